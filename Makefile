@@ -1,0 +1,70 @@
+# The work of the house. "make" alone says what there is.
+
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
+GORELEASER  := github.com/goreleaser/goreleaser/v2@v2.15.0
+
+VERSION ?= $(shell git describe --tags --always --dirty --match 'v*' 2>/dev/null || echo devel)
+# The version comes from git describe above; the toolchain's own stamp fails in a checkout that belongs to somebody else.
+export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
+
+PROGRAMS := eggo-tui eggo-bundle
+N    ?= 3
+NODE ?= n1
+
+.DEFAULT_GOAL := help
+.PHONY: help build install test lint fmt e2e e2e-full demo demo-down lab-up lab-down lab-ssh bench goreleaser-check clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## bin/eggo-tui and bin/eggo-bundle, static
+	@mkdir -p bin
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ $(PROGRAMS:%=./cmd/%)
+	@ln -sf eggo-tui bin/eggo
+
+install: build ## the programs into $(DESTDIR)$(PREFIX)/bin, with eggo as another name of eggo-tui
+	install -D -m 0755 -t $(DESTDIR)$(or $(PREFIX),/usr/local)/bin $(PROGRAMS:%=bin/%)
+	ln -sf eggo-tui $(DESTDIR)$(or $(PREFIX),/usr/local)/bin/eggo
+
+test: ## vet, and all tests that need no root and no network, with the race detector
+	go vet ./...
+	go test -race ./...
+
+lint: ## gofmt, vet, staticcheck, and nothing of this machine in a file
+	@.ci/gofmt
+	go vet ./...
+	go run $(STATICCHECK) ./...
+	@.ci/no-machine
+
+fmt: ## format all Go files
+	@git ls-files -z '*.go' | xargs -0 gofmt -l -w
+
+e2e: build ## real clusters on real nodes on this machine (root; long the first time: the lab's upstream is built from source)
+	EGGO_E2E=1 go test -count=1 -v -timeout 70m ./test/e2e
+
+e2e-full: build ## e2e with every cell, the lab and its upstream too (hours)
+	EGGO_E2E=1 EGGO_E2E_FULL=1 go test -count=1 -p 1 -v -timeout 6h ./test/... ./internal/bundle/deb
+
+demo: build ## from nothing to a running cluster of three nodes on this machine (root)
+	go run ./test/e2e/cmd/demo
+
+demo-down: ## take the demo away
+	go run ./test/e2e/cmd/demo down
+
+lab-up: ## boot the nodes n1 to nN: make lab-up N=5
+	go run ./test/lab/cmd/lab up $(N)
+
+lab-down: ## power the lab's nodes off and remove its network
+	go run ./test/lab/cmd/lab down
+
+lab-ssh: ## log in: make lab-ssh NODE=n1
+	@go run ./test/lab/cmd/lab ssh $(NODE)
+
+bench: ## benchmarks; they report, they assert nothing
+	go test -run '^$$' -bench . -benchmem ./internal/...
+
+goreleaser-check: ## is .goreleaser.yaml valid? (compiles goreleaser the first time)
+	go run $(GORELEASER) check
+
+clean: ## remove what the build made
+	rm -rf bin dist

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/remote"
+)
+
+// deployFile is -f, or ~/.eggo/deploy.yaml.
+func deployFile(env *environment, file string) (string, error) {
+	if file == "" {
+		file = filepath.Join(env.Getenv("HOME"), ".eggo", "deploy.yaml")
+	}
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return "", event.NewFault(event.ClassUsage, "config.unreadable", err, "file", file)
+	}
+	return path, nil
+}
+
+func fileDigest(path string) (string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", event.NewFault(event.ClassUsage, "config.unreadable", err, "file", path)
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// hostKeyPolicy is the flag's, else ask on a terminal and strict without one.
+func hostKeyPolicy(flag string, env *environment) (remote.Policy, error) {
+	switch flag {
+	case "ask":
+		return remote.Ask, nil
+	case "strict":
+		return remote.Strict, nil
+	case "accept-new":
+		return remote.AcceptNew, nil
+	case "":
+		if _, ok := terminal(env); ok {
+			return remote.Ask, nil
+		}
+		return remote.Strict, nil
+	}
+	return remote.Strict, event.NewFault(event.ClassUsage, "usage.host-keys", nil, "value", flag)
+}
+
+// resolveSecrets replaces the sources of secrets that deploy.yaml names by the secrets.
+func resolveSecrets(ctx context.Context, env *environment, c *config.Cluster) error {
+	for _, s := range []struct {
+		from string
+		to   *string
+		ask  string
+	}{{c.Eggo.PasswordFrom, &c.SSH.Password, "ask.password"}, {c.Eggo.SudoPasswordFrom, &c.Eggo.SudoPassword, "ask.sudo"}} {
+		if s.from == "" {
+			continue
+		}
+		v, err := secret(ctx, env, s.from, env.P.T(s.ask, "user", c.SSH.User))
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return event.NewFault(event.ClassUsage, "usage.secret", err, "what", s.from)
+		}
+		*s.to = v
+	}
+	return nil
+}
+
+func secret(ctx context.Context, env *environment, from, prompt string) (string, error) {
+	kind, rest, _ := strings.Cut(from, ":")
+	switch kind {
+	case "prompt":
+		return askSecret(ctx, env, prompt)
+	case "env":
+		if v := env.Getenv(rest); v != "" {
+			return v, nil
+		}
+		return "", fmt.Errorf("%s is not set", rest)
+	case "file":
+		data, err := os.ReadFile(rest)
+		return strings.TrimRight(string(data), "\r\n"), err
+	}
+	return "", fmt.Errorf("unknown source %q", kind)
+}
+
+// target is how a node is reached.
+func (s *session) target(n config.Node) remote.Target {
+	t := remote.Target{
+		Name: n.Name, Addr: n.IP.String(), Port: n.Port, User: s.cluster.SSH.User,
+		Password: s.cluster.SSH.Password, SudoPassword: s.cluster.Eggo.SudoPassword, Agent: true,
+		Passphrase: func(ctx context.Context, file string) (string, error) {
+			s.ask.Lock()
+			defer s.ask.Unlock()
+			return askSecret(ctx, s.env, s.env.P.T("ask.passphrase", "file", file))
+		},
+	}
+	if t.SudoPassword == "" {
+		t.SudoPassword = t.Password
+	}
+	switch key := s.cluster.SSH.PrivateKeyPath; {
+	case key != "":
+		t.Keys = []string{key}
+	case t.Password == "":
+		home := s.env.Getenv("HOME")
+		for _, name := range []string{"id_ed25519", "id_ecdsa", "id_rsa"} {
+			if p := filepath.Join(home, ".ssh", name); exists(p) {
+				t.Keys = append(t.Keys, p)
+			}
+		}
+	}
+	return t
+}
+
+func exists(path string) bool { _, err := os.Stat(path); return err == nil }
+
+func (s *session) remoteOptions() remote.Options {
+	known := s.cluster.Eggo.KnownHosts
+	if known == "" {
+		known = filepath.Join(s.dir, "known_hosts")
+	}
+	return remote.Options{HostKeys: s.policy, KnownHosts: known, Ask: s.askHostKey, Step: engine.StepID,
+		Emit: func(e event.Event) { _ = s.bus.Emit(e) }}
+}
+
+// askHostKey asks the person at the terminal, one key at a time.
+func (s *session) askHostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
+	s.ask.Lock()
+	defer s.ask.Unlock()
+	line, err := askLine(ctx, s.env, s.env.P.T("ask.host-key", "node", q.Node, "addr", q.Addr, "type", q.Type, "fingerprint", q.Fingerprint))
+	answer := strings.ToLower(line)
+	return answer == "y" || answer == "yes", err
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// terminal is the file that a person answers at, if there is one.
+func terminal(env *environment) (*os.File, bool) {
+	f, ok := env.Stdin.(*os.File)
+	return f, ok && term.IsTerminal(int(f.Fd()))
+}
+
+// askLine asks for a line at the terminal. An interruption ends the wait.
+func askLine(ctx context.Context, env *environment, prompt string) (string, error) {
+	fmt.Fprint(env.Stderr, prompt+" ")
+	return interruptible(ctx, func() (string, error) { return readLine(env.Stdin) })
+}
+
+// askSecret asks without showing the answer, and gives the terminal back as it was, also when the wait is interrupted.
+func askSecret(ctx context.Context, env *environment, prompt string) (string, error) {
+	f, ok := terminal(env)
+	if !ok {
+		return "", errors.New("there is no terminal to ask at")
+	}
+	fd := int(f.Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprint(env.Stderr, prompt+" ")
+	defer fmt.Fprintln(env.Stderr)
+	answer, err := interruptible(ctx, func() (string, error) {
+		data, err := term.ReadPassword(fd)
+		return string(data), err
+	})
+	if ctx.Err() != nil {
+		err = errors.Join(err, term.Restore(fd, before))
+	}
+	return answer, err
+}
+
+// interruptible runs a read that no context can end; after an interruption its goroutine ends with the program.
+func interruptible(ctx context.Context, read func() (string, error)) (string, error) {
+	type answer struct {
+		text string
+		err  error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		text, err := read()
+		done <- answer{text, err}
+	}()
+	select {
+	case a := <-done:
+		return a.text, a.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// readLine reads byte by byte, so that the next question finds what follows the line.
+func readLine(r io.Reader) (string, error) {
+	var line strings.Builder
+	one := make([]byte, 1)
+	for line.Len() < 4096 {
+		n, err := r.Read(one)
+		if n == 1 && one[0] == '\n' {
+			break
+		}
+		line.Write(one[:n])
+		if errors.Is(err, io.EOF) && line.Len() > 0 {
+			break
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return strings.TrimSpace(line.String()), nil
+}

@@ -1,0 +1,24 @@
+// Command eggo-tui installs Kubernetes from an offline bundle over SSH. The work is in internal/; here are the verbs, one file each.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/eggo-k8s/eggo/internal/i18n"
+)
+
+func main() {
+	os.Exit(realMain())
+}
+
+// realMain is main with its deferred calls run before the program ends.
+func realMain() int {
+	var signals interrupts
+	ctx, stop := signals.watch(context.Background())
+	defer stop()
+	return run(ctx, &environment{
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Args: os.Args, P: i18n.NewPrinter(i18n.FromEnv()), Getenv: os.Getenv, Interrupts: &signals,
+	})
+}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/exitcode"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+)
+
+// environment is all that a verb may know of the process that it runs in, so that a test can stand in for it.
+type environment struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Args           []string // with the program's own name first
+	P              *i18n.Printer
+	Getenv         func(string) string
+	Interrupts     *interrupts // nil: nothing interrupts but the context
+
+	Debug bool // -d
+}
+
+// errReported ends a verb that has already told the user what went wrong; its fault gives the exit code and nothing more is printed.
+type errReported struct{ fault *event.Fault }
+
+func (e errReported) Error() string { return e.fault.Error() }
+func (e errReported) Unwrap() error { return e.fault }
+
+// reported makes an error that ends the program with the class's exit code without another word.
+func reported(class event.Class, code string) error {
+	return errReported{event.NewFault(class, code, nil)}
+}
+
+// usageFault is a mistake on the command line.
+func usageFault(err error) error { return event.NewFault(event.ClassUsage, "usage", err) }
+
+// run is the program: it builds the commands, runs the one that was asked for, prints its error and returns the exit code.
+func run(ctx context.Context, env *environment) int {
+	if lang := langFlag(env.Args); lang != "" {
+		env.P = i18n.NewPrinter(i18n.Lang(lang))
+	}
+	started := false
+	root := newRootCmd(env)
+	watchStart(root, &started)
+	args := env.Args[min(1, len(env.Args)):]
+	root.SetArgs(args)
+	err := checkVerb(root, args)
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
+	// Before a verb's own code has begun, every error is cobra's word on the command line.
+	if f := (*event.Fault)(nil); err != nil && !started && !errors.As(err, &f) {
+		err = usageFault(err)
+	}
+	if err != nil && ctx.Err() != nil && !errors.As(err, new(*event.Fault)) {
+		err = event.NewFault(event.ClassInterrupted, "interrupted", err)
+	}
+	printError(env, err)
+	return int(exitcode.Of(err))
+}
+
+// printError shows an error as its sentence and its advice, on stderr.
+func printError(env *environment, err error) {
+	if err == nil || errors.As(err, new(errReported)) {
+		return
+	}
+	f := event.AsFault(err)
+	text, next := env.P.Fault(f)
+	fmt.Fprintf(env.Stderr, "%s: %s (%s)\n", env.P.T("cli.error"), text, f.Code)
+	if next != "" {
+		fmt.Fprintf(env.Stderr, "  → %s\n", next)
+	}
+}
+
+// newRootCmd makes the program's command with all its verbs.
+func newRootCmd(env *environment) *cobra.Command {
+	p := env.P
+	root := &cobra.Command{
+		Use:           programName(env.Args),
+		Short:         p.T("cli.root.short"),
+		Long:          p.T("cli.root.long"),
+		Version:       buildVersion(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cmd.SetOut(env.Stderr)
+			if err := cmd.Help(); err != nil {
+				return err
+			}
+			return reported(event.ClassUsage, "usage")
+		},
+		SuggestionsMinimumDistance: 2,
+		CompletionOptions:          cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	root.SetIn(env.Stdin)
+	root.SetOut(env.Stdout)
+	root.SetErr(env.Stderr)
+	root.PersistentFlags().String("lang", string(p.Lang()), p.T("cli.flag.lang"))
+	root.PersistentFlags().BoolVarP(&env.Debug, "debug", "d", false, p.T("cli.flag.debug"))
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return checkLang(cmd) }
+	root.AddCommand(verbs(env)...)
+	localize(root, p)
+	return root
+}
+
+// programName is eggo when the program was started by that name, as the manual's command lines do, else eggo-tui.
+func programName(args []string) string {
+	if len(args) > 0 && filepath.Base(args[0]) == "eggo" {
+		return "eggo"
+	}
+	return "eggo-tui"
+}
+
+// langFlag finds --lang before the commands are built, because their help texts are in that language.
+func langFlag(args []string) string {
+	for i, a := range args {
+		if a == "--" {
+			break
+		}
+		if v, ok := strings.CutPrefix(a, "--lang="); ok {
+			return v
+		}
+		if a == "--lang" && i+1 < len(args) {
+			return args[i+1]
+		}
+	}
+	return ""
+}
+
+// checkVerb names a verb that there is not, before cobra stumbles over the flags that follow it.
+func checkVerb(root *cobra.Command, args []string) error {
+	for i := 0; i < len(args); i++ {
+		switch a := args[i]; {
+		case a == "--lang":
+			i++
+		case a == "--":
+			return nil
+		case strings.HasPrefix(a, "-"):
+		case a == "help" || strings.HasPrefix(a, "__"): // cobra's own
+			return nil
+		default:
+			if found, _, err := root.Find([]string{a}); err == nil && found != root {
+				return nil
+			}
+			if slices.Contains(laterVerbs(), a) {
+				return event.NewFault(event.ClassUsage, "usage.verb-later", nil, "verb", a)
+			}
+			if like := root.SuggestionsFor(a); len(like) > 0 {
+				return event.NewFault(event.ClassUsage, "usage.verb-like", nil, "verb", a, "like", strings.Join(like, ", "))
+			}
+			return event.NewFault(event.ClassUsage, "usage.verb", nil, "verb", a)
+		}
+	}
+	return nil
+}
+
+func checkLang(cmd *cobra.Command) error {
+	switch lang, _ := cmd.Flags().GetString("lang"); i18n.Lang(lang) {
+	case i18n.English, i18n.Chinese:
+		return nil
+	default:
+		return event.NewFault(event.ClassUsage, "usage.lang", nil, "lang", lang)
+	}
+}
+
+// watchStart sets started when the code of a verb begins.
+func watchStart(cmd *cobra.Command, started *bool) {
+	if inner := cmd.RunE; inner != nil {
+		cmd.RunE = func(c *cobra.Command, args []string) error {
+			*started = true
+			return inner(c, args)
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		watchStart(sub, started)
+	}
+}
+
+// localize gives cobra's own words in the printer's language.
+func localize(root *cobra.Command, p *i18n.Printer) {
+	root.SetHelpCommand(&cobra.Command{
+		Use: "help [" + p.T("cli.help.arg") + "]", Short: p.T("cli.help.short"), Hidden: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			target, _, err := root.Find(args)
+			if err != nil {
+				return usageFault(err)
+			}
+			return target.Help()
+		},
+	})
+	root.SetUsageTemplate(strings.NewReplacer(
+		"Usage:", p.T("cli.help.usage"), "Available Commands:", p.T("cli.help.commands"), "Global Flags:", p.T("cli.help.global"),
+		"Flags:", p.T("cli.help.flags"), "Examples:", p.T("cli.help.examples"), "Aliases:", p.T("cli.help.aliases"),
+		`Use "{{.CommandPath}} [command] --help" for more information about a command.`, p.T("cli.help.more", "command", "{{.CommandPath}}"),
+	).Replace(root.UsageTemplate()))
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
+	root.InitDefaultVersionFlag()
+	if f := root.Flags().Lookup("version"); f != nil {
+		f.Usage = p.T("cli.flag.version")
+	}
+	localizeHelpFlag(root, p)
+}
+
+func localizeHelpFlag(cmd *cobra.Command, p *i18n.Printer) {
+	cmd.InitDefaultHelpFlag()
+	if f := cmd.Flags().Lookup("help"); f != nil {
+		f.Usage = p.T("cli.flag.help")
+	}
+	for _, sub := range cmd.Commands() {
+		localizeHelpFlag(sub, p)
+	}
+}

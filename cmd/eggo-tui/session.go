@@ -1,0 +1,314 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/exitcode"
+	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/remote"
+	"github.com/eggo-k8s/eggo/internal/report"
+)
+
+// runOptions are the flags of the verbs that run a plan.
+type runOptions struct {
+	file     string
+	output   string
+	hostKeys string
+	state    string
+}
+
+func (o *runOptions) flags(cmd *cobra.Command, env *environment) {
+	cmd.Flags().StringVarP(&o.file, "file", "f", "", env.P.T("cli.flag.deploy-file"))
+	cmd.Flags().StringVar(&o.output, "output", "plain", env.P.T("cli.flag.report"))
+	cmd.Flags().StringVar(&o.hostKeys, "host-keys", "", env.P.T("cli.flag.host-keys"))
+	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
+}
+
+// session is one run of a plan: its cluster, directories, event log and connections.
+type session struct {
+	env     *environment
+	verb    string
+	file    string
+	cluster *config.Cluster
+	dir     string // the cluster's state directory
+	root    string // of all clusters
+	digest  string // of deploy.yaml
+	policy  remote.Policy
+	store   *journal.Cluster
+	point   journal.Point
+	me      journal.Holder
+	lock    *journal.Lock
+	log     *journal.Writer
+	bus     *event.Bus
+	front   event.Sink
+	quiet   context.CancelFunc // ends the report's clock
+
+	mu    sync.Mutex
+	hosts map[string]*remote.Host
+	ask   sync.Mutex // one question at a time
+}
+
+// openSession loads deploy.yaml, takes the cluster's lock and opens the event log. Nothing has been touched when it fails.
+func openSession(ctx context.Context, env *environment, o runOptions, verb string) (*session, error) {
+	s := &session{env: env, verb: verb, hosts: map[string]*remote.Host{}}
+	var err error
+	if o.output != "plain" && o.output != "json" {
+		return nil, event.NewFault(event.ClassUsage, "usage.output", nil, "output", o.output, "choices", "plain, json")
+	}
+	if err := s.load(env, o.file); err != nil {
+		return nil, err
+	}
+	if o.hostKeys == "" {
+		o.hostKeys = s.cluster.Eggo.HostKeys
+	}
+	if s.policy, err = hostKeyPolicy(o.hostKeys, env); err != nil {
+		return nil, err
+	}
+	if err := resolveSecrets(ctx, env, s.cluster); err != nil {
+		return nil, err
+	}
+	if s.root = o.state; s.root == "" {
+		s.root = journal.StateDir(env.Getenv, os.Geteuid())
+	}
+	if s.store, err = journal.Open(s.root, s.cluster.Name); err != nil {
+		return nil, err
+	}
+	s.dir = s.store.Path()
+	s.me = whoami(verb)
+	if s.lock, err = s.store.Lock(s.me); err != nil {
+		return nil, err
+	}
+	if s.point, err = s.store.Resume(verb, s.digest); err == nil {
+		s.log, err = s.store.NewRun(verb, time.Now())
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.lock.Unlock())
+	}
+	if o.output == "json" {
+		s.front = report.NewJSON(env.Stdout)
+	} else {
+		plain := report.NewPlain(env.Stdout, env.P)
+		plain.Debug = env.Debug
+		var clock context.Context
+		clock, s.quiet = context.WithCancel(ctx)
+		go plain.Beat(clock, time.Now)
+		s.front = plain
+	}
+	s.bus = event.NewBus(time.Now, s.log, s.front)
+	return s, nil
+}
+
+// close ends connections, log and lock; it may be called once.
+func (s *session) close() {
+	s.mu.Lock()
+	for _, h := range s.hosts {
+		h.Close()
+	}
+	s.mu.Unlock()
+	if s.quiet != nil {
+		s.quiet()
+	}
+	s.log.Close()
+	s.lock.Unlock()
+}
+
+// load reads deploy.yaml and prints its problems; what no phase does yet is refused.
+func (s *session) load(env *environment, file string) error {
+	path, err := deployFile(env, file)
+	if err != nil {
+		return err
+	}
+	s.file = path
+	c, problems, err := config.LoadFile(path)
+	if err != nil {
+		return err
+	}
+	if c != nil {
+		problems = append(problems, config.Unsupported(c)...)
+	}
+	printProblems(env, problems)
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	s.cluster = c
+	s.digest, err = fileDigest(path)
+	return err
+}
+
+// run executes a plan, says how it ended, and returns the fault that gives the exit code.
+func (s *session) run(ctx context.Context, plan func(phases.Env) *engine.Plan, next func() []event.Msg) error {
+	if err := s.bus.Emit(event.RunStarted{Run: s.log.ID(), Cluster: s.cluster.Name, Verb: s.verb, Version: buildVersion(), Config: s.digest, Resumed: s.point.Run != ""}); err != nil {
+		return err
+	}
+	// What an earlier run has done is asked of the nodes themselves, by every step's check: the journal may be of another jump host.
+	opts := engine.Options{Emit: s.bus.Emit, Limits: phases.Limits()}
+	if i := s.env.Interrupts; i != nil {
+		stop, end := i.begin()
+		defer end()
+		opts.Stop = stop
+		go func() {
+			select {
+			case <-stop:
+				fmt.Fprintln(s.env.Stderr, s.env.P.T("run.stopping"))
+			case <-ctx.Done():
+			}
+		}()
+	}
+	sum, err := engine.Run(ctx, plan(s.phasesEnv()), opts)
+	end := event.RunEnded{Outcome: event.OK, Changed: len(sum.Changed), Next: []event.Msg{event.M("next.log", "path", filepath.Join(s.log.Dir(), "events.jsonl"))}}
+	var result error
+	switch fault := worst(ctx, err, sum); {
+	case fault != nil:
+		end.Outcome, end.Exit, end.Fault = event.Failed, int(exitcode.OfClass(fault.Class)), fault
+		if fault.Class == event.ClassInterrupted {
+			end.Outcome = event.Interrupted
+		}
+		end.Next = append(end.Next, event.M("next.resume", "verb", s.verb, "file", s.file))
+		result = errReported{fault}
+	default:
+		if len(sum.Changed) > 0 {
+			end.Outcome = event.Changed
+		}
+		end.Next = append(next(), end.Next...)
+	}
+	if err := s.bus.Emit(end); err != nil && result == nil {
+		result = err
+	}
+	return result
+}
+
+// worst is the fault that stands for the run: an interruption, then the class that says most about what to do.
+func worst(ctx context.Context, err error, sum engine.Summary) *event.Fault {
+	if err == nil && len(sum.Failed) == 0 {
+		return nil
+	}
+	if ctx.Err() != nil || event.AsFault(err) != nil && event.AsFault(err).Class == event.ClassInterrupted {
+		return event.NewFault(event.ClassInterrupted, "run.interrupted", nil)
+	}
+	var first *event.Fault
+	for _, class := range []event.Class{event.ClassLocked, event.ClassAuth, event.ClassBundle, event.ClassPreflight} {
+		for _, f := range sum.Failed {
+			if f.Fault != nil && f.Fault.Class == class && len(sum.Changed) == 0 {
+				return f.Fault
+			}
+		}
+	}
+	partial := len(sum.Failed) > 0
+	for _, f := range sum.Failed {
+		if f.Fault == nil {
+			continue
+		}
+		if first == nil {
+			first = f.Fault
+		}
+		partial = partial && f.Fault.Class == event.ClassPartial
+	}
+	if first == nil {
+		return event.AsFault(err)
+	}
+	class := event.ClassFailed
+	if partial {
+		class = event.ClassPartial
+	}
+	return event.NewFault(class, "run.failed", nil, "count", strconv.Itoa(len(sum.Failed)))
+}
+
+func (s *session) phasesEnv() phases.Env {
+	return phases.Env{Cluster: s.cluster, Connect: s.connect, Stage: s.stage, StateDir: s.dir, Emit: s.bus.Emit, Now: time.Now}
+}
+
+func (s *session) adminConf() string { return filepath.Join(s.dir, "admin.conf") }
+
+// stage verifies and unpacks the bundle of an architecture under the state directory, once.
+func (s *session) stage(ctx context.Context, arch string) (phases.Bundle, error) {
+	path := s.cluster.Source.Bundles[arch]
+	if path == "" {
+		return nil, event.NewFault(event.ClassBundle, "bundle.no-source", nil, "arch", arch)
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(s.file), path)
+	}
+	a, err := bundle.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := bundle.CheckArch(a.Manifest(), arch); err != nil {
+		return nil, err
+	}
+	step := engine.StepID(ctx)
+	last := time.Time{}
+	b, err := bundle.Stage(ctx, path, filepath.Join(s.root, "bundles"), func(done, total int64) {
+		if now := time.Now(); now.Sub(last) >= 250*time.Millisecond || done == total {
+			last = now
+			_ = s.bus.Emit(event.Progress{Step: step, What: filepath.Base(path), Done: done, Total: total})
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// connect dials a node and takes its lock; the connection lives until the session closes.
+func (s *session) connect(ctx context.Context, n config.Node) (node.Host, error) {
+	s.mu.Lock()
+	h := s.hosts[n.Name]
+	s.mu.Unlock()
+	if h == nil {
+		var err error
+		if h, err = remote.Dial(ctx, s.target(n), s.remoteOptions()); err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		s.hosts[n.Name] = h
+		s.mu.Unlock()
+	}
+	if err := h.Lock(ctx, s.holder()); err != nil {
+		return nil, err
+	}
+	return way{h}, nil
+}
+
+// whoami names this run to another operator who finds the cluster or a node locked.
+func whoami(verb string) journal.Holder {
+	h := journal.Holder{PID: os.Getpid(), Verb: verb, Since: time.Now()}
+	if u, err := user.Current(); err == nil {
+		h.User = u.Username
+	}
+	if name, err := os.Hostname(); err == nil {
+		h.Host = name
+	}
+	return h
+}
+
+func (s *session) holder() string {
+	return fmt.Sprintf("%s@%s pid %d: eggo-tui %s %s", s.me.User, s.me.Host, s.me.PID, s.verb, s.cluster.Name)
+}
+
+// way lets the phases see a remote host as theirs.
+type way struct{ *remote.Host }
+
+func (w way) Run(ctx context.Context, c node.Command) (node.Result, error) {
+	r, err := w.Host.Run(ctx, remote.Command(c))
+	return node.Result(r), err
+}
+
+func (w way) Upload(ctx context.Context, u node.Upload) (bool, error) {
+	return w.Host.Upload(ctx, remote.Upload(u))
+}

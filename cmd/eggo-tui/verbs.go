@@ -1,0 +1,20 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// verbs lists the program's commands, each in the file of its name.
+func verbs(env *environment) []*cobra.Command {
+	return []*cobra.Command{
+		newDeployCmd(env),
+		newCleanupCmd(env),
+		newTemplateCmd(env),
+		newValidateCmd(env),
+		newVersionCmd(env),
+		newCompletionCmd(env),
+	}
+}
+
+// laterVerbs are the verbs that the manual or the design has and that come with later capabilities.
+func laterVerbs() []string {
+	return []string{"attach", "join", "delete", "list", "status", "plan", "preflight", "certs", "etcd", "logs", "support"}
+}

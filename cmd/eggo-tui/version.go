@@ -1,0 +1,58 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// version is set by the linker in releases; other builds take what the toolchain recorded.
+var version string
+
+// buildVersion is the version of this program: the release, else the module's version, else the commit.
+func buildVersion() string {
+	if version != "" {
+		return version
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "devel"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return "devel-" + s.Value[:12]
+		}
+	}
+	return "devel"
+}
+
+func newVersionCmd(env *environment) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: env.P.T("cli.version.short"),
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch output {
+			case "text":
+				_, err := fmt.Fprintf(env.Stdout, "%s %s (%s, %s/%s)\n", cmd.Root().Name(), buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				return err
+			case "json":
+				return json.NewEncoder(env.Stdout).Encode(map[string]string{
+					"version": buildVersion(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
+				})
+			}
+			return event.NewFault(event.ClassUsage, "usage.output", nil, "output", output, "choices", "text, json")
+		},
+	}
+	cmd.Flags().StringVar(&output, "output", "text", env.P.T("cli.flag.output"))
+	return cmd
+}

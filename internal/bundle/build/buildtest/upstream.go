@@ -1,0 +1,297 @@
+// Package buildtest is a small upstream for tests: a signed Debian repository, programs with checksum files, an archive, an addon and
+// a registry, all in this process, with faults to inject.
+package buildtest
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"debug/elf"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/clearsign"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// Upstream serves files and images on loopback.
+type Upstream struct {
+	URL     string // http://127.0.0.1:PORT
+	Host    string // 127.0.0.1:PORT
+	Keyring []byte // OpenPGP keys that sign the repository
+
+	mu    sync.Mutex
+	files map[string][]byte
+	cut   map[string]int // path → bytes after which each connection breaks
+	asked map[string][]string
+}
+
+// New starts an upstream with a package repository of two architectures, two programs, an archive, an addon and images; it ends with
+// the test.
+func New(t testing.TB) *Upstream {
+	t.Helper()
+	u := &Upstream{files: map[string][]byte{}, cut: map[string]int{}, asked: map[string][]string{}}
+	reg := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/v2/") {
+			reg.ServeHTTP(w, r)
+			return
+		}
+		u.serve(w, r)
+	}))
+	t.Cleanup(srv.Close)
+	u.URL, u.Host = srv.URL, strings.TrimPrefix(srv.URL, "http://")
+	u.repository(t)
+	u.programs()
+	u.images(t)
+	return u
+}
+
+// Set changes a file; nil takes it away.
+func (u *Upstream) Set(path string, data []byte) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if data == nil {
+		delete(u.files, path)
+		return
+	}
+	u.files[path] = data
+}
+
+// Get returns a file.
+func (u *Upstream) Get(path string) []byte {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.files[path]
+}
+
+// Cut makes every connection for path break after n bytes; 0 mends it.
+func (u *Upstream) Cut(path string, n int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.cut[path] = n
+}
+
+// Asked lists the Range headers of the requests for path, "" for a whole file.
+func (u *Upstream) Asked(path string) []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.asked[path]
+}
+
+func (u *Upstream) serve(w http.ResponseWriter, r *http.Request) {
+	u.mu.Lock()
+	data, ok := u.files[r.URL.Path]
+	cut := u.cut[r.URL.Path]
+	u.asked[r.URL.Path] = append(u.asked[r.URL.Path], r.Header.Get("Range"))
+	u.mu.Unlock()
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	if cut > 0 {
+		w = &cutter{w, cut}
+	}
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+}
+
+// cutter breaks the connection after some bytes.
+type cutter struct {
+	http.ResponseWriter
+	left int
+}
+
+func (c *cutter) Write(p []byte) (int, error) {
+	if c.left < len(p) {
+		c.ResponseWriter.Write(p[:c.left])
+		c.ResponseWriter.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	c.left -= len(p)
+	return c.ResponseWriter.Write(p)
+}
+
+func sum(b []byte) string { h := sha256.Sum256(b); return hex.EncodeToString(h[:]) }
+
+// ELF is the smallest file that debug/elf reads, for the architecture, with text behind it.
+func ELF(arch, text string) []byte {
+	machine := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[arch]
+	var b bytes.Buffer
+	h := elf.Header64{Type: uint16(elf.ET_EXEC), Machine: uint16(machine), Version: 1, Ehsize: 64}
+	copy(h.Ident[:], []byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), 1})
+	_ = binary.Write(&b, binary.LittleEndian, h)
+	b.WriteString(text)
+	return b.Bytes()
+}
+
+func (u *Upstream) programs() {
+	for _, arch := range []string{"amd64", "arm64"} {
+		dir := "/dl/v1.34.2/" + arch + "/"
+		kubelet := ELF(arch, strings.Repeat("kubelet ", 40000))
+		u.files[dir+"kubelet"] = kubelet
+		u.files[dir+"kubelet.sha256"] = []byte(sum(kubelet))
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		tw := tar.NewWriter(z)
+		for _, n := range []string{"etcd", "etcdctl", "README"} {
+			body := ELF(arch, n)
+			_ = tw.WriteHeader(&tar.Header{Name: "./etcd-" + arch + "/" + n, Mode: 0o755, Size: int64(len(body)), Typeflag: tar.TypeReg})
+			_, _ = tw.Write(body)
+		}
+		_ = tw.Close()
+		_ = z.Close()
+		file := "etcd-" + arch + ".tar.gz"
+		u.files["/dl/"+file] = b.Bytes()
+		u.files["/dl/SHA256SUMS"] = append(u.files["/dl/SHA256SUMS"], []byte(sum(b.Bytes())+"  "+file+"\n")...)
+	}
+	u.files["/dl/net.yml"] = []byte("kind: DaemonSet\n")
+}
+
+// repository has socat, which needs libc6 and one of two alternatives, of which the first does not exist.
+func (u *Upstream) repository(t testing.TB) {
+	t.Helper()
+	key, err := openpgp.NewEntity("test archive", "", "archive@eggo.test", &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ring bytes.Buffer
+	if err := key.Serialize(&ring); err != nil {
+		t.Fatal(err)
+	}
+	u.Keyring = ring.Bytes()
+	var release strings.Builder
+	fmt.Fprintf(&release, "Suite: stable\nCodename: bookworm\nDate: %s\nValid-Until: %s\nArchitectures: amd64 arm64\nComponents: main\nAcquire-By-Hash: yes\nSHA256:\n",
+		time.Now().UTC().Format(time.RFC1123), time.Now().UTC().Add(24*time.Hour).Format(time.RFC1123))
+	for _, arch := range []string{"amd64", "arm64"} {
+		var list strings.Builder
+		for _, p := range [][2]string{{"socat", "libc6 (>= 2.30), nothing | libssl3"}, {"libc6", ""}, {"libssl3", "libc6"}, {"vim", "libc6"}} {
+			body := []byte("the package " + p[0] + " for " + arch)
+			file := "pool/" + p[0] + "_2.36-1+deb12u1_" + arch + ".deb"
+			u.files["/debian/"+file] = body
+			fmt.Fprintf(&list, "Package: %s\nVersion: 2.36-1+deb12u1\nArchitecture: %s\nDepends: %s\nFilename: %s\nSize: %d\nSHA256: %s\nDescription: a test\n\n",
+				p[0], arch, p[1], file, len(body), sum(body))
+		}
+		var z bytes.Buffer
+		zw := gzip.NewWriter(&z)
+		_, _ = io.WriteString(zw, list.String())
+		_ = zw.Close()
+		base := "main/binary-" + arch + "/"
+		u.files["/debian/dists/bookworm/"+base+"by-hash/SHA256/"+sum(z.Bytes())] = z.Bytes()
+		fmt.Fprintf(&release, " %s %d %sPackages\n %s %d %sPackages.gz\n", sum([]byte(list.String())), list.Len(), base, sum(z.Bytes()), z.Len(), base)
+	}
+	var signed bytes.Buffer
+	w, err := clearsign.Encode(&signed, key.PrivateKey, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(w, release.String()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	u.files["/debian/dists/bookworm/InRelease"] = signed.Bytes()
+}
+
+// images: registry.test/app:1 is an index of both architectures with an attestation; registry.test/lies:1 an index whose arm64 entry
+// is an amd64 image; registry.test/only:1 a plain amd64 image; registry.test/zstd:1 has a layer that not every runtime loads.
+func (u *Upstream) images(t testing.TB) {
+	t.Helper()
+	amd, arm := u.image(t, "amd64", types.DockerLayer), u.image(t, "arm64", types.DockerLayer)
+	add := func(img v1.Image, os, arch, variant string) mutate.IndexAddendum {
+		return mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: os, Architecture: arch, Variant: variant}}}
+	}
+	push := func(n string, f func(name.Reference) error) {
+		ref, err := name.ParseReference(u.Host + "/registry.test/" + n)
+		if err == nil {
+			err = f(ref)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	push("app:1", func(r name.Reference) error {
+		return remote.WriteIndex(r, mutate.AppendManifests(empty.Index, add(u.image(t, "unknown", types.DockerLayer), "unknown", "unknown", ""),
+			add(amd, "linux", "amd64", ""), add(arm, "linux", "arm64", "v8")))
+	})
+	push("lies:1", func(r name.Reference) error {
+		return remote.WriteIndex(r, mutate.AppendManifests(empty.Index, add(amd, "linux", "arm64", "")))
+	})
+	push("only:1", func(r name.Reference) error { return remote.Write(r, amd) })
+	push("zstd:1", func(r name.Reference) error { return remote.Write(r, u.image(t, "amd64", types.OCILayerZStd)) })
+}
+
+func (u *Upstream) image(t testing.TB, arch string, layer types.MediaType) v1.Image {
+	t.Helper()
+	img, err := mutate.Append(empty.Image, mutate.Addendum{Layer: static.NewLayer([]byte("the layer for "+arch), layer),
+		History: v1.History{Created: v1.Time{Time: time.Unix(0, 0)}, CreatedBy: "a test"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg = cfg.DeepCopy()
+	cfg.OS, cfg.Architecture, cfg.Created = "linux", arch, v1.Time{Time: time.Unix(0, 0)}
+	if img, err = mutate.ConfigFile(img, cfg); err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// Spec is a spec of all that is here, in which image stands as the only image.
+func (u *Upstream) Spec(image string) string {
+	return strings.ReplaceAll(`version: 1
+name: test
+kubernetes: v1.34.2
+os: {family: debian, id: debian, release: "12", codename: bookworm}
+packages:
+  repositories:
+    - {type: deb, url: URL/debian, suites: [bookworm], components: [main], keyring: keys.gpg}
+  install:
+    - {name: socat, roles: [worker]}
+binaries:
+  - name: kubelet
+    version: "{kubernetes}"
+    url: https://dl.test/{kubernetes}/{arch}/kubelet
+    checksum: https://dl.test/{kubernetes}/{arch}/kubelet.sha256
+    dst: /usr/local/bin
+    roles: [control-plane, worker]
+  - name: etcd
+    version: v3.6.4
+    url: https://dl.test/etcd-{arch}.tar.gz
+    checksum: https://dl.test/SHA256SUMS
+    pick: {"etcd-{arch}/etcd": etcd, "./etcd-{arch}/etcdctl": etcdctl}
+    dst: /usr/local/bin
+    roles: [etcd]
+addons:
+  - {name: net.yml, url: https://dl.test/net.yml}
+images:
+  - {name: "`+image+`", roles: [worker]}
+`, "URL", u.URL)
+}
+
+// Mirrors point a builder here.
+func (u *Upstream) Mirrors() []string {
+	return []string{"https://dl.test=" + u.URL + "/dl", "registry.test=" + u.Host + "/registry.test"}
+}

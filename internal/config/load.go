@@ -1,0 +1,118 @@
+package config
+
+import (
+	"bytes"
+	"net/netip"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+)
+
+// loader carries what is known of the file while it is read.
+type loader struct {
+	file     string
+	lines    int
+	problems Problems
+	more     bool                // there were more problems than are kept
+	given    map[string]position // every known key that stands in the file
+	once     map[string]val      // what a key with several spellings was read from
+	c        *Cluster
+
+	hosts      []host
+	machines   []host // the first entry of every node of c.Nodes
+	dnsVIP     netip.Addr
+	asked      map[string]listed // packages by role and name
+	ports      []askedPort
+	externalCA bool
+	caPath     string
+}
+
+// Load reads a deploy.yaml of either layout from its bytes and returns the cluster, with defaults filled in, and all problems in the
+// order of the lines. The cluster is nil if one of the problems is an error. The filename is only for the problems; nothing is opened.
+func Load(data []byte, filename string) (*Cluster, Problems) {
+	l := &loader{
+		file: filename, lines: bytes.Count(data, []byte("\n")) + 1,
+		given: map[string]position{}, once: map[string]val{}, asked: map[string]listed{},
+		c: &Cluster{
+			Name:          "k8s-cluster",
+			DNSDomain:     "cluster.local",
+			DNS:           DNS{Type: "pod", Replicas: 2},
+			NetworkPlugin: "flannel", APIServerTimeout: defaultAPIServerTimeout,
+			ServiceCIDR: netip.MustParsePrefix("10.32.0.0/16"), PodCIDR: netip.MustParsePrefix("10.244.0.0/16"),
+			SSH:       SSH{User: "root"},
+			EtcdToken: "etcd-cluster",
+			Runtime:   "containerd",
+			OpenPorts: map[bundle.Role][]Port{}, Packages: map[bundle.Role][]Package{}, PluginArgs: map[string]string{},
+			Source: PackageSource{Type: "tar.gz", Bundles: map[string]string{}},
+			Eggo:   Eggo{Hostname: "keep"},
+		},
+		caPath: "/opt/externalca",
+	}
+	if root := l.parse(data); root != nil && l.kind(val{node: root}, yaml.MappingNode) {
+		l.fields(val{node: root}, l.topLevel())
+		l.layouts()
+		l.defaults()
+		l.merge()
+		l.check()
+	}
+	l.problems = l.problems.Sorted()
+	if l.more {
+		last := l.problems[len(l.problems)-1]
+		l.problems = append(l.problems, Problem{
+			File: l.file, Line: last.Line, Col: last.Col, Code: "config.more", Severity: last.Severity, Args: map[string]string{"key": ""},
+		})
+	}
+	if l.problems.HasErrors() {
+		return nil, l.problems
+	}
+	l.c.given, l.c.file = l.given, filename
+	return l.c, l.problems
+}
+
+const defaultAPIServerTimeout = 120 * time.Second
+
+// defaultCNIBinDirs as the manual has them.
+var defaultCNIBinDirs = []string{"/usr/libexec/cni", "/opt/cni/bin"}
+
+// defaultEndpoints are the sockets of the runtimes.
+var defaultEndpoints = map[string]string{
+	"containerd": "unix:///run/containerd/containerd.sock",
+	"docker":     "unix:///var/run/dockershim.sock",
+	"isulad":     "unix:///var/run/isulad.sock",
+}
+
+// defaults fills in what follows from other keys.
+func (l *loader) defaults() {
+	c := l.c
+	if c.Runtime != "" && c.RuntimeEndpoint == "" {
+		c.RuntimeEndpoint = defaultEndpoints[c.Runtime]
+	}
+	if c.CNIBinDirs == nil {
+		c.CNIBinDirs = defaultCNIBinDirs
+	}
+	if l.externalCA {
+		c.ExternalCA = l.caPath
+	}
+	if !c.ServiceGateway.IsValid() {
+		c.ServiceGateway = nth(c.ServiceCIDR, 1)
+	}
+	if !c.DNSAddr.IsValid() {
+		if c.DNSAddr = l.dnsVIP; !c.DNSAddr.IsValid() {
+			c.DNSAddr = nth(c.ServiceCIDR, 10)
+		}
+	}
+}
+
+// nth returns the address n after the network's own, or its first one if the network has not so many.
+func nth(p netip.Prefix, n int) netip.Addr {
+	a := p.Addr()
+	for range n {
+		a = a.Next()
+	}
+	if !p.Contains(a) {
+		return p.Addr().Next()
+	}
+	return a
+}

@@ -1,0 +1,150 @@
+package config
+
+import (
+	"net/netip"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// rule is what the text of one field must be. Fields that travel to a node have a tight set of characters, so that no value of a
+// deploy.yaml can mean anything to a shell, a unit file or a path there, whatever the code behind it does.
+type rule struct {
+	code string
+	ok   func(string) bool
+}
+
+func pattern(code string, most int, expr string) rule {
+	re := regexp.MustCompile(`\A(?:` + expr + `)\z`)
+	return rule{code, func(s string) bool { return len(s) <= most && re.MatchString(s) }}
+}
+
+const (
+	label     = `[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?`
+	subdomain = label + `(?:\.` + label + `)*`
+	// The grammar of image references, as github.com/distribution/reference has it.
+	imagePath = `[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`
+	imageRef  = `(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?/)?` + imagePath + `(?:/` + imagePath + `)*` +
+		`(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[a-f0-9]{64})?`
+	// nodePathChars are those of a path on a node: no white space, no %, which unit files expand, nothing that a shell knows.
+	nodePathChars = `[A-Za-z0-9._/+@=-]*`
+)
+
+var (
+	ruleClusterID = pattern("config.name", 253, subdomain)
+	ruleHostName  = pattern("config.name", 63, subdomain)
+	ruleDomain    = pattern("config.name", 253, subdomain)
+	ruleSANName   = pattern("config.name", 253, `(?:\*\.)?`+subdomain)
+	ruleUser      = pattern("config.user", 64, `[A-Za-z_][A-Za-z0-9_.@-]*`)
+	ruleToken     = pattern("config.token", 128, `[A-Za-z0-9][A-Za-z0-9._-]*`)
+	ruleTag       = pattern("config.image-tag", 128, `[A-Za-z0-9_][A-Za-z0-9_.-]*`)
+	ruleImage     = pattern("config.image", 384, imageRef)
+	rulePackage   = pattern("config.package-name", 128, `[A-Za-z0-9][A-Za-z0-9+._-]*`)
+	ruleAddon     = pattern("config.addon-file", 128, `[A-Za-z0-9][A-Za-z0-9._-]*\.(?:yaml|yml|json)`)
+	ruleFlag      = pattern("config.flag", 128, `--[a-z0-9][a-z0-9.-]*`)
+	ruleEnvName   = pattern("config.env-name", 128, `[A-Z_][A-Z0-9_]*`)
+	ruleSetting   = pattern("config.setting", 128, `[A-Za-z0-9][A-Za-z0-9._-]*`)
+	ruleFreeText  = rule{"config.text", func(string) bool { return true }}
+
+	ruleLocalPath  = rule{"config.local-path", isLocalPath}
+	ruleLocalBase  = rule{"config.local-path-base", func(s string) bool { return isLocalPath(s) && (path.IsAbs(s) || strings.HasPrefix(s, "~/")) }}
+	ruleNodePath   = rule{"config.node-path", isNodePath}
+	ruleSocket     = rule{"config.socket", func(s string) bool { p, ok := strings.CutPrefix(s, "unix://"); return ok && isNodePath(p) && p != "/" }}
+	ruleURL        = rule{"config.url", isHTTPURL}
+	ruleRegistry   = rule{"config.registry", isRegistry}
+	ruleSource     = rule{"config.secret-source", isSecretSource}
+	nodePathRE     = regexp.MustCompile(`\A/` + nodePathChars + `\z`)
+	registryHostRE = regexp.MustCompile(`\A(?:` + subdomain + `|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?\z`)
+	envNameRE      = regexp.MustCompile(`\A[A-Za-z_][A-Za-z0-9_]{0,127}\z`)
+	urlCharsRE     = regexp.MustCompile(`\A[A-Za-z0-9._~/:@%+=,-]*\z`)
+)
+
+// isNodePath: absolute, clean (a slash at the end is forgiven), of characters that mean nothing to anybody.
+func isNodePath(s string) bool {
+	return len(s) <= 1024 && nodePathRE.MatchString(s) && cleanPath(s)
+}
+
+// cleanPath says whether the path has no empty, . or .. elements.
+func cleanPath(s string) bool {
+	return s == "/" || path.Clean(s) == strings.TrimSuffix(s, "/")
+}
+
+// isLocalPath: a file of the jump host, that is only ever opened. Letters of any script, spaces, but no control characters; it does not
+// look like a flag, and it is clean but for a leading ./ or ../ of a relative one.
+func isLocalPath(s string) bool {
+	if s == "" || len(s) > 1024 || strings.HasPrefix(s, "-") {
+		return false
+	}
+	for _, r := range s {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(" ._/+@%=:,~-", r) {
+			return false
+		}
+	}
+	rest := strings.TrimPrefix(s, "./")
+	for strings.HasPrefix(rest, "../") {
+		rest = rest[3:]
+	}
+	return rest != "" && !strings.HasSuffix(rest, "/..") && cleanPath(rest) && rest != ".." && rest != "."
+}
+
+func isHTTPURL(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && len(s) <= 1024 && urlCharsRE.MatchString(s) && (u.Scheme == "http" || u.Scheme == "https") && u.User == nil &&
+		isHostPort(u.Host)
+}
+
+func isRegistry(s string) bool {
+	if _, err := netip.ParsePrefix(s); err == nil {
+		return true
+	}
+	return isHostPort(s)
+}
+
+// isHostPort: a name, an IPv4 address, or an IPv6 address in brackets; with or without a port.
+func isHostPort(s string) bool {
+	if len(s) > 253+6 || !registryHostRE.MatchString(s) {
+		return false
+	}
+	if inner, ok := strings.CutPrefix(s, "["); ok {
+		_, err := netip.ParseAddr(inner[:strings.IndexByte(inner, ']')])
+		return err == nil
+	}
+	return true
+}
+
+// isSecretSource: prompt, env:NAME, file:PATH.
+func isSecretSource(s string) bool {
+	if name, ok := strings.CutPrefix(s, "env:"); ok {
+		return envNameRE.MatchString(name)
+	}
+	if file, ok := strings.CutPrefix(s, "file:"); ok {
+		return ruleLocalBase.ok(file)
+	}
+	return s == "prompt"
+}
+
+// dstAllowed are the directories that files of a bundle may be put in or below: the manual's list, and the two that the program of the
+// manual allowed besides.
+var dstAllowed = []string{
+	"/usr/bin", "/usr/local/bin", "/opt/cni/bin", "/usr/libexec/cni", "/etc/kubernetes", "/usr/lib/systemd/system",
+	"/etc/systemd/system", "/tmp", "/etc/cni/net.d", "/root/.eggo",
+}
+
+// AllowedDst says whether a bundle's file may be put into the directory on a node: one of the manual's white list or below it. The
+// path must be clean; links on the node are for the node to resolve (realpath) before it is asked again.
+func AllowedDst(dir string) bool {
+	if !isNodePath(dir) {
+		return false
+	}
+	dir = path.Clean(dir)
+	return slices.ContainsFunc(dstAllowed, func(a string) bool { return dir == a || strings.HasPrefix(dir, a+"/") })
+}
+
+// weakPasswords are those that every scanner tries first.
+var weakPasswords = []string{"123456", "12345678", "password", "root", "admin", "changeme", "eggo", "kubernetes", "openeuler", "toor", "qwerty"}
+
+// isWeak says whether the password is guessed at once.
+func isWeak(p string) bool { return len(p) < 6 || slices.Contains(weakPasswords, strings.ToLower(p)) }

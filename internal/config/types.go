@@ -1,0 +1,150 @@
+// Package config is deploy.yaml: its canonical type, loading of both layouts, defaults, validation with all problems at once, saving,
+// and the template. What each key means is in docs/deploy-yaml.md.
+package config
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+)
+
+// Cluster is a validated deploy.yaml of either layout.
+type Cluster struct {
+	Name     string // cluster-id
+	SSH      SSH
+	Nodes    []Node // machines, one per address, in the order masters, workers, etcds, load balancer
+	Endpoint string // host:port that clients and nodes reach the API server at
+	LBPort   int    // bind-port of the load balancer; 0 without one
+
+	ServiceCIDR    netip.Prefix
+	ServiceGateway netip.Addr // the kubernetes Service
+	DNSAddr        netip.Addr
+	DNSDomain      string
+	DNS            DNS
+	PodCIDR        netip.Prefix
+	NetworkPlugin  string            // flannel, calico, …
+	PluginArgs     map[string]string // NetworkYamlPath
+
+	SANs             SANs
+	APIServerTimeout time.Duration
+	ExternalCA       string // directory; "" for our own
+	EtcdExternal     bool
+	EtcdToken        string
+	KubeletServing   bool
+
+	Runtime            string // containerd, docker, isulad
+	RuntimeEndpoint    string
+	PauseImage         string // "" means the bundle's
+	CNIBinDirs         []string
+	RegistryMirrors    []string
+	InsecureRegistries []string
+
+	ExtraArgs []ExtraArgs
+	Addons    []Addon
+	OpenPorts map[bundle.Role][]Port
+	Source    PackageSource
+	Packages  map[bundle.Role][]Package // as given; empty means: what the manifest says the role needs
+
+	Eggo Eggo
+
+	// given tells which keys stand in the file, and where, so that those without effect can be refused by name and line.
+	given map[string]position
+	file  string
+}
+
+// Node is one machine with all its roles.
+type Node struct {
+	Name  string
+	IP    netip.Addr
+	Port  int
+	Arch  string // amd64, arm64
+	Roles []bundle.Role
+}
+
+// Has says whether the node has the role.
+func (n Node) Has(r bundle.Role) bool {
+	for _, x := range n.Roles {
+		if x == r {
+			return true
+		}
+	}
+	return false
+}
+
+// With returns the nodes that have the role, in order.
+func (c *Cluster) With(r bundle.Role) []Node {
+	var out []Node
+	for _, n := range c.Nodes {
+		if n.Has(r) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// SSH is how every machine is reached. Secrets are resolved by Cluster.Eggo's sources before a run, never written back.
+type SSH struct {
+	User           string
+	Password       string
+	PrivateKeyPath string
+}
+
+// DNS of the cluster.
+type DNS struct {
+	Type         string // pod, binary
+	ImageVersion string // "" means the bundle's
+	Replicas     int
+}
+
+// SANs are extra names of the API server's certificate.
+type SANs struct {
+	DNSNames []string
+	IPs      []netip.Addr
+}
+
+// ExtraArgs of one component; for etcd the keys are environment variable names.
+type ExtraArgs struct {
+	Component string
+	Args      map[string]string
+}
+
+// Addon is a manifest from the bundle's addons/ directory.
+type Addon struct {
+	Type     string
+	Filename string
+}
+
+// Port to open.
+type Port struct {
+	Port     int
+	Protocol string
+}
+
+// PackageSource is where the bundles are on the jump host.
+type PackageSource struct {
+	Type    string            // tar.gz
+	Bundles map[string]string // architecture → path
+	DstPath string            // directory on the node; "" is ours
+}
+
+// Package that deploy.yaml asks for on a role.
+type Package struct {
+	Name     string
+	Type     string // pkg, repo, binary, file, dir, image, yaml, shell
+	Dst      string
+	Schedule string
+	Timeout  time.Duration
+
+	key string // path of its entry in the file
+}
+
+// Eggo is the optional top-level map "eggo:" with the keys that are our own.
+type Eggo struct {
+	Hostname         string // keep (default), set
+	SudoPassword     string
+	PasswordFrom     string // "", prompt, env:NAME, file:PATH
+	SudoPasswordFrom string
+	HostKeys         string // "", ask, strict, accept-new
+	KnownHosts       string // path; "" is the cluster's own
+}

@@ -1,0 +1,150 @@
+package config
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// Unsupported lists what a valid deploy.yaml asks for and deploy cannot do yet, each an error with its line and key, in the order of
+// the lines. Nothing of a deploy.yaml is ignored in silence: what has no effect stands here.
+func Unsupported(c *Cluster) Problems {
+	u := &unsupported{c: c}
+	u.shape()
+	u.settings()
+	u.network()
+	u.packages()
+	return u.out.Sorted()
+}
+
+type unsupported struct {
+	c   *Cluster
+	out Problems
+}
+
+// later reports the key with its value, and what to write instead; with "" it is to be taken out.
+func (u *unsupported) later(key, value, instead string) {
+	code := "config.later"
+	if instead == "" {
+		code = "config.later-drop"
+	}
+	u.add(key, code, "value", clip(value), "instead", instead)
+}
+
+// add reports the key where it stands, or where the nearest key above it does.
+func (u *unsupported) add(key, code string, kv ...string) {
+	at := nearest(u.c.given, key)
+	u.out = append(u.out, Problem{
+		File: u.c.file, Line: at.line, Col: at.col, Key: key, Code: code, Severity: event.Error, Args: event.M("", append(kv, "key", key)...).Args,
+	})
+}
+
+// has says whether the key stands in the file.
+func (u *unsupported) has(key string) bool { _, ok := u.c.given[key]; return ok }
+
+// first returns the spelling of a key that stands in the file.
+func (u *unsupported) first(keys ...string) string {
+	for _, k := range keys {
+		if u.has(k) {
+			return k
+		}
+	}
+	return keys[0]
+}
+
+func (u *unsupported) shape() {
+	c := u.c
+	if n := len(c.With(bundle.ControlPlane)); n > 1 {
+		u.add("masters[1]", "config.later-count", "count", strconv.Itoa(n), "name", "masters")
+	}
+	if n := len(c.With(bundle.Etcd)); n > 1 && u.has("etcds[1]") {
+		u.add("etcds[1]", "config.later-count", "count", strconv.Itoa(n), "name", "etcds")
+	}
+	if len(c.With(bundle.LoadBalancer)) > 0 {
+		u.later(u.first("loadbalance", "loadbalancer", "loadbalances"), "loadbalance", "")
+	}
+	for _, n := range c.Nodes {
+		if n.IP.Is6() {
+			u.later("masters", n.IP.String(), "IPv4")
+			break
+		}
+	}
+}
+
+func (u *unsupported) settings() {
+	c := u.c
+	if c.ExternalCA != "" {
+		u.later("external-ca", "true", "external-ca: false")
+	}
+	if c.EtcdExternal {
+		u.later("etcd-external", "true", "etcd-external: false")
+	}
+	if c.KubeletServing {
+		u.later("enable-kubelet-serving", "true", "enable-kubelet-serving: false")
+	}
+	if c.APIServerTimeout != defaultAPIServerTimeout {
+		u.later("apiserver-timeout", c.APIServerTimeout.String(), "apiserver-timeout: 120s")
+	}
+	if c.Runtime != "containerd" {
+		u.later("runtime", c.Runtime, "runtime: containerd")
+	} else if c.RuntimeEndpoint != defaultEndpoints["containerd"] {
+		u.later("runtime-endpoint", c.RuntimeEndpoint, "runtime-endpoint: "+defaultEndpoints["containerd"])
+	}
+	if c.DNS.Type != "pod" {
+		u.later("service.dns.corednstype", c.DNS.Type, "corednstype: pod")
+	}
+	for key, list := range map[string][]string{"registry-mirrors": c.RegistryMirrors, "insecure-registries": c.InsecureRegistries} {
+		if len(list) > 0 {
+			u.later(key, strings.Join(list, ", "), key+": []")
+		}
+	}
+	if len(c.ExtraArgs) > 0 {
+		u.later("config-extra-args", c.ExtraArgs[0].Component, "config-extra-args: []")
+	}
+	if c.Eggo.Hostname != "keep" {
+		u.later("eggo.hostname", c.Eggo.Hostname, "hostname: keep")
+	}
+	for _, role := range slices.Sorted(maps.Keys(c.OpenPorts)) {
+		if ports := c.OpenPorts[role]; len(ports) > 0 {
+			u.later("open-ports", strconv.Itoa(ports[0].Port)+"/"+ports[0].Protocol, "")
+			break
+		}
+	}
+}
+
+func (u *unsupported) network() {
+	c := u.c
+	if c.NetworkPlugin != "flannel" {
+		u.later("network.plugin", c.NetworkPlugin, "plugin: flannel")
+	}
+	if at := u.first("package-src.distpath", "package-src.dstpath", "install.package-source.dstpath"); c.Source.DstPath != "" {
+		u.later(at, c.Source.DstPath, "")
+	}
+	if len(c.PluginArgs) > 0 {
+		u.later(u.first("network.plugin-args", "network.pluginargs"), "NetworkYamlPath", "")
+	}
+	for key, a := range map[string]netip.Addr{"service.cidr": c.ServiceCIDR.Addr(), "network.podcidr": c.PodCIDR.Addr()} {
+		if a.Is6() {
+			u.later(key, a.String(), "IPv4")
+		}
+	}
+}
+
+func (u *unsupported) packages() {
+	c := u.c
+	if c.Source.Type == "" {
+		u.later("install.package-source.type", `""`, "type: tar.gz")
+	}
+	for _, role := range slices.Sorted(maps.Keys(c.Packages)) {
+		for _, p := range c.Packages[role] {
+			if p.Type != "pkg" && p.Type != "binary" {
+				u.later(p.key+".type", p.Type, "pkg, binary")
+			}
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package event
+
+import (
+	"errors"
+	"strings"
+)
+
+// Class groups faults by what they mean to the caller; each has an exit code (docs/exit-codes.md).
+type Class string
+
+// The classes, in the order of the exit code table.
+const (
+	ClassFailed      Class = "failed"      // 1
+	ClassUsage       Class = "usage"       // 2: usage or deploy.yaml; nothing was touched
+	ClassPartial     Class = "partial"     // 3: finished, some nodes failed or were skipped
+	ClassAuth        Class = "auth"        // 4: authentication or host key, before any change
+	ClassPreflight   Class = "preflight"   // 5: nothing was touched
+	ClassBundle      Class = "bundle"      // 6: bundle damaged or incomplete
+	ClassLocked      Class = "locked"      // 11: another run holds the lock
+	ClassInterrupted Class = "interrupted" // 130
+)
+
+// Fault is an error that a person can act on: who (Node), what (Step), why (Code with Args, and Cause, the underlying error's
+// own words), and what to do next (the sentence "<Code>.next" of internal/i18n). Code is stable and the same in every language;
+// its sentence is the key "fault.<Code>" in internal/i18n and its advice "fault.<Code>.next".
+type Fault struct {
+	Code  string            `json:"code"`
+	Class Class             `json:"class"`
+	Node  string            `json:"node,omitempty"`
+	Step  string            `json:"step,omitempty"`
+	Args  map[string]string `json:"args,omitempty"`
+	Cause string            `json:"cause,omitempty"` // cleaned of control characters
+	Retry bool              `json:"-"`               // worth another try
+	Err   error             `json:"-"`
+}
+
+// Error is for logs and tests; front ends render the fault through internal/i18n.
+func (f *Fault) Error() string {
+	var b strings.Builder
+	for _, s := range []string{f.Node, f.Step, f.Code, f.Cause} {
+		if s == "" {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString(": ")
+		}
+		b.WriteString(s)
+	}
+	return b.String()
+}
+
+func (f *Fault) Unwrap() error { return f.Err }
+
+// NewFault makes a fault about err (which may be nil); kv are alternating argument names and values.
+func NewFault(class Class, code string, err error, kv ...string) *Fault {
+	f := &Fault{Code: code, Class: class, Args: M("", kv...).Args, Err: err}
+	if err != nil {
+		f.Cause = Clean(err.Error())
+	}
+	return f
+}
+
+// On names the node, unless one is named already, and returns f.
+func (f *Fault) On(node string) *Fault {
+	if f.Node == "" {
+		f.Node = node
+	}
+	return f
+}
+
+// AsFault returns the fault in err's chain, or wraps err as class failed, code "internal".
+func AsFault(err error) *Fault {
+	if err == nil {
+		return nil
+	}
+	if f := (*Fault)(nil); errors.As(err, &f) {
+		return f
+	}
+	return NewFault(ClassFailed, "internal", err)
+}
+
+// Clean drops control characters (C0 but tab, C1, DEL), escape sequences' leaders, bidirectional overrides and invalid UTF-8, so
+// that text from a node can be shown and stored. Newlines become " / ".
+func Clean(s string) string {
+	s = strings.TrimRight(s, "\r\n")
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\t':
+			return ' '
+		case r < 0x20 || r >= 0x7f && r < 0xa0:
+			return -1
+		case r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f:
+			return -1
+		}
+		return r
+	}, strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\n", " / "))
+}

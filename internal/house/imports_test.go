@@ -1,0 +1,169 @@
+package house
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/eggo-k8s/eggo/"
+
+// arrows lists, for each room, the rooms of this module that it may import. A room that is not here may import none, and a new one has to
+// be added: that is the moment to think about where it stands. docs/architecture.md draws the picture.
+var arrows = map[string][]string{
+	"internal/event":    {},
+	"internal/i18n":     {"internal/event"},
+	"internal/exitcode": {"internal/event"},
+	"internal/engine":   {"internal/event"},
+	"internal/journal":  {"internal/event"},
+	"internal/runstate": {"internal/event"},
+	"internal/remote":   {"internal/event"},
+	"internal/pki":      {"internal/event"},
+	"internal/bundle":   {"internal/event"},
+	"internal/config":   {"internal/bundle", "internal/event", "internal/i18n"}, // i18n: the comments of the template
+	"internal/report":   {"internal/runstate", "internal/event", "internal/i18n"},
+	"internal/ui":       {"internal/runstate", "internal/event", "internal/i18n", "internal/report", "internal/config", "internal/bundle"},
+	"internal/phases":   {"internal/config", "internal/bundle", "internal/pki", "assets", "internal/engine", "internal/event"},
+	"assets":            {},
+	"internal/house":    {},
+	"cmd":               nil, // anything: here all is wired together
+	"test":              nil, // anything: tests and their tools
+}
+
+// more is what a package within a room may import besides its room.
+var more = map[string][]string{
+	"internal/bundle/build": {"assets"}, // the default spec's keyring
+}
+
+// only names packages of other modules that one room alone may import.
+var only = map[string]string{
+	"golang.org/x/crypto/ssh":        "internal/remote",
+	"charm.land/":                    "internal/ui",
+	"github.com/skeema/knownhosts":   "internal/remote",
+	"k8s.io/":                        "internal/phases",
+	"go.etcd.io/":                    "internal/phases",
+	"github.com/google/go-container": "internal/bundle",
+}
+
+type pkg struct {
+	ImportPath   string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+}
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", module+"...")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, &stderr)
+	}
+	var list []pkg
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return list
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, p)
+	}
+}
+
+// room is the first directory of a package, or the first two under internal.
+func room(path string) string {
+	parts := strings.SplitN(path, "/", 3)
+	if parts[0] == "internal" && len(parts) > 1 {
+		return parts[0] + "/" + parts[1]
+	}
+	return parts[0]
+}
+
+// crossing says why a package may not import another, or "".
+func crossing(from, to string) string {
+	inside, own := strings.CutPrefix(to, module)
+	if !own {
+		for prefix, owner := range only {
+			if strings.HasPrefix(to, prefix) && room(from) != owner && room(from) != "test" {
+				return "only " + owner + " may"
+			}
+		}
+		return ""
+	}
+	allowed, known := arrows[room(from)]
+	switch {
+	case !known:
+		return "the room " + room(from) + " is not in the picture: add it to arrows"
+	case room(inside) == "cmd" || room(inside) == "test" && room(from) != "test":
+		return "nothing may import " + room(inside)
+	case allowed == nil || room(inside) == room(from):
+		return ""
+	case slices.Contains(allowed, room(inside)) || slices.Contains(more[from], inside):
+		return ""
+	}
+	return "the arrows do not point that way"
+}
+
+func TestImportsPointOneWay(t *testing.T) {
+	list := packages(t)
+	if len(list) < 10 {
+		t.Fatalf("go list named %d packages only", len(list))
+	}
+	seen := map[string]bool{}
+	for _, p := range list {
+		from := strings.TrimPrefix(p.ImportPath, module)
+		seen[room(from)] = true
+		for _, to := range p.Imports {
+			if why := crossing(from, to); why != "" {
+				t.Errorf("%s imports %s: %s", from, to, why)
+			}
+		}
+	}
+	for r := range arrows {
+		if r != "internal/ui" && !seen[r] { // the screen comes with a later version
+			t.Errorf("%s is in arrows but not in the module", r)
+		}
+	}
+}
+
+// The rules themselves, tried on arrows that must not be.
+func TestACrossingIsSeen(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		ok       bool
+	}{
+		{"internal/engine", module + "internal/event", true},
+		{"internal/engine", module + "internal/phases", false},
+		{"internal/engine", "context", true},
+		{"internal/ui/run", module + "internal/ui/theme", true},
+		{"internal/ui/run", module + "internal/remote", false},
+		{"internal/ui", module + "internal/engine", false},
+		{"internal/ui", module + "internal/phases", false},
+		{"internal/event", module + "internal/i18n", false},
+		{"internal/remote/remotetest", module + "internal/remote", true},
+		{"internal/remote", module + "internal/engine", false},
+		{"internal/phases/node", module + "internal/remote", false},
+		{"internal/phases", "golang.org/x/crypto/ssh", false},
+		{"internal/remote", "golang.org/x/crypto/ssh/agent", true},
+		{"internal/report", "charm.land/lipgloss/v2", false},
+		{"internal/bundle/build", module + "assets", true},
+		{"internal/bundle", module + "assets", false},
+		{"internal/new", module + "internal/event", false},
+		{"internal/report", module + "test/lab", false},
+		{"cmd/eggo-tui", module + "internal/remote", true},
+		{"cmd/eggo-tui", module + "test/lab", false},
+		{"test/e2e", module + "internal/remote", true},
+	} {
+		if why := crossing(c.from, c.to); (why == "") != c.ok {
+			t.Errorf("%s → %s: %q, want allowed %v", c.from, c.to, why, c.ok)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package i18n
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+var hole = regexp.MustCompile(`\{[a-z][a-z0-9_-]*\}`)
+
+func holes(s string) []string {
+	list := hole.FindAllString(s, -1)
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func TestBothLanguagesSayTheSame(t *testing.T) {
+	en, zh := catalog(English), catalog(Chinese)
+	if len(en) < 100 {
+		t.Fatalf("only %d sentences", len(en))
+	}
+	for key, s := range en {
+		other, ok := zh[key]
+		if !ok {
+			t.Errorf("%s is not there in Chinese", key)
+			continue
+		}
+		if d := cmp.Diff(holes(s), holes(other)); d != "" {
+			t.Errorf("%s has other holes in Chinese:\n%s", key, d)
+		}
+		if strings.TrimSpace(other) == "" || strings.TrimSpace(s) == "" {
+			t.Errorf("%s says nothing", key)
+		}
+	}
+	for key := range zh {
+		if _, ok := en[key]; !ok {
+			t.Errorf("%s is not there in English", key)
+		}
+	}
+}
+
+func TestNoKeyIsWrittenTwice(t *testing.T) {
+	for _, lang := range []Lang{English, Chinese} {
+		seen := map[string]string{}
+		for _, part := range parts(lang) {
+			for key, s := range part {
+				if before, ok := seen[key]; ok && before != s {
+					t.Errorf("%s: %s is %q and %q", lang, key, before, s)
+				}
+				seen[key] = s
+			}
+		}
+	}
+}
+
+func TestAdviceBelongsToAFault(t *testing.T) {
+	en := catalog(English)
+	for key := range en {
+		if f, ok := strings.CutSuffix(key, ".next"); ok && strings.HasPrefix(key, "fault.") {
+			if _, ok := en[f]; !ok {
+				t.Errorf("%s advises on a fault that has no sentence", key)
+			}
+		}
+	}
+}
+
+func TestAMessageIsFilledInOneLanguage(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		msg  event.Msg
+		want string
+	}{
+		{"no key is lost", event.M("no.such.key", "a", "b"), "no.such.key b"},
+		{"values are cleaned", event.M("fault.pki.read", "file", "a\x1b[31m\u202eb", "cause", "c\nd"), "a[31mb cannot be read: c / d"},
+		{"a value is no template", event.M("fault.pki.read", "file", "{cause}", "cause", "x"), "{cause} cannot be read: x"},
+	} {
+		if got := NewPrinter(English).Msg(c.msg); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestAFaultSaysWhoAndWhy(t *testing.T) {
+	p := NewPrinter("klingon")
+	f := event.NewFault(event.ClassFailed, "pki.mismatch", nil, "file", "ca.crt").On("m1")
+	text, next := p.Fault(f)
+	if !strings.HasPrefix(text, "m1: ca.crt ") || next == "" || p.Lang() != English {
+		t.Errorf("%q, %q", text, next)
+	}
+	if text, _ := p.Fault(&event.Fault{Code: "pki.mismatch", Cause: "why"}); !strings.HasSuffix(text, "(why)") {
+		t.Errorf("the cause is lost: %q", text)
+	}
+}
+
+func TestTheLanguageOfTheEnvironment(t *testing.T) {
+	for _, c := range []struct {
+		env  map[string]string
+		want Lang
+	}{
+		{map[string]string{}, English},
+		{map[string]string{"LANG": "zh_CN.UTF-8"}, Chinese},
+		{map[string]string{"LANG": "zh_CN.UTF-8", "LC_ALL": "C"}, English},
+		{map[string]string{"LC_MESSAGES": "ZH_tw", "LANG": "C"}, Chinese},
+		{map[string]string{"LC_ALL": "en_US.UTF-8", "EGGO_LANG": "zh"}, Chinese},
+		{map[string]string{"LANG": "de_DE"}, English},
+	} {
+		for _, k := range []string{"EGGO_LANG", "LC_ALL", "LC_MESSAGES", "LANG"} {
+			t.Setenv(k, c.env[k])
+		}
+		if got := FromEnv(); got != c.want {
+			t.Errorf("%v: %s", c.env, got)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package i18n
+
+// enRun holds the sentences of the verbs that run a plan.
+func enRun() map[string]string {
+	return map[string]string{
+		"cli.deploy.short":  "Install the cluster of a deploy.yaml, or go on where an earlier run stopped",
+		"cli.deploy.long":   "Install the cluster of a deploy.yaml from its offline bundles over SSH.\n\nEverything is checked before anything is touched. A run that was cut off goes on when deploy is run again;\non a finished cluster it changes nothing. The exit code is 0 only if the cluster is what deploy.yaml says.",
+		"cli.cleanup.short": "Remove from every node what deploy put there",
+		"cli.cleanup.long":  "Remove from every node what was recorded there: services, packages, files, directories and etcd's data (after a\nsnapshot to this machine). What was there before stays.",
+
+		"cli.flag.deploy-file": "deploy.yaml to follow (default ~/.eggo/deploy.yaml)",
+		"cli.flag.host-keys":   "unknown host keys: ask, strict or accept-new (default: ask on a terminal, else strict)",
+		"cli.flag.state":       "state directory (default /var/lib/eggo, for other users $XDG_STATE_HOME/eggo)",
+		"cli.flag.report":      "how to report: plain or json",
+		"cli.flag.yes":         "do not ask for the cluster's name",
+		"cli.flag.purge":       "remove the runtime's store (images, containers) and the pods' logs, too",
+
+		"ask.cluster-name": "All of this will be removed from the nodes above. Type the cluster's name ({cluster}) to go on:",
+		"ask.host-key":     "The host key of {node} ({addr}) is not known: {type} {fingerprint}. Trust it? [y/N]",
+		"ask.password":     "Password of {user}:",
+		"ask.sudo":         "sudo password of {user}:",
+		"ask.passphrase":   "Passphrase of {file}:",
+
+		"run.stopping": "Stopping: the running steps end first. Press Ctrl-C again to break off.",
+
+		"next.kubeconfig": "The kubeconfig is {path} (API server https://{endpoint})",
+		"next.node":       "{node} ({ip}): {roles}",
+		"next.kubectl":    "Next: kubectl --kubeconfig {path} get nodes   (no kubectl here? Copy /usr/local/bin/kubectl from {node})",
+		"next.cleanup":    "To remove the cluster: eggo-tui cleanup -f {file}",
+		"next.cleaned":    "The logs of all runs and etcd's snapshots stay in {path}",
+		"next.resume":     "To go on from here: eggo-tui {verb} -f {file}",
+		"next.log":        "Event log: {path}",
+
+		"fault.usage.verb":               "There is no command {verb}.",
+		"fault.usage.verb.next":          "eggo-tui --help lists the commands.",
+		"fault.usage.verb-like":          "There is no command {verb}; did you mean {like}?",
+		"fault.usage.verb-like.next":     "eggo-tui --help lists the commands.",
+		"fault.usage.verb-later":         "The command {verb} is not there yet.",
+		"fault.usage.verb-later.next":    "This version has deploy, cleanup, validate, template, version and completion.",
+		"fault.usage.needs-yes":          "Without a terminal, {verb} needs --yes.",
+		"fault.usage.needs-yes.next":     "Add --yes if you are sure.",
+		"fault.usage.not-confirmed":      "That is not the cluster's name; nothing was touched.",
+		"fault.usage.not-confirmed.next": "Run it again and type the name as deploy.yaml has it.",
+		"fault.usage.secret":             "The password cannot be had from {what}: {cause}",
+		"fault.usage.secret.next":        "Use prompt on a terminal, env:NAME or file:PATH.",
+		"fault.usage.host-keys":          "--host-keys {value} is none of ask, strict, accept-new.",
+		"fault.usage.host-keys.next":     "Choose one of them.",
+		"fault.run.interrupted":          "Interrupted; nothing is lost.",
+		"fault.run.interrupted.next":     "Run the same command again: it goes on from here.",
+		"fault.run.failed":               "{count} step(s) failed.",
+		"fault.run.failed.next":          "Mend the causes above and run the same command again: it goes on from here.",
+		"fault.bundle.no-source":         "deploy.yaml names no bundle for {arch}.",
+		"fault.bundle.no-source.next":    "Set package-src (armsrc, x86src) or install.package-source.srcpath.",
+	}
+}

@@ -1,0 +1,112 @@
+// Package i18n holds every sentence that a user reads, in English and Chinese. A sentence is named by a key; {name} holes are filled
+// with the arguments of an event.Msg. Error codes are the same in both languages.
+//
+// The sentences stand in en_*.go and zh_*.go files, one pair a room, as maps merged by catalog().
+package i18n
+
+import (
+	"os"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// Lang is a language of the user interface.
+type Lang string
+
+// The languages.
+const (
+	English Lang = "en"
+	Chinese Lang = "zh"
+)
+
+// FromEnv picks the language: EGGO_LANG, else LC_ALL, LC_MESSAGES, LANG as POSIX orders them; English unless it is a zh locale.
+func FromEnv() Lang {
+	for _, k := range []string{"EGGO_LANG", "LC_ALL", "LC_MESSAGES", "LANG"} {
+		if v := os.Getenv(k); v != "" {
+			if strings.HasPrefix(strings.ToLower(v), "zh") {
+				return Chinese
+			}
+			return English
+		}
+	}
+	return English
+}
+
+// Printer renders messages in one language.
+type Printer struct {
+	lang      Lang
+	sentences map[string]string
+}
+
+// NewPrinter makes a printer for lang; an unknown language reads English.
+func NewPrinter(lang Lang) *Printer {
+	if lang != Chinese {
+		lang = English
+	}
+	return &Printer{lang: lang, sentences: catalog(lang)}
+}
+
+// Lang is the printer's language.
+func (p *Printer) Lang() Lang { return p.lang }
+
+// Has says whether a sentence with that key exists.
+func (p *Printer) Has(key string) bool { _, ok := p.sentences[key]; return ok }
+
+// Msg renders m. Arguments are cleaned of control characters. A key without a sentence shows as itself with its arguments, so that
+// nothing is lost; a test keeps that from happening.
+func (p *Printer) Msg(m event.Msg) string {
+	s, ok := p.sentences[m.Key]
+	if !ok {
+		s = m.Key
+		for k := range m.Args {
+			s += " {" + k + "}"
+		}
+	}
+	if len(m.Args) == 0 || !strings.Contains(s, "{") {
+		return s
+	}
+	pairs := make([]string, 0, 2*len(m.Args))
+	for k, v := range m.Args {
+		pairs = append(pairs, "{"+k+"}", event.Clean(v))
+	}
+	return strings.NewReplacer(pairs...).Replace(s)
+}
+
+// T renders the sentence key with alternating argument names and values.
+func (p *Printer) T(key string, kv ...string) string { return p.Msg(event.M(key, kv...)) }
+
+// Fault renders a fault as its sentence (with who, what, why) and its advice, "" if there is none.
+func (p *Printer) Fault(f *event.Fault) (text, next string) {
+	args := make(map[string]string, len(f.Args)+3)
+	for k, v := range f.Args {
+		args[k] = v
+	}
+	for k, v := range map[string]string{"node": f.Node, "step": f.Step, "cause": f.Cause} {
+		if _, set := args[k]; !set {
+			args[k] = v
+		}
+	}
+	key := "fault." + f.Code
+	text = p.Msg(event.Msg{Key: key, Args: args})
+	if f.Node != "" && !strings.Contains(p.sentences[key], "{node}") {
+		text = f.Node + ": " + text
+	}
+	if f.Cause != "" && !strings.Contains(p.sentences[key], "{cause}") {
+		text += " (" + f.Cause + ")"
+	}
+	if p.Has(key + ".next") {
+		next = p.Msg(event.Msg{Key: key + ".next", Args: args})
+	}
+	return text, next
+}
+
+func catalog(lang Lang) map[string]string {
+	all := map[string]string{}
+	for _, part := range parts(lang) {
+		for k, v := range part {
+			all[k] = v
+		}
+	}
+	return all
+}

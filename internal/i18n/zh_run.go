@@ -1,0 +1,55 @@
+package i18n
+
+// zhRun 是执行计划的各命令的文案。
+func zhRun() map[string]string {
+	return map[string]string{
+		"cli.deploy.short":  "按 deploy.yaml 安装集群，或从上次中断处继续",
+		"cli.deploy.long":   "按 deploy.yaml 用离线包通过 SSH 安装集群。\n\n先检查一切，再做任何改动。中断后再次运行 deploy 会从中断处继续；\n集群已完成时不做任何改动。仅当集群与 deploy.yaml 一致时退出码为 0。",
+		"cli.cleanup.short": "从每个节点移除 deploy 所安装的内容",
+		"cli.cleanup.long":  "从每个节点移除有记录的内容：服务、软件包、文件、目录以及 etcd 数据（先在本机保存快照）。\n原有的内容保持不变。",
+
+		"cli.flag.deploy-file": "要使用的 deploy.yaml（默认 ~/.eggo/deploy.yaml）",
+		"cli.flag.host-keys":   "未知主机密钥的处理：ask、strict 或 accept-new（终端上默认 ask，否则 strict）",
+		"cli.flag.state":       "状态目录（默认 /var/lib/eggo，普通用户为 $XDG_STATE_HOME/eggo）",
+		"cli.flag.report":      "输出方式：plain 或 json",
+		"cli.flag.yes":         "不再询问集群名称",
+		"cli.flag.purge":       "同时删除容器运行时的存储（镜像与容器）以及 Pod 日志",
+
+		"ask.cluster-name": "以上节点上的这些内容都将被移除。请输入集群名称（{cluster}）以继续：",
+		"ask.host-key":     "{node}（{addr}）的主机密钥未知：{type} {fingerprint}。是否信任？[y/N]",
+		"ask.password":     "{user} 的密码：",
+		"ask.sudo":         "{user} 的 sudo 密码：",
+		"ask.passphrase":   "{file} 的口令：",
+
+		"run.stopping": "正在停止：先等待执行中的步骤结束。再按一次 Ctrl-C 立即中断。",
+
+		"next.kubeconfig": "kubeconfig 位于 {path}（API server 为 https://{endpoint}）",
+		"next.node":       "{node}（{ip}）：{roles}",
+		"next.kubectl":    "下一步：kubectl --kubeconfig {path} get nodes（本机没有 kubectl 时，可从 {node} 复制 /usr/local/bin/kubectl）",
+		"next.cleanup":    "移除集群：eggo-tui cleanup -f {file}",
+		"next.cleaned":    "各次运行的日志与 etcd 快照保留在 {path}",
+		"next.resume":     "从此处继续：eggo-tui {verb} -f {file}",
+		"next.log":        "事件日志：{path}",
+
+		"fault.usage.verb":               "没有命令 {verb}。",
+		"fault.usage.verb.next":          "eggo-tui --help 会列出所有命令。",
+		"fault.usage.verb-like":          "没有命令 {verb}，是否想用 {like}？",
+		"fault.usage.verb-like.next":     "eggo-tui --help 会列出所有命令。",
+		"fault.usage.verb-later":         "命令 {verb} 尚未提供。",
+		"fault.usage.verb-later.next":    "此版本提供 deploy、cleanup、validate、template、version 与 completion。",
+		"fault.usage.needs-yes":          "没有终端时，{verb} 需要 --yes。",
+		"fault.usage.needs-yes.next":     "确认无误后请加上 --yes。",
+		"fault.usage.not-confirmed":      "输入的不是集群名称，未做任何改动。",
+		"fault.usage.not-confirmed.next": "请再次运行，并按 deploy.yaml 中的写法输入名称。",
+		"fault.usage.secret":             "无法从 {what} 取得密码：{cause}",
+		"fault.usage.secret.next":        "请在终端上使用 prompt，或使用 env:NAME、file:PATH。",
+		"fault.usage.host-keys":          "--host-keys {value} 不是 ask、strict、accept-new 之一。",
+		"fault.usage.host-keys.next":     "请选择其中之一。",
+		"fault.run.interrupted":          "已中断，没有丢失任何内容。",
+		"fault.run.interrupted.next":     "再次运行同一条命令即可从此处继续。",
+		"fault.run.failed":               "{count} 个步骤失败。",
+		"fault.run.failed.next":          "解决上述原因后再次运行同一条命令，将从此处继续。",
+		"fault.bundle.no-source":         "deploy.yaml 没有指定 {arch} 的离线包。",
+		"fault.bundle.no-source.next":    "请设置 package-src（armsrc、x86src）或 install.package-source.srcpath。",
+	}
+}

@@ -1,0 +1,153 @@
+package phases
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// addons applies the network plugin, CoreDNS and what deploy.yaml lists. The network waits for every node's kube-proxy: a plugin that
+// starts before the kubernetes Service can be reached gives up and sits out a back-off of half a minute.
+func (r *run) addons() []*engine.Step {
+	needs := ids(phaseBootstrap, "proxy", kubelets(r.Cluster))
+	manifests := step(phaseAddons, "manifests", "", needs)
+	manifests.Retry = engine.Retry{Tries: 10, Delay: time.Second, MaxDelay: 5 * time.Second}
+	manifests.Check = func(ctx context.Context) (bool, error) {
+		objs, _, err := r.addonObjects()
+		if err != nil {
+			return false, err
+		}
+		return r.api().applied(ctx, objs)
+	}
+	manifests.Apply = func(ctx context.Context) error {
+		objs, patches, err := r.addonObjects()
+		if err != nil {
+			return err
+		}
+		for _, text := range patches {
+			if err := r.Emit(event.Notice{Step: engine.StepID(ctx), Text: text}); err != nil {
+				return err
+			}
+		}
+		return r.api().apply(ctx, objs)
+	}
+	// CoreDNS waits for the network: pods that a node starts before its network has a lease sit out a back-off.
+	var networks []*engine.Step
+	if r.Cluster.NetworkPlugin == "flannel" {
+		for _, n := range kubelets(r.Cluster) {
+			s := step(phaseAddons, "network", n.Name, []string{manifests.ID})
+			s.Verify = r.onNode(n.Name, r.podRoutes)
+			s.Retry, s.Timeout = patience(), 30*time.Second
+			networks = append(networks, s)
+		}
+	}
+	needed := []string{manifests.ID}
+	for _, s := range networks {
+		needed = append(needed, s.ID)
+	}
+	dns := step(phaseAddons, "dns", "", needed)
+	dns.Retry = manifests.Retry
+	dns.Check = func(ctx context.Context) (bool, error) { return r.appliedAsset(ctx, r.corednsManifest) }
+	dns.Apply = func(ctx context.Context) error {
+		if !r.anyNameserver() {
+			if err := r.Emit(event.Notice{Step: engine.StepID(ctx), Text: event.M("notice.no-nameserver")}); err != nil {
+				return err
+			}
+		}
+		return r.applyAsset(ctx, r.corednsManifest)
+	}
+	return append(append([]*engine.Step{manifests}, networks...), dns)
+}
+
+// addonObjects reads the addons out of the bundle; patches tell what of them was fitted to the cluster.
+func (r *run) addonObjects() (objs []*unstructured.Unstructured, patches []event.Msg, err error) {
+	b := r.bundle(r.Cluster.With(bundle.ControlPlane)[0].Arch)
+	for _, name := range r.addonFiles(b.Manifest()) {
+		f, err := b.Open("addons/" + name)
+		if err != nil {
+			return nil, nil, err
+		}
+		data, err := io.ReadAll(f)
+		f.Close()
+		if err != nil {
+			return nil, nil, event.NewFault(event.ClassBundle, "addon.unreadable", err, "addon", name)
+		}
+		list, err := parseManifests(data)
+		if err != nil {
+			return nil, nil, event.NewFault(event.ClassBundle, "addon.unreadable", err, "addon", name)
+		}
+		for _, o := range list {
+			if setFlannelNetwork(o, r.Cluster.PodCIDR.String()) {
+				patches = append(patches, event.M("notice.pod-cidr", "addon", name, "cidr", r.Cluster.PodCIDR.String()))
+			}
+			if setFlannelInterface(o) {
+				patches = append(patches, event.M("notice.flannel-iface", "addon", name))
+			}
+		}
+		objs = append(objs, list...)
+	}
+	return objs, patches, nil
+}
+
+// setFlannelNetwork puts the cluster's pod network into flannel's ConfigMap, which upstream ships with 10.244.0.0/16.
+func setFlannelNetwork(o *unstructured.Unstructured, cidr string) bool {
+	if o.GetKind() != "ConfigMap" || o.GetName() != "kube-flannel-cfg" {
+		return false
+	}
+	text, ok, _ := unstructured.NestedString(o.Object, "data", "net-conf.json")
+	if !ok {
+		return false
+	}
+	var conf map[string]any
+	if json.Unmarshal([]byte(text), &conf) != nil || conf["Network"] == cidr {
+		return false
+	}
+	conf["Network"] = cidr
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetIndent("", "  ")
+	if enc.Encode(conf) != nil {
+		return false
+	}
+	return unstructured.SetNestedField(o.Object, out.String(), "data", "net-conf.json") == nil
+}
+
+// setFlannelInterface tells flannel to use the interface of the node's own address, unless it is told one already: by itself it takes that
+// of the default route, which on a machine with several is another one, or there is none.
+func setFlannelInterface(o *unstructured.Unstructured) bool {
+	if o.GetKind() != "DaemonSet" || !strings.HasPrefix(o.GetName(), "kube-flannel") {
+		return false
+	}
+	path := []string{"spec", "template", "spec", "containers"}
+	containers, _, _ := unstructured.NestedSlice(o.Object, path...) // a copy
+	for _, x := range containers {
+		c, ok := x.(map[string]any)
+		if !ok || c["name"] != "kube-flannel" {
+			continue
+		}
+		args, _ := c["args"].([]any)
+		command, _ := c["command"].([]any)
+		for _, a := range slices.Concat(command, args) {
+			if s, _ := a.(string); strings.HasPrefix(strings.TrimLeft(s, "-"), "iface") {
+				return false
+			}
+		}
+		c["args"] = append(args, "--iface=$(HOST_IP)")
+		env, _ := c["env"].([]any)
+		if !slices.ContainsFunc(env, func(e any) bool { m, _ := e.(map[string]any); return m["name"] == "HOST_IP" }) {
+			c["env"] = append(env, map[string]any{"name": "HOST_IP", "valueFrom": map[string]any{"fieldRef": map[string]any{"fieldPath": "status.hostIP"}}})
+		}
+		return unstructured.SetNestedSlice(o.Object, containers, path...) == nil
+	}
+	return false
+}

@@ -1,0 +1,211 @@
+package phases
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/renameio/v2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+const (
+	labelControlPlane = "node-role.kubernetes.io/control-plane"
+	kubeletConf       = "/etc/kubernetes/kubelet.conf"           // written by the kubelet when it has its certificate
+	bootstrapConf     = "/etc/kubernetes/bootstrap-kubelet.conf" // holds the token; removed when the node has joined
+	tokenLife         = 24 * time.Hour
+)
+
+// bootstrap joins every kubelet by TLS bootstrapping: a token that can only ask for a certificate, and the certificate approved by the
+// controller manager.
+func (r *run) bootstrap() []*engine.Step {
+	nodes := kubelets(r.Cluster)
+	token := step(phaseBootstrap, "token", "", []string{id(phaseControl, "rights", "")})
+	token.When = func(context.Context) (bool, event.Msg, error) {
+		for _, n := range nodes {
+			if !r.fact(n.Name).Joined {
+				return true, event.Msg{}, nil
+			}
+		}
+		return false, event.M("why.all-joined"), nil
+	}
+	token.Retry = engine.Retry{Tries: 10, Delay: time.Second, MaxDelay: 3 * time.Second}
+	token.Check = r.tokenValid
+	token.Apply = r.makeToken
+	steps := []*engine.Step{token}
+	for _, n := range nodes {
+		ready := []string{token.ID, programs(n, groupNode), id(phaseInfra, "system", n.Name), id(phaseInfra, "load-images", n.Name)}
+		kubelet := r.service(phaseBootstrap, "kubelet", n, ready, r.kubeletService, nil)
+		running, apply := kubelet.Check, kubelet.Apply
+		// A kubelet that has not joined may hold a token that has ended since: then it is given the new one and started anew.
+		kubelet.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+			if ok, err := running(ctx); !ok || err != nil {
+				return false, err
+			}
+			return r.mayJoin(ctx, nd)
+		})
+		kubelet.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+			if err := r.handToken(ctx, nd); err != nil {
+				return err
+			}
+			return apply(ctx)
+		})
+		joined := step(phaseBootstrap, "join", n.Name, []string{kubelet.ID})
+		joined.Check = func(ctx context.Context) (bool, error) { return r.joined(ctx, n) }
+		joined.Apply = func(ctx context.Context) error { return r.join(ctx, n) }
+		joined.Timeout = 2 * time.Minute
+		joined.Retry = engine.Retry{Tries: 60, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}
+		// kube-proxy asks for its Node object first, and sits out a back-off of up to half a minute when it is not there yet.
+		proxy := r.service(phaseBootstrap, "proxy", n, []string{joined.ID}, r.proxyService, answers("http://"+net.JoinHostPort(n.IP.String(), "10256")+"/healthz", "kube-proxy.service"))
+		proxy.Apply = r.announcing(n, proxy.Apply, "notice.no-conntrack", func(f *Facts) bool { return !f.Conntrack })
+		steps = append(steps, kubelet, joined, proxy)
+	}
+	return steps
+}
+
+// token is the bootstrap token as the jump host keeps it until it ends.
+type token struct {
+	ID, Secret string
+	Ends       time.Time
+}
+
+func (r *run) tokenPath() string { return filepath.Join(r.StateDir, "pki", "bootstrap-token") }
+
+func (r *run) readToken() (token, bool) {
+	var t token
+	data, err := os.ReadFile(r.tokenPath())
+	if err != nil || json.Unmarshal(data, &t) != nil {
+		return t, false
+	}
+	return t, r.Now().Add(time.Hour).Before(t.Ends)
+}
+
+func (r *run) tokenValid(ctx context.Context) (bool, error) {
+	t, ok := r.readToken()
+	if !ok {
+		return false, nil
+	}
+	_, err := r.api().CoreV1().Secrets(metav1.NamespaceSystem).Get(ctx, "bootstrap-token-"+t.ID, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, kubeFault(err)
+	}
+	return true, nil
+}
+
+func (r *run) makeToken(ctx context.Context) error {
+	t, ok := r.readToken()
+	if !ok {
+		// rand.Text is upper-case base32; a bootstrap token is [a-z0-9]{6}.[a-z0-9]{16}.
+		s := strings.ToLower(rand.Text())
+		t = token{ID: s[:6], Secret: s[6:22], Ends: r.Now().Add(tokenLife).UTC()}
+		data, err := json.Marshal(t)
+		if err != nil {
+			return err
+		}
+		if err := renameio.WriteFile(r.tokenPath(), data, 0o600); err != nil {
+			return event.NewFault(event.ClassFailed, "state.write", err)
+		}
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "bootstrap-token-" + t.ID, Namespace: metav1.NamespaceSystem},
+		Type:       corev1.SecretTypeBootstrapToken,
+		StringData: map[string]string{
+			"token-id": t.ID, "token-secret": t.Secret, "expiration": t.Ends.Format(time.RFC3339),
+			"usage-bootstrap-authentication": "true", "auth-extra-groups": "system:bootstrappers:eggo",
+		},
+	}
+	_, err := r.api().CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, secret, metav1.CreateOptions{FieldManager: fieldManager})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return kubeFault(err)
+	}
+	return nil
+}
+
+// handToken gives a node that has no certificate yet the token to ask for one.
+func (r *run) handToken(ctx context.Context, nd *node.Node) error {
+	out, err := nd.Query(ctx, "[ -s "+kubeletConf+" ] && echo joined || true")
+	if err != nil || strings.TrimSpace(out) == "joined" {
+		return err
+	}
+	t, ok := r.readToken()
+	if !ok {
+		return event.NewFault(event.ClassFailed, "bootstrap.no-token", nil).On(nd.Name())
+	}
+	conf, err := r.bootstrapKubeconfig(t)
+	if err != nil {
+		return err
+	}
+	_, err = nd.Put(ctx, []node.File{{Path: bootstrapConf, Mode: 0o600, Data: conf, Secret: true}})
+	return err
+}
+
+// mayJoin says whether the node has its certificate, or the token that counts to ask for one.
+func (r *run) mayJoin(ctx context.Context, nd *node.Node) (bool, error) {
+	out, err := nd.Query(ctx, "[ -s "+kubeletConf+" ] && echo joined || true")
+	if err != nil || strings.TrimSpace(out) == "joined" {
+		return err == nil, err
+	}
+	t, ok := r.readToken()
+	if !ok {
+		return false, nil
+	}
+	conf, err := r.bootstrapKubeconfig(t)
+	if err != nil {
+		return false, err
+	}
+	return nd.Same(ctx, []node.File{secretFile(bootstrapConf, conf)})
+}
+
+// joined: the Node object is there with its role, and the token is gone from the machine.
+func (r *run) joined(ctx context.Context, n config.Node) (bool, error) {
+	obj, err := r.api().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, kubeFault(err)
+	}
+	if _, ok := obj.Labels[labelControlPlane]; n.Has(bundle.ControlPlane) && !ok {
+		return false, nil
+	}
+	out, err := r.node(n.Name).Query(ctx, "[ -e "+bootstrapConf+" ] && echo token || true")
+	return strings.TrimSpace(out) == "", err
+}
+
+func (r *run) join(ctx context.Context, n config.Node) error {
+	nd := r.node(n.Name)
+	_, err := r.api().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		f := event.NewFault(event.ClassFailed, "bootstrap.not-registered", nil, "log", r.lastWords(ctx, nd, "kubelet.service")).On(n.Name)
+		f.Retry = true
+		return f
+	}
+	if err != nil {
+		return kubeFault(err)
+	}
+	if n.Has(bundle.ControlPlane) {
+		patch := []byte(`{"metadata":{"labels":{"` + labelControlPlane + `":""}}}`)
+		if _, err := r.api().CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
+			return kubeFault(err)
+		}
+	}
+	_, err = nd.Change(ctx, node.Change{Desc: event.M("change.remove", "path", bootstrapConf), Script: "rm -f " + bootstrapConf + "\n"})
+	return err
+}

@@ -1,0 +1,134 @@
+package phases
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+// check proves that the cluster is what deploy.yaml says: every node Ready in the right version, the system's workloads rolled out.
+func (r *run) check() []*engine.Step {
+	addons := []string{id(phaseAddons, "manifests", ""), id(phaseAddons, "dns", "")}
+	nodes := step(phaseCheck, "nodes", "", addons)
+	nodes.Verify, nodes.Retry, nodes.Timeout = r.nodesReady, patience(), 30*time.Second
+	system := step(phaseCheck, "system", "", []string{nodes.ID})
+	for _, what := range []string{"controller-manager", "scheduler"} {
+		system.Needs = append(system.Needs, ids(phaseControl, what, r.Cluster.With(bundle.ControlPlane))...)
+	}
+	system.Verify, system.Retry, system.Timeout = r.systemReady, patience(), 30*time.Second
+	return []*engine.Step{nodes, system}
+}
+
+// patience is for what comes by itself: about four minutes.
+func patience() engine.Retry {
+	return engine.Retry{Tries: 240, Delay: 500 * time.Millisecond, MaxDelay: time.Second}
+}
+
+func again(code string, kv ...string) *event.Fault {
+	f := event.NewFault(event.ClassFailed, code, nil, kv...)
+	f.Retry = true
+	return f
+}
+
+func (r *run) nodesReady(ctx context.Context) error {
+	list, err := r.api().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return kubeFault(err)
+	}
+	byName := map[string]corev1.Node{}
+	for _, n := range list.Items {
+		byName[n.Name] = n
+	}
+	for _, n := range kubelets(r.Cluster) {
+		obj, ok := byName[n.Name]
+		if !ok {
+			return again("check.node-absent").On(n.Name)
+		}
+		if why := notReady(obj); why != "" {
+			return again("check.node-not-ready", "why", event.Clean(why)).On(n.Name)
+		}
+		if want := r.bundle(n.Arch).Manifest().Kubernetes; obj.Status.NodeInfo.KubeletVersion != want {
+			return event.NewFault(event.ClassFailed, "check.version", nil, "is", obj.Status.NodeInfo.KubeletVersion, "want", want).On(n.Name)
+		}
+	}
+	return nil
+}
+
+func notReady(n corev1.Node) string {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			if c.Status == corev1.ConditionTrue {
+				return ""
+			}
+			return c.Reason + ": " + c.Message
+		}
+	}
+	return "no condition Ready yet"
+}
+
+// systemReady looks at every workload of the namespaces that we and the addons made.
+func (r *run) systemReady(ctx context.Context) error {
+	sets, err := r.api().AppsV1().DaemonSets("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return kubeFault(err)
+	}
+	for _, d := range sets.Items {
+		if !systemNamespace(d.Namespace) {
+			continue
+		}
+		if s := d.Status; d.Generation != s.ObservedGeneration || s.NumberReady < s.DesiredNumberScheduled || s.UpdatedNumberScheduled < s.DesiredNumberScheduled || s.DesiredNumberScheduled == 0 {
+			return again("check.workload", "what", "DaemonSet "+d.Namespace+"/"+d.Name, "ready", fmt.Sprintf("%d/%d", s.NumberReady, s.DesiredNumberScheduled))
+		}
+	}
+	deps, err := r.api().AppsV1().Deployments("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return kubeFault(err)
+	}
+	for _, d := range deps.Items {
+		if systemNamespace(d.Namespace) && !rolledOut(d) {
+			return again("check.workload", "what", "Deployment "+d.Namespace+"/"+d.Name, "ready", fmt.Sprintf("%d/%d", d.Status.ReadyReplicas, d.Status.Replicas))
+		}
+	}
+	return nil
+}
+
+func systemNamespace(ns string) bool { return strings.HasPrefix(ns, "kube-") }
+
+func rolledOut(d appsv1.Deployment) bool {
+	want := int32(1)
+	if d.Spec.Replicas != nil {
+		want = *d.Spec.Replicas
+	}
+	return d.Generation == d.Status.ObservedGeneration && d.Status.UpdatedReplicas >= want && d.Status.ReadyReplicas >= want && d.Status.Replicas == want
+}
+
+// podRoutes: flannel has the node's lease and a route to every other node's pods.
+func (r *run) podRoutes(ctx context.Context, nd *node.Node) error {
+	list, err := r.api().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return kubeFault(err)
+	}
+	out, err := nd.Query(ctx, "[ -s /run/flannel/subnet.env ] && echo lease || true\nip -4 route show 2>/dev/null || true\n")
+	if err != nil {
+		return err
+	}
+	if !strings.HasPrefix(out, "lease") {
+		return again("check.no-lease").On(nd.Name())
+	}
+	for _, o := range list.Items {
+		if o.Name != nd.Name() && o.Spec.PodCIDR != "" && !strings.Contains(out, o.Spec.PodCIDR+" via") {
+			return again("check.no-route", "cidr", o.Spec.PodCIDR, "other", o.Name).On(nd.Name())
+		}
+	}
+	return nil
+}

@@ -1,0 +1,256 @@
+package phases
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+// Cleanup plans the removal of what was recorded on every node. With purge also the runtime's store and what daemons made by themselves.
+func Cleanup(env Env, purge bool) *engine.Plan {
+	r := newRun(env)
+	p := &engine.Plan{Hosts: hosts(env.Cluster)}
+	for _, id := range []string{phasePreflight, phaseClean} {
+		p.Phases = append(p.Phases, engine.Phase{ID: id, Title: event.M("phase." + id)})
+	}
+	p.Steps = r.preflight(true)
+	var last []string
+	for _, n := range env.Cluster.Nodes {
+		steps := r.cleanNode(n, purge)
+		p.Steps = append(p.Steps, steps...)
+		last = append(last, steps[len(steps)-1].ID)
+	}
+	state := step(phaseClean, "state", "", last)
+	state.Apply = r.forgetState
+	p.Steps = append(p.Steps, state)
+	return p
+}
+
+// judgeCleanup refuses a node of another cluster, one where another run is at work, and one that does not let us in; one that is gone does
+// not stop the cleanup of the others.
+func (r *run) judgeCleanup() error {
+	var all []event.Finding
+	for _, n := range r.Cluster.Nodes {
+		f := r.fact(n.Name)
+		switch {
+		case f == nil:
+			if why := r.failure(n.Name, n.Name); why.Fault.Class == event.ClassLocked || why.Fault.Class == event.ClassAuth {
+				all = append(all, why)
+				continue
+			}
+			all = append(all, finding(event.Warning, n.Name, "gone"))
+		case f.Cluster != "" && f.Cluster != r.Cluster.Name:
+			all = append(all, finding(event.Error, n.Name, "other-cluster", "cluster", f.Cluster))
+		}
+	}
+	return r.tell(all)
+}
+
+// cleanNode is the reverse of the install on one machine.
+func (r *run) cleanNode(n config.Node, purge bool) []*engine.Step {
+	var steps []*engine.Step
+	needs := verdict()
+	add := func(what string, f func(context.Context, *node.Node, []node.Record) error) *engine.Step {
+		s := step(phaseClean, what, n.Name, needs)
+		s.Timeout = 10 * time.Minute
+		s.When = func(ctx context.Context) (bool, event.Msg, error) {
+			nd := r.node(n.Name)
+			if nd == nil {
+				return false, event.Msg{}, event.NewFault(event.ClassPartial, "clean.node-gone", nil).On(n.Name)
+			}
+			recs, err := nd.Records(ctx)
+			return len(recs) > 0, event.M("why.nothing-recorded"), err
+		}
+		s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+			recs, err := nd.Records(ctx)
+			if err != nil {
+				return err
+			}
+			return f(ctx, nd, recs)
+		})
+		needs = []string{s.ID}
+		steps = append(steps, s)
+		return s
+	}
+	undo := func(key string, kinds ...string) func(context.Context, *node.Node, []node.Record) error {
+		return func(ctx context.Context, nd *node.Node, recs []node.Record) error {
+			kept, err := nd.Undo(ctx, event.M("change.undo-"+key), recs, purge, kinds...)
+			if err != nil || len(kept) == 0 {
+				return err
+			}
+			return r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx), Text: event.M("notice.kept", "what", strings.Join(kept, ", "))})
+		}
+	}
+	if n.Has(bundle.Etcd) {
+		add("snapshot", func(ctx context.Context, nd *node.Node, _ []node.Record) error { return r.snapshot(ctx, n, nd) })
+	}
+	add("workloads", func(ctx context.Context, nd *node.Node, _ []node.Record) error {
+		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.stop-workloads"), Script: stopWorkloads})
+		return err
+	})
+	if isKubelet(n) {
+		// Without --purge too: the programs that can take them away leave with the packages, and rules of a cluster that is gone lead
+		// packets astray.
+		add("network", func(ctx context.Context, nd *node.Node, _ []node.Record) error {
+			_, err := nd.Change(ctx, node.Change{Desc: event.M("change.purge-network"), Script: purgeNetwork})
+			return err
+		})
+	}
+	add("services", undo("services", "unit"))
+	add("packages", undo("packages", "package"))
+	add("files", undo("files", "file", "block", "sysctl", "module"))
+	add("reload", func(ctx context.Context, nd *node.Node, recs []node.Record) error {
+		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.reload"), Script: "systemctl daemon-reload\nsystemctl reset-failed 2>/dev/null || true\n"})
+		return err
+	})
+	add("directories", undo("directories", "tree", "emptied", "dir"))
+	forget := add("record", func(ctx context.Context, nd *node.Node, _ []node.Record) error { return nd.Forget(ctx) })
+	recorded := forget.When
+	forget.When = func(ctx context.Context) (bool, event.Msg, error) {
+		yes, why, err := recorded(ctx)
+		if yes || err != nil {
+			return yes, why, err
+		}
+		// A run that was cut off at its first change or its last leaves our directory without a record in it.
+		out, err := r.node(n.Name).Query(ctx, "[ ! -d "+node.Dir+" ] || echo left")
+		return out != "", why, err
+	}
+	return steps
+}
+
+// stopWorkloads ends the kubelet first, so that nothing is started again, then the containers through the runtime while it lives, and
+// then unmounts what they held.
+const stopWorkloads = `
+systemctl stop kubelet.service kube-proxy.service 2>/dev/null || true
+if command -v ctr >/dev/null 2>&1 && systemctl is-active --quiet containerd; then
+  # Every call is bounded: a task that is not dead makes "tasks rm -f" wait for ever.
+  for i in 1 2 3 4 5 6 7 8 9 10; do
+    tasks=$(timeout 20 ctr -n k8s.io tasks ls -q) || break
+    [ -n "$tasks" ] || break
+    for t in $tasks; do timeout 10 ctr -n k8s.io tasks kill -s SIGKILL "$t" 2>/dev/null || true; done
+    for t in $tasks; do timeout 5 ctr -n k8s.io tasks rm "$t" >/dev/null 2>&1 || true; done
+    sleep 0.5
+  done
+  for c in $(timeout 20 ctr -n k8s.io containers ls -q); do timeout 10 ctr -n k8s.io containers rm "$c" 2>/dev/null || true; done
+fi
+systemctl stop kubepods.slice 2>/dev/null || true
+awk '$2 ~ "^/var/lib/kubelet/" || $2 ~ "^/run/containerd/io.containerd.runtime.v2.task/k8s.io/" || $2 ~ "^/run/containerd/io.containerd.grpc.v1.cri/" {print $2}' /proc/mounts |
+  sort -r | while read -r m; do m=$(printf '%b' "$m"); umount "$m" 2>/dev/null || umount -l "$m" || true; done
+for n in /run/netns/cni-*; do [ -e "$n" ] || continue; umount "$n" 2>/dev/null || true; rm -f "$n"; done
+`
+
+// purgeNetwork removes the links and chains of kube-proxy, the kubelet, flannel and the CNI by their names; every other rule stays as it
+// is. A rule in somebody else's chain goes only when it jumps to one of theirs.
+const purgeNetwork = `
+for l in cni0 flannel.1 flannel-v6.1; do ip link show "$l" >/dev/null 2>&1 && ip link del "$l" || true; done
+for v in iptables ip6tables; do
+  command -v $v-save >/dev/null 2>&1 || continue
+  $v-save | awk '
+    function ours(c) { return c ~ /^(KUBE|FLANNEL|CNI)-/ }
+    /^\*/ { table=$0; n=0; next }
+    /^:/ { c=substr($1,2); if (ours(c)) chain[++n]=c; next }
+    /^-A/ { if (!ours($2)) for (i=3;i<NF;i++) if (($i=="-j" || $i=="-g") && ours($(i+1))) { r=$0; sub(/^-A/,"-D",r); del[++d]=r } next }
+    /^COMMIT/ { if (n+d) { print table; for (i=1;i<=d;i++) print del[i]; for (i=1;i<=n;i++) print "-F " chain[i]; for (i=1;i<=n;i++) print "-X " chain[i]; print "COMMIT" } n=0; d=0 }
+  ' >$D/rules.$v
+  [ ! -s $D/rules.$v ] || $v-restore --noflush <$D/rules.$v
+  rm -f $D/rules.$v
+done
+# Tables that were not there before go when nothing but empty chains of the kernel's hooks is left in them.
+if command -v nft >/dev/null 2>&1; then
+  awk -F'\t' '$1=="table" {print $2}' $R | while read -r t; do
+    nft list table $t >$D/table 2>/dev/null || continue
+    if awk '/^#/ || /^table / || /^\tchain / || /^\t\ttype [a-z]+ hook [a-z]+ priority [^;]+; policy accept;$/ || /^\t?}$/ || /^$/ {next} {exit 1}' $D/table; then nft delete table $t; fi
+  done
+  rm -f $D/table
+fi
+`
+
+// snapshot saves etcd's data on the jump host before it goes. An etcd that does not answer is said, and does not stop the cleanup.
+func (r *run) snapshot(ctx context.Context, n config.Node, nd *node.Node) error {
+	tell := func(key string, kv ...string) error {
+		return r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx), Text: event.M(key, kv...)})
+	}
+	if out, err := nd.Query(ctx, "systemctl is-active etcd.service || true"); err != nil || strings.TrimSpace(out) != "active" {
+		if err != nil {
+			return err
+		}
+		return tell("notice.no-etcd")
+	}
+	// Without the cluster's certificates there is no way in, and new ones would be another cluster's.
+	if _, err := os.Stat(filepath.Join(r.StateDir, "pki", "etcd", "ca.key")); err != nil {
+		return tell("notice.no-snapshot", "cause", event.Clean(err.Error()))
+	}
+	if err := r.ensurePKI(ctx); err != nil && !errors.Is(err, engine.ErrUnchanged) {
+		return tell("notice.no-snapshot", "cause", event.AsFault(err).Error())
+	}
+	path := filepath.Join(r.StateDir, "snapshots", r.Now().UTC().Format("20060102T150405Z")+"-"+n.Name+".db")
+	if err := r.saveSnapshot(ctx, n, nd, path); err != nil {
+		os.Remove(path + ".part")
+		if errors.As(err, new(*fs.PathError)) || errors.As(err, new(*os.LinkError)) {
+			// It is this machine that cannot keep the snapshot: etcd's data stay until it can.
+			return event.NewFault(event.ClassFailed, "state.write", err)
+		}
+		return tell("notice.no-snapshot", "cause", event.Clean(err.Error()))
+	}
+	return tell("notice.snapshot", "path", path)
+}
+
+func (r *run) saveSnapshot(ctx context.Context, n config.Node, nd *node.Node, path string) error {
+	c, err := r.etcdClient([]string{"https://" + n.IP.String() + ":2379"}, nd)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	src, err := c.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := io.Copy(f, src); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return os.Rename(path+".part", path)
+}
+
+// forgetState removes the cluster's authorities and kubeconfig from the jump host: they open nothing any more. Logs of the runs, known
+// hosts and snapshots stay.
+func (r *run) forgetState(context.Context) error {
+	left := false
+	for _, name := range []string{"pki", "admin.conf"} {
+		_, err := os.Lstat(filepath.Join(r.StateDir, name))
+		left = left || err == nil
+	}
+	if !left {
+		return engine.ErrUnchanged
+	}
+	for _, name := range []string{"pki", "admin.conf"} {
+		if err := os.RemoveAll(filepath.Join(r.StateDir, name)); err != nil {
+			return event.NewFault(event.ClassFailed, "state.write", err)
+		}
+	}
+	return nil
+}

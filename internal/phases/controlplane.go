@@ -1,0 +1,97 @@
+package phases
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+// controlPlane starts the API server, the controller manager and the scheduler, and gives the rights that nodes and the API server need.
+func (r *run) controlPlane() []*engine.Step {
+	var steps []*engine.Step
+	cps := r.Cluster.With(bundle.ControlPlane)
+	for _, n := range cps {
+		ready := []string{id(phaseEtcd, "health", ""), programs(n, groupControl), id(phaseInfra, "system", n.Name)}
+		api := r.service(phaseControl, "apiserver", n, ready, r.apiserverService, nil)
+		steps = append(steps, api,
+			r.service(phaseControl, "controller-manager", n, []string{api.ID}, r.controllerManagerService, answers("https://127.0.0.1:10257/healthz", "kube-controller-manager.service")),
+			r.service(phaseControl, "scheduler", n, []string{api.ID}, r.schedulerService, answers("https://127.0.0.1:10259/healthz", "kube-scheduler.service")))
+	}
+	ready := step(phaseControl, "ready", "", ids(phaseControl, "apiserver", cps))
+	ready.Verify = r.apiReady
+	ready.Retry = engine.Retry{Tries: 60, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}
+	ready.Timeout = 30 * time.Second
+	rbac := step(phaseControl, "rights", "", []string{ready.ID})
+	rbac.Retry = engine.Retry{Tries: 10, Delay: time.Second, MaxDelay: 3 * time.Second}
+	rbac.Check = func(ctx context.Context) (bool, error) { return r.appliedAsset(ctx, r.rights) }
+	rbac.Apply = func(ctx context.Context) error { return r.applyAsset(ctx, r.rights) }
+	conf := step(phaseControl, "kubeconfig", "", []string{ready.ID})
+	conf.Check = r.adminConfWritten
+	conf.Apply = r.writeAdminConf
+	return append(steps, ready, rbac, conf)
+}
+
+// apiReady makes the clients and waits for /readyz.
+func (r *run) apiReady(ctx context.Context) error {
+	cp := r.Cluster.With(bundle.ControlPlane)[0]
+	nd := r.node(cp.Name)
+	k, err := newKube(nd, r.pki.CA.Cert, r.pki.Admin.Cert, r.pki.Admin.Key)
+	if err != nil {
+		return event.NewFault(event.ClassFailed, "kube.client", err)
+	}
+	if _, err := k.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx); err != nil {
+		f := event.NewFault(event.ClassFailed, "kube.not-ready", err, "log", r.lastWords(ctx, nd, "kube-apiserver.service")).On(cp.Name)
+		f.Retry = true
+		return f
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kube = k
+	return nil
+}
+
+// lastWords of a unit that has died; "" while it lives.
+func (r *run) lastWords(ctx context.Context, nd *node.Node, unit string) string {
+	out, err := nd.Query(ctx, "systemctl is-active "+node.Quote(unit)+" || true")
+	if err != nil || strings.TrimSpace(out) == "active" {
+		return ""
+	}
+	return nd.Journal(ctx, unit)
+}
+
+// api is the client that the ready step made.
+func (r *run) api() *kube {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.kube
+}
+
+// appliedAsset and applyAsset work on the manifests that make returns.
+func (r *run) appliedAsset(ctx context.Context, make func() ([]byte, error)) (bool, error) {
+	data, err := make()
+	if err != nil {
+		return false, err
+	}
+	objs, err := parseManifests(data)
+	if err != nil {
+		return false, event.NewFault(event.ClassFailed, "addon.unreadable", err, "addon", "(built in)")
+	}
+	return r.api().applied(ctx, objs)
+}
+
+func (r *run) applyAsset(ctx context.Context, make func() ([]byte, error)) error {
+	data, err := make()
+	if err != nil {
+		return err
+	}
+	objs, err := parseManifests(data)
+	if err != nil {
+		return event.NewFault(event.ClassFailed, "addon.unreadable", err, "addon", "(built in)")
+	}
+	return r.api().apply(ctx, objs)
+}

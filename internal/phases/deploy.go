@@ -1,0 +1,162 @@
+// Package phases says what is done on which node: the plans of deploy and of cleanup as graphs of engine steps, for the binary driver
+// (components as systemd services). How a node is reached is internal/remote's business, seen here as node.Host.
+package phases
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/pki"
+)
+
+// The phases, named as the design's flow charts.
+const (
+	phasePreflight = "preflight"
+	phaseInfra     = "infrastructure"
+	phaseEtcd      = "etcd"
+	phaseControl   = "control-plane"
+	phaseBootstrap = "bootstrap"
+	phaseAddons    = "addons"
+	phaseCheck     = "check"
+	phaseClean     = "clean"
+)
+
+// Bundle is a staged bundle; *bundle.Staged satisfies it.
+type Bundle interface {
+	Manifest() *bundle.Manifest
+	Open(member string) (io.ReadSeekCloser, error)
+	Images(ctx context.Context, names []string) (bundle.File, error)
+}
+
+// Env is what a run needs from outside; main wires it.
+type Env struct {
+	Cluster *config.Cluster
+	// Connect opens the way to a node, with its lock held for this cluster.
+	Connect func(ctx context.Context, n config.Node) (node.Host, error)
+	// Stage unpacks and verifies the bundle of an architecture on the jump host.
+	Stage func(ctx context.Context, arch string) (Bundle, error)
+	// StateDir is the cluster's directory on the jump host, 0700.
+	StateDir string
+	Emit     func(event.Event) error
+	Now      func() time.Time
+}
+
+// run is the state that the steps of one run share.
+type run struct {
+	Env
+	mu      sync.Mutex
+	nodes   map[string]*node.Node
+	facts   map[string]*Facts
+	bundles map[string]Bundle
+	failed  map[string]*event.Fault // what preflight could not look at
+	pki     *pki.PKI
+	kube    *kube
+}
+
+func newRun(env Env) *run {
+	return &run{Env: env, nodes: map[string]*node.Node{}, facts: map[string]*Facts{}, bundles: map[string]Bundle{}, failed: map[string]*event.Fault{}}
+}
+
+// node returns a node that a step before this one has connected.
+func (r *run) node(name string) *node.Node {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.nodes[name]
+}
+
+func (r *run) fact(name string) *Facts {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.facts[name]
+}
+
+func (r *run) bundle(arch string) Bundle {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.bundles[arch]
+}
+
+// onNode is a step's way to its node.
+func (r *run) onNode(name string, f func(context.Context, *node.Node) error) func(context.Context) error {
+	return func(ctx context.Context) error { return f(ctx, r.node(name)) }
+}
+
+func (r *run) asks(name string, f func(context.Context, *node.Node) (bool, error)) func(context.Context) (bool, error) {
+	return func(ctx context.Context) (bool, error) { return f(ctx, r.node(name)) }
+}
+
+// Deploy plans the installation of the cluster.
+func Deploy(env Env) *engine.Plan {
+	r := newRun(env)
+	p := &engine.Plan{}
+	for _, id := range []string{phasePreflight, phaseInfra, phaseEtcd, phaseControl, phaseBootstrap, phaseAddons, phaseCheck} {
+		p.Phases = append(p.Phases, engine.Phase{ID: id, Title: event.M("phase." + id)})
+	}
+	p.Hosts = hosts(env.Cluster)
+	p.Steps = append(p.Steps, r.preflight(false)...)
+	p.Steps = append(p.Steps, r.infrastructure()...)
+	p.Steps = append(p.Steps, r.etcd()...)
+	p.Steps = append(p.Steps, r.controlPlane()...)
+	p.Steps = append(p.Steps, r.bootstrap()...)
+	p.Steps = append(p.Steps, r.addons()...)
+	p.Steps = append(p.Steps, r.check()...)
+	return p
+}
+
+func hosts(c *config.Cluster) []event.Host {
+	var out []event.Host
+	for _, n := range c.Nodes {
+		h := event.Host{Name: n.Name, Addr: n.IP.String()}
+		for _, role := range n.Roles {
+			h.Roles = append(h.Roles, string(role))
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+// id of a step on a node, or of a local one when node is "".
+func id(phase, what, node string) string {
+	if node == "" {
+		return phase + "." + what
+	}
+	return fmt.Sprintf("%s.%s/%s", phase, what, node)
+}
+
+// ids of the same step on several nodes.
+func ids(phase, what string, nodes []config.Node) []string {
+	var out []string
+	for _, n := range nodes {
+		out = append(out, id(phase, what, n.Name))
+	}
+	return out
+}
+
+// kubelets are the nodes that run a kubelet: control planes always do.
+func kubelets(c *config.Cluster) []config.Node {
+	var out []config.Node
+	for _, n := range c.Nodes {
+		if isKubelet(n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func isKubelet(n config.Node) bool { return n.Has(bundle.ControlPlane) || n.Has(bundle.Worker) }
+
+func step(phase, what, host string, needs []string) *engine.Step {
+	args := []string{}
+	if host != "" {
+		args = append(args, "node", host)
+	}
+	return &engine.Step{ID: id(phase, what, host), Phase: phase, Host: host, Title: event.M("step."+phase+"."+what, args...), Needs: needs}
+}

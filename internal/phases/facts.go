@@ -1,0 +1,221 @@
+package phases
+
+import (
+	"context"
+	"net/netip"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+// Facts of one machine, from one read-only script.
+type Facts struct {
+	Arch       string // amd64, arm64
+	OS         map[string]string
+	Hostname   string
+	MachineID  string
+	Skew       time.Duration // the node's clock minus ours
+	SkewError  time.Duration // half the round trip
+	Addresses  []string
+	Swap       bool
+	Systemd    bool
+	Cgroup2    bool
+	Caps       uint64
+	Conntrack  bool // nf_conntrack_max can be written
+	AppArmor   bool
+	Missing    []string // controllers, modules and programs that are not there
+	Listening  map[int]string
+	Cluster    string // whose node it is already; "" nobody's
+	NodeName   string // under which name
+	Recorded   bool   // a record of ours is on it, though it may be nobody's any more
+	CA, EtcdCA string // sha256 of the authorities' certificates in /etc/kubernetes/pki; "" when there is none
+	Kubelet    string // version of the kubelet that runs, v1.34.2; "" when none does
+	Joined     bool   // the kubelet has its own certificate
+	Active     []string
+	Present    []string // paths of another installation
+	Free       map[string]FreeSpace
+	Resolv     string // the resolv.conf for pods; "" when the machine has none
+	Nameserver bool   // it names one that is not this machine itself
+	NoRoute    bool   // packets to Services have no way out
+	Firewalls  []Firewall
+	Runtime    bool // containerd runs, and not with our configuration
+	NoExecTmp  bool
+	PkgManager string
+}
+
+// FreeSpace of the file system that holds a path.
+type FreeSpace struct {
+	Device string
+	Bytes  int64
+}
+
+const capSysResource = 24 // linux/capability.h
+
+// HasSysResource says whether root may lower an oom_score_adj.
+func (f *Facts) HasSysResource() bool { return f.Caps&(1<<capSysResource) != 0 }
+
+// spacePaths are where the installation puts its weight.
+func spacePaths() []string {
+	return []string{node.Dir, "/usr/local/bin", "/opt/cni/bin", "/var/lib/containerd", "/var/lib/etcd", "/usr"}
+}
+
+const factsScript = `
+kv() { printf '%s=%s\n' "$1" "$2"; }
+kv arch "$(uname -m)"
+kv hostname "$(cat /proc/sys/kernel/hostname)"
+kv machineid "$(cat /etc/machine-id 2>/dev/null || true)"
+if [ -r /etc/os-release ]; then (set +u; . /etc/os-release; kv os.ID "$ID"; kv os.ID_LIKE "$ID_LIKE"; kv os.VERSION_ID "$VERSION_ID"; kv os.VERSION_CODENAME "$VERSION_CODENAME"; kv os.PRETTY_NAME "$PRETTY_NAME"); fi
+[ -d /run/systemd/system ] && kv systemd yes
+[ -f /sys/fs/cgroup/cgroup.controllers ] && kv cgroup2 yes
+awk 'NR>1 {print "swap=yes"; exit}' /proc/swaps
+awk '/^CapBnd/ {print "caps=" $2}' /proc/self/status
+c=/proc/sys/net/netfilter/nf_conntrack_max
+if [ ! -e $c ] || { v=$(cat $c) && (echo "$v" >$c) 2>/dev/null; }; then kv conntrack yes; fi
+[ "$(cat /sys/module/apparmor/parameters/enabled 2>/dev/null || true)" = Y ] && kv apparmor yes
+if [ -f /sys/fs/cgroup/cgroup.controllers ]; then have=" $(cat /sys/fs/cgroup/cgroup.controllers) "; else have=" $(awk 'NR>1 && $4==1 {printf "%s ", $1}' /proc/cgroups)"; have=" $have "; fi
+for x in cpu memory pids; do case "$have" in *" $x "*) ;; *) kv missing "cgroup controller $x";; esac; done
+grep -qw overlay /proc/filesystems || modprobe -n overlay 2>/dev/null || kv missing "kernel module overlay"
+[ -e /proc/sys/net/bridge ] || modprobe -n br_netfilter 2>/dev/null || kv missing "kernel module br_netfilter"
+for x in tar gzip awk sed grep head stat sha256sum mktemp systemctl flock; do command -v $x >/dev/null 2>&1 || kv missing "program $x"; done
+for x in apt-get dnf yum; do if command -v $x >/dev/null 2>&1; then kv pkg $x; break; fi; done
+if command -v ip >/dev/null 2>&1; then ip -o addr show | awk '{sub("/.*","",$4); print "address=" $4}'; else hostname -I | tr ' ' '\n' | sed '/^$/d;s/^/address=/'; fi
+if command -v ss >/dev/null 2>&1; then ss -Hltnp | awk '{n=split($4,a,":"); p="?"; if (match($0,/users:\(\("[^"]*/)) p=substr($0,RSTART+9,RLENGTH-9); print "listen=" a[n] " " p}'; fi
+if [ -r /var/lib/eggo-node/node ]; then kv cluster "$(head -n1 /var/lib/eggo-node/node)"; kv nodename "$(sed -n 2p /var/lib/eggo-node/node)"; fi
+[ -e /var/lib/eggo-node/record ] && kv recorded yes
+[ -r /etc/kubernetes/pki/ca.crt ] && kv ca "$(sha256sum </etc/kubernetes/pki/ca.crt | cut -d' ' -f1)"
+[ -r /etc/kubernetes/pki/etcd/ca.crt ] && kv etcdca "$(sha256sum </etc/kubernetes/pki/etcd/ca.crt | cut -d' ' -f1)"
+[ -r /var/lib/eggo-node/node ] && systemctl is-active --quiet kubelet >/dev/null 2>&1 && kv kubelet "$(timeout 20 /usr/local/bin/kubelet --version 2>/dev/null || true)"
+systemctl is-active --quiet containerd >/dev/null 2>&1 && [ ! -e /etc/eggo/containerd.toml ] && kv runtime containerd
+[ -s /etc/kubernetes/kubelet.conf ] && kv joined yes
+for u in kubelet kube-apiserver etcd kube-proxy k3s k0scontroller k0sworker rke2-server rke2-agent docker; do systemctl is-active --quiet $u 2>/dev/null && kv active $u; done
+for p in /etc/kubernetes /etc/rancher /etc/k0s /var/lib/k0s /var/lib/etcd /var/lib/kubelet /etc/cni/net.d; do [ -d "$p" ] && ls -A $p 2>/dev/null | grep -qvx 'lost+found' && kv present $p; done
+for p in @PATHS@; do q=$p; while [ ! -e "$q" ]; do q=$(dirname "$q"); done; df -PB1 "$q" | awk -v p="$p" 'NR==2 {print "free=" p " " $1 " " $4}'; done
+resolv=''
+if [ -r /etc/resolv.conf ]; then
+  resolv=/etc/resolv.conf
+  stub=/run/systemd/resolve/resolv.conf
+  if [ -r $stub ] && ! awk '$1=="nameserver" && $2 !~ /^127\./ {f=1} END {exit !f}' $resolv; then resolv=$stub; fi
+  awk '$1=="nameserver" && $2 !~ /^127\./ && $2!="::1" {print "nameserver=yes"; exit}' $resolv
+fi
+kv resolv "$resolv"
+if command -v ip >/dev/null 2>&1; then ip -4 route get @SERVICE@ >/dev/null 2>&1 || kv noroute yes; fi
+awk '$2=="/tmp" && $4 ~ /noexec/ {print "noexectmp=yes"}' /proc/mounts
+` + firewallScript
+
+// Gather reads the machine's facts: what stands in the way of its address ip, and of packets to the Services of which service is one.
+func Gather(ctx context.Context, n *node.Node, ip, service netip.Addr, now func() time.Time) (*Facts, error) {
+	script := strings.NewReplacer("@PATHS@", strings.Join(spacePaths(), " "), "@IP@", ip.String(), "@SERVICE@", service.String()).Replace(factsScript)
+	out, err := n.Query(ctx, script)
+	if err != nil {
+		return nil, err
+	}
+	f := parseFacts(out)
+	// The clock is asked alone, so that the round trip that bounds its error is short.
+	before := now()
+	out, err = n.Query(ctx, "date +%s.%N")
+	if err != nil {
+		return nil, err
+	}
+	took := now().Sub(before)
+	if sec, err := strconv.ParseFloat(strings.TrimSpace(out), 64); err == nil {
+		theirs := time.Unix(int64(sec), int64((sec-float64(int64(sec)))*1e9))
+		f.Skew, f.SkewError = theirs.Sub(before.Add(took/2)), took/2
+	}
+	return f, nil
+}
+
+func parseFacts(out string) *Facts {
+	f := &Facts{OS: map[string]string{}, Listening: map[int]string{}, Free: map[string]FreeSpace{}}
+	for line := range strings.Lines(out) {
+		k, v, _ := strings.Cut(strings.TrimRight(line, "\n"), "=")
+		switch k {
+		case "arch":
+			f.Arch = map[string]string{"x86_64": "amd64", "aarch64": "arm64"}[v]
+			if f.Arch == "" {
+				f.Arch = v
+			}
+		case "hostname":
+			f.Hostname = v
+		case "machineid":
+			f.MachineID = v
+		case "systemd":
+			f.Systemd = true
+		case "cgroup2":
+			f.Cgroup2 = true
+		case "swap":
+			f.Swap = true
+		case "caps":
+			f.Caps, _ = strconv.ParseUint(v, 16, 64)
+		case "conntrack":
+			f.Conntrack = true
+		case "apparmor":
+			f.AppArmor = true
+		case "missing":
+			f.Missing = append(f.Missing, v)
+		case "pkg":
+			f.PkgManager = v
+		case "address":
+			f.Addresses = append(f.Addresses, v)
+		case "listen":
+			p, who, _ := strings.Cut(v, " ")
+			if port, err := strconv.Atoi(p); err == nil {
+				f.Listening[port] = who
+			}
+		case "cluster":
+			f.Cluster = v
+		case "nodename":
+			f.NodeName = v
+		case "recorded":
+			f.Recorded = true
+		case "ca":
+			f.CA = v
+		case "etcdca":
+			f.EtcdCA = v
+		case "kubelet":
+			f.Kubelet, _ = strings.CutPrefix(v, "Kubernetes ")
+		case "runtime":
+			f.Runtime = true
+		case "resolv":
+			f.Resolv = v
+		case "noroute":
+			f.NoRoute = true
+		case "firewalld", "ufw", "nftables":
+			f.firewall(k).read(v)
+		case "joined":
+			f.Joined = true
+		case "active":
+			f.Active = append(f.Active, v)
+		case "present":
+			f.Present = append(f.Present, v)
+		case "free":
+			if w := strings.Fields(v); len(w) == 3 {
+				n, _ := strconv.ParseInt(w[2], 10, 64)
+				f.Free[w[0]] = FreeSpace{Device: w[1], Bytes: n}
+			}
+		case "nameserver":
+			f.Nameserver = true
+		case "noexectmp":
+			f.NoExecTmp = true
+		default:
+			if key, ok := strings.CutPrefix(k, "os."); ok {
+				f.OS[key] = v
+			}
+		}
+	}
+	sort.Strings(f.Present)
+	return f
+}
+
+// HasAddress says whether the machine carries the address.
+func (f *Facts) HasAddress(n config.Node) bool {
+	for _, a := range f.Addresses {
+		if a == n.IP.String() {
+			return true
+		}
+	}
+	return false
+}

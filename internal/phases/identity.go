@@ -1,0 +1,130 @@
+package phases
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/eggo-k8s/eggo/assets"
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/pki"
+)
+
+const localAPI = "https://127.0.0.1:6443"
+
+// ensurePKI makes the certificates that are missing; engine.ErrUnchanged when none is.
+func (r *run) ensurePKI(context.Context) error {
+	c := r.Cluster
+	host, _, err := net.SplitHostPort(c.Endpoint)
+	if err != nil {
+		host = c.Endpoint
+	}
+	spec := pki.Spec{Domain: c.DNSDomain, ServiceGateway: c.ServiceGateway, Endpoint: host, ExtraDNS: c.SANs.DNSNames, ExtraIPs: c.SANs.IPs}
+	for _, n := range c.Nodes {
+		spec.Machines = append(spec.Machines, pki.Machine{Name: n.Name, IP: n.IP, ControlPlane: n.Has(bundle.ControlPlane), Etcd: n.Has(bundle.Etcd), Kubelet: isKubelet(n)})
+	}
+	p, changed, err := pki.Ensure(filepath.Join(r.StateDir, "pki"), spec, r.Now())
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.pki = p
+	r.mu.Unlock()
+	if len(changed) == 0 {
+		return engine.ErrUnchanged
+	}
+	return nil
+}
+
+// kubeconfig for a user with a certificate; everything is in the file.
+func (r *run) kubeconfig(server, user string, p pki.Pair) ([]byte, error) {
+	return r.kubeconfigOf(server, user, clientcmdapi.AuthInfo{ClientCertificateData: p.Cert, ClientKeyData: p.Key})
+}
+
+func (r *run) bootstrapKubeconfig(t token) ([]byte, error) {
+	return r.kubeconfigOf("https://"+r.Cluster.Endpoint, "kubelet-bootstrap", clientcmdapi.AuthInfo{Token: t.ID + "." + t.Secret})
+}
+
+func (r *run) kubeconfigOf(server, user string, auth clientcmdapi.AuthInfo) ([]byte, error) {
+	name := r.Cluster.Name
+	data, err := yaml.Marshal(clientcmdapi.Config{
+		APIVersion: "v1", Kind: "Config", CurrentContext: user + "@" + name,
+		Clusters:  []clientcmdapi.NamedCluster{{Name: name, Cluster: clientcmdapi.Cluster{Server: server, CertificateAuthorityData: r.pki.CA.Cert}}},
+		AuthInfos: []clientcmdapi.NamedAuthInfo{{Name: user, AuthInfo: auth}},
+		Contexts:  []clientcmdapi.NamedContext{{Name: user + "@" + name, Context: clientcmdapi.Context{Cluster: name, AuthInfo: user}}},
+	})
+	if err != nil {
+		return nil, event.NewFault(event.ClassFailed, "kube.client", err)
+	}
+	return data, nil
+}
+
+// adminConf is the administrator's kubeconfig, on the jump host and on every control plane.
+func (r *run) adminConf() ([]byte, error) {
+	return r.kubeconfig("https://"+r.Cluster.Endpoint, "kubernetes-admin", r.pki.Admin)
+}
+
+const adminPath = kubeDir + "/admin.conf"
+
+func (r *run) adminConfWritten(ctx context.Context) (bool, error) {
+	want, err := r.adminConf()
+	if err != nil {
+		return false, err
+	}
+	if have, err := os.ReadFile(filepath.Join(r.StateDir, "admin.conf")); err != nil || !bytes.Equal(have, want) {
+		return false, nil
+	}
+	for _, n := range r.Cluster.With(bundle.ControlPlane) {
+		if same, err := r.node(n.Name).Same(ctx, []node.File{secretFile(adminPath, want)}); err != nil || !same {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (r *run) writeAdminConf(ctx context.Context) error {
+	data, err := r.adminConf()
+	if err != nil {
+		return err
+	}
+	for _, n := range r.Cluster.With(bundle.ControlPlane) {
+		if _, err := r.node(n.Name).Put(ctx, []node.File{secretFile(adminPath, data)}); err != nil {
+			return err
+		}
+	}
+	if err := renameio.WriteFile(filepath.Join(r.StateDir, "admin.conf"), data, 0o600); err != nil {
+		return event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	return nil
+}
+
+// rights are what nodes may ask for before they are nodes, and what the API server may do on kubelets.
+func (r *run) rights() ([]byte, error) { return assets.Rights(), nil }
+
+// corednsManifest is CoreDNS for this cluster.
+func (r *run) corednsManifest() ([]byte, error) {
+	b := r.bundle(r.Cluster.With(bundle.ControlPlane)[0].Arch)
+	return assets.CoreDNS(assets.CoreDNSParams{
+		Image: r.dnsImage(b.Manifest()), Domain: r.Cluster.DNSDomain, Address: r.Cluster.DNSAddr.String(), Replicas: r.Cluster.DNS.Replicas, Forward: r.anyNameserver(),
+	})
+}
+
+// anyNameserver says whether CoreDNS has somebody to ask for other names: every node's resolv.conf names a server that is not the node
+// itself. Else forwarding would loop.
+func (r *run) anyNameserver() bool {
+	for _, n := range kubelets(r.Cluster) {
+		if !r.fact(n.Name).Nameserver {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,267 @@
+package phases
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+var etcdOnly = config.Node{Name: "e1", IP: worker.IP, Port: 22, Arch: "amd64", Roles: []bundle.Role{etcdRole}}
+
+func TestJudgeOfANodeThatIsOursOrLooksSo(t *testing.T) {
+	for name, c := range map[string]struct {
+		node  config.Node
+		spoil func(f *Facts)
+		want  []string
+	}{
+		"ours":                          {worker, func(f *Facts) { f.Cluster, f.NodeName, f.Kubelet, f.Recorded = "mine", "w1", "v1.34.2", true }, nil},
+		"another name":                  {worker, func(f *Facts) { f.Cluster, f.NodeName = "mine", "w2" }, []string{"error preflight.renamed"}},
+		"another version":               {worker, func(f *Facts) { f.Cluster, f.Kubelet = "mine", "v1.33.9" }, []string{"error preflight.version"}},
+		"a kubelet of another cluster":  {worker, func(f *Facts) { f.Cluster, f.Kubelet = "theirs", "v1.33.9" }, []string{"error preflight.other-cluster"}},
+		"kept by a cleanup":             {worker, func(f *Facts) { f.Recorded, f.Present = true, []string{"/var/lib/kubelet"} }, nil},
+		"leftovers without a record":    {worker, func(f *Facts) { f.Present = []string{"/var/lib/kubelet"} }, []string{"error preflight.leftovers"}},
+		"a containerd":                  {worker, func(f *Facts) { f.Runtime = true }, []string{"error preflight.foreign-runtime"}},
+		"ours, cut off behind packages": {worker, func(f *Facts) { f.Cluster, f.Runtime = "mine", true }, nil},
+		"a containerd beside etcd":      {etcdOnly, func(f *Facts) { f.Runtime = true }, nil},
+		"no route":                      {worker, func(f *Facts) { f.NoRoute = true }, []string{"error preflight.no-route"}},
+		"no route from etcd":            {etcdOnly, func(f *Facts) { f.NoRoute = true }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := good(c.node)
+			c.spoil(f)
+			if diff := cmp.Diff(c.want, codes(newTestRun().judgeNode(c.node, f))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestJudgeOfAuthorities(t *testing.T) {
+	sum := func(s string) string { h := sha256.Sum256([]byte(s)); return hex.EncodeToString(h[:]) }
+	const no = "error preflight.state-elsewhere"
+	for name, c := range map[string]struct {
+		here            map[string]string
+		ca, etcd        string
+		deploy, cleanup []string
+	}{
+		"the same":              {map[string]string{"ca.crt": "a", "etcd/ca.crt": "e"}, sum("a"), sum("e"), nil, nil},
+		"not yet on the node":   {map[string]string{"ca.crt": "a", "etcd/ca.crt": "e"}, "", "", nil, nil},
+		"only claimed, no keys": {nil, "", "", nil, nil},
+		"another":               {map[string]string{"ca.crt": "b", "etcd/ca.crt": "e"}, sum("a"), sum("e"), []string{no}, []string{no}},
+		"another etcd's":        {map[string]string{"ca.crt": "a", "etcd/ca.crt": "x"}, sum("a"), sum("e"), []string{no}, []string{no}},
+		"lost":                  {nil, sum("a"), sum("e"), []string{no}, nil},
+		"one lost":              {map[string]string{"ca.crt": "a"}, sum("a"), sum("e"), []string{no}, nil},
+		"one lost, one another": {map[string]string{"etcd/ca.crt": "x"}, sum("a"), sum("e"), []string{no}, []string{no}},
+		"an etcd member alone":  {map[string]string{"ca.crt": "a", "etcd/ca.crt": "e"}, "", sum("other"), []string{no}, []string{no}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newTestRun()
+			r.StateDir = t.TempDir()
+			for file, text := range c.here {
+				path := filepath.Join(r.StateDir, "pki", file)
+				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f := good(worker)
+			f.Cluster, f.CA, f.EtcdCA = "mine", c.ca, c.etcd
+			if diff := cmp.Diff(c.deploy, codes(r.judgeNode(worker, f))); diff != "" {
+				t.Error("deploy:", diff)
+			}
+			r.facts["w1"] = f
+			if diff := cmp.Diff(c.cleanup, codes(r.judgeAuthorities())); diff != "" {
+				t.Error("cleanup:", diff)
+			}
+			f.Cluster = "theirs"
+			if got := r.judgeAuthorities(); got != nil {
+				t.Error("of another cluster, which is told elsewhere:", got)
+			}
+		})
+	}
+}
+
+const (
+	publicZone = `firewalld=
+firewalld=public (active)
+firewalld=  target: default
+firewalld=  icmp-block-inversion: no
+firewalld=  interfaces: eth0
+firewalld=  sources: 
+firewalld=  services: dhcpv6-client ssh
+firewalld=  protocols: 
+`
+	ufwHead = `ufw=Status: active
+ufw=Logging: on (low)
+ufw=Default: deny (incoming), allow (outgoing), disabled (routed)
+ufw=New profiles: skip
+ufw=
+ufw=To                         Action      From
+ufw=--                         ------      ----
+ufw=22/tcp (OpenSSH)           ALLOW IN    Anywhere
+`
+)
+
+func TestJudgeOfFirewalls(t *testing.T) {
+	const all = "10250/tcp, 10256/tcp, 8472/udp"
+	for name, c := range map[string]struct {
+		node        config.Node
+		says, extra string
+		want, ports string
+	}{
+		"none":                          {worker, "", "", "", ""},
+		"firewalld":                     {worker, publicZone, "", "error preflight.firewall", all},
+		"firewalld, some open":          {worker, publicZone + "firewalld=  ports: 10250-10256/tcp", "", "error preflight.firewall", "8472/udp"},
+		"firewalld, all open":           {worker, publicZone + "firewalld=  ports: 10250/tcp 8472/udp 10256/tcp", "", "", ""},
+		"firewalld, of a master":        {master, publicZone + "firewalld=  ports: 10250-10256/tcp 8472/udp 2379/tcp 6443/udp", "", "error preflight.firewall", "2379-2380/tcp, 6443/tcp"},
+		"firewalld, etcd port by port":  {etcdOnly, publicZone + "firewalld=  ports: 2379/tcp 2380/tcp", "", "", ""},
+		"firewalld, a trusted zone":     {worker, "firewalld=trusted (active)\nfirewalld=  target: ACCEPT", "", "", ""},
+		"firewalld, a rich rule":        {worker, publicZone + "firewalld=  rich rules: \nfirewalld=\trule family=\"ipv4\" source address=\"192.0.2.0/24\" accept", "", "warning preflight.firewall-unsure", all},
+		"firewalld, a zone of sources":  {worker, publicZone + "firewalld=sources: 192.0.2.0/24", "", "warning preflight.firewall-unsure", all},
+		"firewalld, a service":          {worker, publicZone + "firewalld=  services: ssh kubelet-worker", "", "warning preflight.firewall-unsure", all},
+		"ufw":                           {worker, ufwHead, "", "error preflight.firewall", all},
+		"ufw that denies one":           {worker, ufwHead + "ufw=10250,10256/tcp ALLOW IN Anywhere\nufw=8472/udp  DENY IN  Anywhere", "", "error preflight.firewall", "8472/udp"},
+		"ufw, all open":                 {worker, ufwHead + "ufw=10250:10260/tcp  ALLOW IN  192.0.2.0/24\nufw=8472  ALLOW IN  Anywhere\n", "", "", ""},
+		"ufw, only for IPv6":            {worker, ufwHead + "ufw=10250:10260/tcp (v6)  ALLOW IN  Anywhere (v6)\n", "", "error preflight.firewall", all},
+		"ufw, only outwards":            {worker, ufwHead + "ufw=10250:10260/tcp  ALLOW OUT  Anywhere\n", "", "error preflight.firewall", all},
+		"ufw, all from a network":       {worker, ufwHead + "ufw=Anywhere  ALLOW IN  192.0.2.0/24\n", "", "warning preflight.firewall-unsure", all},
+		"ufw that lets all in":          {worker, "ufw=Status: active\nufw=Default: allow (incoming), allow (outgoing)", "", "", ""},
+		"nftables":                      {worker, "nftables=drop", "", "warning preflight.firewall-unsure", all},
+		"firewalld, joined and ours":    {worker, publicZone, "cluster=mine\njoined=yes", "warning preflight.firewall", all},
+		"firewalld, ours but not in it": {worker, publicZone, "cluster=mine", "error preflight.firewall", all},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := parseFacts(c.says + "\n" + c.extra)
+			got := newTestRun().judgeFirewall(c.node, f)
+			if c.want == "" {
+				if got != nil {
+					t.Errorf("%+v", got)
+				}
+				return
+			}
+			if !slices.Equal(codes(got), []string{c.want}) || got[0].Fault.Args["ports"] != c.ports {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+func TestFactsOfResolversAndOfOurs(t *testing.T) {
+	f := parseFacts("cluster=mine\nnodename=w1\nrecorded=yes\nca=aa\netcdca=bb\nkubelet=Kubernetes v1.34.2\nruntime=containerd\nresolv=/run/x\nnoroute=yes\nnftables=drop\n")
+	want := parseFacts("")
+	want.Cluster, want.NodeName, want.Recorded, want.CA, want.EtcdCA, want.Kubelet = "mine", "w1", true, "aa", "bb", "v1.34.2"
+	want.Runtime, want.Resolv, want.NoRoute, want.Firewalls = true, "/run/x", true, []Firewall{{Name: "nftables", Unsure: true}}
+	if diff := cmp.Diff(want, f); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The findings come in the same order each time.
+func TestJudgeOfABundleIsInOrder(t *testing.T) {
+	r := newTestRun()
+	for _, role := range []bundle.Role{workerRole, etcdRole, cpRole, bundle.LoadBalancer} {
+		r.Cluster.Packages[role] = []config.Package{{Name: "no-" + string(role), Type: "pkg"}}
+	}
+	for range 20 {
+		var got []string
+		for _, f := range r.judgeBundle("amd64") {
+			got = append(got, f.Fault.Args["role"])
+		}
+		if !slices.IsSorted(got) || len(got) != 4 {
+			t.Fatal(got)
+		}
+	}
+}
+
+func TestPreflightFitsFlannelToMachinesWithSeveralInterfaces(t *testing.T) {
+	daemons := func(kind, name, container string) *unstructured.Unstructured {
+		list, err := parseManifests([]byte("kind: " + kind + "\napiVersion: apps/v1\nmetadata: {name: " + name + "}\nspec: {template: {spec: {containers: [" + container + "]}}}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list[0]
+	}
+	const upstream = "{name: kube-flannel, command: [/opt/bin/flanneld], args: [--ip-masq, --kube-subnet-mgr], env: [{name: POD_NAME, value: x}]}"
+	for name, c := range map[string]struct {
+		o       *unstructured.Unstructured
+		changed bool
+	}{
+		"upstream's":           {daemons("DaemonSet", "kube-flannel-ds", "{name: other}, "+upstream), true},
+		"without arguments":    {daemons("DaemonSet", "kube-flannel-ds", "{name: kube-flannel}"), true},
+		"told an interface":    {daemons("DaemonSet", "kube-flannel-ds", strings.Replace(upstream, "--ip-masq", "--iface=eth1", 1)), false},
+		"told how to find one": {daemons("DaemonSet", "kube-flannel-ds", strings.Replace(upstream, "/opt/bin/flanneld", "/opt/bin/flanneld, -iface-can-reach=192.0.2.1", 1)), false},
+		"another container":    {daemons("DaemonSet", "kube-flannel-ds", "{name: other}"), false},
+		"another workload":     {daemons("DaemonSet", "own", upstream), false},
+		"not a DaemonSet":      {daemons("Deployment", "kube-flannel-ds", upstream), false},
+	} {
+		before := c.o.DeepCopy()
+		if got := setFlannelInterface(c.o); got != c.changed {
+			t.Errorf("%s: changed %v", name, got)
+		}
+		if !c.changed && !cmp.Equal(before, c.o) {
+			t.Errorf("%s: %v", name, c.o)
+		}
+		once := c.o.DeepCopy()
+		if setFlannelInterface(c.o) || !cmp.Equal(once, c.o) {
+			t.Errorf("%s: changed twice", name)
+		}
+		if name != "upstream's" {
+			continue
+		}
+		list, _, _ := unstructured.NestedSlice(c.o.Object, "spec", "template", "spec", "containers")
+		want := map[string]any{"name": "kube-flannel", "command": []any{"/opt/bin/flanneld"}, "args": []any{"--ip-masq", "--kube-subnet-mgr", "--iface=$(HOST_IP)"}, "env": []any{
+			map[string]any{"name": "POD_NAME", "value": "x"},
+			map[string]any{"name": "HOST_IP", "valueFrom": map[string]any{"fieldRef": map[string]any{"fieldPath": "status.hostIP"}}}}}
+		if diff := cmp.Diff(want, list[1]); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func FuzzFirewalls(f *testing.F) {
+	f.Add(publicZone)
+	f.Add(ufwHead + "ufw=1:70000/tcp ALLOW IN Anywhere")
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, g := range newTestRun().judgeFirewall(worker, parseFacts(s)) {
+			if g.Severity != event.Error && g.Severity != event.Warning {
+				t.Error(g)
+			}
+		}
+	})
+}
+
+// mute is a machine whose SSH server does not forward.
+type mute struct{ node.Host }
+
+func (mute) Dial(context.Context, string, string) (net.Conn, error) {
+	return nil, event.NewFault(event.ClassFailed, "ssh.forward-prohibited", errors.New("administratively prohibited"))
+}
+
+func TestJudgeOfReachAsksASingleMachineToo(t *testing.T) {
+	r := newTestRun()
+	r.Cluster.Nodes = []config.Node{master}
+	if got := r.judgeReach(t.Context()); got != nil {
+		t.Error("a machine that could not be looked at, which is told elsewhere:", got)
+	}
+	r.nodes["m1"] = node.New(mute{}, nil)
+	if got := r.judgeReach(t.Context()); !slices.Equal(codes(got), []string{"error preflight.unreachable"}) || got[0].Host != "m1" {
+		t.Errorf("%+v", got)
+	}
+}

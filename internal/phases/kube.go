@@ -1,0 +1,184 @@
+package phases
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// fieldManager owns the fields that we apply.
+const fieldManager = "eggo"
+
+// kube is the API server, reached through a control plane's SSH connection.
+type kube struct {
+	kubernetes.Interface
+	dyn    dynamic.Interface
+	mapper *restmapper.DeferredDiscoveryRESTMapper
+}
+
+// dialer opens connections from a node.
+type dialer interface {
+	Dial(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// newKube makes the clients; the certificate is the admin's.
+func newKube(d dialer, ca, cert, key []byte) (*kube, error) {
+	cfg := &rest.Config{
+		Host:            "https://127.0.0.1:6443",
+		Dial:            d.Dial,
+		TLSClientConfig: rest.TLSClientConfig{CAData: ca, CertData: cert, KeyData: key},
+		QPS:             50, Burst: 100,
+		UserAgent:      "eggo",
+		WarningHandler: rest.NoWarnings{},
+	}
+	cs, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	dyn, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	disc, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &kube{Interface: cs, dyn: dyn, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(disc))}, nil
+}
+
+// parseManifests splits a YAML stream into objects.
+func parseManifests(data []byte) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	dec := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
+	for {
+		u := &unstructured.Unstructured{}
+		switch err := dec.Decode(&u.Object); {
+		case errors.Is(err, io.EOF):
+			return out, nil
+		case err != nil:
+			return nil, err
+		case len(u.Object) == 0:
+		case u.IsList():
+			if err := u.EachListItem(func(o runtime.Object) error { out = append(out, o.(*unstructured.Unstructured)); return nil }); err != nil {
+				return nil, err
+			}
+		default:
+			out = append(out, u)
+		}
+	}
+}
+
+func (k *kube) resource(o *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+	gvk := o.GroupVersionKind()
+	m, err := k.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if meta.IsNoMatchError(err) {
+		k.mapper.Reset()
+		m, err = k.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if m.Scope.Name() != meta.RESTScopeNameNamespace {
+		return k.dyn.Resource(m.Resource), nil
+	}
+	ns := o.GetNamespace()
+	if ns == "" {
+		ns = metav1.NamespaceDefault
+	}
+	return k.dyn.Resource(m.Resource).Namespace(ns), nil
+}
+
+// applied says whether the cluster already has every object as given: a server-side apply as a dry run would change nothing.
+func (k *kube) applied(ctx context.Context, objects []*unstructured.Unstructured) (bool, error) {
+	for _, o := range objects {
+		res, err := k.resource(o)
+		if meta.IsNoMatchError(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, kubeFault(err)
+		}
+		is, err := res.Get(ctx, o.GetName(), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, kubeFault(err)
+		}
+		would, err := k.patch(ctx, res, o, true)
+		if err != nil {
+			return false, err
+		}
+		for _, x := range []*unstructured.Unstructured{is, would} {
+			x.SetManagedFields(nil)
+			x.SetResourceVersion("")
+		}
+		if !equality.Semantic.DeepEqual(is.Object, would.Object) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// apply makes the objects so, in the order given.
+func (k *kube) apply(ctx context.Context, objects []*unstructured.Unstructured) error {
+	for _, o := range objects {
+		res, err := k.resource(o)
+		if err != nil {
+			return kubeFault(err)
+		}
+		if _, err := k.patch(ctx, res, o, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *kube) patch(ctx context.Context, res dynamic.ResourceInterface, o *unstructured.Unstructured, dry bool) (*unstructured.Unstructured, error) {
+	data, err := o.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	force := true
+	opt := metav1.PatchOptions{FieldManager: fieldManager, Force: &force}
+	if dry {
+		opt.DryRun = []string{metav1.DryRunAll}
+	}
+	got, err := res.Patch(ctx, o.GetName(), types.ApplyPatchType, data, opt)
+	if err != nil {
+		f := kubeFault(err)
+		f.Args = map[string]string{"object": fmt.Sprintf("%s %s", o.GetKind(), o.GetName())}
+		return nil, f
+	}
+	return got, nil
+}
+
+// kubeFault classes an error of the API: one that may pass is worth another try.
+func kubeFault(err error) *event.Fault {
+	if f := (*event.Fault)(nil); errors.As(err, &f) {
+		return f
+	}
+	f := event.NewFault(event.ClassFailed, "kube.api", err)
+	f.Retry = !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) && !apierrors.IsMethodNotSupported(err)
+	return f
+}

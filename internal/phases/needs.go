@@ -1,0 +1,162 @@
+package phases
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+)
+
+// placed is a member of the bundle with its place on a node.
+type placed struct {
+	bundle.Member
+	Dst  string // directory
+	File string // absolute path
+}
+
+// wants says whether one of the node's roles is among roles.
+func wants(n config.Node, roles []bundle.Role) bool {
+	return slices.ContainsFunc(roles, n.Has)
+}
+
+// members are the programs and files that the node's roles need: the manifest says, and a list in deploy.yaml for a role overrides it for
+// that role.
+func (r *run) members(n config.Node, m *bundle.Manifest) []placed {
+	var out []placed
+	add := func(mem bundle.Member, dst string) {
+		p := placed{Member: mem, Dst: dst, File: path.Join(dst, path.Base(mem.Path))}
+		if p.Mode == 0 {
+			p.Mode = 0o755
+			if mem.Kind == bundle.Addon {
+				p.Mode = 0o644
+			}
+		}
+		if !slices.ContainsFunc(out, func(x placed) bool { return x.File == p.File }) {
+			out = append(out, p)
+		}
+	}
+	for _, role := range n.Roles {
+		list, given := r.Cluster.Packages[role]
+		if !given || len(list) == 0 {
+			for _, mem := range m.Members {
+				if mem.Kind == bundle.Binary && slices.Contains(mem.Roles, role) {
+					add(mem, mem.Dst)
+				}
+			}
+			continue
+		}
+		for _, p := range list {
+			for _, mem := range m.Members {
+				switch {
+				case p.Type != "binary":
+				case mem.Kind == bundle.Binary && mem.Name == p.Name:
+					add(mem, p.Dst)
+				case mem.Kind == bundle.Addon && p.Name == "addons" && strings.HasPrefix(mem.Path, "addons/"):
+					add(mem, path.Join(p.Dst, "addons"))
+				}
+			}
+		}
+	}
+	return out
+}
+
+// packages are the names that the node's package manager is asked for.
+func (r *run) packages(n config.Node, m *bundle.Manifest) []string {
+	var out []string
+	add := func(name string) {
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	for _, role := range n.Roles {
+		if list := r.Cluster.Packages[role]; len(list) > 0 {
+			for _, p := range list {
+				if p.Type == "pkg" {
+					add(p.Name)
+				}
+			}
+			continue
+		}
+		for _, p := range m.Install {
+			if slices.Contains(p.Roles, role) {
+				add(p.Name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// images are those that the node's roles need.
+func (r *run) images(n config.Node, m *bundle.Manifest) []bundle.Image {
+	var out []bundle.Image
+	for _, im := range m.Images {
+		if wants(n, im.Roles) {
+			out = append(out, im)
+		}
+	}
+	return out
+}
+
+// pauseImage is the one that deploy.yaml names, else the bundle's.
+func (r *run) pauseImage(m *bundle.Manifest) string {
+	if r.Cluster.PauseImage != "" {
+		return r.Cluster.PauseImage
+	}
+	return findImage(m, "pause")
+}
+
+// dnsImage is CoreDNS in the bundle, in the version that deploy.yaml names, if it does.
+func (r *run) dnsImage(m *bundle.Manifest) string {
+	im := findImage(m, "coredns")
+	v := r.Cluster.DNS.ImageVersion
+	if v == "" {
+		return im
+	}
+	repo, tag, _ := cutTag(im)
+	if strings.TrimPrefix(tag, "v") == strings.TrimPrefix(v, "v") {
+		return im
+	}
+	return repo + ":" + v
+}
+
+func findImage(m *bundle.Manifest, base string) string {
+	for _, im := range m.Images {
+		if repo, _, _ := cutTag(im.Name); path.Base(repo) == base {
+			return im.Name
+		}
+	}
+	return base
+}
+
+func cutTag(image string) (repo, tag string, ok bool) {
+	i := strings.LastIndexByte(image, ':')
+	if i < 0 || strings.Contains(image[i:], "/") {
+		return image, "", false
+	}
+	return image[:i], image[i+1:], true
+}
+
+// addonFiles are the manifests to apply, in order: those that deploy.yaml lists, else the network plugin's.
+func (r *run) addonFiles(m *bundle.Manifest) []string {
+	var out []string
+	for _, a := range r.Cluster.Addons {
+		out = append(out, a.Filename)
+	}
+	if plugin := r.networkAddon(m); plugin != "" && !slices.Contains(out, plugin) {
+		out = append([]string{plugin}, out...)
+	}
+	return out
+}
+
+// networkAddon is the bundle's manifest for the network plugin: the addon whose name contains the plugin's.
+func (r *run) networkAddon(m *bundle.Manifest) string {
+	for _, mem := range m.Members {
+		if mem.Kind == bundle.Addon && strings.Contains(path.Base(mem.Path), r.Cluster.NetworkPlugin) {
+			return strings.TrimPrefix(mem.Path, "addons/")
+		}
+	}
+	return r.Cluster.NetworkPlugin + ".yaml"
+}

@@ -1,0 +1,87 @@
+package node
+
+// Dir is where everything of ours lives on a node, 0700.
+const Dir = "/var/lib/eggo-node"
+
+// lib is the shell prelude of every change. Records are lines "kind<TAB>key<TAB>was"; the first line for a kind and key stands, so that
+// a repeated step does not record its own work as the state before.
+const lib = `set -eu
+umask 022
+D=/var/lib/eggo-node
+R=$D/record
+T=$(printf '\t')
+fail() { printf 'eggo-fault %s %s\n' "$1" "$2" >&2; exit 90; }
+home() { [ -d $D ] || mkdir -m 700 $D; [ -e $R ] || (umask 077; : >$R); }
+has() { [ -e $R ] && awk -F'\t' -v k="$1" -v p="$2" '$1==k && $2==p {f=1} END {exit !f}' $R; }
+# rec KIND KEY WAS: a line that was torn by a full disk or a loss of power is ended first
+rec() { has "$1" "$2" || { home; [ ! -s $R ] || [ -z "$(tail -c1 $R)" ] || echo >>$R; printf '%s\t%s\t%s\n' "$1" "$2" "$3" >>$R; sync $R 2>/dev/null || sync; }; }
+# dirs PATH: makes a directory and its parents, recording the ones that were not there
+dirs() {
+  [ -d "$1" ] && return 0
+  case $1 in $D|$D/*) home; mkdir -p -m 700 "$1"; return;; esac
+  dirs "$(dirname "$1")"
+  rec dir "$1" absent
+  mkdir -m 755 "$1"
+}
+# tree PATH MODE WHEN: a directory whose whole content is ours; WHEN is cleanup or purge: when its content goes
+tree() {
+  if [ ! -e "$1" ]; then dirs "$(dirname "$1")"; rec tree "$1" "$3"; mkdir -m "$2" "$1"
+  elif has tree "$1"; then chmod "$2" "$1"
+  elif has dir "$1"; then rec tree "$1" "$3"; chmod "$2" "$1"
+  elif [ -z "$(ls -A "$1" | grep -vx lost+found)" ]; then rec emptied "$1" "$3"; fi
+}
+# own PATH: refuses a file that somebody else made and records ours
+own() {
+  if [ -e "$1" ] || [ -L "$1" ]; then has file "$1" || fail node.file-exists "$1"
+  else dirs "$(dirname "$1")"; rec file "$1" absent; fi
+}
+# put PATH MODE SIZE: a file of ours, content from stdin, in place at once or not at all
+put() {
+  own "$1"
+  (umask 077; head -c "$3" >"$1.eggo-new")
+  [ "$(wc -c <"$1.eggo-new")" -eq "$3" ] || fail node.short-write "$1"
+  chmod "$2" "$1.eggo-new"
+  sync "$1.eggo-new" 2>/dev/null || sync
+  mv -f "$1.eggo-new" "$1"
+}
+# tables: which of iptables' tables are not there before kube-proxy and the kubelet make them; a purge takes those away again
+tables() {
+  has unit kubelet.service || has unit kube-proxy.service && return 0
+  for v in iptables ip6tables; do
+    f=ip; [ $v = iptables ] || f=ip6
+    s=$($v-save 2>/dev/null || true)
+    for t in raw mangle nat filter security; do case "$s" in *"*$t"*) ;; *) rec table "$f $t" purge ;; esac; done
+  done
+}
+# block PATH: the lines between our marks become what comes on stdin, at the end of the file; nothing on stdin takes them out. The file
+# is replaced at once; one that is a mount of its own can only be written over.
+block() {
+  awk '/^# eggo begin$/ {b++} /^# eggo end$/ {e++} END {exit b+0 != e+0}' "$1" || fail node.torn-block "$1"
+  cp -p "$1" "$1.eggo-new"
+  { awk '/^# eggo begin$/ {s=1} !s {print} /^# eggo end$/ {s=0}' "$1"; cat; } >"$1.eggo-new"
+  sync "$1.eggo-new" 2>/dev/null || sync
+  mv -f "$1.eggo-new" "$1" 2>/dev/null || { cat "$1.eggo-new" >"$1"; rm -f "$1.eggo-new"; }
+}
+# mounted PATH: something is mounted at it or below it, so that removing it would reach into somebody's data
+mounted() { awk -v p="$1" '$2==p || index($2, p "/")==1 {f=1} END {exit !f}' /proc/mounts; }
+# dpkgw ARGS: dpkg, which unlike apt does not wait for another package manager to end; up to eight minutes, saying for whom
+dpkgw() {
+  n=0
+  until e=$(dpkg "$@" 2>&1); do
+    case $e in *"locked by another process"*) ;; *) printf '%s\n' "$e" >&2; return 1 ;; esac
+    n=$((n + 1)); [ $n -le 240 ] || { printf '%s\n' "$e" >&2; return 1; }
+    [ $((n % 15)) -ne 1 ] || printf '%s\n' "$e" | head -n 1
+    sleep 2
+  done
+  [ -z "$e" ] || printf '%s\n' "$e"
+}
+# mend: a package of ours whose unpacking was cut off is taken away, for neither dpkg nor apt goes on with it
+mend() {
+  for p in $(awk -F'\t' '$1=="package" {print $2}' $R); do
+    case $(dpkg-query -W -f '${db:Status-Eflag} ${db:Status-Status}' "$p" 2>/dev/null || :) in
+    reinstreq*|*half-installed) dpkgw --force-remove-reinstreq --purge "$p" ;;
+    esac
+  done
+}
+stamp() { home; mkdir -p $D/applied; printf '%s\n' "$2" >$D/applied/"$1".new; mv -f $D/applied/"$1".new $D/applied/"$1"; }
+`

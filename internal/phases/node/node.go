@@ -1,0 +1,246 @@
+package node
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// Node is one machine, its way and its record.
+type Node struct {
+	Host
+	emit func(event.Event) error
+}
+
+// New makes a Node; emit receives a Change event ahead of each change.
+func New(h Host, emit func(event.Event) error) *Node { return &Node{Host: h, emit: emit} }
+
+// Change is one change of the machine.
+type Change struct {
+	Desc    event.Msg
+	Script  string // runs after the prelude lib, under set -eu
+	Env     map[string]string
+	Stdin   []byte
+	Secret  bool
+	Quiet   bool
+	Records []Record // recorded before Script runs
+}
+
+// Record is what stood before a change: kind and key name the thing, Was how it was.
+type Record struct{ Kind, Key, Was string }
+
+// Change announces and makes a change. It is the only way in which this program changes a machine.
+func (n *Node) Change(ctx context.Context, c Change) (Result, error) {
+	if err := n.announce(ctx, c.Desc); err != nil {
+		return Result{}, err
+	}
+	var b strings.Builder
+	b.WriteString(lib)
+	b.WriteString("home\n")
+	for _, r := range c.Records {
+		fmt.Fprintf(&b, "rec %s %s %s\n", Quote(r.Kind), Quote(r.Key), Quote(r.Was))
+	}
+	b.WriteString(c.Script)
+	return n.must(ctx, Command{Script: b.String(), Env: c.Env, Stdin: c.Stdin, Secret: c.Secret, Quiet: c.Quiet})
+}
+
+func (n *Node) announce(ctx context.Context, desc event.Msg) error {
+	return n.emit(event.Change{Host: n.Name(), Step: engine.StepID(ctx), Desc: desc})
+}
+
+// Query runs a script that changes nothing; a non-zero status is a fault.
+func (n *Node) Query(ctx context.Context, script string) (string, error) {
+	r, err := n.must(ctx, Command{Script: "set -eu\n" + script, Quiet: true})
+	return string(r.Stdout), err
+}
+
+// must runs cmd and turns a non-zero exit status into a fault: the one that the prelude named, or node.command-failed with the
+// last words of stderr.
+func (n *Node) must(ctx context.Context, cmd Command) (Result, error) {
+	r, err := n.Run(ctx, cmd)
+	if err != nil {
+		return r, err
+	}
+	if r.Status == 0 {
+		return r, nil
+	}
+	lines := strings.Split(strings.TrimSpace(string(r.Stderr)), "\n")
+	for _, l := range lines {
+		if rest, ok := strings.CutPrefix(l, "eggo-fault "); ok && r.Status == 90 {
+			code, arg, _ := strings.Cut(rest, " ")
+			return r, event.NewFault(event.ClassFailed, code, nil, "what", event.Clean(arg)).On(n.Name())
+		}
+	}
+	if len(lines) > 5 {
+		lines = lines[len(lines)-5:]
+	}
+	cause := event.Clean(strings.Join(lines, "\n"))
+	if cmd.Secret {
+		cause = ""
+	}
+	f := event.NewFault(event.ClassFailed, "node.command-failed", nil, "status", strconv.Itoa(r.Status)).On(n.Name())
+	f.Cause = cause
+	return r, f
+}
+
+// File on the node.
+type File struct {
+	Path   string
+	Mode   uint32
+	Data   []byte
+	Secret bool
+}
+
+func sum(b []byte) string { s := sha256.Sum256(b); return hex.EncodeToString(s[:]) }
+
+// Same says whether all files are on the node as given, mode included.
+func (n *Node) Same(ctx context.Context, files []File) (bool, error) {
+	diff, err := n.differing(ctx, files)
+	return len(diff) == 0, err
+}
+
+func (n *Node) differing(ctx context.Context, files []File) ([]File, error) {
+	var b strings.Builder
+	for _, f := range files {
+		fmt.Fprintf(&b, "if [ -f %[1]s ]; then printf '%%s %%s\\n' \"$(stat -c %%a %[1]s)\" \"$(sha256sum <%[1]s)\"; else echo absent; fi\n", Quote(f.Path))
+	}
+	out, err := n.Query(ctx, b.String())
+	if err != nil {
+		return nil, err
+	}
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	var diff []File
+	for i, f := range files {
+		want := fmt.Sprintf("%o %s", f.Mode, sum(f.Data))
+		if i >= len(lines) || !strings.HasPrefix(lines[i], want) {
+			diff = append(diff, f)
+		}
+	}
+	return diff, nil
+}
+
+// Put writes the files that differ, each in place at once, after recording them; it refuses one that somebody else made
+// (node.file-exists).
+func (n *Node) Put(ctx context.Context, files []File) (changed bool, err error) {
+	diff, err := n.differing(ctx, files)
+	if err != nil || len(diff) == 0 {
+		return false, err
+	}
+	var script strings.Builder
+	var data []byte
+	secret := false
+	for i, f := range diff {
+		if i > 0 {
+			if err := n.announce(ctx, event.M("change.file", "path", f.Path)); err != nil {
+				return false, err
+			}
+		}
+		fmt.Fprintf(&script, "put %s %o %d\n", Quote(f.Path), f.Mode, len(f.Data))
+		data = append(data, f.Data...)
+		secret = secret || f.Secret
+	}
+	_, err = n.Change(ctx, Change{Desc: event.M("change.file", "path", diff[0].Path), Script: script.String(), Stdin: data, Secret: secret})
+	return err == nil, err
+}
+
+// Place uploads a file to its place on the node, recorded like Put.
+func (n *Node) Place(ctx context.Context, up Upload) (changed bool, err error) {
+	out, err := n.Query(ctx, fmt.Sprintf("if [ -f %[1]s ]; then stat -c '%%a %%s' %[1]s; sha256sum <%[1]s; fi", Quote(up.Path)))
+	if err != nil {
+		return false, err
+	}
+	if strings.HasPrefix(out, fmt.Sprintf("%o %d\n%s", up.Mode, up.Size, up.SHA256)) {
+		return false, nil
+	}
+	if _, err := n.Change(ctx, Change{Desc: event.M("change.upload", "path", up.Path, "bytes", strconv.FormatInt(up.Size, 10)), Script: "own " + Quote(up.Path) + "\n"}); err != nil {
+		return false, err
+	}
+	return n.Upload(ctx, up)
+}
+
+// Service is a systemd unit of ours with the files that it reads.
+type Service struct {
+	Unit  string // etcd.service
+	Files []File // the unit's own file or drop-in among them
+	// Tables: the service makes packet filter tables; those that are not there before are recorded.
+	Tables bool
+}
+
+// Tree is a directory whose whole content is ours; its content goes at cleanup, or only with --purge.
+type Tree struct {
+	Path  string
+	Mode  uint32
+	Purge bool
+}
+
+// Script makes the tree and records it.
+func (t Tree) Script() string {
+	when := "cleanup"
+	if t.Purge {
+		when = "purge"
+	}
+	return fmt.Sprintf("tree %s %o %s\n", Quote(t.Path), t.Mode, when)
+}
+
+func (s Service) hash() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n", s.Unit)
+	for _, f := range s.Files {
+		fmt.Fprintf(h, "%s %o %s\n", f.Path, f.Mode, sum(f.Data))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Running says whether the service runs, is enabled, and was started with exactly these files.
+func (n *Node) Running(ctx context.Context, s Service) (bool, error) {
+	out, err := n.Query(ctx, fmt.Sprintf("cat %s/applied/%s 2>/dev/null || echo none; systemctl is-active %[2]s || true; systemctl is-enabled %[2]s 2>/dev/null || true", Dir, Quote(s.Unit)))
+	if err != nil {
+		return false, err
+	}
+	if f := strings.Fields(out); !slices.Equal(f, []string{s.hash(), "active", "enabled"}) {
+		return false, nil
+	}
+	return n.Same(ctx, s.Files)
+}
+
+// Start writes the service's files and (re)starts it when something differs from what it was last started with.
+func (n *Node) Start(ctx context.Context, s Service) error {
+	if s.Tables {
+		if _, err := n.Change(ctx, Change{Desc: event.M("change.tables"), Script: "tables\n"}); err != nil {
+			return err
+		}
+	}
+	if _, err := n.Put(ctx, s.Files); err != nil {
+		return err
+	}
+	u := Quote(s.Unit)
+	_, err := n.Change(ctx, Change{
+		Desc:    event.M("change.start", "unit", s.Unit),
+		Records: []Record{{"unit", s.Unit, "stopped"}},
+		Script: "systemctl daemon-reload\nsystemctl enable " + u + "\n" +
+			"if ! systemctl restart " + u + "; then systemctl status --no-pager -l " + u + " >&2 || true; journalctl -u " + u + " -n 20 --no-pager -o cat >&2 || true; exit 1; fi\n" +
+			"stamp " + u + " " + s.hash() + "\n",
+	})
+	return err
+}
+
+// Journal returns the last words of a unit, for faults.
+func (n *Node) Journal(ctx context.Context, unit string) string {
+	out, err := n.Query(ctx, "journalctl -u "+Quote(unit)+" -n 5 --no-pager -o cat || true")
+	if err != nil {
+		return ""
+	}
+	return event.Clean(out)
+}
+
+// Quote makes one shell word of s.
+func Quote(s string) string { return shellescape.Quote(s) }

@@ -1,0 +1,127 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// Records reads what was recorded on the machine, in the order of the changes.
+func (n *Node) Records(ctx context.Context) ([]Record, error) {
+	out, err := n.Query(ctx, "cat "+Dir+"/record 2>/dev/null || true")
+	if err != nil {
+		return nil, err
+	}
+	return parseRecords(out), nil
+}
+
+func parseRecords(out string) []Record {
+	var all []Record
+	for line := range strings.Lines(out) {
+		if w := strings.Split(strings.TrimSuffix(line, "\n"), "\t"); len(w) == 3 {
+			all = append(all, Record{w[0], w[1], w[2]})
+		}
+	}
+	return all
+}
+
+// Undo reverts the records of the given kinds, last first, and returns what it kept. An undo that was cut off is run again: the records
+// stand until Forget.
+func (n *Node) Undo(ctx context.Context, desc event.Msg, records []Record, purge bool, kinds ...string) (kept []string, err error) {
+	var script strings.Builder
+	var packages []string
+	for _, r := range slices.Backward(records) {
+		if !slices.Contains(kinds, r.Kind) {
+			continue
+		}
+		if r.Kind == "package" {
+			packages = append(packages, r.Key)
+			continue
+		}
+		script.WriteString(undo(r, purge))
+	}
+	if len(packages) > 0 {
+		script.WriteString(undoPackages(packages))
+	}
+	if script.Len() == 0 {
+		return nil, nil
+	}
+	res, err := n.Change(ctx, Change{Desc: desc, Script: "keep() { printf 'kept %s\\n' \"$1\"; }\n" + script.String()})
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(res.Stdout)) {
+		if what, ok := strings.CutPrefix(line, "kept "); ok {
+			kept = append(kept, event.Clean(what))
+		}
+	}
+	return kept, nil
+}
+
+// undo is the script that reverts one record; each line may run twice.
+func undo(r Record, purge bool) string {
+	k := Quote(r.Key)
+	content := purge || r.Was == "cleanup"
+	switch r.Kind {
+	case "unit":
+		return fmt.Sprintf("systemctl disable --now %[1]s 2>/dev/null || systemctl stop %[1]s 2>/dev/null || true\n", k)
+	case "file":
+		return fmt.Sprintf("rm -f %[1]s %[1]s.eggo-new %[1]s.eggo-part\n", k)
+	case "tree":
+		if !content {
+			return fmt.Sprintf("[ ! -e %[1]s ] || keep %[1]s\n", k)
+		}
+		return fmt.Sprintf("if mounted %[1]s; then keep %[1]s; elif [ -e %[1]s ]; then rm -rf --one-file-system %[1]s; [ ! -e %[1]s ] || keep %[1]s; fi\n", k)
+	case "emptied":
+		if !content {
+			return fmt.Sprintf("[ -z \"$(ls -A %[1]s 2>/dev/null | grep -vx lost+found)\" ] || keep %[1]s\n", k)
+		}
+		return fmt.Sprintf("if awk -v p=%[1]s/ 'index($2,p)==1 {f=1} END {exit !f}' /proc/mounts; then keep %[1]s; elif [ -d %[1]s ]; then find %[1]s -xdev -mindepth 1 -maxdepth 1 ! -name lost+found -exec rm -rf --one-file-system {} +; fi\n", k)
+	case "dir":
+		return fmt.Sprintf("[ ! -d %[1]s ] || rmdir %[1]s 2>/dev/null || keep %[1]s\n", k)
+	case "sysctl":
+		p := Quote("/proc/sys/" + strings.ReplaceAll(r.Key, ".", "/"))
+		return fmt.Sprintf("[ ! -e %[1]s ] || echo %[2]s >%[1]s\n", p, Quote(r.Was))
+	case "module":
+		return fmt.Sprintf("modprobe -r %[1]s 2>/dev/null || keep 'kernel module '%[1]s\n", k)
+	case "block":
+		return "if [ -e " + k + " ]; then block " + k + " </dev/null; fi\n"
+	}
+	return ""
+}
+
+// undoPackages removes those of the packages that are there, with their configuration: they were not there before. One that something
+// else has come to need is kept, and said.
+func undoPackages(names []string) string {
+	var q []string
+	for _, p := range names {
+		q = append(q, Quote(p))
+	}
+	return "export DEBIAN_FRONTEND=noninteractive LC_ALL=C\nmend\n" +
+		"have=$(dpkg-query -W -f '${db:Status-Status} ${binary:Package}\\n' " + strings.Join(q, " ") + " 2>/dev/null | awk '$1!=\"not-installed\" {print $2}')\n" +
+		"[ -z \"$have\" ] || dpkgw --purge $have || for p in $have; do dpkgw --purge $p || keep \"package $p\"; done\n"
+}
+
+// Forget removes the machine's record and our directory. What was kept and is still there stays recorded, so that a later cleanup finds it;
+// the record goes last, for without it nothing could be taken back.
+func (n *Node) Forget(ctx context.Context) error {
+	const script = `cd /
+: >$D/record.new
+while IFS=$T read -r k p w; do
+  case $k in
+  tree|dir) [ -e "$p" ] || continue ;;
+  emptied) [ -n "$(ls -A "$p" 2>/dev/null | grep -vx lost+found)" ] || continue ;;
+  *) continue ;;
+  esac
+  printf '%s\t%s\t%s\n' "$k" "$p" "$w" >>$D/record.new
+done <$R
+rm -f $D/node
+find $D -mindepth 1 -maxdepth 1 ! -name record ! -name record.new -exec rm -rf --one-file-system {} +
+if [ -s $D/record.new ]; then mv -f $D/record.new $R; else rm -f $D/record.new $R; rmdir $D; fi
+`
+	_, err := n.Change(ctx, Change{Desc: event.M("change.forget"), Script: script})
+	return err
+}

@@ -1,0 +1,331 @@
+// Package phasestest simulates the machines that a deploy changes: their file systems are directories, their scripts run in the real shell,
+// and behind their ports stand a Kubernetes API and an etcd in memory. All state of the machines is on disk, so that it survives the program
+// that changes them.
+package phasestest
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/pki"
+)
+
+const control = "m1"
+
+// Lab is a control plane m1 with etcd, and workers w1, w2, …
+type Lab struct {
+	Dir     string
+	Cluster *config.Cluster
+	Nodes   map[string]*Node
+	API     *API // nil where the lab was opened, not made
+
+	addr addresses
+	stop []func()
+}
+
+// addresses of what the program that made the lab serves.
+type addresses struct{ API, Etcd, Health, SecureHealth string }
+
+// Kit is what many labs can share: the bundle and the certificates.
+type Kit struct {
+	Workers int
+	dir     string
+}
+
+// NewKit makes the bundle, staged, and the certificates for a control plane and some workers under dir.
+func NewKit(dir string, workers int) (*Kit, error) {
+	k := &Kit{Workers: workers, dir: dir}
+	if err := WriteBundle(filepath.Join(dir, "bundle.tar.gz")); err != nil {
+		return nil, err
+	}
+	if _, err := stage(context.Background(), dir); err != nil {
+		return nil, err
+	}
+	c, err := cluster(workers)
+	if err != nil {
+		return nil, err
+	}
+	spec := pki.Spec{Domain: c.DNSDomain, ServiceGateway: c.ServiceGateway, Endpoint: c.Nodes[0].IP.String(), ExtraDNS: c.SANs.DNSNames, ExtraIPs: c.SANs.IPs}
+	for _, n := range c.Nodes {
+		spec.Machines = append(spec.Machines, pki.Machine{Name: n.Name, IP: n.IP, ControlPlane: n.Has(bundle.ControlPlane), Etcd: n.Has(bundle.Etcd), Kubelet: true})
+	}
+	_, _, err = pki.Ensure(filepath.Join(dir, "pki"), spec, time.Now())
+	return k, err
+}
+
+func stage(ctx context.Context, dir string) (*bundle.Staged, error) {
+	return bundle.Stage(ctx, filepath.Join(dir, "bundle.tar.gz"), filepath.Join(dir, "stage"), nil)
+}
+
+func cluster(workers int) (*config.Cluster, error) {
+	var b strings.Builder
+	b.WriteString("cluster-id: sim\nusername: root\nprivate-key-path: /root/.ssh/id_rsa\nmasters:\n- {name: m1, ip: 192.0.2.11, port: 22, arch: amd64}\nnodes:\n")
+	for i := range workers {
+		fmt.Fprintf(&b, "- {name: w%d, ip: 192.0.2.%d, port: 22, arch: amd64}\n", i+1, 21+i)
+	}
+	if workers == 0 {
+		b.WriteString("- {name: m1, ip: 192.0.2.11, port: 22, arch: amd64}\n")
+	}
+	b.WriteString("network: {podcidr: 10.200.0.0/16, plugin: flannel}\npackage-src: {type: tar.gz, x86src: /bundle.tar.gz}\n")
+	c, problems := config.Load([]byte(b.String()), "deploy.yaml")
+	if problems.HasErrors() {
+		return nil, fmt.Errorf("deploy.yaml: %+v", problems)
+	}
+	return c, nil
+}
+
+// NewLab makes bare machines under dir and serves what stands behind their ports. Its state directory has the kit's certificates.
+func NewLab(dir string, k *Kit) (*Lab, error) {
+	l, err := assemble(dir, k.Workers)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range l.Cluster.Nodes {
+		if err := l.Nodes[n.Name].install(n.IP.String()); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.CopyFS(filepath.Join(l.StateDir(), "pki"), os.DirFS(filepath.Join(k.dir, "pki"))); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"bundle.tar.gz", "stage"} {
+		if err := os.Symlink(filepath.Join(k.dir, name), filepath.Join(dir, name)); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.serve(); err != nil {
+		l.Close()
+		return nil, err
+	}
+	data, err := json.Marshal(struct {
+		Workers int
+		Addr    addresses
+	}{k.Workers, l.addr})
+	if err != nil {
+		return nil, err
+	}
+	return l, os.WriteFile(filepath.Join(dir, "lab.json"), data, 0o600)
+}
+
+// OpenLab is the same lab in another program, while the one that made it serves it.
+func OpenLab(dir string) (*Lab, error) {
+	data, err := os.ReadFile(filepath.Join(dir, "lab.json"))
+	if err != nil {
+		return nil, err
+	}
+	var doc struct {
+		Workers int
+		Addr    addresses
+	}
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return nil, err
+	}
+	l, err := assemble(dir, doc.Workers)
+	if err == nil {
+		l.addr = doc.Addr
+	}
+	return l, err
+}
+
+func assemble(dir string, workers int) (*Lab, error) {
+	c, err := cluster(workers)
+	if err != nil {
+		return nil, err
+	}
+	l := &Lab{Dir: dir, Cluster: c, Nodes: map[string]*Node{}}
+	for _, n := range c.Nodes {
+		l.Nodes[n.Name] = &Node{name: n.Name, dir: filepath.Join(dir, "nodes", n.Name), dial: l.dial}
+	}
+	return l, nil
+}
+
+// StateDir is the cluster's directory on the jump host.
+func (l *Lab) StateDir() string { return filepath.Join(l.Dir, "state") }
+
+// Close ends what the lab serves.
+func (l *Lab) Close() {
+	for _, f := range l.stop {
+		f()
+	}
+}
+
+// Env is what a plan needs.
+func (l *Lab) Env(emit func(event.Event) error) phases.Env {
+	return phases.Env{
+		Cluster: l.Cluster, StateDir: l.StateDir(), Emit: emit, Now: time.Now,
+		Connect: func(_ context.Context, n config.Node) (node.Host, error) {
+			h := l.Nodes[n.Name]
+			return h, h.enter(nil)
+		},
+		Stage: func(ctx context.Context, _ string) (phases.Bundle, error) { return stage(ctx, l.Dir) },
+	}
+}
+
+// dial connects to what listens on a node, while its unit runs.
+func (l *Lab) dial(ctx context.Context, from, addr string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	to := l.Nodes[from]
+	if ip, err := netip.ParseAddr(host); err != nil || !ip.IsLoopback() {
+		to = nil
+		for _, n := range l.Cluster.Nodes {
+			if n.IP.String() == host {
+				to = l.Nodes[n.Name]
+			}
+		}
+	}
+	if to == nil {
+		return nil, refused(addr)
+	}
+	if err := to.enter(nil); err != nil {
+		return nil, refused(addr)
+	}
+	for p, unit := range map[string]struct{ unit, at string }{
+		"6443": {"kube-apiserver.service", l.addr.API}, "2379": {"etcd.service", l.addr.Etcd}, "10256": {"kube-proxy.service", l.addr.Health},
+		"10257": {"kube-controller-manager.service", l.addr.SecureHealth}, "10259": {"kube-scheduler.service", l.addr.SecureHealth},
+	} {
+		if p == port && to.active(unit.unit) {
+			var d net.Dialer
+			return d.DialContext(ctx, "tcp", unit.at)
+		}
+	}
+	if port == "22" {
+		return idle(), nil
+	}
+	return nil, refused(addr)
+}
+
+// serve starts the API, etcd and the components' health probes.
+func (l *Lab) serve() error {
+	// The certificates that the machines' files hold: those of the state directory, which a deploy after a cleanup makes anew.
+	conf := func(ca, cert string) *tls.Config {
+		return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			dir := filepath.Join(l.StateDir(), "pki")
+			pair, err := tls.LoadX509KeyPair(filepath.Join(dir, cert+".crt"), filepath.Join(dir, cert+".key"))
+			if err != nil {
+				return nil, err
+			}
+			pem, err := os.ReadFile(filepath.Join(dir, ca))
+			pool := x509.NewCertPool()
+			pool.AppendCertsFromPEM(pem)
+			return &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}, err
+		}}
+	}
+	listen := func(at *string) (net.Listener, error) {
+		s, err := net.Listen("tcp", "127.0.0.1:0")
+		if err == nil {
+			*at = s.Addr().String()
+		}
+		return s, err
+	}
+	etcd, err := listen(&l.addr.Etcd)
+	if err != nil {
+		return err
+	}
+	l.stop = append(l.stop, serveEtcd(etcd, conf("etcd/ca.crt", "nodes/"+control+"/etcd-server")))
+	l.API = &API{store: map[string]object{}, refresh: l.controllers}
+	api, err := listen(&l.addr.API)
+	if err != nil {
+		return err
+	}
+	l.web(tls.NewListener(api, conf("ca.crt", "nodes/"+control+"/apiserver")), l.API)
+	health, err := listen(&l.addr.Health)
+	if err != nil {
+		return err
+	}
+	ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
+	l.web(health, ok)
+	secure, err := listen(&l.addr.SecureHealth)
+	if err != nil {
+		return err
+	}
+	// No client certificate is asked for on the way to a health probe.
+	own := conf("ca.crt", "nodes/"+control+"/apiserver")
+	l.web(tls.NewListener(secure, &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+		c, err := own.GetConfigForClient(h)
+		if c != nil {
+			c.ClientAuth = tls.NoClientCert
+		}
+		return c, err
+	}}), ok)
+	return nil
+}
+
+func (l *Lab) web(at net.Listener, h http.Handler) {
+	s := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0)}
+	go func() { _ = s.Serve(at) }()
+	l.stop = append(l.stop, func() { _ = s.Close() })
+}
+
+// controllers do what a cluster's own do: nodes register when their kubelet runs, workloads roll out, flannel gives its lease and routes.
+func (l *Lab) controllers(a *API) (era string) {
+	id, err := os.ReadFile(l.Nodes[control].Path("/var/lib/etcd/default.etcd/member/id"))
+	if err != nil {
+		return ""
+	}
+	var names []string
+	cidr := map[string]string{}
+	for i, n := range l.Cluster.Nodes {
+		path := "/api/v1/nodes/" + n.Name
+		cidr[n.Name] = fmt.Sprintf("10.200.%d.0/24", i)
+		if a.store[path] == nil && l.Nodes[n.Name].active("kubelet.service") && a.era != "" {
+			a.put(path, object{"kind": "Node", "apiVersion": "v1", "metadata": object{"name": n.Name}, "spec": object{"podCIDR": cidr[n.Name]}, "status": object{
+				"nodeInfo": object{"kubeletVersion": Version}, "conditions": []any{object{"type": "Ready", "status": "True"}},
+			}}, true)
+		}
+		if a.store[path] != nil {
+			names = append(names, n.Name)
+		}
+	}
+	for path, o := range a.store {
+		spec, _ := o["spec"].(object)
+		switch o["kind"] {
+		case "DaemonSet":
+			o["status"] = object{"observedGeneration": meta(o)["generation"], "desiredNumberScheduled": len(names), "numberReady": len(names), "updatedNumberScheduled": len(names)}
+		case "Deployment":
+			n := spec["replicas"]
+			o["status"] = object{"observedGeneration": meta(o)["generation"], "replicas": n, "readyReplicas": n, "updatedReplicas": n}
+		}
+		if strings.HasSuffix(path, "/daemonsets/kube-flannel-ds") {
+			l.flannel(names, cidr)
+		}
+	}
+	return string(id)
+}
+
+func (l *Lab) flannel(names []string, cidr map[string]string) {
+	for _, n := range l.Cluster.Nodes {
+		nd := l.Nodes[n.Name]
+		if !slices.Contains(names, n.Name) || !nd.active("kubelet.service") {
+			continue
+		}
+		var routes strings.Builder
+		for _, other := range l.Cluster.Nodes {
+			if other.Name != n.Name && slices.Contains(names, other.Name) {
+				fmt.Fprintf(&routes, "%s via %s dev flannel.1 onlink\n", cidr[other.Name], other.IP)
+			}
+		}
+		_ = write(nd.Path("/run/flannel/subnet.env"), "FLANNEL_SUBNET="+cidr[n.Name]+"\n", 0o644)
+		_ = write(nd.State("routes"), routes.String(), 0o644)
+	}
+}

@@ -1,0 +1,291 @@
+package phasestest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+//go:embed fakes
+var fakes embed.FS
+
+// tools of this machine that scripts may use on a simulated node; everything else there is a fake or is missing, so that no script can
+// reach this machine's own services, packages or packet filter.
+var tools = []string{"sh", "awk", "sed", "grep", "head", "tail", "stat", "sha256sum", "mktemp", "flock", "tar", "gzip", "cat", "mkdir", "mv", "rm", "rmdir", "cp", "ln",
+	"chmod", "ls", "dirname", "basename", "wc", "sort", "uniq", "tr", "cut", "find", "date", "timeout", "sleep", "touch", "tee"}
+
+// small are the fakes that share a file.
+var small = []string{"uname", "df", "ss", "journalctl", "umount", "sync"}
+
+// absolute finds the paths of a script that are the node's own. A path that follows a letter, a variable or a closing brace is the rest of
+// another one.
+var absolute = regexp.MustCompile(`(^|[^A-Za-z0-9_.})/*-])(/(?:etc|usr|opt|run|sys|var/lib|var/log|proc/(?:sys|filesystems|swaps|cgroups|mounts))(?:/|\b))`)
+
+// Node is one simulated machine: a directory that stands for its file systems, another for the state of its fakes.
+type Node struct {
+	name, dir string
+	dial      func(ctx context.Context, from, addr string) (net.Conn, error)
+	turn, up  sync.Mutex
+
+	mu   sync.Mutex
+	down error
+	seen []node.Command
+}
+
+var _ node.Host = (*Node)(nil)
+
+// NewNode makes a bare machine under dir behind whose ports nobody listens.
+func NewNode(dir, name, address string) (*Node, error) {
+	n := &Node{name: name, dir: dir, dial: func(_ context.Context, _, addr string) (net.Conn, error) { return nil, refused(addr) }}
+	return n, n.install(address)
+}
+
+// Name is the node's name.
+func (n *Node) Name() string { return n.name }
+
+// Path is where a path of the node stands on this machine.
+func (n *Node) Path(p string) string { return filepath.Join(n.dir, "root", p) }
+
+// State is a file of the fakes' state: active/UNIT, enabled/UNIT, broken/UNIT, dpkg/PACKAGE.status, listening (as ss -Hltnp prints).
+func (n *Node) State(p string) string { return filepath.Join(n.dir, "state", p) }
+
+// Commands are the scripts that ran, in order.
+func (n *Node) Commands() []node.Command {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return append([]node.Command{}, n.seen...)
+}
+
+// PowerOff makes everything fail with err; nil ends that.
+func (n *Node) PowerOff(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.down = err
+}
+
+func (n *Node) enter(c *node.Command) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if c != nil && n.down == nil {
+		n.seen = append(n.seen, *c)
+	}
+	return n.down
+}
+
+// Run runs the script with the real shell in the node's directory.
+func (n *Node) Run(ctx context.Context, c node.Command) (node.Result, error) {
+	if err := n.enter(&c); err != nil {
+		return node.Result{}, err
+	}
+	n.turn.Lock()
+	defer n.turn.Unlock()
+	root := filepath.Join(n.dir, "root")
+	script := absolute.ReplaceAllString(c.Script, "${1}"+strings.ReplaceAll(root, "$", "$$")+"${2}")
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", script)
+	cmd.Dir = n.dir
+	cmd.Env = []string{"SIM=" + n.dir, "LC_ALL=C", "HOME=" + n.dir, "PATH=" + filepath.Join(n.dir, "bin") + ":" + n.Path("/usr/bin") + ":" + n.Path("/usr/sbin")}
+	for k, v := range c.Env {
+		cmd.Env = append(cmd.Env, k+"="+v)
+	}
+	if c.Stdin != nil {
+		cmd.Stdin = bytes.NewReader(c.Stdin)
+	}
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
+	err := cmd.Run()
+	r := node.Result{Stdout: n.strip(out.Bytes()), Stderr: n.strip(stderr.Bytes())}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() > 0 {
+		r.Status, err = exit.ExitCode(), nil
+	}
+	return r, err
+}
+
+// strip makes the node's own paths of this machine's.
+func (n *Node) strip(b []byte) []byte {
+	return bytes.ReplaceAll(b, []byte(filepath.Join(n.dir, "root")), nil)
+}
+
+// Upload writes a file as internal/remote does: beside its place, renamed when the sum is right.
+func (n *Node) Upload(ctx context.Context, u node.Upload) (bool, error) {
+	if err := n.enter(nil); err != nil {
+		return false, err
+	}
+	n.up.Lock()
+	defer n.up.Unlock()
+	path := n.Path(u.Path)
+	if have, err := os.ReadFile(path); err == nil && hexSum(have) == u.SHA256 {
+		i, err := os.Stat(path)
+		if err == nil && i.Mode().Perm() == os.FileMode(u.Mode) {
+			return false, nil
+		}
+		return true, os.Chmod(path, os.FileMode(u.Mode))
+	}
+	src, err := u.Open()
+	if err != nil {
+		return false, err
+	}
+	defer src.Close()
+	part, err := os.OpenFile(path+".eggo-part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return false, event.NewFault(event.ClassFailed, "ssh.upload-failed", err, "path", path).On(n.name)
+	}
+	defer part.Close()
+	h := sha256.New()
+	size, err := io.Copy(io.MultiWriter(part, h), src)
+	switch {
+	case err != nil:
+		return false, err
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case size != u.Size || hex.EncodeToString(h.Sum(nil)) != u.SHA256:
+		return false, fmt.Errorf("%s: %d bytes of %d, or another sum", u.Path, size, u.Size)
+	}
+	if err := part.Chmod(os.FileMode(u.Mode)); err != nil {
+		return false, err
+	}
+	return true, os.Rename(path+".eggo-part", path)
+}
+
+// Dial opens a connection as from the node.
+func (n *Node) Dial(ctx context.Context, _, addr string) (net.Conn, error) {
+	if err := n.enter(nil); err != nil {
+		return nil, err
+	}
+	return n.dial(ctx, n.name, addr)
+}
+
+func hexSum(b []byte) string { s := sha256.Sum256(b); return hex.EncodeToString(s[:]) }
+
+// install makes the machine as it is before anything is deployed: Debian 12, bare.
+func (n *Node) install(address string) error {
+	files := map[string]string{
+		"root/etc/os-release":                            "ID=debian\nID_LIKE=\nVERSION_ID=12\nVERSION_CODENAME=bookworm\nPRETTY_NAME='Debian GNU/Linux 12 (bookworm)'\n",
+		"root/etc/machine-id":                            hexSum([]byte(n.name))[:32] + "\n",
+		"root/etc/hosts":                                 "127.0.0.1 localhost\n192.0.2.1 router\n",
+		"root/etc/resolv.conf":                           "nameserver 192.0.2.53\n",
+		"root/etc/systemd/system/own.service":            "[Service]\nExecStart=/usr/bin/own\n",
+		"root/usr/local/bin/own":                         "a program of somebody else\n",
+		"root/usr/bin/.keep":                             "",
+		"root/usr/sbin/.keep":                            "",
+		"root/lib/systemd/system/.keep":                  "",
+		"root/opt/.keep":                                 "",
+		"root/run/systemd/system/.keep":                  "",
+		"root/sys/fs/cgroup/cgroup.controllers":          "cpuset cpu io memory hugetlb pids\n",
+		"root/proc/sys/kernel/hostname":                  n.name + "\n",
+		"root/proc/sys/net/ipv4/ip_forward":              "0\n",
+		"root/proc/sys/net/netfilter/nf_conntrack_max":   "65536\n",
+		"root/proc/filesystems":                          "nodev\tsysfs\nnodev\tproc\n\text4\n",
+		"root/proc/swaps":                                "Filename\tType\tSize\tUsed\tPriority\n",
+		"root/proc/mounts":                               "/dev/sim / ext4 rw 0 0\n",
+		"root/proc/cgroups":                              "#subsys_name\thierarchy\tnum_cgroups\tenabled\n",
+		"root/var/lib/.keep":                             "",
+		"root/var/log/syslog":                            "",
+		"state/address":                                  address + "\n",
+		"state/free":                                     "50000000000\n",
+		"state/active/own.service":                       "",
+		"state/enabled/own.service":                      "",
+		"state/journal/.keep":                            "",
+		"state/broken/.keep":                             "",
+		"state/dpkg/.keep":                               "",
+		"packages/containerd.files":                      "755 /usr/bin/containerd\n755 /usr/bin/ctr\n644 /lib/systemd/system/containerd.service\n644 /etc/containerd/config.toml\n",
+		"packages/containerd.dirs":                       "/etc/containerd\n",
+		"tmp/.keep":                                      "",
+		"packages/containerd.unit":                       "containerd.service\n",
+		"packages/containerd/usr/bin/containerd":         "containerd\n",
+		"packages/containerd/etc/containerd/config.toml": "version = 2\n",
+		"packages/containerd/lib/systemd/system/containerd.service": "[Service]\nExecStart=/usr/bin/containerd\n",
+		"packages/runc.files":                   "755 /usr/sbin/runc\n",
+		"packages/runc/usr/sbin/runc":           "runc\n",
+		"packages/conntrack.files":              "755 /usr/sbin/conntrack\n",
+		"packages/conntrack/usr/sbin/conntrack": "conntrack\n",
+	}
+	for path, text := range files {
+		if err := write(filepath.Join(n.dir, path), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return n.programs()
+}
+
+// programs puts fakes and tools into the node's only directory of programs.
+func (n *Node) programs() error {
+	bin := filepath.Join(n.dir, "bin")
+	entries, err := fakes.ReadDir("fakes")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		text, err := fakes.ReadFile("fakes/" + e.Name())
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(bin, e.Name())
+		if e.Name() == "ctr" {
+			to = filepath.Join(n.dir, "packages/containerd/usr/bin/ctr")
+		}
+		if err := write(to, string(text), 0o755); err != nil {
+			return err
+		}
+	}
+	for _, name := range small {
+		if err := os.Symlink("small", filepath.Join(bin, name)); err != nil {
+			return err
+		}
+	}
+	for _, name := range tools {
+		real, err := exec.LookPath(name)
+		if err != nil {
+			return err
+		}
+		if err := os.Symlink(real, filepath.Join(bin, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func write(path, text string, mode os.FileMode) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), mode)
+}
+
+// active says whether a unit runs on the node.
+func (n *Node) active(unit string) bool {
+	_, err := os.Stat(n.State("active/" + unit))
+	return err == nil
+}
+
+// refused is what a dial to a port gets on which nobody listens.
+func refused(addr string) error {
+	return event.NewFault(event.ClassFailed, "ssh.forward-failed", fmt.Errorf("connect to %s: connection refused", addr), "addr", addr)
+}
+
+// idle is a connection on which nothing is ever said.
+func idle() net.Conn {
+	a, b := net.Pipe()
+	go func() {
+		_ = b.SetDeadline(time.Now().Add(time.Minute))
+		_, _ = io.Copy(io.Discard, b)
+		_ = b.Close()
+	}()
+	return a
+}

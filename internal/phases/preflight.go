@@ -1,0 +1,373 @@
+package phases
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+const (
+	maxSkew  = 30 * time.Second // beyond it certificates and tokens fail in ways that nobody understands
+	warnSkew = 5 * time.Second
+)
+
+// preflight looks at everything at once and touches nothing; every later step needs its verdict. For cleanup it only connects and
+// looks. What cannot be looked at does not stop the rest: the verdict tells everything that is wrong in one go.
+func (r *run) preflight(cleanup bool) []*engine.Step {
+	var steps []*engine.Step
+	var needs []string
+	if !cleanup {
+		for _, arch := range r.arches() {
+			s := step(phasePreflight, "bundle-"+arch, "", nil)
+			s.Title = event.M("step.preflight.bundle", "arch", arch)
+			s.Timeout = 30 * time.Minute
+			s.Optional = true
+			s.Verify = func(ctx context.Context) error { return r.failing("bundle "+arch, r.stage(ctx, arch)) }
+			steps, needs = append(steps, s), append(needs, s.ID)
+		}
+	}
+	for _, n := range r.Cluster.Nodes {
+		s := step(phasePreflight, "facts", n.Name, nil)
+		s.Retry = engine.Retry{Tries: 3, Delay: 2 * time.Second, MaxDelay: 10 * time.Second}
+		s.Optional = true
+		s.Verify = func(ctx context.Context) error { return r.failing(n.Name, r.look(ctx, n)) }
+		steps, needs = append(steps, s), append(needs, s.ID)
+	}
+	v := step(phasePreflight, "verdict", "", needs)
+	v.Verify = func(ctx context.Context) error {
+		if cleanup {
+			elsewhere := r.tell(r.judgeAuthorities())
+			if err := r.judgeCleanup(); err != nil { // tells the rest in any case
+				return err
+			}
+			return elsewhere
+		}
+		return r.judge(ctx)
+	}
+	return append(steps, v)
+}
+
+// failing keeps for the verdict what went wrong; the last try counts.
+func (r *run) failing(what string, err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed[what] = event.AsFault(err)
+	return err
+}
+
+// failure is the finding of what could not be looked at.
+func (r *run) failure(what, host string) event.Finding {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f := event.NewFault(event.ClassFailed, "internal", nil)
+	if kept := r.failed[what]; kept != nil {
+		c := *kept
+		f = &c
+	}
+	if host != "" {
+		f = f.On(host)
+	}
+	return event.Finding{Host: host, Severity: event.Error, Fault: *f}
+}
+
+func (r *run) arches() []string {
+	var out []string
+	for _, n := range r.Cluster.Nodes {
+		if !slices.Contains(out, n.Arch) {
+			out = append(out, n.Arch)
+		}
+	}
+	sort.Strings(out)
+	return out
+}
+
+func (r *run) stage(ctx context.Context, arch string) error {
+	b, err := r.Stage(ctx, arch)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.bundles[arch] = b
+	return nil
+}
+
+func (r *run) look(ctx context.Context, n config.Node) error {
+	h, err := r.Connect(ctx, n)
+	if f := event.AsFault(err); f != nil {
+		// A run that was killed holds the node until what it had begun there is ended, which takes seconds.
+		again := *f
+		again.Retry = f.Retry || f.Class == event.ClassLocked
+		return &again
+	}
+	nd := node.New(h, r.Emit)
+	f, err := Gather(ctx, nd, n.IP, r.Cluster.ServiceGateway, r.Now)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.nodes[n.Name], r.facts[n.Name] = nd, f
+	return nil
+}
+
+// judge turns the facts into findings, tells them all, and fails when one is an error.
+func (r *run) judge(ctx context.Context) error {
+	var all []event.Finding
+	for _, n := range r.Cluster.Nodes {
+		if f := r.fact(n.Name); f != nil {
+			all = append(all, r.judgeNode(n, f)...)
+		} else {
+			all = append(all, r.failure(n.Name, n.Name))
+		}
+	}
+	all = append(all, r.judgeFiles(ctx)...)
+	all = append(all, r.judgeTogether()...)
+	for _, arch := range r.arches() {
+		if r.bundle(arch) != nil {
+			all = append(all, r.judgeBundle(arch)...)
+		} else {
+			all = append(all, r.failure("bundle "+arch, ""))
+		}
+	}
+	all = append(all, r.judgeReach(ctx)...)
+	return r.tell(all)
+}
+
+// tell emits the findings. The class of the error, and with it the exit code, is that of the finding that says most about what to do.
+func (r *run) tell(all []event.Finding) error {
+	grave := []event.Class{event.ClassLocked, event.ClassAuth, event.ClassBundle}
+	bad, class := 0, event.ClassPreflight
+	for _, f := range all {
+		if err := r.Emit(f); err != nil {
+			return err
+		}
+		if f.Severity != event.Error {
+			continue
+		}
+		bad++
+		if i := slices.Index(grave, f.Fault.Class); i >= 0 {
+			class, grave = f.Fault.Class, grave[:i]
+		}
+	}
+	if bad == 0 {
+		return nil
+	}
+	return event.NewFault(class, "preflight.failed", nil, "count", strconv.Itoa(bad))
+}
+
+func finding(sev event.Severity, n, code string, kv ...string) event.Finding {
+	f := event.NewFault(event.ClassPreflight, "preflight."+code, nil, kv...)
+	f.Node = n
+	return event.Finding{Host: n, Severity: sev, Fault: *f}
+}
+
+func (r *run) judgeNode(n config.Node, f *Facts) []event.Finding {
+	var out []event.Finding
+	add := func(sev event.Severity, code string, kv ...string) {
+		out = append(out, finding(sev, n.Name, code, kv...))
+	}
+	if f.Arch != n.Arch {
+		add(event.Error, "arch", "is", f.Arch, "says", n.Arch)
+	}
+	if !f.Systemd {
+		add(event.Error, "no-systemd")
+	}
+	if !f.HasAddress(n) {
+		add(event.Error, "address", "ip", n.IP.String(), "has", strings.Join(f.Addresses, ", "))
+	}
+	if f.Skew.Abs()-f.SkewError > maxSkew {
+		add(event.Error, "clock", "skew", f.Skew.Round(time.Second).String(), "limit", maxSkew.String())
+	} else if f.Skew.Abs()-f.SkewError > warnSkew {
+		add(event.Warning, "clock", "skew", f.Skew.Round(time.Second).String(), "limit", maxSkew.String())
+	}
+	if len(f.Missing) > 0 {
+		add(event.Error, "missing", "what", strings.Join(f.Missing, ", "))
+	}
+	if f.Swap && isKubelet(n) {
+		add(event.Error, "swap")
+	}
+	if f.NoRoute && isKubelet(n) {
+		add(event.Error, "no-route", "service", r.Cluster.ServiceGateway.String())
+	}
+	out = append(out, r.judgeFirewall(n, f)...)
+	if b := r.bundle(n.Arch); b != nil {
+		if os := b.Manifest().OS; os.Family == "debian" && (f.PkgManager != "apt-get" || f.OS["VERSION_CODENAME"] != os.Codename) {
+			add(event.Error, "os", "is", f.OS["PRETTY_NAME"], "for", os.ID+" "+os.Release+" ("+os.Codename+")")
+		}
+		out = append(out, r.judgeSpace(n, f, b)...)
+	}
+	return append(out, r.judgeTaken(n, f)...)
+}
+
+// judgeTaken finds another cluster, or something else on our ports and paths.
+func (r *run) judgeTaken(n config.Node, f *Facts) []event.Finding {
+	switch f.Cluster {
+	case r.Cluster.Name:
+		return r.judgeOurs(n, f)
+	case "":
+	default:
+		return []event.Finding{finding(event.Error, n.Name, "other-cluster", "cluster", f.Cluster)}
+	}
+	var out []event.Finding
+	if len(f.Active) > 0 {
+		out = append(out, finding(event.Error, n.Name, "foreign-cluster", "services", strings.Join(f.Active, ", ")))
+	}
+	if f.Runtime && isKubelet(n) {
+		out = append(out, finding(event.Error, n.Name, "foreign-runtime"))
+	}
+	if len(f.Present) > 0 && !f.Recorded { // what a cleanup kept is recorded still
+		out = append(out, finding(event.Error, n.Name, "leftovers", "paths", strings.Join(f.Present, ", ")))
+	}
+	for _, p := range ports(n) {
+		if who, taken := f.Listening[p]; taken && len(f.Active) == 0 {
+			out = append(out, finding(event.Error, n.Name, "port", "port", strconv.Itoa(p), "who", who))
+		}
+	}
+	return out
+}
+
+// ports that the components of the node's roles listen on.
+func ports(n config.Node) []int {
+	var p []int
+	if n.Has(bundle.Etcd) {
+		p = append(p, 2379, 2380)
+	}
+	if n.Has(bundle.ControlPlane) {
+		p = append(p, 6443, 10257, 10259)
+	}
+	if isKubelet(n) {
+		p = append(p, 10248, 10249, 10250, 10256)
+	}
+	return p
+}
+
+// judgeSpace adds up by file system what will be written: members to their places, images once as archive and about three times
+// unpacked, packages once as files and about four times installed; half a gigabyte remains for logs and pods.
+func (r *run) judgeSpace(n config.Node, f *Facts, b Bundle) []event.Finding {
+	if f.Cluster == r.Cluster.Name {
+		return nil // mostly there already
+	}
+	const reserve = 512 << 20
+	need := map[string]int64{"/var/lib/containerd": reserve}
+	for _, m := range r.members(n, b.Manifest()) {
+		need[m.Dst] += m.Size
+	}
+	for _, im := range r.images(n, b.Manifest()) {
+		need[node.Dir] += im.Size
+		need["/var/lib/containerd"] += 3 * im.Size
+	}
+	for _, m := range b.Manifest().Members {
+		if m.Kind == bundle.Deb {
+			need[node.Dir] += m.Size
+			need["/usr"] += 4 * m.Size
+		}
+	}
+	byDevice := map[string]int64{}
+	paths := map[string]string{}
+	free := map[string]int64{}
+	for p, bytes := range need {
+		s, ok := f.Free[p]
+		if !ok {
+			continue
+		}
+		byDevice[s.Device] += bytes
+		free[s.Device] = s.Bytes
+		if paths[s.Device] == "" || p < paths[s.Device] {
+			paths[s.Device] = p
+		}
+	}
+	var out []event.Finding
+	for _, dev := range slices.Sorted(maps.Keys(byDevice)) {
+		bytes := byDevice[dev]
+		if bytes > free[dev] {
+			out = append(out, finding(event.Error, n.Name, "disk", "path", paths[dev], "device", dev, "need", mib(bytes), "free", mib(free[dev])))
+		}
+	}
+	return out
+}
+
+func mib(b int64) string { return fmt.Sprintf("%d MiB", (b+1<<20-1)>>20) }
+
+// judgeTogether compares the machines with each other.
+func (r *run) judgeTogether() []event.Finding {
+	var out []event.Finding
+	seen := map[string]string{}
+	for _, n := range r.Cluster.Nodes {
+		f := r.fact(n.Name)
+		if f == nil {
+			continue
+		}
+		id := f.MachineID
+		if other, dup := seen[id]; dup && id != "" {
+			out = append(out, finding(event.Warning, n.Name, "machine-id", "other", other))
+		}
+		seen[id] = n.Name
+	}
+	return out
+}
+
+// judgeBundle checks that the bundle has what deploy.yaml names.
+func (r *run) judgeBundle(arch string) []event.Finding {
+	m := r.bundle(arch).Manifest()
+	var out []event.Finding
+	add := func(code string, kv ...string) {
+		f := event.NewFault(event.ClassBundle, "bundle."+code, nil, append(kv, "arch", arch)...)
+		out = append(out, event.Finding{Severity: event.Error, Fault: *f})
+	}
+	if m.Arch != arch {
+		add("wrong-arch", "bundle", m.Name, "got", m.Arch, "want", arch)
+	}
+	for _, want := range []string{r.pauseImage(m), r.dnsImage(m)} {
+		if !slices.ContainsFunc(m.Images, func(i bundle.Image) bool { return i.Name == want }) {
+			add("image-absent", "image", want)
+		}
+	}
+	for _, a := range r.addonFiles(m) {
+		if !slices.ContainsFunc(m.Members, func(x bundle.Member) bool { return x.Path == "addons/"+a }) {
+			add("no-addon", "addon", a)
+		}
+	}
+	for _, role := range slices.Sorted(maps.Keys(r.Cluster.Packages)) {
+		for _, p := range r.Cluster.Packages[role] {
+			if !slices.ContainsFunc(m.Members, func(x bundle.Member) bool { return x.Name == p.Name }) && !(p.Name == "addons" && p.Type == "binary") {
+				add("no-package", "package", p.Name, "role", string(role))
+			}
+		}
+	}
+	return out
+}
+
+// judgeReach tries, from every node, the way to the first control plane's SSH port, which is known to be open: a firewall or a wrong
+// route between the nodes shows here and not ten minutes later as a kubelet that never joins. The control plane tries it too: its SSH
+// server has to forward, for that is our way to the API.
+func (r *run) judgeReach(ctx context.Context) []event.Finding {
+	var out []event.Finding
+	cp := r.Cluster.With(bundle.ControlPlane)[0]
+	target := cp.IP.String() + ":" + strconv.Itoa(cp.Port)
+	for _, n := range r.Cluster.Nodes {
+		if r.node(n.Name) == nil || r.node(cp.Name) == nil { // those that we cannot reach ourselves are told already
+			continue
+		}
+		dial, cancel := context.WithTimeout(ctx, 10*time.Second)
+		c, err := r.node(n.Name).Dial(dial, "tcp", target)
+		cancel()
+		if err != nil {
+			out = append(out, finding(event.Error, n.Name, "unreachable", "target", target, "other", cp.Name, "cause", event.AsFault(err).Cause))
+			continue
+		}
+		c.Close()
+	}
+	return out
+}

@@ -1,0 +1,236 @@
+package phases
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+// Where things are on a node.
+const (
+	unitDir    = "/etc/systemd/system/"
+	kubeDir    = "/etc/kubernetes"
+	pkiDir     = kubeDir + "/pki"
+	criSocket  = "unix:///run/containerd/containerd.sock"
+	binDir     = "/usr/local/bin/"
+	cniBinDir  = "/opt/cni/bin"
+	cniConfDir = "/etc/cni/net.d"
+)
+
+func secretFile(path string, data []byte) node.File {
+	return node.File{Path: path, Mode: 0o600, Data: data, Secret: true}
+}
+
+func plainFile(path string, data []byte) node.File {
+	return node.File{Path: path, Mode: 0o644, Data: data}
+}
+
+func (r *run) etcdService(n config.Node) (node.Service, error) {
+	leaf := r.pki.Nodes[n.Name]
+	var initial []string
+	for _, m := range r.Cluster.With(bundle.Etcd) {
+		initial = append(initial, m.Name+"="+httpsURL(m.IP.String(), 2380))
+	}
+	d := pkiDir + "/etcd/"
+	u := unit{Description: "etcd, the store of Kubernetes", After: []string{"network-online.target"}, Wants: []string{"network-online.target"}, Type: "notify", Program: binDir + "etcd", Flags: map[string]string{
+		"name": n.Name, "data-dir": "/var/lib/etcd/default.etcd",
+		"listen-client-urls": httpsURL("127.0.0.1", 2379) + "," + httpsURL(n.IP.String(), 2379), "advertise-client-urls": httpsURL(n.IP.String(), 2379),
+		"listen-peer-urls": httpsURL(n.IP.String(), 2380), "initial-advertise-peer-urls": httpsURL(n.IP.String(), 2380),
+		"initial-cluster": strings.Join(initial, ","), "initial-cluster-state": "new", "initial-cluster-token": r.Cluster.EtcdToken,
+		"client-cert-auth": "true", "trusted-ca-file": d + "ca.crt", "cert-file": d + "server.crt", "key-file": d + "server.key",
+		"peer-client-cert-auth": "true", "peer-trusted-ca-file": d + "ca.crt", "peer-cert-file": d + "peer.crt", "peer-key-file": d + "peer.key",
+	}}
+	return node.Service{Unit: "etcd.service", Files: []node.File{
+		plainFile(d+"ca.crt", r.pki.EtcdCA.Cert),
+		plainFile(d+"server.crt", leaf.EtcdServer.Cert), secretFile(d+"server.key", leaf.EtcdServer.Key),
+		plainFile(d+"peer.crt", leaf.EtcdPeer.Cert), secretFile(d+"peer.key", leaf.EtcdPeer.Key),
+		plainFile(unitDir+"etcd.service", u.render()),
+	}}, nil
+}
+
+func httpsURL(ip string, port int) string {
+	return "https://" + net.JoinHostPort(ip, fmt.Sprint(port))
+}
+
+func (r *run) apiserverService(n config.Node) (node.Service, error) {
+	leaf := r.pki.Nodes[n.Name]
+	var etcds []string
+	for _, m := range r.Cluster.With(bundle.Etcd) {
+		etcds = append(etcds, httpsURL(m.IP.String(), 2379))
+	}
+	p := pkiDir + "/"
+	u := unit{Description: "Kubernetes API server", After: []string{"network-online.target", "etcd.service"}, Wants: []string{"network-online.target"}, Type: "notify", Program: binDir + "kube-apiserver", Flags: map[string]string{
+		"advertise-address": n.IP.String(), "secure-port": "6443", "allow-privileged": "true", "authorization-mode": "Node,RBAC",
+		"enable-admission-plugins": "NodeRestriction", "enable-bootstrap-token-auth": "true",
+		"etcd-servers": strings.Join(etcds, ","), "etcd-cafile": p + "etcd/ca.crt", "etcd-certfile": p + "apiserver-etcd-client.crt", "etcd-keyfile": p + "apiserver-etcd-client.key",
+		"client-ca-file": p + "ca.crt", "tls-cert-file": p + "apiserver.crt", "tls-private-key-file": p + "apiserver.key",
+		"kubelet-client-certificate": p + "apiserver-kubelet-client.crt", "kubelet-client-key": p + "apiserver-kubelet-client.key",
+		"kubelet-certificate-authority": p + "ca.crt", "kubelet-preferred-address-types": "InternalIP,Hostname",
+		"service-account-issuer":   "https://kubernetes.default.svc." + r.Cluster.DNSDomain,
+		"service-account-key-file": p + "sa.pub", "service-account-signing-key-file": p + "sa.key",
+		"service-cluster-ip-range": r.Cluster.ServiceCIDR.String(), "service-node-port-range": "30000-32767",
+		"requestheader-client-ca-file": p + "front-proxy-ca.crt", "requestheader-allowed-names": "front-proxy-client",
+		"requestheader-extra-headers-prefix": "X-Remote-Extra-", "requestheader-group-headers": "X-Remote-Group", "requestheader-username-headers": "X-Remote-User",
+		"proxy-client-cert-file": p + "front-proxy-client.crt", "proxy-client-key-file": p + "front-proxy-client.key",
+		"encryption-provider-config": kubeDir + "/encryption-config.yaml",
+	}}
+	return node.Service{Unit: "kube-apiserver.service", Files: []node.File{
+		plainFile(p+"ca.crt", r.pki.CA.Cert), plainFile(p+"etcd/ca.crt", r.pki.EtcdCA.Cert), plainFile(p+"front-proxy-ca.crt", r.pki.FrontProxyCA.Cert),
+		plainFile(p+"apiserver.crt", leaf.APIServer.Cert), secretFile(p+"apiserver.key", leaf.APIServer.Key),
+		plainFile(p+"apiserver-etcd-client.crt", r.pki.APIServerEtcdClient.Cert), secretFile(p+"apiserver-etcd-client.key", r.pki.APIServerEtcdClient.Key),
+		plainFile(p+"apiserver-kubelet-client.crt", r.pki.APIServerKubeletClient.Cert), secretFile(p+"apiserver-kubelet-client.key", r.pki.APIServerKubeletClient.Key),
+		plainFile(p+"front-proxy-client.crt", r.pki.FrontProxyClient.Cert), secretFile(p+"front-proxy-client.key", r.pki.FrontProxyClient.Key),
+		plainFile(p+"sa.pub", r.pki.ServiceAccount.Public), secretFile(p+"sa.key", r.pki.ServiceAccount.Private),
+		secretFile(kubeDir+"/encryption-config.yaml", r.pki.EncryptionConfig),
+		plainFile(unitDir+"kube-apiserver.service", u.render()),
+	}}, nil
+}
+
+func (r *run) controllerManagerService(config.Node) (node.Service, error) {
+	conf, err := r.kubeconfig(localAPI, "system:kube-controller-manager", r.pki.ControllerManager)
+	if err != nil {
+		return node.Service{}, err
+	}
+	p, c := pkiDir+"/", kubeDir+"/controller-manager.conf"
+	u := unit{Description: "Kubernetes controller manager", After: []string{"kube-apiserver.service"}, Program: binDir + "kube-controller-manager", Flags: map[string]string{
+		"kubeconfig": c, "authentication-kubeconfig": c, "authorization-kubeconfig": c, "bind-address": "127.0.0.1",
+		"client-ca-file": p + "ca.crt", "root-ca-file": p + "ca.crt", "requestheader-client-ca-file": p + "front-proxy-ca.crt",
+		"cluster-signing-cert-file": p + "ca.crt", "cluster-signing-key-file": p + "ca.key",
+		"service-account-private-key-file": p + "sa.key", "use-service-account-credentials": "true",
+		"allocate-node-cidrs": "true", "cluster-cidr": r.Cluster.PodCIDR.String(), "service-cluster-ip-range": r.Cluster.ServiceCIDR.String(),
+		"cluster-name": r.Cluster.Name, "controllers": "*,bootstrapsigner,tokencleaner", "leader-elect": "true",
+	}}
+	return node.Service{Unit: "kube-controller-manager.service", Files: []node.File{
+		plainFile(p+"ca.crt", r.pki.CA.Cert), secretFile(p+"ca.key", r.pki.CA.Key), secretFile(c, conf),
+		plainFile(unitDir+"kube-controller-manager.service", u.render()),
+	}}, nil
+}
+
+func (r *run) schedulerService(config.Node) (node.Service, error) {
+	conf, err := r.kubeconfig(localAPI, "system:kube-scheduler", r.pki.Scheduler)
+	if err != nil {
+		return node.Service{}, err
+	}
+	c := kubeDir + "/scheduler.conf"
+	u := unit{Description: "Kubernetes scheduler", After: []string{"kube-apiserver.service"}, Program: binDir + "kube-scheduler", Flags: map[string]string{
+		"kubeconfig": c, "authentication-kubeconfig": c, "authorization-kubeconfig": c, "bind-address": "127.0.0.1", "leader-elect": "true",
+	}}
+	return node.Service{Unit: "kube-scheduler.service", Files: []node.File{secretFile(c, conf), plainFile(unitDir+"kube-scheduler.service", u.render())}}, nil
+}
+
+// document renders a component's configuration, keys sorted.
+func document(v map[string]any) ([]byte, error) { return yaml.Marshal(v) }
+
+func (r *run) proxyService(n config.Node) (node.Service, error) {
+	conf, err := r.kubeconfig("https://"+r.Cluster.Endpoint, "system:kube-proxy", r.pki.KubeProxy)
+	if err != nil {
+		return node.Service{}, err
+	}
+	doc := map[string]any{
+		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "iptables",
+		"clientConnection": map[string]any{"kubeconfig": kubeDir + "/kube-proxy.conf"},
+		"clusterCIDR":      r.Cluster.PodCIDR.String(), "hostnameOverride": n.Name,
+		"healthzBindAddress": "0.0.0.0:10256", "metricsBindAddress": "127.0.0.1:10249",
+	}
+	if !r.fact(n.Name).Conntrack {
+		doc["conntrack"] = map[string]any{"maxPerCore": 0}
+	}
+	text, err := document(doc)
+	if err != nil {
+		return node.Service{}, err
+	}
+	u := unit{Description: "Kubernetes proxy", After: []string{"network-online.target"}, Wants: []string{"network-online.target"}, Program: binDir + "kube-proxy", Flags: map[string]string{"config": kubeDir + "/kube-proxy.yaml"}}
+	return node.Service{Unit: "kube-proxy.service", Tables: true, Files: []node.File{
+		secretFile(kubeDir+"/kube-proxy.conf", conf), plainFile(kubeDir+"/kube-proxy.yaml", text), plainFile(unitDir+"kube-proxy.service", u.render()),
+	}}, nil
+}
+
+func (r *run) kubeletService(n config.Node) (node.Service, error) {
+	leaf := r.pki.Nodes[n.Name]
+	p := pkiDir + "/"
+	doc := map[string]any{
+		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
+		"authentication": map[string]any{
+			"anonymous": map[string]any{"enabled": false}, "webhook": map[string]any{"enabled": true},
+			"x509": map[string]any{"clientCAFile": p + "ca.crt"},
+		},
+		"authorization": map[string]any{"mode": "Webhook"},
+		"tlsCertFile":   p + "kubelet.crt", "tlsPrivateKeyFile": p + "kubelet.key",
+		"clusterDNS": []string{r.Cluster.DNSAddr.String()}, "clusterDomain": r.Cluster.DNSDomain,
+		"cgroupDriver": "systemd", "containerRuntimeEndpoint": criSocket, "rotateCertificates": true,
+		"resolvConf": r.fact(n.Name).Resolv, "healthzBindAddress": "127.0.0.1", "healthzPort": 10248,
+	}
+	if n.Has(bundle.ControlPlane) && !n.Has(bundle.Worker) {
+		doc["registerWithTaints"] = []map[string]any{{"key": labelControlPlane, "effect": "NoSchedule"}}
+	}
+	text, err := document(doc)
+	if err != nil {
+		return node.Service{}, err
+	}
+	u := unit{Description: "Kubernetes kubelet", After: []string{"network-online.target", "containerd.service"}, Wants: []string{"network-online.target", "containerd.service"}, Program: binDir + "kubelet", Flags: map[string]string{
+		"config": kubeDir + "/kubelet.yaml", "kubeconfig": kubeletConf, "bootstrap-kubeconfig": bootstrapConf, "hostname-override": n.Name, "node-ip": n.IP.String(),
+	}}
+	return node.Service{
+		Unit: "kubelet.service", Tables: true,
+		Files: []node.File{
+			plainFile(p+"ca.crt", r.pki.CA.Cert), plainFile(p+"kubelet.crt", leaf.Kubelet.Cert), secretFile(p+"kubelet.key", leaf.Kubelet.Key),
+			plainFile(kubeDir+"/kubelet.yaml", text), plainFile(unitDir+"kubelet.service", u.render()),
+		},
+	}, nil
+}
+
+// runtime starts containerd, which comes from the distribution's package, with a configuration of ours beside the distribution's: a
+// drop-in of the unit names it, and neither the package's unit nor its configuration file is touched.
+func (r *run) runtime(n config.Node) *engine.Step {
+	s := r.service(phaseInfra, "runtime", n, []string{id(phaseInfra, "packages", n.Name), id(phaseInfra, "system", n.Name)}, r.containerdService, nil)
+	s.Apply = r.announcing(n, s.Apply, "notice.no-sysresource", func(f *Facts) bool { return !f.HasSysResource() })
+	return s
+}
+
+// announcing tells ahead of apply that a limit of the machine is met with a configuration of its own.
+func (r *run) announcing(n config.Node, apply func(context.Context) error, notice string, limited func(*Facts) bool) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if limited(r.fact(n.Name)) {
+			if err := r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx), Text: event.M(notice)}); err != nil {
+				return err
+			}
+		}
+		return apply(ctx)
+	}
+}
+
+func (r *run) containerdService(n config.Node) (node.Service, error) {
+	const conf = "/etc/eggo/containerd.toml"
+	cni := cniBinDir
+	if d := r.Cluster.CNIBinDirs; len(d) > 0 && !slices.Contains(d, cniBinDir) {
+		cni = d[0]
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Written by Eggo; removed by eggo-tui cleanup.\nversion = 2\n[plugins.\"io.containerd.grpc.v1.cri\"]\n  sandbox_image = %q\n", r.pauseImage(r.bundle(n.Arch).Manifest()))
+	if !r.fact(n.Name).HasSysResource() {
+		b.WriteString("  restrict_oom_score_adj = true\n")
+	}
+	if !r.fact(n.Name).AppArmor {
+		b.WriteString("  disable_apparmor = true\n")
+	}
+	fmt.Fprintf(&b, "  [plugins.\"io.containerd.grpc.v1.cri\".cni]\n    bin_dir = %q\n    conf_dir = %q\n", cni, cniConfDir)
+	b.WriteString("  [plugins.\"io.containerd.grpc.v1.cri\".registry]\n    config_path = \"/etc/containerd/certs.d\"\n" +
+		"  [plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.runc]\n    runtime_type = \"io.containerd.runc.v2\"\n" +
+		"    [plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.runc.options]\n      SystemdCgroup = true\n")
+	drop := "# Written by Eggo; removed by eggo-tui cleanup.\n[Service]\nExecStart=\nExecStart=/usr/bin/containerd --config " + conf + "\n"
+	return node.Service{Unit: "containerd.service", Files: []node.File{
+		plainFile(conf, []byte(b.String())),
+		plainFile(filepath.Join(unitDir, "containerd.service.d/10-eggo.conf"), []byte(drop)),
+	}}, nil
+}

@@ -1,0 +1,229 @@
+package phases_test
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
+)
+
+// kit is made once for each number of workers.
+var kits struct {
+	sync.Mutex
+	dir  string
+	made map[int]*phasestest.Kit
+}
+
+func newKit(t testing.TB, workers int) *phasestest.Kit {
+	t.Helper()
+	kits.Lock()
+	defer kits.Unlock()
+	if kits.made == nil {
+		dir, err := os.MkdirTemp("", "eggo-phases-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		kits.dir, kits.made = dir, map[int]*phasestest.Kit{}
+	}
+	if kits.made[workers] == nil {
+		dir := filepath.Join(kits.dir, string(rune('a'+workers)))
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		k, err := phasestest.NewKit(dir, workers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kits.made[workers] = k
+	}
+	return kits.made[workers]
+}
+
+func newLab(t testing.TB, workers int) *phasestest.Lab {
+	t.Helper()
+	l, err := phasestest.NewLab(t.TempDir(), newKit(t, workers))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	return l
+}
+
+func tree(t testing.TB, l *phasestest.Lab) map[string]string {
+	t.Helper()
+	m, err := l.Tree()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// book keeps the events of a run.
+type book struct {
+	mu  sync.Mutex
+	all []event.Event
+}
+
+func (b *book) emit(e event.Event) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.all = append(b.all, e)
+	return nil
+}
+
+func of[E event.Event](b *book) []E {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out []E
+	for _, e := range b.all {
+		if x, ok := e.(E); ok {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// notices are the keys of what was told.
+func (b *book) notices() []string {
+	var out []string
+	for _, n := range of[event.Notice](b) {
+		out = append(out, n.Text.Key)
+	}
+	return out
+}
+
+// findings are the codes of what preflight found.
+func (b *book) findings() []string {
+	var out []string
+	for _, f := range of[event.Finding](b) {
+		out = append(out, f.Fault.Code)
+	}
+	return out
+}
+
+// quick are the options of a run whose pauses between tries are short.
+func quick(b *book) engine.Options {
+	return engine.Options{Emit: b.emit, Limits: phases.Limits(), Sleep: func(ctx context.Context, d time.Duration) error {
+		select {
+		case <-time.After(min(d, 20*time.Millisecond)):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}}
+}
+
+func run(t testing.TB, l *phasestest.Lab, plan func(phases.Env) *engine.Plan) (*book, engine.Summary, error) {
+	t.Helper()
+	b := &book{}
+	sum, err := engine.Run(t.Context(), plan(l.Env(b.emit)), quick(b))
+	return b, sum, err
+}
+
+func deploy(t testing.TB, l *phasestest.Lab) *book {
+	t.Helper()
+	b, sum, err := run(t, l, phases.Deploy)
+	if err != nil {
+		t.Fatalf("deploy: %v\n%+v\nfindings %v", err, sum.Failed, of[event.Finding](b))
+	}
+	return b
+}
+
+func plain(e phases.Env) *engine.Plan { return phases.Cleanup(e, false) }
+func purge(e phases.Env) *engine.Plan { return phases.Cleanup(e, true) }
+
+func cleanup(t testing.TB, l *phasestest.Lab, plan func(phases.Env) *engine.Plan) *book {
+	t.Helper()
+	b, sum, err := run(t, l, plan)
+	if err != nil {
+		t.Fatalf("cleanup: %v\n%+v", err, sum.Failed)
+	}
+	return b
+}
+
+func TestDeployEndsWellAndASecondOneChangesNothing(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, 2)
+	deploy(t, l)
+	after := tree(t, l)
+	for _, unit := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "containerd"} {
+		for _, n := range l.Cluster.Nodes {
+			_, runs := after[n.Name+"/state/active/"+unit+".service"]
+			everywhere := slices.Contains([]string{"kubelet", "kube-proxy", "containerd"}, unit)
+			if runs != (everywhere || n.Name == "m1") {
+				t.Errorf("%s on %s runs: %v", unit, n.Name, runs)
+			}
+		}
+	}
+	for p := range after {
+		if strings.HasSuffix(p, "bootstrap-kubelet.conf") || strings.HasSuffix(p, ".eggo-part") || strings.HasSuffix(p, ".eggo-new") || strings.HasSuffix(p, "images.tar") || strings.HasSuffix(p, ".deb") {
+			t.Error("left over:", p)
+		}
+	}
+	writes := l.API.Writes()
+	b, sum, err := run(t, l, phases.Deploy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if changes := of[event.Change](b); len(changes) > 0 || len(sum.Changed) > 0 {
+		t.Errorf("the second deploy changed %v: %+v", sum.Changed, changes)
+	}
+	if diff := cmp.Diff(after, tree(t, l)); diff != "" {
+		t.Error("the second deploy changed files:", diff)
+	}
+	if more := l.API.Writes()[len(writes):]; len(more) > 0 {
+		t.Error("the second deploy wrote to the API:", more)
+	}
+}
+
+// kept says whether a plain cleanup leaves a path, with what is in it: the runtime's store, logs, and the record of these.
+func kept(p string) bool {
+	_, p, _ = strings.Cut(p, "/root")
+	for _, k := range []string{"/var/lib/containerd", "/var/log/pods", "/var/log/containers", "/var/lib/eggo-node"} {
+		if p == k || strings.HasPrefix(p, k+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func TestCleanupRestoresTheMachines(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, 1)
+	before := tree(t, l)
+	deploy(t, l)
+	b := cleanup(t, l, plain)
+	after := tree(t, l)
+	maps.DeleteFunc(after, func(p, _ string) bool { return kept(p) })
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Error("after cleanup:", diff)
+	}
+	if !slices.Contains(b.notices(), "notice.snapshot") || !slices.Contains(b.notices(), "notice.kept") {
+		t.Error("told:", b.notices())
+	}
+	if files, err := filepath.Glob(filepath.Join(l.StateDir(), "snapshots", "*.db")); err != nil || len(files) != 1 {
+		t.Error("snapshots:", files, err)
+	} else if data, err := os.ReadFile(files[0]); err != nil || string(data) != phasestest.Snapshot {
+		t.Errorf("the snapshot is %q, %v", data, err)
+	}
+	deploy(t, l) // beside what was kept, and with other certificates
+	cleanup(t, l, purge)
+	if diff := cmp.Diff(before, tree(t, l)); diff != "" {
+		t.Error("after a purge:", diff)
+	}
+	if b := cleanup(t, l, purge); len(of[event.Change](b)) > 0 {
+		t.Error("a third cleanup changed", of[event.Change](b))
+	}
+}

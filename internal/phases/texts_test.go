@@ -1,0 +1,186 @@
+package phases
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// What apt-get -s printed on Debian 12.
+const simulated = `Reading package lists...
+Building dependency tree...
+The following additional packages will be installed:
+  runc
+Suggested packages:
+  containernetworking-plugins
+The following NEW packages will be installed:
+  conntrack containerd runc
+The following packages will be upgraded:
+  libssl3
+Inst libssl3 [3.0.11-1~deb12u2] (3.0.15-1~deb12u1 localhost [amd64])
+Inst libc6:i386 (2.36-9+deb12u8 localhost [i386])
+Inst runc (1.1.5+ds1-1+b1 Debian:12.5/stable, Debian-Security:12/stable-security [amd64])
+Inst containerd (1.6.20~ds1-1+b1 localhost [amd64]) []
+Inst conntrack (1:1.4.7-1+b2 localhost [amd64]) [runc:amd64 ]
+Inst
+Inst broken ()
+Conf runc (1.1.5+ds1-1+b1 localhost [amd64])
+Conf containerd (1.6.20~ds1-1+b1 localhost [amd64])
+`
+
+func TestWhatAptWouldInstall(t *testing.T) {
+	chosen, upgrades := parseSimulation(simulated)
+	want := []chosenPackage{{"libc6", "2.36-9+deb12u8", "i386"}, {"runc", "1.1.5+ds1-1+b1", "amd64"}, {"containerd", "1.6.20~ds1-1+b1", "amd64"}, {"conntrack", "1:1.4.7-1+b2", "amd64"}}
+	if !slices.Equal(chosen, want) {
+		t.Errorf("chosen %+v", chosen)
+	}
+	if !slices.Equal(upgrades, []string{"libssl3"}) {
+		t.Errorf("upgrades %v", upgrades)
+	}
+	if c, u := parseSimulation("containerd is already the newest version (1.6.20~ds1-1+b1).\n0 upgraded, 0 newly installed\n"); c != nil || u != nil {
+		t.Error(c, u)
+	}
+	m, ok := memberOf(manifest(), chosenPackage{name: "containerd", version: "1.6.20~ds1-1+b1"})
+	if !ok || m.Path != "containerd_1_amd64.deb" {
+		t.Error(m, ok)
+	}
+	if _, ok := memberOf(manifest(), chosenPackage{name: "containerd", version: "1.7"}); ok {
+		t.Error("another version was found")
+	}
+	if _, ok := memberOf(manifest(), chosenPackage{name: "kubelet"}); ok {
+		t.Error("a program was taken for a package")
+	}
+}
+
+func FuzzSimulation(f *testing.F) {
+	f.Add(simulated)
+	f.Add("Inst a [b] (c")
+	f.Fuzz(func(t *testing.T, s string) {
+		chosen, _ := parseSimulation(s)
+		for _, c := range chosen {
+			if strings.ContainsAny(c.name+c.version, " \n") {
+				t.Errorf("%+v", c)
+			}
+		}
+	})
+}
+
+func TestAUnitAsItIsWritten(t *testing.T) {
+	u := unit{Description: "a thing", After: []string{"network-online.target", "etcd.service"}, Wants: []string{"containerd.service"}, Type: "notify", Program: "/usr/local/bin/thing",
+		Flags: map[string]string{"name": "m1", "a-list": "a=1,b=2", "message": `50% of $HOME is "quoted" \ here`}}
+	want := `# Written by Eggo; removed by eggo-tui cleanup.
+[Unit]
+Description=a thing
+After=network-online.target etcd.service
+Wants=containerd.service
+StartLimitIntervalSec=0
+
+[Service]
+Type=notify
+TimeoutStartSec=120
+ExecStart=/usr/local/bin/thing \
+  --a-list=a=1,b=2 \
+  "--message=50%% of $$HOME is \"quoted\" \\ here" \
+  --name=m1
+Restart=always
+RestartSec=2
+LimitNOFILE=65536
+
+[Install]
+WantedBy=multi-user.target
+`
+	if diff := cmp.Diff(want, string(u.render())); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAWordOfExecStart(t *testing.T) {
+	for in, want := range map[string]string{
+		"--a=b": "--a=b", "100%": "100%%", "$HOME": "$$HOME", "${X}": "$${X}", "a b": `"a b"`, "a\tb": "\"a\tb\"", `a"b`: `"a\"b"`, "a'b": `"a'b"`, `a\b`: `"a\\b"`, "a;b": `"a;b"`, "": "",
+	} {
+		if got := execWord(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestFlannelGetsTheClustersNetwork(t *testing.T) {
+	conf := func(kind, name, text string) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{Object: map[string]any{"kind": kind, "apiVersion": "v1", "metadata": map[string]any{"name": name}}}
+		if text != "" {
+			o.Object["data"] = map[string]any{"net-conf.json": text, "cni-conf.json": "{}"}
+		}
+		return o
+	}
+	for name, c := range map[string]struct {
+		o       *unstructured.Unstructured
+		changed bool
+	}{
+		"upstream's":         {conf("ConfigMap", "kube-flannel-cfg", `{"Network": "10.244.0.0/16", "EnableNFTables": false, "Backend": {"Type": "vxlan"}}`), true},
+		"the right one":      {conf("ConfigMap", "kube-flannel-cfg", `{"Network": "10.200.0.0/16"}`), false},
+		"somebody else's":    {conf("ConfigMap", "other", `{"Network": "10.244.0.0/16"}`), false},
+		"not a ConfigMap":    {conf("Secret", "kube-flannel-cfg", `{"Network": "10.244.0.0/16"}`), false},
+		"without data":       {conf("ConfigMap", "kube-flannel-cfg", ""), false},
+		"with other than it": {conf("ConfigMap", "kube-flannel-cfg", `[`), false},
+	} {
+		before := c.o.DeepCopy()
+		if got := setFlannelNetwork(c.o, "10.200.0.0/16"); got != c.changed {
+			t.Errorf("%s: changed %v", name, got)
+		}
+		text, _, _ := unstructured.NestedString(c.o.Object, "data", "net-conf.json")
+		switch {
+		case !c.changed && !cmp.Equal(before, c.o):
+			t.Errorf("%s: %v", name, c.o)
+		case c.changed && (!strings.Contains(text, `"Network": "10.200.0.0/16"`) || !strings.Contains(text, `"vxlan"`) || strings.Contains(text, "10.244")):
+			t.Errorf("%s: %s", name, text)
+		}
+		if setFlannelNetwork(c.o, "10.200.0.0/16") {
+			t.Errorf("%s: changed twice", name)
+		}
+	}
+}
+
+func TestManifestsAreSplit(t *testing.T) {
+	names := func(text string) (out []string, err error) {
+		list, err := parseManifests([]byte(text))
+		for _, o := range list {
+			out = append(out, o.GetKind()+" "+o.GetName())
+		}
+		return out, err
+	}
+	for text, want := range map[string][]string{
+		"": nil, "---\n---\n# only words\n---\n": nil,
+		"kind: A\napiVersion: v1\nmetadata: {name: a}\n---\n\n---\nkind: B\napiVersion: v1\nmetadata: {name: b}\n":                                 {"A a", "B b"},
+		`{"kind":"A","apiVersion":"v1","metadata":{"name":"a"}}`:                                                                                   {"A a"},
+		"kind: List\napiVersion: v1\nitems:\n- {kind: A, apiVersion: v1, metadata: {name: a}}\n- {kind: B, apiVersion: v1, metadata: {name: b}}\n": {"A a", "B b"},
+		"kind: ConfigMapList\napiVersion: v1\nitems: []\n---\nkind: C\napiVersion: v1\nmetadata: {name: \"---\"}\n":                                {"C ---"},
+		"kind: A\napiVersion: v1\nmetadata: {name: a}\ndata:\n  x: |\n    ---\n    kind: Not\n":                                                    {"A a"},
+	} {
+		if got, err := names(text); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{
+		"a: [", "- a\n- b\n", "just words\n", "kind: A\nkind: &a [*a]\n", "\x00", "kind: List\napiVersion: v1\nitems: [1, a, null]\n", "a: &a [x,x]\nb: &b [*a,*a]\n" + strings.Repeat("c: !!binary x\n", 3),
+	} {
+		if got, err := names(text); err == nil {
+			t.Errorf("%q was taken: %v", text, got)
+		}
+	}
+}
+
+func FuzzManifests(f *testing.F) {
+	f.Add([]byte("kind: A\n---\nkind: List\nitems: [{kind: B}]\n"))
+	f.Add([]byte("{\"kind\":\"List\",\"items\":[null]}"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		list, err := parseManifests(data)
+		for _, o := range list {
+			if err == nil && o == nil {
+				t.Error("an object that is none")
+			}
+		}
+	})
+}

@@ -1,0 +1,131 @@
+package remote_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/remote"
+	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// heard collects events.
+type heard struct {
+	mu     sync.Mutex
+	events []event.Event
+}
+
+func (h *heard) emit(e event.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.events = append(h.events, e)
+}
+
+func (h *heard) all() []event.Event {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append([]event.Event(nil), h.events...)
+}
+
+// lines are the Output events, joined with their stream.
+func (h *heard) lines() []string {
+	var out []string
+	for _, e := range h.all() {
+		if o, ok := e.(event.Output); ok {
+			out = append(out, o.Stream+": "+o.Line)
+		}
+	}
+	return out
+}
+
+func (h *heard) states() []string {
+	var out []string
+	for _, e := range h.all() {
+		if s, ok := e.(event.HostState); ok {
+			out = append(out, s.State)
+		}
+	}
+	return out
+}
+
+func target(s *remotetest.Server) remote.Target {
+	return remote.Target{Name: "n1", Addr: s.IP, Port: s.Port, Password: "secret"}
+}
+
+func options(t testing.TB, s *remotetest.Server) remote.Options {
+	return remote.Options{
+		HostKeys:   remote.AcceptNew,
+		KnownHosts: filepath.Join(t.TempDir(), "known_hosts"),
+		LockFile:   filepath.Join(s.Root, "lock"),
+		Timeouts: remote.Timeouts{
+			Connect: 5 * time.Second, Handshake: 5 * time.Second, Start: 20 * time.Second, Kill: 2 * time.Second, Reconnect: 10 * time.Second,
+		},
+	}
+}
+
+func dial(t testing.TB, tg remote.Target, o remote.Options) *remote.Host {
+	t.Helper()
+	h, err := remote.Dial(limit(t), tg, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	return h
+}
+
+// limit is a context that ends before the test's own limit, so that a hang is told where it is.
+func limit(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func run(t testing.TB, h *remote.Host, script string) remote.Result {
+	t.Helper()
+	r, err := h.Run(limit(t), remote.Command{Script: script})
+	if err != nil {
+		t.Fatalf("%s: %v", script, err)
+	}
+	return r
+}
+
+// wantFault checks code and node of a fault.
+func wantFault(t testing.TB, err error, code string) *event.Fault {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("no error, want %s", code)
+	}
+	f := event.AsFault(err)
+	if f.Code != code {
+		t.Fatalf("fault %v (%s), want %s", f, f.Code, code)
+	}
+	if f.Node != "n1" {
+		t.Fatalf("fault names the node %q", f.Node)
+	}
+	return f
+}
+
+// eventually waits for something that another process does.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(20 * time.Second); !ok(); <-tick.C {
+		if time.Now().After(end) {
+			t.Fatal("never: " + what)
+		}
+	}
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}

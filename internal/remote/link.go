@@ -1,0 +1,202 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// link is one SSH connection and its keepalives.
+type link struct {
+	client *ssh.Client
+	conn   *heard
+	gone   chan struct{} // closed when the connection has ended
+	err    error         // why; valid after gone
+	why    atomic.Pointer[error]
+	wg     sync.WaitGroup
+	login  *login
+}
+
+// heard remembers when something was read: on a slow link full of our own data an answer to a keepalive is late, but every byte from the
+// node is a sign of life.
+type heard struct {
+	net.Conn
+	last atomic.Int64
+}
+
+func (h *heard) Read(p []byte) (int, error) {
+	n, err := h.Conn.Read(p)
+	if n > 0 {
+		h.last.Store(time.Now().UnixNano())
+	}
+	return n, err
+}
+
+func address(t Target) string { return net.JoinHostPort(t.Addr, strconv.Itoa(t.Port)) }
+
+// connect opens a connection; a host key is decided on the way.
+func connect(ctx context.Context, t Target, o *Options) (*link, error) {
+	l, err := newLogin(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	keys := &hostKeys{file: o.KnownHosts, policy: o.HostKeys, node: t.Name}
+	k, err := handshake(ctx, t, o, l, keys)
+	var unknown *unknownKey
+	if errors.As(err, &unknown) {
+		if err = ask(ctx, t, o, keys, unknown); err == nil {
+			k, err = handshake(ctx, t, o, l, keys)
+		}
+		if errors.As(err, &unknown) {
+			err = keys.unknown(unknown.addr, unknown.key)
+		}
+	}
+	if err != nil {
+		l.close()
+		return nil, err
+	}
+	return k, nil
+}
+
+func ask(ctx context.Context, t Target, o *Options, keys *hostKeys, u *unknownKey) error {
+	if o.Ask == nil {
+		return keys.unknown(u.addr, u.key)
+	}
+	yes, err := o.Ask(ctx, HostKeyQuestion{Node: t.Name, Addr: u.addr, Type: u.key.Type(), Fingerprint: ssh.FingerprintSHA256(u.key)})
+	if ctx.Err() != nil {
+		return ctxFault(ctx)
+	}
+	if err != nil || !yes {
+		return keys.unknown(u.addr, u.key)
+	}
+	return keys.add(u.addr, u.key)
+}
+
+func handshake(ctx context.Context, t Target, o *Options, l *login, keys *hostKeys) (*link, error) {
+	addr := address(t)
+	check, algos, err := keys.load(addr)
+	if err != nil {
+		return nil, err
+	}
+	dctx, cancel := context.WithTimeout(ctx, o.Timeouts.Connect)
+	raw, err := o.Dialer(dctx, "tcp", addr)
+	cancel()
+	if err != nil {
+		return nil, connectFault(ctx, err, addr, o.Timeouts.Connect)
+	}
+	setUserTimeout(raw, o.Timeouts.User)
+	conn := &heard{Conn: raw}
+	// The library's own time limit covers the TCP connection only: a port that accepts and says nothing would hold it for ever.
+	_ = raw.SetDeadline(time.Now().Add(o.Timeouts.Handshake))
+	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
+	// What the callback says is kept aside, for the library wraps only the words of some errors.
+	var verdict error
+	sc, chans, reqs, err := ssh.NewClientConn(conn, addr, &ssh.ClientConfig{
+		User: t.User,
+		Auth: l.methods(),
+		HostKeyCallback: func(host string, remote net.Addr, key ssh.PublicKey) error {
+			verdict = check(host, remote, key)
+			return verdict
+		},
+		HostKeyAlgorithms: algos,
+	})
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		_ = raw.Close()
+		if verdict != nil && ctx.Err() == nil {
+			return nil, verdict
+		}
+		var algo *ssh.AlgorithmNegotiationError
+		if errors.As(err, &algo) && len(algos) > 0 && strings.Contains(err.Error(), "host key") {
+			return nil, refused("ssh.hostkey-changed", err, "addr", addr, "type", "", "fingerprint", "-",
+				"known", strings.Join(algos, ", "), "line", keys.file)
+		}
+		return nil, handshakeFault(ctx, err, addr, t.User, l.offered(), o.Timeouts.Handshake)
+	}
+	_ = raw.SetDeadline(time.Time{})
+	k := &link{client: ssh.NewClient(sc, chans, reqs), conn: conn, gone: make(chan struct{}), login: l}
+	conn.last.Store(time.Now().UnixNano())
+	k.wg.Add(2)
+	go k.wait()
+	go k.keepalive(o.Timeouts)
+	return k, nil
+}
+
+func (k *link) wait() {
+	defer k.wg.Done()
+	err := k.client.Wait()
+	if p := k.why.Load(); p != nil {
+		err = *p
+	}
+	k.err = err
+	close(k.gone)
+	_ = k.conn.Close()
+	k.login.close()
+}
+
+// cut ends the connection at once, without a word to the node.
+func (k *link) cut(why error) {
+	k.why.CompareAndSwap(nil, &why)
+	_ = k.conn.Close()
+}
+
+// drop ends the connection and waits for its goroutines.
+func (k *link) drop(why error) {
+	k.cut(why)
+	k.wg.Wait()
+}
+
+// dead says that the connection has ended, or is about to because it was cut.
+func (k *link) dead() bool {
+	select {
+	case <-k.gone:
+		return true
+	default:
+		return k.why.Load() != nil
+	}
+}
+
+var errSilent = errors.New("the node does not answer keepalives")
+
+// keepalive probes a connection on which nothing was read for an interval, and cuts it after too many. The clock is its own: the request
+// itself has none.
+func (k *link) keepalive(t Timeouts) {
+	defer k.wg.Done()
+	tick := time.NewTicker(t.Keepalive)
+	defer tick.Stop()
+	asked := make(chan struct{}, 1)
+	for {
+		select {
+		case <-k.gone:
+			return
+		case <-tick.C:
+		}
+		idle := time.Since(time.Unix(0, k.conn.last.Load()))
+		if idle >= time.Duration(t.Misses)*t.Keepalive {
+			k.cut(errSilent)
+			return
+		}
+		if idle < t.Keepalive/2 {
+			continue
+		}
+		select {
+		case asked <- struct{}{}:
+			k.wg.Add(1)
+			go func() {
+				defer k.wg.Done()
+				_, _, _ = k.client.SendRequest("keepalive@openssh.com", true, nil)
+				<-asked
+			}()
+		default: // one is under way
+		}
+	}
+}

@@ -1,0 +1,151 @@
+// Package remote is the way to a node: one SSH connection, kept, and in it one long-lived privileged session that gets its scripts over
+// standard input (agent.sh is the node's side of it). It is the only package that speaks SSH.
+//
+// The sudo password is typed once for a session and only at a prompt that carries a random word; nothing secret is in an argv. Work on the
+// node ends when the session ends or when the lease is not renewed. Every wait has a clock: the handshake, the connection (keepalives and
+// TCP_USER_TIMEOUT), the progress of a transfer, the lease.
+//
+// All errors are *event.Fault with Node set. "ssh.unknown-outcome" says that a command was sent and nobody knows how it ended.
+package remote
+
+import (
+	"context"
+	"io"
+	"net"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// Target is a node and how to log in there.
+type Target struct {
+	Name string // in deploy.yaml
+	Addr string // address or host name; IPv6 without brackets
+	Port int    // 0 means 22
+	User string // "" means root; root needs no sudo
+
+	Password     string // for SSH; "" if there is none
+	SudoPassword string // "" means Password
+	Keys         []string
+	// Passphrase is asked for an encrypted key file, before the connection is opened. nil: such a key is a fault.
+	Passphrase func(ctx context.Context, file string) (string, error)
+	Agent      bool // also the keys of the agent at SSH_AUTH_SOCK
+}
+
+// Policy says what happens with the key of a host that known_hosts does not have. A key that differs from the known one is always refused.
+type Policy string
+
+// The policies.
+const (
+	Ask       Policy = "ask"
+	Strict    Policy = "strict"
+	AcceptNew Policy = "accept-new"
+)
+
+// HostKeyQuestion is what a person decides on under the policy Ask.
+type HostKeyQuestion struct {
+	Node        string
+	Addr        string // host:port
+	Type        string // ssh-ed25519, …
+	Fingerprint string // SHA256:…
+}
+
+// Options of a way. Only KnownHosts has no default.
+type Options struct {
+	HostKeys   Policy // "" means Strict
+	KnownHosts string // the cluster's own file; made 0600 when the first key is added
+	Ask        func(ctx context.Context, q HostKeyQuestion) (bool, error)
+
+	// Emit gets Output, Progress and HostState events. It may block. nil: nobody listens.
+	Emit func(event.Event)
+	// Step names the step that a context belongs to, for these events.
+	Step func(context.Context) string
+
+	Timeouts Timeouts
+	// Dialer opens the TCP connection; nil means a net.Dialer. A bastion is one of these.
+	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+	// LockFile on the node; "" means /run/eggo.lock.
+	LockFile string
+	// Chunk is how much of an upload is sent between two signs of life, in bytes; 0 means 1 MiB.
+	Chunk int
+}
+
+// Timeouts are the clocks; a zero means the default in brackets.
+type Timeouts struct {
+	Connect   time.Duration // TCP connection (10 s)
+	Handshake time.Duration // from there to the end of authentication (15 s)
+	Start     time.Duration // of the privileged session, ~/.bashrc and sudo included (30 s)
+	Keepalive time.Duration // between two probes of an idle connection (5 s)
+	Misses    int           // unanswered intervals after which the connection is lost (3)
+	User      time.Duration // TCP_USER_TIMEOUT (20 s)
+	Progress  time.Duration // a transfer may stand still (60 s)
+	Lease     time.Duration // the node ends its work when it hears nothing (30 s, whole seconds)
+	Kill      time.Duration // between TERM and KILL for a cancelled command (3 s)
+	Reconnect time.Duration // tries in all to reach a node again whose connection was lost (2 min)
+}
+
+func (o *Options) fill() {
+	def := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	t := &o.Timeouts
+	def(&t.Connect, 10*time.Second)
+	def(&t.Handshake, 15*time.Second)
+	def(&t.Start, 30*time.Second)
+	def(&t.Keepalive, 5*time.Second)
+	def(&t.User, 20*time.Second)
+	def(&t.Progress, time.Minute)
+	def(&t.Lease, 30*time.Second)
+	def(&t.Kill, 3*time.Second)
+	def(&t.Reconnect, 2*time.Minute)
+	if t.Misses <= 0 {
+		t.Misses = 3
+	}
+	if o.HostKeys == "" {
+		o.HostKeys = Strict
+	}
+	if o.Emit == nil {
+		o.Emit = func(event.Event) {}
+	}
+	if o.Step == nil {
+		o.Step = func(context.Context) string { return "" }
+	}
+	if o.LockFile == "" {
+		o.LockFile = "/run/eggo.lock"
+	}
+	if o.Chunk <= 0 {
+		o.Chunk = 1 << 20
+	}
+	if o.Dialer == nil {
+		o.Dialer = (&net.Dialer{}).DialContext
+	}
+}
+
+// Command for Host.Run.
+type Command struct {
+	Script string            // POSIX sh; values are quoted by the caller or passed in Env
+	Env    map[string]string // exported before the script; sent over stdin like it
+	Stdin  []byte            // given to the script as its standard input; up to 16 MiB
+	Secret bool              // neither script nor output is emitted
+	Quiet  bool              // output is returned but not emitted
+}
+
+// Result of a command. Stdout is kept whole up to 16 MiB (then the error is "ssh.output-too-large"), Stderr its last 64 KiB; both are the
+// bytes as they came: clean them before they are shown.
+type Result struct {
+	Stdout []byte
+	Stderr []byte
+	Status int
+}
+
+// Upload for Host.Upload.
+type Upload struct {
+	Path   string // absolute, on the node; its directory must exist
+	Mode   uint32 // permission bits
+	Size   int64
+	SHA256 string // lower-case hex
+	Open   func() (io.ReadSeekCloser, error)
+	What   string // for progress
+}

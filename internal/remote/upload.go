@@ -1,0 +1,350 @@
+package remote
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+func encode(b []byte) string { return "'" + base64.StdEncoding.EncodeToString(b) + "'" }
+
+// hashLib has the node's fastest SHA-256: openssl where it is, four times as fast as coreutils.
+const hashLib = `
+if command -v openssl >/dev/null 2>&1 && [ "$(printf abc | openssl dgst -sha256 -r 2>/dev/null | cut -c1-8)" = ba7816bf ]; then
+  hash() { openssl dgst -sha256 -r | cut -c1-64; }
+else
+  hash() { sha256sum | cut -c1-64; }
+fi
+size() { wc -c <"$1" | tr -d " "; }
+room() { df -Pk "${path%/*}/" | awk 'NR==2 && $2>0 {print $4; f=1} END {if (!f) print "-"}'; }
+part=$path.eggo-part
+`
+
+// lookScript says what is there: "same", "mode" (the file is right and its permissions were not), or "part SIZE SHA256 ROOM" with the size
+// in bytes and the room in KiB. The lock waits for an earlier try that the node has not given up yet: it may still write what it got.
+const lookScript = hashLib + `
+dir=${path%/*}/
+if [ ! -d "$dir" ]; then echo "dir"; exit 0; fi
+if [ -d "$path" ]; then echo "isdir"; exit 0; fi
+if [ -f "$path" ] && [ ! -L "$path" ] && [ "$(size "$path")" = "$size" ] && [ "$(hash <"$path")" = "$sha" ]; then
+  rm -f "$part"
+  if [ "$(stat -c %a "$path")" = "$mode" ]; then echo same; else chmod "$mode" "$path" && echo mode; fi
+  exit 0
+fi
+n=0 h=-
+if [ -f "$part" ] && [ ! -L "$part" ]; then
+  exec 8<>"$part"
+  if command -v flock >/dev/null 2>&1; then flock -w "$wait" 8 || { echo busy; exit 0; }; fi
+  n=$(size "$part")
+else
+  rm -rf "$part"
+fi
+if [ "$n" -gt "$size" ]; then n=0; fi
+if [ "$n" -gt 0 ]; then h=$(head -c "$n" "$part" | hash); fi
+echo "part $n $h $(room)"`
+
+// writeScript takes the rest of the file over its standard input, alone under the lock. The hash is of what is written, in the pass that writes it; the size is of what is in the file then, so a write that failed is noticed.
+const writeScript = hashLib + `
+umask 077
+: >>"$part" || exit 81
+exec 8<>"$part"
+if command -v flock >/dev/null 2>&1; then flock -w "$wait" 8 || exit 82; fi
+if [ "$from" = 0 ]; then : >"$part"; fi
+[ "$(size "$part")" = "$from" ] || exit 83
+h=$({ if [ "$from" != 0 ]; then cat "$part"; fi; tee -a "$part" 8>&-; } | hash)
+n=$(size "$part")
+if [ "$n" -lt "$size" ]; then echo "short $n $(room)"; exit 84; fi
+if [ "$n" != "$size" ] || [ "$h" != "$sha" ]; then rm -f "$part"; echo "sum $h"; exit 85; fi
+chmod "$mode" "$part" || exit 81
+sync "$part" 2>/dev/null || sync
+mv -f "$part" "$path" || exit 81
+sync "${path%/*}/" 2>/dev/null || :
+echo done`
+
+// transfer is one upload under way.
+type transfer struct {
+	h    *Host
+	up   Upload
+	env  map[string]string
+	step string
+	done int64
+	last time.Time
+}
+
+// Upload writes a file on the node: beside its place, hashed in the pass that writes it, renamed when the sum is right. It does nothing when
+// the file is there, and goes on where an earlier try broke. It reports whether the node was changed.
+func (h *Host) Upload(ctx context.Context, up Upload) (changed bool, err error) {
+	if !strings.HasPrefix(up.Path, "/") || strings.HasSuffix(up.Path, "/") || strings.ContainsRune(up.Path, 0) || len(up.SHA256) != 64 {
+		return false, h.fault(failed("ssh.bad-command", false, nil, "what", event.Clean(up.Path)))
+	}
+	if err := h.enter(ctx, &h.up); err != nil {
+		return false, h.fault(err)
+	}
+	defer h.leave(&h.up)
+	p, err := h.bulk(ctx)
+	if err != nil {
+		return false, h.fault(err)
+	}
+	if p == &h.run { // whose session has the lock
+		defer h.leave(&h.run)
+	} else if err := h.keepLock(ctx, p.s.link); err != nil {
+		return false, h.fault(err)
+	}
+	t := &transfer{h: h, up: up, step: h.opt.Step(ctx), env: map[string]string{
+		"path": up.Path, "size": strconv.FormatInt(up.Size, 10), "sha": up.SHA256, "mode": strconv.FormatUint(uint64(up.Mode&0o7777), 8),
+		"wait": strconv.Itoa(int((h.opt.Timeouts.Lease+h.opt.Timeouts.Kill)/time.Second) + 5),
+	}}
+	changed, err = t.run(ctx, p)
+	return changed, h.fault(err)
+}
+
+// bulk returns the place of the session that uploads go through: one of their own, or the scripts' (then the caller has its turn) on a node
+// that allows no second.
+func (h *Host) bulk(ctx context.Context) (*place, error) {
+	h.mu.Lock()
+	single := h.single
+	h.mu.Unlock()
+	if !single {
+		_, err := h.session(ctx, &h.up)
+		if err == nil {
+			return &h.up, nil
+		}
+		if event.AsFault(err).Code != "ssh.session-refused" {
+			return nil, err
+		}
+		h.mu.Lock()
+		h.single = true
+		h.mu.Unlock()
+	}
+	if err := h.enter(ctx, &h.run); err != nil {
+		return nil, err
+	}
+	if _, err := h.session(ctx, &h.run); err != nil {
+		h.leave(&h.run)
+		return nil, err
+	}
+	return &h.run, nil
+}
+
+// script composes one of the scripts without input.
+func (t *transfer) script(text string, more ...string) []byte {
+	var b strings.Builder
+	b.WriteString("unset eg_m eg_p; set --\n")
+	for k, v := range t.env {
+		b.WriteString(k + "=" + shellescape.Quote(v) + "\n")
+	}
+	for i := 0; i+1 < len(more); i += 2 {
+		b.WriteString(more[i] + "=" + shellescape.Quote(more[i+1]) + "\n")
+	}
+	b.WriteString("eval " + shellescape.Quote(text))
+	return []byte(b.String())
+}
+
+func (t *transfer) run(ctx context.Context, p *place) (bool, error) {
+	r, err := t.h.do(ctx, p, p.s, "r", newJob(nil), t.script(lookScript))
+	if err != nil {
+		return false, err
+	}
+	f := strings.Fields(string(r.Stdout))
+	switch {
+	case len(f) == 1 && f[0] == "same":
+		t.progress(t.up.Size, true)
+		return false, nil
+	case len(f) == 1 && f[0] == "mode":
+		t.progress(t.up.Size, true)
+		return true, nil
+	case len(f) == 1 && (f[0] == "dir" || f[0] == "isdir"):
+		return false, failed("ssh.upload-"+f[0], false, nil, "path", t.up.Path)
+	case len(f) == 1 && f[0] == "busy":
+		return false, failed("ssh.upload-busy", true, nil, "path", t.up.Path)
+	case len(f) != 4 || f[0] != "part":
+		return false, t.broken(r)
+	}
+	src, err := t.up.Open()
+	if err != nil {
+		return false, failed("ssh.upload-source", false, err, "path", t.up.Path)
+	}
+	defer func() { _ = src.Close() }()
+	have, _ := strconv.ParseInt(f[1], 10, 64)
+	if have, err = t.resume(ctx, src, have, f[2]); err != nil {
+		return false, err
+	}
+	room, err := strconv.ParseInt(f[3], 10, 64)
+	partHad, _ := strconv.ParseInt(f[1], 10, 64)
+	if err == nil && room*1024 < t.up.Size-partHad {
+		return false, t.full(ctx, p, room*1024, t.up.Size-partHad)
+	}
+	return true, t.send(ctx, p, src, have)
+}
+
+// resume compares the beginning that is there with the source and says where to go on; the source stands there then.
+func (t *transfer) resume(ctx context.Context, src io.ReadSeeker, have int64, sum string) (int64, error) {
+	if have > 0 {
+		hash := sha256.New()
+		n, err := io.CopyN(hash, &stopped{ctx, src}, have)
+		if ctx.Err() != nil {
+			return 0, ctxFault(ctx)
+		}
+		if err == nil && n == have && hex.EncodeToString(hash.Sum(nil)) == sum {
+			return have, nil
+		}
+	}
+	if _, err := src.Seek(0, io.SeekStart); err != nil {
+		return 0, failed("ssh.upload-source", false, err, "path", t.up.Path)
+	}
+	return 0, nil
+}
+
+// stopped is a reader that ends with its context.
+type stopped struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (s *stopped) Read(p []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.r.Read(p)
+}
+
+// send streams the rest of the file and waits for the node's word on the whole.
+func (t *transfer) send(ctx context.Context, p *place, src io.Reader, from int64) error {
+	s, j := p.s, newJob(nil)
+	t.progress(from, true)
+	// The clock of progress is wound by every piece that was sent.
+	// While the node syncs the file there is nothing to see, so the last round is longer with the size, at 8 MiB/s.
+	limit := t.h.opt.Timeouts.Progress
+	var stalled atomic.Bool
+	clock := time.AfterFunc(limit, func() {
+		stalled.Store(true)
+		s.abandon(errStalled)
+	})
+	defer clock.Stop()
+	stop := context.AfterFunc(ctx, func() {
+		if !s.kill(j) {
+			s.abandon(ctx.Err())
+		}
+	})
+	err := s.begin("s", j, t.script(writeScript, "from", strconv.FormatInt(from, 10)))
+	if err == nil {
+		err = t.pump(ctx, s, j, src, from, func() { clock.Reset(limit) })
+	}
+	clock.Reset(limit + time.Duration(t.up.Size>>23)*time.Second)
+	var source *event.Fault
+	if errors.As(err, &source) { // the source's fault; the node is waiting for more
+		stop()
+		_ = s.kill(j)
+		return source
+	}
+	stop()
+	r, usable, err := s.await(ctx, j)
+	clock.Stop()
+	if !usable {
+		why := s.reason()
+		t.h.discard(p)
+		if stalled.Load() {
+			return failed("ssh.stalled", true, nil, "path", t.up.Path, "limit", limit.String(),
+				"done", strconv.FormatInt(t.done, 10), "size", strconv.FormatInt(t.up.Size, 10))
+		}
+		if ctx.Err() != nil {
+			return ctxFault(ctx)
+		}
+		// What became of an upload is seen by looking, so it is lost and not unknown.
+		return lostFault(why)
+	}
+	if err != nil {
+		return err
+	}
+	if ctx.Err() != nil && r.Status != 0 {
+		return ctxFault(ctx)
+	}
+	return t.verdict(ctx, p, r)
+}
+
+var errStalled = errors.New("the transfer stands still")
+
+// pump sends the source in chunks. A write error is not told: await knows better why the session ended.
+func (t *transfer) pump(ctx context.Context, s *session, j *job, src io.Reader, from int64, alive func()) error {
+	size := t.h.opt.Chunk
+	buf := make([]byte, 64+size)
+	id := strconv.Itoa(j.id)
+	for t.done = from; t.done < t.up.Size; {
+		want := int(min(int64(size), t.up.Size-t.done))
+		head := fmt.Appendf(buf[:0], "d %s %d\n", id, want)
+		if _, err := io.ReadFull(src, buf[len(head):len(head)+want]); err != nil {
+			return failed("ssh.upload-source", false, err, "path", t.up.Path)
+		}
+		if err := s.send(buf[:len(head)+want], alive); err != nil {
+			return nil
+		}
+		select {
+		case <-j.done: // it has given up: its word follows
+			return nil
+		case <-ctx.Done():
+			return nil
+		default:
+		}
+		t.done += int64(want)
+		t.progress(t.done, t.done == t.up.Size)
+	}
+	_ = s.write([]byte("e " + id + "\n"))
+	return nil
+}
+
+// verdict is what the node said of the whole.
+func (t *transfer) verdict(ctx context.Context, p *place, r Result) error {
+	f := strings.Fields(string(r.Stdout))
+	switch {
+	case r.Status == 0 && len(f) == 1 && f[0] == "done":
+		return nil
+	case r.Status == 82:
+		return failed("ssh.upload-busy", true, nil, "path", t.up.Path)
+	case r.Status == 83:
+		return failed("ssh.upload-changed", true, nil, "path", t.up.Path)
+	case r.Status == 84 && len(f) == 3:
+		n, _ := strconv.ParseInt(f[1], 10, 64)
+		room, _ := strconv.ParseInt(f[2], 10, 64)
+		if strings.Contains(string(r.Stderr), "o space left") || room*1024 < t.up.Size-n && len(r.Stderr) > 0 {
+			return t.full(ctx, p, room*1024, t.up.Size-n)
+		}
+	case r.Status == 85 && len(f) == 2:
+		return failed("ssh.upload-sum", false, nil, "path", t.up.Path, "want", t.up.SHA256, "got", event.Clean(f[1]))
+	}
+	return t.broken(r)
+}
+
+// full says that there is no room, and takes the temporary file away.
+func (t *transfer) full(ctx context.Context, p *place, room, need int64) error {
+	_, _ = t.h.do(ctx, p, p.s, "r", newJob(nil), t.script(`rm -f "$path.eggo-part"`))
+	return failed("ssh.disk-full", false, nil, "path", t.up.Path, "free", mib(room), "need", mib(need))
+}
+
+func mib(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
+
+// broken is for what the scripts do not foresee: a read-only file system, say.
+func (t *transfer) broken(r Result) error {
+	words := strings.Split(strings.TrimSpace(string(r.Stderr)), "\n")
+	return failed("ssh.upload-failed", false, errors.New(words[len(words)-1]), "path", t.up.Path, "status", strconv.Itoa(r.Status))
+}
+
+// progress tells how far it is, a few times a second.
+func (t *transfer) progress(done int64, now bool) {
+	if !now && time.Since(t.last) < 250*time.Millisecond {
+		return
+	}
+	t.last = time.Now()
+	t.h.opt.Emit(event.Progress{Host: t.h.target.Name, Step: t.step, What: t.up.What, Done: done, Total: t.up.Size})
+}

@@ -1,0 +1,91 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// width is how many columns a text takes: a Chinese character takes two.
+func width(s string) int { return ansi.StringWidth(s) }
+
+func pad(s string, w int) string { return s + strings.Repeat(" ", max(0, w-width(s))) }
+
+func padLeft(s string, w int) string { return strings.Repeat(" ", max(0, w-width(s))) + s }
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// seconds with a tenth, for columns.
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1fs", max(0, d).Seconds()) }
+
+// short is a time for people: 0.4s, 42s, 3m05s, 1h02m.
+func short(d time.Duration) string {
+	switch d = max(0, d); {
+	case d < 9950*time.Millisecond:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Minute-500*time.Millisecond:
+		return fmt.Sprintf("%.0fs", d.Seconds())
+	case d < time.Hour:
+		d = d.Round(time.Second)
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	d = d.Round(time.Minute)
+	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+}
+
+func took(d time.Duration) string { return " (" + short(d) + ")" }
+
+// size in binary units with a tenth.
+func size(n int64) string {
+	if n < 1024 {
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	f := float64(n)
+	for _, unit := range []string{"KiB", "MiB", "GiB"} {
+		if f /= 1024; f < 1023.95 {
+			return fmt.Sprintf("%.1f %s", f, unit)
+		}
+	}
+	return fmt.Sprintf("%.1f TiB", f/1024)
+}
+
+// table lays out rows below a head, as Markdown that is also aligned for the eye. Columns whose name in align is 'r' are flush right.
+func table(head []string, align string, rows [][]string) string {
+	widths := make([]int, len(head))
+	for _, row := range append([][]string{head}, rows...) {
+		for i, cell := range row {
+			row[i] = strings.ReplaceAll(cell, "|", "\\|")
+			widths[i] = max(widths[i], width(row[i]))
+		}
+	}
+	var b strings.Builder
+	write := func(row []string) {
+		b.WriteString("|")
+		for i, cell := range row {
+			if align[i] == 'r' {
+				cell = padLeft(cell, widths[i])
+			} else {
+				cell = pad(cell, widths[i])
+			}
+			b.WriteString(" " + cell + " |")
+		}
+		b.WriteString("\n")
+	}
+	write(head)
+	b.WriteString("|")
+	for i, w := range widths {
+		if align[i] == 'r' {
+			b.WriteString(strings.Repeat("-", w+1) + ":|")
+		} else {
+			b.WriteString(strings.Repeat("-", w+2) + "|")
+		}
+	}
+	b.WriteString("\n")
+	for _, row := range rows {
+		write(row)
+	}
+	return b.String()
+}

@@ -1,0 +1,327 @@
+// Package runstate reduces the events of a run to everything that a front end shows. It is pure: the same records give the same state,
+// live or read back from events.jsonl, in any front end. It has no clock; ages are asked for with a time.
+//
+// Its memory is bounded by the plan, whatever the nodes print.
+package runstate
+
+import (
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// Bounds of what is kept; of lines, changes and notices up to twice as many.
+const (
+	KeepLines   = 100  // lines of output per host
+	KeepLine    = 1024 // bytes of a line
+	FailLines   = 15   // lines kept with a failure
+	KeepChanges = 2000
+	KeepNotices = 500
+)
+
+// State of a run. The slices are in the order in which things were planned or happened. Read it, do not change it.
+type State struct {
+	Run     event.RunStarted
+	Started time.Time
+	Now     time.Time // of the last record
+	Seq     uint64
+	Ended   *event.RunEnded
+
+	Phases   []*Phase
+	Hosts    []*Host // the jump host, "", comes last if anything runs there
+	Counts   map[event.Outcome]int
+	Total    int // steps of the plan
+	Active   []*Step
+	Failures []*Failure
+	Findings []event.Finding
+	Notices  []Notice
+	Changes  []event.Change // the newest
+	Changed  int            // changes announced in all
+
+	Transfers []*Transfer // running
+
+	steps     map[string]*Step
+	order     []*Step
+	phases    map[string]*Phase
+	hosts     map[string]*Host
+	transfers map[transferKey]*Transfer
+}
+
+// Phase of the plan.
+type Phase struct {
+	ID      string
+	Title   event.Msg
+	Total   int
+	Ended   int // steps
+	Counts  map[event.Outcome]int
+	Start   time.Time // zero before it started
+	End     time.Time // zero before it ended
+	Outcome event.Outcome
+	Fault   *event.Fault
+}
+
+// Host and what goes on there.
+type Host struct {
+	event.Host
+	Connection string // connecting, connected, lost, closed; "" before the first try
+	Fault      *event.Fault
+	Total      int
+	Ended      int // steps
+	Counts     map[event.Outcome]int
+	Active     []*Step
+	Last       *Step // that ended last
+	Lines      []Line
+	Changed    int // changes announced
+}
+
+// Outcome of a host so far is the gravest of its steps'; "" before the first has ended.
+func (h *Host) Outcome() event.Outcome {
+	for _, o := range []event.Outcome{event.Failed, event.Unknown, event.Blocked, event.Interrupted, event.Changed, event.Ignored, event.OK, event.Skipped} {
+		if h.Counts[o] > 0 {
+			return o
+		}
+	}
+	return ""
+}
+
+// Step of the plan.
+type Step struct {
+	event.Step
+	Try     int // 0 before it started
+	Start   time.Time
+	End     time.Time
+	Took    time.Duration
+	Outcome event.Outcome // "" while it waits or runs
+	Why     *event.Msg
+	Fault   *event.Fault // of the last failed try
+	Pause   time.Time    // while it waits for its next try: until when
+	Undone  bool
+}
+
+// Running says whether the step has started and not ended.
+func (s *Step) Running() bool { return s.Try > 0 && s.Outcome == "" }
+
+// Line that a node printed.
+type Line struct {
+	Time   time.Time
+	Step   string
+	Stream string
+	Text   string
+}
+
+// Notice with its time.
+type Notice struct {
+	event.Notice
+	Time time.Time
+}
+
+// Failure is a step that failed for good (or was allowed to), with the last lines that it printed.
+type Failure struct {
+	Step  *Step
+	Fault event.Fault
+	Lines []Line
+}
+
+// New makes the state of a run of which nothing is known yet.
+func New() *State {
+	return &State{
+		Counts: map[event.Outcome]int{}, steps: map[string]*Step{}, phases: map[string]*Phase{}, hosts: map[string]*Host{},
+		transfers: map[transferKey]*Transfer{},
+	}
+}
+
+// Step gives the step with that ID, nil if the plan has none.
+func (s *State) Step(id string) *Step { return s.steps[id] }
+
+// Steps gives all steps, in the order of the plan.
+func (s *State) Steps() []*Step { return s.order }
+
+// Host gives the host with that name, nil if there is none.
+func (s *State) Host(name string) *Host { return s.hosts[name] }
+
+// Phase gives the phase with that ID, nil if there is none.
+func (s *State) Phase(id string) *Phase { return s.phases[id] }
+
+// Elapsed is the run's time so far, or in all when it has ended.
+func (s *State) Elapsed() time.Duration { return s.Now.Sub(s.Started) }
+
+// Apply takes the next record.
+func (s *State) Apply(r event.Record) {
+	s.Seq, s.Now = r.Seq, r.Time
+	if s.Started.IsZero() {
+		s.Started = r.Time
+	}
+	switch e := r.Event.(type) {
+	case event.RunStarted:
+		s.Run = e
+	case event.PlanMade:
+		s.plan(e)
+	case event.HostState:
+		h := s.host(e.Host)
+		h.Connection, h.Fault = e.State, e.Fault
+	case event.Finding:
+		s.Findings = append(s.Findings, e)
+	case event.PhaseStarted:
+		s.phase(e.Phase).Start = r.Time
+	case event.PhaseEnded:
+		p := s.phase(e.Phase)
+		p.End, p.Outcome, p.Fault = r.Time, e.Outcome, e.Fault
+	case event.StepStarted, event.StepRetry, event.StepEnded, event.StepUndone:
+		s.stepEvent(r)
+	case event.Change:
+		s.Changed++
+		s.host(e.Host).Changed++
+		s.Changes = push(s.Changes, e, KeepChanges)
+	case event.Notice:
+		s.Notices = push(s.Notices, Notice{e, r.Time}, KeepNotices)
+	case event.Output:
+		h := s.host(e.Host)
+		h.Lines = push(h.Lines, Line{r.Time, e.Step, e.Stream, cut(e.Line)}, KeepLines)
+	case event.Progress:
+		s.progress(r.Time, e)
+	case event.RunEnded:
+		s.Ended = &e
+	}
+}
+
+func (s *State) plan(e event.PlanMade) {
+	for _, p := range e.Phases {
+		s.phase(p.ID).Title = p.Title
+	}
+	for _, h := range e.Hosts {
+		s.host(h.Name).Host = h
+	}
+	for _, st := range e.Steps {
+		s.step(st.ID, st)
+	}
+}
+
+func (s *State) phase(id string) *Phase {
+	p := s.phases[id]
+	if p == nil {
+		p = &Phase{ID: id, Title: event.M(id), Counts: map[event.Outcome]int{}}
+		s.phases[id] = p
+		s.Phases = append(s.Phases, p)
+	}
+	return p
+}
+
+func (s *State) host(name string) *Host {
+	h := s.hosts[name]
+	if h == nil {
+		h = &Host{Host: event.Host{Name: name}, Counts: map[event.Outcome]int{}}
+		s.hosts[name] = h
+		s.Hosts = append(s.Hosts, h)
+	}
+	return h
+}
+
+// step gives the step, which it makes from def if it is new: a log may lack the plan, and is shown all the same.
+func (s *State) step(id string, def event.Step) *Step {
+	st := s.steps[id]
+	if st == nil {
+		st = &Step{Step: def}
+		s.steps[id] = st
+		s.order = append(s.order, st)
+		s.Total++
+		s.phase(def.Phase).Total++
+		s.host(def.Host).Total++
+	}
+	return st
+}
+
+func (s *State) stepEvent(r event.Record) {
+	get := func(id string) *Step { return s.step(id, event.Step{ID: id, Title: event.M(id)}) }
+	switch e := r.Event.(type) {
+	case event.StepStarted:
+		st := get(e.Step)
+		if st.Try == 0 || st.Outcome != "" {
+			st.Start = r.Time
+			s.activate(st)
+		}
+		st.Try, st.Pause, st.Outcome = e.Try, time.Time{}, ""
+	case event.StepRetry:
+		st := get(e.Step)
+		st.Pause, st.Fault = r.Time.Add(e.Delay), &e.Fault
+		s.dropTransfers(st)
+	case event.StepEnded:
+		st := get(e.Step)
+		if st.Start.IsZero() {
+			st.Start = r.Time
+		}
+		s.deactivate(st)
+		st.End, st.Took, st.Outcome, st.Why, st.Pause = r.Time, e.Took, e.Outcome, e.Why, time.Time{}
+		if e.Fault != nil {
+			st.Fault = e.Fault
+		}
+		h := s.host(st.Host)
+		h.Last = st
+		for _, c := range []map[event.Outcome]int{s.Counts, s.phase(st.Phase).Counts, h.Counts} {
+			c[e.Outcome]++
+		}
+		s.phase(st.Phase).Ended++
+		h.Ended++
+		s.dropTransfers(st)
+		if e.Fault != nil && e.Outcome != event.Interrupted {
+			s.Failures = append(s.Failures, &Failure{Step: st, Fault: *e.Fault, Lines: h.LinesOf(st.ID, FailLines)})
+		}
+	case event.StepUndone:
+		get(e.Step).Undone = e.Outcome.Done()
+	}
+}
+
+func (s *State) activate(st *Step) {
+	s.Active = append(s.Active, st)
+	h := s.host(st.Host)
+	h.Active = append(h.Active, st)
+}
+
+func (s *State) deactivate(st *Step) {
+	s.Active = without(s.Active, st)
+	h := s.host(st.Host)
+	h.Active = without(h.Active, st)
+}
+
+// LinesOf gives the last n lines that the step printed on the host, of those that are kept.
+func (h *Host) LinesOf(step string, n int) []Line {
+	var out []Line
+	for i := len(h.Lines) - 1; i >= 0 && len(out) < n; i-- {
+		if h.Lines[i].Step == step {
+			out = append(out, h.Lines[i])
+		}
+	}
+	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
+		out[i], out[j] = out[j], out[i]
+	}
+	return out
+}
+
+// push appends to a list of bounded length: the newest keep at least, twice as many at most, so that it is moved only now and then.
+func push[T any](list []T, x T, keep int) []T {
+	if len(list) == 2*keep {
+		n := copy(list, list[keep:])
+		clear(list[n:])
+		list = list[:n]
+	}
+	return append(list, x)
+}
+
+func without(list []*Step, st *Step) []*Step {
+	for i, x := range list {
+		if x == st {
+			return append(list[:i], list[i+1:]...)
+		}
+	}
+	return list
+}
+
+func cut(s string) string {
+	if len(s) <= KeepLine {
+		return s
+	}
+	n := KeepLine
+	for n > 0 && s[n]&0xc0 == 0x80 { // in the middle of a character
+		n--
+	}
+	return string(append([]byte(nil), s[:n]...)) + "…" // a copy: s[:n] would keep all of s
+}

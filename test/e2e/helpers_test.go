@@ -1,0 +1,108 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/test/e2e/stand"
+	"github.com/eggo-k8s/eggo/test/lab"
+)
+
+// full leaves a cell to make e2e-full.
+func full(t *testing.T) {
+	t.Helper()
+	if os.Getenv("EGGO_E2E_FULL") != "1" {
+		t.Skip("runs with make e2e-full")
+	}
+}
+
+// newLab is a stand with programs, a bundle and n running nodes, which are taken away at the end.
+func newLab(t *testing.T, n int) *stand.Stand {
+	t.Helper()
+	s := newStand(t)
+	ctx := t.Context()
+	must(t, "build", s.Build(ctx))
+	must(t, "pack", s.Pack(ctx))
+	t.Cleanup(func() {
+		if err := s.Lab.Down(context.WithoutCancel(ctx), true); err != nil {
+			t.Error(err)
+		}
+	})
+	must(t, "lab", s.Lab.Up(ctx, n))
+	must(t, "old state", os.RemoveAll(s.State())) // of another run in the same directory: these nodes are new
+	return s
+}
+
+// try runs eggo-tui and wants an exit code.
+func try(t *testing.T, s *stand.Stand, want int, args ...string) stand.Try {
+	t.Helper()
+	return tryFrom(t, s, "", want, args...)
+}
+
+// tryFrom is try on a jump host of another state directory.
+func tryFrom(t *testing.T, s *stand.Stand, state string, want int, args ...string) stand.Try {
+	t.Helper()
+	got, err := s.Try(t.Context(), state, args...)
+	must(t, strings.Join(args, " "), err)
+	s.Say("eggo-tui %s: exit code %d after %s", strings.Join(args, " "), got.Code, got.Took)
+	if got.Code != want {
+		t.Fatalf("eggo-tui %s: exit code %d, want %d\n%s", strings.Join(args, " "), got.Code, want, tail(got.Out, 40))
+	}
+	return got
+}
+
+func tail(text string, lines int) string {
+	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// noChange wants the newest run of a cluster to have announced no change.
+func noChange(t *testing.T, state, cluster string) {
+	t.Helper()
+	runs, err := stand.Runs(state, cluster)
+	must(t, "event logs", err)
+	for _, r := range runs[len(runs)-1] {
+		if c, ok := r.Event.(event.Change); ok {
+			t.Errorf("a change was announced: %s on %s: %v", c.Step, c.Host, c.Desc)
+		}
+	}
+}
+
+// same wants nodes to be what they were.
+func same(t *testing.T, before, after []lab.Snapshot) {
+	t.Helper()
+	for i := range before {
+		for _, d := range lab.Diff(before[i], after[i]) {
+			t.Errorf("n%d is not what it was: %s", i+1, d)
+		}
+	}
+}
+
+// otherJumpHost is a state directory that knows nothing of the cluster but has the bundles, so that they need not be unpacked again.
+func otherJumpHost(t *testing.T, s *stand.Stand, name string) string {
+	t.Helper()
+	dir := filepath.Join(s.Dir, name)
+	must(t, "other state", os.RemoveAll(dir))
+	must(t, "other state", os.MkdirAll(dir, 0o700))
+	return dir
+}
+
+// secretFree wants a secret to stand in no file below a directory.
+func secretFree(t *testing.T, dir, secret string) {
+	t.Helper()
+	must(t, "search "+dir, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err == nil && strings.Contains(string(data), secret) {
+			err = fmt.Errorf("%s has a secret in it", path)
+		}
+		return err
+	}))
+}

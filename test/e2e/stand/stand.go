@@ -1,0 +1,144 @@
+// Package stand sets up what an end-to-end test and the demo need: the programs, the upstream of the lab, a bundle of the default spec, and
+// booted nodes. Everything is made by the project's own programs, from the same spec that users get.
+package stand
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/test/lab"
+	"github.com/eggo-k8s/eggo/test/lab/upstream"
+)
+
+// Stand is a place to try the programs for real.
+type Stand struct {
+	Root   string // of the repository
+	Dir    string // for what is made
+	Out    io.Writer
+	Lab    *lab.Lab
+	Bundle string // path of the bundle of this machine's architecture
+	began  time.Time
+}
+
+// New makes the stand's directory and opens the lab.
+func New(root, dir string, out io.Writer) (*Stand, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	l, err := lab.Open(lab.Options{Out: out})
+	if err != nil {
+		return nil, err
+	}
+	bundle := os.Getenv("EGGO_E2E_BUNDLE")
+	if bundle == "" {
+		bundle = filepath.Join(dir, "eggo-"+runtime.GOARCH+".tar.gz")
+	}
+	return &Stand{Root: root, Dir: dir, Out: out, Lab: l, began: time.Now(), Bundle: bundle}, nil
+}
+
+// Say prints a line with the time since the stand was made.
+func (s *Stand) Say(format string, args ...any) {
+	fmt.Fprintf(s.Out, "[%6s] %s\n", time.Since(s.began).Round(time.Second), fmt.Sprintf(format, args...))
+}
+
+// Program is the path of one of the project's programs.
+func (s *Stand) Program(name string) string { return filepath.Join(s.Root, "bin", name) }
+
+// Build builds the programs.
+func (s *Stand) Build(ctx context.Context) error {
+	s.Say("building bin/eggo-tui and bin/eggo-bundle")
+	return s.Command(ctx, "make", "-s", "-C", s.Root, "build").Run()
+}
+
+// Command runs a program with its output going to the stand's.
+func (s *Stand) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	c := exec.CommandContext(ctx, name, args...)
+	c.Stdout, c.Stderr = s.Out, s.Out
+	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
+	c.WaitDelay = 20 * time.Second
+	return c
+}
+
+// Pack makes the upstream, if it is not cached, and packs the bundle from it. A bundle that EGGO_E2E_BUNDLE names is taken as it is.
+func (s *Stand) Pack(ctx context.Context) error {
+	if os.Getenv("EGGO_E2E_BUNDLE") != "" {
+		s.Say("the bundle is %s", s.Bundle)
+		return nil
+	}
+	spec, err := upstream.LoadSpec(filepath.Join(s.Root, "assets", "bundle.yaml"))
+	if err != nil {
+		return err
+	}
+	s.Say("the lab's upstream: built once from source, then cached (the first time takes 10 to 20 minutes)")
+	if err := upstream.Build(ctx, upstream.Options{Spec: spec, Report: upstream.Printer(s.Out)}); err != nil {
+		return err
+	}
+	srv, err := upstream.Serve(ctx, "", "127.0.0.1:0", spec)
+	if err != nil {
+		return err
+	}
+	defer srv.Close()
+	mirrors := filepath.Join(s.Dir, "mirrors")
+	if err := upstream.WriteMirrors(mirrors, srv.Addr); err != nil {
+		return err
+	}
+	s.Say("packing the bundle")
+	return s.Command(ctx, s.Program("eggo-bundle"), "build", "--arch", runtime.GOARCH, "-o", s.Dir, "--mirrors", mirrors).Run()
+}
+
+// Node of a deploy.yaml, by the lab's name.
+type Node struct {
+	Name  string
+	Roles string // of m (master), n (node), e (etcd)
+}
+
+// Deploy writes a deploy.yaml for the nodes, reached as root by key, and returns its path.
+func (s *Stand) Deploy(name, cluster string, nodes []Node) (string, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "cluster-id: %s\nusername: root\nprivate-key-path: %s\n", cluster, s.Lab.IdentityFile())
+	for _, part := range []struct{ key, role string }{{"masters", "m"}, {"nodes", "n"}, {"etcds", "e"}} {
+		fmt.Fprintf(&b, "%s:\n", part.key)
+		for _, n := range nodes {
+			if !strings.Contains(n.Roles, part.role) {
+				continue
+			}
+			ip, err := s.Lab.Address(n.Name)
+			if err != nil {
+				return "", err
+			}
+			fmt.Fprintf(&b, "- name: %s\n  ip: %s\n  port: 22\n  arch: %s\n", n.Name, ip, runtime.GOARCH)
+		}
+	}
+	src := map[string]string{"amd64": "x86src", "arm64": "armsrc"}[runtime.GOARCH]
+	fmt.Fprintf(&b, `service:
+  cidr: 10.32.0.0/16
+  dnsaddr: 10.32.0.10
+  gateway: 10.32.0.1
+  dns: {corednstype: pod, replicas: 2}
+network:
+  podcidr: 10.244.0.0/16
+  plugin: flannel
+runtime: containerd
+addons:
+- {type: file, filename: kube-flannel.yml}
+package-src:
+  type: tar.gz
+  %s: %s
+eggo:
+  known-hosts: %s
+  host-keys: strict
+`, src, s.Bundle, s.Lab.KnownHosts())
+	path := filepath.Join(s.Dir, name)
+	return path, os.WriteFile(path, b.Bytes(), 0o600)
+}
+
+// OneAndTwo is the shape of the demo: a control plane with etcd, and two workers.
+func OneAndTwo() []Node { return []Node{{"n1", "me"}, {"n2", "n"}, {"n3", "n"}} }

@@ -1,0 +1,16 @@
+// Package lab makes real machines out of one: Debian nodes with systemd as PID 1, a real sshd, a network, a
+// disk and host keys of their own, booted in seconds with systemd-nspawn on one Linux machine as root. They
+// are what the end-to-end tests and the demo install Kubernetes on.
+//
+// A lab has a name, and everything that it makes carries it: network namespaces and links (NAME-sw, NAME-h0,
+// NAME-n1, ...), the cgroup eggo-lab.NAME in each hierarchy and the directory labs/NAME beneath the lab
+// directory. Labs of different names stand side by side. The machine's own packet filter, sysctls and
+// mounts are never touched.
+//
+// The network is a bridge in a namespace of its own. Nodes reach each other and the machine that they run on
+// (the jump host, the first address of the subnet), and nothing else: their default gateway is the bridge,
+// which has no way out.
+//
+// Nodes share the machine's kernel and clock. Killing a node ends its processes at once; what it had
+// written and not yet synced survives, unlike on a machine that loses its power.
+package lab

@@ -1,0 +1,414 @@
+package lab
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"al.essio.dev/pkg/shellescape"
+	"github.com/google/renameio/v2"
+	"golang.org/x/sync/errgroup"
+)
+
+//go:embed files/supervise.sh
+var superviseScript string
+
+// State is what can be seen of a node from outside.
+type State string
+
+// The states of a node.
+const (
+	Off      State = "off"
+	On       State = "on"
+	Frozen   State = "frozen"
+	Cut      State = "cut"      // on, with its cable pulled
+	Starting State = "starting" // its supervisor lives, its PID 1 does not yet or no more
+)
+
+// Node is one line of List.
+type Node struct {
+	Name    string
+	Address string
+	State   State
+	PID     int   // of the node's PID 1 on this machine; 0 when off
+	Disk    int64 // bytes that the disk takes up on this machine
+}
+
+func sortNodes(nodes []string) {
+	slices.SortFunc(nodes, func(a, b string) int {
+		x, _ := nodeNumber(a)
+		y, _ := nodeNumber(b)
+		return x - y
+	})
+}
+
+func (l *Lab) supervisor(node string) (process, bool) {
+	return recordedProcess(l.file(node, "supervisor.pid"))
+}
+
+// PID1 is the node's systemd as this machine numbers it.
+func (l *Lab) PID1(node string) (int, error) {
+	if nspawn, ok := recordedProcess(l.file(node, "nspawn.pid")); ok {
+		if pid, ok := nspawn.init(); ok {
+			return pid, nil
+		}
+	}
+	return 0, fmt.Errorf("%s is not running", node)
+}
+
+func (l *Lab) mustRun(node string) error {
+	if _, err := nodeNumber(node); err != nil {
+		return err
+	}
+	_, err := l.PID1(node)
+	return err
+}
+
+// List shows the nodes that have a disk.
+func (l *Lab) List() ([]Node, error) {
+	names, err := l.Nodes()
+	if err != nil {
+		return nil, err
+	}
+	var nodes []Node
+	for _, name := range names {
+		n := Node{Name: name, State: Off}
+		if n.Address, err = l.Address(name); err != nil {
+			return nil, err
+		}
+		var st syscall.Stat_t
+		if err := syscall.Stat(l.disk(name), &st); err == nil {
+			n.Disk = st.Blocks * 512
+		}
+		if _, ok := l.supervisor(name); ok {
+			n.State = Starting
+			if n.PID, err = l.PID1(name); err == nil {
+				switch {
+				case l.frozen(name):
+					n.State = Frozen
+				case l.exists(name, "cut"):
+					n.State = Cut
+				default:
+					n.State = On
+				}
+			}
+		}
+		nodes = append(nodes, n)
+	}
+	return nodes, nil
+}
+
+// Up boots n1 to nN and waits until systemd has finished starting and ssh answers. Nodes that run are
+// left alone, nodes that have a disk keep it.
+func (l *Lab) Up(ctx context.Context, n int) error {
+	if n < 1 || n > MaxNodes {
+		return fmt.Errorf("%d nodes: must be 1 to %d", n, MaxNodes)
+	}
+	var nodes []string
+	for k := 1; k <= n; k++ {
+		nodes = append(nodes, fmt.Sprintf("n%d", k))
+	}
+	if err := l.Install(ctx); err != nil {
+		return err
+	}
+	if problems := l.Check(ctx); len(problems) > 0 {
+		return &problems
+	}
+	return l.locked(ctx, func() error { return l.up(ctx, nodes) })
+}
+
+func (l *Lab) up(ctx context.Context, nodes []string) error {
+	if err := l.identity(ctx); err != nil {
+		return err
+	}
+	if err := l.netUp(ctx); err != nil {
+		return err
+	}
+	var started []string
+	for _, node := range nodes {
+		if _, ok := l.supervisor(node); ok {
+			l.say("%s is on already", node)
+			continue
+		}
+		if !l.exists(node, "disk.img") {
+			if err := l.makeNode(ctx, node); err != nil {
+				return fmt.Errorf("%s: %w", node, err)
+			}
+		}
+		if err := l.boot(ctx, node); err != nil {
+			return fmt.Errorf("%s: %w", node, err)
+		}
+		started = append(started, node)
+	}
+	if err := l.writeAccess(); err != nil {
+		return err
+	}
+	return l.each(started, func(node string) error {
+		if l.exists(node, "cut") {
+			l.say("%s boots with its cable pulled: not waiting for it", node)
+			return nil
+		}
+		return l.ready(ctx, node, "")
+	})
+}
+
+// each does something to all nodes at once; the first error stands.
+func (l *Lab) each(nodes []string, fn func(string) error) error {
+	var group errgroup.Group
+	for _, node := range nodes {
+		group.Go(func() error {
+			if err := fn(node); err != nil {
+				return fmt.Errorf("%s: %w", node, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// boot starts the node's supervisor, which outlives this process.
+func (l *Lab) boot(ctx context.Context, node string) error {
+	k, err := nodeNumber(node)
+	if err != nil {
+		return err
+	}
+	if err := l.refresh(ctx, node); err != nil {
+		return err
+	}
+	hs, err := hierarchies()
+	if err != nil {
+		return err
+	}
+	var dirs []string
+	for _, h := range hs {
+		dirs = append(dirs, h.dir)
+	}
+	var settings strings.Builder
+	for _, v := range [][2]string{{"HIERARCHIES", strings.Join(dirs, " ")}, {"CGROUP", l.nodeCgroup(node)}, {"MACHINE", l.name + "-" + node},
+		{"HOSTNAME", node}, {"SWITCH", l.switchNetns()}, {"NETNS", l.netns(node)}, {"PORT", l.netns(node)},
+		{"MAC", l.subnet.mac(k)}, {"ADDRESS", l.subnet.Node(k)}, {"GATEWAY", l.subnet.Gateway()}} {
+		fmt.Fprintf(&settings, "%s=%s\n", v[0], shellescape.Quote(v[1]))
+	}
+	for name, text := range map[string]string{"settings": settings.String(), "supervise.sh": superviseScript} {
+		if err := renameio.WriteFile(l.file(node, name), []byte(text), 0o755); err != nil {
+			return err
+		}
+	}
+	log, err := os.Create(l.ConsoleLog(node))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	// Not bound to the context: the node is to outlive whoever asked for it.
+	c := program(context.WithoutCancel(ctx), "setsid", "--fork", "sh", l.file(node, "supervise.sh"), l.nodeDir(node))
+	c.Stdout, c.Stderr, c.Dir = log, log, "/"
+	if err := c.Run(); err != nil {
+		return err
+	}
+	return until(10*time.Second, "the supervisor", func() bool { _, ok := l.supervisor(node); return ok })
+}
+
+// ready waits until the node has finished starting, in a boot other than the one that is named.
+func (l *Lab) ready(ctx context.Context, node, otherThan string) error {
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	var state, last string
+	for {
+		if _, ok := l.supervisor(node); !ok {
+			return fmt.Errorf("it did not start; the end of %s:%s", l.ConsoleLog(node), lastWords(readTail(l.ConsoleLog(node))))
+		}
+		out, err := l.Run(ctx, node, "cat /proc/sys/kernel/random/boot_id; systemctl is-system-running --wait; true")
+		if boot, rest, _ := strings.Cut(out, "\n"); err == nil && boot != otherThan && strings.TrimSpace(rest) != "stopping" {
+			state = strings.TrimSpace(rest)
+			break
+		} else if err != nil {
+			last = err.Error()
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("not ready after %s: %s", time.Since(began).Round(time.Second), last)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	took := time.Since(began).Round(100 * time.Millisecond)
+	if state == "running" {
+		l.say("%s is running (%s)", node, took)
+		return nil
+	}
+	failed, err := l.Run(ctx, node, "systemctl --failed --plain --no-legend --no-pager")
+	if err != nil {
+		return err
+	}
+	l.say("%s is %s (%s): %s", node, state, took, strings.Join(strings.Fields(failed), " "))
+	return nil
+}
+
+func readTail(file string) string {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// Start boots a node that is off and has a disk, and waits until it is ready.
+func (l *Lab) Start(ctx context.Context, node string) error {
+	if _, err := nodeNumber(node); err != nil {
+		return err
+	}
+	if !l.exists(node, "disk.img") {
+		return fmt.Errorf("%s has no disk: up makes it", node)
+	}
+	return l.locked(ctx, func() error { return l.up(ctx, []string{node}) })
+}
+
+// Reboot has the node reboot itself and waits until it is back.
+func (l *Lab) Reboot(ctx context.Context, node string) error {
+	if err := l.mustRun(node); err != nil {
+		return err
+	}
+	boot, err := l.Run(ctx, node, "cat /proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return err
+	}
+	// The connection may break before the answer comes: the new boot is the proof.
+	_, _ = l.Run(ctx, node, "systemctl reboot")
+	return l.ready(ctx, node, strings.TrimSpace(boot))
+}
+
+// Stop has the node power itself off; one that does not within 30 s is killed.
+func (l *Lab) Stop(ctx context.Context, node string) error {
+	if _, err := nodeNumber(node); err != nil {
+		return err
+	}
+	return l.locked(ctx, func() error { return l.stop(node) })
+}
+
+func (l *Lab) stop(node string) error {
+	if _, ok := l.supervisor(node); ok && !l.frozen(node) {
+		if nspawn, ok := recordedProcess(l.file(node, "nspawn.pid")); ok {
+			nspawn.signal(syscall.SIGTERM) // nspawn tells systemd
+		}
+		gone := func() bool { _, ok := l.supervisor(node); return !ok }
+		if until(30*time.Second, node, gone) == nil {
+			return l.bury(node)
+		}
+		l.say("%s does not power off, killing it", node)
+	}
+	return l.kill(node)
+}
+
+// Kill ends the whole process tree of the node at once, as a power cut does. Its disk stays.
+func (l *Lab) Kill(ctx context.Context, node string) error {
+	if err := l.mustRun(node); err != nil {
+		return err
+	}
+	return l.locked(ctx, func() error { return l.kill(node) })
+}
+
+func (l *Lab) kill(node string) error {
+	// The supervisor first, or it would take this for a node that ended and clean up beside us.
+	if p, ok := l.supervisor(node); ok {
+		p.signal(syscall.SIGKILL)
+	}
+	if nspawn, ok := recordedProcess(l.file(node, "nspawn.pid")); ok {
+		if pid, ok := nspawn.init(); ok {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // with PID 1 its whole namespace dies
+		}
+		nspawn.signal(syscall.SIGKILL)
+	}
+	return l.bury(node)
+}
+
+// bury removes what a node that ended leaves behind on this machine; most of it its supervisor took away.
+func (l *Lab) bury(node string) error {
+	err := errors.Join(sweepCgroup(l.nodeCgroup(node)), l.diskReleased(node))
+	ctx := context.Background()
+	if netnsExists(l.switchNetns()) {
+		_ = program(ctx, "ip", "-n", l.switchNetns(), "link", "del", l.netns(node)).run() // gone with its peer
+	}
+	if netnsExists(l.netns(node)) {
+		err = errors.Join(err, program(ctx, "ip", "netns", "del", l.netns(node)).run())
+	}
+	for _, f := range []string{"supervisor.pid", "nspawn.pid"} {
+		_ = os.Remove(l.file(node, f))
+	}
+	return err
+}
+
+// Freeze stops every process of the node where it is, Thaw lets them go on. A frozen node's kernel still
+// answers to ping and completes TCP handshakes, and nothing more.
+func (l *Lab) Freeze(node string) error {
+	if err := l.mustRun(node); err != nil {
+		return err
+	}
+	return l.setFrozen(node, true)
+}
+
+// Thaw undoes Freeze.
+func (l *Lab) Thaw(node string) error {
+	if err := l.mustRun(node); err != nil {
+		return err
+	}
+	return l.setFrozen(node, false)
+}
+
+// Wipe gives the node a fresh disk and other host keys; it is running afterwards if it was before.
+func (l *Lab) Wipe(ctx context.Context, node string) error {
+	if _, err := nodeNumber(node); err != nil {
+		return err
+	}
+	return l.locked(ctx, func() error {
+		_, on := l.supervisor(node)
+		if err := l.kill(node); err != nil {
+			return err
+		}
+		if err := os.RemoveAll(l.nodeDir(node)); err != nil {
+			return err
+		}
+		if !on {
+			return errors.Join(l.makeNode(ctx, node), l.writeAccess())
+		}
+		return l.up(ctx, []string{node})
+	})
+}
+
+// Down powers every node off and removes network and cgroups; with wipe also the disks, the keys and the
+// lab's directory. The root file system stays in its cache.
+func (l *Lab) Down(ctx context.Context, wipe bool) error {
+	if dir := l.elsewhere(); dir != "" {
+		return fmt.Errorf("the lab of that name that runs here belongs to %s (EGGO_LAB_DIR)", dir)
+	}
+	return l.locked(ctx, func() error {
+		nodes, err := l.Nodes()
+		if err != nil {
+			return err
+		}
+		end := l.stop
+		if wipe { // what is thrown away need not be put in order first
+			end = l.kill
+		}
+		if err := l.each(nodes, end); err != nil {
+			return err
+		}
+		if err := errors.Join(sweepCgroup(l.cgroup()), l.netDown(ctx)); err != nil {
+			return err
+		}
+		if loops := loopsOf(l.dir + string(filepath.Separator)); len(loops) > 0 {
+			return fmt.Errorf("loop devices %s still hold disks of the lab", strings.Join(loops, ", "))
+		}
+		l.say("%d nodes are off", len(nodes))
+		if !wipe {
+			return nil
+		}
+		return os.RemoveAll(l.dir)
+	})
+}

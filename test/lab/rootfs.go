@@ -1,0 +1,180 @@
+package lab
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gofrs/flock"
+)
+
+// The passwords of every node; they protect nothing.
+const (
+	RootPassword = "eggo-root"
+	OpsUser      = "ops"
+	OpsPassword  = "eggo-ops"
+)
+
+const (
+	suite = "bookworm"
+	// nodePackages is what a plain Debian server has. No container runtime, etcd, Kubernetes, nginx or CNI
+	// plugin is among them, nor kmod, iptables, conntrack, socat, ethtool: the bundle must bring what it needs.
+	nodePackages = "systemd,systemd-sysv,dbus,libpam-systemd,openssh-server,sudo,iproute2,iputils-ping,procps," +
+		"tar,gzip,ca-certificates,curl,hostname,util-linux,mount,netbase,openssl,less,vim-tiny,apt,e2fsprogs"
+	// unwantedDocs keeps manuals and translations out of the nodes' disks.
+	unwantedDocs = "/usr/share/doc/* /usr/share/man/* /usr/share/locale/*"
+)
+
+//go:embed files/customize.sh
+var customizeScript string
+
+// recipe is the hash of everything that decides what is in the root file system, but for the archive's state
+// on the day that it is built.
+func recipe(arch string) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{"1", arch, suite, nodePackages, unwantedDocs, customizeScript,
+		RootPassword, OpsUser, OpsPassword}, "\x00")))
+	return hex.EncodeToString(sum[:6])
+}
+
+// rootfs is the cache of node disks: one directory per recipe with the tree and an image per disk size.
+type rootfs struct {
+	dir  string // of all recipes
+	arch string
+	say  func(format string, args ...any)
+}
+
+func (r rootfs) home() string { return filepath.Join(r.dir, recipe(r.arch)) }
+
+// image returns the path of a fresh node disk of the given size, making it (and the tree it is made of,
+// one to three minutes) when the cache does not have it.
+func (r rootfs) image(ctx context.Context, gib int) (string, error) {
+	img := filepath.Join(r.home(), fmt.Sprintf("disk-%dg.img", gib))
+	if err := os.MkdirAll(r.dir, 0o755); err != nil {
+		return "", err
+	}
+	lock := flock.New(filepath.Join(r.dir, ".lock"))
+	if err := lock.Lock(); err != nil { // somebody else may be building the same tree: wait and take theirs
+		return "", err
+	}
+	defer func() { _ = lock.Close() }()
+	if _, err := os.Stat(img); err == nil {
+		return img, nil
+	}
+	tree := filepath.Join(r.home(), "root")
+	if _, err := os.Stat(tree); err != nil {
+		if err := r.build(ctx, tree); err != nil {
+			return "", err
+		}
+	}
+	r.say("making a disk of %d GiB from the root file system", gib)
+	tmp := img + ".part"
+	_ = os.Remove(tmp)
+	err := program(ctx, "mke2fs", "-q", "-F", "-t", "ext4", "-m", "0", "-L", "node",
+		"-E", "lazy_itable_init=1,lazy_journal_init=1", "-d", tree, tmp, fmt.Sprintf("%dG", gib)).run()
+	if err != nil {
+		_ = os.Remove(tmp)
+		return "", err
+	}
+	return img, os.Rename(tmp, img)
+}
+
+// build bootstraps Debian from the machine's own apt sources.
+func (r rootfs) build(ctx context.Context, tree string) error {
+	sources, err := aptSources("/", suite)
+	if err != nil {
+		return err
+	}
+	var list strings.Builder
+	for _, s := range sources {
+		fmt.Fprintln(&list, s.line())
+	}
+	r.say("building the nodes' root file system (Debian %s), one to three minutes", suite)
+	tmp := tree + ".part"
+	if err := os.RemoveAll(tmp); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(r.home(), 0o755); err != nil {
+		return err
+	}
+	log, err := os.Create(filepath.Join(r.home(), "build.log"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	if err := r.bootstrap(ctx, tmp, list.String(), log); err != nil {
+		_ = os.RemoveAll(tmp)
+		return fmt.Errorf("building the root file system: %w (see %s)", err, log.Name())
+	}
+	r.forgetOthers()
+	return os.Rename(tmp, tree)
+}
+
+// forgetOthers throws trees of other recipes away: nodes have copies, nothing refers to them.
+func (r rootfs) forgetOthers() {
+	entries, err := os.ReadDir(r.dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if e.IsDir() && e.Name() != filepath.Base(r.home()) {
+			_ = os.RemoveAll(filepath.Join(r.dir, e.Name()))
+		}
+	}
+}
+
+func (r rootfs) bootstrap(ctx context.Context, tree, sources string, log io.Writer) error {
+	args := []string{"--variant=minbase", "--mode=root", "--format=directory", "--architectures=" + r.arch,
+		`--aptopt=Acquire::Languages "none"`, "--include=" + nodePackages}
+	for glob := range strings.FieldsSeq(unwantedDocs) {
+		args = append(args, "--dpkgopt=path-exclude="+glob)
+	}
+	for _, option := range r.aptProxies(ctx) {
+		args = append(args, "--aptopt="+option)
+	}
+	c := program(ctx, "mmdebstrap", append(args, suite, tree, "-")...).stdin([]byte(sources))
+	c.Stdout, c.Stderr = log, log
+	if err := c.Run(); err != nil {
+		return fmt.Errorf("mmdebstrap: %w", err)
+	}
+	c = program(ctx, "chroot", tree, "/bin/sh").stdin([]byte(customizeScript))
+	c.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "ROOT_PASSWORD=" + RootPassword, "OPS_PASSWORD=" + OpsPassword}
+	c.Stdout, c.Stderr = log, log
+	if err := c.Run(); err != nil {
+		return fmt.Errorf("customizing: %w", err)
+	}
+	return nil
+}
+
+// aptProxies are the machine's own settings for reaching its archives; mmdebstrap does not read them by itself.
+func (r rootfs) aptProxies(ctx context.Context) []string {
+	out, err := program(ctx, "apt-config", "dump").output()
+	if err != nil {
+		return nil
+	}
+	var options []string
+	for line := range strings.Lines(out) {
+		line = strings.TrimSpace(line)
+		key, value, _ := strings.Cut(line, " ")
+		if strings.HasPrefix(strings.ToLower(key), "acquire::http") && strings.HasSuffix(strings.ToLower(key), "::proxy") && value != `"";` {
+			options = append(options, strings.TrimSuffix(line, ";"))
+		}
+	}
+	return options
+}
+
+// BuildRootfs makes the disk that nodes are copied from, if the cache does not have it, and returns its path.
+func (l *Lab) BuildRootfs(ctx context.Context) (string, error) {
+	if err := l.Install(ctx); err != nil {
+		return "", err
+	}
+	if err := l.enoughSpace(); err != nil {
+		return "", err
+	}
+	return l.rootfs().image(ctx, l.diskGiB)
+}

@@ -1,0 +1,272 @@
+package upstream
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+const flannelModule = "github.com/flannel-io/flannel"
+
+//go:embed programs/pause/main.go
+var pauseSource []byte
+
+// imageRecipe makes one architecture of an image whose name has the prefix.
+type imageRecipe struct {
+	prefix, title, recipe string
+	kubernetes            bool // built from the module of the spec's Kubernetes, whatever the tag says
+	types                 mediaTypes
+	build                 func(ctx context.Context, b *builder, tag, arch string) (platformImage, error)
+}
+
+// imageRecipes are the images that can be made. Kubernetes' registry serves Docker's media types and GitHub's those of OCI, as they do
+// in the world, so that a builder meets both.
+func imageRecipes() []imageRecipe {
+	return []imageRecipe{
+		{"registry.k8s.io/pause:", "pause", "2", false, dockerTypes, pauseImage},
+		{"registry.k8s.io/coredns/coredns:", "CoreDNS", "1", false, dockerTypes, corednsImage},
+		{"ghcr.io/flannel-io/flannel:", "flannel", "2", false, ociTypes, flannelImage},
+		{"ghcr.io/flannel-io/flannel-cni-plugin:", "flannel CNI plugin", "1", false, ociTypes, flannelPluginImage},
+		{"registry.k8s.io/e2e-test-images/agnhost:", "agnhost", "2", true, dockerTypes, agnhostImage},
+	}
+}
+
+// imageJobs lists the jobs for the images of the spec.
+func imageJobs(spec *Spec) ([]job, error) {
+	var jobs []job
+	for _, n := range spec.ImageNames() {
+		j, err := imageJob(spec, n)
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, j)
+	}
+	return jobs, nil
+}
+
+func imageJob(spec *Spec, image string) (job, error) {
+	for _, r := range imageRecipes() {
+		tag, ok := strings.CutPrefix(image, r.prefix)
+		if !ok {
+			continue
+		}
+		recipe := r.recipe + " " + spec.OS.Codename
+		if r.kubernetes {
+			recipe += " " + spec.Kubernetes
+		}
+		return job{
+			id:     "image-" + strings.NewReplacer("/", "_", ":", "_").Replace(image),
+			title:  "image " + r.title + " " + tag + " " + strings.Join(imageArches[:], "+"),
+			recipe: recipe,
+			needs:  []string{image},
+			run: func(ctx context.Context, b *builder) (made, error) {
+				s := newStore(b.dir)
+				var platforms []platformImage
+				for _, a := range imageArches {
+					p, err := r.build(ctx, b, tag, a)
+					if err != nil {
+						return made{}, fmt.Errorf("%s: %w", a, err)
+					}
+					platforms = append(platforms, p)
+				}
+				err := s.index(image, platforms, r.types)
+				return s.made(), err
+			},
+		}, nil
+	}
+	return job{}, fmt.Errorf("the lab's upstream has no recipe for the image %s", image)
+}
+
+// searchPath is the environment that images usually carry.
+const searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// output is a new file name for a program in the temporary directory of the job.
+func (b *builder) output(name, arch string) string { return filepath.Join(b.tmp, name+"-"+arch) }
+
+func program(name, source string) member { return member{name: name, source: source, mode: 0o755} }
+
+func pauseImage(ctx context.Context, b *builder, _, arch string) (platformImage, error) {
+	out := b.output("pause", arch)
+	m := goModule{name: "pause", version: "1.24.0", files: map[string][]byte{"main.go": pauseSource}}
+	if err := b.goBuild(ctx, m, arch, out, "", "."); err != nil {
+		return platformImage{}, err
+	}
+	return platformImage{
+		arch: arch, created: time.Date(2025, time.June, 1, 0, 0, 0, 0, time.UTC), // its source has no release, so its date is made up
+		layers: []imageLayer{{"COPY pause /pause", []member{program("pause", out)}}},
+		config: v1.Config{Entrypoint: []string{"/pause"}, User: "65535:65535", WorkingDir: "/", Env: []string{searchPath}},
+	}, nil
+}
+
+// netBindService is the file capability CAP_NET_BIND_SERVICE (bit 10), permitted and effective, as struct vfs_cap_data of revision 2:
+// CoreDNS listens on port 53 without being root.
+const netBindService = "\x01\x00\x00\x02\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+
+func corednsImage(ctx context.Context, b *builder, tag, arch string) (platformImage, error) {
+	const mod = "github.com/coredns/coredns"
+	out := b.output("coredns", arch)
+	m := goModule{name: "coredns-" + tag, version: "1.24.0", require: []moduleVersion{{mod, tag}}}
+	if err := b.goBuild(ctx, m, arch, out, "", mod); err != nil {
+		return platformImage{}, err
+	}
+	p, err := b.download(ctx, mod, tag)
+	coredns := program("coredns", out)
+	coredns.xattrs = map[string]string{"security.capability": netBindService}
+	return platformImage{
+		arch: arch, created: p.Time,
+		layers: []imageLayer{
+			{"COPY users", []member{
+				{name: "etc/passwd", mode: 0o644, data: []byte("root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n")},
+				{name: "etc/group", mode: 0o644, data: []byte("root:x:0:\nnonroot:x:65532:\n")},
+				{name: "tmp", dir: true, mode: 0o1777},
+			}},
+			{"COPY /coredns /coredns", []member{coredns}},
+		},
+		config: v1.Config{
+			Entrypoint: []string{"/coredns"}, User: "nonroot:nonroot", WorkingDir: "/", Env: []string{searchPath},
+			ExposedPorts: map[string]struct{}{"53/tcp": {}, "53/udp": {}},
+		},
+	}, err
+}
+
+// unpublishedBackends are the lines of flannel's main package that import backends which cannot be built here: of clouds, whose libraries
+// are not all on the module proxy, and udp, which needs cgo.
+var unpublishedBackends = regexp.MustCompile(`(?m)^.*pkg/backend/(alivpc|awsvpc|gce|tencentvpc|udp)"\n`)
+
+func flannelImage(ctx context.Context, b *builder, tag, arch string) (platformImage, error) {
+	p, err := b.download(ctx, flannelModule, tag)
+	if err != nil {
+		return platformImage{}, err
+	}
+	main, err := os.ReadFile(filepath.Join(p.Dir, "main.go"))
+	if err != nil {
+		return platformImage{}, err
+	}
+	out := b.output("flanneld", arch)
+	m := goModule{name: "flannel-" + tag, version: "1.24.0", require: []moduleVersion{{flannelModule, tag}}}
+	m.files = map[string][]byte{"main.go": unpublishedBackends.ReplaceAll(main, nil)}
+	if err := b.goBuild(ctx, m, arch, out, "-X "+flannelModule+"/pkg/version.Version="+tag, "."); err != nil {
+		return platformImage{}, err
+	}
+	tree, err := b.userland(ctx, arch, "iptables", "iproute2", "busybox-static", "netbase")
+	if err != nil {
+		return platformImage{}, err
+	}
+	user, err := tree.pick(arch,
+		[]string{"usr/sbin/xtables-nft-multi", "usr/sbin/xtables-legacy-multi", "bin/ip"},
+		[]string{"usr/lib/" + triplet(arch) + "/xtables/*.so", "etc/protocols", "etc/services", "etc/ethertypes"})
+	if err != nil {
+		return platformImage{}, err
+	}
+	user = append(user, iptablesLinks()...)
+	user = append(user, member{name: "run", dir: true}, member{name: "tmp", dir: true, mode: 0o1777})
+	busy, err := tree.busybox("sh", "cp", "ls", "cat", "mkdir", "mv", "rm", "ln", "chmod", "grep", "sed", "sleep", "test")
+	return platformImage{
+		arch: arch, created: p.Time,
+		layers: []imageLayer{
+			{"RUN iptables, iproute2, busybox", append(user, busy...)},
+			{"COPY flanneld /opt/bin/flanneld", []member{program("opt/bin/flanneld", out), program("opt/bin/mk-docker-opts.sh", filepath.Join(p.Dir, "dist", "mk-docker-opts.sh"))}},
+		},
+		config: v1.Config{Entrypoint: []string{"/opt/bin/flanneld"}, Env: []string{searchPath}},
+	}, err
+}
+
+// iptablesLinks are the names of iptables; the plain ones, which Debian sets by its alternatives, mean nf_tables as on the nodes.
+func iptablesLinks() []member {
+	var out []member
+	for _, f := range []string{"iptables", "ip6tables"} {
+		for _, verb := range []string{"", "-save", "-restore"} {
+			out = append(out,
+				member{name: "usr/sbin/" + f + verb, link: "xtables-nft-multi"},
+				member{name: "usr/sbin/" + f + "-nft" + verb, link: "xtables-nft-multi"},
+				member{name: "usr/sbin/" + f + "-legacy" + verb, link: "xtables-legacy-multi"})
+		}
+	}
+	return out
+}
+
+// flannelPluginVersion is the last release of containernetworking/plugins that has flannel's plugin. Its own repository, from which the
+// image's tag comes, is not on the module proxy.
+const flannelPluginVersion = "v0.9.1"
+
+func flannelPluginImage(ctx context.Context, b *builder, _, arch string) (platformImage, error) {
+	const mod = "github.com/containernetworking/plugins"
+	out := b.output("flannel", arch)
+	m := goModule{name: "flannel-plugin", version: "1.24.0", require: []moduleVersion{{mod, flannelPluginVersion}}}
+	flags := "-X " + mod + "/pkg/utils/buildversion.BuildVersion=" + flannelPluginVersion
+	if err := b.goBuild(ctx, m, arch, out, flags, mod+"/plugins/meta/flannel"); err != nil {
+		return platformImage{}, err
+	}
+	p, err := b.download(ctx, mod, flannelPluginVersion)
+	if err != nil {
+		return platformImage{}, err
+	}
+	tree, err := b.userland(ctx, arch, "busybox-static")
+	if err != nil {
+		return platformImage{}, err
+	}
+	busy, err := tree.busybox("sh", "cp", "ls")
+	return platformImage{
+		arch: arch, created: p.Time,
+		layers: []imageLayer{{"RUN busybox", busy}, {"COPY flannel /flannel", []member{program("flannel", out)}}},
+		config: v1.Config{Entrypoint: []string{"/bin/sh"}, Env: []string{searchPath}},
+	}, err
+}
+
+func agnhostImage(ctx context.Context, b *builder, _, arch string) (platformImage, error) {
+	m, _, err := b.kubernetesModule(ctx, b.spec.Kubernetes)
+	if err != nil {
+		return platformImage{}, err
+	}
+	p, err := b.download(ctx, "k8s.io/kubernetes", b.spec.Kubernetes)
+	if err != nil {
+		return platformImage{}, err
+	}
+	version, err := os.ReadFile(filepath.Join(p.Dir, "test", "images", "agnhost", "VERSION"))
+	if err != nil {
+		return platformImage{}, err
+	}
+	out := b.output("agnhost", arch)
+	m.name = "agnhost-" + b.spec.Kubernetes
+	if err := b.goBuild(ctx, m, arch, out, "-X main.Version="+strings.TrimSpace(string(version)), "k8s.io/kubernetes/test/images/agnhost"); err != nil {
+		return platformImage{}, err
+	}
+	user, err := b.agnhostUserland(ctx, arch)
+	return platformImage{
+		arch: arch, created: p.Time,
+		layers: []imageLayer{
+			{"RUN curl, iproute2, busybox", user},
+			{"ADD agnhost agnhost", []member{program("agnhost", out), {name: "agnhost-2", link: "agnhost"}}},
+		},
+		config: v1.Config{
+			Entrypoint: []string{"/agnhost"}, Cmd: []string{"pause"}, Env: []string{searchPath},
+			ExposedPorts: map[string]struct{}{"80/tcp": {}, "8080/tcp": {}, "8081/tcp": {}, "9376/tcp": {}, "5000/tcp": {}},
+		},
+	}, err
+}
+
+func (b *builder) agnhostUserland(ctx context.Context, arch string) ([]member, error) {
+	tree, err := b.userland(ctx, arch, "curl", "iproute2", "busybox-static", "netbase")
+	if err != nil {
+		return nil, err
+	}
+	user, err := tree.pick(arch, []string{"usr/bin/curl", "bin/ip", "bin/ss"}, []string{"etc/protocols", "etc/services"})
+	if err != nil {
+		return nil, err
+	}
+	busy, err := tree.busybox("sh", "ash", "cp", "ls", "cat", "echo", "mkdir", "mv", "rm", "grep", "sed", "sleep", "test", "env", "hostname",
+		"nslookup", "wget", "nc", "ping", "ps", "id", "head", "tail", "wc", "date", "true", "false", "seq", "dd", "stat", "kill")
+	user = append(user, busy...)
+	return append(user,
+		member{name: "uploads", dir: true}, member{name: "tmp", dir: true, mode: 0o1777},
+		member{name: "etc/passwd", mode: 0o644, data: []byte("root:x:0:0:root:/root:/bin/sh\nuser-defined-in-image:x:1000:1000::/home/user-defined-in-image:/bin/sh\n")},
+		member{name: "etc/group", mode: 0o644, data: []byte("root:x:0:\nuser-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n")},
+	), err
+}
