@@ -188,9 +188,9 @@ func (r *run) judgeNode(n config.Node, f *Facts) []event.Finding {
 		add(event.Error, "address", "ip", n.IP.String(), "has", strings.Join(f.Addresses, ", "))
 	}
 	if f.Skew.Abs()-f.SkewError > maxSkew {
-		add(event.Error, "clock", "skew", f.Skew.Round(time.Second).String(), "limit", maxSkew.String())
+		add(event.Error, "clock", "skew", wordSkew(f.Skew), "limit", maxSkew.String())
 	} else if f.Skew.Abs()-f.SkewError > warnSkew {
-		add(event.Warning, "clock", "skew", f.Skew.Round(time.Second).String(), "limit", maxSkew.String())
+		add(event.Warning, "clock", "skew", wordSkew(f.Skew), "limit", maxSkew.String())
 	}
 	if len(f.Missing) > 0 {
 		add(event.Error, "missing", "what", strings.Join(f.Missing, ", "))
@@ -370,4 +370,12 @@ func (r *run) judgeReach(ctx context.Context) []event.Finding {
 		c.Close()
 	}
 	return out
+}
+
+// wordSkew words a difference of clocks with no more precision than one answer over a busy network gives.
+func wordSkew(d time.Duration) string {
+	if d.Abs() >= 10*time.Minute {
+		return d.Round(time.Minute).String()
+	}
+	return d.Round(time.Second).String()
 }

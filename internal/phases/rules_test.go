@@ -335,3 +335,14 @@ func FuzzFacts(f *testing.F) {
 		}
 	})
 }
+
+func TestSkewIsWordedAsPreciselyAsItIsKnown(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		time.Hour - 700*time.Millisecond: "1h0m0s", time.Hour + 2*time.Second: "1h0m0s", -time.Hour - time.Second: "-1h0m0s",
+		31 * time.Second: "31s", 31*time.Second + 400*time.Millisecond: "31s", 9*time.Minute + 59*time.Second: "9m59s",
+	} {
+		if got := wordSkew(d); got != want {
+			t.Errorf("%s is worded %s, not %s", d, got, want)
+		}
+	}
+}
