@@ -40,14 +40,16 @@ var more = map[string][]string{
 	"internal/bundle/build": {"assets"}, // the default spec's keyring
 }
 
-// only names packages of other modules that one room alone may import.
-var only = map[string]string{
-	"golang.org/x/crypto/ssh":        "internal/remote",
-	"charm.land/":                    "internal/ui",
-	"github.com/skeema/knownhosts":   "internal/remote",
-	"k8s.io/":                        "internal/phases",
-	"go.etcd.io/":                    "internal/phases",
-	"github.com/google/go-container": "internal/bundle",
+// only names packages of other modules that one room alone, or one package of a room, may import.
+var only = map[string][]string{
+	"golang.org/x/crypto/ssh":        {"internal/remote", "internal/bundle/sign"}, // sign: SSHSIG, no connections
+	"charm.land/":                    {"internal/ui"},
+	"github.com/skeema/knownhosts":   {"internal/remote"},
+	"k8s.io/":                        {"internal/phases"},
+	"helm.sh/":                       {"internal/bundle/addon"},
+	"go.etcd.io/":                    {"internal/phases"},
+	"github.com/google/go-container": {"internal/bundle"},
+	"github.com/sassoftware/":        {"internal/bundle/rpm"},
 }
 
 type pkg struct {
@@ -91,9 +93,10 @@ func room(path string) string {
 func crossing(from, to string) string {
 	inside, own := strings.CutPrefix(to, module)
 	if !own {
-		for prefix, owner := range only {
-			if strings.HasPrefix(to, prefix) && room(from) != owner && room(from) != "test" {
-				return "only " + owner + " may"
+		for prefix, owners := range only {
+			mine := slices.Contains(owners, room(from)) || slices.Contains(owners, strings.TrimPrefix(from, module))
+			if strings.HasPrefix(to, prefix) && !mine && room(from) != "test" {
+				return "only " + strings.Join(owners, " and ") + " may"
 			}
 		}
 		return ""
