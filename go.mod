@@ -6,6 +6,7 @@ require (
 	al.essio.dev/pkg/shellescape v1.6.1
 	github.com/ProtonMail/go-crypto v1.5.2
 	github.com/charmbracelet/x/ansi v0.11.8
+	github.com/distribution/reference v0.6.0
 	github.com/gofrs/flock v0.13.1
 	github.com/google/go-cmp v0.7.0
 	github.com/google/go-containerregistry v0.22.1
