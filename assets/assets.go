@@ -4,12 +4,39 @@ package assets
 import (
 	"embed"
 	"io/fs"
+	"strings"
 )
 
-// BundleSpec is the spec that eggo-bundle build uses when none is given.
-//
 //go:embed bundle.yaml
-var BundleSpec []byte
+var bundleSpec string
+
+//go:embed os
+var systems embed.FS
+
+// osMark is the line of bundle.yaml in whose place the part of an operating system stands.
+const osMark = "#@os\n"
+
+// BundleSpec is the spec of the default cluster for nodes of an operating system: debian-12, openeuler-24.03.
+func BundleSpec(system string) ([]byte, error) {
+	part, err := fs.ReadFile(systems, "os/"+system+".yaml")
+	if err != nil {
+		return nil, err
+	}
+	return []byte(strings.Replace(bundleSpec, osMark, string(part), 1)), nil
+}
+
+// Systems are the operating systems that BundleSpec knows, sorted.
+func Systems() []string {
+	var out []string
+	list, err := systems.ReadDir("os")
+	if err != nil {
+		panic(err) // embedded: it is there
+	}
+	for _, e := range list {
+		out = append(out, strings.TrimSuffix(e.Name(), ".yaml"))
+	}
+	return out
+}
 
 //go:embed keys
 var keys embed.FS

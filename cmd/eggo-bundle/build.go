@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -19,7 +18,7 @@ import (
 
 type buildFlags struct {
 	arch, mirrors []string
-	file, out     string
+	file, out, os string
 	mirrorsFile   string
 	cache         string
 }
@@ -30,6 +29,7 @@ func newBuild(env *environment) *cobra.Command {
 	cmd := &cobra.Command{Use: "build --arch ARCH -o DIR", Short: p.T("bundle.cli.build.short"), Args: cobra.NoArgs}
 	cmd.Flags().StringSliceVar(&f.arch, "arch", nil, p.T("bundle.cli.flag.arch"))
 	cmd.Flags().StringVarP(&f.file, "file", "f", "", p.T("bundle.cli.flag.file"))
+	cmd.Flags().StringVar(&f.os, "os", "", p.T("bundle.cli.flag.os", "systems", strings.Join(assets.Systems(), ", ")))
 	cmd.Flags().StringVarP(&f.out, "out", "o", "", p.T("bundle.cli.flag.out"))
 	cmd.Flags().StringArrayVar(&f.mirrors, "mirror", nil, p.T("bundle.cli.flag.mirror"))
 	cmd.Flags().StringVar(&f.mirrorsFile, "mirrors", "", p.T("bundle.cli.flag.mirrors"))
@@ -71,7 +71,7 @@ func (f *buildFlags) options(env *environment) (*build.Options, error) {
 		}
 	}
 	var err error
-	if o.Spec, o.SpecDir, err = f.spec(); err != nil {
+	if o.Spec, err = f.spec(); err != nil {
 		return nil, err
 	}
 	pairs := f.mirrors
@@ -102,23 +102,26 @@ func (f *buildFlags) options(env *environment) (*build.Options, error) {
 	return o, err
 }
 
-// spec reads the spec that was asked for; its problems name the file.
-func (f *buildFlags) spec() (*spec.Spec, string, error) {
-	name, dir, data := "assets/bundle.yaml", ".", assets.BundleSpec
+// defaultOS is what a bundle is for when neither --os nor a spec says.
+const defaultOS = "debian-12"
+
+// spec reads the spec that was asked for: one's own, or that of the default cluster for an operating system.
+func (f *buildFlags) spec() (*spec.Spec, error) {
 	if f.file != "" {
-		var err error
-		name, dir = f.file, filepath.Dir(f.file)
-		if data, err = os.ReadFile(f.file); err != nil {
-			return nil, "", fileFault(f.file, err)
+		if f.os != "" {
+			return nil, event.NewFault(event.ClassUsage, "usage.os-and-file", nil)
 		}
+		return spec.Load(f.file)
 	}
-	s, err := spec.Parse(data)
-	if ps := (spec.Problems)(nil); errors.As(err, &ps) {
-		for _, p := range ps {
-			p.Args["file"] = name
-		}
+	system := f.os
+	if system == "" {
+		system = defaultOS
 	}
-	return s, dir, err
+	text, err := assets.BundleSpec(system)
+	if err != nil {
+		return nil, event.NewFault(event.ClassUsage, "usage.os", nil, "os", system, "systems", strings.Join(assets.Systems(), ", "))
+	}
+	return spec.Parse(text)
 }
 
 func fileFault(name string, err error) error {

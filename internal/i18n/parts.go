@@ -3,7 +3,35 @@ package i18n
 // parts lists the catalogues of a language, one a room.
 func parts(lang Lang) []map[string]string {
 	if lang == Chinese {
-		return []map[string]string{zhCommon(), zhBundle(), zhEngine(), zhReport(), zhCLI(), zhConfig(), zhTemplate(), zhPhases(), zhPreflight(), zhRun(), zhPKI(), zhRemote()}
+		return []map[string]string{
+			zhCommon(),
+			zhBundle(),
+			zhEngine(),
+			zhReport(),
+			zhCLI(),
+			zhConfig(),
+			zhTemplate(),
+			zhPhases(),
+			zhPreflight(),
+			zhRun(),
+			zhPKI(),
+			zhRemote(),
+			zhBuild(),
+		}
 	}
-	return []map[string]string{enCommon(), enBundle(), enEngine(), enReport(), enCLI(), enConfig(), enTemplate(), enPhases(), enPreflight(), enRun(), enPKI(), enRemote()}
+	return []map[string]string{
+		enCommon(),
+		enBundle(),
+		enEngine(),
+		enReport(),
+		enCLI(),
+		enConfig(),
+		enTemplate(),
+		enPhases(),
+		enPreflight(),
+		enRun(),
+		enPKI(),
+		enRemote(),
+		enBuild(),
+	}
 }

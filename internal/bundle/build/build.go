@@ -21,7 +21,6 @@ import (
 // Options of a build.
 type Options struct {
 	Spec      *spec.Spec
-	SpecDir   string   // what keyring paths in the spec are relative to
 	Arches    []string // amd64, arm64
 	Out       string   // directory of the bundles and of bundle.lock
 	Cache     *fetch.Cache

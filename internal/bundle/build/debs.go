@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -84,11 +83,7 @@ func (b *arch) keyring(r spec.Repository) (openpgp.EntityList, error) {
 	if name, ok := strings.CutPrefix(r.Keyring, "embedded:"); ok {
 		data, err = assets.Keyring(name)
 	} else {
-		p := r.Keyring
-		if !filepath.IsAbs(p) {
-			p = filepath.Join(b.opts.SpecDir, p)
-		}
-		data, err = os.ReadFile(p)
+		data, err = os.ReadFile(r.KeyringFile.File)
 	}
 	var keys openpgp.EntityList
 	if err == nil {

@@ -3,8 +3,12 @@ package spec
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net/url"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -40,39 +44,128 @@ func (p Problems) Unwrap() []error {
 	return out
 }
 
-// Parse reads a spec. An unknown key, a wrong type or value is never passed over; the error is Problems with all of them.
+// Parse reads a spec that stands alone. An unknown key, a wrong type or value is never passed over; the error is Problems with all of them.
 func Parse(data []byte) (*Spec, error) {
-	p := &parser{}
-	if len(data) > maxSpec {
-		p.add(nil, "", "spec.too-large", nil)
-		return nil, p.problems
+	return parse("", data, func(string) ([]byte, error) { return nil, errors.New("only a spec in a file can include others") })
+}
+
+// Load reads a spec from a file, and the files that it includes. Problems name the file in which they are.
+func Load(file string) (*Spec, error) {
+	data, err := read(file)
+	if err != nil {
+		return nil, err
 	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		p.add(nil, "", "spec.yaml", err)
-		return nil, p.problems
+	return parse(file, data, func(name string) ([]byte, error) { return read(name) })
+}
+
+func read(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	var data []byte
+	if err == nil {
+		defer f.Close()
+		data, err = io.ReadAll(io.LimitReader(f, maxSpec+1))
 	}
-	if len(doc.Content) != 1 {
-		p.add(nil, "", "spec.yaml", errors.New("empty"))
-		return nil, p.problems
+	if err != nil {
+		if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+			err = pe.Err
+		}
+		return nil, event.NewFault(event.ClassUsage, "usage.file", err, "file", file)
 	}
-	s := &Spec{raw: data}
-	p.top(s, doc.Content[0])
-	p.cross(s)
+	return data, nil
+}
+
+func parse(file string, data []byte, load func(string) ([]byte, error)) (*Spec, error) {
+	p := &parser{file: file, load: load}
+	s := &Spec{Runtime: "containerd", Layout: "flat", Closure: Full, Discover: Discover{Addons: true}, raw: data}
+	p.document(s, data)
+	if len(p.problems) == 0 {
+		p.cross(s)
+	}
 	if len(p.problems) > 0 {
 		return nil, p.problems
 	}
 	return s, nil
 }
 
-type parser struct{ problems Problems }
+func (p *parser) document(s *Spec, data []byte) {
+	if len(data) > maxSpec {
+		p.add(nil, "", "spec.too-large", nil)
+		return
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		p.add(nil, "", "spec.yaml", err)
+		return
+	}
+	if len(doc.Content) != 1 {
+		p.add(nil, "", "spec.yaml", errors.New("empty"))
+		return
+	}
+	p.top(s, doc.Content[0])
+}
+
+// include reads another spec first: its lists come before ours, and of the single values ours win.
+func (p *parser) include(s *Spec) func(*yaml.Node, string) {
+	return p.list(func(n *yaml.Node, key string) {
+		var name string
+		p.text(&name, nil)(n, key)
+		file := p.place(name).File
+		if p.depth++; p.depth > maxIncludes {
+			p.add(n, key, "spec.include", errors.New("a spec includes itself, or too many others"), "file", name)
+			return
+		}
+		data, err := p.load(file)
+		if err != nil {
+			p.add(n, key, "spec.include", err, "file", name)
+			return
+		}
+		outer := p.file
+		p.file = file
+		p.document(s, data)
+		p.file = outer
+	})
+}
+
+const maxIncludes = 16 // files in all
+
+// place is where a file is that the spec names, beside the spec unless the name is absolute.
+func (p *parser) place(name string) Path {
+	if name == "" || filepath.IsAbs(name) {
+		return Path{Name: name, File: name}
+	}
+	return Path{Name: name, File: filepath.Join(filepath.Dir(p.file), name)}
+}
+
+func (p *parser) path(to *Path) func(*yaml.Node, string) {
+	return func(n *yaml.Node, key string) {
+		var name string
+		p.text(&name, func(v string) error {
+			if v == "" || strings.Contains(v, "://") {
+				return errors.New("the path of a file")
+			}
+			return nil
+		})(n, key)
+		*to = p.place(name)
+	}
+}
+
+type parser struct {
+	file     string
+	load     func(string) ([]byte, error)
+	depth    int
+	problems Problems
+}
 
 func (p *parser) add(n *yaml.Node, key, code string, err error, kv ...string) {
 	line := "1"
 	if n != nil {
 		line = strconv.Itoa(n.Line)
 	}
-	p.problems = append(p.problems, event.NewFault(event.ClassUsage, code, err, append([]string{"line", line, "key", key}, kv...)...))
+	where := []string{"line", line, "key", key}
+	if p.file != "" {
+		where = append(where, "file", p.file)
+	}
+	p.problems = append(p.problems, event.NewFault(event.ClassUsage, code, err, append(where, kv...)...))
 }
 
 // field of a mapping: its reader, and whether it must be there.
@@ -170,12 +263,12 @@ func (p *parser) text(to *string, check func(string) error) func(*yaml.Node, str
 			return
 		}
 		for _, h := range holes.FindAllString(v, -1) {
-			if h != "{arch}" && h != "{kubernetes}" {
+			if h != "{arch}" && h != "{uname}" && h != "{kubernetes}" {
 				p.add(n, key, "spec.hole", nil, "hole", h)
 			}
 		}
 		if check != nil {
-			if err := check(strings.NewReplacer("{arch}", "amd64", "{kubernetes}", "v1.0.0").Replace(v)); err != nil {
+			if err := check(replacer("amd64", "v1.0.0").Replace(v)); err != nil {
 				p.add(n, key, "spec.value", err, "value", v)
 			}
 		}
@@ -207,6 +300,13 @@ func (p *parser) roles(to *[]bundle.Role) func(*yaml.Node, string) {
 }
 
 func (p *parser) top(s *Spec, n *yaml.Node) {
+	if n.Kind == yaml.MappingNode {
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == "include" {
+				p.include(s)(n.Content[i+1], "include")
+			}
+		}
+	}
 	var version string
 	p.mapping(n, "", map[string]field{
 		"version": {p.text(&version, func(v string) error {
@@ -215,14 +315,62 @@ func (p *parser) top(s *Spec, n *yaml.Node) {
 			}
 			return nil
 		}), true},
-		"name":       {p.text(&s.Name, matching(namePattern)), true},
-		"kubernetes": {p.text(&s.Kubernetes, matching(versionPattern)), true},
-		"os":         {func(n *yaml.Node, k string) { p.os(s, n, k) }, true},
-		"packages":   {func(n *yaml.Node, k string) { p.packages(s, n, k) }, false},
-		"binaries":   {p.list(func(n *yaml.Node, k string) { p.binary(s, n, k) }), false},
-		"addons":     {p.list(func(n *yaml.Node, k string) { p.addon(s, n, k) }), false},
-		"images":     {p.list(func(n *yaml.Node, k string) { p.image(s, n, k) }), false},
+		"include":     {func(*yaml.Node, string) {}, false}, // read before
+		"name":        {p.text(&s.Name, matching(namePattern)), false},
+		"kubernetes":  {p.text(&s.Kubernetes, matching(versionPattern)), false},
+		"os":          {func(n *yaml.Node, k string) { p.os(s, n, k) }, false},
+		"runtime":     {p.text(&s.Runtime, oneOf("containerd", "docker", "isulad")), false},
+		"layout":      {p.text(&s.Layout, oneOf("flat", "typed")), false},
+		"discover":    {p.discover(s), false},
+		"packages":    {func(n *yaml.Node, k string) { p.packages(s, n, k) }, false},
+		"binaries":    {p.list(func(n *yaml.Node, k string) { p.binary(&s.Binaries, 0o755, n, k) }), false},
+		"files":       {p.list(func(n *yaml.Node, k string) { p.binary(&s.Files, 0o644, n, k) }), false},
+		"addons":      {p.list(func(n *yaml.Node, k string) { p.addon(s, n, k) }), false},
+		"images":      {p.list(func(n *yaml.Node, k string) { p.image(s, n, k) }), false},
+		"image-hints": {p.list(func(n *yaml.Node, k string) { p.hint(s, n, k) }), false},
 	})
+}
+
+func (p *parser) discover(s *Spec) func(*yaml.Node, string) {
+	return func(n *yaml.Node, key string) {
+		s.Discover = Discover{}
+		p.list(func(n *yaml.Node, key string) {
+			var v string
+			p.text(&v, oneOf("addons", "kubernetes"))(n, key)
+			s.Discover.Addons = s.Discover.Addons || v == "addons"
+			s.Discover.Kubernetes = s.Discover.Kubernetes || v == "kubernetes"
+		})(n, key)
+	}
+}
+
+func (p *parser) hint(s *Spec, n *yaml.Node, key string) {
+	var h Hint
+	p.mapping(n, key, map[string]field{
+		"api-version": {p.text(&h.APIVersion, nil), false},
+		"kind":        {p.text(&h.Kind, matching(filePattern)), true},
+		"path":        {p.text(&h.Path, nil), true},
+	})
+	s.Hints = append(s.Hints, h)
+}
+
+func oneOf(words ...string) func(string) error {
+	return func(v string) error {
+		if !slices.Contains(words, v) {
+			return fmt.Errorf("one of %s", strings.Join(words, ", "))
+		}
+		return nil
+	}
+}
+
+func truth(to *bool) (*string, func(string) error) {
+	v := strconv.FormatBool(*to)
+	return &v, func(v string) error {
+		if v != "true" && v != "false" {
+			return errors.New("true or false")
+		}
+		*to = v == "true"
+		return nil
+	}
 }
 
 var (
@@ -230,6 +378,7 @@ var (
 	versionPattern = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+([-+.][0-9A-Za-z.+-]+)?$`)
 	wordPattern    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+_~:/-]*$`)
 	filePattern    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+-]*$`)
+	packagePattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_+.:/()-]*$`) // an rpm may be named by what it provides
 	debPattern     = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]+$`)
 	sumPattern     = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
@@ -245,12 +394,7 @@ func matching(re *regexp.Regexp) func(string) error {
 
 func (p *parser) os(s *Spec, n *yaml.Node, key string) {
 	p.mapping(n, key, map[string]field{
-		"family": {p.text(&s.OS.Family, func(v string) error {
-			if v != "debian" {
-				return errors.New("this version packs for family debian")
-			}
-			return nil
-		}), true},
+		"family":   {p.text(&s.OS.Family, oneOf(Debian, RPM)), true},
 		"id":       {p.text(&s.OS.ID, matching(wordPattern)), true},
 		"release":  {p.text(&s.OS.Release, matching(wordPattern)), true},
 		"codename": {p.text(&s.OS.Codename, matching(wordPattern)), false},
@@ -258,48 +402,93 @@ func (p *parser) os(s *Spec, n *yaml.Node, key string) {
 }
 
 func (p *parser) packages(s *Spec, n *yaml.Node, key string) {
+	closure := string(s.Closure)
 	p.mapping(n, key, map[string]field{
+		"closure":      {p.text(&closure, oneOf(string(Full), string(Minus), string(NoDeps))), false},
+		"baseline":     {p.path(&s.Baseline), false},
 		"repositories": {p.list(func(n *yaml.Node, k string) { p.repository(s, n, k) }), false},
 		"install": {p.list(func(n *yaml.Node, k string) {
 			var x bundle.Package
-			p.mapping(n, k, map[string]field{"name": {p.text(&x.Name, matching(debPattern)), true}, "roles": {p.roles(&x.Roles), true}})
+			p.mapping(n, k, map[string]field{"name": {p.text(&x.Name, matching(packagePattern)), true}, "roles": {p.roles(&x.Roles), true}})
 			s.Install = append(s.Install, x)
 		}), false},
 	})
+	s.Closure = Closure(closure)
 }
 
 func (p *parser) repository(s *Spec, n *yaml.Node, key string) {
 	var r Repository
-	check := "true"
+	var keyring, priority string
+	check := true
+	validUntil, isCheck := truth(&check)
+	trusted, isTrusted := truth(&r.Trusted)
+	machine, isMachine := truth(&r.Machine)
 	p.mapping(n, key, map[string]field{
-		"type": {p.text(&r.Type, func(v string) error {
-			if v != "deb" {
-				return errors.New("this version reads type deb")
-			}
-			return nil
-		}), true},
-		"url":        {p.text(&r.URL, webURL(true)), true},
-		"suites":     {p.texts(&r.Suites, matching(wordPattern)), true},
-		"components": {p.texts(&r.Components, matching(wordPattern)), true},
-		"keyring":    {p.text(&r.Keyring, nil), true},
-		"check-valid-until": {p.text(&check, func(v string) error {
-			if v != "true" && v != "false" {
-				return errors.New("true or false")
-			}
-			return nil
-		}), false},
+		"type":              {p.text(&r.Type, oneOf("deb", "rpm")), true},
+		"arches":            {p.texts(&r.Arches, oneOf("amd64", "arm64")), false},
+		"url":               {p.text(&r.URL, webURL(true)), false},
+		"dir":               {p.path(&r.Dir), false},
+		"machine":           {p.text(machine, isMachine), false},
+		"suites":            {p.texts(&r.Suites, matching(wordPattern)), false},
+		"components":        {p.texts(&r.Components, matching(wordPattern)), false},
+		"keyring":           {p.text(&keyring, nil), false},
+		"trusted":           {p.text(trusted, isTrusted), false},
+		"priority":          {p.text(&priority, func(v string) error { _, err := strconv.ParseInt(v, 10, 16); return err }), false},
+		"check-valid-until": {p.text(validUntil, isCheck), false},
 	})
 	r.URL = strings.TrimSuffix(r.URL, "/")
-	r.IgnoreExpiry = check == "false"
+	r.IgnoreExpiry = !check
+	switch {
+	case strings.HasPrefix(keyring, "embedded:"):
+		r.Keyring = keyring
+	case strings.Contains(keyring, "://"):
+		if err := webURL(false)(replacer("amd64", "v1.0.0").Replace(keyring)); err != nil {
+			p.add(n, join(key, "keyring"), "spec.value", err, "value", keyring)
+		}
+		r.Keyring = keyring
+	case keyring != "":
+		r.KeyringFile = p.place(keyring)
+	}
+	r.Priority = map[string]int{"deb": 500, "rpm": 99}[r.Type]
+	if v, err := strconv.Atoi(priority); err == nil {
+		r.Priority = v
+	}
+	p.judgeRepository(r, n, key)
 	s.Repositories = append(s.Repositories, r)
 }
 
-func (p *parser) binary(s *Spec, n *yaml.Node, key string) {
-	b := Binary{Mode: 0o755}
+// judgeRepository holds a repository's keys against each other.
+func (p *parser) judgeRepository(r Repository, n *yaml.Node, key string) {
+	ways := 0
+	for _, set := range []bool{r.URL != "", r.Dir.Name != "", r.Machine} {
+		if set {
+			ways++
+		}
+	}
+	signed := r.Keyring != "" || r.KeyringFile.Name != ""
+	switch {
+	case ways != 1:
+		p.add(n, key, "spec.one-of", nil, "keys", "url, dir, machine")
+	case r.URL != "" && r.Type == "deb" && len(r.Suites) == 0:
+		p.add(n, join(key, "suites"), "spec.missing", nil)
+	case r.URL != "" && !signed && !r.Trusted:
+		p.add(n, join(key, "keyring"), "spec.missing", nil)
+	case r.Type == "rpm" && len(r.Suites)+len(r.Components) > 0:
+		p.add(n, join(key, "suites"), "spec.unknown-key", nil, "known", "url, dir, keyring, trusted, priority")
+	case r.Machine && r.Type != "deb":
+		p.add(n, join(key, "machine"), "spec.value", errors.New("only for type deb"), "value", "true")
+	case strings.HasPrefix(r.URL, "http://") && r.Type == "rpm" && !signed:
+		p.add(n, join(key, "url"), "spec.value", errors.New("https, for nothing signs it"), "value", r.URL)
+	}
+}
+
+func (p *parser) binary(to *[]Binary, mode uint32, n *yaml.Node, key string) {
+	b := Binary{Mode: mode}
 	p.mapping(n, key, map[string]field{
 		"name":     {p.text(&b.Name, matching(filePattern)), true},
 		"version":  {p.text(&b.Version, matching(wordPattern)), false},
-		"url":      {p.text(&b.URL, webURL(false)), true},
+		"url":      {p.text(&b.URL, webURL(false)), false},
+		"path":     {p.path(&b.Path), false},
 		"checksum": {p.text(&b.Checksum, webURL(false)), false},
 		"sha256":   {p.text(&b.SHA256, matching(sumPattern)), false},
 		"pick":     {func(n *yaml.Node, k string) { p.pick(&b, n, k) }, false},
@@ -318,10 +507,15 @@ func (p *parser) binary(s *Spec, n *yaml.Node, key string) {
 		}, false},
 		"roles": {p.roles(&b.Roles), true},
 	})
-	if (b.Checksum == "") == (b.SHA256 == "") {
+	switch {
+	case (b.URL == "") == (b.Path.Name == ""):
+		p.add(n, key, "spec.one-of", nil, "keys", "url, path")
+	case b.URL != "" && (b.Checksum == "") == (b.SHA256 == ""):
 		p.add(n, key, "spec.checksum", nil)
+	case b.URL == "" && b.Checksum != "":
+		p.add(n, join(key, "checksum"), "spec.value", errors.New("only with url"), "value", b.Checksum)
 	}
-	s.Binaries = append(s.Binaries, b)
+	*to = append(*to, b)
 }
 
 func (p *parser) pick(b *Binary, n *yaml.Node, key string) {
@@ -346,18 +540,83 @@ func (p *parser) addon(s *Spec, n *yaml.Node, key string) {
 	p.mapping(n, key, map[string]field{
 		"name":    {p.text(&a.Name, matching(filePattern)), true},
 		"version": {p.text(&a.Version, matching(wordPattern)), false},
-		"url":     {p.text(&a.URL, webURL(false)), true},
+		"url":     {p.text(&a.URL, webURL(false)), false},
+		"path":    {p.path(&a.Path), false},
+		"dir":     {p.path(&a.Dir), false},
+		"chart":   {func(n *yaml.Node, k string) { a.Chart = p.chart(n, k) }, false},
 		"sha256":  {p.text(&a.SHA256, matching(sumPattern)), false},
 		"roles":   {p.roles(&a.Roles), false},
+		"images":  {p.texts(&a.Images, imageName), false},
 	})
+	ways := 0
+	for _, set := range []bool{a.URL != "", a.Path.Name != "", a.Dir.Name != "", a.Chart != nil} {
+		if set {
+			ways++
+		}
+	}
+	if ways != 1 {
+		p.add(n, key, "spec.one-of", nil, "keys", "url, path, dir, chart")
+	}
+	if len(a.Roles) == 0 {
+		a.Roles = []bundle.Role{bundle.ControlPlane}
+	}
 	s.Addons = append(s.Addons, a)
+}
+
+func (p *parser) chart(n *yaml.Node, key string) *Chart {
+	c := &Chart{Namespace: "default"}
+	p.mapping(n, key, map[string]field{
+		"url": {p.text(&c.URL, func(v string) error {
+			if rest, ok := strings.CutPrefix(v, "oci://"); ok {
+				return imageName(rest)
+			}
+			return webURL(false)(v)
+		}), false},
+		"repository":  {p.text(&c.Repo, webURL(false)), false},
+		"name":        {p.text(&c.Name, matching(filePattern)), false},
+		"version":     {p.text(&c.Version, nil), false},
+		"path":        {p.path(&c.Path), false},
+		"release":     {p.text(&c.Release, matching(namePattern)), true},
+		"namespace":   {p.text(&c.Namespace, matching(namePattern)), false},
+		"values":      {p.values(&c.Values), false},
+		"values-file": {p.path(&c.ValueFile), false},
+	})
+	ways := 0
+	for _, set := range []bool{c.URL != "", c.Repo != "", c.Path.Name != ""} {
+		if set {
+			ways++
+		}
+	}
+	if ways != 1 {
+		p.add(n, key, "spec.one-of", nil, "keys", "url, repository, path")
+	}
+	if (c.Repo == "") != (c.Name == "") || c.Repo == "" && c.Version != "" {
+		p.add(n, key, "spec.chart", nil)
+	}
+	return c
+}
+
+// values keeps a YAML map as its text.
+func (p *parser) values(to *string) func(*yaml.Node, string) {
+	return func(n *yaml.Node, key string) {
+		if n.Kind != yaml.MappingNode {
+			p.add(n, key, "spec.type", nil, "want", "map")
+			return
+		}
+		text, err := yaml.Marshal(n)
+		if err != nil {
+			p.add(n, key, "spec.yaml", err)
+		}
+		*to = string(text)
+	}
 }
 
 func (p *parser) image(s *Spec, n *yaml.Node, key string) {
 	var im Image
 	p.mapping(n, key, map[string]field{
-		"name":  {p.text(&im.Name, imageName), true},
-		"roles": {p.roles(&im.Roles), true},
+		"name":    {p.text(&im.Name, imageName), true},
+		"archive": {p.path(&im.Archive), false},
+		"roles":   {p.roles(&im.Roles), true},
 	})
 	s.Images = append(s.Images, im)
 }
@@ -416,7 +675,7 @@ func (p *parser) cross(s *Spec) {
 	for _, n := range []string{bundle.ManifestName, bundle.SumsName, bundle.ImagesName, bundle.ImagesSumName, PackagesName} {
 		files[strings.ToLower(n)] = true
 	}
-	for _, b := range s.Binaries {
+	for _, b := range append(slices.Clone(s.Binaries), s.Files...) {
 		if len(b.Pick) == 0 {
 			file(b.Name)
 		}
@@ -428,21 +687,41 @@ func (p *parser) cross(s *Spec) {
 		file("addons/" + a.Name)
 	}
 	seen := map[string]bool{}
-	for _, im := range s.Images {
-		if seen[im.Name] {
-			p.add(nil, im.Name, "spec.duplicate", nil)
+	once := func(kind, name string) {
+		if seen[kind+name] {
+			p.add(nil, name, "spec.duplicate", nil)
 		}
-		seen[im.Name] = true
+		seen[kind+name] = true
+	}
+	for _, im := range s.Images {
+		once("image ", im.Name)
 	}
 	for _, x := range s.Install {
-		if seen["pkg "+x.Name] {
-			p.add(nil, x.Name, "spec.duplicate", nil)
+		once("package ", x.Name)
+		if err := matching(debPattern)(x.Name); s.OS.Family == Debian && err != nil {
+			p.add(nil, "packages.install", "spec.value", err, "value", x.Name)
 		}
-		seen["pkg "+x.Name] = true
 	}
-	if len(s.Install) > 0 && len(s.Repositories) == 0 {
-		p.add(nil, "packages.repositories", "spec.missing", nil)
+	p.whole(s)
+}
+
+// whole looks for what has to be there once all files are read.
+func (p *parser) whole(s *Spec) {
+	for key, missing := range map[string]bool{
+		"name": s.Name == "", "kubernetes": s.Kubernetes == "", "os": s.OS.Family == "",
+		"packages.repositories": len(s.Install) > 0 && len(s.Repositories) == 0,
+		"packages.baseline":     s.Closure == Minus && s.Baseline.Name == "",
+	} {
+		if missing {
+			p.add(nil, key, "spec.missing", nil)
+		}
 	}
+	for i, r := range s.Repositories {
+		if want := map[string]string{Debian: "deb", RPM: "rpm"}[s.OS.Family]; r.Type != want {
+			p.add(nil, fmt.Sprintf("packages.repositories[%d].type", i), "spec.value", fmt.Errorf("%s, for os.family is %s", want, s.OS.Family), "value", r.Type)
+		}
+	}
+	slices.SortStableFunc(p.problems, func(a, b *event.Fault) int { return strings.Compare(a.Args["key"], b.Args["key"]) })
 }
 
 func sortedValues(m map[string]string) []string {

@@ -1,8 +1,9 @@
-// Package spec is the description of what goes into a bundle: packages, binaries, addons, images and the roles that need each. Its
+// Package spec is the description of what goes into a bundle: packages, binaries, files, addons, images and the roles that need each. Its
 // format is described in docs/bundle-format.md and by the comments of assets/bundle.yaml.
 package spec
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -11,90 +12,188 @@ import (
 // Version of the format.
 const Version = 1
 
+// The families of operating systems, by their packages.
+const (
+	Debian = "debian"
+	RPM    = "rpm"
+)
+
+// Closure says how much of the packages' dependencies is packed.
+type Closure string
+
+// The closures.
+const (
+	Full   Closure = "full"           // all, as into an empty machine
+	Minus  Closure = "minus-baseline" // without what the target's base system has
+	NoDeps Closure = "none"           // the named packages alone
+)
+
 // Spec of a bundle, for every architecture.
 type Spec struct {
 	Name       string
 	Kubernetes string // v1.34.2
 	OS         bundle.OS
+	Runtime    string // containerd, docker or isulad: which has to load the images
+	Layout     string // flat or typed: where the members stand
+	Discover   Discover
 
+	Closure      Closure
+	Baseline     Path // the list of the base system's packages
 	Repositories []Repository
 	Install      []bundle.Package
 	Binaries     []Binary
+	Files        []Binary
 	Addons       []Addon
 	Images       []Image
+	Hints        []Hint
 
 	raw []byte
 }
 
-// Repository of packages.
-type Repository struct {
-	Type         string // deb
-	URL          string
-	Suites       []string
-	Components   []string
-	Keyring      string // "embedded:NAME" or a path, relative to the spec
-	IgnoreExpiry bool   // check-valid-until: false, for snapshots of an archive
+// Discover says which images are packed without being listed.
+type Discover struct {
+	Addons     bool // those that the addons' manifests name
+	Kubernetes bool // those of the Kubernetes version's own list that a cluster of binaries needs: pause and CoreDNS
 }
 
-// Binary is one program by URL, or picked members of an archive.
+// Path of a file that a spec names. File is where it is, Name how the spec writes it: only that enters what is pinned.
+type Path struct {
+	Name string
+	File string `json:"-"`
+}
+
+// Repository of packages.
+type Repository struct {
+	Type         string   // deb or rpm
+	Arches       []string // amd64, arm64: only for these; empty: for all
+	URL          string   // "" for Dir and Machine
+	Suites       []string // deb
+	Components   []string // deb; empty for a flat repository
+	Keyring      string   // "embedded:NAME", an https URL, or ""
+	KeyringFile  Path     // or a file
+	Priority     int      // deb: higher wins, 500 unless given; rpm: lower wins, 99 unless given
+	Trusted      bool     // nothing signs it and the spec vouches for it
+	IgnoreExpiry bool     // check-valid-until: false, for snapshots of an archive
+	Dir          Path     // a directory of package files without metadata
+	Machine      bool     // the builder's own configured sources
+}
+
+// Binary is one program or file by URL, or picked members of an archive.
 type Binary struct {
 	Name     string
 	Version  string
 	URL      string
+	Path     Path              // or a file beside the spec
 	Checksum string            // URL of upstream's own checksum file
 	SHA256   string            // or the sum itself
 	Pick     map[string]string // path in the archive → name; empty: the download is the program
 	Dst      string            // absolute directory on the node
-	Mode     uint32            // permission bits, 0755 unless given
+	Mode     uint32            // permission bits; a program has 0755 unless given, a file 0644
 	Roles    []bundle.Role
 }
 
-// Addon is a file that is put into addons/.
+// Addon is a manifest, a directory of manifests, or a chart, put into addons/. Exactly one of URL, Path, Dir and Chart is set.
 type Addon struct {
 	Name    string
 	Version string
 	URL     string
-	SHA256  string // optional; without it the lock pins what came first
+	Path    Path
+	Dir     Path
+	Chart   *Chart
+	SHA256  string // of the download, optional; without it the lock pins what came first
 	Roles   []bundle.Role
+	Images  []string // that its manifests do not show; they are packed with its roles
+}
+
+// Chart is rendered when the bundle is built.
+type Chart struct {
+	URL       string // of a .tgz (https://…), or oci://registry/repository:version
+	Repo      string // or a classic repository, with Name and Version
+	Name      string
+	Version   string
+	Path      Path // or a .tgz or a directory beside the spec
+	Release   string
+	Namespace string
+	Values    string // YAML
+	ValueFile Path
 }
 
 // Image by the name that pods use.
 type Image struct {
-	Name  string
-	Roles []bundle.Role
+	Name    string
+	Archive Path // of docker save, podman, skopeo, or an OCI layout; its registry unless given
+	Roles   []bundle.Role
+}
+
+// Hint says where objects of a kind name images: in CRDs only their authors know.
+type Hint struct {
+	APIVersion, Kind, Path string
 }
 
 // Raw is the text that the spec was read from.
 func (s *Spec) Raw() []byte { return s.raw }
 
-// For returns the spec with {arch} and {kubernetes} filled in. The names of roles and the order stay as they are.
+// Arch is the architecture in the words of the spec's package family.
+func (s *Spec) Arch(goarch string) string {
+	if s.OS.Family == RPM {
+		return map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[goarch]
+	}
+	return goarch
+}
+
+// For returns the spec with {arch}, {uname} (x86_64, aarch64) and {kubernetes} filled in. The names of roles and the order stay.
 func (s *Spec) For(arch string) *Spec {
-	r := strings.NewReplacer("{arch}", arch, "{kubernetes}", s.Kubernetes)
+	r := replacer(arch, s.Kubernetes)
 	out := *s
 	out.Repositories = nil
 	for _, x := range s.Repositories {
-		x.URL = r.Replace(x.URL)
+		if len(x.Arches) > 0 && !slices.Contains(x.Arches, arch) {
+			continue
+		}
+		x.URL, x.Keyring = r.Replace(x.URL), r.Replace(x.Keyring)
+		x.KeyringFile, x.Dir = fill(r, x.KeyringFile), fill(r, x.Dir)
 		out.Repositories = append(out.Repositories, x)
 	}
-	out.Binaries = nil
-	for _, x := range s.Binaries {
-		x.Version, x.URL, x.Checksum, x.Dst = r.Replace(x.Version), r.Replace(x.URL), r.Replace(x.Checksum), r.Replace(x.Dst)
+	out.Baseline = fill(r, s.Baseline)
+	out.Binaries, out.Files = binaries(r, s.Binaries), binaries(r, s.Files)
+	out.Addons = nil
+	for _, x := range s.Addons {
+		x.Version, x.URL = r.Replace(x.Version), r.Replace(x.URL)
+		x.Path, x.Dir = fill(r, x.Path), fill(r, x.Dir)
+		if x.Chart != nil {
+			c := *x.Chart
+			c.URL, c.Repo, c.Version, c.Path = r.Replace(c.URL), r.Replace(c.Repo), r.Replace(c.Version), fill(r, c.Path)
+			x.Chart = &c
+		}
+		out.Addons = append(out.Addons, x)
+	}
+	out.Images = nil
+	for _, x := range s.Images {
+		x.Name, x.Archive = r.Replace(x.Name), fill(r, x.Archive)
+		out.Images = append(out.Images, x)
+	}
+	return &out
+}
+
+func replacer(arch, kubernetes string) *strings.Replacer {
+	uname := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[arch]
+	return strings.NewReplacer("{arch}", arch, "{uname}", uname, "{kubernetes}", kubernetes)
+}
+
+func fill(r *strings.Replacer, p Path) Path {
+	return Path{Name: r.Replace(p.Name), File: r.Replace(p.File)}
+}
+
+func binaries(r *strings.Replacer, in []Binary) []Binary {
+	var out []Binary
+	for _, x := range in {
+		x.Version, x.URL, x.Checksum, x.Dst, x.Path = r.Replace(x.Version), r.Replace(x.URL), r.Replace(x.Checksum), r.Replace(x.Dst), fill(r, x.Path)
 		pick := map[string]string{}
 		for k, v := range x.Pick {
 			pick[r.Replace(k)] = r.Replace(v)
 		}
 		x.Pick = pick
-		out.Binaries = append(out.Binaries, x)
+		out = append(out, x)
 	}
-	out.Addons = nil
-	for _, x := range s.Addons {
-		x.Version, x.URL = r.Replace(x.Version), r.Replace(x.URL)
-		out.Addons = append(out.Addons, x)
-	}
-	out.Images = nil
-	for _, x := range s.Images {
-		x.Name = r.Replace(x.Name)
-		out.Images = append(out.Images, x)
-	}
-	return &out
+	return out
 }

@@ -2,19 +2,45 @@ package spec
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/eggo-k8s/eggo/assets"
 )
 
-func TestEmbeddedSpec(t *testing.T) {
-	s, err := Parse(assets.BundleSpec)
+func TestEmbeddedSpecs(t *testing.T) {
+	if len(assets.Systems()) < 7 {
+		t.Error(assets.Systems())
+	}
+	for _, system := range assets.Systems() {
+		t.Run(system, func(t *testing.T) { embedded(t, system) })
+	}
+}
+
+func embedded(t *testing.T, system string) {
+	text, err := assets.BundleSpec(system)
 	if err != nil {
 		t.Fatal(err)
 	}
+	s, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.ToLower(s.OS.ID) + "-" + s.OS.Release; got != system {
+		t.Errorf("the spec of %s is for %s", system, got)
+	}
 	for _, arch := range []string{"amd64", "arm64"} {
 		x := s.For(arch)
+		if len(x.Repositories) == 0 {
+			t.Errorf("no repository for %s", arch)
+		}
+		for _, r := range x.Repositories {
+			if strings.ContainsAny(r.URL+r.Keyring, "{}") {
+				t.Errorf("%s %s", r.URL, r.Keyring)
+			}
+		}
 		for _, b := range x.Binaries {
 			if strings.ContainsAny(b.URL+b.Checksum+b.Version, "{}") || !strings.Contains(b.URL, arch) {
 				t.Errorf("%s: %s %s", b.Name, b.URL, b.Checksum)
@@ -42,6 +68,14 @@ func TestProblems(t *testing.T) {
 		{"empty", "", "1 spec.yaml"},
 		{"not a map", "- a\n", "1 spec.type"},
 		{"unknown and duplicate keys", small + "image: []\nname: b\n", "5 spec.unknown-key, 6 spec.duplicate"},
+		{"no way to an addon", small + "addons:\n - {name: x}\n", "6 spec.one-of"},
+		{"two ways to an addon", small + "addons:\n - {name: x, url: https://a.test/x, dir: y}\n", "6 spec.one-of"},
+		{"a chart of a repository without its name", small + "addons:\n - {name: x, chart: {repository: https://a.test, release: r}}\n", "6 spec.chart"},
+		{"rpms for debian", small + "packages: {repositories: [{type: rpm, url: https://a.test, keyring: k}]}\n", "1 spec.value"},
+		{"nobody signs it", small + "packages: {repositories: [{type: deb, url: https://a.test, suites: [x]}]}\n", "5 spec.missing"},
+		{"a baseline that is nowhere", small + "packages: {closure: minus-baseline}\n", "1 spec.missing"},
+		{"includes from nowhere", small + "include: [x.yaml]\n", "5 spec.include"},
+		{"nothing at all", "version: 1\n", "1 spec.missing, 1 spec.missing, 1 spec.missing"},
 		{"hole", small + "images:\n - {name: 'r.test/x:{version}', roles: [etcd]}\n", "6 spec.hole, 6 spec.value"},
 		{"alias", small + "addons: &a []\nimages: *a\n", "6 spec.alias"},
 		{"escape", small + "addons:\n - {name: ../../x, url: https://a.test/x}\n", "6 spec.value"},
@@ -81,7 +115,13 @@ func TestImageNames(t *testing.T) {
 }
 
 func FuzzSpec(f *testing.F) {
-	f.Add(assets.BundleSpec)
+	for _, system := range assets.Systems() {
+		text, err := assets.BundleSpec(system)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
 	f.Add([]byte(small))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := Parse(data)
@@ -92,4 +132,39 @@ func FuzzSpec(f *testing.F) {
 			s.For("amd64")
 		}
 	})
+}
+
+// TestIncludes: what is included comes first, single values of the including file count, paths are beside the file that names them.
+func TestIncludes(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("common/base.yaml", small+"addons:\n - {name: first.yaml, path: first.yaml}\n")
+	write("site.yaml", "version: 1\ninclude: [common/base.yaml]\nname: site\naddons:\n - {name: second.yaml, path: second.yaml}\n")
+	s, err := Load(filepath.Join(dir, "site.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Name != "site" || s.Kubernetes != "v1.34.2" || len(s.Addons) != 2 || s.Addons[0].Path.File != filepath.Join(dir, "common/first.yaml") ||
+		s.Addons[0].Path.Name != "first.yaml" || s.Addons[1].Path.File != filepath.Join(dir, "second.yaml") {
+		t.Errorf("%+v", s)
+	}
+
+	write("loop.yaml", "version: 1\ninclude: [loop.yaml]\n")
+	ps := (Problems)(nil)
+	if _, err := Load(filepath.Join(dir, "loop.yaml")); !errors.As(err, &ps) || ps[0].Code != "spec.include" {
+		t.Errorf("a spec that includes itself: %v", err)
+	}
+	write("bad.yaml", "version: 1\ninclude: [worse.yaml]\nname: a\n")
+	write("worse.yaml", "version: 1\nnme: b\n")
+	if _, err := Load(filepath.Join(dir, "bad.yaml")); !errors.As(err, &ps) || filepath.Base(ps[0].Args["file"]) != "worse.yaml" || ps[0].Args["line"] != "2" {
+		t.Errorf("a problem in an included file: %v", err)
+	}
 }

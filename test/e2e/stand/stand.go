@@ -73,7 +73,7 @@ func (s *Stand) Pack(ctx context.Context) error {
 		s.Say("the bundle is %s", s.Bundle)
 		return nil
 	}
-	spec, err := upstream.LoadSpec(filepath.Join(s.Root, "assets", "bundle.yaml"))
+	spec, err := upstream.LoadSpec("")
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,9 @@ import (
 	"github.com/eggo-k8s/eggo/assets"
 )
 
+// System is the operating system of the lab's nodes, whose default spec the upstream serves.
+const System = "debian-12"
+
 // Spec is what the upstream needs to know of a bundle spec (assets/bundle.yaml): the addresses and the versions. Everything else in the
 // file is the bundle builder's business and is not read.
 type Spec struct {
@@ -45,7 +48,11 @@ type Download struct {
 // LoadSpec reads the spec at path; an empty path means the one that eggo-bundle carries.
 func LoadSpec(path string) (*Spec, error) {
 	if path == "" {
-		return parseSpec(assets.BundleSpec)
+		text, err := assets.BundleSpec(System)
+		if err != nil {
+			return nil, err
+		}
+		return parseSpec(text)
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
