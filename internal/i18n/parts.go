@@ -6,6 +6,7 @@ func parts(lang Lang) []map[string]string {
 		return []map[string]string{
 			zhCommon(),
 			zhBundle(),
+			zhSign(),
 			zhEngine(),
 			zhReport(),
 			zhCLI(),
@@ -22,6 +23,7 @@ func parts(lang Lang) []map[string]string {
 	return []map[string]string{
 		enCommon(),
 		enBundle(),
+		enSign(),
 		enEngine(),
 		enReport(),
 		enCLI(),
