@@ -6,6 +6,7 @@ func parts(lang Lang) []map[string]string {
 		return []map[string]string{
 			zhCommon(),
 			zhBundle(),
+			zhFetch(),
 			zhSign(),
 			zhEngine(),
 			zhReport(),
@@ -23,6 +24,7 @@ func parts(lang Lang) []map[string]string {
 	return []map[string]string{
 		enCommon(),
 		enBundle(),
+		enFetch(),
 		enSign(),
 		enEngine(),
 		enReport(),

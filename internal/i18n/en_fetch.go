@@ -1,0 +1,35 @@
+package i18n
+
+func enFetch() map[string]string {
+	return map[string]string{
+		"fault.fetch.cache-unsafe":        "The cache in {dir} is not safe: {cause}",
+		"fault.fetch.cache-unsafe.next":   "Give a directory of your own with --cache, or mend its owner and mode: nobody else may write to it.",
+		"fault.fetch.cache-busy":          "A build uses the cache in {dir} just now",
+		"fault.fetch.cache-busy.next":     "Run the same command again when it has ended.",
+		"fault.fetch.denied":              "{what}: access to {url} is denied: {status}",
+		"fault.fetch.denied.next":         "Check the credentials for that host: ~/.netrc (or the file that $NETRC names) for files, docker's configuration for registries.",
+		"fault.fetch.dns":                 "{what}: {url} cannot be fetched: the name {host} cannot be resolved: {cause}",
+		"fault.fetch.dns.next":            "Check the name and this machine's DNS. If only a proxy leads out, set HTTPS_PROXY; for a mirror, give --mirror.",
+		"fault.fetch.no-route":            "{what}: {url} cannot be fetched: there is no route to {host}: {cause}",
+		"fault.fetch.no-route.next":       "Check this machine's network. If only a proxy leads out, set HTTPS_PROXY; for a mirror, give --mirror.",
+		"fault.fetch.proxy":               "{what}: {url} cannot be fetched: the proxy does not let it through: {cause}",
+		"fault.fetch.proxy.next":          "Check HTTPS_PROXY and HTTP_PROXY, with user and password where the proxy wants them; NO_PROXY lists hosts that are asked directly.",
+		"fault.fetch.certificate":         "{what}: {url} cannot be fetched: the certificate of {host} is not accepted: {cause}",
+		"fault.fetch.certificate.next":    "For a private authority, give its certificate with --ca FILE. An expired certificate, or one for another name, must be mended at the server; check this machine's clock too.",
+		"fault.fetch.tls":                 "{what}: {url} cannot be fetched: no TLS with {host}: {cause}",
+		"fault.fetch.tls.next":            "Check the port, and whether the server speaks https at all; TLS 1.2 is the least that is accepted.",
+		"fault.fetch.redirect":            "{what}: {url} leads nowhere: {cause}",
+		"fault.fetch.redirect-plain":      "{what}: {url} leads from https to {host} without it",
+		"fault.fetch.redirect-plain.next": "Plain http in place of https is not followed. Give the server's https address, or name the host with --insecure if that is meant.",
+		"fault.fetch.url":                 "{what}: {url} is not an http or https URL",
+		"fault.fetch.local":               "{what}: {url} cannot be read: {cause}",
+		"fault.fetch.sum-invalid":         "{what}: {sum} is not a sha256 in lower-case hex",
+		"fault.fetch.sink":                "{what}: what was fetched cannot be passed on: {cause}",
+		"fault.fetch.ca":                  "The certificates in {file} cannot be used: {cause}",
+		"fault.fetch.ca.next":             "Give a file with certificates in PEM form.",
+		"fault.fetch.proxy-setting":       "The environment variable {variable} is not the address of a proxy",
+		"fault.fetch.proxy-setting.next":  "Write http://HOST:PORT, or unset it.",
+		"fault.fetch.netrc":               "The credentials in {file} cannot be read: {cause}",
+		"fault.fetch.netrc.next":          "Write one line a host: machine HOST login USER password SECRET.",
+	}
+}

@@ -1,0 +1,35 @@
+package i18n
+
+func zhFetch() map[string]string {
+	return map[string]string{
+		"fault.fetch.cache-unsafe":        "缓存目录 {dir} 不安全：{cause}",
+		"fault.fetch.cache-unsafe.next":   "请用 --cache 指定自己的目录，或修正该目录的属主和权限：其他用户不得对其有写权限。",
+		"fault.fetch.cache-busy":          "有构建正在使用缓存目录 {dir}",
+		"fault.fetch.cache-busy.next":     "请在该构建结束后再次执行同一命令。",
+		"fault.fetch.denied":              "{what}：无权访问 {url}：{status}",
+		"fault.fetch.denied.next":         "请检查该主机的凭据：普通文件使用 ~/.netrc（或 $NETRC 指定的文件），镜像仓库使用 docker 的配置。",
+		"fault.fetch.dns":                 "{what}：无法下载 {url}：无法解析主机名 {host}：{cause}",
+		"fault.fetch.dns.next":            "请检查主机名和本机的 DNS 设置。如果只能通过代理访问外网，请设置 HTTPS_PROXY；使用镜像站时请指定 --mirror。",
+		"fault.fetch.no-route":            "{what}：无法下载 {url}：没有到 {host} 的路由：{cause}",
+		"fault.fetch.no-route.next":       "请检查本机网络。如果只能通过代理访问外网，请设置 HTTPS_PROXY；使用镜像站时请指定 --mirror。",
+		"fault.fetch.proxy":               "{what}：无法下载 {url}：代理未放行：{cause}",
+		"fault.fetch.proxy.next":          "请检查 HTTPS_PROXY 和 HTTP_PROXY，代理要求认证时须带用户名和密码；NO_PROXY 列出不经代理直接访问的主机。",
+		"fault.fetch.certificate":         "{what}：无法下载 {url}：{host} 的证书未通过校验：{cause}",
+		"fault.fetch.certificate.next":    "如果使用私有 CA，请用 --ca FILE 指定其证书。证书过期或域名不符须在服务器端修正；也请检查本机时间。",
+		"fault.fetch.tls":                 "{what}：无法下载 {url}：无法与 {host} 建立 TLS 连接：{cause}",
+		"fault.fetch.tls.next":            "请检查端口，以及该服务器是否支持 https；最低要求 TLS 1.2。",
+		"fault.fetch.redirect":            "{what}：{url} 的重定向无效：{cause}",
+		"fault.fetch.redirect-plain":      "{what}：{url} 从 https 重定向到了 {host} 的明文 http",
+		"fault.fetch.redirect-plain.next": "不会从 https 降级到明文 http。请改用服务器的 https 地址；如果确实需要，请用 --insecure 指定该主机。",
+		"fault.fetch.url":                 "{what}：{url} 不是 http 或 https 地址",
+		"fault.fetch.local":               "{what}：无法读取 {url}：{cause}",
+		"fault.fetch.sum-invalid":         "{what}：{sum} 不是小写十六进制的 sha256",
+		"fault.fetch.sink":                "{what}：无法写出已下载的内容：{cause}",
+		"fault.fetch.ca":                  "无法使用 {file} 中的证书：{cause}",
+		"fault.fetch.ca.next":             "请指定 PEM 格式的证书文件。",
+		"fault.fetch.proxy-setting":       "环境变量 {variable} 不是有效的代理地址",
+		"fault.fetch.proxy-setting.next":  "请写成 http://主机:端口，或取消该变量。",
+		"fault.fetch.netrc":               "无法读取 {file} 中的凭据：{cause}",
+		"fault.fetch.netrc.next":          "每个主机写一行：machine 主机 login 用户名 password 密码。",
+	}
+}
