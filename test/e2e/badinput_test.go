@@ -81,9 +81,9 @@ func TestBadInput(t *testing.T) {
 	t.Run("a machine that is off", c.machineOff)
 	t.Run("a port that says nothing", c.silentPort)
 	t.Run("everything at once", c.everything)
-	same(t, before, snapshots(t, c.Stand, 3)) // also after the mending
+	same(t, before, func() []lab.Snapshot { return snapshots(t, c.Stand, 3) }) // also after the mending
 	t.Run("locked", c.locked)
-	same(t, before, snapshots(t, c.Stand, 3))
+	same(t, before, func() []lab.Snapshot { return snapshots(t, c.Stand, 3) })
 }
 
 // refuses spoils something, and wants the deploy to say so and to leave everything as it was.
@@ -112,7 +112,7 @@ func (c *badLab) refuses(t *testing.T, b bad) {
 		t.Errorf("it took %s, more than %s", got.Took, b.within)
 	}
 	if b.spoil != "" {
-		same(t, []lab.Snapshot{before}, []lab.Snapshot{c.snapshot(t, b.node)})
+		same(t, []lab.Snapshot{before}, func() []lab.Snapshot { return []lab.Snapshot{c.snapshot(t, b.node)} })
 	}
 }
 

@@ -87,13 +87,7 @@ func TestClusterFromNothingAndBack(t *testing.T) {
 	if code, err := s.Eggo(ctx, "cleanup", "-f", file, "--yes", "--purge"); err != nil || code != 0 {
 		t.Fatalf("cleanup: exit code %d, %v", code, err)
 	}
-	for i, after := range snapshots(t, s, 3) {
-		if d := lab.Diff(before[i], after); len(d) > 0 {
-			for _, x := range d {
-				t.Errorf("n%d is not what it was: %s", i+1, x)
-			}
-		}
-	}
+	same(t, before, func() []lab.Snapshot { return snapshots(t, s, 3) })
 
 	s.Say("== a fresh deploy works again")
 	deploy(t, s, file)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/test/e2e/stand"
@@ -73,13 +74,26 @@ func noChange(t *testing.T, state, cluster string) {
 	}
 }
 
-// same wants nodes to be what they were.
-func same(t *testing.T, before, after []lab.Snapshot) {
+// same wants the machines to be what they were. What a run started there may take a moment to end (the shell that watched over it, a
+// login's session), so a difference counts when it stays.
+func same(t *testing.T, before []lab.Snapshot, now func() []lab.Snapshot) {
 	t.Helper()
-	for i := range before {
-		for _, d := range lab.Diff(before[i], after[i]) {
-			t.Errorf("n%d is not what it was: %s", i+1, d)
+	var left []string
+	for end := time.Now().Add(20 * time.Second); ; {
+		after := now()
+		left = nil
+		for i := range before {
+			for _, d := range lab.Diff(before[i], after[i]) {
+				left = append(left, fmt.Sprintf("%s is not what it was: %s", before[i].Node, d))
+			}
 		}
+		if len(left) == 0 || time.Now().After(end) {
+			break
+		}
+		must(t, "wait", t.Context().Err())
+	}
+	for _, d := range left {
+		t.Error(d)
 	}
 }
 

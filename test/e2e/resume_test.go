@@ -102,7 +102,7 @@ func TestResume(t *testing.T) {
 	if err := got.Has("no snapshot of etcd"); err != nil {
 		t.Errorf("a cleanup without the cluster's keys: %v\n%s", err, tail(got.Out, 40))
 	}
-	same(t, before, snapshots(t, s, 3))
+	same(t, before, func() []lab.Snapshot { return snapshots(t, s, 3) })
 }
 
 // doneTwice finds steps that made changes although an earlier run had finished them, and lanes of a node in which a kill left more than
@@ -223,7 +223,7 @@ func disturbed(t *testing.T, cluster string, hurt func(context.Context, *stand.S
 	must(t, "use", s.Works(ctx, 3))
 	nothingHalfDone(t, s, 3)
 	try(t, s, 0, "cleanup", "-f", file, "--yes", "--purge")
-	same(t, before, snapshots(t, s, 3))
+	same(t, before, func() []lab.Snapshot { return snapshots(t, s, 3) })
 }
 
 // busy says whether a step runs on the node now.

@@ -41,6 +41,6 @@ func TestSingleMachine(t *testing.T) {
 		t.Errorf("not one snapshot of etcd: %v %v", kept, err)
 	}
 	try(t, s, 0, "cleanup", "-f", file, "--yes", "--purge")
-	same(t, before, snapshots(t, s, 1))
+	same(t, before, func() []lab.Snapshot { return snapshots(t, s, 1) })
 	secretFree(t, filepath.Join(s.State(), "single", "runs"), lab.OpsPassword)
 }
