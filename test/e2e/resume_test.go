@@ -14,6 +14,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/test/e2e/stand"
+	"github.com/eggo-k8s/eggo/test/lab"
 )
 
 // changesOfADeploy is about how many changes a deploy of 1+2 nodes announces; kills are spread over them.
