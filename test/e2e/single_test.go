@@ -6,7 +6,6 @@ import (
 
 	"github.com/eggo-k8s/eggo/test/e2e/stand"
 	"github.com/eggo-k8s/eggo/test/lab"
-	"github.com/eggo-k8s/eggo/test/lab"
 )
 
 // asOps is a deploy.yaml whose machines are reached as the user ops, whose password comes from EGGO_OPS and is that of sudo too.
