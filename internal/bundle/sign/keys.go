@@ -162,7 +162,9 @@ func decrypt(ctx context.Context, file string, data []byte, ask Ask) (*Signer, e
 			if phrase, err = ask(ctx, file, n > 0); err != nil {
 				return nil, err
 			}
-			key, err = ssh.ParseRawPrivateKeyWithPassphrase(data, phrase)
+			if key, err = nil, x509.IncorrectPasswordError; len(phrase) > 0 { // an empty one would be no wrong passphrase but a damaged key
+				key, err = ssh.ParseRawPrivateKeyWithPassphrase(data, phrase)
+			}
 			clear(phrase)
 			if !errors.Is(err, x509.IncorrectPasswordError) {
 				break
