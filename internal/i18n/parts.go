@@ -6,6 +6,7 @@ func parts(lang Lang) []map[string]string {
 		return []map[string]string{
 			zhCommon(),
 			zhBundle(),
+			zhReader(),
 			zhFetch(),
 			zhSign(),
 			zhEngine(),
@@ -24,6 +25,7 @@ func parts(lang Lang) []map[string]string {
 	return []map[string]string{
 		enCommon(),
 		enBundle(),
+		enReader(),
 		enFetch(),
 		enSign(),
 		enEngine(),
