@@ -31,12 +31,19 @@ const (
 
 	mediaOCIIndex       = "application/vnd.oci.image.index.v1+json"
 	mediaOCIManifest    = "application/vnd.oci.image.manifest.v1+json"
+	mediaOCIConfig      = "application/vnd.oci.image.config.v1+json"
+	mediaDockerList     = "application/vnd.docker.distribution.manifest.list.v2+json"
 	mediaDockerManifest = "application/vnd.docker.distribution.manifest.v2+json"
+	mediaDockerConfig   = "application/vnd.docker.container.image.v1+json"
+	mediaDockerLayer    = "application/vnd.docker.image.rootfs.diff.tar"
 
 	// maxManifest bounds what is held in memory of one manifest; registries refuse larger ones too.
 	maxManifest = 4 << 20
 	// maxDocuments bounds index.json and docker's manifest.json (containerd reads no more than 20 MiB of it).
 	maxDocuments = 16 << 20
+	// maxLayers is more than any runtime stacks; maxBlob keeps sums of sizes far from overflowing.
+	maxLayers = 1000
+	maxBlob   = 1 << 43
 )
 
 // Descriptor points at a blob, as the OCI image specification writes it. Size is in bytes.
@@ -101,6 +108,20 @@ type dockerEntry struct {
 // ParseManifest reads the manifest of one platform and holds it against what every runtime can load: schema 2, layers as plain or
 // gzipped tar (no zstd, no foreign layers), sha256 digests. name is for the fault: "bundle.image-manifest" or "bundle.image-media-type".
 func ParseManifest(name string, raw []byte) (Document, error) {
+	d, err := parseManifest(name, raw)
+	if err != nil {
+		return d, err
+	}
+	for _, l := range d.Layers {
+		if !loadable(l.MediaType) {
+			return d, fault("bundle.image-media-type", nil, "image", name, "type", l.MediaType)
+		}
+	}
+	return d, nil
+}
+
+// parseManifest reads a manifest whatever its layers are.
+func parseManifest(name string, raw []byte) (Document, error) {
 	var d Document
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return d, fault("bundle.image-manifest", err, "image", name)
@@ -112,19 +133,20 @@ func ParseManifest(name string, raw []byte) (Document, error) {
 		return d, fault("bundle.image-media-type", nil, "image", name, "type", d.MediaType)
 	}
 	switch d.Config.MediaType {
-	case "application/vnd.oci.image.config.v1+json", "application/vnd.docker.container.image.v1+json":
+	case mediaOCIConfig, mediaDockerConfig:
 	default:
 		return d, fault("bundle.image-media-type", nil, "image", name, "type", d.Config.MediaType)
 	}
-	for _, l := range d.Layers {
-		if !loadable(l.MediaType) {
-			return d, fault("bundle.image-media-type", nil, "image", name, "type", l.MediaType)
-		}
+	if len(d.Layers) > maxLayers {
+		return d, fault("bundle.image-manifest", fmt.Errorf("%d layers", len(d.Layers)), "image", name)
 	}
+	sizes := map[string]int64{}
 	for _, b := range append([]Descriptor{d.Config}, d.Layers...) {
-		if _, err := Hex(b.Digest); err != nil || b.Size < 0 {
+		old, twice := sizes[b.Digest]
+		if _, err := Hex(b.Digest); err != nil || b.Size < 0 || b.Size > maxBlob || twice && old != b.Size {
 			return d, fault("bundle.image-manifest", fmt.Errorf("blob %q of %d bytes", b.Digest, b.Size), "image", name)
 		}
+		sizes[b.Digest] = b.Size
 	}
 	return d, nil
 }
@@ -132,11 +154,15 @@ func ParseManifest(name string, raw []byte) (Document, error) {
 // loadable says whether docker 20.10, containerd 1.6 and iSulad can unpack a layer of this type.
 func loadable(mediaType string) bool {
 	switch mediaType {
-	case "application/vnd.oci.image.layer.v1.tar", "application/vnd.oci.image.layer.v1.tar+gzip",
-		"application/vnd.docker.image.rootfs.diff.tar", "application/vnd.docker.image.rootfs.diff.tar.gzip":
+	case "application/vnd.oci.image.layer.v1.tar", "application/vnd.oci.image.layer.v1.tar+gzip", mediaDockerLayer, mediaDockerLayer + ".gzip":
 		return true
 	}
 	return false
+}
+
+// zstdLayer is loadable by containerd only.
+func zstdLayer(mediaType string) bool {
+	return mediaType == "application/vnd.oci.image.layer.v1.tar+zstd" || mediaType == mediaDockerLayer+".zstd"
 }
 
 // Hex returns the hexadecimal part of a digest, which must be a sha256 in lower case.

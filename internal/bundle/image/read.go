@@ -214,7 +214,7 @@ func (c *contents) images() ([]Image, error) {
 		}
 		names[name] = true
 		// The names of one image stand together.
-		if n := len(out); n > 0 && out[n-1].Manifest.Digest == d.Digest && c.groups(out[n-1].Names, name) {
+		if n := len(out); n > 0 && out[n-1].Manifest.Digest == d.Digest && c.groups(n-1, name) {
 			out[n-1].Names = append(out[n-1].Names, name)
 			continue
 		}
@@ -222,7 +222,7 @@ func (c *contents) images() ([]Image, error) {
 		if !ok || int64(len(raw)) != d.Size {
 			return nil, badf("the manifest %s of %s is missing or has another size", d.Digest, name)
 		}
-		doc, err := ParseManifest(name, raw)
+		doc, err := readable(name, raw)
 		if err != nil {
 			return nil, err
 		}
@@ -236,18 +236,24 @@ func (c *contents) images() ([]Image, error) {
 	return out, c.cross(out)
 }
 
-// groups says whether name is another name of the image that has those names: docker's manifest.json has both in one entry, or one
-// of them pins a digest, which manifest.json cannot say.
-func (c *contents) groups(names []string, name string) bool {
-	if IsDigestName(name) || slices.ContainsFunc(names, IsDigestName) {
-		return true
+// groups says whether name is another name of image number n: docker's manifest.json has it in that entry, or it pins a digest, which
+// manifest.json cannot say.
+func (c *contents) groups(n int, name string) bool {
+	return IsDigestName(name) || n < len(c.docker) && slices.Contains(c.docker[n].RepoTags, name)
+}
+
+// readable accepts what some runtime can load; which one of them is to was asked when the archive was written.
+func readable(name string, raw []byte) (Document, error) {
+	d, err := parseManifest(name, raw)
+	if err != nil {
+		return d, err
 	}
-	for _, e := range c.docker {
-		if slices.Contains(e.RepoTags, name) && slices.Contains(e.RepoTags, names[0]) {
-			return true
+	for _, l := range d.Layers {
+		if !loadable(l.MediaType) && !zstdLayer(l.MediaType) {
+			return d, fault("bundle.image-media-type", nil, "image", name, "type", l.MediaType)
 		}
 	}
-	return false
+	return d, nil
 }
 
 func bare(d Descriptor) Descriptor {
@@ -347,9 +353,18 @@ func (a *Archive) Subset(names []string) (*Layout, error) {
 
 // Open opens a blob of the archive.
 func (a *Archive) Open(digest string) (io.ReadCloser, error) {
+	r, err := a.Section(digest)
+	if err != nil {
+		return nil, err
+	}
+	return io.NopCloser(r), nil
+}
+
+// Section is a blob of the archive, unverified, for reading at random.
+func (a *Archive) Section(digest string) (*io.SectionReader, error) {
 	p, ok := a.blobs[digest]
 	if !ok {
 		return nil, fault("bundle.blob-missing", nil, "blob", digest)
 	}
-	return io.NopCloser(io.NewSectionReader(a.ra, p.offset, p.size)), nil
+	return io.NewSectionReader(a.ra, p.offset, p.size), nil
 }

@@ -28,8 +28,13 @@ type document struct {
 }
 
 // Plan lays out an archive with the images in the given order. The result depends on nothing but the images, so that the same images
-// give the same bytes.
+// give the same bytes. Images with the same manifest become one with the names of all. One name for two manifests is the fault
+// "image.name-twice".
 func Plan(images []Image) (*Layout, error) {
+	images, err := merge(images)
+	if err != nil {
+		return nil, err
+	}
 	idx := index{SchemaVersion: 2, MediaType: mediaOCIIndex, Manifests: []Descriptor{}}
 	docker := []dockerEntry{}
 	sizes := map[string]int64{}
@@ -76,6 +81,32 @@ func Plan(images []Image) (*Layout, error) {
 	}
 	l.documents = []document{{layoutName, []byte(layoutText)}, {indexName, idxText}, {dockerName, dockerText}}
 	return l, l.measure()
+}
+
+// merge unites the images that have the same manifest, in the place of the first.
+func merge(images []Image) ([]Image, error) {
+	var out []Image
+	at, owner := map[string]int{}, map[string]string{}
+	for _, im := range images {
+		i, ok := at[im.Manifest.Digest]
+		if !ok {
+			i = len(out)
+			at[im.Manifest.Digest] = i
+			one := im
+			one.Names = nil
+			out = append(out, one)
+		}
+		for _, n := range im.Names {
+			switch old, taken := owner[n]; {
+			case !taken:
+				owner[n] = im.Manifest.Digest
+				out[i].Names = append(out[i].Names, n)
+			case old != im.Manifest.Digest:
+				return nil, failed("image.name-twice", nil, "image", n, "digest", im.Manifest.Digest, "other", old)
+			}
+		}
+	}
+	return out, nil
 }
 
 func blobPath(digest string) string { return blobDir + digest[len("sha256:"):] }

@@ -1,0 +1,246 @@
+package image
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// Place is where a blob lies on disk: Size bytes from Offset on in the file Path.
+type Place struct {
+	Path         string
+	Offset, Size int64
+}
+
+// open reads the bytes of the place; a file that became shorter gives io.ErrUnexpectedEOF.
+func (p Place) open() (io.ReadCloser, error) {
+	f, err := os.Open(p.Path)
+	if err != nil {
+		return nil, err
+	}
+	return &section{io.NewSectionReader(f, p.Offset, p.Size), f, p.Size}, nil
+}
+
+type section struct {
+	*io.SectionReader
+	io.Closer
+	left int64
+}
+
+func (s *section) Read(b []byte) (int, error) {
+	n, err := s.SectionReader.Read(b)
+	s.left -= int64(n)
+	if errors.Is(err, io.EOF) && s.left > 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// store finds the files of a source by their clean relative names; fs.ErrNotExist if it has none of that name.
+type store interface {
+	find(name string) (Place, error)
+	close() error
+}
+
+// dirStore is a directory. Links may not lead out of it.
+type dirStore struct {
+	root *os.Root
+}
+
+func (d dirStore) find(name string) (Place, error) {
+	st, err := d.root.Stat(filepath.FromSlash(name))
+	if err != nil {
+		return Place{}, err
+	}
+	if !st.Mode().IsRegular() {
+		return Place{}, fmt.Errorf("%s is not a regular file", name)
+	}
+	return Place{Path: filepath.Join(d.root.Name(), filepath.FromSlash(name)), Size: st.Size()}, nil
+}
+
+func (d dirStore) close() error { return d.root.Close() }
+
+const (
+	maxMembers = 200_000
+	maxLinks   = 8
+	// A gzipped archive may unpack to so many times its size and a bit: layers that are plain shrink by ten, not by a thousand.
+	maxRatio = 200
+	ratioBit = 256 << 20
+)
+
+// tarStore is a tar file. Old docker save writes a repeated layer as a link to the first one; links are followed within the archive and
+// only there.
+type tarStore struct {
+	path    string
+	members map[string]member
+	temp    string // to remove, "" if the file is not ours
+}
+
+type member struct {
+	place Place
+	link  string // clean name of what it links to
+}
+
+func (t *tarStore) close() error {
+	if t.temp == "" {
+		return nil
+	}
+	return os.Remove(t.temp)
+}
+
+func (t *tarStore) find(name string) (Place, error) {
+	for range maxLinks {
+		m, ok := t.members[name]
+		if !ok {
+			return Place{}, &fs.PathError{Op: "find", Path: name, Err: fs.ErrNotExist}
+		}
+		if m.link == "" {
+			return m.place, nil
+		}
+		name = m.link
+	}
+	return Place{}, fmt.Errorf("%s is a link to a link without end", name)
+}
+
+// openTar indexes a tar or tar.gz file; a compressed one is unpacked to a temporary file in temp first, for its blobs are read at random.
+func openTar(ctx context.Context, file, temp string) (*tarStore, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	t := &tarStore{path: file, members: map[string]member{}}
+	var magic [2]byte
+	if n, _ := f.ReadAt(magic[:], 0); n == 2 && magic == [2]byte{0x1f, 0x8b} {
+		plain, err := gunzip(ctx, f, temp)
+		if err != nil {
+			return nil, err
+		}
+		defer plain.Close()
+		f, t.path, t.temp = plain, plain.Name(), plain.Name()
+	}
+	if err := t.index(ctx, f); err != nil {
+		return nil, errors.Join(err, t.close())
+	}
+	return t, nil
+}
+
+func gunzip(ctx context.Context, f *os.File, temp string) (_ *os.File, err error) {
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	zr, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	out, err := os.CreateTemp(temp, "eggo-images-*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			out.Close()
+			os.Remove(out.Name())
+		}
+	}()
+	limit := st.Size()*maxRatio + ratioBit
+	n, err := io.Copy(out, &ctxReader{ctx, io.LimitReader(zr, limit+1)})
+	if err != nil {
+		return nil, err
+	}
+	if n > limit {
+		return nil, fmt.Errorf("it unpacks to more than %d bytes", limit)
+	}
+	_, err = out.Seek(0, io.SeekStart)
+	return out, err
+}
+
+// index reads the headers of all members.
+func (t *tarStore) index(ctx context.Context, f *os.File) error {
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !st.Mode().IsRegular() {
+		return errors.New("it is not a regular file")
+	}
+	tr := tar.NewReader(f)
+	for n := 0; ; n++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		hdr, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if n >= maxMembers {
+			return fmt.Errorf("it has more than %d members", maxMembers)
+		}
+		pos, err := f.Seek(0, io.SeekCurrent)
+		if err != nil {
+			return err
+		}
+		if err := t.add(hdr, Place{Path: t.path, Offset: pos, Size: hdr.Size}, st.Size()); err != nil {
+			return err
+		}
+	}
+}
+
+func (t *tarStore) add(hdr *tar.Header, p Place, end int64) error {
+	name, err := within("", hdr.Name)
+	if err != nil {
+		return err
+	}
+	m := member{place: p}
+	switch hdr.Typeflag {
+	case tar.TypeDir:
+		return nil
+	case tar.TypeXGlobalHeader:
+		return nil
+	case tar.TypeReg:
+		if sparse(hdr) {
+			return fmt.Errorf("%q is a sparse file", hdr.Name)
+		}
+		if p.Size > end-p.Offset {
+			return io.ErrUnexpectedEOF
+		}
+	case tar.TypeSymlink:
+		m.link, err = within(path.Dir(name), hdr.Linkname)
+	case tar.TypeLink:
+		m.link, err = within("", hdr.Linkname)
+	default:
+		return fmt.Errorf("%q is neither a file nor a directory nor a link", hdr.Name)
+	}
+	if err != nil {
+		return fmt.Errorf("%q: %w", hdr.Name, err)
+	}
+	if _, twice := t.members[name]; twice {
+		return fmt.Errorf("%q is there twice", hdr.Name)
+	}
+	t.members[name] = m
+	return nil
+}
+
+// within cleans a name relative to a directory of the archive and refuses what leads out of it.
+func within(dir, name string) (string, error) {
+	if len(name) > 4096 || strings.ContainsAny(name, "\x00\\") || path.IsAbs(name) {
+		return "", fmt.Errorf("the path %.200q leads out of the archive", name)
+	}
+	clean := path.Join(dir, name)
+	if clean == ".." || strings.HasPrefix(clean, "../") {
+		return "", fmt.Errorf("the path %.200q leads out of the archive", name)
+	}
+	return clean, nil
+}
