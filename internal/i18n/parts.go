@@ -21,6 +21,7 @@ func parts(lang Lang) []map[string]string {
 			zhPKI(),
 			zhRemote(),
 			zhBuild(),
+			zhAddon(),
 		}
 	}
 	return []map[string]string{
@@ -41,5 +42,6 @@ func parts(lang Lang) []map[string]string {
 		enPKI(),
 		enRemote(),
 		enBuild(),
+		enAddon(),
 	}
 }
