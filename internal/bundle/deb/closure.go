@@ -1,216 +1,284 @@
 package deb
 
 import (
-	"sort"
+	"cmp"
+	"errors"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// Closure resolves the named packages with everything that they (pre-)depend on, into an empty system: what is chosen already
-// satisfies; else the first alternative that exists is taken, a package of that name before one that provides it, the newest version.
-// The result is sorted by name. Recommended packages are not taken, essential ones only when something depends on them.
+// Mode says how much of what packages need is resolved with them.
+type Mode int
+
+// The modes.
+const (
+	Full Mode = iota // all that they (pre-)depend on, less what the baseline has
+	None             // the named packages alone
+)
+
+// Request is what to resolve.
+type Request struct {
+	Roots    []string // "name", "name=version" or "name (op version)"
+	Mode     Mode
+	Baseline *Baseline // what the target has already; nil: nothing
+}
+
+// maxOverrides bounds how often resolving begins anew with another version of some package.
+const maxOverrides = 32
+
+// Closure resolves the named packages with everything that they (pre-)depend on, into an empty system.
+func (x *Index) Closure(roots []string) ([]*Package, error) { return x.Resolve(Request{Roots: roots}) }
+
+// Resolve chooses packages as apt would, sorted by name: what is chosen already satisfies; else the first alternative that can be had
+// is taken, a package of that name before one that provides it. Of each package only the candidate is considered (see Repository);
+// where a relationship needs an older version and nothing else would do, that one becomes the candidate. Recommended packages are not
+// taken, essential ones only when something depends on them. What the baseline has counts as chosen and is not in the result, unless a
+// newer version is needed; then what needs the very version that is replaced is taken anew too. Nothing of the baseline is removed.
 //
 // Faults: "deb.no-package" for a root that is not there, "deb.unresolved" with the chain from a root to the relationship that nothing
-// satisfies, "deb.conflict" when two of the chosen exclude each other.
-func (x *Index) Closure(roots []string) ([]*Package, error) {
-	c := &closure{x: x, chosen: map[string]*Package{}, provided: map[string][]*Package{}, why: map[*Package]*Package{}}
-	for _, r := range roots {
-		p := c.best(Relation{Name: r})
-		if p == nil {
-			return nil, event.NewFault(event.ClassFailed, "deb.no-package", nil, "package", r, "arch", x.arch)
-		}
-		c.choose(p, nil)
-	}
-	for i := 0; i < len(c.queue); i++ {
-		p := c.queue[i]
-		for _, clauses := range [][]Clause{p.PreDepends, p.Depends} {
-			for _, cl := range clauses {
-				if err := c.satisfy(p, cl); err != nil {
-					return nil, err
-				}
-			}
-		}
-	}
-	if err := c.conflicts(); err != nil {
+// satisfies, "deb.conflict" when two that are needed exclude each other; when there are several of these, "deb.unresolvable" with all
+// of them in words, and each in Problems.
+func (x *Index) Resolve(q Request) ([]*Package, error) {
+	roots, err := x.roots(q.Roots)
+	if err != nil {
 		return nil, err
 	}
-	out := append([]*Package(nil), c.queue...)
-	sort.Slice(out, func(a, b int) bool { return out[a].Name < out[b].Name })
+	override := map[uint32]int32{}
+	for i := range roots {
+		if err := x.pin(override, roots[i]); err != nil {
+			return nil, err
+		}
+	}
+	for {
+		s := x.solver(q.Baseline, override)
+		s.run(roots, q.Mode)
+		if s.err != nil {
+			return nil, event.NewFault(event.ClassFailed, "deb.packages", s.err, "repository", x.arch)
+		}
+		problems := s.problems()
+		if len(problems) == 0 {
+			return s.result()
+		}
+		if len(override) >= maxOverrides+len(roots) || !s.older(override, problems) {
+			return nil, s.fault(problems)
+		}
+	}
+}
+
+func (x *Index) roots(texts []string) ([]Relation, error) {
+	var roots []Relation
+	var faults []*event.Fault
+	for _, t := range texts {
+		rel := t
+		if name, version, ok := strings.Cut(t, "="); ok && !strings.Contains(t, "(") {
+			rel = name + " (= " + version + ")"
+		}
+		cl, err := ParseRelations(rel, x.arch)
+		if err != nil || len(cl) != 1 || len(cl[0]) != 1 {
+			faults = append(faults, event.NewFault(event.ClassUsage, "deb.root", err, "package", t))
+			continue
+		}
+		if r := cl[0][0]; !slices.Contains(roots, r) {
+			roots = append(roots, r)
+		}
+	}
+	return roots, join(faults, x.arch)
+}
+
+// pin makes the best version that a root accepts its candidate.
+func (x *Index) pin(override map[uint32]int32, r Relation) error {
+	id, ok := x.ids[r.Name]
+	if !ok || r.Op == "" {
+		return nil
+	}
+	if i := x.candidate(id, r.holds); i >= 0 {
+		if j, ok := override[id]; ok && i != j {
+			return event.NewFault(event.ClassUsage, "deb.root", errors.New("two versions"), "package", r.String())
+		}
+		override[id] = i
+	}
+	return nil
+}
+
+func (x *Index) solver(base *Baseline, override map[uint32]int32) *solver {
+	s := &solver{x: x, states: map[uint32]*state{}, unknown: map[string]*state{}, loaded: map[int32]*Package{},
+		foreign: map[string][]*Package{}, override: override}
+	if base != nil {
+		s.install(base)
+	}
+	return s
+}
+
+// run marks the roots, first all of them alone, then with what they need.
+func (s *solver) run(roots []Relation, mode Mode) {
+	var list []*state
+	for i, r := range roots {
+		st := s.root(r)
+		if st == nil {
+			s.missing = append(s.missing, r)
+			continue
+		}
+		st.root, st.protected = &roots[i], true
+		if st.current != nil && s.meets(st.current, r) {
+			continue
+		}
+		s.mark(st, nil, false, 0)
+		list = append(list, st)
+	}
+	if mode == None {
+		s.alone = true
+		return
+	}
+	for _, st := range list {
+		s.mark(st, nil, true, 0)
+	}
+	if s.discards {
+		s.sweep(list)
+	}
+}
+
+// root returns what a root stands for: the package of that name, or the first that provides it.
+func (s *solver) root(r Relation) *state {
+	for _, which := range []func(*state) *Package{currentOf, candidateOf} {
+		var list []*Package
+		s.each(r, which, func(p *Package) bool {
+			list = append(list, p)
+			return true
+		})
+		if len(list) > 0 {
+			return s.of(s.sorted(list, r)[0])
+		}
+	}
+	return nil
+}
+
+// sweep takes back what was chosen on a way that was given up: all that no root leads to, not even by a recommendation or suggestion
+// of what is chosen, as apt's search for packages that are no longer required goes.
+func (s *solver) sweep(roots []*state) {
+	reached := map[*state]bool{}
+	queue := slices.Clone(roots)
+	for _, st := range s.states {
+		if st.install && (st.chosen.Essential || st.chosen.important) {
+			queue = append(queue, st)
+		}
+	}
+	for i := 0; i < len(queue); i++ {
+		st := queue[i]
+		if reached[st] || st.chosen == nil {
+			continue
+		}
+		reached[st] = true
+		var all []Clause
+		for cl := range clauses(st.chosen) {
+			all = append(all, cl)
+		}
+		for _, r := range slices.Concat(append(all, s.wishes(st.chosen)...)...) {
+			s.each(r, chosenOf, func(p *Package) bool {
+				queue = append(queue, s.of(p))
+				return true
+			})
+		}
+	}
+	for _, st := range s.states {
+		if st.install && !reached[st] {
+			s.unmark(st)
+		}
+	}
+}
+
+// wishes are what a package recommends and suggests. A field that is not well formed says nothing.
+func (s *solver) wishes(p *Package) []Clause {
+	if p.entry < 0 {
+		return nil
+	}
+	full, err := s.x.complete([]*Package{p})
+	if err != nil {
+		s.err = err
+		return nil
+	}
+	var out []Clause
+	for _, f := range []string{"Recommends", "Suggests"} {
+		if cl, err := ParseRelations(full[0].Stanza.Get(f), s.x.arch); err == nil {
+			out = append(out, cl...)
+		}
+	}
+	return out
+}
+
+func (s *solver) result() ([]*Package, error) {
+	var list []*Package
+	for _, st := range s.states {
+		if st.install {
+			list = append(list, st.chosen)
+		}
+	}
+	slices.SortFunc(list, func(a, b *Package) int { return cmp.Or(cmp.Compare(a.Name, b.Name)) })
+	out, err := s.x.complete(list)
+	if err != nil {
+		return nil, event.NewFault(event.ClassFailed, "deb.packages", err, "repository", s.x.arch)
+	}
+	for i, p := range list {
+		out[i].Chain = s.chain(p)
+	}
 	return out, nil
 }
 
-type closure struct {
-	x        *Index
-	chosen   map[string]*Package
-	provided map[string][]*Package
-	why      map[*Package]*Package // who asked for it first
-	queue    []*Package
+// chain names the way from a root to p.
+func (s *solver) chain(p *Package) []string {
+	var names []string
+	for ; p != nil && len(names) < maxDepth; p = s.of(p).by {
+		names = append(names, p.Name)
+	}
+	slices.Reverse(names)
+	return names
 }
 
-func (c *closure) choose(p, by *Package) {
-	if c.chosen[p.Name] != nil {
-		return
-	}
-	c.chosen[p.Name] = p
-	c.why[p] = by
-	for _, v := range p.Provides {
-		c.provided[v.Name] = append(c.provided[v.Name], p)
-	}
-	c.queue = append(c.queue, p)
-}
-
-func (c *closure) satisfy(p *Package, cl Clause) error {
-	for _, r := range cl {
-		if c.satisfied(r) {
-			return nil
-		}
-	}
-	for _, r := range cl {
-		q := c.best(r)
-		if q == nil || c.chosen[q.Name] != nil && c.chosen[q.Name] != q {
-			continue
-		}
-		c.choose(q, p)
+// Problems lists the faults in an error of Resolve one by one.
+func Problems(err error) []*event.Fault {
+	f := event.AsFault(err)
+	if f == nil {
 		return nil
 	}
-	return event.NewFault(event.ClassFailed, "deb.unresolved", nil, "package", p.String(), "needs", cl.String(), "chain", c.chain(p),
-		"arch", c.x.arch)
-}
-
-func (c *closure) satisfied(r Relation) bool {
-	if p := c.chosen[r.Name]; p != nil && c.x.matches(p, r) {
-		return true
-	}
-	for _, p := range c.provided[r.Name] {
-		if c.x.provides(p, r) {
-			return true
+	if all, ok := f.Err.(interface{ Unwrap() []error }); ok && f.Code == "deb.unresolvable" {
+		var out []*event.Fault
+		for _, e := range all.Unwrap() {
+			out = append(out, event.AsFault(e))
 		}
+		return out
 	}
-	return false
+	return []*event.Fault{f}
 }
 
-// best is what a relation would be satisfied with, nil if there is nothing.
-func (c *closure) best(r Relation) *Package {
-	var best *Package
-	for _, p := range c.x.byName[r.Name] {
-		if c.x.matches(p, r) && (best == nil || Compare(p.Version, best.Version) > 0) {
-			best = p
-		}
+// join makes one fault of several.
+func join(faults []*event.Fault, arch string) error {
+	switch len(faults) {
+	case 0:
+		return nil
+	case 1:
+		return faults[0]
 	}
-	if best != nil {
-		return best
+	var errs []error
+	var words []string
+	for _, f := range faults {
+		errs = append(errs, f)
+		words = append(words, inWords(f))
 	}
-	for _, p := range c.x.providers[r.Name] {
-		if c.x.provides(p, r) && c.newest(p) && (best == nil || betterProvider(p, best)) {
-			best = p
-		}
-	}
-	return best
+	f := event.NewFault(faults[0].Class, "deb.unresolvable", errors.Join(errs...), "count", strconv.Itoa(len(faults)), "arch", arch,
+		"problems", strings.Join(words, "; "))
+	f.Cause = ""
+	return f
 }
 
-// newest says that p is the version that would be installed if p's name were asked for.
-func (c *closure) newest(p *Package) bool {
-	for _, q := range c.x.byName[p.Name] {
-		if Compare(q.Version, p.Version) > 0 {
-			return false
-		}
+// inWords tells a problem without a language: "a → b → c | d" for what is missing, "a → b ⨯ c" for what excludes another.
+func inWords(f *event.Fault) string {
+	switch f.Code {
+	case "deb.unresolved":
+		return f.Args["chain"] + " → " + f.Args["needs"]
+	case "deb.conflict":
+		return f.Args["chain"] + " ⨯ " + f.Args["other_chain"] + " (" + f.Args["relation"] + ")"
 	}
-	return true
-}
-
-// betterProvider orders providers of a virtual package as apt does when nothing else decides: essential ones, then by priority; the
-// rest by name, so that the answer does not depend on the order of the metadata.
-func betterProvider(a, b *Package) bool {
-	if a.Essential != b.Essential {
-		return a.Essential
-	}
-	if pa, pb := priority(a.Priority), priority(b.Priority); pa != pb {
-		return pa < pb
-	}
-	if a.Name != b.Name {
-		if len(a.Name) != len(b.Name) {
-			return len(a.Name) < len(b.Name)
-		}
-		return a.Name < b.Name
-	}
-	return Compare(a.Version, b.Version) > 0
-}
-
-func priority(p string) int {
-	for i, n := range []string{"required", "important", "standard", "optional", "extra"} {
-		if p == n {
-			return i
-		}
-	}
-	return 5
-}
-
-// matches says whether the package of that very name satisfies the relation, version and Multi-Arch qualifier included. Packages of
-// other architectures are not in the index.
-func (x *Index) matches(p *Package, r Relation) bool {
-	return x.qualified(p, r) && r.holds(p.Version)
-}
-
-func (x *Index) qualified(p *Package, r Relation) bool {
-	switch r.Qualifier {
-	case "", "native":
-		return true
-	case "any":
-		return p.MultiArch == "allowed"
-	case "all":
-		return p.Arch == "all"
-	}
-	return r.Qualifier == x.arch
-}
-
-// provides says whether the package satisfies the relation by its Provides: a versioned relation needs a versioned one.
-func (x *Index) provides(p *Package, r Relation) bool {
-	for _, v := range p.Provides {
-		if v.Name != r.Name || !x.qualified(p, r) {
-			continue
-		}
-		if r.Op == "" || v.Op == "=" && r.holds(v.Version) {
-			return true
-		}
-	}
-	return false
-}
-
-// chain names the way from a root to p.
-func (c *closure) chain(p *Package) string {
-	var names []string
-	for ; p != nil; p = c.why[p] {
-		names = append([]string{p.Name}, names...)
-	}
-	return strings.Join(names, " → ")
-}
-
-func (c *closure) conflicts() error {
-	for _, p := range c.queue {
-		for _, list := range [][]Clause{p.Conflicts, p.Breaks} {
-			for _, cl := range list {
-				for _, r := range cl {
-					if q := c.excluded(p, r); q != nil {
-						return event.NewFault(event.ClassFailed, "deb.conflict", nil, "package", p.String(), "other", q.String(), "relation", r.String(),
-							"chain", c.chain(p), "other_chain", c.chain(q), "arch", c.x.arch)
-					}
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// excluded returns a chosen package other than p that the conflict is about.
-func (c *closure) excluded(p *Package, r Relation) *Package {
-	if q := c.chosen[r.Name]; q != nil && q != p && r.holds(q.Version) {
-		return q
-	}
-	for _, q := range c.provided[r.Name] {
-		if q != p && c.x.provides(q, r) {
-			return q
-		}
-	}
-	return nil
+	return f.Args["package"]
 }

@@ -84,15 +84,19 @@ func ReadStanzas(r io.Reader, each func(Stanza) error) error {
 func (s Stanza) WriteTo(w io.Writer) (int64, error) {
 	var b strings.Builder
 	for _, f := range s {
-		b.WriteString(f.Name)
-		b.WriteByte(':')
-		if f.Value != "" && f.Value[0] != '\n' {
-			b.WriteByte(' ')
-		}
-		b.WriteString(f.Value)
-		b.WriteByte('\n')
+		f.writeTo(&b)
 	}
 	b.WriteByte('\n')
 	n, err := io.WriteString(w, b.String())
 	return int64(n), err
+}
+
+func (f Field) writeTo(b *strings.Builder) {
+	b.WriteString(f.Name)
+	b.WriteByte(':')
+	if f.Value != "" && f.Value[0] != '\n' {
+		b.WriteByte(' ')
+	}
+	b.WriteString(f.Value)
+	b.WriteByte('\n')
 }

@@ -3,8 +3,6 @@ package deb
 import (
 	"fmt"
 	"strings"
-
-	version "github.com/knqyf263/go-deb-version"
 )
 
 // Relation is one alternative of a relationship field: name[:qualifier] [(op version)].
@@ -41,25 +39,41 @@ func (c Clause) String() string {
 // brackets; restriction formulas in angle brackets stand only in source packages and are refused).
 func ParseRelations(field, arch string) ([]Clause, error) {
 	var out []Clause
-	for _, part := range strings.Split(field, ",") {
+	last := -1
+	err := eachRelation(field, arch, func(group int, r Relation) {
+		if group != last {
+			out = append(out, nil)
+		}
+		last = group
+		out[len(out)-1] = append(out[len(out)-1], r)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// eachRelation calls each for every alternative that applies to the architecture, with the number of the clause that it belongs to.
+func eachRelation(field, arch string, each func(group int, r Relation)) error {
+	for group := 0; field != ""; group++ {
+		var part string
+		part, field, _ = strings.Cut(field, ",")
 		if strings.TrimSpace(part) == "" {
 			continue
 		}
-		var c Clause
-		for _, alt := range strings.Split(part, "|") {
+		for more := true; more; {
+			var alt string
+			alt, part, more = strings.Cut(part, "|")
 			r, applies, err := parseRelation(strings.TrimSpace(alt), arch)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if applies {
-				c = append(c, r)
+				each(group, r)
 			}
 		}
-		if len(c) > 0 {
-			out = append(out, c)
-		}
 	}
-	return out, nil
+	return nil
 }
 
 func parseRelation(s, arch string) (r Relation, applies bool, err error) {
@@ -137,24 +151,6 @@ func validName(s string) bool {
 		}
 	}
 	return true
-}
-
-// Compare orders two versions as dpkg does. A version that is not one sorts before all that are.
-func Compare(a, b string) int {
-	if a == b {
-		return 0
-	}
-	va, errA := version.NewVersion(a)
-	vb, errB := version.NewVersion(b)
-	switch {
-	case errA != nil && errB != nil:
-		return strings.Compare(a, b)
-	case errA != nil:
-		return -1
-	case errB != nil:
-		return 1
-	}
-	return va.Compare(vb)
 }
 
 // holds says whether version v is within the relation.
