@@ -2,7 +2,6 @@ package sign
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -165,7 +164,7 @@ func FuzzAllowedSigners(f *testing.F) {
 		}
 		for _, l := range a.lines {
 			if l.number < 1 || l.principals == "" || l.key == "" {
-				t.Fatal(fmt.Sprintf("%+v", l))
+				t.Fatalf("%+v", l)
 			}
 			matchList("builder@example.com", l.principals)
 		}
