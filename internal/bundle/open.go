@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +20,7 @@ type Archive struct {
 	path     string
 	manifest *Manifest
 	text     []byte // manifest.json
+	full     []byte // manifest.json of the full bundle; text, but for a difference
 	size     int64
 	modified time.Time
 }
@@ -28,46 +28,45 @@ type Archive struct {
 // Manifest of the bundle. It is what the file says of itself: only Verify and Stage prove it.
 func (a *Archive) Manifest() *Manifest { return a.manifest }
 
-// Path of the bundle file as it was given to Open.
+// Path of the bundle as it was given to Open: a file, or the name of its parts.
 func (a *Archive) Path() string { return a.path }
 
-// Size of the bundle file in bytes.
+// Size of the bundle in bytes, all its parts together.
 func (a *Archive) Size() int64 { return a.size }
 
 // ID is the sha256 of manifest.json: bundles with the same ID hold the same members, images.tar included, for its blobs are in the
-// manifest by digest.
-func (a *Archive) ID() string { return sumHex(a.text) }
+// manifest by digest. A difference has the ID of the full bundle that it makes.
+func (a *Archive) ID() string { return ID(a.full) }
 
-// Open reads the head of a bundle, which is its manifest, and closes the file again. The faults are of class bundle: "bundle.open",
-// "bundle.not-gzip", "bundle.truncated", "bundle.no-manifest" for archives of other tools, "bundle.order", "bundle.format",
-// "bundle.manifest".
+// Open reads the head of a bundle, which is its manifest, and closes the file again. path may be that of the first part of a split bundle,
+// or of the whole one that only its parts are there of. The faults are of class bundle: "bundle.open", "bundle.not-gzip",
+// "bundle.truncated", "bundle.no-manifest" for archives of other tools, "bundle.order", "bundle.format", "bundle.manifest", and for
+// parts "bundle.part-missing", "bundle.part-extra", "bundle.part-empty", "bundle.part-first", "bundle.part-sums".
 func Open(path string) (*Archive, error) {
-	a, err := open(path)
+	a, err := open(context.Background(), path)
 	return a, inFile(path, err)
 }
 
-func open(path string) (*Archive, error) {
-	s, err := newStream(context.Background(), path, nil)
+func open(ctx context.Context, path string) (*Archive, error) {
+	s, err := newStream(ctx, path, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
-	hdr, err := s.next()
-	if err != nil {
-		return nil, err
+	a := &Archive{path: path, size: s.src.size, modified: s.src.modified}
+	if a.manifest, a.text, err = s.manifest(); err != nil {
+		return nil, s.src.blame(err)
 	}
-	if hdr == nil || hdr.Name != ManifestName {
-		return nil, s.unknownLayout(hdr)
+	a.full, err = fullText(a.manifest, a.text)
+	return a, err
+}
+
+// fullText is manifest.json of the full bundle that a manifest with that text describes.
+func fullText(m *Manifest, text []byte) ([]byte, error) {
+	if m.Base == nil {
+		return text, nil
 	}
-	text, err := s.document(hdr, MaxManifest)
-	if err != nil {
-		return nil, err
-	}
-	m, err := ParseManifest(text)
-	if err != nil {
-		return nil, err
-	}
-	return &Archive{path: path, manifest: m, text: text, size: s.size, modified: s.modified}, nil
+	return EncodeManifest(m.Full())
 }
 
 // inFile names the bundle file in the fault.
@@ -88,28 +87,42 @@ func inFile(path string, err error) error {
 	return f
 }
 
-// stream is a bundle file being read from its beginning: file, gzip, tar. It counts what passes on each level.
+// stream is a bundle being read from its beginning: file or parts, gzip, tar. It counts what passes on each level.
 type stream struct {
-	ctx      context.Context
-	file     *os.File
-	buf      *bufio.Reader
-	tr       *tar.Reader
-	raw      *countingReader // bytes of the file
-	plain    *countingReader // bytes of the tar
-	size     int64
-	modified time.Time
+	ctx   context.Context
+	src   *source
+	buf   *bufio.Reader
+	tr    *tar.Reader
+	raw   *countingReader // bytes of the file
+	plain *countingReader // bytes of the tar
+	dirs  int             // directories seen
 }
 
+// What is unpacked of an archive before its manifest is known, and of one that turns out to have none.
+const (
+	headBudget    = MaxManifest + 1<<20
+	unknownBudget = 64 << 20
+)
+
+var errBudget = errors.New("there is more in it than manifest.json says")
+
 type countingReader struct {
-	ctx  context.Context
-	r    io.Reader
-	n    int64
-	tick func(n int64)
+	ctx   context.Context
+	r     io.Reader
+	n     int64
+	limit int64 // 0: none
+	tick  func(n int64)
 }
 
 func (c *countingReader) Read(p []byte) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err
+	}
+	if c.limit > 0 {
+		if c.n >= c.limit {
+			return 0, errBudget
+		}
+		p = p[:min(int64(len(p)), c.limit-c.n)]
 	}
 	n, err := c.r.Read(p)
 	c.n += int64(n)
@@ -120,36 +133,66 @@ func (c *countingReader) Read(p []byte) (int, error) {
 }
 
 func newStream(ctx context.Context, path string, progress func(done, total int64)) (*stream, error) {
-	f, err := os.Open(path)
+	src, err := findSource(ctx, path)
 	if err != nil {
-		return nil, fault("bundle.open", pathless(err))
+		return nil, err
 	}
-	st, err := f.Stat()
-	if err == nil && !st.Mode().IsRegular() {
-		err = errors.New("not a regular file")
-	}
-	if err != nil {
-		f.Close()
-		return nil, fault("bundle.open", pathless(err))
-	}
-	s := &stream{ctx: ctx, file: f, size: st.Size(), modified: st.ModTime()}
-	s.raw = &countingReader{ctx: ctx, r: f}
+	s := &stream{ctx: ctx, src: src}
+	s.raw = &countingReader{ctx: ctx, r: src}
 	if progress != nil {
-		s.raw.tick = func(n int64) { progress(n, s.size) }
+		s.raw.tick = func(n int64) { progress(n, src.size) }
 	}
 	s.buf = bufio.NewReaderSize(s.raw, 256<<10)
 	z, err := gzip.NewReader(s.buf)
 	if err != nil {
-		f.Close()
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, fault("bundle.truncated", nil, "member", ManifestName)
-		}
-		return nil, fault("bundle.not-gzip", err)
+		defer src.Close()
+		return nil, src.blame(s.gzipFault(err))
 	}
 	z.Multistream(false)
-	s.plain = &countingReader{ctx: ctx, r: z}
+	s.plain = &countingReader{ctx: ctx, r: z, limit: headBudget}
 	s.tr = tar.NewReader(s.plain)
 	return s, nil
+}
+
+// gzipFault says why a file has no gzip header.
+func (s *stream) gzipFault(err error) error {
+	switch {
+	case s.ctx.Err() != nil:
+		return s.ctx.Err()
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return fault("bundle.truncated", nil, "member", ManifestName, "at", fmt.Sprint(s.raw.n))
+	case asBundleFault(err) != nil:
+		return err
+	case errors.Is(err, gzip.ErrHeader):
+		return fault("bundle.not-gzip", err)
+	}
+	return fault("bundle.open", pathless(err))
+}
+
+// manifest reads the first member. From then on no more is unpacked than the manifest accounts for.
+func (s *stream) manifest() (*Manifest, []byte, error) {
+	hdr, err := s.next()
+	if err != nil {
+		return nil, nil, err
+	}
+	if hdr == nil || hdr.Name != ManifestName {
+		return nil, nil, s.unknownLayout(hdr)
+	}
+	text, err := s.document(hdr, MaxManifest)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := ParseManifest(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	// A header with its extended records is 512 to 4096 bytes, a directory's too; a payload is filled up to 512.
+	const perHeader = 4096
+	s.plain.limit = headBudget + int64(len(m.Members)+MaxMembers)*perHeader
+	for _, e := range m.Members {
+		s.plain.limit += e.Size
+	}
+	return m, text, nil
 }
 
 // pathless drops the path from err: the fault names the file itself.
@@ -160,12 +203,12 @@ func pathless(err error) error {
 	return err
 }
 
-func (s *stream) close() { s.file.Close() }
+func (s *stream) close() { s.src.Close() }
 
 // next goes to the next member that is not a directory; nil at the end. It refuses what no bundle has: links, devices, sparse files,
 // unsafe paths.
 func (s *stream) next() (*tar.Header, error) {
-	for dirs := 0; ; {
+	for {
 		hdr, err := s.tr.Next()
 		if errors.Is(err, io.EOF) {
 			return nil, nil
@@ -178,7 +221,7 @@ func (s *stream) next() (*tar.Header, error) {
 			if err := CheckPath(strings.TrimSuffix(name, "/")); err != nil && name != "" {
 				return nil, err
 			}
-			if dirs++; dirs > MaxMembers {
+			if s.dirs++; s.dirs > MaxMembers {
 				return nil, fault("bundle.damaged", errors.New("too many directories"))
 			}
 			continue
@@ -231,6 +274,8 @@ func (s *stream) readFault(err error, member string) error {
 	switch {
 	case s.ctx.Err() != nil:
 		return s.ctx.Err()
+	case asBundleFault(err) != nil:
+		return asBundleFault(err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fault("bundle.truncated", nil, "member", member, "at", fmt.Sprint(s.raw.n))
 	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader), errors.Is(err, tar.ErrHeader):
@@ -244,10 +289,10 @@ func (s *stream) readFault(err error, member string) error {
 
 // unknownLayout says what an archive is that does not begin with manifest.json. It looks at a few members only.
 func (s *stream) unknownLayout(hdr *tar.Header) error {
-	const budget = 64 << 20
+	s.plain.limit = unknownBudget
 	layout := "unknown"
 	var names []string
-	for i := 0; hdr != nil && i < 64 && s.plain.n < budget; i++ {
+	for i := 0; hdr != nil && i < 64; i++ {
 		if hdr.Name == ManifestName {
 			return fault("bundle.order", nil, "member", ManifestName, "want", names[0])
 		}

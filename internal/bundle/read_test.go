@@ -100,7 +100,7 @@ func TestHostileBundles(t *testing.T) {
 		{"sums changed", body("SHA256SUMS", "x"), "bundle.sum-mismatch"},
 		{"last changed", body("images.tar.sha256", string(bundle.ImagesSumText(sum("x")))), "bundle.sum-mismatch"},
 		{"newer format", func(ms []member) []member {
-			ms[0].body = strings.Replace(ms[0].body, `"format": 1`, `"format": 2`, 1)
+			ms[0].body = strings.Replace(ms[0].body, `"format": 1`, `"format": 3`, 1)
 			return ms
 		}, "bundle.format"},
 		{"traversal in the manifest", func(ms []member) []member {

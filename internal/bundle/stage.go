@@ -3,22 +3,14 @@ package bundle
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/gofrs/flock"
-
-	"github.com/eggo-k8s/eggo/internal/bundle/image"
 )
 
 // The names in a stage beside the members, which stand under membersDir.
@@ -36,53 +28,82 @@ type marker struct {
 	ImagesSum string `json:"images_sha256,omitempty"`
 }
 
-// Staged is a verified bundle unpacked on the jump host.
-type Staged struct {
-	dir       string
-	manifest  *Manifest
-	imagesSum string
-}
-
-// File is something to upload: Size in bytes, SHA256 in lower-case hex.
-type File struct {
-	Size   int64
-	SHA256 string
-	Open   func() (io.ReadSeekCloser, error)
-}
-
 // Stage unpacks a bundle under dir/<ID of the bundle>/ in one pass that verifies everything as Verify does. The stage counts only
 // when its marker is there, which is written last: one that was cut off is made anew. A finished one is used again after a check of
 // sizes, if the archive's size and time are the same. Two processes may stage the same bundle: the second waits for the first.
-// Faults beside those of Verify: "bundle.no-space", "bundle.write".
-func Stage(ctx context.Context, path, dir string, progress func(done, total int64)) (*Staged, error) {
-	s, err := stage(ctx, path, dir, progress)
+// The stage of a difference is that of the full bundle, made from its base, which is looked for among what is staged in dir and then
+// among WithBases. Faults beside those of Verify: "bundle.no-space", "bundle.write", "bundle.base-missing", "bundle.base-damaged".
+func Stage(ctx context.Context, path, dir string, progress func(done, total int64), opts ...Option) (*Staged, error) {
+	g := stager{ctx: ctx, dir: dir, progress: progress, opts: gather(opts)}
+	s, err := g.stage(path)
 	return s, inFile(path, err)
 }
 
-func stage(ctx context.Context, path, dir string, progress func(done, total int64)) (*Staged, error) {
-	a, err := open(path)
+// stager makes one stage, and others for it when the bundle is a difference.
+type stager struct {
+	ctx      context.Context
+	dir      string
+	progress func(done, total int64)
+	opts     options
+	busy     []string // the IDs whose bases are being looked for
+}
+
+func (g *stager) stage(path string) (*Staged, error) {
+	a, err := open(g.ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := g.opts.admit(a.manifest, SumsText(a.text, a.manifest)); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(g.dir, 0o700); err != nil {
 		return nil, storeFault(err, "")
 	}
-	lock := flock.New(filepath.Join(dir, a.ID()+".lock"), flock.SetPermissions(0o600))
-	if _, err := lock.TryLockContext(ctx, lockPoll); err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+	var base *Staged
+	if a.manifest.Base != nil {
+		// The base is found before our own lock is taken: no process ever holds two.
+		s, err := g.finished(a)
+		if s != nil || err != nil {
+			return s, err
 		}
-		return nil, storeFault(err, "")
+		if base, err = g.base(a); err != nil {
+			return nil, err
+		}
 	}
-	defer lock.Unlock() //nolint:errcheck // released with the process in any case
-
-	home := filepath.Join(dir, a.ID())
-	if s := reuse(a, home); s != nil {
-		if progress != nil {
-			progress(a.size, a.size)
-		}
+	unlock, err := g.lock(a.ID())
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if s := g.reuse(a); s != nil {
 		return s, nil
 	}
+	return g.make(a, base)
+}
+
+// lock waits for the lock of one stage.
+func (g *stager) lock(id string) (unlock func(), err error) {
+	lock := flock.New(filepath.Join(g.dir, id+".lock"), flock.SetPermissions(0o600))
+	if _, err := lock.TryLockContext(g.ctx, lockPoll); err != nil {
+		if g.ctx.Err() != nil {
+			return nil, g.ctx.Err()
+		}
+		return nil, storeFault(err, "")
+	}
+	return func() { lock.Unlock() }, nil //nolint:errcheck // released with the process in any case
+}
+
+func (g *stager) finished(a *Archive) (*Staged, error) {
+	unlock, err := g.lock(a.ID())
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	return g.reuse(a), nil
+}
+
+func (g *stager) make(a *Archive, base *Staged) (*Staged, error) {
+	home := filepath.Join(g.dir, a.ID())
 	if err := os.RemoveAll(home); err != nil {
 		return nil, storeFault(err, "")
 	}
@@ -94,18 +115,30 @@ func stage(ctx context.Context, path, dir string, progress func(done, total int6
 		return nil, storeFault(err, "")
 	}
 	defer root.Close()
-	report, err := pass(ctx, path, progress, rootSink{root})
+	mk := marker{Archive: a.ID(), Size: a.size, Modified: a.modified.UnixNano()}
+	if base != nil {
+		mk.ImagesSum, err = g.complete(a, base, home, root)
+	} else {
+		var r *reading
+		if r, err = pass(g.ctx, a.path, g.progress, rootSink{root}, g.opts); err == nil {
+			mk.ImagesSum, err = r.report.ImagesSum, sameText(a, r)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	if report.ID != a.ID() {
-		return nil, fault("bundle.changed", nil)
-	}
-	mk := marker{Archive: report.ID, Size: a.size, Modified: a.modified.UnixNano(), ImagesSum: report.ImagesSum}
 	if err := writeMarker(home, mk); err != nil {
 		return nil, storeFault(err, markerName)
 	}
-	return &Staged{dir: home, manifest: report.Manifest, imagesSum: report.ImagesSum}, nil
+	return &Staged{dir: home, manifest: a.manifest.Full(), imagesSum: mk.ImagesSum}, nil
+}
+
+// sameText makes sure that what was read is what was opened before.
+func sameText(a *Archive, r *reading) error {
+	if !bytes.Equal(a.text, r.text) {
+		return fault("bundle.changed", nil)
+	}
+	return nil
 }
 
 func writeMarker(home string, mk marker) error {
@@ -116,27 +149,42 @@ func writeMarker(home string, mk marker) error {
 	return writeFileSync(filepath.Join(home, markerName), data)
 }
 
-// reuse returns the finished stage of a, or nil when there is none that can be trusted.
-func reuse(a *Archive, home string) *Staged {
-	data, err := os.ReadFile(filepath.Join(home, markerName))
-	if err != nil {
+// reuse returns the finished stage of a, or nil when there is none that can be trusted. A difference is content with what another
+// archive of the same ID made.
+func (g *stager) reuse(a *Archive) *Staged {
+	s, mk := readStage(g.dir, a.ID())
+	if s == nil || a.manifest.Base == nil && (mk.Size != a.size || mk.Modified != a.modified.UnixNano()) {
 		return nil
 	}
+	if g.progress != nil {
+		g.progress(a.size, a.size)
+	}
+	return s
+}
+
+// readStage opens a finished stage in dir after a check of sizes; nil when there is none.
+func readStage(dir, id string) (*Staged, marker) {
+	home := filepath.Join(dir, id)
 	var mk marker
-	if json.Unmarshal(data, &mk) != nil || mk.Archive != a.ID() || mk.Size != a.size || mk.Modified != a.modified.UnixNano() {
-		return nil
+	data, err := os.ReadFile(filepath.Join(home, markerName))
+	if err != nil || json.Unmarshal(data, &mk) != nil || mk.Archive != id {
+		return nil, mk
 	}
 	text, err := os.ReadFile(filepath.Join(home, membersDir, ManifestName))
-	if err != nil || !bytes.Equal(text, a.text) {
-		return nil
+	if err != nil || ID(text) != id {
+		return nil, mk
 	}
-	for _, m := range a.manifest.Members {
-		st, err := os.Lstat(filepath.Join(home, membersDir, filepath.FromSlash(m.Path)))
-		if err != nil || !st.Mode().IsRegular() || st.Size() != m.Size {
-			return nil
+	m, err := ParseManifest(text)
+	if err != nil {
+		return nil, mk
+	}
+	for _, e := range m.Members {
+		st, err := os.Lstat(filepath.Join(home, membersDir, filepath.FromSlash(e.Path)))
+		if err != nil || !st.Mode().IsRegular() || st.Size() != e.Size {
+			return nil, mk
 		}
 	}
-	return &Staged{dir: home, manifest: a.manifest, imagesSum: mk.ImagesSum}
+	return &Staged{dir: home, manifest: m, imagesSum: mk.ImagesSum}, mk
 }
 
 // rootSink writes members below a directory that no path can leave.
@@ -159,144 +207,3 @@ func (r rootSink) create(member string) (io.Writer, func() error, error) {
 		return nil
 	}, nil
 }
-
-// Manifest of the bundle, verified.
-func (s *Staged) Manifest() *Manifest { return s.manifest }
-
-// Dir is the directory that the stage is in.
-func (s *Staged) Dir() string { return s.dir }
-
-// Open opens a member. A member that the bundle does not have is the fault "bundle.missing".
-func (s *Staged) Open(member string) (io.ReadSeekCloser, error) {
-	if _, _, err := s.Sum(member); err != nil {
-		return nil, err
-	}
-	root, err := os.OpenRoot(filepath.Join(s.dir, membersDir))
-	if err != nil {
-		return nil, fault("bundle.read", pathless(err), "member", member, "file", s.dir)
-	}
-	defer root.Close()
-	f, err := root.Open(member)
-	if err != nil {
-		return nil, fault("bundle.read", pathless(err), "member", member, "file", s.dir)
-	}
-	return f, nil
-}
-
-// Sum is a member's sha256 and size in bytes; images.tar's sum was taken when it was staged.
-func (s *Staged) Sum(member string) (sha string, size int64, err error) {
-	m, ok := s.manifest.Member(member)
-	if !ok {
-		return "", 0, fault("bundle.missing", nil, "member", member, "file", s.dir)
-	}
-	if m.Kind == Images {
-		return s.imagesSum, m.Size, nil
-	}
-	return m.SHA256, m.Size, nil
-}
-
-// File is a member as something to upload.
-func (s *Staged) File(member string) (File, error) {
-	sum, size, err := s.Sum(member)
-	if err != nil {
-		return File{}, err
-	}
-	return File{Size: size, SHA256: sum, Open: func() (io.ReadSeekCloser, error) { return s.Open(member) }}, nil
-}
-
-// Images is an archive like images.tar with only the named images, the same bytes for the same names whatever their order. It is made
-// once, every blob verified on the way, and kept in the stage.
-func (s *Staged) Images(ctx context.Context, names []string) (File, error) {
-	names = slices.Clone(names)
-	slices.Sort(names)
-	names = slices.Compact(names)
-	f, err := s.subset(ctx, names)
-	return f, inFile(s.dir, err)
-}
-
-func (s *Staged) subset(ctx context.Context, names []string) (File, error) {
-	if len(names) == len(s.manifest.Images) && !slices.ContainsFunc(s.manifest.Images, func(im Image) bool { return !slices.Contains(names, im.Name) }) {
-		return s.File(ImagesName)
-	}
-	src, err := s.Open(ImagesName)
-	if err != nil {
-		return File{}, err
-	}
-	defer src.Close()
-	ra, ok := src.(io.ReaderAt)
-	if !ok {
-		return File{}, fault("bundle.read", errors.New("cannot be read at random"), "member", ImagesName)
-	}
-	m, _ := s.manifest.Member(ImagesName)
-	arch, err := image.NewArchive(ctx, ra, m.Size)
-	if err != nil {
-		return File{}, err
-	}
-	layout, err := arch.Subset(names)
-	if err != nil {
-		return File{}, err
-	}
-	dir := filepath.Join(s.dir, subsetsDir)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return File{}, storeFault(err, ImagesName)
-	}
-	file := filepath.Join(dir, sumHex([]byte(strings.Join(names, "\n")))+".tar")
-	lock := flock.New(file+".lock", flock.SetPermissions(0o600))
-	if _, err := lock.TryLockContext(ctx, lockPoll); err != nil {
-		return File{}, errors.Join(ctx.Err(), err)
-	}
-	defer lock.Unlock() //nolint:errcheck // released with the process in any case
-	sum, err := keptSubset(file, layout.Size())
-	if err != nil {
-		return File{}, err
-	}
-	if sum == "" {
-		if sum, err = writeSubset(ctx, file, layout, arch); err != nil {
-			return File{}, err
-		}
-	}
-	return File{Size: layout.Size(), SHA256: sum, Open: func() (io.ReadSeekCloser, error) { return os.Open(file) }}, nil
-}
-
-// keptSubset returns the sum of a subset that was finished earlier, "" when there is none.
-func keptSubset(file string, size int64) (string, error) {
-	sum, err := os.ReadFile(file + ".sha256")
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !isSum(string(sum)) {
-		return "", nil
-	}
-	if err != nil {
-		return "", fault("bundle.read", pathless(err), "member", ImagesName)
-	}
-	if st, err := os.Stat(file); err != nil || st.Size() != size {
-		return "", nil
-	}
-	return string(sum), nil
-}
-
-func writeSubset(ctx context.Context, file string, layout *image.Layout, arch *image.Archive) (string, error) {
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return "", storeFault(err, ImagesName)
-	}
-	h := sha256.New()
-	err = layout.Write(ctx, io.MultiWriter(&writeErrors{w: f}, h), arch.Open)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		if we := (writeError{}); errors.As(err, &we) {
-			return "", storeFault(we.error, ImagesName)
-		}
-		if ctx.Err() != nil {
-			return "", ctx.Err()
-		}
-		if f := asBundleFault(err); f != nil {
-			return "", f
-		}
-		return "", fault("bundle.read", pathless(err), "member", ImagesName)
-	}
-	sum := hex.EncodeToString(h.Sum(nil))
-	if err := writeFileSync(file+".sha256", []byte(sum)); err != nil {
-		return "", storeFault(err, ImagesName)
-	}
-	return sum, nil
-}
-
-func (f File) String() string { return fmt.Sprintf("%s (%d bytes)", f.SHA256, f.Size) }

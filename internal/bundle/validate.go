@@ -10,9 +10,8 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"golang.org/x/text/cases"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 )
@@ -41,8 +40,8 @@ func ParseManifest(data []byte) (*Manifest, error) {
 	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, fault("bundle.manifest", err)
 	}
-	if head.Format > FormatVersion {
-		return nil, fault("bundle.format", nil, "format", fmt.Sprint(head.Format), "known", fmt.Sprint(FormatVersion))
+	if head.Format > FormatExtended {
+		return nil, fault("bundle.format", nil, "format", fmt.Sprint(head.Format), "known", fmt.Sprint(FormatExtended))
 	}
 	var m Manifest
 	dec := json.NewDecoder(bytes.NewReader(data))
@@ -61,31 +60,29 @@ var namePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$`)
 func (m *Manifest) Validate() error {
 	bad := func(f string, a ...any) error { return fault("bundle.manifest", fmt.Errorf(f, a...)) }
 	switch {
-	case m.Format != FormatVersion:
-		return bad("format %d", m.Format)
+	case m.Format != m.NeededFormat():
+		return bad("format %d, and what it holds needs %d", m.Format, m.NeededFormat())
 	case !namePattern.MatchString(m.Name):
 		return bad("name %q", m.Name)
 	case m.Arch != "amd64" && m.Arch != "arm64":
 		return bad("arch %q", m.Arch)
+	case m.Layout != Flat && m.Layout != Typed:
+		return bad("layout %q", m.Layout)
 	case len(m.Members) > MaxMembers:
 		return bad("%d members", len(m.Members))
 	}
-	seen := map[string]string{} // lower case → path
-	for _, n := range []string{ManifestName, SumsName, ImagesSumName} {
-		seen[strings.ToLower(n)] = n
+	for _, s := range []string{m.Kubernetes, m.OS.Family, m.OS.ID, m.OS.Release, m.OS.Codename} {
+		if len(s) > 128 || !plain(s) {
+			return bad("%q", s)
+		}
+	}
+	if err := m.validatePaths(); err != nil {
+		return err
 	}
 	var total int64
 	hasImages := false
 	for _, e := range m.Members {
-		if err := CheckPath(e.Path); err != nil {
-			return err
-		}
-		low := strings.ToLower(e.Path)
-		if old, ok := seen[low]; ok {
-			return fault("bundle.duplicate", nil, "member", e.Path, "other", old)
-		}
-		seen[low] = e.Path
-		if err := e.validate(); err != nil {
+		if err := m.validateMember(e); err != nil {
 			return err
 		}
 		if total += e.Size; total > maxTotal {
@@ -93,25 +90,56 @@ func (m *Manifest) Validate() error {
 		}
 		hasImages = hasImages || e.Kind == Images
 	}
-	for low, p := range seen {
-		for dir := path.Dir(low); dir != "."; dir = path.Dir(dir) {
+	if err := m.checkTargets(); err != nil {
+		return err
+	}
+	if err := m.validateImages(hasImages); err != nil {
+		return err
+	}
+	return m.validateBase()
+}
+
+// validatePaths makes sure that every member has a path of its own on every file system, and none is a directory of another.
+func (m *Manifest) validatePaths() error {
+	seen := map[string]string{} // folded → path
+	caser := cases.Fold()
+	for _, n := range []string{ManifestName, SumsName, ImagesSumName} {
+		seen[fold(caser, n)] = n
+	}
+	for _, e := range m.Members {
+		if err := CheckPath(e.Path); err != nil {
+			return err
+		}
+		key := fold(caser, e.Path)
+		if old, ok := seen[key]; ok {
+			return fault("bundle.duplicate", nil, "member", e.Path, "other", old)
+		}
+		seen[key] = e.Path
+	}
+	for key, p := range seen {
+		for dir := path.Dir(key); dir != "."; dir = path.Dir(dir) {
 			if other, ok := seen[dir]; ok {
 				return fault("bundle.duplicate", nil, "member", p, "other", other)
 			}
 		}
 	}
-	return m.validateImages(hasImages)
+	return nil
 }
 
-func (e Member) validate() error {
+func (m *Manifest) validateMember(e Member) error {
 	bad := func(f string, a ...any) error {
 		return fault("bundle.manifest", fmt.Errorf("member %q: "+f, append([]any{e.Path}, a...)...))
 	}
-	if !slices.Contains([]Kind{Deb, RPM, Metadata, Binary, Addon, Images}, e.Kind) {
+	if !slices.Contains([]Kind{Deb, RPM, Metadata, Binary, Addon, Images, ExtraFile, ExtraDir, SBOM}, e.Kind) {
 		return bad("kind %q", e.Kind)
 	}
-	if (e.Kind == Images) != (e.Path == ImagesName) {
-		return bad("kind %q", e.Kind)
+	if !m.checkLayout(e) {
+		return bad("kind %q has no such path", e.Kind)
+	}
+	for _, s := range []string{e.Name, e.Version, e.Source} {
+		if len(s) > 4096 || !plain(s) {
+			return bad("%q", s)
+		}
 	}
 	if e.Size < 0 || e.Size > maxMember {
 		return bad("size %d", e.Size)
@@ -122,8 +150,15 @@ func (e Member) validate() error {
 	if e.Mode&^0o777 != 0 {
 		return bad("mode %o", e.Mode)
 	}
-	if e.Kind == Binary && (!path.IsAbs(e.Dst) || path.Clean(e.Dst) != e.Dst || !plain(e.Dst)) {
+	placed := e.Kind == Binary || e.Kind == ExtraFile || e.Kind == ExtraDir
+	if placed && (!path.IsAbs(e.Dst) || path.Clean(e.Dst) != e.Dst || !plain(e.Dst)) {
 		return bad("dst %q", e.Dst)
+	}
+	if e.From != "" && (e.From != FromBase || m.Base == nil || e.Kind == Images) {
+		return bad("from %q", e.From)
+	}
+	if (e.Carried != 0) != (m.Base != nil && e.Kind == Images) || e.Carried < 0 || e.Carried > e.Size {
+		return bad("carried %d", e.Carried)
 	}
 	return validRoles(e.Path, e.Roles)
 }
@@ -141,6 +176,9 @@ func (m *Manifest) validateImages(hasMember bool) error {
 		names[im.Name] = true
 		if !isDigest(im.Digest) || im.Index != "" && !isDigest(im.Index) || im.Size < 0 {
 			return bad("image %s: digest %q, index %q, size %d", im.Name, im.Digest, im.Index, im.Size)
+		}
+		if slices.ContainsFunc(im.Layers, func(d string) bool { return !isDigest(d) }) {
+			return bad("image %s: layers %q", im.Name, im.Layers)
 		}
 		if im.Platform != "linux/"+m.Arch {
 			return fault("bundle.image-arch", nil, "image", im.Name, "got", im.Platform, "want", "linux/"+m.Arch)
@@ -174,94 +212,12 @@ func validRoles(what string, roles []Role) error {
 	return nil
 }
 
-// CheckPath says whether a member may have this path: relative, clean, slash-separated, no link to anywhere else, nothing that a
-// shell, a terminal or another operating system would take for something else. The fault is "bundle.unsafe-path".
-func CheckPath(p string) error {
-	bad := func() error { return fault("bundle.unsafe-path", nil, "member", p) }
-	if p == "" || len(p) > 1024 || path.IsAbs(p) || path.Clean(p) != p || p == "." || !plain(p) || strings.ContainsAny(p, `\:*?"<>|`) {
-		return bad()
-	}
-	for _, s := range strings.Split(p, "/") {
-		if s == ".." || len(s) > 255 || strings.HasPrefix(s, "-") || strings.HasPrefix(s, " ") || strings.HasSuffix(s, " ") {
-			return bad()
-		}
-	}
-	return nil
-}
-
-// plain says that s is UTF-8 without control, format or unassigned characters.
-func plain(s string) bool {
-	return utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
-}
-
-func isSum(s string) bool {
-	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
-}
-
-func isDigest(s string) bool {
-	h, ok := strings.CutPrefix(s, "sha256:")
-	return ok && isSum(h)
-}
-
 // CheckArch says whether the bundle is for machines of that architecture; the fault is "bundle.wrong-arch".
 func CheckArch(m *Manifest, arch string) error {
 	if m.Arch != arch {
 		return fault("bundle.wrong-arch", nil, "bundle", m.Name, "got", m.Arch, "want", arch)
 	}
 	return nil
-}
-
-// Needs lists the members that a node with these roles needs, and those that every node needs for its package manager to choose from
-// (dependencies and metadata, when any package is installed for one of the roles). images.tar is among them when an image is needed.
-func (m *Manifest) Needs(roles ...Role) []Member {
-	packages := false
-	for _, p := range m.Install {
-		packages = packages || sharesRole(p.Roles, roles)
-	}
-	images := len(m.ImagesFor(roles...)) > 0
-	var out []Member
-	for _, e := range m.Members {
-		switch e.Kind {
-		case Deb, RPM, Metadata:
-			if packages && (len(e.Roles) == 0 || sharesRole(e.Roles, roles)) {
-				out = append(out, e)
-			}
-		case Images:
-			if images {
-				out = append(out, e)
-			}
-		default:
-			if sharesRole(e.Roles, roles) {
-				out = append(out, e)
-			}
-		}
-	}
-	return out
-}
-
-// ImagesFor lists the images that a node with these roles needs.
-func (m *Manifest) ImagesFor(roles ...Role) []Image {
-	var out []Image
-	for _, im := range m.Images {
-		if sharesRole(im.Roles, roles) {
-			out = append(out, im)
-		}
-	}
-	return out
-}
-
-func sharesRole(a, b []Role) bool {
-	return slices.ContainsFunc(a, func(r Role) bool { return slices.Contains(b, r) })
-}
-
-// Member returns the member with that path.
-func (m *Manifest) Member(p string) (Member, bool) {
-	for _, e := range m.Members {
-		if e.Path == p {
-			return e, true
-		}
-	}
-	return Member{}, false
 }
 
 // EncodeManifest gives manifest.json's bytes: indented, so that a person can read it, and the same for the same manifest.
@@ -283,19 +239,24 @@ func EncodeManifest(m *Manifest) ([]byte, error) {
 }
 
 // SumsText is the one right content of SHA256SUMS for a manifest with that text: lines as sha256sum writes and checks them, for
-// manifest.json and every member but images.tar.
+// manifest.json and every member that the archive carries but images.tar.
 func SumsText(manifest []byte, m *Manifest) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s  %s\n", sumHex(manifest), ManifestName)
 	for _, e := range m.Members {
-		if e.Kind != Images {
+		if e.Kind != Images && e.From == "" {
 			fmt.Fprintf(&b, "%s  %s\n", e.SHA256, e.Path)
 		}
 	}
 	return b.Bytes()
 }
 
-// ImagesSumText is the content of the last member.
+// ImagesSumText is the content of the last member in the flat layout.
 func ImagesSumText(sum string) []byte { return []byte(sum + "  " + ImagesName + "\n") }
+
+// ImagesSumText is the content of the last member for images.tar, as carried, with that sum.
+func (m *Manifest) ImagesSumText(sum string) []byte {
+	return []byte(sum + "  " + m.ImagesPath() + "\n")
+}
 
 func sumHex(data []byte) string { h := sha256.Sum256(data); return hex.EncodeToString(h[:]) }

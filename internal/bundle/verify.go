@@ -19,19 +19,24 @@ import (
 // Report of a verified bundle.
 type Report struct {
 	Manifest  *Manifest
-	ID        string // sha256 of manifest.json
-	Members   int    // with the three that are not payload
+	ID        string // as Archive.ID
+	Members   int    // that are carried, with the three that are not payload
 	Bytes     int64  // unpacked
-	ImagesSum string // sha256 of images.tar, "" without images
+	ImagesSum string // sha256 of images.tar as carried, "" without images
+	Base      *Base  // what a difference needs beside itself, else nil
 }
 
 // Verify reads every byte of a bundle and holds it against its manifest. progress (nil: none) is told the bytes of the file that were
-// read and its size. The faults are of class bundle and name file and member: "bundle.truncated", "bundle.sum-mismatch",
-// "bundle.unsafe-path", "bundle.member-type", "bundle.duplicate", "bundle.missing", "bundle.unexpected", "bundle.order",
-// "bundle.trailing-data", and those of Open and of package image.
-func Verify(ctx context.Context, path string, progress func(done, total int64)) (*Report, error) {
-	r, err := pass(ctx, path, progress, discard{})
-	return r, inFile(path, err)
+// read and its size. Of a difference all that it carries is checked; Report.Base says what it needs. The faults are of class bundle and
+// name file and member: "bundle.truncated", "bundle.sum-mismatch", "bundle.unsafe-path", "bundle.member-type", "bundle.duplicate",
+// "bundle.missing", "bundle.unexpected", "bundle.order", "bundle.trailing-data", of parts also "bundle.part-sum", "bundle.part-size",
+// "bundle.part-truncated", "bundle.part-damaged", and those of Open, of the options and of package image.
+func Verify(ctx context.Context, path string, progress func(done, total int64), opts ...Option) (*Report, error) {
+	r, err := pass(ctx, path, progress, discard{}, gather(opts))
+	if err != nil {
+		return nil, inFile(path, err)
+	}
+	return r.report, nil
 }
 
 // sink takes the members of a pass; done is called when the member is complete and its sum is right.
@@ -49,63 +54,78 @@ func (discard) create(string) (io.Writer, func() error, error) {
 type reading struct {
 	*stream
 	sink     sink
+	opts     options
 	manifest *Manifest
 	text     []byte
+	full     []byte // manifest.json of the full bundle
+	sums     []byte
 	seen     map[string]bool
 	report   *Report
-	dataEnd  int64 // offset in the tar of the end of the last member's data
+	partial  *partial // the images.tar of a difference
+	dataEnd  int64    // offset in the tar of the end of the last member's data
 }
 
 // pass reads a bundle once from end to end, verifying all and giving the members to out.
-func pass(ctx context.Context, path string, progress func(done, total int64), out sink) (*Report, error) {
+func pass(ctx context.Context, path string, progress func(done, total int64), out sink, opts options) (*reading, error) {
 	s, err := newStream(ctx, path, progress)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
-	r := &reading{stream: s, sink: out, seen: map[string]bool{}, report: &Report{}}
+	r := &reading{stream: s, sink: out, opts: opts, seen: map[string]bool{}, report: &Report{}}
+	if err := r.whole(); err != nil {
+		return nil, s.src.blame(err)
+	}
+	return r, nil
+}
+
+func (r *reading) whole() error {
 	if err := r.head(); err != nil {
-		return nil, err
+		return err
 	}
 	for i := range r.manifest.Members {
-		if err := r.payload(&r.manifest.Members[i]); err != nil {
-			return nil, err
+		if m := &r.manifest.Members[i]; m.From == "" {
+			if err := r.payload(m); err != nil {
+				return err
+			}
 		}
 	}
 	if r.report.ImagesSum != "" {
-		if err := r.exact(ImagesSumName, ImagesSumText(r.report.ImagesSum)); err != nil {
-			return nil, err
+		text := r.manifest.ImagesSumText(r.report.ImagesSum)
+		if err := r.exact(ImagesSumName, text); err != nil {
+			return err
+		}
+		if err := r.write(ImagesSumName, text); err != nil {
+			return err
 		}
 	}
-	return r.report, r.end()
+	return r.end()
 }
 
-func (r *reading) head() error {
-	hdr, err := r.next()
-	if err != nil {
+// head reads what everything else is held against. Nothing is placed before it was admitted.
+func (r *reading) head() (err error) {
+	if r.manifest, r.text, err = r.stream.manifest(); err != nil {
 		return err
 	}
-	if hdr == nil || hdr.Name != ManifestName {
-		return r.unknownLayout(hdr)
-	}
-	if r.text, err = r.document(hdr, MaxManifest); err != nil {
+	r.account(ManifestName, int64(len(r.text)))
+	if r.full, err = fullText(r.manifest, r.text); err != nil {
 		return err
 	}
-	if r.manifest, err = ParseManifest(r.text); err != nil {
+	r.report.Manifest, r.report.ID, r.report.Base = r.manifest, ID(r.full), r.manifest.Base
+	r.sums = SumsText(r.text, r.manifest)
+	if err := r.exact(SumsName, r.sums); err != nil {
 		return err
 	}
-	r.report.Manifest, r.report.ID = r.manifest, sumHex(r.text)
-	r.account(hdr)
-	if err := r.write(ManifestName, r.text); err != nil {
+	if err := r.opts.admit(r.manifest, r.sums); err != nil {
 		return err
 	}
-	return r.exact(SumsName, SumsText(r.text, r.manifest))
+	return errors.Join(r.write(ManifestName, r.text), r.write(SumsName, r.sums))
 }
 
-func (r *reading) account(hdr *tar.Header) {
-	r.seen[hdr.Name] = true
+func (r *reading) account(name string, size int64) {
+	r.seen[name] = true
 	r.report.Members++
-	r.report.Bytes += hdr.Size
+	r.report.Bytes += size
 	r.dataEnd = r.plain.n
 }
 
@@ -143,8 +163,8 @@ func (r *reading) exact(name string, want []byte) error {
 	if !bytes.Equal(got, want) {
 		return fault("bundle.sum-mismatch", nil, "member", name, "got", sumHex(got), "want", sumHex(want))
 	}
-	r.account(hdr)
-	return r.write(name, got)
+	r.account(name, hdr.Size)
+	return nil
 }
 
 func (r *reading) write(name string, data []byte) error {
@@ -152,7 +172,9 @@ func (r *reading) write(name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(data)
+	if _, err = w.Write(data); err != nil {
+		err = storeFault(err, name)
+	}
 	return errors.Join(err, done())
 }
 
@@ -161,8 +183,12 @@ func (r *reading) payload(m *Member) error {
 	if err != nil {
 		return err
 	}
-	if hdr.Size != m.Size {
-		return fault("bundle.member-size", nil, "member", m.Path, "got", fmt.Sprint(hdr.Size), "want", fmt.Sprint(m.Size))
+	want := m.Size
+	if m.Carried > 0 {
+		want = m.Carried
+	}
+	if hdr.Size != want {
+		return fault("bundle.member-size", nil, "member", m.Path, "got", fmt.Sprint(hdr.Size), "want", fmt.Sprint(want))
 	}
 	w, done, err := r.sink.create(m.Path)
 	if err != nil {
@@ -170,8 +196,11 @@ func (r *reading) payload(m *Member) error {
 	}
 	sum := sha256.New()
 	src := &memberReader{r: io.TeeReader(r.tr, io.MultiWriter(&writeErrors{w: w}, sum))}
-	if m.Kind == Images {
-		err = r.images(src)
+	switch {
+	case m.Kind == Images && m.Carried > 0:
+		r.partial, err = readPartial(r.ctx, src, r.manifest)
+	case m.Kind == Images:
+		err = checkImages(r.ctx, src, r.manifest)
 	}
 	if err == nil {
 		_, err = io.Copy(io.Discard, src)
@@ -188,7 +217,7 @@ func (r *reading) payload(m *Member) error {
 	} else if got != m.SHA256 {
 		return fault("bundle.sum-mismatch", nil, "member", m.Path, "got", got, "want", m.SHA256)
 	}
-	r.account(hdr)
+	r.account(m.Path, hdr.Size)
 	return nil
 }
 
@@ -257,9 +286,9 @@ func asBundleFault(err error) *event.Fault {
 	return nil
 }
 
-// images verifies images.tar and that it holds the manifest's images and no others.
-func (r *reading) images(src io.Reader) error {
-	got, err := image.Check(r.ctx, src)
+// checkImages verifies images.tar and that it holds the manifest's images and no others.
+func checkImages(ctx context.Context, src io.Reader, m *Manifest) error {
+	got, err := image.Check(ctx, src)
 	if err != nil {
 		return err
 	}
@@ -269,7 +298,7 @@ func (r *reading) images(src io.Reader) error {
 			found[n] = im
 		}
 	}
-	for _, want := range r.manifest.Images {
+	for _, want := range m.Images {
 		im, ok := found[want.Name]
 		if !ok {
 			return fault("bundle.no-image", nil, "image", want.Name)
@@ -315,11 +344,16 @@ func (r *reading) end() error {
 	} else if n > 0 {
 		return fault("bundle.trailing-data", nil)
 	}
-	if _, err := r.buf.ReadByte(); !errors.Is(err, io.EOF) {
-		if err != nil {
-			return r.readFault(err, "")
+	if _, err := r.buf.ReadByte(); err == nil {
+		if p := r.src.partAt(r.raw.n - int64(r.buf.Buffered()) - 1); r.src.split && p != "" {
+			return fault("bundle.part-extra", nil, "part", p)
 		}
 		return fault("bundle.trailing-data", nil)
+	} else if !errors.Is(err, io.EOF) {
+		return r.readFault(err, "")
+	}
+	if r.src.beyond != "" {
+		return fault("bundle.part-extra", nil, "part", r.src.beyond)
 	}
 	return nil
 }

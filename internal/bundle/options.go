@@ -1,0 +1,50 @@
+package bundle
+
+// Option changes how Verify, Stage and Extract read a bundle.
+type Option func(*options)
+
+type options struct {
+	sums       func(sums []byte) error
+	name, arch string
+	bases      []string
+}
+
+func gather(opts []Option) options {
+	var o options
+	for _, f := range opts {
+		f(&o)
+	}
+	return o
+}
+
+// WithSums has check see the bytes of SHA256SUMS, which name manifest.json and with it the bundle's name and architecture, before any
+// member is read or placed: the place to check a signature. Its error ends the reading and is returned as it is.
+func WithSums(check func(sums []byte) error) Option { return func(o *options) { o.sums = check } }
+
+// WithExpected refuses a bundle of another name or architecture; "" accepts any. The faults are "bundle.wrong-name" and
+// "bundle.wrong-arch".
+func WithExpected(name, arch string) Option {
+	return func(o *options) { o.name, o.arch = name, arch }
+}
+
+// WithBases names bundles among which Stage may look for the base of a difference that is not staged yet. They are read only then, and
+// those that are no bundles are passed over.
+func WithBases(paths ...string) Option {
+	return func(o *options) { o.bases = append(o.bases, paths...) }
+}
+
+// admit holds a manifest against what is expected, and its sums against who vouches for them.
+func (o options) admit(m *Manifest, sums []byte) error {
+	if o.name != "" && m.Name != o.name {
+		return fault("bundle.wrong-name", nil, "got", m.Name, "want", o.name)
+	}
+	if o.arch != "" {
+		if err := CheckArch(m, o.arch); err != nil {
+			return err
+		}
+	}
+	if o.sums != nil {
+		return o.sums(sums)
+	}
+	return nil
+}

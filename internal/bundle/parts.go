@@ -1,0 +1,336 @@
+package bundle
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// What is read of a set of parts at most.
+const (
+	maxParts    = 9999
+	maxPartSums = 4 << 20 // bytes of the sums file
+)
+
+// PartName is the file name of a bundle's part, counted from 1: NAME.tar.gz.001, after .999 comes .1000.
+func PartName(bundle string, n int) string { return fmt.Sprintf("%s.%03d", bundle, n) }
+
+// PartSumsName is the name of the file that lists the parts of a bundle with their sums, as sha256sum writes it.
+func PartSumsName(bundle string) string { return bundle + ".sha256" }
+
+var partPattern = regexp.MustCompile(`^(.*\.tar\.gz)\.([0-9]{3,4})$`)
+
+// cutPart takes a part's name apart; n is 0 when it is none.
+func cutPart(name string) (bundle string, n int) {
+	m := partPattern.FindStringSubmatch(name)
+	if m == nil {
+		return name, 0
+	}
+	n, err := strconv.Atoi(m[2])
+	if err != nil || PartName(m[1], n) != name {
+		return name, 0
+	}
+	return m[1], n
+}
+
+// part is a file of a bundle, or all of it.
+type part struct {
+	path string
+	size int64
+	sum  string // "" when no sums file says
+}
+
+func (p part) name() string { return filepath.Base(p.path) }
+
+// source reads a bundle's file, or its parts one after the other. Each part is hashed while it is read, so that the damaged one is named.
+type source struct {
+	ctx      context.Context
+	parts    []part
+	split    bool
+	beyond   string // the first part behind a gap in the numbers
+	size     int64
+	modified time.Time
+
+	next   int // index of the part after the open one
+	file   *os.File
+	left   int64 // bytes of the open part that were not read
+	hash   hash.Hash
+	failed error
+}
+
+// findSource finds the file or the parts that path names: the file itself, else parts, by the name of the first one or of what they make.
+func findSource(ctx context.Context, path string) (*source, error) {
+	s := &source{ctx: ctx}
+	st, err := os.Stat(path)
+	whole, n := cutPart(path)
+	switch {
+	case err == nil && !st.Mode().IsRegular():
+		return nil, fault("bundle.open", errors.New("not a regular file"))
+	case err == nil && n == 0:
+		s.parts, s.size, s.modified = []part{{path: path, size: st.Size()}}, st.Size(), st.ModTime()
+		return s, nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, fault("bundle.open", pathless(err))
+	case n > 1:
+		return nil, fault("bundle.part-first", nil, "part", filepath.Base(path), "first", PartName(filepath.Base(whole), 1))
+	}
+	s.split = true
+	if err := s.findParts(whole); err != nil {
+		return nil, err
+	}
+	if len(s.parts) == 0 {
+		return nil, fault("bundle.open", pathless(err))
+	}
+	return s, nil
+}
+
+// findParts lists the parts that are there and holds them against the sums file, if there is one.
+func (s *source) findParts(whole string) error {
+	dir, base := filepath.Split(whole)
+	if dir == "" {
+		dir = "."
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return fault("bundle.open", pathless(err))
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	if err != nil {
+		return fault("bundle.open", pathless(err))
+	}
+	there, last := map[int]bool{}, 0
+	for _, name := range names {
+		if b, n := cutPart(name); b == base && n > 0 {
+			there[n], last = true, max(last, n)
+		}
+	}
+	if len(there) == 0 {
+		return nil
+	}
+	sums, err := partSums(whole)
+	if err != nil {
+		return err
+	}
+	if !there[1] {
+		return fault("bundle.part-missing", nil, "part", PartName(base, 1))
+	}
+	for n := 1; n <= max(last, len(sums)); n++ {
+		switch {
+		case len(sums) > 0 && n > len(sums):
+			if there[n] {
+				return fault("bundle.part-extra", nil, "part", PartName(base, n))
+			}
+			continue
+		case there[n]:
+		case len(sums) > 0:
+			return fault("bundle.part-missing", nil, "part", PartName(base, n))
+		default: // the reading shows whether the archive ends before the gap
+			for !there[n] {
+				n++
+			}
+			s.beyond = PartName(base, n)
+			return nil
+		}
+		p := part{path: PartName(whole, n)}
+		st, err := os.Stat(p.path)
+		if err == nil && !st.Mode().IsRegular() {
+			err = errors.New("not a regular file")
+		}
+		if err != nil {
+			return fault("bundle.open", pathless(err), "file", p.path)
+		}
+		if p.size = st.Size(); p.size == 0 {
+			return fault("bundle.part-empty", nil, "part", p.name())
+		}
+		if len(sums) > 0 {
+			p.sum = sums[n-1]
+		}
+		s.parts = append(s.parts, p)
+		s.size += p.size
+		if st.ModTime().After(s.modified) {
+			s.modified = st.ModTime()
+		}
+	}
+	return nil
+}
+
+// partSums reads the sums file of a set of parts: one line a part, in their order. nil when there is none.
+func partSums(whole string) ([]string, error) {
+	name := PartSumsName(whole)
+	bad := func(err error) error {
+		return fault("bundle.part-sums", pathless(err), "sums", filepath.Base(name))
+	}
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, bad(err)
+	}
+	defer f.Close()
+	var sums []string
+	lines := bufio.NewScanner(io.LimitReader(f, maxPartSums))
+	for lines.Scan() {
+		sum, file, ok := strings.Cut(lines.Text(), " ")
+		want := PartName(filepath.Base(whole), len(sums)+1)
+		if !ok || !isSum(sum) || len(file) == 0 || file[1:] != want || file[0] != ' ' && file[0] != '*' || len(sums) == maxParts {
+			return nil, bad(fmt.Errorf("line %d is not the sum of %s", len(sums)+1, want))
+		}
+		sums = append(sums, sum)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, bad(err)
+	}
+	if len(sums) == 0 {
+		return nil, bad(io.ErrUnexpectedEOF)
+	}
+	return sums, nil
+}
+
+func (s *source) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	err := s.file.Close()
+	s.file = nil
+	return err
+}
+
+// current is the part that is open, or was read last.
+func (s *source) current() part { return s.parts[max(s.next-1, 0)] }
+
+func (s *source) open() error {
+	p := s.parts[s.next]
+	f, err := os.Open(p.path)
+	if err != nil {
+		return fault("bundle.open", pathless(err), "file", p.path)
+	}
+	st, err := f.Stat()
+	if err != nil || st.Size() != p.size {
+		f.Close()
+		return fault("bundle.changed", err)
+	}
+	s.file, s.left, s.hash = f, p.size, nil
+	if p.sum != "" {
+		s.hash = sha256.New()
+	}
+	s.next++
+	return nil
+}
+
+// Read goes on in the next part where one ends; there the sum of the one that ended is held against the sums file.
+func (s *source) Read(b []byte) (int, error) {
+	if s.failed != nil {
+		return 0, s.failed
+	}
+	for s.left == 0 {
+		if s.file != nil {
+			if s.failed = s.finish(); s.failed != nil {
+				return 0, s.failed
+			}
+		}
+		if s.next == len(s.parts) {
+			return 0, io.EOF
+		}
+		if s.failed = s.open(); s.failed != nil {
+			return 0, s.failed
+		}
+	}
+	n, err := s.file.Read(b[:min(int64(len(b)), s.left)])
+	s.left -= int64(n)
+	if s.hash != nil {
+		s.hash.Write(b[:n])
+	}
+	if errors.Is(err, io.EOF) {
+		if err = nil; n == 0 {
+			err = fault("bundle.changed", nil) // shorter than when it was found
+		}
+	}
+	s.failed = err
+	return n, err
+}
+
+func (s *source) finish() error {
+	p := s.current()
+	if err := s.Close(); err != nil {
+		return err
+	}
+	if s.hash == nil {
+		return nil
+	}
+	if got := hex.EncodeToString(s.hash.Sum(nil)); got != p.sum {
+		return fault("bundle.part-sum", nil, "part", p.name(), "got", got, "want", p.sum)
+	}
+	return nil
+}
+
+// partAt names the part that begins at an offset of the whole; "" when none does.
+func (s *source) partAt(offset int64) string {
+	for _, p := range s.parts {
+		if offset == 0 {
+			return p.name()
+		}
+		offset -= p.size
+	}
+	return ""
+}
+
+// blame turns what is wrong with the content of a split bundle into what is wrong with its parts. Where the sums are known, the part that
+// is being read is read to its end for that: those before it were right.
+func (s *source) blame(err error) error {
+	f := (*event.Fault)(nil)
+	if !s.split || s.ctx.Err() != nil || !errors.As(err, &f) {
+		return err
+	}
+	switch f.Code {
+	case "bundle.truncated", "bundle.damaged", "bundle.not-gzip", "bundle.sum-mismatch", "bundle.blob-mismatch", "bundle.images-damaged",
+		"bundle.member-type", "bundle.unsafe-path", "bundle.member-size", "bundle.unexpected", "bundle.order", "bundle.missing",
+		"bundle.manifest", "bundle.no-manifest", "bundle.trailing-data", "bundle.duplicate", "bundle.format":
+	default:
+		return err
+	}
+	if s.parts[0].sum != "" {
+		// Reading is ahead of what is understood: the damage may have been found already, behind bytes that were handed out.
+		if s.failed != nil || s.file == nil {
+			return cmp.Or(s.failed, err)
+		}
+		if _, e := io.Copy(io.Discard, &countingReader{ctx: s.ctx, r: io.LimitReader(s, s.left)}); e == nil {
+			s.failed = s.finish()
+		}
+		return cmp.Or(s.failed, err)
+	}
+	largest := int64(0)
+	for _, p := range s.parts {
+		largest = max(largest, p.size)
+	}
+	last := s.parts[len(s.parts)-1]
+	whole, n := cutPart(last.name())
+	for _, p := range s.parts[:len(s.parts)-1] {
+		if p.size < largest {
+			return fault("bundle.part-size", nil, "part", p.name(), "got", fmt.Sprint(p.size), "want", fmt.Sprint(largest))
+		}
+	}
+	switch {
+	case f.Code == "bundle.truncated" && (s.beyond != "" || last.size == largest):
+		return fault("bundle.part-missing", nil, "part", PartName(whole, n+1))
+	case f.Code == "bundle.truncated":
+		return fault("bundle.part-truncated", nil, "part", last.name())
+	}
+	return fault("bundle.part-damaged", err, "part", s.current().name())
+}
