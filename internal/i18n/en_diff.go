@@ -14,6 +14,8 @@ func enDiff() map[string]string {
 		"diff.kind.metadata": "metadata",
 		"diff.kind.binary":   "program",
 		"diff.kind.addon":    "addon",
+		"diff.kind.file":     "file",
+		"diff.kind.dir":      "file of a directory",
 		"diff.kind.image":    "image",
 		"diff.kind.install":  "package asked for",
 
@@ -27,8 +29,10 @@ func enDiff() map[string]string {
 		"diff.field.os.release":  "release of the system",
 		"diff.field.os.codename": "codename of the system",
 		"diff.field.roles":       "roles",
-		"diff.field.path":        "path",
-		"diff.field.dst":         "destination",
+		"diff.field.file":        "file",
+		"diff.field.target":      "place on the node",
+		"diff.field.layout":      "layout",
+		"diff.field.base":        "base of the difference",
 		"diff.field.mode":        "mode",
 	}
 }

@@ -13,6 +13,8 @@ func zhDiff() map[string]string {
 		"diff.kind.metadata": "元数据",
 		"diff.kind.binary":   "程序",
 		"diff.kind.addon":    "插件",
+		"diff.kind.file":     "文件",
+		"diff.kind.dir":      "目录中的文件",
 		"diff.kind.image":    "镜像",
 		"diff.kind.install":  "指定的软件包",
 
@@ -26,8 +28,10 @@ func zhDiff() map[string]string {
 		"diff.field.os.release":  "系统版本",
 		"diff.field.os.codename": "系统代号",
 		"diff.field.roles":       "角色",
-		"diff.field.path":        "路径",
-		"diff.field.dst":         "目标目录",
+		"diff.field.file":        "文件",
+		"diff.field.target":      "节点上的位置",
+		"diff.field.layout":      "布局",
+		"diff.field.base":        "差异包的基准",
 		"diff.field.mode":        "权限",
 	}
 }

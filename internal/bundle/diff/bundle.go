@@ -2,6 +2,7 @@ package diff
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -18,27 +19,20 @@ func Compare(a, b *bundle.Manifest, rules Versions, size SizeOf) *Difference {
 }
 
 // Manifest gives what a bundle's manifest describes. Where something came from is not part of it: the same content from another mirror is
-// no difference.
+// no difference, and neither is a place in the archive that only follows from its layout. Of a difference bundle it gives the whole that
+// it makes with its base.
 func Manifest(m *bundle.Manifest, size SizeOf) Side {
 	s := Side{Arch: m.Arch, Properties: []Property{
-		{"name", m.Name}, {"kubernetes", m.Kubernetes},
+		{"name", m.Name}, {"kubernetes", m.Kubernetes}, {"layout", string(m.Layout)},
 		{"os.family", m.OS.Family}, {"os.id", m.OS.ID}, {"os.release", m.OS.Release}, {"os.codename", m.OS.Codename},
 	}}
+	if m.Base != nil {
+		s.Properties = append(s.Properties, Property{"base", m.Base.ID})
+	}
 	for _, e := range m.Members {
-		if e.Kind == bundle.Images {
-			continue
+		if e.Kind != bundle.Images {
+			s.Things = append(s.Things, member(m, e))
 		}
-		t := Thing{Kind: Kind(e.Kind), Name: e.Name, Version: e.Version, Sum: e.SHA256, Size: e.Size, More: roles(e.Roles)}
-		if e.Kind == bundle.Metadata || e.Name == "" {
-			t.Name = e.Path
-		}
-		if e.Kind == bundle.Binary {
-			t.More = append(t.More, Property{"path", e.Path}, Property{"dst", e.Dst}, Property{"mode", fmt.Sprintf("%04o", e.Mode)})
-		}
-		if e.Kind == bundle.Addon {
-			t.More = append(t.More, Property{"path", e.Path})
-		}
-		s.Things = append(s.Things, t)
 	}
 	for _, im := range m.Images {
 		name, version := SplitImage(im.Name)
@@ -58,6 +52,37 @@ func Manifest(m *bundle.Manifest, size SizeOf) Side {
 		s.Things = append(s.Things, Thing{Kind: Install, Name: p.Name, More: roles(p.Roles)})
 	}
 	return s
+}
+
+func member(m *bundle.Manifest, e bundle.Member) Thing {
+	t := Thing{Kind: Kind(e.Kind), Name: e.Name, Version: e.Version, Sum: e.SHA256, Size: e.Size, More: roles(e.Roles)}
+	switch e.Kind {
+	case bundle.Metadata:
+		t.Name = unsummed(m.Rel(e))
+	case bundle.SBOM:
+		t.Kind, t.Name = Metadata, e.Path
+	case bundle.ExtraDir: // each of its files is a member
+		t.Name = m.Rel(e)
+	case bundle.Addon:
+		t.More = append(t.More, Property{"file", m.Rel(e)})
+	}
+	if target := m.Target(e); target != "" {
+		t.More = append(t.More, Property{"target", target}, Property{"mode", fmt.Sprintf("%04o", e.Mode)})
+	}
+	if t.Name == "" {
+		t.Name = m.Rel(e)
+	}
+	return t
+}
+
+// unsummed drops the sum that repodata has before its files' names: it says no more than the content's own.
+func unsummed(p string) string {
+	dir, file := path.Split(p)
+	sum, rest, ok := strings.Cut(file, "-")
+	if ok && len(sum) >= 32 && strings.Trim(sum, "0123456789abcdef") == "" {
+		file = rest
+	}
+	return dir + file
 }
 
 func roles(list []bundle.Role) []Property {

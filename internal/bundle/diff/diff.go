@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Kind of a thing: a bundle's kinds of members but for images.tar, whose images are things of their own, and the two that follow.
+// Kind of a thing: a bundle's kinds of members, but for images.tar, whose images are things of their own, and for what the spec names.
 type Kind string
 
 // The kinds, in the order in which changes are listed.
@@ -18,12 +18,14 @@ const (
 	Metadata Kind = "metadata"
 	Binary   Kind = "binary"
 	Addon    Kind = "addon"
+	File     Kind = "file"
+	Dir      Kind = "dir" // a file of an extra directory
 	Image    Kind = "image"
 	Install  Kind = "install" // a package that the spec names
 )
 
 // Kinds in the order in which changes are listed.
-func Kinds() []Kind { return []Kind{Deb, RPM, Binary, Addon, Image, Metadata, Install} }
+func Kinds() []Kind { return []Kind{Deb, RPM, Binary, Addon, File, Dir, Image, Metadata, Install} }
 
 // Blob that a thing is made of, such as an image's layer.
 type Blob struct {
@@ -285,10 +287,10 @@ func compare(a, b *Thing, crossed bool, rule func(a, b string) int) (c Change, s
 }
 
 // built says whether the contents of two things of the same version may differ because their architectures do: packages, programs and
-// what describes them may, a manifest may not, and an image may unless its indexes are known to differ.
+// what describes them may, manifests and files may not, and an image may unless its indexes are known to differ.
 func built(a, b *Thing) bool {
 	switch a.Kind {
-	case Addon, Install:
+	case Addon, File, Dir, Install:
 		return false
 	case Image:
 		return a.Origin == "" || b.Origin == "" || a.Origin == b.Origin

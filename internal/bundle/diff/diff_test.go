@@ -141,7 +141,7 @@ func TestBundles(t *testing.T) {
 			[]string{"changed addon cni content " + sum("cni")[:12] + ">abababababab 0 -1"}},
 		{"a program's place and content", func(m *bundle.Manifest) {
 			m.Members[5].Dst, m.Members[5].Mode, m.Members[5].Version = "/opt/bin", 0o700, "v1.34.3"
-		}, []string{"changed binary kubelet version v1.34.2>v1.34.3 0 -1", "changed binary kubelet dst /usr/local/bin>/opt/bin 0 -1", "changed binary kubelet mode 0755>0700 0 -1"}},
+		}, []string{"changed binary kubelet version v1.34.2>v1.34.3 0 -1", "changed binary kubelet target /usr/local/bin/kubelet>/opt/bin/kubelet 0 -1", "changed binary kubelet mode 0755>0700 0 -1"}},
 		{"an image's tag", func(m *bundle.Manifest) {
 			m.Images[0].Name, m.Images[0].Digest, m.Images[0].Layers = "registry.k8s.io/pause:3.11", "sha256:"+sum("new"), append(m.Images[0].Layers, "sha256:"+sum("more"))
 		}, []string{"changed image registry.k8s.io/pause version 3.10>3.11 0 33"}},
@@ -149,6 +149,22 @@ func TestBundles(t *testing.T) {
 			[]string{"added image example.com:5000/pause  >" + sum("pauseamd64")[:12] + " 300 -1", "removed image registry.k8s.io/pause  3.10> -300 -1"}},
 		{"roles", func(m *bundle.Manifest) { m.Install[0].Roles = m.Install[0].Roles[:1] },
 			[]string{"changed install runc roles control-plane,worker>control-plane 0 -1"}},
+		{"the other layout", func(m *bundle.Manifest) {
+			m.Layout = bundle.Typed
+			for i, p := range []string{"pkg/runc.deb", "pkg/tzdata.deb", "image/images.tar", "pkg/Packages", "file/cni.yaml", "bin/kubelet"} {
+				m.Members[i].Path = p
+			}
+		}, []string{"changed   layout >typed 0 -1"}},
+		{"metadata named by its sum", func(m *bundle.Manifest) {
+			m.Members[3].Path = "repodata/" + sum("p") + "-primary.xml.gz"
+		}, []string{"removed metadata Packages  " + sum("packagesamd64")[:12] + "> -5 -1", "added metadata repodata/primary.xml.gz  >" + sum("packagesamd64")[:12] + " 5 -1"}},
+		{"a bill of materials, a file and a directory", func(m *bundle.Manifest) {
+			m.Members = append(m.Members, bundle.Member{Path: bundle.SBOMName, Kind: bundle.SBOM, Name: "sbom", SHA256: strings.Repeat("ab", 32)},
+				bundle.Member{Path: "crictl.yaml", Kind: bundle.ExtraFile, Name: "crictl", SHA256: strings.Repeat("cd", 32), Dst: "/etc", Mode: 0o644},
+				bundle.Member{Path: "charts/a/b", Kind: bundle.ExtraDir, Name: "charts", SHA256: strings.Repeat("ef", 32), Dst: "/opt", Mode: 0o644})
+		}, []string{"added file crictl  >cdcdcdcdcdcd 0 -1", "added dir charts/a/b  >efefefefefef 0 -1", "added metadata sbom.spdx.json  >abababababab 0 -1"}},
+		{"a difference bundle", func(m *bundle.Manifest) { m.Base = &bundle.Base{ID: "1234"}; m.Members[0].From = bundle.FromBase },
+			[]string{"changed   base >1234 0 -1"}},
 		{"another architecture", func(m *bundle.Manifest) { *m = *manifest("arm64") }, []string{"changed   arch amd64>arm64 0 -1"}},
 		{"another architecture and a newer package", func(m *bundle.Manifest) { *m = *manifest("arm64"); m.Members[0].Version = "1.1.5" },
 			[]string{"changed   arch amd64>arm64 0 -1", "upgraded deb runc version 1.1>1.1.5 0 -1"}},
@@ -224,7 +240,7 @@ func TestEveryWordIsInBothLanguages(t *testing.T) {
 	for _, k := range Kinds() {
 		keys = append(keys, "diff.kind."+string(k))
 	}
-	for _, f := range []string{FieldVersion, FieldContent, "arch", "roles", "path", "dst", "mode"} {
+	for _, f := range []string{FieldVersion, FieldContent, "arch", "roles", "file", "target", "mode", "base"} {
 		keys = append(keys, "diff.field."+f)
 	}
 	for _, p := range Manifest(manifest("amd64"), nil).Properties {
