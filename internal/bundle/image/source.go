@@ -24,8 +24,8 @@ type Source struct {
 
 	mu      sync.Mutex
 	entries []entry
-	blobs   map[string]Place // by digest, of the images that were resolved
-	hashed  map[Place]layer  // of docker archives
+	blobs   map[string]span // by digest, of the images that were resolved
+	hashed  map[span]layer  // of docker archives
 	blob    func(hex string) []string
 }
 
@@ -48,7 +48,7 @@ type SourceImage struct {
 // removes. What the archive may do to us is bounded: names and links that lead out of it, duplicates, devices, and what unpacks to more than
 // 200 times its size are refused. The fault, of class failed, is "image.source".
 func OpenSource(ctx context.Context, path, temp string) (*Source, error) {
-	s := &Source{path: path, blobs: map[string]Place{}, hashed: map[Place]layer{}}
+	s := &Source{path: path, blobs: map[string]span{}, hashed: map[span]layer{}}
 	st, err := os.Stat(path)
 	if err != nil {
 		return nil, s.fault(ctx, err)
@@ -139,7 +139,7 @@ func (s *Source) document(name string) ([]byte, error) {
 }
 
 // read reads the bytes of the place, if they are not more than limit.
-func (p Place) read(what string, limit int64) ([]byte, error) {
+func (p span) read(what string, limit int64) ([]byte, error) {
 	if p.Size > limit {
 		return nil, fmt.Errorf("%s has %d bytes", what, p.Size)
 	}
@@ -231,13 +231,13 @@ func (s *Source) bytesOf(name string, d Descriptor) ([]byte, error) {
 }
 
 // place finds a blob by its digest.
-func (s *Source) place(digest string) (Place, error) {
+func (s *Source) place(digest string) (span, error) {
 	if p, ok := s.blobs[digest]; ok {
 		return p, nil
 	}
 	h, err := Hex(digest)
 	if err != nil {
-		return Place{}, err
+		return span{}, err
 	}
 	if s.blob != nil {
 		for _, name := range s.blob(h) {
@@ -248,25 +248,24 @@ func (s *Source) place(digest string) (Place, error) {
 			return p, err
 		}
 	}
-	return Place{}, &fs.PathError{Op: "find", Path: digest, Err: fs.ErrNotExist}
+	return span{}, &fs.PathError{Op: "find", Path: digest, Err: fs.ErrNotExist}
 }
 
-// Place tells where a layer of an image that was resolved lies. Its bytes are verified when they are read by digest; only those of docker
-// archives have been already. false: no such blob.
-func (s *Source) Place(digest string) (Place, bool) {
+// Local reads a blob of an image that was resolved from any offset on, as fetch.Source.Local wants it; nil if it is not there. The bytes are
+// verified when they are fetched by digest; only those of docker archives have been already.
+func (s *Source) Local(digest string) func(offset int64) (io.ReadCloser, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, err := s.place(digest)
-	return p, err == nil
-}
-
-// Open opens a blob, unverified, as an Opener for Layout.Write.
-func (s *Source) Open(digest string) (io.ReadCloser, error) {
-	p, ok := s.Place(digest)
-	if !ok {
-		return nil, fault("bundle.blob-missing", nil, "blob", digest)
+	if err != nil {
+		return nil
 	}
-	return p.open()
+	return func(offset int64) (io.ReadCloser, error) {
+		if offset < 0 || offset > p.Size {
+			return nil, fmt.Errorf("no byte %d in a blob of %d", offset, p.Size)
+		}
+		return span{p.Path, p.Offset + offset, p.Size - offset}.open()
+	}
 }
 
 // Images lists what the source has.

@@ -198,7 +198,7 @@ func (s *Source) fromDocker(ctx context.Context, name string, d *dockerEntry, wa
 	}
 	doc := Document{SchemaVersion: 2, MediaType: mediaDockerManifest, Layers: []Descriptor{},
 		Config: Descriptor{MediaType: mediaDockerConfig, Digest: sumOf(raw), Size: int64(len(raw))}}
-	places := map[string]Place{}
+	places := map[string]span{}
 	for i, file := range d.Layers {
 		l, p, err := s.dockerLayer(ctx, file)
 		if err != nil {
@@ -227,10 +227,10 @@ func (s *Source) fromDocker(ctx context.Context, name string, d *dockerEntry, wa
 }
 
 // dockerLayer hashes a layer file, plain or gzipped, once.
-func (s *Source) dockerLayer(ctx context.Context, file string) (layer, Place, error) {
+func (s *Source) dockerLayer(ctx context.Context, file string) (layer, span, error) {
 	name, err := within("", file)
 	if err != nil {
-		return layer{}, Place{}, err
+		return layer{}, span{}, err
 	}
 	p, err := s.store.find(name)
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 	"strings"
 )
 
-// Place is where a blob lies on disk: Size bytes from Offset on in the file Path.
-type Place struct {
+// span is where a blob lies on disk: Size bytes from Offset on in the file Path.
+type span struct {
 	Path         string
 	Offset, Size int64
 }
 
 // open reads the bytes of the place; a file that became shorter gives io.ErrUnexpectedEOF.
-func (p Place) open() (io.ReadCloser, error) {
+func (p span) open() (io.ReadCloser, error) {
 	f, err := os.Open(p.Path)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (s *section) Read(b []byte) (int, error) {
 
 // store finds the files of a source by their clean relative names; fs.ErrNotExist if it has none of that name.
 type store interface {
-	find(name string) (Place, error)
+	find(name string) (span, error)
 	close() error
 }
 
@@ -55,15 +55,15 @@ type dirStore struct {
 	root *os.Root
 }
 
-func (d dirStore) find(name string) (Place, error) {
+func (d dirStore) find(name string) (span, error) {
 	st, err := d.root.Stat(filepath.FromSlash(name))
 	if err != nil {
-		return Place{}, err
+		return span{}, err
 	}
 	if !st.Mode().IsRegular() {
-		return Place{}, fmt.Errorf("%s is not a regular file", name)
+		return span{}, fmt.Errorf("%s is not a regular file", name)
 	}
-	return Place{Path: filepath.Join(d.root.Name(), filepath.FromSlash(name)), Size: st.Size()}, nil
+	return span{Path: filepath.Join(d.root.Name(), filepath.FromSlash(name)), Size: st.Size()}, nil
 }
 
 func (d dirStore) close() error { return d.root.Close() }
@@ -85,7 +85,7 @@ type tarStore struct {
 }
 
 type member struct {
-	place Place
+	place span
 	link  string // clean name of what it links to
 }
 
@@ -96,18 +96,18 @@ func (t *tarStore) close() error {
 	return os.Remove(t.temp)
 }
 
-func (t *tarStore) find(name string) (Place, error) {
+func (t *tarStore) find(name string) (span, error) {
 	for range maxLinks {
 		m, ok := t.members[name]
 		if !ok {
-			return Place{}, &fs.PathError{Op: "find", Path: name, Err: fs.ErrNotExist}
+			return span{}, &fs.PathError{Op: "find", Path: name, Err: fs.ErrNotExist}
 		}
 		if m.link == "" {
 			return m.place, nil
 		}
 		name = m.link
 	}
-	return Place{}, fmt.Errorf("%s is a link to a link without end", name)
+	return span{}, fmt.Errorf("%s is a link to a link without end", name)
 }
 
 // openTar indexes a tar or tar.gz file; a compressed one is unpacked to a temporary file in temp first, for its blobs are read at random.
@@ -192,13 +192,13 @@ func (t *tarStore) index(ctx context.Context, f *os.File) error {
 		if err != nil {
 			return err
 		}
-		if err := t.add(hdr, Place{Path: t.path, Offset: pos, Size: hdr.Size}, st.Size()); err != nil {
+		if err := t.add(hdr, span{Path: t.path, Offset: pos, Size: hdr.Size}, st.Size()); err != nil {
 			return err
 		}
 	}
 }
 
-func (t *tarStore) add(hdr *tar.Header, p Place, end int64) error {
+func (t *tarStore) add(hdr *tar.Header, p span, end int64) error {
 	name, err := within("", hdr.Name)
 	if err != nil {
 		return err
