@@ -90,7 +90,7 @@ type builder struct {
 	manifest *bundle.Manifest
 	doc      document
 	ids      map[string]int // the last number that was put behind an ID
-	root     string // the bundle's package
+	root     string         // the bundle's package
 }
 
 // add gives the package an ID of its own, which says what it is, and lists it.
