@@ -226,12 +226,7 @@ func TestCertificates(t *testing.T) {
 
 // TestPlainHTTP is for those registries only that it was asked for, private addresses or not; credentials never go out without TLS.
 func TestPlainHTTP(t *testing.T) {
-	r := newRig(t, func(h http.Handler) *httptest.Server {
-		s := httptest.NewUnstartedServer(h)
-		s.Config.ErrorLog = quiet()
-		s.Start()
-		return s
-	})
+	r := newRig(t, quietServer)
 	r.multi("a", "v1")
 	for _, host := range []string{"r.test", "10.1.2.3", "192.168.1.1:5000"} {
 		name, _, _ := strings.Cut(host, ":")

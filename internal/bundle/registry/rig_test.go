@@ -261,3 +261,10 @@ func dialing(hosts map[string]*rig, config *tls.Config) *http.Transport {
 
 // quiet is for servers that complain of what a test does to them.
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
+
+func quietServer(h http.Handler) *httptest.Server {
+	s := httptest.NewUnstartedServer(h)
+	s.Config.ErrorLog = quiet()
+	s.Start()
+	return s
+}
