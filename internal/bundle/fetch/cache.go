@@ -1,19 +1,18 @@
-// Package fetch gets files over HTTP into a cache by digest: with mirrors, retries, resume inside a body and progress. Nothing is held
-// in memory and nothing enters the cache that was not hashed on the way.
+// Package fetch gets files over HTTP, or from this machine, into a cache by digest: with mirrors, retries, progress, many at once, and
+// resume inside a body even after the process was killed. What passes is hashed on the way and handed to sinks as it comes. Nothing is
+// held in memory but a buffer a connection, and nothing enters the cache that was not hashed.
 package fetch
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 )
@@ -24,17 +23,60 @@ type Blob struct {
 	Size   int64
 }
 
-// Cache holds files under their sha256. A file appears there whole or not at all; it is verified again whenever it is read.
+// Cache holds files under their sha256. A file appears there whole or not at all; it is verified again whenever it is read. Several
+// processes may use one at once.
+//
+// In its directory are sha256/<sum>, the files; partial/<sum> and partial/<sum>.json, downloads that were cut off and how to go on with
+// them (each locked by who writes it); tmp/, files whose sum is not known yet; and lock, see Use.
+//
+// Nothing is synced to disk: a file's name is its sum and each read checks it, so what a power cut leaves half written is found and
+// fetched anew. Syncing each of several hundred files would cost more than fetching them.
 type Cache struct{ dir string }
 
-// OpenCache makes the cache's directories where they are missing.
+const (
+	entriesDir = "sha256"
+	partialDir = "partial"
+	tempDir    = "tmp"
+	tempPrefix = "part-"
+	useFile    = "lock"
+)
+
+// OpenCache makes the cache's directories where they are missing. A directory that belongs to another user or that everyone may write to
+// is refused with "fetch.cache-unsafe": somebody could put a link there and have us write through it, or change a file between
+// the check of its sum and its use.
 func OpenCache(dir string) (*Cache, error) {
-	for _, d := range []string{"sha256", "tmp"} {
-		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
-			return nil, event.NewFault(event.ClassFailed, "fetch.cache", err, "dir", dir)
+	for _, d := range []string{"", entriesDir, partialDir, tempDir} {
+		p := filepath.Join(dir, d)
+		err := os.MkdirAll(p, 0o700)
+		if err != nil {
+			return nil, diskFault(err, dir)
+		}
+		stat := os.Lstat
+		if d == "" {
+			stat = os.Stat // the directory itself may be elsewhere
+		}
+		st, err := stat(p)
+		if err != nil {
+			return nil, diskFault(err, dir)
+		}
+		if err := unsafeDir(st); err != nil {
+			return nil, event.NewFault(event.ClassFailed, "fetch.cache-unsafe", err, "dir", p)
 		}
 	}
 	return &Cache{dir}, nil
+}
+
+func unsafeDir(st fs.FileInfo) error {
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	switch {
+	case !st.IsDir():
+		return errors.New("it is no directory")
+	case ok && int(sys.Uid) != os.Geteuid():
+		return fmt.Errorf("it belongs to the user %d", sys.Uid)
+	case st.Mode().Perm()&0o002 != 0:
+		return errors.New("everyone may write to it")
+	}
+	return nil
 }
 
 // DefaultDir is the cache's place when none is named: eggo/bundle below the user's cache directory ($XDG_CACHE_HOME).
@@ -48,56 +90,48 @@ func DefaultDir() (string, error) {
 
 func validSum(s string) bool { return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == "" }
 
-func (c *Cache) path(sum string) string { return filepath.Join(c.dir, "sha256", sum) }
+func (c *Cache) path(sum string) string { return filepath.Join(c.dir, entriesDir, sum) }
 
 // Find says whether the cache has a file with that sum, by name and size; its content is verified when it is read. size < 0 means any.
 func (c *Cache) Find(sum string, size int64) (Blob, bool) {
 	if !validSum(sum) {
 		return Blob{}, false
 	}
-	st, err := os.Stat(c.path(sum))
+	st, err := os.Lstat(c.path(sum))
 	if err != nil || !st.Mode().IsRegular() || size >= 0 && st.Size() != size {
 		return Blob{}, false
 	}
 	return Blob{sum, st.Size()}, true
 }
 
-// Open reads a file of the cache, verifying it: the last Read fails with the fault "fetch.cache-damaged" when the content is not what
-// its name says, and the file is removed so that the next build fetches it again.
-func (c *Cache) Open(b Blob) (io.ReadCloser, error) {
-	f, err := os.Open(c.path(b.SHA256))
+// touch marks a file as used now, for Prune. The time of access would say that by itself, but most systems do not keep it (noatime, relatime);
+// the time of modification means nothing else here, as a file never changes.
+func (c *Cache) touch(sum string) { _ = os.Chtimes(c.path(sum), time.Time{}, time.Now()) }
+
+func (c *Cache) open(b Blob) (*os.File, error) {
+	if !validSum(b.SHA256) {
+		return nil, event.NewFault(event.ClassFailed, "fetch.sum-invalid", nil, "what", "", "sum", b.SHA256)
+	}
+	f, err := os.OpenFile(c.path(b.SHA256), os.O_RDONLY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, event.NewFault(event.ClassFailed, "fetch.cache", err, "dir", c.dir)
 	}
-	return &verified{f: f, want: b, h: sha256.New()}, nil
+	c.touch(b.SHA256)
+	return f, nil
 }
 
-type verified struct {
-	f    *os.File
-	want Blob
-	h    hash.Hash
-	n    int64
-}
-
-func (v *verified) Read(p []byte) (int, error) {
-	n, err := v.f.Read(p)
-	v.h.Write(p[:n])
-	v.n += int64(n)
-	if v.n > v.want.Size {
-		return 0, v.damaged()
+// Open reads a file of the cache, verifying it: the last Read fails with the fault "fetch.cache-damaged" when the content is not what
+// its name says, and the file is removed so that the next build fetches it again.
+func (c *Cache) Open(b Blob) (io.ReadCloser, error) {
+	f, err := c.open(b)
+	if err != nil {
+		return nil, err
 	}
-	if errors.Is(err, io.EOF) && (v.n != v.want.Size || hex.EncodeToString(v.h.Sum(nil)) != v.want.SHA256) {
-		return 0, v.damaged()
-	}
-	return n, err
+	return newVerified(f, b), nil
 }
 
-func (v *verified) damaged() error {
-	os.Remove(v.f.Name())
-	return event.NewFault(event.ClassFailed, "fetch.cache-damaged", nil, "file", v.f.Name())
-}
-
-func (v *verified) Close() error { return v.f.Close() }
+// File opens a file of the cache for reading at random, unverified: for a look at its head, not for packing.
+func (c *Cache) File(b Blob) (*os.File, error) { return c.open(b) }
 
 // Put stores what r yields, at most limit bytes.
 func (c *Cache) Put(r io.Reader, limit int64) (Blob, error) {
@@ -116,91 +150,25 @@ func (c *Cache) Put(r io.Reader, limit int64) (Blob, error) {
 	return w.commit()
 }
 
-// writer is a file on its way into the cache.
-type writer struct {
-	c *Cache
-	f *os.File
-	h hash.Hash
-	n int64
-}
-
-func (c *Cache) create() (*writer, error) {
-	f, err := os.CreateTemp(filepath.Join(c.dir, "tmp"), "part-*")
-	if err != nil {
-		return nil, diskFault(err, c.dir)
-	}
-	return &writer{c: c, f: f, h: sha256.New()}, nil
-}
-
-func (w *writer) Write(p []byte) (int, error) {
-	n, err := w.f.Write(p)
-	w.h.Write(p[:n])
-	w.n += int64(n)
-	if err != nil {
-		err = localError{err}
-	}
-	return n, err
-}
-
-// reset forgets what was written, for a server that starts over.
-func (w *writer) reset() error {
-	if _, err := w.f.Seek(0, io.SeekStart); err != nil {
-		return localError{err}
-	}
-	if err := w.f.Truncate(0); err != nil {
-		return localError{err}
-	}
-	w.h.Reset()
-	w.n = 0
-	return nil
-}
-
-func (w *writer) sum() string { return hex.EncodeToString(w.h.Sum(nil)) }
-
-func (w *writer) commit() (Blob, error) {
-	b := Blob{w.sum(), w.n}
-	err := errors.Join(w.f.Sync(), w.f.Close())
-	if err == nil {
-		err = os.Rename(w.f.Name(), w.c.path(b.SHA256))
-	}
-	if err != nil {
-		return Blob{}, diskFault(err, w.c.dir)
-	}
-	w.f = nil
-	return b, nil
-}
-
-func (w *writer) discard() {
-	if w.f != nil {
-		w.f.Close()
-		os.Remove(w.f.Name())
-	}
-}
-
 // localError is one of this machine's disk, not of the network: no retry mends it.
 type localError struct{ error }
 
 func (e localError) Unwrap() error { return e.error }
+
+func diskFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
 
 func diskFault(err error, dir string) error {
 	if f := (*event.Fault)(nil); errors.As(err, &f) {
 		return err
 	}
 	code := "fetch.cache"
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if diskFull(err) {
 		code = "fetch.no-space"
 	}
 	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
 		err = pe.Err
 	}
 	return event.NewFault(event.ClassFailed, code, err, "dir", dir)
-}
-
-// File opens a file of the cache for reading at random, unverified: for a look at its head, not for packing.
-func (c *Cache) File(b Blob) (*os.File, error) {
-	f, err := os.Open(c.path(b.SHA256))
-	if err != nil {
-		return nil, event.NewFault(event.ClassFailed, "fetch.cache", err, "dir", c.dir)
-	}
-	return f, nil
 }
