@@ -235,7 +235,8 @@ func (s *session) phasesEnv() phases.Env {
 
 func (s *session) adminConf() string { return filepath.Join(s.dir, "admin.conf") }
 
-// stage verifies and unpacks the bundle of an architecture under the state directory, once.
+// stage verifies and unpacks the bundle of an architecture under the state directory, once. deploy.yaml may name a split bundle by its
+// first part or by what the parts make.
 func (s *session) stage(ctx context.Context, arch string) (phases.Bundle, error) {
 	path := s.cluster.Source.Bundles[arch]
 	if path == "" {
@@ -244,13 +245,6 @@ func (s *session) stage(ctx context.Context, arch string) (phases.Bundle, error)
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(filepath.Dir(s.file), path)
 	}
-	a, err := bundle.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := bundle.CheckArch(a.Manifest(), arch); err != nil {
-		return nil, err
-	}
 	step := engine.StepID(ctx)
 	last := time.Time{}
 	b, err := bundle.Stage(ctx, path, filepath.Join(s.root, "bundles"), func(done, total int64) {
@@ -258,7 +252,7 @@ func (s *session) stage(ctx context.Context, arch string) (phases.Bundle, error)
 			last = now
 			_ = s.bus.Emit(event.Progress{Step: step, What: filepath.Base(path), Done: done, Total: total})
 		}
-	})
+	}, bundle.WithExpected("", arch), bundle.WithBases(bundle.Beside(path)...)) // the base of a difference may be staged, or lie beside it
 	if err != nil {
 		return nil, err
 	}
