@@ -29,6 +29,9 @@ type Request struct {
 // maxOverrides bounds how often resolving begins anew with another version of some package.
 const maxOverrides = 32
 
+// maxRepairs bounds how far one package that cannot stay takes back others.
+const maxRepairs = 1000
+
 // Closure resolves the named packages with everything that they (pre-)depend on, into an empty system.
 func (x *Index) Closure(roots []string) ([]*Package, error) { return x.Resolve(Request{Roots: roots}) }
 
@@ -136,7 +139,8 @@ func (s *solver) run(roots []Relation, mode Mode) {
 		s.mark(st, nil, true, 0)
 	}
 	if s.discards {
-		s.sweep(list)
+		s.repair(list)
+		s.sweep(slices.Clone(list))
 	}
 }
 
@@ -155,38 +159,79 @@ func (s *solver) root(r Relation) *state {
 	return nil
 }
 
+// repair takes back what was chosen but cannot stay, and what needs it, as long as no root is among that.
+func (s *solver) repair(roots []*state) {
+	kept := map[*state]state{}
+	for range maxRepairs {
+		again := false
+		for _, st := range s.packed() {
+			if !s.broken(st.chosen) {
+				continue
+			}
+			if again = true; slices.Contains(roots, st) {
+				for was, as := range kept {
+					*was = as
+				}
+				return
+			}
+			kept[st] = *st
+			s.unmark(st)
+		}
+		if !again {
+			return
+		}
+	}
+}
+
+// packed are the states of what is to be packed, by name.
+func (s *solver) packed() []*state {
+	var list []*state
+	for _, st := range s.states {
+		if st.install {
+			list = append(list, st)
+		}
+	}
+	slices.SortFunc(list, func(a, b *state) int { return cmp.Compare(a.name, b.name) })
+	return list
+}
+
 // sweep takes back what was chosen on a way that was given up: all that no root leads to, not even by a recommendation or suggestion
 // of what is chosen, as apt's search for packages that are no longer required goes.
 func (s *solver) sweep(roots []*state) {
-	reached := map[*state]bool{}
-	queue := slices.Clone(roots)
-	for _, st := range s.states {
-		if st.install && (st.chosen.Essential || st.chosen.important) {
-			queue = append(queue, st)
+	packed := s.packed()
+	for _, st := range packed {
+		if st.chosen.Essential || st.chosen.important {
+			roots = append(roots, st)
 		}
 	}
+	wanted := s.reached(roots, func(p *Package) []Clause { return append(slices.Collect(clauses(p)), s.wishes(p)...) })
+	for _, st := range packed {
+		if !wanted[st] {
+			s.unmark(st)
+		}
+	}
+}
+
+// reached returns what of the chosen the roots lead to by the clauses that next returns.
+func (s *solver) reached(roots []*state, next func(*Package) []Clause) map[*state]bool {
+	reached := map[*state]bool{}
+	queue := slices.Clone(roots)
 	for i := 0; i < len(queue); i++ {
 		st := queue[i]
 		if reached[st] || st.chosen == nil {
 			continue
 		}
 		reached[st] = true
-		var all []Clause
-		for cl := range clauses(st.chosen) {
-			all = append(all, cl)
-		}
-		for _, r := range slices.Concat(append(all, s.wishes(st.chosen)...)...) {
-			s.each(r, chosenOf, func(p *Package) bool {
-				queue = append(queue, s.of(p))
-				return true
-			})
+		for _, cl := range next(st.chosen) {
+			for _, r := range cl {
+				s.each(r, chosenOf, func(p *Package) bool {
+					queue = append(queue, s.of(p))
+					return true
+				})
+			}
 		}
 	}
-	for _, st := range s.states {
-		if st.install && !reached[st] {
-			s.unmark(st)
-		}
-	}
+	return reached
 }
 
 // wishes are what a package recommends and suggests. A field that is not well formed says nothing.
@@ -210,12 +255,9 @@ func (s *solver) wishes(p *Package) []Clause {
 
 func (s *solver) result() ([]*Package, error) {
 	var list []*Package
-	for _, st := range s.states {
-		if st.install {
-			list = append(list, st.chosen)
-		}
+	for _, st := range s.packed() {
+		list = append(list, st.chosen)
 	}
-	slices.SortFunc(list, func(a, b *Package) int { return cmp.Or(cmp.Compare(a.Name, b.Name)) })
 	out, err := s.x.complete(list)
 	if err != nil {
 		return nil, event.NewFault(event.ClassFailed, "deb.packages", err, "repository", s.x.arch)
