@@ -3,6 +3,7 @@ package pack
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -89,15 +90,17 @@ func BenchmarkPack(b *testing.B) {
 		}
 		size := int64(0)
 		c.opts.Path = filepath.Join(b.TempDir(), "b.tar.gz")
-		b.Run(c.name+"/pack", func(b *testing.B) {
-			measure(b, l.Total(), func() error {
-				res, err := scatter(b.Context(), l, c.opts, random, open)
-				if err == nil {
-					size = res.Size
-				}
-				return err
+		for name, limit := range map[string]int{"pack": 16, "pack-in-order": 2} {
+			b.Run(c.name+"/"+name, func(b *testing.B) {
+				measure(b, l.Total(), func() error {
+					res, err := scatter(b.Context(), l, c.opts, random, open, limit)
+					if err == nil {
+						size = res.Size
+					}
+					return err
+				})
 			})
-		})
+		}
 		for name, sync := range map[string]bool{"floor": false, "floor-synced": true} {
 			if c.opts.Sums {
 				continue
@@ -111,7 +114,7 @@ func BenchmarkPack(b *testing.B) {
 	}
 	l, _ := Plan(whole, time.Time{})
 	dir := b.TempDir()
-	res, err := scatter(b.Context(), l, Options{Path: filepath.Join(dir, "b.tar.gz")}, random, open)
+	res, err := scatter(b.Context(), l, Options{Path: filepath.Join(dir, "b.tar.gz")}, random, open, 16)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -149,16 +152,24 @@ func measure(b *testing.B, size int64, run func() error) {
 	b.ReportMetric(float64(after.Maxrss)/1024, "peak-MiB")
 }
 
-func scatter(ctx context.Context, l *Layout, o Options, data []byte, open Opener) (*Result, error) {
+func scatter(ctx context.Context, l *Layout, o Options, data []byte, open Opener, limit int) (*Result, error) {
 	w, err := Create(ctx, l, o)
 	if err != nil {
 		return nil, err
 	}
 	defer w.Abort()
 	g, ctx := errgroup.WithContext(ctx)
+	var res *Result
+	g.Go(func() error {
+		var err error
+		res, err = w.Finish(ctx, open)
+		return err
+	})
+	var sinks errgroup.Group
+	sinks.SetLimit(limit)
 	for i, blob := range l.Stored() {
 		s, _ := w.Sink(blob.SHA256)
-		g.Go(func() error {
+		sinks.Go(func() error {
 			for src := (&endless{data: data, at: i * 100_000, left: blob.Size}); src.left > 0; {
 				if _, err := s.Write(src.next(256 << 10)); err != nil {
 					return err
@@ -167,13 +178,7 @@ func scatter(ctx context.Context, l *Layout, o Options, data []byte, open Opener
 			return s.Close()
 		})
 	}
-	var res *Result
-	g.Go(func() error {
-		var err error
-		res, err = w.Finish(ctx, open)
-		return err
-	})
-	return res, g.Wait()
+	return res, errors.Join(sinks.Wait(), g.Wait())
 }
 
 func plain(path string, src *endless, sync bool) error {
@@ -213,7 +218,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		if n++; n%16 == 0 {
 			peak = max(peak, heap())
 		}
-	}}, text, open)
+	}}, text, open, 16)
 	if err != nil {
 		t.Fatal(err)
 	}

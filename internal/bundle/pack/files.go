@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -20,7 +21,7 @@ const (
 	tempSuffix = ".part"
 	sumsSuffix = ".sha256"
 	maxParts   = 999
-	syncSlice  = 64 << 20
+	syncSlice  = 16 << 20
 )
 
 // files is the bundle on the disk, one file or parts of one size, under temporary names. A position is one in all parts put together.
@@ -34,6 +35,9 @@ type files struct {
 	closed bool
 	making sync.Mutex // of temp
 	temp   []*os.File
+
+	written  atomic.Int64
+	flushing atomic.Bool
 }
 
 // openFiles takes the lock and removes what a build left that was killed. The lock is on NAME.part, which is the bundle itself or, beside parts, empty;
@@ -204,6 +208,7 @@ func (f *files) write(vec [][]byte, pos int64, t *trace) error {
 			return writeFault(err, f.final)
 		}
 		now, rest := cut(vec, room)
+		begin := pos
 		for _, b := range now {
 			t.add(f, pos, b)
 			pos += int64(len(b))
@@ -211,6 +216,7 @@ func (f *files) write(vec [][]byte, pos int64, t *trace) error {
 		if err := pwritev(fd, now, at); err != nil {
 			return writeFault(err, f.final)
 		}
+		f.wrote(pos - begin)
 		vec = rest
 	}
 	return nil
@@ -275,17 +281,36 @@ func (f *files) read(p []byte, pos int64) error {
 	return nil
 }
 
-// flush starts the writing of what is dirty, without waiting for it; what cannot be done is left to sync.
+// flush starts the writing of what is dirty, without waiting for its end, so that the disk works from the beginning on; what cannot be
+// done here is left to sync. The lock is taken for each slice, since a slow disk makes even the start of writing wait.
 func (f *files) flush() {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	f.making.Lock()
-	temp := f.temp
-	f.making.Unlock()
-	for _, file := range temp {
-		if !f.closed {
-			_ = unix.SyncFileRange(int(file.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WRITE)
+	for i := 0; ; i++ {
+		for at, end := int64(0), int64(1); at < end; at += syncSlice {
+			f.mu.RLock()
+			f.making.Lock()
+			temp := f.temp
+			f.making.Unlock()
+			if f.closed || i >= len(temp) {
+				f.mu.RUnlock()
+				return
+			}
+			if st, err := temp[i].Stat(); err == nil {
+				end = st.Size()
+			}
+			_ = unix.SyncFileRange(int(temp[i].Fd()), at, syncSlice, unix.SYNC_FILE_RANGE_WRITE)
+			f.mu.RUnlock()
 		}
+	}
+}
+
+// wrote counts what is written, and begins a flush for each 32 MiB, one at a time.
+func (f *files) wrote(n int64) {
+	const each = 32 << 20
+	if all := f.written.Add(n); all/each != (all-n)/each && f.flushing.CompareAndSwap(false, true) {
+		go func() {
+			defer f.flushing.Store(false)
+			f.flush()
+		}()
 	}
 }
 
