@@ -315,14 +315,14 @@ func arrange(name string, o RenderOptions, crds []piece, files map[string]string
 		return strings.Compare(a.Name, b.Name)
 	})
 	var before, middle, after []piece
-	var plain, dropped []string
+	var early, late, dropped []string
 	for _, h := range hooks {
 		p, label := piece{h.Path, h.Manifest}, h.Kind+" "+h.Name
 		switch {
 		case slices.Contains(h.Events, release.HookPreInstall):
-			before, plain = append(before, p), append(plain, label)
+			before, early = append(before, p), append(early, label)
 		case slices.Contains(h.Events, release.HookPostInstall):
-			after, plain = append(after, p), append(plain, label)
+			after, late = append(after, p), append(late, label)
 		case !slices.Contains(h.Events, release.HookTest):
 			dropped = append(dropped, label)
 		}
@@ -335,7 +335,7 @@ func arrange(name string, o RenderOptions, crds []piece, files map[string]string
 		return nil, nil, explain(name, nil, err)
 	}
 	var notes []event.Msg
-	if len(plain) > 0 {
+	if plain := slices.Concat(early, late); len(plain) > 0 {
 		notes = append(notes, event.M("addon.note.hooks", "addon", name, "hooks", shown(plain)))
 	}
 	if len(dropped) > 0 {
