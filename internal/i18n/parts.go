@@ -6,6 +6,7 @@ func parts(lang Lang) []map[string]string {
 		return []map[string]string{
 			zhCommon(),
 			zhBundle(),
+			zhDebs(),
 			zhReader(),
 			zhFetch(),
 			zhRegistry(),
@@ -29,6 +30,7 @@ func parts(lang Lang) []map[string]string {
 	return []map[string]string{
 		enCommon(),
 		enBundle(),
+		enDebs(),
 		enReader(),
 		enFetch(),
 		enRegistry(),
