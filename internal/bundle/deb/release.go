@@ -2,6 +2,8 @@ package deb
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -12,13 +14,14 @@ import (
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
 	"github.com/ProtonMail/go-crypto/openpgp/clearsign"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// Release is a suite's InRelease file whose signature was checked.
+// Release is a suite's Release file that was checked.
 type Release struct {
 	Suite, Codename string
 	Date            time.Time
@@ -33,6 +36,16 @@ type Entry struct {
 	SHA256 string
 	Size   int64
 }
+
+// What a Release file may have at most. Debian's unstable has some 6,000 sums and 5 signatures.
+const (
+	maxSums       = 200_000
+	maxSignature  = 1 << 20 // bytes
+	maxSignatures = 64
+)
+
+// errWeak is a Release file with no sums but such as can be forged.
+var errWeak = errors.New("no SHA256 sums")
 
 // maxSkew is how far in the future a Release may be dated: clocks differ.
 const maxSkew = 24 * time.Hour
@@ -49,30 +62,78 @@ func ReadKeyring(data []byte) (openpgp.EntityList, error) {
 	return openpgp.ReadKeyRing(bytes.NewReader(data))
 }
 
+// Check is what a suite's Release file is held against.
+type Check struct {
+	Suite        string // as it is asked for; of a flat repository it is not held against anything
+	Arch         string
+	Flat         bool // the Release file lies beside the packages and need not name suites and architectures
+	Keys         openpgp.EntityList
+	Trusted      bool // the caller answers for the repository: a signature is not needed
+	Now          time.Time
+	IgnoreExpiry bool
+}
+
 // ParseRelease checks the signature of an InRelease file with any key of the ring, and that it is for the suite, for now and for the
-// architecture. Faults: "deb.signature", "deb.release", "deb.release-suite", "deb.release-expired" (never when ignoreExpiry),
-// "deb.release-future", "deb.release-arch".
+// architecture. Faults: see Check.InRelease.
 func ParseRelease(data []byte, keys openpgp.EntityList, suite, arch string, now time.Time, ignoreExpiry bool) (*Release, error) {
-	text, err := verify(data, keys, now)
-	if err != nil {
-		return nil, relFault("deb.signature", err, suite)
+	return Check{Suite: suite, Arch: arch, Keys: keys, Now: now, IgnoreExpiry: ignoreExpiry}.InRelease(data)
+}
+
+// InRelease reads an InRelease file, whose signature is inside. Faults: "deb.signature", "deb.release", "deb.release-weak" (no SHA256
+// sums), "deb.release-suite", "deb.release-expired" (never when IgnoreExpiry), "deb.release-future", "deb.release-arch".
+func (c Check) InRelease(data []byte) (*Release, error) {
+	text, err := verify(data, c.Keys, c.Now)
+	if err != nil && c.Trusted {
+		if block, _ := clearsign.Decode(data); block != nil {
+			text, err = block.Plaintext, nil
+		}
 	}
-	r, err := parseRelease(text)
 	if err != nil {
-		return nil, relFault("deb.release", err, suite)
+		return nil, relFault("deb.signature", err, c.Suite)
+	}
+	return c.release(text)
+}
+
+// Detached reads a Release file and its Release.gpg. Faults as of InRelease.
+func (c Check) Detached(release, signature []byte) (*Release, error) {
+	if err := c.detached(release, signature); err != nil && !c.Trusted {
+		return nil, relFault("deb.signature", err, c.Suite)
+	}
+	return c.release(release)
+}
+
+// Unsigned reads a Release file that has no signature, which needs Trusted (fault "deb.unsigned"). A repository may have no Release file
+// at all; then release is nil, the result is too, and the files to look for are those of PackagesFiles.
+func (c Check) Unsigned(release []byte) (*Release, error) {
+	if !c.Trusted {
+		return nil, relFault("deb.unsigned", nil, c.Suite)
+	}
+	if release == nil {
+		return nil, nil
+	}
+	return c.release(release)
+}
+
+func (c Check) release(text []byte) (*Release, error) {
+	r, err := parseRelease(text)
+	if errors.Is(err, errWeak) {
+		return nil, relFault("deb.release-weak", nil, c.Suite)
+	}
+	if err != nil {
+		return nil, relFault("deb.release", err, c.Suite)
 	}
 	// A mirror may not answer with another suite, however well it is signed.
-	if base, _, _ := strings.Cut(suite, "/"); r.Suite != suite && r.Codename != suite && r.Codename != base {
-		return nil, relFault("deb.release-suite", nil, suite, "got", r.Suite+"/"+r.Codename)
+	if base, _, _ := strings.Cut(c.Suite, "/"); !c.Flat && r.Suite != c.Suite && r.Codename != c.Suite && r.Codename != base {
+		return nil, relFault("deb.release-suite", nil, c.Suite, "got", r.Suite+"/"+r.Codename)
 	}
-	if r.Date.After(now.Add(maxSkew)) {
-		return nil, relFault("deb.release-future", nil, suite, "date", r.Date.UTC().Format(time.RFC3339))
+	if r.Date.After(c.Now.Add(maxSkew)) {
+		return nil, relFault("deb.release-future", nil, c.Suite, "date", r.Date.UTC().Format(time.RFC3339))
 	}
-	if !r.ValidUntil.IsZero() && now.After(r.ValidUntil) && !ignoreExpiry {
-		return nil, relFault("deb.release-expired", nil, suite, "until", r.ValidUntil.UTC().Format(time.RFC3339))
+	if !r.ValidUntil.IsZero() && c.Now.After(r.ValidUntil) && !c.IgnoreExpiry {
+		return nil, relFault("deb.release-expired", nil, c.Suite, "until", r.ValidUntil.UTC().Format(time.RFC3339))
 	}
-	if !slices.Contains(r.Architectures, arch) {
-		return nil, relFault("deb.release-arch", nil, suite, "arch", arch)
+	if !slices.Contains(r.Architectures, c.Arch) && !(c.Flat && len(r.Architectures) == 0) {
+		return nil, relFault("deb.release-arch", nil, c.Suite, "arch", c.Arch)
 	}
 	return r, nil
 }
@@ -87,28 +148,53 @@ func verify(data []byte, keys openpgp.EntityList, now time.Time) ([]byte, error)
 	if len(bytes.TrimSpace(rest)) > 0 || !bytes.HasPrefix(bytes.TrimSpace(data), []byte("-----BEGIN PGP SIGNED MESSAGE-----")) {
 		return nil, errors.New("text outside the signature")
 	}
-	body, err := io.ReadAll(io.LimitReader(block.ArmoredSignature.Body, 1<<20))
+	body, err := io.ReadAll(io.LimitReader(block.ArmoredSignature.Body, maxSignature))
 	if err != nil {
 		return nil, err
 	}
+	if err := anyGood(block.Bytes, body, keys, now); err != nil {
+		return nil, err
+	}
+	return block.Plaintext, nil
+}
+
+// detached checks a signature in a file of its own, binary or armoured.
+func (c Check) detached(text, signature []byte) error {
+	if bytes.HasPrefix(bytes.TrimSpace(signature), []byte("-----BEGIN")) {
+		block, err := armor.Decode(bytes.NewReader(signature))
+		if err != nil {
+			return err
+		}
+		if signature, err = io.ReadAll(io.LimitReader(block.Body, maxSignature)); err != nil {
+			return err
+		}
+	}
+	if len(signature) > maxSignature {
+		return fmt.Errorf("signature of more than %d bytes", maxSignature)
+	}
+	return anyGood(text, signature, c.Keys, c.Now)
+}
+
+// anyGood says whether one of the signatures in body over text is good. Each is tried by itself, but no more than maxSignatures.
+func anyGood(text, body []byte, keys openpgp.EntityList, now time.Time) error {
 	config := &packet.Config{Time: func() time.Time { return now }}
 	var problems []error
-	for in := bytes.NewReader(body); in.Len() > 0; {
+	for in := bytes.NewReader(body); in.Len() > 0 && len(problems) < maxSignatures; {
 		start := len(body) - in.Len()
 		if _, err := packet.Read(in); err != nil {
-			return nil, errors.Join(append(problems, err)...)
+			return errors.Join(append(problems, err)...)
 		}
 		one := body[start : len(body)-in.Len()]
-		if _, err := openpgp.CheckDetachedSignature(keys, bytes.NewReader(block.Bytes), bytes.NewReader(one), config); err != nil {
+		if _, err := openpgp.CheckDetachedSignature(keys, bytes.NewReader(text), bytes.NewReader(one), config); err != nil {
 			problems = append(problems, err)
 			continue
 		}
-		return block.Plaintext, nil
+		return nil
 	}
 	if len(problems) == 0 {
 		problems = append(problems, errors.New("no signature"))
 	}
-	return nil, errors.Join(problems...)
+	return errors.Join(problems...)
 }
 
 func parseRelease(text []byte) (*Release, error) {
@@ -124,7 +210,7 @@ func parseRelease(text []byte) (*Release, error) {
 		return nil, err
 	}
 	r := &Release{Suite: s.Get("Suite"), Codename: s.Get("Codename"), Architectures: strings.Fields(s.Get("Architectures")),
-		ByHash: s.Get("Acquire-By-Hash") == "yes", Files: map[string]Entry{}}
+		ByHash: s.Get("Acquire-By-Hash") == "yes"}
 	if r.Date, err = parseDate(s.Get("Date")); err != nil {
 		return nil, err
 	}
@@ -133,24 +219,39 @@ func parseRelease(text []byte) (*Release, error) {
 			return nil, err
 		}
 	}
-	for _, line := range strings.Split(s.Get("SHA256"), "\n") {
+	if r.Files, err = parseSums(s.Get("SHA256")); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// parseSums reads the SHA256 field: a sum, a size and a path a line.
+func parseSums(field string) (map[string]Entry, error) {
+	files := map[string]Entry{}
+	for line := range strings.SplitSeq(field, "\n") {
 		f := strings.Fields(line)
 		if len(f) == 0 {
 			continue
 		}
-		if len(f) != 3 || len(f[0]) != 64 {
-			return nil, fmt.Errorf("SHA256 line %q", line)
+		if len(f) != 3 {
+			return nil, fmt.Errorf("SHA256 line %.200q", line)
 		}
 		n, err := strconv.ParseInt(f[1], 10, 64)
-		if err != nil || n < 0 {
-			return nil, fmt.Errorf("SHA256 line %q", line)
+		if sum, bad := hex.DecodeString(f[0]); bad != nil || len(sum) != 32 || err != nil || n < 0 || badPath(f[2]) {
+			return nil, fmt.Errorf("SHA256 line %.200q", line)
 		}
-		r.Files[f[2]] = Entry{f[0], n}
+		e := Entry{strings.ToLower(f[0]), n}
+		if old, ok := files[f[2]]; ok && old != e {
+			return nil, fmt.Errorf("two sums for %.200q", f[2])
+		}
+		if files[f[2]] = e; len(files) > maxSums {
+			return nil, fmt.Errorf("more than %d sums", maxSums)
+		}
 	}
-	if len(r.Files) == 0 {
-		return nil, errors.New("no SHA256 sums")
+	if len(files) == 0 {
+		return nil, errWeak
 	}
-	return r, nil
+	return files, nil
 }
 
 func parseDate(s string) (time.Time, error) {
@@ -162,20 +263,33 @@ func parseDate(s string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("date %q", s)
 }
 
-// PackagesFile says which form of a component's Packages file to fetch: its path below the suite's directory, the path by hash to try
-// before it ("" if the suite does not offer that), and its unpacked size in bytes, 0 if the suite does not say.
+// PackagesFiles are the paths that a component's Packages file may have below the suite's directory, the best first. A flat repository
+// has the component "".
+func PackagesFiles(component, arch string) []string {
+	base := "Packages"
+	if component != "" {
+		base = component + "/binary-" + arch + "/Packages"
+	}
+	return []string{base + ".xz", base + ".gz", base}
+}
+
+// PackagesFile says which form of a component's Packages file to fetch ("" for a flat repository's): its path below the suite's
+// directory, the path by hash to try before it ("" if the suite does not offer that), and its unpacked size in bytes, 0 if the suite does
+// not say.
 func (r *Release) PackagesFile(component, arch string) (file, byHash string, e Entry, unpacked int64, err error) {
-	base := component + "/binary-" + arch + "/Packages"
-	unpacked = r.Files[base].Size
-	for _, ext := range []string{".xz", ".gz", ""} {
-		e, ok := r.Files[base+ext]
+	files := PackagesFiles(component, arch)
+	plain := files[len(files)-1]
+	for _, file := range files {
+		e, ok := r.Files[file]
 		if !ok {
-			continue
+			if e, ok = r.Files["./"+file]; !ok {
+				continue
+			}
 		}
 		if r.ByHash {
-			byHash = path.Dir(base) + "/by-hash/SHA256/" + e.SHA256
+			byHash = path.Join(path.Dir(plain), "by-hash/SHA256", e.SHA256)
 		}
-		return base + ext, byHash, e, unpacked, nil
+		return file, byHash, e, max(r.Files[plain].Size, r.Files["./"+plain].Size), nil
 	}
-	return "", "", Entry{}, 0, relFault("deb.release-component", nil, r.Codename, "component", component, "arch", arch)
+	return "", "", Entry{}, 0, relFault("deb.release-component", nil, cmp.Or(r.Codename, r.Suite), "component", cmp.Or(component, "./"), "arch", arch)
 }
