@@ -205,17 +205,24 @@ func ReadManifest(name string, raw []byte, runtime Runtime) (Document, error) {
 		return d, failed("bundle.image-manifest", fmt.Errorf("a configuration of %d bytes", d.Config.Size), "image", name)
 	}
 	for _, l := range d.Layers {
-		switch {
-		case strings.Contains(l.MediaType, "foreign") || strings.Contains(l.MediaType, "nondistributable"):
-			return d, failed("image.foreign-layer", nil, "image", name, "type", l.MediaType)
-		case loadable(l.MediaType) || zstdLayer(l.MediaType) && runtime == Containerd:
-		case zstdLayer(l.MediaType):
-			return d, failed("image.layer-runtime", nil, "image", name, "type", l.MediaType, "runtime", string(runtime))
-		default:
-			return d, failed("bundle.image-media-type", nil, "image", name, "type", l.MediaType)
+		if err := CheckLayer(name, l.MediaType, runtime); err != nil {
+			return d, err
 		}
 	}
 	return d, nil
+}
+
+// CheckLayer says whether the runtime can load a layer of that type: the part of ReadManifest that depends on the runtime.
+func CheckLayer(name, mediaType string, runtime Runtime) error {
+	switch {
+	case strings.Contains(mediaType, "foreign") || strings.Contains(mediaType, "nondistributable"):
+		return failed("image.foreign-layer", nil, "image", name, "type", mediaType)
+	case loadable(mediaType) || zstdLayer(mediaType) && runtime == Containerd:
+		return nil
+	case zstdLayer(mediaType):
+		return failed("image.layer-runtime", nil, "image", name, "type", mediaType, "runtime", string(runtime))
+	}
+	return failed("bundle.image-media-type", nil, "image", name, "type", mediaType)
 }
 
 // config is what is read of an image's configuration.

@@ -71,13 +71,14 @@ func (c *Client) fault(what, registry string, err error) *event.Fault {
 	if f := (*event.Fault)(nil); errors.As(err, &f) {
 		return f
 	}
-	code, retry := sort(err)
+	code, retry := sort(err, c.plain(registry))
 	f := event.NewFault(event.ClassFailed, code, errors.New(words(err)), "image", what, "registry", registry)
 	f.Retry = retry
 	return f
 }
 
-func sort(err error) (code string, retry bool) {
+// sort gives the code; plain says that plain http was tried too, so that it does not matter if there was no TLS.
+func sort(err error, plain bool) (code string, retry bool) {
 	if te := (*transport.Error)(nil); errors.As(err, &te) {
 		return status(te.StatusCode)
 	}
@@ -89,20 +90,23 @@ func sort(err error) (code string, retry bool) {
 		verify   *tls.CertificateVerificationError
 		dns      *net.DNSError
 		notTLS   tls.RecordHeaderError
-		plainTLS = strings.Contains(err.Error(), "server gave HTTP response to HTTPS client")
+		plainTLS = strings.Contains(err.Error(), noTLS)
 	)
 	switch {
 	case errors.As(err, &creds):
 		return "registry.credentials", false
 	case errors.As(err, &unknown) || errors.As(err, &host) || errors.As(err, &invalid) || errors.As(err, &verify):
 		return "registry.certificate", false
-	case errors.Is(err, errPlain) || errors.As(err, &notTLS) || plainTLS:
+	case errors.Is(err, errPlain) || !plain && (errors.As(err, &notTLS) || plainTLS):
 		return "registry.plain-http", false
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return "registry.unreachable", false
 	}
 	return "registry.unreachable", true
 }
+
+// noTLS are net/http's words.
+const noTLS = "server gave HTTP response to HTTPS client"
 
 func status(n int) (code string, retry bool) {
 	switch n {
@@ -130,15 +134,19 @@ func words(err error) string {
 		}
 		return short(s)
 	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "no answer in time"
+	}
+	// The handshake's two errors, of https and then of http, are one; only the second counts.
+	if _, second, ok := strings.Cut(err.Error(), noTLS+"; "); ok && !errors.Is(err, errPlain) {
+		return short(second)
+	}
 	for {
 		ue := (*url.Error)(nil)
 		if !errors.As(err, &ue) {
 			break
 		}
 		err = ue.Err
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return "no answer in time"
 	}
 	s := err.Error()
 	if head, _, ok := strings.Cut(s, "no token in bearer response"); ok {

@@ -159,8 +159,6 @@ func TestPushRefuses(t *testing.T) {
 
 // slow is a registry that keeps repositories apart, mounts between them, and breaks uploads: it takes a part of what is sent and hangs up.
 type slow struct {
-	next http.Handler
-
 	mu      sync.Mutex
 	has     map[string]bool // repository and digest
 	uploads map[string][]byte
@@ -254,17 +252,17 @@ func TestUploads(t *testing.T) {
 		size += int(l.Size)
 	}
 	for name, x := range map[string]struct {
-		slow
+		*slow
 		sent int // of the layer, in all
 	}{
-		"whole":          {slow{}, size},
-		"resumed":        {slow{status: true, breaks: 6, piece: 100_000}, size},
-		"begun anew":     {slow{breaks: 2, piece: 100_000}, size + 200_000},
-		"refused at end": {slow{status: true, final: 2}, size},
+		"whole":          {&slow{}, size},
+		"resumed":        {&slow{status: true, breaks: 6, piece: 100_000}, size},
+		"begun anew":     {&slow{breaks: 2, piece: 100_000}, size + 200_000},
+		"refused at end": {&slow{status: true, final: 2}, size},
 	} {
 		t.Run(name, func(t *testing.T) {
 			to := newRig(t, quietServer)
-			s := &x.slow
+			s := x.slow
 			s.has, s.uploads = map[string]bool{}, map[string][]byte{}
 			to.wrap(s.serve)
 			var mu sync.Mutex

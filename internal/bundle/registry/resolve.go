@@ -263,7 +263,7 @@ func (a answers) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err == nil {
 		return resp, nil
 	}
-	code, retry := sort(err)
+	code, retry := sort(err, a.s.c.plain(a.s.repo.RegistryStr()))
 	n := http.StatusForbidden
 	if te := (*transport.Error)(nil); errors.As(err, &te) {
 		n = te.StatusCode

@@ -113,7 +113,7 @@ func (p *pusher) blob(ctx context.Context, j job) error {
 			err := up.run(ctx)
 			// A registry that takes some more each time is not given up.
 			if err != nil && up.offset > before && ctx.Err() == nil {
-				if _, retry := sort(err); retry {
+				if p.retry(err) {
 					progress = true
 					return nil
 				}
@@ -134,6 +134,12 @@ func (p *pusher) try(ctx context.Context, r *repository, what string, do func(co
 		return event.NewFault(event.ClassFailed, "registry.push", f.Err, "target", p.host+"/"+r.path, "what", what)
 	}
 	return err
+}
+
+// retry says whether another try may mend the error.
+func (p *pusher) retry(err error) bool {
+	_, retry := sort(err, p.c.plain(p.host))
+	return retry
 }
 
 // upload is a blob on its way, over several tries.
@@ -260,7 +266,7 @@ func (u *upload) resume(ctx context.Context) (done bool, err error) {
 	p, r, d := u.p, u.job.to, u.job.part.desc
 	resp, err := p.send(ctx, r, http.MethodGet, u.location, nil, 0, nil, http.StatusNoContent, http.StatusOK, http.StatusAccepted)
 	if err != nil {
-		if _, retry := sort(err); retry {
+		if p.retry(err) {
 			return false, err
 		}
 		u.location, u.offset = "", 0
@@ -284,7 +290,7 @@ func (u *upload) resume(ctx context.Context) (done bool, err error) {
 
 // forget drops an upload that could not be finished: the next try begins anew.
 func (u *upload) forget(err error) error {
-	if _, retry := sort(err); !retry {
+	if !u.p.retry(err) {
 		u.location, u.offset = "", 0
 	}
 	return err

@@ -1,0 +1,37 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/bundle/image"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// Artifact finds the layer of that media type in something that is kept in a registry and is no image, such as a chart. Faults beside those
+// of Resolve, of class failed: "registry.artifact", when it has no such layer.
+func (c *Client) Artifact(ctx context.Context, name, mediaType string) (image.Descriptor, error) {
+	ref, repo, err := c.parse(name)
+	if err != nil {
+		return image.Descriptor{}, err
+	}
+	id := ref.Digest
+	if id == "" {
+		id = ref.Tag
+	}
+	doc, err := c.document(ctx, name, repo, id)
+	if err != nil {
+		return image.Descriptor{}, err
+	}
+	var m image.Document
+	err = json.Unmarshal(doc.raw, &m)
+	var has []string
+	for _, l := range m.Layers {
+		if _, herr := image.Hex(l.Digest); l.MediaType == mediaType && herr == nil && l.Size >= 0 {
+			return l, nil
+		}
+		has = append(has, l.MediaType)
+	}
+	return image.Descriptor{}, event.NewFault(event.ClassFailed, "registry.artifact", err, "image", name, "want", mediaType, "has", strings.Join(has, ", "))
+}
