@@ -40,7 +40,16 @@ func TestADifferenceMakesTheFullBundle(t *testing.T) {
 			// On a jump host that has v1 staged.
 			dir := t.TempDir()
 			stage(t, full1, dir)
-			s := stage(t, since1, dir)
+			var done, total int64
+			s, err := bundle.Stage(context.Background(), since1, dir, func(d, n int64) {
+				if d < done || total > 0 && n != total {
+					t.Errorf("progress goes from %d of %d to %d of %d", done, total, d, n)
+				}
+				done, total = d, n
+			})
+			if err != nil || done != total || total == 0 {
+				t.Fatalf("%v, %d of %d", err, done, total)
+			}
 			if d := cmp.Diff(want2, tree(t, s.Dir(), "complete.json")); d != "" {
 				t.Fatalf("v2 by its difference (-full):\n%s", d)
 			}

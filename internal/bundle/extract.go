@@ -69,7 +69,8 @@ func extract(ctx context.Context, file, dir string, progress func(done, total in
 	return r.report, nil
 }
 
-// modes opens up what was written privately: programs may be run, everything may be read. No other bit comes from the bundle.
+// modes opens up what was written privately: programs may be run, everything may be read. No other bit comes from the bundle. The files
+// are on the disk already, the directories are when it returns.
 func modes(root *os.Root, m *Manifest) error {
 	run := map[string]bool{}
 	for _, e := range m.Members {
@@ -83,7 +84,14 @@ func modes(root *os.Root, m *Manifest) error {
 		if d.IsDir() || run[p] {
 			mode = 0o755
 		}
-		return root.Chmod(p, mode)
+		if err := root.Chmod(p, mode); err != nil || !d.IsDir() {
+			return err
+		}
+		f, err := root.Open(p)
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.Sync(), f.Close())
 	})
 }
 

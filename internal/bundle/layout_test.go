@@ -166,6 +166,20 @@ func TestFormatOneIsAsItWas(t *testing.T) {
 	}
 }
 
+// TestManyOfNothing: small texts that would become large structures.
+func TestManyOfNothing(t *testing.T) {
+	for name, text := range map[string]string{
+		"members":      `{"format":1,"members":[` + strings.Repeat("null,", bundle.MaxMembers) + `null]}`,
+		"roles":        `{"format":1,"members":[{"roles":[` + strings.Repeat(`"",`, bundle.MaxMembers) + `""]}]}`,
+		"unknown keys": `{"format":1,"x":{"y":[` + strings.Repeat("0,", bundle.MaxMembers) + `0]}}`,
+		"depth":        `{"format":1,"x":` + strings.Repeat("[", 1<<20),
+	} {
+		if _, err := bundle.ParseManifest([]byte(text)); event.AsFault(err).Code != "bundle.manifest" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestPortablePath(t *testing.T) {
 	for p, want := range map[string]bool{
 		"kubelet": true, "addons/net.yml": true, "console": true, "com10": true, "com0": true, "auxiliary.yaml": true, "a/.b": true,

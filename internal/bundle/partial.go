@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -117,7 +116,7 @@ func (p *partial) document(want string, hdr *tar.Header, r io.Reader) error {
 	var x struct {
 		Manifests []image.Descriptor `json:"manifests"`
 	}
-	if err := json.Unmarshal(data, &x); err != nil {
+	if err := unmarshal(data, &x); err != nil {
 		return imagesFault("index.json cannot be read: %v", err)
 	}
 	p.index = x.Manifests
@@ -210,7 +209,7 @@ func (p *partial) plan(ctx context.Context, open opener) ([]image.Descriptor, er
 		}
 		// Which types of layers may be there is image.Check's to say, when the whole is put together.
 		var doc image.Document
-		if err := json.Unmarshal(raw, &doc); err != nil {
+		if err := unmarshal(raw, &doc); err != nil {
 			return nil, fault("bundle.image-manifest", err, "image", d.Annotations[image.AnnotationName])
 		}
 		for _, b := range append([]image.Descriptor{d, doc.Config}, doc.Layers...) {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"regexp"
 	"slices"
@@ -44,14 +45,51 @@ func ParseManifest(data []byte) (*Manifest, error) {
 		return nil, fault("bundle.format", nil, "format", fmt.Sprint(head.Format), "known", fmt.Sprint(FormatExtended))
 	}
 	var m Manifest
-	dec := json.NewDecoder(bytes.NewReader(data))
-	if err := dec.Decode(&m); err != nil {
+	if err := unmarshal(data, &m); err != nil {
 		return nil, fault("bundle.manifest", err)
 	}
 	if err := m.Validate(); err != nil {
 		return nil, err
 	}
 	return &m, nil
+}
+
+// unmarshal decodes JSON from outside. An array of more than MaxMembers elements is refused first: an element of two bytes becomes one of
+// hundreds in memory.
+func unmarshal(data []byte, to any) error {
+	if err := boundArrays(data); err != nil {
+		return err
+	}
+	return json.Unmarshal(data, to)
+}
+
+func boundArrays(data []byte) error {
+	var open []int // elements of each array that is open; -1 for an object
+	for dec := json.NewDecoder(bytes.NewReader(data)); ; {
+		tok, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		last := len(open) - 1
+		if tok == json.Delim(']') || tok == json.Delim('}') {
+			open = open[:last]
+			continue
+		}
+		if last >= 0 && open[last] >= 0 {
+			if open[last]++; open[last] > MaxMembers {
+				return fmt.Errorf("an array of more than %d elements", MaxMembers)
+			}
+		}
+		switch tok {
+		case json.Delim('['):
+			open = append(open, 0)
+		case json.Delim('{'):
+			open = append(open, -1)
+		}
+	}
 }
 
 var namePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$`)
