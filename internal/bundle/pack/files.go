@@ -331,8 +331,14 @@ func (f *files) sync(ctx context.Context) error {
 				return err
 			}
 			const all = unix.SYNC_FILE_RANGE_WAIT_BEFORE | unix.SYNC_FILE_RANGE_WRITE | unix.SYNC_FILE_RANGE_WAIT_AFTER
-			if err := unix.SyncFileRange(int(file.Fd()), at, syncSlice, all); errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EIO) {
-				return writeFault(err, f.final)
+			err := unix.SyncFileRange(int(file.Fd()), at, syncSlice, all)
+			for _, unable := range []error{unix.EINVAL, unix.ENOSYS, unix.ESPIPE, unix.EOPNOTSUPP, unix.EPERM} {
+				if errors.Is(err, unable) {
+					err = nil
+				}
+			}
+			if err != nil {
+				return writeFault(err, f.final) // what went wrong is told once, here or by Sync
 			}
 		}
 		if err := file.Sync(); err != nil {

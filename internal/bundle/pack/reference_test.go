@@ -127,11 +127,11 @@ func (s store) open(_ context.Context, sum string) (io.ReadCloser, error) {
 
 // noise does not shrink; prose does.
 func noise(r *rand.Rand, n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(r.Uint32())
+	b := make([]byte, 0, n+8)
+	for len(b) < n {
+		b = binary.LittleEndian.AppendUint64(b, r.Uint64())
 	}
-	return b
+	return b[:n]
 }
 
 func prose(r *rand.Rand, n int) []byte {
