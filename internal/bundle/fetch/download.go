@@ -94,7 +94,7 @@ func (d *download) resume(ctx context.Context, w *incoming) (Blob, error) {
 // run fetches until the whole file is there and its sum is right.
 func (d *download) run(ctx context.Context) (Blob, error) {
 	for {
-		if d.s.SHA256 == "" || d.w.sum() != d.s.SHA256 {
+		if !d.right() {
 			if err := d.fill(ctx); err != nil {
 				return Blob{}, err
 			}
@@ -119,6 +119,11 @@ func (d *download) run(ctx context.Context) (Blob, error) {
 		d.restarts = 0
 		d.tell(Progress{Total: d.total(), Retry: f})
 	}
+}
+
+// right says that what is there is the whole file.
+func (d *download) right() bool {
+	return d.s.SHA256 != "" && (d.s.Size < 0 || d.w.n == d.s.Size) && d.w.sum() == d.s.SHA256
 }
 
 // fill tries until all bytes are there.
@@ -148,12 +153,18 @@ func (d *download) fill(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		se, f := (*SinkError)(nil), (*event.Fault)(nil)
+		if errors.As(err, &se) || !errors.As(err, &f) || !f.Retry {
+			return err
+		}
+		if d.right() { // only the length was a lie
+			return nil
+		}
 		// The furthest point counts, not this try's bytes: else a server that knows no ranges and breaks each time would be asked for ever.
 		if d.w.n >= d.best+minProgress {
 			d.best, try = d.w.n, 1
 		}
-		f := (*event.Fault)(nil)
-		if se := (*SinkError)(nil); errors.As(err, &se) || !errors.As(err, &f) || !f.Retry || try >= tries || d.restarts > tries {
+		if try >= tries || d.restarts > tries {
 			return err
 		}
 		d.tell(Progress{Done: d.w.n, Total: d.total(), Retry: f})

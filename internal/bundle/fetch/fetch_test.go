@@ -138,6 +138,58 @@ func TestServers(t *testing.T) {
 	}
 }
 
+// A length that is no length, when nothing but the sum is known.
+func TestLiesAboutTheLength(t *testing.T) {
+	claims := func(n int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			conn, out, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			fmt.Fprintf(out, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", n, body)
+			out.Flush()
+		}
+	}
+	noLength := func(n int) http.HandlerFunc { // its end is that of the connection
+		return func(w http.ResponseWriter, _ *http.Request) {
+			conn, out, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			fmt.Fprintf(out, "HTTP/1.0 200 OK\r\n\r\n%s", body[:n])
+			out.Flush()
+		}
+	}
+	for _, tt := range []struct {
+		name    string
+		answers []http.HandlerFunc
+		want    string
+		asked   int
+	}{
+		{"too long, but all is there", []http.HandlerFunc{claims(len(body) + 1)}, "", 1},
+		{"too short", []http.HandlerFunc{claims(len(body) - 1)}, "fetch.sum-mismatch", 1},
+		{"none, cut once", []http.HandlerFunc{noLength(len(body) / 2), whole}, "", 2},
+		{"none, cut for ever", []http.HandlerFunc{noLength(len(body) / 2)}, "fetch.sum-mismatch", 2},
+		{"none, all there", []http.HandlerFunc{noLength(len(body))}, "", 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, tt.answers...)
+			f := &file{}
+			_, err := r.Get(context.Background(), Source{URL: r.url, SHA256: sum(body), Size: -1, Limit: 1 << 20}, f)
+			if code(err) != tt.want || len(r.requests()) != tt.asked {
+				t.Fatal(err, r.requests())
+			}
+			if tt.want == "" {
+				wantBytes(t, r.Cache, body, f)
+			}
+		})
+	}
+}
+
 func TestStalledServer(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)

@@ -5,10 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -66,6 +70,50 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	if n := len(c.buffers.free); n > Connections || done != len(jobs) {
 		t.Errorf("%d buffers for %d connections, %d done", n, Connections, done)
+	}
+}
+
+// Connections are kept for the next blob: by default all but two of a host's would be closed.
+func TestConnectionsAreKept(t *testing.T) {
+	const n = 8
+	var opened atomic.Int64
+	meet := make(chan struct{}, n)
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		meet <- struct{}{}
+		for len(meet) < n { // all at once, so that each has a connection of its own
+			runtime.Gosched()
+		}
+		_, _ = w.Write(blob(len(r.URL.Path)))
+	}))
+	srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	srv.Start()
+	defer srv.Close()
+	rt, err := NewTransport(TransportOptions{Getenv: noEnv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, whole)
+	r.HTTP = NewHTTPClient(rt)
+	defer r.HTTP.CloseIdleConnections()
+	for round := range 3 {
+		var jobs []Job
+		for i := range n {
+			path := "/" + strings.Repeat("x", round*n+i)
+			jobs = append(jobs, Job{Source: known(srv.URL+path, blob(len(path)))})
+		}
+		if err := r.All(context.Background(), jobs, n); err != nil {
+			t.Fatal(err)
+		}
+		for range n {
+			<-meet
+		}
+	}
+	if opened.Load() != n {
+		t.Errorf("%d connections for %d at once", opened.Load(), n)
 	}
 }
 

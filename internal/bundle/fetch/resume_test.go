@@ -204,6 +204,35 @@ func TestWrongForEver(t *testing.T) {
 	}
 }
 
+// An origin that is not of this URL, or that somebody wrote into, does no harm.
+func TestStrangeOrigins(t *testing.T) {
+	data := blob(1 << 20)
+	half := len(data) / 2
+	for name, text := range map[string]string{
+		"of another URL": `{"url":"` + strings.Repeat("a", 64) + `","etag":"\"x\"","total":1048576}`,
+		"no JSON":        "\x00\xff", "empty": "", "huge": strings.Repeat(" ", 1<<20), "a header smuggled in": `{"url":"U","etag":"\"a\r\nX: y\"","total":1048576}`,
+		"a lie about the total": `{"url":"U","total":7}`, "fields of a later program": `{"url":"U","etag":"\"x\"","total":1048576,"more":1}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := &upstream{data: data, etag: `"v"`}
+			c, url := over(t, u)
+			s := known(url, data)
+			leftover(t, c.Cache, s, data[:half], nil)
+			text = strings.ReplaceAll(text, `"U"`, `"`+hashURL(url)+`"`)
+			if err := os.WriteFile(c.Cache.partialPath(s.SHA256)+".json", []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Get(context.Background(), s); err != nil {
+				t.Fatal(err)
+			}
+			wantBytes(t, c.Cache, data)
+			if joined(u.requests("Range")) != rangeFrom(half, len(data)) || joined(u.requests("If-Range")) != "" {
+				t.Errorf("asked for %q if %q", u.requests("Range"), u.requests("If-Range"))
+			}
+		})
+	}
+}
+
 // The page of a portal, or an error served as 200, must not cost what was got before.
 func TestAPortalInTheWay(t *testing.T) {
 	data := blob(1 << 20)

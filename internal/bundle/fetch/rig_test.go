@@ -46,7 +46,7 @@ type upstream struct {
 	noRange bool // ranges are passed over
 	bytes   int64
 	asked   []*http.Request
-	gate    func(at int64) // called before each 4 KiB
+	gate    func(at int64) // called before each 16 KiB
 }
 
 func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -72,7 +72,7 @@ type cutter struct {
 func (c *cutter) Write(p []byte) (int, error) {
 	done := 0
 	for len(p) > 0 {
-		m := min(len(p), 4<<10)
+		m := min(len(p), 16<<10)
 		if c.left > 0 {
 			m = min(m, c.left)
 		}

@@ -51,8 +51,9 @@ type TransportOptions struct {
 
 // NewTransport makes a transport for many large files at once. It does not decompress behind our back.
 //
-// It speaks HTTP/1.1 only: HTTP/2 puts all blobs of a host into one TCP connection, with one congestion window (over a link that is slow for
-// each connection 16 of them are 16 times as fast) and frames of 16 KiB that cost a copy each.
+// It speaks HTTP/1.1 only: HTTP/2 puts all blobs of a host into one TCP connection with one congestion window, where 16 connections have 16.
+// Measured for 16 blobs of 16 MiB over TLS on loopback, server included, it took 1.1 times the CPU and 1.5 times the time. A larger
+// ReadBufferSize saved no CPU: a read into a whole buffer passes it by.
 //
 // Faults: "fetch.ca" for a file of CAFiles, "fetch.proxy-setting" for a variable that is no URL; both of class usage.
 func NewTransport(o TransportOptions) (http.RoundTripper, error) {
