@@ -271,7 +271,7 @@ func hashLayer(ctx context.Context, r io.Reader, size int64) (layer, error) {
 			return l, err
 		}
 		diff := newHasher()
-		limit := size*maxRatio + ratioBit
+		limit := unpacked(size)
 		got, err := io.CopyBuffer(diff, io.LimitReader(zr, limit+1), buf)
 		if err != nil {
 			return l, err

@@ -76,6 +76,9 @@ const (
 	ratioBit = 256 << 20
 )
 
+// unpacked is how much something compressed may unpack to.
+func unpacked(size int64) int64 { return size*maxRatio + ratioBit }
+
 // tarStore is a tar file. Old docker save writes a repeated layer as a link to the first one; links are followed within the archive and
 // only there.
 type tarStore struct {
@@ -118,9 +121,13 @@ func openTar(ctx context.Context, file, temp string) (*tarStore, error) {
 	}
 	defer f.Close()
 	t := &tarStore{path: file, members: map[string]member{}}
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
 	var magic [2]byte
 	if n, _ := f.ReadAt(magic[:], 0); n == 2 && magic == [2]byte{0x1f, 0x8b} {
-		plain, err := gunzip(ctx, f, temp)
+		plain, err := gunzip(ctx, f, temp, unpacked(st.Size()))
 		if err != nil {
 			return nil, err
 		}
@@ -133,11 +140,8 @@ func openTar(ctx context.Context, file, temp string) (*tarStore, error) {
 	return t, nil
 }
 
-func gunzip(ctx context.Context, f *os.File, temp string) (_ *os.File, err error) {
-	st, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
+// gunzip unpacks no more than limit bytes; what it has written by then goes away.
+func gunzip(ctx context.Context, f io.Reader, temp string, limit int64) (_ *os.File, err error) {
 	zr, err := gzip.NewReader(f)
 	if err != nil {
 		return nil, err
@@ -152,7 +156,6 @@ func gunzip(ctx context.Context, f *os.File, temp string) (_ *os.File, err error
 			os.Remove(out.Name())
 		}
 	}()
-	limit := st.Size()*maxRatio + ratioBit
 	n, err := io.Copy(out, &ctxReader{ctx, io.LimitReader(zr, limit+1)})
 	if err != nil {
 		return nil, err
