@@ -34,7 +34,7 @@ type Options struct {
 	Transport http.RoundTripper
 	// Mirrors map a registry's host; the mirror is asked instead of upstream, never after it.
 	Mirrors *fetch.Mirrors
-	// Insecure are the hosts, with their ports, that may be asked without TLS. Loopback always may.
+	// Insecure are the hosts that may be asked without TLS, at one port (host:port) or at any (host). Loopback always may.
 	Insecure []string
 	// Keychain has the credentials; nil is docker's configuration with its helpers ($DOCKER_CONFIG), else podman's ($REGISTRY_AUTH_FILE).
 	Keychain authn.Keychain
@@ -83,7 +83,7 @@ func (c *Client) plain(host string) bool {
 	if n, _, err := net.SplitHostPort(host); err == nil {
 		h = n
 	}
-	return fetch.Loopback(strings.Trim(h, "[]")) || slices.Contains(c.o.Insecure, host)
+	return fetch.Loopback(strings.Trim(h, "[]")) || slices.Contains(c.o.Insecure, host) || slices.Contains(c.o.Insecure, h)
 }
 
 // repository is where to ask for a path of a registry.
