@@ -28,7 +28,7 @@ func (m *Manifest) Full() *Manifest {
 // NewDifference is the manifest of the difference bundle from base to full: what the base has by sum and size is not carried. base may
 // itself be the manifest of a difference; baseID is the ID of the full bundle that it stands for. imagesCarried is the size of the
 // images.tar that the difference carries (its documents and the blobs that Carry names), 0 without images. A base for another
-// architecture is the fault "bundle.wrong-arch".
+// architecture is the fault "bundle.wrong-arch", the same bundle as base "bundle.no-difference".
 func NewDifference(full, base *Manifest, baseID string, imagesCarried int64) (*Manifest, error) {
 	if err := CheckArch(base, full.Arch); err != nil {
 		return nil, err
@@ -36,6 +36,9 @@ func NewDifference(full, base *Manifest, baseID string, imagesCarried int64) (*M
 	text, err := EncodeManifest(full)
 	if err != nil {
 		return nil, err
+	}
+	if baseID == ID(text) {
+		return nil, fault("bundle.no-difference", nil, "name", full.Name, "arch", full.Arch)
 	}
 	has := map[content]bool{}
 	for _, e := range base.Members {

@@ -204,8 +204,13 @@ func TestHostileDifferences(t *testing.T) {
 			}
 		})
 	}
-	if _, err := bundle.NewDifference(first(v2.manifest(t)), first(v2.manifest(t)), v2.id(t), 9); event.AsFault(err).Code != "bundle.manifest" {
+	if _, err := bundle.NewDifference(first(v2.manifest(t)), first(v2.manifest(t)), v2.id(t), 9); event.AsFault(err).Code != "bundle.no-difference" {
 		t.Errorf("a difference to itself: %v", err)
+	}
+	other, _ := v2.manifest(t)
+	other.Arch, other.Members, other.Images = "arm64", nil, nil
+	if _, err := bundle.NewDifference(first(v2.manifest(t)), other, v1.id(t), 9); event.AsFault(err).Code != "bundle.wrong-arch" {
+		t.Errorf("a difference to another architecture: %v", err)
 	}
 }
 

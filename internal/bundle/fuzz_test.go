@@ -87,6 +87,33 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
+// FuzzDifference changes the images that a difference carries, below its sums: what is accepted makes the full bundle and no other.
+func FuzzDifference(f *testing.F) {
+	v1, v2, _ := releases(bundle.Flat)
+	m, full := v2.manifest(f)
+	base, _ := v1.manifest(f)
+	dir := f.TempDir()
+	stage(f, store(f, archive(f, v1.full(f))), dir)
+	id := v1.id(f)
+	f.Add([]byte(onlyBlobs(f, full, bundle.Carry(v2.images, base))))
+	f.Add([]byte(full))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		d, err := bundle.NewDifference(m, base, id, int64(len(data)))
+		if err != nil {
+			return
+		}
+		file := store(t, archive(t, v2.pack(t, d, string(data))))
+		s, err := bundle.Stage(context.Background(), file, dir, nil)
+		if code(t, file, err) != "" {
+			return
+		}
+		defer os.RemoveAll(s.Dir())
+		if got := content(t, filepath.Join(s.Dir(), "members", "images.tar")); len(got) != len(full) {
+			t.Fatal("accepted, and it is another images.tar")
+		}
+	})
+}
+
 // TestBombs: small files that would unpack to a great deal are given up early.
 func TestBombs(t *testing.T) {
 	_, members := sample(t)

@@ -22,11 +22,13 @@ func enReader() map[string]string {
 		"fault.bundle.part-sums":           "{file}: {sums} is not a list of the parts with their sums: {cause}",
 		"fault.bundle.part-sums.next":      "Copy {sums} again, or remove it: without it a damaged part is still found, but perhaps not named.",
 
-		"fault.bundle.base-missing":      "{file} carries only what has changed since the bundle {name} for {arch} with the id {base}, which is not here",
-		"fault.bundle.base-missing.next": "Put that bundle into the same directory; eggo-bundle inspect shows a bundle's id. Or use the full bundle.",
-		"fault.bundle.base-damaged":      "{file}: its base in {base} does not give {member} as it should be",
-		"fault.bundle.base-damaged.next": "Remove {base} and put the bundle that it was unpacked from beside this one.",
-		"fault.bundle.wrong-name":        "{file} is the bundle {got}, not {want}",
+		"fault.bundle.base-missing":       "{file} carries only what has changed since the bundle {name} for {arch} with the id {base}, which is not here",
+		"fault.bundle.base-missing.next":  "Put that bundle into the same directory; eggo-bundle inspect shows a bundle's id. Or use the full bundle.",
+		"fault.bundle.base-damaged":       "{file}: its base in {base} does not give {member} as it should be",
+		"fault.bundle.base-damaged.next":  "Remove {base} and put the bundle that it was unpacked from beside this one.",
+		"fault.bundle.no-difference":      "The bundle {name} for {arch} is the same as its base: nothing has changed",
+		"fault.bundle.no-difference.next": "Use the bundle that is there; there is nothing to carry.",
+		"fault.bundle.wrong-name":         "{file} is the bundle {got}, not {want}",
 
 		"fault.bundle.extract-exists":      "{dir} is not empty, and it does not hold just this bundle: {cause}",
 		"fault.bundle.extract-exists.next": "Choose a directory that is empty or not there yet.",

@@ -21,11 +21,13 @@ func zhReader() map[string]string {
 		"fault.bundle.part-sums":           "{file}：{sums} 不是各分卷的摘要列表：{cause}",
 		"fault.bundle.part-sums.next":      "请重新复制 {sums}，或将其删除；没有它仍能发现损坏，但未必能指出是哪一个分卷。",
 
-		"fault.bundle.base-missing":      "{file} 是增量包，只含自离线包 {name}（架构 {arch}，标识 {base}）以来的变化，而这里没有该离线包",
-		"fault.bundle.base-missing.next": "请把该离线包放到同一目录中（可用 eggo-bundle inspect 查看离线包的标识），或改用完整的离线包。",
-		"fault.bundle.base-damaged":      "{file}：无法从 {base} 中的基础包正确取得 {member}",
-		"fault.bundle.base-damaged.next": "请删除 {base}，并把它对应的离线包放到本增量包所在的目录。",
-		"fault.bundle.wrong-name":        "{file} 是离线包 {got}，而不是 {want}",
+		"fault.bundle.base-missing":       "{file} 是增量包，只含自离线包 {name}（架构 {arch}，标识 {base}）以来的变化，而这里没有该离线包",
+		"fault.bundle.base-missing.next":  "请把该离线包放到同一目录中（可用 eggo-bundle inspect 查看离线包的标识），或改用完整的离线包。",
+		"fault.bundle.base-damaged":       "{file}：无法从 {base} 中的基础包正确取得 {member}",
+		"fault.bundle.base-damaged.next":  "请删除 {base}，并把它对应的离线包放到本增量包所在的目录。",
+		"fault.bundle.no-difference":      "离线包 {name}（架构 {arch}）与其基础包相同，没有任何变化",
+		"fault.bundle.no-difference.next": "无需制作增量包，继续使用现有的离线包即可。",
+		"fault.bundle.wrong-name":         "{file} 是离线包 {got}，而不是 {want}",
 
 		"fault.bundle.extract-exists":      "{dir} 不是空目录，其内容也与该离线包不完全一致：{cause}",
 		"fault.bundle.extract-exists.next": "请指定一个空目录或尚不存在的目录。",
