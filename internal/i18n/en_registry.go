@@ -52,6 +52,8 @@ func enRegistry() map[string]string {
 		"fault.registry.unreachable":         "The registry {registry} cannot be reached for {image}: {cause}",
 		"fault.registry.unreachable.next":    "Check the network and the proxy, or map the registry to a mirror.",
 		"fault.registry.refused":             "The registry {registry} does not give {image}: {cause}",
+		"fault.registry.artifact":            "{image} has no part of type {want}; it has: {has}",
+		"fault.registry.artifact.next":       "Name a chart that was pushed with helm push.",
 		"fault.registry.target":              "{target} cannot be pushed to: {cause}",
 		"fault.registry.target.next":         "Give host[:port][/prefix], such as registry.example.com/k8s.",
 		"fault.registry.push-collision":      "{image} and {other} would both become {target}",

@@ -51,6 +51,8 @@ func zhRegistry() map[string]string {
 		"fault.registry.unreachable":         "无法连接镜像仓库 {registry} 以获取 {image}：{cause}",
 		"fault.registry.unreachable.next":    "请检查网络和代理，或将该仓库映射到镜像站。",
 		"fault.registry.refused":             "无法从镜像仓库 {registry} 获取 {image}：{cause}",
+		"fault.registry.artifact":            "{image} 中没有类型为 {want} 的内容；现有：{has}",
+		"fault.registry.artifact.next":       "请指定用 helm push 推送的 chart。",
 		"fault.registry.target":              "无法推送到 {target}：{cause}",
 		"fault.registry.target.next":         "请给出 主机[:端口][/前缀]，例如 registry.example.com/k8s。",
 		"fault.registry.push-collision":      "{image} 和 {other} 都会成为 {target}",

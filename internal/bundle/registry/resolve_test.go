@@ -337,3 +337,23 @@ func FuzzIndexAndManifest(f *testing.F) {
 		}
 	})
 }
+
+// TestArtifact: what is no image, such as a chart, has its part found by type.
+func TestArtifact(t *testing.T) {
+	const chart = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+	r := plainRig(t)
+	d := r.blob("charts/x", chart, []byte("a chart"))
+	r.manifest("charts/x", "1.2.3", ociManifest, mustJSON(t, map[string]any{"schemaVersion": 2, "mediaType": ociManifest, "layers": []image.Descriptor{d},
+		"config": r.blob("charts/x", "application/vnd.cncf.helm.config.v1+json", []byte("{}"))}))
+	r.image("an/image", "v1", made{})
+	c := newClient(t, Options{Tries: 1}, map[string]*rig{"r.test": r})
+	if got, err := c.Artifact(t.Context(), "r.test/charts/x:1.2.3", chart); err != nil || got.Digest != d.Digest {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := c.Artifact(t.Context(), "r.test/an/image:v1", chart); code(err) != "registry.artifact" {
+		t.Error(err)
+	}
+	if _, err := c.Artifact(t.Context(), "r.test/charts/y:1", chart); code(err) != "registry.not-found" {
+		t.Error(err)
+	}
+}
