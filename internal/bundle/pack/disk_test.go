@@ -279,7 +279,10 @@ func TestNoRoomIsToldBeforeAnythingIsFetched(t *testing.T) {
 func TestTheDiskBecomesFull(t *testing.T) {
 	dir, blobs := tmpfs(t, "6m"), store{}
 	r := rand.New(rand.NewPCG(1, 1))
-	l, err := Plan([]Member{{Path: "p.deb", Stored: true, Parts: []Part{blobs.put(noise(r, 1<<20))}}, {Path: "noise", Parts: []Part{blobs.put(noise(r, 6<<20))}}}, time.Time{})
+	l, err := Plan([]Member{
+		{Path: "p.deb", Stored: true, Parts: []Part{blobs.put(noise(r, 1<<20))}},
+		{Path: "noise", Parts: []Part{blobs.put(noise(r, 6<<20))}},
+	}, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}

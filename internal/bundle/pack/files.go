@@ -40,8 +40,8 @@ type files struct {
 	flushing atomic.Bool
 }
 
-// openFiles takes the lock and removes what a build left that was killed. The lock is on NAME.part, which is the bundle itself or, beside parts, empty;
-// the kernel frees it when the process ends.
+// openFiles takes the lock and removes what a build left that was killed. The lock is on NAME.part, which is the bundle itself or, beside
+// parts, empty; the kernel frees it when the process ends.
 func openFiles(final string, part int64) (*files, error) {
 	if st, err := os.Lstat(final); err == nil && st.IsDir() {
 		return nil, writeFault(unix.EISDIR, final)

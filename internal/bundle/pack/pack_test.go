@@ -3,7 +3,6 @@ package pack
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -30,8 +29,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// randomMembers is a bundle as builds make them, of awkward sizes: literals, packages, images.tar over blobs, some of them twice, then what is compressed,
-// and the sum of images.tar.
+// randomMembers is a bundle as builds make them, of awkward sizes: literals, packages, images.tar over blobs, some of them twice, then
+// what is compressed, and the sum of images.tar.
 func randomMembers(t testing.TB, r *rand.Rand, blobs store) []Member {
 	t.Helper()
 	var members []Member
@@ -73,7 +72,8 @@ func randomMembers(t testing.TB, r *rand.Rand, blobs store) []Member {
 	}
 	if images {
 		stored := r.IntN(4) == 0 && (len(members) == 0 || members[len(members)-1].Stored)
-		members = append(members, Member{Path: "images.tar.sha256", Stored: stored, Parts: []Part{{SumOf: "images.tar"}, {Data: []byte("  images.tar\n")}}})
+		parts := []Part{{SumOf: "images.tar"}, {Data: []byte("  images.tar\n")}}
+		members = append(members, Member{Path: "images.tar.sha256", Stored: stored, Parts: parts})
 	}
 	return members
 }
@@ -429,8 +429,12 @@ func TestABlobOfTheTailIsHeldToItsSize(t *testing.T) {
 		end    error
 		fail   func(t *testing.T, err error)
 	}{
-		"short": {func(b []byte) []byte { return b[1:] }, nil, func(t *testing.T, err error) { wantFault(t, err, "pack.short", event.ClassFailed) }},
-		"long":  {func(b []byte) []byte { return append(b, 1) }, nil, func(t *testing.T, err error) { wantFault(t, err, "pack.oversize", event.ClassFailed) }},
+		"short": {func(b []byte) []byte { return b[1:] }, nil, func(t *testing.T, err error) {
+			wantFault(t, err, "pack.short", event.ClassFailed)
+		}},
+		"long": {func(b []byte) []byte { return append(b, 1) }, nil, func(t *testing.T, err error) {
+			wantFault(t, err, "pack.oversize", event.ClassFailed)
+		}},
 		"damaged": {slices.Clone[[]byte], damaged, func(t *testing.T, err error) {
 			if !errors.Is(err, damaged) {
 				t.Error(err)
@@ -462,59 +466,5 @@ func TestABlobOfTheTailIsHeldToItsSize(t *testing.T) {
 				t.Errorf("%d files are left", n)
 			}
 		})
-	}
-}
-
-func TestARecordFindsAccidents(t *testing.T) {
-	blobs := store{}
-	r := rand.New(rand.NewPCG(3, 3))
-	l, err := Plan([]Member{{Path: "big", Stored: true, Parts: []Part{blobs.put(noise(r, 40<<20))}}}, time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, part := range []int64{0, 17 << 20} {
-		dir := t.TempDir()
-		res, err := build(t.Context(), l, Options{Path: filepath.Join(dir, "b.tar.gz"), PartSize: part}, blobs, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := res.Record()
-		if err != nil {
-			t.Fatal(err)
-		}
-		check := func(want bool, what string) {
-			t.Helper()
-			if same, err := Same(t.Context(), dir, text); same != want || err != nil {
-				t.Errorf("%s: %v %v", what, same, err)
-			}
-		}
-		check(true, "untouched")
-		last := res.Parts[len(res.Parts)-1].Path
-		st, _ := os.Stat(last)
-		f, _ := os.OpenFile(last, os.O_RDWR, 0)
-		var b [1]byte
-		at := st.Size() - 100
-		_, _ = f.ReadAt(b[:], at)
-		_, _ = f.WriteAt([]byte{b[0] ^ 4}, at)
-		_ = os.Chtimes(last, time.Time{}, st.ModTime())
-		check(false, "one bit, and the time put back")
-		_, _ = f.WriteAt(b[:], at)
-		_ = os.Chtimes(last, time.Time{}, st.ModTime())
-		check(true, "the bit put back")
-		_ = f.Truncate(st.Size() - 1)
-		check(false, "cut off")
-		_ = f.Close()
-		_ = os.Remove(last)
-		check(false, "gone")
-	}
-	for name, text := range map[string]string{"no JSON": "{", "a path": `{"format":1,"piece":16777216,"files":[{"name":"../x","size":0}]}`,
-		"too few sums": `{"format":1,"piece":16777216,"files":[{"name":"x","size":1}]}`} {
-		if same, err := Same(t.Context(), t.TempDir(), []byte(text)); same || err == nil {
-			t.Errorf("%s: %v %v", name, same, err)
-		}
-	}
-	later, _ := json.Marshal(record{Format: 2})
-	if same, err := Same(t.Context(), t.TempDir(), later); same || err != nil {
-		t.Errorf("a later format: %v %v", same, err)
 	}
 }

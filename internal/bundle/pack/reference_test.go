@@ -145,7 +145,8 @@ func prose(r *rand.Rand, n int) []byte {
 
 // awkward are sizes at which something begins or ends: nothing, blocks of tar, of deflate, and pieces of the tail.
 func awkward(r *rand.Rand) int {
-	sizes := []int{0, 1, 63, 511, 512, 513, 4096, 65534 - 512, 65535 - 512, 65536 - 512, 65534, 65535, 65536, 2*65535 - 1, 1<<20 - 513, 1<<20 - 1, 1 << 20, 1<<20 + 1}
+	sizes := []int{0, 1, 63, 511, 512, 513, 4096, 65534 - 512, 65535 - 512, 65536 - 512, 65534, 65535, 65536, 2*65535 - 1,
+		1<<20 - 513, 1<<20 - 1, 1 << 20, 1<<20 + 1}
 	if r.IntN(3) == 0 {
 		return r.IntN(200_000)
 	}

@@ -16,8 +16,8 @@ import (
 // Opener opens a blob; what it gives must have been verified, or say so at its end by an error. It may wait until the blob is there.
 type Opener func(ctx context.Context, sha256 string) (io.ReadCloser, error)
 
-// maxWorkers bounds the memory: 2.5 MB each. Eight deflate faster than one can read and verify.
-const maxWorkers = 8
+// maxWorkers bounds the memory: 3 MB each. Six deflate as fast as one goroutine reads and verifies.
+const maxWorkers = 6
 
 // tailState is what is known of the compressed part.
 type tailState struct {
@@ -136,7 +136,9 @@ func (r *tailReader) chunks(free, work, order chan *chunk) error {
 			return r.ctx.Err()
 		}
 		if c.in == nil {
-			c.in = make([]byte, min(deflatePiece, r.w.layout.rest))
+			n := int(min(deflatePiece, r.w.layout.rest))
+			c.in = make([]byte, n)
+			c.out.Grow(n + n/1024 + 1024) // it never has to grow: what does not shrink is stored
 		}
 		n, err := r.fill(c.in[:cap(c.in)])
 		if err != nil {
