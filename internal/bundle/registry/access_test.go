@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
 	"github.com/eggo-k8s/eggo/internal/bundle/image"
@@ -262,6 +263,10 @@ func TestDockersConfiguration(t *testing.T) {
 		"none":       {"", "", nil, "registry.denied"},
 		"a password": {fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, r.host, auth), "", nil, ""},
 		"podman's":   {"", fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, r.host, auth), nil, ""},
+		"podman's first": {fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, r.host, base64.StdEncoding.EncodeToString([]byte("u:old"))),
+			fmt.Sprintf(`{"auths":{"%s/a":{"auth":%q}}}`, r.host, auth), nil, ""},
+		"podman's of another": {fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, r.host, auth), `{"auths":{"quay.io":{"auth":"` + auth + `"}}}`, nil, ""},
+		"podman's is damaged": {"", "{", nil, "registry.credentials"},
 		"helper": {config, "", helper(`read host; [ "$1 $host" = "get ` + r.host + `" ] || exit 1
 echo '{"ServerURL":"x","Username":"u","Secret":"s3cret"}'`), ""},
 		"store":             {`{"credsStore":"fake"}`, "", helper(`echo '{"ServerURL":"x","Username":"u","Secret":"s3cret"}'`), ""},
@@ -295,7 +300,7 @@ echo '{"ServerURL":"x","Username":"u","Secret":"s3cret"}'`), ""},
 			if x.podman != "" {
 				write("podman.json", x.podman)
 			}
-			_, err := newClient(t, Options{Keychain: authn.DefaultKeychain, Tries: 1}, map[string]*rig{"r.test": r}).Resolve(t.Context(), "r.test/a:v1", arm64)
+			_, err := newClient(t, Options{Keychain: Keychain(), Tries: 1}, map[string]*rig{"r.test": r}).Resolve(t.Context(), "r.test/a:v1", arm64)
 			if code(err) != x.want {
 				t.Fatalf("%v, want %q", err, x.want)
 			}
@@ -310,6 +315,28 @@ echo '{"ServerURL":"x","Username":"u","Secret":"s3cret"}'`), ""},
 				t.Errorf("it does not say why: %v", f)
 			}
 		})
+	}
+}
+
+// TestTheHubsNames: docker.io goes by several names in the files of podman and docker.
+func TestTheHubsNames(t *testing.T) {
+	repo, err := name.NewRepository("docker.io/library/nginx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"docker.io/library/nginx", "docker.io", "https://index.docker.io/v1/"} {
+		file := filepath.Join(t.TempDir(), "auth.json")
+		if err := os.WriteFile(file, []byte(fmt.Sprintf(`{"auths":{%q:{"auth":"dTpw"}}}`, key)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("REGISTRY_AUTH_FILE", file)
+		auth, err := named{}.Resolve(repo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err := authn.Authorization(t.Context(), auth); err != nil || c.Username != "u" || c.Password != "p" {
+			t.Errorf("%s: %+v, %v", key, c, err)
+		}
 	}
 }
 

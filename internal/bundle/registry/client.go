@@ -36,7 +36,7 @@ type Options struct {
 	Mirrors *fetch.Mirrors
 	// Insecure are the hosts that may be asked without TLS, at one port (host:port) or at any (host). Loopback always may.
 	Insecure []string
-	// Keychain has the credentials; nil is docker's configuration with its helpers ($DOCKER_CONFIG), else podman's ($REGISTRY_AUTH_FILE).
+	// Keychain has the credentials; nil is Keychain().
 	Keychain authn.Keychain
 	// Retry is told of a fault that another try follows; may be nil, is called from several goroutines.
 	Retry func(*event.Fault)
@@ -65,7 +65,7 @@ func New(o Options) *Client {
 		o.Transport = http.DefaultTransport
 	}
 	if o.Keychain == nil {
-		o.Keychain = authn.DefaultKeychain
+		o.Keychain = Keychain()
 	}
 	if o.Retry == nil {
 		o.Retry = func(*event.Fault) {}
