@@ -1,5 +1,6 @@
-// Package build makes bundles from a spec: it resolves, fetches into a cache by digest, and packs. The same spec, lock and time stamp
-// give the same bytes.
+// Package build makes bundles from a spec in three stages: what bundle.lock does not pin yet is resolved; from spec and lock follows every
+// byte's place in the bundles; everything is fetched at once and written where it belongs. The same spec, lock and time stamp give the
+// same bytes on every machine.
 package build
 
 import (
@@ -9,11 +10,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/bundle/diff"
 	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
+	"github.com/eggo-k8s/eggo/internal/bundle/lock"
+	"github.com/eggo-k8s/eggo/internal/bundle/registry"
 	"github.com/eggo-k8s/eggo/internal/bundle/spec"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
@@ -22,13 +26,23 @@ import (
 type Options struct {
 	Spec      *spec.Spec
 	Arches    []string // amd64, arm64
-	Out       string   // directory of the bundles and of bundle.lock
+	Out       string   // directory of the bundles
+	Lock      string   // path of bundle.lock; in Out unless given
 	Cache     *fetch.Cache
 	Mirrors   *fetch.Mirrors
 	Transport http.RoundTripper // nil: http.DefaultTransport
+	Insecure  []string          // hosts of registries that are asked by plain http
+	Netrc     *fetch.Netrc      // credentials for plain addresses; may be nil
 	Epoch     time.Time         // mtime of every member; zero means 1970
 	Now       func() time.Time  // for the validity of signed metadata; nil: time.Now
-	Report    func(Event)       // called from one goroutine; may be nil
+	Report    func(Event)       // called by one goroutine at a time; may be nil
+
+	Locked      bool   // refuse to go beyond the lock
+	Update      bool   // forget the lock's pins of these architectures
+	Base        string // path of a bundle that the new one is a difference to, with {arch} in it for several architectures
+	PartSize    int64  // bytes of a part at most; 0: one file
+	NoSums      bool   // do not write NAME.tar.gz.sha256
+	Connections int    // at once; 0 means 16
 }
 
 // Kind of an Event.
@@ -36,14 +50,16 @@ type Kind string
 
 // The kinds, in the words of the JSON output.
 const (
-	Started  Kind = "started"  // a build for Arch begins
-	Resolved Kind = "resolved" // the packages are chosen: Packages of Known, Total bytes
-	Fetching Kind = "progress" // Done of Total bytes (-1 unknown) of What
-	Fetched  Kind = "fetched"  // What is in the cache, Total bytes; Cached if it was there before
-	Retrying Kind = "retry"    // Fault, and another try follows
-	Packing  Kind = "packing"  // Done of Total bytes of the bundle are written
-	Built    Kind = "built"    // File is finished, with Total bytes and SHA256
-	Warned   Kind = "warning"  // Text
+	Started   Kind = "started"   // a build for Arch begins
+	Resolved  Kind = "resolved"  // the packages are chosen: Packages of Known, Total bytes
+	Fetching  Kind = "progress"  // Done of Total bytes (-1 unknown) of What
+	Fetched   Kind = "fetched"   // What is there, Total bytes; Cached if it was in the cache
+	Waiting   Kind = "waiting"   // for another build that is fetching What
+	Retrying  Kind = "retry"     // Fault, and another try follows
+	Packing   Kind = "packing"   // Done of Total bytes of the bundle are written
+	Unchanged Kind = "unchanged" // File is there already and is what it should be
+	Built     Kind = "built"     // File is finished, with Total bytes and SHA256
+	Warned    Kind = "warning"   // Text
 )
 
 // Event tells how far a build is.
@@ -64,143 +80,156 @@ type Event struct {
 	Fault    *event.Fault
 }
 
-// Result of a build.
+// Result of a build or an update.
 type Result struct {
 	Bundles  []Bundle
-	Lock     string // path
+	Lock     string                      // path
+	Moved    map[string]*diff.Difference // between the lock that was there and the new one, by architecture; only where there is one
 	Warnings []event.Msg
 }
 
-// Bundle that was written.
+// Bundle that was written, or was there already.
 type Bundle struct {
 	Arch, Path string
 	Size       int64
-	SHA256     string
+	SHA256     string // "" if it was not asked for
+	Parts      []string
+	Unchanged  bool
 	Took       time.Duration
 }
 
-// arch is the build for one architecture.
-type arch struct {
-	name     string
-	opts     *Options
-	spec     *spec.Spec
-	client   *fetch.Client
-	previous *Lock
-	lock     *LockSet
-	report   func(Event)
-	warn     func(event.Msg)
+// builder is one build for all its architectures.
+type builder struct {
+	*Options
+	http     *http.Client
+	registry *registry.Client
+	start    time.Time
 
-	members []bundle.Member
-	images  []bundle.Image
-	install []bundle.Package
-	pulled  []*pulled
+	mu       sync.Mutex
+	warnings []event.Msg
+}
+
+func newBuilder(o *Options) *builder {
+	c := *o
+	if c.Transport == nil {
+		c.Transport = http.DefaultTransport
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Lock == "" {
+		c.Lock = filepath.Join(c.Out, lock.Name)
+	}
+	if c.Connections == 0 {
+		c.Connections = 16
+	}
+	b := &builder{Options: &c, http: fetch.NewHTTPClient(c.Netrc.Transport(c.Transport)), start: time.Now()}
+	b.registry = b.registries()
+	return b
+}
+
+func (b *builder) tell(e Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.Report != nil {
+		b.Report(e)
+	}
+}
+
+func (b *builder) warn(arch string, m event.Msg) {
+	b.mu.Lock()
+	b.warnings = append(b.warnings, m)
+	b.mu.Unlock()
+	b.tell(Event{Kind: Warned, Arch: arch, Text: &m})
+}
+
+// client fetches for one architecture, so that what it tells says for which.
+func (b *builder) client(arch string) *fetch.Client {
+	return &fetch.Client{HTTP: b.http, Cache: b.Cache, Mirrors: b.Mirrors, Progress: func(p fetch.Progress) { b.tell(b.progress(arch, p)) }}
 }
 
 // Build makes a bundle for each architecture and the lock. A bundle appears under its name only when it is finished. Faults are of
-// class failed (what could not be fetched, resolved or written) or usage (spec, lock, keyring).
+// class failed (what could not be fetched, resolved or written) or usage (spec, lock, keyring); several are joined.
 func Build(ctx context.Context, o Options) (*Result, error) {
-	if o.Transport == nil {
-		o.Transport = http.DefaultTransport
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Report == nil {
-		o.Report = func(Event) {}
-	}
-	if err := os.MkdirAll(o.Out, 0o755); err != nil {
-		return nil, writeFault(err, o.Out)
-	}
-	res := &Result{Lock: filepath.Join(o.Out, LockName)}
-	previous, err := ReadLock(res.Lock)
+	b := newBuilder(&o)
+	release, err := b.Cache.Use(ctx)
 	if err != nil {
 		return nil, err
 	}
-	next := &Lock{Version: lockVersion, Name: o.Spec.Name, Kubernetes: o.Spec.Kubernetes, Spec: sumOf(o.Spec.Raw()), Arches: map[string]*LockSet{}}
-	// What another build of the same bundle pinned for other architectures stays.
-	if previous.Name == next.Name {
-		for a, s := range previous.Arches {
-			next.Arches[a] = s
-		}
+	defer release()
+	if err := os.MkdirAll(b.Out, 0o755); err != nil {
+		return nil, writeFault(err, b.Out)
 	}
-	for _, name := range o.Arches {
-		b := &arch{name: name, opts: &o, spec: o.Spec.For(name), previous: previous, lock: &LockSet{}, report: o.Report}
-		b.warn = func(m event.Msg) {
-			res.Warnings = append(res.Warnings, m)
-			o.Report(Event{Kind: Warned, Arch: name, Text: &m})
-		}
-		b.client = &fetch.Client{HTTP: fetch.NewHTTPClient(o.Transport), Cache: o.Cache, Mirrors: o.Mirrors, Progress: b.progress()}
-		done, err := b.build(ctx)
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil, event.NewFault(event.ClassInterrupted, "interrupted", ctx.Err())
-			}
-			return nil, err
-		}
-		next.Arches[name] = b.lock
-		if err := next.write(res.Lock); err != nil {
-			return nil, err
-		}
-		res.Bundles = append(res.Bundles, *done)
+	res, err := b.build(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = event.NewFault(event.ClassInterrupted, "interrupted", ctx.Err())
 	}
-	return res, nil
+	return res, err
 }
 
-func (b *arch) build(ctx context.Context) (*Bundle, error) {
-	start := time.Now()
-	b.report(Event{Kind: Started, Arch: b.name})
-	for _, stage := range []func(context.Context) error{b.packages, b.binaries, b.addons, b.pullImages} {
-		if err := stage(ctx); err != nil {
-			return nil, err
-		}
-	}
-	done, err := b.pack(ctx)
+func (b *builder) build(ctx context.Context) (*Result, error) {
+	old, next, err := b.resolve(ctx)
 	if err != nil {
 		return nil, err
 	}
-	done.Took = time.Since(start)
-	b.report(Event{Kind: Built, Arch: b.name, File: done.Path, Total: done.Size, SHA256: done.SHA256, Took: done.Took})
-	return done, nil
-}
-
-func (b *arch) pullImages(ctx context.Context) error {
-	r := &registries{arch: b.name, fetch: b.client, rt: b.opts.Transport, clients: map[string]*http.Client{}, warn: b.warn}
-	for _, im := range b.spec.Images {
-		p, err := r.pull(ctx, im.Name)
+	var plans []*plan
+	for _, arch := range b.Arches {
+		p, err := b.plan(ctx, arch, next.Set(arch))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if old, ok := b.previous.image(b.name, im.Name); ok && old != p.Manifest.Digest {
-			b.warn(event.M("build.warn.moved", "image", im.Name, "old", old, "new", p.Manifest.Digest))
-		}
-		b.pulled = append(b.pulled, p)
-		li := LockImage{Name: im.Name, Index: p.index, Digest: p.Manifest.Digest, Config: p.Config.Digest, Layers: []LockBlob{}}
-		var layers []string
-		for _, l := range p.Layers {
-			layers = append(layers, l.Digest)
-			li.Layers = append(li.Layers, LockBlob{l.Digest, l.Size})
-		}
-		b.lock.Images = append(b.lock.Images, li)
-		for _, n := range p.Names {
-			b.images = append(b.images, bundle.Image{Name: n, Digest: p.Manifest.Digest, Size: p.Size(), Roles: im.Roles,
-				Platform: "linux/" + b.name, Index: p.index, Layers: layers})
+		plans = append(plans, p)
+	}
+	// The lock is written first: what was resolved is not lost when a download fails.
+	if !b.Locked {
+		if err := next.Write(b.Lock); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	bundles, err := b.write(ctx, plans)
+	if err != nil {
+		return nil, err
+	}
+	return &Result{Bundles: bundles, Lock: b.Lock, Moved: moved(old, next, b.Arches), Warnings: b.warnings}, nil
 }
 
-// progress turns what the fetcher tells into events, with one Fetched for each source.
-func (b *arch) progress() func(fetch.Progress) {
-	return func(p fetch.Progress) {
-		e := Event{Kind: Fetching, Arch: b.name, What: p.What, URL: p.URL, Done: p.Done, Total: p.Total, Cached: p.Cached}
-		switch {
-		case p.Retry != nil:
-			e.Kind, e.Fault = Retrying, p.Retry
-		case p.Finished:
-			e.Kind = Fetched
-		}
-		b.report(e)
+// Update resolves everything anew, writes the lock, and says what moved. No bundle is written.
+func Update(ctx context.Context, o Options) (*Result, error) {
+	b := newBuilder(&o)
+	b.Update = true
+	release, err := b.Cache.Use(ctx)
+	if err != nil {
+		return nil, err
 	}
+	defer release()
+	old, next, err := b.resolve(ctx)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(b.Lock), 0o755)
+	}
+	if err == nil {
+		err = next.Write(b.Lock)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			err = event.NewFault(event.ClassInterrupted, "interrupted", ctx.Err())
+		}
+		return nil, err
+	}
+	return &Result{Lock: b.Lock, Moved: moved(old, next, b.Arches), Warnings: b.warnings}, nil
+}
+
+// together runs all tasks side by side and joins what went wrong, in the order of the tasks: a person wants to hear everything at once.
+func together(ctx context.Context, tasks ...func(context.Context) error) error {
+	errs := make([]error, len(tasks))
+	var wg sync.WaitGroup
+	for i, t := range tasks {
+		wg.Go(func() { errs[i] = t(ctx) })
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return errors.Join(errs...)
 }
 
 func writeFault(err error, path string) error {
@@ -215,4 +244,11 @@ func writeFault(err error, path string) error {
 		err = pe.Err
 	}
 	return event.NewFault(event.ClassFailed, code, err, "file", path)
+}
+
+// failed turns a fault of reading a bundle into one of building: nothing is damaged on this machine.
+func failed(err error) error {
+	f := event.AsFault(err)
+	f.Class = event.ClassFailed
+	return f
 }

@@ -6,20 +6,18 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ulikunitz/xz"
 
-	"github.com/eggo-k8s/eggo/assets"
-	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/deb"
 	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
+	"github.com/eggo-k8s/eggo/internal/bundle/lock"
 	"github.com/eggo-k8s/eggo/internal/bundle/spec"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
@@ -29,104 +27,223 @@ const (
 	maxPackages = 512 << 20 // bytes of an unpacked Packages file
 )
 
-// packages resolves and fetches the packages of one architecture.
-func (b *arch) packages(ctx context.Context) error {
-	if len(b.spec.Install) == 0 {
-		return nil
+// debs asks repositories of the Debian family.
+func (q *question) debs(ctx context.Context) error {
+	idx := deb.NewIndex(q.arch)
+	for _, r := range q.spec.Repositories {
+		if err := q.debRepository(ctx, idx, r); err != nil {
+			return err
+		}
 	}
-	idx := deb.NewIndex(b.name)
-	for _, r := range b.spec.Repositories {
-		keys, err := b.keyring(r)
+	req := deb.Request{Roots: q.roots}
+	if q.spec.Closure == spec.NoDeps {
+		req.Mode = deb.None
+	}
+	if q.spec.Closure == spec.Minus {
+		var err error
+		if req.Baseline, err = deb.ReadBaseline(bytes.NewReader(q.baseline)); err != nil {
+			return err
+		}
+	}
+	chosen, err := idx.Resolve(req)
+	if err != nil {
+		var all []error
+		for _, f := range deb.Problems(err) {
+			all = append(all, f)
+		}
+		return errors.Join(all...)
+	}
+	for _, p := range chosen {
+		u, err := below(p.Repository, p.Filename)
 		if err != nil {
 			return err
 		}
-		for _, suite := range r.Suites {
-			if err := b.suite(ctx, idx, r, suite, keys); err != nil {
-				return err
-			}
+		trust := "metadata"
+		if name, ok := strings.CutPrefix(p.Repository, "file:"); ok {
+			u, trust = "file:"+name+"/"+p.Filename, "local"
 		}
+		q.out.Packages = append(q.out.Packages, lock.Package{Name: p.Name, Version: p.Version, Arch: p.Arch, URL: u, SHA256: p.SHA256, Size: p.Size, Trust: trust,
+			Meta: deb.MetaOf(p, fileName(p.Filename))})
 	}
-	var roots []string
-	for _, p := range b.spec.Install {
-		roots = append(roots, p.Name)
-	}
-	chosen, err := idx.Closure(roots)
-	if err != nil {
-		return err
-	}
-	var total int64
-	for _, p := range chosen {
-		total += p.Size
-	}
-	b.report(Event{Kind: Resolved, Arch: b.name, Packages: len(chosen), Known: idx.Len(), Total: total})
-	files := map[string]string{}
-	for _, p := range chosen {
-		if other, ok := files[strings.ToLower(memberName(p))]; ok {
-			return event.NewFault(event.ClassFailed, "build.same-file", nil, "file", memberName(p), "package", p.String(), "other", other)
-		}
-		files[strings.ToLower(memberName(p))] = p.String()
-		if err := b.deb(ctx, p); err != nil {
-			return err
-		}
-	}
-	return b.flatMetadata(chosen)
+	q.chosen(idx.Len())
+	return nil
 }
 
-// memberName is the package's file in the bundle. A colon, which some archives have in names as %3a, is no part of a member's path.
-func memberName(p *deb.Package) string {
-	return strings.NewReplacer("%3a", "_", "%3A", "_", ":", "_").Replace(p.File())
-}
-
-func (b *arch) keyring(r spec.Repository) (openpgp.EntityList, error) {
-	var data []byte
-	var err error
-	if name, ok := strings.CutPrefix(r.Keyring, "embedded:"); ok {
-		data, err = assets.Keyring(name)
-	} else {
-		data, err = os.ReadFile(r.KeyringFile.File)
+func (q *question) debRepository(ctx context.Context, idx *deb.Index, r spec.Repository) error {
+	switch {
+	case r.Dir.Name != "":
+		return q.debDirectory(ctx, idx, r)
+	case r.Machine:
+		return q.machine(ctx, idx, r)
 	}
 	var keys openpgp.EntityList
-	if err == nil {
-		keys, err = deb.ReadKeyring(data)
+	if !r.Trusted || r.Keyring+r.KeyringFile.Name != "" {
+		data, err := q.keyring(ctx, r)
+		if err != nil {
+			return err
+		}
+		if keys, err = deb.ReadKeyring(data); err != nil || len(keys) == 0 {
+			if err == nil {
+				err = errors.New("no keys in it")
+			}
+			return event.NewFault(event.ClassUsage, "build.keyring", err, "keyring", r.Keyring+r.KeyringFile.Name, "repository", r.URL)
+		}
 	}
-	if err == nil && len(keys) == 0 {
-		err = errors.New("no keys in it")
-	}
-	if err != nil {
-		return nil, event.NewFault(event.ClassUsage, "build.keyring", err, "keyring", r.Keyring, "repository", r.URL)
-	}
-	return keys, nil
+	return q.suites(ctx, idx, r, keys)
 }
 
-// suite reads the signed metadata of a suite's components into the index.
-func (b *arch) suite(ctx context.Context, idx *deb.Index, r spec.Repository, suite string, keys openpgp.EntityList) error {
-	base := r.URL + "/dists/" + suite + "/"
-	blob, err := b.client.Get(ctx, fetch.Source{URL: base + "InRelease", Size: -1, Limit: maxRelease, What: suite + " InRelease"})
-	if err != nil {
-		return err
-	}
-	data, err := b.readAll(blob)
-	if err != nil {
-		return err
-	}
-	rel, err := deb.ParseRelease(data, keys, suite, b.name, b.opts.Now(), r.IgnoreExpiry)
-	if err != nil {
-		return err
-	}
-	if r.IgnoreExpiry {
-		b.warn(event.M("build.warn.expiry", "suite", suite))
-	}
-	b.lock.Repositories = append(b.lock.Repositories, LockRepository{URL: r.URL, Suite: suite, SHA256: blob.SHA256})
-	for _, c := range r.Components {
-		if err := b.component(ctx, idx, rel, base, r.URL, c); err != nil {
+func (q *question) suites(ctx context.Context, idx *deb.Index, r spec.Repository, keys openpgp.EntityList) error {
+	for _, suite := range r.Suites {
+		if err := q.suite(ctx, idx, r, suite, keys); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *arch) component(ctx context.Context, idx *deb.Index, rel *deb.Release, base, repository, component string) error {
-	file, byHash, e, unpacked, err := rel.PackagesFile(component, b.name)
+// machine reads the sources that this machine's own apt is set up with. What stands there is part of the answer, not of the question: a
+// build on another machine takes what the lock pins.
+func (q *question) machine(ctx context.Context, idx *deb.Index, r spec.Repository) error {
+	root := os.DirFS("/")
+	entries, err := deb.ParseSources(root)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		e, ok := e.For(q.arch)
+		if !ok {
+			continue
+		}
+		if u, err := url.Parse(e.URL); err != nil || u.User != nil {
+			return event.NewFault(event.ClassUsage, "build.source-password", nil, "file", e.File)
+		}
+		keys, err := machineKeys(root, e)
+		if err != nil {
+			return event.NewFault(event.ClassUsage, "build.keyring", err, "keyring", strings.Join(e.SignedBy, ", "), "repository", e.URL)
+		}
+		x := spec.Repository{Type: "deb", URL: e.URL, Suites: []string{e.Suite}, Components: e.Components, Priority: r.Priority, Trusted: e.Trusted,
+			IgnoreExpiry: e.IgnoreExpiry}
+		if e.Flat {
+			x.Suites = []string{strings.TrimSuffix(e.Suite, "/") + "/"}
+		}
+		if err := q.suites(ctx, idx, x, keys); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// machineKeys are those that an entry of the machine's sources is signed by, or all that its apt trusts.
+func machineKeys(root fs.FS, e deb.SourceEntry) (openpgp.EntityList, error) {
+	if len(e.Key) > 0 {
+		return deb.ReadKeyring(e.Key)
+	}
+	var files []string
+	for _, f := range e.SignedBy {
+		if strings.HasPrefix(f, "/") { // else a fingerprint, of a key that apt trusts anyway
+			files = append(files, strings.TrimPrefix(f, "/"))
+		}
+	}
+	if len(files) == 0 {
+		for _, pattern := range []string{"etc/apt/trusted.gpg", "etc/apt/trusted.gpg.d/*.gpg", "etc/apt/trusted.gpg.d/*.asc", "usr/share/keyrings/*-archive-*.gpg"} {
+			list, err := fs.Glob(root, pattern)
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, list...)
+		}
+	}
+	var all openpgp.EntityList
+	for _, f := range files {
+		data, err := fs.ReadFile(root, f)
+		if err != nil {
+			return nil, err
+		}
+		keys, err := deb.ReadKeyring(data)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, keys...)
+	}
+	return all, nil
+}
+
+// suite reads the signed metadata of a suite's components into the index.
+func (q *question) suite(ctx context.Context, idx *deb.Index, r spec.Repository, suite string, keys openpgp.EntityList) error {
+	base := r.URL + "/dists/" + suite + "/"
+	if flat(suite) { // a flat repository
+		base = strings.TrimSuffix(r.URL+"/"+strings.TrimPrefix(suite, "./"), "/") + "/"
+	}
+	rel, blob, err := q.release(ctx, r, base, suite, keys)
+	if err != nil {
+		return err
+	}
+	if r.IgnoreExpiry {
+		q.warn(q.arch, event.M("build.warn.expiry", "suite", suite))
+	}
+	q.repository(lock.Repository{URL: r.URL, Suite: suite, SHA256: blob.SHA256})
+	components := r.Components
+	if len(components) == 0 {
+		components = []string{""}
+	}
+	for _, c := range components {
+		if err := q.component(ctx, idx, rel, base, r, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// release fetches InRelease, or Release with its detached signature where a suite has no InRelease.
+func (q *question) release(ctx context.Context, r spec.Repository, base, suite string, keys openpgp.EntityList) (*deb.Release, fetch.Blob, error) {
+	check := deb.Check{Suite: suite, Arch: q.arch, Flat: flat(suite), Keys: keys, Trusted: r.Trusted, Now: q.Now(), IgnoreExpiry: r.IgnoreExpiry}
+	get := func(name string) ([]byte, fetch.Blob, error) {
+		blob, err := q.client.Get(ctx, fetch.Source{URL: base + name, Size: -1, Limit: maxRelease, What: suite + " " + name})
+		if err != nil {
+			return nil, blob, err
+		}
+		data, err := q.content(blob)
+		return data, blob, err
+	}
+	absent := func(err error) bool { return err != nil && event.AsFault(err).Code == "fetch.not-found" }
+	data, blob, err := get("InRelease")
+	if err == nil {
+		rel, err := check.InRelease(data)
+		return rel, blob, err
+	}
+	if !absent(err) {
+		return nil, blob, err
+	}
+	first := err
+	if data, blob, err = get("Release"); absent(err) {
+		if !r.Trusted {
+			return nil, blob, first
+		}
+		rel, err := check.Unsigned(nil)
+		return rel, blob, err
+	} else if err != nil {
+		return nil, blob, err
+	}
+	sig, _, err := get("Release.gpg")
+	switch {
+	case absent(err):
+		rel, err := check.Unsigned(data)
+		return rel, blob, err
+	case err != nil:
+		return nil, blob, err
+	}
+	rel, err := check.Detached(data, sig)
+	return rel, blob, err
+}
+
+// flat says whether a suite is the directory of a flat repository.
+func flat(suite string) bool { return strings.HasSuffix(suite, "/") }
+
+func (q *question) component(ctx context.Context, idx *deb.Index, rel *deb.Release, base string, r spec.Repository, component string) error {
+	if rel == nil {
+		return q.bare(ctx, idx, base, r)
+	}
+	file, byHash, e, unpacked, err := rel.PackagesFile(component, q.arch)
 	if err != nil {
 		return err
 	}
@@ -135,38 +252,55 @@ func (b *arch) component(ctx context.Context, idx *deb.Index, rel *deb.Release, 
 	if byHash != "" {
 		s := src
 		s.URL = base + byHash
-		if blob, err = b.client.Get(ctx, s); err != nil && event.AsFault(err).Code == "fetch.not-found" {
+		if blob, err = q.client.Get(ctx, s); err != nil && event.AsFault(err).Code == "fetch.not-found" {
 			byHash = ""
 		}
 	}
 	if byHash == "" {
-		blob, err = b.client.Get(ctx, src)
+		blob, err = q.client.Get(ctx, src)
 	}
 	if err != nil {
 		return err
 	}
-	f, err := b.client.Cache.Open(blob)
+	return q.index(idx, blob, base+file, unpacked, r)
+}
+
+// bare reads a flat repository without a Release file, for which the spec vouches.
+func (q *question) bare(ctx context.Context, idx *deb.Index, base string, r spec.Repository) error {
+	var last error
+	for _, file := range deb.PackagesFiles("", q.arch) {
+		blob, err := q.client.Get(ctx, fetch.Source{URL: base + file, Size: -1, Limit: maxPackages, What: "Packages of " + r.URL})
+		if err == nil {
+			return q.index(idx, blob, base+file, 0, r)
+		}
+		if last = err; event.AsFault(err).Code != "fetch.not-found" {
+			return err
+		}
+	}
+	return last
+}
+
+// index reads a Packages file into the index.
+func (q *question) index(idx *deb.Index, blob fetch.Blob, address string, unpacked int64, r spec.Repository) error {
+	f, err := q.Cache.Open(blob)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	plain, err := decompress(bufio.NewReaderSize(f, 256<<10), file) // xz reads byte by byte
+	plain, err := decompress(bufio.NewReaderSize(f, 256<<10), address) // xz reads byte by byte
 	if err != nil {
-		return event.NewFault(event.ClassFailed, "deb.packages", err, "repository", base+file)
+		return event.NewFault(event.ClassFailed, "deb.packages", err, "repository", address)
 	}
 	limit := int64(maxPackages)
 	if unpacked > 0 {
 		limit = min(limit, unpacked)
 	}
-	capped := &cappedReader{r: plain, left: limit}
-	if err := idx.Add(capped, repository); err != nil {
+	if err := idx.AddFrom(&cappedReader{r: plain, left: limit}, deb.Repository{URL: r.URL, Priority: r.Priority}); err != nil {
 		return err
 	}
 	// To the end, so that the sum of the whole file was checked.
-	if _, err := io.Copy(io.Discard, f); err != nil {
-		return err
-	}
-	return nil
+	_, err = io.Copy(io.Discard, f)
+	return err
 }
 
 func decompress(r io.Reader, name string) (io.Reader, error) {
@@ -191,52 +325,4 @@ func (c *cappedReader) Read(p []byte) (int, error) {
 		return 0, errors.New("larger than the Release file says")
 	}
 	return n, err
-}
-
-func (b *arch) readAll(blob fetch.Blob) ([]byte, error) {
-	f, err := b.client.Cache.Open(blob)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(f)
-}
-
-func (b *arch) deb(ctx context.Context, p *deb.Package) error {
-	u, err := url.Parse(p.Repository)
-	if err != nil {
-		return err
-	}
-	u.Path = strings.TrimSuffix(u.Path, "/") + "/" + strings.TrimPrefix(p.Filename, "./")
-	src := fetch.Source{URL: u.String(), SHA256: p.SHA256, Size: p.Size, What: p.String()}
-	if _, err := b.client.Get(ctx, src); err != nil {
-		return err
-	}
-	m := bundle.Member{Path: memberName(p), Kind: bundle.Deb, Name: p.Name, Version: p.Version, Source: u.String(), Size: p.Size, SHA256: p.SHA256}
-	if i := slices.IndexFunc(b.spec.Install, func(x bundle.Package) bool { return x.Name == p.Name }); i >= 0 {
-		m.Roles = b.spec.Install[i].Roles
-	}
-	b.members = append(b.members, m)
-	b.lock.Packages = append(b.lock.Packages, LockFile{Name: p.Name, Version: p.Version, URL: m.Source, SHA256: p.SHA256, Size: p.Size, Trust: "metadata"})
-	return nil
-}
-
-// flatMetadata makes the Packages file that the node's apt chooses from.
-func (b *arch) flatMetadata(chosen []*deb.Package) error {
-	var text bytes.Buffer
-	if err := deb.WritePackages(&text, chosen, memberName); err != nil {
-		return err
-	}
-	blob, err := b.client.Cache.Put(&text, int64(text.Len()))
-	if err != nil {
-		return err
-	}
-	b.members = append(b.members, bundle.Member{Path: spec.PackagesName, Kind: bundle.Metadata, Name: "apt", Size: blob.Size, SHA256: blob.SHA256})
-	for _, p := range b.spec.Install {
-		b.install = append(b.install, bundle.Package{Name: p.Name, Roles: p.Roles})
-	}
-	if len(b.members) > bundle.MaxMembers {
-		return event.NewFault(event.ClassFailed, "bundle.manifest", fmt.Errorf("%d members", len(b.members)), "file", bundle.ManifestName)
-	}
-	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"debug/elf"
 	"errors"
 	"io"
+	"maps"
 	"net/url"
 	"path"
 	"slices"
@@ -14,8 +15,8 @@ import (
 
 	"github.com/mholt/archives"
 
-	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
+	"github.com/eggo-k8s/eggo/internal/bundle/lock"
 	"github.com/eggo-k8s/eggo/internal/bundle/spec"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
@@ -23,69 +24,101 @@ import (
 const (
 	maxChecksum = 1 << 20 // bytes
 	maxProgram  = 4 << 30
-	maxAddon    = 64 << 20
 )
 
-func (b *arch) binaries(ctx context.Context) error {
-	for _, x := range b.spec.Binaries {
-		sum, trust := x.SHA256, "spec"
-		if x.Checksum != "" {
-			var err error
-			if sum, err = b.checksum(ctx, x); err != nil {
-				return err
-			}
-			trust = "checksum"
-		}
-		blob, err := b.client.Get(ctx, fetch.Source{URL: x.URL, SHA256: sum, Size: -1, Limit: maxProgram, What: x.Name})
-		if err != nil {
+// files pins the programs and the other files.
+func (r *resolver) files(ctx context.Context) error {
+	all := append(slices.Clone(r.spec.Binaries), r.spec.Files...)
+	out := make([]lock.File, len(all))
+	var tasks []func(context.Context) error
+	for i, x := range all {
+		tasks = append(tasks, func(ctx context.Context) (err error) {
+			out[i], err = r.file(ctx, x)
 			return err
-		}
-		lf := LockFile{Name: x.Name, Version: x.Version, URL: x.URL, SHA256: blob.SHA256, Size: blob.Size, Trust: trust}
-		programs := map[string]fetch.Blob{x.Name: blob}
-		if len(x.Pick) > 0 {
-			if programs, err = b.pick(ctx, x, blob); err != nil {
-				return err
-			}
-		}
-		for _, n := range sortedKeys(programs) {
-			p := programs[n]
-			if err := b.program(x, n, p); err != nil {
-				return err
-			}
-			if len(x.Pick) > 0 {
-				lf.Picked = append(lf.Picked, LockFile{Name: n, URL: x.URL, SHA256: p.SHA256, Size: p.Size, Trust: trust})
-			}
-		}
-		b.lock.Files = append(b.lock.Files, lf)
+		})
 	}
-	return nil
+	err := together(ctx, tasks...)
+	r.set.Files = out
+	return err
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	var out []string
-	for k := range m {
-		out = append(out, k)
+// file pins one download: by upstream's checksum file, by the spec's sum, or a file beside the spec as it is now.
+func (r *resolver) file(ctx context.Context, x spec.Binary) (lock.File, error) {
+	address := x.URL
+	if address == "" {
+		address = "file:" + x.Path.Name
 	}
-	slices.Sort(out)
-	return out
+	old, pinned := r.old.File(x.Name, address)
+	pinned = pinned && old.Version == x.Version && (x.SHA256 == "" || x.SHA256 == old.SHA256) && samePicks(old, x)
+	if pinned && x.URL != "" {
+		return old, nil
+	}
+	out := lock.File{Name: x.Name, Version: x.Version, URL: address, Trust: "spec"}
+	blob, err := r.download(ctx, x, &out)
+	if err != nil {
+		return out, err
+	}
+	if pinned && old.SHA256 == blob.SHA256 {
+		return old, nil
+	}
+	if err := r.beyond(x.Name); err != nil {
+		return out, err
+	}
+	out.SHA256, out.Size = blob.SHA256, blob.Size
+	if len(x.Pick) == 0 {
+		return out, r.checkELF(x.Name, blob)
+	}
+	picked, err := r.pick(ctx, address, x.Name, x.Pick, blob)
+	for _, from := range slices.Sorted(maps.Keys(picked)) {
+		p := picked[from]
+		out.Picked = append(out.Picked, lock.Picked{Member: from, Name: x.Pick[from], SHA256: p.SHA256, Size: p.Size})
+		err = errors.Join(err, r.checkELF(x.Pick[from], p))
+	}
+	return out, err
 }
 
-func (b *arch) program(x spec.Binary, name string, blob fetch.Blob) error {
-	if err := b.checkELF(name, blob); err != nil {
-		return err
+func samePicks(old lock.File, x spec.Binary) bool {
+	if len(old.Picked) != len(x.Pick) {
+		return false
 	}
-	b.members = append(b.members, bundle.Member{Path: name, Kind: bundle.Binary, Name: name, Version: x.Version, Source: x.URL, Size: blob.Size,
-		SHA256: blob.SHA256, Roles: x.Roles, Dst: x.Dst, Mode: x.Mode})
-	return nil
+	for _, p := range old.Picked {
+		if name, ok := x.Pick[p.Member]; !ok || name != p.Name {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *resolver) download(ctx context.Context, x spec.Binary, out *lock.File) (fetch.Blob, error) {
+	if x.URL == "" {
+		out.Trust = "local"
+		blob, err := r.local(x.Path, maxProgram)
+		if err == nil && x.SHA256 != "" && blob.SHA256 != x.SHA256 {
+			err = event.NewFault(event.ClassFailed, "fetch.sum-mismatch", nil, "url", x.Path.File, "what", x.Name, "got", blob.SHA256, "want", x.SHA256)
+		}
+		return blob, err
+	}
+	if err := r.beyond(x.Name); err != nil {
+		return fetch.Blob{}, err
+	}
+	sum := x.SHA256
+	if x.Checksum != "" {
+		var err error
+		if sum, err = r.checksum(ctx, x); err != nil {
+			return fetch.Blob{}, err
+		}
+		out.Trust = "checksum"
+	}
+	return r.client.Get(ctx, fetch.Source{URL: x.URL, SHA256: sum, Size: -1, Limit: maxProgram, What: x.Name})
 }
 
 // checksum reads upstream's checksum file: a bare sum, or lines as sha256sum writes them, of which the one with the file's name counts.
-func (b *arch) checksum(ctx context.Context, x spec.Binary) (string, error) {
-	blob, err := b.client.Get(ctx, fetch.Source{URL: x.Checksum, Size: -1, Limit: maxChecksum, What: x.Name + " checksum"})
+func (r *resolver) checksum(ctx context.Context, x spec.Binary) (string, error) {
+	blob, err := r.client.Get(ctx, fetch.Source{URL: x.Checksum, Size: -1, Limit: maxChecksum, What: x.Name + " checksum"})
 	if err != nil {
 		return "", err
 	}
-	data, err := b.readAll(blob)
+	data, err := r.content(blob)
 	if err != nil {
 		return "", err
 	}
@@ -124,20 +157,20 @@ func findSum(data []byte, file string) (string, error) {
 	return found, nil
 }
 
-// pick takes members out of an archive into the cache.
-func (b *arch) pick(ctx context.Context, x spec.Binary, blob fetch.Blob) (map[string]fetch.Blob, error) {
+// pick takes members (path in the archive → name) out of an archive into the cache, and gives them by their paths.
+func (b *builder) pick(ctx context.Context, address, what string, picks map[string]string, blob fetch.Blob) (map[string]fetch.Blob, error) {
 	fail := func(err error) error {
 		if f := (*event.Fault)(nil); errors.As(err, &f) {
 			return err
 		}
-		return event.NewFault(event.ClassFailed, "build.archive", err, "url", x.URL, "what", x.Name)
+		return event.NewFault(event.ClassFailed, "build.archive", err, "url", address, "what", what)
 	}
-	f, err := b.client.Cache.Open(blob)
+	f, err := b.Cache.Open(blob)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	u, err := url.Parse(x.URL)
+	u, err := url.Parse(address)
 	if err != nil {
 		return nil, err
 	}
@@ -155,16 +188,16 @@ func (b *arch) pick(ctx context.Context, x spec.Binary, blob fetch.Blob) (map[st
 		return nil, fail(errors.New("neither a tar nor a compressed tar"))
 	}
 	want := map[string]string{}
-	for from, to := range x.Pick {
-		want[path.Clean(from)] = to
+	for from := range picks {
+		want[path.Clean(from)] = from
 	}
 	got := map[string]fetch.Blob{}
 	err = extract(ctx, ex, stream, func(_ context.Context, info archives.FileInfo) error {
-		to, ok := want[path.Clean(info.NameInArchive)]
+		from, ok := want[path.Clean(info.NameInArchive)]
 		if !ok {
 			return nil
 		}
-		if _, twice := got[to]; twice || !info.Mode().IsRegular() || info.LinkTarget != "" {
+		if _, twice := got[from]; twice || !info.Mode().IsRegular() || info.LinkTarget != "" {
 			return errors.New(info.NameInArchive + " is there twice or is no regular file")
 		}
 		r, err := info.Open()
@@ -172,7 +205,7 @@ func (b *arch) pick(ctx context.Context, x spec.Binary, blob fetch.Blob) (map[st
 			return err
 		}
 		defer r.Close()
-		got[to], err = b.client.Cache.Put(r, maxProgram)
+		got[from], err = b.Cache.Put(r, maxProgram)
 		return err
 	})
 	if err == nil {
@@ -181,9 +214,9 @@ func (b *arch) pick(ctx context.Context, x spec.Binary, blob fetch.Blob) (map[st
 	if err != nil {
 		return nil, fail(err)
 	}
-	for from, to := range x.Pick {
-		if _, ok := got[to]; !ok {
-			return nil, event.NewFault(event.ClassFailed, "build.no-member", nil, "url", x.URL, "member", from, "what", x.Name)
+	for from := range picks {
+		if _, ok := got[from]; !ok {
+			return nil, event.NewFault(event.ClassFailed, "build.no-member", nil, "url", address, "member", from, "what", what)
 		}
 	}
 	return got, nil
@@ -196,55 +229,24 @@ func extract(ctx context.Context, ex archives.CompressedArchive, r io.Reader, ea
 	return ex.Extract(ctx, r, each)
 }
 
-var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
-
 // checkELF refuses a program of another architecture; what is no ELF file (a script) gives a warning.
-func (b *arch) checkELF(name string, blob fetch.Blob) error {
-	f, err := b.client.Cache.File(blob)
+func (r *resolver) checkELF(name string, blob fetch.Blob) error {
+	f, err := r.Cache.File(blob)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	magic := make([]byte, 4)
 	if _, err := io.ReadFull(f, magic); err != nil || string(magic) != elf.ELFMAG {
-		b.warn(event.M("build.warn.not-elf", "file", name))
+		r.warn(r.arch, event.M("build.warn.not-elf", "file", name))
 		return nil
 	}
 	e, err := elf.NewFile(f)
 	if err != nil {
 		return event.NewFault(event.ClassFailed, "build.elf", err, "file", name)
 	}
-	if e.Machine != machines[b.name] {
-		return event.NewFault(event.ClassFailed, "build.elf-arch", nil, "file", name, "got", e.Machine.String(), "want", b.name)
-	}
-	return nil
-}
-
-// addons are trusted on first use when the spec has no sum: the lock pins what came.
-func (b *arch) addons(ctx context.Context) error {
-	for _, a := range b.spec.Addons {
-		trust, want := "spec", a.SHA256
-		if want == "" {
-			trust = "first-use"
-			want, _ = b.previous.firstUse(b.name, a.URL)
-		}
-		blob, err := b.client.Get(ctx, fetch.Source{URL: a.URL, SHA256: want, Size: -1, Limit: maxAddon, What: a.Name})
-		if err != nil {
-			if f := event.AsFault(err); f.Code == "fetch.sum-mismatch" && trust == "first-use" {
-				f.Code = "build.first-use"
-			}
-			return err
-		}
-		if trust == "first-use" && want == "" {
-			b.warn(event.M("build.warn.first-use", "file", a.Name, "url", a.URL, "sha256", blob.SHA256))
-		}
-		roles := a.Roles
-		if len(roles) == 0 {
-			roles = []bundle.Role{bundle.ControlPlane}
-		}
-		b.members = append(b.members, bundle.Member{Path: "addons/" + a.Name, Kind: bundle.Addon, Name: a.Name, Version: a.Version, Source: a.URL,
-			Size: blob.Size, SHA256: blob.SHA256, Roles: roles})
-		b.lock.Files = append(b.lock.Files, LockFile{Name: a.Name, Version: a.Version, URL: a.URL, SHA256: blob.SHA256, Size: blob.Size, Trust: trust})
+	if want := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[r.arch]; e.Machine != want {
+		return event.NewFault(event.ClassFailed, "build.elf-arch", nil, "file", name, "got", e.Machine.String(), "want", r.arch)
 	}
 	return nil
 }

@@ -102,6 +102,8 @@ type Addon struct {
 	Trust  string      `json:"trust"`
 	Files  []AddonFile `json:"files"`
 	Images []string    `json:"images,omitempty"` // that its files name, as they write them
+	// Guesses are what looks like the name of an image where no API promises one.
+	Guesses []string `json:"guesses,omitempty"`
 }
 
 // AddonFile is one file of addons/.
@@ -236,7 +238,7 @@ func (s *Set) validate() error {
 		}
 	}
 	for _, a := range s.Addons {
-		text(append([]string{a.Name, a.URL}, a.Images...)...)
+		text(append([]string{a.Name, a.URL}, append(slices.Clone(a.Images), a.Guesses...)...)...)
 		for _, f := range a.Files {
 			sum(f.Path, f.SHA256, f.Size)
 			text(f.Path)

@@ -616,6 +616,7 @@ func (p *parser) image(s *Spec, n *yaml.Node, key string) {
 	p.mapping(n, key, map[string]field{
 		"name":    {p.text(&im.Name, imageName), true},
 		"archive": {p.path(&im.Archive), false},
+		"why":     {p.text(&im.Why, nil), false},
 		"roles":   {p.roles(&im.Roles), true},
 	})
 	s.Images = append(s.Images, im)

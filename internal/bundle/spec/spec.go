@@ -121,7 +121,8 @@ type Chart struct {
 // Image by the name that pods use.
 type Image struct {
 	Name    string
-	Archive Path // of docker save, podman, skopeo, or an OCI layout; its registry unless given
+	Archive Path   // of docker save, podman, skopeo, or an OCI layout; its registry unless given
+	Why     string // it is packed though no addon names it, "" if nobody said; for people
 	Roles   []bundle.Role
 }
 

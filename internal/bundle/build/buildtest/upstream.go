@@ -143,6 +143,32 @@ func ELF(arch, text string) []byte {
 	return b.Bytes()
 }
 
+// Deb is a package that holds nothing but what it says of itself (deb(5)).
+func Deb(name, version, arch string) []byte {
+	control := fmt.Sprintf("Package: %s\nVersion: %s\nArchitecture: %s\nMaintainer: test\nDescription: a test\n", name, version, arch)
+	pack := func(files map[string]string) string {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		w := tar.NewWriter(z)
+		for n, text := range files {
+			_ = w.WriteHeader(&tar.Header{Name: n, Mode: 0o644, Size: int64(len(text)), Typeflag: tar.TypeReg})
+			_, _ = io.WriteString(w, text)
+		}
+		_ = w.Close()
+		_ = z.Close()
+		return b.String()
+	}
+	var out bytes.Buffer
+	out.WriteString("!<arch>\n")
+	for _, m := range [][2]string{{"debian-binary", "2.0\n"}, {"control.tar.gz", pack(map[string]string{"./control": control})}, {"data.tar.gz", pack(nil)}} {
+		fmt.Fprintf(&out, "%-16s%-12d%-6d%-6d%-8s%-10d`\n%s", m[0], 0, 0, 0, "100644", len(m[1]), m[1])
+		if len(m[1])%2 == 1 {
+			out.WriteByte('\n')
+		}
+	}
+	return out.Bytes()
+}
+
 func (u *Upstream) programs() {
 	for _, arch := range []string{"amd64", "arm64"} {
 		dir := "/dl/v1.34.2/" + arch + "/"
@@ -163,7 +189,7 @@ func (u *Upstream) programs() {
 		u.files["/dl/"+file] = b.Bytes()
 		u.files["/dl/SHA256SUMS"] = append(u.files["/dl/SHA256SUMS"], []byte(sum(b.Bytes())+"  "+file+"\n")...)
 	}
-	u.files["/dl/net.yml"] = []byte("kind: DaemonSet\n")
+	u.files["/dl/net.yml"] = []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: net}\n")
 }
 
 // repository has socat, which needs libc6 and one of two alternatives, of which the first does not exist.
@@ -184,7 +210,7 @@ func (u *Upstream) repository(t testing.TB) {
 	for _, arch := range []string{"amd64", "arm64"} {
 		var list strings.Builder
 		for _, p := range [][2]string{{"socat", "libc6 (>= 2.30), nothing | libssl3"}, {"libc6", ""}, {"libssl3", "libc6"}, {"vim", "libc6"}} {
-			body := []byte("the package " + p[0] + " for " + arch)
+			body := Deb(p[0], "2.36-1+deb12u1", arch)
 			file := "pool/" + p[0] + "_2.36-1+deb12u1_" + arch + ".deb"
 			u.files["/debian/"+file] = body
 			fmt.Fprintf(&list, "Package: %s\nVersion: 2.36-1+deb12u1\nArchitecture: %s\nDepends: %s\nFilename: %s\nSize: %d\nSHA256: %s\nDescription: a test\n\n",
@@ -287,7 +313,7 @@ binaries:
 addons:
   - {name: net.yml, url: https://dl.test/net.yml}
 images:
-  - {name: "`+image+`", roles: [worker]}
+  - {name: "`+image+`", roles: [worker], why: a test}
 `, "URL", u.URL)
 }
 

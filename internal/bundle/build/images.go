@@ -1,0 +1,186 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/bundle/addon"
+	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
+	"github.com/eggo-k8s/eggo/internal/bundle/image"
+	"github.com/eggo-k8s/eggo/internal/bundle/lock"
+	"github.com/eggo-k8s/eggo/internal/bundle/registry"
+	"github.com/eggo-k8s/eggo/internal/bundle/spec"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// registries is one client for all architectures, so that they see the same index.
+func (b *builder) registries() *registry.Client {
+	return registry.New(registry.Options{Transport: b.Transport, Mirrors: b.Mirrors, Insecure: b.Insecure, Retry: func(f *event.Fault) {
+		b.tell(Event{Kind: Retrying, What: f.Args["image"], Fault: f})
+	}})
+}
+
+func (r *resolver) want() image.Want {
+	return image.Want{Arch: r.arch, Runtime: image.Runtime(r.spec.Runtime)}
+}
+
+// wanted are the images of the spec and those that are found by themselves, each once, with the roles that need them.
+func wanted(s *spec.Spec, addons []lock.Addon) ([]spec.Image, []event.Msg, error) {
+	out := slices.Clone(s.Images)
+	have := map[string]int{}
+	for i, im := range out {
+		if n, err := image.Normalize(im.Name); err == nil {
+			have[n] = i
+		}
+	}
+	add := func(name string, roles []bundle.Role) {
+		n, err := image.Normalize(name)
+		if err != nil {
+			return // a name that is none was told when the addon was read
+		}
+		if i, ok := have[n]; ok {
+			for _, r := range roles {
+				if !slices.Contains(out[i].Roles, r) {
+					out[i].Roles = append(slices.Clone(out[i].Roles), r)
+				}
+			}
+			return
+		}
+		have[n] = len(out)
+		out = append(out, spec.Image{Name: name, Roles: roles})
+	}
+	// The pods of an addon run where the scheduler puts them.
+	nodes := []bundle.Role{bundle.ControlPlane, bundle.Worker}
+	if s.Discover.Addons {
+		for _, a := range addons {
+			for _, n := range a.Images {
+				add(n, nodes)
+			}
+		}
+	}
+	var notes []event.Msg
+	if s.Discover.Kubernetes {
+		list, more, err := addon.KubernetesImages(s.Kubernetes)
+		if err != nil {
+			return nil, nil, err
+		}
+		notes = more
+		for _, k := range list {
+			if !k.Kubeadm {
+				add(k.Name, nodes)
+			}
+		}
+	}
+	return out, notes, nil
+}
+
+// images pins the images: of registries all at once, then those of archives.
+func (r *resolver) images(ctx context.Context) error {
+	list, notes, err := wanted(r.spec, r.set.Addons)
+	if err != nil {
+		return err
+	}
+	for _, m := range notes {
+		r.warn(r.arch, m)
+	}
+	out := make([]lock.Image, len(list))
+	var names []string
+	var at []int
+	var tasks []func(context.Context) error
+	for i, im := range list {
+		if im.Archive.Name != "" {
+			tasks = append(tasks, func(ctx context.Context) (err error) {
+				out[i], err = r.archived(ctx, im)
+				return err
+			})
+			continue
+		}
+		if old, ok := r.old.Image(im.Name, ""); ok {
+			out[i] = old
+			continue
+		}
+		if err := r.beyond(im.Name); err != nil {
+			tasks = append(tasks, func(context.Context) error { return err })
+			continue
+		}
+		names, at = append(names, im.Name), append(at, i)
+	}
+	tasks = append(tasks, func(ctx context.Context) error {
+		found, err := r.registry.ResolveAll(ctx, names, r.want())
+		for k, x := range found {
+			if x == nil {
+				continue
+			}
+			var kerr error
+			out[at[k]], kerr = r.keep(x, "")
+			err = errors.Join(err, kerr)
+		}
+		return err
+	})
+	if err := together(ctx, tasks...); err != nil {
+		return err
+	}
+	r.set.Images = out
+	return nil
+}
+
+// keep puts the documents of an image into the cache and pins it.
+func (r *resolver) keep(x *image.Resolved, source string) (lock.Image, error) {
+	for _, m := range x.Warnings {
+		r.warn(r.arch, m)
+	}
+	for _, d := range [][]byte{x.ManifestRaw, x.ConfigRaw} {
+		if _, err := r.Cache.Put(bytes.NewReader(d), int64(len(d))); err != nil {
+			return lock.Image{}, err
+		}
+	}
+	out := lock.Image{Name: x.Name, Names: x.Names, Source: source, Index: x.Index, Manifest: blobOf(x.Manifest), Config: blobOf(x.Config),
+		Variant: x.Platform.Variant, Layers: []lock.Blob{}}
+	for _, l := range x.Layers {
+		out.Layers = append(out.Layers, blobOf(l))
+	}
+	return out, nil
+}
+
+func blobOf(d image.Descriptor) lock.Blob {
+	return lock.Blob{MediaType: d.MediaType, Digest: d.Digest, Size: d.Size}
+}
+
+func descriptorOf(b lock.Blob) image.Descriptor {
+	return image.Descriptor{MediaType: b.MediaType, Digest: b.Digest, Size: b.Size}
+}
+
+// archived pins an image of another tool's archive. The archive is looked into each time: nothing else says whether it is the same.
+func (r *resolver) archived(ctx context.Context, im spec.Image) (lock.Image, error) {
+	src, err := image.OpenSource(ctx, im.Archive.File, "")
+	if err != nil {
+		return lock.Image{}, err
+	}
+	defer src.Close()
+	x, err := src.Resolve(ctx, im.Name, r.want())
+	if err != nil {
+		return lock.Image{}, err
+	}
+	if old, ok := r.old.Image(im.Name, im.Archive.Name); !ok || old.Manifest.Digest != x.Manifest.Digest {
+		if err := r.beyond(im.Name); err != nil {
+			return lock.Image{}, err
+		}
+	}
+	if x.Own {
+		r.warn(r.arch, event.M("build.warn.own-digest", "image", im.Name, "file", im.Archive.Name, "digest", x.Manifest.Digest))
+	}
+	// The layers go into the cache: the archive, which may be unpacked in a temporary file, need not stay open until they are written.
+	for _, l := range x.Layers {
+		h, err := image.Hex(l.Digest)
+		if err != nil {
+			return lock.Image{}, err
+		}
+		if _, err := r.client.Get(ctx, fetch.Source{URL: im.Archive.Name, SHA256: h, Size: l.Size, What: im.Name, Local: src.Local(l.Digest)}); err != nil {
+			return lock.Image{}, err
+		}
+	}
+	return r.keep(x, im.Archive.Name)
+}

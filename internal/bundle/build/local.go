@@ -1,0 +1,129 @@
+package build
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/bundle/deb"
+	"github.com/eggo-k8s/eggo/internal/bundle/lock"
+	"github.com/eggo-k8s/eggo/internal/bundle/rpm"
+	"github.com/eggo-k8s/eggo/internal/bundle/spec"
+)
+
+// debDirectory reads the packages of a directory, each by its own word.
+func (q *question) debDirectory(ctx context.Context, idx *deb.Index, r spec.Repository) error {
+	return idx.AddFiles(ctx, os.DirFS(r.Dir.File), deb.Repository{URL: "file:" + r.Dir.Name, Priority: r.Priority})
+}
+
+// rpmDirectory reads the packages of a directory, each by its own word.
+func (q *question) rpmDirectory(ctx context.Context, idx *rpm.Index, r spec.Repository, name string) error {
+	files, err := filepath.Glob(filepath.Join(r.Dir.File, "*.rpm"))
+	if err != nil {
+		return fileFault(r.Dir, err)
+	}
+	var list []*rpm.Package
+	for _, f := range files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		p, err := readRPM(f)
+		if err != nil {
+			return err
+		}
+		list = append(list, p)
+	}
+	return idx.AddPackages(list, name, r.Priority)
+}
+
+func readRPM(name string) (*rpm.Package, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fileFault(spec.Path{File: name}, err)
+	}
+	defer f.Close()
+	// The time of a file is that of its copy: two builders would not agree on it.
+	return rpm.ReadPackage(bufio.NewReaderSize(f, 256<<10), filepath.Base(name), 0)
+}
+
+// checkRPM holds a fetched rpm against its own signature, and what it says of itself against the metadata that it was chosen by.
+func (p *plan) checkRPM(ctx context.Context, f io.Reader, x lock.Package) error {
+	want, err := rpm.PackageOfMeta(x.Meta)
+	if err != nil {
+		return err
+	}
+	in := bufio.NewReaderSize(f, 256<<10)
+	if x.Keyring == "" {
+		h, err := rpm.VerifyDigests(in, want.File())
+		if err != nil {
+			return err
+		}
+		return h.Match(want)
+	}
+	keys, err := p.keysNamed(ctx, x.Keyring)
+	if err != nil {
+		return err
+	}
+	h, err := rpm.Verify(in, want.File(), keys, p.Now())
+	if err != nil {
+		return err
+	}
+	return h.Match(want)
+}
+
+// localPackage reads a package of a directory that the spec names; name begins with the directory as the spec writes it.
+func (p *plan) localPackage(name string) func(int64) (io.ReadCloser, error) {
+	return func(offset int64) (io.ReadCloser, error) {
+		for _, r := range p.spec.Repositories {
+			rest, ok := strings.CutPrefix(name, r.Dir.Name+"/")
+			if r.Dir.Name == "" || !ok || path.Base(rest) != rest {
+				continue
+			}
+			f, err := os.Open(filepath.Join(r.Dir.File, rest))
+			if err == nil {
+				_, err = f.Seek(offset, io.SeekStart)
+			}
+			return f, err
+		}
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+}
+
+// sumOfTree is a sum over the names and contents of a file, or of the files of a directory and those below it.
+func sumOfTree(root string) (string, error) {
+	all := sha256.New()
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if !d.Type().IsRegular() {
+			return &fs.PathError{Op: "read", Path: name, Err: fs.ErrInvalid}
+		}
+		rel, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
+		sum, err := sumOfFile(name)
+		_, _ = io.WriteString(all, filepath.ToSlash(rel)+"\x00"+sum+"\n") // a hash takes everything
+		return err
+	})
+	return hex.EncodeToString(all.Sum(nil)), err
+}
+
+func sumOfFile(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	return hex.EncodeToString(h.Sum(nil)), err
+}

@@ -1,0 +1,99 @@
+package build
+
+import (
+	"context"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
+	"github.com/eggo-k8s/eggo/internal/bundle/lock"
+	"github.com/eggo-k8s/eggo/internal/bundle/spec"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// resolve gives the lock that was there (nil: none) and the new one, in which everything that the spec asks for is pinned.
+func (b *builder) resolve(ctx context.Context) (old, next *lock.Lock, err error) {
+	if old, err = lock.Read(b.Lock); err != nil && !b.Update {
+		return nil, nil, err
+	}
+	next = lock.New(b.Spec.Name, b.Spec.Kubernetes)
+	if old != nil && old.Name == next.Name {
+		// What another build of the same bundle pinned for other architectures stays.
+		for a, s := range old.Arches {
+			if !slices.Contains(b.Arches, a) {
+				next.Arches[a] = s
+			}
+		}
+	} else if old != nil {
+		b.warn("", event.M("build.warn.other-lock", "file", b.Lock, "name", old.Name))
+		old = nil
+	}
+	var tasks []func(context.Context) error
+	for _, arch := range b.Arches {
+		r := &resolver{builder: b, arch: arch, spec: b.Spec.For(arch), client: b.client(arch), old: old.Set(arch), set: &lock.Set{}}
+		if b.Update {
+			r.old = &lock.Set{}
+		}
+		next.Arches[arch] = r.set
+		tasks = append(tasks, r.run)
+	}
+	return old, next, together(ctx, tasks...)
+}
+
+// resolver fills the lock of one architecture.
+type resolver struct {
+	*builder
+	arch   string
+	spec   *spec.Spec
+	client *fetch.Client
+	old    *lock.Set // what is pinned
+	set    *lock.Set
+}
+
+func (r *resolver) run(ctx context.Context) error {
+	r.tell(Event{Kind: Started, Arch: r.arch})
+	return together(ctx, r.packages, r.files, func(ctx context.Context) error {
+		if err := r.addons(ctx); err != nil {
+			return err
+		}
+		return r.images(ctx)
+	})
+}
+
+// beyond is the fault of a locked build that would have to resolve something.
+func (r *resolver) beyond(what string) error {
+	if !r.Locked {
+		return nil
+	}
+	return event.NewFault(event.ClassFailed, "build.locked", nil, "what", what, "arch", r.arch, "file", r.Lock)
+}
+
+// local puts a file of this machine into the cache.
+func (r *resolver) local(p spec.Path, limit int64) (fetch.Blob, error) {
+	f, err := os.Open(p.File)
+	if err != nil {
+		return fetch.Blob{}, fileFault(p, err)
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return fetch.Blob{}, event.NewFault(event.ClassUsage, "build.file", err, "file", p.File)
+	}
+	return r.Cache.Put(f, limit)
+}
+
+func fileFault(p spec.Path, err error) error {
+	f := event.AsFault(writeFault(err, p.File))
+	f.Class, f.Code = event.ClassUsage, "build.file"
+	return f
+}
+
+// content reads a small file of the cache whole.
+func (b *builder) content(blob fetch.Blob) ([]byte, error) {
+	f, err := b.Cache.Open(blob)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
