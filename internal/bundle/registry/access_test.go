@@ -324,7 +324,7 @@ func TestTheHubsNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"docker.io/library/nginx", "docker.io", "https://index.docker.io/v1/"} {
+	for _, key := range []string{"docker.io/library/nginx", "docker.io/library", "docker.io", "https://index.docker.io/v1/"} {
 		file := filepath.Join(t.TempDir(), "auth.json")
 		if err := os.WriteFile(file, []byte(fmt.Sprintf(`{"auths":{%q:{"auth":"dTpw"}}}`, key)), 0o600); err != nil {
 			t.Fatal(err)

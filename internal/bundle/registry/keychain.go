@@ -20,11 +20,11 @@ func Keychain() authn.Keychain {
 type named struct{}
 
 func (named) Resolve(target authn.Resource) (authn.Authenticator, error) {
-	path := os.Getenv("REGISTRY_AUTH_FILE")
-	if path == "" {
+	where := os.Getenv("REGISTRY_AUTH_FILE")
+	if where == "" {
 		return authn.Anonymous, nil
 	}
-	f, err := os.Open(path)
+	f, err := os.Open(where)
 	if os.IsNotExist(err) {
 		return authn.Anonymous, nil
 	}
@@ -36,20 +36,36 @@ func (named) Resolve(target authn.Resource) (authn.Authenticator, error) {
 	if err != nil {
 		return nil, err
 	}
-	// podman keeps credentials for repositories too.
-	keys := []string{target.String(), target.RegistryStr()}
-	if hub, ok := strings.CutPrefix(target.String(), name.DefaultRegistry); ok {
-		keys = []string{"docker.io" + hub, "docker.io", authn.DefaultAuthKey}
+	// podman's keys are hosts, and paths below them: the longest counts.
+	host, path, _ := strings.Cut(target.String(), "/")
+	var keys []string
+	if host == name.DefaultRegistry {
+		host, keys = "docker.io", []string{authn.DefaultAuthKey}
 	}
-	for _, key := range keys {
+	for key := host + "/" + path; ; key = key[:strings.LastIndex(key, "/")] {
+		if c := file.AuthConfigs[key]; c.Username != "" || c.IdentityToken != "" || c.RegistryToken != "" {
+			return authenticator(c), nil
+		}
+		if !strings.Contains(key, "/") {
+			break
+		}
+	}
+	// What docker login wrote, and helper programs.
+	for _, key := range append(keys, host) {
+		if _, ok := file.AuthConfigs[key]; !ok && file.CredentialHelpers[key] == "" && file.CredentialsStore == "" {
+			continue
+		}
 		c, err := file.GetAuthConfig(key)
 		if err != nil {
 			return nil, err
 		}
-		c.ServerAddress = ""
-		if c != (types.AuthConfig{}) {
-			return authn.FromConfig(authn.AuthConfig{Username: c.Username, Password: c.Password, Auth: c.Auth, IdentityToken: c.IdentityToken, RegistryToken: c.RegistryToken}), nil
+		if c.Username != "" || c.IdentityToken != "" || c.RegistryToken != "" {
+			return authenticator(c), nil
 		}
 	}
 	return authn.Anonymous, nil
+}
+
+func authenticator(c types.AuthConfig) authn.Authenticator {
+	return authn.FromConfig(authn.AuthConfig{Username: c.Username, Password: c.Password, IdentityToken: c.IdentityToken, RegistryToken: c.RegistryToken})
 }
