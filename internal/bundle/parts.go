@@ -332,5 +332,9 @@ func (s *source) blame(err error) error {
 	case f.Code == "bundle.truncated":
 		return fault("bundle.part-truncated", nil, "part", last.name())
 	}
-	return fault("bundle.part-damaged", err, "part", s.current().name())
+	cause := error(f)
+	if m := f.Args["member"]; m != "" {
+		cause = fmt.Errorf("%w (%s)", f, m)
+	}
+	return fault("bundle.part-damaged", cause, "part", s.current().name())
 }
