@@ -97,8 +97,8 @@ func Vercmp(a, b string) int {
 			class = digit
 		}
 		var x, y string
-		x, a = run(a, class)
-		y, b = run(b, class)
+		x, a = segment(a, class)
+		y, b = segment(b, class)
 		if y == "" {
 			if digit(x[0]) {
 				return 1
@@ -135,7 +135,7 @@ func skipSeparators(s string) string {
 	return s
 }
 
-func run(s string, class func(byte) bool) (head, rest string) {
+func segment(s string, class func(byte) bool) (head, rest string) {
 	i := 0
 	for i < len(s) && class(s[i]) {
 		i++
