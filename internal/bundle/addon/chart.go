@@ -25,10 +25,10 @@ type ChartSource struct {
 }
 
 const (
-	maxPacked    = 64 << 20 // bytes of a chart's archive
-	maxChart     = 64 << 20 // bytes of all its files, those of charts packed within it too
-	maxChartFile = 16 << 20
-	maxNested    = 8 // charts packed within charts
+	maxPacked    = 32 << 20 // bytes of a chart's archive
+	maxChart     = 32 << 20 // bytes of all its files, those of charts packed within it too
+	maxChartFile = 5 << 20  // helm's own limit
+	maxNested    = 8        // charts packed within charts
 )
 
 // files of a chart by their path below its root, within one budget.

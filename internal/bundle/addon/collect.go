@@ -19,9 +19,9 @@ type File struct {
 // fileRE is how deploy.yaml can name an addon.
 var fileRE = regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._-]*\.(?:yaml|yml|json)\z`)
 
-// Collect reads the manifests of a directory and those below it, sorted by Name, which is the order they are applied in when nobody says another. Everything there must
-// be a regular file called .yaml, .yml or .json; hidden files and directories (.git, .helmignore) are passed over. Links are refused, and
-// so are names that fall together, also when only the case of letters tells them apart.
+// Collect reads the manifests of a directory and those below it, sorted by Name, which is the order they are applied in when nobody says
+// another. Everything there must be a regular file called .yaml, .yml or .json; hidden files and directories (.git, .helmignore) are passed
+// over. Links are refused, and so are names that fall together, also when only the case of letters tells them apart.
 func Collect(fsys fs.FS) ([]File, error) {
 	var out []File
 	total := int64(0)
@@ -53,12 +53,18 @@ func Collect(fsys fs.FS) ([]File, error) {
 			return fault("addon.file-collision", nil, "file", p, "other", other, "name", name)
 		}
 		names[strings.ToLower(name)] = p
+		info, err := d.Info()
+		if err != nil {
+			return fault("addon.read", err, "file", p)
+		}
+		if len(out) == maxFiles || info.Size() > maxManifest-total {
+			return fault("addon.too-large", nil, "addon", p, "limit", mib(maxManifest))
+		}
 		data, err := readFile(fsys, p, maxManifest-total)
 		if err != nil {
 			return fault("addon.read", err, "file", p)
 		}
-		total += int64(len(data))
-		if len(out) == maxFiles || total > maxManifest {
+		if total += int64(len(data)); total > maxManifest {
 			return fault("addon.too-large", nil, "addon", p, "limit", mib(maxManifest))
 		}
 		out = append(out, File{p, name, data})

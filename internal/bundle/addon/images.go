@@ -63,7 +63,7 @@ type scan struct {
 	hint                     string
 }
 
-// Images are the images that a manifest of that name (for messages) names, in the order of the text: YAML of one or several documents, JSON, lists in
+// Images are the images that a manifest of that name (for messages) names, document by document: YAML of one or several, JSON, lists in
 // lists. Containers, init and ephemeral containers and image volumes count wherever a pod's template stands, and what hints point at.
 // Guesses are marked: names in arguments and the environment, in fields of custom resources that are called image or have repository and
 // tag, and in manifests within a ConfigMap. It fails when the text is no YAML or too much of it, has a key twice or a template that was

@@ -25,12 +25,12 @@ type chartVersion struct {
 }
 
 // ChartIndexEntry looks a chart up in a classic repository's index.yaml (https://helm.sh/docs/topics/chart_repository/), which was fetched
-// from indexURL: relative addresses are resolved against it. The version is an exact one, a range ("~1.18", ">=4.0, <5") or "" for the newest, where
-// prereleases are only taken when the range names one. The URL is http, https or oci.
+// from indexURL: relative addresses are resolved against it. The version is an exact one, a range ("~1.18", ">=4.0, <5") or "" for the
+// newest, where prereleases are only taken when the range names one. The URL is http, https or oci.
 func ChartIndexEntry(index []byte, indexURL, name, version string) (ChartEntry, error) {
 	e := ChartEntry{Name: name}
 	repository := redacted(indexURL)
-	if len(index) > maxManifest || marks(index) > 4*maxMarks {
+	if len(index) > maxManifest || marks(index) > 8*maxMarks {
 		return e, fault("addon.too-large", nil, "addon", repository, "limit", mib(maxManifest))
 	}
 	var doc struct {
@@ -65,7 +65,8 @@ func ChartIndexEntry(index []byte, indexURL, name, version string) (ChartEntry, 
 	return e, nil
 }
 
-// choose takes the version as it is written, else the highest in the range; nil if there is none. Versions that are not semantic ones can only be taken as written.
+// choose takes the version as it is written, else the highest in the range; nil if there is none. Versions that are not semantic ones can
+// only be taken as written.
 func choose(versions []chartVersion, want string) (*chartVersion, error) {
 	if i := slices.IndexFunc(versions, func(v chartVersion) bool { return want != "" && v.Version == want }); i >= 0 {
 		return &versions[i], nil

@@ -13,7 +13,8 @@ const (
 	digest = `[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}`
 )
 
-var nameRE = regexp.MustCompile(`\A(?:(` + host + `)/)?(` + part + `(?:/` + part + `)*)(?::([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}))?(?:@(` + digest + `))?\z`)
+var nameRE = regexp.MustCompile(`\A(?:(` + host + `)/)?(` + part + `(?:/` + part + `)*)` +
+	`(?::([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}))?(?:@(` + digest + `))?\z`)
 
 // maxName is what distribution allows, with room for host, tag and digest.
 const maxName = 512
@@ -38,10 +39,11 @@ func parseRef(s string) (ref, bool) {
 
 // repository is the normalised name without tag and digest.
 func (r ref) repository() string {
+	hub := r.host == "" || r.host == "docker.io" || r.host == "index.docker.io"
 	switch {
-	case r.host == "" && !strings.Contains(r.path, "/"), r.host == "docker.io" && !strings.Contains(r.path, "/"), r.host == "index.docker.io" && !strings.Contains(r.path, "/"):
+	case hub && !strings.Contains(r.path, "/"):
 		return "docker.io/library/" + r.path
-	case r.host == "" || r.host == "index.docker.io":
+	case hub:
 		return "docker.io/" + r.path
 	}
 	return r.host + "/" + r.path
