@@ -14,6 +14,7 @@ import (
 // Baseline is the set of packages that a target has before anything is installed.
 type Baseline struct {
 	installed []installed
+	known     int // packages that it names, installed or not
 }
 
 type installed struct {
@@ -45,7 +46,7 @@ func ReadBaseline(r io.Reader) (*Baseline, error) {
 	} else {
 		err = b.lines(br)
 	}
-	if err == nil && len(b.installed) == 0 {
+	if err == nil && b.known == 0 {
 		err = errors.New("no package in it")
 	}
 	if err != nil {
@@ -58,6 +59,7 @@ func (b *Baseline) add(p installed, status string) error {
 	if !validName(p.name) || p.version != "" && !validVersion(p.version) {
 		return fmt.Errorf("package %q %q", p.name, p.version)
 	}
+	b.known++
 	if status != "" {
 		f := strings.Fields(status)
 		if len(f) != 3 || f[2] != "installed" {

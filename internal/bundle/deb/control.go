@@ -38,11 +38,19 @@ func ReadStanzas(r io.Reader, each func(Stanza) error) error {
 	sc := bufio.NewScanner(r)
 	sc.Buffer(make([]byte, 64<<10), maxLine)
 	var cur Stanza
+	var more strings.Builder // the last field's further lines
 	size := 0
+	end := func() {
+		if more.Len() > 0 {
+			cur[len(cur)-1].Value += more.String()
+			more.Reset()
+		}
+	}
 	flush := func() error {
 		if len(cur) == 0 {
 			return nil
 		}
+		end()
 		s := cur
 		cur, size = nil, 0
 		return each(s)
@@ -62,12 +70,13 @@ func ReadStanzas(r io.Reader, each func(Stanza) error) error {
 			if len(cur) == 0 {
 				return fmt.Errorf("line %d: continuation without a field", n)
 			}
-			cur[len(cur)-1].Value += "\n" + line
+			more.WriteString("\n" + line)
 		default:
 			name, value, ok := strings.Cut(line, ":")
 			if !ok || name == "" || strings.ContainsAny(name, " \t") {
 				return fmt.Errorf("line %d: no field name", n)
 			}
+			end()
 			cur = append(cur, Field{name, strings.TrimSpace(value)})
 		}
 	}

@@ -3,7 +3,6 @@ package deb
 import (
 	"bufio"
 	"bytes"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -292,7 +291,7 @@ func checkEntry(name string, version, sum, size, file []byte) error {
 	if !validName(name) || !validVersion(string(version)) {
 		return fmt.Errorf("package %q: name or version %q", name, version)
 	}
-	if b, err := hex.DecodeString(string(sum)); err != nil || len(b) != 32 || !bytes.Equal(bytes.ToLower(sum), sum) {
+	if len(sum) != 64 || len(bytes.Trim(sum, "0123456789abcdef")) > 0 {
 		return fmt.Errorf("package %q: SHA256 %q", name, sum)
 	}
 	if n, err := strconv.ParseInt(string(size), 10, 64); err != nil || n <= 0 {
