@@ -168,6 +168,18 @@ func (q *question) excluding(s *solver) (a, b *Package, why string) {
 		}
 		todo = append(todo, s.causes(l)...)
 	}
+	// A rich conflict is about more than two.
+	for i := range s.clauses {
+		c := &s.clauses[i]
+		if c.why != becauseConflicts || slices.ContainsFunc(s.literalsOf(c), func(l int32) bool { return s.val(l) >= 0 }) {
+			continue
+		}
+		for _, l := range c.list {
+			if l < 0 {
+				return s.pkgs[c.head], s.pkgs[-l], "Conflicts: " + c.dep.String()
+			}
+		}
+	}
 	return nil, nil, ""
 }
 
