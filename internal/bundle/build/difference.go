@@ -22,9 +22,6 @@ func (p *plan) difference() error {
 	}
 	p.base = a.Manifest()
 	id := a.ID()
-	if p.base.Base != nil {
-		id = p.base.Base.Full
-	}
 	size := int64(0)
 	if len(p.images) > 0 {
 		parts, n, err := p.imageArchive()
