@@ -105,22 +105,8 @@ type dockerEntry struct {
 	Layers   []string `json:"Layers"`
 }
 
-// ParseManifest reads the manifest of one platform and holds it against what every runtime can load: schema 2, layers as plain or
-// gzipped tar (no zstd, no foreign layers), sha256 digests. name is for the fault: "bundle.image-manifest" or "bundle.image-media-type".
-func ParseManifest(name string, raw []byte) (Document, error) {
-	d, err := parseManifest(name, raw)
-	if err != nil {
-		return d, err
-	}
-	for _, l := range d.Layers {
-		if !loadable(l.MediaType) {
-			return d, fault("bundle.image-media-type", nil, "image", name, "type", l.MediaType)
-		}
-	}
-	return d, nil
-}
-
-// parseManifest reads a manifest whatever its layers are.
+// parseManifest reads the manifest of one platform, whatever its layers are: schema 2, sha256 digests, sizes that can be. name is for the fault:
+// "bundle.image-manifest" or "bundle.image-media-type".
 func parseManifest(name string, raw []byte) (Document, error) {
 	var d Document
 	if err := json.Unmarshal(raw, &d); err != nil {

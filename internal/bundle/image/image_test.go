@@ -99,10 +99,10 @@ func TestManifestRules(t *testing.T) {
 	const gz = "application/vnd.docker.image.rootfs.diff.tar.gzip"
 	for in, want := range map[string]string{
 		text(2, gz, d): "", text(1, gz, d): "bundle.image-manifest", text(2, gz, "sha256:../../x"): "bundle.image-manifest", "{": "bundle.image-manifest",
-		text(2, "application/vnd.oci.image.layer.v1.tar+zstd", d):               "bundle.image-media-type",
-		text(2, "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip", d): "bundle.image-media-type",
+		text(2, "application/vnd.oci.image.layer.v1.tar+zstd", d):               "image.layer-runtime",
+		text(2, "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip", d): "image.foreign-layer",
 	} {
-		_, err := ParseManifest("x", []byte(in))
+		_, err := ReadManifest("x", []byte(in), Docker)
 		if err == nil != (want == "") || err != nil && event.AsFault(err).Code != want {
 			t.Errorf("%s: %v, want %q", in, err, want)
 		}

@@ -333,8 +333,8 @@ func Assemble(name string, p Parts, want Want) (*Resolved, error) {
 		return nil, err
 	}
 	digest := sumOf(p.ManifestRaw)
-	r := &Resolved{Name: name, Ref: ref, Index: p.Index, IndexRaw: p.IndexRaw, ManifestRaw: p.ManifestRaw, ConfigRaw: p.ConfigRaw, Config: bare(doc.Config),
-		Manifest: Descriptor{MediaType: p.ManifestType, Digest: digest, Size: int64(len(p.ManifestRaw))},
+	r := &Resolved{Name: name, Ref: ref, Index: p.Index, IndexRaw: p.IndexRaw, ManifestRaw: p.ManifestRaw, ConfigRaw: p.ConfigRaw,
+		Config: bare(doc.Config), Manifest: Descriptor{MediaType: p.ManifestType, Digest: digest, Size: int64(len(p.ManifestRaw))},
 		Platform: c.platform(), Names: ref.Names(p.Index, digest), Warnings: warnings}
 	for _, l := range doc.Layers {
 		r.Layers = append(r.Layers, bare(l))

@@ -33,5 +33,6 @@ func (c *Client) Artifact(ctx context.Context, name, mediaType string) (image.De
 		}
 		has = append(has, l.MediaType)
 	}
-	return image.Descriptor{}, event.NewFault(event.ClassFailed, "registry.artifact", err, "image", name, "want", mediaType, "has", strings.Join(has, ", "))
+	list := strings.Join(has, ", ")
+	return image.Descriptor{}, event.NewFault(event.ClassFailed, "registry.artifact", err, "image", name, "want", mediaType, "has", list)
 }

@@ -67,5 +67,6 @@ func (named) Resolve(target authn.Resource) (authn.Authenticator, error) {
 }
 
 func authenticator(c types.AuthConfig) authn.Authenticator {
-	return authn.FromConfig(authn.AuthConfig{Username: c.Username, Password: c.Password, IdentityToken: c.IdentityToken, RegistryToken: c.RegistryToken})
+	return authn.FromConfig(authn.AuthConfig{Username: c.Username, Password: c.Password, IdentityToken: c.IdentityToken,
+		RegistryToken: c.RegistryToken})
 }

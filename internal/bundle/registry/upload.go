@@ -50,7 +50,8 @@ func (p *pusher) count(r *repository, digest string, size int64, mark func(*Push
 }
 
 // send asks the target once and returns its answer without a body, if it has one of the wanted codes.
-func (p *pusher) send(ctx context.Context, r *repository, method, u string, body io.Reader, size int64, header map[string]string, want ...int) (*http.Response, error) {
+func (p *pusher) send(ctx context.Context, r *repository, method, u string, body io.Reader, size int64, header map[string]string,
+	want ...int) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watchdog := time.AfterFunc(commitWait, func() { cancel(context.DeadlineExceeded) })
@@ -310,7 +311,8 @@ func (p *pusher) putManifest(ctx context.Context, r *repository, id, mediaType s
 			return err
 		}
 		header := map[string]string{"Content-Type": mediaType}
-		if _, err := p.send(ctx, r, http.MethodPut, u, bytes.NewReader(raw), int64(len(raw)), header, http.StatusCreated, http.StatusOK, http.StatusAccepted); err != nil {
+		_, err = p.send(ctx, r, http.MethodPut, u, bytes.NewReader(raw), int64(len(raw)), header, http.StatusCreated, http.StatusOK, http.StatusAccepted)
+		if err != nil {
 			return err
 		}
 		p.count(r, digest, int64(len(raw)), func(e *PushProgress) { e.Uploaded = true })
