@@ -43,8 +43,8 @@ func TestImagesOfAVersionOfKubernetes(t *testing.T) {
 			t.Errorf("%s without kubeadm: %s", c.version, got)
 		}
 	}
-	for version, want := range map[string]string{"v1.29.4": "addon.kubernetes-unknown", "v1.99.0": "addon.kubernetes-unknown", "v1.34": "addon.kubernetes-version",
-		"v1.36.0-rc.1": "addon.kubernetes-version", "v2.0.0": "addon.kubernetes-version", "": "addon.kubernetes-version"} {
+	for version, want := range map[string]string{"v1.29.4": "addon.kubernetes-unknown", "v1.99.0": "addon.kubernetes-unknown",
+		"v1.34": "addon.kubernetes-version", "v1.36.0-rc.1": "addon.kubernetes-version", "v2.0.0": "addon.kubernetes-version", "": "addon.kubernetes-version"} {
 		if _, _, err := addon.KubernetesImages(version); code(t, err) != want {
 			t.Errorf("%s: %v", version, err)
 		}
