@@ -17,6 +17,8 @@ type ChartEntry struct {
 	Deprecated                 bool
 }
 
+const maxRange = 256 // bytes of a version or a range
+
 type chartVersion struct {
 	Version    string   `yaml:"version"`
 	URLs       []string `yaml:"urls"`
@@ -74,6 +76,9 @@ func choose(versions []chartVersion, want string) (*chartVersion, error) {
 	if want == "" {
 		want = "*"
 	}
+	if len(want) > maxRange {
+		return nil, errors.New("it is too long")
+	}
 	allowed, err := semver.NewConstraint(want)
 	if err != nil {
 		return nil, err
@@ -81,6 +86,9 @@ func choose(versions []chartVersion, want string) (*chartVersion, error) {
 	var best *chartVersion
 	var highest *semver.Version
 	for i := range versions {
+		if len(versions[i].Version) > maxRange {
+			continue
+		}
 		v, err := semver.NewVersion(versions[i].Version)
 		if err == nil && allowed.Check(v) && (highest == nil || v.GreaterThan(highest)) {
 			best, highest = &versions[i], v
