@@ -204,6 +204,9 @@ func (r *resolver) addonSource(ctx context.Context, a spec.Addon) (fetch.Source,
 // ociChart finds the layer of a chart that is kept in a registry.
 func (r *resolver) ociChart(ctx context.Context, name, what string) (fetch.Source, string, error) {
 	layer, err := r.registry.Artifact(ctx, name, "application/vnd.cncf.helm.chart.content.v1.tar+gzip")
+	if err == nil && layer.Size > maxAddon {
+		err = event.NewFault(event.ClassFailed, "fetch.too-large", nil, "what", what, "url", "oci://"+name, "limit", fmt.Sprint(maxAddon))
+	}
 	if err != nil {
 		return fetch.Source{}, "", err
 	}

@@ -18,7 +18,7 @@ import (
 
 // registries is one client for all architectures, so that they see the same index.
 func (b *builder) registries() *registry.Client {
-	return registry.New(registry.Options{Transport: b.Transport, Mirrors: b.Mirrors, Insecure: b.Insecure, Retry: func(f *event.Fault) {
+	return registry.New(registry.Options{Transport: b.Transport, Mirrors: b.Mirrors, Insecure: b.Insecure, Keychain: registry.Keychain(), Retry: func(f *event.Fault) {
 		b.tell(Event{Kind: Retrying, What: f.Args["image"], Fault: f})
 	}})
 }

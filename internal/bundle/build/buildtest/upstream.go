@@ -5,6 +5,7 @@ package buildtest
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"debug/elf"
@@ -39,6 +40,7 @@ type Upstream struct {
 	Host    string // 127.0.0.1:PORT
 	Keyring []byte // OpenPGP keys that sign the repository
 
+	key   *openpgp.Entity
 	mu    sync.Mutex
 	files map[string][]byte
 	cut   map[string]int // path → bytes after which each connection breaks
@@ -203,18 +205,27 @@ func (u *Upstream) repository(t testing.TB) {
 	if err := key.Serialize(&ring); err != nil {
 		t.Fatal(err)
 	}
-	u.Keyring = ring.Bytes()
+	u.Keyring, u.key = ring.Bytes(), key
+	u.Publish(t, nil)
+}
+
+// Publish signs the package repository anew, with other versions of some packages.
+func (u *Upstream) Publish(t testing.TB, versions map[string]string) {
+	t.Helper()
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	var release strings.Builder
 	fmt.Fprintf(&release, "Suite: stable\nCodename: bookworm\nDate: %s\nValid-Until: %s\nArchitectures: amd64 arm64\nComponents: main\nAcquire-By-Hash: yes\nSHA256:\n",
 		time.Now().UTC().Format(time.RFC1123), time.Now().UTC().Add(24*time.Hour).Format(time.RFC1123))
 	for _, arch := range []string{"amd64", "arm64"} {
 		var list strings.Builder
 		for _, p := range [][2]string{{"socat", "libc6 (>= 2.30), nothing | libssl3"}, {"libc6", ""}, {"libssl3", "libc6"}, {"vim", "libc6"}} {
-			body := Deb(p[0], "2.36-1+deb12u1", arch)
-			file := "pool/" + p[0] + "_2.36-1+deb12u1_" + arch + ".deb"
+			version := cmp.Or(versions[p[0]], "2.36-1+deb12u1")
+			body := Deb(p[0], version, arch)
+			file := "pool/" + p[0] + "_" + version + "_" + arch + ".deb"
 			u.files["/debian/"+file] = body
-			fmt.Fprintf(&list, "Package: %s\nVersion: 2.36-1+deb12u1\nArchitecture: %s\nDepends: %s\nFilename: %s\nSize: %d\nSHA256: %s\nDescription: a test\n\n",
-				p[0], arch, p[1], file, len(body), sum(body))
+			fmt.Fprintf(&list, "Package: %s\nVersion: %s\nArchitecture: %s\nDepends: %s\nFilename: %s\nSize: %d\nSHA256: %s\nDescription: a test\n\n",
+				p[0], version, arch, p[1], file, len(body), sum(body))
 		}
 		var z bytes.Buffer
 		zw := gzip.NewWriter(&z)
@@ -225,7 +236,7 @@ func (u *Upstream) repository(t testing.TB) {
 		fmt.Fprintf(&release, " %s %d %sPackages\n %s %d %sPackages.gz\n", sum([]byte(list.String())), list.Len(), base, sum(z.Bytes()), z.Len(), base)
 	}
 	var signed bytes.Buffer
-	w, err := clearsign.Encode(&signed, key.PrivateKey, nil)
+	w, err := clearsign.Encode(&signed, u.key.PrivateKey, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
