@@ -23,6 +23,7 @@ type universe struct {
 	literals int // in all clauses
 	groups   map[string][]int32
 	byDep    map[*Dep][]int32
+	byRich   map[richKey][][]int32
 }
 
 // clause: not the head, or one of the literals. Its list may be shared with others.
@@ -60,7 +61,7 @@ var errTooLarge = errors.New("the dependencies lead to more than can be looked a
 
 func newUniverse(ctx context.Context, x *Index, o *selection) *universe {
 	return &universe{ctx: ctx, x: x, o: o, vars: map[*Package]int32{}, pkgs: make([]*Package, 1), todo: make([]bool, 1), groups: map[string][]int32{},
-		byDep: map[*Dep][]int32{}}
+		byDep: map[*Dep][]int32{}, byRich: map[richKey][][]int32{}}
 }
 
 // variable returns that of the package.
@@ -264,11 +265,31 @@ func (u *universe) normal(d *Dep, negated bool) ([][]int32, error) {
 	if !d.rich() {
 		return u.leaf(u.candidates(d), negated), nil
 	}
+	key := richKey{d, negated}
+	if list, ok := u.byRich[key]; ok {
+		return list, nil
+	}
 	e, err := u.x.expression(d)
 	if err != nil {
 		return nil, errUnreadable
 	}
-	return u.cnf(e, negated)
+	list, err := u.cnf(e, negated)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range list {
+		u.literals += len(c)
+	}
+	if u.literals > maxLiterals {
+		return nil, errTooLarge
+	}
+	u.byRich[key] = list
+	return list, nil
+}
+
+type richKey struct {
+	dep     *Dep
+	negated bool
 }
 
 func (u *universe) leaf(list []int32, negated bool) [][]int32 {
