@@ -166,7 +166,7 @@ func (s *solver) present(in installed, candidate *Package) *Package {
 		p.MultiArch, p.Priority, p.Essential = in.stanza.Get("Multi-Arch"), in.stanza.Get("Priority"), in.stanza.Get("Essential") == "yes"
 		fields := [...]string{textPreDepends: "Pre-Depends", textDepends: "Depends", textConflicts: "Conflicts", textBreaks: "Breaks", textProvides: "Provides"}
 		if err := p.relate(func(n int) string { return in.stanza.Get(fields[n]) }, s.x.arch); err != nil {
-			s.err = fmt.Errorf("baseline: package %q: %w", in.name, err)
+			s.err = event.NewFault(event.ClassUsage, "deb.baseline", fmt.Errorf("package %q: %w", in.name, err))
 		}
 		return p
 	}

@@ -41,9 +41,9 @@ func (x *Index) Closure(roots []string) ([]*Package, error) { return x.Resolve(R
 // taken, essential ones only when something depends on them. What the baseline has counts as chosen and is not in the result, unless a
 // newer version is needed; then what needs the very version that is replaced is taken anew too. Nothing of the baseline is removed.
 //
-// Faults: "deb.no-package" for a root that is not there, "deb.unresolved" with the chain from a root to the relationship that nothing
-// satisfies, "deb.conflict" when two that are needed exclude each other; when there are several of these, "deb.unresolvable" with all
-// of them in words, and each in Problems.
+// Faults: "deb.root" for what names no package, "deb.baseline", "deb.no-package" for a root that is not there, "deb.unresolved" with the
+// chain from a root to the relationship that nothing satisfies, "deb.conflict" when two that are needed exclude each other; when there
+// are several of these, "deb.unresolvable" with all of them in words, and each in Problems.
 func (x *Index) Resolve(q Request) ([]*Package, error) {
 	roots, err := x.roots(q.Roots)
 	if err != nil {
@@ -58,7 +58,9 @@ func (x *Index) Resolve(q Request) ([]*Package, error) {
 	for {
 		s := x.solver(q.Baseline, override)
 		s.run(roots, q.Mode)
-		if s.err != nil {
+		if f := (*event.Fault)(nil); errors.As(s.err, &f) {
+			return nil, f
+		} else if s.err != nil {
 			return nil, event.NewFault(event.ClassFailed, "deb.packages", s.err, "repository", x.arch)
 		}
 		problems := s.problems()

@@ -119,6 +119,21 @@ func TestHostilePackages(t *testing.T) {
 	}
 }
 
+// TestHalfAnArchive: what was read before an error can be resolved, and its stanzas are whole.
+func TestHalfAnArchive(t *testing.T) {
+	x := NewIndex("amd64")
+	good := stanzas("a 1", "b 1")
+	if err := x.Add(strings.NewReader(good+"Package: c\nArchitecture: amd64\n\n"+good), ""); err == nil {
+		t.Fatal("taken")
+	}
+	if err := x.Add(strings.NewReader(stanzas("d 1")), ""); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := x.Closure([]string{"a", "b", "d"}); err != nil || names(list) != "a=1 b=1 d=1" {
+		t.Fatalf("%v %v", list, err)
+	}
+}
+
 func TestWritePackages(t *testing.T) {
 	x := index(t, "a 1 Depends=b | c; Description=first\n second line\n .\n third")
 	list, err := x.Resolve(Request{Roots: []string{"a"}, Mode: None})

@@ -112,6 +112,11 @@ func (x *Index) loader(repo Repository) (*loader, error) {
 }
 
 func (l *loader) read(r io.Reader) error {
+	// What was taken before an error is in the index, so its stanza must be too.
+	defer func() {
+		l.block = l.block[:l.start]
+		l.flush()
+	}()
 	sc := bufio.NewScanner(r)
 	sc.Buffer(make([]byte, 64<<10), maxLine)
 	for n := 1; sc.Scan(); n++ {
@@ -125,11 +130,7 @@ func (l *loader) read(r io.Reader) error {
 		}
 		return err
 	}
-	if err := l.end(); err != nil {
-		return err
-	}
-	l.flush()
-	return nil
+	return l.end()
 }
 
 func (l *loader) line(line []byte) error {
