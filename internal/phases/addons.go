@@ -73,7 +73,7 @@ func (r *run) addons() []*engine.Step {
 func (r *run) addonObjects() (objs []*unstructured.Unstructured, patches []event.Msg, err error) {
 	b := r.bundle(r.Cluster.With(bundle.ControlPlane)[0].Arch)
 	for _, name := range r.addonFiles(b.Manifest()) {
-		f, err := b.Open("addons/" + name)
+		f, err := b.Open(b.Manifest().Layout.Place(bundle.Addon, name))
 		if err != nil {
 			return nil, nil, err
 		}

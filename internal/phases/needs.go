@@ -29,7 +29,7 @@ func (r *run) members(n config.Node, m *bundle.Manifest) []placed {
 		p := placed{Member: mem, Dst: dst, File: path.Join(dst, path.Base(mem.Path))}
 		if p.Mode == 0 {
 			p.Mode = 0o755
-			if mem.Kind == bundle.Addon {
+			if mem.Kind != bundle.Binary {
 				p.Mode = 0o644
 			}
 		}
@@ -41,8 +41,8 @@ func (r *run) members(n config.Node, m *bundle.Manifest) []placed {
 		list, given := r.Cluster.Packages[role]
 		if !given || len(list) == 0 {
 			for _, mem := range m.Members {
-				if mem.Kind == bundle.Binary && slices.Contains(mem.Roles, role) {
-					add(mem, mem.Dst)
+				if target := m.Target(mem); target != "" && slices.Contains(mem.Roles, role) {
+					add(mem, path.Dir(target))
 				}
 			}
 			continue
@@ -51,9 +51,9 @@ func (r *run) members(n config.Node, m *bundle.Manifest) []placed {
 			for _, mem := range m.Members {
 				switch {
 				case p.Type != "binary":
-				case mem.Kind == bundle.Binary && mem.Name == p.Name:
+				case (mem.Kind == bundle.Binary || mem.Kind == bundle.ExtraFile) && mem.Name == p.Name:
 					add(mem, p.Dst)
-				case mem.Kind == bundle.Addon && p.Name == "addons" && strings.HasPrefix(mem.Path, "addons/"):
+				case mem.Kind == bundle.Addon && p.Name == "addons":
 					add(mem, path.Join(p.Dst, "addons"))
 				}
 			}
@@ -155,7 +155,7 @@ func (r *run) addonFiles(m *bundle.Manifest) []string {
 func (r *run) networkAddon(m *bundle.Manifest) string {
 	for _, mem := range m.Members {
 		if mem.Kind == bundle.Addon && strings.Contains(path.Base(mem.Path), r.Cluster.NetworkPlugin) {
-			return strings.TrimPrefix(mem.Path, "addons/")
+			return m.Rel(mem)
 		}
 	}
 	return r.Cluster.NetworkPlugin + ".yaml"

@@ -178,12 +178,9 @@ func (r *run) sendRepository(ctx context.Context, nd *node.Node, b Bundle) error
 }
 
 // metadata is the bundle's list of packages.
-func metadata(b Bundle) (meta bundle.Member) {
-	for _, m := range b.Manifest().Members {
-		if m.Kind == bundle.Metadata {
-			meta = m
-		}
-	}
+func metadata(b Bundle) bundle.Member {
+	m := b.Manifest()
+	meta, _ := m.Member(m.Layout.Place(bundle.Metadata, "Packages"))
 	return meta
 }
 

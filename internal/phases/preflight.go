@@ -335,7 +335,7 @@ func (r *run) judgeBundle(arch string) []event.Finding {
 		}
 	}
 	for _, a := range r.addonFiles(m) {
-		if !slices.ContainsFunc(m.Members, func(x bundle.Member) bool { return x.Path == "addons/"+a }) {
+		if !slices.ContainsFunc(m.Members, func(x bundle.Member) bool { return x.Path == m.Layout.Place(bundle.Addon, a) }) {
 			add("no-addon", "addon", a)
 		}
 	}
