@@ -33,7 +33,7 @@ var hard = []string{
 	"apache2 php",
 	"python3-all",
 	"default-jdk-headless golang",
-	"cri-tools podman buildah",
+	"podman buildah",
 	"firewalld",
 	"ufw nftables",
 	"exim4 mailutils",
