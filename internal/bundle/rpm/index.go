@@ -127,7 +127,7 @@ func (x *Index) prepare() {
 	x.ready = true
 	x.providers, x.byDep, x.rich = map[string][]*Package{}, map[*Dep][]*Package{}, map[*Dep]*expr{}
 	x.paths = map[string][]*Package{}
-	for d := range x.t.deps {
+	for _, d := range x.t.deps {
 		x.wantPaths(d.Name)
 	}
 	for _, p := range x.list {

@@ -151,12 +151,13 @@ func clean(s string) string {
 // table keeps one copy of each string and dependency: a repository repeats most of them many times.
 type table struct {
 	strings map[string]string
-	deps    map[Dep]*Dep
+	deps    map[string]*Dep // by their parts, separated by zeros
 	slab    []Dep
+	key     []byte
 	scratch []*Dep
 }
 
-func newTable() *table { return &table{strings: map[string]string{}, deps: map[Dep]*Dep{}} }
+func newTable() *table { return &table{strings: map[string]string{}, deps: map[string]*Dep{}} }
 
 // str returns the one copy of the string.
 func (t *table) str(b []byte) string {
@@ -168,16 +169,42 @@ func (t *table) str(b []byte) string {
 	return s
 }
 
+// dep returns the one copy of the dependency.
 func (t *table) dep(d Dep) *Dep {
-	if p, ok := t.deps[d]; ok {
-		return p
+	p, _ := t.intern([]byte(d.Name), d.Op, []byte(d.EVR.Epoch), []byte(d.EVR.Version), []byte(d.EVR.Release))
+	return p
+}
+
+// intern returns the one copy of the dependency with these parts, and whether it was not there before. Its strings are parts of one.
+func (t *table) intern(name []byte, op Op, epoch, version, release []byte) (d *Dep, fresh bool) {
+	if string(epoch) == "0" {
+		epoch = nil
+	}
+	k := append(t.key[:0], name...)
+	if op != 0 {
+		k = append(k, 0, byte(op))
+		k = append(append(k, epoch...), 0)
+		k = append(append(k, version...), 0)
+		k = append(k, release...)
+	}
+	t.key = k
+	if d, ok := t.deps[string(k)]; ok {
+		return d, false
 	}
 	if len(t.slab) == 0 {
 		t.slab = make([]Dep, 1024)
 	}
-	p := &t.slab[0]
+	d = &t.slab[0]
 	t.slab = t.slab[1:]
-	*p = d
-	t.deps[d] = p
-	return p
+	s := string(k)
+	d.Name, d.Op = s[:len(name)], op
+	if op != 0 {
+		at := len(name) + 2
+		d.EVR.Epoch = s[at : at+len(epoch)]
+		at += len(epoch) + 1
+		d.EVR.Version = s[at : at+len(version)]
+		d.EVR.Release = s[at+len(version)+1:]
+	}
+	t.deps[s] = d
+	return d, true
 }

@@ -238,7 +238,7 @@ func (pr *packageReader) deps() ([]*Dep, error) {
 }
 
 func (pr *packageReader) entry() (*Dep, error) {
-	x, t := pr.x, pr.t
+	x := pr.x
 	name := x.attr("name")
 	op, ok := flagOf(x.attr("flags"))
 	if !ok {
@@ -247,17 +247,13 @@ func (pr *packageReader) entry() (*Dep, error) {
 	if len(name) == 0 || len(name) > maxDepName {
 		return nil, fmt.Errorf("capability %.200q", name)
 	}
-	d := Dep{Name: t.str(name), Op: op}
-	if op != 0 {
-		d.EVR = EVR{t.str(x.attr("epoch")), t.str(x.attr("ver")), t.str(x.attr("rel"))}
-		if d.EVR.Epoch == "0" {
-			d.EVR.Epoch = ""
+	d, fresh := pr.t.intern(name, op, x.attr("epoch"), x.attr("ver"), x.attr("rel"))
+	if fresh {
+		if err := d.valid(); err != nil {
+			return nil, err
 		}
 	}
-	if err := d.valid(); err != nil {
-		return nil, err
-	}
-	return t.dep(d), nil
+	return d, nil
 }
 
 // valid checks what is printed and compared. Other programs' names of capabilities are free.
