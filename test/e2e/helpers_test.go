@@ -90,6 +90,7 @@ func same(t *testing.T, before []lab.Snapshot, now func() []lab.Snapshot) {
 		if len(left) == 0 || time.Now().After(end) {
 			break
 		}
+		t.Logf("not yet what it was: %s", strings.Join(left, "; "))
 		must(t, "wait", t.Context().Err())
 	}
 	for _, d := range left {
