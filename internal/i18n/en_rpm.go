@@ -26,6 +26,7 @@ func enRPM() map[string]string {
 		"fault.rpm.meta":                  "The lock's metadata of a package cannot be used: {cause}",
 		"fault.rpm.meta.next":             "The lock was changed by hand. Run eggo-bundle update.",
 		"fault.rpm.same-file":             "{package} and {other} would both be the file {file}",
+		"fault.rpm.directory":             "The directory of packages cannot be read: {cause}",
 		"fault.rpm.file":                  "{file} is no rpm package that can be used: {cause}",
 		"fault.rpm.mismatch":              "The repository promised {want}, and its file is {got}",
 		"fault.rpm.mismatch.next":         "The mirror is not to be trusted, or is just being updated: try again or take another one.",

@@ -26,6 +26,7 @@ func zhRPM() map[string]string {
 		"fault.rpm.meta":                  "锁文件中某个软件包的元数据无法使用：{cause}",
 		"fault.rpm.meta.next":             "锁文件被手工改动过，请运行 eggo-bundle update。",
 		"fault.rpm.same-file":             "{package} 与 {other} 的文件名同为 {file}",
+		"fault.rpm.directory":             "无法读取软件包目录：{cause}",
 		"fault.rpm.file":                  "{file} 不是可用的 rpm 软件包：{cause}",
 		"fault.rpm.mismatch":              "软件源声明的是 {want}，而文件实际是 {got}",
 		"fault.rpm.mismatch.next":         "镜像站不可信，或正在同步：请稍后重试或更换镜像站。",

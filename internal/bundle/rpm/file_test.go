@@ -9,10 +9,12 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
@@ -120,6 +122,19 @@ func TestReadPackage(t *testing.T) {
 	x := NewIndex("aarch64")
 	if err := x.AddPackages([]*Package{p, {Name: "i", Arch: "i686"}}, "dir", 99); err != nil || x.Len() != 1 {
 		t.Errorf("%d %v", x.Len(), err)
+	}
+}
+
+func TestReadDir(t *testing.T) {
+	fsys := fstest.MapFS{"b.rpm": {Data: simple()}, "README": {Data: []byte("x")}, "a.src.rpm": {Data: []byte("x")}, "sub/c.rpm": {Data: []byte("x")},
+		"link.rpm": {Data: []byte("x"), Mode: fs.ModeSymlink}}
+	list, err := ReadDir(t.Context(), fsys)
+	if err != nil || len(list) != 1 || list[0].Location != "b.rpm" {
+		t.Fatalf("%v %v", list, err)
+	}
+	fsys["c.rpm"] = &fstest.MapFile{Data: []byte("x")}
+	if _, err := ReadDir(t.Context(), fsys); err == nil || faultOf(err).Code != "rpm.file" {
+		t.Error(err)
 	}
 }
 

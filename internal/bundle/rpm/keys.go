@@ -151,7 +151,8 @@ func (s signature) newHash() (hash.Hash, error) {
 
 // check says whether the signature over what h has seen is good and made by a key of the ring that could sign then.
 func (s signature) check(keys openpgp.EntityList, h hash.Hash, now time.Time) error {
-	id, made := uint64(0), time.Time{}
+	var id uint64
+	var made time.Time
 	if s.v3 != nil {
 		id, made = s.v3.keyID, s.v3.made
 	} else {

@@ -82,7 +82,7 @@ func writeDeps(b *strings.Builder, kind string, list []*Dep) {
 
 // escape writes what was checked to be printable, or drops what is not.
 func escape(s string) string {
-	if strings.IndexAny(s, `&<>"'`) < 0 && printable(s) {
+	if !strings.ContainsAny(s, `&<>"'`) && printable(s) {
 		return s
 	}
 	if !printable(s) {
