@@ -2,6 +2,8 @@ package phases
 
 import (
 	"context"
+	"errors"
+	"regexp"
 	"strings"
 	"time"
 
@@ -45,7 +47,7 @@ func (r *run) apiReady(ctx context.Context) error {
 		return event.NewFault(event.ClassFailed, "kube.client", err)
 	}
 	if _, err := k.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx); err != nil {
-		f := event.NewFault(event.ClassFailed, "kube.not-ready", err, "log", r.lastWords(ctx, nd, "kube-apiserver.service")).On(cp.Name)
+		f := event.NewFault(event.ClassFailed, "kube.not-ready", unready(err), "log", r.lastWords(ctx, nd, "kube-apiserver.service")).On(cp.Name)
 		f.Retry = true
 		return f
 	}
@@ -53,6 +55,18 @@ func (r *run) apiReady(ctx context.Context) error {
 	defer r.mu.Unlock()
 	r.kube = k
 	return nil
+}
+
+// unready says which checks of /readyz failed; the API server's answer names all sixty of them.
+func unready(err error) error {
+	var failed []string
+	for _, m := range regexp.MustCompile(`\[-\]([\w./-]+) failed`).FindAllStringSubmatch(err.Error(), -1) {
+		failed = append(failed, strings.TrimPrefix(m[1], "poststarthook/"))
+	}
+	if len(failed) == 0 {
+		return err
+	}
+	return errors.New("waiting for " + strings.Join(failed, ", "))
 }
 
 // lastWords of a unit that has died; "" while it lives.

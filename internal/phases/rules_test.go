@@ -2,6 +2,7 @@ package phases
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/netip"
 	"slices"
@@ -344,5 +345,15 @@ func TestSkewIsWordedAsPreciselyAsItIsKnown(t *testing.T) {
 		if got := wordSkew(d); got != want {
 			t.Errorf("%s is worded %s, not %s", d, got, want)
 		}
+	}
+}
+
+func TestWhatTheAPIServerWaitsFor(t *testing.T) {
+	long := errors.New("[+]ping ok\n[+]log ok\n[-]poststarthook/rbac/bootstrap-roles failed: reason withheld\n[-]autoregister-completion failed: reason withheld\n[+]shutdown ok")
+	if got := unready(long).Error(); got != "waiting for rbac/bootstrap-roles, autoregister-completion" {
+		t.Error(got)
+	}
+	if plain := errors.New("connection refused"); unready(plain) != plain {
+		t.Error("an error without checks is not the same any more")
 	}
 }

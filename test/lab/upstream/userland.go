@@ -17,8 +17,9 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/clearsign"
-	version "github.com/knqyf263/go-deb-version"
 	"github.com/ulikunitz/xz"
+
+	"github.com/eggo-k8s/eggo/internal/bundle/deb"
 )
 
 // debPackage is a paragraph of a Packages index.
@@ -137,19 +138,10 @@ func (b *builder) index(ctx context.Context, all map[string]*debPackage, archive
 			name: s["package"], version: s["version"], sum: s["sha256"], archive: archive, filename: s["filename"],
 			depends: strings.Trim(s["pre-depends"]+","+s["depends"], ","),
 		}
-		if have := all[p.name]; have == nil || newer(p.version, have.version) {
+		if have := all[p.name]; have == nil || deb.Compare(p.version, have.version) > 0 {
 			all[p.name] = p
 		}
 	})
-}
-
-func newer(a, b string) bool {
-	va, err := version.NewVersion(a)
-	if err != nil {
-		return false
-	}
-	vb, err := version.NewVersion(b)
-	return err == nil && va.GreaterThan(vb)
 }
 
 // verified is the body of an immutable path of the archive, checked against its sum.
