@@ -19,7 +19,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/clearsign"
 	"github.com/ulikunitz/xz"
 
-	"github.com/eggo-k8s/eggo/internal/bundle/deb"
+	bundledeb "github.com/eggo-k8s/eggo/internal/bundle/deb"
 )
 
 // debPackage is a paragraph of a Packages index.
@@ -138,7 +138,7 @@ func (b *builder) index(ctx context.Context, all map[string]*debPackage, archive
 			name: s["package"], version: s["version"], sum: s["sha256"], archive: archive, filename: s["filename"],
 			depends: strings.Trim(s["pre-depends"]+","+s["depends"], ","),
 		}
-		if have := all[p.name]; have == nil || deb.Compare(p.version, have.version) > 0 {
+		if have := all[p.name]; have == nil || bundledeb.Compare(p.version, have.version) > 0 {
 			all[p.name] = p
 		}
 	})
