@@ -1,147 +1,96 @@
 package main
 
 import (
-	"errors"
-	"os"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/eggo-k8s/eggo/assets"
 	"github.com/eggo-k8s/eggo/internal/bundle/build"
-	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
-	"github.com/eggo-k8s/eggo/internal/bundle/spec"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
 type buildFlags struct {
-	arch, mirrors []string
-	file, out, os string
-	mirrorsFile   string
-	cache         string
+	sourceFlags
+	locked, noSums bool
+	base, split    string
+	connections    int
 }
 
 func newBuild(env *environment) *cobra.Command {
 	p := env.P
 	var f buildFlags
-	cmd := &cobra.Command{Use: "build --arch ARCH -o DIR", Short: p.T("bundle.cli.build.short"), Args: cobra.NoArgs}
-	cmd.Flags().StringSliceVar(&f.arch, "arch", nil, p.T("bundle.cli.flag.arch"))
-	cmd.Flags().StringVarP(&f.file, "file", "f", "", p.T("bundle.cli.flag.file"))
-	cmd.Flags().StringVar(&f.os, "os", "", p.T("bundle.cli.flag.os", "systems", strings.Join(assets.Systems(), ", ")))
-	cmd.Flags().StringVarP(&f.out, "out", "o", "", p.T("bundle.cli.flag.out"))
-	cmd.Flags().StringArrayVar(&f.mirrors, "mirror", nil, p.T("bundle.cli.flag.mirror"))
-	cmd.Flags().StringVar(&f.mirrorsFile, "mirrors", "", p.T("bundle.cli.flag.mirrors"))
-	cmd.Flags().StringVar(&f.cache, "cache", "", p.T("bundle.cli.flag.cache"))
-	for _, required := range []string{"arch", "out"} {
-		if err := cmd.MarkFlagRequired(required); err != nil {
-			panic(err) // a flag that was added above
-		}
+	cmd := &cobra.Command{
+		Use: "build --arch ARCH -o DIR", Short: p.T("bundle.cli.build.short"), Long: p.T("bundle.cli.build.long"), Args: exactly(),
+		Example: "  eggo-bundle build --arch amd64,arm64 -o out\n" +
+			"  eggo-bundle build --arch arm64 --os openeuler-24.03 --split 4G -o out\n" +
+			"  eggo-bundle build --arch amd64,arm64 -f spec.yaml --base old/eggo-{arch}.tar.gz -o out",
 	}
+	f.add(cmd, env)
+	flags := cmd.Flags()
+	flags.BoolVar(&f.locked, "locked", false, p.T("bundle.cli.flag.locked"))
+	flags.StringVar(&f.base, "base", "", p.T("bundle.cli.flag.base", "arch", "{arch}"))
+	flags.StringVar(&f.split, "split", "", p.T("bundle.cli.flag.split"))
+	flags.BoolVar(&f.noSums, "no-sums", false, p.T("bundle.cli.flag.no-sums"))
+	flags.IntVar(&f.connections, "connections", 0, p.T("bundle.cli.flag.connections"))
 	output := outputFlag(cmd, env)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		asJSON, err := output()
-		if err != nil {
+		if _, err := output(); err != nil {
+			return err
+		}
+		if err := needed(cmd, "arch", "out"); err != nil {
 			return err
 		}
 		o, err := f.options(env)
 		if err != nil {
 			return err
 		}
-		r := newReporter(env, asJSON, o.Spec.Name)
+		r := newReporter(env, o.Arches, f.verbose)
 		o.Report = r.event
+		env.tell(p.T("bundle.cli.started", "name", o.Spec.Name, "arch", strings.Join(o.Arches, ", ")))
+		r.live.start()
 		res, err := build.Build(cmd.Context(), *o)
 		r.close(res)
+		if err == nil {
+			r.next(res)
+		}
 		return err
 	}
 	return cmd
 }
 
+// maxConnections is more than any registry likes.
+const maxConnections = 256
+
 func (f *buildFlags) options(env *environment) (*build.Options, error) {
-	o := &build.Options{Out: f.out}
-	seen := map[string]bool{}
-	for _, a := range f.arch {
-		if a != "amd64" && a != "arm64" {
-			return nil, event.NewFault(event.ClassUsage, "usage.arch", nil, "arch", a)
-		}
-		if !seen[a] {
-			seen[a] = true
-			o.Arches = append(o.Arches, a)
-		}
+	if f.connections < 0 || f.connections > maxConnections {
+		return nil, event.NewFault(event.ClassUsage, "usage.connections", nil)
 	}
-	var err error
-	if o.Spec, err = f.spec(); err != nil {
-		return nil, err
-	}
-	pairs := f.mirrors
-	if f.mirrorsFile != "" {
-		more, err := readMirrors(f.mirrorsFile)
-		if err != nil {
-			return nil, err
-		}
-		pairs = append(more, pairs...)
-	}
-	if o.Mirrors, err = fetch.ParseMirrors(pairs); err != nil {
-		return nil, err
-	}
-	if v := env.Getenv("SOURCE_DATE_EPOCH"); v != "" {
-		n, err := strconv.ParseInt(v, 10, 64)
-		if err != nil || n < 0 {
-			return nil, event.NewFault(event.ClassUsage, "usage.epoch", nil, "value", v)
-		}
-		o.Epoch = time.Unix(n, 0)
-	}
-	dir := f.cache
-	if dir == "" {
-		if dir, err = fetch.DefaultDir(); err != nil {
+	var part int64
+	if f.split != "" {
+		var err error
+		if part, err = parsePart("--split", f.split); err != nil {
 			return nil, err
 		}
 	}
-	o.Cache, err = fetch.OpenCache(dir)
-	return o, err
-}
-
-// defaultOS is what a bundle is for when neither --os nor a spec says.
-const defaultOS = "debian-12"
-
-// spec reads the spec that was asked for: one's own, or that of the default cluster for an operating system.
-func (f *buildFlags) spec() (*spec.Spec, error) {
-	if f.file != "" {
-		if f.os != "" {
-			return nil, event.NewFault(event.ClassUsage, "usage.os-and-file", nil)
-		}
-		return spec.Load(f.file)
-	}
-	system := f.os
-	if system == "" {
-		system = defaultOS
-	}
-	text, err := assets.BundleSpec(system)
+	o, err := f.sourceFlags.options(env, f.connections)
 	if err != nil {
-		return nil, event.NewFault(event.ClassUsage, "usage.os", nil, "os", system, "systems", strings.Join(assets.Systems(), ", "))
+		return nil, err
 	}
-	return spec.Parse(text)
+	if f.base != "" && len(o.Arches) > 1 && !strings.Contains(f.base, "{arch}") {
+		return nil, event.NewFault(event.ClassUsage, "usage.base", nil, "base", f.base)
+	}
+	o.PartSize, o.Locked, o.Base, o.NoSums = part, f.locked, f.base, f.noSums
+	return o, nil
 }
 
-func fileFault(name string, err error) error {
-	if pe := (*os.PathError)(nil); errors.As(err, &pe) {
-		err = pe.Err
+// next says what a person does now.
+func (r *reporter) next(res *build.Result) {
+	if r.env.json || len(res.Bundles) == 0 {
+		return
 	}
-	return event.NewFault(event.ClassUsage, "usage.file", err, "file", name)
-}
-
-// readMirrors reads FROM=TO lines; empty lines and those that begin with # are passed over.
-func readMirrors(name string) ([]string, error) {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return nil, fileFault(name, err)
+	var files []string
+	for _, b := range res.Bundles {
+		files = append(files, event.Clean(b.Path))
 	}
-	var out []string
-	for _, l := range strings.Split(string(data), "\n") {
-		if l = strings.TrimSpace(l); l != "" && !strings.HasPrefix(l, "#") {
-			out = append(out, l)
-		}
-	}
-	return out, nil
+	r.env.tell(r.env.P.T("bundle.cli.next", "files", strings.Join(files, " ")))
 }

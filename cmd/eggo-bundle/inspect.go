@@ -2,10 +2,11 @@ package main
 
 import (
 	"fmt"
-	"io"
+	"os"
+	"path"
+	"slices"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -13,7 +14,8 @@ import (
 )
 
 func newInspect(env *environment) *cobra.Command {
-	cmd := &cobra.Command{Use: "inspect FILE", Short: env.P.T("bundle.cli.inspect.short"), Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "inspect FILE", Short: env.P.T("bundle.cli.inspect.short"), Long: env.P.T("bundle.cli.inspect.long"), Args: exactly("FILE")}
+	tree := cmd.Flags().Bool("tree", false, env.P.T("bundle.cli.flag.tree"))
 	output := outputFlag(cmd, env)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		asJSON, err := output()
@@ -24,31 +26,166 @@ func newInspect(env *environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if asJSON {
-			emit(env.Stdout, map[string]any{"file": a.Path(), "size": a.Size(), "id": a.ID(), "manifest": a.Manifest()})
-			return nil
+		parts, err := partsOf(args[0])
+		if err != nil {
+			return err
 		}
-		return inspect(env, a)
+		switch {
+		case asJSON:
+			o := fields{"file": a.Path(), "size": a.Size(), "id": a.ID(), "manifest": a.Manifest(), "kinds": kinds(a.Manifest()), "shared_layers": shared(a.Manifest())}
+			if len(parts) > 0 {
+				o["parts"] = parts
+			}
+			return env.emit("bundle", o)
+		case *tree:
+			head(env, a, parts)
+			printTree(env, a.Manifest())
+		default:
+			inspect(env, a, parts)
+		}
+		return env.say("\n" + env.P.T("bundle.cli.unverified"))
 	}
 	return cmd
 }
 
-func inspect(env *environment, a *bundle.Archive) error {
-	p, m, w := env.P, a.Manifest(), env.Stdout
-	os := strings.TrimSpace(m.OS.ID + " " + m.OS.Release + " " + m.OS.Codename)
-	fmt.Fprintln(w, p.T("bundle.cli.head", "name", m.Name, "arch", m.Arch, "kubernetes", m.Kubernetes, "os", os, "format", fmt.Sprint(m.Format),
-		"size", size(a.Size()), "id", a.ID()))
+// part of a split bundle.
+type part struct {
+	File string `json:"file"`
+	Size int64  `json:"size"`
+}
 
-	rows := [][]string{{p.T("bundle.cli.col.kind"), p.T("bundle.cli.col.path"), p.T("bundle.cli.col.ver"), p.T("bundle.cli.col.size"),
+// partsOf lists the parts of a bundle, none if it is one file.
+func partsOf(file string) ([]part, error) {
+	whole := file
+	if _, err := os.Stat(file); err != nil || partSuffix.MatchString(file) {
+		whole = partSuffix.ReplaceAllString(file, "")
+	} else {
+		return nil, nil
+	}
+	var out []part
+	for n := 1; ; n++ {
+		name := bundle.PartName(whole, n)
+		st, err := os.Stat(name)
+		if os.IsNotExist(err) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, fileFault(name, err)
+		}
+		out = append(out, part{name, st.Size()})
+	}
+}
+
+// kindOf is what a kind of members comes to.
+type kindOf struct {
+	Kind    bundle.Kind `json:"kind"`
+	Count   int         `json:"count"`
+	Bytes   int64       `json:"bytes"`
+	Carried int64       `json:"carried"` // of them in this file; a difference carries less
+}
+
+func kinds(m *bundle.Manifest) []kindOf {
+	var out []kindOf
+	for _, e := range m.Members {
+		i := slices.IndexFunc(out, func(k kindOf) bool { return k.Kind == e.Kind })
+		if i < 0 {
+			i = len(out)
+			out = append(out, kindOf{Kind: e.Kind})
+		}
+		k := &out[i]
+		k.Count++
+		k.Bytes += e.Size
+		k.Carried += carried(m, e)
+	}
+	return out
+}
+
+// carried is how much of a member is in the file.
+func carried(m *bundle.Manifest, e bundle.Member) int64 {
+	switch {
+	case e.From != "":
+		return 0
+	case m.Base != nil && e.Kind == bundle.Images:
+		return e.Carried
+	}
+	return e.Size
+}
+
+// shared counts, for each image, its layers that another image of the bundle has too.
+func shared(m *bundle.Manifest) map[string]int {
+	in := map[string]map[string]bool{} // layer → digests of images
+	for _, im := range m.Images {
+		for _, l := range im.Layers {
+			if in[l] == nil {
+				in[l] = map[string]bool{}
+			}
+			in[l][im.Digest] = true
+		}
+	}
+	out := map[string]int{}
+	for _, im := range m.Images {
+		n := 0
+		for _, l := range im.Layers {
+			if len(in[l]) > 1 {
+				n++
+			}
+		}
+		out[im.Name] = n
+	}
+	return out
+}
+
+// head says what the bundle is, what it is missing, and in how many parts it comes.
+func head(env *environment, a *bundle.Archive, parts []part) {
+	p, m, w := env.P, a.Manifest(), env.Stdout
+	fmt.Fprintln(w, p.T("bundle.cli.head", "name", m.Name, "arch", m.Arch, "kubernetes", m.Kubernetes, "os", osName(m.OS), "format", fmt.Sprint(m.Format),
+		"size", size(a.Size()), "id", a.ID()))
+	if m.Base != nil {
+		fmt.Fprintln(w, p.T("bundle.cli.needs-base", "name", m.Base.Name, "arch", m.Base.Arch, "base", m.Base.ID))
+	}
+	if len(parts) > 0 {
+		rows := [][]string{{p.T("bundle.cli.col.part"), ">" + p.T("bundle.cli.col.size")}}
+		for _, x := range parts {
+			rows = append(rows, []string{path.Base(x.File), size(x.Size)})
+		}
+		table(w, p.T("bundle.cli.parts", "count", fmt.Sprint(len(parts))), rows)
+	}
+}
+
+func inspect(env *environment, a *bundle.Archive, parts []part) {
+	p, m, w := env.P, a.Manifest(), env.Stdout
+	head(env, a, parts)
+	difference := m.Base != nil
+
+	rows := [][]string{{p.T("bundle.cli.col.kind"), ">" + p.T("bundle.cli.col.count"), ">" + p.T("bundle.cli.col.size")}}
+	if difference {
+		rows[0] = append(rows[0], ">"+p.T("bundle.cli.col.carried"))
+	}
+	for _, k := range kinds(m) {
+		r := []string{kindName(env, k.Kind), fmt.Sprint(k.Count), size(k.Bytes)}
+		if difference {
+			r = append(r, size(k.Carried))
+		}
+		rows = append(rows, r)
+	}
+	table(w, p.T("bundle.cli.kinds"), rows)
+
+	rows = [][]string{{p.T("bundle.cli.col.kind"), p.T("bundle.cli.col.path"), p.T("bundle.cli.col.ver"), ">" + p.T("bundle.cli.col.size"),
 		p.T("bundle.cli.col.dst"), p.T("bundle.cli.col.roles")}}
 	for _, e := range m.Members {
-		rows = append(rows, []string{string(e.Kind), e.Path, e.Version, size(e.Size), e.Dst, roles(e.Roles)})
+		where := size(e.Size)
+		if e.From != "" {
+			where = p.T("bundle.cli.in-base")
+		}
+		rows = append(rows, []string{string(e.Kind), e.Path, e.Version, where, e.Dst, roles(e.Roles)})
 	}
 	table(w, p.T("bundle.cli.members"), rows)
 
-	rows = [][]string{{p.T("bundle.cli.col.name"), p.T("bundle.cli.col.size"), p.T("bundle.cli.col.digest"), p.T("bundle.cli.col.roles")}}
+	same := shared(m)
+	rows = [][]string{{p.T("bundle.cli.col.name"), ">" + p.T("bundle.cli.col.size"), ">" + p.T("bundle.cli.col.layers"), ">" + p.T("bundle.cli.col.shared"),
+		p.T("bundle.cli.col.digest"), p.T("bundle.cli.col.roles")}}
 	for _, im := range m.Images {
-		rows = append(rows, []string{im.Name, size(im.Size), im.Digest, roles(im.Roles)})
+		rows = append(rows, []string{im.Name, size(im.Size), fmt.Sprint(len(im.Layers)), fmt.Sprint(same[im.Name]), im.Digest, roles(im.Roles)})
 	}
 	table(w, p.T("bundle.cli.images"), rows)
 
@@ -57,8 +194,16 @@ func inspect(env *environment, a *bundle.Archive) error {
 		rows = append(rows, []string{x.Name, roles(x.Roles)})
 	}
 	table(w, p.T("bundle.cli.packages"), rows)
-	_, err := fmt.Fprintf(w, "\n%s\n", p.T("bundle.cli.unverified"))
-	return err
+}
+
+// kindName is a kind for people, in the words of the comparison where it has them.
+func kindName(env *environment, k bundle.Kind) string {
+	for _, prefix := range []string{"bundle.cli.kind.", "diff.kind."} {
+		if env.P.Has(prefix + string(k)) {
+			return env.P.T(prefix + string(k))
+		}
+	}
+	return string(k)
 }
 
 func roles(rs []bundle.Role) string {
@@ -69,25 +214,49 @@ func roles(rs []bundle.Role) string {
 	return strings.Join(s, ",")
 }
 
-// table writes rows in columns as wide as their widest cell, counted in cells of a terminal; nothing if there is only the head. The
-// text comes from a file: it is cleaned of what a terminal would obey.
-func table(w io.Writer, title string, rows [][]string) {
-	if len(rows) < 2 {
-		return
+// printTree shows the archive as its directories, images within images.tar.
+func printTree(env *environment, m *bundle.Manifest) {
+	type node struct {
+		name string
+		size int64
+		kids []*node
+		leaf bool
 	}
-	width := map[int]int{}
-	for _, r := range rows {
-		for i := range r {
-			r[i] = event.Clean(ansi.Strip(r[i]))
-			width[i] = max(width[i], ansi.StringWidth(r[i]))
+	root := &node{}
+	child := func(n *node, name string) *node {
+		if i := slices.IndexFunc(n.kids, func(k *node) bool { return k.name == name && !k.leaf }); i >= 0 {
+			return n.kids[i]
+		}
+		k := &node{name: name}
+		n.kids = append(n.kids, k)
+		return k
+	}
+	for _, e := range m.Members {
+		at := root
+		steps := strings.Split(e.Path, "/")
+		for _, s := range steps[:len(steps)-1] {
+			at = child(at, s+"/")
+			at.size += e.Size
+		}
+		leaf := &node{name: steps[len(steps)-1], size: e.Size, leaf: true}
+		if e.Kind == bundle.Images {
+			for _, im := range m.Images {
+				leaf.kids = append(leaf.kids, &node{name: im.Name, size: im.Size, leaf: true})
+			}
+		}
+		at.kids = append(at.kids, leaf)
+	}
+	var show func(n *node, indent string)
+	show = func(n *node, indent string) {
+		for i, k := range n.kids {
+			branch, below := "├─ ", "│  "
+			if i == len(n.kids)-1 {
+				branch, below = "└─ ", "   "
+			}
+			fmt.Fprintf(env.Stdout, "%s%s%s  %s\n", indent, branch, event.Clean(k.name), size(k.size))
+			show(k, indent+below)
 		}
 	}
-	fmt.Fprintf(w, "\n%s\n", title)
-	for _, r := range rows {
-		var b strings.Builder
-		for i, c := range r {
-			b.WriteString("  " + c + strings.Repeat(" ", width[i]-ansi.StringWidth(c)))
-		}
-		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
-	}
+	fmt.Fprintln(env.Stdout)
+	show(root, "  ")
 }

@@ -1,204 +1,423 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
-
-	"github.com/charmbracelet/x/ansi"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/build"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// reporter shows how far a build is: one line that is written over on a terminal, a line every few seconds elsewhere, JSON lines when
-// asked for. Results go to stdout, progress to stderr.
+// reporter shows how far a build is. Results go to stdout, everything else to stderr.
 type reporter struct {
-	env  *environment
-	json bool
-	name string
+	env     *environment
+	live    *live
+	arches  []string
+	verbose bool // say of each source that it is there
 
-	started    map[string]mark // by what is under way
-	last       time.Time
-	drawn      bool
-	cached     map[string]int
-	sources    map[string]int
-	now        func() time.Time
-	linesEvery time.Duration
-}
-
-// mark is where a transfer began, for its rate.
-type mark struct {
-	at   time.Time
-	done int64
-}
-
-const (
-	everyLine = 3 * time.Second
-	everyDraw = 100 * time.Millisecond
-	everyJSON = time.Second
-)
-
-func newReporter(env *environment, asJSON bool, name string) *reporter {
-	r := &reporter{env: env, json: asJSON, name: name, started: map[string]mark{}, cached: map[string]int{}, sources: map[string]int{}, now: time.Now}
-	switch {
-	case asJSON:
-		r.linesEvery = everyJSON
-	case env.Terminal:
-		r.linesEvery = everyDraw
-	default:
-		r.linesEvery = everyLine
+	began    time.Time
+	sources  []*source // under way, in the order in which they began
+	bundles  []*row    // being written
+	fetching *meter    // all sources together
+	count    struct {
+		sources, cached  int
+		fetched, written int64 // bytes
 	}
+	retries map[string]string // what was last said of a source's trouble
+	warned  map[string]bool
+	warns   []string
+	told    map[string]time.Time // last JSON line of what moves
+	built   map[string]build.Event
+}
+
+// source is a program, a package, an image with all its layers.
+type source struct {
+	key, label string
+	began      time.Time
+	blobs      map[string]*blob // by address
+	meter      meter
+	note       string
+}
+
+type blob struct {
+	done, total int64
+	finished    bool
+}
+
+func newReporter(env *environment, arches []string, verbose bool) *reporter {
+	r := &reporter{
+		env: env, arches: arches, verbose: verbose, began: env.Now(), fetching: &meter{},
+		retries: map[string]string{}, warned: map[string]bool{}, told: map[string]time.Time{}, built: map[string]build.Event{},
+	}
+	r.live = newLive(env, r.rows, r.line)
 	return r
 }
 
+// event takes what the builder tells.
 func (r *reporter) event(e build.Event) {
-	moving := e.Kind == build.Fetching || e.Kind == build.Packing
-	m, known := r.started[e.What]
-	if moving && !known {
-		m = mark{r.now(), e.Done}
-		r.started[e.What] = m
-	}
-	switch e.Kind {
-	case build.Fetched:
-		delete(r.started, e.What)
-		r.sources[e.Arch]++
-		if e.Cached {
-			r.cached[e.Arch]++
-		}
-	case build.Fetching, build.Packing:
-		if r.now().Sub(r.last) < r.linesEvery {
+	r.live.change(func() {
+		r.note(e)
+		if r.env.json {
+			r.json(e)
 			return
 		}
-		r.last = r.now()
+		r.text(e)
+	})
+}
+
+// note keeps the numbers.
+func (r *reporter) note(e build.Event) {
+	switch e.Kind {
+	case build.Fetching, build.Waiting, build.Retrying:
+		s := r.source(e)
+		b := s.blobs[e.URL]
+		if b == nil {
+			b = &blob{}
+			s.blobs[e.URL] = b
+		}
+		r.count.fetched += max(e.Done-b.done, 0)
+		b.done, b.total = e.Done, e.Total
+		s.note = ""
+		if e.Kind == build.Waiting {
+			s.note = r.env.P.T("bundle.cli.note.waiting")
+		} else if e.Kind == build.Retrying {
+			s.note = r.env.P.T("bundle.cli.note.retry", "why", r.fault(e.Fault))
+		}
+	case build.Fetched:
+		r.finished(e)
+	case build.Packing:
+		r.writing(e)
+	case build.Built, build.Unchanged:
+		r.built[e.Arch] = e
+		if e.Kind == build.Built {
+			r.count.written += e.Total
+		}
 	}
-	rate, left := pace(m, r.now(), e.Done, e.Total)
-	if r.json {
-		r.line(e, rate, left)
+}
+
+func (r *reporter) source(e build.Event) *source {
+	key := e.Arch + " " + e.What
+	for _, s := range r.sources {
+		if s.key == key {
+			return s
+		}
+	}
+	label := e.What
+	if len(r.arches) > 1 && e.Arch != "" {
+		label = e.Arch + " " + label
+	}
+	s := &source{key: key, label: event.Clean(label), began: r.env.Now(), blobs: map[string]*blob{}}
+	r.sources = append(r.sources, s)
+	return s
+}
+
+// finished counts a blob that is there. Its source is under way as long as another of its blobs is.
+func (r *reporter) finished(e build.Event) {
+	r.count.sources++
+	if e.Cached {
+		r.count.cached++
+	}
+	key := e.Arch + " " + e.What
+	i := slices.IndexFunc(r.sources, func(s *source) bool { return s.key == key })
+	if i < 0 {
+		if !e.Cached {
+			r.count.fetched += e.Total
+		}
 		return
 	}
-	r.text(e, rate, left)
+	s := r.sources[i]
+	b := s.blobs[e.URL]
+	if b == nil {
+		b = &blob{}
+		s.blobs[e.URL] = b
+	}
+	if !e.Cached {
+		r.count.fetched += max(e.Total-b.done, 0)
+	}
+	*b = blob{e.Total, e.Total, true}
+	for _, b := range s.blobs {
+		if !b.finished {
+			return
+		}
+	}
+	r.sources = slices.Delete(r.sources, i, i+1)
 }
 
-// pace is bytes a second since m and the time left, negative when it cannot be said.
-func pace(m mark, now time.Time, done, total int64) (rate float64, left time.Duration) {
-	passed := now.Sub(m.at).Seconds()
-	if m.at.IsZero() || passed <= 0 {
-		return 0, -1
+func (r *reporter) writing(e build.Event) {
+	for _, b := range r.bundles {
+		if b.label == e.What {
+			b.done, b.total = e.Done, e.Total
+			return
+		}
 	}
-	if rate = float64(done-m.done) / passed; rate <= 0 || total < 0 {
-		return max(rate, 0), -1
-	}
-	return rate, time.Duration(float64(total-done) / rate * float64(time.Second))
+	r.bundles = append(r.bundles, &row{label: e.What, done: e.Done, total: e.Total, meter: &meter{}})
+	slices.SortFunc(r.bundles, func(a, b *row) int { return cmp.Compare(a.label, b.label) })
 }
 
-func (r *reporter) line(e build.Event, rate float64, left time.Duration) {
-	o := map[string]any{"event": e.Kind, "arch": e.Arch}
+// most is how many sources are shown at once.
+const most = 8
+
+// rows are the screen: all together, each bundle, and the sources that are under way for a while.
+func (r *reporter) rows() []row {
+	now := r.env.Now()
+	all := r.total(now)
+	out := []row{all}
+	for _, b := range r.bundles {
+		b.meter.see(now, b.done)
+		out = append(out, *b)
+	}
+	if len(r.bundles) == 1 {
+		out[0].label = out[1].label // one line says it
+		out = out[:1]
+	}
+	hidden := 0
+	for _, s := range r.sources {
+		x := row{label: s.label, meter: &s.meter, note: s.note}
+		for _, b := range s.blobs {
+			x.done += b.done
+			if b.total < 0 {
+				x.total = -1
+			} else if x.total >= 0 {
+				x.total += b.total
+			}
+		}
+		s.meter.see(now, x.done)
+		if now.Sub(s.began) < restfulFor {
+			continue // most come and go faster than anyone reads
+		}
+		if len(out) >= most+1+len(r.bundles) {
+			hidden++
+			continue
+		}
+		out = append(out, x)
+	}
+	if hidden > 0 {
+		out = append(out, row{label: "", note: r.env.P.T("bundle.cli.note.more", "count", fmt.Sprint(hidden))})
+	}
+	return out
+}
+
+// total is how far everything is: what is written of all bundles; before that, what was fetched.
+func (r *reporter) total(now time.Time) row {
+	t := row{label: r.env.P.T("bundle.cli.total"), meter: r.fetching, main: true}
+	if len(r.bundles) == 0 {
+		t.label, t.done, t.total = r.env.P.T("bundle.cli.resolving"), r.count.fetched, -1
+	}
+	for _, b := range r.bundles {
+		t.done += b.done
+		t.total += b.total
+	}
+	r.fetching.see(now, t.done)
+	return t
+}
+
+// line is the same for a log.
+func (r *reporter) line() string {
+	now := r.env.Now()
+	t := r.total(now)
+	var names []string
+	for _, s := range r.sources {
+		if now.Sub(s.began) >= restfulFor && len(names) < 3 {
+			names = append(names, s.label)
+		}
+	}
+	if more := len(r.sources) - len(names); more > 0 && len(names) == 3 {
+		names = append(names, r.env.P.T("bundle.cli.note.more", "count", fmt.Sprint(more)))
+	}
+	args := []string{"label", t.label, "done", size(t.done), "rate", size(int64(t.meter.rate))}
+	key := "bundle.cli.line"
+	if t.total >= 0 {
+		key = "bundle.cli.line.total"
+		left := "–"
+		if d := t.meter.left(t.done, t.total); d >= 0 {
+			left = clock(d)
+		}
+		args = append(args, "total", size(t.total), "left", left)
+	}
+	s := r.env.P.T(key, args...)
+	if len(names) > 0 {
+		s += "; " + strings.Join(names, ", ")
+	}
+	return s
+}
+
+// text says what matters and stays.
+func (r *reporter) text(e build.Event) {
+	p := r.env.P
+	switch e.Kind {
+	case build.Resolved:
+		r.live.print(r.env.Stderr, p.T("bundle.cli.resolved", "arch", e.Arch, "packages", fmt.Sprint(e.Packages), "known", fmt.Sprint(e.Known), "size", size(e.Total)))
+	case build.Fetched:
+		if r.verbose {
+			key := "bundle.cli.fetched"
+			if e.Cached {
+				key = "bundle.cli.had"
+			}
+			r.live.print(r.env.Stderr, p.T(key, "arch", e.Arch, "what", e.What, "size", size(max(e.Total, 0))))
+		}
+	case build.Retrying:
+		// Once for each reason: a server that is down for minutes is one event, not sixty.
+		why, key := r.fault(e.Fault), e.Arch+" "+e.What
+		if r.retries[key] != why {
+			r.retries[key] = why
+			r.live.print(r.env.Stderr, p.T("bundle.cli.retry", "arch", e.Arch, "what", e.What, "why", why))
+		}
+	case build.Warned:
+		r.warning(*e.Text)
+	}
+}
+
+func (r *reporter) fault(f *event.Fault) string {
+	if f == nil {
+		return ""
+	}
+	text, _ := r.env.P.Fault(f)
+	return text
+}
+
+// warning keeps a warning for the end; what both architectures say is one.
+func (r *reporter) warning(m event.Msg) {
+	if text := r.env.P.Msg(m); !r.warned[text] {
+		r.warned[text] = true
+		r.warns = append(r.warns, text)
+	}
+}
+
+// json writes the event as a line; what moves, once a second for each.
+func (r *reporter) json(e build.Event) {
+	o := fields{"arch": e.Arch}
 	put := func(k string, v any, set bool) {
 		if set {
 			o[k] = v
 		}
 	}
-	moving := e.Kind == build.Fetching || e.Kind == build.Packing || e.Kind == build.Retrying
+	moving := e.Kind == build.Fetching || e.Kind == build.Packing || e.Kind == build.Waiting
+	var m *meter
+	if moving {
+		key := string(e.Kind) + " " + e.Arch + " " + e.What + " " + e.URL
+		if e.Done == e.Total {
+			return // what follows says so
+		}
+		if last, again := r.told[key]; again && r.env.Now().Sub(last) < everyJSON {
+			return
+		}
+		r.told[key] = r.env.Now()
+		m = r.meterOf(e)
+	}
 	put("what", e.What, e.What != "")
 	put("url", e.URL, e.URL != "")
-	put("done", e.Done, moving)
-	put("total", e.Total, moving && e.Total >= 0)
-	put("bytes_per_second", int64(rate), moving)
-	put("seconds_left", left.Seconds(), moving && left >= 0)
-	put("size", e.Total, e.Kind == build.Fetched || e.Kind == build.Built || e.Kind == build.Resolved)
+	put("done", e.Done, moving || e.Kind == build.Retrying)
+	put("total", e.Total, (moving || e.Kind == build.Retrying) && e.Total >= 0)
+	if m != nil {
+		put("bytes_per_second", int64(m.rate), true)
+		left := m.left(e.Done, e.Total)
+		put("left_ns", left, left >= 0)
+	}
+	put("size", e.Total, e.Kind == build.Fetched || e.Kind == build.Built || e.Kind == build.Unchanged || e.Kind == build.Resolved)
 	put("cached", e.Cached, e.Kind == build.Fetched)
 	put("packages", e.Packages, e.Kind == build.Resolved)
 	put("known", e.Known, e.Kind == build.Resolved)
 	put("file", e.File, e.File != "")
 	put("sha256", e.SHA256, e.SHA256 != "")
-	put("seconds", e.Took.Seconds(), e.Took > 0)
+	put("took_ns", e.Took, e.Took > 0)
 	put("fault", e.Fault, e.Fault != nil)
+	if e.Fault != nil {
+		o["message"] = r.fault(e.Fault)
+	}
 	if e.Text != nil {
-		o["message"], o["text"] = e.Text, r.env.P.Msg(*e.Text)
+		o["text"], o["message"] = e.Text, r.env.P.Msg(*e.Text)
 	}
-	emit(r.env.Stdout, o)
+	_ = r.env.emit(string(e.Kind), o) // a reader that went away ends the program by SIGPIPE
 }
 
-func (r *reporter) text(e build.Event, rate float64, left time.Duration) {
-	p := r.env.P
-	remaining := "?"
-	if left >= 0 {
-		remaining = left.Round(time.Second).String()
+func (r *reporter) meterOf(e build.Event) *meter {
+	now := r.env.Now()
+	if e.Kind == build.Packing {
+		for _, b := range r.bundles {
+			if b.label == e.What {
+				b.meter.see(now, b.done)
+				return b.meter
+			}
+		}
 	}
-	args := []string{"arch", e.Arch, "what", e.What, "done", size(e.Done), "total", size(max(e.Total, 0)), "size", size(max(e.Total, 0)),
-		"rate", size(int64(rate)), "left", remaining}
-	switch e.Kind {
-	case build.Started:
-		r.println(p.T("bundle.cli.started", "name", r.name, "arch", e.Arch))
-	case build.Resolved:
-		r.println(p.T("bundle.cli.resolved", append(args, "packages", fmt.Sprint(e.Packages), "known", fmt.Sprint(e.Known))...))
-	case build.Fetching:
-		if e.Total < 0 {
-			r.moving(p.T("bundle.cli.unknown", args...))
-		} else {
-			r.moving(p.T("bundle.cli.progress", args...))
-		}
-	case build.Packing:
-		r.moving(p.T("bundle.cli.packing", args...))
-	case build.Fetched:
-		if !e.Cached {
-			r.println(p.T("bundle.cli.fetched", args...))
-		}
-	case build.Retrying:
-		why, _ := p.Fault(e.Fault)
-		r.println(p.T("bundle.cli.retry", append(args, "why", why)...))
-	case build.Built:
-		if n := r.cached[e.Arch]; n > 0 {
-			r.println(p.T("bundle.cli.cached", "arch", e.Arch, "count", fmt.Sprint(n), "all", fmt.Sprint(r.sources[e.Arch])))
-		}
-		r.clear()
-		fmt.Fprintln(r.env.Stdout, p.T("bundle.cli.built", "file", e.File, "size", size(e.Total), "sha256", e.SHA256, "took", e.Took.Round(100*time.Millisecond).String()))
-	}
+	s := r.source(e)
+	s.meter.see(now, e.Done)
+	return &s.meter
 }
 
-func (r *reporter) println(s string) {
-	r.clear()
-	fmt.Fprintln(r.env.Stderr, s)
-}
-
-// moving shows a line that the next one replaces.
-func (r *reporter) moving(s string) {
-	if !r.env.Terminal {
-		fmt.Fprintln(r.env.Stderr, s)
+// close takes the bars away and says what was made; res is nil when the build failed.
+func (r *reporter) close(res *build.Result) {
+	r.live.close()
+	if r.env.json {
+		r.closeJSON(res)
 		return
 	}
-	fmt.Fprint(r.env.Stderr, "\r", ansi.Truncate(s, 79, "…"), ansi.EraseLineRight)
-	r.drawn = true
-}
-
-func (r *reporter) clear() {
-	if r.drawn {
-		fmt.Fprint(r.env.Stderr, "\r", ansi.EraseLineRight)
-		r.drawn = false
+	p := r.env.P
+	if res == nil {
+		// Of several bundles some may have been finished before.
+		for _, arch := range r.arches {
+			if e, ok := r.built[arch]; ok {
+				_ = r.env.say(r.made(build.Bundle{Path: e.File, Size: e.Total, SHA256: e.SHA256, Took: e.Took, Unchanged: e.Kind == build.Unchanged}))
+			}
+		}
+		return
+	}
+	for _, b := range res.Bundles {
+		_ = r.env.say(r.made(b))
+		for _, part := range b.Parts {
+			_ = r.env.say("  " + event.Clean(filepath.Base(part)))
+		}
+	}
+	if r.count.sources > 0 {
+		r.env.tell(p.T("bundle.cli.summary", "sources", fmt.Sprint(r.count.sources), "cached", fmt.Sprint(r.count.cached), "fetched", size(r.count.fetched), "took", took(r.env.Now().Sub(r.began))))
+	}
+	r.env.tell(p.T("bundle.cli.lock", "file", res.Lock))
+	for _, m := range res.Warnings {
+		r.warning(m)
+	}
+	if len(r.warns) > 0 {
+		r.env.tell(p.T("bundle.cli.warnings") + "\n  " + strings.Join(r.warns, "\n  "))
 	}
 }
 
-// close lists the warnings again, where nobody overlooks them; res is nil when the build failed.
-func (r *reporter) close(res *build.Result) {
-	r.clear()
+func (r *reporter) made(b build.Bundle) string {
+	args := []string{"file", b.Path, "size", size(b.Size), "sha256", b.SHA256, "took", took(b.Took), "parts", fmt.Sprint(len(b.Parts))}
+	key := "bundle.cli.built"
+	switch {
+	case b.Unchanged:
+		key = "bundle.cli.unchanged"
+	case len(b.Parts) > 0:
+		key = "bundle.cli.built-parts"
+	case b.SHA256 == "":
+		key = "bundle.cli.built-no-sum"
+	}
+	return r.env.P.T(key, args...)
+}
+
+func (r *reporter) closeJSON(res *build.Result) {
 	if res == nil {
 		return
 	}
-	if r.json {
-		emit(r.env.Stdout, map[string]any{"event": "done", "lock": res.Lock, "bundles": len(res.Bundles), "warnings": r.texts(res.Warnings)})
-		return
+	bundles := []fields{}
+	for _, b := range res.Bundles {
+		o := fields{"arch": b.Arch, "file": b.Path, "size": b.Size, "unchanged": b.Unchanged}
+		if b.SHA256 != "" {
+			o["sha256"] = b.SHA256
+		}
+		if len(b.Parts) > 0 {
+			o["parts"] = b.Parts
+		}
+		bundles = append(bundles, o)
 	}
-	r.println(r.env.P.T("bundle.cli.lock", "file", res.Lock))
-	if len(res.Warnings) > 0 {
-		r.println(r.env.P.T("bundle.cli.warnings") + "\n  " + strings.Join(r.texts(res.Warnings), "\n  "))
+	warnings := []string{}
+	for _, m := range res.Warnings {
+		if text := r.env.P.Msg(m); !slices.Contains(warnings, text) {
+			warnings = append(warnings, text)
+		}
 	}
-}
-
-func (r *reporter) texts(ms []event.Msg) []string {
-	out := []string{}
-	for _, m := range ms {
-		out = append(out, r.env.P.Msg(m))
-	}
-	return out
+	_ = r.env.emit("done", fields{"lock": res.Lock, "bundles": bundles, "warnings": warnings, "took_ns": r.env.Now().Sub(r.began)})
 }

@@ -3,8 +3,6 @@ package i18n
 // enBuild is the builder of bundles: spec, lock, resolving, writing.
 func enBuild() map[string]string {
 	return map[string]string{
-		"bundle.cli.flag.os": "operating system of the nodes that the default cluster is packed for: {systems} (debian-12 unless given)",
-
 		"fault.usage.os":               "--os {os} is not an operating system that there is a default spec for",
 		"fault.usage.os.next":          "Use one of {systems}, or write a spec of your own: eggo-bundle spec > my.yaml, then build -f my.yaml.",
 		"fault.usage.os-and-file":      "--os and -f cannot be given together",

@@ -6,6 +6,7 @@ func parts(lang Lang) []map[string]string {
 		return []map[string]string{
 			zhCommon(),
 			zhBundle(),
+			zhBundleCLI(),
 			zhDebs(),
 			zhRPM(),
 			zhReader(),
@@ -31,6 +32,7 @@ func parts(lang Lang) []map[string]string {
 	return []map[string]string{
 		enCommon(),
 		enBundle(),
+		enBundleCLI(),
 		enDebs(),
 		enRPM(),
 		enReader(),

@@ -3,8 +3,6 @@ package i18n
 // zhBuild is the builder of bundles: spec, lock, resolving, writing.
 func zhBuild() map[string]string {
 	return map[string]string{
-		"bundle.cli.flag.os": "默认集群所面向的节点操作系统：{systems}（不指定则为 debian-12）",
-
 		"fault.usage.os":               "没有适用于 --os {os} 的默认清单",
 		"fault.usage.os.next":          "请使用 {systems} 之一，或自行编写清单：eggo-bundle spec > my.yaml，然后 build -f my.yaml。",
 		"fault.usage.os-and-file":      "--os 与 -f 不能同时使用",

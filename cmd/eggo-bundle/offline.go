@@ -1,0 +1,249 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// offline answers "would this install without a network on these nodes?" from a deploy.yaml and the verified bundles.
+type offline struct {
+	env     *environment
+	file    string
+	cluster *config.Cluster
+	given   []given
+}
+
+type given struct {
+	file     string
+	manifest *bundle.Manifest
+	base     *bundle.Base
+}
+
+func newOffline(env *environment, file string) (*offline, error) {
+	c, err := loadDeploy(env, file)
+	return &offline{env: env, file: file, cluster: c}, err
+}
+
+// loadDeploy reads a deploy.yaml; its warnings are shown, all its errors returned.
+func loadDeploy(env *environment, file string) (*config.Cluster, error) {
+	c, problems, err := config.LoadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var bad []error
+	for _, x := range problems {
+		if x.Severity == event.Error {
+			bad = append(bad, problemFault(x, event.ClassUsage))
+			continue
+		}
+		text, _ := env.P.Fault(x.Fault())
+		env.tell(fmt.Sprintf("%s:%d: %s: %s (%s)", event.Clean(x.File), x.Line, env.P.T("cli.warning"), text, x.Code))
+	}
+	if len(bad) > 0 {
+		return nil, errors.Join(bad...)
+	}
+	return c, nil
+}
+
+// problemFault is a problem of deploy.yaml with its place.
+func problemFault(x config.Problem, class event.Class) error {
+	f := x.Fault()
+	f.Class, f.Args = class, maps.Clone(f.Args)
+	if f.Args == nil {
+		f.Args = map[string]string{}
+	}
+	f.Args["file"], f.Args["line"] = x.File, fmt.Sprint(x.Line)
+	return f
+}
+
+func (o *offline) add(file string, r *bundle.Report) {
+	o.given = append(o.given, given{file, r.Manifest.Full(), r.Base})
+}
+
+// judge says everything that is missing. whole: all bundles that were given are undamaged, so that one which is not there was not given.
+func (o *offline) judge(whole bool) []error {
+	var bad []error
+	add := func(code string, kv ...string) {
+		bad = append(bad, event.NewFault(event.ClassBundle, code, nil, kv...))
+	}
+	byArch := map[string]given{}
+	for _, g := range o.given {
+		if other, twice := byArch[g.manifest.Arch]; twice {
+			add("verify.two-bundles", "file", g.file, "other", other.file, "arch", g.manifest.Arch)
+			continue
+		}
+		byArch[g.manifest.Arch] = g
+	}
+	for _, arch := range o.arches() {
+		g, ok := byArch[arch]
+		if !ok {
+			if whole {
+				add("verify.no-bundle", "arch", arch, "nodes", strings.Join(o.nodes(arch), ", "))
+			}
+			continue
+		}
+		for _, x := range o.cluster.MissingFrom(g.manifest) {
+			bad = append(bad, problemFault(x, event.ClassBundle))
+		}
+		o.parts(g.manifest, add)
+		if g.base != nil && !baseBeside(g) {
+			add("verify.base", "file", g.file, "name", g.base.Name, "arch", arch, "base", g.base.ID)
+		}
+	}
+	o.agree(add)
+	if len(bad) == 0 && whole {
+		o.fits()
+	}
+	return bad
+}
+
+// arches are those of the nodes.
+func (o *offline) arches() []string {
+	var out []string
+	for _, n := range o.cluster.Nodes {
+		if !slices.Contains(out, n.Arch) {
+			out = append(out, n.Arch)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (o *offline) nodes(arch string) []string {
+	var out []string
+	for _, n := range o.cluster.Nodes {
+		if n.Arch == arch {
+			out = append(out, n.Name)
+		}
+	}
+	return out
+}
+
+// neededPrograms are those that a role cannot do without (docs/architecture.md), by the names of their members.
+func neededPrograms(r bundle.Role) []string {
+	switch r {
+	case bundle.ControlPlane:
+		return []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kubelet", "kube-proxy"}
+	case bundle.Worker:
+		return []string{"kubelet", "kube-proxy"}
+	case bundle.Etcd:
+		return []string{"etcd", "etcdctl"}
+	case bundle.LoadBalancer:
+	}
+	return nil
+}
+
+// runtimePackages are the packages that have a runtime, in one distribution or another.
+func runtimePackages(runtime string) []string {
+	return map[string][]string{
+		"containerd": {"containerd", "containerd.io"},
+		"docker":     {"docker.io", "docker-ce", "docker-engine", "moby-engine", "docker"},
+		"isulad":     {"iSulad", "isulad"},
+	}[runtime]
+}
+
+// parts looks for what deploy.yaml does not name because it goes without saying: programs, the runtime, the network's manifest, images.
+func (o *offline) parts(m *bundle.Manifest, add func(code string, kv ...string)) {
+	c := o.cluster
+	has := func(kind bundle.Kind, role bundle.Role, name string) bool {
+		return slices.ContainsFunc(m.Members, func(x bundle.Member) bool {
+			return x.Kind == kind && x.Name == name && slices.Contains(x.Roles, role)
+		})
+	}
+	runs := false
+	for _, role := range bundle.AllRoles() {
+		here := slices.ContainsFunc(c.With(role), func(n config.Node) bool { return n.Arch == m.Arch })
+		if !here || len(c.Packages[role]) > 0 { // deploy.yaml's own list is what the role gets
+			continue
+		}
+		runs = runs || role == bundle.ControlPlane || role == bundle.Worker
+		for _, name := range neededPrograms(role) {
+			if !has(bundle.Binary, role, name) {
+				add("verify.no-program", "program", name, "role", string(role), "arch", m.Arch)
+			}
+		}
+	}
+	names := runtimePackages(c.Runtime)
+	if runs && !slices.ContainsFunc(m.Install, func(x bundle.Package) bool { return slices.Contains(names, x.Name) }) {
+		add("verify.no-runtime", "runtime", c.Runtime, "packages", strings.Join(names, ", "), "arch", m.Arch)
+	}
+	if !slices.ContainsFunc(m.Members, func(x bundle.Member) bool {
+		return x.Kind == bundle.Addon && strings.Contains(path.Base(x.Path), c.NetworkPlugin)
+	}) {
+		add("verify.no-network", "plugin", c.NetworkPlugin, "arch", m.Arch)
+	}
+	if c.PauseImage == "" && imageTag(m, "pause") == nil {
+		add("verify.no-image", "image", "pause", "arch", m.Arch)
+	}
+	if c.DNS.Type == "pod" {
+		tags, want := imageTag(m, "coredns"), strings.TrimPrefix(c.DNS.ImageVersion, "v")
+		if tags == nil || want != "" && !slices.ContainsFunc(tags, func(t string) bool { return strings.TrimPrefix(t, "v") == want }) {
+			add("verify.no-image", "image", strings.TrimSuffix("coredns:"+c.DNS.ImageVersion, ":"), "arch", m.Arch)
+		}
+	}
+}
+
+// imageTag gives the tags of the images whose repository ends with that name.
+func imageTag(m *bundle.Manifest, base string) []string {
+	var out []string
+	for _, im := range m.Images {
+		repo, tag, _ := strings.Cut(path.Base(im.Name), ":")
+		if repo == base {
+			out = append(out, tag)
+		}
+	}
+	return out
+}
+
+// agree says where the bundles of several architectures do not go together.
+func (o *offline) agree(add func(code string, kv ...string)) {
+	for _, g := range o.given[min(1, len(o.given)):] {
+		first := o.given[0]
+		if a, b := first.manifest.Kubernetes, g.manifest.Kubernetes; a != b {
+			add("verify.kubernetes", "file", first.file, "other", g.file, "version", a, "other_version", b)
+		}
+		if a, b := first.manifest.OS, g.manifest.OS; a != b {
+			add("verify.os", "file", first.file, "other", g.file, "os", osName(a), "other_os", osName(b))
+		}
+	}
+}
+
+// baseBeside looks for the base of a difference where eggo-tui does.
+func baseBeside(g given) bool {
+	for _, file := range bundle.Beside(g.file) {
+		if filepath.Clean(file) == filepath.Clean(g.file) {
+			continue
+		}
+		if a, err := bundle.Open(file); err == nil && a.ID() == g.base.ID {
+			return true
+		}
+	}
+	return false
+}
+
+func osName(os bundle.OS) string { return strings.TrimSpace(os.ID + " " + os.Release + " " + os.Codename) }
+
+// fits says that nothing is missing, and for which nodes that holds.
+func (o *offline) fits() {
+	var systems []string
+	for _, g := range o.given {
+		if s := osName(g.manifest.OS); !slices.Contains(systems, s) {
+			systems = append(systems, s)
+		}
+	}
+	if o.env.json {
+		_ = o.env.emit("fits", fields{"file": o.file, "nodes": len(o.cluster.Nodes), "arches": o.arches(), "systems": systems})
+		return
+	}
+	_ = o.env.say(o.env.P.T("bundle.cli.fits", "file", o.file, "count", fmt.Sprint(len(o.cluster.Nodes)), "arches", strings.Join(o.arches(), ", "),
+		"systems", strings.Join(systems, ", ")))
+}

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
+	"github.com/eggo-k8s/eggo/internal/bundle/image"
+	"github.com/eggo-k8s/eggo/internal/bundle/registry"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+type pushFlags struct {
+	netFlags
+	to, temp string
+	keepHost bool
+}
+
+func newPush(env *environment) *cobra.Command {
+	p := env.P
+	var f pushFlags
+	cmd := &cobra.Command{
+		Use: "push FILE... --to REGISTRY[/PREFIX]", Short: p.T("bundle.cli.push.short"), Long: p.T("bundle.cli.push.long"), Args: some("FILE"),
+		Example: "  eggo-bundle push eggo-amd64.tar.gz eggo-arm64.tar.gz --to registry.example.com/k8s",
+	}
+	cmd.Flags().StringVar(&f.to, "to", "", p.T("bundle.cli.flag.to"))
+	cmd.Flags().BoolVar(&f.keepHost, "keep-host", false, p.T("bundle.cli.flag.keep-host"))
+	cmd.Flags().StringVar(&f.temp, "temp", "", p.T("bundle.cli.flag.temp"))
+	f.add(cmd, env)
+	output := outputFlag(cmd, env)
+	cmd.RunE = func(cmd *cobra.Command, files []string) error {
+		if _, err := output(); err != nil {
+			return err
+		}
+		if err := needed(cmd, "to"); err != nil {
+			return err
+		}
+		return f.run(cmd.Context(), env, files)
+	}
+	return cmd
+}
+
+func (f *pushFlags) run(ctx context.Context, env *environment, files []string) error {
+	transport, err := fetch.NewTransport(fetch.TransportOptions{CAFiles: f.ca, Insecure: f.insecure, Getenv: env.Getenv})
+	if err != nil {
+		return err
+	}
+	// The images are pushed from a verified copy: a registry would keep what a damaged bundle gave it.
+	temp := f.temp
+	if temp == "" {
+		if temp = env.Getenv("TMPDIR"); temp == "" {
+			temp = "/var/tmp" // /tmp is memory on many machines
+		}
+	}
+	dir, err := os.MkdirTemp(temp, "eggo-bundle-push-")
+	if err != nil {
+		return writeFault(temp, err)
+	}
+	defer os.RemoveAll(dir)
+	var archives []*image.Archive
+	for _, file := range files {
+		a, done, err := stagedImages(ctx, env, file, dir)
+		if err != nil {
+			return err
+		}
+		defer done()
+		archives = append(archives, a)
+	}
+	t := &pushing{env: env, blobs: map[string]*registry.PushProgress{}, meter: &meter{}}
+	t.live = newLive(env, t.rows, t.line)
+	client := registry.New(registry.Options{Transport: transport, Insecure: f.insecure, Retry: t.retry})
+	t.live.start()
+	res, err := client.Push(ctx, archives, f.to, registry.PushOptions{KeepHost: f.keepHost, Progress: t.progress})
+	t.live.close()
+	if err != nil {
+		if interrupted(ctx, err) {
+			err = ctx.Err()
+		}
+		return err
+	}
+	return printPushed(env, res)
+}
+
+// stagedImages unpacks a bundle, checking it, and opens its images.
+func stagedImages(ctx context.Context, env *environment, file, dir string) (*image.Archive, func(), error) {
+	var staged *bundle.Staged
+	err := watched(env, file, func(progress func(done, total int64)) (err error) {
+		staged, err = bundle.Stage(ctx, file, dir, progress, bundle.WithBases(bundle.Beside(file)...))
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	m := staged.Manifest()
+	member, ok := m.Member(m.ImagesPath())
+	if !ok {
+		return nil, nil, event.NewFault(event.ClassUsage, "push.no-images", nil, "file", file)
+	}
+	r, err := staged.Open(member.Path)
+	if err != nil {
+		return nil, nil, err
+	}
+	at, ok := r.(io.ReaderAt)
+	if !ok {
+		r.Close()
+		return nil, nil, event.NewFault(event.ClassFailed, "internal", nil)
+	}
+	a, err := image.NewArchive(ctx, at, member.Size)
+	if err != nil {
+		r.Close()
+		return nil, nil, err
+	}
+	return a, func() { r.Close() }, nil
+}
+
+// pushing shows how far a push is.
+type pushing struct {
+	env   *environment
+	live  *live
+	blobs map[string]*registry.PushProgress // by target and digest
+	order []string
+	meter *meter
+	said  string
+	told  time.Time
+}
+
+func (t *pushing) progress(p registry.PushProgress) {
+	t.live.change(func() {
+		key := p.Target + "@" + p.Digest
+		if t.blobs[key] == nil {
+			t.order = append(t.order, key)
+		}
+		t.blobs[key] = &p
+		now := t.env.Now()
+		if t.env.json && (p.Uploaded || now.Sub(t.told) >= everyJSON) {
+			t.told = now
+			_ = t.env.emit("pushing", fields{"target": p.Target, "digest": p.Digest, "done": p.Done, "total": p.Total, "uploaded": p.Uploaded})
+		}
+	})
+}
+
+// retry says once for each reason that something is tried again.
+func (t *pushing) retry(f *event.Fault) {
+	t.live.change(func() {
+		text, _ := t.env.P.Fault(f)
+		if t.said == text {
+			return
+		}
+		t.said = text
+		if t.env.json {
+			_ = t.env.emit("retry", fields{"fault": f, "message": text})
+			return
+		}
+		t.live.print(t.env.Stderr, t.env.P.T("bundle.cli.push.retry", "why", text))
+	})
+}
+
+func (t *pushing) all() row {
+	r := row{label: t.env.P.T("bundle.cli.total"), meter: t.meter, main: true}
+	for _, p := range t.blobs {
+		if p.Present || p.Mounted {
+			continue
+		}
+		r.done += p.Done
+		r.total += p.Total
+	}
+	t.meter.see(t.env.Now(), r.done)
+	return r
+}
+
+func (t *pushing) rows() []row {
+	out := []row{t.all()}
+	for _, key := range t.order {
+		if p := t.blobs[key]; !p.Uploaded && !p.Present && !p.Mounted && len(out) <= most {
+			out = append(out, row{label: p.Target, done: p.Done, total: p.Total})
+		}
+	}
+	return out
+}
+
+func (t *pushing) line() string {
+	r := t.all()
+	left := "–"
+	if d := r.meter.left(r.done, r.total); d >= 0 {
+		left = clock(d)
+	}
+	return t.env.P.T("bundle.cli.line.total", "label", r.label, "done", size(r.done), "total", size(r.total), "rate", size(int64(r.meter.rate)), "left", left)
+}
+
+func printPushed(env *environment, res *registry.PushResult) error {
+	p := env.P
+	if env.json {
+		for _, x := range res.Images {
+			o := fields{"name": x.Name, "target": x.Target, "digest": x.Digest, "platforms": x.Platforms}
+			if len(x.Lost) > 0 {
+				o["lost"] = x.Lost
+			}
+			if err := env.emit("pushed", o); err != nil {
+				return err
+			}
+		}
+		return env.emit("done", fields{"images": len(res.Images), "uploaded": res.Uploaded, "present": res.Present, "mounted": res.Mounted, "bytes": res.Bytes})
+	}
+	rows := [][]string{{p.T("bundle.cli.col.name"), p.T("bundle.cli.col.target"), p.T("bundle.cli.col.platforms")}}
+	var lost []string
+	for _, x := range res.Images {
+		rows = append(rows, []string{x.Name, x.Target, strings.Join(x.Platforms, ", ")})
+		lost = append(lost, x.Lost...)
+	}
+	table(env.Stdout, p.T("bundle.cli.pushed", "images", fmt.Sprint(len(res.Images))), rows)
+	env.tell(p.T("bundle.cli.pushed-blobs", "uploaded", fmt.Sprint(res.Uploaded), "size", size(res.Bytes), "present", fmt.Sprint(res.Present+res.Mounted)))
+	if len(lost) > 0 {
+		for i := range lost {
+			lost[i] = event.Clean(lost[i])
+		}
+		env.tell(p.T("bundle.cli.pushed-lost") + "\n  " + strings.Join(lost, "\n  "))
+	}
+	return nil
+}

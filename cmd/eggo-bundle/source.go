@@ -1,0 +1,160 @@
+package main
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eggo-k8s/eggo/assets"
+	"github.com/eggo-k8s/eggo/internal/bundle/build"
+	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
+	"github.com/eggo-k8s/eggo/internal/bundle/spec"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// netFlags say how servers are reached.
+type netFlags struct {
+	insecure, ca []string
+}
+
+func (f *netFlags) add(cmd *cobra.Command, env *environment) {
+	cmd.Flags().StringArrayVar(&f.insecure, "insecure", nil, env.P.T("bundle.cli.flag.insecure"))
+	cmd.Flags().StringArrayVar(&f.ca, "ca", nil, env.P.T("bundle.cli.flag.ca"))
+}
+
+// sourceFlags are those of the verbs that resolve a spec.
+type sourceFlags struct {
+	netFlags
+	arch, mirrors []string
+	file, out, os string
+	lock          string
+	mirrorsFile   string
+	cache         string
+	verbose       bool
+}
+
+func (f *sourceFlags) add(cmd *cobra.Command, env *environment) {
+	p, flags := env.P, cmd.Flags()
+	flags.StringSliceVar(&f.arch, "arch", nil, p.T("bundle.cli.flag.arch"))
+	flags.StringVar(&f.os, "os", "", p.T("bundle.cli.flag.os", "systems", strings.Join(assets.Systems(), ", ")))
+	flags.StringVarP(&f.file, "file", "f", "", p.T("bundle.cli.flag.file"))
+	flags.StringVarP(&f.out, "out", "o", "", p.T("bundle.cli.flag.out"))
+	flags.StringVar(&f.lock, "lock", "", p.T("bundle.cli.flag.lock"))
+	flags.StringVar(&f.cache, "cache", "", p.T("bundle.cli.flag.cache"))
+	flags.StringArrayVar(&f.mirrors, "mirror", nil, p.T("bundle.cli.flag.mirror"))
+	flags.StringVar(&f.mirrorsFile, "mirrors", "", p.T("bundle.cli.flag.mirrors"))
+	f.netFlags.add(cmd, env)
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, p.T("bundle.cli.flag.verbose"))
+}
+
+// options reads everything that the flags name.
+func (f *sourceFlags) options(env *environment, connections int) (*build.Options, error) {
+	o := &build.Options{Out: f.out, Lock: f.lock, Insecure: f.insecure, Connections: connections}
+	seen := map[string]bool{}
+	for _, a := range f.arch {
+		if a != "amd64" && a != "arm64" {
+			return nil, event.NewFault(event.ClassUsage, "usage.arch", nil, "arch", a)
+		}
+		if !seen[a] {
+			seen[a] = true
+			o.Arches = append(o.Arches, a)
+		}
+	}
+	var err error
+	if o.Spec, err = f.spec(); err != nil {
+		return nil, err
+	}
+	pairs := f.mirrors
+	if f.mirrorsFile != "" {
+		more, err := readMirrors(f.mirrorsFile)
+		if err != nil {
+			return nil, err
+		}
+		pairs = append(more, pairs...)
+	}
+	if o.Mirrors, err = fetch.ParseMirrors(pairs); err != nil {
+		return nil, err
+	}
+	if o.Epoch, err = epoch(env); err != nil {
+		return nil, err
+	}
+	if o.Netrc, err = fetch.LoadNetrc(env.Getenv); err != nil {
+		return nil, err
+	}
+	o.Transport, err = fetch.NewTransport(fetch.TransportOptions{CAFiles: f.ca, Insecure: f.insecure, Getenv: env.Getenv, Connections: connections})
+	if err != nil {
+		return nil, err
+	}
+	o.Cache, err = openCache(f.cache)
+	return o, err
+}
+
+// epoch is the time of every member, zero if the environment says nothing.
+func epoch(env *environment) (time.Time, error) {
+	v := env.Getenv("SOURCE_DATE_EPOCH")
+	if v == "" {
+		return time.Time{}, nil
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n < 0 {
+		return time.Time{}, event.NewFault(event.ClassUsage, "usage.epoch", nil, "value", v)
+	}
+	return time.Unix(n, 0), nil
+}
+
+func openCache(dir string) (*fetch.Cache, error) {
+	if dir == "" {
+		var err error
+		if dir, err = fetch.DefaultDir(); err != nil {
+			return nil, err
+		}
+	}
+	return fetch.OpenCache(dir)
+}
+
+// defaultOS is what a bundle is for when neither --os nor a spec says.
+const defaultOS = "debian-12"
+
+// spec reads the spec that was asked for: one's own, or that of the default cluster for an operating system.
+func (f *sourceFlags) spec() (*spec.Spec, error) {
+	if f.file != "" {
+		if f.os != "" {
+			return nil, event.NewFault(event.ClassUsage, "usage.os-and-file", nil)
+		}
+		return spec.Load(f.file)
+	}
+	text, err := defaultSpec(f.os)
+	if err != nil {
+		return nil, err
+	}
+	return spec.Parse(text)
+}
+
+func defaultSpec(system string) ([]byte, error) {
+	if system == "" {
+		system = defaultOS
+	}
+	text, err := assets.BundleSpec(system)
+	if err != nil {
+		return nil, event.NewFault(event.ClassUsage, "usage.os", nil, "os", system, "systems", strings.Join(assets.Systems(), ", "))
+	}
+	return text, nil
+}
+
+// readMirrors reads FROM=TO lines; empty lines and those that begin with # are passed over.
+func readMirrors(name string) ([]string, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fileFault(name, err)
+	}
+	var out []string
+	for _, l := range strings.Split(string(data), "\n") {
+		if l = strings.TrimSpace(l); l != "" && !strings.HasPrefix(l, "#") {
+			out = append(out, l)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eggo-k8s/eggo/assets"
+	"github.com/eggo-k8s/eggo/internal/bundle/spec"
+)
+
+func newSpec(env *environment) *cobra.Command {
+	p := env.P
+	cmd := &cobra.Command{
+		Use: "spec [--os OS] [-f DEPLOY.YAML]", Short: p.T("bundle.cli.spec.short"), Long: p.T("bundle.cli.spec.long"), Args: exactly(),
+		Example: "  eggo-bundle spec > spec.yaml\n  eggo-bundle spec --os openeuler-24.03 -f deploy.yaml > spec.yaml",
+	}
+	system := cmd.Flags().String("os", "", p.T("bundle.cli.flag.os", "systems", strings.Join(assets.Systems(), ", ")))
+	file := cmd.Flags().StringP("file", "f", "", p.T("bundle.cli.flag.derive"))
+	cmd.RunE = func(*cobra.Command, []string) error {
+		text, err := defaultSpec(*system)
+		if err != nil {
+			return err
+		}
+		if *file == "" {
+			_, err := env.Stdout.Write(text)
+			return err
+		}
+		c, err := loadDeploy(env, *file)
+		if err != nil {
+			return err
+		}
+		d := derive(p, string(text), *file, c)
+		if _, err := spec.Parse([]byte(d.text())); err != nil {
+			return err
+		}
+		for _, n := range d.notes {
+			env.tell(p.T("cli.warning") + ": " + n)
+		}
+		_, err = io.WriteString(env.Stdout, d.text())
+		return err
+	}
+	return cmd
+}
