@@ -12,7 +12,7 @@ N    ?= 3
 NODE ?= n1
 
 .DEFAULT_GOAL := help
-.PHONY: help build install test lint fmt e2e e2e-full demo demo-down lab-up lab-down lab-ssh bench goreleaser-check clean
+.PHONY: help build install test lint fmt e2e e2e-full demo demo-down lab-up lab-down lab-ssh bench bench-rooms goreleaser-check clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,7 +60,10 @@ lab-down: ## power the lab's nodes off and remove its network
 lab-ssh: ## log in: make lab-ssh NODE=n1
 	@go run ./test/lab/cmd/lab ssh $(NODE)
 
-bench: ## benchmarks; they report, they assert nothing
+bench: ## bundles built beside crane, skopeo and tar with pigz, and beside what the machine can do: EGGO_BENCH_SCALE=0.1 for a quick look
+	go run ./test/bench/cmd/bench
+
+bench-rooms: ## the benchmarks of the packages; they report, they assert nothing
 	go test -run '^$$' -bench . -benchmem ./internal/...
 
 goreleaser-check: ## is .goreleaser.yaml valid? (compiles goreleaser the first time)
