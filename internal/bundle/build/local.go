@@ -25,32 +25,15 @@ func (q *question) debDirectory(ctx context.Context, idx *deb.Index, r spec.Repo
 
 // rpmDirectory reads the packages of a directory, each by its own word.
 func (q *question) rpmDirectory(ctx context.Context, idx *rpm.Index, r spec.Repository, name string) error {
-	files, err := filepath.Glob(filepath.Join(r.Dir.File, "*.rpm"))
+	list, err := rpm.ReadDir(ctx, os.DirFS(r.Dir.File))
 	if err != nil {
-		return fileFault(r.Dir, err)
+		return err
 	}
-	var list []*rpm.Package
-	for _, f := range files {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		p, err := readRPM(f)
-		if err != nil {
-			return err
-		}
-		list = append(list, p)
+	// The time of a file is that of its copy: two builders would not agree on it.
+	for _, p := range list {
+		p.FileTime = 0
 	}
 	return idx.AddPackages(list, name, r.Priority)
-}
-
-func readRPM(name string) (*rpm.Package, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, fileFault(spec.Path{File: name}, err)
-	}
-	defer f.Close()
-	// The time of a file is that of its copy: two builders would not agree on it.
-	return rpm.ReadPackage(bufio.NewReaderSize(f, 256<<10), filepath.Base(name), 0)
 }
 
 // checkRPM holds a fetched rpm against its own signature, and what it says of itself against the metadata that it was chosen by.

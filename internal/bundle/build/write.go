@@ -11,10 +11,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/renameio/v2"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
 	"github.com/eggo-k8s/eggo/internal/bundle/pack"
+	"github.com/eggo-k8s/eggo/internal/bundle/sbom"
 )
 
 func number(n int) string { return strconv.Itoa(n) }
@@ -210,6 +213,9 @@ func (w *writing) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := w.writeBill(); err != nil {
+		return err
+	}
 	*w.out = Bundle{Arch: w.arch, Path: w.file, Size: res.Size, SHA256: res.SHA256, Took: time.Since(w.start)}
 	if w.PartSize > 0 {
 		for _, x := range res.Parts {
@@ -218,6 +224,19 @@ func (w *writing) finish(ctx context.Context) error {
 	}
 	w.remember(res)
 	w.tell(Event{Kind: Built, Arch: w.arch, File: w.file, Total: res.Size, SHA256: res.SHA256, Took: w.out.Took})
+	return nil
+}
+
+// writeBill puts a copy of the bill of materials beside the bundle, where scanners find it.
+func (p *plan) writeBill() error {
+	e, ok := p.manifest.Member(bundle.SBOMName)
+	if !ok {
+		return nil
+	}
+	file := strings.TrimSuffix(p.file, ".tar.gz") + sbom.Suffix
+	if err := renameio.WriteFile(file, p.contents[e.SHA256].data, 0o644); err != nil {
+		return writeFault(err, file)
+	}
 	return nil
 }
 
