@@ -14,6 +14,7 @@ import (
 // row is one thing under way: a download, a bundle that is written, or the total of them.
 type row struct {
 	label string
+	arch  string
 	done  int64
 	total int64 // < 0 when unknown
 	meter *meter
@@ -37,7 +38,7 @@ const (
 	everyLine  = 5 * time.Second
 	everyJSON  = time.Second
 	widest     = 120 // columns: numbers far from their names cannot be read together
-	tooNarrow  = 64  // columns: no room for bars
+	tooNarrow  = 64  // columns: no room for bars and rates
 	restfulFor = 400 * time.Millisecond
 )
 
@@ -77,6 +78,8 @@ type live struct {
 	line  func() string // the same in one line; "" for nothing
 	color bool
 	ascii bool
+
+	arches bool // rows say for which architecture they are
 
 	mu     sync.Mutex
 	drawn  []int // widths of the lines of the block that stands there
@@ -190,29 +193,35 @@ func (l *live) draw() {
 	fmt.Fprint(l.env.Stderr, b.String())
 }
 
-// The widths of the columns to the right of a bar: "1023.9/1023.9 MiB", "1023.9 MiB/s", "12:34:56".
+// The widths of the columns to the right of a bar: "99.9/99.9 MiB", "99.9 MiB/s", "9:59:59".
 const (
-	widthSize = 17
-	widthRate = 12
+	widthSize = 13
+	widthRate = 10
 	widthLeft = 7
+	widthArch = 5
 )
 
 // render makes one line of at most cols cells.
 func (l *live) render(r row, cols int) string {
-	rest := cols - widthSize - widthRate - widthLeft - 2*5 // two before each column
-	bar := 0
-	if cols+1 >= tooNarrow {
-		bar = max(rest*2/5, 8)
-	} else {
-		rest += 2
+	rest, bar := cols-2-2-widthSize-2-widthLeft, 0
+	wide := cols+1 >= tooNarrow
+	if l.arches {
+		rest -= 2 + widthArch
+	}
+	if wide {
+		rest -= 2 + widthRate + 2
+		bar = max(rest*3/8, 8)
 	}
 	label := fit(r.label, max(rest-bar, 8))
 	if r.main {
 		label = l.paint("1", label)
 	}
+	s := "  " + label
+	if l.arches {
+		s += "  " + l.paint("2", fit(r.arch, widthArch))
+	}
 	if r.note != "" {
-		note := ansi.Truncate(r.note, max(cols-ansi.StringWidth(label)-4, 0), "…")
-		return ansi.Truncate("  "+label+"  "+l.paint("33", note), cols, "")
+		return ansi.Truncate(s+"  "+l.paint("33", r.note), cols, "…")
 	}
 	amount, rate, left := size(r.done), "", ""
 	if r.total >= 0 {
@@ -224,12 +233,14 @@ func (l *live) render(r row, cols int) string {
 			left = clock(d)
 		}
 	}
-	s := "  " + label
-	if bar > 0 {
+	if wide {
 		s += "  " + l.bar(r, bar)
 	}
-	s += "  " + leftPad(amount, widthSize) + "  " + l.paint("2", leftPad(rate, widthRate)) + "  " + leftPad(left, widthLeft)
-	return ansi.Truncate(s, cols, "")
+	s += "  " + leftPad(amount, widthSize)
+	if wide {
+		s += "  " + l.paint("2", leftPad(rate, widthRate))
+	}
+	return ansi.Truncate(s+"  "+leftPad(left, widthLeft), cols, "")
 }
 
 func (l *live) bar(r row, width int) string {
@@ -260,11 +271,12 @@ func (l *live) paint(sgr, s string) string {
 	return "\x1b[" + sgr + "m" + s + "\x1b[m"
 }
 
-// fit brings a name to a width; of a longer one the end tells more.
+// fit brings a name to a width: of one that is too long, what stands before the last slash goes first.
 func fit(s string, width int) string {
-	if w := ansi.StringWidth(s); w > width {
-		s = ansi.TruncateLeft(s, w-width+1, "…")
+	if ansi.StringWidth(s) > width {
+		s = s[strings.LastIndexByte(s, '/')+1:]
 	}
+	s = ansi.Truncate(s, width, "…")
 	return s + strings.Repeat(" ", max(0, width-ansi.StringWidth(s)))
 }
 

@@ -67,11 +67,19 @@ func size(n int64) string {
 		return strconv.FormatInt(n, 10) + " B"
 	}
 	f, i := float64(n)/unit, 0
-	for f >= 999.95 && i < 4 {
+	for f >= 999.5 && i < 4 {
 		f /= unit
 		i++
 	}
-	return fmt.Sprintf("%.1f %ciB", f, "KMGTP"[i])
+	return short(f) + " " + string("KMGTP"[i]) + "iB"
+}
+
+// short is a number with three digits or so.
+func short(f float64) string {
+	if f < 99.95 {
+		return strconv.FormatFloat(f, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(f, 'f', 0, 64)
 }
 
 // sized is done of total in the unit of total: 12.3/45.6 MiB.
@@ -81,8 +89,11 @@ func sized(done, total int64) string {
 	if unit == "B" {
 		return strconv.FormatInt(done, 10) + "/" + whole
 	}
-	of := math.Pow(1024, float64(1+strings.IndexByte("KMGTP", unit[0])))
-	return fmt.Sprintf("%.1f/%s %s", float64(done)/of, number, unit)
+	f := float64(done) / math.Pow(1024, float64(1+strings.IndexByte("KMGTP", unit[0])))
+	if !strings.Contains(number, ".") {
+		return strconv.FormatFloat(f, 'f', 0, 64) + "/" + whole
+	}
+	return short(f) + "/" + whole
 }
 
 // took writes how long something took: 0.4 s, 12.3 s, 2:05.

@@ -185,14 +185,7 @@ func (t *pushing) rows() []row {
 	return out
 }
 
-func (t *pushing) line() string {
-	r := t.all()
-	left := "–"
-	if d := r.meter.left(r.done, r.total); d >= 0 {
-		left = clock(d)
-	}
-	return t.env.P.T("bundle.cli.line.total", "label", r.label, "done", size(r.done), "total", size(r.total), "rate", size(int64(r.meter.rate)), "left", left)
-}
+func (t *pushing) line() string { return sentence(t.env, t.all()) }
 
 func printPushed(env *environment, res *registry.PushResult) error {
 	p := env.P

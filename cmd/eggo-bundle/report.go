@@ -36,11 +36,11 @@ type reporter struct {
 
 // source is a program, a package, an image with all its layers.
 type source struct {
-	key, label string
-	began      time.Time
-	blobs      map[string]*blob // by address
-	meter      meter
-	note       string
+	key, label, arch string
+	began            time.Time
+	blobs            map[string]*blob // by address
+	meter            meter
+	note             string
 }
 
 type blob struct {
@@ -54,6 +54,7 @@ func newReporter(env *environment, arches []string, verbose bool) *reporter {
 		retries: map[string]string{}, warned: map[string]bool{}, told: map[string]time.Time{}, built: map[string]build.Event{},
 	}
 	r.live = newLive(env, r.rows, r.line)
+	r.live.arches = len(arches) > 1
 	return r
 }
 
@@ -85,7 +86,7 @@ func (r *reporter) note(e build.Event) {
 		if e.Kind == build.Waiting {
 			s.note = r.env.P.T("bundle.cli.note.waiting")
 		} else if e.Kind == build.Retrying {
-			s.note = r.env.P.T("bundle.cli.note.retry", "why", r.fault(e.Fault))
+			s.note = r.env.P.T("bundle.cli.note.retry") // why stands above
 		}
 	case build.Fetched:
 		r.finished(e)
@@ -106,11 +107,7 @@ func (r *reporter) source(e build.Event) *source {
 			return s
 		}
 	}
-	label := e.What
-	if len(r.arches) > 1 && e.Arch != "" {
-		label = e.Arch + " " + label
-	}
-	s := &source{key: key, label: event.Clean(label), began: r.env.Now(), blobs: map[string]*blob{}}
+	s := &source{key: key, label: event.Clean(e.What), arch: e.Arch, began: r.env.Now(), blobs: map[string]*blob{}}
 	r.sources = append(r.sources, s)
 	return s
 }
@@ -176,7 +173,7 @@ func (r *reporter) rows() []row {
 	}
 	hidden := 0
 	for _, s := range r.sources {
-		x := row{label: s.label, meter: &s.meter, note: s.note}
+		x := row{label: s.label, arch: s.arch, meter: &s.meter, note: s.note}
 		for _, b := range s.blobs {
 			x.done += b.done
 			if b.total < 0 {
@@ -218,31 +215,40 @@ func (r *reporter) total(now time.Time) row {
 // line is the same for a log.
 func (r *reporter) line() string {
 	now := r.env.Now()
-	t := r.total(now)
+	s := sentence(r.env, r.total(now))
 	var names []string
-	for _, s := range r.sources {
-		if now.Sub(s.began) >= restfulFor && len(names) < 3 {
-			names = append(names, s.label)
+	for _, x := range r.sources {
+		if now.Sub(x.began) < restfulFor {
+			continue
 		}
-	}
-	if more := len(r.sources) - len(names); more > 0 && len(names) == 3 {
-		names = append(names, r.env.P.T("bundle.cli.note.more", "count", fmt.Sprint(more)))
-	}
-	args := []string{"label", t.label, "done", size(t.done), "rate", size(int64(t.meter.rate))}
-	key := "bundle.cli.line"
-	if t.total >= 0 {
-		key = "bundle.cli.line.total"
-		left := "–"
-		if d := t.meter.left(t.done, t.total); d >= 0 {
-			left = clock(d)
+		if len(names) == 3 {
+			names = append(names, r.env.P.T("bundle.cli.note.more", "count", fmt.Sprint(len(r.sources)-3)))
+			break
 		}
-		args = append(args, "total", size(t.total), "left", left)
+		name := x.label
+		if r.live.arches {
+			name = strings.TrimSpace(x.arch + " " + name)
+		}
+		names = append(names, name)
 	}
-	s := r.env.P.T(key, args...)
 	if len(names) > 0 {
-		s += "; " + strings.Join(names, ", ")
+		s += r.env.P.T("bundle.cli.line.names", "names", strings.Join(names, ", "))
 	}
 	return s
+}
+
+// sentence is a row as a sentence, of what is known.
+func sentence(env *environment, t row) string {
+	args := []string{"label", t.label, "done", size(t.done), "rate", size(int64(t.meter.rate))}
+	key := "bundle.cli.line"
+	switch left := t.meter.left(t.done, t.total); {
+	case t.total < 0:
+	case left < 0:
+		key, args = "bundle.cli.line.of", append(args, "total", size(t.total))
+	default:
+		key, args = "bundle.cli.line.total", append(args, "total", size(t.total), "left", clock(left))
+	}
+	return env.P.T(key, args...)
 }
 
 // text says what matters and stays.

@@ -90,7 +90,7 @@ func newRoot(env *environment) *cobra.Command {
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
-	root.PersistentFlags().String("lang", string(p.Lang()), p.T("cli.flag.lang"))
+	root.PersistentFlags().String("lang", string(p.Lang()), p.T("bundle.cli.flag.lang"))
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		lang, _ := cmd.Flags().GetString("lang")
 		if l := i18n.Lang(lang); l != i18n.English && l != i18n.Chinese {
@@ -108,7 +108,7 @@ func newRoot(env *environment) *cobra.Command {
 
 // outputFlag adds --output and returns a check that gives whether it is json.
 func outputFlag(cmd *cobra.Command, env *environment) func() (bool, error) {
-	v := cmd.Flags().String("output", "text", env.P.T("cli.flag.output"))
+	v := cmd.Flags().String("output", "text", env.P.T("bundle.cli.flag.output"))
 	return func() (bool, error) {
 		if !slices.Contains([]string{"text", "json"}, *v) {
 			return false, event.NewFault(event.ClassUsage, "usage.output", nil, "output", *v, "choices", "text, json")

@@ -40,12 +40,12 @@ func newUpdate(env *environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return update(cmd, env, o, dry, f.verbose)
+		return runUpdate(cmd, env, o, dry, f.verbose)
 	}
 	return cmd
 }
 
-func update(cmd *cobra.Command, env *environment, o *build.Options, dry, verbose bool) error {
+func runUpdate(cmd *cobra.Command, env *environment, o *build.Options, dry, verbose bool) error {
 	written := o.Lock
 	if dry {
 		// The work is done on a copy, which nobody keeps.

@@ -172,11 +172,7 @@ func watched(env *environment, file string, work func(progress func(done, total 
 	}
 	line := func() string {
 		at.meter.see(env.Now(), at.done)
-		left := "–"
-		if d := at.meter.left(at.done, at.total); d >= 0 {
-			left = clock(d)
-		}
-		return env.P.T("bundle.cli.line.file", "file", file, "done", size(at.done), "total", size(max(at.total, 0)), "rate", size(int64(at.meter.rate)), "left", left)
+		return sentence(env, at)
 	}
 	l := newLive(env, rows, line).start()
 	defer l.close()

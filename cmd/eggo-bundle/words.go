@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,7 +26,12 @@ func localize(root *cobra.Command, p *i18n.Printer) {
 			return target.Help()
 		},
 	})
+	flags := ".FlagUsages"
+	if p.Lang() == i18n.English {
+		flags = ".FlagUsagesWrapped 110" // it breaks at spaces only, which Chinese has none of
+	}
 	root.SetUsageTemplate(strings.NewReplacer(
+		"{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", "[command]{{end}}", "["+p.T("cli.help.arg")+"]{{end}}", ".FlagUsages", flags,
 		"Usage:", p.T("cli.help.usage"), "Available Commands:", p.T("cli.help.commands"), "Global Flags:", p.T("cli.help.global"),
 		"Flags:", p.T("cli.help.flags"), "Examples:", p.T("cli.help.examples"), "Aliases:", p.T("cli.help.aliases"),
 		`Use "{{.CommandPath}} [command] --help" for more information about a command.`, p.T("cli.help.more", "command", "{{.CommandPath}}"),
@@ -120,8 +124,7 @@ func exactly(names ...string) cobra.PositionalArgs {
 		case len(args) < len(names):
 			return event.NewFault(event.ClassUsage, "usage.argument-needed", nil, "argument", strings.Join(names[len(args):], " "), "command", cmd.CommandPath())
 		case len(args) > len(names):
-			return event.NewFault(event.ClassUsage, "usage.argument-extra", nil, "argument", args[len(names)], "count", strconv.Itoa(len(names)),
-				"command", cmd.CommandPath())
+			return event.NewFault(event.ClassUsage, "usage.argument-extra", nil, "argument", args[len(names)], "command", cmd.CommandPath())
 		}
 		return nil
 	}

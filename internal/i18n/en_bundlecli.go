@@ -3,6 +3,8 @@ package i18n
 // enBundleCLI has the words of eggo-bundle's verbs and of its screen. A word in backquotes is what stands for a flag's value.
 func enBundleCLI() map[string]string {
 	return map[string]string{
+		"bundle.cli.flag.output":        "`FORM` of the output: text or json",
+		"bundle.cli.flag.lang":          "`LANG` of what is shown: en or zh",
 		"bundle.cli.flag.arch":          "`ARCH` to pack for, several separated by commas: amd64, arm64",
 		"bundle.cli.flag.os":            "`OS` of the nodes that the default cluster is packed for: {systems} (debian-12 unless given)",
 		"bundle.cli.flag.file":          "`SPEC` to build from (unless given: the one in this program)",
@@ -68,11 +70,12 @@ func enBundleCLI() map[string]string {
 		"bundle.cli.total":              "Total",
 		"bundle.cli.resolving":          "Resolving",
 		"bundle.cli.note.waiting":       "another build is fetching it",
-		"bundle.cli.note.retry":         "again: {why}",
+		"bundle.cli.note.retry":         "trying again",
 		"bundle.cli.note.more":          "and {count} more",
 		"bundle.cli.line":               "{label}: {done}, {rate}/s",
+		"bundle.cli.line.of":            "{label}: {done} of {total}",
+		"bundle.cli.line.names":         "; {names}",
 		"bundle.cli.line.total":         "{label}: {done} of {total}, {rate}/s, {left} left",
-		"bundle.cli.line.file":          "{file}: {done} of {total}, {rate}/s, {left} left",
 		"bundle.cli.had":                "{arch}: {what}: {size}, was in the cache",
 		"bundle.cli.summary":            "{sources} sources, {cached} of them from the cache; {fetched} fetched, in {took}",
 		"bundle.cli.unchanged":          "{file}: {size}, is there already and up to date",
@@ -152,7 +155,7 @@ func enBundleCLI() map[string]string {
 		"fault.usage.flag-needed.next":     "{command} --help shows how.",
 		"fault.usage.argument-needed":      "{command} needs {argument}",
 		"fault.usage.argument-needed.next": "{command} --help shows how.",
-		"fault.usage.argument-extra":       "{argument} is too much: {command} takes {count} arguments",
+		"fault.usage.argument-extra":       "{argument} is one argument too many for {command}",
 
 		"fault.keygen.no-terminal":      "There is no terminal to ask for a passphrase at",
 		"fault.keygen.no-terminal.next": "Run it on a terminal, or give --no-passphrase and keep the key where nobody else can read it.",

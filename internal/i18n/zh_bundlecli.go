@@ -3,6 +3,8 @@ package i18n
 // zhBundleCLI 是 eggo-bundle 各命令及其进度画面的文字。反引号中的词代表参数的值。
 func zhBundleCLI() map[string]string {
 	return map[string]string{
+		"bundle.cli.flag.output":        "输出格式 `FORM`：text 或 json",
+		"bundle.cli.flag.lang":          "界面语言 `LANG`：en 或 zh",
 		"bundle.cli.flag.arch":          "目标架构 `ARCH`，多个以逗号分隔：amd64、arm64",
 		"bundle.cli.flag.os":            "默认集群所针对的节点操作系统 `OS`：{systems}（默认为 debian-12）",
 		"bundle.cli.flag.file":          "所用的清单 `SPEC`（默认为程序内置的清单）",
@@ -68,11 +70,12 @@ func zhBundleCLI() map[string]string {
 		"bundle.cli.total":              "总计",
 		"bundle.cli.resolving":          "正在解析",
 		"bundle.cli.note.waiting":       "另一个制作进程正在下载",
-		"bundle.cli.note.retry":         "重试：{why}",
+		"bundle.cli.note.retry":         "重试中",
 		"bundle.cli.note.more":          "另有 {count} 项",
 		"bundle.cli.line":               "{label}：{done}，{rate}/s",
+		"bundle.cli.line.of":            "{label}：{done}，共 {total}",
+		"bundle.cli.line.names":         "；{names}",
 		"bundle.cli.line.total":         "{label}：{done}，共 {total}，{rate}/s，剩余 {left}",
-		"bundle.cli.line.file":          "{file}：{done}，共 {total}，{rate}/s，剩余 {left}",
 		"bundle.cli.had":                "{arch}：{what}：{size}，取自缓存",
 		"bundle.cli.summary":            "{sources} 个来源，其中 {cached} 个取自缓存；下载 {fetched}，用时 {took}",
 		"bundle.cli.unchanged":          "{file}：{size}，已存在且是最新的",
@@ -152,7 +155,7 @@ func zhBundleCLI() map[string]string {
 		"fault.usage.flag-needed.next":     "用法见 {command} --help。",
 		"fault.usage.argument-needed":      "{command} 需要 {argument}",
 		"fault.usage.argument-needed.next": "用法见 {command} --help。",
-		"fault.usage.argument-extra":       "{argument} 是多余的：{command} 接受 {count} 个参数",
+		"fault.usage.argument-extra":       "对 {command} 来说，{argument} 是多余的参数",
 
 		"fault.keygen.no-terminal":      "没有可以询问口令的终端",
 		"fault.keygen.no-terminal.next": "请在终端上执行；或给出 --no-passphrase，并把密钥存放在他人无法读取的地方。",
