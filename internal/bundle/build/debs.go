@@ -59,8 +59,8 @@ func (q *question) debs(ctx context.Context) error {
 			return err
 		}
 		trust := "metadata"
-		if name, ok := strings.CutPrefix(p.Repository, "file:"); ok {
-			u, trust = "file:"+name+"/"+p.Filename, "local"
+		if strings.HasPrefix(p.Repository, "file:") {
+			u, trust = p.Repository+"/"+strings.TrimPrefix(p.Filename, "./"), "local"
 		}
 		q.out.Packages = append(q.out.Packages, lock.Package{Name: p.Name, Version: p.Version, Arch: p.Arch, URL: u, SHA256: p.SHA256, Size: p.Size, Trust: trust,
 			Meta: deb.MetaOf(p, fileName(p.Filename))})

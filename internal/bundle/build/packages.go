@@ -217,7 +217,7 @@ func (p *plan) packageMembers() ([]content, error) {
 		return nil, err
 	}
 	for _, name := range sortedKeys(files) {
-		data := files[name]
+		data := append([]byte{}, files[name]...) // not nil, also where the baseline has every package
 		out = append(out, content{data: data, member: bundle.Member{Path: layoutOf(p.spec).Place(bundle.Metadata, name), Kind: bundle.Metadata,
 			Name: map[bundle.Kind]string{bundle.Deb: "apt", bundle.RPM: "dnf"}[kind], Size: int64(len(data)), SHA256: sumOf(data)}})
 	}

@@ -50,7 +50,7 @@ type plan struct {
 	text     []byte
 	file     string
 	layout   *pack.Layout
-	contents map[string]content // by sha256: what the bundle carries
+	contents map[string][]content // by sha256: what the bundle carries; two members may be the same bytes
 	blobs    map[string]fetch.Source
 	images   []image.Image
 	keys     struct {
@@ -68,7 +68,7 @@ func layoutOf(s *spec.Spec) bundle.Layout {
 
 // plan lays out the bundle of one architecture. It follows from spec and lock alone.
 func (b *builder) plan(_ context.Context, arch string, set *lock.Set) (*plan, error) {
-	p := &plan{builder: b, arch: arch, client: b.client(arch), spec: b.Spec.For(arch), set: set, contents: map[string]content{}, blobs: map[string]fetch.Source{}}
+	p := &plan{builder: b, arch: arch, client: b.client(arch), spec: b.Spec.For(arch), set: set, contents: map[string][]content{}, blobs: map[string]fetch.Source{}}
 	p.keys.by = map[string]openpgp.EntityList{}
 	p.file = filepath.Join(b.Out, p.spec.Name+"-"+arch+".tar.gz")
 	packages, err := p.packageMembers()
@@ -83,7 +83,7 @@ func (b *builder) plan(_ context.Context, arch string, set *lock.Set) (*plan, er
 	}
 	for _, c := range list {
 		members = append(members, c.member)
-		p.contents[c.member.SHA256] = c
+		p.contents[c.member.SHA256] = append(p.contents[c.member.SHA256], c)
 	}
 	m := &bundle.Manifest{Name: p.spec.Name, Arch: arch, Layout: layoutOf(p.spec), Kubernetes: p.spec.Kubernetes, OS: p.spec.OS, Members: members, Images: images,
 		Install: []bundle.Package{}}
@@ -118,9 +118,22 @@ func (p *plan) bill(m *bundle.Manifest) error {
 	}
 	e := bundle.Member{Path: bundle.SBOMName, Kind: bundle.SBOM, Name: bundle.SBOMName, Size: int64(b.Len()), SHA256: sumOf(b.Bytes())}
 	m.Members = append(m.Members, e)
-	p.contents[e.SHA256] = content{member: e, data: b.Bytes()}
+	p.contents[e.SHA256] = append(p.contents[e.SHA256], content{member: e, data: b.Bytes()})
 	return nil
 }
+
+// holder is the one of the contents with the sum that has what is asked for.
+func (p *plan) holder(sha256 string, has func(content) bool) (content, bool) {
+	i := slices.IndexFunc(p.contents[sha256], has)
+	if i < 0 {
+		return content{}, false
+	}
+	return p.contents[sha256][i], true
+}
+
+func hasData(c content) bool   { return c.data != nil }
+func hasSource(c content) bool { return c.source != nil }
+func hasGet(c content) bool    { return c.get != nil }
 
 // origins are the charts and archives that members were made of.
 func (p *plan) origins(m *bundle.Manifest) []sbom.Origin {
@@ -305,7 +318,7 @@ func (p *plan) places() (*pack.Layout, error) {
 	images := ""
 	for _, e := range p.manifest.Members {
 		m := pack.Member{Path: e.Path, Mode: e.Mode, Stored: stored(e.Kind)}
-		switch c := p.contents[e.SHA256]; {
+		switch c, here := p.holder(e.SHA256, hasData); {
 		case e.From == bundle.FromBase:
 			continue
 		case e.Kind == bundle.Images:
@@ -314,7 +327,7 @@ func (p *plan) places() (*pack.Layout, error) {
 				return nil, err
 			}
 			m.Parts, images = parts, e.Path
-		case c.data != nil:
+		case here:
 			m.Parts = []pack.Part{{Data: c.data}}
 		default:
 			m.Parts = []pack.Part{{SHA256: e.SHA256, Size: e.Size}}
@@ -335,9 +348,9 @@ func (p *plan) deflates() bool {
 	return slices.ContainsFunc(p.manifest.Members, func(e bundle.Member) bool { return e.From == "" && !stored(e.Kind) })
 }
 
-// baseOf is the last element of a URL's path.
+// baseOf is the last element of a URL's path, or of that of a file beside the spec, which is written as it is.
 func baseOf(address string) string {
-	if u, err := url.Parse(address); err == nil {
+	if u, err := url.Parse(address); err == nil && u.Scheme != "file" {
 		address = u.Path
 	}
 	return address[strings.LastIndexByte(address, '/')+1:]

@@ -1,10 +1,12 @@
 package build
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -28,6 +30,9 @@ func (b *builder) write(ctx context.Context, plans []*plan) ([]Bundle, error) {
 	var writing []*writing
 	for i, p := range plans {
 		if done, ok := p.unchanged(ctx); ok {
+			if err := p.writeBill(); err != nil {
+				return nil, err
+			}
 			out[i] = done
 			b.tell(Event{Kind: Unchanged, Arch: p.arch, File: done.Path, Total: done.Size, SHA256: done.SHA256})
 			continue
@@ -68,7 +73,7 @@ func (p *plan) begin(ctx context.Context, out *Bundle) (*writing, error) {
 		return nil, err
 	}
 	for _, blob := range p.layout.Deflated() {
-		c, ok := p.contents[blob.SHA256]
+		c, ok := p.holder(blob.SHA256, hasGet)
 		if !ok {
 			return nil, errors.New("no source for " + blob.SHA256) // a mistake of plan
 		}
@@ -151,8 +156,7 @@ func (b *builder) jobs(ctx context.Context, all []*writing) []fetch.Job {
 	for _, w := range all {
 		for _, blob := range w.layout.Stored() {
 			src, isBlob := w.blobs[blob.SHA256]
-			c := w.contents[blob.SHA256]
-			if !isBlob && c.source != nil {
+			if c, ok := w.holder(blob.SHA256, hasSource); ok && !isBlob {
 				src = *c.source
 			}
 			src.What = w.arch + ": " + src.What
@@ -161,11 +165,9 @@ func (b *builder) jobs(ctx context.Context, all []*writing) []fetch.Job {
 				continue
 			}
 			jobs = append(jobs, fetch.Job{Source: src, Sinks: func() []fetch.Sink { return []fetch.Sink{sink} }, Done: func(fetch.Blob) {
-				if !isBlob && c.check != nil {
-					if err := c.check(ctx, w.plan); err != nil {
-						w.fail(err)
-						return
-					}
+				if err := w.check(ctx, blob.SHA256); err != nil {
+					w.fail(err)
+					return
 				}
 				if err := sink.Close(); err != nil {
 					w.fail(err)
@@ -174,6 +176,17 @@ func (b *builder) jobs(ctx context.Context, all []*writing) []fetch.Job {
 		}
 	}
 	return jobs
+}
+
+// check looks at what was fetched, as each member with these bytes asks for it.
+func (p *plan) check(ctx context.Context, sha256 string) error {
+	var errs []error
+	for _, c := range p.contents[sha256] {
+		if c.check != nil {
+			errs = append(errs, c.check(ctx, p))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (w *writing) fail(err error) {
@@ -205,7 +218,7 @@ func (w *writing) open(ctx context.Context, sha256 string) (io.ReadCloser, error
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	return w.Cache.Open(fetch.Blob{SHA256: sha256, Size: w.contents[sha256].member.Size})
+	return w.Cache.Open(fetch.Blob{SHA256: sha256, Size: w.contents[sha256][0].member.Size})
 }
 
 func (w *writing) finish(ctx context.Context) error {
@@ -234,7 +247,11 @@ func (p *plan) writeBill() error {
 		return nil
 	}
 	file := strings.TrimSuffix(p.file, ".tar.gz") + sbom.Suffix
-	if err := renameio.WriteFile(file, p.contents[e.SHA256].data, 0o644); err != nil {
+	c, _ := p.holder(e.SHA256, hasData)
+	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, c.data) {
+		return nil
+	}
+	if err := renameio.WriteFile(file, c.data, 0o644); err != nil {
 		return writeFault(err, file)
 	}
 	return nil
