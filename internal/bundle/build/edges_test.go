@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/build/buildtest"
 )
@@ -27,6 +30,40 @@ func has(path string) func(*testing.T, *bundle.Manifest) {
 	}
 }
 
+func hasImage(name string, roles ...bundle.Role) func(*testing.T, *bundle.Manifest) {
+	return func(t *testing.T, m *bundle.Manifest) {
+		t.Helper()
+		if !slices.ContainsFunc(m.Images, func(im bundle.Image) bool { return im.Name == name && slices.Equal(im.Roles, roles) }) {
+			t.Errorf("%s for %v is not among %+v", name, roles, m.Images)
+		}
+	}
+}
+
+func podOf(image string) string {
+	return "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a, image: \"" + image + "\"}]}\n"
+}
+
+// retag moves app:1 of the test's registry to another image and gives the digest of the one that had it.
+func retag(t *testing.T, u *buildtest.Upstream) string {
+	t.Helper()
+	was := digest(t, u, "registry.test/app:1")
+	ref := func(s string) name.Reference {
+		r, err := name.ParseReference(u.Host + "/registry.test/" + s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	only, err := remote.Image(ref("zstd:1"))
+	if err == nil {
+		err = remote.Write(ref("app:1"), only)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return was
+}
+
 // localDebs adds a directory with the package mine to the repositories.
 func localDebs(dir string) func(*testing.T, *buildtest.Upstream, string, string) string {
 	return func(t *testing.T, _ *buildtest.Upstream, at, s string) string {
@@ -45,6 +82,26 @@ func edges() []edge {
 	return []edge{
 		{"packages of a directory", localDebs("pkgs"), has("mine_1.0_amd64.deb")},
 		{"a directory as people write it", localDebs("./pkgs/"), has("mine_1.0_amd64.deb")},
+		{"a link to a directory", localDebs("link"), has("mine_1.0_amd64.deb")},
+		{"a path that is no URL", func(t *testing.T, u *buildtest.Upstream, dir, s string) string {
+			t.Helper()
+			write(t, filepath.Join(dir, "50%zz", "a"), string(u.Get("/dl/etcd-amd64.tar.gz")))
+			return s + "files:\n  - {name: a, path: \"" + dir + "/50%zz/a\", dst: /opt, roles: [worker], pick: {etcd-amd64/README: readme}}\n"
+		}, has("readme")},
+		{"an addon that pins what the spec names by tag", func(t *testing.T, u *buildtest.Upstream, dir, s string) string {
+			t.Helper()
+			write(t, filepath.Join(dir, "pod.yaml"), podOf("registry.test/app:1@"+digest(t, u, "registry.test/app:1")))
+			return strings.Replace(s, "addons:\n", "addons:\n  - {name: pod.yaml, path: pod.yaml}\n", 1)
+		}, hasImage("registry.test/app:1", bundle.Worker, bundle.ControlPlane)},
+		{"an addon that pins another image of the tag", func(t *testing.T, u *buildtest.Upstream, dir, s string) string {
+			t.Helper()
+			write(t, filepath.Join(dir, "pod.yaml"), podOf("registry.test/app:1@"+retag(t, u)))
+			return strings.Replace(s, "addons:\n", "addons:\n  - {name: pod.yaml, path: pod.yaml}\n", 1)
+		}, hasImage("registry.test/app:1", bundle.Worker)},
+		{"an image twice", func(t *testing.T, u *buildtest.Upstream, _, s string) string {
+			t.Helper()
+			return s + "  - {name: \"registry.test/app:1@" + digest(t, u, "registry.test/app:1") + "\", roles: [etcd], why: a test}\n"
+		}, hasImage("registry.test/app:1", bundle.Worker, bundle.Etcd)},
 		{"a baseline that has every package", func(t *testing.T, _ *buildtest.Upstream, dir, s string) string {
 			write(t, filepath.Join(dir, "base"), "socat\nlibc6\nlibssl3\n")
 			return strings.Replace(s, "packages:\n", "packages:\n  closure: minus-baseline\n  baseline: base\n", 1)
@@ -90,4 +147,18 @@ func TestEdges(t *testing.T) {
 			}
 		})
 	}
+}
+
+// digest of an image of the test's registry.
+func digest(t *testing.T, u *buildtest.Upstream, image string) string {
+	t.Helper()
+	r, err := name.ParseReference(u.Host + "/" + image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := remote.Head(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Digest.String()
 }

@@ -29,11 +29,12 @@ const (
 // files pins the programs and the other files.
 func (r *resolver) files(ctx context.Context) error {
 	all := append(slices.Clone(r.spec.Binaries), r.spec.Files...)
+	programs := len(r.spec.Binaries)
 	out := make([]lock.File, len(all))
 	var tasks []func(context.Context) error
 	for i, x := range all {
 		tasks = append(tasks, func(ctx context.Context) (err error) {
-			out[i], err = r.file(ctx, x)
+			out[i], err = r.file(ctx, x, i < programs)
 			return err
 		})
 	}
@@ -43,7 +44,7 @@ func (r *resolver) files(ctx context.Context) error {
 }
 
 // file pins one download: by upstream's checksum file, by the spec's sum, or a file beside the spec as it is now.
-func (r *resolver) file(ctx context.Context, x spec.Binary) (lock.File, error) {
+func (r *resolver) file(ctx context.Context, x spec.Binary, program bool) (lock.File, error) {
 	address := x.URL
 	if address == "" {
 		address = "file:" + x.Path.Name
@@ -66,13 +67,13 @@ func (r *resolver) file(ctx context.Context, x spec.Binary) (lock.File, error) {
 	}
 	out.SHA256, out.Size = blob.SHA256, blob.Size
 	if len(x.Pick) == 0 {
-		return out, r.checkELF(x.Name, blob)
+		return out, r.checkELF(x.Name, blob, program)
 	}
 	picked, err := r.pick(ctx, address, x.Name, x.Pick, blob)
 	for _, from := range slices.Sorted(maps.Keys(picked)) {
 		p := picked[from]
 		out.Picked = append(out.Picked, lock.Picked{Member: from, Name: x.Pick[from], SHA256: p.SHA256, Size: p.Size})
-		err = errors.Join(err, r.checkELF(x.Pick[from], p))
+		err = errors.Join(err, r.checkELF(x.Pick[from], p, program))
 	}
 	return out, err
 }
@@ -170,11 +171,7 @@ func (b *builder) pick(ctx context.Context, address, what string, picks map[stri
 		return nil, err
 	}
 	defer f.Close()
-	u, err := url.Parse(address)
-	if err != nil {
-		return nil, err
-	}
-	format, stream, err := archives.Identify(ctx, path.Base(u.Path), f)
+	format, stream, err := archives.Identify(ctx, baseOf(address), f)
 	if err != nil {
 		return nil, fail(err)
 	}
@@ -229,8 +226,8 @@ func extract(ctx context.Context, ex archives.CompressedArchive, r io.Reader, ea
 	return ex.Extract(ctx, r, each)
 }
 
-// checkELF refuses a program of another architecture; what is no ELF file (a script) gives a warning.
-func (r *resolver) checkELF(name string, blob fetch.Blob) error {
+// checkELF refuses a program of another architecture; a program that is no ELF file (a script) gives a warning.
+func (r *resolver) checkELF(name string, blob fetch.Blob, program bool) error {
 	f, err := r.Cache.File(blob)
 	if err != nil {
 		return err
@@ -238,7 +235,9 @@ func (r *resolver) checkELF(name string, blob fetch.Blob) error {
 	defer f.Close()
 	magic := make([]byte, 4)
 	if _, err := io.ReadFull(f, magic); err != nil || string(magic) != elf.ELFMAG {
-		r.warn(r.arch, event.M("build.warn.not-elf", "file", name))
+		if program {
+			r.warn(r.arch, event.M("build.warn.not-elf", "file", name))
+		}
 		return nil
 	}
 	e, err := elf.NewFile(f)

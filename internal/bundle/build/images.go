@@ -42,11 +42,7 @@ func wanted(s *spec.Spec, addons []lock.Addon) ([]spec.Image, []event.Msg, error
 			return // a name that is none was told when the addon was read
 		}
 		if i, ok := have[n]; ok {
-			for _, r := range roles {
-				if !slices.Contains(out[i].Roles, r) {
-					out[i].Roles = append(slices.Clone(out[i].Roles), r)
-				}
-			}
+			out[i].Roles = union(out[i].Roles, roles)
 			return
 		}
 		have[n] = len(out)

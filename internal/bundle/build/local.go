@@ -82,7 +82,11 @@ func (p *plan) localPackage(name string) func(int64) (io.ReadCloser, error) {
 // sumOfTree is a sum over the names and contents of a file, or of the files of a directory and those below it.
 func sumOfTree(root string) (string, error) {
 	all := sha256.New()
-	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+	root, err := filepath.EvalSymlinks(root) // the spec may name a link; below it there are none
+	if err != nil {
+		return "", err
+	}
+	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}

@@ -168,8 +168,9 @@ func (p *plan) imageList() ([]bundle.Member, []bundle.Image, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	names, at := namesOf(p.set.Images), map[string]int{}
 	for i, li := range p.set.Images {
-		im := image.Image{Names: li.Names, Platform: image.Platform{OS: "linux", Architecture: p.arch, Variant: li.Variant}, Manifest: descriptorOf(li.Manifest),
+		im := image.Image{Names: names[i], Platform: image.Platform{OS: "linux", Architecture: p.arch, Variant: li.Variant}, Manifest: descriptorOf(li.Manifest),
 			Config: descriptorOf(li.Config)}
 		var layers []string
 		for _, l := range li.Layers {
@@ -180,7 +181,12 @@ func (p *plan) imageList() ([]bundle.Member, []bundle.Image, error) {
 		if err := p.imageSources(li, im); err != nil {
 			return nil, nil, err
 		}
-		for _, n := range li.Names {
+		for _, n := range names[i] {
+			if k, ok := at[n]; ok && list[k].Digest == li.Manifest.Digest { // two spellings of one image
+				list[k].Roles = union(list[k].Roles, wanted[i].Roles)
+				continue
+			}
+			at[n] = len(list)
 			list = append(list, bundle.Image{Name: n, Digest: li.Manifest.Digest, Size: im.Size(), Roles: wanted[i].Roles, Platform: "linux/" + p.arch,
 				Index: li.Index, Layers: layers})
 		}
@@ -193,6 +199,41 @@ func (p *plan) imageList() ([]bundle.Member, []bundle.Image, error) {
 		return nil, nil, err
 	}
 	return []bundle.Member{{Path: layoutOf(p.spec).Place(bundle.Images, bundle.ImagesName), Kind: bundle.Images, Name: "images", Size: layout.Size()}}, list, nil
+}
+
+// namesOf are the names of each image in images.tar. One that was asked for by a digest has its tag as well, but not where that is the name
+// of another image: who writes both looks it up by the digest.
+func namesOf(images []lock.Image) [][]string {
+	byDigest := func(im lock.Image) bool { return strings.Contains(im.Name, "@") }
+	owner := map[string]string{}
+	for _, pinned := range []bool{false, true} {
+		for _, im := range images {
+			for _, n := range im.Names {
+				if _, taken := owner[n]; !taken && byDigest(im) == pinned {
+					owner[n] = im.Manifest.Digest
+				}
+			}
+		}
+	}
+	out := make([][]string, len(images))
+	for i, im := range images {
+		for _, n := range im.Names {
+			if owner[n] == im.Manifest.Digest || image.IsDigestName(n) || !byDigest(im) {
+				out[i] = append(out[i], n)
+			}
+		}
+	}
+	return out
+}
+
+func union(a, b []bundle.Role) []bundle.Role {
+	out := slices.Clone(a)
+	for _, r := range b {
+		if !slices.Contains(out, r) {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // imageSources notes where the blobs of an image are. One of an archive was put into the cache when it was resolved.

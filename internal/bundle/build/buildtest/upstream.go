@@ -250,7 +250,8 @@ func (u *Upstream) Publish(t testing.TB, versions map[string]string) {
 }
 
 // images: registry.test/app:1 is an index of both architectures with an attestation; registry.test/lies:1 an index whose arm64 entry
-// is an amd64 image; registry.test/only:1 a plain amd64 image; registry.test/zstd:1 has a layer that not every runtime loads.
+// is an amd64 image; registry.test/only:1 a plain amd64 image; registry.test/zstd:1 has a layer that not every runtime loads;
+// registry.test/pause:3.10.1 and registry.test/coredns/coredns:v1.12.1 are plain indexes.
 func (u *Upstream) images(t testing.TB) {
 	t.Helper()
 	amd, arm := u.image(t, "amd64", types.DockerLayer), u.image(t, "arm64", types.DockerLayer)
@@ -270,6 +271,11 @@ func (u *Upstream) images(t testing.TB) {
 		return remote.WriteIndex(r, mutate.AppendManifests(empty.Index, add(u.image(t, "unknown", types.DockerLayer), "unknown", "unknown", ""),
 			add(amd, "linux", "amd64", ""), add(arm, "linux", "arm64", "v8")))
 	})
+	for _, n := range []string{"pause:3.10.1", "coredns/coredns:v1.12.1"} { // what every cluster needs
+		push(n, func(r name.Reference) error {
+			return remote.WriteIndex(r, mutate.AppendManifests(empty.Index, add(amd, "linux", "amd64", ""), add(arm, "linux", "arm64", "v8")))
+		})
+	}
 	push("lies:1", func(r name.Reference) error {
 		return remote.WriteIndex(r, mutate.AppendManifests(empty.Index, add(amd, "linux", "arm64", "")))
 	})
