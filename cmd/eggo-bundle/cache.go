@@ -11,7 +11,7 @@ import (
 
 func newCache(env *environment) *cobra.Command {
 	p := env.P
-	cmd := &cobra.Command{Use: "cache", Short: p.T("bundle.cli.cache.short"), Args: func(cmd *cobra.Command, args []string) error { return unknownVerb(cmd, args) }}
+	cmd := &cobra.Command{Use: "cache", SuggestionsMinimumDistance: 2, Short: p.T("bundle.cli.cache.short"), Args: func(cmd *cobra.Command, args []string) error { return unknownVerb(cmd, args) }}
 	dir := cmd.PersistentFlags().String("cache", "", p.T("bundle.cli.flag.cache"))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.AddCommand(newCacheSize(env, dir), newCachePrune(env, dir))

@@ -116,7 +116,9 @@ func (d *derived) list(key string) (from, to int) {
 	return -1, -1
 }
 
-func (d *derived) replace(from, to int, lines ...string) { d.lines = slices.Replace(d.lines, from, to, lines...) }
+func (d *derived) replace(from, to int, lines ...string) {
+	d.lines = slices.Replace(d.lines, from, to, lines...)
+}
 
 var installLine = regexp.MustCompile(`^ *- \{name: ([^,]+), roles: \[([^]]*)\]\}$`)
 

@@ -20,6 +20,7 @@ type row struct {
 	meter *meter
 	note  string // in place of the numbers: what it waits for
 	main  bool   // what a person looks at first
+	aside bool   // only the label, and quietly
 }
 
 // meter is how fast something moves, smoothed over some seconds so that the number can be read.
@@ -203,6 +204,9 @@ const (
 
 // render makes one line of at most cols cells.
 func (l *live) render(r row, cols int) string {
+	if r.aside {
+		return "  " + l.paint("2", ansi.Truncate(r.label, cols-2, "…"))
+	}
 	rest, bar := cols-2-2-widthSize-2-widthLeft, 0
 	wide := cols+1 >= tooNarrow
 	if l.arches {

@@ -23,7 +23,7 @@ func main() {
 
 // realMain is main with its deferred calls run before the program ends.
 func realMain() int {
-	log.SetOutput(io.Discard) // net/http and helm's libraries write there, in the middle of our screen
+	log.SetOutput(io.Discard)          // net/http and helm's libraries write there, in the middle of our screen
 	cobra.EnableCommandSorting = false // the verbs stand in the order of the work
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

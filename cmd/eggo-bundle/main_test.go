@@ -1,7 +1,9 @@
 package main
 
 import (
+	"math/rand/v2"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -22,6 +24,8 @@ func TestScripts(t *testing.T) {
 			u := buildtest.New(e.T().(testing.TB))
 			e.Setenv("XDG_CACHE_HOME", e.Cd+"/cache")
 			e.Setenv("EGGO_LANG", "en")
+			e.Setenv("REGISTRY", u.Host)
+			e.Values["upstream"] = u
 			for name, text := range map[string]string{"spec.yaml": u.Spec("registry.test/app:1"), "keys.gpg": string(u.Keyring), "mirrors": "# test\n" + strings.Join(u.Mirrors(), "\n") + "\n"} {
 				if err := os.WriteFile(e.Cd+"/"+name, []byte(text), 0o600); err != nil {
 					return err
@@ -29,7 +33,7 @@ func TestScripts(t *testing.T) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"cut": cut, "flip": flip},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"cut": cut, "flip": flip, "noise": noise, "publish": publish},
 	})
 }
 
@@ -46,4 +50,18 @@ func flip(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	data[len(data)/2] ^= 1
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), data, 0o600))
+}
+
+// noise FILE KIB writes so much of what nothing compresses, the same each time.
+func noise(ts *testscript.TestScript, _ bool, args []string) {
+	kib, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	data := make([]byte, kib<<10)
+	rand.NewChaCha8([32]byte{}).Read(data)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), data, 0o600))
+}
+
+// publish PATH FILE changes what upstream has there.
+func publish(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Value("upstream").(*buildtest.Upstream).Set(args[0], []byte(ts.ReadFile(args[1])))
 }

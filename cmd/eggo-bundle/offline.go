@@ -230,7 +230,9 @@ func baseBeside(g given) bool {
 	return false
 }
 
-func osName(os bundle.OS) string { return strings.TrimSpace(os.ID + " " + os.Release + " " + os.Codename) }
+func osName(os bundle.OS) string {
+	return strings.TrimSpace(os.ID + " " + os.Release + " " + os.Codename)
+}
 
 // fits says that nothing is missing, and for which nodes that holds.
 func (o *offline) fits() {

@@ -41,6 +41,7 @@ type source struct {
 	blobs            map[string]*blob // by address
 	meter            meter
 	note             string
+	waits            bool // for somebody who fetches it already
 }
 
 type blob struct {
@@ -80,10 +81,12 @@ func (r *reporter) note(e build.Event) {
 			b = &blob{}
 			s.blobs[e.URL] = b
 		}
-		r.count.fetched += max(e.Done-b.done, 0)
+		if e.Kind != build.Waiting { // who fetches it counts it
+			r.count.fetched += max(e.Done-b.done, 0)
+		}
 		b.done, b.total = e.Done, e.Total
-		s.note = ""
-		if e.Kind == build.Waiting {
+		s.note, s.waits = "", e.Kind == build.Waiting
+		if s.waits {
 			s.note = r.env.P.T("bundle.cli.note.waiting")
 		} else if e.Kind == build.Retrying {
 			s.note = r.env.P.T("bundle.cli.note.retry") // why stands above
@@ -155,6 +158,15 @@ func (r *reporter) writing(e build.Event) {
 	slices.SortFunc(r.bundles, func(a, b *row) int { return cmp.Compare(a.label, b.label) })
 }
 
+func (s *source) all(is func(url string) bool) bool {
+	for url := range s.blobs {
+		if !is(url) {
+			return false
+		}
+	}
+	return true
+}
+
 // most is how many sources are shown at once.
 const most = 8
 
@@ -171,8 +183,17 @@ func (r *reporter) rows() []row {
 		out[0].label = out[1].label // one line says it
 		out = out[:1]
 	}
+	busy := map[string]bool{} // addresses that are fetched by ourselves
+	for _, s := range r.sources {
+		for url := range s.blobs {
+			busy[url] = busy[url] || !s.waits
+		}
+	}
 	hidden := 0
 	for _, s := range r.sources {
+		if s.waits && s.all(func(url string) bool { return busy[url] }) {
+			continue // for the other architecture: it is there already
+		}
 		x := row{label: s.label, arch: s.arch, meter: &s.meter, note: s.note}
 		for _, b := range s.blobs {
 			x.done += b.done
@@ -193,7 +214,7 @@ func (r *reporter) rows() []row {
 		out = append(out, x)
 	}
 	if hidden > 0 {
-		out = append(out, row{label: "", note: r.env.P.T("bundle.cli.note.more", "count", fmt.Sprint(hidden))})
+		out = append(out, row{label: r.env.P.T("bundle.cli.note.more", "count", fmt.Sprint(hidden)), aside: true})
 	}
 	return out
 }
@@ -374,6 +395,9 @@ func (r *reporter) close(res *build.Result) {
 	}
 	for _, b := range res.Bundles {
 		_ = r.env.say(r.made(b))
+		if b.SHA256 != "" {
+			_ = r.env.say("  sha256 " + b.SHA256)
+		}
 		for _, part := range b.Parts {
 			_ = r.env.say("  " + event.Clean(filepath.Base(part)))
 		}
@@ -391,15 +415,13 @@ func (r *reporter) close(res *build.Result) {
 }
 
 func (r *reporter) made(b build.Bundle) string {
-	args := []string{"file", b.Path, "size", size(b.Size), "sha256", b.SHA256, "took", took(b.Took), "parts", fmt.Sprint(len(b.Parts))}
+	args := []string{"file", b.Path, "size", size(b.Size), "took", took(b.Took), "parts", fmt.Sprint(len(b.Parts))}
 	key := "bundle.cli.built"
 	switch {
 	case b.Unchanged:
 		key = "bundle.cli.unchanged"
 	case len(b.Parts) > 0:
 		key = "bundle.cli.built-parts"
-	case b.SHA256 == "":
-		key = "bundle.cli.built-no-sum"
 	}
 	return r.env.P.T(key, args...)
 }
