@@ -119,21 +119,26 @@ func (p *parser) include(s *Spec) func(*yaml.Node, string) {
 			p.add(n, key, "spec.include", err, "file", name)
 			return
 		}
-		outer := p.file
-		p.file = file
+		outer, at := p.file, p.dir
+		p.file, p.dir = file, filepath.Dir(p.place(name).Name)
 		p.document(s, data)
-		p.file = outer
+		p.file, p.dir = outer, at
 	})
 }
 
 const maxIncludes = 16 // files in all
 
-// place is where a file is that the spec names, beside the spec unless the name is absolute.
+// place is where a file is that the spec names, beside the spec unless the name is absolute. The name of one that an included spec names
+// is from the first spec on: two included ones may each have a directory debs.
 func (p *parser) place(name string) Path {
 	if name == "" || filepath.IsAbs(name) {
 		return Path{Name: name, File: name}
 	}
-	return Path{Name: name, File: filepath.Join(filepath.Dir(p.file), name)}
+	out := Path{Name: name, File: filepath.Join(filepath.Dir(p.file), name)}
+	if p.dir != "" && p.dir != "." {
+		out.Name = filepath.Join(p.dir, name)
+	}
+	return out
 }
 
 func (p *parser) path(to *Path) func(*yaml.Node, string) {
@@ -151,6 +156,7 @@ func (p *parser) path(to *Path) func(*yaml.Node, string) {
 
 type parser struct {
 	file     string
+	dir      string // of file, as the specs that include it write it; "" for the first
 	load     func(string) ([]byte, error)
 	depth    int
 	problems Problems
@@ -477,9 +483,15 @@ func (p *parser) judgeRepository(r Repository, n *yaml.Node, key string) {
 		p.add(n, join(key, "suites"), "spec.unknown-key", nil, "known", "url, dir, keyring, trusted, priority")
 	case r.Machine && r.Type != "deb":
 		p.add(n, join(key, "machine"), "spec.value", errors.New("only for type deb"), "value", "true")
-	case strings.HasPrefix(r.URL, "http://") && r.Type == "rpm" && !signed:
+	case !signed && plainHTTP(r.URL):
 		p.add(n, join(key, "url"), "spec.value", errors.New("https, for nothing signs it"), "value", r.URL)
 	}
+}
+
+// plainHTTP says whether anybody on the way could answer instead.
+func plainHTTP(address string) bool {
+	u, err := url.Parse(replacer("amd64", "v1.0.0").Replace(address))
+	return err == nil && u.Scheme == "http" && !fetch.Loopback(u.Hostname())
 }
 
 func (p *parser) binary(to *[]Binary, mode uint32, n *yaml.Node, key string) {
@@ -699,7 +711,7 @@ func (p *parser) cross(s *Spec) {
 	}
 	for _, x := range s.Install {
 		once("package ", x.Name)
-		if err := matching(debPattern)(x.Name); s.OS.Family == Debian && err != nil {
+		if err := matching(debPattern)(replacer("amd64", "v1.0.0").Replace(x.Name)); s.OS.Family == Debian && err != nil {
 			p.add(nil, "packages.install", "spec.value", err, "value", x.Name)
 		}
 	}
@@ -708,6 +720,14 @@ func (p *parser) cross(s *Spec) {
 
 // whole looks for what has to be there once all files are read.
 func (p *parser) whole(s *Spec) {
+	for key, v := range map[string]*string{"name": &s.Name, "kubernetes": &s.Kubernetes, "os.id": &s.OS.ID, "os.release": &s.OS.Release, "os.codename": &s.OS.Codename} {
+		if key != "kubernetes" {
+			*v = strings.ReplaceAll(*v, "{kubernetes}", s.Kubernetes)
+		}
+		if hole := holes.FindString(*v); hole != "" { // one value for all architectures
+			p.add(nil, key, "spec.hole", nil, "hole", hole)
+		}
+	}
 	for key, missing := range map[string]bool{
 		"name": s.Name == "", "kubernetes": s.Kubernetes == "", "os": s.OS.Family == "",
 		"packages.repositories": len(s.Install) > 0 && len(s.Repositories) == 0,

@@ -142,7 +142,8 @@ func (s *Spec) Arch(goarch string) string {
 	return goarch
 }
 
-// For returns the spec with {arch}, {uname} (x86_64, aarch64) and {kubernetes} filled in. The names of roles and the order stay.
+// For returns the spec with {arch}, {uname} (x86_64, aarch64) and {kubernetes} filled in. The order stays. In the bundle's own name and its os,
+// which are one for all architectures, {kubernetes} was filled in when the spec was read.
 func (s *Spec) For(arch string) *Spec {
 	r := replacer(arch, s.Kubernetes)
 	out := *s
@@ -153,17 +154,25 @@ func (s *Spec) For(arch string) *Spec {
 		}
 		x.URL, x.Keyring = r.Replace(x.URL), r.Replace(x.Keyring)
 		x.KeyringFile, x.Dir = fill(r, x.KeyringFile), fill(r, x.Dir)
+		x.Suites, x.Components = texts(r, x.Suites), texts(r, x.Components)
 		out.Repositories = append(out.Repositories, x)
+	}
+	out.Install = nil
+	for _, x := range s.Install {
+		x.Name = r.Replace(x.Name)
+		out.Install = append(out.Install, x)
 	}
 	out.Baseline = fill(r, s.Baseline)
 	out.Binaries, out.Files = binaries(r, s.Binaries), binaries(r, s.Files)
 	out.Addons = nil
 	for _, x := range s.Addons {
-		x.Version, x.URL = r.Replace(x.Version), r.Replace(x.URL)
+		x.Name, x.Version, x.URL, x.Images = r.Replace(x.Name), r.Replace(x.Version), r.Replace(x.URL), texts(r, x.Images)
 		x.Path, x.Dir = fill(r, x.Path), fill(r, x.Dir)
 		if x.Chart != nil {
 			c := *x.Chart
-			c.URL, c.Repo, c.Version, c.Path = r.Replace(c.URL), r.Replace(c.Repo), r.Replace(c.Version), fill(r, c.Path)
+			c.URL, c.Repo, c.Name, c.Version, c.Path = r.Replace(c.URL), r.Replace(c.Repo), r.Replace(c.Name), r.Replace(c.Version), fill(r, c.Path)
+			c.Release, c.Namespace = r.Replace(c.Release), r.Replace(c.Namespace)
+			c.Values, c.ValueFile = r.Replace(c.Values), fill(r, c.ValueFile)
 			x.Chart = &c
 		}
 		out.Addons = append(out.Addons, x)
@@ -185,10 +194,19 @@ func fill(r *strings.Replacer, p Path) Path {
 	return Path{Name: r.Replace(p.Name), File: r.Replace(p.File)}
 }
 
+func texts(r *strings.Replacer, in []string) []string {
+	var out []string
+	for _, x := range in {
+		out = append(out, r.Replace(x))
+	}
+	return out
+}
+
 func binaries(r *strings.Replacer, in []Binary) []Binary {
 	var out []Binary
 	for _, x := range in {
-		x.Version, x.URL, x.Checksum, x.Dst, x.Path = r.Replace(x.Version), r.Replace(x.URL), r.Replace(x.Checksum), r.Replace(x.Dst), fill(r, x.Path)
+		x.Name, x.Version, x.URL, x.Checksum = r.Replace(x.Name), r.Replace(x.Version), r.Replace(x.URL), r.Replace(x.Checksum)
+		x.Dst, x.Path = r.Replace(x.Dst), fill(r, x.Path)
 		pick := map[string]string{}
 		for k, v := range x.Pick {
 			pick[r.Replace(k)] = r.Replace(v)

@@ -74,6 +74,9 @@ func TestProblems(t *testing.T) {
 		{"rpms for debian", small + "packages: {repositories: [{type: rpm, url: https://a.test, keyring: k}]}\n", "1 spec.value"},
 		{"nobody signs it", small + "packages: {repositories: [{type: deb, url: https://a.test, suites: [x]}]}\n", "5 spec.missing"},
 		{"a baseline that is nowhere", small + "packages: {closure: minus-baseline}\n", "1 spec.missing"},
+		{"nothing signs it and no TLS either", small + "packages: {repositories: [{type: deb, url: 'HTTP://a.test', suites: [x], trusted: true}]}\n", "5 spec.value"},
+		{"a hole in what is one for all architectures", strings.Replace(small, "name: a", "name: 'a-{arch}'", 1), "1 spec.hole"},
+		{"a version of itself", strings.Replace(small, "v1.34.2", "'{kubernetes}'", 1), "1 spec.hole"},
 		{"includes from nowhere", small + "include: [x.yaml]\n", "5 spec.include"},
 		{"nothing at all", "version: 1\n", "1 spec.missing, 1 spec.missing, 1 spec.missing"},
 		{"hole", small + "images:\n - {name: 'r.test/x:{version}', roles: [etcd]}\n", "6 spec.hole, 6 spec.value"},
@@ -134,6 +137,33 @@ func FuzzSpec(f *testing.F) {
 	})
 }
 
+// TestHoles: they are filled in wherever they stand in a value.
+func TestHoles(t *testing.T) {
+	s, err := Parse([]byte(strings.Replace(small, "name: a", "name: 'a-{kubernetes}'", 1) + `packages:
+  repositories: [{type: deb, url: 'http://127.0.0.1:1/{arch}', suites: ['{uname}/x'], components: ['c-{arch}'], trusted: true}]
+  install: [{name: 'linux-image-{arch}', roles: [worker]}]
+addons:
+  - {name: 'a-{arch}.yaml', url: 'https://a.test/{arch}', images: ['r.test/kube-proxy:{kubernetes}']}
+  - {name: c.yaml, chart: {url: 'https://a.test/c.tgz', release: 'r-{arch}', values: {image: {tag: '{kubernetes}'}, flow: {arch: x}}}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := s.For("arm64")
+	r, a, c := x.Repositories[0], x.Addons[0], x.Addons[1].Chart
+	got := []string{x.Name, r.URL, r.Suites[0], r.Components[0], x.Install[0].Name, a.Name, a.Images[0], c.Release, c.Values}
+	want := []string{"a-v1.34.2", "http://127.0.0.1:1/arm64", "aarch64/x", "c-arm64", "linux-image-arm64", "a-arm64.yaml", "r.test/kube-proxy:v1.34.2", "r-arm64",
+		"{image: {tag: 'v1.34.2'}, flow: {arch: x}}\n"}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("%q, want %q", got[i], want[i])
+		}
+	}
+	if s.Install[0].Name != "linux-image-{arch}" || s.Addons[1].Chart.Release != "r-{arch}" {
+		t.Error("the spec itself changed")
+	}
+}
+
 // TestIncludes: what is included comes first, single values of the including file count, paths are beside the file that names them.
 func TestIncludes(t *testing.T) {
 	dir := t.TempDir()
@@ -153,7 +183,7 @@ func TestIncludes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.Name != "site" || s.Kubernetes != "v1.34.2" || len(s.Addons) != 2 || s.Addons[0].Path.File != filepath.Join(dir, "common/first.yaml") ||
-		s.Addons[0].Path.Name != "first.yaml" || s.Addons[1].Path.File != filepath.Join(dir, "second.yaml") {
+		s.Addons[0].Path.Name != "common/first.yaml" || s.Addons[1].Path.File != filepath.Join(dir, "second.yaml") {
 		t.Errorf("%+v", s)
 	}
 
