@@ -259,13 +259,20 @@ func (s *Set) validate() error {
 
 func isSum(s string) bool { return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == "" }
 
-// Write replaces the lock at path; it is whole or not there. The same lock gives the same bytes.
+// Write replaces the lock at path; it is whole or not there. The same lock gives the same bytes. What Read would refuse (a repository may
+// answer with anything) is not written: the next build could not go on.
 func (l *Lock) Write(path string) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", " ")
-	err := enc.Encode(l)
+	err := l.validate()
+	if err == nil {
+		err = enc.Encode(l)
+	}
+	if err == nil && b.Len() > MaxSize {
+		err = fmt.Errorf("more than %d bytes", MaxSize)
+	}
 	if err == nil {
 		if old, rerr := os.ReadFile(path); rerr == nil && bytes.Equal(old, b.Bytes()) {
 			return nil // its time says when the lock last moved

@@ -115,6 +115,29 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestNotWritten: what could not be read again never replaces a good lock.
+func TestNotWritten(t *testing.T) {
+	file := filepath.Join(t.TempDir(), Name)
+	if err := full().Write(file); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*Set){
+		"an escape":        func(s *Set) { s.Addons[0].Images[0] = "r.test/\x1b[31m" },
+		"a sum":            func(s *Set) { s.Files[0].SHA256 = "" },
+		"too many bytes":   func(s *Set) { s.Packages.Packages[0].Meta = strings.Repeat("x", MaxSize) },
+		"an image unnamed": func(s *Set) { s.Images[0].Names = nil },
+	} {
+		l := full()
+		change(l.Arches["arm64"])
+		if err := l.Write(file); err == nil || event.AsFault(err).Code != "lock.write" {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := Read(file); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestInputs(t *testing.T) {
 	a, err := Inputs("x", []string{"a", "b"}, 3)
 	if err != nil {
