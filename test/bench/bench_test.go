@@ -110,7 +110,7 @@ func resolved(t *testing.T, w *bench.Workload, server string) {
 // floors: each floor gets every byte, and says so when one is wrong.
 func floors(t *testing.T, w *bench.Workload, server string) {
 	ctx := context.Background()
-	for _, f := range []bench.Floor{bench.FloorFetch, bench.FloorHash, bench.FloorWrite, bench.FloorSync, bench.FloorTwice, bench.FloorRead, bench.FloorPack} {
+	for _, f := range []bench.Floor{bench.FloorFetch, bench.FloorHash, bench.FloorWrite, bench.FloorSync, bench.FloorTwice, bench.FloorBundle, bench.FloorRead, bench.FloorPack} {
 		under(t, server, bench.Conditions{})
 		if err := bench.RunFloor(ctx, f, w, server, "amd64", t.TempDir(), bench.Whole); err != nil {
 			t.Errorf("%s: %v", f, err)

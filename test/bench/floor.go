@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"net/http"
 	"os"
@@ -24,12 +25,13 @@ type Floor string
 // The floors, each with what the one before does.
 const (
 	FloorFetch  Floor = "fetch"
-	FloorHash   Floor = "hash"  // and sha256
-	FloorWrite  Floor = "write" // and write all into one file
-	FloorSync   Floor = "sync"  // and bring that to the disk
-	FloorTwice  Floor = "twice" // as write, with a copy of each blob in a file of its own, as a cache has it
-	FloorRead   Floor = "read"  // as write, but from files on this machine
-	FloorPack   Floor = "pack"  // compress the programs at level 1, on all cores; nothing is fetched or written
+	FloorHash   Floor = "hash"   // and sha256
+	FloorWrite  Floor = "write"  // and write all into one file
+	FloorSync   Floor = "sync"   // and bring that to the disk
+	FloorTwice  Floor = "twice"  // as write, with a copy of each blob in a file of its own, as a cache has it
+	FloorBundle Floor = "bundle" // as twice, with the two more sums that a bundle has (of images.tar and of the file), and all of that on the disk
+	FloorRead   Floor = "read"   // as write, but from files on this machine
+	FloorPack   Floor = "pack"   // compress the programs at level 1, on all cores; nothing is fetched or written
 	connections       = 16
 	buffer            = 256 << 10 // bytes
 	packPiece         = 1 << 20
@@ -78,7 +80,7 @@ func RunFloor(ctx context.Context, f Floor, w *Workload, server, arch, out strin
 			return nil
 		})
 	}
-	if err := g.Wait(); err != nil || f != FloorSync {
+	if err := g.Wait(); err != nil || f != FloorSync && f != FloorBundle {
 		return err
 	}
 	return run.file.Sync()
@@ -118,17 +120,22 @@ func (r *floorRun) one(ctx context.Context, i Item, at int64, buf []byte) error 
 	}
 	defer body.Close()
 	var copied *os.File
-	if r.Floor == FloorTwice {
+	if r.Floor == FloorTwice || r.Floor == FloorBundle {
 		if copied, err = os.Create(filepath.Join(r.out, i.SHA256)); err != nil {
 			return err
 		}
 		defer copied.Close()
 	}
-	h := sha256.New()
+	h, further := sha256.New(), [2]hash.Hash{sha256.New(), sha256.New()}
 	for n := int64(0); ; {
 		k, err := io.ReadFull(body, buf)
 		if k > 0 && r.Floor != FloorFetch {
 			h.Write(buf[:k])
+		}
+		if r.Floor == FloorBundle {
+			for _, x := range further {
+				x.Write(buf[:k])
+			}
 		}
 		if k > 0 && r.file != nil {
 			if _, err := r.file.WriteAt(buf[:k], at+n); err != nil {

@@ -166,11 +166,3 @@ func (w *Workload) Items(arch string, set Set) []Item {
 	}
 	return out
 }
-
-func total(items []Item) int64 {
-	var n int64
-	for _, i := range items {
-		n += i.Size
-	}
-	return n
-}
