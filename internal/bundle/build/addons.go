@@ -225,6 +225,7 @@ func (b *builder) addonFiles(ctx context.Context, a spec.Addon, pin lock.Addon) 
 		return []addon.File{{Name: a.Name, Data: data}}, err
 	}
 	src := addon.ChartSource{Name: a.Name}
+	end := func(err error) error { return err }
 	switch st, err := os.Stat(a.Chart.Path.File); {
 	case a.Chart.Path.Name == "":
 		f, err := b.Cache.Open(fetch.Blob{SHA256: pin.SHA256, Size: pin.Size})
@@ -233,6 +234,7 @@ func (b *builder) addonFiles(ctx context.Context, a spec.Addon, pin lock.Addon) 
 		}
 		defer f.Close()
 		src.Archive = f
+		end = func(err error) error { return whole(f, err) }
 	case err != nil:
 		return nil, fileFault(a.Chart.Path, err)
 	case st.IsDir():
@@ -256,7 +258,7 @@ func (b *builder) addonFiles(ctx context.Context, a spec.Addon, pin lock.Addon) 
 		o.Values = append(o.Values, []byte(a.Chart.Values))
 	}
 	text, notes, err := addon.Render(ctx, src, o)
-	if err != nil {
+	if err = end(err); err != nil {
 		return nil, err
 	}
 	for _, m := range notes {

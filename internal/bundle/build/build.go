@@ -6,6 +6,7 @@ package build
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
@@ -107,6 +108,7 @@ type builder struct {
 
 	mu       sync.Mutex
 	warnings []event.Msg
+	warned   map[string]bool
 }
 
 func newBuilder(o *Options) *builder {
@@ -123,7 +125,7 @@ func newBuilder(o *Options) *builder {
 	if c.Connections == 0 {
 		c.Connections = 16
 	}
-	b := &builder{Options: &c, http: fetch.NewHTTPClient(c.Netrc.Transport(c.Transport)), start: time.Now()}
+	b := &builder{Options: &c, http: fetch.NewHTTPClient(c.Netrc.Transport(c.Transport)), start: time.Now(), warned: map[string]bool{}}
 	b.registry = b.registries()
 	return b
 }
@@ -137,9 +139,16 @@ func (b *builder) tell(e Event) {
 }
 
 func (b *builder) warn(arch string, m event.Msg) {
+	key := arch + " " + m.Key + fmt.Sprint(m.Args)
 	b.mu.Lock()
-	b.warnings = append(b.warnings, m)
+	again := b.warned[key] // by a step that was done twice
+	if b.warned[key] = true; !again {
+		b.warnings = append(b.warnings, m)
+	}
 	b.mu.Unlock()
+	if again {
+		return
+	}
 	b.tell(Event{Kind: Warned, Arch: arch, Text: &m})
 }
 
@@ -157,8 +166,10 @@ func Build(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer release()
-	if err := os.MkdirAll(b.Out, 0o755); err != nil {
-		return nil, writeFault(err, b.Out)
+	for _, dir := range []string{b.Out, filepath.Dir(b.Lock)} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, writeFault(err, dir)
+		}
 	}
 	res, err := b.build(ctx)
 	if err != nil && ctx.Err() != nil {
@@ -168,17 +179,17 @@ func Build(ctx context.Context, o Options) (*Result, error) {
 }
 
 func (b *builder) build(ctx context.Context) (*Result, error) {
-	old, next, err := b.resolve(ctx)
+	var old, next *lock.Lock
+	err := mended(func() (err error) { old, next, err = b.resolve(ctx); return err })
 	if err != nil {
 		return nil, err
 	}
-	var plans []*plan
-	for _, arch := range b.Arches {
-		p, err := b.plan(ctx, arch, next.Set(arch))
-		if err != nil {
-			return nil, err
-		}
-		plans = append(plans, p)
+	plans, errs := make([]*plan, len(b.Arches)), make([]error, len(b.Arches))
+	for i, arch := range b.Arches {
+		plans[i], errs[i] = b.plan(ctx, arch, next.Set(arch))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
 	}
 	// The lock is written first: what was resolved is not lost when a download fails.
 	if !b.Locked {
@@ -202,7 +213,8 @@ func Update(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer release()
-	old, next, err := b.resolve(ctx)
+	var old, next *lock.Lock
+	err = mended(func() (err error) { old, next, err = b.resolve(ctx); return err })
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(b.Lock), 0o755)
 	}

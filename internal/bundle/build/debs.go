@@ -289,18 +289,13 @@ func (q *question) index(idx *deb.Index, blob fetch.Blob, address string, unpack
 	defer f.Close()
 	plain, err := decompress(bufio.NewReaderSize(f, 256<<10), address) // xz reads byte by byte
 	if err != nil {
-		return event.NewFault(event.ClassFailed, "deb.packages", err, "repository", address)
+		return whole(f, event.NewFault(event.ClassFailed, "deb.packages", err, "repository", address))
 	}
 	limit := int64(maxPackages)
 	if unpacked > 0 {
 		limit = min(limit, unpacked)
 	}
-	if err := idx.AddFrom(&cappedReader{r: plain, left: limit}, deb.Repository{URL: r.URL, Priority: r.Priority}); err != nil {
-		return err
-	}
-	// To the end, so that the sum of the whole file was checked.
-	_, err = io.Copy(io.Discard, f)
-	return err
+	return whole(f, idx.AddFrom(&cappedReader{r: plain, left: limit}, deb.Repository{URL: r.URL, Priority: r.Priority}))
 }
 
 func decompress(r io.Reader, name string) (io.Reader, error) {

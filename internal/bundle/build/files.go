@@ -173,7 +173,7 @@ func (b *builder) pick(ctx context.Context, address, what string, picks map[stri
 	defer f.Close()
 	format, stream, err := archives.Identify(ctx, baseOf(address), f)
 	if err != nil {
-		return nil, fail(err)
+		return nil, fail(whole(f, err))
 	}
 	ex, ok := format.(archives.CompressedArchive)
 	if !ok {
@@ -182,7 +182,7 @@ func (b *builder) pick(ctx context.Context, address, what string, picks map[stri
 		}
 	}
 	if _, isTar := ex.Extraction.(archives.Tar); !ok || !isTar {
-		return nil, fail(errors.New("neither a tar nor a compressed tar"))
+		return nil, fail(whole(f, errors.New("neither a tar nor a compressed tar")))
 	}
 	want := map[string]string{}
 	for from := range picks {
@@ -205,10 +205,7 @@ func (b *builder) pick(ctx context.Context, address, what string, picks map[stri
 		got[from], err = b.Cache.Put(r, maxProgram)
 		return err
 	})
-	if err == nil {
-		_, err = io.Copy(io.Discard, f) // to the end, so that the sum of the whole file was checked
-	}
-	if err != nil {
+	if err = whole(f, err); err != nil {
 		return nil, fail(err)
 	}
 	for from := range picks {

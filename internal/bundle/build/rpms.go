@@ -176,11 +176,11 @@ func (q *question) entry(ctx context.Context, r spec.Repository, md *rpm.Repomd,
 	h := e.Sum.New()
 	in, err := e.Open(io.TeeReader(f, h))
 	if err != nil {
-		return event.NewFault(event.ClassFailed, "rpm.primary", err, "repository", r.URL)
+		return whole(f, event.NewFault(event.ClassFailed, "rpm.primary", err, "repository", r.URL))
 	}
 	defer in.Close()
 	if err := read(in); err != nil {
-		return err
+		return whole(f, err)
 	}
 	// To the end, so that the sum of the whole file was checked.
 	if _, err := io.Copy(h, f); err != nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,18 +21,47 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
 	"github.com/eggo-k8s/eggo/internal/bundle/pack"
 	"github.com/eggo-k8s/eggo/internal/bundle/sbom"
+	"github.com/eggo-k8s/eggo/internal/event"
 )
 
 func number(n int) string { return strconv.Itoa(n) }
 
-// write fetches what the bundles need and writes them side by side. Bundles that are there already and are what they should be are left.
+// write fetches what the bundles need and writes them.
 func (b *builder) write(ctx context.Context, plans []*plan) ([]Bundle, error) {
 	out := make([]Bundle, len(plans))
+	return out, mended(func() error { return b.writeAll(ctx, plans, out) })
+}
+
+// mended does a step again that failed for nothing but damaged files of the cache. What rotted there is only found while it is read, and is
+// gone from there then: it is fetched anew.
+func mended(step func() error) error {
+	const rotten = 4
+	for try := 1; ; try++ {
+		err := step()
+		if err == nil || try == rotten || slices.ContainsFunc(fetch.Faults(err), func(f *event.Fault) bool { return f.Code != "fetch.cache-damaged" }) {
+			return err
+		}
+	}
+}
+
+// whole reads a file of the cache to its end, so that its sum is checked. err is what came of reading it; if the file is damaged, that is why.
+func whole(f io.Reader, err error) error {
+	if _, end := io.Copy(io.Discard, f); end != nil {
+		return end
+	}
+	return err
+}
+
+// writeAll writes the bundles side by side that are not in out yet. Those that are there already and are what they should be are left.
+func (b *builder) writeAll(ctx context.Context, plans []*plan, out []Bundle) error {
 	var writing []*writing
 	for i, p := range plans {
+		if out[i].Path != "" {
+			continue
+		}
 		if done, ok := p.unchanged(ctx); ok {
 			if err := p.writeBill(); err != nil {
-				return nil, err
+				return err
 			}
 			out[i] = done
 			b.tell(Event{Kind: Unchanged, Arch: p.arch, File: done.Path, Total: done.Size, SHA256: done.SHA256})
@@ -39,17 +69,17 @@ func (b *builder) write(ctx context.Context, plans []*plan) ([]Bundle, error) {
 		}
 		w, err := p.begin(ctx, &out[i])
 		if err != nil {
-			return nil, err
+			return err
 		}
 		defer w.pack.Abort()
 		writing = append(writing, w)
 	}
 	if len(writing) == 0 {
-		return out, ctx.Err()
+		return ctx.Err()
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	return out, b.fill(ctx, cancel, writing)
+	return b.fill(ctx, cancel, writing)
 }
 
 // writing is one bundle on its way.
@@ -90,8 +120,9 @@ func (p *plan) begin(ctx context.Context, out *Bundle) (*writing, error) {
 // fill fetches everything at once. What goes wrong is collected; then nothing gets its name.
 func (b *builder) fill(ctx context.Context, cancel func(), all []*writing) error {
 	var finishing errgroup.Group
-	for _, w := range all {
-		finishing.Go(func() error { return w.finish(ctx) })
+	ends := make([]error, len(all))
+	for i, w := range all {
+		finishing.Go(func() error { ends[i] = w.finish(ctx); return nil })
 	}
 	var fetching errgroup.Group
 	var poolErr error
@@ -112,7 +143,8 @@ func (b *builder) fill(ctx context.Context, cancel func(), all []*writing) error
 		_ = finishing.Wait()
 		return err
 	}
-	return finishing.Wait()
+	_ = finishing.Wait()
+	return joined(ends)
 }
 
 // joined joins errors; the context's own counts only if there is no other.
@@ -310,6 +342,9 @@ func (p *plan) unchanged(ctx context.Context) (Bundle, bool) {
 	}
 	if same, err := pack.Same(ctx, p.Out, n.Record); err != nil || !same {
 		return Bundle{}, false
+	}
+	for i, x := range n.Bundle.Parts { // the directory may have been written in another way
+		n.Bundle.Parts[i] = filepath.Join(p.Out, filepath.Base(x))
 	}
 	n.Bundle.Unchanged, n.Bundle.Path, n.Bundle.Took = true, p.file, time.Since(p.start)
 	return n.Bundle, true
