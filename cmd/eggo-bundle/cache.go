@@ -11,7 +11,7 @@ import (
 
 func newCache(env *environment) *cobra.Command {
 	p := env.P
-	cmd := &cobra.Command{Use: "cache", SuggestionsMinimumDistance: 2, Short: p.T("bundle.cli.cache.short"), Args: func(cmd *cobra.Command, args []string) error { return unknownVerb(cmd, args) }}
+	cmd := &cobra.Command{Use: "cache", SuggestionsMinimumDistance: 2, Short: p.T("bundle.cli.cache.short"), Args: unknownVerb}
 	dir := cmd.PersistentFlags().String("cache", "", p.T("bundle.cli.flag.cache"))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.AddCommand(newCacheSize(env, dir), newCachePrune(env, dir))
@@ -90,7 +90,8 @@ func newCachePrune(env *environment, dir *string) *cobra.Command {
 		if asJSON {
 			return env.emit("pruned", fields{"files": res.Files, "bytes": res.Bytes, "kept_files": res.KeptFiles, "kept_bytes": res.KeptBytes})
 		}
-		return env.say(p.T("bundle.cli.cache.pruned", "files", fmt.Sprint(res.Files), "size", size(res.Bytes), "kept", fmt.Sprint(res.KeptFiles), "left", size(res.KeptBytes)))
+		return env.say(p.T("bundle.cli.cache.pruned",
+			"files", fmt.Sprint(res.Files), "size", size(res.Bytes), "kept", fmt.Sprint(res.KeptFiles), "left", size(res.KeptBytes)))
 	}
 	return cmd
 }

@@ -100,7 +100,8 @@ func printDifference(env *environment, title string, d *diff.Difference) error {
 	if !d.Bytes.Exact {
 		key = "bundle.cli.diff-bytes-most"
 	}
-	return env.say("\n  " + strings.Join(parts, ", ") + "; " + p.T(key, "new", size(d.Bytes.OnlyB), "old", size(d.Bytes.OnlyA), "shared", size(d.Bytes.Shared)))
+	bytes := p.T(key, "new", size(d.Bytes.OnlyB), "old", size(d.Bytes.OnlyA), "shared", size(d.Bytes.Shared))
+	return env.say("\n  " + strings.Join(parts, ", ") + "; " + bytes)
 }
 
 // bytesMoved is how much larger something became, with the layers that an image did not have before.

@@ -10,7 +10,9 @@ import (
 
 func newExtract(env *environment) *cobra.Command {
 	p := env.P
-	cmd := &cobra.Command{Use: "extract FILE -o DIR", Short: p.T("bundle.cli.extract.short"), Long: p.T("bundle.cli.extract.long"), Args: exactly("FILE")}
+	cmd := &cobra.Command{
+		Use: "extract FILE -o DIR", Short: p.T("bundle.cli.extract.short"), Long: p.T("bundle.cli.extract.long"), Args: exactly("FILE"),
+	}
 	out := cmd.Flags().StringP("out", "o", "", p.T("bundle.cli.flag.extract-out"))
 	output := outputFlag(cmd, env)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -14,7 +14,8 @@ import (
 )
 
 func newInspect(env *environment) *cobra.Command {
-	cmd := &cobra.Command{Use: "inspect FILE", Short: env.P.T("bundle.cli.inspect.short"), Long: env.P.T("bundle.cli.inspect.long"), Args: exactly("FILE")}
+	p := env.P
+	cmd := &cobra.Command{Use: "inspect FILE", Short: p.T("bundle.cli.inspect.short"), Long: p.T("bundle.cli.inspect.long"), Args: exactly("FILE")}
 	tree := cmd.Flags().Bool("tree", false, env.P.T("bundle.cli.flag.tree"))
 	output := outputFlag(cmd, env)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
@@ -32,7 +33,8 @@ func newInspect(env *environment) *cobra.Command {
 		}
 		switch {
 		case asJSON:
-			o := fields{"file": a.Path(), "size": a.Size(), "id": a.ID(), "manifest": a.Manifest(), "kinds": kinds(a.Manifest()), "shared_layers": shared(a.Manifest())}
+			m := a.Manifest()
+			o := fields{"file": a.Path(), "size": a.Size(), "id": a.ID(), "manifest": m, "kinds": kinds(m), "shared_layers": shared(m)}
 			if len(parts) > 0 {
 				o["parts"] = parts
 			}

@@ -87,6 +87,7 @@ type live struct {
 	last   time.Time
 	ticker *time.Ticker
 	ended  chan struct{}
+	closed bool
 }
 
 func newLive(env *environment, rows func() []row, line func() string) *live {
@@ -126,7 +127,7 @@ func (l *live) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.wipe()
-	l.rows, l.line = func() []row { return nil }, func() string { return "" }
+	l.closed = true
 }
 
 // change runs f, in which things move and print may be called, and draws if it is time.
@@ -138,7 +139,7 @@ func (l *live) change(f func()) {
 	if l.bars {
 		every = everyDraw
 	}
-	if now := l.env.Now(); !l.env.json && now.Sub(l.last) >= every {
+	if now := l.env.Now(); !l.env.json && !l.closed && now.Sub(l.last) >= every {
 		l.last = now
 		l.draw()
 	}

@@ -26,7 +26,9 @@ func TestScripts(t *testing.T) {
 			e.Setenv("EGGO_LANG", "en")
 			e.Setenv("REGISTRY", u.Host)
 			e.Values["upstream"] = u
-			for name, text := range map[string]string{"spec.yaml": u.Spec("registry.test/app:1"), "keys.gpg": string(u.Keyring), "mirrors": "# test\n" + strings.Join(u.Mirrors(), "\n") + "\n"} {
+			for name, text := range map[string]string{
+				"spec.yaml": u.Spec("registry.test/app:1"), "keys.gpg": string(u.Keyring), "mirrors": "# test\n" + strings.Join(u.Mirrors(), "\n") + "\n",
+			} {
 				if err := os.WriteFile(e.Cd+"/"+name, []byte(text), 0o600); err != nil {
 					return err
 				}

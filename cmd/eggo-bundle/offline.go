@@ -46,6 +46,9 @@ func loadDeploy(env *environment, file string) (*config.Cluster, error) {
 			continue
 		}
 		text, _ := env.P.Fault(x.Fault())
+		if env.json {
+			_ = env.emit("problem", fields{"severity": x.Severity, "code": x.Code, "message": text, "fault": x.Fault(), "file": x.File, "line": fmt.Sprint(x.Line), "key": x.Key})
+		}
 		env.tell(fmt.Sprintf("%s:%d: %s: %s (%s)", event.Clean(x.File), x.Line, env.P.T("cli.warning"), text, x.Code))
 	}
 	if len(bad) > 0 {

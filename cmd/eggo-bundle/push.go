@@ -199,7 +199,9 @@ func printPushed(env *environment, res *registry.PushResult) error {
 				return err
 			}
 		}
-		return env.emit("done", fields{"images": len(res.Images), "uploaded": res.Uploaded, "present": res.Present, "mounted": res.Mounted, "bytes": res.Bytes})
+		return env.emit("done", fields{
+			"images": len(res.Images), "uploaded": res.Uploaded, "present": res.Present, "mounted": res.Mounted, "bytes": res.Bytes,
+		})
 	}
 	rows := [][]string{{p.T("bundle.cli.col.name"), p.T("bundle.cli.col.target"), p.T("bundle.cli.col.platforms")}}
 	var lost []string
@@ -208,7 +210,8 @@ func printPushed(env *environment, res *registry.PushResult) error {
 		lost = append(lost, x.Lost...)
 	}
 	table(env.Stdout, p.T("bundle.cli.pushed", "images", fmt.Sprint(len(res.Images))), rows)
-	env.tell(p.T("bundle.cli.pushed-blobs", "uploaded", fmt.Sprint(res.Uploaded), "size", size(res.Bytes), "present", fmt.Sprint(res.Present+res.Mounted)))
+	env.tell(p.T("bundle.cli.pushed-blobs",
+		"uploaded", fmt.Sprint(res.Uploaded), "size", size(res.Bytes), "present", fmt.Sprint(res.Present+res.Mounted)))
 	if len(lost) > 0 {
 		for i := range lost {
 			lost[i] = event.Clean(lost[i])

@@ -277,7 +277,8 @@ func (r *reporter) text(e build.Event) {
 	p := r.env.P
 	switch e.Kind {
 	case build.Resolved:
-		r.live.print(r.env.Stderr, p.T("bundle.cli.resolved", "arch", e.Arch, "packages", fmt.Sprint(e.Packages), "known", fmt.Sprint(e.Known), "size", size(e.Total)))
+		r.live.print(r.env.Stderr, p.T("bundle.cli.resolved",
+			"arch", e.Arch, "packages", fmt.Sprint(e.Packages), "known", fmt.Sprint(e.Known), "size", size(e.Total)))
 	case build.Fetched:
 		if r.verbose {
 			key := "bundle.cli.fetched"
@@ -403,7 +404,8 @@ func (r *reporter) close(res *build.Result) {
 		}
 	}
 	if r.count.sources > 0 {
-		r.env.tell(p.T("bundle.cli.summary", "sources", fmt.Sprint(r.count.sources), "cached", fmt.Sprint(r.count.cached), "fetched", size(r.count.fetched), "took", took(r.env.Now().Sub(r.began))))
+		r.env.tell(p.T("bundle.cli.summary",
+			"sources", fmt.Sprint(r.count.sources), "cached", fmt.Sprint(r.count.cached), "fetched", size(r.count.fetched), "took", took(r.env.Now().Sub(r.began))))
 	}
 	r.env.tell(p.T("bundle.cli.lock", "file", res.Lock))
 	for _, m := range res.Warnings {

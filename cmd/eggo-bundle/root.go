@@ -98,7 +98,7 @@ func newRoot(env *environment) *cobra.Command {
 		}
 		return nil
 	}
-	root.Args = func(cmd *cobra.Command, args []string) error { return unknownVerb(cmd, args) }
+	root.Args = unknownVerb
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	root.AddCommand(newBuild(env), newUpdate(env), newSpec(env), newInspect(env), newDiff(env), newVerify(env), newExtract(env), newPush(env),
 		newKeygen(env), newSign(env), newCache(env), newVersion(env))

@@ -124,7 +124,9 @@ func (v *verifier) one(ctx context.Context, file string) (*bundle.Report, error)
 func (v *verifier) told(file string, report *bundle.Report, signed *sign.Signature) error {
 	m, p := report.Manifest, v.env.P
 	if v.env.json {
-		o := fields{"file": file, "id": report.ID, "name": m.Name, "arch": m.Arch, "kubernetes": m.Kubernetes, "members": report.Members, "bytes": report.Bytes}
+		o := fields{
+			"file": file, "id": report.ID, "name": m.Name, "arch": m.Arch, "kubernetes": m.Kubernetes, "members": report.Members, "bytes": report.Bytes,
+		}
 		if report.ImagesSum != "" {
 			o["images_sha256"] = report.ImagesSum
 		}

@@ -31,7 +31,8 @@ func localize(root *cobra.Command, p *i18n.Printer) {
 		flags = ".FlagUsagesWrapped 110" // it breaks at spaces only, which Chinese has none of
 	}
 	root.SetUsageTemplate(strings.NewReplacer(
-		"{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", "[command]{{end}}", "["+p.T("cli.help.arg")+"]{{end}}", ".FlagUsages", flags,
+		"{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", "[command]{{end}}",
+		"["+p.T("cli.help.arg")+"]{{end}}", ".FlagUsages", flags,
 		"Usage:", p.T("cli.help.usage"), "Available Commands:", p.T("cli.help.commands"), "Global Flags:", p.T("cli.help.global"),
 		"Flags:", p.T("cli.help.flags"), "Examples:", p.T("cli.help.examples"), "Aliases:", p.T("cli.help.aliases"),
 		`Use "{{.CommandPath}} [command] --help" for more information about a command.`, p.T("cli.help.more", "command", "{{.CommandPath}}"),
@@ -122,7 +123,8 @@ func exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < len(names):
-			return event.NewFault(event.ClassUsage, "usage.argument-needed", nil, "argument", strings.Join(names[len(args):], " "), "command", cmd.CommandPath())
+			missing := strings.Join(names[len(args):], " ")
+			return event.NewFault(event.ClassUsage, "usage.argument-needed", nil, "argument", missing, "command", cmd.CommandPath())
 		case len(args) > len(names):
 			return event.NewFault(event.ClassUsage, "usage.argument-extra", nil, "argument", args[len(names)], "command", cmd.CommandPath())
 		}

@@ -81,7 +81,7 @@ func enBundleCLI() map[string]string {
 		"bundle.cli.unchanged":          "{file}: {size}, is there already and up to date",
 		"bundle.cli.built-parts":        "{file}: {size} in {parts} parts, in {took}",
 		"bundle.cli.built":              "{file}: {size}, in {took}",
-		"bundle.cli.next":               "Next: eggo-bundle sign --key KEY {files}\n      Carry the bundles and their .sig files to the jump host; eggo-bundle verify checks them there.",
+		"bundle.cli.next":               "Next: eggo-bundle sign --key KEY {files}\n      Carry each bundle with its .sig; eggo-bundle verify checks them there.",
 		"bundle.cli.updating":           "Resolving {name} for {arch}",
 		"bundle.cli.moved":              "{arch}:",
 		"bundle.cli.unmoved":            "{arch}: nothing moved",
