@@ -2,6 +2,7 @@ package build
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -144,8 +145,11 @@ func (r *resolver) firstUse(ctx context.Context, a spec.Addon, out *lock.Addon) 
 	if src.SHA256 == "" {
 		// A sum that an earlier build took on first use still counts, also when something else of the addon's spec has changed.
 		out.Trust = "first-use"
-		if i := slices.IndexFunc(r.old.Addons, func(o lock.Addon) bool { return o.URL == src.URL && o.Trust == "first-use" }); i >= 0 {
-			src.SHA256 = r.old.Addons[i].SHA256
+		for _, set := range r.first {
+			i := slices.IndexFunc(set.Addons, func(o lock.Addon) bool { return o.URL == src.URL && o.Trust == "first-use" })
+			if i >= 0 && src.SHA256 == "" {
+				src.SHA256 = set.Addons[i].SHA256
+			}
 		}
 	}
 	known := src.SHA256 != ""
@@ -358,9 +362,21 @@ func (p *plan) addon(ctx context.Context, x spec.Addon, a lock.Addon) error {
 	if err != nil {
 		return err
 	}
+	got := map[string]string{}
 	for _, f := range files {
-		if _, err := p.Cache.Put(bytes.NewReader(f.Data), maxAddon); err != nil {
+		blob, err := p.Cache.Put(bytes.NewReader(f.Data), maxAddon)
+		if err != nil {
 			return err
+		}
+		got[f.Name] = blob.SHA256
+	}
+	for _, f := range a.Files {
+		switch {
+		case got[f.Path] == f.SHA256:
+		case a.URL == "": // of what lies beside the spec
+			return changed(nil, cmp.Or(x.Path.File, x.Dir.File, a.Name))
+		default:
+			return event.NewFault(event.ClassFailed, "fetch.sum-mismatch", nil, "url", a.URL, "what", f.Path, "got", got[f.Path], "want", f.SHA256)
 		}
 	}
 	return nil

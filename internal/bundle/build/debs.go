@@ -59,6 +59,9 @@ func (q *question) debs(ctx context.Context) error {
 			return err
 		}
 		trust := "metadata"
+		if q.unsigned[p.Repository] {
+			trust = "trusted"
+		}
 		if strings.HasPrefix(p.Repository, "file:") {
 			u, trust = p.Repository+"/"+strings.TrimPrefix(p.Filename, "./"), "local"
 		}
@@ -75,6 +78,9 @@ func (q *question) debRepository(ctx context.Context, idx *deb.Index, r spec.Rep
 		return q.debDirectory(ctx, idx, r)
 	case r.Machine:
 		return q.machine(ctx, idx, r)
+	}
+	if r.Trusted {
+		q.unsigned[r.URL] = true
 	}
 	var keys openpgp.EntityList
 	if !r.Trusted || r.Keyring+r.KeyringFile.Name != "" {
@@ -120,6 +126,9 @@ func (q *question) machine(ctx context.Context, idx *deb.Index, r spec.Repositor
 		keys, err := machineKeys(root, e)
 		if err != nil {
 			return event.NewFault(event.ClassUsage, "build.keyring", err, "keyring", strings.Join(e.SignedBy, ", "), "repository", e.URL)
+		}
+		if e.Trusted {
+			q.unsigned[e.URL] = true
 		}
 		x := spec.Repository{Type: "deb", URL: e.URL, Suites: []string{e.Suite}, Components: e.Components, Priority: r.Priority, Trusted: e.Trusted,
 			IgnoreExpiry: e.IgnoreExpiry}

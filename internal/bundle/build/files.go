@@ -50,11 +50,12 @@ func (r *resolver) file(ctx context.Context, x spec.Binary, program bool) (lock.
 		address = "file:" + x.Path.Name
 	}
 	old, pinned := r.old.File(x.Name, address)
-	pinned = pinned && old.Version == x.Version && (x.SHA256 == "" || x.SHA256 == old.SHA256) && samePicks(old, x)
+	pinned = pinned && old.Version == x.Version && old.Checksum == x.Checksum && (x.SHA256 == "" || x.SHA256 == old.SHA256) && samePicks(old, x)
+	pinned = pinned && (x.URL == "" || (x.SHA256 != "") == (old.Trust == "spec")) // a sum that the spec no longer gives vouches for nothing
 	if pinned && x.URL != "" {
 		return old, nil
 	}
-	out := lock.File{Name: x.Name, Version: x.Version, URL: address, Trust: "spec"}
+	out := lock.File{Name: x.Name, Version: x.Version, URL: address, Checksum: x.Checksum, Trust: "spec"}
 	blob, err := r.download(ctx, x, &out)
 	if err != nil {
 		return out, err

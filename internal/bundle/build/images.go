@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -147,6 +148,55 @@ func blobOf(d image.Descriptor) lock.Blob {
 
 func descriptorOf(b lock.Blob) image.Descriptor {
 	return image.Descriptor{MediaType: b.MediaType, Digest: b.Digest, Size: b.Size}
+}
+
+const maxDocument = 16 << 20 // bytes of a manifest or a configuration
+
+// checkImage holds the documents of a pinned image, of which the manifest is there, against what the lock says of it and what the spec asks
+// for now: the lock may have been edited, or be of a build for another runtime.
+func (p *plan) checkImage(ctx context.Context, li lock.Image) error {
+	quiet := &fetch.Client{HTTP: p.http, Cache: p.Cache, Mirrors: p.Mirrors}
+	var docs [][]byte
+	for _, b := range []lock.Blob{li.Manifest, li.Config} {
+		h, err := image.Hex(b.Digest)
+		if err != nil {
+			return err
+		}
+		if b.Size > maxDocument {
+			return event.NewFault(event.ClassFailed, "fetch.too-large", nil, "what", li.Name, "url", p.blobs[h].URL, "limit", fmt.Sprint(maxDocument))
+		}
+		blob, err := quiet.Get(ctx, p.blobs[h]) // the configuration may be on its way by itself
+		if err != nil {
+			return err
+		}
+		data, err := p.builder.content(blob)
+		if err != nil {
+			return err
+		}
+		docs = append(docs, data)
+	}
+	x, err := image.Assemble(li.Name, image.Parts{Index: li.Index, ManifestType: li.Manifest.MediaType, ManifestRaw: docs[0], ConfigRaw: docs[1]},
+		image.Want{Arch: p.arch, Runtime: image.Runtime(p.spec.Runtime)})
+	if err != nil {
+		return err
+	}
+	wrong := func(want, got string) error {
+		return event.NewFault(event.ClassFailed, "image.blob-wrong", nil, "image", li.Name, "blob", want, "got", got)
+	}
+	for _, n := range li.Names {
+		if !slices.Contains(x.Names, n) {
+			return wrong(n, x.Manifest.Digest)
+		}
+	}
+	if len(li.Layers) != len(x.Layers) {
+		return wrong(li.Manifest.Digest, x.Manifest.Digest)
+	}
+	for i, l := range x.Layers {
+		if blobOf(l) != li.Layers[i] {
+			return wrong(li.Layers[i].Digest, l.Digest)
+		}
+	}
+	return nil
 }
 
 // archived pins an image of another tool's archive. The archive is looked into each time: nothing else says whether it is the same.

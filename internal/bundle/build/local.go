@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/lock"
 	"github.com/eggo-k8s/eggo/internal/bundle/rpm"
 	"github.com/eggo-k8s/eggo/internal/bundle/spec"
+	"github.com/eggo-k8s/eggo/internal/event"
 )
 
 // debDirectory reads the packages of a directory, each by its own word.
@@ -42,6 +44,9 @@ func (p *plan) checkRPM(ctx context.Context, f io.Reader, x lock.Package) error 
 	if err != nil {
 		return err
 	}
+	if !p.vouches(x) {
+		return event.NewFault(event.ClassUsage, "build.keyring", errors.New("it is not the one that the spec names"), "keyring", x.Keyring, "repository", x.URL)
+	}
 	in := bufio.NewReaderSize(f, 256<<10)
 	if x.Keyring == "" {
 		h, err := rpm.VerifyDigests(in, want.File())
@@ -59,6 +64,20 @@ func (p *plan) checkRPM(ctx context.Context, f io.Reader, x lock.Package) error 
 		return err
 	}
 	return h.Match(want)
+}
+
+// vouches says whether the keyring that the lock names for a package is that of its repository in the spec: the lock is no way around it. A
+// package whose address is elsewhere (xml:base) is of some repository of the spec.
+func (p *plan) vouches(x lock.Package) bool {
+	some, own, ok := false, false, false
+	for _, r := range p.spec.Repositories {
+		same := r.Keyring+r.KeyringFile.Name == x.Keyring
+		some = some || same
+		if r.URL != "" && strings.HasPrefix(x.URL, r.URL+"/") || r.Dir.Name != "" && strings.HasPrefix(x.URL, "file:"+r.Dir.Name+"/") {
+			own, ok = true, ok || same
+		}
+	}
+	return ok || some && !own
 }
 
 // localPackage reads a package of a directory that the spec names; name begins with the directory as the spec writes it.

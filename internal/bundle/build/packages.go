@@ -67,7 +67,7 @@ func (r *resolver) packages(ctx context.Context) error {
 	if err := r.beyond("packages"); err != nil {
 		return err
 	}
-	q := &question{resolver: r, roots: roots, baseline: baseline, out: &lock.Packages{Inputs: inputs, Repositories: []lock.Repository{}, Packages: []lock.Package{}}}
+	q := &question{resolver: r, roots: roots, baseline: baseline, unsigned: map[string]bool{}, out: &lock.Packages{Inputs: inputs, Repositories: []lock.Repository{}, Packages: []lock.Package{}}}
 	if r.spec.OS.Family == spec.RPM {
 		err = q.rpms(ctx)
 	} else {
@@ -88,7 +88,7 @@ func (p *plan) keysNamed(ctx context.Context, name string) (openpgp.EntityList, 
 		if r.Keyring+r.KeyringFile.Name != name {
 			continue
 		}
-		q := &question{resolver: &resolver{builder: p.builder, arch: p.arch, spec: p.spec, client: p.client, old: p.set}, out: &lock.Packages{}}
+		q := &question{resolver: &resolver{builder: p.builder, arch: p.arch, spec: p.spec, client: p.client, first: []*lock.Set{p.set}}, out: &lock.Packages{}}
 		k, err := q.rpmKeys(ctx, r)
 		if err == nil {
 			p.keys.by[name] = k
@@ -103,6 +103,7 @@ type question struct {
 	*resolver
 	roots    []string
 	baseline []byte
+	unsigned map[string]bool // repositories whose signature, if they have one, is not what counts: the spec or the machine vouches
 	out      *lock.Packages
 }
 
@@ -135,11 +136,19 @@ func (q *question) keyring(ctx context.Context, r spec.Repository) ([]byte, erro
 // key fetches keys by their address; what the lock pinned on first use counts.
 func (q *question) key(ctx context.Context, address string) (fetch.Blob, error) {
 	src := fetch.Source{URL: address, Size: -1, Limit: maxKeyring, What: "keys " + baseOf(address)}
-	if q.old.Packages != nil {
-		for _, k := range q.old.Packages.Repositories {
-			if k.URL == address {
+	for _, set := range q.first {
+		if set.Packages == nil || src.SHA256 != "" {
+			continue
+		}
+		for _, k := range set.Packages.Repositories {
+			if k.URL == address && k.Suite == "" {
 				src.SHA256 = k.SHA256
 			}
+		}
+	}
+	if src.SHA256 == "" {
+		if err := q.beyond(src.What); err != nil {
+			return fetch.Blob{}, err
 		}
 	}
 	blob, err := q.client.Get(ctx, src)

@@ -53,6 +53,7 @@ type plan struct {
 	contents map[string][]content // by sha256: what the bundle carries; two members may be the same bytes
 	blobs    map[string]fetch.Source
 	images   []image.Image
+	pinned   map[string][]lock.Image // by the sha256 of their manifests
 	keys     struct {
 		sync.Mutex
 		by map[string]openpgp.EntityList // by their names in the spec
@@ -68,7 +69,7 @@ func layoutOf(s *spec.Spec) bundle.Layout {
 
 // plan lays out the bundle of one architecture. It follows from spec and lock alone.
 func (b *builder) plan(_ context.Context, arch string, set *lock.Set) (*plan, error) {
-	p := &plan{builder: b, arch: arch, client: b.client(arch), spec: b.Spec.For(arch), set: set, contents: map[string][]content{}, blobs: map[string]fetch.Source{}}
+	p := &plan{builder: b, arch: arch, client: b.client(arch), spec: b.Spec.For(arch), set: set, contents: map[string][]content{}, blobs: map[string]fetch.Source{}, pinned: map[string][]lock.Image{}}
 	p.keys.by = map[string]openpgp.EntityList{}
 	p.file = filepath.Join(b.Out, p.spec.Name+"-"+arch+".tar.gz")
 	packages, err := p.packageMembers()
@@ -246,6 +247,9 @@ func (p *plan) imageSources(li lock.Image, im image.Image) error {
 		what := li.Name
 		if i > 1 && len(im.Layers) > 1 {
 			what += " " + number(i-1) + "/" + number(len(im.Layers))
+		}
+		if i == 0 {
+			p.pinned[h] = append(p.pinned[h], li)
 		}
 		src := fetch.Source{URL: li.Source, SHA256: h, Size: d.Size, What: what}
 		switch {

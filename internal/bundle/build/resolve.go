@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 	"io"
+	"maps"
 	"os"
 	"slices"
 
@@ -29,11 +30,21 @@ func (b *builder) resolve(ctx context.Context) (old, next *lock.Lock, err error)
 		b.warn("", event.M("build.warn.other-lock", "file", b.Lock, "name", old.Name))
 		old = nil
 	}
+	var pinned []string
+	if old != nil {
+		pinned = slices.Sorted(maps.Keys(old.Arches))
+	}
 	var tasks []func(context.Context) error
 	for _, arch := range b.Arches {
 		r := &resolver{builder: b, arch: arch, spec: b.Spec.For(arch), client: b.client(arch), old: old.Set(arch), set: &lock.Set{}}
 		if b.Update {
 			r.old = &lock.Set{}
+		}
+		r.first = []*lock.Set{r.old}
+		for _, a := range pinned {
+			if a != arch && (!b.Update || !slices.Contains(b.Arches, a)) {
+				r.first = append(r.first, old.Arches[a])
+			}
 		}
 		next.Arches[arch] = r.set
 		tasks = append(tasks, r.run)
@@ -47,7 +58,8 @@ type resolver struct {
 	arch   string
 	spec   *spec.Spec
 	client *fetch.Client
-	old    *lock.Set // what is pinned
+	old    *lock.Set   // what is pinned
+	first  []*lock.Set // old and what is pinned for other architectures: what one trusted on first use is no other thing for the next
 	set    *lock.Set
 }
 

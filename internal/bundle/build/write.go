@@ -218,6 +218,9 @@ func (p *plan) check(ctx context.Context, sha256 string) error {
 			errs = append(errs, c.check(ctx, p))
 		}
 	}
+	for _, li := range p.pinned[sha256] {
+		errs = append(errs, p.checkImage(ctx, li))
+	}
 	return errors.Join(errs...)
 }
 

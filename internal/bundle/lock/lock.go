@@ -29,6 +29,8 @@ const Version = 2
 // MaxSize of a lock in bytes: it holds the metadata of every package.
 const MaxSize = 64 << 20
 
+const maxThing = 64 << 30 // bytes of anything that is pinned: no bundle takes more
+
 // Lock pins what a build took.
 type Lock struct {
 	Version    int             `json:"version"`
@@ -75,13 +77,14 @@ type Package struct {
 
 // File is one download of programs or files; Picked are the members taken from an archive.
 type File struct {
-	Name    string   `json:"name"`
-	Version string   `json:"version,omitempty"`
-	URL     string   `json:"url"`
-	SHA256  string   `json:"sha256"`
-	Size    int64    `json:"size"`
-	Trust   string   `json:"trust"` // checksum: upstream's file; spec: given there; local: beside the spec; first-use
-	Picked  []Picked `json:"picked,omitempty"`
+	Name     string   `json:"name"`
+	Version  string   `json:"version,omitempty"`
+	URL      string   `json:"url"`
+	SHA256   string   `json:"sha256"`
+	Size     int64    `json:"size"`
+	Trust    string   `json:"trust"`              // checksum: upstream's file; spec: given there; local: beside the spec
+	Checksum string   `json:"checksum,omitempty"` // the address of upstream's file
+	Picked   []Picked `json:"picked,omitempty"`
 }
 
 // Picked is a member taken from an archive under a name of its own.
@@ -212,7 +215,7 @@ func (l *Lock) validate() error {
 func (s *Set) validate() error {
 	var bad []error
 	sum := func(what, sum string, size int64) {
-		if !isSum(sum) || size < 0 {
+		if !isSum(sum) || size < 0 || size > maxThing {
 			bad = append(bad, fmt.Errorf("%s: sha256 %q, %d bytes", what, sum, size))
 		}
 	}
@@ -224,6 +227,12 @@ func (s *Set) validate() error {
 		}
 	}
 	if s.Packages != nil {
+		for _, r := range s.Packages.Repositories {
+			text(r.URL, r.Suite)
+			if r.SHA256 != "" || r.Suite == "" { // a suite may be a directory that has no index of its own
+				sum(r.URL, r.SHA256, 0)
+			}
+		}
 		for _, p := range s.Packages.Packages {
 			sum(p.Name, p.SHA256, p.Size)
 			text(p.Name, p.Version, p.Arch, p.URL)
@@ -231,13 +240,16 @@ func (s *Set) validate() error {
 	}
 	for _, f := range s.Files {
 		sum(f.Name, f.SHA256, f.Size)
-		text(f.Name, f.Version, f.URL)
+		text(f.Name, f.Version, f.URL, f.Checksum)
 		for _, p := range f.Picked {
 			sum(p.Name, p.SHA256, p.Size)
 			text(p.Name, p.Member)
 		}
 	}
 	for _, a := range s.Addons {
+		if a.URL != "" {
+			sum(a.Name, a.SHA256, a.Size)
+		}
 		text(append([]string{a.Name, a.URL}, append(slices.Clone(a.Images), a.Guesses...)...)...)
 		for _, f := range a.Files {
 			sum(f.Path, f.SHA256, f.Size)

@@ -94,6 +94,7 @@ func TestRefused(t *testing.T) {
 		"an unknown key":     strings.Replace(good, `"version": 2`, `"version": 2, "more": 1`, 1),
 		"an architecture":    strings.Replace(good, `"arm64": {`, `"mips": {`, 1),
 		"null":               `{"version": 2, "name": "a", "kubernetes": "v1.34.2", "architectures": {"amd64": null}}`,
+		"an endless size":    strings.Replace(good, `"size": 3`, `"size": 9223372036854775807`, 1),
 		"a size":             strings.Replace(good, `"size": 3`, `"size": -3`, 1),
 		"an escape":          strings.Replace(good, "net.yaml", `\u001b[31m`, 1),
 		"no names":           strings.Replace(good, `"names"`, `"names": [], "layers"`, 1),
@@ -122,10 +123,12 @@ func TestNotWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*Set){
-		"an escape":        func(s *Set) { s.Addons[0].Images[0] = "r.test/\x1b[31m" },
-		"a sum":            func(s *Set) { s.Files[0].SHA256 = "" },
-		"too many bytes":   func(s *Set) { s.Packages.Packages[0].Meta = strings.Repeat("x", MaxSize) },
-		"an image unnamed": func(s *Set) { s.Images[0].Names = nil },
+		"an escape":         func(s *Set) { s.Addons[0].Images[0] = "r.test/\x1b[31m" },
+		"a sum":             func(s *Set) { s.Files[0].SHA256 = "" },
+		"too many bytes":    func(s *Set) { s.Packages.Packages[0].Meta = strings.Repeat("x", MaxSize) },
+		"keys unpinned":     func(s *Set) { s.Packages.Repositories[0] = Repository{URL: "https://r.test/keys"} },
+		"an addon unpinned": func(s *Set) { s.Addons[0].URL = "https://r.test/a.yaml" },
+		"an image unnamed":  func(s *Set) { s.Images[0].Names = nil },
 	} {
 		l := full()
 		change(l.Arches["arm64"])
