@@ -176,12 +176,15 @@ func (d *derived) install(c *config.Cluster) {
 
 // runtimePackage is what the distribution calls the package of a runtime.
 func (d *derived) runtimePackage(runtime string) string {
-	if runtime == "isulad" {
-		return "iSulad"
-	}
 	text := d.text()
+	openEuler := strings.Contains(text, "id: openEuler")
 	switch {
-	case strings.Contains(text, "id: openEuler"):
+	case runtime == "isulad" && openEuler:
+		return "iSulad"
+	case runtime == "isulad":
+		d.note("bundle.cli.derived.isulad")
+		return "isulad"
+	case openEuler:
 		return "docker-engine"
 	case strings.Contains(text, "id: centos"):
 		return "docker-ce"

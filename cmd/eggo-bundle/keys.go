@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -165,12 +166,16 @@ func newSign(env *environment) *cobra.Command {
 			return err
 		}
 		defer signer.Close()
+		var bad []error
 		for _, file := range files {
 			if err := signOne(ctx, env, signer, file); err != nil {
-				return err
+				bad = append(bad, err)
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
 			}
 		}
-		return nil
+		return errors.Join(bad...)
 	}
 	return cmd
 }

@@ -46,6 +46,7 @@ type source struct {
 
 type blob struct {
 	done, total int64
+	counted     int64 // of done as fetched
 	finished    bool
 }
 
@@ -82,6 +83,7 @@ func (r *reporter) note(e build.Event) {
 			s.blobs[e.URL] = b
 		}
 		if e.Kind != build.Waiting { // who fetches it counts it
+			b.counted += max(e.Done-b.done, 0)
 			r.count.fetched += max(e.Done-b.done, 0)
 		}
 		b.done, b.total = e.Done, e.Total
@@ -135,10 +137,12 @@ func (r *reporter) finished(e build.Event) {
 		b = &blob{}
 		s.blobs[e.URL] = b
 	}
-	if !e.Cached {
+	if e.Cached {
+		r.count.fetched -= b.counted // it moved from the cache to the bundle
+	} else {
 		r.count.fetched += max(e.Total-b.done, 0)
 	}
-	*b = blob{e.Total, e.Total, true}
+	*b = blob{done: e.Total, total: e.Total, finished: true}
 	for _, b := range s.blobs {
 		if !b.finished {
 			return
@@ -408,6 +412,11 @@ func (r *reporter) close(res *build.Result) {
 			"sources", fmt.Sprint(r.count.sources), "cached", fmt.Sprint(r.count.cached), "fetched", size(r.count.fetched), "took", took(r.env.Now().Sub(r.began))))
 	}
 	r.env.tell(p.T("bundle.cli.lock", "file", res.Lock))
+	for _, arch := range r.arches {
+		if d := res.Moved[arch]; d != nil && d.Same > 0 { // not all of it, as for a first lock
+			r.env.tell("  " + p.T("bundle.cli.lock-moved", "arch", arch, "count", fmt.Sprint(len(d.Changes))))
+		}
+	}
 	for _, m := range res.Warnings {
 		r.warning(m)
 	}
