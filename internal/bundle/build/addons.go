@@ -317,8 +317,10 @@ func (r *resolver) lists(name string) bool {
 
 func distinct(in []string) []string {
 	var out []string
+	seen := map[string]bool{}
 	for _, x := range in {
-		if !slices.Contains(out, x) {
+		if !seen[x] {
+			seen[x] = true
 			out = append(out, x)
 		}
 	}

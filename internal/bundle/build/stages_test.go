@@ -206,6 +206,24 @@ func TestSplit(t *testing.T) {
 		}
 		joined = append(joined, data...)
 	}
+	// Without the files beside the bundle, and from another directory, it is the same bundle.
+	beside := []string{b.Path + ".sha256", strings.TrimSuffix(b.Path, ".tar.gz") + ".spdx.json"}
+	for _, f := range beside {
+		if err := os.Remove(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(filepath.Dir(o.Out))
+	elsewhere := o
+	elsewhere.Out = "parts"
+	if again := mustBuild(t, elsewhere).Bundles[0]; !again.Unchanged || len(again.Parts) != len(b.Parts) || again.Parts[1] != filepath.Join("parts", filepath.Base(b.Parts[1])) {
+		t.Errorf("%+v", again)
+	}
+	for _, f := range beside {
+		if _, err := os.Stat(f); err != nil {
+			t.Error(err)
+		}
+	}
 	if len(b.Parts) < 3 || !bytes.Equal(joined, whole) {
 		t.Errorf("%d parts, %d of %d bytes", len(b.Parts), len(joined), len(whole))
 	}

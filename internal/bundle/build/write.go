@@ -299,6 +299,7 @@ type note struct {
 	Epoch    int64           `json:"epoch"`
 	Sums     bool            `json:"sums"`
 	Bundle   Bundle          `json:"bundle"`
+	Text     []byte          `json:"sums_text,omitempty"` // of NAME.tar.gz.sha256
 	Record   json.RawMessage `json:"record"`
 }
 
@@ -323,6 +324,11 @@ func (w *writing) remember(res *pack.Result) {
 	}
 	n := w.note()
 	n.Bundle, n.Record = *w.out, record
+	if n.Sums {
+		if n.Text, err = os.ReadFile(w.file + ".sha256"); err != nil {
+			return
+		}
+	}
 	if text, err := json.Marshal(n); err == nil {
 		_ = w.Cache.SetNote(key, text)
 	}
@@ -345,6 +351,11 @@ func (p *plan) unchanged(ctx context.Context) (Bundle, bool) {
 	}
 	if same, err := pack.Same(ctx, p.Out, n.Record); err != nil || !same {
 		return Bundle{}, false
+	}
+	if old, err := os.ReadFile(p.file + ".sha256"); n.Sums && (err != nil || !bytes.Equal(old, n.Text)) {
+		if len(n.Text) == 0 || renameio.WriteFile(p.file+".sha256", n.Text, 0o644) != nil {
+			return Bundle{}, false
+		}
 	}
 	for i, x := range n.Bundle.Parts { // the directory may have been written in another way
 		n.Bundle.Parts[i] = filepath.Join(p.Out, filepath.Base(x))

@@ -11,9 +11,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/google/renameio/v2"
 
@@ -226,6 +228,12 @@ func (s *Set) validate() error {
 			}
 		}
 	}
+	address := func(what, u string) {
+		// What stands here is in the bundle and its bill of materials, too, for everybody to see.
+		if x, err := url.Parse(u); err == nil && x.User != nil {
+			bad = append(bad, fmt.Errorf("%s: credentials in its address", what))
+		}
+	}
 	if s.Packages != nil {
 		for _, r := range s.Packages.Repositories {
 			text(r.URL, r.Suite)
@@ -236,11 +244,16 @@ func (s *Set) validate() error {
 		for _, p := range s.Packages.Packages {
 			sum(p.Name, p.SHA256, p.Size)
 			text(p.Name, p.Version, p.Arch, p.URL)
+			address(p.Name, p.URL)
+			if !utf8.ValidString(p.Meta) { // JSON would give back another text
+				bad = append(bad, fmt.Errorf("%s: its metadata is not UTF-8", p.Name))
+			}
 		}
 	}
 	for _, f := range s.Files {
 		sum(f.Name, f.SHA256, f.Size)
 		text(f.Name, f.Version, f.URL, f.Checksum)
+		address(f.Name, f.URL)
 		for _, p := range f.Picked {
 			sum(p.Name, p.SHA256, p.Size)
 			text(p.Name, p.Member)
@@ -249,6 +262,7 @@ func (s *Set) validate() error {
 	for _, a := range s.Addons {
 		if a.URL != "" {
 			sum(a.Name, a.SHA256, a.Size)
+			address(a.Name, a.URL)
 		}
 		text(append([]string{a.Name, a.URL}, append(slices.Clone(a.Images), a.Guesses...)...)...)
 		for _, f := range a.Files {

@@ -2,6 +2,7 @@ package lock
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -126,6 +127,8 @@ func TestNotWritten(t *testing.T) {
 		"an escape":         func(s *Set) { s.Addons[0].Images[0] = "r.test/\x1b[31m" },
 		"a sum":             func(s *Set) { s.Files[0].SHA256 = "" },
 		"too many bytes":    func(s *Set) { s.Packages.Packages[0].Meta = strings.Repeat("x", MaxSize) },
+		"a password":        func(s *Set) { s.Packages.Packages[0].URL = "https://u:p@r.test/socat.deb" },
+		"Latin-1":           func(s *Set) { s.Packages.Packages[0].Meta = "Maintainer: J\xf6rg\n" },
 		"keys unpinned":     func(s *Set) { s.Packages.Repositories[0] = Repository{URL: "https://r.test/keys"} },
 		"an addon unpinned": func(s *Set) { s.Addons[0].URL = "https://r.test/a.yaml" },
 		"an image unnamed":  func(s *Set) { s.Images[0].Names = nil },
@@ -133,6 +136,9 @@ func TestNotWritten(t *testing.T) {
 		l := full()
 		change(l.Arches["arm64"])
 		if err := l.Write(file); err == nil || event.AsFault(err).Code != "lock.write" {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := l.Write(file); strings.Contains(fmt.Sprint(err), "u:p@") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := Read(file); err != nil {
