@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/addon"
@@ -103,7 +104,7 @@ func (r *resolver) images(ctx context.Context) error {
 			tasks = append(tasks, func(context.Context) error { return err })
 			continue
 		}
-		names, at = append(names, im.Name), append(at, i)
+		names, at = append(names, r.sameIndex(im.Name)), append(at, i)
 	}
 	tasks = append(tasks, func(ctx context.Context) error {
 		found, err := r.registry.ResolveAll(ctx, names, r.want())
@@ -112,6 +113,9 @@ func (r *resolver) images(ctx context.Context) error {
 				continue
 			}
 			var kerr error
+			if x.Name = list[at[k]].Name; x.Name != names[k] { // it was not the spec that wrote a digest
+				x.Warnings = slices.DeleteFunc(x.Warnings, func(m event.Msg) bool { return m.Key == "image.warn.pinned" })
+			}
 			out[at[k]], kerr = r.keep(x, "")
 			err = errors.Join(err, kerr)
 		}
@@ -122,6 +126,20 @@ func (r *resolver) images(ctx context.Context) error {
 	}
 	r.set.Images = out
 	return nil
+}
+
+// sameIndex is the name to ask for: where another architecture's build has pinned the tag, the index that it meant then, so that the nodes of
+// a cluster run one version.
+func (r *resolver) sameIndex(name string) string {
+	if strings.Contains(name, "@") {
+		return name
+	}
+	for _, set := range r.first {
+		if old, ok := set.Image(name, ""); ok && old.Index != "" {
+			return name + "@" + old.Index
+		}
+	}
+	return name
 }
 
 // keep puts the documents of an image into the cache and pins it.

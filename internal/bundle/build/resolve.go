@@ -42,7 +42,7 @@ func (b *builder) resolve(ctx context.Context) (old, next *lock.Lock, err error)
 		}
 		r.first = []*lock.Set{r.old}
 		for _, a := range pinned {
-			if a != arch && (!b.Update || !slices.Contains(b.Arches, a)) {
+			if a != arch && !b.Update {
 				r.first = append(r.first, old.Arches[a])
 			}
 		}
@@ -59,7 +59,7 @@ type resolver struct {
 	spec   *spec.Spec
 	client *fetch.Client
 	old    *lock.Set   // what is pinned
-	first  []*lock.Set // old and what is pinned for other architectures: what one trusted on first use is no other thing for the next
+	first  []*lock.Set // old and what is pinned for other architectures: what one took by a name that can move is no other thing for the next
 	set    *lock.Set
 }
 

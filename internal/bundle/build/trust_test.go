@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,7 +28,8 @@ func pins(t *testing.T, o build.Options) *lock.Lock {
 
 // TestFirstUseIsOnce: what one architecture's build trusted on first use is no other thing for the next architecture.
 func TestFirstUseIsOnce(t *testing.T) {
-	for _, file := range []string{"/dl/net.yml", "/keys"} {
+	other := map[string][]byte{"/dl/net.yml": []byte("# other\n"), "/keys": buildtest.New(t).Keyring}
+	for file, more := range other {
 		u := buildtest.New(t)
 		o := job(t, u, "registry.test/app:1", "amd64")
 		u.Set("/keys", u.Keyring)
@@ -35,7 +37,7 @@ func TestFirstUseIsOnce(t *testing.T) {
 		mustBuild(t, o)
 		o.Arches = []string{"arm64"}
 		good := u.Get(file)
-		u.Set(file, append([]byte("# other\n"), good...))
+		u.Set(file, slices.Concat(good, more))
 		var err error
 		if o.Cache, err = fetch.OpenCache(t.TempDir()); err != nil {
 			t.Fatal(err)
@@ -47,9 +49,41 @@ func TestFirstUseIsOnce(t *testing.T) {
 		if res := mustBuild(t, o); len(res.Warnings) > 0 {
 			t.Errorf("%s: %v", file, res.Warnings)
 		}
+		u.Set(file, slices.Concat(good, more))
+		if res, err := build.Update(context.Background(), o); err != nil || len(res.Warnings) != 2 {
+			t.Errorf("%s: an update of one architecture: %v, %v", file, res, err)
+		}
+		u.Set(file, good)
+		if _, err := build.Update(context.Background(), o); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
 		if l := pins(t, o); l.Set("amd64").Addons[0].SHA256 != l.Set("arm64").Addons[0].SHA256 || l.Set("amd64").Packages == nil {
 			t.Errorf("%s: %+v", file, l)
 		}
+	}
+}
+
+// TestOneIndex: a tag that moved between two architectures' builds is one version all the same, until an update.
+func TestOneIndex(t *testing.T) {
+	u := buildtest.New(t)
+	both := job(t, u, "registry.test/app:1", "amd64", "arm64")
+	want := mustBuild(t, both)
+	o := job(t, u, "registry.test/app:1", "amd64")
+	mustBuild(t, o)
+	retag(t, u)
+	o.Arches = []string{"arm64"}
+	if got := mustBuild(t, o); got.Bundles[0].SHA256 != want.Bundles[1].SHA256 {
+		t.Errorf("%+v, together %+v", got.Bundles[0], want.Bundles[1])
+	}
+	one, err := os.ReadFile(filepath.Join(o.Out, lock.Name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if two, err := os.ReadFile(want.Lock); err != nil || string(one) != string(two) {
+		t.Errorf("%v: the locks differ:\n%s\n%s", err, one, two)
+	}
+	if _, err := build.Update(context.Background(), o); code(err) != "bundle.image-arch" {
+		t.Errorf("an update takes what the tag means now: %v", err)
 	}
 }
 
