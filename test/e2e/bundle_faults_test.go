@@ -101,7 +101,11 @@ func cutAt(u *buildtest.Upstream, path string, n int) trick {
 }
 
 func crookedCases(u *buildtest.Upstream) []crookedCase {
-	yesterday, tomorrow := time.Now().Add(-24*time.Hour), time.Now().Add(24*time.Hour)
+	return append(crookedTransfers(u), crookedContents(u)...)
+}
+
+// crookedTransfers are servers that do not hand out what they have as they should.
+func crookedTransfers(u *buildtest.Upstream) []crookedCase {
 	resumed := func(t *testing.T, c *crooked) {
 		if r := c.ranges(kubeletPath); len(r) != 2 || r[0] != "" || !strings.HasPrefix(r[1], fmt.Sprintf("bytes=%d-", half)) {
 			t.Errorf("it was asked for in the ranges %q", r)
@@ -155,6 +159,13 @@ func crookedCases(u *buildtest.Upstream) []crookedCase {
 			_, _ = w.Write(u.Get(kubeletPath)[:half])
 			return true
 		}, words: []string{"fetch.sum-mismatch", "/kubelet"}},
+	}
+}
+
+// crookedContents are servers that hand out something else, or are not who they should be.
+func crookedContents(u *buildtest.Upstream) []crookedCase {
+	yesterday, tomorrow := time.Now().Add(-24*time.Hour), time.Now().Add(24*time.Hour)
+	return []crookedCase{
 		{name: "another package than promised", path: "/libc6_2.36-1+deb12u1_amd64.deb", code: 1, trick: func(w http.ResponseWriter, _ *http.Request, _ int) bool {
 			_, _ = w.Write(make([]byte, 100_000))
 			return true

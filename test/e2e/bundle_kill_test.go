@@ -46,8 +46,9 @@ func TestBuildSurvivesKills(t *testing.T) {
 	for killed := 0; killed < kills; {
 		p, err := w.StartPacking(t.Context(), nil, args...)
 		must(t, "build", err)
-		// A run that goes on has less to do than the first: several are killed before one comes to its end.
-		timer := time.AfterFunc(time.Duration(rnd.Float64()*float64(took)/4), func() { _ = p.Kill() })
+		// Some soon, so that there are several in one build; some late, so that a build comes to its end now and then.
+		span := took / time.Duration(1+rnd.IntN(6))
+		timer := time.AfterFunc(time.Duration(rnd.Float64()*float64(span)), func() { _ = p.Kill() })
 		got, err := p.Wait()
 		timer.Stop()
 		must(t, "build", err)
@@ -58,6 +59,7 @@ func TestBuildSurvivesKills(t *testing.T) {
 			killed++
 			continue
 		}
+		w.Say("after %d kills a build came to its end", killed)
 		sameFiles(t, want, sums(t, out))
 		nothingLeft(t, cache, "partial")
 		// From nothing again.
