@@ -25,8 +25,14 @@ func printErrors(env *environment, err error) exitcode.Code {
 		return s.Code
 	}
 	list := together(faults(err))
-	for _, f := range list {
-		printFault(env, f)
+	for i, f := range list {
+		advised := false // by the one that follows: the same advice twelve times is none
+		if i+1 < len(list) {
+			_, now := env.P.Fault(f)
+			_, then := env.P.Fault(list[i+1])
+			advised = now == then
+		}
+		printFault(env, f, !advised)
 	}
 	code := exitcode.OfClass(list[0].Class)
 	for _, f := range list {
@@ -37,7 +43,7 @@ func printErrors(env *environment, err error) exitcode.Code {
 	return code
 }
 
-func printFault(env *environment, f *event.Fault) {
+func printFault(env *environment, f *event.Fault, advise bool) {
 	text, next := env.P.Fault(f)
 	if env.json {
 		o := fields{"severity": event.Error, "code": f.Code, "message": text, "fault": f}
@@ -56,7 +62,7 @@ func printFault(env *environment, f *event.Fault) {
 		text = event.Clean(f.Args["file"]) + ":" + line + ": " + text
 	}
 	fmt.Fprintf(env.Stderr, "%s: %s (%s)\n", env.P.T("cli.error"), text, f.Code)
-	if next != "" {
+	if next != "" && advise {
 		fmt.Fprintf(env.Stderr, "  → %s\n", next)
 	}
 }

@@ -158,7 +158,7 @@ func (t *pushing) retry(f *event.Fault) {
 			_ = t.env.emit("retry", fields{"fault": f, "message": text})
 			return
 		}
-		t.live.print(t.env.Stderr, t.env.P.T("bundle.cli.push.retry", "why", text))
+		t.live.print(t.env.Stderr, t.env.P.T("bundle.cli.retry", "why", text))
 	})
 }
 

@@ -293,10 +293,10 @@ func (r *reporter) text(e build.Event) {
 		}
 	case build.Retrying:
 		// Once for each reason: a server that is down for minutes is one event, not sixty.
-		why, key := r.fault(e.Fault), e.Arch+" "+e.What
-		if r.retries[key] != why {
-			r.retries[key] = why
-			r.live.print(r.env.Stderr, p.T("bundle.cli.retry", "arch", e.Arch, "what", e.What, "why", why))
+		// The sentence names the source; for both architectures it is the same one.
+		if why := r.fault(e.Fault); r.retries[e.What] != why {
+			r.retries[e.What] = why
+			r.live.print(r.env.Stderr, p.T("bundle.cli.retry", "why", why))
 		}
 	case build.Warned:
 		r.warning(*e.Text)

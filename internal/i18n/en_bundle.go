@@ -12,7 +12,6 @@ func enBundle() map[string]string {
 		"bundle.cli.started":    "Building {name} for {arch}",
 		"bundle.cli.resolved":   "{arch}: {packages} packages with their dependencies, {size}, chosen from {known}",
 		"bundle.cli.fetched":    "{arch}: {what}: {size} fetched",
-		"bundle.cli.retry":      "{arch}: {what}: trying again: {why}",
 		"bundle.cli.lock":       "Pinned in {file}",
 		"bundle.cli.warnings":   "Warnings:",
 		"bundle.cli.verified":   "{file}: whole and unchanged: {name} for {arch}, Kubernetes {kubernetes}, {members} members, {size} unpacked, id {id}",

@@ -101,7 +101,7 @@ func enBundleCLI() map[string]string {
 		"bundle.cli.kind.images":        "images.tar",
 		"bundle.cli.kind.sbom":          "bill of materials",
 		"bundle.cli.extracted":          "{file}: {members} members, {size}, in {dir}",
-		"bundle.cli.push.retry":         "Trying again: {why}",
+		"bundle.cli.retry":              "Trying again: {why}",
 		"bundle.cli.pushed":             "{images} images are in the registry",
 		"bundle.cli.pushed-blobs":       "{uploaded} blobs uploaded, {size}; {present} were there",
 		"bundle.cli.pushed-lost":        "The registry cannot have these digests, as the bundles carry only one platform of each; name the images by tag:",

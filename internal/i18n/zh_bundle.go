@@ -11,7 +11,6 @@ func zhBundle() map[string]string {
 		"bundle.cli.started":    "开始为 {arch} 制作 {name}",
 		"bundle.cli.resolved":   "{arch}：从 {known} 个软件包中选出 {packages} 个（含依赖），共 {size}",
 		"bundle.cli.fetched":    "{arch}：{what}：已下载 {size}",
-		"bundle.cli.retry":      "{arch}：{what}：重试中：{why}",
 		"bundle.cli.lock":       "已锁定到 {file}",
 		"bundle.cli.warnings":   "警告：",
 		"bundle.cli.verified":   "{file}：完整且未被改动：{name}，架构 {arch}，Kubernetes {kubernetes}，{members} 个成员，解包后 {size}，标识 {id}",

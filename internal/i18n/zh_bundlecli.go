@@ -101,7 +101,7 @@ func zhBundleCLI() map[string]string {
 		"bundle.cli.kind.images":        "images.tar",
 		"bundle.cli.kind.sbom":          "物料清单",
 		"bundle.cli.extracted":          "{file}：{members} 个成员，{size}，已解到 {dir}",
-		"bundle.cli.push.retry":         "重试：{why}",
+		"bundle.cli.retry":              "重试：{why}",
 		"bundle.cli.pushed":             "镜像仓库中已有 {images} 个镜像",
 		"bundle.cli.pushed-blobs":       "上传 {uploaded} 个数据块，共 {size}；{present} 个原已存在",
 		"bundle.cli.pushed-lost":        "离线包只携带其中一个平台，镜像仓库无法提供下列摘要；请用标签引用这些镜像：",
