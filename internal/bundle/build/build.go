@@ -113,6 +113,7 @@ type builder struct {
 
 func newBuilder(o *Options) *builder {
 	c := *o
+	c.Arches = distinct(c.Arches)
 	if c.Transport == nil {
 		c.Transport = http.DefaultTransport
 	}
@@ -166,10 +167,8 @@ func Build(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer release()
-	for _, dir := range []string{b.Out, filepath.Dir(b.Lock)} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return nil, writeFault(err, dir)
-		}
+	if err := os.MkdirAll(b.Out, 0o755); err != nil {
+		return nil, writeFault(err, b.Out)
 	}
 	res, err := b.build(ctx)
 	if err != nil && ctx.Err() != nil {
@@ -193,7 +192,7 @@ func (b *builder) build(ctx context.Context) (*Result, error) {
 	}
 	// The lock is written first: what was resolved is not lost when a download fails.
 	if !b.Locked {
-		if err := next.Write(b.Lock); err != nil {
+		if err := b.writeLock(next); err != nil {
 			return nil, err
 		}
 	}
@@ -216,10 +215,7 @@ func Update(ctx context.Context, o Options) (*Result, error) {
 	var old, next *lock.Lock
 	err = mended(func() (err error) { old, next, err = b.resolve(ctx); return err })
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(b.Lock), 0o755)
-	}
-	if err == nil {
-		err = next.Write(b.Lock)
+		err = b.writeLock(next)
 	}
 	if err != nil {
 		if ctx.Err() != nil {

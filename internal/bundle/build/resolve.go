@@ -2,10 +2,13 @@ package build
 
 import (
 	"context"
+	"errors"
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
 	"github.com/eggo-k8s/eggo/internal/bundle/lock"
@@ -15,8 +18,8 @@ import (
 
 // resolve gives the lock that was there (nil: none) and the new one, in which everything that the spec asks for is pinned.
 func (b *builder) resolve(ctx context.Context) (old, next *lock.Lock, err error) {
-	if old, err = lock.Read(b.Lock); err != nil && !b.Update {
-		return nil, nil, err
+	if old, err = lock.Read(b.Lock); err != nil && (!b.Update || errors.As(err, new(syscall.Errno))) {
+		return nil, nil, err // an update only passes over what it can read and not make sense of
 	}
 	next = lock.New(b.Spec.Name, b.Spec.Kubernetes)
 	if old != nil && old.Name == next.Name {
@@ -50,6 +53,28 @@ func (b *builder) resolve(ctx context.Context) (old, next *lock.Lock, err error)
 		tasks = append(tasks, r.run)
 	}
 	return old, next, together(ctx, tasks...)
+}
+
+// writeLock writes the lock. What a build for other architectures beside this one has pinned meanwhile stays.
+func (b *builder) writeLock(next *lock.Lock) error {
+	dir := filepath.Dir(b.Lock)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return writeFault(err, dir)
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return writeFault(err, dir)
+	}
+	defer d.Close()
+	_ = syscall.Flock(int(d.Fd()), syscall.LOCK_EX) // where there are no locks the time between reading and writing is short
+	if now, err := lock.Read(b.Lock); err == nil && now != nil && now.Name == next.Name {
+		for a, s := range now.Arches {
+			if !slices.Contains(b.Arches, a) {
+				next.Arches[a] = s
+			}
+		}
+	}
+	return next.Write(b.Lock)
 }
 
 // resolver fills the lock of one architecture.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/build"
@@ -84,6 +85,45 @@ func TestOneIndex(t *testing.T) {
 	}
 	if _, err := build.Update(context.Background(), o); code(err) != "bundle.image-arch" {
 		t.Errorf("an update takes what the tag means now: %v", err)
+	}
+}
+
+// TestBesideEachOther: two builds of one directory, each for its architecture, leave the lock of one for both.
+func TestBesideEachOther(t *testing.T) {
+	u := buildtest.New(t)
+	both := job(t, u, "registry.test/app:1", "amd64", "arm64", "amd64")
+	if res := mustBuild(t, both); len(res.Bundles) != 2 {
+		t.Errorf("%+v", res.Bundles)
+	}
+	want, err := os.ReadFile(filepath.Join(both.Out, lock.Name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := job(t, u, "registry.test/app:1")
+	o.Lock = filepath.Join(filepath.Dir(o.Out), "pins", lock.Name)
+	var wg sync.WaitGroup
+	started := make(chan struct{})
+	for _, arch := range []string{"amd64", "arm64"} {
+		wg.Go(func() {
+			one := o
+			one.Arches = []string{arch}
+			one.Report = func(e build.Event) { // both have read the lock that is not there yet
+				if e.Kind != build.Started {
+					return
+				}
+				select {
+				case started <- struct{}{}:
+				case <-started:
+				}
+			}
+			if _, err := build.Build(context.Background(), one); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if got, err := os.ReadFile(o.Lock); err != nil || string(got) != string(want) {
+		t.Errorf("%v\n%s", err, got)
 	}
 }
 
