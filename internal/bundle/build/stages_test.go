@@ -10,8 +10,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
@@ -338,6 +341,35 @@ func TestAddons(t *testing.T) {
 	respec(t, &o, func(s string) string { return s + "discover: []\n" })
 	if _, err := build.Build(context.Background(), o); code(err) != "build.image-missing" {
 		t.Errorf("an image that an addon names and the bundle lacks: %v", err)
+	}
+}
+
+// TestAnotherRuntime: a bundle that is there is held against another runtime's rules as well.
+func TestAnotherRuntime(t *testing.T) {
+	u := buildtest.New(t)
+	ref, err := name.ParseReference(u.Host + "/registry.test/only:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := remote.Image(ref)
+	if err == nil {
+		img, err = mutate.CreatedAt(img, v1.Time{Time: time.Date(2050, 1, 1, 0, 0, 0, 0, time.UTC)}) // which iSulad does not take
+	}
+	if err == nil {
+		err = remote.Write(ref, img)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := job(t, u, "registry.test/only:1", "amd64")
+	mustBuild(t, o)
+	o.Spec.Runtime = "isulad"
+	if _, err := build.Build(context.Background(), o); code(err) != "image.created" {
+		t.Error(err)
+	}
+	o.Spec.Runtime = "containerd"
+	if res := mustBuild(t, o); !res.Bundles[0].Unchanged {
+		t.Errorf("%+v", res.Bundles)
 	}
 }
 

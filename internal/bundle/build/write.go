@@ -298,13 +298,14 @@ type note struct {
 	PartSize int64           `json:"part_size"`
 	Epoch    int64           `json:"epoch"`
 	Sums     bool            `json:"sums"`
+	Runtime  string          `json:"runtime"` // whose rules the images were held to
 	Bundle   Bundle          `json:"bundle"`
 	Text     []byte          `json:"sums_text,omitempty"` // of NAME.tar.gz.sha256
 	Record   json.RawMessage `json:"record"`
 }
 
 func (p *plan) note() note {
-	return note{ID: sumOf(p.text), PartSize: p.PartSize, Epoch: p.epoch().Unix(), Sums: !p.NoSums}
+	return note{ID: sumOf(p.text), PartSize: p.PartSize, Epoch: p.epoch().Unix(), Sums: !p.NoSums, Runtime: p.spec.Runtime}
 }
 
 func (p *plan) noteKey() (string, error) {
@@ -346,7 +347,7 @@ func (p *plan) unchanged(ctx context.Context) (Bundle, bool) {
 		return Bundle{}, false
 	}
 	want := p.note()
-	if n.ID != want.ID || n.PartSize != want.PartSize || n.Epoch != want.Epoch || n.Sums != want.Sums {
+	if n.ID != want.ID || n.PartSize != want.PartSize || n.Epoch != want.Epoch || n.Sums != want.Sums || n.Runtime != want.Runtime {
 		return Bundle{}, false
 	}
 	if same, err := pack.Same(ctx, p.Out, n.Record); err != nil || !same {
