@@ -162,7 +162,7 @@ func (b *builder) client(arch string) *fetch.Client {
 // class failed (what could not be fetched, resolved or written) or usage (spec, lock, keyring); several are joined.
 func Build(ctx context.Context, o Options) (*Result, error) {
 	b := newBuilder(&o)
-	release, err := b.Cache.Use(ctx)
+	release, err := b.useCache(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -203,11 +203,21 @@ func (b *builder) build(ctx context.Context) (*Result, error) {
 	return &Result{Bundles: bundles, Lock: b.Lock, Moved: moved(old, next, b.Arches), Warnings: b.warnings}, nil
 }
 
+// useCache keeps the cache from being pruned. Temporary files that killed builds left there, which no build would use again, go first,
+// unless another build is at work.
+func (b *builder) useCache(ctx context.Context) (release func(), err error) {
+	_, err = b.Cache.Prune(ctx, fetch.PruneOptions{}, time.Now())
+	if err != nil && (ctx.Err() != nil || event.AsFault(err).Class != event.ClassLocked) {
+		return nil, err
+	}
+	return b.Cache.Use(ctx)
+}
+
 // Update resolves everything anew, writes the lock, and says what moved. No bundle is written.
 func Update(ctx context.Context, o Options) (*Result, error) {
 	b := newBuilder(&o)
 	b.Update = true
-	release, err := b.Cache.Use(ctx)
+	release, err := b.useCache(ctx)
 	if err != nil {
 		return nil, err
 	}

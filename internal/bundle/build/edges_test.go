@@ -83,6 +83,14 @@ func edges() []edge {
 		{"packages of a directory", localDebs("pkgs"), has("mine_1.0_amd64.deb")},
 		{"a directory as people write it", localDebs("./pkgs/"), has("mine_1.0_amd64.deb")},
 		{"a link to a directory", localDebs("link"), has("mine_1.0_amd64.deb")},
+		{"two included specs with a directory of one name", func(t *testing.T, _ *buildtest.Upstream, dir, s string) string {
+			t.Helper()
+			for _, x := range []string{"one", "two"} {
+				write(t, filepath.Join(dir, x, "pkgs", x+"_1.0_amd64.deb"), string(buildtest.Deb(x, "1.0", "amd64")))
+				write(t, filepath.Join(dir, x, "spec.yaml"), "version: 1\npackages:\n  repositories: [{type: deb, dir: pkgs}]\n  install: [{name: "+x+", roles: [etcd]}]\n")
+			}
+			return s + "include: [one/spec.yaml, two/spec.yaml]\n"
+		}, has("two_1.0_amd64.deb")},
 		{"a path that is no URL", func(t *testing.T, u *buildtest.Upstream, dir, s string) string {
 			t.Helper()
 			write(t, filepath.Join(dir, "50%zz", "a"), string(u.Get("/dl/etcd-amd64.tar.gz")))
