@@ -230,7 +230,9 @@ func podmanLoads(t *testing.T, u unpacked) {
 	if _, err := exec.LookPath("podman"); err != nil {
 		t.Skip("podman is not installed")
 	}
-	home := t.TempDir()
+	home, err := os.MkdirTemp("", "pod") // podman takes no path of more than 50 characters
+	must(t, "home", err)
+	t.Cleanup(func() { os.RemoveAll(home) })
 	must(t, "policy", os.MkdirAll(filepath.Join(home, ".config/containers"), 0o700))
 	must(t, "policy", os.WriteFile(filepath.Join(home, ".config/containers/policy.json"), []byte(`{"default":[{"type":"insecureAcceptAnything"}]}`), 0o600))
 	podman := func(args ...string) string {
