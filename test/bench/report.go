@@ -188,8 +188,8 @@ func (r *Report) goalImages(add addGoal) {
 		}
 		add("images only, "+name+": times fetch, sha256, write", ratio(x.min, floor.min), 1.15, "", fmt.Sprintf(
 			"a bundle has more than that: sums of images.tar and of the file, every blob a second time in the cache, and it is on the disk when it gets its name. "+
-				"A bare program that does the same takes %s s and %s CPU seconds; the build is at %.2f times that, with %s CPU seconds and %s of the server, which take at least %s s on %d cores",
-			seconds(all.min), seconds(all.cpu), ratio(x.min, all.min), seconds(x.cpu), seconds(x.server), seconds(spread(x)), runtime.NumCPU()))
+				"A plain program that does all that takes %s s, and %s CPU seconds with its server; the build takes %.2f times and %.2f times that. On %d cores its CPU seconds take at least %s s, %.2f times the floor",
+			seconds(all.min), seconds(all.cpu+all.server), ratio(x.min, all.min), ratio(spread(x), spread(all)), runtime.NumCPU(), seconds(spread(x)), ratio(spread(x), floor.min)))
 	}
 }
 
@@ -201,17 +201,17 @@ func (r *Report) goalWhole(add addGoal) {
 	compress, ok2 := r.get(wholeCold, namePack)
 	all, ok3 := r.get(wholeCold, nameBundle)
 	packing := compress.cpu / time.Duration(runtime.NumCPU())
-	best := max(floor.min, spread(floor)+packing)
+	best := spread(floor) + packing
 	for _, name := range []string{nameEggo, nameLocked} {
 		x, ok := r.get(wholeCold, name)
 		if !ok || !ok1 || !ok2 || !ok3 {
 			continue
 		}
 		add("whole bundle, "+name+": times what the cores can do", ratio(x.min, best), 1.35, "", fmt.Sprintf(
-			"that is %s s: (%s CPU seconds of fetch, sha256, write, %s of its server and %s of compressing) / %d. With the sums, the cache and the disk that a bundle has besides it is %s s, "+
-				"of which the build is at %.2f times; it takes %s CPU seconds and its server %s",
-			seconds(best), seconds(floor.cpu), seconds(floor.server), seconds(compress.cpu), runtime.NumCPU(), seconds(max(all.min, spread(all)+packing)),
-			ratio(x.min, max(all.min, spread(all)+packing)), seconds(x.cpu), seconds(x.server)))
+			"that is %s s: (%s CPU seconds of fetch, sha256, write, %s of its server and %s of compressing) / %d. The sums, the cache and the disk that a bundle has besides make that %s s; "+
+				"the CPU seconds of the build and its server, %s, take at least %s s, %.2f times the goal's base. What goes beyond that is other load on the cores, or waiting",
+			seconds(best), seconds(floor.cpu), seconds(floor.server), seconds(compress.cpu), runtime.NumCPU(), seconds(spread(all)+packing),
+			seconds(x.cpu+x.server), seconds(spread(x)), ratio(spread(x), best)))
 	}
 }
 

@@ -12,7 +12,9 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -62,7 +64,7 @@ type options struct {
 	dir    string
 	scale  float64
 	rounds int
-	only   string
+	only   *regexp.Regexp
 }
 
 func env(name, or string) string {
@@ -89,8 +91,11 @@ func (o *options) parse(args []string) error {
 	f.StringVar(&o.dir, "dir", env("EGGO_BENCH_DIR", filepath.Join(cache, "eggo-bench")), "where the workload is kept and bundles are built (EGGO_BENCH_DIR); about 6 GB at scale 1")
 	f.Float64Var(&o.scale, "scale", scale, "of all sizes: 1 is 712 MB an architecture (EGGO_BENCH_SCALE)")
 	f.IntVar(&o.rounds, "rounds", rounds, "of each case; slow ones have fewer (EGGO_BENCH_ROUNDS)")
-	f.StringVar(&o.only, "only", os.Getenv("EGGO_BENCH_ONLY"), "run only sections with this in their title (EGGO_BENCH_ONLY)")
+	only := f.String("only", os.Getenv("EGGO_BENCH_ONLY"), "run only cases whose \"SECTION / CASE\" this regular expression matches (EGGO_BENCH_ONLY)")
 	if err := f.Parse(args); err != nil {
+		return err
+	}
+	if o.only, err = regexp.Compile(*only); err != nil {
 		return err
 	}
 	if o.scale <= 0 || o.rounds < 1 {
@@ -139,12 +144,12 @@ func (o *options) all(ctx context.Context) error {
 	o.head(ctx, version)
 	r := &bench.Report{Sections: b.Sections()}
 	for _, s := range r.Sections {
-		results := bench.Results{}
-		if strings.Contains(strings.ToLower(s.Title), strings.ToLower(o.only)) {
-			results, err = s.Run(ctx, address, o.rounds, logf)
-			if err != nil {
-				return err
-			}
+		s.Cases = slices.DeleteFunc(s.Cases, func(c *bench.Case) bool { return !o.only.MatchString(s.Title + " / " + c.Name) })
+		results, err := s.Run(ctx, address, o.rounds, logf)
+		if err != nil {
+			return err
+		}
+		if len(s.Cases) > 0 {
 			s.Table(os.Stdout, results)
 		}
 		r.Results = append(r.Results, results)
