@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path"
@@ -16,7 +17,8 @@ import (
 func newInspect(env *environment) *cobra.Command {
 	p := env.P
 	cmd := &cobra.Command{Use: "inspect FILE", Short: p.T("bundle.cli.inspect.short"), Long: p.T("bundle.cli.inspect.long"), Args: exactly("FILE")}
-	tree := cmd.Flags().Bool("tree", false, env.P.T("bundle.cli.flag.tree"))
+	tree := cmd.Flags().Bool("tree", false, p.T("bundle.cli.flag.tree"))
+	digests := cmd.Flags().Bool("digests", false, p.T("bundle.cli.flag.digests"))
 	output := outputFlag(cmd, env)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		asJSON, err := output()
@@ -43,7 +45,7 @@ func newInspect(env *environment) *cobra.Command {
 			head(env, a, parts)
 			printTree(env, a.Manifest())
 		default:
-			inspect(env, a, parts)
+			inspect(env, a, parts, *digests)
 		}
 		return env.say("\n" + env.P.T("bundle.cli.unverified"))
 	}
@@ -154,7 +156,7 @@ func head(env *environment, a *bundle.Archive, parts []part) {
 	}
 }
 
-func inspect(env *environment, a *bundle.Archive, parts []part) {
+func inspect(env *environment, a *bundle.Archive, parts []part, digests bool) {
 	p, m, w := env.P, a.Manifest(), env.Stdout
 	head(env, a, parts)
 	difference := m.Base != nil
@@ -183,12 +185,9 @@ func inspect(env *environment, a *bundle.Archive, parts []part) {
 	}
 	table(w, p.T("bundle.cli.members"), rows)
 
-	same := shared(m)
 	rows = [][]string{{p.T("bundle.cli.col.name"), ">" + p.T("bundle.cli.col.size"), ">" + p.T("bundle.cli.col.layers"), ">" + p.T("bundle.cli.col.shared"),
 		p.T("bundle.cli.col.digest"), p.T("bundle.cli.col.roles")}}
-	for _, im := range m.Images {
-		rows = append(rows, []string{im.Name, size(im.Size), fmt.Sprint(len(im.Layers)), fmt.Sprint(same[im.Name]), im.Digest, roles(im.Roles)})
-	}
+	rows = append(rows, imageRows(m, digests)...)
 	table(w, p.T("bundle.cli.images"), rows)
 
 	rows = [][]string{{p.T("bundle.cli.col.name"), p.T("bundle.cli.col.roles")}}
@@ -196,6 +195,50 @@ func inspect(env *environment, a *bundle.Archive, parts []part) {
 		rows = append(rows, []string{x.Name, roles(x.Roles)})
 	}
 	table(w, p.T("bundle.cli.packages"), rows)
+}
+
+// shortDigest is how much of a digest tells two images apart: "sha256:" and twelve digits.
+const shortDigest = len("sha256:") + 12
+
+// imageRows has a row for each image. It is in the bundle under its digests too, for pods that pin one; those names are shown when
+// digests are asked for, below the first.
+func imageRows(m *bundle.Manifest, digests bool) [][]string {
+	same := shared(m)
+	var rows [][]string
+	for _, g := range groupImages(m) {
+		digest := g[0].Digest
+		if !digests && len(digest) > shortDigest {
+			digest = digest[:shortDigest]
+		}
+		rows = append(rows, []string{g[0].Name, size(g[0].Size), fmt.Sprint(len(g[0].Layers)), fmt.Sprint(same[g[0].Name]), digest, roles(g[0].Roles)})
+		for _, also := range g[1:] {
+			if digests || !strings.Contains(also.Name, "@") {
+				rows = append(rows, []string{"  " + also.Name})
+			}
+		}
+	}
+	return rows
+}
+
+// groupImages puts the names of one image together, those with a tag first.
+func groupImages(m *bundle.Manifest) [][]bundle.Image {
+	var out [][]bundle.Image
+	at := map[string]int{}
+	for _, im := range m.Images {
+		i, ok := at[im.Digest]
+		if !ok {
+			i = len(out)
+			at[im.Digest] = i
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], im)
+	}
+	for _, g := range out {
+		slices.SortStableFunc(g, func(a, b bundle.Image) int {
+			return cmp.Compare(strings.Count(a.Name, "@"), strings.Count(b.Name, "@"))
+		})
+	}
+	return out
 }
 
 // kindName is a kind for people, in the words of the comparison where it has them.
@@ -242,8 +285,8 @@ func printTree(env *environment, m *bundle.Manifest) {
 		}
 		leaf := &node{name: steps[len(steps)-1], size: e.Size, leaf: true}
 		if e.Kind == bundle.Images {
-			for _, im := range m.Images {
-				leaf.kids = append(leaf.kids, &node{name: im.Name, size: im.Size, leaf: true})
+			for _, g := range groupImages(m) {
+				leaf.kids = append(leaf.kids, &node{name: g[0].Name, size: g[0].Size, leaf: true})
 			}
 		}
 		at.kids = append(at.kids, leaf)

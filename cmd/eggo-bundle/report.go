@@ -267,6 +267,8 @@ func sentence(env *environment, t row) string {
 	args := []string{"label", t.label, "done", size(t.done), "rate", size(int64(t.meter.rate))}
 	key := "bundle.cli.line"
 	switch left := t.meter.left(t.done, t.total); {
+	case t.total < 0 && t.meter.rate < slowest:
+		key = "bundle.cli.line.done"
 	case t.total < 0:
 	case left < 0:
 		key, args = "bundle.cli.line.of", append(args, "total", size(t.total))
