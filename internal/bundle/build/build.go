@@ -126,7 +126,7 @@ func newBuilder(o *Options) *builder {
 	if c.Connections == 0 {
 		c.Connections = 16
 	}
-	b := &builder{Options: &c, http: fetch.NewHTTPClient(c.Netrc.Transport(c.Transport)), start: time.Now(), warned: map[string]bool{}}
+	b := &builder{Options: &c, http: fetch.NewHTTPClient(c.Netrc.Transport(c.Transport, c.Insecure...), c.Insecure...), start: time.Now(), warned: map[string]bool{}}
 	b.registry = b.registries()
 	return b
 }
