@@ -21,17 +21,20 @@ func (b *builder) resolve(ctx context.Context) (old, next *lock.Lock, err error)
 	if old, err = lock.Read(b.Lock); err != nil && (!b.Update || errors.As(err, new(syscall.Errno))) {
 		return nil, nil, err // an update only passes over what it can read and not make sense of
 	}
+	if err != nil {
+		b.warn("", event.M("build.warn.lock-replaced", "file", b.Lock))
+	}
+	if old != nil && old.Name != b.Spec.Name {
+		return nil, nil, event.NewFault(event.ClassUsage, "lock.other", nil, "file", b.Lock, "name", old.Name, "want", b.Spec.Name)
+	}
 	next = lock.New(b.Spec.Name, b.Spec.Kubernetes)
-	if old != nil && old.Name == next.Name {
+	if old != nil {
 		// What another build of the same bundle pinned for other architectures stays.
 		for a, s := range old.Arches {
 			if !slices.Contains(b.Arches, a) {
 				next.Arches[a] = s
 			}
 		}
-	} else if old != nil {
-		b.warn("", event.M("build.warn.other-lock", "file", b.Lock, "name", old.Name))
-		old = nil
 	}
 	var pinned []string
 	if old != nil {

@@ -424,3 +424,22 @@ func TestInterruptedIsOne(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestLockOfAnother: two bundles do not share a lock, and an update says when it cannot keep what a lock pinned.
+func TestLockOfAnother(t *testing.T) {
+	u := buildtest.New(t)
+	o := job(t, u, "registry.test/app:1", "amd64")
+	mustBuild(t, o)
+	respec(t, &o, func(s string) string { return strings.Replace(s, "name: test", "name: other", 1) })
+	if _, err := build.Build(context.Background(), o); code(err) != "lock.other" {
+		t.Error(err)
+	}
+	write(t, filepath.Join(o.Out, lock.Name), "{")
+	if _, err := build.Build(context.Background(), o); code(err) != "lock.read" {
+		t.Error(err)
+	}
+	res, err := build.Update(context.Background(), o)
+	if err != nil || !slices.ContainsFunc(res.Warnings, func(m event.Msg) bool { return m.Key == "build.warn.lock-replaced" }) {
+		t.Errorf("%v, %v", res, err)
+	}
+}
