@@ -161,14 +161,16 @@ func (d *download) fill(ctx context.Context) error {
 			return nil
 		}
 		// The furthest point counts, not this try's bytes: else a server that knows no ranges and breaks each time would be asked for ever.
+		rest := delay
 		if d.w.n >= d.best+minProgress {
-			d.best, try = d.w.n, 1
+			// The server works, only the connection broke: no reason to let it rest for long.
+			d.best, try, rest = d.w.n, 1, delay/10
 		}
 		if try >= tries || d.restarts > tries {
 			return err
 		}
 		d.tell(Progress{Done: d.w.n, Total: d.total(), Retry: f})
-		p := min(delay<<min(try-1, 16), maxPause)
+		p := min(rest<<min(try-1, 16), maxPause)
 		p += time.Duration(rand.Int64N(int64(p)/4 + 1))
 		if err := pause(ctx, max(p, min(d.after, maxAfter))); err != nil {
 			return err

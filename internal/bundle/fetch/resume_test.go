@@ -116,7 +116,7 @@ func TestEachConnectionIsCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantBytes(t, c.Cache, data, f)
-	if got := u.served(); got != int64(len(data)) || f.resets != 0 {
+	if got := u.settled(); got != int64(len(data)) || f.resets != 0 {
 		t.Errorf("%d bytes served, %d resets", got, f.resets)
 	}
 }
@@ -243,8 +243,8 @@ func TestAPortalInTheWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	u.change(func() { u.data, u.noRange, u.bytes = data, false, 0 })
-	if _, err := c.Get(context.Background(), known(url, data)); err != nil || u.served() != int64(len(data)-600_000) {
-		t.Fatal(err, u.served())
+	if _, err := c.Get(context.Background(), known(url, data)); err != nil || u.settled() != int64(len(data)-600_000) {
+		t.Fatal(err, u.settled())
 	}
 }
 

@@ -45,11 +45,14 @@ type upstream struct {
 	cut     int  // a connection is cut after so many bytes, 0 never
 	noRange bool // ranges are passed over
 	bytes   int64
+	busy    sync.WaitGroup // requests that are being answered
 	asked   []*http.Request
 	gate    func(at int64) // called before each 16 KiB
 }
 
 func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	u.busy.Add(1)
+	defer u.busy.Done()
 	u.mu.Lock()
 	data, etag, cut := u.data, u.etag, u.cut
 	u.asked = append(u.asked, r.Clone(r.Context()))
@@ -102,6 +105,12 @@ func (u *upstream) served() int64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.bytes
+}
+
+// settled is what was served when all answers have come to their end: a client may have all of one before the server has counted it.
+func (u *upstream) settled() int64 {
+	u.busy.Wait()
+	return u.served()
 }
 
 func (u *upstream) requests(header string) (list []string) {
