@@ -92,7 +92,7 @@ func printDifference(env *environment, title string, d *diff.Difference) error {
 	var parts []string
 	for _, w := range []diff.Word{diff.Added, diff.Removed, diff.Upgraded, diff.Downgraded, diff.Changed} {
 		if counts[w] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", counts[w], name("diff.word.", string(w))))
+			parts = append(parts, p.T("bundle.cli.diff-count", "count", fmt.Sprint(counts[w]), "word", name("diff.word.", string(w))))
 		}
 	}
 	parts = append(parts, p.T("bundle.cli.unchanged-count", "count", fmt.Sprint(d.Same)))
@@ -101,7 +101,7 @@ func printDifference(env *environment, title string, d *diff.Difference) error {
 		key = "bundle.cli.diff-bytes-most"
 	}
 	bytes := p.T(key, "new", size(d.Bytes.OnlyB), "old", size(d.Bytes.OnlyA), "shared", size(d.Bytes.Shared))
-	return env.say("\n  " + strings.Join(parts, ", ") + "; " + bytes)
+	return env.say("\n  " + p.T("bundle.cli.diff-summary", "counts", strings.Join(parts, p.T("bundle.cli.comma")), "bytes", bytes))
 }
 
 // bytesMoved is how much larger something became, with the layers that an image did not have before.

@@ -59,7 +59,11 @@ func printFault(env *environment, f *event.Fault, advise bool) {
 		return
 	}
 	if line := f.Args["line"]; line != "" && f.Args["file"] != "" {
-		text = event.Clean(f.Args["file"]) + ":" + line + ": " + text
+		place := event.Clean(f.Args["file"]) + ":" + line
+		if strings.HasPrefix(f.Code, "sign.") {
+			place = event.Clean(f.Args["file"]) // a bundle; the line is one of the allowed signers, as the sentence says
+		}
+		text = place + ": " + text
 	}
 	fmt.Fprintf(env.Stderr, "%s: %s (%s)\n", env.P.T("cli.error"), text, f.Code)
 	if next != "" && advise {

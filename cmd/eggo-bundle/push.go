@@ -73,7 +73,7 @@ func (f *pushFlags) run(ctx context.Context, env *environment, files []string) e
 		defer done()
 		archives = append(archives, a)
 	}
-	t := &pushing{env: env, blobs: map[string]*registry.PushProgress{}, meter: &meter{}}
+	t := &pushing{env: env, blobs: map[string]*registry.PushProgress{}, said: map[string]bool{}, meter: &meter{}}
 	t.live = newLive(env, t.rows, t.line)
 	client := registry.New(registry.Options{Transport: transport, Insecure: f.insecure, Retry: t.retry})
 	t.live.start()
@@ -127,7 +127,7 @@ type pushing struct {
 	blobs map[string]*registry.PushProgress // by target and digest
 	order []string
 	meter *meter
-	said  string
+	said  map[string]bool // reasons that were told, by code and registry
 	told  time.Time
 }
 
@@ -146,14 +146,15 @@ func (t *pushing) progress(p registry.PushProgress) {
 	})
 }
 
-// retry says once for each reason that something is tried again.
+// retry says once for each reason that something is tried again: a registry that is down is one event, not one for each blob.
 func (t *pushing) retry(f *event.Fault) {
 	t.live.change(func() {
-		text, _ := t.env.P.Fault(f)
-		if t.said == text {
+		reason := f.Code + " " + f.Args["registry"]
+		if t.said[reason] {
 			return
 		}
-		t.said = text
+		t.said[reason] = true
+		text, _ := t.env.P.Fault(f)
 		if t.env.json {
 			_ = t.env.emit("retry", fields{"fault": f, "message": text})
 			return
@@ -185,7 +186,13 @@ func (t *pushing) rows() []row {
 	return out
 }
 
-func (t *pushing) line() string { return sentence(t.env, t.all()) }
+func (t *pushing) line() string {
+	all := t.all()
+	if all.total == 0 {
+		return "" // nothing to send is known yet
+	}
+	return sentence(t.env, all)
+}
 
 func printPushed(env *environment, res *registry.PushResult) error {
 	p := env.P

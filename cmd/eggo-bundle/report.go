@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -296,13 +297,25 @@ func (r *reporter) text(e build.Event) {
 	case build.Retrying:
 		// Once for each reason: a server that is down for minutes is one event, not sixty.
 		// The sentence names the source; for both architectures it is the same one.
-		if why := r.fault(e.Fault); r.retries[e.What] != why {
-			r.retries[e.What] = why
+		why := r.fault(e.Fault)
+		if who, reason := troubled(e); r.retries[who] != cmp.Or(reason, why) {
+			r.retries[who] = cmp.Or(reason, why)
 			r.live.print(r.env.Stderr, p.T("bundle.cli.retry", "why", why))
 		}
 	case build.Warned:
 		r.warning(*e.Text)
 	}
+}
+
+// troubled is whom a retry is about. A server that cannot be reached at all is one trouble, not one for each source it has, and its reason
+// is the same whatever is asked of it; the reason is "" where the sentence has to tell.
+func troubled(e build.Event) (who, reason string) {
+	if f := e.Fault; f != nil && strings.Contains(f.Cause, "dial ") {
+		if u, err := url.Parse(e.URL); err == nil && u.Host != "" {
+			return "//" + u.Host, f.Code
+		}
+	}
+	return e.What, ""
 }
 
 func (r *reporter) fault(f *event.Fault) string {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -153,6 +154,18 @@ func TestTriesAreToldOnce(t *testing.T) {
 		try(code)
 	}
 	if n := strings.Count(s.err.String(), "\n"); n != 3 {
+		t.Errorf("told %d times:\n%s", n, &s.err)
+	}
+}
+
+// A server that is down is told once, whatever was to come from it; another one is told too.
+func TestAServerThatIsDownIsToldOnce(t *testing.T) {
+	s := newStage(i18n.English, 80, false, map[string]string{})
+	for _, u := range []string{"https://a.example/kubelet", "https://a.example/kubectl", "https://b.example/etcd", "https://a.example/kubelet"} {
+		f := event.NewFault(event.ClassFailed, "fetch.network", errors.New("dial tcp 192.0.2.1:443: connect: connection refused"), "what", u, "url", u)
+		s.event(build.Event{Kind: build.Retrying, Arch: "amd64", What: u, URL: u, Fault: f})
+	}
+	if n := strings.Count(s.err.String(), "\n"); n != 2 {
 		t.Errorf("told %d times:\n%s", n, &s.err)
 	}
 }
