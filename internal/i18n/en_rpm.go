@@ -16,7 +16,7 @@ func enRPM() map[string]string {
 		"fault.rpm.root":                  "{package} is neither the name of a package nor something that one could provide: {cause}",
 		"fault.rpm.no-package":            "No repository of the spec has for {arch}: {package}",
 		"fault.rpm.no-package.next":       "Look at the spelling, add the repository that has it to the spec, or enable its module's stream.",
-		"fault.rpm.unresolvable":          "On {arch} nothing provides {count} of the capabilities that are needed (in parentheses, who asks): {needs}",
+		"fault.rpm.unresolvable":          "On {arch} nothing provides what is needed, {count} in all (in parentheses, who asks): {needs}",
 		"fault.rpm.unresolvable.next":     "Add the repository that has them to the spec.",
 		"fault.rpm.conflict":              "On {arch} {package} (asked for by {chain}) cannot stand beside {other} (asked for by {other_chain}): {relation}",
 		"fault.rpm.conflict.next":         "Leave one of the two out of the spec, or build a bundle for each.",

@@ -96,7 +96,7 @@ func TestSameBytes(t *testing.T) {
 	var pins []byte
 	for i := range 3 {
 		o := job(t, u, "registry.test/app:1", "amd64")
-		o.Now = func() time.Time { return time.Now().Add(time.Duration(i) * time.Hour) }
+		o.Now = func() time.Time { return time.Now().Add(time.Duration(i) * 40 * 24 * time.Hour) }
 		if pins != nil {
 			if err := os.MkdirAll(o.Out, 0o755); err != nil {
 				t.Fatal(err)
