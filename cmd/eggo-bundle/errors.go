@@ -58,12 +58,14 @@ func printFault(env *environment, f *event.Fault, advise bool) {
 		_ = env.emit("problem", o)
 		return
 	}
-	if line := f.Args["line"]; line != "" && f.Args["file"] != "" {
-		place := event.Clean(f.Args["file"]) + ":" + line
-		if strings.HasPrefix(f.Code, "sign.") {
-			place = event.Clean(f.Args["file"]) // a bundle; the line is one of the allowed signers, as the sentence says
+	switch file, line := event.Clean(f.Args["file"]), f.Args["line"]; {
+	case file == "":
+	case strings.HasPrefix(f.Code, "sign."):
+		if !strings.Contains(text, file) { // a bundle; a line is one of the allowed signers, as the sentence says
+			text = file + ": " + text
 		}
-		text = place + ": " + text
+	case line != "":
+		text = file + ":" + line + ": " + text
 	}
 	fmt.Fprintf(env.Stderr, "%s: %s (%s)\n", env.P.T("cli.error"), text, f.Code)
 	if next != "" && advise {
