@@ -233,9 +233,6 @@ func (r *resolver) archived(ctx context.Context, im spec.Image) (lock.Image, err
 			return lock.Image{}, err
 		}
 	}
-	if x.Own {
-		r.warn(r.arch, event.M("build.warn.own-digest", "image", im.Name, "file", im.Archive.Name, "digest", x.Manifest.Digest))
-	}
 	// The layers go into the cache: the archive, which may be unpacked in a temporary file, need not stay open until they are written.
 	for _, l := range x.Layers {
 		h, err := image.Hex(l.Digest)

@@ -269,6 +269,9 @@ func (p *plan) checkPackage(ctx context.Context, kind bundle.Kind, x lock.Packag
 	if err != nil {
 		return err
 	}
+	// One at a time: xz reserves its dictionary, megabytes for a control file of a kilobyte.
+	p.debs.Lock()
+	defer p.debs.Unlock()
 	return deb.CheckDeb(bufio.NewReader(f), want)
 }
 

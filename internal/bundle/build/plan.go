@@ -54,6 +54,7 @@ type plan struct {
 	blobs    map[string]fetch.Source
 	images   []image.Image
 	pinned   map[string][]lock.Image // by the sha256 of their manifests
+	debs     sync.Mutex              // held while one is looked into
 	keys     struct {
 		sync.Mutex
 		by map[string]openpgp.EntityList // by their names in the spec

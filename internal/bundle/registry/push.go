@@ -326,6 +326,9 @@ func (p *pusher) tags(ctx context.Context, r *repository) error {
 // tag pushes one; have gets the digest that it ends up with.
 func (p *pusher) tag(ctx context.Context, r *repository, id string, have map[string]bool) (*Pushed, []string, error) {
 	t := r.tags[id]
+	if err := p.merge(ctx, r, t, id); err != nil {
+		return nil, nil, err
+	}
 	out := &Pushed{Name: t.name, Target: p.host + "/" + r.path + ":" + id}
 	out.Platforms = slices.Sorted(maps.Keys(t.platforms))
 	slices.Sort(t.aliases)

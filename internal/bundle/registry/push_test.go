@@ -105,6 +105,38 @@ func TestPush(t *testing.T) {
 	}
 }
 
+// TestPushOneAfterTheOther: bundles of two architectures that arrive one after the other, in either order, make the index of both; what has
+// moved for one architecture takes the place of what was there.
+func TestPushOneAfterTheOther(t *testing.T) {
+	from, to := plainRig(t), plainRig(t)
+	_, arm, amd := from.multi("k/pause", "3.10")
+	archives := map[string]*image.Archive{"arm64": archive(t, from, "arm64", "r.test/k/pause:3.10"), "amd64": archive(t, from, "amd64", "r.test/k/pause:3.10")}
+	both := ""
+	for _, order := range [][]string{{"amd64", "arm64"}, {"arm64", "amd64", "arm64"}} {
+		target := to.host + "/" + order[0]
+		var last *PushResult
+		for _, arch := range order {
+			var err error
+			if last, err = newClient(t, Options{}, nil).Push(t.Context(), []*image.Archive{archives[arch]}, target, PushOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := strings.Join(last.Images[0].Platforms, ","); got != "linux/amd64,linux/arm64" {
+			t.Errorf("%v: %s", order, got)
+		}
+		for arch, d := range map[string]string{"arm64": arm.Digest, "amd64": amd.Digest} {
+			r, err := newClient(t, Options{}, nil).Resolve(t.Context(), target+"/k/pause:3.10", image.Want{Arch: arch, Runtime: image.Containerd})
+			if err != nil || r.Manifest.Digest != d {
+				t.Errorf("%v: %s: %v, %v", order, arch, r, err)
+			}
+		}
+		if both != "" && both != last.Images[0].Digest {
+			t.Error("the order decides the index")
+		}
+		both = last.Images[0].Digest
+	}
+}
+
 // TestPushUpstreamsIndex: with the bytes of upstream's index and all its platforms, a pod that pins it finds it.
 func TestPushUpstreamsIndex(t *testing.T) {
 	from, to := plainRig(t), plainRig(t)
