@@ -55,7 +55,7 @@ func enBundleCLI() map[string]string {
 		"bundle.cli.extract.short": "Unpack a bundle, verified",
 		"bundle.cli.extract.long":  "Unpack what a bundle carries as tar -xzf would, but verified while it is read, and all or nothing.",
 		"bundle.cli.push.short":    "Copy the images of bundles to a registry",
-		"bundle.cli.push.long":     "Check the bundles and copy their images to a registry. Bundles of several architectures given together become multi-architecture images;\nof a bundle given alone, the tags stand for its architecture only from then on. Credentials come from docker's configuration. A second run sends nothing.",
+		"bundle.cli.push.long":     "Check the bundles and copy their images to a registry. Bundles of several architectures become multi-architecture images,\ngiven together or one after the other. Credentials come from docker's configuration. A second run sends nothing.",
 		"bundle.cli.keygen.short":  "Make a key to sign bundles with",
 		"bundle.cli.keygen.long":   "Make an Ed25519 key in OpenSSH's format and print the line that those who check add to their allowed_signers. The passphrase is asked for\nat the terminal; without a terminal, --no-passphrase must be given.",
 		"bundle.cli.sign.short":    "Sign bundles",

@@ -55,7 +55,7 @@ func zhBundleCLI() map[string]string {
 		"bundle.cli.extract.short": "校验并解开离线包",
 		"bundle.cli.extract.long":  "像 tar -xzf 一样解开离线包，但边读边校验，要么全部完成，要么什么都不留下。",
 		"bundle.cli.push.short":    "把离线包中的镜像推送到镜像仓库",
-		"bundle.cli.push.long":     "校验离线包并把其中的镜像推送到镜像仓库。一并给出的多个架构的离线包会合成多架构镜像；\n只给出一个架构时，同名标签此后只指向该架构。凭据取自 docker 的配置。再次执行不会重复上传。",
+		"bundle.cli.push.long":     "校验离线包并把其中的镜像推送到镜像仓库。多个架构的离线包会合成多架构镜像，\n一并给出或先后推送均可。凭据取自 docker 的配置。再次执行不会重复上传。",
 		"bundle.cli.keygen.short":  "生成用于签名的密钥",
 		"bundle.cli.keygen.long":   "生成 OpenSSH 格式的 Ed25519 密钥，并打印校验方应加入 allowed_signers 的一行。口令在终端上询问；\n没有终端时必须给出 --no-passphrase。",
 		"bundle.cli.sign.short":    "为离线包签名",
