@@ -25,6 +25,8 @@ func enBuild() map[string]string {
 		"fault.lock.other":                 "{file} pins the bundle {name}, not {want}",
 		"fault.lock.other.next":            "Give this bundle a directory of its own (-o), or its lock another place (--lock FILE).",
 		"build.warn.unsigned-repomd":       "{repository} does not sign its metadata; the packages' own signatures are what counts",
+		"fault.build.base":                 "{file}, the base of the difference, cannot be opened: {cause}",
+		"fault.build.base.next":            "Check --base; for several architectures write {hole} where they differ in its name.",
 		"fault.build.locked":               "{what} for {arch} does not stand in {file} as the spec asks for it, and --locked forbids to look for it",
 		"fault.build.locked.next":          "Run eggo-bundle update where there is a network, look at what moves, and keep the new lock.",
 		"fault.build.file":                 "{file} cannot be read: {cause}",

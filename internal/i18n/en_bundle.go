@@ -93,6 +93,7 @@ func enBundle() map[string]string {
 
 		"fault.deb.packages":             "The package list of {repository} cannot be used: {cause}",
 		"fault.deb.no-package":           "No repository of the spec has the package {package} for {arch}",
+		"fault.deb.no-package.next":      "Check its name, and whether another suite, component or repository has it.",
 		"fault.deb.unresolved":           "{package} needs {needs} on {arch}, which nothing satisfies (asked for by {chain})",
 		"fault.deb.unresolved.next":      "Add the repository or suite that has it to the spec.",
 		"fault.deb.conflict":             "{package} (asked for by {chain}) cannot stand beside {other} (asked for by {other_chain}): {relation}",
@@ -123,6 +124,7 @@ func enBundle() map[string]string {
 		"fault.fetch.sum-mismatch":       "{what}: {url} has sha256 {got}, should have {want}",
 		"fault.fetch.refused":            "{what}: {url} answers {status}",
 		"fault.fetch.not-found":          "{what}: {url} is not there",
+		"fault.fetch.not-found.next":     "Check the URL and the version in the spec; through a mirror, whether that has it.",
 
 		"fault.build.lock":           "{file} cannot be read: {cause}",
 		"fault.build.write":          "{file} cannot be written: {cause}",
@@ -133,6 +135,7 @@ func enBundle() map[string]string {
 		"fault.build.no-member":      "{what}: the archive {url} has no {member}",
 		"fault.build.elf":            "{file} cannot be read as an ELF program: {cause}",
 		"fault.build.elf-arch":       "{file} is a program for {got}, not for {want}",
+		"fault.build.elf-arch.next":  "Upstream, or a mirror, serves the wrong file, or the URL in the spec lacks its {hole}.",
 		"fault.build.first-use":      "{what}: {url} is not what it was when bundle.lock pinned it",
 		"fault.build.first-use.next": "Somebody changed a file that should never change. If the change is wanted, eggo-bundle update takes it.",
 		"fault.build.registry":       "The registry {registry} does not give {image}: {cause}",

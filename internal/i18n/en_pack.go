@@ -4,7 +4,7 @@ package i18n
 func enPack() map[string]string {
 	return map[string]string{
 		"fault.pack.no-space":       "No room for {file}: about {needed} are needed in {dir}, {free} are free",
-		"fault.pack.no-space.next":  "Free some space, or write to another disk with -o. Nothing was fetched.",
+		"fault.pack.no-space.next":  "Free some space, or write to another disk with -o. What was fetched already is kept in the cache.",
 		"fault.pack.disk-full":      "The disk became full while {file} was written",
 		"fault.pack.disk-full.next": "Free some space in {dir}, or write to another disk with -o, and run the same command again: what was fetched is kept.",
 		"fault.pack.too-large":      "The file system of {file} does not take a file of that size",

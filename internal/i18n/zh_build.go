@@ -25,6 +25,8 @@ func zhBuild() map[string]string {
 		"fault.lock.other":                 "{file} 锁定的是离线包 {name}，而不是 {want}",
 		"fault.lock.other.next":            "请为这个离线包指定单独的目录（-o），或用 --lock FILE 把锁文件放到别处。",
 		"build.warn.unsigned-repomd":       "{repository} 没有对元数据签名；以软件包自身的签名为准",
+		"fault.build.base":                 "无法打开作为差异基础的 {file}：{cause}",
+		"fault.build.base.next":            "请检查 --base；多个架构时，在文件名中不同的位置写 {hole}。",
 		"fault.build.locked":               "{file} 没有按清单的要求为 {arch} 锁定 {what}，而 --locked 不允许去查找",
 		"fault.build.locked.next":          "请在有网络的地方运行 eggo-bundle update，查看变化后保存新的 bundle.lock。",
 		"fault.build.file":                 "无法读取 {file}：{cause}",

@@ -92,6 +92,7 @@ func zhBundle() map[string]string {
 
 		"fault.deb.packages":             "{repository} 的软件包列表无法使用：{cause}",
 		"fault.deb.no-package":           "清单中的软件源都没有 {arch} 的软件包 {package}",
+		"fault.deb.no-package.next":      "请检查名称，以及它是否在其他 suite、component 或软件源中。",
 		"fault.deb.unresolved":           "{package} 在 {arch} 上需要 {needs}，但没有软件包能满足（由 {chain} 引入）",
 		"fault.deb.unresolved.next":      "请在清单中加入包含它的软件源或发行套件。",
 		"fault.deb.conflict":             "{package}（由 {chain} 引入）与 {other}（由 {other_chain} 引入）冲突：{relation}",
@@ -122,6 +123,7 @@ func zhBundle() map[string]string {
 		"fault.fetch.sum-mismatch":       "{what}：{url} 的 sha256 为 {got}，应为 {want}",
 		"fault.fetch.refused":            "{what}：{url} 返回 {status}",
 		"fault.fetch.not-found":          "{what}：{url} 不存在",
+		"fault.fetch.not-found.next":     "请检查清单中的 URL 和版本；若经由镜像站，请确认它是否提供该文件。",
 
 		"fault.build.lock":           "无法读取 {file}：{cause}",
 		"fault.build.write":          "无法写入 {file}：{cause}",
@@ -132,6 +134,7 @@ func zhBundle() map[string]string {
 		"fault.build.no-member":      "{what}：归档 {url} 中没有 {member}",
 		"fault.build.elf":            "{file} 不是可读的 ELF 程序：{cause}",
 		"fault.build.elf-arch":       "程序 {file} 的架构是 {got}，而不是 {want}",
+		"fault.build.elf-arch.next":  "上游或镜像站提供了错误的文件，或清单中的 URL 缺少 {hole}。",
 		"fault.build.first-use":      "{what}：{url} 与 bundle.lock 锁定时的内容不同",
 		"fault.build.first-use.next": "有人改动了本不该变化的文件。若确认接受这一变化，请用 eggo-bundle update。",
 		"fault.build.registry":       "无法从镜像仓库 {registry} 获取 {image}：{cause}",

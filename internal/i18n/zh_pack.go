@@ -4,7 +4,7 @@ package i18n
 func zhPack() map[string]string {
 	return map[string]string{
 		"fault.pack.no-space":       "空间不足，无法写入 {file}：{dir} 约需 {needed}，可用 {free}",
-		"fault.pack.no-space.next":  "请清理磁盘，或用 -o 换到另一块盘。尚未下载任何内容。",
+		"fault.pack.no-space.next":  "请清理磁盘，或用 -o 换到另一块盘。已下载的内容保留在缓存中。",
 		"fault.pack.disk-full":      "写入 {file} 时磁盘已满",
 		"fault.pack.disk-full.next": "请清理 {dir} 所在的磁盘，或用 -o 换到另一块盘，然后重新执行同一命令：已下载的内容会保留。",
 		"fault.pack.too-large":      "{file} 所在的文件系统不支持这么大的文件",

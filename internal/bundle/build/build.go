@@ -179,6 +179,12 @@ func Build(ctx context.Context, o Options) (*Result, error) {
 
 func (b *builder) build(ctx context.Context) (*Result, error) {
 	var old, next *lock.Lock
+	// A base that cannot be used is told before anything is fetched.
+	for _, arch := range b.Arches {
+		if _, err := b.openBase(arch); err != nil {
+			return nil, err
+		}
+	}
 	err := mended(func() (err error) { old, next, err = b.resolve(ctx); return err })
 	if err != nil {
 		return nil, err

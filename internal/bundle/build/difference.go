@@ -9,15 +9,29 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/image"
 	"github.com/eggo-k8s/eggo/internal/bundle/lock"
 	"github.com/eggo-k8s/eggo/internal/bundle/pack"
+	"github.com/eggo-k8s/eggo/internal/event"
 )
+
+// openBase reads the head of the bundle that the new one is a difference to; nil if it is none.
+func (b *builder) openBase(arch string) (*bundle.Archive, error) {
+	if b.Base == "" {
+		return nil, nil
+	}
+	file := strings.ReplaceAll(b.Base, "{arch}", arch)
+	a, err := bundle.Open(file)
+	if err == nil {
+		err = bundle.CheckArch(a.Manifest(), arch)
+	}
+	if f := event.AsFault(err); err != nil && f.Code == "bundle.open" {
+		return nil, event.NewFault(event.ClassUsage, "build.base", f.Err, "file", file, "hole", "{arch}")
+	}
+	return a, err
+}
 
 // difference turns the plan into that of a difference to a base, if there is one.
 func (p *plan) difference() error {
-	if p.Base == "" {
-		return nil
-	}
-	a, err := bundle.Open(strings.ReplaceAll(p.Base, "{arch}", p.arch))
-	if err != nil {
+	a, err := p.openBase(p.arch)
+	if a == nil || err != nil {
 		return err
 	}
 	p.base = a.Manifest()

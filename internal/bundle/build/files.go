@@ -242,8 +242,12 @@ func (r *resolver) checkELF(name string, blob fetch.Blob, program bool) error {
 	if err != nil {
 		return event.NewFault(event.ClassFailed, "build.elf", err, "file", name)
 	}
-	if want := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[r.arch]; e.Machine != want {
-		return event.NewFault(event.ClassFailed, "build.elf-arch", nil, "file", name, "got", e.Machine.String(), "want", r.arch)
+	got, ok := map[elf.Machine]string{elf.EM_X86_64: "amd64", elf.EM_AARCH64: "arm64"}[e.Machine]
+	if !ok {
+		got = e.Machine.String()
+	}
+	if got != r.arch {
+		return event.NewFault(event.ClassFailed, "build.elf-arch", nil, "file", name, "got", got, "want", r.arch, "hole", "{arch}")
 	}
 	return nil
 }

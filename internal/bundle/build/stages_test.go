@@ -245,6 +245,11 @@ func TestDifference(t *testing.T) {
 	respec(t, &o, func(s string) string { return strings.Replace(s, "registry.test/only:1", "registry.test/app:1", 1) })
 	full := mustBuild(t, o).Bundles[0]
 	o.Base = filepath.Join(filepath.Dir(base), "base-{arch}.tar.gz")
+	none := o
+	none.Base = base + ".none"
+	if _, err := build.Build(context.Background(), none); code(err) != "build.base" {
+		t.Errorf("a base that is not there: %v", err)
+	}
 	d := mustBuild(t, o).Bundles[0]
 	if m := manifest(t, d.Path); m.Base == nil || d.Path == full.Path || d.Size >= full.Size {
 		t.Fatalf("%s has %d bytes, %s %d", d.Path, d.Size, full.Path, full.Size)
