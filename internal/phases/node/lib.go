@@ -77,10 +77,28 @@ dpkgw() {
 }
 # mend: a package of ours whose unpacking was cut off is taken away, for neither dpkg nor apt goes on with it
 mend() {
+  dpkgw --set-selections </dev/null >/dev/null || : # what was cut off stands in dpkg's journal, which only a dpkg that writes takes over
   for p in $(awk -F'\t' '$1=="package" {print $2}' $R); do
     case $(dpkg-query -W -f '${db:Status-Eflag} ${db:Status-Status}' "$p" 2>/dev/null || :) in
-    reinstreq*|*half-installed) dpkgw --force-remove-reinstreq --purge "$p" ;;
+    reinstreq*|*half-installed) dpkgw --force-remove-reinstreq --purge "$p"; scour "$p" ;;
     esac
+  done
+}
+# scour PACKAGE: of a package that was cut off dpkg does not know yet what it had made. Its files that no package owns, and its directories
+# that are empty, go if they were born after we came; where the file system knows no births they stay.
+newer() { [ "$(stat -c %W "$1" 2>/dev/null || echo 0)" -ge "$(stat -c %Y $D/node)" ]; }
+scour() {
+  for f in $D/repo/"$1"_*.deb; do
+    [ -e "$f" ] || continue
+    dpkg-deb --fsys-tarfile "$f" 2>/dev/null | tar -t 2>/dev/null | sed 's,^\.,,' | sort -r | while IFS= read -r p; do
+      case $p in
+      /) ;;
+      */) p=${p%/}; if [ -d "$p" ] && [ ! -L "$p" ] && newer "$p" && [ -z "$(ls -A "$p")" ]; then rmdir "$p"; fi ;;
+      *)
+        for x in "$p.dpkg-new" "$p.dpkg-tmp"; do if newer "$x"; then rm -f "$x"; fi; done
+        if newer "$p" && ! dpkg-query -S "$p" >/dev/null 2>&1; then rm -f "$p"; fi ;;
+      esac
+    done || :
   done
 }
 stamp() { home; mkdir -p $D/applied; printf '%s\n' "$2" >$D/applied/"$1".new; mv -f $D/applied/"$1".new $D/applied/"$1"; }
