@@ -33,6 +33,9 @@ type Served struct {
 type Server struct {
 	w *Workload
 
+	// answering is held by each answer until it is counted: a client may have all of it before.
+	answering sync.RWMutex
+
 	mu    sync.Mutex
 	cond  Conditions
 	count Served
@@ -73,6 +76,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.control(w, r)
 		return
 	}
+	s.answering.RLock()
+	defer s.answering.RUnlock()
 	s.mu.Lock()
 	s.count.Requests++
 	cond := s.cond
@@ -117,6 +122,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // control tells what was served, after which the conditions of the request count.
 func (s *Server) control(w http.ResponseWriter, r *http.Request) {
+	s.answering.Lock()
+	defer s.answering.Unlock()
 	s.mu.Lock()
 	out := s.count
 	out.CPU = ownCPU() - s.begun
