@@ -3,7 +3,6 @@ package build_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -410,23 +409,6 @@ func TestArchive(t *testing.T) {
 	o.Locked = true
 	if again := mustBuild(t, o); again.Bundles[0].SHA256 != res.Bundles[0].SHA256 {
 		t.Error("the second build differs")
-	}
-}
-
-// TestInterruptedIsOne: cancelling is told once, whatever was under way.
-func TestInterruptedIsOne(t *testing.T) {
-	u := buildtest.New(t)
-	o := job(t, u, "registry.test/app:1", "amd64", "arm64")
-	ctx, cancel := context.WithCancel(context.Background())
-	o.Report = func(e build.Event) {
-		if e.Kind == build.Fetched {
-			cancel()
-		}
-	}
-	_, err := build.Build(ctx, o)
-	f := (*event.Fault)(nil)
-	if !errors.As(err, &f) || f.Class != event.ClassInterrupted {
-		t.Fatal(err)
 	}
 }
 

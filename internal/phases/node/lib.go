@@ -77,7 +77,7 @@ dpkgw() {
 }
 # mend: a package of ours whose unpacking was cut off is taken away, for neither dpkg nor apt goes on with it
 mend() {
-  dpkgw --set-selections </dev/null >/dev/null || : # what was cut off stands in dpkg's journal, which only a dpkg that writes takes over
+  dpkgw --set-selections </dev/null || : # what was cut off stands in dpkg's journal, which only a dpkg that writes takes over
   for p in $(awk -F'\t' '$1=="package" {print $2}' $R); do
     case $(dpkg-query -W -f '${db:Status-Eflag} ${db:Status-Status}' "$p" 2>/dev/null || :) in
     reinstreq*|*half-installed) dpkgw --force-remove-reinstreq --purge "$p"; scour "$p" ;;
