@@ -71,7 +71,7 @@ func (r *run) addons() []*engine.Step {
 
 // addonObjects reads the addons out of the bundle; patches tell what of them was fitted to the cluster.
 func (r *run) addonObjects() (objs []*unstructured.Unstructured, patches []event.Msg, err error) {
-	b := r.bundle(r.Cluster.With(bundle.ControlPlane)[0].Arch)
+	b := r.bundleOf(r.Cluster.With(bundle.ControlPlane)[0])
 	for _, name := range r.addonFiles(b.Manifest()) {
 		f, err := b.Open(b.Manifest().Layout.Place(bundle.Addon, name))
 		if err != nil {

@@ -57,7 +57,7 @@ func (r *run) nodesReady(ctx context.Context) error {
 		if why := notReady(obj); why != "" {
 			return again("check.node-not-ready", "why", event.Clean(why)).On(n.Name)
 		}
-		if want := r.bundle(n.Arch).Manifest().Kubernetes; obj.Status.NodeInfo.KubeletVersion != want {
+		if want := r.bundleOf(n).Manifest().Kubernetes; obj.Status.NodeInfo.KubeletVersion != want {
 			return event.NewFault(event.ClassFailed, "check.version", nil, "is", obj.Status.NodeInfo.KubeletVersion, "want", want).On(n.Name)
 		}
 	}

@@ -84,6 +84,9 @@ func (r *run) bundle(arch string) Bundle {
 	return r.bundles[arch]
 }
 
+// bundleOf is the bundle that the machine is served from.
+func (r *run) bundleOf(n config.Node) Bundle { return r.bundle(n.Arch) }
+
 // onNode is a step's way to its node.
 func (r *run) onNode(name string, f func(context.Context, *node.Node) error) func(context.Context) error {
 	return func(ctx context.Context) error { return f(ctx, r.node(name)) }

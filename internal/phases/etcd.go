@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net"
+	"strings"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -56,6 +57,29 @@ func (r *run) service(phase, what string, n config.Node, needs []string, make fu
 		s.Verify = r.onNode(n.Name, probe)
 	}
 	return s
+}
+
+func (r *run) etcdService(n config.Node) (node.Service, error) {
+	leaf := r.pki.Nodes[n.Name]
+	var initial []string
+	for _, m := range r.Cluster.With(bundle.Etcd) {
+		initial = append(initial, m.Name+"="+httpsURL(m.IP.String(), 2380))
+	}
+	d := pkiDir + "/etcd/"
+	u := unit{Description: "etcd, the store of Kubernetes", After: []string{"network-online.target"}, Wants: []string{"network-online.target"}, Type: "notify", Program: binDir + "etcd", Flags: map[string]string{
+		"name": n.Name, "data-dir": "/var/lib/etcd/default.etcd",
+		"listen-client-urls": httpsURL("127.0.0.1", 2379) + "," + httpsURL(n.IP.String(), 2379), "advertise-client-urls": httpsURL(n.IP.String(), 2379),
+		"listen-peer-urls": httpsURL(n.IP.String(), 2380), "initial-advertise-peer-urls": httpsURL(n.IP.String(), 2380),
+		"initial-cluster": strings.Join(initial, ","), "initial-cluster-state": "new", "initial-cluster-token": r.Cluster.EtcdToken,
+		"client-cert-auth": "true", "trusted-ca-file": d + "ca.crt", "cert-file": d + "server.crt", "key-file": d + "server.key",
+		"peer-client-cert-auth": "true", "peer-trusted-ca-file": d + "ca.crt", "peer-cert-file": d + "peer.crt", "peer-key-file": d + "peer.key",
+	}}
+	return node.Service{Unit: "etcd.service", Files: []node.File{
+		plainFile(d+"ca.crt", r.pki.EtcdCA.Cert),
+		plainFile(d+"server.crt", leaf.EtcdServer.Cert), secretFile(d+"server.key", leaf.EtcdServer.Key),
+		plainFile(d+"peer.crt", leaf.EtcdPeer.Cert), secretFile(d+"peer.key", leaf.EtcdPeer.Key),
+		plainFile(unitDir+"etcd.service", u.render()),
+	}}, nil
 }
 
 // etcdClient talks to the members through the first one's SSH connection.

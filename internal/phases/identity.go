@@ -112,7 +112,7 @@ func (r *run) rights() ([]byte, error) { return assets.Rights(), nil }
 
 // corednsManifest is CoreDNS for this cluster.
 func (r *run) corednsManifest() ([]byte, error) {
-	b := r.bundle(r.Cluster.With(bundle.ControlPlane)[0].Arch)
+	b := r.bundleOf(r.Cluster.With(bundle.ControlPlane)[0])
 	return assets.CoreDNS(assets.CoreDNSParams{
 		Image: r.dnsImage(b.Manifest()), Domain: r.Cluster.DNSDomain, Address: r.Cluster.DNSAddr.String(), Replicas: r.Cluster.DNS.Replicas, Forward: r.anyNameserver(),
 	})

@@ -29,7 +29,7 @@ func (r *run) judgeOurs(n config.Node, f *Facts) []event.Finding {
 	if f.NodeName != "" && f.NodeName != n.Name {
 		out = append(out, finding(event.Error, n.Name, "renamed", "was", event.Clean(f.NodeName)))
 	}
-	if b := r.bundle(n.Arch); b != nil && f.Kubelet != "" && b.Manifest().Kubernetes != "" && f.Kubelet != b.Manifest().Kubernetes {
+	if b := r.bundleOf(n); b != nil && f.Kubelet != "" && b.Manifest().Kubernetes != "" && f.Kubelet != b.Manifest().Kubernetes {
 		out = append(out, finding(event.Error, n.Name, "version", "is", event.Clean(f.Kubelet), "bundle", b.Manifest().Kubernetes))
 	}
 	return out
@@ -92,7 +92,7 @@ func (r *run) judgeFiles(ctx context.Context) []event.Finding {
 	found := make([][]event.Finding, len(r.Cluster.Nodes))
 	var wg sync.WaitGroup
 	for i, n := range r.Cluster.Nodes {
-		nd, f, b := r.node(n.Name), r.fact(n.Name), r.bundle(n.Arch)
+		nd, f, b := r.node(n.Name), r.fact(n.Name), r.bundleOf(n)
 		if nd == nil || f == nil || b == nil || f.Cluster != "" && f.Cluster != r.Cluster.Name {
 			continue // told already
 		}

@@ -34,10 +34,10 @@ func (r *run) packagesStep(n config.Node, what string, needs ...string) *engine.
 	s.Timeout = 30 * time.Minute
 	s.Retry = engine.Retry{Tries: 3, Delay: 5 * time.Second, MaxDelay: 30 * time.Second}
 	s.When = func(context.Context) (bool, event.Msg, error) {
-		return len(r.packages(n, r.bundle(n.Arch).Manifest())) > 0, event.M("why.no-packages"), nil
+		return len(r.packages(n, r.bundleOf(n).Manifest())) > 0, event.M("why.no-packages"), nil
 	}
 	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
-		names := r.packages(n, r.bundle(n.Arch).Manifest())
+		names := r.packages(n, r.bundleOf(n).Manifest())
 		out, err := nd.Query(ctx, "dpkg-query -W -f '${db:Status-Status}\\n' "+quoteAll(names)+" 2>/dev/null | sort | uniq -c | awk '{print $1, $2}' || true\n")
 		return strings.TrimSpace(out) == fmt.Sprintf("%d installed", len(names)), err
 	})
@@ -56,7 +56,7 @@ func (r *run) sendPackages(n config.Node) *engine.Step {
 		return r.packagesSent(ctx, n, r.node(n.Name))
 	}
 	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
-		b := r.bundle(n.Arch)
+		b := r.bundleOf(n)
 		if err := r.sendRepository(ctx, nd, b); err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (r *run) packagesSent(ctx context.Context, n config.Node, nd *node.Node) (b
 		out, err := nd.Query(ctx, "if [ -f "+node.Quote(path)+" ] && "+test+"; then echo yes; fi")
 		return strings.TrimSpace(out) == "yes", err
 	}
-	lists := "[ \"$(sha256sum <" + repoDir + "/Packages | cut -d' ' -f1)\" = " + node.Quote(metadata(r.bundle(n.Arch)).SHA256) + " ] && [ -n \"$(find " + node.Dir + "/apt/state/lists -name '*Packages')\" ]"
+	lists := "[ \"$(sha256sum <" + repoDir + "/Packages | cut -d' ' -f1)\" = " + node.Quote(metadata(r.bundleOf(n)).SHA256) + " ] && [ -n \"$(find " + node.Dir + "/apt/state/lists -name '*Packages')\" ]"
 	if ok, err := there(repoDir+"/Packages", lists); !ok || err != nil {
 		return false, err
 	}
@@ -127,7 +127,7 @@ func (r *run) installPackages(n config.Node) *engine.Step {
 		}
 		_, err = nd.Change(ctx, node.Change{
 			Desc: event.M("change.packages", "packages", strings.Join(pkgs, " ")), Records: records,
-			Script: apt + "mkdir -p $D/apt/state/lists/partial $D/apt/cache/archives/partial $D/apt/tmp\ndpkgw --configure -a || :\naptget install -y --no-remove " + quoteAll(r.packages(n, r.bundle(n.Arch).Manifest())) + "\n" +
+			Script: apt + "mkdir -p $D/apt/state/lists/partial $D/apt/cache/archives/partial $D/apt/tmp\ndpkgw --configure -a || :\naptget install -y --no-remove " + quoteAll(r.packages(n, r.bundleOf(n).Manifest())) + "\n" +
 				// An apt that was killed leaves links to what it installed among its temporary files.
 				"rm -rf " + repoDir + "/*.deb $D/apt/cache $D/apt/state $D/apt/tmp/*\n",
 		})
@@ -138,7 +138,7 @@ func (r *run) installPackages(n config.Node) *engine.Step {
 
 // choose asks the node's package manager what it would install, and finds that in the bundle.
 func (r *run) choose(ctx context.Context, n config.Node, nd *node.Node) ([]bundle.Member, error) {
-	b := r.bundle(n.Arch)
+	b := r.bundleOf(n)
 	out, err := nd.Query(ctx, apt+"aptget -s install --no-remove "+quoteAll(r.packages(n, b.Manifest())))
 	if err != nil {
 		f := event.AsFault(err)

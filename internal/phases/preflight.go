@@ -202,7 +202,7 @@ func (r *run) judgeNode(n config.Node, f *Facts) []event.Finding {
 		add(event.Error, "no-route", "service", r.Cluster.ServiceGateway.String())
 	}
 	out = append(out, r.judgeFirewall(n, f)...)
-	if b := r.bundle(n.Arch); b != nil {
+	if b := r.bundleOf(n); b != nil {
 		if os := b.Manifest().OS; os.Family == "debian" && (f.PkgManager != "apt-get" || f.OS["VERSION_CODENAME"] != os.Codename) {
 			add(event.Error, "os", "is", f.OS["PRETTY_NAME"], "for", os.ID+" "+os.Release+" ("+os.Codename+")")
 		}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -34,29 +32,6 @@ func secretFile(path string, data []byte) node.File {
 
 func plainFile(path string, data []byte) node.File {
 	return node.File{Path: path, Mode: 0o644, Data: data}
-}
-
-func (r *run) etcdService(n config.Node) (node.Service, error) {
-	leaf := r.pki.Nodes[n.Name]
-	var initial []string
-	for _, m := range r.Cluster.With(bundle.Etcd) {
-		initial = append(initial, m.Name+"="+httpsURL(m.IP.String(), 2380))
-	}
-	d := pkiDir + "/etcd/"
-	u := unit{Description: "etcd, the store of Kubernetes", After: []string{"network-online.target"}, Wants: []string{"network-online.target"}, Type: "notify", Program: binDir + "etcd", Flags: map[string]string{
-		"name": n.Name, "data-dir": "/var/lib/etcd/default.etcd",
-		"listen-client-urls": httpsURL("127.0.0.1", 2379) + "," + httpsURL(n.IP.String(), 2379), "advertise-client-urls": httpsURL(n.IP.String(), 2379),
-		"listen-peer-urls": httpsURL(n.IP.String(), 2380), "initial-advertise-peer-urls": httpsURL(n.IP.String(), 2380),
-		"initial-cluster": strings.Join(initial, ","), "initial-cluster-state": "new", "initial-cluster-token": r.Cluster.EtcdToken,
-		"client-cert-auth": "true", "trusted-ca-file": d + "ca.crt", "cert-file": d + "server.crt", "key-file": d + "server.key",
-		"peer-client-cert-auth": "true", "peer-trusted-ca-file": d + "ca.crt", "peer-cert-file": d + "peer.crt", "peer-key-file": d + "peer.key",
-	}}
-	return node.Service{Unit: "etcd.service", Files: []node.File{
-		plainFile(d+"ca.crt", r.pki.EtcdCA.Cert),
-		plainFile(d+"server.crt", leaf.EtcdServer.Cert), secretFile(d+"server.key", leaf.EtcdServer.Key),
-		plainFile(d+"peer.crt", leaf.EtcdPeer.Cert), secretFile(d+"peer.key", leaf.EtcdPeer.Key),
-		plainFile(unitDir+"etcd.service", u.render()),
-	}}, nil
 }
 
 func httpsURL(ip string, port int) string {
@@ -190,14 +165,6 @@ func (r *run) kubeletService(n config.Node) (node.Service, error) {
 	}, nil
 }
 
-// runtime starts containerd, which comes from the distribution's package, with a configuration of ours beside the distribution's: a
-// drop-in of the unit names it, and neither the package's unit nor its configuration file is touched.
-func (r *run) runtime(n config.Node) *engine.Step {
-	s := r.service(phaseInfra, "runtime", n, []string{id(phaseInfra, "packages", n.Name), id(phaseInfra, "system", n.Name)}, r.containerdService, nil)
-	s.Apply = r.announcing(n, s.Apply, "notice.no-sysresource", func(f *Facts) bool { return !f.HasSysResource() })
-	return s
-}
-
 // announcing tells ahead of apply that a limit of the machine is met with a configuration of its own.
 func (r *run) announcing(n config.Node, apply func(context.Context) error, notice string, limited func(*Facts) bool) func(context.Context) error {
 	return func(ctx context.Context) error {
@@ -208,29 +175,4 @@ func (r *run) announcing(n config.Node, apply func(context.Context) error, notic
 		}
 		return apply(ctx)
 	}
-}
-
-func (r *run) containerdService(n config.Node) (node.Service, error) {
-	const conf = "/etc/eggo/containerd.toml"
-	cni := cniBinDir
-	if d := r.Cluster.CNIBinDirs; len(d) > 0 && !slices.Contains(d, cniBinDir) {
-		cni = d[0]
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Written by Eggo; removed by eggo-tui cleanup.\nversion = 2\n[plugins.\"io.containerd.grpc.v1.cri\"]\n  sandbox_image = %q\n", r.pauseImage(r.bundle(n.Arch).Manifest()))
-	if !r.fact(n.Name).HasSysResource() {
-		b.WriteString("  restrict_oom_score_adj = true\n")
-	}
-	if !r.fact(n.Name).AppArmor {
-		b.WriteString("  disable_apparmor = true\n")
-	}
-	fmt.Fprintf(&b, "  [plugins.\"io.containerd.grpc.v1.cri\".cni]\n    bin_dir = %q\n    conf_dir = %q\n", cni, cniConfDir)
-	b.WriteString("  [plugins.\"io.containerd.grpc.v1.cri\".registry]\n    config_path = \"/etc/containerd/certs.d\"\n" +
-		"  [plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.runc]\n    runtime_type = \"io.containerd.runc.v2\"\n" +
-		"    [plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.runc.options]\n      SystemdCgroup = true\n")
-	drop := "# Written by Eggo; removed by eggo-tui cleanup.\n[Service]\nExecStart=\nExecStart=/usr/bin/containerd --config " + conf + "\n"
-	return node.Service{Unit: "containerd.service", Files: []node.File{
-		plainFile(conf, []byte(b.String())),
-		plainFile(filepath.Join(unitDir, "containerd.service.d/10-eggo.conf"), []byte(drop)),
-	}}, nil
 }

@@ -1,0 +1,80 @@
+package phases
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+// The groups of programs are sent one after the other, so that etcd starts while the kubelet is on its way.
+const (
+	groupEtcd    = "etcd"
+	groupControl = "control-plane"
+	groupNode    = "node"
+)
+
+// groups of a node, in the order of sending.
+func groups(n config.Node) []string {
+	var out []string
+	if n.Has(bundle.Etcd) {
+		out = append(out, groupEtcd)
+	}
+	if n.Has(bundle.ControlPlane) {
+		out = append(out, groupControl)
+	}
+	return append(out, groupNode)
+}
+
+// groupOf says who on the node waits for a program: the roles that need it, by the manifest.
+func groupOf(n config.Node, m bundle.Member) string {
+	switch {
+	case slices.Contains(m.Roles, bundle.Worker):
+		return groupNode
+	case n.Has(bundle.Etcd) && slices.Contains(m.Roles, bundle.Etcd):
+		return groupEtcd
+	case n.Has(bundle.ControlPlane) && slices.Contains(m.Roles, bundle.ControlPlane):
+		return groupControl
+	}
+	return groupNode
+}
+
+// programs is the step that a service's start needs.
+func programs(n config.Node, group string) string { return id(phaseInfra, "programs-"+group, n.Name) }
+
+// placePrograms uploads what the node's roles need straight to its place.
+func (r *run) placePrograms(n config.Node, group string) *engine.Step {
+	s := step(phaseInfra, "programs-"+group, n.Name, []string{id(phaseInfra, "claim", n.Name)})
+	s.Lane, s.Limit, s.Timeout = laneBulk, LimitUploads, 30*time.Minute
+	s.Retry = engine.Retry{Tries: 5, Delay: 2 * time.Second, MaxDelay: 30 * time.Second}
+	list := func() []placed {
+		return slices.DeleteFunc(r.members(n, r.bundleOf(n).Manifest()), func(p placed) bool { return groupOf(n, p.Member) != group })
+	}
+	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+		var want, script strings.Builder
+		for _, p := range list() {
+			fmt.Fprintf(&want, "%o %s\n", p.Mode, p.SHA256)
+			fmt.Fprintf(&script, "[ -f %[1]s ] || exit 0\nm=$(stat -c %%a %[1]s); s=$(sha256sum <%[1]s); echo \"$m ${s%%%% *}\"\n", node.Quote(p.File))
+		}
+		out, err := nd.Query(ctx, script.String())
+		return out == want.String(), err
+	})
+	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+		b := r.bundleOf(n)
+		for _, p := range list() {
+			open := func() (io.ReadSeekCloser, error) { return b.Open(p.Path) }
+			if _, err := nd.Place(ctx, node.Upload{Path: p.File, Mode: p.Mode, Size: p.Size, SHA256: p.SHA256, Open: open, What: p.Name + "/" + p.File}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return s
+}
