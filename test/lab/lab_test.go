@@ -22,7 +22,7 @@ func TestRealNodes(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
 	}
-	machine := machineState(t)
+	machine, instances := machineState(t), inotifyInstances(t)
 	l := freshLab(t, "labtest")
 	h := &story{t, l}
 	start := time.Now()
@@ -38,7 +38,7 @@ func TestRealNodes(t *testing.T) {
 		{"ground for a container runtime", runtimeGround}, {"apt works with local files", aptLocal},
 		{"snapshots see every change", snapshots}, {"reboot", reboot}, {"kill and start", killAndStart},
 		{"power off from inside", powerOff}, {"freeze and thaw", freezeAndThaw}, {"cut and mend", cutAndMend}, {"wipe", wipe},
-		{"two labs side by side", sideBySide},
+		{"two labs side by side", sideBySide}, {"ten nodes beside three", tenNodes},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.do(&story{t, l}) })
 	}
@@ -48,6 +48,23 @@ func TestRealNodes(t *testing.T) {
 	if now := machineState(t); now != machine {
 		t.Errorf("the machine was\n%s\nand is\n%s", machine, now)
 	}
+	if _, err := os.Stat(l.inotify().record); err == nil {
+		t.Log("another lab is up: fs.inotify.max_user_instances stays as it needs it")
+	} else if now := inotifyInstances(t); now != instances {
+		t.Errorf("fs.inotify.max_user_instances was %d and is %d", instances, now)
+	}
+}
+
+func inotifyInstances(t *testing.T) (n int) {
+	t.Helper()
+	text, err := os.ReadFile("/proc/sys/fs/inotify/max_user_instances")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Sscan(string(text), &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // story is a test that may not go on after an error.
@@ -118,7 +135,7 @@ func machineState(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
 	for _, f := range []string{"net/ipv4/ip_forward", "net/ipv4/conf/all/forwarding", "net/ipv4/conf/default/forwarding", "kernel/panic", "kernel/panic_on_oops",
-		"kernel/hostname", "kernel/keys/root_maxkeys", "vm/overcommit_memory", "vm/panic_on_oom", "fs/inotify/max_user_instances"} {
+		"kernel/hostname", "kernel/keys/root_maxkeys", "vm/overcommit_memory", "vm/panic_on_oom"} {
 		text, err := os.ReadFile("/proc/sys/" + f)
 		if err != nil {
 			t.Fatal(err)
@@ -437,4 +454,24 @@ func sideBySide(s *story) {
 	for _, n := range []string{"n1", "n2", "n3"} {
 		s.run(n, "true")
 	}
+}
+
+func tenNodes(s *story) {
+	other := freshLab(s.T, "labtest3")
+	start := time.Now()
+	s.must(other.Up(s.Context(), 10))
+	s.Logf("ten nodes up in %s", time.Since(start).Round(100*time.Millisecond))
+	if now := inotifyInstances(s.T); now < 13*instancesPerNode {
+		s.Errorf("fs.inotify.max_user_instances is %d with thirteen nodes", now)
+	}
+	for k := 1; k <= 10; k++ {
+		node := fmt.Sprintf("n%d", k)
+		out, err := other.Run(s.Context(), node, "systemctl is-system-running")
+		if strings.TrimSpace(out) != "running" {
+			s.Errorf("%s is %q, %v", node, out, err)
+		}
+	}
+	s.must(other.Down(s.Context(), true))
+	nothingLeft(s.T, other)
+	s.run("n1", "true")
 }

@@ -124,7 +124,29 @@ func (l *Lab) Up(ctx context.Context, n int) error {
 	return l.locked(ctx, func() error { return l.up(ctx, nodes) })
 }
 
+// nodesOn are the named nodes and those that run.
+func (l *Lab) nodesOn(named []string) (int, error) {
+	nodes, err := l.Nodes()
+	if err != nil {
+		return 0, err
+	}
+	n := len(named)
+	for _, node := range nodes {
+		if _, on := l.supervisor(node); on && !slices.Contains(named, node) {
+			n++
+		}
+	}
+	return n, nil
+}
+
 func (l *Lab) up(ctx context.Context, nodes []string) error {
+	n, err := l.nodesOn(nodes)
+	if err != nil {
+		return err
+	}
+	if err := l.inotify().hold(ctx, l.dir, n); err != nil {
+		return err
+	}
 	if err := l.identity(ctx); err != nil {
 		return err
 	}
@@ -404,6 +426,9 @@ func (l *Lab) Down(ctx context.Context, wipe bool) error {
 		}
 		if loops := loopsOf(l.dir + string(filepath.Separator)); len(loops) > 0 {
 			return fmt.Errorf("loop devices %s still hold disks of the lab", strings.Join(loops, ", "))
+		}
+		if err := l.inotify().release(ctx, l.dir); err != nil {
+			return err
 		}
 		l.say("%d nodes are off", len(nodes))
 		if !wipe {

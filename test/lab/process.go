@@ -43,6 +43,20 @@ func recordedProcess(file string) (p process, ok bool) {
 	return p, p.alive()
 }
 
+// thisProcess is the one that runs this, on a machine with that boot id.
+func thisProcess(boot string) (process, error) {
+	stat, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		return process{}, err
+	}
+	f, err := statFields(string(stat))
+	if err != nil {
+		return process{}, err
+	}
+	start, err := strconv.ParseUint(f[19], 10, 64)
+	return process{os.Getpid(), start, boot}, err
+}
+
 func (p process) alive() bool {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil || strings.TrimSpace(string(boot)) != p.boot || p.pid <= 1 {
