@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -56,15 +57,24 @@ func hostKeyPolicy(flag string, env *environment) (remote.Policy, error) {
 
 // resolveSecrets replaces the sources of secrets that deploy.yaml names by the secrets.
 func resolveSecrets(ctx context.Context, env *environment, c *config.Cluster) error {
-	for _, s := range []struct {
+	type source struct {
 		from string
 		to   *string
 		ask  string
-	}{{c.Eggo.PasswordFrom, &c.SSH.Password, "ask.password"}, {c.Eggo.SudoPasswordFrom, &c.Eggo.SudoPassword, "ask.sudo"}} {
+	}
+	sources := []source{
+		{c.Eggo.PasswordFrom, &c.SSH.Password, env.P.T("ask.password", "user", c.SSH.User)},
+		{c.Eggo.SudoPasswordFrom, &c.Eggo.SudoPassword, env.P.T("ask.sudo", "user", c.SSH.User)},
+	}
+	for i := range c.Eggo.Bastions {
+		b := &c.Eggo.Bastions[i]
+		sources = append(sources, source{b.PasswordFrom, &b.Password, env.P.T("ask.bastion", "host", b.Host, "user", cmp.Or(b.User, c.SSH.User))})
+	}
+	for _, s := range sources {
 		if s.from == "" {
 			continue
 		}
-		v, err := secret(ctx, env, s.from, env.P.T(s.ask, "user", c.SSH.User))
+		v, err := secret(ctx, env, s.from, s.ask)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -98,37 +108,77 @@ func (s *session) target(n config.Node) remote.Target {
 	t := remote.Target{
 		Name: n.Name, Addr: n.IP.String(), Port: n.Port, User: s.cluster.SSH.User,
 		Password: s.cluster.SSH.Password, SudoPassword: s.cluster.Eggo.SudoPassword, Agent: true,
-		Passphrase: func(ctx context.Context, file string) (string, error) {
-			s.ask.Lock()
-			defer s.ask.Unlock()
-			return askSecret(ctx, s.env, s.env.P.T("ask.passphrase", "file", file))
-		},
+		Passphrase: s.passphrase,
 	}
 	if t.SudoPassword == "" {
 		t.SudoPassword = t.Password
 	}
-	switch key := s.cluster.SSH.PrivateKeyPath; {
-	case key != "":
-		t.Keys = []string{key}
-	case t.Password == "":
-		home := s.env.Getenv("HOME")
+	t.Keys = s.keys(s.cluster.SSH.PrivateKeyPath, t.Password)
+	return t
+}
+
+func (s *session) passphrase(ctx context.Context, file string) (string, error) {
+	s.ask.Lock()
+	defer s.ask.Unlock()
+	return askSecret(ctx, s.env, s.env.P.T("ask.passphrase", "file", file))
+}
+
+// keys are the private keys that are offered: the one that is named, else, without a password, the user's own.
+func (s *session) keys(named, password string) []string {
+	if named != "" {
+		return []string{named}
+	}
+	var out []string
+	if password == "" {
 		for _, name := range []string{"id_ed25519", "id_ecdsa", "id_rsa"} {
-			if p := filepath.Join(home, ".ssh", name); exists(p) {
-				t.Keys = append(t.Keys, p)
+			if p := filepath.Join(s.env.Getenv("HOME"), ".ssh", name); exists(p) {
+				out = append(out, p)
 			}
 		}
 	}
-	return t
+	return out
+}
+
+// via is the last of the bastions that deploy.yaml names, each behind the one before it; nil if there is none. All nodes share them.
+func (s *session) via() *remote.Bastion {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bastions != nil || len(s.cluster.Eggo.Bastions) == 0 {
+		return s.lastBastion()
+	}
+	for _, b := range s.cluster.Eggo.Bastions {
+		t := remote.Target{Name: b.Host, Addr: b.Host, Port: b.Port, User: cmp.Or(b.User, s.cluster.SSH.User), Agent: true, Passphrase: s.passphrase}
+		// A hop with a key or a password of its own is not offered the machines'.
+		t.Password = b.Password
+		if b.Password == "" && b.PrivateKeyPath == "" {
+			t.Password = s.cluster.SSH.Password
+		}
+		t.Keys = s.keys(cmp.Or(b.PrivateKeyPath, s.cluster.SSH.PrivateKeyPath), t.Password)
+		if b.Password != "" && b.PrivateKeyPath == "" {
+			t.Keys = nil
+		}
+		s.bastions = append(s.bastions, remote.NewBastion(t, s.wayOptions(s.lastBastion())))
+	}
+	return s.lastBastion()
+}
+
+func (s *session) lastBastion() *remote.Bastion {
+	if len(s.bastions) == 0 {
+		return nil
+	}
+	return s.bastions[len(s.bastions)-1]
 }
 
 func exists(path string) bool { _, err := os.Stat(path); return err == nil }
 
-func (s *session) remoteOptions() remote.Options {
+func (s *session) remoteOptions() remote.Options { return s.wayOptions(s.via()) }
+
+func (s *session) wayOptions(via *remote.Bastion) remote.Options {
 	known := s.cluster.Eggo.KnownHosts
 	if known == "" {
 		known = filepath.Join(s.dir, "known_hosts")
 	}
-	return remote.Options{HostKeys: s.policy, KnownHosts: known, Ask: s.askHostKey, Step: engine.StepID,
+	return remote.Options{Via: via, HostKeys: s.policy, KnownHosts: known, Ask: s.askHostKey, Step: engine.StepID,
 		Emit: func(e event.Event) { _ = s.bus.Emit(e) }}
 }
 

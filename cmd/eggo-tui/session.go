@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -61,7 +62,9 @@ type session struct {
 
 	mu    sync.Mutex
 	hosts map[string]*remote.Host
-	ask   sync.Mutex // one question at a time
+	// bastions on the way to the nodes, from this machine outward; made when the first node is reached.
+	bastions []*remote.Bastion
+	ask      sync.Mutex // one question at a time
 }
 
 // openSession loads deploy.yaml, takes the cluster's lock and opens the event log. Nothing has been touched when it fails.
@@ -119,6 +122,9 @@ func (s *session) close() {
 	s.mu.Lock()
 	for _, h := range s.hosts {
 		h.Close()
+	}
+	for _, b := range slices.Backward(s.bastions) {
+		b.Close()
 	}
 	s.mu.Unlock()
 	if s.quiet != nil {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,17 +27,26 @@ func LoadFile(name string) (*Cluster, Problems, error) {
 	if c == nil {
 		return nil, problems, nil
 	}
-	key := "password"
-	if c.SSH.Password == "" {
-		key = "eggo.sudo-password"
-	}
-	if c.SSH.Password != "" || c.Eggo.SudoPassword != "" {
+	if key := secretKey(c); key != "" {
 		problems = append(problems, fileProblems(c, name, info, key)...).Sorted()
 	}
 	if err := c.resolvePaths(name); err != nil {
 		return nil, problems, fileFault(name, "config.home", err)
 	}
 	return c, problems, nil
+}
+
+// secretKey is the first key of the file that holds a password, "" if none does.
+func secretKey(c *Cluster) string {
+	switch {
+	case c.SSH.Password != "":
+		return "password"
+	case c.Eggo.SudoPassword != "":
+		return "eggo.sudo-password"
+	case slices.ContainsFunc(c.Eggo.Bastions, func(b Bastion) bool { return b.Password != "" }):
+		return "eggo.bastion"
+	}
+	return ""
 }
 
 // readFile reads a regular file of at most MaxSize; a larger one is refused without reading it.
@@ -135,7 +145,12 @@ func (c *Cluster) resolvePaths(name string) error {
 	for _, p := range []*string{&c.SSH.PrivateKeyPath, &c.Eggo.KnownHosts, &c.ExternalCA} {
 		resolve(p, "")
 	}
-	for _, p := range []*string{&c.Eggo.PasswordFrom, &c.Eggo.SudoPasswordFrom} {
+	sources := []*string{&c.Eggo.PasswordFrom, &c.Eggo.SudoPasswordFrom}
+	for i := range c.Eggo.Bastions {
+		resolve(&c.Eggo.Bastions[i].PrivateKeyPath, "")
+		sources = append(sources, &c.Eggo.Bastions[i].PasswordFrom)
+	}
+	for _, p := range sources {
 		if strings.HasPrefix(*p, "file:") {
 			resolve(p, "file:")
 		}

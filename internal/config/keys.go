@@ -232,5 +232,6 @@ func (l *loader) eggo(v val) {
 		"sudo-password-from": l.text(&e.SudoPasswordFrom, ruleSource),
 		"host-keys":          l.oneOf(&e.HostKeys, []string{"ask", "strict", "accept-new"}, nil),
 		"known-hosts":        l.text(&e.KnownHosts, ruleLocalBase),
+		"bastion":            l.bastion,
 	})
 }

@@ -47,6 +47,7 @@ var (
 	ruleFlag      = pattern("config.flag", 128, `--[a-z0-9][a-z0-9.-]*`)
 	ruleEnvName   = pattern("config.env-name", 128, `[A-Z_][A-Z0-9_]*`)
 	ruleSetting   = pattern("config.setting", 128, `[A-Za-z0-9][A-Za-z0-9._-]*`)
+	ruleHost      = rule{"config.host", isHost}
 	ruleFreeText  = rule{"config.text", func(string) bool { return true }}
 
 	ruleLocalPath  = rule{"config.local-path", isLocalPath}
@@ -113,6 +114,14 @@ func isHostPort(s string) bool {
 		return err == nil
 	}
 	return true
+}
+
+// isHost: a name or an address, without brackets and without a port.
+func isHost(s string) bool {
+	if a, err := netip.ParseAddr(s); err == nil {
+		return a.Zone() == ""
+	}
+	return ruleDomain.ok(strings.ToLower(s))
 }
 
 // isSecretSource: prompt, env:NAME, file:PATH.

@@ -218,6 +218,7 @@ func (t *template) own() {
 	t.line("#   sudo-password-from: prompt", "eggo.sudo-password-from")
 	t.line("#   host-keys: strict", "eggo.host-keys")
 	t.line("#   known-hosts: ~/.ssh/known_hosts", "eggo.known-hosts")
+	t.line("#   bastion: ops@bastion.example.com:22", "eggo.bastion")
 }
 
 // plainScalar is text that no version of YAML takes for anything but text (or, for addresses, for what they are).

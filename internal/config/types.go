@@ -147,4 +147,16 @@ type Eggo struct {
 	SudoPasswordFrom string
 	HostKeys         string // "", ask, strict, accept-new
 	KnownHosts       string // path; "" is the cluster's own
+	Bastions         []Bastion
+}
+
+// Bastion is one hop on the way to every machine, in the order from the jump host outward. What it does not say of user, key and password
+// is the machines'.
+type Bastion struct {
+	Host           string // name or address, without brackets
+	Port           int
+	User           string
+	PrivateKeyPath string
+	Password       string
+	PasswordFrom   string // "", prompt, env:NAME, file:PATH
 }

@@ -81,6 +81,8 @@ func enRemote() map[string]string {
 		"fault.ssh.forward-prohibited.next":   "Allow AllowTcpForwarding in the node's sshd_config.",
 		"fault.ssh.forward-failed":            "{node}: {addr} cannot be reached from the node: {cause}",
 		"fault.ssh.forward-failed.next":       "Check that the service runs and listens there.",
+		"fault.ssh.behind-bastion":            "{node}: the bastion {bastion} cannot reach {addr}: {cause}",
+		"fault.ssh.behind-bastion.next":       "Check the address, and from the bastion that the machine is up and its SSH port is open to the bastion.",
 		"fault.ssh.lock-file":                 "{node}: the lock {file} cannot be opened",
 		"fault.ssh.lock-file.next":            "Check that /run is writable for root.",
 		"fault.lock.node-held":                "{node}: another run is at work there: {holder}",

@@ -19,6 +19,7 @@ func enRun() map[string]string {
 		"ask.host-key":     "The host key of {node} ({addr}) is not known: {type} {fingerprint}. Trust it? [y/N]",
 		"ask.password":     "Password of {user}:",
 		"ask.sudo":         "sudo password of {user}:",
+		"ask.bastion":      "Password of {user} on the bastion {host}: ",
 		"ask.passphrase":   "Passphrase of {file}:",
 
 		"run.stopping": "Stopping: the running steps end first. Press Ctrl-C again to break off.",

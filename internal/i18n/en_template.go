@@ -66,6 +66,7 @@ func enTemplate() map[string]string {
 		"template.eggo.sudo-password-from": "the same for sudo's password",
 		"template.eggo.host-keys":          "unknown host keys: ask, strict or accept-new",
 		"template.eggo.known-hosts":        "file of known host keys; without it: the cluster's own",
+		"template.eggo.bastion":            "a host that all machines are reached through, as ssh -J; several with commas",
 
 		"cli.template.short":            "Write a commented deploy.yaml to start from",
 		"cli.template.long":             "Write a commented deploy.yaml, mode 0600, filled in with the machines that are named. What is not named gets an example.\nThere is no default password: without one, a private key or the SSH agent is used.",

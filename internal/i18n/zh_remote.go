@@ -81,6 +81,8 @@ func zhRemote() map[string]string {
 		"fault.ssh.forward-prohibited.next":   "请在节点的 sshd_config 中开启 AllowTcpForwarding。",
 		"fault.ssh.forward-failed":            "{node}：节点上无法访问 {addr}：{cause}",
 		"fault.ssh.forward-failed.next":       "请检查该服务是否在运行并监听该地址。",
+		"fault.ssh.behind-bastion":            "{node}：跳板机 {bastion} 无法连接到 {addr}：{cause}",
+		"fault.ssh.behind-bastion.next":       "请检查地址，并在跳板机上确认该机器已开机且其 SSH 端口对跳板机开放。",
 		"fault.ssh.lock-file":                 "{node}：无法打开锁文件 {file}",
 		"fault.ssh.lock-file.next":            "请检查 root 能否写入 /run。",
 		"fault.lock.node-held":                "{node}：另一次运行正在操作该节点：{holder}",

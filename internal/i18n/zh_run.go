@@ -19,6 +19,7 @@ func zhRun() map[string]string {
 		"ask.host-key":     "{node}（{addr}）的主机密钥未知：{type} {fingerprint}。是否信任？[y/N]",
 		"ask.password":     "{user} 的密码：",
 		"ask.sudo":         "{user} 的 sudo 密码：",
+		"ask.bastion":      "{user} 在跳板机 {host} 上的密码：",
 		"ask.passphrase":   "{file} 的口令：",
 
 		"run.stopping": "正在停止：先等待执行中的步骤结束。再按一次 Ctrl-C 立即中断。",

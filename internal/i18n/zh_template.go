@@ -66,6 +66,7 @@ func zhTemplate() map[string]string {
 		"template.eggo.sudo-password-from": "sudo 密码的来源，写法同上",
 		"template.eggo.host-keys":          "遇到未知主机密钥时：ask、strict 或 accept-new",
 		"template.eggo.known-hosts":        "已知主机密钥的文件；不写则使用集群自己的文件",
+		"template.eggo.bastion":            "到达所有机器都要经过的跳板机，写法同 ssh -J；多级用逗号分隔",
 
 		"cli.template.short":            "生成带注释的 deploy.yaml 模板",
 		"cli.template.long":             "生成带注释的 deploy.yaml（权限 0600），填入命令行给出的机器；没有给出的用示例代替。\n没有默认密码：不给密码时使用私钥或 ssh-agent。",

@@ -40,9 +40,12 @@ func ctxFault(ctx context.Context) *event.Fault {
 func connectFault(ctx context.Context, err error, addr string, limit time.Duration) *event.Fault {
 	var dns *net.DNSError
 	var ne net.Error
+	var own *event.Fault // of a bastion
 	switch {
 	case ctx.Err() != nil:
 		return ctxFault(ctx)
+	case errors.As(err, &own):
+		return own
 	case errors.As(err, &dns):
 		return failed("ssh.unknown-host", dns.Temporary(), err, "addr", addr)
 	case errors.Is(err, syscall.ECONNREFUSED):

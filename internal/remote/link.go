@@ -85,6 +85,11 @@ func handshake(ctx context.Context, t Target, o *Options, l *login, keys *hostKe
 	if err != nil {
 		return nil, err
 	}
+	if o.Via != nil {
+		if err := o.Via.Ready(ctx); err != nil {
+			return nil, err
+		}
+	}
 	dctx, cancel := context.WithTimeout(ctx, o.Timeouts.Connect)
 	raw, err := o.Dialer(dctx, "tcp", addr)
 	cancel()

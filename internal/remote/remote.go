@@ -62,7 +62,9 @@ type Options struct {
 	Step func(context.Context) string
 
 	Timeouts Timeouts
-	// Dialer opens the TCP connection; nil means a net.Dialer. A bastion is one of these.
+	// Via is the bastion that the connection goes through; nil means none.
+	Via *Bastion
+	// Dialer opens the TCP connection if Via does not; nil means a net.Dialer.
 	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 	// LockFile on the node; "" means /run/eggo.lock.
 	LockFile string
@@ -118,7 +120,9 @@ func (o *Options) fill() {
 	if o.Chunk <= 0 {
 		o.Chunk = 1 << 20
 	}
-	if o.Dialer == nil {
+	if o.Via != nil {
+		o.Dialer = o.Via.Dial
+	} else if o.Dialer == nil {
 		o.Dialer = (&net.Dialer{}).DialContext
 	}
 }
