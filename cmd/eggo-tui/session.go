@@ -32,6 +32,7 @@ type runOptions struct {
 	output   string
 	hostKeys string
 	state    string
+	failure  string
 }
 
 func (o *runOptions) flags(cmd *cobra.Command, env *environment) {
@@ -39,6 +40,7 @@ func (o *runOptions) flags(cmd *cobra.Command, env *environment) {
 	cmd.Flags().StringVar(&o.output, "output", "plain", env.P.T("cli.flag.report"))
 	cmd.Flags().StringVar(&o.hostKeys, "host-keys", "", env.P.T("cli.flag.host-keys"))
 	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
+	cmd.Flags().StringVar(&o.failure, "on-failure", "", env.P.T("cli.flag.on-failure"))
 }
 
 // session is one run of a plan: its cluster, directories, event log and connections.
@@ -54,6 +56,7 @@ type session struct {
 	store   *journal.Cluster
 	point   journal.Point
 	me      journal.Holder
+	failure onFailure
 	lock    *journal.Lock
 	log     *journal.Writer
 	bus     *event.Bus
@@ -73,6 +76,9 @@ func openSession(ctx context.Context, env *environment, o runOptions, verb strin
 	var err error
 	if o.output != "plain" && o.output != "json" {
 		return nil, event.NewFault(event.ClassUsage, "usage.output", nil, "output", o.output, "choices", "plain, json")
+	}
+	if s.failure, err = parseOnFailure(o.failure); err != nil {
+		return nil, err
 	}
 	if err := s.load(env, o.file); err != nil {
 		return nil, err
@@ -164,6 +170,7 @@ func (s *session) run(ctx context.Context, plan func(phases.Env) *engine.Plan, n
 	}
 	// What an earlier run has done is asked of the nodes themselves, by every step's check: the journal may be of another jump host.
 	opts := engine.Options{Emit: s.bus.Emit, Limits: phases.Limits()}
+	s.failure.options(&opts)
 	if i := s.env.Interrupts; i != nil {
 		stop, end := i.begin()
 		defer end()
@@ -203,6 +210,9 @@ func (s *session) run(ctx context.Context, plan func(phases.Env) *engine.Plan, n
 func worst(ctx context.Context, err error, sum engine.Summary) *event.Fault {
 	if err == nil && len(sum.Failed) == 0 {
 		return nil
+	}
+	if f := event.AsFault(err); f != nil && f.Code == "engine.left-out" {
+		return f
 	}
 	if ctx.Err() != nil || event.AsFault(err) != nil && event.AsFault(err).Class == event.ClassInterrupted {
 		return event.NewFault(event.ClassInterrupted, "run.interrupted", nil)

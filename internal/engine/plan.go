@@ -15,6 +15,8 @@ type Plan struct {
 	Phases []Phase
 	Hosts  []event.Host
 	Steps  []*Step
+	// Spare is asked when a host is left out: may the steps of other hosts that need its steps go on without it? nil: they may not.
+	Spare func(host string) bool
 }
 
 // Phase groups steps for people and for hooks. It is no barrier: only Needs orders steps.

@@ -3,20 +3,33 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// OnFailure says what a failed step means for the steps that do not need it.
-type OnFailure int
+// Decision says what becomes of the run when a step has failed for good. "" is GoOn.
+type Decision = event.Decision
 
-// The policies.
+// The decisions.
 const (
-	GoOn  OnFailure = iota // everything that does not need the failed step goes on to its end
-	Abort                  // no new step starts
+	GoOn     = event.GoOn     // everything that does not need the failed step goes on to its end
+	Abort    = event.Abort    // no new step starts
+	TryAgain = event.TryAgain // the step is tried again, with all its tries
+	// LeaveOut blocks what is left of the step's host. Steps of other hosts that need its steps go on without it if Plan.Spare agrees, else
+	// they are blocked too. For a step of the jump host it is GoOn.
+	LeaveOut = event.LeaveOut
 )
+
+// Failure is a step that failed for good: its tries are used up, or another could not help.
+type Failure struct {
+	Step  *Step
+	Try   int // tries so far
+	Fault *event.Fault
+}
 
 // Options of a run.
 type Options struct {
@@ -29,8 +42,13 @@ type Options struct {
 	// Limits are the places of each named limit. A limit that is not in it, or below one, has one place.
 	Limits map[string]int
 	// Undo takes back, after a failure, what this run has changed, in reverse order.
-	Undo      bool
-	OnFailure OnFailure
+	Undo bool
+	// OnFailure is the decision on every failure where Decide is nil; TryAgain is GoOn then.
+	OnFailure Decision
+	// Decide is asked about a step that failed for good and may not (Step.Optional). It is called in a goroutine of its own, for several
+	// steps at once, and may wait for a person as long as it likes: the other steps go on meanwhile, the step's lane waits. When ctx ends the
+	// run has been stopped and the answer no longer counts. It is not asked about a host that is already left out.
+	Decide func(ctx context.Context, f Failure) Decision
 	// Stop, when closed, lets running steps end and starts no new ones. Cancelling the context also tells the running ones.
 	Stop <-chan struct{}
 	// Now and Sleep are for tests.
@@ -70,6 +88,7 @@ type Summary struct {
 	Failed       []event.StepEnded // failed, or of unknown outcome
 	Left         []string          // steps that were not started, or interrupted, in the order of the plan
 	Undone       []string
+	LeftOut      []string     // hosts that the others went on without, in the order in which they were left out
 	LongestChain []StepTiming // the chain of steps that the end of the run waited for, by measured time
 	Steps        []StepTiming // every step that was tried, in the order of the plan
 }
@@ -79,7 +98,8 @@ type Summary struct {
 // that do not heed their context.
 //
 // The error is nil when every step is done. Otherwise it is a *event.Fault: engine.* for a plan that cannot be run, journal.write when Emit
-// failed, engine.interrupted (class interrupted), the fault of the one step that failed, or engine.steps-failed when there are several.
+// failed, engine.interrupted (class interrupted), the fault of the one step that failed, engine.steps-failed when there are several, or
+// engine.left-out (class partial) when nothing failed but on hosts that were left out.
 func Run(ctx context.Context, plan *Plan, opts Options) (Summary, error) {
 	if err := plan.Validate(); err != nil {
 		return Summary{Counts: map[event.Outcome]int{}}, err
@@ -90,7 +110,7 @@ func Run(ctx context.Context, plan *Plan, opts Options) (Summary, error) {
 		r.loop()
 	}
 	r.closePhases()
-	if r.opts.Undo && r.failed() && !r.cut() {
+	if r.opts.Undo && r.failed() && !r.partial() && !r.cut() {
 		r.undo()
 	}
 	return r.summary(), r.err()
@@ -98,6 +118,12 @@ func Run(ctx context.Context, plan *Plan, opts Options) (Summary, error) {
 
 // failed says whether a step or a hook failed.
 func (r *runner) failed() bool { return len(r.failures) > 0 || len(r.hookFaults) > 0 }
+
+// partial says whether all that failed, failed on hosts that the others went on without.
+func (r *runner) partial() bool {
+	elsewhere := func(f event.StepEnded) bool { return !r.spared[r.hostOf[f.Step]] }
+	return len(r.hookFaults) == 0 && len(r.failures) > 0 && !slices.ContainsFunc(r.failures, elsewhere)
+}
 
 // cut says whether the run ended before its end for another reason than a failed step.
 func (r *runner) cut() bool { return r.journal != nil || r.interrupted }
@@ -114,6 +140,9 @@ func (r *runner) err() error {
 		return journalFault(r.journal)
 	case r.interrupted && left > 0:
 		return event.NewFault(event.ClassInterrupted, "engine.interrupted", context.Cause(r.ctx), "left", strconv.Itoa(left))
+	}
+	if r.partial() {
+		return event.NewFault(event.ClassPartial, "engine.left-out", nil, "hosts", strings.Join(r.leftOut, ", "))
 	}
 	faults := append([]*event.Fault{}, r.hookFaults...)
 	for _, f := range r.failures {
@@ -146,7 +175,7 @@ func journalFault(err error) *event.Fault {
 }
 
 func (r *runner) summary() Summary {
-	s := Summary{Counts: map[event.Outcome]int{}, Failed: r.failures, Undone: r.undone}
+	s := Summary{Counts: map[event.Outcome]int{}, Failed: r.failures, Undone: r.undone, LeftOut: r.leftOut}
 	for _, n := range r.order {
 		s.Counts[n.outcome]++
 		if n.outcome == event.Changed {

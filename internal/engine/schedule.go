@@ -34,6 +34,10 @@ type runner struct {
 	order       []*node // as they ended
 	undone      []string
 	lost        map[string]bool // hosts that cannot be reached
+	out         map[string]bool // hosts that are left out
+	spared      map[string]bool // those of them that the others go on without
+	leftOut     []string        // the same, in order
+	hostOf      map[string]string
 }
 
 type state int
@@ -43,7 +47,8 @@ const (
 	ready                // for its lane, its limit or its phase's hook
 	running              // a worker has it
 	pausing              // between two tries
-	again                // the pause is over; wants a place
+	asking               // somebody decides what becomes of its failure
+	again                // the pause is over, or it is to be tried again; wants a place
 	ended
 )
 
@@ -58,6 +63,7 @@ type node struct {
 	phase      *phase
 
 	try        int
+	round      int  // tries made before it was decided to try again
 	applied    bool // Apply was called in this run
 	start, end time.Time
 	outcome    event.Outcome
@@ -103,13 +109,16 @@ type message struct {
 	woke    bool // the pause before the next try is over
 	retry   bool
 	pause   time.Duration
+	failed  event.Outcome // it failed for good, and somebody is to decide
+	answer  Decision      // of whom was asked
 	outcome event.Outcome
 	fault   *event.Fault
 	journal error
 }
 
 func newRunner(ctx context.Context, plan *Plan, opts Options) *runner {
-	r := &runner{ctx: ctx, plan: plan, opts: opts, phases: map[string]*phase{}, hosts: map[string][]*node{}, messages: make(chan message), lost: map[string]bool{}}
+	r := &runner{ctx: ctx, plan: plan, opts: opts, phases: map[string]*phase{}, hosts: map[string][]*node{}, messages: make(chan message), lost: map[string]bool{},
+		out: map[string]bool{}, spared: map[string]bool{}, hostOf: map[string]string{}}
 	r.pauses, r.endPauses = context.WithCancel(ctx)
 	for _, ph := range plan.Phases {
 		r.phases[ph.ID] = &phase{def: ph}
@@ -133,7 +142,7 @@ func newRunner(ctx context.Context, plan *Plan, opts Options) *runner {
 		n.phase.left++
 		r.hosts[s.Host] = append(r.hosts[s.Host], n)
 		r.nodes = append(r.nodes, n)
-		byID[s.ID] = n
+		byID[s.ID], r.hostOf[s.ID] = n, s.Host
 	}
 	for _, n := range r.nodes {
 		needs := slices.Clone(n.step.Needs)
@@ -239,38 +248,17 @@ func (r *runner) handle(m message) {
 		r.release(n)
 		n.state, n.fault = pausing, m.fault
 		r.pauseThenWake(n, m.pause)
+	case m.answer != "":
+		r.answered(n, m)
+	case m.failed != "":
+		r.release(n)
+		n.fault = m.fault
+		r.ask(n, m.failed)
 	default:
 		r.release(n)
 		n.fault = m.fault
-		r.settle(n, m.outcome)
-		r.afterFailure(n)
+		r.conclude(n, m.outcome, r.opts.OnFailure)
 	}
-}
-
-// afterFailure draws the conclusions of a step that did not get done.
-func (r *runner) afterFailure(n *node) {
-	// A failure that is ignored stops nobody: what it means for the host is for the steps there to find out, else nobody would have failed.
-	if n.fault == nil || n.outcome == event.Interrupted || n.outcome.Done() {
-		return
-	}
-	if r.opts.OnFailure == Abort {
-		r.halt()
-	}
-	host := n.step.Host
-	if host == "" || n.fault.Node != host || r.lost[host] || !hostGone(n.fault) {
-		return
-	}
-	r.lost[host] = true
-	for _, other := range r.hosts[host] {
-		if other.state == waiting || other.state == ready {
-			r.block(other, n.step.ID, event.M("engine.host-lost", "host", host, "step", n.step.ID))
-		}
-	}
-}
-
-// hostGone says whether the fault dooms every other step of its host too.
-func hostGone(f *event.Fault) bool {
-	return f.Class == event.ClassAuth || f.Code == "ssh.lost" || f.Code == "ssh.unreachable"
 }
 
 func (r *runner) poke(l *lane) {
@@ -313,7 +301,9 @@ func (r *runner) dispatch() {
 func (r *runner) look(l *lane) {
 	if l.busy != nil {
 		if n := l.busy; n.state == again {
-			if r.stopped {
+			if r.out[n.step.Host] {
+				r.endFailed(n, event.Failed, LeaveOut)
+			} else if r.stopped {
 				r.giveUp(n)
 			} else if r.place(n) {
 				r.start(n)
@@ -389,7 +379,7 @@ func (r *runner) settle(n *node, o event.Outcome) {
 	for _, d := range n.dependants {
 		switch {
 		case d.state != waiting:
-		case o.Done():
+		case o.Done() || o != event.Interrupted && d.step.Host != n.step.Host && r.spared[n.step.Host]:
 			if d.waits--; d.waits == 0 {
 				r.makeReady(d)
 			}

@@ -18,7 +18,7 @@ func (r *runner) work(n *node) {
 	m := message{node: n}
 	s := n.step
 	defer func() {
-		if m.outcome == "" && !m.retry && m.journal == nil { // Goexit, as of a test's FailNow, ran only the deferred calls
+		if m.outcome == "" && m.failed == "" && !m.retry && m.journal == nil { // Goexit, as of a test's FailNow, ran only the deferred calls
 			n.end = r.opts.Now()
 			m.finish(r, n, event.StepEnded{Step: s.ID, Outcome: n.failedAs(), Took: n.end.Sub(n.start), Fault: n.blame(panicFault("runtime.Goexit", nil))})
 		}
@@ -41,8 +41,13 @@ func (r *runner) work(n *node) {
 			m.journal = r.opts.Emit(event.StepRetry{Step: s.ID, Try: n.try, Delay: delay, Fault: *fault})
 			return
 		}
-		if s.Optional {
+		switch {
+		case s.Optional:
 			outcome = event.Ignored
+		case r.opts.Decide != nil && r.pauses.Err() == nil:
+			m.failed, m.fault = outcome, fault
+			m.journal = r.opts.Emit(event.StepAsked{Step: s.ID, Try: n.try, Fault: *fault})
+			return
 		}
 	}
 	m.finish(r, n, event.StepEnded{Step: s.ID, Outcome: outcome, Took: n.end.Sub(n.start), Why: why, Fault: fault})
@@ -129,7 +134,7 @@ func (n *node) next(f *event.Fault) (time.Duration, bool) {
 	if f.Code == CodeUnknown {
 		tries = max(2, tries)
 	}
-	if n.try >= tries || !f.Retry && f.Code != CodeUnknown {
+	if n.try-n.round >= tries || !f.Retry && f.Code != CodeUnknown {
 		return 0, false
 	}
 	delay, top := n.step.Retry.Delay, n.step.Retry.MaxDelay
@@ -139,7 +144,7 @@ func (n *node) next(f *event.Fault) (time.Duration, bool) {
 	if top <= 0 {
 		top = max(time.Minute, delay)
 	}
-	for range n.try - 1 {
+	for range n.try - n.round - 1 {
 		if delay > math.MaxInt64/2 || delay >= top {
 			break
 		}

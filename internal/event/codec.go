@@ -29,6 +29,8 @@ func decoders() map[string]func([]byte) (Event, error) {
 		"phase_ended":   decode[PhaseEnded],
 		"step_started":  decode[StepStarted],
 		"step_retry":    decode[StepRetry],
+		"step_asked":    decode[StepAsked],
+		"step_decided":  decode[StepDecided],
 		"step_ended":    decode[StepEnded],
 		"step_undone":   decode[StepUndone],
 		"change":        decode[Change],

@@ -59,6 +59,17 @@ const (
 // Done says whether a step with this outcome satisfies the steps that need it.
 func (o Outcome) Done() bool { return o == OK || o == Changed || o == Skipped || o == Ignored }
 
+// Decision is what was decided about a step that failed for good.
+type Decision string
+
+// The decisions.
+const (
+	GoOn     Decision = "go-on"
+	Abort    Decision = "abort"
+	TryAgain Decision = "retry"
+	LeaveOut Decision = "skip"
+)
+
 // Severity of a preflight finding.
 type Severity string
 
@@ -116,6 +127,17 @@ type (
 		Try   int           `json:"try"`
 		Delay time.Duration `json:"delay_ns"`
 		Fault Fault         `json:"fault"`
+	}
+	// StepAsked: the try failed, no other follows by itself, and somebody is asked what is to become of it.
+	StepAsked struct {
+		Step  string `json:"step"`
+		Try   int    `json:"try"`
+		Fault Fault  `json:"fault"`
+	}
+	// StepDecided is the answer.
+	StepDecided struct {
+		Step     string   `json:"step"`
+		Decision Decision `json:"decision"`
 	}
 	// StepEnded is synced to disk before any step that needs this one starts.
 	StepEnded struct {
@@ -198,6 +220,8 @@ func (PhaseStarted) kind() string { return "phase_started" }
 func (PhaseEnded) kind() string   { return "phase_ended" }
 func (StepStarted) kind() string  { return "step_started" }
 func (StepRetry) kind() string    { return "step_retry" }
+func (StepAsked) kind() string    { return "step_asked" }
+func (StepDecided) kind() string  { return "step_decided" }
 func (StepEnded) kind() string    { return "step_ended" }
 func (StepUndone) kind() string   { return "step_undone" }
 func (Change) kind() string       { return "change" }

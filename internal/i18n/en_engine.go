@@ -3,9 +3,12 @@ package i18n
 // enEngine has the sentences of the event log, the engine and the journal.
 func enEngine() map[string]string {
 	return map[string]string{
-		"engine.blocked":     "needs {step}, which failed",
-		"engine.host-lost":   "{host} could not be reached in {step}",
-		"engine.done-before": "done by an earlier run",
+		"engine.blocked":             "needs {step}, which failed",
+		"engine.host-lost":           "{host} could not be reached in {step}",
+		"engine.host-left-out":       "{host} is left out since {step} failed",
+		"fault.engine.left-out":      "done, but without {hosts}",
+		"fault.engine.left-out.next": "Each failure is listed with its cause. Mend it and run the same command again: it does what is missing.",
+		"engine.done-before":         "done by an earlier run",
 
 		"fault.event.bad-record":        "a line of the event log cannot be read: {cause}",
 		"fault.event.bad-record.next":   "Do not edit events.jsonl; start the command again, which makes a new log.",

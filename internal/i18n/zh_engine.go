@@ -3,9 +3,12 @@ package i18n
 // zhEngine has the sentences of the event log, the engine and the journal.
 func zhEngine() map[string]string {
 	return map[string]string{
-		"engine.blocked":     "它依赖的步骤 {step} 失败了",
-		"engine.host-lost":   "在步骤 {step} 中无法连接 {host}",
-		"engine.done-before": "之前的运行已完成",
+		"engine.blocked":             "它依赖的步骤 {step} 失败了",
+		"engine.host-lost":           "在步骤 {step} 中无法连接 {host}",
+		"engine.host-left-out":       "{step} 失败后已跳过 {host}",
+		"fault.engine.left-out":      "已完成，但不包括 {hosts}",
+		"fault.engine.left-out.next": "每个失败及其原因都已列出。解决后再次运行同一条命令，会补上缺少的部分。",
+		"engine.done-before":         "之前的运行已完成",
 
 		"fault.event.bad-record":        "事件日志中有一行无法读取：{cause}",
 		"fault.event.bad-record.next":   "请勿手工修改 events.jsonl；重新执行命令会生成新的日志。",

@@ -49,7 +49,7 @@ func (r *run) nodesReady(ctx context.Context) error {
 	for _, n := range list.Items {
 		byName[n.Name] = n
 	}
-	for _, n := range kubelets(r.Cluster) {
+	for _, n := range r.expected() {
 		obj, ok := byName[n.Name]
 		if !ok {
 			return again("check.node-absent").On(n.Name)
@@ -86,7 +86,8 @@ func (r *run) systemReady(ctx context.Context) error {
 		if !systemNamespace(d.Namespace) {
 			continue
 		}
-		if s := d.Status; d.Generation != s.ObservedGeneration || s.NumberReady < s.DesiredNumberScheduled || s.UpdatedNumberScheduled < s.DesiredNumberScheduled || s.DesiredNumberScheduled == 0 {
+		s := d.Status
+		if want := s.DesiredNumberScheduled - r.missing(); d.Generation != s.ObservedGeneration || s.NumberReady < want || s.UpdatedNumberScheduled < want || s.DesiredNumberScheduled == 0 {
 			return again("check.workload", "what", "DaemonSet "+d.Namespace+"/"+d.Name, "ready", fmt.Sprintf("%d/%d", s.NumberReady, s.DesiredNumberScheduled))
 		}
 	}
@@ -126,7 +127,7 @@ func (r *run) podRoutes(ctx context.Context, nd *node.Node) error {
 		return again("check.no-lease").On(nd.Name())
 	}
 	for _, o := range list.Items {
-		if o.Name != nd.Name() && o.Spec.PodCIDR != "" && !strings.Contains(out, o.Spec.PodCIDR+" via") {
+		if o.Name != nd.Name() && !r.leftOut(o.Name) && o.Spec.PodCIDR != "" && !strings.Contains(out, o.Spec.PodCIDR+" via") {
 			return again("check.no-route", "cidr", o.Spec.PodCIDR, "other", o.Name).On(nd.Name())
 		}
 	}

@@ -59,10 +59,11 @@ type run struct {
 	failed  map[string]*event.Fault // what preflight could not look at
 	pki     *pki.PKI
 	kube    *kube
+	without map[string]bool // nodes that the run goes on without
 }
 
 func newRun(env Env) *run {
-	return &run{Env: env, nodes: map[string]*node.Node{}, facts: map[string]*Facts{}, bundles: map[string]Bundle{}, failed: map[string]*event.Fault{}}
+	return &run{Env: env, nodes: map[string]*node.Node{}, facts: map[string]*Facts{}, bundles: map[string]Bundle{}, failed: map[string]*event.Fault{}, without: map[string]bool{}}
 }
 
 // node returns a node that a step before this one has connected.
@@ -99,7 +100,7 @@ func (r *run) asks(name string, f func(context.Context, *node.Node) (bool, error
 // Deploy plans the installation of the cluster.
 func Deploy(env Env) *engine.Plan {
 	r := newRun(env)
-	p := &engine.Plan{}
+	p := &engine.Plan{Spare: r.spare}
 	for _, id := range []string{phasePreflight, phaseInfra, phaseEtcd, phaseControl, phaseBootstrap, phaseAddons, phaseCheck} {
 		p.Phases = append(p.Phases, engine.Phase{ID: id, Title: event.M("phase." + id)})
 	}

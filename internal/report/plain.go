@@ -203,6 +203,11 @@ func (pl *Plain) tellStep(r event.Record) {
 		}
 		pl.reason[e.Step] = text
 		pl.line(r.Time, st.Host, p.T("report.retry"), p.T("report.retry-text", "step", p.Msg(st.Title), "try", itoa(e.Try), "delay", short(e.Delay), "fault", text))
+	case event.StepDecided:
+		if st := pl.state.Step(e.Step); e.Decision == event.TryAgain {
+			text, _ := p.Fault(st.Fault)
+			pl.line(r.Time, st.Host, p.T("report.retry"), p.T("report.decided-retry", "step", p.Msg(st.Title), "fault", text))
+		}
 	case event.StepEnded:
 		pl.stepEnded(r.Time, e)
 	case event.StepUndone:

@@ -96,6 +96,7 @@ type Step struct {
 	Fault   *event.Fault // of the last failed try
 	Pause   time.Time    // while it waits for its next try: until when
 	Undone  bool
+	Asked   bool // it failed, and somebody is to decide what becomes of it
 }
 
 // Running says whether the step has started and not ended.
@@ -166,7 +167,7 @@ func (s *State) Apply(r event.Record) {
 	case event.PhaseEnded:
 		p := s.phase(e.Phase)
 		p.End, p.Outcome, p.Fault = r.Time, e.Outcome, e.Fault
-	case event.StepStarted, event.StepRetry, event.StepEnded, event.StepUndone:
+	case event.StepStarted, event.StepRetry, event.StepAsked, event.StepDecided, event.StepEnded, event.StepUndone:
 		s.stepEvent(r)
 	case event.Change:
 		s.Changed++
@@ -239,13 +240,20 @@ func (s *State) stepEvent(r event.Record) {
 			st.Start = r.Time
 			s.activate(st)
 		}
-		st.Try, st.Pause, st.Outcome = e.Try, time.Time{}, ""
+		st.Try, st.Pause, st.Outcome, st.Asked = e.Try, time.Time{}, "", false
 	case event.StepRetry:
 		st := get(e.Step)
 		st.Pause, st.Fault = r.Time.Add(e.Delay), &e.Fault
 		s.dropTransfers(st)
+	case event.StepAsked:
+		st := get(e.Step)
+		st.Asked, st.Fault = true, &e.Fault
+		s.dropTransfers(st)
+	case event.StepDecided:
+		get(e.Step).Asked = false
 	case event.StepEnded:
 		st := get(e.Step)
+		st.Asked = false
 		if st.Start.IsZero() {
 			st.Start = r.Time
 		}
