@@ -20,7 +20,6 @@ func TestUnsupportedNamesEveryKeyWithoutEffect(t *testing.T) {
 		{"enable-kubelet-serving: true\n", "enable-kubelet-serving"},
 		{"loadbalance: {name: lb, ip: 192.168.0.5}\n", "loadbalance"},
 		{"loadbalancer: {name: lb, ip: 192.168.0.5}\n", "loadbalancer"},
-		{"etcds: [{name: e0, ip: 192.168.0.5}, {name: e1, ip: 192.168.0.6}, {name: e2, ip: 192.168.0.7}]\n", "etcds[1]"},
 		{"runtime: docker\n", "runtime"},
 		{"runtime: isulad\n", "runtime"},
 		{"runtime-endpoint: unix:///run/other.sock\n", "runtime-endpoint"},
@@ -52,7 +51,6 @@ func TestUnsupportedNamesEveryKeyWithoutEffect(t *testing.T) {
 
 func TestUnsupportedShapes(t *testing.T) {
 	for in, key := range map[string]string{
-		"masters: [{name: a, ip: 192.168.0.1}, {name: b, ip: 192.168.0.2}]\npackage-src: {x86src: a.tar.gz}\n":                                   "masters[1]",
 		"masters: [{name: a, ip: 192.168.0.1}]\ninstall: {package-source: {type: ''}}\n":                                                         "install.package-source.type",
 		"masters: [{name: a, ip: 192.168.0.1}]\npackage-src: {x86src: a.tar.gz, distpath: /tmp/x}\n":                                             "package-src.distpath",
 		"masters: [{name: a, ip: 'fd00::1'}]\npackage-src: {x86src: a.tar.gz}\nservice: {cidr: 'fd01::/112'}\nnetwork: {podcidr: 'fd02::/48'}\n": "masters",

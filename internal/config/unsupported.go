@@ -59,12 +59,6 @@ func (u *unsupported) first(keys ...string) string {
 
 func (u *unsupported) shape() {
 	c := u.c
-	if n := len(c.With(bundle.ControlPlane)); n > 1 {
-		u.add("masters[1]", "config.later-count", "count", strconv.Itoa(n), "name", "masters")
-	}
-	if n := len(c.With(bundle.Etcd)); n > 1 && u.has("etcds[1]") {
-		u.add("etcds[1]", "config.later-count", "count", strconv.Itoa(n), "name", "etcds")
-	}
 	if len(c.With(bundle.LoadBalancer)) > 0 {
 		u.later(u.first("loadbalance", "loadbalancer", "loadbalances"), "loadbalance", "")
 	}

@@ -230,8 +230,6 @@ func enConfig() map[string]string {
 		// Later capabilities, and the bundle.
 		"fault.config.later":              "{value} has no effect yet; deploy refuses it rather than ignore it",
 		"fault.config.later.next":         "Write {instead}.",
-		"fault.config.later-count":        "there are {count} {name}; deploy can install one so far, and refuses rather than guess",
-		"fault.config.later-count.next":   "Keep one under {name}.",
 		"fault.config.later-drop":         "{value} has no effect yet; deploy refuses it rather than ignore it",
 		"fault.config.later-drop.next":    "Remove it.",
 		"fault.config.not-in-bundle":      "{value} is not in the bundle for {arch}",

@@ -230,8 +230,6 @@ func zhConfig() map[string]string {
 		// 以后的功能，以及离线包。
 		"fault.config.later":              "{value} 目前还不起作用；deploy 会拒绝它，而不是悄悄忽略",
 		"fault.config.later.next":         "请写 {instead}。",
-		"fault.config.later-count":        "{name} 有 {count} 个；deploy 目前只能安装一个，因此拒绝执行",
-		"fault.config.later-count.next":   "请在 {name} 下只保留一个。",
 		"fault.config.later-drop":         "{value} 目前还不起作用；deploy 会拒绝它，而不是悄悄忽略",
 		"fault.config.later-drop.next":    "请删除它。",
 		"fault.config.not-in-bundle":      "{arch} 的离线包中没有 {value}",

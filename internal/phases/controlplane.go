@@ -2,9 +2,16 @@ package phases
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -19,7 +26,7 @@ func (r *run) controlPlane() []*engine.Step {
 	cps := r.Cluster.With(bundle.ControlPlane)
 	for _, n := range cps {
 		ready := []string{id(phaseEtcd, "health", ""), programs(n, groupControl), id(phaseInfra, "system", n.Name)}
-		api := r.service(phaseControl, "apiserver", n, ready, r.apiserverService, nil)
+		api := r.service(phaseControl, "apiserver", n, ready, r.apiserverService, r.serverReady)
 		steps = append(steps, api,
 			r.service(phaseControl, "controller-manager", n, []string{api.ID}, r.controllerManagerService, answers("https://127.0.0.1:10257/healthz", "kube-controller-manager.service")),
 			r.service(phaseControl, "scheduler", n, []string{api.ID}, r.schedulerService, answers("https://127.0.0.1:10259/healthz", "kube-scheduler.service")))
@@ -38,23 +45,79 @@ func (r *run) controlPlane() []*engine.Step {
 	return append(steps, ready, rbac, conf)
 }
 
-// apiReady makes the clients and waits for /readyz.
+// apiReady makes the clients, which reach whichever API server lives, and waits for /readyz of all of them.
 func (r *run) apiReady(ctx context.Context) error {
-	cp := r.Cluster.With(bundle.ControlPlane)[0]
-	nd := r.node(cp.Name)
-	k, err := newKube(nd, r.pki.CA.Cert, r.pki.Admin.Cert, r.pki.Admin.Key)
+	if err := r.serversReady(ctx); err != nil {
+		return err
+	}
+	k, err := newKube(apiWay{r}, r.pki.CA.Cert, r.pki.Admin.Cert, r.pki.Admin.Key)
 	if err != nil {
 		return event.NewFault(event.ClassFailed, "kube.client", err)
-	}
-	if _, err := k.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx); err != nil {
-		f := event.NewFault(event.ClassFailed, "kube.not-ready", unready(err), "log", r.lastWords(ctx, nd, "kube-apiserver.service")).On(cp.Name)
-		f.Retry = true
-		return f
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.kube = k
 	return nil
+}
+
+// serversReady wants every API server to be ready; all are asked at once.
+func (r *run) serversReady(ctx context.Context) error {
+	cps := r.Cluster.With(bundle.ControlPlane)
+	faults := make([]error, len(cps))
+	var wg sync.WaitGroup
+	for i, n := range cps {
+		wg.Go(func() { faults[i] = r.serverAnswers(ctx, r.node(n.Name)) })
+	}
+	wg.Wait()
+	for _, err := range faults {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serverReady waits until the node's API server is ready.
+func (r *run) serverReady(ctx context.Context, nd *node.Node) error {
+	return until(ctx, 2*probeLimit, func(ctx context.Context) error { return r.serverAnswers(ctx, nd) })
+}
+
+// serverAnswers asks the node's own API server whether it is ready, as the administrator: an anonymous request may be refused.
+func (r *run) serverAnswers(ctx context.Context, nd *node.Node) error {
+	err := r.readyz(ctx, nd.Dial, "127.0.0.1:6443")
+	if err == nil {
+		return nil
+	}
+	f := event.NewFault(event.ClassFailed, "kube.not-ready", unready(err), "log", r.lastWords(ctx, nd, "kube-apiserver.service")).On(nd.Name())
+	f.Retry = true
+	return f
+}
+
+// readyz wants 200 of /readyz at addr, from a server with a certificate of the cluster.
+func (r *run) readyz(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error), addr string) error {
+	cert, err := tls.X509KeyPair(r.pki.Admin.Cert, r.pki.Admin.Key)
+	if err != nil {
+		return event.NewFault(event.ClassFailed, "pki.unreadable", err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(r.pki.CA.Cert)
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true, TLSClientConfig: &tls.Config{
+		Certificates: []tls.Certificate{cert}, RootCAs: pool, ServerName: "kubernetes", MinVersion: tls.VersionTLS12,
+	}}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+addr+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusOK {
+		return nil
+	}
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
+	return fmt.Errorf("/readyz: %s: %s", resp.Status, text)
 }
 
 // unready says which checks of /readyz failed; the API server's answer names all sixty of them.

@@ -59,7 +59,10 @@ type run struct {
 	failed  map[string]*event.Fault // what preflight could not look at
 	pki     *pki.PKI
 	kube    *kube
-	without map[string]bool // nodes that the run goes on without
+	without map[string]bool  // nodes that the run goes on without
+	lastAPI string           // the control plane whose API server answered last
+	turns   map[string]*turn // by component
+	etcdIs  membership
 }
 
 func newRun(env Env) *run {

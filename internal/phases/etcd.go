@@ -4,8 +4,11 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"net"
+	"sort"
 	"strings"
+	"sync"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -19,80 +22,108 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
-// etcd makes the authorities and certificates, starts every member, and waits until each answers a linearized read.
+const (
+	etcdConf    = "/etc/etcd/etcd.conf"
+	etcdInitial = "/etc/etcd/initial.conf" // read by a member that has no data yet, and by no other
+	etcdTree    = "/var/lib/etcd"
+	etcdData    = etcdTree + "/default.etcd"
+)
+
+// etcd makes the authorities and certificates, starts every member, and waits until each answers a linearized read. The members of a new
+// cluster start side by side, for each waits for the quorum; so none is started before all can be.
 func (r *run) etcd() []*engine.Step {
 	members := r.Cluster.With(bundle.Etcd)
 	certs := step(phaseEtcd, "certificates", "", verdict())
 	certs.Apply = r.ensurePKI
-	steps := []*engine.Step{certs}
+	ready := []string{certs.ID}
 	for _, n := range members {
-		steps = append(steps, r.service(phaseEtcd, "start", n, []string{certs.ID, programs(n, groupEtcd), id(phaseInfra, "system", n.Name)}, r.etcdService, nil))
+		ready = append(ready, programs(n, groupEtcd), id(phaseInfra, "system", n.Name))
+	}
+	settle := step(phaseEtcd, "membership", "", ready)
+	settle.Verify = r.settleMembership
+	settle.Retry = engine.Retry{Tries: 5, Delay: time.Second, MaxDelay: 5 * time.Second}
+	steps := []*engine.Step{certs, settle}
+	for _, n := range members {
+		s := r.service(phaseEtcd, "start", n, []string{settle.ID}, r.etcdService, func(ctx context.Context, _ *node.Node) error { return r.memberWell(ctx, n) })
+		running, restart := s.Check, s.Apply
+		s.Check = func(ctx context.Context) (bool, error) {
+			if r.etcdState().unfinished[n.Name] {
+				return false, nil
+			}
+			return running(ctx)
+		}
+		s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error { return r.startMember(ctx, n, nd, restart) })
+		steps = append(steps, s)
 	}
 	check := step(phaseEtcd, "health", "", ids(phaseEtcd, "start", members))
 	check.Verify = r.etcdHealth
 	check.Retry = engine.Retry{Tries: 30, Delay: time.Second, MaxDelay: 3 * time.Second}
-	check.Timeout = 30 * time.Second
+	check.Timeout = time.Minute
 	return append(steps, check)
 }
 
-// service is the step that starts a unit of ours with its files. probe, when given, proves that it works.
-func (r *run) service(phase, what string, n config.Node, needs []string, make func(config.Node) (node.Service, error), probe func(context.Context, *node.Node) error) *engine.Step {
-	s := step(phase, what, n.Name, needs)
-	s.Retry = engine.Retry{Tries: 2, Delay: 2 * time.Second}
-	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
-		svc, err := make(n)
-		if err != nil {
-			return false, err
-		}
-		return nd.Running(ctx, svc)
-	})
-	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
-		svc, err := make(n)
-		if err != nil {
-			return err
-		}
-		return nd.Start(ctx, svc)
-	})
-	if probe != nil {
-		s.Verify = r.onNode(n.Name, probe)
-	}
-	return s
-}
+func clientURL(n config.Node) string { return httpsURL(n.IP.String(), 2379) }
+func peerURL(n config.Node) string   { return httpsURL(n.IP.String(), 2380) }
 
+// etcdService is a member with all its settings but those of its first start.
 func (r *run) etcdService(n config.Node) (node.Service, error) {
 	leaf := r.pki.Nodes[n.Name]
-	var initial []string
-	for _, m := range r.Cluster.With(bundle.Etcd) {
-		initial = append(initial, m.Name+"="+httpsURL(m.IP.String(), 2380))
-	}
 	d := pkiDir + "/etcd/"
-	u := unit{Description: "etcd, the store of Kubernetes", After: []string{"network-online.target"}, Wants: []string{"network-online.target"}, Type: "notify", Program: binDir + "etcd", Flags: map[string]string{
-		"name": n.Name, "data-dir": "/var/lib/etcd/default.etcd",
-		"listen-client-urls": httpsURL("127.0.0.1", 2379) + "," + httpsURL(n.IP.String(), 2379), "advertise-client-urls": httpsURL(n.IP.String(), 2379),
-		"listen-peer-urls": httpsURL(n.IP.String(), 2380), "initial-advertise-peer-urls": httpsURL(n.IP.String(), 2380),
-		"initial-cluster": strings.Join(initial, ","), "initial-cluster-state": "new", "initial-cluster-token": r.Cluster.EtcdToken,
-		"client-cert-auth": "true", "trusted-ca-file": d + "ca.crt", "cert-file": d + "server.crt", "key-file": d + "server.key",
-		"peer-client-cert-auth": "true", "peer-trusted-ca-file": d + "ca.crt", "peer-cert-file": d + "peer.crt", "peer-key-file": d + "peer.key",
-	}}
+	settings := r.override("etcd", map[string]string{
+		"ETCD_NAME": n.Name, "ETCD_DATA_DIR": etcdData,
+		"ETCD_LISTEN_CLIENT_URLS": httpsURL("127.0.0.1", 2379) + "," + clientURL(n), "ETCD_ADVERTISE_CLIENT_URLS": clientURL(n),
+		"ETCD_LISTEN_PEER_URLS": peerURL(n), "ETCD_INITIAL_ADVERTISE_PEER_URLS": peerURL(n),
+		"ETCD_CLIENT_CERT_AUTH": "true", "ETCD_TRUSTED_CA_FILE": d + "ca.crt", "ETCD_CERT_FILE": d + "server.crt", "ETCD_KEY_FILE": d + "server.key",
+		"ETCD_PEER_CLIENT_CERT_AUTH": "true", "ETCD_PEER_TRUSTED_CA_FILE": d + "ca.crt", "ETCD_PEER_CERT_FILE": d + "peer.crt", "ETCD_PEER_KEY_FILE": d + "peer.key",
+	})
+	u := unit{Description: "etcd, the store of Kubernetes", After: []string{"network-online.target"}, Wants: []string{"network-online.target"}, Type: "notify",
+		Environment: []string{etcdConf, "-" + etcdInitial}, Program: binDir + "etcd"}
 	return node.Service{Unit: "etcd.service", Files: []node.File{
 		plainFile(d+"ca.crt", r.pki.EtcdCA.Cert),
 		plainFile(d+"server.crt", leaf.EtcdServer.Cert), secretFile(d+"server.key", leaf.EtcdServer.Key),
 		plainFile(d+"peer.crt", leaf.EtcdPeer.Cert), secretFile(d+"peer.key", leaf.EtcdPeer.Key),
+		plainFile(etcdConf, environmentFile(settings)),
 		plainFile(unitDir+"etcd.service", u.render()),
 	}}, nil
 }
 
-// etcdClient talks to the members through the first one's SSH connection.
-func (r *run) etcdClient(endpoints []string, via *node.Node) (*clientv3.Client, error) {
-	cert, err := tls.X509KeyPair(r.pki.EtcdHealthcheckClient.Cert, r.pki.EtcdHealthcheckClient.Key)
-	if err != nil {
-		return nil, event.NewFault(event.ClassFailed, "pki.unreadable", err)
+// initialFile is what a member reads at its first start: whom it forms the cluster with (state new), or whom it joins (existing).
+func (r *run) initialFile(state string, members map[string]string) node.File {
+	var list []string
+	for name, url := range members {
+		list = append(list, name+"="+url)
 	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(r.pki.EtcdCA.Cert)
+	sort.Strings(list)
+	return plainFile(etcdInitial, environmentFile(map[string]string{
+		"ETCD_INITIAL_CLUSTER": strings.Join(list, ","), "ETCD_INITIAL_CLUSTER_STATE": state, "ETCD_INITIAL_CLUSTER_TOKEN": r.Cluster.EtcdToken,
+	}))
+}
+
+// environmentFile is a file for systemd's EnvironmentFile=, sorted.
+func environmentFile(settings map[string]string) []byte {
+	names := make([]string, 0, len(settings))
+	for k := range settings {
+		names = append(names, k)
+	}
+	sort.Strings(names)
+	var b strings.Builder
+	b.WriteString("# Written by Eggo; removed by eggo-tui cleanup.\n")
+	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`")
+	for _, k := range names {
+		fmt.Fprintf(&b, "%s=\"%s\"\n", k, quote.Replace(settings[k]))
+	}
+	return []byte(b.String())
+}
+
+// etcdClient talks to members through via: a node, or peerWay.
+func (r *run) etcdClient(endpoints []string, via dialer) (*clientv3.Client, error) {
+	conf, err := r.etcdTLS()
+	if err != nil {
+		return nil, err
+	}
 	return clientv3.New(clientv3.Config{
 		Endpoints: endpoints, DialTimeout: 5 * time.Second,
-		TLS:    &tls.Config{Certificates: []tls.Certificate{cert}, RootCAs: pool, MinVersion: tls.VersionTLS12},
+		TLS:    conf,
 		Logger: zap.NewNop(),
 		DialOptions: []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
 			return via.Dial(ctx, "tcp", addr)
@@ -100,21 +131,61 @@ func (r *run) etcdClient(endpoints []string, via *node.Node) (*clientv3.Client, 
 	})
 }
 
+func (r *run) etcdTLS() (*tls.Config, error) {
+	cert, err := tls.X509KeyPair(r.pki.EtcdHealthcheckClient.Cert, r.pki.EtcdHealthcheckClient.Key)
+	if err != nil {
+		return nil, event.NewFault(event.ClassFailed, "pki.unreadable", err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(r.pki.EtcdCA.Cert)
+	return &tls.Config{Certificates: []tls.Certificate{cert}, RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
+}
+
+// etcdHealth wants a linearized read from every member, so that each has a leader and is up to date; all are asked at once.
 func (r *run) etcdHealth(ctx context.Context) error {
-	for _, n := range r.Cluster.With(bundle.Etcd) {
-		c, err := r.etcdClient([]string{"https://" + n.IP.String() + ":2379"}, r.node(n.Name))
+	members := r.Cluster.With(bundle.Etcd)
+	faults := make([]error, len(members))
+	var wg sync.WaitGroup
+	for i, n := range members {
+		wg.Go(func() { faults[i] = r.memberReads(ctx, n) })
+	}
+	wg.Wait()
+	for _, err := range faults {
 		if err != nil {
 			return err
 		}
-		get, cancel := context.WithTimeout(ctx, 5*time.Second)
-		_, err = c.Get(get, "health")
-		cancel()
-		c.Close()
-		if err != nil {
-			f := event.NewFault(event.ClassFailed, "etcd.unhealthy", err, "log", r.node(n.Name).Journal(ctx, "etcd.service")).On(n.Name)
-			f.Retry = true
-			return f
-		}
 	}
 	return nil
+}
+
+// memberReads is one linearized read through the node's member alone.
+func (r *run) memberReads(ctx context.Context, n config.Node) error {
+	err := r.readThrough(ctx, clientURL(n))
+	if err == nil {
+		return nil
+	}
+	log := ""
+	if nd := r.node(n.Name); nd != nil {
+		log = nd.Journal(ctx, "etcd.service")
+	}
+	f := event.NewFault(event.ClassFailed, "etcd.unhealthy", err, "log", log).On(n.Name)
+	f.Retry = true
+	return f
+}
+
+func (r *run) readThrough(ctx context.Context, url string) error {
+	c, err := r.etcdClient([]string{url}, peerWay{r})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	_, err = c.Get(ctx, "health")
+	return err
+}
+
+// memberWell waits until a member that was just started answers.
+func (r *run) memberWell(ctx context.Context, n config.Node) error {
+	return until(ctx, probeLimit, func(ctx context.Context) error { return r.memberReads(ctx, n) })
 }

@@ -46,7 +46,7 @@ func (r *run) infrastructure() []*engine.Step {
 func ownTrees(n config.Node) []node.Tree {
 	out := []node.Tree{{Path: kubeDir, Mode: 0o755}}
 	if n.Has(bundle.Etcd) {
-		out = append(out, node.Tree{Path: "/var/lib/etcd", Mode: 0o700})
+		out = append(out, node.Tree{Path: etcdTree, Mode: 0o700})
 	}
 	if isKubelet(n) {
 		out = append(out, node.Tree{Path: cniBinDir, Mode: 0o755}, node.Tree{Path: cniConfDir, Mode: 0o755}, node.Tree{Path: "/var/lib/cni", Mode: 0o755},

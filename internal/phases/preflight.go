@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -349,27 +351,36 @@ func (r *run) judgeBundle(arch string) []event.Finding {
 	return out
 }
 
-// judgeReach tries, from every node, the way to the first control plane's SSH port, which is known to be open: a firewall or a wrong
-// route between the nodes shows here and not ten minutes later as a kubelet that never joins. The control plane tries it too: its SSH
-// server has to forward, for that is our way to the API.
+// judgeReach tries, from every node, the way to each control plane's SSH port, which is known to be open: a firewall or a wrong route
+// between the nodes shows here and not ten minutes later as a kubelet that never joins. The control planes try it too: their SSH servers
+// have to forward, for that is our way to the API.
 func (r *run) judgeReach(ctx context.Context) []event.Finding {
-	var out []event.Finding
-	cp := r.Cluster.With(bundle.ControlPlane)[0]
-	target := cp.IP.String() + ":" + strconv.Itoa(cp.Port)
-	for _, n := range r.Cluster.Nodes {
-		if r.node(n.Name) == nil || r.node(cp.Name) == nil { // those that we cannot reach ourselves are told already
+	found := make([][]event.Finding, len(r.Cluster.Nodes))
+	var wg sync.WaitGroup
+	for i, n := range r.Cluster.Nodes {
+		nd := r.node(n.Name)
+		if nd == nil { // those that we cannot reach ourselves are told already
 			continue
 		}
-		dial, cancel := context.WithTimeout(ctx, 10*time.Second)
-		c, err := r.node(n.Name).Dial(dial, "tcp", target)
-		cancel()
-		if err != nil {
-			out = append(out, finding(event.Error, n.Name, "unreachable", "target", target, "other", cp.Name, "cause", event.AsFault(err).Cause))
-			continue
-		}
-		c.Close()
+		wg.Go(func() {
+			for _, cp := range r.Cluster.With(bundle.ControlPlane) {
+				if r.node(cp.Name) == nil {
+					continue
+				}
+				target := net.JoinHostPort(cp.IP.String(), strconv.Itoa(cp.Port))
+				dial, cancel := context.WithTimeout(ctx, 10*time.Second)
+				c, err := nd.Dial(dial, "tcp", target)
+				cancel()
+				if err != nil {
+					found[i] = append(found[i], finding(event.Error, n.Name, "unreachable", "target", target, "other", cp.Name, "cause", event.AsFault(err).Cause))
+					continue
+				}
+				c.Close()
+			}
+		})
 	}
-	return out
+	wg.Wait()
+	return slices.Concat(found...)
 }
 
 // wordSkew words a difference of clocks with no more precision than one answer over a busy network gives.

@@ -12,6 +12,7 @@ type unit struct {
 	After       []string
 	Wants       []string // not Requires: a dependency whose first start fails at boot must not keep this one down for good
 	Type        string   // "" is simple
+	Environment []string // files; one with a dash before it may be absent
 	Program     string
 	Flags       map[string]string
 }
@@ -28,6 +29,9 @@ func (u unit) render() []byte {
 	b.WriteString("StartLimitIntervalSec=0\n\n[Service]\n")
 	if u.Type != "" {
 		b.WriteString("Type=" + u.Type + "\nTimeoutStartSec=120\n")
+	}
+	for _, f := range u.Environment {
+		b.WriteString("EnvironmentFile=" + f + "\n")
 	}
 	b.WriteString("ExecStart=" + u.Program)
 	names := make([]string, 0, len(u.Flags))

@@ -97,7 +97,7 @@ func (s *Stand) Pack(ctx context.Context) error {
 // Node of a deploy.yaml, by the lab's name.
 type Node struct {
 	Name  string
-	Roles string // of m (master), n (node), e (etcd)
+	Roles string // of m (master), n (node), e (etcd), l (load balancer)
 }
 
 // Deploy writes a deploy.yaml for the nodes, reached as root by key, and returns its path.
@@ -116,6 +116,16 @@ func (s *Stand) Deploy(name, cluster string, nodes []Node) (string, error) {
 			}
 			fmt.Fprintf(&b, "- name: %s\n  ip: %s\n  port: 22\n  arch: %s\n", n.Name, ip, runtime.GOARCH)
 		}
+	}
+	for _, n := range nodes {
+		if !strings.Contains(n.Roles, "l") {
+			continue
+		}
+		ip, err := s.Lab.Address(n.Name)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&b, "loadbalance:\n  name: %s\n  ip: %s\n  port: 22\n  arch: %s\n  bind-port: 8443\n", n.Name, ip, runtime.GOARCH)
 	}
 	src := map[string]string{"amd64": "x86src", "arm64": "armsrc"}[runtime.GOARCH]
 	fmt.Fprintf(&b, `service:

@@ -1,0 +1,90 @@
+package phases
+
+import (
+	"context"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+// dialLimit bounds the try of one way, so that a machine that just died costs seconds and not the step.
+const dialLimit = 5 * time.Second
+
+// apiWay reaches the API server of any control plane that lives, whatever address is asked for: the one that answered last first, and when
+// it is gone the next. No control plane is above the others.
+type apiWay struct{ r *run }
+
+// Dial opens a connection to an API server on its own machine.
+func (w apiWay) Dial(ctx context.Context, network, _ string) (net.Conn, error) {
+	names := w.r.livingFrom(bundle.ControlPlane)
+	err := error(event.NewFault(event.ClassFailed, "kube.no-control-plane", nil))
+	for _, name := range names {
+		var c net.Conn
+		if c, err = dialFrom(ctx, w.r.node(name), network, "127.0.0.1:6443"); err == nil {
+			w.r.mu.Lock()
+			w.r.lastAPI = name
+			w.r.mu.Unlock()
+			return c, nil
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, err
+}
+
+// livingFrom are the connected nodes of a role, the one whose API server answered last first.
+func (r *run) livingFrom(role bundle.Role) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var names []string
+	for _, n := range r.Cluster.With(role) {
+		if r.nodes[n.Name] != nil {
+			names = append(names, n.Name)
+		}
+	}
+	if i := slices.Index(names, r.lastAPI); i > 0 {
+		names = append(append([]string{}, names[i:]...), names[:i]...)
+	}
+	return names
+}
+
+// peerWay reaches an address of the cluster's own network: through the machine that carries it, for it needs no firewall's leave there; an
+// address that no connected machine carries through any that is connected.
+type peerWay struct{ r *run }
+
+// Dial opens a connection to addr.
+func (w peerWay) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	var others []*node.Node
+	for _, n := range w.r.Cluster.Nodes {
+		nd := w.r.node(n.Name)
+		if n.IP.String() == host && nd != nil {
+			return dialFrom(ctx, nd, network, addr)
+		}
+		if nd != nil {
+			others = append(others, nd)
+		}
+	}
+	err = event.NewFault(event.ClassFailed, "kube.no-control-plane", nil)
+	for _, nd := range others {
+		var c net.Conn
+		if c, err = dialFrom(ctx, nd, network, addr); err == nil || ctx.Err() != nil {
+			return c, err
+		}
+	}
+	return nil, err
+}
+
+func dialFrom(ctx context.Context, nd *node.Node, network, addr string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialLimit)
+	defer cancel()
+	return nd.Dial(ctx, network, addr)
+}
