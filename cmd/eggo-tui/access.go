@@ -3,8 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,27 +13,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/remote"
 )
-
-// deployFile is -f, or ~/.eggo/deploy.yaml.
-func deployFile(env *environment, file string) (string, error) {
-	if file == "" {
-		file = filepath.Join(env.Getenv("HOME"), ".eggo", "deploy.yaml")
-	}
-	path, err := filepath.Abs(file)
-	if err != nil {
-		return "", event.NewFault(event.ClassUsage, "config.unreadable", err, "file", file)
-	}
-	return path, nil
-}
-
-func fileDigest(path string) (string, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return "", event.NewFault(event.ClassUsage, "config.unreadable", err, "file", path)
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:]), nil
-}
 
 // hostKeyPolicy is the flag's, else ask on a terminal and strict without one.
 func hostKeyPolicy(flag string, env *environment) (remote.Policy, error) {

@@ -47,7 +47,7 @@ func (s *session) deployed() []event.Msg {
 	}
 	return append(out,
 		event.M("next.kubectl", "path", conf, "node", cp.Name),
-		event.M("next.cleanup", "file", s.file))
+		event.M("next.cleanup", "command", s.command("cleanup")))
 }
 
 func roleList(n config.Node) string {

@@ -29,6 +29,7 @@ import (
 // runOptions are the flags of the verbs that run a plan.
 type runOptions struct {
 	file     string
+	id       string // cluster whose own deploy.yaml is taken; not with file
 	output   string
 	hostKeys string
 	state    string
@@ -37,6 +38,13 @@ type runOptions struct {
 
 func (o *runOptions) flags(cmd *cobra.Command, env *environment) {
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", env.P.T("cli.flag.deploy-file"))
+	o.common(cmd, env)
+	cmd.MarkFlagsMutuallyExclusive("file", "id")
+}
+
+// common are the flags of flags but for -f, which is another file to some verbs.
+func (o *runOptions) common(cmd *cobra.Command, env *environment) {
+	cmd.Flags().StringVar(&o.id, "id", "", env.P.T("cli.flag.id"))
 	cmd.Flags().StringVar(&o.output, "output", "plain", env.P.T("cli.flag.report"))
 	cmd.Flags().StringVar(&o.hostKeys, "host-keys", "", env.P.T("cli.flag.host-keys"))
 	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
@@ -48,10 +56,12 @@ type session struct {
 	env     *environment
 	verb    string
 	file    string
+	text    []byte // of deploy.yaml
 	cluster *config.Cluster
-	dir     string // the cluster's state directory
-	root    string // of all clusters
-	digest  string // of deploy.yaml
+	saved   *config.Cluster // as the last run that passed preflight had it; nil when none has
+	dir     string          // the cluster's state directory
+	root    string          // of all clusters
+	digest  string          // of deploy.yaml
 	policy  remote.Policy
 	store   *journal.Cluster
 	point   journal.Point
@@ -73,14 +83,21 @@ type session struct {
 // openSession loads deploy.yaml, takes the cluster's lock and opens the event log. Nothing has been touched when it fails.
 func openSession(ctx context.Context, env *environment, o runOptions, verb string) (*session, error) {
 	s := &session{env: env, verb: verb, hosts: map[string]*remote.Host{}}
-	var err error
 	if o.output != "plain" && o.output != "json" {
 		return nil, event.NewFault(event.ClassUsage, "usage.output", nil, "output", o.output, "choices", "plain, json")
 	}
+	var err error
 	if s.failure, err = parseOnFailure(o.failure); err != nil {
 		return nil, err
 	}
-	if err := s.load(env, o.file); err != nil {
+	if s.root = o.state; s.root == "" {
+		s.root = journal.StateDir(env.Getenv, os.Geteuid())
+	}
+	path, err := s.deployFile(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.load(env, path); err != nil {
 		return nil, err
 	}
 	if o.hostKeys == "" {
@@ -92,9 +109,6 @@ func openSession(ctx context.Context, env *environment, o runOptions, verb strin
 	if err := resolveSecrets(ctx, env, s.cluster); err != nil {
 		return nil, err
 	}
-	if s.root = o.state; s.root == "" {
-		s.root = journal.StateDir(env.Getenv, os.Geteuid())
-	}
 	if s.store, err = journal.Open(s.root, s.cluster.Name); err != nil {
 		return nil, err
 	}
@@ -103,7 +117,10 @@ func openSession(ctx context.Context, env *environment, o runOptions, verb strin
 	if s.lock, err = s.store.Lock(s.me); err != nil {
 		return nil, err
 	}
-	if s.point, err = s.store.Resume(verb, s.digest); err == nil {
+	if err = s.loadSaved(); err == nil {
+		s.point, err = s.store.Resume(verb, s.digest)
+	}
+	if err == nil {
 		s.log, err = s.store.NewRun(verb, time.Now())
 	}
 	if err != nil {
@@ -140,29 +157,6 @@ func (s *session) close() {
 	s.lock.Unlock()
 }
 
-// load reads deploy.yaml and prints its problems; what no phase does yet is refused.
-func (s *session) load(env *environment, file string) error {
-	path, err := deployFile(env, file)
-	if err != nil {
-		return err
-	}
-	s.file = path
-	c, problems, err := config.LoadFile(path)
-	if err != nil {
-		return err
-	}
-	if c != nil {
-		problems = append(problems, config.Unsupported(c)...)
-	}
-	printProblems(env, problems)
-	if err := problems.Err(); err != nil {
-		return err
-	}
-	s.cluster = c
-	s.digest, err = fileDigest(path)
-	return err
-}
-
 // run executes a plan, says how it ended, and returns the fault that gives the exit code.
 func (s *session) run(ctx context.Context, plan func(phases.Env) *engine.Plan, next func() []event.Msg) error {
 	if err := s.bus.Emit(event.RunStarted{Run: s.log.ID(), Cluster: s.cluster.Name, Verb: s.verb, Version: buildVersion(), Config: s.digest, Resumed: s.point.Run != ""}); err != nil {
@@ -192,7 +186,7 @@ func (s *session) run(ctx context.Context, plan func(phases.Env) *engine.Plan, n
 		if fault.Class == event.ClassInterrupted {
 			end.Outcome = event.Interrupted
 		}
-		end.Next = append(end.Next, event.M("next.resume", "verb", s.verb, "file", s.file))
+		end.Next = append(end.Next, event.M("next.resume", "command", s.command(s.verb)))
 		result = errReported{fault}
 	default:
 		if len(sum.Changed) > 0 {
@@ -246,7 +240,7 @@ func worst(ctx context.Context, err error, sum engine.Summary) *event.Fault {
 }
 
 func (s *session) phasesEnv() phases.Env {
-	return phases.Env{Cluster: s.cluster, Connect: s.connect, Stage: s.stage, StateDir: s.dir, Emit: s.bus.Emit, Now: time.Now}
+	return phases.Env{Cluster: s.cluster, Saved: s.saved, Accepted: s.keep, Connect: s.connect, Stage: s.stage, StateDir: s.dir, Emit: s.bus.Emit, Now: time.Now}
 }
 
 func (s *session) adminConf() string { return filepath.Join(s.dir, "admin.conf") }

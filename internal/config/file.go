@@ -23,12 +23,21 @@ func LoadFile(name string) (*Cluster, Problems, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	c, problems := Load(data, name)
+	c, problems, err := LoadText(data, name)
 	if c == nil {
-		return nil, problems, nil
+		return nil, problems, err
 	}
 	if key := secretKey(c); key != "" {
 		problems = append(problems, fileProblems(c, name, info, key)...).Sorted()
+	}
+	return c, problems, nil
+}
+
+// LoadText is LoadFile for a text that is, or is to become, the file of that name.
+func LoadText(data []byte, name string) (*Cluster, Problems, error) {
+	c, problems := Load(data, name)
+	if c == nil {
+		return nil, problems, nil
 	}
 	if err := c.resolvePaths(name); err != nil {
 		return nil, problems, fileFault(name, "config.home", err)

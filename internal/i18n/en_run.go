@@ -27,9 +27,9 @@ func enRun() map[string]string {
 		"next.kubeconfig": "The kubeconfig is {path} (API server https://{endpoint})",
 		"next.node":       "{node} ({ip}): {roles}",
 		"next.kubectl":    "Next: kubectl --kubeconfig {path} get nodes   (no kubectl here? Copy /usr/local/bin/kubectl from {node})",
-		"next.cleanup":    "To remove the cluster: eggo-tui cleanup -f {file}",
+		"next.cleanup":    "To remove the cluster: {command}",
 		"next.cleaned":    "The logs of all runs and etcd's snapshots stay in {path}",
-		"next.resume":     "To go on from here: eggo-tui {verb} -f {file}",
+		"next.resume":     "To go on from here: {command}",
 		"next.log":        "Event log: {path}",
 
 		"fault.usage.verb":               "There is no command {verb}.",

@@ -29,6 +29,7 @@ func parts(lang Lang) []map[string]string {
 			zhRemote(),
 			zhBuild(),
 			zhAddon(),
+			zhNodes(),
 		}
 	}
 	return []map[string]string{
@@ -57,5 +58,6 @@ func parts(lang Lang) []map[string]string {
 		enRemote(),
 		enBuild(),
 		enAddon(),
+		enNodes(),
 	}
 }

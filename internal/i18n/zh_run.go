@@ -27,9 +27,9 @@ func zhRun() map[string]string {
 		"next.kubeconfig": "kubeconfig 位于 {path}（API server 为 https://{endpoint}）",
 		"next.node":       "{node}（{ip}）：{roles}",
 		"next.kubectl":    "下一步：kubectl --kubeconfig {path} get nodes（本机没有 kubectl 时，可从 {node} 复制 /usr/local/bin/kubectl）",
-		"next.cleanup":    "移除集群：eggo-tui cleanup -f {file}",
+		"next.cleanup":    "移除集群：{command}",
 		"next.cleaned":    "各次运行的日志与 etcd 快照保留在 {path}",
-		"next.resume":     "从此处继续：eggo-tui {verb} -f {file}",
+		"next.resume":     "从此处继续：{command}",
 		"next.log":        "事件日志：{path}",
 
 		"fault.usage.verb":               "没有命令 {verb}。",

@@ -40,7 +40,7 @@ func Cleanup(env Env, purge bool) *engine.Plan {
 // judgeCleanup refuses a node of another cluster, one where another run is at work, and one that does not let us in; one that is gone does
 // not stop the cleanup of the others.
 func (r *run) judgeCleanup() error {
-	var all []event.Finding
+	all := r.judgeForgotten()
 	for _, n := range r.Cluster.Nodes {
 		f := r.fact(n.Name)
 		switch {
@@ -237,10 +237,10 @@ func (r *run) saveSnapshot(ctx context.Context, n config.Node, nd *node.Node, pa
 }
 
 // forgetState removes the cluster's authorities and kubeconfig from the jump host: they open nothing any more. Logs of the runs, known
-// hosts and snapshots stay.
+// hosts and snapshots stay, and the cluster's own deploy.yaml under another name, so that nobody takes the cluster for one that lives.
 func (r *run) forgetState(context.Context) error {
 	left := false
-	for _, name := range []string{"pki", "admin.conf"} {
+	for _, name := range []string{"pki", "admin.conf", savedName} {
 		_, err := os.Lstat(filepath.Join(r.StateDir, name))
 		left = left || err == nil
 	}
@@ -251,6 +251,10 @@ func (r *run) forgetState(context.Context) error {
 		if err := os.RemoveAll(filepath.Join(r.StateDir, name)); err != nil {
 			return event.NewFault(event.ClassFailed, "state.write", err)
 		}
+	}
+	saved := filepath.Join(r.StateDir, savedName)
+	if err := os.Rename(saved, saved+".cleaned"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return event.NewFault(event.ClassFailed, "state.write", err)
 	}
 	return nil
 }

@@ -39,6 +39,10 @@ type Bundle interface {
 // Env is what a run needs from outside; main wires it.
 type Env struct {
 	Cluster *config.Cluster
+	// Saved is the cluster as the last run that passed preflight had it; nil when none has.
+	Saved *config.Cluster
+	// Accepted is called when preflight has passed and before a node is touched; nil does nothing.
+	Accepted func(context.Context) error
 	// Connect opens the way to a node, with its lock held for this cluster.
 	Connect func(ctx context.Context, n config.Node) (node.Host, error)
 	// Stage unpacks and verifies the bundle of an architecture on the jump host.

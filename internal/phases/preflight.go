@@ -55,7 +55,10 @@ func (r *run) preflight(cleanup bool) []*engine.Step {
 			}
 			return elsewhere
 		}
-		return r.judge(ctx)
+		if err := r.judge(ctx); err != nil || r.Accepted == nil {
+			return err
+		}
+		return r.Accepted(ctx)
 	}
 	return append(steps, v)
 }
@@ -134,6 +137,7 @@ func (r *run) judge(ctx context.Context) error {
 			all = append(all, r.failure(n.Name, n.Name))
 		}
 	}
+	all = append(all, r.judgeLost()...)
 	all = append(all, r.judgeFiles(ctx)...)
 	all = append(all, r.judgeTogether()...)
 	for _, arch := range r.arches() {
