@@ -74,12 +74,21 @@ func (l *loader) extraArg(e *ExtraArgs, v val, name, value string) {
 		l.err(v, r.code, "value", clip(name))
 		return
 	}
-	if owned(e.Component, name) {
-		l.err(v, "config.owned-flag", "value", name)
+	if instead, is := owned(e.Component, name); is {
+		if instead != "" {
+			l.err(v, "config.owned-key", "value", name, "instead", instead)
+		} else {
+			l.err(v, "config.owned-flag", "value", name)
+		}
 		return
 	}
 	if _, twice := e.Args[name]; twice {
 		l.err(v, "config.twice-in-list", "value", name)
+		return
+	}
+	code, kv, value := checkFlag(e.Component, name, value)
+	if code != "" {
+		l.err(v, code, append(kv, "value", name, "name", e.Component)...)
 		return
 	}
 	e.Args[name] = value
@@ -89,20 +98,50 @@ func (l *loader) extraArg(e *ExtraArgs, v val, name, value string) {
 // outside they leave a cluster that this program can neither repair nor remove.
 var ownedWords = []string{
 	"-cert-file", "-key-file", "-cafile", "-certfile", "-keyfile", "-ca-file", "-private-key-file", "-signing-key-file", "client-certificate",
-	"client-key", "--kubeconfig", "--config", "--bootstrap-kubeconfig", "--data-dir", "--cert-dir", "--root-ca-file",
-	"_CERT_FILE", "_KEY_FILE", "_CA_FILE", "_DATA_DIR", "_INITIAL_CLUSTER", "_ADVERTISE_CLIENT_URLS", "_INITIAL_ADVERTISE_PEER_URLS",
+	"client-key", "--kubeconfig", "--authentication-kubeconfig", "--authorization-kubeconfig", "--config", "--config-dir", "--bootstrap-kubeconfig", "--data-dir",
+	"--cert-dir", "--root-ca-file", "--root-dir", "--certificate-authority", "_CERT_FILE", "_KEY_FILE", "_CA_FILE", "_DATA_DIR", "_INITIAL_CLUSTER",
+	"_ADVERTISE_CLIENT_URLS", "_INITIAL_ADVERTISE_PEER_URLS",
 }
 
-func owned(component, name string) bool {
+// ownedFlags are whole flags of the same kind, with the key of deploy.yaml that sets them, if one does: addresses, networks and names that
+// several components must agree on, and ports that others come to.
+var ownedFlags = map[string]map[string]string{
+	"kube-apiserver": {
+		"--advertise-address": "", "--bind-address": "", "--secure-port": "", "--etcd-servers": "etcds", "--service-cluster-ip-range": "service.cidr", "--request-timeout": "apiserver-timeout",
+		"--encryption-provider-config": "", "--enable-bootstrap-token-auth": "", "--authorization-config": "", "--kubelet-certificate-authority": "", "--requestheader-allowed-names": "",
+		"--requestheader-extra-headers-prefix": "", "--requestheader-group-headers": "", "--requestheader-username-headers": "",
+	},
+	"kube-controller-manager": {
+		"--allocate-node-cidrs": "", "--cluster-cidr": "network.podcidr", "--service-cluster-ip-range": "service.cidr", "--cluster-name": "cluster-id", "--use-service-account-credentials": "",
+		"--bind-address": "", "--secure-port": "", "--master": "",
+	},
+	"kube-scheduler": {"--bind-address": "", "--secure-port": "", "--master": ""},
+	"kube-proxy":     {"--cluster-cidr": "network.podcidr", "--hostname-override": "", "--healthz-bind-address": "", "--master": ""},
+	"kubelet": {
+		"--hostname-override": "", "--node-ip": "", "--cluster-dns": "service.dnsaddr", "--cluster-domain": "dns-domain", "--container-runtime-endpoint": "runtime-endpoint",
+		"--register-node": "", "--port": "", "--healthz-port": "", "--healthz-bind-address": "", "--anonymous-auth": "", "--authorization-mode": "", "--rotate-certificates": "",
+		"--rotate-server-certificates": "enable-kubelet-serving", "--fail-cgroupv1": "",
+	},
+	"etcd": {
+		"ETCD_NAME": "", "ETCD_LISTEN_CLIENT_URLS": "", "ETCD_LISTEN_PEER_URLS": "", "ETCD_CLIENT_CERT_AUTH": "", "ETCD_PEER_CLIENT_CERT_AUTH": "", "ETCD_INITIAL_CLUSTER_STATE": "",
+		"ETCD_INITIAL_CLUSTER_TOKEN": "etcd-token", "ETCD_CONFIG_FILE": "", "ETCD_FORCE_NEW_CLUSTER": "",
+	},
+}
+
+// owned says whether a flag is not the user's to set, and which key of deploy.yaml is, if one is.
+func owned(component, name string) (instead string, is bool) {
 	if component == "container-engine" {
-		return false
+		return "", false
+	}
+	if instead, is = ownedFlags[component][name]; is {
+		return instead, true
 	}
 	for _, w := range ownedWords {
 		if w == name || !strings.HasPrefix(w, "--") && (strings.HasSuffix(name, w) || strings.Contains(name, w) && strings.HasPrefix(w, "client-")) {
-			return true
+			return "", true
 		}
 	}
-	return false
+	return "", false
 }
 
 // openPorts are ports beside those of Kubernetes itself.

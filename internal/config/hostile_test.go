@@ -58,7 +58,7 @@ func TestHostileValuesAreRefusedInEveryField(t *testing.T) {
 		"registry-mirrors":     {"registry-mirrors: [%s]\n", nil},
 		"insecure-registries":  {"insecure-registries: [%s]\n", nil},
 		"component":            {"config-extra-args: [{name: %s}]\n", nil},
-		"flag":                 {"config-extra-args: [{name: kubelet, extra-args: {%s: x}}]\n", []string{"--version"}},
+		"flag":                 {"config-extra-args: [{name: kubelet, extra-args: {%s: x}}]\n", nil},
 		"setting":              {"config-extra-args: [{name: container-engine, extra-args: {%s: x}}]\n", nil},
 		"addon":                {"addons: [{filename: %s}]\n", nil},
 		"open-ports role":      {"open-ports: {%s: []}\n", nil},

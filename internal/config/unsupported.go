@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -81,9 +82,6 @@ func (u *unsupported) settings() {
 	if c.KubeletServing {
 		u.later("enable-kubelet-serving", "true", "enable-kubelet-serving: false")
 	}
-	if c.APIServerTimeout != defaultAPIServerTimeout {
-		u.later("apiserver-timeout", c.APIServerTimeout.String(), "apiserver-timeout: 120s")
-	}
 	if c.Runtime != "containerd" {
 		u.later("runtime", c.Runtime, "runtime: containerd")
 	} else if c.RuntimeEndpoint != defaultEndpoints["containerd"] {
@@ -97,8 +95,10 @@ func (u *unsupported) settings() {
 			u.later(key, strings.Join(list, ", "), key+": []")
 		}
 	}
-	if len(c.ExtraArgs) > 0 {
-		u.later("config-extra-args", c.ExtraArgs[0].Component, "config-extra-args: []")
+	for i, e := range c.ExtraArgs {
+		if e.Component == "etcd" || e.Component == "container-engine" {
+			u.later(fmt.Sprintf("config-extra-args[%d]", i), e.Component, "")
+		}
 	}
 	if c.Eggo.Hostname != "keep" {
 		u.later("eggo.hostname", c.Eggo.Hostname, "hostname: keep")

@@ -30,6 +30,7 @@ func parts(lang Lang) []map[string]string {
 			zhBuild(),
 			zhAddon(),
 			zhNodes(),
+			zhKeys(),
 		}
 	}
 	return []map[string]string{
@@ -59,5 +60,6 @@ func parts(lang Lang) []map[string]string {
 		enBuild(),
 		enAddon(),
 		enNodes(),
+		enKeys(),
 	}
 }

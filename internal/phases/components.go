@@ -45,7 +45,7 @@ func (r *run) apiserverService(n config.Node) (node.Service, error) {
 		etcds = append(etcds, httpsURL(m.IP.String(), 2379))
 	}
 	p := pkiDir + "/"
-	u := unit{Description: "Kubernetes API server", After: []string{"network-online.target", "etcd.service"}, Wants: []string{"network-online.target"}, Type: "notify", Program: binDir + "kube-apiserver", Flags: map[string]string{
+	u := unit{Description: "Kubernetes API server", After: []string{"network-online.target", "etcd.service"}, Wants: []string{"network-online.target"}, Type: "notify", Program: binDir + "kube-apiserver", Flags: r.override("kube-apiserver", map[string]string{
 		"advertise-address": n.IP.String(), "secure-port": "6443", "allow-privileged": "true", "authorization-mode": "Node,RBAC",
 		"enable-admission-plugins": "NodeRestriction", "enable-bootstrap-token-auth": "true",
 		"etcd-servers": strings.Join(etcds, ","), "etcd-cafile": p + "etcd/ca.crt", "etcd-certfile": p + "apiserver-etcd-client.crt", "etcd-keyfile": p + "apiserver-etcd-client.key",
@@ -58,8 +58,8 @@ func (r *run) apiserverService(n config.Node) (node.Service, error) {
 		"requestheader-client-ca-file": p + "front-proxy-ca.crt", "requestheader-allowed-names": "front-proxy-client",
 		"requestheader-extra-headers-prefix": "X-Remote-Extra-", "requestheader-group-headers": "X-Remote-Group", "requestheader-username-headers": "X-Remote-User",
 		"proxy-client-cert-file": p + "front-proxy-client.crt", "proxy-client-key-file": p + "front-proxy-client.key",
-		"encryption-provider-config": kubeDir + "/encryption-config.yaml",
-	}}
+		"encryption-provider-config": kubeDir + "/encryption-config.yaml", "request-timeout": r.Cluster.APIServerTimeout.String(),
+	})}
 	return node.Service{Unit: "kube-apiserver.service", Files: []node.File{
 		plainFile(p+"ca.crt", r.pki.CA.Cert), plainFile(p+"etcd/ca.crt", r.pki.EtcdCA.Cert), plainFile(p+"front-proxy-ca.crt", r.pki.FrontProxyCA.Cert),
 		plainFile(p+"apiserver.crt", leaf.APIServer.Cert), secretFile(p+"apiserver.key", leaf.APIServer.Key),
@@ -78,14 +78,14 @@ func (r *run) controllerManagerService(config.Node) (node.Service, error) {
 		return node.Service{}, err
 	}
 	p, c := pkiDir+"/", kubeDir+"/controller-manager.conf"
-	u := unit{Description: "Kubernetes controller manager", After: []string{"kube-apiserver.service"}, Program: binDir + "kube-controller-manager", Flags: map[string]string{
+	u := unit{Description: "Kubernetes controller manager", After: []string{"kube-apiserver.service"}, Program: binDir + "kube-controller-manager", Flags: r.override("kube-controller-manager", map[string]string{
 		"kubeconfig": c, "authentication-kubeconfig": c, "authorization-kubeconfig": c, "bind-address": "127.0.0.1",
 		"client-ca-file": p + "ca.crt", "root-ca-file": p + "ca.crt", "requestheader-client-ca-file": p + "front-proxy-ca.crt",
 		"cluster-signing-cert-file": p + "ca.crt", "cluster-signing-key-file": p + "ca.key",
 		"service-account-private-key-file": p + "sa.key", "use-service-account-credentials": "true",
 		"allocate-node-cidrs": "true", "cluster-cidr": r.Cluster.PodCIDR.String(), "service-cluster-ip-range": r.Cluster.ServiceCIDR.String(),
 		"cluster-name": r.Cluster.Name, "controllers": "*,bootstrapsigner,tokencleaner", "leader-elect": "true",
-	}}
+	})}
 	return node.Service{Unit: "kube-controller-manager.service", Files: []node.File{
 		plainFile(p+"ca.crt", r.pki.CA.Cert), secretFile(p+"ca.key", r.pki.CA.Key), secretFile(c, conf),
 		plainFile(unitDir+"kube-controller-manager.service", u.render()),
@@ -98,9 +98,9 @@ func (r *run) schedulerService(config.Node) (node.Service, error) {
 		return node.Service{}, err
 	}
 	c := kubeDir + "/scheduler.conf"
-	u := unit{Description: "Kubernetes scheduler", After: []string{"kube-apiserver.service"}, Program: binDir + "kube-scheduler", Flags: map[string]string{
+	u := unit{Description: "Kubernetes scheduler", After: []string{"kube-apiserver.service"}, Program: binDir + "kube-scheduler", Flags: r.override("kube-scheduler", map[string]string{
 		"kubeconfig": c, "authentication-kubeconfig": c, "authorization-kubeconfig": c, "bind-address": "127.0.0.1", "leader-elect": "true",
-	}}
+	})}
 	return node.Service{Unit: "kube-scheduler.service", Files: []node.File{secretFile(c, conf), plainFile(unitDir+"kube-scheduler.service", u.render())}}, nil
 }
 
@@ -121,11 +121,12 @@ func (r *run) proxyService(n config.Node) (node.Service, error) {
 	if !r.fact(n.Name).Conntrack {
 		doc["conntrack"] = map[string]any{"maxPerCore": 0}
 	}
+	flags := r.overrideProxy(doc)
 	text, err := document(doc)
 	if err != nil {
 		return node.Service{}, err
 	}
-	u := unit{Description: "Kubernetes proxy", After: []string{"network-online.target"}, Wants: []string{"network-online.target"}, Program: binDir + "kube-proxy", Flags: map[string]string{"config": kubeDir + "/kube-proxy.yaml"}}
+	u := unit{Description: "Kubernetes proxy", After: []string{"network-online.target"}, Wants: []string{"network-online.target"}, Program: binDir + "kube-proxy", Flags: flags}
 	return node.Service{Unit: "kube-proxy.service", Tables: true, Files: []node.File{
 		secretFile(kubeDir+"/kube-proxy.conf", conf), plainFile(kubeDir+"/kube-proxy.yaml", text), plainFile(unitDir+"kube-proxy.service", u.render()),
 	}}, nil
@@ -149,13 +150,16 @@ func (r *run) kubeletService(n config.Node) (node.Service, error) {
 	if n.Has(bundle.ControlPlane) && !n.Has(bundle.Worker) {
 		doc["registerWithTaints"] = []map[string]any{{"key": labelControlPlane, "effect": "NoSchedule"}}
 	}
+	if !r.fact(n.Name).Cgroup2 && minor(r.bundleOf(n).Manifest()) >= cgroup1Field {
+		doc["failCgroupV1"] = false
+	}
 	text, err := document(doc)
 	if err != nil {
 		return node.Service{}, err
 	}
-	u := unit{Description: "Kubernetes kubelet", After: []string{"network-online.target", "containerd.service"}, Wants: []string{"network-online.target", "containerd.service"}, Program: binDir + "kubelet", Flags: map[string]string{
+	u := unit{Description: "Kubernetes kubelet", After: []string{"network-online.target", "containerd.service"}, Wants: []string{"network-online.target", "containerd.service"}, Program: binDir + "kubelet", Flags: r.override("kubelet", map[string]string{
 		"config": kubeDir + "/kubelet.yaml", "kubeconfig": kubeletConf, "bootstrap-kubeconfig": bootstrapConf, "hostname-override": n.Name, "node-ip": n.IP.String(),
-	}}
+	})}
 	return node.Service{
 		Unit: "kubelet.service", Tables: true,
 		Files: []node.File{

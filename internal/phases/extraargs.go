@@ -2,13 +2,19 @@ package phases
 
 import (
 	"maps"
+	"slices"
 	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/config"
 )
 
 // override lays config-extra-args over a component's own flags (for etcd: environment variables), key by key. The keys of flags carry no
 // dashes.
 func (r *run) override(component string, flags map[string]string) map[string]string {
 	out := maps.Clone(flags)
+	if out == nil {
+		out = map[string]string{}
+	}
 	for _, e := range r.Cluster.ExtraArgs {
 		if e.Component != component {
 			continue
@@ -18,4 +24,28 @@ func (r *run) override(component string, flags map[string]string) map[string]str
 		}
 	}
 	return out
+}
+
+// overrideProxy lays kube-proxy's arguments over its configuration, field by field, and returns the flags that it reads beside it.
+func (r *run) overrideProxy(doc map[string]any) map[string]string {
+	flags := map[string]string{"config": kubeDir + "/kube-proxy.yaml"}
+	given := r.override("kube-proxy", nil)
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		path := config.ProxyField("--" + name)
+		if path == nil {
+			flags[name] = given[name]
+			continue
+		}
+		at := doc
+		for _, p := range path[:len(path)-1] {
+			inner, ok := at[p].(map[string]any)
+			if !ok {
+				inner = map[string]any{}
+				at[p] = inner
+			}
+			at = inner
+		}
+		at[path[len(path)-1]] = config.ProxyValue("--"+name, given[name])
+	}
+	return flags
 }

@@ -212,6 +212,9 @@ func (r *run) judgeNode(n config.Node, f *Facts) []event.Finding {
 		if os := b.Manifest().OS; os.Family == "debian" && (f.PkgManager != "apt-get" || f.OS["VERSION_CODENAME"] != os.Codename) {
 			add(event.Error, "os", "is", f.OS["PRETTY_NAME"], "for", os.ID+" "+os.Release+" ("+os.Codename+")")
 		}
+		if isKubelet(n) && !f.Cgroup2 && minor(b.Manifest()) >= cgroup1Refused {
+			add(event.Warning, "cgroup-v1", "version", b.Manifest().Kubernetes)
+		}
 		out = append(out, r.judgeSpace(n, f, b)...)
 	}
 	return append(out, r.judgeTaken(n, f)...)
@@ -335,6 +338,7 @@ func (r *run) judgeBundle(arch string) []event.Finding {
 	if m.Arch != arch {
 		add("wrong-arch", "bundle", m.Name, "got", m.Arch, "want", arch)
 	}
+	out = append(out, r.judgeVersion(m)...)
 	for _, want := range []string{r.pauseImage(m), r.dnsImage(m)} {
 		if !slices.ContainsFunc(m.Images, func(i bundle.Image) bool { return i.Name == want }) {
 			add("image-absent", "image", want)

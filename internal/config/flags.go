@@ -1,0 +1,233 @@
+package config
+
+import (
+	_ "embed"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// The minors of Kubernetes 1 that this program knows: flags.txt has the flags of each, and the configurations that it writes are fit for
+// all of them.
+const (
+	OldestMinor = 30
+	NewestMinor = 36
+)
+
+//go:embed flags.txt
+var flagsText string
+
+// flagInfo is a flag of a component: the kind of its value (b bool, i integer, d duration, s other) and the minors that have it.
+type flagInfo struct {
+	kind     string
+	from, to int
+}
+
+// flagsOf reads the flags of a component out of the table; nil for one that is not in it.
+func flagsOf(component string) map[string]flagInfo {
+	_, text, ok := strings.Cut(flagsText, "\n\n"+component+"\n")
+	if !ok {
+		return nil
+	}
+	text, _, _ = strings.Cut(text, "\n\n")
+	out := map[string]flagInfo{}
+	for line := range strings.Lines(text) {
+		w := strings.Fields(line)
+		f := flagInfo{kind: w[1], from: OldestMinor, to: NewestMinor}
+		if len(w) == 3 {
+			from, to, _ := strings.Cut(w[2], "-")
+			f.from, _ = strconv.Atoi(from)
+			f.to, _ = strconv.Atoi(to)
+		}
+		out["--"+w[0]] = f
+	}
+	return out
+}
+
+// gone are flags that older manuals name: the minor that no longer has them, and the key or flag that is instead, if there is one.
+var gone = map[string]map[string]struct {
+	minor   int
+	instead string
+}{
+	"kubelet": {
+		"--network-plugin": {24, ""}, "--network-plugin-mtu": {24, ""}, "--cni-bin-dir": {24, "cni-bin-dir"}, "--cni-conf-dir": {24, ""}, "--docker-endpoint": {24, "runtime-endpoint"},
+		"--image-pull-progress-deadline": {24, ""}, "--container-runtime": {27, "runtime"}, "--pod-infra-container-image": {35, "pause-image"},
+	},
+	"kube-apiserver":          {"--insecure-port": {24, ""}, "--insecure-bind-address": {24, ""}},
+	"kube-controller-manager": {"--port": {24, "--secure-port"}, "--address": {24, "--bind-address"}, "--enable-taint-manager": {27, ""}, "--pod-eviction-timeout": {27, ""}},
+	"kube-scheduler":          {"--port": {23, "--secure-port"}, "--address": {23, "--bind-address"}},
+}
+
+// goneLogs are flags of the log that all components had until 1.26.
+var goneLogs = []string{
+	"--logtostderr", "--alsologtostderr", "--log-dir", "--log-file", "--log-file-max-size", "--log-backtrace-at", "--add-dir-header", "--skip-headers", "--skip-log-headers",
+	"--one-output", "--stderrthreshold",
+}
+
+// fixed are flags that must hold what this program relies on, whatever else they hold: words of a list with commas.
+var fixed = map[string]map[string][]string{
+	"kube-apiserver": {"--authorization-mode": {"Node", "RBAC"}, "--enable-admission-plugins": {"NodeRestriction"}},
+	"kubelet":        {"--cgroup-driver": {"systemd"}},
+}
+
+// checkFlag says what is wrong with a flag whatever the version: a code with arguments, or "". The value comes back as the component
+// takes it.
+func checkFlag(component, name, value string) (code string, args []string, as string) {
+	flags := flagsOf(component)
+	if flags == nil {
+		return "", nil, value // the environment of etcd, the settings of a runtime
+	}
+	f, ok := flags[name]
+	if !ok {
+		code, args = unknownFlag(component, name, flags)
+		return code, args, value
+	}
+	if component == "kube-proxy" && ProxyField(name) == nil && !isLogFlag(name) {
+		return "config.flag-no-field", nil, value
+	}
+	for _, word := range fixed[component][name] {
+		if !slices.Contains(strings.Split(value, ","), word) {
+			return "config.flag-must", []string{"instead", strings.Join(fixed[component][name], ",")}, value
+		}
+	}
+	var err error
+	switch f.kind {
+	case "b":
+		if value == "" {
+			value = "true"
+		}
+		_, err = strconv.ParseBool(value)
+	case "i":
+		_, err = strconv.ParseInt(value, 10, 64)
+	case "d":
+		_, err = time.ParseDuration(value)
+	}
+	if err != nil {
+		return map[string]string{"b": "config.flag-bool", "i": "config.flag-integer", "d": "config.flag-duration"}[f.kind], []string{"given", clip(value)}, value
+	}
+	return "", nil, value
+}
+
+func unknownFlag(component, name string, flags map[string]flagInfo) (string, []string) {
+	g, was := gone[component][name]
+	if !was && slices.Contains(goneLogs, name) {
+		g.minor, was = 26, true
+	}
+	switch like := suggest(name, slices.Sorted(maps.Keys(flags))); {
+	case was && g.instead != "":
+		return "config.flag-replaced", []string{"version", minorWord(g.minor), "instead", g.instead}
+	case was:
+		return "config.flag-removed", []string{"version", minorWord(g.minor)}
+	case like != "":
+		return "config.flag-misspelt", []string{"like", like}
+	}
+	return "config.flag-unknown", nil
+}
+
+func minorWord(minor int) string { return fmt.Sprintf("1.%d", minor) }
+
+// Minor of a version of Kubernetes: 34 for v1.34.2; 0 when it is none.
+func Minor(version string) int {
+	rest, ok := strings.CutPrefix(version, "v1.")
+	word, _, _ := strings.Cut(rest, ".")
+	n, err := strconv.Atoi(word)
+	if !ok || err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// CheckFlags says which of config-extra-args the version of Kubernetes in the bundle does not have: what makes a component end at its start
+// is an error before anything is touched. Of a minor newer than those known the newest known one counts.
+func CheckFlags(c *Cluster, version string) Problems {
+	minor := min(Minor(version), NewestMinor)
+	if minor < OldestMinor {
+		return nil // refused as a whole
+	}
+	var out Problems
+	for i, e := range c.ExtraArgs {
+		flags := flagsOf(e.Component)
+		for _, name := range slices.Sorted(maps.Keys(e.Args)) {
+			f, known := flags[name]
+			if !known || f.from <= minor && minor <= f.to {
+				continue
+			}
+			code, kv := "config.flag-newer", []string{"version", minorWord(f.from)}
+			if minor > f.to {
+				code, kv = "config.flag-removed", []string{"version", minorWord(f.to + 1)}
+				if g := gone[e.Component][name]; g.instead != "" {
+					code, kv = "config.flag-replaced", append(kv, "instead", g.instead)
+				}
+			}
+			key := fmt.Sprintf("config-extra-args[%d].extra-args.%s", i, name)
+			at := nearest(c.given, key)
+			kv = append(kv, "key", key, "value", name, "name", e.Component)
+			out = append(out, Problem{File: c.file, Line: at.line, Col: at.col, Key: key, Code: code, Severity: event.Error, Args: event.M("", kv...).Args})
+		}
+	}
+	return out.Sorted()
+}
+
+// proxyFields are the flags of kube-proxy that have a field of the same meaning in its configuration. Beside the file kube-proxy reads no
+// flags but those of its log.
+var proxyFields = map[string]string{
+	"--bind-address": "bindAddress", "--bind-address-hard-fail": "bindAddressHardFail", "--config-sync-period": "configSyncPeriod",
+	"--conntrack-max-per-core": "conntrack.maxPerCore", "--conntrack-min": "conntrack.min", "--conntrack-tcp-be-liberal": "conntrack.tcpBeLiberal",
+	"--conntrack-tcp-timeout-close-wait": "conntrack.tcpCloseWaitTimeout", "--conntrack-tcp-timeout-established": "conntrack.tcpEstablishedTimeout",
+	"--conntrack-udp-timeout": "conntrack.udpTimeout", "--conntrack-udp-timeout-stream": "conntrack.udpStreamTimeout", "--detect-local-mode": "detectLocalMode",
+	"--feature-gates": "featureGates", "--iptables-localhost-nodeports": "iptables.localhostNodePorts", "--iptables-masquerade-bit": "iptables.masqueradeBit",
+	"--iptables-min-sync-period": "iptables.minSyncPeriod", "--iptables-sync-period": "iptables.syncPeriod", "--ipvs-exclude-cidrs": "ipvs.excludeCIDRs",
+	"--ipvs-min-sync-period": "ipvs.minSyncPeriod", "--ipvs-scheduler": "ipvs.scheduler", "--ipvs-strict-arp": "ipvs.strictARP", "--ipvs-sync-period": "ipvs.syncPeriod",
+	"--ipvs-tcp-timeout": "ipvs.tcpTimeout", "--ipvs-tcpfin-timeout": "ipvs.tcpFinTimeout", "--ipvs-udp-timeout": "ipvs.udpTimeout",
+	"--kube-api-burst": "clientConnection.burst", "--kube-api-content-type": "clientConnection.contentType", "--kube-api-qps": "clientConnection.qps",
+	"--masquerade-all": "iptables.masqueradeAll", "--metrics-bind-address": "metricsBindAddress", "--nodeport-addresses": "nodePortAddresses",
+	"--oom-score-adj": "oomScoreAdj", "--pod-bridge-interface": "detectLocal.bridgeInterface", "--pod-interface-name-prefix": "detectLocal.interfaceNamePrefix",
+	"--profiling": "enableProfiling", "--proxy-mode": "mode", "--show-hidden-metrics-for-version": "showHiddenMetricsForVersion",
+}
+
+// ProxyField is the path of the field of kube-proxy's configuration that the flag stands for; nil when there is none.
+func ProxyField(flag string) []string {
+	path, ok := proxyFields[flag]
+	if !ok {
+		return nil
+	}
+	return strings.Split(path, ".")
+}
+
+// isLogFlag says whether kube-proxy reads the flag beside its configuration.
+func isLogFlag(name string) bool {
+	return name == "--v" || name == "--vmodule" || name == "--logging-format" || name == "--log-flush-frequency" || strings.HasPrefix(name, "--log-json-") || strings.HasPrefix(name, "--log-text-")
+}
+
+// ProxyValue is the value of a flag of kube-proxy as its configuration has it.
+func ProxyValue(flag, value string) any {
+	switch f := flagsOf("kube-proxy")[flag]; {
+	case flag == "--nodeport-addresses" || flag == "--ipvs-exclude-cidrs":
+		return strings.Split(value, ",")
+	case flag == "--feature-gates":
+		gates := map[string]any{}
+		for pair := range strings.SplitSeq(value, ",") {
+			name, on, _ := strings.Cut(pair, "=")
+			gates[strings.TrimSpace(name)] = strings.EqualFold(strings.TrimSpace(on), "true")
+		}
+		return gates
+	case f.kind == "b":
+		return value == "true" || value == "1" || strings.EqualFold(value, "t")
+	case f.kind == "i" || flag == "--kube-api-qps":
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+			return n
+		}
+	}
+	return value
+}
+
+// KnownFlag says whether any known version of the component has the flag.
+func KnownFlag(component, flag string) bool {
+	_, ok := flagsOf(component)[flag]
+	return ok
+}

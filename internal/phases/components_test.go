@@ -1,0 +1,218 @@
+package phases
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	proxyv1alpha1 "k8s.io/kube-proxy/config/v1alpha1"
+	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/pki"
+)
+
+// componentRun is a run that knows its nodes and certificates, for a deploy.yaml with more keys.
+func componentRun(t *testing.T, more string) *run {
+	t.Helper()
+	c, ps := config.Load([]byte("cluster-id: mine\nmasters: [{name: m1, ip: 192.0.2.11}]\nnodes: [{name: w1, ip: 192.0.2.21}]\npackage-src: {x86src: /b.tar.gz}\n"+more), "deploy.yaml")
+	if c == nil {
+		t.Fatal(ps)
+	}
+	r := newRun(Env{Cluster: c, Now: time.Now, StateDir: t.TempDir()})
+	r.bundles["amd64"] = box{manifest()}
+	for _, n := range c.Nodes {
+		r.facts[n.Name] = good(n)
+	}
+	r.pki = &pki.PKI{Nodes: map[string]pki.Node{}}
+	return r
+}
+
+// fileOf is the content of one of a service's files.
+func fileOf(t *testing.T, s node.Service, err error, suffix string) string {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range s.Files {
+		if strings.HasSuffix(f.Path, suffix) {
+			return string(f.Data)
+		}
+	}
+	t.Fatalf("%s has no %s", s.Unit, suffix)
+	return ""
+}
+
+// Arguments of deploy.yaml take the place of ours, one by one, sorted among them, and mean to systemd what they say.
+func TestArgumentsOfComponentsAreLaidOverOurs(t *testing.T) {
+	r := componentRun(t, `apiserver-timeout: 77s
+config-extra-args:
+- {name: kube-apiserver, extra-args: {--service-node-port-range: 31000-31999, --audit-log-format: 'a%b $c "d"'}}
+- {name: kube-controller-manager, extra-args: {--controllers: '*', --node-monitor-grace-period: 20s}}
+- {name: kube-scheduler, extra-args: [--kube-api-qps=99]}
+- {name: kubelet, extra-args: {--max-pods: 42, --node-labels: 'a=b,c=d'}}
+- {name: kube-proxy, extra-args: {--v: 4, --proxy-mode: nftables, --nodeport-addresses: '10.0.0.0/8,192.0.2.0/24', --conntrack-min: 5, --feature-gates: 'A=true,B=false', --masquerade-all: ''}}
+`)
+	m := r.Cluster.Nodes[0]
+	s, err := r.apiserverService(m)
+	api := fileOf(t, s, err, "kube-apiserver.service")
+	for _, want := range []string{"\n  --service-node-port-range=31000-31999 ", "\n  --request-timeout=1m17s ", "\n  \"--audit-log-format=a%%b $$c \\\"d\\\"\" \\\n"} {
+		if !strings.Contains(api, want) {
+			t.Errorf("kube-apiserver has no %q:\n%s", want, api)
+		}
+	}
+	if strings.Contains(api, "30000-32767") {
+		t.Error("ours is there too")
+	}
+	var flags []string
+	for line := range strings.Lines(api) {
+		if f := strings.Trim(line, " \\\n\""); strings.HasPrefix(f, "--") {
+			flags = append(flags, f)
+		}
+	}
+	if !slices.IsSorted(flags) || len(flags) < 30 {
+		t.Errorf("not sorted: %v", flags)
+	}
+	s, err = r.controllerManagerService(m)
+	if text := fileOf(t, s, err, ".service"); !strings.Contains(text, "--node-monitor-grace-period=20s") || !strings.Contains(text, "--controllers=* ") {
+		t.Error(text)
+	}
+	s, err = r.schedulerService(m)
+	if text := fileOf(t, s, err, ".service"); !strings.Contains(text, "--kube-api-qps=99") {
+		t.Error(text)
+	}
+	s, err = r.kubeletService(m)
+	if text := fileOf(t, s, err, ".service"); !strings.Contains(text, "--max-pods=42 ") || !strings.Contains(text, "--node-labels=a=b,c=d") {
+		t.Error(text)
+	}
+	s, err = r.proxyService(m)
+	if text := fileOf(t, s, err, ".service"); !strings.Contains(text, "--v=4\n") || strings.Contains(text, "nftables") {
+		t.Error(text)
+	}
+	var p proxyv1alpha1.KubeProxyConfiguration
+	if err := yaml.UnmarshalStrict([]byte(fileOf(t, s, err, "kube-proxy.yaml")), &p); err != nil {
+		t.Fatal(err)
+	}
+	if p.Mode != "nftables" || len(p.NodePortAddresses) != 2 || *p.Conntrack.Min != 5 || !p.FeatureGates["A"] || p.FeatureGates["B"] || !p.IPTables.MasqueradeAll {
+		t.Errorf("%+v", p)
+	}
+}
+
+// Every flag of kube-proxy that is taken has a field that the real type knows.
+func TestEveryFieldOfTheProxyIsReal(t *testing.T) {
+	values := map[string]string{"--proxy-mode": "ipvs", "--feature-gates": "A=true", "--nodeport-addresses": "10.0.0.0/8", "--oom-score-adj": "-5", "--kube-api-qps": "7",
+		"--kube-api-burst": "9", "--conntrack-max-per-core": "1", "--conntrack-min": "1", "--iptables-masquerade-bit": "3"}
+	r := componentRun(t, "")
+	for _, name := range []string{"bind-address", "config-sync-period", "conntrack-tcp-be-liberal", "conntrack-tcp-timeout-close-wait", "conntrack-tcp-timeout-established", "conntrack-udp-timeout",
+		"conntrack-udp-timeout-stream", "detect-local-mode", "iptables-localhost-nodeports", "iptables-min-sync-period", "iptables-sync-period", "ipvs-exclude-cidrs", "ipvs-min-sync-period",
+		"ipvs-scheduler", "ipvs-strict-arp", "ipvs-sync-period", "ipvs-tcp-timeout", "ipvs-tcpfin-timeout", "ipvs-udp-timeout", "kube-api-content-type", "masquerade-all", "metrics-bind-address",
+		"pod-bridge-interface", "pod-interface-name-prefix", "profiling", "show-hidden-metrics-for-version", "bind-address-hard-fail"} {
+		switch v := "--" + name; {
+		case strings.Contains(name, "period"), strings.Contains(name, "timeout"):
+			values[v] = "5s"
+		case slices.Contains([]string{"conntrack-tcp-be-liberal", "iptables-localhost-nodeports", "ipvs-strict-arp", "masquerade-all", "profiling", "bind-address-hard-fail"}, name):
+			values[v] = "true"
+		default:
+			values[v] = "10.0.0.1"
+		}
+	}
+	r.Cluster.ExtraArgs = []config.ExtraArgs{{Component: "kube-proxy", Args: values}}
+	s, err := r.proxyService(r.Cluster.Nodes[0])
+	text := fileOf(t, s, err, "kube-proxy.yaml")
+	var p proxyv1alpha1.KubeProxyConfiguration
+	if err := yaml.UnmarshalStrict([]byte(text), &p); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if p.IPVS.TCPFinTimeout.Duration != 5*time.Second || p.ClientConnection.QPS != 7 || p.DetectLocal.InterfaceNamePrefix != "10.0.0.1" || !p.EnableProfiling || *p.OOMScoreAdj != -5 {
+		t.Errorf("%+v", p)
+	}
+	if n := strings.Count(fileOf(t, s, err, ".service"), "\n  --"); n != 1 {
+		t.Errorf("%d flags beside the configuration", n)
+	}
+}
+
+// The kubelet's configuration is one that its real type decodes, and has no field that the version does not know.
+func TestTheKubeletOfEveryVersion(t *testing.T) {
+	for minor := config.OldestMinor; minor <= config.NewestMinor+1; minor++ {
+		for _, cgroup2 := range []bool{false, true} {
+			r := componentRun(t, "")
+			m := manifest()
+			m.Kubernetes = fmt.Sprintf("v1.%d.1", minor)
+			r.bundles["amd64"] = box{m}
+			n := r.Cluster.Nodes[0]
+			r.facts[n.Name].Cgroup2 = cgroup2
+			s, err := r.kubeletService(n)
+			text := fileOf(t, s, err, "kubelet.yaml")
+			var k kubeletv1beta1.KubeletConfiguration
+			if err := yaml.UnmarshalStrict([]byte(text), &k); err != nil {
+				t.Fatalf("%s: %v", m.Kubernetes, err)
+			}
+			if told := k.FailCgroupV1 != nil && !*k.FailCgroupV1; told != (!cgroup2 && minor >= 31) {
+				t.Errorf("%s, cgroup2 %v: failCgroupV1 %v", m.Kubernetes, cgroup2, k.FailCgroupV1)
+			}
+			if bytes.Contains([]byte(fileOf(t, s, err, ".service")), []byte("pod-infra")) {
+				t.Error("a flag that is gone")
+			}
+			warned := slices.Contains(codes(r.judgeNode(n, r.facts[n.Name])), "warning preflight.cgroup-v1")
+			if warned != (!cgroup2 && minor >= 35) {
+				t.Errorf("%s, cgroup2 %v: warned %v", m.Kubernetes, cgroup2, warned)
+			}
+		}
+	}
+}
+
+// Our own flags are flags of every version that can be installed.
+func TestOurFlagsExistInEveryVersion(t *testing.T) {
+	r := componentRun(t, "")
+	m := r.Cluster.Nodes[0]
+	for component, make := range map[string]func(config.Node) (node.Service, error){
+		"kube-apiserver": r.apiserverService, "kube-controller-manager": r.controllerManagerService, "kube-scheduler": r.schedulerService, "kube-proxy": r.proxyService, "kubelet": r.kubeletService,
+	} {
+		s, err := make(m)
+		args := map[string]string{}
+		for line := range strings.Lines(fileOf(t, s, err, ".service")) {
+			if f := strings.Trim(line, " \\\n\""); strings.HasPrefix(f, "--") {
+				name, value, _ := strings.Cut(f, "=")
+				args[name] = value
+			}
+		}
+		if len(args) == 0 {
+			t.Errorf("%s has no flags", component)
+		}
+		for minor := config.OldestMinor; minor <= config.NewestMinor; minor++ {
+			c := &config.Cluster{ExtraArgs: []config.ExtraArgs{{Component: component, Args: args}}}
+			for _, p := range config.CheckFlags(c, fmt.Sprintf("v1.%d.0", minor)) {
+				t.Errorf("%s of 1.%d: %s %v", component, minor, p.Code, p.Args)
+			}
+			for name := range args {
+				if !config.KnownFlag(component, name) {
+					t.Errorf("%s has no %s", component, name)
+				}
+			}
+		}
+	}
+}
+
+func TestTheBundlesVersionIsJudged(t *testing.T) {
+	for version, want := range map[string][]string{
+		"v1.29.14": {"error bundle.kubernetes-old"}, "v1.30.0": nil, "v1.36.3": nil, "v1.37.0": {"warning bundle.kubernetes-new"}, "1.34": {"error bundle.kubernetes-old"},
+	} {
+		r := componentRun(t, "")
+		m := manifest()
+		m.Kubernetes = version
+		if got := codes(r.judgeVersion(m)); !slices.Equal(got, want) {
+			t.Errorf("%s: %v", version, got)
+		}
+	}
+	r := componentRun(t, "config-extra-args: [{name: kubelet, extra-args: {--pod-infra-container-image: pause}}]\n")
+	m := manifest()
+	m.Kubernetes = "v1.35.1"
+	if got := codes(r.judgeVersion(m)); !slices.Equal(got, []string{"error config.flag-replaced"}) {
+		t.Errorf("%v", got)
+	}
+}
