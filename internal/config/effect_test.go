@@ -27,7 +27,6 @@ func TestUnsupportedNamesEveryKeyWithoutEffect(t *testing.T) {
 		{"registry-mirrors: ['https://m.example.com']\n", "registry-mirrors"},
 		{"insecure-registries: [m.example.com]\n", "insecure-registries"},
 		{"config-extra-args: [{name: container-engine, extra-args: {debug: 'true'}}]\n", "config-extra-args[0]"},
-		{"open-ports: {node: [{port: 179}]}\n", "open-ports"},
 		{"network: {plugin: calico}\n", "network.plugin"},
 		{"network: {plugin-args: {NetworkYamlPath: /etc/kubernetes/addons/x.yaml}}\n", "network.plugin-args"},
 		{"network: {pluginargs: {NetworkYamlPath: /etc/kubernetes/addons/x.yaml}}\n", "network.pluginargs"},
@@ -77,7 +76,7 @@ func TestSupportedShapes(t *testing.T) {
 		"etcds: [{name: e, ip: 192.168.0.5}]\n", "external-ca: false\netcd-external: no\n", "runtime: Containerd\nruntime-endpoint: unix:///run/containerd/containerd.sock\n",
 		"apiserver-timeout: 2m\n", "addons: [{type: file, filename: kube-flannel.yml}]\n", "network: {plugin: Flannel, plugin-args: {}}\n",
 		"pacakges: {etcd: [{name: etcd, type: binary, dstpath: /usr/local/bin}], node: [{name: containerd, type: pkg, dstpath: ''}]}\n",
-		"open-ports: {}\nregistry-mirrors: []\nconfig-extra-args: []\neggo: {hostname: keep}\n",
+		"open-ports: {node: [{port: 179}]}\nregistry-mirrors: []\nconfig-extra-args: []\neggo: {hostname: keep}\n",
 	} {
 		c, ps := Load([]byte(minimal+line), "f")
 		if c == nil {

@@ -103,12 +103,6 @@ func (u *unsupported) settings() {
 	if c.Eggo.Hostname != "keep" {
 		u.later("eggo.hostname", c.Eggo.Hostname, "hostname: keep")
 	}
-	for _, role := range slices.Sorted(maps.Keys(c.OpenPorts)) {
-		if ports := c.OpenPorts[role]; len(ports) > 0 {
-			u.later("open-ports", strconv.Itoa(ports[0].Port)+"/"+ports[0].Protocol, "")
-			break
-		}
-	}
 }
 
 func (u *unsupported) network() {

@@ -18,9 +18,5 @@ func enPreflight() map[string]string {
 		"fault.preflight.foreign-runtime.next": "Remove that containerd if nothing needs it, or use a machine without it.",
 		"fault.preflight.no-route":             "{node} has no route for {service}: neither flannel nor the way to Services works without one.",
 		"fault.preflight.no-route.next":        "Add a default route on {node} (ip route add default via ADDRESS, and in its network configuration); the gateway need not answer.",
-		"fault.preflight.firewall":             "{node} has {firewall} active, and it does not let in {ports}.",
-		"fault.preflight.firewall.next":        "Open these ports in {firewall} of {node} for the other nodes and for pods, or switch it off.",
-		"fault.preflight.firewall-unsure":      "{node} has {firewall} active; whether it lets in {ports} cannot be told from its rules.",
-		"fault.preflight.firewall-unsure.next": "Make sure that the other nodes and pods reach these ports of {node}.",
 	}
 }

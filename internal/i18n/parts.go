@@ -31,6 +31,7 @@ func parts(lang Lang) []map[string]string {
 			zhAddon(),
 			zhNodes(),
 			zhKeys(),
+			zhPorts(),
 		}
 	}
 	return []map[string]string{
@@ -61,5 +62,6 @@ func parts(lang Lang) []map[string]string {
 		enAddon(),
 		enNodes(),
 		enKeys(),
+		enPorts(),
 	}
 }

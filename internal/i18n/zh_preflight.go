@@ -17,9 +17,5 @@ func zhPreflight() map[string]string {
 		"fault.preflight.foreign-runtime.next": "如无其他用途请卸载该 containerd，或换一台没有它的机器。",
 		"fault.preflight.no-route":             "{node} 没有到 {service} 的路由：flannel 无法启动，Service 也无法访问。",
 		"fault.preflight.no-route.next":        "请在 {node} 上添加默认路由（ip route add default via 地址，并写入网络配置）；网关不必有应答。",
-		"fault.preflight.firewall":             "{node} 启用了防火墙 {firewall}，且未放通 {ports}。",
-		"fault.preflight.firewall.next":        "请在 {node} 的 {firewall} 中为其他节点和 Pod 放通这些端口，或将其关闭。",
-		"fault.preflight.firewall-unsure":      "{node} 启用了防火墙 {firewall}，从规则无法判断是否放通了 {ports}。",
-		"fault.preflight.firewall-unsure.next": "请确认其他节点和 Pod 能访问 {node} 的这些端口。",
 	}
 }

@@ -108,6 +108,7 @@ func (r *run) cleanNode(n config.Node, purge bool) []*engine.Step {
 		})
 	}
 	add("services", undo("services", "unit"))
+	add("ports", undo("ports", "port", "zonefile"))
 	add("packages", undo("packages", "package"))
 	add("files", undo("files", "file", "block", "sysctl", "module"))
 	add("reload", func(ctx context.Context, nd *node.Node, recs []node.Record) error {

@@ -4,18 +4,23 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 )
 
 // Firewall that is active on a machine, as far as what it lets in can be told.
 type Firewall struct {
-	Name   string // firewalld, ufw, nftables
+	Name   string // firewalld, ufw, nftables: a packet filter that refuses what no rule lets in
 	Open   []PortRange
-	All    bool // it lets everything in
-	Unsure bool // it has rules whose effect is not told here
+	All    bool       // it lets everything in
+	Unsure bool       // it has rules whose effect is not told here
+	Zone   string     // of firewalld: where the node's address is
+	Kept   *Firewall  // of firewalld: what the zone lets in after it is started anew
+	Chains []chainRef // of a packet filter: those that refuse
+}
+
+// chainRef is a chain whose policy is to drop, in the words of the records of rules in it: "nft inet filter input", "iptables INPUT".
+type chainRef struct {
+	Name    string
+	Forward bool
 }
 
 // PortRange of one protocol, tcp or udp; "" is both.
@@ -41,14 +46,32 @@ if command -v firewall-cmd >/dev/null 2>&1 && systemctl is-active --quiet firewa
   kv firewalld ''
   dev=$(ip -o addr show 2>/dev/null | awk '{sub("/.*","",$4)} $4=="@IP@" {print $2; exit}')
   zone=$({ firewall-cmd --get-zone-of-interface="$dev" 2>/dev/null || firewall-cmd --get-default-zone 2>/dev/null || true; } | tail -n 1)
+  kv firewalld "zone: $zone"
   { LC_ALL=C firewall-cmd --zone="$zone" --list-all 2>/dev/null || echo 'sources: unknown'; } | sed 's/^/firewalld=/'
-  LC_ALL=C firewall-cmd --get-active-zones 2>/dev/null | sed -n 's/^ *sources:/firewalld=sources:/p'
+  { LC_ALL=C firewall-cmd --permanent --zone="$zone" --list-all 2>/dev/null || :; } | sed 's/^ */firewalld=permanent /'
+  LC_ALL=C firewall-cmd --get-active-zones 2>/dev/null | awk '/^[^ ]/ {z=$1} $1=="sources:" && z!="trusted" {$1=$1; print "firewalld=" $0}'
 fi
 if command -v ufw >/dev/null 2>&1 && LC_ALL=C ufw status 2>/dev/null | grep -qx 'Status: active'; then
   fw=ufw
   LC_ALL=C ufw status verbose 2>/dev/null | sed 's/^/ufw=/'
 fi
-if [ -z "$fw" ] && command -v nft >/dev/null 2>&1 && nft list ruleset 2>/dev/null | grep -q 'hook input .*policy drop'; then kv nftables drop; fi
+if [ -z "$fw" ]; then
+  ipt=''
+  for v in iptables ip6tables; do
+    command -v $v >/dev/null 2>&1 || continue
+    ipt="$ipt $v"
+    for c in INPUT FORWARD; do if [ "$($v -S $c 2>/dev/null | head -n 1)" = "-P $c DROP" ]; then kv nftables "$v $c"; fi; done
+  done
+  if command -v nft >/dev/null 2>&1; then
+    nft list ruleset 2>/dev/null | awk -v ipt="$ipt" '
+      /^table / {f=$2; t=$3}
+      /^\tchain / {c=$2}
+      / hook (input|forward) .*policy drop/ {
+        if (t=="filter" && (f=="ip" && ipt ~ / iptables/ || f=="ip6" && ipt ~ /ip6tables/) && c ~ /^(INPUT|FORWARD)$/) next
+        print "nftables=nft " f " " t " " c " " ($0 ~ / hook forward / ? "forward" : "input")
+      }'
+  fi
+fi
 `
 
 // firewall is the one of that name; it is noted when it first says something.
@@ -70,16 +93,31 @@ func (w *Firewall) read(line string) {
 	case "ufw":
 		w.readUFW(line)
 	default:
-		w.Unsure = true
+		f := strings.Fields(line)
+		switch {
+		case len(f) == 5:
+			w.Chains = append(w.Chains, chainRef{strings.Join(f[:4], " "), f[4] == "forward"})
+		case len(f) == 2:
+			w.Chains = append(w.Chains, chainRef{line, f[1] == "FORWARD"})
+		}
 	}
 }
 
 // readFirewalld reads a line of firewall-cmd --list-all of the zone that the node's address is in: "  ports: 6443/tcp 2379-2380/tcp".
-// Sources, rich rules and services of the field may open what ports does not list.
+// Sources and rich rules may refuse or let in what ports does not list; a service may let it in, and opening it beside that does no harm.
 func (w *Firewall) readFirewalld(line string) {
 	line = strings.TrimSpace(line)
+	if w.Kept == nil {
+		w.Kept = &Firewall{}
+	}
+	if rest, ok := strings.CutPrefix(line, "permanent "); ok {
+		w.Kept.readFirewalld(rest)
+		return
+	}
 	key, rest, _ := strings.Cut(line, ":")
 	switch key {
+	case "zone":
+		w.Zone = strings.TrimSpace(rest)
 	case "target":
 		w.All = w.All || strings.TrimSpace(rest) == "ACCEPT"
 	case "ports":
@@ -87,10 +125,6 @@ func (w *Firewall) readFirewalld(line string) {
 			if r, ok := parsePorts(p, "-"); ok {
 				w.Open = append(w.Open, r)
 			}
-		}
-	case "services":
-		for _, s := range strings.Fields(rest) {
-			w.Unsure = w.Unsure || !slices.Contains([]string{"ssh", "dhcpv6-client", "dhcp", "mdns", "cockpit", "samba-client", "http", "https"}, s)
 		}
 	case "sources", "protocols":
 		w.Unsure = w.Unsure || strings.TrimSpace(rest) != ""
@@ -149,49 +183,4 @@ func (w *Firewall) lets(want PortRange) bool {
 		}
 	}
 	return true
-}
-
-// inbound are the ports on which others come to the components of the node's roles.
-func (r *run) inbound(n config.Node) []PortRange {
-	var p []PortRange
-	if n.Has(bundle.Etcd) {
-		p = append(p, PortRange{2379, 2380, "tcp"})
-	}
-	if n.Has(bundle.ControlPlane) {
-		p = append(p, PortRange{6443, 6443, "tcp"})
-	}
-	if isKubelet(n) {
-		p = append(p, PortRange{10250, 10250, "tcp"}, PortRange{10256, 10256, "tcp"})
-		if r.Cluster.NetworkPlugin == "flannel" {
-			p = append(p, PortRange{8472, 8472, "udp"}) // VXLAN
-		}
-	}
-	return p
-}
-
-// judgeFirewall finds ports that a firewall closes. Where that cannot be told, and where the node is in the cluster already, it only warns:
-// what works is not refused.
-func (r *run) judgeFirewall(n config.Node, f *Facts) []event.Finding {
-	var out []event.Finding
-	for _, w := range f.Firewalls {
-		var closed []string
-		for _, p := range r.inbound(n) {
-			if !w.lets(p) {
-				closed = append(closed, p.String())
-			}
-		}
-		if len(closed) == 0 {
-			continue
-		}
-		ports := strings.Join(closed, ", ")
-		switch {
-		case w.Unsure:
-			out = append(out, finding(event.Warning, n.Name, "firewall-unsure", "firewall", w.Name, "ports", ports))
-		case f.Joined && f.Cluster == r.Cluster.Name:
-			out = append(out, finding(event.Warning, n.Name, "firewall", "firewall", w.Name, "ports", ports))
-		default:
-			out = append(out, finding(event.Error, n.Name, "firewall", "firewall", w.Name, "ports", ports))
-		}
-	}
-	return out
 }

@@ -126,30 +126,35 @@ func TestJudgeOfFirewalls(t *testing.T) {
 		says, extra string
 		want, ports string
 	}{
-		"none":                          {worker, "", "", "", ""},
-		"firewalld":                     {worker, publicZone, "", "error preflight.firewall", all},
-		"firewalld, some open":          {worker, publicZone + "firewalld=  ports: 10250-10256/tcp", "", "error preflight.firewall", "8472/udp"},
-		"firewalld, all open":           {worker, publicZone + "firewalld=  ports: 10250/tcp 8472/udp 10256/tcp", "", "", ""},
-		"firewalld, of a master":        {master, publicZone + "firewalld=  ports: 10250-10256/tcp 8472/udp 2379/tcp 6443/udp", "", "error preflight.firewall", "2379-2380/tcp, 6443/tcp"},
-		"firewalld, etcd port by port":  {etcdOnly, publicZone + "firewalld=  ports: 2379/tcp 2380/tcp", "", "", ""},
-		"firewalld, a trusted zone":     {worker, "firewalld=trusted (active)\nfirewalld=  target: ACCEPT", "", "", ""},
-		"firewalld, a rich rule":        {worker, publicZone + "firewalld=  rich rules: \nfirewalld=\trule family=\"ipv4\" source address=\"192.0.2.0/24\" accept", "", "warning preflight.firewall-unsure", all},
-		"firewalld, a zone of sources":  {worker, publicZone + "firewalld=sources: 192.0.2.0/24", "", "warning preflight.firewall-unsure", all},
-		"firewalld, a service":          {worker, publicZone + "firewalld=  services: ssh kubelet-worker", "", "warning preflight.firewall-unsure", all},
-		"ufw":                           {worker, ufwHead, "", "error preflight.firewall", all},
-		"ufw that denies one":           {worker, ufwHead + "ufw=10250,10256/tcp ALLOW IN Anywhere\nufw=8472/udp  DENY IN  Anywhere", "", "error preflight.firewall", "8472/udp"},
-		"ufw, all open":                 {worker, ufwHead + "ufw=10250:10260/tcp  ALLOW IN  192.0.2.0/24\nufw=8472  ALLOW IN  Anywhere\n", "", "", ""},
-		"ufw, only for IPv6":            {worker, ufwHead + "ufw=10250:10260/tcp (v6)  ALLOW IN  Anywhere (v6)\n", "", "error preflight.firewall", all},
-		"ufw, only outwards":            {worker, ufwHead + "ufw=10250:10260/tcp  ALLOW OUT  Anywhere\n", "", "error preflight.firewall", all},
-		"ufw, all from a network":       {worker, ufwHead + "ufw=Anywhere  ALLOW IN  192.0.2.0/24\n", "", "warning preflight.firewall-unsure", all},
-		"ufw that lets all in":          {worker, "ufw=Status: active\nufw=Default: allow (incoming), allow (outgoing)", "", "", ""},
-		"nftables":                      {worker, "nftables=drop", "", "warning preflight.firewall-unsure", all},
-		"firewalld, joined and ours":    {worker, publicZone, "cluster=mine\njoined=yes", "warning preflight.firewall", all},
-		"firewalld, ours but not in it": {worker, publicZone, "cluster=mine", "error preflight.firewall", all},
+		"none":                         {worker, "", "", "", ""},
+		"firewalld":                    {worker, publicZone, "", "opens", all},
+		"firewalld, some open":         {worker, publicZone + "firewalld=  ports: 10250-10256/tcp", "", "opens", "8472/udp"},
+		"firewalld, all open":          {worker, publicZone + "firewalld=  ports: 10250/tcp 8472/udp 10256/tcp", "", "", ""},
+		"firewalld, of a master":       {master, publicZone + "firewalld=  ports: 10250-10256/tcp 8472/udp 2379/tcp 6443/udp", "", "opens", "2380/tcp, 6443/tcp"},
+		"firewalld, etcd port by port": {etcdOnly, publicZone + "firewalld=  ports: 2379/tcp 2380/tcp", "", "", ""},
+		"firewalld, a trusted zone":    {worker, "firewalld=trusted (active)\nfirewalld=  target: ACCEPT", "", "", ""},
+		"firewalld, a rich rule":       {worker, publicZone + "firewalld=  rich rules: \nfirewalld=\trule family=\"ipv4\" source address=\"192.0.2.0/24\" accept", "", "warning preflight.firewall-unsure", all},
+		"firewalld, a zone of sources": {worker, publicZone + "firewalld=sources: 192.0.2.0/24", "", "warning preflight.firewall-unsure", all},
+		"firewalld, a service":         {worker, publicZone + "firewalld=  services: ssh kubelet-worker", "", "opens", all},
+		"ufw":                          {worker, ufwHead, "", "opens", all},
+		"ufw that denies one":          {worker, ufwHead + "ufw=10250,10256/tcp ALLOW IN Anywhere\nufw=8472/udp  DENY IN  Anywhere", "", "opens", "8472/udp"},
+		"ufw, all open":                {worker, ufwHead + "ufw=10250:10260/tcp  ALLOW IN  192.0.2.0/24\nufw=8472  ALLOW IN  Anywhere\n", "", "", ""},
+		"ufw, only for IPv6":           {worker, ufwHead + "ufw=10250:10260/tcp (v6)  ALLOW IN  Anywhere (v6)\n", "", "opens", all},
+		"ufw, only outwards":           {worker, ufwHead + "ufw=10250:10260/tcp  ALLOW OUT  Anywhere\n", "", "opens", all},
+		"ufw, all from a network":      {worker, ufwHead + "ufw=Anywhere  ALLOW IN  192.0.2.0/24\n", "", "warning preflight.firewall-unsure", all},
+		"ufw that lets all in":         {worker, "ufw=Status: active\nufw=Default: allow (incoming), allow (outgoing)", "", "", ""},
+		"nftables":                     {worker, "nftables=nft inet filter input input", "", "opens", all},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := parseFacts(c.says + "\n" + c.extra)
-			got := newTestRun().judgeFirewall(c.node, f)
+			r := newTestRun()
+			got := r.judgeFirewall(c.node, f)
+			if c.want == "opens" {
+				if closed := strings.Join(f.Firewalls[0].closed(r.inbound(c.node)), ", "); got != nil || closed != c.ports {
+					t.Errorf("closed %s, %+v", closed, got)
+				}
+				return
+			}
 			if c.want == "" {
 				if got != nil {
 					t.Errorf("%+v", got)
@@ -164,10 +169,10 @@ func TestJudgeOfFirewalls(t *testing.T) {
 }
 
 func TestFactsOfResolversAndOfOurs(t *testing.T) {
-	f := parseFacts("cluster=mine\nnodename=w1\nrecorded=yes\nca=aa\netcdca=bb\nkubelet=Kubernetes v1.34.2\nruntime=containerd\nresolv=/run/x\nnoroute=yes\nnftables=drop\n")
+	f := parseFacts("cluster=mine\nnodename=w1\nrecorded=yes\nca=aa\netcdca=bb\nkubelet=Kubernetes v1.34.2\nruntime=containerd\nresolv=/run/x\nnoroute=yes\nnftables=nft inet filter in input\nnftables=iptables FORWARD\n")
 	want := parseFacts("")
 	want.Cluster, want.NodeName, want.Recorded, want.CA, want.EtcdCA, want.Kubelet = "mine", "w1", true, "aa", "bb", "v1.34.2"
-	want.Runtime, want.Resolv, want.NoRoute, want.Firewalls = true, "/run/x", true, []Firewall{{Name: "nftables", Unsure: true}}
+	want.Runtime, want.Resolv, want.NoRoute, want.Firewalls = true, "/run/x", true, []Firewall{{Name: "nftables", Chains: []chainRef{{"nft inet filter in", false}, {"iptables FORWARD", true}}}}
 	if diff := cmp.Diff(want, f); diff != "" {
 		t.Error(diff)
 	}

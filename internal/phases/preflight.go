@@ -148,6 +148,9 @@ func (r *run) judge(ctx context.Context) error {
 		}
 	}
 	all = append(all, r.judgeReach(ctx)...)
+	if err := r.tellPorts(); err != nil {
+		return err
+	}
 	return r.tell(all)
 }
 

@@ -40,13 +40,6 @@ func TestPreflightFindsWhatWouldFailLater(t *testing.T) {
 		}, []string{"preflight.foreign-files"}},
 		"a containerd":         {func(t *testing.T, n *phasestest.Node) { put(t, n.State("active/containerd.service"), "") }, []string{"preflight.foreign-runtime"}},
 		"leftovers of another": {func(t *testing.T, n *phasestest.Node) { put(t, n.Path("/var/lib/kubelet/pods/x"), "") }, []string{"preflight.leftovers"}},
-		"ufw": {func(t *testing.T, n *phasestest.Node) {
-			program(t, n, "ufw", "echo 'Status: active'\necho 'Default: deny (incoming), allow (outgoing)'\necho '22/tcp ALLOW IN Anywhere'\n")
-		}, []string{"preflight.firewall"}},
-		"firewalld": {func(t *testing.T, n *phasestest.Node) {
-			put(t, n.State("active/firewalld.service"), "")
-			program(t, n, "firewall-cmd", "case $1 in --get-zone-of-interface=eth0) echo own ;; --zone=own) printf 'own (active)\\n  target: default\\n  ports: 10250/tcp 10256/tcp\\n' ;; *) exit 1 ;; esac\n")
-		}, []string{"preflight.firewall"}},
 		"another name": {func(t *testing.T, n *phasestest.Node) {
 			put(t, n.Path("/var/lib/eggo-node/node"), "sim\nw7\n")
 		}, []string{"preflight.renamed"}},

@@ -15,6 +15,8 @@ home() { [ -d $D ] || mkdir -m 700 $D; [ -e $R ] || (umask 077; : >$R); }
 has() { [ -e $R ] && awk -F'\t' -v k="$1" -v p="$2" '$1==k && $2==p {f=1} END {exit !f}' $R; }
 # rec KIND KEY WAS: a line that was torn by a full disk or a loss of power is ended first
 rec() { has "$1" "$2" || { home; [ ! -s $R ] || [ -z "$(tail -c1 $R)" ] || echo >>$R; printf '%s\t%s\t%s\n' "$1" "$2" "$3" >>$R; sync $R 2>/dev/null || sync; }; }
+# unrec KIND KEY: what was taken back before its time is no longer recorded
+unrec() { [ ! -e $R ] || { awk -F'\t' -v k="$1" -v p="$2" '!($1==k && $2==p)' $R >$R.new; mv -f $R.new $R; }; }
 # dirs PATH: makes a directory and its parents, recording the ones that were not there
 dirs() {
   [ -d "$1" ] && return 0

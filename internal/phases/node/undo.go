@@ -33,6 +33,9 @@ func parseRecords(out string) []Record {
 func (n *Node) Undo(ctx context.Context, desc event.Msg, records []Record, purge bool, kinds ...string) (kept []string, err error) {
 	var script strings.Builder
 	var packages []string
+	if slices.ContainsFunc(records, func(r Record) bool { return r.Kind == "port" || r.Kind == "zonefile" }) && slices.Contains(kinds, "port") {
+		script.WriteString(firewallLib)
+	}
 	for _, r := range slices.Backward(records) {
 		if !slices.Contains(kinds, r.Kind) {
 			continue
@@ -87,6 +90,12 @@ func undo(r Record, purge bool) string {
 		return fmt.Sprintf("[ ! -e %[1]s ] || echo %[2]s >%[1]s\n", p, Quote(r.Was))
 	case "module":
 		return fmt.Sprintf("modprobe -r %[1]s 2>/dev/null || keep 'kernel module '%[1]s\n", k)
+	case "port":
+		return fmt.Sprintf("fw del %s || keep %s\n", words(r.Key), Quote("rule of the firewall: "+r.Key))
+	case "zonefile":
+		return "zonefile " + k + "\n"
+	case "hostname":
+		return fmt.Sprintf("rename %s %s\n", Quote(r.Was), k)
 	case "block":
 		return "if [ -e " + k + " ]; then block " + k + " </dev/null; fi\n"
 	}

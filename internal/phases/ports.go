@@ -1,0 +1,273 @@
+package phases
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+// inbound are the ports on which others come to the components of the node's roles, and those that deploy.yaml opens for a role. The
+// controller manager and the scheduler listen on loopback; NodePorts come in by address translation, ahead of the rules for ports.
+func (r *run) inbound(n config.Node) []PortRange {
+	var p []PortRange
+	add := func(port int, protos ...string) {
+		for _, proto := range protos {
+			if x := (PortRange{port, port, proto}); port != 0 && !slices.Contains(p, x) {
+				p = append(p, x)
+			}
+		}
+	}
+	if n.Has(bundle.Etcd) {
+		add(2379, "tcp")
+		add(2380, "tcp")
+	}
+	if n.Has(bundle.ControlPlane) {
+		add(6443, "tcp")
+		if r.Cluster.DNS.Type == "binary" {
+			add(53, "tcp", "udp")
+			add(9153, "tcp")
+		}
+	}
+	if n.Has(bundle.LoadBalancer) {
+		add(r.Cluster.LBPort, "tcp")
+	}
+	if isKubelet(n) {
+		add(10250, "tcp")
+		add(10256, "tcp")
+		for _, x := range pluginPorts(r.Cluster.NetworkPlugin) {
+			add(x.From, x.Proto)
+		}
+	}
+	for _, role := range n.Roles {
+		for _, x := range r.Cluster.OpenPorts[role] {
+			add(x.Port, x.Protocol)
+		}
+	}
+	return p
+}
+
+// pluginPorts are those on which a network plugin's own parts reach each other from node to node.
+func pluginPorts(plugin string) []PortRange {
+	one := func(port int, proto string) PortRange { return PortRange{port, port, proto} }
+	switch plugin {
+	case "flannel":
+		return []PortRange{one(8472, "udp")} // VXLAN, the kernel's port for it
+	case "calico":
+		return []PortRange{one(179, "tcp"), one(4789, "udp"), one(5473, "tcp")} // BGP, VXLAN, Typha
+	case "canal":
+		return []PortRange{one(8472, "udp"), one(5473, "tcp")}
+	case "cilium":
+		return []PortRange{one(8472, "udp"), one(4240, "tcp"), one(4244, "tcp")} // VXLAN, health, Hubble
+	case "kube-router":
+		return []PortRange{one(179, "tcp")}
+	case "weave":
+		return []PortRange{one(6783, "tcp"), one(6783, "udp"), one(6784, "udp")}
+	}
+	return nil
+}
+
+// podNetworks are the networks that pods send from, as the packet filter names them.
+func (r *run) podNetworks() []string { return []string{r.Cluster.PodCIDR.String()} }
+
+// rules are the rules of the machine's firewalls that the node's roles need, in the words of their records. Without all those are left out
+// whose port the firewall lets in already by a rule of somebody else's.
+func (r *run) rules(n config.Node, f *Facts, all bool) []string {
+	var out []string
+	for i := range f.Firewalls {
+		out = append(out, f.Firewalls[i].rules(r.inbound(n), r.pods(n), all)...)
+	}
+	return out
+}
+
+// pods are the networks whose packets the machine has to forward.
+func (r *run) pods(n config.Node) []string {
+	if !isKubelet(n) {
+		return nil
+	}
+	return r.podNetworks()
+}
+
+func (w *Firewall) rules(ports []PortRange, pods []string, all bool) []string {
+	var out []string
+	port := func(p PortRange) string { return strconv.Itoa(p.From) + "/" + p.Proto }
+	switch w.Name {
+	case "firewalld":
+		for _, p := range ports {
+			if all || !w.lets(p) {
+				out = append(out, "firewalld runtime "+w.Zone+" port "+port(p))
+			}
+			if all || !w.Kept.lets(p) {
+				out = append(out, "firewalld permanent "+w.Zone+" port "+port(p))
+			}
+		}
+		// What comes from pods is forwarded and let in by the zone that trusts them; what goes to them follows a connection, or comes by
+		// address translation, or from another node's pods.
+		for _, net := range pods {
+			out = append(out, "firewalld runtime trusted source "+net, "firewalld permanent trusted source "+net)
+		}
+	case "ufw":
+		for _, p := range ports {
+			if all || !w.lets(p) {
+				out = append(out, "ufw allow "+port(p))
+			}
+		}
+		for _, net := range pods {
+			out = append(out, "ufw allow from "+net, "ufw route allow from "+net, "ufw route allow to "+net)
+		}
+	default:
+		for _, c := range w.Chains {
+			if c.Forward {
+				for _, net := range pods {
+					out = append(out, c.Name+" saddr "+net, c.Name+" daddr "+net)
+				}
+				continue
+			}
+			for _, p := range ports {
+				out = append(out, c.Name+" port "+port(p))
+			}
+			for _, net := range pods {
+				out = append(out, c.Name+" saddr "+net)
+			}
+		}
+	}
+	return out
+}
+
+const (
+	firewallScriptPath = "/etc/eggo/firewall.sh"
+	firewallUnit       = "eggo-firewall.service"
+)
+
+// forgets are those of the rules that are gone when the machine or its packet filter is started anew: their owner's files are not ours to
+// write in.
+func forgets(rules []string) []string {
+	return slices.DeleteFunc(slices.Clone(rules), func(rule string) bool {
+		return strings.HasPrefix(rule, "firewalld ") || strings.HasPrefix(rule, "ufw ")
+	})
+}
+
+// firewallService brings them back at boot and whenever the packet filter's own unit loads its file.
+func firewallService(rules []string) node.Service {
+	u := "# Written by Eggo; removed by eggo-tui cleanup.\n[Unit]\nDescription=Ports of Kubernetes in the packet filter\n" +
+		"After=nftables.service netfilter-persistent.service iptables.service\nPartOf=nftables.service netfilter-persistent.service iptables.service\n" +
+		"ReloadPropagatedFrom=nftables.service netfilter-persistent.service iptables.service\nBefore=kubelet.service\n\n" +
+		"[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/sh " + firewallScriptPath + "\nExecReload=/bin/sh " + firewallScriptPath + "\n\n[Install]\nWantedBy=multi-user.target\n"
+	return node.Service{Unit: firewallUnit, Files: []node.File{
+		{Path: firewallScriptPath, Mode: 0o755, Data: []byte(node.FirewallAtBoot(rules))},
+		plainFile(unitDir+firewallUnit, []byte(u)),
+	}}
+}
+
+// openPorts opens what the node's roles need in the machine's firewalls, and closes of what it opened once whatever they need no more.
+func (r *run) openPorts(n config.Node) *engine.Step {
+	s := step(phaseInfra, "ports", n.Name, []string{id(phaseInfra, "claim", n.Name)})
+	var recorded []string
+	s.When = func(ctx context.Context) (bool, event.Msg, error) {
+		recs, err := r.node(n.Name).Records(ctx)
+		recorded = nil
+		for _, x := range recs {
+			if x.Kind == "port" {
+				recorded = append(recorded, x.Key)
+			}
+		}
+		return len(recorded) > 0 || len(r.fact(n.Name).Firewalls) > 0, event.M("why.no-firewall"), err
+	}
+	// want are the rules to have: those that are needed, and what was opened once for the same need.
+	want := func() (open, shut []string) {
+		f := r.fact(n.Name)
+		open = r.rules(n, f, false)
+		all := r.rules(n, f, true)
+		for _, rule := range recorded {
+			switch {
+			case !slices.Contains(all, rule):
+				shut = append(shut, rule)
+			case !slices.Contains(open, rule):
+				open = append(open, rule)
+			}
+		}
+		return open, shut
+	}
+	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+		open, shut := want()
+		closed, err := nd.Closed(ctx, open)
+		if err != nil || len(closed)+len(shut) > 0 {
+			return false, err
+		}
+		if kept := forgets(open); len(kept) > 0 {
+			return nd.Running(ctx, firewallService(kept))
+		}
+		return true, nil
+	})
+	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+		open, shut := want()
+		if len(shut) > 0 {
+			if err := nd.Close(ctx, event.M("change.close-ports", "rules", strings.Join(shut, "; ")), shut); err != nil {
+				return err
+			}
+		}
+		closed, err := nd.Closed(ctx, open)
+		if err != nil {
+			return err
+		}
+		if len(closed) > 0 {
+			if err := nd.Open(ctx, event.M("change.open-ports", "rules", strings.Join(closed, "; ")), closed); err != nil {
+				return err
+			}
+		}
+		if kept := forgets(open); len(kept) > 0 {
+			return nd.Start(ctx, firewallService(kept))
+		}
+		return nil
+	})
+	return s
+}
+
+// tellPorts says what will be opened where.
+func (r *run) tellPorts() error {
+	for _, n := range r.Cluster.Nodes {
+		f := r.fact(n.Name)
+		if f == nil {
+			continue
+		}
+		for i := range f.Firewalls {
+			w := &f.Firewalls[i]
+			if closed := w.closed(r.inbound(n)); len(closed) > 0 {
+				text := event.M("notice.ports", "node", n.Name, "firewall", w.Name, "ports", strings.Join(closed, ", "))
+				if err := r.Emit(event.Notice{Host: n.Name, Step: id(phasePreflight, "verdict", ""), Text: text}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// judgeFirewall warns where a firewall has rules whose effect is not told here: what is opened may stay refused by them.
+func (r *run) judgeFirewall(n config.Node, f *Facts) []event.Finding {
+	var out []event.Finding
+	for i := range f.Firewalls {
+		w := &f.Firewalls[i]
+		if closed := w.closed(r.inbound(n)); w.Unsure && len(closed) > 0 {
+			out = append(out, finding(event.Warning, n.Name, "firewall-unsure", "firewall", w.Name, "ports", strings.Join(closed, ", ")))
+		}
+	}
+	return out
+}
+
+// closed are those of the ports that the firewall does not let in; of a packet filter's rules nothing is known, and its ports are not named.
+func (w *Firewall) closed(ports []PortRange) []string {
+	var out []string
+	for _, p := range ports {
+		if !w.lets(p) {
+			out = append(out, p.String())
+		}
+	}
+	return out
+}
