@@ -119,6 +119,7 @@ func Deploy(env Env) *engine.Plan {
 	p.Steps = append(p.Steps, r.bootstrap()...)
 	p.Steps = append(p.Steps, r.addons()...)
 	p.Steps = append(p.Steps, r.check()...)
+	r.beforeServices(p.Steps, "ports")
 	return p
 }
 
