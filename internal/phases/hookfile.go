@@ -1,0 +1,149 @@
+package phases
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// The types of hooks that a command line names.
+const (
+	ClusterPreHook  = "cluster-prehook"
+	ClusterPostHook = "cluster-posthook"
+	PreHook         = "prehook"
+	PostHook        = "posthook"
+)
+
+// Hook is a script that the command line names. It runs as root on the machines that have the role.
+type Hook struct {
+	Type string
+	Name string // file name
+	Data []byte
+	Role bundle.Role
+	// Nodes are the names of the machines that it is for; none are all that have the role.
+	Nodes []string
+}
+
+// maxHook bounds a hook's size, in bytes.
+const maxHook = 1 << 20
+
+func hookRoles() map[string]bundle.Role {
+	return map[string]bundle.Role{"master": bundle.ControlPlane, "worker": bundle.Worker, "node": bundle.Worker, "etcd": bundle.Etcd, "loadbalance": bundle.LoadBalancer}
+}
+
+// LoadHooks reads what the flag of a type says: PATH[,ROLE], where PATH is a script, or a directory whose scripts run in the order of their
+// names, and ROLE is master when it is not given. What runs as root on machines has to be the caller's or root's own and out of reach of
+// others: the faults are hook.role, hook.path, hook.file with the reason, hook.empty.
+func LoadHooks(kind, flag string) ([]Hook, error) {
+	path, word, given := strings.Cut(flag, ",")
+	role := bundle.ControlPlane
+	if given {
+		var ok bool
+		if role, ok = hookRoles()[word]; !ok {
+			return nil, event.NewFault(event.ClassUsage, "hook.role", nil, "role", event.Clean(word), "choices", "master, worker, etcd, loadbalance")
+		}
+	}
+	if !filepath.IsAbs(path) {
+		return nil, event.NewFault(event.ClassUsage, "hook.path", nil, "path", event.Clean(path))
+	}
+	st, err := os.Lstat(path)
+	if err != nil {
+		return nil, event.NewFault(event.ClassUsage, "hook.unreadable", err, "path", event.Clean(path))
+	}
+	files := []string{path}
+	if st.IsDir() {
+		if why := refuseHook(st); why != "" && why != "mode" && why != "size" {
+			return nil, event.NewFault(event.ClassUsage, "hook."+why, nil, "path", event.Clean(path))
+		}
+		if st.Mode().Perm()&0o022 != 0 {
+			return nil, event.NewFault(event.ClassUsage, "hook.mode", nil, "path", event.Clean(path))
+		}
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			return nil, event.NewFault(event.ClassUsage, "hook.unreadable", err, "path", event.Clean(path))
+		}
+		files = nil
+		for _, e := range entries { // in the order of names
+			files = append(files, filepath.Join(path, e.Name()))
+		}
+		if len(files) == 0 {
+			return nil, event.NewFault(event.ClassUsage, "hook.empty", nil, "path", event.Clean(path))
+		}
+	}
+	var out []Hook
+	for _, f := range files {
+		data, err := readHook(f)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Hook{Type: kind, Name: filepath.Base(f), Data: data, Role: role})
+	}
+	return out, nil
+}
+
+// readHook reads one script after looking at the file that it has opened, not at a name that may have changed its meaning.
+func readHook(path string) ([]byte, error) {
+	refuse := func(why string) error {
+		return event.NewFault(event.ClassUsage, "hook."+why, nil, "path", event.Clean(path))
+	}
+	before, err := os.Lstat(path)
+	if err != nil {
+		return nil, event.NewFault(event.ClassUsage, "hook.unreadable", err, "path", event.Clean(path))
+	}
+	if !before.Mode().IsRegular() {
+		return nil, refuse("not-regular")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, event.NewFault(event.ClassUsage, "hook.unreadable", err, "path", event.Clean(path))
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err == nil && !os.SameFile(before, st) {
+		err = errors.New("it was replaced while it was read")
+	}
+	if err != nil {
+		return nil, event.NewFault(event.ClassUsage, "hook.unreadable", err, "path", event.Clean(path))
+	}
+	if !slices.Contains([]string{".sh", ".bash"}, filepath.Ext(path)) || !hookName(filepath.Base(path)) {
+		return nil, refuse("name")
+	}
+	if why := refuseHook(st); why != "" {
+		return nil, refuse(why)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxHook+1))
+	if err != nil {
+		return nil, event.NewFault(event.ClassUsage, "hook.unreadable", err, "path", event.Clean(path))
+	}
+	if len(data) == 0 || len(data) > maxHook {
+		return nil, refuse("size")
+	}
+	return data, nil
+}
+
+// refuseHook is what stands against running the file as root: its owner, its mode, its size.
+func refuseHook(st os.FileInfo) string {
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok && sys.Uid != 0 && int(sys.Uid) != os.Geteuid() {
+		return "owner"
+	}
+	switch {
+	case st.Mode().Perm()&^0o750 != 0 || st.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0:
+		return "mode"
+	case st.Size() == 0 || st.Size() > maxHook:
+		return "size"
+	}
+	return ""
+}
+
+// hookName says whether a file's name can be one on a node: no word of a shell, no option.
+func hookName(name string) bool {
+	return len(name) <= 128 && !strings.HasPrefix(name, "-") && !strings.HasPrefix(name, ".") &&
+		strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
+}

@@ -1,0 +1,355 @@
+package phases
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+// hookTimeout is what a hook of the command line has; one of deploy.yaml has the timeout that stands there.
+const hookTimeout = 120 * time.Second
+
+// The schedules of a script in deploy.yaml.
+const (
+	preJoin     = "prejoin"
+	postJoin    = "postjoin"
+	preCleanup  = "precleanup"
+	postCleanup = "postcleanup"
+)
+
+// roleWords are the node's roles in the words of deploy.yaml.
+func roleWords(n config.Node) string {
+	words := map[bundle.Role]string{bundle.ControlPlane: "master", bundle.Worker: "worker", bundle.Etcd: "etcd", bundle.LoadBalancer: "loadbalance"}
+	var out []string
+	for _, r := range n.Roles {
+		out = append(out, words[r])
+	}
+	return strings.Join(out, ",")
+}
+
+// hookEnv is the environment of every hook, as the manual has it.
+func (r *run) hookEnv(n config.Node, kind string) map[string]string {
+	return map[string]string{
+		"EGGO_CLUSTER_ID": r.Cluster.Name, "EGGO_CLUSTER_API_ENDPOINT": r.Cluster.Endpoint, "EGGO_CLUSTER_CONFIG_DIR": kubeDir,
+		"EGGO_NODE_IP": n.IP.String(), "EGGO_NODE_NAME": n.Name, "EGGO_NODE_ARCH": n.Arch, "EGGO_NODE_ROLE": roleWords(n),
+		"EGGO_HOOK_TYPE": kind, "EGGO_OPERATOR": r.operator(),
+	}
+}
+
+func (r *run) operator() string {
+	if r.Verb == "" || r.Verb == "resume" {
+		return "deploy"
+	}
+	return r.Verb
+}
+
+// runHook runs one and says what was left out of its output. One that runs after the work is done leaves the run partly done when it fails.
+func (r *run) runHook(ctx context.Context, nd *node.Node, h node.Hook, after bool) error {
+	cut, err := nd.RunHook(ctx, h)
+	if cut > 0 {
+		text := event.M("notice.hook-cut", "hook", h.Name, "bytes", strconv.FormatInt(cut, 10))
+		if err := r.Emit(event.Notice{Host: nd.Name(), Step: engine.StepID(ctx), Text: text}); err != nil {
+			return err
+		}
+	}
+	if f := event.AsFault(err); f != nil && after && strings.HasPrefix(f.Code, "hook.") {
+		part := *f
+		part.Class = event.ClassPartial
+		return &part
+	}
+	return err
+}
+
+// commandHooks are the steps of the hooks of the command line, those before the work or those after it, in the given phase.
+func (r *run) commandHooks(phase string, after bool) []*engine.Step {
+	var out []*engine.Step
+	last := map[string]string{}
+	for i, h := range r.Hooks {
+		if (h.Type == ClusterPostHook || h.Type == PostHook) != after {
+			continue
+		}
+		for _, n := range r.Cluster.Nodes {
+			if !n.Has(h.Role) || len(h.Nodes) > 0 && !slices.Contains(h.Nodes, n.Name) {
+				continue
+			}
+			s := step(phase, h.Type+"-"+strconv.Itoa(i+1), n.Name, verdict())
+			s.Title = event.M("step.hook", "hook", h.Name)
+			if last[n.Name] != "" { // in their order
+				s.Needs = append(s.Needs, last[n.Name])
+			}
+			last[n.Name] = s.ID
+			r.hookStep(s, n, node.Hook{
+				Desc: event.M("change.hook", "hook", h.Name, "type", h.Type), Dir: "cmd-" + r.nonce + "-" + strconv.Itoa(i+1), Name: h.Name, Data: h.Data,
+				Env: r.hookEnv(n, h.Type), Timeout: hookTimeout, Passing: true,
+			}, after)
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// hookStep fills a step that runs one hook. A connection that broke leaves open how the hook ended: that is asked before it could run again.
+func (r *run) hookStep(s *engine.Step, n config.Node, h node.Hook, after bool) {
+	s.Timeout = h.Timeout + time.Minute
+	s.When = func(context.Context) (bool, event.Msg, error) {
+		return r.node(n.Name) != nil, event.M("why.node-gone"), nil
+	}
+	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+		status, begun, err := nd.HookEnded(ctx, h.Dir)
+		if err == nil && begun && status < 0 {
+			err = event.NewFault(event.ClassFailed, "hook.unknown", nil, "hook", h.Name).On(n.Name)
+		}
+		return begun && status == 0, err
+	})
+	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error { return r.runHook(ctx, nd, h, after) })
+}
+
+// scripts are those that deploy.yaml schedules for one of the node's roles, each once.
+func (r *run) scripts(n config.Node, schedules ...string) []config.Package {
+	var out []config.Package
+	for _, role := range n.Roles {
+		for _, p := range r.Cluster.Packages[role] {
+			same := func(x config.Package) bool { return x.Name == p.Name && x.Schedule == p.Schedule }
+			if p.Type == "shell" && slices.Contains(schedules, p.Schedule) && !slices.ContainsFunc(out, same) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// scriptData reads a script out of the bundle.
+func (r *run) scriptData(n config.Node, name string) ([]byte, error) {
+	b := r.bundleOf(n)
+	m, ok := findScript(b.Manifest(), name)
+	if !ok {
+		return nil, event.NewFault(event.ClassBundle, "hook.not-in-bundle", nil, "hook", name).On(n.Name)
+	}
+	f, err := b.Open(m.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxHook+1))
+	if err == nil && (len(data) == 0 || len(data) > maxHook) {
+		err = event.NewFault(event.ClassBundle, "hook.size", nil, "path", m.Path).On(n.Name)
+	}
+	return data, err
+}
+
+// findScript finds a file of the bundle by its name.
+func findScript(m *bundle.Manifest, name string) (bundle.Member, bool) {
+	for _, x := range m.Members {
+		if (x.Kind == bundle.ExtraFile || x.Kind == bundle.Binary) && (x.Name == name || path.Base(x.Path) == name) {
+			return x, true
+		}
+	}
+	return bundle.Member{}, false
+}
+
+// hookKind is the manual's word for a schedule.
+func hookKind(schedule string) string {
+	if strings.HasPrefix(schedule, "pre") {
+		return PreHook
+	}
+	return PostHook
+}
+
+func scriptDir(p config.Package) string { return p.Schedule + "-" + p.Name }
+
+// joinScripts are the steps of a schedule on one node. A script runs once for each node: how it ended stays on the node, so that another
+// deploy does not run it again; one that failed, or whose end is not known, runs again.
+func (r *run) joinScripts(phase, schedule string, n config.Node, needs []string) []*engine.Step {
+	var out []*engine.Step
+	for _, p := range r.scripts(n, schedule) {
+		s := step(phase, schedule+"-"+p.Name, n.Name, needs)
+		s.Title = event.M("step.hook", "hook", p.Name)
+		s.Timeout = p.Timeout + time.Minute
+		s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+			status, begun, err := nd.HookEnded(ctx, scriptDir(p))
+			return begun && status == 0, err
+		})
+		s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+			data, err := r.scriptData(n, p.Name)
+			if err != nil {
+				return err
+			}
+			return r.runHook(ctx, nd, node.Hook{Desc: event.M("change.hook", "hook", p.Name, "type", schedule), Dir: scriptDir(p), Name: p.Name, Data: data,
+				Env: r.hookEnv(n, hookKind(schedule)), Timeout: p.Timeout}, schedule == postJoin)
+		})
+		needs = []string{s.ID}
+		out = append(out, s)
+	}
+	return out
+}
+
+// keepScripts leaves the scripts of a cleanup on the node: it needs no bundle.
+func (r *run) keepScripts(n config.Node) *engine.Step {
+	s := step(phaseInfra, "cleanup-scripts", n.Name, []string{id(phaseInfra, "claim", n.Name)})
+	list := r.scripts(n, preCleanup, postCleanup)
+	file := func(p config.Package) string { return path.Join(node.HookDir, scriptDir(p), p.Name) }
+	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+		want, script := "", ""
+		for _, p := range list {
+			data, err := r.scriptData(n, p.Name)
+			if err != nil {
+				return false, err
+			}
+			sum := sha256.Sum256(data)
+			want += hex.EncodeToString(sum[:]) + "\n"
+			script += "[ -f " + node.Quote(file(p)) + " ] || exit 0\nsha256sum <" + node.Quote(file(p)) + " | cut -d' ' -f1\n"
+		}
+		out, err := nd.Query(ctx, script)
+		return out == want, err
+	})
+	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+		for _, p := range list {
+			data, err := r.scriptData(n, p.Name)
+			if err != nil {
+				return err
+			}
+			dir := node.Quote(path.Dir(file(p)))
+			script := fmt.Sprintf("mkdir -p -m 700 %s %s\n(umask 077; cat >%[3]s.new)\nchmod 700 %[3]s.new\nmv -f %[3]s.new %[3]s\n", node.HookDir, dir, node.Quote(file(p)))
+			if _, err := nd.Change(ctx, node.Change{Desc: event.M("change.keep-script", "hook", p.Name), Stdin: data, Script: script}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return s
+}
+
+// cleanupScripts are the steps of a schedule of a cleanup on one node. A script that fails does not stop the cleanup.
+func (r *run) cleanupScripts(schedule string, n config.Node) []*engine.Step {
+	var out []*engine.Step
+	for _, p := range r.scripts(n, schedule) {
+		s := step(phaseClean, schedule+"-"+p.Name, n.Name, verdict())
+		s.Title = event.M("step.hook", "hook", p.Name)
+		s.Timeout, s.Optional = p.Timeout+time.Minute, true
+		file := path.Join(node.HookDir, scriptDir(p), p.Name)
+		var data []byte
+		s.When = func(ctx context.Context) (bool, event.Msg, error) {
+			nd := r.node(n.Name)
+			if nd == nil {
+				return false, event.M("why.node-gone"), nil
+			}
+			out, err := nd.Query(ctx, "cat "+node.Quote(file)+" 2>/dev/null || true")
+			data = []byte(out)
+			return out != "", event.M("why.no-script"), err
+		}
+		s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+			status, begun, err := nd.HookEnded(ctx, scriptDir(p))
+			return begun && status == 0, err
+		})
+		s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+			return r.runHook(ctx, nd, node.Hook{Desc: event.M("change.hook", "hook", p.Name, "type", schedule), Dir: scriptDir(p), Name: p.Name, Data: data,
+				Env: r.hookEnv(n, hookKind(schedule)), Timeout: p.Timeout}, true)
+		})
+		out = append(out, s)
+	}
+	return out
+}
+
+// hookDeploy weaves hooks into the plan of a deploy: those of the command line before anything is touched and after everything is proven;
+// scripts of deploy.yaml on each node before its services and when it is in the cluster.
+func (r *run) hookDeploy(p *engine.Plan) {
+	work := slices.Clone(p.Steps)
+	pre := r.commandHooks(phaseInfra, false)
+	r.holdBack(work, pre, phasePreflight)
+	var scripts []*engine.Step
+	for _, n := range r.Cluster.Nodes {
+		var infra, all []string
+		for _, s := range work {
+			if s.Host != n.Name || s.Phase == phasePreflight {
+				continue
+			}
+			all = append(all, s.ID)
+			if s.Phase == phaseInfra {
+				infra = append(infra, s.ID)
+			}
+		}
+		if len(r.scripts(n, preCleanup, postCleanup)) > 0 {
+			keep := r.keepScripts(n)
+			r.holdBack([]*engine.Step{keep}, pre, phasePreflight)
+			scripts = append(scripts, keep)
+		}
+		before := r.joinScripts(phaseInfra, preJoin, n, infra)
+		for _, s := range before {
+			for _, w := range work {
+				if w.Host == n.Name && slices.Contains([]string{phaseEtcd, phaseControl, phaseBootstrap}, w.Phase) {
+					w.Needs = append(w.Needs, s.ID)
+				}
+			}
+		}
+		scripts = append(append(scripts, before...), r.joinScripts(phaseCheck, postJoin, n, append(all, id(phaseCheck, "nodes", "")))...)
+	}
+	p.Steps = append(append(pre, work...), scripts...)
+	r.holdUntil(p, r.commandHooks(phaseCheck, true))
+}
+
+// hookCleanup weaves hooks into the plan of a cleanup.
+func (r *run) hookCleanup(p *engine.Plan) {
+	work := slices.Clone(p.Steps)
+	pre := r.commandHooks(phaseClean, false)
+	var scripts []*engine.Step
+	for _, n := range r.Cluster.Nodes {
+		first := r.cleanupScripts(preCleanup, n)
+		last := r.cleanupScripts(postCleanup, n)
+		for _, w := range work {
+			if w.Host != n.Name || w.Phase == phasePreflight {
+				continue
+			}
+			for _, s := range first {
+				w.Needs = append(w.Needs, s.ID)
+			}
+			if w.ID == id(phaseClean, "record", n.Name) {
+				for _, s := range last {
+					s.Needs = append(s.Needs, w.Needs...)
+				}
+				for _, s := range last {
+					w.Needs = append(w.Needs, s.ID)
+				}
+			}
+		}
+		scripts = append(append(scripts, first...), last...)
+	}
+	r.holdBack(append(slices.Clone(work), scripts...), pre, phasePreflight)
+	p.Steps = append(append(pre, work...), scripts...)
+	r.holdUntil(p, r.commandHooks(phaseClean, true))
+}
+
+// holdBack lets the steps, but for those of a phase, wait for the hooks: for all of the cluster's, for a node's on that node.
+func (r *run) holdBack(steps, hooks []*engine.Step, but string) {
+	for _, s := range steps {
+		for _, h := range hooks {
+			if s.Phase != but && (strings.Contains(h.ID, "."+ClusterPreHook+"-") || s.Host == h.Host) {
+				s.Needs = append(s.Needs, h.ID)
+			}
+		}
+	}
+}
+
+// holdUntil adds hooks that run when everything else is done.
+func (r *run) holdUntil(p *engine.Plan, hooks []*engine.Step) {
+	var all []string
+	for _, s := range p.Steps {
+		all = append(all, s.ID)
+	}
+	for _, h := range hooks {
+		h.Needs = append(h.Needs, all...)
+	}
+	p.Steps = append(p.Steps, hooks...)
+}
