@@ -24,6 +24,7 @@ func newCleanupCmd(env *environment) *cobra.Command {
 		},
 	}
 	o.flags(cmd, env)
+	o.hooks.clusterFlags(cmd, env)
 	cmd.Flags().BoolVar(&yes, "yes", false, env.P.T("cli.flag.yes"))
 	cmd.Flags().BoolVar(&purge, "purge", false, env.P.T("cli.flag.purge"))
 	return cmd

@@ -25,6 +25,7 @@ func newDeployCmd(env *environment) *cobra.Command {
 		},
 	}
 	o.flags(cmd, env)
+	o.hooks.clusterFlags(cmd, env)
 	return cmd
 }
 

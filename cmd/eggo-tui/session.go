@@ -34,6 +34,7 @@ type runOptions struct {
 	hostKeys string
 	state    string
 	failure  string
+	hooks    hookFlags
 }
 
 func (o *runOptions) flags(cmd *cobra.Command, env *environment) {
@@ -53,6 +54,7 @@ func (o *runOptions) common(cmd *cobra.Command, env *environment) {
 
 // session is one run of a plan: its cluster, directories, event log and connections.
 type session struct {
+	hooks   []phases.Hook
 	env     *environment
 	verb    string
 	file    string
@@ -88,6 +90,9 @@ func openSession(ctx context.Context, env *environment, o runOptions, verb strin
 	}
 	var err error
 	if s.failure, err = parseOnFailure(o.failure); err != nil {
+		return nil, err
+	}
+	if s.hooks, err = o.hooks.load(); err != nil {
 		return nil, err
 	}
 	if s.root = o.state; s.root == "" {
@@ -240,7 +245,7 @@ func worst(ctx context.Context, err error, sum engine.Summary) *event.Fault {
 }
 
 func (s *session) phasesEnv() phases.Env {
-	return phases.Env{Cluster: s.cluster, Saved: s.saved, Accepted: s.keep, Connect: s.connect, Stage: s.stage, StateDir: s.dir, Emit: s.bus.Emit, Now: time.Now}
+	return phases.Env{Cluster: s.cluster, Saved: s.saved, Accepted: s.keep, Connect: s.connect, Stage: s.stage, StateDir: s.dir, Emit: s.bus.Emit, Now: time.Now, Hooks: s.hooks, Verb: s.verb}
 }
 
 func (s *session) adminConf() string { return filepath.Join(s.dir, "admin.conf") }

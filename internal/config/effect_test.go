@@ -30,7 +30,6 @@ func TestUnsupportedNamesEveryKeyWithoutEffect(t *testing.T) {
 		{"network: {plugin: calico}\n", "network.plugin"},
 		{"network: {plugin-args: {NetworkYamlPath: /etc/kubernetes/addons/x.yaml}}\n", "network.plugin-args"},
 		{"network: {pluginargs: {NetworkYamlPath: /etc/kubernetes/addons/x.yaml}}\n", "network.pluginargs"},
-		{"eggo: {hostname: set}\n", "eggo.hostname"},
 		{"pacakges: {node: [{name: a, type: repo}]}\n", "pacakges.node[0].type"},
 		{"pacakges: {node: [{name: a, type: file, dstpath: /tmp}]}\n", "pacakges.node[0].type"},
 	} {
@@ -76,7 +75,7 @@ func TestSupportedShapes(t *testing.T) {
 		"etcds: [{name: e, ip: 192.168.0.5}]\n", "external-ca: false\netcd-external: no\n", "runtime: Containerd\nruntime-endpoint: unix:///run/containerd/containerd.sock\n",
 		"apiserver-timeout: 2m\n", "addons: [{type: file, filename: kube-flannel.yml}]\n", "network: {plugin: Flannel, plugin-args: {}}\n",
 		"pacakges: {etcd: [{name: etcd, type: binary, dstpath: /usr/local/bin}], node: [{name: containerd, type: pkg, dstpath: ''}]}\n",
-		"open-ports: {node: [{port: 179}]}\nregistry-mirrors: []\nconfig-extra-args: []\neggo: {hostname: keep}\n",
+		"open-ports: {node: [{port: 179}]}\nregistry-mirrors: []\nconfig-extra-args: []\neggo: {hostname: set}\n",
 	} {
 		c, ps := Load([]byte(minimal+line), "f")
 		if c == nil {

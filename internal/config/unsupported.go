@@ -99,9 +99,6 @@ func (u *unsupported) settings() {
 			u.later(fmt.Sprintf("config-extra-args[%d]", i), e.Component, "")
 		}
 	}
-	if c.Eggo.Hostname != "keep" {
-		u.later("eggo.hostname", c.Eggo.Hostname, "hostname: keep")
-	}
 }
 
 func (u *unsupported) network() {

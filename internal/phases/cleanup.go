@@ -34,6 +34,7 @@ func Cleanup(env Env, purge bool) *engine.Plan {
 	state := step(phaseClean, "state", "", last)
 	state.Apply = r.forgetState
 	p.Steps = append(p.Steps, state)
+	r.hookCleanup(p)
 	return p
 }
 
@@ -110,7 +111,7 @@ func (r *run) cleanNode(n config.Node, purge bool) []*engine.Step {
 	add("services", undo("services", "unit"))
 	add("ports", undo("ports", "port", "zonefile"))
 	add("packages", undo("packages", "package"))
-	add("files", undo("files", "file", "block", "sysctl", "module"))
+	add("files", undo("files", "file", "block", "sysctl", "module", "hostname"))
 	add("reload", func(ctx context.Context, nd *node.Node, recs []node.Record) error {
 		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.reload"), Script: "systemctl daemon-reload\nsystemctl reset-failed 2>/dev/null || true\n"})
 		return err

@@ -4,8 +4,10 @@ package phases
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -51,6 +53,9 @@ type Env struct {
 	StateDir string
 	Emit     func(event.Event) error
 	Now      func() time.Time
+	// Hooks of the command line, and the verb that they hear of: deploy (also ""), join, delete, cleanup.
+	Hooks []Hook
+	Verb  string
 }
 
 // run is the state that the steps of one run share.
@@ -63,6 +68,7 @@ type run struct {
 	failed  map[string]*event.Fault // what preflight could not look at
 	pki     *pki.PKI
 	kube    *kube
+	nonce   string           // of this run
 	without map[string]bool  // nodes that the run goes on without
 	lastAPI string           // the control plane whose API server answered last
 	turns   map[string]*turn // by component
@@ -70,7 +76,7 @@ type run struct {
 }
 
 func newRun(env Env) *run {
-	return &run{Env: env, nodes: map[string]*node.Node{}, facts: map[string]*Facts{}, bundles: map[string]Bundle{}, failed: map[string]*event.Fault{}, without: map[string]bool{}}
+	return &run{Env: env, nodes: map[string]*node.Node{}, facts: map[string]*Facts{}, bundles: map[string]Bundle{}, failed: map[string]*event.Fault{}, without: map[string]bool{}, nonce: strings.ToLower(rand.Text()[:12])}
 }
 
 // node returns a node that a step before this one has connected.
@@ -120,6 +126,7 @@ func Deploy(env Env) *engine.Plan {
 	p.Steps = append(p.Steps, r.addons()...)
 	p.Steps = append(p.Steps, r.check()...)
 	r.beforeServices(p.Steps, "ports")
+	r.hookDeploy(p)
 	return p
 }
 

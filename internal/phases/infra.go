@@ -30,6 +30,9 @@ func verdict() []string { return []string{id(phasePreflight, "verdict", "")} }
 func (r *run) infrastructure() []*engine.Step {
 	var steps []*engine.Step
 	for _, n := range r.Cluster.Nodes {
+		if r.Cluster.Eggo.Hostname == "set" {
+			steps = append(steps, r.hostname(n))
+		}
 		steps = append(steps, r.claim(n), r.openPorts(n), r.system(n), r.sendPackages(n), r.installPackages(n))
 		// In the order in which they are waited for: etcd, then what needs it, then the rest.
 		for _, group := range groups(n) {

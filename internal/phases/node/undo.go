@@ -33,8 +33,12 @@ func parseRecords(out string) []Record {
 func (n *Node) Undo(ctx context.Context, desc event.Msg, records []Record, purge bool, kinds ...string) (kept []string, err error) {
 	var script strings.Builder
 	var packages []string
+	done := 0
 	if slices.ContainsFunc(records, func(r Record) bool { return r.Kind == "port" || r.Kind == "zonefile" }) && slices.Contains(kinds, "port") {
 		script.WriteString(firewallLib)
+	}
+	if slices.Contains(kinds, "hostname") {
+		script.WriteString(renameLib)
 	}
 	for _, r := range slices.Backward(records) {
 		if !slices.Contains(kinds, r.Kind) {
@@ -45,11 +49,12 @@ func (n *Node) Undo(ctx context.Context, desc event.Msg, records []Record, purge
 			continue
 		}
 		script.WriteString(undo(r, purge))
+		done++
 	}
 	if len(packages) > 0 {
 		script.WriteString(undoPackages(packages))
 	}
-	if script.Len() == 0 {
+	if done == 0 && len(packages) == 0 {
 		return nil, nil
 	}
 	res, err := n.Change(ctx, Change{Desc: desc, Script: "keep() { printf 'kept %s\\n' \"$1\"; }\n" + script.String()})

@@ -1,0 +1,30 @@
+package phases
+
+import (
+	"context"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+// hostname gives the machine its name of deploy.yaml, now and for the next boot. A machine whose name is that with a domain after it keeps it.
+func (r *run) hostname(n config.Node) *engine.Step {
+	s := step(phaseInfra, "hostname", n.Name, []string{id(phaseInfra, "claim", n.Name)})
+	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+		out, err := nd.Query(ctx, "cat /proc/sys/kernel/hostname\nhead -n 1 /etc/hostname 2>/dev/null || true\n")
+		names := strings.Fields(out)
+		for _, name := range names {
+			if short, _, _ := strings.Cut(name, "."); !strings.EqualFold(short, n.Name) {
+				return false, err
+			}
+		}
+		return len(names) == 2, err
+	})
+	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+		return nd.Rename(ctx, event.M("change.hostname", "name", n.Name), n.Name)
+	})
+	return s
+}
