@@ -7,6 +7,7 @@ func verbs(env *environment) []*cobra.Command {
 	return []*cobra.Command{
 		newDeployCmd(env),
 		newCleanupCmd(env),
+		newAttachCmd(env),
 		newTemplateCmd(env),
 		newValidateCmd(env),
 		newVersionCmd(env),
@@ -16,5 +17,5 @@ func verbs(env *environment) []*cobra.Command {
 
 // laterVerbs are the verbs that the manual or the design has and that come with later capabilities.
 func laterVerbs() []string {
-	return []string{"attach", "join", "delete", "list", "status", "plan", "preflight", "certs", "etcd", "logs", "support"}
+	return []string{"join", "delete", "list", "status", "plan", "preflight", "certs", "etcd", "logs", "support"}
 }

@@ -32,6 +32,7 @@ func parts(lang Lang) []map[string]string {
 			zhNodes(),
 			zhKeys(),
 			zhPorts(),
+			zhUI(),
 		}
 	}
 	return []map[string]string{
@@ -63,5 +64,6 @@ func parts(lang Lang) []map[string]string {
 		enNodes(),
 		enKeys(),
 		enPorts(),
+		enUI(),
 	}
 }

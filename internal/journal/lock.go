@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -71,6 +72,17 @@ func (c *Cluster) Holder() (Holder, error) {
 		err = json.Unmarshal(text, &h)
 	}
 	return h, err
+}
+
+// Busy says whether the process that took the lock last is alive on this machine. It takes no lock itself: a front end that looks must not
+// get into a run's way.
+func (c *Cluster) Busy() bool {
+	h, err := c.Holder()
+	if err != nil || h.PID <= 0 {
+		return false
+	}
+	err = syscall.Kill(h.PID, 0)
+	return err == nil || errors.Is(err, syscall.EPERM)
 }
 
 // Unlock gives the lock back. The lock's file stays: to remove it would let two hold it.

@@ -202,7 +202,7 @@ func (pl *Plain) tellStep(r event.Record) {
 			return
 		}
 		pl.reason[e.Step] = text
-		pl.line(r.Time, st.Host, p.T("report.retry"), p.T("report.retry-text", "step", p.Msg(st.Title), "try", itoa(e.Try), "delay", short(e.Delay), "fault", text))
+		pl.line(r.Time, st.Host, p.T("report.retry"), p.T("report.retry-text", "step", p.Msg(st.Title), "try", itoa(e.Try), "delay", Short(e.Delay), "fault", text))
 	case event.StepDecided:
 		if st := pl.state.Step(e.Step); e.Decision == event.TryAgain {
 			text, _ := p.Fault(st.Fault)
@@ -333,15 +333,15 @@ func (pl *Plain) progress(at time.Time, e event.Progress) {
 }
 
 func (pl *Plain) transfer(t *runstate.Transfer) string {
-	text := event.Clean(t.What) + "  " + size(t.Done)
+	text := event.Clean(t.What) + "  " + Size(t.Done)
 	if t.Total > 0 {
-		text += " / " + size(t.Total) + "  " + itoa(int(100*float64(t.Done)/float64(t.Total))) + "%"
+		text += " / " + Size(t.Total) + "  " + itoa(int(100*float64(t.Done)/float64(t.Total))) + "%"
 	}
 	if rate := t.Rate(); rate > 0 {
-		text += "  " + size(int64(rate)) + "/s"
+		text += "  " + Size(int64(rate)) + "/s"
 	}
 	if left, ok := t.Left(); ok {
-		text += "  " + pl.p.T("report.left", "time", short(left))
+		text += "  " + pl.p.T("report.left", "time", Short(left))
 	}
 	return text
 }
@@ -352,7 +352,7 @@ func (pl *Plain) beat(now time.Time) {
 	slices.SortStableFunc(active, func(a, b *runstate.Step) int { return cmp.Compare(a.Start.UnixNano(), b.Start.UnixNano()) })
 	p := pl.p
 	if len(active) == 0 {
-		pl.line(now, "", p.T("report.waiting"), p.T("report.idle", "time", short(now.Sub(pl.state.Now))))
+		pl.line(now, "", p.T("report.waiting"), p.T("report.idle", "time", Short(now.Sub(pl.state.Now))))
 		return
 	}
 	for i, st := range active {
@@ -360,10 +360,10 @@ func (pl *Plain) beat(now time.Time) {
 			pl.below(p.T("report.more", "count", itoa(len(active)-i)))
 			break
 		}
-		text := p.T("report.still", "time", short(now.Sub(st.Start)), "step", p.Msg(st.Title))
+		text := p.T("report.still", "time", Short(now.Sub(st.Start)), "step", p.Msg(st.Title))
 		if st.Pause.After(now) && st.Fault != nil {
 			fault, _ := p.Fault(st.Fault)
-			text += "; " + p.T("report.pausing", "time", short(st.Pause.Sub(now)), "fault", fault)
+			text += "; " + p.T("report.pausing", "time", Short(st.Pause.Sub(now)), "fault", fault)
 		} else if h := pl.state.Host(st.Host); h != nil {
 			if lines := h.LinesOf(st.ID, 1); len(lines) > 0 {
 				text += "; " + p.T("report.last-line", "line", lines[0].Text)

@@ -295,12 +295,12 @@ func TestShortTimesAndSizes(t *testing.T) {
 		0: "0.0s", 9949 * time.Millisecond: "9.9s", 9950 * time.Millisecond: "10s", 59499 * time.Millisecond: "59s", 59500 * time.Millisecond: "1m00s",
 		185 * time.Second: "3m05s", time.Hour: "1h00m", 3*time.Hour + 59*time.Minute + 40*time.Second: "4h00m", -time.Second: "0.0s",
 	} {
-		if got := short(d); got != want {
+		if got := Short(d); got != want {
 			t.Errorf("%v: %s, want %s", d, got, want)
 		}
 	}
 	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1 << 20: "1.0 MiB", 1<<20 - 1: "1.0 MiB", 5 << 40: "5.0 TiB"} {
-		if got := size(n); got != want {
+		if got := Size(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 	}

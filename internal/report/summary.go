@@ -16,7 +16,7 @@ const topSteps = 12
 func (pl *Plain) summary(e event.RunEnded) {
 	s, p := pl.state, pl.p
 	b := &pl.out
-	b.WriteString("\n" + p.T("report.run-ended", "verb", pl.verb(), "cluster", s.Run.Cluster, "outcome", pl.outcome(e.Outcome), "time", short(s.Elapsed())) + "\n")
+	b.WriteString("\n" + p.T("report.run-ended", "verb", pl.verb(), "cluster", s.Run.Cluster, "outcome", pl.outcome(e.Outcome), "time", Short(s.Elapsed())) + "\n")
 	b.WriteString("  " + pl.counts(s.Counts) + "\n")
 	if s.Total > 0 && e.Outcome.Done() && s.Counts[event.Changed] == 0 {
 		b.WriteString("  " + p.T("report.nothing-changed") + "\n")

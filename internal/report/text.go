@@ -21,8 +21,8 @@ func itoa(n int) string { return strconv.Itoa(n) }
 // seconds with a tenth, for columns.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1fs", max(0, d).Seconds()) }
 
-// short is a time for people: 0.4s, 42s, 3m05s, 1h02m.
-func short(d time.Duration) string {
+// Short is a time for people: 0.4s, 42s, 3m05s, 1h02m.
+func Short(d time.Duration) string {
 	switch d = max(0, d); {
 	case d < 9950*time.Millisecond:
 		return fmt.Sprintf("%.1fs", d.Seconds())
@@ -36,10 +36,10 @@ func short(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-func took(d time.Duration) string { return " (" + short(d) + ")" }
+func took(d time.Duration) string { return " (" + Short(d) + ")" }
 
-// size in binary units with a tenth.
-func size(n int64) string {
+// Size in binary units with a tenth.
+func Size(n int64) string {
 	if n < 1024 {
 		return strconv.FormatInt(n, 10) + " B"
 	}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/ui"
+	"github.com/eggo-k8s/eggo/internal/ui/logview"
+)
+
+// attachOptions are the flags of attach.
+type attachOptions struct {
+	cluster, state string
+	replay         float64
+	ascii          bool
+}
+
+func newAttachCmd(env *environment) *cobra.Command {
+	var o attachOptions
+	cmd := &cobra.Command{
+		Use:   "attach [RUN]",
+		Short: env.P.T("cli.attach.short"),
+		Long:  env.P.T("cli.attach.long"),
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			run := ""
+			if len(args) == 1 {
+				run = args[0]
+			}
+			return attach(cmd.Context(), env, o, run)
+		},
+	}
+	cmd.Flags().StringVar(&o.cluster, "id", "", env.P.T("cli.flag.id"))
+	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
+	cmd.Flags().Float64Var(&o.replay, "replay", 0, env.P.T("cli.flag.replay"))
+	cmd.Flags().BoolVar(&o.ascii, "ascii", env.Getenv("EGGO_ASCII") != "", env.P.T("cli.flag.ascii"))
+	return cmd
+}
+
+// attach shows a run on the board, from its event log alone.
+func attach(ctx context.Context, env *environment, o attachOptions, run string) error {
+	if !screen(env) {
+		return event.NewFault(event.ClassUsage, "usage.needs-terminal", nil, "verb", "attach")
+	}
+	if o.replay < 0 {
+		return event.NewFault(event.ClassUsage, "usage.replay", nil)
+	}
+	c, id, err := findRun(cmp.Or(o.state, journal.StateDir(env.Getenv, os.Geteuid())), o.cluster, run)
+	if err != nil {
+		return err
+	}
+	dir := c.RunDir(id)
+	log, err := os.Open(filepath.Join(dir, "events.jsonl"))
+	if err != nil {
+		return event.NewFault(event.ClassFailed, "journal.read", err, "path", dir)
+	}
+	defer log.Close()
+	records := journal.NewReader(log, log.Name())
+	var files []*os.File
+	defer func() {
+		for _, f := range files {
+			f.Close()
+		}
+	}()
+	opt := ui.Options{Lang: env.P.Lang(), ASCII: o.ascii || env.Getenv("TERM") == "linux", NodeLog: func(host string) (logview.Source, error) {
+		f, err := os.Open(filepath.Join(dir, journal.NodeLog(host)))
+		if errors.Is(err, fs.ErrNotExist) {
+			return logview.Text(""), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, f)
+		return logview.File{File: f}, nil
+	}}
+	var feed ui.Feed = &ui.Live{From: records, Over: !c.Busy()}
+	if o.replay > 0 {
+		opt.Replay = ui.NewReplay(records, o.replay, time.Now)
+		feed = opt.Replay
+	}
+	err = ui.Watch(ctx, feed, opt, env.Stdin, env.Stdout)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// screen says whether a person looks at stdout and answers at stdin, on a terminal that can be drawn on.
+func screen(env *environment) bool {
+	out, ok := env.Stdout.(*os.File)
+	_, in := terminal(env)
+	return ok && in && term.IsTerminal(int(out.Fd())) && env.Getenv("TERM") != "dumb"
+}
+
+// findRun gives the run with the ID (or the beginning of one), the newest if it is "", among the runs of one cluster or of all.
+func findRun(root, cluster, run string) (*journal.Cluster, string, error) {
+	var names []string
+	if cluster != "" {
+		names = []string{cluster}
+	} else {
+		entries, err := os.ReadDir(root)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, "", event.NewFault(event.ClassFailed, "state.read", err)
+		}
+		for _, e := range entries {
+			if e.IsDir() {
+				names = append(names, e.Name())
+			}
+		}
+	}
+	var best *journal.Cluster
+	id := ""
+	for _, name := range names {
+		c, err := journal.At(root, name)
+		if err != nil {
+			if cluster != "" {
+				return nil, "", err
+			}
+			continue
+		}
+		ids, err := c.Runs()
+		if err != nil {
+			continue
+		}
+		for _, x := range slices.Backward(ids) {
+			if strings.HasPrefix(x, run) && x > id {
+				best, id = c, x
+			}
+		}
+	}
+	if best == nil {
+		return nil, "", event.NewFault(event.ClassUsage, "usage.no-run", nil, "run", cmp.Or(run, "-"), "dir", root)
+	}
+	return best, id, nil
+}

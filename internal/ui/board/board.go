@@ -1,0 +1,185 @@
+// Package board draws a run: the phases across the top, a pane for every machine, those in trouble first. It is a pure function of the
+// state of the run, a time and a size; it draws a screen's worth, however large the run is.
+package board
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/ui/theme"
+	"github.com/eggo-k8s/eggo/internal/ui/widget"
+)
+
+// The smallest screen that the board is drawn on.
+const (
+	MinWidth  = 60
+	MinHeight = 16
+)
+
+// Board is how a run is looked at. The zero Cursor is the first machine.
+type Board struct {
+	P      *i18n.Printer
+	Theme  *theme.Theme
+	Cursor int // of the machines as they are drawn
+	Top    int // first row of machines that is drawn; Render keeps the cursor in sight
+}
+
+// Render draws the board in w×h cells: exactly h lines of exactly w cells. now is the clock of the run's events.
+func (b *Board) Render(s *runstate.State, now time.Time, w, h int) []string {
+	if w < MinWidth || h < MinHeight {
+		return b.tooSmall(s, w, h)
+	}
+	views := b.views(s, now)
+	b.Cursor = min(max(0, b.Cursor), max(0, len(views)-1))
+	lines := []string{b.head(s, now, w), b.whole(s, w), b.rail(s, w), b.Theme.Border.Render(strings.Repeat(b.Theme.Glyphs.Rule, w))}
+	foot := b.news(s, w)
+	body := b.machines(s, now, views, w, h-len(lines)-len(foot))
+	lines = append(append(lines, body...), foot...)
+	return widget.Block(lines, w, h, "")
+}
+
+// Host is the name of the machine under the cursor and whether there is one.
+func (b *Board) Host(s *runstate.State, now time.Time) (string, bool) {
+	views := b.views(s, now)
+	if len(views) == 0 {
+		return "", false
+	}
+	return views[min(max(0, b.Cursor), len(views)-1)].host.Name, true
+}
+
+func (b *Board) tooSmall(s *runstate.State, w, h int) []string {
+	text := []string{b.P.T("ui.too-small", "width", fmt.Sprint(MinWidth), "height", fmt.Sprint(MinHeight)), b.P.T("ui.goes-on", "ended", fmt.Sprint(ended(s)), "total", fmt.Sprint(s.Total))}
+	return widget.Block(text, w, h, "")
+}
+
+func ended(s *runstate.State) int {
+	n := 0
+	for _, c := range s.Counts {
+		n += c
+	}
+	return n
+}
+
+// head: the house, what is done to which cluster, and the time.
+func (b *Board) head(s *runstate.State, now time.Time, w int) string {
+	t, p := b.Theme, b.P
+	l := new(widget.Line).Space(1).Add(t.Strong, "egg").Add(t.Title, "o").Space(2)
+	verb := s.Run.Verb
+	if verb != "" {
+		verb = p.T("ui.verb." + verb)
+	}
+	l.Add(t.Strong, verb).Space(1).Add(t.Title, event.Clean(s.Run.Cluster))
+	took := now.Sub(s.Started)
+	if s.Ended != nil {
+		took = s.Elapsed()
+	}
+	right := new(widget.Line)
+	if s.Ended != nil {
+		glyph, style := t.Outcome(s.Ended.Outcome)
+		right.Add(style, glyph+" "+p.T("ui.ended."+string(s.Ended.Outcome))).Space(2)
+	}
+	if !s.Started.IsZero() {
+		right.Add(t.Dim, report.Short(took))
+	}
+	right.Space(1)
+	return l.To(w-right.Width()).String() + right.String()
+}
+
+// whole is the bar of the whole run with its numbers.
+func (b *Board) whole(s *runstate.State, w int) string {
+	t, done := b.Theme, ended(s)
+	part := 0.0
+	if s.Total > 0 {
+		part = float64(done) / float64(s.Total)
+	}
+	text := " " + fmt.Sprintf("%3d %%", int(part*100)) + "  " + b.P.T("ui.steps", "ended", fmt.Sprint(done), "total", fmt.Sprint(s.Total))
+	if n := s.Counts[event.Failed] + s.Counts[event.Unknown]; n > 0 {
+		text += "  " + t.Glyphs.Failed + " " + b.P.T("ui.failed-count", "count", fmt.Sprint(n))
+	}
+	text += " "
+	room := w - 1 - widget.Width(text)
+	return " " + widget.Bar(t.BarFull, t.BarRest, t.Glyphs.BarFull, t.Glyphs.BarRest, room, part) + t.Dim.Render(text)
+}
+
+// rail names the phases with their states. Where they do not all fit, those that have ended and those to come lose their names, the ones
+// farthest from the present first.
+func (b *Board) rail(s *runstate.State, w int) string {
+	type stop struct {
+		glyph, name, count string
+		of                 *runstate.Phase
+		on                 bool
+	}
+	var stops []stop
+	at := 0
+	for i, ph := range s.Phases {
+		st := stop{of: ph, name: b.P.Msg(ph.Title)}
+		switch {
+		case !ph.End.IsZero():
+			st.glyph, _ = b.Theme.Outcome(ph.Outcome)
+		case !ph.Start.IsZero():
+			st.glyph, st.on, at = b.Theme.Glyphs.Running, true, i
+			st.count = fmt.Sprintf(" %d/%d", ph.Ended, ph.Total)
+		default:
+			st.glyph = b.Theme.Glyphs.Waiting
+		}
+		stops = append(stops, st)
+	}
+	width := func() int {
+		n := 1
+		for _, st := range stops {
+			n += 1 + 3
+			if st.name != "" {
+				n += 1 + widget.Width(st.name) + widget.Width(st.count)
+			}
+		}
+		return n
+	}
+	for far := len(stops); far > 0 && width() > w; far-- {
+		for i := range stops {
+			if i-at == far || at-i == far {
+				stops[i].name = ""
+			}
+		}
+	}
+	l := new(widget.Line).Space(1)
+	for i, st := range stops {
+		if i > 0 {
+			l.Add(b.Theme.Border, " "+b.Theme.Glyphs.Rule+" ")
+		}
+		style := b.Theme.Idle
+		switch {
+		case !st.of.End.IsZero():
+			_, style = b.Theme.Outcome(st.of.Outcome)
+		case st.on:
+			style = b.Theme.Busy
+		}
+		l.Add(style, st.glyph)
+		if st.name == "" {
+			continue
+		}
+		word := b.Theme.Dim
+		if st.on {
+			word = b.Theme.Strong
+		}
+		l.Space(1).Add(word, st.name).Add(b.Theme.Dim, st.count)
+	}
+	return l.String()
+}
+
+// news is the newest notice or finding, above the footer.
+func (b *Board) news(s *runstate.State, w int) []string {
+	if len(s.Notices) == 0 {
+		return nil
+	}
+	n := s.Notices[len(s.Notices)-1]
+	text := b.P.Msg(n.Text)
+	if n.Host != "" {
+		text = event.Clean(n.Host) + ": " + text
+	}
+	return []string{" " + b.Theme.Dim.Render(widget.Cut(b.Theme.Glyphs.Bullet+" "+text, w-2, b.Theme.Glyphs.Cut))}
+}

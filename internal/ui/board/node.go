@@ -1,0 +1,166 @@
+package board
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/runstate"
+)
+
+// view is what the board shows of one machine.
+type view struct {
+	host  *runstate.Host
+	rank  int // those in trouble first
+	glyph string
+	style lipgloss.Style
+	word  string
+	step  *runstate.Step // that runs, or ended last
+	since time.Duration  // that the step runs
+	part  float64        // of the machine's steps
+}
+
+// Ranks: trouble is drawn before work, work before rest.
+const (
+	rankFailed = iota
+	rankBlocked
+	rankLost
+	rankRetry
+	rankFine
+)
+
+// views of all machines, in the order in which they are drawn: trouble first, else as planned, so that nothing jumps about while all is well.
+func (b *Board) views(s *runstate.State, now time.Time) []view {
+	var out []view
+	for _, h := range s.Hosts {
+		if h.Name == "" && h.Total == 0 {
+			continue
+		}
+		out = append(out, b.view(s, h, now))
+	}
+	slices.SortStableFunc(out, func(x, y view) int { return cmp.Compare(x.rank, y.rank) })
+	return out
+}
+
+func (b *Board) view(s *runstate.State, h *runstate.Host, now time.Time) view {
+	g := b.Theme.Glyphs
+	v := view{host: h, rank: rankFine, step: h.Last}
+	if h.Total > 0 {
+		v.part = float64(h.Ended) / float64(h.Total)
+	}
+	set := func(rank int, glyph string, style lipgloss.Style, key string) {
+		v.rank, v.glyph, v.style, v.word = rank, glyph, style, b.P.T(key)
+	}
+	if len(h.Active) > 0 {
+		v.step = h.Active[0]
+		for _, st := range h.Active {
+			if st.Lane == "" { // what the machine does itself says more than what is sent to it
+				v.step = st
+			}
+		}
+		v.since = now.Sub(v.step.Start)
+	}
+	over := s.Ended != nil
+	switch o := h.Outcome(); {
+	case o == event.Failed || o == event.Unknown:
+		set(rankFailed, g.Failed, b.Theme.Bad, "ui.state.failed")
+		v.step = cmp.Or(failedStep(s, h.Name), v.step)
+	case o == event.Blocked:
+		set(rankBlocked, g.Blocked, b.Theme.Warn, "ui.state.blocked")
+	case h.Connection == "lost" && !over:
+		set(rankLost, g.Ignored, b.Theme.Warn, "ui.state.lost")
+	case v.step != nil && v.step.Running() && v.step.Pause.After(now) && v.step.Try > 1:
+		set(rankRetry, g.Ignored, b.Theme.Warn, "ui.state.retry")
+	case o == event.Interrupted:
+		set(rankFine, g.Stopped, b.Theme.Warn, "ui.state.stopped")
+	case len(h.Active) > 0:
+		set(rankFine, g.Running, b.Theme.Busy, "ui.state.running")
+	case h.Total > 0 && h.Ended == h.Total:
+		set(rankFine, g.OK, b.Theme.Good, "ui.state.done")
+	default:
+		set(rankFine, g.Waiting, b.Theme.Idle, "ui.state.waiting")
+	}
+	return v
+}
+
+// failedStep is the newest failure on the machine.
+func failedStep(s *runstate.State, host string) *runstate.Step {
+	for _, f := range slices.Backward(s.Failures) {
+		if f.Step.Host == host && f.Step.Outcome != event.Ignored {
+			return f.Step
+		}
+	}
+	return nil
+}
+
+// name of the machine for people.
+func (b *Board) name(h *runstate.Host) string {
+	if h.Name == "" {
+		return b.P.T("report.jump-host")
+	}
+	return event.Clean(h.Name)
+}
+
+// roles in words that are short enough for a narrow pane.
+func (b *Board) roles(h *runstate.Host) string {
+	var words []string
+	for _, r := range h.Roles {
+		words = append(words, b.P.T("ui.role."+r))
+	}
+	return strings.Join(words, " ")
+}
+
+// doing is the title of the step, or what stands for it before the first.
+func (b *Board) doing(v view) string {
+	if v.step == nil {
+		return b.P.T("ui.nothing-yet")
+	}
+	return b.P.Msg(v.step.Title)
+}
+
+// transfer that goes to the machine, nil if none does.
+func transfer(s *runstate.State, host string) *runstate.Transfer {
+	for _, t := range s.Transfers {
+		if t.Host == host {
+			return t
+		}
+	}
+	return nil
+}
+
+// flow says how far a transfer is, at what rate, and how long the rest takes.
+func (b *Board) flow(t *runstate.Transfer) string {
+	parts := []string{report.Size(t.Done)}
+	if t.Total > 0 {
+		parts[0] = b.P.T("ui.of", "done", report.Size(t.Done), "total", report.Size(t.Total))
+	}
+	if rate := t.Rate(); rate > 0 {
+		parts = append(parts, report.Size(int64(rate))+"/s")
+	}
+	if left, ok := t.Left(); ok {
+		parts = append(parts, b.P.T("ui.left", "time", report.Short(left)))
+	}
+	return strings.Join(parts, "  ")
+}
+
+// words are the newest lines that the machine printed, or the fault of a failed step, newest last.
+func (b *Board) words(s *runstate.State, v view, n int) []string {
+	var out []string
+	if v.rank == rankFailed && v.step != nil && v.step.Fault != nil {
+		text, next := b.P.Fault(v.step.Fault)
+		out = append(out, text)
+		if next != "" {
+			out = append(out, b.Theme.Glyphs.Arrow+" "+next)
+		}
+		return out[:min(n, len(out))]
+	}
+	for _, l := range v.host.Lines[max(0, len(v.host.Lines)-n):] {
+		out = append(out, event.Clean(l.Text))
+	}
+	return out
+}

@@ -1,0 +1,249 @@
+package board
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/ui/widget"
+)
+
+// Sizes of what is drawn of a machine, in cells.
+const (
+	paneWidth, paneHeight = 38, 5 // at least, with its border
+	cardWidth             = 38    // at least
+	rowWidth              = 58    // at least
+)
+
+// machines fills w×h cells with all machines: large panes while they fit, then cards of two lines, then rows.
+func (b *Board) machines(s *runstate.State, now time.Time, views []view, w, h int) []string {
+	n := len(views)
+	if n == 0 {
+		return widget.Block([]string{"", "  " + b.Theme.Dim.Render(b.P.T("ui.no-plan-yet"))}, w, h, "")
+	}
+	if cols, rows := grid(n, w, h, paneWidth, paneHeight); rows > 0 {
+		return b.tiles(views, w, h, cols, rows, h/rows, func(v view, on bool, cw, ch int) []string { return b.pane(s, now, v, on, cw, ch) })
+	}
+	if cols := min(n, w/cardWidth); cols > 0 && ceil(n, cols)*3 <= h+1 {
+		return b.tiles(views, w, h, cols, ceil(n, cols), 3, func(v view, on bool, cw, ch int) []string { return b.card(s, now, v, on, cw) })
+	} else if cols > 0 && ceil(n, cols)*2 <= h {
+		return b.tiles(views, w, h, cols, ceil(n, cols), 2, func(v view, on bool, cw, ch int) []string { return b.card(s, now, v, on, cw) })
+	}
+	return b.rows(s, now, views, w, h)
+}
+
+func ceil(a, b int) int { return (a + b - 1) / b }
+
+// grid chooses columns and rows for n panes, so that each has at least minW×minH cells and they fill the screen as evenly as can be; rows is
+// 0 when they do not fit.
+func grid(n, w, h, minW, minH int) (cols, rows int) {
+	best := -1
+	for c := 1; c <= n && c*minW <= w; c++ {
+		r := ceil(n, c)
+		if r*minH > h {
+			continue
+		}
+		// A pane is read best at about three times as wide as high; cells that stay empty count against a shape.
+		pw, ph := w/c, h/r
+		score := 100*(c*r-n) + abs(pw-4*ph)
+		if best < 0 || score < best {
+			best, cols, rows = score, c, r
+		}
+	}
+	return cols, rows
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// tiles puts what draw makes of each machine into a grid, across and then down.
+func (b *Board) tiles(views []view, w, h, cols, rows, ch int, draw func(v view, on bool, w, h int) []string) []string {
+	var out []string
+	for r := range rows {
+		lines := make([]string, ch)
+		left := w
+		for c := range cols {
+			cw := left / (cols - c)
+			left -= cw
+			i := r*cols + c
+			var tile []string
+			if i < len(views) {
+				tile = draw(views[i], i == b.Cursor, cw, ch)
+			}
+			for k, l := range widget.Block(tile, cw, ch, "") {
+				lines[k] += l
+			}
+		}
+		out = append(out, lines...)
+	}
+	return widget.Block(out, w, h, "")
+}
+
+// pane is a large one, with a border.
+func (b *Board) pane(s *runstate.State, now time.Time, v view, on bool, w, h int) []string {
+	t, g := b.Theme, b.Theme.Glyphs
+	edge := t.Border
+	switch {
+	case v.rank == rankFailed:
+		edge = t.Bad
+	case on:
+		edge = t.Chosen
+	}
+	in := w - 4
+	state := v.glyph + " " + v.word
+	name := widget.Cut(b.name(v.host), max(4, in-widget.Width(state)-3), g.Cut)
+	top := new(widget.Line).Add(edge, g.TopLeft+g.Horizontal+" ").Add(t.Strong, name)
+	if room := w - top.Width() - widget.Width(state) - 6; room > 3 && len(v.host.Roles) > 0 {
+		top.Space(1).Add(t.Dim, widget.Cut(b.roles(v.host), room-1, g.Cut))
+	}
+	top.Space(1)
+	fill := w - top.Width() - widget.Width(state) - 4
+	top.Add(edge, strings.Repeat(g.Horizontal, max(0, fill))).Space(1).Add(v.style, state).Space(1).Add(edge, g.Horizontal+g.TopRight)
+
+	body := []string{b.stepLine(v, in), b.barLine(s, v, in)}
+	room := h - 2 - len(body)
+	for _, text := range b.words(s, v, max(0, room)) {
+		style := t.Dim
+		if v.rank == rankFailed {
+			style = t.Text
+		}
+		for _, part := range wrap(text, in, v.rank == rankFailed) {
+			body = append(body, style.Render(widget.Cut(part, in, g.Cut)))
+		}
+	}
+	lines := []string{top.String()}
+	for _, l := range widget.Block(body, in, h-2, g.Cut) {
+		lines = append(lines, edge.Render(g.Vertical)+" "+l+" "+edge.Render(g.Vertical))
+	}
+	return append(lines, edge.Render(g.BottomLeft+strings.Repeat(g.Horizontal, w-2)+g.BottomRight))
+}
+
+// stepLine: what is done, since when, and how many steps of the machine are done.
+func (b *Board) stepLine(v view, w int) string {
+	t := b.Theme
+	right := fmt.Sprintf("%d/%d", v.host.Ended, v.host.Total)
+	if v.since > 0 {
+		right = report.Short(v.since) + "  " + right
+	}
+	left := widget.Cut(b.doing(v), w-widget.Width(right)-1, t.Glyphs.Cut)
+	return new(widget.Line).Add(t.Text, left).To(w-widget.Width(right)).Add(t.Dim, right).String()
+}
+
+// barLine: a transfer's bar and numbers while there is one, else the machine's own.
+func (b *Board) barLine(s *runstate.State, v view, w int) string {
+	t := b.Theme
+	text, part := fmt.Sprintf("%d %%", int(v.part*100)), v.part
+	if tr := transfer(s, v.host.Name); tr != nil {
+		text = b.flow(tr)
+		if tr.Total > 0 {
+			part = float64(tr.Done) / float64(tr.Total)
+		}
+	}
+	text = widget.Cut(text, max(0, w-8), t.Glyphs.Cut)
+	bar := widget.Bar(t.BarFull, t.BarRest, t.Glyphs.BarFull, t.Glyphs.BarRest, w-widget.Width(text)-1, part)
+	return bar + " " + t.Dim.Render(text)
+}
+
+// card is two lines: who and how far; what.
+func (b *Board) card(s *runstate.State, now time.Time, v view, on bool, w int) []string {
+	t, g := b.Theme, b.Theme.Glyphs
+	in := w - 3
+	mark := " "
+	if on {
+		mark = t.Chosen.Render(g.Pointer)
+	}
+	count := fmt.Sprintf("%d/%d", v.host.Ended, v.host.Total)
+	one := new(widget.Line).Add(v.style, v.glyph).Space(1).Add(t.Strong, widget.Cut(b.name(v.host), max(4, in/2), g.Cut))
+	if room := in - one.Width() - widget.Width(v.word) - 2; room > 6 {
+		one.Space(1).Add(t.Dim, widget.Cut(b.roles(v.host), room-1, g.Cut))
+	}
+	one.To(in-widget.Width(v.word)).Add(v.style, v.word)
+	barW := max(6, in/4)
+	what := b.doing(v)
+	if tr := transfer(s, v.host.Name); tr != nil {
+		what = b.flow(tr)
+	} else if v.rank == rankFailed {
+		if w := b.words(s, v, 1); len(w) > 0 {
+			what = w[0]
+		}
+	}
+	two := widget.Bar(t.BarFull, t.BarRest, g.BarFull, g.BarRest, barW, v.part) + " " + t.Dim.Render(count) + " "
+	two += t.Text.Render(widget.Cut(what, in-barW-widget.Width(count)-2, g.Cut))
+	return []string{mark + " " + one.String(), mark + " " + two, ""}
+}
+
+// rows is one line a machine, in as many columns as there is room for; it scrolls to keep the cursor in sight.
+func (b *Board) rows(s *runstate.State, now time.Time, views []view, w, h int) []string {
+	cols := max(1, min(ceil(len(views), h), w/rowWidth))
+	room := cols * h
+	more := len(views) > room
+	if more {
+		room = cols * (h - 1)
+	}
+	perCol := room / cols
+	b.Top = min(max(b.Top, b.Cursor-room+1), b.Cursor)
+	b.Top = max(0, min(b.Top, len(views)-room))
+	names, roles := 4, 0
+	for _, v := range views {
+		names, roles = max(names, widget.Width(b.name(v.host))), max(roles, widget.Width(b.roles(v.host)))
+	}
+	lines := make([]string, perCol)
+	left := w
+	for c := range cols {
+		cw := left / (cols - c)
+		left -= cw
+		for r := range perCol {
+			i := b.Top + c*perCol + r
+			text := ""
+			if i < len(views) {
+				text = b.row(s, views[i], i == b.Cursor, cw, min(names, cw/4), min(roles, cw/6))
+			}
+			lines[r] += widget.Fit(text, cw, "")
+		}
+	}
+	if more {
+		below := len(views) - b.Top - room
+		lines = append(lines, "  "+b.Theme.Dim.Render(b.P.T("ui.more-machines", "above", fmt.Sprint(b.Top), "below", fmt.Sprint(max(0, below)))))
+	}
+	return widget.Block(lines, w, h, "")
+}
+
+func (b *Board) row(s *runstate.State, v view, on bool, w, names, roles int) string {
+	t, g := b.Theme, b.Theme.Glyphs
+	l := new(widget.Line)
+	if on {
+		l.Add(t.Chosen, g.Pointer)
+	} else {
+		l.Space(1)
+	}
+	l.Add(v.style, v.glyph).Space(1).Add(t.Strong, widget.Fit(b.name(v.host), names, g.Cut)).Space(1)
+	if roles > 0 {
+		l.Add(t.Dim, widget.Fit(b.roles(v.host), roles, g.Cut)).Space(1)
+	}
+	l.Add(v.style, widget.Fit(v.word, 8, g.Cut)).Space(1)
+	barW := max(6, min(14, w/10))
+	count := fmt.Sprintf("%3d/%-3d", v.host.Ended, v.host.Total)
+	out := l.String() + widget.Bar(t.BarFull, t.BarRest, g.BarFull, g.BarRest, barW, v.part) + " " + t.Dim.Render(count) + " "
+	used := l.Width() + barW + widget.Width(count) + 2
+	what := b.doing(v)
+	if tr := transfer(s, v.host.Name); tr != nil {
+		what += "  " + b.flow(tr)
+	} else if words := b.words(s, v, 1); len(words) > 0 {
+		if v.rank == rankFailed {
+			what = words[0]
+		} else {
+			what += "  " + words[len(words)-1]
+		}
+	}
+	return out + t.Text.Render(widget.Cut(event.Clean(what), w-used-1, g.Cut))
+}
+
+// wrap breaks text into lines of w cells when asked to; else it is one line.
+func wrap(text string, w int, yes bool) []string {
+	if !yes {
+		return []string{text}
+	}
+	return strings.Split(widget.Wrap(text, w), "\n")
+}

@@ -1,0 +1,337 @@
+// Package logview shows a log of any length: a window of bytes around the place that is looked at is held, the rest stays in the file. Reading
+// is the caller's, in commands; moving and drawing touch memory only.
+package logview
+
+import (
+	"bytes"
+	"io"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/ui/theme"
+	"github.com/eggo-k8s/eggo/internal/ui/widget"
+)
+
+// Sizes of what is held, in bytes.
+const (
+	half    = 256 << 10 // before and after the place that is looked at
+	maxLine = 8 << 10   // a longer line is cut where it is shown
+)
+
+// Source of the bytes. Size is asked in commands, for it may ask a disk.
+type Source interface {
+	io.ReaderAt
+	Size() (int64, error)
+}
+
+// Log is one view of a log.
+type Log struct {
+	Theme  *theme.Theme
+	Follow bool // the end stays in sight
+	Wrap   bool
+	Times  bool
+
+	size int64
+	from int64  // offset of held
+	held []byte // of the file, from the start of a line (or of the file) on
+	top  int64  // offset of the first line that is drawn; a line's start
+	mark int64  // offset of the line that was found, -1 for none
+	h    int    // lines of the last drawing
+}
+
+// New makes a view that follows the end.
+func New(t *theme.Theme) *Log { return &Log{Theme: t, Follow: true, mark: -1} }
+
+// Chunk is what a command has read.
+type Chunk struct {
+	Size int64
+	From int64
+	Data []byte
+	Top  int64 // where to look at; -1: the end
+	Mark int64 // the line that was found; -1: none
+	Err  error
+}
+
+// Load gives the command that reads what is needed to look at the offset; -1 is the end.
+func Load(src Source, at int64) func() Chunk {
+	return func() Chunk { return load(src, at, -1) }
+}
+
+func load(src Source, at, mark int64) Chunk {
+	size, err := src.Size()
+	c := Chunk{Size: size, Top: at, Mark: mark, Err: err}
+	if err != nil {
+		return c
+	}
+	centre := at
+	if at < 0 {
+		centre = size
+	}
+	c.From = max(0, centre-half)
+	buf := make([]byte, min(size, centre+half)-c.From)
+	n, err := src.ReadAt(buf, c.From)
+	if err != nil && err != io.EOF {
+		c.Err = err
+		return c
+	}
+	c.Data = buf[:n]
+	if c.From > 0 { // what is held begins with a whole line; a line longer than the window is cut in the middle
+		if i := bytes.IndexByte(c.Data, '\n'); i >= 0 && c.From+int64(i)+1 <= centre {
+			c.From += int64(i) + 1
+			c.Data = c.Data[i+1:]
+		}
+	}
+	return c
+}
+
+// Take takes in what was read.
+func (l *Log) Take(c Chunk) {
+	if c.Err != nil {
+		return
+	}
+	l.size, l.from, l.held, l.mark = c.Size, c.From, c.Data, -1
+	switch {
+	case c.Top < 0 || l.Follow:
+		l.top = l.back(l.end(), l.h)
+	default:
+		l.top = l.lineStart(c.Top)
+	}
+	if c.Mark >= 0 {
+		l.mark = c.Mark
+		l.Follow = false
+		l.top = l.back(l.lineStart(c.Mark), l.h/3)
+	}
+}
+
+func (l *Log) end() int64 { return l.from + int64(len(l.held)) }
+
+// lineStart is the start of the line that holds the offset, as far as it is held.
+func (l *Log) lineStart(at int64) int64 {
+	i := int(min(max(at-l.from, 0), int64(len(l.held))))
+	return l.from + int64(bytes.LastIndexByte(l.held[:i], '\n')+1)
+}
+
+// back goes n lines up.
+func (l *Log) back(at int64, n int) int64 {
+	for ; n > 0 && at > l.from; n-- {
+		at = l.lineStart(at - 1)
+	}
+	return at
+}
+
+// forth goes n lines down, never past the start of the last line.
+func (l *Log) forth(at int64, n int) int64 {
+	for ; n > 0; n-- {
+		i := bytes.IndexByte(l.held[at-l.from:], '\n')
+		if i < 0 || at+int64(i)+1 >= l.end() {
+			return at
+		}
+		at += int64(i) + 1
+	}
+	return at
+}
+
+// Move goes n lines down, or up when n is negative. It says at which offset more has to be loaded, -1 when nothing has.
+func (l *Log) Move(n int) int64 {
+	l.mark = -1 // a search goes on from what is in sight
+	if n < 0 {
+		l.Follow = false
+		l.top = l.back(l.top, -n)
+	} else {
+		l.top = min(l.forth(l.top, n), max(l.from, l.back(l.end(), l.h)))
+		if l.end() >= l.size && l.forth(l.top, l.h) >= l.lineStart(l.end()-1) {
+			l.Follow = true
+		}
+	}
+	edge := int64(half / 4)
+	if l.from > 0 && l.top-l.from < edge || l.end() < l.size && l.end()-l.top < edge {
+		return l.top
+	}
+	return -1
+}
+
+// Top is the offset of the first line in sight, and Size how long the log was when it was last read.
+func (l *Log) Top() int64  { return l.top }
+func (l *Log) Size() int64 { return l.size }
+
+// Render draws w×h cells.
+func (l *Log) Render(w, h int, empty string) []string {
+	l.h = h
+	if len(l.held) == 0 {
+		return widget.Block([]string{"", "  " + l.Theme.Dim.Render(empty)}, w, h, "")
+	}
+	if l.Follow {
+		l.top = l.back(l.end(), h)
+	}
+	var out []string
+	for at := l.top; at < l.end() && len(out) < h; {
+		line := l.held[at-l.from:]
+		next := l.end()
+		if i := bytes.IndexByte(line, '\n'); i >= 0 {
+			line, next = line[:i], at+int64(i)+1
+		}
+		out = append(out, l.line(string(line[:min(len(line), maxLine)]), w, at == l.mark)...)
+		at = next
+	}
+	if l.Follow && len(out) > h {
+		out = out[len(out)-h:]
+	}
+	return widget.Block(out, w, h, l.Theme.Glyphs.Cut)
+}
+
+// line draws one record of a node's log, "time step stream| text", in as many lines as it takes.
+func (l *Log) line(raw string, w int, found bool) []string {
+	t := l.Theme
+	at, text := "", raw
+	stderr := false
+	if stamp, rest, ok := strings.Cut(raw, " "); ok && len(stamp) == 24 {
+		if head, body, ok := strings.Cut(rest, "| "); ok {
+			at, text = stamp, body
+			stderr = strings.HasSuffix(head, "stderr")
+		}
+	}
+	style := t.Text
+	switch {
+	case found:
+		style = t.Cursor
+	case Trouble(raw):
+		style = t.Bad
+	case stderr:
+		style = t.Warn
+	}
+	lead := ""
+	if l.Times && len(at) == 24 {
+		lead = at[11:23] + " "
+	}
+	room := w - len(lead)
+	text = event.Clean(text)
+	parts := []string{widget.Cut(text, room, t.Glyphs.Cut)}
+	if l.Wrap {
+		parts = strings.Split(widget.Wrap(text, room), "\n")
+	}
+	var out []string
+	for i, p := range parts {
+		if i > 0 {
+			lead = widget.Spaces(len(lead))
+		}
+		out = append(out, t.Faint.Render(lead)+style.Render(p))
+	}
+	return out
+}
+
+// Trouble says whether a line of a log speaks of something that went wrong.
+func Trouble(line string) bool {
+	low := strings.ToLower(line)
+	for _, w := range []string{"error", "fail", "fatal", "panic", "denied", "no space left", "refused", "cannot "} {
+		if strings.Contains(low, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// searchStep is how much is read at a time.
+const searchStep = 1 << 20
+
+// Find gives the command that looks for the next line after (or before, when back) the offset that satisfies want, and loads what is
+// around it. Its Chunk has Mark -1 and no data when there is none.
+func Find(src Source, after int64, back bool, want func(line []byte) bool) func() Chunk {
+	return func() Chunk {
+		size, err := src.Size()
+		if err != nil {
+			return Chunk{Err: err, Mark: -1}
+		}
+		at := int64(-1)
+		if back {
+			at, err = findBack(src, min(after, size), want)
+		} else {
+			at, err = findForth(src, after, size, want)
+		}
+		if err != nil || at < 0 {
+			return Chunk{Err: err, Mark: -1, Size: size, Top: -1}
+		}
+		return load(src, at, at)
+	}
+}
+
+func findForth(src io.ReaderAt, after, size int64, want func([]byte) bool) (int64, error) {
+	skip := after > 0 || after < 0 // the line at the offset itself is where one stands
+	if after < 0 {
+		after, skip = 0, false
+	}
+	var rest []byte
+	base := after // offset of rest
+	buf := make([]byte, searchStep)
+	for at := after; at < size; {
+		n, err := src.ReadAt(buf, at)
+		if n == 0 && err != nil {
+			if err == io.EOF {
+				break
+			}
+			return -1, err
+		}
+		at += int64(n)
+		rest = append(rest, buf[:n]...)
+		for {
+			i := bytes.IndexByte(rest, '\n')
+			if i < 0 {
+				break
+			}
+			if !skip && want(rest[:i]) {
+				return base, nil
+			}
+			skip = false
+			base += int64(i) + 1
+			rest = rest[i+1:]
+		}
+		if len(rest) > searchStep { // a line without an end
+			base += int64(len(rest))
+			rest = nil
+		}
+	}
+	if len(rest) > 0 && !skip && want(rest) {
+		return base, nil
+	}
+	return -1, nil
+}
+
+func findBack(src io.ReaderAt, before int64, want func([]byte) bool) (int64, error) {
+	var tail []byte // the beginning of a line whose start is farther up
+	for end := before; end > 0; {
+		from := max(0, end-searchStep)
+		buf := make([]byte, end-from, end-from+int64(len(tail)))
+		if _, err := src.ReadAt(buf, from); err != nil && err != io.EOF {
+			return -1, err
+		}
+		buf = append(buf, tail...)
+		for {
+			i := bytes.LastIndexByte(bytes.TrimSuffix(buf, []byte("\n")), '\n')
+			if i < 0 {
+				break
+			}
+			if want(bytes.TrimSuffix(buf[i+1:], []byte("\n"))) {
+				return from + int64(i) + 1, nil
+			}
+			buf = buf[:i+1]
+		}
+		tail, end = buf, from
+		if len(tail) > 2*searchStep {
+			tail = nil
+		}
+	}
+	if len(tail) > 0 && want(bytes.TrimSuffix(tail, []byte("\n"))) {
+		return 0, nil
+	}
+	return -1, nil
+}
+
+// Found is where a search goes on from: the line that was found last, or the first in sight.
+func (l *Log) Found() int64 {
+	if l.mark >= 0 {
+		return l.mark
+	}
+	if l.Follow || l.top == 0 {
+		return -1
+	}
+	return l.top
+}

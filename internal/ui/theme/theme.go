@@ -1,0 +1,122 @@
+// Package theme is how the screen looks: colours by meaning, for light and dark terminals, and glyphs with an ASCII stand-in for each. No
+// state is told by colour alone: every colour goes with a glyph and a word.
+package theme
+
+import (
+	"image/color"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// Theme is a set of styles and glyphs. Make it by New; it does not change.
+type Theme struct {
+	Text, Dim, Faint lipgloss.Style // what is read, what stands beside it, what only holds the place
+	Strong, Title    lipgloss.Style
+	Yolk             lipgloss.Style // the house's own colour
+	Good, Busy, Warn lipgloss.Style
+	Bad, Idle        lipgloss.Style
+	Key, KeyWord     lipgloss.Style // of the footer
+	Border, Chosen   lipgloss.Style
+	Cursor           lipgloss.Style // the row that the keys act on
+	BarFull, BarRest lipgloss.Style
+	Added, Removed   lipgloss.Style // of differences
+
+	Glyphs Glyphs
+}
+
+// Glyphs take one cell each. Of the Unicode ones, those that stand before text are narrow in every terminal; lines and bars are wide where a
+// terminal shows ambiguous characters wide, and there the ASCII set is right.
+type Glyphs struct {
+	OK, Changed, Failed, Running, Waiting, Skipped, Blocked, Unknown, Stopped, Ignored string
+	BarFull, BarRest, Rule, Cut, Pointer, Bullet, Arrow                                string
+	TopLeft, TopRight, BottomLeft, BottomRight, Horizontal, Vertical                   string
+}
+
+// Unicode is the usual set.
+func Unicode() Glyphs {
+	return Glyphs{
+		OK: "✔", Changed: "✔", Failed: "✘", Running: "▸", Waiting: "◌", Skipped: "»", Blocked: "⊘", Unknown: "?", Stopped: "■", Ignored: "!",
+		BarFull: "━", BarRest: "─", Rule: "─", Cut: "…", Pointer: "▌", Bullet: "•", Arrow: "→",
+		TopLeft: "╭", TopRight: "╮", BottomLeft: "╰", BottomRight: "╯", Horizontal: "─", Vertical: "│",
+	}
+}
+
+// ASCII is for terminals and fonts that have nothing else.
+func ASCII() Glyphs {
+	return Glyphs{
+		OK: "+", Changed: "*", Failed: "X", Running: ">", Waiting: ".", Skipped: "-", Blocked: "/", Unknown: "?", Stopped: "=", Ignored: "!",
+		BarFull: "#", BarRest: ".", Rule: "-", Cut: "~", Pointer: ">", Bullet: "*", Arrow: ">",
+		TopLeft: "+", TopRight: "+", BottomLeft: "+", BottomRight: "+", Horizontal: "-", Vertical: "|",
+	}
+}
+
+// Options of a theme.
+type Options struct {
+	Dark  bool // the terminal's background
+	ASCII bool
+}
+
+// New makes a theme. Blue and orange stand for what green and red do elsewhere, so that those who do not tell these apart see the same.
+func New(o Options) *Theme {
+	pick := func(light, dark string) color.Color {
+		if o.Dark {
+			return lipgloss.Color(dark)
+		}
+		return lipgloss.Color(light)
+	}
+	fg := func(light, dark string) lipgloss.Style { return lipgloss.NewStyle().Foreground(pick(light, dark)) }
+	yolk := fg("#B45F06", "#FFB84D")
+	t := &Theme{
+		Text:    lipgloss.NewStyle(),
+		Dim:     fg("#5F6470", "#9BA1AE"),
+		Faint:   fg("#A0A5AF", "#5A606C"),
+		Strong:  lipgloss.NewStyle().Bold(true),
+		Title:   yolk.Bold(true),
+		Yolk:    yolk,
+		Good:    fg("#00705A", "#5FD7AF"),
+		Busy:    fg("#0B5CAD", "#6CB6FF"),
+		Warn:    fg("#8A5A00", "#FFC861"),
+		Bad:     fg("#B3261E", "#FF7A6B").Bold(true),
+		Idle:    fg("#7A808C", "#6E7481"),
+		Key:     fg("#0B5CAD", "#8CC4FF").Bold(true),
+		KeyWord: fg("#5F6470", "#9BA1AE"),
+		Border:  fg("#C2C6CE", "#454B57"),
+		Chosen:  yolk,
+		Cursor:  lipgloss.NewStyle().Background(pick("#FCE9CC", "#3A3222")),
+		BarFull: yolk,
+		BarRest: fg("#D5D8DE", "#3A3F4A"),
+		Added:   fg("#00705A", "#5FD7AF"),
+		Removed: fg("#B3261E", "#FF7A6B"),
+		Glyphs:  Unicode(),
+	}
+	if o.ASCII {
+		t.Glyphs = ASCII()
+	}
+	return t
+}
+
+// Outcome gives the glyph and the style of an outcome; "" is what has not begun.
+func (t *Theme) Outcome(o event.Outcome) (string, lipgloss.Style) {
+	g := t.Glyphs
+	switch o {
+	case event.OK:
+		return g.OK, t.Good
+	case event.Changed:
+		return g.Changed, t.Good
+	case event.Skipped:
+		return g.Skipped, t.Idle
+	case event.Failed:
+		return g.Failed, t.Bad
+	case event.Ignored:
+		return g.Ignored, t.Warn
+	case event.Unknown:
+		return g.Unknown, t.Bad
+	case event.Interrupted:
+		return g.Stopped, t.Warn
+	case event.Blocked:
+		return g.Blocked, t.Warn
+	}
+	return g.Waiting, t.Idle
+}

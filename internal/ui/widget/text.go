@@ -1,0 +1,119 @@
+// Package widget has the pieces that screens are made of: text that fits its place, bars, boxes. They measure in terminal cells, never in
+// bytes: a Chinese character takes two.
+package widget
+
+import (
+	"strings"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Width is how many cells a text takes; escape sequences take none.
+func Width(s string) int { return ansi.StringWidth(s) }
+
+// Cut shortens plain or styled text to at most w cells, with tail as its end when something was left out.
+func Cut(s string, w int, tail string) string {
+	if w <= 0 {
+		return ""
+	}
+	if ansi.StringWidth(s) <= w {
+		return s
+	}
+	if ansi.StringWidth(tail) > w {
+		tail = ""
+	}
+	return ansi.Truncate(s, w, tail)
+}
+
+// Fit cuts or pads text to exactly w cells.
+func Fit(s string, w int, tail string) string {
+	s = Cut(s, w, tail)
+	return s + Spaces(w-ansi.StringWidth(s))
+}
+
+// FitRight is Fit with the text at the right edge.
+func FitRight(s string, w int, tail string) string {
+	s = Cut(s, w, tail)
+	return Spaces(w-ansi.StringWidth(s)) + s
+}
+
+// Spaces is n spaces, none when n is negative.
+func Spaces(n int) string { return strings.Repeat(" ", max(0, n)) }
+
+// Line builds one line out of styled pieces and knows how wide it is.
+type Line struct {
+	b strings.Builder
+	w int
+}
+
+// Add appends text in a style. Text must be plain and clean.
+func (l *Line) Add(st lipgloss.Style, text string) *Line {
+	if text == "" {
+		return l
+	}
+	l.b.WriteString(st.Render(text))
+	l.w += ansi.StringWidth(text)
+	return l
+}
+
+// Space appends n cells.
+func (l *Line) Space(n int) *Line {
+	l.b.WriteString(Spaces(n))
+	l.w += max(0, n)
+	return l
+}
+
+// To fills with spaces up to the cell w.
+func (l *Line) To(w int) *Line { return l.Space(w - l.w) }
+
+// Width is how many cells the line takes so far.
+func (l *Line) Width() int { return l.w }
+
+// String is the line with its styles.
+func (l *Line) String() string { return l.b.String() }
+
+// Bar draws how much of a whole is done in w cells; part is from 0 to 1.
+func Bar(full, rest lipgloss.Style, fullGlyph, restGlyph string, w int, part float64) string {
+	if w <= 0 {
+		return ""
+	}
+	n := int(min(1, max(0, part))*float64(w) + 0.5)
+	if part < 1 && n == w { // full means done
+		n = w - 1
+	}
+	if part > 0 && n == 0 {
+		n = 1
+	}
+	n = min(n, w)
+	return full.Render(strings.Repeat(fullGlyph, n)) + rest.Render(strings.Repeat(restGlyph, w-n))
+}
+
+// Block makes exactly h lines of exactly w cells out of lines; what is too much is cut off. Nothing that is drawn through it can reach past
+// the screen's edge.
+func Block(lines []string, w, h int, tail string) []string {
+	out := make([]string, 0, max(0, h))
+	for i := 0; i < h; i++ {
+		if i < len(lines) {
+			out = append(out, Fit(lines[i], w, tail))
+		} else {
+			out = append(out, Spaces(w))
+		}
+	}
+	return out
+}
+
+// Wrap breaks text into lines of at most w cells, between words where it can.
+func Wrap(s string, w int) string {
+	if w <= 0 {
+		return ""
+	}
+	return ansi.Wrap(s, w, "")
+}
+
+// Over lays text over a line of w cells, beginning at the cell x. A wide character that is half covered becomes a space.
+func Over(line, text string, x, w int) string {
+	tw := ansi.StringWidth(text)
+	left, right := ansi.Cut(line, 0, x), ansi.Cut(line, x+tw, w)
+	return Fit(left, x, "") + text + FitRight(right, max(0, w-x-tw), "")
+}
