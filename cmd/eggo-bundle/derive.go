@@ -151,7 +151,7 @@ func (d *derived) install(c *config.Cluster) {
 			continue
 		}
 		name := m[1]
-		if c.Runtime != "containerd" && slices.Contains(runtimePackages("containerd"), name) {
+		if c.Runtime != "containerd" && slices.Contains(config.RuntimePackages("containerd"), name) {
 			name = d.runtimePackage(c.Runtime)
 		}
 		add(name, strings.Split(m[2], ", ")...)

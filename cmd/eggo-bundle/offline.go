@@ -145,15 +145,6 @@ func neededPrograms(r bundle.Role) []string {
 	return nil
 }
 
-// runtimePackages are the packages that have a runtime, in one distribution or another.
-func runtimePackages(runtime string) []string {
-	return map[string][]string{
-		"containerd": {"containerd", "containerd.io"},
-		"docker":     {"docker.io", "docker-ce", "docker-engine", "moby-engine", "docker"},
-		"isulad":     {"iSulad", "isulad"},
-	}[runtime]
-}
-
 // parts looks for what deploy.yaml does not name because it goes without saying: programs, the runtime, the network's manifest, images.
 func (o *offline) parts(m *bundle.Manifest, add func(code string, kv ...string)) {
 	c := o.cluster
@@ -175,8 +166,16 @@ func (o *offline) parts(m *bundle.Manifest, add func(code string, kv ...string))
 			}
 		}
 	}
-	names := runtimePackages(c.Runtime)
-	if runs && !slices.ContainsFunc(m.Install, func(x bundle.Package) bool { return slices.Contains(names, x.Name) }) {
+	names := config.RuntimePackages(c.Runtime)
+	program := func(name string) bool {
+		return slices.ContainsFunc(m.Members, func(x bundle.Member) bool { return x.Kind == bundle.Binary && path.Base(x.Path) == name })
+	}
+	for _, extra := range config.RuntimeExtras(c.Runtime) {
+		if runs && !program(extra) {
+			add("verify.no-program", "program", extra, "role", string(bundle.Worker), "arch", m.Arch)
+		}
+	}
+	if runs && !program(config.RuntimeProgram(c.Runtime)) && !slices.ContainsFunc(m.Install, func(x bundle.Package) bool { return slices.Contains(names, x.Name) }) {
 		add("verify.no-runtime", "runtime", c.Runtime, "packages", strings.Join(names, ", "), "arch", m.Arch)
 	}
 	if !slices.ContainsFunc(m.Members, func(x bundle.Member) bool {

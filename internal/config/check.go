@@ -21,6 +21,7 @@ func (l *loader) check() {
 	l.checkBundles()
 	l.checkPackages()
 	l.checkAges()
+	l.checkRegistries()
 }
 
 func (l *loader) where(key string) position { return nearest(l.given, key) }

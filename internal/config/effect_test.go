@@ -20,13 +20,8 @@ func TestUnsupportedNamesEveryKeyWithoutEffect(t *testing.T) {
 		{"enable-kubelet-serving: true\n", "enable-kubelet-serving"},
 		{"loadbalance: {name: lb, ip: 192.168.0.5}\n", "loadbalance"},
 		{"loadbalancer: {name: lb, ip: 192.168.0.5}\n", "loadbalancer"},
-		{"runtime: docker\n", "runtime"},
-		{"runtime: isulad\n", "runtime"},
-		{"runtime-endpoint: unix:///run/other.sock\n", "runtime-endpoint"},
 		{"service: {dns: {corednstype: binary}}\n", "service.dns.corednstype"},
-		{"registry-mirrors: ['https://m.example.com']\n", "registry-mirrors"},
-		{"insecure-registries: [m.example.com]\n", "insecure-registries"},
-		{"config-extra-args: [{name: container-engine, extra-args: {debug: 'true'}}]\n", "config-extra-args[0]"},
+		{"config-extra-args: [{name: etcd, extra-args: {ETCD_HEARTBEAT_INTERVAL: '1000'}}]\n", "config-extra-args[0]"},
 		{"network: {plugin: calico}\n", "network.plugin"},
 		{"network: {plugin-args: {NetworkYamlPath: /etc/kubernetes/addons/x.yaml}}\n", "network.plugin-args"},
 		{"network: {pluginargs: {NetworkYamlPath: /etc/kubernetes/addons/x.yaml}}\n", "network.pluginargs"},
@@ -73,6 +68,8 @@ func TestUnsupportedShapes(t *testing.T) {
 func TestSupportedShapes(t *testing.T) {
 	for _, line := range []string{
 		"etcds: [{name: e, ip: 192.168.0.5}]\n", "external-ca: false\netcd-external: no\n", "runtime: Containerd\nruntime-endpoint: unix:///run/containerd/containerd.sock\n",
+		"runtime: docker\ninsecure-registries: [m.example.com, 10.0.0.0/8]\nregistry-mirrors: ['https://m.example.com']\n", "runtime: iSulad\n", "runtime-endpoint: unix:///run/other.sock\n",
+		"registry-mirrors: ['https://m.example.com', 'ghcr.io=http://m.example.com:5000/v2/ghcr.io', '*=https://all.example.com']\ninsecure-registries: ['m.example.com:5000']\n",
 		"apiserver-timeout: 2m\n", "addons: [{type: file, filename: kube-flannel.yml}]\n", "network: {plugin: Flannel, plugin-args: {}}\n",
 		"pacakges: {etcd: [{name: etcd, type: binary, dstpath: /usr/local/bin}], node: [{name: containerd, type: pkg, dstpath: ''}]}\n",
 		"open-ports: {node: [{port: 179}]}\nregistry-mirrors: []\nconfig-extra-args: []\neggo: {hostname: set}\n",

@@ -182,7 +182,7 @@ func TestGoodValuesAreTaken(t *testing.T) {
 		"apiserver-endpoint: '[fd00::1]:6443'\napiserver-cert-sans: {ips: ['fd00::1']}\n",
 		"apiserver-endpoint: k8s.example.com:443\napiserver-cert-sans: {dnsnames: [k8s.example.com, '*.example.com']}\n",
 		"registry-mirrors: ['https://mirror.example.com:8443/v2', 'http://10.0.0.1']\n",
-		"insecure-registries: ['registry.local:5000', '10.0.0.0/8', 'hub']\n",
+		"insecure-registries: ['registry.local:5000', 'hub']\n",
 		"eggo: {password-from: 'env:PASS_1', sudo-password-from: 'file:/root/pw', known-hosts: ~/.ssh/known_hosts, host-keys: Strict}\n",
 		"private-key-path: ~/.ssh/id_rsa\n",
 		"config-extra-args: [{name: kubelet, extra-args: ['--v=2', '--node-labels=a=b']}, {name: etcd, extra-args: {ETCD_HEARTBEAT_INTERVAL: 1000}}]\n",

@@ -44,7 +44,7 @@ func (l *loader) topLevel() map[string]reader {
 		"cni-bin-dir":            l.cniBinDirs,
 		"runtime":                l.oneOf(&c.Runtime, []string{"containerd", "docker", "isulad"}, nil),
 		"runtime-endpoint":       l.text(&c.RuntimeEndpoint, ruleSocket),
-		"registry-mirrors":       l.texts(&c.RegistryMirrors, ruleURL),
+		"registry-mirrors":       l.texts(&c.RegistryMirrors, ruleMirror),
 		"insecure-registries":    l.texts(&c.InsecureRegistries, ruleRegistry),
 		"config-extra-args":      l.extraArgs,
 		"addons":                 l.addons,

@@ -79,7 +79,7 @@ var defaultCNIBinDirs = []string{"/usr/libexec/cni", "/opt/cni/bin"}
 // defaultEndpoints are the sockets of the runtimes.
 var defaultEndpoints = map[string]string{
 	"containerd": "unix:///run/containerd/containerd.sock",
-	"docker":     "unix:///var/run/dockershim.sock",
+	"docker":     "unix:///run/cri-dockerd.sock",
 	"isulad":     "unix:///var/run/isulad.sock",
 }
 

@@ -55,6 +55,7 @@ var (
 	ruleNodePath   = rule{"config.node-path", isNodePath}
 	ruleSocket     = rule{"config.socket", func(s string) bool { p, ok := strings.CutPrefix(s, "unix://"); return ok && isNodePath(p) && p != "/" }}
 	ruleURL        = rule{"config.url", isHTTPURL}
+	ruleMirror     = rule{"config.mirror", isMirror}
 	ruleRegistry   = rule{"config.registry", isRegistry}
 	ruleSource     = rule{"config.secret-source", isSecretSource}
 	nodePathRE     = regexp.MustCompile(`\A/` + nodePathChars + `\z`)

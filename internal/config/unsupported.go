@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -81,21 +80,11 @@ func (u *unsupported) settings() {
 	if c.KubeletServing {
 		u.later("enable-kubelet-serving", "true", "enable-kubelet-serving: false")
 	}
-	if c.Runtime != "containerd" {
-		u.later("runtime", c.Runtime, "runtime: containerd")
-	} else if c.RuntimeEndpoint != defaultEndpoints["containerd"] {
-		u.later("runtime-endpoint", c.RuntimeEndpoint, "runtime-endpoint: "+defaultEndpoints["containerd"])
-	}
 	if c.DNS.Type != "pod" {
 		u.later("service.dns.corednstype", c.DNS.Type, "corednstype: pod")
 	}
-	for key, list := range map[string][]string{"registry-mirrors": c.RegistryMirrors, "insecure-registries": c.InsecureRegistries} {
-		if len(list) > 0 {
-			u.later(key, strings.Join(list, ", "), key+": []")
-		}
-	}
 	for i, e := range c.ExtraArgs {
-		if e.Component == "etcd" || e.Component == "container-engine" {
+		if e.Component == "etcd" {
 			u.later(fmt.Sprintf("config-extra-args[%d]", i), e.Component, "")
 		}
 	}

@@ -212,8 +212,8 @@ func enConfig() map[string]string {
 		"fault.config.component-twice.next":      "Put all arguments of {name} in one entry.",
 		"fault.config.coredns-package":           "CoreDNS runs as pods (corednstype: pod), so the package is not needed",
 		"fault.config.coredns-package.next":      "Remove it from the list.",
-		"fault.config.docker":                    "Kubernetes from 1.24 on cannot use docker",
-		"fault.config.docker.next":               "Write runtime: containerd.",
+		"fault.config.docker":                    "Kubernetes from 1.24 on reaches docker only through cri-dockerd",
+		"fault.config.docker.next":               "Have cri-dockerd in the bundle, or write runtime: containerd.",
 		"fault.config.frozen-registry":           "{value}: k8s.gcr.io is frozen since 2023 and has no newer images",
 		"fault.config.frozen-registry.next":      "Write {instead}, or remove the key to use the bundle's image.",
 

@@ -14,8 +14,8 @@ func enPreflight() map[string]string {
 		"fault.preflight.version.next":         "Use the bundle that it was installed from.",
 		"fault.preflight.foreign-files":        "{node} has files that Eggo did not make where its own would go: {files}.",
 		"fault.preflight.foreign-files.next":   "Move them away if they are not needed; Eggo does not overwrite files of others.",
-		"fault.preflight.foreign-runtime":      "{node} already runs containerd, not set up by Eggo; it would be reconfigured.",
-		"fault.preflight.foreign-runtime.next": "Remove that containerd if nothing needs it, or use a machine without it.",
+		"fault.preflight.foreign-runtime":      "{node} already runs a container runtime that Eggo did not set up: {runtime}.",
+		"fault.preflight.foreign-runtime.next": "Remove it if nothing needs it, or use a machine without it.",
 		"fault.preflight.no-route":             "{node} has no route for {service}: neither flannel nor the way to Services works without one.",
 		"fault.preflight.no-route.next":        "Add a default route on {node} (ip route add default via ADDRESS, and in its network configuration); the gateway need not answer.",
 	}

@@ -33,6 +33,7 @@ func parts(lang Lang) []map[string]string {
 			zhKeys(),
 			zhPorts(),
 			zhUI(),
+			zhRuntime(),
 		}
 	}
 	return []map[string]string{
@@ -65,5 +66,6 @@ func parts(lang Lang) []map[string]string {
 		enKeys(),
 		enPorts(),
 		enUI(),
+		enRuntime(),
 	}
 }

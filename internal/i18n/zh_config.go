@@ -212,8 +212,8 @@ func zhConfig() map[string]string {
 		"fault.config.component-twice.next":      "请把 {name} 的所有参数写在同一项里。",
 		"fault.config.coredns-package":           "CoreDNS 以 pod 方式运行（corednstype: pod），不需要这个软件包",
 		"fault.config.coredns-package.next":      "请从列表中删除它。",
-		"fault.config.docker":                    "Kubernetes 从 1.24 起不能使用 docker",
-		"fault.config.docker.next":               "请写 runtime: containerd。",
+		"fault.config.docker":                    "Kubernetes 从 1.24 起只能经由 cri-dockerd 使用 docker",
+		"fault.config.docker.next":               "请在离线包中加入 cri-dockerd，或改写 runtime: containerd。",
 		"fault.config.frozen-registry":           "{value}：k8s.gcr.io 自 2023 年起已冻结，没有新的镜像",
 		"fault.config.frozen-registry.next":      "请写 {instead}，或删除该键以使用离线包中的镜像。",
 

@@ -13,8 +13,8 @@ func zhPreflight() map[string]string {
 		"fault.preflight.version.next":         "请使用安装时所用的离线包。",
 		"fault.preflight.foreign-files":        "{node} 上要放置文件的位置已有并非由 Eggo 创建的文件：{files}。",
 		"fault.preflight.foreign-files.next":   "如不需要请移走；Eggo 不会覆盖他人的文件。",
-		"fault.preflight.foreign-runtime":      "{node} 上已在运行并非由 Eggo 配置的 containerd，继续安装会改变它的配置。",
-		"fault.preflight.foreign-runtime.next": "如无其他用途请卸载该 containerd，或换一台没有它的机器。",
+		"fault.preflight.foreign-runtime":      "{node} 上已在运行并非由 Eggo 配置的容器运行时：{runtime}。",
+		"fault.preflight.foreign-runtime.next": "如无其他用途请将其卸载，或换一台没有它的机器。",
 		"fault.preflight.no-route":             "{node} 没有到 {service} 的路由：flannel 无法启动，Service 也无法访问。",
 		"fault.preflight.no-route.next":        "请在 {node} 上添加默认路由（ip route add default via 地址，并写入网络配置）；网关不必有应答。",
 	}

@@ -90,6 +90,9 @@ func (r *run) addonObjects() (objs []*unstructured.Unstructured, patches []event
 			if setFlannelNetwork(o, r.Cluster.PodCIDR.String()) {
 				patches = append(patches, event.M("notice.pod-cidr", "addon", name, "cidr", r.Cluster.PodCIDR.String()))
 			}
+			if setCNIBinDir(o, r.cniDir()) {
+				patches = append(patches, event.M("notice.cni-bin-dir", "addon", name, "dir", r.cniDir()))
+			}
 			if setFlannelInterface(o) {
 				patches = append(patches, event.M("notice.flannel-iface", "addon", name))
 			}
@@ -150,4 +153,18 @@ func setFlannelInterface(o *unstructured.Unstructured) bool {
 		return unstructured.SetNestedSlice(o.Object, containers, path...) == nil
 	}
 	return false
+}
+
+// setCNIBinDir has a network plugin install its CNI plugin where the runtime looks: upstream's manifests name /opt/cni/bin.
+func setCNIBinDir(o *unstructured.Unstructured, dir string) bool {
+	path := []string{"spec", "template", "spec", "volumes"}
+	volumes, _, _ := unstructured.NestedSlice(o.Object, path...) // a copy
+	changed := false
+	for _, x := range volumes {
+		v, _ := x.(map[string]any)
+		if host, ok := v["hostPath"].(map[string]any); ok && host["path"] == cniBinDir && dir != cniBinDir {
+			host["path"], changed = dir, true
+		}
+	}
+	return changed && unstructured.SetNestedSlice(o.Object, volumes, path...) == nil
 }

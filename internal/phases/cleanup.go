@@ -97,7 +97,7 @@ func (r *run) cleanNode(n config.Node, purge bool) []*engine.Step {
 		add("snapshot", func(ctx context.Context, nd *node.Node, _ []node.Record) error { return r.snapshot(ctx, n, nd) })
 	}
 	add("workloads", func(ctx context.Context, nd *node.Node, _ []node.Record) error {
-		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.stop-workloads"), Script: stopWorkloads})
+		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.stop-workloads"), Script: r.stopWorkloads()})
 		return err
 	})
 	if isKubelet(n) {
@@ -130,27 +130,6 @@ func (r *run) cleanNode(n config.Node, purge bool) []*engine.Step {
 	}
 	return steps
 }
-
-// stopWorkloads ends the kubelet first, so that nothing is started again, then the containers through the runtime while it lives, and
-// then unmounts what they held.
-const stopWorkloads = `
-systemctl stop kubelet.service kube-proxy.service 2>/dev/null || true
-if command -v ctr >/dev/null 2>&1 && systemctl is-active --quiet containerd; then
-  # Every call is bounded: a task that is not dead makes "tasks rm -f" wait for ever.
-  for i in 1 2 3 4 5 6 7 8 9 10; do
-    tasks=$(timeout 20 ctr -n k8s.io tasks ls -q) || break
-    [ -n "$tasks" ] || break
-    for t in $tasks; do timeout 10 ctr -n k8s.io tasks kill -s SIGKILL "$t" 2>/dev/null || true; done
-    for t in $tasks; do timeout 5 ctr -n k8s.io tasks rm "$t" >/dev/null 2>&1 || true; done
-    sleep 0.5
-  done
-  for c in $(timeout 20 ctr -n k8s.io containers ls -q); do timeout 10 ctr -n k8s.io containers rm "$c" 2>/dev/null || true; done
-fi
-systemctl stop kubepods.slice 2>/dev/null || true
-awk '$2 ~ "^/var/lib/kubelet/" || $2 ~ "^/run/containerd/io.containerd.runtime.v2.task/k8s.io/" || $2 ~ "^/run/containerd/io.containerd.grpc.v1.cri/" {print $2}' /proc/mounts |
-  sort -r | while read -r m; do m=$(printf '%b' "$m"); umount "$m" 2>/dev/null || umount -l "$m" || true; done
-for n in /run/netns/cni-*; do [ -e "$n" ] || continue; umount "$n" 2>/dev/null || true; rm -f "$n"; done
-`
 
 // purgeNetwork removes the links and chains of kube-proxy, the kubelet, flannel and the CNI by their names; every other rule stays as it
 // is. A rule in somebody else's chain goes only when it jumps to one of theirs.

@@ -144,7 +144,7 @@ func (r *run) kubeletService(n config.Node) (node.Service, error) {
 		"authorization": map[string]any{"mode": "Webhook"},
 		"tlsCertFile":   p + "kubelet.crt", "tlsPrivateKeyFile": p + "kubelet.key",
 		"clusterDNS": []string{r.Cluster.DNSAddr.String()}, "clusterDomain": r.Cluster.DNSDomain,
-		"cgroupDriver": "systemd", "containerRuntimeEndpoint": criSocket, "rotateCertificates": true,
+		"cgroupDriver": "systemd", "containerRuntimeEndpoint": r.endpoint(), "rotateCertificates": true,
 		"resolvConf": r.fact(n.Name).Resolv, "healthzBindAddress": "127.0.0.1", "healthzPort": 10248,
 	}
 	if n.Has(bundle.ControlPlane) && !n.Has(bundle.Worker) {
@@ -157,7 +157,7 @@ func (r *run) kubeletService(n config.Node) (node.Service, error) {
 	if err != nil {
 		return node.Service{}, err
 	}
-	u := unit{Description: "Kubernetes kubelet", After: []string{"network-online.target", "containerd.service"}, Wants: []string{"network-online.target", "containerd.service"}, Program: binDir + "kubelet", Flags: r.override("kubelet", map[string]string{
+	u := unit{Description: "Kubernetes kubelet", After: []string{"network-online.target", r.driver().unit()}, Wants: []string{"network-online.target", r.driver().unit()}, Program: binDir + "kubelet", Flags: r.override("kubelet", map[string]string{
 		"config": kubeDir + "/kubelet.yaml", "kubeconfig": kubeletConf, "bootstrap-kubeconfig": bootstrapConf, "hostname-override": n.Name, "node-ip": n.IP.String(),
 	})}
 	return node.Service{

@@ -42,7 +42,8 @@ type Facts struct {
 	Nameserver bool   // it names one that is not this machine itself
 	NoRoute    bool   // packets to Services have no way out
 	Firewalls  []Firewall
-	Runtime    bool // containerd runs, and not with our configuration
+	Runtimes   []string // that run, and not with our configuration
+	OwnRuntime string   // the one that has our configuration
 	NoExecTmp  bool
 	PkgManager string
 }
@@ -60,7 +61,7 @@ func (f *Facts) HasSysResource() bool { return f.Caps&(1<<capSysResource) != 0 }
 
 // spacePaths are where the installation puts its weight.
 func spacePaths() []string {
-	return []string{node.Dir, "/usr/local/bin", "/opt/cni/bin", "/var/lib/containerd", "/var/lib/etcd", "/usr"}
+	return []string{node.Dir, "/usr/local/bin", "/opt/cni/bin", "/var/lib/containerd", "/var/lib/docker", "/var/lib/isulad", "/var/lib/etcd", "/usr"}
 }
 
 const factsScript = `
@@ -89,9 +90,11 @@ if [ -r /var/lib/eggo-node/node ]; then kv cluster "$(head -n1 /var/lib/eggo-nod
 [ -r /etc/kubernetes/pki/ca.crt ] && kv ca "$(sha256sum </etc/kubernetes/pki/ca.crt | cut -d' ' -f1)"
 [ -r /etc/kubernetes/pki/etcd/ca.crt ] && kv etcdca "$(sha256sum </etc/kubernetes/pki/etcd/ca.crt | cut -d' ' -f1)"
 [ -r /var/lib/eggo-node/node ] && systemctl is-active --quiet kubelet >/dev/null 2>&1 && kv kubelet "$(timeout 20 /usr/local/bin/kubelet --version 2>/dev/null || true)"
-systemctl is-active --quiet containerd >/dev/null 2>&1 && [ ! -e /etc/eggo/containerd.toml ] && kv runtime containerd
+own=''
+for p in @MARKERS@; do if [ -e "${p#*:}" ]; then own=${p%%:*}; kv ownruntime "$own"; fi; done
+for x in containerd docker isulad crio; do if [ -z "$own" ] && systemctl is-active --quiet $x >/dev/null 2>&1; then kv runtime $x; fi; done
 [ -s /etc/kubernetes/kubelet.conf ] && kv joined yes
-for u in kubelet kube-apiserver etcd kube-proxy k3s k0scontroller k0sworker rke2-server rke2-agent docker; do systemctl is-active --quiet $u 2>/dev/null && kv active $u; done
+for u in kubelet kube-apiserver etcd kube-proxy k3s k0scontroller k0sworker rke2-server rke2-agent; do systemctl is-active --quiet $u 2>/dev/null && kv active $u; done
 for p in /etc/kubernetes /etc/rancher /etc/k0s /var/lib/k0s /var/lib/etcd /var/lib/kubelet /etc/cni/net.d; do [ -d "$p" ] && ls -A $p 2>/dev/null | grep -qvx 'lost+found' && kv present $p; done
 for p in @PATHS@; do q=$p; while [ ! -e "$q" ]; do q=$(dirname "$q"); done; df -PB1 "$q" | awk -v p="$p" 'NR==2 {print "free=" p " " $1 " " $4}'; done
 resolv=''
@@ -108,7 +111,12 @@ awk '$2=="/tmp" && $4 ~ /noexec/ {print "noexectmp=yes"}' /proc/mounts
 
 // Gather reads the machine's facts: what stands in the way of its address ip, and of packets to the Services of which service is one.
 func Gather(ctx context.Context, n *node.Node, ip, service netip.Addr, now func() time.Time) (*Facts, error) {
-	script := strings.NewReplacer("@PATHS@", strings.Join(spacePaths(), " "), "@IP@", ip.String(), "@SERVICE@", service.String()).Replace(factsScript)
+	var markers []string
+	for name, file := range runtimeMarkers() {
+		markers = append(markers, name+":"+file)
+	}
+	sort.Strings(markers)
+	script := strings.NewReplacer("@MARKERS@", strings.Join(markers, " "), "@PATHS@", strings.Join(spacePaths(), " "), "@IP@", ip.String(), "@SERVICE@", service.String()).Replace(factsScript)
 	out, err := n.Query(ctx, script)
 	if err != nil {
 		return nil, err
@@ -178,7 +186,9 @@ func parseFacts(out string) *Facts {
 		case "kubelet":
 			f.Kubelet, _ = strings.CutPrefix(v, "Kubernetes ")
 		case "runtime":
-			f.Runtime = true
+			f.Runtimes = append(f.Runtimes, v)
+		case "ownruntime":
+			f.OwnRuntime = v
 		case "resolv":
 			f.Resolv = v
 		case "noroute":

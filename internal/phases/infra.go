@@ -33,7 +33,12 @@ func (r *run) infrastructure() []*engine.Step {
 		if r.Cluster.Eggo.Hostname == "set" {
 			steps = append(steps, r.hostname(n))
 		}
-		steps = append(steps, r.claim(n), r.openPorts(n), r.system(n), r.sendPackages(n), r.installPackages(n))
+		packages := r.installPackages(n)
+		steps = append(steps, r.claim(n), r.openPorts(n), r.system(n), r.sendPackages(n), packages)
+		if isKubelet(n) && r.driver().seeds() {
+			files := r.runtimeFiles(n)
+			steps, packages.Needs = append(steps, files), append(packages.Needs, files.ID)
+		}
 		// In the order in which they are waited for: etcd, then what needs it, then the rest.
 		for _, group := range groups(n) {
 			steps = append(steps, r.placePrograms(n, group))
@@ -46,16 +51,17 @@ func (r *run) infrastructure() []*engine.Step {
 }
 
 // ownTrees are the directories whose whole content is ours or our daemons' on a node.
-func ownTrees(n config.Node) []node.Tree {
+func (r *run) ownTrees(n config.Node) []node.Tree {
 	out := []node.Tree{{Path: kubeDir, Mode: 0o755}}
 	if n.Has(bundle.Etcd) {
 		out = append(out, node.Tree{Path: etcdTree, Mode: 0o700})
 	}
 	if isKubelet(n) {
-		out = append(out, node.Tree{Path: cniBinDir, Mode: 0o755}, node.Tree{Path: cniConfDir, Mode: 0o755}, node.Tree{Path: "/var/lib/cni", Mode: 0o755},
-			node.Tree{Path: "/run/flannel", Mode: 0o755}, node.Tree{Path: "/opt/containerd", Mode: 0o711}, node.Tree{Path: "/usr/libexec/kubernetes", Mode: 0o755},
-			node.Tree{Path: "/var/lib/kubelet", Mode: 0o700}, node.Tree{Path: "/var/lib/containerd", Mode: 0o711, Purge: true},
-			node.Tree{Path: "/var/log/pods", Mode: 0o750, Purge: true}, node.Tree{Path: "/var/log/containers", Mode: 0o755, Purge: true})
+		out = append(out, node.Tree{Path: r.cniDir(), Mode: 0o755}, node.Tree{Path: cniConfDir, Mode: 0o755}, node.Tree{Path: "/var/lib/cni", Mode: 0o755},
+			node.Tree{Path: "/run/flannel", Mode: 0o755}, node.Tree{Path: "/usr/libexec/kubernetes", Mode: 0o755},
+			node.Tree{Path: "/var/lib/kubelet", Mode: 0o700})
+		out = append(out, r.driver().trees()...)
+		out = append(out, node.Tree{Path: "/var/log/pods", Mode: 0o750, Purge: true}, node.Tree{Path: "/var/log/containers", Mode: 0o755, Purge: true})
 	}
 	return out
 }
@@ -64,9 +70,15 @@ func ownTrees(n config.Node) []node.Tree {
 func (r *run) claim(n config.Node) *engine.Step {
 	s := step(phaseInfra, "claim", n.Name, verdict())
 	trees, names := "", ""
-	for _, t := range ownTrees(n) {
+	for _, t := range r.ownTrees(n) {
 		trees += t.Script()
 		names += t.Path + " "
+	}
+	if isKubelet(n) {
+		for _, d := range r.driver().dirs() {
+			trees += "dirs " + node.Quote(d) + "\n"
+			names += d + " "
+		}
 	}
 	// The trees are named too: a node that gets another role has more of them.
 	want := r.Cluster.Name + "\n" + n.Name + "\n" + names + "\n"

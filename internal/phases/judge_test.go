@@ -35,9 +35,9 @@ func TestJudgeOfANodeThatIsOursOrLooksSo(t *testing.T) {
 		"a kubelet of another cluster":  {worker, func(f *Facts) { f.Cluster, f.Kubelet = "theirs", "v1.33.9" }, []string{"error preflight.other-cluster"}},
 		"kept by a cleanup":             {worker, func(f *Facts) { f.Recorded, f.Present = true, []string{"/var/lib/kubelet"} }, nil},
 		"leftovers without a record":    {worker, func(f *Facts) { f.Present = []string{"/var/lib/kubelet"} }, []string{"error preflight.leftovers"}},
-		"a containerd":                  {worker, func(f *Facts) { f.Runtime = true }, []string{"error preflight.foreign-runtime"}},
-		"ours, cut off behind packages": {worker, func(f *Facts) { f.Cluster, f.Runtime = "mine", true }, nil},
-		"a containerd beside etcd":      {etcdOnly, func(f *Facts) { f.Runtime = true }, nil},
+		"a containerd":                  {worker, func(f *Facts) { f.Runtimes = []string{"containerd"} }, []string{"error preflight.foreign-runtime"}},
+		"ours, cut off behind packages": {worker, func(f *Facts) { f.Cluster, f.Runtimes = "mine", []string{"containerd"} }, nil},
+		"a containerd beside etcd":      {etcdOnly, func(f *Facts) { f.Runtimes = []string{"containerd"} }, nil},
 		"no route":                      {worker, func(f *Facts) { f.NoRoute = true }, []string{"error preflight.no-route"}},
 		"no route from etcd":            {etcdOnly, func(f *Facts) { f.NoRoute = true }, nil},
 	} {
@@ -172,7 +172,7 @@ func TestFactsOfResolversAndOfOurs(t *testing.T) {
 	f := parseFacts("cluster=mine\nnodename=w1\nrecorded=yes\nca=aa\netcdca=bb\nkubelet=Kubernetes v1.34.2\nruntime=containerd\nresolv=/run/x\nnoroute=yes\nnftables=nft inet filter in input\nnftables=iptables FORWARD\n")
 	want := parseFacts("")
 	want.Cluster, want.NodeName, want.Recorded, want.CA, want.EtcdCA, want.Kubelet = "mine", "w1", true, "aa", "bb", "v1.34.2"
-	want.Runtime, want.Resolv, want.NoRoute, want.Firewalls = true, "/run/x", true, []Firewall{{Name: "nftables", Chains: []chainRef{{"nft inet filter in", false}, {"iptables FORWARD", true}}}}
+	want.Runtimes, want.Resolv, want.NoRoute, want.Firewalls = []string{"containerd"}, "/run/x", true, []Firewall{{Name: "nftables", Chains: []chainRef{{"nft inet filter in", false}, {"iptables FORWARD", true}}}}
 	if diff := cmp.Diff(want, f); diff != "" {
 		t.Error(diff)
 	}
@@ -182,7 +182,7 @@ func TestFactsOfResolversAndOfOurs(t *testing.T) {
 func TestJudgeOfABundleIsInOrder(t *testing.T) {
 	r := newTestRun()
 	for _, role := range []bundle.Role{workerRole, etcdRole, cpRole, bundle.LoadBalancer} {
-		r.Cluster.Packages[role] = []config.Package{{Name: "no-" + string(role), Type: "pkg"}}
+		r.Cluster.Packages[role] = []config.Package{{Name: "no-" + string(role), Type: "pkg"}, {Name: "containerd", Type: "pkg"}}
 	}
 	for range 20 {
 		var got []string

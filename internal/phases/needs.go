@@ -26,6 +26,9 @@ func wants(n config.Node, roles []bundle.Role) bool {
 func (r *run) members(n config.Node, m *bundle.Manifest) []placed {
 	var out []placed
 	add := func(mem bundle.Member, dst string) {
+		if dst == cniBinDir {
+			dst = r.cniDir()
+		}
 		p := placed{Member: mem, Dst: dst, File: path.Join(dst, path.Base(mem.Path))}
 		if p.Mode == 0 {
 			p.Mode = 0o755

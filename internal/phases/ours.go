@@ -29,6 +29,9 @@ func (r *run) judgeOurs(n config.Node, f *Facts) []event.Finding {
 	if f.NodeName != "" && f.NodeName != n.Name {
 		out = append(out, finding(event.Error, n.Name, "renamed", "was", event.Clean(f.NodeName)))
 	}
+	if f.OwnRuntime != "" && isKubelet(n) && f.OwnRuntime != r.runtimeName() {
+		out = append(out, finding(event.Error, n.Name, "runtime-change", "is", f.OwnRuntime, "want", r.runtimeName()))
+	}
 	if b := r.bundleOf(n); b != nil && f.Kubelet != "" && b.Manifest().Kubernetes != "" && f.Kubelet != b.Manifest().Kubernetes {
 		out = append(out, finding(event.Error, n.Name, "version", "is", event.Clean(f.Kubelet), "bundle", b.Manifest().Kubernetes))
 	}
@@ -108,6 +111,9 @@ func (r *run) judgeFiles(ctx context.Context) []event.Finding {
 
 func (r *run) foreignFiles(ctx context.Context, n config.Node, nd *node.Node, b Bundle) []event.Finding {
 	paths := ownUnits(n)
+	if isKubelet(n) {
+		paths = append(paths, r.driver().paths(n)...)
+	}
 	for _, m := range r.members(n, b.Manifest()) {
 		paths = append(paths, m.File)
 	}

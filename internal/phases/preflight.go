@@ -236,8 +236,8 @@ func (r *run) judgeTaken(n config.Node, f *Facts) []event.Finding {
 	if len(f.Active) > 0 {
 		out = append(out, finding(event.Error, n.Name, "foreign-cluster", "services", strings.Join(f.Active, ", ")))
 	}
-	if f.Runtime && isKubelet(n) {
-		out = append(out, finding(event.Error, n.Name, "foreign-runtime"))
+	if len(f.Runtimes) > 0 && isKubelet(n) {
+		out = append(out, finding(event.Error, n.Name, "foreign-runtime", "runtime", strings.Join(f.Runtimes, ", ")))
 	}
 	if len(f.Present) > 0 && !f.Recorded { // what a cleanup kept is recorded still
 		out = append(out, finding(event.Error, n.Name, "leftovers", "paths", strings.Join(f.Present, ", ")))
@@ -272,13 +272,14 @@ func (r *run) judgeSpace(n config.Node, f *Facts, b Bundle) []event.Finding {
 		return nil // mostly there already
 	}
 	const reserve = 512 << 20
-	need := map[string]int64{"/var/lib/containerd": reserve}
+	store := r.driver().store()
+	need := map[string]int64{store: reserve}
 	for _, m := range r.members(n, b.Manifest()) {
 		need[m.Dst] += m.Size
 	}
 	for _, im := range r.images(n, b.Manifest()) {
 		need[node.Dir] += im.Size
-		need["/var/lib/containerd"] += 3 * im.Size
+		need[store] += 3 * im.Size
 	}
 	for _, m := range b.Manifest().Members {
 		if m.Kind == bundle.Deb {
@@ -342,6 +343,7 @@ func (r *run) judgeBundle(arch string) []event.Finding {
 		add("wrong-arch", "bundle", m.Name, "got", m.Arch, "want", arch)
 	}
 	out = append(out, r.judgeVersion(m)...)
+	out = append(out, r.judgeRuntime(arch, m)...)
 	for _, want := range []string{r.pauseImage(m), r.dnsImage(m)} {
 		if !slices.ContainsFunc(m.Images, func(i bundle.Image) bool { return i.Name == want }) {
 			add("image-absent", "image", want)

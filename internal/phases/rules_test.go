@@ -148,8 +148,17 @@ func TestWhatABundleLacks(t *testing.T) {
 			c.Addons = []config.Addon{{Filename: "metrics.yaml"}, {Filename: "x.yaml"}}
 		}, []string{"error bundle.no-addon"}},
 		"a package": {func(c *config.Cluster, _ *bundle.Manifest) {
-			c.Packages[workerRole] = []config.Package{{Name: "kubelet", Type: "binary"}, {Name: "addons", Type: "binary"}, {Name: "isulad", Type: "pkg"}}
+			c.Packages[workerRole] = []config.Package{{Name: "kubelet", Type: "binary"}, {Name: "addons", Type: "binary"}, {Name: "containerd", Type: "pkg"}, {Name: "nginx", Type: "pkg"}}
 		}, []string{"error bundle.no-package"}},
+		"the runtime, in a list": {func(c *config.Cluster, _ *bundle.Manifest) {
+			c.Packages[workerRole] = []config.Package{{Name: "kubelet", Type: "binary"}}
+		}, []string{"error bundle.no-runtime"}},
+		"another runtime":          {func(c *config.Cluster, _ *bundle.Manifest) { c.Runtime = "isulad" }, []string{"error bundle.no-runtime"}},
+		"docker and what it needs": {func(c *config.Cluster, _ *bundle.Manifest) { c.Runtime = "docker" }, []string{"error bundle.no-runtime", "error bundle.no-runtime"}},
+		"containerd as a program": {func(_ *config.Cluster, m *bundle.Manifest) {
+			m.Install = nil
+			m.Members = append(m.Members, bundle.Member{Path: "containerd", Kind: bundle.Binary, Name: "containerd", Dst: "/usr/local/bin", Roles: []bundle.Role{cpRole, workerRole}})
+		}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newTestRun()

@@ -2,123 +2,252 @@ package phases
 
 import (
 	"context"
-	"fmt"
-	"path/filepath"
+	"path"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
-// runtime starts containerd, which comes from the distribution's package, with a configuration of ours beside the distribution's: a
-// drop-in of the unit names it, and neither the package's unit nor its configuration file is touched.
-func (r *run) runtime(n config.Node) *engine.Step {
-	s := r.service(phaseInfra, "runtime", n, []string{id(phaseInfra, "packages", n.Name), id(phaseInfra, "system", n.Name)}, r.containerdService, nil)
-	s.Apply = r.announcing(n, s.Apply, "notice.no-sysresource", func(f *Facts) bool { return !f.HasSysResource() })
-	return s
+// runtimeDriver is what the phases need to know of a container runtime. Every file that it names is ours: neither a distribution's unit
+// nor its configuration is touched.
+type runtimeDriver interface {
+	// unit is what the kubelet is started after.
+	unit() string
+	// store is the directory that holds images and containers.
+	store() string
+	// trees are the directories whose whole content is the runtime's; dirs are those that hold files of ours and of the package.
+	trees() []node.Tree
+	dirs() []string
+	// paths are files and units that are ours on a node of this bundle.
+	paths(n config.Node) []string
+	// seeds says whether there are files that the package must find when it is installed; early are these.
+	seeds() bool
+	early(n config.Node) ([]node.File, error)
+	// services are started one after the other. What depends on the installed version is asked of the node.
+	services(ctx context.Context, n config.Node, nd *node.Node) ([]node.Service, error)
+	// links are directories of CNI plugins whose plugins are linked into another one, for a runtime that looks in one only.
+	links(ctx context.Context, nd *node.Node) (from []string, to string, err error)
+	// list is a script that prints a line NAME@DIGEST for each image, or NAME@ where the runtime does not keep the digest of registries.
+	list() string
+	keepsDigests() bool
+	// load is a script that imports the archive at a path.
+	load(archive string) string
+	// stop is a script that ends all containers of pods, in bounded time, while the runtime runs, and then unmounts what they held.
+	stop() string
 }
 
-func (r *run) containerdService(n config.Node) (node.Service, error) {
-	const conf = "/etc/eggo/containerd.toml"
-	cni := cniBinDir
+// driver is that of the runtime that deploy.yaml names.
+func (r *run) driver() runtimeDriver {
+	switch r.Cluster.Runtime {
+	case "docker":
+		return docker{r}
+	case "isulad":
+		return isulad{r}
+	}
+	return containerd{r}
+}
+
+// runtimeName is the word that deploy.yaml has for the runtime.
+func (r *run) runtimeName() string {
+	if r.Cluster.Runtime == "" {
+		return "containerd"
+	}
+	return r.Cluster.Runtime
+}
+
+// runtimeMarkers are the files by which a node's runtime is known to be ours.
+func runtimeMarkers() map[string]string {
+	return map[string]string{"containerd": containerdConf, "docker": dockerConf, "isulad": isuladMark}
+}
+
+// program is where the bundle's program of that name is placed on the node; "" when the bundle has none for it.
+func (r *run) program(n config.Node, name string) string {
+	b := r.bundleOf(n)
+	if b == nil {
+		return ""
+	}
+	for _, m := range r.members(n, b.Manifest()) {
+		if path.Base(m.File) == name {
+			return m.File
+		}
+	}
+	return ""
+}
+
+// cniDir is the directory of CNI plugins: /opt/cni/bin, where network plugins install theirs, unless deploy.yaml does not list it.
+func (r *run) cniDir() string {
 	if d := r.Cluster.CNIBinDirs; len(d) > 0 && !slices.Contains(d, cniBinDir) {
-		cni = d[0]
+		return d[0]
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Written by Eggo; removed by eggo-tui cleanup.\nversion = 2\n[plugins.\"io.containerd.grpc.v1.cri\"]\n  sandbox_image = %q\n", r.pauseImage(r.bundleOf(n).Manifest()))
-	if !r.fact(n.Name).HasSysResource() {
-		b.WriteString("  restrict_oom_score_adj = true\n")
-	}
-	if !r.fact(n.Name).AppArmor {
-		b.WriteString("  disable_apparmor = true\n")
-	}
-	fmt.Fprintf(&b, "  [plugins.\"io.containerd.grpc.v1.cri\".cni]\n    bin_dir = %q\n    conf_dir = %q\n", cni, cniConfDir)
-	b.WriteString("  [plugins.\"io.containerd.grpc.v1.cri\".registry]\n    config_path = \"/etc/containerd/certs.d\"\n" +
-		"  [plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.runc]\n    runtime_type = \"io.containerd.runc.v2\"\n" +
-		"    [plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.runc.options]\n      SystemdCgroup = true\n")
-	drop := "# Written by Eggo; removed by eggo-tui cleanup.\n[Service]\nExecStart=\nExecStart=/usr/bin/containerd --config " + conf + "\n"
-	return node.Service{Unit: "containerd.service", Files: []node.File{
-		plainFile(conf, []byte(b.String())),
-		plainFile(filepath.Join(unitDir, "containerd.service.d/10-eggo.conf"), []byte(drop)),
-	}}, nil
+	return cniBinDir
 }
 
-const imagesPath = node.Dir + "/images.tar"
-
-// imagesStamp names the set of images that a node has loaded.
-func (r *run) imagesStamp(n config.Node) string {
-	var l []string
-	for _, im := range r.images(n, r.bundleOf(n).Manifest()) {
-		l = append(l, im.Name+"@"+im.Digest)
+// cniDirs are all directories where plugins are looked for.
+func (r *run) cniDirs() []string {
+	if d := r.Cluster.CNIBinDirs; len(d) > 0 {
+		return d
 	}
-	sort.Strings(l)
-	return strings.Join(l, " ")
+	return []string{cniBinDir}
 }
 
-func (r *run) imagesLoaded(ctx context.Context, n config.Node, nd *node.Node) (bool, error) {
-	out, err := nd.Query(ctx, "cat "+node.Dir+"/applied/images 2>/dev/null || true; command -v ctr >/dev/null 2>&1 && ctr -n k8s.io images ls 2>/dev/null | awk 'NR>1 {print $1 \"@\" $3}' || true\n")
-	if err != nil {
-		return false, err
+// endpoint is the runtime's CRI socket for the kubelet.
+func (r *run) endpoint() string {
+	if r.Cluster.RuntimeEndpoint != "" {
+		return r.Cluster.RuntimeEndpoint
 	}
-	first, rest, _ := strings.Cut(out, "\n")
-	stamp := r.imagesStamp(n)
-	if first != stamp {
-		return false, nil
-	}
-	for _, want := range strings.Fields(stamp) {
-		if !strings.Contains("\n"+rest, "\n"+want+"\n") {
-			return false, nil
+	return criSocket
+}
+
+// runtimeFiles puts what the runtime's package must find.
+func (r *run) runtimeFiles(n config.Node) *engine.Step {
+	files := func() ([]node.File, error) { return r.driver().early(n) }
+	s := step(phaseInfra, "runtime-files", n.Name, []string{id(phaseInfra, "claim", n.Name)})
+	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+		list, err := files()
+		if err != nil {
+			return false, err
 		}
-	}
-	return true, nil
-}
-
-// sendImages uploads an archive of just the images that the node needs.
-func (r *run) sendImages(n config.Node) *engine.Step {
-	s := step(phaseInfra, "send-images", n.Name, []string{id(phaseInfra, "claim", n.Name)})
-	s.Lane, s.Limit, s.Timeout = laneBulk, LimitUploads, 60*time.Minute
-	s.Retry = engine.Retry{Tries: 5, Delay: 2 * time.Second, MaxDelay: 30 * time.Second}
-	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) { return r.imagesLoaded(ctx, n, nd) })
+		return nd.Same(ctx, list)
+	})
 	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
-		var names []string
-		for _, im := range r.images(n, r.bundleOf(n).Manifest()) {
-			names = append(names, im.Name)
-		}
-		f, err := r.bundleOf(n).Images(ctx, names)
+		list, err := files()
 		if err != nil {
 			return err
 		}
-		sent, err := nd.Place(ctx, node.Upload{Path: imagesPath, Mode: 0o600, Size: f.Size, SHA256: f.SHA256, Open: f.Open, What: "images.tar"})
-		if err == nil && !sent {
-			return engine.ErrUnchanged
+		// A package manager that finds our file keeps its own beside it, and ours when it is removed: they are ours too.
+		var rec strings.Builder
+		for _, f := range list {
+			for _, ending := range []string{".rpmnew", ".rpmsave", ".dpkg-dist"} {
+				p := node.Quote(f.Path + ending)
+				rec.WriteString("[ -e " + p + " ] || rec file " + p + " absent\n")
+			}
 		}
+		if _, err := nd.Put(ctx, list); err != nil {
+			return err
+		}
+		_, err = nd.Change(ctx, node.Change{Desc: event.M("change.runtime-files"), Script: rec.String()})
 		return err
 	})
 	return s
 }
 
-// loadImages imports them into the runtime and removes the archive.
-func (r *run) loadImages(n config.Node) *engine.Step {
-	s := step(phaseInfra, "load-images", n.Name, []string{id(phaseInfra, "send-images", n.Name), id(phaseInfra, "runtime", n.Name)})
-	s.Limit, s.Timeout = LimitLoads, 30*time.Minute
+// runtime starts the container runtime, which comes from the distribution's package or the bundle, with a configuration of ours beside the
+// distribution's.
+func (r *run) runtime(n config.Node) *engine.Step {
+	s := step(phaseInfra, "runtime", n.Name, []string{id(phaseInfra, "packages", n.Name), id(phaseInfra, "system", n.Name), programs(n, groupNode)})
+	s.Retry = engine.Retry{Tries: 2, Delay: 2 * time.Second}
 	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
-		if ok, err := r.imagesLoaded(ctx, n, nd); !ok || err != nil {
+		if missing, _, err := r.unlinked(ctx, nd); err != nil || len(missing) > 0 {
 			return false, err
 		}
-		// A load that was cut off at its end leaves the archive.
-		out, err := nd.Query(ctx, "[ ! -e "+imagesPath+" ] || echo left")
-		return out == "", err
+		list, err := r.driver().services(ctx, n, nd)
+		for _, svc := range list {
+			if ok, err := nd.Running(ctx, svc); !ok || err != nil {
+				return false, err
+			}
+		}
+		return err == nil, err
 	})
-	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
-		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.images"), Quiet: true,
-			Script: "ctr -n k8s.io images import " + imagesPath + " >/dev/null\nstamp images " + node.Quote(r.imagesStamp(n)) + "\nrm -f " + imagesPath + "\n"})
-		return err
+	apply := r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+		if err := r.linkPlugins(ctx, nd); err != nil {
+			return err
+		}
+		list, err := r.driver().services(ctx, n, nd)
+		if err != nil {
+			return err
+		}
+		for _, svc := range list {
+			if ok, err := nd.Running(ctx, svc); ok || err != nil {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+			if err := nd.Start(ctx, svc); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
-	s.Verify = r.asksVerify(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) { return r.imagesLoaded(ctx, n, nd) }, "runtime.image-missing")
+	s.Apply = r.announcing(n, apply, "notice.no-sysresource", func(f *Facts) bool { return !f.HasSysResource() })
 	return s
+}
+
+// unlinked are the plugins that lie only in directories where the runtime does not look.
+func (r *run) unlinked(ctx context.Context, nd *node.Node) (missing []string, to string, err error) {
+	from, to, err := r.driver().links(ctx, nd)
+	if err != nil || len(from) == 0 {
+		return nil, to, err
+	}
+	out, err := nd.Query(ctx, "for d in "+quoteAll(from)+"; do for f in \"$d\"/*; do\n"+
+		"  [ ! -f \"$f\" ] || [ -e "+node.Quote(to)+"/\"${f##*/}\" ] || printf '%s\\n' \"$f\"\ndone; done\n")
+	return strings.Fields(out), to, err
+}
+
+func (r *run) linkPlugins(ctx context.Context, nd *node.Node) error {
+	missing, to, err := r.unlinked(ctx, nd)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	var script strings.Builder
+	script.WriteString("dirs " + node.Quote(to) + "\n")
+	for _, f := range missing {
+		link := node.Quote(path.Join(to, path.Base(f)))
+		script.WriteString("own " + link + "\nln -sfn " + node.Quote(f) + " " + link + "\n")
+	}
+	_, err = nd.Change(ctx, node.Change{Desc: event.M("change.cni-links", "dir", to), Script: script.String()})
+	return err
+}
+
+// stopWorkloads stops the kubelet first, so that nothing is started again, then the pods' containers through the runtime.
+func (r *run) stopWorkloads() string {
+	return "systemctl stop kubelet.service kube-proxy.service 2>/dev/null || true\n" + r.driver().stop() + stopRest
+}
+
+// stopRest ends what is left of the pods: their cgroup, the volumes that the kubelet mounted, their networks.
+const stopRest = `
+systemctl stop kubepods.slice 2>/dev/null || true
+awk '$2 ~ "^/var/lib/kubelet/" {print $2}' /proc/mounts |
+  sort -r | while read -r m; do m=$(printf '%b' "$m"); umount "$m" 2>/dev/null || umount -l "$m" || true; done
+for n in /run/netns/cni-*; do [ -e "$n" ] || continue; umount "$n" 2>/dev/null || true; rm -f "$n"; done
+`
+
+// unmount is a script that takes away mounts whose place matches an expression of awk.
+func unmount(expression string) string {
+	return "awk '$2 ~ \"" + expression + "\" {print $2}' /proc/mounts |\n" +
+		"  sort -r | while read -r m; do m=$(printf '%b' \"$m\"); umount \"$m\" 2>/dev/null || umount -l \"$m\" || true; done\n"
+}
+
+// judgeRuntime finds a bundle from which no node gets the runtime that deploy.yaml names, or not all that belongs to it.
+func (r *run) judgeRuntime(arch string, m *bundle.Manifest) []event.Finding {
+	var out []event.Finding
+	packages, told := config.RuntimePackages(r.runtimeName()), map[string]bool{}
+	miss := func(what string) {
+		if !told[what] {
+			told[what] = true
+			f := event.NewFault(event.ClassBundle, "bundle.no-runtime", nil, "runtime", r.runtimeName(), "what", what, "arch", arch)
+			out = append(out, event.Finding{Severity: event.Error, Fault: *f})
+		}
+	}
+	for _, n := range kubelets(r.Cluster) {
+		if n.Arch != arch {
+			continue
+		}
+		own := config.RuntimeProgram(r.runtimeName())
+		if (own == "" || r.program(n, own) == "") && !slices.ContainsFunc(r.packages(n, m), func(p string) bool { return slices.Contains(packages, p) }) {
+			miss(strings.Join(packages, " / "))
+		}
+		for _, extra := range config.RuntimeExtras(r.runtimeName()) {
+			if r.program(n, extra) == "" {
+				miss(extra)
+			}
+		}
+	}
+	return out
 }

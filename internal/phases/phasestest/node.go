@@ -208,7 +208,7 @@ func (n *Node) install(address string) error {
 		"packages/containerd.dirs":                       "/etc/containerd\n",
 		"tmp/.keep":                                      "",
 		"packages/containerd.unit":                       "containerd.service\n",
-		"packages/containerd/usr/bin/containerd":         "containerd\n",
+		"packages/containerd/usr/bin/containerd":         "#!/bin/sh\necho containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1\n",
 		"packages/containerd/etc/containerd/config.toml": "version = 2\n",
 		"packages/containerd/lib/systemd/system/containerd.service": "[Service]\nExecStart=/usr/bin/containerd\n",
 		"packages/runc.files":                   "755 /usr/sbin/runc\n",

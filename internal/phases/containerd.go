@@ -1,0 +1,291 @@
+package phases
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+const (
+	containerdConf = "/etc/eggo/containerd.toml"
+	containerdUnit = "containerd.service"
+	certsDir       = "/etc/containerd/certs.d"
+	writtenByEggo  = "# Written by Eggo; removed by eggo-tui cleanup.\n"
+)
+
+// containerd of the distribution's package, with a drop-in that names a configuration of ours, or of the bundle's own program, with a unit
+// of ours.
+type containerd struct{ r *run }
+
+func (containerd) unit() string  { return containerdUnit }
+func (containerd) store() string { return "/var/lib/containerd" }
+
+func (d containerd) trees() []node.Tree {
+	return []node.Tree{{Path: "/opt/containerd", Mode: 0o711}, {Path: d.store(), Mode: 0o711, Purge: true}}
+}
+
+// The package's directory: files of ours below it would let the package manager leave it behind.
+func (containerd) dirs() []string { return []string{path.Dir(certsDir)} }
+
+func (d containerd) paths(n config.Node) []string {
+	var out []string
+	if d.r.program(n, "containerd") != "" {
+		out = append(out, unitDir+containerdUnit)
+	}
+	for _, f := range d.registries() {
+		out = append(out, f.Path)
+	}
+	return out
+}
+
+func (containerd) seeds() bool                            { return false }
+func (containerd) early(config.Node) ([]node.File, error) { return nil, nil }
+
+func (d containerd) services(ctx context.Context, n config.Node, nd *node.Node) ([]node.Service, error) {
+	v, err := askContainerd(ctx, nd)
+	if err != nil {
+		return nil, err
+	}
+	files := append([]node.File{plainFile(containerdConf, []byte(d.config(n, v))), d.unitFile(n)}, d.registries()...)
+	return []node.Service{{Unit: containerdUnit, Files: files}}, nil
+}
+
+// unitFile is a drop-in for the package's unit, or the whole unit of the bundle's program, as containerd's own release has it.
+func (d containerd) unitFile(n config.Node) node.File {
+	if program := d.r.program(n, "containerd"); program != "" {
+		return plainFile(unitDir+containerdUnit, []byte(writtenByEggo+"[Unit]\nDescription=containerd container runtime\nAfter=network.target dbus.service\n\n"+
+			"[Service]\nExecStartPre=-/sbin/modprobe overlay\nExecStart="+program+" --config "+containerdConf+"\nType=notify\nDelegate=yes\nKillMode=process\n"+
+			"Restart=always\nRestartSec=5\nLimitNPROC=infinity\nLimitCORE=infinity\nTasksMax=infinity\nOOMScoreAdjust=-999\n\n[Install]\nWantedBy=multi-user.target\n"))
+	}
+	drop := writtenByEggo + "[Service]\nExecStart=\nExecStart=/usr/bin/containerd --config " + containerdConf + "\n"
+	return plainFile(filepath.Join(unitDir, containerdUnit+".d/10-eggo.conf"), []byte(drop))
+}
+
+// containerdVersion is major and minor.
+type containerdVersion struct{ major, minor int }
+
+func (v containerdVersion) atLeast(major, minor int) bool {
+	return v.major > major || v.major == major && v.minor >= minor
+}
+
+func askContainerd(ctx context.Context, nd *node.Node) (containerdVersion, error) {
+	out, err := nd.Query(ctx, "containerd --version 2>/dev/null || true\n")
+	if err != nil {
+		return containerdVersion{}, err
+	}
+	v, ok := parseContainerd(out)
+	if !ok {
+		return v, event.NewFault(event.ClassFailed, "runtime.version-unknown", nil, "program", "containerd", "says", event.Clean(strings.TrimSpace(out))).On(nd.Name())
+	}
+	return v, nil
+}
+
+// parseContainerd reads "containerd github.com/containerd/containerd/v2 v2.2.3 HASH"; Debian's has 1.6.20~ds1 there.
+func parseContainerd(out string) (v containerdVersion, ok bool) {
+	w := strings.Fields(out)
+	if len(w) < 3 || w[0] != "containerd" {
+		return v, false
+	}
+	parts := strings.SplitN(strings.TrimPrefix(w[2], "v"), ".", 3)
+	if len(parts) < 2 {
+		return v, false
+	}
+	var err, err2 error
+	v.major, err = strconv.Atoi(parts[0])
+	v.minor, err2 = strconv.Atoi(parts[1])
+	return v, err == nil && err2 == nil && v.major >= 1
+}
+
+// The names of the plugins of Kubernetes' side in the configuration's versions 2 (containerd 1.x) and 3 (2.x).
+const (
+	pluginCRI     = "io.containerd.grpc.v1.cri"
+	pluginRuntime = "io.containerd.cri.v1.runtime"
+	pluginImages  = "io.containerd.cri.v1.images"
+)
+
+// config is the whole configuration, in the version that this containerd calls its own.
+func (d containerd) config(n config.Node, v containerdVersion) string {
+	f := d.r.fact(n.Name)
+	cri := map[string]any{
+		"cni": map[string]any{"conf_dir": cniConfDir},
+		"containerd": map[string]any{"runtimes": map[string]any{"runc": map[string]any{
+			"runtime_type": "io.containerd.runc.v2", "options": map[string]any{"SystemdCgroup": true},
+		}}},
+	}
+	if !f.HasSysResource() {
+		cri["restrict_oom_score_adj"] = true
+	}
+	if !f.AppArmor {
+		cri["disable_apparmor"] = true
+	}
+	if cni := cri["cni"].(map[string]any); v.atLeast(2, 1) {
+		cni["bin_dirs"] = d.r.cniDirs()
+	} else {
+		cni["bin_dir"] = d.r.cniDir()
+	}
+	pause := d.r.pauseImage(d.r.bundleOf(n).Manifest())
+	registry := map[string]any{"config_path": certsDir}
+	doc := map[string]any{}
+	if v.major >= 2 {
+		doc["version"] = 3
+		doc["plugins"] = map[string]any{pluginRuntime: cri, pluginImages: map[string]any{
+			"pinned_images": map[string]any{"sandbox": pause}, "registry": registry,
+		}}
+	} else {
+		doc["version"] = 2
+		cri["sandbox_image"], cri["registry"] = pause, registry
+		doc["plugins"] = map[string]any{pluginCRI: cri}
+	}
+	if socket := d.socket(); socket != "" {
+		doc["grpc"] = map[string]any{"address": socket}
+	}
+	for _, k := range slices.Sorted(maps.Keys(d.r.override("container-engine", map[string]string{}))) {
+		put(doc, settingPath(k, v), setting(d.r.override("container-engine", map[string]string{})[k]))
+	}
+	return writtenByEggo + tomlText(doc)
+}
+
+// settingPath is where a setting of config-extra-args stands: its dots are tables; cri is the plugin of Kubernetes' side, and images the
+// one that 2.x split off from it.
+func settingPath(key string, v containerdVersion) []string {
+	p := strings.Split(key, ".")
+	switch {
+	case p[0] == "cri" && v.major >= 2:
+		return append([]string{"plugins", pluginRuntime}, p[1:]...)
+	case p[0] == "images" && v.major >= 2:
+		return append([]string{"plugins", pluginImages}, p[1:]...)
+	case p[0] == "cri" || p[0] == "images":
+		return append([]string{"plugins", pluginCRI}, p[1:]...)
+	}
+	return p
+}
+
+// put sets a value in nested tables, which it makes.
+func put(table map[string]any, path []string, value any) {
+	for _, k := range path[:len(path)-1] {
+		sub, ok := table[k].(map[string]any)
+		if !ok {
+			sub = map[string]any{}
+			table[k] = sub
+		}
+		table = sub
+	}
+	table[path[len(path)-1]] = value
+}
+
+// socket is the path of a socket that is not containerd's own; "" for that one.
+func (d containerd) socket() string {
+	if d.r.endpoint() == criSocket {
+		return ""
+	}
+	return strings.TrimPrefix(d.r.endpoint(), "unix://")
+}
+
+// links: before 2.1 there is one directory of plugins.
+func (d containerd) links(ctx context.Context, nd *node.Node) (from []string, to string, err error) {
+	to = d.r.cniDir()
+	from = slices.DeleteFunc(slices.Clone(d.r.cniDirs()), func(dir string) bool { return dir == to })
+	if len(from) == 0 {
+		return nil, to, nil
+	}
+	v, err := askContainerd(ctx, nd)
+	if err != nil || v.atLeast(2, 1) {
+		return nil, to, err
+	}
+	return from, to, nil
+}
+
+// ctr is the client's command line.
+func (d containerd) ctr() string {
+	if s := d.socket(); s != "" {
+		return "ctr -a " + node.Quote(s) + " -n k8s.io"
+	}
+	return "ctr -n k8s.io"
+}
+
+func (d containerd) list() string {
+	return "command -v ctr >/dev/null 2>&1 && " + d.ctr() + " images ls 2>/dev/null | awk 'NR>1 {print $1 \"@\" $3}' || true\n"
+}
+
+func (containerd) keepsDigests() bool { return true }
+
+func (d containerd) load(archive string) string {
+	return d.ctr() + " images import " + archive + " >/dev/null\n"
+}
+
+// Every call is bounded: a task that is not dead makes "tasks rm -f" wait for ever.
+func (d containerd) stop() string {
+	return strings.ReplaceAll(`if command -v ctr >/dev/null 2>&1 && systemctl is-active --quiet containerd; then
+  for i in 1 2 3 4 5 6 7 8 9 10; do
+    tasks=$(timeout 20 @CTR@ tasks ls -q) || break
+    [ -n "$tasks" ] || break
+    for t in $tasks; do timeout 10 @CTR@ tasks kill -s SIGKILL "$t" 2>/dev/null || true; done
+    for t in $tasks; do timeout 5 @CTR@ tasks rm "$t" >/dev/null 2>&1 || true; done
+    sleep 0.5
+  done
+  for c in $(timeout 20 @CTR@ containers ls -q); do timeout 10 @CTR@ containers rm "$c" 2>/dev/null || true; done
+fi
+`, "@CTR@", d.ctr()) + unmount("^/run/containerd/io.containerd.runtime.v2.task/k8s.io/") + unmount("^/run/containerd/io.containerd.grpc.v1.cri/")
+}
+
+// registries are the mirrors and insecure registries as files of certs.d. A registry that is not secure is tried with a certificate of
+// anybody's, then over http, as docker does.
+func (d containerd) registries() []node.File {
+	c := d.r.Cluster
+	mirrors := map[string][]string{}
+	for _, m := range c.Mirrors() {
+		mirrors[m.Registry] = append(mirrors[m.Registry], m.URL)
+	}
+	for _, host := range c.InsecureRegistries {
+		if _, ok := mirrors[host]; !ok {
+			mirrors[host] = nil
+		}
+	}
+	var out []node.File
+	for _, registry := range slices.Sorted(maps.Keys(mirrors)) {
+		var b strings.Builder
+		b.WriteString(writtenByEggo)
+		dir := registry
+		switch {
+		case registry == "*":
+			dir = "_default"
+		case registry == config.DefaultRegistry:
+			b.WriteString("server = \"https://registry-1.docker.io\"\n")
+		case c.InsecureHost(registry):
+			fmt.Fprintf(&b, "server = %s\n", tomlString("http://"+registry))
+		default:
+			fmt.Fprintf(&b, "server = %s\n", tomlString("https://"+registry))
+		}
+		for _, url := range mirrors[registry] {
+			d.host(&b, url, `"pull", "resolve"`)
+		}
+		if c.InsecureHost(registry) {
+			d.host(&b, "https://"+registry, `"pull", "resolve", "push"`)
+			d.host(&b, "http://"+registry, `"pull", "resolve", "push"`)
+		}
+		out = append(out, plainFile(path.Join(certsDir, dir, "hosts.toml"), []byte(b.String())))
+	}
+	return out
+}
+
+// host is one that is asked. A path that begins with /v2 is the whole of it; behind another one containerd asks for /v2.
+func (d containerd) host(b *strings.Builder, url, capabilities string) {
+	scheme, rest, _ := strings.Cut(url, "://")
+	host, at, _ := strings.Cut(rest, "/")
+	fmt.Fprintf(b, "\n[host.%s]\n  capabilities = [%s]\n", tomlString(strings.TrimSuffix(url, "/")), capabilities)
+	if scheme == "https" && d.r.Cluster.InsecureHost(host) {
+		b.WriteString("  skip_verify = true\n")
+	}
+	if at == "v2" || strings.HasPrefix(at, "v2/") {
+		b.WriteString("  override_path = true\n")
+	}
+}

@@ -1,0 +1,130 @@
+package phases
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+const (
+	dockerConf    = "/etc/eggo/docker.json"
+	dockerSocket  = "unix:///run/docker.sock"
+	dockerdUnit   = "docker.service"
+	criDockerUnit = "cri-dockerd.service"
+)
+
+// docker of the distribution's package, and cri-dockerd out of the bundle between it and the kubelet. dockerd is started as its package
+// starts it, with a configuration of ours in the place of /etc/docker/daemon.json.
+type docker struct{ r *run }
+
+func (docker) unit() string  { return criDockerUnit }
+func (docker) store() string { return "/var/lib/docker" }
+
+func (d docker) trees() []node.Tree {
+	return []node.Tree{{Path: "/etc/docker", Mode: 0o755}, {Path: "/var/lib/cri-dockerd", Mode: 0o755}, {Path: "/opt/containerd", Mode: 0o711},
+		{Path: "/var/lib/containerd", Mode: 0o711, Purge: true}, {Path: d.store(), Mode: 0o710, Purge: true}}
+}
+
+func (docker) dirs() []string                         { return nil }
+func (docker) paths(config.Node) []string             { return []string{unitDir + criDockerUnit} }
+func (docker) seeds() bool                            { return false }
+func (docker) early(config.Node) ([]node.File, error) { return nil, nil }
+func (docker) keepsDigests() bool                     { return false }
+func (docker) list() string                           { return dockerList }
+func (docker) load(archive string) string             { return "docker load -q -i " + archive + " >/dev/null\n" }
+func (docker) stop() string                           { return dockerStop }
+func (docker) links(context.Context, *node.Node) ([]string, string, error) {
+	return nil, "", nil
+}
+
+const dockerList = "command -v docker >/dev/null 2>&1 && docker image ls --format '{{.Repository}}:{{.Tag}}@' 2>/dev/null || true\n"
+
+// dockerStop ends what cri-dockerd labels as its own; other containers are somebody's.
+const dockerStop = `systemctl stop cri-dockerd.service 2>/dev/null || true
+if command -v docker >/dev/null 2>&1 && systemctl is-active --quiet docker; then
+  for i in 1 2 3 4 5 6; do
+    ids=$(timeout 20 docker ps -aq --filter label=io.kubernetes.docker.type) || break
+    [ -n "$ids" ] || break
+    timeout 60 docker rm -f $ids >/dev/null 2>&1 || true
+    sleep 0.5
+  done
+fi
+`
+
+func (d docker) services(ctx context.Context, n config.Node, nd *node.Node) ([]node.Service, error) {
+	start, err := dockerStart(ctx, nd)
+	if err != nil {
+		return nil, err
+	}
+	conf, err := d.config()
+	if err != nil {
+		return nil, err
+	}
+	drop := writtenByEggo + "[Service]\nExecStart=\nExecStart=" + start + " --config-file=" + dockerConf + "\n"
+	cri := unit{Description: "Docker for the kubelet", After: []string{"network-online.target", dockerdUnit}, Wants: []string{"network-online.target", dockerdUnit},
+		Type: "notify", Program: d.r.program(n, "cri-dockerd"), Flags: map[string]string{
+			"container-runtime-endpoint": d.r.endpoint(), "docker-endpoint": dockerSocket, "pod-infra-container-image": d.r.pauseImage(d.r.bundleOf(n).Manifest()),
+			"network-plugin": "cni", "cni-bin-dir": strings.Join(d.r.cniDirs(), ","), "cni-conf-dir": cniConfDir, "cni-cache-dir": "/var/lib/cni/cache",
+			"streaming-bind-addr": "127.0.0.1:0", // the kubelet alone asks there
+		}}
+	return []node.Service{
+		{Unit: dockerdUnit, Files: []node.File{plainFile(dockerConf, conf), plainFile(unitDir+dockerdUnit+".d/10-eggo.conf", []byte(drop))}},
+		{Unit: criDockerUnit, Files: []node.File{plainFile(unitDir+criDockerUnit, cri.render())}},
+	}, nil
+}
+
+// dockerStart is the command line of the package's unit: where dockerd is and which sockets it gets differ between distributions.
+func dockerStart(ctx context.Context, nd *node.Node) (string, error) {
+	out, err := nd.Query(ctx, `for f in /usr/lib/systemd/system/docker.service /lib/systemd/system/docker.service; do
+  [ -r "$f" ] || continue
+  sed -e ':a' -e '/\\$/{N;s/\\\n[ 	]*/ /;ta' -e '}' "$f" | sed -n 's/^ExecStart=//p' | tail -n 1
+  break
+done
+`)
+	if err != nil {
+		return "", err
+	}
+	start := strings.TrimSpace(out)
+	if word, _, _ := strings.Cut(start, " "); !strings.HasPrefix(word, "/") || strings.Contains(start, "\n") {
+		return "", event.NewFault(event.ClassFailed, "runtime.no-unit", nil, "unit", dockerdUnit).On(nd.Name())
+	}
+	return start, nil
+}
+
+// config is docker's daemon.json. The network of pods is CNI's: docker makes no bridge and no packet filter rules of its own. Containers
+// outlive a restart of dockerd, as they do with the other runtimes.
+func (d docker) config() ([]byte, error) {
+	var mirrors []string
+	for _, m := range d.r.Cluster.Mirrors() {
+		mirrors = append(mirrors, m.URL)
+	}
+	doc := map[string]any{
+		"exec-opts": []string{"native.cgroupdriver=systemd"}, "bridge": "none", "iptables": false, "ip-masq": false, "live-restore": true,
+		"log-driver": "json-file", "log-opts": map[string]any{"max-size": "100m", "max-file": "3"},
+	}
+	if len(mirrors) > 0 {
+		doc["registry-mirrors"] = mirrors
+	}
+	if l := d.r.Cluster.InsecureRegistries; len(l) > 0 {
+		doc["insecure-registries"] = l
+	}
+	return d.r.engineSettings(doc)
+}
+
+// engineSettings lays config-extra-args of the container engine over a runtime's JSON configuration, keys as it names them.
+func (r *run) engineSettings(doc map[string]any) ([]byte, error) {
+	for k, v := range r.override("container-engine", map[string]string{}) {
+		doc[k] = setting(v)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(doc)
+	return b.Bytes(), err
+}

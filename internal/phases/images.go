@@ -1,0 +1,95 @@
+package phases
+
+import (
+	"context"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+const imagesPath = node.Dir + "/images.tar"
+
+// imagesStamp names the set of images that a node has loaded.
+func (r *run) imagesStamp(n config.Node) string {
+	var l []string
+	for _, im := range r.images(n, r.bundleOf(n).Manifest()) {
+		l = append(l, im.Name+"@"+im.Digest)
+	}
+	sort.Strings(l)
+	return strings.Join(l, " ")
+}
+
+func (r *run) imagesLoaded(ctx context.Context, n config.Node, nd *node.Node) (bool, error) {
+	out, err := nd.Query(ctx, "cat "+node.Dir+"/applied/images 2>/dev/null || true\n"+r.driver().list())
+	if err != nil {
+		return false, err
+	}
+	first, rest, _ := strings.Cut(out, "\n")
+	stamp := r.imagesStamp(n)
+	if first != stamp {
+		return false, nil
+	}
+	for _, want := range strings.Fields(stamp) {
+		if !r.driver().keepsDigests() {
+			name := want[:strings.LastIndex(want, "@")]
+			if strings.Contains(name, "@") {
+				continue // named by digest alone, which this runtime cannot import
+			}
+			want = name + "@"
+		}
+		if !strings.Contains("\n"+rest, "\n"+want+"\n") {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// sendImages uploads an archive of just the images that the node needs.
+func (r *run) sendImages(n config.Node) *engine.Step {
+	s := step(phaseInfra, "send-images", n.Name, []string{id(phaseInfra, "claim", n.Name)})
+	s.Lane, s.Limit, s.Timeout = laneBulk, LimitUploads, 60*time.Minute
+	s.Retry = engine.Retry{Tries: 5, Delay: 2 * time.Second, MaxDelay: 30 * time.Second}
+	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) { return r.imagesLoaded(ctx, n, nd) })
+	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+		var names []string
+		for _, im := range r.images(n, r.bundleOf(n).Manifest()) {
+			names = append(names, im.Name)
+		}
+		f, err := r.bundleOf(n).Images(ctx, names)
+		if err != nil {
+			return err
+		}
+		sent, err := nd.Place(ctx, node.Upload{Path: imagesPath, Mode: 0o600, Size: f.Size, SHA256: f.SHA256, Open: f.Open, What: "images.tar"})
+		if err == nil && !sent {
+			return engine.ErrUnchanged
+		}
+		return err
+	})
+	return s
+}
+
+// loadImages imports them into the runtime and removes the archive.
+func (r *run) loadImages(n config.Node) *engine.Step {
+	s := step(phaseInfra, "load-images", n.Name, []string{id(phaseInfra, "send-images", n.Name), id(phaseInfra, "runtime", n.Name)})
+	s.Limit, s.Timeout = LimitLoads, 30*time.Minute
+	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+		if ok, err := r.imagesLoaded(ctx, n, nd); !ok || err != nil {
+			return false, err
+		}
+		// A load that was cut off at its end leaves the archive.
+		out, err := nd.Query(ctx, "[ ! -e "+imagesPath+" ] || echo left")
+		return out == "", err
+	})
+	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.images"), Quiet: true,
+			Script: r.driver().load(imagesPath) + "stamp images " + node.Quote(r.imagesStamp(n)) + "\nrm -f " + imagesPath + "\n"})
+		return err
+	})
+	s.Verify = r.asksVerify(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) { return r.imagesLoaded(ctx, n, nd) }, "runtime.image-missing")
+	return s
+}

@@ -1,0 +1,99 @@
+package phases
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+const (
+	isuladUnit = "isulad.service"
+	isuladConf = "/etc/isulad/daemon.json"
+	isuladMark = "/etc/eggo/isulad"
+)
+
+// isulad of the distribution's package. It reads one file, at a fixed place, and has no flags for CRI v1 and for systemd's cgroups. So that
+// file is there, ours, before the package is installed: package managers keep a configuration that they find.
+type isulad struct{ r *run }
+
+func (isulad) unit() string  { return isuladUnit }
+func (isulad) store() string { return "/var/lib/isulad" }
+
+func (d isulad) trees() []node.Tree {
+	return []node.Tree{{Path: d.store(), Mode: 0o711, Purge: true}}
+}
+
+func (isulad) dirs() []string             { return []string{"/etc/isulad"} }
+func (isulad) paths(config.Node) []string { return []string{isuladConf} }
+func (isulad) seeds() bool                { return true }
+func (isulad) keepsDigests() bool         { return false }
+func (isulad) load(archive string) string { return "isula load -i " + archive + " >/dev/null\n" }
+func (isulad) links(context.Context, *node.Node) ([]string, string, error) {
+	return nil, "", nil
+}
+
+// list: iSulad's table has repository and tag in two columns.
+func (isulad) list() string {
+	return "command -v isula >/dev/null 2>&1 && isula images 2>/dev/null | awk 'NR>1 {print $1 \":\" $2 \"@\"}' || true\n"
+}
+
+func (isulad) stop() string {
+	return `if command -v isula >/dev/null 2>&1 && systemctl is-active --quiet isulad; then
+  for i in 1 2 3 4 5 6; do
+    ids=$(timeout 20 isula ps -aq) || break
+    [ -n "$ids" ] || break
+    for c in $ids; do timeout 20 isula rm -f "$c" >/dev/null 2>&1 || true; done
+    sleep 0.5
+  done
+fi
+` + unmount("^/var/lib/isulad/") + unmount("^/run/isulad/")
+}
+
+func (d isulad) early(n config.Node) ([]node.File, error) {
+	conf, err := d.config(n)
+	if err != nil {
+		return nil, err
+	}
+	return []node.File{plainFile(isuladConf, conf), plainFile(isuladMark, []byte("# Written by Eggo: iSulad's configuration is ours.\n"))}, nil
+}
+
+func (d isulad) services(_ context.Context, n config.Node, _ *node.Node) ([]node.Service, error) {
+	files, err := d.early(n)
+	return []node.Service{{Unit: isuladUnit, Files: files}}, err
+}
+
+// config is daemon.json as iSulad's manual has it for Kubernetes: CRI v1, which it leaves off, systemd's cgroups, which it has for runc
+// alone, and CNI.
+func (d isulad) config(n config.Node) ([]byte, error) {
+	// It names mirrors by host, and takes those that are not secure from the other list.
+	var mirrors []string
+	insecure := slices.Clone(d.r.Cluster.InsecureRegistries)
+	for _, m := range d.r.Cluster.Mirrors() {
+		scheme, host, _ := strings.Cut(strings.TrimSuffix(m.URL, "/"), "://")
+		mirrors = append(mirrors, host)
+		if scheme == "http" && !slices.Contains(insecure, host) {
+			insecure = append(insecure, host)
+		}
+	}
+	endpoint := "unix:///var/run/isulad.sock"
+	if e := d.r.Cluster.RuntimeEndpoint; e != "" {
+		endpoint = e
+	}
+	doc := map[string]any{
+		"hosts": []string{endpoint}, "graph": d.store(), "state": "/var/run/isulad", "engine": "lcr", "default-runtime": "runc",
+		"log-level": "ERROR", "log-driver": "stdout", "pidfile": "/var/run/isulad.pid", "start-timeout": "2m", "image-opt-timeout": "5m",
+		"storage-driver": "overlay2", "storage-opts": []string{"overlay2.override_kernel_check=true"}, "native.umask": "secure", "use-decrypted-key": true,
+		"pod-sandbox-image": d.r.pauseImage(d.r.bundleOf(n).Manifest()), "network-plugin": "cni", "cni-bin-dir": strings.Join(d.r.cniDirs(), ";"), "cni-conf-dir": cniConfDir,
+		"enable-cri-v1": true, "systemd-cgroup": true,
+	}
+	if len(mirrors) > 0 {
+		doc["registry-mirrors"] = mirrors
+	}
+	if len(insecure) > 0 {
+		doc["insecure-registries"] = insecure
+	}
+	return d.r.engineSettings(doc)
+}

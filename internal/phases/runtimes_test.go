@@ -1,0 +1,245 @@
+package phases
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+)
+
+func TestVersionOfContainerd(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]containerdVersion{
+		"containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1+deb12u1\n": {1, 6},
+		"containerd github.com/containerd/containerd/v2 v2.2.3 77c84241c7cb\n":          {2, 2},
+		"containerd containerd.io 1.7.27 05044ec0a9a75232cad458027ca83437aae3f4da\n":    {1, 7},
+		"containerd github.com/containerd/containerd v2.0.0-rc.1 207ad711eabd375a01713": {2, 0},
+	} {
+		if got, ok := parseContainerd(said); !ok || got != want {
+			t.Errorf("%q is %v, %v", said, got, ok)
+		}
+	}
+	for _, said := range []string{"", "containerd", "sh: containerd: not found", "containerd x unknown", "containerd x 0.2.5", "containerd x 1"} {
+		if v, ok := parseContainerd(said); ok {
+			t.Errorf("%q is %v", said, v)
+		}
+	}
+}
+
+// engineArgs are settings of config-extra-args for the runtime.
+func engineArgs(kv ...string) []config.ExtraArgs {
+	args := map[string]string{}
+	for i := 0; i < len(kv); i += 2 {
+		args[kv[i]] = kv[i+1]
+	}
+	return []config.ExtraArgs{{Component: "container-engine", Args: args}}
+}
+
+func TestConfigurationOfContainerd(t *testing.T) {
+	t.Parallel()
+	r := newTestRun()
+	r.facts["w1"] = good(worker)
+	r.Cluster.CNIBinDirs = []string{"/usr/libexec/cni", "/opt/cni/bin"}
+	got := containerd{r}.config(worker, containerdVersion{1, 6})
+	want := `# Written by Eggo; removed by eggo-tui cleanup.
+version = 2
+
+[plugins."io.containerd.grpc.v1.cri"]
+disable_apparmor = true
+restrict_oom_score_adj = true
+sandbox_image = "registry.k8s.io/pause:3.10.1"
+
+[plugins."io.containerd.grpc.v1.cri".cni]
+bin_dir = "/opt/cni/bin"
+conf_dir = "/etc/cni/net.d"
+
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+runtime_type = "io.containerd.runc.v2"
+
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+SystemdCgroup = true
+
+[plugins."io.containerd.grpc.v1.cri".registry]
+config_path = "/etc/containerd/certs.d"
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error("1.6:", diff)
+	}
+	r.facts["w1"].Caps, r.facts["w1"].AppArmor = ^uint64(0), true
+	r.Cluster.RuntimeEndpoint = "unix:///run/own/cri.sock"
+	r.Cluster.ExtraArgs = engineArgs("oom_score", "-500", "debug.level", "info", "cri.max_container_log_line_size", "32768", "images.max_concurrent_downloads", "5", "cri.enable_cdi", "false")
+	got = containerd{r}.config(worker, containerdVersion{2, 2})
+	want = `# Written by Eggo; removed by eggo-tui cleanup.
+oom_score = -500
+version = 3
+
+[debug]
+level = "info"
+
+[grpc]
+address = "/run/own/cri.sock"
+
+[plugins."io.containerd.cri.v1.images"]
+max_concurrent_downloads = 5
+
+[plugins."io.containerd.cri.v1.images".pinned_images]
+sandbox = "registry.k8s.io/pause:3.10.1"
+
+[plugins."io.containerd.cri.v1.images".registry]
+config_path = "/etc/containerd/certs.d"
+
+[plugins."io.containerd.cri.v1.runtime"]
+enable_cdi = false
+max_container_log_line_size = 32768
+
+[plugins."io.containerd.cri.v1.runtime".cni]
+bin_dirs = ["/usr/libexec/cni", "/opt/cni/bin"]
+conf_dir = "/etc/cni/net.d"
+
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
+runtime_type = "io.containerd.runc.v2"
+
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
+SystemdCgroup = true
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error("2.2:", diff)
+	}
+	if got := (containerd{r}).load("/x.tar"); !strings.HasPrefix(got, "ctr -a /run/own/cri.sock -n k8s.io images import") {
+		t.Error(got)
+	}
+	if got := (containerd{r}).config(worker, containerdVersion{2, 0}); !strings.Contains(got, "bin_dir = \"/opt/cni/bin\"\n") {
+		t.Error("2.0 knows one directory:", got)
+	}
+}
+
+func TestRegistriesOfContainerd(t *testing.T) {
+	t.Parallel()
+	r := newTestRun()
+	r.Cluster.Runtime = "containerd"
+	r.Cluster.RegistryMirrors = []string{"https://m.example.com", "http://10.0.0.5:5000/", "ghcr.io=http://10.0.0.5:5000/v2/ghcr.io", "*=https://all.local"}
+	r.Cluster.InsecureRegistries = []string{"m.example.com", "registry.local:5000"}
+	got := map[string]string{}
+	for _, f := range (containerd{r}).registries() {
+		got[f.Path] = strings.TrimPrefix(string(f.Data), writtenByEggo)
+	}
+	want := map[string]string{
+		"/etc/containerd/certs.d/docker.io/hosts.toml": `server = "https://registry-1.docker.io"
+
+[host."https://m.example.com"]
+  capabilities = ["pull", "resolve"]
+  skip_verify = true
+
+[host."http://10.0.0.5:5000"]
+  capabilities = ["pull", "resolve"]
+`,
+		"/etc/containerd/certs.d/ghcr.io/hosts.toml": `server = "https://ghcr.io"
+
+[host."http://10.0.0.5:5000/v2/ghcr.io"]
+  capabilities = ["pull", "resolve"]
+  override_path = true
+`,
+		"/etc/containerd/certs.d/_default/hosts.toml": `
+[host."https://all.local"]
+  capabilities = ["pull", "resolve"]
+`,
+		"/etc/containerd/certs.d/m.example.com/hosts.toml": `server = "http://m.example.com"
+
+[host."https://m.example.com"]
+  capabilities = ["pull", "resolve", "push"]
+  skip_verify = true
+
+[host."http://m.example.com"]
+  capabilities = ["pull", "resolve", "push"]
+`,
+		"/etc/containerd/certs.d/registry.local:5000/hosts.toml": `server = "http://registry.local:5000"
+
+[host."https://registry.local:5000"]
+  capabilities = ["pull", "resolve", "push"]
+  skip_verify = true
+
+[host."http://registry.local:5000"]
+  capabilities = ["pull", "resolve", "push"]
+`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func decoded(t *testing.T, data []byte, err error) map[string]any {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc map[string]any
+	if err := json.Unmarshal(data, &doc); err != nil {
+		t.Fatal(err, string(data))
+	}
+	return doc
+}
+
+func TestConfigurationOfDocker(t *testing.T) {
+	t.Parallel()
+	r := newTestRun()
+	r.Cluster.Runtime = "docker"
+	r.Cluster.RegistryMirrors, r.Cluster.InsecureRegistries = []string{"https://m.example.com"}, []string{"10.0.0.0/8"}
+	r.Cluster.ExtraArgs = engineArgs("log-level", "debug", "iptables", "true", "default-ulimits", `{"nofile":{"Name":"nofile","Hard":64000,"Soft":64000}}`)
+	data, err := docker{r}.config()
+	want := map[string]any{
+		"exec-opts": []any{"native.cgroupdriver=systemd"}, "bridge": "none", "iptables": true, "ip-masq": false, "live-restore": true, "log-level": "debug",
+		"log-driver": "json-file", "log-opts": map[string]any{"max-size": "100m", "max-file": "3"},
+		"registry-mirrors": []any{"https://m.example.com"}, "insecure-registries": []any{"10.0.0.0/8"},
+		"default-ulimits": map[string]any{"nofile": map[string]any{"Name": "nofile", "Hard": 64000.0, "Soft": 64000.0}},
+	}
+	if diff := cmp.Diff(want, decoded(t, data, err)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The keys are those of iSulad's own daemon.json and of its manual on Kubernetes, CRI v1 and systemd's cgroups.
+func TestConfigurationOfISulad(t *testing.T) {
+	t.Parallel()
+	known := strings.Fields(`authorization-plugin cgroup-parent cni-bin-dir cni-conf-dir default-runtime default-ulimits enable-cri-v1 enable-pod-events engine graph group hook-spec
+		hosts image-layer-check image-opt-timeout image-server-sock-addr insecure-registries insecure-skip-verify-enforce log-driver log-level log-opts native.umask
+		network-plugin pidfile pod-sandbox-image registry-mirrors runtimes selinux-enabled start-timeout state storage-driver storage-opts systemd-cgroup tls tls-config
+		tls-verify use-decrypted-key websocket-server-listening-port`)
+	r := newTestRun()
+	r.Cluster.Runtime, r.Cluster.CNIBinDirs = "isulad", []string{"/usr/libexec/cni", "/opt/cni/bin"}
+	r.Cluster.RegistryMirrors, r.Cluster.InsecureRegistries = []string{"https://m.example.com", "http://10.0.0.5:5000"}, []string{"r.local:5000"}
+	r.Cluster.ExtraArgs = engineArgs("log-level", "INFO")
+	files, err := isulad{r}.early(worker)
+	if err != nil || len(files) != 2 || files[0].Path != "/etc/isulad/daemon.json" {
+		t.Fatal(files, err)
+	}
+	doc := decoded(t, files[0].Data, err)
+	for k := range doc {
+		if !strings.Contains(" "+strings.Join(known, " ")+" ", " "+k+" ") {
+			t.Errorf("iSulad does not know %s", k)
+		}
+	}
+	for k, want := range map[string]any{
+		"hosts": []any{"unix:///var/run/isulad.sock"}, "pod-sandbox-image": "registry.k8s.io/pause:3.10.1", "network-plugin": "cni", "enable-cri-v1": true, "systemd-cgroup": true,
+		"default-runtime": "runc", "cni-bin-dir": "/usr/libexec/cni;/opt/cni/bin", "registry-mirrors": []any{"m.example.com", "10.0.0.5:5000"},
+		"insecure-registries": []any{"r.local:5000", "10.0.0.5:5000"}, "log-level": "INFO",
+	} {
+		if diff := cmp.Diff(want, doc[k]); diff != "" {
+			t.Errorf("%s: %s", k, diff)
+		}
+	}
+}
+
+func TestSettingsAreOfTheirKind(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"true": "true", "5": "5", "-1.5": "-1.5", "text": `"text"`, "1 2": `"1 2"`, "": `""`, "null": `"null"`, `["a",1]`: `["a", 1]`, `"5"`: `"5"`,
+		`a"b\c`: `"a\"b\\c"`, "<&>": `"<&>"`, "tab\tend": `"tab\tend"`,
+	} {
+		if got := tomlValue(setting(text)); got != want {
+			t.Errorf("%q is %s, want %s", text, got, want)
+		}
+	}
+}
