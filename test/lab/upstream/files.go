@@ -41,6 +41,12 @@ func fileJobs(urls []string) ([]job, error) {
 			id = "cni-plugins-" + m[1] + "-" + m[2]
 		case flannelURL.MatchString(u):
 			id = "flannel-manifest-" + flannelURL.FindStringSubmatch(u)[1]
+		case containerdURL.MatchString(u):
+			m := containerdURL.FindStringSubmatch(u)
+			id = "containerd-" + m[1] + "-" + m[2]
+		case criDockerURL.MatchString(u):
+			m := criDockerURL.FindStringSubmatch(u)
+			id = "cri-dockerd-" + m[1] + "-" + m[2]
 		default:
 			return nil, fmt.Errorf("the lab's upstream has no recipe for %s", u)
 		}
@@ -59,7 +65,7 @@ func fileJobs(urls []string) ([]job, error) {
 // archOf finds the architecture that a list of URLs is for; checksum files of several architectures do not tell.
 func archOf(urls []string) string {
 	for _, u := range urls {
-		for _, re := range []*regexp.Regexp{kubernetesURL, pluginsURL} {
+		for _, re := range []*regexp.Regexp{kubernetesURL, pluginsURL, containerdURL, criDockerURL} {
 			if m := re.FindStringSubmatch(u); m != nil {
 				return m[2]
 			}
@@ -85,6 +91,8 @@ func fileJob(id, arch string, urls []string) job {
 		m := pluginsURL.FindStringSubmatch(u)
 		j.title, j.recipe = "CNI plugins "+m[1]+" "+arch, "1"
 		j.run = func(ctx context.Context, b *builder) (made, error) { return b.plugins(ctx, u, m[1], arch) }
+	case strings.HasPrefix(id, "containerd-"), strings.HasPrefix(id, "cri-dockerd-"):
+		return runtimeJob(id, urls)
 	default:
 		version := flannelURL.FindStringSubmatch(u)[1]
 		j.title, j.recipe = "flannel "+version+" manifest", "1"
