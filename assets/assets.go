@@ -38,6 +38,12 @@ func Systems() []string {
 	return out
 }
 
+//go:embed examples
+var examples embed.FS
+
+// Example is a spec to be laid over the default one: docker, containerd-2.
+func Example(name string) ([]byte, error) { return examples.ReadFile("examples/" + name + ".yaml") }
+
 //go:embed keys
 var keys embed.FS
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/eggo-k8s/eggo/assets"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -214,7 +215,7 @@ func (d *derived) binaries(c *config.Cluster) {
 			}
 		}
 	}
-	var lines []string
+	lines := runtimePrograms(c.Runtime, known)
 	for _, role := range bundle.AllRoles() {
 		for _, p := range c.Packages[role] {
 			if p.Type != "binary" || known[p.Name] {
@@ -227,6 +228,23 @@ func (d *derived) binaries(c *config.Cluster) {
 		}
 	}
 	d.replace(to, to, lines...)
+}
+
+// runtimePrograms are the lines of the programs that a runtime needs beside its package, as the example for that runtime has them.
+func runtimePrograms(runtime string, known map[string]bool) []string {
+	extras := config.RuntimeExtras(runtime)
+	if len(extras) == 0 || known[extras[0]] {
+		return nil
+	}
+	text, err := assets.Example(runtime)
+	if err != nil {
+		return nil // there is none for it
+	}
+	_, list, _ := strings.Cut(string(text), "\nbinaries:\n")
+	for _, name := range extras {
+		known[name] = true
+	}
+	return strings.Split(strings.TrimSuffix(list, "\n"), "\n")
 }
 
 // addons are those that deploy.yaml names, and the manifest of its network plugin.

@@ -17,6 +17,8 @@ func enRuntime() map[string]string {
 		"fault.config.insecure-network.next":  "List the registries by host and port; docker alone takes networks.",
 		"fault.preflight.runtime-change":      "{node} runs its containers with {is}; deploy.yaml says {want}.",
 		"fault.preflight.runtime-change.next": "Write runtime: {is}, or remove the node from the cluster and add it again.",
+		"fault.preflight.docker-json":         "{node} has a /etc/docker/daemon.json, which docker will not read.",
+		"fault.preflight.docker-json.next":    "Write what is needed of it under container-engine in config-extra-args.",
 		"fault.bundle.no-runtime":             "The bundle for {arch} has nothing of what runtime: {runtime} needs: {what}.",
 		"fault.bundle.no-runtime.next":        "Add it to the bundle's spec and build again, or set another runtime in deploy.yaml.",
 		"fault.runtime.version-unknown":       "{node}: {program} --version says nothing that tells its version: {says}",

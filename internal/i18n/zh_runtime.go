@@ -17,6 +17,8 @@ func zhRuntime() map[string]string {
 		"fault.config.insecure-network.next":  "请按主机和端口逐个列出；只有 docker 支持网段。",
 		"fault.preflight.runtime-change":      "{node} 的容器由 {is} 运行，而 deploy.yaml 写的是 {want}。",
 		"fault.preflight.runtime-change.next": "请写 runtime: {is}，或先将该节点移出集群再重新加入。",
+		"fault.preflight.docker-json":         "{node} 上有 /etc/docker/daemon.json，docker 将不会读取它。",
+		"fault.preflight.docker-json.next":    "请把其中需要的设置写到 config-extra-args 的 container-engine 下。",
 		"fault.bundle.no-runtime":             "{arch} 的离线包缺少 runtime: {runtime} 所需的内容：{what}。",
 		"fault.bundle.no-runtime.next":        "请把它加到离线包清单并重新制作，或在 deploy.yaml 中改用其他运行时。",
 		"fault.runtime.version-unknown":       "{node}：无法从 {program} --version 的输出得知版本：{says}",

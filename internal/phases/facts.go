@@ -44,6 +44,7 @@ type Facts struct {
 	Firewalls  []Firewall
 	Runtimes   []string // that run, and not with our configuration
 	OwnRuntime string   // the one that has our configuration
+	DockerJSON bool     // there is a daemon.json of docker's own
 	NoExecTmp  bool
 	PkgManager string
 }
@@ -93,6 +94,7 @@ if [ -r /var/lib/eggo-node/node ]; then kv cluster "$(head -n1 /var/lib/eggo-nod
 own=''
 for p in @MARKERS@; do if [ -e "${p#*:}" ]; then own=${p%%:*}; kv ownruntime "$own"; fi; done
 for x in containerd docker isulad crio; do if [ -z "$own" ] && systemctl is-active --quiet $x >/dev/null 2>&1; then kv runtime $x; fi; done
+[ -e /etc/docker/daemon.json ] && kv dockerjson yes
 [ -s /etc/kubernetes/kubelet.conf ] && kv joined yes
 for u in kubelet kube-apiserver etcd kube-proxy k3s k0scontroller k0sworker rke2-server rke2-agent; do systemctl is-active --quiet $u 2>/dev/null && kv active $u; done
 for p in /etc/kubernetes /etc/rancher /etc/k0s /var/lib/k0s /var/lib/etcd /var/lib/kubelet /etc/cni/net.d; do [ -d "$p" ] && ls -A $p 2>/dev/null | grep -qvx 'lost+found' && kv present $p; done
@@ -195,6 +197,8 @@ func parseFacts(out string) *Facts {
 			f.NoRoute = true
 		case "firewalld", "ufw", "nftables":
 			f.firewall(k).read(v)
+		case "dockerjson":
+			f.DockerJSON = true
 		case "joined":
 			f.Joined = true
 		case "active":

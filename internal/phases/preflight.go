@@ -210,6 +210,9 @@ func (r *run) judgeNode(n config.Node, f *Facts) []event.Finding {
 	if f.NoRoute && isKubelet(n) {
 		add(event.Error, "no-route", "service", r.Cluster.ServiceGateway.String())
 	}
+	if f.DockerJSON && isKubelet(n) && r.runtimeName() == "docker" {
+		add(event.Warning, "docker-json")
+	}
 	out = append(out, r.judgeFirewall(n, f)...)
 	if b := r.bundleOf(n); b != nil {
 		if os := b.Manifest().OS; os.Family == "debian" && (f.PkgManager != "apt-get" || f.OS["VERSION_CODENAME"] != os.Codename) {

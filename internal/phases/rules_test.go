@@ -108,6 +108,8 @@ func TestWhatIsWrongWithAMachine(t *testing.T) {
 		"no space for images":        {worker, func(_ *run, f *Facts) { f.Free["/var/lib/containerd"] = FreeSpace{"/dev/vdb", 600 << 20} }, []string{"error preflight.disk"}},
 		"just space for images":      {worker, func(_ *run, f *Facts) { f.Free["/var/lib/containerd"] = FreeSpace{"/dev/vdb", (512 + 3*71) << 20} }, nil},
 		"no space, but ours already": {worker, func(_ *run, f *Facts) { f.Cluster = "mine"; full(f, "/dev/vda1", 1) }, nil},
+		"a daemon.json":              {worker, func(r *run, f *Facts) { r.Cluster.Runtime, f.DockerJSON = "docker", true }, []string{"warning preflight.docker-json"}},
+		"a daemon.json in vain":      {worker, func(_ *run, f *Facts) { f.DockerJSON = true }, nil},
 		"no bundle to compare with":  {worker, func(r *run, f *Facts) { delete(r.bundles, "amd64"); f.PkgManager = "dnf" }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

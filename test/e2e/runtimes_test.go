@@ -22,6 +22,9 @@ import (
 	"github.com/eggo-k8s/eggo/test/lab/upstream"
 )
 
+// criDocker is the release of cri-dockerd, which has no file of checksums: the example takes the program from a file.
+const criDocker = "https://github.com/Mirantis/cri-dockerd/releases/download/v0.3.17/cri-dockerd-0.3.17.{arch}.tgz"
+
 // example packs the default spec with one of assets/examples laid over it.
 func example(t *testing.T, s *stand.Stand, file string, change func(map[string]any)) {
 	t.Helper()
@@ -41,7 +44,18 @@ func example(t *testing.T, s *stand.Stand, file string, change func(map[string]a
 	})
 	spec, err := upstream.LoadSpec(path)
 	must(t, file, err)
-	must(t, "upstream of "+file, upstream.Build(t.Context(), upstream.Options{Spec: spec, Report: upstream.Printer(s.Out)}))
+	if title == "docker" {
+		spec.Binaries = append(spec.Binaries, upstream.Download{URL: criDocker})
+	}
+	options := upstream.Options{Spec: spec, Report: upstream.Printer(s.Out)}
+	must(t, "upstream of "+file, upstream.Build(t.Context(), options))
+	made, err := upstream.List(options)
+	must(t, "upstream of "+file, err)
+	for _, m := range made {
+		if m.Name == strings.ReplaceAll(criDocker, "{arch}", runtime.GOARCH) {
+			program(t, "sh", "-c", `tar -xzOf "$1" cri-dockerd/cri-dockerd >"$2" && chmod 755 "$2"`, "sh", m.File, filepath.Join(s.Dir, "cri-dockerd-"+runtime.GOARCH))
+		}
+	}
 	s.Bundle = filepath.Join(w.pack(t, path, runtime.GOARCH), title+"-"+runtime.GOARCH+".tar.gz")
 }
 
@@ -181,7 +195,7 @@ func TestContainerdTwo(t *testing.T) {
 const aRunc = `cat >/usr/local/sbin/runc-lab <<'RUNC'
 #!/bin/sh
 prev=
-for a; do [ "$prev" != --bundle ] || sed -i -E 's/"oomScoreAdj": ?-[0-9]+/"oomScoreAdj":0/' "$a/config.json"; prev=$a; done
+for a in "$@"; do [ "$prev" != --bundle ] || sed -i -E 's/"oomScoreAdj": ?-[0-9]+/"oomScoreAdj":0/' "$a/config.json"; prev=$a; done
 exec runc "$@"
 RUNC
 chmod 755 /usr/local/sbin/runc-lab

@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -71,6 +72,9 @@ func (b *builder) criDocker(ctx context.Context, url, version, arch string) (mad
 		return made{}, err
 	}
 	m := goModule{name: "cri-dockerd-" + version, version: file.Go, require: []moduleVersion{{mod, version}}}
+	if sums, err := os.ReadFile(filepath.Join(p.Dir, "go.sum")); err == nil {
+		m.files = map[string][]byte{"go.sum": sums} // of replaced modules that the checksum database does not have
+	}
 	for _, r := range file.Replace {
 		if r.Old.Path == r.New.Path && r.New.Version != "" {
 			m.replace = append(m.replace, moduleVersion{r.New.Path, r.New.Version})
