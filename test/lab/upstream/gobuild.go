@@ -22,10 +22,16 @@ type goModule struct {
 	version string            // the go line
 	require []moduleVersion   // what is built
 	replace []moduleVersion   // path => path version
+	others  []replacement     // path => another path version
 	files   map[string][]byte // its own sources, by name
 }
 
 type moduleVersion struct{ path, version string }
+
+type replacement struct {
+	path string
+	by   moduleVersion
+}
 
 // published is what the go command tells of a downloaded module.
 type published struct {
@@ -42,6 +48,9 @@ func (m goModule) goMod() []byte {
 	}
 	for _, r := range m.replace {
 		fmt.Fprintf(&b, "\nreplace %s => %s %s\n", r.path, r.path, r.version)
+	}
+	for _, r := range m.others {
+		fmt.Fprintf(&b, "\nreplace %s => %s %s\n", r.path, r.by.path, r.by.version)
 	}
 	return b.Bytes()
 }

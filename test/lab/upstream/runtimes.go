@@ -76,9 +76,7 @@ func (b *builder) criDocker(ctx context.Context, url, version, arch string) (mad
 		m.files = map[string][]byte{"go.sum": sums} // of replaced modules that the checksum database does not have
 	}
 	for _, r := range file.Replace {
-		if r.Old.Path == r.New.Path && r.New.Version != "" {
-			m.replace = append(m.replace, moduleVersion{r.New.Path, r.New.Version})
-		}
+		m.others = append(m.others, replacement{r.Old.Path, moduleVersion{r.New.Path, r.New.Version}})
 	}
 	flags := "-X " + mod + "/cmd/version.Version=" + strings.TrimPrefix(version, "v")
 	if err := b.goBuild(ctx, m, arch, filepath.Join(b.tmp, "cri-dockerd"), flags, mod); err != nil {
