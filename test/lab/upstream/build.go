@@ -76,6 +76,17 @@ func Build(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if made, err := allThere(ctx, dir, o.Spec, jobs); made || err != nil {
+		for i, j := range jobs {
+			if err == nil {
+				o.Report(Progress{Step: i + 1, Steps: len(jobs), Title: j.title, State: Present, Total: time.Since(start)})
+			}
+		}
+		return err
+	}
 	l, err := lock(ctx, dir, func() { o.Report(Progress{Steps: len(jobs), State: Waiting}) })
 	if err != nil {
 		return err
@@ -103,6 +114,20 @@ func Build(ctx context.Context, o Options) error {
 		return nil
 	}
 	return prune(dir)
+}
+
+// allThere says whether nothing is to be made: then nobody waits for a long build of something else in the same cache.
+func allThere(ctx context.Context, dir string, spec *Spec, jobs []job) (bool, error) {
+	b, err := newBuilder(ctx, dir, spec)
+	if err != nil {
+		return false, err
+	}
+	for _, j := range jobs {
+		if !fresh(dir, j.id, b.key(j)) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // step does one job unless its stamp says that it is done, and says whether it did.

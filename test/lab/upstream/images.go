@@ -59,7 +59,7 @@ func imageJob(spec *Spec, image string) (job, error) {
 		}
 		recipe := r.recipe + " " + spec.OS.Codename
 		if r.kubernetes {
-			recipe += " " + spec.Kubernetes
+			recipe += " " + spec.toolsVersion()
 		}
 		return job{
 			id:     "image-" + strings.NewReplacer("/", "_", ":", "_").Replace(image),
@@ -221,11 +221,11 @@ func flannelPluginImage(ctx context.Context, b *builder, _, arch string) (platfo
 }
 
 func agnhostImage(ctx context.Context, b *builder, _, arch string) (platformImage, error) {
-	m, _, err := b.kubernetesModule(ctx, b.spec.Kubernetes)
+	m, _, err := b.kubernetesModule(ctx, b.spec.toolsVersion())
 	if err != nil {
 		return platformImage{}, err
 	}
-	p, err := b.download(ctx, "k8s.io/kubernetes", b.spec.Kubernetes)
+	p, err := b.download(ctx, "k8s.io/kubernetes", b.spec.toolsVersion())
 	if err != nil {
 		return platformImage{}, err
 	}
@@ -234,7 +234,7 @@ func agnhostImage(ctx context.Context, b *builder, _, arch string) (platformImag
 		return platformImage{}, err
 	}
 	out := b.output("agnhost", arch)
-	m.name = "agnhost-" + b.spec.Kubernetes
+	m.name = "agnhost-" + b.spec.toolsVersion()
 	if err := b.goBuild(ctx, m, arch, out, "-X main.Version="+strings.TrimSpace(string(version)), "k8s.io/kubernetes/test/images/agnhost"); err != nil {
 		return platformImage{}, err
 	}

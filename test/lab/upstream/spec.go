@@ -29,6 +29,22 @@ type Spec struct {
 	Images   []struct {
 		Name string `yaml:"name"`
 	} `yaml:"images"`
+	tools string // version of Kubernetes that test images are built from, if it is not the spec's own
+}
+
+// At is the spec with another version of Kubernetes. Images that are built from the sources of Kubernetes whatever their tag says stay as
+// they are, so that both versions can be served from one cache.
+func (s *Spec) At(kubernetes string) *Spec {
+	other := *s
+	other.Kubernetes, other.tools = kubernetes, s.toolsVersion()
+	return &other
+}
+
+func (s *Spec) toolsVersion() string {
+	if s.tools != "" {
+		return s.tools
+	}
+	return s.Kubernetes
 }
 
 // Repository is an apt repository of the spec.

@@ -26,7 +26,7 @@ func main() {
 }
 
 func root() *cobra.Command {
-	var dir, spec string
+	var dir, spec, kubernetes string
 	var arches []string
 	c := &cobra.Command{
 		Use: "upstream", Short: "the Internet of the lab: make and serve what a bundle builder downloads",
@@ -35,9 +35,13 @@ func root() *cobra.Command {
 	f := c.PersistentFlags()
 	f.StringVar(&dir, "dir", "", "cache directory (default $EGGO_LAB_DIR/upstream or eggo-lab/upstream in the user's cache)")
 	f.StringVarP(&spec, "spec", "f", "", "bundle spec whose URLs and images are meant (default the one that eggo-bundle carries)")
+	f.StringVar(&kubernetes, "kubernetes", "", "another version of Kubernetes than the spec's, such as v1.33.13")
 	f.StringSliceVar(&arches, "arch", nil, "architectures of the files (default this machine's); images are made for amd64 and arm64")
 	options := func() (upstream.Options, error) {
 		s, err := upstream.LoadSpec(spec)
+		if err == nil && kubernetes != "" {
+			s = s.At(kubernetes)
+		}
 		return upstream.Options{Dir: dir, Spec: s, Arches: arches}, err
 	}
 	c.AddCommand(build(options), serve(options), list(options))
