@@ -39,6 +39,8 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
+require go.etcd.io/bbolt v1.4.2
+
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/blang/semver/v4 v4.0.0 // indirect

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,6 +58,7 @@ type session struct {
 	hooks   []phases.Hook
 	env     *environment
 	verb    string
+	words   string // the verb as it is typed, when that is not its name
 	file    string
 	text    []byte // of deploy.yaml
 	cluster *config.Cluster
@@ -191,7 +193,7 @@ func (s *session) run(ctx context.Context, plan func(phases.Env) *engine.Plan, n
 		if fault.Class == event.ClassInterrupted {
 			end.Outcome = event.Interrupted
 		}
-		end.Next = append(end.Next, event.M("next.resume", "command", s.command(s.verb)))
+		end.Next = append(end.Next, event.M("next.resume", "command", s.command(cmp.Or(s.words, s.verb))))
 		result = errReported{fault}
 	default:
 		if len(sum.Changed) > 0 {

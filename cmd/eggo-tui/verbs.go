@@ -8,6 +8,7 @@ func verbs(env *environment) []*cobra.Command {
 		newDeployCmd(env),
 		newCleanupCmd(env),
 		newAttachCmd(env),
+		newEtcdCmd(env),
 		newTemplateCmd(env),
 		newValidateCmd(env),
 		newVersionCmd(env),
@@ -18,4 +19,5 @@ func verbs(env *environment) []*cobra.Command {
 // laterVerbs are the verbs that the manual or the design has and that come with later capabilities.
 func laterVerbs() []string {
 	return []string{"join", "delete", "list", "status", "plan", "preflight", "certs", "etcd", "logs", "support"}
+	return []string{"attach", "join", "delete", "list", "status", "plan", "preflight", "certs", "logs", "support"}
 }

@@ -34,6 +34,7 @@ func parts(lang Lang) []map[string]string {
 			zhPorts(),
 			zhUI(),
 			zhRuntime(),
+			zhEtcd(),
 		}
 	}
 	return []map[string]string{
@@ -67,5 +68,6 @@ func parts(lang Lang) []map[string]string {
 		enPorts(),
 		enUI(),
 		enRuntime(),
+		enEtcd(),
 	}
 }

@@ -3,7 +3,6 @@ package phases
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -175,9 +174,8 @@ func (r *run) snapshot(ctx context.Context, n config.Node, nd *node.Node) error 
 	if err := r.ensurePKI(ctx); err != nil && !errors.Is(err, engine.ErrUnchanged) {
 		return tell("notice.no-snapshot", "cause", event.AsFault(err).Error())
 	}
-	path := filepath.Join(r.StateDir, "snapshots", r.Now().UTC().Format("20060102T150405Z")+"-"+n.Name+".db")
-	if err := r.saveSnapshot(ctx, n, nd, path); err != nil {
-		os.Remove(path + ".part")
+	path := r.snapshotPath(n.Name)
+	if _, err := r.saveSnapshot(ctx, n, nd, path); err != nil {
 		if errors.As(err, new(*fs.PathError)) || errors.As(err, new(*os.LinkError)) {
 			// It is this machine that cannot keep the snapshot: etcd's data stay until it can.
 			return event.NewFault(event.ClassFailed, "state.write", err)
@@ -185,36 +183,6 @@ func (r *run) snapshot(ctx context.Context, n config.Node, nd *node.Node) error 
 		return tell("notice.no-snapshot", "cause", event.Clean(err.Error()))
 	}
 	return tell("notice.snapshot", "path", path)
-}
-
-func (r *run) saveSnapshot(ctx context.Context, n config.Node, nd *node.Node, path string) error {
-	c, err := r.etcdClient([]string{"https://" + n.IP.String() + ":2379"}, nd)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
-	defer cancel()
-	src, err := c.Snapshot(ctx)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if _, err := io.Copy(f, src); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	return os.Rename(path+".part", path)
 }
 
 // forgetState removes the cluster's authorities and kubeconfig from the jump host: they open nothing any more. Logs of the runs, known

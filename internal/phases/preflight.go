@@ -40,10 +40,7 @@ func (r *run) preflight(cleanup bool) []*engine.Step {
 		}
 	}
 	for _, n := range r.Cluster.Nodes {
-		s := step(phasePreflight, "facts", n.Name, nil)
-		s.Retry = engine.Retry{Tries: 3, Delay: 2 * time.Second, MaxDelay: 10 * time.Second}
-		s.Optional = true
-		s.Verify = func(ctx context.Context) error { return r.failing(n.Name, r.look(ctx, n)) }
+		s := r.lookStep(n)
 		steps, needs = append(steps, s), append(needs, s.ID)
 	}
 	v := step(phasePreflight, "verdict", "", needs)
@@ -61,6 +58,15 @@ func (r *run) preflight(cleanup bool) []*engine.Step {
 		return r.Accepted(ctx)
 	}
 	return append(steps, v)
+}
+
+// lookStep connects to a node and looks at it.
+func (r *run) lookStep(n config.Node) *engine.Step {
+	s := step(phasePreflight, "facts", n.Name, nil)
+	s.Retry = engine.Retry{Tries: 3, Delay: 2 * time.Second, MaxDelay: 10 * time.Second}
+	s.Optional = true
+	s.Verify = func(ctx context.Context) error { return r.failing(n.Name, r.look(ctx, n)) }
+	return s
 }
 
 // failing keeps for the verdict what went wrong; the last try counts.

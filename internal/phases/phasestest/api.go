@@ -27,6 +27,7 @@ var kinds = map[string]struct {
 }{
 	"namespaces": {"v1", "Namespace", false}, "nodes": {"v1", "Node", false}, "configmaps": {"v1", "ConfigMap", true}, "secrets": {"v1", "Secret", true},
 	"serviceaccounts": {"v1", "ServiceAccount", true}, "services": {"v1", "Service", true}, "pods": {"v1", "Pod", true},
+	"leases":     {"coordination.k8s.io/v1", "Lease", true},
 	"daemonsets": {"apps/v1", "DaemonSet", true}, "deployments": {"apps/v1", "Deployment", true},
 	"clusterroles":        {"rbac.authorization.k8s.io/v1", "ClusterRole", false},
 	"clusterrolebindings": {"rbac.authorization.k8s.io/v1", "ClusterRoleBinding", false},

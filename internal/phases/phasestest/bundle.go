@@ -82,6 +82,7 @@ func WriteBundle(path string) error {
 		"kubelet": both, "kube-proxy": both, "etcd": {bundle.Etcd}, "etcdctl": {bundle.Etcd}} {
 		add(bundle.Member{Path: name, Kind: bundle.Binary, Name: name, Version: "1", Roles: roles, Dst: "/usr/local/bin", Mode: 0o755}, "program "+name)
 	}
+	add(bundle.Member{Path: "etcdutl", Kind: bundle.Binary, Name: "etcdutl", Version: "1", Roles: []bundle.Role{bundle.Etcd}, Dst: "/usr/local/bin", Mode: 0o755}, etcdutl)
 	for _, name := range []string{"bridge", "portmap"} {
 		add(bundle.Member{Path: "cni/" + name, Kind: bundle.Binary, Name: "cni-" + name, Version: "1", Roles: both, Dst: "/opt/cni/bin", Mode: 0o755}, "plugin "+name)
 	}

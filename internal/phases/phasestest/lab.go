@@ -242,7 +242,7 @@ func (l *Lab) serve() error {
 	if err != nil {
 		return err
 	}
-	l.stop = append(l.stop, serveEtcd(etcd, conf("etcd/ca.crt", "nodes/"+control+"/etcd-server")))
+	l.stop = append(l.stop, serveEtcd(etcd, &store{dir: l.Nodes[control].Path("/var/lib/etcd/default.etcd"), ca: filepath.Join(l.StateDir(), "pki", "ca.crt")}, conf("etcd/ca.crt", "nodes/"+control+"/etcd-server")))
 	l.API = &API{store: map[string]object{}, refresh: l.controllers}
 	api, err := listen(&l.addr.API)
 	if err != nil {
@@ -295,6 +295,10 @@ func (l *Lab) controllers(a *API) (era string) {
 		}
 		if a.store[path] != nil {
 			names = append(names, n.Name)
+			if l.Nodes[n.Name].active("kubelet.service") {
+				a.store["/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/"+n.Name] = object{"kind": "Lease", "apiVersion": "coordination.k8s.io/v1",
+					"metadata": object{"name": n.Name, "namespace": "kube-node-lease"}, "spec": object{"renewTime": time.Now().UTC().Format("2006-01-02T15:04:05.000000Z07:00")}}
+			}
 		}
 	}
 	for path, o := range a.store {

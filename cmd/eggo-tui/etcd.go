@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases"
+)
+
+func newEtcdCmd(env *environment) *cobra.Command {
+	cmd := &cobra.Command{Use: "etcd", Short: env.P.T("cli.etcd.short"), Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+		cmd.SetOut(env.Stderr)
+		if err := cmd.Help(); err != nil {
+			return err
+		}
+		return reported(event.ClassUsage, "usage")
+	}}
+	cmd.AddCommand(newEtcdSnapshotCmd(env), newEtcdRestoreCmd(env))
+	return cmd
+}
+
+func newEtcdSnapshotCmd(env *environment) *cobra.Command {
+	var o runOptions
+	var out string
+	cmd := &cobra.Command{
+		Use:   "snapshot",
+		Short: env.P.T("cli.etcd.snapshot.short"),
+		Long:  env.P.T("cli.etcd.snapshot.long"),
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return etcdSnapshot(cmd.Context(), env, o, out) },
+	}
+	o.flags(cmd, env)
+	cmd.Flags().StringVar(&out, "out", "", env.P.T("cli.flag.snapshot-out"))
+	return cmd
+}
+
+func etcdSnapshot(ctx context.Context, env *environment, o runOptions, out string) error {
+	if out != "" {
+		var err error
+		if out, err = filepath.Abs(out); err != nil {
+			return event.NewFault(event.ClassUsage, "usage", err)
+		}
+	}
+	s, err := openSession(ctx, env, o, "etcd-snapshot")
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	s.words = "etcd snapshot"
+	return s.run(ctx, func(e phases.Env) *engine.Plan { return phases.Snapshot(e, out) }, func() []event.Msg { return nil })
+}
+
+func newEtcdRestoreCmd(env *environment) *cobra.Command {
+	var o runOptions
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "restore " + env.P.T("cli.etcd.arg.file"),
+		Short: env.P.T("cli.etcd.restore.short"),
+		Long:  env.P.T("cli.etcd.restore.long"),
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return etcdRestore(cmd.Context(), env, o, args[0], yes)
+		},
+	}
+	o.flags(cmd, env)
+	cmd.Flags().BoolVar(&yes, "yes", false, env.P.T("cli.flag.yes"))
+	return cmd
+}
+
+func etcdRestore(ctx context.Context, env *environment, o runOptions, file string, yes bool) error {
+	if _, ok := terminal(env); !yes && !ok {
+		return event.NewFault(event.ClassUsage, "usage.needs-yes", nil, "verb", "etcd restore")
+	}
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return event.NewFault(event.ClassUsage, "usage", err)
+	}
+	// A snapshot that cannot be used is told before anything else is looked at.
+	snap, err := phases.ReadSnapshot(ctx, path)
+	if err != nil {
+		return err
+	}
+	s, err := openSession(ctx, env, o, "etcd-restore")
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	s.words = "etcd restore " + path
+	fmt.Fprintln(env.Stderr, env.P.T("ask.restore", "path", path, "revision", strconv.FormatInt(snap.Revision, 10), "size", strconv.FormatInt(snap.Size, 10), "members", event.Clean(strings.Join(snap.Members, ", "))))
+	if !yes {
+		if err := s.confirm(ctx); err != nil {
+			return err
+		}
+	}
+	var plan *engine.Plan
+	if plan, err = phases.Restore(s.phasesEnv(), snap); err != nil {
+		return err
+	}
+	return s.run(ctx, func(phases.Env) *engine.Plan { return plan }, func() []event.Msg {
+		return []event.Msg{event.M("next.restored", "file", s.file)}
+	})
+}

@@ -1,0 +1,430 @@
+package phases
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/renameio/v2"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+const (
+	phaseRestore = "restore"
+	// revisionBump makes every revision of the restored store newer than what anybody has seen of the one before, and what is older counts
+	// as compacted: whoever watches (API servers, kubelets, controllers) is told that its view is too old and reads anew.
+	revisionBump = 1_000_000_000
+)
+
+// restoring is the restore under way, as the jump host keeps it until it is proven: the same command goes on where it was cut off, and the
+// same file restored again later is another restore.
+type restoring struct{ SHA256, Token string }
+
+// restore is one run of it.
+type restore struct {
+	*run
+	snap  *SnapshotFile
+	token string
+
+	mu     sync.Mutex
+	leases map[string]metav1.MicroTime // as first seen after the API came back
+}
+
+// Restore plans to make the whole etcd cluster anew from a snapshot that ReadSnapshot has proven. Every member's new data is made beside
+// the old while the cluster runs; then API servers and members stop, the data change places, and all start. The old data stay on the nodes.
+func Restore(env Env, snap *SnapshotFile) (*engine.Plan, error) {
+	r := &restore{run: newRun(env), snap: snap, leases: map[string]metav1.MicroTime{}}
+	under, err := r.underWay()
+	if err != nil {
+		return nil, err
+	}
+	r.token = under.Token
+	if under.SHA256 != snap.SHA256 {
+		r.token = strings.ToLower(rand.Text())[:10]
+	}
+	p := &engine.Plan{Hosts: hosts(env.Cluster)}
+	for _, id := range []string{phasePreflight, phaseRestore, phaseCheck} {
+		p.Phases = append(p.Phases, engine.Phase{ID: id, Title: event.M("phase." + id)})
+	}
+	var looks []string
+	for _, n := range env.Cluster.Nodes {
+		s := r.lookStep(n)
+		p.Steps, looks = append(p.Steps, s), append(looks, s.ID)
+	}
+	v := step(phasePreflight, "verdict", "", looks)
+	v.Verify = r.judgeRestore
+	p.Steps = append(p.Steps, v)
+	p.Steps = append(p.Steps, r.prepare()...)
+	p.Steps = append(p.Steps, r.exchange()...)
+	p.Steps = append(p.Steps, r.comeBack()...)
+	return p, nil
+}
+
+func (r *restore) path() string { return filepath.Join(r.StateDir, "restore.json") }
+
+func (r *restore) underWay() (restoring, error) {
+	var u restoring
+	data, err := os.ReadFile(r.path())
+	if errors.Is(err, os.ErrNotExist) {
+		return u, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &u)
+	}
+	if err != nil {
+		return u, event.NewFault(event.ClassPreflight, "state.read", err)
+	}
+	return u, nil
+}
+
+// The directories of a restore beside the data directory, and the snapshot on the node.
+func (r *restore) fresh() string    { return etcdData + ".restore-" + r.token }
+func (r *restore) old() string      { return etcdData + ".before-" + r.token }
+func (r *restore) uploaded() string { return node.Dir + "/restore-" + r.token + ".db" }
+
+// judgeRestore refuses what would end in half a restore: every member of etcd and every control plane must be there and ours.
+func (r *restore) judgeRestore(ctx context.Context) error {
+	var all []event.Finding
+	for _, n := range r.Cluster.Nodes {
+		f, taking := r.fact(n.Name), n.Has(bundle.Etcd) || n.Has(bundle.ControlPlane)
+		switch {
+		case f == nil && taking:
+			all = append(all, r.failure(n.Name, n.Name))
+		case f == nil:
+			all = append(all, finding(event.Warning, n.Name, "restore-without"))
+		case f.Cluster != r.Cluster.Name:
+			all = append(all, finding(event.Error, n.Name, "restore-not-deployed", "cluster", r.Cluster.Name))
+		default:
+			all = append(all, r.judgeAuthority(n, f, false)...)
+			more, err := r.judgeMember(ctx, n, f)
+			if err != nil {
+				return err
+			}
+			all = append(all, more...)
+		}
+	}
+	if err := r.openPKI(ctx); err != nil {
+		f := event.AsFault(err)
+		all = append(all, event.Finding{Severity: event.Error, Fault: *f})
+	} else if r.snap.foreign(r.pki.CA.Cert) {
+		all = append(all, finding(event.Error, "", "snapshot-foreign", "path", r.snap.Path, "cluster", r.Cluster.Name))
+	}
+	return r.tell(all)
+}
+
+func (r *restore) judgeMember(ctx context.Context, n config.Node, f *Facts) ([]event.Finding, error) {
+	if !n.Has(bundle.Etcd) {
+		return nil, nil
+	}
+	var out []event.Finding
+	if has, err := r.node(n.Name).Query(ctx, "[ ! -x "+binDir+"etcdutl ] || echo yes"); err != nil {
+		return nil, err
+	} else if strings.TrimSpace(has) == "" {
+		out = append(out, finding(event.Error, n.Name, "restore-no-etcdutl"))
+	}
+	// The file, the new data with a first log of 64 MiB, and room to work in.
+	if need := 2*r.snap.Size + 256<<20; f.Free["/var/lib/etcd"].Bytes < need {
+		out = append(out, finding(event.Error, n.Name, "restore-space", "need", strconv.FormatInt(need>>20, 10), "free", strconv.FormatInt(f.Free["/var/lib/etcd"].Bytes>>20, 10)))
+	}
+	return out, nil
+}
+
+// exchanged says whether the member already has its new data.
+func (r *restore) exchanged(ctx context.Context, nd *node.Node) (bool, error) {
+	out, err := nd.Query(ctx, fmt.Sprintf("[ ! -d %s ] || [ -d %s ] || echo yes", r.old(), r.fresh()))
+	return strings.TrimSpace(out) == "yes", err
+}
+
+// exchangedCount is how many members have.
+func (r *restore) exchangedCount(ctx context.Context) (n int, err error) {
+	for _, m := range r.Cluster.With(bundle.Etcd) {
+		yes, err := r.exchanged(ctx, r.node(m.Name))
+		if err != nil {
+			return 0, err
+		}
+		if yes {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// prepare sends the snapshot and makes the new data of every member while the cluster runs; what cannot be made stops nothing.
+func (r *restore) prepare() []*engine.Step {
+	begin := step(phaseRestore, "begin", "", verdict())
+	begin.Check = func(context.Context) (bool, error) {
+		u, err := r.underWay()
+		return u == restoring{r.snap.SHA256, r.token}, err
+	}
+	begin.Apply = func(context.Context) error {
+		data, err := json.Marshal(restoring{r.snap.SHA256, r.token})
+		if err == nil {
+			err = renameio.WriteFile(r.path(), data, 0o600)
+		}
+		if err != nil {
+			return event.NewFault(event.ClassFailed, "state.write", err)
+		}
+		return nil
+	}
+	before := step(phaseRestore, "before", "", []string{begin.ID})
+	before.Timeout = 30 * time.Minute
+	before.When = func(ctx context.Context) (bool, event.Msg, error) {
+		n, err := r.exchangedCount(ctx)
+		return n == 0, event.M("why.restore-exchanged"), err
+	}
+	before.Apply = r.snapshotBefore
+	steps := []*engine.Step{begin, before}
+	for _, n := range r.Cluster.With(bundle.Etcd) {
+		send := step(phaseRestore, "send", n.Name, []string{begin.ID})
+		send.Lane, send.Limit, send.Timeout = laneBulk, LimitUploads, 30*time.Minute
+		send.Retry = engine.Retry{Tries: 5, Delay: 2 * time.Second, MaxDelay: 30 * time.Second}
+		send.When = func(ctx context.Context) (bool, event.Msg, error) {
+			yes, err := r.made(ctx, r.node(n.Name))
+			return !yes, event.M("why.restore-made"), err
+		}
+		send.Apply = r.onNode(n.Name, r.send)
+		mk := step(phaseRestore, "make", n.Name, []string{send.ID, before.ID})
+		mk.Timeout = 30 * time.Minute
+		mk.Check = r.asks(n.Name, r.made)
+		mk.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error { return r.makeData(ctx, n, nd) })
+		steps = append(steps, send, mk)
+	}
+	return steps
+}
+
+// snapshotBefore saves what is there, if etcd still answers.
+func (r *restore) snapshotBefore(ctx context.Context) error {
+	err := r.snapshotAny(ctx, "")
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if f := event.AsFault(err); f.Code == "state.write" {
+		return err
+	}
+	return r.Emit(event.Notice{Step: engine.StepID(ctx), Text: event.M("notice.no-snapshot", "cause", event.Clean(err.Error()))})
+}
+
+// made says whether the member's new data are beside the old, or in their place.
+func (r *restore) made(ctx context.Context, nd *node.Node) (bool, error) {
+	out, err := nd.Query(ctx, fmt.Sprintf("[ -d %s ] || [ -d %s ] && echo yes || true", r.fresh(), r.old()))
+	return strings.TrimSpace(out) == "yes", err
+}
+
+func (r *restore) send(ctx context.Context, nd *node.Node) error {
+	changed, err := nd.Place(ctx, node.Upload{Path: r.uploaded(), Mode: 0o600, Size: r.snap.Size, SHA256: r.snap.SHA256,
+		Open: func() (io.ReadSeekCloser, error) { return os.Open(r.snap.Path) }, What: filepath.Base(r.snap.Path)})
+	if err == nil && !changed {
+		return engine.ErrUnchanged
+	}
+	return err
+}
+
+// makeData has the member's own etcdutl make its data; the members get a new cluster's identity, so that none of the old can join them.
+func (r *restore) makeData(ctx context.Context, n config.Node, nd *node.Node) error {
+	var initial []string
+	for _, m := range r.Cluster.With(bundle.Etcd) {
+		initial = append(initial, m.Name+"="+httpsURL(m.IP.String(), 2380))
+	}
+	part := r.fresh() + ".part"
+	_, err := nd.Change(ctx, node.Change{Desc: event.M("change.restore-make", "path", r.fresh()), Quiet: true, Script: fmt.Sprintf(`umask 077
+rm -rf --one-file-system %[1]s
+%[2]setcdutl snapshot restore %[3]s --data-dir %[1]s --name %[4]s --initial-cluster %[5]s --initial-cluster-token %[6]s --initial-advertise-peer-urls %[7]s --bump-revision %[8]d --mark-compacted
+mv %[1]s %[9]s
+rm -f %[3]s
+`, part, binDir, r.uploaded(), node.Quote(n.Name), node.Quote(strings.Join(initial, ",")), node.Quote(r.Cluster.EtcdToken+"-"+r.token), node.Quote(httpsURL(n.IP.String(), 2380)), int64(revisionBump), r.fresh())})
+	return err
+}
+
+// exchange stops whoever writes, puts the new data in the place of the old on every member, and starts them together.
+func (r *restore) exchange() []*engine.Step {
+	members, cps := r.Cluster.With(bundle.Etcd), r.Cluster.With(bundle.ControlPlane)
+	var steps []*engine.Step
+	for _, n := range cps {
+		s := step(phaseRestore, "stop", n.Name, ids(phaseRestore, "make", members))
+		s.When = func(ctx context.Context) (bool, event.Msg, error) {
+			done, err := r.exchangedCount(ctx)
+			return done < len(members), event.M("why.restore-exchanged"), err
+		}
+		s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+			out, err := nd.Query(ctx, "systemctl is-active kube-apiserver.service || true")
+			return strings.TrimSpace(out) == "inactive", err
+		})
+		s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+			_, err := nd.Change(ctx, node.Change{Desc: event.M("change.restore-stop"), Script: "systemctl stop kube-scheduler.service kube-controller-manager.service kube-apiserver.service\n"})
+			return err
+		})
+		steps = append(steps, s)
+	}
+	for _, n := range members {
+		s := step(phaseRestore, "exchange", n.Name, ids(phaseRestore, "stop", cps))
+		s.Check = r.asks(n.Name, r.exchanged)
+		s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+			_, err := nd.Change(ctx, node.Change{Desc: event.M("change.restore-exchange", "path", r.old()), Script: fmt.Sprintf(`systemctl stop etcd.service
+if [ ! -d %[2]s ]; then if [ -d %[1]s ]; then mv %[1]s %[2]s; else mkdir -m 700 %[2]s; fi; fi
+if [ -d %[3]s ]; then mv %[3]s %[1]s; fi
+sync -f %[1]s 2>/dev/null || sync
+`, etcdData, r.old(), r.fresh())})
+			return err
+		})
+		steps = append(steps, s)
+	}
+	for _, n := range members {
+		steps = append(steps, r.starts("etcd", n, ids(phaseRestore, "exchange", members), "etcd.service"))
+	}
+	health := step(phaseRestore, "health", "", ids(phaseRestore, "etcd", members))
+	health.Verify, health.Timeout = r.restored, 30*time.Second
+	health.Retry = engine.Retry{Tries: 60, Delay: time.Second, MaxDelay: 3 * time.Second}
+	return append(steps, health)
+}
+
+// starts units of ours that stand still; their files are as they were. etcd's notify answers only once there is a leader, which a member
+// alone cannot have, so nobody waits for it.
+func (r *restore) starts(what string, n config.Node, needs []string, units ...string) *engine.Step {
+	s := step(phaseRestore, what, n.Name, needs)
+	names := strings.Join(units, " ")
+	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+		out, err := nd.Query(ctx, "for u in "+names+"; do systemctl is-active $u || true; done\n")
+		return strings.Count(out, "active\n") == len(units) && !strings.Contains(out, "inactive"), err
+	})
+	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.start", "unit", names), Script: "systemctl start --no-block " + names + "\n"})
+		return err
+	})
+	return s
+}
+
+// restored: every member answers, and with the restored data.
+func (r *restore) restored(ctx context.Context) error {
+	if err := r.etcdHealth(ctx); err != nil {
+		return err
+	}
+	first := r.Cluster.With(bundle.Etcd)[0]
+	c, err := r.etcdClient([]string{"https://" + first.IP.String() + ":2379"}, r.node(first.Name))
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	got, err := c.Get(ctx, "health")
+	if err != nil {
+		return again("etcd.unhealthy", "log", "").On(first.Name)
+	}
+	if got.Header.Revision < r.snap.Revision+revisionBump {
+		return event.NewFault(event.ClassFailed, "restore.not-restored", nil, "revision", strconv.FormatInt(got.Header.Revision, 10)).On(first.Name)
+	}
+	return nil
+}
+
+// comeBack starts the control planes and waits for every kubelet to be heard of again.
+func (r *restore) comeBack() []*engine.Step {
+	cps := r.Cluster.With(bundle.ControlPlane)
+	var steps []*engine.Step
+	for _, n := range cps {
+		steps = append(steps, r.starts("apiserver", n, []string{id(phaseRestore, "health", "")}, "kube-apiserver.service"))
+	}
+	ready := step(phaseRestore, "ready", "", ids(phaseRestore, "apiserver", cps))
+	ready.Verify, ready.Timeout = r.apiReady, 30*time.Second
+	ready.Retry = engine.Retry{Tries: 120, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}
+	steps = append(steps, ready)
+	last := []string{ready.ID}
+	for _, n := range cps {
+		s := r.starts("controllers", n, []string{ready.ID}, "kube-controller-manager.service", "kube-scheduler.service")
+		steps, last = append(steps, s), append(last, s.ID)
+	}
+	for _, n := range kubelets(r.Cluster) {
+		s := step(phaseRestore, "kubelet", n.Name, []string{ready.ID})
+		s.When = r.whenThere(n)
+		s.Check = func(ctx context.Context) (bool, error) { return r.registered(ctx, n) }
+		s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+			_, err := nd.Change(ctx, node.Change{Desc: event.M("change.start", "unit", "kubelet.service"), Script: "systemctl restart kubelet.service\n"})
+			return err
+		})
+		heard := step(phaseCheck, "heard", n.Name, []string{s.ID})
+		heard.When = r.whenThere(n)
+		heard.Verify = func(ctx context.Context) error { return r.heard(ctx, n) }
+		heard.Retry, heard.Timeout = patience(), 30*time.Second
+		steps, last = append(steps, s, heard), append(last, heard.ID)
+	}
+	end := step(phaseCheck, "restored", "", last)
+	end.Apply = r.end
+	return append(steps, end)
+}
+
+func (r *restore) whenThere(n config.Node) func(context.Context) (bool, event.Msg, error) {
+	return func(context.Context) (bool, event.Msg, error) {
+		return r.node(n.Name) != nil, event.M("why.restore-gone"), nil
+	}
+}
+
+// registered: the snapshot has the Node object. A kubelet makes it at its start alone.
+func (r *restore) registered(ctx context.Context, n config.Node) (bool, error) {
+	_, err := r.api().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, kubeFault(err)
+	}
+	return true, nil
+}
+
+// heard: the node is Ready, and its kubelet has renewed its lease since the API is back: what the snapshot says of it is history.
+func (r *restore) heard(ctx context.Context, n config.Node) error {
+	obj, err := r.api().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+	if err != nil {
+		return kubeFault(err)
+	}
+	lease, err := r.api().CoordinationV1().Leases("kube-node-lease").Get(ctx, n.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		lease, err = &coordinationv1.Lease{}, nil
+	}
+	if err != nil {
+		return kubeFault(err)
+	}
+	var renewed metav1.MicroTime
+	if lease.Spec.RenewTime != nil {
+		renewed = *lease.Spec.RenewTime
+	}
+	r.mu.Lock()
+	first, seen := r.leases[n.Name]
+	if !seen {
+		r.leases[n.Name], first = renewed, renewed
+	}
+	r.mu.Unlock()
+	if renewed.Equal(&first) {
+		return again("check.node-not-ready", "why", "no new lease yet").On(n.Name)
+	}
+	if why := notReady(*obj); why != "" {
+		return again("check.node-not-ready", "why", event.Clean(why)).On(n.Name)
+	}
+	return nil
+}
+
+// end forgets the restore and says where the old data are.
+func (r *restore) end(ctx context.Context) error {
+	for _, n := range r.Cluster.With(bundle.Etcd) {
+		if err := r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx), Text: event.M("notice.restore-old", "path", r.old())}); err != nil {
+			return err
+		}
+	}
+	if err := os.Remove(r.path()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	return nil
+}
