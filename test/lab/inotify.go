@@ -20,16 +20,13 @@ import (
 // eight nodes. It is raised when the nodes of all labs together need it and set back when the last of them goes
 // down. Who needs it, and what it was before, is in one record per machine, whichever directory a lab is kept in.
 type inotify struct {
-	sysctl, record, boot string // files: the setting, the record, the machine's boot id
+	sysctl, record, boot string     // files: the setting, the record, the machine's boot id
+	used                 func() int // instances that are open on the machine now
 	say                  func(format string, args ...any)
 }
 
-const (
-	// instancesPerNode is a little more than a node with systemd, container runtime and kubelet was seen to use.
-	instancesPerNode = 16
-	// instancesRoom is what it is raised to per node, so that the next node does not raise it again.
-	instancesRoom = 32
-)
+// instancesPerNode is what a node with systemd, container runtime and kubelet was seen to use (12.5), and as much again for pods.
+const instancesPerNode = 25
 
 // raised is the record. It means nothing after a reboot of the machine: the setting is as it was.
 type raised struct {
@@ -46,7 +43,21 @@ type labInUse struct {
 }
 
 func (l *Lab) inotify() inotify {
-	return inotify{"/proc/sys/fs/inotify/max_user_instances", "/run/eggo-lab/inotify.json", "/proc/sys/kernel/random/boot_id", l.say}
+	return inotify{"/proc/sys/fs/inotify/max_user_instances", "/run/eggo-lab/inotify.json", "/proc/sys/kernel/random/boot_id", inotifyUsed, l.say}
+}
+
+// inotifyUsed counts the open instances of all processes: those of nodes, and of whatever else runs on this machine.
+func inotifyUsed() (n int) {
+	links, err := filepath.Glob("/proc/[0-9]*/fd/*")
+	if err != nil {
+		return 0
+	}
+	for _, l := range links {
+		if to, err := os.Readlink(l); err == nil && to == "anon_inode:inotify" {
+			n++
+		}
+	}
+	return n
 }
 
 // hold makes room for the nodes of the lab in dir beside those of the other labs.
@@ -61,13 +72,15 @@ func (i inotify) hold(ctx context.Context, dir string, nodes int) error {
 		for _, u := range r.Labs {
 			total += u.Nodes
 		}
-		if total*instancesPerNode <= now {
+		// Nodes that run already are counted twice, as open and by what they may open yet: too much does no harm, too little does.
+		need := i.used() + total*instancesPerNode
+		if need <= now {
 			return i.write(*r)
 		}
 		if now != r.Now {
 			r.Before = now
 		}
-		r.Now = total * instancesRoom
+		r.Now = 2 * need
 		i.say("fs.inotify.max_user_instances of this machine: %d is too low for %d nodes, raised to %d until the last lab goes down", now, total, r.Now)
 		// The record first: after a crash it says what there was before.
 		return errors.Join(i.write(*r), i.set(r.Now))

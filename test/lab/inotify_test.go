@@ -13,6 +13,7 @@ import (
 type inotifyBench struct {
 	*testing.T
 	inotify
+	open int // instances
 	said []string
 }
 
@@ -20,7 +21,7 @@ func newInotifyBench(t *testing.T) *inotifyBench {
 	d := t.TempDir()
 	b := &inotifyBench{T: t}
 	var mu sync.Mutex
-	b.inotify = inotify{filepath.Join(d, "sysctl"), filepath.Join(d, "run", "record.json"), "/proc/sys/kernel/random/boot_id", func(format string, args ...any) {
+	b.inotify = inotify{filepath.Join(d, "sysctl"), filepath.Join(d, "run", "record.json"), "/proc/sys/kernel/random/boot_id", func() int { return b.open }, func(format string, args ...any) {
 		mu.Lock()
 		defer mu.Unlock()
 		b.said = append(b.said, fmt.Sprintf(format, args...))
@@ -68,8 +69,8 @@ func (b *inotifyBench) supervised() string {
 
 func TestAFewNodesLeaveTheMachineAlone(t *testing.T) {
 	b := newInotifyBench(t)
-	b.up("one", 3)
-	b.up("two", 5)
+	b.up("one", 2)
+	b.up("two", 3)
 	b.is(128)
 	b.down("one")
 	b.down("two")
@@ -83,18 +84,27 @@ func TestManyNodesRaiseTheSettingUntilTheLastLabGoesDown(t *testing.T) {
 	b := newInotifyBench(t)
 	b.up("one", 3)
 	b.up("two", 10)
-	b.is(13 * instancesRoom)
+	b.is(2 * 13 * instancesPerNode)
 	b.up("two", 10)
 	b.up("three", 20)
-	b.is(33 * instancesRoom)
+	b.is(2 * 33 * instancesPerNode)
 	b.down("two")
 	b.down("three")
-	b.is(33 * instancesRoom)
+	b.is(2 * 33 * instancesPerNode)
 	b.down("one")
 	b.is(128)
 	if len(b.said) != 3 || !strings.Contains(b.said[0], "128") || !strings.Contains(b.said[2], "back to 128") {
 		t.Errorf("said: %q", b.said)
 	}
+	b.down("one")
+	b.is(128)
+}
+
+func TestWhatElseRunsOnTheMachineCounts(t *testing.T) {
+	b := newInotifyBench(t)
+	b.open = 100
+	b.up("one", 2)
+	b.is(2 * (100 + 2*instancesPerNode))
 	b.down("one")
 	b.is(128)
 }
@@ -130,7 +140,7 @@ func TestALabWhoseProcessesAreGoneHoldsNothing(t *testing.T) {
 	write(t, b.record, strings.ReplaceAll(string(text), me, `"PID":999999999`)) // who brought them up has ended
 	b.up("new", 1)
 	b.down("new")
-	b.is(10 * instancesRoom)
+	b.is(2 * 10 * instancesPerNode)
 	b.down(lives)
 	b.is(128)
 }
@@ -150,7 +160,7 @@ func TestACrashBetweenRecordAndSettingIsMended(t *testing.T) {
 	b.up("one", 10)
 	write(t, b.sysctl, "128\n") // as if it had not come to setting it
 	b.up("one", 10)
-	b.is(10 * instancesRoom)
+	b.is(2 * 10 * instancesPerNode)
 	b.down("one")
 	b.is(128)
 }

@@ -461,7 +461,7 @@ func tenNodes(s *story) {
 	start := time.Now()
 	s.must(other.Up(s.Context(), 10))
 	s.Logf("ten nodes up in %s", time.Since(start).Round(100*time.Millisecond))
-	if now := inotifyInstances(s.T); now < 13*instancesPerNode {
+	if now := inotifyInstances(s.T); now < 10*instancesPerNode {
 		s.Errorf("fs.inotify.max_user_instances is %d with thirteen nodes", now)
 	}
 	for k := 1; k <= 10; k++ {
