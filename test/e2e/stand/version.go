@@ -1,0 +1,51 @@
+package stand
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/assets"
+	"github.com/eggo-k8s/eggo/test/lab/upstream"
+)
+
+// PackVersion packs a bundle of another version of Kubernetes, v1.33.13, and gives its path; everything else in it is the default
+// spec's. The lab's upstream builds that version once from source, which is some ten minutes of processor time. The stand's own bundle stays.
+func (s *Stand) PackVersion(ctx context.Context, kubernetes string) (string, error) {
+	name := "eggo-" + kubernetes
+	text, err := assets.BundleSpec(upstream.System)
+	if err != nil {
+		return "", err
+	}
+	spec, err := upstream.LoadSpec("")
+	if err != nil {
+		return "", err
+	}
+	own := strings.NewReplacer("\nkubernetes: "+spec.Kubernetes+"\n", "\nkubernetes: "+kubernetes+"\n", "\nname: eggo\n", "\nname: "+name+"\n").Replace(string(text))
+	if strings.Count(own, kubernetes) == 0 || !strings.Contains(own, "\nname: "+name+"\n") {
+		return "", fmt.Errorf("the default spec does not name its version as expected")
+	}
+	file := filepath.Join(s.Dir, name+".yaml")
+	if err := os.WriteFile(file, []byte(own), 0o600); err != nil {
+		return "", err
+	}
+	spec = spec.At(kubernetes)
+	s.Say("the lab's upstream of Kubernetes %s: built once from source, then cached", kubernetes)
+	if err := upstream.Build(ctx, upstream.Options{Spec: spec, Report: upstream.Printer(s.Out)}); err != nil {
+		return "", err
+	}
+	srv, err := upstream.Serve(ctx, "", "127.0.0.1:0", spec)
+	if err != nil {
+		return "", err
+	}
+	defer srv.Close()
+	mirrors := filepath.Join(s.Dir, name+"-mirrors")
+	if err := upstream.WriteMirrors(mirrors, srv.Addr); err != nil {
+		return "", err
+	}
+	err = s.Command(ctx, s.Program("eggo-bundle"), "build", "-f", file, "--arch", runtime.GOARCH, "-o", s.Dir, "--mirrors", mirrors).Run()
+	return filepath.Join(s.Dir, name+"-"+runtime.GOARCH+".tar.gz"), err
+}
