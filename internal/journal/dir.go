@@ -30,8 +30,8 @@ const (
 )
 
 var (
-	runID   = regexp.MustCompile(`^\d{8}T\d{6}Z-[a-z]+$`)
-	okVerb  = regexp.MustCompile(`^[a-z]+$`)
+	runID   = regexp.MustCompile(`^\d{8}T\d{6}Z-[a-z]+(-[a-z]+)*$`)
+	okVerb  = regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
 	okNames = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 )
 
