@@ -3,6 +3,7 @@ package assets
 import (
 	"bytes"
 	"embed"
+	"errors"
 	"fmt"
 	"net/netip"
 	"regexp"
@@ -58,11 +59,42 @@ func CoreDNS(p CoreDNSParams) ([]byte, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	t, err := template.New("coredns.yaml").Option("missingkey=error").ParseFS(manifests, "manifests/coredns.yaml")
+	return render("coredns.yaml", p)
+}
+
+// DNSServiceParams fill the manifest of a Service kube-dns whose servers run outside of the cluster's pods.
+type DNSServiceParams struct {
+	Address string   // of the Service
+	Servers []string // addresses of the control planes
+}
+
+// Family is the address type of an EndpointSlice.
+func (p DNSServiceParams) Family() string {
+	if a, err := netip.ParseAddr(p.Address); err == nil && a.Is6() {
+		return "IPv6"
+	}
+	return "IPv4"
+}
+
+// CoreDNSService renders the Service, its EndpointSlice, and the rights of the user system:coredns.
+func CoreDNSService(p DNSServiceParams) ([]byte, error) {
+	if len(p.Servers) == 0 {
+		return nil, errors.New("no DNS server")
+	}
+	for _, s := range append([]string{p.Address}, p.Servers...) {
+		if _, err := netip.ParseAddr(s); err != nil {
+			return nil, fmt.Errorf("an address of the cluster's DNS: %w", err)
+		}
+	}
+	return render("coredns-service.yaml", p)
+}
+
+func render(name string, values any) ([]byte, error) {
+	t, err := template.New(name).Option("missingkey=error").ParseFS(manifests, "manifests/"+name)
 	if err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer
-	err = t.Execute(&out, p)
+	err = t.Execute(&out, values)
 	return out.Bytes(), err
 }

@@ -269,6 +269,10 @@ func (l *loader) cidr(dst *netip.Prefix) reader {
 		if !ok {
 			return
 		}
+		if strings.Contains(s, ",") {
+			l.err(v, "config.dual-stack", "value", clip(s))
+			return
+		}
 		p, err := netip.ParsePrefix(s)
 		if err != nil {
 			l.err(v, "config.cidr", "value", clip(s))

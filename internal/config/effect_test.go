@@ -15,16 +15,9 @@ import (
 // What has no effect yet is refused by name and line; each row is valid and has exactly one such thing.
 func TestUnsupportedNamesEveryKeyWithoutEffect(t *testing.T) {
 	for _, tc := range []struct{ line, key string }{
-		{"external-ca: true\n", "external-ca"},
 		{"etcd-external: true\n", "etcd-external"},
-		{"enable-kubelet-serving: true\n", "enable-kubelet-serving"},
 		{"loadbalance: {name: lb, ip: 192.168.0.5}\n", "loadbalance"},
 		{"loadbalancer: {name: lb, ip: 192.168.0.5}\n", "loadbalancer"},
-		{"service: {dns: {corednstype: binary}}\n", "service.dns.corednstype"},
-		{"config-extra-args: [{name: etcd, extra-args: {ETCD_HEARTBEAT_INTERVAL: '1000'}}]\n", "config-extra-args[0]"},
-		{"network: {plugin: calico}\n", "network.plugin"},
-		{"network: {plugin-args: {NetworkYamlPath: /etc/kubernetes/addons/x.yaml}}\n", "network.plugin-args"},
-		{"network: {pluginargs: {NetworkYamlPath: /etc/kubernetes/addons/x.yaml}}\n", "network.pluginargs"},
 		{"pacakges: {node: [{name: a, type: repo}]}\n", "pacakges.node[0].type"},
 		{"pacakges: {node: [{name: a, type: file, dstpath: /tmp}]}\n", "pacakges.node[0].type"},
 	} {

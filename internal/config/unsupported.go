@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -63,7 +62,7 @@ func (u *unsupported) shape() {
 	}
 	for _, n := range c.Nodes {
 		if n.IP.Is6() {
-			u.later("masters", n.IP.String(), "IPv4")
+			u.add("masters", "config.ipv6", "value", n.IP.String())
 			break
 		}
 	}
@@ -71,39 +70,19 @@ func (u *unsupported) shape() {
 
 func (u *unsupported) settings() {
 	c := u.c
-	if c.ExternalCA != "" {
-		u.later("external-ca", "true", "external-ca: false")
-	}
 	if c.EtcdExternal {
-		u.later("etcd-external", "true", "etcd-external: false")
-	}
-	if c.KubeletServing {
-		u.later("enable-kubelet-serving", "true", "enable-kubelet-serving: false")
-	}
-	if c.DNS.Type != "pod" {
-		u.later("service.dns.corednstype", c.DNS.Type, "corednstype: pod")
-	}
-	for i, e := range c.ExtraArgs {
-		if e.Component == "etcd" {
-			u.later(fmt.Sprintf("config-extra-args[%d]", i), e.Component, "")
-		}
+		u.add("etcd-external", "config.etcd-external")
 	}
 }
 
 func (u *unsupported) network() {
 	c := u.c
-	if c.NetworkPlugin != "flannel" {
-		u.later("network.plugin", c.NetworkPlugin, "plugin: flannel")
-	}
 	if at := u.first("package-src.distpath", "package-src.dstpath", "install.package-source.dstpath"); c.Source.DstPath != "" {
 		u.later(at, c.Source.DstPath, "")
 	}
-	if len(c.PluginArgs) > 0 {
-		u.later(u.first("network.plugin-args", "network.pluginargs"), "NetworkYamlPath", "")
-	}
 	for key, a := range map[string]netip.Addr{"service.cidr": c.ServiceCIDR.Addr(), "network.podcidr": c.PodCIDR.Addr()} {
 		if a.Is6() {
-			u.later(key, a.String(), "IPv4")
+			u.add(key, "config.ipv6", "value", a.String())
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -51,20 +52,34 @@ func (r *run) addons() []*engine.Step {
 			networks = append(networks, s)
 		}
 	}
+	if r.Cluster.NetworkPlugin != "flannel" {
+		s := step(phaseAddons, "plugin", "", []string{manifests.ID})
+		s.Title = event.M("step.addons.plugin", "plugin", r.Cluster.NetworkPlugin)
+		s.Verify, s.Retry, s.Timeout = r.pluginReady, patience(), 30*time.Second
+		networks = append(networks, s)
+	}
 	needed := []string{manifests.ID}
 	for _, s := range networks {
 		needed = append(needed, s.ID)
 	}
+	manifest := r.corednsManifest
+	if r.dnsBinary() {
+		servers := r.dnsServers()
+		for _, s := range servers {
+			needed = append(needed, s.ID)
+		}
+		networks, manifest = append(networks, servers...), r.dnsServiceManifest
+	}
 	dns := step(phaseAddons, "dns", "", needed)
 	dns.Retry = manifests.Retry
-	dns.Check = func(ctx context.Context) (bool, error) { return r.appliedAsset(ctx, r.corednsManifest) }
+	dns.Check = func(ctx context.Context) (bool, error) { return r.appliedAsset(ctx, manifest) }
 	dns.Apply = func(ctx context.Context) error {
 		if !r.anyNameserver() {
 			if err := r.Emit(event.Notice{Step: engine.StepID(ctx), Text: event.M("notice.no-nameserver")}); err != nil {
 				return err
 			}
 		}
-		return r.applyAsset(ctx, r.corednsManifest)
+		return r.applyAsset(ctx, manifest)
 	}
 	return append(append([]*engine.Step{manifests}, networks...), dns)
 }
@@ -73,7 +88,8 @@ func (r *run) addons() []*engine.Step {
 func (r *run) addonObjects() (objs []*unstructured.Unstructured, patches []event.Msg, err error) {
 	b := r.bundleOf(r.Cluster.With(bundle.ControlPlane)[0])
 	for _, name := range r.addonFiles(b.Manifest()) {
-		f, err := b.Open(b.Manifest().Layout.Place(bundle.Addon, name))
+		member, _ := r.addonMember(b.Manifest(), name) // preflight has found it
+		f, err := b.Open(member)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -87,15 +103,7 @@ func (r *run) addonObjects() (objs []*unstructured.Unstructured, patches []event
 			return nil, nil, event.NewFault(event.ClassBundle, "addon.unreadable", err, "addon", name)
 		}
 		for _, o := range list {
-			if setFlannelNetwork(o, r.Cluster.PodCIDR.String()) {
-				patches = append(patches, event.M("notice.pod-cidr", "addon", name, "cidr", r.Cluster.PodCIDR.String()))
-			}
-			if setCNIBinDir(o, r.cniDir()) {
-				patches = append(patches, event.M("notice.cni-bin-dir", "addon", name, "dir", r.cniDir()))
-			}
-			if setFlannelInterface(o) {
-				patches = append(patches, event.M("notice.flannel-iface", "addon", name))
-			}
+			patches = append(patches, r.fit(o, path.Base(name))...)
 		}
 		objs = append(objs, list...)
 	}

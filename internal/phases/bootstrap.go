@@ -73,6 +73,9 @@ func (r *run) bootstrap() []*engine.Step {
 		proxy := r.service(phaseBootstrap, "proxy", n, []string{joined.ID}, r.proxyService, answers("http://"+net.JoinHostPort(n.IP.String(), "10256")+"/healthz", "kube-proxy.service"))
 		proxy.Apply = r.announcing(n, proxy.Apply, "notice.no-conntrack", func(f *Facts) bool { return !f.Conntrack })
 		steps = append(steps, kubelet, joined, proxy)
+		if r.Cluster.KubeletServing {
+			steps = append(steps, r.serving(n, joined.ID))
+		}
 	}
 	return steps
 }

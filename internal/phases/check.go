@@ -78,12 +78,16 @@ func notReady(n corev1.Node) string {
 
 // systemReady looks at every workload of the namespaces that we and the addons made.
 func (r *run) systemReady(ctx context.Context) error {
+	ours, err := r.addonNamespaces()
+	if err != nil {
+		return err
+	}
 	sets, err := r.api().AppsV1().DaemonSets("").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return kubeFault(err)
 	}
 	for _, d := range sets.Items {
-		if !systemNamespace(d.Namespace) {
+		if !systemNamespace(d.Namespace) && !ours[d.Namespace] {
 			continue
 		}
 		s := d.Status
@@ -96,7 +100,7 @@ func (r *run) systemReady(ctx context.Context) error {
 		return kubeFault(err)
 	}
 	for _, d := range deps.Items {
-		if systemNamespace(d.Namespace) && !rolledOut(d) {
+		if (systemNamespace(d.Namespace) || ours[d.Namespace]) && !rolledOut(d) {
 			return again("check.workload", "what", "Deployment "+d.Namespace+"/"+d.Name, "ready", fmt.Sprintf("%d/%d", d.Status.ReadyReplicas, d.Status.Replicas))
 		}
 	}

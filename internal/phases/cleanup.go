@@ -133,11 +133,11 @@ func (r *run) cleanNode(n config.Node, purge bool) []*engine.Step {
 // purgeNetwork removes the links and chains of kube-proxy, the kubelet, flannel and the CNI by their names; every other rule stays as it
 // is. A rule in somebody else's chain goes only when it jumps to one of theirs.
 const purgeNetwork = `
-for l in cni0 flannel.1 flannel-v6.1; do ip link show "$l" >/dev/null 2>&1 && ip link del "$l" || true; done
+for l in cni0 flannel.1 flannel-v6.1 vxlan.calico cilium_vxlan cilium_host; do ip link show "$l" >/dev/null 2>&1 && ip link del "$l" || true; done
 for v in iptables ip6tables; do
   command -v $v-save >/dev/null 2>&1 || continue
   $v-save | awk '
-    function ours(c) { return c ~ /^(KUBE|FLANNEL|CNI)-/ }
+    function ours(c) { return c ~ /^((KUBE|FLANNEL|CNI|cali)-|CILIUM_)/ }
     /^\*/ { table=$0; n=0; next }
     /^:/ { c=substr($1,2); if (ours(c)) chain[++n]=c; next }
     /^-A/ { if (!ours($2)) for (i=3;i<NF;i++) if (($i=="-j" || $i=="-g") && ours($(i+1))) { r=$0; sub(/^-A/,"-D",r); del[++d]=r } next }

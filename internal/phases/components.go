@@ -77,17 +77,18 @@ func (r *run) controllerManagerService(config.Node) (node.Service, error) {
 	if err != nil {
 		return node.Service{}, err
 	}
+	// ca-signing.crt is ca.crt without a chain, for the one who signs takes a single certificate.
 	p, c := pkiDir+"/", kubeDir+"/controller-manager.conf"
 	u := unit{Description: "Kubernetes controller manager", After: []string{"kube-apiserver.service"}, Program: binDir + "kube-controller-manager", Flags: r.override("kube-controller-manager", map[string]string{
 		"kubeconfig": c, "authentication-kubeconfig": c, "authorization-kubeconfig": c, "bind-address": "127.0.0.1",
 		"client-ca-file": p + "ca.crt", "root-ca-file": p + "ca.crt", "requestheader-client-ca-file": p + "front-proxy-ca.crt",
-		"cluster-signing-cert-file": p + "ca.crt", "cluster-signing-key-file": p + "ca.key",
+		"cluster-signing-cert-file": p + "ca-signing.crt", "cluster-signing-key-file": p + "ca.key",
 		"service-account-private-key-file": p + "sa.key", "use-service-account-credentials": "true",
 		"allocate-node-cidrs": "true", "cluster-cidr": r.Cluster.PodCIDR.String(), "service-cluster-ip-range": r.Cluster.ServiceCIDR.String(),
 		"cluster-name": r.Cluster.Name, "controllers": "*,bootstrapsigner,tokencleaner", "leader-elect": "true",
 	})}
 	return node.Service{Unit: "kube-controller-manager.service", Files: []node.File{
-		plainFile(p+"ca.crt", r.pki.CA.Cert), secretFile(p+"ca.key", r.pki.CA.Key), secretFile(c, conf),
+		plainFile(p+"ca.crt", r.pki.CA.Cert), plainFile(p+"ca-signing.crt", r.pki.CA.Signing()), secretFile(p+"ca.key", r.pki.CA.Key), secretFile(c, conf),
 		plainFile(unitDir+"kube-controller-manager.service", u.render()),
 	}}, nil
 }
@@ -142,13 +143,19 @@ func (r *run) kubeletService(n config.Node) (node.Service, error) {
 			"x509": map[string]any{"clientCAFile": p + "ca.crt"},
 		},
 		"authorization": map[string]any{"mode": "Webhook"},
-		"tlsCertFile":   p + "kubelet.crt", "tlsPrivateKeyFile": p + "kubelet.key",
-		"clusterDNS": []string{r.Cluster.DNSAddr.String()}, "clusterDomain": r.Cluster.DNSDomain,
+		"clusterDNS":    []string{r.Cluster.DNSAddr.String()}, "clusterDomain": r.Cluster.DNSDomain,
 		"cgroupDriver": "systemd", "containerRuntimeEndpoint": r.endpoint(), "rotateCertificates": true,
 		"resolvConf": r.fact(n.Name).Resolv, "healthzBindAddress": "127.0.0.1", "healthzPort": 10248,
 	}
 	if n.Has(bundle.ControlPlane) && !n.Has(bundle.Worker) {
 		doc["registerWithTaints"] = []map[string]any{{"key": labelControlPlane, "effect": "NoSchedule"}}
+	}
+	files := []node.File{plainFile(p+"ca.crt", r.pki.CA.Cert)}
+	if r.Cluster.KubeletServing {
+		doc["serverTLSBootstrap"] = true
+	} else {
+		doc["tlsCertFile"], doc["tlsPrivateKeyFile"] = p+"kubelet.crt", p+"kubelet.key"
+		files = append(files, plainFile(p+"kubelet.crt", leaf.Kubelet.Cert), secretFile(p+"kubelet.key", leaf.Kubelet.Key))
 	}
 	if !r.fact(n.Name).Cgroup2 && minor(r.bundleOf(n).Manifest()) >= cgroup1Field {
 		doc["failCgroupV1"] = false
@@ -160,13 +167,8 @@ func (r *run) kubeletService(n config.Node) (node.Service, error) {
 	u := unit{Description: "Kubernetes kubelet", After: []string{"network-online.target", r.driver().unit()}, Wants: []string{"network-online.target", r.driver().unit()}, Program: binDir + "kubelet", Flags: r.override("kubelet", map[string]string{
 		"config": kubeDir + "/kubelet.yaml", "kubeconfig": kubeletConf, "bootstrap-kubeconfig": bootstrapConf, "hostname-override": n.Name, "node-ip": n.IP.String(),
 	})}
-	return node.Service{
-		Unit: "kubelet.service", Tables: true,
-		Files: []node.File{
-			plainFile(p+"ca.crt", r.pki.CA.Cert), plainFile(p+"kubelet.crt", leaf.Kubelet.Cert), secretFile(p+"kubelet.key", leaf.Kubelet.Key),
-			plainFile(kubeDir+"/kubelet.yaml", text), plainFile(unitDir+"kubelet.service", u.render()),
-		},
-	}, nil
+	files = append(files, plainFile(kubeDir+"/kubelet.yaml", text), plainFile(unitDir+"kubelet.service", u.render()))
+	return node.Service{Unit: "kubelet.service", Tables: true, Files: files}, nil
 }
 
 // announcing tells ahead of apply that a limit of the machine is met with a configuration of its own.

@@ -40,6 +40,9 @@ type Facts struct {
 	Free       map[string]FreeSpace
 	Resolv     string // the resolv.conf for pods; "" when the machine has none
 	Nameserver bool   // it names one that is not this machine itself
+	DNSTaken   string // who listens on port 53 of the machine's address, or of all
+	Kernel     string // release, 6.1.0-32-amd64
+	NoIPSet    bool   // the module ip_set is neither loaded nor there to be loaded
 	NoRoute    bool   // packets to Services have no way out
 	Firewalls  []Firewall
 	Runtimes   []string // that run, and not with our configuration
@@ -68,6 +71,8 @@ func spacePaths() []string {
 const factsScript = `
 kv() { printf '%s=%s\n' "$1" "$2"; }
 kv arch "$(uname -m)"
+kv kernel "$(uname -r)"
+[ -d /sys/module/ip_set ] || modprobe -n ip_set 2>/dev/null || kv noipset yes
 kv hostname "$(cat /proc/sys/kernel/hostname)"
 kv machineid "$(cat /etc/machine-id 2>/dev/null || true)"
 if [ -r /etc/os-release ]; then (set +u; . /etc/os-release; kv os.ID "$ID"; kv os.ID_LIKE "$ID_LIKE"; kv os.VERSION_ID "$VERSION_ID"; kv os.VERSION_CODENAME "$VERSION_CODENAME"; kv os.PRETTY_NAME "$PRETTY_NAME"); fi
@@ -86,6 +91,7 @@ for x in tar gzip awk sed grep head stat sha256sum mktemp systemctl flock; do co
 for x in apt-get dnf yum; do if command -v $x >/dev/null 2>&1; then kv pkg $x; break; fi; done
 if command -v ip >/dev/null 2>&1; then ip -o addr show | awk '{sub("/.*","",$4); print "address=" $4}'; else hostname -I | tr ' ' '\n' | sed '/^$/d;s/^/address=/'; fi
 if command -v ss >/dev/null 2>&1; then ss -Hltnp | awk '{n=split($4,a,":"); p="?"; if (match($0,/users:\(\("[^"]*/)) p=substr($0,RSTART+9,RLENGTH-9); print "listen=" a[n] " " p}'; fi
+if command -v ss >/dev/null 2>&1; then ss -Hlntup 'sport = :53' | awk '{a=$5; sub(/:53$/,"",a); sub(/%.*/,"",a); gsub(/[][]/,"",a); if (a=="0.0.0.0" || a=="*" || a=="::" || a=="@IP@") {p="?"; if (match($0,/users:\(\("[^"]*/)) p=substr($0,RSTART+9,RLENGTH-9); print "dnstaken=" p; exit}}'; fi
 if [ -r /var/lib/eggo-node/node ]; then kv cluster "$(head -n1 /var/lib/eggo-node/node)"; kv nodename "$(sed -n 2p /var/lib/eggo-node/node)"; fi
 [ -e /var/lib/eggo-node/record ] && kv recorded yes
 [ -r /etc/kubernetes/pki/ca.crt ] && kv ca "$(sha256sum </etc/kubernetes/pki/ca.crt | cut -d' ' -f1)"
@@ -193,6 +199,12 @@ func parseFacts(out string) *Facts {
 			f.OwnRuntime = v
 		case "resolv":
 			f.Resolv = v
+		case "dnstaken":
+			f.DNSTaken = v
+		case "kernel":
+			f.Kernel = v
+		case "noipset":
+			f.NoIPSet = true
 		case "noroute":
 			f.NoRoute = true
 		case "firewalld", "ufw", "nftables":

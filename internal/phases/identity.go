@@ -28,14 +28,26 @@ func (r *run) ensurePKI(context.Context) error {
 	if err != nil {
 		host = c.Endpoint
 	}
-	spec := pki.Spec{Domain: c.DNSDomain, ServiceGateway: c.ServiceGateway, Endpoint: host, ExtraDNS: c.SANs.DNSNames, ExtraIPs: c.SANs.IPs}
+	spec := pki.Spec{Domain: c.DNSDomain, ServiceGateway: c.ServiceGateway, Endpoint: host, ExtraDNS: c.SANs.DNSNames, ExtraIPs: c.SANs.IPs, CoreDNS: r.dnsBinary()}
 	for _, n := range c.Nodes {
 		spec.Machines = append(spec.Machines, pki.Machine{Name: n.Name, IP: n.IP, ControlPlane: n.Has(bundle.ControlPlane), Etcd: n.Has(bundle.Etcd), Kubelet: isKubelet(n)})
 	}
-	p, changed, err := pki.Ensure(filepath.Join(r.StateDir, "pki"), spec, r.Now())
+	dir := filepath.Join(r.StateDir, "pki")
+	var adopted []string
+	if c.ExternalCA != "" {
+		own, err := pki.ReadExternal(c.ExternalCA, r.Now())
+		if err != nil {
+			return err
+		}
+		if adopted, err = own.Adopt(dir, r.Now()); err != nil {
+			return err
+		}
+	}
+	p, changed, err := pki.Ensure(dir, spec, r.Now())
 	if err != nil {
 		return err
 	}
+	changed = append(changed, adopted...)
 	r.mu.Lock()
 	r.pki = p
 	r.mu.Unlock()
@@ -43,6 +55,23 @@ func (r *run) ensurePKI(context.Context) error {
 		return engine.ErrUnchanged
 	}
 	return nil
+}
+
+// judgeExternal looks at the user's authorities before anything is touched: whether they can be used, and whether the cluster has others.
+func (r *run) judgeExternal() []event.Finding {
+	if r.Cluster.ExternalCA == "" {
+		return nil
+	}
+	own, err := pki.ReadExternal(r.Cluster.ExternalCA, r.Now())
+	if err == nil {
+		if file := own.Differs(filepath.Join(r.StateDir, "pki")); file != "" {
+			err = event.NewFault(event.ClassPreflight, "pki.external-differs", nil, "file", file)
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	return []event.Finding{{Severity: event.Error, Fault: *event.AsFault(err)}}
 }
 
 // kubeconfig for a user with a certificate; everything is in the file.

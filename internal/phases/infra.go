@@ -70,7 +70,11 @@ func (r *run) ownTrees(n config.Node) []node.Tree {
 func (r *run) claim(n config.Node) *engine.Step {
 	s := step(phaseInfra, "claim", n.Name, verdict())
 	trees, names := "", ""
-	for _, t := range r.ownTrees(n) {
+	own := r.ownTrees(n)
+	if isKubelet(n) {
+		own = append(own, pluginTrees(r.Cluster.NetworkPlugin)...)
+	}
+	for _, t := range own {
 		trees += t.Script()
 		names += t.Path + " "
 	}

@@ -154,8 +154,15 @@ func (r *run) addonFiles(m *bundle.Manifest) []string {
 	return out
 }
 
-// networkAddon is the bundle's manifest for the network plugin: the addon whose name contains the plugin's.
+// networkAddon is the bundle's manifest for the network plugin: the one that NetworkYamlPath names, else the addon whose name contains the
+// plugin's.
 func (r *run) networkAddon(m *bundle.Manifest) string {
+	if at := r.Cluster.PluginArgs["NetworkYamlPath"]; at != "" {
+		if member := m.Layout.Place(bundle.Addon, path.Base(at)); slices.ContainsFunc(m.Members, func(x bundle.Member) bool { return x.Path == member }) {
+			return path.Base(at)
+		}
+		return at
+	}
 	for _, mem := range m.Members {
 		if mem.Kind == bundle.Addon && strings.Contains(path.Base(mem.Path), r.Cluster.NetworkPlugin) {
 			return m.Rel(mem)

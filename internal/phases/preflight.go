@@ -146,6 +146,7 @@ func (r *run) judge(ctx context.Context) error {
 	all = append(all, r.judgeLost()...)
 	all = append(all, r.judgeFiles(ctx)...)
 	all = append(all, r.judgeTogether()...)
+	all = append(all, r.judgeExternal()...)
 	for _, arch := range r.arches() {
 		if r.bundle(arch) != nil {
 			all = append(all, r.judgeBundle(arch)...)
@@ -220,6 +221,8 @@ func (r *run) judgeNode(n config.Node, f *Facts) []event.Finding {
 		add(event.Warning, "docker-json")
 	}
 	out = append(out, r.judgeFirewall(n, f)...)
+	out = append(out, r.judgePlugin(n, f)...)
+	out = append(out, r.judgeDNSPort(n, f)...)
 	if b := r.bundleOf(n); b != nil {
 		if os := b.Manifest().OS; os.Family == "debian" && (f.PkgManager != "apt-get" || f.OS["VERSION_CODENAME"] != os.Codename) {
 			add(event.Error, "os", "is", f.OS["PRETTY_NAME"], "for", os.ID+" "+os.Release+" ("+os.Codename+")")
@@ -353,13 +356,18 @@ func (r *run) judgeBundle(arch string) []event.Finding {
 	}
 	out = append(out, r.judgeVersion(m)...)
 	out = append(out, r.judgeRuntime(arch, m)...)
-	for _, want := range []string{r.pauseImage(m), r.dnsImage(m)} {
+	out = append(out, r.judgeDNS(arch, m)...)
+	needed := []string{r.pauseImage(m)}
+	if !r.dnsBinary() {
+		needed = append(needed, r.dnsImage(m))
+	}
+	for _, want := range needed {
 		if !slices.ContainsFunc(m.Images, func(i bundle.Image) bool { return i.Name == want }) {
 			add("image-absent", "image", want)
 		}
 	}
 	for _, a := range r.addonFiles(m) {
-		if !slices.ContainsFunc(m.Members, func(x bundle.Member) bool { return x.Path == m.Layout.Place(bundle.Addon, a) }) {
+		if _, ok := r.addonMember(m, a); !ok {
 			add("no-addon", "addon", a)
 		}
 	}

@@ -33,7 +33,7 @@ type request struct {
 
 type signer struct {
 	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
+	key  crypto.Signer
 }
 
 // maker works in one directory and stops at its first error.
@@ -159,7 +159,7 @@ func (m *maker) leaf(name string, ca *signer, out *Pair, want request) {
 // serves says whether a leaf can stay. It may cover more names than are asked for, but give no more rights.
 func (m *maker) serves(have signer, ca *signer, want request) bool {
 	c := have.cert
-	if pub, ok := c.PublicKey.(*ecdsa.PublicKey); !ok || !pub.Equal(have.key.Public()) || c.CheckSignatureFrom(ca.cert) != nil {
+	if !samePublic(c.PublicKey, have.key.Public()) || c.CheckSignatureFrom(ca.cert) != nil {
 		return false
 	}
 	// One that ends with its authority cannot be made to last longer.
@@ -223,7 +223,7 @@ func isLeaf(name string) bool {
 }
 
 // sign gives the certificate t, signed by parent's key, as PEM.
-func (m *maker) sign(name string, t, parent *x509.Certificate, by *ecdsa.PrivateKey, public crypto.PublicKey) []byte {
+func (m *maker) sign(name string, t, parent *x509.Certificate, by crypto.Signer, public crypto.PublicKey) []byte {
 	var err error
 	if t.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127)); err != nil {
 		m.fail("pki.make", name, err)
@@ -263,32 +263,63 @@ func (m *maker) parseCert(name string, data []byte) *x509.Certificate {
 	return cert
 }
 
-func (m *maker) parseKey(name string, data []byte) *ecdsa.PrivateKey {
+func (m *maker) parseKey(name string, data []byte) crypto.Signer {
 	if m.err != nil {
 		return nil
 	}
-	b, _ := pem.Decode(data)
-	if b == nil || b.Type != "EC PRIVATE KEY" {
-		m.fail("pki.damaged", name, errors.New("not a PEM key on an elliptic curve"))
-		return nil
-	}
-	key, err := x509.ParseECPrivateKey(b.Bytes)
+	key, err := decodeKey(data)
 	if err != nil {
 		m.fail("pki.damaged", name, err)
+		return nil
 	}
 	return key
+}
+
+// decodeKey reads a private key as openssl and others write it: EC, RSA or PKCS 8, not encrypted.
+func decodeKey(data []byte) (crypto.Signer, error) {
+	for {
+		b, rest := pem.Decode(data)
+		if b == nil {
+			return nil, errors.New("not a PEM private key")
+		}
+		data = rest
+		switch {
+		case b.Type == "ENCRYPTED PRIVATE KEY" || b.Headers["DEK-Info"] != "":
+			return nil, errors.New("the key is encrypted")
+		case b.Type == "EC PRIVATE KEY":
+			return x509.ParseECPrivateKey(b.Bytes)
+		case b.Type == "RSA PRIVATE KEY":
+			return x509.ParsePKCS1PrivateKey(b.Bytes)
+		case b.Type == "PRIVATE KEY":
+			key, err := x509.ParsePKCS8PrivateKey(b.Bytes)
+			if err != nil {
+				return nil, err
+			}
+			signer, ok := key.(crypto.Signer)
+			if !ok {
+				return nil, errors.New("a key that cannot sign")
+			}
+			return signer, nil
+		}
+	}
+}
+
+// samePublic says whether two public keys are one.
+func samePublic(a, b crypto.PublicKey) bool {
+	x, ok := a.(interface{ Equal(crypto.PublicKey) bool })
+	return ok && x.Equal(b)
 }
 
 // serviceAccount reads or makes the key that signs service account tokens.
 func (m *maker) serviceAccount(out *KeyPair) {
 	const name = "sa.key"
 	data := m.secret(name)
-	var key *ecdsa.PrivateKey
+	var key crypto.Signer
 	if data != nil {
 		key = m.parseKey(name, data)
 	} else if m.err == nil {
-		if key = m.newKey(name); key != nil {
-			data = m.encodeKey(name, key)
+		if own := m.newKey(name); own != nil {
+			key, data = own, m.encodeKey(name, own)
 			m.write(name, data, 0o600)
 		}
 	}

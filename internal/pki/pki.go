@@ -6,7 +6,6 @@
 package pki
 
 import (
-	"crypto/ecdsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"errors"
@@ -47,6 +46,7 @@ type PKI struct {
 	Admin, ControllerManager, Scheduler, KubeProxy Pair
 	APIServerKubeletClient, APIServerEtcdClient    Pair
 	FrontProxyClient, EtcdHealthcheckClient        Pair
+	CoreDNS                                        Pair // only where the spec asks for it
 
 	Nodes map[string]Node
 }
@@ -65,6 +65,7 @@ type Spec struct {
 	Endpoint       string     // host that clients reach the API server at
 	ExtraDNS       []string
 	ExtraIPs       []netip.Addr
+	CoreDNS        bool // it runs outside of the cluster's pods, and needs a certificate of its own
 	Machines       []Machine
 }
 
@@ -153,6 +154,9 @@ func leavesOf(p *PKI, spec Spec) []leaf {
 		{name: "front-proxy-client", ca: frontProxyCA, out: &p.FrontProxyClient, want: request{cn: "front-proxy-client", client: true}},
 		{name: "etcd/healthcheck-client", ca: etcdCA, out: &p.EtcdHealthcheckClient, want: request{cn: "kube-etcd-healthcheck-client", client: true}},
 	}
+	if spec.CoreDNS {
+		list = append(list, leaf{name: "coredns", ca: clusterCA, out: &p.CoreDNS, want: request{cn: "system:coredns", client: true}})
+	}
 	for _, n := range spec.Machines {
 		own := func(file string, ca int, want request, field func(*Node) *Pair) {
 			list = append(list, leaf{name: "nodes/" + n.Name + "/" + file, ca: ca, out: new(Pair), want: want, node: n.Name, field: field})
@@ -202,9 +206,11 @@ func (m *maker) authority(name, cn string, out *Pair) *signer {
 		m.fail("pki.lost", name+".key", nil)
 		return nil
 	case key == nil:
-		if s.key = m.newKey(name + ".key"); s.key == nil {
+		own := m.newKey(name + ".key")
+		if own == nil {
 			return nil
 		}
+		s.key, out.Key = own, m.encodeKey(name+".key", own)
 	default:
 		out.Key, s.key = key, m.parseKey(name+".key", key)
 	}
@@ -215,7 +221,6 @@ func (m *maker) authority(name, cn string, out *Pair) *signer {
 		}
 		cert = m.sign(name+".crt", t, t, s.key, s.key.Public())
 		if key == nil {
-			out.Key = m.encodeKey(name+".key", s.key)
 			m.write(name+".key", out.Key, 0o600)
 		}
 		m.write(name+".crt", cert, 0o644)
@@ -224,8 +229,8 @@ func (m *maker) authority(name, cn string, out *Pair) *signer {
 	if m.err != nil {
 		return nil
 	}
-	switch pub, ok := s.cert.PublicKey.(*ecdsa.PublicKey); {
-	case !ok || !pub.Equal(s.key.Public()):
+	switch {
+	case !samePublic(s.cert.PublicKey, s.key.Public()):
 		m.fail("pki.mismatch", name+".crt", nil)
 	case !s.cert.IsCA:
 		m.fail("pki.damaged", name+".crt", errors.New("not the certificate of an authority"))

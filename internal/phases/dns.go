@@ -1,0 +1,97 @@
+package phases
+
+import (
+	"fmt"
+	"net"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/assets"
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+const (
+	dnsPort     = 53
+	dnsMetrics  = 9153
+	corefile    = "/etc/eggo/coredns/Corefile"
+	corednsConf = "/etc/eggo/coredns/kubeconfig"
+)
+
+// dnsBinary says whether CoreDNS runs as a service of every control plane.
+func (r *run) dnsBinary() bool { return r.Cluster.DNS.Type == "binary" }
+
+// dnsProgram is where CoreDNS is on the control planes: a program of the bundle, or what a package of the name brings; "" without either.
+func (r *run) dnsProgram(n config.Node, m *bundle.Manifest) string {
+	for _, p := range r.members(n, m) {
+		if p.Kind == bundle.Binary && path.Base(p.File) == "coredns" {
+			return p.File
+		}
+	}
+	if slices.Contains(r.packages(n, m), "coredns") {
+		return "/usr/bin/coredns"
+	}
+	return ""
+}
+
+// dnsServers starts CoreDNS on every control plane, with a certificate that may do what its pods may.
+func (r *run) dnsServers() []*engine.Step {
+	var steps []*engine.Step
+	for _, n := range r.Cluster.With(bundle.ControlPlane) {
+		needs := []string{id(phaseControl, "apiserver", n.Name), programs(n, groupControl), id(phaseInfra, "packages", n.Name), id(phaseControl, "rights", "")}
+		steps = append(steps, r.service(phaseAddons, "coredns", n, needs, r.corednsService, answers("http://"+net.JoinHostPort(n.IP.String(), fmt.Sprint(dnsMetrics))+"/metrics", "coredns.service")))
+	}
+	return steps
+}
+
+func (r *run) corednsService(n config.Node) (node.Service, error) {
+	conf, err := r.kubeconfig(localAPI, "system:coredns", r.pki.CoreDNS)
+	if err != nil {
+		return node.Service{}, err
+	}
+	// On the node's own address and not on all: a resolver of the machine on 127.0.0.53 stays where it is.
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Written by Eggo; removed by eggo-tui cleanup.\n.:%d {\n    bind %s\n    errors\n    kubernetes %s in-addr.arpa ip6.arpa {\n        kubeconfig %s\n        pods insecure\n"+
+		"        fallthrough in-addr.arpa ip6.arpa\n        ttl 30\n    }\n    prometheus %s\n", dnsPort, n.IP, r.Cluster.DNSDomain, corednsConf, net.JoinHostPort(n.IP.String(), fmt.Sprint(dnsMetrics)))
+	if f := r.fact(n.Name); f.Nameserver && f.Resolv != "" {
+		fmt.Fprintf(&b, "    forward . %s {\n        max_concurrent 1000\n    }\n", f.Resolv)
+	}
+	b.WriteString("    cache 30\n    loop\n    reload\n    loadbalance\n}\n")
+	u := unit{Description: "CoreDNS, the names of the cluster", After: []string{"network-online.target", "kube-apiserver.service"}, Wants: []string{"network-online.target"},
+		Program: r.dnsProgram(n, r.bundleOf(n).Manifest()), Flags: map[string]string{"conf": corefile}}
+	return node.Service{Unit: "coredns.service", Files: []node.File{
+		plainFile(corefile, []byte(b.String())), secretFile(corednsConf, conf), plainFile(unitDir+"coredns.service", u.render()),
+	}}, nil
+}
+
+// dnsServiceManifest is the Service of the cluster's DNS with the control planes behind it: no selector, for there are no pods.
+func (r *run) dnsServiceManifest() ([]byte, error) {
+	var servers []string
+	for _, n := range r.Cluster.With(bundle.ControlPlane) {
+		servers = append(servers, n.IP.String())
+	}
+	return assets.CoreDNSService(assets.DNSServiceParams{Address: r.Cluster.DNSAddr.String(), Servers: servers})
+}
+
+// judgeDNS finds that the bundle has no CoreDNS to run as a service.
+func (r *run) judgeDNS(arch string, m *bundle.Manifest) []event.Finding {
+	for _, n := range r.Cluster.With(bundle.ControlPlane) {
+		if r.dnsBinary() && n.Arch == arch && r.dnsProgram(n, m) == "" {
+			f := event.NewFault(event.ClassBundle, "bundle.no-coredns", nil, "arch", arch)
+			return []event.Finding{{Severity: event.Error, Fault: *f}}
+		}
+	}
+	return nil
+}
+
+// judgeDNSPort finds another DNS server on the address that CoreDNS will listen on.
+func (r *run) judgeDNSPort(n config.Node, f *Facts) []event.Finding {
+	if !r.dnsBinary() || !n.Has(bundle.ControlPlane) || f.DNSTaken == "" || f.DNSTaken == "coredns" && f.Cluster == r.Cluster.Name {
+		return nil
+	}
+	return []event.Finding{finding(event.Error, n.Name, "port", "port", fmt.Sprint(dnsPort), "who", event.Clean(f.DNSTaken))}
+}

@@ -1,0 +1,189 @@
+package phases
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+// pluginTrees are the directories that a network plugin keeps on a node.
+func pluginTrees(plugin string) []node.Tree {
+	switch plugin {
+	case "calico", "canal":
+		return []node.Tree{{Path: "/var/lib/calico", Mode: 0o755}, {Path: "/run/calico", Mode: 0o755}}
+	case "cilium":
+		return []node.Tree{{Path: "/run/cilium", Mode: 0o755}}
+	}
+	return nil
+}
+
+// judgePlugin compares the node's kernel with what the network plugin asks of it. Whether a module is built into the kernel cannot be told
+// of every machine, so that its absence is only a warning.
+func (r *run) judgePlugin(n config.Node, f *Facts) []event.Finding {
+	if !isKubelet(n) {
+		return nil
+	}
+	plugin := r.Cluster.NetworkPlugin
+	if plugin == "cilium" && f.Kernel != "" && kernelBefore(f.Kernel, 5, 10) {
+		return []event.Finding{finding(event.Error, n.Name, "plugin-kernel", "plugin", plugin, "is", event.Clean(f.Kernel), "need", "5.10")}
+	}
+	if (plugin == "calico" || plugin == "canal") && f.NoIPSet {
+		return []event.Finding{finding(event.Warning, n.Name, "plugin-module", "plugin", plugin, "module", "ip_set")}
+	}
+	return nil
+}
+
+// kernelBefore compares a release such as 5.10.0-32-amd64 with a version.
+func kernelBefore(release string, major, minor int) bool {
+	a, rest, _ := strings.Cut(release, ".")
+	b, _, _ := strings.Cut(rest, ".")
+	x, err := strconv.Atoi(a)
+	y, err2 := strconv.Atoi(strings.TrimRight(b, "-+abcdefghijklmnopqrstuvwxyz"))
+	return err == nil && err2 == nil && (x < major || x == major && y < minor)
+}
+
+// addonMember is where in the bundle a manifest to apply is: an addon by its name, or, for an absolute path (NetworkYamlPath), the addon of
+// that base name, else the file that the packages place there on the control plane.
+func (r *run) addonMember(m *bundle.Manifest, name string) (string, bool) {
+	has := func(member string) bool {
+		return slices.ContainsFunc(m.Members, func(x bundle.Member) bool { return x.Path == member })
+	}
+	if !path.IsAbs(name) {
+		member := m.Layout.Place(bundle.Addon, name)
+		return member, has(member)
+	}
+	if member := m.Layout.Place(bundle.Addon, path.Base(name)); has(member) {
+		return member, true
+	}
+	for _, p := range r.members(r.Cluster.With(bundle.ControlPlane)[0], m) {
+		if p.File == path.Clean(name) {
+			return p.Path, true
+		}
+	}
+	return "", false
+}
+
+// fit fits an object of an addon to the cluster, and tells what was changed.
+func (r *run) fit(o *unstructured.Unstructured, addon string) []event.Msg {
+	var out []event.Msg
+	cidr := r.Cluster.PodCIDR.String()
+	if setFlannelNetwork(o, cidr) || setCalicoPool(o, cidr) || setCiliumPool(o, cidr) {
+		out = append(out, event.M("notice.pod-cidr", "addon", addon, "cidr", cidr))
+	}
+	if setCNIBinDir(o, r.cniDir()) {
+		out = append(out, event.M("notice.cni-bin-dir", "addon", addon, "dir", r.cniDir()))
+	}
+	if setFlannelInterface(o) {
+		out = append(out, event.M("notice.flannel-iface", "addon", addon))
+	}
+	return out
+}
+
+// setCalicoPool gives calico-node the cluster's pod network, which upstream's manifest has in a comment only, and the operator's
+// Installation its pool.
+func setCalicoPool(o *unstructured.Unstructured, cidr string) bool {
+	switch {
+	case o.GetKind() == "DaemonSet" && o.GetName() == "calico-node":
+		return setEnv(o, "calico-node", "CALICO_IPV4POOL_CIDR", cidr)
+	case o.GetKind() == "Installation" && strings.HasPrefix(o.GetAPIVersion(), "operator.tigera.io/"):
+		pools, _, _ := unstructured.NestedSlice(o.Object, "spec", "calicoNetwork", "ipPools")
+		if len(pools) != 1 {
+			return false // several pools are somebody's own design
+		}
+		pool, ok := pools[0].(map[string]any)
+		if !ok || pool["cidr"] == cidr {
+			return false
+		}
+		pool["cidr"] = cidr
+		return unstructured.SetNestedSlice(o.Object, pools, "spec", "calicoNetwork", "ipPools") == nil
+	}
+	return false
+}
+
+// setEnv sets a variable of a container of the object's pods; false when it has that value already.
+func setEnv(o *unstructured.Unstructured, container, name, value string) bool {
+	at := []string{"spec", "template", "spec", "containers"}
+	containers, _, _ := unstructured.NestedSlice(o.Object, at...) // a copy
+	for _, x := range containers {
+		c, ok := x.(map[string]any)
+		if !ok || c["name"] != container {
+			continue
+		}
+		env, _ := c["env"].([]any)
+		i := slices.IndexFunc(env, func(e any) bool { m, _ := e.(map[string]any); return m["name"] == name })
+		switch {
+		case i < 0:
+			env = append(env, map[string]any{"name": name, "value": value})
+		default:
+			m, _ := env[i].(map[string]any)
+			if m["value"] == value {
+				return false
+			}
+			env[i] = map[string]any{"name": name, "value": value}
+		}
+		c["env"] = env
+		return unstructured.SetNestedSlice(o.Object, containers, at...) == nil
+	}
+	return false
+}
+
+// setCiliumPool gives cilium's operator the cluster's pod network, where it is the operator that hands out addresses; with ipam: kubernetes
+// the nodes have theirs from the controller manager.
+func setCiliumPool(o *unstructured.Unstructured, cidr string) bool {
+	if o.GetKind() != "ConfigMap" || o.GetName() != "cilium-config" {
+		return false
+	}
+	ipam, _, _ := unstructured.NestedString(o.Object, "data", "ipam")
+	if !strings.HasPrefix(ipam, "cluster-pool") {
+		return false
+	}
+	was, _, _ := unstructured.NestedString(o.Object, "data", "cluster-pool-ipv4-cidr")
+	if was == cidr {
+		return false
+	}
+	return unstructured.SetNestedField(o.Object, cidr, "data", "cluster-pool-ipv4-cidr") == nil
+}
+
+// pluginReady wants every DaemonSet of the network plugin's manifest on all its nodes.
+func (r *run) pluginReady(ctx context.Context) error {
+	objs, _, err := r.addonObjects()
+	if err != nil {
+		return err
+	}
+	for _, o := range objs {
+		if o.GetKind() != "DaemonSet" {
+			continue
+		}
+		d, err := r.api().AppsV1().DaemonSets(o.GetNamespace()).Get(ctx, o.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return kubeFault(err)
+		}
+		if s := d.Status; d.Generation != s.ObservedGeneration || s.NumberReady < s.DesiredNumberScheduled || s.UpdatedNumberScheduled < s.DesiredNumberScheduled {
+			return again("check.workload", "what", "DaemonSet "+d.Namespace+"/"+d.Name, "ready", fmt.Sprintf("%d/%d", s.NumberReady, s.DesiredNumberScheduled))
+		}
+	}
+	return nil
+}
+
+// addonNamespaces are those that the addons' workloads are in.
+func (r *run) addonNamespaces() (map[string]bool, error) {
+	objs, _, err := r.addonObjects()
+	out := map[string]bool{}
+	for _, o := range objs {
+		if k := o.GetKind(); (k == "DaemonSet" || k == "Deployment") && o.GetNamespace() != "" {
+			out[o.GetNamespace()] = true
+		}
+	}
+	return out, err
+}
