@@ -52,7 +52,6 @@ config-extra-args:
 - {name: kubelet, extra-args: {--max-pods: 42, --node-labels: "keys.example/tier=a"}}
 `)
 	must(t, "keys.yaml", err)
-	file = valid(t, s, file)
 	gone, err := s.Vary(file, "gone.yaml", "--max-pods: 42", "--register-schedulable: 'true'")
 	must(t, "gone.yaml", err)
 
@@ -149,13 +148,6 @@ config-extra-args:
 	s.Say("== the same again")
 	try(t, s, 0, "deploy", "-f", file)
 	noChange(t, s.State(), "keys")
-}
-
-// valid takes a deploy.yaml that validate has nothing to say against.
-func valid(t *testing.T, s *stand.Stand, file string) string {
-	t.Helper()
-	try(t, s, 0, "validate", "-f", file)
-	return file
 }
 
 func onFirst(t *testing.T, s *stand.Stand, line string) string {
