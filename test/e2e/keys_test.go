@@ -80,7 +80,7 @@ config-extra-args:
 	for what, want := range map[string]string{
 		"tr '\\0' '\\n' </proc/$(systemctl show -P MainPID etcd)/environ":  "ETCD_HEARTBEAT_INTERVAL=150\n",
 		"cat /etc/etcd/initial.conf":                                       "keys-token",
-		"curl -sS http://127.0.0.1:10249/configz":                          `"minSyncPeriod":"3s"`,
+		"curl -sS http://127.0.0.1:10249/configz":                          `"MinSyncPeriod":"3s"`,
 		"cat /var/lib/kubelet/pki/kubelet-server-current.pem | head -c 27": "BEGIN CERTIFICATE",
 		"cat /run/flannel/subnet.env":                                      "FLANNEL_NETWORK=10.200.0.0/16",
 		"grep sandbox_image /etc/eggo/containerd.toml":                     "registry.k8s.io/pause:3.10.1",
