@@ -30,16 +30,21 @@ func (d docker) trees() []node.Tree {
 		{Path: "/var/lib/containerd", Mode: 0o711, Purge: true}, {Path: d.store(), Mode: 0o710, Purge: true}}
 }
 
-func (docker) dirs() []string                         { return nil }
-func (docker) paths(config.Node) []string             { return []string{unitDir + criDockerUnit} }
-func (docker) seeds() bool                            { return false }
-func (docker) early(config.Node) ([]node.File, error) { return nil, nil }
-func (docker) keepsDigests() bool                     { return false }
-func (docker) list() string                           { return dockerList }
-func (docker) load(archive string) string             { return "docker load -q -i " + archive + " >/dev/null\n" }
-func (docker) stop() string                           { return dockerStop }
+func (docker) dirs() []string             { return nil }
+func (docker) paths(config.Node) []string { return []string{unitDir + criDockerUnit} }
+func (docker) seeds() bool                { return true }
+func (docker) keepsDigests() bool         { return false }
+func (docker) list() string               { return dockerList }
+func (docker) load(archive string) string { return "docker load -q -i " + archive + " >/dev/null\n" }
+func (docker) stop() string               { return dockerStop }
 func (docker) links(context.Context, *node.Node) ([]string, string, error) {
 	return nil, "", nil
+}
+
+// early keeps dockerd from starting before it has our configuration: packages start it at once, and with its own it makes a bridge and packet
+// filter rules, and drops what is forwarded.
+func (docker) early(config.Node) ([]node.File, error) {
+	return []node.File{plainFile(unitDir+dockerdUnit+".d/05-eggo.conf", []byte(writtenByEggo+"[Unit]\nConditionPathExists="+dockerConf+"\n"))}, nil
 }
 
 const dockerList = "command -v docker >/dev/null 2>&1 && docker image ls --format '{{.Repository}}:{{.Tag}}@' 2>/dev/null || true\n"

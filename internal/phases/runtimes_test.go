@@ -243,3 +243,14 @@ func TestSettingsAreOfTheirKind(t *testing.T) {
 		}
 	}
 }
+
+// Packages start docker at once: it must not run before it has our configuration.
+func TestDockerWaitsForItsConfiguration(t *testing.T) {
+	t.Parallel()
+	d := docker{newTestRun()}
+	files, err := d.early(worker)
+	if err != nil || !d.seeds() || len(files) != 1 || !strings.HasPrefix(files[0].Path, "/etc/systemd/system/docker.service.d/") ||
+		!strings.Contains(string(files[0].Data), "\nConditionPathExists="+dockerConf+"\n") {
+		t.Errorf("%v %v", files, err)
+	}
+}

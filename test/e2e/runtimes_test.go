@@ -3,6 +3,8 @@ package e2e
 import (
 	"context"
 	"errors"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"os"
@@ -71,7 +73,7 @@ func plainRegistry(t *testing.T, s *stand.Stand) (address string, asked func() i
 	must(t, "registry", err)
 	count := make(chan int, 1)
 	count <- 0
-	store := registry.New()
+	store := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	srv := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
 			count <- <-count + 1
