@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -50,6 +51,7 @@ type Lab struct {
 	subnet  Subnet
 	out     io.Writer
 	diskGiB int
+	rpm     []string
 }
 
 var nameRule = regexp.MustCompile(`^[a-z][a-z0-9]{0,7}$`)
@@ -93,6 +95,18 @@ func first(values ...string) string {
 		}
 	}
 	return ""
+}
+
+// OfRPM has the named nodes be of the rpm family when they get their disk. One that has a disk keeps it, with the family that it has.
+func (l *Lab) OfRPM(nodes ...string) { l.rpm = nodes }
+
+// Family is that of the node's disk, or the one that it will get.
+func (l *Lab) Family(node string) Family {
+	text, err := os.ReadFile(l.file(node, "family"))
+	if err == nil && Family(strings.TrimSpace(string(text))) == RPM || err != nil && !l.exists(node, "disk.img") && slices.Contains(l.rpm, node) {
+		return RPM
+	}
+	return Debian
 }
 
 // settle gives the lab its subnet: the recorded one, or one that no other lab and no link of the machine has.
@@ -184,7 +198,9 @@ func (l *Lab) nodeCgroup(n string) string { return l.cgroup() + "/" + n }
 func (l *Lab) disk(node string) string    { return filepath.Join(l.nodeDir(node), "disk.img") }
 func (l *Lab) file(node, f string) string { return filepath.Join(l.nodeDir(node), f) }
 func (l *Lab) exists(node, f string) bool { _, err := os.Stat(l.file(node, f)); return err == nil }
-func (l *Lab) rootfs() rootfs             { return rootfs{filepath.Join(l.root, "rootfs"), runtime.GOARCH, l.say} }
+func (l *Lab) rootfs(f Family) rootfs {
+	return rootfs{filepath.Join(l.root, "rootfs"), runtime.GOARCH, f, l.say}
+}
 
 // enoughSpace refuses to make another disk on a nearly full file system: sparse disks that cannot grow
 // break nodes in ways that look like anything else.

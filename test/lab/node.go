@@ -393,6 +393,9 @@ func (l *Lab) Wipe(ctx context.Context, node string) error {
 		if err := l.kill(node); err != nil {
 			return err
 		}
+		if l.Family(node) == RPM && !slices.Contains(l.rpm, node) {
+			l.rpm = append(l.rpm, node)
+		}
 		if err := os.RemoveAll(l.nodeDir(node)); err != nil {
 			return err
 		}

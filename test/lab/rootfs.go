@@ -27,6 +27,8 @@ const (
 	// plugin is among them, nor kmod, iptables, conntrack, socat, ethtool: the bundle must bring what it needs.
 	nodePackages = "systemd,systemd-sysv,dbus,libpam-systemd,openssh-server,sudo,iproute2,iputils-ping,procps," +
 		"tar,gzip,ca-certificates,curl,hostname,util-linux,mount,netbase,openssl,less,vim-tiny,apt,e2fsprogs"
+	// rpmPackages make a node of the rpm family out of it.
+	rpmPackages = "dnf,rpm"
 	// unwantedDocs keeps manuals and translations out of the nodes' disks.
 	unwantedDocs = "/usr/share/doc/* /usr/share/man/* /usr/share/locale/*"
 )
@@ -34,22 +36,46 @@ const (
 //go:embed files/customize.sh
 var customizeScript string
 
+//go:embed files/rpm.sh
+var rpmScript string
+
+// Family is what a node is to an installer: whose package manager it has and what its os-release says.
+type Family string
+
+// The families. Debian is what nodes are when nothing else is said; an RPM node has Debian's files too, but is openEuler by all that tells.
+const (
+	Debian Family = "debian"
+	RPM    Family = "rpm"
+)
+
 // recipe is the hash of everything that decides what is in the root file system, but for the archive's state
 // on the day that it is built.
-func recipe(arch string) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{"1", arch, suite, nodePackages, unwantedDocs, customizeScript,
-		RootPassword, OpsUser, OpsPassword}, "\x00")))
+func recipe(arch string, family Family) string {
+	parts := []string{"1", arch, suite, nodePackages, unwantedDocs, customizeScript, RootPassword, OpsUser, OpsPassword}
+	if family == RPM {
+		parts = append(parts, rpmPackages, rpmScript)
+	}
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:6])
 }
 
-// rootfs is the cache of node disks: one directory per recipe with the tree and an image per disk size.
+// rootfs is the cache of node disks of one family: one directory per recipe with the tree and an image per disk size.
 type rootfs struct {
-	dir  string // of all recipes
-	arch string
-	say  func(format string, args ...any)
+	dir    string // of all recipes
+	arch   string
+	family Family
+	say    func(format string, args ...any)
 }
 
-func (r rootfs) home() string { return filepath.Join(r.dir, recipe(r.arch)) }
+// prefix of the directories of the family's recipes.
+func (r rootfs) prefix() string {
+	if r.family == RPM {
+		return "rpm-"
+	}
+	return ""
+}
+
+func (r rootfs) home() string { return filepath.Join(r.dir, r.prefix()+recipe(r.arch, r.family)) }
 
 // image returns the path of a fresh node disk of the given size, making it (and the tree it is made of,
 // one to three minutes) when the cache does not have it.
@@ -94,7 +120,7 @@ func (r rootfs) build(ctx context.Context, tree string) error {
 	for _, s := range sources {
 		fmt.Fprintln(&list, s.line())
 	}
-	r.say("building the nodes' root file system (Debian %s), one to three minutes", suite)
+	r.say("building the nodes' root file system (Debian %s, for the %s family), one to three minutes", suite, r.family)
 	tmp := tree + ".part"
 	if err := os.RemoveAll(tmp); err != nil {
 		return err
@@ -115,22 +141,26 @@ func (r rootfs) build(ctx context.Context, tree string) error {
 	return os.Rename(tmp, tree)
 }
 
-// forgetOthers throws trees of other recipes away: nodes have copies, nothing refers to them.
+// forgetOthers throws trees of the family's other recipes away: nodes have copies, nothing refers to them.
 func (r rootfs) forgetOthers() {
 	entries, err := os.ReadDir(r.dir)
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
-		if e.IsDir() && e.Name() != filepath.Base(r.home()) {
+		if ours := strings.HasPrefix(e.Name(), "rpm-") == (r.family == RPM); ours && e.IsDir() && e.Name() != filepath.Base(r.home()) {
 			_ = os.RemoveAll(filepath.Join(r.dir, e.Name()))
 		}
 	}
 }
 
 func (r rootfs) bootstrap(ctx context.Context, tree, sources string, log io.Writer) error {
+	packages, script := nodePackages, customizeScript
+	if r.family == RPM {
+		packages, script = packages+","+rpmPackages, script+rpmScript
+	}
 	args := []string{"--variant=minbase", "--mode=root", "--format=directory", "--architectures=" + r.arch,
-		`--aptopt=Acquire::Languages "none"`, "--include=" + nodePackages}
+		`--aptopt=Acquire::Languages "none"`, "--include=" + packages}
 	for glob := range strings.FieldsSeq(unwantedDocs) {
 		args = append(args, "--dpkgopt=path-exclude="+glob)
 	}
@@ -142,7 +172,7 @@ func (r rootfs) bootstrap(ctx context.Context, tree, sources string, log io.Writ
 	if err := c.Run(); err != nil {
 		return fmt.Errorf("mmdebstrap: %w", err)
 	}
-	c = program(ctx, "chroot", tree, "/bin/sh").stdin([]byte(customizeScript))
+	c = program(ctx, "chroot", tree, "/bin/sh").stdin([]byte(script))
 	c.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "ROOT_PASSWORD=" + RootPassword, "OPS_PASSWORD=" + OpsPassword}
 	c.Stdout, c.Stderr = log, log
 	if err := c.Run(); err != nil {
@@ -168,13 +198,13 @@ func (r rootfs) aptProxies(ctx context.Context) []string {
 	return options
 }
 
-// BuildRootfs makes the disk that nodes are copied from, if the cache does not have it, and returns its path.
-func (l *Lab) BuildRootfs(ctx context.Context) (string, error) {
+// BuildRootfs makes the disk that nodes of a family are copied from, if the cache does not have it, and returns its path.
+func (l *Lab) BuildRootfs(ctx context.Context, family Family) (string, error) {
 	if err := l.Install(ctx); err != nil {
 		return "", err
 	}
 	if err := l.enoughSpace(); err != nil {
 		return "", err
 	}
-	return l.rootfs().image(ctx, l.diskGiB)
+	return l.rootfs(family).image(ctx, l.diskGiB)
 }

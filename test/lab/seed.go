@@ -111,11 +111,15 @@ func (l *Lab) makeNode(ctx context.Context, node string) (err error) {
 	if err := l.enoughSpace(); err != nil {
 		return err
 	}
-	image, err := l.rootfs().image(ctx, l.diskGiB)
+	family := l.Family(node)
+	image, err := l.rootfs(family).image(ctx, l.diskGiB)
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(l.nodeDir(node), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(l.file(node, "family"), []byte(family+"\n"), 0o644); err != nil {
 		return err
 	}
 	defer func() {
@@ -154,7 +158,7 @@ func (l *Lab) makeNode(ctx context.Context, node string) (err error) {
 	if err := l.recordHostKeys(node, keys); err != nil {
 		return err
 	}
-	l.say("%s has a fresh disk and the address %s", node, l.subnet.Node(k))
+	l.say("%s has a fresh disk (%s family) and the address %s", node, family, l.subnet.Node(k))
 	return nil
 }
 

@@ -45,6 +45,7 @@ var exclusions = []Exclusion{
 	{"/var/log", "logs"},
 	{"/var/lib/apt/lists", "package lists"}, {"/var/cache/apt", "package cache"}, {"/var/lib/apt/extended_states", "rewritten by apt; see packages"},
 	{"/var/lib/dpkg", "rewritten by dpkg; see packages"}, {"/var/cache/debconf", "rewritten by debconf"}, {"/var/backups", "copies of dpkg's state"},
+	{"/var/lib/rpm", "rewritten by rpm; see packages"},
 	{"/var/cache/ldconfig", "cache"}, {"/etc/ld.so.cache", "cache"}, {"/var/cache/man", "cache"},
 	{"/var/lib/systemd", "clocks and random seed of systemd"}, {"/var/lib/private", "state of systemd's dynamic users"},
 	{"/var/lib/sudo", "who was lectured"}, {"/home/*/.sudo_as_admin_successful", "that sudo was used once"}, {"/tmp/systemd-private-*", "private /tmp of a running unit"}, {"/var/tmp/systemd-private-*", "private /tmp of a running unit"},
@@ -62,7 +63,7 @@ func excluded(path string) bool {
 }
 
 // Snapshot lists the state of a running node. It looks from outside, so it needs no tool and no sshd in the node
-// (but systemctl and dpkg-query) and leaves nothing there.
+// (but systemctl, dpkg-query, and rpm where it is) and leaves nothing there.
 func (l *Lab) Snapshot(ctx context.Context, node string) (Snapshot, error) {
 	pid, err := l.PID1(node)
 	if err != nil {
@@ -209,7 +210,15 @@ func describe(path string, st syscall.Stat_t) (string, error) {
 
 func (n inside) packages() ([]Entry, error) {
 	out, err := n.node("dpkg-query", "--show", "--showformat", "${Package}:${Architecture}\t${Version} ${db:Status-Abbrev}\n")
-	return keyed(out, "\t"), err
+	if err != nil {
+		return nil, err
+	}
+	entries := keyed(out, "\t")
+	if _, err := os.Lstat(n.root() + "/usr/bin/rpm"); err != nil {
+		return entries, nil
+	}
+	out, err = n.node("rpm", "-qa", "--qf", "rpm %{NAME}.%{ARCH}\\t%{EPOCHNUM}:%{VERSION}-%{RELEASE}\\n")
+	return append(entries, keyed(out, "\t")...), err
 }
 
 // keyed makes an entry of each line, cut at the separator.

@@ -88,7 +88,8 @@ func (v verbs) open(c *cobra.Command) (*lab.Lab, error) {
 }
 
 func (v verbs) up() *cobra.Command {
-	return &cobra.Command{Use: "up N", Short: "Boot the nodes n1 to nN", Args: cobra.ExactArgs(1),
+	var rpm []string
+	cmd := &cobra.Command{Use: "up N", Short: "Boot the nodes n1 to nN", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			n := 0
 			if _, err := fmt.Sscan(args[0], &n); err != nil {
@@ -98,11 +99,14 @@ func (v verbs) up() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			l.OfRPM(rpm...)
 			if err := l.Up(c.Context(), n); err != nil {
 				return err
 			}
 			return printList(c, l)
 		}}
+	cmd.Flags().StringSliceVar(&rpm, "rpm", nil, "nodes that are of the rpm family when they get their disk: dnf, rpm, the os-release of openEuler")
+	return cmd
 }
 
 func (v verbs) down() *cobra.Command {
@@ -198,19 +202,26 @@ func (v verbs) install() *cobra.Command {
 }
 
 func (v verbs) rootfs() *cobra.Command {
-	return &cobra.Command{Use: "rootfs", Short: "Build the nodes' root file system if it is not in the cache", Args: cobra.NoArgs,
+	rpm := false
+	cmd := &cobra.Command{Use: "rootfs", Short: "Build the nodes' root file system if it is not in the cache", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			l, err := v.open(c)
 			if err != nil {
 				return err
 			}
-			image, err := l.BuildRootfs(c.Context())
+			family := lab.Debian
+			if rpm {
+				family = lab.RPM
+			}
+			image, err := l.BuildRootfs(c.Context(), family)
 			if err != nil {
 				return err
 			}
 			_, err = fmt.Fprintln(c.OutOrStdout(), image)
 			return err
 		}}
+	cmd.Flags().BoolVar(&rpm, "rpm", false, "that of the rpm family")
+	return cmd
 }
 
 func (v verbs) snapshot() *cobra.Command {
