@@ -78,28 +78,33 @@ func (o *offline) judge(whole bool) []error {
 	add := func(code string, kv ...string) {
 		bad = append(bad, event.NewFault(event.ClassBundle, code, nil, kv...))
 	}
-	byArch := map[string]given{}
+	byArch := map[string][]given{}
 	for _, g := range o.given {
-		if other, twice := byArch[g.manifest.Arch]; twice {
-			add("verify.two-bundles", "file", g.file, "other", other.file, "arch", g.manifest.Arch)
+		same := func(x given) bool { return x.manifest.OS == g.manifest.OS }
+		if i := slices.IndexFunc(byArch[g.manifest.Arch], same); i >= 0 {
+			add("verify.two-bundles", "file", g.file, "other", byArch[g.manifest.Arch][i].file, "arch", g.manifest.Arch, "os", osName(g.manifest.OS))
 			continue
 		}
-		byArch[g.manifest.Arch] = g
+		byArch[g.manifest.Arch] = append(byArch[g.manifest.Arch], g)
 	}
 	for _, arch := range o.arches() {
-		g, ok := byArch[arch]
-		if !ok {
+		list := byArch[arch]
+		if len(list) == 0 {
 			if whole {
 				add("verify.no-bundle", "arch", arch, "nodes", strings.Join(o.nodes(arch), ", "))
 			}
 			continue
 		}
-		for _, x := range o.cluster.MissingFrom(g.manifest) {
+		// Which of several bundles serves a machine only its operating system says: together they must have everything.
+		m := union(list)
+		for _, x := range o.cluster.MissingFrom(m) {
 			bad = append(bad, problemFault(x, event.ClassBundle))
 		}
-		o.parts(g.manifest, add)
-		if g.base != nil && !baseBeside(g) {
-			add("verify.base", "file", g.file, "name", g.base.Name, "arch", arch, "base", g.base.ID)
+		o.parts(m, add)
+		for _, g := range list {
+			if g.base != nil && !baseBeside(g) {
+				add("verify.base", "file", g.file, "name", g.base.Name, "arch", arch, "base", g.base.ID)
+			}
 		}
 	}
 	o.agree(add)
@@ -107,6 +112,17 @@ func (o *offline) judge(whole bool) []error {
 		o.fits()
 	}
 	return bad
+}
+
+// union is a manifest with all that bundles of one architecture have.
+func union(list []given) *bundle.Manifest {
+	m := *list[0].manifest
+	for _, g := range list[1:] {
+		m.Members = slices.Concat(m.Members, g.manifest.Members)
+		m.Images = slices.Concat(m.Images, g.manifest.Images)
+		m.Install = slices.Concat(m.Install, g.manifest.Install)
+	}
+	return &m
 }
 
 // arches are those of the nodes.
@@ -206,14 +222,14 @@ func imageTag(m *bundle.Manifest, base string) []string {
 	return out
 }
 
-// agree says where the bundles of several architectures do not go together.
+// agree says where the bundles do not go together. They are for one operating system, unless deploy.yaml says that there are several.
 func (o *offline) agree(add func(code string, kv ...string)) {
 	for _, g := range o.given[min(1, len(o.given)):] {
 		first := o.given[0]
 		if a, b := first.manifest.Kubernetes, g.manifest.Kubernetes; a != b {
 			add("verify.kubernetes", "file", first.file, "other", g.file, "version", a, "other_version", b)
 		}
-		if a, b := first.manifest.OS, g.manifest.OS; a != b {
+		if a, b := first.manifest.OS, g.manifest.OS; a != b && len(o.cluster.Source.More) == 0 {
 			add("verify.os", "file", first.file, "other", g.file, "os", osName(a), "other_os", osName(b))
 		}
 	}

@@ -252,12 +252,12 @@ func (s *session) phasesEnv() phases.Env {
 
 func (s *session) adminConf() string { return filepath.Join(s.dir, "admin.conf") }
 
-// stage verifies and unpacks the bundle of an architecture under the state directory, once. deploy.yaml may name a split bundle by its
-// first part or by what the parts make.
-func (s *session) stage(ctx context.Context, arch string) (phases.Bundle, error) {
-	path := s.cluster.Source.Bundles[arch]
+// stage verifies and unpacks a bundle under the state directory, once. deploy.yaml may name a split bundle by its first part or by what the
+// parts make.
+func (s *session) stage(ctx context.Context, source config.BundleSource) (phases.Bundle, error) {
+	path := source.Path
 	if path == "" {
-		return nil, event.NewFault(event.ClassBundle, "bundle.no-source", nil, "arch", arch)
+		return nil, event.NewFault(event.ClassBundle, "bundle.no-source", nil, "arch", source.Arch)
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(filepath.Dir(s.file), path)
@@ -269,7 +269,7 @@ func (s *session) stage(ctx context.Context, arch string) (phases.Bundle, error)
 			last = now
 			_ = s.bus.Emit(event.Progress{Step: step, What: filepath.Base(path), Done: done, Total: total})
 		}
-	}, bundle.WithExpected("", arch), bundle.WithBases(bundle.Beside(path)...)) // the base of a difference may be staged, or lie beside it
+	}, bundle.WithExpected("", source.Arch), bundle.WithBases(bundle.Beside(path)...)) // the base of a difference may be staged, or lie beside it
 	if err != nil {
 		return nil, err
 	}

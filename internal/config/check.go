@@ -251,7 +251,7 @@ func (l *loader) checkBundles() {
 	}
 	for _, arch := range arches {
 		h, needed := first[arch]
-		if !needed || c.Source.Bundles[arch] != "" {
+		if !needed || c.Source.Bundles[arch] != "" || len(c.Source.More) > 0 { // of what architecture those are, they say themselves
 			continue
 		}
 		key := map[string]string{"amd64": "package-src.x86src", "arm64": "package-src.armsrc"}[arch]

@@ -125,7 +125,7 @@ func AbsolutePaths(data []byte, file, dir string) ([]byte, error) {
 	if err != nil || c == nil {
 		return data, err
 	}
-	paths := slices.Collect(maps.Values(c.Source.Bundles))
+	paths := append(slices.Collect(maps.Values(c.Source.Bundles)), c.Source.More...)
 	var visit func(n *yaml.Node) bool
 	visit = func(n *yaml.Node) (changed bool) {
 		if n.Kind == yaml.ScalarNode && slices.Contains(paths, n.Value) && !filepath.IsAbs(n.Value) && !strings.HasPrefix(n.Value, "~/") {

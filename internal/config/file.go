@@ -151,6 +151,13 @@ func (c *Cluster) resolvePaths(name string) error {
 		}
 		c.Source.Bundles[arch] = p
 	}
+	for i := range c.Source.More {
+		p := &c.Source.More[i]
+		resolve(p, "")
+		if !filepath.IsAbs(*p) {
+			*p = filepath.Join(filepath.Dir(abs), *p)
+		}
+	}
 	for _, p := range []*string{&c.SSH.PrivateKeyPath, &c.Eggo.KnownHosts, &c.ExternalCA} {
 		resolve(p, "")
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// MissingFrom compares what the deploy.yaml names with what the bundle of one architecture has, before any machine is asked: addons,
-// packages and programs of roles that have a machine of that architecture, the pause image. Each missing thing is an error at its line.
+// MissingFrom compares what the deploy.yaml names with what the bundle of one architecture has, before any machine is asked (of several bundles
+// for one architecture, a manifest of all that they have together): addons, packages and programs of roles that have a machine of that architecture, the pause image. Each missing thing is an error at its line.
 func (c *Cluster) MissingFrom(m *bundle.Manifest) Problems {
 	var out Problems
 	missing := func(key, value string, has []string) {

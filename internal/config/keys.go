@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -223,6 +224,19 @@ func (l *loader) require(v val, keys ...string) bool {
 	return all
 }
 
+// moreBundles are paths beside package-src: of an architecture that has one already, for machines of another operating system.
+func (l *loader) moreBundles(v val) {
+	l.items(v, func(v val) {
+		if s, ok := l.checked(v, ruleLocalPath); ok {
+			if slices.Contains(l.c.Source.More, s) {
+				l.warn(v, "config.twice-in-list", "value", s)
+				return
+			}
+			l.c.Source.More = append(l.c.Source.More, s)
+		}
+	})
+}
+
 func (l *loader) eggo(v val) {
 	e := &l.c.Eggo
 	l.fields(v, map[string]reader{
@@ -233,5 +247,6 @@ func (l *loader) eggo(v val) {
 		"host-keys":          l.oneOf(&e.HostKeys, []string{"ask", "strict", "accept-new"}, nil),
 		"known-hosts":        l.text(&e.KnownHosts, ruleLocalBase),
 		"bastion":            l.bastion,
+		"bundles":            l.moreBundles,
 	})
 }

@@ -3,7 +3,10 @@
 package config
 
 import (
+	"maps"
 	"net/netip"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -125,7 +128,29 @@ type Port struct {
 type PackageSource struct {
 	Type    string            // tar.gz
 	Bundles map[string]string // architecture → path
+	More    []string          // eggo.bundles: paths of more bundles, of any architecture, for other operating systems
 	DstPath string            // directory on the node; "" is ours
+}
+
+// BundleSource is one bundle that deploy.yaml names.
+type BundleSource struct {
+	Key  string // names it among the cluster's: its architecture, or extra-1 and so on for those of eggo.bundles
+	Arch string // that it has to be of; "" when the bundle itself says
+	Path string
+}
+
+// Bundles are all that deploy.yaml names: one of each architecture, then those of eggo.bundles in their order.
+func (c *Cluster) Bundles() []BundleSource {
+	var out []BundleSource
+	for _, arch := range slices.Sorted(maps.Keys(c.Source.Bundles)) {
+		if p := c.Source.Bundles[arch]; p != "" {
+			out = append(out, BundleSource{Key: arch, Arch: arch, Path: p})
+		}
+	}
+	for i, p := range c.Source.More {
+		out = append(out, BundleSource{Key: "extra-" + strconv.Itoa(i+1), Path: p})
+	}
+	return out
 }
 
 // Package that deploy.yaml asks for on a role.

@@ -173,8 +173,8 @@ func enBundleCLI() map[string]string {
 
 		"fault.verify.no-signature":      "{file} is not signed: there is no {signature}",
 		"fault.verify.no-signature.next": "Get the .sig file from whoever made the bundle. Do not use a bundle without it where signatures are asked for.",
-		"fault.verify.two-bundles":       "{file} and {other} are both for {arch}",
-		"fault.verify.two-bundles.next":  "Give one bundle for each architecture.",
+		"fault.verify.two-bundles":       "{file} and {other} are both for {arch} and {os}",
+		"fault.verify.two-bundles.next":  "Give one bundle for each architecture and operating system.",
 		"fault.verify.no-bundle":         "No bundle for {arch} was given, which these nodes need: {nodes}",
 		"fault.verify.no-bundle.next":    "Build one with eggo-bundle build --arch {arch} and give it too.",
 		"fault.verify.no-program":        "The bundle for {arch} does not have {program} for the role {role}",
@@ -186,9 +186,9 @@ func enBundleCLI() map[string]string {
 		"fault.verify.no-image":          "The bundle for {arch} does not have the image {image}",
 		"fault.verify.no-image.next":     "Add it to images in the spec and build again.",
 		"fault.verify.kubernetes":        "{file} has Kubernetes {version}, {other} has {other_version}",
-		"fault.verify.kubernetes.next":   "Build both from the same spec.",
+		"fault.verify.kubernetes.next":   "Build both from the same spec, or list bundles for several operating systems under eggo.bundles.",
 		"fault.verify.os":                "{file} is for {os}, {other} is for {other_os}",
-		"fault.verify.os.next":           "Build both from the same spec.",
+		"fault.verify.os.next":           "Build both from the same spec, or list bundles for several operating systems under eggo.bundles.",
 		"fault.verify.base":              "{file} carries only what has changed since the bundle {name} for {arch} with the id {base}, which is not beside it",
 		"fault.verify.base.next":         "Put that bundle into the same directory, or use the full bundle.",
 	}

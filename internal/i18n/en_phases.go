@@ -163,7 +163,7 @@ func enPhases() map[string]string {
 		"fault.node.torn-block":               "{node}: the lines of Eggo in {what} are torn: a mark \"# eggo begin\" or \"# eggo end\" is missing.",
 		"fault.node.torn-block.next":          "Take the marks and the lines between them out of {what} and run it again.",
 		"fault.packages.not-installed":        "{node}: its package manager ended well, but packages are missing.",
-		"fault.packages.not-installed.next":   "Look at dpkg --audit and the log of {node} in the run directory.",
+		"fault.packages.not-installed.next":   "Look at dpkg --audit or rpm -Va, and the log of {node} in the run directory.",
 		"fault.check.node-absent":             "{node} is not in the cluster.",
 		"fault.check.node-absent.next":        "Look at journalctl -u kubelet on {node}.",
 		"fault.check.node-not-ready":          "{node} is not Ready: {why}",

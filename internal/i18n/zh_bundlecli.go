@@ -173,8 +173,8 @@ func zhBundleCLI() map[string]string {
 
 		"fault.verify.no-signature":      "{file} 没有签名：找不到 {signature}",
 		"fault.verify.no-signature.next": "请向离线包的制作者索取 .sig 文件。要求签名时，不要使用没有签名的离线包。",
-		"fault.verify.two-bundles":       "{file} 和 {other} 都是 {arch} 的离线包",
-		"fault.verify.two-bundles.next":  "每个架构只给出一个离线包。",
+		"fault.verify.two-bundles":       "{file} 和 {other} 都是 {arch}、{os} 的离线包",
+		"fault.verify.two-bundles.next":  "每个架构和操作系统只给出一个离线包。",
 		"fault.verify.no-bundle":         "没有给出 {arch} 的离线包，而这些节点需要它：{nodes}",
 		"fault.verify.no-bundle.next":    "请用 eggo-bundle build --arch {arch} 制作并一并给出。",
 		"fault.verify.no-program":        "{arch} 的离线包中没有角色 {role} 所需的 {program}",
@@ -186,9 +186,9 @@ func zhBundleCLI() map[string]string {
 		"fault.verify.no-image":          "{arch} 的离线包中没有镜像 {image}",
 		"fault.verify.no-image.next":     "请把它加到清单的 images 并重新制作。",
 		"fault.verify.kubernetes":        "{file} 的 Kubernetes 版本为 {version}，{other} 的为 {other_version}",
-		"fault.verify.kubernetes.next":   "请用同一份清单制作两者。",
+		"fault.verify.kubernetes.next":   "请用同一份清单制作两者，或把用于几种操作系统的离线包列在 eggo.bundles 中。",
 		"fault.verify.os":                "{file} 用于 {os}，{other} 用于 {other_os}",
-		"fault.verify.os.next":           "请用同一份清单制作两者。",
+		"fault.verify.os.next":           "请用同一份清单制作两者，或把用于几种操作系统的离线包列在 eggo.bundles 中。",
 		"fault.verify.base":              "{file} 只携带自离线包 {name}（{arch}，标识 {base}）以来的变化，而旁边没有该离线包",
 		"fault.verify.base.next":         "请把该离线包放在同一目录，或使用完整的离线包。",
 	}

@@ -163,7 +163,7 @@ func zhPhases() map[string]string {
 		"fault.node.torn-block":               "{node}：{what} 中 Eggo 的内容不完整，缺少 \"# eggo begin\" 或 \"# eggo end\" 标记。",
 		"fault.node.torn-block.next":          "请从 {what} 中删除这些标记及其间的内容后再次运行。",
 		"fault.packages.not-installed":        "{node}：包管理器正常结束，但仍缺少软件包。",
-		"fault.packages.not-installed.next":   "请查看 dpkg --audit 以及运行目录中 {node} 的日志。",
+		"fault.packages.not-installed.next":   "请查看 dpkg --audit 或 rpm -Va，以及运行目录中 {node} 的日志。",
 		"fault.check.node-absent":             "集群中没有 {node}。",
 		"fault.check.node-absent.next":        "请在 {node} 上查看 journalctl -u kubelet。",
 		"fault.check.node-not-ready":          "{node} 未就绪：{why}",

@@ -109,7 +109,7 @@ func (r *run) cleanNode(n config.Node, purge bool) []*engine.Step {
 	}
 	add("services", undo("services", "unit"))
 	add("ports", undo("ports", "port", "zonefile"))
-	add("packages", undo("packages", "package"))
+	add("packages", undo("packages", "package", "rpm"))
 	add("files", undo("files", "file", "block", "sysctl", "module", "hostname"))
 	add("reload", func(ctx context.Context, nd *node.Node, recs []node.Record) error {
 		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.reload"), Script: "systemctl daemon-reload\nsystemctl reset-failed 2>/dev/null || true\n"})

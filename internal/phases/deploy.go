@@ -47,8 +47,8 @@ type Env struct {
 	Accepted func(context.Context) error
 	// Connect opens the way to a node, with its lock held for this cluster.
 	Connect func(ctx context.Context, n config.Node) (node.Host, error)
-	// Stage unpacks and verifies the bundle of an architecture on the jump host.
-	Stage func(ctx context.Context, arch string) (Bundle, error)
+	// Stage unpacks and verifies a bundle on the jump host.
+	Stage func(ctx context.Context, b config.BundleSource) (Bundle, error)
 	// StateDir is the cluster's directory on the jump host, 0700.
 	StateDir string
 	Emit     func(event.Event) error
@@ -64,7 +64,7 @@ type run struct {
 	mu      sync.Mutex
 	nodes   map[string]*node.Node
 	facts   map[string]*Facts
-	bundles map[string]Bundle
+	bundles map[string]Bundle       // by the key of their source
 	failed  map[string]*event.Fault // what preflight could not look at
 	pki     *pki.PKI
 	kube    *kube
@@ -92,14 +92,11 @@ func (r *run) fact(name string) *Facts {
 	return r.facts[name]
 }
 
-func (r *run) bundle(arch string) Bundle {
+func (r *run) bundle(key string) Bundle {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.bundles[arch]
+	return r.bundles[key]
 }
-
-// bundleOf is the bundle that the machine is served from.
-func (r *run) bundleOf(n config.Node) Bundle { return r.bundle(n.Arch) }
 
 // onNode is a step's way to its node.
 func (r *run) onNode(name string, f func(context.Context, *node.Node) error) func(context.Context) error {

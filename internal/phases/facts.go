@@ -49,7 +49,8 @@ type Facts struct {
 	OwnRuntime string   // the one that has our configuration
 	DockerJSON bool     // there is a daemon.json of docker's own
 	NoExecTmp  bool
-	PkgManager string
+	// PkgManagers are the programs of package managers that lie on the machine; which of them is its own, its family says.
+	PkgManagers []string
 }
 
 // FreeSpace of the file system that holds a path.
@@ -75,7 +76,9 @@ kv kernel "$(uname -r)"
 [ -d /sys/module/ip_set ] || modprobe -n ip_set 2>/dev/null || kv noipset yes
 kv hostname "$(cat /proc/sys/kernel/hostname)"
 kv machineid "$(cat /etc/machine-id 2>/dev/null || true)"
-if [ -r /etc/os-release ]; then (set +u; . /etc/os-release; kv os.ID "$ID"; kv os.ID_LIKE "$ID_LIKE"; kv os.VERSION_ID "$VERSION_ID"; kv os.VERSION_CODENAME "$VERSION_CODENAME"; kv os.PRETTY_NAME "$PRETTY_NAME"); fi
+o=/etc/os-release
+[ -r $o ] || o=/usr/lib/os-release
+if [ -r $o ]; then head -c 65536 $o | sed 's/^/os=/'; echo; fi
 [ -d /run/systemd/system ] && kv systemd yes
 [ -f /sys/fs/cgroup/cgroup.controllers ] && kv cgroup2 yes
 awk 'NR>1 {print "swap=yes"; exit}' /proc/swaps
@@ -88,7 +91,7 @@ for x in cpu memory pids; do case "$have" in *" $x "*) ;; *) kv missing "cgroup 
 grep -qw overlay /proc/filesystems || modprobe -n overlay 2>/dev/null || kv missing "kernel module overlay"
 [ -e /proc/sys/net/bridge ] || modprobe -n br_netfilter 2>/dev/null || kv missing "kernel module br_netfilter"
 for x in tar gzip awk sed grep head stat sha256sum mktemp systemctl flock; do command -v $x >/dev/null 2>&1 || kv missing "program $x"; done
-for x in apt-get dnf yum; do if command -v $x >/dev/null 2>&1; then kv pkg $x; break; fi; done
+for x in apt-get dnf yum; do if command -v $x >/dev/null 2>&1; then kv pkg $x; fi; done
 if command -v ip >/dev/null 2>&1; then ip -o addr show | awk '{sub("/.*","",$4); print "address=" $4}'; else hostname -I | tr ' ' '\n' | sed '/^$/d;s/^/address=/'; fi
 if command -v ss >/dev/null 2>&1; then ss -Hltnp | awk '{n=split($4,a,":"); p="?"; if (match($0,/users:\(\("[^"]*/)) p=substr($0,RSTART+9,RLENGTH-9); print "listen=" a[n] " " p}'; fi
 if command -v ss >/dev/null 2>&1; then ss -Hlntup 'sport = :53' | awk '{a=$5; sub(/:53$/,"",a); sub(/%.*/,"",a); gsub(/[][]/,"",a); if (a=="0.0.0.0" || a=="*" || a=="::" || a=="@IP@") {p="?"; if (match($0,/users:\(\("[^"]*/)) p=substr($0,RSTART+9,RLENGTH-9); print "dnstaken=" p; exit}}'; fi
@@ -145,7 +148,8 @@ func Gather(ctx context.Context, n *node.Node, ip, service netip.Addr, now func(
 }
 
 func parseFacts(out string) *Facts {
-	f := &Facts{OS: map[string]string{}, Listening: map[int]string{}, Free: map[string]FreeSpace{}}
+	var release strings.Builder
+	f := &Facts{Listening: map[int]string{}, Free: map[string]FreeSpace{}}
 	for line := range strings.Lines(out) {
 		k, v, _ := strings.Cut(strings.TrimRight(line, "\n"), "=")
 		switch k {
@@ -173,7 +177,7 @@ func parseFacts(out string) *Facts {
 		case "missing":
 			f.Missing = append(f.Missing, v)
 		case "pkg":
-			f.PkgManager = v
+			f.PkgManagers = append(f.PkgManagers, v)
 		case "address":
 			f.Addresses = append(f.Addresses, v)
 		case "listen":
@@ -226,12 +230,11 @@ func parseFacts(out string) *Facts {
 			f.Nameserver = true
 		case "noexectmp":
 			f.NoExecTmp = true
-		default:
-			if key, ok := strings.CutPrefix(k, "os."); ok {
-				f.OS[key] = v
-			}
+		case "os":
+			release.WriteString(v + "\n")
 		}
 	}
+	f.OS = parseOSRelease(release.String())
 	sort.Strings(f.Present)
 	return f
 }

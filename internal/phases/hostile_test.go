@@ -106,13 +106,13 @@ func TestNoValueReachesAShellUnquoted(t *testing.T) {
 	env := l.Env(func(event.Event) error { return nil })
 	env.Cluster = &c
 	env.StateDir = t.TempDir()
-	env.Stage = func(context.Context, string) (phases.Bundle, error) { return chest{}, nil }
+	env.Stage = func(context.Context, config.BundleSource) (phases.Bundle, error) { return chest{}, nil }
 	env.Connect = func(_ context.Context, n config.Node) (node.Host, error) {
 		return forgiving{l.Nodes[names[n.Name]], t, n.Name}, nil
 	}
 	walk(t, phases.Deploy(env))
 	for _, n := range l.Nodes {
-		for _, kind := range []string{"unit", "file", "tree", "emptied", "dir", "sysctl", "module", "block", "package", "table"} {
+		for _, kind := range []string{"unit", "file", "tree", "emptied", "dir", "sysctl", "module", "block", "package", "rpm", "table"} {
 			put(t, n.Path("/var/lib/eggo-node/record"), readFile(t, n.Path("/var/lib/eggo-node/record"))+kind+"\t/opt/"+hostile+"\tpurge\n"+kind+"\t"+hostile+"\t"+hostile+"\n")
 		}
 	}

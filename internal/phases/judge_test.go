@@ -186,7 +186,7 @@ func TestJudgeOfABundleIsInOrder(t *testing.T) {
 	}
 	for range 20 {
 		var got []string
-		for _, f := range r.judgeBundle("amd64") {
+		for _, f := range r.judgeBundle(r.bundle("amd64"), bundle.AllRoles()) {
 			got = append(got, f.Fault.Args["role"])
 		}
 		if !slices.IsSorted(got) || len(got) != 4 {

@@ -32,7 +32,7 @@ func (r *run) judgeOurs(n config.Node, f *Facts) []event.Finding {
 	if f.OwnRuntime != "" && isKubelet(n) && f.OwnRuntime != r.runtimeName() {
 		out = append(out, finding(event.Error, n.Name, "runtime-change", "is", f.OwnRuntime, "want", r.runtimeName()))
 	}
-	if b := r.bundleOf(n); b != nil && f.Kubelet != "" && b.Manifest().Kubernetes != "" && f.Kubelet != b.Manifest().Kubernetes {
+	if b := r.bundleFor(n, f); b != nil && f.Kubelet != "" && b.Manifest().Kubernetes != "" && f.Kubelet != b.Manifest().Kubernetes {
 		out = append(out, finding(event.Error, n.Name, "version", "is", event.Clean(f.Kubelet), "bundle", b.Manifest().Kubernetes))
 	}
 	return out

@@ -17,16 +17,34 @@ import (
 
 const repoDir = node.Dir + "/repo"
 
-// apt runs apt-get on the bundle's repository alone: the machine's own sources, lists and configuration of them are not looked at, and
-// its own package state stays apt's. The sandbox user could not read our 0700 directory. TMPDIR is ours: /tmp may be noexec.
-const apt = `export DEBIAN_FRONTEND=noninteractive LC_ALL=C NEEDRESTART_MODE=l NEEDRESTART_SUSPEND=1 TMPDIR=/var/lib/eggo-node/apt/tmp
-aptget() {
-  apt-get -o Dir::Etc::SourceList=/var/lib/eggo-node/apt/sources.list -o Dir::Etc::SourceParts=/dev/null -o Dir::State=/var/lib/eggo-node/apt/state -o Dir::State::status=/var/lib/dpkg/status \
-    -o Dir::Cache=/var/lib/eggo-node/apt/cache -o APT::Sandbox::User=root -o Acquire::Languages=none -o Acquire::AllowInsecureRepositories=true -o APT::Get::AllowUnauthenticated=true \
-    -o APT::Install-Recommends=false -o APT::Install-Suggests=false -o APT::Get::Upgrade=false -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 \
-    -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold "$@"
+// packager is the package manager of a family of operating systems: what it is asked and told, in shell. All of it works on a repository
+// of the bundle's metadata in repoDir and on no other; nothing that is installed is upgraded or removed by it.
+type packager interface {
+	// kind is that of the bundle's packages for it.
+	kind() bundle.Kind
+	// metadata are the bundle's members that the repository consists of beside its packages.
+	metadata(m *bundle.Manifest) []bundle.Member
+	// setup makes the directories and a configuration of our own, before the metadata come.
+	setup() string
+	// refresh reads the metadata that came.
+	refresh() string
+	// fresh is a condition: the metadata that came have been read.
+	fresh() string
+	// choose prints what would be installed, in the words of the package manager, which parse reads; others are packages that something
+	// else would become of: an upgrade, a removal.
+	choose(names []string) string
+	parse(out string) (chosen []chosenPackage, others []string)
+	// mend puts right what an installation that was cut off left.
+	mend() string
+	// install installs the named packages, for which the chosen ones lie in repoDir, and removes what was sent.
+	install(names []string, chosen []chosenPackage) string
+	// installed is a condition: all the named packages are there, whole.
+	installed(names []string) string
+	// left prints something when an installation was cut off before its very end.
+	left() string
+	// record is what is recorded before a package is installed.
+	record(c chosenPackage) node.Record
 }
-`
 
 // packagesStep is what sending and installing have in common.
 func (r *run) packagesStep(n config.Node, what string, needs ...string) *engine.Step {
@@ -38,8 +56,7 @@ func (r *run) packagesStep(n config.Node, what string, needs ...string) *engine.
 	}
 	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		names := r.packages(n, r.bundleOf(n).Manifest())
-		out, err := nd.Query(ctx, "dpkg-query -W -f '${db:Status-Status}\\n' "+quoteAll(names)+" 2>/dev/null | sort | uniq -c | awk '{print $1, $2}' || true\n")
-		return strings.TrimSpace(out) == fmt.Sprintf("%d installed", len(names)), err
+		return holds(ctx, nd, r.packagerOf(n).installed(names))
 	})
 	return s
 }
@@ -57,41 +74,53 @@ func (r *run) sendPackages(n config.Node) *engine.Step {
 	}
 	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
 		b := r.bundleOf(n)
-		if err := r.sendRepository(ctx, nd, b); err != nil {
+		if err := sendRepository(ctx, nd, b, r.packagerOf(n)); err != nil {
 			return err
 		}
 		chosen, err := r.choose(ctx, n, nd)
 		if err != nil {
 			return err
 		}
-		for _, m := range chosen {
-			open := func() (io.ReadSeekCloser, error) { return b.Open(m.Path) }
-			if _, err := nd.Upload(ctx, node.Upload{Path: path.Join(repoDir, path.Base(m.Path)), Mode: 0o644, Size: m.Size, SHA256: m.SHA256, Open: open, What: path.Base(m.Path)}); err != nil {
-				return err
-			}
-		}
-		return nil
+		return sendMembers(ctx, nd, b, chosen.members)
 	})
 	return s
 }
 
+// holds asks a condition of the node.
+func holds(ctx context.Context, nd *node.Node, condition string) (bool, error) {
+	out, err := nd.Query(ctx, "if "+condition+"; then echo yes; fi\n")
+	return strings.TrimSpace(out) == "yes", err
+}
+
+// packagerOf is the package manager of a machine that passed the preflight.
+func (r *run) packagerOf(n config.Node) packager { return r.fact(n.Name).packager() }
+
+// inRepo is where a member of the bundle's repository lies on the node.
+func inRepo(m *bundle.Manifest, x bundle.Member) string {
+	if x.Kind == bundle.Metadata {
+		return path.Join(repoDir, m.Rel(x))
+	}
+	return path.Join(repoDir, path.Base(x.Path))
+}
+
 // packagesSent says whether the repository and all that would be installed from it lie on the node: an upload is there whole or not at all.
 func (r *run) packagesSent(ctx context.Context, n config.Node, nd *node.Node) (bool, error) {
-	there := func(path, test string) (bool, error) {
-		out, err := nd.Query(ctx, "if [ -f "+node.Quote(path)+" ] && "+test+"; then echo yes; fi")
-		return strings.TrimSpace(out) == "yes", err
+	p, m := r.packagerOf(n), r.bundleOf(n).Manifest()
+	var read strings.Builder
+	for _, x := range p.metadata(m) {
+		file := node.Quote(inRepo(m, x))
+		fmt.Fprintf(&read, "[ -f %[1]s ] && [ \"$(sha256sum <%[1]s | cut -d' ' -f1)\" = %[2]s ] && ", file, node.Quote(x.SHA256))
 	}
-	lists := "[ \"$(sha256sum <" + repoDir + "/Packages | cut -d' ' -f1)\" = " + node.Quote(metadata(r.bundleOf(n)).SHA256) + " ] && [ -n \"$(find " + node.Dir + "/apt/state/lists -name '*Packages')\" ]"
-	if ok, err := there(repoDir+"/Packages", lists); !ok || err != nil {
+	if ok, err := holds(ctx, nd, read.String()+p.fresh()); !ok || err != nil {
 		return false, err
 	}
 	chosen, err := r.choose(ctx, n, nd)
 	if err != nil {
 		return false, nil //nolint:nilerr // what is wrong with the lists shows when they are read anew
 	}
-	for _, m := range chosen {
-		file := path.Join(repoDir, path.Base(m.Path))
-		if ok, err := there(file, fmt.Sprintf("[ \"$(stat -c %%s %s)\" = %d ]", node.Quote(file), m.Size)); !ok || err != nil {
+	for _, x := range chosen.members {
+		file := node.Quote(inRepo(m, x))
+		if ok, err := holds(ctx, nd, fmt.Sprintf("[ -f %[1]s ] && [ \"$(stat -c %%s %[1]s)\" = %[2]d ]", file, x.Size)); !ok || err != nil {
 			return false, err
 		}
 	}
@@ -107,12 +136,13 @@ func (r *run) installPackages(n config.Node) *engine.Step {
 			return false, err
 		}
 		// An installation that was cut off at its end leaves what was sent.
-		out, err := r.node(n.Name).Query(ctx, "find "+repoDir+" "+node.Dir+"/apt -name '*.deb' -o -path '*/apt/state' -o -path '*/apt/cache' 2>/dev/null | head -n 1 || true")
+		out, err := r.node(n.Name).Query(ctx, r.packagerOf(n).left())
 		return out == "", err
 	}
 	s.Verify = r.asksVerify(n.Name, func(ctx context.Context, _ *node.Node) (bool, error) { return installed(ctx) }, "packages.not-installed")
 	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
-		if _, err := nd.Change(ctx, node.Change{Desc: event.M("change.mend-packages"), Script: "export DEBIAN_FRONTEND=noninteractive LC_ALL=C\nmend\n"}); err != nil {
+		p := r.packagerOf(n)
+		if _, err := nd.Change(ctx, node.Change{Desc: event.M("change.mend-packages"), Script: p.mend()}); err != nil {
 			return err
 		}
 		chosen, err := r.choose(ctx, n, nd)
@@ -121,102 +151,84 @@ func (r *run) installPackages(n config.Node) *engine.Step {
 		}
 		var records []node.Record
 		var pkgs []string
-		for _, m := range chosen {
-			records = append(records, node.Record{Kind: "package", Key: m.Name, Was: "absent"})
-			pkgs = append(pkgs, m.Name)
+		for _, c := range chosen.packages {
+			records = append(records, p.record(c))
+			pkgs = append(pkgs, c.name)
 		}
 		_, err = nd.Change(ctx, node.Change{
 			Desc: event.M("change.packages", "packages", strings.Join(pkgs, " ")), Records: records,
-			Script: apt + "mkdir -p $D/apt/state/lists/partial $D/apt/cache/archives/partial $D/apt/tmp\ndpkgw --configure -a || :\naptget install -y --no-remove " + quoteAll(r.packages(n, r.bundleOf(n).Manifest())) + "\n" +
-				// An apt that was killed leaves links to what it installed among its temporary files.
-				"rm -rf " + repoDir + "/*.deb $D/apt/cache $D/apt/state $D/apt/tmp/*\n",
+			Script: p.install(r.packages(n, r.bundleOf(n).Manifest()), chosen.packages),
 		})
 		return err
 	})
 	return s
 }
 
+// choice is what a package manager would install, in its words and in the bundle's.
+type choice struct {
+	packages []chosenPackage
+	members  []bundle.Member
+}
+
 // choose asks the node's package manager what it would install, and finds that in the bundle.
-func (r *run) choose(ctx context.Context, n config.Node, nd *node.Node) ([]bundle.Member, error) {
-	b := r.bundleOf(n)
-	out, err := nd.Query(ctx, apt+"aptget -s install --no-remove "+quoteAll(r.packages(n, b.Manifest())))
+func (r *run) choose(ctx context.Context, n config.Node, nd *node.Node) (choice, error) {
+	b, p := r.bundleOf(n), r.packagerOf(n)
+	out, err := nd.Query(ctx, p.choose(r.packages(n, b.Manifest())))
 	if err != nil {
 		f := event.AsFault(err)
 		if f.Code == "node.command-failed" {
-			return nil, event.NewFault(event.ClassFailed, "packages.unsolvable", nil, "apt", f.Cause).On(n.Name)
+			return choice{}, event.NewFault(event.ClassFailed, "packages.unsolvable", nil, "apt", f.Cause).On(n.Name)
 		}
-		return nil, err
+		return choice{}, err
 	}
-	chosen, upgrades := parseSimulation(out)
-	if len(upgrades) > 0 {
-		return nil, event.NewFault(event.ClassFailed, "packages.would-upgrade", nil, "packages", strings.Join(upgrades, ", ")).On(n.Name)
+	chosen, others := p.parse(out)
+	if len(others) > 0 {
+		return choice{}, event.NewFault(event.ClassFailed, "packages.would-upgrade", nil, "packages", event.Clean(strings.Join(others, ", "))).On(n.Name)
 	}
-	var members []bundle.Member
+	got := choice{packages: chosen}
 	for _, c := range chosen {
-		m, ok := memberOf(b.Manifest(), c)
+		m, ok := memberOf(b.Manifest(), p.kind(), c)
 		if !ok {
-			return nil, event.NewFault(event.ClassBundle, "packages.not-in-bundle", nil, "package", c.name, "version", c.version).On(n.Name)
+			return choice{}, event.NewFault(event.ClassBundle, "packages.not-in-bundle", nil, "package", event.Clean(c.name), "version", event.Clean(c.version)).On(n.Name)
 		}
-		members = append(members, m)
+		got.members = append(got.members, m)
 	}
-	return members, nil
+	return got, nil
 }
 
-// sendRepository puts the metadata and an apt configuration of its own beside it.
-func (r *run) sendRepository(ctx context.Context, nd *node.Node, b Bundle) error {
-	meta := metadata(b)
-	if _, err := nd.Change(ctx, node.Change{Desc: event.M("change.repository"),
-		Script: "mkdir -p $D/repo $D/apt/state/lists/partial $D/apt/cache/archives/partial $D/apt/tmp\nprintf 'deb [trusted=yes] file:%s ./\\n' $D/repo >$D/apt/sources.list\n"}); err != nil {
+// sendRepository puts the metadata and a configuration of the package manager's own on the node, and has it read them.
+func sendRepository(ctx context.Context, nd *node.Node, b Bundle, p packager) error {
+	if _, err := nd.Change(ctx, node.Change{Desc: event.M("change.repository"), Script: p.setup()}); err != nil {
 		return err
 	}
-	open := func() (io.ReadSeekCloser, error) { return b.Open(meta.Path) }
-	if _, err := nd.Upload(ctx, node.Upload{Path: repoDir + "/Packages", Mode: 0o644, Size: meta.Size, SHA256: meta.SHA256, Open: open, What: "Packages"}); err != nil {
+	if err := sendMembers(ctx, nd, b, p.metadata(b.Manifest())); err != nil {
 		return err
 	}
-	_, err := nd.Change(ctx, node.Change{Desc: event.M("change.apt-lists"), Quiet: true, Script: apt + "aptget update -q\n"})
+	_, err := nd.Change(ctx, node.Change{Desc: event.M("change.apt-lists"), Quiet: true, Script: p.refresh()})
 	return err
 }
 
-// metadata is the bundle's list of packages.
-func metadata(b Bundle) bundle.Member {
-	m := b.Manifest()
-	meta, _ := m.Member(m.Layout.Place(bundle.Metadata, "Packages"))
-	return meta
+// sendMembers uploads members of the bundle to their places in the repository.
+func sendMembers(ctx context.Context, nd *node.Node, b Bundle, members []bundle.Member) error {
+	for _, x := range members {
+		open := func() (io.ReadSeekCloser, error) { return b.Open(x.Path) }
+		if _, err := nd.Upload(ctx, node.Upload{Path: inRepo(b.Manifest(), x), Mode: 0o644, Size: x.Size, SHA256: x.SHA256, Open: open, What: path.Base(x.Path)}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
+// chosenPackage is one that a package manager would install; version with the epoch where it has one.
 type chosenPackage struct{ name, version, arch string }
 
-// parseSimulation reads apt-get -s: "Inst NAME [OLD] (NEW ORIGIN [ARCH])"; with an old version it would be an upgrade.
-func parseSimulation(out string) (chosen []chosenPackage, upgrades []string) {
-	for line := range strings.Lines(out) {
-		rest, ok := strings.CutPrefix(strings.TrimSpace(line), "Inst ")
-		if !ok {
-			continue
-		}
-		name, rest, _ := strings.Cut(rest, " ")
-		old := ""
-		if strings.HasPrefix(rest, "[") {
-			old, rest, _ = strings.Cut(rest[1:], "] ")
-		}
-		inside, _, _ := strings.Cut(strings.TrimPrefix(rest, "("), ")")
-		w := strings.Fields(inside)
-		if len(w) == 0 {
-			continue
-		}
-		// The same version again is one whose installation was cut off and that dpkg wants anew.
-		if old != "" && old != w[0] {
-			upgrades = append(upgrades, name)
-			continue
-		}
-		name, _, _ = strings.Cut(name, ":")
-		chosen = append(chosen, chosenPackage{name: name, version: w[0], arch: strings.Trim(w[len(w)-1], "[]")})
-	}
-	return chosen, upgrades
-}
-
-func memberOf(m *bundle.Manifest, c chosenPackage) (bundle.Member, bool) {
+// memberOf finds a chosen package in the bundle. Of an rpm its architecture stands in the file's name alone, and an epoch of 0 is none.
+func memberOf(m *bundle.Manifest, kind bundle.Kind, c chosenPackage) (bundle.Member, bool) {
 	for _, x := range m.Members {
-		if x.Kind == bundle.Deb && x.Name == c.name && x.Version == c.version {
+		if x.Kind != kind || x.Name != c.name || strings.TrimPrefix(x.Version, "0:") != strings.TrimPrefix(c.version, "0:") {
+			continue
+		}
+		if kind != bundle.RPM || c.arch == "" || strings.HasSuffix(x.Path, "."+c.arch+".rpm") {
 			return x, true
 		}
 	}

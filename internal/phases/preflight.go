@@ -30,12 +30,15 @@ func (r *run) preflight(cleanup bool) []*engine.Step {
 	var steps []*engine.Step
 	var needs []string
 	if !cleanup {
-		for _, arch := range r.arches() {
-			s := step(phasePreflight, "bundle-"+arch, "", nil)
-			s.Title = event.M("step.preflight.bundle", "arch", arch)
+		for _, b := range r.sources() {
+			s := step(phasePreflight, "bundle-"+b.Key, "", nil)
+			s.Title = event.M("step.preflight.bundle", "arch", b.Key)
+			if b.Arch == "" {
+				s.Title = event.M("step.preflight.bundle-file", "file", b.Path)
+			}
 			s.Timeout = 30 * time.Minute
 			s.Optional = true
-			s.Verify = func(ctx context.Context) error { return r.failing("bundle "+arch, r.stage(ctx, arch)) }
+			s.Verify = func(ctx context.Context) error { return r.failing("bundle "+b.Key, r.stage(ctx, b)) }
 			steps, needs = append(steps, s), append(needs, s.ID)
 		}
 	}
@@ -103,14 +106,14 @@ func (r *run) arches() []string {
 	return out
 }
 
-func (r *run) stage(ctx context.Context, arch string) error {
-	b, err := r.Stage(ctx, arch)
+func (r *run) stage(ctx context.Context, source config.BundleSource) error {
+	b, err := r.Stage(ctx, source)
 	if err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.bundles[arch] = b
+	r.bundles[source.Key] = b
 	return nil
 }
 
@@ -147,13 +150,7 @@ func (r *run) judge(ctx context.Context) error {
 	all = append(all, r.judgeFiles(ctx)...)
 	all = append(all, r.judgeTogether()...)
 	all = append(all, r.judgeExternal()...)
-	for _, arch := range r.arches() {
-		if r.bundle(arch) != nil {
-			all = append(all, r.judgeBundle(arch)...)
-		} else {
-			all = append(all, r.failure("bundle "+arch, ""))
-		}
-	}
+	all = append(all, r.judgeBundles()...)
 	all = append(all, r.judgeReach(ctx)...)
 	if err := r.tellPorts(); err != nil {
 		return err
@@ -223,14 +220,13 @@ func (r *run) judgeNode(n config.Node, f *Facts) []event.Finding {
 	out = append(out, r.judgeFirewall(n, f)...)
 	out = append(out, r.judgePlugin(n, f)...)
 	out = append(out, r.judgeDNSPort(n, f)...)
-	if b := r.bundleOf(n); b != nil {
-		if os := b.Manifest().OS; os.Family == "debian" && (f.PkgManager != "apt-get" || f.OS["VERSION_CODENAME"] != os.Codename) {
-			add(event.Error, "os", "is", f.OS["PRETTY_NAME"], "for", os.ID+" "+os.Release+" ("+os.Codename+")")
-		}
+	if b := r.bundleFor(n, f); b != nil {
 		if isKubelet(n) && !f.Cgroup2 && minor(b.Manifest()) >= cgroup1Refused {
 			add(event.Warning, "cgroup-v1", "version", b.Manifest().Kubernetes)
 		}
 		out = append(out, r.judgeSpace(n, f, b)...)
+	} else {
+		out = append(out, r.judgeSystem(n, f)...)
 	}
 	return append(out, r.judgeTaken(n, f)...)
 }
@@ -294,7 +290,7 @@ func (r *run) judgeSpace(n config.Node, f *Facts, b Bundle) []event.Finding {
 		need[store] += 3 * im.Size
 	}
 	for _, m := range b.Manifest().Members {
-		if m.Kind == bundle.Deb {
+		if m.Kind == bundle.Deb || m.Kind == bundle.RPM {
 			need[node.Dir] += m.Size
 			need["/usr"] += 4 * m.Size
 		}
@@ -339,44 +335,6 @@ func (r *run) judgeTogether() []event.Finding {
 			out = append(out, finding(event.Warning, n.Name, "machine-id", "other", other))
 		}
 		seen[id] = n.Name
-	}
-	return out
-}
-
-// judgeBundle checks that the bundle has what deploy.yaml names.
-func (r *run) judgeBundle(arch string) []event.Finding {
-	m := r.bundle(arch).Manifest()
-	var out []event.Finding
-	add := func(code string, kv ...string) {
-		f := event.NewFault(event.ClassBundle, "bundle."+code, nil, append(kv, "arch", arch)...)
-		out = append(out, event.Finding{Severity: event.Error, Fault: *f})
-	}
-	if m.Arch != arch {
-		add("wrong-arch", "bundle", m.Name, "got", m.Arch, "want", arch)
-	}
-	out = append(out, r.judgeVersion(m)...)
-	out = append(out, r.judgeRuntime(arch, m)...)
-	out = append(out, r.judgeDNS(arch, m)...)
-	needed := []string{r.pauseImage(m)}
-	if !r.dnsBinary() {
-		needed = append(needed, r.dnsImage(m))
-	}
-	for _, want := range needed {
-		if !slices.ContainsFunc(m.Images, func(i bundle.Image) bool { return i.Name == want }) {
-			add("image-absent", "image", want)
-		}
-	}
-	for _, a := range r.addonFiles(m) {
-		if _, ok := r.addonMember(m, a); !ok {
-			add("no-addon", "addon", a)
-		}
-	}
-	for _, role := range slices.Sorted(maps.Keys(r.Cluster.Packages)) {
-		for _, p := range r.Cluster.Packages[role] {
-			if !slices.ContainsFunc(m.Members, func(x bundle.Member) bool { return x.Name == p.Name }) && !(p.Name == "addons" && p.Type == "binary") {
-				add("no-package", "package", p.Name, "role", string(role))
-			}
-		}
 	}
 	return out
 }

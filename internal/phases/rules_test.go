@@ -60,7 +60,7 @@ func newTestRun() *run {
 
 // good are the facts of a machine with which nothing is wrong.
 func good(n config.Node) *Facts {
-	f := &Facts{Arch: "amd64", OS: map[string]string{"VERSION_CODENAME": "bookworm", "PRETTY_NAME": "Debian"}, Systemd: true, Cgroup2: true, Conntrack: true, PkgManager: "apt-get",
+	f := &Facts{Arch: "amd64", OS: map[string]string{"ID": "debian", "VERSION_CODENAME": "bookworm", "PRETTY_NAME": "Debian"}, Systemd: true, Cgroup2: true, Conntrack: true, PkgManagers: []string{"apt-get"},
 		Addresses: []string{"127.0.0.1", n.IP.String()}, Listening: map[int]string{}, Free: map[string]FreeSpace{}, MachineID: n.Name}
 	for _, p := range spacePaths() {
 		f.Free[p] = FreeSpace{Device: "/dev/vda1", Bytes: 20 << 30}
@@ -94,7 +94,11 @@ func TestWhatIsWrongWithAMachine(t *testing.T) {
 		"swap":                     {worker, func(_ *run, f *Facts) { f.Swap = true }, []string{"error preflight.swap"}},
 		"swap under etcd alone":    {config.Node{Name: "e1", IP: worker.IP, Arch: "amd64", Roles: []bundle.Role{etcdRole}}, func(_ *run, f *Facts) { f.Swap = true }, nil},
 		"another release":          {worker, func(_ *run, f *Facts) { f.OS["VERSION_CODENAME"] = "trixie" }, []string{"error preflight.os"}},
-		"another package manager":  {worker, func(_ *run, f *Facts) { f.PkgManager = "dnf" }, []string{"error preflight.os"}},
+		"another package manager":  {worker, func(_ *run, f *Facts) { f.PkgManagers = []string{"dnf"} }, []string{"error preflight.no-packager"}},
+		"dnf beside apt":           {worker, func(_ *run, f *Facts) { f.PkgManagers = []string{"apt-get", "dnf", "yum"} }, nil},
+		"another family":           {worker, func(_ *run, f *Facts) { f.OS["ID"], f.PkgManagers = "openEuler", []string{"apt-get", "dnf"} }, []string{"error preflight.os"}},
+		"a derivative":             {worker, func(_ *run, f *Facts) { f.OS["ID"], f.OS["ID_LIKE"] = "raspbian", "debian" }, nil},
+		"a system nobody knows":    {worker, func(_ *run, f *Facts) { f.OS = map[string]string{} }, []string{"error preflight.os"}},
 		"another cluster":          {worker, func(_ *run, f *Facts) { f.Cluster, f.Active = "theirs", []string{"kubelet"} }, []string{"error preflight.other-cluster"}},
 		"ours already": {worker, func(_ *run, f *Facts) {
 			f.Cluster, f.Active, f.Present, f.Listening[10250] = "mine", []string{"kubelet"}, []string{"/etc/kubernetes"}, "kubelet"
@@ -110,7 +114,7 @@ func TestWhatIsWrongWithAMachine(t *testing.T) {
 		"no space, but ours already": {worker, func(_ *run, f *Facts) { f.Cluster = "mine"; full(f, "/dev/vda1", 1) }, nil},
 		"a daemon.json":              {worker, func(r *run, f *Facts) { r.Cluster.Runtime, f.DockerJSON = "docker", true }, []string{"warning preflight.docker-json"}},
 		"a daemon.json in vain":      {worker, func(_ *run, f *Facts) { f.DockerJSON = true }, nil},
-		"no bundle to compare with":  {worker, func(r *run, f *Facts) { delete(r.bundles, "amd64"); f.PkgManager = "dnf" }, nil},
+		"no bundle to compare with":  {worker, func(r *run, f *Facts) { delete(r.bundles, "amd64"); f.PkgManagers = nil }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, f := newTestRun(), good(c.node)
@@ -167,7 +171,10 @@ func TestWhatABundleLacks(t *testing.T) {
 			m := manifest()
 			c.change(r.Cluster, m)
 			r.bundles["amd64"] = box{m}
-			got := r.judgeBundle("amd64")
+			for _, n := range r.Cluster.Nodes {
+				r.facts[n.Name] = good(n)
+			}
+			got := r.judgeBundles()
 			if diff := cmp.Diff(c.want, codes(got)); diff != "" {
 				t.Error(diff, got)
 			}
@@ -313,13 +320,13 @@ func TestWhoWaitsForAProgram(t *testing.T) {
 
 func TestFactsAreRead(t *testing.T) {
 	f := parseFacts(strings.Join([]string{
-		"arch=x86_64", "hostname=a=b", "machineid=0123", "os.ID=debian", "os.VERSION_CODENAME=bookworm", "os.PRETTY_NAME=Debian GNU/Linux 12 (bookworm)", "systemd=yes", "cgroup2=yes",
-		"swap=yes", "caps=000001ffffffffff", "conntrack=yes", "apparmor=yes", "missing=program tar", "missing=cgroup controller pids", "pkg=apt-get", "address=127.0.0.1", "address=192.0.2.11",
+		"arch=x86_64", "hostname=a=b", "machineid=0123", "os=ID=debian", "os=VERSION_CODENAME='bookworm'", "os=PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"", "os=", "systemd=yes", "cgroup2=yes",
+		"swap=yes", "caps=000001ffffffffff", "conntrack=yes", "apparmor=yes", "missing=program tar", "missing=cgroup controller pids", "pkg=apt-get", "pkg=dnf", "address=127.0.0.1", "address=192.0.2.11",
 		"listen=22 sshd", "listen=6443 ?", "listen=x y", "cluster=mine", "joined=yes", "active=etcd", "present=/var/lib/etcd", "present=/etc/kubernetes", "free=/usr /dev/vda1 1000",
 		"free=/bad", "nameserver=yes", "noexectmp=yes", "unknown=1", "no equals sign", "",
 	}, "\n"))
 	want := &Facts{Arch: "amd64", Hostname: "a=b", MachineID: "0123", OS: map[string]string{"ID": "debian", "VERSION_CODENAME": "bookworm", "PRETTY_NAME": "Debian GNU/Linux 12 (bookworm)"},
-		Systemd: true, Cgroup2: true, Swap: true, Caps: 0x1ffffffffff, Conntrack: true, AppArmor: true, Missing: []string{"program tar", "cgroup controller pids"}, PkgManager: "apt-get",
+		Systemd: true, Cgroup2: true, Swap: true, Caps: 0x1ffffffffff, Conntrack: true, AppArmor: true, Missing: []string{"program tar", "cgroup controller pids"}, PkgManagers: []string{"apt-get", "dnf"},
 		Addresses: []string{"127.0.0.1", "192.0.2.11"}, Listening: map[int]string{22: "sshd", 6443: "?"}, Cluster: "mine", Joined: true, Active: []string{"etcd"},
 		Present: []string{"/etc/kubernetes", "/var/lib/etcd"}, Free: map[string]FreeSpace{"/usr": {"/dev/vda1", 1000}}, Nameserver: true, NoExecTmp: true}
 	if diff := cmp.Diff(want, f); diff != "" {

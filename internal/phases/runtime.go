@@ -236,7 +236,7 @@ func (r *run) judgeRuntime(arch string, m *bundle.Manifest) []event.Finding {
 		}
 	}
 	for _, n := range kubelets(r.Cluster) {
-		if n.Arch != arch {
+		if b := r.bundleOf(n); n.Arch != arch || b != nil && b.Manifest() != m { // another bundle's machine
 			continue
 		}
 		own := config.RuntimeProgram(r.runtimeName())

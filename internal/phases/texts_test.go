@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
 )
 
 // What apt-get -s printed on Debian 12.
@@ -43,14 +45,14 @@ func TestWhatAptWouldInstall(t *testing.T) {
 	if c, u := parseSimulation("containerd is already the newest version (1.6.20~ds1-1+b1).\n0 upgraded, 0 newly installed\n"); c != nil || u != nil {
 		t.Error(c, u)
 	}
-	m, ok := memberOf(manifest(), chosenPackage{name: "containerd", version: "1.6.20~ds1-1+b1"})
+	m, ok := memberOf(manifest(), bundle.Deb, chosenPackage{name: "containerd", version: "1.6.20~ds1-1+b1"})
 	if !ok || m.Path != "containerd_1_amd64.deb" {
 		t.Error(m, ok)
 	}
-	if _, ok := memberOf(manifest(), chosenPackage{name: "containerd", version: "1.7"}); ok {
+	if _, ok := memberOf(manifest(), bundle.Deb, chosenPackage{name: "containerd", version: "1.7"}); ok {
 		t.Error("another version was found")
 	}
-	if _, ok := memberOf(manifest(), chosenPackage{name: "kubelet"}); ok {
+	if _, ok := memberOf(manifest(), bundle.Deb, chosenPackage{name: "kubelet"}); ok {
 		t.Error("a program was taken for a package")
 	}
 }

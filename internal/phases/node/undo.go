@@ -32,7 +32,7 @@ func parseRecords(out string) []Record {
 // stand until Forget.
 func (n *Node) Undo(ctx context.Context, desc event.Msg, records []Record, purge bool, kinds ...string) (kept []string, err error) {
 	var script strings.Builder
-	var packages []string
+	var packages, rpms []string
 	done := 0
 	if slices.ContainsFunc(records, func(r Record) bool { return r.Kind == "port" || r.Kind == "zonefile" }) && slices.Contains(kinds, "port") {
 		script.WriteString(firewallLib)
@@ -48,13 +48,20 @@ func (n *Node) Undo(ctx context.Context, desc event.Msg, records []Record, purge
 			packages = append(packages, r.Key)
 			continue
 		}
+		if r.Kind == "rpm" {
+			rpms = append(rpms, r.Key)
+			continue
+		}
 		script.WriteString(undo(r, purge))
 		done++
 	}
 	if len(packages) > 0 {
 		script.WriteString(undoPackages(packages))
 	}
-	if done == 0 && len(packages) == 0 {
+	if len(rpms) > 0 {
+		script.WriteString(undoRPMs(rpms))
+	}
+	if done == 0 && len(packages) == 0 && len(rpms) == 0 {
 		return nil, nil
 	}
 	res, err := n.Change(ctx, Change{Desc: desc, Script: "keep() { printf 'kept %s\\n' \"$1\"; }\n" + script.String()})

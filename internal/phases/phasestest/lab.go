@@ -175,7 +175,7 @@ func (l *Lab) Env(emit func(event.Event) error) phases.Env {
 			h := l.Nodes[n.Name]
 			return h, h.enter(nil)
 		},
-		Stage: func(ctx context.Context, _ string) (phases.Bundle, error) { return stage(ctx, l.Dir) },
+		Stage: func(ctx context.Context, _ config.BundleSource) (phases.Bundle, error) { return stage(ctx, l.Dir) },
 	}
 }
 

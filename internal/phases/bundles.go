@@ -1,0 +1,101 @@
+package phases
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// judgeSystem says why no bundle serves a machine: there is none of its architecture, none for its operating system, or no package manager
+// that could install from one. What is wrong with a bundle itself is told of the bundle.
+func (r *run) judgeSystem(n config.Node, f *Facts) []event.Finding {
+	list := r.candidates(n)
+	is := f.OS["PRETTY_NAME"]
+	if is == "" {
+		is = f.OS["ID"] + " " + f.OS["VERSION_ID"]
+	}
+	switch {
+	case len(list) == 0 && len(r.Cluster.Source.More) == 0:
+		return nil // the one of its architecture could not be staged
+	case len(list) == 0:
+		return []event.Finding{finding(event.Error, n.Name, "no-bundle", "arch", n.Arch)}
+	case f.packager() == nil && slices.ContainsFunc(list, func(b Bundle) bool { return b.Manifest().OS.Family == f.Family() }):
+		return []event.Finding{finding(event.Error, n.Name, "no-packager", "is", event.Clean(is), "programs", map[string]string{familyDebian: "apt-get", familyRPM: "dnf, yum"}[f.Family()])}
+	}
+	return []event.Finding{finding(event.Error, n.Name, "os", "is", event.Clean(is), "for", systemsOf(list))}
+}
+
+// judgeBundles judges those that were given for an architecture and all that serve a machine.
+func (r *run) judgeBundles() []event.Finding {
+	var all []event.Finding
+	var first Bundle
+	for _, s := range r.sources() {
+		b := r.bundle(s.Key)
+		if b == nil {
+			all = append(all, r.failure("bundle "+s.Key, ""))
+			continue
+		}
+		m := b.Manifest()
+		add := func(code string, kv ...string) {
+			all = append(all, event.Finding{Severity: event.Error, Fault: *event.NewFault(event.ClassBundle, "bundle."+code, nil, kv...)})
+		}
+		if s.Arch != "" && m.Arch != s.Arch {
+			add("wrong-arch", "bundle", m.Name, "got", m.Arch, "want", s.Arch, "arch", s.Arch)
+		}
+		var roles []bundle.Role
+		for _, n := range r.served(b) {
+			roles = append(roles, n.Roles...)
+		}
+		if len(roles) == 0 {
+			continue // what no machine needs may lack what it will
+		}
+		if first == nil {
+			first = b
+		} else if was := first.Manifest(); was.Kubernetes != m.Kubernetes {
+			add("versions", "bundle", first.Manifest().Name, "other", m.Name, "version", was.Kubernetes, "other_version", m.Kubernetes)
+		}
+		all = append(all, r.judgeBundle(b, roles)...)
+	}
+	return all
+}
+
+// judgeBundle checks that the bundle has what deploy.yaml names for machines of the roles.
+func (r *run) judgeBundle(b Bundle, roles []bundle.Role) []event.Finding {
+	m := b.Manifest()
+	var out []event.Finding
+	add := func(code string, kv ...string) {
+		f := event.NewFault(event.ClassBundle, "bundle."+code, nil, append(kv, "arch", m.Arch)...)
+		out = append(out, event.Finding{Severity: event.Error, Fault: *f})
+	}
+	out = append(out, r.judgeVersion(m)...)
+	out = append(out, r.judgeRuntime(m.Arch, m)...)
+	out = append(out, r.judgeDNS(m.Arch, m)...)
+	needed := []string{r.pauseImage(m)}
+	if !r.dnsBinary() {
+		needed = append(needed, r.dnsImage(m))
+	}
+	for _, want := range needed {
+		if !slices.ContainsFunc(m.Images, func(i bundle.Image) bool { return i.Name == want }) {
+			add("image-absent", "image", want)
+		}
+	}
+	for _, a := range r.addonFiles(m) {
+		if _, ok := r.addonMember(m, a); !ok {
+			add("no-addon", "addon", a)
+		}
+	}
+	for _, role := range slices.Sorted(maps.Keys(r.Cluster.Packages)) {
+		if !slices.Contains(roles, role) {
+			continue
+		}
+		for _, p := range r.Cluster.Packages[role] {
+			if !slices.ContainsFunc(m.Members, func(x bundle.Member) bool { return x.Name == p.Name }) && !(p.Name == "addons" && p.Type == "binary") {
+				add("no-package", "package", p.Name, "role", string(role))
+			}
+		}
+	}
+	return out
+}

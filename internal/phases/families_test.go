@@ -1,0 +1,204 @@
+package phases
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+)
+
+// What dnf 4.14 printed with -v --assumeno.
+const resolved = `DNF version: 4.14.0
+repo: using cache for: eggo
+--> Starting dependency resolution
+---> Package app.noarch 1.0-1 will be installed
+---> Package lib.noarch 1.0-1 will be upgraded
+---> Package lib.noarch 2.0-1 will be an upgrade
+---> Package libstdc++.i686 2:13.2.1-1.el9_3 will be installed
+---> Package conntrack-tools.x86_64 0:1.4.7-1~b2 will be installed
+---> Package gone.x86_64 1-1 will be erased
+---> Package old-name.x86_64 1-1 will be obsoleted
+---> Package new-name.x86_64 1-1 will be obsoleting
+---> Package app.noarch 1.0-1 will be installed
+---> Package noarch 1.0-1 will be installed
+---> Package odd. 1.0-1 will be installed
+---> Package app.noarch
+--> Finished dependency resolution
+Dependencies resolved.
+ app             noarch             1.0-1                eggo             5.9 k
+Operation aborted.
+`
+
+func TestWhatDNFWouldInstall(t *testing.T) {
+	chosen, others := parseResolution(resolved)
+	want := []chosenPackage{{"app", "1.0-1", "noarch"}, {"libstdc++", "2:13.2.1-1.el9_3", "i686"}, {"conntrack-tools", "1.4.7-1~b2", "x86_64"}}
+	if !slices.Equal(chosen, want) {
+		t.Errorf("chosen %+v", chosen)
+	}
+	if !slices.Equal(others, []string{"lib", "gone", "old-name", "new-name"}) {
+		t.Errorf("others %v", others)
+	}
+	if c, o := parseResolution("Package app-1.0-1.noarch is already installed.\nDependencies resolved.\nNothing to do.\nComplete!\n"); c != nil || o != nil {
+		t.Error(c, o)
+	}
+}
+
+func FuzzResolution(f *testing.F) {
+	f.Add(resolved)
+	f.Add("---> Package a.b 1 will be installed")
+	f.Fuzz(func(t *testing.T, s string) {
+		chosen, others := parseResolution(s)
+		for _, c := range chosen {
+			if c.name == "" || c.arch == "" || strings.ContainsAny(c.name+c.version+c.arch, " \n") {
+				t.Errorf("%+v", c)
+			}
+		}
+		if slices.Contains(others, "") {
+			t.Error("a package without a name")
+		}
+	})
+}
+
+func TestAnRPMIsFoundInTheBundle(t *testing.T) {
+	m := &bundle.Manifest{Members: []bundle.Member{
+		{Path: "lib-1.0-1.i686.rpm", Kind: bundle.RPM, Name: "lib", Version: "0:1.0-1"}, {Path: "lib-1.0-1.x86_64.rpm", Kind: bundle.RPM, Name: "lib", Version: "1.0-1"},
+		{Path: "e-1.0-1.noarch.rpm", Kind: bundle.RPM, Name: "e", Version: "2:1.0-1"},
+	}}
+	for c, want := range map[chosenPackage]string{
+		{"lib", "1.0-1", "x86_64"}: "lib-1.0-1.x86_64.rpm", {"lib", "0:1.0-1", "i686"}: "lib-1.0-1.i686.rpm", {"e", "2:1.0-1", "noarch"}: "e-1.0-1.noarch.rpm",
+		{"e", "1.0-1", "noarch"}: "", {"lib", "1.0-2", "x86_64"}: "", {"lib", "1.0-1", "aarch64"}: "",
+	} {
+		if got, ok := memberOf(m, bundle.RPM, c); got.Path != want || ok != (want != "") {
+			t.Errorf("%+v: %s", c, got.Path)
+		}
+	}
+	if _, ok := memberOf(m, bundle.Deb, chosenPackage{"e", "2:1.0-1", ""}); ok {
+		t.Error("an rpm was taken for a deb")
+	}
+}
+
+func TestOSReleaseIsReadAsAShellWould(t *testing.T) {
+	got := parseOSRelease("# comment\nNAME=\"openEuler\"\nID='openEuler'\nVERSION_ID=24.03\nPRETTY_NAME=\"a \\\"b\\\" \\$c \\d 'e'\"\nA='x'\"y\"z\\ w\nB=two words\nC=\"open\nD=\nE=v # c\n\nbad line\n=x\nF=\\\n")
+	want := map[string]string{"NAME": "openEuler", "ID": "openEuler", "VERSION_ID": "24.03", "PRETTY_NAME": `a "b" $c \d 'e'`, "A": "xyz w", "D": "", "E": "v"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func FuzzOSRelease(f *testing.F) {
+	f.Add("ID=\"a\\\"")
+	f.Fuzz(func(t *testing.T, s string) {
+		for k := range parseOSRelease(s) {
+			if k == "" {
+				t.Error("a value without a name")
+			}
+		}
+	})
+}
+
+func system(kv ...string) *Facts {
+	f := &Facts{OS: map[string]string{}, PkgManagers: []string{"apt-get", "dnf", "yum"}}
+	for i := 0; i < len(kv); i += 2 {
+		f.OS[kv[i]] = kv[i+1]
+	}
+	return f
+}
+
+func TestWhichBundleFitsASystem(t *testing.T) {
+	debian := bundle.OS{Family: "debian", ID: "debian", Release: "12", Codename: "bookworm"}
+	centos := bundle.OS{Family: "rpm", ID: "centos", Release: "9"}
+	euler := bundle.OS{Family: "rpm", ID: "openEuler", Release: "24.03"}
+	for name, c := range map[string]struct {
+		f    *Facts
+		want []bundle.OS
+	}{
+		"Debian":          {system("ID", "debian", "VERSION_ID", "12", "VERSION_CODENAME", "bookworm"), []bundle.OS{debian}},
+		"Debian 13":       {system("ID", "debian", "VERSION_ID", "13", "VERSION_CODENAME", "trixie"), nil},
+		"Ubuntu":          {system("ID", "ubuntu", "ID_LIKE", "debian", "VERSION_ID", "22.04", "VERSION_CODENAME", "jammy"), nil},
+		"openEuler":       {system("ID", "openEuler", "VERSION_ID", "24.03"), []bundle.OS{euler}},
+		"openEuler 22.03": {system("ID", "openEuler", "VERSION_ID", "22.03"), nil},
+		"CentOS Stream":   {system("ID", "centos", "ID_LIKE", "rhel fedora", "VERSION_ID", "9"), []bundle.OS{centos}},
+		"Rocky":           {system("ID", "rocky", "ID_LIKE", "rhel centos fedora", "VERSION_ID", "9.4"), []bundle.OS{centos}},
+		"RHEL":            {system("ID", "rhel", "ID_LIKE", "fedora", "VERSION_ID", "9.5"), []bundle.OS{centos}},
+		"RHEL 8":          {system("ID", "rhel", "ID_LIKE", "fedora", "VERSION_ID", "8.9"), nil},
+		"Fedora":          {system("ID", "fedora", "VERSION_ID", "9"), nil},
+		"nobody":          {system(), nil},
+	} {
+		var got []bundle.OS
+		for _, os := range []bundle.OS{debian, centos, euler} {
+			if c.f.fits(&bundle.Manifest{OS: os, Install: []bundle.Package{{Name: "runc"}}}) {
+				got = append(got, os)
+			}
+			if !c.f.fits(&bundle.Manifest{OS: os}) {
+				t.Errorf("%s: a bundle without packages does not fit", name)
+			}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestThePackageManagerIsThatOfTheFamily(t *testing.T) {
+	both := []string{"apt-get", "dnf", "yum"}
+	for name, c := range map[string]struct {
+		id, like string
+		programs []string
+		want     packager
+	}{
+		"Debian with dnf":    {"debian", "", both, apt{}},
+		"openEuler with apt": {"openEuler", "", both, dnf{"dnf"}},
+		"yum alone":          {"centos", "rhel fedora", []string{"yum"}, dnf{"yum"}},
+		"like Debian":        {"raspbian", "debian", both, apt{}},
+		"Debian without apt": {"debian", "", []string{"dnf"}, nil},
+		"unknown":            {"plan9", "", both, nil},
+	} {
+		f := system("ID", c.id, "ID_LIKE", c.like)
+		f.PkgManagers = c.programs
+		if got := f.packager(); got != c.want {
+			t.Errorf("%s: %#v", name, got)
+		}
+	}
+}
+
+// Two machines of one architecture, each served from the bundle of its family; one that neither fits is told with both.
+func TestEachMachineGetsTheBundleOfItsSystem(t *testing.T) {
+	r := newTestRun()
+	euler := manifest()
+	euler.Name, euler.OS = "e", bundle.OS{Family: "rpm", ID: "openEuler", Release: "24.03"}
+	bare := manifest()
+	bare.Name, bare.Install, bare.Members = "bare", nil, nil
+	r.Cluster.Source = config.PackageSource{Bundles: map[string]string{"amd64": "b.tar.gz"}, More: []string{"e.tar.gz"}}
+	r.bundles["extra-1"] = box{euler}
+	w := good(worker)
+	w.OS, w.PkgManagers = map[string]string{"ID": "openEuler", "VERSION_ID": "24.03"}, []string{"apt-get", "dnf"}
+	r.facts = map[string]*Facts{master.Name: good(master), worker.Name: w}
+	if a, b := r.bundleOf(master).Manifest().Name, r.bundleOf(worker).Manifest().Name; a != "b" || b != "e" {
+		t.Errorf("served from %s and %s", a, b)
+	}
+	if got := append(r.judgeNode(worker, w), r.judgeBundles()...); len(got) > 0 {
+		t.Errorf("%v", got)
+	}
+	euler.Kubernetes = "v1.33.1"
+	if got := codes(r.judgeBundles()); !slices.Equal(got, []string{"error bundle.versions"}) {
+		t.Error(got)
+	}
+	w.OS["VERSION_ID"] = "22.03"
+	got := r.judgeNode(worker, w)
+	if !slices.Equal(codes(got), []string{"error preflight.os"}) || got[0].Fault.Args["for"] != "debian 12 (bookworm) (b), openEuler 24.03 (e)" {
+		t.Errorf("%+v", got)
+	}
+	r.Cluster.Source.More, r.bundles["extra-2"] = append(r.Cluster.Source.More, "bare.tar.gz"), box{bare}
+	if b := r.bundleOf(worker); b == nil || b.Manifest().Name != "bare" {
+		t.Error("a bundle without packages does not serve what no other fits")
+	}
+	worker := worker
+	worker.Arch = "arm64"
+	if got := codes(r.judgeSystem(worker, w)); !slices.Equal(got, []string{"error preflight.no-bundle"}) {
+		t.Error(got)
+	}
+}
