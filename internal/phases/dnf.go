@@ -69,7 +69,7 @@ func (d dnf) choose(names []string) string {
 	return d.run() + "rc=0\nout=$(dnfx -v --assumeno install " + quoteAll(names) + ` 2>&1) || rc=$?
 printf '%s\n' "$out"
 [ $rc -ne 0 ] || exit 0
-case $out in *'Operation aborted'*) exit 0 ;; esac
+case $out in *'Operation aborted'* | *'Exiting on user'*) exit 0 ;; esac # dnf's word, and yum's
 printf '%s\n' "$out" | sed -n '/^Error/,$p' | grep -v '^(try' >&2
 exit 1
 `

@@ -46,7 +46,7 @@ mendrpm() {
 # directories that are empty go if they were born after we came; where the file system knows no births they stay.
 scourrpm() {
   rpm -qp --nosignature --qf '[%{FILEMODES:perms} %{FILENAMES}\n]' "$1" 2>/dev/null | sort -r -k 2 | while read -r m p; do
-    for x in "$p;"*; do if [ -e "$x" ] && newer "$x"; then rm -f "$x"; fi; done
+    for x in "$p;"*; do if { [ -e "$x" ] || [ -L "$x" ]; } && newer "$x"; then rm -f "$x"; fi; done
     [ -e "$p" ] || [ -L "$p" ] || continue
     if ! newer "$p" || rpm -qf "$p" >/dev/null 2>&1; then continue; fi
     case $m in

@@ -78,13 +78,16 @@ func TestARPMTransactionThatWasCutOffIsTakenBack(t *testing.T) {
 	place(t, sim, "/var/lib/eggo-node/repo/runc-1-1.x86_64.rpm", "name runc.x86_64\nfile -rwxr-xr-x /usr/bin/runc\nfile -rwxr-xr-x /usr/bin/bash\nfile drwxr-xr-x /opt/runc\nfile -rw-r--r-- /opt/runc/a\nfile drwxr-xr-x /etc/runc\n")
 	place(t, sim, "/var/lib/eggo-node/dnf/begun", "libseccomp.x86_64\nrunc.x86_64\n")
 	place(t, sim, "/usr/bin/runc;5f3a", "half of it")
+	if err := os.Symlink("../sbin/not-yet", sim.Path("/opt/runc;5f3a")); err != nil {
+		t.Fatal(err)
+	}
 	place(t, sim, "/opt/runc/a", "whole")
 	place(t, sim, "/usr/bin/runc", "whole")
 	write(t, sim.State("rpm-broken"), "")
 	if _, err := n.Change(t.Context(), node.Change{Desc: event.M("change.mend-packages"), Script: node.RPM + "mendrpm\n"}); err != nil {
 		t.Fatal(err)
 	}
-	got := there(sim, "/usr/lib/libseccomp.so", "/usr/bin/runc;5f3a", "/usr/bin/runc", "/opt/runc/a", "/opt/runc", "/var/lib/eggo-node/dnf/begun", "/usr/bin/bash", "/etc/runc/own.conf")
+	got := there(sim, "/usr/lib/libseccomp.so", "/usr/bin/runc;5f3a", "/usr/bin/runc", "/opt/runc/a", "/opt/runc;5f3a", "/opt/runc", "/var/lib/eggo-node/dnf/begun", "/usr/bin/bash", "/etc/runc/own.conf")
 	if want := []string{"/usr/bin/bash", "/etc/runc/own.conf"}; !slices.Equal(got, want) {
 		t.Errorf("there is %v, want %v", got, want)
 	}
