@@ -136,7 +136,7 @@ func TestTheManifestThatNetworkYamlPathNames(t *testing.T) {
 			if ok {
 				t.Errorf("%s: %s", at, got)
 			}
-			if c := codes(r.judgeBundle("amd64")); !slices.Contains(c, "error bundle.no-addon") {
+			if c := codes(r.judgeBundle(r.bundle("amd64"), bundle.AllRoles())); !slices.Contains(c, "error bundle.no-addon") {
 				t.Errorf("%s: %v", at, c)
 			}
 			continue
@@ -144,7 +144,7 @@ func TestTheManifestThatNetworkYamlPathNames(t *testing.T) {
 		if got != want || !ok {
 			t.Errorf("%s: %s", at, got)
 		}
-		if c := codes(r.judgeBundle("amd64")); len(c) > 0 {
+		if c := codes(r.judgeBundle(r.bundle("amd64"), bundle.AllRoles())); len(c) > 0 {
 			t.Errorf("%s: %v", at, c)
 		}
 	}
@@ -198,14 +198,14 @@ func TestPortsAndKernelOfPlugins(t *testing.T) {
 func TestCoreDNSAsAService(t *testing.T) {
 	r := componentRun(t, "service: {dns: {corednstype: binary}, dnsaddr: 10.32.0.53}\ndns-domain: air.gap\n")
 	n := r.Cluster.Nodes[0]
-	if got := codes(r.judgeBundle("amd64")); !slices.Contains(got, "error bundle.no-coredns") {
+	if got := codes(r.judgeBundle(r.bundle("amd64"), bundle.AllRoles())); !slices.Contains(got, "error bundle.no-coredns") {
 		t.Errorf("a bundle without the program: %v", got)
 	}
 	m := manifest()
 	m.Images = m.Images[:1] // nobody needs CoreDNS's image
 	m.Members = append(m.Members, bundle.Member{Path: "coredns", Kind: bundle.Binary, Name: "coredns", Dst: "/usr/local/bin", Roles: []bundle.Role{cpRole}})
 	r.bundles["amd64"] = box{m}
-	if got := codes(r.judgeBundle("amd64")); len(got) > 0 {
+	if got := codes(r.judgeBundle(r.bundle("amd64"), bundle.AllRoles())); len(got) > 0 {
 		t.Errorf("%v", got)
 	}
 	r.facts["m1"].Nameserver, r.facts["m1"].Resolv = true, "/run/systemd/resolve/resolv.conf"
