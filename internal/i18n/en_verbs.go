@@ -7,5 +7,10 @@ func enVerbs() map[string]string {
 		"fault.usage.on-failure":      "--on-failure {value} is none of abort, skip, retry=N.",
 		"fault.usage.on-failure.next": "Use abort, skip or retry=3.",
 		"report.decided-retry":        "{step}: failed, is tried again as --on-failure says: {fault}",
+		"plan.unsure":                 "what exactly shows when what comes before it is done",
+		"change.api":                  "API server: {method} {path}",
+		"change.etcd":                 "etcd: {method}",
+		"fault.node.rehearsal":        "a script was to run on the node in a rehearsal, where nothing is changed",
+		"fault.node.rehearsal.next":   "This is a fault of the program; please report it.",
 	}
 }

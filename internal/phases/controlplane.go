@@ -47,10 +47,10 @@ func (r *run) controlPlane() []*engine.Step {
 
 // apiReady makes the clients, which reach whichever API server lives, and waits for /readyz of all of them.
 func (r *run) apiReady(ctx context.Context) error {
-	if err := r.serversReady(ctx); err != nil {
+	if err := r.serversReady(ctx); err != nil && !r.Dry { // a rehearsal asks those that there are
 		return err
 	}
-	k, err := newKube(apiWay{r}, r.pki.CA.Cert, r.pki.Admin.Cert, r.pki.Admin.Key)
+	k, err := newKube(apiWay{r}, r.pki.CA.Cert, r.pki.Admin.Cert, r.pki.Admin.Key, r.recorder())
 	if err != nil {
 		return event.NewFault(event.ClassFailed, "kube.client", err)
 	}

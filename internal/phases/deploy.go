@@ -56,6 +56,8 @@ type Env struct {
 	// Hooks of the command line, and the verb that they hear of: deploy (also ""), join, delete, cleanup.
 	Hooks []Hook
 	Verb  string
+	// Dry has every change announced and none made, on the nodes, at the API server and in etcd; see Rehearsal. StateDir is written to.
+	Dry bool
 }
 
 // run is the state that the steps of one run share.

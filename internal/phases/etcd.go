@@ -125,9 +125,9 @@ func (r *run) etcdClient(endpoints []string, via dialer) (*clientv3.Client, erro
 		Endpoints: endpoints, DialTimeout: 5 * time.Second,
 		TLS:    conf,
 		Logger: zap.NewNop(),
-		DialOptions: []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+		DialOptions: append(r.etcdRecorder(), grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
 			return via.Dial(ctx, "tcp", addr)
-		})},
+		})),
 	})
 }
 

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/transport"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 )
@@ -41,8 +42,8 @@ type dialer interface {
 	Dial(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// newKube makes the clients; the certificate is the admin's.
-func newKube(d dialer, ca, cert, key []byte) (*kube, error) {
+// newKube makes the clients; the certificate is the admin's. What they send goes through wrap, if it is not nil.
+func newKube(d dialer, ca, cert, key []byte, wrap transport.WrapperFunc) (*kube, error) {
 	cfg := &rest.Config{
 		Host:            "https://127.0.0.1:6443",
 		Dial:            d.Dial,
@@ -50,6 +51,7 @@ func newKube(d dialer, ca, cert, key []byte) (*kube, error) {
 		QPS:             50, Burst: 100,
 		UserAgent:      "eggo",
 		WarningHandler: rest.NoWarnings{},
+		WrapTransport:  wrap,
 	}
 	cs, err := kubernetes.NewForConfig(cfg)
 	if err != nil {

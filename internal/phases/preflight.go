@@ -125,7 +125,7 @@ func (r *run) look(ctx context.Context, n config.Node) error {
 		again.Retry = f.Retry || f.Class == event.ClassLocked
 		return &again
 	}
-	nd := node.New(h, r.Emit)
+	nd := r.newNode(h)
 	f, err := Gather(ctx, nd, n.IP, r.Cluster.ServiceGateway, r.Now)
 	if err != nil {
 		return err

@@ -19,10 +19,34 @@ import (
 type Node struct {
 	Host
 	emit func(event.Event) error
+	dry  bool // changes are announced and not made
 }
 
 // New makes a Node; emit receives a Change event ahead of each change.
 func New(h Host, emit func(event.Event) error) *Node { return &Node{Host: h, emit: emit} }
+
+// Rehearse makes a Node whose changes are announced and not made; what only asks, asks.
+func Rehearse(h Host, emit func(event.Event) error) *Node { return &Node{Host: h, emit: emit, dry: true} }
+
+// Run is not for a rehearsal, where nobody can tell what a script does: ask with Query, change with Change.
+func (n *Node) Run(ctx context.Context, c Command) (Result, error) {
+	if n.dry {
+		return Result{}, event.NewFault(event.ClassFailed, "node.rehearsal", nil).On(n.Name())
+	}
+	return n.Host.Run(ctx, c)
+}
+
+// Upload is Host.Upload; in a rehearsal it is announced like a change.
+func (n *Node) Upload(ctx context.Context, up Upload) (changed bool, err error) {
+	if !n.dry {
+		return n.Host.Upload(ctx, up)
+	}
+	return true, n.announceUpload(ctx, up)
+}
+
+func (n *Node) announceUpload(ctx context.Context, up Upload) error {
+	return n.announce(ctx, event.M("change.upload", "path", up.Path, "bytes", strconv.FormatInt(up.Size, 10)))
+}
 
 // Change is one change of the machine.
 type Change struct {
@@ -42,6 +66,9 @@ type Record struct{ Kind, Key, Was string }
 func (n *Node) Change(ctx context.Context, c Change) (Result, error) {
 	if err := n.announce(ctx, c.Desc); err != nil {
 		return Result{}, err
+	}
+	if n.dry {
+		return Result{}, nil
 	}
 	var b strings.Builder
 	b.WriteString(lib)
@@ -66,7 +93,7 @@ func (n *Node) Query(ctx context.Context, script string) (string, error) {
 // must runs cmd and turns a non-zero exit status into a fault: the one that the prelude named, or node.command-failed with the
 // last words of stderr.
 func (n *Node) must(ctx context.Context, cmd Command) (Result, error) {
-	r, err := n.Run(ctx, cmd)
+	r, err := n.Host.Run(ctx, cmd)
 	if err != nil {
 		return r, err
 	}
@@ -160,6 +187,9 @@ func (n *Node) Place(ctx context.Context, up Upload) (changed bool, err error) {
 	}
 	if strings.HasPrefix(out, fmt.Sprintf("%o %d\n%s", up.Mode, up.Size, up.SHA256)) {
 		return false, nil
+	}
+	if n.dry {
+		return true, n.announceUpload(ctx, up)
 	}
 	if _, err := n.Change(ctx, Change{Desc: event.M("change.upload", "path", up.Path, "bytes", strconv.FormatInt(up.Size, 10)), Script: "own " + Quote(up.Path) + "\n"}); err != nil {
 		return false, err

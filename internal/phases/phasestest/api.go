@@ -313,3 +313,14 @@ func discovery(path string) any {
 	}
 	return nil
 }
+
+// Paths are the objects that the server keeps, each with the number of its changes.
+func (a *API) Paths() map[string]string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out := map[string]string{}
+	for path, o := range a.store {
+		out[path] = fmt.Sprint(meta(o)["resourceVersion"], meta(o)["generation"])
+	}
+	return out
+}

@@ -1,0 +1,203 @@
+package phases
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"k8s.io/client-go/transport"
+
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+// errRehearsed ends what would go on with the answer to a change that was not made.
+var errRehearsed = errors.New("nothing is changed in a rehearsal")
+
+// Rehearsal makes a plan that looks at everything and changes nothing: preflight runs as it is, then every step is asked whether its work
+// is done, and the changes of one that says no are announced and not made. What comes after a change that was not made cannot always be
+// told: such a step counts as changed, with what it announced until then. Nothing is tried twice, proved or undone.
+//
+// env.StateDir is written to, so it has to be a copy that is thrown away.
+func Rehearsal(env Env, plan func(Env) *engine.Plan) *engine.Plan {
+	var mu sync.Mutex
+	announced := map[string]int{}
+	emit := env.Emit
+	env.Dry = true
+	env.Emit = func(e event.Event) error {
+		if c, ok := e.(event.Change); ok {
+			mu.Lock()
+			announced[c.Step]++
+			mu.Unlock()
+		}
+		return emit(e)
+	}
+	p := plan(env)
+	p.Spare = nil
+	for i := range p.Phases {
+		p.Phases[i].Before, p.Phases[i].After = nil, nil
+	}
+	for _, s := range p.Steps {
+		if s.Phase == phasePreflight {
+			continue
+		}
+		s.Retry, s.Undo, s.Timeout = engine.Retry{}, nil, 2*time.Minute
+		rehearse(s, env.Emit, func() int {
+			mu.Lock()
+			defer mu.Unlock()
+			return announced[s.ID]
+		})
+	}
+	return p
+}
+
+// rehearse has a step ask and announce. Where its functions cannot go on because something before them was not done, they are taken for
+// work to be done.
+func rehearse(s *engine.Step, emit func(event.Event) error, announced func() int) {
+	when, check, apply, verify := s.When, s.Check, s.Apply, s.Verify
+	s.Verify = nil
+	if when != nil {
+		s.When = func(ctx context.Context) (yes bool, why event.Msg, err error) {
+			if bold(func() error { yes, why, err = when(ctx); return err }) != nil {
+				return true, event.Msg{}, nil
+			}
+			return yes, why, nil
+		}
+	}
+	if check != nil {
+		s.Check = func(ctx context.Context) (done bool, err error) {
+			if bold(func() error { done, err = check(ctx); return err }) != nil {
+				return false, ctx.Err()
+			}
+			return done, nil
+		}
+	}
+	switch {
+	case apply != nil:
+		s.Apply = func(ctx context.Context) error {
+			err := bold(func() error { return apply(ctx) })
+			if err == nil || errors.Is(err, engine.ErrUnchanged) || ctx.Err() != nil {
+				return err
+			}
+			if announced() > 0 && errors.Is(err, errRehearsed) {
+				return nil
+			}
+			return emit(event.Notice{Host: s.Host, Step: s.ID, Text: event.M("plan.unsure")})
+		}
+	case verify != nil:
+		// It may make what others ask with, such as the way to the API server. That the proof is not there yet is no news.
+		s.Apply = func(ctx context.Context) error {
+			_ = bold(func() error { return verify(ctx) })
+			return engine.ErrUnchanged
+		}
+		s.Timeout = 20 * time.Second
+	}
+}
+
+// bold makes an error of a panic: what a step before it did not make is missing.
+func bold(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%v", v)
+		}
+	}()
+	return f()
+}
+
+// newNode is a node whose changes are made, or in a rehearsal only announced.
+func (r *run) newNode(h node.Host) *node.Node {
+	if r.Dry {
+		return node.Rehearse(h, r.Emit)
+	}
+	return node.New(h, r.Emit)
+}
+
+// recorder keeps a rehearsal's requests from changing the cluster; nil when it is none.
+func (r *run) recorder() transport.WrapperFunc {
+	if !r.Dry {
+		return nil
+	}
+	return func(next http.RoundTripper) http.RoundTripper { return &recordingTransport{next, r.Emit} }
+}
+
+// recordingTransport lets requests through that only read, or that the server itself is told to take for a dry run. The others it announces
+// and answers itself, with the object as it was sent or as it stands.
+type recordingTransport struct {
+	next http.RoundTripper
+	emit func(event.Event) error
+}
+
+func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	reads := req.Method == http.MethodGet || req.Method == http.MethodHead || req.Method == http.MethodOptions
+	patches := req.Method == http.MethodPatch && slices.Equal(req.URL.Query()["dryRun"], []string{"All"})
+	if reads || patches {
+		return t.next.RoundTrip(req)
+	}
+	var body []byte
+	if req.Body != nil {
+		var err error
+		if body, err = io.ReadAll(req.Body); err != nil {
+			return nil, err
+		}
+		req.Body.Close()
+	}
+	desc := event.M("change.api", "method", req.Method, "path", req.URL.Path)
+	if err := t.emit(event.Change{Step: engine.StepID(req.Context()), Desc: desc}); err != nil {
+		return nil, err
+	}
+	kind := req.Header.Get("Content-Type")
+	switch {
+	case req.Method == http.MethodDelete:
+		body, kind = []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`), "application/json"
+	case req.Method == http.MethodPatch && !strings.Contains(kind, "apply-patch"):
+		get := req.Clone(req.Context())
+		get.Method, get.Body, get.ContentLength, get.URL.RawQuery = http.MethodGet, nil, 0, ""
+		return t.next.RoundTrip(get)
+	case req.Method == http.MethodPatch:
+		kind = "application/json"
+	}
+	return &http.Response{
+		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
+		Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+	}, nil
+}
+
+// etcdRecorder keeps a rehearsal's calls from changing etcd.
+func (r *run) etcdRecorder() []grpc.DialOption {
+	if !r.Dry {
+		return nil
+	}
+	reads := []string{"/etcdserverpb.KV/Range", "/etcdserverpb.Cluster/MemberList", "/etcdserverpb.Maintenance/Status", "/etcdserverpb.Maintenance/Hash", "/etcdserverpb.Maintenance/HashKV"}
+	refuse := func(ctx context.Context, method string) error {
+		if slices.Contains(reads, method) {
+			return nil
+		}
+		if err := r.Emit(event.Change{Step: engine.StepID(ctx), Desc: event.M("change.etcd", "method", strings.TrimPrefix(method, "/etcdserverpb."))}); err != nil {
+			return err
+		}
+		return errRehearsed
+	}
+	return []grpc.DialOption{
+		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+			if err := refuse(ctx, method); err != nil {
+				return err
+			}
+			return invoke(ctx, method, req, reply, cc, opts...)
+		}),
+		grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, stream grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+			if err := refuse(ctx, method); err != nil {
+				return nil, err
+			}
+			return stream(ctx, desc, cc, method, opts...)
+		}),
+	}
+}
