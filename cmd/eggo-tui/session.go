@@ -76,6 +76,7 @@ type session struct {
 	bus     *event.Bus
 	front   event.Sink
 	quiet   context.CancelFunc // ends the report's clock
+	looks   bool               // nothing is locked or kept; dir is a copy that close removes
 
 	mu    sync.Mutex
 	hosts map[string]*remote.Host
@@ -84,9 +85,9 @@ type session struct {
 	ask      sync.Mutex // one question at a time
 }
 
-// openSession loads deploy.yaml, takes the cluster's lock and opens the event log. Nothing has been touched when it fails.
-func openSession(ctx context.Context, env *environment, o runOptions, verb string) (*session, error) {
-	s := &session{env: env, verb: verb, hosts: map[string]*remote.Host{}}
+// prepare loads deploy.yaml and what it takes to log in. Nothing is made.
+func prepare(ctx context.Context, env *environment, o runOptions, verb string) (*session, error) {
+	s := &session{env: env, verb: verb, hosts: map[string]*remote.Host{}, me: whoami(verb)}
 	if o.output != "plain" && o.output != "json" {
 		return nil, event.NewFault(event.ClassUsage, "usage.output", nil, "output", o.output, "choices", "plain, json")
 	}
@@ -113,14 +114,19 @@ func openSession(ctx context.Context, env *environment, o runOptions, verb strin
 	if s.policy, err = hostKeyPolicy(o.hostKeys, env); err != nil {
 		return nil, err
 	}
-	if err := resolveSecrets(ctx, env, s.cluster); err != nil {
+	return s, resolveSecrets(ctx, env, s.cluster)
+}
+
+// openSession prepares, takes the cluster's lock and opens the event log. Nothing has been touched when it fails.
+func openSession(ctx context.Context, env *environment, o runOptions, verb string) (*session, error) {
+	s, err := prepare(ctx, env, o, verb)
+	if err != nil {
 		return nil, err
 	}
 	if s.store, err = journal.Open(s.root, s.cluster.Name); err != nil {
 		return nil, err
 	}
 	s.dir = s.store.Path()
-	s.me = whoami(verb)
 	if s.lock, err = s.store.Lock(s.me); err != nil {
 		return nil, err
 	}
@@ -157,6 +163,10 @@ func (s *session) close() {
 		b.Close()
 	}
 	s.mu.Unlock()
+	if s.looks {
+		os.RemoveAll(s.dir)
+		return
+	}
 	if s.quiet != nil {
 		s.quiet()
 	}
@@ -289,6 +299,9 @@ func (s *session) connect(ctx context.Context, n config.Node) (node.Host, error)
 		s.mu.Lock()
 		s.hosts[n.Name] = h
 		s.mu.Unlock()
+	}
+	if s.looks {
+		return way{h}, nil
 	}
 	if err := h.Lock(ctx, s.holder()); err != nil {
 		return nil, err

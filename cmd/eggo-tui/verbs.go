@@ -9,6 +9,8 @@ func verbs(env *environment) []*cobra.Command {
 		newCleanupCmd(env),
 		newAttachCmd(env),
 		newEtcdCmd(env),
+		newPlanCmd(env),
+		newPreflightCmd(env),
 		newTemplateCmd(env),
 		newValidateCmd(env),
 		newVersionCmd(env),
@@ -19,4 +21,6 @@ func verbs(env *environment) []*cobra.Command {
 // laterVerbs are the verbs that the manual or the design has and that come with later capabilities.
 func laterVerbs() []string {
 	return []string{"join", "delete", "list", "status", "plan", "preflight", "certs", "logs", "support"}
+	return []string{"join", "delete", "list", "status", "plan", "preflight", "certs", "etcd", "logs", "support"}
+	return []string{"attach", "join", "delete", "list", "status", "certs", "etcd", "logs", "support"}
 }

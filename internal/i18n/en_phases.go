@@ -56,7 +56,7 @@ func enPhases() map[string]string {
 
 		"change.claim":            "mark the machine as a node of {cluster}",
 		"change.file":             "write {path}",
-		"change.upload":           "place {path} ({bytes} bytes)",
+		"change.upload":           "place {path} ({bytes})",
 		"change.remove":           "remove {path}",
 		"change.tables":           "note which packet filter tables are there",
 		"change.start":            "enable and start {unit}",

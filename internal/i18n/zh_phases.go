@@ -56,7 +56,7 @@ func zhPhases() map[string]string {
 
 		"change.claim":            "将该机器登记为集群 {cluster} 的节点",
 		"change.file":             "写入 {path}",
-		"change.upload":           "放置 {path}（{bytes} 字节）",
+		"change.upload":           "放置 {path}（{bytes}）",
 		"change.remove":           "删除 {path}",
 		"change.tables":           "记录现有的包过滤表",
 		"change.start":            "启用并启动 {unit}",

@@ -20,6 +20,8 @@ type Facts struct {
 	MachineID  string
 	Skew       time.Duration // the node's clock minus ours
 	SkewError  time.Duration // half the round trip
+	CPUs       int           // 0: not known
+	Memory     int64         // bytes; 0: not known
 	Addresses  []string
 	Swap       bool
 	Systemd    bool
@@ -82,6 +84,8 @@ if [ -r $o ]; then head -c 65536 $o | sed 's/^/os=/'; echo; fi
 [ -d /run/systemd/system ] && kv systemd yes
 [ -f /sys/fs/cgroup/cgroup.controllers ] && kv cgroup2 yes
 awk 'NR>1 {print "swap=yes"; exit}' /proc/swaps
+kv cpus "$(ls -d /sys/devices/system/cpu/cpu[0-9]* 2>/dev/null | wc -l)"
+awk '/^MemTotal:/ {printf "memory=%.0f\n", $2*1024}' /proc/meminfo
 awk '/^CapBnd/ {print "caps=" $2}' /proc/self/status
 c=/proc/sys/net/netfilter/nf_conntrack_max
 if [ ! -e $c ] || { v=$(cat $c) && (echo "$v" >$c) 2>/dev/null; }; then kv conntrack yes; fi
@@ -166,6 +170,10 @@ func parseFacts(out string) *Facts {
 			f.Systemd = true
 		case "cgroup2":
 			f.Cgroup2 = true
+		case "cpus":
+			f.CPUs, _ = strconv.Atoi(v)
+		case "memory":
+			f.Memory, _ = strconv.ParseInt(v, 10, 64)
 		case "swap":
 			f.Swap = true
 		case "caps":

@@ -217,6 +217,7 @@ func (r *run) judgeNode(n config.Node, f *Facts) []event.Finding {
 	if f.DockerJSON && isKubelet(n) && r.runtimeName() == "docker" {
 		add(event.Warning, "docker-json")
 	}
+	out = append(out, judgeSize(n, f)...)
 	out = append(out, r.judgeFirewall(n, f)...)
 	out = append(out, r.judgePlugin(n, f)...)
 	out = append(out, r.judgeDNSPort(n, f)...)

@@ -30,6 +30,9 @@ func answers(url, unit string) func(context.Context, *node.Node) error {
 			if err == nil {
 				return nil
 			}
+			if rehearsed(ctx) {
+				return errRehearsed
+			}
 			select {
 			case <-limit.Done():
 				f := event.NewFault(event.ClassFailed, "component.unhealthy", err, "unit", unit, "log", nd.Journal(ctx, unit)).On(nd.Name())

@@ -63,11 +63,13 @@ func Rehearsal(env Env, plan func(Env) *engine.Plan) *engine.Plan {
 // rehearse has a step ask and announce. Where its functions cannot go on because something before them was not done, they are taken for
 // work to be done.
 func rehearse(s *engine.Step, emit func(event.Event) error, announced func() int) {
+	// Nothing that is waited for comes in a rehearsal.
+	inside := func(ctx context.Context) context.Context { return context.WithValue(ctx, rehearsalKey{}, true) }
 	when, check, apply, verify := s.When, s.Check, s.Apply, s.Verify
 	s.Verify = nil
 	if when != nil {
 		s.When = func(ctx context.Context) (yes bool, why event.Msg, err error) {
-			if bold(func() error { yes, why, err = when(ctx); return err }) != nil {
+			if bold(func() error { yes, why, err = when(inside(ctx)); return err }) != nil {
 				return true, event.Msg{}, nil
 			}
 			return yes, why, nil
@@ -75,7 +77,7 @@ func rehearse(s *engine.Step, emit func(event.Event) error, announced func() int
 	}
 	if check != nil {
 		s.Check = func(ctx context.Context) (done bool, err error) {
-			if bold(func() error { done, err = check(ctx); return err }) != nil {
+			if bold(func() error { done, err = check(inside(ctx)); return err }) != nil {
 				return false, ctx.Err()
 			}
 			return done, nil
@@ -84,11 +86,11 @@ func rehearse(s *engine.Step, emit func(event.Event) error, announced func() int
 	switch {
 	case apply != nil:
 		s.Apply = func(ctx context.Context) error {
-			err := bold(func() error { return apply(ctx) })
-			if err == nil || errors.Is(err, engine.ErrUnchanged) || ctx.Err() != nil {
+			err := bold(func() error { return apply(inside(ctx)) })
+			switch {
+			case err == nil || errors.Is(err, engine.ErrUnchanged) || errors.Is(ctx.Err(), context.Canceled):
 				return err
-			}
-			if announced() > 0 && errors.Is(err, errRehearsed) {
+			case announced() > 0 && errors.Is(err, errRehearsed):
 				return nil
 			}
 			return emit(event.Notice{Host: s.Host, Step: s.ID, Text: event.M("plan.unsure")})
@@ -96,12 +98,18 @@ func rehearse(s *engine.Step, emit func(event.Event) error, announced func() int
 	case verify != nil:
 		// It may make what others ask with, such as the way to the API server. That the proof is not there yet is no news.
 		s.Apply = func(ctx context.Context) error {
-			_ = bold(func() error { return verify(ctx) })
+			_ = bold(func() error { return verify(inside(ctx)) })
 			return engine.ErrUnchanged
 		}
 		s.Timeout = 20 * time.Second
 	}
 }
+
+// rehearsalKey marks the context of what is rehearsed.
+type rehearsalKey struct{}
+
+// rehearsed says whether what runs under ctx is only rehearsed: what is not so now will not be so by waiting.
+func rehearsed(ctx context.Context) bool { return ctx.Value(rehearsalKey{}) != nil }
 
 // bold makes an error of a panic: what a step before it did not make is missing.
 func bold(f func() error) (err error) {

@@ -106,6 +106,9 @@ func until(ctx context.Context, limit time.Duration, f func(context.Context) err
 		if err == nil {
 			return nil
 		}
+		if rehearsed(ctx) {
+			return errRehearsed
+		}
 		select {
 		case <-ctx.Done():
 			return err

@@ -175,7 +175,7 @@ func (pl *Plain) tell(r event.Record) {
 	case event.PhaseEnded:
 		pl.phaseEnded(r.Time, e)
 	case event.Change:
-		pl.line(r.Time, e.Host, p.T("report.change"), p.Msg(e.Desc))
+		pl.line(r.Time, e.Host, p.T("report.change"), p.Msg(Sized(e.Desc)))
 	case event.Notice:
 		pl.line(r.Time, pl.hostOf(e.Host, e.Step), p.T("report.notice"), p.Msg(e.Text))
 	case event.Output:

@@ -2,11 +2,14 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/eggo-k8s/eggo/internal/event"
 )
 
 // width is how many columns a text takes: a Chinese character takes two.
@@ -89,3 +92,17 @@ func table(head []string, align string, rows [][]string) string {
 	}
 	return b.String()
 }
+
+// Sized is a sentence whose argument "bytes" reads as people read sizes.
+func Sized(m event.Msg) event.Msg {
+	n, err := strconv.ParseInt(m.Args["bytes"], 10, 64)
+	if err != nil {
+		return m
+	}
+	args := maps.Clone(m.Args)
+	args["bytes"] = Size(n)
+	return event.Msg{Key: m.Key, Args: args}
+}
+
+// Columns pads the cells of rows to equal widths; rows is not empty.
+func Columns(rows [][]string) []string { return columns(rows) }

@@ -26,7 +26,9 @@ type Node struct {
 func New(h Host, emit func(event.Event) error) *Node { return &Node{Host: h, emit: emit} }
 
 // Rehearse makes a Node whose changes are announced and not made; what only asks, asks.
-func Rehearse(h Host, emit func(event.Event) error) *Node { return &Node{Host: h, emit: emit, dry: true} }
+func Rehearse(h Host, emit func(event.Event) error) *Node {
+	return &Node{Host: h, emit: emit, dry: true}
+}
 
 // Run is not for a rehearsal, where nobody can tell what a script does: ask with Query, change with Change.
 func (n *Node) Run(ctx context.Context, c Command) (Result, error) {

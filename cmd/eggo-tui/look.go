@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/phases"
+)
+
+// looking adds the flags of the verbs that only look.
+func (o *runOptions) looking(cmd *cobra.Command, env *environment) {
+	cmd.Flags().StringVarP(&o.file, "file", "f", "", env.P.T("cli.flag.deploy-file"))
+	cmd.Flags().StringVar(&o.id, "id", "", env.P.T("cli.flag.id"))
+	cmd.Flags().StringVar(&o.output, "output", "plain", env.P.T("cli.flag.report"))
+	cmd.Flags().StringVar(&o.hostKeys, "host-keys", "", env.P.T("cli.flag.host-keys"))
+	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
+	cmd.MarkFlagsMutuallyExclusive("file", "id")
+}
+
+// openLook is openSession for verbs that change nothing: no lock is taken, here or on the nodes, no run is logged, and what is kept of the
+// cluster on this machine is a copy that goes with the session.
+func openLook(ctx context.Context, env *environment, o runOptions, verb string, sink event.Sink) (*session, error) {
+	s, err := prepare(ctx, env, o, verb)
+	if err != nil {
+		return nil, err
+	}
+	if s.store, err = journal.At(s.root, s.cluster.Name); err != nil {
+		return nil, err
+	}
+	own := s.store.Path()
+	s.dir = own
+	if err := s.loadSaved(); err != nil {
+		return nil, err
+	}
+	s.looks = true
+	if s.dir, err = os.MkdirTemp("", "eggo-"); err != nil { // 0700
+		return nil, event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	if err := copyState(own, s.dir); err != nil {
+		return nil, errors.Join(event.NewFault(event.ClassFailed, "state.read", err), os.RemoveAll(s.dir))
+	}
+	if k := s.cluster.Eggo.KnownHosts; k != "" {
+		// A key that is accepted now is so for this time.
+		if err := copyFile(k, filepath.Join(s.dir, "known_hosts")); err != nil {
+			return nil, errors.Join(event.NewFault(event.ClassUsage, "ssh.known-hosts", err, "file", k), os.RemoveAll(s.dir))
+		}
+		s.cluster.Eggo.KnownHosts = ""
+	}
+	s.bus = event.NewBus(time.Now, sink)
+	return s, nil
+}
+
+// copyState copies what a cluster keeps here, but for its runs and snapshots.
+func copyState(from, to string) error {
+	for _, name := range []string{"pki", "known_hosts", "admin.conf", savedName} {
+		src := filepath.Join(from, name)
+		i, err := os.Lstat(src)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return err
+		case i.IsDir():
+			err = os.CopyFS(filepath.Join(to, name), os.DirFS(src))
+		default:
+			err = copyFile(src, filepath.Join(to, name))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyFile copies a file, if it is there, with mode 0600.
+func copyFile(from, to string) error {
+	data, err := os.ReadFile(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o600)
+}
+
+// look runs a plan that changes nothing.
+func (s *session) look(ctx context.Context, plan func(phases.Env) *engine.Plan) (engine.Summary, error) {
+	env := s.phasesEnv()
+	env.Accepted = nil
+	return engine.Run(ctx, plan(env), engine.Options{Emit: s.bus.Emit, Limits: phases.Limits()})
+}
+
+// lines writes one JSON object a line, the first with the version.
+type lines struct {
+	enc *json.Encoder
+	err error
+}
+
+func newLines(env *environment) *lines {
+	l := &lines{enc: json.NewEncoder(env.Stdout)}
+	l.enc.SetEscapeHTML(false)
+	l.put(jsonVersion{"version", 1, buildVersion()})
+	return l
+}
+
+func (l *lines) put(v any) {
+	if l.err == nil {
+		l.err = l.enc.Encode(v)
+	}
+}
+
+// jsonFault is a fault as a line or in one: with its words.
+type jsonFault struct {
+	Type    string       `json:"type"` // problem
+	Code    string       `json:"code"`
+	Message string       `json:"message"`
+	Next    string       `json:"next"`
+	Fault   *event.Fault `json:"fault"`
+}
+
+func problem(env *environment, f *event.Fault) jsonFault {
+	text, next := env.P.Fault(f)
+	return jsonFault{"problem", f.Code, text, next, f}
+}
+
+// gravest is the fault that an only looking verb ends with; its findings are told already.
+func gravest(ctx context.Context, err error, sum engine.Summary) error {
+	f := worst(ctx, err, sum)
+	if f == nil {
+		return nil
+	}
+	if f.Code == "preflight.failed" {
+		return errReported{f}
+	}
+	return f
+}

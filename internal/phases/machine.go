@@ -1,0 +1,80 @@
+package phases
+
+import (
+	"cmp"
+	"strconv"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// Machine is what preflight saw of a node. The names of its fields in JSON do not change.
+type Machine struct {
+	Type        string   `json:"type"` // machine
+	Node        string   `json:"node"`
+	Address     string   `json:"address"`
+	Roles       []string `json:"roles"`
+	Reached     bool     `json:"reached"` // the rest is known
+	OS          string   `json:"os,omitempty"`
+	Arch        string   `json:"arch,omitempty"`
+	CPUs        int      `json:"cpus,omitempty"`
+	MemoryBytes int64    `json:"memory_bytes,omitempty"`
+	DiskBytes   int64    `json:"disk_free_bytes,omitempty"` // where images and data go
+	SkewNS      int64    `json:"clock_skew_ns"`             // the node's clock minus this machine's
+	Runtime     string   `json:"runtime,omitempty"`         // that runs already
+	Cluster     string   `json:"cluster,omitempty"`         // whose node it is already
+	Kubelet     string   `json:"kubelet,omitempty"`         // version that runs
+}
+
+// Preflight plans a look at every machine and the verdict on what was seen. machines gives what was seen, when the plan has run.
+func Preflight(env Env) (p *engine.Plan, machines func() []Machine) {
+	r := newRun(env)
+	p = &engine.Plan{Hosts: hosts(env.Cluster), Phases: []engine.Phase{{ID: phasePreflight, Title: event.M("phase." + phasePreflight)}}, Steps: r.preflight(false)}
+	return p, func() []Machine {
+		var out []Machine
+		for _, n := range env.Cluster.Nodes {
+			out = append(out, machine(n, r.fact(n.Name)))
+		}
+		return out
+	}
+}
+
+func machine(n config.Node, f *Facts) Machine {
+	m := Machine{Type: "machine", Node: n.Name, Address: n.IP.String()}
+	for _, role := range n.Roles {
+		m.Roles = append(m.Roles, string(role))
+	}
+	if f == nil {
+		return m
+	}
+	m.Reached, m.OS, m.Arch, m.CPUs, m.MemoryBytes = true, f.OS["PRETTY_NAME"], f.Arch, f.CPUs, f.Memory
+	m.SkewNS, m.Cluster, m.Kubelet = int64(f.Skew), f.Cluster, f.Kubelet
+	m.DiskBytes = cmp.Or(f.Free["/var/lib/containerd"], f.Free["/usr"]).Bytes
+	if f.Runtime {
+		m.Runtime = "containerd"
+	}
+	return m
+}
+
+// What kubeadm asks of a control plane. Less works for a while, so it is a warning.
+const (
+	leastCPUs   = 2
+	leastMemory = 1700 << 20
+)
+
+// judgeSize warns of a control plane that is small.
+func judgeSize(n config.Node, f *Facts) []event.Finding {
+	var out []event.Finding
+	if !n.Has(bundle.ControlPlane) {
+		return nil
+	}
+	if f.CPUs > 0 && f.CPUs < leastCPUs {
+		out = append(out, finding(event.Warning, n.Name, "cpus", "is", strconv.Itoa(f.CPUs), "least", strconv.Itoa(leastCPUs)))
+	}
+	if f.Memory > 0 && f.Memory < leastMemory {
+		out = append(out, finding(event.Warning, n.Name, "memory", "is", mib(f.Memory), "least", mib(leastMemory)))
+	}
+	return out
+}
