@@ -15,11 +15,10 @@ import (
 func newDeployCmd(env *environment) *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
-		Use:     "deploy",
-		Aliases: []string{"resume"}, // running deploy again is what resumes
-		Short:   env.P.T("cli.deploy.short"),
-		Long:    env.P.T("cli.deploy.long"),
-		Args:    cobra.NoArgs,
+		Use:   "deploy",
+		Short: env.P.T("cli.deploy.short"),
+		Long:  env.P.T("cli.deploy.long"),
+		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return deploy(cmd.Context(), env, o)
 		},

@@ -9,6 +9,11 @@ func verbs(env *environment) []*cobra.Command {
 		newCleanupCmd(env),
 		newAttachCmd(env),
 		newEtcdCmd(env),
+		newResumeCmd(env),
+		newListCmd(env),
+		newStatusCmd(env),
+		newLogsCmd(env),
+		newSupportCmd(env),
 		newPlanCmd(env),
 		newPreflightCmd(env),
 		newTemplateCmd(env),
@@ -23,4 +28,5 @@ func laterVerbs() []string {
 	return []string{"join", "delete", "list", "status", "plan", "preflight", "certs", "logs", "support"}
 	return []string{"join", "delete", "list", "status", "plan", "preflight", "certs", "etcd", "logs", "support"}
 	return []string{"attach", "join", "delete", "list", "status", "certs", "etcd", "logs", "support"}
+	return []string{"attach", "join", "delete", "certs", "etcd"}
 }

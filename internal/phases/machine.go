@@ -2,6 +2,8 @@ package phases
 
 import (
 	"cmp"
+	"os"
+	"path/filepath"
 	"strconv"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -77,4 +79,10 @@ func judgeSize(n config.Node, f *Facts) []event.Finding {
 		out = append(out, finding(event.Warning, n.Name, "memory", "is", mib(f.Memory), "least", mib(leastMemory)))
 	}
 	return out
+}
+
+// exists says whether there is something at the path that the parts make.
+func exists(parts ...string) bool {
+	_, err := os.Lstat(filepath.Join(parts...))
+	return err == nil
 }

@@ -103,6 +103,10 @@ func (s *store) Range(context.Context, *pb.RangeRequest) (*pb.RangeResponse, err
 	return &pb.RangeResponse{Header: &pb.ResponseHeader{Revision: max(n, Revision)}}, nil
 }
 
+func (*store) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
+	return &pb.StatusResponse{Header: &pb.ResponseHeader{MemberId: 1}, Leader: 1, Version: "3.6.0", DbSize: 1 << 20}, nil
+}
+
 func (s *store) Snapshot(_ *pb.SnapshotRequest, to pb.Maintenance_SnapshotServer) error {
 	dir, err := os.MkdirTemp("", "eggo-etcd-")
 	if err != nil {

@@ -289,7 +289,11 @@ func (l *Lab) controllers(a *API) (era string) {
 		path := "/api/v1/nodes/" + n.Name
 		cidr[n.Name] = fmt.Sprintf("10.200.%d.0/24", i)
 		if a.store[path] == nil && l.Nodes[n.Name].active("kubelet.service") && a.era != "" {
-			a.put(path, object{"kind": "Node", "apiVersion": "v1", "metadata": object{"name": n.Name}, "spec": object{"podCIDR": cidr[n.Name]}, "status": object{
+			spec := object{"podCIDR": cidr[n.Name]}
+			if n.Has(bundle.ControlPlane) && !n.Has(bundle.Worker) { // as its kubelet is told to register
+				spec["taints"] = []any{object{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}}
+			}
+			a.put(path, object{"kind": "Node", "apiVersion": "v1", "metadata": object{"name": n.Name}, "spec": spec, "status": object{
 				"nodeInfo": object{"kubeletVersion": Version}, "conditions": []any{object{"type": "Ready", "status": "True"}},
 			}}, true)
 		}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+func newResumeCmd(env *environment) *cobra.Command {
+	var o runOptions
+	cmd := &cobra.Command{Use: "resume [" + env.P.T("cli.arg.run") + "]", Short: env.P.T("cli.resume.short"), Long: env.P.T("cli.resume.long"), Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return resume(cmd.Context(), env, o, strings.Join(args, ""))
+		}}
+	o.flags(cmd, env)
+	return cmd
+}
+
+// resume goes on with a run that did not end well: the newest on this machine unless one is named. What a run had done is found out from the
+// nodes, so that going on is running its verb again with the cluster's own deploy.yaml.
+func resume(ctx context.Context, env *environment, o runOptions, run string) error {
+	if o.file != "" {
+		return deploy(ctx, env, o)
+	}
+	c, _, err := findRun(env, logOptions{id: o.id, state: o.state}, run, "interrupted")
+	if f := event.AsFault(err); f != nil && f.Code == "logs.no-run" && run == "" {
+		return event.NewFault(event.ClassUsage, "resume.nothing", nil)
+	}
+	if err != nil {
+		return err
+	}
+	verb := c.Verb
+	if _, v, ok := strings.Cut(c.LastRun, "-"); ok {
+		verb = v
+	}
+	switch {
+	case c.File == "":
+		return event.NewFault(event.ClassUsage, "resume.no-file", nil, "verb", verb, "run", c.LastRun)
+	case verb == "delete" || verb == "etcd" || verb == "certs":
+		return event.NewFault(event.ClassUsage, "resume.by-hand", nil, "verb", verb, "cluster", c.Name)
+	}
+	o.id = c.Name
+	if verb == "cleanup" {
+		return cleanup(ctx, env, o, false, false)
+	}
+	return deploy(ctx, env, o) // a join is a deploy of the longer file
+}

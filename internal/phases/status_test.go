@@ -1,0 +1,54 @@
+package phases_test
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases"
+)
+
+func TestStatusSeesWhatIsWrong(t *testing.T) {
+	l := newLab(t, 1)
+	status := func() *phases.Status {
+		t.Helper()
+		s, err := phases.GatherStatus(t.Context(), l.Env((&book{}).emit))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	if s := status(); s.Healthy || !s.Nodes[0].Reached || s.Unknown == nil {
+		t.Errorf("bare machines: %+v", s)
+	}
+	deploy(t, l)
+	before := tree(t, l)
+	s := status()
+	if !s.Healthy || len(s.Nodes) != 2 || !s.Nodes[1].Ready || s.Nodes[1].Kubelet == "" || len(s.Nodes[0].Certificates) < 5 || len(s.Etcd) != 1 || !s.Etcd[0].Leader || len(s.Workloads) == 0 {
+		t.Errorf("%+v", s)
+	}
+	for _, c := range s.Nodes[0].Certificates {
+		if c.Ends.Before(time.Now()) || c.Ends.After(time.Now().AddDate(11, 0, 0)) {
+			t.Error(c)
+		}
+	}
+	if err := os.Remove(l.Nodes["w1"].State("active/kube-proxy.service")); err != nil {
+		t.Fatal(err)
+	}
+	if s = status(); s.Healthy || !slices.Contains(s.Nodes[1].Components, phases.Component{Name: "kube-proxy", State: "inactive"}) {
+		t.Errorf("%+v", s.Nodes[1])
+	}
+	put(t, l.Nodes["w1"].State("active/kube-proxy.service"), "")
+	for path := range before {
+		if after := tree(t, l); after[path] != before[path] {
+			t.Error("looking changed", path)
+		}
+	}
+	l.Nodes["w1"].PowerOff(event.NewFault(event.ClassFailed, "ssh.unreachable", errors.New("gone")))
+	if s = status(); s.Healthy || s.Nodes[1].Reached || s.Nodes[1].Fault.Code != "ssh.unreachable" || !s.Etcd[0].Healthy {
+		t.Errorf("%+v", s)
+	}
+}
