@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
@@ -54,9 +55,7 @@ func machine(n config.Node, f *Facts) Machine {
 	m.Reached, m.OS, m.Arch, m.CPUs, m.MemoryBytes = true, f.OS["PRETTY_NAME"], f.Arch, f.CPUs, f.Memory
 	m.SkewNS, m.Cluster, m.Kubelet = int64(f.Skew), f.Cluster, f.Kubelet
 	m.DiskBytes = cmp.Or(f.Free["/var/lib/containerd"], f.Free["/usr"]).Bytes
-	if f.Runtime {
-		m.Runtime = "containerd"
-	}
+	m.Runtime = cmp.Or(f.OwnRuntime, strings.Join(f.Runtimes, ", "))
 	return m
 }
 
