@@ -45,7 +45,7 @@ func logs(env *environment, o logOptions, run string) error {
 	if o.list {
 		return listRuns(env, o)
 	}
-	_, dir, err := findRun(env, o, run, "")
+	_, dir, err := loggedRun(env, o, run, "")
 	if err != nil {
 		return err
 	}
@@ -130,9 +130,9 @@ func selection(dir string, o logOptions) (func(event.Event) bool, error) {
 	}, nil
 }
 
-// findRun is a run of a cluster and its directory: the one with that ID, else the newest whose end is wanted ("" any). Without --id every
+// loggedRun is a run of a cluster and its directory: the one with that ID, else the newest whose end is wanted ("" any). Without --id every
 // cluster of this machine is looked through.
-func findRun(env *environment, o logOptions, run, status string) (known, string, error) {
+func loggedRun(env *environment, o logOptions, run, status string) (known, string, error) {
 	clusters, err := knownClusters(stateRoot(env, o.state))
 	if err != nil {
 		return known{}, "", err

@@ -25,7 +25,7 @@ func resume(ctx context.Context, env *environment, o runOptions, run string) err
 	if o.file != "" {
 		return deploy(ctx, env, o)
 	}
-	c, _, err := findRun(env, logOptions{id: o.id, state: o.state}, run, "interrupted")
+	c, _, err := loggedRun(env, logOptions{id: o.id, state: o.state}, run, "interrupted")
 	if f := event.AsFault(err); f != nil && f.Code == "logs.no-run" && run == "" {
 		return event.NewFault(event.ClassUsage, "resume.nothing", nil)
 	}

@@ -38,7 +38,7 @@ const supportDir = "eggo-support/"
 
 // support packs what was logged of a run, without the secrets, for somebody who is to find a fault.
 func support(env *environment, o logOptions, run, file string) error {
-	c, dir, err := findRun(env, o, run, "")
+	c, dir, err := loggedRun(env, o, run, "")
 	if err != nil {
 		return err
 	}

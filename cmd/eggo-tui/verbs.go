@@ -27,6 +27,5 @@ func verbs(env *environment) []*cobra.Command {
 func laterVerbs() []string {
 	return []string{"join", "delete", "list", "status", "plan", "preflight", "certs", "logs", "support"}
 	return []string{"join", "delete", "list", "status", "plan", "preflight", "certs", "etcd", "logs", "support"}
-	return []string{"attach", "join", "delete", "list", "status", "certs", "etcd", "logs", "support"}
-	return []string{"attach", "join", "delete", "certs", "etcd"}
+	return []string{"join", "delete", "certs", "etcd"}
 }
