@@ -37,7 +37,6 @@ func enRun() map[string]string {
 		"fault.usage.verb-like":          "There is no command {verb}; did you mean {like}?",
 		"fault.usage.verb-like.next":     "eggo-tui --help lists the commands.",
 		"fault.usage.verb-later":         "The command {verb} is not there yet.",
-		"fault.usage.verb-later.next":    "This version has deploy, cleanup, etcd, validate, template, version and completion.",
 		"fault.usage.verb-later.next":    "eggo-tui --help lists those that there are.",
 		"fault.usage.needs-yes":          "Without a terminal, {verb} needs --yes.",
 		"fault.usage.needs-yes.next":     "Add --yes if you are sure.",
