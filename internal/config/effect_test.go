@@ -18,8 +18,6 @@ func TestUnsupportedNamesEveryKeyWithoutEffect(t *testing.T) {
 		{"etcd-external: true\n", "etcd-external"},
 		{"loadbalance: {name: lb, ip: 192.168.0.5}\n", "loadbalance"},
 		{"loadbalancer: {name: lb, ip: 192.168.0.5}\n", "loadbalancer"},
-		{"pacakges: {node: [{name: a, type: repo}]}\n", "pacakges.node[0].type"},
-		{"pacakges: {node: [{name: a, type: file, dstpath: /tmp}]}\n", "pacakges.node[0].type"},
 	} {
 		c, ps := Load([]byte(minimal+tc.line), "f")
 		if c == nil {

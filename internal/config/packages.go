@@ -72,7 +72,7 @@ func (l *loader) install(v val) {
 	additions := map[string]reader{}
 	for word, role := range roleWords {
 		if word != "node" {
-			additions[word] = l.packageList(role)
+			additions[word] = l.packagesOf(true, role)
 		}
 	}
 	// A control plane runs a kubelet and pods as a worker does, so what pods need goes to both.
@@ -131,13 +131,16 @@ type listed struct {
 }
 
 // packageList reads packages for the roles. A name of the later layout may be several, with commas between them.
-func (l *loader) packageList(roles ...bundle.Role) reader {
+func (l *loader) packageList(roles ...bundle.Role) reader { return l.packagesOf(false, roles...) }
+
+func (l *loader) packagesOf(addition bool, roles ...bundle.Role) reader {
 	return func(v val) {
 		l.items(v, func(v val) {
 			if !l.kind(v, yaml.MappingNode) {
 				return
 			}
 			for _, p := range l.onePackage(v) {
+				p.Addition = addition
 				for _, role := range roles {
 					l.addPackage(role, listed{p, v})
 				}
@@ -180,6 +183,9 @@ func (l *loader) onePackage(v val) []Package {
 		r := rulePackage
 		if p.Type == "yaml" && strings.Contains(one, "://") {
 			r = ruleURL
+		}
+		if p.Type == "image" && strings.ContainsAny(one, "/:") {
+			r = ruleImage
 		}
 		if !r.ok(one) {
 			l.err(v, r.code, "value", clip(one))

@@ -160,6 +160,7 @@ type Package struct {
 	Dst      string
 	Schedule string
 	Timeout  time.Duration
+	Addition bool // beside what the role has, not in its place
 
 	key string // path of its entry in the file
 }

@@ -1,9 +1,7 @@
 package config
 
 import (
-	"maps"
 	"net/netip"
-	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -91,12 +89,5 @@ func (u *unsupported) packages() {
 	c := u.c
 	if c.Source.Type == "" {
 		u.later("install.package-source.type", `""`, "type: tar.gz")
-	}
-	for _, role := range slices.Sorted(maps.Keys(c.Packages)) {
-		for _, p := range c.Packages[role] {
-			if p.Type != "pkg" && p.Type != "binary" {
-				u.later(p.key+".type", p.Type, "pkg, binary")
-			}
-		}
 	}
 }

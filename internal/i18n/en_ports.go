@@ -55,5 +55,12 @@ func enPorts() map[string]string {
 		"fault.hook.unknown.next":             "Look at {node}, then run the same command again: the hook runs anew.",
 		"fault.hook.not-in-bundle":            "The script {hook} is not in the bundle of {node}.",
 		"fault.hook.not-in-bundle.next":       "Add it to files in the spec and build the bundle again, or take it out of deploy.yaml.",
+
+		"step.infrastructure.repo-packages": "Install packages from the machine's own repositories",
+		"change.repo-packages":              "install from the machine's own repositories: {packages}",
+		"fault.preflight.manifest":          "The manifest {url} cannot be fetched by this machine: {cause}",
+		"fault.preflight.manifest.next":     "Without a network put the file into the bundle and name it by its file name in deploy.yaml.",
+		"fault.node.outside-whitelist":      "On {node} links lead {path} to {is}, which is not among the directories that files may be put into.",
+		"fault.node.outside-whitelist.next": "Take the link away on {node}, or choose another directory in deploy.yaml.",
 	}
 }

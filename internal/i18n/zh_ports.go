@@ -55,5 +55,12 @@ func zhPorts() map[string]string {
 		"fault.hook.unknown.next":             "请检查 {node}，然后再次运行同一命令：钩子会重新运行。",
 		"fault.hook.not-in-bundle":            "{node} 的离线包中没有脚本 {hook}。",
 		"fault.hook.not-in-bundle.next":       "请将其加入 spec 的 files 并重新构建离线包，或从 deploy.yaml 中去掉。",
+
+		"step.infrastructure.repo-packages": "从机器自身的软件源安装软件包",
+		"change.repo-packages":              "从机器自身的软件源安装：{packages}",
+		"fault.preflight.manifest":          "本机无法获取清单 {url}：{cause}",
+		"fault.preflight.manifest.next":     "没有网络时，请将该文件放入离线包，并在 deploy.yaml 中写其文件名。",
+		"fault.node.outside-whitelist":      "在 {node} 上，{path} 经链接指向 {is}，不在允许放置文件的目录之内。",
+		"fault.node.outside-whitelist.next": "请在 {node} 上去掉该链接，或在 deploy.yaml 中改用其他目录。",
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"path"
 	"slices"
 	"strings"
@@ -88,15 +87,9 @@ func (r *run) addons() []*engine.Step {
 func (r *run) addonObjects() (objs []*unstructured.Unstructured, patches []event.Msg, err error) {
 	b := r.bundleOf(r.Cluster.With(bundle.ControlPlane)[0])
 	for _, name := range r.addonFiles(b.Manifest()) {
-		member, _ := r.addonMember(b.Manifest(), name) // preflight has found it
-		f, err := b.Open(member)
+		data, err := r.readAddon(b, name)
 		if err != nil {
 			return nil, nil, err
-		}
-		data, err := io.ReadAll(f)
-		f.Close()
-		if err != nil {
-			return nil, nil, event.NewFault(event.ClassBundle, "addon.unreadable", err, "addon", name)
 		}
 		list, err := parseManifests(data)
 		if err != nil {

@@ -83,7 +83,7 @@ func (r *run) judgeBundle(b Bundle, roles []bundle.Role) []event.Finding {
 		}
 	}
 	for _, a := range r.addonFiles(m) {
-		if _, ok := r.addonMember(m, a); !ok {
+		if _, ok := r.addonMember(m, a); !ok && !isURL(a) {
 			add("no-addon", "addon", a)
 		}
 	}
@@ -92,7 +92,7 @@ func (r *run) judgeBundle(b Bundle, roles []bundle.Role) []event.Finding {
 			continue
 		}
 		for _, p := range r.Cluster.Packages[role] {
-			if !slices.ContainsFunc(m.Members, func(x bundle.Member) bool { return x.Name == p.Name }) && !(p.Name == "addons" && p.Type == "binary") {
+			if p.Type != "yaml" && !inBundle(p, m) {
 				add("no-package", "package", p.Name, "role", string(role))
 			}
 		}

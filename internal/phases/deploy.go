@@ -70,15 +70,16 @@ type run struct {
 	failed  map[string]*event.Fault // what preflight could not look at
 	pki     *pki.PKI
 	kube    *kube
-	nonce   string           // of this run
-	without map[string]bool  // nodes that the run goes on without
-	lastAPI string           // the control plane whose API server answered last
-	turns   map[string]*turn // by component
+	fetched map[string][]byte // manifests by URL
+	nonce   string            // of this run
+	without map[string]bool   // nodes that the run goes on without
+	lastAPI string            // the control plane whose API server answered last
+	turns   map[string]*turn  // by component
 	etcdIs  membership
 }
 
 func newRun(env Env) *run {
-	return &run{Env: env, nodes: map[string]*node.Node{}, facts: map[string]*Facts{}, bundles: map[string]Bundle{}, failed: map[string]*event.Fault{}, without: map[string]bool{}, nonce: strings.ToLower(rand.Text()[:12])}
+	return &run{Env: env, nodes: map[string]*node.Node{}, facts: map[string]*Facts{}, bundles: map[string]Bundle{}, failed: map[string]*event.Fault{}, without: map[string]bool{}, fetched: map[string][]byte{}, nonce: strings.ToLower(rand.Text()[:12])}
 }
 
 // node returns a node that a step before this one has connected.

@@ -94,7 +94,7 @@ if [ -f /sys/fs/cgroup/cgroup.controllers ]; then have=" $(cat /sys/fs/cgroup/cg
 for x in cpu memory pids; do case "$have" in *" $x "*) ;; *) kv missing "cgroup controller $x";; esac; done
 grep -qw overlay /proc/filesystems || modprobe -n overlay 2>/dev/null || kv missing "kernel module overlay"
 [ -e /proc/sys/net/bridge ] || modprobe -n br_netfilter 2>/dev/null || kv missing "kernel module br_netfilter"
-for x in tar gzip awk sed grep head stat sha256sum mktemp systemctl flock; do command -v $x >/dev/null 2>&1 || kv missing "program $x"; done
+for x in tar gzip awk sed grep head stat sha256sum mktemp realpath timeout systemctl flock; do command -v $x >/dev/null 2>&1 || kv missing "program $x"; done
 for x in apt-get dnf yum; do if command -v $x >/dev/null 2>&1; then kv pkg $x; fi; done
 if command -v ip >/dev/null 2>&1; then ip -o addr show | awk '{sub("/.*","",$4); print "address=" $4}'; else hostname -I | tr ' ' '\n' | sed '/^$/d;s/^/address=/'; fi
 if command -v ss >/dev/null 2>&1; then ss -Hltnp | awk '{n=split($4,a,":"); p="?"; if (match($0,/users:\(\("[^"]*/)) p=substr($0,RSTART+9,RLENGTH-9); print "listen=" a[n] " " p}'; fi

@@ -39,6 +39,9 @@ func (r *run) infrastructure() []*engine.Step {
 			files := r.runtimeFiles(n)
 			steps, packages.Needs = append(steps, files), append(packages.Needs, files.ID)
 		}
+		if len(r.listed(n, "repo")) > 0 {
+			steps = append(steps, r.repoPackages(n))
+		}
 		// In the order in which they are waited for: etcd, then what needs it, then the rest.
 		for _, group := range groups(n) {
 			steps = append(steps, r.placePrograms(n, group))

@@ -41,25 +41,16 @@ func (r *run) members(n config.Node, m *bundle.Manifest) []placed {
 		}
 	}
 	for _, role := range n.Roles {
-		list, given := r.Cluster.Packages[role]
-		if !given || len(list) == 0 {
+		list := r.Cluster.Packages[role]
+		if !overrides(list) {
 			for _, mem := range m.Members {
 				if target := m.Target(mem); target != "" && slices.Contains(mem.Roles, role) {
 					add(mem, path.Dir(target))
 				}
 			}
-			continue
 		}
 		for _, p := range list {
-			for _, mem := range m.Members {
-				switch {
-				case p.Type != "binary":
-				case (mem.Kind == bundle.Binary || mem.Kind == bundle.ExtraFile) && mem.Name == p.Name:
-					add(mem, p.Dst)
-				case mem.Kind == bundle.Addon && p.Name == "addons":
-					add(mem, path.Join(p.Dst, "addons"))
-				}
-			}
+			targets(p, m, add)
 		}
 	}
 	return out
@@ -74,12 +65,13 @@ func (r *run) packages(n config.Node, m *bundle.Manifest) []string {
 		}
 	}
 	for _, role := range n.Roles {
-		if list := r.Cluster.Packages[role]; len(list) > 0 {
-			for _, p := range list {
-				if p.Type == "pkg" {
-					add(p.Name)
-				}
+		list := r.Cluster.Packages[role]
+		for _, p := range list {
+			if p.Type == "pkg" {
+				add(p.Name)
 			}
+		}
+		if overrides(list) {
 			continue
 		}
 		for _, p := range m.Install {
@@ -96,7 +88,7 @@ func (r *run) packages(n config.Node, m *bundle.Manifest) []string {
 func (r *run) images(n config.Node, m *bundle.Manifest) []bundle.Image {
 	var out []bundle.Image
 	for _, im := range m.Images {
-		if wants(n, im.Roles) {
+		if wants(n, im.Roles) || slices.ContainsFunc(r.listed(n, "image"), func(name string) bool { return meansImage(name, im.Name) }) {
 			out = append(out, im)
 		}
 	}
@@ -150,6 +142,11 @@ func (r *run) addonFiles(m *bundle.Manifest) []string {
 	}
 	if plugin := r.networkAddon(m); plugin != "" && !slices.Contains(out, plugin) {
 		out = append([]string{plugin}, out...)
+	}
+	for _, name := range r.manifests() {
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
 	}
 	return out
 }

@@ -68,6 +68,9 @@ func (r *run) placePrograms(n config.Node, group string) *engine.Step {
 	})
 	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
 		b := r.bundleOf(n)
+		if err := r.checkTargets(ctx, nd, list()); err != nil {
+			return err
+		}
 		for _, p := range list() {
 			open := func() (io.ReadSeekCloser, error) { return b.Open(p.Path) }
 			if _, err := nd.Place(ctx, node.Upload{Path: p.File, Mode: p.Mode, Size: p.Size, SHA256: p.SHA256, Open: open, What: p.Name + "/" + p.File}); err != nil {

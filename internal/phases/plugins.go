@@ -60,8 +60,7 @@ func (r *run) addonMember(m *bundle.Manifest, name string) (string, bool) {
 		return slices.ContainsFunc(m.Members, func(x bundle.Member) bool { return x.Path == member })
 	}
 	if !path.IsAbs(name) {
-		member := m.Layout.Place(bundle.Addon, name)
-		return member, has(member)
+		return manifestMember(m, name)
 	}
 	if member := m.Layout.Place(bundle.Addon, path.Base(name)); has(member) {
 		return member, true

@@ -151,6 +151,7 @@ func (r *run) judge(ctx context.Context) error {
 	all = append(all, r.judgeTogether()...)
 	all = append(all, r.judgeExternal()...)
 	all = append(all, r.judgeBundles()...)
+	all = append(all, r.judgeURLs(ctx)...)
 	all = append(all, r.judgeReach(ctx)...)
 	if err := r.tellPorts(); err != nil {
 		return err

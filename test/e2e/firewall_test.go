@@ -24,12 +24,14 @@ func addPackage(t *testing.T, s *stand.Stand, node, name string) {
 	must(t, "debs", os.MkdirAll(filepath.Join(dir, "partial"), 0o700))
 	list := filepath.Join(dir, "status")
 	must(t, "package state", os.WriteFile(list, []byte(status), 0o600))
-	get := s.Command(ctx, "apt-get", "-qq", "-y", "--no-install-recommends", "-o", "Dir::State::status="+list, "-o", "Dir::Cache::archives="+dir, "-o", "Debug::NoLocking=1",
-		"--download-only", "install", name)
+	get := s.Command(ctx, "apt-get", "-qq", "-y", "--no-install-recommends", "-o", "Dir::State::status="+list, "-o", "Dir::Cache::archives="+dir, "-o", "Debug::NoLocking=1", "-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache=", "--download-only", "install", name)
 	must(t, "downloading "+name, get.Run())
 	must(t, "status", os.Remove(list))
+	if debs, err := filepath.Glob(filepath.Join(dir, "*.deb")); err != nil || len(debs) == 0 {
+		t.Fatalf("no package for %s was downloaded: %v", name, err)
+	}
 	tar := s.Command(ctx, "tar", "-C", dir, "--exclude=partial", "-c", ".")
-	ssh := s.Lab.SSH(ctx, node, "mkdir /root/debs && tar -C /root/debs -x && DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install /root/debs/*.deb >/var/log/debs.log 2>&1 && rm -rf /root/debs")
+	ssh := s.Lab.SSH(ctx, node, "mkdir -p /root/debs && tar -C /root/debs -x && DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install /root/debs/*.deb >/var/log/debs.log 2>&1 && rm -rf /root/debs")
 	must(t, "installing "+name, pipe(tar, ssh))
 }
 

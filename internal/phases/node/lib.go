@@ -35,7 +35,15 @@ tree() {
 # own PATH: refuses a file that somebody else made and records ours
 own() {
   if [ -e "$1" ] || [ -L "$1" ]; then has file "$1" || fail node.file-exists "$1"
-  else dirs "$(dirname "$1")"; rec file "$1" absent; fi
+  else dirs "$(dirname "$1")"; via "$1"; rec file "$1" absent; fi
+}
+# via PATH: records where a file's directory is in truth, when links lead there
+via() { d=$(dirname "$1"); r=$(realpath -m "$d"); [ "$r" = "$d" ] || rec via "$1" "$r"; }
+# unfile PATH: removes a file of ours; not when links have come to lead its path to somewhere else
+unfile() {
+  d=$(dirname "$1")
+  w=$(awk -F'\t' -v p="$1" '$1=="via" && $2==p {print $3; exit}' $R)
+  if [ "$(realpath -m "$d")" = "${w:-$d}" ]; then rm -f "$1" "$1.eggo-new" "$1.eggo-part"; else keep "$1"; fi
 }
 # put PATH MODE SIZE: a file of ours, content from stdin, in place at once or not at all
 put() {

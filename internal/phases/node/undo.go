@@ -84,7 +84,7 @@ func undo(r Record, purge bool) string {
 	case "unit":
 		return fmt.Sprintf("systemctl disable --now %[1]s 2>/dev/null || systemctl stop %[1]s 2>/dev/null || true\n", k)
 	case "file":
-		return fmt.Sprintf("rm -f %[1]s %[1]s.eggo-new %[1]s.eggo-part\n", k)
+		return "unfile " + k + "\n"
 	case "tree":
 		if !content {
 			return fmt.Sprintf("[ ! -e %[1]s ] || keep %[1]s\n", k)

@@ -28,7 +28,7 @@ var fakes embed.FS
 // tools of this machine that scripts may use on a simulated node; everything else there is a fake or is missing, so that no script can
 // reach this machine's own services, packages or packet filter.
 var tools = []string{"sh", "awk", "sed", "grep", "head", "tail", "stat", "sha256sum", "mktemp", "flock", "tar", "gzip", "cat", "mkdir", "mv", "rm", "rmdir", "cp", "ln",
-	"chmod", "ls", "dirname", "basename", "wc", "sort", "uniq", "tr", "cut", "find", "date", "timeout", "sleep", "touch", "tee", "dd", "env", "bash"}
+	"chmod", "ls", "dirname", "basename", "wc", "sort", "uniq", "tr", "cut", "find", "date", "timeout", "sleep", "touch", "tee", "dd", "env", "bash", "realpath"}
 
 // small are the fakes that share a file.
 var small = []string{"uname", "df", "ss", "journalctl", "umount", "sync"}

@@ -1,0 +1,243 @@
+package phases
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+// overrides says whether a role's list stands in place of what the bundle's manifest says. Additions do not, nor do lists of images, manifests
+// and scripts alone.
+func overrides(list []config.Package) bool {
+	return slices.ContainsFunc(list, func(p config.Package) bool {
+		return !p.Addition && slices.Contains([]string{"pkg", "repo", "binary", "file", "dir"}, p.Type)
+	})
+}
+
+// targets are the members of the bundle that a package of the list means, each with the directory that it goes to.
+func targets(p config.Package, m *bundle.Manifest, add func(bundle.Member, string)) {
+	for _, x := range m.Members {
+		named := x.Name == p.Name || path.Base(x.Path) == p.Name
+		switch {
+		case p.Type == "binary" && x.Kind == bundle.Addon && p.Name == "addons":
+			add(x, path.Join(p.Dst, "addons"))
+		case (p.Type == "binary" || p.Type == "file") && (x.Kind == bundle.Binary || x.Kind == bundle.ExtraFile) && named,
+			p.Type == "file" && x.Kind == bundle.Addon && named:
+			add(x, p.Dst)
+		case (p.Type == "binary" || p.Type == "dir") && x.Kind == bundle.ExtraDir && x.Name == p.Name:
+			add(x, path.Join(p.Dst, path.Dir(m.Rel(x))))
+		}
+	}
+}
+
+// meansImage says whether an image of the bundle is one that a list names: by its whole name, by its last part, or as images.tar, all of them.
+func meansImage(name, image string) bool {
+	repo, tag, _ := cutTag(image)
+	base := path.Base(repo)
+	return name == image || name == base || name == base+":"+tag || name == repo || name == bundle.ImagesName
+}
+
+// listed are the names of a type in the lists of the node's roles, each once.
+func (r *run) listed(n config.Node, kind string) []string {
+	var out []string
+	for _, role := range n.Roles {
+		for _, p := range r.Cluster.Packages[role] {
+			if p.Type == kind && !slices.Contains(out, p.Name) {
+				out = append(out, p.Name)
+			}
+		}
+	}
+	return out
+}
+
+// manifests are the packages of type yaml of all roles, in the order of the machines: they are the cluster's, not a machine's.
+func (r *run) manifests() []string {
+	var out []string
+	for _, n := range r.Cluster.Nodes {
+		for _, name := range r.listed(n, "yaml") {
+			if !slices.Contains(out, name) {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}
+
+func isURL(name string) bool { return strings.Contains(name, "://") }
+
+// inBundle says whether the bundle has what a list names.
+func inBundle(p config.Package, m *bundle.Manifest) bool {
+	switch {
+	case p.Type == "repo" || p.Type == "yaml" && isURL(p.Name):
+		return true
+	case p.Type == "image":
+		return slices.ContainsFunc(m.Images, func(i bundle.Image) bool { return meansImage(p.Name, i.Name) })
+	case p.Type == "yaml":
+		_, ok := manifestMember(m, p.Name)
+		return ok
+	case p.Type == "shell":
+		_, ok := findScript(m, p.Name)
+		return ok
+	case p.Type == "pkg":
+		return slices.ContainsFunc(m.Members, func(x bundle.Member) bool { return x.Name == p.Name })
+	}
+	found := p.Name == "addons" && p.Type == "binary"
+	targets(p, m, func(bundle.Member, string) { found = true })
+	return found
+}
+
+// manifestMember is the member that a manifest's name means: an addon, else a file of that name.
+func manifestMember(m *bundle.Manifest, name string) (string, bool) {
+	at := m.Layout.Place(bundle.Addon, name)
+	for _, x := range m.Members {
+		if x.Path == at || x.Kind == bundle.ExtraFile && path.Base(x.Path) == name {
+			return x.Path, true
+		}
+	}
+	return at, false
+}
+
+// maxManifest bounds a manifest from the network, in bytes.
+const maxManifest = 16 << 20
+
+// judgeURLs fetches the manifests that deploy.yaml names by URL, on this machine: the nodes need no way there, and what cannot be had is told
+// before anything is touched.
+func (r *run) judgeURLs(ctx context.Context) []event.Finding {
+	var out []event.Finding
+	for _, url := range r.manifests() {
+		if !isURL(url) {
+			continue
+		}
+		data, err := fetchManifest(ctx, url)
+		if err == nil {
+			_, err = parseManifests(data)
+		}
+		if err != nil {
+			f := event.NewFault(event.ClassPreflight, "preflight.manifest", err, "url", url)
+			out = append(out, event.Finding{Severity: event.Error, Fault: *f})
+			continue
+		}
+		r.mu.Lock()
+		r.fetched[url] = data
+		r.mu.Unlock()
+	}
+	return out
+}
+
+func fetchManifest(ctx context.Context, url string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, errors.New(resp.Status)
+	}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxManifest+1))
+	if err == nil && len(data) > maxManifest {
+		err = fmt.Errorf("more than %d MiB", maxManifest>>20)
+	}
+	return data, err
+}
+
+// readAddon reads a manifest: from the bundle, or what preflight fetched.
+func (r *run) readAddon(b Bundle, name string) ([]byte, error) {
+	if isURL(name) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.fetched[name], nil
+	}
+	at, _ := r.addonMember(b.Manifest(), name) // preflight has found it
+	f, err := b.Open(at)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return nil, event.NewFault(event.ClassBundle, "addon.unreadable", err, "addon", name)
+	}
+	return data, nil
+}
+
+// checkTargets refuses, on the node, a directory that a link leads out of the directories that deploy.yaml may name.
+func (r *run) checkTargets(ctx context.Context, nd *node.Node, list []placed) error {
+	var script strings.Builder
+	var dirs []string
+	for _, p := range list {
+		if dir := path.Dir(p.File); config.AllowedDst(dir) && !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+			fmt.Fprintf(&script, "realpath -m %s\n", node.Quote(dir))
+		}
+	}
+	if len(dirs) == 0 {
+		return nil
+	}
+	out, err := nd.Query(ctx, script.String())
+	if err != nil {
+		return err
+	}
+	for i, is := range strings.Split(strings.TrimSpace(out), "\n") {
+		if i < len(dirs) && !config.AllowedDst(is) {
+			return event.NewFault(event.ClassFailed, "node.outside-whitelist", nil, "path", dirs[i], "is", event.Clean(is)).On(nd.Name())
+		}
+	}
+	return nil
+}
+
+// repoPackages installs what deploy.yaml asks of the machine's own repositories. What came with it is recorded, and leaves at a cleanup.
+func (r *run) repoPackages(n config.Node) *engine.Step {
+	s := step(phaseInfra, "repo-packages", n.Name, []string{id(phaseInfra, "packages", n.Name)})
+	s.Timeout = 30 * time.Minute
+	names := r.listed(n, "repo")
+	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+		out, err := nd.Query(ctx, repoLib+"repo_missing "+quoteAll(names)+"\n[ ! -e "+node.Dir+"/repo-before ] || echo cut off\n")
+		return out == "", err
+	})
+	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.repo-packages", "packages", strings.Join(names, " ")), Script: repoLib + "repo_install " + quoteAll(names) + "\n"})
+		return err
+	})
+	return s
+}
+
+// repoLib speaks to the package manager of the machine with the machine's own repositories. The list of what was there before is kept until
+// what is new is recorded, so that an installation that was cut off is recorded by the next one.
+const repoLib = `
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C NEEDRESTART_MODE=l
+if command -v apt-get >/dev/null 2>&1; then repo_pm=apt; else repo_pm=dnf; fi
+repo_list() { if [ $repo_pm = apt ]; then dpkg-query -W -f '${db:Status-Status} ${Package}\n' | awk '$1=="installed" {print $2}' | sort -u; else rpm -qa --qf '%{NAME}\n' | sort -u; fi; }
+repo_missing() { repo_list >/dev/null; for p in "$@"; do repo_list | grep -qxF "$p" || echo "$p"; done; }
+repo_record() {
+  repo_list | while IFS= read -r p; do grep -qxF "$p" $D/repo-before || rec package "$p" absent; done
+  rm -f $D/repo-before
+}
+repo_install() {
+  [ -e $D/repo-before ] || { repo_list >$D/repo-before.new; mv $D/repo-before.new $D/repo-before; }
+  s=0
+  if [ $repo_pm = apt ]; then
+    apt-get -q -o DPkg::Lock::Timeout=600 update && apt-get -q -y --no-remove -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold install "$@" || s=$?
+  elif command -v dnf >/dev/null 2>&1; then dnf -y install "$@" || s=$?
+  else yum -y install "$@" || s=$?; fi
+  repo_record
+  return $s
+}
+`
