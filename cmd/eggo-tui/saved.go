@@ -15,6 +15,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/exitcode"
 	"github.com/eggo-k8s/eggo/internal/journal"
 )
 
@@ -51,6 +52,17 @@ func deployFile(env *environment, file string) (string, error) {
 	}
 	return path, nil
 }
+
+// stateRoot is --state-dir, or the user's.
+func stateRoot(env *environment, o runOptions) string {
+	if o.state != "" {
+		return o.state
+	}
+	return journal.StateDir(env.Getenv, os.Geteuid())
+}
+
+// exitOf is the exit code of an error.
+func exitOf(err error) int { return int(exitcode.Of(err)) }
 
 // savedClusters are the clusters that a state directory has a deploy.yaml of.
 func savedClusters(root string) []string {

@@ -75,6 +75,7 @@ type session struct {
 	log     *journal.Writer
 	bus     *event.Bus
 	front   event.Sink
+	again   string             // what follows the verb and the cluster when the same command is run again
 	quiet   context.CancelFunc // ends the report's clock
 	looks   bool               // nothing is locked or kept; dir is a copy that close removes
 
@@ -98,9 +99,7 @@ func prepare(ctx context.Context, env *environment, o runOptions, verb string) (
 	if s.hooks, err = o.hooks.load(); err != nil {
 		return nil, err
 	}
-	if s.root = o.state; s.root == "" {
-		s.root = journal.StateDir(env.Getenv, os.Geteuid())
-	}
+	s.root = stateRoot(env, o)
 	path, err := s.deployFile(o)
 	if err != nil {
 		return nil, err
@@ -203,7 +202,7 @@ func (s *session) run(ctx context.Context, plan func(phases.Env) *engine.Plan, n
 		if fault.Class == event.ClassInterrupted {
 			end.Outcome = event.Interrupted
 		}
-		end.Next = append(end.Next, event.M("next.resume", "command", s.command(cmp.Or(s.words, s.verb))))
+		end.Next = append(end.Next, event.M("next.resume", "command", s.command(cmp.Or(s.words, s.verb))+s.again))
 		result = errReported{fault}
 	default:
 		if len(sum.Changed) > 0 {

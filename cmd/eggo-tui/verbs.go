@@ -16,6 +16,8 @@ func verbs(env *environment) []*cobra.Command {
 		newSupportCmd(env),
 		newPlanCmd(env),
 		newPreflightCmd(env),
+		newJoinCmd(env),
+		newDeleteCmd(env),
 		newTemplateCmd(env),
 		newValidateCmd(env),
 		newVersionCmd(env),
@@ -26,4 +28,7 @@ func verbs(env *environment) []*cobra.Command {
 // laterVerbs are the verbs that the manual or the design has and that come with later capabilities.
 func laterVerbs() []string {
 	return []string{"join", "delete", "certs"}
+	return []string{"join", "delete", "list", "status", "plan", "preflight", "certs", "logs", "support"}
+	return []string{"join", "delete", "list", "status", "plan", "preflight", "certs", "etcd", "logs", "support"}
+	return []string{"attach", "list", "status", "plan", "preflight", "certs", "etcd", "logs", "support"}
 }

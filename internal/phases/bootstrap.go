@@ -14,9 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -185,7 +183,7 @@ func (r *run) joined(ctx context.Context, n config.Node) (bool, error) {
 	if err != nil {
 		return false, kubeFault(err)
 	}
-	if _, ok := obj.Labels[labelControlPlane]; n.Has(bundle.ControlPlane) && !ok {
+	if !inRole(n, obj) {
 		return false, nil
 	}
 	out, err := r.node(n.Name).Query(ctx, "[ -e "+bootstrapConf+" ] && echo token || true")
@@ -194,8 +192,11 @@ func (r *run) joined(ctx context.Context, n config.Node) (bool, error) {
 
 func (r *run) join(ctx context.Context, n config.Node) error {
 	nd := r.node(n.Name)
-	_, err := r.api().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+	obj, err := r.api().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
+		if err := r.registerAgain(ctx, n, nd); err != nil {
+			return err
+		}
 		f := event.NewFault(event.ClassFailed, "bootstrap.not-registered", nil, "log", r.lastWords(ctx, nd, "kubelet.service")).On(n.Name)
 		f.Retry = true
 		return f
@@ -203,11 +204,11 @@ func (r *run) join(ctx context.Context, n config.Node) error {
 	if err != nil {
 		return kubeFault(err)
 	}
-	if n.Has(bundle.ControlPlane) {
-		patch := []byte(`{"metadata":{"labels":{"` + labelControlPlane + `":""}}}`)
-		if _, err := r.api().CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
-			return kubeFault(err)
-		}
+	if err := r.setRole(ctx, n, obj); err != nil {
+		return err
+	}
+	if out, err := nd.Query(ctx, "[ -e "+bootstrapConf+" ] && echo token || true"); err != nil || strings.TrimSpace(out) == "" {
+		return err
 	}
 	_, err = nd.Change(ctx, node.Change{Desc: event.M("change.remove", "path", bootstrapConf), Script: "rm -f " + bootstrapConf + "\n"})
 	return err

@@ -26,7 +26,7 @@ func Cleanup(env Env, purge bool) *engine.Plan {
 	p.Steps = r.preflight(true)
 	var last []string
 	for _, n := range env.Cluster.Nodes {
-		steps := r.cleanNode(n, purge)
+		steps := r.cleanNode(n, purge, cleanOptions{needs: verdict()})
 		p.Steps = append(p.Steps, steps...)
 		last = append(last, steps[len(steps)-1].ID)
 	}
@@ -57,15 +57,24 @@ func (r *run) judgeCleanup() error {
 	return r.tell(all)
 }
 
+// cleanOptions are what a cleanup of a node waits for, and whether the cluster lives on.
+type cleanOptions struct {
+	needs   []string
+	leaving bool // a node that is gone is no fault, and etcd's data are the others'
+}
+
 // cleanNode is the reverse of the install on one machine.
-func (r *run) cleanNode(n config.Node, purge bool) []*engine.Step {
+func (r *run) cleanNode(n config.Node, purge bool, o cleanOptions) []*engine.Step {
 	var steps []*engine.Step
-	needs := verdict()
+	needs := o.needs
 	add := func(what string, f func(context.Context, *node.Node, []node.Record) error) *engine.Step {
 		s := step(phaseClean, what, n.Name, needs)
 		s.Timeout = 10 * time.Minute
 		s.When = func(ctx context.Context) (bool, event.Msg, error) {
 			nd := r.node(n.Name)
+			if nd == nil && o.leaving {
+				return false, event.M("why.node-gone"), nil
+			}
 			if nd == nil {
 				return false, event.Msg{}, event.NewFault(event.ClassPartial, "clean.node-gone", nil).On(n.Name)
 			}
@@ -92,7 +101,7 @@ func (r *run) cleanNode(n config.Node, purge bool) []*engine.Step {
 			return r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx), Text: event.M("notice.kept", "what", strings.Join(kept, ", "))})
 		}
 	}
-	if n.Has(bundle.Etcd) {
+	if n.Has(bundle.Etcd) && !o.leaving {
 		add("snapshot", func(ctx context.Context, nd *node.Node, _ []node.Record) error { return r.snapshot(ctx, n, nd) })
 	}
 	add("workloads", func(ctx context.Context, nd *node.Node, _ []node.Record) error {
@@ -120,7 +129,7 @@ func (r *run) cleanNode(n config.Node, purge bool) []*engine.Step {
 	recorded := forget.When
 	forget.When = func(ctx context.Context) (bool, event.Msg, error) {
 		yes, why, err := recorded(ctx)
-		if yes || err != nil {
+		if yes || err != nil || r.node(n.Name) == nil {
 			return yes, why, err
 		}
 		// A run that was cut off at its first change or its last leaves our directory without a record in it.

@@ -76,6 +76,9 @@ type run struct {
 	lastAPI string            // the control plane whose API server answered last
 	turns   map[string]*turn  // by component
 	etcdIs  membership
+	leaving []config.Node   // nodes that leave the cluster in this run
+	force   bool            // the leave of a node goes on past what only delays it
+	kicked  map[string]bool // nodes whose kubelet was started anew to register
 }
 
 func newRun(env Env) *run {
@@ -111,13 +114,14 @@ func (r *run) asks(name string, f func(context.Context, *node.Node) (bool, error
 }
 
 // Deploy plans the installation of the cluster.
-func Deploy(env Env) *engine.Plan {
-	r := newRun(env)
+func Deploy(env Env) *engine.Plan { return newRun(env).deploy() }
+
+func (r *run) deploy() *engine.Plan {
 	p := &engine.Plan{Spare: r.spare}
 	for _, id := range []string{phasePreflight, phaseInfra, phaseEtcd, phaseControl, phaseBootstrap, phaseAddons, phaseCheck} {
 		p.Phases = append(p.Phases, engine.Phase{ID: id, Title: event.M("phase." + id)})
 	}
-	p.Hosts = hosts(env.Cluster)
+	p.Hosts = hosts(r.Cluster)
 	p.Steps = append(p.Steps, r.preflight(false)...)
 	p.Steps = append(p.Steps, r.infrastructure()...)
 	p.Steps = append(p.Steps, r.etcd()...)

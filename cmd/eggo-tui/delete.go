@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases"
+)
+
+type deleteOptions struct {
+	runOptions
+	yes, purge, force bool
+	drain             time.Duration
+}
+
+func newDeleteCmd(env *environment) *cobra.Command {
+	p := env.P
+	var o deleteOptions
+	cmd := &cobra.Command{
+		Use:     "delete NAME|IP...",
+		Short:   p.T("cli.delete.short"),
+		Long:    p.T("cli.delete.long"),
+		Example: "  eggo-tui delete --id k8s-cluster k8s-worker-2 192.168.0.5",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return remove(cmd.Context(), env, o, args)
+		},
+	}
+	o.flags(cmd, env)
+	f := cmd.Flags()
+	f.BoolVar(&o.yes, "yes", false, p.T("cli.delete.yes"))
+	f.BoolVar(&o.purge, "purge", false, p.T("cli.flag.purge"))
+	f.BoolVar(&o.force, "force", false, p.T("cli.delete.force"))
+	f.DurationVar(&o.drain, "drain-timeout", 5*time.Minute, p.T("cli.delete.drain-timeout"))
+	return cmd
+}
+
+// remove takes nodes out of the cluster. The cluster's own deploy.yaml loses them at the very end, so that the same command goes on with
+// what was cut off.
+func remove(ctx context.Context, env *environment, o deleteOptions, args []string) error {
+	if o.drain <= 0 {
+		return event.NewFault(event.ClassUsage, "delete.drain-timeout", nil, "value", o.drain.String())
+	}
+	if _, ok := terminal(env); !o.yes && !ok {
+		return event.NewFault(event.ClassUsage, "usage.needs-yes", nil, "verb", "delete")
+	}
+	if o.file == "" {
+		var err error
+		if o.id, err = onlyCluster(env, o.runOptions); err != nil {
+			return err
+		}
+	}
+	s, err := openSession(ctx, env, o.runOptions, "delete")
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	s.again = " " + strings.Join(args, " ")
+	if err := s.useSaved(ctx); err != nil {
+		return s.over(err)
+	}
+	l := phases.Leaving{Drain: o.drain, Force: o.force, Purge: o.purge}
+	if l.Nodes, err = leaving(s.cluster, args); err != nil {
+		return s.over(err)
+	}
+	if !o.yes {
+		if err := s.confirmDelete(ctx, l.Nodes); err != nil {
+			return s.over(err)
+		}
+	}
+	text, problems, err := config.RemoveNodes(s.text, s.file, names(l.Nodes))
+	if err == nil {
+		err = s.replace(ctx, text, problems)
+	}
+	if err != nil {
+		return s.over(err)
+	}
+	l.Left = s.keep
+	return s.run(ctx, func(e phases.Env) *engine.Plan { e.Accepted = nil; return phases.Delete(e, l) }, func() []event.Msg {
+		return []event.Msg{event.M("next.deleted", "names", strings.Join(names(l.Nodes), ", "), "file", s.savedPath())}
+	})
+}
+
+func names(nodes []config.Node) []string {
+	var out []string
+	for _, n := range nodes {
+		out = append(out, n.Name)
+	}
+	return out
+}
+
+// leaving finds the nodes by name or address, and refuses what the cluster cannot be without.
+func leaving(c *config.Cluster, args []string) ([]config.Node, error) {
+	usage := func(code string, kv ...string) error {
+		return event.NewFault(event.ClassUsage, "delete."+code, nil, append(kv, "cluster", c.Name)...)
+	}
+	var out []config.Node
+	for _, a := range args {
+		ip, _ := netip.ParseAddr(a)
+		i := slices.IndexFunc(c.Nodes, func(n config.Node) bool { return n.Name == a || n.IP == ip.Unmap() })
+		if i < 0 {
+			return nil, usage("unknown", "name", a, "known", strings.Join(names(c.Nodes), ", "))
+		}
+		n := c.Nodes[i]
+		if n.Has(bundle.LoadBalancer) {
+			return nil, usage("balancer", "name", n.Name)
+		}
+		if !slices.ContainsFunc(out, func(o config.Node) bool { return o.Name == n.Name }) {
+			out = append(out, n)
+		}
+	}
+	for role, code := range map[bundle.Role]string{bundle.ControlPlane: "last-control-plane", bundle.Etcd: "last-etcd"} {
+		stay := 0
+		for _, n := range c.With(role) {
+			if !slices.ContainsFunc(out, func(o config.Node) bool { return o.Name == n.Name }) {
+				stay++
+			}
+		}
+		if stay == 0 {
+			return nil, usage(code, "names", strings.Join(names(out), ", "))
+		}
+	}
+	return out, nil
+}
+
+// confirmDelete asks for a yes.
+func (s *session) confirmDelete(ctx context.Context, nodes []config.Node) error {
+	for _, n := range nodes {
+		fmt.Fprintf(s.env.Stderr, "  %s  %s  %s\n", n.Name, n.IP, roleList(n))
+	}
+	answer, err := askLine(ctx, s.env, s.env.P.T("ask.delete", "cluster", s.cluster.Name))
+	if err != nil {
+		return err
+	}
+	if a := strings.ToLower(answer); a != "y" && a != "yes" {
+		return event.NewFault(event.ClassUsage, "usage.not-confirmed-delete", nil)
+	}
+	return nil
+}

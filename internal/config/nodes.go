@@ -1,0 +1,62 @@
+package config
+
+import (
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// LoadNodes reads a file that has nothing but lists of machines, in the words of either layout (masters, workers, nodes, etcds). What an
+// entry does not say is zero: name, port, arch. A whole deploy.yaml is refused, for its other keys would have no effect.
+func LoadNodes(data []byte, file string) ([]Node, error) {
+	l := &loader{file: file, lines: 1, given: map[string]position{}, once: map[string]val{}, c: &Cluster{}}
+	root := l.parse(data)
+	if root != nil && l.kind(val{node: root}, yaml.MappingNode) {
+		read := func(role bundle.Role) reader {
+			return func(v val) { l.items(v, func(v val) { l.joining(v, role) }) }
+		}
+		l.fields(val{node: root}, map[string]reader{
+			"masters": read(bundle.ControlPlane), "nodes": read(bundle.Worker), "workers": read(bundle.Worker), "etcds": read(bundle.Etcd),
+		})
+	}
+	if f := l.problems.Sorted().Err(); f != nil {
+		p := l.problems.Sorted()[0]
+		for _, x := range l.problems.Sorted() {
+			if x.Severity == event.Error {
+				p = x
+				break
+			}
+		}
+		return nil, p.Fault()
+	}
+	var out []Node
+	for _, h := range l.hosts {
+		i := slices.IndexFunc(out, func(n Node) bool { return n.IP == h.ip })
+		if i < 0 {
+			out = append(out, Node{Name: h.name, IP: h.ip, Port: h.port, Arch: h.arch, Roles: []bundle.Role{h.role}})
+		} else if !out[i].Has(h.role) {
+			out[i].Roles = append(out[i].Roles, h.role)
+		}
+	}
+	if len(out) == 0 {
+		return nil, event.NewFault(event.ClassUsage, "join.nobody", nil)
+	}
+	return out, nil
+}
+
+// joining reads a machine of which only the address has to be known.
+func (l *loader) joining(v val, role bundle.Role) {
+	h := host{role: role, v: v}
+	l.fields(v, map[string]reader{
+		"name": l.text(&h.name, ruleHostName), "ip": l.addr(&h.ip), "port": l.integer(&h.port, 1, 65535), "arch": l.oneOf(&h.arch, arches, archAliases),
+	})
+	if v.node.Kind == yaml.MappingNode {
+		l.require(v, "ip")
+	}
+	if h.ip.IsValid() {
+		l.hosts = append(l.hosts, h)
+	}
+}

@@ -1,0 +1,168 @@
+package phases
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// drainable says whether there is something to drain: a node that the cluster knows and whose kubelet can end its pods.
+func (r *run) drainable(ctx context.Context, n config.Node) (bool, event.Msg, error) {
+	if r.unreachable(n) && !r.fitToDrain(ctx, n) {
+		return false, event.M("why.node-gone"), nil
+	}
+	_, err := r.api().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, event.M("why.no-object"), nil
+	}
+	if err != nil {
+		return false, event.Msg{}, kubeFault(err)
+	}
+	return true, event.Msg{}, nil
+}
+
+// fitToDrain says whether the node's kubelet answers the cluster, though the node does not answer us.
+func (r *run) fitToDrain(ctx context.Context, n config.Node) bool {
+	o, err := r.api().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+	return err == nil && notReady(*o) == ""
+}
+
+// drain lets no new pod onto the node and evicts those that are there, as their disruption budgets allow, until the time is over.
+func (r *run) drain(ctx context.Context, n config.Node, l Leaving) error {
+	cs := r.api().CoreV1()
+	o, err := cs.Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+	if err != nil {
+		return kubeFault(err)
+	}
+	if !o.Spec.Unschedulable {
+		if err := r.Emit(event.Change{Step: engine.StepID(ctx), Desc: event.M("change.cordon", "name", n.Name)}); err != nil {
+			return err
+		}
+		if _, err := cs.Nodes().Patch(ctx, n.Name, types.MergePatchType, []byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
+			return kubeFault(err)
+		}
+	}
+	pods, err := r.evictable(ctx, n)
+	if err != nil {
+		return err
+	}
+	if len(pods) == 0 {
+		return nil
+	}
+	if err := r.tellLost(ctx, pods); err != nil {
+		return err
+	}
+	if err := r.Emit(event.Change{Step: engine.StepID(ctx), Desc: event.M("change.evict", "name", n.Name, "pods", podNames(pods))}); err != nil {
+		return err
+	}
+	return r.evictAll(ctx, n, l)
+}
+
+// evictAll evicts until nobody is left. Who is waited for is told whenever that changes.
+func (r *run) evictAll(ctx context.Context, n config.Node, l Leaving) error {
+	end := time.Now().Add(l.Drain)
+	told, why := "", ""
+	for {
+		pods, err := r.evictable(ctx, n)
+		if err != nil || len(pods) == 0 {
+			return err
+		}
+		for _, p := range pods {
+			if p.DeletionTimestamp != nil {
+				continue
+			}
+			err := r.api().PolicyV1().Evictions(p.Namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace}})
+			switch {
+			case err == nil, apierrors.IsNotFound(err):
+			case apierrors.IsTooManyRequests(err):
+				why = event.Clean(err.Error())
+			default:
+				return kubeFault(err)
+			}
+		}
+		names := podNames(pods)
+		if time.Now().After(end) {
+			if !l.Force {
+				return event.NewFault(event.ClassFailed, "leave.drain-timeout", nil, "pods", names, "limit", l.Drain.String(), "why", why).On(n.Name)
+			}
+			return r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx), Text: event.M("notice.drain-forced", "pods", names)})
+		}
+		if names != told {
+			told = names
+			if err := r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx), Text: event.M("notice.drain-waits", "pods", names, "why", why)}); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// evictable are the node's pods that have to go elsewhere: those of DaemonSets and of the kubelet's own manifests belong to the node, and
+// those that have ended are nowhere.
+func (r *run) evictable(ctx context.Context, n config.Node) ([]corev1.Pod, error) {
+	list, err := r.api().CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.Name})
+	if err != nil {
+		return nil, kubeFault(err)
+	}
+	var out []corev1.Pod
+	for _, p := range list.Items {
+		owner := metav1.GetControllerOf(&p)
+		_, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]
+		if mirror || owner != nil && owner.Kind == "DaemonSet" || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// tellLost names what is lost with the node: data of emptyDir volumes, and pods that nobody makes again.
+func (r *run) tellLost(ctx context.Context, pods []corev1.Pod) error {
+	var data, bare []corev1.Pod
+	for _, p := range pods {
+		if slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return v.EmptyDir != nil }) {
+			data = append(data, p)
+		}
+		if metav1.GetControllerOf(&p) == nil {
+			bare = append(bare, p)
+		}
+	}
+	for key, list := range map[string][]corev1.Pod{"notice.drain-data": data, "notice.drain-bare": bare} {
+		if len(list) == 0 {
+			continue
+		}
+		if err := r.Emit(event.Notice{Step: engine.StepID(ctx), Text: event.M(key, "pods", podNames(list))}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// podNames are the first few in the order of their names, and how many more there are.
+func podNames(pods []corev1.Pod) string {
+	var names []string
+	for _, p := range pods {
+		names = append(names, event.Clean(p.Namespace+"/"+p.Name))
+	}
+	slices.Sort(names)
+	const most = 8
+	if len(names) > most {
+		names = append(names[:most], "…")
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,395 @@
+package phases
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+const phaseLeave = "leave"
+
+// Leaving says who leaves a cluster, and how.
+type Leaving struct {
+	Nodes []config.Node // not in Env.Cluster, which is the cluster without them
+	// Drain bounds the eviction of a node's pods.
+	Drain time.Duration
+	// Force goes on when pods cannot be evicted in that time, and past a node that does not let us in though the cluster sees it alive.
+	Force bool
+	Purge bool // clean the nodes with their containers, images and data
+	// Left is called at the very end, when the nodes have left.
+	Left func(context.Context) error
+}
+
+// Delete plans the leave of nodes: the rest of the cluster is brought to what it is without them (members of the load balancer, endpoints,
+// names, certificates: the steps of Deploy), they are drained, leave etcd one at a time, are cleaned by their record, and are forgotten.
+// Everything may be run again: what has left is not missed.
+func Delete(env Env, l Leaving) *engine.Plan {
+	accepted := env.Accepted
+	env.Accepted, env.Saved = nil, nil // the nodes that are missed are those that leave
+	r := newRun(env)
+	r.leaving, r.force = l.Nodes, l.Force
+	plan := r.deploy()
+	plan.Hosts = append(plan.Hosts, hosts(&config.Cluster{Nodes: l.Nodes})...)
+	at := slices.IndexFunc(plan.Phases, func(ph engine.Phase) bool { return ph.ID == phaseAddons })
+	for _, id := range []string{phaseClean, phaseLeave} {
+		plan.Phases = slices.Insert(plan.Phases, at, engine.Phase{ID: id, Title: event.M("phase." + id)})
+	}
+	var rest []string // what the rest of the cluster is brought to before anybody goes
+	var verdictStep *engine.Step
+	for _, s := range plan.Steps {
+		switch s.Phase {
+		case phasePreflight:
+			if s.ID == verdict()[0] {
+				verdictStep = s
+			}
+		case phaseInfra, phaseEtcd, phaseControl, phaseBootstrap:
+			rest = append(rest, s.ID)
+		}
+	}
+	for _, n := range l.Nodes {
+		s := step(phasePreflight, "facts", n.Name, nil)
+		s.Optional = true
+		s.Verify = func(ctx context.Context) error { return r.failing(n.Name, r.look(ctx, n)) }
+		plan.Steps = append(plan.Steps, s)
+		verdictStep.Needs = append(verdictStep.Needs, s.ID)
+	}
+	judge := verdictStep.Verify
+	verdictStep.Verify = func(ctx context.Context) error {
+		if err := judge(ctx); err != nil {
+			return err
+		}
+		if err := r.judgeLeave(ctx); err != nil || accepted == nil {
+			return err
+		}
+		return accepted(ctx)
+	}
+	left := r.leave(l, rest)
+	for _, s := range plan.Steps {
+		if s.Phase == phaseCheck {
+			s.Needs = append(s.Needs, left[len(left)-1].ID)
+		}
+	}
+	plan.Steps = append(plan.Steps, left...)
+	forget := step(phaseLeave, "forget", "", []string{id(phaseCheck, "nodes", ""), left[len(left)-1].ID})
+	forget.Apply = func(ctx context.Context) error { return r.forgetNodes(ctx, l) }
+	plan.Steps = append(plan.Steps, forget)
+	return plan
+}
+
+// leave are the steps of the nodes that go; the last one needs all others.
+func (r *run) leave(l Leaving, rest []string) []*engine.Step {
+	var steps []*engine.Step
+	ready := id(phaseControl, "ready", "")
+	snapshot := step(phaseLeave, "snapshot", "", []string{ready})
+	snapshot.When = func(context.Context) (bool, event.Msg, error) {
+		return slices.ContainsFunc(l.Nodes, func(n config.Node) bool { return n.Has(bundle.Etcd) }), event.M("why.no-member-leaves"), nil
+	}
+	snapshot.Apply = func(ctx context.Context) error { return r.snapshotOfAny(ctx, "") }
+	snapshot.Timeout = 10 * time.Minute
+	steps = append(steps, snapshot)
+	member := snapshot.ID // one member leaves at a time
+	var gone []string
+	for _, n := range l.Nodes {
+		needs := []string{ready}
+		if isKubelet(n) {
+			drain := step(phaseLeave, "drain", n.Name, []string{ready})
+			drain.Timeout = l.Drain + 2*time.Minute
+			drain.When = func(ctx context.Context) (bool, event.Msg, error) { return r.drainable(ctx, n) }
+			drain.Apply = func(ctx context.Context) error { return r.drain(ctx, n, l) }
+			steps, needs = append(steps, drain), append(needs, drain.ID)
+		}
+		if n.Has(bundle.Etcd) {
+			s := step(phaseLeave, "member", n.Name, append([]string{member}, needs...))
+			s.Needs = append(s.Needs, ids(phaseControl, "apiserver", r.Cluster.With(bundle.ControlPlane))...)
+			s.Retry = engine.Retry{Tries: 5, Delay: time.Second, MaxDelay: 5 * time.Second}
+			s.Apply = func(ctx context.Context) error { return r.removeMember(ctx, n) }
+			steps, needs, member = append(steps, s), append(needs, s.ID), s.ID
+		}
+		cleaning := r.cleanNode(n, l.Purge, cleanOptions{needs: append(needs, rest...), leaving: true})
+		steps = append(steps, cleaning...)
+		last := cleaning[len(cleaning)-1].ID
+		if isKubelet(n) {
+			// The object goes when the kubelet no longer runs: it would write it again.
+			s := step(phaseLeave, "object", n.Name, []string{last})
+			s.Retry = engine.Retry{Tries: 10, Delay: time.Second, MaxDelay: 3 * time.Second}
+			s.Apply = func(ctx context.Context) error { return r.deleteObject(ctx, n) }
+			steps, last = append(steps, s), s.ID
+		}
+		gone = append(gone, last)
+	}
+	pods := step(phaseLeave, "settle", "", gone)
+	pods.Retry, pods.Timeout = patience(), 30*time.Second
+	pods.Verify = func(ctx context.Context) error { return r.podsGone(ctx, l.Nodes) }
+	return append(steps, pods)
+}
+
+// unreachable says whether a node that leaves did not let us in.
+func (r *run) unreachable(n config.Node) bool { return r.node(n.Name) == nil }
+
+// judgeLeave refuses a leave that the cluster would not survive, before anything is touched.
+func (r *run) judgeLeave(ctx context.Context) error {
+	if err := r.ensurePKI(ctx); err != nil && !errors.Is(err, engine.ErrUnchanged) {
+		return err
+	}
+	var all []event.Finding
+	add := func(sev event.Severity, host, code string, kv ...string) {
+		all = append(all, finding(sev, host, code, kv...))
+	}
+	k, err := newKube(apiWay{r}, r.pki.CA.Cert, r.pki.Admin.Cert, r.pki.Admin.Key)
+	if err != nil {
+		return event.NewFault(event.ClassFailed, "kube.client", err)
+	}
+	ask, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	var list *corev1.NodeList
+	if err := until(ask, 30*time.Second, func(ctx context.Context) (err error) {
+		list, err = k.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		return err
+	}); err != nil {
+		add(event.Error, "", "leave-no-api", "cause", event.Clean(err.Error()), "cluster", r.Cluster.Name)
+	}
+	for _, n := range r.leaving {
+		f := r.fact(n.Name)
+		switch {
+		case f == nil:
+			why := r.failure(n.Name, n.Name)
+			alive := false
+			if list != nil {
+				i := slices.IndexFunc(list.Items, func(o corev1.Node) bool { return o.Name == n.Name })
+				alive = i >= 0 && notReady(list.Items[i]) == ""
+			}
+			switch {
+			case why.Fault.Class == event.ClassLocked, why.Fault.Class == event.ClassAuth && !r.force:
+				all = append(all, why)
+			case alive && !r.force:
+				add(event.Error, n.Name, "leave-alive", "cause", event.Clean(why.Fault.Error()))
+			default:
+				add(event.Warning, n.Name, "leave-gone", "ip", n.IP.String(), "cluster", r.Cluster.Name)
+			}
+		case f.Cluster != "" && f.Cluster != r.Cluster.Name:
+			add(event.Error, n.Name, "other-cluster", "cluster", f.Cluster)
+		}
+	}
+	all = append(all, r.judgeQuorum(ctx)...)
+	return r.tell(all)
+}
+
+// judgeQuorum counts the members of etcd that stay and answer against the quorum of the cluster without those that go.
+func (r *run) judgeQuorum(ctx context.Context) []event.Finding {
+	if !slices.ContainsFunc(r.leaving, func(n config.Node) bool { return n.Has(bundle.Etcd) }) {
+		return nil
+	}
+	list, err := r.memberList(ctx)
+	if err != nil {
+		return []event.Finding{finding(event.Error, "", "leave-no-quorum", "cause", event.Clean(event.AsFault(err).Cause))}
+	}
+	size, well, going := 0, 0, 0
+	var names []string
+	for _, m := range list {
+		if _, goes := nodeOf(m, r.leaving); goes {
+			going++
+			continue
+		}
+		if m.IsLearner {
+			continue
+		}
+		size++
+		if len(m.ClientURLs) > 0 && r.readThrough(ctx, m.ClientURLs[0]) == nil {
+			well++
+			names = append(names, event.Clean(m.Name))
+		}
+	}
+	if quorum := size/2 + 1; well < quorum {
+		return []event.Finding{finding(event.Error, "", "leave-quorum", "well", strconv.Itoa(well), "size", strconv.Itoa(size), "quorum", strconv.Itoa(quorum), "names", strings.Join(names, ", "))}
+	}
+	if size%2 == 0 && going > 0 {
+		return []event.Finding{finding(event.Warning, "", "leave-even", "size", strconv.Itoa(size))}
+	}
+	return nil
+}
+
+// removeMember takes the node's member out of etcd, after the leader's office was given to one that stays.
+func (r *run) removeMember(ctx context.Context, n config.Node) error {
+	list, err := r.memberList(ctx)
+	if err != nil {
+		return err
+	}
+	// By its address: one that took its name at another address stays.
+	i := slices.IndexFunc(list, func(m *pb.Member) bool { return slices.Contains(m.PeerURLs, peerURL(n)) })
+	if i < 0 {
+		return engine.ErrUnchanged
+	}
+	m := list[i]
+	if err := r.moveLeader(ctx, m, list); err != nil {
+		return err
+	}
+	if err := r.Emit(event.Change{Step: engine.StepID(ctx), Desc: event.M("change.etcd-remove", "member", n.Name)}); err != nil {
+		return err
+	}
+	err = r.askEtcd(ctx, nil, func(ctx context.Context, c *clientv3.Client) error {
+		_, err := c.MemberRemove(ctx, m.ID)
+		if errors.Is(err, rpctypes.ErrMemberNotFound) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	// The next one leaves when those that stay agree again.
+	return until(ctx, listPatience, func(ctx context.Context) error {
+		list, err := r.memberList(ctx)
+		if err != nil {
+			return err
+		}
+		well := 0
+		for _, m := range list {
+			if len(m.ClientURLs) > 0 && r.readThrough(ctx, m.ClientURLs[0]) == nil {
+				well++
+			}
+		}
+		if well < len(list)/2+1 {
+			return again("etcd.no-quorum")
+		}
+		return nil
+	})
+}
+
+// moveLeader gives the office away if m has it: an election that nobody planned costs the API server a second.
+func (r *run) moveLeader(ctx context.Context, m *pb.Member, list []*pb.Member) error {
+	var leader uint64
+	err := r.askEtcd(ctx, nil, func(ctx context.Context, c *clientv3.Client) error {
+		for _, url := range c.Endpoints() {
+			s, err := c.Status(ctx, url)
+			if err != nil {
+				return err
+			}
+			leader = s.Leader
+		}
+		return nil
+	})
+	if err != nil || leader != m.ID || len(m.ClientURLs) == 0 {
+		return err
+	}
+	for _, o := range list {
+		if o.ID == m.ID || o.IsLearner || len(o.ClientURLs) == 0 || r.readThrough(ctx, o.ClientURLs[0]) != nil {
+			continue
+		}
+		c, err := r.etcdClient(m.ClientURLs[:1], leavingWay{r})
+		if err != nil {
+			return err
+		}
+		move, cancel := context.WithTimeout(ctx, 10*time.Second)
+		_, err = c.MoveLeader(move, o.ID)
+		cancel()
+		c.Close()
+		if err == nil {
+			return nil
+		}
+	}
+	return nil // then the members elect one when it is gone
+}
+
+// leavingWay reaches members on machines that leave through themselves, and the others as peerWay does.
+type leavingWay struct{ r *run }
+
+func (w leavingWay) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	for _, n := range w.r.leaving {
+		if nd := w.r.node(n.Name); nd != nil && addr == strings.TrimPrefix(clientURL(n), "https://") {
+			return dialFrom(ctx, nd, network, addr)
+		}
+	}
+	return peerWay{w.r}.Dial(ctx, network, addr)
+}
+
+// deleteObject removes the Node.
+func (r *run) deleteObject(ctx context.Context, n config.Node) error {
+	_, err := r.api().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return engine.ErrUnchanged
+	}
+	if err != nil {
+		return kubeFault(err)
+	}
+	if err := r.Emit(event.Change{Step: engine.StepID(ctx), Desc: event.M("change.delete-node", "name", n.Name)}); err != nil {
+		return err
+	}
+	if err := r.api().CoreV1().Nodes().Delete(ctx, n.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return kubeFault(err)
+	}
+	return nil
+}
+
+// podsGone takes away the pods of nodes that died: nobody is left who could confirm their end, and what makes them again waits for it. Those
+// of other nodes were evicted, and what is left of them the garbage collector takes.
+func (r *run) podsGone(ctx context.Context, nodes []config.Node) error {
+	for _, n := range nodes {
+		if !isKubelet(n) || !r.unreachable(n) {
+			continue
+		}
+		list, err := r.api().CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.Name})
+		if err != nil {
+			return kubeFault(err)
+		}
+		for _, p := range list.Items {
+			now := int64(0)
+			if err := r.api().CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil && !apierrors.IsNotFound(err) {
+				return kubeFault(err)
+			}
+		}
+	}
+	return nil
+}
+
+// forgetNodes removes the certificates of the nodes that have left from the jump host, and lets the caller forget them.
+func (r *run) forgetNodes(ctx context.Context, l Leaving) error {
+	for _, n := range l.Nodes {
+		if err := os.RemoveAll(filepath.Join(r.StateDir, "pki", "nodes", n.Name)); err != nil {
+			return event.NewFault(event.ClassFailed, "state.write", err)
+		}
+		if r.unreachable(n) {
+			if err := r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx), Text: event.M("notice.not-cleaned", "node", n.Name, "ip", n.IP.String(), "cluster", r.Cluster.Name)}); err != nil {
+				return err
+			}
+		}
+	}
+	if l.Left == nil {
+		return nil
+	}
+	return l.Left(ctx)
+}
+
+// registerAgain has a kubelet register whose Node somebody has deleted: it does so only when it starts. Once in a run.
+func (r *run) registerAgain(ctx context.Context, n config.Node, nd *node.Node) error {
+	r.mu.Lock()
+	done := r.kicked[n.Name]
+	if r.kicked == nil {
+		r.kicked = map[string]bool{}
+	}
+	r.kicked[n.Name] = true
+	r.mu.Unlock()
+	if f := r.fact(n.Name); done || f == nil || !f.Joined {
+		return nil
+	}
+	_, err := nd.Change(ctx, node.Change{Desc: event.M("change.register-again"), Script: "systemctl restart kubelet.service\n"})
+	return err
+}

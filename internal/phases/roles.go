@@ -1,0 +1,57 @@
+package phases
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+)
+
+// taintsFor are the node's taints as its roles want them: a control plane that is no worker keeps workloads away. Other taints stay.
+func taintsFor(n config.Node, is []corev1.Taint) []corev1.Taint {
+	out := slices.DeleteFunc(slices.Clone(is), func(t corev1.Taint) bool {
+		return t.Key == labelControlPlane && t.Effect == corev1.TaintEffectNoSchedule
+	})
+	if n.Has(bundle.ControlPlane) && !n.Has(bundle.Worker) {
+		out = append(out, corev1.Taint{Key: labelControlPlane, Effect: corev1.TaintEffectNoSchedule})
+	}
+	return out
+}
+
+// inRole says whether the Node's label and taints are those of its roles.
+func inRole(n config.Node, o *corev1.Node) bool {
+	_, labelled := o.Labels[labelControlPlane]
+	tainted := slices.ContainsFunc(o.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Key == labelControlPlane && t.Effect == corev1.TaintEffectNoSchedule
+	})
+	return labelled == n.Has(bundle.ControlPlane) && tainted == (n.Has(bundle.ControlPlane) && !n.Has(bundle.Worker))
+}
+
+// setRole gives the Node the label and the taints of its roles.
+func (r *run) setRole(ctx context.Context, n config.Node, o *corev1.Node) error {
+	if inRole(n, o) {
+		return nil
+	}
+	label := any(nil)
+	if n.Has(bundle.ControlPlane) {
+		label = ""
+	}
+	patch, err := json.Marshal(map[string]any{
+		// The version: somebody else's taint that comes in between is not lost.
+		"metadata": map[string]any{"labels": map[string]any{labelControlPlane: label}, "resourceVersion": o.ResourceVersion},
+		"spec":     map[string]any{"taints": taintsFor(n, o.Spec.Taints)},
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := r.api().CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
+		return kubeFault(err)
+	}
+	return nil
+}
