@@ -38,7 +38,7 @@ func address(t *testing.T, s *stand.Stand, name string) string {
 	t.Helper()
 	ip, err := s.Lab.Address(name)
 	must(t, name, err)
-	return ip.String()
+	return ip
 }
 
 // absent wants the cluster to know nothing of a node.
