@@ -3,9 +3,15 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases"
@@ -14,23 +20,25 @@ import (
 func newCleanupCmd(env *environment) *cobra.Command {
 	var o runOptions
 	var yes, purge bool
+	var only []string
 	cmd := &cobra.Command{
 		Use:   "cleanup",
 		Short: env.P.T("cli.cleanup.short"),
 		Long:  env.P.T("cli.cleanup.long"),
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cleanup(cmd.Context(), env, o, yes, purge)
+			return cleanup(cmd.Context(), env, o, only, yes, purge)
 		},
 	}
 	o.flags(cmd, env)
 	o.hooks.clusterFlags(cmd, env)
 	cmd.Flags().BoolVar(&yes, "yes", false, env.P.T("cli.flag.yes"))
+	cmd.Flags().StringSliceVar(&only, "node", nil, env.P.T("cli.cleanup.node"))
 	cmd.Flags().BoolVar(&purge, "purge", false, env.P.T("cli.flag.purge"))
 	return cmd
 }
 
-func cleanup(ctx context.Context, env *environment, o runOptions, yes, purge bool) error {
+func cleanup(ctx context.Context, env *environment, o runOptions, only []string, yes, purge bool) error {
 	if _, ok := terminal(env); !yes && !ok {
 		return event.NewFault(event.ClassUsage, "usage.needs-yes", nil, "verb", "cleanup")
 	}
@@ -39,20 +47,67 @@ func cleanup(ctx context.Context, env *environment, o runOptions, yes, purge boo
 		return err
 	}
 	defer s.close()
+	if len(only) > 0 {
+		nodes, err := alone(s.cluster, only)
+		if err != nil {
+			return s.over(err)
+		}
+		c := *s.cluster
+		c.Nodes = nodes
+		s.cluster = &c
+		s.again = " --node " + strings.Join(only, ",")
+	}
 	if !yes {
-		if err := s.confirm(ctx); err != nil {
-			return err
+		if err := s.confirm(ctx, purge); err != nil {
+			return s.over(err)
 		}
 	}
-	return s.run(ctx, func(e phases.Env) *engine.Plan { return phases.Cleanup(e, purge) }, func() []event.Msg {
+	return s.run(ctx, func(e phases.Env) *engine.Plan {
+		if len(only) > 0 {
+			return phases.CleanNodes(e, s.cluster.Nodes, purge)
+		}
+		return phases.Cleanup(e, purge)
+	}, func() []event.Msg {
 		return []event.Msg{event.M("next.cleaned", "path", s.dir)}
 	})
 }
 
-// confirm asks for the cluster's name.
-func (s *session) confirm(ctx context.Context) error {
+// alone finds machines by name or address; an address that the cluster does not have any more may have had any role.
+func alone(c *config.Cluster, only []string) ([]config.Node, error) {
+	var out []config.Node
+	for _, a := range only {
+		ip, err := netip.ParseAddr(a)
+		i := slices.IndexFunc(c.Nodes, func(n config.Node) bool { return n.Name == a || n.IP == ip.Unmap() })
+		switch {
+		case i >= 0:
+			out = append(out, c.Nodes[i])
+		case err == nil:
+			out = append(out, config.Node{Name: a, IP: ip.Unmap(), Port: 22, Arch: "amd64", Roles: []bundle.Role{bundle.ControlPlane, bundle.Worker, bundle.Etcd}})
+		default:
+			return nil, event.NewFault(event.ClassUsage, "cleanup.unknown", nil, "name", a, "cluster", c.Name, "known", strings.Join(names(c.Nodes), ", "))
+		}
+	}
+	return out, nil
+}
+
+// confirm shows what will go, from the records of the machines themselves, and asks for the cluster's name.
+func (s *session) confirm(ctx context.Context, purge bool) error {
 	for _, n := range s.cluster.Nodes {
 		fmt.Fprintf(s.env.Stderr, "  %s  %s  %s\n", n.Name, n.IP, roleList(n))
+		h, err := s.connect(ctx, n)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		var stock phases.Stock
+		if err == nil {
+			stock, err = phases.TakeStock(ctx, h, purge)
+		}
+		if err != nil {
+			fmt.Fprintln(s.env.Stderr, "    "+s.env.P.T("cli.cleanup.not-seen", "cause", event.AsFault(err).Error()))
+			continue
+		}
+		fmt.Fprintln(s.env.Stderr, "    "+s.env.P.T("cli.cleanup.stock", "units", strings.Join(stock.Units, ", "), "packages", strings.Join(stock.Packages, ", "),
+			"files", strconv.Itoa(stock.Files), "directories", strings.Join(stock.Directories, ", "), "images", strconv.Itoa(stock.Images)))
 	}
 	name, err := askLine(ctx, s.env, s.env.P.T("ask.cluster-name", "cluster", s.cluster.Name))
 	if err != nil {

@@ -41,6 +41,7 @@ func newJoinCmd(env *environment) *cobra.Command {
 		},
 	}
 	o.common(cmd, env)
+	o.hooks.nodeFlags(cmd, env)
 	f := cmd.Flags()
 	f.StringVarP(&o.list, "file", "f", "", p.T("cli.join.file"))
 	f.StringSliceVarP(&o.types, "type", "t", []string{"worker"}, p.T("cli.join.type"))
@@ -70,6 +71,9 @@ func join(ctx context.Context, env *environment, o joinOptions, args []string) e
 	defer s.close()
 	s.again = joinAgain(o, args)
 	if fresh, err = s.complete(ctx, fresh); err != nil {
+		return s.over(err)
+	}
+	if s.hooks, err = o.hooks.load(names(fresh)...); err != nil {
 		return s.over(err)
 	}
 	text, problems, err := config.AddNodes(s.text, s.file, fresh)

@@ -93,5 +93,10 @@ func enNodes() map[string]string {
 		"fault.delete.last-etcd.next":           "Join another member first; to remove the whole cluster: eggo-tui cleanup --id {cluster}.",
 		"fault.delete.drain-timeout":            "--drain-timeout {value} is no time.",
 		"fault.delete.drain-timeout.next":       "Give it like 90s or 5m.",
+		"cli.cleanup.node":                      "clean these machines alone, by name or address, and tell no other: for machines whose cluster is gone or went on without them (else: delete)",
+		"cli.cleanup.stock":                     "will go: units {units}; packages {packages}; {files} file(s); directories {directories}; {images} image(s)",
+		"cli.cleanup.not-seen":                  "cannot be looked at: {cause}",
+		"fault.cleanup.unknown":                 "The cluster {cluster} has no node {name}; it has {known}.",
+		"fault.cleanup.unknown.next":            "Give a name of its deploy.yaml, or the address of a machine.",
 	}
 }

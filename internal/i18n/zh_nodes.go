@@ -93,5 +93,10 @@ func zhNodes() map[string]string {
 		"fault.delete.last-etcd.next":           "请先加入另一个成员；要移除整个集群：eggo-tui cleanup --id {cluster}。",
 		"fault.delete.drain-timeout":            "--drain-timeout {value} 不是有效时间。",
 		"fault.delete.drain-timeout.next":       "请写成 90s 或 5m 这样。",
+		"cli.cleanup.node":                      "只清理这些机器（名称或地址），不通知其他机器：用于集群已不存在或已将其移出的机器（否则请用 delete）",
+		"cli.cleanup.stock":                     "将移除：单元 {units}；软件包 {packages}；{files} 个文件；目录 {directories}；{images} 个镜像",
+		"cli.cleanup.not-seen":                  "无法查看：{cause}",
+		"fault.cleanup.unknown":                 "集群 {cluster} 中没有节点 {name}；现有 {known}。",
+		"fault.cleanup.unknown.next":            "请给出其 deploy.yaml 中的名称，或机器的地址。",
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,24 +18,62 @@ import (
 )
 
 // Cleanup plans the removal of what was recorded on every node. With purge also the runtime's store and what daemons made by themselves.
+// Where cluster and machines go together, workers stop before control planes and these before etcd.
 func Cleanup(env Env, purge bool) *engine.Plan {
 	r := newRun(env)
-	p := &engine.Plan{Hosts: hosts(env.Cluster)}
-	for _, id := range []string{phasePreflight, phaseClean} {
-		p.Phases = append(p.Phases, engine.Phase{ID: id, Title: event.M("phase." + id)})
-	}
-	p.Steps = r.preflight(true)
+	p := r.cleanup(purge)
 	var last []string
-	for _, n := range env.Cluster.Nodes {
-		steps := r.cleanNode(n, purge, cleanOptions{needs: verdict()})
-		p.Steps = append(p.Steps, steps...)
-		last = append(last, steps[len(steps)-1].ID)
+	for _, n := range r.Cluster.Nodes {
+		last = append(last, id(phaseClean, "record", n.Name))
 	}
 	state := step(phaseClean, "state", "", last)
 	state.Apply = r.forgetState
 	p.Steps = append(p.Steps, state)
 	r.hookCleanup(p)
 	return p
+}
+
+// CleanNodes plans the same for some machines alone. No other machine is asked or told, and the cluster, if it lives, is not either: it is
+// for machines whose cluster is gone, or has gone on without them.
+func CleanNodes(env Env, nodes []config.Node, purge bool) *engine.Plan {
+	c := *env.Cluster
+	c.Nodes = nodes
+	env.Cluster, env.Saved = &c, nil
+	return newRun(env).cleanup(purge)
+}
+
+func (r *run) cleanup(purge bool) *engine.Plan {
+	p := &engine.Plan{Hosts: hosts(r.Cluster)}
+	for _, id := range []string{phasePreflight, phaseClean} {
+		p.Phases = append(p.Phases, engine.Phase{ID: id, Title: event.M("phase." + id)})
+	}
+	p.Steps = r.preflight(true)
+	for _, n := range r.Cluster.Nodes {
+		steps := r.cleanNode(n, purge, cleanOptions{needs: verdict()})
+		for _, s := range steps {
+			if s.ID != id(phaseClean, "services", n.Name) {
+				continue
+			}
+			for _, o := range r.Cluster.Nodes {
+				if stopRank(o) < stopRank(n) {
+					s.Needs = append(s.Needs, id(phaseClean, "services", o.Name))
+				}
+			}
+		}
+		p.Steps = append(p.Steps, steps...)
+	}
+	return p
+}
+
+// stopRank orders the machines when the whole cluster stops: those without whose services nobody is in trouble first.
+func stopRank(n config.Node) int {
+	switch {
+	case n.Has(bundle.Etcd):
+		return 2
+	case n.Has(bundle.ControlPlane), n.Has(bundle.LoadBalancer):
+		return 1
+	}
+	return 0
 }
 
 // judgeCleanup refuses a node of another cluster, one where another run is at work, and one that does not let us in; one that is gone does
@@ -67,19 +106,21 @@ type cleanOptions struct {
 func (r *run) cleanNode(n config.Node, purge bool, o cleanOptions) []*engine.Step {
 	var steps []*engine.Step
 	needs := o.needs
-	add := func(what string, f func(context.Context, *node.Node, []node.Record) error) *engine.Step {
+	// kinds are the records that give a step its work; none means any.
+	add := func(what string, f func(context.Context, *node.Node, []node.Record) error, kinds ...string) *engine.Step {
 		s := step(phaseClean, what, n.Name, needs)
 		s.Timeout = 10 * time.Minute
 		s.When = func(ctx context.Context) (bool, event.Msg, error) {
 			nd := r.node(n.Name)
-			if nd == nil && o.leaving {
+			// The last step alone says that the node is gone: others wait for those before it.
+			if nd == nil && (o.leaving || what != "record") {
 				return false, event.M("why.node-gone"), nil
 			}
 			if nd == nil {
 				return false, event.Msg{}, event.NewFault(event.ClassPartial, "clean.node-gone", nil).On(n.Name)
 			}
 			recs, err := nd.Records(ctx)
-			return len(recs) > 0, event.M("why.nothing-recorded"), err
+			return slices.ContainsFunc(recs, func(r node.Record) bool { return len(kinds) == 0 || slices.Contains(kinds, r.Kind) }), event.M("why.nothing-recorded"), err
 		}
 		s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
 			recs, err := nd.Records(ctx)
@@ -102,29 +143,30 @@ func (r *run) cleanNode(n config.Node, purge bool, o cleanOptions) []*engine.Ste
 		}
 	}
 	if n.Has(bundle.Etcd) && !o.leaving {
-		add("snapshot", func(ctx context.Context, nd *node.Node, _ []node.Record) error { return r.snapshot(ctx, n, nd) })
+		add("snapshot", func(ctx context.Context, nd *node.Node, _ []node.Record) error { return r.snapshot(ctx, n, nd) }, "unit")
 	}
 	add("workloads", func(ctx context.Context, nd *node.Node, _ []node.Record) error {
 		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.stop-workloads"), Script: r.stopWorkloads()})
 		return err
-	})
+	}, "unit")
 	if isKubelet(n) {
 		// Without --purge too: the programs that can take them away leave with the packages, and rules of a cluster that is gone lead
 		// packets astray.
 		add("network", func(ctx context.Context, nd *node.Node, _ []node.Record) error {
 			_, err := nd.Change(ctx, node.Change{Desc: event.M("change.purge-network"), Script: purgeNetwork})
 			return err
-		})
+		}, "unit", "table")
 	}
-	add("services", undo("services", "unit"))
-	add("ports", undo("ports", "port", "zonefile"))
-	add("packages", undo("packages", "package", "rpm"))
-	add("files", undo("files", "file", "block", "sysctl", "module", "hostname"))
+	undone := func(what string, kinds ...string) { add(what, undo(what, kinds...), kinds...) }
+	undone("services", "unit")
+	undone("ports", "port", "zonefile")
+	undone("packages", "package", "rpm")
+	undone("files", "file", "block", "sysctl", "module", "hostname")
 	add("reload", func(ctx context.Context, nd *node.Node, recs []node.Record) error {
 		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.reload"), Script: "systemctl daemon-reload\nsystemctl reset-failed 2>/dev/null || true\n"})
 		return err
-	})
-	add("directories", undo("directories", "tree", "emptied", "dir"))
+	}, "unit", "file")
+	undone("directories", "tree", "emptied", "dir")
 	forget := add("record", func(ctx context.Context, nd *node.Node, _ []node.Record) error { return nd.Forget(ctx) })
 	recorded := forget.When
 	forget.When = func(ctx context.Context) (bool, event.Msg, error) {

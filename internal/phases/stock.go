@@ -1,0 +1,66 @@
+package phases
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+// Stock is what a cleanup takes from a machine.
+type Stock struct {
+	Units, Packages []string
+	Directories     []string // with the size of what is in them
+	Files           int
+	Images          int // of the runtime's store; they go with a purge
+}
+
+// TakeStock reads it from the machine's record. Nothing is changed.
+func TakeStock(ctx context.Context, h node.Host, purge bool) (Stock, error) {
+	nd := node.New(h, func(event.Event) error { return nil })
+	recs, err := nd.Records(ctx)
+	if err != nil {
+		return Stock{}, err
+	}
+	var s Stock
+	var trees []string
+	for _, r := range recs {
+		switch r.Kind {
+		case "unit":
+			s.Units = append(s.Units, event.Clean(r.Key))
+		case "package":
+			s.Packages = append(s.Packages, event.Clean(r.Key))
+		case "file":
+			s.Files++
+		case "tree", "emptied":
+			if purge || r.Was == "cleanup" {
+				trees = append(trees, r.Key)
+			}
+		}
+	}
+	if len(trees) == 0 {
+		return s, nil
+	}
+	out, err := nd.Query(ctx, "for p in "+quoteAll(trees)+"; do [ ! -e \"$p\" ] || du -sxh \"$p\" 2>/dev/null || true; done\n"+
+		"echo images $(timeout 20 ctr -n k8s.io images ls -q 2>/dev/null | grep -c . || true)\n")
+	if err != nil {
+		return s, err
+	}
+	for line := range strings.Lines(out) {
+		line = event.Clean(strings.TrimSpace(line))
+		if n, ok := strings.CutPrefix(line, "images "); ok {
+			if purge {
+				s.Images, _ = strconv.Atoi(n)
+			}
+			continue
+		}
+		if size, path, ok := strings.Cut(line, "\t"); ok {
+			s.Directories = append(s.Directories, path+" ("+size+")")
+		} else if w := strings.Fields(line); len(w) == 2 {
+			s.Directories = append(s.Directories, w[1]+" ("+w[0]+")")
+		}
+	}
+	return s, nil
+}
