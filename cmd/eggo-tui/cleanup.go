@@ -58,7 +58,7 @@ func cleanup(ctx context.Context, env *environment, o runOptions, only []string,
 		s.again = " --node " + strings.Join(only, ",")
 	}
 	if !yes {
-		if err := s.confirm(ctx, purge); err != nil {
+		if err := s.confirmCleanup(ctx, purge); err != nil {
 			return s.over(err)
 		}
 	}
@@ -90,8 +90,8 @@ func alone(c *config.Cluster, only []string) ([]config.Node, error) {
 	return out, nil
 }
 
-// confirm shows what will go, from the records of the machines themselves, and asks for the cluster's name.
-func (s *session) confirm(ctx context.Context, purge bool) error {
+// confirmCleanup shows what will go, from the records of the machines themselves, and asks for the cluster's name.
+func (s *session) confirmCleanup(ctx context.Context, purge bool) error {
 	for _, n := range s.cluster.Nodes {
 		fmt.Fprintf(s.env.Stderr, "  %s  %s  %s\n", n.Name, n.IP, roleList(n))
 		h, err := s.connect(ctx, n)
@@ -109,6 +109,18 @@ func (s *session) confirm(ctx context.Context, purge bool) error {
 		fmt.Fprintln(s.env.Stderr, "    "+s.env.P.T("cli.cleanup.stock", "units", strings.Join(stock.Units, ", "), "packages", strings.Join(stock.Packages, ", "),
 			"files", strconv.Itoa(stock.Files), "directories", strings.Join(stock.Directories, ", "), "images", strconv.Itoa(stock.Images)))
 	}
+	return s.confirmName(ctx)
+}
+
+// confirm asks for the cluster's name, after its machines.
+func (s *session) confirm(ctx context.Context) error {
+	for _, n := range s.cluster.Nodes {
+		fmt.Fprintf(s.env.Stderr, "  %s  %s  %s\n", n.Name, n.IP, roleList(n))
+	}
+	return s.confirmName(ctx)
+}
+
+func (s *session) confirmName(ctx context.Context) error {
 	name, err := askLine(ctx, s.env, s.env.P.T("ask.cluster-name", "cluster", s.cluster.Name))
 	if err != nil {
 		return err

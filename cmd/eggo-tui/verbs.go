@@ -32,4 +32,5 @@ func laterVerbs() []string {
 	return []string{"join", "delete", "list", "status", "plan", "preflight", "certs", "etcd", "logs", "support"}
 	return []string{"attach", "list", "status", "plan", "preflight", "certs", "etcd", "logs", "support"}
 	return []string{"list", "status", "plan", "preflight", "certs", "etcd", "logs", "support"}
+	return []string{"list", "status", "plan", "preflight", "certs", "logs", "support"}
 }
