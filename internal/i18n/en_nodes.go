@@ -31,7 +31,6 @@ func enNodes() map[string]string {
 		"change.delete-node":                    "delete the Node {name}",
 		"change.register-again":                 "restart the kubelet, so that it registers its Node again",
 		"why.no-member-leaves":                  "no member of etcd leaves",
-		"why.node-gone":                         "the machine cannot be reached",
 		"why.no-object":                         "the cluster has no such Node",
 		"notice.drain-waits":                    "waiting for {pods} {why}",
 		"notice.drain-forced":                   "the time for draining is over; going on with these pods still there: {pods}",

@@ -31,7 +31,6 @@ func zhNodes() map[string]string {
 		"change.delete-node":                    "删除 Node {name}",
 		"change.register-again":                 "重启 kubelet，使其重新注册 Node",
 		"why.no-member-leaves":                  "没有 etcd 成员离开",
-		"why.node-gone":                         "无法连接该机器",
 		"why.no-object":                         "集群中没有这个 Node",
 		"notice.drain-waits":                    "正在等待 {pods} {why}",
 		"notice.drain-forced":                   "驱逐时间已到；以下 Pod 仍在，继续执行：{pods}",
