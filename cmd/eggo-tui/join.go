@@ -258,7 +258,7 @@ func onlyCluster(env *environment, o runOptions) (string, error) {
 	if o.id != "" {
 		return o.id, nil
 	}
-	root := stateRoot(env, o)
+	root := stateRoot(env, o.state)
 	known := savedClusters(root)
 	if len(known) == 1 {
 		return known[0], nil

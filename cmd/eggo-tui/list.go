@@ -70,6 +70,7 @@ func list(env *environment, state, output string) error {
 	return nil
 }
 
+// stateRoot is --state-dir, or the user's.
 func stateRoot(env *environment, flag string) string {
 	return cmp.Or(flag, journal.StateDir(env.Getenv, os.Geteuid()))
 }

@@ -44,7 +44,7 @@ func resume(ctx context.Context, env *environment, o runOptions, run string) err
 	}
 	o.id = c.Name
 	if verb == "cleanup" {
-		return cleanup(ctx, env, o, false, false)
+		return cleanup(ctx, env, o, nil, false, false)
 	}
 	return deploy(ctx, env, o) // a join is a deploy of the longer file
 }

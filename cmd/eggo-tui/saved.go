@@ -53,14 +53,6 @@ func deployFile(env *environment, file string) (string, error) {
 	return path, nil
 }
 
-// stateRoot is --state-dir, or the user's.
-func stateRoot(env *environment, o runOptions) string {
-	if o.state != "" {
-		return o.state
-	}
-	return journal.StateDir(env.Getenv, os.Geteuid())
-}
-
 // exitOf is the exit code of an error.
 func exitOf(err error) int { return int(exitcode.Of(err)) }
 

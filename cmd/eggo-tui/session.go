@@ -99,7 +99,7 @@ func prepare(ctx context.Context, env *environment, o runOptions, verb string) (
 	if s.hooks, err = o.hooks.load(); err != nil {
 		return nil, err
 	}
-	s.root = stateRoot(env, o)
+	s.root = stateRoot(env, o.state)
 	path, err := s.deployFile(o)
 	if err != nil {
 		return nil, err

@@ -27,10 +27,5 @@ func verbs(env *environment) []*cobra.Command {
 
 // laterVerbs are the verbs that the manual or the design has and that come with later capabilities.
 func laterVerbs() []string {
-	return []string{"join", "delete", "certs"}
-	return []string{"join", "delete", "list", "status", "plan", "preflight", "certs", "logs", "support"}
-	return []string{"join", "delete", "list", "status", "plan", "preflight", "certs", "etcd", "logs", "support"}
-	return []string{"attach", "list", "status", "plan", "preflight", "certs", "etcd", "logs", "support"}
-	return []string{"list", "status", "plan", "preflight", "certs", "etcd", "logs", "support"}
-	return []string{"list", "status", "plan", "preflight", "certs", "logs", "support"}
+	return []string{"certs"}
 }

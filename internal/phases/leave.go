@@ -154,7 +154,7 @@ func (r *run) judgeLeave(ctx context.Context) error {
 	add := func(sev event.Severity, host, code string, kv ...string) {
 		all = append(all, finding(sev, host, code, kv...))
 	}
-	k, err := newKube(apiWay{r}, r.pki.CA.Cert, r.pki.Admin.Cert, r.pki.Admin.Key)
+	k, err := newKube(apiWay{r}, r.pki.CA.Cert, r.pki.Admin.Cert, r.pki.Admin.Key, r.recorder())
 	if err != nil {
 		return event.NewFault(event.ClassFailed, "kube.client", err)
 	}
