@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/phases"
 )
 
 func main() {
@@ -14,6 +15,7 @@ func main() {
 
 // realMain is main with its deferred calls run before the program ends.
 func realMain() int {
+	phases.Quiet()
 	var signals interrupts
 	ctx, stop := signals.watch(context.Background())
 	defer stop()

@@ -208,6 +208,7 @@ func TestConfigurationOfISulad(t *testing.T) {
 		network-plugin pidfile pod-sandbox-image registry-mirrors runtimes selinux-enabled start-timeout state storage-driver storage-opts systemd-cgroup tls tls-config
 		tls-verify use-decrypted-key websocket-server-listening-port`)
 	r := newTestRun()
+	r.facts[worker.Name] = good(worker)
 	r.Cluster.Runtime, r.Cluster.CNIBinDirs = "isulad", []string{"/usr/libexec/cni", "/opt/cni/bin"}
 	r.Cluster.RegistryMirrors, r.Cluster.InsecureRegistries = []string{"https://m.example.com", "http://10.0.0.5:5000"}, []string{"r.local:5000"}
 	r.Cluster.ExtraArgs = engineArgs("log-level", "INFO")
