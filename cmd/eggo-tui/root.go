@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -150,9 +149,6 @@ func checkVerb(root *cobra.Command, args []string) error {
 		default:
 			if found, _, err := root.Find([]string{a}); err == nil && found != root {
 				return nil
-			}
-			if slices.Contains(laterVerbs(), a) {
-				return event.NewFault(event.ClassUsage, "usage.verb-later", nil, "verb", a)
 			}
 			if like := root.SuggestionsFor(a); len(like) > 0 {
 				return event.NewFault(event.ClassUsage, "usage.verb-like", nil, "verb", a, "like", strings.Join(like, ", "))

@@ -59,6 +59,7 @@ type session struct {
 	env     *environment
 	verb    string
 	words   string // the verb as it is typed, when that is not its name
+	goOn    string // verb that goes on after this one was cut off; "" is verb
 	file    string
 	text    []byte // of deploy.yaml
 	cluster *config.Cluster
@@ -202,7 +203,7 @@ func (s *session) run(ctx context.Context, plan func(phases.Env) *engine.Plan, n
 		if fault.Class == event.ClassInterrupted {
 			end.Outcome = event.Interrupted
 		}
-		end.Next = append(end.Next, event.M("next.resume", "command", s.command(cmp.Or(s.words, s.verb))+s.again))
+		end.Next = append(end.Next, event.M("next.resume", "command", s.command(cmp.Or(s.goOn, s.words, s.verb))+s.again))
 		result = errReported{fault}
 	default:
 		if len(sum.Changed) > 0 {

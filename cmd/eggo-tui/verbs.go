@@ -18,14 +18,10 @@ func verbs(env *environment) []*cobra.Command {
 		newPreflightCmd(env),
 		newJoinCmd(env),
 		newDeleteCmd(env),
+		newCertsCmd(env),
 		newTemplateCmd(env),
 		newValidateCmd(env),
 		newVersionCmd(env),
 		newCompletionCmd(env),
 	}
-}
-
-// laterVerbs are the verbs that the manual or the design has and that come with later capabilities.
-func laterVerbs() []string {
-	return []string{"certs"}
 }

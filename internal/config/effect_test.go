@@ -16,8 +16,6 @@ import (
 func TestUnsupportedNamesEveryKeyWithoutEffect(t *testing.T) {
 	for _, tc := range []struct{ line, key string }{
 		{"etcd-external: true\n", "etcd-external"},
-		{"loadbalance: {name: lb, ip: 192.168.0.5}\n", "loadbalance"},
-		{"loadbalancer: {name: lb, ip: 192.168.0.5}\n", "loadbalancer"},
 	} {
 		c, ps := Load([]byte(minimal+tc.line), "f")
 		if c == nil {

@@ -3,7 +3,6 @@ package config
 import (
 	"net/netip"
 
-	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
@@ -55,9 +54,6 @@ func (u *unsupported) first(keys ...string) string {
 
 func (u *unsupported) shape() {
 	c := u.c
-	if len(c.With(bundle.LoadBalancer)) > 0 {
-		u.later(u.first("loadbalance", "loadbalancer", "loadbalances"), "loadbalance", "")
-	}
 	for _, n := range c.Nodes {
 		if n.IP.Is6() {
 			u.add("masters", "config.ipv6", "value", n.IP.String())

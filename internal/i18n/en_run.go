@@ -36,8 +36,6 @@ func enRun() map[string]string {
 		"fault.usage.verb.next":          "eggo-tui --help lists the commands.",
 		"fault.usage.verb-like":          "There is no command {verb}; did you mean {like}?",
 		"fault.usage.verb-like.next":     "eggo-tui --help lists the commands.",
-		"fault.usage.verb-later":         "The command {verb} is not there yet.",
-		"fault.usage.verb-later.next":    "eggo-tui --help lists those that there are.",
 		"fault.usage.needs-yes":          "Without a terminal, {verb} needs --yes.",
 		"fault.usage.needs-yes.next":     "Add --yes if you are sure.",
 		"fault.usage.not-confirmed":      "That is not the cluster's name; nothing was touched.",

@@ -36,8 +36,6 @@ func zhRun() map[string]string {
 		"fault.usage.verb.next":          "eggo-tui --help 会列出所有命令。",
 		"fault.usage.verb-like":          "没有命令 {verb}，是否想用 {like}？",
 		"fault.usage.verb-like.next":     "eggo-tui --help 会列出所有命令。",
-		"fault.usage.verb-later":         "命令 {verb} 尚未提供。",
-		"fault.usage.verb-later.next":    "eggo-tui --help 会列出现有的命令。",
 		"fault.usage.needs-yes":          "没有终端时，{verb} 需要 --yes。",
 		"fault.usage.needs-yes.next":     "确认无误后请加上 --yes。",
 		"fault.usage.not-confirmed":      "输入的不是集群名称，未做任何改动。",

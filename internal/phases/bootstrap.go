@@ -32,7 +32,7 @@ const (
 // controller manager.
 func (r *run) bootstrap() []*engine.Step {
 	nodes := kubelets(r.Cluster)
-	token := step(phaseBootstrap, "token", "", []string{id(phaseControl, "rights", "")})
+	token := step(phaseBootstrap, "token", "", r.joinable())
 	token.When = func(context.Context) (bool, event.Msg, error) {
 		for _, n := range nodes {
 			if !r.fact(n.Name).Joined {
@@ -47,17 +47,23 @@ func (r *run) bootstrap() []*engine.Step {
 	steps := []*engine.Step{token}
 	for _, n := range nodes {
 		ready := []string{token.ID, programs(n, groupNode), id(phaseInfra, "system", n.Name), id(phaseInfra, "load-images", n.Name)}
-		kubelet := r.service(phaseBootstrap, "kubelet", n, ready, r.kubeletService, nil)
+		kubelet := r.service(phaseBootstrap, "kubelet", n, ready, r.kubeletService, r.kubeletWell(n))
 		running, apply := kubelet.Check, kubelet.Apply
 		// A kubelet that has not joined may hold a token that has ended since: then it is given the new one and started anew.
 		kubelet.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 			if ok, err := running(ctx); !ok || err != nil {
 				return false, err
 			}
+			if ok, err := r.knowsEndpoint(ctx, nd); !ok || err != nil {
+				return false, err
+			}
 			return r.mayJoin(ctx, nd)
 		})
 		kubelet.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
 			if err := r.handToken(ctx, nd); err != nil {
+				return err
+			}
+			if err := r.tellEndpoint(ctx, nd); err != nil {
 				return err
 			}
 			return apply(ctx)
@@ -154,6 +160,36 @@ func (r *run) handToken(ctx context.Context, nd *node.Node) error {
 		return err
 	}
 	_, err = nd.Put(ctx, []node.File{{Path: bootstrapConf, Mode: 0o600, Data: conf, Secret: true}})
+	return err
+}
+
+// kubeletWell waits for the health probe of a kubelet that has joined; one that has not waits for its certificate first.
+func (r *run) kubeletWell(n config.Node) func(context.Context, *node.Node) error {
+	healthy := answers("http://127.0.0.1:10248/healthz", "kubelet.service")
+	return func(ctx context.Context, nd *node.Node) error {
+		if f := r.fact(n.Name); f == nil || !f.Joined {
+			return nil
+		}
+		return healthy(ctx, nd)
+	}
+}
+
+// serverLine is the line of the kubelet's own kubeconfig that names the cluster's endpoint. The kubelet writes the file when it joins, from
+// the one with the token, and never looks at it again; so a new endpoint is told by us.
+func (r *run) serverLine() string { return "    server: https://" + r.Cluster.Endpoint }
+
+// knowsEndpoint says whether a kubelet that has joined was told the endpoint that counts.
+func (r *run) knowsEndpoint(ctx context.Context, nd *node.Node) (bool, error) {
+	out, err := nd.Query(ctx, "if [ -s "+kubeletConf+" ] && grep -q '^ *server: ' "+kubeletConf+"; then sed -n 's/^ *server: */server /p' "+kubeletConf+"; fi")
+	return out == "" || strings.TrimSpace(out) == "server https://"+r.Cluster.Endpoint, err
+}
+
+func (r *run) tellEndpoint(ctx context.Context, nd *node.Node) error {
+	if ok, err := r.knowsEndpoint(ctx, nd); ok || err != nil {
+		return err
+	}
+	_, err := nd.Change(ctx, node.Change{Desc: event.M("change.endpoint", "path", kubeletConf, "endpoint", r.Cluster.Endpoint), Env: map[string]string{"LINE": r.serverLine()},
+		Script: "rm -f $D/applied/kubelet.service\n(umask 077; awk '/^ *server: / {print ENVIRON[\"LINE\"]; next} {print}' " + kubeletConf + " >" + kubeletConf + ".eggo-new)\nsync " + kubeletConf + ".eggo-new 2>/dev/null || sync\nmv -f " + kubeletConf + ".eggo-new " + kubeletConf + "\n"})
 	return err
 }
 

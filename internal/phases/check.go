@@ -26,7 +26,26 @@ func (r *run) check() []*engine.Step {
 		system.Needs = append(system.Needs, ids(phaseControl, what, r.Cluster.With(bundle.ControlPlane))...)
 	}
 	system.Verify, system.Retry, system.Timeout = r.systemReady, patience(), 30*time.Second
-	return []*engine.Step{nodes, system}
+	control := step(phaseCheck, "control-plane", "", []string{nodes.ID})
+	control.Verify, control.Timeout = r.controlWell, time.Minute
+	control.Retry = engine.Retry{Tries: 30, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}
+	return []*engine.Step{nodes, system, control}
+}
+
+// controlWell wants every member of etcd, every API server and the load balancer to answer, now that all is restarted that had to be.
+func (r *run) controlWell(ctx context.Context) error {
+	if err := r.etcdHealth(ctx); err != nil {
+		return err
+	}
+	if err := r.serversReady(ctx); err != nil {
+		return err
+	}
+	for _, n := range r.Cluster.With(bundle.LoadBalancer) {
+		if err := r.balancerAnswers(ctx, n, r.node(n.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // patience is for what comes by itself: about four minutes.

@@ -25,6 +25,7 @@ const (
 	phaseInfra     = "infrastructure"
 	phaseEtcd      = "etcd"
 	phaseControl   = "control-plane"
+	phaseBalancer  = "loadbalance"
 	phaseBootstrap = "bootstrap"
 	phaseAddons    = "addons"
 	phaseCheck     = "check"
@@ -58,6 +59,8 @@ type Env struct {
 	Verb  string
 	// Dry has every change announced and none made, on the nodes, at the API server and in etcd; see Rehearsal. StateDir is written to.
 	Dry bool
+	// RenewBefore, when it is set, has the leaf certificates that were issued before it issued anew.
+	RenewBefore time.Time
 }
 
 // run is the state that the steps of one run share.
@@ -118,7 +121,10 @@ func Deploy(env Env) *engine.Plan { return newRun(env).deploy() }
 
 func (r *run) deploy() *engine.Plan {
 	p := &engine.Plan{Spare: r.spare}
-	for _, id := range []string{phasePreflight, phaseInfra, phaseEtcd, phaseControl, phaseBootstrap, phaseAddons, phaseCheck} {
+	for _, id := range []string{phasePreflight, phaseInfra, phaseEtcd, phaseControl, phaseBalancer, phaseBootstrap, phaseAddons, phaseCheck} {
+		if id == phaseBalancer && len(r.Cluster.With(bundle.LoadBalancer)) == 0 {
+			continue
+		}
 		p.Phases = append(p.Phases, engine.Phase{ID: id, Title: event.M("phase." + id)})
 	}
 	p.Hosts = hosts(r.Cluster)
@@ -126,6 +132,7 @@ func (r *run) deploy() *engine.Plan {
 	p.Steps = append(p.Steps, r.infrastructure()...)
 	p.Steps = append(p.Steps, r.etcd()...)
 	p.Steps = append(p.Steps, r.controlPlane()...)
+	p.Steps = append(p.Steps, r.balancer()...)
 	p.Steps = append(p.Steps, r.bootstrap()...)
 	p.Steps = append(p.Steps, r.addons()...)
 	p.Steps = append(p.Steps, r.check()...)

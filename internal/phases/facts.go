@@ -53,6 +53,8 @@ type Facts struct {
 	NoExecTmp  bool
 	// PkgManagers are the programs of package managers that lie on the machine; which of them is its own, its family says.
 	PkgManagers []string
+	SELinux     bool   // it is enforcing
+	Resolves    string // the endpoint's name: yes, ours (by our own lines of /etc/hosts), no; "" for an address
 }
 
 // FreeSpace of the file system that holds a path.
@@ -121,17 +123,25 @@ if [ -r /etc/resolv.conf ]; then
 fi
 kv resolv "$resolv"
 if command -v ip >/dev/null 2>&1; then ip -4 route get @SERVICE@ >/dev/null 2>&1 || kv noroute yes; fi
+[ "$(cat /sys/fs/selinux/enforce 2>/dev/null || true)" = 1 ] && kv selinux enforcing
+e=@ENDPOINT@
+if [ -n "$e" ]; then
+  if sed -n '/^# eggo begin$/,/^# eggo end$/p' /etc/hosts 2>/dev/null | awk -v e="$e" '{for (i=2;i<=NF;i++) if ($i==e) f=1} END {exit !f}'; then kv resolves ours
+  elif getent hosts "$e" >/dev/null 2>&1; then kv resolves yes
+  else kv resolves no; fi
+fi
 awk '$2=="/tmp" && $4 ~ /noexec/ {print "noexectmp=yes"}' /proc/mounts
 ` + firewallScript
 
-// Gather reads the machine's facts: what stands in the way of its address ip, and of packets to the Services of which service is one.
-func Gather(ctx context.Context, n *node.Node, ip, service netip.Addr, now func() time.Time) (*Facts, error) {
+// Gather reads the machine's facts: what stands in the way of its address ip, and of packets to the Services of which service is one, and
+// whether it finds the endpoint, a name or "".
+func Gather(ctx context.Context, n *node.Node, ip, service netip.Addr, endpoint string, now func() time.Time) (*Facts, error) {
 	var markers []string
 	for name, file := range runtimeMarkers() {
 		markers = append(markers, name+":"+file)
 	}
 	sort.Strings(markers)
-	script := strings.NewReplacer("@MARKERS@", strings.Join(markers, " "), "@PATHS@", strings.Join(spacePaths(), " "), "@IP@", ip.String(), "@SERVICE@", service.String()).Replace(factsScript)
+	script := strings.NewReplacer("@MARKERS@", strings.Join(markers, " "), "@PATHS@", strings.Join(spacePaths(), " "), "@IP@", ip.String(), "@SERVICE@", service.String(), "@ENDPOINT@", node.Quote(endpoint)).Replace(factsScript)
 	out, err := n.Query(ctx, script)
 	if err != nil {
 		return nil, err
@@ -236,6 +246,10 @@ func parseFacts(out string) *Facts {
 			}
 		case "nameserver":
 			f.Nameserver = true
+		case "selinux":
+			f.SELinux = true
+		case "resolves":
+			f.Resolves = v
 		case "noexectmp":
 			f.NoExecTmp = true
 		case "os":

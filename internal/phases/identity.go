@@ -28,7 +28,10 @@ func (r *run) ensurePKI(context.Context) error {
 	if err != nil {
 		host = c.Endpoint
 	}
-	spec := pki.Spec{Domain: c.DNSDomain, ServiceGateway: c.ServiceGateway, Endpoint: host, ExtraDNS: c.SANs.DNSNames, ExtraIPs: c.SANs.IPs, CoreDNS: r.dnsBinary()}
+	spec := pki.Spec{Domain: c.DNSDomain, ServiceGateway: c.ServiceGateway, Endpoint: host, ExtraDNS: c.SANs.DNSNames, ExtraIPs: c.SANs.IPs, CoreDNS: r.dnsBinary(), IssuedAfter: r.RenewBefore}
+	for _, n := range c.With(bundle.LoadBalancer) { // the endpoint may be a name of it
+		spec.ExtraIPs = append(spec.ExtraIPs[:len(spec.ExtraIPs):len(spec.ExtraIPs)], n.IP)
+	}
 	for _, n := range c.Nodes {
 		spec.Machines = append(spec.Machines, pki.Machine{Name: n.Name, IP: n.IP, ControlPlane: n.Has(bundle.ControlPlane), Etcd: n.Has(bundle.Etcd), Kubelet: isKubelet(n)})
 	}

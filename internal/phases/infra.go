@@ -50,7 +50,7 @@ func (r *run) infrastructure() []*engine.Step {
 			steps = append(steps, r.runtime(n), r.sendImages(n), r.loadImages(n))
 		}
 	}
-	return steps
+	return append(steps, r.maskFirst(steps)...)
 }
 
 // ownTrees are the directories whose whole content is ours or our daemons' on a node.
@@ -125,14 +125,13 @@ func (r *run) system(n config.Node) *engine.Step {
 		{Path: sysctlPath, Mode: 0o644, Data: []byte(conf.String())},
 		{Path: modulesPath, Mode: 0o644, Data: []byte("overlay\nbr_netfilter\n")},
 	}
-	block := r.hostsBlock()
 	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		same, err := nd.Same(ctx, files)
 		if err != nil || !same {
 			return false, err
 		}
 		out, err := nd.Query(ctx, check.String()+"sed -n '/^"+blockBegin+"$/,/^"+blockEnd+"$/p' /etc/hosts\n")
-		return out == block, err
+		return out == r.hostsBlock(n), err
 	})
 	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
 		if _, err := nd.Put(ctx, files); err != nil {
@@ -144,18 +143,22 @@ func (r *run) system(n config.Node) *engine.Step {
 		if _, err := nd.Change(ctx, node.Change{Desc: event.M("change.kernel"), Script: modules + live.String()}); err != nil {
 			return err
 		}
-		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.hosts"), Stdin: []byte(block), Records: []node.Record{{Kind: "block", Key: "/etc/hosts", Was: "absent"}},
+		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.hosts"), Stdin: []byte(r.hostsBlock(n)), Records: []node.Record{{Kind: "block", Key: "/etc/hosts", Was: "absent"}},
 			Script: "[ -e /etc/hosts ] || : >/etc/hosts\nblock /etc/hosts\n"})
 		return err
 	})
 	return s
 }
 
-func (r *run) hostsBlock() string {
+// hostsBlock names all nodes, and the endpoint to a node that has no other way to its address.
+func (r *run) hostsBlock(to config.Node) string {
 	var b strings.Builder
 	b.WriteString(blockBegin + "\n")
 	for _, n := range r.Cluster.Nodes {
 		fmt.Fprintf(&b, "%s %s\n", n.IP, n.Name)
+	}
+	if f := r.fact(to.Name); f != nil && (f.Resolves == "no" || f.Resolves == "ours") && r.endpointAddress() != "" {
+		fmt.Fprintf(&b, "%s %s\n", r.endpointAddress(), r.endpointName())
 	}
 	b.WriteString(blockEnd + "\n")
 	return b.String()

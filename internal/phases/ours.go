@@ -81,6 +81,9 @@ func ownUnits(n config.Node) []string {
 	if n.Has(bundle.ControlPlane) {
 		out = append(out, "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 	}
+	if n.Has(bundle.LoadBalancer) {
+		out = append(out, "eggo-lb")
+	}
 	if isKubelet(n) {
 		out = append(out, "kubelet", "kube-proxy")
 	}

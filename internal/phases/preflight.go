@@ -126,7 +126,7 @@ func (r *run) look(ctx context.Context, n config.Node) error {
 		return &again
 	}
 	nd := r.newNode(h)
-	f, err := Gather(ctx, nd, n.IP, r.Cluster.ServiceGateway, r.Now)
+	f, err := Gather(ctx, nd, n.IP, r.Cluster.ServiceGateway, r.endpointName(), r.Now)
 	if err != nil {
 		return err
 	}
@@ -219,6 +219,16 @@ func (r *run) judgeNode(n config.Node, f *Facts) []event.Finding {
 		add(event.Warning, "docker-json")
 	}
 	out = append(out, judgeSize(n, f)...)
+	if f.SELinux && n.Has(bundle.LoadBalancer) {
+		add(event.Warning, "selinux-balancer", "port", strconv.Itoa(r.Cluster.LBPort))
+	}
+	if f.Resolves == "no" && isKubelet(n) {
+		if addr := r.endpointAddress(); addr != "" {
+			add(event.Warning, "endpoint-told", "name", r.endpointName(), "addr", addr)
+		} else {
+			add(event.Error, "endpoint-unknown", "name", r.endpointName())
+		}
+	}
 	out = append(out, r.judgeFirewall(n, f)...)
 	out = append(out, r.judgePlugin(n, f)...)
 	out = append(out, r.judgeDNSPort(n, f)...)
@@ -252,7 +262,7 @@ func (r *run) judgeTaken(n config.Node, f *Facts) []event.Finding {
 	if len(f.Present) > 0 && !f.Recorded { // what a cleanup kept is recorded still
 		out = append(out, finding(event.Error, n.Name, "leftovers", "paths", strings.Join(f.Present, ", ")))
 	}
-	for _, p := range ports(n) {
+	for _, p := range r.ports(n) {
 		if who, taken := f.Listening[p]; taken && len(f.Active) == 0 {
 			out = append(out, finding(event.Error, n.Name, "port", "port", strconv.Itoa(p), "who", who))
 		}
@@ -261,13 +271,16 @@ func (r *run) judgeTaken(n config.Node, f *Facts) []event.Finding {
 }
 
 // ports that the components of the node's roles listen on.
-func ports(n config.Node) []int {
+func (r *run) ports(n config.Node) []int {
 	var p []int
 	if n.Has(bundle.Etcd) {
 		p = append(p, 2379, 2380)
 	}
 	if n.Has(bundle.ControlPlane) {
 		p = append(p, 6443, 10257, 10259)
+	}
+	if n.Has(bundle.LoadBalancer) {
+		p = append(p, r.Cluster.LBPort)
 	}
 	if isKubelet(n) {
 		p = append(p, 10248, 10249, 10250, 10256)

@@ -149,7 +149,7 @@ func TestFactsNameTheResolvConfForPods(t *testing.T) {
 					put(t, n.Path(path), text)
 				}
 			}
-			f, err := phases.Gather(t.Context(), node.New(n, (&book{}).emit), l.Cluster.Nodes[0].IP, l.Cluster.ServiceGateway, time.Now)
+			f, err := phases.Gather(t.Context(), node.New(n, (&book{}).emit), l.Cluster.Nodes[0].IP, l.Cluster.ServiceGateway, "", time.Now)
 			if err != nil {
 				t.Fatal(err)
 			}

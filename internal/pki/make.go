@@ -40,7 +40,8 @@ type signer struct {
 type maker struct {
 	dir     string
 	now     time.Time
-	settled bool // leaves are there, so all that comes before them was
+	after   time.Time // leaves of before are issued anew
+	settled bool      // leaves are there, so all that comes before them was
 	changed []string
 	err     error
 }
@@ -164,7 +165,7 @@ func (m *maker) serves(have signer, ca *signer, want request) bool {
 	}
 	// One that ends with its authority cannot be made to last longer.
 	ending := !m.now.Add(renewAhead).Before(c.NotAfter) && c.NotAfter.Before(ca.cert.NotAfter)
-	if ending || m.now.Before(c.NotBefore) {
+	if ending || m.now.Before(c.NotBefore) || c.NotBefore.Add(backdate).Before(m.after.Truncate(time.Second)) {
 		return false
 	}
 	var orgs []string

@@ -67,6 +67,8 @@ type Spec struct {
 	ExtraIPs       []netip.Addr
 	CoreDNS        bool // it runs outside of the cluster's pods, and needs a certificate of its own
 	Machines       []Machine
+	// IssuedAfter, when it is set, has every leaf that was issued before it issued anew; nothing else is.
+	IssuedAfter time.Time
 }
 
 // Ensure makes in dir what is missing, keeps what is there, and issues a leaf anew when it no longer covers what spec asks, is within 30
@@ -80,7 +82,7 @@ type Spec struct {
 //	pki.clock      an authority is not valid yet: this machine's clock is wrong
 //	pki.read, pki.write, pki.make
 func Ensure(dir string, spec Spec, now time.Time) (p *PKI, changed []string, err error) {
-	m := &maker{dir: dir, now: now}
+	m := &maker{dir: dir, now: now, after: spec.IssuedAfter}
 	m.directory(".")
 	for _, n := range spec.Machines {
 		if n.Name == "" || n.Name != filepath.Base(n.Name) || !filepath.IsLocal(n.Name) {

@@ -1,7 +1,16 @@
 package e2e
 
 import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/eggo-k8s/eggo/test/e2e/stand"
 	"github.com/eggo-k8s/eggo/test/lab"
@@ -27,7 +36,65 @@ func shape(t *testing.T, name string, nodes []stand.Node, kubelets int, between 
 	same(t, before, func() []lab.Snapshot { return snapshots(t, s, len(nodes)) })
 }
 
-// TestThreeControlPlanes is the cluster that most users want: etcd on the three control planes, and two workers.
+// renewLive renews all certificates while a client asks the API through the load balancer twice a second, each time on a new connection and
+// without a second try; no call may fail.
+func renewLive(t *testing.T, s *stand.Stand, file, cluster, balancer string) {
+	t.Helper()
+	dir := filepath.Join(s.State(), cluster, "pki")
+	addr, err := s.Lab.Address(balancer)
+	must(t, "address", err)
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "admin.crt"), filepath.Join(dir, "admin.key"))
+	must(t, "certificate", err)
+	pem, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
+	must(t, "authority", err)
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(pem)
+	client := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool}}}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	calls, failed := 0, []string(nil)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(500 * time.Millisecond)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			resp, err := client.Get("https://" + addr + ":8443/api/v1/namespaces/default")
+			if err == nil {
+				resp.Body.Close()
+				if resp.StatusCode != http.StatusOK {
+					err = fmt.Errorf("%s", resp.Status)
+				}
+			}
+			if calls++; err != nil {
+				failed = append(failed, fmt.Sprintf("%s: %v", time.Now().Format("15:04:05.0"), err))
+			}
+			select {
+			case <-ctx.Done():
+			case <-tick.C:
+			}
+		}
+	})
+	try(t, s, 0, "certs", "renew", "-f", file)
+	stop()
+	wg.Wait()
+	s.Say("certificates renewed: %d calls of the API meanwhile, %d failed", calls, len(failed))
+	if len(failed) > 0 || calls < 10 {
+		t.Errorf("%d calls, failed: %v", calls, failed)
+	}
+	try(t, s, 0, "certs", "list", "-f", file)
+	must(t, "use after the renewal", s.Works(t.Context(), 5))
+}
+
+// TestThreeControlPlanes is the cluster that most users want: etcd on the three control planes, a load balancer that shares a worker's
+// machine, and another worker.
 func TestThreeControlPlanes(t *testing.T) {
-	shape(t, "three", []stand.Node{{Name: "n1", Roles: "me"}, {Name: "n2", Roles: "me"}, {Name: "n3", Roles: "me"}, {Name: "n4", Roles: "n"}, {Name: "n5", Roles: "n"}}, 5, nil)
+	shape(t, "three", []stand.Node{{Name: "n1", Roles: "me"}, {Name: "n2", Roles: "me"}, {Name: "n3", Roles: "me"}, {Name: "n4", Roles: "nl"}, {Name: "n5", Roles: "n"}}, 5,
+		func(s *stand.Stand, file string) { renewLive(t, s, file, "three", "n4") })
+}
+
+// TestEtcdOfItsOwn has etcd on other machines than the control planes, some of them with other roles.
+func TestEtcdOfItsOwn(t *testing.T) {
+	full(t)
+	shape(t, "apart", []stand.Node{{Name: "n1", Roles: "m"}, {Name: "n2", Roles: "m"}, {Name: "n3", Roles: "m"}, {Name: "n4", Roles: "ne"}, {Name: "n5", Roles: "ne"},
+		{Name: "n6", Roles: "el"}}, 5, nil)
 }

@@ -205,6 +205,8 @@ type Service struct {
 	Files []File // the unit's own file or drop-in among them
 	// Tables: the service makes packet filter tables; those that are not there before are recorded.
 	Tables bool
+	// Reload: while it runs, what differs beside the unit's own file takes effect by a reload.
+	Reload bool
 }
 
 // Tree is a directory whose whole content is ours; its content goes at cleanup, or only with --purge.
@@ -232,6 +234,16 @@ func (s Service) hash() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// unitHash is of the unit's own file.
+func (s Service) unitHash() string {
+	for _, f := range s.Files {
+		if strings.HasSuffix(f.Path, "/"+s.Unit) {
+			return sum(f.Data)
+		}
+	}
+	return "none"
+}
+
 // Running says whether the service runs, is enabled, and was started with exactly these files.
 func (n *Node) Running(ctx context.Context, s Service) (bool, error) {
 	out, err := n.Query(ctx, fmt.Sprintf("cat %s/applied/%s 2>/dev/null || echo none; systemctl is-active %[2]s || true; systemctl is-enabled %[2]s 2>/dev/null || true", Dir, Quote(s.Unit)))
@@ -255,12 +267,18 @@ func (n *Node) Start(ctx context.Context, s Service) error {
 		return err
 	}
 	u := Quote(s.Unit)
+	how, after := "how=restart\n", ""
+	if s.Reload {
+		file := Quote(s.Unit + ".file")
+		how += "if [ \"$(cat $D/applied/" + file + " 2>/dev/null)\" = " + s.unitHash() + " ] && systemctl is-active --quiet " + u + "; then how=reload; fi\n"
+		after = "stamp " + file + " " + s.unitHash() + "\n"
+	}
 	_, err := n.Change(ctx, Change{
 		Desc:    event.M("change.start", "unit", s.Unit),
 		Records: []Record{{"unit", s.Unit, "stopped"}},
-		Script: "systemctl daemon-reload\nsystemctl enable " + u + "\n" +
-			"if ! systemctl restart " + u + "; then systemctl status --no-pager -l " + u + " >&2 || true; journalctl -u " + u + " -n 20 --no-pager -o cat >&2 || true; exit 1; fi\n" +
-			"stamp " + u + " " + s.hash() + "\n",
+		Script: "systemctl daemon-reload\nsystemctl enable " + u + "\n" + how +
+			"if ! systemctl $how " + u + "; then systemctl status --no-pager -l " + u + " >&2 || true; journalctl -u " + u + " -n 20 --no-pager -o cat >&2 || true; exit 1; fi\n" +
+			after + "stamp " + u + " " + s.hash() + "\n",
 	})
 	return err
 }

@@ -56,7 +56,7 @@ func WriteBundle(path string) error {
 	cp := []bundle.Role{bundle.ControlPlane}
 	m := &bundle.Manifest{Format: bundle.FormatVersion, Name: "sim", Arch: "amd64", Kubernetes: Version,
 		OS:      bundle.OS{Family: "debian", ID: "debian", Release: "12", Codename: "bookworm"},
-		Install: []bundle.Package{{Name: "containerd", Roles: both}, {Name: "conntrack", Roles: both}}}
+		Install: []bundle.Package{{Name: "containerd", Roles: both}, {Name: "conntrack", Roles: both}, {Name: "nginx", Roles: []bundle.Role{bundle.LoadBalancer}}}}
 	var payload []member
 	add := func(e bundle.Member, body string) {
 		e.Size, e.SHA256 = int64(len(body)), hexSum([]byte(body))
@@ -67,7 +67,7 @@ func WriteBundle(path string) error {
 		payload = append(payload, member{e.Path, body})
 	}
 	var packages strings.Builder
-	for _, p := range [][2]string{{"containerd", "runc (>= 1.1)"}, {"runc", ""}, {"conntrack", ""}} {
+	for _, p := range [][2]string{{"containerd", "runc (>= 1.1)"}, {"runc", ""}, {"conntrack", ""}, {"nginx", ""}} {
 		file := p[0] + "_1.2-3_amd64.deb"
 		fmt.Fprintf(&packages, "Package: %s\nVersion: 1.2-3\nArchitecture: amd64\nFilename: %s\n", p[0], file)
 		if p[1] != "" {

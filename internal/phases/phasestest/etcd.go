@@ -8,14 +8,20 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	bolt "go.etcd.io/bbolt"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
 )
 
 // Revision is that of the simulated etcd's data, in its snapshots.
@@ -90,30 +96,143 @@ cp "${d%/*}/default.etcd/member/id" "$d/member/id"
 echo $((b + 4711)) >"$d/member/revision"
 `
 
-// store answers what a deploy, a snapshot, a restore and a cleanup ask of etcd.
-type store struct {
-	dir, ca string // the first member's data; the cluster's authority
-	pb.UnimplementedKVServer
-	pb.UnimplementedMaintenanceServer
+// Etcd is the cluster of members in memory: who is listed, and who votes. Who runs and who has data is on the nodes.
+type Etcd struct {
+	lab *Lab
+
+	mu   sync.Mutex
+	list []*pb.Member
+	next uint64
+	data string // names the cluster's data, while a node has any
+	// Asked are the changes of the membership, in order.
+	asked []string
 }
 
-func (s *store) Range(context.Context, *pb.RangeRequest) (*pb.RangeResponse, error) {
-	text, _ := os.ReadFile(filepath.Join(s.dir, "member", "revision")) // none before the first restore
+// Changes are the changes of the membership that were asked for: "add 192.0.2.33", "promote e3", "remove e1".
+func (e *Etcd) Changes() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.asked)
+}
+
+// Members lists names, a learner's with a question mark after it.
+func (e *Etcd) Members() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.refresh()
+	var out []string
+	for _, m := range e.list {
+		name := m.Name
+		if m.IsLearner {
+			name += "?"
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
+// era names the data: another one is an empty store.
+func (e *Etcd) era() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.refresh()
+	return e.data
+}
+
+// refresh looks at the nodes: members that run have a name, and the first of a cluster that begins brings the list of all.
+func (e *Etcd) refresh() {
+	any := false
+	for _, n := range e.lab.Cluster.With(bundle.Etcd) {
+		nd := e.lab.Nodes[n.Name]
+		id, err := os.ReadFile(nd.Path("/var/lib/etcd/default.etcd/member/id"))
+		if err != nil {
+			continue
+		}
+		any = true
+		if e.data == "" {
+			e.data = string(id)
+		}
+		if len(e.list) == 0 {
+			e.form(nd)
+		}
+		for _, m := range e.list {
+			if slices.Contains(m.PeerURLs, "https://"+n.IP.String()+":2380") && nd.active("etcd.service") {
+				m.Name, m.ClientURLs = n.Name, []string{"https://" + n.IP.String() + ":2379"}
+			}
+		}
+	}
+	if !any {
+		e.data, e.list = "", nil
+	}
+}
+
+func (e *Etcd) form(nd *Node) {
+	conf, err := os.ReadFile(nd.Path("/etc/etcd/initial.conf"))
+	if err != nil {
+		return
+	}
+	for line := range strings.Lines(string(conf)) {
+		rest, ok := strings.CutPrefix(strings.TrimSpace(line), `ETCD_INITIAL_CLUSTER="`)
+		if !ok {
+			continue
+		}
+		for _, m := range strings.Split(strings.TrimSuffix(rest, `"`), ",") {
+			name, url, _ := strings.Cut(m, "=")
+			e.next++
+			e.list = append(e.list, &pb.Member{ID: e.next, Name: name, PeerURLs: []string{url}})
+		}
+	}
+}
+
+// quorum says whether more than half of the voters run.
+func (e *Etcd) quorum() bool {
+	e.refresh()
+	voters, run := 0, 0
+	for _, m := range e.list {
+		if m.IsLearner {
+			continue
+		}
+		voters++
+		for _, n := range e.lab.Cluster.With(bundle.Etcd) {
+			if slices.Contains(m.PeerURLs, "https://"+n.IP.String()+":2380") && e.lab.Nodes[n.Name].active("etcd.service") {
+				run++
+			}
+		}
+	}
+	return 2*run > voters
+}
+
+// server is one member.
+type server struct {
+	pb.UnimplementedKVServer
+	pb.UnimplementedMaintenanceServer
+	pb.UnimplementedClusterServer
+	*Etcd
+	node config.Node
+}
+
+func (s *server) Range(context.Context, *pb.RangeRequest) (*pb.RangeResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.quorum() {
+		return nil, rpctypes.ErrGRPCNoLeader
+	}
+	text, _ := os.ReadFile(s.lab.Nodes[s.node.Name].Path("/var/lib/etcd/default.etcd/member/revision")) // none before the first restore
 	n, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 	return &pb.RangeResponse{Header: &pb.ResponseHeader{Revision: max(n, Revision)}}, nil
 }
 
-func (*store) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
+func (*server) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
 	return &pb.StatusResponse{Header: &pb.ResponseHeader{MemberId: 1}, Leader: 1, Version: "3.6.0", DbSize: 1 << 20}, nil
 }
 
-func (s *store) Snapshot(_ *pb.SnapshotRequest, to pb.Maintenance_SnapshotServer) error {
+func (s *server) Snapshot(_ *pb.SnapshotRequest, to pb.Maintenance_SnapshotServer) error {
 	dir, err := os.MkdirTemp("", "eggo-etcd-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	ca, err := os.ReadFile(s.ca)
+	ca, err := os.ReadFile(filepath.Join(s.lab.StateDir(), "pki", "ca.crt"))
 	if err != nil {
 		return err
 	}
@@ -132,11 +251,77 @@ func (s *store) Snapshot(_ *pb.SnapshotRequest, to pb.Maintenance_SnapshotServer
 	return to.Send(&pb.SnapshotResponse{Blob: data[half:]})
 }
 
-// serveEtcd answers on l until stop is called.
-func serveEtcd(l net.Listener, from *store, conf *tls.Config) (stop func()) {
-	s := grpc.NewServer(grpc.Creds(credentials.NewTLS(conf)))
-	pb.RegisterKVServer(s, from)
-	pb.RegisterMaintenanceServer(s, from)
+func (s *server) MemberList(context.Context, *pb.MemberListRequest) (*pb.MemberListResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.quorum() {
+		return nil, rpctypes.ErrGRPCNoLeader
+	}
+	return &pb.MemberListResponse{Header: &pb.ResponseHeader{}, Members: s.list}, nil
+}
+
+func (s *server) MemberAdd(_ context.Context, r *pb.MemberAddRequest) (*pb.MemberAddResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.quorum() {
+		return nil, rpctypes.ErrGRPCNoLeader
+	}
+	for _, m := range s.list {
+		switch {
+		case slices.Equal(m.PeerURLs, r.PeerURLs):
+			return nil, rpctypes.ErrGRPCPeerURLExist
+		case m.IsLearner && r.IsLearner:
+			return nil, rpctypes.ErrGRPCTooManyLearners
+		}
+	}
+	s.next++
+	s.asked = append(s.asked, "add "+strings.TrimSuffix(strings.TrimPrefix(r.PeerURLs[0], "https://"), ":2380"))
+	m := &pb.Member{ID: s.next, PeerURLs: r.PeerURLs, IsLearner: r.IsLearner}
+	s.list = append(s.list, m)
+	return &pb.MemberAddResponse{Header: &pb.ResponseHeader{}, Member: m, Members: s.list}, nil
+}
+
+func (s *server) MemberRemove(_ context.Context, r *pb.MemberRemoveRequest) (*pb.MemberRemoveResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.list, func(m *pb.Member) bool { return m.ID == r.ID })
+	switch {
+	case !s.quorum():
+		return nil, rpctypes.ErrGRPCNoLeader
+	case i < 0:
+		return nil, rpctypes.ErrGRPCMemberNotFound
+	}
+	s.asked = append(s.asked, "remove "+s.list[i].Name)
+	s.list = slices.Delete(s.list, i, i+1)
+	return &pb.MemberRemoveResponse{Header: &pb.ResponseHeader{}, Members: s.list}, nil
+}
+
+func (s *server) MemberPromote(_ context.Context, r *pb.MemberPromoteRequest) (*pb.MemberPromoteResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refresh()
+	for _, m := range s.list {
+		switch {
+		case m.ID != r.ID:
+		case !m.IsLearner:
+			return nil, rpctypes.ErrGRPCMemberNotLearner
+		case m.Name == "":
+			return nil, rpctypes.ErrGRPCLearnerNotReady
+		default:
+			s.asked = append(s.asked, "promote "+m.Name)
+			m.IsLearner = false
+			return &pb.MemberPromoteResponse{Header: &pb.ResponseHeader{}, Members: s.list}, nil
+		}
+	}
+	return nil, rpctypes.ErrGRPCMemberNotFound
+}
+
+// serve answers on l as the node's member until stop is called.
+func (e *Etcd) serve(n config.Node, l net.Listener, conf *tls.Config) (stop func()) {
+	s, m := grpc.NewServer(grpc.Creds(credentials.NewTLS(conf))), &server{Etcd: e, node: n}
+	pb.RegisterKVServer(s, m)
+	pb.RegisterMaintenanceServer(s, m)
+	pb.RegisterClusterServer(s, m)
 	go func() { _ = s.Serve(l) }()
 	return s.Stop
 }

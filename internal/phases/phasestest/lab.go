@@ -30,42 +30,59 @@ import (
 
 const control = "m1"
 
-// Lab is a control plane m1 with etcd, and workers w1, w2, …
+// Shape of a cluster: control planes m1, m2, …, etcd on them or on e1, e2, …, workers w1, w2, …, and a load balancer on lb.
+type Shape struct {
+	Masters, Etcds, Workers int
+	Balancer                bool
+}
+
+// Lab is a cluster's machines.
 type Lab struct {
 	Dir     string
 	Cluster *config.Cluster
 	Nodes   map[string]*Node
 	API     *API // nil where the lab was opened, not made
 
-	addr addresses
-	stop []func()
+	Etcd *Etcd // nil likewise
+
+	shape Shape
+	addr  addresses
+	stop  []func()
 }
 
-// addresses of what the program that made the lab serves.
-type addresses struct{ API, Etcd, Health, SecureHealth string }
+// addresses of what the program that made the lab serves; of etcd by node.
+type addresses struct {
+	API, Health, SecureHealth string
+	Etcd                      map[string]string
+}
 
 // Kit is what many labs can share: the bundle and the certificates.
 type Kit struct {
-	Workers int
-	dir     string
+	shape Shape
+	dir   string
 }
 
 // NewKit makes the bundle, staged, and the certificates for a control plane and some workers under dir.
 func NewKit(dir string, workers int) (*Kit, error) {
-	k := &Kit{Workers: workers, dir: dir}
+	return NewKitOf(dir, Shape{Masters: 1, Workers: workers})
+}
+
+// NewKitOf makes them for a cluster of any shape.
+func NewKitOf(dir string, shape Shape) (*Kit, error) {
+	k := &Kit{shape: shape, dir: dir}
 	if err := WriteBundle(filepath.Join(dir, "bundle.tar.gz")); err != nil {
 		return nil, err
 	}
 	if _, err := stage(context.Background(), dir); err != nil {
 		return nil, err
 	}
-	c, err := cluster(workers)
+	c, err := cluster(shape)
 	if err != nil {
 		return nil, err
 	}
-	spec := pki.Spec{Domain: c.DNSDomain, ServiceGateway: c.ServiceGateway, Endpoint: c.Nodes[0].IP.String(), ExtraDNS: c.SANs.DNSNames, ExtraIPs: c.SANs.IPs}
+	spec := pki.Spec{Domain: c.DNSDomain, ServiceGateway: c.ServiceGateway, Endpoint: strings.Split(c.Endpoint, ":")[0], ExtraDNS: c.SANs.DNSNames, ExtraIPs: c.SANs.IPs}
 	for _, n := range c.Nodes {
-		spec.Machines = append(spec.Machines, pki.Machine{Name: n.Name, IP: n.IP, ControlPlane: n.Has(bundle.ControlPlane), Etcd: n.Has(bundle.Etcd), Kubelet: true})
+		spec.Machines = append(spec.Machines, pki.Machine{Name: n.Name, IP: n.IP, ControlPlane: n.Has(bundle.ControlPlane), Etcd: n.Has(bundle.Etcd), Kubelet: n.Has(bundle.ControlPlane) || n.Has(bundle.Worker)})
 	}
 	_, _, err = pki.Ensure(filepath.Join(dir, "pki"), spec, time.Now())
 	return k, err
@@ -75,14 +92,26 @@ func stage(ctx context.Context, dir string) (*bundle.Staged, error) {
 	return bundle.Stage(ctx, filepath.Join(dir, "bundle.tar.gz"), filepath.Join(dir, "stage"), nil)
 }
 
-func cluster(workers int) (*config.Cluster, error) {
+func cluster(shape Shape) (*config.Cluster, error) {
 	var b strings.Builder
-	b.WriteString("cluster-id: sim\nusername: root\nprivate-key-path: /root/.ssh/id_rsa\nmasters:\n- {name: m1, ip: 192.0.2.11, port: 22, arch: amd64}\nnodes:\n")
-	for i := range workers {
-		fmt.Fprintf(&b, "- {name: w%d, ip: 192.0.2.%d, port: 22, arch: amd64}\n", i+1, 21+i)
+	list := func(prefix string, count, first int) {
+		for i := range count {
+			fmt.Fprintf(&b, "- {name: %s%d, ip: 192.0.2.%d, port: 22, arch: amd64}\n", prefix, i+1, first+i)
+		}
 	}
-	if workers == 0 {
-		b.WriteString("- {name: m1, ip: 192.0.2.11, port: 22, arch: amd64}\n")
+	b.WriteString("cluster-id: sim\nusername: root\nprivate-key-path: /root/.ssh/id_rsa\nmasters:\n")
+	list("m", shape.Masters, 11)
+	b.WriteString("nodes:\n")
+	list("w", shape.Workers, 21)
+	if shape.Workers == 0 {
+		list("m", 1, 11)
+	}
+	if shape.Etcds > 0 {
+		b.WriteString("etcds:\n")
+		list("e", shape.Etcds, 31)
+	}
+	if shape.Balancer {
+		b.WriteString("loadbalance: {name: lb, ip: 192.0.2.41, port: 22, arch: amd64, bind-port: 8443}\n")
 	}
 	b.WriteString("network: {podcidr: 10.200.0.0/16, plugin: flannel}\npackage-src: {type: tar.gz, x86src: /bundle.tar.gz}\n")
 	c, problems := config.Load([]byte(b.String()), "deploy.yaml")
@@ -94,7 +123,7 @@ func cluster(workers int) (*config.Cluster, error) {
 
 // NewLab makes bare machines under dir and serves what stands behind their ports. Its state directory has the kit's certificates.
 func NewLab(dir string, k *Kit) (*Lab, error) {
-	l, err := assemble(dir, k.Workers)
+	l, err := assemble(dir, k.shape)
 	if err != nil {
 		return nil, err
 	}
@@ -116,9 +145,9 @@ func NewLab(dir string, k *Kit) (*Lab, error) {
 		return nil, err
 	}
 	data, err := json.Marshal(struct {
-		Workers int
-		Addr    addresses
-	}{k.Workers, l.addr})
+		Shape Shape
+		Addr  addresses
+	}{k.shape, l.addr})
 	if err != nil {
 		return nil, err
 	}
@@ -132,25 +161,25 @@ func OpenLab(dir string) (*Lab, error) {
 		return nil, err
 	}
 	var doc struct {
-		Workers int
-		Addr    addresses
+		Shape Shape
+		Addr  addresses
 	}
 	if err := json.Unmarshal(data, &doc); err != nil {
 		return nil, err
 	}
-	l, err := assemble(dir, doc.Workers)
+	l, err := assemble(dir, doc.Shape)
 	if err == nil {
 		l.addr = doc.Addr
 	}
 	return l, err
 }
 
-func assemble(dir string, workers int) (*Lab, error) {
-	c, err := cluster(workers)
+func assemble(dir string, shape Shape) (*Lab, error) {
+	c, err := cluster(shape)
 	if err != nil {
 		return nil, err
 	}
-	l := &Lab{Dir: dir, Cluster: c, Nodes: map[string]*Node{}}
+	l := &Lab{Dir: dir, Cluster: c, Nodes: map[string]*Node{}, shape: shape, addr: addresses{Etcd: map[string]string{}}}
 	for _, n := range c.Nodes {
 		l.Nodes[n.Name] = &Node{name: n.Name, dir: filepath.Join(dir, "nodes", n.Name), dial: l.dial}
 	}
@@ -201,7 +230,7 @@ func (l *Lab) dial(ctx context.Context, from, addr string) (net.Conn, error) {
 		return nil, refused(addr)
 	}
 	for p, unit := range map[string]struct{ unit, at string }{
-		"6443": {"kube-apiserver.service", l.addr.API}, "2379": {"etcd.service", l.addr.Etcd}, "10256": {"kube-proxy.service", l.addr.Health},
+		"6443": {"kube-apiserver.service", l.addr.API}, "2379": {"etcd.service", l.addr.Etcd[to.name]}, "8443": {"eggo-lb.service", l.addr.API}, "10256": {"kube-proxy.service", l.addr.Health}, "10248": {"kubelet.service", l.addr.Health},
 		"10257": {"kube-controller-manager.service", l.addr.SecureHealth}, "10259": {"kube-scheduler.service", l.addr.SecureHealth},
 	} {
 		if p == port && to.active(unit.unit) {
@@ -238,11 +267,16 @@ func (l *Lab) serve() error {
 		}
 		return s, err
 	}
-	etcd, err := listen(&l.addr.Etcd)
-	if err != nil {
-		return err
+	l.Etcd = &Etcd{lab: l}
+	for _, n := range l.Cluster.With(bundle.Etcd) {
+		var at string
+		etcd, err := listen(&at)
+		if err != nil {
+			return err
+		}
+		l.addr.Etcd[n.Name] = at
+		l.stop = append(l.stop, l.Etcd.serve(n, etcd, conf("etcd/ca.crt", "nodes/"+n.Name+"/etcd-server")))
 	}
-	l.stop = append(l.stop, serveEtcd(etcd, &store{dir: l.Nodes[control].Path("/var/lib/etcd/default.etcd"), ca: filepath.Join(l.StateDir(), "pki", "ca.crt")}, conf("etcd/ca.crt", "nodes/"+control+"/etcd-server")))
 	l.API = &API{store: map[string]object{}, refresh: l.controllers}
 	api, err := listen(&l.addr.API)
 	if err != nil {
@@ -279,8 +313,8 @@ func (l *Lab) web(at net.Listener, h http.Handler) {
 
 // controllers do what a cluster's own do: nodes register when their kubelet runs, workloads roll out, flannel gives its lease and routes.
 func (l *Lab) controllers(a *API) (era string) {
-	id, err := os.ReadFile(l.Nodes[control].Path("/var/lib/etcd/default.etcd/member/id"))
-	if err != nil {
+	era = l.Etcd.era()
+	if era == "" {
 		return ""
 	}
 	var names []string
@@ -288,6 +322,9 @@ func (l *Lab) controllers(a *API) (era string) {
 	for i, n := range l.Cluster.Nodes {
 		path := "/api/v1/nodes/" + n.Name
 		cidr[n.Name] = fmt.Sprintf("10.200.%d.0/24", i)
+		if !n.Has(bundle.ControlPlane) && !n.Has(bundle.Worker) {
+			continue
+		}
 		if a.store[path] == nil && l.Nodes[n.Name].active("kubelet.service") && a.era != "" {
 			spec := object{"podCIDR": cidr[n.Name]}
 			if n.Has(bundle.ControlPlane) && !n.Has(bundle.Worker) { // as its kubelet is told to register
@@ -318,7 +355,7 @@ func (l *Lab) controllers(a *API) (era string) {
 			l.flannel(names, cidr)
 		}
 	}
-	return string(id)
+	return era
 }
 
 func (l *Lab) flannel(names []string, cidr map[string]string) {

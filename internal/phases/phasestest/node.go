@@ -28,7 +28,7 @@ var fakes embed.FS
 // tools of this machine that scripts may use on a simulated node; everything else there is a fake or is missing, so that no script can
 // reach this machine's own services, packages or packet filter.
 var tools = []string{"sh", "awk", "sed", "grep", "head", "tail", "stat", "sha256sum", "mktemp", "flock", "tar", "gzip", "cat", "mkdir", "mv", "rm", "rmdir", "cp", "ln",
-	"chmod", "ls", "dirname", "basename", "wc", "sort", "uniq", "tr", "cut", "find", "date", "timeout", "sleep", "touch", "tee", "dd", "env", "bash", "realpath"}
+	"chmod", "ls", "dirname", "basename", "wc", "sort", "uniq", "tr", "cut", "find", "date", "timeout", "sleep", "touch", "tee", "dd", "env", "bash", "realpath", "readlink", "base64"}
 
 // small are the fakes that share a file.
 var small = []string{"uname", "df", "ss", "journalctl", "umount", "sync"}
@@ -213,6 +213,8 @@ func (n *Node) install(address string) error {
 		"packages/containerd/lib/systemd/system/containerd.service": "[Service]\nExecStart=/usr/bin/containerd\n",
 		"packages/runc.files":                   "755 /usr/sbin/runc\n",
 		"packages/runc/usr/sbin/runc":           "runc\n",
+		"packages/nginx.files":                  "755 /usr/sbin/nginx\n",
+		"packages/nginx/usr/sbin/nginx":         "#!/bin/sh\necho 'configure arguments: --modules-path=/usr/lib/nginx/modules --with-stream=dynamic'\n",
 		"packages/conntrack.files":              "755 /usr/sbin/conntrack\n",
 		"packages/conntrack/usr/sbin/conntrack": "conntrack\n",
 	}

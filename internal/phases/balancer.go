@@ -1,0 +1,230 @@
+package phases
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+const (
+	balancerConf = "/etc/eggo/nginx-lb.conf"
+	balancerUnit = "eggo-lb.service"
+	nginxMask    = unitDir + "nginx.service" // a link to /dev/null, so that the package's own service does not start with its installation
+)
+
+// balancer passes TCP connections on to the API servers: nginx's stream module from the distribution's package, with a unit and a
+// configuration of ours. Nodes join through it, so it must answer before.
+func (r *run) balancer() []*engine.Step {
+	var steps []*engine.Step
+	for _, n := range r.Cluster.With(bundle.LoadBalancer) {
+		s := step(phaseBalancer, "start", n.Name, []string{id(phaseInfra, "packages", n.Name), id(phaseInfra, "system", n.Name)})
+		s.Retry = engine.Retry{Tries: 2, Delay: 2 * time.Second}
+		s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+			svc, err := r.balancerService(ctx, nd)
+			if err != nil {
+				return false, err
+			}
+			return nd.Running(ctx, svc)
+		})
+		s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+			svc, err := r.balancerService(ctx, nd)
+			if err != nil {
+				return err
+			}
+			return nd.Start(ctx, svc)
+		})
+		ready := step(phaseBalancer, "ready", n.Name, []string{s.ID, id(phaseControl, "ready", "")})
+		ready.Verify = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error { return r.balancerAnswers(ctx, n, nd) })
+		ready.Retry = engine.Retry{Tries: 30, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}
+		ready.Timeout = 30 * time.Second
+		steps = append(steps, s, ready)
+	}
+	return steps
+}
+
+// joinable are the steps after which nodes can join through the cluster's endpoint.
+func (r *run) joinable() []string {
+	return append([]string{id(phaseControl, "rights", "")}, ids(phaseBalancer, "ready", r.Cluster.With(bundle.LoadBalancer))...)
+}
+
+// maskFirst has the packages of load balancers wait for the mask.
+func (r *run) maskFirst(steps []*engine.Step) []*engine.Step {
+	var masks []*engine.Step
+	for _, n := range r.Cluster.With(bundle.LoadBalancer) {
+		mask := r.maskNginx(n)
+		masks = append(masks, mask)
+		for _, s := range steps {
+			if s.ID == id(phaseInfra, "packages", n.Name) {
+				s.Needs = append(s.Needs, mask.ID)
+			}
+		}
+	}
+	return masks
+}
+
+// endpointName is the name by which the cluster is reached; "" when it is an address, or a node's name, which all nodes are told anyway.
+func (r *run) endpointName() string {
+	host, _, err := net.SplitHostPort(r.Cluster.Endpoint)
+	if err != nil || net.ParseIP(host) != nil || slices.ContainsFunc(r.Cluster.Nodes, func(n config.Node) bool { return n.Name == host }) {
+		return ""
+	}
+	return host
+}
+
+// endpointAddress is where the endpoint must be, as far as deploy.yaml tells: at the load balancer, or at the only control plane. "" when
+// there are several control planes and something that we do not know stands before them.
+func (r *run) endpointAddress() string {
+	if lb := r.Cluster.With(bundle.LoadBalancer); len(lb) > 0 {
+		return lb[0].IP.String()
+	}
+	if cps := r.Cluster.With(bundle.ControlPlane); len(cps) == 1 {
+		return cps[0].IP.String()
+	}
+	return ""
+}
+
+// debianLeaves: what nginx-common makes beside its files, and leaves behind when it is purged.
+const debianLeaves = "for p in /var/www /var/www/html; do [ -e $p ] || rec dir $p absent; done\n" +
+	"[ -e /var/www/html/index.nginx-debian.html ] || rec file /var/www/html/index.nginx-debian.html absent\n"
+
+// maskNginx keeps the package's own service from starting when the package is installed. An nginx that is there already is somebody's, and
+// stays as it is.
+func (r *run) maskNginx(n config.Node) *engine.Step {
+	s := step(phaseInfra, "mask-nginx", n.Name, []string{id(phaseInfra, "claim", n.Name)})
+	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+		out, err := nd.Query(ctx, "if [ -L "+nginxMask+" ] && [ \"$(readlink "+nginxMask+")\" = /dev/null ]; then echo masked\n"+
+			"elif [ -e /usr/sbin/nginx ] && ! grep -qs '^package\tnginx\t' "+node.Dir+"/record; then echo theirs; fi\n")
+		return strings.TrimSpace(out) != "", err
+	})
+	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.mask", "unit", "nginx.service"),
+			Script: debianLeaves + "own " + nginxMask + "\nln -sfn /dev/null " + nginxMask + "\nsystemctl daemon-reload\nsystemctl stop nginx.service 2>/dev/null || true\n"})
+		return err
+	})
+	return s
+}
+
+// balancerService asks the machine's nginx how it was built, and writes what it needs.
+func (r *run) balancerService(ctx context.Context, nd *node.Node) (node.Service, error) {
+	out, err := nd.Query(ctx, "nginx=$(command -v nginx || echo /usr/sbin/nginx); [ -x \"$nginx\" ] || exit 0\necho \"program $nginx\"\n\"$nginx\" -V 2>&1\nif [ -s /proc/net/if_inet6 ]; then echo ipv6; fi\n")
+	if err != nil {
+		return node.Service{}, err
+	}
+	built, fault := parseNginx(out)
+	if fault != nil {
+		return node.Service{}, fault.On(nd.Name())
+	}
+	var servers []string
+	for _, n := range r.Cluster.With(bundle.ControlPlane) {
+		servers = append(servers, net.JoinHostPort(n.IP.String(), "6443"))
+	}
+	return node.Service{Unit: balancerUnit, Reload: true, Files: []node.File{
+		plainFile(balancerConf, built.conf(r.Cluster.LBPort, servers)), plainFile(unitDir+balancerUnit, built.unit()),
+	}}, nil
+}
+
+// nginx as a machine has it.
+type nginx struct {
+	program string
+	module  string // the stream module's file; "" when it is built in
+	ipv6    bool
+}
+
+var modulesDir = regexp.MustCompile(`--modules-path=(\S+)`)
+
+// parseNginx reads the program's path, what nginx -V prints, and whether the machine has IPv6.
+func parseNginx(out string) (nginx, *event.Fault) {
+	var n nginx
+	for line := range strings.Lines(out) {
+		if p, ok := strings.CutPrefix(strings.TrimSpace(line), "program "); ok {
+			n.program = p
+		}
+		n.ipv6 = n.ipv6 || strings.TrimSpace(line) == "ipv6"
+	}
+	words := strings.Fields(out)
+	switch {
+	case !strings.HasPrefix(n.program, "/"):
+		return n, event.NewFault(event.ClassFailed, "balancer.no-nginx", nil)
+	case slices.Contains(words, "--with-stream=dynamic"):
+		dir := "/usr/lib/nginx/modules"
+		if m := modulesDir.FindStringSubmatch(out); m != nil {
+			dir = strings.Trim(m[1], `'"`)
+		}
+		n.module = dir + "/ngx_stream_module.so"
+	case !slices.Contains(words, "--with-stream"):
+		return n, event.NewFault(event.ClassFailed, "balancer.no-stream", nil)
+	}
+	return n, nil
+}
+
+// conf is the whole configuration. An API server that refuses is passed over at once, one that does not answer after two seconds; after a
+// failure it is left alone for five. Watches are quiet for long: a connection may be idle for a day, and dead peers are found by keepalive.
+func (n nginx) conf(port int, servers []string) []byte {
+	var b strings.Builder
+	b.WriteString("# Written by Eggo; removed by eggo-tui cleanup.\n")
+	if n.module != "" {
+		fmt.Fprintf(&b, "load_module %q;\n", n.module)
+	}
+	b.WriteString("worker_processes 2;\nworker_rlimit_nofile 16384;\npid /run/eggo-lb/nginx.pid;\nerror_log stderr warn;\nevents {\n    worker_connections 8192;\n}\nstream {\n    upstream apiservers {\n        least_conn;\n")
+	for _, s := range servers {
+		fmt.Fprintf(&b, "        server %s max_fails=1 fail_timeout=5s;\n", s)
+	}
+	b.WriteString("    }\n    server {\n")
+	fmt.Fprintf(&b, "        listen %d so_keepalive=on;\n", port)
+	if n.ipv6 {
+		fmt.Fprintf(&b, "        listen [::]:%d ipv6only=on so_keepalive=on;\n", port)
+	}
+	b.WriteString("        proxy_pass apiservers;\n        proxy_connect_timeout 2s;\n        proxy_timeout 24h;\n        proxy_socket_keepalive on;\n    }\n}\n")
+	return []byte(b.String())
+}
+
+// unit starts nginx with our configuration and no other. It is started when nginx listens; a reload tries the new configuration first and
+// lets the connections that are open go on.
+func (n nginx) unit() []byte {
+	return []byte(`# Written by Eggo; removed by eggo-tui cleanup.
+[Unit]
+Description=Load balancer of the Kubernetes API servers
+After=network-online.target
+Wants=network-online.target
+StartLimitIntervalSec=0
+
+[Service]
+Type=forking
+PIDFile=/run/eggo-lb/nginx.pid
+RuntimeDirectory=eggo-lb
+ExecStartPre=` + n.program + ` -t -q -c ` + balancerConf + `
+ExecStart=` + n.program + ` -c ` + balancerConf + `
+ExecReload=` + n.program + ` -t -q -c ` + balancerConf + `
+ExecReload=/bin/kill -HUP $MAINPID
+TimeoutStartSec=60
+TimeoutStopSec=10
+Restart=always
+RestartSec=2
+LimitNOFILE=16384
+
+[Install]
+WantedBy=multi-user.target
+`)
+}
+
+// balancerAnswers wants an API server's readiness through the load balancer.
+func (r *run) balancerAnswers(ctx context.Context, n config.Node, nd *node.Node) error {
+	err := r.readyz(ctx, nd.Dial, net.JoinHostPort(n.IP.String(), strconv.Itoa(r.Cluster.LBPort)))
+	if err == nil {
+		return nil
+	}
+	f := event.NewFault(event.ClassFailed, "balancer.silent", unready(err), "port", strconv.Itoa(r.Cluster.LBPort), "log", r.lastWords(ctx, nd, balancerUnit)).On(n.Name)
+	f.Retry = true
+	return f
+}
