@@ -55,7 +55,10 @@ func cleanup(ctx context.Context, env *environment, o runOptions, only []string,
 		c := *s.cluster
 		c.Nodes = nodes
 		s.cluster = &c
-		s.again = " --node " + strings.Join(only, ",")
+		s.again = " --node " + strings.Join(only, ",") + s.again
+	}
+	if purge {
+		s.again += " --purge"
 	}
 	if !yes {
 		if err := s.confirmCleanup(ctx, purge); err != nil {

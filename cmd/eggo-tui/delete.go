@@ -17,6 +17,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases"
 )
 
+// drainTimeout is how long the eviction of a node's pods may take, unless it is said.
+const drainTimeout = 5 * time.Minute
+
 type deleteOptions struct {
 	runOptions
 	yes, purge, force bool
@@ -41,7 +44,7 @@ func newDeleteCmd(env *environment) *cobra.Command {
 	f.BoolVar(&o.yes, "yes", false, p.T("cli.delete.yes"))
 	f.BoolVar(&o.purge, "purge", false, p.T("cli.flag.purge"))
 	f.BoolVar(&o.force, "force", false, p.T("cli.delete.force"))
-	f.DurationVar(&o.drain, "drain-timeout", 5*time.Minute, p.T("cli.delete.drain-timeout"))
+	f.DurationVar(&o.drain, "drain-timeout", drainTimeout, p.T("cli.delete.drain-timeout"))
 	return cmd
 }
 
@@ -65,7 +68,7 @@ func remove(ctx context.Context, env *environment, o deleteOptions, args []strin
 		return err
 	}
 	defer s.close()
-	s.again = " " + strings.Join(args, " ")
+	s.again = o.again(args) + s.again
 	if err := s.useSaved(ctx); err != nil {
 		return s.over(err)
 	}
@@ -89,6 +92,24 @@ func remove(ctx context.Context, env *environment, o deleteOptions, args []strin
 	return s.run(ctx, func(e phases.Env) *engine.Plan { e.Accepted = nil; return phases.Delete(e, l) }, func() []event.Msg {
 		return []event.Msg{event.M("next.deleted", "names", strings.Join(names(l.Nodes), ", "), "file", s.savedPath())}
 	})
+}
+
+// again is the command line that goes on with a delete. That it was confirmed is not said for anybody who copies it.
+func (o *deleteOptions) again(args []string) string {
+	out := ""
+	for _, a := range args {
+		out += " " + shellWord(a)
+	}
+	if o.drain != drainTimeout {
+		out += " --drain-timeout " + o.drain.String()
+	}
+	if o.purge {
+		out += " --purge"
+	}
+	if o.force {
+		out += " --force"
+	}
+	return out
 }
 
 func names(nodes []config.Node) []string {
@@ -120,6 +141,9 @@ func leaving(c *config.Cluster, args []string) ([]config.Node, error) {
 		}
 	}
 	for role, code := range map[bundle.Role]string{bundle.ControlPlane: "last-control-plane", bundle.Etcd: "last-etcd"} {
+		if !slices.ContainsFunc(out, func(n config.Node) bool { return n.Has(role) }) {
+			continue
+		}
 		stay := 0
 		for _, n := range c.With(role) {
 			if !slices.ContainsFunc(out, func(o config.Node) bool { return o.Name == n.Name }) {

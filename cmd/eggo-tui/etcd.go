@@ -92,7 +92,7 @@ func etcdRestore(ctx context.Context, env *environment, o runOptions, file strin
 		return err
 	}
 	defer s.close()
-	s.words = "etcd restore " + path
+	s.words = "etcd restore " + shellWord(path)
 	fmt.Fprintln(env.Stderr, env.P.T("ask.restore", "path", path, "revision", strconv.FormatInt(snap.Revision, 10), "size", strconv.FormatInt(snap.Size, 10), "members", event.Clean(strings.Join(snap.Members, ", "))))
 	if !yes {
 		if err := s.confirm(ctx); err != nil {

@@ -69,7 +69,7 @@ func join(ctx context.Context, env *environment, o joinOptions, args []string) e
 		return err
 	}
 	defer s.close()
-	s.again = joinAgain(o, args)
+	s.again = joinAgain(o, args) + s.again
 	if fresh, err = s.complete(ctx, fresh); err != nil {
 		return s.over(err)
 	}
@@ -269,12 +269,12 @@ func onlyCluster(env *environment, o runOptions) (string, error) {
 // joinAgain is the command line that goes on with a join.
 func joinAgain(o joinOptions, args []string) string {
 	if o.list != "" {
-		return " -f " + o.list
+		return " -f " + shellWord(o.list)
 	}
 	out := " --type " + strings.Join(o.types, ",")
 	for _, f := range [][2]string{{"arch", o.arch}, {"name", o.name}} {
 		if f[1] != "" {
-			out += " --" + f[0] + " " + f[1]
+			out += " --" + f[0] + " " + shellWord(f[1])
 		}
 	}
 	if o.port != 22 {

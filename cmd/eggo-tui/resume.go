@@ -39,12 +39,10 @@ func resume(ctx context.Context, env *environment, o runOptions, run string) err
 	switch {
 	case c.File == "":
 		return event.NewFault(event.ClassUsage, "resume.no-file", nil, "verb", verb, "run", c.LastRun)
-	case verb == "delete" || verb == "etcd" || verb == "certs":
+	case verb != "deploy" && verb != "join":
+		// What takes something away is not gone on with by guessing: a run does not say whether it was for one machine or for all of them.
 		return event.NewFault(event.ClassUsage, "resume.by-hand", nil, "verb", verb, "cluster", c.Name)
 	}
 	o.id = c.Name
-	if verb == "cleanup" {
-		return cleanup(ctx, env, o, nil, false, false)
-	}
 	return deploy(ctx, env, o) // a join is a deploy of the longer file
 }

@@ -135,5 +135,5 @@ func (s *session) command(verb string) string {
 	if s.file == s.savedPath() {
 		return name + " " + verb + " --id " + s.cluster.Name
 	}
-	return name + " " + verb + " -f " + s.file
+	return name + " " + verb + " -f " + shellWord(s.file)
 }

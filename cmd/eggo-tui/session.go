@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -51,6 +52,31 @@ func (o *runOptions) common(cmd *cobra.Command, env *environment) {
 	cmd.Flags().StringVar(&o.hostKeys, "host-keys", "", env.P.T("cli.flag.host-keys"))
 	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
 	cmd.Flags().StringVar(&o.failure, "on-failure", "", env.P.T("cli.flag.on-failure"))
+}
+
+// again are the flags without which the same command would be another one: those that were given, but for who is in the cluster.
+func (o *runOptions) again() string {
+	out := ""
+	for _, f := range [][2]string{{"state-dir", o.state}, {"host-keys", o.hostKeys}, {"on-failure", o.failure}} {
+		if f[1] != "" {
+			out += " --" + f[0] + " " + shellWord(f[1])
+		}
+	}
+	for _, f := range o.hooks.before {
+		out += " --" + o.hooks.beforeKind + " " + shellWord(f)
+	}
+	for _, f := range o.hooks.after {
+		out += " --" + o.hooks.afterKind + " " + shellWord(f)
+	}
+	return out
+}
+
+// shellWord is a word of a command line that is shown to be copied.
+func shellWord(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,=@%+-") == "" {
+		return s
+	}
+	return node.Quote(s)
 }
 
 // session is one run of a plan: its cluster, directories, event log and connections.
@@ -123,6 +149,7 @@ func openSession(ctx context.Context, env *environment, o runOptions, verb strin
 	if err != nil {
 		return nil, err
 	}
+	s.again = o.again()
 	if s.store, err = journal.Open(s.root, s.cluster.Name); err != nil {
 		return nil, err
 	}
