@@ -57,6 +57,8 @@ func enEtcd() map[string]string {
 		"fault.snapshot.member.next":     "Look at etcd there: systemctl status etcd",
 
 		"fault.preflight.restore-without":           "{node} cannot be reached; the restore goes on without it.",
+		"fault.preflight.restore-half":              "A restore of etcd is half done: {done} of {members} members have the restored data.",
+		"fault.preflight.restore-half.next":         "Finish it first, with the same snapshot: eggo-tui etcd restore FILE --id {cluster}.",
 		"fault.preflight.restore-without.next":      "If the snapshot does not know the node, restart its kubelet when it is back, or run deploy.",
 		"fault.preflight.restore-not-deployed":      "{node} is no node of the cluster {cluster}.",
 		"fault.preflight.restore-not-deployed.next": "Deploy the cluster first; a restore puts data into a cluster that is there.",

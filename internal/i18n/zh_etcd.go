@@ -57,6 +57,8 @@ func zhEtcd() map[string]string {
 		"fault.snapshot.member.next":     "请在该节点查看 etcd：systemctl status etcd",
 
 		"fault.preflight.restore-without":           "{node} 无法访问；恢复将跳过它继续。",
+		"fault.preflight.restore-half":              "etcd 的恢复只完成了一半：{members} 个成员中有 {done} 个使用恢复后的数据。",
+		"fault.preflight.restore-half.next":         "请先用同一快照完成恢复：eggo-tui etcd restore FILE --id {cluster}。",
 		"fault.preflight.restore-without.next":      "如果快照中没有该节点，待其恢复后请重启 kubelet，或执行 deploy。",
 		"fault.preflight.restore-not-deployed":      "{node} 不是集群 {cluster} 的节点。",
 		"fault.preflight.restore-not-deployed.next": "请先部署集群；恢复只能把数据放回已有的集群。",

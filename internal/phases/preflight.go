@@ -147,6 +147,7 @@ func (r *run) judge(ctx context.Context) error {
 		}
 	}
 	all = append(all, r.judgeLost()...)
+	all = append(all, r.judgeRestoring(ctx)...)
 	all = append(all, r.judgeFiles(ctx)...)
 	all = append(all, r.judgeTogether()...)
 	all = append(all, r.judgeExternal()...)

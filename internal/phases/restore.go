@@ -120,6 +120,8 @@ func (r *restore) judgeRestore(ctx context.Context) error {
 			all = append(all, more...)
 		}
 	}
+	// A member that the file no longer names would go on with the old data, and its API server with it: two clusters of one name.
+	all = append(all, r.judgeLost()...)
 	if err := r.openPKI(ctx); err != nil {
 		f := event.AsFault(err)
 		all = append(all, event.Finding{Severity: event.Error, Fault: *f})
@@ -164,6 +166,42 @@ func (r *restore) exchangedCount(ctx context.Context) (n int, err error) {
 		}
 	}
 	return n, nil
+}
+
+// judgeRestoring refuses what is not the restore while one is half done: some members would start with the new data and others with the old.
+// Before the first member was touched, and when all have their new data, there is nothing in the way.
+func (r *run) judgeRestoring(ctx context.Context) []event.Finding {
+	re := &restore{run: r}
+	under, err := re.underWay()
+	if err != nil {
+		return []event.Finding{{Severity: event.Error, Fault: *event.AsFault(err)}}
+	}
+	if under.Token == "" {
+		return nil
+	}
+	re.token = under.Token
+	members, touched, whole := r.Cluster.With(bundle.Etcd), 0, 0
+	for _, n := range members {
+		nd := r.node(n.Name)
+		if nd == nil {
+			continue // told already
+		}
+		out, err := nd.Query(ctx, fmt.Sprintf("[ ! -d %s ] || echo yes", node.Quote(re.old())))
+		yes, err2 := re.exchanged(ctx, nd)
+		if err = errors.Join(err, err2); err != nil {
+			return []event.Finding{{Host: n.Name, Severity: event.Error, Fault: *event.AsFault(err)}}
+		}
+		if strings.TrimSpace(out) == "yes" {
+			touched++
+		}
+		if yes {
+			whole++
+		}
+	}
+	if touched == 0 || whole == len(members) {
+		return nil
+	}
+	return []event.Finding{finding(event.Error, "", "restore-half", "cluster", r.Cluster.Name, "done", strconv.Itoa(whole), "members", strconv.Itoa(len(members)))}
 }
 
 // prepare sends the snapshot and makes the new data of every member while the cluster runs; what cannot be made stops nothing.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases"
@@ -186,6 +188,49 @@ func TestARestoreIsRefusedBeforeAnythingIsTouched(t *testing.T) {
 	b, sum := restore(t, l, s)
 	if len(sum.Failed) == 0 || len(of[event.Change](b)) > 0 {
 		t.Errorf("without its member: %v, changes %v", b.findings(), of[event.Change](b))
+	}
+}
+
+// TestADeployWaitsForARestoreThatIsHalfDone: what it would start are members with two different pasts.
+func TestADeployWaitsForARestoreThatIsHalfDone(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, 0)
+	deploy(t, l)
+	put(t, filepath.Join(l.StateDir(), "restore.json"), `{"SHA256":"x","Token":"abcdefghij"}`)
+	deploy(t, l) // nothing was exchanged yet
+	data := l.Nodes["m1"].Path("/var/lib/etcd/default.etcd")
+	for _, kind := range []string{".before-", ".restore-"} {
+		if err := os.Mkdir(data+kind+"abcdefghij", 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, _, err := run(t, l, phases.Deploy)
+	if err == nil || !slices.Contains(b.findings(), "preflight.restore-half") || len(of[event.Change](b)) > 0 {
+		t.Error(err, b.findings(), of[event.Change](b))
+	}
+	if err := os.Remove(data + ".restore-abcdefghij"); err != nil {
+		t.Fatal(err)
+	}
+	deploy(t, l) // all members have their new data
+}
+
+// TestARestoreIsOfAllMembers: one that the file no longer names would live on with the old data.
+func TestARestoreIsOfAllMembers(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, 1)
+	deploy(t, l)
+	s, b := saved(t, l), &book{}
+	env := l.Env(b.emit)
+	had := *l.Cluster
+	had.Nodes = append(slices.Clone(had.Nodes), config.Node{Name: "m9", IP: had.Nodes[1].IP.Next().Next(), Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}})
+	env.Saved = &had
+	p, err := phases.Restore(env, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, _ := engine.Run(t.Context(), p, engine.Options{Emit: b.emit, Limits: phases.Limits()})
+	if len(sum.Failed) == 0 || !slices.Contains(b.findings(), "preflight.node-lost") || len(of[event.Change](b)) > 0 {
+		t.Error(sum.Failed, b.findings(), of[event.Change](b))
 	}
 }
 
