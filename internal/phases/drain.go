@@ -85,7 +85,8 @@ func (r *run) evictAll(ctx context.Context, n config.Node, l Leaving) error {
 			err := r.api().PolicyV1().Evictions(p.Namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace}})
 			switch {
 			case err == nil, apierrors.IsNotFound(err):
-			case apierrors.IsTooManyRequests(err):
+			case apierrors.IsTooManyRequests(err), apierrors.IsConflict(err), apierrors.IsServerTimeout(err), apierrors.IsTimeout(err),
+				apierrors.IsServiceUnavailable(err), apierrors.IsInternalError(err): // it may be so again in a second, until the time is over
 				why = event.Clean(err.Error())
 			default:
 				return kubeFault(err)

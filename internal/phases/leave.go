@@ -239,20 +239,22 @@ func (r *run) removeMember(ctx context.Context, n config.Node) error {
 		return engine.ErrUnchanged
 	}
 	m := list[i]
+	// Those that are gone leave before one that is well, in whatever order they were named: each of them is counted in the quorum until then.
+	if r.readThroughAny(ctx, m) == nil {
+		for _, o := range list {
+			goes, leaves := nodeOf(o, r.leaving)
+			if !leaves || o.ID == m.ID || !slices.Contains(o.PeerURLs, peerURL(goes)) || r.readThroughAny(ctx, o) == nil {
+				continue
+			}
+			if err := r.dropMember(ctx, goes.Name, o); err != nil {
+				return err
+			}
+		}
+	}
 	if err := r.moveLeader(ctx, m, list); err != nil {
 		return err
 	}
-	if err := r.Emit(event.Change{Step: engine.StepID(ctx), Desc: event.M("change.etcd-remove", "member", n.Name)}); err != nil {
-		return err
-	}
-	err = r.askEtcd(ctx, nil, func(ctx context.Context, c *clientv3.Client) error {
-		_, err := c.MemberRemove(ctx, m.ID)
-		if errors.Is(err, rpctypes.ErrMemberNotFound) {
-			return nil
-		}
-		return err
-	})
-	if err != nil {
+	if err := r.dropMember(ctx, n.Name, m); err != nil {
 		return err
 	}
 	// The next one leaves when those that stay agree again.
@@ -272,6 +274,36 @@ func (r *run) removeMember(ctx context.Context, n config.Node) error {
 		}
 		return nil
 	})
+}
+
+// dropMember removes one member.
+func (r *run) dropMember(ctx context.Context, name string, m *pb.Member) error {
+	if err := r.Emit(event.Change{Step: engine.StepID(ctx), Desc: event.M("change.etcd-remove", "member", name)}); err != nil {
+		return err
+	}
+	return r.askEtcd(ctx, nil, func(ctx context.Context, c *clientv3.Client) error {
+		_, err := c.MemberRemove(ctx, m.ID)
+		if errors.Is(err, rpctypes.ErrMemberNotFound) {
+			return nil
+		}
+		return err
+	})
+}
+
+// readThroughAny is a linearized read through a member, on a machine that leaves or on one that stays.
+func (r *run) readThroughAny(ctx context.Context, m *pb.Member) error {
+	if len(m.ClientURLs) == 0 {
+		return errors.New("it was never started")
+	}
+	c, err := r.etcdClient(m.ClientURLs[:1], leavingWay{r})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	_, err = c.Get(ctx, "health")
+	return err
 }
 
 // moveLeader gives the office away if m has it: an election that nobody planned costs the API server a second.
