@@ -35,6 +35,8 @@ func newCleanupCmd(env *environment) *cobra.Command {
 	cmd.Flags().BoolVar(&yes, "yes", false, env.P.T("cli.flag.yes"))
 	cmd.Flags().StringSliceVar(&only, "node", nil, env.P.T("cli.cleanup.node"))
 	cmd.Flags().BoolVar(&purge, "purge", false, env.P.T("cli.flag.purge"))
+	o.limitFlag(cmd, env)
+	cmd.MarkFlagsMutuallyExclusive("node", "limit")
 	return cmd
 }
 
@@ -60,13 +62,22 @@ func cleanup(ctx context.Context, env *environment, o runOptions, only []string,
 	if purge {
 		s.again += " --purge"
 	}
+	if len(o.limit) > 0 {
+		// The cluster is not over while some of its machines stay: so it is a cleanup of machines alone.
+		if err := s.setLimit(o.limit); err != nil {
+			return s.over(err)
+		}
+		c := *s.cluster
+		c.Nodes = s.within()
+		s.cluster = &c
+	}
 	if !yes {
 		if err := s.confirmCleanup(ctx, purge); err != nil {
 			return s.over(err)
 		}
 	}
 	return s.run(ctx, func(e phases.Env) *engine.Plan {
-		if len(only) > 0 {
+		if len(only)+len(s.limit) > 0 {
 			return phases.CleanNodes(e, s.cluster.Nodes, purge)
 		}
 		return phases.Cleanup(e, purge)

@@ -40,19 +40,24 @@ func newDeleteCmd(env *environment) *cobra.Command {
 		},
 	}
 	o.flags(cmd, env)
-	f := cmd.Flags()
-	f.BoolVar(&o.yes, "yes", false, p.T("cli.delete.yes"))
+	o.leaveFlags(cmd, env)
+	cmd.Flags().BoolVar(&o.yes, "yes", false, p.T("cli.delete.yes"))
+	return cmd
+}
+
+// leaveFlags say how the nodes leave.
+func (o *deleteOptions) leaveFlags(cmd *cobra.Command, env *environment) {
+	f, p := cmd.Flags(), env.P
 	f.BoolVar(&o.purge, "purge", false, p.T("cli.flag.purge"))
 	f.BoolVar(&o.force, "force", false, p.T("cli.delete.force"))
 	f.DurationVar(&o.drain, "drain-timeout", drainTimeout, p.T("cli.delete.drain-timeout"))
-	return cmd
 }
 
 // remove takes nodes out of the cluster. The cluster's own deploy.yaml loses them at the very end, so that the same command goes on with
 // what was cut off.
 func remove(ctx context.Context, env *environment, o deleteOptions, args []string) error {
-	if o.drain <= 0 {
-		return event.NewFault(event.ClassUsage, "delete.drain-timeout", nil, "value", o.drain.String())
+	if err := o.check(); err != nil {
+		return err
 	}
 	if _, ok := terminal(env); !o.yes && !ok {
 		return event.NewFault(event.ClassUsage, "usage.needs-yes", nil, "verb", "delete")
@@ -81,11 +86,7 @@ func remove(ctx context.Context, env *environment, o deleteOptions, args []strin
 			return s.over(err)
 		}
 	}
-	text, problems, err := config.RemoveNodes(s.text, s.file, names(l.Nodes))
-	if err == nil {
-		err = s.replace(ctx, text, problems)
-	}
-	if err != nil {
+	if err := s.shorten(ctx, l.Nodes); err != nil {
 		return s.over(err)
 	}
 	l.Left = s.keep
@@ -110,6 +111,22 @@ func (o *deleteOptions) again(args []string) string {
 		out += " --force"
 	}
 	return out
+}
+
+func (o deleteOptions) check() error {
+	if o.drain <= 0 {
+		return event.NewFault(event.ClassUsage, "delete.drain-timeout", nil, "value", o.drain.String())
+	}
+	return nil
+}
+
+// shorten makes the session's deploy.yaml that without the nodes.
+func (s *session) shorten(ctx context.Context, nodes []config.Node) error {
+	text, problems, err := config.RemoveNodes(s.text, s.file, names(nodes))
+	if err != nil {
+		return err
+	}
+	return s.replace(ctx, text, problems)
 }
 
 func names(nodes []config.Node) []string {

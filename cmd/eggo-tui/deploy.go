@@ -25,6 +25,7 @@ func newDeployCmd(env *environment) *cobra.Command {
 	}
 	o.flags(cmd, env)
 	o.hooks.clusterFlags(cmd, env)
+	o.limitFlag(cmd, env)
 	return cmd
 }
 
@@ -34,7 +35,10 @@ func deploy(ctx context.Context, env *environment, o runOptions) error {
 		return err
 	}
 	defer s.close()
-	return s.run(ctx, func(e phases.Env) *engine.Plan { return phases.Deploy(e) }, s.deployed)
+	if err := s.setLimit(o.limit); err != nil {
+		return s.over(err)
+	}
+	return s.run(ctx, s.limited(func(e phases.Env) *engine.Plan { return phases.Deploy(e) }), s.deployed)
 }
 
 // deployed says what runs where and what to do next.

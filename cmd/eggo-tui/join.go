@@ -42,7 +42,14 @@ func newJoinCmd(env *environment) *cobra.Command {
 	}
 	o.common(cmd, env)
 	o.hooks.nodeFlags(cmd, env)
-	f := cmd.Flags()
+	o.limitFlag(cmd, env)
+	o.machineFlags(cmd, env)
+	return cmd
+}
+
+// machineFlags say which machines join, and as what.
+func (o *joinOptions) machineFlags(cmd *cobra.Command, env *environment) {
+	f, p := cmd.Flags(), env.P
 	f.StringVarP(&o.list, "file", "f", "", p.T("cli.join.file"))
 	f.StringSliceVarP(&o.types, "type", "t", []string{"worker"}, p.T("cli.join.type"))
 	f.StringVarP(&o.arch, "arch", "a", "", p.T("cli.join.arch"))
@@ -51,7 +58,6 @@ func newJoinCmd(env *environment) *cobra.Command {
 	for _, flag := range []string{"type", "arch", "name", "port"} {
 		cmd.MarkFlagsMutuallyExclusive("file", flag)
 	}
-	return cmd
 }
 
 // join is deploy of the cluster's own deploy.yaml with machines more. The longer file becomes the cluster's own when preflight has passed:
@@ -70,28 +76,37 @@ func join(ctx context.Context, env *environment, o joinOptions, args []string) e
 	}
 	defer s.close()
 	s.again = joinAgain(o, args) + s.again
-	if fresh, err = s.complete(ctx, fresh); err != nil {
+	if fresh, err = s.extend(ctx, o, fresh); err != nil {
 		return s.over(err)
 	}
-	if s.hooks, err = o.hooks.load(names(fresh)...); err != nil {
-		return s.over(err)
-	}
-	text, problems, err := config.AddNodes(s.text, s.file, fresh)
-	if err == nil {
-		err = s.replace(ctx, text, problems)
-	}
-	if err != nil {
-		return s.over(err)
-	}
-	return s.run(ctx, func(e phases.Env) *engine.Plan { return phases.Deploy(e) }, func() []event.Msg {
+	return s.run(ctx, s.limited(func(e phases.Env) *engine.Plan { return phases.Deploy(e) }), func() []event.Msg {
 		var out []event.Msg
 		for _, n := range s.cluster.Nodes {
 			if slices.ContainsFunc(fresh, func(f config.Node) bool { return f.IP == n.IP }) {
 				out = append(out, event.M("next.node", "node", n.Name, "ip", n.IP.String(), "roles", roleList(n)))
 			}
 		}
-		return append(out, event.M("next.delete", "command", programName(env.Args)+" delete --id "+s.cluster.Name+" "+fresh[0].Name))
+		return append(out, event.M("next.delete", "command", s.command("delete")+" "+fresh[0].Name))
 	})
+}
+
+// extend makes the session's deploy.yaml that with the machines that join, which it returns with all that was not said.
+func (s *session) extend(ctx context.Context, o joinOptions, fresh []config.Node) ([]config.Node, error) {
+	fresh, err := s.complete(ctx, fresh)
+	if err != nil {
+		return nil, err
+	}
+	if s.hooks, err = o.hooks.load(names(fresh)...); err != nil {
+		return nil, err
+	}
+	text, problems, err := config.AddNodes(s.text, s.file, fresh)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.replace(ctx, text, problems); err != nil {
+		return nil, err
+	}
+	return fresh, s.setLimit(o.limit)
 }
 
 // machines are those of the command line, or of the file. What was not said is zero.

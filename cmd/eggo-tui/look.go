@@ -20,11 +20,16 @@ import (
 // looking adds the flags of the verbs that only look.
 func (o *runOptions) looking(cmd *cobra.Command, env *environment) {
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", env.P.T("cli.flag.deploy-file"))
+	o.lookingAt(cmd, env)
+	cmd.MarkFlagsMutuallyExclusive("file", "id")
+}
+
+// lookingAt are the flags of looking but for -f, which is another file to some verbs.
+func (o *runOptions) lookingAt(cmd *cobra.Command, env *environment) {
 	cmd.Flags().StringVar(&o.id, "id", "", env.P.T("cli.flag.id"))
 	cmd.Flags().StringVar(&o.output, "output", "plain", env.P.T("cli.flag.report"))
 	cmd.Flags().StringVar(&o.hostKeys, "host-keys", "", env.P.T("cli.flag.host-keys"))
 	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
-	cmd.MarkFlagsMutuallyExclusive("file", "id")
 }
 
 // openLook is openSession for verbs that change nothing: no lock is taken, here or on the nodes, no run is logged, and what is kept of the
@@ -142,6 +147,11 @@ func gravest(ctx context.Context, err error, sum engine.Summary) error {
 	}
 	if f.Code == "preflight.failed" {
 		return errReported{f}
+	}
+	for _, e := range sum.Failed {
+		if e.Fault != nil && e.Fault.Code == "limit.not-done" {
+			return e.Fault
+		}
 	}
 	return f
 }

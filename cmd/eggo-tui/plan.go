@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,30 +23,127 @@ func newPlanCmd(env *environment) *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{Use: "plan", Short: env.P.T("cli.plan.short"), Long: env.P.T("cli.plan.long"), Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return plan(cmd.Context(), env, o, "deploy", phases.Deploy)
+			return plan(cmd.Context(), env, o, "deploy", func(_ context.Context, s *session) (planMaker, error) {
+				return s.limited(phases.Deploy), nil
+			})
 		}}
 	o.looking(cmd, env)
+	o.limitFlag(cmd, env)
 	deploy := &cobra.Command{Use: "deploy", Short: env.P.T("cli.plan.deploy"), Args: cobra.NoArgs, RunE: cmd.RunE}
 	o.looking(deploy, env)
+	o.limitFlag(deploy, env)
 	var purge bool
 	cleanup := &cobra.Command{Use: "cleanup", Short: env.P.T("cli.plan.cleanup"), Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return plan(cmd.Context(), env, o, "cleanup", func(e phases.Env) *engine.Plan { return phases.Cleanup(e, purge) })
+			return plan(cmd.Context(), env, o, "cleanup", func(_ context.Context, s *session) (planMaker, error) {
+				return func(e phases.Env) *engine.Plan {
+					if len(s.limit) > 0 {
+						return phases.CleanNodes(e, s.within(), purge)
+					}
+					return phases.Cleanup(e, purge)
+				}, nil
+			})
 		}}
 	o.looking(cleanup, env)
+	o.limitFlag(cleanup, env)
 	cleanup.Flags().BoolVar(&purge, "purge", false, env.P.T("cli.flag.purge"))
-	cmd.AddCommand(deploy, cleanup)
+	cmd.AddCommand(deploy, cleanup, newPlanJoinCmd(env), newPlanDeleteCmd(env), newPlanCertsCmd(env))
 	return cmd
 }
 
-// plan shows what a verb would do, node by node, without doing it.
-func plan(ctx context.Context, env *environment, o runOptions, verb string, make func(phases.Env) *engine.Plan) error {
+func newPlanJoinCmd(env *environment) *cobra.Command {
+	var o joinOptions
+	cmd := &cobra.Command{Use: "join [IP...]", Short: env.P.T("cli.plan.join"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			fresh, err := o.machines(args)
+			if err != nil {
+				return err
+			}
+			if o.id, err = onlyCluster(env, o.runOptions); err != nil {
+				return err
+			}
+			own := o.runOptions
+			own.limit = nil // its nodes are known when the machines have names
+			return plan(cmd.Context(), env, own, "join", func(ctx context.Context, s *session) (planMaker, error) {
+				_, err := s.extend(ctx, o, fresh)
+				return s.limited(phases.Deploy), err
+			})
+		}}
+	o.lookingAt(cmd, env)
+	o.limitFlag(cmd, env)
+	o.machineFlags(cmd, env)
+	return cmd
+}
+
+func newPlanDeleteCmd(env *environment) *cobra.Command {
+	var o deleteOptions
+	cmd := &cobra.Command{Use: "delete NAME|IP...", Short: env.P.T("cli.plan.delete"), Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			if o.file == "" {
+				var err error
+				if o.id, err = onlyCluster(env, o.runOptions); err != nil {
+					return err
+				}
+			}
+			return plan(cmd.Context(), env, o.runOptions, "delete", func(ctx context.Context, s *session) (planMaker, error) {
+				if err := s.useSaved(ctx); err != nil {
+					return nil, err
+				}
+				nodes, err := leaving(s.cluster, args)
+				if err != nil {
+					return nil, err
+				}
+				l := phases.Leaving{Nodes: nodes, Drain: o.drain, Force: o.force, Purge: o.purge}
+				return func(e phases.Env) *engine.Plan { return phases.Delete(e, l) }, s.shorten(ctx, nodes)
+			})
+		}}
+	o.looking(cmd, env)
+	o.leaveFlags(cmd, env)
+	return cmd
+}
+
+func newPlanCertsCmd(env *environment) *cobra.Command {
+	var o runOptions
+	certs := &cobra.Command{Use: "certs", Short: env.P.T("cli.plan.renew"), Args: cobra.NoArgs}
+	renew := &cobra.Command{Use: "renew", Short: env.P.T("cli.plan.renew"), Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return plan(cmd.Context(), env, o, "certs renew", func(_ context.Context, s *session) (planMaker, error) {
+				if _, err := os.Stat(filepath.Join(s.dir, "pki", "ca.crt")); err != nil {
+					return nil, event.NewFault(event.ClassUsage, "certs.no-cluster", err, "cluster", s.cluster.Name, "dir", s.store.Path())
+				}
+				now := time.Now()
+				return func(e phases.Env) *engine.Plan {
+					e.RenewBefore = now
+					return phases.Deploy(e)
+				}, nil
+			})
+		}}
+	o.looking(renew, env)
+	certs.AddCommand(renew)
+	return certs
+}
+
+// planMaker makes the plan of a verb.
+type planMaker = func(phases.Env) *engine.Plan
+
+// plan shows what a verb would do, node by node, without doing it. ready makes of the session what the verb makes of it.
+func plan(ctx context.Context, env *environment, o runOptions, verb string, ready func(context.Context, *session) (planMaker, error)) error {
 	would := &collector{}
 	s, err := openLook(ctx, env, o, verb, would)
 	if err != nil {
 		return err
 	}
 	defer s.close()
+	if err := s.setLimit(o.limit); err != nil {
+		return err
+	}
+	make, err := ready(ctx, s)
+	if err != nil {
+		return err
+	}
 	return s.rehearse(ctx, o, verb, would, make)
 }
 

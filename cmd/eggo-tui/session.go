@@ -36,6 +36,7 @@ type runOptions struct {
 	hostKeys string
 	state    string
 	failure  string
+	limit    []string
 	hooks    hookFlags
 }
 
@@ -79,6 +80,10 @@ func shellWord(s string) string {
 	return node.Quote(s)
 }
 
+func (o *runOptions) limitFlag(cmd *cobra.Command, env *environment) {
+	cmd.Flags().StringSliceVar(&o.limit, "limit", nil, env.P.T("cli.flag.limit"))
+}
+
 // session is one run of a plan: its cluster, directories, event log and connections.
 type session struct {
 	hooks   []phases.Hook
@@ -102,6 +107,7 @@ type session struct {
 	log     *journal.Writer
 	bus     *event.Bus
 	front   event.Sink
+	limit   []string           // nodes that the run keeps its work to; none means all
 	again   string             // what follows the verb and the cluster when the same command is run again
 	quiet   context.CancelFunc // ends the report's clock
 	looks   bool               // nothing is locked or kept; dir is a copy that close removes

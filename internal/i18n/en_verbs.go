@@ -15,6 +15,9 @@ func enVerbs() map[string]string {
 		"cli.plan.short":              "Show what a verb would do, node by node, without doing it",
 		"cli.plan.long":               "Show what deploy, or the verb that is named, would do, node by node, without doing it.\n\nThe machines, the API server and etcd are looked at; nothing is changed on them, nothing is locked, and no run is logged. A bundle\nthat was not unpacked yet is verified and unpacked on this machine, where deploy finds it. What can be told only when the work before it is\ndone is shown by the step's name. The exit code is 0 whether there is something to do or not, and 5 if deploy would refuse to begin.",
 		"cli.plan.deploy":             "what deploy would do (the default)",
+		"cli.plan.join":               "what join would do",
+		"cli.plan.delete":             "what delete would do",
+		"cli.plan.renew":              "what certs renew would do",
 		"cli.plan.cleanup":            "what cleanup would do",
 		"plan.nothing":                "{verb} would change nothing: {cluster} is as described",
 		"plan.node":                   "{node}: {count} change(s)",
@@ -107,5 +110,11 @@ func enVerbs() map[string]string {
 		"support.readme":              "What a run of Eggo logged, for whoever is to find a fault.\n\nevents.jsonl   everything that happened, one JSON object a line (docs/json-output.md)\nnodes/         what each node printed, by step\ndeploy.yaml    what the cluster was to be\n\nPasswords, tokens and private keys were taken out: (redacted).",
 		"fault.support.exists":        "{file} is there already",
 		"fault.support.exists.next":   "Remove it, or name another file with -o.",
+		"cli.flag.limit":              "keep the work to these nodes: names or role:NAME, separated by commas; the others are only asked",
+		"fault.usage.limit":           "--limit {value} is no node and no role of {cluster}.",
+		"fault.usage.limit.next":      "Nodes: {nodes}. Roles: {roles}.",
+		"fault.limit.not-done":        "{step} is not done on {node}, which is not in --limit, and what was to be done needs it",
+		"fault.limit.not-done.next":   "Add {node} to --limit, or run without it.",
+		"why.not-in-limit":            "{node} is not in --limit",
 	}
 }

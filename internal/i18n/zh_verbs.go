@@ -15,6 +15,9 @@ func zhVerbs() map[string]string {
 		"cli.plan.short":              "按节点显示某个命令会做什么，但不执行",
 		"cli.plan.long":               "按节点显示 deploy（或指定的命令）会做什么，但不执行。\n\n只查看各机器、API server 与 etcd，不做任何改动，不加锁，也不记录运行。尚未解包的离线包会在本机校验并解包，\n供 deploy 使用。要等前面的工作完成后才能确定的内容只显示步骤名称。无论是否有事可做退出码都是 0；\n若 deploy 会拒绝开始则为 5。",
 		"cli.plan.deploy":             "deploy 会做什么（默认）",
+		"cli.plan.join":               "join 会做什么",
+		"cli.plan.delete":             "delete 会做什么",
+		"cli.plan.renew":              "certs renew 会做什么",
 		"cli.plan.cleanup":            "cleanup 会做什么",
 		"plan.nothing":                "{verb} 不会做任何改动：{cluster} 与描述一致",
 		"plan.node":                   "{node}：{count} 处改动",
@@ -107,5 +110,11 @@ func zhVerbs() map[string]string {
 		"support.readme":              "Eggo 某次运行的日志，供排查故障。\n\nevents.jsonl   发生的一切，每行一个 JSON 对象（docs/json-output.md）\nnodes/         各节点按步骤的输出\ndeploy.yaml    集群应有的样子\n\n密码、令牌与私钥已去除：(redacted)。",
 		"fault.support.exists":        "{file} 已存在",
 		"fault.support.exists.next":   "请将其删除，或用 -o 指定其他文件。",
+		"cli.flag.limit":              "只在这些节点上执行：节点名称或 role:角色，用逗号分隔；其他节点只查询",
+		"fault.usage.limit":           "--limit {value} 不是 {cluster} 的节点，也不是其角色。",
+		"fault.usage.limit.next":      "节点：{nodes}。角色：{roles}。",
+		"fault.limit.not-done":        "{node} 不在 --limit 中，其步骤 {step} 尚未完成，而要执行的内容需要它",
+		"fault.limit.not-done.next":   "请将 {node} 加入 --limit，或不使用 --limit 运行。",
+		"why.not-in-limit":            "{node} 不在 --limit 中",
 	}
 }

@@ -88,6 +88,8 @@ func rehearse(s *engine.Step, emit func(event.Event) error, announced func() int
 		s.Apply = func(ctx context.Context) error {
 			err := bold(func() error { return apply(inside(ctx)) })
 			switch {
+			case err != nil && event.AsFault(err).Code == "limit.not-done":
+				return err
 			case err == nil || errors.Is(err, engine.ErrUnchanged) || errors.Is(ctx.Err(), context.Canceled):
 				return err
 			case announced() > 0 && errors.Is(err, errRehearsed):
