@@ -109,6 +109,15 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.create(w, path, resource, body)
 	case r.Method == http.MethodPatch:
 		a.patch(w, path, resource, body, r.Header.Get("Content-Type"), dry)
+	case r.Method == http.MethodDelete && dry:
+		reply(w, http.StatusOK, object{"kind": "Status", "apiVersion": "v1", "status": "Success"})
+	case r.Method == http.MethodDelete:
+		if a.store[path] == nil {
+			status(w, http.StatusNotFound, "NotFound", path)
+			return
+		}
+		delete(a.store, path)
+		reply(w, http.StatusOK, object{"kind": "Status", "apiVersion": "v1", "status": "Success"})
 	default:
 		status(w, http.StatusMethodNotAllowed, "MethodNotAllowed", r.Method)
 	}
