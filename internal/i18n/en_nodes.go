@@ -30,6 +30,7 @@ func enNodes() map[string]string {
 		"change.etcd-remove":                    "remove {member} from etcd's members",
 		"change.delete-node":                    "delete the Node {name}",
 		"change.register-again":                 "restart the kubelet, so that it registers its Node again",
+		"change.stale-pod":                      "delete the pod {pod}, which is older than its Node",
 		"why.no-member-leaves":                  "no member of etcd leaves",
 		"why.no-object":                         "the cluster has no such Node",
 		"notice.drain-waits":                    "waiting for {pods} {why}",

@@ -30,6 +30,7 @@ func zhNodes() map[string]string {
 		"change.etcd-remove":                    "从 etcd 成员中移除 {member}",
 		"change.delete-node":                    "删除 Node {name}",
 		"change.register-again":                 "重启 kubelet，使其重新注册 Node",
+		"change.stale-pod":                      "删除早于其 Node 对象的 Pod {pod}",
 		"why.no-member-leaves":                  "没有 etcd 成员离开",
 		"why.no-object":                         "集群中没有这个 Node",
 		"notice.drain-waits":                    "正在等待 {pods} {why}",

@@ -222,6 +222,9 @@ func (r *run) joined(ctx context.Context, n config.Node) (bool, error) {
 	if !inRole(n, obj) {
 		return false, nil
 	}
+	if stale, err := r.stalePods(ctx, obj); err != nil || len(stale) > 0 {
+		return false, err
+	}
 	out, err := r.node(n.Name).Query(ctx, "[ -e "+bootstrapConf+" ] && echo token || true")
 	return strings.TrimSpace(out) == "", err
 }
@@ -241,6 +244,9 @@ func (r *run) join(ctx context.Context, n config.Node) error {
 		return kubeFault(err)
 	}
 	if err := r.setRole(ctx, n, obj); err != nil {
+		return err
+	}
+	if err := r.dropStalePods(ctx, obj); err != nil {
 		return err
 	}
 	if out, err := nd.Query(ctx, "[ -e "+bootstrapConf+" ] && echo token || true"); err != nil || strings.TrimSpace(out) == "" {

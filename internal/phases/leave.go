@@ -425,3 +425,32 @@ func (r *run) registerAgain(ctx context.Context, n config.Node, nd *node.Node) e
 	_, err := nd.Change(ctx, node.Change{Desc: event.M("change.register-again"), Script: "systemctl restart kubelet.service\n"})
 	return err
 }
+
+// stalePods are those on a node that are older than its Node: they belong to one of the same name that was deleted, or to a machine that
+// was replaced. What they know of the node is no longer so, the network of its pods above all: flannel tells the others of the new one when
+// it starts. The cluster itself takes such pods away only while there is no Node.
+func (r *run) stalePods(ctx context.Context, obj *corev1.Node) ([]corev1.Pod, error) {
+	list, err := r.api().CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + obj.Name})
+	if err != nil {
+		return nil, kubeFault(err)
+	}
+	return slices.DeleteFunc(list.Items, func(p corev1.Pod) bool {
+		return p.Spec.NodeName != obj.Name || p.DeletionTimestamp != nil || !p.CreationTimestamp.Before(&obj.CreationTimestamp)
+	}), nil
+}
+
+func (r *run) dropStalePods(ctx context.Context, obj *corev1.Node) error {
+	stale, err := r.stalePods(ctx, obj)
+	if err != nil {
+		return err
+	}
+	for _, p := range stale {
+		if err := r.Emit(event.Change{Host: obj.Name, Step: engine.StepID(ctx), Desc: event.M("change.stale-pod", "pod", p.Namespace+"/"+p.Name)}); err != nil {
+			return err
+		}
+		if err := r.api().CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return kubeFault(err)
+		}
+	}
+	return nil
+}
