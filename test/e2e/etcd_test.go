@@ -17,7 +17,7 @@ import (
 // TestEtcdSnapshotAndRestore: what was there at the snapshot is there again, what came later is not, and the workload never stands still.
 func TestEtcdSnapshotAndRestore(t *testing.T) {
 	s := newLab(t, 2)
-	file, err := s.Deploy("deploy.yaml", "etcd", []stand.Node{{Name: "n1", Roles: "me"}, {Name: "n2", Roles: "n"}})
+	file, err := s.Deploy("deploy.yaml", "etcd", []stand.Node{{Name: "n1", Roles: "mne"}, {Name: "n2", Roles: "n"}})
 	must(t, "deploy.yaml", err)
 	before := snapshots(t, s, 2)
 	deploy(t, s, file)

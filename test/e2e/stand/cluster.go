@@ -39,14 +39,18 @@ func Until(ctx context.Context, limit time.Duration, what string, f func(context
 	defer cancel()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
+	var last error
 	for {
 		err := f(ctx)
 		if err == nil {
 			return nil
 		}
+		if last == nil || ctx.Err() == nil { // what was cut off by the limit says nothing
+			last = err
+		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s, within %s: %w", what, limit, err)
+			return fmt.Errorf("%s, within %s: %w", what, limit, last)
 		case <-tick.C:
 		}
 	}
