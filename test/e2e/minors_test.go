@@ -27,7 +27,7 @@ func TestMinors(t *testing.T) {
 			})
 			must(t, "lab", s.Lab.Up(ctx, 2))
 			cluster := "minor" + strings.ReplaceAll(version, ".", "-")
-			file, err := s.Deploy(cluster+".yaml", cluster, []stand.Node{{Name: "n1", Roles: "me"}, {Name: "n2", Roles: "n"}})
+			file, err := s.Deploy(cluster+".yaml", cluster, []stand.Node{{Name: "n1", Roles: "mne"}, {Name: "n2", Roles: "n"}})
 			must(t, "deploy.yaml", err)
 			before := snapshots(t, s, 2)
 			deploy(t, s, file)

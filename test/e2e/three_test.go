@@ -8,7 +8,7 @@ import (
 
 // threeAndOne is three control planes with etcd on them, and a worker.
 func threeAndOne() []stand.Node {
-	return []stand.Node{{Name: "n1", Roles: "me"}, {Name: "n2", Roles: "me"}, {Name: "n3", Roles: "me"}, {Name: "n4", Roles: "n"}}
+	return []stand.Node{{Name: "n1", Roles: "me"}, {Name: "n2", Roles: "me"}, {Name: "n3", Roles: "mne"}, {Name: "n4", Roles: "n"}}
 }
 
 // TestThreeControlPlanesRebootedAtOnce: a quorum that is lost in one moment finds itself again.
