@@ -57,7 +57,7 @@ func run(ctx context.Context, env *environment) int {
 	}
 	// Before a verb's own code has begun, every error is cobra's word on the command line.
 	if f := (*event.Fault)(nil); err != nil && !started && !errors.As(err, &f) {
-		err = usageFault(err)
+		err = commandLineFault(err)
 	}
 	if err != nil && ctx.Err() != nil && !errors.As(err, new(*event.Fault)) {
 		err = event.NewFault(event.ClassInterrupted, "interrupted", err)

@@ -84,8 +84,12 @@ func (s *session) take(env *environment, c *config.Cluster, problems config.Prob
 	if c != nil {
 		problems = append(problems, config.Unsupported(c)...)
 	}
+	err := problems.Err()
+	if err != nil && s.json {
+		return errors.Join(writeProblemsJSON(env, env.Stdout, s.file, problems), err)
+	}
 	printProblems(env, problems)
-	if err := problems.Err(); err != nil {
+	if err != nil {
 		return err
 	}
 	s.cluster = c

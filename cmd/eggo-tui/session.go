@@ -107,6 +107,7 @@ type session struct {
 	log     *journal.Writer
 	bus     *event.Bus
 	front   event.Sink
+	json    bool               // --output json
 	limit   []string           // nodes that the run keeps its work to; none means all
 	again   string             // what follows the verb and the cluster when the same command is run again
 	quiet   context.CancelFunc // ends the report's clock
@@ -125,6 +126,7 @@ func prepare(ctx context.Context, env *environment, o runOptions, verb string) (
 	if o.output != "plain" && o.output != "json" {
 		return nil, event.NewFault(event.ClassUsage, "usage.output", nil, "output", o.output, "choices", "plain, json")
 	}
+	s.json = o.output == "json"
 	var err error
 	if s.failure, err = parseOnFailure(o.failure); err != nil {
 		return nil, err

@@ -35,23 +35,34 @@ type hostKeys struct {
 	node   string
 }
 
-// load reads the file anew, for a key may have been added since. It returns the callback and the algorithms of the keys that are known for
-// addr: without these, a node that is known by its ed25519 key alone may show another one and look like an impostor.
-func (h *hostKeys) load(addr string) (ssh.HostKeyCallback, []string, error) {
+// load reads the file anew, for a key may have been added since. It returns the callback and the algorithms to ask for, those of the keys that are
+// known for addr if there are any, which it says: without these, a node that is known by its ed25519 key alone may show another one and look like an impostor.
+func (h *hostKeys) load(addr string) (ssh.HostKeyCallback, []string, bool, error) {
 	var files []string
 	if _, err := os.Stat(h.file); err == nil {
 		files = append(files, h.file)
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, event.NewFault(event.ClassUsage, "ssh.known-hosts", err, "file", h.file)
+		return nil, nil, false, event.NewFault(event.ClassUsage, "ssh.known-hosts", err, "file", h.file)
 	}
 	db, err := knownhosts.NewDB(files...)
 	if err != nil {
-		return nil, nil, event.NewFault(event.ClassUsage, "ssh.known-hosts", err, "file", h.file)
+		return nil, nil, false, event.NewFault(event.ClassUsage, "ssh.known-hosts", err, "file", h.file)
 	}
-	check := db.HostKeyCallback()
+	check, known := db.HostKeyCallback(), db.HostKeyAlgorithms(addr)
 	return func(host string, remote net.Addr, key ssh.PublicKey) error {
 		return h.decide(check(host, remote, key), host, key)
-	}, db.HostKeyAlgorithms(addr), nil
+	}, preferred(known), len(known) > 0, nil
+}
+
+// preferred are the algorithms to ask for: those of the known keys, else all, in OpenSSH's order, so that the key that is kept or shown to a person is
+// the one that ssh and ssh-keyscan show.
+func preferred(known []string) []string {
+	if len(known) > 0 {
+		return known
+	}
+	return []string{
+		ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256,
+	}
 }
 
 // decide turns the answer of known_hosts into nil or a fault.

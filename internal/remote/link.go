@@ -81,7 +81,7 @@ func ask(ctx context.Context, t Target, o *Options, keys *hostKeys, u *unknownKe
 
 func handshake(ctx context.Context, t Target, o *Options, l *login, keys *hostKeys) (*link, error) {
 	addr := address(t)
-	check, algos, err := keys.load(addr)
+	check, algos, known, err := keys.load(addr)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func handshake(ctx context.Context, t Target, o *Options, l *login, keys *hostKe
 			return nil, verdict
 		}
 		var algo *ssh.AlgorithmNegotiationError
-		if errors.As(err, &algo) && len(algos) > 0 && strings.Contains(err.Error(), "host key") {
+		if errors.As(err, &algo) && known && strings.Contains(err.Error(), "host key") {
 			return nil, refused("ssh.hostkey-changed", err, "addr", addr, "type", "", "fingerprint", "-",
 				"known", strings.Join(algos, ", "), "line", keys.file)
 		}

@@ -2,6 +2,7 @@ package remote_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -87,6 +88,29 @@ func sshd(t testing.TB, config string) (remote.Target, remote.Options) {
 	}
 	return remote.Target{Name: "n1", Addr: "127.0.0.1", Port: port, Keys: []string{filepath.Join(dir, "user")}},
 		remote.Options{KnownHosts: known, LockFile: filepath.Join(dir, "lock"), Timeouts: remote.Timeouts{Kill: 2 * time.Second, Reconnect: 10 * time.Second}}
+}
+
+// Of a node that is not known the ed25519 key is taken, as ssh itself does, though the server has others that the library would rather have.
+func TestTheKeyOfAnUnknownNodeIsTheOneThatOpenSSHShows(t *testing.T) {
+	for _, p := range []remote.Policy{remote.AcceptNew, remote.Ask} {
+		tg, o := sshd(t, "")
+		known, err := os.ReadFile(o.KnownHosts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.KnownHosts, o.HostKeys = filepath.Join(t.TempDir(), "known_hosts"), p
+		o.Ask = func(_ context.Context, q remote.HostKeyQuestion) (bool, error) {
+			if q.Type != "ssh-ed25519" {
+				t.Errorf("asked about %+v", q)
+			}
+			return true, nil
+		}
+		dial(t, tg, o)
+		got, err := os.ReadFile(o.KnownHosts)
+		if f := bytes.Fields(known); err != nil || !bytes.Contains(got, bytes.Join(f[1:3], []byte(" "))) {
+			t.Errorf("%s: %v %s, want %s", p, err, got, known)
+		}
+	}
 }
 
 // OpenSSH's own server, with a known_hosts that has only the second of its keys.
