@@ -126,7 +126,7 @@ func (s *session) shorten(ctx context.Context, nodes []config.Node) error {
 	if err != nil {
 		return err
 	}
-	return s.replace(ctx, text, problems)
+	return s.replace(text, problems)
 }
 
 func names(nodes []config.Node) []string {

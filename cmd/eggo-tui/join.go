@@ -103,7 +103,7 @@ func (s *session) extend(ctx context.Context, o joinOptions, fresh []config.Node
 	if err != nil {
 		return nil, err
 	}
-	if err := s.replace(ctx, text, problems); err != nil {
+	if err := s.replace(text, problems); err != nil {
 		return nil, err
 	}
 	return fresh, s.setLimit(o.limit)
@@ -225,18 +225,17 @@ func (s *session) archOf(ctx context.Context, n config.Node) (string, error) {
 	return arch, nil
 }
 
-// replace makes a new text the session's deploy.yaml; nothing is written yet.
-func (s *session) replace(_ context.Context, text []byte, problems config.Problems) error {
-	c, problems2, err := config.LoadText(text, s.file)
+// replace makes a new text the session's deploy.yaml, or tells why there is none; nothing is written yet.
+func (s *session) replace(text []byte, why config.Problems) error {
+	if text == nil {
+		return s.take(s.env, nil, why)
+	}
+	c, problems, err := config.LoadText(text, s.file)
 	if err != nil {
 		return err
 	}
-	if c == nil {
-		problems = problems2
-	} else {
-		problems = nil // they were told when the session was opened
-	}
 	if c != nil {
+		problems = nil                                // they were told when the session was opened
 		c.SSH, c.Eggo = s.cluster.SSH, s.cluster.Eggo // with the secrets that were asked for
 	}
 	s.text = text
@@ -253,7 +252,7 @@ func (s *session) useSaved(ctx context.Context) error {
 		return event.NewFault(event.ClassFailed, "state.read", err)
 	}
 	s.file = s.savedPath()
-	return s.replace(ctx, text, nil)
+	return s.replace(text, nil)
 }
 
 // over ends a session that came to no plan: the fault goes to the event log too.

@@ -125,20 +125,6 @@ func (l *lines) put(v any) {
 	}
 }
 
-// jsonFault is a fault as a line or in one: with its words.
-type jsonFault struct {
-	Type    string       `json:"type"` // problem
-	Code    string       `json:"code"`
-	Message string       `json:"message"`
-	Next    string       `json:"next"`
-	Fault   *event.Fault `json:"fault"`
-}
-
-func problem(env *environment, f *event.Fault) jsonFault {
-	text, next := env.P.Fault(f)
-	return jsonFault{"problem", f.Code, text, next, f}
-}
-
 // gravest is the fault that an only looking verb ends with; its findings are told already.
 func gravest(ctx context.Context, err error, sum engine.Summary) error {
 	f := worst(ctx, err, sum)

@@ -155,9 +155,7 @@ func newRedactor(dir string) (*redactor, error) {
 			}
 		case strings.HasSuffix(d.Name(), ".crt"), strings.HasSuffix(d.Name(), ".pub"), strings.Contains(d.Name(), "known_hosts"), strings.HasPrefix(d.Name(), "lock"):
 		default: // keys, tokens, encryption configuration, kubeconfigs
-			for _, w := range regexp.MustCompile(`[A-Za-z0-9+/=_.-]{16,}`).FindAllString(string(data), -1) {
-				secrets = append(secrets, w)
-			}
+			secrets = append(secrets, regexp.MustCompile(`[A-Za-z0-9+/=_.-]{16,}`).FindAllString(string(data), -1)...)
 		}
 		return nil
 	})

@@ -350,7 +350,7 @@ func (w leavingWay) Dial(ctx context.Context, network, addr string) (net.Conn, e
 			return dialFrom(ctx, nd, network, addr)
 		}
 	}
-	return peerWay{w.r}.Dial(ctx, network, addr)
+	return peerWay(w).Dial(ctx, network, addr)
 }
 
 // deleteObject removes the Node.

@@ -118,7 +118,7 @@ func TestPortsAreOpenedAndClosedAgain(t *testing.T) {
 
 	// A port that deploy.yaml asks for no more is closed, the others stay.
 	l.Cluster.OpenPorts = nil
-	b = deploy(t, l)
+	deploy(t, l)
 	if slices.Contains(lines(t, w1.State("ufw")), "ufw allow 111/tcp comment 'eggo'") || slices.Contains(lines(t, m1.State("firewalld/perm.public")), "port=179/udp") || len(lines(t, w1.State("ufw"))) != len(wantUFW)-1 {
 		t.Error("still open:", lines(t, w1.State("ufw")))
 	}
