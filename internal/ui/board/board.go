@@ -70,10 +70,10 @@ func (b *Board) head(s *runstate.State, now time.Time, w int) string {
 	t, p := b.Theme, b.P
 	l := new(widget.Line).Space(1).Add(t.Strong, "egg").Add(t.Title, "o").Space(2)
 	verb := s.Run.Verb
-	if verb != "" {
-		verb = p.T("ui.verb." + verb)
+	if key := "ui.verb." + verb; p.Has(key) {
+		verb = p.T(key)
 	}
-	l.Add(t.Strong, verb).Space(1).Add(t.Title, event.Clean(s.Run.Cluster))
+	l.Add(t.Strong, event.Clean(verb)).Space(1).Add(t.Title, event.Clean(s.Run.Cluster))
 	took := now.Sub(s.Started)
 	if s.Ended != nil {
 		took = s.Elapsed()
