@@ -24,7 +24,7 @@ func enUI() map[string]string {
 		"ui.role.control-plane": "control plane",
 		"ui.role.worker":        "worker",
 		"ui.role.etcd":          "etcd",
-		"ui.role.loadbalancer":   "load balancer",
+		"ui.role.loadbalancer":  "load balancer",
 
 		"ui.verb.deploy":  "Install",
 		"ui.verb.cleanup": "Clean up",

@@ -24,7 +24,7 @@ func zhUI() map[string]string {
 		"ui.role.control-plane": "控制面",
 		"ui.role.worker":        "工作节点",
 		"ui.role.etcd":          "etcd",
-		"ui.role.loadbalancer":   "负载均衡",
+		"ui.role.loadbalancer":  "负载均衡",
 
 		"ui.verb.deploy":  "安装",
 		"ui.verb.cleanup": "清理",
