@@ -23,6 +23,7 @@ import (
 // TestEveryKey sets as many keys of deploy.yaml at once as two machines can show, none to its default, and looks up the effect of each on
 // the machines and in the API.
 func TestEveryKey(t *testing.T) {
+	full(t)
 	s := newLab(t, 2)
 	ctx := t.Context()
 	base, err := s.Deploy("base.yaml", "keys", []stand.Node{{Name: "n1", Roles: "mne"}, {Name: "n2", Roles: "n"}})

@@ -15,6 +15,7 @@ import (
 // TestEveryNodeRebootedAtOnce: nobody is left to help anybody up. All nodes reboot in the same moment, then all lose their power in the same
 // moment, and each time cluster and workload come back by themselves, with nothing to do for a deploy.
 func TestEveryNodeRebootedAtOnce(t *testing.T) {
+	full(t)
 	s := newLab(t, 3)
 	file, err := s.Deploy("deploy.yaml", "reboot", stand.OneAndTwo())
 	must(t, "deploy.yaml", err)
