@@ -222,7 +222,7 @@ func (r *run) snapshot(ctx context.Context, n config.Node, nd *node.Node) error 
 	if _, err := os.Stat(filepath.Join(r.StateDir, "pki", "etcd", "ca.key")); err != nil {
 		return tell("notice.no-snapshot", "cause", event.Clean(err.Error()))
 	}
-	if err := r.ensurePKI(ctx); err != nil && !errors.Is(err, engine.ErrUnchanged) {
+	if err := r.readPKI(ctx); err != nil {
 		return tell("notice.no-snapshot", "cause", event.AsFault(err).Error())
 	}
 	path := r.snapshotPath(n.Name)

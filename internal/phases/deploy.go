@@ -72,6 +72,7 @@ type run struct {
 	bundles map[string]Bundle       // by the key of their source
 	failed  map[string]*event.Fault // what preflight could not look at
 	pki     *pki.PKI
+	pkiOnce sync.Mutex // held while readPKI makes pki
 	kube    *kube
 	fetched map[string][]byte // manifests by URL
 	nonce   string            // of this run

@@ -3,6 +3,7 @@ package phases
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -20,6 +21,19 @@ import (
 )
 
 const localAPI = "https://127.0.0.1:6443"
+
+// readPKI makes sure of the certificates outside the step that does so; nodes that ask for them side by side wait for the first.
+func (r *run) readPKI(ctx context.Context) error {
+	r.pkiOnce.Lock()
+	defer r.pkiOnce.Unlock()
+	if r.pki != nil {
+		return nil
+	}
+	if err := r.ensurePKI(ctx); err != nil && !errors.Is(err, engine.ErrUnchanged) {
+		return err
+	}
+	return nil
+}
 
 // ensurePKI makes the certificates that are missing; engine.ErrUnchanged when none is.
 func (r *run) ensurePKI(context.Context) error {

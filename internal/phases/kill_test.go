@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	phases.Quiet()
 	code := m.Run()
 	if kits.dir != "" {
 		_ = os.RemoveAll(kits.dir)

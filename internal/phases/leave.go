@@ -147,7 +147,7 @@ func (r *run) unreachable(n config.Node) bool { return r.node(n.Name) == nil }
 
 // judgeLeave refuses a leave that the cluster would not survive, before anything is touched.
 func (r *run) judgeLeave(ctx context.Context) error {
-	if err := r.ensurePKI(ctx); err != nil && !errors.Is(err, engine.ErrUnchanged) {
+	if err := r.readPKI(ctx); err != nil {
 		return err
 	}
 	var all []event.Finding

@@ -77,10 +77,7 @@ func (r *run) openPKI(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(r.StateDir, "pki", "etcd", "ca.key")); err != nil {
 		return event.NewFault(event.ClassPreflight, "snapshot.no-state", err, "dir", r.StateDir)
 	}
-	if err := r.ensurePKI(ctx); err != nil && !errors.Is(err, engine.ErrUnchanged) {
-		return err
-	}
-	return nil
+	return r.readPKI(ctx)
 }
 
 func ourDisk(err error) bool {

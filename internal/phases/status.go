@@ -16,7 +16,6 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
@@ -114,10 +113,7 @@ func (r *run) havePKI(ctx context.Context) error {
 	if ok := exists(r.StateDir, "pki", "ca.crt"); !ok {
 		return event.NewFault(event.ClassFailed, "status.no-pki", nil, "cluster", r.Cluster.Name)
 	}
-	if err := r.ensurePKI(ctx); err != nil && !errors.Is(err, engine.ErrUnchanged) {
-		return err
-	}
-	return nil
+	return r.readPKI(ctx)
 }
 
 // statusScript prints the state of the units that are given, and the certificates: of files that hold a key too only the certificate.

@@ -257,7 +257,17 @@ func (s *server) MemberList(context.Context, *pb.MemberListRequest) (*pb.MemberL
 	if !s.quorum() {
 		return nil, rpctypes.ErrGRPCNoLeader
 	}
-	return &pb.MemberListResponse{Header: &pb.ResponseHeader{}, Members: s.list}, nil
+	return &pb.MemberListResponse{Header: &pb.ResponseHeader{}, Members: s.members()}, nil
+}
+
+// members is a copy of the list: answers are written while the list goes on changing.
+func (s *server) members() []*pb.Member {
+	out := make([]*pb.Member, len(s.list))
+	for i, m := range s.list {
+		c := *m
+		out[i] = &c
+	}
+	return out
 }
 
 func (s *server) MemberAdd(_ context.Context, r *pb.MemberAddRequest) (*pb.MemberAddResponse, error) {
@@ -278,7 +288,7 @@ func (s *server) MemberAdd(_ context.Context, r *pb.MemberAddRequest) (*pb.Membe
 	s.asked = append(s.asked, "add "+strings.TrimSuffix(strings.TrimPrefix(r.PeerURLs[0], "https://"), ":2380"))
 	m := &pb.Member{ID: s.next, PeerURLs: r.PeerURLs, IsLearner: r.IsLearner}
 	s.list = append(s.list, m)
-	return &pb.MemberAddResponse{Header: &pb.ResponseHeader{}, Member: m, Members: s.list}, nil
+	return &pb.MemberAddResponse{Header: &pb.ResponseHeader{}, Member: s.members()[len(s.list)-1], Members: s.members()}, nil
 }
 
 func (s *server) MemberRemove(_ context.Context, r *pb.MemberRemoveRequest) (*pb.MemberRemoveResponse, error) {
@@ -293,7 +303,7 @@ func (s *server) MemberRemove(_ context.Context, r *pb.MemberRemoveRequest) (*pb
 	}
 	s.asked = append(s.asked, "remove "+s.list[i].Name)
 	s.list = slices.Delete(s.list, i, i+1)
-	return &pb.MemberRemoveResponse{Header: &pb.ResponseHeader{}, Members: s.list}, nil
+	return &pb.MemberRemoveResponse{Header: &pb.ResponseHeader{}, Members: s.members()}, nil
 }
 
 func (s *server) MemberPromote(_ context.Context, r *pb.MemberPromoteRequest) (*pb.MemberPromoteResponse, error) {
@@ -310,7 +320,7 @@ func (s *server) MemberPromote(_ context.Context, r *pb.MemberPromoteRequest) (*
 		default:
 			s.asked = append(s.asked, "promote "+m.Name)
 			m.IsLearner = false
-			return &pb.MemberPromoteResponse{Header: &pb.ResponseHeader{}, Members: s.list}, nil
+			return &pb.MemberPromoteResponse{Header: &pb.ResponseHeader{}, Members: s.members()}, nil
 		}
 	}
 	return nil, rpctypes.ErrGRPCMemberNotFound
