@@ -90,6 +90,9 @@ func normal(e Event) Event {
 	case StepRetry:
 		e.Fault = *plain(&e.Fault)
 		return e
+	case StepAsked:
+		e.Fault = *plain(&e.Fault)
+		return e
 	case StepEnded:
 		e.Fault = plain(e.Fault)
 		return e

@@ -97,7 +97,7 @@ func TestWhatIsPublishedIsWhatWillBeReadBack(t *testing.T) {
 	bus := NewBus(clock)
 	f := &Fault{Code: "c", Class: ClassFailed, Cause: "a\x1b[31mb", Retry: true, Err: errors.New("e"), Args: map[string]string{}}
 	for _, e := range []Event{
-		Output{Line: "a\x1b]0;title\x07b\n"}, StepEnded{Fault: f}, StepUndone{Fault: f}, StepRetry{Fault: *f}, Finding{Fault: *f}, HostState{Fault: f}, RunEnded{Fault: f}, PhaseEnded{Fault: f},
+		Output{Line: "a\x1b]0;title\x07b\n"}, StepEnded{Fault: f}, StepUndone{Fault: f}, StepRetry{Fault: *f}, StepAsked{Fault: *f}, Finding{Fault: *f}, HostState{Fault: f}, RunEnded{Fault: f}, PhaseEnded{Fault: f},
 	} {
 		r, err := bus.Publish(e)
 		if err != nil {

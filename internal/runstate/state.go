@@ -33,6 +33,7 @@ type State struct {
 	Total    int // steps of the plan
 	Active   []*Step
 	Failures []*Failure
+	Open     []*Question // of those that somebody is to answer, the oldest first
 	Findings []event.Finding
 	Notices  []Notice
 	Changes  []event.Change // the newest
@@ -96,7 +97,8 @@ type Step struct {
 	Fault   *event.Fault // of the last failed try
 	Pause   time.Time    // while it waits for its next try: until when
 	Undone  bool
-	Asked   bool // it failed, and somebody is to decide what becomes of it
+	Asked   bool      // it failed, and somebody is to decide what becomes of it
+	Heard   time.Time // of its start, its last line or its last progress
 }
 
 // Running says whether the step has started and not ended.
@@ -114,6 +116,15 @@ type Line struct {
 type Notice struct {
 	event.Notice
 	Time time.Time
+}
+
+// Question is a step that failed for good and waits for somebody to decide what becomes of it, with the last lines that it printed.
+type Question struct {
+	Step  *Step
+	Try   int
+	Fault event.Fault
+	Since time.Time
+	Lines []Line
 }
 
 // Failure is a step that failed for good (or was allowed to), with the last lines that it printed.
@@ -178,10 +189,12 @@ func (s *State) Apply(r event.Record) {
 	case event.Output:
 		h := s.host(e.Host)
 		h.Lines = push(h.Lines, Line{r.Time, e.Step, e.Stream, cut(e.Line)}, KeepLines)
+		s.heard(r.Time, e.Step)
 	case event.Progress:
 		s.progress(r.Time, e)
+		s.heard(r.Time, e.Step)
 	case event.RunEnded:
-		s.Ended = &e
+		s.Ended, s.Open = &e, nil
 	}
 }
 
@@ -240,20 +253,23 @@ func (s *State) stepEvent(r event.Record) {
 			st.Start = r.Time
 			s.activate(st)
 		}
-		st.Try, st.Pause, st.Outcome, st.Asked = e.Try, time.Time{}, "", false
+		st.Try, st.Pause, st.Outcome, st.Heard = e.Try, time.Time{}, "", r.Time
+		s.answered(st)
 	case event.StepRetry:
 		st := get(e.Step)
 		st.Pause, st.Fault = r.Time.Add(e.Delay), &e.Fault
 		s.dropTransfers(st)
 	case event.StepAsked:
 		st := get(e.Step)
+		s.answered(st)
 		st.Asked, st.Fault = true, &e.Fault
+		s.Open = append(s.Open, &Question{Step: st, Try: e.Try, Fault: e.Fault, Since: r.Time, Lines: s.host(st.Host).LinesOf(st.ID, FailLines)})
 		s.dropTransfers(st)
 	case event.StepDecided:
-		get(e.Step).Asked = false
+		s.answered(get(e.Step))
 	case event.StepEnded:
 		st := get(e.Step)
-		st.Asked = false
+		s.answered(st)
 		if st.Start.IsZero() {
 			st.Start = r.Time
 		}
@@ -275,6 +291,26 @@ func (s *State) stepEvent(r event.Record) {
 		}
 	case event.StepUndone:
 		get(e.Step).Undone = e.Outcome.Done()
+	}
+}
+
+// answered closes the question about the step.
+func (s *State) answered(st *Step) {
+	if !st.Asked {
+		return
+	}
+	st.Asked = false
+	for i, q := range s.Open {
+		if q.Step == st {
+			s.Open = append(s.Open[:i:i], s.Open[i+1:]...)
+			return
+		}
+	}
+}
+
+func (s *State) heard(at time.Time, step string) {
+	if st := s.steps[step]; st != nil {
+		st.Heard = at
 	}
 }
 

@@ -1,0 +1,61 @@
+package runstate
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// History is how long the steps of earlier runs took, by kind: the same step of any machine.
+type History map[string]time.Duration
+
+// quiet is how long a step may be silent before it is said what is waited for.
+const quiet = 30 * time.Second
+
+// Learn makes a history out of earlier runs: the median of each kind of step over all their machines. What found its work done already says
+// nothing about how long the work takes, and a step that was tried again or failed none about how long it takes when all is well.
+func Learn(runs ...*State) History {
+	took := map[string][]time.Duration{}
+	for _, s := range runs {
+		for _, st := range s.order {
+			if st.Outcome == event.Changed && st.Try == 1 {
+				took[kind(st)] = append(took[kind(st)], st.Took)
+			}
+		}
+	}
+	h := History{}
+	for k, list := range took {
+		slices.Sort(list)
+		h[k] = list[len(list)/2]
+	}
+	return h
+}
+
+// Usual is how long such a step usually takes; false when nobody knows.
+func (h History) Usual(st *Step) (time.Duration, bool) {
+	d, ok := h[kind(st)]
+	return d, ok
+}
+
+func kind(st *Step) string { return strings.TrimSuffix(st.ID, "/"+st.Host) }
+
+// Stall is a step that has shown no sign of life for a while.
+type Stall struct {
+	Step  *Step
+	Since time.Duration // that the step runs
+	Quiet time.Duration // that nothing came from it
+	Usual time.Duration // that such a step takes; 0 when nobody knows
+}
+
+// Stalled says whether nothing has come from the step for so long that a person wonders what it waits for. What usually takes longer is
+// given that time.
+func (h History) Stalled(st *Step, now time.Time) (Stall, bool) {
+	if st == nil || !st.Running() || st.Asked || st.Pause.After(now) || st.Heard.IsZero() {
+		return Stall{}, false
+	}
+	usual, _ := h.Usual(st)
+	x := Stall{Step: st, Since: now.Sub(st.Start), Quiet: now.Sub(st.Heard), Usual: usual}
+	return x, x.Quiet >= quiet && x.Since > usual
+}
