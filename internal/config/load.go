@@ -19,6 +19,7 @@ type loader struct {
 	given    map[string]position // every known key that stands in the file
 	once     map[string]val      // what a key with several spellings was read from
 	c        *Cluster
+	tables   func(path string, keys []string) // told which keys a map may have; nil tells nobody
 
 	hosts      []host
 	machines   []host // the first entry of every node of c.Nodes

@@ -36,6 +36,7 @@ func parts(lang Lang) []map[string]string {
 			zhUI(),
 			zhRuntime(),
 			zhEtcd(),
+			zhWizard(),
 		}
 	}
 	return []map[string]string{
@@ -71,5 +72,6 @@ func parts(lang Lang) []map[string]string {
 		enUI(),
 		enRuntime(),
 		enEtcd(),
+		enWizard(),
 	}
 }

@@ -1,0 +1,519 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// Machine of a draft, as it was typed.
+type Machine struct {
+	Name  string        `json:"name"`
+	IP    string        `json:"ip"`
+	Port  string        `json:"port,omitempty"` // "" is 22
+	Arch  string        `json:"arch,omitempty"` // "" is amd64
+	Roles []bundle.Role `json:"roles"`
+}
+
+// Has says whether the machine has the role.
+func (m Machine) Has(r bundle.Role) bool { return slices.Contains(m.Roles, r) }
+
+// Draft is a deploy.yaml that is being made: what was typed so far, valid or not. What it means and whether it is right say the same rules
+// as for a file: Check writes it down and loads it.
+type Draft struct {
+	Machines []Machine         `json:"machines"`
+	BindPort string            `json:"bind-port,omitempty"` // of the load balancer; "" is 8443
+	Values   map[string]string `json:"values"`              // by the key of their setting; what is not there, or "", has its default
+	// KeepSecrets has passwords written into the file. Else they are asked for when they are needed.
+	KeepSecrets bool `json:"keep-secrets,omitempty"`
+}
+
+// Clone is a copy that shares nothing.
+func (d Draft) Clone() Draft {
+	d.Machines = slices.Clone(d.Machines)
+	for i := range d.Machines {
+		d.Machines[i].Roles = slices.Clone(d.Machines[i].Roles)
+	}
+	if d.Values = maps.Clone(d.Values); d.Values == nil {
+		d.Values = map[string]string{}
+	}
+	return d
+}
+
+// Equal says whether both say the same.
+func (d Draft) Equal(o Draft) bool {
+	same := func(a, b Machine) bool {
+		return a.Name == b.Name && a.IP == b.IP && a.Port == b.Port && a.Arch == b.Arch && slices.Equal(a.Roles, b.Roles)
+	}
+	return d.BindPort == o.BindPort && d.KeepSecrets == o.KeepSecrets && slices.EqualFunc(d.Machines, o.Machines, same) && maps.Equal(d.Values, o.Values)
+}
+
+// WithoutSecrets is the draft without its passwords.
+func (d Draft) WithoutSecrets() Draft {
+	d = d.Clone()
+	for _, s := range Settings() {
+		if s.Kind == Secret {
+			delete(d.Values, s.Key)
+		}
+	}
+	return d
+}
+
+// Get is what was said for the key, or what holds when nothing was.
+func (d Draft) Get(key string) string {
+	if v := d.Values[key]; v != "" {
+		return v
+	}
+	s, _ := SettingOf(key)
+	return s.Default
+}
+
+// With are the machines with the role, by their places in Machines.
+func (d Draft) With(r bundle.Role) []int {
+	var out []int
+	for i, m := range d.Machines {
+		if m.Has(r) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// writer writes a draft down. places are the machines by the paths of their entries.
+type writer struct {
+	b      bytes.Buffer
+	d      Draft
+	open   []string // maps that are open, by their path
+	places map[string]int
+	broken Problems
+}
+
+// YAML is the deploy.yaml that the draft makes: passwords only if they are to be kept, else the word that they are asked for.
+func (d Draft) YAML() []byte { return d.write().b.Bytes() }
+
+func (d Draft) write() *writer {
+	if !d.KeepSecrets {
+		asks := map[string]string{}
+		for secret, from := range map[string]string{"password": "eggo.password-from", "eggo.sudo-password": "eggo.sudo-password-from"} {
+			if d.Values[secret] != "" && d.Values[from] == "" {
+				asks[from] = "prompt"
+			}
+		}
+		d = d.WithoutSecrets()
+		maps.Copy(d.Values, asks)
+	}
+	w := &writer{d: d, places: map[string]int{}}
+	for _, s := range Settings() {
+		if s.Key == "external-ca" {
+			w.machines()
+		}
+		if v := d.Values[s.Key]; v != "" || s.Key == "cluster-id" {
+			w.setting(s, d.Get(s.Key))
+		}
+	}
+	return w
+}
+
+// enter opens the maps above a key and gives its last word with its indent.
+func (w *writer) enter(key string) (indent, name string) {
+	words := strings.Split(key, ".")
+	for i := range words[:len(words)-1] {
+		if i < len(w.open) && w.open[i] == words[i] {
+			continue
+		}
+		w.open = append(w.open[:min(i, len(w.open))], words[i])
+		fmt.Fprintf(&w.b, "%s%s:\n", strings.Repeat("  ", i), words[i])
+	}
+	w.open = w.open[:len(words)-1]
+	return strings.Repeat("  ", len(words)-1), words[len(words)-1]
+}
+
+func (w *writer) setting(s Setting, value string) {
+	switch s.Kind {
+	case List:
+		items := Items(value)
+		if len(items) == 0 {
+			return
+		}
+		indent, name := w.enter(s.Key)
+		fmt.Fprintf(&w.b, "%s%s:\n", indent, name)
+		for _, one := range items {
+			if s.Key == "addons" {
+				fmt.Fprintf(&w.b, "%s- type: file\n%s  filename: %s\n", indent, indent, s.written(one))
+				continue
+			}
+			fmt.Fprintf(&w.b, "%s- %s\n", indent, s.written(one))
+		}
+	case Block:
+		w.block(s, value)
+	default:
+		indent, name := w.enter(s.Key)
+		fmt.Fprintf(&w.b, "%s%s: %s\n", indent, name, s.written(value))
+	}
+}
+
+// block writes YAML below its key. What is no YAML is a problem and not written, so that the rest of the draft can be judged.
+func (w *writer) block(s Setting, value string) {
+	root, second, err := decodeYAML([]byte(value))
+	if err != nil || second > 0 {
+		cause := "---"
+		if err != nil {
+			cause = err.Error()
+		}
+		w.broken = append(w.broken, Problem{Line: 1, Col: 1, Key: s.Key, Code: "config.syntax", Severity: event.Error, Args: map[string]string{"key": s.Key, "cause": clip(cause)}})
+		return
+	}
+	if root == nil || len(root.Content) == 0 {
+		return
+	}
+	indent, name := w.enter(s.Key)
+	if n := root.Content[0]; n.Kind == yaml.ScalarNode {
+		fmt.Fprintf(&w.b, "%s%s: %s\n", indent, name, s.written(n.Value))
+		return
+	}
+	fmt.Fprintf(&w.b, "%s%s:\n", indent, name)
+	for line := range strings.Lines(strings.TrimRight(value, "\n ") + "\n") {
+		if strings.TrimSpace(line) == "" {
+			w.b.WriteString("\n")
+			continue
+		}
+		w.b.WriteString(indent + "  " + line)
+	}
+}
+
+func (w *writer) machines() {
+	masters, etcds := w.d.With(bundle.ControlPlane), w.d.With(bundle.Etcd)
+	if len(masters) == 0 {
+		w.b.WriteString("masters: []\n")
+	}
+	w.list("masters", masters)
+	w.list("nodes", w.d.With(bundle.Worker))
+	if len(etcds) > 0 && !slices.Equal(etcds, masters) {
+		w.list("etcds", etcds)
+	}
+	for i, at := range w.d.With(bundle.LoadBalancer) {
+		if i > 0 { // there is one; a second shows as a problem of its machine
+			w.broken = append(w.broken, Problem{Line: 1, Col: 1, Key: machineKey(at), Code: "config.loadbalance-many", Severity: event.Error, Args: map[string]string{"key": "loadbalance"}})
+			continue
+		}
+		w.places["loadbalance"] = at
+		w.b.WriteString("loadbalance:\n")
+		w.machine(w.d.Machines[at], "  ", "  ")
+		if w.d.BindPort != "" {
+			fmt.Fprintf(&w.b, "  bind-port: %s\n", Setting{}.written(w.d.BindPort))
+		}
+	}
+	for i, m := range w.d.Machines {
+		if len(m.Roles) == 0 {
+			w.broken = append(w.broken, Problem{Line: 1, Col: 1, Key: machineKey(i), Code: "config.no-role", Severity: event.Error, Args: map[string]string{"key": machineKey(i), "name": m.Name}})
+		}
+	}
+}
+
+func (w *writer) list(key string, at []int) {
+	if len(at) == 0 {
+		return
+	}
+	w.b.WriteString(key + ":\n")
+	for n, i := range at {
+		w.places[itemKey(key, n)] = i
+		w.machine(w.d.Machines[i], "- ", "  ")
+	}
+}
+
+func (w *writer) machine(m Machine, first, indent string) {
+	s := Setting{}
+	fmt.Fprintf(&w.b, "%sname: %s\n", first, s.written(m.Name))
+	fmt.Fprintf(&w.b, "%sip: %s\n", indent, s.written(m.IP))
+	for _, kv := range [][3]string{{"port", m.Port, "22"}, {"arch", m.Arch, "amd64"}} {
+		if kv[1] == "" {
+			kv[1] = kv[2]
+		}
+		fmt.Fprintf(&w.b, "%s%s: %s\n", indent, kv[0], s.written(kv[1]))
+	}
+}
+
+func machineKey(i int) string { return itemKey("machines", i) }
+
+var entryKey = regexp.MustCompile(`\A((?:masters|nodes|etcds)\[[0-9]+\]|loadbalance)(.*)\z`)
+
+// Check loads what the draft makes, with its passwords, whether they are to be kept or not. The keys of the problems are those of the
+// draft: the setting's, or machines[2].ip. The cluster is nil when one of them is an error.
+func (d Draft) Check(file string) (*Cluster, Problems) {
+	d.KeepSecrets = true
+	w := d.write()
+	c, problems := Load(w.b.Bytes(), file)
+	for i := range problems {
+		p := &problems[i]
+		if m := entryKey.FindStringSubmatch(p.Key); m != nil {
+			if at, ok := w.places[m[1]]; ok {
+				p.Key = machineKey(at) + m[2]
+			}
+		}
+	}
+	if len(w.broken) > 0 {
+		c, problems = nil, append(w.broken, problems...)
+	}
+	return c, problems
+}
+
+// Cluster is Check with the paths of the jump host made absolute, as LoadFile does; file is where the draft is to be written.
+func (d Draft) Cluster(file string) (*Cluster, Problems, error) {
+	c, problems := d.Check(file)
+	if c == nil {
+		return nil, problems, nil
+	}
+	if err := c.resolvePaths(file); err != nil {
+		return nil, problems, fileFault(file, "config.home", err)
+	}
+	return c, problems, nil
+}
+
+// CheckValue says what is wrong with the value of one setting by itself.
+func CheckValue(key, value string) (Problem, bool) {
+	if value == "" {
+		return Problem{}, false
+	}
+	return only(Draft{Values: map[string]string{key: value}, KeepSecrets: true}, key)
+}
+
+// CheckMachine says what is wrong with one field (name, ip, port, arch) of a machine by itself.
+func CheckMachine(field, value string) (Problem, bool) {
+	m := Machine{Name: "a", IP: "192.0.2.1", Roles: []bundle.Role{bundle.ControlPlane}}
+	switch field {
+	case "name":
+		m.Name = value
+	case "ip":
+		m.IP = value
+	case "port":
+		m.Port = value
+	case "arch":
+		m.Arch = value
+	}
+	return only(Draft{Machines: []Machine{m}}, machineKey(0)+"."+field)
+}
+
+// only is the first error of the draft at the key or below.
+func only(d Draft, key string) (Problem, bool) {
+	// A whole file around it, so that nothing but the value can be wrong.
+	if len(d.Machines) == 0 {
+		d.Machines = []Machine{{Name: "a", IP: "192.0.2.1", Roles: []bundle.Role{bundle.ControlPlane}}}
+	}
+	_, problems := d.Check("")
+	for _, p := range problems {
+		if p.Severity == event.Error && (p.Key == key || strings.HasPrefix(p.Key, key+"[") || strings.HasPrefix(p.Key, key+".")) && !together(p.Code) {
+			return p, true
+		}
+	}
+	return Problem{}, false
+}
+
+// together are the rules that compare a value with others.
+func together(code string) bool {
+	return slices.Contains([]string{
+		"config.cidr-overlap", "config.cidr-node", "config.not-in-cidr", "config.gateway", "config.dns-taken", "config.dns-vip", "config.pod-capacity", "config.family",
+		"config.bundle-missing", "config.two-secrets", "config.layouts-conflict", "config.no-masters", "config.missing",
+	}, code)
+}
+
+// ReadDraft makes a draft of a deploy.yaml of either layout. The problems are those of the file; of one that is no YAML, or that has machines
+// which cannot be told apart, the draft has what could be read.
+func ReadDraft(data []byte, file string) (Draft, Problems) {
+	d := Draft{Values: map[string]string{}}
+	_, problems := Load(data, file)
+	l := &loader{file: file, given: map[string]position{}, once: map[string]val{}, c: &Cluster{}}
+	root := l.parse(data)
+	if root == nil || root.Kind != yaml.MappingNode {
+		return d, problems
+	}
+	d.read(root, "")
+	d.Values["cluster-id"] = d.Get("cluster-id")
+	if len(d.With(bundle.Etcd)) == 0 { // the default is told
+		for i := range d.Machines {
+			if d.Machines[i].Has(bundle.ControlPlane) {
+				d.Machines[i].Roles = append(d.Machines[i].Roles, bundle.Etcd)
+			}
+		}
+	}
+	d.KeepSecrets = d.Values["password"] != "" || d.Values["eggo.sudo-password"] != ""
+	return d, problems
+}
+
+// otherNames are the spellings that mean the same key.
+var otherNames = map[string]string{
+	"workers": "nodes", "loadbalancer": "loadbalance", "loadbalances": "loadbalance", "service.dns-address": "service.dnsaddr", "network.pluginargs": "network.plugin-args",
+	"packages": "pacakges", "package-src.dstpath": "package-src.distpath",
+}
+
+func (d *Draft) read(n *yaml.Node, above string) {
+	lists := map[string]bundle.Role{"masters": bundle.ControlPlane, "nodes": bundle.Worker, "etcds": bundle.Etcd, "loadbalance": bundle.LoadBalancer}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, v := above+n.Content[i].Value, n.Content[i+1]
+		if to, ok := otherNames[key]; ok {
+			key = to
+		}
+		if role, ok := lists[key]; ok {
+			items := v.Content
+			if v.Kind == yaml.MappingNode {
+				items = []*yaml.Node{v}
+			}
+			for _, item := range items {
+				d.readMachine(item, role)
+			}
+			continue
+		}
+		s, known := SettingOf(key)
+		switch {
+		case isNull(v):
+		case key == "install" && d.onlySource(v):
+		case known:
+			if text := d.readValue(s, v); text != "" {
+				d.Values[key] = text
+			}
+		case v.Kind == yaml.MappingNode:
+			d.read(v, key+".")
+		}
+	}
+}
+
+// onlySource takes the bundles out of a key install that says nothing else.
+func (d *Draft) onlySource(v *yaml.Node) bool {
+	if v.Kind != yaml.MappingNode || len(v.Content) != 2 || v.Content[0].Value != "package-source" || v.Content[1].Kind != yaml.MappingNode {
+		return false
+	}
+	paths := map[string]string{}
+	src := v.Content[1]
+	for i := 0; i+1 < len(src.Content); i += 2 {
+		switch n := src.Content[i+1]; src.Content[i].Value {
+		case "type":
+			if n.Value != "tar.gz" {
+				return false
+			}
+		case "srcpath":
+			for j := 0; j+1 < len(n.Content); j += 2 {
+				arch := strings.ToLower(n.Content[j].Value)
+				if to, ok := archAliases[arch]; ok {
+					arch = to
+				}
+				if !slices.Contains(arches, arch) {
+					return false
+				}
+				paths[BundleKey(arch)] = n.Content[j+1].Value
+			}
+		default:
+			return false
+		}
+	}
+	maps.Copy(d.Values, paths)
+	return true
+}
+
+func (d *Draft) readValue(s Setting, v *yaml.Node) string {
+	switch {
+	case v.Kind == yaml.ScalarNode:
+		return v.Value
+	case s.Kind == List && v.Kind == yaml.SequenceNode:
+		var items []string
+		for _, item := range v.Content {
+			text := item.Value
+			for i := 0; i+1 < len(item.Content); i += 2 {
+				if item.Content[i].Value == "filename" {
+					text = item.Content[i+1].Value
+				}
+			}
+			items = append(items, text)
+		}
+		return strings.Join(items, ", ")
+	case len(v.Content) == 0:
+		return ""
+	}
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	if e.Encode(v) != nil || e.Close() != nil {
+		return ""
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// readMachine gives a machine its role; one that is there already is known by its address.
+func (d *Draft) readMachine(item *yaml.Node, role bundle.Role) {
+	m := Machine{Roles: []bundle.Role{role}}
+	for i := 0; i+1 < len(item.Content); i += 2 {
+		v := item.Content[i+1].Value
+		switch item.Content[i].Value {
+		case "name":
+			m.Name = v
+		case "ip":
+			m.IP = v
+		case "port":
+			m.Port = unless(v, "22")
+		case "arch":
+			m.Arch = v
+			if to, ok := archAliases[strings.ToLower(v)]; ok {
+				m.Arch = to
+			}
+			m.Arch = unless(m.Arch, "amd64")
+		case "bind-port":
+			if role == bundle.LoadBalancer {
+				d.BindPort = unless(v, strconv.Itoa(8443))
+			}
+		}
+	}
+	for i := range d.Machines {
+		if d.Machines[i].IP == m.IP && m.IP != "" {
+			if !d.Machines[i].Has(role) {
+				d.Machines[i].Roles = append(d.Machines[i].Roles, role)
+			}
+			return
+		}
+	}
+	if m.IP != "" || m.Name != "" {
+		d.Machines = append(d.Machines, m)
+	}
+}
+
+func unless(s, def string) string {
+	if s == def {
+		return ""
+	}
+	return s
+}
+
+// Ranges are the addresses that a text with a range stands for: 192.168.0.[10-30], or 192.168.0.10-30. A text without one stands for
+// itself; ok is false when the range is none.
+func Ranges(s string) (out []string, ok bool) {
+	m := addressRange.FindStringSubmatch(s)
+	if m == nil {
+		return []string{s}, !strings.ContainsAny(s, "[]")
+	}
+	low, high := m[2], m[3]
+	if low == "" {
+		low, high = m[4], m[5]
+	}
+	from, err1 := strconv.Atoi(low)
+	to, err2 := strconv.Atoi(high)
+	if err1 != nil || err2 != nil || from > to || to > 255 {
+		return nil, false
+	}
+	for i := from; i <= to; i++ {
+		a := m[1] + strconv.Itoa(i)
+		if _, err := netip.ParseAddr(a); err != nil {
+			return nil, false
+		}
+		out = append(out, a)
+	}
+	return out, true
+}
+
+var addressRange = regexp.MustCompile(`\A((?:[0-9]{1,3}\.){3})(?:\[([0-9]{1,3})-([0-9]{1,3})\]|([0-9]{1,3})-([0-9]{1,3}))\z`)

@@ -1,0 +1,183 @@
+package config
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+)
+
+// Every key that the loader reads can be filled in: it is a setting, stands inside of one that is typed as YAML, or belongs to the machines.
+func TestEveryKeyIsASetting(t *testing.T) {
+	machines := []string{"masters", "nodes", "workers", "etcds", "loadbalance", "loadbalancer", "loadbalances"}
+	var look func(path string) // finds the keys of the map at the path by reading one
+	seen := 0
+	look = func(path string) {
+		text, indent := "", ""
+		if path == "" {
+			text = "{}"
+		}
+		for word := range strings.SplitSeq(path, ".") {
+			if path == "" {
+				break
+			}
+			text += indent + word + ":\n"
+			indent += "  "
+		}
+		if path != "" {
+			text = strings.TrimSuffix(text, "\n") + " {}\n"
+		}
+		l := &loader{given: map[string]position{}, once: map[string]val{}, asked: map[string]listed{}, c: &Cluster{PluginArgs: map[string]string{}, OpenPorts: map[bundle.Role][]Port{}, Packages: map[bundle.Role][]Package{}, Source: PackageSource{Bundles: map[string]string{}}}}
+		l.tables = func(at string, keys []string) {
+			if at != path {
+				return
+			}
+			for _, k := range keys {
+				key := strings.TrimPrefix(path+"."+k, ".")
+				if slices.Contains(machines, key) || otherNames[key] != "" {
+					continue
+				}
+				seen++
+				if _, ok := SettingOf(key); !ok {
+					if before := seen; true {
+						look(key)
+						if seen == before {
+							t.Errorf("%s is no setting", key)
+						}
+					}
+				}
+			}
+		}
+		root := l.parse([]byte(text))
+		l.fields(val{node: root}, l.topLevel())
+	}
+	look("")
+	if seen < 40 {
+		t.Fatalf("only %d keys: the search is broken", seen)
+	}
+}
+
+// What a file says, its draft says, and the file that the draft makes.
+func TestADraftOfAFileMakesTheSameCluster(t *testing.T) {
+	manual, err := os.ReadFile("testdata/manual.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, tail, _ := strings.Cut(string(manual), "\nnodes:")
+	manual = []byte(head + "\nnodes:" + strings.Replace(tail, "test0", "test7", 1)) // two machines with one name are an error of the manual
+	p := i18n.NewPrinter(i18n.English)
+	files := map[string][]byte{
+		"manual":        manual,
+		"template":      Template(TemplateOptions{}, p),
+		"with balancer": Template(TemplateOptions{Masters: []string{"192.0.2.1", "192.0.2.2"}, Etcds: []string{"192.0.2.3"}, LoadBalancer: "192.0.2.1", Password: "it's \"so\" #1"}, p),
+		"all sorts": []byte(`cluster-id: c
+masters: [{name: a, ip: 192.0.2.1, port: 2222, arch: aarch64}]
+loadbalance: {name: b, ip: 192.0.2.2, bind-port: 9443}
+package-src: {armsrc: "a b.tar.gz", x86src: /x.tar.gz}
+apiserver-cert-sans: {dnsnames: [x.example, "*.y.example"], ips: [192.0.2.9]}
+config-extra-args:
+- name: kubelet
+  extra-args: {--v: "2"}
+open-ports: {node: [{port: 179}]}
+addons: [{filename: x.yaml}, {type: file, filename: y.yaml}]
+registry-mirrors: ["https://m.example"]
+service: {cidr: 10.40.0.0/16, dns: {replicas: 3}}
+eggo: {bastion: [{host: 203.0.113.7, user: ops}], bundles: [z.tar.gz]}
+`),
+		"newer layout": []byte(`masters: [{name: a, ip: 192.0.2.1}]
+workers: [{name: a, ip: 192.0.2.1}]
+install:
+  package-source: {type: tar.gz, srcpath: {x86: /x.tar.gz}}
+`),
+	}
+	for name, data := range files {
+		t.Run(name, func(t *testing.T) {
+			want, problems := Load(data, "f")
+			if want == nil {
+				t.Fatal(problems)
+			}
+			d, _ := ReadDraft(data, "f")
+			d.KeepSecrets = true
+			got, problems := Load(d.YAML(), "f")
+			if got == nil {
+				t.Fatalf("%v\n%s", problems, d.YAML())
+			}
+			for _, c := range []*Cluster{want, got} {
+				c.given = nil
+				for _, list := range c.Packages {
+					for i := range list {
+						list[i].key = ""
+					}
+				}
+			}
+			if d := cmp.Diff(want, got, cmp.AllowUnexported(Cluster{}, Package{}, position{}), cmp.Comparer(func(a, b interface{ String() string }) bool { return a.String() == b.String() })); d != "" {
+				t.Errorf("another cluster:\n%s", d)
+			}
+			again, _ := ReadDraft(d.YAML(), "f")
+			again.KeepSecrets = true
+			if !d.Equal(again) {
+				t.Errorf("the draft of what it makes is another one:\n%s", cmp.Diff(d, again))
+			}
+		})
+	}
+}
+
+func TestProblemsOfADraftStandAtWhatWasTyped(t *testing.T) {
+	d := Draft{Values: map[string]string{"service.cidr": "10.32.0.0/33", "config-extra-args": "- name: [", "registry-mirrors": "https://ok.example, nonsense url", "password": "secret"}, Machines: []Machine{
+		{Name: "w", IP: "192.0.2.2", Roles: []bundle.Role{bundle.Worker}},
+		{Name: "m", IP: "192.0.2.300", Roles: []bundle.Role{bundle.ControlPlane}},
+		{Name: "w", IP: "192.0.2.4", Roles: []bundle.Role{bundle.Worker}},
+		{Name: "x", IP: "192.0.2.5"},
+	}}
+	c, problems := d.Check("deploy.yaml")
+	if c != nil {
+		t.Fatal("it is valid")
+	}
+	for key, code := range map[string]string{
+		"service.cidr": "config.", "config-extra-args": "config.syntax", "registry-mirrors[1]": "config.mirror", "machines[1].ip": "config.", "machines[2]": "config.host-twice", "machines[3]": "config.no-role",
+	} {
+		if !slices.ContainsFunc(problems, func(p Problem) bool { return p.Key == key && strings.HasPrefix(p.Code, code) }) {
+			t.Errorf("no %s at %s: %v", code, key, problems)
+		}
+	}
+	if strings.Contains(string(d.YAML()), "secret") || !strings.Contains(string(d.YAML()), "password-from: prompt") {
+		t.Errorf("the password is written, or nothing says that it is asked for:\n%s", d.YAML())
+	}
+	for _, v := range [][2]string{{"cluster-id", "UPPER"}, {"service.cidr", "x"}, {"service.dns.replicas", "0"}, {"eggo.bundles", "-x"}} {
+		if p, bad := CheckValue(v[0], v[1]); !bad || p.Severity != event.Error {
+			t.Errorf("%v is right", v)
+		}
+	}
+	for _, v := range [][2]string{{"cluster-id", "prod"}, {"service.cidr", "10.9.0.0/16"}, {"service.dnsaddr", "10.9.0.10"}, {"runtime", "docker"}, {"eggo.bastion", "ops@203.0.113.7"}} {
+		if p, bad := CheckValue(v[0], v[1]); bad {
+			t.Errorf("%v: %v", v, p)
+		}
+	}
+	if _, bad := CheckMachine("ip", "192.0.2.999"); !bad {
+		t.Error("192.0.2.999 is an address")
+	}
+	if p, bad := CheckMachine("name", "node-1"); bad {
+		t.Error(p)
+	}
+}
+
+func TestRanges(t *testing.T) {
+	for in, want := range map[string]string{
+		"192.168.0.[10-12]": "192.168.0.10 192.168.0.11 192.168.0.12", "10.0.0.1-2": "10.0.0.1 10.0.0.2", "10.0.0.1": "10.0.0.1", "name": "name",
+		"10.0.0.[5-4]": "-", "10.0.0.[250-256]": "-", "10.0.0.[1-": "-", "300.0.0.[1-2]": "-",
+	} {
+		got, ok := Ranges(in)
+		if !ok {
+			got = []string{"-"}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %v", in, got)
+		}
+	}
+}
