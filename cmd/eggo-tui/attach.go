@@ -18,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/logview"
+	"github.com/eggo-k8s/eggo/internal/ui/runview"
 )
 
 // attachOptions are the flags of attach.
@@ -35,11 +36,7 @@ func newAttachCmd(env *environment) *cobra.Command {
 		Long:  env.P.T("cli.attach.long"),
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			run := ""
-			if len(args) == 1 {
-				run = args[0]
-			}
-			return attach(cmd.Context(), env, o, run)
+			return attach(cmd.Context(), env, o, strings.Join(args, ""))
 		},
 	}
 	cmd.Flags().StringVar(&o.cluster, "id", "", env.P.T("cli.flag.id"))
@@ -50,14 +47,14 @@ func newAttachCmd(env *environment) *cobra.Command {
 }
 
 // attach shows a run on the board, from its event log alone.
-func attach(ctx context.Context, env *environment, o attachOptions, run string) error {
+func attach(ctx context.Context, env *environment, o attachOptions, name string) error {
 	if !screen(env) {
 		return event.NewFault(event.ClassUsage, "usage.needs-terminal", nil, "verb", "attach")
 	}
 	if o.replay < 0 {
 		return event.NewFault(event.ClassUsage, "usage.replay", nil)
 	}
-	c, id, err := findRun(cmp.Or(o.state, journal.StateDir(env.Getenv, os.Geteuid())), o.cluster, run)
+	c, id, err := findRun(cmp.Or(o.state, journal.StateDir(env.Getenv, os.Geteuid())), o.cluster, name)
 	if err != nil {
 		return err
 	}
@@ -74,7 +71,7 @@ func attach(ctx context.Context, env *environment, o attachOptions, run string) 
 			f.Close()
 		}
 	}()
-	opt := ui.Options{Lang: env.P.Lang(), ASCII: o.ascii || env.Getenv("TERM") == "linux", NodeLog: func(host string) (logview.Source, error) {
+	page := runview.Options{Feed: &runview.Live{From: records, Over: !c.Busy()}, NodeLog: func(host string) (logview.Source, error) {
 		f, err := os.Open(filepath.Join(dir, journal.NodeLog(host)))
 		if errors.Is(err, fs.ErrNotExist) {
 			return logview.Text(""), nil
@@ -85,12 +82,11 @@ func attach(ctx context.Context, env *environment, o attachOptions, run string) 
 		files = append(files, f)
 		return logview.File{File: f}, nil
 	}}
-	var feed ui.Feed = &ui.Live{From: records, Over: !c.Busy()}
 	if o.replay > 0 {
-		opt.Replay = ui.NewReplay(records, o.replay, time.Now)
-		feed = opt.Replay
+		page.Replay = runview.NewReplay(records, o.replay, time.Now)
+		page.Feed = page.Replay
 	}
-	err = ui.Watch(ctx, feed, opt, env.Stdin, env.Stdout)
+	err = ui.Run(ctx, runview.New(page), ui.Options{Lang: env.P.Lang(), ASCII: o.ascii || env.Getenv("TERM") == "linux"}, env.Stdin, env.Stdout)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -1,130 +1,144 @@
 // Package ui is the screen: the only room that knows Charm's libraries. It shows what the event log says and what deploy.yaml holds, and knows
 // no node, no phase and no engine: what it needs of them main hands in.
+//
+// App is the one tea.Model: it keeps the pages (internal/ui/frame) on a stack, draws what is around them and carries messages to them.
 package ui
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"math"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
-	"github.com/eggo-k8s/eggo/internal/runstate"
-	"github.com/eggo-k8s/eggo/internal/ui/board"
-	"github.com/eggo-k8s/eggo/internal/ui/logview"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/theme"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
-// cmd is what Update hands back to be done outside of it.
-type cmd = tea.Cmd
-
-// Options of a board.
+// Options of the screen.
 type Options struct {
 	Lang  i18n.Lang
 	ASCII bool
-	// Replay is Feed when the run is over and plays again; its keys are shown then.
-	Replay *Replay
-	// NodeLog opens what a machine has printed; nil: the board keeps to the last lines. The caller closes what it opened when Watch returns.
-	NodeLog func(host string) (logview.Source, error)
-	// Now is the clock of a live run.
+	// Note is shown in the footer until the first key; "" is none.
+	Note string
+	// Now is the clock; nil is the machine's.
 	Now func() time.Time
 }
 
-const (
-	beat = 100 * time.Millisecond // between two looks at the feed: more than ten screens a second nobody reads
-	gulp = 20000                  // records of one look
-)
-
-type screen int
-
-const (
-	onBoard screen = iota
-	onLog
-)
-
 // App is the model: what is on the screen and nothing else.
 type App struct {
-	opt   Options
-	feed  Feed
-	tick  func() tea.Cmd // waits until the next look at the feed
-	p     *i18n.Printer
-	theme *theme.Theme
+	env   frame.Env
+	ascii bool
 	dark  bool
+	free  bool // the mouse is the terminal's, to select text with
 	w, h  int
 
-	state *runstate.State
-	over  bool // the feed has ended
-	err   error
-
-	screen screen
-	help   bool
-	board  board.Board
-
-	log     *logview.Log
-	src     logview.Source
-	logHost string
-	typing  bool // a search is being typed
-	search  string
-	note    string // of the footer, until the next key
+	stack   []frame.Page
+	dialogs []open // the first is shown
+	help    bool
+	helpTop int
+	note    string       // of the footer, until the next key
+	spots   []frame.Spot // of the footer as drawn last
+	box     area         // of the dialog as drawn last
+	err     error
 }
 
-// New makes the model; Watch runs it.
-func New(feed Feed, o Options) *App {
+// open is a dialog and the page that asked, nil if it was the program.
+type open struct {
+	frame.Dialog
+	from frame.Page
+}
+
+type area struct{ x, y, w, h int }
+
+// pageMsg is what a page's command said.
+type pageMsg struct {
+	page frame.Page
+	msg  tea.Msg
+}
+
+// New makes the model with its first page.
+func New(first frame.Page, o Options) *App {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	a := &App{opt: o, feed: feed, state: runstate.New(), dark: true, w: 80, h: 24}
-	a.tick = func() tea.Cmd { return tea.Tick(beat, func(time.Time) tea.Msg { return tickMsg{} }) }
+	a := &App{env: frame.Env{Now: o.Now}, ascii: o.ASCII, dark: true, w: 80, h: 24, note: o.Note, stack: []frame.Page{first}}
 	a.dress(o.Lang)
 	return a
 }
 
 // dress makes what depends on language and colours.
 func (a *App) dress(lang i18n.Lang) {
-	a.p = i18n.NewPrinter(lang)
-	a.theme = theme.New(theme.Options{Dark: a.dark, ASCII: a.opt.ASCII})
-	a.board.P, a.board.Theme = a.p, a.theme
-	if a.log != nil {
-		a.log.Theme = a.theme
-	}
+	a.env.P = i18n.NewPrinter(lang)
+	a.env.Theme = theme.New(theme.Options{Dark: a.dark, ASCII: a.ascii})
 }
 
-// Watch shows the run until the person leaves or ctx ends. The run itself is not touched by it.
-func Watch(ctx context.Context, feed Feed, o Options, in io.Reader, out io.Writer) error {
-	prog := tea.NewProgram(New(feed, o), tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler())
-	m, err := prog.Run()
-	if a, ok := m.(*App); ok && err == nil {
+// Run shows the first page, and what comes of it, until the person leaves or ctx ends.
+func Run(ctx context.Context, first frame.Page, o Options, in io.Reader, out io.Writer) error {
+	a := New(first, o)
+	prog := tea.NewProgram(a, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithFilter(calm()))
+	_, err := prog.Run()
+	for _, p := range slices.Backward(a.stack) {
+		if c, ok := p.(frame.Closer); ok {
+			c.Close()
+		}
+	}
+	if err == nil {
 		err = a.err
 	}
 	return err
 }
 
-type (
-	tickMsg  struct{}
-	newsMsg  newsBatch
-	chunkMsg logview.Chunk
-	openMsg  struct {
-		host string
-		src  logview.Source
-		err  error
+// calm lets one event of the mouse wheel through in 16 ms: a wheel that is spun sends hundreds.
+func calm() func(tea.Model, tea.Msg) tea.Msg {
+	var last time.Time
+	return func(_ tea.Model, m tea.Msg) tea.Msg {
+		if _, wheel := m.(tea.MouseWheelMsg); wheel {
+			if now := time.Now(); now.Sub(last) < 16*time.Millisecond {
+				return nil
+			} else {
+				last = now
+			}
+		}
+		return m
 	}
-)
+}
 
 // Init implements tea.Model.
-func (a *App) Init() tea.Cmd { return tea.Batch(tea.RequestBackgroundColor, a.look()) }
+func (a *App) Init() tea.Cmd {
+	return tea.Batch(tea.RequestBackgroundColor, a.of(a.stack[0], a.stack[0].Init(&a.env)))
+}
 
-// look takes what has come.
-func (a *App) look() tea.Cmd {
-	feed := a.feed
+// of makes a page's command one whose message finds its way back to the page. Messages of Bubble Tea's own go to Bubble Tea.
+func (a *App) of(p frame.Page, c tea.Cmd) tea.Cmd {
+	if c == nil {
+		return nil
+	}
 	return func() tea.Msg {
-		list, err := feed.Take(gulp)
-		return newsMsg{list, err}
+		m := c()
+		if _, done := m.(pageMsg); done || m == nil {
+			return m
+		}
+		v := reflect.ValueOf(m)
+		if v.Kind() == reflect.Slice && v.Type().Elem() == reflect.TypeFor[tea.Cmd]() { // a batch or a sequence
+			for i := range v.Len() {
+				if inner, ok := v.Index(i).Interface().(tea.Cmd); ok && inner != nil {
+					v.Index(i).Set(reflect.ValueOf(a.of(p, inner)))
+				}
+			}
+			return m
+		}
+		if v.Type().PkgPath() == reflect.TypeFor[tea.KeyPressMsg]().PkgPath() {
+			return m
+		}
+		return pageMsg{p, m}
 	}
 }
 
@@ -135,132 +149,389 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		a.w, a.h = m.Width, m.Height
 	case tea.BackgroundColorMsg:
 		a.dark = m.IsDark()
-		a.dress(a.p.Lang())
-	case newsMsg:
-		return a, a.news(newsBatch(m))
-	case tickMsg:
-		return a, a.look()
+		a.dress(a.env.P.Lang())
 	case tea.KeyPressMsg:
 		return a, a.key(m)
 	case tea.PasteMsg:
-		if a.typing {
-			a.search += m.Content
-		}
+		return a, a.paste(m.Content)
 	case tea.MouseWheelMsg:
-		if m.Button == tea.MouseWheelUp {
-			return a, a.move(-3)
+		return a, a.wheel(m)
+	case tea.MouseClickMsg:
+		if m.Button == tea.MouseLeft {
+			return a, a.click(m.X, m.Y)
 		}
-		return a, a.move(3)
-	case openMsg:
-		return a, a.opened(m)
-	case chunkMsg:
-		a.loaded(logview.Chunk(m))
+	case pageMsg:
+		if slices.Contains(a.stack, m.page) {
+			return a, a.said(m.page, m.msg)
+		}
+	default: // of a page's command that could not be wrapped
+		var all []tea.Cmd
+		for _, p := range a.stack {
+			all = append(all, a.of(p, p.Update(msg, &a.env)))
+		}
+		return a, tea.Batch(all...)
 	}
 	return a, nil
 }
 
-func (a *App) news(m newsBatch) tea.Cmd {
-	for _, r := range m.list {
-		a.state.Apply(r)
+// said takes what a page sends to the program; what is none of it goes to the page.
+func (a *App) said(p frame.Page, msg tea.Msg) tea.Cmd {
+	at := slices.Index(a.stack, p)
+	switch m := msg.(type) {
+	case frame.Push:
+		a.help = false
+		a.stack = append(a.stack, m.Page)
+		return a.of(m.Page, m.Page.Init(&a.env))
+	case frame.Pop:
+		return a.cut(at)
+	case frame.Home:
+		return a.cut(min(1, len(a.stack)))
+	case frame.Replace:
+		gone := a.drop(at)
+		a.stack = append(a.stack, m.Page)
+		return tea.Batch(gone, a.of(m.Page, m.Page.Init(&a.env)))
+	case frame.Note:
+		a.note = m.Text
+		return nil
+	case frame.Quit:
+		a.err = m.Err
+		return tea.Quit
 	}
-	next := a.tick()
-	switch {
-	case len(m.list) == gulp: // there is more already
-		next = a.look()
-	case errors.Is(m.err, io.EOF):
-		a.over = true
-		next = nil
-	case m.err != nil:
-		a.err, a.over = m.err, true
-		next = nil
+	if d, ok := frame.Open(msg); ok {
+		a.help = false
+		a.dialogs = append(a.dialogs, open{d, p})
+		return nil
 	}
-	if a.screen == onLog && a.log.Follow && a.src != nil && len(m.list) > 0 {
-		return tea.Batch(next, a.load(-1))
-	}
-	return next
+	return a.of(p, p.Update(msg, &a.env))
 }
 
-// now is the clock that ages are told by.
-func (a *App) now() time.Time {
-	switch {
-	case a.opt.Replay != nil && !a.over:
-		if c := a.opt.Replay.Clock(); c.After(a.state.Now) {
+// drop takes the pages from the index on off the stack, with the dialogs that they opened.
+func (a *App) drop(from int) tea.Cmd {
+	var all []tea.Cmd
+	for _, p := range slices.Backward(a.stack[from:]) {
+		if c, ok := p.(frame.Closer); ok {
+			all = append(all, func() tea.Msg { c.Close(); return nil })
+		}
+	}
+	a.stack = slices.Delete(a.stack, from, len(a.stack))
+	a.dialogs = slices.DeleteFunc(a.dialogs, func(d open) bool { return d.from != nil && !slices.Contains(a.stack, d.from) })
+	return tea.Batch(all...)
+}
+
+// cut is drop, and tells the page that is on top now; with the first page the program ends.
+func (a *App) cut(from int) tea.Cmd {
+	if from == 0 {
+		return tea.Quit
+	}
+	if from >= len(a.stack) {
+		return nil
+	}
+	gone := a.drop(from)
+	top := a.top()
+	return tea.Batch(gone, a.of(top, top.Update(frame.Back{}, &a.env)))
+}
+
+func (a *App) top() frame.Page { return a.stack[len(a.stack)-1] }
+
+func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
+	a.note = ""
+	if a.small() { // what is not seen is not acted on, but for leaving
+		if k := m.String(); k == "q" || k == "ctrl+c" {
+			return a.leave()
+		}
+		return nil
+	}
+	if len(a.dialogs) > 0 {
+		d := a.dialogs[0]
+		c, done := d.Key(m, &a.env)
+		if done {
+			a.close(d)
+		}
+		return a.of(d.from, c)
+	}
+	if a.help {
+		switch m.String() {
+		case "down", "j", "pgdown", "space":
+			a.helpTop++
+		case "up", "k", "pgup":
+			a.helpTop--
+		default:
+			a.help = false
+		}
+		return nil
+	}
+	top := a.top()
+	if c, ok := top.Type(m, &a.env); ok {
+		return a.of(top, c)
+	}
+	if b, ok := frame.Find(a.bindings(), m.String()); ok && b.Do != nil {
+		return a.of(top, b.Do())
+	}
+	return nil
+}
+
+func (a *App) close(d open) {
+	a.dialogs = slices.DeleteFunc(a.dialogs, func(o open) bool { return o.Dialog == d.Dialog })
+}
+
+// bindings are the keys of the page on top, and those that every page has.
+func (a *App) bindings() []frame.Binding {
+	own := a.top().Keys(&a.env)
+	if _, has := frame.Find(own, "esc"); !has && len(a.stack) > 1 {
+		own = append(own, frame.Binding{Keys: []string{"esc"}, Show: "Esc", Word: "ui.key.back", Do: a.back})
+	}
+	return append(own,
+		frame.Binding{Keys: []string{"?", "f1"}, Word: "ui.key.help", Do: func() tea.Cmd { a.help, a.helpTop = true, 0; return nil }},
+		frame.Binding{Keys: []string{"L"}, Word: "ui.key.lang", Do: a.otherLang},
+		frame.Binding{Keys: []string{"M"}, Word: "ui.key.mouse", Do: a.freeMouse, Help: true},
+		frame.Binding{Keys: []string{"q", "ctrl+c"}, Word: "ui.key.quit", Do: a.leave})
+}
+
+func (a *App) back() tea.Cmd {
+	if b, ok := a.top().(frame.Backer); ok {
+		if c, leave := b.Back(&a.env); !leave {
 			return c
 		}
-		return a.state.Now
-	case a.over, a.state.Ended != nil:
-		return a.state.Now
 	}
-	return a.opt.Now()
+	return frame.Send(frame.Pop{})
+}
+
+// leave asks the pages, the newest first, whether there is something to ask about.
+func (a *App) leave() tea.Cmd {
+	for _, p := range slices.Backward(a.stack) {
+		if l, ok := p.(frame.Leaver); ok {
+			if c, ask := l.Leaving(&a.env); ask {
+				return a.of(p, c)
+			}
+		}
+	}
+	return tea.Quit
+}
+
+func (a *App) otherLang() tea.Cmd {
+	lang := i18n.English
+	if a.env.P.Lang() == lang {
+		lang = i18n.Chinese
+	}
+	a.dress(lang)
+	return nil
+}
+
+func (a *App) freeMouse() tea.Cmd {
+	a.free = !a.free
+	a.note = a.env.P.T("ui.mouse.ours")
+	if a.free {
+		a.note = a.env.P.T("ui.mouse.yours")
+	}
+	return nil
+}
+
+func (a *App) paste(text string) tea.Cmd {
+	if len(a.dialogs) > 0 {
+		a.dialogs[0].Paste(text)
+		return nil
+	}
+	top := a.top()
+	if p, ok := top.(frame.Paster); ok && !a.help && !a.small() {
+		return a.of(top, p.Paste(text, &a.env))
+	}
+	return nil
+}
+
+func (a *App) wheel(m tea.MouseWheelMsg) tea.Cmd {
+	n := 3
+	if m.Button == tea.MouseWheelUp {
+		n = -3
+	}
+	if a.help {
+		a.helpTop += n
+		return nil
+	}
+	top := a.top()
+	if w, ok := top.(frame.Wheeler); ok && len(a.dialogs) == 0 && !a.small() {
+		return a.of(top, w.Wheel(n, &a.env))
+	}
+	return nil
+}
+
+func (a *App) click(x, y int) tea.Cmd {
+	switch {
+	case a.small():
+		return nil
+	case len(a.dialogs) > 0:
+		d := a.dialogs[0]
+		if x < a.box.x || y < a.box.y || x >= a.box.x+a.box.w || y >= a.box.y+a.box.h {
+			return nil
+		}
+		c, done := d.Click(x-a.box.x, y-a.box.y)
+		if done {
+			a.close(d)
+		}
+		return a.of(d.from, c)
+	case a.help:
+		a.help = false
+		return nil
+	}
+	top := a.top()
+	if y == a.h-1 {
+		for _, s := range a.spots {
+			if x >= s.From && x < s.To && s.Binding.Do != nil {
+				return a.of(top, s.Binding.Do())
+			}
+		}
+		return nil
+	}
+	if c, ok := top.(frame.Clicker); ok {
+		if y -= a.headLines(); y >= 0 {
+			return a.of(top, c.Click(x, y, &a.env))
+		}
+	}
+	return nil
+}
+
+func (a *App) small() bool { return a.w < frame.MinWidth || a.h < frame.MinHeight }
+
+func (a *App) bare() bool {
+	b, ok := a.top().(frame.Bare)
+	return ok && b.Bare()
+}
+
+func (a *App) headLines() int {
+	if a.bare() {
+		return 0
+	}
+	return 2
 }
 
 // View implements tea.Model.
 func (a *App) View() tea.View {
-	v := tea.NewView(strings.Join(a.lines(), "\n"))
+	lines, cursor := a.lines()
+	v := tea.NewView(strings.Join(lines, "\n"))
 	v.AltScreen = true
+	v.Cursor = cursor
 	v.MouseMode = tea.MouseModeCellMotion
-	v.WindowTitle = "eggo " + a.state.Run.Cluster
+	if a.free {
+		v.MouseMode = tea.MouseModeNone
+	}
+	v.WindowTitle = "eggo"
+	if t := event.Clean(a.top().Title(&a.env)); t != "" {
+		v.WindowTitle = "eggo " + t
+	}
+	for _, p := range slices.Backward(a.stack) {
+		if g, ok := p.(frame.Gauge); ok {
+			v.ProgressBar = g.Gauge(&a.env)
+			break
+		}
+	}
 	return v
 }
 
 // lines are the screen: exactly h lines of exactly w cells.
-func (a *App) lines() []string {
-	if a.w < board.MinWidth || a.h < board.MinHeight {
-		return a.board.Render(a.state, a.now(), a.w, a.h)
+func (a *App) lines() ([]string, *tea.Cursor) {
+	if a.small() {
+		return a.tooSmall(), nil
 	}
-	var body []string
-	if a.screen == onLog {
-		body = append([]string{a.logHead(), a.theme.Border.Render(strings.Repeat(a.theme.Glyphs.Rule, a.w))}, a.log.Render(a.w, a.h-3, a.p.T("ui.log.empty"))...)
-	} else {
-		body = a.board.Render(a.state, a.now(), a.w, a.h-1)
+	head := a.headLines()
+	body, cursor := a.top().Render(&a.env, a.w, a.h-1-head)
+	body = widget.Block(body, a.w, a.h-1-head, a.env.Theme.Glyphs.Cut)
+	if cursor != nil {
+		cursor.Y += head
 	}
-	if a.help {
-		a.overlay(body)
+	if head > 0 {
+		body = append(a.head(), body...)
 	}
-	return widget.Block(append(body, a.foot()), a.w, a.h, "")
+	switch {
+	case len(a.dialogs) > 0:
+		box, at := a.dialogs[0].Render(&a.env, a.w, len(body))
+		a.box = a.overlay(body, box)
+		if cursor = at; cursor != nil {
+			cursor.X += a.box.x
+			cursor.Y += a.box.y
+		}
+	case a.help:
+		a.overlay(body, a.helpBox(len(body)))
+		cursor = nil
+	}
+	return widget.Block(append(body, a.foot()), a.w, a.h, ""), cursor
 }
 
-// overlay puts the list of keys into the middle of the screen.
-func (a *App) overlay(body []string) {
-	t, g := a.theme, a.theme.Glyphs
-	list := helpLines(t, a.p, a.bindings())
-	title, last := " "+a.p.T("ui.help")+" ", a.p.T("ui.help.close")
-	wide := max(widget.Width(title)+2, widget.Width(last))
+func (a *App) tooSmall() []string {
+	p := a.env.P
+	text := []string{p.T("ui.too-small", "width", fmt.Sprint(frame.MinWidth), "height", fmt.Sprint(frame.MinHeight))}
+	for _, page := range slices.Backward(a.stack) {
+		if s, ok := page.(frame.Smaller); ok {
+			text = append(text, s.Small(&a.env))
+			break
+		}
+	}
+	return widget.Block(text, a.w, a.h, "")
+}
+
+// head names the house and the way to the page that is shown.
+func (a *App) head() []string {
+	t := a.env.Theme
+	right := ""
+	if s, ok := a.top().(frame.Asider); ok {
+		right = widget.Cut(s.Aside(&a.env), a.w/2, t.Glyphs.Cut)
+	}
+	var way []string
+	for _, p := range a.stack {
+		if title := event.Clean(p.Title(&a.env)); title != "" {
+			way = append(way, title)
+		}
+	}
+	room := a.w - 10 - widget.Width(right)
+	for len(way) > 1 && widget.Width(strings.Join(way, " "+t.Glyphs.Trail+" ")) > room {
+		way = way[1:]
+	}
+	l := new(widget.Line).Space(1).Add(t.Strong, "egg").Add(t.Title, "o").Space(2)
+	for i, w := range way {
+		if i < len(way)-1 {
+			l.Add(t.Dim, w).Space(1).Add(t.Faint, t.Glyphs.Trail).Space(1)
+		} else {
+			l.Add(t.Strong, widget.Cut(w, max(0, a.w-l.Width()-widget.Width(right)-2), t.Glyphs.Cut))
+		}
+	}
+	return []string{l.To(a.w-widget.Width(right)-1).String() + t.Dim.Render(right) + " ", t.Border.Render(strings.Repeat(t.Glyphs.Rule, a.w))}
+}
+
+// helpBox lists the keys of the page; it scrolls when there are more than fit.
+func (a *App) helpBox(h int) []string {
+	e := &a.env
+	list := frame.HelpLines(e, a.bindings())
+	last := e.P.T("ui.help.close")
+	wide := max(widget.Width(e.P.T("ui.help"))+4, widget.Width(last))
 	for _, l := range list {
 		wide = max(wide, widget.Width(l))
 	}
-	wide = min(wide, a.w-6)
-	box := []string{t.Chosen.Render(g.TopLeft+g.Horizontal) + t.Title.Render(title) + t.Chosen.Render(strings.Repeat(g.Horizontal, wide+1-widget.Width(title))+g.TopRight)}
-	for _, l := range append(list, "", t.Dim.Render(last)) {
-		box = append(box, t.Chosen.Render(g.Vertical)+" "+widget.Fit(l, wide, g.Cut)+" "+t.Chosen.Render(g.Vertical))
+	if room := h - 4; len(list) > room {
+		a.helpTop = max(0, min(a.helpTop, len(list)-room))
+		list = list[a.helpTop : a.helpTop+room]
 	}
-	box = append(box, t.Chosen.Render(g.BottomLeft+strings.Repeat(g.Horizontal, wide+2)+g.BottomRight))
-	top, left := max(0, (len(body)-len(box))/2), (a.w-wide-4)/2
+	return frame.Box(e, e.Theme.Chosen, e.P.T("ui.help"), append(list, "", e.Theme.Dim.Render(last)), min(wide, a.w-6))
+}
+
+// overlay puts a box into the middle of the screen and says where.
+func (a *App) overlay(body, box []string) area {
+	if len(box) == 0 {
+		return area{}
+	}
+	wide := widget.Width(box[0])
+	at := area{x: max(0, (a.w-wide)/2), y: max(0, (len(body)-len(box))/2), w: wide, h: len(box)}
 	for i, l := range box {
-		if top+i < len(body) {
-			body[top+i] = widget.Over(body[top+i], l, left, a.w)
+		if at.y+i < len(body) {
+			body[at.y+i] = widget.Over(body[at.y+i], l, at.x, a.w)
 		}
 	}
+	return at
 }
 
 func (a *App) foot() string {
-	if a.typing {
-		return new(widget.Line).Space(1).Add(a.theme.Key, "/").Space(1).Add(a.theme.Text, widget.Cut(a.search, a.w-6, "")).Add(a.theme.Cursor, " ").String()
+	right := widget.Cut(a.note, a.w/2, a.env.Theme.Glyphs.Cut)
+	if s, ok := a.top().(frame.Asider); ok && right == "" && a.bare() {
+		right = s.Aside(&a.env)
 	}
-	right := a.note
-	if r := a.opt.Replay; r != nil && right == "" && a.screen == onBoard && !a.over {
-		right = a.p.T("ui.replay") + " " + a.p.T("ui.speed", "factor", factor(r.Factor()))
-		if r.Paused() {
-			right = a.p.T("ui.replay") + " " + a.p.T("ui.paused")
-		}
-	}
-	left := footer(a.theme, a.p, a.bindings(), a.w-widget.Width(right)-2)
-	return left + widget.Spaces(a.w-widget.Width(left)-widget.Width(right)-1) + a.theme.Yolk.Render(right)
-}
-
-func factor(f float64) string {
-	if f == math.Trunc(f) {
-		return fmt.Sprint(int(f))
-	}
-	return fmt.Sprint(f)
+	var left string
+	left, a.spots = frame.Footer(&a.env, a.bindings(), a.w-widget.Width(right)-2)
+	return left + widget.Spaces(a.w-widget.Width(left)-widget.Width(right)-1) + a.env.Theme.Yolk.Render(right)
 }

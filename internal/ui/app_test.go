@@ -10,11 +10,12 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/x/ansi"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui/logview"
+	"github.com/eggo-k8s/eggo/internal/ui/runview"
+	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
 
 var start = time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
@@ -60,147 +61,50 @@ func (l *list) Next() (event.Record, error) {
 	return r, nil
 }
 
-// drive feeds a message, runs the commands that come of it and feeds what they say.
-func drive(t testing.TB, a *App, msg tea.Msg) {
-	t.Helper()
-	_, c := a.Update(msg)
-	run(t, a, c)
-}
-
-func run(t testing.TB, a *App, c tea.Cmd) {
-	t.Helper()
-	if c == nil {
-		return
-	}
-	switch m := c().(type) {
-	case nil, tea.QuitMsg:
-	case tea.BatchMsg:
-		for _, c := range m {
-			run(t, a, c)
-		}
-	default:
-		drive(t, a, m)
-	}
-}
-
-func press(key string) tea.KeyPressMsg {
-	switch key {
-	case "enter":
-		return tea.KeyPressMsg{Code: tea.KeyEnter}
-	case "esc":
-		return tea.KeyPressMsg{Code: tea.KeyEscape}
-	case "up":
-		return tea.KeyPressMsg{Code: tea.KeyUp}
-	case "down":
-		return tea.KeyPressMsg{Code: tea.KeyDown}
-	case "pgup":
-		return tea.KeyPressMsg{Code: tea.KeyPgUp}
-	case "pgdown":
-		return tea.KeyPressMsg{Code: tea.KeyPgDown}
-	case "backspace":
-		return tea.KeyPressMsg{Code: tea.KeyBackspace}
-	case "space":
-		return tea.KeyPressMsg{Code: tea.KeySpace, Text: " "}
-	}
-	r := []rune(key)[0]
-	return tea.KeyPressMsg{Code: r, Text: key}
-}
-
-func screenOf(a *App) string { return ansi.Strip(strings.Join(a.lines(), "\n")) }
-
-func has(t *testing.T, a *App, words ...string) {
-	t.Helper()
-	got := screenOf(a)
-	for _, w := range words {
-		if !strings.Contains(got, w) {
-			t.Errorf("%q is not on the screen:\n%s", w, got)
-		}
-	}
-}
-
-func watch(t *testing.T, n int) *App {
+func watch(t testing.TB, n int) *App {
 	t.Helper()
 	l := list(records(n))
-	a := New(&Live{From: &l, Over: true}, Options{Lang: i18n.English, NodeLog: func(host string) (logview.Source, error) {
+	a := New(runview.New(runview.Options{Feed: &runview.Live{From: &l, Over: true}, NodeLog: func(host string) (logview.Source, error) {
 		if host == "n1" {
 			return nil, errors.New("no such log")
 		}
 		return logview.Text(strings.Repeat("2026-11-21T10:00:00.000Z s stdout| all is well\n", 200) + "2026-11-21T10:00:00.000Z s stderr| error: no space\n"), nil
-	}})
-	a.tick = func() tea.Cmd { return nil } // the test looks at the feed when it wants to
-	drive(t, a, tea.WindowSizeMsg{Width: 100, Height: 30})
-	run(t, a, a.look())
+	}}).Still(), Options{Lang: i18n.English})
+	uitest.Drive(t, a, tea.WindowSizeMsg{Width: 100, Height: 30})
+	uitest.Run(t, a, a.Init())
 	return a
 }
 
 // A person looks at a run that is over: the board, a machine's log, a search, the keys, the other language.
 func TestAPersonLooksAround(t *testing.T) {
 	a := watch(t, 3)
-	has(t, a, "n0", "n2", "done", "100 %", "Infrastructure", "second 59", "q leave")
-	drive(t, a, press("L"))
-	has(t, a, "完成", "基础设施", "离开")
-	drive(t, a, press("L"))
-	drive(t, a, press("down"))
-	drive(t, a, press("enter"))
-	has(t, a, "no such log", "n0")
-	drive(t, a, press("up"))
-	drive(t, a, press("enter"))
-	has(t, a, "Log of n0", "follows", "error: no space")
+	uitest.Has(t, a, "n0", "n2", "done", "100 %", "Infrastructure", "second 59", "q leave")
+	uitest.Drive(t, a, uitest.Press("L"))
+	uitest.Has(t, a, "完成", "基础设施", "离开")
+	uitest.Drive(t, a, uitest.Press("L"))
+	uitest.Drive(t, a, uitest.Press("down"))
+	uitest.Drive(t, a, uitest.Press("enter"))
+	uitest.Has(t, a, "no such log", "n0")
+	uitest.Drive(t, a, uitest.Press("up"))
+	uitest.Drive(t, a, uitest.Press("enter"))
+	uitest.Has(t, a, "Log of n0", "follows", "error: no space")
 	for _, k := range []string{"/", "s", "p", "x", "backspace", "a", "enter"} {
-		drive(t, a, press(k))
+		uitest.Keys(t, a, k)
 	}
-	has(t, a, "stands still", "error: no space")
+	uitest.Has(t, a, "stands still", "error: no space")
 	for _, k := range []string{"/", "节", "enter"} {
-		drive(t, a, press(k))
+		uitest.Keys(t, a, k)
 	}
-	has(t, a, "not found: 节")
-	drive(t, a, press("g"))
-	if strings.Contains(screenOf(a), "error: no space") {
-		t.Error("g does not go to the beginning")
-	}
-	drive(t, a, press("e"))
-	has(t, a, "error: no space")
-	drive(t, a, press("?"))
-	has(t, a, "Keys", "next error", "any key closes this")
-	drive(t, a, press("x"))
-	drive(t, a, press("esc"))
-	has(t, a, "n1", "100 %")
-}
-
-// A replay keeps the run's own time, slower or faster, and does not sit out hours in which nothing happened.
-func TestReplay(t *testing.T) {
-	l := list(records(2))
-	now := start
-	r := NewReplay(&l, 1, func() time.Time { return now })
-	a := New(r, Options{Lang: i18n.English, Replay: r})
-	step := func(d time.Duration) {
-		now = now.Add(d)
-		got, err := r.Take(gulp)
-		for _, x := range got {
-			a.state.Apply(x)
-		}
-		a.over = errors.Is(err, io.EOF)
-	}
-	step(0)
-	step(10 * time.Second)
-	if got := a.state.Elapsed(); got != 10*time.Second {
-		t.Errorf("after ten seconds it is at %s", got)
-	}
-	r.Speed(2)
-	step(10 * time.Second)
-	if got := a.state.Elapsed(); got != 30*time.Second {
-		t.Errorf("ten seconds later at twice the speed it is at %s", got)
-	}
-	r.Pause()
-	step(time.Hour)
-	if got := a.state.Elapsed(); got != 30*time.Second || !r.Paused() {
-		t.Errorf("while it stands still it went to %s", got)
-	}
-	r.Pause()
-	step(time.Minute)
-	if !a.over || a.state.Ended == nil {
-		t.Error("it does not end")
-	}
+	uitest.Has(t, a, "not found: 节")
+	uitest.Drive(t, a, uitest.Press("g"))
+	uitest.Lacks(t, a, "error: no space")
+	uitest.Drive(t, a, uitest.Press("e"))
+	uitest.Has(t, a, "error: no space")
+	uitest.Drive(t, a, uitest.Press("?"))
+	uitest.Has(t, a, "Keys", "next error", "any key closes this")
+	uitest.Drive(t, a, uitest.Press("x"))
+	uitest.Drive(t, a, uitest.Press("esc"))
+	uitest.Has(t, a, "n1", "100 %")
 }
 
 // Whatever keys come, at whatever size, the screen is full to the cell and nothing breaks.
@@ -215,39 +119,33 @@ func FuzzKeysAndSizes(f *testing.F) {
 		for range 40 {
 			switch rnd.IntN(6) {
 			case 0:
-				drive(t, a, tea.WindowSizeMsg{Width: 1 + (int(w)+rnd.IntN(60))%400, Height: 1 + (int(h)+rnd.IntN(30))%120})
+				uitest.Drive(t, a, tea.WindowSizeMsg{Width: 1 + (int(w)+rnd.IntN(60))%400, Height: 1 + (int(h)+rnd.IntN(30))%120})
 			case 1:
-				drive(t, a, tea.MouseWheelMsg{Button: tea.MouseWheelDown})
+				uitest.Drive(t, a, tea.MouseWheelMsg{Button: tea.MouseWheelDown})
 			default:
-				drive(t, a, press(keys[rnd.IntN(len(keys))]))
+				uitest.Drive(t, a, uitest.Press(keys[rnd.IntN(len(keys))]))
 			}
-			got := a.lines()
-			if len(got) != a.h {
-				t.Fatalf("%d lines, want %d", len(got), a.h)
-			}
-			for i, l := range got {
-				if n := ansi.StringWidth(l); n != a.w {
-					t.Fatalf("%dx%d: line %d has %d cells: %q", a.w, a.h, i, n, ansi.Strip(l))
-				}
-			}
+			uitest.Fills(t, a, a.w, a.h)
 		}
 	})
 }
 
 func BenchmarkHundredMachines(b *testing.B) {
 	l := list(records(100))
-	a := New(&Live{From: &l, Over: true}, Options{Lang: i18n.English})
-	a.w, a.h, a.tick = 200, 60, func() tea.Cmd { return nil }
-	run(b, a, a.look())
+	page := runview.New(runview.Options{Feed: &runview.Live{From: &l, Over: true}}).Still()
+	a := New(page, Options{Lang: i18n.English})
+	a.w, a.h = 200, 60
+	uitest.Run(b, a, a.Init())
 	b.Run("View", func(b *testing.B) {
 		for b.Loop() {
 			a.View()
 		}
 	})
-	batch := newsMsg{list: records(100)[200:400]} // a tenth of a second of 2,000 a second
 	b.Run("Update", func(b *testing.B) {
-		for b.Loop() {
-			a.Update(batch)
+		for b.Loop() { // a tenth of a second of 2,000 a second
+			for _, r := range records(100)[200:400] {
+				page.State().Apply(r)
+			}
 		}
 	})
 }

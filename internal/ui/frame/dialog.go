@@ -1,0 +1,245 @@
+package frame
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/ui/widget"
+)
+
+// Choice of a dialog.
+type Choice struct {
+	Key  string // that takes it at once; "" none
+	Word string // of i18n
+	Hint string // of i18n: what comes of it; "" none
+	Do   func() tea.Cmd
+}
+
+// Ask is a message: it puts a question over the page. Esc closes it and does Cancel.
+type Ask struct {
+	Title   event.Msg
+	Lines   []event.Msg
+	Body    func(e *Env, w int) []string // instead of Lines: drawn in w cells
+	Choices []Choice
+	Default int // index of Choices; for what destroys something that of leaving it alone
+	Danger  bool
+	Cancel  func() tea.Cmd
+}
+
+// Prompt is a message: it asks for a line. With Must set, what Do does can only be done once that word is typed: for what destroys something.
+type Prompt struct {
+	Title  event.Msg
+	Lines  []event.Msg
+	Body   func(e *Env, w int) []string
+	Label  event.Msg
+	Value  string
+	Secret bool   // shown as stars
+	Must   string // the word to be typed
+	Danger bool
+	Word   string                              // of i18n: what Enter does
+	Check  func(text string) (event.Msg, bool) // false: the text is not good, and why
+	Do     func(text string) tea.Cmd
+	Cancel func() tea.Cmd
+}
+
+// Dialog is an Ask or a Prompt that is open.
+type Dialog interface {
+	// Key takes a key; done says that the dialog is over.
+	Key(m tea.KeyPressMsg, e *Env) (c tea.Cmd, done bool)
+	Paste(text string)
+	// Click takes a click at a cell of the box as it was drawn last.
+	Click(x, y int) (c tea.Cmd, done bool)
+	// Render draws the box, at most w×h cells.
+	Render(e *Env, w, h int) ([]string, *tea.Cursor)
+}
+
+// Open gives the dialog of a message that asks for one.
+func Open(m tea.Msg) (Dialog, bool) {
+	switch m := m.(type) {
+	case Ask:
+		return &question{Ask: m, at: m.Default}, true
+	case Prompt:
+		p := &prompt{Prompt: m, field: entry{secret: m.Secret}}
+		p.field.insert(m.Value)
+		return p, true
+	}
+	return nil, false
+}
+
+func do(f func() tea.Cmd) tea.Cmd {
+	if f == nil {
+		return nil
+	}
+	return f()
+}
+
+type question struct {
+	Ask
+	at    int
+	first int // line of the box with the first choice
+}
+
+func (q *question) Key(m tea.KeyPressMsg, _ *Env) (tea.Cmd, bool) {
+	key := m.String()
+	for _, c := range q.Choices {
+		if c.Key != "" && c.Key == key {
+			return do(c.Do), true
+		}
+	}
+	switch key {
+	case "esc", "ctrl+c":
+		return do(q.Cancel), true
+	case "up", "k", "left", "shift+tab":
+		q.at = (q.at + len(q.Choices) - 1) % max(1, len(q.Choices))
+	case "down", "j", "right", "tab":
+		q.at = (q.at + 1) % max(1, len(q.Choices))
+	case "enter":
+		if len(q.Choices) == 0 {
+			return do(q.Cancel), true
+		}
+		return do(q.Choices[q.at].Do), true
+	}
+	return nil, false
+}
+
+func (q *question) Paste(string) {}
+
+func (q *question) Click(_, y int) (tea.Cmd, bool) {
+	if i := y - q.first; i >= 0 && i < len(q.Choices) {
+		return do(q.Choices[i].Do), true
+	}
+	return nil, false
+}
+
+func (q *question) Render(e *Env, w, h int) ([]string, *tea.Cursor) {
+	t := e.Theme
+	keys, words := 0, 0
+	for _, c := range q.Choices {
+		keys, words = max(keys, widget.Width(c.Key)), max(words, widget.Width(e.P.T(c.Word)))
+	}
+	var list []string
+	for i, c := range q.Choices {
+		style, mark := t.Text, "  "
+		if i == q.at {
+			style, mark = t.Strong, t.Glyphs.Pointer+" "
+		}
+		l := new(widget.Line).Add(t.Chosen, mark).Add(t.Key, widget.Fit(c.Key, keys, "")).Space(2).Add(style, widget.Fit(e.P.T(c.Word), words, ""))
+		if c.Hint != "" {
+			l.Space(2).Add(t.Dim, e.P.T(c.Hint))
+		}
+		list = append(list, l.String())
+	}
+	edge := t.Chosen
+	if q.Danger {
+		edge = t.Bad
+	}
+	in := inside(e, w, q.Title, list)
+	body := text(e, in, q.Lines, q.Body)
+	if room := h - 2 - len(list) - 1; len(body) > room {
+		body = body[:max(0, room)]
+	}
+	if len(body) > 0 {
+		body = append(body, "")
+	}
+	q.first = 1 + len(body)
+	return Box(e, edge, e.P.Msg(q.Title), append(body, list...), in), nil
+}
+
+type prompt struct {
+	Prompt
+	field entry
+	wrong event.Msg
+}
+
+func (p *prompt) Key(m tea.KeyPressMsg, _ *Env) (tea.Cmd, bool) {
+	p.wrong = event.Msg{}
+	switch m.String() {
+	case "esc", "ctrl+c":
+		return do(p.Cancel), true
+	case "enter":
+		value := string(p.field.text)
+		if p.Must != "" && value != p.Must {
+			p.wrong = event.M("ui.ask.other-word", "word", p.Must)
+			return nil, false
+		}
+		if p.Check != nil {
+			if why, ok := p.Check(value); !ok {
+				p.wrong = why
+				return nil, false
+			}
+		}
+		if p.Do == nil {
+			return nil, true
+		}
+		return p.Do(value), true
+	}
+	p.field.key(m)
+	return nil, false
+}
+
+func (p *prompt) Paste(text string) { p.field.insert(strings.TrimRight(text, "\r\n")) }
+
+func (p *prompt) Click(int, int) (tea.Cmd, bool) { return nil, false }
+
+func (p *prompt) Render(e *Env, w, h int) ([]string, *tea.Cursor) {
+	t := e.Theme
+	label := e.P.Msg(p.Label)
+	hint := new(widget.Line).Add(t.Key, "Enter").Space(1).Add(t.KeyWord, e.P.T(p.Word)).Space(3).Add(t.Key, "Esc").Space(1).Add(t.KeyWord, e.P.T("ui.ask.cancel"))
+	edge := t.Chosen
+	if p.Danger {
+		edge = t.Bad
+	}
+	in := inside(e, w, p.Title, []string{label, hint.String(), widget.Spaces(40)})
+	body := text(e, in, p.Lines, p.Body)
+	if room := h - 2 - 5; len(body) > room {
+		body = body[:max(0, room)]
+	}
+	if len(body) > 0 {
+		body = append(body, "")
+	}
+	if label != "" {
+		body = append(body, t.Strong.Render(widget.Cut(label, in, t.Glyphs.Cut)))
+	}
+	shown, x := p.field.shown(in - 3)
+	cursor := tea.NewCursor(2+2+x, 1+len(body))
+	body = append(body, t.Chosen.Render(t.Glyphs.Prompt)+" "+t.Text.Render(shown))
+	wrong := ""
+	if p.wrong.Key != "" {
+		wrong = t.Bad.Render(widget.Cut(t.Glyphs.Failed+" "+e.P.Msg(p.wrong), in, t.Glyphs.Cut))
+	}
+	return Box(e, edge, e.P.Msg(p.Title), append(body, wrong, hint.String()), in), cursor
+}
+
+// inside is how many cells the inside of a box takes, of w for the whole: as much as its lines need, never less than a third of the screen.
+func inside(e *Env, w int, title event.Msg, lines []string) int {
+	in := max(widget.Width(e.P.Msg(title))+2, min(64, w*2/3))
+	for _, l := range lines {
+		in = max(in, widget.Width(l))
+	}
+	return min(in, w-8)
+}
+
+func text(e *Env, w int, lines []event.Msg, body func(*Env, int) []string) []string {
+	if body != nil {
+		return body(e, w)
+	}
+	var out []string
+	for _, m := range lines {
+		out = append(out, strings.Split(widget.Wrap(e.P.Msg(m), w), "\n")...)
+	}
+	return out
+}
+
+// Box puts a border with a title around lines, each of which takes w cells inside of it.
+func Box(e *Env, edge lipgloss.Style, title string, lines []string, w int) []string {
+	g := e.Theme.Glyphs
+	title = widget.Cut(" "+title+" ", w, g.Cut)
+	out := []string{edge.Render(g.TopLeft+g.Horizontal) + e.Theme.Title.Render(title) + edge.Render(strings.Repeat(g.Horizontal, max(0, w+1-widget.Width(title)))+g.TopRight)}
+	for _, l := range lines {
+		out = append(out, edge.Render(g.Vertical)+" "+widget.Fit(l, w, g.Cut)+" "+edge.Render(g.Vertical))
+	}
+	return append(out, edge.Render(g.BottomLeft+strings.Repeat(g.Horizontal, w+2)+g.BottomRight))
+}

@@ -1,0 +1,80 @@
+package frame
+
+import (
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/eggo-k8s/eggo/internal/ui/widget"
+)
+
+// Binding is one thing that a key does.
+type Binding struct {
+	Keys []string // as Bubble Tea names them; the first is the one that is shown
+	Show string   // instead of the first key, when several belong together
+	Word string   // of i18n; "" is shown nowhere
+	Do   func() tea.Cmd
+	Help bool // in the help only, not in the footer
+}
+
+// Name is the key as it is shown.
+func (b Binding) Name() string {
+	if b.Show != "" {
+		return b.Show
+	}
+	return b.Keys[0]
+}
+
+// Find gives the binding of a key; the first that has it counts.
+func Find(list []Binding, key string) (Binding, bool) {
+	for _, b := range list {
+		if slices.Contains(b.Keys, key) {
+			return b, true
+		}
+	}
+	return Binding{}, false
+}
+
+// Spot is where a binding stands in a footer.
+type Spot struct {
+	From, To int // cells, To not among them
+	Binding  Binding
+}
+
+// Footer shows the keys that do something now, as many as fit into w cells; those on the right go first. It says where each of them is.
+func Footer(e *Env, list []Binding, w int) (string, []Spot) {
+	t := e.Theme
+	l := new(widget.Line).Space(1)
+	var spots []Spot
+	for _, b := range list {
+		if b.Help || b.Word == "" {
+			continue
+		}
+		key, word := b.Name(), e.P.T(b.Word)
+		if l.Width()+widget.Width(key)+1+widget.Width(word)+3 > w {
+			break
+		}
+		if l.Width() > 1 {
+			l.Space(3)
+		}
+		from := l.Width()
+		l.Add(t.Key, key).Space(1).Add(t.KeyWord, word)
+		spots = append(spots, Spot{from, l.Width(), b})
+	}
+	return l.String(), spots
+}
+
+// HelpLines lists all keys of a screen.
+func HelpLines(e *Env, list []Binding) []string {
+	var out []string
+	wide := 0
+	for _, b := range list {
+		wide = max(wide, widget.Width(b.Name()))
+	}
+	for _, b := range list {
+		if b.Word != "" {
+			out = append(out, new(widget.Line).Add(e.Theme.Key, widget.FitRight(b.Name(), wide, "")).Space(2).Add(e.Theme.Text, e.P.T(b.Word)).String())
+		}
+	}
+	return out
+}
