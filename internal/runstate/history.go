@@ -52,7 +52,7 @@ type Stall struct {
 // Stalled says whether nothing has come from the step for so long that a person wonders what it waits for. What usually takes longer is
 // given that time.
 func (h History) Stalled(st *Step, now time.Time) (Stall, bool) {
-	if st == nil || !st.Running() || st.Asked || st.Pause.After(now) || st.Heard.IsZero() {
+	if st == nil || !st.Running() || st.Asked || st.Heard.IsZero() {
 		return Stall{}, false
 	}
 	usual, _ := h.Usual(st)

@@ -94,8 +94,9 @@ type Step struct {
 	Took    time.Duration
 	Outcome event.Outcome // "" while it waits or runs
 	Why     *event.Msg
-	Fault   *event.Fault // of the last failed try
-	Pause   time.Time    // while it waits for its next try: until when
+	Fault   *event.Fault  // of the last failed try
+	Pause   time.Time     // while it waits for its next try: until when
+	Delay   time.Duration // of that pause
 	Undone  bool
 	Asked   bool      // it failed, and somebody is to decide what becomes of it
 	Heard   time.Time // of its start, its last line or its last progress
@@ -250,14 +251,17 @@ func (s *State) stepEvent(r event.Record) {
 	case event.StepStarted:
 		st := get(e.Step)
 		if st.Try == 0 || st.Outcome != "" {
-			st.Start = r.Time
+			st.Start, st.Heard = r.Time, r.Time
 			s.activate(st)
 		}
-		st.Try, st.Pause, st.Outcome, st.Heard = e.Try, time.Time{}, "", r.Time
+		if st.Asked {
+			st.Heard = r.Time
+		}
+		st.Try, st.Pause, st.Delay, st.Outcome = e.Try, time.Time{}, 0, ""
 		s.answered(st)
 	case event.StepRetry:
 		st := get(e.Step)
-		st.Pause, st.Fault = r.Time.Add(e.Delay), &e.Fault
+		st.Pause, st.Delay, st.Fault = r.Time.Add(e.Delay), e.Delay, &e.Fault
 		s.dropTransfers(st)
 	case event.StepAsked:
 		st := get(e.Step)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -79,7 +80,25 @@ func (n *Node) Change(ctx context.Context, c Change) (Result, error) {
 		fmt.Fprintf(&b, "rec %s %s %s\n", Quote(r.Kind), Quote(r.Key), Quote(r.Was))
 	}
 	b.WriteString(c.Script)
-	return n.must(ctx, Command{Script: b.String(), Env: c.Env, Stdin: c.Stdin, Secret: c.Secret, Quiet: c.Quiet})
+	r, err := n.must(ctx, Command{Script: b.String(), Env: c.Env, Stdin: c.Stdin, Secret: c.Secret, Quiet: c.Quiet})
+	return r, withCommand(err, c.Script, c.Secret)
+}
+
+// commandMost bounds, in bytes, what a fault keeps of the script that failed.
+const commandMost = 600
+
+// withCommand adds to the fault of a script that failed what was run, for a person who is to understand it. A secret's script is not kept.
+func withCommand(err error, script string, secret bool) error {
+	f := (*event.Fault)(nil)
+	if secret || !errors.As(err, &f) || f.Code != "node.command-failed" {
+		return err
+	}
+	script = strings.TrimSpace(script)
+	if len(script) > commandMost {
+		script = strings.ToValidUTF8(script[:commandMost], "") + "…"
+	}
+	f.Args["command"] = script
+	return err
 }
 
 func (n *Node) announce(ctx context.Context, desc event.Msg) error {
@@ -89,7 +108,7 @@ func (n *Node) announce(ctx context.Context, desc event.Msg) error {
 // Query runs a script that changes nothing; a non-zero status is a fault.
 func (n *Node) Query(ctx context.Context, script string) (string, error) {
 	r, err := n.must(ctx, Command{Script: "set -eu\n" + script, Quiet: true})
-	return string(r.Stdout), err
+	return string(r.Stdout), withCommand(err, script, false)
 }
 
 // must runs cmd and turns a non-zero exit status into a fault: the one that the prelude named, or node.command-failed with the

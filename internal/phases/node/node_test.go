@@ -176,7 +176,13 @@ func TestAFailureNamesItsCause(t *testing.T) {
 	if codeOf(err) != "node.command-failed" || f.Args["status"] != "7" || f.Node != "n1" || strings.Contains(f.Cause, "line 3") || !strings.Contains(f.Cause, "line 7") || strings.ContainsRune(f.Cause, 0x1b) {
 		t.Errorf("%+v", f)
 	}
-	if _, err = n.Change(t.Context(), node.Change{Script: "echo a-password >&2; exit 1\n", Secret: true}); strings.Contains(event.AsFault(err).Error(), "a-password") {
+	if cmd := f.Args["command"]; !strings.HasPrefix(cmd, "for i in 1 2 3") || !strings.HasSuffix(cmd, "exit 7") {
+		t.Errorf("what was run: %q", cmd)
+	}
+	if _, err = n.Query(t.Context(), "false "+strings.Repeat("长", 400)); len(event.AsFault(err).Args["command"]) > 610 {
+		t.Errorf("a script of %d bytes is kept", len(event.AsFault(err).Args["command"]))
+	}
+	if _, err = n.Change(t.Context(), node.Change{Script: "echo a-password >&2; exit 1\n", Secret: true}); strings.Contains(event.AsFault(err).Error(), "a-password") || event.AsFault(err).Args["command"] != "" {
 		t.Error(err)
 	}
 	if _, err = n.Change(t.Context(), node.Change{Script: "fail node.module 'over lay'\n"}); codeOf(err) != "node.module" || event.AsFault(err).Args["what"] != "over lay" {

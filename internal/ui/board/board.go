@@ -27,7 +27,16 @@ type Board struct {
 	Theme  *theme.Theme
 	Cursor int // of the machines as they are drawn
 	Top    int // first row of machines that is drawn; Render keeps the cursor in sight
+	Filter string
+	Usual  runstate.History // how long steps took in earlier runs; nil: nobody knows
+
+	spots []spot // as drawn last
+	right int    // machines from one to the one beside it
+	down  int    // and to the one below
 }
+
+// spot is where a machine is drawn.
+type spot struct{ x, y, w, h, at int }
 
 // Render draws the board in w×h cells: exactly h lines of exactly w cells. now is the clock of the run's events.
 func (b *Board) Render(s *runstate.State, now time.Time, w, h int) []string {
@@ -37,10 +46,44 @@ func (b *Board) Render(s *runstate.State, now time.Time, w, h int) []string {
 	views := b.views(s, now)
 	b.Cursor = min(max(0, b.Cursor), max(0, len(views)-1))
 	lines := []string{b.head(s, now, w), b.whole(s, w), b.rail(s, w), b.Theme.Border.Render(strings.Repeat(b.Theme.Glyphs.Rule, w))}
+	if b.Filter != "" {
+		lines = append(lines, b.filterLine(len(views), b.count(s), w))
+	}
 	foot := b.news(s, w)
+	b.spots, b.right, b.down = b.spots[:0], 1, 1
 	body := b.machines(s, now, views, w, h-len(lines)-len(foot))
+	for i := range b.spots {
+		b.spots[i].y += len(lines)
+	}
 	lines = append(append(lines, body...), foot...)
 	return widget.Block(lines, w, h, "")
+}
+
+// At is the machine that was drawn at that cell, if there is one.
+func (b *Board) At(x, y int) (int, bool) {
+	for _, p := range b.spots {
+		if x >= p.x && x < p.x+p.w && y >= p.y && y < p.y+p.h {
+			return p.at, true
+		}
+	}
+	return 0, false
+}
+
+// Move goes so many machines to the right and down, as they were drawn last.
+func (b *Board) Move(right, down int) {
+	b.Cursor = max(0, b.Cursor+right*b.right+down*b.down) // Render keeps it among the machines
+}
+
+// Trouble puts the cursor on the next machine in trouble, false when none is.
+func (b *Board) Trouble(s *runstate.State, now time.Time) bool {
+	views := b.views(s, now)
+	for i := range views {
+		if k := (b.Cursor + 1 + i) % len(views); views[k].rank < rankFine {
+			b.Cursor = k
+			return true
+		}
+	}
+	return false
 }
 
 // Host is the name of the machine under the cursor and whether there is one.
@@ -100,6 +143,9 @@ func (b *Board) whole(s *runstate.State, w int) string {
 	text := " " + fmt.Sprintf("%3d %%", int(part*100)) + "  " + b.P.T("ui.steps", "ended", fmt.Sprint(done), "total", fmt.Sprint(s.Total))
 	if n := s.Counts[event.Failed] + s.Counts[event.Unknown]; n > 0 {
 		text += "  " + t.Glyphs.Failed + " " + b.P.T("ui.failed-count", "count", fmt.Sprint(n))
+	}
+	if n := len(s.Open); n > 0 {
+		text += "  " + t.Glyphs.Ignored + " " + b.P.T("ui.open-count", "count", fmt.Sprint(n))
 	}
 	text += " "
 	room := w - 1 - widget.Width(text)

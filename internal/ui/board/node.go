@@ -19,7 +19,9 @@ type view struct {
 	rank  int // those in trouble first
 	glyph string
 	style lipgloss.Style
+	state string // its name, the same in every language
 	word  string
+	stall string         // what it waits for in silence, "" when it does not
 	step  *runstate.Step // that runs, or ended last
 	since time.Duration  // that the step runs
 	part  float64        // of the machine's steps
@@ -27,12 +29,16 @@ type view struct {
 
 // Ranks: trouble is drawn before work, work before rest.
 const (
-	rankFailed = iota
+	rankAsked = iota
+	rankFailed
 	rankBlocked
 	rankLost
 	rankRetry
 	rankFine
 )
+
+// retryLong is the pause before a next try from which on it counts as trouble: those that ask every second whether something is there yet are not in any.
+const retryLong = 5 * time.Second
 
 // views of all machines, in the order in which they are drawn: trouble first, else as planned, so that nothing jumps about while all is well.
 func (b *Board) views(s *runstate.State, now time.Time) []view {
@@ -41,10 +47,23 @@ func (b *Board) views(s *runstate.State, now time.Time) []view {
 		if h.Name == "" && h.Total == 0 {
 			continue
 		}
-		out = append(out, b.view(s, h, now))
+		if v := b.view(s, h, now); b.fits(v) {
+			out = append(out, v)
+		}
 	}
 	slices.SortStableFunc(out, func(x, y view) int { return cmp.Compare(x.rank, y.rank) })
 	return out
+}
+
+// count is how many machines there are, shown or not.
+func (b *Board) count(s *runstate.State) int {
+	n := 0
+	for _, h := range s.Hosts {
+		if h.Name != "" || h.Total > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 func (b *Board) view(s *runstate.State, h *runstate.Host, now time.Time) view {
@@ -53,8 +72,8 @@ func (b *Board) view(s *runstate.State, h *runstate.Host, now time.Time) view {
 	if h.Total > 0 {
 		v.part = float64(h.Ended) / float64(h.Total)
 	}
-	set := func(rank int, glyph string, style lipgloss.Style, key string) {
-		v.rank, v.glyph, v.style, v.word = rank, glyph, style, b.P.T(key)
+	set := func(rank int, glyph string, style lipgloss.Style, state string) {
+		v.rank, v.glyph, v.style, v.state, v.word = rank, glyph, style, state, b.P.T("ui.state."+state)
 	}
 	if len(h.Active) > 0 {
 		v.step = h.Active[0]
@@ -66,26 +85,47 @@ func (b *Board) view(s *runstate.State, h *runstate.Host, now time.Time) view {
 		v.since = now.Sub(v.step.Start)
 	}
 	over := s.Ended != nil
+	asked := askedStep(h)
 	switch o := h.Outcome(); {
+	case asked != nil:
+		set(rankAsked, g.Ignored, b.Theme.Bad, "asked")
+		v.step = asked
 	case o == event.Failed || o == event.Unknown:
-		set(rankFailed, g.Failed, b.Theme.Bad, "ui.state.failed")
+		set(rankFailed, g.Failed, b.Theme.Bad, "failed")
 		v.step = cmp.Or(failedStep(s, h.Name), v.step)
 	case o == event.Blocked:
-		set(rankBlocked, g.Blocked, b.Theme.Warn, "ui.state.blocked")
+		set(rankBlocked, g.Blocked, b.Theme.Warn, "blocked")
 	case h.Connection == "lost" && !over:
-		set(rankLost, g.Ignored, b.Theme.Warn, "ui.state.lost")
-	case v.step != nil && v.step.Running() && v.step.Pause.After(now) && v.step.Try > 1:
-		set(rankRetry, g.Ignored, b.Theme.Warn, "ui.state.retry")
+		set(rankLost, g.Ignored, b.Theme.Warn, "lost")
+	case v.step != nil && v.step.Running() && v.step.Delay >= retryLong:
+		set(rankRetry, g.Ignored, b.Theme.Warn, "retry")
 	case o == event.Interrupted:
-		set(rankFine, g.Stopped, b.Theme.Warn, "ui.state.stopped")
+		set(rankFine, g.Stopped, b.Theme.Warn, "stopped")
 	case len(h.Active) > 0:
-		set(rankFine, g.Running, b.Theme.Busy, "ui.state.running")
+		set(rankFine, g.Running, b.Theme.Busy, "running")
 	case h.Total > 0 && h.Ended == h.Total:
-		set(rankFine, g.OK, b.Theme.Good, "ui.state.done")
+		set(rankFine, g.OK, b.Theme.Good, "done")
 	default:
-		set(rankFine, g.Waiting, b.Theme.Idle, "ui.state.waiting")
+		set(rankFine, g.Waiting, b.Theme.Idle, "waiting")
+	}
+	if x, ok := b.Usual.Stalled(v.step, now); ok && !over && v.rank == rankFine {
+		v.style = b.Theme.Warn
+		v.stall = b.P.T("ui.stall", "step", b.P.Msg(v.step.Title), "since", report.Short(x.Since))
+		if x.Usual > 0 {
+			v.stall = b.P.T("ui.stall.usual", "step", b.P.Msg(v.step.Title), "since", report.Short(x.Since), "usual", report.Short(x.Usual))
+		}
 	}
 	return v
+}
+
+// askedStep is the step of the machine that waits for a decision, nil if none does.
+func askedStep(h *runstate.Host) *runstate.Step {
+	for _, st := range h.Active {
+		if st.Asked {
+			return st
+		}
+	}
+	return nil
 }
 
 // failedStep is the newest failure on the machine.
@@ -151,13 +191,16 @@ func (b *Board) flow(t *runstate.Transfer) string {
 // words are the newest lines that the machine printed, or the fault of a failed step, newest last.
 func (b *Board) words(s *runstate.State, v view, n int) []string {
 	var out []string
-	if v.rank == rankFailed && v.step != nil && v.step.Fault != nil {
+	if v.rank <= rankFailed && v.step != nil && v.step.Fault != nil {
 		text, next := b.P.Fault(v.step.Fault)
 		out = append(out, text)
 		if next != "" {
 			out = append(out, b.Theme.Glyphs.Arrow+" "+next)
 		}
 		return out[:min(n, len(out))]
+	}
+	if v.stall != "" && n > 0 {
+		return append(out, v.stall)
 	}
 	for _, l := range v.host.Lines[max(0, len(v.host.Lines)-n):] {
 		out = append(out, event.Clean(l.Text))

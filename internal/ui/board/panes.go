@@ -16,11 +16,15 @@ const (
 	paneWidth, paneHeight = 38, 5 // at least, with its border
 	cardWidth             = 38    // at least
 	rowWidth              = 58    // at least
+	stateWidth            = 9     // of the longest word for a state
 )
 
 // machines fills w×h cells with all machines: large panes while they fit, then cards of two lines, then rows.
 func (b *Board) machines(s *runstate.State, now time.Time, views []view, w, h int) []string {
 	n := len(views)
+	if n == 0 && b.Filter != "" && b.count(s) > 0 {
+		return widget.Block([]string{"", "  " + b.Theme.Dim.Render(b.P.T("ui.filter.none"))}, w, h, "")
+	}
 	if n == 0 {
 		return widget.Block([]string{"", "  " + b.Theme.Dim.Render(b.P.T("ui.no-plan-yet"))}, w, h, "")
 	}
@@ -61,6 +65,7 @@ func abs(n int) int { return max(n, -n) }
 // tiles puts what draw makes of each machine into a grid, across and then down.
 func (b *Board) tiles(views []view, w, h, cols, rows, ch int, draw func(v view, on bool, w, h int) []string) []string {
 	var out []string
+	b.down = cols
 	for r := range rows {
 		lines := make([]string, ch)
 		left := w
@@ -71,6 +76,7 @@ func (b *Board) tiles(views []view, w, h, cols, rows, ch int, draw func(v view, 
 			var tile []string
 			if i < len(views) {
 				tile = draw(views[i], i == b.Cursor, cw, ch)
+				b.spots = append(b.spots, spot{w - left - cw, r * ch, cw, ch, i})
 			}
 			for k, l := range widget.Block(tile, cw, ch, "") {
 				lines[k] += l
@@ -86,7 +92,7 @@ func (b *Board) pane(s *runstate.State, now time.Time, v view, on bool, w, h int
 	t, g := b.Theme, b.Theme.Glyphs
 	edge := t.Border
 	switch {
-	case v.rank == rankFailed:
+	case v.rank <= rankFailed:
 		edge = t.Bad
 	case on:
 		edge = t.Chosen
@@ -106,10 +112,13 @@ func (b *Board) pane(s *runstate.State, now time.Time, v view, on bool, w, h int
 	room := h - 2 - len(body)
 	for _, text := range b.words(s, v, max(0, room)) {
 		style := t.Dim
-		if v.rank == rankFailed {
+		switch {
+		case v.rank <= rankFailed:
 			style = t.Text
+		case v.stall != "":
+			style = t.Warn
 		}
-		for _, part := range wrap(text, in, v.rank == rankFailed) {
+		for _, part := range wrap(text, in, v.rank <= rankFailed || v.stall != "") {
 			body = append(body, style.Render(widget.Cut(part, in, g.Cut)))
 		}
 	}
@@ -164,7 +173,7 @@ func (b *Board) card(s *runstate.State, now time.Time, v view, on bool, w int) [
 	what := b.doing(v)
 	if tr := transfer(s, v.host.Name); tr != nil {
 		what = b.flow(tr)
-	} else if v.rank == rankFailed {
+	} else if v.rank <= rankFailed || v.stall != "" {
 		if w := b.words(s, v, 1); len(w) > 0 {
 			what = w[0]
 		}
@@ -183,6 +192,7 @@ func (b *Board) rows(s *runstate.State, now time.Time, views []view, w, h int) [
 		room = cols * (h - 1)
 	}
 	perCol := room / cols
+	b.right = perCol
 	b.Top = min(max(b.Top, b.Cursor-room+1), b.Cursor)
 	b.Top = max(0, min(b.Top, len(views)-room))
 	names, roles := 4, 0
@@ -199,6 +209,7 @@ func (b *Board) rows(s *runstate.State, now time.Time, views []view, w, h int) [
 			text := ""
 			if i < len(views) {
 				text = b.row(s, views[i], i == b.Cursor, cw, min(names, cw/4), min(roles, cw/6))
+				b.spots = append(b.spots, spot{w - left - cw, r, cw, 1, i})
 			}
 			lines[r] += widget.Fit(text, cw, "")
 		}
@@ -222,7 +233,7 @@ func (b *Board) row(s *runstate.State, v view, on bool, w, names, roles int) str
 	if roles > 0 {
 		l.Add(t.Dim, widget.Fit(b.roles(v.host), roles, g.Cut)).Space(1)
 	}
-	l.Add(v.style, widget.Fit(v.word, 8, g.Cut)).Space(1)
+	l.Add(v.style, widget.Fit(v.word, stateWidth, g.Cut)).Space(1)
 	barW := max(6, min(14, w/10))
 	count := fmt.Sprintf("%3d/%-3d", v.host.Ended, v.host.Total)
 	out := l.String() + widget.Bar(t.BarFull, t.BarRest, g.BarFull, g.BarRest, barW, v.part) + " " + t.Dim.Render(count) + " "
@@ -231,7 +242,7 @@ func (b *Board) row(s *runstate.State, v view, on bool, w, names, roles int) str
 	if tr := transfer(s, v.host.Name); tr != nil {
 		what += "  " + b.flow(tr)
 	} else if words := b.words(s, v, 1); len(words) > 0 {
-		if v.rank == rankFailed {
+		if v.rank <= rankFailed || v.stall != "" {
 			what = words[0]
 		} else {
 			what += "  " + words[len(words)-1]

@@ -1,0 +1,49 @@
+package report
+
+import (
+	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/runstate"
+)
+
+func TestWhatLiesBehindAFailure(t *testing.T) {
+	for _, c := range []struct {
+		cause string
+		lines []string
+		want  string
+	}{
+		{"dpkg: error processing archive: cannot copy extracted data for './usr/bin/containerd': No space left on device", nil, "likely.disk-full"},
+		{"exit status 1", []string{"E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 812 (apt)", "all is well"}, "likely.package-lock"},
+		{"", []string{"no route to host", "Job failed", "listen tcp :2379: bind: address already in use"}, "likely.port-taken"},
+		{"x509: certificate has expired or is not yet valid: current time 2020-01-01T00:00:00Z is before", nil, "likely.clock"},
+		{"x509: certificate signed by unknown authority", nil, "likely.certificate"},
+		{"something nobody has seen", []string{"nor this"}, ""},
+		{"", nil, ""},
+	} {
+		var lines []runstate.Line
+		for _, l := range c.lines {
+			lines = append(lines, runstate.Line{Text: l})
+		}
+		got, do, ok := Likely(&event.Fault{Cause: c.cause}, lines)
+		if got.Key != c.want || ok != (c.want != "") {
+			t.Errorf("%q %q: %q, want %q", c.cause, c.lines, got.Key, c.want)
+		}
+		if ok && do.Key != c.want+".do" {
+			t.Errorf("%q: advice %q", c.cause, do.Key)
+		}
+	}
+}
+
+// Each cause and its advice has its words in both languages.
+func TestCausesHaveWords(t *testing.T) {
+	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
+		p := i18n.NewPrinter(lang)
+		for _, s := range signs() {
+			if !p.Has(s.cause.Key) || !p.Has(s.cause.Key+".do") {
+				t.Errorf("%s: %s has no words", lang, s.cause.Key)
+			}
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package board
+
+import (
+	"fmt"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/ui/theme"
+	"github.com/eggo-k8s/eggo/internal/ui/widget"
+)
+
+// Failure is a step that failed, as the panel shows it: with choices while somebody is to decide, else to be read only.
+type Failure struct {
+	Step    *runstate.Step
+	Fault   event.Fault
+	Lines   []runstate.Line
+	Try     int
+	At, Of  int // which of how many, from 1
+	Choices []Choice
+	Open    bool // somebody is to decide
+}
+
+// Choice of what becomes of a failure.
+type Choice struct{ Key, Word string }
+
+// Asked is the question as the panel shows it.
+func Asked(q *runstate.Question, at, of int) Failure {
+	return Failure{Step: q.Step, Fault: q.Fault, Lines: q.Lines, Try: q.Try, At: at, Of: of, Open: true}
+}
+
+// Past is a failure that was decided long ago.
+func Past(f *runstate.Failure, at, of int) Failure {
+	return Failure{Step: f.Step, Fault: f.Fault, Lines: f.Lines, Try: f.Step.Try, At: at, Of: of}
+}
+
+// panel lays a failure out in lines of w cells.
+type panel struct {
+	p     *i18n.Printer
+	t     *theme.Theme
+	w     int
+	label int // width of the labels
+	out   []string
+}
+
+// commandLines is how many lines of a command the panel shows.
+const commandLines = 4
+
+// Render draws the panel as a box of w cells and at most h lines. What does not fit goes from its last lines first, the oldest ahead.
+func (f Failure) Render(p *i18n.Printer, t *theme.Theme, w, h int) []string {
+	in := w - 4
+	c := &panel{p: p, t: t, w: in}
+	for _, key := range []string{"ui.fail.step", "ui.fail.what", "ui.fail.command", "ui.fail.exit", "ui.fail.likely", "ui.fail.do"} {
+		c.label = max(c.label, widget.Width(p.T(key))+2)
+	}
+	f.fields(c)
+	foot := c.choices(f)
+	room := h - 2 - len(c.out) - len(foot) - 2
+	body := append(c.out, "")
+	if room >= 2 {
+		body = append(append(body, t.Dim.Render(p.T("ui.fail.lines"))), c.lines(f.Lines, room)...)
+	}
+	if len(foot) > 0 {
+		body = append(append(body, ""), foot...)
+	}
+	if most := h - 2; len(body) > most { // a small screen: the choices stay
+		keep := max(0, most-len(foot)-1)
+		body = append(append([]string{}, body[:min(keep, len(body))]...), append([]string{""}, foot...)...)
+		body = body[:min(len(body), most)]
+	}
+	return f.box(c, body)
+}
+
+func (f Failure) fields(c *panel) {
+	p, t := c.p, c.t
+	step := p.Msg(f.Step.Title)
+	if f.Try > 1 {
+		step = p.T("ui.fail.try", "step", step, "try", fmt.Sprint(f.Try))
+	}
+	c.field("ui.fail.step", t.Strong, step)
+	text, next := p.Fault(&f.Fault)
+	c.field("ui.fail.what", t.Bad, text)
+	if cmd := strings.TrimSpace(f.Fault.Args["command"]); cmd != "" {
+		lines := strings.Split(cmd, "\n")
+		if len(lines) > commandLines {
+			lines = append(lines[:commandLines-1:commandLines-1], t.Glyphs.Cut)
+		}
+		for i, l := range lines {
+			label := ""
+			if i == 0 {
+				label = "ui.fail.command"
+			}
+			c.line(label, t.Text, widget.Cut(event.Clean(l), c.w-c.label, t.Glyphs.Cut))
+		}
+	}
+	if code := f.Fault.Args["status"]; code != "" {
+		c.field("ui.fail.exit", t.Text, event.Clean(code))
+	}
+	if cause, do, ok := report.Likely(&f.Fault, f.Lines); ok {
+		c.field("ui.fail.likely", t.Warn, p.Msg(cause))
+		next = p.Msg(do)
+	}
+	if next != "" {
+		c.field("ui.fail.do", t.Good, next)
+	}
+}
+
+// field is a label and its text, which is wrapped.
+func (c *panel) field(key string, st lipgloss.Style, text string) {
+	for i, l := range strings.Split(widget.Wrap(text, max(8, c.w-c.label)), "\n") {
+		if i > 0 {
+			key = ""
+		}
+		c.line(key, st, l)
+	}
+}
+
+func (c *panel) line(key string, st lipgloss.Style, text string) {
+	l := new(widget.Line)
+	if key != "" {
+		l.Add(c.t.Dim, c.p.T(key))
+	}
+	c.out = append(c.out, l.To(c.label).Add(st, text).String())
+}
+
+// lines are the newest of what the step printed.
+func (c *panel) lines(list []runstate.Line, room int) []string {
+	if len(list) == 0 {
+		return []string{"  " + c.t.Faint.Render(c.p.T("ui.fail.silent"))}
+	}
+	room = min(room-1, runstate.FailLines)
+	var out []string
+	for _, l := range list[max(0, len(list)-max(0, room)):] {
+		st := c.t.Dim
+		if l.Stream == "stderr" {
+			st = c.t.Warn
+		}
+		out = append(out, "  "+st.Render(widget.Cut(event.Clean(l.Text), c.w-2, c.t.Glyphs.Cut)))
+	}
+	return out
+}
+
+// choices in as many lines as they take.
+func (c *panel) choices(f Failure) []string {
+	var out []string
+	l := new(widget.Line)
+	for _, ch := range f.Choices {
+		word := c.p.T(ch.Word, "node", where(c.p, f.Step.Host))
+		if l.Width() > 0 && l.Width()+3+widget.Width(ch.Key)+1+widget.Width(word) > c.w {
+			out = append(out, l.String())
+			l = new(widget.Line)
+		}
+		if l.Width() > 0 {
+			l.Space(3)
+		}
+		l.Add(c.t.Key, ch.Key).Space(1).Add(c.t.Text, word)
+	}
+	if l.Width() > 0 {
+		out = append(out, l.String())
+	}
+	if f.Open {
+		out = append(out, c.t.Faint.Render(c.p.T("ui.fail.others")))
+	}
+	return out
+}
+
+func where(p *i18n.Printer, host string) string {
+	if host == "" {
+		return p.T("report.jump-host")
+	}
+	return event.Clean(host)
+}
+
+func (f Failure) box(c *panel, body []string) []string {
+	t, g, edge := c.t, c.t.Glyphs, c.t.Bad
+	title, mark := "ui.fail.past", g.Failed
+	if f.Open {
+		title, mark = "ui.fail.title", g.Ignored
+	}
+	right := ""
+	if f.Of > 1 {
+		right = " " + c.p.T("ui.fail.count", "at", fmt.Sprint(f.At), "of", fmt.Sprint(f.Of)) + " "
+	}
+	head := widget.Cut(" "+mark+" "+c.p.T(title, "node", where(c.p, f.Step.Host))+" ", c.w-widget.Width(right), g.Cut)
+	top := edge.Render(g.TopLeft+g.Horizontal) + t.Bad.Render(head) +
+		edge.Render(strings.Repeat(g.Horizontal, max(0, c.w-widget.Width(head)-widget.Width(right)))) + t.Strong.Render(right) + edge.Render(g.Horizontal+g.TopRight)
+	out := []string{top}
+	for _, l := range body {
+		out = append(out, edge.Render(g.Vertical)+" "+widget.Fit(l, c.w, g.Cut)+" "+edge.Render(g.Vertical))
+	}
+	return append(out, edge.Render(g.BottomLeft+strings.Repeat(g.Horizontal, c.w+2)+g.BottomRight))
+}
+
+// PanelWidth is how wide a panel is on a screen of w cells.
+func PanelWidth(w int) int { return min(w-4, max(76, min(112, w*3/4))) }
+
+// Over lays a box over the middle of a screen of w cells.
+func Over(screen, box []string, w int) []string {
+	out := append([]string{}, screen...)
+	top := max(0, (len(out)-len(box))/2)
+	for i, l := range box {
+		if top+i < len(out) {
+			out[top+i] = widget.Over(out[top+i], l, max(0, (w-widget.Width(l))/2), w)
+		}
+	}
+	return out
+}

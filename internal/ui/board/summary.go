@@ -1,0 +1,190 @@
+package board
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/ui/theme"
+	"github.com/eggo-k8s/eggo/internal/ui/widget"
+)
+
+// Summary is what is left of a run when it has ended: on the screen until the person leaves, and in the scrollback after.
+type Summary struct {
+	P     *i18n.Printer
+	Theme *theme.Theme
+	// LogPath is where the log of a machine is kept; nil: nobody knows.
+	LogPath func(host string) string
+}
+
+// summaryMost is how wide a summary gets: what stands in one line is to be seen as one.
+const summaryMost = 120
+
+// Lines are the summary in lines of at most w cells, as many as it takes.
+func (x Summary) Lines(s *runstate.State, w int) []string {
+	w = min(w, summaryMost)
+	out := append([]string{}, x.title(s, w), "")
+	for _, part := range [][]string{x.nodes(s, w), x.failed(s, w), x.times(s, w), x.next(s, w)} {
+		if len(part) > 0 {
+			out = append(append(out, part...), "")
+		}
+	}
+	return out
+}
+
+func (x Summary) title(s *runstate.State, w int) string {
+	t, p := x.Theme, x.P
+	key, glyph, style := "ui.sum.title.cut", t.Glyphs.Stopped, t.Warn
+	if s.Ended != nil {
+		glyph, style = t.Outcome(s.Ended.Outcome)
+		key = "ui.sum.title." + string(s.Ended.Outcome)
+		if s.Run.Verb == "cleanup" && s.Ended.Outcome.Done() {
+			key = "ui.sum.title.cleaned"
+		}
+	}
+	right := p.T("ui.sum.took", "time", report.Short(s.Elapsed()), "steps", fmt.Sprint(s.Total), "changes", fmt.Sprint(s.Changed))
+	title := glyph + " " + p.T(key, "cluster", event.Clean(s.Run.Cluster))
+	l := new(widget.Line).Space(1).Add(style.Bold(true), widget.Cut(title, max(0, w-4-widget.Width(right)), t.Glyphs.Cut))
+	return l.To(w-1-widget.Width(right)).Add(t.Dim, right).String()
+}
+
+func (x Summary) head(key string) string { return " " + x.Theme.Title.Render(x.P.T(key)) }
+
+// nodes: name, address, roles and how each came out, in columns when there are many.
+func (x Summary) nodes(s *runstate.State, w int) []string {
+	t, p := x.Theme, x.P
+	var hosts []*runstate.Host
+	names, addrs, roles := 4, 4, 4
+	b := &Board{P: p, Theme: t}
+	for _, h := range s.Hosts {
+		if h.Name != "" {
+			hosts = append(hosts, h)
+			names, addrs, roles = max(names, widget.Width(event.Clean(h.Name))), max(addrs, widget.Width(event.Clean(h.Addr))), max(roles, widget.Width(b.roles(h)))
+		}
+	}
+	if len(hosts) == 0 {
+		return nil
+	}
+	names, roles = min(names, w/3), min(roles, w/3)
+	cell := 3 + 2 + names + 2 + addrs + 2 + roles + 2
+	cols := min(max(1, w/cell), ceil(len(hosts), 8))
+	per := ceil(len(hosts), cols)
+	key := "ui.sum.where"
+	if s.Ended == nil || !s.Ended.Outcome.Done() || s.Run.Verb == "cleanup" {
+		key = "ui.sum.nodes"
+	}
+	out := []string{x.head(key)}
+	for r := range per {
+		l := new(widget.Line)
+		for c := range cols {
+			if i := c*per + r; i < len(hosts) {
+				h := hosts[i]
+				glyph, style := t.Outcome(h.Outcome())
+				l.To(c*cell+3).Add(style, glyph).Space(1).Add(t.Strong, widget.Fit(event.Clean(h.Name), names, t.Glyphs.Cut)).Space(2)
+				l.Add(t.Dim, widget.Fit(event.Clean(h.Addr), addrs, t.Glyphs.Cut)).Space(2).Add(t.Text, widget.Cut(b.roles(h), roles, t.Glyphs.Cut))
+			}
+		}
+		out = append(out, l.String())
+	}
+	return out
+}
+
+// failed: each step that failed, why, what helps, and where its log is.
+func (x Summary) failed(s *runstate.State, w int) []string {
+	t, p := x.Theme, x.P
+	var out []string
+	for _, f := range s.Failures {
+		if f.Step.Outcome == event.Ignored || f.Step.Outcome.Done() {
+			continue
+		}
+		out = append(out, new(widget.Line).Space(3).Add(t.Bad, t.Glyphs.Failed+" "+where(p, f.Step.Host)).Space(2).Add(t.Text, p.Msg(f.Step.Title)).String())
+		text, next := p.Fault(&f.Fault)
+		if cause, do, ok := report.Likely(&f.Fault, f.Lines); ok {
+			next = p.Msg(cause) + " " + p.Msg(do)
+		}
+		out = append(out, x.wrapped(text, 5, w, t.Text.Render)...)
+		if next != "" {
+			out = append(out, x.wrapped(t.Glyphs.Arrow+" "+next, 5, w, t.Good.Render)...)
+		}
+		if x.LogPath != nil {
+			out = append(out, x.wrapped(p.T("ui.sum.log", "path", x.LogPath(f.Step.Host)), 5, w, t.Dim.Render)...)
+		}
+	}
+	if e := s.Ended; e != nil && e.Fault != nil && len(out) == 0 {
+		text, next := p.Fault(e.Fault)
+		out = x.wrapped(text, 3, w, t.Text.Render)
+		if next != "" {
+			out = append(out, x.wrapped(t.Glyphs.Arrow+" "+next, 3, w, t.Good.Render)...)
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	if n := s.Counts[event.Blocked]; n > 0 {
+		out = append(out, "   "+t.Warn.Render(t.Glyphs.Blocked+" "+p.T("ui.sum.blocked", "count", fmt.Sprint(n))))
+	}
+	return append([]string{x.head("ui.sum.failed")}, out...)
+}
+
+// wrapped breaks text into lines that begin at a cell and end before the edge.
+func (x Summary) wrapped(text string, at, w int, render func(...string) string) []string {
+	var out []string
+	for _, l := range strings.Split(widget.Wrap(text, max(8, w-at-1)), "\n") {
+		out = append(out, widget.Spaces(at)+render(l))
+	}
+	return out
+}
+
+// times draws when each phase was at work: phases run side by side.
+func (x Summary) times(s *runstate.State, w int) []string {
+	t := x.Theme
+	all := s.Elapsed()
+	names := 0
+	var phases []*runstate.Phase
+	for _, ph := range s.Phases {
+		if !ph.Start.IsZero() {
+			phases, names = append(phases, ph), max(names, widget.Width(x.P.Msg(ph.Title)))
+		}
+	}
+	if len(phases) == 0 || all <= 0 {
+		return nil
+	}
+	names = min(names, w/3)
+	room := w - 3 - names - 2 - 2 - 8
+	out := []string{x.head("ui.sum.times")}
+	for _, ph := range phases {
+		end := ph.End
+		if end.IsZero() {
+			end = s.Now
+		}
+		cellAt := func(d time.Duration) int { return int(float64(d) / float64(all) * float64(room)) }
+		from := min(max(0, cellAt(ph.Start.Sub(s.Started))), room-1)
+		to := min(max(from+1, cellAt(end.Sub(s.Started))), room)
+		l := new(widget.Line).Space(3).Add(t.Text, widget.Fit(x.P.Msg(ph.Title), names, t.Glyphs.Cut)).Space(2)
+		l.Add(t.BarRest, strings.Repeat(t.Glyphs.BarRest, from)).Add(t.BarFull, strings.Repeat(t.Glyphs.BarFull, to-from)).Add(t.BarRest, strings.Repeat(t.Glyphs.BarRest, room-to))
+		l.Space(2).Add(t.Dim, widget.FitRight(report.Short(end.Sub(ph.Start)), 7, ""))
+		out = append(out, l.String())
+	}
+	return out
+}
+
+// next: what the run itself says is to be done now; the machines stand above already.
+func (x Summary) next(s *runstate.State, w int) []string {
+	if s.Ended == nil {
+		return nil
+	}
+	var out []string
+	for _, m := range s.Ended.Next {
+		if m.Key != "next.node" {
+			out = append(out, x.wrapped(x.P.Msg(m), 3, w, x.Theme.Text.Render)...)
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return append([]string{x.head("ui.sum.next")}, out...)
+}
