@@ -90,11 +90,12 @@ func (f Failure) fields(c *panel) {
 			lines = append(lines[:commandLines-1:commandLines-1], t.Glyphs.Cut)
 		}
 		for i, l := range lines {
-			label := ""
+			text := widget.Cut(event.Clean(l), c.w-c.label, t.Glyphs.Cut)
 			if i == 0 {
-				label = "ui.fail.command"
+				c.line("ui.fail.command", t.Text, text)
+				continue
 			}
-			c.line(label, t.Text, widget.Cut(event.Clean(l), c.w-c.label, t.Glyphs.Cut))
+			c.line("", t.Text, text)
 		}
 	}
 	if code := f.Fault.Args["status"]; code != "" {
