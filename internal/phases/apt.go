@@ -49,8 +49,12 @@ func (apt) parse(out string) (chosen []chosenPackage, upgrades []string) { retur
 
 func (apt) mend() string { return "export DEBIAN_FRONTEND=noninteractive LC_ALL=C\nmend\n" }
 
-func (apt) install(names []string, _ []chosenPackage) string {
-	return aptget + "mkdir -p $D/apt/state/lists/partial $D/apt/cache/archives/partial $D/apt/tmp\ndpkgw --configure -a || :\naptget install -y --no-remove " + quoteAll(names) + "\n" +
+func (apt) install(names []string, chosen []chosenPackage) string {
+	var come []string
+	for _, c := range chosen {
+		come = append(come, c.name)
+	}
+	return aptget + node.Accounts + "census " + quoteAll(come) + "\nmkdir -p $D/apt/state/lists/partial $D/apt/cache/archives/partial $D/apt/tmp\ndpkgw --configure -a || :\naptget install -y --no-remove " + quoteAll(names) + "\nnewcomers\n" +
 		// An apt that was killed leaves links to what it installed among its temporary files.
 		"rm -rf " + repoDir + "/*.deb $D/apt/cache $D/apt/state $D/apt/tmp/*\n"
 }

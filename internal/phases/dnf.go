@@ -86,8 +86,8 @@ func (d dnf) install(names []string, chosen []chosenPackage) string {
 	for _, c := range chosen {
 		only, begun = append(only, c.name), append(begun, rpmKey(c))
 	}
-	return node.RPM + d.run() + "mkdir -p $D/dnf/log $D/dnf/tmp\nrpmlock\nprintf '%s\\n' " + quoteAll(begun) + " >$D/dnf/begun\nsync $D/dnf/begun 2>/dev/null || sync\n" +
-		"dnfx -y --setopt=eggo.includepkgs=" + node.Quote(strings.Join(only, ",")) + " install " + quoteAll(names) + "\n" +
+	return node.RPM + node.Accounts + d.run() + "mkdir -p $D/dnf/log $D/dnf/tmp\nrpmlock\ncensus\nprintf '%s\\n' " + quoteAll(begun) + " >$D/dnf/begun\nsync $D/dnf/begun 2>/dev/null || sync\n" +
+		"dnfx -y --setopt=eggo.includepkgs=" + node.Quote(strings.Join(only, ",")) + " install " + quoteAll(names) + "\nnewcomers\n" +
 		"rm -f $D/dnf/begun\nrm -rf $D/repo/*.rpm $D/dnf/cache $D/dnf/persist $D/dnf/log $D/dnf/tmp/*\n"
 }
 

@@ -49,7 +49,8 @@ func (docker) early(config.Node) ([]node.File, error) {
 
 const dockerList = "command -v docker >/dev/null 2>&1 && docker image ls --format '{{.Repository}}:{{.Tag}}@' 2>/dev/null || true\n"
 
-// dockerStop ends what cri-dockerd labels as its own; other containers are somebody's.
+// dockerStop ends what cri-dockerd labels as its own; other containers are somebody's. dockerd leaves the networks mounted that it made: it is
+// stopped here, where they are taken away, if it is ours.
 const dockerStop = `systemctl stop cri-dockerd.service 2>/dev/null || true
 if command -v docker >/dev/null 2>&1 && systemctl is-active --quiet docker; then
   for i in 1 2 3 4 5 6; do
@@ -58,6 +59,10 @@ if command -v docker >/dev/null 2>&1 && systemctl is-active --quiet docker; then
     timeout 60 docker rm -f $ids >/dev/null 2>&1 || true
     sleep 0.5
   done
+fi
+if has unit docker.service; then
+  systemctl stop docker.socket docker.service 2>/dev/null || true
+  for n in /run/docker/netns/*; do [ -e "$n" ] || continue; umount "$n" 2>/dev/null || true; rm -f "$n"; done
 fi
 `
 

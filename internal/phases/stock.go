@@ -30,7 +30,7 @@ func TakeStock(ctx context.Context, h node.Host, purge bool) (Stock, error) {
 		switch r.Kind {
 		case "unit":
 			s.Units = append(s.Units, event.Clean(r.Key))
-		case "package":
+		case "package", "rpm":
 			s.Packages = append(s.Packages, event.Clean(r.Key))
 		case "file":
 			s.Files++

@@ -90,7 +90,9 @@ mend() {
   dpkgw --set-selections </dev/null || : # what was cut off stands in dpkg's journal, which only a dpkg that writes takes over
   for p in $(awk -F'\t' '$1=="package" {print $2}' $R); do
     case $(dpkg-query -W -f '${db:Status-Eflag} ${db:Status-Status}' "$p" 2>/dev/null || :) in
-    reinstreq*|*half-installed) dpkgw --force-remove-reinstreq --purge "$p"; scour "$p" ;;
+    reinstreq*|*half-installed)
+      if has residue "$p"; then dpkgw --force-remove-reinstreq --remove "$p"; else dpkgw --force-remove-reinstreq --purge "$p"; fi
+      scour "$p" ;;
     esac
   done
 }

@@ -64,5 +64,6 @@ func undoRPMs(names []string) string {
 	for _, p := range names {
 		q = append(q, Quote(p))
 	}
-	return RPM + "mendrpm\nrpmlock\nrpmgone " + strings.Join(q, " ") + "\n"
+	all := strings.Join(q, " ")
+	return RPM + Accounts + "mendrpm\nrpmlock\nrpmgone " + all + "\n[ -n \"$(rpmhas " + all + ")\" ] || expel\n"
 }

@@ -114,16 +114,24 @@ func undo(r Record, purge bool) string {
 	return ""
 }
 
-// undoPackages removes those of the packages that are there, with their configuration: they were not there before. One that something
-// else has come to need is kept, and said.
+// undoPackages removes those of the packages that are there, then their configuration, which was not there before; of one that had left it
+// here once it stays. A package that something else has come to need is kept, and said.
 func undoPackages(names []string) string {
 	var q []string
 	for _, p := range names {
 		q = append(q, Quote(p))
 	}
-	return "export DEBIAN_FRONTEND=noninteractive LC_ALL=C\nmend\n" +
-		"have=$(dpkg-query -W -f '${db:Status-Status} ${binary:Package}\\n' " + strings.Join(q, " ") + " 2>/dev/null | awk '$1!=\"not-installed\" {print $2}')\n" +
-		"[ -z \"$have\" ] || dpkgw --purge $have || for p in $have; do dpkgw --purge $p || keep \"package $p\"; done\n"
+	return Accounts + "export DEBIAN_FRONTEND=noninteractive LC_ALL=C\nmend\n" + strings.ReplaceAll(`here() { dpkg-query -W -f '${db:Status-Status} ${binary:Package}\n' @ 2>/dev/null | awk "$1"; }
+have=$(here '$1!="not-installed" && $1!="config-files" {print $2}')
+all=yes
+[ -z "$have" ] || dpkgw --remove $have || for p in $have; do dpkgw --remove "$p" || { keep "package $p"; all=; }; done
+# Debian's docker leaves a program beside its images with which the purge would take them, whoever they are of.
+rm -f /var/lib/docker/nuke-graph-directory.sh
+left=
+for p in $(here '$1=="config-files" {print $2}'); do has residue "${p%%:*}" || left="$left $p"; done
+[ -z "$left" ] || dpkgw --purge $left
+[ -z "$all" ] || expel
+`, "@", strings.Join(q, " "))
 }
 
 // Forget removes the machine's record and our directory. What was kept and is still there stays recorded, so that a later cleanup finds it;

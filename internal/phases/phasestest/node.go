@@ -31,7 +31,7 @@ var tools = []string{"sh", "awk", "sed", "grep", "head", "tail", "stat", "sha256
 	"chmod", "ls", "dirname", "basename", "wc", "sort", "uniq", "tr", "cut", "find", "date", "timeout", "sleep", "touch", "tee", "dd", "env", "bash", "realpath", "readlink", "base64"}
 
 // small are the fakes that share a file.
-var small = []string{"uname", "df", "ss", "journalctl", "umount", "sync"}
+var small = []string{"uname", "df", "ss", "journalctl", "umount", "sync", "userdel", "groupdel"}
 
 // absolute finds the paths of a script that are the node's own. A path that follows a letter, a variable or a closing brace is the rest of
 // another one.
@@ -178,6 +178,8 @@ func (n *Node) install(address string) error {
 	files := map[string]string{
 		"root/etc/os-release":                            "ID=debian\nID_LIKE=\nVERSION_ID=12\nVERSION_CODENAME=bookworm\nPRETTY_NAME='Debian GNU/Linux 12 (bookworm)'\n",
 		"root/etc/machine-id":                            hexSum([]byte(n.name))[:32] + "\n",
+		"root/etc/passwd":                                "root:x:0:0:root:/root:/bin/sh\nme:x:1000:1000::/home/me:/bin/sh\n",
+		"root/etc/group":                                 "root:x:0:\nme:x:1000:\n",
 		"root/etc/hosts":                                 "127.0.0.1 localhost\n192.0.2.1 router\n",
 		"root/etc/resolv.conf":                           "nameserver 192.0.2.53\n",
 		"root/etc/systemd/system/own.service":            "[Service]\nExecStart=/usr/bin/own\n",
@@ -217,6 +219,8 @@ func (n *Node) install(address string) error {
 		"packages/nginx/usr/sbin/nginx":         "#!/bin/sh\necho 'configure arguments: --modules-path=/usr/lib/nginx/modules --with-stream=dynamic'\n",
 		"packages/conntrack.files":              "755 /usr/sbin/conntrack\n",
 		"packages/conntrack/usr/sbin/conntrack": "conntrack\n",
+		"packages/conntrack.passwd":             "_conntrack:x:102:103::/nonexistent:/usr/sbin/nologin\n",
+		"packages/conntrack.group":              "_conntrack:x:103:\n",
 	}
 	for path, text := range files {
 		if err := write(filepath.Join(n.dir, path), text, 0o644); err != nil {
