@@ -16,3 +16,14 @@ func TestAgainLosesNoFlag(t *testing.T) {
 		t.Errorf("nothing was given, and %q is told", got)
 	}
 }
+
+// TestHintsFindTheStateDirectory: a command that is told to be copied finds the cluster where this one found it.
+func TestHintsFindTheStateDirectory(t *testing.T) {
+	s := session{stateDir: "/srv/my state"}
+	if got, want := s.elsewhere(), " --state-dir '/srv/my state'"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := (&session{}).elsewhere(); got != "" {
+		t.Errorf("nothing was given, and %q is told", got)
+	}
+}

@@ -55,7 +55,9 @@ func renew(ctx context.Context, env *environment, o runOptions) error {
 	return s.run(ctx, func(e phases.Env) *engine.Plan {
 		e.RenewBefore = now
 		return phases.Deploy(e)
-	}, func() []event.Msg { return []event.Msg{event.M("next.renewed", "command", s.command("certs list"))} })
+	}, func() []event.Msg {
+		return []event.Msg{event.M("next.renewed", "command", s.command("certs list")+s.elsewhere())}
+	})
 }
 
 type certsOptions struct {

@@ -51,7 +51,7 @@ func (s *session) deployed() []event.Msg {
 	}
 	return append(out,
 		event.M("next.kubectl", "path", conf, "node", cp.Name),
-		event.M("next.cleanup", "command", s.command("cleanup")))
+		event.M("next.cleanup", "command", s.command("cleanup")+s.elsewhere()))
 }
 
 func roleList(n config.Node) string {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"slices"
@@ -86,7 +87,7 @@ func join(ctx context.Context, env *environment, o joinOptions, args []string) e
 				out = append(out, event.M("next.node", "node", n.Name, "ip", n.IP.String(), "roles", roleList(n)))
 			}
 		}
-		return append(out, event.M("next.delete", "command", s.command("delete")+" "+fresh[0].Name))
+		return append(out, event.M("next.delete", "command", s.command("delete")+" "+shellWord(fresh[0].Name)+s.elsewhere()))
 	})
 }
 
@@ -106,7 +107,15 @@ func (s *session) extend(ctx context.Context, o joinOptions, fresh []config.Node
 	if err := s.replace(text, problems); err != nil {
 		return nil, err
 	}
+	printProblems(s.env, news(problems, s.told))
 	return fresh, s.setLimit(o.limit)
+}
+
+// news are the problems that were not told yet, wherever they stand in the file now.
+func news(problems, told config.Problems) config.Problems {
+	return slices.DeleteFunc(slices.Clone(problems), func(p config.Problem) bool {
+		return slices.ContainsFunc(told, func(o config.Problem) bool { return o.Code == p.Code && o.Key == p.Key && maps.Equal(o.Args, p.Args) })
+	})
 }
 
 // machines are those of the command line, or of the file. What was not said is zero.

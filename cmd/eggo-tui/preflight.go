@@ -47,7 +47,7 @@ func preflight(ctx context.Context, env *environment, o runOptions) error {
 	printMachines(env, machines())
 	found.findings(env)
 	if err == nil {
-		fmt.Fprintln(env.Stdout, env.P.T("preflight.passed", "count", strconv.Itoa(len(s.cluster.Nodes)), "command", s.command("deploy")))
+		fmt.Fprintln(env.Stdout, env.P.T("preflight.passed", "count", strconv.Itoa(len(s.cluster.Nodes)), "command", s.command("deploy")+s.elsewhere()))
 	}
 	return gravest(ctx, err, sum)
 }

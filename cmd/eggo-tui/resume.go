@@ -2,11 +2,15 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/journal"
 )
 
 func newResumeCmd(env *environment) *cobra.Command {
@@ -25,7 +29,7 @@ func resume(ctx context.Context, env *environment, o runOptions, run string) err
 	if o.file != "" {
 		return deploy(ctx, env, o)
 	}
-	c, _, err := loggedRun(env, logOptions{id: o.id, state: o.state}, run, "interrupted")
+	c, dir, err := loggedRun(env, logOptions{id: o.id, state: o.state}, run, "interrupted")
 	if f := event.AsFault(err); f != nil && f.Code == "logs.no-run" && run == "" {
 		return event.NewFault(event.ClassUsage, "resume.nothing", nil)
 	}
@@ -43,6 +47,38 @@ func resume(ctx context.Context, env *environment, o runOptions, run string) err
 		// What takes something away is not gone on with by guessing: a run does not say whether it was for one machine or for all of them.
 		return event.NewFault(event.ClassUsage, "resume.by-hand", nil, "verb", verb, "cluster", c.Name)
 	}
+	kept, err := keptFile(c.File, dir)
+	if err != nil {
+		return err
+	}
+	if !kept {
+		return event.NewFault(event.ClassUsage, "resume.not-begun", nil, "verb", verb, "run", c.LastRun)
+	}
 	o.id = c.Name
 	return deploy(ctx, env, o) // a join is a deploy of the longer file
+}
+
+// keptFile says whether the deploy.yaml of a run is the cluster's own: it became so when preflight had passed, if it was not before.
+func keptFile(file, run string) (bool, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return false, event.NewFault(event.ClassFailed, "state.read", err)
+	}
+	sum := sha256.Sum256(text)
+	for rec, err := range journal.Read(run) {
+		if err != nil {
+			return false, err
+		}
+		switch e := rec.Event.(type) {
+		case event.RunStarted:
+			if e.Config == hex.EncodeToString(sum[:]) {
+				return true, nil
+			}
+		case event.StepStarted:
+			if !strings.HasPrefix(e.Step, "preflight.") {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
 }

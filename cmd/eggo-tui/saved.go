@@ -73,6 +73,7 @@ func (s *session) load(env *environment, path string) error {
 	if err != nil {
 		return err
 	}
+	s.told = problems
 	if s.text, err = os.ReadFile(path); err != nil {
 		return event.NewFault(event.ClassUsage, "config.unreadable", err, "file", path)
 	}
@@ -133,7 +134,15 @@ func (s *session) keep(context.Context) error {
 	return nil
 }
 
-// command is how a verb is run for this cluster.
+// elsewhere is how another command finds the same state directory.
+func (s *session) elsewhere() string {
+	if s.stateDir == "" {
+		return ""
+	}
+	return " --state-dir " + shellWord(s.stateDir)
+}
+
+// command is how a verb is run for this cluster; what was given besides is not in it.
 func (s *session) command(verb string) string {
 	name := programName(s.env.Args)
 	if s.file == s.savedPath() {

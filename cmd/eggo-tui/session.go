@@ -86,32 +86,34 @@ func (o *runOptions) limitFlag(cmd *cobra.Command, env *environment) {
 
 // session is one run of a plan: its cluster, directories, event log and connections.
 type session struct {
-	hooks   []phases.Hook
-	env     *environment
-	verb    string
-	words   string // the verb as it is typed, when that is not its name
-	goOn    string // verb that goes on after this one was cut off; "" is verb
-	file    string
-	text    []byte // of deploy.yaml
-	cluster *config.Cluster
-	saved   *config.Cluster // as the last run that passed preflight had it; nil when none has
-	dir     string          // the cluster's state directory
-	root    string          // of all clusters
-	digest  string          // of deploy.yaml
-	policy  remote.Policy
-	store   *journal.Cluster
-	point   journal.Point
-	me      journal.Holder
-	failure onFailure
-	lock    *journal.Lock
-	log     *journal.Writer
-	bus     *event.Bus
-	front   event.Sink
-	json    bool               // --output json
-	limit   []string           // nodes that the run keeps its work to; none means all
-	again   string             // what follows the verb and the cluster when the same command is run again
-	quiet   context.CancelFunc // ends the report's clock
-	looks   bool               // nothing is locked or kept; dir is a copy that close removes
+	hooks    []phases.Hook
+	env      *environment
+	verb     string
+	words    string // the verb as it is typed, when that is not its name
+	goOn     string // verb that goes on after this one was cut off; "" is verb
+	file     string
+	text     []byte // of deploy.yaml
+	cluster  *config.Cluster
+	saved    *config.Cluster // as the last run that passed preflight had it; nil when none has
+	dir      string          // the cluster's state directory
+	root     string          // of all clusters
+	told     config.Problems // of the deploy.yaml that was loaded first
+	stateDir string          // --state-dir as it was given
+	digest   string          // of deploy.yaml
+	policy   remote.Policy
+	store    *journal.Cluster
+	point    journal.Point
+	me       journal.Holder
+	failure  onFailure
+	lock     *journal.Lock
+	log      *journal.Writer
+	bus      *event.Bus
+	front    event.Sink
+	json     bool               // --output json
+	limit    []string           // nodes that the run keeps its work to; none means all
+	again    string             // what follows the verb and the cluster when the same command is run again
+	quiet    context.CancelFunc // ends the report's clock
+	looks    bool               // nothing is locked or kept; dir is a copy that close removes
 
 	mu    sync.Mutex
 	hosts map[string]*remote.Host
@@ -134,7 +136,7 @@ func prepare(ctx context.Context, env *environment, o runOptions, verb string) (
 	if s.hooks, err = o.hooks.load(); err != nil {
 		return nil, err
 	}
-	s.root = stateRoot(env, o.state)
+	s.root, s.stateDir = stateRoot(env, o.state), o.state
 	path, err := s.deployFile(o)
 	if err != nil {
 		return nil, err

@@ -64,6 +64,8 @@ func enVerbs() map[string]string {
 		"fault.resume.nothing.next":   "eggo-tui logs --list lists the runs; eggo-tui deploy -f FILE makes a cluster what its file says.",
 		"fault.resume.no-file":        "{run} did not get as far as keeping its deploy.yaml",
 		"fault.resume.no-file.next":   "Nothing was changed by it. Run it as it was: eggo-tui {verb} -f FILE.",
+		"fault.resume.not-begun":      "{run} ended before preflight had passed: it touched nothing, and the cluster's own deploy.yaml is the one from before it",
+		"fault.resume.not-begun.next": "Run it again as it was: eggo-tui {verb}, with the same file or machines.",
 		"fault.resume.by-hand":        "a {verb} is gone on with by the command that began it",
 		"fault.resume.by-hand.next":   "Run it again with --id {cluster}: it does what is missing.",
 		"fault.status.no-pki":         "this machine has no certificates of {cluster}: etcd and the API servers cannot be asked",

@@ -64,6 +64,8 @@ func zhVerbs() map[string]string {
 		"fault.resume.nothing.next":   "eggo-tui logs --list 会列出各次运行；eggo-tui deploy -f 文件 使集群与文件一致。",
 		"fault.resume.no-file":        "{run} 尚未进行到保存 deploy.yaml 的阶段",
 		"fault.resume.no-file.next":   "它没有做任何改动。请按原来的方式运行：eggo-tui {verb} -f 文件。",
+		"fault.resume.not-begun":      "{run} 在预检通过之前就结束了：没有做任何改动，集群自己的 deploy.yaml 仍是之前的那份",
+		"fault.resume.not-begun.next": "请按原来的方式再次运行：eggo-tui {verb}，使用相同的文件或机器。",
 		"fault.resume.by-hand":        "{verb} 需要用原来的命令继续",
 		"fault.resume.by-hand.next":   "请加上 --id {cluster} 再次运行，会补上缺少的部分。",
 		"fault.status.no-pki":         "本机没有 {cluster} 的证书，无法询问 etcd 与 API server",
