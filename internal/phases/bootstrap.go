@@ -35,7 +35,7 @@ func (r *run) bootstrap() []*engine.Step {
 	token := step(phaseBootstrap, "token", "", r.joinable())
 	token.When = func(context.Context) (bool, event.Msg, error) {
 		for _, n := range nodes {
-			if !r.fact(n.Name).Joined {
+			if !r.leftOut(n.Name) && !r.fact(n.Name).Joined {
 				return true, event.Msg{}, nil
 			}
 		}

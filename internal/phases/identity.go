@@ -168,7 +168,7 @@ func (r *run) corednsManifest() ([]byte, error) {
 // itself. Else forwarding would loop.
 func (r *run) anyNameserver() bool {
 	for _, n := range kubelets(r.Cluster) {
-		if !r.fact(n.Name).Nameserver {
+		if !r.leftOut(n.Name) && !r.fact(n.Name).Nameserver {
 			return false
 		}
 	}

@@ -84,6 +84,7 @@ func Delete(env Env, l Leaving) *engine.Plan {
 	}
 	left := r.leave(l, rest)
 	for _, s := range plan.Steps {
+		r.unlessAway(s)
 		if s.Phase == phaseCheck {
 			s.Needs = append(s.Needs, left[len(left)-1].ID)
 		}

@@ -3,8 +3,11 @@ package phases_test
 import (
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
@@ -12,6 +15,23 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 )
+
+// leaving plans that nodes leave.
+func leaving(names ...string) func(phases.Env) *engine.Plan {
+	return func(e phases.Env) *engine.Plan {
+		c := *e.Cluster
+		going := func(n config.Node) bool { return slices.Contains(names, n.Name) }
+		var gone []config.Node
+		for _, n := range c.Nodes {
+			if going(n) {
+				gone = append(gone, n)
+			}
+		}
+		c.Nodes = slices.DeleteFunc(slices.Clone(c.Nodes), going)
+		e.Cluster = &c
+		return phases.Delete(e, phases.Leaving{Nodes: gone, Drain: time.Minute, Force: true})
+	}
+}
 
 // TestMembersThatAreGoneLeaveFirst: of three members one is dead, and it leaves together with one that is well. In the order in which they
 // were named the quorum would be lost between the two.
@@ -23,19 +43,7 @@ func TestMembersThatAreGoneLeaveFirst(t *testing.T) {
 	if err := os.Remove(l.Nodes["m3"].State("active/etcd.service")); err != nil {
 		t.Fatal(err)
 	}
-	leave := func(e phases.Env) *engine.Plan {
-		c := *e.Cluster
-		going := func(n config.Node) bool { return n.Name == "m2" || n.Name == "m3" }
-		var gone []config.Node
-		for _, n := range c.Nodes {
-			if going(n) {
-				gone = append(gone, n)
-			}
-		}
-		c.Nodes = slices.DeleteFunc(slices.Clone(c.Nodes), going)
-		e.Cluster = &c
-		return phases.Delete(e, phases.Leaving{Nodes: gone, Drain: time.Minute, Force: true})
-	}
+	leave := leaving("m2", "m3")
 	b, sum, err := run(t, l, leave)
 	var left []string
 	for _, c := range of[event.Change](b) {
@@ -50,5 +58,90 @@ func TestMembersThatAreGoneLeaveFirst(t *testing.T) {
 	b, sum, err = run(t, l, leave)
 	if err != nil || slices.ContainsFunc(of[event.Change](b), func(c event.Change) bool { return c.Desc.Key == "change.etcd-remove" }) {
 		t.Errorf("again: %v %+v", err, sum.Failed)
+	}
+}
+
+// TestNodesLeaveWithoutAWorkerThatIsAway: a machine that does nothing but run workloads need not be there when another one leaves. A control
+// plane has to learn of it, and nothing is touched without it.
+func TestNodesLeaveWithoutAWorkerThatIsAway(t *testing.T) {
+	t.Parallel()
+	l := shaped(t, phasestest.Shape{Masters: 3, Workers: 2})
+	deploy(t, l)
+	away := event.NewFault(event.ClassFailed, "ssh.unreachable", nil)
+	l.Nodes["m2"].PowerOff(away)
+	before := tree(t, l)
+	b, _, err := run(t, l, leaving("w1"))
+	if err == nil || !slices.Contains(b.findings(), "preflight.leave-needs") {
+		t.Errorf("%v, found: %v", err, b.findings())
+	}
+	if d := cmp.Diff(before, tree(t, l)); d != "" {
+		t.Error("touched:", d)
+	}
+	l.Nodes["m2"].PowerOff(nil)
+
+	l.Nodes["w2"].PowerOff(away)
+	b, sum, err := run(t, l, leaving("m3"))
+	if err != nil || !slices.Contains(b.findings(), "preflight.leave-without") {
+		t.Fatalf("%v %+v, found: %v", err, sum.Failed, b.findings())
+	}
+	after := tree(t, l)
+	for path, text := range after {
+		if strings.HasSuffix(path, "/etc/hosts") && strings.Contains(text, " m3\n") != strings.HasPrefix(path, "w2/") {
+			t.Errorf("%s: %s", path, text)
+		}
+	}
+	// It is back, and learns what it missed.
+	l.Nodes["w2"].PowerOff(nil)
+	if _, sum, err = run(t, l, onlyFor("m3")); err != nil || slices.ContainsFunc(sum.Changed, func(s string) bool { return !strings.HasSuffix(s, "/w2") }) {
+		t.Fatalf("%v %+v, changed: %v", err, sum.Failed, sum.Changed)
+	}
+	if text := tree(t, l)["w2/root/etc/hosts"]; strings.Contains(text, " m3\n") || text == "" {
+		t.Error(text)
+	}
+}
+
+// TestARehearsalOfComingsAndGoings: plan tells what join, delete and certs renew would do, on which node, and does none of it.
+func TestARehearsalOfComingsAndGoings(t *testing.T) {
+	t.Parallel()
+	l := shaped(t, phasestest.Shape{Masters: 3, Workers: 2, Balancer: true})
+	if _, sum, err := run(t, l, onlyFor("m3", "w2")); err != nil {
+		t.Fatal(err, sum.Failed)
+	}
+
+	b, _ := rehearse(t, l, phases.Deploy) // of the longer file: join
+	for host, want := range map[string][]string{"m3": {"change.claim", "change.start", "change.etcd-add"}, "w2": {"change.claim", "change.start"}, "m1": {"change.hosts"}, "lb": {"change.hosts", "change.file"}} {
+		for _, key := range want {
+			if !slices.Contains(changes(b, host), key) {
+				t.Errorf("join: %s is not told of %s: %v", key, host, changes(b, host))
+			}
+		}
+	}
+
+	deploy(t, l)
+	b, _ = rehearse(t, l, leaving("m1", "w2"))
+	for host, want := range map[string][]string{"m1": {"change.undo-services", "change.undo-files"}, "w2": {"change.undo-services"}, "m2": {"change.hosts", "change.file"}, "lb": {"change.file"}} {
+		for _, key := range want {
+			if !slices.Contains(changes(b, host), key) {
+				t.Errorf("delete: %s is not told of %s: %v", key, host, changes(b, host))
+			}
+		}
+	}
+	for _, key := range []string{"change.etcd-remove", "change.delete-node"} {
+		if !slices.Contains(changes(b, ""), key) {
+			t.Errorf("delete: %s is not told: %v", key, changes(b, ""))
+		}
+	}
+
+	b, _ = rehearse(t, l, func(e phases.Env) *engine.Plan {
+		e.RenewBefore = time.Now().Add(time.Hour)
+		return phases.Deploy(e)
+	})
+	for _, host := range []string{"m1", "m2", "m3", "w1"} {
+		if !slices.Contains(changes(b, host), "change.start") {
+			t.Errorf("renew: nothing is restarted on %s: %v", host, changes(b, host))
+		}
+	}
+	if _, sum := rehearse(t, l, phases.Deploy); len(sum.Changed) > 0 {
+		t.Error("what was only rehearsed left a mark:", sum.Changed)
 	}
 }

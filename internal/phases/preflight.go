@@ -143,7 +143,7 @@ func (r *run) judge(ctx context.Context) error {
 		if f := r.fact(n.Name); f != nil {
 			all = append(all, r.judgeNode(n, f)...)
 		} else {
-			all = append(all, r.failure(n.Name, n.Name))
+			all = append(all, r.judgeAway(n))
 		}
 	}
 	all = append(all, r.judgeLost()...)

@@ -1,8 +1,12 @@
 package phases
 
 import (
+	"context"
+
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
 )
 
 // spare says whether the cluster can do without a node for now, and if so remembers to expect nothing of it: one that does nothing but
@@ -47,4 +51,34 @@ func (r *run) missing() int32 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return int32(len(r.without)) //nolint:gosec // a number of nodes
+}
+
+// judgeAway is the finding of a machine that could not be looked at. Others leave a cluster without it if it does nothing but run workloads;
+// one that would have to learn who is left must be there, or leave too.
+func (r *run) judgeAway(n config.Node) event.Finding {
+	why := r.failure(n.Name, n.Name)
+	switch {
+	case len(r.leaving) == 0, why.Fault.Class == event.ClassLocked, why.Fault.Class == event.ClassAuth:
+		return why
+	case r.spare(n.Name):
+		return finding(event.Warning, n.Name, "leave-without", "cause", event.Clean(why.Fault.Error()), "cluster", r.Cluster.Name)
+	}
+	return finding(event.Error, n.Name, "leave-needs", "cause", event.Clean(why.Fault.Error()), "cluster", r.Cluster.Name)
+}
+
+// unlessAway skips a step of a machine that the run goes on without.
+func (r *run) unlessAway(s *engine.Step) {
+	if s.Host == "" || s.Phase == phasePreflight {
+		return
+	}
+	when := s.When
+	s.When = func(ctx context.Context) (bool, event.Msg, error) {
+		if r.leftOut(s.Host) {
+			return false, event.M("why.node-gone"), nil
+		}
+		if when == nil {
+			return true, event.Msg{}, nil
+		}
+		return when(ctx)
+	}
 }

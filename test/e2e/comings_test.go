@@ -54,8 +54,8 @@ func absent(t *testing.T, s *stand.Stand, cluster, name string) {
 	if _, err := os.Stat(filepath.Join(s.State(), cluster, "pki", "nodes", name)); err == nil {
 		t.Errorf("certificates of %s are still on the jump host", name)
 	}
-	if out, err := s.Lab.Run(t.Context(), "n1", "grep ' "+name+"$' /etc/hosts || true"); err != nil || out != "" {
-		t.Errorf("n1 still names it: %q %v", out, err)
+	if out, err := s.Lab.Run(t.Context(), s.Admin, "grep ' "+name+"$' /etc/hosts || true"); err != nil || out != "" {
+		t.Errorf("%s still names it: %q %v", s.Admin, out, err)
 	}
 }
 

@@ -1,16 +1,7 @@
 package e2e
 
 import (
-	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"fmt"
-	"net/http"
-	"os"
-	"path/filepath"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/eggo-k8s/eggo/test/e2e/stand"
 	"github.com/eggo-k8s/eggo/test/lab"
@@ -40,46 +31,10 @@ func shape(t *testing.T, name string, nodes []stand.Node, kubelets int, between 
 // without a second try; no call may fail.
 func renewLive(t *testing.T, s *stand.Stand, file, cluster, balancer string) {
 	t.Helper()
-	dir := filepath.Join(s.State(), cluster, "pki")
-	addr, err := s.Lab.Address(balancer)
-	must(t, "address", err)
-	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "admin.crt"), filepath.Join(dir, "admin.key"))
-	must(t, "certificate", err)
-	pem, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
-	must(t, "authority", err)
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(pem)
-	client := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool}}}
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	calls, failed := 0, []string(nil)
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		tick := time.NewTicker(500 * time.Millisecond)
-		defer tick.Stop()
-		for ctx.Err() == nil {
-			resp, err := client.Get("https://" + addr + ":8443/api/v1/namespaces/default")
-			if err == nil {
-				resp.Body.Close()
-				if resp.StatusCode != http.StatusOK {
-					err = fmt.Errorf("%s", resp.Status)
-				}
-			}
-			if calls++; err != nil {
-				failed = append(failed, fmt.Sprintf("%s: %v", time.Now().Format("15:04:05.0"), err))
-			}
-			select {
-			case <-ctx.Done():
-			case <-tick.C:
-			}
-		}
-	})
+	api := callAPI(t, s, cluster, balancer)
 	try(t, s, 0, "certs", "renew", "-f", file)
-	stop()
-	wg.Wait()
-	s.Say("certificates renewed: %d calls of the API meanwhile, %d failed", calls, len(failed))
-	if len(failed) > 0 || calls < 10 {
-		t.Errorf("%d calls, failed: %v", calls, failed)
+	if calls, failed := api.end(s); len(failed) > 0 || calls < 10 {
+		t.Errorf("%d calls of the API while the certificates were renewed, failed: %v", calls, failed)
 	}
 	try(t, s, 0, "certs", "list", "-f", file)
 	must(t, "use after the renewal", s.Works(t.Context(), 5))

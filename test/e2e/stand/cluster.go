@@ -24,13 +24,13 @@ func (s *Stand) Eggo(ctx context.Context, args ...string) (int, error) {
 // State is the state directory of eggo-tui.
 func (s *Stand) State() string { return filepath.Join(s.Dir, "state") }
 
-// Kubectl runs kubectl on the first node.
+// Kubectl runs kubectl on the control plane s.Admin.
 func (s *Stand) Kubectl(ctx context.Context, args ...string) (string, error) {
 	var q []string
 	for _, a := range args {
 		q = append(q, "'"+strings.ReplaceAll(a, "'", `'\''`)+"'")
 	}
-	return s.Lab.Run(ctx, "n1", kubectl+" "+strings.Join(q, " "))
+	return s.Lab.Run(ctx, s.Admin, kubectl+" "+strings.Join(q, " "))
 }
 
 // Until tries f until it succeeds or the time is over; it looks again every second and tells the last error.
@@ -87,8 +87,13 @@ spec: {type: NodePort, selector: {app: web}, ports: [{port: 80, targetPort: 8080
 
 // StartWorkload deploys two replicas behind a Service.
 func (s *Stand) StartWorkload(ctx context.Context) error {
-	c := s.Lab.SSH(ctx, "n1", kubectl+" apply -f -")
-	c.Stdin = strings.NewReader(workload)
+	return s.Apply(ctx, workload)
+}
+
+// Apply has kubectl apply a manifest.
+func (s *Stand) Apply(ctx context.Context, manifest string) error {
+	c := s.Lab.SSH(ctx, s.Admin, kubectl+" apply -f -")
+	c.Stdin = strings.NewReader(manifest)
 	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("kubectl apply: %w: %s", err, out)
 	}
@@ -126,32 +131,42 @@ func (s *Stand) pods(ctx context.Context) ([]pod, error) {
 	return pods, nil
 }
 
-// Works proves that the cluster works: all nodes Ready; two replicas on different nodes; ClusterIP, NodePort and Service name answer from
-// every pod, so from the other node's too; ClusterIP and NodePort from every node itself; kubectl logs and exec.
+// Works proves that the cluster of the nodes n1 to nN works, as WorksOn does.
 func (s *Stand) Works(ctx context.Context, nodes int) error {
+	var names []string
+	for k := 1; k <= nodes; k++ {
+		names = append(names, fmt.Sprintf("n%d", k))
+	}
+	return s.WorksOn(ctx, names...)
+}
+
+// WorksOn proves that the cluster works: it has these nodes with a kubelet, all Ready, and no other; two replicas on different nodes;
+// ClusterIP, NodePort and Service name answer from every pod, so from the other node's too; ClusterIP and NodePort from every node itself;
+// kubectl logs and exec.
+func (s *Stand) WorksOn(ctx context.Context, nodes ...string) error {
 	return Until(ctx, 3*time.Minute, "the cluster works", func(ctx context.Context) error { return s.works(ctx, nodes) })
 }
 
-func (s *Stand) works(ctx context.Context, nodes int) error {
+func (s *Stand) works(ctx context.Context, nodes []string) error {
 	out, err := s.Kubectl(ctx, "get", "nodes", "--no-headers")
 	if err != nil {
 		return err
 	}
-	if n := strings.Count(out, " Ready "); n != nodes {
-		return fmt.Errorf("%d of %d nodes are Ready:\n%s", n, nodes, out)
+	if n := strings.Count(out, " Ready "); n != len(nodes) || strings.Count(out, "\n") != len(nodes) {
+		return fmt.Errorf("%d nodes are Ready, and not just %s:\n%s", n, strings.Join(nodes, " "), out)
 	}
 	pods, err := s.pods(ctx)
 	if err != nil {
 		return err
 	}
-	if len(pods) != 2 || nodes > 1 && pods[0].Node == pods[1].Node {
+	if len(pods) != 2 || len(nodes) > 1 && pods[0].Node == pods[1].Node {
 		return fmt.Errorf("not two ready replicas on different nodes: %v", pods)
 	}
 	ip, err := s.Kubectl(ctx, "get", "service", "web", "-o", "jsonpath={.spec.clusterIP}")
 	if err != nil {
 		return err
 	}
-	node, err := s.Lab.Address("n1")
+	node, err := s.Lab.Address(nodes[0])
 	if err != nil {
 		return err
 	}
@@ -166,8 +181,7 @@ func (s *Stand) works(ctx context.Context, nodes int) error {
 			all = errors.Join(all, err)
 		}
 	}
-	for k := 1; k <= nodes; k++ {
-		name := fmt.Sprintf("n%d", k)
+	for _, name := range nodes {
 		for _, target := range []string{ip + ":80", node + ":30080"} {
 			out, err := s.Lab.Run(ctx, name, "curl -sS -m 5 http://"+target+"/hostname")
 			if err != nil || !strings.HasPrefix(out, "web-") {

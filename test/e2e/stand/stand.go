@@ -25,7 +25,9 @@ type Stand struct {
 	Out    io.Writer
 	Lab    *lab.Lab
 	Bundle string // path of the bundle of this machine's architecture
-	began  time.Time
+	// Admin is the control plane on which kubectl runs.
+	Admin string
+	began time.Time
 }
 
 // New makes the stand's directory and opens the lab.
@@ -41,7 +43,7 @@ func New(root, dir string, out io.Writer) (*Stand, error) {
 	if bundle == "" {
 		bundle = filepath.Join(dir, "eggo-"+runtime.GOARCH+".tar.gz")
 	}
-	return &Stand{Root: root, Dir: dir, Out: out, Lab: l, began: time.Now(), Bundle: bundle}, nil
+	return &Stand{Root: root, Dir: dir, Out: out, Lab: l, began: time.Now(), Bundle: bundle, Admin: "n1"}, nil
 }
 
 // Say prints a line with the time since the stand was made.
