@@ -12,7 +12,7 @@ N    ?= 3
 NODE ?= n1
 
 .DEFAULT_GOAL := help
-.PHONY: help build install test lint fmt e2e e2e-full demo demo-down lab-up lab-down lab-ssh bench bench-rooms goreleaser-check clean
+.PHONY: help build install test lint fmt e2e e2e-full demo demo-down lab-up lab-down lab-ssh bench bench-deploy bench-rooms goreleaser-check clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ lab-ssh: ## log in: make lab-ssh NODE=n1
 
 bench: ## bundles built beside crane, skopeo and tar with pigz, and beside what the machine can do: EGGO_BENCH_SCALE=0.1 for a quick look
 	go run ./test/bench/cmd/bench
+
+bench-deploy: build ## a cluster of three control planes: eggo-tui deploy beside a careful script of the same steps (root)
+	go run ./test/bench/cmd/deploy
 
 bench-rooms: ## the benchmarks of the packages; they report, they assert nothing
 	go test -run '^$$' -bench . -benchmem ./internal/...
