@@ -39,19 +39,6 @@ func (u *unsupported) add(key, code string, kv ...string) {
 	})
 }
 
-// has says whether the key stands in the file.
-func (u *unsupported) has(key string) bool { _, ok := u.c.given[key]; return ok }
-
-// first returns the spelling of a key that stands in the file.
-func (u *unsupported) first(keys ...string) string {
-	for _, k := range keys {
-		if u.has(k) {
-			return k
-		}
-	}
-	return keys[0]
-}
-
 func (u *unsupported) shape() {
 	c := u.c
 	for _, n := range c.Nodes {
@@ -71,9 +58,6 @@ func (u *unsupported) settings() {
 
 func (u *unsupported) network() {
 	c := u.c
-	if at := u.first("package-src.distpath", "package-src.dstpath", "install.package-source.dstpath"); c.Source.DstPath != "" {
-		u.later(at, c.Source.DstPath, "")
-	}
 	for key, a := range map[string]netip.Addr{"service.cidr": c.ServiceCIDR.Addr(), "network.podcidr": c.PodCIDR.Addr()} {
 		if a.Is6() {
 			u.add(key, "config.ipv6", "value", a.String())

@@ -129,6 +129,8 @@ func enPhases() map[string]string {
 
 		"fault.node.command-failed":           "{node}: a command failed with status {status}: {cause}",
 		"fault.node.command-failed.next":      "The node's log in the run directory has all that it printed. Mend the cause and run deploy again: it goes on from here.",
+		"fault.node.unsafe-dir":               "{node}: {what} is a link, or somebody other than root owns it or may change what is in it; what is installed from there would not be safe.",
+		"fault.node.unsafe-dir.next":          "Name another directory as package-src.distpath, one that only root can write to, such as /root/.eggo.",
 		"fault.node.file-exists":              "{node}: {what} is already there and was not made by Eggo.",
 		"fault.node.file-exists.next":         "Move it away if it is not needed; Eggo does not overwrite files of others.",
 		"fault.node.short-write":              "{node}: {what} arrived incomplete.",

@@ -129,6 +129,8 @@ func zhPhases() map[string]string {
 
 		"fault.node.command-failed":           "{node}：命令失败，退出码 {status}：{cause}",
 		"fault.node.command-failed.next":      "运行目录中该节点的日志有完整输出。解决后再次运行 deploy，将从此处继续。",
+		"fault.node.unsafe-dir":               "{node}：{what} 是链接，或不归 root 所有，或其他人可修改其中的内容；从那里安装不安全。",
+		"fault.node.unsafe-dir.next":          "package-src.distpath 请改用只有 root 可写的目录，例如 /root/.eggo。",
 		"fault.node.file-exists":              "{node}：{what} 已存在，且不是 Eggo 创建的。",
 		"fault.node.file-exists.next":         "如不需要请移走；Eggo 不会覆盖他人的文件。",
 		"fault.node.short-write":              "{node}：{what} 未完整写入。",

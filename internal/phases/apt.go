@@ -64,7 +64,7 @@ func (apt) installed(names []string) string {
 }
 
 func (apt) left() string {
-	return "find " + repoDir + " " + node.Dir + "/apt -name '*.deb' -o -path '*/apt/state' -o -path '*/apt/cache' 2>/dev/null | head -n 1 || true"
+	return "find " + repoDir + "/ " + node.Dir + "/apt -name '*.deb' -o -path '*/apt/state' -o -path '*/apt/cache' 2>/dev/null | head -n 1 || true"
 }
 
 func (apt) record(c chosenPackage) node.Record {

@@ -101,7 +101,7 @@ func (dnf) installed(names []string) string {
 }
 
 func (dnf) left() string {
-	return "find " + repoDir + " " + node.Dir + "/dnf -name '*.rpm' -o -path '*/dnf/cache' -o -path '*/dnf/persist' -o -path '*/dnf/begun' 2>/dev/null | head -n 1 || true"
+	return "find " + repoDir + "/ " + node.Dir + "/dnf -name '*.rpm' -o -path '*/dnf/cache' -o -path '*/dnf/persist' -o -path '*/dnf/begun' 2>/dev/null | head -n 1 || true"
 }
 
 func (dnf) record(c chosenPackage) node.Record {

@@ -134,14 +134,14 @@ awk '$2=="/tmp" && $4 ~ /noexec/ {print "noexectmp=yes"}' /proc/mounts
 ` + firewallScript
 
 // Gather reads the machine's facts: what stands in the way of its address ip, and of packets to the Services of which service is one, and
-// whether it finds the endpoint, a name or "".
-func Gather(ctx context.Context, n *node.Node, ip, service netip.Addr, endpoint string, now func() time.Time) (*Facts, error) {
+// whether it finds the endpoint, a name or "", and how much room there is at our usual places and at others.
+func Gather(ctx context.Context, n *node.Node, ip, service netip.Addr, endpoint string, now func() time.Time, places ...string) (*Facts, error) {
 	var markers []string
 	for name, file := range runtimeMarkers() {
 		markers = append(markers, name+":"+file)
 	}
 	sort.Strings(markers)
-	script := strings.NewReplacer("@MARKERS@", strings.Join(markers, " "), "@PATHS@", strings.Join(spacePaths(), " "), "@IP@", ip.String(), "@SERVICE@", service.String(), "@ENDPOINT@", node.Quote(endpoint)).Replace(factsScript)
+	script := strings.NewReplacer("@MARKERS@", strings.Join(markers, " "), "@PATHS@", strings.Join(append(spacePaths(), places...), " "), "@IP@", ip.String(), "@SERVICE@", service.String(), "@ENDPOINT@", node.Quote(endpoint)).Replace(factsScript)
 	out, err := n.Query(ctx, script)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package phases
 
 import (
 	"context"
+	"path"
 	"sort"
 	"strings"
 	"time"
@@ -12,7 +13,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
-const imagesPath = node.Dir + "/images.tar"
+// imagesPath is where the archive lies on a node until it is loaded.
+func (r *run) imagesPath() string { return path.Join(r.sentDir(), "images.tar") }
 
 // imagesStamp names the set of images that a node has loaded.
 func (r *run) imagesStamp(n config.Node) string {
@@ -64,7 +66,7 @@ func (r *run) sendImages(n config.Node) *engine.Step {
 		if err != nil {
 			return err
 		}
-		sent, err := nd.Place(ctx, node.Upload{Path: imagesPath, Mode: 0o600, Size: f.Size, SHA256: f.SHA256, Open: f.Open, What: "images.tar"})
+		sent, err := nd.Place(ctx, node.Upload{Path: r.imagesPath(), Mode: 0o600, Size: f.Size, SHA256: f.SHA256, Open: f.Open, What: "images.tar"})
 		if err == nil && !sent {
 			return engine.ErrUnchanged
 		}
@@ -82,12 +84,12 @@ func (r *run) loadImages(n config.Node) *engine.Step {
 			return false, err
 		}
 		// A load that was cut off at its end leaves the archive.
-		out, err := nd.Query(ctx, "[ ! -e "+imagesPath+" ] || echo left")
+		out, err := nd.Query(ctx, "[ ! -e "+node.Quote(r.imagesPath())+" ] || echo left")
 		return out == "", err
 	})
 	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
 		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.images"), Quiet: true,
-			Script: r.driver().load(imagesPath) + "stamp images " + node.Quote(r.imagesStamp(n)) + "\nrm -f " + imagesPath + "\n"})
+			Script: r.driver().load(node.Quote(r.imagesPath())) + "stamp images " + node.Quote(r.imagesStamp(n)) + "\nrm -f " + node.Quote(r.imagesPath()) + "\n"})
 		return err
 	})
 	s.Verify = r.asksVerify(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) { return r.imagesLoaded(ctx, n, nd) }, "runtime.image-missing")

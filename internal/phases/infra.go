@@ -3,6 +3,7 @@ package phases
 import (
 	"context"
 	"fmt"
+	"path"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -69,11 +70,35 @@ func (r *run) ownTrees(n config.Node) []node.Tree {
 	return out
 }
 
+// sentDir is where bundle's packages and images lie on the node until they are installed and loaded: package-src.distpath, or a place of ours.
+func (r *run) sentDir() string {
+	if d := r.Cluster.Source.DstPath; d != "" {
+		return path.Join(d, "eggo-node")
+	}
+	return node.Dir
+}
+
+// safeDir refuses a path that somebody other than root could lead elsewhere: a directory on the way that is not root's, or in which others may
+// rename what is root's (a sticky one, as /tmp is, lets them not).
+const safeDir = `d=%s
+[ "$(realpath -m "$d")" = "$d" ] || fail node.unsafe-dir "$d"
+while :; do
+  [ ! -e "$d" ] || [ -z "$(find "$d" -maxdepth 0 '(' ! -uid 0 -o -perm /022 ! -perm -1000 ')')" ] || fail node.unsafe-dir "$d"
+  [ "$d" != / ] || break
+  d=$(dirname "$d")
+done
+`
+
 // claim writes whose node this is, cluster and name, and takes the directories whose content will be ours, before a package makes them.
 func (r *run) claim(n config.Node) *engine.Step {
 	s := step(phaseInfra, "claim", n.Name, verdict())
 	trees, names := "", ""
 	own := r.ownTrees(n)
+	if dir := r.sentDir(); dir != node.Dir {
+		names = dir + " "
+		// Whoever may write in a directory above could change a package between its arrival and its installation.
+		trees = fmt.Sprintf(safeDir, node.Quote(dir)) + node.Tree{Path: dir, Mode: 0o700}.Script() + "[ -L $D/repo ] || rm -rf $D/repo\nln -sfn " + node.Quote(dir) + " $D/repo\n"
+	}
 	if isKubelet(n) {
 		own = append(own, pluginTrees(r.Cluster.NetworkPlugin)...)
 	}

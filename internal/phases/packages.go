@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
+// repoDir is where the bundle's packages and their metadata lie; a link when package-src.distpath names another place.
 const repoDir = node.Dir + "/repo"
 
 // packager is the package manager of a family of operating systems: what it is asked and told, in shell. All of it works on a repository

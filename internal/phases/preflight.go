@@ -126,7 +126,7 @@ func (r *run) look(ctx context.Context, n config.Node) error {
 		return &again
 	}
 	nd := r.newNode(h)
-	f, err := Gather(ctx, nd, n.IP, r.Cluster.ServiceGateway, r.endpointName(), r.Now)
+	f, err := Gather(ctx, nd, n.IP, r.Cluster.ServiceGateway, r.endpointName(), r.Now, r.spaceFor())
 	if err != nil {
 		return err
 	}
@@ -302,12 +302,12 @@ func (r *run) judgeSpace(n config.Node, f *Facts, b Bundle) []event.Finding {
 		need[m.Dst] += m.Size
 	}
 	for _, im := range r.images(n, b.Manifest()) {
-		need[node.Dir] += im.Size
+		need[r.spaceFor()] += im.Size
 		need[store] += 3 * im.Size
 	}
 	for _, m := range b.Manifest().Members {
 		if m.Kind == bundle.Deb || m.Kind == bundle.RPM {
-			need[node.Dir] += m.Size
+			need[r.spaceFor()] += m.Size
 			need["/usr"] += 4 * m.Size
 		}
 	}
@@ -333,6 +333,14 @@ func (r *run) judgeSpace(n config.Node, f *Facts, b Bundle) []event.Finding {
 		}
 	}
 	return out
+}
+
+// spaceFor is the path whose file system holds what is sent, in the words of Facts.Free.
+func (r *run) spaceFor() string {
+	if d := r.Cluster.Source.DstPath; d != "" {
+		return d
+	}
+	return node.Dir
 }
 
 func mib(b int64) string { return fmt.Sprintf("%d MiB", (b+1<<20-1)>>20) }

@@ -35,7 +35,7 @@ var small = []string{"uname", "df", "ss", "journalctl", "umount", "sync", "userd
 
 // absolute finds the paths of a script that are the node's own. A path that follows a letter, a variable or a closing brace is the rest of
 // another one.
-var absolute = regexp.MustCompile(`(^|[^A-Za-z0-9_.})/*-])(/(?:etc|usr|opt|run|sys|var/lib|var/log|proc/(?:sys|filesystems|swaps|cgroups|mounts))(?:/|\b))`)
+var absolute = regexp.MustCompile(`(^|[^A-Za-z0-9_.})/*-])(/(?:etc|usr|opt|run|sys|root|var/lib|var/log|proc/(?:sys|filesystems|swaps|cgroups|mounts))(?:/|\b))`)
 
 // Node is one simulated machine: a directory that stands for its file systems, another for the state of its fakes.
 type Node struct {
