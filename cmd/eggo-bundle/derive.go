@@ -215,7 +215,10 @@ func (d *derived) binaries(c *config.Cluster) {
 			}
 		}
 	}
-	lines := runtimePrograms(c.Runtime, known)
+	lines := examplePrograms(c.Runtime, config.RuntimeExtras(c.Runtime), known)
+	if c.DNS.Type == "binary" && !slices.ContainsFunc(c.Packages[bundle.ControlPlane], func(p config.Package) bool { return p.Name == "coredns" && p.Type != "binary" }) {
+		lines = append(lines, examplePrograms("coredns", []string{"coredns"}, known)...)
+	}
 	for _, role := range bundle.AllRoles() {
 		for _, p := range c.Packages[role] {
 			if p.Type != "binary" || known[p.Name] {
@@ -230,13 +233,13 @@ func (d *derived) binaries(c *config.Cluster) {
 	d.replace(to, to, lines...)
 }
 
-// runtimePrograms are the lines of the programs that a runtime needs beside its package, as the example for that runtime has them.
-func runtimePrograms(runtime string, known map[string]bool) []string {
-	extras := config.RuntimeExtras(runtime)
+// examplePrograms are the lines of programs that the default spec does not have, as the example of that name has them: what a runtime needs
+// beside its package, CoreDNS as a program.
+func examplePrograms(example string, extras []string, known map[string]bool) []string {
 	if len(extras) == 0 || known[extras[0]] {
 		return nil
 	}
-	text, err := assets.Example(runtime)
+	text, err := assets.Example(example)
 	if err != nil {
 		return nil // there is none for it
 	}

@@ -17,6 +17,7 @@ func TestADerivedSpecLoads(t *testing.T) {
 		"plain":   "",
 		"runtime": "runtime: isulad\n",
 		"docker":  "runtime: docker\n",
+		"dns":     "service: {dns: {corednstype: binary}}\n",
 		"plugin":  "network: {plugin: calico, plugin-args: {NetworkYamlPath: /etc/kubernetes/addons/calico-3.28.yaml}}\n",
 		"addons":  "addons: [{type: file, filename: a.yaml}, {type: file, filename: kube-flannel.yml}, {type: file, filename: a.yaml}]\n",
 		"lists":   "pacakges: {master: [{name: socat, type: pkg}, {name: helm, type: binary, dst: /usr/local/bin}], node: [{name: x.sh, type: shell}]}\n",
@@ -40,6 +41,9 @@ func TestADerivedSpecLoads(t *testing.T) {
 				}
 				if name == "docker" && (s.Binaries[len(s.Binaries)-1].Name != "cri-dockerd" || !strings.Contains(d.text(), "docker")) {
 					t.Errorf("docker for %s has no cri-dockerd", system)
+				}
+				if name == "dns" && (s.Binaries[len(s.Binaries)-1].Name != "coredns") {
+					t.Errorf("the spec for %s has no program coredns", system)
 				}
 				if name == "plugin" && (len(s.Addons) != 1 || s.Addons[0].Path.Name != "calico-3.28.yaml") || name == "addons" && len(s.Addons) != 2 {
 					t.Errorf("%s for %s has the addons %+v", name, system, s.Addons)

@@ -194,6 +194,12 @@ func (o *offline) parts(m *bundle.Manifest, add func(code string, kv ...string))
 	if runs && !program(config.RuntimeProgram(c.Runtime)) && !slices.ContainsFunc(m.Install, func(x bundle.Package) bool { return slices.Contains(names, x.Name) }) {
 		add("verify.no-runtime", "runtime", c.Runtime, "packages", strings.Join(names, ", "), "arch", m.Arch)
 	}
+	pods := slices.ContainsFunc(c.Nodes, func(n config.Node) bool {
+		return n.Arch == m.Arch && (n.Has(bundle.ControlPlane) || n.Has(bundle.Worker))
+	})
+	if !pods {
+		return // what only pods need
+	}
 	if !slices.ContainsFunc(m.Members, func(x bundle.Member) bool {
 		return x.Kind == bundle.Addon && strings.Contains(path.Base(x.Path), c.NetworkPlugin)
 	}) {
@@ -201,6 +207,11 @@ func (o *offline) parts(m *bundle.Manifest, add func(code string, kv ...string))
 	}
 	if c.PauseImage == "" && imageTag(m, "pause") == nil {
 		add("verify.no-image", "image", "pause", "arch", m.Arch)
+	}
+	serves := slices.ContainsFunc(c.With(bundle.ControlPlane), func(n config.Node) bool { return n.Arch == m.Arch })
+	asked := slices.ContainsFunc(c.Packages[bundle.ControlPlane], func(p config.Package) bool { return p.Name == "coredns" })
+	if c.DNS.Type == "binary" && serves && !asked && !has(bundle.Binary, bundle.ControlPlane, "coredns") && !slices.ContainsFunc(m.Install, func(x bundle.Package) bool { return x.Name == "coredns" }) {
+		add("verify.no-program", "program", "coredns", "role", string(bundle.ControlPlane), "arch", m.Arch)
 	}
 	if c.DNS.Type == "pod" {
 		tags, want := imageTag(m, "coredns"), strings.TrimPrefix(c.DNS.ImageVersion, "v")

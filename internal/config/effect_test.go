@@ -78,17 +78,21 @@ func TestMissingFromBundle(t *testing.T) {
 		Images: []bundle.Image{{Name: "registry.k8s.io/pause:3.10.1"}},
 		Members: []bundle.Member{
 			{Path: "addons/kube-flannel.yml", Kind: bundle.Addon, Name: "kube-flannel.yml"}, {Path: "etcd", Kind: bundle.Binary, Name: "etcd"},
-			{Path: "containerd_1.deb", Kind: bundle.Deb, Name: "containerd"},
+			{Path: "containerd_1.deb", Kind: bundle.Deb, Name: "containerd"}, {Path: "site.conf", Kind: bundle.ExtraFile, Name: "site.conf"},
+			{Path: "go.sh", Kind: bundle.ExtraFile, Name: "go.sh"}, {Path: "tools/a/x", Kind: bundle.ExtraDir, Name: "tools"},
 		},
 	}
 	for line, want := range map[string]string{
-		"addons: [{filename: kube-flannel.yml}]\npause-image: registry.k8s.io/pause:3.10.1\n":                        "",
-		"pacakges: {etcd: [{name: etcd, type: binary, dstpath: /usr/bin}], node: [{name: containerd, type: pkg}]}\n": "",
-		"pacakges: {master: [{name: addons, type: binary, dstpath: /etc/kubernetes}]}\n":                             "",
-		"pacakges: {loadbalance: [{name: nginx, type: pkg}]}\n":                                                      "",
-		"addons: [{filename: calico.yaml}]\n":                                                                        "10:config.not-in-bundle",
-		"pause-image: registry.k8s.io/pause:3.2\n":                                                                   "10:config.not-in-bundle",
-		"pacakges: {etcd: [{name: etcd, type: pkg}],\n           node: [{name: socat, type: pkg}]}\n":                "10:config.not-in-bundle 11:config.not-in-bundle",
+		"addons: [{filename: kube-flannel.yml}]\npause-image: registry.k8s.io/pause:3.10.1\n":                                                                                                                                    "",
+		"pacakges: {etcd: [{name: etcd, type: binary, dstpath: /usr/bin}], node: [{name: containerd, type: pkg}]}\n":                                                                                                             "",
+		"pacakges: {master: [{name: addons, type: binary, dstpath: /etc/kubernetes}]}\n":                                                                                                                                         "",
+		"pacakges: {loadbalance: [{name: nginx, type: pkg}]}\n":                                                                                                                                                                  "",
+		"pacakges: {etcd: [{name: site.conf, type: file, dstpath: /tmp}, {name: tools, type: dir, dstpath: /tmp}, {name: go.sh, type: shell, schedule: prejoin}]}\n":                                                             "",
+		"pacakges: {master: [{name: pause, type: image}, {name: kube-flannel.yml, type: yaml}, {name: 'https://x.example/y.yaml', type: yaml}, {name: jq, type: repo}]}\n":                                                       "",
+		"pacakges:\n  etcd:\n  - {name: a.conf, type: file, dstpath: /tmp}\n  - {name: site.conf, type: dir, dstpath: /tmp}\n  - {name: no.sh, type: shell}\n  - {name: agnhost, type: image}\n  - {name: x.yaml, type: yaml}\n": "12:config.not-in-bundle 13:config.not-in-bundle 14:config.not-in-bundle 15:config.not-in-bundle 16:config.not-in-bundle",
+		"addons: [{filename: calico.yaml}]\n":                                                         "10:config.not-in-bundle",
+		"pause-image: registry.k8s.io/pause:3.2\n":                                                    "10:config.not-in-bundle",
+		"pacakges: {etcd: [{name: etcd, type: pkg}],\n           node: [{name: socat, type: pkg}]}\n": "10:config.not-in-bundle 11:config.not-in-bundle",
 	} {
 		c, ps := Load([]byte(minimal+line), "f")
 		if c == nil {

@@ -73,18 +73,24 @@ func (r *run) judgeBundle(b Bundle, roles []bundle.Role) []event.Finding {
 	out = append(out, r.judgeVersion(m)...)
 	out = append(out, r.judgeRuntime(m.Arch, m)...)
 	out = append(out, r.judgeDNS(m.Arch, m)...)
-	needed := []string{r.pauseImage(m)}
-	if !r.dnsBinary() {
-		needed = append(needed, r.dnsImage(m))
+	// Images are for machines with a kubelet; what a bundle for members of etcd and load balancers alone lacks of them, nobody misses.
+	var needed []string
+	if slices.Contains(roles, bundle.ControlPlane) || slices.Contains(roles, bundle.Worker) {
+		needed = append(needed, r.pauseImage(m))
+		if !r.dnsBinary() {
+			needed = append(needed, r.dnsImage(m))
+		}
 	}
 	for _, want := range needed {
 		if !slices.ContainsFunc(m.Images, func(i bundle.Image) bool { return i.Name == want }) {
 			add("image-absent", "image", want)
 		}
 	}
-	for _, a := range r.addonFiles(m) {
-		if _, ok := r.addonMember(m, a); !ok && !isURL(a) {
-			add("no-addon", "addon", a)
+	if slices.Contains(roles, bundle.ControlPlane) { // manifests are applied from there
+		for _, a := range r.addonFiles(m) {
+			if _, ok := r.addonMember(m, a); !ok && !config.IsURL(a) {
+				add("no-addon", "addon", a)
+			}
 		}
 	}
 	for _, role := range slices.Sorted(maps.Keys(r.Cluster.Packages)) {
@@ -92,7 +98,7 @@ func (r *run) judgeBundle(b Bundle, roles []bundle.Role) []event.Finding {
 			continue
 		}
 		for _, p := range r.Cluster.Packages[role] {
-			if p.Type != "yaml" && !inBundle(p, m) {
+			if p.Type != "yaml" && !p.In(m) {
 				add("no-package", "package", p.Name, "role", string(role))
 			}
 		}

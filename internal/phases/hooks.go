@@ -134,7 +134,7 @@ func (r *run) scripts(n config.Node, schedules ...string) []config.Package {
 // scriptData reads a script out of the bundle.
 func (r *run) scriptData(n config.Node, name string) ([]byte, error) {
 	b := r.bundleOf(n)
-	m, ok := findScript(b.Manifest(), name)
+	m, ok := config.ScriptIn(b.Manifest(), name)
 	if !ok {
 		return nil, event.NewFault(event.ClassBundle, "hook.not-in-bundle", nil, "hook", name).On(n.Name)
 	}
@@ -148,16 +148,6 @@ func (r *run) scriptData(n config.Node, name string) ([]byte, error) {
 		err = event.NewFault(event.ClassBundle, "hook.size", nil, "path", m.Path).On(n.Name)
 	}
 	return data, err
-}
-
-// findScript finds a file of the bundle by its name.
-func findScript(m *bundle.Manifest, name string) (bundle.Member, bool) {
-	for _, x := range m.Members {
-		if (x.Kind == bundle.ExtraFile || x.Kind == bundle.Binary) && (x.Name == name || path.Base(x.Path) == name) {
-			return x, true
-		}
-	}
-	return bundle.Member{}, false
 }
 
 // hookKind is the manual's word for a schedule.

@@ -88,7 +88,7 @@ func (r *run) packages(n config.Node, m *bundle.Manifest) []string {
 func (r *run) images(n config.Node, m *bundle.Manifest) []bundle.Image {
 	var out []bundle.Image
 	for _, im := range m.Images {
-		if wants(n, im.Roles) || slices.ContainsFunc(r.listed(n, "image"), func(name string) bool { return meansImage(name, im.Name) }) {
+		if wants(n, im.Roles) || slices.ContainsFunc(r.listed(n, "image"), func(name string) bool { return config.MeansImage(name, im.Name) }) {
 			out = append(out, im)
 		}
 	}

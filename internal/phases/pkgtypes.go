@@ -29,24 +29,16 @@ func overrides(list []config.Package) bool {
 // targets are the members of the bundle that a package of the list means, each with the directory that it goes to.
 func targets(p config.Package, m *bundle.Manifest, add func(bundle.Member, string)) {
 	for _, x := range m.Members {
-		named := x.Name == p.Name || path.Base(x.Path) == p.Name
 		switch {
-		case p.Type == "binary" && x.Kind == bundle.Addon && p.Name == "addons":
+		case p.Type == "pkg" || !p.Means(m, x):
+		case x.Kind == bundle.Addon && p.Name == config.AllAddons:
 			add(x, path.Join(p.Dst, "addons"))
-		case (p.Type == "binary" || p.Type == "file") && (x.Kind == bundle.Binary || x.Kind == bundle.ExtraFile) && named,
-			p.Type == "file" && x.Kind == bundle.Addon && named:
-			add(x, p.Dst)
-		case (p.Type == "binary" || p.Type == "dir") && x.Kind == bundle.ExtraDir && x.Name == p.Name:
+		case x.Kind == bundle.ExtraDir:
 			add(x, path.Join(p.Dst, path.Dir(m.Rel(x))))
+		default:
+			add(x, p.Dst)
 		}
 	}
-}
-
-// meansImage says whether an image of the bundle is one that a list names: by its whole name, by its last part, or as images.tar, all of them.
-func meansImage(name, image string) bool {
-	repo, tag, _ := cutTag(image)
-	base := path.Base(repo)
-	return name == image || name == base || name == base+":"+tag || name == repo || name == bundle.ImagesName
 }
 
 // listed are the names of a type in the lists of the node's roles, each once.
@@ -75,40 +67,6 @@ func (r *run) manifests() []string {
 	return out
 }
 
-func isURL(name string) bool { return strings.Contains(name, "://") }
-
-// inBundle says whether the bundle has what a list names.
-func inBundle(p config.Package, m *bundle.Manifest) bool {
-	switch {
-	case p.Type == "repo" || p.Type == "yaml" && isURL(p.Name):
-		return true
-	case p.Type == "image":
-		return slices.ContainsFunc(m.Images, func(i bundle.Image) bool { return meansImage(p.Name, i.Name) })
-	case p.Type == "yaml":
-		_, ok := manifestMember(m, p.Name)
-		return ok
-	case p.Type == "shell":
-		_, ok := findScript(m, p.Name)
-		return ok
-	case p.Type == "pkg":
-		return slices.ContainsFunc(m.Members, func(x bundle.Member) bool { return x.Name == p.Name })
-	}
-	found := p.Name == "addons" && p.Type == "binary"
-	targets(p, m, func(bundle.Member, string) { found = true })
-	return found
-}
-
-// manifestMember is the member that a manifest's name means: an addon, else a file of that name.
-func manifestMember(m *bundle.Manifest, name string) (string, bool) {
-	at := m.Layout.Place(bundle.Addon, name)
-	for _, x := range m.Members {
-		if x.Path == at || x.Kind == bundle.ExtraFile && path.Base(x.Path) == name {
-			return x.Path, true
-		}
-	}
-	return at, false
-}
-
 // maxManifest bounds a manifest from the network, in bytes.
 const maxManifest = 16 << 20
 
@@ -117,7 +75,7 @@ const maxManifest = 16 << 20
 func (r *run) judgeURLs(ctx context.Context) []event.Finding {
 	var out []event.Finding
 	for _, url := range r.manifests() {
-		if !isURL(url) {
+		if !config.IsURL(url) {
 			continue
 		}
 		data, err := fetchManifest(ctx, url)
@@ -160,7 +118,7 @@ func fetchManifest(ctx context.Context, url string) ([]byte, error) {
 
 // readAddon reads a manifest: from the bundle, or what preflight fetched.
 func (r *run) readAddon(b Bundle, name string) ([]byte, error) {
-	if isURL(name) {
+	if config.IsURL(name) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return r.fetched[name], nil

@@ -38,11 +38,11 @@ func TestPackagesOfAllTypes(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 		for _, p := range c.list {
-			if !inBundle(p, m) {
+			if !p.In(m) {
 				t.Errorf("%s: %s is not found", name, p.Name)
 			}
 			p.Name = "absent"
-			if p.Type != "repo" && inBundle(p, m) {
+			if p.Type != "repo" && p.In(m) {
 				t.Errorf("%s: %s is found", name, p.Name)
 			}
 		}

@@ -60,7 +60,7 @@ func (r *run) addonMember(m *bundle.Manifest, name string) (string, bool) {
 		return slices.ContainsFunc(m.Members, func(x bundle.Member) bool { return x.Path == member })
 	}
 	if !path.IsAbs(name) {
-		return manifestMember(m, name)
+		return config.ManifestIn(m, name)
 	}
 	if member := m.Layout.Place(bundle.Addon, path.Base(name)); has(member) {
 		return member, true

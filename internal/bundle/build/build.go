@@ -109,6 +109,7 @@ type builder struct {
 	mu       sync.Mutex
 	warnings []event.Msg
 	warned   map[string]bool
+	specs    map[string]*spec.Spec // by architecture, with the files of their directories
 }
 
 func newBuilder(o *Options) *builder {
@@ -126,7 +127,7 @@ func newBuilder(o *Options) *builder {
 	if c.Connections == 0 {
 		c.Connections = 16
 	}
-	b := &builder{Options: &c, http: fetch.NewHTTPClient(c.Netrc.Transport(c.Transport, c.Insecure...), c.Insecure...), start: time.Now(), warned: map[string]bool{}}
+	b := &builder{Options: &c, http: fetch.NewHTTPClient(c.Netrc.Transport(c.Transport, c.Insecure...), c.Insecure...), start: time.Now(), warned: map[string]bool{}, specs: map[string]*spec.Spec{}}
 	b.registry = b.registries()
 	return b
 }

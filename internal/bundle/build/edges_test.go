@@ -126,6 +126,18 @@ func edges() []edge {
 			write(t, filepath.Join(dir, "a"), "x")
 			return s + "files:\n  - {name: a, path: a, dst: /opt, roles: [worker]}\n  - {name: b, path: a, dst: /opt, roles: [worker]}\n"
 		}, has("b")},
+		{"a directory", func(t *testing.T, _ *buildtest.Upstream, dir, s string) string {
+			write(t, filepath.Join(dir, "mine-amd64", "bin", "run"), "#!/bin/sh\n")
+			write(t, filepath.Join(dir, "mine-amd64", ".conf"), "")
+			return s + "dirs:\n  - {name: tools, path: \"mine-{arch}\", dst: /opt, roles: [worker]}\n"
+		}, func(t *testing.T, m *bundle.Manifest) {
+			t.Helper()
+			has("tools/.conf")(t, m)
+			x, _ := m.Member("tools/bin/run")
+			if x.Kind != bundle.ExtraDir || x.Name != "tools" || m.Target(x) != "/opt/tools/bin/run" || x.Mode != 0o644 {
+				t.Errorf("%+v", x)
+			}
+		}},
 		{"no images", func(_ *testing.T, _ *buildtest.Upstream, _, s string) string { return s[:strings.Index(s, "images:")] }, has("kubelet")},
 		{"nothing but a file", func(t *testing.T, _ *buildtest.Upstream, dir, s string) string {
 			write(t, filepath.Join(dir, "a"), "x")

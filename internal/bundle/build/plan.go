@@ -70,7 +70,11 @@ func layoutOf(s *spec.Spec) bundle.Layout {
 
 // plan lays out the bundle of one architecture. It follows from spec and lock alone.
 func (b *builder) plan(_ context.Context, arch string, set *lock.Set) (*plan, error) {
-	p := &plan{builder: b, arch: arch, client: b.client(arch), spec: b.Spec.For(arch), set: set, contents: map[string][]content{}, blobs: map[string]fetch.Source{}, pinned: map[string][]lock.Image{}}
+	full, err := b.specFor(arch)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{builder: b, arch: arch, client: b.client(arch), spec: full, set: set, contents: map[string][]content{}, blobs: map[string]fetch.Source{}, pinned: map[string][]lock.Image{}}
 	p.keys.by = map[string]openpgp.EntityList{}
 	p.file = filepath.Join(b.Out, p.spec.Name+"-"+arch+".tar.gz")
 	packages, err := p.packageMembers()
@@ -280,9 +284,13 @@ func (p *plan) fileMembers() []content {
 		if i >= len(p.spec.Binaries) {
 			kind = bundle.ExtraFile
 		}
+		title := func(name string) string { return name }
+		if x.Dir != "" {
+			kind, title = bundle.ExtraDir, func(string) string { return x.Dir }
+		}
 		add := func(name, sum string, size int64) {
 			out = append(out, content{
-				member: bundle.Member{Path: layoutOf(p.spec).Place(kind, name), Kind: kind, Name: name, Version: x.Version, Source: x.URL, Size: size, SHA256: sum,
+				member: bundle.Member{Path: layoutOf(p.spec).Place(kind, name), Kind: kind, Name: title(name), Version: x.Version, Source: x.URL, Size: size, SHA256: sum,
 					Roles: x.Roles, Dst: x.Dst, Mode: x.Mode},
 				get: func(ctx context.Context, p *plan) error { return p.bring(ctx, x, f) },
 			})

@@ -42,7 +42,11 @@ func (b *builder) resolve(ctx context.Context) (old, next *lock.Lock, err error)
 	}
 	var tasks []func(context.Context) error
 	for _, arch := range b.Arches {
-		r := &resolver{builder: b, arch: arch, spec: b.Spec.For(arch), client: b.client(arch), old: old.Set(arch), set: &lock.Set{}}
+		full, err := b.specFor(arch)
+		if err != nil {
+			return old, nil, err
+		}
+		r := &resolver{builder: b, arch: arch, spec: full, client: b.client(arch), old: old.Set(arch), set: &lock.Set{}}
 		if b.Update {
 			r.old = &lock.Set{}
 		}

@@ -327,6 +327,7 @@ func (p *parser) top(s *Spec, n *yaml.Node) {
 		"packages":    {func(n *yaml.Node, k string) { p.packages(s, n, k) }, false},
 		"binaries":    {p.list(func(n *yaml.Node, k string) { p.binary(&s.Binaries, 0o755, n, k) }), false},
 		"files":       {p.list(func(n *yaml.Node, k string) { p.binary(&s.Files, 0o644, n, k) }), false},
+		"dirs":        {p.list(func(n *yaml.Node, k string) { p.directory(s, n, k) }), false},
 		"addons":      {p.list(func(n *yaml.Node, k string) { p.addon(s, n, k) }), false},
 		"images":      {p.list(func(n *yaml.Node, k string) { p.image(s, n, k) }), false},
 		"image-hints": {p.list(func(n *yaml.Node, k string) { p.hint(s, n, k) }), false},

@@ -76,6 +76,10 @@ func (p *parser) cross(s *Spec) {
 			file(n)
 		}
 	}
+	files["addons"], files["repodata"] = true, true // the archive's own directories
+	for _, d := range s.Dirs {
+		file(d.Name)
+	}
 	for _, a := range s.Addons {
 		file("addons/" + a.Name)
 	}

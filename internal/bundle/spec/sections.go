@@ -119,12 +119,7 @@ func (p *parser) binary(to *[]Binary, mode uint32, n *yaml.Node, key string) {
 		"checksum": {p.text(&b.Checksum, webURL(false)), false},
 		"sha256":   {p.text(&b.SHA256, matching(sumPattern)), false},
 		"pick":     {func(n *yaml.Node, k string) { p.pick(&b, n, k) }, false},
-		"dst": {p.text(&b.Dst, func(v string) error {
-			if !path.IsAbs(v) || path.Clean(v) != v || v == "/" {
-				return errors.New("an absolute directory")
-			}
-			return nil
-		}), true},
+		"dst":      {p.text(&b.Dst, onNode), true},
 		"mode": {func(n *yaml.Node, k string) {
 			m, err := strconv.ParseUint(n.Value, 8, 32)
 			if err != nil || m > 0o777 {
@@ -143,6 +138,25 @@ func (p *parser) binary(to *[]Binary, mode uint32, n *yaml.Node, key string) {
 		p.add(n, join(key, "checksum"), "spec.value", errors.New("only with url"), "value", b.Checksum)
 	}
 	*to = append(*to, b)
+}
+
+// onNode accepts a directory of a node.
+func onNode(v string) error {
+	if !path.IsAbs(v) || path.Clean(v) != v || v == "/" {
+		return errors.New("an absolute directory")
+	}
+	return nil
+}
+
+func (p *parser) directory(s *Spec, n *yaml.Node, key string) {
+	var d Dir
+	p.mapping(n, key, map[string]field{
+		"name":  {p.text(&d.Name, matching(filePattern)), true},
+		"path":  {p.path(&d.Path), true},
+		"dst":   {p.text(&d.Dst, onNode), true},
+		"roles": {p.roles(&d.Roles), true},
+	})
+	s.Dirs = append(s.Dirs, d)
 }
 
 func (p *parser) pick(b *Binary, n *yaml.Node, key string) {

@@ -43,6 +43,7 @@ type Spec struct {
 	Install      []bundle.Package
 	Binaries     []Binary
 	Files        []Binary
+	Dirs         []Dir
 	Addons       []Addon
 	Images       []Image
 	Hints        []Hint
@@ -90,6 +91,15 @@ type Binary struct {
 	Dst      string            // absolute directory on the node
 	Mode     uint32            // permission bits; a program has 0755 unless given, a file 0644
 	Roles    []bundle.Role
+	Dir      string // the directory of Dirs that it is a file of; Name is then its path from there, with the directory's name before it
+}
+
+// Dir is a directory beside the spec; its files go to Dst/Name on the node, each at its place below it.
+type Dir struct {
+	Name  string
+	Path  Path
+	Dst   string
+	Roles []bundle.Role
 }
 
 // Addon is a manifest, a directory of manifests, or a chart, put into addons/. Exactly one of URL, Path, Dir and Chart is set.
@@ -164,6 +174,11 @@ func (s *Spec) For(arch string) *Spec {
 	}
 	out.Baseline = fill(r, s.Baseline)
 	out.Binaries, out.Files = binaries(r, s.Binaries), binaries(r, s.Files)
+	out.Dirs = nil
+	for _, x := range s.Dirs {
+		x.Name, x.Path, x.Dst = r.Replace(x.Name), fill(r, x.Path), r.Replace(x.Dst)
+		out.Dirs = append(out.Dirs, x)
+	}
 	out.Addons = nil
 	for _, x := range s.Addons {
 		x.Name, x.Version, x.URL, x.Images = r.Replace(x.Name), r.Replace(x.Version), r.Replace(x.URL), texts(r, x.Images)

@@ -21,6 +21,7 @@ var (
 	etcdURL       = regexp.MustCompile(`^(https://github\.com/etcd-io/etcd/releases/download/(v[\d.]+)/)(?:etcd-v[\d.]+-linux-(amd64|arm64)\.tar\.gz|SHA256SUMS)$`)
 	pluginsURL    = regexp.MustCompile(`^https://github\.com/containernetworking/plugins/releases/download/(v[\d.]+)/cni-plugins-linux-(amd64|arm64)-v[\d.]+\.tgz(\.sha256)?$`)
 	flannelURL    = regexp.MustCompile(`^https://github\.com/flannel-io/flannel/releases/download/(v[\d.]+)/kube-flannel\.yml$`)
+	corednsURL    = regexp.MustCompile(`^https://github\.com/coredns/coredns/releases/download/(v[\d.]+)/coredns_[\d.]+_linux_(amd64|arm64)\.tgz(\.sha256)?$`)
 )
 
 // fileJobs groups the URLs of one architecture into jobs, in the order in which they first appear.
@@ -47,6 +48,9 @@ func fileJobs(urls []string) ([]job, error) {
 		case criDockerURL.MatchString(u):
 			m := criDockerURL.FindStringSubmatch(u)
 			id = "cri-dockerd-" + m[1] + "-" + m[2]
+		case corednsURL.MatchString(u):
+			m := corednsURL.FindStringSubmatch(u)
+			id = "coredns-" + m[1] + "-" + m[2]
 		default:
 			return nil, fmt.Errorf("the lab's upstream has no recipe for %s", u)
 		}
@@ -65,7 +69,7 @@ func fileJobs(urls []string) ([]job, error) {
 // archOf finds the architecture that a list of URLs is for; checksum files of several architectures do not tell.
 func archOf(urls []string) string {
 	for _, u := range urls {
-		for _, re := range []*regexp.Regexp{kubernetesURL, pluginsURL, containerdURL, criDockerURL} {
+		for _, re := range []*regexp.Regexp{kubernetesURL, pluginsURL, containerdURL, criDockerURL, corednsURL} {
 			if m := re.FindStringSubmatch(u); m != nil {
 				return m[2]
 			}
@@ -91,6 +95,10 @@ func fileJob(id, arch string, urls []string) job {
 		m := pluginsURL.FindStringSubmatch(u)
 		j.title, j.recipe = "CNI plugins "+m[1]+" "+arch, "1"
 		j.run = func(ctx context.Context, b *builder) (made, error) { return b.plugins(ctx, u, m[1], arch) }
+	case strings.HasPrefix(id, "coredns-"):
+		m := corednsURL.FindStringSubmatch(u)
+		j.title, j.recipe = "CoreDNS "+m[1]+" "+arch, "1"
+		j.run = func(ctx context.Context, b *builder) (made, error) { return b.coredns(ctx, u, m[1], arch) }
 	case strings.HasPrefix(id, "containerd-"), strings.HasPrefix(id, "cri-dockerd-"):
 		return runtimeJob(id, urls)
 	default:
@@ -219,6 +227,24 @@ func (b *builder) plugins(ctx context.Context, url, version, arch string) (made,
 	}
 	archive := filepath.Join(b.tmp, "archive")
 	if err := writeArchive(archive, members, p.Time); err != nil {
+		return made{}, err
+	}
+	files, err := b.publish(archive, strings.TrimSuffix(url, ".sha256"), ".sha256", func(sum, name string) string { return sum + "  " + name + "\n" })
+	return made{files: files}, err
+}
+
+// coredns builds the release archive of CoreDNS, from the module that its image is built from.
+func (b *builder) coredns(ctx context.Context, url, version, arch string) (made, error) {
+	out := b.output("coredns", arch)
+	if err := b.goBuild(ctx, corednsModule(version), arch, out, "", corednsPath); err != nil {
+		return made{}, err
+	}
+	p, err := b.download(ctx, corednsPath, version)
+	if err != nil {
+		return made{}, err
+	}
+	archive := filepath.Join(b.tmp, "archive")
+	if err := writeArchive(archive, []member{program("coredns", out)}, p.Time); err != nil {
 		return made{}, err
 	}
 	files, err := b.publish(archive, strings.TrimSuffix(url, ".sha256"), ".sha256", func(sum, name string) string { return sum + "  " + name + "\n" })

@@ -109,14 +109,18 @@ func pauseImage(ctx context.Context, b *builder, _, arch string) (platformImage,
 // CoreDNS listens on port 53 without being root.
 const netBindService = "\x01\x00\x00\x02\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 
+const corednsPath = "github.com/coredns/coredns"
+
+func corednsModule(version string) goModule {
+	return goModule{name: "coredns-" + version, version: "1.24.0", require: []moduleVersion{{corednsPath, version}}}
+}
+
 func corednsImage(ctx context.Context, b *builder, tag, arch string) (platformImage, error) {
-	const mod = "github.com/coredns/coredns"
 	out := b.output("coredns", arch)
-	m := goModule{name: "coredns-" + tag, version: "1.24.0", require: []moduleVersion{{mod, tag}}}
-	if err := b.goBuild(ctx, m, arch, out, "", mod); err != nil {
+	if err := b.goBuild(ctx, corednsModule(tag), arch, out, "", corednsPath); err != nil {
 		return platformImage{}, err
 	}
-	p, err := b.download(ctx, mod, tag)
+	p, err := b.download(ctx, corednsPath, tag)
 	coredns := program("coredns", out)
 	coredns.xattrs = map[string]string{"security.capability": netBindService}
 	return platformImage{
