@@ -49,3 +49,10 @@ var keys embed.FS
 
 // Keyring returns an embedded OpenPGP keyring by its file name.
 func Keyring(name string) ([]byte, error) { return fs.ReadFile(keys, "keys/"+name) }
+
+//go:embed demo/install.jsonl.gz
+var demoRun []byte
+
+// DemoRun is the event log, gzipped, of a real install on five machines: three control planes, a load balancer on one of two workers. Names and
+// addresses were replaced; nothing else was.
+func DemoRun() []byte { return demoRun }

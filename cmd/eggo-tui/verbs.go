@@ -8,6 +8,7 @@ func verbs(env *environment) []*cobra.Command {
 		newDeployCmd(env),
 		newCleanupCmd(env),
 		newAttachCmd(env),
+		newDemoCmd(env),
 		newEtcdCmd(env),
 		newResumeCmd(env),
 		newListCmd(env),

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
@@ -47,6 +48,7 @@ type App struct {
 	note    string       // of the footer, until the next key
 	spots   []frame.Spot // of the footer as drawn last
 	box     area         // of the dialog as drawn last
+	words   []string     // to be printed when the program has ended
 	err     error
 }
 
@@ -85,6 +87,12 @@ func Run(ctx context.Context, first frame.Page, o Options, in io.Reader, out io.
 	a := New(first, o)
 	prog := tea.NewProgram(a, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithFilter(calm()))
 	_, err := prog.Run()
+	for _, p := range a.stack {
+		a.farewell(p)
+	}
+	if len(a.words) > 0 && err == nil {
+		_, _ = lipgloss.Fprintln(out, strings.Join(a.words, "\n")) // a terminal that is gone reads no farewell
+	}
 	for _, p := range slices.Backward(a.stack) {
 		if c, ok := p.(frame.Closer); ok {
 			c.Close()
@@ -94,6 +102,13 @@ func Run(ctx context.Context, first frame.Page, o Options, in io.Reader, out io.
 		err = a.err
 	}
 	return err
+}
+
+// farewell keeps what a page has to say when the program has ended.
+func (a *App) farewell(p frame.Page) {
+	if f, ok := p.(frame.Farewell); ok {
+		a.words = append(a.words, f.Farewell(&a.env, a.w)...)
+	}
 }
 
 // calm lets one event of the mouse wheel through in 16 ms: a wheel that is spun sends hundreds.
@@ -209,6 +224,7 @@ func (a *App) said(p frame.Page, msg tea.Msg) tea.Cmd {
 func (a *App) drop(from int) tea.Cmd {
 	var all []tea.Cmd
 	for _, p := range slices.Backward(a.stack[from:]) {
+		a.farewell(p)
 		if c, ok := p.(frame.Closer); ok {
 			all = append(all, func() tea.Msg { c.Close(); return nil })
 		}

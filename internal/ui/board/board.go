@@ -185,10 +185,12 @@ func (b *Board) rail(s *runstate.State, w int) string {
 		}
 		return n
 	}
-	for far := len(stops); far > 0 && width() > w; far-- {
-		for i := range stops {
-			if i-at == far || at-i == far {
-				stops[i].name = ""
+	for _, on := range []bool{false, true} { // those at work keep theirs longest
+		for far := len(stops); far >= 0 && width() > w; far-- {
+			for i := range stops {
+				if (i-at == far || at-i == far) && stops[i].on == on && (far > 0 || !on) {
+					stops[i].name = ""
+				}
 			}
 		}
 	}

@@ -200,7 +200,7 @@ func (b *Board) words(s *runstate.State, v view, n int) []string {
 		return out[:min(n, len(out))]
 	}
 	if v.stall != "" && n > 0 {
-		return append(out, v.stall)
+		out, n = append(out, v.stall), n-1
 	}
 	for _, l := range v.host.Lines[max(0, len(v.host.Lines)-n):] {
 		out = append(out, event.Clean(l.Text))

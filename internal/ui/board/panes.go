@@ -110,15 +110,15 @@ func (b *Board) pane(s *runstate.State, now time.Time, v view, on bool, w, h int
 
 	body := []string{b.stepLine(v, in), b.barLine(s, v, in)}
 	room := h - 2 - len(body)
-	for _, text := range b.words(s, v, max(0, room)) {
-		style := t.Dim
+	for i, text := range b.words(s, v, max(0, room)) {
+		style, whole := t.Dim, false
 		switch {
 		case v.rank <= rankFailed:
-			style = t.Text
-		case v.stall != "":
-			style = t.Warn
+			style, whole = t.Text, true
+		case v.stall != "" && i == 0:
+			style, whole = t.Warn, true
 		}
-		for _, part := range wrap(text, in, v.rank <= rankFailed || v.stall != "") {
+		for _, part := range wrap(text, in, whole) {
 			body = append(body, style.Render(widget.Cut(part, in, g.Cut)))
 		}
 	}

@@ -75,6 +75,10 @@ type (
 	Smaller interface{ Small(e *Env) string }
 	// Closer has something to give back when it leaves the stack. Close is called once, in a command.
 	Closer interface{ Close() }
+	// Farewell has lines of at most w cells that are to stay in the terminal when the program has ended.
+	Farewell interface {
+		Farewell(e *Env, w int) []string
+	}
 	// Gauge shows how far a long thing is in the terminal's own progress indicator.
 	Gauge interface{ Gauge(e *Env) *tea.ProgressBar }
 )

@@ -32,15 +32,32 @@ type Log struct {
 	Times  bool
 
 	size int64
-	from int64  // offset of held
-	held []byte // of the file, from the start of a line (or of the file) on
-	top  int64  // offset of the first line that is drawn; a line's start
-	mark int64  // offset of the line that was found, -1 for none
-	h    int    // lines of the last drawing
+	from int64   // offset of held
+	held []byte  // of the file, from the start of a line (or of the file) on
+	top  int64   // offset of the first line that is drawn; a line's start
+	mark int64   // offset of the line that was found, -1 for none
+	cur  int64   // offset of the line that the person has chosen, -1 for none
+	w, h int     // of the last drawing
+	rows []int64 // which line stands in each row of it
+
+	cache map[int64][]string // lines as they were drawn
+	drawn look               // with what
 }
 
+// look is all that decides how a line is drawn, but for what it says.
+type look struct {
+	theme       *theme.Theme
+	w, h        int
+	wrap, times bool
+}
+
+// cacheMost is how many lines are kept as they were drawn.
+const cacheMost = 1000
+
 // New makes a view that follows the end.
-func New(t *theme.Theme) *Log { return &Log{Theme: t, Follow: true, mark: -1} }
+func New(t *theme.Theme) *Log {
+	return &Log{Theme: t, Follow: true, mark: -1, cur: -1, cache: map[int64][]string{}}
+}
 
 // Chunk is what a command has read.
 type Chunk struct {
@@ -89,6 +106,10 @@ func (l *Log) Take(c Chunk) {
 	if c.Err != nil {
 		return
 	}
+	if c.Size < l.size { // another file
+		clear(l.cache)
+		l.cur = -1
+	}
 	l.size, l.from, l.held, l.mark = c.Size, c.From, c.Data, -1
 	switch {
 	case c.Top < 0 || l.Follow:
@@ -97,7 +118,7 @@ func (l *Log) Take(c Chunk) {
 		l.top = l.lineStart(c.Top)
 	}
 	if c.Mark >= 0 {
-		l.mark = c.Mark
+		l.mark, l.cur = c.Mark, c.Mark
 		l.Follow = false
 		l.top = l.back(l.lineStart(c.Mark), l.h/3)
 	}
@@ -133,7 +154,7 @@ func (l *Log) forth(at int64, n int) int64 {
 
 // Move goes n lines down, or up when n is negative. It says at which offset more has to be loaded, -1 when nothing has.
 func (l *Log) Move(n int) int64 {
-	l.mark = -1 // a search goes on from what is in sight
+	l.mark, l.cur = -1, -1 // a search goes on from what is in sight
 	if n < 0 {
 		l.Follow = false
 		l.top = l.back(l.top, -n)
@@ -156,7 +177,11 @@ func (l *Log) Size() int64 { return l.size }
 
 // Render draws w×h cells.
 func (l *Log) Render(w, h int, empty string) []string {
-	l.h = h
+	l.w, l.h, l.rows = w, h, l.rows[:0]
+	if now := (look{l.Theme, w, h, l.Wrap, l.Times}); now != l.drawn || len(l.cache) > cacheMost {
+		clear(l.cache)
+		l.drawn = now
+	}
 	if len(l.held) == 0 {
 		return widget.Block([]string{"", "  " + l.Theme.Dim.Render(empty)}, w, h, "")
 	}
@@ -165,58 +190,105 @@ func (l *Log) Render(w, h int, empty string) []string {
 	}
 	var out []string
 	for at := l.top; at < l.end() && len(out) < h; {
-		line := l.held[at-l.from:]
-		next := l.end()
-		if i := bytes.IndexByte(line, '\n'); i >= 0 {
-			line, next = line[:i], at+int64(i)+1
+		text, next := l.at(at)
+		for _, row := range l.look(at, text, next) {
+			out, l.rows = append(out, row), append(l.rows, at)
 		}
-		out = append(out, l.line(string(line[:min(len(line), maxLine)]), w, at == l.mark)...)
 		at = next
 	}
-	if l.Follow && len(out) > h {
-		out = out[len(out)-h:]
+	if over := len(out) - h; over > 0 {
+		if l.Follow {
+			out, l.rows = out[over:], l.rows[over:]
+		}
+		out, l.rows = out[:h], l.rows[:h]
 	}
 	return widget.Block(out, w, h, l.Theme.Glyphs.Cut)
 }
 
-// line draws one record of a node's log, "time step stream| text", in as many lines as it takes.
-func (l *Log) line(raw string, w int, found bool) []string {
-	t := l.Theme
-	at, text := "", raw
-	stderr := false
-	if stamp, rest, ok := strings.Cut(raw, " "); ok && len(stamp) == 24 {
+// at is the line that begins at the offset, as much of it as is shown, and the offset of the next.
+func (l *Log) at(at int64) (string, int64) {
+	line, next := l.held[at-l.from:], l.end()
+	if i := bytes.IndexByte(line, '\n'); i >= 0 {
+		line, next = line[:i], at+int64(i)+1
+	}
+	return string(line[:min(len(line), maxLine)]), next
+}
+
+// look gives the rows of a line, drawn before if it can be: what is wrapped is wrapped once.
+func (l *Log) look(at int64, text string, next int64) []string {
+	if at == l.mark || at == l.cur || next == l.end() { // the last may still grow
+		return l.line(text, at == l.mark || at == l.cur)
+	}
+	rows, ok := l.cache[at]
+	if !ok {
+		rows = l.line(text, false)
+		l.cache[at] = rows
+	}
+	return rows
+}
+
+// parse takes a record of a node's log, "time step stream| text", apart; what is none is all text.
+func parse(raw string) (at, step, stream, text string) {
+	if stamp, rest, ok := strings.Cut(raw, " "); ok && len(stamp) == stampLen {
 		if head, body, ok := strings.Cut(rest, "| "); ok {
-			at, text = stamp, body
-			stderr = strings.HasSuffix(head, "stderr")
+			step, stream, _ = strings.Cut(head, " ")
+			return stamp, step, stream, body
 		}
 	}
+	return "", "", "", raw
+}
+
+// stampLen is the length of the time of a record, in bytes.
+const stampLen = 24
+
+// line draws one record in as many rows as it takes, and no more than the screen has.
+func (l *Log) line(raw string, found bool) []string {
+	t := l.Theme
+	at, _, stream, text := parse(raw)
 	style := t.Text
 	switch {
 	case found:
 		style = t.Cursor
 	case Trouble(raw):
 		style = t.Bad
-	case stderr:
+	case stream == "stderr":
 		style = t.Warn
 	}
 	lead := ""
-	if l.Times && len(at) == 24 {
+	if l.Times && at != "" && plain(at) {
 		lead = at[11:23] + " "
 	}
-	room := w - len(lead)
+	room := max(1, l.w-len(lead)-1)
 	text = event.Clean(text)
 	parts := []string{widget.Cut(text, room, t.Glyphs.Cut)}
 	if l.Wrap {
-		parts = strings.Split(widget.Wrap(text, room), "\n")
+		parts = strings.Split(widget.Wrap(widget.Cut(text, room*l.h, t.Glyphs.Cut), room), "\n")
+	}
+	mark := " "
+	if found {
+		mark = t.Chosen.Render(t.Glyphs.Pointer)
 	}
 	var out []string
 	for i, p := range parts {
 		if i > 0 {
 			lead = widget.Spaces(len(lead))
 		}
-		out = append(out, t.Faint.Render(lead)+style.Render(p))
+		if found {
+			p = widget.Fit(p, room, "")
+		}
+		out = append(out, mark+t.Faint.Render(lead)+style.Render(p))
 	}
 	return out
+}
+
+// plain says whether a time is one: what stands there goes to the screen as it is.
+func plain(at string) bool {
+	for _, c := range []byte(at) {
+		if c < 0x20 || c >= 0x7f {
+			return false
+		}
+	}
+	return true
 }
 
 // Trouble says whether a line of a log speaks of something that went wrong.

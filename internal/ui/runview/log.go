@@ -2,6 +2,7 @@ package runview
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -9,23 +10,30 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/logview"
-	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
 // logPage is what one machine has printed.
 type logPage struct {
 	host   string
 	src    logview.Source
+	opt    Options
 	log    *logview.Log
-	typing bool // a search is being typed
-	search string
+	search line // as it is typed
+	needle string
 	h      int // as drawn last
 }
 
-type chunkMsg logview.Chunk
+type (
+	chunkMsg logview.Chunk
+	copyMsg  struct {
+		text string
+		cut  bool
+		err  error
+	}
+)
 
-func newLogPage(host string, src logview.Source) *logPage {
-	l := &logPage{host: host, src: src, log: logview.New(nil), h: 20}
+func newLogPage(host string, src logview.Source, o Options) *logPage {
+	l := &logPage{host: host, src: src, opt: o, log: logview.New(nil), h: 20}
 	l.log.Wrap = true
 	return l
 }
@@ -35,69 +43,140 @@ func (l *logPage) Init(*frame.Env) tea.Cmd { return l.load(-1) }
 
 // Update implements frame.Page.
 func (l *logPage) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
-	m, ok := msg.(chunkMsg)
-	if !ok {
-		return nil
+	switch m := msg.(type) {
+	case chunkMsg:
+		c := logview.Chunk(m)
+		if c.Data == nil && c.Mark < 0 && c.Top < 0 && c.Size > 0 {
+			return frame.Send(frame.Note{Text: e.P.T("ui.search.none", "text", strings.TrimSpace(l.needle))})
+		}
+		l.log.Take(c)
+	case copyMsg:
+		if m.err != nil {
+			return frame.Send(frame.Note{Text: event.Clean(m.err.Error())})
+		}
+		return l.copied(m.text, m.cut, e)
+	case doneMsg:
+		if m.err != nil {
+			text, _ := e.P.Fault(event.AsFault(m.err))
+			return frame.Send(frame.Note{Text: event.Clean(text)})
+		}
+		if m.text != "" {
+			return frame.Send(frame.Note{Text: e.P.T("ui.log.saved", "path", m.text)})
+		}
 	}
-	c := logview.Chunk(m)
-	if c.Data == nil && c.Mark < 0 && c.Top < 0 && c.Size > 0 {
-		return frame.Send(frame.Note{Text: e.P.T("ui.search.none", "text", strings.TrimSpace(l.search))})
-	}
-	l.log.Take(c)
 	return nil
 }
 
 // Type implements frame.Page: a search that is being typed takes the keys; letters are letters then.
 func (l *logPage) Type(m tea.KeyPressMsg, _ *frame.Env) (tea.Cmd, bool) {
-	if !l.typing {
+	if !l.search.on {
 		return nil, false
 	}
-	switch m.String() {
-	case "enter":
-		l.typing = false
+	if l.search.key(m) == taken {
+		l.needle = l.search.text
 		return l.again(false), true
-	case "esc", "ctrl+c":
-		l.typing, l.search = false, ""
-	case "backspace":
-		if r := []rune(l.search); len(r) > 0 {
-			l.search = string(r[:len(r)-1])
-		}
-	default:
-		l.search += m.Text
 	}
 	return nil, true
 }
 
 // Paste implements frame.Paster.
 func (l *logPage) Paste(text string, _ *frame.Env) tea.Cmd {
-	if l.typing {
-		l.search += event.Clean(text)
+	if l.search.on {
+		l.search.paste(text)
 	}
 	return nil
 }
 
 // Keys implements frame.Page.
-func (l *logPage) Keys(*frame.Env) []frame.Binding {
+func (l *logPage) Keys(e *frame.Env) []frame.Binding {
 	move := func(n int) func() tea.Cmd { return func() tea.Cmd { return l.move(n) } }
+	choose := func(n int) func() tea.Cmd {
+		return func() tea.Cmd {
+			if at := l.log.Choose(n); at >= 0 {
+				return l.load(at)
+			}
+			return nil
+		}
+	}
+	trouble := func(back bool) func() tea.Cmd {
+		return func() tea.Cmd {
+			l.needle = e.P.T("ui.key.error")
+			return l.find(back, func(line []byte) bool { return logview.Trouble(string(line)) })
+		}
+	}
 	set := func(f func()) func() tea.Cmd { return func() tea.Cmd { f(); return nil } }
-	return []frame.Binding{
+	list := []frame.Binding{
 		{Keys: []string{"esc", "backspace"}, Show: "Esc", Word: "ui.key.back", Do: func() tea.Cmd { return frame.Send(frame.Pop{}) }},
 		{Keys: []string{"f"}, Word: "ui.key.follow", Do: l.toggleFollow},
-		{Keys: []string{"/"}, Word: "ui.key.search", Do: set(func() { l.typing, l.search = true, "" })},
-		{Keys: []string{"e"}, Word: "ui.key.error", Do: func() tea.Cmd {
-			return l.find(false, func(line []byte) bool { return logview.Trouble(string(line)) })
-		}},
-		{Keys: []string{"n"}, Show: "n N", Word: "ui.key.next", Do: func() tea.Cmd { return l.again(false) }},
-		{Keys: []string{"w"}, Word: "ui.key.wrap", Do: set(func() { l.log.Wrap = !l.log.Wrap })},
-		{Keys: []string{"t"}, Word: "ui.key.time", Do: set(func() { l.log.Times = !l.log.Times })},
-		{Keys: []string{"N"}, Do: func() tea.Cmd { return l.again(true) }, Help: true},
-		{Keys: []string{"up", "k"}, Show: "↑ ↓", Word: "ui.key.move", Do: move(-1), Help: true},
-		{Keys: []string{"down", "j"}, Do: move(1), Help: true},
-		{Keys: []string{"pgup", "b"}, Show: "PgUp PgDn", Word: "ui.key.page", Do: move(1 - l.h), Help: true},
-		{Keys: []string{"pgdown", "space"}, Do: move(l.h - 1), Help: true},
-		{Keys: []string{"home", "g"}, Show: "g G", Word: "ui.key.top", Do: func() tea.Cmd { l.log.Follow = false; return l.load(0) }, Help: true},
-		{Keys: []string{"end", "G"}, Do: func() tea.Cmd { l.log.Follow = true; return l.load(-1) }, Help: true},
+		{Keys: []string{"/"}, Word: "ui.key.search", Do: set(func() { l.search = line{on: true} })},
+		{Keys: []string{"n"}, Show: "n N", Word: "ui.key.next", Do: func() tea.Cmd { return l.again(false) }, Help: l.needle == ""},
+		{Keys: []string{"e"}, Show: "e E", Word: "ui.key.error", Do: trouble(false)},
+		{Keys: []string{"y"}, Word: "ui.key.copy", Do: func() tea.Cmd { return l.copied(l.log.Text(l.log.Chosen()), false, e) }},
+		{Keys: []string{"Y"}, Word: "ui.key.copy-step", Do: l.copyStep, Help: true},
 	}
+	if l.opt.Save != nil {
+		list = append(list, frame.Binding{Keys: []string{"S"}, Word: "ui.key.save", Do: l.save})
+	}
+	if l.opt.Pager != nil {
+		list = append(list, frame.Binding{Keys: []string{"|"}, Word: "ui.key.pager", Do: l.pager})
+	}
+	return append(list,
+		frame.Binding{Keys: []string{"w"}, Word: "ui.key.wrap", Do: set(func() { l.log.Wrap = !l.log.Wrap })},
+		frame.Binding{Keys: []string{"t"}, Word: "ui.key.time", Do: set(func() { l.log.Times = !l.log.Times })},
+		frame.Binding{Keys: []string{"N"}, Do: func() tea.Cmd { return l.again(true) }, Help: true},
+		frame.Binding{Keys: []string{"E"}, Do: trouble(true), Help: true},
+		frame.Binding{Keys: []string{"up", "k"}, Show: "↑ ↓", Word: "ui.key.choose-line", Do: choose(-1), Help: true},
+		frame.Binding{Keys: []string{"down", "j"}, Do: choose(1), Help: true},
+		frame.Binding{Keys: []string{"pgup", "b"}, Show: "PgUp PgDn", Word: "ui.key.page", Do: move(2 - l.h), Help: true},
+		frame.Binding{Keys: []string{"pgdown", "space"}, Do: move(l.h - 2), Help: true},
+		frame.Binding{Keys: []string{"home", "g"}, Show: "g G", Word: "ui.key.top", Do: func() tea.Cmd { l.log.Follow = false; return l.load(0) }, Help: true},
+		frame.Binding{Keys: []string{"end", "G"}, Do: func() tea.Cmd { l.log.Follow = true; return l.load(atEnd) }, Help: true})
+}
+
+// Click implements frame.Clicker: it chooses a line.
+func (l *logPage) Click(_, y int, _ *frame.Env) tea.Cmd {
+	l.log.Click(y)
+	return nil
+}
+
+func (l *logPage) copied(text string, cut bool, e *frame.Env) tea.Cmd {
+	if text == "" {
+		return frame.Send(frame.Note{Text: e.P.T("ui.log.empty")})
+	}
+	lines := fmt.Sprint(strings.Count(text, "\n") + 1)
+	note := e.P.T("ui.log.copied", "lines", lines)
+	if cut {
+		note = e.P.T("ui.log.copied-cut", "lines", lines)
+	}
+	return tea.Batch(tea.SetClipboard(text), frame.Send(frame.Note{Text: note}))
+}
+
+func (l *logPage) copyStep() tea.Cmd {
+	at := l.log.Chosen()
+	if at < 0 {
+		return nil
+	}
+	read := logview.Step(l.src, at)
+	return func() tea.Msg {
+		text, cut, err := read()
+		return copyMsg{text, cut, err}
+	}
+}
+
+func (l *logPage) save() tea.Cmd {
+	host, save := l.host, l.opt.Save
+	return func() tea.Msg {
+		path, err := save(host)
+		return doneMsg{text: path, err: err}
+	}
+}
+
+func (l *logPage) pager() tea.Cmd {
+	c, err := l.opt.Pager(l.host)
+	if err != nil {
+		return frame.Send(doneMsg{err: err})
+	}
+	return outside(c, doneShell, nil)
 }
 
 // Wheel implements frame.Wheeler.
@@ -106,12 +185,13 @@ func (l *logPage) Wheel(n int, _ *frame.Env) tea.Cmd { return l.move(n) }
 // Render implements frame.Page.
 func (l *logPage) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	l.h, l.log.Theme = h, e.Theme
-	if !l.typing {
+	if !l.search.on {
 		return l.log.Render(w, h, e.P.T("ui.log.empty")), nil
 	}
 	lines := l.log.Render(w, h-1, e.P.T("ui.log.empty"))
-	typed := new(widget.Line).Space(1).Add(e.Theme.Key, "/").Space(1).Add(e.Theme.Text, widget.Cut(l.search, w-6, ""))
-	return append(lines, typed.String()), tea.NewCursor(typed.Width(), h-1)
+	typed, cursor := l.search.render(e, w)
+	cursor.Y = h - 1
+	return append(lines, typed), cursor
 }
 
 // Title implements frame.Page.
@@ -154,13 +234,16 @@ func (l *logPage) move(n int) tea.Cmd {
 	return nil
 }
 
+// atEnd is the offset of the end, wherever that is.
+const atEnd = -1
+
 func (l *logPage) load(at int64) tea.Cmd {
 	get := logview.Load(l.src, at)
 	return func() tea.Msg { return chunkMsg(get()) }
 }
 
 func (l *logPage) again(back bool) tea.Cmd {
-	needle := bytes.ToLower([]byte(l.search))
+	needle := bytes.ToLower([]byte(l.needle))
 	if len(needle) == 0 {
 		return nil
 	}

@@ -1,5 +1,5 @@
-// Package runview has the screens of one run: the board, and the log of a machine. They show what the event log says and nothing else; what they
-// can do to the run goes through a Controller, to the process that does it.
+// Package runview has the screens of one run: the board with its panel of failures and its summary, and the log of a machine. They show what the
+// event log says and nothing else; what they can do to the run goes through a Controller, to the process that does it.
 package runview
 
 import (
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os/exec"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -29,15 +30,30 @@ type Controller interface {
 	Abort() error
 }
 
-// Options of a board.
+// Options of a board. What is nil is not offered.
 type Options struct {
 	Feed Feed
 	// Replay is Feed when the run is over and plays again; its keys are shown then.
 	Replay *Replay
 	// NodeLog opens what a machine has printed; nil: the board keeps to the last lines. The caller closes what it opened in Close.
 	NodeLog func(host string) (logview.Source, error)
+	// LogPath is where that is kept, for a person to find it.
+	LogPath func(host string) string
 	// Control is nil when the run is over, or cannot be reached.
 	Control Controller
+	// Usual learns from earlier runs how long steps take. It is called in a command.
+	Usual func() runstate.History
+	// Shell is the command that opens a shell on a machine.
+	Shell func(host string) (*exec.Cmd, error)
+	// Edit opens deploy.yaml in the person's editor; what it gives besides is done when the editor has ended well, and makes the run be done anew with
+	// what was written.
+	Edit func() (*exec.Cmd, func() error, error)
+	// Support writes a support bundle and says where.
+	Support func() (path string, err error)
+	// Save writes what a machine has printed to a file that a person can take along, and says where.
+	Save func(host string) (path string, err error)
+	// Pager shows what a machine has printed.
+	Pager func(host string) (*exec.Cmd, error)
 	// Close gives back what the feed and the logs hold.
 	Close func()
 }
@@ -55,11 +71,18 @@ type Page struct {
 	over  bool // the feed has ended
 	board board.Board
 	log   *logPage // that is open above, nil if none
+	w, h  int      // as drawn last
+
+	drawn  bool // the person has seen the run before its end
+	filter line // what the machines are filtered by, while it is typed
+
+	panel panel
+	sum   summary
 }
 
 // New makes the board of a run.
 func New(o Options) *Page {
-	p := &Page{opt: o, state: runstate.New()}
+	p := &Page{opt: o, state: runstate.New(), panel: panel{asked: map[question]bool{}, told: map[question]bool{}}}
 	p.tick = func() tea.Cmd { return tea.Tick(beat, func(time.Time) tea.Msg { return tickMsg{} }) }
 	return p
 }
@@ -87,10 +110,17 @@ type (
 		src  logview.Source
 		err  error
 	}
+	usualMsg struct{ history runstate.History }
 )
 
 // Init implements frame.Page.
-func (p *Page) Init(*frame.Env) tea.Cmd { return p.look() }
+func (p *Page) Init(*frame.Env) tea.Cmd {
+	learn := p.opt.Usual
+	if learn == nil {
+		return p.look()
+	}
+	return tea.Batch(p.look(), func() tea.Msg { return usualMsg{learn()} })
+}
 
 // look takes what has come.
 func (p *Page) look() tea.Cmd {
@@ -105,22 +135,26 @@ func (p *Page) look() tea.Cmd {
 func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 	switch m := msg.(type) {
 	case newsMsg:
-		return p.news(m)
+		return p.news(m, e)
 	case frame.Back:
 		p.log = nil
 	case tickMsg:
 		return p.look()
+	case usualMsg:
+		p.board.Usual = m.history
 	case openMsg:
 		if m.err != nil {
 			return frame.Send(frame.Note{Text: event.Clean(m.err.Error())})
 		}
-		p.log = newLogPage(m.host, m.src)
+		p.log = newLogPage(m.host, m.src, p.opt)
 		return frame.Send(frame.Push{Page: p.log})
+	case doneMsg:
+		return p.done(m, e)
 	}
 	return nil
 }
 
-func (p *Page) news(m newsMsg) tea.Cmd {
+func (p *Page) news(m newsMsg, e *frame.Env) tea.Cmd {
 	for _, r := range m.list {
 		p.state.Apply(r)
 	}
@@ -136,10 +170,19 @@ func (p *Page) news(m newsMsg) tea.Cmd {
 		return frame.Send(frame.Quit{Err: m.err})
 	}
 	if p.log != nil && len(m.list) > 0 {
-		return tea.Batch(next, p.log.grown())
+		next = tea.Batch(next, p.log.grown())
+	}
+	if len(m.list) == 0 && !p.over {
+		return next
+	}
+	if bell := tea.Batch(p.ring(e), p.finish()); bell != nil {
+		next = tea.Batch(next, bell)
 	}
 	return next
 }
+
+// live says whether the run goes on, as far as anybody here knows.
+func (p *Page) live() bool { return !p.over && p.state.Ended == nil && p.opt.Replay == nil }
 
 // now is the clock that ages are told by.
 func (p *Page) now(e *frame.Env) time.Time {
@@ -155,47 +198,162 @@ func (p *Page) now(e *frame.Env) time.Time {
 	return e.Now()
 }
 
-// Type implements frame.Page: nothing is typed on a board.
-func (p *Page) Type(tea.KeyPressMsg, *frame.Env) (tea.Cmd, bool) { return nil, false }
+// Type implements frame.Page: a filter that is being typed takes the keys; letters are letters then.
+func (p *Page) Type(m tea.KeyPressMsg, _ *frame.Env) (tea.Cmd, bool) {
+	if !p.filter.on {
+		return nil, false
+	}
+	if p.filter.key(m) == gone {
+		p.board.Filter = ""
+	} else {
+		p.board.Filter = p.filter.text
+	}
+	return nil, true
+}
+
+// Paste implements frame.Paster.
+func (p *Page) Paste(text string, _ *frame.Env) tea.Cmd {
+	if p.filter.on {
+		p.filter.paste(text)
+		p.board.Filter = p.filter.text
+	}
+	return nil
+}
 
 // Keys implements frame.Page.
 func (p *Page) Keys(e *frame.Env) []frame.Binding {
-	move := func(n int) func() tea.Cmd { return func() tea.Cmd { return p.Wheel(n, e) } }
-	list := []frame.Binding{
-		{Keys: []string{"up", "k"}, Show: "↑ ↓", Word: "ui.key.move", Do: move(-1)},
-		{Keys: []string{"down", "j"}, Do: move(1), Help: true},
-		{Keys: []string{"left", "h"}, Do: move(-1), Help: true},
-		{Keys: []string{"right", "l", "tab"}, Do: move(1), Help: true},
-		{Keys: []string{"pgup"}, Do: move(-10), Help: true},
-		{Keys: []string{"pgdown"}, Do: move(10), Help: true},
-		{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.open", Do: func() tea.Cmd { return p.openLog(e) }},
+	switch {
+	case p.panel.on:
+		return p.panelKeys(e)
+	case p.sum.on:
+		return p.summaryKeys()
 	}
-	if r := p.opt.Replay; r != nil {
+	move := func(right, down int) func() tea.Cmd {
+		return func() tea.Cmd { p.board.Move(right, down); return nil }
+	}
+	var list []frame.Binding
+	switch n := len(p.state.Open); {
+	case n > 0:
+		list = append(list, frame.Binding{Keys: []string{"d"}, Word: "ui.key.decide", Do: func() tea.Cmd { return p.openPanel(e) }})
+	case len(p.failures()) > 0:
+		list = append(list, frame.Binding{Keys: []string{"d"}, Word: "ui.key.failures", Do: func() tea.Cmd { return p.openPanel(e) }})
+	}
+	if p.state.Ended != nil || p.over {
+		list = append(list, frame.Binding{Keys: []string{"s"}, Word: "ui.key.summary", Do: func() tea.Cmd { p.sum.on = true; return nil }})
+	}
+	if p.board.Filter != "" {
+		list = append(list, frame.Binding{Keys: []string{"esc"}, Show: "Esc", Word: "ui.key.all", Do: func() tea.Cmd { p.board.Filter, p.filter = "", line{}; return nil }})
+	}
+	list = append(list,
+		frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.open", Do: func() tea.Cmd { return p.openLog(e, "") }},
+		frame.Binding{Keys: []string{"up", "k"}, Show: "↑ ↓ ← →", Word: "ui.key.move", Do: move(0, -1), Help: true},
+		frame.Binding{Keys: []string{"down", "j"}, Do: move(0, 1), Help: true},
+		frame.Binding{Keys: []string{"left", "h"}, Do: move(-1, 0), Help: true},
+		frame.Binding{Keys: []string{"right", "l", "tab"}, Do: move(1, 0), Help: true},
+		frame.Binding{Keys: []string{"pgup"}, Do: func() tea.Cmd { return p.Wheel(-10, e) }, Help: true},
+		frame.Binding{Keys: []string{"pgdown"}, Do: func() tea.Cmd { return p.Wheel(10, e) }, Help: true})
+	if r := p.opt.Replay; r != nil && !p.over {
 		list = append(list,
 			frame.Binding{Keys: []string{"space"}, Show: "Space", Word: "ui.key.pause", Do: func() tea.Cmd { r.Pause(); return nil }},
-			frame.Binding{Keys: []string{"+", "="}, Show: "+", Word: "ui.key.faster", Do: func() tea.Cmd { r.Speed(2); return nil }},
-			frame.Binding{Keys: []string{"-"}, Word: "ui.key.slower", Do: func() tea.Cmd { r.Speed(0.5); return nil }})
+			frame.Binding{Keys: []string{"+", "="}, Show: "+ -", Word: "ui.key.speed", Do: func() tea.Cmd { r.Speed(2); return nil }},
+			frame.Binding{Keys: []string{"-"}, Do: func() tea.Cmd { r.Speed(0.5); return nil }, Help: true})
+	}
+	list = append(list,
+		frame.Binding{Keys: []string{"/"}, Word: "ui.key.filter", Do: func() tea.Cmd { p.filter = line{on: true, text: p.board.Filter}; return nil }},
+		frame.Binding{Keys: []string{"!", "e"}, Word: "ui.key.trouble", Do: func() tea.Cmd { return p.trouble(e) }, Help: true})
+	if p.opt.Shell != nil {
+		list = append(list, frame.Binding{Keys: []string{"x"}, Word: "ui.key.shell", Do: func() tea.Cmd { return p.shellHere(e) }, Help: true})
+	}
+	if p.opt.Support != nil {
+		list = append(list, frame.Binding{Keys: []string{"B"}, Word: "ui.key.support", Do: p.support, Help: true})
 	}
 	return list
 }
 
 // Wheel implements frame.Wheeler.
 func (p *Page) Wheel(n int, _ *frame.Env) tea.Cmd {
-	p.board.Cursor = max(0, p.board.Cursor+n) // Render keeps it among the machines
+	switch {
+	case p.panel.on:
+	case p.sum.on:
+		p.sum.top = max(0, p.sum.top+n) // Render keeps it within the summary
+	default:
+		p.board.Cursor = max(0, p.board.Cursor+n) // Render keeps it among the machines
+	}
+	return nil
+}
+
+// Click implements frame.Clicker: the first click chooses a machine, the next opens its log.
+func (p *Page) Click(x, y int, e *frame.Env) tea.Cmd {
+	if p.panel.on || p.sum.on {
+		return nil
+	}
+	at, ok := p.board.At(x, y)
+	if !ok {
+		return nil
+	}
+	if at == p.board.Cursor {
+		return p.openLog(e, "")
+	}
+	p.board.Cursor = at
 	return nil
 }
 
 // Render implements frame.Page.
 func (p *Page) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
-	p.board.P, p.board.Theme = e.P, e.Theme
-	return p.board.Render(p.state, p.now(e), w, h), nil
+	p.board.P, p.board.Theme, p.w, p.h = e.P, e.Theme, w, h
+	p.drawn = p.drawn || p.state.Seq > 0 && p.state.Ended == nil && !p.over
+	if p.sum.on && !p.panel.on {
+		return p.renderSummary(e, w, h), nil
+	}
+	lines := p.board.Render(p.state, p.now(e), w, h)
+	if p.panel.on {
+		lines = p.renderPanel(e, lines, w, h)
+	}
+	if p.filter.on {
+		typed, cursor := p.filter.render(e, w)
+		cursor.Y = len(lines) - 1
+		return append(lines[:len(lines)-1:len(lines)-1], typed), cursor
+	}
+	return lines, nil
 }
 
 // Bare implements frame.Bare: the board has its own head.
 func (p *Page) Bare() bool { return true }
 
 // Title implements frame.Page.
-func (p *Page) Title(*frame.Env) string { return event.Clean(p.state.Run.Cluster) }
+func (p *Page) Title(e *frame.Env) string {
+	title := event.Clean(p.state.Run.Cluster)
+	if p.state.Total > 0 && p.state.Ended == nil {
+		title += fmt.Sprintf(" %d %%", p.percent())
+	}
+	if len(p.state.Open) > 0 {
+		title = "! " + title
+	}
+	return title
+}
+
+func (p *Page) percent() int { return 100 * p.ended() / max(1, p.state.Total) }
+
+func (p *Page) ended() int {
+	n := 0
+	for _, c := range p.state.Counts {
+		n += c
+	}
+	return n
+}
+
+// Gauge implements frame.Gauge.
+func (p *Page) Gauge(*frame.Env) *tea.ProgressBar {
+	switch s := p.state; {
+	case s.Total == 0 || s.Ended != nil && s.Ended.Outcome.Done():
+		return nil
+	case len(s.Open) > 0:
+		return tea.NewProgressBar(tea.ProgressBarWarning, p.percent())
+	case len(s.Failures) > 0 && len(p.failures()) > 0:
+		return tea.NewProgressBar(tea.ProgressBarError, p.percent())
+	}
+	return tea.NewProgressBar(tea.ProgressBarDefault, p.percent())
+}
 
 // Aside implements frame.Asider.
 func (p *Page) Aside(e *frame.Env) string {
@@ -211,11 +369,7 @@ func (p *Page) Aside(e *frame.Env) string {
 
 // Small implements frame.Smaller.
 func (p *Page) Small(e *frame.Env) string {
-	ended := 0
-	for _, c := range p.state.Counts {
-		ended += c
-	}
-	return e.P.T("ui.goes-on", "ended", fmt.Sprint(ended), "total", fmt.Sprint(p.state.Total))
+	return e.P.T("ui.goes-on", "ended", fmt.Sprint(p.ended()), "total", fmt.Sprint(p.state.Total))
 }
 
 // Close implements frame.Closer.
@@ -225,9 +379,13 @@ func (p *Page) Close() {
 	}
 }
 
-func (p *Page) openLog(e *frame.Env) tea.Cmd {
+// openLog opens the log of a machine; "" is the one under the cursor.
+func (p *Page) openLog(e *frame.Env, step string) tea.Cmd {
 	p.board.P, p.board.Theme = e.P, e.Theme
 	host, ok := p.board.Host(p.state, p.now(e))
+	if st := p.state.Step(step); st != nil {
+		host, ok = st.Host, true
+	}
 	if !ok || p.opt.NodeLog == nil {
 		return nil
 	}
@@ -236,6 +394,13 @@ func (p *Page) openLog(e *frame.Env) tea.Cmd {
 		src, err := open(host)
 		return openMsg{host, src, err}
 	}
+}
+
+func (p *Page) trouble(e *frame.Env) tea.Cmd {
+	if !p.board.Trouble(p.state, p.now(e)) {
+		return frame.Send(frame.Note{Text: e.P.T("ui.no-trouble")})
+	}
+	return nil
 }
 
 func factor(f float64) string {

@@ -1,0 +1,115 @@
+package runview
+
+import (
+	"errors"
+	"os/exec"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
+)
+
+type act int
+
+const (
+	doneDecide act = iota
+	doneShell
+	doneEdit
+	doneSupport
+	doneStop
+)
+
+// doneMsg says how something ended that was done outside of the screen.
+type doneMsg struct {
+	what     act
+	text     string
+	err      error
+	question question
+}
+
+func (p *Page) done(m doneMsg, e *frame.Env) tea.Cmd {
+	if m.err != nil {
+		if m.what == doneDecide {
+			delete(p.panel.told, m.question)
+			p.panel.on = true
+		}
+		text, _ := e.P.Fault(event.AsFault(m.err))
+		return frame.Send(frame.Note{Text: event.Clean(text)})
+	}
+	switch m.what {
+	case doneSupport:
+		return frame.Send(frame.Note{Text: e.P.T("ui.support.written", "path", m.text)})
+	case doneStop:
+		return frame.Send(frame.Note{Text: e.P.T("ui.quit.stopping")})
+	}
+	return nil
+}
+
+// outside gives the screen to another program until that has ended.
+func outside(c *exec.Cmd, what act, after func() error) tea.Cmd {
+	return tea.ExecProcess(c, func(err error) tea.Msg {
+		if what == doneShell { // how the last command in a shell ended is nobody's fault
+			if ee := (*exec.ExitError)(nil); errors.As(err, &ee) {
+				err = nil
+			}
+		}
+		if err == nil && after != nil {
+			err = after()
+		}
+		return doneMsg{what: what, err: err}
+	})
+}
+
+func (p *Page) shell(host string) tea.Cmd {
+	c, err := p.opt.Shell(host)
+	if err != nil {
+		return frame.Send(doneMsg{what: doneShell, err: err})
+	}
+	return outside(c, doneShell, nil)
+}
+
+// shellHere opens a shell on the machine under the cursor.
+func (p *Page) shellHere(e *frame.Env) tea.Cmd {
+	host, ok := p.board.Host(p.state, p.now(e))
+	if !ok || host == "" {
+		return nil
+	}
+	return p.shell(host)
+}
+
+func (p *Page) edit(*frame.Env) tea.Cmd {
+	c, after, err := p.opt.Edit()
+	if err != nil {
+		return frame.Send(doneMsg{what: doneEdit, err: err})
+	}
+	return outside(c, doneEdit, after)
+}
+
+func (p *Page) support() tea.Cmd {
+	write := p.opt.Support
+	return func() tea.Msg {
+		path, err := write()
+		return doneMsg{what: doneSupport, text: path, err: err}
+	}
+}
+
+// Leaving implements frame.Leaver: a run that goes on is never left in silence.
+func (p *Page) Leaving(*frame.Env) (tea.Cmd, bool) {
+	if !p.live() || p.opt.Control == nil {
+		return nil, false
+	}
+	quit := func() tea.Cmd { return frame.Send(frame.Quit{}) }
+	do := func(what func() error) func() tea.Cmd {
+		return func() tea.Cmd { return func() tea.Msg { return doneMsg{what: doneStop, err: what()} } }
+	}
+	return frame.Send(frame.Ask{
+		Title: event.M("ui.quit.title", "cluster", p.state.Run.Cluster), Default: 3,
+		Choices: []frame.Choice{
+			{Key: "d", Word: "ui.quit.detach", Hint: "ui.quit.detach-hint", Do: quit},
+			{Key: "s", Word: "ui.quit.stop", Hint: "ui.quit.stop-hint", Do: do(p.opt.Control.Stop)},
+			{Key: "a", Word: "ui.quit.abort", Hint: "ui.quit.abort-hint", Do: do(p.opt.Control.Abort)},
+			{Key: "g", Word: "ui.quit.go-on"},
+		},
+	}), true
+}
