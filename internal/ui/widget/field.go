@@ -1,0 +1,245 @@
+package widget
+
+import (
+	"strings"
+	"unicode"
+
+	tea "charm.land/bubbletea/v2"
+	"golang.org/x/text/width"
+)
+
+// Field is one line that is typed into. It knows its cells: the cursor is where the terminal's own has to be, so that an input method opens
+// its window there.
+type Field struct {
+	Secret bool // shown as stars
+	Narrow bool // full-width letters and digits become plain ones: for addresses, ports, paths and names
+
+	text []rune
+	at   int // where the next character goes
+}
+
+// fieldMost is how much is taken: more than any value of a deploy.yaml may have.
+const fieldMost = 8192
+
+// Value is the text.
+func (f *Field) Value() string { return string(f.text) }
+
+// Set puts another text in, with the cursor at its end. The same text leaves the cursor where it is.
+func (f *Field) Set(s string) {
+	if s == string(f.text) {
+		return
+	}
+	f.text = []rune(s)
+	f.at = len(f.text)
+}
+
+// Insert puts text in at the cursor. What cannot be printed is left out; a line break becomes a space.
+func (f *Field) Insert(s string) {
+	clean := f.clean(strings.TrimRight(s, "\r\n"), nil)
+	clean = clean[:min(len(clean), max(0, fieldMost-len(f.text)))]
+	f.text = append(f.text[:f.at:f.at], append(clean, f.text[f.at:]...)...)
+	f.at += len(clean)
+}
+
+func (f *Field) clean(s string, out []rune) []rune {
+	if f.Narrow {
+		s = width.Narrow.String(strings.ReplaceAll(s, "。", "."))
+	}
+	for _, r := range strings.ToValidUTF8(s, "") {
+		switch {
+		case r == '\n' || r == '\t' || r == '\u3000':
+			out = append(out, ' ')
+		case unicode.IsPrint(r):
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Key takes a key; false: it is none of a line's.
+func (f *Field) Key(m tea.KeyPressMsg) bool {
+	switch m.String() {
+	case "left":
+		f.at = max(0, f.at-1)
+	case "right":
+		f.at = min(len(f.text), f.at+1)
+	case "home", "ctrl+a":
+		f.at = 0
+	case "end", "ctrl+e":
+		f.at = len(f.text)
+	case "backspace":
+		if f.at > 0 {
+			f.text = append(f.text[:f.at-1:f.at-1], f.text[f.at:]...)
+			f.at--
+		}
+	case "delete":
+		if f.at < len(f.text) {
+			f.text = append(f.text[:f.at:f.at], f.text[f.at+1:]...)
+		}
+	case "ctrl+u":
+		f.text, f.at = append([]rune(nil), f.text[f.at:]...), 0
+	case "ctrl+k":
+		f.text = f.text[:f.at:f.at]
+	case "ctrl+w":
+		to := f.at
+		for to > 0 && f.text[to-1] == ' ' {
+			to--
+		}
+		for to > 0 && f.text[to-1] != ' ' {
+			to--
+		}
+		f.text, f.at = append(f.text[:to:to], f.text[f.at:]...), to
+	default:
+		if m.Text == "" || m.Mod&(tea.ModCtrl|tea.ModAlt) != 0 {
+			return false
+		}
+		f.Insert(m.Text)
+	}
+	return true
+}
+
+// Shown is the text as it is drawn in w cells, and the cell of the cursor, which is always in sight.
+func (f *Field) Shown(w int) (string, int) {
+	if w <= 0 {
+		return "", 0
+	}
+	all, before := string(f.text), string(f.text[:f.at])
+	if f.Secret {
+		all, before = strings.Repeat("*", len(f.text)), strings.Repeat("*", f.at)
+	}
+	x := Width(before)
+	if x < w {
+		return Cut(all, w, ""), x
+	}
+	rest := strings.TrimPrefix(all, before)
+	cut := []rune(before)
+	for len(cut) > 0 && Width(string(cut)) >= w {
+		cut = cut[1:]
+	}
+	return Cut(string(cut)+rest, w, ""), Width(string(cut))
+}
+
+// Area is text of several lines.
+type Area struct {
+	lines    [][]rune
+	row, col int
+	top      int // the first line that was drawn
+}
+
+// Value is the text, its lines with line breaks between them.
+func (a *Area) Value() string {
+	out := make([]string, len(a.lines))
+	for i, l := range a.lines {
+		out[i] = string(l)
+	}
+	return strings.Join(out, "\n")
+}
+
+// Set puts another text in.
+func (a *Area) Set(s string) {
+	a.lines, a.row, a.col, a.top = nil, 0, 0, 0
+	a.Insert(s)
+}
+
+func (a *Area) fill() {
+	if len(a.lines) == 0 {
+		a.lines = [][]rune{nil}
+	}
+	a.row = min(max(a.row, 0), len(a.lines)-1)
+	a.col = min(max(a.col, 0), len(a.lines[a.row]))
+}
+
+// Insert puts text in at the cursor; tabs become two spaces.
+func (a *Area) Insert(s string) {
+	a.fill()
+	s = strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n"), "\t", "  ")
+	for i, part := range strings.Split(s, "\n") {
+		if i > 0 {
+			a.enter("")
+		}
+		clean := (&Field{}).clean(part, nil)
+		l := a.lines[a.row]
+		if len(l)+len(clean) > fieldMost || len(a.lines) > fieldMost {
+			return
+		}
+		a.lines[a.row] = append(l[:a.col:a.col], append(clean, l[a.col:]...)...)
+		a.col += len(clean)
+	}
+}
+
+func (a *Area) enter(indent string) {
+	l := a.lines[a.row]
+	rest := append([]rune(indent), l[a.col:]...)
+	a.lines[a.row] = l[:a.col:a.col]
+	a.lines = append(a.lines[:a.row+1:a.row+1], append([][]rune{rest}, a.lines[a.row+1:]...)...)
+	a.row, a.col = a.row+1, len([]rune(indent))
+}
+
+// Key takes a key; false: it is none of a text's.
+func (a *Area) Key(m tea.KeyPressMsg) bool {
+	a.fill()
+	l := a.lines[a.row]
+	switch m.String() {
+	case "enter":
+		text := string(l[:a.col])
+		a.enter(text[:len(text)-len(strings.TrimLeft(text, " "))]) // a new line begins where this one did
+	case "up":
+		a.row--
+	case "down":
+		a.row++
+	case "left":
+		if a.col--; a.col < 0 && a.row > 0 {
+			a.row--
+			a.col = len(a.lines[a.row])
+		}
+	case "right":
+		if a.col++; a.col > len(l) && a.row+1 < len(a.lines) {
+			a.row, a.col = a.row+1, 0
+		}
+	case "home", "ctrl+a":
+		a.col = 0
+	case "end", "ctrl+e":
+		a.col = len(l)
+	case "tab":
+		a.Insert("  ")
+	case "backspace":
+		switch {
+		case a.col > 0:
+			a.lines[a.row] = append(l[:a.col-1:a.col-1], l[a.col:]...)
+			a.col--
+		case a.row > 0:
+			before := a.lines[a.row-1]
+			a.lines = append(a.lines[:a.row-1:a.row-1], append([][]rune{append(before[:len(before):len(before)], l...)}, a.lines[a.row+1:]...)...)
+			a.row, a.col = a.row-1, len(before)
+		}
+	case "delete":
+		if a.col < len(l) {
+			a.lines[a.row] = append(l[:a.col:a.col], l[a.col+1:]...)
+		}
+	default:
+		if m.Text == "" || m.Mod&(tea.ModCtrl|tea.ModAlt) != 0 {
+			return false
+		}
+		a.Insert(m.Text)
+	}
+	a.fill()
+	return true
+}
+
+// Shown are the lines as they are drawn in w×h cells, and the cell of the cursor.
+func (a *Area) Shown(w, h int) (lines []string, x, y int) {
+	a.fill()
+	a.top = min(max(a.top, a.row-h+1), a.row)
+	for i := a.top; i < len(a.lines) && i < a.top+h; i++ {
+		f := Field{text: a.lines[i]}
+		if i == a.row {
+			f.at = a.col
+		}
+		s, at := f.Shown(w)
+		if i == a.row {
+			x, y = at, i-a.top
+		}
+		lines = append(lines, s)
+	}
+	return lines, x, y
+}
