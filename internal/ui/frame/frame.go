@@ -59,6 +59,8 @@ type (
 	Backer interface {
 		Back(e *Env) (c tea.Cmd, leave bool)
 	}
+	// Typer says whether letters are typed into the page now, so that they are no keys.
+	Typer interface{ Typing() bool }
 	// Paster takes what is pasted.
 	Paster interface {
 		Paste(text string, e *Env) tea.Cmd

@@ -57,6 +57,13 @@ func (l *Line) Add(st lipgloss.Style, text string) *Line {
 	return l
 }
 
+// Raw appends text that has its styles already and takes w cells.
+func (l *Line) Raw(text string, w int) *Line {
+	l.b.WriteString(text)
+	l.w += w
+	return l
+}
+
 // Space appends n cells.
 func (l *Line) Space(n int) *Line {
 	l.b.WriteString(Spaces(n))

@@ -1,0 +1,358 @@
+package wizard
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
+	"github.com/eggo-k8s/eggo/internal/ui/widget"
+)
+
+// bundles is the choice of what is installed from.
+type bundles struct {
+	p      *Page
+	at     int
+	rows   []int
+	looked bool
+	busy   bool
+}
+
+func newBundles(p *Page) step { return &bundles{p: p} }
+
+func (b *bundles) typing() bool  { return false }
+func (b *bundles) id() string    { return "bundle" }
+func (b *bundles) leave()        { b.p.snapshot() }
+func (b *bundles) wheel(n int)   { b.at += n }
+func (b *bundles) scrolls() bool { return false }
+
+func (b *bundles) owns(key string) bool {
+	return under(key, "package-src.x86src") || under(key, "package-src.armsrc") || under(key, "eggo.bundles")
+}
+
+type bundlesEnded struct{}
+
+func (b *bundles) enter(*frame.Env) tea.Cmd {
+	if b.busy {
+		return nil
+	}
+	if b.looked {
+		return b.p.changed()
+	}
+	return b.look()
+}
+
+// look finds what there is, with what the draft names already.
+func (b *bundles) look() tea.Cmd {
+	b.looked, b.busy = true, true
+	p := b.p
+	paths := []string{p.draft.Values["package-src.x86src"], p.draft.Values["package-src.armsrc"]}
+	paths = append(paths, config.Items(p.draft.Values["eggo.bundles"])...)
+	for i, path := range paths {
+		if path != "" && !filepath.IsAbs(path) && !strings.HasPrefix(path, "~/") {
+			paths[i] = filepath.Join(filepath.Dir(p.target()), path)
+		}
+	}
+	paths = slices.DeleteFunc(paths, func(s string) bool { return s == "" })
+	for _, x := range p.bundles {
+		if !slices.Contains(paths, x.Path) {
+			paths = append(paths, x.Path)
+		}
+	}
+	return tells(p.ctx, func(tell func(tea.Msg)) {
+		p.svc.Bundles(p.ctx, paths, func(x Bundle) { tell(x) })
+		tell(bundlesEnded{})
+	})
+}
+
+func (b *bundles) update(m tea.Msg, _ *frame.Env) tea.Cmd {
+	switch m := m.(type) {
+	case bundlesEnded:
+		b.busy = false
+	case addPathMsg:
+		return b.addPath(strings.TrimSpace(m.path))
+	}
+	return nil
+}
+
+// found takes what is known of a bundle. One that is the only one that fits machines is chosen, if nothing else was.
+func (p *Page) found(x Bundle, _ *frame.Env) tea.Cmd {
+	if i := slices.IndexFunc(p.bundles, func(o Bundle) bool { return o.Path == x.Path }); i >= 0 {
+		p.bundles[i] = x
+	} else {
+		p.bundles = append(p.bundles, x)
+		slices.SortStableFunc(p.bundles, func(a, b Bundle) int { return cmp.Compare(a.Path, b.Path) })
+	}
+	changed := false
+	for _, arch := range p.arches() {
+		if key := config.BundleKey(arch); p.draft.Values[key] == "" && p.draft.Values["eggo.bundles"] == "" {
+			var fit []Bundle
+			for _, o := range p.bundles {
+				if o.Manifest != nil && o.Fault == nil && o.Manifest.Arch == arch && len(p.misfits(o.Manifest)) == 0 {
+					fit = append(fit, o)
+				}
+			}
+			if len(fit) == 1 && x.Proven && fit[0].Path == x.Path {
+				p.draft.Values[key] = fit[0].Path
+				changed = true
+			}
+		}
+	}
+	if !changed {
+		return nil
+	}
+	p.snapshot()
+	return p.changed()
+}
+
+// arches of the machines.
+func (p *Page) arches() []string {
+	var out []string
+	for _, m := range p.draft.Machines {
+		a := cmp.Or(m.Arch, "amd64")
+		if !slices.Contains(out, a) {
+			out = append(out, a)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// chosen says whether the draft names the bundle.
+func (p *Page) chosen(path string) bool {
+	return p.draft.Values["package-src.x86src"] == path || p.draft.Values["package-src.armsrc"] == path || slices.Contains(config.Items(p.draft.Values["eggo.bundles"]), path)
+}
+
+// misfits are the machines of the bundle's architecture whose operating system it is not for, as far as they were looked at.
+func (p *Page) misfits(m *bundle.Manifest) []string {
+	var out []string
+	for _, x := range p.draft.Machines {
+		l := p.looks[lookKey(x)]
+		if l == nil || l.Stage != Seen || l.Arch != m.Arch || m.OS.ID == "" {
+			continue
+		}
+		like := slices.Contains(strings.Fields(l.OSID), strings.ToLower(m.OS.ID))
+		if !like || m.OS.Codename != "" && l.Codename != m.OS.Codename {
+			out = append(out, x.Name)
+		}
+	}
+	return out
+}
+
+// choose names the bundle, or takes it away. A second one of an architecture is one more, for machines of another operating system.
+func (b *bundles) choose() tea.Cmd {
+	p := b.p
+	x, ok := b.now()
+	if !ok || x.Manifest == nil {
+		return nil
+	}
+	p.snapshot()
+	more := config.Items(p.draft.Values["eggo.bundles"])
+	key := config.BundleKey(x.Manifest.Arch)
+	switch {
+	case p.draft.Values[key] == x.Path:
+		delete(p.draft.Values, key)
+	case slices.Contains(more, x.Path):
+		more = slices.DeleteFunc(more, func(s string) bool { return s == x.Path })
+	case p.draft.Values[key] == "":
+		p.draft.Values[key] = x.Path
+	default:
+		more = append(more, x.Path)
+	}
+	p.draft.Values["eggo.bundles"] = strings.Join(more, ", ")
+	if len(more) == 0 {
+		delete(p.draft.Values, "eggo.bundles")
+	}
+	p.snapshot()
+	return tea.Batch(p.changed(), p.save())
+}
+
+func (b *bundles) now() (Bundle, bool) {
+	b.at = min(max(b.at, 0), max(0, len(b.p.bundles)-1))
+	if len(b.p.bundles) == 0 {
+		return Bundle{}, false
+	}
+	return b.p.bundles[b.at], true
+}
+
+func (b *bundles) typed(tea.KeyPressMsg, *frame.Env) (tea.Cmd, bool) { return nil, false }
+func (b *bundles) back(*frame.Env) bool                              { return false }
+
+func (b *bundles) paste(text string, e *frame.Env) tea.Cmd { return b.addPath(strings.TrimSpace(text)) }
+
+// addPath looks at a file, or at all in a directory.
+func (b *bundles) addPath(path string) tea.Cmd {
+	if path == "" || strings.ContainsAny(path, "\n\r") {
+		return nil
+	}
+	p := b.p
+	b.busy = true
+	return tells(p.ctx, func(tell func(tea.Msg)) {
+		p.svc.Bundles(p.ctx, []string{path}, func(x Bundle) { tell(x) })
+		tell(bundlesEnded{})
+	})
+}
+
+func (b *bundles) click(_, y int, _ *frame.Env) tea.Cmd {
+	if y < 0 || y >= len(b.rows) || b.rows[y] < 0 {
+		return nil
+	}
+	if b.at == b.rows[y] {
+		return b.choose()
+	}
+	b.at = b.rows[y]
+	return nil
+}
+
+func (b *bundles) keys(e *frame.Env) []frame.Binding {
+	arrows := "↑ ↓"
+	if e.Theme.Glyphs.Rule == "-" {
+		arrows = "Up Down"
+	}
+	return []frame.Binding{
+		{Keys: []string{"space"}, Show: "Space", Word: "wizard.key.choose", Do: b.choose},
+		{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.on", Do: func() tea.Cmd {
+			if x, ok := b.now(); ok && x.Manifest != nil && !slices.ContainsFunc(b.p.bundles, func(o Bundle) bool { return b.p.chosen(o.Path) }) {
+				return b.choose()
+			}
+			return b.p.next(e)
+		}},
+		{Keys: []string{"a"}, Word: "wizard.key.path", Do: func() tea.Cmd {
+			return frame.Send(frame.Prompt{Title: event.M("wizard.path.title"), Lines: []event.Msg{event.M("wizard.path.about")}, Label: event.M("wizard.path.label"), Word: "wizard.key.look",
+				Do: func(path string) tea.Cmd { return frame.Send(addPathMsg{path}) }})
+		}},
+		{Keys: []string{"r"}, Word: "wizard.key.again", Do: b.look},
+		{Keys: []string{"up", "k"}, Show: arrows, Word: "wizard.key.move", Do: func() tea.Cmd { b.at--; return nil }, Help: true},
+		{Keys: []string{"down", "j"}, Do: func() tea.Cmd { b.at++; return nil }, Help: true},
+		{Keys: []string{"u"}, Word: "wizard.key.undo", Do: func() tea.Cmd { return b.p.undo(e) }},
+	}
+}
+
+type addPathMsg struct{ path string }
+
+func (b *bundles) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
+	t, g := e.Theme, e.Theme.Glyphs
+	var out []string
+	b.rows = b.rows[:0]
+	put := func(i int, lines ...string) {
+		for _, l := range lines {
+			out, b.rows = append(out, l), append(b.rows, i)
+		}
+	}
+	for _, arch := range b.p.arches() {
+		path := b.p.draft.Values[config.BundleKey(arch)]
+		count := 0
+		for _, m := range b.p.draft.Machines {
+			if cmp.Or(m.Arch, "amd64") == arch {
+				count++
+			}
+		}
+		l := new(widget.Line).Add(t.Strong, widget.Fit(arch, 6, "")).Space(1).Add(t.Dim, e.P.T("wizard.bundle.machines", "count", itoa(count))).Space(2)
+		if path == "" {
+			put(-1, l.Add(t.Warn, g.Ignored+" "+e.P.T("wizard.bundle.needed")).String())
+		} else {
+			put(-1, l.Add(t.Good, g.OK).Space(1).Add(t.Text, widget.Cut(event.Clean(path), w-l.Width()-2, g.Cut)).String())
+		}
+	}
+	put(-1, "")
+	b.now()
+	var last, first int
+	for i, x := range b.p.bundles {
+		if i == b.at {
+			first = len(out)
+		}
+		put(i, b.one(e, i, x, w)...)
+		if i == b.at {
+			last = len(out)
+		}
+	}
+	if b.busy {
+		put(-1, "  "+t.Busy.Render(g.Running+" "+e.P.T("wizard.bundle.looking")))
+	} else if len(b.p.bundles) == 0 {
+		for _, l := range wrapped(e.P.T("wizard.bundle.none"), w-2) {
+			put(-1, "  "+t.Dim.Render(l))
+		}
+	}
+	top := 0
+	if last > h {
+		top = min(first, last-h)
+	}
+	b.rows = b.rows[top:]
+	return out[top:], nil
+}
+
+// one are the lines of a bundle.
+func (b *bundles) one(e *frame.Env, i int, x Bundle, w int) []string {
+	t, g := e.Theme, e.Theme.Glyphs
+	pointer, style := " ", t.Text
+	if i == b.at {
+		pointer, style = g.Pointer, t.Strong
+	}
+	box := "[ ]"
+	if b.p.chosen(x.Path) {
+		box = "[" + g.Bullet + "]"
+	}
+	l := new(widget.Line).Add(t.Chosen, pointer).Space(1).Add(t.Yolk, box).Space(1)
+	glyph, st, word := g.Waiting, t.Idle, e.P.T("wizard.bundle.found")
+	switch {
+	case x.Fault != nil:
+		glyph, st, word = g.Failed, t.Bad, e.P.T("wizard.bundle.bad")
+	case x.Proven:
+		glyph, st, word = g.OK, t.Good, e.P.T("wizard.bundle.proven")
+	case x.Size > 0 && x.Done > 0:
+		glyph, st, word = g.Running, t.Busy, e.P.T("wizard.bundle.proving", "percent", itoa(int(x.Done*100/x.Size)))
+	}
+	said := glyph + " " + word
+	name := widget.Cut(event.Clean(filepath.Base(x.Path)), w-l.Width()-widget.Width(said)-3, g.Cut)
+	l.Add(style, name).To(w-widget.Width(said)-1).Add(st, said)
+	head := l.String()
+	if i == b.at {
+		head = t.Cursor.Render(widget.Fit(head, w, ""))
+	}
+	out := []string{head}
+	if m := x.Manifest; m != nil {
+		parts := []string{"Kubernetes " + m.Kubernetes, m.Arch, strings.TrimSpace(m.OS.ID + " " + cmp.Or(m.OS.Codename, m.OS.Release)), report.Size(x.Size), filepath.Dir(x.Path)}
+		out = append(out, "      "+t.Dim.Render(widget.Cut(event.Clean(strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "  ")), w-6, g.Cut)))
+	}
+	if x.Fault != nil {
+		text, next := e.P.Fault(x.Fault)
+		for _, s := range complaint(e, event.Error, event.Clean(text), event.Clean(next), w-6) {
+			out = append(out, "      "+s)
+		}
+	}
+	if x.Manifest != nil && (b.p.chosen(x.Path) || i == b.at) {
+		for _, s := range b.against(e, x, w-6) {
+			out = append(out, "      "+s)
+		}
+	}
+	return out
+}
+
+// against holds a bundle against the machines and what the draft names.
+func (b *bundles) against(e *frame.Env, x Bundle, w int) []string {
+	var out []string
+	if !slices.Contains(b.p.arches(), x.Manifest.Arch) && len(b.p.draft.Machines) > 0 {
+		out = append(out, complaint(e, event.Warning, e.P.T("wizard.bundle.no-machine", "arch", x.Manifest.Arch), "", w)...)
+	}
+	if who := b.p.misfits(x.Manifest); len(who) > 0 {
+		out = append(out, complaint(e, event.Error, e.P.T("wizard.bundle.other-os", "nodes", strings.Join(who[:min(len(who), 5)], ", "), "os", strings.TrimSpace(x.Manifest.OS.ID+" "+x.Manifest.OS.Codename)), e.P.T("wizard.bundle.other-os.next"), w)...)
+	}
+	if b.p.cluster != nil {
+		for _, p := range b.p.cluster.MissingFrom(x.Manifest) {
+			text, next := words(e, p)
+			out = append(out, complaint(e, p.Severity, text, next, w)...)
+		}
+		for _, p := range config.CheckFlags(b.p.cluster, x.Manifest.Kubernetes) {
+			text, next := words(e, p)
+			out = append(out, complaint(e, p.Severity, text, next, w)...)
+		}
+	}
+	return out
+}

@@ -1,0 +1,564 @@
+package wizard
+
+import (
+	"context"
+	"net"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
+	"github.com/eggo-k8s/eggo/internal/ui/widget"
+)
+
+// nodes is the table of the machines.
+type nodes struct {
+	p      *Page
+	at     int // among those that are shown
+	top    int
+	marked map[string]bool // by address
+	rows   []int           // the machine of each line as drawn last
+	firstY int
+
+	mode   mode
+	field  widget.Field // of the line that is added, and of the filter
+	area   widget.Area  // a block
+	bad    []unread
+	edit   *form // of one machine
+	filter string
+}
+
+// mode is what is being typed.
+type mode int
+
+const (
+	looking mode = iota
+	adding       // a line with a machine or a range
+	pasting      // a block
+	filtering
+	editing
+)
+
+func newNodes(p *Page) step { return &nodes{p: p, marked: map[string]bool{}} }
+
+func (n *nodes) typing() bool { return n.mode != looking && (n.mode != editing || n.edit.typing()) }
+
+func (n *nodes) id() string { return "nodes" }
+
+func (n *nodes) enter(e *frame.Env) tea.Cmd {
+	n.edit = nil
+	n.mode = looking
+	if len(n.p.draft.Machines) == 0 {
+		n.mode = adding
+	}
+	n.field.Set("")
+	n.field.Narrow = true
+	return n.p.probe(e, false)
+}
+
+func (n *nodes) leave() { n.p.snapshot() }
+
+func (n *nodes) owns(key string) bool {
+	for _, k := range []string{"machines", "masters", "nodes", "workers", "etcds", "loadbalance"} {
+		if under(key, k) {
+			return true
+		}
+	}
+	return false
+}
+
+// shown are the machines that the filter lets through: words of name, address, role:etcd, state:failed; a ! before one turns it.
+func (n *nodes) shown() []int {
+	var out []int
+	for i, m := range n.p.draft.Machines {
+		if n.passes(m, n.filter) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+func (n *nodes) passes(m config.Machine, filter string) bool {
+	look := n.p.looks[lookKey(m)]
+	for _, word := range strings.Fields(strings.ToLower(filter)) {
+		rest, not := strings.CutPrefix(word, "!")
+		is := false
+		switch kind, value, has := strings.Cut(rest, ":"); {
+		case has && kind == "role":
+			r, ok := roleOf(value)
+			is = ok && m.Has(r)
+		case has && kind == "state":
+			is = look != nil && strings.HasPrefix(string(look.Stage), value)
+		default:
+			is = strings.Contains(m.Name+" "+m.IP+" "+m.Arch, rest) || look != nil && strings.Contains(strings.ToLower(look.OS), rest)
+		}
+		if is == not {
+			return false
+		}
+	}
+	return true
+}
+
+// now is the machine under the cursor, -1 if there is none.
+func (n *nodes) now() int {
+	list := n.shown()
+	n.at = min(max(n.at, 0), max(0, len(list)-1))
+	if len(list) == 0 {
+		return -1
+	}
+	return list[n.at]
+}
+
+// chosen are the machines that a key acts on: those that are marked, else the one under the cursor.
+func (n *nodes) chosen() []int {
+	var out []int
+	for i, m := range n.p.draft.Machines {
+		if n.marked[m.IP] {
+			out = append(out, i)
+		}
+	}
+	if i := n.now(); len(out) == 0 && i >= 0 {
+		out = []int{i}
+	}
+	return out
+}
+
+func (n *nodes) typed(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool) {
+	switch n.mode {
+	case adding:
+		return n.typedLine(m, e)
+	case pasting:
+		if m.String() == "ctrl+s" {
+			return n.takeBlock(e), true
+		}
+		return nil, n.area.Key(m)
+	case filtering:
+		switch m.String() {
+		case "enter", "down", "up":
+			n.mode = looking
+			return nil, true
+		}
+		ok := n.field.Key(m)
+		n.filter, n.at = n.field.Value(), 0
+		return nil, ok
+	case editing:
+		if m.String() == "enter" && n.edit.at == len(n.edit.visible())-1 {
+			return n.endEdit(e), true
+		}
+		return n.edit.typed(m, e)
+	}
+	return nil, false
+}
+
+func (n *nodes) typedLine(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool) {
+	switch m.String() {
+	case "enter":
+		if strings.TrimSpace(n.field.Value()) == "" {
+			if len(n.p.draft.Machines) > 0 {
+				n.mode = looking
+			}
+			return nil, true
+		}
+		return n.takeLine(e), true
+	case "up", "down":
+		if len(n.p.draft.Machines) > 0 && n.field.Value() == "" {
+			n.mode = looking
+			return nil, true
+		}
+	}
+	n.bad = nil
+	return nil, n.field.Key(m)
+}
+
+// takeLine adds what the line says.
+func (n *nodes) takeLine(e *frame.Env) tea.Cmd {
+	list, bad := readMachines(n.field.Value())
+	if n.bad = bad; len(bad) > 0 {
+		return nil
+	}
+	n.field.Set("")
+	return n.take(list, e)
+}
+
+// takeBlock adds what the block says; lines that are not understood stay in it.
+func (n *nodes) takeBlock(e *frame.Env) tea.Cmd {
+	list, bad := readMachines(n.area.Value())
+	n.bad = bad
+	var rest []string
+	for _, b := range bad {
+		rest = append(rest, b.text)
+	}
+	n.area.Set(strings.Join(rest, "\n"))
+	if len(bad) == 0 {
+		n.mode = looking
+	}
+	return n.take(list, e)
+}
+
+func (n *nodes) take(list []config.Machine, e *frame.Env) tea.Cmd {
+	n.p.snapshot()
+	count := add(&n.p.draft, list)
+	n.p.snapshot()
+	n.at = len(n.shown()) - 1
+	return tea.Batch(n.p.changed(), n.p.save(), n.p.probe(e, false), frame.Send(frame.Note{Text: e.P.T("wizard.nodes.added", "count", itoa(count))}))
+}
+
+func (n *nodes) paste(text string, e *frame.Env) tea.Cmd {
+	switch {
+	case n.mode == editing:
+		return n.edit.paste(text, e)
+	case n.mode == filtering:
+		n.field.Insert(text)
+		n.filter = n.field.Value()
+	case n.mode == adding && !strings.Contains(strings.TrimSpace(text), "\n"):
+		n.field.Insert(text)
+	case n.mode == pasting:
+		n.area.Insert(text)
+	default: // a block, wherever it is dropped
+		if strings.Contains(text, "masters:") { // a deploy.yaml
+			return n.p.imported(importedMsg{path: e.P.T("wizard.import.pasted"), data: []byte(text)}, e)
+		}
+		list, bad := readMachines(text)
+		if len(bad) > 0 {
+			n.mode = pasting
+			n.area.Set(text)
+			n.bad = bad
+			return nil
+		}
+		n.mode = looking
+		return n.take(list, e)
+	}
+	return nil
+}
+
+func (n *nodes) back(*frame.Env) bool {
+	switch {
+	case n.mode == adding && len(n.p.draft.Machines) == 0 && n.field.Value() == "":
+		return false
+	case n.mode == editing:
+		n.p.snapshot()
+	case n.mode == filtering:
+		n.filter = ""
+	case n.mode == looking && n.filter != "":
+		n.filter = ""
+		return true
+	case n.mode == looking:
+		return false
+	}
+	n.mode, n.bad, n.edit = looking, nil, nil
+	n.field.Set("")
+	if len(n.p.draft.Machines) == 0 {
+		n.mode = adding
+	}
+	return true
+}
+
+// move the cursor.
+func (n *nodes) move(by int) tea.Cmd {
+	n.at += by
+	n.now()
+	return nil
+}
+
+func (n *nodes) wheel(by int) { n.move(by) }
+
+func (n *nodes) scrolls() bool { return n.mode == looking && len(n.p.draft.Machines) > 8 }
+
+func (n *nodes) click(_, y int, _ *frame.Env) tea.Cmd {
+	if i := y - n.firstY; i >= 0 && i < len(n.rows) && n.mode != editing {
+		n.at = n.top + i
+		if n.mode == adding && n.field.Value() == "" {
+			n.mode = looking
+		}
+	}
+	return nil
+}
+
+// change changes the machines that are chosen, as one step of undo.
+func (n *nodes) change(do func(d *config.Draft, i int)) tea.Cmd {
+	n.p.snapshot()
+	for _, i := range slices.Backward(n.chosen()) {
+		do(&n.p.draft, i)
+	}
+	n.p.snapshot()
+	return n.p.changed()
+}
+
+func (n *nodes) role(r bundle.Role) tea.Cmd {
+	list := n.chosen()
+	all := len(list) > 0
+	for _, i := range list {
+		all = all && n.p.draft.Machines[i].Has(r)
+	}
+	return n.change(func(d *config.Draft, i int) { // of several, all get what not all have
+		if d.Machines[i].Has(r) == all {
+			toggle(d, i, r)
+		}
+	})
+}
+
+func (n *nodes) remove() tea.Cmd {
+	c := n.change(func(d *config.Draft, i int) { d.Machines = slices.Delete(d.Machines, i, i+1) })
+	n.marked = map[string]bool{}
+	if len(n.p.draft.Machines) == 0 {
+		n.mode = adding
+	}
+	return c
+}
+
+func (n *nodes) mark(all bool) tea.Cmd {
+	if all {
+		list := n.shown()
+		on := slices.ContainsFunc(list, func(i int) bool { return !n.marked[n.p.draft.Machines[i].IP] })
+		for _, i := range list {
+			n.marked[n.p.draft.Machines[i].IP] = on
+		}
+		return nil
+	}
+	if i := n.now(); i >= 0 {
+		ip := n.p.draft.Machines[i].IP
+		n.marked[ip] = !n.marked[ip]
+		n.at++
+		n.now()
+	}
+	return nil
+}
+
+func (n *nodes) keys(e *frame.Env) []frame.Binding {
+	bind := func(word, show string, do func() tea.Cmd, keys ...string) frame.Binding {
+		return frame.Binding{Keys: keys, Show: show, Word: word, Do: do}
+	}
+	none := func() tea.Cmd { return nil }
+	switch n.mode {
+	case adding:
+		list := []frame.Binding{bind("wizard.key.add-this", "Enter", none, "enter")}
+		return append(list, bind("wizard.key.block", "Ctrl+V", func() tea.Cmd { return n.openBlock() }, "ctrl+v"))
+	case pasting:
+		return []frame.Binding{bind("wizard.key.take", "Ctrl+S", none, "ctrl+s")}
+	case filtering:
+		return []frame.Binding{bind("wizard.key.filter-this", "Enter", none, "enter")}
+	case editing:
+		return n.edit.keys(e)
+	}
+	help := func(b frame.Binding) frame.Binding { b.Help = true; return b }
+	arrows := "↑ ↓"
+	if e.Theme.Glyphs.Rule == "-" {
+		arrows = "Up Down"
+	}
+	list := []frame.Binding{
+		bind("wizard.key.add", "a", func() tea.Cmd { n.mode = adding; n.field.Set(""); return nil }, "a", "insert"),
+		bind("wizard.key.roles", "m w e l", func() tea.Cmd { return n.role(bundle.ControlPlane) }, "m"),
+		help(bind("", "", func() tea.Cmd { return n.role(bundle.Worker) }, "w")),
+		help(bind("", "", func() tea.Cmd { return n.role(bundle.Etcd) }, "e")),
+		help(bind("", "", func() tea.Cmd { return n.role(bundle.LoadBalancer) }, "l")),
+		bind("wizard.key.edit", "Enter", n.openEdit, "enter"),
+		bind("wizard.key.delete", "d", n.remove, "d", "delete"),
+		help(bind("wizard.key.move", arrows, func() tea.Cmd { return n.move(-1) }, "up", "k")),
+		help(bind("", "", func() tea.Cmd { return n.move(1) }, "down", "j")),
+		help(bind("", "", func() tea.Cmd { return n.move(-10) }, "pgup")),
+		help(bind("", "", func() tea.Cmd { return n.move(10) }, "pgdown")),
+		help(bind("", "", func() tea.Cmd { return n.move(-1 << 20) }, "home", "g")),
+		help(bind("", "", func() tea.Cmd { return n.move(1 << 20) }, "end", "G")),
+	}
+	if asks := n.asking(); len(asks) > 0 {
+		list = slices.Insert(list, 0, bind("wizard.key.keys", "f", func() tea.Cmd { return n.askKeys(asks) }, "f"))
+	}
+	list = append(list,
+		help(bind("wizard.key.mark", "Space", func() tea.Cmd { return n.mark(false) }, "space")),
+		help(bind("wizard.key.mark-all", "*", func() tea.Cmd { return n.mark(true) }, "*")),
+		bind("wizard.key.filter", "/", func() tea.Cmd { n.mode = filtering; n.field.Set(n.filter); return nil }, "/"),
+		help(bind("wizard.key.block", "p", n.openBlock, "p", "ctrl+v")))
+	if n.p.svc.Read != nil {
+		list = append(list, help(bind("wizard.key.import", "i", n.p.askImport, "i", "ctrl+o")))
+	}
+	if n.p.svc.Probe != nil {
+		list = append(list, help(bind("wizard.key.probe", "r", func() tea.Cmd { return n.p.probe(e, true) }, "r")))
+	}
+	return append(list, bind("wizard.key.undo", "u", func() tea.Cmd { return n.p.undo(e) }, "u"))
+}
+
+func (n *nodes) openBlock() tea.Cmd {
+	n.mode, n.bad = pasting, nil
+	n.area.Set("")
+	return nil
+}
+
+// openEdit shows the fields of the machine under the cursor.
+func (n *nodes) openEdit() tea.Cmd {
+	i := n.now()
+	if i < 0 {
+		return nil
+	}
+	n.p.snapshot()
+	field := func(name string, at func(m *config.Machine) *string, def string, choices ...string) *item {
+		it := &item{key: "machine." + name, choices: choices, def: func() string { return def }}
+		it.field.Narrow = true
+		it.get = func() string {
+			if i >= len(n.p.draft.Machines) {
+				return ""
+			}
+			return *at(&n.p.draft.Machines[i])
+		}
+		it.set = func(v string) {
+			if i < len(n.p.draft.Machines) {
+				if v == def {
+					v = ""
+				}
+				*at(&n.p.draft.Machines[i]) = v
+			}
+		}
+		it.check = func(v string) (config.Problem, bool) {
+			if v == "" {
+				return config.Problem{}, false
+			}
+			return config.CheckMachine(name, v)
+		}
+		return it
+	}
+	n.edit = &form{p: n.p, name: "nodes", items: []*item{
+		field("name", func(m *config.Machine) *string { return &m.Name }, ""),
+		field("ip", func(m *config.Machine) *string { return &m.IP }, ""),
+		field("port", func(m *config.Machine) *string { return &m.Port }, "22"),
+		field("arch", func(m *config.Machine) *string { return &m.Arch }, "amd64", "amd64", "arm64"),
+	}}
+	n.mode = editing
+	return n.edit.enter(nil)
+}
+
+func (n *nodes) endEdit(e *frame.Env) tea.Cmd {
+	n.p.snapshot()
+	n.mode, n.edit = looking, nil
+	return tea.Batch(n.p.changed(), n.p.save(), n.p.probe(e, false))
+}
+
+// lookKey names a machine among the looks.
+func lookKey(m config.Machine) string {
+	port := m.Port
+	if port == "" {
+		port = "22"
+	}
+	return net.JoinHostPort(m.IP, port)
+}
+
+// loginText is all that a look depends on beside the machine.
+func loginText(d config.Draft) string {
+	var b strings.Builder
+	for _, k := range []string{"username", "private-key-path", "password", "eggo.sudo-password", "eggo.bastion", "eggo.known-hosts"} {
+		b.WriteString(d.Values[k] + "\x00")
+	}
+	return b.String()
+}
+
+// probe begins to look at the machines that were not looked at with this login, or, again, at those that are chosen.
+func (p *Page) probe(_ *frame.Env, again bool) tea.Cmd {
+	if p.svc.Probe == nil {
+		return nil
+	}
+	if login := loginText(p.draft); login != p.login {
+		if p.probes != nil {
+			p.probes()
+		}
+		p.login, p.looks, p.probes = login, map[string]*Look{}, nil
+	}
+	if again {
+		for k, l := range p.looks {
+			if l.Stage == Failed || l.Stage == Seen {
+				delete(p.looks, k)
+			}
+		}
+	}
+	var ctx context.Context
+	if p.probes == nil {
+		ctx, p.probes = context.WithCancel(p.ctx) //nolint:govet // ended with the page, or when the login changes
+		p.probeCtx = ctx
+	}
+	ctx = p.probeCtx
+	var cmds []tea.Cmd
+	d := p.draft.Clone()
+	for _, m := range d.Machines {
+		key := lookKey(m)
+		if _, wrong := config.CheckMachine("ip", m.IP); wrong || p.looks[key] != nil || m.IP == "" {
+			continue
+		}
+		p.looks[key] = &Look{Machine: m, Stage: Reaching}
+		cmds = append(cmds, tells(ctx, func(tell func(tea.Msg)) { p.svc.Probe(ctx, d, m, func(l Look) { tell(l) }) }))
+	}
+	return tea.Batch(cmds...)
+}
+
+// looked takes what is known of a machine. An architecture that was not said is the one that it has.
+func (p *Page) looked(l Look) {
+	key := lookKey(l.Machine)
+	if p.looks[key] == nil {
+		return // of a login that is no longer
+	}
+	p.looks[key] = &l
+	if l.Stage != Seen {
+		return
+	}
+	for i := range p.draft.Machines {
+		if m := &p.draft.Machines[i]; lookKey(*m) == key && m.Arch == "" && l.Arch == "arm64" {
+			m.Arch = "arm64"
+			p.kept = p.draft.Clone()
+		}
+	}
+}
+
+// asking are the machines whose host key nobody has seen.
+func (n *nodes) asking() []*Look {
+	var out []*Look
+	for _, m := range n.p.draft.Machines {
+		if l := n.p.looks[lookKey(m)]; l != nil && l.Stage == Asking && l.Key != nil {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// askKeys shows the fingerprints. Nothing is trusted that was not shown.
+func (n *nodes) askKeys(list []*Look) tea.Cmd {
+	const most = 12
+	rest := len(list) - most
+	if rest > 0 {
+		list = list[:most]
+	}
+	answer := func(trust bool) func() tea.Cmd {
+		return func() tea.Cmd {
+			return func() tea.Msg {
+				for _, l := range list {
+					l.Key.Answer(trust)
+				}
+				return nil
+			}
+		}
+	}
+	return frame.Send(frame.Ask{
+		Title: event.M("wizard.keys.title"),
+		Body: func(e *frame.Env, w int) []string {
+			out := wrapped(e.P.T("wizard.keys.about"), w)
+			out = append(out, "")
+			name := 0
+			for _, l := range list {
+				name = max(name, widget.Width(l.Machine.Name))
+			}
+			for _, l := range list {
+				out = append(out, new(widget.Line).Add(e.Theme.Strong, widget.Fit(l.Machine.Name, min(name, 24), e.Theme.Glyphs.Cut)).Space(2).Add(e.Theme.Dim, event.Clean(l.Key.Addr)).String(),
+					new(widget.Line).Space(2).Add(e.Theme.Text, event.Clean(l.Key.Type)).Space(1).Add(e.Theme.Yolk, event.Clean(l.Key.Fingerprint)).String())
+			}
+			if rest > 0 {
+				out = append(out, e.Theme.Dim.Render(e.P.T("wizard.keys.rest", "count", itoa(rest))))
+			}
+			return out
+		},
+		Choices: []frame.Choice{
+			{Key: "y", Word: "wizard.keys.trust", Do: answer(true)},
+			{Key: "n", Word: "wizard.keys.refuse", Do: answer(false)},
+			{Key: "l", Word: "wizard.keys.later"},
+		},
+		Default: 2,
+	})
+}

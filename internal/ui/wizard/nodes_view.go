@@ -1,0 +1,375 @@
+package wizard
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
+	"github.com/eggo-k8s/eggo/internal/ui/widget"
+)
+
+func allRoles() []bundle.Role {
+	return []bundle.Role{bundle.ControlPlane, bundle.Worker, bundle.Etcd, bundle.LoadBalancer}
+}
+
+// stage is the glyph, the style and the word of how far a look is.
+func stage(e *frame.Env, l *Look, wrong bool) (string, lipgloss.Style, string) {
+	t, g := e.Theme, e.Theme.Glyphs
+	switch {
+	case wrong:
+		return g.Failed, t.Bad, "wizard.look.wrong"
+	case l == nil:
+		return g.Waiting, t.Idle, "wizard.look.none"
+	}
+	switch l.Stage {
+	case Reaching:
+		return g.Running, t.Busy, "wizard.look.reaching"
+	case LogIn:
+		return g.Running, t.Busy, "wizard.look.login"
+	case Looking:
+		return g.Running, t.Busy, "wizard.look.looking"
+	case Asking:
+		return g.Ignored, t.Warn, "wizard.look.asking"
+	case Failed:
+		return g.Failed, t.Bad, "wizard.look.failed"
+	case Seen:
+		for _, f := range l.Findings {
+			if f.Severity == event.Error {
+				return g.Ignored, t.Warn, "wizard.look.findings"
+			}
+		}
+	}
+	return g.OK, t.Good, "wizard.look.seen"
+}
+
+// facts are a machine's, in a line.
+func facts(e *frame.Env, l *Look) string {
+	if l == nil || l.Stage != Seen {
+		return ""
+	}
+	name, _, _ := strings.Cut(strings.ReplaceAll(l.OS, "GNU/Linux ", ""), " (")
+	parts := []string{event.Clean(name), event.Clean(l.Arch)}
+	if l.CPUs > 0 {
+		parts = append(parts, e.P.T("wizard.fact.cpus", "count", itoa(l.CPUs)))
+	}
+	if l.Memory > 0 {
+		parts = append(parts, report.Size(l.Memory))
+	}
+	if l.Disk > 0 {
+		parts = append(parts, e.P.T("wizard.fact.disk", "size", report.Size(l.Disk)))
+	}
+	if s := l.Skew.Round(100 * time.Millisecond); s.Abs() >= time.Second {
+		parts = append(parts, e.P.T("wizard.fact.clock", "skew", s.String()))
+	}
+	out := ""
+	for _, x := range parts {
+		if x != "" && out != "" {
+			out += "  "
+		}
+		out += x
+	}
+	return out
+}
+
+// columns of the table in w cells.
+type columns struct {
+	name, ip, roles, state int
+	words                  bool // roles are written out
+}
+
+func (n *nodes) columns(e *frame.Env, w int) columns {
+	c := columns{name: 8, ip: 13, roles: 7, state: 0}
+	for _, m := range n.p.draft.Machines {
+		c.name, c.ip = max(c.name, widget.Width(m.Name)), max(c.ip, widget.Width(address(m)))
+	}
+	for _, s := range []string{"none", "reaching", "login", "looking", "asking", "failed", "findings", "seen", "wrong"} {
+		c.state = max(c.state, widget.Width(e.P.T("wizard.look."+s))+2)
+	}
+	c.name, c.ip = min(c.name, max(12, w/5)), min(c.ip, 22)
+	if c.words = w >= 118; c.words {
+		c.roles = 12
+		for _, m := range n.p.draft.Machines {
+			c.roles = max(c.roles, widget.Width(roleWords(e, m)))
+		}
+		c.roles = min(c.roles, 44)
+	}
+	return c
+}
+
+func address(m config.Machine) string {
+	if m.Port != "" {
+		return m.IP + ":" + m.Port
+	}
+	return m.IP
+}
+
+func roleWords(e *frame.Env, m config.Machine) string {
+	var out []string
+	for _, r := range allRoles() {
+		if m.Has(r) {
+			out = append(out, e.P.T("ui.role."+string(r)))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// wrongAt are the problems of a machine.
+func (n *nodes) wrongAt(i int) config.Problems {
+	var out config.Problems
+	for _, p := range n.p.problems {
+		if under(p.Key, "machines["+strconv.Itoa(i)+"]") {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (n *nodes) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
+	t := e.Theme
+	foot, cursor := n.foot(e, w, h)
+	list := n.shown()
+	at := n.now()
+	room := max(1, h-len(foot)-2)
+	n.top = min(max(n.top, n.at-room+1), n.at)
+	n.top = max(0, min(n.top, len(list)-room))
+	c := n.columns(e, w)
+	out := []string{n.header(e, c)}
+	n.rows, n.firstY = nil, 1
+	for _, i := range list[n.top:min(len(list), n.top+room)] {
+		line := n.row(e, i, c, w)
+		if i == at && n.mode != adding && n.mode != pasting {
+			line = t.Cursor.Render(widget.Fit(line, w, ""))
+		}
+		out, n.rows = append(out, line), append(n.rows, i)
+	}
+	switch {
+	case len(n.p.draft.Machines) == 0:
+		for _, l := range wrapped(e.P.T("wizard.nodes.empty"), w-2) {
+			out = append(out, "  "+t.Dim.Render(l))
+		}
+	case len(list) == 0:
+		out = append(out, "  "+t.Dim.Render(e.P.T("wizard.nodes.filtered", "filter", n.filter)))
+	case len(list) > room:
+		out = append(out, t.Faint.Render("  "+e.P.T("ui.more-machines", "above", itoa(n.top), "below", itoa(max(0, len(list)-n.top-room)))))
+	}
+	for len(out) < h-len(foot) {
+		out = append(out, "")
+	}
+	if cursor != nil {
+		cursor.Y += len(out)
+	}
+	return append(out, foot...), cursor
+}
+
+func (n *nodes) header(e *frame.Env, c columns) string {
+	t := e.Theme
+	roles := e.P.T("wizard.col.roles")
+	if !c.words {
+		roles = "M W E L"
+	}
+	l := new(widget.Line).Space(4)
+	for _, x := range []struct {
+		word string
+		wide int
+	}{{e.P.T("wizard.col.name"), c.name}, {e.P.T("wizard.col.address"), c.ip}, {roles, c.roles}, {e.P.T("wizard.col.state"), c.state}, {e.P.T("wizard.col.facts"), 20}} {
+		l.Add(t.Faint, widget.Fit(x.word, x.wide, "")).Space(2)
+	}
+	return l.String()
+}
+
+func (n *nodes) row(e *frame.Env, i int, c columns, w int) string {
+	t, g := e.Theme, e.Theme.Glyphs
+	m := n.p.draft.Machines[i]
+	look := n.p.looks[lookKey(m)]
+	wrong := n.wrongAt(i)
+	mark := " "
+	if n.marked[m.IP] {
+		mark = g.Bullet
+	}
+	pointer := " "
+	if i == n.now() && n.mode != adding {
+		pointer = g.Pointer
+	}
+	l := new(widget.Line).Add(t.Chosen, pointer).Space(1).Add(t.Yolk, mark).Space(1)
+	l.Add(t.Strong, widget.Fit(event.Clean(m.Name), c.name, g.Cut)).Space(2).Add(t.Text, widget.Fit(event.Clean(address(m)), c.ip, g.Cut)).Space(2)
+	if c.words {
+		l.Add(t.Text, widget.Fit(roleWords(e, m), c.roles, g.Cut))
+	} else {
+		for k, r := range allRoles() {
+			if k > 0 {
+				l.Space(1)
+			}
+			if m.Has(r) {
+				l.Add(t.Yolk, string("MWEL"[k]))
+			} else {
+				l.Add(t.Faint, ".")
+			}
+		}
+	}
+	glyph, st, word := stage(e, look, wrong.HasErrors())
+	l.Space(2).Add(st, glyph).Space(1).Add(st, widget.Fit(e.P.T(word), c.state-2, "")).Space(2)
+	said := facts(e, look)
+	switch {
+	case len(wrong) > 0:
+		said, _ = words(e, wrong[0])
+	case look != nil && look.Fault != nil:
+		said, _ = e.P.Fault(look.Fault)
+		said = strings.TrimLeft(strings.TrimPrefix(event.Clean(said), m.Name), ": ：")
+	}
+	return l.Add(t.Dim, widget.Cut(said, w-l.Width(), g.Cut)).String()
+}
+
+// foot is what stands below the table: how many there are, what is said of the one under the cursor, and what is typed.
+func (n *nodes) foot(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
+	t, g := e.Theme, e.Theme.Glyphs
+	out := []string{"", n.summary(e)}
+	var said []string
+	for _, p := range n.p.problemsOf(n) {
+		if !strings.HasPrefix(p.Key, "machines[") {
+			text, next := words(e, p)
+			said = append(said, complaint(e, p.Severity, text, next, w)...)
+		}
+	}
+	if i := n.now(); i >= 0 && (n.mode == looking || n.mode == filtering) {
+		said = append(said, n.about(e, i, w)...)
+	}
+	out = append(out, said[:min(len(said), max(2, h/3))]...)
+	switch n.mode {
+	case adding:
+		label := e.P.T("wizard.nodes.line") + " "
+		s, x := n.field.Shown(w - widget.Width(label) - 3)
+		line := t.Strong.Render(label) + t.Chosen.Render(g.Prompt) + " "
+		if n.field.Value() == "" {
+			line += t.Faint.Render(widget.Cut(e.P.T("wizard.nodes.line.example"), w-widget.Width(label)-3, g.Cut))
+		} else {
+			line += s
+		}
+		for _, b := range n.bad {
+			out = append(out, complaint(e, event.Error, e.P.T("wizard.nodes.unread", "line", b.text), e.P.T("wizard.nodes.unread.next"), w)...)
+		}
+		out = append(out, line)
+		return out, tea.NewCursor(widget.Width(label)+2+x, len(out)-1)
+	case filtering:
+		s, x := n.field.Shown(w - 4)
+		out = append(out, t.Key.Render("/")+" "+s)
+		return out, tea.NewCursor(2+x, len(out)-1)
+	case pasting:
+		return n.block(e, out, w, h)
+	case editing:
+		body, c := n.edit.render(e, w-2, max(4, min(12, h-8)))
+		i := n.now()
+		if i < 0 {
+			return out, nil
+		}
+		out = append([]string{"", t.Strong.Render(e.P.T("wizard.nodes.edit", "name", n.p.draft.Machines[i].Name))}, body...)
+		if c != nil {
+			c.Y += 2
+		}
+		return out, c
+	case looking:
+		if n.filter != "" {
+			out = append(out, t.Key.Render("/")+" "+t.Yolk.Render(widget.Cut(n.filter, w-4, g.Cut)))
+		}
+	}
+	return out, nil
+}
+
+// block draws the place for a block of machines.
+func (n *nodes) block(e *frame.Env, out []string, w, h int) ([]string, *tea.Cursor) {
+	t := e.Theme
+	out = append(out, t.Strong.Render(e.P.T("wizard.nodes.block")), t.Dim.Render(widget.Cut(e.P.T("wizard.nodes.block.example"), w, t.Glyphs.Cut)))
+	if len(n.bad) > 0 {
+		out = append(out, complaint(e, event.Error, e.P.T("wizard.nodes.unread-count", "count", itoa(len(n.bad))), e.P.T("wizard.nodes.unread.next"), w)...)
+	}
+	rows := max(3, min(12, h/3))
+	lines, x, y := n.area.Shown(w-2, rows)
+	at := len(out)
+	for i := range rows {
+		l := ""
+		if i < len(lines) {
+			l = lines[i]
+		}
+		out = append(out, t.Chosen.Render(t.Glyphs.Vertical)+t.Cursor.Render(widget.Fit(l, w-1, "")))
+	}
+	return out, tea.NewCursor(1+x, at+y)
+}
+
+// summary counts.
+func (n *nodes) summary(e *frame.Env) string {
+	t := e.Theme
+	d := n.p.draft
+	seen, bad, busy := 0, 0, 0
+	for _, m := range d.Machines {
+		l := n.p.looks[lookKey(m)]
+		switch {
+		case l == nil:
+		case l.Stage == Failed:
+			bad++
+		case l.Stage == Seen:
+			seen++
+		default:
+			busy++
+		}
+	}
+	line := new(widget.Line).Add(t.Strong, e.P.T("wizard.nodes.count", "count", itoa(len(d.Machines))))
+	for _, r := range allRoles() {
+		if k := len(d.With(r)); k > 0 {
+			line.Space(3).Add(t.Yolk, itoa(k)).Space(1).Add(t.Dim, e.P.T("ui.role."+string(r)))
+		}
+	}
+	for _, x := range []struct {
+		n    int
+		st   lipgloss.Style
+		word string
+	}{{busy, t.Busy, "wizard.look.looking"}, {seen, t.Good, "wizard.look.seen"}, {bad, t.Bad, "wizard.look.failed"}} {
+		if x.n > 0 && n.p.svc.Probe != nil {
+			line.Space(3).Add(x.st, itoa(x.n)+" "+e.P.T(x.word))
+		}
+	}
+	if k := len(n.marked); k > 0 {
+		on := 0
+		for _, v := range n.marked {
+			if v {
+				on++
+			}
+		}
+		if on > 0 {
+			line.Space(3).Add(t.Yolk, e.P.T("wizard.nodes.marked", "count", itoa(on)))
+		}
+	}
+	return line.String()
+}
+
+// about is what is known of a machine and what is wrong with it.
+func (n *nodes) about(e *frame.Env, i, w int) []string {
+	m := n.p.draft.Machines[i]
+	var out []string
+	for _, p := range n.wrongAt(i) {
+		text, next := words(e, p)
+		out = append(out, complaint(e, p.Severity, text, next, w)...)
+	}
+	l := n.p.looks[lookKey(m)]
+	switch {
+	case l == nil:
+	case l.Fault != nil:
+		text, next := e.P.Fault(l.Fault)
+		out = append(out, complaint(e, event.Error, event.Clean(text), event.Clean(next), w)...)
+	case l.Stage == Asking && l.Key != nil:
+		out = append(out, complaint(e, event.Warning, e.P.T("wizard.keys.one", "type", l.Key.Type, "fingerprint", l.Key.Fingerprint), e.P.T("wizard.keys.one.next"), w)...)
+	}
+	if l != nil {
+		for _, f := range l.Findings {
+			text, next := e.P.Fault(&f.Fault)
+			out = append(out, complaint(e, f.Severity, event.Clean(text), event.Clean(next), w)...)
+		}
+	}
+	return out
+}

@@ -1,0 +1,435 @@
+package wizard
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
+	"github.com/eggo-k8s/eggo/internal/ui/widget"
+)
+
+// step is one page of the wizard.
+type step interface {
+	id() string
+	// enter is called when the person comes to the step.
+	enter(e *frame.Env) tea.Cmd
+	// leave is called when the person goes from it, before the draft is kept.
+	leave()
+	typed(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool)
+	typing() bool // letters are typed
+	keys(e *frame.Env) []frame.Binding
+	paste(text string, e *frame.Env) tea.Cmd
+	click(x, y int, e *frame.Env) tea.Cmd
+	wheel(n int)
+	render(e *frame.Env, w, h int) ([]string, *tea.Cursor)
+	// owns says whether a problem at the key is to be mended here.
+	owns(key string) bool
+	// back takes an Esc for something inside of the step.
+	back(e *frame.Env) bool
+}
+
+// Page is the wizard.
+type Page struct {
+	svc   Services
+	ctx   context.Context
+	stop  context.CancelFunc
+	steps []step
+	at    int
+	been  map[string]bool // steps that the person has seen
+
+	draft    config.Draft
+	kept     config.Draft // as it is in the last snapshot
+	past     []config.Draft
+	future   []config.Draft
+	file     string // where the deploy.yaml goes; "" is the usual place
+	problems config.Problems
+	cluster  *config.Cluster // what the draft makes; nil when it has errors
+	checks   int             // counts changes, so that only the last one is judged
+
+	looks    map[string]*Look // by address and port
+	login    string           // with which login they were made
+	probes   context.CancelFunc
+	probeCtx context.Context // of the looks that are under way
+	bundles  []Bundle
+
+	rail []railSpot
+	body struct{ x, y int } // where the step was drawn
+}
+
+const undoMost = 200 // snapshots
+
+type (
+	loadedMsg struct {
+		saved Saved
+		ok    bool
+	}
+	judgeMsg  struct{ n int }
+	judgedMsg struct {
+		n        int
+		cluster  *config.Cluster
+		problems config.Problems
+	}
+	savedMsg struct{ err error }
+)
+
+// New makes a wizard with an empty draft. ctx ends what it has begun.
+func New(ctx context.Context, svc Services) *Page {
+	p := &Page{svc: svc, been: map[string]bool{}, looks: map[string]*Look{}}
+	p.ctx, p.stop = context.WithCancel(ctx)
+	if p.svc.After == nil {
+		p.svc.After = func(d time.Duration, m tea.Msg) tea.Cmd { return tea.Tick(d, func(time.Time) tea.Msg { return m }) }
+	}
+	p.draft = config.Draft{}.Clone()
+	p.kept = p.draft.Clone()
+	p.steps = []step{newCluster(p), newLogin(p), newNodes(p), newNetworks(p), newRuntime(p)}
+	if svc.Bundles != nil {
+		p.steps = append(p.steps, newBundles(p))
+	}
+	p.steps = append(p.steps, newExtra(p))
+	if svc.Preflight != nil {
+		p.steps = append(p.steps, newPreflight(p))
+	}
+	p.steps = append(p.steps, newReview(p))
+	return p
+}
+
+// Open has the wizard begin with a draft, as one that was read from a file.
+func (p *Page) Open(d config.Draft, file string) {
+	p.draft, p.file = d.Clone(), file
+	p.kept = p.draft.Clone()
+}
+
+// Init implements frame.Page.
+func (p *Page) Init(e *frame.Env) tea.Cmd {
+	p.been[p.steps[0].id()] = true
+	cmds := []tea.Cmd{p.steps[p.at].enter(e), p.judge()}
+	if p.svc.Load != nil && p.file == "" {
+		cmds = append(cmds, func() tea.Msg {
+			s, ok := p.svc.Load()
+			return loadedMsg{s, ok}
+		})
+	}
+	return tea.Batch(cmds...)
+}
+
+// Close implements frame.Closer.
+func (p *Page) Close() { p.stop() }
+
+// Title implements frame.Page.
+func (p *Page) Title(e *frame.Env) string { return e.P.T("wizard.title") }
+
+// Aside implements frame.Asider.
+func (p *Page) Aside(*frame.Env) string { return p.draft.Get("cluster-id") }
+
+// Update implements frame.Page.
+func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
+	switch m := msg.(type) {
+	case news:
+		cmds := []tea.Cmd{m.more}
+		for _, one := range m.list {
+			cmds = append(cmds, p.Update(one, e))
+		}
+		return tea.Batch(cmds...)
+	case loadedMsg:
+		return p.loaded(m, e)
+	case judgeMsg:
+		if m.n != p.checks {
+			return nil
+		}
+		d := p.draft.Clone()
+		return func() tea.Msg {
+			c, problems := d.Check("deploy.yaml")
+			return judgedMsg{m.n, c, problems}
+		}
+	case judgedMsg:
+		if m.n == p.checks {
+			p.cluster, p.problems = m.cluster, placed(m.problems)
+		}
+	case savedMsg:
+		if m.err != nil {
+			return p.say(e, m.err)
+		}
+	case resumeMsg:
+		return p.resumed(m.saved, e)
+	case importedMsg:
+		return p.imported(m, e)
+	case Look:
+		p.looked(m)
+	case Bundle:
+		return p.found(m, e)
+	}
+	for _, s := range p.steps {
+		if u, ok := s.(interface {
+			update(tea.Msg, *frame.Env) tea.Cmd
+		}); ok {
+			if c := u.update(msg, e); c != nil {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+// placed puts a network that machines lie in to the network, once: there it is mended.
+func placed(list config.Problems) config.Problems {
+	var out config.Problems
+	for _, x := range list {
+		if x.Code == "config.cidr-node" {
+			x.Key = x.Args["name"]
+			if slices.ContainsFunc(out, func(o config.Problem) bool { return o.Code == x.Code && o.Key == x.Key }) {
+				continue
+			}
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// say shows an error in the footer.
+func (p *Page) say(e *frame.Env, err error) tea.Cmd {
+	text, _ := e.P.Fault(event.AsFault(err))
+	return frame.Send(frame.Note{Text: event.Clean(text)})
+}
+
+// loaded offers what was kept.
+func (p *Page) loaded(m loadedMsg, e *frame.Env) tea.Cmd {
+	if !m.ok {
+		return nil
+	}
+	ask := frame.Ask{
+		Title: event.M("wizard.resume.title"),
+		Lines: []event.Msg{event.M("wizard.resume", "cluster", m.saved.Draft.Get("cluster-id"), "count", itoa(len(m.saved.Draft.Machines)), "when", m.saved.When.Local().Format("2006-01-02 15:04"))},
+		Choices: []frame.Choice{
+			{Key: "c", Word: "wizard.resume.go-on", Do: func() tea.Cmd { return frame.Send(resumeMsg{m.saved}) }},
+			{Key: "n", Word: "wizard.resume.new"},
+		},
+	}
+	return frame.Send(ask)
+}
+
+type resumeMsg struct{ saved Saved }
+
+// resumed takes what was kept.
+func (p *Page) resumed(s Saved, e *frame.Env) tea.Cmd {
+	p.draft, p.file = s.Draft.Clone(), s.File
+	p.snapshot()
+	for i, st := range p.steps {
+		p.been[st.id()] = true
+		if st.id() == s.Step {
+			return tea.Batch(p.goTo(i, e), p.judge())
+		}
+	}
+	return p.judge()
+}
+
+// changed is called when the draft is another one: it is judged 300 ms after the last change.
+func (p *Page) changed() tea.Cmd { return p.judge() }
+
+func (p *Page) judge() tea.Cmd {
+	p.checks++
+	return p.svc.After(300*time.Millisecond, judgeMsg{p.checks})
+}
+
+// snapshot keeps the draft for undo, if it is another than the last.
+func (p *Page) snapshot() {
+	if p.draft.Equal(p.kept) {
+		return
+	}
+	p.past = append(p.past, p.kept)
+	if len(p.past) > undoMost {
+		p.past = p.past[1:]
+	}
+	p.kept, p.future = p.draft.Clone(), nil
+}
+
+func (p *Page) undo(e *frame.Env) tea.Cmd {
+	p.snapshot()
+	if len(p.past) == 0 {
+		return frame.Send(frame.Note{Text: e.P.T("wizard.undo.none")})
+	}
+	p.future = append(p.future, p.draft.Clone())
+	p.draft, p.past = p.past[len(p.past)-1], p.past[:len(p.past)-1]
+	p.kept = p.draft.Clone()
+	return tea.Batch(p.changed(), p.steps[p.at].enter(e), frame.Send(frame.Note{Text: e.P.T("wizard.undo.done")}))
+}
+
+func (p *Page) redo(e *frame.Env) tea.Cmd {
+	if len(p.future) == 0 {
+		return frame.Send(frame.Note{Text: e.P.T("wizard.redo.none")})
+	}
+	p.past = append(p.past, p.draft.Clone())
+	p.draft, p.future = p.future[len(p.future)-1], p.future[:len(p.future)-1]
+	p.kept = p.draft.Clone()
+	return tea.Batch(p.changed(), p.steps[p.at].enter(e), frame.Send(frame.Note{Text: e.P.T("wizard.redo.done")}))
+}
+
+// save keeps the draft, without its passwords unless they are to be kept.
+func (p *Page) save() tea.Cmd {
+	if p.svc.Save == nil {
+		return nil
+	}
+	s := Saved{Draft: p.draft.Clone(), Step: p.steps[p.at].id(), File: p.file, When: time.Now()}
+	if !s.Draft.KeepSecrets {
+		s.Draft = s.Draft.WithoutSecrets()
+	}
+	return func() tea.Msg { return savedMsg{p.svc.Save(s)} }
+}
+
+func (p *Page) goTo(i int, e *frame.Env) tea.Cmd {
+	if i < 0 || i >= len(p.steps) {
+		return nil
+	}
+	p.steps[p.at].leave()
+	p.snapshot()
+	p.at = i
+	p.been[p.steps[i].id()] = true
+	return tea.Batch(p.save(), p.steps[i].enter(e))
+}
+
+// toStep goes to the step with the id.
+func (p *Page) toStep(id string, e *frame.Env) tea.Cmd {
+	return p.goTo(slices.IndexFunc(p.steps, func(s step) bool { return s.id() == id }), e)
+}
+
+func (p *Page) next(e *frame.Env) tea.Cmd { return p.goTo(p.at+1, e) }
+
+// Type implements frame.Page.
+func (p *Page) Type(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool) {
+	switch m.String() {
+	case "ctrl+n", "pgdown":
+		if p.at+1 < len(p.steps) && !p.own(m) {
+			return p.next(e), true
+		}
+	case "ctrl+p", "pgup":
+		if p.at > 0 && !p.own(m) {
+			return p.goTo(p.at-1, e), true
+		}
+	case "ctrl+z":
+		return p.undo(e), true
+	case "ctrl+r", "ctrl+y":
+		return p.redo(e), true
+	}
+	return p.steps[p.at].typed(m, e)
+}
+
+// own says whether the step itself scrolls by PgUp and PgDn.
+func (p *Page) own(m tea.KeyPressMsg) bool {
+	s, ok := p.steps[p.at].(interface{ scrolls() bool })
+	return ok && s.scrolls() && strings.HasPrefix(m.String(), "pg")
+}
+
+// Keys implements frame.Page.
+func (p *Page) Keys(e *frame.Env) []frame.Binding {
+	list := p.steps[p.at].keys(e)
+	has := func(key string) bool { _, ok := frame.Find(list, key); return ok }
+	if p.at+1 < len(p.steps) {
+		list = slices.Insert(list, min(1, len(list)), frame.Binding{Keys: []string{"ctrl+n"}, Show: "Ctrl+N", Word: "wizard.key.next", Do: func() tea.Cmd { return p.next(e) }})
+	}
+	if !has("u") {
+		list = append(list, frame.Binding{Keys: []string{"u"}, Show: "u", Word: "wizard.key.undo", Do: func() tea.Cmd { return p.undo(e) }, Help: true})
+	}
+	list = append(list,
+		frame.Binding{Keys: []string{"esc"}, Show: "Esc", Word: "ui.key.back", Do: func() tea.Cmd {
+			c, leave := p.Back(e)
+			if !leave {
+				return c
+			}
+			return tea.Batch(c, frame.Send(frame.Pop{}))
+		}},
+		frame.Binding{Keys: []string{"ctrl+p"}, Show: "Ctrl+P", Word: "wizard.key.prev", Do: func() tea.Cmd { return p.goTo(p.at-1, e) }, Help: true},
+		frame.Binding{Keys: []string{"ctrl+z"}, Show: "Ctrl+Z", Word: "wizard.key.undo", Do: func() tea.Cmd { return p.undo(e) }, Help: true},
+		frame.Binding{Keys: []string{"ctrl+r"}, Show: "Ctrl+R", Word: "wizard.key.redo", Do: func() tea.Cmd { return p.redo(e) }, Help: true})
+	return list
+}
+
+// Typing implements frame.Typer.
+func (p *Page) Typing() bool { return p.steps[p.at].typing() }
+
+// Back implements frame.Backer: first out of what is open in the step, then to the step before, then out of the wizard, whose draft is kept.
+func (p *Page) Back(e *frame.Env) (tea.Cmd, bool) {
+	if p.steps[p.at].back(e) {
+		return p.changed(), false
+	}
+	if p.at > 0 {
+		return p.goTo(p.at-1, e), false
+	}
+	p.steps[p.at].leave()
+	return p.save(), true
+}
+
+// Leaving implements frame.Leaver: the draft is kept.
+func (p *Page) Leaving(*frame.Env) (tea.Cmd, bool) {
+	p.steps[p.at].leave()
+	if p.svc.Save == nil {
+		return nil, false
+	}
+	save := p.save()
+	return func() tea.Msg {
+		save()
+		return frame.Quit{}
+	}, true
+}
+
+// Paste implements frame.Paster.
+func (p *Page) Paste(text string, e *frame.Env) tea.Cmd { return p.steps[p.at].paste(text, e) }
+
+// Click implements frame.Clicker.
+func (p *Page) Click(x, y int, e *frame.Env) tea.Cmd {
+	for _, s := range p.rail {
+		if s.y == y && x >= s.from && x < s.to {
+			return p.goTo(s.step, e)
+		}
+	}
+	if x >= p.body.x && y >= p.body.y {
+		return p.steps[p.at].click(x-p.body.x, y-p.body.y, e)
+	}
+	return nil
+}
+
+// Wheel implements frame.Wheeler.
+func (p *Page) Wheel(lines int, _ *frame.Env) tea.Cmd {
+	p.steps[p.at].wheel(lines)
+	return nil
+}
+
+// problemsOf are the errors and warnings that are to be mended in a step.
+func (p *Page) problemsOf(s step) config.Problems {
+	var out config.Problems
+	for _, x := range p.problems {
+		owner := slices.IndexFunc(p.steps, func(s step) bool { return s.owns(x.Key) })
+		if x.Code == "config.bundle-missing" {
+			owner = slices.IndexFunc(p.steps, func(s step) bool { return s.id() == "bundle" })
+		}
+		if x.Code == "config.no-masters" && len(p.draft.With(bundle.ControlPlane)) > 0 {
+			continue // it is told of the machine that is wrong
+		}
+		if owner >= 0 && p.steps[owner] == s {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// words are a problem's sentence and its advice. Lines of the file mean nothing here, so what names them has words of its own.
+func words(e *frame.Env, p config.Problem) (text, next string) {
+	if key := "wizard." + p.Code; e.P.Has(key) {
+		return e.P.Msg(event.Msg{Key: key, Args: p.Args}), ""
+	}
+	text, next = e.P.Fault(p.Fault())
+	return event.Clean(text), event.Clean(next)
+}
+
+// wrapped is text broken into lines of a style.
+func wrapped(s string, w int) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(widget.Wrap(s, w), "\n")
+}

@@ -1,0 +1,459 @@
+package wizard
+
+import (
+	"regexp"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
+	"github.com/eggo-k8s/eggo/internal/ui/widget"
+)
+
+// review is the last look: the file, what is other than on the disk, what will be done; then it is written and run.
+type review struct {
+	p      *Page
+	view   int // 0 the file, 1 the difference, 2 the plan
+	top    int
+	found  int // line of the last hit, -1 none
+	rows   int // that were drawn
+	search widget.Field
+	finds  bool
+
+	disk    []byte // the file as it is there; nil when it is not
+	read    bool
+	diskErr *event.Fault
+	plan    []Planned
+	planOf  string
+	busy    bool
+	fault   *event.Fault
+	written string // the path, once it is
+}
+
+func newReview(p *Page) step { return &review{p: p, found: -1} }
+
+func (r *review) typing() bool     { return r.finds }
+func (r *review) id() string       { return "review" }
+func (r *review) leave()           {}
+func (r *review) owns(string) bool { return false }
+func (r *review) wheel(n int)      { r.top += n }
+func (r *review) scrolls() bool    { return true }
+
+type (
+	diskMsg struct {
+		path string
+		data []byte
+		err  error
+	}
+	plannedMsg struct {
+		of   string
+		list []Planned
+		err  error
+	}
+	writtenMsg struct {
+		path string
+		err  error
+		run  bool
+	}
+)
+
+func (r *review) enter(*frame.Env) tea.Cmd {
+	p := r.p
+	r.written, r.top, r.found = "", 0, -1
+	cmds := []tea.Cmd{p.changed()}
+	if p.svc.Read != nil {
+		path := p.target()
+		cmds = append(cmds, func() tea.Msg {
+			data, err := p.svc.Read(path)
+			return diskMsg{path, data, err}
+		})
+	}
+	return tea.Batch(append(cmds, r.makePlan())...)
+}
+
+// makePlan asks what would be done, once for what the draft is now.
+func (r *review) makePlan() tea.Cmd {
+	p := r.p
+	of := string(p.draft.YAML()) + loginText(p.draft)
+	if p.svc.Plan == nil || of == r.planOf && r.fault == nil || r.busy {
+		return nil
+	}
+	if _, problems := p.draft.Check("deploy.yaml"); problems.HasErrors() {
+		return nil
+	}
+	r.plan, r.planOf, r.busy, r.fault = nil, of, true, nil
+	d, file := p.draft.Clone(), p.target()
+	return func() tea.Msg {
+		list, err := p.svc.Plan(p.ctx, d, file)
+		return plannedMsg{of, list, err}
+	}
+}
+
+func (r *review) update(m tea.Msg, e *frame.Env) tea.Cmd {
+	switch m := m.(type) {
+	case diskMsg:
+		r.read, r.disk, r.diskErr = true, m.data, nil
+		if m.err != nil {
+			r.diskErr = event.AsFault(m.err)
+		}
+	case plannedMsg:
+		if m.of == r.planOf {
+			r.busy, r.plan, r.fault = false, m.list, nil
+			if m.err != nil {
+				r.fault = event.AsFault(m.err)
+			}
+		}
+	case writeMsg:
+		return r.write(m.run)
+	case writtenMsg:
+		if m.err != nil {
+			return r.p.say(e, m.err)
+		}
+		r.written = m.path
+		r.disk, r.read = r.p.draft.YAML(), true
+		if m.run && r.p.svc.Run != nil {
+			return r.p.svc.Run(m.path, r.p.draft.Clone())
+		}
+		return frame.Send(frame.Note{Text: e.P.T("wizard.written", "file", m.path)})
+	}
+	return nil
+}
+
+func (r *review) typed(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool) {
+	if !r.finds {
+		return nil, false
+	}
+	if m.String() == "enter" {
+		r.finds = false
+		return r.find(e), true
+	}
+	return nil, r.search.Key(m)
+}
+
+// find goes to the next line that has the text.
+func (r *review) find(e *frame.Env) tea.Cmd {
+	want := strings.ToLower(r.search.Value())
+	if want == "" {
+		return nil
+	}
+	lines := r.plain(e)
+	for k := range lines {
+		i := (r.found + 1 + k) % len(lines)
+		if strings.Contains(strings.ToLower(lines[i]), want) {
+			r.found, r.top = i, max(0, i-r.rows/2)
+			return nil
+		}
+	}
+	return frame.Send(frame.Note{Text: e.P.T("ui.search.none", "text", r.search.Value())})
+}
+
+func (r *review) plain(e *frame.Env) []string {
+	var out []string
+	for _, l := range r.lines(e, 1000) {
+		out = append(out, ansi.Strip(l))
+	}
+	return out
+}
+
+func (r *review) paste(text string, _ *frame.Env) tea.Cmd {
+	if r.finds {
+		r.search.Insert(text)
+	}
+	return nil
+}
+
+func (r *review) click(x, y int, e *frame.Env) tea.Cmd {
+	if y == 0 {
+		r.view, r.top = (r.view+1)%r.views(), 0
+	}
+	return nil
+}
+
+func (r *review) back(*frame.Env) bool {
+	if r.finds || r.search.Value() != "" {
+		r.finds, r.found = false, -1
+		r.search.Set("")
+		return true
+	}
+	return false
+}
+
+type writeMsg struct{ run bool }
+
+// write puts the file in its place.
+func (r *review) write(run bool) tea.Cmd {
+	p := r.p
+	path, d := p.target(), p.draft.Clone()
+	return func() tea.Msg {
+		err := p.svc.Write(path, d)
+		if err == nil && p.svc.Forget != nil {
+			err = p.svc.Forget()
+		}
+		return writtenMsg{path, err, run}
+	}
+}
+
+// ask asks before it is written or run.
+func (r *review) ask(run bool) tea.Cmd {
+	p := r.p
+	if p.svc.Write == nil {
+		return nil
+	}
+	if run {
+		lines := []event.Msg{event.M("wizard.run.about", "count", itoa(len(p.draft.Machines)), "file", p.target())}
+		for _, s := range p.steps {
+			if f, is := s.(*preflight); is && !f.passed() {
+				lines = append(lines, event.M("wizard.run.unproven"))
+			}
+		}
+		return frame.Send(frame.Ask{Title: event.M("wizard.run.title", "cluster", p.draft.Get("cluster-id")), Lines: lines, Choices: []frame.Choice{
+			{Key: "y", Word: "wizard.run.yes", Do: func() tea.Cmd { return frame.Send(writeMsg{true}) }},
+			{Key: "n", Word: "wizard.run.no"},
+		}, Default: 0})
+	}
+	return r.write(false)
+}
+
+func (r *review) keys(e *frame.Env) []frame.Binding {
+	if r.finds {
+		return []frame.Binding{{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.search", Do: func() tea.Cmd { return nil }}}
+	}
+	arrows := "↑ ↓"
+	if e.Theme.Glyphs.Rule == "-" {
+		arrows = "Up Down"
+	}
+	move := func(n int) func() tea.Cmd { return func() tea.Cmd { r.top += n; return nil } }
+	var list []frame.Binding
+	switch {
+	case r.p.problems.HasErrors():
+		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.to-problem", Do: func() tea.Cmd { return r.p.toProblem(e) }})
+	case r.p.svc.Run != nil:
+		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.install", Do: func() tea.Cmd { return r.ask(true) }})
+	}
+	if r.p.svc.Write != nil && !r.p.problems.HasErrors() {
+		list = append(list, frame.Binding{Keys: []string{"w"}, Word: "wizard.key.write", Do: func() tea.Cmd { return r.ask(false) }})
+	}
+	return append(list,
+		frame.Binding{Keys: []string{"tab"}, Show: "Tab", Word: "wizard.key.view", Do: func() tea.Cmd { r.view, r.top, r.found = (r.view+1)%r.views(), 0, -1; return nil }},
+		frame.Binding{Keys: []string{"/"}, Word: "ui.key.search", Do: func() tea.Cmd { r.finds = true; r.search.Set(""); return nil }},
+		frame.Binding{Keys: []string{"n"}, Word: "ui.key.next", Do: func() tea.Cmd { return r.find(e) }, Help: true},
+		frame.Binding{Keys: []string{"up", "k"}, Show: arrows, Word: "wizard.key.move", Do: move(-1), Help: true},
+		frame.Binding{Keys: []string{"down", "j"}, Do: move(1), Help: true},
+		frame.Binding{Keys: []string{"pgup", "b"}, Do: func() tea.Cmd { r.top -= max(1, r.rows-1); return nil }, Help: true},
+		frame.Binding{Keys: []string{"pgdown", "space"}, Do: func() tea.Cmd { r.top += max(1, r.rows-1); return nil }, Help: true},
+		frame.Binding{Keys: []string{"home", "g"}, Do: move(-1 << 20), Help: true},
+		frame.Binding{Keys: []string{"end", "G"}, Do: move(1 << 20), Help: true})
+}
+
+func (r *review) views() int {
+	if r.p.svc.Plan == nil {
+		return 2
+	}
+	return 3
+}
+
+func (r *review) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
+	t, g := e.Theme, e.Theme.Glyphs
+	tabs := new(widget.Line)
+	for i, word := range []string{"wizard.view.file", "wizard.view.diff", "wizard.view.plan"}[:r.views()] {
+		if i == r.view {
+			tabs.Add(t.Chosen, g.Pointer).Add(t.Strong, e.P.T(word)).Space(3)
+		} else {
+			tabs.Space(1).Add(t.Dim, e.P.T(word)).Space(3)
+		}
+	}
+	right := event.Clean(r.p.target())
+	if room := w - tabs.Width() - 2; widget.Width(right) <= room {
+		tabs.To(w-widget.Width(right)).Add(t.Dim, right)
+	}
+	out := []string{tabs.String()}
+	if n, _ := r.p.problems.Count(); n > 0 {
+		out = append(out, complaint(e, event.Error, e.P.T("wizard.preflight.invalid", "count", itoa(n)), "", w)...)
+	}
+	if r.written != "" {
+		out = append(out, t.Good.Render(g.OK+" "+widget.Cut(e.P.T("wizard.written", "file", r.written), w-2, g.Cut)))
+	}
+	out = append(out, "")
+	foot := 0
+	if r.finds || r.search.Value() != "" {
+		foot = 1
+	}
+	lines := r.lines(e, w)
+	r.rows = max(1, h-len(out)-foot)
+	r.top = max(0, min(r.top, len(lines)-r.rows))
+	for i := r.top; i < len(lines) && i < r.top+r.rows; i++ {
+		l := lines[i]
+		if i == r.found {
+			l = t.Cursor.Render(widget.Fit(l, w, ""))
+		}
+		out = append(out, l)
+	}
+	if foot == 0 {
+		return out, nil
+	}
+	for len(out) < h-1 {
+		out = append(out, "")
+	}
+	s, x := r.search.Shown(w - 4)
+	out = append(out, t.Key.Render("/")+" "+s)
+	if !r.finds {
+		return out, nil
+	}
+	return out, tea.NewCursor(2+x, len(out)-1)
+}
+
+// lines of what is looked at.
+func (r *review) lines(e *frame.Env, w int) []string {
+	switch r.view {
+	case 1:
+		return r.diff(e, w)
+	case 2:
+		return r.planLines(e, w)
+	}
+	t, g := e.Theme, e.Theme.Glyphs
+	var out []string
+	text := strings.Split(strings.TrimRight(masked(r.p.draft.YAML()), "\n"), "\n")
+	wide := len(itoa(len(text)))
+	for i, l := range text {
+		out = append(out, t.Faint.Render(widget.FitRight(itoa(i+1), wide, ""))+"  "+yamlLine(e, widget.Cut(event.Clean(l), w-wide-2, g.Cut)))
+	}
+	return out
+}
+
+var yamlKey = regexp.MustCompile(`\A(\s*(?:- )?)([^\s:#][^:]*)(:)(.*)\z`)
+
+// yamlLine colours the key of a line.
+func yamlLine(e *frame.Env, l string) string {
+	m := yamlKey.FindStringSubmatch(l)
+	if m == nil {
+		return e.Theme.Text.Render(l)
+	}
+	return m[1] + e.Theme.Busy.Render(m[2]) + e.Theme.Dim.Render(m[3]) + e.Theme.Text.Render(m[4])
+}
+
+var secretLine = regexp.MustCompile(`(?m)^(\s*(?:- )?(?:sudo-)?password:[ \t]*)\S.*$`)
+
+// masked has no password in it.
+func masked(text []byte) string { return secretLine.ReplaceAllString(string(text), "${1}********") }
+
+// diff is what is other than on the disk.
+func (r *review) diff(e *frame.Env, w int) []string {
+	t, g := e.Theme, e.Theme.Glyphs
+	switch {
+	case !r.read:
+		return []string{t.Dim.Render(e.P.T("wizard.diff.reading"))}
+	case r.diskErr != nil:
+		text, next := e.P.Fault(r.diskErr)
+		return complaint(e, event.Error, event.Clean(text), event.Clean(next), w)
+	case r.disk == nil:
+		return wrapped(e.P.T("wizard.diff.new", "file", r.p.target()), w)
+	case string(r.disk) == string(r.p.draft.YAML()):
+		return []string{t.Good.Render(g.OK + " " + e.P.T("wizard.diff.same"))}
+	}
+	var out []string
+	for _, d := range lineDiff(strings.Split(strings.TrimRight(masked(r.disk), "\n"), "\n"), strings.Split(strings.TrimRight(masked(r.p.draft.YAML()), "\n"), "\n")) {
+		text := widget.Cut(event.Clean(d.text), w-2, g.Cut)
+		switch d.kind {
+		case '+':
+			out = append(out, t.Added.Render("+ "+text))
+		case '-':
+			out = append(out, t.Removed.Render("- "+text))
+		default:
+			out = append(out, t.Dim.Render("  "+text))
+		}
+	}
+	return out
+}
+
+type diffLine struct {
+	kind byte // ' ', '+', '-'
+	text string
+}
+
+const diffMost = 2000 // lines; of longer files all is other
+
+// lineDiff compares by the longest common sequence of lines.
+func lineDiff(a, b []string) []diffLine {
+	var out []diffLine
+	if len(a) > diffMost || len(b) > diffMost {
+		for _, l := range a {
+			out = append(out, diffLine{'-', l})
+		}
+		for _, l := range b {
+			out = append(out, diffLine{'+', l})
+		}
+		return out
+	}
+	long := make([][]int32, len(a)+1)
+	for i := range long {
+		long[i] = make([]int32, len(b)+1)
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if a[i] == b[j] {
+				long[i][j] = long[i+1][j+1] + 1
+			} else {
+				long[i][j] = max(long[i+1][j], long[i][j+1])
+			}
+		}
+	}
+	i, j := 0, 0
+	for i < len(a) || j < len(b) {
+		switch {
+		case i < len(a) && j < len(b) && a[i] == b[j]:
+			out = append(out, diffLine{' ', a[i]})
+			i, j = i+1, j+1
+		case j == len(b) || i < len(a) && long[i+1][j] >= long[i][j+1]:
+			out = append(out, diffLine{'-', a[i]})
+			i++
+		default:
+			out = append(out, diffLine{'+', b[j]})
+			j++
+		}
+	}
+	return out
+}
+
+// planLines is what would be done, machine by machine.
+func (r *review) planLines(e *frame.Env, w int) []string {
+	t, g := e.Theme, e.Theme.Glyphs
+	switch {
+	case r.p.problems.HasErrors():
+		return []string{t.Dim.Render(e.P.T("wizard.plan.invalid"))}
+	case r.busy:
+		return []string{t.Busy.Render(g.Running + " " + e.P.T("wizard.plan.busy"))}
+	case r.fault != nil:
+		text, next := e.P.Fault(r.fault)
+		return complaint(e, event.Error, event.Clean(text), event.Clean(next), w)
+	case len(r.plan) == 0:
+		return []string{t.Good.Render(g.OK + " " + e.P.T("wizard.plan.nothing"))}
+	}
+	var out []string
+	for _, n := range r.plan {
+		name := n.Node
+		if name == "" {
+			name = e.P.T("report.jump-host")
+		}
+		l := new(widget.Line).Add(t.Strong, event.Clean(name))
+		if n.Address != "" {
+			l.Space(2).Add(t.Dim, n.Address)
+		}
+		l.Space(2).Add(t.Yolk, e.P.T("wizard.plan.count", "count", itoa(len(n.Changes))))
+		if n.Upload > 0 {
+			l.Space(2).Add(t.Dim, e.P.T("wizard.plan.upload", "size", report.Size(n.Upload)))
+		}
+		out = append(out, l.String())
+		for _, c := range n.Changes {
+			text := e.P.Msg(report.Sized(c.Desc))
+			if !c.Exact {
+				text = e.P.T("plan.inexact", "step", text)
+			}
+			out = append(out, "  "+t.Faint.Render(g.Bullet)+" "+t.Text.Render(widget.Cut(event.Clean(text), w-4, g.Cut)))
+		}
+		out = append(out, "")
+	}
+	return out
+}

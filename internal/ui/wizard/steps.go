@@ -1,0 +1,146 @@
+package wizard
+
+import (
+	"net"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
+)
+
+// newCluster is the name of the cluster, and where its deploy.yaml goes.
+func newCluster(p *Page) step {
+	file := &item{key: "file", kind: config.Path, get: func() string { return p.file }, set: func(v string) { p.file = v }}
+	file.def = func() string { return p.target() }
+	f := &form{p: p, name: "cluster", items: []*item{p.setting("cluster-id"), file}}
+	if p.svc.Read != nil {
+		f.more = func(*frame.Env) []frame.Binding {
+			return []frame.Binding{{Keys: []string{"ctrl+o"}, Show: "Ctrl+O", Word: "wizard.key.import", Do: p.askImport}}
+		}
+	}
+	return f
+}
+
+// target is where the deploy.yaml goes.
+func (p *Page) target() string {
+	switch {
+	case p.file != "":
+		return p.file
+	case p.svc.File != nil:
+		return p.svc.File(p.draft.Get("cluster-id"))
+	}
+	return "deploy.yaml"
+}
+
+// askImport asks for a deploy.yaml to begin with.
+func (p *Page) askImport() tea.Cmd {
+	return frame.Send(frame.Prompt{
+		Title: event.M("wizard.import.title"), Lines: []event.Msg{event.M("wizard.import.about")}, Label: event.M("wizard.import.label"), Word: "wizard.key.read",
+		Do: func(path string) tea.Cmd {
+			return func() tea.Msg {
+				data, err := p.svc.Read(strings.TrimSpace(path))
+				return importedMsg{path, data, err}
+			}
+		},
+	})
+}
+
+type importedMsg struct {
+	path string
+	data []byte
+	err  error
+}
+
+// imported takes what was read; it can be undone.
+func (p *Page) imported(m importedMsg, e *frame.Env) tea.Cmd {
+	switch {
+	case m.err != nil:
+		return p.say(e, m.err)
+	case m.data == nil:
+		return p.say(e, event.NewFault(event.ClassUsage, "config.no-file", nil, "file", m.path))
+	}
+	d, problems := config.ReadDraft(m.data, m.path)
+	if len(d.Machines) == 0 && len(d.Values) <= 1 {
+		if problems.HasErrors() {
+			text, _ := words(e, problems[0])
+			return frame.Send(frame.Note{Text: text})
+		}
+	}
+	p.snapshot()
+	p.draft = d
+	p.snapshot()
+	return tea.Batch(p.changed(), p.steps[p.at].enter(e), frame.Send(frame.Note{Text: e.P.T("wizard.imported", "count", itoa(len(d.Machines)), "file", m.path)}))
+}
+
+// newLogin is how the machines are reached.
+func newLogin(p *Page) step {
+	key := p.setting("private-key-path")
+	key.def = func() string {
+		if p.svc.Keys != nil && p.draft.Values["password"] == "" {
+			if own := p.svc.Keys(); len(own) > 0 {
+				return own[0]
+			}
+		}
+		return ""
+	}
+	sudo := p.setting("eggo.sudo-password")
+	sudo.hidden = func() bool { return p.draft.Get("username") == "root" }
+	keep := &item{key: "keep-secrets", kind: config.YesNo, choices: []string{"false", "true"}}
+	keep.get = func() string {
+		if p.draft.KeepSecrets {
+			return "true"
+		}
+		return "false"
+	}
+	keep.set = func(v string) { p.draft.KeepSecrets = v == "true" }
+	keep.hidden = func() bool { return p.draft.Values["password"] == "" && p.draft.Values["eggo.sudo-password"] == "" }
+	return &form{p: p, name: "login", items: []*item{p.setting("username"), key, p.setting("password"), sudo, keep, p.setting("eggo.bastion")}}
+}
+
+// newNetworks are addresses and names.
+func newNetworks(p *Page) step {
+	endpoint := p.setting("apiserver-endpoint")
+	endpoint.def = p.endpoint
+	dns := p.setting("service.dnsaddr")
+	dns.def = func() string {
+		if p.cluster != nil {
+			return p.cluster.DNSAddr.String()
+		}
+		return ""
+	}
+	port := &item{key: "bind-port", kind: config.Number, get: func() string { return p.draft.BindPort }, set: func(v string) { p.draft.BindPort = v }}
+	port.def, port.field.Narrow = func() string { return "8443" }, true
+	port.hidden = func() bool { return len(p.draft.With(bundle.LoadBalancer)) == 0 }
+	return &form{p: p, name: "networks", items: []*item{p.setting("network.podcidr"), p.setting("service.cidr"), dns, p.setting("dns-domain"), p.setting("network.plugin"), endpoint, port,
+		p.setting("apiserver-cert-sans.dnsnames"), p.setting("apiserver-cert-sans.ips")}}
+}
+
+// endpoint is where the API is reached when nothing else is said.
+func (p *Page) endpoint() string {
+	if p.cluster != nil && p.draft.Values["apiserver-endpoint"] == "" {
+		return p.cluster.Endpoint
+	}
+	if lb := p.draft.With(bundle.LoadBalancer); len(lb) > 0 {
+		port := p.draft.BindPort
+		if port == "" {
+			port = "8443"
+		}
+		return net.JoinHostPort(p.draft.Machines[lb[0]].IP, port)
+	}
+	if m := p.draft.With(bundle.ControlPlane); len(m) > 0 {
+		return net.JoinHostPort(p.draft.Machines[m[0]].IP, "6443")
+	}
+	return ""
+}
+
+// newRuntime is what runs on the machines.
+func newRuntime(p *Page) step {
+	replicas := p.setting("service.dns.replicas")
+	replicas.hidden = func() bool { return p.draft.Get("service.dns.corednstype") != "pod" }
+	return &form{p: p, name: "runtime", items: []*item{p.setting("runtime"), p.setting("service.dns.corednstype"), replicas, p.setting("addons"),
+		p.setting("registry-mirrors"), p.setting("insecure-registries")}}
+}

@@ -1,0 +1,344 @@
+package wizard
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/ui"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
+	"github.com/eggo-k8s/eggo/internal/ui/uitest"
+)
+
+var _ = flag.Bool("update", false, "write the goldens")
+
+// world is what the services of a test do.
+type world struct {
+	saved   Saved
+	has     bool
+	files   map[string]string
+	written map[string]config.Draft
+	ran     []string
+	keys    int // host keys that were trusted
+}
+
+func (w *world) services() Services {
+	return Services{
+		Load:   func() (Saved, bool) { return w.saved, w.has },
+		Save:   func(s Saved) error { w.saved, w.has = s, true; return nil },
+		Forget: func() error { w.has = false; return nil },
+		Read: func(path string) ([]byte, error) {
+			if t, ok := w.files[path]; ok {
+				return []byte(t), nil
+			}
+			return nil, nil
+		},
+		File: func(cluster string) string { return "/root/.eggo/" + cluster + ".yaml" },
+		Keys: func() []string { return []string{"/root/.ssh/id_ed25519"} },
+		Probe: func(_ context.Context, _ config.Draft, m config.Machine, tell func(Look)) {
+			for _, s := range []Stage{LogIn, Looking} {
+				tell(Look{Machine: m, Stage: s})
+			}
+			l := Look{Machine: m, Stage: Seen, OS: "Debian GNU/Linux 12 (bookworm)", OSID: "debian", Codename: "bookworm", Arch: "amd64", CPUs: 4, Memory: 8 << 30, Disk: 52 << 30, Skew: 40 * time.Millisecond}
+			switch {
+			case strings.HasSuffix(m.IP, ".12"):
+				l = Look{Machine: m, Stage: Failed, Fault: event.NewFault(event.ClassFailed, "ssh.unreachable", nil, "addr", m.IP+":22").On(m.Name)}
+			case strings.HasSuffix(m.IP, ".13"):
+				l = Look{Machine: m, Stage: Asking, Key: &HostKey{Addr: m.IP + ":22", Type: "ssh-ed25519", Fingerprint: "SHA256:1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7uZk", Answer: func(yes bool) {
+					if yes {
+						w.keys++
+					}
+				}}}
+			case strings.HasSuffix(m.IP, ".14"):
+				f := event.NewFault(event.ClassPreflight, "preflight.other-cluster", nil, "cluster", "old").On(m.Name)
+				l.Findings = []event.Finding{{Host: m.Name, Severity: event.Error, Fault: *f}}
+			}
+			tell(l)
+		},
+		Bundles: func(_ context.Context, paths []string, tell func(Bundle)) {
+			m := &bundle.Manifest{Name: "eggo-debian-bookworm", Arch: "amd64", Kubernetes: "v1.34.2", OS: bundle.OS{Family: "debian", ID: "debian", Release: "12", Codename: "bookworm"}}
+			tell(Bundle{Path: "/srv/eggo-debian-bookworm-amd64.tar.gz", Size: 412 << 20, Manifest: m, Done: 200 << 20})
+			tell(Bundle{Path: "/srv/eggo-debian-bookworm-amd64.tar.gz", Size: 412 << 20, Manifest: m, Done: 412 << 20, Proven: true})
+			arm := *m
+			arm.Arch, arm.OS = "arm64", bundle.OS{Family: "rpm", ID: "openEuler", Release: "24.03"}
+			tell(Bundle{Path: "/srv/eggo-openeuler-arm64.tar.gz", Size: 398 << 20, Manifest: &arm, Proven: true})
+			tell(Bundle{Path: "/srv/old.tar.gz", Size: 1 << 20, Fault: event.NewFault(event.ClassBundle, "bundle.no-manifest", nil, "file", "/srv/old.tar.gz", "layout", "typed")})
+		},
+		Preflight: func(_ context.Context, d config.Draft, _ string, tell func(Check)) {
+			for _, m := range d.Machines {
+				tell(Check{Machine: m.Name})
+				if m.Arch != "arm64" && strings.HasSuffix(m.IP, ".11") {
+					tell(Check{Finding: &event.Finding{Host: m.Name, Severity: event.Error, Fault: *event.NewFault(event.ClassPreflight, "preflight.arch", nil, "is", "arm64", "says", "amd64").On(m.Name)}})
+				}
+			}
+			tell(Check{Finding: &event.Finding{Host: d.Machines[0].Name, Severity: event.Warning, Fault: *event.NewFault(event.ClassPreflight, "preflight.cpus", nil, "is", "1", "least", "2").On(d.Machines[0].Name)}})
+			tell(Check{End: true})
+		},
+		Plan: func(_ context.Context, d config.Draft, _ string) ([]Planned, error) {
+			out := []Planned{{Changes: []PlannedChange{{Desc: event.M("change.api", "method", "POST", "path", "/api/v1/namespaces"), Exact: true}}}}
+			for _, m := range d.Machines {
+				out = append(out, Planned{Node: m.Name, Address: m.IP, Upload: 310 << 20, Changes: []PlannedChange{{Desc: event.M("change.upload", "path", "/var/lib/eggo-node/images.tar", "bytes", "325058560"), Exact: true}}})
+			}
+			return out, nil
+		},
+		Write: func(path string, d config.Draft) error {
+			w.written[path] = d
+			w.files[path] = string(d.YAML())
+			return nil
+		},
+		Run:   func(file string, _ config.Draft) tea.Cmd { w.ran = append(w.ran, file); return nil },
+		After: func(_ time.Duration, m tea.Msg) tea.Cmd { return func() tea.Msg { return m } },
+	}
+}
+
+func open(t testing.TB, lang i18n.Lang, ascii bool, w, h int) (*ui.App, *Page, *world) {
+	t.Helper()
+	wo := &world{files: map[string]string{}, written: map[string]config.Draft{}}
+	p := New(context.Background(), wo.services())
+	a := ui.New(p, ui.Options{Lang: lang, ASCII: ascii, Now: func() time.Time { return time.Date(2026, 11, 22, 4, 0, 0, 0, time.UTC) }})
+	uitest.Drive(t, a, tea.WindowSizeMsg{Width: w, Height: h})
+	uitest.Run(t, a, a.Init())
+	return a, p, wo
+}
+
+// threeNodes types what no program can know: three addresses.
+func threeNodes(t testing.TB, a *ui.App) {
+	t.Helper()
+	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
+	uitest.Type(t, a, "192.168.0.[15-17]")
+	uitest.Keys(t, a, "enter")
+}
+
+// A cluster of three machines takes one line of typing, and keys that say: go on.
+func TestThreeMachinesTakeOneLine(t *testing.T) {
+	a, p, w := open(t, i18n.English, false, 100, 32)
+	uitest.Has(t, a, "Which cluster is it?", "k8s-cluster", "/root/.eggo/k8s-cluster.yaml")
+	threeNodes(t, a)
+	uitest.Has(t, a, "node-1", "192.168.0.17", "3 machine(s)", "1 control plane", "2 worker", "3 ready", "4 CPUs")
+	uitest.Keys(t, a, "ctrl+n")
+	uitest.Has(t, a, "10.244.0.0/16", "192.168.0.15:6443")
+	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
+	uitest.Has(t, a, "eggo-debian-bookworm-amd64.tar.gz", "proven", "v1.34.2", "damaged")
+	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
+	uitest.Has(t, a, "Nothing stands in the way", "3 machine(s)")
+	uitest.Keys(t, a, "enter")
+	uitest.Has(t, a, "One last look", "x86src", "/srv/eggo-debian-bookworm-amd64.tar.gz")
+	uitest.Keys(t, a, "tab")
+	uitest.Has(t, a, "is not there yet")
+	uitest.Keys(t, a, "tab")
+	uitest.Has(t, a, "node-2", "310.0 MiB")
+	uitest.Keys(t, a, "enter")
+	uitest.Has(t, a, "Install k8s-cluster now?")
+	uitest.Keys(t, a, "y")
+	d, ok := w.written["/root/.eggo/k8s-cluster.yaml"]
+	if c, problems := d.Check("x"); !ok || c == nil || len(c.Nodes) != 3 || len(w.ran) != 1 || w.has {
+		t.Fatalf("%v %v %v: %v", ok, c, w.ran, problems)
+	}
+	if p.problems.HasErrors() {
+		t.Error(p.problems)
+	}
+}
+
+// What is wrong is said where it is typed, in words that say what to type; going back is always possible and loses nothing.
+func TestWhatIsWrongIsSaidWhereItIsTyped(t *testing.T) {
+	a, p, _ := open(t, i18n.English, false, 100, 32)
+	uitest.Type(t, a, "Ｐrod!")
+	uitest.Has(t, a, "Prod!", "✘", "→")
+	uitest.Keys(t, a, "ctrl+n", "esc")
+	uitest.Has(t, a, "Prod!", "Which cluster is it?")
+	uitest.Keys(t, a, "ctrl+u")
+	uitest.Type(t, a, "prod")
+	uitest.Lacks(t, a, "✘")
+	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
+	uitest.Type(t, a, "nonsense")
+	uitest.Keys(t, a, "enter")
+	uitest.Has(t, a, "no machine: nonsense")
+	uitest.Keys(t, a, "ctrl+u")
+	a.Update(tea.PasteMsg{Content: "name,ip,role\r\nm1,192.168.0.21,master\nw1 192.168.0.22 worker etcd\n192.168.0.22:2222"})
+	uitest.Drive(t, a, tea.PasteMsg{Content: "m1,192.168.0.21,master\nw1 192.168.0.22 worker etcd\n192.168.0.12\n"})
+	uitest.Has(t, a, "m1", "w1", "not reached")
+	if n := len(p.draft.Machines); n != 3 {
+		t.Fatalf("%d machines: %v", n, p.draft.Machines)
+	}
+	uitest.Keys(t, a, "g", "e", "u", "w")
+	if m := p.draft.Machines[0]; !m.Has(bundle.Etcd) || !m.Has(bundle.Worker) || !m.Has(bundle.ControlPlane) {
+		t.Errorf("%v", m.Roles)
+	}
+	uitest.Keys(t, a, "ctrl+n")
+	uitest.Keys(t, a, "ctrl+u")
+	uitest.Type(t, a, "192.168.0.0/16")
+	uitest.Has(t, a, "✘")
+	uitest.Keys(t, a, "ctrl+n", "esc", "esc")
+	uitest.Has(t, a, "m1")
+	uitest.Keys(t, a, "*", "d")
+	uitest.Has(t, a, "No machine yet")
+	uitest.Keys(t, a, "ctrl+z")
+	uitest.Has(t, a, "m1", "w1")
+}
+
+// A wizard that was cut off is offered again; its passwords were not kept.
+func TestADraftIsOfferedAgain(t *testing.T) {
+	a, _, w := open(t, i18n.English, false, 100, 32)
+	uitest.Keys(t, a, "ctrl+n", "down", "down")
+	uitest.Type(t, a, "geheim")
+	uitest.Lacks(t, a, "geheim")
+	uitest.Keys(t, a, "ctrl+n")
+	uitest.Type(t, a, "10.0.0.1")
+	uitest.Keys(t, a, "enter", "ctrl+n")
+	if !w.has || len(w.saved.Draft.Machines) != 1 || w.saved.Draft.Values["password"] != "" {
+		t.Fatalf("%+v", w.saved)
+	}
+	p := New(context.Background(), w.services())
+	b := ui.New(p, ui.Options{Lang: i18n.English})
+	uitest.Drive(t, b, tea.WindowSizeMsg{Width: 100, Height: 32})
+	uitest.Run(t, b, b.Init())
+	uitest.Has(t, b, "You were here before", "1 machine(s)")
+	uitest.Keys(t, b, "c")
+	uitest.Has(t, b, "Networks and names")
+	if len(p.draft.Machines) != 1 {
+		t.Error("the machines are lost")
+	}
+}
+
+// Host keys that nobody has seen are shown before they are trusted.
+func TestHostKeysAreAskedAbout(t *testing.T) {
+	a, _, w := open(t, i18n.English, false, 120, 40)
+	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
+	uitest.Type(t, a, "10.0.0.13")
+	uitest.Keys(t, a, "enter", "enter")
+	uitest.Has(t, a, "whose key?", "SHA256:1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7uZk", "host keys")
+	uitest.Keys(t, a, "f")
+	uitest.Has(t, a, "Do you know these machines?", "ssh-ed25519")
+	uitest.Keys(t, a, "enter")
+	if w.keys != 0 {
+		t.Error("the default trusts")
+	}
+	uitest.Keys(t, a, "f", "y")
+	if w.keys != 1 {
+		t.Error("it was not answered")
+	}
+}
+
+// A finding of preflight is mended where it is told.
+func TestAFindingIsMended(t *testing.T) {
+	a, p, _ := open(t, i18n.English, false, 120, 40)
+	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
+	uitest.Type(t, a, "10.0.0.[10-11]")
+	uitest.Keys(t, a, "enter", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n")
+	uitest.Has(t, a, "1 thing(s) stand in the way", "say what it is")
+	uitest.Keys(t, a, "enter")
+	if p.draft.Machines[1].Arch != "arm64" {
+		t.Error(p.draft.Machines)
+	}
+	uitest.Has(t, a, "setting(s) are wrong") // it needs a bundle of its own now
+	uitest.Keys(t, a, "enter")
+	uitest.Has(t, a, "arm64", "needs a bundle")
+}
+
+// Every key of deploy.yaml can be reached, found and changed, blocks of YAML too.
+func TestEveryKeyCanBeReached(t *testing.T) {
+	a, p, _ := open(t, i18n.English, false, 120, 40)
+	threeNodes(t, a)
+	uitest.Keys(t, a, "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n")
+	uitest.Has(t, a, "Every other setting", "cluster-id")
+	uitest.Keys(t, a, "/")
+	uitest.Type(t, a, "extra-args")
+	uitest.Keys(t, a, "enter", "enter")
+	uitest.Type(t, a, "- name: kubelet")
+	uitest.Keys(t, a, "enter")
+	uitest.Type(t, a, "  extra-args: {--nonsense: 1}")
+	uitest.Has(t, a, "✘")
+	for range "--nonsense: 1}" {
+		uitest.Keys(t, a, "backspace")
+	}
+	uitest.Type(t, a, "--v: \"2\"}")
+	uitest.Lacks(t, a, "✘")
+	uitest.Keys(t, a, "ctrl+s")
+	if c, problems := p.draft.Check("x"); c == nil || len(c.ExtraArgs) != 1 {
+		t.Errorf("%v\n%s", problems, p.draft.YAML())
+	}
+	e := i18n.NewPrinter(i18n.Chinese)
+	for _, s := range config.Settings() {
+		if hint(&frame.Env{P: e}, s.Key) == "" {
+			t.Errorf("nothing says what %s is", s.Key)
+		}
+	}
+}
+
+// The screens of every step, at each size, in both languages and with both sets of glyphs, with few and with many machines.
+func TestGoldens(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}} {
+		for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
+			for _, ascii := range []bool{false, true} {
+				for _, n := range []int{3, 30, 100} {
+					a, p, _ := open(t, lang, ascii, size[0], size[1])
+					glyphs := map[bool]string{true: "ascii", false: "unicode"}[ascii]
+					for i, s := range p.steps {
+						if n == 3 || s.id() == "nodes" || s.id() == "preflight" {
+							name := fmt.Sprintf("%s-%d-%dx%d-%s-%s", s.id(), n, size[0], size[1], lang, glyphs)
+							if s.id() == "nodes" {
+								uitest.Type(t, a, fmt.Sprintf("192.168.1.[%d-%d]", 10, 9+n))
+								uitest.Keys(t, a, "enter", "enter", "g", "down")
+							}
+							uitest.Fills(t, a, size[0], size[1])
+							uitest.Golden(t, a, name)
+						} else if s.id() == "nodes" {
+							t.Fatal()
+						}
+						if i+1 < len(p.steps) {
+							uitest.Keys(t, a, "ctrl+n")
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// Whatever is typed and pasted at whatever size, the screen is full to the cell, nothing breaks, and what was typed stays.
+func FuzzWizard(f *testing.F) {
+	f.Add(uint64(1), uint16(80), uint16(24), "192.168.0.[1-9]")
+	f.Add(uint64(2), uint16(1), uint16(1), "节点 10.0.0.1 worker\n\x1b[2J\u202e")
+	f.Add(uint64(3), uint16(400), uint16(120), "masters: [{name: a, ip: 192.0.2.1}]\n")
+	keys := []string{"enter", "esc", "up", "down", "left", "right", "pgup", "pgdown", "home", "end", "backspace", "delete", "tab", "shift+tab", "space", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+p",
+		"ctrl+z", "ctrl+r", "ctrl+s", "ctrl+o", "ctrl+v", "ctrl+u", "?", "L", "/", "a", "p", "i", "d", "m", "w", "e", "l", "u", "r", "f", "x", "g", "G", "*", "n", "y", "1", ".", "节"}
+	f.Fuzz(func(t *testing.T, seed uint64, w, h uint16, text string) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		a, p, _ := open(t, i18n.Chinese, seed%2 == 0, 80, 24)
+		wide, high := 80, 24
+		for range 30 {
+			switch rnd.IntN(8) {
+			case 0:
+				wide, high = 1+(int(w)+rnd.IntN(100))%400, 1+(int(h)+rnd.IntN(40))%120
+				uitest.Drive(t, a, tea.WindowSizeMsg{Width: wide, Height: high})
+			case 1:
+				uitest.Drive(t, a, tea.PasteMsg{Content: text})
+			case 2:
+				uitest.Drive(t, a, tea.MouseClickMsg{X: rnd.IntN(wide), Y: rnd.IntN(high), Button: tea.MouseLeft})
+			case 3:
+				uitest.Drive(t, a, tea.MouseWheelMsg{Button: tea.MouseWheelDown})
+			default:
+				before := p.draft.Clone()
+				uitest.Keys(t, a, keys[rnd.IntN(len(keys))])
+				if !before.Equal(p.draft) { // nothing that was typed is gone for good
+					now := p.draft.Clone()
+					p.snapshot()
+					if len(p.past) == 0 && len(p.future) == 0 {
+						t.Fatalf("no way back from %v to %v", now, before)
+					}
+				}
+			}
+			uitest.Fills(t, a, wide, high)
+		}
+	})
+}
