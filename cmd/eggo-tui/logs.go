@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -16,18 +17,22 @@ import (
 // logOptions say which run is meant, and what of it.
 type logOptions struct {
 	id, state, node, step, output string
-	failed, list                  bool
+	failed, list, follow          bool
 }
 
 func newLogsCmd(env *environment) *cobra.Command {
 	var o logOptions
 	cmd := &cobra.Command{Use: "logs [" + env.P.T("cli.arg.run") + "]", Short: env.P.T("cli.logs.short"), Long: env.P.T("cli.logs.long"), Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return logs(env, o, strings.Join(args, "")) }}
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return logs(cmd.Context(), env, o, strings.Join(args, ""))
+		}}
 	o.which(cmd, env)
 	cmd.Flags().StringVar(&o.node, "node", "", env.P.T("cli.logs.node"))
 	cmd.Flags().StringVar(&o.step, "step", "", env.P.T("cli.logs.step"))
 	cmd.Flags().BoolVar(&o.failed, "failed", false, env.P.T("cli.logs.failed"))
 	cmd.Flags().BoolVar(&o.list, "list", false, env.P.T("cli.logs.list"))
+	cmd.Flags().BoolVarP(&o.follow, "follow", "F", false, env.P.T("cli.logs.follow"))
+	cmd.MarkFlagsMutuallyExclusive("follow", "failed", "list")
 	cmd.Flags().StringVar(&o.output, "output", "plain", env.P.T("cli.flag.report"))
 	return cmd
 }
@@ -38,14 +43,14 @@ func (o *logOptions) which(cmd *cobra.Command, env *environment) {
 }
 
 // logs shows what was logged of a run, in the words in which it was told then.
-func logs(env *environment, o logOptions, run string) error {
+func logs(ctx context.Context, env *environment, o logOptions, run string) error {
 	if o.output != "plain" && o.output != "json" {
 		return event.NewFault(event.ClassUsage, "usage.output", nil, "output", o.output, "choices", "plain, json")
 	}
 	if o.list {
 		return listRuns(env, o)
 	}
-	_, dir, err := loggedRun(env, o, run, "")
+	c, dir, err := loggedRun(env, o, run, "")
 	if err != nil {
 		return err
 	}
@@ -59,7 +64,15 @@ func logs(env *environment, o logOptions, run string) error {
 		plain.Debug = true
 		sink = plain
 	}
-	for rec, err := range journal.Read(dir) {
+	records := journal.Read(dir)
+	if o.follow {
+		store, err := journal.At(stateRoot(env, o.state), c.Name)
+		if err != nil {
+			return err
+		}
+		records = journal.Follow(ctx, dir, store.Busy)
+	}
+	for rec, err := range records {
 		if err != nil {
 			return err
 		}

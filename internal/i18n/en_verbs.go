@@ -51,6 +51,7 @@ func enVerbs() map[string]string {
 		"cli.logs.long":               "Show what was logged of a run, what the nodes printed included: the newest run on this machine, or the one that is named.",
 		"cli.logs.node":               "only what happened on this node",
 		"cli.logs.step":               "only steps whose ID has this in it",
+		"cli.logs.follow":             "go on with what is logged until the run has ended",
 		"cli.logs.failed":             "only steps that failed",
 		"cli.logs.list":               "list the runs that are kept",
 		"cli.flag.log-id":             "cluster to look at (default: that of the newest run)",

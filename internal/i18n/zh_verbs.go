@@ -51,6 +51,7 @@ func zhVerbs() map[string]string {
 		"cli.logs.long":               "显示某次运行的日志，包括节点的输出：默认本机最近一次运行，或指定的运行。",
 		"cli.logs.node":               "只显示该节点",
 		"cli.logs.step":               "只显示编号中含有此内容的步骤",
+		"cli.logs.follow":             "持续显示，直到运行结束",
 		"cli.logs.failed":             "只显示失败的步骤",
 		"cli.logs.list":               "列出保留的运行",
 		"cli.flag.log-id":             "要查看的集群（默认：最近一次运行的集群）",

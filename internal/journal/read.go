@@ -3,6 +3,7 @@ package journal
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +25,9 @@ type Reader struct {
 	seq  uint64
 	last time.Time
 }
+
+// followPause is between two looks at a log that is being written.
+const followPause = 200 * time.Millisecond
 
 // NewReader reads from in; path is for messages.
 func NewReader(in io.Reader, path string) *Reader {
@@ -75,6 +79,46 @@ func (r *Reader) onlyRubbishFollows() bool {
 
 // Cut says whether the log ends, so far, in the middle of a line.
 func (r *Reader) Cut() bool { return len(r.part) > 0 }
+
+// Follow gives the records of the run in dir, those that are there and then those that come, until the run has ended, nobody is writing any
+// more, or ctx ends. Its errors are those of Read and of ctx.
+func Follow(ctx context.Context, dir string, writing func() bool) iter.Seq2[event.Record, error] {
+	return func(yield func(event.Record, error) bool) {
+		path := filepath.Join(dir, eventsFile)
+		f, err := os.Open(path)
+		if err != nil {
+			yield(event.Record{}, event.NewFault(event.ClassFailed, "journal.read", err, "path", path))
+			return
+		}
+		defer f.Close()
+		r := NewReader(f, path)
+		tick := time.NewTicker(followPause)
+		defer tick.Stop()
+		for last := false; ; {
+			rec, err := r.Next()
+			switch {
+			case err == nil:
+				if _, ended := rec.Event.(event.RunEnded); !yield(rec, nil) || ended {
+					return
+				}
+			case !errors.Is(err, io.EOF):
+				yield(event.Record{}, err)
+				return
+			case last:
+				return
+			case !writing():
+				last = true // what was written between the two looks is still to be read
+			default:
+				select {
+				case <-ctx.Done():
+					yield(event.Record{}, ctx.Err())
+					return
+				case <-tick.C:
+				}
+			}
+		}
+	}
+}
 
 // Read gives the records of the run in dir, in order. A last line that was cut off is not a record: a Notice journal.cut-line, which is not
 // in the file, stands in its place. After an error (journal.read, journal.damaged) nothing follows.
