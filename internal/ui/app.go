@@ -111,6 +111,9 @@ func (a *App) farewell(p frame.Page) {
 	}
 }
 
+// Env is what pages get.
+func (a *App) Env() *frame.Env { return &a.env }
+
 // calm lets one event of the mouse wheel through in 16 ms: a wheel that is spun sends hundreds.
 func calm() func(tea.Model, tea.Msg) tea.Msg {
 	var last time.Time

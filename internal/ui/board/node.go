@@ -193,6 +193,9 @@ func (b *Board) words(s *runstate.State, v view, n int) []string {
 	var out []string
 	if v.rank <= rankFailed && v.step != nil && v.step.Fault != nil {
 		text, next := b.P.Fault(v.step.Fault)
+		if cause, do, ok := report.Likely(v.step.Fault, v.host.LinesOf(v.step.ID, runstate.FailLines)); ok {
+			next = b.P.Msg(cause) + " " + b.P.Msg(do)
+		}
 		out = append(out, text)
 		if next != "" {
 			out = append(out, b.Theme.Glyphs.Arrow+" "+next)

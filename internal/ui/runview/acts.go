@@ -34,8 +34,7 @@ func (p *Page) done(m doneMsg, e *frame.Env) tea.Cmd {
 			delete(p.panel.told, m.question)
 			p.panel.on = true
 		}
-		text, _ := e.P.Fault(event.AsFault(m.err))
-		return frame.Send(frame.Note{Text: event.Clean(text)})
+		return wrong(m.err, e)
 	}
 	switch m.what {
 	case doneSupport:
@@ -44,6 +43,15 @@ func (p *Page) done(m doneMsg, e *frame.Env) tea.Cmd {
 		return frame.Send(frame.Note{Text: e.P.T("ui.quit.stopping")})
 	}
 	return nil
+}
+
+// wrong tells in the footer what went wrong.
+func wrong(err error, e *frame.Env) tea.Cmd {
+	text := event.Clean(err.Error())
+	if f := (*event.Fault)(nil); errors.As(err, &f) {
+		text, _ = e.P.Fault(f)
+	}
+	return frame.Send(frame.Note{Text: text})
 }
 
 // outside gives the screen to another program until that has ended.

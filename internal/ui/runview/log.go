@@ -52,13 +52,12 @@ func (l *logPage) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 		l.log.Take(c)
 	case copyMsg:
 		if m.err != nil {
-			return frame.Send(frame.Note{Text: event.Clean(m.err.Error())})
+			return wrong(m.err, e)
 		}
 		return l.copied(m.text, m.cut, e)
 	case doneMsg:
 		if m.err != nil {
-			text, _ := e.P.Fault(event.AsFault(m.err))
-			return frame.Send(frame.Note{Text: event.Clean(text)})
+			return wrong(m.err, e)
 		}
 		if m.text != "" {
 			return frame.Send(frame.Note{Text: e.P.T("ui.log.saved", "path", m.text)})

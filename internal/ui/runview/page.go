@@ -93,6 +93,12 @@ func (p *Page) Still() *Page {
 	return p
 }
 
+// Look takes what has come, for a test that says when; the page's commands do it by themselves else.
+func (p *Page) Look() tea.Cmd {
+	look := p.look()
+	return func() tea.Msg { return look() }
+}
+
 // State of the run as far as it was read; not to be changed.
 func (p *Page) State() *runstate.State { return p.state }
 
@@ -144,7 +150,7 @@ func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 		p.board.Usual = m.history
 	case openMsg:
 		if m.err != nil {
-			return frame.Send(frame.Note{Text: event.Clean(m.err.Error())})
+			return wrong(m.err, e)
 		}
 		p.log = newLogPage(m.host, m.src, p.opt)
 		return frame.Send(frame.Push{Page: p.log})
@@ -232,8 +238,8 @@ func (p *Page) Keys(e *frame.Env) []frame.Binding {
 		return func() tea.Cmd { p.board.Move(right, down); return nil }
 	}
 	var list []frame.Binding
-	switch n := len(p.state.Open); {
-	case n > 0:
+	switch {
+	case len(p.open()) > 0:
 		list = append(list, frame.Binding{Keys: []string{"d"}, Word: "ui.key.decide", Do: func() tea.Cmd { return p.openPanel(e) }})
 	case len(p.failures()) > 0:
 		list = append(list, frame.Binding{Keys: []string{"d"}, Word: "ui.key.failures", Do: func() tea.Cmd { return p.openPanel(e) }})
