@@ -115,8 +115,12 @@ func Wrap(s string, w int) string {
 	if w <= 0 {
 		return ""
 	}
-	return ansi.Wrap(s, w, "")
+	// The library breaks at hyphens too, which tears options and paths apart.
+	return strings.ReplaceAll(ansi.Wrap(strings.ReplaceAll(s, "-", standIn), w, ""), standIn, "-")
 }
+
+// standIn takes a hyphen's place while text is wrapped: one cell wide, and no place to break at.
+const standIn = "\uE000"
 
 // Over lays text over a line of w cells, beginning at the cell x. A wide character that is half covered becomes a space.
 func Over(line, text string, x, w int) string {
