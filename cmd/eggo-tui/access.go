@@ -24,7 +24,7 @@ func hostKeyPolicy(flag string, env *environment) (remote.Policy, error) {
 	case "accept-new":
 		return remote.AcceptNew, nil
 	case "":
-		if _, ok := terminal(env); ok {
+		if _, ok := terminal(env); ok || env.Ask != nil {
 			return remote.Ask, nil
 		}
 		return remote.Strict, nil
@@ -37,21 +37,22 @@ func resolveSecrets(ctx context.Context, env *environment, c *config.Cluster) er
 	type source struct {
 		from string
 		to   *string
-		ask  string
+		id   string
+		ask  event.Msg
 	}
 	sources := []source{
-		{c.Eggo.PasswordFrom, &c.SSH.Password, env.P.T("ask.password", "user", c.SSH.User)},
-		{c.Eggo.SudoPasswordFrom, &c.Eggo.SudoPassword, env.P.T("ask.sudo", "user", c.SSH.User)},
+		{c.Eggo.PasswordFrom, &c.SSH.Password, "password", event.M("ask.password", "user", c.SSH.User)},
+		{c.Eggo.SudoPasswordFrom, &c.Eggo.SudoPassword, "sudo", event.M("ask.sudo", "user", c.SSH.User)},
 	}
 	for i := range c.Eggo.Bastions {
 		b := &c.Eggo.Bastions[i]
-		sources = append(sources, source{b.PasswordFrom, &b.Password, env.P.T("ask.bastion", "host", b.Host, "user", cmp.Or(b.User, c.SSH.User))})
+		sources = append(sources, source{b.PasswordFrom, &b.Password, "bastion " + b.Host, event.M("ask.bastion", "host", b.Host, "user", cmp.Or(b.User, c.SSH.User))})
 	}
 	for _, s := range sources {
 		if s.from == "" {
 			continue
 		}
-		v, err := secret(ctx, env, s.from, s.ask)
+		v, err := secret(ctx, env, s.from, s.id, s.ask)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -63,11 +64,11 @@ func resolveSecrets(ctx context.Context, env *environment, c *config.Cluster) er
 	return nil
 }
 
-func secret(ctx context.Context, env *environment, from, prompt string) (string, error) {
+func secret(ctx context.Context, env *environment, from, id string, what event.Msg) (string, error) {
 	kind, rest, _ := strings.Cut(from, ":")
 	switch kind {
 	case "prompt":
-		return askSecret(ctx, env, prompt)
+		return env.asker().secret(ctx, id, what)
 	case "env":
 		if v := env.Getenv(rest); v != "" {
 			return v, nil
@@ -97,7 +98,7 @@ func (s *session) target(n config.Node) remote.Target {
 func (s *session) passphrase(ctx context.Context, file string) (string, error) {
 	s.ask.Lock()
 	defer s.ask.Unlock()
-	return askSecret(ctx, s.env, s.env.P.T("ask.passphrase", "file", file))
+	return s.env.asker().secret(ctx, "key "+file, event.M("ask.passphrase", "file", file))
 }
 
 // keys are the private keys that are offered: the one that is named, else, without a password, the user's own.
@@ -159,11 +160,11 @@ func (s *session) wayOptions(via *remote.Bastion) remote.Options {
 		Emit: func(e event.Event) { _ = s.bus.Emit(e) }}
 }
 
-// askHostKey asks the person at the terminal, one key at a time.
+// askHostKey asks about a first contact: at the terminal one key at a time.
 func (s *session) askHostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
-	s.ask.Lock()
-	defer s.ask.Unlock()
-	line, err := askLine(ctx, s.env, s.env.P.T("ask.host-key", "node", q.Node, "addr", q.Addr, "type", q.Type, "fingerprint", q.Fingerprint))
-	answer := strings.ToLower(line)
-	return answer == "y" || answer == "yes", err
+	if s.env.Ask == nil {
+		s.ask.Lock()
+		defer s.ask.Unlock()
+	}
+	return s.env.asker().hostKey(ctx, q)
 }

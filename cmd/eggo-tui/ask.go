@@ -9,7 +9,38 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/remote"
 )
+
+// asker asks somebody for what is written down nowhere.
+type asker interface {
+	// secret asks for a password or passphrase; id names it, the same in every process.
+	secret(ctx context.Context, id string, what event.Msg) (string, error)
+	// hostKey asks whether the key of a machine that is contacted for the first time is right.
+	hostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error)
+}
+
+func (env *environment) asker() asker {
+	if env.Ask != nil {
+		return env.Ask
+	}
+	return atTerminal{env}
+}
+
+// atTerminal asks the person at the terminal.
+type atTerminal struct{ env *environment }
+
+func (a atTerminal) secret(ctx context.Context, _ string, what event.Msg) (string, error) {
+	return askSecret(ctx, a.env, a.env.P.Msg(what))
+}
+
+func (a atTerminal) hostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
+	line, err := askLine(ctx, a.env, a.env.P.T("ask.host-key", "node", q.Node, "addr", q.Addr, "type", q.Type, "fingerprint", q.Fingerprint))
+	answer := strings.ToLower(line)
+	return answer == "y" || answer == "yes", err
+}
 
 // terminal is the file that a person answers at, if there is one.
 func terminal(env *environment) (*os.File, bool) {

@@ -6,10 +6,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -17,7 +15,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/ui"
-	"github.com/eggo-k8s/eggo/internal/ui/logview"
 	"github.com/eggo-k8s/eggo/internal/ui/runview"
 )
 
@@ -42,7 +39,7 @@ func newAttachCmd(env *environment) *cobra.Command {
 	cmd.Flags().StringVar(&o.cluster, "id", "", env.P.T("cli.flag.id"))
 	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
 	cmd.Flags().Float64Var(&o.replay, "replay", 0, env.P.T("cli.flag.replay"))
-	cmd.Flags().BoolVar(&o.ascii, "ascii", env.Getenv("EGGO_ASCII") != "", env.P.T("cli.flag.ascii"))
+	cmd.Flags().BoolVar(&o.ascii, "ascii", false, env.P.T("cli.flag.ascii"))
 	return cmd
 }
 
@@ -58,35 +55,12 @@ func attach(ctx context.Context, env *environment, o attachOptions, name string)
 	if err != nil {
 		return err
 	}
-	dir := c.RunDir(id)
-	log, err := os.Open(filepath.Join(dir, "events.jsonl"))
+	page, err := openBoard(c, id, o.replay)
 	if err != nil {
-		return event.NewFault(event.ClassFailed, "journal.read", err, "path", dir)
+		return err
 	}
-	defer log.Close()
-	records := journal.NewReader(log, log.Name())
-	var files []*os.File
-	defer func() {
-		for _, f := range files {
-			f.Close()
-		}
-	}()
-	page := runview.Options{Feed: &runview.Live{From: records, Over: !c.Busy()}, NodeLog: func(host string) (logview.Source, error) {
-		f, err := os.Open(filepath.Join(dir, journal.NodeLog(host)))
-		if errors.Is(err, fs.ErrNotExist) {
-			return logview.Text(""), nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, f)
-		return logview.File{File: f}, nil
-	}}
-	if o.replay > 0 {
-		page.Replay = runview.NewReplay(records, o.replay, time.Now)
-		page.Feed = page.Replay
-	}
-	err = ui.Run(ctx, runview.New(page), ui.Options{Lang: env.P.Lang(), ASCII: o.ascii || env.Getenv("TERM") == "linux"}, env.Stdin, env.Stdout)
+	plain, _ := ascii(env, o.ascii)
+	err = ui.Run(ctx, runview.New(page), ui.Options{Lang: env.P.Lang(), ASCII: plain}, env.Stdin, env.Stdout)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -106,22 +105,8 @@ func alone(c *config.Cluster, only []string) ([]config.Node, error) {
 
 // confirmCleanup shows what will go, from the records of the machines themselves, and asks for the cluster's name.
 func (s *session) confirmCleanup(ctx context.Context, purge bool) error {
-	for _, n := range s.cluster.Nodes {
-		fmt.Fprintf(s.env.Stderr, "  %s  %s  %s\n", n.Name, n.IP, roleList(n))
-		h, err := s.connect(ctx, n)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		var stock phases.Stock
-		if err == nil {
-			stock, err = phases.TakeStock(ctx, h, purge)
-		}
-		if err != nil {
-			fmt.Fprintln(s.env.Stderr, "    "+s.env.P.T("cli.cleanup.not-seen", "cause", event.AsFault(err).Error()))
-			continue
-		}
-		fmt.Fprintln(s.env.Stderr, "    "+s.env.P.T("cli.cleanup.stock", "units", strings.Join(stock.Units, ", "), "packages", strings.Join(stock.Packages, ", "),
-			"files", strconv.Itoa(stock.Files), "directories", strings.Join(stock.Directories, ", "), "images", strconv.Itoa(stock.Images)))
+	if err := s.tellStock(ctx, s.env.Stderr, purge); err != nil {
+		return err
 	}
 	return s.confirmName(ctx)
 }

@@ -13,12 +13,14 @@ import (
 type interrupts struct {
 	mu     sync.Mutex
 	stop   chan struct{} // nil: no plan runs
+	cancel func()
 	closed bool
 }
 
 // watch returns a context that ends when everything is to be broken off, and a function that ends the watching.
 func (i *interrupts) watch(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(parent)
+	i.cancel = cancel
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
@@ -46,6 +48,13 @@ func (i *interrupts) halt() bool {
 	i.closed = true
 	close(i.stop)
 	return true
+}
+
+// abort breaks off at once.
+func (i *interrupts) abort() {
+	if i.cancel != nil {
+		i.cancel()
+	}
 }
 
 // begin gives the channel for engine.Options.Stop; end with the function returned.

@@ -51,6 +51,7 @@ func openLook(ctx context.Context, env *environment, o runOptions, verb string, 
 	if s.dir, err = os.MkdirTemp("", "eggo-"); err != nil { // 0700
 		return nil, event.NewFault(event.ClassFailed, "state.write", err)
 	}
+	s.copied = s.dir
 	if err := copyState(own, s.dir); err != nil {
 		return nil, errors.Join(event.NewFault(event.ClassFailed, "state.read", err), os.RemoveAll(s.dir))
 	}

@@ -19,6 +19,9 @@ func realMain() int {
 	var signals interrupts
 	ctx, stop := signals.watch(context.Background())
 	defer stop()
+	if len(os.Args) > 2 && os.Args[1] == apartVerb {
+		return runApart(ctx, &signals)
+	}
 	return run(ctx, &environment{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Args: os.Args, P: i18n.NewPrinter(i18n.FromEnv()), Getenv: os.Getenv, Interrupts: &signals,

@@ -16,6 +16,7 @@ import (
 type onFailure struct {
 	decision engine.Decision
 	retries  int
+	ask      bool // whoever has the run on a board
 }
 
 // pauseBetweenRounds is what a step that has failed for good rests before it is tried again because --on-failure says so.
@@ -23,6 +24,8 @@ const pauseBetweenRounds = 5 * time.Second
 
 func parseOnFailure(s string) (onFailure, error) {
 	switch s {
+	case "ask":
+		return onFailure{ask: true}, nil
 	case "", "abort", "skip":
 		return onFailure{decision: engine.Decision(s)}, nil
 	}
@@ -36,14 +39,16 @@ func parseOnFailure(s string) (onFailure, error) {
 
 // options sets what the engine does when a step fails for good.
 func (o onFailure) options(opts *engine.Options) {
+	if o.ask { // listen sets Decide
+		return
+	}
 	if o.decision != engine.TryAgain {
 		opts.OnFailure = o.decision
 		return
 	}
 	var mu sync.Mutex
 	tried := map[string]int{}
-	// What was found before anything was touched does not change by looking again at once.
-	hopeless := []event.Class{event.ClassPreflight, event.ClassUsage, event.ClassAuth, event.ClassBundle, event.ClassLocked}
+	hopeless := append(settled(), event.ClassAuth)
 	opts.Decide = func(ctx context.Context, f engine.Failure) engine.Decision {
 		mu.Lock()
 		tried[f.Step.ID]++
@@ -58,4 +63,9 @@ func (o onFailure) options(opts *engine.Options) {
 		}
 		return engine.TryAgain
 	}
+}
+
+// settled are the classes of what was found before anything was touched: it does not change by looking again.
+func settled() []event.Class {
+	return []event.Class{event.ClassPreflight, event.ClassUsage, event.ClassBundle, event.ClassLocked}
 }

@@ -23,6 +23,10 @@ type environment struct {
 	P              *i18n.Printer
 	Getenv         func(string) string
 	Interrupts     *interrupts // nil: nothing interrupts but the context
+	// Ask asks for what is written down nowhere; nil asks at the terminal.
+	Ask asker
+	// Opened, if set, is told of the run's directory when there is one; an error ends the verb.
+	Opened func(cluster, run, dir string) error
 
 	Debug bool // -d
 }
@@ -43,6 +47,13 @@ func usageFault(err error) error { return event.NewFault(event.ClassUsage, "usag
 
 // run is the program: it builds the commands, runs the one that was asked for, prints its error and returns the exit code.
 func run(ctx context.Context, env *environment) int {
+	err := execute(ctx, env)
+	printError(env, err)
+	return int(exitcode.Of(err))
+}
+
+// execute is run without the words at the end.
+func execute(ctx context.Context, env *environment) error {
 	if lang := langFlag(env.Args); lang != "" {
 		env.P = i18n.NewPrinter(i18n.Lang(lang))
 	}
@@ -62,8 +73,7 @@ func run(ctx context.Context, env *environment) int {
 	if err != nil && ctx.Err() != nil && !errors.As(err, new(*event.Fault)) {
 		err = event.NewFault(event.ClassInterrupted, "interrupted", err)
 	}
-	printError(env, err)
-	return int(exitcode.Of(err))
+	return err
 }
 
 // printError shows an error as its sentence and its advice, on stderr.
@@ -82,6 +92,7 @@ func printError(env *environment, err error) {
 // newRootCmd makes the program's command with all its verbs.
 func newRootCmd(env *environment) *cobra.Command {
 	p := env.P
+	var o menuOptions
 	root := &cobra.Command{
 		Use:           programName(env.Args),
 		Short:         p.T("cli.root.short"),
@@ -91,6 +102,9 @@ func newRootCmd(env *environment) *cobra.Command {
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if screen(env) {
+				return menu(cmd.Context(), env, o)
+			}
 			cmd.SetOut(env.Stderr)
 			if err := cmd.Help(); err != nil {
 				return err
@@ -106,6 +120,7 @@ func newRootCmd(env *environment) *cobra.Command {
 	root.PersistentFlags().String("lang", string(p.Lang()), p.T("cli.flag.lang"))
 	root.PersistentFlags().BoolVarP(&env.Debug, "debug", "d", false, p.T("cli.flag.debug"))
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return checkLang(cmd) }
+	o.flags(root, env)
 	root.AddCommand(verbs(env)...)
 	localize(root, p)
 	return root

@@ -113,7 +113,8 @@ type session struct {
 	limit    []string           // nodes that the run keeps its work to; none means all
 	again    string             // what follows the verb and the cluster when the same command is run again
 	quiet    context.CancelFunc // ends the report's clock
-	looks    bool               // nothing is locked or kept; dir is a copy that close removes
+	looks    bool               // nothing is locked and no run is logged
+	copied   string             // a directory that close removes
 
 	mu    sync.Mutex
 	hosts map[string]*remote.Host
@@ -159,6 +160,9 @@ func openSession(ctx context.Context, env *environment, o runOptions, verb strin
 	if err != nil {
 		return nil, err
 	}
+	if env.Opened != nil { // these two are the board's, not the person's
+		o.hostKeys, o.failure = "", ""
+	}
 	s.again = o.again()
 	if s.store, err = journal.Open(s.root, s.cluster.Name); err != nil {
 		return nil, err
@@ -172,6 +176,9 @@ func openSession(ctx context.Context, env *environment, o runOptions, verb strin
 	}
 	if err == nil {
 		s.log, err = s.store.NewRun(verb, time.Now())
+	}
+	if err == nil && env.Opened != nil {
+		err = env.Opened(s.cluster.Name, s.log.ID(), s.log.Dir())
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.lock.Unlock())
@@ -201,7 +208,9 @@ func (s *session) close() {
 	}
 	s.mu.Unlock()
 	if s.looks {
-		os.RemoveAll(s.dir)
+		if s.copied != "" {
+			os.RemoveAll(s.copied)
+		}
 		return
 	}
 	if s.quiet != nil {
@@ -219,6 +228,11 @@ func (s *session) run(ctx context.Context, plan func(phases.Env) *engine.Plan, n
 	// What an earlier run has done is asked of the nodes themselves, by every step's check: the journal may be of another jump host.
 	opts := engine.Options{Emit: s.bus.Emit, Limits: phases.Limits()}
 	s.failure.options(&opts)
+	listening, err := s.listen(&opts)
+	if err != nil {
+		return err
+	}
+	defer listening()
 	if i := s.env.Interrupts; i != nil {
 		stop, end := i.begin()
 		defer end()

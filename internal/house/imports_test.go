@@ -21,6 +21,7 @@ var arrows = map[string][]string{
 	"internal/exitcode": {"internal/event"},
 	"internal/engine":   {"internal/event"},
 	"internal/journal":  {"internal/event"},
+	"internal/control":  {"internal/event"},
 	"internal/runstate": {"internal/event"},
 	"internal/remote":   {"internal/event"},
 	"internal/pki":      {"internal/event"},

@@ -3,8 +3,8 @@ package i18n
 // enVerbs has the sentences of the verbs that look, plan and keep, and of the flags that they share with others.
 func enVerbs() map[string]string {
 	return map[string]string{
-		"cli.flag.on-failure":         "what to do when a step fails for good: abort (start nothing more), skip (leave the node out), retry=N (default: go on with what does not need it)",
-		"fault.usage.on-failure":      "--on-failure {value} is none of abort, skip, retry=N.",
+		"cli.flag.on-failure":         "what to do when a step fails for good: abort (start nothing more), ask (wait for whoever decides on the board: attach), skip (leave the node out), retry=N (default: go on with what does not need it)",
+		"fault.usage.on-failure":      "--on-failure {value} is none of abort, ask, skip, retry=N.",
 		"fault.usage.on-failure.next": "Use abort, skip or retry=3.",
 		"report.decided-retry":        "{step}: failed, is tried again as --on-failure says: {fault}",
 		"plan.unsure":                 "what exactly shows when what comes before it is done",

@@ -3,8 +3,8 @@ package i18n
 // zhVerbs 是查看、计划类命令及其共用参数的文字。
 func zhVerbs() map[string]string {
 	return map[string]string{
-		"cli.flag.on-failure":         "步骤最终失败时的处理：abort（不再开始新步骤）、skip（跳过该节点）、retry=N（默认：不依赖它的步骤继续执行）",
-		"fault.usage.on-failure":      "--on-failure {value} 不是 abort、skip、retry=N 之一。",
+		"cli.flag.on-failure":         "步骤最终失败时的处理：abort（不再开始新步骤）、ask（等待看板上的决定：attach）、skip（跳过该节点）、retry=N（默认：不依赖它的步骤继续执行）",
+		"fault.usage.on-failure":      "--on-failure {value} 不是 abort、ask、skip、retry=N 之一。",
 		"fault.usage.on-failure.next": "请使用 abort、skip 或 retry=3。",
 		"report.decided-retry":        "{step}：失败，按 --on-failure 的要求重试：{fault}",
 		"plan.unsure":                 "具体内容要等前面的步骤完成后才能知道",

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui/runview"
 )
 
@@ -19,6 +20,60 @@ type Services struct {
 	// Launch begins a run in a process of its own, which goes on when this one ends. It asks what has to be known before, of ask, and returns
 	// when the run's event log is there.
 	Launch func(ctx context.Context, s Start, ask Asker) (Ref, error)
+	// Tell runs a verb that only looks (status, plan …; stock is what a cleanup would take away) and gives what it says.
+	Tell func(ctx context.Context, lang i18n.Lang, args []string, ask Asker) ([]string, error)
+	// List reads a directory: its directories, and its files with one of the suffixes. dir "" is where the program was started; the directory
+	// that was read comes back absolute.
+	List func(ctx context.Context, dir string, suffix []string) (string, []Entry, error)
+	// Check reads a deploy.yaml and says what is wrong with it.
+	Check func(ctx context.Context, file string) (Checked, error)
+	// Bundle reads the manifest of a bundle, and Verify every byte of it.
+	Bundle func(ctx context.Context, path string) (Bundle, error)
+	Verify func(ctx context.Context, path string, progress func(done, total int64)) error
+}
+
+// Entry of a directory.
+type Entry struct {
+	Name    string
+	Dir     bool
+	Size    int64
+	Changed time.Time
+}
+
+// Checked is what a deploy.yaml says. Cluster has no name when the file cannot be read at all.
+type Checked struct {
+	Cluster  Cluster
+	Facts    []event.Msg // its bundle, its version, its network
+	Problems []Problem
+	Errors   int // of the problems
+}
+
+// Problem of a deploy.yaml.
+type Problem struct {
+	Line, Col int
+	Key       string
+	Error     bool
+	Fault     *event.Fault
+}
+
+// Bundle is what is told of one.
+type Bundle struct {
+	Name, Kubernetes, Arch, OS, ID, Base string
+	Size                                 int64
+	Groups                               []Group
+}
+
+// Group of members of one kind.
+type Group struct {
+	Kind    string // images, or as the manifest has it
+	Size    int64
+	Members []Member
+}
+
+// Member of a bundle, or an image in it.
+type Member struct {
+	Name, Version string
+	Size          int64
 }
 
 // Status of a cluster, from its last run.
@@ -69,9 +124,11 @@ type Start struct {
 	File string   // deploy.yaml; "" with Cluster
 	Of   string   // cluster whose own deploy.yaml is taken
 	Args []string // what else follows the verb
+	// Greet are machines that deploy.yaml does not name yet.
+	Greet []Node
 }
 
-// Asker asks the person at the screen; an answer that is refused is ErrRefused's.
+// Asker asks the person at the screen. An error is the end of what was to be begun.
 type Asker interface {
 	// Secret asks for a password or passphrase.
 	Secret(ctx context.Context, what event.Msg) (string, error)

@@ -24,7 +24,9 @@ type Records interface {
 type Live struct {
 	From Records
 	// Over: nobody writes the log any more; its end is where it ends, though the run has not ended there.
-	Over  bool
+	Over bool
+	// Alive says whether somebody writes the log still; nil: somebody does. It is asked when nothing has come.
+	Alive func() bool
 	ended bool
 }
 
@@ -40,6 +42,10 @@ func (f *Live) Take(n int) ([]event.Record, error) {
 			return out, io.EOF
 		}
 		if errors.Is(err, io.EOF) {
+			if f.Alive != nil && len(out) == 0 && !f.Alive() {
+				f.Over = true // what was written since is read first
+				continue
+			}
 			return out, nil
 		}
 		if err != nil {

@@ -30,7 +30,7 @@ type Theme struct {
 // terminal shows ambiguous characters wide, and there the ASCII set is right.
 type Glyphs struct {
 	OK, Changed, Failed, Running, Waiting, Skipped, Blocked, Unknown, Stopped, Ignored string
-	BarFull, BarRest, Rule, Cut, Pointer, Prompt, Bullet, Arrow, Trail                 string
+	BarFull, BarRest, Rule, Cut, Pointer, Prompt, Bullet, Arrow, Trail, Yolk           string
 	TopLeft, TopRight, BottomLeft, BottomRight, Horizontal, Vertical                   string
 }
 
@@ -38,7 +38,7 @@ type Glyphs struct {
 func Unicode() Glyphs {
 	return Glyphs{
 		OK: "✔", Changed: "✔", Failed: "✘", Running: "▸", Waiting: "◌", Skipped: "»", Blocked: "⊘", Unknown: "?", Stopped: "■", Ignored: "!",
-		BarFull: "━", BarRest: "─", Rule: "─", Cut: "…", Pointer: "▌", Prompt: "❯", Trail: "›", Bullet: "•", Arrow: "→",
+		BarFull: "━", BarRest: "─", Rule: "─", Cut: "…", Pointer: "▌", Prompt: "❯", Trail: "›", Yolk: "●", Bullet: "•", Arrow: "→",
 		TopLeft: "╭", TopRight: "╮", BottomLeft: "╰", BottomRight: "╯", Horizontal: "─", Vertical: "│",
 	}
 }
@@ -47,7 +47,7 @@ func Unicode() Glyphs {
 func ASCII() Glyphs {
 	return Glyphs{
 		OK: "+", Changed: "*", Failed: "X", Running: ">", Waiting: ".", Skipped: "-", Blocked: "/", Unknown: "?", Stopped: "=", Ignored: "!",
-		BarFull: "#", BarRest: ".", Rule: "-", Cut: "~", Pointer: ">", Prompt: ">", Trail: ">", Bullet: "*", Arrow: ">",
+		BarFull: "#", BarRest: ".", Rule: "-", Cut: "~", Pointer: ">", Prompt: ">", Trail: ">", Yolk: "o", Bullet: "*", Arrow: ">",
 		TopLeft: "+", TopRight: "+", BottomLeft: "+", BottomRight: "+", Horizontal: "-", Vertical: "|",
 	}
 }

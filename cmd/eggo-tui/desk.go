@@ -1,0 +1,221 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/control"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
+	"github.com/eggo-k8s/eggo/internal/ui/logview"
+	"github.com/eggo-k8s/eggo/internal/ui/runview"
+)
+
+// desk is what the screen knows of this machine and can begin on it.
+type desk struct {
+	env   *environment
+	state string // --state-dir
+}
+
+func (d *desk) services() jumphost.Services {
+	return jumphost.Services{Clusters: d.clusters, Open: d.open, Launch: d.launch, Tell: d.tell, List: d.list, Check: d.check, Bundle: d.look, Verify: d.verify}
+}
+
+func (d *desk) root() string { return stateRoot(d.env, d.state) }
+
+// clusters are those of the state directory with their runs.
+func (d *desk) clusters(ctx context.Context) ([]jumphost.Cluster, error) {
+	all, err := knownClusters(d.root())
+	if err != nil {
+		return nil, err
+	}
+	var out []jumphost.Cluster
+	for _, k := range all {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		c := jumphost.Cluster{Name: k.Name, Status: k.Status, Masters: k.Masters, Workers: k.Workers, File: k.File}
+		if k.File != "" {
+			if conf, _, err := config.LoadFile(k.File); err == nil && conf != nil {
+				c.Nodes = deskNodes(conf.Nodes)
+			}
+		}
+		if store, err := journal.At(d.root(), k.Name); err == nil {
+			c.Runs = deskRuns(store, k.Name)
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+func deskNodes(nodes []config.Node) []jumphost.Node {
+	var out []jumphost.Node
+	for _, n := range nodes {
+		x := jumphost.Node{Name: n.Name, Addr: n.IP.String(), Arch: n.Arch}
+		for _, r := range n.Roles {
+			x.Roles = append(x.Roles, string(r))
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// deskRuns are a cluster's runs, newest first.
+func deskRuns(store *journal.Cluster, cluster string) []jumphost.Run {
+	ids, err := store.Runs()
+	if err != nil {
+		return nil
+	}
+	var out []jumphost.Run
+	for i, id := range slices.Backward(ids) {
+		r := runInfo(store.RunDir(id))
+		r.Ref = jumphost.Ref{Cluster: cluster, Run: id}
+		if r.Verb == "" {
+			_, r.Verb, _ = strings.Cut(id, "-")
+		}
+		if r.Status == "" {
+			r.Status = jumphost.Interrupted
+			if i == len(ids)-1 && store.Busy() {
+				r.Status = jumphost.Running
+			}
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// runInfo reads the beginning and the end of a run's log: it may be large. Status is "" when the log has no end.
+func runInfo(dir string) jumphost.Run {
+	var r jumphost.Run
+	f, err := os.Open(filepath.Join(dir, "events.jsonl"))
+	if err != nil {
+		return r
+	}
+	defer f.Close()
+	if rec, err := journal.NewReader(f, f.Name()).Next(); err == nil {
+		if e, ok := rec.Event.(event.RunStarted); ok {
+			r.Verb, r.Version, r.At = e.Verb, e.Version, rec.Time
+		}
+	}
+	rec, ok := lastRecord(f)
+	if !ok {
+		return r
+	}
+	r.Took = rec.Time.Sub(r.At)
+	if e, ok := rec.Event.(event.RunEnded); ok {
+		r.Exit, r.Fault = e.Exit, e.Fault
+		switch {
+		case e.Outcome == event.Interrupted:
+			r.Status = jumphost.Interrupted
+		case !e.Outcome.Done():
+			r.Status = jumphost.Failed
+		case r.Verb == "cleanup":
+			r.Status = jumphost.Removed
+		default:
+			r.Status = jumphost.Installed
+		}
+	}
+	return r
+}
+
+// lastRecord is the last whole line of a log, if it is in the last part of it.
+func lastRecord(f *os.File) (event.Record, bool) {
+	const part = 256 << 10
+	i, err := f.Stat()
+	if err != nil {
+		return event.Record{}, false
+	}
+	buf := make([]byte, min(part, i.Size()))
+	if _, err := f.ReadAt(buf, i.Size()-int64(len(buf))); err != nil && !errors.Is(err, io.EOF) {
+		return event.Record{}, false
+	}
+	end := bytes.LastIndexByte(buf, '\n')
+	if end < 0 {
+		return event.Record{}, false
+	}
+	rec, err := event.DecodeLenient(buf[bytes.LastIndexByte(buf[:end], '\n')+1 : end])
+	return rec, err == nil
+}
+
+// open is the board of a run.
+func (d *desk) open(_ context.Context, r jumphost.Ref, replay float64) (runview.Options, error) {
+	store, err := journal.At(d.root(), r.Cluster)
+	if err != nil {
+		return runview.Options{}, err
+	}
+	return openBoard(store, r.Run, replay)
+}
+
+// openBoard gives the board of a run from its directory: its log as it grows, the machines' logs, and the way to the process that does it.
+func openBoard(c *journal.Cluster, id string, replay float64) (runview.Options, error) {
+	dir := c.RunDir(id)
+	log, err := os.Open(filepath.Join(dir, "events.jsonl"))
+	if err != nil {
+		return runview.Options{}, event.NewFault(event.ClassFailed, "journal.read", err, "path", dir)
+	}
+	records := journal.NewReader(log, log.Name())
+	files := []*os.File{log}
+	newest, _ := c.Latest("")
+	alive := func() bool { return newest == id && c.Busy() }
+	o := runview.Options{Feed: &runview.Live{From: records, Alive: alive}}
+	if alive() {
+		o.Control = control.Client{Dir: dir}
+	}
+	opened := make(chan *os.File, 1024) // NodeLog is called in commands
+	o.NodeLog = func(host string) (logview.Source, error) {
+		f, err := os.Open(filepath.Join(dir, journal.NodeLog(host)))
+		if errors.Is(err, fs.ErrNotExist) {
+			return logview.Text(""), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case opened <- f:
+		default: // the program's end closes it
+		}
+		return logview.File{File: f}, nil
+	}
+	o.Close = func() {
+		for {
+			select {
+			case f := <-opened:
+				f.Close()
+				continue
+			default:
+			}
+			break
+		}
+		for _, f := range files {
+			f.Close()
+		}
+	}
+	if replay > 0 {
+		o.Replay = runview.NewReplay(records, replay, time.Now)
+		o.Feed, o.Control = o.Replay, nil
+	}
+	return o, nil
+}
+
+// ascii says whether only ASCII is to be drawn, and whether it is for the Linux console, whose fonts have no more.
+func ascii(env *environment, flag bool) (yes, console bool) {
+	switch v := env.Getenv("EGGO_ASCII"); {
+	case flag || v != "" && v != "0":
+		return true, false
+	case v == "0": // serial lines and some programs say linux and can do more
+		return false, false
+	}
+	wide := cmp.Or(env.Getenv("RUNEWIDTH_EASTASIAN"), "0") != "0"
+	return wide || env.Getenv("TERM") == "linux", env.Getenv("TERM") == "linux"
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
+)
+
+// What the screen looks at: verbs that change nothing, directories, deploy.yaml, bundles.
+
+// tell runs a verb that only looks, asks on the screen, and gives what it prints. That something is not well is no error: the text says it.
+func (d *desk) tell(ctx context.Context, lang i18n.Lang, args []string, ask jumphost.Asker) ([]string, error) {
+	var out bytes.Buffer
+	env := *d.env
+	env.Stdin, env.Stdout, env.Stderr = strings.NewReader(""), &out, io.Discard
+	env.P, env.Ask, env.Interrupts = i18n.NewPrinter(lang), newScreenAsker(ask), nil
+	if d.state != "" {
+		args = append(slices.Clone(args), "--state-dir", d.state)
+	}
+	var err error
+	if args[0] == "stock" {
+		err = stock(ctx, &env, runOptions{id: args[2], output: "plain", state: d.state}, slices.Contains(args, "--purge"))
+	} else {
+		env.Args = append([]string{d.env.Args[0], "--lang", string(lang)}, args...)
+		err = execute(ctx, &env)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil && (out.Len() == 0 || !errors.As(err, new(errReported))) {
+		return nil, err
+	}
+	return strings.Split(strings.TrimRight(out.String(), "\n"), "\n"), nil
+}
+
+// stock tells what a cleanup would take away.
+func stock(ctx context.Context, env *environment, o runOptions, purge bool) error {
+	s, err := openLook(ctx, env, o, "cleanup", &collector{})
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	return s.tellStock(ctx, env.Stdout, purge)
+}
+
+// tellStock writes what will go, from the records of the machines themselves.
+func (s *session) tellStock(ctx context.Context, w io.Writer, purge bool) error {
+	for _, n := range s.cluster.Nodes {
+		fmt.Fprintf(w, "  %s  %s  %s\n", n.Name, n.IP, roleList(n))
+		h, err := s.connect(ctx, n)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		var stock phases.Stock
+		if err == nil {
+			stock, err = phases.TakeStock(ctx, h, purge)
+		}
+		if err != nil {
+			fmt.Fprintln(w, "    "+s.env.P.T("cli.cleanup.not-seen", "cause", event.AsFault(err).Error()))
+			continue
+		}
+		fmt.Fprintln(w, "    "+s.env.P.T("cli.cleanup.stock", "units", strings.Join(stock.Units, ", "), "packages", strings.Join(stock.Packages, ", "),
+			"files", strconv.Itoa(stock.Files), "directories", strings.Join(stock.Directories, ", "), "images", strconv.Itoa(stock.Images)))
+	}
+	return nil
+}
+
+// dirOf is what was typed as a directory; "" is where the program was started.
+func (d *desk) dirOf(dir string) (string, error) {
+	if rest, ok := strings.CutPrefix(dir, "~/"); ok || dir == "~" {
+		dir = filepath.Join(d.env.Getenv("HOME"), rest)
+	}
+	path, err := filepath.Abs(cmp.Or(dir, "."))
+	if err != nil {
+		return "", event.NewFault(event.ClassUsage, "state.read", err)
+	}
+	return path, nil
+}
+
+// list reads a directory: directories first, then the files with one of the suffixes, the newest first.
+func (d *desk) list(_ context.Context, dir string, suffix []string) (string, []jumphost.Entry, error) {
+	path, err := d.dirOf(dir)
+	if err != nil {
+		return "", nil, err
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return "", nil, event.NewFault(event.ClassUsage, "state.read", err)
+	}
+	var dirs, files []jumphost.Entry
+	for _, e := range entries {
+		i, err := os.Stat(filepath.Join(path, e.Name())) // links too
+		switch {
+		case err != nil || strings.HasPrefix(e.Name(), ".") && e.Name() != ".eggo":
+		case i.IsDir():
+			dirs = append(dirs, jumphost.Entry{Name: e.Name(), Dir: true})
+		case i.Mode().IsRegular() && slices.ContainsFunc(suffix, func(s string) bool { return strings.HasSuffix(e.Name(), s) }):
+			files = append(files, jumphost.Entry{Name: e.Name(), Size: i.Size(), Changed: i.ModTime()})
+		}
+	}
+	slices.SortStableFunc(files, func(a, b jumphost.Entry) int { return b.Changed.Compare(a.Changed) })
+	if len(files) > 0 { // what is looked for stands on top
+		return path, append(files, dirs...), nil
+	}
+	return path, dirs, nil
+}
+
+// check reads a deploy.yaml.
+func (d *desk) check(_ context.Context, file string) (jumphost.Checked, error) {
+	path, err := d.dirOf(file)
+	if err != nil {
+		return jumphost.Checked{}, err
+	}
+	c, problems, err := config.LoadFile(path)
+	if err != nil {
+		return jumphost.Checked{}, err
+	}
+	out := jumphost.Checked{}
+	if c != nil {
+		problems = append(problems, config.Unsupported(c)...)
+		out.Cluster = jumphost.Cluster{Name: c.Name, Status: jumphost.Unknown, Masters: len(c.With(bundle.ControlPlane)), Workers: len(c.With(bundle.Worker)), Nodes: deskNodes(c.Nodes), File: path}
+		if all, err := knownClusters(d.root()); err == nil {
+			for _, k := range all {
+				if k.Name == c.Name {
+					out.Cluster.Status = k.Status
+				}
+			}
+		}
+	}
+	for _, p := range problems {
+		out.Problems = append(out.Problems, jumphost.Problem{Line: p.Line, Col: p.Col, Key: p.Key, Error: p.Severity == event.Error, Fault: p.Fault()})
+	}
+	out.Errors, _ = problems.Count()
+	return out, nil
+}
+
+// look is what a bundle's manifest says.
+func (d *desk) look(_ context.Context, path string) (jumphost.Bundle, error) {
+	path, err := d.dirOf(path)
+	if err != nil {
+		return jumphost.Bundle{}, err
+	}
+	a, err := bundle.Open(path)
+	if err != nil {
+		return jumphost.Bundle{}, err
+	}
+	m := a.Manifest()
+	out := jumphost.Bundle{Name: m.Name, Kubernetes: m.Kubernetes, Arch: m.Arch, OS: strings.TrimSpace(m.OS.ID + " " + m.OS.Release + " " + m.OS.Codename), ID: a.ID(), Size: a.Size()}
+	if m.Base != nil {
+		out.Base = m.Base.Name + " " + m.Base.ID
+	}
+	group := func(kind string) *jumphost.Group {
+		for i := range out.Groups {
+			if out.Groups[i].Kind == kind {
+				return &out.Groups[i]
+			}
+		}
+		out.Groups = append(out.Groups, jumphost.Group{Kind: kind})
+		return &out.Groups[len(out.Groups)-1]
+	}
+	for _, i := range m.Images {
+		g := group("images")
+		g.Members = append(g.Members, jumphost.Member{Name: i.Name, Version: i.Platform, Size: i.Size})
+		g.Size += i.Size
+	}
+	for _, x := range m.Members {
+		kind := string(x.Kind)
+		switch x.Kind {
+		case bundle.Images:
+			continue
+		case bundle.Deb, bundle.RPM, bundle.Binary, bundle.Addon, bundle.ExtraFile, bundle.ExtraDir:
+		default:
+			kind = "other"
+		}
+		g := group(kind)
+		g.Members = append(g.Members, jumphost.Member{Name: cmp.Or(x.Name, x.Path), Version: x.Version, Size: x.Size})
+		g.Size += x.Size
+	}
+	return out, nil
+}
+
+func (d *desk) verify(ctx context.Context, path string, progress func(done, total int64)) error {
+	path, err := d.dirOf(path)
+	if err != nil {
+		return err
+	}
+	_, err = bundle.Verify(ctx, path, progress)
+	return err
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/ui"
+	"github.com/eggo-k8s/eggo/internal/ui/pages"
+)
+
+// menuOptions are the flags of the program without a verb.
+type menuOptions struct {
+	ascii, accessible bool
+}
+
+func (o *menuOptions) flags(cmd *cobra.Command, env *environment) {
+	cmd.Flags().BoolVar(&o.ascii, "ascii", false, env.P.T("cli.flag.ascii"))
+	cmd.Flags().BoolVar(&o.accessible, "accessible", false, env.P.T("cli.flag.accessible"))
+}
+
+// menu is what a person meets who types the program's name on a terminal.
+func menu(ctx context.Context, env *environment, o menuOptions) error {
+	d := &desk{env: env}
+	if o.accessible || set(env.Getenv("ACCESSIBLE")) {
+		return plainMenu(ctx, d)
+	}
+	opt := ui.Options{Lang: env.P.Lang()}
+	var console bool
+	if opt.ASCII, console = ascii(env, o.ascii); console {
+		if langFlag(env.Args) == "" && env.Getenv("EGGO_LANG") == "" {
+			opt.Lang = i18n.English
+		}
+		opt.Note = i18n.NewPrinter(opt.Lang).T("screen.console")
+	}
+	err := ui.Run(ctx, pages.NewMenu(&pages.Deps{S: d.services(), Version: buildVersion()}), opt, env.Stdin, env.Stdout)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+func set(v string) bool { return v != "" && v != "0" }

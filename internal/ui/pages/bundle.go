@@ -1,0 +1,164 @@
+package pages
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
+	"github.com/eggo-k8s/eggo/internal/ui/widget"
+)
+
+// NewBundle chooses a bundle and leads to what is in it.
+func NewBundle(d *Deps) *Files {
+	return newFiles(d, "menu.bundle", "", func(path string) tea.Cmd { return push(NewLook(d, path)) }, ".tar.gz", ".tgz", ".part00", ".part01", ".00", ".01")
+}
+
+// Look shows the manifest of a bundle and verifies it when asked to.
+type Look struct {
+	quiet
+	task
+	d       *Deps
+	path    string
+	got     jumphost.Bundle
+	have    bool
+	top     int
+	n, h    int
+	verify  task
+	part    atomic.Uint64 // of the verifying, in thousandths
+	checked bool
+}
+
+// NewLook makes the page.
+func NewLook(d *Deps, path string) *Look { return &Look{d: d, path: path} }
+
+// Init implements frame.Page.
+func (p *Look) Init(*frame.Env) tea.Cmd {
+	get, path := p.d.S.Bundle, p.path
+	return p.task.start(event.M("files.reading"), func(ctx context.Context, _ jumphost.Asker) (any, error) { return get(ctx, path) })
+}
+
+type verified struct{}
+
+func (p *Look) check() tea.Cmd {
+	if p.verify.busy {
+		return nil
+	}
+	p.checked = false
+	p.part.Store(0)
+	run, path := p.d.S.Verify, p.path
+	return p.verify.start(event.M("bundle.verifying", "part", "0"), func(ctx context.Context, ask jumphost.Asker) (any, error) {
+		var last time.Time
+		err := run(ctx, path, func(done, total int64) {
+			if now := time.Now(); total > 0 && now.Sub(last) > 100*time.Millisecond {
+				last = now
+				p.part.Store(uint64(1000 * done / total))
+				ask.Doing(event.M("bundle.verifying", "part", fmt.Sprint(100*done/total)))
+			}
+		})
+		return verified{}, err
+	})
+}
+
+// Update implements frame.Page.
+func (p *Look) Update(m tea.Msg, _ *frame.Env) tea.Cmd {
+	if p.verify.ch != nil && p.have {
+		c, result, done := p.verify.take(m)
+		if _, ok := result.(verified); ok && done {
+			p.checked = true
+		}
+		return c
+	}
+	c, result, done := p.take(m)
+	if got, ok := result.(jumphost.Bundle); ok && done {
+		p.got, p.have = got, true
+	}
+	return c
+}
+
+// Close implements frame.Closer.
+func (p *Look) Close() {
+	p.task.Close()
+	p.verify.Close()
+}
+
+// Keys implements frame.Page.
+func (p *Look) Keys(e *frame.Env) []frame.Binding {
+	move := func(n int) func() tea.Cmd { return func() tea.Cmd { return p.Wheel(n, e) } }
+	keys := []frame.Binding{
+		{Keys: []string{"up", "k"}, Show: "↑ ↓", Word: "ui.key.move", Do: move(-1)},
+		{Keys: []string{"down", "j"}, Do: move(1), Help: true},
+		{Keys: []string{"pgup"}, Show: "PgUp PgDn", Word: "ui.key.page", Do: move(1 - p.h), Help: true},
+		{Keys: []string{"pgdown", "space"}, Do: move(p.h - 1), Help: true},
+	}
+	if p.have && p.d.S.Verify != nil {
+		keys = append(keys, frame.Binding{Keys: []string{"v", "enter"}, Word: "ui.key.verify", Do: p.check})
+	}
+	return keys
+}
+
+// Wheel implements frame.Wheeler.
+func (p *Look) Wheel(n int, _ *frame.Env) tea.Cmd {
+	p.top = max(0, min(p.top+n, p.n-p.h))
+	return nil
+}
+
+// Render implements frame.Page.
+func (p *Look) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
+	t, b := e.Theme, p.got
+	out := []string{"   " + t.Title.Render(widget.Cut(event.Clean(p.path), w-6, t.Glyphs.Cut)), ""}
+	if !p.have {
+		return append(out, indent(p.lines(e, w-6), 3)...), nil
+	}
+	switch {
+	case p.verify.busy:
+		part := float64(p.part.Load()) / 1000
+		word := e.P.Msg(p.verify.doing)
+		room := w - 8 - widget.Width(word)
+		out = append(out, "   "+widget.Bar(t.BarFull, t.BarRest, t.Glyphs.BarFull, t.Glyphs.BarRest, room, part)+"  "+t.Dim.Render(word))
+	case p.verify.fault != nil:
+		out = append(out, indent(told(e, p.verify.fault, w-6), 3)...)
+	case p.checked:
+		out = append(out, "   "+t.Good.Render(t.Glyphs.OK+" "+e.P.T("bundle.verified")))
+	default:
+		out = append(out, "   "+t.Dim.Render(e.P.T("bundle.not-verified")))
+	}
+	out = append(out, "")
+	var body []string
+	fact := func(key, value string) {
+		if value != "" {
+			body = append(body, new(widget.Line).Add(t.Dim, widget.Fit(e.P.T(key), 16, t.Glyphs.Cut)).Space(2).Add(t.Text, widget.Cut(event.Clean(value), w-26, t.Glyphs.Cut)).String())
+		}
+	}
+	fact("bundle.name", b.Name)
+	fact("bundle.kubernetes", b.Kubernetes)
+	fact("bundle.arch", b.Arch)
+	fact("bundle.os", b.OS)
+	fact("bundle.size", report.Size(b.Size))
+	fact("bundle.base", b.Base)
+	fact("bundle.id", b.ID)
+	for _, g := range b.Groups {
+		body = append(body, "", t.Strong.Render(e.P.T("bundle.group."+g.Kind))+"  "+t.Dim.Render(fmt.Sprintf("%d  %s", len(g.Members), report.Size(g.Size))))
+		name := 8
+		for _, m := range g.Members {
+			name = max(name, widget.Width(event.Clean(m.Name)))
+		}
+		name = min(name, w/2)
+		for _, m := range g.Members {
+			l := new(widget.Line).Space(2).Add(t.Text, widget.Fit(event.Clean(m.Name), name, t.Glyphs.Cut)).Space(2).Add(t.Dim, widget.Fit(event.Clean(m.Version), max(8, w-name-26), t.Glyphs.Cut)).Add(t.Dim, widget.FitRight(report.Size(m.Size), 10, ""))
+			body = append(body, l.String())
+		}
+	}
+	p.n, p.h = len(body), h-len(out)
+	p.top = max(0, min(p.top, p.n-p.h))
+	return append(out, indent(body[p.top:], 3)...), nil
+}
+
+// Title implements frame.Page.
+func (p *Look) Title(e *frame.Env) string { return e.P.T("menu.bundle") }

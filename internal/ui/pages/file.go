@@ -1,0 +1,271 @@
+package pages
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
+	"github.com/eggo-k8s/eggo/internal/ui/widget"
+)
+
+// Files chooses a file: directories are walked through, a path can be typed.
+type Files struct {
+	task
+	d       *Deps
+	title   string // of i18n
+	suffix  []string
+	dir     string
+	entries []jumphost.Entry
+	list    list
+	filter  filter
+	open    func(path string) tea.Cmd
+}
+
+func newFiles(d *Deps, title, dir string, open func(path string) tea.Cmd, suffix ...string) *Files {
+	return &Files{d: d, title: title, dir: dir, open: open, suffix: suffix}
+}
+
+// Init implements frame.Page.
+func (p *Files) Init(*frame.Env) tea.Cmd { return p.read(p.dir) }
+
+type listing struct {
+	dir  string
+	list []jumphost.Entry
+}
+
+func (p *Files) read(dir string) tea.Cmd {
+	get, suffix := p.d.S.List, p.suffix
+	return p.task.start(event.M("files.reading"), func(ctx context.Context, _ jumphost.Asker) (any, error) {
+		dir, list, err := get(ctx, dir, suffix)
+		return listing{dir, list}, err
+	})
+}
+
+// Update implements frame.Page.
+func (p *Files) Update(m tea.Msg, _ *frame.Env) tea.Cmd {
+	c, result, done := p.take(m)
+	if l, ok := result.(listing); ok && done {
+		p.dir, p.entries, p.list, p.filter = l.dir, l.list, list{}, filter{}
+	}
+	return c
+}
+
+// Type implements frame.Page.
+func (p *Files) Type(m tea.KeyPressMsg, _ *frame.Env) (tea.Cmd, bool) { return nil, p.filter.take(m) }
+
+func (p *Files) shown() []jumphost.Entry {
+	var out []jumphost.Entry
+	for _, x := range p.entries {
+		if p.filter.text == "" || p.filter.fits(map[string]string{"name": x.Name}) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+func (p *Files) enter() tea.Cmd {
+	list := p.shown()
+	if p.list.at >= len(list) {
+		return nil
+	}
+	x := list[p.list.at]
+	path := filepath.Join(p.dir, x.Name)
+	if x.Dir {
+		return p.read(path)
+	}
+	return p.open(path)
+}
+
+func (p *Files) typed() tea.Cmd {
+	return frame.Send(frame.Prompt{Title: event.M("files.path"), Lines: []event.Msg{event.M("files.path.what")}, Value: strings.TrimRight(p.dir, "/") + "/", Word: "ui.key.choose", Do: func(s string) tea.Cmd {
+		if strings.HasSuffix(s, "/") || s == "" {
+			return p.read(s)
+		}
+		return p.open(s)
+	}})
+}
+
+// Keys implements frame.Page.
+func (p *Files) Keys(*frame.Env) []frame.Binding {
+	keys := append(p.list.keys(),
+		frame.Binding{Keys: []string{"enter", "right"}, Show: "Enter", Word: "ui.key.choose", Do: p.enter},
+		frame.Binding{Keys: []string{"left", "backspace"}, Show: "←", Word: "ui.key.up", Do: func() tea.Cmd { return p.read(filepath.Dir(p.dir)) }},
+		frame.Binding{Keys: []string{"e"}, Word: "ui.key.path", Do: p.typed})
+	return append(keys, p.filter.keys()...)
+}
+
+// Wheel implements frame.Wheeler.
+func (p *Files) Wheel(n int, _ *frame.Env) tea.Cmd { p.list.move(n); return nil }
+
+// Click implements frame.Clicker.
+func (p *Files) Click(_, y int, _ *frame.Env) tea.Cmd {
+	if i := p.list.top + y - 2; y >= 2 && i < p.list.n {
+		if p.list.at == i {
+			return p.enter()
+		}
+		p.list.at = i
+	}
+	return nil
+}
+
+// Render implements frame.Page.
+func (p *Files) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
+	t := e.Theme
+	out := []string{"   " + t.Title.Render(widget.Cut(event.Clean(p.dir), w-6, t.Glyphs.Cut))}
+	entries := p.shown()
+	if p.filter.typing || p.filter.text != "" {
+		out = append(out, p.filter.line(e, len(entries), len(p.entries), w))
+	} else {
+		out = append(out, "")
+	}
+	if p.fault != nil || p.busy && p.entries == nil {
+		return append(out, indent(p.lines(e, w-6), 3)...), nil
+	}
+	if len(entries) == 0 {
+		out = append(out, "   "+t.Dim.Render(e.P.T("files.none", "suffix", strings.Join(p.suffix, " "))))
+	}
+	from, to := p.list.sight(len(entries), h-len(out))
+	for i := from; i < to; i++ {
+		x := entries[i]
+		l := new(widget.Line)
+		room := w - 3 - 12 - 20
+		if x.Dir {
+			l.Add(t.Busy, widget.Fit(event.Clean(x.Name)+"/", room, t.Glyphs.Cut))
+		} else {
+			l.Add(t.Text, widget.Fit(event.Clean(x.Name), room, t.Glyphs.Cut)).Add(t.Dim, widget.FitRight(report.Size(x.Size), 10, "")).Space(2).Add(t.Dim, x.Changed.Local().Format("2006-01-02 15:04"))
+		}
+		out = append(out, row(e, i == p.list.at, l.String(), w))
+	}
+	return out, nil
+}
+
+// Title implements frame.Page.
+func (p *Files) Title(e *frame.Env) string { return e.P.T(p.title) }
+
+// NewFile chooses a deploy.yaml and leads to its review.
+func NewFile(d *Deps) *Files {
+	return newFiles(d, "menu.file", "", func(path string) tea.Cmd { return push(NewReview(d, path)) }, ".yaml", ".yml")
+}
+
+// Review shows what a deploy.yaml says and what is wrong with it, and begins the run.
+type Review struct {
+	quiet
+	task
+	d    *Deps
+	path string
+	got  jumphost.Checked
+	have bool
+	top  int
+	h, n int
+}
+
+// NewReview makes the page.
+func NewReview(d *Deps, path string) *Review { return &Review{d: d, path: path} }
+
+// Init implements frame.Page.
+func (p *Review) Init(*frame.Env) tea.Cmd { return p.begin() }
+
+func (p *Review) begin() tea.Cmd {
+	get, path := p.d.S.Check, p.path
+	return p.task.start(event.M("files.reading"), func(ctx context.Context, _ jumphost.Asker) (any, error) { return get(ctx, path) })
+}
+
+// Update implements frame.Page.
+func (p *Review) Update(m tea.Msg, _ *frame.Env) tea.Cmd {
+	c, result, done := p.take(m)
+	if got, ok := result.(jumphost.Checked); ok && done {
+		p.got, p.have = got, true
+	}
+	return c
+}
+
+// Keys implements frame.Page.
+func (p *Review) Keys(e *frame.Env) []frame.Binding {
+	move := func(n int) func() tea.Cmd { return func() tea.Cmd { return p.Wheel(n, e) } }
+	keys := []frame.Binding{
+		{Keys: []string{"up", "k"}, Show: "↑ ↓", Word: "ui.key.move", Do: move(-1)},
+		{Keys: []string{"down", "j"}, Do: move(1), Help: true},
+		{Keys: []string{"pgup"}, Do: move(-10), Help: true},
+		{Keys: []string{"pgdown"}, Do: move(10), Help: true},
+		{Keys: []string{"r"}, Word: "ui.key.again", Do: p.begin},
+	}
+	if p.have && p.got.Errors == 0 {
+		keys = append([]frame.Binding{
+			{Keys: []string{"enter"}, Show: "Enter", Word: "file.do", Do: p.sure},
+			{Keys: []string{"p"}, Word: "ui.key.plan", Do: func() tea.Cmd {
+				return push(NewTell(p.d, "file.plan", p.got.Cluster.Name, "plan", "--file", p.path))
+			}},
+		}, keys...)
+	}
+	return keys
+}
+
+func (p *Review) sure() tea.Cmd {
+	return frame.Send(frame.Ask{
+		Title: event.M("file.sure", "cluster", p.got.Cluster.Name), Lines: []event.Msg{event.M("file.sure.what", "count", fmt.Sprint(len(p.got.Cluster.Nodes)))},
+		Choices: []frame.Choice{
+			{Key: "y", Word: "file.do", Do: func() tea.Cmd {
+				return frame.Send(frame.Replace{Page: NewLaunch(p.d, jumphost.Start{Verb: "deploy", File: p.path})})
+			}},
+			{Key: "n", Word: "ui.ask.cancel"},
+		},
+	})
+}
+
+// Wheel implements frame.Wheeler.
+func (p *Review) Wheel(n int, _ *frame.Env) tea.Cmd {
+	p.top = max(0, min(p.top+n, p.n-p.h))
+	return nil
+}
+
+// Render implements frame.Page.
+func (p *Review) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
+	t := e.Theme
+	out := []string{"   " + t.Title.Render(widget.Cut(event.Clean(p.path), w-6, t.Glyphs.Cut)), ""}
+	if !p.have {
+		return append(out, indent(p.lines(e, w-6), 3)...), nil
+	}
+	c := p.got.Cluster
+	var body []string
+	if c.Name != "" {
+		body = append(body, clusterLine(e, c, w-6, min(24, w/3)))
+		for _, f := range p.got.Facts {
+			body = append(body, t.Dim.Render(widget.Cut(e.P.Msg(f), w-6, t.Glyphs.Cut)))
+		}
+		body = append(body, "")
+	}
+	for _, n := range c.Nodes {
+		body = append(body, new(widget.Line).Add(t.Strong, widget.Fit(event.Clean(n.Name), min(24, w/3), t.Glyphs.Cut)).Space(2).Add(t.Text, widget.Fit(event.Clean(n.Addr), 16, "")).Space(2).
+			Add(t.Dim, widget.Fit(n.Arch, 6, "")).Space(2).Add(t.Dim, roles(e, n)).String())
+	}
+	if len(p.got.Problems) > 0 {
+		body = append(body, "", t.Strong.Render(e.P.T("file.problems", "errors", fmt.Sprint(p.got.Errors), "warnings", fmt.Sprint(len(p.got.Problems)-p.got.Errors))))
+	} else {
+		body = append(body, "", t.Good.Render(t.Glyphs.OK+" "+e.P.T("file.fine")))
+	}
+	for _, x := range p.got.Problems {
+		style, glyph := t.Warn, t.Glyphs.Ignored
+		if x.Error {
+			style, glyph = t.Bad, t.Glyphs.Failed
+		}
+		text, next := e.P.Fault(x.Fault)
+		body = append(body, style.Render(glyph)+" "+t.Dim.Render(fmt.Sprintf("%d:%d ", x.Line, x.Col)+event.Clean(x.Key)))
+		body = append(body, indent(wrapped(t.Text, text, w-8), 2)...)
+		if next != "" {
+			body = append(body, indent(wrapped(t.Dim, t.Glyphs.Arrow+" "+next, w-8), 2)...)
+		}
+	}
+	p.n, p.h = len(body), h-len(out)
+	p.top = max(0, min(p.top, p.n-p.h))
+	return append(out, indent(body[p.top:], 3)...), nil
+}
+
+// Title implements frame.Page.
+func (p *Review) Title(e *frame.Env) string { return e.P.T("file.title") }

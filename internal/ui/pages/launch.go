@@ -1,0 +1,117 @@
+package pages
+
+import (
+	"context"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
+	"github.com/eggo-k8s/eggo/internal/ui/runview"
+	"github.com/eggo-k8s/eggo/internal/ui/widget"
+)
+
+// Launch is the page between an intention and the board: it asks what has to be known, begins the run, and gives its place to the board.
+type Launch struct {
+	quiet
+	task
+	d     *Deps
+	start jumphost.Start
+}
+
+// NewLaunch begins a run when it is shown.
+func NewLaunch(d *Deps, s jumphost.Start) *Launch { return &Launch{d: d, start: s} }
+
+// Init implements frame.Page.
+func (p *Launch) Init(*frame.Env) tea.Cmd { return p.begin() }
+
+func (p *Launch) begin() tea.Cmd {
+	d, s := p.d, p.start
+	return p.task.start(event.M("launch.begin"), func(ctx context.Context, ask jumphost.Asker) (any, error) {
+		ref, err := d.S.Launch(ctx, s, ask)
+		if err != nil {
+			return nil, err
+		}
+		return d.S.Open(ctx, ref, 0)
+	})
+}
+
+// Update implements frame.Page.
+func (p *Launch) Update(m tea.Msg, _ *frame.Env) tea.Cmd {
+	c, result, done := p.take(m)
+	if o, ok := result.(runview.Options); ok && done {
+		return frame.Send(frame.Replace{Page: p.d.board(o)})
+	}
+	return c
+}
+
+// Keys implements frame.Page.
+func (p *Launch) Keys(*frame.Env) []frame.Binding {
+	if p.fault == nil {
+		return nil
+	}
+	return []frame.Binding{{Keys: []string{"r"}, Word: "ui.key.retry", Do: p.begin}}
+}
+
+// Render implements frame.Page.
+func (p *Launch) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
+	t := e.Theme
+	name := p.start.Of
+	if name == "" {
+		name = p.start.File
+	}
+	out := []string{"", "   " + t.Strong.Render(verb(e, p.start.Verb)) + "  " + t.Title.Render(event.Clean(name))}
+	if len(p.start.Args) > 0 {
+		out = append(out, "   "+t.Dim.Render(widget.Cut(event.Clean(strings.Join(p.start.Args, " ")), w-6, t.Glyphs.Cut)))
+	}
+	out = append(append(out, ""), indent(p.lines(e, w-6), 3)...)
+	if p.fault == nil {
+		out = append(append(out, ""), indent(wrapped(t.Dim, e.P.T("launch.explain"), min(76, w-6)), 3)...)
+	}
+	return out, nil
+}
+
+// Title implements frame.Page.
+func (p *Launch) Title(e *frame.Env) string { return e.P.T("launch.title") }
+
+// Opening shows the board of a run as soon as it is read.
+type Opening struct {
+	quiet
+	task
+	d      *Deps
+	ref    jumphost.Ref
+	replay float64
+}
+
+// NewOpening opens a run.
+func NewOpening(d *Deps, r jumphost.Ref, replay float64) *Opening {
+	return &Opening{d: d, ref: r, replay: replay}
+}
+
+// Init implements frame.Page.
+func (p *Opening) Init(*frame.Env) tea.Cmd {
+	d, ref, replay := p.d, p.ref, p.replay
+	return p.task.start(event.M("launch.open"), func(ctx context.Context, _ jumphost.Asker) (any, error) { return d.S.Open(ctx, ref, replay) })
+}
+
+// Update implements frame.Page.
+func (p *Opening) Update(m tea.Msg, _ *frame.Env) tea.Cmd {
+	c, result, done := p.take(m)
+	if o, ok := result.(runview.Options); ok && done {
+		return frame.Send(frame.Replace{Page: p.d.board(o)})
+	}
+	return c
+}
+
+// Keys implements frame.Page.
+func (p *Opening) Keys(*frame.Env) []frame.Binding { return nil }
+
+// Render implements frame.Page.
+func (p *Opening) Render(e *frame.Env, w, _ int) ([]string, *tea.Cursor) {
+	return append([]string{""}, indent(p.lines(e, w-6), 3)...), nil
+}
+
+// Title implements frame.Page.
+func (p *Opening) Title(*frame.Env) string { return event.Clean(p.ref.Cluster) }

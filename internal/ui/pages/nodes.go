@@ -1,0 +1,293 @@
+package pages
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
+	"github.com/eggo-k8s/eggo/internal/ui/widget"
+)
+
+// Remove chooses the nodes that leave a cluster.
+type Remove struct {
+	quiet
+	d     *Deps
+	c     jumphost.Cluster
+	list  list
+	out   map[string]bool
+	purge bool
+}
+
+// NewRemove makes the page.
+func NewRemove(d *Deps, c jumphost.Cluster) *Remove {
+	return &Remove{d: d, c: c, out: map[string]bool{}}
+}
+
+// Init implements frame.Page.
+func (p *Remove) Init(*frame.Env) tea.Cmd { return nil }
+
+// Update implements frame.Page.
+func (p *Remove) Update(tea.Msg, *frame.Env) tea.Cmd { return nil }
+
+func (p *Remove) names() []string {
+	var out []string
+	for _, n := range p.c.Nodes {
+		if p.out[n.Name] {
+			out = append(out, n.Name)
+		}
+	}
+	return out
+}
+
+func (p *Remove) toggle() tea.Cmd {
+	if p.list.at < len(p.c.Nodes) {
+		n := p.c.Nodes[p.list.at].Name
+		p.out[n] = !p.out[n]
+	}
+	return nil
+}
+
+// plan shows what would be done; the confirmation is asked for from there.
+func (p *Remove) plan(e *frame.Env) tea.Cmd {
+	names := p.names()
+	if len(names) == 0 {
+		return frame.Send(frame.Note{Text: e.P.T("remove.nobody")})
+	}
+	args := slices.Clone(names)
+	if p.purge {
+		args = append(args, "--purge")
+	}
+	page := NewTell(p.d, "menu.remove", p.c.Name, append([]string{"plan", "delete", "--id", p.c.Name}, args...)...)
+	start := jumphost.Start{Verb: "delete", Of: p.c.Name, Args: append([]string{"--yes"}, args...)}
+	page.then("remove.do", func() tea.Cmd {
+		return frame.Send(frame.Prompt{
+			Title: event.M("remove.title", "count", fmt.Sprint(len(names)), "cluster", p.c.Name), Lines: []event.Msg{event.M("remove.sure", "names", strings.Join(names, ", "))},
+			Label: event.M("cleanup.type", "cluster", p.c.Name), Must: p.c.Name, Word: "remove.do", Danger: true,
+			Do: func(string) tea.Cmd { return frame.Send(frame.Replace{Page: NewLaunch(p.d, start)}) },
+		})
+	})
+	return push(page)
+}
+
+// Keys implements frame.Page.
+func (p *Remove) Keys(e *frame.Env) []frame.Binding {
+	return append(p.list.keys(),
+		frame.Binding{Keys: []string{"space", "x"}, Show: "Space", Word: "ui.key.mark", Do: p.toggle},
+		frame.Binding{Keys: []string{"p"}, Word: "ui.key.purge", Do: func() tea.Cmd { p.purge = !p.purge; return nil }},
+		frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.plan", Do: func() tea.Cmd { return p.plan(e) }})
+}
+
+// Wheel implements frame.Wheeler.
+func (p *Remove) Wheel(n int, _ *frame.Env) tea.Cmd { p.list.move(n); return nil }
+
+// Click implements frame.Clicker.
+func (p *Remove) Click(_, y int, _ *frame.Env) tea.Cmd {
+	if i := p.list.top + y - 3; y >= 3 && i < len(p.c.Nodes) {
+		p.list.at = i
+		return p.toggle()
+	}
+	return nil
+}
+
+// Render implements frame.Page.
+func (p *Remove) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
+	t := e.Theme
+	out := []string{"", "   " + t.Dim.Render(widget.Cut(e.P.T("remove.choose", "cluster", p.c.Name), w-6, t.Glyphs.Cut)), ""}
+	from, to := p.list.sight(len(p.c.Nodes), h-len(out)-3)
+	name, addr := 4, 7
+	for _, n := range p.c.Nodes {
+		name, addr = max(name, widget.Width(event.Clean(n.Name))), max(addr, len(n.Addr))
+	}
+	for i := from; i < to; i++ {
+		n := p.c.Nodes[i]
+		l := new(widget.Line)
+		if p.out[n.Name] {
+			l.Add(t.Bad, "["+t.Glyphs.Failed+"]")
+		} else {
+			l.Add(t.Dim, "[ ]")
+		}
+		l.Space(1).Add(t.Strong, widget.Fit(event.Clean(n.Name), min(name, w/3), t.Glyphs.Cut)).Space(2).Add(t.Text, widget.Fit(event.Clean(n.Addr), addr, "")).Space(2).Add(t.Dim, roles(e, n))
+		if p.out[n.Name] {
+			l.Space(2).Add(t.Bad, e.P.T("remove.leaves"))
+		}
+		out = append(out, row(e, i == p.list.at, l.String(), w))
+	}
+	mark, style := "[ ]", t.Dim
+	if p.purge {
+		mark, style = "["+t.Glyphs.OK+"]", t.Warn
+	}
+	return append(out, "", "   "+style.Render(widget.Cut(mark+" "+e.P.T("remove.purge"), w-6, t.Glyphs.Cut))), nil
+}
+
+func roles(e *frame.Env, n jumphost.Node) string {
+	var out []string
+	for _, r := range n.Roles {
+		if e.P.Has("ui.role." + r) {
+			r = e.P.T("ui.role." + r)
+		}
+		out = append(out, r)
+	}
+	return strings.Join(out, ", ")
+}
+
+// Title implements frame.Page.
+func (p *Remove) Title(e *frame.Env) string { return e.P.T("menu.remove") }
+
+// Add asks for the addresses of nodes and what they are to be.
+type Add struct {
+	quiet
+	d     *Deps
+	c     jumphost.Cluster
+	addrs []string
+	kind  int
+}
+
+// kinds of nodes that can be added, as join names them.
+func kinds() []string { return []string{"worker", "master", "master,worker", "etcd"} }
+
+// NewAdd makes the page.
+func NewAdd(d *Deps, c jumphost.Cluster) *Add { return &Add{d: d, c: c} }
+
+// Init implements frame.Page.
+func (p *Add) Init(*frame.Env) tea.Cmd { return p.ask() }
+
+// Update implements frame.Page.
+func (p *Add) Update(tea.Msg, *frame.Env) tea.Cmd { return nil }
+
+func (p *Add) ask() tea.Cmd {
+	return frame.Send(frame.Prompt{
+		Title: event.M("add.title", "cluster", p.c.Name), Lines: []event.Msg{event.M("add.explain")}, Label: event.M("add.addresses"), Value: strings.Join(p.addrs, " "), Word: "ui.key.choose",
+		Check: func(s string) (event.Msg, bool) {
+			_, bad := p.parse(s)
+			return bad, bad.Key == ""
+		},
+		Do: func(s string) tea.Cmd {
+			p.addrs, _ = p.parse(s)
+			return nil
+		},
+	})
+}
+
+// parse reads addresses; the second result says what is wrong.
+func (p *Add) parse(s string) ([]string, event.Msg) {
+	var out []string
+	for _, f := range strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == ',' || r == '，' || r == ';' }) {
+		ip, err := netip.ParseAddr(f)
+		if err != nil {
+			return nil, event.M("add.no-address", "text", f)
+		}
+		a := ip.Unmap().String()
+		if i := slices.IndexFunc(p.c.Nodes, func(n jumphost.Node) bool { return n.Addr == a }); i >= 0 {
+			return nil, event.M("add.there", "addr", a, "node", p.c.Nodes[i].Name)
+		}
+		if slices.Contains(out, a) {
+			return nil, event.M("add.twice", "addr", a)
+		}
+		out = append(out, a)
+	}
+	if len(out) == 0 {
+		return nil, event.M("add.nobody")
+	}
+	return out, event.Msg{}
+}
+
+func (p *Add) plan(e *frame.Env) tea.Cmd {
+	if len(p.addrs) == 0 {
+		return p.ask()
+	}
+	args := append([]string{"--type", kinds()[p.kind]}, p.addrs...)
+	start := jumphost.Start{Verb: "join", Of: p.c.Name, Args: args}
+	for _, a := range p.addrs {
+		start.Greet = append(start.Greet, jumphost.Node{Name: a, Addr: a})
+	}
+	page := NewTell(p.d, "menu.add", p.c.Name, append([]string{"plan", "join", "--id", p.c.Name}, args...)...)
+	page.then("add.do", func() tea.Cmd { return frame.Send(frame.Replace{Page: NewLaunch(p.d, start)}) })
+	return push(page)
+}
+
+// Keys implements frame.Page.
+func (p *Add) Keys(e *frame.Env) []frame.Binding {
+	turn := func(n int) func() tea.Cmd {
+		return func() tea.Cmd { p.kind = (p.kind + n + len(kinds())) % len(kinds()); return nil }
+	}
+	return []frame.Binding{
+		{Keys: []string{"up", "k"}, Show: "↑ ↓", Word: "ui.key.move", Do: turn(-1)},
+		{Keys: []string{"down", "j"}, Do: turn(1), Help: true},
+		{Keys: []string{"e"}, Word: "ui.key.edit", Do: p.ask},
+		{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.plan", Do: func() tea.Cmd { return p.plan(e) }},
+	}
+}
+
+// Render implements frame.Page.
+func (p *Add) Render(e *frame.Env, w, _ int) ([]string, *tea.Cursor) {
+	t := e.Theme
+	out := []string{"", "   " + clusterLine(e, p.c, w-6, min(24, w/3)), "", "   " + t.Strong.Render(e.P.T("add.addresses"))}
+	if len(p.addrs) == 0 {
+		out = append(out, "   "+t.Dim.Render(e.P.T("add.none")))
+	}
+	for _, l := range strings.Split(widget.Wrap(strings.Join(p.addrs, "  "), w-8), "\n") {
+		out = append(out, "     "+t.Text.Render(l))
+	}
+	out = append(out, "", "   "+t.Strong.Render(e.P.T("add.as")))
+	for i, k := range kinds() {
+		style := t.Text
+		if i == p.kind {
+			style = t.Strong
+		}
+		out = append(out, row(e, i == p.kind, style.Render(e.P.T("add.kind."+strings.ReplaceAll(k, ",", "-"))), w))
+	}
+	return out, nil
+}
+
+// Title implements frame.Page.
+func (p *Add) Title(e *frame.Env) string { return e.P.T("menu.add") }
+
+// Cleanup shows what a cleanup would take away, and begins it when the cluster's name is typed.
+type Cleanup struct {
+	*Tell
+	c     jumphost.Cluster
+	purge bool
+}
+
+// NewCleanup makes the page.
+func NewCleanup(d *Deps, c jumphost.Cluster) *Cleanup {
+	p := &Cleanup{Tell: NewTell(d, "menu.cleanup", c.Name, "stock", "--id", c.Name), c: c}
+	p.then("cleanup.do", p.confirm)
+	p.even = true // what cannot be seen can be cleaned up all the same
+	return p
+}
+
+func (p *Cleanup) confirm() tea.Cmd {
+	args := []string{"--yes"}
+	if p.purge {
+		args = append(args, "--purge")
+	}
+	start := jumphost.Start{Verb: "cleanup", Of: p.c.Name, Args: args}
+	lines := []event.Msg{event.M("cleanup.sure", "cluster", p.c.Name, "count", fmt.Sprint(len(p.c.Nodes)))}
+	if p.purge {
+		lines = append(lines, event.M("cleanup.purge"))
+	}
+	return frame.Send(frame.Prompt{
+		Title: event.M("cleanup.title", "cluster", p.c.Name), Lines: lines,
+		Label: event.M("cleanup.type", "cluster", p.c.Name), Must: p.c.Name, Word: "cleanup.do", Danger: true,
+		Do: func(string) tea.Cmd { return frame.Send(frame.Replace{Page: NewLaunch(p.d, start)}) },
+	})
+}
+
+// Keys implements frame.Page.
+func (p *Cleanup) Keys(e *frame.Env) []frame.Binding {
+	return append(p.Tell.Keys(e), frame.Binding{Keys: []string{"p"}, Word: "ui.key.purge", Do: func() tea.Cmd {
+		p.purge = !p.purge
+		p.args = []string{"stock", "--id", p.c.Name}
+		if p.purge {
+			p.args = append(p.args, "--purge")
+		}
+		return p.begin(e)
+	}})
+}

@@ -1,0 +1,191 @@
+// Package pages has the screens around a run: the menu, the clusters and runs of this jump host, and what leads from an intention to a run that
+// has begun. What they know comes from jumphost.Services, in commands.
+package pages
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
+	"github.com/eggo-k8s/eggo/internal/ui/runview"
+	"github.com/eggo-k8s/eggo/internal/ui/widget"
+)
+
+// Deps are what the pages stand on: the services, and the screens of other rooms.
+type Deps struct {
+	S jumphost.Services
+	// Install is the page that makes a new cluster; nil: there is none.
+	Install func() frame.Page
+	// Add is the page that chooses the nodes to be added; nil: a plain one.
+	Add func(c jumphost.Cluster) frame.Page
+	// Board shows a run; nil: runview's.
+	Board func(o runview.Options) frame.Page
+	// Version of the program, for the menu's head.
+	Version string
+}
+
+func (d *Deps) board(o runview.Options) frame.Page {
+	if d.Board != nil {
+		return d.Board(o)
+	}
+	return runview.New(o)
+}
+
+// quiet is embedded by pages that nothing is typed into.
+type quiet struct{}
+
+// Type implements frame.Page.
+func (quiet) Type(tea.KeyPressMsg, *frame.Env) (tea.Cmd, bool) { return nil, false }
+
+func push(p frame.Page) tea.Cmd { return frame.Send(frame.Push{Page: p}) }
+
+// list is a cursor over rows of which h are in sight.
+type list struct {
+	at, top int
+	n       int // rows, as drawn last
+	h       int
+}
+
+// sight gives the rows that are drawn.
+func (l *list) sight(n, h int) (from, to int) {
+	l.n, l.h = n, max(1, h)
+	l.at = min(max(0, l.at), max(0, n-1))
+	l.top = min(max(l.top, l.at-l.h+1), l.at)
+	l.top = max(0, min(l.top, n-l.h))
+	return l.top, min(n, l.top+l.h)
+}
+
+func (l *list) move(n int) { l.at = min(max(0, l.at+n), max(0, l.n-1)) }
+
+// keys move the cursor.
+func (l *list) keys() []frame.Binding {
+	by := func(n func() int) func() tea.Cmd { return func() tea.Cmd { l.move(n()); return nil } }
+	one := func(n int) func() int { return func() int { return n } }
+	return []frame.Binding{
+		{Keys: []string{"up", "k"}, Show: "↑ ↓", Word: "ui.key.move", Do: by(one(-1))},
+		{Keys: []string{"down", "j"}, Do: by(one(1)), Help: true},
+		{Keys: []string{"pgup"}, Show: "PgUp PgDn", Word: "ui.key.page", Do: by(func() int { return -l.h }), Help: true},
+		{Keys: []string{"pgdown"}, Do: by(func() int { return l.h }), Help: true},
+		{Keys: []string{"home", "g"}, Show: "g G", Word: "ui.key.top", Do: by(func() int { return -l.n }), Help: true},
+		{Keys: []string{"end", "G"}, Do: by(func() int { return l.n }), Help: true},
+	}
+}
+
+// row draws the text of a row of a list, with the mark of the cursor.
+func row(e *frame.Env, on bool, text string, w int) string {
+	mark := "  "
+	if on {
+		mark = e.Theme.Chosen.Render(e.Theme.Glyphs.Pointer) + " "
+	}
+	return " " + mark + widget.Fit(text, w-3, e.Theme.Glyphs.Cut)
+}
+
+// wrapped breaks text into lines of w cells in a style.
+func wrapped(st lipgloss.Style, text string, w int) []string {
+	var out []string
+	for _, l := range strings.Split(widget.Wrap(text, w), "\n") {
+		out = append(out, st.Render(l))
+	}
+	return out
+}
+
+// told shows a fault: its sentence and its advice.
+func told(e *frame.Env, f *event.Fault, w int) []string {
+	text, next := e.P.Fault(f)
+	out := wrapped(e.Theme.Bad, e.Theme.Glyphs.Failed+" "+text, w)
+	if next != "" {
+		out = append(out, wrapped(e.Theme.Text, e.Theme.Glyphs.Arrow+" "+next, w)...)
+	}
+	return out
+}
+
+// indent puts n spaces before each line.
+func indent(lines []string, n int) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = widget.Spaces(n) + l
+	}
+	return out
+}
+
+// status is a cluster's or a run's status as a glyph and a word, and how it is drawn.
+func status(e *frame.Env, s string) (string, lipgloss.Style) {
+	t := e.Theme
+	g, st := t.Glyphs.Unknown, t.Idle
+	switch s {
+	case jumphost.Running:
+		g, st = t.Glyphs.Running, t.Busy
+	case jumphost.Installed:
+		g, st = t.Glyphs.OK, t.Good
+	case jumphost.Failed:
+		g, st = t.Glyphs.Failed, t.Bad
+	case jumphost.Interrupted:
+		g, st = t.Glyphs.Stopped, t.Warn
+	case jumphost.Removed:
+		g, st = t.Glyphs.Skipped, t.Idle
+	}
+	return g + " " + e.P.T("menu.status."+s), st
+}
+
+// ended is how a run ended as a glyph and a word: a run that installed something and one that removed it both went well.
+func ended(e *frame.Env, r jumphost.Run) (string, lipgloss.Style) {
+	if r.Status == jumphost.Installed || r.Status == jumphost.Removed {
+		return e.Theme.Glyphs.OK + " " + e.P.T("menu.run.well"), e.Theme.Good
+	}
+	return status(e, r.Status)
+}
+
+// verb in words.
+func verb(e *frame.Env, v string) string {
+	if key := "menu.verb." + v; e.P.Has(key) {
+		return e.P.T(key)
+	}
+	return event.Clean(v)
+}
+
+// ago says how long ago something was.
+func ago(e *frame.Env, t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	d := e.Now().Sub(t)
+	switch {
+	case d < time.Minute:
+		return e.P.T("menu.ago.now")
+	case d < time.Hour:
+		return e.P.T("menu.ago.minutes", "n", fmt.Sprint(int(d.Minutes())))
+	case d < 48*time.Hour:
+		return e.P.T("menu.ago.hours", "n", fmt.Sprint(int(d.Hours())))
+	}
+	return e.P.T("menu.ago.days", "n", fmt.Sprint(int(d.Hours()/24)))
+}
+
+// members says of how many nodes a cluster is.
+func members(e *frame.Env, c jumphost.Cluster) string {
+	if c.Masters+c.Workers == 0 {
+		return ""
+	}
+	return e.P.T("menu.members", "masters", fmt.Sprint(c.Masters), "workers", fmt.Sprint(c.Workers))
+}
+
+func took(d time.Duration) string {
+	if d <= 0 {
+		return ""
+	}
+	return report.Short(d)
+}
+
+// last run of a cluster, zero if it has none.
+func last(c jumphost.Cluster) jumphost.Run {
+	if len(c.Runs) == 0 {
+		return jumphost.Run{}
+	}
+	return c.Runs[0]
+}

@@ -1,0 +1,191 @@
+package pages
+
+import (
+	"context"
+	"errors"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
+	"github.com/eggo-k8s/eggo/internal/ui/widget"
+)
+
+// task is something slow that a page waits for: it says what it does, may ask, and ends with a result or a fault.
+type task struct {
+	doing  event.Msg
+	fault  *event.Fault
+	busy   bool
+	cancel context.CancelFunc
+	ch     chan tea.Msg
+}
+
+type (
+	doingMsg  struct{ what event.Msg }
+	secretMsg struct {
+		what   event.Msg
+		answer chan<- string
+	}
+	keysMsg struct {
+		keys   []jumphost.HostKey
+		answer chan<- bool
+	}
+	doneMsg struct {
+		result any
+		err    error
+	}
+)
+
+// start begins; the page gets what it says through take.
+func (t *task) start(what event.Msg, f func(ctx context.Context, ask jumphost.Asker) (any, error)) tea.Cmd {
+	ctx, cancel := context.WithCancel(context.Background()) // ends when the page is left: Close
+	ch := make(chan tea.Msg)
+	*t = task{doing: what, busy: true, cancel: cancel, ch: ch}
+	go func() {
+		r, err := f(ctx, &teller{ctx, ch})
+		select {
+		case ch <- doneMsg{r, err}:
+		case <-ctx.Done():
+		}
+	}()
+	return t.next(ctx)
+}
+
+func (t *task) next(ctx context.Context) tea.Cmd {
+	ch := t.ch
+	return func() tea.Msg {
+		select {
+		case m := <-ch:
+			return taskMsg{ctx, m}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+type taskMsg struct {
+	ctx context.Context
+	msg tea.Msg
+}
+
+// take handles what the task says; done is true once, with the result, when it ended well.
+func (t *task) take(m tea.Msg) (c tea.Cmd, result any, done bool) {
+	tm, ok := m.(taskMsg)
+	if !ok {
+		return nil, nil, false
+	}
+	if tm.ctx.Err() != nil { // of a task that was given up
+		return nil, nil, false
+	}
+	switch m := tm.msg.(type) {
+	case doingMsg:
+		t.doing = m.what
+	case secretMsg:
+		return tea.Batch(frame.Send(frame.Prompt{
+			Title: event.M("ask.title.secret"), Lines: []event.Msg{m.what}, Secret: true, Word: "ask.word.give",
+			Do:     func(s string) tea.Cmd { return func() tea.Msg { m.answer <- s; return nil } },
+			Cancel: func() tea.Cmd { return func() tea.Msg { close(m.answer); return nil } },
+		}), t.next(tm.ctx)), nil, false
+	case keysMsg:
+		return tea.Batch(frame.Send(askKeys(m.keys, func(yes bool) tea.Cmd { return func() tea.Msg { m.answer <- yes; return nil } })), t.next(tm.ctx)), nil, false
+	case doneMsg:
+		t.busy = false
+		t.cancel()
+		if m.err != nil {
+			t.fault = event.AsFault(m.err)
+			return nil, nil, false
+		}
+		return nil, m.result, true
+	}
+	return t.next(tm.ctx), nil, false
+}
+
+// Close implements frame.Closer for the page that embeds it.
+func (t *task) Close() {
+	if t.cancel != nil {
+		t.cancel()
+	}
+}
+
+// lines show what is done, or what went wrong.
+func (t *task) lines(e *frame.Env, w int) []string {
+	switch {
+	case t.fault != nil:
+		return told(e, t.fault, w)
+	case t.busy:
+		return []string{e.Theme.Busy.Render(widget.Cut(e.Theme.Glyphs.Running+" "+e.P.Msg(t.doing), w, e.Theme.Glyphs.Cut))}
+	}
+	return nil
+}
+
+// askKeys shows the keys of machines that are contacted for the first time. The default is to refuse.
+func askKeys(keys []jumphost.HostKey, answer func(bool) tea.Cmd) frame.Ask {
+	return frame.Ask{
+		Title: event.M("ask.title.keys"),
+		Body: func(e *frame.Env, w int) []string {
+			out := append(wrapped(e.Theme.Text, e.P.T("ask.keys"), w), "")
+			name := 0
+			for _, k := range keys {
+				name = max(name, widget.Width(event.Clean(k.Node)))
+			}
+			for _, k := range keys {
+				out = append(out, new(widget.Line).Add(e.Theme.Strong, widget.Fit(event.Clean(k.Node), min(name, w/3), e.Theme.Glyphs.Cut)).Space(2).
+					Add(e.Theme.Dim, event.Clean(k.Addr+"  "+k.Type)).String(), "  "+e.Theme.Yolk.Render(event.Clean(k.Fingerprint)))
+			}
+			return append(out, "", e.Theme.Dim.Render(widget.Cut(e.P.T("ask.keys.how"), w, e.Theme.Glyphs.Cut)))
+		},
+		Choices: []frame.Choice{{Key: "n", Word: "ask.keys.no", Do: func() tea.Cmd { return answer(false) }}, {Key: "y", Word: "ask.keys.yes", Do: func() tea.Cmd { return answer(true) }}},
+		Cancel:  func() tea.Cmd { return answer(false) },
+	}
+}
+
+// teller is the task's end of the line.
+type teller struct {
+	ctx context.Context
+	ch  chan<- tea.Msg
+}
+
+func (t *teller) send(ctx context.Context, m tea.Msg) bool {
+	select {
+	case t.ch <- m:
+		return true
+	case <-ctx.Done():
+	case <-t.ctx.Done():
+	}
+	return false
+}
+
+// Doing implements jumphost.Asker.
+func (t *teller) Doing(what event.Msg) { t.send(t.ctx, doingMsg{what}) }
+
+var errNoAnswer = errors.New("no answer")
+
+// Secret implements jumphost.Asker.
+func (t *teller) Secret(ctx context.Context, what event.Msg) (string, error) {
+	answer := make(chan string, 1)
+	t.send(ctx, secretMsg{what, answer})
+	select {
+	case s, ok := <-answer:
+		if !ok {
+			return "", errNoAnswer
+		}
+		return s, nil
+	case <-ctx.Done():
+	case <-t.ctx.Done():
+	}
+	return "", context.Canceled
+}
+
+// HostKeys implements jumphost.Asker.
+func (t *teller) HostKeys(ctx context.Context, keys []jumphost.HostKey) (bool, error) {
+	answer := make(chan bool, 1)
+	t.send(ctx, keysMsg{keys, answer})
+	select {
+	case yes := <-answer:
+		return yes, nil
+	case <-ctx.Done():
+	case <-t.ctx.Done():
+	}
+	return false, context.Canceled
+}

@@ -1,0 +1,111 @@
+package pages
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
+	"github.com/eggo-k8s/eggo/internal/ui/widget"
+)
+
+// Tell shows what a verb that only looks has to say: status, a plan.
+type Tell struct {
+	quiet
+	task
+	d     *Deps
+	title string // of i18n
+	name  string // cluster
+	args  []string
+	text  []string
+	lang  i18n.Lang // of the text
+	top   int
+	h     int
+	word  string // of i18n: what Enter leads to; "" nothing
+	do    func() tea.Cmd
+	even  bool // Enter leads there though the text could not be had
+}
+
+// NewTell makes the page of a verb with its arguments.
+func NewTell(d *Deps, title, name string, args ...string) *Tell {
+	return &Tell{d: d, title: title, name: name, args: args}
+}
+
+// then says what Enter leads to when the text has been shown.
+func (p *Tell) then(word string, do func() tea.Cmd) { p.word, p.do = word, do }
+
+// Init implements frame.Page.
+func (p *Tell) Init(e *frame.Env) tea.Cmd { return p.begin(e) }
+
+func (p *Tell) begin(e *frame.Env) tea.Cmd {
+	get, args := p.d.S.Tell, slices.Clone(p.args)
+	p.lang, p.text, p.top = e.P.Lang(), nil, 0
+	lang := p.lang
+	return p.task.start(event.M("tell.asking"), func(ctx context.Context, ask jumphost.Asker) (any, error) { return get(ctx, lang, args, ask) })
+}
+
+// Update implements frame.Page.
+func (p *Tell) Update(m tea.Msg, _ *frame.Env) tea.Cmd {
+	c, result, done := p.take(m)
+	if text, ok := result.([]string); ok && done {
+		p.text = text
+	}
+	return c
+}
+
+func (p *Tell) move(n int) func() tea.Cmd {
+	return func() tea.Cmd { p.top = max(0, min(p.top+n, len(p.text)-p.h)); return nil }
+}
+
+// Keys implements frame.Page.
+func (p *Tell) Keys(e *frame.Env) []frame.Binding {
+	keys := []frame.Binding{
+		{Keys: []string{"up", "k"}, Show: "↑ ↓", Word: "ui.key.move", Do: p.move(-1)},
+		{Keys: []string{"down", "j"}, Do: p.move(1), Help: true},
+		{Keys: []string{"pgup", "b"}, Show: "PgUp PgDn", Word: "ui.key.page", Do: p.move(1 - p.h), Help: true},
+		{Keys: []string{"pgdown", "space"}, Do: p.move(p.h - 1), Help: true},
+		{Keys: []string{"home", "g"}, Do: p.move(-1 << 30), Help: true},
+		{Keys: []string{"end", "G"}, Do: p.move(1 << 30), Help: true},
+		{Keys: []string{"r"}, Word: "ui.key.again", Do: func() tea.Cmd { return p.begin(e) }},
+	}
+	if p.do != nil && !p.busy && (p.fault == nil || p.even) {
+		keys = append([]frame.Binding{{Keys: []string{"enter"}, Show: "Enter", Word: p.word, Do: p.do}}, keys...)
+	}
+	return keys
+}
+
+// Wheel implements frame.Wheeler.
+func (p *Tell) Wheel(n int, _ *frame.Env) tea.Cmd { return p.move(n)() }
+
+// Render implements frame.Page.
+func (p *Tell) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
+	t := e.Theme
+	out := []string{"   " + t.Title.Render(event.Clean(p.name)), ""}
+	out = append(out, indent(p.lines(e, w-6), 3)...)
+	p.h = h - len(out)
+	p.top = max(0, min(p.top, len(p.text)-p.h))
+	head := true
+	for i, l := range p.text {
+		style := t.Text
+		switch {
+		case strings.TrimSpace(l) == "":
+			head = true
+		case head && strings.ToUpper(l) == l && strings.Contains(l, "  "): // the head of a table
+			style, head = t.Dim, false
+		default:
+			head = false
+		}
+		if i >= p.top {
+			out = append(out, "   "+style.Render(widget.Cut(event.Clean(l), w-4, t.Glyphs.Cut)))
+		}
+	}
+	return out, nil
+}
+
+// Title implements frame.Page.
+func (p *Tell) Title(e *frame.Env) string { return e.P.T(p.title) }
