@@ -169,7 +169,7 @@ func (p *Runs) open(e *frame.Env, replay float64) tea.Cmd {
 func (p *Runs) Keys(e *frame.Env) []frame.Binding {
 	keys := p.list.keys()
 	keys = append(keys,
-		frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.board", Do: func() tea.Cmd { return p.open(e, 0) }},
+		frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.open-run", Do: func() tea.Cmd { return p.open(e, 0) }},
 		frame.Binding{Keys: []string{"p"}, Word: "ui.key.replay", Do: func() tea.Cmd { return p.open(e, 8) }})
 	return append(append(keys, p.filter.keys()...), frame.Binding{Keys: []string{"r"}, Word: "ui.key.again", Do: p.load, Help: true})
 }
@@ -218,7 +218,7 @@ func (p *Runs) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		out = append(out, row(e, i == p.list.at, l.String(), w))
 	}
 	if len(runs) == 0 {
-		out = append(out, "   "+t.Dim.Render(e.P.T("ui.filter.none")))
+		out = append(out, "   "+t.Dim.Render(e.P.T("runs.no-match")))
 	}
 	if r, ok := p.chosen(e); ok && details > 0 {
 		out = widget.Block(out, w, h-details, "")
