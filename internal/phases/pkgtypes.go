@@ -167,14 +167,18 @@ func (r *run) repoPackages(n config.Node) *engine.Step {
 	s.Timeout = 30 * time.Minute
 	names := r.listed(n, "repo")
 	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
-		out, err := nd.Query(ctx, repoLib+"repo_missing "+quoteAll(names)+"\n[ ! -e "+node.Dir+"/repo-before ] || echo cut off\n")
+		out, err := nd.Query(ctx, repoLib+"repo_missing "+quoteAll(names)+"\n[ ! -e "+node.Dir+"/repo-known ] || echo cut off\n")
 		return out == "", err
 	})
 	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
-		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.repo-packages", "packages", strings.Join(names, " ")), Script: repoLib + "repo_install " + quoteAll(names) + "\n"})
+		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.repo-packages", "packages", strings.Join(names, " ")), Script: repoInstall(names)})
 		return err
 	})
 	return s
+}
+
+func repoInstall(names []string) string {
+	return node.Accounts + repoLib + "repo_install " + quoteAll(names) + "\n"
 }
 
 // repoLib speaks to the package manager of the machine with the machine's own repositories. The list of what was there before is kept until
@@ -182,14 +186,26 @@ func (r *run) repoPackages(n config.Node) *engine.Step {
 const repoLib = `
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C NEEDRESTART_MODE=l
 if command -v apt-get >/dev/null 2>&1; then repo_pm=apt; else repo_pm=dnf; fi
-repo_list() { if [ $repo_pm = apt ]; then dpkg-query -W -f '${db:Status-Status} ${Package}\n' | awk '$1=="installed" {print $2}' | sort -u; else rpm -qa --qf '%{NAME}\n' | sort -u; fi; }
-repo_missing() { repo_list >/dev/null; for p in "$@"; do repo_list | grep -qxF "$p" || echo "$p"; done; }
+repo_list() {
+  if [ $repo_pm = apt ]; then dpkg-query -W -f '${db:Status-Status} ${Package}\n' | awk '$1=="installed" {print $2}' | sort -u
+  else rpm -qa --qf '%{NAME}.%{ARCH}\n' | grep -v '^gpg-pubkey[.]' | sort -u; fi
+}
+repo_missing() {
+  repo_list >/dev/null
+  for p in "$@"; do
+    if [ $repo_pm = apt ]; then repo_list | grep -qxF "$p" || echo "$p"
+    else rpm -q --quiet "$p" || rpm -q --quiet --whatprovides "$p" || echo "$p"; fi
+  done
+}
 repo_record() {
-  repo_list | while IFS= read -r p; do grep -qxF "$p" $D/repo-before || rec package "$p" absent; done
-  rm -f $D/repo-before
+  kind=package; [ $repo_pm = apt ] || kind=rpm
+  repo_list | while IFS= read -r p; do grep -qxF "$p" $D/repo-known || rec $kind "$p" absent; done
+  newcomers
+  rm -f $D/repo-known
 }
 repo_install() {
-  [ -e $D/repo-before ] || { repo_list >$D/repo-before.new; mv $D/repo-before.new $D/repo-before; }
+  [ -e $D/repo-known ] || { repo_list >$D/repo-known.new; mv $D/repo-known.new $D/repo-known; }
+  census
   s=0
   if [ $repo_pm = apt ]; then
     apt-get -q -o DPkg::Lock::Timeout=600 update && apt-get -q -y --no-remove -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold install "$@" || s=$?
