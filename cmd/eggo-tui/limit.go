@@ -75,5 +75,8 @@ func (s *session) limited(make func(phases.Env) *engine.Plan) func(phases.Env) *
 	if len(s.limit) == 0 {
 		return make
 	}
-	return func(e phases.Env) *engine.Plan { return phases.Limit(make(e), slices.Clone(s.limit)) }
+	return func(e phases.Env) *engine.Plan {
+		e.Limit = slices.Clone(s.limit)
+		return phases.Limit(make(e), e.Limit)
+	}
 }

@@ -46,6 +46,8 @@ func enNodes() map[string]string {
 		"fault.preflight.leave-alive.next":      "Mend the way to {node}, so that it can be cleaned; or go on without cleaning it with --force.",
 		"fault.preflight.leave-gone":            "{node} ({ip}) cannot be reached. It leaves the cluster, but what is on it stays.",
 		"fault.preflight.leave-gone.next":       "When it is back: eggo-tui cleanup --id {cluster} --node {ip}.",
+		"fault.preflight.limit-without":         "The run is limited to other nodes and goes on without {node}: {cause}",
+		"fault.preflight.limit-without.next":    "When it is back, run the command without --limit.",
 		"fault.preflight.leave-without":         "The others leave without {node}: {cause}",
 		"fault.preflight.leave-without.next":    "It learns who is left by: eggo-tui deploy --id {cluster}, when it is back. If it is gone for good, delete it too.",
 		"fault.preflight.leave-needs":           "{node} would have to learn who is left: {cause}",

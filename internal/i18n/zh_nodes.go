@@ -46,6 +46,8 @@ func zhNodes() map[string]string {
 		"fault.preflight.leave-alive.next":      "请修复到 {node} 的连接以便清理；或用 --force 不清理而继续。",
 		"fault.preflight.leave-gone":            "{node}（{ip}）无法连接。它将离开集群，但其上的内容会保留。",
 		"fault.preflight.leave-gone.next":       "恢复后请运行：eggo-tui cleanup --id {cluster} --node {ip}。",
+		"fault.preflight.limit-without":         "本次运行只限其他节点，不等待 {node}：{cause}",
+		"fault.preflight.limit-without.next":    "它恢复之后，请不带 --limit 再运行一次。",
 		"fault.preflight.leave-without":         "其他节点的离开不等待 {node}：{cause}",
 		"fault.preflight.leave-without.next":    "它恢复之后，用 eggo-tui deploy --id {cluster} 让它知道还剩下哪些节点。如果它不会再回来，请把它也删除。",
 		"fault.preflight.leave-needs":           "{node} 必须知道还剩下哪些节点：{cause}",

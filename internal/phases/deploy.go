@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -57,6 +58,8 @@ type Env struct {
 	// Hooks of the command line, and the verb that they hear of: deploy (also ""), join, delete, cleanup.
 	Hooks []Hook
 	Verb  string
+	// Limit are the nodes that a plan which goes through Limit keeps to; empty means all. Preflight does not insist on others that only run workloads.
+	Limit []string
 	// Dry has every change announced and none made, on the nodes, at the API server and in etcd; see Rehearsal. StateDir is written to.
 	Dry bool
 	// RenewBefore, when it is set, has the leaf certificates that were issued before it issued anew.
@@ -137,6 +140,11 @@ func (r *run) deploy() *engine.Plan {
 	p.Steps = append(p.Steps, r.bootstrap()...)
 	p.Steps = append(p.Steps, r.addons()...)
 	p.Steps = append(p.Steps, r.check()...)
+	for _, s := range p.Steps {
+		if len(r.Limit) > 0 && !slices.Contains(r.Limit, s.Host) {
+			r.unlessAway(s)
+		}
+	}
 	r.beforeServices(p.Steps, "ports")
 	r.hookDeploy(p)
 	return p

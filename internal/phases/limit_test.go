@@ -13,7 +13,10 @@ import (
 )
 
 func limitedTo(names ...string) func(phases.Env) *engine.Plan {
-	return func(e phases.Env) *engine.Plan { return phases.Limit(phases.Deploy(e), names) }
+	return func(e phases.Env) *engine.Plan {
+		e.Limit = names
+		return phases.Limit(phases.Deploy(e), names)
+	}
 }
 
 // A worker alone cannot be installed before its control plane: the run says which step of which node is missing, and touches no other.
@@ -73,5 +76,27 @@ func TestALimitKeepsToItsNodes(t *testing.T) {
 	b, sum := rehearse(t, l, limitedTo("w2"))
 	if !slices.Equal(sum.Changed, []string{"bootstrap.proxy/w2"}) || len(changes(b, "w1")) > 0 {
 		t.Error(sum.Changed, cmp.Diff([]string{}, changes(b, "w1")))
+	}
+}
+
+// A worker that is away does not hold up work that is kept to another; a control plane that is away does, and so does a node that is named.
+func TestALimitDoesNotWaitForOthersThatAreAway(t *testing.T) {
+	t.Parallel()
+	away := event.NewFault(event.ClassFailed, "ssh.unreachable", nil)
+	l := newLab(t, 2)
+	deploy(t, l)
+	put(t, l.Nodes["w1"].Path("/etc/kubernetes/kube-proxy.yaml"), "spoilt")
+	l.Nodes["w2"].PowerOff(away)
+	b, sum, err := run(t, l, limitedTo("w1"))
+	if err != nil || !slices.Equal(sum.Changed, []string{"bootstrap.proxy/w1"}) || !slices.Contains(b.findings(), "preflight.limit-without") {
+		t.Fatal(err, sum.Changed, sum.Failed, b.findings())
+	}
+	if _, _, err := run(t, l, limitedTo("w1", "w2")); err == nil {
+		t.Error("a named node was not missed")
+	}
+	l.Nodes["w2"].PowerOff(nil)
+	l.Nodes["m1"].PowerOff(away)
+	if b, _, err := run(t, l, limitedTo("w1")); err == nil || slices.Contains(b.findings(), "preflight.limit-without") {
+		t.Error("the control plane was not missed", b.findings())
 	}
 }

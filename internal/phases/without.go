@@ -2,6 +2,7 @@ package phases
 
 import (
 	"context"
+	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
@@ -54,12 +55,17 @@ func (r *run) missing() int32 {
 }
 
 // judgeAway is the finding of a machine that could not be looked at. Others leave a cluster without it if it does nothing but run workloads;
-// one that would have to learn who is left must be there, or leave too.
+// one that would have to learn who is left must be there, or leave too. A run that is limited to other machines does without it likewise.
 func (r *run) judgeAway(n config.Node) event.Finding {
 	why := r.failure(n.Name, n.Name)
+	outside := len(r.Limit) > 0 && !slices.Contains(r.Limit, n.Name)
 	switch {
-	case len(r.leaving) == 0, why.Fault.Class == event.ClassLocked, why.Fault.Class == event.ClassAuth:
+	case len(r.leaving) == 0 && !outside, why.Fault.Class == event.ClassLocked, why.Fault.Class == event.ClassAuth:
 		return why
+	case outside && !r.spare(n.Name):
+		return why
+	case outside:
+		return finding(event.Warning, n.Name, "limit-without", "cause", event.Clean(why.Fault.Error()))
 	case r.spare(n.Name):
 		return finding(event.Warning, n.Name, "leave-without", "cause", event.Clean(why.Fault.Error()), "cluster", r.Cluster.Name)
 	}
