@@ -58,9 +58,9 @@ func (p *Printer) Has(key string) bool { _, ok := p.sentences[key]; return ok }
 func (p *Printer) Msg(m event.Msg) string {
 	s, ok := p.sentences[m.Key]
 	if !ok {
-		s = m.Key
+		s = event.Clean(m.Key)
 		for k := range m.Args {
-			s += " {" + k + "}"
+			s += " {" + event.Clean(k) + "}"
 		}
 	}
 	if len(m.Args) == 0 || !strings.Contains(s, "{") {
@@ -68,7 +68,7 @@ func (p *Printer) Msg(m event.Msg) string {
 	}
 	pairs := make([]string, 0, 2*len(m.Args))
 	for k, v := range m.Args {
-		pairs = append(pairs, "{"+k+"}", event.Clean(v))
+		pairs = append(pairs, "{"+event.Clean(k)+"}", event.Clean(v))
 	}
 	return strings.NewReplacer(pairs...).Replace(s)
 }
