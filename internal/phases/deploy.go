@@ -69,23 +69,24 @@ type Env struct {
 // run is the state that the steps of one run share.
 type run struct {
 	Env
-	mu      sync.Mutex
-	nodes   map[string]*node.Node
-	facts   map[string]*Facts
-	bundles map[string]Bundle       // by the key of their source
-	failed  map[string]*event.Fault // what preflight could not look at
-	pki     *pki.PKI
-	pkiOnce sync.Mutex // held while readPKI makes pki
-	kube    *kube
-	fetched map[string][]byte // manifests by URL
-	nonce   string            // of this run
-	without map[string]bool   // nodes that the run goes on without
-	lastAPI string            // the control plane whose API server answered last
-	turns   map[string]*turn  // by component
-	etcdIs  membership
-	leaving []config.Node   // nodes that leave the cluster in this run
-	force   bool            // the leave of a node goes on past what only delays it
-	kicked  map[string]bool // nodes whose kubelet was started anew to register
+	mu       sync.Mutex
+	nodes    map[string]*node.Node
+	facts    map[string]*Facts
+	bundles  map[string]Bundle       // by the key of their source
+	failed   map[string]*event.Fault // what preflight could not look at
+	pki      *pki.PKI
+	pkiOnce  sync.Mutex // held while readPKI makes pki
+	kube     *kube
+	fetched  map[string][]byte // manifests by URL
+	nonce    string            // of this run
+	without  map[string]bool   // nodes that the run goes on without
+	lastAPI  string            // the control plane whose API server answered last
+	turns    map[string]*turn  // by component
+	etcdIs   membership
+	leaving  []config.Node   // nodes that leave the cluster in this run
+	force    bool            // the leave of a node goes on past what only delays it
+	cordoned []string        // nodes that this run has closed to pods
+	kicked   map[string]bool // nodes whose kubelet was started anew to register
 }
 
 func newRun(env Env) *run {

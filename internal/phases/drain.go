@@ -17,6 +17,42 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
+// drains are the steps that empty the nodes that leave.
+func (r *run) drains(l Leaving) []*engine.Step {
+	var steps []*engine.Step
+	for _, n := range l.Nodes {
+		if !isKubelet(n) {
+			continue
+		}
+		s := step(phaseDrain, "node", n.Name, verdict())
+		s.Timeout = l.Drain + 2*time.Minute
+		s.When = func(ctx context.Context) (bool, event.Msg, error) { return r.drainable(ctx, n) }
+		s.Apply = func(ctx context.Context) error { return r.drain(ctx, n, l) }
+		steps = append(steps, s)
+	}
+	return steps
+}
+
+// drained lets pods onto the nodes again that this run has closed to them, when one of those that leave could not be emptied: the leave ends
+// there, and the cluster has all its nodes.
+func (r *run) drained(ctx context.Context, how event.Outcome) error {
+	if how.Done() {
+		return nil
+	}
+	r.mu.Lock()
+	closed := slices.Clone(r.cordoned)
+	r.mu.Unlock()
+	for _, name := range closed {
+		if err := r.Emit(event.Change{Step: id(phaseDrain, "node", name), Desc: event.M("change.uncordon", "name", name)}); err != nil {
+			return err
+		}
+		if _, err := r.api().CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"unschedulable":null}}`), metav1.PatchOptions{FieldManager: fieldManager}); err != nil && !apierrors.IsNotFound(err) {
+			return kubeFault(err)
+		}
+	}
+	return nil
+}
+
 // drainable says whether there is something to drain: a node that the cluster knows and whose kubelet can end its pods.
 func (r *run) drainable(ctx context.Context, n config.Node) (bool, event.Msg, error) {
 	if r.unreachable(n) && !r.fitToDrain(ctx, n) {
@@ -52,6 +88,9 @@ func (r *run) drain(ctx context.Context, n config.Node, l Leaving) error {
 		if _, err := cs.Nodes().Patch(ctx, n.Name, types.MergePatchType, []byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
 			return kubeFault(err)
 		}
+		r.mu.Lock()
+		r.cordoned = append(r.cordoned, n.Name)
+		r.mu.Unlock()
 	}
 	pods, err := r.evictable(ctx, n)
 	if err != nil {

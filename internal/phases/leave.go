@@ -25,7 +25,11 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
-const phaseLeave = "leave"
+// The phases of a leave beside those of a deploy.
+const (
+	phaseDrain = "drain"
+	phaseLeave = "leave"
+)
 
 // Leaving says who leaves a cluster, and how.
 type Leaving struct {
@@ -39,9 +43,10 @@ type Leaving struct {
 	Left func(context.Context) error
 }
 
-// Delete plans the leave of nodes: the rest of the cluster is brought to what it is without them (members of the load balancer, endpoints,
-// names, certificates: the steps of Deploy), they are drained, leave etcd one at a time, are cleaned by their record, and are forgotten.
-// Everything may be run again: what has left is not missed.
+// Delete plans the leave of nodes: they are drained, the rest of the cluster is brought to what it is without them (members of the load
+// balancer, endpoints, names, certificates: the steps of Deploy), they leave etcd one at a time, are cleaned by their record, and are
+// forgotten. Until the last of them is drained nothing else has changed, so that a leave that a disruption budget forbids leaves nothing
+// behind. Everything may be run again: what has left is not missed.
 func Delete(env Env, l Leaving) *engine.Plan {
 	accepted := env.Accepted
 	env.Accepted, env.Saved = nil, nil // the nodes that are missed are those that leave
@@ -55,13 +60,23 @@ func Delete(env Env, l Leaving) *engine.Plan {
 	}
 	var rest []string // what the rest of the cluster is brought to before anybody goes
 	var verdictStep *engine.Step
+	drains := r.drains(l)
+	if len(drains) > 0 {
+		before := slices.IndexFunc(plan.Phases, func(ph engine.Phase) bool { return ph.ID == phaseInfra })
+		plan.Phases = slices.Insert(plan.Phases, before, engine.Phase{ID: phaseDrain, Title: event.M("phase." + phaseDrain), After: r.drained})
+	}
 	for _, s := range plan.Steps {
+		if s.Phase != phasePreflight {
+			for _, d := range drains {
+				s.Needs = append(s.Needs, d.ID)
+			}
+		}
 		switch s.Phase {
 		case phasePreflight:
 			if s.ID == verdict()[0] {
 				verdictStep = s
 			}
-		case phaseInfra, phaseEtcd, phaseControl, phaseBootstrap:
+		case phaseInfra, phaseEtcd, phaseControl, phaseBalancer, phaseBootstrap:
 			rest = append(rest, s.ID)
 		}
 	}
@@ -82,6 +97,7 @@ func Delete(env Env, l Leaving) *engine.Plan {
 		}
 		return accepted(ctx)
 	}
+	plan.Steps = append(plan.Steps, drains...)
 	left := r.leave(l, rest)
 	for _, s := range plan.Steps {
 		r.unlessAway(s)
@@ -112,11 +128,7 @@ func (r *run) leave(l Leaving, rest []string) []*engine.Step {
 	for _, n := range l.Nodes {
 		needs := []string{ready}
 		if isKubelet(n) {
-			drain := step(phaseLeave, "drain", n.Name, []string{ready})
-			drain.Timeout = l.Drain + 2*time.Minute
-			drain.When = func(ctx context.Context) (bool, event.Msg, error) { return r.drainable(ctx, n) }
-			drain.Apply = func(ctx context.Context) error { return r.drain(ctx, n, l) }
-			steps, needs = append(steps, drain), append(needs, drain.ID)
+			needs = append(needs, id(phaseDrain, "node", n.Name))
 		}
 		if n.Has(bundle.Etcd) {
 			s := step(phaseLeave, "member", n.Name, append([]string{member}, needs...))
@@ -159,6 +171,9 @@ func (r *run) judgeLeave(ctx context.Context) error {
 	if err != nil {
 		return event.NewFault(event.ClassFailed, "kube.client", err)
 	}
+	r.mu.Lock()
+	r.kube = k // the nodes are drained by it
+	r.mu.Unlock()
 	ask, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	var list *corev1.NodeList

@@ -16,8 +16,12 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 )
 
-// leaving plans that nodes leave.
+// leaving plans that nodes leave, with force.
 func leaving(names ...string) func(phases.Env) *engine.Plan {
+	return leavingBy(phases.Leaving{Drain: time.Minute, Force: true}, names...)
+}
+
+func leavingBy(l phases.Leaving, names ...string) func(phases.Env) *engine.Plan {
 	return func(e phases.Env) *engine.Plan {
 		c := *e.Cluster
 		going := func(n config.Node) bool { return slices.Contains(names, n.Name) }
@@ -29,7 +33,8 @@ func leaving(names ...string) func(phases.Env) *engine.Plan {
 		}
 		c.Nodes = slices.DeleteFunc(slices.Clone(c.Nodes), going)
 		e.Cluster = &c
-		return phases.Delete(e, phases.Leaving{Nodes: gone, Drain: time.Minute, Force: true})
+		l.Nodes = gone
+		return phases.Delete(e, l)
 	}
 }
 
@@ -143,5 +148,49 @@ func TestARehearsalOfComingsAndGoings(t *testing.T) {
 	}
 	if _, sum := rehearse(t, l, phases.Deploy); len(sum.Changed) > 0 {
 		t.Error("what was only rehearsed left a mark:", sum.Changed)
+	}
+}
+
+// TestABudgetThatForbidsTheDrainLeavesAllAsItWas: a leave ends where a node cannot be emptied; who is waited for and why is told, nothing but
+// the drain was begun, and pods may come onto all nodes again.
+func TestABudgetThatForbidsTheDrainLeavesAllAsItWas(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, 2)
+	deploy(t, l)
+	before := tree(t, l)
+	const why = "Cannot evict pod as it would violate the pod's disruption budget."
+	l.API.AddPod("default", "web", "w2")
+	l.API.Budget(why)
+	plan := leavingBy(phases.Leaving{Drain: 2 * time.Second}, "w1", "w2")
+	b, sum, err := run(t, l, plan)
+	if err == nil || len(sum.Failed) != 1 || sum.Failed[0].Fault.Code != "leave.drain-timeout" || sum.Failed[0].Fault.Args["why"] != why || sum.Failed[0].Fault.Args["pods"] != "default/web" {
+		t.Fatalf("%v %+v", err, sum.Failed)
+	}
+	waits := slices.IndexFunc(of[event.Notice](b), func(n event.Notice) bool { return n.Text.Key == "notice.drain-waits" })
+	if waits < 0 || of[event.Notice](b)[waits].Text.Args["why"] != why {
+		t.Errorf("who is waited for: %+v", of[event.Notice](b))
+	}
+	if d := cmp.Diff(before, tree(t, l)); d != "" {
+		t.Error("touched:", d)
+	}
+	for _, n := range []string{"w1", "w2"} {
+		if spec, _ := l.API.Object("/api/v1/nodes/" + n)["spec"].(map[string]any); spec["unschedulable"] == true {
+			t.Errorf("%s is still closed to pods", n)
+		}
+	}
+	if _, sum, err = run(t, l, phases.Deploy); err != nil || len(sum.Changed) > 0 {
+		t.Error(err, sum.Changed)
+	}
+
+	// The budget allows it again while the drain waits.
+	b = &book{}
+	sum, err = engine.Run(t.Context(), plan(l.Env(func(e event.Event) error {
+		if n, ok := e.(event.Notice); ok && n.Text.Key == "notice.drain-waits" {
+			l.API.Budget("")
+		}
+		return b.emit(e)
+	})), quick(b))
+	if err != nil || l.API.Object("/api/v1/nodes/w2") != nil {
+		t.Errorf("%v %+v", err, sum.Failed)
 	}
 }

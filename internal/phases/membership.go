@@ -66,7 +66,7 @@ func (r *run) settleMembership(ctx context.Context) error {
 			switch n, ours := nodeOf(m, nodes); {
 			case ours && m.IsLearner:
 				is.unfinished[n.Name] = true
-			case !ours && len(m.PeerURLs) > 0:
+			case !ours && len(m.PeerURLs) > 0 && !r.leaves(m):
 				if err := r.Emit(event.Notice{Step: engine.StepID(ctx), Text: event.M("notice.etcd-stranger", "member", event.Clean(m.Name), "url", event.Clean(m.PeerURLs[0]))}); err != nil {
 					return err
 				}
@@ -77,6 +77,12 @@ func (r *run) settleMembership(ctx context.Context) error {
 	defer r.mu.Unlock()
 	r.etcdIs = is
 	return nil
+}
+
+// leaves says whether a member is one of a node that leaves.
+func (r *run) leaves(m *pb.Member) bool {
+	_, yes := nodeOf(m, r.leaving)
+	return yes
 }
 
 // hasEtcdData says whether a member was started on the machine and has a log. Without one it knows nothing of any cluster.

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/test/e2e/stand"
 	"github.com/eggo-k8s/eggo/test/lab"
 )
@@ -59,6 +61,46 @@ func absent(t *testing.T, s *stand.Stand, cluster, name string) {
 	}
 }
 
+const budget = `apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web}
+spec: {minAvailable: 2, selector: {matchLabels: {app: web}}}
+`
+
+// budgeted deletes a worker whose pod's disruption budget allows no eviction: at first in vain, and all is as it was; then the budget goes while
+// the drain waits for it.
+func budgeted(t *testing.T, s *stand.Stand, cluster, node string) stand.Try {
+	t.Helper()
+	ctx := t.Context()
+	must(t, "budget", s.Apply(ctx, budget))
+	vain := try(t, s, 1, "delete", "--id", cluster, "--yes", "--purge", "--drain-timeout", "15s", node)
+	if err := vain.Has("waiting for default/web-", "disruption budget", "leave.drain-timeout", "--drain-timeout"); err != nil {
+		t.Errorf("why the drain ended: %v\n%s", err, tail(vain.Out, 30))
+	}
+	must(t, "use after a drain in vain", s.Works(ctx, 3))
+	try(t, s, 0, "status", "--id", cluster)
+	try(t, s, 0, "deploy", "--id", cluster)
+	noChange(t, s.State(), cluster)
+
+	r, err := s.Start(ctx, "", "delete", "--id", cluster, "--yes", "--purge", node)
+	must(t, "delete", err)
+	waits, err := r.When(ctx, cluster, func(runs [][]event.Record) bool {
+		return slices.ContainsFunc(runs[len(runs)-1], func(r event.Record) bool {
+			n, ok := r.Event.(event.Notice)
+			return ok && n.Text.Key == "notice.drain-waits"
+		})
+	})
+	must(t, "delete", err)
+	_, err = s.Kubectl(ctx, "delete", "poddisruptionbudget", "web")
+	must(t, "the budget's end", err)
+	gone, err := r.Wait()
+	must(t, "delete", err)
+	if !waits || gone.Code != 0 {
+		t.Fatalf("the drain waited: %v, exit code %d\n%s", waits, gone.Code, tail(gone.Out, 40))
+	}
+	return gone
+}
+
 // TestWorkerComesAndGoes: a worker joins, carries pods, has its Node deleted by hand and is registered again, and leaves as it came.
 func TestWorkerComesAndGoes(t *testing.T) {
 	s := newLab(t, 3)
@@ -84,7 +126,7 @@ func TestWorkerComesAndGoes(t *testing.T) {
 	must(t, "use after its Node was deleted by hand", s.Works(ctx, 3))
 
 	moveTo(t, s, "n1", "n3")
-	gone := try(t, s, 0, "delete", "--id", "comings", "--yes", "--purge", "n3")
+	gone := budgeted(t, s, "comings", "n3")
 	if err := gone.Has("evict from n3"); err != nil {
 		t.Error(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -42,6 +43,7 @@ type API struct {
 	// era names the data of etcd: another one is an empty store.
 	era     string
 	refresh func(*API) (era string)
+	budget string // why no pod may be evicted
 	// Writes are the requests that changed something, in order: method and path.
 	writes []string
 }
@@ -85,6 +87,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusOK, doc)
 		return
 	}
+	if pod, ok := strings.CutSuffix(path, "/eviction"); ok && r.Method == http.MethodPost {
+		a.evict(w, pod)
+		return
+	}
 	resource, name, ok := split(path)
 	if !ok {
 		status(w, http.StatusNotFound, "NotFound", path)
@@ -98,7 +104,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	dry := r.URL.Query().Get("dryRun") != ""
 	switch {
 	case r.Method == http.MethodGet && name == "":
-		a.list(w, path, resource)
+		a.list(w, path, resource, strings.TrimPrefix(r.URL.Query().Get("fieldSelector"), "spec.nodeName="))
 	case r.Method == http.MethodGet:
 		if o := a.store[path]; o != nil {
 			reply(w, http.StatusOK, o)
@@ -147,11 +153,54 @@ func split(path string) (resource, name string, ok bool) {
 }
 
 // list serves a collection, of one namespace or of all.
-func (a *API) list(w http.ResponseWriter, path, resource string) {
+// AddPod puts a pod of some ReplicaSet onto a node.
+func (a *API) AddPod(namespace, name, on string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.store["/api/v1/namespaces/"+namespace+"/pods/"+name] = object{"apiVersion": "v1", "kind": "Pod", "spec": object{"nodeName": on}, "metadata": object{
+		"name": name, "namespace": namespace, "creationTimestamp": time.Now().Add(time.Hour).UTC().Format(time.RFC3339),
+		"ownerReferences": []any{object{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "set", "uid": "u", "controller": true}},
+	}}
+}
+
+// Budget says why no pod may be evicted; "" lets all go.
+func (a *API) Budget(why string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.budget = why
+}
+
+// Object is a copy of what is at a path; nil when there is nothing.
+func (a *API) Object(path string) map[string]any {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.store[path] == nil {
+		return nil
+	}
+	return clone(a.store[path])
+}
+
+func (a *API) evict(w http.ResponseWriter, pod string) {
+	switch {
+	case a.store[pod] == nil:
+		status(w, http.StatusNotFound, "NotFound", pod)
+	case a.budget != "":
+		status(w, http.StatusTooManyRequests, "TooManyRequests", a.budget)
+	default:
+		delete(a.store, pod)
+		reply(w, http.StatusCreated, object{"kind": "Status", "apiVersion": "v1", "status": "Success"})
+	}
+}
+
+// list gives what is under a path; of pods those on a node, if it is named.
+func (a *API) list(w http.ResponseWriter, path, resource, on string) {
 	k := kinds[resource]
 	items := []any{}
 	for _, p := range sorted(a.store) {
 		if res, _, _ := split(p); res != resource || !strings.HasPrefix(p, strings.TrimSuffix(path, resource)) {
+			continue
+		}
+		if spec, _ := a.store[p]["spec"].(object); resource == "pods" && on != "" && spec["nodeName"] != on {
 			continue
 		}
 		items = append(items, a.store[p])
