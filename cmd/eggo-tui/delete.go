@@ -41,6 +41,7 @@ func newDeleteCmd(env *environment) *cobra.Command {
 	}
 	o.flags(cmd, env)
 	o.leaveFlags(cmd, env)
+	o.hooks.nodeFlags(cmd, env)
 	cmd.Flags().BoolVar(&o.yes, "yes", false, p.T("cli.delete.yes"))
 	return cmd
 }
@@ -79,6 +80,9 @@ func remove(ctx context.Context, env *environment, o deleteOptions, args []strin
 	}
 	l := phases.Leaving{Drain: o.drain, Force: o.force, Purge: o.purge}
 	if l.Nodes, err = leaving(s.cluster, args); err != nil {
+		return s.over(err)
+	}
+	if s.hooks, err = o.hooks.load(names(l.Nodes)...); err != nil {
 		return s.over(err)
 	}
 	if !o.yes {

@@ -17,6 +17,29 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
+// empty are the steps that empty the nodes that leave, after the hooks: all other work of the plan waits for them.
+func (r *run) empty(plan *engine.Plan, hooks []*engine.Step, l Leaving) []*engine.Step {
+	drains := r.drains(l)
+	for _, d := range drains {
+		for _, h := range hooks {
+			d.Needs = append(d.Needs, h.ID)
+		}
+	}
+	first := slices.Concat(hooks, drains)
+	for _, s := range plan.Steps {
+		for _, f := range first {
+			if s.Phase != phasePreflight {
+				s.Needs = append(s.Needs, f.ID)
+			}
+		}
+	}
+	if len(first) > 0 {
+		at := slices.IndexFunc(plan.Phases, func(ph engine.Phase) bool { return ph.ID == phaseInfra })
+		plan.Phases = slices.Insert(plan.Phases, at, engine.Phase{ID: phaseDrain, Title: event.M("phase." + phaseDrain), After: r.drained})
+	}
+	return first
+}
+
 // drains are the steps that empty the nodes that leave.
 func (r *run) drains(l Leaving) []*engine.Step {
 	var steps []*engine.Step

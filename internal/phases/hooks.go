@@ -73,15 +73,15 @@ func (r *run) runHook(ctx context.Context, nd *node.Node, h node.Hook, after boo
 	return err
 }
 
-// commandHooks are the steps of the hooks of the command line, those before the work or those after it, in the given phase.
-func (r *run) commandHooks(phase string, after bool) []*engine.Step {
+// commandHooks are the steps of the hooks of the command line on some nodes, those before the work or those after it, in the given phase.
+func (r *run) commandHooks(nodes []config.Node, phase string, after bool) []*engine.Step {
 	var out []*engine.Step
 	last := map[string]string{}
 	for i, h := range r.Hooks {
 		if (h.Type == ClusterPostHook || h.Type == PostHook) != after {
 			continue
 		}
-		for _, n := range r.Cluster.Nodes {
+		for _, n := range nodes {
 			if !n.Has(h.Role) || len(h.Nodes) > 0 && !slices.Contains(h.Nodes, n.Name) {
 				continue
 			}
@@ -257,7 +257,7 @@ func (r *run) cleanupScripts(schedule string, n config.Node) []*engine.Step {
 // scripts of deploy.yaml on each node before its services and when it is in the cluster.
 func (r *run) hookDeploy(p *engine.Plan) {
 	work := slices.Clone(p.Steps)
-	pre := r.commandHooks(phaseInfra, false)
+	pre := r.commandHooks(r.Cluster.Nodes, phaseInfra, false)
 	r.holdBack(work, pre, phasePreflight)
 	var scripts []*engine.Step
 	for _, n := range r.Cluster.Nodes {
@@ -287,19 +287,27 @@ func (r *run) hookDeploy(p *engine.Plan) {
 		scripts = append(append(scripts, before...), r.joinScripts(phaseCheck, postJoin, n, append(all, id(phaseCheck, "nodes", "")))...)
 	}
 	p.Steps = append(append(pre, work...), scripts...)
-	r.holdUntil(p, r.commandHooks(phaseCheck, true))
+	r.holdUntil(p, r.commandHooks(r.Cluster.Nodes, phaseCheck, true))
 }
 
 // hookCleanup weaves hooks into the plan of a cleanup.
 func (r *run) hookCleanup(p *engine.Plan) {
 	work := slices.Clone(p.Steps)
-	pre := r.commandHooks(phaseClean, false)
+	pre := r.commandHooks(r.Cluster.Nodes, phaseClean, false)
+	scripts := r.aroundCleanup(work, r.Cluster.Nodes)
+	r.holdBack(append(slices.Clone(work), scripts...), pre, phasePreflight)
+	p.Steps = append(append(pre, work...), scripts...)
+	r.holdUntil(p, r.commandHooks(r.Cluster.Nodes, phaseClean, true))
+}
+
+// aroundCleanup are the scripts of deploy.yaml around the cleanup of nodes, whose steps are among work.
+func (r *run) aroundCleanup(work []*engine.Step, nodes []config.Node) []*engine.Step {
 	var scripts []*engine.Step
-	for _, n := range r.Cluster.Nodes {
+	for _, n := range nodes {
 		first := r.cleanupScripts(preCleanup, n)
 		last := r.cleanupScripts(postCleanup, n)
 		for _, w := range work {
-			if w.Host != n.Name || w.Phase == phasePreflight {
+			if w.Host != n.Name || w.Phase != phaseClean {
 				continue
 			}
 			for _, s := range first {
@@ -316,9 +324,27 @@ func (r *run) hookCleanup(p *engine.Plan) {
 		}
 		scripts = append(append(scripts, first...), last...)
 	}
-	r.holdBack(append(slices.Clone(work), scripts...), pre, phasePreflight)
-	p.Steps = append(append(pre, work...), scripts...)
-	r.holdUntil(p, r.commandHooks(phaseClean, true))
+	return scripts
+}
+
+// hookLeave weaves hooks into the leave of nodes: those of the command line before anything is touched and when the nodes have left; scripts
+// of deploy.yaml around the cleanup of each. before are the steps that are done before a node goes: the first script waits for them.
+func (r *run) hookLeave(left []*engine.Step, l Leaving, before []string) (pre, rest []*engine.Step) {
+	pre = r.commandHooks(l.Nodes, phaseDrain, false)
+	scripts := r.aroundCleanup(left, l.Nodes)
+	for _, s := range scripts {
+		s.Needs = append(s.Needs, before...)
+		for _, w := range left { // the pods are elsewhere, the member has left
+			if w.Host == s.Host && w.Phase == phaseLeave && w.ID != id(phaseLeave, "object", s.Host) {
+				s.Needs = append(s.Needs, w.ID)
+			}
+		}
+	}
+	post := r.commandHooks(l.Nodes, phaseLeave, true)
+	for _, s := range post {
+		s.Needs = append(s.Needs, left[len(left)-1].ID)
+	}
+	return pre, append(scripts, post...)
 }
 
 // holdBack lets the steps, but for those of a phase, wait for the hooks: for all of the cluster's, for a node's on that node.

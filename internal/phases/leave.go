@@ -60,17 +60,7 @@ func Delete(env Env, l Leaving) *engine.Plan {
 	}
 	var rest []string // what the rest of the cluster is brought to before anybody goes
 	var verdictStep *engine.Step
-	drains := r.drains(l)
-	if len(drains) > 0 {
-		before := slices.IndexFunc(plan.Phases, func(ph engine.Phase) bool { return ph.ID == phaseInfra })
-		plan.Phases = slices.Insert(plan.Phases, before, engine.Phase{ID: phaseDrain, Title: event.M("phase." + phaseDrain), After: r.drained})
-	}
 	for _, s := range plan.Steps {
-		if s.Phase != phasePreflight {
-			for _, d := range drains {
-				s.Needs = append(s.Needs, d.ID)
-			}
-		}
 		switch s.Phase {
 		case phasePreflight:
 			if s.ID == verdict()[0] {
@@ -97,16 +87,20 @@ func Delete(env Env, l Leaving) *engine.Plan {
 		}
 		return accepted(ctx)
 	}
-	plan.Steps = append(plan.Steps, drains...)
 	left := r.leave(l, rest)
+	pre, around := r.hookLeave(left, l, rest)
+	empty := r.empty(plan, pre, l)
 	for _, s := range plan.Steps {
 		r.unlessAway(s)
 		if s.Phase == phaseCheck {
 			s.Needs = append(s.Needs, left[len(left)-1].ID)
 		}
 	}
-	plan.Steps = append(plan.Steps, left...)
+	plan.Steps = slices.Concat(plan.Steps, empty, left, around)
 	forget := step(phaseLeave, "forget", "", []string{id(phaseCheck, "nodes", ""), left[len(left)-1].ID})
+	for _, s := range around {
+		forget.Needs = append(forget.Needs, s.ID)
+	}
 	forget.Apply = func(ctx context.Context) error { return r.forgetNodes(ctx, l) }
 	plan.Steps = append(plan.Steps, forget)
 	return plan

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -192,5 +193,47 @@ func TestABudgetThatForbidsTheDrainLeavesAllAsItWas(t *testing.T) {
 	})), quick(b))
 	if err != nil || l.API.Object("/api/v1/nodes/w2") != nil {
 		t.Errorf("%v %+v", err, sum.Failed)
+	}
+}
+
+// TestHooksOfALeave: hooks of the command line run on the nodes that leave and nowhere else, before anything is touched and when they have
+// left; one that fails before stops all.
+func TestHooksOfALeave(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, 2)
+	deploy(t, l)
+	before := tree(t, l)
+	hooked := func(hooks ...phases.Hook) func(phases.Env) *engine.Plan {
+		return func(e phases.Env) *engine.Plan {
+			e.Verb, e.Hooks = "delete", hooks
+			for i := range e.Hooks {
+				e.Hooks[i].Role, e.Hooks[i].Nodes = bundle.Worker, []string{"w2"}
+			}
+			return leaving("w2")(e)
+		}
+	}
+	_, sum, err := run(t, l, hooked(phases.Hook{Type: phases.PreHook, Name: "no.sh", Data: []byte("echo it may not go >&2; exit 7\n")}))
+	if err == nil || len(sum.Failed) != 1 || sum.Failed[0].Fault.Code != "hook.failed" || sum.Failed[0].Fault.Node != "w2" {
+		t.Fatalf("%v %+v", err, sum.Failed)
+	}
+	if d := cmp.Diff(before, tree(t, l)); d != "" {
+		t.Error("touched:", d)
+	}
+	b, sum, err := run(t, l, hooked(
+		phases.Hook{Type: phases.PreHook, Name: "first.sh", Data: []byte("[ -e $SIM/root/etc/kubernetes ] && [ \"$EGGO_OPERATOR $EGGO_HOOK_TYPE $EGGO_NODE_NAME\" = 'delete prehook w2' ]\n")},
+		phases.Hook{Type: phases.PostHook, Name: "last.sh", Data: []byte("[ ! -e $SIM/root/etc/kubernetes ] && [ $EGGO_HOOK_TYPE = posthook ]\n")}))
+	if err != nil {
+		t.Fatalf("%v %+v", err, sum.Failed)
+	}
+	var ran []string
+	for _, c := range of[event.Change](b) {
+		if c.Desc.Key == "change.hook" {
+			ran = append(ran, c.Host+" "+c.Desc.Args["hook"])
+		} else if len(ran) == 0 {
+			t.Fatalf("%s was changed before the hook had run", c.Desc.Key)
+		}
+	}
+	if !slices.Equal(ran, []string{"w2 first.sh", "w2 last.sh"}) {
+		t.Error("hooks that ran:", ran)
 	}
 }

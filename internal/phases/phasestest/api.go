@@ -43,7 +43,7 @@ type API struct {
 	// era names the data of etcd: another one is an empty store.
 	era     string
 	refresh func(*API) (era string)
-	budget string // why no pod may be evicted
+	budget  string // why no pod may be evicted
 	// Writes are the requests that changed something, in order: method and path.
 	writes []string
 }
