@@ -39,31 +39,36 @@ func openLook(ctx context.Context, env *environment, o runOptions, verb string, 
 	if err != nil {
 		return nil, err
 	}
+	return s, s.copyLook(sink)
+}
+
+// copyLook makes a prepared session one that only looks.
+func (s *session) copyLook(sink event.Sink) (err error) {
 	if s.store, err = journal.At(s.root, s.cluster.Name); err != nil {
-		return nil, err
+		return err
 	}
 	own := s.store.Path()
 	s.dir = own
 	if err := s.loadSaved(); err != nil {
-		return nil, err
+		return err
 	}
 	s.looks = true
 	if s.dir, err = os.MkdirTemp("", "eggo-"); err != nil { // 0700
-		return nil, event.NewFault(event.ClassFailed, "state.write", err)
+		return event.NewFault(event.ClassFailed, "state.write", err)
 	}
 	s.copied = s.dir
 	if err := copyState(own, s.dir); err != nil {
-		return nil, errors.Join(event.NewFault(event.ClassFailed, "state.read", err), os.RemoveAll(s.dir))
+		return errors.Join(event.NewFault(event.ClassFailed, "state.read", err), os.RemoveAll(s.dir))
 	}
 	if k := s.cluster.Eggo.KnownHosts; k != "" {
 		// A key that is accepted now is so for this time.
 		if err := copyFile(k, filepath.Join(s.dir, "known_hosts")); err != nil {
-			return nil, errors.Join(event.NewFault(event.ClassUsage, "ssh.known-hosts", err, "file", k), os.RemoveAll(s.dir))
+			return errors.Join(event.NewFault(event.ClassUsage, "ssh.known-hosts", err, "file", k), os.RemoveAll(s.dir))
 		}
 		s.cluster.Eggo.KnownHosts = ""
 	}
 	s.bus = event.NewBus(time.Now, sink)
-	return s, nil
+	return nil
 }
 
 // copyState copies what a cluster keeps here, but for its runs and snapshots.

@@ -199,14 +199,7 @@ func openSession(ctx context.Context, env *environment, o runOptions, verb strin
 
 // close ends connections, log and lock; it may be called once.
 func (s *session) close() {
-	s.mu.Lock()
-	for _, h := range s.hosts {
-		h.Close()
-	}
-	for _, b := range slices.Backward(s.bastions) {
-		b.Close()
-	}
-	s.mu.Unlock()
+	s.closeWays()
 	if s.looks {
 		if s.copied != "" {
 			os.RemoveAll(s.copied)
@@ -218,6 +211,18 @@ func (s *session) close() {
 	}
 	s.log.Close()
 	s.lock.Unlock()
+}
+
+// closeWays ends the connections.
+func (s *session) closeWays() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.hosts {
+		h.Close()
+	}
+	for _, b := range slices.Backward(s.bastions) {
+		b.Close()
+	}
 }
 
 // run executes a plan, says how it ended, and returns the fault that gives the exit code.

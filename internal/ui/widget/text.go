@@ -80,6 +80,16 @@ func (l *Line) Width() int { return l.w }
 // String is the line with its styles.
 func (l *Line) String() string { return l.b.String() }
 
+// Paint gives a line of styled text the style of its row, a background as a rule, over all of w cells.
+func Paint(st lipgloss.Style, line string, w int, tail string) string {
+	line = Fit(line, w, tail)
+	begin, end, ok := strings.Cut(st.Render("x"), "x")
+	if !ok || begin == "" {
+		return line
+	}
+	return begin + strings.ReplaceAll(line, end, end+begin) + end
+}
+
 // Bar draws how much of a whole is done in w cells; part is from 0 to 1.
 func Bar(full, rest lipgloss.Style, fullGlyph, restGlyph string, w int, part float64) string {
 	if w <= 0 {

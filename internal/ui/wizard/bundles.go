@@ -314,7 +314,7 @@ func (b *bundles) one(e *frame.Env, i int, x Bundle, w int) []string {
 	l.Add(style, name).To(w-widget.Width(said)-1).Add(st, said)
 	head := l.String()
 	if i == b.at {
-		head = t.Cursor.Render(widget.Fit(head, w, ""))
+		head = widget.Paint(t.Cursor, head, w, "")
 	}
 	out := []string{head}
 	if m := x.Manifest; m != nil {

@@ -229,7 +229,7 @@ func (x *extra) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		}
 		line := l.String()
 		if i == x.at {
-			line = t.Cursor.Render(widget.Fit(line, w, ""))
+			line = widget.Paint(t.Cursor, line, w, "")
 		}
 		out, x.rows = append(out, line), append(x.rows, i)
 	}
@@ -301,7 +301,7 @@ func (x *extra) foot(e *frame.Env, list []config.Setting, w, h int) ([]string, *
 			if i < len(lines) {
 				l = lines[i]
 			}
-			out = append(out, t.Chosen.Render(g.Vertical)+t.Cursor.Render(widget.Fit(l, w-1, "")))
+			out = append(out, t.Chosen.Render(g.Vertical)+widget.Paint(t.Cursor, l, w-1, ""))
 		}
 		return out, tea.NewCursor(1+cx, at+cy)
 	}

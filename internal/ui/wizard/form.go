@@ -296,15 +296,15 @@ func (f *form) value(e *frame.Env, it *item, w int, chosen bool) (text string, c
 			l.Add(t.Text, "").Raw(dot, 2).Add(st, word).Space(2)
 		}
 		if chosen {
-			return t.Cursor.Render(widget.Fit(l.String(), w, "")), -1
+			return widget.Paint(t.Cursor, l.String(), w, ""), -1
 		}
 		return widget.Fit(l.String(), w, ""), -1
 	case chosen:
 		s, x := it.field.Shown(w - 1)
 		if s == "" && it.def != nil && it.def() != "" {
-			return t.Cursor.Render(widget.Fit(t.Faint.Background(t.Cursor.GetBackground()).Render(widget.Cut(it.def(), w-1, g.Cut)), w, "")), 0
+			return widget.Paint(t.Cursor, t.Dim.Render(widget.Cut(it.def(), w-1, g.Cut)), w, ""), 0
 		}
-		return t.Cursor.Render(widget.Fit(s, w, "")), x
+		return widget.Paint(t.Cursor, s, w, ""), x
 	case v == "":
 		d := ""
 		if it.def != nil {

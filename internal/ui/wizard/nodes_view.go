@@ -146,7 +146,7 @@ func (n *nodes) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	for _, i := range list[n.top:min(len(list), n.top+room)] {
 		line := n.row(e, i, c, w)
 		if i == at && n.mode != adding && n.mode != pasting {
-			line = t.Cursor.Render(widget.Fit(line, w, ""))
+			line = widget.Paint(t.Cursor, line, w, "")
 		}
 		out, n.rows = append(out, line), append(n.rows, i)
 	}
@@ -297,7 +297,7 @@ func (n *nodes) block(e *frame.Env, out []string, w, h int) ([]string, *tea.Curs
 		if i < len(lines) {
 			l = lines[i]
 		}
-		out = append(out, t.Chosen.Render(t.Glyphs.Vertical)+t.Cursor.Render(widget.Fit(l, w-1, "")))
+		out = append(out, t.Chosen.Render(t.Glyphs.Vertical)+widget.Paint(t.Cursor, l, w-1, ""))
 	}
 	return out, tea.NewCursor(1+x, at+y)
 }
@@ -320,9 +320,9 @@ func (n *nodes) summary(e *frame.Env) string {
 		}
 	}
 	line := new(widget.Line).Add(t.Strong, e.P.T("wizard.nodes.count", "count", itoa(len(d.Machines))))
-	for _, r := range allRoles() {
+	for i, r := range allRoles() {
 		if k := len(d.With(r)); k > 0 {
-			line.Space(3).Add(t.Yolk, itoa(k)).Space(1).Add(t.Dim, e.P.T("ui.role."+string(r)))
+			line.Space(3).Add(t.Yolk, string("MWEL"[i])+" "+itoa(k)).Space(1).Add(t.Dim, e.P.T("ui.role."+string(r)))
 		}
 	}
 	for _, x := range []struct {

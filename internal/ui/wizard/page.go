@@ -120,7 +120,12 @@ func (p *Page) Init(e *frame.Env) tea.Cmd {
 }
 
 // Close implements frame.Closer.
-func (p *Page) Close() { p.stop() }
+func (p *Page) Close() {
+	p.stop()
+	if p.svc.Close != nil {
+		p.svc.Close()
+	}
+}
 
 // Title implements frame.Page.
 func (p *Page) Title(e *frame.Env) string { return e.P.T("wizard.title") }

@@ -287,7 +287,7 @@ func (r *review) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	for i := r.top; i < len(lines) && i < r.top+r.rows; i++ {
 		l := lines[i]
 		if i == r.found {
-			l = t.Cursor.Render(widget.Fit(l, w, ""))
+			l = widget.Paint(t.Cursor, l, w, "")
 		}
 		out = append(out, l)
 	}

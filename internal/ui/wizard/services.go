@@ -47,6 +47,8 @@ type Services struct {
 	Write func(path string, d config.Draft) error
 	// Run installs what was written: a command that ends in a message of the frame.
 	Run func(file string, d config.Draft) tea.Cmd
+	// Close gives back what was held for the draft.
+	Close func()
 	// After sends the message when the time is over; nil is the clock's own.
 	After func(d time.Duration, m tea.Msg) tea.Cmd
 }

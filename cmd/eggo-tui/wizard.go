@@ -1,0 +1,263 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/remote"
+	"github.com/eggo-k8s/eggo/internal/ui/wizard"
+)
+
+// draftDesk is what the wizard needs of this machine. It lives as long as the wizard.
+type draftDesk struct {
+	env  *environment
+	root string // of all clusters
+
+	mu     sync.Mutex
+	dir    string // for what is known until the draft is a cluster; removed by close
+	proven map[string]wizard.Bundle
+	turn   chan struct{} // holds one for each machine that is looked at
+}
+
+// probesAtOnce is how many machines are looked at side by side.
+const probesAtOnce = 16
+
+func newDraftDesk(env *environment, state string) *draftDesk {
+	return &draftDesk{env: env, root: stateRoot(env, state), proven: map[string]wizard.Bundle{}, turn: make(chan struct{}, probesAtOnce)}
+}
+
+func (d *draftDesk) services() wizard.Services {
+	return wizard.Services{
+		Load: d.load, Save: d.save, Forget: d.forget, Read: d.read, File: d.file, Keys: d.keys,
+		Probe: d.probe, Bundles: d.bundles, Preflight: d.preflight, Plan: d.plan, Write: d.write, Close: d.close,
+	}
+}
+
+// close removes what was known for the time of the draft.
+func (d *draftDesk) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.dir != "" {
+		os.RemoveAll(d.dir)
+		d.dir = ""
+	}
+}
+
+// own is the directory of the draft.
+func (d *draftDesk) own() (string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.dir == "" {
+		dir, err := os.MkdirTemp("", "eggo-") // 0700
+		if err != nil {
+			return "", event.NewFault(event.ClassFailed, "state.write", err)
+		}
+		d.dir = dir
+	}
+	return d.dir, nil
+}
+
+// draftName is the file of a draft that was not installed, in the directory of all clusters.
+const draftName = "draft.json"
+
+func (d *draftDesk) load() (wizard.Saved, bool) {
+	var s wizard.Saved
+	data, err := os.ReadFile(filepath.Join(d.root, draftName))
+	if err != nil || json.Unmarshal(data, &s) != nil {
+		return s, false // a draft that cannot be read is none
+	}
+	said := len(s.Draft.Machines) > 0 || len(s.Draft.Values) > 0
+	s.Draft = s.Draft.Clone()
+	return s, said
+}
+
+func (d *draftDesk) save(s wizard.Saved) error {
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err == nil {
+		err = os.MkdirAll(d.root, 0o700)
+	}
+	if err == nil {
+		err = renameio.WriteFile(filepath.Join(d.root, draftName), append(data, '\n'), 0o600, renameio.IgnoreUmask())
+	}
+	if err != nil {
+		return event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	return nil
+}
+
+func (d *draftDesk) forget() error {
+	if err := os.Remove(filepath.Join(d.root, draftName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	return nil
+}
+
+// path of this machine as it was typed.
+func (d *draftDesk) path(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		return filepath.Join(d.env.Getenv("HOME"), rest)
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+func (d *draftDesk) read(path string) ([]byte, error) {
+	name := d.path(path)
+	i, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err == nil && (!i.Mode().IsRegular() || i.Size() > config.MaxSize):
+		err = errors.New(i.Mode().Type().String())
+	}
+	var data []byte
+	if err == nil {
+		data, err = os.ReadFile(name)
+	}
+	if err != nil {
+		return nil, event.NewFault(event.ClassUsage, "config.unreadable", err, "file", path)
+	}
+	return data, nil
+}
+
+// file is where a cluster's deploy.yaml goes: ~/.eggo/deploy.yaml, as for every verb, unless that is another cluster's.
+func (d *draftDesk) file(cluster string) string {
+	usual := defaultConfigPath(d.env)
+	data, err := os.ReadFile(usual)
+	if errors.Is(err, fs.ErrNotExist) {
+		return usual
+	}
+	if have, _ := config.ReadDraft(data, usual); err == nil && have.Get("cluster-id") == cluster {
+		return usual
+	}
+	return filepath.Join(filepath.Dir(usual), filepath.Base(cluster)+".yaml")
+}
+
+func (d *draftDesk) keys() []string {
+	s := &session{env: d.env}
+	return s.keys("", "")
+}
+
+// write puts deploy.yaml in its place. What was there is kept beside it, named by the time.
+func (d *draftDesk) write(path string, draft config.Draft) error {
+	name, data := d.path(path), draft.YAML()
+	fail := func(err error) error {
+		return event.NewFault(event.ClassFailed, "template.write", err, "file", path)
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return fail(err)
+	}
+	was, err := os.ReadFile(name)
+	if err == nil && string(was) != string(data) {
+		kept := name + "." + time.Now().UTC().Format("20060102T150405Z") + ".bak"
+		if err := renameio.WriteFile(kept, was, 0o600, renameio.IgnoreUmask()); err != nil {
+			return fail(err)
+		}
+	}
+	if err := renameio.WriteFile(name, data, 0o600, renameio.IgnoreUmask()); err != nil {
+		return fail(err)
+	}
+	return d.trustIn(draft.Get("cluster-id"))
+}
+
+// trustIn gives the cluster the host keys that the person has trusted meanwhile, unless it has a file of its own for them.
+func (d *draftDesk) trustIn(cluster string) error {
+	d.mu.Lock()
+	dir := d.dir
+	d.mu.Unlock()
+	if dir == "" {
+		return nil
+	}
+	fresh, err := os.ReadFile(filepath.Join(dir, "known_hosts"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	to := filepath.Join(d.root, cluster, "known_hosts")
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(to), 0o700)
+	}
+	if err == nil {
+		err = mergeLines(to, fresh)
+	}
+	if err != nil {
+		return event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	return nil
+}
+
+// mergeLines adds the lines that a file does not have.
+func mergeLines(file string, add []byte) error {
+	have, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	lines := strings.Split(strings.TrimRight(string(have), "\n"), "\n")
+	out := have
+	if len(out) > 0 && out[len(out)-1] != '\n' {
+		out = append(out, '\n')
+	}
+	for l := range strings.Lines(string(add)) {
+		if !slices.Contains(lines, strings.TrimRight(l, "\n")) {
+			out = append(out, strings.TrimRight(l, "\n")+"\n"...)
+		}
+	}
+	return renameio.WriteFile(file, out, 0o600, renameio.IgnoreUmask())
+}
+
+// draftSession is a session that only looks, for a draft: its secrets are those that were typed, its host keys those that are known to the
+// cluster and to the draft.
+func (d *draftDesk) draftSession(ctx context.Context, draft config.Draft, file, verb string, sink event.Sink) (*session, error) {
+	env := *d.env
+	env.Stdin = strings.NewReader("")
+	name := d.path(file)
+	c, problems, err := draft.Cluster(name)
+	if err != nil {
+		return nil, err
+	}
+	if c != nil {
+		problems = append(problems, config.Unsupported(c)...)
+	}
+	for _, p := range problems {
+		if p.Severity == event.Error {
+			return nil, p.Fault()
+		}
+	}
+	s := &session{env: &env, verb: verb, hosts: map[string]*remote.Host{}, me: whoami(verb), root: d.root, file: name, text: draft.YAML(), cluster: c}
+	if s.policy, err = hostKeyPolicy("strict", &env); err != nil {
+		return nil, err
+	}
+	if err := resolveSecrets(ctx, &env, c); err != nil {
+		return nil, err
+	}
+	if err := s.copyLook(sink); err != nil {
+		return nil, err
+	}
+	own, err := d.own()
+	if err == nil {
+		var data []byte
+		if data, err = os.ReadFile(filepath.Join(own, "known_hosts")); err == nil {
+			err = mergeLines(filepath.Join(s.dir, "known_hosts"), data)
+		} else if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	if err != nil {
+		s.close()
+		return nil, event.NewFault(event.ClassFailed, "state.read", err)
+	}
+	return s, nil
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
+	"github.com/eggo-k8s/eggo/internal/ui/wizard"
+)
+
+func testDesk(t *testing.T) *draftDesk {
+	t.Helper()
+	home := t.TempDir()
+	d := newDraftDesk(&environment{P: i18n.NewPrinter(i18n.English), Getenv: func(k string) string {
+		if k == "HOME" {
+			return home
+		}
+		return ""
+	}}, filepath.Join(home, "state"))
+	t.Cleanup(d.close)
+	return d
+}
+
+// looks runs a probe to its end and answers what it asks.
+func looks(d *draftDesk, draft config.Draft, m config.Machine, trust bool) (stages []string, last wizard.Look) {
+	d.probe(context.Background(), draft, m, func(l wizard.Look) {
+		stages, last = append(stages, string(l.Stage)), l
+		if l.Stage == wizard.Asking {
+			l.Key.Answer(trust)
+		}
+	})
+	return stages, last
+}
+
+// A machine is met, its key is asked about once, and what it is comes back, though the draft is far from a cluster; a wrong password is told.
+func TestTheWizardLooksAtAMachine(t *testing.T) {
+	srv := remotetest.New(t)
+	d := testDesk(t)
+	draft := config.Draft{Values: map[string]string{"password": "secret", "service.cidr": "nonsense"}}
+	m := config.Machine{Name: "n1", IP: srv.IP, Port: strconv.Itoa(srv.Port), Roles: []bundle.Role{bundle.Worker}}
+	if s, last := looks(d, draft, m, false); last.Stage != wizard.Failed || last.Fault.Code != "ssh.hostkey-unknown" {
+		t.Errorf("refused: %v, %v", s, last.Fault)
+	}
+	s, last := looks(d, draft, m, true)
+	if want := "asking login looking seen"; strings.Join(s, " ") != want || last.OS == "" || last.Arch == "" {
+		t.Fatalf("%v, want %s: %+v %v", s, want, last, last.Fault)
+	}
+	if s, _ := looks(d, draft, m, false); strings.Join(s, " ") != "login looking seen" {
+		t.Errorf("a key that is trusted is asked about again: %v", s)
+	}
+	draft.Values["password"] = "wrong"
+	if _, last := looks(d, draft, m, false); last.Stage != wizard.Failed || last.Fault.Class != event.ClassAuth {
+		t.Errorf("%+v", last.Fault)
+	}
+	m.Port = "1"
+	if _, last := looks(d, draft, m, false); last.Stage != wizard.Failed || !strings.HasPrefix(last.Fault.Code, "ssh.connect") {
+		t.Errorf("%+v", last.Fault)
+	}
+	file := filepath.Join(d.env.Getenv("HOME"), "c", "deploy.yaml")
+	draft.Values["cluster-id"] = "prod"
+	if err := d.write(file, draft); err != nil {
+		t.Fatal(err)
+	}
+	if known, err := os.ReadFile(filepath.Join(d.root, "prod", "known_hosts")); err != nil || strings.Count(string(known), "\n") != 1 {
+		t.Errorf("the cluster does not know the key: %q %v", known, err)
+	}
+}
+
+// What is written is readable by its owner alone, has no password in it, and what was there is kept.
+func TestTheWizardWritesWithABackup(t *testing.T) {
+	d := testDesk(t)
+	file := d.file("prod")
+	if filepath.Base(file) != "deploy.yaml" {
+		t.Error(file)
+	}
+	draft := config.Draft{Values: map[string]string{"cluster-id": "prod", "password": "geheim"}, Machines: []config.Machine{{Name: "a", IP: "192.0.2.1", Roles: []bundle.Role{bundle.ControlPlane}}}}
+	if err := d.write(file, draft); err != nil {
+		t.Fatal(err)
+	}
+	draft.Machines[0].Name = "b"
+	if err := d.write(file, draft); err != nil {
+		t.Fatal(err)
+	}
+	kept, _ := filepath.Glob(file + ".*.bak")
+	if len(kept) != 1 {
+		t.Fatalf("kept: %v", kept)
+	}
+	for _, f := range append(kept, file) {
+		data, err := os.ReadFile(f)
+		i, _ := os.Stat(f)
+		if err != nil || i.Mode() != fs.FileMode(0o600) || strings.Contains(string(data), "geheim") {
+			t.Errorf("%s: %v %v\n%s", f, i.Mode(), err, data)
+		}
+	}
+	if other := d.file("test"); filepath.Base(other) != "test.yaml" {
+		t.Errorf("another cluster's file is offered: %s", other)
+	}
+	saved := wizard.Saved{Draft: draft.WithoutSecrets(), Step: "nodes"}
+	if err := d.save(saved); err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := d.load(); !ok || !got.Draft.Equal(saved.Draft) || got.Step != "nodes" {
+		t.Errorf("%v %+v", ok, got)
+	}
+	if err := d.forget(); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := d.load(); ok {
+		t.Error("it is still there")
+	}
+}
+
+// Preflight and plan of a draft: the faults of the verbs, and machines that nobody has trusted are refused.
+func TestTheWizardRunsPreflight(t *testing.T) {
+	srv := remotetest.New(t)
+	d := testDesk(t)
+	draft := config.Draft{Values: map[string]string{"password": "secret", "package-src.x86src": "/nowhere/x.tar.gz", "package-src.armsrc": "/nowhere/y.tar.gz"},
+		Machines: []config.Machine{{Name: "n1", IP: srv.IP, Port: strconv.Itoa(srv.Port), Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
+	run := func() (codes []string, end wizard.Check) {
+		d.preflight(context.Background(), draft, "deploy.yaml", func(c wizard.Check) {
+			if c.Finding != nil {
+				codes = append(codes, c.Finding.Fault.Code)
+			}
+			if c.End {
+				end = c
+			}
+		})
+		return codes, end
+	}
+	codes, end := run()
+	if got := strings.Join(codes, " "); !end.End || end.Fault != nil || !strings.Contains(got, "ssh.hostkey-unknown") || !strings.Contains(got, "bundle.") {
+		t.Errorf("%s %+v", got, end)
+	}
+	looks(d, draft, draft.Machines[0], true)
+	codes, _ = run()
+	if got := strings.Join(codes, " "); strings.Contains(got, "ssh.") || !strings.Contains(got, "bundle.") {
+		t.Errorf("%s", got)
+	}
+	if _, err := d.plan(context.Background(), draft, "deploy.yaml"); err == nil {
+		t.Error("there is a plan without a bundle")
+	}
+	var faults []string
+	d.bundles(context.Background(), []string{"/nowhere/x.tar.gz"}, func(b wizard.Bundle) {
+		if b.Fault != nil {
+			faults = append(faults, b.Fault.Code)
+		}
+	})
+	if len(faults) != 1 || faults[0] != "bundle.open" {
+		t.Error(faults)
+	}
+}

@@ -1,0 +1,19 @@
+package phases
+
+import (
+	"context"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// Probe looks at one machine by itself: what it is, and what preflight would say of it whatever the others and the bundles are. Nothing is
+// changed. Of env it needs Cluster, Connect, Emit and Now.
+func Probe(ctx context.Context, env Env, n config.Node) (Machine, *Facts, []event.Finding, error) {
+	r := newRun(env)
+	if err := r.look(ctx, n); err != nil {
+		return machine(n, nil), nil, nil, err
+	}
+	f := r.fact(n.Name)
+	return machine(n, f), f, r.judgeNode(n, f), nil
+}
