@@ -7,6 +7,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 	"github.com/eggo-k8s/eggo/internal/ui/pages"
 )
 
@@ -34,7 +36,10 @@ func menu(ctx context.Context, env *environment, o menuOptions) error {
 		}
 		opt.Note = i18n.NewPrinter(opt.Lang).T("screen.console")
 	}
-	err := ui.Run(ctx, pages.NewMenu(&pages.Deps{S: d.services(), Version: buildVersion()}), opt, env.Stdin, env.Stdout)
+	deps := &pages.Deps{S: d.services(), Version: buildVersion()}
+	deps.Install = func() frame.Page { return d.newCluster(ctx, deps) }
+	deps.Add = func(c jumphost.Cluster) frame.Page { return d.addNodes(ctx, deps, c) }
+	err := ui.Run(ctx, pages.NewMenu(deps), opt, env.Stdin, env.Stdout)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -222,7 +222,7 @@ func mergeLines(file string, add []byte) error {
 // cluster and to the draft.
 func (d *draftDesk) draftSession(ctx context.Context, draft config.Draft, file, verb string, sink event.Sink) (*session, error) {
 	env := *d.env
-	env.Stdin = strings.NewReader("")
+	env.Stdin, env.Ask = strings.NewReader(""), nil
 	name := d.path(file)
 	c, problems, err := draft.Cluster(name)
 	if err != nil {

@@ -43,7 +43,7 @@ func (d *draftDesk) probe(ctx context.Context, draft config.Draft, m config.Mach
 		return
 	}
 	env := *d.env
-	env.Stdin = strings.NewReader("")
+	env.Stdin, env.Ask = strings.NewReader(""), nil
 	c, n, err := aloneDraft(draft, m, d.path(draft.Get("cluster-id")))
 	if err != nil {
 		fail(err)
@@ -332,9 +332,9 @@ func (d *draftDesk) plan(ctx context.Context, draft config.Draft, file string) (
 	return out, nil
 }
 
-// typedSecrets are those of a draft, by the names under which a run asks for them.
+// typedSecrets are those of a draft, by the sentences with which a run asks for them.
 func typedSecrets(draft config.Draft) map[string]string {
-	out := map[string]string{"password": draft.Values["password"], "sudo": draft.Values["eggo.sudo-password"]}
+	out := map[string]string{"ask.password": draft.Values["password"], "ask.sudo": draft.Values["eggo.sudo-password"]}
 	maps.DeleteFunc(out, func(_, v string) bool { return v == "" })
 	return out
 }

@@ -5,6 +5,13 @@ func zhWizard() map[string]string {
 		"fault.config.no-role":      "{name} 没有角色",
 		"fault.config.no-role.next": "请给它一个角色：控制面、工作节点、etcd 或负载均衡。",
 
+		"wizard.add.title":    "添加节点",
+		"wizard.add.about":    "新机器默认作为工作节点加入，也可以给它别的角色。已有的机器保持不变。",
+		"wizard.look.member":  "已在集群",
+		"wizard.join.title":   "现在让 {count} 台机器加入 {cluster} 吗？",
+		"wizard.join.about":   "新机器会得到其角色所需的内容；已有的机器继续提供服务。",
+		"wizard.join.yes":     "加入",
+		"wizard.key.join":     "加入",
 		"wizard.title":        "新集群",
 		"wizard.unset":        "未设置",
 		"wizard.value.true":   "是",

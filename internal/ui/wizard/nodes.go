@@ -52,7 +52,7 @@ func (n *nodes) id() string { return "nodes" }
 func (n *nodes) enter(e *frame.Env) tea.Cmd {
 	n.edit = nil
 	n.mode = looking
-	if len(n.p.draft.Machines) == 0 {
+	if len(n.p.fresh()) == 0 {
 		n.mode = adding
 	}
 	n.field.Set("")
@@ -202,6 +202,15 @@ func (n *nodes) takeBlock(e *frame.Env) tea.Cmd {
 func (n *nodes) take(list []config.Machine, e *frame.Env) tea.Cmd {
 	n.p.snapshot()
 	count := add(&n.p.draft, list)
+	if n.p.joins() { // members keep the roles that they have
+		for i := range n.p.draft.Machines {
+			for _, was := range n.p.kept.Machines {
+				if m := &n.p.draft.Machines[i]; n.p.members[m.IP] && was.IP == m.IP {
+					m.Roles = slices.Clone(was.Roles)
+				}
+			}
+		}
+	}
 	n.p.snapshot()
 	n.at = len(n.shown()) - 1
 	return tea.Batch(n.p.changed(), n.p.save(), n.p.probe(e, false), frame.Send(frame.Note{Text: e.P.T("wizard.nodes.added", "count", itoa(count))}))
@@ -219,7 +228,7 @@ func (n *nodes) paste(text string, e *frame.Env) tea.Cmd {
 	case n.mode == pasting:
 		n.area.Insert(text)
 	default: // a block, wherever it is dropped
-		if strings.Contains(text, "masters:") { // a deploy.yaml
+		if strings.Contains(text, "masters:") && !n.p.joins() { // a deploy.yaml
 			return n.p.imported(importedMsg{path: e.P.T("wizard.import.pasted"), data: []byte(text)}, e)
 		}
 		list, bad := readMachines(text)
@@ -282,7 +291,9 @@ func (n *nodes) click(_, y int, _ *frame.Env) tea.Cmd {
 func (n *nodes) change(do func(d *config.Draft, i int)) tea.Cmd {
 	n.p.snapshot()
 	for _, i := range slices.Backward(n.chosen()) {
-		do(&n.p.draft, i)
+		if !n.p.members[n.p.draft.Machines[i].IP] {
+			do(&n.p.draft, i)
+		}
 	}
 	n.p.snapshot()
 	return n.p.changed()
@@ -372,7 +383,7 @@ func (n *nodes) keys(e *frame.Env) []frame.Binding {
 		help(bind("wizard.key.mark-all", "*", func() tea.Cmd { return n.mark(true) }, "*")),
 		bind("wizard.key.filter", "/", func() tea.Cmd { n.mode = filtering; n.field.Set(n.filter); return nil }, "/"),
 		help(bind("wizard.key.block", "p", n.openBlock, "p", "ctrl+v")))
-	if n.p.svc.Read != nil {
+	if n.p.svc.Read != nil && !n.p.joins() {
 		list = append(list, help(bind("wizard.key.import", "i", n.p.askImport, "i", "ctrl+o")))
 	}
 	if n.p.svc.Probe != nil {
@@ -390,7 +401,7 @@ func (n *nodes) openBlock() tea.Cmd {
 // openEdit shows the fields of the machine under the cursor.
 func (n *nodes) openEdit() tea.Cmd {
 	i := n.now()
-	if i < 0 {
+	if i < 0 || n.p.members[n.p.draft.Machines[i].IP] {
 		return nil
 	}
 	n.p.snapshot()
@@ -481,7 +492,7 @@ func (p *Page) probe(_ *frame.Env, again bool) tea.Cmd {
 	d := p.draft.Clone()
 	for _, m := range d.Machines {
 		key := lookKey(m)
-		if _, wrong := config.CheckMachine("ip", m.IP); wrong || p.looks[key] != nil || m.IP == "" {
+		if _, wrong := config.CheckMachine("ip", m.IP); wrong || p.looks[key] != nil || m.IP == "" || p.members[m.IP] {
 			continue
 		}
 		p.looks[key] = &Look{Machine: m, Stage: Reaching}

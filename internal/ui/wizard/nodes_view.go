@@ -90,6 +90,9 @@ func (n *nodes) columns(e *frame.Env, w int) columns {
 	for _, m := range n.p.draft.Machines {
 		c.name, c.ip = max(c.name, widget.Width(m.Name)), max(c.ip, widget.Width(address(m)))
 	}
+	if n.p.joins() {
+		c.state = widget.Width(e.P.T("wizard.look.member")) + 2
+	}
 	for _, s := range []string{"none", "reaching", "login", "looking", "asking", "failed", "findings", "seen", "wrong"} {
 		c.state = max(c.state, widget.Width(e.P.T("wizard.look."+s))+2)
 	}
@@ -215,6 +218,9 @@ func (n *nodes) row(e *frame.Env, i int, c columns, w int) string {
 		}
 	}
 	glyph, st, word := stage(e, look, wrong.HasErrors())
+	if n.p.members[m.IP] {
+		glyph, st, word = g.OK, t.Idle, "wizard.look.member"
+	}
 	l.Space(2).Add(st, glyph).Space(1).Add(st, widget.Fit(e.P.T(word), c.state-2, "")).Space(2)
 	said := facts(e, look)
 	switch {

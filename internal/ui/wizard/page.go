@@ -59,6 +59,8 @@ type Page struct {
 	probeCtx context.Context // of the looks that are under way
 	bundles  []Bundle
 
+	members map[string]bool // by address: machines of the cluster that others join; nil for a new cluster
+
 	rail []railSpot
 	body struct{ x, y int } // where the step was drawn
 }
@@ -100,6 +102,42 @@ func New(ctx context.Context, svc Services) *Page {
 	return p
 }
 
+// NewAdd makes a wizard that lets machines join the cluster of a deploy.yaml.
+func NewAdd(ctx context.Context, svc Services, d config.Draft, file string) *Page {
+	p := New(ctx, svc)
+	p.svc.Load, p.svc.Save, p.svc.Forget, p.svc.Write = nil, nil, nil, nil
+	p.Open(d, file)
+	p.members = map[string]bool{}
+	for _, m := range d.Machines {
+		p.members[m.IP] = true
+	}
+	p.steps = nil
+	if d.Values["eggo.password-from"] == "prompt" {
+		p.steps = append(p.steps, &form{p: p, name: "login", items: []*item{p.setting("password")}})
+		delete(p.draft.Values, "eggo.password-from") // written again by itself, as the password is not kept
+	}
+	p.steps = append(p.steps, newNodes(p))
+	if svc.Preflight != nil {
+		p.steps = append(p.steps, newPreflight(p))
+	}
+	p.steps = append(p.steps, newReview(p))
+	return p
+}
+
+// joins says whether machines join a cluster that is there.
+func (p *Page) joins() bool { return p.members != nil }
+
+// fresh are the machines that join, or all of a new cluster.
+func (p *Page) fresh() []config.Machine {
+	var out []config.Machine
+	for _, m := range p.draft.Machines {
+		if !p.members[m.IP] {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
 // Open has the wizard begin with a draft, as one that was read from a file.
 func (p *Page) Open(d config.Draft, file string) {
 	p.draft, p.file = d.Clone(), file
@@ -128,7 +166,12 @@ func (p *Page) Close() {
 }
 
 // Title implements frame.Page.
-func (p *Page) Title(e *frame.Env) string { return e.P.T("wizard.title") }
+func (p *Page) Title(e *frame.Env) string {
+	if p.joins() {
+		return e.P.T("wizard.add.title")
+	}
+	return e.P.T("wizard.title")
+}
 
 // Aside implements frame.Asider.
 func (p *Page) Aside(*frame.Env) string { return p.draft.Get("cluster-id") }

@@ -138,7 +138,11 @@ func (p *Page) step(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	s := p.steps[p.at]
 	head := []string{t.Title.Render(e.P.T("wizard.head." + s.id()))}
 	if h > 14 {
-		for _, l := range wrapped(e.P.T("wizard.about."+s.id()), w) {
+		about := e.P.T("wizard.about." + s.id())
+		if p.joins() && s.id() == "nodes" {
+			about = e.P.T("wizard.add.about")
+		}
+		for _, l := range wrapped(about, w) {
 			head = append(head, t.Dim.Render(l))
 		}
 		head = append(head, "")

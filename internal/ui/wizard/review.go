@@ -115,7 +115,7 @@ func (r *review) update(m tea.Msg, e *frame.Env) tea.Cmd {
 		r.written = m.path
 		r.disk, r.read = r.p.draft.YAML(), true
 		if m.run && r.p.svc.Run != nil {
-			return r.p.svc.Run(m.path, r.p.draft.Clone())
+			return frame.Send(frame.Replace{Page: r.p.svc.Run(m.path, r.p.draft.Clone())})
 		}
 		return frame.Send(frame.Note{Text: e.P.T("wizard.written", "file", m.path)})
 	}
@@ -199,6 +199,12 @@ func (r *review) write(run bool) tea.Cmd {
 // ask asks before it is written or run.
 func (r *review) ask(run bool) tea.Cmd {
 	p := r.p
+	if p.joins() {
+		return frame.Send(frame.Ask{Title: event.M("wizard.join.title", "count", itoa(len(p.fresh())), "cluster", p.draft.Get("cluster-id")), Lines: []event.Msg{event.M("wizard.join.about")}, Choices: []frame.Choice{
+			{Key: "y", Word: "wizard.join.yes", Do: func() tea.Cmd { return frame.Send(frame.Replace{Page: p.svc.Run(p.target(), p.draft.Clone())}) }},
+			{Key: "n", Word: "wizard.run.no"},
+		}})
+	}
 	if p.svc.Write == nil {
 		return nil
 	}
@@ -230,10 +236,12 @@ func (r *review) keys(e *frame.Env) []frame.Binding {
 	switch {
 	case r.p.problems.HasErrors():
 		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.to-problem", Do: func() tea.Cmd { return r.p.toProblem(e) }})
-	case r.p.svc.Run != nil:
+	case r.p.joins() && len(r.p.fresh()) > 0:
+		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.join", Do: func() tea.Cmd { return r.ask(true) }})
+	case r.p.svc.Run != nil && !r.p.joins():
 		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.install", Do: func() tea.Cmd { return r.ask(true) }})
 	}
-	if r.p.svc.Write != nil && !r.p.problems.HasErrors() {
+	if r.p.svc.Write != nil && !r.p.joins() && !r.p.problems.HasErrors() {
 		list = append(list, frame.Binding{Keys: []string{"w"}, Word: "wizard.key.write", Do: func() tea.Cmd { return r.ask(false) }})
 	}
 	return append(list,

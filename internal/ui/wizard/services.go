@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
 )
 
 // Saved is what is kept of a wizard that was left: offered again when it is opened.
@@ -45,8 +46,8 @@ type Services struct {
 	Plan func(ctx context.Context, d config.Draft, file string) ([]Planned, error)
 	// Write puts the deploy.yaml in its place, whole or not at all, 0600, and keeps what was there.
 	Write func(path string, d config.Draft) error
-	// Run installs what was written: a command that ends in a message of the frame.
-	Run func(file string, d config.Draft) tea.Cmd
+	// Run is the page that installs what was written, or lets the new machines join.
+	Run func(file string, d config.Draft) frame.Page
 	// Close gives back what was held for the draft.
 	Close func()
 	// After sends the message when the time is over; nil is the clock's own.

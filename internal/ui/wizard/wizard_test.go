@@ -96,7 +96,10 @@ func (w *world) services() Services {
 			w.files[path] = string(d.YAML())
 			return nil
 		},
-		Run:   func(file string, _ config.Draft) tea.Cmd { w.ran = append(w.ran, file); return nil },
+		Run: func(file string, _ config.Draft) frame.Page {
+			w.ran = append(w.ran, file)
+			return New(context.Background(), Services{})
+		},
 		After: func(_ time.Duration, m tea.Msg) tea.Cmd { return func() tea.Msg { return m } },
 	}
 }
@@ -124,13 +127,13 @@ func TestThreeMachinesTakeOneLine(t *testing.T) {
 	a, p, w := open(t, i18n.English, false, 100, 32)
 	uitest.Has(t, a, "Which cluster is it?", "k8s-cluster", "/root/.eggo/k8s-cluster.yaml")
 	threeNodes(t, a)
-	uitest.Has(t, a, "node-1", "192.168.0.17", "3 machine(s)", "1 control plane", "2 worker", "3 ready", "4 CPUs")
+	uitest.Has(t, a, "node-1", "192.168.0.17", "3 in all", "M 1 control plane", "W 2 worker", "3 ready", "4 CPUs")
 	uitest.Keys(t, a, "ctrl+n")
 	uitest.Has(t, a, "10.244.0.0/16", "192.168.0.15:6443")
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 	uitest.Has(t, a, "eggo-debian-bookworm-amd64.tar.gz", "proven", "v1.34.2", "damaged")
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
-	uitest.Has(t, a, "Nothing stands in the way", "3 machine(s)")
+	uitest.Has(t, a, "Nothing stands in the way", "(3)")
 	uitest.Keys(t, a, "enter")
 	uitest.Has(t, a, "One last look", "x86src", "/srv/eggo-debian-bookworm-amd64.tar.gz")
 	uitest.Keys(t, a, "tab")
@@ -202,7 +205,7 @@ func TestADraftIsOfferedAgain(t *testing.T) {
 	b := ui.New(p, ui.Options{Lang: i18n.English})
 	uitest.Drive(t, b, tea.WindowSizeMsg{Width: 100, Height: 32})
 	uitest.Run(t, b, b.Init())
-	uitest.Has(t, b, "You were here before", "1 machine(s)")
+	uitest.Has(t, b, "You were here before", "machines: 1")
 	uitest.Keys(t, b, "c")
 	uitest.Has(t, b, "Networks and names")
 	if len(p.draft.Machines) != 1 {
@@ -235,14 +238,47 @@ func TestAFindingIsMended(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 	uitest.Type(t, a, "10.0.0.[10-11]")
 	uitest.Keys(t, a, "enter", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n")
-	uitest.Has(t, a, "1 thing(s) stand in the way", "say what it is")
+	uitest.Has(t, a, "what stands in the way: 1", "say what it is")
 	uitest.Keys(t, a, "enter")
 	if p.draft.Machines[1].Arch != "arm64" {
 		t.Error(p.draft.Machines)
 	}
-	uitest.Has(t, a, "setting(s) are wrong") // it needs a bundle of its own now
+	uitest.Has(t, a, "settings that are wrong") // it needs a bundle of its own now
 	uitest.Keys(t, a, "enter")
 	uitest.Has(t, a, "arm64", "needs a bundle")
+}
+
+// Machines join a cluster that is there: its own stay as they are, whatever keys come.
+func TestMachinesJoin(t *testing.T) {
+	wo := &world{files: map[string]string{}, written: map[string]config.Draft{}}
+	d := config.Draft{Values: map[string]string{"cluster-id": "prod", "package-src.x86src": "/srv/x.tar.gz", "eggo.password-from": "prompt"},
+		Machines: []config.Machine{{Name: "m1", IP: "10.0.0.1", Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
+	wo.files["/state/deploy.yaml"] = string(d.YAML())
+	p := NewAdd(context.Background(), wo.services(), d, "/state/deploy.yaml")
+	a := ui.New(p, ui.Options{Lang: i18n.English})
+	uitest.Drive(t, a, tea.WindowSizeMsg{Width: 120, Height: 36})
+	uitest.Run(t, a, a.Init())
+	uitest.Has(t, a, "Add nodes", "Password")
+	uitest.Type(t, a, "geheim")
+	uitest.Keys(t, a, "enter")
+	uitest.Has(t, a, "m1", "in the cluster")
+	uitest.Type(t, a, "10.0.0.[20-21]")
+	uitest.Keys(t, a, "enter", "enter", "g", "w", "d", "e", "enter")
+	uitest.Drive(t, a, tea.PasteMsg{Content: "10.0.0.1 worker"})
+	if m := p.draft.Machines; len(m) != 3 || len(m[0].Roles) != 2 || !m[1].Has(bundle.Worker) || m[1].Has(bundle.ControlPlane) {
+		t.Fatalf("%v", m)
+	}
+	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
+	uitest.Has(t, a, "One last look", "node-1")
+	uitest.Keys(t, a, "tab")
+	uitest.Has(t, a, "+ - name: node-2")
+	uitest.Lacks(t, a, "- - name: m1", "- eggo", "geheim")
+	uitest.Keys(t, a, "enter")
+	uitest.Has(t, a, "Let 2 join prod now?")
+	uitest.Keys(t, a, "y")
+	if len(wo.ran) != 1 || len(wo.written) != 0 {
+		t.Errorf("%v %v", wo.ran, wo.written)
+	}
 }
 
 // Every key of deploy.yaml can be reached, found and changed, blocks of YAML too.

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/google/renameio/v2"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
+	"github.com/eggo-k8s/eggo/internal/ui/pages"
+	"github.com/eggo-k8s/eggo/internal/ui/wizard"
+)
+
+// newCluster is the wizard; what it has written is installed in a process of its own.
+func (d *desk) newCluster(ctx context.Context, deps *pages.Deps) frame.Page {
+	w := newDraftDesk(d.env, d.state)
+	svc := w.services()
+	svc.Run = func(file string, draft config.Draft) frame.Page {
+		return pages.NewLaunch(knowing(deps, draft), jumphost.Start{Verb: "deploy", File: w.path(file)})
+	}
+	return wizard.New(ctx, svc)
+}
+
+// addNodes is the wizard's table over the cluster's own deploy.yaml, for machines that join it.
+func (d *desk) addNodes(ctx context.Context, deps *pages.Deps, c jumphost.Cluster) frame.Page {
+	data, err := os.ReadFile(c.File)
+	draft, problems := config.ReadDraft(data, c.File)
+	if err != nil || problems.HasErrors() {
+		return pages.NewAdd(deps, c) // join itself says what is wrong
+	}
+	w := newDraftDesk(d.env, d.state)
+	svc := w.services()
+	known := map[string]bool{}
+	for _, m := range draft.Machines {
+		known[m.IP] = true
+	}
+	list := filepath.Join(filepath.Dir(c.File), "join.yaml")
+	svc.Run = func(_ string, draft config.Draft) frame.Page {
+		start := jumphost.Start{Verb: "join", Of: c.Name, Args: []string{"--file", list}}
+		var fresh []config.Machine
+		for _, m := range draft.Machines {
+			if !known[m.IP] {
+				fresh = append(fresh, m)
+				start.Greet = append(start.Greet, jumphost.Node{Name: m.Name, Addr: m.IP, Arch: m.Arch})
+			}
+		}
+		own := knowing(deps, draft)
+		launch := own.S.Launch
+		own.S.Launch = func(ctx context.Context, st jumphost.Start, ask jumphost.Asker) (jumphost.Ref, error) {
+			err := writeJoin(list, fresh)
+			if err == nil {
+				err = w.trustIn(c.Name)
+			}
+			if err != nil {
+				return jumphost.Ref{}, err
+			}
+			return launch(ctx, st, ask)
+		}
+		return pages.NewLaunch(own, start)
+	}
+	return wizard.NewAdd(ctx, svc, draft, c.File)
+}
+
+// writeJoin writes the lists that join reads.
+func writeJoin(file string, machines []config.Machine) error {
+	type entry struct {
+		Name string `yaml:"name,omitempty"`
+		IP   string `yaml:"ip"`
+		Port int    `yaml:"port,omitempty"`
+		Arch string `yaml:"arch,omitempty"`
+	}
+	lists := map[string][]entry{}
+	for _, m := range machines {
+		x := entry{Name: m.Name, IP: m.IP, Arch: m.Arch}
+		x.Port, _ = strconv.Atoi(m.Port) // "" is left out; it was judged as it was typed
+		for role, key := range map[bundle.Role]string{bundle.ControlPlane: "masters", bundle.Worker: "nodes", bundle.Etcd: "etcds"} {
+			if m.Has(role) {
+				lists[key] = append(lists[key], x)
+			}
+		}
+	}
+	var b bytes.Buffer
+	err := yaml.NewEncoder(&b).Encode(lists)
+	if err == nil {
+		err = renameio.WriteFile(file, b.Bytes(), 0o600, renameio.IgnoreUmask())
+	}
+	if err != nil {
+		return event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	return nil
+}
+
+// knowing are the pages' services with passwords that a person has typed already, so that they are not asked for again.
+func knowing(deps *pages.Deps, draft config.Draft) *pages.Deps {
+	own := *deps
+	launch := deps.S.Launch
+	own.S.Launch = func(ctx context.Context, st jumphost.Start, ask jumphost.Asker) (jumphost.Ref, error) {
+		return launch(ctx, st, knower{ask, typedSecrets(draft)})
+	}
+	return &own
+}
+
+type knower struct {
+	jumphost.Asker
+	known map[string]string
+}
+
+// Secret implements jumphost.Asker.
+func (k knower) Secret(ctx context.Context, what event.Msg) (string, error) {
+	if v := k.known[what.Key]; v != "" {
+		return v, nil
+	}
+	return k.Asker.Secret(ctx, what)
+}
