@@ -222,12 +222,15 @@ func (d containerd) load(archive string) string {
 	return d.ctr() + " images import " + archive + " >/dev/null\n"
 }
 
-// Every call is bounded: a task that is not dead makes "tasks rm -f" wait for ever.
+// Every call is bounded: a task that is not dead makes "tasks rm -f" wait for ever. A pod's sandbox ends after its containers: the shim of
+// containerd 2 goes with the sandbox's task, and stays for ever if there is another one at that time.
 func (d containerd) stop() string {
 	return strings.ReplaceAll(`if command -v ctr >/dev/null 2>&1 && systemctl is-active --quiet containerd; then
-  for i in 1 2 3 4 5 6 7 8 9 10; do
-    tasks=$(timeout 20 @CTR@ tasks ls -q) || break
-    [ -n "$tasks" ] || break
+  boxes=$(timeout 20 @CTR@ containers ls -q 'labels."io.cri-containerd.kind"==sandbox') || boxes=
+  for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
+    all=$(timeout 20 @CTR@ tasks ls -q) || break
+    [ -n "$all" ] || break
+    tasks=$(printf '%s\n' "$all" | grep -vxF -e "$boxes") && [ $i -lt 8 ] || tasks=$all
     for t in $tasks; do timeout 10 @CTR@ tasks kill -s SIGKILL "$t" 2>/dev/null || true; done
     for t in $tasks; do timeout 5 @CTR@ tasks rm "$t" >/dev/null 2>&1 || true; done
     sleep 0.5

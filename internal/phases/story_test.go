@@ -219,7 +219,15 @@ func TestCleanupRestoresTheMachines(t *testing.T) {
 		t.Errorf("the snapshot is %+v, %v", s, err)
 	}
 	deploy(t, l) // beside what was kept, and with other certificates
+	for _, what := range []string{"tasks", "containers"} {
+		if err := os.WriteFile(l.Nodes["w1"].Path("/var/lib/containerd/"+what), []byte("1sandbox\n2app\n3sandbox\n4app\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	cleanup(t, l, purge)
+	if _, err := os.Stat(l.Nodes["w1"].State("leaked-shim")); err == nil {
+		t.Error("a sandbox was taken away before the pod's containers")
+	}
 	if diff := cmp.Diff(before, tree(t, l)); diff != "" {
 		t.Error("after a purge:", diff)
 	}
