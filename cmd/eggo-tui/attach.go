@@ -55,7 +55,7 @@ func attach(ctx context.Context, env *environment, o attachOptions, name string)
 	if err != nil {
 		return err
 	}
-	page, err := openBoard(c, id, o.replay)
+	page, err := openBoard(env, c, id, o.replay)
 	if err != nil {
 		return err
 	}

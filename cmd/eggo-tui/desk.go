@@ -154,11 +154,11 @@ func (d *desk) open(_ context.Context, r jumphost.Ref, replay float64) (runview.
 	if err != nil {
 		return runview.Options{}, err
 	}
-	return openBoard(store, r.Run, replay)
+	return openBoard(d.env, store, r.Run, replay)
 }
 
 // openBoard gives the board of a run from its directory: its log as it grows, the machines' logs, and the way to the process that does it.
-func openBoard(c *journal.Cluster, id string, replay float64) (runview.Options, error) {
+func openBoard(env *environment, c *journal.Cluster, id string, replay float64) (runview.Options, error) {
 	dir := c.RunDir(id)
 	log, err := os.Open(filepath.Join(dir, "events.jsonl"))
 	if err != nil {
@@ -205,6 +205,7 @@ func openBoard(c *journal.Cluster, id string, replay float64) (runview.Options, 
 		o.Replay = runview.NewReplay(records, replay, time.Now)
 		o.Feed, o.Control = o.Replay, nil
 	}
+	boardActs(env, c, id, &o)
 	return o, nil
 }
 

@@ -38,24 +38,7 @@ const supportDir = "eggo-support/"
 
 // support packs what was logged of a run, without the secrets, for somebody who is to find a fault.
 func support(env *environment, o logOptions, run, file string) error {
-	c, dir, err := loggedRun(env, o, run, "")
-	if err != nil {
-		return err
-	}
-	file = cmp.Or(file, "eggo-support-"+c.Name+"-"+c.LastRun+".tar.gz")
-	if exists(file) {
-		return event.NewFault(event.ClassUsage, "support.exists", nil, "file", file)
-	}
-	home := filepath.Join(stateRoot(env, o.state), c.Name)
-	hide, err := newRedactor(home)
-	if err != nil {
-		return event.NewFault(event.ClassFailed, "state.read", err)
-	}
-	var out bytes.Buffer
-	names, err := writeSupport(&out, env, c, dir, hide)
-	if err == nil {
-		err = saveNew(file, out.Bytes(), false)
-	}
+	file, names, err := supportFile(env, o, run, file)
 	if err != nil {
 		return err
 	}
@@ -64,6 +47,29 @@ func support(env *environment, o logOptions, run, file string) error {
 	}
 	fmt.Fprintln(env.Stdout, env.P.T("support.written", "file", file))
 	return nil
+}
+
+// supportFile writes the bundle and gives its name, and the names of what is in it.
+func supportFile(env *environment, o logOptions, run, file string) (string, []string, error) {
+	c, dir, err := loggedRun(env, o, run, "")
+	if err != nil {
+		return "", nil, err
+	}
+	file = cmp.Or(file, "eggo-support-"+c.Name+"-"+c.LastRun+".tar.gz")
+	if exists(file) {
+		return "", nil, event.NewFault(event.ClassUsage, "support.exists", nil, "file", file)
+	}
+	home := filepath.Join(stateRoot(env, o.state), c.Name)
+	hide, err := newRedactor(home)
+	if err != nil {
+		return "", nil, event.NewFault(event.ClassFailed, "state.read", err)
+	}
+	var out bytes.Buffer
+	names, err := writeSupport(&out, env, c, dir, hide)
+	if err == nil {
+		err = saveNew(file, out.Bytes(), false)
+	}
+	return file, names, err
 }
 
 // writeSupport writes the archive and gives the names of what is in it.

@@ -87,6 +87,17 @@ func enBoard() map[string]string {
 		"cli.flag.speed": "times as fast as it was",
 		"demo.note":      "a recorded install: ? lists the keys",
 
+		"fault.log.empty":          "That machine has printed nothing yet",
+		"fault.log.empty.next":     "Look again when a step has run there.",
+		"fault.log.save":           "The log could not be saved as {file}",
+		"fault.log.save.next":      "Start eggo-tui in a directory that you may write to.",
+		"fault.log.no-pager":       "There is no pager on this machine",
+		"fault.log.no-pager.next":  "Set PAGER, or install less.",
+		"fault.shell.no-node":      "deploy.yaml knows no machine {node}",
+		"fault.shell.no-node.next": "Log in by hand.",
+		"fault.shell.no-ssh":       "There is no ssh on this machine",
+		"fault.shell.no-ssh.next":  "Install an SSH client, or log in from elsewhere.",
+
 		"likely.disk-full":         "The disk is full.",
 		"likely.disk-full.do":      "Make room on that file system (df -h, du -xhd1 /var), then try again.",
 		"likely.read-only":         "A file system is mounted read-only.",

@@ -86,6 +86,17 @@ func zhBoard() map[string]string {
 		"cli.flag.speed": "播放速度的倍数",
 		"demo.note":      "录制的安装过程：按 ? 查看按键",
 
+		"fault.log.empty":          "这台机器还没有任何输出",
+		"fault.log.empty.next":     "等那里有步骤运行之后再看。",
+		"fault.log.save":           "日志无法保存为 {file}",
+		"fault.log.save.next":      "请在有写权限的目录中启动 eggo-tui。",
+		"fault.log.no-pager":       "本机没有分页器",
+		"fault.log.no-pager.next":  "请设置 PAGER 或安装 less。",
+		"fault.shell.no-node":      "deploy.yaml 中没有机器 {node}",
+		"fault.shell.no-node.next": "请手动登录。",
+		"fault.shell.no-ssh":       "本机没有 ssh",
+		"fault.shell.no-ssh.next":  "请安装 SSH 客户端，或从其他机器登录。",
+
 		"likely.disk-full":         "磁盘已满。",
 		"likely.disk-full.do":      "在该文件系统上腾出空间（df -h，du -xhd1 /var），然后重试。",
 		"likely.read-only":         "文件系统以只读方式挂载。",

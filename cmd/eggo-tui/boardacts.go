@@ -1,0 +1,201 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/ui/runview"
+)
+
+// learnFrom is how many earlier runs the board learns from how long steps take.
+const learnFrom = 10
+
+// boardActs gives the board of a run what a person can do there besides looking.
+func boardActs(env *environment, c *journal.Cluster, id string, o *runview.Options) {
+	dir, name := c.RunDir(id), filepath.Base(c.Path())
+	root := filepath.Dir(c.Path())
+	o.LogPath = func(host string) string { return filepath.Join(dir, journal.NodeLog(host)) }
+	o.Usual = func() runstate.History { return usual(root, id) }
+	o.Support = func() (string, error) {
+		file, _, err := supportFile(env, logOptions{id: name, state: root}, id, "")
+		if err == nil {
+			file, err = filepath.Abs(file)
+		}
+		return file, err
+	}
+	o.Save = func(host string) (string, error) {
+		return saveLog(o.LogPath(host), "eggo-"+name+"-"+id+"-"+strings.TrimSuffix(filepath.Base(journal.NodeLog(host)), ".log")+".log")
+	}
+	o.Pager = func(host string) (*exec.Cmd, error) { return pager(env, o.LogPath(host)) }
+	if cluster, _, err := config.LoadFile(filepath.Join(c.Path(), savedName)); err == nil && cluster != nil {
+		known := cmp.Or(cluster.Eggo.KnownHosts, filepath.Join(c.Path(), "known_hosts"))
+		o.Shell = func(host string) (*exec.Cmd, error) { return shellOn(cluster, known, host) }
+		if o.Control != nil {
+			stop := o.Control.Stop
+			o.Edit = func() (*exec.Cmd, func() error, error) {
+				return editAgain(env, filepath.Join(c.Path(), savedName), stop)
+			}
+		}
+	}
+}
+
+// usual learns from the newest runs of the same verb before this one, of all clusters of this machine.
+func usual(root, id string) runstate.History {
+	_, verb, _ := strings.Cut(id, "-")
+	type past struct{ id, dir string }
+	var all []past
+	clusters, err := knownClusters(root)
+	if err != nil {
+		return nil
+	}
+	for _, k := range clusters {
+		store, err := journal.At(root, k.Name)
+		if err != nil {
+			continue
+		}
+		ids, err := store.Runs()
+		if err != nil {
+			continue
+		}
+		for _, x := range ids {
+			if _, v, _ := strings.Cut(x, "-"); v == verb && x < id {
+				all = append(all, past{x, store.RunDir(x)})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b past) int { return strings.Compare(b.id, a.id) })
+	var runs []*runstate.State
+	for _, p := range all[:min(len(all), learnFrom)] {
+		s := runstate.New()
+		for rec, err := range journal.Read(p.dir) {
+			if err != nil {
+				break
+			}
+			s.Apply(rec)
+		}
+		runs = append(runs, s)
+	}
+	return runstate.Learn(runs...)
+}
+
+// saveLog copies a machine's log into the working directory, under a name that is free.
+func saveLog(from, to string) (string, error) {
+	in, err := os.Open(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", event.NewFault(event.ClassUsage, "log.empty", nil)
+	}
+	if err != nil {
+		return "", event.NewFault(event.ClassFailed, "log.save", err, "file", to)
+	}
+	defer in.Close()
+	stem := strings.TrimSuffix(to, ".log")
+	for n := 2; ; n++ {
+		out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if errors.Is(err, fs.ErrExist) && n < 1000 {
+			to = fmt.Sprintf("%s-%d.log", stem, n)
+			continue
+		}
+		if err == nil {
+			_, err = io.Copy(out, in)
+			err = errors.Join(err, out.Close())
+		}
+		if err != nil {
+			return "", event.NewFault(event.ClassFailed, "log.save", err, "file", to)
+		}
+		return filepath.Abs(to)
+	}
+}
+
+// pager shows a file with what PAGER says, else with less or more. What a node printed is cleaned before it is written there.
+func pager(env *environment, path string) (*exec.Cmd, error) {
+	if !exists(path) {
+		return nil, event.NewFault(event.ClassUsage, "log.empty", nil)
+	}
+	if p := env.Getenv("PAGER"); p != "" {
+		return exec.Command("sh", "-c", p+` "$1"`, "sh", path), nil
+	}
+	for _, p := range []string{"less", "more"} {
+		if found, err := exec.LookPath(p); err == nil {
+			return exec.Command(found, path), nil
+		}
+	}
+	return nil, event.NewFault(event.ClassUsage, "log.no-pager", nil)
+}
+
+// editAgain opens the cluster's deploy.yaml in the editor of the person; when it has changed and is without faults the run is asked to end, so that it can
+// go on with it.
+func editAgain(env *environment, path string, stop func() error) (*exec.Cmd, func() error, error) {
+	before, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, event.NewFault(event.ClassFailed, "state.read", err)
+	}
+	editor := cmp.Or(env.Getenv("VISUAL"), env.Getenv("EDITOR"), "vi")
+	after := func() error {
+		now, err := os.ReadFile(path)
+		if err != nil || string(now) == string(before) {
+			return err
+		}
+		if _, _, err := config.LoadFile(path); err != nil {
+			return err
+		}
+		return stop()
+	}
+	return exec.Command("sh", "-c", editor+` "$1"`, "sh", path), after, nil
+}
+
+// shellOn is the ssh command for a machine of the cluster, with the cluster's known host keys and by its bastions. No password is in it: ssh asks.
+func shellOn(c *config.Cluster, known, host string) (*exec.Cmd, error) {
+	i := slices.IndexFunc(c.Nodes, func(n config.Node) bool { return n.Name == host })
+	if i < 0 {
+		return nil, event.NewFault(event.ClassUsage, "shell.no-node", nil, "node", host)
+	}
+	found, err := exec.LookPath("ssh")
+	if err != nil {
+		return nil, event.NewFault(event.ClassUsage, "shell.no-ssh", err)
+	}
+	common := []string{"-o", "UserKnownHostsFile=" + sshQuoted(known), "-o", "StrictHostKeyChecking=yes"}
+	way := "" // a %h in the way of a way is doubled: each ssh takes one away
+	for _, b := range c.Eggo.Bastions {
+		hop := append([]string{"ssh"}, common...)
+		if way != "" {
+			hop = append(hop, "-o", "ProxyCommand="+strings.ReplaceAll(way, "%", "%%"))
+		}
+		hop = append(hop, sshTo(cmp.Or(b.PrivateKeyPath, c.SSH.PrivateKeyPath), cmp.Or(b.User, c.SSH.User), b.Host, b.Port)...)
+		hop = append(hop[:len(hop)-1:len(hop)-1], "-W", "[%h]:%p", hop[len(hop)-1])
+		for i := range hop {
+			hop[i] = shellWord(hop[i])
+		}
+		way = strings.Join(hop, " ")
+	}
+	args := common
+	if way != "" {
+		args = append(args, "-o", "ProxyCommand="+way)
+	}
+	n := c.Nodes[i]
+	return exec.Command(found, append(args, sshTo(c.SSH.PrivateKeyPath, c.SSH.User, n.IP.String(), n.Port)...)...), nil
+}
+
+// sshTo are the arguments of ssh for one machine, the machine last.
+func sshTo(key, user, addr string, port int) []string {
+	var out []string
+	if key != "" {
+		out = append(out, "-i", key)
+	}
+	return append(out, "-p", strconv.Itoa(cmp.Or(port, 22)), "-l", user, addr)
+}
+
+// sshQuoted is a path as ssh's options take it: with blanks in quotes.
+func sshQuoted(path string) string { return `"` + strings.ReplaceAll(path, `"`, `\"`) + `"` }

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/runstate"
+)
+
+// The way of a shell to a machine knows the cluster's host keys at every hop, and carries no password.
+func TestShellOn(t *testing.T) {
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "ssh"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	c := &config.Cluster{Nodes: []config.Node{{Name: "n1", IP: netip.MustParseAddr("192.0.2.1"), Port: 2222}, {Name: "n2", IP: netip.MustParseAddr("2001:db8::2")}}}
+	c.SSH = config.SSH{User: "ops", Password: "a-secret", PrivateKeyPath: "/keys/k 1"}
+	cmd, err := shellOn(c, "/var/lib/eggo/c/known_hosts", "n1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"-o", `UserKnownHostsFile="/var/lib/eggo/c/known_hosts"`, "-o", "StrictHostKeyChecking=yes", "-i", "/keys/k 1", "-p", "2222", "-l", "ops", "192.0.2.1"}
+	if !slices.Equal(cmd.Args[1:], want) {
+		t.Errorf("%q\nwant %q", cmd.Args[1:], want)
+	}
+	c.Eggo.Bastions = []config.Bastion{{Host: "b1", Port: 22, Password: "a-secret"}, {Host: "b2", Port: 23, User: "hop"}}
+	if cmd, err = shellOn(c, "/k", "n2"); err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Join(cmd.Args, " ")
+	for _, w := range []string{"ProxyCommand=ssh", "-l hop", "[%h]:%p", "[%%h]:%%p", " b1", " b2", "2001:db8::2"} {
+		if !strings.Contains(all, w) {
+			t.Errorf("%q is not in %s", w, all)
+		}
+	}
+	if strings.Contains(all, "a-secret") || strings.Count(all, "StrictHostKeyChecking=yes") != 3 {
+		t.Error(all)
+	}
+	if _, err = shellOn(c, "/k", "n3"); event.AsFault(err).Code != "shell.no-node" {
+		t.Error(err)
+	}
+}
+
+func TestSaveLog(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	from := filepath.Join(dir, "in")
+	if _, err := saveLog(from, "a.log"); event.AsFault(err).Code != "log.empty" {
+		t.Error(err)
+	}
+	if err := os.WriteFile(from, []byte("text\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"a.log", "a-2.log", "a-3.log"} {
+		got, err := saveLog(from, "a.log")
+		if data, _ := os.ReadFile(want); err != nil || filepath.Base(got) != want || string(data) != "text\n" {
+			t.Errorf("%s %v, want %s", got, err, want)
+		}
+	}
+}
+
+// What is usual is learnt from earlier runs of the same verb, of any cluster; not from the run itself.
+func TestUsual(t *testing.T) {
+	root := t.TempDir()
+	run := func(cluster, verb string, at time.Time, took time.Duration) string {
+		store, err := journal.Open(root, cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log, err := store.NewRun(verb, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer log.Close()
+		bus := event.NewBus(nil, log)
+		for _, e := range []event.Event{event.PlanMade{Steps: []event.Step{{ID: "work/n", Phase: "p", Host: "n"}}}, event.StepStarted{Step: "work/n", Try: 1},
+			event.StepEnded{Step: "work/n", Outcome: event.Changed, Took: took}} {
+			if err := bus.Emit(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return log.ID()
+	}
+	at := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+	run("a", "deploy", at, 10*time.Second)
+	run("b", "deploy", at.Add(time.Hour), 30*time.Second)
+	run("b", "cleanup", at.Add(2*time.Hour), time.Hour)
+	id := run("a", "deploy", at.Add(3*time.Hour), time.Hour)
+	h := usual(root, id)
+	if got, _ := h.Usual(&runstate.Step{Step: event.Step{ID: "work/x", Host: "x"}}); got != 30*time.Second {
+		t.Errorf("usually %s", got)
+	}
+}
