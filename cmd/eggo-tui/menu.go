@@ -15,16 +15,18 @@ import (
 // menuOptions are the flags of the program without a verb.
 type menuOptions struct {
 	ascii, accessible bool
+	state             string
 }
 
 func (o *menuOptions) flags(cmd *cobra.Command, env *environment) {
 	cmd.Flags().BoolVar(&o.ascii, "ascii", false, env.P.T("cli.flag.ascii"))
+	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
 	cmd.Flags().BoolVar(&o.accessible, "accessible", false, env.P.T("cli.flag.accessible"))
 }
 
 // menu is what a person meets who types the program's name on a terminal.
 func menu(ctx context.Context, env *environment, o menuOptions) error {
-	d := &desk{env: env}
+	d := &desk{env: env, state: o.state}
 	if o.accessible || set(env.Getenv("ACCESSIBLE")) {
 		return plainMenu(ctx, d)
 	}

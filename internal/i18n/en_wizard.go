@@ -119,6 +119,7 @@ func enWizard() map[string]string {
 		"wizard.config.host-differs":     "{ip} has the {name} {value} here and {other} elsewhere",
 		"wizard.config.two-secrets":      "the password is typed, and {other} says where it comes from; keep one of the two",
 		"wizard.config.loadbalance-many": "there is another load balancer; only one is possible",
+		"wizard.config.no-workers":       "no machine is a worker, so pods of users have nowhere to run; give one the role with w, a control plane may have it too",
 		"wizard.config.no-masters":       "no machine is a control plane; give one the role with m",
 
 		"wizard.key.next":        "next step",

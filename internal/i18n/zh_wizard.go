@@ -119,6 +119,7 @@ func zhWizard() map[string]string {
 		"wizard.config.host-differs":     "{ip} 的 {name} 在这里是 {value}，在别处是 {other}",
 		"wizard.config.two-secrets":      "密码已经填写，而 {other} 又说明了密码来源；请只保留一个",
 		"wizard.config.loadbalance-many": "已有另一台负载均衡；只能有一台",
+		"wizard.config.no-workers":       "没有工作节点，用户的 Pod 无处运行；请按 w 给一台机器这个角色，控制面也可以有",
 		"wizard.config.no-masters":       "没有机器是控制面；请按 m 给一台机器这个角色",
 
 		"wizard.key.next":        "下一步",

@@ -3,7 +3,9 @@
 package widget
 
 import (
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -131,6 +133,22 @@ func Wrap(s string, w int) string {
 
 // standIn takes a hyphen's place while text is wrapped: one cell wide, and no place to break at.
 const standIn = "\uE000"
+
+// Lines breaks text into lines of at most w cells, none of which begins with a mark that closes what was before it, as Chinese is set.
+func Lines(s string, w int) []string {
+	const closing = "，。、；：！？）」』】》”’…"
+	if w < 8 || !strings.ContainsAny(s, closing) {
+		return strings.Split(Wrap(s, w), "\n")
+	}
+	out := strings.Split(Wrap(s, w-2), "\n")
+	for i := 1; i < len(out); i++ {
+		if r, size := utf8.DecodeRuneInString(out[i]); size > 0 && strings.ContainsRune(closing, r) {
+			out[i-1] += out[i][:size]
+			out[i] = strings.TrimLeft(out[i][size:], " ")
+		}
+	}
+	return slices.DeleteFunc(out, func(l string) bool { return l == "" && len(out) > 1 })
+}
 
 // Over lays text over a line of w cells, beginning at the cell x. A wide character that is half covered becomes a space.
 func Over(line, text string, x, w int) string {

@@ -224,8 +224,13 @@ func (n *nodes) row(e *frame.Env, i int, c columns, w int) string {
 	l.Space(2).Add(st, glyph).Space(1).Add(st, widget.Fit(e.P.T(word), c.state-2, "")).Space(2)
 	said := facts(e, look)
 	switch {
-	case len(wrong) > 0:
-		said, _ = words(e, wrong[0])
+	case wrong.HasErrors():
+		for _, p := range wrong {
+			if p.Severity == event.Error {
+				said, _ = words(e, p)
+				break
+			}
+		}
 	case look != nil && look.Fault != nil:
 		said, _ = e.P.Fault(look.Fault)
 		said = strings.TrimLeft(strings.TrimPrefix(event.Clean(said), m.Name), ": ：")

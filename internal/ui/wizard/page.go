@@ -479,5 +479,5 @@ func wrapped(s string, w int) []string {
 	if s == "" {
 		return nil
 	}
-	return strings.Split(widget.Wrap(s, w), "\n")
+	return widget.Lines(s, w)
 }
