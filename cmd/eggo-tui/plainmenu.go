@@ -81,7 +81,7 @@ func plainChoices(clusters []jumphost.Cluster) []plainChoice {
 	each(&first, "resume", "", func(c jumphost.Cluster) bool {
 		return known(c) && (c.Status == jumphost.Interrupted || c.Status == jumphost.Failed)
 	}, "resume")
-	out = append(out, plainChoice{id: "file", ask: "files.path", args: []string{"deploy", "--file"}})
+	out = append(out, plainChoice{id: "install"}, plainChoice{id: "file", ask: "files.path", args: []string{"deploy", "--file"}})
 	if !each(&out, "add", "add.addresses", idle, "join") {
 		none("add", "menu.why.no-cluster")
 	}
@@ -100,6 +100,9 @@ func plainChoices(clusters []jumphost.Cluster) []plainChoice {
 }
 
 func plainDo(ctx context.Context, d *desk, c plainChoice) error {
+	if c.id == "install" {
+		return plainCluster(ctx, d)
+	}
 	args := append([]string{d.env.Args[0], "--lang", string(d.env.P.Lang())}, c.args...)
 	if c.ask != "" {
 		line, err := askLine(ctx, d.env, d.env.P.T(c.ask)+":")
