@@ -26,6 +26,7 @@ import (
 type desk struct {
 	env   *environment
 	state string // --state-dir
+	self  string // the program that a run is begun with; "" is this one
 }
 
 func (d *desk) services() jumphost.Services {

@@ -47,14 +47,17 @@ func (d *desk) launch(ctx context.Context, st jumphost.Start, ask jumphost.Asker
 	if s.policy == remote.Ask { // all that could be asked was
 		args = append(args, "--host-keys", "strict")
 	}
-	return apart(ctx, append(append(args, "--on-failure", "ask"), st.Args...), apartInput{Secrets: screen.answers()})
+	return d.apart(ctx, append(append(args, "--on-failure", "ask"), st.Args...), apartInput{Secrets: screen.answers()})
 }
 
 // apart starts the process and waits until it says which run it is.
-func apart(ctx context.Context, args []string, in apartInput) (jumphost.Ref, error) {
+func (d *desk) apart(ctx context.Context, args []string, in apartInput) (jumphost.Ref, error) {
 	none := jumphost.Ref{}
 	broken := func(err error) error { return event.NewFault(event.ClassFailed, "launch.process", err) }
-	self, err := os.Executable()
+	self, err := d.self, error(nil)
+	if self == "" {
+		self, err = os.Executable()
+	}
 	if err != nil {
 		return none, broken(err)
 	}

@@ -142,6 +142,12 @@ func (d *desk) check(_ context.Context, file string) (jumphost.Checked, error) {
 			}
 		}
 	}
+	if c != nil {
+		out.Facts = append(out.Facts, event.M("file.fact.network", "pods", c.PodCIDR.String(), "services", c.ServiceCIDR.String()))
+		for _, b := range c.Bundles() {
+			out.Facts = append(out.Facts, event.M("file.fact.bundle", "path", b.Path))
+		}
+	}
 	for _, p := range problems {
 		out.Problems = append(out.Problems, jumphost.Problem{Line: p.Line, Col: p.Col, Key: p.Key, Error: p.Severity == event.Error, Fault: p.Fault()})
 	}

@@ -111,6 +111,9 @@ func plainDo(ctx context.Context, d *desk, c plainChoice) error {
 		}
 		args = append(args, strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == ',' })...)
 	}
+	if d.state != "" {
+		args = append(args, "--state-dir", d.state)
+	}
 	env := *d.env
 	env.Args = args
 	return execute(ctx, &env)

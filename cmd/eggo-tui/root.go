@@ -154,7 +154,7 @@ func langFlag(args []string) string {
 func checkVerb(root *cobra.Command, args []string) error {
 	for i := 0; i < len(args); i++ {
 		switch a := args[i]; {
-		case a == "--lang":
+		case a == "--lang", a == "--state-dir":
 			i++
 		case a == "--":
 			return nil

@@ -2,6 +2,8 @@ package i18n
 
 func enMenu() map[string]string {
 	return map[string]string{
+		"menu.here":               "On this machine",
+		"file.new":                "new here",
 		"menu.slogan":             "Kubernetes from an offline bundle",
 		"menu.reading":            "looking at what is on this machine …",
 		"menu.knows-none":         "This machine knows no cluster yet.",
@@ -147,7 +149,7 @@ func enMenu() map[string]string {
 		"file.do":           "install",
 		"file.sure":         "Install {cluster}?",
 		"file.sure.what":    "{count} machines become what the file says. They are looked at first; with an error among what is found nothing is touched.",
-		"file.problems":     "{errors} errors, {warnings} warnings",
+		"file.problems":     "Errors: {errors}, warnings: {warnings}",
 		"file.fine":         "Nothing is wrong with this file.",
 		"file.fact.version": "Kubernetes {version}",
 		"file.fact.bundle":  "bundle {path}",

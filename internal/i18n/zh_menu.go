@@ -2,6 +2,8 @@ package i18n
 
 func zhMenu() map[string]string {
 	return map[string]string{
+		"menu.here":               "本机的集群",
+		"file.new":                "新集群",
 		"menu.slogan":             "离线安装 Kubernetes",
 		"menu.reading":            "正在查看本机…",
 		"menu.knows-none":         "本机还没有集群。",

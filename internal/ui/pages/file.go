@@ -235,7 +235,14 @@ func (p *Review) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	c := p.got.Cluster
 	var body []string
 	if c.Name != "" {
-		body = append(body, clusterLine(e, c, w-6, min(24, w/3)))
+		name := t.Strong.Render(event.Clean(c.Name)) + "  "
+		if c.Status == jumphost.Unknown {
+			name += t.Busy.Render(e.P.T("file.new"))
+		} else {
+			word, style := status(e, c.Status)
+			name += style.Render(word)
+		}
+		body = append(body, widget.Cut(name+"  "+t.Dim.Render(members(e, c)), w-6, t.Glyphs.Cut))
 		for _, f := range p.got.Facts {
 			body = append(body, t.Dim.Render(widget.Cut(e.P.Msg(f), w-6, t.Glyphs.Cut)))
 		}

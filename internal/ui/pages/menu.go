@@ -265,6 +265,7 @@ func (p *Menu) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	if beside {
 		panel := p.panel(e, list[at], w-left-8)
 		room := h - len(out)
+		panel = p.known(e, panel, w-left-8, room)
 		panel, rows = widget.Block(panel, w-left-8, room, t.Glyphs.Cut), widget.Block(rows, left, room, t.Glyphs.Cut)
 		for i := range rows {
 			bar := t.Border.Render(t.Glyphs.Vertical)
@@ -278,6 +279,26 @@ func (p *Menu) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	out = append(out, rows...)
 	out = append(out, t.Border.Render(strings.Repeat(t.Glyphs.Rule, w)))
 	return append(out, indent(p.panel(e, list[at], w-6), 3)...), nil
+}
+
+// known puts the clusters of this machine below what an entry says, as many as there is room for.
+func (p *Menu) known(e *frame.Env, panel []string, w, h int) []string {
+	room := h - len(panel) - 4
+	if len(p.clusters) == 0 || room < 3 {
+		return panel
+	}
+	n := min(len(p.clusters), room)
+	if n < len(p.clusters) {
+		n--
+	}
+	panel = append(panel, "", "", e.Theme.Dim.Render(e.P.T("menu.here")))
+	for _, c := range p.clusters[:n] {
+		panel = append(panel, clusterLine(e, c, w, min(20, w/3)))
+	}
+	if n < len(p.clusters) {
+		panel = append(panel, e.Theme.Dim.Render(e.P.T("menu.more", "count", fmt.Sprint(len(p.clusters)-n))))
+	}
+	return panel
 }
 
 // head is the name of the house, with an egg.
@@ -348,9 +369,9 @@ func (p *Menu) panel(e *frame.Env, x entry, w int) []string {
 		}
 		out = append(out, clusterLine(e, c, w, min(20, w/3)))
 		if r := last(c); i == 0 && r.Run != "" {
-			line := verb(e, r.Verb) + ", " + ago(e, r.At)
+			line := verb(e, r.Verb) + "  " + ago(e, r.At)
 			if r.Took > 0 {
-				line += ", " + took(r.Took)
+				line += "  " + took(r.Took)
 			}
 			out = append(out, "  "+t.Dim.Render(widget.Cut(line, w-2, t.Glyphs.Cut)))
 			if r.Fault != nil && broken(c) {

@@ -64,6 +64,15 @@ func (t *task) next(ctx context.Context) tea.Cmd {
 	}
 }
 
+// after answers and goes on.
+func (t *task) after(ctx context.Context, answer func()) tea.Cmd {
+	next := t.next(ctx)
+	return func() tea.Msg {
+		answer()
+		return next()
+	}
+}
+
 type taskMsg struct {
 	ctx context.Context
 	msg tea.Msg
@@ -81,14 +90,14 @@ func (t *task) take(m tea.Msg) (c tea.Cmd, result any, done bool) {
 	switch m := tm.msg.(type) {
 	case doingMsg:
 		t.doing = m.what
-	case secretMsg:
-		return tea.Batch(frame.Send(frame.Prompt{
+	case secretMsg: // nothing more is taken until there is an answer
+		return frame.Send(frame.Prompt{
 			Title: event.M("ask.title.secret"), Lines: []event.Msg{m.what}, Secret: true, Word: "ask.word.give",
-			Do:     func(s string) tea.Cmd { return func() tea.Msg { m.answer <- s; return nil } },
-			Cancel: func() tea.Cmd { return func() tea.Msg { close(m.answer); return nil } },
-		}), t.next(tm.ctx)), nil, false
+			Do:     func(s string) tea.Cmd { return t.after(tm.ctx, func() { m.answer <- s }) },
+			Cancel: func() tea.Cmd { return t.after(tm.ctx, func() { close(m.answer) }) },
+		}), nil, false
 	case keysMsg:
-		return tea.Batch(frame.Send(askKeys(m.keys, func(yes bool) tea.Cmd { return func() tea.Msg { m.answer <- yes; return nil } })), t.next(tm.ctx)), nil, false
+		return frame.Send(askKeys(m.keys, func(yes bool) tea.Cmd { return t.after(tm.ctx, func() { m.answer <- yes }) })), nil, false
 	case doneMsg:
 		t.busy = false
 		t.cancel()

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/control"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
+)
+
+// person answers what is asked on a screen.
+type person struct{ secrets []string }
+
+func (p *person) Secret(_ context.Context, what event.Msg) (string, error) {
+	p.secrets = append(p.secrets, what.Key)
+	return "open sesame", nil
+}
+func (p *person) HostKeys(context.Context, []jumphost.HostKey) (bool, error) { return true, nil }
+func (p *person) Doing(event.Msg)                                            {}
+
+// nobody is a machine at which nothing listens.
+const nobody = `cluster-id: away
+username: ops
+masters: [{name: n1, ip: 127.0.0.1, port: 1, arch: amd64}]
+nodes: [{name: n1, ip: 127.0.0.1, port: 1, arch: amd64}]
+etcds: [{name: n1, ip: 127.0.0.1, port: 1, arch: amd64}]
+service: {cidr: 10.32.0.0/16, dnsaddr: 10.32.0.10, gateway: 10.32.0.1, dns: {corednstype: pod, replicas: 1}}
+network: {podcidr: 10.244.0.0/16, plugin: flannel}
+runtime: containerd
+package-src: {type: tar.gz, x86src: /no/such/bundle.tar.gz}
+eggo: {password-from: prompt}
+`
+
+// A run that is begun on the screen is a process of its own: it gets the password that was asked for, and neither its command line nor what it
+// leaves on the disk has it; its log says how it ended, and the desk finds it.
+func TestARunOfItsOwn(t *testing.T) {
+	self, err := exec.LookPath("eggo-tui")
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, file := t.TempDir(), filepath.Join(t.TempDir(), "deploy.yaml")
+	if err := os.WriteFile(file, []byte(nobody), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := &environment{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English), Getenv: os.Getenv}
+	d := &desk{env: env, state: state, self: self}
+	who := &person{}
+	ref, err := d.launch(t.Context(), jumphost.Start{Verb: "deploy", File: file}, who)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(who.secrets) != 1 || ref.Cluster != "away" {
+		t.Errorf("asked %v, began %v", who.secrets, ref)
+	}
+	open, err := d.open(t.Context(), ref, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+	var end *event.RunEnded
+	for deadline := time.Now().Add(time.Minute); end == nil && time.Now().Before(deadline); {
+		list, err := open.Feed.Take(100)
+		for _, r := range list {
+			if e, ok := r.Event.(event.RunEnded); ok {
+				end = &e
+			}
+		}
+		if errors.Is(err, io.EOF) && end == nil {
+			t.Fatal("the log ends without an end of the run")
+		} else if err != nil && !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
+	}
+	if end == nil || end.Exit == 0 {
+		t.Fatalf("it ended with %+v", end)
+	}
+	err = filepath.WalkDir(state, func(path string, e os.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if strings.Contains(string(text), "open sesame") {
+			t.Errorf("%s has the password", path)
+		}
+		if i, _ := e.Info(); i.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has the mode %v", path, i.Mode())
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	all, err := d.clusters(t.Context())
+	if err != nil || len(all) != 1 || len(all[0].Runs) != 1 || all[0].Runs[0].Ref != ref {
+		t.Errorf("%+v, %v", all, err)
+	}
+	// The lock's answer comes back to who would begin another.
+	store, err := journal.Open(state, "away")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lock *journal.Lock
+	for lock == nil { // the process gives its own back after the last record
+		lock, _ = store.Lock(whoami("test"))
+	}
+	defer lock.Unlock()
+	if _, err = d.launch(t.Context(), jumphost.Start{Verb: "deploy", File: file}, who); event.AsFault(err) == nil || event.AsFault(err).Code != "lock.cluster-held" {
+		t.Error(err)
+	}
+}
+
+// What was decided on a board reaches the engine; the first answer counts, and what cannot change by another try asks nobody.
+func TestDecisions(t *testing.T) {
+	dir := t.TempDir()
+	d := &decisions{open: map[string]chan engine.Decision{}}
+	srv, err := control.Serve(dir, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.Close()
+	fail := func(step string, class event.Class) engine.Failure {
+		return engine.Failure{Step: &engine.Step{ID: step}, Fault: event.NewFault(class, "ssh.lost", nil)}
+	}
+	got := make(chan engine.Decision)
+	go func() { got <- d.wait(t.Context(), fail("a", event.ClassFailed)) }()
+	c := control.Client{Dir: dir}
+	for c.Decide("a", event.TryAgain) != nil { // until it asks
+	}
+	if x := <-got; x != engine.TryAgain {
+		t.Error(x)
+	}
+	if f := event.AsFault(c.Decide("a", event.Abort)); f == nil || f.Code != "control.not-asked" {
+		t.Error(f)
+	}
+	if x := d.wait(t.Context(), fail("b", event.ClassPreflight)); x != engine.Abort {
+		t.Error(x)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if x := d.wait(ctx, fail("c", event.ClassFailed)); x != engine.GoOn {
+		t.Error(x)
+	}
+}

@@ -1,0 +1,381 @@
+package pages
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/ui"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
+	"github.com/eggo-k8s/eggo/internal/ui/runview"
+	"github.com/eggo-k8s/eggo/internal/ui/uitest"
+)
+
+var _ = flag.Bool("update", false, "write the goldens")
+
+var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func TestMain(m *testing.M) {
+	time.Local = time.UTC
+	os.Exit(m.Run())
+}
+
+func run(cluster, id, verb, status string, ago, took time.Duration) jumphost.Run {
+	return jumphost.Run{Ref: jumphost.Ref{Cluster: cluster, Run: id}, Verb: verb, Version: "v1.2.0", Status: status, At: now.Add(-ago), Took: took}
+}
+
+func nodes(n int) []jumphost.Node {
+	var out []jumphost.Node
+	for i := range n {
+		x := jumphost.Node{Name: fmt.Sprintf("node-%d", i+1), Addr: fmt.Sprintf("192.0.2.%d", i+11), Arch: "amd64", Roles: []string{"worker"}}
+		if i < 3 {
+			x.Roles = []string{"control-plane", "etcd"}
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// clusters of a machine on which much has happened.
+func clusters() []jumphost.Cluster {
+	stopped := run("rack-7", "20261121T114000Z-deploy", "deploy", jumphost.Failed, 20*time.Minute, 4*time.Minute)
+	stopped.Fault = event.NewFault(event.ClassFailed, "run.failed", nil, "count", "2")
+	return []jumphost.Cluster{
+		{Name: "lager-süd", Status: jumphost.Installed, Masters: 1, Workers: 2, Nodes: nodes(3), File: "/var/lib/eggo/lager-süd/deploy.yaml", Runs: []jumphost.Run{
+			run("lager-süd", "20261119T081500Z-join", "join", jumphost.Installed, 52*time.Hour, 95*time.Second),
+			run("lager-süd", "20261118T081500Z-deploy", "deploy", jumphost.Installed, 76*time.Hour, 6*time.Minute),
+		}},
+		{Name: "old", Status: jumphost.Removed, Runs: []jumphost.Run{run("old", "20261001T081500Z-cleanup", "cleanup", jumphost.Removed, 51*24*time.Hour, 20*time.Second)}},
+		{Name: "rack-7", Status: jumphost.Failed, Masters: 3, Workers: 5, Nodes: nodes(8), File: "/var/lib/eggo/rack-7/deploy.yaml", Runs: []jumphost.Run{stopped}},
+		{Name: "机房三", Status: jumphost.Interrupted, Masters: 3, Workers: 97, Nodes: nodes(100), File: "/var/lib/eggo/机房三/deploy.yaml", Runs: []jumphost.Run{
+			run("机房三", "20261121T090000Z-join", "join", jumphost.Interrupted, 3*time.Hour, 12*time.Minute),
+		}},
+	}
+}
+
+// world is a machine for tests.
+type world struct {
+	clusters []jumphost.Cluster
+	launched []jumphost.Start
+	told     [][]string
+	keys     bool
+	fail     error
+}
+
+func (w *world) deps() *Deps {
+	list := []event.Record{{Seq: 1, Time: now, Event: event.RunStarted{Cluster: "rack-7", Verb: "deploy"}}}
+	return &Deps{Version: "v1.2.0", S: jumphost.Services{
+		Clusters: func(context.Context) ([]jumphost.Cluster, error) { return w.clusters, nil },
+		Open: func(context.Context, jumphost.Ref, float64) (runview.Options, error) {
+			l := records(list)
+			return runview.Options{Feed: &runview.Live{From: &l, Over: true}}, nil
+		},
+		Launch: func(ctx context.Context, s jumphost.Start, ask jumphost.Asker) (jumphost.Ref, error) {
+			ask.Doing(event.M("launch.greet", "done", "1", "total", "3"))
+			if w.fail != nil {
+				return jumphost.Ref{}, w.fail
+			}
+			if w.keys {
+				pw, err := ask.Secret(ctx, event.M("ask.password", "user", "ops"))
+				if err != nil {
+					return jumphost.Ref{}, err
+				}
+				yes, err := ask.HostKeys(ctx, []jumphost.HostKey{{Node: "node-1", Addr: "192.0.2.11:22", Type: "ssh-ed25519", Fingerprint: "SHA256:abc"}, {Node: "node-2", Addr: "192.0.2.12:22", Type: "ssh-ed25519", Fingerprint: "SHA256:def"}})
+				if err != nil || !yes || pw != "secret" {
+					return jumphost.Ref{}, errors.Join(event.NewFault(event.ClassAuth, "ssh.no-credentials", nil, "user", pw), err)
+				}
+			}
+			w.launched = append(w.launched, s)
+			return jumphost.Ref{Cluster: s.Of, Run: "x"}, nil
+		},
+		Tell: func(_ context.Context, _ i18n.Lang, args []string, _ jumphost.Asker) ([]string, error) {
+			w.told = append(w.told, args)
+			return []string{"NODE    ADDRESS     STATUS", "node-1  192.0.2.11  Ready", "node-2  192.0.2.12  Ready", "", "rack-7 is well."}, nil
+		},
+		List: func(_ context.Context, dir string, _ []string) (string, []jumphost.Entry, error) {
+			return "/srv/eggo" + dir, []jumphost.Entry{{Name: "deploy.yaml", Size: 1834, Changed: now.Add(-time.Hour)}, {Name: "eggo-1.34-amd64.tar.gz", Size: 316 << 20, Changed: now.Add(-48 * time.Hour)}, {Name: "旧的", Dir: true}}, nil
+		},
+		Check: func(_ context.Context, file string) (jumphost.Checked, error) {
+			c := jumphost.Checked{Cluster: jumphost.Cluster{Name: "rack-7", Status: jumphost.Unknown, Masters: 3, Workers: 5, Nodes: nodes(8), File: file}}
+			if strings.Contains(file, "bad") {
+				c.Errors = 1
+				c.Problems = []jumphost.Problem{{Line: 12, Col: 7, Key: "masters[0].ip", Error: true, Fault: event.NewFault(event.ClassUsage, "config.unreadable", errors.New("no"), "file", file)}}
+			}
+			return c, nil
+		},
+		Bundle: func(context.Context, string) (jumphost.Bundle, error) {
+			return jumphost.Bundle{Name: "eggo", Kubernetes: "v1.34.2", Arch: "amd64", OS: "debian 12 bookworm", ID: "0123456789abcdef", Size: 316 << 20, Groups: []jumphost.Group{
+				{Kind: "images", Size: 200 << 20, Members: []jumphost.Member{{Name: "registry.k8s.io/pause:3.10.1", Version: "linux/amd64", Size: 300 << 10}, {Name: "registry.k8s.io/coredns/coredns:v1.12.1", Version: "linux/amd64", Size: 20 << 20}}},
+				{Kind: "deb", Size: 60 << 20, Members: []jumphost.Member{{Name: "containerd", Version: "1.6.20~ds1-1+deb12u3", Size: 26 << 20}}},
+			}}, nil
+		},
+		Verify: func(_ context.Context, _ string, progress func(done, total int64)) error {
+			progress(1, 2)
+			return nil
+		},
+	}}
+}
+
+type records []event.Record
+
+func (l *records) Next() (event.Record, error) {
+	if len(*l) == 0 {
+		return event.Record{}, errEnd
+	}
+	r := (*l)[0]
+	*l = (*l)[1:]
+	return r, nil
+}
+
+func begin(t testing.TB, p frame.Page, lang i18n.Lang, ascii bool, w, h int) *ui.App {
+	t.Helper()
+	a := ui.New(p, ui.Options{Lang: lang, ASCII: ascii, Now: func() time.Time { return now }})
+	uitest.Drive(t, a, tea.WindowSizeMsg{Width: w, Height: h})
+	uitest.Run(t, a, a.Init())
+	return a
+}
+
+// Every page fills its screen to the cell, in both languages, with and without Unicode.
+func TestGoldens(t *testing.T) {
+	full, fresh := &world{clusters: clusters()}, &world{}
+	pages := map[string]func() frame.Page{
+		"menu":       func() frame.Page { return NewMenu(full.deps()) },
+		"menu-fresh": func() frame.Page { return NewMenu(fresh.deps()) },
+		"runs":       func() frame.Page { return NewRuns(full.deps(), "") },
+		"pick":       func() frame.Page { return NewPick(full.deps(), "status", clusters(), nil) },
+		"files":      func() frame.Page { return NewFile(full.deps()) },
+		"review":     func() frame.Page { return NewReview(full.deps(), "/srv/eggo/deploy.yaml") },
+		"review-bad": func() frame.Page { return NewReview(full.deps(), "/srv/eggo/bad.yaml") },
+		"status":     func() frame.Page { return NewTell(full.deps(), "menu.status", "rack-7", "status") },
+		"bundle":     func() frame.Page { return NewLook(full.deps(), "/srv/eggo/eggo-1.34-amd64.tar.gz") },
+		"remove":     func() frame.Page { return NewRemove(full.deps(), clusters()[2]) },
+		"add":        func() frame.Page { return NewAdd(full.deps(), clusters()[2]) },
+		"cleanup":    func() frame.Page { return NewCleanup(full.deps(), clusters()[2]) },
+		"launch": func() frame.Page {
+			d := (&world{fail: event.NewFault(event.ClassLocked, "lock.cluster-held", nil, "pid", "7", "user", "root", "host", "jump", "verb", "deploy", "since", "now")}).deps()
+			return NewLaunch(d, jumphost.Start{Verb: "deploy", Of: "rack-7"})
+		},
+	}
+	keys := map[string][]string{"remove": {"space", "down", "space"}, "runs": {"down"}, "cleanup": {"enter"}}
+	for name, page := range pages {
+		for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}} {
+			for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
+				for glyphs, ascii := range map[string]bool{"unicode": false, "ascii": true} {
+					file := fmt.Sprintf("%s-%dx%d-%s-%s", name, size[0], size[1], lang, glyphs)
+					t.Run(file, func(t *testing.T) {
+						a := begin(t, page(), lang, ascii, size[0], size[1])
+						uitest.Screen(a)
+						uitest.Keys(t, a, keys[name]...)
+						uitest.Fills(t, a, size[0], size[1])
+						uitest.Golden(t, a, file)
+						if ascii && strings.ContainsAny(uitest.Screen(a), "─│╭●▌✔✘…") {
+							t.Error("a character that is not ASCII is drawn")
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+var errEnd = io.EOF
+
+// The likeliest thing stands first: a run that goes on, then one that stopped, then what is installed, else the first cluster.
+func TestTheLikeliestFirst(t *testing.T) {
+	all := clusters()
+	busy := all[2]
+	busy.Status = jumphost.Running
+	for _, c := range []struct {
+		have []jumphost.Cluster
+		want string
+	}{
+		{nil, "install"},
+		{all[1:2], "install"},
+		{all[:1], "status"},
+		{all, "resume"},
+		{[]jumphost.Cluster{all[3], busy}, "watch"},
+	} {
+		m := NewMenu((&world{}).deps())
+		m.clusters = c.have
+		if got := m.entries()[0].id; got != c.want {
+			t.Errorf("%s, want %s", got, c.want)
+		}
+	}
+}
+
+// What cannot be done says why, and Enter does nothing.
+func TestWhatCannotBeDoneSaysWhy(t *testing.T) {
+	a := begin(t, NewMenu((&world{}).deps()), i18n.English, false, 100, 30)
+	uitest.Keys(t, a, "down", "down", "down")
+	uitest.Has(t, a, "knows no cluster")
+	before := uitest.Screen(a)
+	uitest.Keys(t, a, "enter")
+	if uitest.Screen(a) != before {
+		t.Error("something was done")
+	}
+	uitest.Keys(t, a, "6")
+	uitest.Has(t, a, "Upgrades are not in this version")
+}
+
+// A person resumes: of two clusters one is chosen, the password and the keys are asked for, and the board is shown.
+func TestResume(t *testing.T) {
+	w := &world{clusters: clusters(), keys: true}
+	a := begin(t, NewMenu(w.deps()), i18n.English, false, 100, 30)
+	uitest.Has(t, a, "rack-7", "机房三", "20 min ago")
+	uitest.Keys(t, a, "enter")
+	uitest.Has(t, a, "Which cluster?")
+	uitest.Keys(t, a, "enter")
+	uitest.Has(t, a, "Password of ops")
+	uitest.Type(t, a, "secret")
+	uitest.Lacks(t, a, "secret")
+	uitest.Keys(t, a, "enter")
+	uitest.Has(t, a, "First contact", "SHA256:abc", "SHA256:def")
+	uitest.Keys(t, a, "y")
+	if len(w.launched) != 1 || w.launched[0].Of != "rack-7" || w.launched[0].Verb != "deploy" {
+		t.Errorf("%+v", w.launched)
+	}
+	uitest.Has(t, a, "rack-7")
+	uitest.Lacks(t, a, "First contact")
+}
+
+// A cluster is cleaned up only when its name is typed.
+func TestCleanup(t *testing.T) {
+	w := &world{clusters: clusters()}
+	a := begin(t, NewCleanup(w.deps(), w.clusters[2]), i18n.English, false, 100, 30)
+	uitest.Has(t, a, "node-1")
+	uitest.Keys(t, a, "enter")
+	uitest.Has(t, a, "Type the cluster's name", "8 machines")
+	uitest.Keys(t, a, "y", "enter")
+	uitest.Has(t, a, "That is not “rack-7”.")
+	uitest.Keys(t, a, "esc")
+	uitest.Keys(t, a, "p", "enter")
+	uitest.Has(t, a, "etcd's data")
+	uitest.Type(t, a, "rack-7")
+	if len(w.launched) != 0 {
+		t.Fatal("it began")
+	}
+	uitest.Keys(t, a, "enter")
+	if len(w.launched) != 1 || strings.Join(w.launched[0].Args, " ") != "--yes --purge" || w.launched[0].Of != "rack-7" || w.launched[0].Verb != "cleanup" {
+		t.Errorf("%+v", w.launched)
+	}
+	if got := strings.Join(w.told[1], " "); got != "stock --id rack-7 --purge" {
+		t.Error(got)
+	}
+	uitest.Has(t, a, "rack-7")
+}
+
+// Nodes that leave are marked, the plan is shown, the name is typed.
+func TestRemove(t *testing.T) {
+	w := &world{clusters: clusters()}
+	a := begin(t, NewRemove(w.deps(), w.clusters[2]), i18n.English, false, 100, 30)
+	uitest.Keys(t, a, "enter")
+	uitest.Has(t, a, "No node is marked")
+	uitest.Keys(t, a, "down", "down", "down", "space", "down", "space", "enter")
+	if got := strings.Join(w.told[0], " "); got != "plan delete --id rack-7 node-4 node-5" {
+		t.Error(got)
+	}
+	uitest.Keys(t, a, "enter")
+	uitest.Type(t, a, "rack-7")
+	uitest.Keys(t, a, "enter")
+	if len(w.launched) != 1 || strings.Join(w.launched[0].Args, " ") != "--yes node-4 node-5" {
+		t.Errorf("%+v", w.launched)
+	}
+}
+
+// Addresses that join are judged as they are given.
+func TestAdd(t *testing.T) {
+	w := &world{clusters: clusters()}
+	a := begin(t, NewAdd(w.deps(), w.clusters[2]), i18n.English, false, 100, 30)
+	uitest.Type(t, a, "192.0.2.11")
+	uitest.Keys(t, a, "enter")
+	uitest.Has(t, a, "node-1 of this cluster already")
+	uitest.Keys(t, a, "ctrl+u")
+	uitest.Type(t, a, "192.0.2.90, 192.0.2.91")
+	uitest.Keys(t, a, "enter", "down", "enter", "enter")
+	if len(w.launched) != 1 || strings.Join(w.launched[0].Args, " ") != "--type master 192.0.2.90 192.0.2.91" || len(w.launched[0].Greet) != 2 {
+		t.Errorf("%+v", w.launched)
+	}
+}
+
+// A saved file is chosen, read, and run; one with errors is not run.
+func TestFromAFile(t *testing.T) {
+	w := &world{}
+	a := begin(t, NewMenu(w.deps()), i18n.English, false, 100, 30)
+	uitest.Keys(t, a, "2", "enter")
+	uitest.Has(t, a, "/srv/eggo/deploy.yaml", "node-8", "Nothing is wrong")
+	uitest.Keys(t, a, "enter", "y")
+	if len(w.launched) != 1 || w.launched[0].File != "/srv/eggo/deploy.yaml" || w.launched[0].Verb != "deploy" {
+		t.Errorf("%+v", w.launched)
+	}
+	a = begin(t, NewReview(w.deps(), "/bad.yaml"), i18n.English, false, 100, 30)
+	uitest.Has(t, a, "Errors: 1", "masters[0].ip")
+	uitest.Keys(t, a, "enter", "y")
+	if len(w.launched) != 1 {
+		t.Error("a file with errors was run")
+	}
+}
+
+// Lists are filtered by words and fields; an empty result says so and Esc clears it.
+func TestFilter(t *testing.T) {
+	w := &world{clusters: clusters()}
+	a := begin(t, NewRuns(w.deps(), ""), i18n.English, false, 100, 30)
+	uitest.Has(t, a, "rack-7", "机房三", "lager-süd")
+	uitest.Keys(t, a, "/")
+	uitest.Type(t, a, "state:failed")
+	uitest.Keys(t, a, "enter")
+	uitest.Has(t, a, "rack-7", "1 of 5")
+	uitest.Lacks(t, a, "机房三")
+	uitest.Keys(t, a, "/")
+	uitest.Type(t, a, " nobody")
+	uitest.Keys(t, a, "enter", "up", "home", "end", "enter")
+	uitest.Has(t, a, "Nothing matches")
+	uitest.Keys(t, a, "esc")
+	uitest.Has(t, a, "机房三")
+}
+
+// A bundle is shown and verified.
+func TestBundle(t *testing.T) {
+	a := begin(t, NewLook((&world{}).deps(), "/x.tar.gz"), i18n.English, false, 100, 30)
+	uitest.Has(t, a, "v1.34.2", "containerd", "Not verified yet")
+	uitest.Keys(t, a, "v")
+	uitest.Has(t, a, "Every byte is as its manifest says")
+}
+
+// Whatever keys come, at whatever size, the screen is full to the cell.
+func FuzzPages(f *testing.F) {
+	f.Add(uint64(1), uint16(80), uint16(24))
+	f.Add(uint64(2), uint16(1), uint16(1))
+	f.Add(uint64(3), uint16(400), uint16(120))
+	keys := []string{"enter", "esc", "up", "down", "left", "right", "pgup", "pgdown", "home", "end", "backspace", "space", "?", "L", "/", "e", "p", "r", "v", "y", "n", "1", "2", "3", "4", "5", "6", "7", "8", "9", "0", "节", "x", "M"}
+	f.Fuzz(func(t *testing.T, seed uint64, w, h uint16) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		width, height := 80, 24
+		a := begin(t, NewMenu((&world{clusters: clusters()}).deps()), i18n.English, rnd.IntN(2) == 0, width, height)
+		for range 60 {
+			switch rnd.IntN(8) {
+			case 0:
+				width, height = 1+(int(w)+rnd.IntN(60))%400, 1+(int(h)+rnd.IntN(30))%120
+				uitest.Drive(t, a, tea.WindowSizeMsg{Width: width, Height: height})
+			case 1:
+				uitest.Drive(t, a, tea.MouseClickMsg{X: rnd.IntN(width), Y: rnd.IntN(height), Button: tea.MouseLeft})
+			case 2:
+				uitest.Drive(t, a, tea.MouseWheelMsg{Button: tea.MouseWheelDown})
+			default:
+				uitest.Drive(t, a, uitest.Press(keys[rnd.IntN(len(keys))]))
+			}
+			uitest.Fills(t, a, width, height)
+		}
+	})
+}
