@@ -178,6 +178,19 @@ func TestFactsOfResolversAndOfOurs(t *testing.T) {
 	}
 }
 
+// A bundle that serves members of etcd and load balancers alone needs neither images nor manifests.
+func TestABundleForServersNeedsNoImages(t *testing.T) {
+	r := newTestRun()
+	m := *r.bundle("amd64").Manifest()
+	m.Images, m.Members = nil, m.Members[:2]
+	if got := codes(r.judgeBundle(box{&m}, []bundle.Role{etcdRole, bundle.LoadBalancer})); len(got) > 0 {
+		t.Error(got)
+	}
+	if got := codes(r.judgeBundle(box{&m}, []bundle.Role{workerRole})); !slices.Equal(got, []string{"error bundle.image-absent", "error bundle.image-absent"}) {
+		t.Error(got)
+	}
+}
+
 // The findings come in the same order each time.
 func TestJudgeOfABundleIsInOrder(t *testing.T) {
 	r := newTestRun()

@@ -219,6 +219,9 @@ func TestCoreDNSAsAService(t *testing.T) {
 	if unit := fileOf(t, s, err, "coredns.service"); !strings.Contains(unit, "ExecStart=/usr/local/bin/coredns \\\n  --conf=/etc/eggo/coredns/Corefile") {
 		t.Error(unit)
 	}
+	if units := statusUnits(r.Cluster, n); !slices.Contains(units, "coredns.service") {
+		t.Errorf("status asks of %v", units)
+	}
 	r.facts["m1"].Nameserver = false
 	if s, err = r.corednsService(n); strings.Contains(fileOf(t, s, err, "Corefile"), "forward") {
 		t.Error("it would ask itself")

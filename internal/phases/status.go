@@ -140,6 +140,9 @@ func statusUnits(c *config.Cluster, n config.Node) []string {
 	}
 	if n.Has(bundle.ControlPlane) {
 		out = append(out, "kube-apiserver.service", "kube-controller-manager.service", "kube-scheduler.service")
+		if c.DNS.Type == "binary" {
+			out = append(out, "coredns.service")
+		}
 	}
 	if isKubelet(n) {
 		runtime := "containerd.service"

@@ -38,7 +38,7 @@ func TestCoreDNSAsAService(t *testing.T) {
 	before := snapshots(t, s, 2)
 
 	s.Say("== a bundle without the program is refused")
-	if err := try(t, s, 5, "deploy", "-f", lacks).Has("bundle.no-coredns"); err != nil {
+	if err := try(t, s, 6, "deploy", "-f", lacks).Has("bundle.no-coredns"); err != nil {
 		t.Error(err)
 	}
 	if got, err := s.Packs(ctx, nil, "verify", without, "-f", lacks); err != nil || got.Code != 6 || got.Has("verify.no-program", "coredns") != nil {

@@ -176,7 +176,7 @@ func TestPackagesAndHooks(t *testing.T) {
 			wrong, err := s.Vary(file, "wrong.yaml", old, now)
 			must(t, "deploy.yaml", err)
 			name, _, _ := strings.Cut(strings.TrimPrefix(now, "name: "), ",")
-			if err := try(t, s, 5, "deploy", "-f", wrong).Has(name); err != nil {
+			if err := try(t, s, 6, "deploy", "-f", wrong).Has(name); err != nil {
 				t.Error(err)
 			}
 			if got, err := s.Packs(t.Context(), nil, "verify", bundle, "-f", wrong); err != nil || got.Code != 6 || got.Has("config.not-in-bundle", name) != nil {
