@@ -32,8 +32,11 @@ func (p *Problems) Error() string {
 	return b.String()
 }
 
+// hostProgram is a program, and the Debian package that has it.
 // hostPrograms are what the lab calls, and the Debian package that has each.
-var hostPrograms = []struct{ program, pkg string }{
+type hostProgram struct{ program, pkg string }
+
+var hostPrograms = []hostProgram{
 	{"systemd-nspawn", "systemd-container"}, {"mmdebstrap", "mmdebstrap"}, {"ip", "iproute2"}, {"ss", "iproute2"},
 	{"mke2fs", "e2fsprogs"}, {"mount", "mount"}, {"unshare", "util-linux"}, {"nsenter", "util-linux"}, {"setsid", "util-linux"},
 	{"ssh", "openssh-client"}, {"ssh-keygen", "openssh-client"}, {"depmod", "kmod"}, {"nft", "nftables"}, {"tar", "tar"},
@@ -50,9 +53,11 @@ func withSbin(path string) string {
 }
 
 // MissingPackages are the Debian packages that the lab needs and whose programs are not there.
-func MissingPackages() []string {
+func MissingPackages() []string { return missingOf(hostPrograms) }
+
+func missingOf(list []hostProgram) []string {
 	var missing []string
-	for _, p := range hostPrograms {
+	for _, p := range list {
 		if !programExists(p.program) && !slices.Contains(missing, p.pkg) {
 			missing = append(missing, p.pkg)
 		}
@@ -69,9 +74,20 @@ func programExists(name string) bool {
 	return false
 }
 
+// foreignPrograms are what nodes of the other architecture need besides.
+func foreignPrograms() []hostProgram {
+	m := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[OtherArch()]
+	return []hostProgram{{"qemu-" + m + "-static", "qemu-user-static"}, {"arch-test", "arch-test"}}
+}
+
 // Install installs the Debian packages that are missing, with the machine's own apt, and says so.
 func (l *Lab) Install(ctx context.Context) error {
 	missing := MissingPackages()
+	for _, f := range l.wanted {
+		if f == Foreign {
+			missing = missingOf(append(foreignPrograms(), hostPrograms...))
+		}
+	}
 	if len(missing) == 0 {
 		return nil
 	}

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -51,7 +50,7 @@ type Lab struct {
 	subnet  Subnet
 	out     io.Writer
 	diskGiB int
-	rpm     []string
+	wanted  map[string]Family // of nodes that are to be something else than Debian
 }
 
 var nameRule = regexp.MustCompile(`^[a-z][a-z0-9]{0,7}$`)
@@ -98,13 +97,29 @@ func first(values ...string) string {
 }
 
 // OfRPM has the named nodes be of the rpm family when they get their disk. One that has a disk keeps it, with the family that it has.
-func (l *Lab) OfRPM(nodes ...string) { l.rpm = nodes }
+func (l *Lab) OfRPM(nodes ...string) { l.of(RPM, nodes) }
+
+// OfForeign has the named nodes be of the other architecture, run by qemu's emulation, when they get their disk.
+func (l *Lab) OfForeign(nodes ...string) { l.of(Foreign, nodes) }
+
+func (l *Lab) of(f Family, nodes []string) {
+	if l.wanted == nil {
+		l.wanted = map[string]Family{}
+	}
+	for _, n := range nodes {
+		l.wanted[n] = f
+	}
+}
 
 // Family is that of the node's disk, or the one that it will get.
 func (l *Lab) Family(node string) Family {
 	text, err := os.ReadFile(l.file(node, "family"))
-	if err == nil && Family(strings.TrimSpace(string(text))) == RPM || err != nil && !l.exists(node, "disk.img") && slices.Contains(l.rpm, node) {
-		return RPM
+	f := Family(strings.TrimSpace(string(text)))
+	if err != nil && !l.exists(node, "disk.img") {
+		f = l.wanted[node]
+	}
+	if f == RPM || f == Foreign {
+		return f
 	}
 	return Debian
 }
@@ -199,7 +214,11 @@ func (l *Lab) disk(node string) string    { return filepath.Join(l.nodeDir(node)
 func (l *Lab) file(node, f string) string { return filepath.Join(l.nodeDir(node), f) }
 func (l *Lab) exists(node, f string) bool { _, err := os.Stat(l.file(node, f)); return err == nil }
 func (l *Lab) rootfs(f Family) rootfs {
-	return rootfs{filepath.Join(l.root, "rootfs"), runtime.GOARCH, f, l.say}
+	arch := runtime.GOARCH
+	if f == Foreign {
+		arch = OtherArch()
+	}
+	return rootfs{filepath.Join(l.root, "rootfs"), arch, f, l.say}
 }
 
 // enoughSpace refuses to make another disk on a nearly full file system: sparse disks that cannot grow

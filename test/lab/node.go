@@ -215,10 +215,10 @@ func (l *Lab) boot(ctx context.Context, node string) error {
 	var settings strings.Builder
 	for _, v := range [][2]string{{"HIERARCHIES", strings.Join(dirs, " ")}, {"CGROUP", l.nodeCgroup(node)}, {"MACHINE", l.name + "-" + node},
 		{"HOSTNAME", node}, {"SWITCH", l.switchNetns()}, {"NETNS", l.netns(node)}, {"PORT", l.netns(node)},
-		{"MAC", l.subnet.mac(k)}, {"ADDRESS", l.subnet.Node(k)}, {"GATEWAY", l.subnet.Gateway()}} {
+		{"EMULATE", l.machine(node)}, {"MAC", l.subnet.mac(k)}, {"ADDRESS", l.subnet.Node(k)}, {"GATEWAY", l.subnet.Gateway()}} {
 		fmt.Fprintf(&settings, "%s=%s\n", v[0], shellescape.Quote(v[1]))
 	}
-	for name, text := range map[string]string{"settings": settings.String(), "supervise.sh": superviseScript} {
+	for name, text := range map[string]string{"settings": settings.String(), "supervise.sh": superviseScript, "emulate.sh": emulateScript} {
 		if err := renameio.WriteFile(l.file(node, name), []byte(text), 0o755); err != nil {
 			return err
 		}
@@ -240,7 +240,11 @@ func (l *Lab) boot(ctx context.Context, node string) error {
 // ready waits until the node has finished starting, in a boot other than the one that is named.
 func (l *Lab) ready(ctx context.Context, node, otherThan string) error {
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	limit := 2 * time.Minute
+	if l.Family(node) == Foreign {
+		limit = 5 * time.Minute
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var state, last string
 	for {
@@ -393,9 +397,7 @@ func (l *Lab) Wipe(ctx context.Context, node string) error {
 		if err := l.kill(node); err != nil {
 			return err
 		}
-		if l.Family(node) == RPM && !slices.Contains(l.rpm, node) {
-			l.rpm = append(l.rpm, node)
-		}
+		l.of(l.Family(node), []string{node})
 		if err := os.RemoveAll(l.nodeDir(node)); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/gofrs/flock"
@@ -39,6 +40,9 @@ var customizeScript string
 //go:embed files/rpm.sh
 var rpmScript string
 
+//go:embed files/foreign.sh
+var foreignScript string
+
 // Family is what a node is to an installer: whose package manager it has and what its os-release says.
 type Family string
 
@@ -46,7 +50,33 @@ type Family string
 const (
 	Debian Family = "debian"
 	RPM    Family = "rpm"
+	// Foreign is a Debian of the other architecture. qemu's user emulation runs its programs, PID 1 too, on this machine's kernel.
+	Foreign Family = "foreign"
 )
+
+// OtherArch is the architecture of foreign nodes.
+func OtherArch() string { return map[string]string{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH] }
+
+// machine is what qemu calls the architecture of a node whose programs it has to run; "" for a native one.
+func (l *Lab) machine(node string) string { return l.rootfs(l.Family(node)).machine() }
+
+func (r rootfs) machine() string {
+	if r.arch == runtime.GOARCH {
+		return ""
+	}
+	return map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[r.arch]
+}
+
+//go:embed files/emulate.sh
+var emulateScript string
+
+// program runs one that runs programs of the root file system's architecture.
+func (r rootfs) program(ctx context.Context, name string, args ...string) command {
+	if m := r.machine(); m != "" {
+		return program(ctx, "unshare", append([]string{"--mount", "--propagation", "private", "--", "sh", "-c", emulateScript, "sh", m, name}, args...)...)
+	}
+	return program(ctx, name, args...)
+}
 
 // recipe is the hash of everything that decides what is in the root file system, but for the archive's state
 // on the day that it is built.
@@ -54,6 +84,9 @@ func recipe(arch string, family Family) string {
 	parts := []string{"1", arch, suite, nodePackages, unwantedDocs, customizeScript, RootPassword, OpsUser, OpsPassword}
 	if family == RPM {
 		parts = append(parts, rpmPackages, rpmScript)
+	}
+	if family == Foreign {
+		parts = append(parts, foreignScript)
 	}
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:6])
@@ -69,10 +102,10 @@ type rootfs struct {
 
 // prefix of the directories of the family's recipes.
 func (r rootfs) prefix() string {
-	if r.family == RPM {
-		return "rpm-"
+	if r.family == Debian {
+		return ""
 	}
-	return ""
+	return string(r.family) + "-"
 }
 
 func (r rootfs) home() string { return filepath.Join(r.dir, r.prefix()+recipe(r.arch, r.family)) }
@@ -84,7 +117,7 @@ func (r rootfs) image(ctx context.Context, gib int) (string, error) {
 	if err := os.MkdirAll(r.dir, 0o755); err != nil {
 		return "", err
 	}
-	lock := flock.New(filepath.Join(r.dir, ".lock"))
+	lock := flock.New(filepath.Join(r.dir, "."+r.prefix()+"lock"))
 	if err := lock.Lock(); err != nil { // somebody else may be building the same tree: wait and take theirs
 		return "", err
 	}
@@ -120,7 +153,7 @@ func (r rootfs) build(ctx context.Context, tree string) error {
 	for _, s := range sources {
 		fmt.Fprintln(&list, s.line())
 	}
-	r.say("building the nodes' root file system (Debian %s, for the %s family), one to three minutes", suite, r.family)
+	r.say("building the nodes' root file system (Debian %s, for the %s family), one to three minutes (under emulation ten)", suite, r.family)
 	tmp := tree + ".part"
 	if err := os.RemoveAll(tmp); err != nil {
 		return err
@@ -148,7 +181,8 @@ func (r rootfs) forgetOthers() {
 		return
 	}
 	for _, e := range entries {
-		if ours := strings.HasPrefix(e.Name(), "rpm-") == (r.family == RPM); ours && e.IsDir() && e.Name() != filepath.Base(r.home()) {
+		family, _, other := strings.Cut(e.Name(), "-")
+		if ours := other && Family(family) == r.family || !other && r.family == Debian; ours && e.IsDir() && e.Name() != filepath.Base(r.home()) {
 			_ = os.RemoveAll(filepath.Join(r.dir, e.Name()))
 		}
 	}
@@ -159,6 +193,9 @@ func (r rootfs) bootstrap(ctx context.Context, tree, sources string, log io.Writ
 	if r.family == RPM {
 		packages, script = packages+","+rpmPackages, script+rpmScript
 	}
+	if r.family == Foreign {
+		script += foreignScript
+	}
 	args := []string{"--variant=minbase", "--mode=root", "--format=directory", "--architectures=" + r.arch,
 		`--aptopt=Acquire::Languages "none"`, "--include=" + packages}
 	for glob := range strings.FieldsSeq(unwantedDocs) {
@@ -167,12 +204,12 @@ func (r rootfs) bootstrap(ctx context.Context, tree, sources string, log io.Writ
 	for _, option := range r.aptProxies(ctx) {
 		args = append(args, "--aptopt="+option)
 	}
-	c := program(ctx, "mmdebstrap", append(args, suite, tree, "-")...).stdin([]byte(sources))
+	c := r.program(ctx, "mmdebstrap", append(args, suite, tree, "-")...).stdin([]byte(sources))
 	c.Stdout, c.Stderr = log, log
 	if err := c.Run(); err != nil {
 		return fmt.Errorf("mmdebstrap: %w", err)
 	}
-	c = program(ctx, "chroot", tree, "/bin/sh").stdin([]byte(script))
+	c = r.program(ctx, "chroot", tree, "/bin/sh").stdin([]byte(script))
 	c.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "ROOT_PASSWORD=" + RootPassword, "OPS_PASSWORD=" + OpsPassword}
 	c.Stdout, c.Stderr = log, log
 	if err := c.Run(); err != nil {
@@ -200,6 +237,7 @@ func (r rootfs) aptProxies(ctx context.Context) []string {
 
 // BuildRootfs makes the disk that nodes of a family are copied from, if the cache does not have it, and returns its path.
 func (l *Lab) BuildRootfs(ctx context.Context, family Family) (string, error) {
+	l.of(family, []string{""}) // what its programs need on this machine
 	if err := l.Install(ctx); err != nil {
 		return "", err
 	}

@@ -86,7 +86,7 @@ while [ $status = 133 ]; do # 133 is nspawn's word for "the node asked for a reb
 		# means, mount and loop device are gone with it.
 		exec unshare --mount --propagation private -- sh -c '
 			dir=$1; shift
-			mount -o loop,noatime,discard "$dir/disk.img" "$dir/root" && exec systemd-nspawn "$@"' sh "$dir" \
+			mount -o loop,noatime,discard "$dir/disk.img" "$dir/root" && exec "$@"' sh "$dir" ${EMULATE:+sh "$dir/emulate.sh" "$EMULATE"} systemd-nspawn \
 			--quiet --directory="$dir/root" --machine="$MACHINE" --hostname="$HOSTNAME" --register=no --keep-unit \
 			--network-namespace-path="/run/netns/$NETNS" --kill-signal=SIGRTMIN+3 \
 			--capability=all --drop-capability=CAP_SYS_TIME \

@@ -88,7 +88,7 @@ func (v verbs) open(c *cobra.Command) (*lab.Lab, error) {
 }
 
 func (v verbs) up() *cobra.Command {
-	var rpm []string
+	var rpm, foreign []string
 	cmd := &cobra.Command{Use: "up N", Short: "Boot the nodes n1 to nN", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			n := 0
@@ -100,12 +100,14 @@ func (v verbs) up() *cobra.Command {
 				return err
 			}
 			l.OfRPM(rpm...)
+			l.OfForeign(foreign...)
 			if err := l.Up(c.Context(), n); err != nil {
 				return err
 			}
 			return printList(c, l)
 		}}
 	cmd.Flags().StringSliceVar(&rpm, "rpm", nil, "nodes that are of the rpm family when they get their disk: dnf, rpm, the os-release of openEuler")
+	cmd.Flags().StringSliceVar(&foreign, "foreign", nil, "nodes that are of the other architecture when they get their disk, under qemu's emulation: no kubelet runs there")
 	return cmd
 }
 
@@ -202,7 +204,7 @@ func (v verbs) install() *cobra.Command {
 }
 
 func (v verbs) rootfs() *cobra.Command {
-	rpm := false
+	rpm, foreign := false, false
 	cmd := &cobra.Command{Use: "rootfs", Short: "Build the nodes' root file system if it is not in the cache", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			l, err := v.open(c)
@@ -213,6 +215,9 @@ func (v verbs) rootfs() *cobra.Command {
 			if rpm {
 				family = lab.RPM
 			}
+			if foreign {
+				family = lab.Foreign
+			}
 			image, err := l.BuildRootfs(c.Context(), family)
 			if err != nil {
 				return err
@@ -221,6 +226,7 @@ func (v verbs) rootfs() *cobra.Command {
 			return err
 		}}
 	cmd.Flags().BoolVar(&rpm, "rpm", false, "that of the rpm family")
+	cmd.Flags().BoolVar(&foreign, "foreign", false, "that of the other architecture")
 	return cmd
 }
 
