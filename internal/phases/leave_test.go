@@ -237,3 +237,30 @@ func TestHooksOfALeave(t *testing.T) {
 		t.Error("hooks that ran:", ran)
 	}
 }
+
+// TestTheNextControlPlaneIsAskedWhenOneDies: the API server that a run talks to ends in the middle of a drain, and the run goes on with another
+// one, which is no less than the first.
+func TestTheNextControlPlaneIsAskedWhenOneDies(t *testing.T) {
+	t.Parallel()
+	l := shaped(t, phasestest.Shape{Masters: 3, Workers: 2})
+	deploy(t, l)
+	l.API.AddPod("default", "web", "w2")
+	l.API.Budget("not yet")
+	b, ended := &book{}, false
+	sum, err := engine.Run(t.Context(), leavingBy(phases.Leaving{Drain: time.Minute}, "w2")(l.Env(func(e event.Event) error {
+		if n, ok := e.(event.Notice); ok && n.Text.Key == "notice.drain-waits" && !ended {
+			ended = true
+			if err := l.End("m1", "kube-apiserver.service"); err != nil {
+				t.Error(err)
+			}
+			l.API.Budget("")
+		}
+		return b.emit(e)
+	})), quick(b))
+	if err != nil || !ended || l.API.Object("/api/v1/nodes/w2") != nil {
+		t.Fatalf("%v, ended %v: %+v", err, ended, sum.Failed)
+	}
+	if _, err := os.Stat(l.Nodes["m1"].State("active/kube-apiserver.service")); err != nil {
+		t.Error("the first one was not started again:", err)
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -48,6 +49,9 @@ type Lab struct {
 	shape Shape
 	addr  addresses
 	stop  []func()
+
+	mu   sync.Mutex
+	ways map[string][]net.Conn // open connections by machine and unit
 }
 
 // addresses of what the program that made the lab serves; of etcd by node.
@@ -179,7 +183,7 @@ func assemble(dir string, shape Shape) (*Lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Lab{Dir: dir, Cluster: c, Nodes: map[string]*Node{}, shape: shape, addr: addresses{Etcd: map[string]string{}}}
+	l := &Lab{Dir: dir, Cluster: c, Nodes: map[string]*Node{}, shape: shape, ways: map[string][]net.Conn{}, addr: addresses{Etcd: map[string]string{}}}
 	for _, n := range c.Nodes {
 		l.Nodes[n.Name] = &Node{name: n.Name, dir: filepath.Join(dir, "nodes", n.Name), dial: l.dial}
 	}
@@ -235,13 +239,33 @@ func (l *Lab) dial(ctx context.Context, from, addr string) (net.Conn, error) {
 	} {
 		if p == port && to.active(unit.unit) {
 			var d net.Dialer
-			return d.DialContext(ctx, "tcp", unit.at)
+			c, err := d.DialContext(ctx, "tcp", unit.at)
+			if err == nil {
+				l.mu.Lock()
+				l.ways[to.name+" "+unit.unit] = append(l.ways[to.name+" "+unit.unit], c)
+				l.mu.Unlock()
+			}
+			return c, err
 		}
 	}
 	if port == "22" {
 		return idle(), nil
 	}
 	return nil, refused(addr)
+}
+
+// End ends a machine's unit in the middle of what it does, with all connections to it.
+func (l *Lab) End(name, unit string) error {
+	if err := os.Remove(l.Nodes[name].State("active/" + unit)); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.ways[name+" "+unit] {
+		c.Close()
+	}
+	delete(l.ways, name+" "+unit)
+	return nil
 }
 
 // serve starts the API, etcd and the components' health probes.
