@@ -79,10 +79,11 @@ func Delete(env Env, l Leaving) *engine.Plan {
 	}
 	judge := verdictStep.Verify
 	verdictStep.Verify = func(ctx context.Context) error {
-		if err := judge(ctx); err != nil {
-			return err
+		err := judge(ctx)
+		if leave := r.judgeLeave(ctx); err == nil { // what is wrong with the leave itself is told in any case
+			err = leave
 		}
-		if err := r.judgeLeave(ctx); err != nil || accepted == nil {
+		if err != nil || accepted == nil {
 			return err
 		}
 		return accepted(ctx)

@@ -83,7 +83,16 @@ func TestNodesLeaveWithoutAWorkerThatIsAway(t *testing.T) {
 	if d := cmp.Diff(before, tree(t, l)); d != "" {
 		t.Error("touched:", d)
 	}
+	// What is wrong with the leave itself is told with it.
+	if err := os.Remove(l.Nodes["m2"].State("active/etcd.service")); err != nil {
+		t.Fatal(err)
+	}
+	b, _, err = run(t, l, leaving("m3"))
+	if err == nil || !slices.Contains(b.findings(), "preflight.leave-needs") || !slices.Contains(b.findings(), "preflight.leave-quorum") {
+		t.Errorf("%v, found: %v", err, b.findings())
+	}
 	l.Nodes["m2"].PowerOff(nil)
+	deploy(t, l)
 
 	l.Nodes["w2"].PowerOff(away)
 	b, sum, err := run(t, l, leaving("m3"))

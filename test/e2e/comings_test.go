@@ -78,7 +78,13 @@ func budgeted(t *testing.T, s *stand.Stand, cluster, node string) stand.Try {
 		t.Errorf("why the drain ended: %v\n%s", err, tail(vain.Out, 30))
 	}
 	must(t, "use after a drain in vain", s.Works(ctx, 3))
-	try(t, s, 0, "status", "--id", cluster)
+	must(t, "status", stand.Until(ctx, time.Minute, "all is well", func(ctx context.Context) error { // other pods were evicted
+		got, err := s.Try(ctx, "", "status", "--id", cluster)
+		if err == nil && got.Code != 0 {
+			err = fmt.Errorf("exit code %d: %s", got.Code, got.Out)
+		}
+		return err
+	}))
 	try(t, s, 0, "deploy", "--id", cluster)
 	noChange(t, s.State(), cluster)
 
