@@ -14,6 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 )
 
@@ -271,5 +272,32 @@ func TestTheNextControlPlaneIsAskedWhenOneDies(t *testing.T) {
 	}
 	if _, err := os.Stat(l.Nodes["m1"].State("active/kube-apiserver.service")); err != nil {
 		t.Error("the first one was not started again:", err)
+	}
+}
+
+// TestScriptsOfDeployYamlRunAroundALeave: a script for precleanup finds the machine as it was, one for postcleanup after all is gone but the
+// record.
+func TestScriptsOfDeployYamlRunAroundALeave(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, 1)
+	deploy(t, l)
+	w1 := l.Nodes["w1"]
+	l.Cluster.Packages = map[bundle.Role][]config.Package{}
+	for schedule, text := range map[string]string{
+		"precleanup":  "[ -e $SIM/root/etc/kubernetes ] && echo $EGGO_OPERATOR $EGGO_HOOK_TYPE >$SIM/root/opt/said\n",
+		"postcleanup": "[ ! -e $SIM/root/etc/kubernetes ] && echo $EGGO_HOOK_TYPE >>$SIM/root/opt/said\n",
+	} {
+		l.Cluster.Packages[bundle.Worker] = append(l.Cluster.Packages[bundle.Worker], config.Package{Name: schedule + ".sh", Type: "shell", Schedule: schedule, Timeout: 20 * time.Second})
+		put(t, w1.Path(node.HookDir+"/"+schedule+"-"+schedule+".sh/"+schedule+".sh"), text)
+	}
+	_, sum, err := run(t, l, func(e phases.Env) *engine.Plan {
+		e.Verb = "delete"
+		return leaving("w1")(e)
+	})
+	if err != nil {
+		t.Fatalf("%v %+v", err, sum.Failed)
+	}
+	if d := cmp.Diff([]string{"delete prehook", "posthook"}, lines(t, w1.Path("/opt/said"))); d != "" {
+		t.Error(d)
 	}
 }
