@@ -69,6 +69,9 @@ bench-deploy: build ## a cluster of three control planes: eggo-tui deploy beside
 bench-rooms: ## the benchmarks of the packages; they report, they assert nothing
 	go test -run '^$$' -bench . -benchmem ./internal/...
 
+shots: ## the pictures of docs/shots (needs fonts-dejavu-core and fonts-noto-cjk, no terminal)
+	go run ./test/shots
+
 goreleaser-check: ## is .goreleaser.yaml valid? (compiles goreleaser the first time)
 	go run $(GORELEASER) check
 

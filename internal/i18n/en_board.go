@@ -3,12 +3,14 @@ package i18n
 // enBoard has the words of the run board's panels, its summary and its log view, and of what lies behind a failure.
 func enBoard() map[string]string {
 	return map[string]string{
-		"ui.state.asked":  "needs you",
-		"ui.open-count":   "{count} need you",
-		"ui.stall":        "waits for “{step}” since {since}, without a word",
-		"ui.stall.usual":  "waits for “{step}” since {since}, usually {usual}",
-		"ui.filter.shown": "{shown} of {total} machines",
-		"ui.filter.none":  "No machine is like that. Esc clears the filter.",
+		"ui.state.asked":       "needs you",
+		"ui.open-count":        "{count} need you",
+		"ui.stall":             "waits for “{step}” since {since}, without a word",
+		"ui.stall.usual":       "waits for “{step}” since {since}, usually {usual}",
+		"ui.stall.brief":       "silent {since}: {step}",
+		"ui.stall.brief-usual": "{since}, usually {usual}: {step}",
+		"ui.filter.shown":      "{shown} of {total} machines",
+		"ui.filter.none":       "No machine is like that. Esc clears the filter.",
 
 		"ui.fail.title":   "{node} needs you",
 		"ui.fail.past":    "Failed on {node}",

@@ -2,12 +2,14 @@ package i18n
 
 func zhBoard() map[string]string {
 	return map[string]string{
-		"ui.state.asked":  "等您决定",
-		"ui.open-count":   "{count} 个等您决定",
-		"ui.stall":        "等待“{step}”已 {since}，没有任何输出",
-		"ui.stall.usual":  "等待“{step}”已 {since}，通常需要 {usual}",
-		"ui.filter.shown": "{total} 台中的 {shown} 台",
-		"ui.filter.none":  "没有符合条件的机器。按 Esc 清除过滤。",
+		"ui.state.asked":       "等您决定",
+		"ui.open-count":        "{count} 个等您决定",
+		"ui.stall":             "等待“{step}”已 {since}，没有任何输出",
+		"ui.stall.usual":       "等待“{step}”已 {since}，通常需要 {usual}",
+		"ui.stall.brief":       "无输出 {since}：{step}",
+		"ui.stall.brief-usual": "已 {since}，通常 {usual}：{step}",
+		"ui.filter.shown":      "{total} 台中的 {shown} 台",
+		"ui.filter.none":       "没有符合条件的机器。按 Esc 清除过滤。",
 
 		"ui.fail.title":   "{node} 等您决定",
 		"ui.fail.past":    "{node} 上的失败",

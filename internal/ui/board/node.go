@@ -22,6 +22,7 @@ type view struct {
 	state string // its name, the same in every language
 	word  string
 	stall string         // what it waits for in silence, "" when it does not
+	brief string         // the same where there is little room
 	step  *runstate.Step // that runs, or ended last
 	since time.Duration  // that the step runs
 	part  float64        // of the machine's steps
@@ -110,9 +111,11 @@ func (b *Board) view(s *runstate.State, h *runstate.Host, now time.Time) view {
 	}
 	if x, ok := b.Usual.Stalled(v.step, now); ok && !over && v.rank == rankFine {
 		v.style = b.Theme.Warn
-		v.stall = b.P.T("ui.stall", "step", b.P.Msg(v.step.Title), "since", report.Short(x.Since))
+		step, since := b.P.Msg(v.step.Title), report.Short(x.Since)
+		v.stall, v.brief = b.P.T("ui.stall", "step", step, "since", since), b.P.T("ui.stall.brief", "step", step, "since", since)
 		if x.Usual > 0 {
-			v.stall = b.P.T("ui.stall.usual", "step", b.P.Msg(v.step.Title), "since", report.Short(x.Since), "usual", report.Short(x.Usual))
+			v.stall = b.P.T("ui.stall.usual", "step", step, "since", since, "usual", report.Short(x.Usual))
+			v.brief = b.P.T("ui.stall.brief-usual", "step", step, "since", since, "usual", report.Short(x.Usual))
 		}
 	}
 	return v

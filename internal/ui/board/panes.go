@@ -17,6 +17,7 @@ const (
 	cardWidth             = 38    // at least
 	rowWidth              = 58    // at least
 	stateWidth            = 9     // of the longest word for a state
+	barRow                = 76    // at least, for a row to have a bar
 )
 
 // machines fills w×h cells with all machines: large panes while they fit, then cards of two lines, then rows.
@@ -173,7 +174,9 @@ func (b *Board) card(s *runstate.State, now time.Time, v view, on bool, w int) [
 	what := b.doing(v)
 	if tr := transfer(s, v.host.Name); tr != nil {
 		what = b.flow(tr)
-	} else if v.rank <= rankFailed || v.stall != "" {
+	} else if v.stall != "" {
+		what = v.brief
+	} else if v.rank <= rankFailed {
 		if w := b.words(s, v, 1); len(w) > 0 {
 			what = w[0]
 		}
@@ -191,7 +194,7 @@ func (b *Board) rows(s *runstate.State, now time.Time, views []view, w, h int) [
 	if more {
 		room = cols * (h - 1)
 	}
-	perCol := room / cols
+	perCol := min(room/cols, ceil(len(views), cols)) // even columns when all fit
 	b.right = perCol
 	b.Top = min(max(b.Top, b.Cursor-room+1), b.Cursor)
 	b.Top = max(0, min(b.Top, len(views)-room))
@@ -234,17 +237,27 @@ func (b *Board) row(s *runstate.State, v view, on bool, w, names, roles int) str
 		l.Add(t.Dim, widget.Fit(b.roles(v.host), roles, g.Cut)).Space(1)
 	}
 	l.Add(v.style, widget.Fit(v.word, stateWidth, g.Cut)).Space(1)
-	barW := max(6, min(14, w/10))
+	barW := min(14, w/10)
+	if w < barRow { // the numbers say the same
+		barW = -1
+	}
 	count := fmt.Sprintf("%3d/%-3d", v.host.Ended, v.host.Total)
-	out := l.String() + widget.Bar(t.BarFull, t.BarRest, g.BarFull, g.BarRest, barW, v.part) + " " + t.Dim.Render(count) + " "
+	out := l.String()
+	if barW > 0 {
+		out += widget.Bar(t.BarFull, t.BarRest, g.BarFull, g.BarRest, barW, v.part) + " "
+	}
+	out += t.Dim.Render(count) + " "
 	used := l.Width() + barW + widget.Width(count) + 2
 	what := b.doing(v)
 	if tr := transfer(s, v.host.Name); tr != nil {
 		what += "  " + b.flow(tr)
 	} else if words := b.words(s, v, 1); len(words) > 0 {
-		if v.rank <= rankFailed || v.stall != "" {
+		switch {
+		case v.stall != "":
+			what = v.brief
+		case v.rank <= rankFailed:
 			what = words[0]
-		} else {
+		default:
 			what += "  " + words[len(words)-1]
 		}
 	}

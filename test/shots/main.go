@@ -1,0 +1,196 @@
+// Command shots draws the screens for the documents: the recorded install that the demo plays, as it is and with more machines, at chosen
+// moments, in both languages, on dark and light terminals. It needs two fonts and no terminal.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"image/color"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/ui"
+	"github.com/eggo-k8s/eggo/internal/ui/logview"
+	"github.com/eggo-k8s/eggo/internal/ui/runview"
+)
+
+// shot is a picture: a run at a moment, and the keys that lead to the screen.
+type shot struct {
+	name  string
+	more  int           // machines besides those of the recorded install
+	at    time.Duration // of the run; 0 is its end
+	w, h  int
+	keys  []string
+	fails bool // a machine runs out of room
+	also  bool // on a light terminal too
+}
+
+func shots() []shot {
+	return []shot{
+		{name: "board", at: 79 * time.Second, w: 120, h: 36, also: true},
+		{name: "board-30", more: 25, at: 84 * time.Second, w: 150, h: 44},
+		{name: "board-100", more: 95, at: 84 * time.Second, w: 180, h: 50},
+		{name: "failure", at: 79 * time.Second, w: 120, h: 36, fails: true},
+		{name: "log", at: 100 * time.Second, w: 120, h: 30, keys: []string{"enter", "t", "up", "up", "up"}},
+		{name: "summary", w: 120, h: 28},
+	}
+}
+
+func main() {
+	out := flag.String("o", filepath.Join("docs", "shots"), "directory of the pictures")
+	fonts := flag.String("fonts", "/usr/share/fonts", "where the fonts are")
+	flag.Parse()
+	if err := run(*out, strings.Split(*fonts, ":")); err != nil {
+		fmt.Fprintln(os.Stderr, "shots:", err)
+		os.Exit(1)
+	}
+}
+
+func run(out string, fonts []string) error {
+	p, err := newPen(fonts)
+	if err != nil {
+		return err
+	}
+	list, err := recorded()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	for _, s := range shots() {
+		for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
+			for _, l := range []struct {
+				name string
+				look
+			}{{"", dark()}, {"light", light()}} {
+				if l.name != "" && !s.also {
+					continue
+				}
+				content, err := s.screen(list, lang, l.name == "")
+				if err != nil {
+					return fmt.Errorf("%s: %w", s.name, err)
+				}
+				parts := []string{s.name, string(lang)}
+				if l.name != "" {
+					parts = append(parts, l.name)
+				}
+				file := filepath.Join(out, plain(parts...))
+				if err := save(file, p.picture(content, s.w, s.h, l.look)); err != nil {
+					return err
+				}
+				fmt.Println(file)
+			}
+		}
+	}
+	return nil
+}
+
+// reel is a log in memory, and the controller of a run that listens to nobody.
+type reel struct {
+	list []event.Record
+	logs map[string]string
+}
+
+func (r *reel) Take(int) ([]event.Record, error) {
+	out := r.list
+	r.list = nil
+	return out, nil
+}
+func (r *reel) Decide(string, event.Decision) error { return nil }
+func (r *reel) Stop() error                         { return nil }
+func (r *reel) Abort() error                        { return nil }
+
+// screen plays the run up to the moment and presses the keys.
+func (s shot) screen(list []event.Record, lang i18n.Lang, dark bool) (string, error) {
+	if s.more > 0 {
+		list = many(list, s.more)
+	}
+	began := list[0].Time
+	now := list[len(list)-1].Time
+	var before, last []event.Record
+	logs := map[string]string{}
+	for _, r := range list {
+		if s.at > 0 && r.Time.Sub(began) > s.at {
+			now = began.Add(s.at)
+			break
+		}
+		if o, ok := r.Event.(event.Output); ok {
+			logs[o.Host] += r.Time.UTC().Format("2006-01-02T15:04:05.000Z") + " " + o.Step + " " + o.Stream + "| " + o.Line + "\n"
+		}
+		if _, end := r.Event.(event.RunEnded); end {
+			last = append(last, r)
+			break
+		}
+		before = append(before, r)
+	}
+	if s.fails {
+		before = append(before, full(before[len(before)-1])...)
+	}
+	feed := &reel{list: before, logs: logs}
+	page := runview.New(runview.Options{Feed: feed, Control: feed, NodeLog: func(host string) (logview.Source, error) { return logview.Text(logs[host]), nil }}).Still()
+	app := ui.New(page, ui.Options{Lang: lang, Now: func() time.Time { return now }})
+	do(app, func() tea.Msg { return tea.WindowSizeMsg{Width: s.w, Height: s.h} })
+	if !dark {
+		do(app, func() tea.Msg { return tea.BackgroundColorMsg{Color: color.White} })
+	}
+	do(app, app.Init())
+	app.View()
+	feed.list = last
+	do(app, page.Look())
+	for _, k := range s.keys {
+		do(app, func() tea.Msg { return press(k) })
+		app.View()
+	}
+	return app.View().Content, nil
+}
+
+// full is the failure of a machine whose disk is full.
+func full(r event.Record) []event.Record {
+	const host, step = "worker-2", "infrastructure.packages/worker-2"
+	f := event.NewFault(event.ClassFailed, "node.command-failed", nil, "status", "100", "command", "apt-get install -y --no-install-recommends containerd runc conntrack socat").On(host)
+	f.Cause = "E: Sub-process /usr/bin/dpkg returned an error code (1)"
+	var out []event.Record
+	add := func(e event.Event) {
+		r.Seq++
+		out = append(out, event.Record{Seq: r.Seq, Time: r.Time, Event: e})
+	}
+	for _, l := range []string{"Preparing to unpack .../09-containerd_1.6.20~ds1-1+deb12u1_amd64.deb ...", "Unpacking containerd (1.6.20~ds1-1+deb12u1) ...",
+		"dpkg: error processing archive 09-containerd_1.6.20~ds1-1+deb12u1_amd64.deb (--unpack):", " cannot copy extracted data for './usr/bin/containerd': No space left on device",
+		"Errors were encountered while processing:", "E: Sub-process /usr/bin/dpkg returned an error code (1)"} {
+		add(event.Output{Host: host, Step: step, Stream: "stderr", Line: l})
+	}
+	add(event.StepAsked{Step: step, Try: 1, Fault: *f})
+	return out
+}
+
+// do runs a command and what comes of it, but for what is meant for a terminal.
+func do(app *ui.App, c tea.Cmd) {
+	if c == nil {
+		return
+	}
+	switch m := c().(type) {
+	case nil:
+	case tea.BatchMsg:
+		for _, c := range m {
+			do(app, c)
+		}
+	default:
+		_, next := app.Update(m)
+		do(app, next)
+	}
+}
+
+func press(key string) tea.KeyPressMsg {
+	named := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "up": tea.KeyUp, "down": tea.KeyDown}
+	if c, ok := named[key]; ok {
+		return tea.KeyPressMsg{Code: c}
+	}
+	return tea.KeyPressMsg{Code: []rune(key)[0], Text: key}
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/assets"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/journal"
+)
+
+// recorded is the install that the demo plays.
+func recorded() ([]event.Record, error) {
+	z, err := gzip.NewReader(bytes.NewReader(assets.DemoRun()))
+	if err != nil {
+		return nil, err
+	}
+	var out []event.Record
+	for r := journal.NewReader(z, "install.jsonl"); ; {
+		rec, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, rec)
+	}
+}
+
+// pattern is the machine of which there are more.
+const pattern = "worker-2"
+
+// many is the recorded install with so many workers more, each a little later than the one before: what the recorded one did, they do too.
+func many(list []event.Record, n int) []event.Record {
+	rnd := rand.New(rand.NewPCG(7, uint64(n)))
+	late := map[int]time.Duration{}
+	for i := range n {
+		late[i] = time.Duration(rnd.IntN(45000)) * time.Millisecond
+	}
+	var out []event.Record
+	for _, r := range list {
+		if plan, ok := r.Event.(event.PlanMade); ok {
+			r.Event = more(plan, n)
+			out = append(out, r)
+			continue
+		}
+		out = append(out, r)
+		for i := range n {
+			if e, ok := as(r.Event, name(i)); ok {
+				out = append(out, event.Record{Time: r.Time.Add(late[i]), Event: e})
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b event.Record) int { return a.Time.Compare(b.Time) })
+	for i := range out {
+		out[i].Seq = uint64(i + 1)
+	}
+	return out
+}
+
+func name(i int) string { return fmt.Sprintf("worker-%d", i+3) }
+
+func more(p event.PlanMade, n int) event.PlanMade {
+	hosts, steps := slices.Clone(p.Hosts), slices.Clone(p.Steps)
+	for i := range n {
+		for _, h := range p.Hosts {
+			if h.Name == pattern {
+				h.Name, h.Addr = name(i), fmt.Sprintf("192.168.%d.%d", (i+16)/250, (i+16)%250)
+				hosts = append(hosts, h)
+			}
+		}
+		for _, s := range p.Steps {
+			if s.Host == pattern {
+				s.ID, s.Host, s.Title = of(s.ID, name(i)), name(i), titled(s.Title, name(i))
+				steps = append(steps, s)
+			}
+		}
+	}
+	p.Hosts, p.Steps = hosts, steps
+	return p
+}
+
+func of(step, host string) string { return strings.TrimSuffix(step, "/"+pattern) + "/" + host }
+
+func titled(m event.Msg, host string) event.Msg {
+	m.Args = maps.Clone(m.Args)
+	for k, v := range m.Args {
+		m.Args[k] = strings.ReplaceAll(v, pattern, host)
+	}
+	return m
+}
+
+// as is what happened to the recorded machine, happening to another; false when it happened elsewhere.
+func as(e event.Event, host string) (event.Event, bool) {
+	mine := func(step string) bool { return strings.HasSuffix(step, "/"+pattern) }
+	switch e := e.(type) {
+	case event.HostState:
+		ok := e.Host == pattern
+		e.Host = host
+		return e, ok
+	case event.StepStarted:
+		ok := mine(e.Step)
+		e.Step = of(e.Step, host)
+		return e, ok
+	case event.StepRetry:
+		ok := mine(e.Step)
+		e.Step = of(e.Step, host)
+		return e, ok
+	case event.StepEnded:
+		ok := mine(e.Step)
+		e.Step = of(e.Step, host)
+		return e, ok
+	case event.Output:
+		ok := e.Host == pattern
+		e.Host, e.Step = host, of(e.Step, host)
+		return e, ok
+	case event.Progress:
+		ok := e.Host == pattern
+		e.Host, e.Step = host, of(e.Step, host)
+		return e, ok
+	}
+	return nil, false
+}
