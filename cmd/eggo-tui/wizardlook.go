@@ -85,7 +85,7 @@ func (d *draftDesk) probe(ctx context.Context, draft config.Draft, m config.Mach
 	}))
 	defer s.closeWays()
 	opt := s.remoteOptions()
-	opt.Ask = asksOf(m, tell)
+	opt.Ask = d.asksOf(m, tell)
 	h, err := remote.Dial(ctx, s.target(n), opt)
 	if err != nil {
 		fail(err)
@@ -102,14 +102,16 @@ func (d *draftDesk) probe(ctx context.Context, draft config.Draft, m config.Mach
 	tell(seenLook(m, seen, f, findings))
 }
 
-// asksOf hands the question about a host key to the screen and waits for the person.
-func asksOf(m config.Machine, tell func(wizard.Look)) func(context.Context, remote.HostKeyQuestion) (bool, error) {
+// asksOf hands the question about a host key to the screen and waits for the person; others are looked at meanwhile.
+func (d *draftDesk) asksOf(m config.Machine, tell func(wizard.Look)) func(context.Context, remote.HostKeyQuestion) (bool, error) {
 	return func(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
 		answer := make(chan bool, 1)
 		var once sync.Once
 		tell(wizard.Look{Machine: m, Stage: wizard.Asking, Key: &wizard.HostKey{Addr: q.Addr, Type: q.Type, Fingerprint: q.Fingerprint, Answer: func(trust bool) {
 			once.Do(func() { answer <- trust })
 		}}})
+		<-d.turn
+		defer func() { d.turn <- struct{}{} }()
 		select {
 		case yes := <-answer:
 			return yes, nil

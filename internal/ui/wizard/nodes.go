@@ -513,8 +513,9 @@ func (p *Page) looked(l Look) {
 	}
 	for i := range p.draft.Machines {
 		if m := &p.draft.Machines[i]; lookKey(*m) == key && m.Arch == "" && l.Arch == "arm64" {
+			p.snapshot()
 			m.Arch = "arm64"
-			p.kept = p.draft.Clone()
+			p.kept = p.draft.Clone() // undo does not take back what a machine is
 		}
 	}
 }

@@ -340,7 +340,7 @@ func (n *nodes) summary(e *frame.Env) string {
 		n    int
 		st   lipgloss.Style
 		word string
-	}{{busy, t.Busy, "wizard.look.looking"}, {seen, t.Good, "wizard.look.seen"}, {bad, t.Bad, "wizard.look.failed"}} {
+	}{{bad, t.Bad, "wizard.look.failed"}, {busy, t.Busy, "wizard.look.looking"}, {seen, t.Good, "wizard.look.seen"}} {
 		if x.n > 0 && n.p.svc.Probe != nil {
 			line.Space(3).Add(x.st, itoa(x.n)+" "+e.P.T(x.word))
 		}

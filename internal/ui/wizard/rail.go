@@ -30,12 +30,18 @@ func (p *Page) state(e *frame.Env, i int) (glyph string, st lipgloss.Style, word
 	switch {
 	case i == p.at:
 		return g.Running, t.Yolk, "wizard.state.now"
-	case errors > 0 && p.been[s.id()]:
+	case errors > 0 && p.been[s.id()], p.been[s.id()] && unfit(s):
 		return g.Ignored, t.Warn, "wizard.state.look"
 	case p.been[s.id()]:
 		return g.OK, t.Good, "wizard.state.done"
 	}
 	return g.Waiting, t.Idle, "wizard.state.todo"
+}
+
+// unfit says whether a step has found by itself that something is not as it has to be.
+func unfit(s step) bool {
+	f, is := s.(*preflight)
+	return is && f.ended && !f.passed()
 }
 
 // Render implements frame.Page.
