@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/eggo-k8s/eggo/test/e2e/stand"
 	"github.com/eggo-k8s/eggo/test/lab"
@@ -125,7 +126,13 @@ func TestFirewalls(t *testing.T) {
 	for k := 1; k <= 3; k++ {
 		must(t, "reboot", s.Lab.Reboot(context.WithoutCancel(ctx), fmt.Sprintf("n%d", k)))
 	}
-	run("n3", "systemctl restart nftables && nft list ruleset | grep -q 'eggo port 10250/tcp'")
+	run("n3", "nft list ruleset | grep -q 'eggo port 10250/tcp'")
+	// systemctl waits for the unit that it was told, and not for ours that is part of it.
+	run("n3", "systemctl restart nftables")
+	must(t, "the packet filter of n3", stand.Until(ctx, 30*time.Second, "its rules are back", func(ctx context.Context) error {
+		_, err := s.Lab.Run(ctx, "n3", "nft list ruleset | grep -q 'eggo port 10250/tcp'")
+		return err
+	}))
 	must(t, "use", s.Works(ctx, 3))
 
 	try(t, s, 0, "cleanup", "-f", file, "--yes", "--purge")
