@@ -46,6 +46,7 @@ func (s *Stand) PackVersion(ctx context.Context, kubernetes string) (string, err
 	if err := upstream.WriteMirrors(mirrors, srv.Addr); err != nil {
 		return "", err
 	}
-	err = s.Command(ctx, s.Program("eggo-bundle"), "build", "-f", file, "--arch", runtime.GOARCH, "-o", s.Dir, "--mirrors", mirrors).Run()
-	return filepath.Join(s.Dir, name+"-"+runtime.GOARCH+".tar.gz"), err
+	dir := filepath.Join(s.Dir, name) // the lock of the stand's own bundle is no other's
+	err = s.Command(ctx, s.Program("eggo-bundle"), "build", "-f", file, "--arch", runtime.GOARCH, "-o", dir, "--cache", filepath.Join(s.Dir, "cache"), "--mirrors", mirrors).Run()
+	return filepath.Join(dir, name+"-"+runtime.GOARCH+".tar.gz"), err
 }
