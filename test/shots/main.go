@@ -89,6 +89,33 @@ func run(out string, fonts []string) error {
 			}
 		}
 	}
+	return drawWizard(p, out)
+}
+
+// drawWizard draws the steps of the wizard.
+func drawWizard(p *pen, out string) error {
+	const w, h = 120, 32
+	for _, s := range wizardShots() {
+		for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
+			for _, l := range []struct {
+				name string
+				look
+			}{{"", dark()}, {"light", light()}} {
+				if l.name != "" && !s.also {
+					continue
+				}
+				parts := []string{s.name, string(lang)}
+				if l.name != "" {
+					parts = append(parts, l.name)
+				}
+				file := filepath.Join(out, plain(parts...))
+				if err := save(file, p.picture(s.screen(lang, l.name == "", w, h), w, h, l.look)); err != nil {
+					return err
+				}
+				fmt.Println(file)
+			}
+		}
+	}
 	return nil
 }
 

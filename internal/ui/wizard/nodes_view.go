@@ -241,7 +241,7 @@ func (n *nodes) row(e *frame.Env, i int, c columns, w int) string {
 // foot is what stands below the table: how many there are, what is said of the one under the cursor, and what is typed.
 func (n *nodes) foot(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	t, g := e.Theme, e.Theme.Glyphs
-	out := []string{"", n.summary(e)}
+	out := []string{"", n.summary(e, w)}
 	var said []string
 	for _, p := range n.p.problemsOf(n) {
 		if !strings.HasPrefix(p.Key, "machines[") {
@@ -314,7 +314,7 @@ func (n *nodes) block(e *frame.Env, out []string, w, h int) ([]string, *tea.Curs
 }
 
 // summary counts.
-func (n *nodes) summary(e *frame.Env) string {
+func (n *nodes) summary(e *frame.Env, w int) string {
 	t := e.Theme
 	d := n.p.draft
 	seen, bad, busy := 0, 0, 0
@@ -341,8 +341,8 @@ func (n *nodes) summary(e *frame.Env) string {
 		st   lipgloss.Style
 		word string
 	}{{bad, t.Bad, "wizard.look.failed"}, {busy, t.Busy, "wizard.look.looking"}, {seen, t.Good, "wizard.look.seen"}} {
-		if x.n > 0 && n.p.svc.Probe != nil {
-			line.Space(3).Add(x.st, itoa(x.n)+" "+e.P.T(x.word))
+		if said := itoa(x.n) + " " + e.P.T(x.word); x.n > 0 && n.p.svc.Probe != nil && line.Width()+3+widget.Width(said) <= w {
+			line.Space(3).Add(x.st, said)
 		}
 	}
 	if k := len(n.marked); k > 0 {

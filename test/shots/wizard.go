@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"image/color"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/ui"
+	"github.com/eggo-k8s/eggo/internal/ui/wizard"
+)
+
+// wizardShot is a picture of the wizard: what is typed until then. A word that begins with = is typed letter by letter.
+type wizardShot struct {
+	name string
+	keys []string
+	also bool // on a light terminal too
+}
+
+func wizardShots() []wizardShot {
+	nodes := []string{"=rack-7", "ctrl+n", "ctrl+n", "=192.0.2.[11-17]", "enter", "enter", "home", "down", "m", "down", "down", "l"}
+	to := func(steps int, more ...string) []string {
+		out := nodes[:len(nodes):len(nodes)]
+		for range steps {
+			out = append(out, "ctrl+n")
+		}
+		return append(out, more...)
+	}
+	return []wizardShot{
+		{name: "wizard-machines", keys: to(0), also: true},
+		{name: "wizard-keys", keys: to(0, "f")},
+		{name: "wizard-networks", keys: to(1, "=10.240/16")},
+		{name: "wizard-bundle", keys: to(3)},
+		{name: "wizard-preflight", keys: to(5)},
+		{name: "wizard-review", keys: to(6, "tab")},
+	}
+}
+
+// screen presses the keys.
+func (s wizardShot) screen(lang i18n.Lang, dark bool, w, h int) string {
+	p := wizard.New(context.Background(), pretended())
+	app := ui.New(p, ui.Options{Lang: lang})
+	do(app, func() tea.Msg { return tea.WindowSizeMsg{Width: w, Height: h} })
+	if !dark {
+		do(app, func() tea.Msg { return tea.BackgroundColorMsg{Color: color.White} })
+	}
+	do(app, app.Init())
+	for _, k := range s.keys {
+		if text, typed := strings.CutPrefix(k, "="); typed {
+			for _, r := range text {
+				do(app, func() tea.Msg { return tea.KeyPressMsg{Code: r, Text: string(r)} })
+			}
+			continue
+		}
+		do(app, func() tea.Msg { return stepKey(k) })
+		app.View()
+	}
+	return app.View().Content
+}
+
+func stepKey(k string) tea.KeyPressMsg {
+	switch k {
+	case "ctrl+n":
+		return tea.KeyPressMsg{Code: 'n', Mod: tea.ModCtrl}
+	case "tab":
+		return tea.KeyPressMsg{Code: tea.KeyTab}
+	case "home":
+		return tea.KeyPressMsg{Code: tea.KeyHome}
+	}
+	return press(k)
+}
+
+// pretended are services of machines that there are not.
+func pretended() wizard.Services {
+	was := "cluster-id: rack-7\nmasters:\n- name: node-1\n  ip: 192.0.2.11\n  port: 22\n  arch: amd64\nnodes:\n- name: old\n  ip: 192.0.2.40\n  port: 22\n  arch: amd64\n"
+	return wizard.Services{
+		Read:  func(string) ([]byte, error) { return []byte(was), nil },
+		File:  func(string) string { return "/root/.eggo/deploy.yaml" },
+		Keys:  func() []string { return []string{"/root/.ssh/id_ed25519"} },
+		Write: func(string, config.Draft) error { return nil },
+		After: func(_ time.Duration, m tea.Msg) tea.Cmd { return func() tea.Msg { return m } },
+		Probe: func(_ context.Context, _ config.Draft, m config.Machine, tell func(wizard.Look)) {
+			l := wizard.Look{Machine: m, Stage: wizard.Seen, OS: "Debian GNU/Linux 12 (bookworm)", OSID: "debian", Codename: "bookworm", Arch: "amd64", CPUs: 8, Memory: 32 << 30, Disk: 180 << 30}
+			switch m.IP[len(m.IP)-1] {
+			case '3':
+				l = wizard.Look{Machine: m, Stage: wizard.Failed, Fault: event.NewFault(event.ClassFailed, "ssh.timeout", nil, "addr", m.IP+":22", "limit", "10s").On(m.Name)}
+			case '5', '6':
+				l = wizard.Look{Machine: m, Stage: wizard.Asking, Key: &wizard.HostKey{Addr: m.IP + ":22", Type: "ssh-ed25519", Fingerprint: "SHA256:1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7u" + m.IP[len(m.IP)-1:] + "k", Answer: func(bool) {}}}
+			case '7':
+				l = wizard.Look{Machine: m, Stage: wizard.Looking}
+			}
+			tell(l)
+		},
+		Bundles: func(_ context.Context, _ []string, tell func(wizard.Bundle)) {
+			m := &bundle.Manifest{Name: "eggo", Arch: "amd64", Kubernetes: "v1.34.2", OS: bundle.OS{Family: "debian", ID: "debian", Release: "12", Codename: "bookworm"}}
+			tell(wizard.Bundle{Path: "/srv/eggo-amd64.tar.gz", Size: 684 << 20, Manifest: m, Done: 684 << 20, Proven: true})
+			arm := *m
+			arm.Arch, arm.OS = "arm64", bundle.OS{Family: "rpm", ID: "openEuler", Release: "24.03"}
+			tell(wizard.Bundle{Path: "/srv/eggo-openeuler-arm64.tar.gz", Size: 651 << 20, Manifest: &arm, Done: 402 << 20})
+		},
+		Preflight: func(_ context.Context, d config.Draft, _ string, tell func(wizard.Check)) {
+			for _, m := range d.Machines {
+				tell(wizard.Check{Machine: m.Name})
+			}
+			find := func(sev event.Severity, i int, code string, kv ...string) {
+				name := d.Machines[i].Name
+				tell(wizard.Check{Finding: &event.Finding{Host: name, Severity: sev, Fault: *event.NewFault(event.ClassPreflight, code, nil, kv...).On(name)}})
+			}
+			find(event.Error, 4, "preflight.arch", "is", "arm64", "says", "amd64")
+			find(event.Error, 5, "preflight.disk", "path", "/var/lib/containerd", "device", "/dev/vda1", "need", "4096 MiB", "free", "1210 MiB")
+			find(event.Warning, 0, "preflight.cpus", "is", "1", "least", "2")
+			tell(wizard.Check{End: true})
+		},
+		Plan: func(context.Context, config.Draft, string) ([]wizard.Planned, error) { return nil, nil },
+	}
+}
