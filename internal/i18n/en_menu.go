@@ -4,6 +4,8 @@ func enMenu() map[string]string {
 	return map[string]string{
 		"menu.here":               "On this machine",
 		"file.new":                "new here",
+		"ui.key.lang-ascii":       "zh",
+		"menu.why.not-begun":      "The last run ended before anything was touched, so there is nothing to go on with: install from its deploy.yaml again.",
 		"menu.slogan":             "Kubernetes from an offline bundle",
 		"menu.reading":            "looking at what is on this machine …",
 		"menu.knows-none":         "This machine knows no cluster yet.",
@@ -174,7 +176,7 @@ func enMenu() map[string]string {
 		"bundle.group.dir":    "Directories",
 		"bundle.group.other":  "Other",
 
-		"screen.console": "The Linux console has no Chinese characters and few others: English and ASCII. EGGO_ASCII=0 and --lang zh say otherwise.",
+		"screen.console": "The Linux console cannot show Chinese.",
 
 		"plain.choose":  "Number, or q:",
 		"plain.no-such": "There is no {text} here.",

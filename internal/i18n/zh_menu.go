@@ -4,6 +4,8 @@ func zhMenu() map[string]string {
 	return map[string]string{
 		"menu.here":               "本机的集群",
 		"file.new":                "新集群",
+		"ui.key.lang-ascii":       "en",
+		"menu.why.not-begun":      "上次任务在改动任何内容之前就结束了，没有可继续的部分：请再次用 deploy.yaml 安装。",
 		"menu.slogan":             "离线安装 Kubernetes",
 		"menu.reading":            "正在查看本机…",
 		"menu.knows-none":         "本机还没有集群。",
@@ -174,7 +176,7 @@ func zhMenu() map[string]string {
 		"bundle.group.dir":    "目录",
 		"bundle.group.other":  "其他",
 
-		"screen.console": "Linux 控制台无法显示中文等字符：使用英文和 ASCII。可用 EGGO_ASCII=0 和 --lang zh 改变。",
+		"screen.console": "Linux 控制台无法显示中文。",
 
 		"plain.choose":  "输入编号，或 q：",
 		"plain.no-such": "没有 {text}。",

@@ -304,9 +304,13 @@ func (a *App) bindings() []frame.Binding {
 	if t, is := a.top().(frame.Typer); is && t.Typing() {
 		show = []string{"F1", "F2", "Ctrl+C"}
 	}
+	lang := "ui.key.lang"
+	if a.ascii {
+		lang = "ui.key.lang-ascii"
+	}
 	return append(own,
 		frame.Binding{Keys: []string{"?", "f1"}, Show: show[0], Word: "ui.key.help", Do: func() tea.Cmd { a.help, a.helpTop = true, 0; return nil }},
-		frame.Binding{Keys: []string{"L", "f2"}, Show: show[1], Word: "ui.key.lang", Do: a.otherLang},
+		frame.Binding{Keys: []string{"L", "f2"}, Show: show[1], Word: lang, Do: a.otherLang},
 		frame.Binding{Keys: []string{"M"}, Word: "ui.key.mouse", Do: a.freeMouse, Help: true},
 		frame.Binding{Keys: []string{"q", "ctrl+c"}, Show: show[2], Word: "ui.key.quit", Do: a.leave})
 }
@@ -476,7 +480,19 @@ func (a *App) lines() ([]string, *tea.Cursor) {
 		a.overlay(body, a.helpBox(len(body)))
 		cursor = nil
 	}
-	return widget.Block(append(body, a.foot()), a.w, a.h, ""), cursor
+	lines := widget.Block(append(body, a.foot()), a.w, a.h, "")
+	if a.ascii {
+		a.plain(lines)
+	}
+	return lines, cursor
+}
+
+// plain puts ASCII for the signs that sentences and keys have: one cell for one cell. Words of other languages stay.
+func (a *App) plain(lines []string) {
+	r := strings.NewReplacer("…", ".", "“", `"`, "”", `"`, "’", "'", "–", "-", "—", "-", "×", "x", "·", ".", "→", ">", "←", "<", "↑", "^", "↓", "v")
+	for i, l := range lines {
+		lines[i] = r.Replace(l)
+	}
 }
 
 func (a *App) tooSmall() []string {

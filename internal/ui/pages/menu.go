@@ -116,7 +116,11 @@ func (p *Menu) entries() []entry {
 		why = "menu.why.busy"
 	}
 	watch := one("watch", running, "menu.why.none-runs", func(c jumphost.Cluster) frame.Page { return NewOpening(d, last(c).Ref, 0) })
-	resume := one("resume", stopped, "menu.why.none-stopped", func(c jumphost.Cluster) frame.Page {
+	whyNot := "menu.why.none-stopped"
+	if len(p.with(func(c jumphost.Cluster) bool { return c.File == "" && c.Status == jumphost.Failed })) > 0 {
+		whyNot = "menu.why.not-begun"
+	}
+	resume := one("resume", stopped, whyNot, func(c jumphost.Cluster) frame.Page {
 		return NewLaunch(d, jumphost.Start{Verb: "deploy", Of: c.Name})
 	})
 	rest := []entry{

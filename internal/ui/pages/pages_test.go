@@ -180,7 +180,7 @@ func TestGoldens(t *testing.T) {
 						uitest.Keys(t, a, keys[name]...)
 						uitest.Fills(t, a, size[0], size[1])
 						uitest.Golden(t, a, file)
-						if ascii && strings.ContainsAny(uitest.Screen(a), "─│╭●▌✔✘…") {
+						if ascii && strings.ContainsAny(uitest.Screen(a), "─│╭●▌✔✘…↑↓“”×→") {
 							t.Error("a character that is not ASCII is drawn")
 						}
 					})
