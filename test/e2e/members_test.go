@@ -96,8 +96,8 @@ func TestControlPlanesComeAndGo(t *testing.T) {
 	s.Say("== a second control plane: it bears no more than one, and that is said")
 	had := kept(t, s, cluster)
 	got := try(t, s, 0, "join", "--id", cluster, "--type", "master,worker", "--name", "n3", address(t, s, "n3"))
-	if err := got.Has("even number"); err != nil {
-		t.Errorf("%v\n%s", err, tail(got.Out, 30))
+	if err := got.Has("config.etcd-even"); err != nil {
+		t.Errorf("%v\n%s", err, got.Out)
 	}
 	moved(t, s, cluster, had, 1, 0, n1, n2, n3)
 	s.Say("== a third one")
