@@ -466,7 +466,7 @@ func (a *App) lines() ([]string, *tea.Cursor) {
 		cursor.Y += head
 	}
 	if head > 0 {
-		body = append(a.head(), body...)
+		body = append(widget.Block(a.head(), a.w, head, ""), body...)
 	}
 	switch {
 	case len(a.dialogs) > 0:
@@ -480,7 +480,7 @@ func (a *App) lines() ([]string, *tea.Cursor) {
 		a.overlay(body, a.helpBox(len(body)))
 		cursor = nil
 	}
-	lines := widget.Block(append(body, a.foot()), a.w, a.h, "")
+	lines := append(body, widget.Fit(a.foot(), a.w, ""))
 	if a.ascii {
 		a.plain(lines)
 	}

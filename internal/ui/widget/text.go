@@ -12,17 +12,58 @@ import (
 )
 
 // Width is how many cells a text takes; escape sequences take none.
-func Width(s string) int { return ansi.StringWidth(s) }
+func Width(s string) int {
+	if n, ok := quick(s); ok {
+		return n
+	}
+	return ansi.StringWidth(s)
+}
+
+// quick measures what nearly all lines are made of: ASCII, colours, lines and bars, Chinese. false: it takes a closer look.
+func quick(s string) (int, bool) {
+	n := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		switch {
+		case c >= 0x20 && c < 0x7f:
+			n, i = n+1, i+1
+		case c == 0x1b:
+			end := i + 2
+			if end > len(s) || s[i+1] != '[' {
+				return 0, false
+			}
+			for end < len(s) && (s[end] >= '0' && s[end] <= '9' || s[end] == ';') {
+				end++
+			}
+			if end == len(s) || s[end] != 'm' {
+				return 0, false
+			}
+			i = end + 1
+		default:
+			r, size := utf8.DecodeRuneInString(s[i:])
+			switch {
+			case r >= 0x2500 && r <= 0x259f, r == 0x2026, r == 0x2022, r >= 0x2190 && r <= 0x2193:
+				n++
+			case r >= 0x4e00 && r <= 0x9fff, r >= 0x3001 && r <= 0x3011, r >= 0xff01 && r <= 0xff5e:
+				n += 2
+			default:
+				return 0, false
+			}
+			i += size
+		}
+	}
+	return n, true
+}
 
 // Cut shortens plain or styled text to at most w cells, with tail as its end when something was left out.
 func Cut(s string, w int, tail string) string {
 	if w <= 0 {
 		return ""
 	}
-	if ansi.StringWidth(s) <= w {
+	if Width(s) <= w {
 		return s
 	}
-	if ansi.StringWidth(tail) > w {
+	if Width(tail) > w {
 		tail = ""
 	}
 	return ansi.Truncate(s, w, tail)
@@ -30,14 +71,21 @@ func Cut(s string, w int, tail string) string {
 
 // Fit cuts or pads text to exactly w cells.
 func Fit(s string, w int, tail string) string {
-	s = Cut(s, w, tail)
-	return s + Spaces(w-ansi.StringWidth(s))
+	have := Width(s)
+	if have > w {
+		s = Cut(s, w, tail)
+		have = Width(s)
+	}
+	if have == w {
+		return s
+	}
+	return s + Spaces(w-have)
 }
 
 // FitRight is Fit with the text at the right edge.
 func FitRight(s string, w int, tail string) string {
 	s = Cut(s, w, tail)
-	return Spaces(w-ansi.StringWidth(s)) + s
+	return Spaces(w-Width(s)) + s
 }
 
 // Spaces is n spaces, none when n is negative.
@@ -54,8 +102,8 @@ func (l *Line) Add(st lipgloss.Style, text string) *Line {
 	if text == "" {
 		return l
 	}
-	l.b.WriteString(st.Render(text))
-	l.w += ansi.StringWidth(text)
+	l.b.WriteString(Dye(st, text))
+	l.w += Width(text)
 	return l
 }
 
@@ -105,7 +153,7 @@ func Bar(full, rest lipgloss.Style, fullGlyph, restGlyph string, w int, part flo
 		n = 1
 	}
 	n = min(n, w)
-	return full.Render(strings.Repeat(fullGlyph, n)) + rest.Render(strings.Repeat(restGlyph, w-n))
+	return Dye(full, strings.Repeat(fullGlyph, n)) + Dye(rest, strings.Repeat(restGlyph, w-n))
 }
 
 // Block makes exactly h lines of exactly w cells out of lines; what is too much is cut off. Nothing that is drawn through it can reach past
@@ -152,7 +200,7 @@ func Lines(s string, w int) []string {
 
 // Over lays text over a line of w cells, beginning at the cell x. A wide character that is half covered becomes a space.
 func Over(line, text string, x, w int) string {
-	tw := ansi.StringWidth(text)
+	tw := Width(text)
 	left, right := ansi.Cut(line, 0, x), ansi.Cut(line, x+tw, w)
 	return Fit(left, x, "") + text + FitRight(right, max(0, w-x-tw), "")
 }
