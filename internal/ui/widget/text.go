@@ -42,7 +42,7 @@ func quick(s string) (int, bool) {
 		default:
 			r, size := utf8.DecodeRuneInString(s[i:])
 			switch {
-			case r >= 0x2500 && r <= 0x259f, r == 0x2026, r == 0x2022, r >= 0x2190 && r <= 0x2193:
+			case r >= 0x2500 && r <= 0x25fb, r == 0x2026, r == 0x2022, r >= 0x2190 && r <= 0x2193, r == 0x2714, r == 0x2718, r == 0x2298, r == 0xb7, r == 0xbb, r == 0xd7, r >= 0x201c && r <= 0x201d:
 				n++
 			case r >= 0x4e00 && r <= 0x9fff, r >= 0x3001 && r <= 0x3011, r >= 0xff01 && r <= 0xff5e:
 				n += 2
