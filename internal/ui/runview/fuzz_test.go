@@ -51,6 +51,9 @@ func TestHostileMachines(t *testing.T) {
 	for name, text := range hostile() {
 		t.Run(name, func(t *testing.T) {
 			for _, n := range []int{2, 40} {
+				if n > 2 && len(text) > 1<<20 { // the same many times says no more
+					continue
+				}
 				s := &stand{t: t, now: start}
 				bus := event.NewBus(func() time.Time { return s.now }, sinkFunc(func(r event.Record) error { s.wait = append(s.wait, r); return nil }))
 				s.page = runview.New(runview.Options{Feed: s, Control: s, NodeLog: func(string) (logview.Source, error) {

@@ -266,7 +266,7 @@ func (p *Page) Keys(e *frame.Env) []frame.Binding {
 	}
 	list = append(list,
 		frame.Binding{Keys: []string{"/"}, Word: "ui.key.filter", Do: func() tea.Cmd { p.filter = line{on: true, text: p.board.Filter}; return nil }},
-		frame.Binding{Keys: []string{"!", "e"}, Word: "ui.key.trouble", Do: func() tea.Cmd { return p.trouble(e) }, Help: true})
+		frame.Binding{Keys: []string{"e", "!"}, Word: "ui.key.trouble", Do: func() tea.Cmd { return p.trouble(e) }, Help: true})
 	if p.opt.Shell != nil {
 		list = append(list, frame.Binding{Keys: []string{"x"}, Word: "ui.key.shell", Do: func() tea.Cmd { return p.shellHere(e) }, Help: true})
 	}
