@@ -278,8 +278,8 @@ func (r *run) joinMember(ctx context.Context, n config.Node, nd *node.Node) erro
 		if err := r.Emit(event.Change{Host: n.Name, Step: engine.StepID(ctx), Desc: event.M("change.etcd-add", "member", n.Name)}); err != nil {
 			return err
 		}
-		var err error
-		if list, err = r.addLearner(ctx, n, old); err != nil {
+		// etcd takes no member while one that came just before is not known to be well for five seconds (unhealthy cluster).
+		if err := until(ctx, listPatience, func(ctx context.Context) (err error) { list, err = r.addLearner(ctx, n, old); return err }); err != nil {
 			return err
 		}
 	}
