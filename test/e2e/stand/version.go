@@ -24,9 +24,9 @@ func (s *Stand) PackVersion(ctx context.Context, kubernetes string) (string, err
 	if err != nil {
 		return "", err
 	}
-	own := strings.NewReplacer("\nkubernetes: "+spec.Kubernetes+"\n", "\nkubernetes: "+kubernetes+"\n", "\nname: eggo\n", "\nname: "+name+"\n").Replace(string(text))
-	if strings.Count(own, kubernetes) == 0 || !strings.Contains(own, "\nname: "+name+"\n") {
-		return "", fmt.Errorf("the default spec does not name its version as expected")
+	own, err := specAt(string(text), spec.Kubernetes, kubernetes, name)
+	if err != nil {
+		return "", err
 	}
 	file := filepath.Join(s.Dir, name+".yaml")
 	if err := os.WriteFile(file, []byte(own), 0o600); err != nil {
@@ -49,4 +49,15 @@ func (s *Stand) PackVersion(ctx context.Context, kubernetes string) (string, err
 	dir := filepath.Join(s.Dir, name) // the lock of the stand's own bundle is no other's
 	err = s.Command(ctx, s.Program("eggo-bundle"), "build", "-f", file, "--arch", runtime.GOARCH, "-o", dir, "--cache", filepath.Join(s.Dir, "cache"), "--mirrors", mirrors).Run()
 	return filepath.Join(dir, name+"-"+runtime.GOARCH+".tar.gz"), err
+}
+
+// specAt is the text of the default spec for another version of Kubernetes, under another name.
+func specAt(text, from, to, name string) (string, error) {
+	for _, line := range [][2]string{{"kubernetes: " + from, "kubernetes: " + to}, {"name: eggo", "name: " + name}} {
+		if strings.Count(text, "\n"+line[0]+"\n") != 1 {
+			return "", fmt.Errorf("the default spec has no one line %q", line[0])
+		}
+		text = strings.Replace(text, "\n"+line[0]+"\n", "\n"+line[1]+"\n", 1)
+	}
+	return text, nil
 }
