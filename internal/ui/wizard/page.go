@@ -199,6 +199,10 @@ func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 	case judgedMsg:
 		if m.n == p.checks {
 			p.cluster, p.problems = m.cluster, placed(m.problems)
+			// What was told of a machine or a bundle meanwhile may have made the draft whole, or another one.
+			if f, is := p.steps[p.at].(*preflight); is && !p.problems.HasErrors() && !(f.of == f.now() && f.fault != nil) {
+				return f.enter(e)
+			}
 		}
 	case savedMsg:
 		if m.err != nil {

@@ -378,3 +378,20 @@ func FuzzWizard(f *testing.F) {
 		}
 	})
 }
+
+// Whoever is quicker than the bundles that are looked for finds preflight begun as soon as one is there that fits.
+func TestPreflightBeginsWhenTheDraftIsWhole(t *testing.T) {
+	wo := &world{files: map[string]string{}, written: map[string]config.Draft{}}
+	svc := wo.services()
+	svc.Bundles = func(context.Context, []string, func(Bundle)) {}
+	p := New(context.Background(), svc)
+	a := ui.New(p, ui.Options{Lang: i18n.English, Now: func() time.Time { return time.Date(2026, 11, 22, 4, 0, 0, 0, time.UTC) }})
+	uitest.Drive(t, a, tea.WindowSizeMsg{Width: 100, Height: 32})
+	uitest.Run(t, a, a.Init())
+	threeNodes(t, a)
+	uitest.Keys(t, a, "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n")
+	uitest.Has(t, a, "Is everything ready?", "x86src")
+	m := &bundle.Manifest{Name: "eggo-debian-bookworm", Arch: "amd64", Kubernetes: "v1.34.2", OS: bundle.OS{Family: "debian", ID: "debian", Release: "12", Codename: "bookworm"}}
+	uitest.Drive(t, a, Bundle{Path: "/srv/b.tar.gz", Size: 412 << 20, Manifest: m, Proven: true})
+	uitest.Has(t, a, "Nothing stands in the way")
+}
