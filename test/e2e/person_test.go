@@ -129,7 +129,9 @@ func wizardWay(t *testing.T, lang string, words map[string]string) {
 	x.press("Enter")
 	x.see(time.Minute, "cluster-id", "person")
 	x.press("Tab", "Tab")
-	x.see(5*time.Minute, "n3")
+	x.see(5*time.Minute, "/etc/hosts") // which the plan names and deploy.yaml does not
+	x.press("End")
+	x.see(time.Minute, "n3")
 	x.press("Enter")
 	x.see(time.Minute, words["really"])
 	x.press("y")
