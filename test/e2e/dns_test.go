@@ -95,7 +95,7 @@ func TestCoreDNSAsAService(t *testing.T) {
 	if now := onFirst(t, s, "systemctl show -P MainPID coredns"); now == before1 {
 		t.Error("CoreDNS of n1 was not killed")
 	}
-	if err := try(t, s, 0, "status", "--id", "names").Has("coredns"); err != nil {
+	if err := try(t, s, 0, "status", "--id", "names", "--output", "json").Has("\"coredns\""); err != nil {
 		t.Error(err)
 	}
 
