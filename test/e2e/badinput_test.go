@@ -72,7 +72,7 @@ func TestBadInput(t *testing.T) {
 	must(t, "deploy.yaml", err)
 	t.Setenv("EGGO_OPS", lab.OpsPassword)
 	t.Setenv("EGGO_WRONG", "not-the-password")
-	before := snapshots(t, c.Stand, 3)
+	before := untouched(t, c.Stand, 3)
 	for _, list := range [][]bad{badAccess(), badMachines(), badBundles()} {
 		for _, b := range list {
 			t.Run(b.name, func(t *testing.T) { c.refuses(t, b) })

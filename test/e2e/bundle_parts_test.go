@@ -158,7 +158,7 @@ func TestSplitAndDifferenceInstall(t *testing.T) {
 		}
 	})
 	must(t, "lab", s.Lab.Up(ctx, 1))
-	before := snapshots(t, s, 1)
+	before := untouched(t, s, 1)
 	s.Bundle = f.split
 	file, err := s.Deploy("parts.yaml", "parts", []stand.Node{{Name: "n1", Roles: "mne"}})
 	must(t, "deploy.yaml", err)

@@ -113,7 +113,7 @@ func TestWorkerComesAndGoes(t *testing.T) {
 	ctx := t.Context()
 	file, err := s.Deploy("comings.yaml", "comings", []stand.Node{{Name: "n1", Roles: "mne"}, {Name: "n2", Roles: "n"}})
 	must(t, "deploy.yaml", err)
-	before := snapshots(t, s, 3)
+	before := untouched(t, s, 3)
 	deploy(t, s, file)
 	must(t, "workload", s.StartWorkload(ctx))
 

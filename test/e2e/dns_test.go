@@ -35,7 +35,7 @@ func TestCoreDNSAsAService(t *testing.T) {
 	must(t, "deploy.yaml", err)
 	lacks, err := s.Vary(file, "lacks.yaml", s.Bundle, without)
 	must(t, "deploy.yaml", err)
-	before := snapshots(t, s, 2)
+	before := untouched(t, s, 2)
 
 	s.Say("== a bundle without the program is refused")
 	if err := try(t, s, 6, "deploy", "-f", lacks).Has("bundle.no-coredns"); err != nil {

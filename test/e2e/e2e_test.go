@@ -4,9 +4,11 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -61,7 +63,7 @@ func TestClusterFromNothingAndBack(t *testing.T) {
 	})
 	file, err := s.Deploy("deploy.yaml", "e2e", stand.OneAndTwo())
 	must(t, "deploy.yaml", err)
-	before := snapshots(t, s, 3)
+	before := untouched(t, s, 3)
 
 	s.Say("== first deploy")
 	deploy(t, s, file)
@@ -103,6 +105,20 @@ func deploy(t *testing.T, s *stand.Stand, file string) {
 		t.Fatalf("deploy: exit code %d, %v", code, err)
 	}
 	s.Say("deploy took %s", time.Since(began).Round(100*time.Millisecond))
+}
+
+// untouched is the state of machines that have just started and settled.
+func untouched(t *testing.T, s *stand.Stand, n int) []lab.Snapshot {
+	t.Helper()
+	out := make([]lab.Snapshot, n)
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for k := range n {
+		wg.Go(func() { out[k], errs[k] = s.Lab.Settled(t.Context(), fmt.Sprintf("n%d", k+1)) })
+	}
+	wg.Wait()
+	must(t, "before", errors.Join(errs...))
+	return out
 }
 
 func snapshots(t *testing.T, s *stand.Stand, n int) []lab.Snapshot {

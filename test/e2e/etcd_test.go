@@ -19,7 +19,7 @@ func TestEtcdSnapshotAndRestore(t *testing.T) {
 	s := newLab(t, 2)
 	file, err := s.Deploy("deploy.yaml", "etcd", []stand.Node{{Name: "n1", Roles: "mne"}, {Name: "n2", Roles: "n"}})
 	must(t, "deploy.yaml", err)
-	before := snapshots(t, s, 2)
+	before := untouched(t, s, 2)
 	deploy(t, s, file)
 	snapshotAndRestore(t, s, file, "etcd", []string{"n1"}, 2)
 	try(t, s, 0, "cleanup", "-f", file, "--yes", "--purge")

@@ -87,7 +87,7 @@ func TestControlPlanesComeAndGo(t *testing.T) {
 	n1, n2, n3, n4 := stand.Node{Name: "n1", Roles: "mne"}, stand.Node{Name: "n2", Roles: "n"}, stand.Node{Name: "n3", Roles: "mne"}, stand.Node{Name: "n4", Roles: "me"}
 	file, err := s.Deploy("control.yaml", cluster, []stand.Node{n1, n2})
 	must(t, "deploy.yaml", err)
-	before := snapshots(t, s, 4)
+	before := untouched(t, s, 4)
 	deploy(t, s, file)
 	must(t, "workload", s.StartWorkload(ctx))
 	must(t, "use", s.Works(ctx, 2))
@@ -141,7 +141,7 @@ func TestMembersComeAndGo(t *testing.T) {
 	n1, n2, n3, n4, n5 := stand.Node{Name: "n1", Roles: "m"}, stand.Node{Name: "n2", Roles: "ne"}, stand.Node{Name: "n3", Roles: "ne"}, stand.Node{Name: "n4", Roles: "e"}, stand.Node{Name: "n5", Roles: "l"}
 	file, err := s.Deploy("members.yaml", cluster, []stand.Node{n1, n2, n3, n4, n5})
 	must(t, "deploy.yaml", err)
-	before := snapshots(t, s, 5)
+	before := untouched(t, s, 5)
 	deploy(t, s, file)
 	must(t, "workload", s.StartWorkload(ctx))
 	must(t, "use", s.WorksOn(ctx, "n1", "n2", "n3"))

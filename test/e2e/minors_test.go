@@ -31,7 +31,7 @@ func TestMinors(t *testing.T) {
 			cluster := "minor" + strings.ReplaceAll(version, ".", "-")
 			file, err := s.Deploy(cluster+".yaml", cluster, []stand.Node{{Name: "n1", Roles: "mne"}, {Name: "n2", Roles: "n"}})
 			must(t, "deploy.yaml", err)
-			before := snapshots(t, s, 2)
+			before := untouched(t, s, 2)
 			deploy(t, s, file)
 			must(t, "workload", s.StartWorkload(ctx))
 			must(t, "use", s.Works(ctx, 2))

@@ -159,7 +159,7 @@ func TestPackagesAndHooks(t *testing.T) {
 	url := web.URL + "/fetched.yaml"
 	ownRepository(t, s, 2)
 	hooks := hookFiles(t)
-	before := snapshots(t, s, 2)
+	before := untouched(t, s, 2)
 	source := "package-src:\n  type: tar.gz\n  x86src: "
 
 	t.Run("flat", func(t *testing.T) {

@@ -54,7 +54,7 @@ func TestResume(t *testing.T) {
 	}
 	file, err := s.Deploy("resume.yaml", "resume", stand.OneAndTwo())
 	must(t, "deploy.yaml", err)
-	before := snapshots(t, s, 3)
+	before := untouched(t, s, 3)
 	rnd := random(s)
 	var moments []int
 	for range kills {
@@ -194,7 +194,7 @@ func disturbed(t *testing.T, cluster string, hurt func(context.Context, *stand.S
 	ctx := t.Context()
 	file, err := s.Deploy(cluster+".yaml", cluster, stand.OneAndTwo())
 	must(t, "deploy.yaml", err)
-	before := snapshots(t, s, 3)
+	before := untouched(t, s, 3)
 	m := 20 + random(s).IntN(60)
 	r, err := s.Start(ctx, "", "deploy", "-f", file)
 	must(t, "deploy", err)

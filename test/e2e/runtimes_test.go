@@ -125,7 +125,7 @@ func registries(address string) string {
 func life(t *testing.T, s *stand.Stand, cluster, file string, nodes int, use func()) {
 	t.Helper()
 	ctx := t.Context()
-	before := snapshots(t, s, nodes)
+	before := untouched(t, s, nodes)
 	try(t, s, 0, "deploy", "-f", file)
 	must(t, "workload", s.StartWorkload(ctx))
 	must(t, "use", s.Works(ctx, nodes))

@@ -14,7 +14,7 @@ func shape(t *testing.T, name string, nodes []stand.Node, kubelets int, between 
 	s := newLab(t, len(nodes))
 	file, err := s.Deploy(name+".yaml", name, nodes)
 	must(t, "deploy.yaml", err)
-	before := snapshots(t, s, len(nodes))
+	before := untouched(t, s, len(nodes))
 	deploy(t, s, file)
 	must(t, "workload", s.StartWorkload(t.Context()))
 	must(t, "use", s.Works(t.Context(), kubelets))

@@ -31,7 +31,7 @@ func TestSingleMachine(t *testing.T) {
 	must(t, "address", err)
 	inner, err := s.Lab.Address("n3")
 	must(t, "address", err)
-	before := snapshots(t, s, 3)
+	before := untouched(t, s, 3)
 	file := asOps(t, s, base, "ops.yaml", "  bastion: "+outer+":22,ops@"+inner+"\n")
 
 	try(t, s, 0, "deploy", "-f", file)

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Snapshot is the state of a node, in an order that two snapshots share: what an installer can leave behind.
@@ -87,6 +88,33 @@ func (l *Lab) Snapshot(ctx context.Context, node string) (Snapshot, error) {
 		s.Sections[section.name] = slices.Compact(entries)
 	}
 	return s, nil
+}
+
+// Settled takes snapshots of a node that has just started until two in a row are alike: what systemd starts once all units run, and
+// the kernel's routes to addresses that it still proves, come a moment later and are no change of anybody's making. A node that goes on
+// changing by itself for a minute is an error.
+func (l *Lab) Settled(ctx context.Context, node string) (Snapshot, error) {
+	last, err := l.Snapshot(ctx, node)
+	for end := time.Now().Add(time.Minute); err == nil; {
+		select {
+		case <-ctx.Done():
+			return last, ctx.Err()
+		case <-time.After(2 * time.Second):
+		}
+		var now Snapshot
+		if now, err = l.Snapshot(ctx, node); err != nil {
+			break
+		}
+		changes := Diff(last, now)
+		if len(changes) == 0 {
+			return now, nil
+		}
+		if time.Now().After(end) {
+			return now, fmt.Errorf("%s goes on changing by itself: %v", node, changes)
+		}
+		last = now
+	}
+	return last, err
 }
 
 // Write prints the snapshot for people and for diff(1).
@@ -411,8 +439,8 @@ func (n inside) ports() ([]Entry, error) {
 }
 
 // passing are processes of logins and of programs that systemd starts on demand.
-var passing = []string{"sshd", "sudo", "su", "bash", "sh", "systemd", "(sd-pam)", "(sd-worker)", "systemd-hostnam", "systemd-timedat",
-	"systemd-localed", "nsenter", "systemctl", "agetty", "login", "sftp-server", "ssh-agent", "systemd-tmpfile", "(systemd)"}
+var passing = []string{"sshd", "sudo", "su", "bash", "sh", "systemd", "systemd-hostnam", "systemd-timedat",
+	"systemd-localed", "nsenter", "systemctl", "agetty", "login", "sftp-server", "ssh-agent", "systemd-tmpfile"}
 
 // processes names the programs that run in the node, each once.
 func (n inside) processes() ([]Entry, error) {
@@ -431,7 +459,8 @@ func (n inside) processes() ([]Entry, error) {
 			continue // it ended
 		}
 		ns, err := os.Readlink(filepath.Join(filepath.Dir(file), "ns/pid"))
-		if name := strings.TrimSpace(string(text)); err == nil && ns == namespace && !slices.Contains(passing, name) {
+		// What stands in brackets is systemd's child, on its way to become the program of a unit.
+		if name := strings.TrimSpace(string(text)); err == nil && ns == namespace && !slices.Contains(passing, name) && !strings.HasPrefix(name, "(") {
 			entries = append(entries, Entry{name, ""})
 		}
 	}
