@@ -40,16 +40,36 @@ func boardActs(env *environment, c *journal.Cluster, id string, o *runview.Optio
 		return saveLog(o.LogPath(host), "eggo-"+name+"-"+id+"-"+strings.TrimSuffix(filepath.Base(journal.NodeLog(host)), ".log")+".log")
 	}
 	o.Pager = func(host string) (*exec.Cmd, error) { return pager(env, o.LogPath(host)) }
-	if cluster, _, err := config.LoadFile(filepath.Join(c.Path(), savedName)); err == nil && cluster != nil {
-		known := cmp.Or(cluster.Eggo.KnownHosts, filepath.Join(c.Path(), "known_hosts"))
-		o.Shell = func(host string) (*exec.Cmd, error) { return shellOn(cluster, known, host) }
-		if o.Control != nil {
-			stop := o.Control.Stop
-			o.Edit = func() (*exec.Cmd, func() error, error) {
-				return editAgain(env, filepath.Join(c.Path(), savedName), stop)
-			}
+	saved := filepath.Join(c.Path(), savedName)
+	if o.Control == nil && !exists(saved) {
+		return
+	}
+	o.Shell = func(host string) (*exec.Cmd, error) {
+		cluster, err := savedCluster(saved)
+		if err != nil {
+			return nil, err
+		}
+		return shellOn(cluster, cmp.Or(cluster.Eggo.KnownHosts, filepath.Join(c.Path(), "known_hosts")), host)
+	}
+	if o.Control != nil {
+		stop := o.Control.Stop
+		o.Edit = func() (*exec.Cmd, func() error, error) { return editAgain(env, saved, stop) }
+	}
+}
+
+// savedCluster reads the cluster's own deploy.yaml. A run writes it when preflight has passed, so it is read when it is asked for: a board is open
+// before.
+func savedCluster(path string) (*config.Cluster, error) {
+	if !exists(path) {
+		return nil, event.NewFault(event.ClassUsage, "board.too-early", nil)
+	}
+	cluster, problems, err := config.LoadFile(path)
+	for _, x := range problems {
+		if err == nil && cluster == nil && x.Severity == event.Error {
+			err = x.Fault()
 		}
 	}
+	return cluster, err
 }
 
 // usual learns from the newest runs of the same verb before this one, of all clusters of this machine.
@@ -139,6 +159,9 @@ func pager(env *environment, path string) (*exec.Cmd, error) {
 // go on with it.
 func editAgain(env *environment, path string, stop func() error) (*exec.Cmd, func() error, error) {
 	before, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, event.NewFault(event.ClassUsage, "board.too-early", nil)
+	}
 	if err != nil {
 		return nil, nil, event.NewFault(event.ClassFailed, "state.read", err)
 	}

@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/control"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/ui/runview"
 )
 
 // The way of a shell to a machine knows the cluster's host keys at every hop, and carries no password.
@@ -47,6 +49,45 @@ func TestShellOn(t *testing.T) {
 	}
 	if _, err = shellOn(c, "/k", "n3"); event.AsFault(err).Code != "shell.no-node" {
 		t.Error(err)
+	}
+}
+
+// A board is open before its run has kept the cluster's deploy.yaml: shell and edit are offered all the same, and find it when they are asked for.
+func TestABoardThatIsOpenedEarly(t *testing.T) {
+	root := t.TempDir()
+	store, err := journal.Open(root, "rack")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := store.NewRun("deploy", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	env := &environment{Getenv: func(string) string { return "" }}
+	past, live := runview.Options{}, runview.Options{Control: control.Client{Dir: store.RunDir(log.ID())}}
+	boardActs(env, store, log.ID(), &past)
+	if past.Shell != nil || past.Edit != nil {
+		t.Error("a past run that kept no deploy.yaml offers a shell, or an editor")
+	}
+	boardActs(env, store, log.ID(), &live)
+	if _, err := live.Shell("n1"); event.AsFault(err).Code != "board.too-early" {
+		t.Errorf("shell: %v", err)
+	}
+	if _, _, err := live.Edit(); event.AsFault(err).Code != "board.too-early" {
+		t.Errorf("edit: %v", err)
+	}
+	text := "cluster-id: rack\nusername: root\nprivate-key-path: /keys/k\nmasters:\n- {name: n1, ip: 192.0.2.1}\nnodes:\n- {name: n1, ip: 192.0.2.1}\nnetwork: {podcidr: 10.244.0.0/16, plugin: flannel}\n" +
+		"addons:\n- {type: file, filename: kube-flannel.yml}\npackage-src: {type: tar.gz, x86src: /b.tar.gz}\n"
+	if err := os.WriteFile(filepath.Join(store.Path(), savedName), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := live.Shell("n1")
+	if err != nil || !slices.Contains(c.Args, "192.0.2.1") || !slices.Contains(c.Args, `UserKnownHostsFile="`+filepath.Join(store.Path(), "known_hosts")+`"`) {
+		t.Errorf("%v %v", c, err)
+	}
+	if c, _, err = live.Edit(); err != nil || !slices.Contains(c.Args, filepath.Join(store.Path(), savedName)) {
+		t.Errorf("%v %v", c, err)
 	}
 }
 

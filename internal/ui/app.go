@@ -213,6 +213,9 @@ func (a *App) said(p frame.Page, msg tea.Msg) tea.Cmd {
 		return nil
 	case frame.Quit:
 		a.err = m.Err
+		if m.Last.Key != "" {
+			a.words = append(a.words, a.env.P.Msg(m.Last))
+		}
 		return tea.Quit
 	}
 	if d, ok := frame.Open(msg); ok {

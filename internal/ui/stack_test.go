@@ -60,7 +60,7 @@ func (p *paper) Click(x, y int, _ *frame.Env) tea.Cmd {
 	return nil
 }
 func (p *paper) Leaving(*frame.Env) (tea.Cmd, bool) {
-	return frame.Send(frame.Ask{Title: event.M("ui.help"), Choices: []frame.Choice{{Key: "a", Word: "ui.key.open", Do: func() tea.Cmd { return frame.Send("stays") }}, {Key: "b", Word: "ui.key.quit", Do: func() tea.Cmd { return frame.Send(frame.Quit{}) }}}}), p.busy
+	return frame.Send(frame.Ask{Title: event.M("ui.help"), Choices: []frame.Choice{{Key: "a", Word: "ui.key.open", Do: func() tea.Cmd { return frame.Send("stays") }}, {Key: "b", Word: "ui.key.quit", Do: func() tea.Cmd { return frame.Send(frame.Quit{Last: event.M("ui.quit.detached", "cluster", p.name)}) }}}}), p.busy
 }
 func (p *paper) Close() { *p.ended++ }
 
@@ -124,6 +124,9 @@ func TestLeavingAsks(t *testing.T) {
 		t.Error("nothing comes of the last choice")
 	} else if _, c := a.Update(c()); c == nil || c() != tea.Quit() {
 		t.Error("the program does not end")
+	}
+	if len(a.words) != 1 || !strings.Contains(a.words[0], "one") || !strings.Contains(a.words[0], "eggo-tui attach") {
+		t.Errorf("in the terminal is left %q", a.words)
 	}
 }
 

@@ -3,9 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,79 +10,14 @@ import (
 	"github.com/eggo-k8s/eggo/test/e2e/stand"
 )
 
-// terminal is a real terminal that a person sits at: tmux.
-type terminal struct {
-	t    *testing.T
-	name string
-}
-
-// sit starts the menu in a terminal.
-func sit(t *testing.T, s *stand.Stand, lang string) *terminal {
-	t.Helper()
-	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Skip("there is no tmux")
-	}
-	home := filepath.Join(s.Dir, "home-"+lang)
-	must(t, "old home", os.RemoveAll(home))
-	must(t, "home", os.MkdirAll(home, 0o700))
-	x := &terminal{t, fmt.Sprintf("eggo-e2e-%d", os.Getpid())}
-	t.Cleanup(func() { _ = x.tmux(context.WithoutCancel(t.Context()), "kill-server").Run() })
-	command := fmt.Sprintf("cd %q && HOME=%q LC_ALL=C.UTF-8 EGGO_LANG=%s %q --state-dir %q", home, home, lang, s.Program("eggo-tui"), s.State())
-	if out, err := x.tmux(t.Context(), "-f", "/dev/null", "new-session", "-d", "-s", "t", "-x", "120", "-y", "40", command).CombinedOutput(); err != nil {
-		t.Fatalf("tmux: %v\n%s", err, out)
-	}
-	return x
-}
-
-func (x *terminal) tmux(ctx context.Context, args ...string) *exec.Cmd {
-	c := exec.CommandContext(ctx, "tmux", append([]string{"-L", x.name, "-u"}, args...)...)
-	c.Env = append(os.Environ(), "LC_ALL=C.UTF-8")
-	return c
-}
-
-// screen is what the person sees.
-func (x *terminal) screen() string {
-	out, _ := x.tmux(x.t.Context(), "capture-pane", "-p", "-t", "t").Output() // the end of the program is seen by what is not there
-	return string(out)
-}
-
-// see waits until all the words are on the screen.
-func (x *terminal) see(limit time.Duration, words ...string) {
-	x.t.Helper()
-	err := stand.Until(x.t.Context(), limit, strings.Join(words, ", "), func(context.Context) error {
-		got := x.screen()
-		for _, w := range words {
-			if !strings.Contains(got, w) {
-				return fmt.Errorf("%q is not on the screen", w)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		x.t.Fatalf("%v\n%s", err, x.screen())
-	}
-}
-
-// press presses keys by tmux's names.
-func (x *terminal) press(keys ...string) {
-	x.t.Helper()
-	must(x.t, "keys", x.tmux(x.t.Context(), append([]string{"send-keys", "-t", "t"}, keys...)...).Run())
-}
-
-// write types a text.
-func (x *terminal) write(text string) {
-	x.t.Helper()
-	must(x.t, "keys", x.tmux(x.t.Context(), "send-keys", "-t", "t", "-l", text).Run())
-}
-
 // wizardWay is what a person types and sees from the menu to a cluster that is installed.
 func wizardWay(t *testing.T, lang string, words map[string]string) {
 	full(t)
 	s := newLab(t, 3)
 	ctx := t.Context()
 	x := sit(t, s, lang)
-	x.see(time.Minute, words["install"])
-	x.press("Enter")
+	x.command("eggo-tui")
+	x.choose(words["install"])
 	x.see(time.Minute, words["cluster"])
 	x.write("person")
 	x.press("C-n")
@@ -139,6 +71,7 @@ func wizardWay(t *testing.T, lang string, words map[string]string) {
 	must(t, "workload", s.StartWorkload(ctx))
 	must(t, "use", s.Works(ctx, 3))
 	x.press("q")
+	x.back(time.Minute, words["done"]) // the summary stays in the terminal
 }
 
 // TestAPersonInstallsInEnglish: from the menu to a cluster that works, through the wizard, in a terminal.

@@ -88,6 +88,15 @@ func (l *Lab) Install(ctx context.Context) error {
 			missing = missingOf(append(foreignPrograms(), hostPrograms...))
 		}
 	}
+	return l.install(ctx, missing)
+}
+
+// Provide installs the Debian package that has a program, if the program is not there: for what is not the lab's own need.
+func (l *Lab) Provide(ctx context.Context, program, pkg string) error {
+	return l.install(ctx, missingOf([]hostProgram{{program, pkg}}))
+}
+
+func (l *Lab) install(ctx context.Context, missing []string) error {
 	if len(missing) == 0 {
 		return nil
 	}
@@ -107,7 +116,7 @@ func (l *Lab) Install(ctx context.Context) error {
 			return err
 		}
 	}
-	l.say("installing the Debian packages that the lab needs: %s", strings.Join(missing, " "))
+	l.say("installing the Debian packages that are needed: %s", strings.Join(missing, " "))
 	install := append([]string{"install", "--yes", "--no-install-recommends", "--no-upgrade"}, missing...)
 	if err := apt(ctx, install...); err == nil {
 		return nil

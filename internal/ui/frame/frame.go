@@ -10,6 +10,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui/theme"
 )
@@ -99,8 +100,11 @@ type (
 	Note struct{ Text string }
 	// Back is sent to a page when it is on top again, because the one above it was left.
 	Back struct{}
-	// Quit leaves the program without asking.
-	Quit struct{ Err error }
+	// Quit leaves the program without asking. Last is left in the terminal, if there is any.
+	Quit struct {
+		Err  error
+		Last event.Msg
+	}
 )
 
 // Send makes a command of a message.

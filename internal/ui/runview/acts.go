@@ -107,7 +107,9 @@ func (p *Page) Leaving(*frame.Env) (tea.Cmd, bool) {
 	if !p.live() || p.opt.Control == nil {
 		return nil, false
 	}
-	quit := func() tea.Cmd { return frame.Send(frame.Quit{}) }
+	quit := func() tea.Cmd {
+		return frame.Send(frame.Quit{Last: event.M("ui.quit.detached", "cluster", p.state.Run.Cluster)})
+	}
 	do := func(what func() error) func() tea.Cmd {
 		return func() tea.Cmd { return func() tea.Msg { return doneMsg{what: doneStop, err: what()} } }
 	}
