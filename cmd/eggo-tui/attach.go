@@ -59,8 +59,7 @@ func attach(ctx context.Context, env *environment, o attachOptions, name string)
 	if err != nil {
 		return err
 	}
-	plain, _ := ascii(env, o.ascii)
-	err = ui.Run(ctx, runview.New(page), ui.Options{Lang: env.P.Lang(), ASCII: plain}, env.Stdin, env.Stdout)
+	err = ui.Run(ctx, runview.New(page), screenOptions(env, o.ascii), env.Stdin, env.Stdout)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

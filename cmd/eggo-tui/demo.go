@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"io"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/assets"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/logview"
@@ -23,7 +25,7 @@ func newDemoCmd(env *environment) *cobra.Command {
 	cmd := &cobra.Command{Use: "demo", Short: env.P.T("cli.demo.short"), Long: env.P.T("cli.demo.long"), Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), env, speed, ascii) }}
 	cmd.Flags().Float64Var(&speed, "speed", speed, env.P.T("cli.flag.speed"))
-	cmd.Flags().BoolVar(&ascii, "ascii", env.Getenv("EGGO_ASCII") != "", env.P.T("cli.flag.ascii"))
+	cmd.Flags().BoolVar(&ascii, "ascii", false, env.P.T("cli.flag.ascii"))
 	return cmd
 }
 
@@ -42,7 +44,9 @@ func demo(ctx context.Context, env *environment, speed float64, ascii bool) erro
 	past := &told{from: journal.NewReader(z, "install.jsonl"), hosts: map[string]*bytes.Buffer{}}
 	replay := runview.NewReplay(past, speed, time.Now)
 	page := runview.New(runview.Options{Feed: replay, Replay: replay, NodeLog: past.log})
-	err = ui.Run(ctx, page, ui.Options{Lang: env.P.Lang(), ASCII: ascii || env.Getenv("TERM") == "linux", Note: env.P.T("demo.note")}, env.Stdin, env.Stdout)
+	opt := screenOptions(env, ascii)
+	opt.Note = cmp.Or(opt.Note, i18n.NewPrinter(opt.Lang).T("demo.note"))
+	err = ui.Run(ctx, page, opt, env.Stdin, env.Stdout)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -30,14 +30,7 @@ func menu(ctx context.Context, env *environment, o menuOptions) error {
 	if o.accessible || set(env.Getenv("ACCESSIBLE")) {
 		return plainMenu(ctx, d)
 	}
-	opt := ui.Options{Lang: env.P.Lang()}
-	var console bool
-	if opt.ASCII, console = ascii(env, o.ascii); console {
-		if langFlag(env.Args) == "" && env.Getenv("EGGO_LANG") == "" {
-			opt.Lang = i18n.English
-		}
-		opt.Note = i18n.NewPrinter(opt.Lang).T("screen.console")
-	}
+	opt := screenOptions(env, o.ascii)
 	deps := &pages.Deps{S: d.services(), Version: buildVersion()}
 	deps.Install = func() frame.Page { return d.newCluster(ctx, deps) }
 	deps.Add = func(c jumphost.Cluster) frame.Page { return d.addNodes(ctx, deps, c) }
@@ -46,6 +39,19 @@ func menu(ctx context.Context, env *environment, o menuOptions) error {
 		return ctx.Err()
 	}
 	return err
+}
+
+// screenOptions are language and looks as the environment has them. plain is --ascii.
+func screenOptions(env *environment, plain bool) ui.Options {
+	o := ui.Options{Lang: env.P.Lang(), Mono: env.Getenv("NO_COLOR") != ""} // no-color.org
+	var console bool
+	if o.ASCII, console = ascii(env, plain); console {
+		if langFlag(env.Args) == "" && env.Getenv("EGGO_LANG") == "" {
+			o.Lang = i18n.English
+		}
+		o.Note = i18n.NewPrinter(o.Lang).T("screen.console")
+	}
+	return o
 }
 
 func set(v string) bool { return v != "" && v != "0" }

@@ -13,7 +13,7 @@ func enMenu() map[string]string {
 		"menu.knows":              "This machine knows {count} clusters.",
 		"menu.which":              "Which cluster?",
 		"menu.more":               "and {count} more",
-		"menu.members":            "{masters} control planes, {workers} workers",
+		"menu.members":            "{masters} control {masters:plane|planes}, {workers} {workers:worker|workers}",
 		"menu.watch":              "Return to the run that goes on",
 		"menu.watch.what":         "Shows it on the board again. The run is a process of its own and does not need the board.",
 		"menu.install":            "Install a new cluster",
@@ -60,7 +60,7 @@ func enMenu() map[string]string {
 		"menu.ago.now":            "just now",
 		"menu.ago.minutes":        "{n} min ago",
 		"menu.ago.hours":          "{n} h ago",
-		"menu.ago.days":           "{n} days ago",
+		"menu.ago.days":           "{n} {n:day|days} ago",
 
 		"ask.title.secret": "Login",
 		"ask.word.give":    "go on",
@@ -116,7 +116,7 @@ func enMenu() map[string]string {
 		"remove.nobody": "No node is marked: Space marks one.",
 		"remove.leaves": "leaves",
 		"remove.purge":  "p: also delete the runtime's images and the data on these machines",
-		"remove.title":  "Remove {count} nodes from {cluster}",
+		"remove.title":  "Remove {count} {count:node|nodes} from {cluster}",
 		"remove.sure":   "Pods are moved away from {names}; then the machines are cleaned.",
 		"remove.do":     "remove",
 
@@ -137,7 +137,7 @@ func enMenu() map[string]string {
 
 		"cleanup.do":    "clean up",
 		"cleanup.title": "Clean up {cluster}",
-		"cleanup.sure":  "The cluster {cluster} ends: what was installed on its {count} machines is taken away. What runs in it ends with it.",
+		"cleanup.sure":  "The cluster {cluster} ends: what was installed on its {count} {count:machine|machines} is taken away. What runs in it ends with it.",
 		"cleanup.purge": "etcd's data, the images and what the runtimes keep are deleted too.",
 		"cleanup.type":  "Type the cluster's name to confirm: {cluster}",
 
@@ -150,7 +150,7 @@ func enMenu() map[string]string {
 		"file.plan":         "Plan",
 		"file.do":           "install",
 		"file.sure":         "Install {cluster}?",
-		"file.sure.what":    "{count} machines become what the file says. They are looked at first; with an error among what is found nothing is touched.",
+		"file.sure.what":    "{count} {count:machine becomes|machines become} what the file says. They are looked at first; with an error among what is found nothing is touched.",
 		"file.problems":     "Errors: {errors}, warnings: {warnings}",
 		"file.fine":         "Nothing is wrong with this file.",
 		"file.fact.version": "Kubernetes {version}",

@@ -65,10 +65,13 @@ func enUI() map[string]string {
 		"ui.key.error":      "next error",
 		"ui.key.top":        "start, end",
 		"ui.key.page":       "page",
+		"ui.key.sideways":   "sideways",
 		"ui.key.mouse":      "mouse: keys or selection",
 		"ui.mouse.ours":     "The mouse works the screen.",
 		"ui.mouse.yours":    "The mouse selects text.",
 		"ui.ask.cancel":     "cancel",
+		"ui.ask.more":       "{count} more {count:line|lines} below",
+		"ui.ask.above":      "{count} more {count:line|lines} above",
 		"ui.ask.other-word": "That is not “{word}”.",
 
 		"cli.attach.short":                "Show a run on the board: one that goes on, or one that is over",

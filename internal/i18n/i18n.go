@@ -1,5 +1,5 @@
 // Package i18n holds every sentence that a user reads, in English and Chinese. A sentence is named by a key; {name} holes are filled
-// with the arguments of an event.Msg. Error codes are the same in both languages.
+// with the arguments of an event.Msg, and {name:one|many} is the first word when the argument is 1, else the second. Error codes are the same in both languages.
 //
 // The sentences stand in en_*.go and zh_*.go files, one pair a room, as maps merged by catalog().
 package i18n
@@ -66,11 +66,46 @@ func (p *Printer) Msg(m event.Msg) string {
 	if len(m.Args) == 0 || !strings.Contains(s, "{") {
 		return s
 	}
+	s = numbered(s, m.Args)
 	pairs := make([]string, 0, 2*len(m.Args))
 	for k, v := range m.Args {
 		pairs = append(pairs, "{"+event.Clean(k)+"}", event.Clean(v))
 	}
 	return strings.NewReplacer(pairs...).Replace(s)
+}
+
+// numbered chooses between the words for one and for many.
+func numbered(s string, args map[string]string) string {
+	for from := 0; ; {
+		bar := strings.IndexByte(s[from:], '|')
+		if bar < 0 {
+			return s
+		}
+		bar += from
+		open, end := strings.LastIndexByte(s[:bar], '{'), strings.IndexByte(s[bar:], '}')
+		name, one, ok := "", "", false
+		if open >= 0 && end >= 0 {
+			name, one, ok = strings.Cut(s[open+1:bar], ":")
+		}
+		n, known := args[name]
+		if !ok || !known {
+			from = bar + 1
+			continue
+		}
+		if n != "1" {
+			one = s[bar+1 : bar+end]
+		}
+		s = s[:open] + one + s[bar+end+1:]
+		from = open + len(one)
+	}
+}
+
+// Join puts two sentences one after the other: with a blank between them where the language has one.
+func (p *Printer) Join(a, b string) string {
+	if a == "" || b == "" || strings.HasSuffix(a, "。") {
+		return a + b
+	}
+	return a + " " + b
 }
 
 // T renders the sentence key with alternating argument names and values.

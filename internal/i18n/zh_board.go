@@ -9,7 +9,7 @@ func zhBoard() map[string]string {
 		"ui.stall.brief":       "无输出 {since}：{step}",
 		"ui.stall.brief-usual": "已 {since}，通常 {usual}：{step}",
 		"ui.filter.shown":      "{total} 台中的 {shown} 台",
-		"ui.filter.none":       "没有符合条件的机器。按 Esc 清除过滤。",
+		"ui.filter.none":       "没有符合条件的机器。按 Esc 清除筛选。",
 
 		"ui.fail.title":   "{node} 等您决定",
 		"ui.fail.past":    "{node} 上的失败",
@@ -55,7 +55,7 @@ func zhBoard() map[string]string {
 		"ui.key.failures":     "失败",
 		"ui.key.all":          "显示全部",
 		"ui.key.speed":        "速度",
-		"ui.key.filter":       "过滤",
+		"ui.key.filter":       "筛选",
 		"ui.key.trouble":      "下一个有问题的机器",
 		"ui.key.shell":        "登录该机器",
 		"ui.key.skip":         "跳过",
@@ -85,7 +85,7 @@ func zhBoard() map[string]string {
 		"ui.sum.more":         "下面还有",
 
 		"cli.demo.short": "在看板上播放一次录制的安装：不需要任何机器",
-		"cli.demo.long":  "在运行看板上播放一次真实安装的事件日志（三个控制面、一个负载均衡、两个工作节点），让您先看看是什么样子。\n不需要网络、root 或集群，也不写任何文件。+ 和 - 改变速度，空格暂停，回车打开机器日志，? 列出按键。",
+		"cli.demo.long":  "在运行看板上播放一次真实安装的事件日志（三个控制平面、一个负载均衡、两个工作节点），让您先看看是什么样子。\n不需要网络、root 或集群，也不写任何文件。+ 和 - 改变速度，空格暂停，回车打开机器日志，? 列出按键。",
 		"cli.flag.speed": "播放速度的倍数",
 		"demo.note":      "录制的安装过程：按 ? 查看按键",
 

@@ -19,7 +19,7 @@ func zhEtcd() map[string]string {
 		"step.restore.before":      "保存现有数据",
 		"step.restore.send":        "上传快照",
 		"step.restore.make":        "生成成员的新数据",
-		"step.restore.stop":        "停止控制面服务",
+		"step.restore.stop":        "停止控制平面服务",
 		"step.restore.exchange":    "停止 etcd 并替换数据",
 		"step.restore.etcd":        "启动 etcd",
 		"step.restore.health":      "检查恢复后的 etcd 集群",

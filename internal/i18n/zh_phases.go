@@ -3,10 +3,10 @@ package i18n
 // zhPhases 是部署与清理流程的文案。
 func zhPhases() map[string]string {
 	return map[string]string{
-		"phase.preflight":      "安装前检查",
+		"phase.preflight":      "预检",
 		"phase.infrastructure": "基础设施",
 		"phase.etcd":           "etcd 集群",
-		"phase.control-plane":  "控制面",
+		"phase.control-plane":  "控制平面",
 		"phase.bootstrap":      "节点加入",
 		"phase.addons":         "插件",
 		"phase.check":          "最终检查",
@@ -20,7 +20,7 @@ func zhPhases() map[string]string {
 		"step.infrastructure.packages":               "安装软件包",
 		"step.infrastructure.send-packages":          "上传软件包",
 		"step.infrastructure.programs-etcd":          "上传 etcd 程序",
-		"step.infrastructure.programs-control-plane": "上传控制面程序",
+		"step.infrastructure.programs-control-plane": "上传控制平面程序",
 		"step.infrastructure.programs-node":          "上传节点程序",
 		"step.infrastructure.runtime":                "启动容器运行时",
 		"step.infrastructure.send-images":            "上传镜像",
@@ -58,7 +58,7 @@ func zhPhases() map[string]string {
 		"change.file":             "写入 {path}",
 		"change.upload":           "放置 {path}（{bytes}）",
 		"change.remove":           "删除 {path}",
-		"change.tables":           "记录现有的包过滤表",
+		"change.tables":           "记录现有的包筛选表",
 		"change.start":            "启用并启动 {unit}",
 		"change.kernel":           "加载 overlay 与 br_netfilter，设置转发参数",
 		"change.hosts":            "在 /etc/hosts 中写入节点名称",
@@ -87,7 +87,7 @@ func zhPhases() map[string]string {
 		"notice.no-snapshot":    "未能保存 etcd 快照：{cause}",
 		"notice.snapshot":       "etcd 快照：{path}",
 
-		"fault.preflight.failed":               "安装前检查发现 {count} 个错误，未做任何改动。",
+		"fault.preflight.failed":               "预检发现 {count} 个错误，未做任何改动。",
 		"fault.preflight.failed.next":          "按上面列出的内容修正后，再次运行同一条命令。",
 		"fault.preflight.arch":                 "{node} 的架构是 {is}，而 deploy.yaml 中写的是 arch: {says}。",
 		"fault.preflight.arch.next":            "请修正 deploy.yaml 中 {node} 的 arch。",
@@ -148,7 +148,7 @@ func zhPhases() map[string]string {
 		"fault.etcd.unhealthy":                "{node}：etcd 尚未应答（{cause}）{log}",
 		"fault.etcd.unhealthy.next":           "请在 {node} 上查看 journalctl -u etcd；成员之间须放通 2379 与 2380 端口。",
 		"fault.kube.api":                      "API server 返回：{cause}",
-		"fault.kube.api.next":                 "请在控制面上查看 journalctl -u kube-apiserver。",
+		"fault.kube.api.next":                 "请在控制平面上查看 journalctl -u kube-apiserver。",
 		"fault.kube.client":                   "无法创建 API server 客户端：{cause}",
 		"fault.kube.client.next":              "集群状态目录中的证书可能已损坏。",
 		"fault.kube.not-ready":                "{node}：API server 尚未就绪（{cause}）{log}",

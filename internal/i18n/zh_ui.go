@@ -21,7 +21,7 @@ func zhUI() map[string]string {
 		"ui.state.done":    "完成",
 		"ui.state.waiting": "等待",
 
-		"ui.role.control-plane": "控制面",
+		"ui.role.control-plane": "控制平面",
 		"ui.role.worker":        "工作节点",
 		"ui.role.etcd":          "etcd",
 		"ui.role.loadbalancer":  "负载均衡",
@@ -64,11 +64,14 @@ func zhUI() map[string]string {
 		"ui.key.next":       "下一个",
 		"ui.key.error":      "下一个错误",
 		"ui.key.top":        "开头、末尾",
+		"ui.key.sideways":   "左右",
 		"ui.key.page":       "翻页",
 		"ui.key.mouse":      "鼠标：操作或选择",
 		"ui.mouse.ours":     "鼠标用于操作界面。",
 		"ui.mouse.yours":    "鼠标用于选择文本。",
 		"ui.ask.cancel":     "取消",
+		"ui.ask.more":       "下面还有 {count} 行",
+		"ui.ask.above":      "上面还有 {count} 行",
 		"ui.ask.other-word": "输入的不是“{word}”。",
 
 		"cli.attach.short":                "在看板上查看一次运行：进行中的或已结束的",

@@ -3,7 +3,7 @@ package i18n
 func zhWizard() map[string]string {
 	return map[string]string{
 		"fault.config.no-role":      "{name} 没有角色",
-		"fault.config.no-role.next": "请给它一个角色：控制面、工作节点、etcd 或负载均衡。",
+		"fault.config.no-role.next": "请给它一个角色：控制平面、工作节点、etcd 或负载均衡。",
 
 		"wizard.add.title":    "添加节点",
 		"wizard.add.about":    "新机器默认作为工作节点加入，也可以给它别的角色。已有的机器保持不变。",
@@ -23,7 +23,7 @@ func zhWizard() map[string]string {
 		"wizard.value.true":   "是",
 		"wizard.value.false":  "否",
 		"wizard.value.pod":    "以 Pod 运行",
-		"wizard.value.binary": "作为控制面上的服务",
+		"wizard.value.binary": "作为控制平面上的服务",
 
 		"wizard.state.now":  "当前",
 		"wizard.state.done": "完成",
@@ -50,15 +50,16 @@ func zhWizard() map[string]string {
 		"wizard.head.preflight": "一切就绪了吗？",
 		"wizard.head.review":    "最后再看一眼",
 
-		"wizard.about.cluster":   "灰色的内容是不填写时的取值。最后一步之前不会改动任何机器，每一步填写的内容都会保存。",
-		"wizard.about.login":     "所有机器使用同一个登录方式。如果 ~/.ssh 或 agent 中有密钥，这里什么都不用填。",
-		"wizard.about.nodes":     "输入或粘贴地址。第一台机器作为控制面，其余作为工作节点；您继续操作时会同时查看每台机器。",
-		"wizard.about.networks":  "默认值适合大多数环境，但不能与机器所在的网络重叠。",
-		"wizard.about.runtime":   "默认值就是离线包所带的内容。",
-		"wizard.about.bundle":    "离线包包含安装所需的一切，机器无需访问互联网。每个包都会先读取并校验。",
-		"wizard.about.extra":     "deploy.yaml 的所有键。大多数集群都用不到。",
-		"wizard.about.preflight": "查看每台机器和每个离线包，不做任何改动。",
-		"wizard.about.review":    "这里是将要写入的文件、它带来的变化，以及每台机器上要做的事。",
+		"wizard.about.cluster":      "灰色的内容是不填写时的取值。最后一步之前不会改动任何机器，每一步填写的内容都会保存。",
+		"wizard.about.cluster.mono": "[方括号]中的内容是不填写时的取值。最后一步之前不会改动任何机器，每一步填写的内容都会保存。",
+		"wizard.about.login":        "所有机器使用同一个登录方式。如果 ~/.ssh 或 agent 中有密钥，这里什么都不用填。",
+		"wizard.about.nodes":        "输入或粘贴地址。第一台机器作为控制平面，其余作为工作节点；您继续操作时会同时查看每台机器。",
+		"wizard.about.networks":     "默认值适合大多数环境，但不能与机器所在的网络重叠。",
+		"wizard.about.runtime":      "默认值就是离线包所带的内容。",
+		"wizard.about.bundle":       "离线包包含安装所需的一切，机器无需访问互联网。每个包都会先读取并校验。",
+		"wizard.about.extra":        "deploy.yaml 的所有键。大多数集群都用不到。",
+		"wizard.about.preflight":    "查看每台机器和每个离线包，不做任何改动。",
+		"wizard.about.review":       "这里是将要写入的文件、它带来的变化，以及每台机器上要做的事。",
 
 		"wizard.field.cluster-id":                   "集群名称",
 		"wizard.field.file":                         "deploy.yaml 位置",
@@ -96,8 +97,8 @@ func zhWizard() map[string]string {
 		"wizard.hint.eggo.sudo-password":           "如果 sudo 的密码与登录密码不同。",
 		"wizard.hint.keep-secrets":                 "能读取 deploy.yaml（权限 0600）的人就能看到密码。",
 		"wizard.hint.eggo.bastion":                 "如果机器在另一台主机之后：user@host:port，写法同 ssh -J；多个用逗号分隔。",
-		"wizard.hint.apiserver-endpoint":           "节点和用户访问 API 的 host:port；留空则为负载均衡，否则为第一个控制面。",
-		"wizard.hint.bind-port":                    "负载均衡把它转发到各控制面。",
+		"wizard.hint.apiserver-endpoint":           "节点和用户访问 API 的 host:port；留空则为负载均衡，否则为第一个控制平面。",
+		"wizard.hint.bind-port":                    "负载均衡把它转发到各控制平面。",
 		"wizard.hint.apiserver-cert-sans.dnsnames": "写入证书；多个用逗号分隔。",
 		"wizard.hint.apiserver-cert-sans.ips":      "写入证书；多个用逗号分隔。",
 		"wizard.hint.service.cidr":                 "没有被占用的 /12 到 /28 网段。",
@@ -125,8 +126,8 @@ func zhWizard() map[string]string {
 		"wizard.config.host-differs":     "{ip} 的 {name} 在这里是 {value}，在别处是 {other}",
 		"wizard.config.two-secrets":      "密码已经填写，而 {other} 又说明了密码来源；请只保留一个",
 		"wizard.config.loadbalance-many": "已有另一台负载均衡；只能有一台",
-		"wizard.config.no-workers":       "没有工作节点，用户的 Pod 无处运行；请按 w 给一台机器这个角色，控制面也可以有",
-		"wizard.config.no-masters":       "没有机器是控制面；请按 m 给一台机器这个角色",
+		"wizard.config.no-workers":       "没有工作节点，用户的 Pod 无处运行；请按 w 给一台机器这个角色，控制平面也可以有",
+		"wizard.config.no-masters":       "没有机器是控制平面；请按 m 给一台机器这个角色",
 
 		"wizard.key.next":        "下一步",
 		"wizard.key.prev":        "上一步",
@@ -211,7 +212,6 @@ func zhWizard() map[string]string {
 
 		"wizard.keys.title":    "您认识这些机器吗？",
 		"wizard.keys.about":    "这是第一次连接它们。请与机器上显示的指纹比较：ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub",
-		"wizard.keys.rest":     "还有 {count} 台，随后询问",
 		"wizard.keys.trust":    "是，信任这些密钥",
 		"wizard.keys.refuse":   "否，拒绝",
 		"wizard.keys.later":    "稍后决定",

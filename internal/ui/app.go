@@ -6,7 +6,6 @@ package ui
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"reflect"
 	"slices"
@@ -16,17 +15,17 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/theme"
-	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
 // Options of the screen.
 type Options struct {
 	Lang  i18n.Lang
 	ASCII bool
+	// Mono draws without colours.
+	Mono bool
 	// Note is shown in the footer until the first key; "" is none.
 	Note string
 	// Now is the clock; nil is the machine's.
@@ -37,6 +36,7 @@ type Options struct {
 type App struct {
 	env   frame.Env
 	ascii bool
+	mono  bool
 	dark  bool
 	free  bool // the mouse is the terminal's, to select text with
 	w, h  int
@@ -71,7 +71,7 @@ func New(first frame.Page, o Options) *App {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	a := &App{env: frame.Env{Now: o.Now}, ascii: o.ASCII, dark: true, w: 80, h: 24, note: o.Note, stack: []frame.Page{first}}
+	a := &App{env: frame.Env{Now: o.Now}, ascii: o.ASCII, mono: o.Mono, dark: true, w: 80, h: 24, note: o.Note, stack: []frame.Page{first}}
 	a.dress(o.Lang)
 	return a
 }
@@ -79,7 +79,7 @@ func New(first frame.Page, o Options) *App {
 // dress makes what depends on language and colours.
 func (a *App) dress(lang i18n.Lang) {
 	a.env.P = i18n.NewPrinter(lang)
-	a.env.Theme = theme.New(theme.Options{Dark: a.dark, ASCII: a.ascii})
+	a.env.Theme = theme.New(theme.Options{Dark: a.dark, ASCII: a.ascii, Mono: a.mono})
 }
 
 // Run shows the first page, and what comes of it, until the person leaves or ctx ends.
@@ -107,7 +107,11 @@ func Run(ctx context.Context, first frame.Page, o Options, in io.Reader, out io.
 // farewell keeps what a page has to say when the program has ended.
 func (a *App) farewell(p frame.Page) {
 	if f, ok := p.(frame.Farewell); ok {
-		a.words = append(a.words, f.Farewell(&a.env, a.w)...)
+		words := f.Farewell(&a.env, a.w)
+		if a.ascii {
+			plain(words)
+		}
+		a.words = append(a.words, words...)
 	}
 }
 
@@ -312,7 +316,7 @@ func (a *App) bindings() []frame.Binding {
 		lang = "ui.key.lang-ascii"
 	}
 	return append(own,
-		frame.Binding{Keys: []string{"?", "f1"}, Show: show[0], Word: "ui.key.help", Do: func() tea.Cmd { a.help, a.helpTop = true, 0; return nil }},
+		frame.Binding{Keys: []string{"?", "f1"}, Show: show[0], Word: "ui.key.help", Do: func() tea.Cmd { a.help, a.helpTop = true, 0; return nil }, Keep: true},
 		frame.Binding{Keys: []string{"L", "f2"}, Show: show[1], Word: lang, Do: a.otherLang},
 		frame.Binding{Keys: []string{"M"}, Word: "ui.key.mouse", Do: a.freeMouse, Help: true},
 		frame.Binding{Keys: []string{"q", "ctrl+c"}, Show: show[2], Word: "ui.key.quit", Do: a.leave})
@@ -345,7 +349,13 @@ func (a *App) otherLang() tea.Cmd {
 		lang = i18n.Chinese
 	}
 	a.dress(lang)
-	return nil
+	var all []tea.Cmd
+	for _, p := range a.stack {
+		if s, ok := p.(frame.Speaker); ok {
+			all = append(all, a.of(p, s.Spoken(&a.env)))
+		}
+	}
+	return tea.Batch(all...)
 }
 
 func (a *App) freeMouse() tea.Cmd {
@@ -378,8 +388,12 @@ func (a *App) wheel(m tea.MouseWheelMsg) tea.Cmd {
 		a.helpTop += n
 		return nil
 	}
+	if len(a.dialogs) > 0 {
+		a.dialogs[0].Wheel(n)
+		return nil
+	}
 	top := a.top()
-	if w, ok := top.(frame.Wheeler); ok && len(a.dialogs) == 0 && !a.small() {
+	if w, ok := top.(frame.Wheeler); ok && !a.small() {
 		return a.of(top, w.Wheel(n, &a.env))
 	}
 	return nil
@@ -432,149 +446,4 @@ func (a *App) headLines() int {
 		return 0
 	}
 	return 2
-}
-
-// View implements tea.Model.
-func (a *App) View() tea.View {
-	lines, cursor := a.lines()
-	v := tea.NewView(strings.Join(lines, "\n"))
-	v.AltScreen = true
-	v.Cursor = cursor
-	v.MouseMode = tea.MouseModeCellMotion
-	if a.free {
-		v.MouseMode = tea.MouseModeNone
-	}
-	v.WindowTitle = "eggo"
-	if t := event.Clean(a.top().Title(&a.env)); t != "" {
-		v.WindowTitle = "eggo " + t
-	}
-	for _, p := range slices.Backward(a.stack) {
-		if g, ok := p.(frame.Gauge); ok {
-			v.ProgressBar = g.Gauge(&a.env)
-			break
-		}
-	}
-	return v
-}
-
-// lines are the screen: exactly h lines of exactly w cells.
-func (a *App) lines() ([]string, *tea.Cursor) {
-	if a.small() {
-		return a.tooSmall(), nil
-	}
-	head := a.headLines()
-	body, cursor := a.top().Render(&a.env, a.w, a.h-1-head)
-	body = widget.Block(body, a.w, a.h-1-head, a.env.Theme.Glyphs.Cut)
-	if cursor != nil {
-		cursor.Y += head
-	}
-	if head > 0 {
-		body = append(widget.Block(a.head(), a.w, head, ""), body...)
-	}
-	switch {
-	case len(a.dialogs) > 0:
-		box, at := a.dialogs[0].Render(&a.env, a.w, len(body))
-		a.box = a.overlay(body, box)
-		if cursor = at; cursor != nil {
-			cursor.X += a.box.x
-			cursor.Y += a.box.y
-		}
-	case a.help:
-		a.overlay(body, a.helpBox(len(body)))
-		cursor = nil
-	}
-	lines := append(body, widget.Fit(a.foot(), a.w, ""))
-	if a.ascii {
-		a.plain(lines)
-	}
-	return lines, cursor
-}
-
-// plain puts ASCII for the signs that sentences and keys have: one cell for one cell. Words of other languages stay.
-func (a *App) plain(lines []string) {
-	r := strings.NewReplacer("…", ".", "“", `"`, "”", `"`, "’", "'", "–", "-", "—", "-", "×", "x", "·", ".", "→", ">", "←", "<", "↑", "^", "↓", "v")
-	for i, l := range lines {
-		lines[i] = r.Replace(l)
-	}
-}
-
-func (a *App) tooSmall() []string {
-	p := a.env.P
-	text := []string{p.T("ui.too-small", "width", fmt.Sprint(frame.MinWidth), "height", fmt.Sprint(frame.MinHeight))}
-	for _, page := range slices.Backward(a.stack) {
-		if s, ok := page.(frame.Smaller); ok {
-			text = append(text, s.Small(&a.env))
-			break
-		}
-	}
-	return widget.Block(text, a.w, a.h, "")
-}
-
-// head names the house and the way to the page that is shown.
-func (a *App) head() []string {
-	t := a.env.Theme
-	right := ""
-	if s, ok := a.top().(frame.Asider); ok {
-		right = widget.Cut(s.Aside(&a.env), a.w/2, t.Glyphs.Cut)
-	}
-	var way []string
-	for _, p := range a.stack {
-		if title := event.Clean(p.Title(&a.env)); title != "" {
-			way = append(way, title)
-		}
-	}
-	room := a.w - 10 - widget.Width(right)
-	for len(way) > 1 && widget.Width(strings.Join(way, " "+t.Glyphs.Trail+" ")) > room {
-		way = way[1:]
-	}
-	l := new(widget.Line).Space(1).Add(t.Strong, "egg").Add(t.Title, "o").Space(2)
-	for i, w := range way {
-		if i < len(way)-1 {
-			l.Add(t.Dim, w).Space(1).Add(t.Faint, t.Glyphs.Trail).Space(1)
-		} else {
-			l.Add(t.Strong, widget.Cut(w, max(0, a.w-l.Width()-widget.Width(right)-2), t.Glyphs.Cut))
-		}
-	}
-	return []string{l.To(a.w-widget.Width(right)-1).String() + t.Dim.Render(right) + " ", t.Border.Render(strings.Repeat(t.Glyphs.Rule, a.w))}
-}
-
-// helpBox lists the keys of the page; it scrolls when there are more than fit.
-func (a *App) helpBox(h int) []string {
-	e := &a.env
-	list := frame.HelpLines(e, a.bindings())
-	last := e.P.T("ui.help.close")
-	wide := max(widget.Width(e.P.T("ui.help"))+4, widget.Width(last))
-	for _, l := range list {
-		wide = max(wide, widget.Width(l))
-	}
-	if room := h - 4; len(list) > room {
-		a.helpTop = max(0, min(a.helpTop, len(list)-room))
-		list = list[a.helpTop : a.helpTop+room]
-	}
-	return frame.Box(e, e.Theme.Chosen, e.P.T("ui.help"), append(list, "", e.Theme.Dim.Render(last)), min(wide, a.w-6))
-}
-
-// overlay puts a box into the middle of the screen and says where.
-func (a *App) overlay(body, box []string) area {
-	if len(box) == 0 {
-		return area{}
-	}
-	wide := widget.Width(box[0])
-	at := area{x: max(0, (a.w-wide)/2), y: max(0, (len(body)-len(box))/2), w: wide, h: len(box)}
-	for i, l := range box {
-		if at.y+i < len(body) {
-			body[at.y+i] = widget.Over(body[at.y+i], l, at.x, a.w)
-		}
-	}
-	return at
-}
-
-func (a *App) foot() string {
-	right := widget.Cut(a.note, a.w/2, a.env.Theme.Glyphs.Cut)
-	if s, ok := a.top().(frame.Asider); ok && right == "" && a.bare() {
-		right = s.Aside(&a.env)
-	}
-	var left string
-	left, a.spots = frame.Footer(&a.env, a.bindings(), a.w-widget.Width(right)-2)
-	return left + widget.Spaces(a.w-widget.Width(left)-widget.Width(right)-1) + a.env.Theme.Yolk.Render(right)
 }

@@ -179,15 +179,19 @@ func (b *Board) rail(s *runstate.State, w int) string {
 		}
 		stops = append(stops, st)
 	}
+	between := " " + b.Theme.Glyphs.Rule + " "
 	width := func() int {
-		n := 1
+		n := 1 - widget.Width(between)
 		for _, st := range stops {
-			n += 1 + 3
+			n += 1 + widget.Width(between)
 			if st.name != "" {
 				n += 1 + widget.Width(st.name) + widget.Width(st.count)
 			}
 		}
 		return n
+	}
+	if width() > w {
+		between = "  "
 	}
 	for _, on := range []bool{false, true} { // those at work keep theirs longest
 		for far := len(stops); far >= 0 && width() > w; far-- {
@@ -201,7 +205,7 @@ func (b *Board) rail(s *runstate.State, w int) string {
 	l := new(widget.Line).Space(1)
 	for i, st := range stops {
 		if i > 0 {
-			l.Add(b.Theme.Border, " "+b.Theme.Glyphs.Rule+" ")
+			l.Add(b.Theme.Border, between)
 		}
 		style := b.Theme.Idle
 		switch {

@@ -197,7 +197,7 @@ func (b *Board) words(s *runstate.State, v view, n int) []string {
 	if v.rank <= rankFailed && v.step != nil && v.step.Fault != nil {
 		text, next := b.P.Fault(v.step.Fault)
 		if cause, do, ok := report.Likely(v.step.Fault, v.host.LinesOf(v.step.ID, runstate.FailLines)); ok {
-			next = b.P.Msg(cause) + " " + b.P.Msg(do)
+			next = b.P.Join(b.P.Msg(cause), b.P.Msg(do))
 		}
 		out = append(out, text)
 		if next != "" {

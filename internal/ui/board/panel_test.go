@@ -179,7 +179,7 @@ func TestFilter(t *testing.T) {
 		{i18n.English, "", nil, 31}, {i18n.English, "role:etcd", []string{"node-1", "node-2", "node-3"}, 3}, {i18n.English, "role:etcd state:failed", []string{"node-3"}, 1},
 		{i18n.English, "!role:worker node-1", []string{"node-1"}, 1}, {i18n.English, "state:needs", []string{"node-1", "node-2"}, 2}, {i18n.English, "state:asked", []string{"node-1", "node-2"}, 2},
 		{i18n.English, "NODE-30", []string{"node-30"}, 1}, {i18n.English, "192.0.2.12", []string{"node-2"}, 1}, {i18n.English, "install packages !state:failed !state:asked role:worker", nil, 5},
-		{i18n.Chinese, "role:控制面", nil, 3}, {i18n.Chinese, "state:失败", []string{"node-3"}, 1}, {i18n.Chinese, "state:failed", []string{"node-3"}, 1}, {i18n.English, "no such machine", nil, 0},
+		{i18n.Chinese, "role:控制平面", nil, 3}, {i18n.Chinese, "state:失败", []string{"node-3"}, 1}, {i18n.Chinese, "state:failed", []string{"node-3"}, 1}, {i18n.English, "no such machine", nil, 0},
 	} {
 		b := &Board{P: i18n.NewPrinter(c.lang), Theme: theme.New(theme.Options{}), Filter: c.filter}
 		var got []string

@@ -101,7 +101,13 @@ func (b *Board) pane(s *runstate.State, now time.Time, v view, on bool, w, h int
 	in := w - 4
 	state := v.glyph + " " + v.word
 	name := widget.Cut(b.name(v.host), max(4, in-widget.Width(state)-3), g.Cut)
-	top := new(widget.Line).Add(edge, g.TopLeft+g.Horizontal+" ").Add(t.Strong, name)
+	top := new(widget.Line).Add(edge, g.TopLeft+g.Horizontal)
+	if on {
+		top.Add(t.Chosen, g.Pointer)
+	} else {
+		top.Space(1)
+	}
+	top.Add(t.Strong, name)
 	if room := w - top.Width() - widget.Width(state) - 6; room > 3 && len(v.host.Roles) > 0 {
 		top.Space(1).Add(t.Dim, widget.Cut(b.roles(v.host), room-1, g.Cut))
 	}

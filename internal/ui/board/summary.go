@@ -2,6 +2,7 @@ package board
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +29,7 @@ const summaryMost = 120
 func (x Summary) Lines(s *runstate.State, w int) []string {
 	w = min(w, summaryMost)
 	out := append([]string{}, x.title(s, w), "")
-	for _, part := range [][]string{x.nodes(s, w), x.failed(s, w), x.times(s, w), x.next(s, w)} {
+	for _, part := range [][]string{x.failed(s, w), x.nodes(s, w), x.times(s, w), x.next(s, w)} {
 		if len(part) > 0 {
 			out = append(append(out, part...), "")
 		}
@@ -78,6 +79,9 @@ func (x Summary) nodes(s *runstate.State, w int) []string {
 		key = "ui.sum.nodes"
 	}
 	out := []string{x.head(key)}
+	if per > crowd {
+		return append(out, x.crowded(b, hosts, w)...)
+	}
 	for r := range per {
 		l := new(widget.Line)
 		for c := range cols {
@@ -93,6 +97,45 @@ func (x Summary) nodes(s *runstate.State, w int) []string {
 	return out
 }
 
+// crowd is how many lines of machines a summary has; more machines are told together.
+const crowd = 12
+
+// crowded names machines that are the same and came out the same together, those in trouble first.
+func (x Summary) crowded(b *Board, hosts []*runstate.Host, w int) []string {
+	type kind struct {
+		outcome event.Outcome
+		roles   string
+	}
+	var order []kind
+	names := map[kind][]string{}
+	for _, h := range hosts {
+		k := kind{h.Outcome(), b.roles(h)}
+		if k.outcome == event.OK {
+			k.outcome = event.Changed
+		}
+		if names[k] == nil {
+			order = append(order, k)
+		}
+		names[k] = append(names[k], event.Clean(h.Name))
+	}
+	slices.SortStableFunc(order, func(a, b kind) int {
+		switch {
+		case a.outcome.Done() == b.outcome.Done():
+			return 0
+		case b.outcome.Done():
+			return -1
+		}
+		return 1
+	})
+	var out []string
+	for _, k := range order {
+		glyph, style := x.Theme.Outcome(k.outcome)
+		l := new(widget.Line).Space(3).Add(style, glyph).Space(1).Add(x.Theme.Text, k.roles).Space(2).Add(x.Theme.Dim, fmt.Sprint(len(names[k])))
+		out = append(append(out, l.String()), x.wrapped(strings.Join(names[k], "  "), 5, w, x.Theme.Strong.Render)...)
+	}
+	return out
+}
+
 // failed: each step that failed, why, what helps, and where its log is.
 func (x Summary) failed(s *runstate.State, w int) []string {
 	t, p := x.Theme, x.P
@@ -104,7 +147,7 @@ func (x Summary) failed(s *runstate.State, w int) []string {
 		out = append(out, new(widget.Line).Space(3).Add(t.Bad, t.Glyphs.Failed+" "+where(p, f.Step.Host)).Space(2).Add(t.Text, p.Msg(f.Step.Title)).String())
 		text, next := p.Fault(&f.Fault)
 		if cause, do, ok := report.Likely(&f.Fault, f.Lines); ok {
-			next = p.Msg(cause) + " " + p.Msg(do)
+			next = p.Join(p.Msg(cause), p.Msg(do))
 		}
 		out = append(out, x.wrapped(text, 5, w, t.Text.Render)...)
 		if next != "" {

@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"strconv"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -26,6 +27,7 @@ type Ask struct {
 	Choices []Choice
 	Default int // index of Choices; for what destroys something that of leaving it alone
 	Danger  bool
+	Whole   bool // a choice but the default is taken only once all lines have been in sight
 	Cancel  func() tea.Cmd
 }
 
@@ -50,6 +52,8 @@ type Dialog interface {
 	// Key takes a key; done says that the dialog is over.
 	Key(m tea.KeyPressMsg, e *Env) (c tea.Cmd, done bool)
 	Paste(text string)
+	// Wheel moves the lines down, or up when negative.
+	Wheel(lines int)
 	// Click takes a click at a cell of the box as it was drawn last.
 	Click(x, y int) (c tea.Cmd, done bool)
 	// Render draws the box, at most w×h cells.
@@ -80,16 +84,58 @@ type question struct {
 	Ask
 	at    int
 	first int // line of the box with the first choice
+	scroll
+}
+
+// scroll is which of a dialog's lines are in sight.
+type scroll struct {
+	top  int
+	page int // that are in sight, as drawn last
+	more int // below them
+}
+
+// Wheel implements Dialog.
+func (s *scroll) Wheel(n int) { s.top = max(0, min(s.top+n, s.top+s.more)) }
+
+// cut leaves as many lines as there is room for, with a word on those below.
+func (s *scroll) cut(e *Env, lines []string, room int) []string {
+	if room = max(1, room); len(lines) <= room {
+		s.top, s.more, s.page = 0, 0, room
+		return lines
+	}
+	s.page = max(1, room-1)
+	s.top = max(0, min(s.top, len(lines)-s.page))
+	s.more = len(lines) - s.page - s.top
+	out := append([]string{}, lines[s.top:s.top+s.page]...)
+	word := e.P.T("ui.ask.more", "count", strconv.Itoa(s.more))
+	if s.more == 0 {
+		word = e.P.T("ui.ask.above", "count", strconv.Itoa(s.top))
+	}
+	return append(out, new(widget.Line).Add(e.Theme.Key, "PgUp PgDn").Space(1).Add(e.Theme.Warn, word).String())[max(0, s.page+1-room):]
+}
+
+// take does a choice, unless there is more to be read before.
+func (q *question) take(i int) (tea.Cmd, bool) {
+	if q.Whole && i != q.Default && q.more > 0 {
+		q.at = i
+		q.Wheel(q.page)
+		return nil, false
+	}
+	return do(q.Choices[i].Do), true
 }
 
 func (q *question) Key(m tea.KeyPressMsg, _ *Env) (tea.Cmd, bool) {
 	key := m.String()
-	for _, c := range q.Choices {
+	for i, c := range q.Choices {
 		if c.Key != "" && c.Key == key {
-			return do(c.Do), true
+			return q.take(i)
 		}
 	}
 	switch key {
+	case "pgdown", "space":
+		q.Wheel(q.page)
+	case "pgup":
+		q.Wheel(-q.page)
 	case "esc", "ctrl+c":
 		return do(q.Cancel), true
 	case "up", "k", "left", "shift+tab":
@@ -100,7 +146,7 @@ func (q *question) Key(m tea.KeyPressMsg, _ *Env) (tea.Cmd, bool) {
 		if len(q.Choices) == 0 {
 			return do(q.Cancel), true
 		}
-		return do(q.Choices[q.at].Do), true
+		return q.take(q.at)
 	}
 	return nil, false
 }
@@ -109,7 +155,7 @@ func (q *question) Paste(string) {}
 
 func (q *question) Click(_, y int) (tea.Cmd, bool) {
 	if i := y - q.first; i >= 0 && i < len(q.Choices) {
-		return do(q.Choices[i].Do), true
+		return q.take(i)
 	}
 	return nil, false
 }
@@ -137,10 +183,7 @@ func (q *question) Render(e *Env, w, h int) ([]string, *tea.Cursor) {
 		edge = t.Bad
 	}
 	in := inside(e, w, q.Title, list)
-	body := text(e, in, q.Lines, q.Body)
-	if room := h - 2 - len(list) - 1; len(body) > room {
-		body = body[:max(0, room)]
-	}
+	body := q.cut(e, text(e, in, q.Lines, q.Body), h-2-len(list)-1)
 	if len(body) > 0 {
 		body = append(body, "")
 	}
@@ -152,6 +195,7 @@ type prompt struct {
 	Prompt
 	field entry
 	wrong event.Msg
+	scroll
 }
 
 func (p *prompt) Key(m tea.KeyPressMsg, _ *Env) (tea.Cmd, bool) {
@@ -193,10 +237,7 @@ func (p *prompt) Render(e *Env, w, h int) ([]string, *tea.Cursor) {
 		edge = t.Bad
 	}
 	in := inside(e, w, p.Title, []string{label, hint.String(), widget.Spaces(40)})
-	body := text(e, in, p.Lines, p.Body)
-	if room := h - 2 - 5; len(body) > room {
-		body = body[:max(0, room)]
-	}
+	body := p.cut(e, text(e, in, p.Lines, p.Body), h-2-5)
 	if len(body) > 0 {
 		body = append(body, "")
 	}

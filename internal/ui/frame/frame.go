@@ -82,6 +82,8 @@ type (
 	Farewell interface {
 		Farewell(e *Env, w int) []string
 	}
+	// Speaker holds text of another program's, and asks for it again when the language has changed.
+	Speaker interface{ Spoken(e *Env) tea.Cmd }
 	// Gauge shows how far a long thing is in the terminal's own progress indicator.
 	Gauge interface{ Gauge(e *Env) *tea.ProgressBar }
 )

@@ -2,6 +2,7 @@ package frame
 
 import (
 	"slices"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -15,14 +16,18 @@ type Binding struct {
 	Word string   // of i18n; "" is shown nowhere
 	Do   func() tea.Cmd
 	Help bool // in the help only, not in the footer
+	Keep bool // stays in the footer however narrow it is
 }
 
 // Name is the key as it is shown.
-func (b Binding) Name() string {
-	if b.Show != "" {
-		return b.Show
+func (b Binding) Name(e *Env) string {
+	if b.Show == "" {
+		return b.Keys[0]
 	}
-	return b.Keys[0]
+	if e.Theme.ASCII { // an arrow's stand-in would be taken for a letter
+		return strings.NewReplacer("↑", "Up", "↓", "Down", "←", "Left", "→", "Right").Replace(b.Show)
+	}
+	return b.Show
 }
 
 // Find gives the binding of a key; the first that has it counts.
@@ -41,18 +46,31 @@ type Spot struct {
 	Binding  Binding
 }
 
-// Footer shows the keys that do something now, as many as fit into w cells; those on the right go first. It says where each of them is.
+// Footer shows the keys that do something now, as many as fit into w cells; those on the right go first, but for those that are to be kept. It
+// says where each of them is.
 func Footer(e *Env, list []Binding, w int) (string, []Spot) {
 	t := e.Theme
+	wide := func(b Binding) int { return widget.Width(b.Name(e)) + 1 + widget.Width(e.P.T(b.Word)) + 3 }
+	room := w
+	for _, b := range list {
+		if b.Keep && b.Word != "" {
+			room -= wide(b)
+		}
+	}
 	l := new(widget.Line).Space(1)
 	var spots []Spot
+	full := false
 	for _, b := range list {
 		if b.Help || b.Word == "" {
 			continue
 		}
-		key, word := b.Name(), e.P.T(b.Word)
-		if l.Width()+widget.Width(key)+1+widget.Width(word)+3 > w {
-			break
+		key, word := b.Name(e), e.P.T(b.Word)
+		switch {
+		case b.Keep:
+			room += wide(b)
+		case full || l.Width()+wide(b) > room:
+			full = true
+			continue
 		}
 		if l.Width() > 1 {
 			l.Space(3)
@@ -69,11 +87,11 @@ func HelpLines(e *Env, list []Binding) []string {
 	var out []string
 	wide := 0
 	for _, b := range list {
-		wide = max(wide, widget.Width(b.Name()))
+		wide = max(wide, widget.Width(b.Name(e)))
 	}
 	for _, b := range list {
 		if b.Word != "" {
-			out = append(out, new(widget.Line).Add(e.Theme.Key, widget.FitRight(b.Name(), wide, "")).Space(2).Add(e.Theme.Text, e.P.T(b.Word)).String())
+			out = append(out, new(widget.Line).Add(e.Theme.Key, widget.FitRight(b.Name(e), wide, "")).Space(2).Add(e.Theme.Text, e.P.T(b.Word)).String())
 		}
 	}
 	return out

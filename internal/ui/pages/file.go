@@ -131,11 +131,15 @@ func (p *Files) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	if len(entries) == 0 {
 		out = append(out, "   "+t.Dim.Render(e.P.T("files.none", "suffix", strings.Join(p.suffix, " "))))
 	}
+	room := 24
+	for _, x := range entries {
+		room = max(room, widget.Width(event.Clean(x.Name))+2)
+	}
+	room = min(room, w-3-12-20)
 	from, to := p.list.sight(len(entries), h-len(out))
 	for i := from; i < to; i++ {
 		x := entries[i]
 		l := new(widget.Line)
-		room := w - 3 - 12 - 20
 		if x.Dir {
 			l.Add(t.Busy, widget.Fit(event.Clean(x.Name)+"/", room, t.Glyphs.Cut))
 		} else {

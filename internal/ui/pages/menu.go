@@ -394,7 +394,12 @@ func (p *Menu) panel(e *frame.Env, x entry, w int) []string {
 func clusterLine(e *frame.Env, c jumphost.Cluster, w, name int) string {
 	t := e.Theme
 	word, style := status(e, c.Status)
-	l := new(widget.Line).Add(t.Strong, widget.Fit(event.Clean(c.Name), name, t.Glyphs.Cut)).Space(2).Add(style, word)
+	wide := 0
+	for _, s := range []string{jumphost.Running, jumphost.Installed, jumphost.Failed, jumphost.Interrupted, jumphost.Removed, jumphost.Unknown} {
+		said, _ := status(e, s)
+		wide = max(wide, widget.Width(said))
+	}
+	l := new(widget.Line).Add(t.Strong, widget.Fit(event.Clean(c.Name), name, t.Glyphs.Cut)).Space(2).Add(style, widget.Fit(word, wide, ""))
 	if m := members(e, c); m != "" {
 		l.Space(2).Add(t.Dim, m)
 	}

@@ -41,6 +41,7 @@ type (
 func (t *task) start(what event.Msg, f func(ctx context.Context, ask jumphost.Asker) (any, error)) tea.Cmd {
 	ctx, cancel := context.WithCancel(context.Background()) // ends when the page is left: Close
 	ch := make(chan tea.Msg)
+	t.Close() // of what was asked before, nobody wants to know any more
 	*t = task{doing: what, busy: true, cancel: cancel, ch: ch}
 	go func() {
 		r, err := f(ctx, &teller{ctx, ch})
@@ -144,6 +145,7 @@ func askKeys(keys []jumphost.HostKey, answer func(bool) tea.Cmd) frame.Ask {
 			}
 			return append(out, "", e.Theme.Dim.Render(widget.Cut(e.P.T("ask.keys.how"), w, e.Theme.Glyphs.Cut)))
 		},
+		Whole:   true,
 		Choices: []frame.Choice{{Key: "n", Word: "ask.keys.no", Do: func() tea.Cmd { return answer(false) }}, {Key: "y", Word: "ask.keys.yes", Do: func() tea.Cmd { return answer(true) }}},
 		Cancel:  func() tea.Cmd { return answer(false) },
 	}

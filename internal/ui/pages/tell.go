@@ -23,9 +23,12 @@ type Tell struct {
 	name  string // cluster
 	args  []string
 	text  []string
-	lang  i18n.Lang // of the text
+	lang  i18n.Lang // of what was asked for last
+	said  map[i18n.Lang][]string
 	top   int
+	left  int // cells that are out of sight at the left
 	h     int
+	over  int    // cells of the text that are out of sight at the right when left is 0
 	word  string // of i18n: what Enter leads to; "" nothing
 	do    func() tea.Cmd
 	even  bool // Enter leads there though the text could not be had
@@ -42,24 +45,43 @@ func (p *Tell) then(word string, do func() tea.Cmd) { p.word, p.do = word, do }
 // Init implements frame.Page.
 func (p *Tell) Init(e *frame.Env) tea.Cmd { return p.begin(e) }
 
+// begin asks anew.
 func (p *Tell) begin(e *frame.Env) tea.Cmd {
-	get, args := p.d.S.Tell, slices.Clone(p.args)
-	p.lang, p.text, p.top = e.P.Lang(), nil, 0
-	lang := p.lang
+	p.said, p.text, p.top, p.left = map[i18n.Lang][]string{}, nil, 0, 0
+	return p.ask(e)
+}
+
+func (p *Tell) ask(e *frame.Env) tea.Cmd {
+	get, args, lang := p.d.S.Tell, slices.Clone(p.args), e.P.Lang()
+	p.lang = lang
 	return p.task.start(event.M("tell.asking"), func(ctx context.Context, ask jumphost.Asker) (any, error) { return get(ctx, lang, args, ask) })
+}
+
+// Spoken implements frame.Speaker: what is said stays until it is there in the other language.
+func (p *Tell) Spoken(e *frame.Env) tea.Cmd {
+	if text, ok := p.said[e.P.Lang()]; ok {
+		p.task.Close()
+		p.text, p.lang, p.busy, p.fault = text, e.P.Lang(), false, nil
+		return nil
+	}
+	return p.ask(e)
 }
 
 // Update implements frame.Page.
 func (p *Tell) Update(m tea.Msg, _ *frame.Env) tea.Cmd {
 	c, result, done := p.take(m)
 	if text, ok := result.([]string); ok && done {
-		p.text = text
+		p.text, p.said[p.lang] = text, text
 	}
 	return c
 }
 
 func (p *Tell) move(n int) func() tea.Cmd {
 	return func() tea.Cmd { p.top = max(0, min(p.top+n, len(p.text)-p.h)); return nil }
+}
+
+func (p *Tell) shift(n int) func() tea.Cmd {
+	return func() tea.Cmd { p.left = max(0, min(p.left+n, p.over)); return nil }
 }
 
 // Keys implements frame.Page.
@@ -71,6 +93,8 @@ func (p *Tell) Keys(e *frame.Env) []frame.Binding {
 		{Keys: []string{"pgdown", "space"}, Do: p.move(p.h - 1), Help: true},
 		{Keys: []string{"home", "g"}, Do: p.move(-1 << 30), Help: true},
 		{Keys: []string{"end", "G"}, Do: p.move(1 << 30), Help: true},
+		{Keys: []string{"left", "h"}, Show: "← →", Word: "ui.key.sideways", Do: p.shift(-sideways), Help: p.over == 0},
+		{Keys: []string{"right", "l"}, Do: p.shift(sideways), Help: true},
 		{Keys: []string{"r"}, Word: "ui.key.again", Do: func() tea.Cmd { return p.begin(e) }},
 	}
 	if p.do != nil && !p.busy && (p.fault == nil || p.even) {
@@ -78,6 +102,9 @@ func (p *Tell) Keys(e *frame.Env) []frame.Binding {
 	}
 	return keys
 }
+
+// sideways is how many cells a key moves text that is wider than the screen.
+const sideways = 16
 
 // Wheel implements frame.Wheeler.
 func (p *Tell) Wheel(n int, _ *frame.Env) tea.Cmd { return p.move(n)() }
@@ -89,6 +116,11 @@ func (p *Tell) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	out = append(out, indent(p.lines(e, w-6), 3)...)
 	p.h = h - len(out)
 	p.top = max(0, min(p.top, len(p.text)-p.h))
+	p.over = 0
+	for _, l := range p.text {
+		p.over = max(p.over, widget.Width(event.Clean(l))-(w-4))
+	}
+	p.left = min(p.left, p.over)
 	head := true
 	for i, l := range p.text {
 		style := t.Text
@@ -100,8 +132,8 @@ func (p *Tell) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		default:
 			head = false
 		}
-		if i >= p.top {
-			out = append(out, "   "+style.Render(widget.Cut(event.Clean(l), w-4, t.Glyphs.Cut)))
+		if i >= p.top && i < p.top+p.h {
+			out = append(out, "   "+style.Render(widget.Cut(widget.From(event.Clean(l), p.left, t.Glyphs.Cut), w-4, t.Glyphs.Cut)))
 		}
 	}
 	return out, nil

@@ -154,7 +154,7 @@ func (p *Page) renderPanel(e *frame.Env, lines []string, w, h int) []string {
 		return lines
 	}
 	for _, b := range p.choices(f, e) {
-		f.Choices = append(f.Choices, board.Choice{Key: b.Name(), Word: b.Word})
+		f.Choices = append(f.Choices, board.Choice{Key: b.Name(e), Word: b.Word})
 	}
 	return board.Over(lines, f.Render(e.P, e.Theme, board.PanelWidth(w), h-1), w)
 }

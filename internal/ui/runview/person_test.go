@@ -163,7 +163,7 @@ func TestAPersonDecides(t *testing.T) {
 	s.has("n2 needs you", "try 2")
 	s.keys("esc")
 	s.lacks("r try again")
-	s.has("n2", "needs you", "1 need you", "d decide")
+	s.has("n2", "needs you", "1 needs you", "d decide")
 	s.keys("d")
 	s.has("n2 needs you")
 	s.happens(event.StepDecided{Step: "work/n2", Decision: event.GoOn}, event.StepEnded{Step: "work/n2", Outcome: event.Changed})
@@ -300,7 +300,7 @@ func TestCopying(t *testing.T) {
 	if s.clip != "no space left" {
 		t.Errorf("copied %q", s.clip)
 	}
-	s.has("copied: 1 lines")
+	s.has("copied: 1 line")
 	s.keys("up", "up", "up", "y")
 	if s.clip != "first of n1   " {
 		t.Errorf("copied %q", s.clip)

@@ -24,6 +24,10 @@ type Theme struct {
 	Added, Removed   lipgloss.Style // of differences
 
 	Glyphs Glyphs
+	// Mono: there are no colours, so that what is told by one has to be told otherwise too.
+	Mono bool
+	// ASCII: the terminal or its font has nothing else.
+	ASCII bool
 }
 
 // Glyphs take one cell each. Of the Unicode ones, those that stand before text are narrow in every terminal; lines and bars are wide where a
@@ -56,6 +60,7 @@ func ASCII() Glyphs {
 type Options struct {
 	Dark  bool // the terminal's background
 	ASCII bool
+	Mono  bool // no colours
 }
 
 // New makes a theme. Blue and orange stand for what green and red do elsewhere, so that those who do not tell these apart see the same.
@@ -66,7 +71,12 @@ func New(o Options) *Theme {
 		}
 		return lipgloss.Color(light)
 	}
-	fg := func(light, dark string) lipgloss.Style { return lipgloss.NewStyle().Foreground(pick(light, dark)) }
+	fg := func(light, dark string) lipgloss.Style {
+		if o.Mono {
+			return lipgloss.NewStyle()
+		}
+		return lipgloss.NewStyle().Foreground(pick(light, dark))
+	}
 	yolk := fg("#B45F06", "#FFB84D")
 	t := &Theme{
 		Text:    lipgloss.NewStyle(),
@@ -90,6 +100,11 @@ func New(o Options) *Theme {
 		Added:   fg("#00705A", "#5FD7AF"),
 		Removed: fg("#B3261E", "#FF7A6B"),
 		Glyphs:  Unicode(),
+		Mono:    o.Mono,
+		ASCII:   o.ASCII,
+	}
+	if o.Mono {
+		t.Cursor = lipgloss.NewStyle().Reverse(true)
 	}
 	if o.ASCII {
 		t.Glyphs = ASCII()

@@ -3,7 +3,6 @@
 package widget
 
 import (
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -67,6 +66,14 @@ func Cut(s string, w int, tail string) string {
 		tail = ""
 	}
 	return ansi.Truncate(s, w, tail)
+}
+
+// From leaves out the first n cells, with lead in place of the last of them.
+func From(s string, n int, lead string) string {
+	if n <= 0 {
+		return s
+	}
+	return ansi.TruncateLeft(s, n, lead)
 }
 
 // Fit cuts or pads text to exactly w cells.
@@ -168,34 +175,6 @@ func Block(lines []string, w, h int, tail string) []string {
 		}
 	}
 	return out
-}
-
-// Wrap breaks text into lines of at most w cells, between words where it can.
-func Wrap(s string, w int) string {
-	if w <= 0 {
-		return ""
-	}
-	// The library breaks at hyphens too, which tears options and paths apart.
-	return strings.ReplaceAll(ansi.Wrap(strings.ReplaceAll(s, "-", standIn), w, ""), standIn, "-")
-}
-
-// standIn takes a hyphen's place while text is wrapped: one cell wide, and no place to break at.
-const standIn = "\uE000"
-
-// Lines breaks text into lines of at most w cells, none of which begins with a mark that closes what was before it, as Chinese is set.
-func Lines(s string, w int) []string {
-	const closing = "，。、；：！？）」』】》”’…"
-	if w < 8 || !strings.ContainsAny(s, closing) {
-		return strings.Split(Wrap(s, w), "\n")
-	}
-	out := strings.Split(Wrap(s, w-2), "\n")
-	for i := 1; i < len(out); i++ {
-		if r, size := utf8.DecodeRuneInString(out[i]); size > 0 && strings.ContainsRune(closing, r) {
-			out[i-1] += out[i][:size]
-			out[i] = strings.TrimLeft(out[i][size:], " ")
-		}
-	}
-	return slices.DeleteFunc(out, func(l string) bool { return l == "" && len(out) > 1 })
 }
 
 // Over lays text over a line of w cells, beginning at the cell x. A wide character that is half covered becomes a space.

@@ -212,10 +212,6 @@ func (b *bundles) click(_, y int, _ *frame.Env) tea.Cmd {
 }
 
 func (b *bundles) keys(e *frame.Env) []frame.Binding {
-	arrows := "↑ ↓"
-	if e.Theme.Glyphs.Rule == "-" {
-		arrows = "Up Down"
-	}
 	return []frame.Binding{
 		{Keys: []string{"space"}, Show: "Space", Word: "wizard.key.choose", Do: b.choose},
 		{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.on", Do: func() tea.Cmd {
@@ -229,7 +225,7 @@ func (b *bundles) keys(e *frame.Env) []frame.Binding {
 				Do: func(path string) tea.Cmd { return frame.Send(addPathMsg{path}) }})
 		}},
 		{Keys: []string{"r"}, Word: "wizard.key.again", Do: b.look},
-		{Keys: []string{"up", "k"}, Show: arrows, Word: "wizard.key.move", Do: func() tea.Cmd { b.at--; return nil }, Help: true},
+		{Keys: []string{"up", "k"}, Show: "↑ ↓", Word: "wizard.key.move", Do: func() tea.Cmd { b.at--; return nil }, Help: true},
 		{Keys: []string{"down", "j"}, Do: func() tea.Cmd { b.at++; return nil }, Help: true},
 		{Keys: []string{"u"}, Word: "wizard.key.undo", Do: func() tea.Cmd { return b.p.undo(e) }},
 	}

@@ -157,10 +157,6 @@ func (f *preflight) chosen() (event.Finding, bool) {
 }
 
 func (f *preflight) keys(e *frame.Env) []frame.Binding {
-	arrows := "↑ ↓"
-	if e.Theme.Glyphs.Rule == "-" {
-		arrows = "Up Down"
-	}
 	var list []frame.Binding
 	if _, problems := f.p.problems.Count(); f.p.problems.HasErrors() && problems >= 0 {
 		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.to-problem", Do: func() tea.Cmd { return f.p.toProblem(e) }})
@@ -177,7 +173,7 @@ func (f *preflight) keys(e *frame.Env) []frame.Binding {
 	return append(list,
 		frame.Binding{Keys: []string{"r"}, Word: "wizard.key.again", Do: f.look},
 		frame.Binding{Keys: []string{"u"}, Word: "wizard.key.undo", Do: func() tea.Cmd { return tea.Batch(f.p.undo(e), f.look()) }},
-		frame.Binding{Keys: []string{"up", "k"}, Show: arrows, Word: "wizard.key.move", Do: func() tea.Cmd { f.at--; return nil }, Help: true},
+		frame.Binding{Keys: []string{"up", "k"}, Show: "↑ ↓", Word: "wizard.key.move", Do: func() tea.Cmd { f.at--; return nil }, Help: true},
 		frame.Binding{Keys: []string{"down", "j"}, Do: func() tea.Cmd { f.at++; return nil }, Help: true},
 		frame.Binding{Keys: []string{"pgup"}, Do: func() tea.Cmd { f.at -= 10; return nil }, Help: true},
 		frame.Binding{Keys: []string{"pgdown"}, Do: func() tea.Cmd { f.at += 10; return nil }, Help: true})

@@ -195,9 +195,6 @@ func (f *form) keys(e *frame.Env) []frame.Binding {
 		{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.field", Do: func() tea.Cmd { return nil }},
 		{Keys: []string{"up"}, Show: "↑ ↓", Word: "wizard.key.move", Do: func() tea.Cmd { return nil }},
 	}
-	if e.Theme.Glyphs.Rule == "-" {
-		list[1].Show = "Up Down"
-	}
 	if f.now().picks() {
 		list = append(list, frame.Binding{Keys: []string{"space"}, Show: "Space", Word: "wizard.key.choose", Do: func() tea.Cmd { return nil }})
 	}
@@ -302,7 +299,7 @@ func (f *form) value(e *frame.Env, it *item, w int, chosen bool) (text string, c
 	case chosen:
 		s, x := it.field.Shown(w - 1)
 		if s == "" && it.def != nil && it.def() != "" {
-			return widget.Paint(t.Cursor, t.Dim.Render(widget.Cut(it.def(), w-1, g.Cut)), w, ""), 0
+			return widget.Paint(t.Cursor, t.Dim.Render(widget.Cut(stands(e, it.def()), w-1, g.Cut)), w, ""), 0
 		}
 		return widget.Paint(t.Cursor, s, w, ""), x
 	case v == "":
@@ -313,11 +310,19 @@ func (f *form) value(e *frame.Env, it *item, w int, chosen bool) (text string, c
 		if d == "" {
 			d = e.P.T("wizard.unset")
 		}
-		return t.Faint.Render(widget.Cut(d, w, g.Cut)), -1
+		return t.Faint.Render(widget.Cut(stands(e, d), w, g.Cut)), -1
 	case it.kind == config.Secret:
 		return t.Text.Render(strings.Repeat("*", min(len([]rune(v)), w))), -1
 	}
 	return t.Text.Render(widget.Cut(event.Clean(v), w, g.Cut)), -1
+}
+
+// stands is what holds when nothing is typed: in grey, and in brackets where there is none.
+func stands(e *frame.Env, v string) string {
+	if e.Theme.Mono {
+		return "[" + v + "]"
+	}
+	return v
 }
 
 // below is what stands under an item: what is wrong with it, and, of the one that is chosen, what it is.

@@ -1,8 +1,6 @@
 package wizard
 
 import (
-	"context"
-	"net"
 	"slices"
 	"strings"
 
@@ -10,7 +8,6 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
@@ -356,10 +353,6 @@ func (n *nodes) keys(e *frame.Env) []frame.Binding {
 		return n.edit.keys(e)
 	}
 	help := func(b frame.Binding) frame.Binding { b.Help = true; return b }
-	arrows := "↑ ↓"
-	if e.Theme.Glyphs.Rule == "-" {
-		arrows = "Up Down"
-	}
 	list := []frame.Binding{
 		bind("wizard.key.add", "a", func() tea.Cmd { n.mode = adding; n.field.Set(""); return nil }, "a", "insert"),
 		bind("wizard.key.roles", "m w e l", func() tea.Cmd { return n.role(bundle.ControlPlane) }, "m"),
@@ -368,7 +361,7 @@ func (n *nodes) keys(e *frame.Env) []frame.Binding {
 		help(bind("", "", func() tea.Cmd { return n.role(bundle.LoadBalancer) }, "l")),
 		bind("wizard.key.edit", "Enter", n.openEdit, "enter"),
 		bind("wizard.key.delete", "d", n.remove, "d", "delete"),
-		help(bind("wizard.key.move", arrows, func() tea.Cmd { return n.move(-1) }, "up", "k")),
+		help(bind("wizard.key.move", "↑ ↓", func() tea.Cmd { return n.move(-1) }, "up", "k")),
 		help(bind("", "", func() tea.Cmd { return n.move(1) }, "down", "j")),
 		help(bind("", "", func() tea.Cmd { return n.move(-10) }, "pgup")),
 		help(bind("", "", func() tea.Cmd { return n.move(10) }, "pgdown")),
@@ -444,133 +437,4 @@ func (n *nodes) endEdit(e *frame.Env) tea.Cmd {
 	n.p.snapshot()
 	n.mode, n.edit = looking, nil
 	return tea.Batch(n.p.changed(), n.p.save(), n.p.probe(e, false))
-}
-
-// lookKey names a machine among the looks.
-func lookKey(m config.Machine) string {
-	port := m.Port
-	if port == "" {
-		port = "22"
-	}
-	return net.JoinHostPort(m.IP, port)
-}
-
-// loginText is all that a look depends on beside the machine.
-func loginText(d config.Draft) string {
-	var b strings.Builder
-	for _, k := range []string{"username", "private-key-path", "password", "eggo.sudo-password", "eggo.bastion", "eggo.known-hosts"} {
-		b.WriteString(d.Values[k] + "\x00")
-	}
-	return b.String()
-}
-
-// probe begins to look at the machines that were not looked at with this login, or, again, at those that are chosen.
-func (p *Page) probe(_ *frame.Env, again bool) tea.Cmd {
-	if p.svc.Probe == nil {
-		return nil
-	}
-	if login := loginText(p.draft); login != p.login {
-		if p.probes != nil {
-			p.probes()
-		}
-		p.login, p.looks, p.probes = login, map[string]*Look{}, nil
-	}
-	if again {
-		for k, l := range p.looks {
-			if l.Stage == Failed || l.Stage == Seen {
-				delete(p.looks, k)
-			}
-		}
-	}
-	var ctx context.Context
-	if p.probes == nil {
-		ctx, p.probes = context.WithCancel(p.ctx) //nolint:govet // ended with the page, or when the login changes
-		p.probeCtx = ctx
-	}
-	ctx = p.probeCtx
-	var cmds []tea.Cmd
-	d := p.draft.Clone()
-	for _, m := range d.Machines {
-		key := lookKey(m)
-		if _, wrong := config.CheckMachine("ip", m.IP); wrong || p.looks[key] != nil || m.IP == "" || p.members[m.IP] {
-			continue
-		}
-		p.looks[key] = &Look{Machine: m, Stage: Reaching}
-		cmds = append(cmds, tells(ctx, func(tell func(tea.Msg)) { p.svc.Probe(ctx, d, m, func(l Look) { tell(l) }) }))
-	}
-	return tea.Batch(cmds...)
-}
-
-// looked takes what is known of a machine. An architecture that was not said is the one that it has.
-func (p *Page) looked(l Look) {
-	key := lookKey(l.Machine)
-	if p.looks[key] == nil {
-		return // of a login that is no longer
-	}
-	p.looks[key] = &l
-	if l.Stage != Seen {
-		return
-	}
-	for i := range p.draft.Machines {
-		if m := &p.draft.Machines[i]; lookKey(*m) == key && m.Arch == "" && l.Arch == "arm64" {
-			p.snapshot()
-			m.Arch = "arm64"
-			p.kept = p.draft.Clone() // undo does not take back what a machine is
-		}
-	}
-}
-
-// asking are the machines whose host key nobody has seen.
-func (n *nodes) asking() []*Look {
-	var out []*Look
-	for _, m := range n.p.draft.Machines {
-		if l := n.p.looks[lookKey(m)]; l != nil && l.Stage == Asking && l.Key != nil {
-			out = append(out, l)
-		}
-	}
-	return out
-}
-
-// askKeys shows the fingerprints. Nothing is trusted that was not shown.
-func (n *nodes) askKeys(list []*Look) tea.Cmd {
-	const most = 12
-	rest := len(list) - most
-	if rest > 0 {
-		list = list[:most]
-	}
-	answer := func(trust bool) func() tea.Cmd {
-		return func() tea.Cmd {
-			return func() tea.Msg {
-				for _, l := range list {
-					l.Key.Answer(trust)
-				}
-				return nil
-			}
-		}
-	}
-	return frame.Send(frame.Ask{
-		Title: event.M("wizard.keys.title"),
-		Body: func(e *frame.Env, w int) []string {
-			out := wrapped(e.P.T("wizard.keys.about"), w)
-			out = append(out, "")
-			name := 0
-			for _, l := range list {
-				name = max(name, widget.Width(l.Machine.Name))
-			}
-			for _, l := range list {
-				out = append(out, new(widget.Line).Add(e.Theme.Strong, widget.Fit(l.Machine.Name, min(name, 24), e.Theme.Glyphs.Cut)).Space(2).Add(e.Theme.Dim, event.Clean(l.Key.Addr)).String(),
-					new(widget.Line).Space(2).Add(e.Theme.Text, event.Clean(l.Key.Type)).Space(1).Add(e.Theme.Yolk, event.Clean(l.Key.Fingerprint)).String())
-			}
-			if rest > 0 {
-				out = append(out, e.Theme.Dim.Render(e.P.T("wizard.keys.rest", "count", itoa(rest))))
-			}
-			return out
-		},
-		Choices: []frame.Choice{
-			{Key: "y", Word: "wizard.keys.trust", Do: answer(true)},
-			{Key: "n", Word: "wizard.keys.refuse", Do: answer(false)},
-			{Key: "l", Word: "wizard.keys.later"},
-		},
-		Default: 2,
-	})
 }

@@ -259,7 +259,7 @@ func (n *nodes) foot(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		s, x := n.field.Shown(w - widget.Width(label) - 3)
 		line := t.Strong.Render(label) + t.Chosen.Render(g.Prompt) + " "
 		if n.field.Value() == "" {
-			line += t.Faint.Render(widget.Cut(e.P.T("wizard.nodes.line.example"), w-widget.Width(label)-3, g.Cut))
+			line += t.Faint.Render(widget.Cut(stands(e, e.P.T("wizard.nodes.line.example")), w-widget.Width(label)-3, g.Cut))
 		} else {
 			line += s
 		}

@@ -26,7 +26,7 @@ var (
 // roleOf is the role that a word means.
 func roleOf(word string) (bundle.Role, bool) {
 	switch strings.ToLower(word) {
-	case "master", "masters", "control-plane", "controlplane", "cp", "m", "控制面", "主节点":
+	case "master", "masters", "control-plane", "controlplane", "cp", "m", "控制平面", "控制面", "主节点":
 		return bundle.ControlPlane, true
 	case "worker", "workers", "node", "nodes", "w", "工作节点":
 		return bundle.Worker, true

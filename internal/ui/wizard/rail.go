@@ -148,6 +148,9 @@ func (p *Page) step(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		if p.joins() && s.id() == "nodes" {
 			about = e.P.T("wizard.add.about")
 		}
+		if t.Mono && s.id() == "cluster" {
+			about = e.P.T("wizard.about.cluster.mono")
+		}
 		for _, l := range wrapped(about, w) {
 			head = append(head, t.Dim.Render(l))
 		}

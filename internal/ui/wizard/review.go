@@ -227,10 +227,6 @@ func (r *review) keys(e *frame.Env) []frame.Binding {
 	if r.finds {
 		return []frame.Binding{{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.search", Do: func() tea.Cmd { return nil }}}
 	}
-	arrows := "↑ ↓"
-	if e.Theme.Glyphs.Rule == "-" {
-		arrows = "Up Down"
-	}
 	move := func(n int) func() tea.Cmd { return func() tea.Cmd { r.top += n; return nil } }
 	var list []frame.Binding
 	switch {
@@ -248,7 +244,7 @@ func (r *review) keys(e *frame.Env) []frame.Binding {
 		frame.Binding{Keys: []string{"tab"}, Show: "Tab", Word: "wizard.key.view", Do: func() tea.Cmd { r.view, r.top, r.found = (r.view+1)%r.views(), 0, -1; return nil }},
 		frame.Binding{Keys: []string{"/"}, Word: "ui.key.search", Do: func() tea.Cmd { r.finds = true; r.search.Set(""); return nil }},
 		frame.Binding{Keys: []string{"n"}, Word: "ui.key.next", Do: func() tea.Cmd { return r.find(e) }, Help: true},
-		frame.Binding{Keys: []string{"up", "k"}, Show: arrows, Word: "wizard.key.move", Do: move(-1), Help: true},
+		frame.Binding{Keys: []string{"up", "k"}, Show: "↑ ↓", Word: "wizard.key.move", Do: move(-1), Help: true},
 		frame.Binding{Keys: []string{"down", "j"}, Do: move(1), Help: true},
 		frame.Binding{Keys: []string{"pgup", "b"}, Do: func() tea.Cmd { r.top -= max(1, r.rows-1); return nil }, Help: true},
 		frame.Binding{Keys: []string{"pgdown", "space"}, Do: func() tea.Cmd { r.top += max(1, r.rows-1); return nil }, Help: true},

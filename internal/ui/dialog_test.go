@@ -1,0 +1,91 @@
+package ui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
+	"github.com/eggo-k8s/eggo/internal/ui/uitest"
+)
+
+// What is longer than the screen scrolls, and nothing of it is agreed to unread.
+func TestNothingIsAgreedToUnread(t *testing.T) {
+	for _, lines := range []int{3, 60} {
+		agreed := 0
+		p := &paper{name: "a"}
+		p.do = map[string]func() tea.Cmd{"o": func() tea.Cmd {
+			return frame.Send(frame.Ask{Title: event.M("ask.title.keys"), Whole: true, Body: func(*frame.Env, int) []string {
+				var out []string
+				for i := range lines {
+					out = append(out, fmt.Sprintf("key %d;", i))
+				}
+				return out
+			}, Choices: []frame.Choice{{Key: "n", Word: "ask.keys.no"}, {Key: "y", Word: "ask.keys.yes", Do: func() tea.Cmd { agreed++; return nil }}}})
+		}}
+		a := New(p, Options{Lang: i18n.English})
+		uitest.Drive(t, a, tea.WindowSizeMsg{Width: 80, Height: 24})
+		uitest.Keys(t, a, "o")
+		seen := uitest.Screen(a)
+		for range 20 {
+			if agreed > 0 {
+				break
+			}
+			uitest.Keys(t, a, "y")
+			uitest.Fills(t, a, 80, 24)
+			seen += uitest.Screen(a)
+		}
+		if agreed != 1 {
+			t.Fatalf("%d lines: agreed %d times", lines, agreed)
+		}
+		for i := range lines {
+			if !strings.Contains(seen, fmt.Sprintf("key %d;", i)) {
+				t.Errorf("%d lines: line %d was never in sight", lines, i)
+			}
+		}
+		uitest.Keys(t, a, "o", "n")
+		uitest.Lacks(t, a, "key 0")
+	}
+}
+
+// However narrow the screen, its footer says how to find the other keys.
+func TestTheFooterKeepsTheHelp(t *testing.T) {
+	var list []frame.Binding
+	for i := range 20 {
+		list = append(list, frame.Binding{Keys: []string{fmt.Sprint(i)}, Word: "ui.key.support"})
+	}
+	list = append(list, frame.Binding{Keys: []string{"?"}, Word: "ui.key.help", Keep: true}, frame.Binding{Keys: []string{"q"}, Word: "ui.key.quit"})
+	a := New(&paper{name: "a"}, Options{Lang: i18n.English})
+	for w := frame.MinWidth; w < 400; w += 7 {
+		text, spots := frame.Footer(a.Env(), list, w)
+		if n := ansi.StringWidth(text); n > w || !strings.Contains(text, "help") {
+			t.Errorf("%d cells of %d: %s", n, w, ansi.Strip(text))
+		}
+		for _, s := range spots {
+			if s.To > w {
+				t.Errorf("%s ends at %d of %d", s.Binding.Keys, s.To, w)
+			}
+		}
+	}
+}
+
+// Without colours none is written, and what is chosen is told by more than one.
+func TestWithoutColours(t *testing.T) {
+	a := New(watch(t, 3).stack[0], Options{Lang: i18n.English, Mono: true})
+	uitest.Drive(t, a, tea.WindowSizeMsg{Width: 100, Height: 30})
+	for _, code := range []string{"[38", ";38", "[3", "[4", "[9"} {
+		if strings.Contains(a.View().Content, "\x1b"+code) {
+			t.Errorf("%q is written", code)
+		}
+	}
+	before := uitest.Screen(a)
+	uitest.Keys(t, a, "right")
+	if uitest.Screen(a) == before {
+		t.Error("which machine is chosen is told by colour alone")
+	}
+}

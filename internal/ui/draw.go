@@ -1,0 +1,158 @@
+package ui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
+	"github.com/eggo-k8s/eggo/internal/ui/widget"
+)
+
+// View implements tea.Model.
+func (a *App) View() tea.View {
+	lines, cursor := a.lines()
+	v := tea.NewView(strings.Join(lines, "\n"))
+	v.AltScreen = true
+	v.Cursor = cursor
+	v.MouseMode = tea.MouseModeCellMotion
+	if a.free {
+		v.MouseMode = tea.MouseModeNone
+	}
+	v.WindowTitle = "eggo"
+	if t := event.Clean(a.top().Title(&a.env)); t != "" {
+		v.WindowTitle = "eggo " + t
+	}
+	for _, p := range slices.Backward(a.stack) {
+		if g, ok := p.(frame.Gauge); ok {
+			v.ProgressBar = g.Gauge(&a.env)
+			break
+		}
+	}
+	return v
+}
+
+// lines are the screen: exactly h lines of exactly w cells.
+func (a *App) lines() ([]string, *tea.Cursor) {
+	if a.small() {
+		return a.tooSmall(), nil
+	}
+	head := a.headLines()
+	body, cursor := a.top().Render(&a.env, a.w, a.h-1-head)
+	body = widget.Block(body, a.w, a.h-1-head, a.env.Theme.Glyphs.Cut)
+	if cursor != nil {
+		cursor.Y += head
+	}
+	if head > 0 {
+		body = append(widget.Block(a.head(), a.w, head, ""), body...)
+	}
+	switch {
+	case len(a.dialogs) > 0:
+		box, at := a.dialogs[0].Render(&a.env, a.w, len(body))
+		a.box = a.overlay(body, box)
+		if cursor = at; cursor != nil {
+			cursor.X += a.box.x
+			cursor.Y += a.box.y
+		}
+	case a.help:
+		a.overlay(body, a.helpBox(len(body)))
+		cursor = nil
+	}
+	lines := append(body, widget.Fit(a.foot(), a.w, ""))
+	if a.ascii {
+		plain(lines)
+	}
+	return lines, cursor
+}
+
+// plain puts ASCII for the signs that sentences and keys have: one cell for one cell. Words of other languages stay.
+func plain(lines []string) {
+	r := strings.NewReplacer("…", ".", "“", `"`, "”", `"`, "’", "'", "–", "-", "—", "-", "×", "x", "·", ".", "→", ">", "←", "<", "↑", "^", "↓", "v")
+	for i, l := range lines {
+		lines[i] = r.Replace(l)
+	}
+}
+
+func (a *App) tooSmall() []string {
+	p := a.env.P
+	text := []string{p.T("ui.too-small", "width", fmt.Sprint(frame.MinWidth), "height", fmt.Sprint(frame.MinHeight))}
+	for _, page := range slices.Backward(a.stack) {
+		if s, ok := page.(frame.Smaller); ok {
+			text = append(text, s.Small(&a.env))
+			break
+		}
+	}
+	return widget.Block(text, a.w, a.h, "")
+}
+
+// head names the house and the way to the page that is shown.
+func (a *App) head() []string {
+	t := a.env.Theme
+	right := ""
+	if s, ok := a.top().(frame.Asider); ok {
+		right = widget.Cut(s.Aside(&a.env), a.w/2, t.Glyphs.Cut)
+	}
+	var way []string
+	for _, p := range a.stack {
+		if title := event.Clean(p.Title(&a.env)); title != "" {
+			way = append(way, title)
+		}
+	}
+	room := a.w - 10 - widget.Width(right)
+	for len(way) > 1 && widget.Width(strings.Join(way, " "+t.Glyphs.Trail+" ")) > room {
+		way = way[1:]
+	}
+	l := new(widget.Line).Space(1).Add(t.Strong, "egg").Add(t.Title, "o").Space(2)
+	for i, w := range way {
+		if i < len(way)-1 {
+			l.Add(t.Dim, w).Space(1).Add(t.Faint, t.Glyphs.Trail).Space(1)
+		} else {
+			l.Add(t.Strong, widget.Cut(w, max(0, a.w-l.Width()-widget.Width(right)-2), t.Glyphs.Cut))
+		}
+	}
+	return []string{l.To(a.w-widget.Width(right)-1).String() + t.Dim.Render(right) + " ", t.Border.Render(strings.Repeat(t.Glyphs.Rule, a.w))}
+}
+
+// helpBox lists the keys of the page; it scrolls when there are more than fit.
+func (a *App) helpBox(h int) []string {
+	e := &a.env
+	list := frame.HelpLines(e, a.bindings())
+	last := e.P.T("ui.help.close")
+	wide := max(widget.Width(e.P.T("ui.help"))+4, widget.Width(last))
+	for _, l := range list {
+		wide = max(wide, widget.Width(l))
+	}
+	if room := h - 4; len(list) > room {
+		a.helpTop = max(0, min(a.helpTop, len(list)-room))
+		list = list[a.helpTop : a.helpTop+room]
+	}
+	return frame.Box(e, e.Theme.Chosen, e.P.T("ui.help"), append(list, "", e.Theme.Dim.Render(last)), min(wide, a.w-6))
+}
+
+// overlay puts a box into the middle of the screen and says where.
+func (a *App) overlay(body, box []string) area {
+	if len(box) == 0 {
+		return area{}
+	}
+	wide := widget.Width(box[0])
+	at := area{x: max(0, (a.w-wide)/2), y: max(0, (len(body)-len(box))/2), w: wide, h: len(box)}
+	for i, l := range box {
+		if at.y+i < len(body) {
+			body[at.y+i] = widget.Over(body[at.y+i], l, at.x, a.w)
+		}
+	}
+	return at
+}
+
+func (a *App) foot() string {
+	right := widget.Cut(a.note, a.w/2, a.env.Theme.Glyphs.Cut)
+	if s, ok := a.top().(frame.Asider); ok && right == "" && a.bare() {
+		right = s.Aside(&a.env)
+	}
+	var left string
+	left, a.spots = frame.Footer(&a.env, a.bindings(), a.w-widget.Width(right)-2)
+	return left + widget.Spaces(a.w-widget.Width(left)-widget.Width(right)-1) + a.env.Theme.Yolk.Render(right)
+}
