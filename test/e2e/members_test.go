@@ -138,7 +138,7 @@ func TestMembersComeAndGo(t *testing.T) {
 	const cluster = "members"
 	s := newLab(t, 5)
 	ctx := t.Context()
-	n1, n2, n3, n4, n5 := stand.Node{Name: "n1", Roles: "m"}, stand.Node{Name: "n2", Roles: "ne"}, stand.Node{Name: "n3", Roles: "ne"}, stand.Node{Name: "n4", Roles: "e"}, stand.Node{Name: "n5", Roles: "l"}
+	n1, n2, n3, n4, n5 := stand.Node{Name: "n1", Roles: "m"}, stand.Node{Name: "n2", Roles: "ne"}, stand.Node{Name: "n3", Roles: "mne"}, stand.Node{Name: "n4", Roles: "e"}, stand.Node{Name: "n5", Roles: "l"}
 	file, err := s.Deploy("members.yaml", cluster, []stand.Node{n1, n2, n3, n4, n5})
 	must(t, "deploy.yaml", err)
 	before := untouched(t, s, 5)
