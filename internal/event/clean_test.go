@@ -28,7 +28,9 @@ func TestClean(t *testing.T) {
 		"family":            {"\U0001F468\u200d\U0001F469\u200d\U0001F467", "\U0001F468\U0001F469\U0001F467"},
 		"skin":              {"\U0001F44D\U0001F3FD", "\U0001F44D"},
 		"flag":              {"\U0001F1E9\U0001F1EA", "DE"},
-		"letters of Hebrew": {"שלום", "שלום"},
+		"letters of Hebrew": {"a שלום b", `a \u05e9\u05dc\u05d5\u05dd b`},
+		"Arabic with marks": {"مَ1", `\u0645\u064e1`},
+		"Adlam":             {"\U0001E900", `\U0001e900`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Clean(c[0]); got != c[1] {
@@ -52,7 +54,7 @@ func FuzzClean(f *testing.F) {
 			t.Errorf("%q is not valid", got)
 		}
 		for _, r := range got {
-			if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == 0x2028 || r == 0x2029 {
+			if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == 0x2028 || r == 0x2029 || rightToLeft(r) {
 				t.Errorf("%U is left of %q", r, s)
 			}
 		}

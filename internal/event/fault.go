@@ -3,7 +3,6 @@ package event
 import (
 	"errors"
 	"strings"
-	"unicode"
 )
 
 // Class groups faults by what they mean to the caller; each has an exit code (docs/exit-codes.md).
@@ -78,48 +77,4 @@ func AsFault(err error) *Fault {
 		return f
 	}
 	return NewFault(ClassFailed, "internal", err)
-}
-
-// marksMost is how many combining marks a character keeps: scripts need two, a tower of them reaches over other lines.
-const marksMost = 2
-
-// Clean drops control characters (C0 but tab, C1, DEL), escape sequences' leaders, all that is there to change how other text is shown
-// (bidirectional overrides, joiners, variation selectors, marks beyond the second) and invalid UTF-8, so that text from a node can be shown
-// and stored, and takes the same number of cells whoever counts them. Newlines become " / ".
-func Clean(s string) string {
-	s = strings.TrimRight(s, "\r\n")
-	if plainASCII(s) {
-		return s
-	}
-	marks := marksMost // none without a character before it
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\t' || r == 0x2028 || r == 0x2029:
-			r = ' '
-		case r < 0x20 || r >= 0x7f && r < 0xa0:
-			return -1
-		case r < 0x300 && r != 0xad:
-		case unicode.Is(unicode.Cf, r), r >= 0xfe00 && r <= 0xfe0f, r >= 0xe0100 && r <= 0xe01ef, r >= 0x1f3fb && r <= 0x1f3ff:
-			return -1
-		case r >= 0x1f1e6 && r <= 0x1f1ff: // letters of flags: wide or narrow as the terminal likes
-			r += 'A' - 0x1f1e6
-		case unicode.Is(unicode.M, r):
-			if marks++; marks > marksMost {
-				return -1
-			}
-			return r
-		}
-		marks = 0
-		return r
-	}, strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\n", " / "))
-}
-
-// plainASCII says whether there is nothing but printable ASCII, as in nearly every line.
-func plainASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] < 0x20 || s[i] >= 0x7f {
-			return false
-		}
-	}
-	return true
 }
