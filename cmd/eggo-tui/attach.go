@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,7 +16,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/ui"
-	"github.com/eggo-k8s/eggo/internal/ui/runview"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
+	"github.com/eggo-k8s/eggo/internal/ui/pages"
 )
 
 // attachOptions are the flags of attach.
@@ -55,11 +57,14 @@ func attach(ctx context.Context, env *environment, o attachOptions, name string)
 	if err != nil {
 		return err
 	}
-	page, err := openBoard(env, c, id, o.replay)
+	opt, err := openBoard(env, c, id, o.replay)
 	if err != nil {
 		return err
 	}
-	err = ui.Run(ctx, runview.New(page), screenOptions(env, o.ascii), env.Stdin, env.Stdout)
+	d := &desk{env: env, state: o.state}
+	deps := &pages.Deps{S: d.services(), Version: buildVersion()}
+	page := deps.Run(jumphost.Ref{Cluster: filepath.Base(c.Path()), Run: id}, opt)
+	err = ui.Run(ctx, page, screenOptions(env, o.ascii), env.Stdin, env.Stdout)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/renameio/v2"
+
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
@@ -53,7 +55,9 @@ func boardActs(env *environment, c *journal.Cluster, id string, o *runview.Optio
 	}
 	if o.Control != nil {
 		stop := o.Control.Stop
-		o.Edit = func() (*exec.Cmd, func() error, error) { return editAgain(env, saved, stop) }
+		if _, verb, _ := strings.Cut(id, "-"); verb == "deploy" || verb == "join" { // others are not gone on with by the file alone
+			o.Edit = func() (*exec.Cmd, func() (bool, error), error) { return editAgain(env, saved, stop) }
+		}
 	}
 }
 
@@ -155,9 +159,9 @@ func pager(env *environment, path string) (*exec.Cmd, error) {
 	return nil, event.NewFault(event.ClassUsage, "log.no-pager", nil)
 }
 
-// editAgain opens the cluster's deploy.yaml in the editor of the person; when it has changed and is without faults the run is asked to end, so that it can
-// go on with it.
-func editAgain(env *environment, path string, stop func() error) (*exec.Cmd, func() error, error) {
+// editAgain opens the cluster's deploy.yaml in the editor of the person: a copy beside it, which takes its place when it has changed and has no faults.
+// Then the run is asked to end, so that it can be gone on with. A copy with faults stays, to be mended by the next edit.
+func editAgain(env *environment, path string, stop func() error) (*exec.Cmd, func() (bool, error), error) {
 	before, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, event.NewFault(event.ClassUsage, "board.too-early", nil)
@@ -165,18 +169,39 @@ func editAgain(env *environment, path string, stop func() error) (*exec.Cmd, fun
 	if err != nil {
 		return nil, nil, event.NewFault(event.ClassFailed, "state.read", err)
 	}
-	editor := cmp.Or(env.Getenv("VISUAL"), env.Getenv("EDITOR"), "vi")
-	after := func() error {
-		now, err := os.ReadFile(path)
-		if err != nil || string(now) == string(before) {
-			return err
+	draft := filepath.Join(filepath.Dir(path), "edit-"+filepath.Base(path))
+	if !exists(draft) {
+		if err := renameio.WriteFile(draft, before, 0o600, renameio.IgnoreUmask()); err != nil {
+			return nil, nil, event.NewFault(event.ClassFailed, "state.write", err)
 		}
-		if _, _, err := config.LoadFile(path); err != nil {
-			return err
-		}
-		return stop()
 	}
-	return exec.Command("sh", "-c", editor+` "$1"`, "sh", path), after, nil
+	after := func() (bool, error) {
+		now, err := os.ReadFile(draft)
+		if err != nil {
+			return false, event.NewFault(event.ClassFailed, "state.read", err)
+		}
+		if string(now) == string(before) {
+			return false, os.Remove(draft)
+		}
+		c, problems, err := config.LoadFile(draft)
+		if err != nil {
+			return false, err
+		}
+		if c != nil {
+			problems = append(problems, config.Unsupported(c)...)
+		}
+		for _, x := range problems {
+			if x.Severity == event.Error {
+				return false, x.Fault()
+			}
+		}
+		if err := os.Rename(draft, path); err != nil {
+			return false, event.NewFault(event.ClassFailed, "state.write", err)
+		}
+		return true, stop()
+	}
+	editor := cmp.Or(env.Getenv("VISUAL"), env.Getenv("EDITOR"), "vi")
+	return exec.Command("sh", "-c", editor+` "$1"`, "sh", draft), after, nil
 }
 
 // shellOn is the ssh command for a machine of the cluster, with the cluster's known host keys and by its bastions. No password is in it: ssh asks.

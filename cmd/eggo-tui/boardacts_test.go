@@ -86,8 +86,47 @@ func TestABoardThatIsOpenedEarly(t *testing.T) {
 	if err != nil || !slices.Contains(c.Args, "192.0.2.1") || !slices.Contains(c.Args, `UserKnownHostsFile="`+filepath.Join(store.Path(), "known_hosts")+`"`) {
 		t.Errorf("%v %v", c, err)
 	}
-	if c, _, err = live.Edit(); err != nil || !slices.Contains(c.Args, filepath.Join(store.Path(), savedName)) {
+	if c, _, err = live.Edit(); err != nil || !slices.Contains(c.Args, filepath.Join(store.Path(), "edit-"+savedName)) {
 		t.Errorf("%v %v", c, err)
+	}
+}
+
+// What is written in the editor takes the place of the cluster's deploy.yaml when it has no faults, and ends the run then; else it is kept to be mended.
+func TestEditAgain(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, savedName)
+	good := "cluster-id: rack\nusername: root\nprivate-key-path: /keys/k\nmasters:\n- {name: n1, ip: 192.0.2.1}\nnodes:\n- {name: n1, ip: 192.0.2.1}\nnetwork: {podcidr: 10.244.0.0/16, plugin: flannel}\n" +
+		"addons:\n- {type: file, filename: kube-flannel.yml}\npackage-src: {type: tar.gz, x86src: /b.tar.gz}\n"
+	if err := os.WriteFile(path, []byte(good), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stops := 0
+	edit := func(script string) (bool, error) {
+		t.Helper()
+		env := &environment{Getenv: func(k string) string { return map[string]string{"EDITOR": "sed -i " + script}[k] }}
+		c, after, err := editAgain(env, path, func() error { stops++; return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%v %s", err, out)
+		}
+		return after()
+	}
+	if again, err := edit("s/nothing/x/"); again || err != nil || exists(filepath.Join(dir, "edit-"+savedName)) {
+		t.Errorf("nothing was changed: %v %v", again, err)
+	}
+	if again, err := edit("s/192.0.2.1/300.0.2.1/"); again || err == nil {
+		t.Errorf("an address that is none: %v %v", again, err)
+	}
+	if now, _ := os.ReadFile(path); string(now) != good || stops > 0 {
+		t.Errorf("a faulty file counts: %s, %d stops", now, stops)
+	}
+	if again, err := edit("'s/300.0.2.1/192.0.2.2/; s/10.244/10.245/'"); !again || err != nil || stops != 1 {
+		t.Errorf("mended: %v %v, %d stops", again, err, stops)
+	}
+	if now, _ := os.ReadFile(path); !strings.Contains(string(now), "192.0.2.2") || !strings.Contains(string(now), "10.245") || exists(filepath.Join(dir, "edit-"+savedName)) {
+		t.Errorf("%s", now)
 	}
 }
 

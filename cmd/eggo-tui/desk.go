@@ -7,10 +7,12 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/config"
@@ -27,6 +29,26 @@ type desk struct {
 	env   *environment
 	state string // --state-dir
 	self  string // the program that a run is begun with; "" is this one
+
+	mu    sync.Mutex
+	known map[string]map[string]string // answers of the person by cluster, while the screen is open: who goes on is not asked again
+}
+
+// answered gives what the person has answered about a cluster.
+func (d *desk) answered(cluster string) map[string]string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return maps.Clone(d.known[cluster])
+}
+
+// remember keeps the answers that led to every machine; nil forgets them.
+func (d *desk) remember(cluster string, answers map[string]string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.known == nil {
+		d.known = map[string]map[string]string{}
+	}
+	d.known[cluster] = maps.Clone(answers)
 }
 
 func (d *desk) services() jumphost.Services {

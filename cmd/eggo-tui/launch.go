@@ -23,7 +23,12 @@ import (
 // contacted for the first time – is asked before, for nobody may be there later.
 func (d *desk) launch(ctx context.Context, st jumphost.Start, ask jumphost.Asker) (jumphost.Ref, error) {
 	none := jumphost.Ref{}
-	screen := newScreenAsker(ask)
+	if st.Soon {
+		if err := d.after(ctx, st.Of, ask); err != nil {
+			return none, err
+		}
+	}
+	screen := newScreenAsker(ask).knowing(d.answered(st.Of))
 	env := *d.env
 	env.Stdin, env.Stdout, env.Stderr, env.Ask = strings.NewReader(""), io.Discard, io.Discard, screen
 	o := runOptions{file: st.File, id: st.Of, output: "plain", state: d.state}
@@ -32,8 +37,10 @@ func (d *desk) launch(ctx context.Context, st jumphost.Start, ask jumphost.Asker
 		return none, err
 	}
 	if err := s.greet(ctx, screen, st.Greet); err != nil {
+		d.remember(s.cluster.Name, nil)
 		return none, err
 	}
+	d.remember(s.cluster.Name, screen.answers())
 	ask.Doing(event.M("launch.begin"))
 	args := []string{apartVerb, st.Verb}
 	if st.Of != "" {
@@ -48,6 +55,26 @@ func (d *desk) launch(ctx context.Context, st jumphost.Start, ask jumphost.Asker
 		args = append(args, "--host-keys", "strict")
 	}
 	return d.apart(ctx, append(append(args, "--on-failure", "ask"), st.Args...), apartInput{Secrets: screen.answers()})
+}
+
+// soonMost is how long a run that is about to end is waited for: it closes its log after its last event, and gives its lock back then.
+const soonMost = 30 * time.Second
+
+// after waits until the cluster's run has ended. One that does not is told by whoever wants its lock.
+func (d *desk) after(ctx context.Context, cluster string, ask jumphost.Asker) error {
+	store, err := journal.At(d.root(), cluster)
+	if err != nil {
+		return err
+	}
+	ask.Doing(event.M("launch.soon"))
+	for end := time.Now().Add(soonMost); store.Busy() && time.Now().Before(end); {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return nil
 }
 
 // apart starts the process and waits until it says which run it is.

@@ -28,7 +28,7 @@ func (d *desk) tell(ctx context.Context, lang i18n.Lang, args []string, ask jump
 	var out bytes.Buffer
 	env := *d.env
 	env.Stdin, env.Stdout, env.Stderr = strings.NewReader(""), &out, io.Discard
-	env.P, env.Ask, env.Interrupts = i18n.NewPrinter(lang), newScreenAsker(ask), nil
+	env.P, env.Ask, env.Interrupts = i18n.NewPrinter(lang), newScreenAsker(ask).knowing(d.answered(idOf(args))), nil
 	if d.state != "" {
 		args = append(slices.Clone(args), "--state-dir", d.state)
 	}
@@ -46,6 +46,14 @@ func (d *desk) tell(ctx context.Context, lang i18n.Lang, args []string, ask jump
 		return nil, err
 	}
 	return strings.Split(strings.TrimRight(out.String(), "\n"), "\n"), nil
+}
+
+// idOf is the cluster that a verb's arguments name.
+func idOf(args []string) string {
+	if i := slices.Index(args, "--id"); i >= 0 && i+1 < len(args) {
+		return args[i+1]
+	}
+	return ""
 }
 
 // stock tells what a cleanup would take away.

@@ -42,6 +42,14 @@ func newScreenAsker(ask jumphost.Asker) *screenAsker {
 	return &screenAsker{ask: ask, kept: map[string]string{}}
 }
 
+// knowing begins with answers that were given before.
+func (a *screenAsker) knowing(answers map[string]string) *screenAsker {
+	for k, v := range answers {
+		a.kept[k] = v
+	}
+	return a
+}
+
 func (a *screenAsker) secret(ctx context.Context, id string, what event.Msg) (string, error) {
 	a.one.Lock()
 	defer a.one.Unlock()

@@ -71,6 +71,7 @@ func enMenu() map[string]string {
 		"ask.keys.yes":     "Yes, all of them are right",
 
 		"launch.title":              "Begin",
+		"launch.soon":               "the run that goes on comes to its end …",
 		"launch.begin":              "the run begins …",
 		"launch.open":               "the run's log is being read …",
 		"launch.greet":              "logging in: {done} of {total} machines answered",

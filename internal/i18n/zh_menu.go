@@ -71,6 +71,7 @@ func zhMenu() map[string]string {
 		"ask.keys.yes":     "是，全部正确",
 
 		"launch.title":              "开始",
+		"launch.soon":               "等待正在进行的运行结束…",
 		"launch.begin":              "运行正在启动…",
 		"launch.open":               "正在读取运行日志…",
 		"launch.greet":              "正在登录：{total} 台机器中 {done} 台已应答",

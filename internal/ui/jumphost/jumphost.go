@@ -126,6 +126,8 @@ type Start struct {
 	Args []string // what else follows the verb
 	// Greet are machines that deploy.yaml does not name yet.
 	Greet []Node
+	// Soon: another run of the cluster is about to end, and is waited for.
+	Soon bool
 }
 
 // Asker asks the person at the screen. An error is the end of what was to be begun.

@@ -9,7 +9,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
-	"github.com/eggo-k8s/eggo/internal/ui/runview"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
@@ -34,15 +33,15 @@ func (p *Launch) begin() tea.Cmd {
 		if err != nil {
 			return nil, err
 		}
-		return d.S.Open(ctx, ref, 0)
+		return d.open(ctx, ref, 0)
 	})
 }
 
 // Update implements frame.Page.
 func (p *Launch) Update(m tea.Msg, _ *frame.Env) tea.Cmd {
 	c, result, done := p.take(m)
-	if o, ok := result.(runview.Options); ok && done {
-		return frame.Send(frame.Replace{Page: p.d.board(o)})
+	if x, ok := result.(opened); ok && done {
+		return frame.Send(frame.Replace{Page: p.d.Run(x.ref, x.o)})
 	}
 	return c
 }
@@ -93,14 +92,14 @@ func NewOpening(d *Deps, r jumphost.Ref, replay float64) *Opening {
 // Init implements frame.Page.
 func (p *Opening) Init(*frame.Env) tea.Cmd {
 	d, ref, replay := p.d, p.ref, p.replay
-	return p.task.start(event.M("launch.open"), func(ctx context.Context, _ jumphost.Asker) (any, error) { return d.S.Open(ctx, ref, replay) })
+	return p.task.start(event.M("launch.open"), func(ctx context.Context, _ jumphost.Asker) (any, error) { return d.open(ctx, ref, replay) })
 }
 
 // Update implements frame.Page.
 func (p *Opening) Update(m tea.Msg, _ *frame.Env) tea.Cmd {
 	c, result, done := p.take(m)
-	if o, ok := result.(runview.Options); ok && done {
-		return frame.Send(frame.Replace{Page: p.d.board(o)})
+	if x, ok := result.(opened); ok && done {
+		return frame.Send(frame.Replace{Page: p.d.Run(x.ref, x.o)})
 	}
 	return c
 }

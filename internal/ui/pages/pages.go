@@ -3,6 +3,7 @@
 package pages
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -31,7 +32,25 @@ type Deps struct {
 	Version string
 }
 
-func (d *Deps) board(o runview.Options) frame.Page {
+// opened is a run with what its board needs.
+type opened struct {
+	ref jumphost.Ref
+	o   runview.Options
+}
+
+// open opens a run.
+func (d *Deps) open(ctx context.Context, r jumphost.Ref, replay float64) (opened, error) {
+	o, err := d.S.Open(ctx, r, replay)
+	return opened{r, o}, err
+}
+
+// Run is the board of a run, which goes on in place when the person has changed its deploy.yaml.
+func (d *Deps) Run(r jumphost.Ref, o runview.Options) frame.Page {
+	if d.S.Launch != nil {
+		o.Again = func() frame.Page {
+			return NewLaunch(d, jumphost.Start{Verb: "deploy", Of: r.Cluster, Soon: true})
+		}
+	}
 	if d.Board != nil {
 		return d.Board(o)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
+	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
 type act int
@@ -26,6 +27,7 @@ type doneMsg struct {
 	text     string
 	err      error
 	question question
+	again    bool
 }
 
 func (p *Page) done(m doneMsg, e *frame.Env) tea.Cmd {
@@ -34,9 +36,20 @@ func (p *Page) done(m doneMsg, e *frame.Env) tea.Cmd {
 			delete(p.panel.told, m.question)
 			p.panel.on = true
 		}
+		if m.what == doneEdit {
+			return p.askEdit(m.err, e)
+		}
 		return wrong(m.err, e)
 	}
 	switch m.what {
+	case doneEdit:
+		if m.again {
+			p.again, p.panel.on = p.opt.Again != nil, false
+			for _, q := range p.open() {
+				p.panel.told[question{q.Step.ID, q.Try}] = true
+			}
+			return frame.Send(frame.Note{Text: e.P.T("ui.quit.stopping")})
+		}
 	case doneSupport:
 		return frame.Send(frame.Note{Text: e.P.T("ui.support.written", "path", m.text)})
 	case doneStop:
@@ -55,15 +68,12 @@ func wrong(err error, e *frame.Env) tea.Cmd {
 }
 
 // outside gives the screen to another program until that has ended.
-func outside(c *exec.Cmd, what act, after func() error) tea.Cmd {
+func outside(c *exec.Cmd, what act) tea.Cmd {
 	return tea.ExecProcess(c, func(err error) tea.Msg {
 		if what == doneShell { // how the last command in a shell ended is nobody's fault
 			if ee := (*exec.ExitError)(nil); errors.As(err, &ee) {
 				err = nil
 			}
-		}
-		if err == nil && after != nil {
-			err = after()
 		}
 		return doneMsg{what: what, err: err}
 	})
@@ -74,7 +84,7 @@ func (p *Page) shell(host string) tea.Cmd {
 	if err != nil {
 		return frame.Send(doneMsg{what: doneShell, err: err})
 	}
-	return outside(c, doneShell, nil)
+	return outside(c, doneShell)
 }
 
 // shellHere opens a shell on the machine under the cursor.
@@ -91,7 +101,30 @@ func (p *Page) edit(*frame.Env) tea.Cmd {
 	if err != nil {
 		return frame.Send(doneMsg{what: doneEdit, err: err})
 	}
-	return outside(c, doneEdit, after)
+	return tea.ExecProcess(c, func(err error) tea.Msg {
+		m := doneMsg{what: doneEdit, err: err}
+		if err == nil {
+			m.again, m.err = after()
+		}
+		return m
+	})
+}
+
+// askEdit tells what is wrong with what was written, and leads back to it.
+func (p *Page) askEdit(err error, e *frame.Env) tea.Cmd {
+	f := event.AsFault(err)
+	return frame.Send(frame.Ask{
+		Title: event.M("ui.edit.wrong"), Danger: true,
+		Body: func(e *frame.Env, w int) []string {
+			text, next := e.P.Fault(f)
+			out := widget.Lines(event.Clean(text), w)
+			if next != "" {
+				out = append(out, widget.Lines(e.Theme.Glyphs.Arrow+" "+event.Clean(next), w)...)
+			}
+			return out
+		},
+		Choices: []frame.Choice{{Key: "e", Word: "ui.edit.again", Do: func() tea.Cmd { return p.edit(e) }}, {Key: "b", Word: "ui.key.back"}},
+	})
 }
 
 func (p *Page) support() tea.Cmd {

@@ -16,7 +16,7 @@ type summary struct {
 
 // finish shows the summary when the run has ended before the person's eyes, once, and rings the bell.
 func (p *Page) finish() tea.Cmd {
-	if p.sum.shown || !p.drawn || p.state.Ended == nil {
+	if p.sum.shown || !p.drawn || p.state.Ended == nil || p.again {
 		return nil
 	}
 	p.sum.on, p.sum.shown, p.panel.on = true, true, false

@@ -175,7 +175,7 @@ func (l *logPage) pager() tea.Cmd {
 	if err != nil {
 		return frame.Send(doneMsg{err: err})
 	}
-	return outside(c, doneShell, nil)
+	return outside(c, doneShell)
 }
 
 // Wheel implements frame.Wheeler.

@@ -45,9 +45,11 @@ type Options struct {
 	Usual func() runstate.History
 	// Shell is the command that opens a shell on a machine.
 	Shell func(host string) (*exec.Cmd, error)
-	// Edit opens deploy.yaml in the person's editor; what it gives besides is done when the editor has ended well, and makes the run be done anew with
-	// what was written.
-	Edit func() (*exec.Cmd, func() error, error)
+	// Edit opens deploy.yaml in the person's editor; what it gives besides is done when the editor has ended well, and says whether the run ends to
+	// be gone on with by what was written.
+	Edit func() (*exec.Cmd, func() (again bool, err error), error)
+	// Again is the page that goes on with the run when it has ended because of an Edit; nil: the person is told how.
+	Again func() frame.Page
 	// Support writes a support bundle and says where.
 	Support func() (path string, err error)
 	// Save writes what a machine has printed to a file that a person can take along, and says where.
@@ -78,6 +80,7 @@ type Page struct {
 
 	panel panel
 	sum   summary
+	again bool // deploy.yaml was changed: when the run has ended it is gone on with
 }
 
 // New makes the board of a run.
@@ -174,6 +177,9 @@ func (p *Page) news(m newsMsg, e *frame.Env) tea.Cmd {
 	case m.err != nil:
 		p.over = true
 		return frame.Send(frame.Quit{Err: m.err})
+	}
+	if p.over && p.again {
+		return frame.Send(frame.Replace{Page: p.opt.Again()})
 	}
 	if p.log != nil && len(m.list) > 0 {
 		next = tea.Batch(next, p.log.grown())
@@ -365,6 +371,8 @@ func (p *Page) Gauge(*frame.Env) *tea.ProgressBar {
 func (p *Page) Aside(e *frame.Env) string {
 	r := p.opt.Replay
 	switch {
+	case p.again:
+		return e.P.T("ui.again")
 	case r == nil || p.over:
 		return ""
 	case r.Paused():

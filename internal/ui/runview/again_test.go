@@ -1,0 +1,70 @@
+package runview
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
+	"github.com/eggo-k8s/eggo/internal/ui/theme"
+)
+
+// all are the messages of a command.
+func all(c tea.Cmd) []tea.Msg {
+	if c == nil {
+		return nil
+	}
+	switch m := c().(type) {
+	case nil:
+		return nil
+	case tea.BatchMsg:
+		var out []tea.Msg
+		for _, c := range m {
+			out = append(out, all(c)...)
+		}
+		return out
+	default:
+		return []tea.Msg{m}
+	}
+}
+
+// A person who changes deploy.yaml at a failure stays on the board: when what runs has ended, the page that goes on takes its place.
+func TestAnEditIsGoneOnWith(t *testing.T) {
+	e := &frame.Env{P: i18n.NewPrinter(i18n.English), Theme: theme.New(theme.Options{}), Now: func() time.Time { return start }}
+	for _, again := range []bool{true, false} {
+		l := list(records(1))
+		next := New(Options{})
+		p := New(Options{Feed: &Live{From: &l}, Again: func() frame.Page { return next }}).Still()
+		p.Render(e, 100, 30)
+		p.Update(newsMsg{list: l[:3]}, e)
+		p.Render(e, 100, 30)
+		asked := event.StepAsked{Step: "infrastructure.claim/n0", Try: 1, Fault: *event.NewFault(event.ClassFailed, "node.command-failed", nil)}
+		p.Update(newsMsg{list: []event.Record{{Seq: 4, Time: start, Event: asked}}}, e)
+		p.openPanel(e)
+		p.Update(doneMsg{what: doneEdit, again: again}, e)
+		if said := strings.Contains(p.Aside(e), "deploy.yaml"); said != again || p.panel.on == again || len(p.open()) == 0 != again {
+			t.Errorf("again %v: %q, panel %v, %d questions", again, p.Aside(e), p.panel.on, len(p.open()))
+		}
+		replaced := false
+		for _, m := range all(p.Look()) {
+			for _, m := range all(p.Update(m, e)) {
+				r, is := m.(frame.Replace)
+				replaced = replaced || is && r.Page == frame.Page(next)
+			}
+		}
+		for _, m := range all(p.Look()) { // the end is told once
+			for _, m := range all(p.Update(m, e)) {
+				if _, is := m.(frame.Replace); is && !replaced {
+					replaced = true
+				}
+			}
+		}
+		if replaced != again || p.sum.on == again {
+			t.Errorf("again %v: replaced %v, summary %v", again, replaced, p.sum.on)
+		}
+	}
+}
