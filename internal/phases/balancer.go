@@ -169,7 +169,9 @@ func parseNginx(out string) (nginx, *event.Fault) {
 }
 
 // conf is the whole configuration. An API server that refuses is passed over at once, one that does not answer after two seconds; after a
-// failure it is left alone for five. Watches are quiet for long: a connection may be idle for a day, and dead peers are found by keepalive.
+// failure it is left alone for five. All of them stand there again as backups that are never left alone: else nginx refuses everybody when
+// one server has just come back, of which it does not know yet, and the next one is restarted. Watches are quiet for long: a connection
+// may be idle for a day, and dead peers are found by keepalive.
 func (n nginx) conf(port int, servers []string) []byte {
 	var b strings.Builder
 	b.WriteString("# Written by Eggo; removed by eggo-tui cleanup.\n")
@@ -179,6 +181,9 @@ func (n nginx) conf(port int, servers []string) []byte {
 	b.WriteString("worker_processes 2;\nworker_rlimit_nofile 16384;\npid /run/eggo-lb/nginx.pid;\nerror_log stderr warn;\nevents {\n    worker_connections 8192;\n}\nstream {\n    upstream apiservers {\n        least_conn;\n")
 	for _, s := range servers {
 		fmt.Fprintf(&b, "        server %s max_fails=1 fail_timeout=5s;\n", s)
+	}
+	for _, s := range servers {
+		fmt.Fprintf(&b, "        server %s max_fails=0 backup;\n", s)
 	}
 	b.WriteString("    }\n    server {\n")
 	fmt.Fprintf(&b, "        listen %d so_keepalive=on;\n", port)

@@ -160,7 +160,7 @@ func (l *look) balancer() {
 		if !strings.Contains(n.Roles, "l") {
 			continue
 		}
-		l.wants(n.Name, "servers of the load balancer", strings.Fields(l.on(n.Name, `sed -n 's/^ *server \([0-9.:]*\) .*/\1/p' /etc/eggo/nginx-lb.conf`)), l.addresses("m", "%s:6443"))
+		l.wants(n.Name, "servers of the load balancer", strings.Fields(l.on(n.Name, `sed -n 's/^ *server \([0-9.:]*\) max_fails=1 .*/\1/p' /etc/eggo/nginx-lb.conf`)), l.addresses("m", "%s:6443"))
 		l.on(n.Name, `systemctl is-active -q eggo-lb.service && /usr/sbin/nginx -t -q -c /etc/eggo/nginx-lb.conf`)
 	}
 }
