@@ -76,10 +76,23 @@ func (d *desk) clusters(ctx context.Context) ([]jumphost.Cluster, error) {
 		}
 		if store, err := journal.At(d.root(), k.Name); err == nil {
 			c.Runs = deskRuns(store, k.Name)
+			if c.File == "" && len(c.Runs) > 0 {
+				c.Tried = tried(c.Runs[0], store)
+			}
 		}
 		out = append(out, c)
 	}
 	return out, nil
+}
+
+// tried is the deploy.yaml of a run that kept none: the file that it was begun with, else its copy.
+func tried(r jumphost.Run, store *journal.Cluster) string {
+	for _, path := range []string{r.File, filepath.Join(store.RunDir(r.Run), savedName)} {
+		if path != "" && exists(path) {
+			return path
+		}
+	}
+	return ""
 }
 
 func deskNodes(nodes []config.Node) []jumphost.Node {
@@ -128,7 +141,7 @@ func runInfo(dir string) jumphost.Run {
 	defer f.Close()
 	if rec, err := journal.NewReader(f, f.Name()).Next(); err == nil {
 		if e, ok := rec.Event.(event.RunStarted); ok {
-			r.Verb, r.Version, r.At = e.Verb, e.Version, rec.Time
+			r.Verb, r.File, r.Version, r.At = e.Verb, e.File, e.Version, rec.Time
 		}
 	}
 	rec, ok := lastRecord(f)

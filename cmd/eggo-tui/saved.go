@@ -128,7 +128,20 @@ func (s *session) keep(context.Context) error {
 	if have, err := os.ReadFile(s.savedPath()); err == nil && bytes.Equal(have, data) {
 		return nil
 	}
-	if err := renameio.WriteFile(s.savedPath(), data, 0o600, renameio.IgnoreUmask()); err != nil {
+	return s.write(s.savedPath(), data)
+}
+
+// copyTo puts a copy of the session's deploy.yaml into the directory of its run: a run that ends before preflight has passed leaves no other.
+func (s *session) copyTo(dir string) error {
+	data, err := config.AbsolutePaths(s.text, s.file, filepath.Dir(s.file))
+	if err != nil {
+		return err
+	}
+	return s.write(filepath.Join(dir, savedName), data)
+}
+
+func (s *session) write(path string, data []byte) error {
+	if err := renameio.WriteFile(path, data, 0o600, renameio.IgnoreUmask()); err != nil {
 		return event.NewFault(event.ClassFailed, "state.write", err)
 	}
 	return nil

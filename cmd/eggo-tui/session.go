@@ -177,6 +177,9 @@ func openSession(ctx context.Context, env *environment, o runOptions, verb strin
 	if err == nil {
 		s.log, err = s.store.NewRun(verb, time.Now())
 	}
+	if err == nil {
+		err = s.copyTo(s.log.Dir())
+	}
 	if err == nil && env.Opened != nil {
 		err = env.Opened(s.cluster.Name, s.log.ID(), s.log.Dir())
 	}
@@ -227,7 +230,7 @@ func (s *session) closeWays() {
 
 // run executes a plan, says how it ended, and returns the fault that gives the exit code.
 func (s *session) run(ctx context.Context, plan func(phases.Env) *engine.Plan, next func() []event.Msg) error {
-	if err := s.bus.Emit(event.RunStarted{Run: s.log.ID(), Cluster: s.cluster.Name, Verb: s.verb, Version: buildVersion(), Config: s.digest, Resumed: s.point.Run != ""}); err != nil {
+	if err := s.bus.Emit(event.RunStarted{Run: s.log.ID(), Cluster: s.cluster.Name, Verb: s.verb, Version: buildVersion(), Config: s.digest, File: s.file, Resumed: s.point.Run != ""}); err != nil {
 		return err
 	}
 	// What an earlier run has done is asked of the nodes themselves, by every step's check: the journal may be of another jump host.

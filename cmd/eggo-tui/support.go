@@ -101,6 +101,9 @@ func writeSupport(out *bytes.Buffer, env *environment, c known, dir string, hide
 		if err != nil {
 			return err
 		}
+		if rel == savedName { // that of the run; the cluster's own follows
+			rel, data = "run-"+savedName, hide.keys(data)
+		}
 		return add(filepath.ToSlash(rel), hide.text(data))
 	})
 	if err == nil && c.File != "" {

@@ -87,6 +87,7 @@ type (
 		Verb    string `json:"verb"`
 		Version string `json:"version"`
 		Config  string `json:"config"`
+		File    string `json:"file,omitempty"` // the deploy.yaml that the run was begun with
 		Resumed bool   `json:"resumed,omitempty"`
 	}
 	// PlanMade lists all that the run intends, before its first step.

@@ -36,6 +36,7 @@ func enMenu() map[string]string {
 		"menu.bundle.what":        "Shows what an offline bundle holds – versions, packages, images – and verifies every byte of it.",
 		"menu.runs":               "Past runs",
 		"menu.runs.what":          "Lists what was done from this machine. Each run can be opened on the board, and played again.",
+		"menu.tried":              "{file} is shown again, and can be installed.",
 		"menu.why.later":          "This is not in this version of the program.",
 		"menu.why.upgrade":        "Upgrades are not in this version yet. A new cluster can be installed with the newer bundle.",
 		"menu.why.no-cluster":     "This machine knows no cluster. Install one first, or come back on the machine from which it was installed.",

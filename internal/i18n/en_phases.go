@@ -87,7 +87,7 @@ func enPhases() map[string]string {
 		"notice.no-snapshot":    "no snapshot of etcd: {cause}",
 		"notice.snapshot":       "etcd's snapshot: {path}",
 
-		"fault.preflight.failed":               "Preflight found {count} error(s); nothing was touched.",
+		"fault.preflight.failed":               "Preflight found {count} {count:error|errors}; nothing was touched.",
 		"fault.preflight.failed.next":          "Mend what is listed above, then run the same command again.",
 		"fault.preflight.arch":                 "{node} is {is}, but deploy.yaml says arch: {says}.",
 		"fault.preflight.arch.next":            "Correct arch of {node} in deploy.yaml.",

@@ -46,7 +46,7 @@ func enRun() map[string]string {
 		"fault.usage.host-keys.next":     "Choose one of them.",
 		"fault.run.interrupted":          "Interrupted; nothing is lost.",
 		"fault.run.interrupted.next":     "Run the same command again: it goes on from here.",
-		"fault.run.failed":               "{count} step(s) failed.",
+		"fault.run.failed":               "{count} {count:step|steps} failed.",
 		"fault.run.failed.next":          "Mend the causes above and run the same command again: it goes on from here.",
 		"fault.bundle.no-source":         "deploy.yaml names no bundle for {arch}.",
 		"fault.bundle.no-source.next":    "Set package-src (armsrc, x86src) or install.package-source.srcpath.",

@@ -36,6 +36,7 @@ func zhMenu() map[string]string {
 		"menu.bundle.what":        "显示离线包的内容：版本、软件包、镜像，并可逐字节校验。",
 		"menu.runs":               "运行记录",
 		"menu.runs.what":          "列出在本机进行过的运行。每次运行都可以在看板上打开和回放。",
+		"menu.tried":              "重新显示 {file}，可以再次安装。",
 		"menu.why.later":          "当前版本没有这项功能。",
 		"menu.why.upgrade":        "当前版本还不能升级。可以用新的离线包安装新集群。",
 		"menu.why.no-cluster":     "本机没有集群。请先安装，或到当初安装的机器上操作。",

@@ -85,7 +85,11 @@ func (a *App) tooSmall() []string {
 			break
 		}
 	}
-	return widget.Block(text, a.w, a.h, "")
+	var lines []string
+	for _, l := range text {
+		lines = append(lines, widget.Lines(l, a.w)...)
+	}
+	return widget.Block(lines, a.w, a.h, "")
 }
 
 // head names the house and the way to the page that is shown.

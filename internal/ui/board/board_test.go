@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/runstate"
 	"github.com/eggo-k8s/eggo/internal/ui/theme"
+	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
 
 var update = flag.Bool("update", false, "write the goldens")
@@ -96,23 +97,15 @@ func story(n int) (*runstate.State, time.Time) {
 // Every shape of the board fills its screen to the cell, in both languages, with and without Unicode.
 func TestGoldens(t *testing.T) {
 	for _, n := range []int{3, 30, 100} {
-		for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}} {
-			for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
-				for _, ascii := range []bool{false, true} {
-					glyphs := "unicode"
-					if ascii {
-						glyphs = "ascii"
-					}
-					name := fmt.Sprintf("%d-%dx%d-%s-%s", n, size[0], size[1], lang, glyphs)
-					t.Run(name, func(t *testing.T) {
-						s, now := story(n)
-						b := &Board{P: i18n.NewPrinter(lang), Theme: theme.New(theme.Options{Dark: true, ASCII: ascii}), Cursor: 1}
-						lines := b.Render(s, now, size[0], size[1])
-						fills(t, lines, size[0], size[1])
-						golden(t, name, ansi.Strip(strings.Join(lines, "\n"))+"\n")
-					})
-				}
-			}
+		for _, shape := range uitest.Shapes() {
+			name := fmt.Sprintf("%d-%s", n, shape)
+			t.Run(name, func(t *testing.T) {
+				s, now := story(n)
+				b := &Board{P: i18n.NewPrinter(shape.Lang), Theme: theme.New(theme.Options{Dark: true, ASCII: shape.ASCII}), Cursor: 1}
+				lines := b.Render(s, now, shape.W, shape.H)
+				fills(t, lines, shape.W, shape.H)
+				golden(t, name, ansi.Strip(strings.Join(lines, "\n"))+"\n")
+			})
 		}
 	}
 }

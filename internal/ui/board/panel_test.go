@@ -13,6 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/runstate"
 	"github.com/eggo-k8s/eggo/internal/ui/theme"
+	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
@@ -95,49 +96,45 @@ func choices() []Choice {
 }
 
 // everyScreen draws at all sizes, in both languages, with and without Unicode, and holds what comes against its golden.
-func everyScreen(t *testing.T, name string, draw func(p *i18n.Printer, th *theme.Theme, w, h int) []string) {
+func everyScreen(t *testing.T, name string, n int, draw func(p *i18n.Printer, th *theme.Theme, w, h int) []string) {
 	t.Helper()
-	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}} {
-		for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
-			for _, ascii := range []bool{false, true} {
-				glyphs := "unicode"
-				if ascii {
-					glyphs = "ascii"
-				}
-				file := fmt.Sprintf("%s-%dx%d-%s-%s", name, size[0], size[1], lang, glyphs)
-				t.Run(file, func(t *testing.T) {
-					lines := draw(i18n.NewPrinter(lang), theme.New(theme.Options{Dark: true, ASCII: ascii}), size[0], size[1])
-					fills(t, lines, size[0], size[1])
-					golden(t, file, ansi.Strip(strings.Join(lines, "\n"))+"\n")
-				})
-			}
-		}
+	for _, s := range uitest.For(n) {
+		file := fmt.Sprintf("%s-%d-%s", name, n, s)
+		t.Run(file, func(t *testing.T) {
+			lines := draw(i18n.NewPrinter(s.Lang), theme.New(theme.Options{Dark: true, ASCII: s.ASCII}), s.W, s.H)
+			fills(t, lines, s.W, s.H)
+			golden(t, file, ansi.Strip(strings.Join(lines, "\n"))+"\n")
+		})
 	}
 }
 
 // The panel lies over the board: the other machines are seen to go on.
 func TestFailurePanel(t *testing.T) {
-	everyScreen(t, "failure", func(p *i18n.Printer, th *theme.Theme, w, h int) []string {
-		s, now := asked(3)
-		b := &Board{P: p, Theme: th}
-		f := Asked(s.Open[0], 1, len(s.Open))
-		f.Choices = choices()
-		return Over(b.Render(s, now, w, h), f.Render(p, th, PanelWidth(w), h-2), w)
-	})
+	for _, n := range []int{3, 30, 100} {
+		everyScreen(t, "failure", n, func(p *i18n.Printer, th *theme.Theme, w, h int) []string {
+			s, now := asked(n)
+			b := &Board{P: p, Theme: th}
+			f := Asked(s.Open[0], 1, len(s.Open))
+			f.Choices = choices()
+			return Over(b.Render(s, now, w, h), f.Render(p, th, PanelWidth(w), h-2), w)
+		})
+	}
 }
 
 func TestSummaries(t *testing.T) {
 	for name, outcome := range map[string]event.Outcome{"done": event.Changed, "failed": event.Failed} {
-		everyScreen(t, "summary-"+name, func(p *i18n.Printer, th *theme.Theme, w, h int) []string {
-			x := Summary{P: p, Theme: th, LogPath: func(h string) string { return "/var/lib/eggo/rack-7/runs/20261121T020000Z-deploy/nodes/" + h + ".log" }}
-			lines := x.Lines(finished(3, outcome), w)
-			for i, l := range lines {
-				if ansi.StringWidth(l) > w {
-					t.Errorf("line %d has %d cells: %q", i, ansi.StringWidth(l), ansi.Strip(l))
+		for _, n := range []int{3, 30, 100} {
+			everyScreen(t, "summary-"+name, n, func(p *i18n.Printer, th *theme.Theme, w, h int) []string {
+				x := Summary{P: p, Theme: th, LogPath: func(h string) string { return "/var/lib/eggo/rack-7/runs/20261121T020000Z-deploy/nodes/" + h + ".log" }}
+				lines := x.Lines(finished(n, outcome), w)
+				for i, l := range lines {
+					if ansi.StringWidth(l) > w {
+						t.Errorf("line %d has %d cells: %q", i, ansi.StringWidth(l), ansi.Strip(l))
+					}
 				}
-			}
-			return widget.Block(lines, w, h, "")
-		})
+				return widget.Block(lines, w, h, "")
+			})
+		}
 	}
 }
 

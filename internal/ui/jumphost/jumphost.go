@@ -94,6 +94,7 @@ type Cluster struct {
 	Workers int
 	Nodes   []Node
 	File    string // its own deploy.yaml; "" if it has none
+	Tried   string // the deploy.yaml of its last run, if it has none of its own: the run ended before anything was touched
 	Runs    []Run  // newest first
 }
 
@@ -110,6 +111,7 @@ type Ref struct{ Cluster, Run string }
 type Run struct {
 	Ref
 	Verb    string
+	File    string // the deploy.yaml that it was begun with; "" if nobody knows
 	Version string
 	Status  string // as of a cluster
 	At      time.Time

@@ -160,5 +160,8 @@ func (p *Look) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	return append(out, indent(body[p.top:], 3)...), nil
 }
 
+// Aside implements frame.Asider.
+func (p *Look) Aside(e *frame.Env) string { return below(e, p.n-p.h-p.top) }
+
 // Title implements frame.Page.
 func (p *Look) Title(e *frame.Env) string { return e.P.T("menu.bundle") }

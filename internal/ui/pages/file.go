@@ -252,31 +252,49 @@ func (p *Review) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		}
 		body = append(body, "")
 	}
+	if p.got.Errors > 0 { // what has to be mended stands first
+		body = append(append(body, p.problems(e, w)...), "")
+	}
+	name, addr := 4, 7
 	for _, n := range c.Nodes {
-		body = append(body, new(widget.Line).Add(t.Strong, widget.Fit(event.Clean(n.Name), min(24, w/3), t.Glyphs.Cut)).Space(2).Add(t.Text, widget.Fit(event.Clean(n.Addr), 16, "")).Space(2).
+		name, addr = max(name, widget.Width(event.Clean(n.Name))), max(addr, len(n.Addr))
+	}
+	for _, n := range c.Nodes {
+		body = append(body, new(widget.Line).Add(t.Strong, widget.Fit(event.Clean(n.Name), min(name, w/3), t.Glyphs.Cut)).Space(2).Add(t.Text, widget.Fit(event.Clean(n.Addr), addr, "")).Space(2).
 			Add(t.Dim, widget.Fit(n.Arch, 6, "")).Space(2).Add(t.Dim, roles(e, n)).String())
 	}
-	if len(p.got.Problems) > 0 {
-		body = append(body, "", t.Strong.Render(e.P.T("file.problems", "errors", fmt.Sprint(p.got.Errors), "warnings", fmt.Sprint(len(p.got.Problems)-p.got.Errors))))
-	} else {
-		body = append(body, "", t.Good.Render(t.Glyphs.OK+" "+e.P.T("file.fine")))
+	if p.got.Errors == 0 {
+		body = append(append(body, ""), p.problems(e, w)...)
 	}
+	p.n, p.h = len(body), h-len(out)
+	p.top = max(0, min(p.top, p.n-p.h))
+	return append(out, indent(body[p.top:], 3)...), nil
+}
+
+// problems are what is wrong with the file.
+func (p *Review) problems(e *frame.Env, w int) []string {
+	t := e.Theme
+	if len(p.got.Problems) == 0 {
+		return []string{t.Good.Render(t.Glyphs.OK + " " + e.P.T("file.fine"))}
+	}
+	out := []string{t.Strong.Render(e.P.T("file.problems", "errors", fmt.Sprint(p.got.Errors), "warnings", fmt.Sprint(len(p.got.Problems)-p.got.Errors)))}
 	for _, x := range p.got.Problems {
 		style, glyph := t.Warn, t.Glyphs.Ignored
 		if x.Error {
 			style, glyph = t.Bad, t.Glyphs.Failed
 		}
 		text, next := e.P.Fault(x.Fault)
-		body = append(body, style.Render(glyph)+" "+t.Dim.Render(fmt.Sprintf("%d:%d ", x.Line, x.Col)+event.Clean(x.Key)))
-		body = append(body, indent(wrapped(t.Text, text, w-8), 2)...)
+		out = append(out, style.Render(glyph)+" "+t.Dim.Render(fmt.Sprintf("%d:%d ", x.Line, x.Col)+event.Clean(x.Key)))
+		out = append(out, indent(wrapped(t.Text, text, w-8), 2)...)
 		if next != "" {
-			body = append(body, indent(wrapped(t.Dim, t.Glyphs.Arrow+" "+next, w-8), 2)...)
+			out = append(out, indent(wrapped(t.Dim, t.Glyphs.Arrow+" "+next, w-8), 2)...)
 		}
 	}
-	p.n, p.h = len(body), h-len(out)
-	p.top = max(0, min(p.top, p.n-p.h))
-	return append(out, indent(body[p.top:], 3)...), nil
+	return out
 }
+
+// Aside implements frame.Asider.
+func (p *Review) Aside(e *frame.Env) string { return below(e, p.n-p.h-p.top) }
 
 // Title implements frame.Page.
 func (p *Review) Title(e *frame.Env) string { return e.P.T("file.title") }

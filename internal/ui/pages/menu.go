@@ -78,7 +78,7 @@ func (p *Menu) with(fits func(jumphost.Cluster) bool) []jumphost.Cluster {
 // broken says whether the last run of a cluster can be gone on with.
 func broken(c jumphost.Cluster) bool {
 	r := last(c)
-	return (c.Status == jumphost.Interrupted || c.Status == jumphost.Failed) && c.File != "" && (r.Verb == "deploy" || r.Verb == "join")
+	return (c.Status == jumphost.Interrupted || c.Status == jumphost.Failed) && (c.File != "" || c.Tried != "") && (r.Verb == "deploy" || r.Verb == "join")
 }
 
 // entries in the order in which they are shown: first what is likeliest.
@@ -117,10 +117,13 @@ func (p *Menu) entries() []entry {
 	}
 	watch := one("watch", running, "menu.why.none-runs", func(c jumphost.Cluster) frame.Page { return NewOpening(d, last(c).Ref, 0) })
 	whyNot := "menu.why.none-stopped"
-	if len(p.with(func(c jumphost.Cluster) bool { return c.File == "" && c.Status == jumphost.Failed })) > 0 {
+	if len(p.with(func(c jumphost.Cluster) bool { return c.File == "" && c.Tried == "" && c.Status == jumphost.Failed })) > 0 {
 		whyNot = "menu.why.not-begun"
 	}
 	resume := one("resume", stopped, whyNot, func(c jumphost.Cluster) frame.Page {
+		if c.File == "" { // nothing was touched yet: what was to be installed is shown again
+			return NewReview(d, c.Tried)
+		}
 		return NewLaunch(d, jumphost.Start{Verb: "deploy", Of: c.Name})
 	})
 	rest := []entry{
@@ -381,6 +384,9 @@ func (p *Menu) panel(e *frame.Env, x entry, w int) []string {
 			if r.Fault != nil && broken(c) {
 				text, _ := e.P.Fault(r.Fault)
 				out = append(out, indent(wrapped(t.Dim, text, w-2), 2)...)
+			}
+			if c.File == "" && c.Tried != "" {
+				out = append(out, indent(wrapped(t.Text, t.Glyphs.Arrow+" "+e.P.T("menu.tried", "file", c.Tried), w-2), 2)...)
 			}
 		}
 	}

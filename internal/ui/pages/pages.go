@@ -125,6 +125,14 @@ func told(e *frame.Env, f *event.Fault, w int) []string {
 	return out
 }
 
+// below says how many lines are out of sight at the foot of a page.
+func below(e *frame.Env, n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return e.P.T("ui.ask.more", "count", fmt.Sprint(n))
+}
+
 // indent puts n spaces before each line.
 func indent(lines []string, n int) []string {
 	out := make([]string, len(lines))

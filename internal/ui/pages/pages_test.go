@@ -16,6 +16,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
@@ -72,11 +73,16 @@ type world struct {
 	told     [][]string
 	keys     bool
 	fail     error
+	nodes    int // of the deploy.yaml and of what is told; 0 is eight
 }
 
 func (w *world) deps() *Deps {
+	n := w.nodes
+	if n == 0 {
+		n = 8
+	}
 	list := []event.Record{{Seq: 1, Time: now, Event: event.RunStarted{Cluster: "rack-7", Verb: "deploy"}}}
-	return &Deps{Version: "v1.2.0", S: jumphost.Services{
+	return &Deps{Version: "v1.2.0", Install: func() frame.Page { return NewRuns(&Deps{}, "") }, S: jumphost.Services{
 		Clusters: func(context.Context) ([]jumphost.Cluster, error) { return w.clusters, nil },
 		Open: func(context.Context, jumphost.Ref, float64) (runview.Options, error) {
 			l := records(list)
@@ -92,7 +98,11 @@ func (w *world) deps() *Deps {
 				if err != nil {
 					return jumphost.Ref{}, err
 				}
-				yes, err := ask.HostKeys(ctx, []jumphost.HostKey{{Node: "node-1", Addr: "192.0.2.11:22", Type: "ssh-ed25519", Fingerprint: "SHA256:abc"}, {Node: "node-2", Addr: "192.0.2.12:22", Type: "ssh-ed25519", Fingerprint: "SHA256:def"}})
+				var keys []jumphost.HostKey
+				for i, x := range nodes(max(2, w.nodes)) {
+					keys = append(keys, jumphost.HostKey{Node: x.Name, Addr: x.Addr + ":22", Type: "ssh-ed25519", Fingerprint: fmt.Sprintf("SHA256:%c1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7uZk", 'a'+i%26)})
+				}
+				yes, err := ask.HostKeys(ctx, keys)
 				if err != nil || !yes || pw != "secret" {
 					return jumphost.Ref{}, errors.Join(event.NewFault(event.ClassAuth, "ssh.no-credentials", nil, "user", pw), err)
 				}
@@ -100,15 +110,20 @@ func (w *world) deps() *Deps {
 			w.launched = append(w.launched, s)
 			return jumphost.Ref{Cluster: s.Of, Run: "x"}, nil
 		},
-		Tell: func(_ context.Context, _ i18n.Lang, args []string, _ jumphost.Asker) ([]string, error) {
+		Tell: func(_ context.Context, lang i18n.Lang, args []string, _ jumphost.Asker) ([]string, error) {
 			w.told = append(w.told, args)
-			return []string{"NODE    ADDRESS     STATUS", "node-1  192.0.2.11  Ready", "node-2  192.0.2.12  Ready", "", "rack-7 is well."}, nil
+			p := i18n.NewPrinter(lang)
+			rows := [][]string{{p.T("col.node"), p.T("col.address"), p.T("col.roles"), p.T("col.status"), p.T("col.version"), p.T("col.components"), p.T("col.certificates")}}
+			for _, x := range nodes(n) {
+				rows = append(rows, []string{x.Name, x.Addr, strings.Join(x.Roles, ","), "Ready", "v1.34.2", p.T("status.run", "count", "7"), "2027-11-21"})
+			}
+			return append(report.Columns(rows), "", p.T("status.all-well", "cluster", "rack-7")), nil
 		},
 		List: func(_ context.Context, dir string, _ []string) (string, []jumphost.Entry, error) {
 			return "/srv/eggo" + dir, []jumphost.Entry{{Name: "deploy.yaml", Size: 1834, Changed: now.Add(-time.Hour)}, {Name: "eggo-1.34-amd64.tar.gz", Size: 316 << 20, Changed: now.Add(-48 * time.Hour)}, {Name: "旧的", Dir: true}}, nil
 		},
 		Check: func(_ context.Context, file string) (jumphost.Checked, error) {
-			c := jumphost.Checked{Cluster: jumphost.Cluster{Name: "rack-7", Status: jumphost.Unknown, Masters: 3, Workers: 5, Nodes: nodes(8), File: file}}
+			c := jumphost.Checked{Cluster: jumphost.Cluster{Name: "rack-7", Status: jumphost.Unknown, Masters: 3, Workers: n - 3, Nodes: nodes(n), File: file}, Facts: []event.Msg{event.M("file.fact.network", "pods", "10.244.0.0/16", "services", "10.32.0.0/16"), event.M("file.fact.bundle", "path", "/srv/eggo/eggo-1.34-amd64.tar.gz")}}
 			if strings.Contains(file, "bad") {
 				c.Errors = 1
 				c.Problems = []jumphost.Problem{{Line: 12, Col: 7, Key: "masters[0].ip", Error: true, Fault: event.NewFault(event.ClassUsage, "config.unreadable", errors.New("no"), "file", file)}}
@@ -147,7 +162,7 @@ func begin(t testing.TB, p frame.Page, lang i18n.Lang, ascii bool, w, h int) *ui
 	return a
 }
 
-// Every page fills its screen to the cell, in both languages, with and without Unicode.
+// Every page fills its screen to the cell, in both languages, with and without Unicode; those that show machines with three, thirty and a hundred.
 func TestGoldens(t *testing.T) {
 	full, fresh := &world{clusters: clusters()}, &world{}
 	pages := map[string]func() frame.Page{
@@ -156,38 +171,54 @@ func TestGoldens(t *testing.T) {
 		"runs":       func() frame.Page { return NewRuns(full.deps(), "") },
 		"pick":       func() frame.Page { return NewPick(full.deps(), "status", clusters(), nil) },
 		"files":      func() frame.Page { return NewFile(full.deps()) },
-		"review":     func() frame.Page { return NewReview(full.deps(), "/srv/eggo/deploy.yaml") },
-		"review-bad": func() frame.Page { return NewReview(full.deps(), "/srv/eggo/bad.yaml") },
-		"status":     func() frame.Page { return NewTell(full.deps(), "menu.status", "rack-7", "status") },
 		"bundle":     func() frame.Page { return NewLook(full.deps(), "/srv/eggo/eggo-1.34-amd64.tar.gz") },
-		"remove":     func() frame.Page { return NewRemove(full.deps(), clusters()[2]) },
-		"add":        func() frame.Page { return NewAdd(full.deps(), clusters()[2]) },
-		"cleanup":    func() frame.Page { return NewCleanup(full.deps(), clusters()[2]) },
+		"help":       func() frame.Page { return NewRuns(full.deps(), "") },
 		"launch": func() frame.Page {
 			d := (&world{fail: event.NewFault(event.ClassLocked, "lock.cluster-held", nil, "pid", "7", "user", "root", "host", "jump", "verb", "deploy", "since", "now")}).deps()
 			return NewLaunch(d, jumphost.Start{Verb: "deploy", Of: "rack-7"})
 		},
 	}
-	keys := map[string][]string{"remove": {"space", "down", "space"}, "runs": {"down"}, "cleanup": {"enter"}}
 	for name, page := range pages {
-		for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}} {
-			for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
-				for glyphs, ascii := range map[string]bool{"unicode": false, "ascii": true} {
-					file := fmt.Sprintf("%s-%dx%d-%s-%s", name, size[0], size[1], lang, glyphs)
-					t.Run(file, func(t *testing.T) {
-						a := begin(t, page(), lang, ascii, size[0], size[1])
-						uitest.Screen(a)
-						uitest.Keys(t, a, keys[name]...)
-						uitest.Fills(t, a, size[0], size[1])
-						uitest.Golden(t, a, file)
-						if ascii && strings.ContainsAny(uitest.Screen(a), "─│╭●▌✔✘…↑↓“”×→") {
-							t.Error("a character that is not ASCII is drawn")
-						}
-					})
-				}
+		for _, shape := range uitest.Shapes() {
+			golden(t, name, shape, page())
+		}
+	}
+	for _, n := range []int{3, 30, 100} {
+		c := jumphost.Cluster{Name: "rack-7", Status: jumphost.Installed, Masters: min(3, n), Workers: n - min(3, n), Nodes: nodes(n), File: "/var/lib/eggo/rack-7/deploy.yaml"}
+		w := &world{clusters: []jumphost.Cluster{c}, nodes: n}
+		for name, page := range map[string]func() frame.Page{
+			"review":     func() frame.Page { return NewReview(w.deps(), "/srv/eggo/deploy.yaml") },
+			"review-bad": func() frame.Page { return NewReview(w.deps(), "/srv/eggo/bad.yaml") },
+			"status":     func() frame.Page { return NewTell(w.deps(), "menu.status", "rack-7", "status") },
+			"remove":     func() frame.Page { return NewRemove(w.deps(), c) },
+			"add":        func() frame.Page { return NewAdd(w.deps(), c) },
+			"cleanup":    func() frame.Page { return NewCleanup(w.deps(), c) },
+			"keys": func() frame.Page {
+				w.keys = true
+				return NewLaunch(w.deps(), jumphost.Start{Verb: "deploy", Of: "rack-7"})
+			},
+		} {
+			for _, shape := range uitest.For(n) {
+				golden(t, fmt.Sprintf("%s-%d", name, n), shape, page())
 			}
 		}
 	}
+}
+
+// golden draws a page on a terminal.
+func golden(t *testing.T, name string, s uitest.Shape, page frame.Page) {
+	t.Helper()
+	t.Run(name+"-"+s.String(), func(t *testing.T) {
+		a := begin(t, page, s.Lang, s.ASCII, s.W, s.H)
+		uitest.Screen(a)
+		kind, _, _ := strings.Cut(name, "-")
+		uitest.Keys(t, a, map[string][]string{"remove": {"space", "down", "space"}, "runs": {"down"}, "cleanup": {"enter"}, "help": {"?"}, "keys": {"s", "e", "c", "r", "e", "t", "enter"}}[kind]...)
+		uitest.Fills(t, a, s.W, s.H)
+		uitest.Golden(t, a, name+"-"+s.String())
+		if s.ASCII && strings.ContainsAny(uitest.Screen(a), "─│╭●▌✔✘…↑↓“”×→·•") {
+			t.Error("a character that is not ASCII is drawn")
+		}
+	})
 }
 
 var errEnd = io.EOF
@@ -241,13 +272,45 @@ func TestResume(t *testing.T) {
 	uitest.Type(t, a, "secret")
 	uitest.Lacks(t, a, "secret")
 	uitest.Keys(t, a, "enter")
-	uitest.Has(t, a, "First contact", "SHA256:abc", "SHA256:def")
+	uitest.Has(t, a, "First contact", "SHA256:a1B", "SHA256:b1B")
 	uitest.Keys(t, a, "y")
 	if len(w.launched) != 1 || w.launched[0].Of != "rack-7" || w.launched[0].Verb != "deploy" {
 		t.Errorf("%+v", w.launched)
 	}
 	uitest.Has(t, a, "rack-7")
 	uitest.Lacks(t, a, "First contact")
+}
+
+// A run that ended before anything was touched left no deploy.yaml of the cluster: that of the run is shown again, and installed.
+func TestWhatWasNotBegunIsOfferedAgain(t *testing.T) {
+	r := run("rack-9", "20261121T114000Z-deploy", "deploy", jumphost.Failed, time.Minute, time.Second)
+	w := &world{clusters: []jumphost.Cluster{{Name: "rack-9", Status: jumphost.Failed, Tried: "/root/.eggo/deploy.yaml", Runs: []jumphost.Run{r}}}}
+	a := begin(t, NewMenu(w.deps()), i18n.English, false, 100, 30)
+	uitest.Has(t, a, "▌  1  Resume", "/root/.eggo/deploy.yaml is shown again")
+	uitest.Keys(t, a, "enter")
+	uitest.Has(t, a, "Nothing is wrong with this file")
+	uitest.Keys(t, a, "enter", "y")
+	if len(w.launched) != 1 || w.launched[0].File != "/root/.eggo/deploy.yaml" {
+		t.Errorf("%+v", w.launched)
+	}
+}
+
+// What a verb says is asked for again in the other language, once; what is wider than the screen can be moved to.
+func TestStatusInBothLanguages(t *testing.T) {
+	w := &world{clusters: clusters()}
+	a := begin(t, NewTell(w.deps(), "menu.status", "rack-7", "status"), i18n.English, false, 80, 24)
+	uitest.Has(t, a, "ADDRESS", "rack-7 is well")
+	uitest.Lacks(t, a, "CERTIFICATES")
+	uitest.Keys(t, a, "right")
+	uitest.Has(t, a, "CERTIFICATES")
+	uitest.Keys(t, a, "L")
+	uitest.Has(t, a, "证书")
+	uitest.Lacks(t, a, "CERTIFICATES", "is well")
+	uitest.Keys(t, a, "left", "L", "L", "L")
+	uitest.Has(t, a, "ADDRESS", "is well")
+	if len(w.told) != 2 {
+		t.Errorf("asked %d times", len(w.told))
+	}
 }
 
 // A cluster is cleaned up only when its name is typed.

@@ -139,5 +139,8 @@ func (p *Tell) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	return out, nil
 }
 
+// Aside implements frame.Asider.
+func (p *Tell) Aside(e *frame.Env) string { return below(e, len(p.text)-p.h-p.top) }
+
 // Title implements frame.Page.
 func (p *Tell) Title(e *frame.Env) string { return e.P.T(p.title) }

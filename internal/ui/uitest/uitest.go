@@ -3,6 +3,7 @@ package uitest
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +11,47 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/eggo-k8s/eggo/internal/i18n"
 )
+
+// Shape is a terminal that a screen is drawn on.
+type Shape struct {
+	W, H  int
+	Lang  i18n.Lang
+	ASCII bool
+}
+
+// String names the shape, for files of goldens.
+func (s Shape) String() string {
+	return fmt.Sprintf("%dx%d-%s-%s", s.W, s.H, s.Lang, map[bool]string{true: "ascii", false: "unicode"}[s.ASCII])
+}
+
+// Shapes are all that screens have goldens of: three sizes, both languages, Unicode and ASCII.
+func Shapes() []Shape {
+	var out []Shape
+	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}} {
+		for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
+			for _, ascii := range []bool{false, true} {
+				out = append(out, Shape{size[0], size[1], lang, ascii})
+			}
+		}
+	}
+	return out
+}
+
+// Crossed are half of the shapes: every two of size, language and glyphs come together in one of them.
+func Crossed() []Shape {
+	return []Shape{{80, 24, i18n.English, false}, {80, 24, i18n.Chinese, true}, {120, 40, i18n.Chinese, false}, {120, 40, i18n.English, true}, {200, 60, i18n.English, false}, {200, 60, i18n.Chinese, true}}
+}
+
+// For is the shapes for a screen with n machines: all with few, else the crossed ones.
+func For(n int) []Shape {
+	if n <= 3 {
+		return Shapes()
+	}
+	return Crossed()
+}
 
 // Drive feeds a message, runs the commands that come of it and feeds what they say.
 func Drive(t testing.TB, m tea.Model, msg tea.Msg) {

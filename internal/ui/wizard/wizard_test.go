@@ -2,6 +2,7 @@ package wizard
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -30,6 +31,9 @@ type world struct {
 	written map[string]config.Draft
 	ran     []string
 	keys    int // host keys that were trusted
+
+	strangers bool // nobody has met any machine
+	slow      bool // preflight does not come to its end
 }
 
 func (w *world) services() Services {
@@ -51,9 +55,9 @@ func (w *world) services() Services {
 			}
 			l := Look{Machine: m, Stage: Seen, OS: "Debian GNU/Linux 12 (bookworm)", OSID: "debian", Codename: "bookworm", Arch: "amd64", CPUs: 4, Memory: 8 << 30, Disk: 52 << 30, Skew: 40 * time.Millisecond}
 			switch {
-			case strings.HasSuffix(m.IP, ".12"):
-				l = Look{Machine: m, Stage: Failed, Fault: event.NewFault(event.ClassFailed, "ssh.unreachable", nil, "addr", m.IP+":22").On(m.Name)}
-			case strings.HasSuffix(m.IP, ".13"):
+			case strings.HasSuffix(m.IP, ".12") && !w.strangers:
+				l = Look{Machine: m, Stage: Failed, Fault: event.NewFault(event.ClassFailed, "ssh.unreachable", errors.New("no route to host"), "addr", m.IP+":22").On(m.Name)}
+			case w.strangers, strings.HasSuffix(m.IP, ".13"):
 				l = Look{Machine: m, Stage: Asking, Key: &HostKey{Addr: m.IP + ":22", Type: "ssh-ed25519", Fingerprint: "SHA256:1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7uZk", Answer: func(yes bool) {
 					if yes {
 						w.keys++
@@ -75,8 +79,15 @@ func (w *world) services() Services {
 			tell(Bundle{Path: "/srv/old.tar.gz", Size: 1 << 20, Fault: event.NewFault(event.ClassBundle, "bundle.no-manifest", nil, "file", "/srv/old.tar.gz", "layout", "typed")})
 		},
 		Preflight: func(_ context.Context, d config.Draft, _ string, tell func(Check)) {
-			for _, m := range d.Machines {
+			for i, m := range d.Machines {
+				if w.slow && i > len(d.Machines)/2 {
+					tell(Check{Bundle: "/srv/eggo-debian-bookworm-amd64.tar.gz", Done: 200 << 20, Total: 412 << 20})
+					return
+				}
 				tell(Check{Machine: m.Name})
+				if i%10 == 7 && len(d.Machines) >= 30 {
+					tell(Check{Finding: &event.Finding{Host: m.Name, Severity: event.Error, Fault: *event.NewFault(event.ClassPreflight, "preflight.disk", nil, "path", "/var/lib/containerd", "device", "/dev/vda1", "need", "4096 MiB", "free", "1210 MiB").On(m.Name)}})
+				}
 				if m.Arch != "arm64" && strings.HasSuffix(m.IP, ".11") {
 					tell(Check{Finding: &event.Finding{Host: m.Name, Severity: event.Error, Fault: *event.NewFault(event.ClassPreflight, "preflight.arch", nil, "is", "arm64", "says", "amd64").On(m.Name)}})
 				}
@@ -311,31 +322,69 @@ func TestEveryKeyCanBeReached(t *testing.T) {
 	}
 }
 
-// The screens of every step, at each size, in both languages and with both sets of glyphs, with few and with many machines.
+// Every step fills its screen to the cell, in both languages, with and without Unicode, with three, thirty and a hundred machines.
 func TestGoldens(t *testing.T) {
-	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}} {
-		for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
-			for _, ascii := range []bool{false, true} {
-				for _, n := range []int{3, 30, 100} {
-					a, p, _ := open(t, lang, ascii, size[0], size[1])
-					glyphs := map[bool]string{true: "ascii", false: "unicode"}[ascii]
-					for i, s := range p.steps {
-						if n == 3 || s.id() == "nodes" || s.id() == "preflight" {
-							name := fmt.Sprintf("%s-%d-%dx%d-%s-%s", s.id(), n, size[0], size[1], lang, glyphs)
-							if s.id() == "nodes" {
-								uitest.Type(t, a, fmt.Sprintf("192.168.1.[%d-%d]", 10, 9+n))
-								uitest.Keys(t, a, "enter", "enter", "g", "down")
-							}
-							uitest.Fills(t, a, size[0], size[1])
-							uitest.Golden(t, a, name)
-						} else if s.id() == "nodes" {
-							t.Fatal()
-						}
-						if i+1 < len(p.steps) {
-							uitest.Keys(t, a, "ctrl+n")
-						}
-					}
+	for _, n := range []int{3, 30, 100} {
+		for _, shape := range uitest.For(n) {
+			a, p, w := open(t, shape.Lang, shape.ASCII, shape.W, shape.H)
+			golden := func(name string) {
+				t.Helper()
+				uitest.Fills(t, a, shape.W, shape.H)
+				uitest.Golden(t, a, fmt.Sprintf("%s-%d-%s", name, n, shape))
+				if s := uitest.Screen(a); shape.ASCII && strings.ContainsAny(s, "─│╭●▌✔✘…↑↓“”×→·•") {
+					t.Errorf("%s: a character that is not ASCII is drawn:\n%s", name, s)
 				}
+			}
+			for i, s := range p.steps {
+				id := s.id()
+				if id == "nodes" {
+					uitest.Type(t, a, fmt.Sprintf("192.168.1.[%d-%d]", 10, 9+n))
+					uitest.Keys(t, a, "enter", "enter", "g", "down")
+				}
+				if n == 3 || id == "nodes" || id == "preflight" || id == "review" {
+					golden(id)
+				}
+				switch id {
+				case "preflight":
+					w.slow = true
+					uitest.Keys(t, a, "r")
+					golden("preflight-busy")
+					w.slow = false
+					uitest.Keys(t, a, "r")
+				case "review":
+					uitest.Keys(t, a, "tab")
+					golden("review-changes")
+					uitest.Keys(t, a, "tab")
+					golden("review-plan")
+				}
+				if i+1 < len(p.steps) {
+					uitest.Keys(t, a, "ctrl+n")
+				}
+			}
+		}
+	}
+}
+
+// Machines that are met for the first time are shown with their fingerprints, all of them, however many there are.
+func TestGoldensOfFirstContact(t *testing.T) {
+	for _, n := range []int{3, 30, 100} {
+		for _, shape := range uitest.For(n) {
+			a, _, w := open(t, shape.Lang, shape.ASCII, shape.W, shape.H)
+			w.strangers = true
+			uitest.Keys(t, a, "ctrl+n", "ctrl+n")
+			uitest.Type(t, a, fmt.Sprintf("192.168.1.[%d-%d]", 10, 9+n))
+			uitest.Keys(t, a, "enter", "enter", "f")
+			uitest.Fills(t, a, shape.W, shape.H)
+			uitest.Golden(t, a, fmt.Sprintf("keys-%d-%s", n, shape))
+			for range 2 * n {
+				if w.keys > 0 {
+					break
+				}
+				uitest.Keys(t, a, "y")
+				uitest.Fills(t, a, shape.W, shape.H)
+			}
+			if w.keys != n {
+				t.Errorf("%s: %d keys of %d are trusted", shape, w.keys, n)
 			}
 		}
 	}
