@@ -109,7 +109,7 @@ func (s *session) loadSaved() error {
 	if err != nil {
 		return event.NewFault(event.ClassFailed, "state.read", err)
 	}
-	if s.file == s.savedPath() && !bytes.Equal(data, s.text) {
+	if s.file == s.savedPath() && !s.draft && !bytes.Equal(data, s.text) {
 		// Another run has changed it between our reading and our lock.
 		return event.NewFault(event.ClassLocked, "usage.deploy-yaml-moved", nil, "file", s.file)
 	}

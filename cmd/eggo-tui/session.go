@@ -93,6 +93,7 @@ type session struct {
 	goOn     string // verb that goes on after this one was cut off; "" is verb
 	file     string
 	text     []byte // of deploy.yaml
+	draft    bool   // text is what file may become, not what it is
 	cluster  *config.Cluster
 	saved    *config.Cluster // as the last run that passed preflight had it; nil when none has
 	dir      string          // the cluster's state directory

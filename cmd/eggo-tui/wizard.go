@@ -236,7 +236,7 @@ func (d *draftDesk) draftSession(ctx context.Context, draft config.Draft, file, 
 			return nil, p.Fault()
 		}
 	}
-	s := &session{env: &env, verb: verb, hosts: map[string]*remote.Host{}, me: whoami(verb), root: d.root, file: name, text: draft.YAML(), cluster: c}
+	s := &session{env: &env, verb: verb, hosts: map[string]*remote.Host{}, me: whoami(verb), root: d.root, file: name, text: draft.YAML(), draft: true, cluster: c}
 	if s.policy, err = hostKeyPolicy("strict", &env); err != nil {
 		return nil, err
 	}

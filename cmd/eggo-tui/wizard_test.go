@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -156,6 +157,32 @@ func TestTheWizardRunsPreflight(t *testing.T) {
 	})
 	if len(faults) != 1 || faults[0] != "bundle.open" {
 		t.Error(faults)
+	}
+}
+
+// Machines that join are looked at beside those of the cluster's own deploy.yaml, which lacks them still.
+func TestTheWizardLooksAtMachinesThatJoin(t *testing.T) {
+	srv := remotetest.New(t)
+	d := testDesk(t)
+	draft := config.Draft{Values: map[string]string{"cluster-id": "prod", "password": "secret", "package-src.x86src": "/nowhere/x.tar.gz", "package-src.armsrc": "/nowhere/y.tar.gz"},
+		Machines: []config.Machine{{Name: "n1", IP: srv.IP, Port: strconv.Itoa(srv.Port), Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
+	saved := filepath.Join(d.root, "prod", savedName)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(saved), 0o700), os.WriteFile(saved, draft.YAML(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	draft.Machines = append(draft.Machines, config.Machine{Name: "n2", IP: "127.0.0.9", Port: "1", Roles: []bundle.Role{bundle.Worker}})
+	var end wizard.Check
+	var codes []string
+	d.preflight(context.Background(), draft, saved, func(c wizard.Check) {
+		if c.Finding != nil {
+			codes = append(codes, c.Finding.Fault.Code)
+		}
+		if c.End {
+			end = c
+		}
+	})
+	if !end.End || end.Fault != nil || !strings.Contains(strings.Join(codes, " "), "bundle.") {
+		t.Errorf("%v %+v", codes, end)
 	}
 }
 
