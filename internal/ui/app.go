@@ -209,9 +209,9 @@ func (a *App) said(p frame.Page, msg tea.Msg) tea.Cmd {
 	case frame.Home:
 		return a.cut(min(1, len(a.stack)))
 	case frame.Replace:
-		gone := a.drop(at)
-		a.stack = append(a.stack, m.Page)
-		return tea.Batch(gone, a.of(m.Page, m.Page.Init(&a.env)))
+		return a.place(at, m.Page)
+	case frame.Settle:
+		return a.place(min(1, at), m.Page)
 	case frame.Note:
 		a.note = m.Text
 		return nil
@@ -228,6 +228,13 @@ func (a *App) said(p frame.Page, msg tea.Msg) tea.Cmd {
 		return nil
 	}
 	return a.of(p, p.Update(msg, &a.env))
+}
+
+// place puts a page in the place of those from the index on.
+func (a *App) place(from int, p frame.Page) tea.Cmd {
+	gone := a.drop(from)
+	a.stack = append(a.stack, p)
+	return tea.Batch(gone, a.of(p, p.Init(&a.env)))
 }
 
 // drop takes the pages from the index on off the stack, with the dialogs that they opened.

@@ -96,6 +96,8 @@ type (
 	Pop struct{}
 	// Replace puts another page in the page's place; those above it go.
 	Replace struct{ Page Page }
+	// Settle puts another page in the place of all pages but the first: what led there is done, and nobody wants to come back to it.
+	Settle struct{ Page Page }
 	// Home goes back to the first page.
 	Home struct{}
 	// Note shows a word in the footer until the next key.

@@ -12,7 +12,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
-// Launch is the page between an intention and the board: it asks what has to be known, begins the run, and gives its place to the board.
+// Launch is the page between an intention and the board: it asks what has to be known, begins the run, and gives its place to the board, and
+// that of the pages before it: from the board the way back leads to the menu.
 type Launch struct {
 	quiet
 	task
@@ -41,7 +42,7 @@ func (p *Launch) begin() tea.Cmd {
 func (p *Launch) Update(m tea.Msg, _ *frame.Env) tea.Cmd {
 	c, result, done := p.take(m)
 	if x, ok := result.(opened); ok && done {
-		return frame.Send(frame.Replace{Page: p.d.Run(x.ref, x.o)})
+		return frame.Send(frame.Settle{Page: p.d.Run(x.ref, x.o)})
 	}
 	return c
 }

@@ -118,11 +118,17 @@ func (p *Remove) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		}
 		out = append(out, row(e, i == p.list.at, l.String(), w))
 	}
+	return append(out, "", purgeLine(e, p.purge, w)), nil
+}
+
+// purgeLine says whether data and images go too.
+func purgeLine(e *frame.Env, on bool, w int) string {
+	t := e.Theme
 	mark, style := "[ ]", t.Dim
-	if p.purge {
+	if on {
 		mark, style = "["+t.Glyphs.OK+"]", t.Warn
 	}
-	return append(out, "", "   "+style.Render(widget.Cut(mark+" "+e.P.T("remove.purge"), w-6, t.Glyphs.Cut))), nil
+	return "   " + style.Render(widget.Cut(mark+" "+e.P.T("remove.purge"), w-6, t.Glyphs.Cut))
 }
 
 func roles(e *frame.Env, n jumphost.Node) string {
@@ -290,4 +296,10 @@ func (p *Cleanup) Keys(e *frame.Env) []frame.Binding {
 		}
 		return p.begin(e)
 	}})
+}
+
+// Render implements frame.Page: what goes, below whether data and images do too.
+func (p *Cleanup) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
+	lines, cursor := p.Tell.Render(e, w, h-1)
+	return slices.Insert(lines, 1, purgeLine(e, p.purge, w)), cursor
 }

@@ -323,7 +323,10 @@ func TestCleanup(t *testing.T) {
 	uitest.Keys(t, a, "y", "enter")
 	uitest.Has(t, a, "That is not “rack-7”.")
 	uitest.Keys(t, a, "esc")
-	uitest.Keys(t, a, "p", "enter")
+	uitest.Has(t, a, "[ ] p: also delete")
+	uitest.Keys(t, a, "p")
+	uitest.Has(t, a, "[✔] p: also delete")
+	uitest.Keys(t, a, "enter")
 	uitest.Has(t, a, "etcd's data")
 	uitest.Type(t, a, "rack-7")
 	if len(w.launched) != 0 {
@@ -382,6 +385,8 @@ func TestFromAFile(t *testing.T) {
 	if len(w.launched) != 1 || w.launched[0].File != "/srv/eggo/deploy.yaml" || w.launched[0].Verb != "deploy" {
 		t.Errorf("%+v", w.launched)
 	}
+	uitest.Keys(t, a, "esc")
+	uitest.Has(t, a, "Look into a bundle") // the menu: nobody wants to choose that file again
 	a = begin(t, NewReview(w.deps(), "/bad.yaml"), i18n.English, false, 100, 30)
 	uitest.Has(t, a, "Errors: 1", "masters[0].ip")
 	uitest.Keys(t, a, "enter", "y")

@@ -46,7 +46,7 @@ func (p *Page) summaryKeys() []frame.Binding {
 		return func() tea.Cmd { p.sum.top = max(0, min(p.sum.most, p.sum.top+n)); return nil }
 	}
 	list := []frame.Binding{
-		{Keys: []string{"s", "b", "esc"}, Show: "s", Word: "ui.key.board", Do: func() tea.Cmd { p.sum.on = false; return nil }},
+		{Keys: []string{"s", "b"}, Show: "s", Word: "ui.key.board", Do: func() tea.Cmd { p.sum.on = false; return nil }},
 		{Keys: []string{"up", "k"}, Show: "↑ ↓", Word: "ui.key.move", Do: scroll(-1), Help: p.sum.most == 0},
 		{Keys: []string{"down", "j"}, Do: scroll(1), Help: true},
 		{Keys: []string{"pgup"}, Do: scroll(-10), Help: true},
