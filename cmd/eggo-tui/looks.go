@@ -18,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
@@ -82,10 +83,32 @@ func (s *session) tellStock(ctx context.Context, w io.Writer, purge bool) error 
 			fmt.Fprintln(w, "    "+s.env.P.T("cli.cleanup.not-seen", "cause", event.AsFault(err).Error()))
 			continue
 		}
-		fmt.Fprintln(w, "    "+s.env.P.T("cli.cleanup.stock", "units", strings.Join(stock.Units, ", "), "packages", strings.Join(stock.Packages, ", "),
-			"files", strconv.Itoa(stock.Files), "directories", strings.Join(stock.Directories, ", "), "images", strconv.Itoa(stock.Images)))
+		for _, l := range stockLines(s.env.P, stock) {
+			fmt.Fprintln(w, "    "+l)
+		}
 	}
 	return nil
+}
+
+// stockLines has a line for each kind of what a machine has of ours.
+func stockLines(p *i18n.Printer, x phases.Stock) []string {
+	var rows [][]string
+	for _, kind := range []struct {
+		name  string
+		is    bool
+		value string
+	}{
+		{"units", len(x.Units) > 0, strings.Join(x.Units, ", ")}, {"packages", len(x.Packages) > 0, strings.Join(x.Packages, ", ")},
+		{"files", x.Files > 0, strconv.Itoa(x.Files)}, {"directories", len(x.Directories) > 0, strings.Join(x.Directories, ", ")}, {"images", x.Images > 0, strconv.Itoa(x.Images)},
+	} {
+		if kind.is {
+			rows = append(rows, []string{p.T("cli.cleanup." + kind.name), kind.value})
+		}
+	}
+	if len(rows) == 0 {
+		return []string{p.T("cli.cleanup.nothing")}
+	}
+	return report.Columns(rows)
 }
 
 // dirOf is what was typed as a directory; "" is where the program was started.

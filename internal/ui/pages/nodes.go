@@ -265,6 +265,7 @@ type Cleanup struct {
 func NewCleanup(d *Deps, c jumphost.Cluster) *Cleanup {
 	p := &Cleanup{Tell: NewTell(d, "menu.cleanup", c.Name, "stock", "--id", c.Name), c: c}
 	p.then("cleanup.do", p.confirm)
+	p.wrap = true
 	p.even = true // what cannot be seen can be cleaned up all the same
 	return p
 }

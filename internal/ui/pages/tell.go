@@ -25,9 +25,10 @@ type Tell struct {
 	text  []string
 	lang  i18n.Lang // of what was asked for last
 	said  map[i18n.Lang][]string
+	wrap  bool // lines that are too long go on below; else they are moved to the left and right, as those of a table
 	top   int
-	left  int // cells that are out of sight at the left
-	h     int
+	left  int    // cells that are out of sight at the left
+	n, h  int    // lines in all, and those in sight, as drawn last
 	over  int    // cells of the text that are out of sight at the right when left is 0
 	word  string // of i18n: what Enter leads to; "" nothing
 	do    func() tea.Cmd
@@ -77,7 +78,7 @@ func (p *Tell) Update(m tea.Msg, _ *frame.Env) tea.Cmd {
 }
 
 func (p *Tell) move(n int) func() tea.Cmd {
-	return func() tea.Cmd { p.top = max(0, min(p.top+n, len(p.text)-p.h)); return nil }
+	return func() tea.Cmd { p.top = max(0, min(p.top+n, p.n-p.h)); return nil }
 }
 
 func (p *Tell) shift(n int) func() tea.Cmd {
@@ -114,15 +115,16 @@ func (p *Tell) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	t := e.Theme
 	out := []string{"   " + t.Title.Render(event.Clean(p.name)), ""}
 	out = append(out, indent(p.lines(e, w-6), 3)...)
-	p.h = h - len(out)
-	p.top = max(0, min(p.top, len(p.text)-p.h))
 	p.over = 0
 	for _, l := range p.text {
-		p.over = max(p.over, widget.Width(event.Clean(l))-(w-4))
+		if !p.wrap {
+			p.over = max(p.over, widget.Width(event.Clean(l))-(w-4))
+		}
 	}
 	p.left = min(p.left, p.over)
+	var body []string
 	head := true
-	for i, l := range p.text {
+	for _, l := range p.text {
 		style := t.Text
 		switch {
 		case strings.TrimSpace(l) == "":
@@ -132,11 +134,34 @@ func (p *Tell) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		default:
 			head = false
 		}
-		if i >= p.top && i < p.top+p.h {
-			out = append(out, "   "+style.Render(widget.Cut(widget.From(event.Clean(l), p.left, t.Glyphs.Cut), w-4, t.Glyphs.Cut)))
+		rows := []string{widget.Cut(widget.From(event.Clean(l), p.left, t.Glyphs.Cut), w-4, t.Glyphs.Cut)}
+		if p.wrap {
+			rows = hanging(event.Clean(l), w-4)
+		}
+		for _, r := range rows {
+			body = append(body, "   "+style.Render(r))
 		}
 	}
-	return out, nil
+	p.n, p.h = len(body), h-len(out)
+	p.top = max(0, min(p.top, p.n-p.h))
+	return append(out, body[p.top:min(p.n, p.top+max(0, p.h))]...), nil
+}
+
+// hanging breaks a line that is too long; what goes on below stands under the line's last column, or under its beginning.
+func hanging(l string, w int) []string {
+	text := strings.TrimLeft(l, " ")
+	at := len(l) - len(text)
+	if i := strings.LastIndex(text, "  "); i >= 0 {
+		if under := at + widget.Width(text[:i+2]); under < w/2 {
+			at, text = under, text[i+2:]
+		}
+	}
+	lines := widget.Lines(text, w-at)
+	out := []string{strings.TrimSuffix(l, text) + lines[0]}
+	for _, more := range lines[1:] {
+		out = append(out, widget.Spaces(at)+more)
+	}
+	return out
 }
 
 // Aside implements frame.Asider.
