@@ -165,7 +165,7 @@ func hanging(l string, w int) []string {
 }
 
 // Aside implements frame.Asider.
-func (p *Tell) Aside(e *frame.Env) string { return below(e, len(p.text)-p.h-p.top) }
+func (p *Tell) Aside(e *frame.Env) string { return below(e, p.n-p.h-p.top) }
 
 // Title implements frame.Page.
 func (p *Tell) Title(e *frame.Env) string { return e.P.T(p.title) }
