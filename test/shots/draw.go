@@ -26,6 +26,7 @@ import (
 // Sizes in pixels.
 const (
 	fontSize = 18
+	cjkSize  = 20 // so that a character nearly fills its two cells, as terminals set it
 	lineGap  = 4
 	margin   = 18 // around the screen
 	corner   = 14
@@ -33,8 +34,9 @@ const (
 
 // pen draws screens cell by cell: each character stands where a terminal would put it, whatever its glyph's own width is.
 type pen struct {
-	regular, bold []face // the first that has a character draws it
-	cw, ch, base  int    // of a cell
+	regular, bold []face               // the first that has a character draws it
+	cw, ch, base  int                  // of a cell
+	used          map[color.NRGBA]bool // colours of the picture that is drawn, but for the edges of letters
 }
 
 type face struct {
@@ -48,11 +50,12 @@ func newPen(dirs []string) (*pen, error) {
 	for _, f := range []struct {
 		to         *[]face
 		file, name string
+		size       float64
 	}{
-		{&p.regular, "DejaVuSansMono.ttf", ""}, {&p.regular, "NotoSansCJK-Regular.ttc", "Noto Sans Mono CJK SC"},
-		{&p.bold, "DejaVuSansMono-Bold.ttf", ""}, {&p.bold, "NotoSansCJK-Bold.ttc", "Noto Sans Mono CJK SC"},
+		{&p.regular, "DejaVuSansMono.ttf", "", fontSize}, {&p.regular, "NotoSansCJK-Regular.ttc", "Noto Sans Mono CJK SC", cjkSize},
+		{&p.bold, "DejaVuSansMono-Bold.ttf", "", fontSize}, {&p.bold, "NotoSansCJK-Bold.ttc", "Noto Sans Mono CJK SC", cjkSize},
 	} {
-		x, err := load(dirs, f.file, f.name)
+		x, err := load(dirs, f.file, f.name, f.size)
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +67,7 @@ func newPen(dirs []string) (*pen, error) {
 	return p, nil
 }
 
-func load(dirs []string, file, name string) (face, error) {
+func load(dirs []string, file, name string, size float64) (face, error) {
 	path := ""
 	for _, d := range dirs {
 		_ = filepath.WalkDir(d, func(p string, e fs.DirEntry, err error) error {
@@ -94,7 +97,7 @@ func load(dirs []string, file, name string) (face, error) {
 		if full, _ := f.Name(&buf, sfnt.NameIDFamily); name != "" && full != name {
 			continue
 		}
-		x, err := opentype.NewFace(f, &opentype.FaceOptions{Size: fontSize, DPI: 72, Hinting: font.HintingNone})
+		x, err := opentype.NewFace(f, &opentype.FaceOptions{Size: size, DPI: 72, Hinting: font.HintingNone})
 		if err != nil {
 			return face{}, err
 		}
@@ -112,6 +115,9 @@ func light() look { return look{color.RGBA{0xfb, 0xfa, 0xf7, 255}, color.RGBA{0x
 // picture draws a screen of w×h cells.
 func (p *pen) picture(content string, w, h int, l look) *image.NRGBA {
 	img := image.NewNRGBA(image.Rect(0, 0, w*p.cw+2*margin, h*p.ch+2*margin))
+	p.used = map[color.NRGBA]bool{}
+	p.uses(l.back)
+	p.uses(l.text)
 	rounded(img, l.back)
 	buf := uv.NewScreenBuffer(w, h)
 	buf.Method = ansi.GraphemeWidth
@@ -132,6 +138,8 @@ func (p *pen) cell(img *image.NRGBA, c *uv.Cell, x, y int, l look) {
 	if c.Style.Fg != nil {
 		fg = c.Style.Fg
 	}
+	p.uses(fg)
+	p.uses(c.Style.Bg)
 	if c.Style.Bg != nil {
 		draw.Draw(img, area, image.NewUniform(c.Style.Bg), image.Point{}, draw.Src)
 	}
@@ -155,6 +163,18 @@ func (p *pen) cell(img *image.NRGBA, c *uv.Cell, x, y int, l look) {
 			}
 		}
 	}
+}
+
+func (p *pen) uses(c color.Color) {
+	if c != nil {
+		p.used[coarse(c)] = true
+	}
+}
+
+// coarse is a colour without what nobody sees of it.
+func coarse(c color.Color) color.NRGBA {
+	x := color.NRGBAModel.Convert(c).(color.NRGBA)
+	return color.NRGBA{x.R &^ 3, x.G &^ 3, x.B &^ 3, x.A}
 }
 
 // lines draws what is to join from cell to cell, which glyphs of fonts do not.
@@ -214,27 +234,28 @@ func rounded(img *image.NRGBA, c color.RGBA) {
 }
 
 // save writes a picture as PNG.
-func save(path string, img image.Image) (err error) {
+func (p *pen) save(path string, img image.Image) (err error) {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	return (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(f, few(img))
+	return (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(f, p.few(img))
 }
 
-// few gives the picture in its 256 commonest colours, which a third of the bytes hold; edges of letters take the nearest.
-func few(img image.Image) image.Image {
+// few gives the picture in 256 colours, which a third of the bytes hold: those that were used and the commonest of the edges of letters; the others take
+// the nearest.
+func (p *pen) few(img image.Image) image.Image {
 	b := img.Bounds()
 	count := map[color.NRGBA]int{}
-	at := func(x, y int) color.NRGBA {
-		c := color.NRGBAModel.Convert(img.At(x, y)).(color.NRGBA)
-		return color.NRGBA{c.R &^ 3, c.G &^ 3, c.B &^ 3, c.A}
-	}
+	at := func(x, y int) color.NRGBA { return coarse(img.At(x, y)) }
 	for y := b.Min.Y; y < b.Max.Y; y++ {
 		for x := b.Min.X; x < b.Max.X; x++ {
 			count[at(x, y)]++
 		}
+	}
+	for c := range p.used {
+		count[c] += 1 << 30
 	}
 	all := slices.SortedFunc(maps.Keys(count), func(p, q color.NRGBA) int {
 		return cmp.Or(count[q]-count[p], int(p.R)-int(q.R), int(p.G)-int(q.G), int(p.B)-int(q.B), int(p.A)-int(q.A))

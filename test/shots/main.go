@@ -3,9 +3,11 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -29,6 +31,7 @@ type shot struct {
 	keys  []string
 	fails bool // a machine runs out of room
 	also  bool // on a light terminal too
+	plain bool // without colours, and in ASCII
 }
 
 func shots() []shot {
@@ -39,6 +42,8 @@ func shots() []shot {
 		{name: "failure", at: 79 * time.Second, w: 120, h: 36, fails: true},
 		{name: "log", at: 100 * time.Second, w: 120, h: 30, keys: []string{"enter", "t", "up", "up", "up"}},
 		{name: "summary", w: 120, h: 28},
+		{name: "leaving", at: 79 * time.Second, w: 120, h: 30, keys: []string{"q"}},
+		{name: "board-plain", at: 79 * time.Second, w: 120, h: 36, plain: true},
 	}
 }
 
@@ -64,7 +69,7 @@ func run(out string, fonts []string) error {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
-	for _, s := range shots() {
+	for _, s := range pictures(list) {
 		for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
 			for _, l := range []struct {
 				name string
@@ -73,7 +78,7 @@ func run(out string, fonts []string) error {
 				if l.name != "" && !s.also {
 					continue
 				}
-				content, err := s.screen(list, lang, l.name == "")
+				content, err := s.screen(lang, l.name == "")
 				if err != nil {
 					return fmt.Errorf("%s: %w", s.name, err)
 				}
@@ -82,34 +87,7 @@ func run(out string, fonts []string) error {
 					parts = append(parts, l.name)
 				}
 				file := filepath.Join(out, plain(parts...))
-				if err := save(file, p.picture(content, s.w, s.h, l.look)); err != nil {
-					return err
-				}
-				fmt.Println(file)
-			}
-		}
-	}
-	return drawWizard(p, out)
-}
-
-// drawWizard draws the steps of the wizard.
-func drawWizard(p *pen, out string) error {
-	const w, h = 120, 32
-	for _, s := range wizardShots() {
-		for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
-			for _, l := range []struct {
-				name string
-				look
-			}{{"", dark()}, {"light", light()}} {
-				if l.name != "" && !s.also {
-					continue
-				}
-				parts := []string{s.name, string(lang)}
-				if l.name != "" {
-					parts = append(parts, l.name)
-				}
-				file := filepath.Join(out, plain(parts...))
-				if err := save(file, p.picture(s.screen(lang, l.name == "", w, h), w, h, l.look)); err != nil {
+				if err := p.save(file, p.picture(content, s.w, s.h, l.look)); err != nil {
 					return err
 				}
 				fmt.Println(file)
@@ -117,6 +95,29 @@ func drawWizard(p *pen, out string) error {
 		}
 	}
 	return nil
+}
+
+// picture is a screen of w×h cells, drawn in both languages.
+type picture struct {
+	name   string
+	w, h   int
+	also   bool // on a light terminal too
+	screen func(lang i18n.Lang, dark bool) (string, error)
+}
+
+// pictures are all: of runs, of the wizard, of the pages around them.
+func pictures(list []event.Record) []picture {
+	var out []picture
+	for _, s := range shots() {
+		out = append(out, picture{s.name, s.w, s.h, s.also, func(lang i18n.Lang, dark bool) (string, error) { return s.screen(list, lang, dark) }})
+	}
+	for _, s := range wizardShots() {
+		out = append(out, picture{s.name, 120, 32, s.also, func(lang i18n.Lang, dark bool) (string, error) { return s.screen(lang, dark, 120, 32), nil }})
+	}
+	for _, s := range pageShots() {
+		out = append(out, picture{s.name, 110, 30, s.also, func(lang i18n.Lang, dark bool) (string, error) { return s.screen(lang, dark, 110, 30), nil }})
+	}
+	return out
 }
 
 // reel is a log in memory, and the controller of a run that listens to nobody.
@@ -161,8 +162,9 @@ func (s shot) screen(list []event.Record, lang i18n.Lang, dark bool) (string, er
 		before = append(before, full(before[len(before)-1])...)
 	}
 	feed := &reel{list: before, logs: logs}
-	page := runview.New(runview.Options{Feed: feed, Control: feed, NodeLog: func(host string) (logview.Source, error) { return logview.Text(logs[host]), nil }}).Still()
-	app := ui.New(page, ui.Options{Lang: lang, Now: func() time.Time { return now }})
+	page := runview.New(runview.Options{Feed: feed, Control: feed, NodeLog: func(host string) (logview.Source, error) { return logview.Text(logs[host]), nil },
+		Shell: func(string) (*exec.Cmd, error) { return nil, errors.New("there is none") }, Edit: func() (*exec.Cmd, func() (bool, error), error) { return nil, nil, errors.New("there is none") }}).Still()
+	app := ui.New(page, ui.Options{Lang: lang, ASCII: s.plain, Mono: s.plain, Now: func() time.Time { return now }})
 	do(app, func() tea.Msg { return tea.WindowSizeMsg{Width: s.w, Height: s.h} })
 	if !dark {
 		do(app, func() tea.Msg { return tea.BackgroundColorMsg{Color: color.White} })

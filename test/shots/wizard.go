@@ -39,6 +39,11 @@ func wizardShots() []wizardShot {
 		{name: "wizard-bundle", keys: to(3)},
 		{name: "wizard-preflight", keys: to(5)},
 		{name: "wizard-review", keys: to(6, "tab")},
+		{name: "wizard-cluster", keys: nodes[:1]},
+		{name: "wizard-login", keys: []string{"=rack-7", "ctrl+n", "down", "down", "=secret"}},
+		{name: "wizard-runtime", keys: to(2)},
+		{name: "wizard-more", keys: to(4, "down", "down", "down", "down", "down", "down")},
+		{name: "wizard-plan", keys: to(6, "tab", "tab")},
 	}
 }
 
@@ -117,6 +122,13 @@ func pretended() wizard.Services {
 			find(event.Warning, 0, "preflight.cpus", "is", "1", "least", "2")
 			tell(wizard.Check{End: true})
 		},
-		Plan: func(context.Context, config.Draft, string) ([]wizard.Planned, error) { return nil, nil },
+		Plan: func(_ context.Context, d config.Draft, _ string) ([]wizard.Planned, error) {
+			out := []wizard.Planned{{Changes: []wizard.PlannedChange{{Desc: event.M("change.api", "method", "POST", "path", "/api/v1/namespaces"), Exact: true}}}}
+			for _, m := range d.Machines {
+				out = append(out, wizard.Planned{Node: m.Name, Address: m.IP, Upload: 310 << 20, Changes: []wizard.PlannedChange{
+					{Desc: event.M("change.upload", "path", "/var/lib/eggo-node/images.tar", "bytes", "325058560"), Exact: true}, {Desc: event.M("change.file", "path", "/etc/systemd/system/kubelet.service"), Exact: true}}})
+			}
+			return out, nil
+		},
 	}
 }

@@ -68,7 +68,7 @@ func (b *Board) tiles(views []view, w, h, cols, rows, ch int, draw func(v view, 
 	var out []string
 	b.down = cols
 	for r := range rows {
-		lines := make([]string, ch)
+		lines := make([]strings.Builder, ch)
 		left := w
 		for c := range cols {
 			cw := left / (cols - c)
@@ -79,11 +79,17 @@ func (b *Board) tiles(views []view, w, h, cols, rows, ch int, draw func(v view, 
 				tile = draw(views[i], i == b.Cursor, cw, ch)
 				b.spots = append(b.spots, spot{w - left - cw, r * ch, cw, ch, i})
 			}
-			for k, l := range widget.Block(tile, cw, ch, "") {
-				lines[k] += l
+			for k := range ch {
+				if k < len(tile) {
+					lines[k].WriteString(widget.Fit(tile[k], cw, ""))
+				} else {
+					lines[k].WriteString(widget.Spaces(cw))
+				}
 			}
 		}
-		out = append(out, lines...)
+		for k := range lines {
+			out = append(out, lines[k].String())
+		}
 	}
 	return out // as wide as the screen; Render fills it up
 }

@@ -145,13 +145,14 @@ func (p *Look) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	fact("bundle.id", b.ID)
 	for _, g := range b.Groups {
 		body = append(body, "", t.Strong.Render(e.P.T("bundle.group."+g.Kind))+"  "+t.Dim.Render(fmt.Sprintf("%d  %s", len(g.Members), report.Size(g.Size))))
-		name := 8
+		name, version := 8, 8
 		for _, m := range g.Members {
-			name = max(name, widget.Width(event.Clean(m.Name)))
+			name, version = max(name, widget.Width(event.Clean(m.Name))), max(version, widget.Width(event.Clean(m.Version)))
 		}
 		name = min(name, w/2)
+		version = min(version, max(8, w-name-26))
 		for _, m := range g.Members {
-			l := new(widget.Line).Space(2).Add(t.Text, widget.Fit(event.Clean(m.Name), name, t.Glyphs.Cut)).Space(2).Add(t.Dim, widget.Fit(event.Clean(m.Version), max(8, w-name-26), t.Glyphs.Cut)).Add(t.Dim, widget.FitRight(report.Size(m.Size), 10, ""))
+			l := new(widget.Line).Space(2).Add(t.Text, widget.Fit(event.Clean(m.Name), name, t.Glyphs.Cut)).Space(2).Add(t.Dim, widget.Fit(event.Clean(m.Version), version, t.Glyphs.Cut)).Space(2).Add(t.Dim, widget.FitRight(report.Size(m.Size), 10, ""))
 			body = append(body, l.String())
 		}
 	}

@@ -300,12 +300,21 @@ func (p *Menu) known(e *frame.Env, panel []string, w, h int) []string {
 	}
 	panel = append(panel, "", "", e.Theme.Dim.Render(e.P.T("menu.here")))
 	for _, c := range p.clusters[:n] {
-		panel = append(panel, clusterLine(e, c, w, min(20, w/3)))
+		panel = append(panel, clusterLine(e, c, w, p.names(w)))
 	}
 	if n < len(p.clusters) {
 		panel = append(panel, e.Theme.Dim.Render(e.P.T("menu.more", "count", fmt.Sprint(len(p.clusters)-n))))
 	}
 	return panel
+}
+
+// names is how wide the names of clusters are.
+func (p *Menu) names(w int) int {
+	n := 8
+	for _, c := range p.clusters {
+		n = max(n, widget.Width(event.Clean(c.Name)))
+	}
+	return min(n, w/3)
 }
 
 // head is the name of the house, with an egg.
@@ -374,7 +383,7 @@ func (p *Menu) panel(e *frame.Env, x entry, w int) []string {
 			out = append(out, t.Dim.Render(e.P.T("menu.more", "count", fmt.Sprint(len(x.of)-i))))
 			break
 		}
-		out = append(out, clusterLine(e, c, w, min(20, w/3)))
+		out = append(out, clusterLine(e, c, w, p.names(w)))
 		if r := last(c); i == 0 && r.Run != "" {
 			line := verb(e, r.Verb) + "  " + ago(e, r.At)
 			if r.Took > 0 {

@@ -82,7 +82,7 @@ func (w *world) deps() *Deps {
 		n = 8
 	}
 	list := []event.Record{{Seq: 1, Time: now, Event: event.RunStarted{Cluster: "rack-7", Verb: "deploy"}}}
-	return &Deps{Version: "v1.2.0", Install: func() frame.Page { return NewRuns(&Deps{}, "") }, S: jumphost.Services{
+	return &Deps{Version: "v1.2.0", Install: func() frame.Page { return NewRuns(w.deps(), "") }, S: jumphost.Services{
 		Clusters: func(context.Context) ([]jumphost.Cluster, error) { return w.clusters, nil },
 		Open: func(context.Context, jumphost.Ref, float64) (runview.Options, error) {
 			l := records(list)

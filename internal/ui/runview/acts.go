@@ -89,6 +89,7 @@ func (p *Page) shell(host string) tea.Cmd {
 
 // shellHere opens a shell on the machine under the cursor.
 func (p *Page) shellHere(e *frame.Env) tea.Cmd {
+	p.board.P, p.board.Theme = e.P, e.Theme
 	host, ok := p.board.Host(p.state, p.now(e))
 	if !ok || host == "" {
 		return nil

@@ -411,6 +411,7 @@ func (p *Page) openLog(e *frame.Env, step string) tea.Cmd {
 }
 
 func (p *Page) trouble(e *frame.Env) tea.Cmd {
+	p.board.P, p.board.Theme = e.P, e.Theme
 	if !p.board.Trouble(p.state, p.now(e)) {
 		return frame.Send(frame.Note{Text: e.P.T("ui.no-trouble")})
 	}

@@ -29,5 +29,12 @@ func FuzzWidth(f *testing.F) {
 		if n, ok := quick(s); ok && utf8.ValidString(s) && n != ansi.StringWidth(s) {
 			t.Errorf("%q: %d cells, want %d", s, n, ansi.StringWidth(s))
 		}
+		if utf8.ValidString(s) {
+			for _, w := range []int{1, 2, 3, 7} {
+				if got, want := Cut(s, w, "…"), ansi.Truncate(s, w, "…"); got != want && !(Width(s) <= w && got == s) {
+					t.Errorf("%q cut to %d: %q, want %q", s, w, got, want)
+				}
+			}
+		}
 	})
 }

@@ -40,15 +40,11 @@ func quick(s string) (int, bool) {
 			i = end + 1
 		default:
 			r, size := utf8.DecodeRuneInString(s[i:])
-			switch {
-			case r >= 0x2500 && r <= 0x25fb, r == 0x2026, r == 0x2022, r >= 0x2190 && r <= 0x2193, r == 0x2714, r == 0x2718, r == 0x2298, r == 0xb7, r == 0xbb, r == 0xd7, r >= 0x201c && r <= 0x201d:
-				n++
-			case r >= 0x4e00 && r <= 0x9fff, r >= 0x3001 && r <= 0x3011, r >= 0xff01 && r <= 0xff5e:
-				n += 2
-			default:
+			cells := quickRune(r)
+			if cells == 0 {
 				return 0, false
 			}
-			i += size
+			n, i = n+cells, i+size
 		}
 	}
 	return n, true
@@ -59,13 +55,50 @@ func Cut(s string, w int, tail string) string {
 	if w <= 0 {
 		return ""
 	}
-	if Width(s) <= w {
+	have, usual := quick(s)
+	if !usual {
+		have = ansi.StringWidth(s)
+	}
+	if have <= w {
 		return s
 	}
-	if Width(tail) > w {
-		tail = ""
+	end := Width(tail)
+	if end > w {
+		tail, end = "", 0
+	}
+	if usual && strings.IndexByte(s, 0x1b) < 0 {
+		return quickCut(s, w-end) + tail
 	}
 	return ansi.Truncate(s, w, tail)
+}
+
+// quickCut gives the first w cells of what quick measures and has no colours.
+func quickCut(s string, w int) string {
+	n := 0
+	for i := 0; i < len(s); {
+		size, cells := 1, 1
+		if s[i] > 0x7f {
+			var r rune
+			r, size = utf8.DecodeRuneInString(s[i:])
+			cells = quickRune(r)
+		}
+		if n+cells > w {
+			return s[:i]
+		}
+		n, i = n+cells, i+size
+	}
+	return s
+}
+
+// quickRune is how many cells one of the usual characters takes; 0: it is none of them.
+func quickRune(r rune) int {
+	switch {
+	case r >= 0x2500 && r <= 0x25fb, r == 0x2026, r == 0x2022, r >= 0x2190 && r <= 0x2193, r == 0x2714, r == 0x2718, r == 0x2298, r == 0xb7, r == 0xbb, r == 0xd7, r >= 0x201c && r <= 0x201d:
+		return 1
+	case r >= 0x4e00 && r <= 0x9fff, r >= 0x3001 && r <= 0x3011, r >= 0xff01 && r <= 0xff5e:
+		return 2
+	}
+	return 0
 }
 
 // From leaves out the first n cells, with lead in place of the last of them.
@@ -108,6 +141,9 @@ type Line struct {
 func (l *Line) Add(st lipgloss.Style, text string) *Line {
 	if text == "" {
 		return l
+	}
+	if l.b.Cap() == 0 {
+		l.b.Grow(256)
 	}
 	l.b.WriteString(Dye(st, text))
 	l.w += Width(text)

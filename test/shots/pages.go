@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"image/color"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/ui"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
+	"github.com/eggo-k8s/eggo/internal/ui/pages"
+	"github.com/eggo-k8s/eggo/internal/ui/runview"
+)
+
+// pageShot is a picture of a page around a run: the page, and the keys that lead to what is shown.
+type pageShot struct {
+	name string
+	page func(d *pages.Deps) frame.Page
+	keys []string
+	also bool // on a light terminal too
+}
+
+func pageShots() []pageShot {
+	rack := jumpClusters()[0]
+	menu := func(d *pages.Deps) frame.Page { return pages.NewMenu(d) }
+	return []pageShot{
+		{name: "menu", page: menu, also: true},
+		{name: "help", page: func(d *pages.Deps) frame.Page { return pages.NewRuns(d, "") }, keys: []string{"?"}},
+		{name: "runs", page: func(d *pages.Deps) frame.Page { return pages.NewRuns(d, "") }, keys: []string{"down", "down"}},
+		{name: "status", page: func(d *pages.Deps) frame.Page { return pages.NewTell(d, "menu.status", rack.Name, "status") }},
+		{name: "file", page: func(d *pages.Deps) frame.Page { return pages.NewReview(d, "/srv/eggo/deploy.yaml") }},
+		{name: "bundle", page: func(d *pages.Deps) frame.Page { return pages.NewLook(d, "/srv/eggo-amd64.tar.gz") }, keys: []string{"v"}},
+		{name: "remove", page: func(d *pages.Deps) frame.Page { return pages.NewRemove(d, rack) }, keys: []string{"down", "down", "down", "space", "down", "space"}},
+		{name: "cleanup", page: func(d *pages.Deps) frame.Page { return pages.NewCleanup(d, rack) }, keys: []string{"enter", "=rack"}},
+		{name: "first-contact", page: func(d *pages.Deps) frame.Page {
+			return pages.NewLaunch(d, jumphost.Start{Verb: "deploy", Of: rack.Name})
+		}},
+	}
+}
+
+// screen draws the page.
+func (s pageShot) screen(lang i18n.Lang, dark bool, w, h int) string {
+	app := ui.New(s.page(jumpDeps()), ui.Options{Lang: lang, Now: func() time.Time { return jumpNow() }})
+	do(app, func() tea.Msg { return tea.WindowSizeMsg{Width: w, Height: h} })
+	if !dark {
+		do(app, func() tea.Msg { return tea.BackgroundColorMsg{Color: color.White} })
+	}
+	do(app, app.Init())
+	app.View()
+	for _, k := range s.keys {
+		if text, typed := strings.CutPrefix(k, "="); typed {
+			for _, r := range text {
+				do(app, func() tea.Msg { return tea.KeyPressMsg{Code: r, Text: string(r)} })
+			}
+			continue
+		}
+		do(app, func() tea.Msg { return stepKey(k) })
+		app.View()
+	}
+	return app.View().Content
+}
+
+func jumpNow() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
+
+func jumpNodes(n int) []jumphost.Node {
+	var out []jumphost.Node
+	for i := range n {
+		x := jumphost.Node{Name: fmt.Sprintf("node-%d", i+1), Addr: fmt.Sprintf("192.0.2.%d", i+11), Arch: "amd64", Roles: []string{"worker"}}
+		switch {
+		case i < 3:
+			x.Roles = []string{"control-plane", "etcd"}
+		case i == 3:
+			x.Roles = []string{"worker", "loadbalancer"}
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// jumpClusters are those of a jump host on which much has happened.
+func jumpClusters() []jumphost.Cluster {
+	run := func(cluster, verb, status string, ago, took time.Duration) jumphost.Run {
+		at := jumpNow().Add(-ago)
+		return jumphost.Run{Ref: jumphost.Ref{Cluster: cluster, Run: at.Format("20060102T150405Z") + "-" + verb}, Verb: verb, Version: "v1.2.0", Status: status, At: at, Took: took}
+	}
+	stopped := run("rack-7", "deploy", jumphost.Failed, 20*time.Minute, 4*time.Minute)
+	stopped.Fault = event.NewFault(event.ClassFailed, "run.failed", nil, "count", "2")
+	return []jumphost.Cluster{
+		{Name: "rack-7", Status: jumphost.Failed, Masters: 3, Workers: 5, Nodes: jumpNodes(8), File: "/var/lib/eggo/rack-7/deploy.yaml", Runs: []jumphost.Run{stopped}},
+		{Name: "edge-berlin", Status: jumphost.Installed, Masters: 1, Workers: 2, Nodes: jumpNodes(3), File: "/var/lib/eggo/edge-berlin/deploy.yaml", Runs: []jumphost.Run{
+			run("edge-berlin", "join", jumphost.Installed, 52*time.Hour, 95*time.Second), run("edge-berlin", "deploy", jumphost.Installed, 76*time.Hour, 6*time.Minute),
+		}},
+		{Name: "shanghai-2", Status: jumphost.Installed, Masters: 3, Workers: 97, Nodes: jumpNodes(100), File: "/var/lib/eggo/shanghai-2/deploy.yaml", Runs: []jumphost.Run{
+			run("shanghai-2", "delete", jumphost.Interrupted, 26*time.Hour, 12*time.Minute), run("shanghai-2", "deploy", jumphost.Installed, 12*24*time.Hour, 31*time.Minute),
+		}},
+		{Name: "trial", Status: jumphost.Removed, Runs: []jumphost.Run{run("trial", "cleanup", jumphost.Removed, 51*24*time.Hour, 20*time.Second)}},
+	}
+}
+
+// jumpDeps are the services of a jump host that there is not.
+func jumpDeps() *pages.Deps {
+	nothing := func() frame.Page { return nil }
+	return &pages.Deps{Version: "v1.2.0", Install: nothing, S: jumphost.Services{
+		Clusters: func(context.Context) ([]jumphost.Cluster, error) { return jumpClusters(), nil },
+		Open: func(context.Context, jumphost.Ref, float64) (runview.Options, error) {
+			return runview.Options{Feed: &reel{}}, nil
+		},
+		Launch: func(ctx context.Context, _ jumphost.Start, ask jumphost.Asker) (jumphost.Ref, error) {
+			var keys []jumphost.HostKey
+			for i, n := range jumpNodes(3) {
+				keys = append(keys, jumphost.HostKey{Node: n.Name, Addr: n.Addr + ":22", Type: "ssh-ed25519", Fingerprint: "SHA256:1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7u" + string("ABC"[i]) + "k"})
+			}
+			_, err := ask.HostKeys(ctx, keys)
+			return jumphost.Ref{}, err
+		},
+		Tell: jumpTold,
+		Check: func(_ context.Context, file string) (jumphost.Checked, error) {
+			c := jumpClusters()[0]
+			c.Status, c.File = jumphost.Unknown, file
+			return jumphost.Checked{Cluster: c, Facts: []event.Msg{event.M("file.fact.network", "pods", "10.244.0.0/16", "services", "10.32.0.0/16"), event.M("file.fact.bundle", "path", "/srv/eggo-amd64.tar.gz")},
+				Problems: []jumphost.Problem{{Line: 7, Col: 3, Key: "masters", Fault: event.NewFault(event.ClassUsage, "config.etcd-even", nil, "count", "2")}}}, nil
+		},
+		Bundle: func(context.Context, string) (jumphost.Bundle, error) {
+			return jumphost.Bundle{Name: "eggo", Kubernetes: "v1.34.2", Arch: "amd64", OS: "debian 12 bookworm", ID: "5f1c0a97d2be44e1", Size: 684 << 20, Groups: []jumphost.Group{
+				{Kind: "images", Size: 412 << 20, Members: []jumphost.Member{{Name: "registry.k8s.io/pause:3.10.1", Version: "linux/amd64", Size: 300 << 10}, {Name: "registry.k8s.io/coredns/coredns:v1.12.1", Version: "linux/amd64", Size: 20 << 20},
+					{Name: "ghcr.io/flannel-io/flannel:v0.27.4", Version: "linux/amd64", Size: 34 << 20}}},
+				{Kind: "binary", Size: 210 << 20, Members: []jumphost.Member{{Name: "kube-apiserver", Version: "v1.34.2", Size: 72 << 20}, {Name: "kubelet", Version: "v1.34.2", Size: 58 << 20}, {Name: "etcd", Version: "v3.6.5", Size: 25 << 20}}},
+				{Kind: "deb", Size: 60 << 20, Members: []jumphost.Member{{Name: "containerd", Version: "1.6.20~ds1-1+deb12u3", Size: 26 << 20}, {Name: "conntrack", Version: "1:1.4.7-1+b2", Size: 35 << 10}}},
+			}}, nil
+		},
+		Verify: func(_ context.Context, _ string, progress func(done, total int64)) error {
+			progress(1, 1)
+			return nil
+		},
+	}}
+}
+
+// jumpTold is what the verbs that only look would say.
+func jumpTold(_ context.Context, lang i18n.Lang, args []string, _ jumphost.Asker) ([]string, error) {
+	p := i18n.NewPrinter(lang)
+	if args[0] == "stock" {
+		var out []string
+		for _, n := range jumpNodes(8) {
+			out = append(out, "  "+n.Name+"  "+n.Addr+"  "+strings.Join(n.Roles, ","))
+			for _, l := range report.Columns([][]string{{p.T("cli.cleanup.units"), "kubelet.service, containerd.service"}, {p.T("cli.cleanup.packages"), "containerd, conntrack, socat"}, {p.T("cli.cleanup.files"), "41"},
+				{p.T("cli.cleanup.directories"), "/etc/kubernetes, /var/lib/kubelet, /opt/cni"}, {p.T("cli.cleanup.images"), "9"}}) {
+				out = append(out, "    "+l)
+			}
+		}
+		return out, nil
+	}
+	rows := [][]string{{p.T("col.node"), p.T("col.address"), p.T("col.roles"), p.T("col.status"), p.T("col.version"), p.T("col.components"), p.T("col.certificates")}}
+	for _, n := range jumpNodes(8) {
+		rows = append(rows, []string{n.Name, n.Addr, strings.Join(n.Roles, ","), "Ready", "v1.34.2", p.T("status.run", "count", "7"), "2027-11-21"})
+	}
+	out := append(report.Columns(rows), "")
+	rows = [][]string{{"ETCD", p.T("col.status"), p.T("col.version"), p.T("col.size"), ""}}
+	for i, n := range jumpNodes(3) {
+		state := p.T("status.well")
+		if i == 1 {
+			state += ", " + p.T("status.leader")
+		}
+		rows = append(rows, []string{n.Name, state, "3.6.5", report.Size(int64(6+i) << 20), ""})
+	}
+	out = append(append(out, report.Columns(rows)...), "")
+	rows = [][]string{{p.T("col.workload"), p.T("col.ready")}, {"DaemonSet kube-flannel/kube-flannel-ds", "8/8"}, {"Deployment kube-system/coredns", "2/2"}}
+	return append(append(out, report.Columns(rows)...), "", p.T("status.all-well", "cluster", "rack-7")), nil
+}
