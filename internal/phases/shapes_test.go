@@ -55,7 +55,7 @@ func TestShapesConvergeAndLeaveNothing(t *testing.T) {
 			before := tree(t, l)
 			deploy(t, l)
 			after := tree(t, l)
-			if conf := after["lb/root/etc/eggo/nginx-lb.conf"]; strings.Count(conf, "server 192.0.2.1") != s.Masters || !strings.Contains(conf, "listen 8443 ") || !strings.Contains(conf, `load_module "/usr/lib/nginx/modules/ngx_stream_module.so"`) {
+			if conf := after["lb/root/etc/eggo/nginx-lb.conf"]; strings.Count(conf, "server 192.0.2.1") != 2*s.Masters /* once more as backups */ || !strings.Contains(conf, "listen 8443 ") || !strings.Contains(conf, `load_module "/usr/lib/nginx/modules/ngx_stream_module.so"`) {
 				t.Error("the balancer's configuration:", conf)
 			}
 			if proxy := after["w1/root/etc/kubernetes/kube-proxy.conf"]; !strings.Contains(proxy, "https://192.0.2.41:8443") {
