@@ -147,20 +147,6 @@ func (o *offline) nodes(arch string) []string {
 	return out
 }
 
-// neededPrograms are those that a role cannot do without (docs/architecture.md), by the names of their members.
-func neededPrograms(r bundle.Role) []string {
-	switch r {
-	case bundle.ControlPlane:
-		return []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kubelet", "kube-proxy"}
-	case bundle.Worker:
-		return []string{"kubelet", "kube-proxy"}
-	case bundle.Etcd:
-		return []string{"etcd", "etcdctl"}
-	case bundle.LoadBalancer:
-	}
-	return nil
-}
-
 // parts looks for what deploy.yaml does not name because it goes without saying: programs, the runtime, the network's manifest, images.
 func (o *offline) parts(m *bundle.Manifest, add func(code string, kv ...string)) {
 	c := o.cluster
@@ -176,7 +162,7 @@ func (o *offline) parts(m *bundle.Manifest, add func(code string, kv ...string))
 			continue
 		}
 		runs = runs || role == bundle.ControlPlane || role == bundle.Worker
-		for _, name := range neededPrograms(role) {
+		for _, name := range slices.Concat(config.StartedPrograms(role), config.ToolPrograms(role)) {
 			if !has(bundle.Binary, role, name) {
 				add("verify.no-program", "program", name, "role", string(role), "arch", m.Arch)
 			}

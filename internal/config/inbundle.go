@@ -16,6 +16,32 @@ const AllAddons = "addons"
 // IsURL says whether a package of type yaml is one of the network, not of the bundle.
 func IsURL(name string) bool { return strings.Contains(name, "://") }
 
+// StartedPrograms are those that are services of a role: without one of them a machine of the role does not come up.
+func StartedPrograms(r bundle.Role) []string {
+	switch r {
+	case bundle.ControlPlane:
+		return []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy"}
+	case bundle.Worker:
+		return []string{"kubelet", "kube-proxy"}
+	case bundle.Etcd:
+		return []string{"etcd"}
+	case bundle.LoadBalancer:
+	}
+	return nil
+}
+
+// ToolPrograms are those that people expect on a machine of a role, and that no service is.
+func ToolPrograms(r bundle.Role) []string {
+	switch r {
+	case bundle.ControlPlane:
+		return []string{"kubectl"}
+	case bundle.Etcd:
+		return []string{"etcdctl"}
+	case bundle.Worker, bundle.LoadBalancer:
+	}
+	return nil
+}
+
 // In says whether the bundle has what the package means, whatever machine it is for.
 func (p Package) In(m *bundle.Manifest) bool {
 	switch {

@@ -120,6 +120,15 @@ func enPhases() map[string]string {
 		"fault.preflight.gone":                 "{node} cannot be reached; it is left as it is.",
 		"fault.preflight.gone.next":            "Run cleanup again when it is back.",
 
+		"fault.preflight.no-program":       "The bundle {bundle} ({arch}) does not have {program}, which {node} needs as {role}.",
+		"fault.preflight.no-program.next":  "Add it to binaries in the bundle's spec and build again, or use another bundle; eggo-bundle verify -f deploy.yaml names all that is missing.",
+		"fault.preflight.unlisted":         "{node} gets no {program}, which it needs as {role}: deploy.yaml's own list for that role leaves it out.",
+		"fault.preflight.unlisted.next":    "Add it to the role's packages in deploy.yaml as a binary with dstpath /usr/local/bin, or give no list: the bundle knows what a role needs.",
+		"fault.preflight.no-tool":          "{node} will not have {program}: the bundle {bundle} ({arch}) does not have it for {role}.",
+		"fault.preflight.no-tool.next":     "The cluster works without it. Whoever wants it there adds it to binaries in the bundle's spec.",
+		"fault.preflight.no-balancer":      "{node} is to be the load balancer and neither has nginx nor gets it from the bundle {bundle} ({arch}).",
+		"fault.preflight.no-balancer.next": "Add nginx, with its stream module, to packages.install in the bundle's spec for the role loadbalancer, or list it for loadbalance in deploy.yaml.",
+
 		"fault.bundle.image-absent":      "The {arch} bundle has no image {image}.",
 		"fault.bundle.image-absent.next": "Add it to the bundle's spec and build again, or correct deploy.yaml.",
 		"fault.bundle.no-addon":          "The {arch} bundle has no addons/{addon}.",

@@ -120,6 +120,15 @@ func zhPhases() map[string]string {
 		"fault.preflight.gone":                 "{node} 无法访问，保持原样。",
 		"fault.preflight.gone.next":            "等它恢复后再次运行 cleanup。",
 
+		"fault.preflight.no-program":       "离线包 {bundle}（{arch}）中没有 {program}，而 {node} 作为 {role} 需要它。",
+		"fault.preflight.no-program.next":  "请把它加到离线包清单的 binaries 并重新制作，或换用其他离线包；eggo-bundle verify -f deploy.yaml 会列出缺少的全部内容。",
+		"fault.preflight.unlisted":         "{node} 得不到 {program}，而它作为 {role} 需要该程序：deploy.yaml 为此角色给出的列表没有包含它。",
+		"fault.preflight.unlisted.next":    "请在 deploy.yaml 中把它作为 binary（dstpath 为 /usr/local/bin）加到该角色的软件包列表，或不写列表：离线包知道每个角色需要什么。",
+		"fault.preflight.no-tool":          "{node} 上将没有 {program}：离线包 {bundle}（{arch}）没有为 {role} 提供它。",
+		"fault.preflight.no-tool.next":     "集群没有它也能运行。如果需要，请把它加到离线包清单的 binaries。",
+		"fault.preflight.no-balancer":      "{node} 要作为负载均衡器，但它没有 nginx，离线包 {bundle}（{arch}）也没有提供。",
+		"fault.preflight.no-balancer.next": "请在离线包清单的 packages.install 中为角色 loadbalancer 加上 nginx 及其 stream 模块，或在 deploy.yaml 的 loadbalance 列表中写上它。",
+
 		"fault.bundle.image-absent":      "{arch} 离线包中没有镜像 {image}。",
 		"fault.bundle.image-absent.next": "请将其加入离线包清单后重新构建，或修正 deploy.yaml。",
 		"fault.bundle.no-addon":          "{arch} 离线包中没有 addons/{addon}。",

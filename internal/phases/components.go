@@ -45,7 +45,7 @@ func (r *run) apiserverService(n config.Node) (node.Service, error) {
 		etcds = append(etcds, httpsURL(m.IP.String(), 2379))
 	}
 	p := pkiDir + "/"
-	u := unit{Description: "Kubernetes API server", After: []string{"network-online.target", "etcd.service"}, Wants: []string{"network-online.target"}, Type: "notify", Program: binDir + "kube-apiserver", Flags: r.override("kube-apiserver", map[string]string{
+	u := unit{Description: "Kubernetes API server", After: []string{"network-online.target", "etcd.service"}, Wants: []string{"network-online.target"}, Type: "notify", Program: r.programPath(n, "kube-apiserver"), Flags: r.override("kube-apiserver", map[string]string{
 		"advertise-address": n.IP.String(), "secure-port": "6443", "allow-privileged": "true", "authorization-mode": "Node,RBAC",
 		"enable-admission-plugins": "NodeRestriction", "enable-bootstrap-token-auth": "true",
 		"etcd-servers": strings.Join(etcds, ","), "etcd-cafile": p + "etcd/ca.crt", "etcd-certfile": p + "apiserver-etcd-client.crt", "etcd-keyfile": p + "apiserver-etcd-client.key",
@@ -72,14 +72,14 @@ func (r *run) apiserverService(n config.Node) (node.Service, error) {
 	}}, nil
 }
 
-func (r *run) controllerManagerService(config.Node) (node.Service, error) {
+func (r *run) controllerManagerService(n config.Node) (node.Service, error) {
 	conf, err := r.kubeconfig(localAPI, "system:kube-controller-manager", r.pki.ControllerManager)
 	if err != nil {
 		return node.Service{}, err
 	}
 	// ca-signing.crt is ca.crt without a chain, for the one who signs takes a single certificate.
 	p, c := pkiDir+"/", kubeDir+"/controller-manager.conf"
-	u := unit{Description: "Kubernetes controller manager", After: []string{"kube-apiserver.service"}, Program: binDir + "kube-controller-manager", Flags: r.override("kube-controller-manager", map[string]string{
+	u := unit{Description: "Kubernetes controller manager", After: []string{"kube-apiserver.service"}, Program: r.programPath(n, "kube-controller-manager"), Flags: r.override("kube-controller-manager", map[string]string{
 		"kubeconfig": c, "authentication-kubeconfig": c, "authorization-kubeconfig": c, "bind-address": "127.0.0.1",
 		"client-ca-file": p + "ca.crt", "root-ca-file": p + "ca.crt", "requestheader-client-ca-file": p + "front-proxy-ca.crt",
 		"cluster-signing-cert-file": p + "ca-signing.crt", "cluster-signing-key-file": p + "ca.key",
@@ -93,13 +93,13 @@ func (r *run) controllerManagerService(config.Node) (node.Service, error) {
 	}}, nil
 }
 
-func (r *run) schedulerService(config.Node) (node.Service, error) {
+func (r *run) schedulerService(n config.Node) (node.Service, error) {
 	conf, err := r.kubeconfig(localAPI, "system:kube-scheduler", r.pki.Scheduler)
 	if err != nil {
 		return node.Service{}, err
 	}
 	c := kubeDir + "/scheduler.conf"
-	u := unit{Description: "Kubernetes scheduler", After: []string{"kube-apiserver.service"}, Program: binDir + "kube-scheduler", Flags: r.override("kube-scheduler", map[string]string{
+	u := unit{Description: "Kubernetes scheduler", After: []string{"kube-apiserver.service"}, Program: r.programPath(n, "kube-scheduler"), Flags: r.override("kube-scheduler", map[string]string{
 		"kubeconfig": c, "authentication-kubeconfig": c, "authorization-kubeconfig": c, "bind-address": "127.0.0.1", "leader-elect": "true",
 	})}
 	return node.Service{Unit: "kube-scheduler.service", Files: []node.File{secretFile(c, conf), plainFile(unitDir+"kube-scheduler.service", u.render())}}, nil
@@ -127,7 +127,7 @@ func (r *run) proxyService(n config.Node) (node.Service, error) {
 	if err != nil {
 		return node.Service{}, err
 	}
-	u := unit{Description: "Kubernetes proxy", After: []string{"network-online.target"}, Wants: []string{"network-online.target"}, Program: binDir + "kube-proxy", Flags: flags}
+	u := unit{Description: "Kubernetes proxy", After: []string{"network-online.target"}, Wants: []string{"network-online.target"}, Program: r.programPath(n, "kube-proxy"), Flags: flags}
 	return node.Service{Unit: "kube-proxy.service", Tables: true, Files: []node.File{
 		secretFile(kubeDir+"/kube-proxy.conf", conf), plainFile(kubeDir+"/kube-proxy.yaml", text), plainFile(unitDir+"kube-proxy.service", u.render()),
 	}}, nil
@@ -164,7 +164,7 @@ func (r *run) kubeletService(n config.Node) (node.Service, error) {
 	if err != nil {
 		return node.Service{}, err
 	}
-	u := unit{Description: "Kubernetes kubelet", After: []string{"network-online.target", r.driver().unit()}, Wants: []string{"network-online.target", r.driver().unit()}, Program: binDir + "kubelet", Flags: r.override("kubelet", map[string]string{
+	u := unit{Description: "Kubernetes kubelet", After: []string{"network-online.target", r.driver().unit()}, Wants: []string{"network-online.target", r.driver().unit()}, Program: r.programPath(n, "kubelet"), Flags: r.override("kubelet", map[string]string{
 		"config": kubeDir + "/kubelet.yaml", "kubeconfig": kubeletConf, "bootstrap-kubeconfig": bootstrapConf, "hostname-override": n.Name, "node-ip": n.IP.String(),
 	})}
 	files = append(files, plainFile(kubeDir+"/kubelet.yaml", text), plainFile(unitDir+"kubelet.service", u.render()))

@@ -77,7 +77,7 @@ func (r *run) etcdService(n config.Node) (node.Service, error) {
 		"ETCD_PEER_CLIENT_CERT_AUTH": "true", "ETCD_PEER_TRUSTED_CA_FILE": d + "ca.crt", "ETCD_PEER_CERT_FILE": d + "peer.crt", "ETCD_PEER_KEY_FILE": d + "peer.key",
 	})
 	u := unit{Description: "etcd, the store of Kubernetes", After: []string{"network-online.target"}, Wants: []string{"network-online.target"}, Type: "notify",
-		Environment: []string{etcdConf, "-" + etcdInitial}, Program: binDir + "etcd"}
+		Environment: []string{etcdConf, "-" + etcdInitial}, Program: r.programPath(n, "etcd")}
 	return node.Service{Unit: "etcd.service", Files: []node.File{
 		plainFile(d+"ca.crt", r.pki.EtcdCA.Cert),
 		plainFile(d+"server.crt", leaf.EtcdServer.Cert), secretFile(d+"server.key", leaf.EtcdServer.Key),

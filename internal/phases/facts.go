@@ -53,6 +53,7 @@ type Facts struct {
 	NoExecTmp  bool
 	// PkgManagers are the programs of package managers that lie on the machine; which of them is its own, its family says.
 	PkgManagers []string
+	Nginx       bool   // there is one, whosever it is
 	SELinux     bool   // it is enforcing
 	Resolves    string // the endpoint's name: yes, ours (by our own lines of /etc/hosts), no; "" for an address
 }
@@ -97,6 +98,7 @@ for x in cpu memory pids; do case "$have" in *" $x "*) ;; *) kv missing "cgroup 
 grep -qw overlay /proc/filesystems || modprobe -n overlay 2>/dev/null || kv missing "kernel module overlay"
 [ -e /proc/sys/net/bridge ] || modprobe -n br_netfilter 2>/dev/null || kv missing "kernel module br_netfilter"
 for x in tar gzip awk sed grep head stat sha256sum mktemp realpath timeout systemctl flock; do command -v $x >/dev/null 2>&1 || kv missing "program $x"; done
+if command -v nginx >/dev/null 2>&1 || [ -x /usr/sbin/nginx ]; then kv nginx yes; fi
 for x in apt-get dnf yum; do if command -v $x >/dev/null 2>&1; then kv pkg $x; fi; done
 if command -v ip >/dev/null 2>&1; then ip -o addr show | awk '{sub("/.*","",$4); print "address=" $4}'; else hostname -I | tr ' ' '\n' | sed '/^$/d;s/^/address=/'; fi
 if command -v ss >/dev/null 2>&1; then ss -Hltnp | awk '{n=split($4,a,":"); p="?"; if (match($0,/users:\(\("[^"]*/)) p=substr($0,RSTART+9,RLENGTH-9); print "listen=" a[n] " " p}'; fi
@@ -105,7 +107,7 @@ if [ -r /var/lib/eggo-node/node ]; then kv cluster "$(head -n1 /var/lib/eggo-nod
 [ -e /var/lib/eggo-node/record ] && kv recorded yes
 [ -r /etc/kubernetes/pki/ca.crt ] && kv ca "$(sha256sum </etc/kubernetes/pki/ca.crt | cut -d' ' -f1)"
 [ -r /etc/kubernetes/pki/etcd/ca.crt ] && kv etcdca "$(sha256sum </etc/kubernetes/pki/etcd/ca.crt | cut -d' ' -f1)"
-[ -r /var/lib/eggo-node/node ] && systemctl is-active --quiet kubelet >/dev/null 2>&1 && kv kubelet "$(timeout 20 /usr/local/bin/kubelet --version 2>/dev/null || true)"
+[ -r /var/lib/eggo-node/node ] && systemctl is-active --quiet kubelet >/dev/null 2>&1 && kv kubelet "$(p=/usr/local/bin/kubelet; [ -x $p ] || p=/usr/bin/kubelet; timeout 20 $p --version 2>/dev/null || true)"
 own=''
 for p in @MARKERS@; do if [ -e "${p#*:}" ]; then own=${p%%:*}; kv ownruntime "$own"; fi; done
 for x in containerd docker isulad crio; do if [ -z "$own" ] && systemctl is-active --quiet $x >/dev/null 2>&1; then kv runtime $x; fi; done
@@ -196,6 +198,8 @@ func parseFacts(out string) *Facts {
 			f.Missing = append(f.Missing, v)
 		case "pkg":
 			f.PkgManagers = append(f.PkgManagers, v)
+		case "nginx":
+			f.Nginx = true
 		case "address":
 			f.Addresses = append(f.Addresses, v)
 		case "listen":

@@ -142,6 +142,7 @@ func (r *run) judge(ctx context.Context) error {
 	for _, n := range r.Cluster.Nodes {
 		if f := r.fact(n.Name); f != nil {
 			all = append(all, r.judgeNode(n, f)...)
+			all = append(all, r.judgePrograms(n, f)...)
 		} else {
 			all = append(all, r.judgeAway(n))
 		}

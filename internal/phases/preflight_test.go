@@ -69,6 +69,36 @@ func TestPreflightFindsWhatWouldFailLater(t *testing.T) {
 	}
 }
 
+// A bundle without a program of the role is found before anything is touched, machine by machine.
+func TestPreflightFindsThatTheBundleLacksAProgram(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, 1)
+	for _, shared := range []string{"bundle.tar.gz", "stage"} { // links to what all labs have
+		if err := os.Remove(filepath.Join(l.Dir, shared)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := phasestest.WriteBundleWithout(filepath.Join(l.Dir, "bundle.tar.gz"), "kube-proxy", "etcdctl"); err != nil {
+		t.Fatal(err)
+	}
+	before := tree(t, l)
+	b, sum, err := run(t, l, phases.Deploy)
+	var got []string
+	for _, f := range of[event.Finding](b) {
+		got = append(got, f.Host+" "+string(f.Severity)+" "+f.Fault.Code+" "+f.Fault.Args["program"])
+	}
+	want := []string{"m1 error preflight.no-program kube-proxy", "m1 warning preflight.no-tool etcdctl", "w1 error preflight.no-program kube-proxy"}
+	if f := event.AsFault(err); f == nil || f.Class != event.ClassPreflight || len(sum.Changed) > 0 {
+		t.Errorf("%v, changed %v", err, sum.Changed)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(before, tree(t, l)); diff != "" {
+		t.Error("touched:", diff)
+	}
+}
+
 func TestPreflightLetsAWorkingSetupBe(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, 0)

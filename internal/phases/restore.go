@@ -136,7 +136,7 @@ func (r *restore) judgeMember(ctx context.Context, n config.Node, f *Facts) ([]e
 		return nil, nil
 	}
 	var out []event.Finding
-	if has, err := r.node(n.Name).Query(ctx, "[ ! -x "+binDir+"etcdutl ] || echo yes"); err != nil {
+	if has, err := r.node(n.Name).Query(ctx, "[ ! -x "+node.Quote(r.programPath(n, "etcdutl"))+" ] || echo yes"); err != nil {
 		return nil, err
 	} else if strings.TrimSpace(has) == "" {
 		out = append(out, finding(event.Error, n.Name, "restore-no-etcdutl"))
@@ -283,10 +283,10 @@ func (r *restore) makeData(ctx context.Context, n config.Node, nd *node.Node) er
 	part := r.fresh() + ".part"
 	_, err := nd.Change(ctx, node.Change{Desc: event.M("change.restore-make", "path", r.fresh()), Quiet: true, Script: fmt.Sprintf(`umask 077
 rm -rf --one-file-system %[1]s
-%[2]setcdutl snapshot restore %[3]s --data-dir %[1]s --name %[4]s --initial-cluster %[5]s --initial-cluster-token %[6]s --initial-advertise-peer-urls %[7]s --bump-revision %[8]d --mark-compacted
+%[2]s snapshot restore %[3]s --data-dir %[1]s --name %[4]s --initial-cluster %[5]s --initial-cluster-token %[6]s --initial-advertise-peer-urls %[7]s --bump-revision %[8]d --mark-compacted
 mv %[1]s %[9]s
 rm -f %[3]s
-`, part, binDir, r.uploaded(), node.Quote(n.Name), node.Quote(strings.Join(initial, ",")), node.Quote(r.Cluster.EtcdToken+"-"+r.token), node.Quote(httpsURL(n.IP.String(), 2380)), int64(revisionBump), r.fresh())})
+`, part, node.Quote(r.programPath(n, "etcdutl")), r.uploaded(), node.Quote(n.Name), node.Quote(strings.Join(initial, ",")), node.Quote(r.Cluster.EtcdToken+"-"+r.token), node.Quote(httpsURL(n.IP.String(), 2380)), int64(revisionBump), r.fresh())})
 	return err
 }
 

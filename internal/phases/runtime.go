@@ -72,12 +72,25 @@ func (r *run) program(n config.Node, name string) string {
 	if b == nil {
 		return ""
 	}
-	for _, m := range r.members(n, b.Manifest()) {
-		if path.Base(m.File) == name {
-			return m.File
+	return r.programIn(n, b.Manifest(), name)
+}
+
+// programIn is where the program of that name of a bundle is placed on the node; "" when the bundle has none for it.
+func (r *run) programIn(n config.Node, m *bundle.Manifest, name string) string {
+	for _, p := range r.members(n, m) {
+		if path.Base(p.File) == name {
+			return p.File
 		}
 	}
 	return ""
+}
+
+// programPath is where a service's program is: where the bundle or a list of deploy.yaml places it.
+func (r *run) programPath(n config.Node, name string) string {
+	if at := r.program(n, name); at != "" {
+		return at
+	}
+	return binDir + name
 }
 
 // cniDir is the directory of CNI plugins: /opt/cni/bin, where network plugins install theirs, unless deploy.yaml does not list it.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -51,7 +52,10 @@ spec:
 type member struct{ name, body string }
 
 // WriteBundle writes a whole small bundle: programs that do nothing, three packages, three images, the network plugin.
-func WriteBundle(path string) error {
+func WriteBundle(path string) error { return WriteBundleWithout(path) }
+
+// WriteBundleWithout leaves out programs by their names.
+func WriteBundleWithout(path string, absent ...string) error {
 	both := []bundle.Role{bundle.ControlPlane, bundle.Worker}
 	cp := []bundle.Role{bundle.ControlPlane}
 	m := &bundle.Manifest{Format: bundle.FormatVersion, Name: "sim", Arch: "amd64", Kubernetes: Version,
@@ -59,6 +63,9 @@ func WriteBundle(path string) error {
 		Install: []bundle.Package{{Name: "containerd", Roles: both}, {Name: "conntrack", Roles: both}, {Name: "nginx", Roles: []bundle.Role{bundle.LoadBalancer}}}}
 	var payload []member
 	add := func(e bundle.Member, body string) {
+		if slices.Contains(absent, e.Name) {
+			return
+		}
 		e.Size, e.SHA256 = int64(len(body)), hexSum([]byte(body))
 		if e.Kind == bundle.Images {
 			e.SHA256 = ""
