@@ -1,6 +1,7 @@
 package config
 
 import (
+	"math/bits"
 	"net"
 	"net/netip"
 	"slices"
@@ -25,6 +26,23 @@ func (l *loader) check() {
 }
 
 func (l *loader) where(key string) position { return nearest(l.given, key) }
+
+// site is the first of the keys that stands in the file, and its place: a value may come from one of several. If none does, it is the place
+// of the first.
+func (l *loader) site(keys ...string) (string, position) {
+	for _, key := range keys {
+		if l.has(key) {
+			return key, l.given[key]
+		}
+	}
+	return keys[0], l.where(keys[0])
+}
+
+// What the DNS address is read from, and the key that says where the pods are or, if it is not said, who else is.
+var (
+	dnsKeys     = []string{"service.dnsaddr", "service.dns-address", "dns-vip"}
+	networkKeys = []string{"network.podcidr", "service.cidr"}
+)
 
 // nearest is the place of a key, or of the nearest key above it that stands in the file.
 func nearest(given map[string]position, key string) position {
@@ -57,7 +75,8 @@ func (l *loader) checkNetworks() {
 	svc, pod := c.ServiceCIDR, c.PodCIDR
 	l.checkFamilies()
 	if svc.Overlaps(pod) {
-		l.errAt(l.where("network.podcidr"), "network.podcidr", "config.cidr-overlap", "value", pod.String(), "other", svc.String())
+		key, at := l.site(networkKeys...)
+		l.errAt(at, key, "config.cidr-overlap", "value", pod.String(), "other", svc.String())
 	}
 	for i, n := range c.Nodes {
 		for key, p := range map[string]netip.Prefix{"service.cidr": svc, "network.podcidr": pod} {
@@ -78,16 +97,19 @@ func (l *loader) checkServiceAddrs() {
 	c := l.c
 	svc, first := c.ServiceCIDR, c.ServiceCIDR.Addr().Next()
 	switch {
+	case svc.Addr().Is4() != c.ServiceGateway.Is4(): // is told already
 	case !svc.Contains(c.ServiceGateway):
 		l.errAt(l.where("service.gateway"), "service.gateway", "config.not-in-cidr", "value", c.ServiceGateway.String(), "other", svc.String())
 	case c.ServiceGateway != first:
 		l.errAt(l.where("service.gateway"), "service.gateway", "config.gateway", "value", c.ServiceGateway.String(), "instead", first.String())
 	}
+	key, at := l.site(dnsKeys...)
 	switch {
+	case svc.Addr().Is4() != c.DNSAddr.Is4():
 	case !svc.Contains(c.DNSAddr):
-		l.errAt(l.where("service.dnsaddr"), "service.dnsaddr", "config.not-in-cidr", "value", c.DNSAddr.String(), "other", svc.String())
+		l.errAt(at, key, "config.not-in-cidr", "value", c.DNSAddr.String(), "other", svc.String())
 	case c.DNSAddr == c.ServiceGateway, c.DNSAddr == svc.Addr():
-		l.errAt(l.where("service.dnsaddr"), "service.dnsaddr", "config.dns-taken", "value", c.DNSAddr.String())
+		l.errAt(at, key, "config.dns-taken", "value", c.DNSAddr.String())
 	}
 	if l.dnsVIP.IsValid() && l.dnsVIP != c.DNSAddr {
 		l.errAt(l.where("dns-vip"), "dns-vip", "config.dns-vip", "value", l.dnsVIP.String(), "other", c.DNSAddr.String())
@@ -110,12 +132,19 @@ func (l *loader) checkPodCapacity() {
 		room = 1 << (24 - pod.Bits())
 	}
 	if need > room {
-		l.errAt(l.where("network.podcidr"), "network.podcidr", "config.pod-capacity", "value", pod.String(),
-			"room", strconv.Itoa(room), "need", strconv.Itoa(need))
+		_, at := l.site("network.podcidr", "network", "nodes", "workers", "masters")
+		l.errAt(at, "network.podcidr", "config.pod-capacity", "value", pod.String(),
+			"room", strconv.Itoa(room), "need", strconv.Itoa(need), "instead", roomFor(pod.Addr(), need).String())
 	}
 }
 
-// checkFamilies refuses a mixture of IPv4 and IPv6: nothing in the format says which address of a machine is meant for what.
+// roomFor is the smallest network around an address that has a /24 for so many machines.
+func roomFor(a netip.Addr, machines int) netip.Prefix {
+	return netip.PrefixFrom(a, 24-bits.Len(uint(machines-1))).Masked()
+}
+
+// checkFamilies refuses IPv6, for which nothing is proven, and a mixture with IPv4: nothing in the format says which address of a machine
+// is meant for what.
 func (l *loader) checkFamilies() {
 	if len(l.c.Nodes) == 0 {
 		return
@@ -126,12 +155,28 @@ func (l *loader) checkFamilies() {
 			l.err(l.machines[i].v, "config.family", "value", n.IP.String())
 		}
 	}
-	for key, a := range map[string]netip.Addr{
-		"service.cidr": l.c.ServiceCIDR.Addr(), "network.podcidr": l.c.PodCIDR.Addr(), "service.dnsaddr": l.c.DNSAddr,
-		"service.gateway": l.c.ServiceGateway,
+	if !four {
+		l.err(l.machines[0].v, "config.ipv6", "value", l.c.Nodes[0].IP.String())
+	}
+	host, _, _ := net.SplitHostPort(l.c.Endpoint)
+	endpoint, _ := netip.ParseAddr(host)
+	for _, one := range []struct {
+		addr netip.Addr
+		keys []string
+	}{
+		{l.c.ServiceCIDR.Addr(), []string{"service.cidr"}},
+		{l.c.PodCIDR.Addr(), []string{"network.podcidr"}},
+		{l.c.DNSAddr, dnsKeys},
+		{l.c.ServiceGateway, []string{"service.gateway"}},
+		{endpoint, []string{"apiserver-endpoint"}},
 	} {
-		if a.Is4() != four {
-			l.errAt(l.where(key), key, "config.family", "value", a.String())
+		key, at := l.site(one.keys...)
+		switch {
+		case !l.has(key) || !one.addr.IsValid(): // what nobody wrote follows from what somebody did
+		case one.addr.Is4() != four:
+			l.errAt(at, key, "config.family", "value", one.addr.String())
+		case !four:
+			l.errAt(at, key, "config.ipv6", "value", one.addr.String())
 		}
 	}
 }
@@ -148,36 +193,67 @@ func (l *loader) checkEtcd() {
 	case n > 0 && n%2 == 0:
 		l.warnAt(l.where(key), key, "config.etcd-even", "count", strconv.Itoa(n))
 	}
-	if len(l.c.With(bundle.ControlPlane)) > 0 && len(l.c.With(bundle.Worker)) == 0 {
-		l.warnAt(l.where("nodes"), "nodes", "config.no-workers")
+	if len(l.c.With(bundle.ControlPlane)) > 0 && len(l.c.With(bundle.Worker)) == 0 && !l.has("nodes[0]") && !l.has("workers[0]") {
+		key, at := l.site("nodes", "workers")
+		l.warnAt(at, key, "config.no-workers")
 	}
 }
 
-// balancerAt is where the load balancer stands in the file, if there is one.
-func (l *loader) balancerAt() (position, bool) {
+// balancer is the load balancer as it stands in the file, if there is one.
+func (l *loader) balancer() (val, bool) {
 	for _, h := range l.hosts {
 		if h.role == bundle.LoadBalancer {
-			return h.v.at(), true
+			return h.v, true
 		}
 	}
-	return position{}, false
+	return val{}, false
+}
+
+// ownPorts are the ports that a role's programs listen on.
+func (l *loader) ownPorts(role bundle.Role) []int {
+	ports := ownPorts[role]
+	if role == bundle.ControlPlane && l.c.DNS.Type == "binary" {
+		ports = append(slices.Clone(ports), dnsPorts...)
+	}
+	return ports
+}
+
+// checkSSHPorts: a role's program cannot listen where the machine's SSH does.
+func (l *loader) checkSSHPorts() {
+	for i, n := range l.c.Nodes {
+		for _, role := range n.Roles {
+			if slices.Contains(l.ownPorts(role), n.Port) {
+				l.err(l.machines[i].v, "config.ssh-port", "value", strconv.Itoa(n.Port), "ip", n.IP.String(), "role", string(role))
+				break
+			}
+		}
+	}
 }
 
 func (l *loader) checkBalancer() {
-	at, ok := l.balancerAt()
+	l.checkSSHPorts()
+	v, ok := l.balancer()
 	if !ok {
 		l.c.LBPort = 0
 		return
 	}
 	n := l.c.With(bundle.LoadBalancer)[0]
+	key, port := v.path+".bind-port", strconv.Itoa(l.c.LBPort)
+	at, ok := l.given[key]
+	if !ok {
+		at = v.at()
+	}
 	for _, role := range n.Roles {
-		if slices.Contains(ownPorts[role], l.c.LBPort) {
-			l.errAt(at, "loadbalance.bind-port", "config.balancer-port", "value", strconv.Itoa(l.c.LBPort), "ip", n.IP.String(), "role", string(role))
+		if slices.Contains(l.ownPorts(role), l.c.LBPort) || role != bundle.LoadBalancer && role != bundle.Etcd && l.c.LBPort == kubeletHealthPort {
+			l.errAt(at, key, "config.balancer-port", "value", port, "ip", n.IP.String(), "role", string(role))
 			return
 		}
 	}
-	if l.c.LBPort == n.Port {
-		l.errAt(at, "loadbalance.bind-port", "config.balancer-ssh", "value", strconv.Itoa(l.c.LBPort))
+	switch {
+	case l.c.LBPort == n.Port:
+		l.errAt(at, key, "config.balancer-ssh", "value", port)
+	case l.c.LBPort >= 30000 && l.c.LBPort <= 32767 && (n.Has(bundle.ControlPlane) || n.Has(bundle.Worker)):
+		l.warnAt(at, key, "config.balancer-node-port", "value", port, "ip", n.IP.String())
 	}
 }
 
@@ -203,6 +279,15 @@ func (l *loader) checkEndpoint() {
 	if err != nil {
 		return
 	}
+	if a, err := netip.ParseAddr(host); err == nil {
+		for key, p := range map[string]netip.Prefix{"service.cidr": c.ServiceCIDR, "network.podcidr": c.PodCIDR} {
+			if p.Contains(a) {
+				l.errAt(l.where("apiserver-endpoint"), "apiserver-endpoint", "config.endpoint-cidr",
+					"value", c.Endpoint, "name", key, "other", p.String(), "instead", known[0])
+				return
+			}
+		}
+	}
 	matches := slices.Contains(known, c.Endpoint)
 	for _, name := range c.SANs.DNSNames {
 		matches = matches || name == host
@@ -212,6 +297,10 @@ func (l *loader) checkEndpoint() {
 	}
 	for _, n := range masters { // a name that is a control plane's own
 		matches = matches || n.Name == host && port == "6443"
+		if _, ok := l.balancer(); ok && port == "6443" && (n.Name == host || n.IP.String() == host) {
+			l.warnAt(l.where("apiserver-endpoint"), "apiserver-endpoint", "config.endpoint-past-balancer", "value", c.Endpoint, "instead", known[0])
+			return
+		}
 	}
 	if !matches {
 		l.warnAt(l.where("apiserver-endpoint"), "apiserver-endpoint", "config.endpoint-elsewhere", "value", c.Endpoint, "instead", known[0])

@@ -257,8 +257,12 @@ func (l *loader) addr(dst *netip.Addr) reader {
 		if !ok {
 			return
 		}
+		if several(s) {
+			l.err(v, "config.dual-stack", "value", clip(s))
+			return
+		}
 		a, err := netip.ParseAddr(s)
-		if err != nil || a.Zone() != "" || a.IsUnspecified() || a.IsMulticast() {
+		if err != nil || a.Zone() != "" || a.IsUnspecified() || a.IsMulticast() || a.Unmap().Is4() && (a.Unmap().As4()[0] == 0 || a.Unmap().As4()[0] >= 240) {
 			l.err(v, "config.ip", "value", clip(s))
 			return
 		}
@@ -266,13 +270,27 @@ func (l *loader) addr(dst *netip.Addr) reader {
 	}
 }
 
+// several says whether there are several addresses or networks where one is asked for.
+func several(s string) bool {
+	parts := strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ';' || r == ' ' })
+	return len(parts) > 1 && !slices.ContainsFunc(parts, func(one string) bool {
+		host, _, _ := strings.Cut(one, "/")
+		_, err := netip.ParseAddr(host)
+		return err != nil
+	})
+}
+
 func (l *loader) cidr(dst *netip.Prefix) reader {
 	return func(v val) {
+		if v.node.Kind == yaml.SequenceNode && len(v.node.Content) > 1 {
+			l.err(v, "config.dual-stack", "value", clip(strings.Join(scalars(v.node), ", ")))
+			return
+		}
 		s, ok := l.line(v)
 		if !ok {
 			return
 		}
-		if strings.Contains(s, ",") {
+		if several(s) {
 			l.err(v, "config.dual-stack", "value", clip(s))
 			return
 		}
@@ -287,6 +305,17 @@ func (l *loader) cidr(dst *netip.Prefix) reader {
 		}
 		*dst = p
 	}
+}
+
+// scalars are the values of a list, as far as they are plain.
+func scalars(n *yaml.Node) []string {
+	var out []string
+	for _, one := range n.Content {
+		if one.Kind == yaml.ScalarNode {
+			out = append(out, event.Clean(one.Value))
+		}
+	}
+	return out
 }
 
 func (l *loader) texts(dst *[]string, r rule) reader {

@@ -321,7 +321,7 @@ func only(d Draft, key string) (Problem, bool) {
 // together are the rules that compare a value with others.
 func together(code string) bool {
 	return slices.Contains([]string{
-		"config.cidr-overlap", "config.cidr-node", "config.not-in-cidr", "config.gateway", "config.dns-taken", "config.dns-vip", "config.pod-capacity", "config.family",
+		"config.cidr-overlap", "config.cidr-node", "config.not-in-cidr", "config.gateway", "config.dns-taken", "config.dns-vip", "config.pod-capacity", "config.family", "config.endpoint-cidr",
 		"config.bundle-missing", "config.two-secrets", "config.layouts-conflict", "config.no-masters", "config.missing",
 	}, code)
 }

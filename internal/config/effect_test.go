@@ -33,7 +33,6 @@ func TestUnsupportedNamesEveryKeyWithoutEffect(t *testing.T) {
 func TestUnsupportedShapes(t *testing.T) {
 	for in, key := range map[string]string{
 		"masters: [{name: a, ip: 192.168.0.1}]\ninstall: {package-source: {type: ''}}\n":                                                         "install.package-source.type",
-		"masters: [{name: a, ip: 'fd00::1'}]\npackage-src: {x86src: a.tar.gz}\nservice: {cidr: 'fd01::/112'}\nnetwork: {podcidr: 'fd02::/48'}\n": "masters",
 	} {
 		c, ps := Load([]byte(in), "f")
 		if c == nil {

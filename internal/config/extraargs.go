@@ -181,6 +181,11 @@ type askedPort struct {
 	v    val
 }
 
+const kubeletHealthPort = 10248 // on loopback: of no interest to a firewall, but nobody else can listen on all addresses there
+
+// dnsPorts are those of CoreDNS as a program, on control planes.
+var dnsPorts = []int{53, 9153}
+
 // ownPorts are those that the roles open by themselves, all TCP.
 var ownPorts = map[bundle.Role][]int{
 	bundle.ControlPlane: {6443, 10249, 10250, 10256, 10257, 10259},

@@ -179,7 +179,7 @@ func TestGoodValuesAreTaken(t *testing.T) {
 		"pause-image: pause\n",
 		"username: DOMAIN.user_1@corp\n",
 		"username: _svc-eggo\n",
-		"apiserver-endpoint: '[fd00::1]:6443'\napiserver-cert-sans: {ips: ['fd00::1']}\n",
+		"apiserver-cert-sans: {ips: ['fd00::1']}\nregistry-mirrors: ['http://[fd00::1]:5000']\ninsecure-registries: ['[fd00::1]:5000']\n",
 		"apiserver-endpoint: k8s.example.com:443\napiserver-cert-sans: {dnsnames: [k8s.example.com, '*.example.com']}\n",
 		"registry-mirrors: ['https://mirror.example.com:8443/v2', 'http://10.0.0.1']\n",
 		"insecure-registries: ['registry.local:5000', 'hub']\n",

@@ -45,6 +45,12 @@ func (l *loader) hostFields(v val, role bundle.Role, more map[string]reader) {
 		return
 	}
 	l.require(v, "name", "ip")
+	switch a, err := netip.ParseAddr(h.name); {
+	case err == nil && h.ip.IsValid() && a.Unmap() != h.ip:
+		l.err(v, "config.name-address", "name", h.name, "ip", h.ip.String())
+	case h.name == "localhost" || strings.HasPrefix(h.name, "localhost.") || strings.HasSuffix(h.name, ".localhost"):
+		l.err(v, "config.name-local", "name", h.name)
+	}
 	if h.ip.IsLoopback() || h.ip.IsLinkLocalUnicast() {
 		l.warn(v, "config.local-address", "value", h.ip.String())
 	}
@@ -117,7 +123,7 @@ func (l *loader) present(keys ...string) []string {
 
 // merge makes one node of every address and reports lists that disagree about it.
 func (l *loader) merge() {
-	if !slices.ContainsFunc(l.hosts, func(h host) bool { return h.role == bundle.ControlPlane }) {
+	if !slices.ContainsFunc(l.hosts, func(h host) bool { return h.role == bundle.ControlPlane }) && !l.has("masters[0]") {
 		at := position{1, 1}
 		if pos, ok := l.given["masters"]; ok {
 			at = pos

@@ -237,7 +237,7 @@ func (l *loader) checkPackages() {
 				}
 				if id := now.v.path + first.v.path; (first.Type != now.Type || first.Dst != now.Dst) && !told[id] {
 					told[id] = true
-					l.err(now.v, "config.package-conflict", "name", p.Name, "value", now.Type+" "+now.Dst, "other", first.Type+" "+first.Dst,
+					l.err(now.v, "config.package-conflict", "name", p.Name, "value", strings.TrimSpace(now.Type+" "+now.Dst), "other", strings.TrimSpace(first.Type+" "+first.Dst),
 						"line", strconv.Itoa(first.v.at().line))
 				}
 			}
@@ -248,7 +248,7 @@ func (l *loader) checkPackages() {
 			l.warn(p.v, "config.coredns-package")
 		}
 	}
-	if at, lb := l.balancerAt(); lb && len(l.c.Packages) > 0 && len(l.c.Packages[bundle.LoadBalancer]) == 0 {
-		l.warnAt(at, "loadbalance", "config.loadbalance-packages")
+	if v, lb := l.balancer(); lb && len(l.c.Packages) > 0 && len(l.c.Packages[bundle.LoadBalancer]) == 0 {
+		l.warn(v, "config.loadbalance-packages")
 	}
 }

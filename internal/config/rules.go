@@ -94,7 +94,7 @@ func isLocalPath(s string) bool {
 
 func isHTTPURL(s string) bool {
 	u, err := url.Parse(s)
-	return err == nil && len(s) <= 1024 && urlCharsRE.MatchString(s) && (u.Scheme == "http" || u.Scheme == "https") && u.User == nil &&
+	return err == nil && len(s) <= 1024 && urlCharsRE.MatchString(strings.Replace(s, u.Host, "", 1)) && (u.Scheme == "http" || u.Scheme == "https") && u.User == nil &&
 		isHostPort(u.Host)
 }
 

@@ -1,18 +1,12 @@
 package config
 
-import (
-	"net/netip"
-
-	"github.com/eggo-k8s/eggo/internal/event"
-)
+import "github.com/eggo-k8s/eggo/internal/event"
 
 // Unsupported lists what a valid deploy.yaml asks for and deploy cannot do yet, each an error with its line and key, in the order of
 // the lines. Nothing of a deploy.yaml is ignored in silence: what has no effect stands here.
 func Unsupported(c *Cluster) Problems {
 	u := &unsupported{c: c}
-	u.shape()
 	u.settings()
-	u.network()
 	u.packages()
 	return u.out.Sorted()
 }
@@ -39,29 +33,10 @@ func (u *unsupported) add(key, code string, kv ...string) {
 	})
 }
 
-func (u *unsupported) shape() {
-	c := u.c
-	for _, n := range c.Nodes {
-		if n.IP.Is6() {
-			u.add("masters", "config.ipv6", "value", n.IP.String())
-			break
-		}
-	}
-}
-
 func (u *unsupported) settings() {
 	c := u.c
 	if c.EtcdExternal {
 		u.add("etcd-external", "config.etcd-external")
-	}
-}
-
-func (u *unsupported) network() {
-	c := u.c
-	for key, a := range map[string]netip.Addr{"service.cidr": c.ServiceCIDR.Addr(), "network.podcidr": c.PodCIDR.Addr()} {
-		if a.Is6() {
-			u.add(key, "config.ipv6", "value", a.String())
-		}
 	}
 }
 
