@@ -32,7 +32,7 @@ func TestUnsupportedNamesEveryKeyWithoutEffect(t *testing.T) {
 
 func TestUnsupportedShapes(t *testing.T) {
 	for in, key := range map[string]string{
-		"masters: [{name: a, ip: 192.168.0.1}]\ninstall: {package-source: {type: ''}}\n":                                                         "install.package-source.type",
+		"masters: [{name: a, ip: 192.168.0.1}]\ninstall: {package-source: {type: ''}}\n": "install.package-source.type",
 	} {
 		c, ps := Load([]byte(in), "f")
 		if c == nil {
