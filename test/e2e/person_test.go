@@ -62,8 +62,10 @@ func wizardWay(t *testing.T, lang string, words map[string]string) {
 	x.see(time.Minute, "cluster-id", "person")
 	x.press("Tab", "Tab")
 	x.see(5*time.Minute, "/etc/hosts") // which the plan names and deploy.yaml does not
-	x.press("End")
-	x.see(time.Minute, "n3")
+	x.press("/")
+	x.write(address(t, s, "n3"))
+	x.press("Enter")
+	x.see(time.Minute, "n3", "kubelet.service")
 	x.press("Enter")
 	x.see(time.Minute, words["really"])
 	x.press("y")
