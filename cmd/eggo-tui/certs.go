@@ -141,7 +141,7 @@ func (s *session) heldRows(ctx context.Context, ours map[string]pki.Certificate)
 			var held []phases.Held
 			if err == nil {
 				defer h.Close()
-				held, err = phases.HeldCertificates(ctx, way{h}, n)
+				held, err = phases.HeldCertificates(ctx, way{h}, s.cluster, n)
 			}
 			if err != nil {
 				found[i] = []certRow{{Certificate: pki.Certificate{Node: n.Name}, At: n.IP.String(), State: "unreachable"}}
@@ -154,7 +154,7 @@ func (s *session) heldRows(ctx context.Context, ours map[string]pki.Certificate)
 				}
 				row.Node, row.Name = n.Name, c.Name
 				if c.Name == "" {
-					row.Name = "kubelet-client"
+					row.Name = c.Own
 				} else if c.Cert != nil && ours[c.Name].Fingerprint != c.Cert.Fingerprint {
 					row.State = "other"
 				}

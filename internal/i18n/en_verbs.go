@@ -81,6 +81,8 @@ func enVerbs() map[string]string {
 		"status.learner":              "learner",
 		"status.unreached":            "not reached",
 		"status.run":                  "{count} run",
+		"drift.etcd-stranger":         "etcd has the member {member} ({url}), which deploy.yaml does not have",
+		"drift.etcd-absent":           "{node} is to run etcd by deploy.yaml and is no member of it",
 		"drift.absent":                "{node} is in deploy.yaml and not in the cluster",
 		"drift.stranger":              "{node} is in the cluster and not in deploy.yaml",
 		"drift.label":                 "{node}: the label {label} does not fit its roles in deploy.yaml",

@@ -81,6 +81,8 @@ func zhVerbs() map[string]string {
 		"status.learner":              "学习者",
 		"status.unreached":            "无法连接",
 		"status.run":                  "{count} 个运行中",
+		"drift.etcd-stranger":         "etcd 中有成员 {member}（{url}），但 deploy.yaml 中没有",
+		"drift.etcd-absent":           "{node} 按 deploy.yaml 应运行 etcd，但不是其成员",
 		"drift.absent":                "{node} 在 deploy.yaml 中，但不在集群中",
 		"drift.stranger":              "{node} 在集群中，但不在 deploy.yaml 中",
 		"drift.label":                 "{node}：标签 {label} 与 deploy.yaml 中的角色不符",

@@ -17,6 +17,7 @@ import (
 // Held is a certificate as a node has it in a file, or shows it on a port.
 type Held struct {
 	Name string // of the certificate in the state directory; "" for one that the node has got by itself
+	Own  string // what such a one is: kubelet-client, kubelet-serving
 	At   string // the file, or address and port
 	Cert *pki.Certificate
 	Why  string // in place of Cert: why there is none to see
@@ -25,12 +26,13 @@ type Held struct {
 // place of a certificate on a node.
 type certPlace struct {
 	name, file string
-	config     bool // the file is a kubeconfig that holds it
-	port       int  // where it is shown; 0 nowhere
+	own        string // of one that the node has got by itself
+	config     bool   // the file is a kubeconfig that holds it
+	port       int    // where it is shown; 0 nowhere
 }
 
 // certPlaces are where a node of these roles has its certificates.
-func certPlaces(n config.Node) []certPlace {
+func certPlaces(c *config.Cluster, n config.Node) []certPlace {
 	own := "nodes/" + n.Name + "/"
 	var out []certPlace
 	if n.Has(bundle.ControlPlane) {
@@ -41,21 +43,27 @@ func certPlaces(n config.Node) []certPlace {
 			certPlace{name: "controller-manager", file: kubeDir + "/controller-manager.conf", config: true},
 			certPlace{name: "scheduler", file: kubeDir + "/scheduler.conf", config: true},
 			certPlace{name: "admin", file: adminPath, config: true})
+		if c.DNS.Type == "binary" {
+			out = append(out, certPlace{name: "coredns", file: corednsConf, config: true})
+		}
 	}
 	if n.Has(bundle.Etcd) {
 		out = append(out, certPlace{name: own + "etcd-server", file: pkiDir + "/etcd/server.crt", port: 2379}, certPlace{name: own + "etcd-peer", file: pkiDir + "/etcd/peer.crt", port: 2380})
 	}
 	if isKubelet(n) {
-		out = append(out, certPlace{name: own + "kubelet", file: pkiDir + "/kubelet.crt", port: 10250},
-			certPlace{name: "kube-proxy", file: kubeDir + "/kube-proxy.conf", config: true},
-			certPlace{file: "/var/lib/kubelet/pki/kubelet-client-current.pem"})
+		serving := certPlace{name: own + "kubelet", file: pkiDir + "/kubelet.crt", port: 10250}
+		if c.KubeletServing {
+			serving = certPlace{own: "kubelet-serving", file: servingCert, port: 10250}
+		}
+		out = append(out, serving, certPlace{name: "kube-proxy", file: kubeDir + "/kube-proxy.conf", config: true},
+			certPlace{own: "kubelet-client", file: "/var/lib/kubelet/pki/kubelet-client-current.pem"})
 	}
 	return out
 }
 
 // HeldCertificates reads what a node has and shows; nothing is changed. Only certificates leave the node, no keys.
-func HeldCertificates(ctx context.Context, h node.Host, n config.Node) ([]Held, error) {
-	places := certPlaces(n)
+func HeldCertificates(ctx context.Context, h node.Host, c *config.Cluster, n config.Node) ([]Held, error) {
+	places := certPlaces(c, n)
 	var script strings.Builder
 	for _, p := range places {
 		f := node.Quote(p.file)
@@ -73,7 +81,7 @@ func HeldCertificates(ctx context.Context, h node.Host, n config.Node) ([]Held, 
 	parts := strings.Split("\n"+out, "\n==")
 	var all []Held
 	for i, p := range places {
-		held := Held{Name: p.name, At: p.file, Why: "absent"}
+		held := Held{Name: p.name, Own: p.own, At: p.file, Why: "absent"}
 		if i+1 < len(parts) {
 			if c, err := pki.Describe([]byte(parts[i+1])); err == nil {
 				held.Cert, held.Why = &c, ""
@@ -81,15 +89,15 @@ func HeldCertificates(ctx context.Context, h node.Host, n config.Node) ([]Held, 
 		}
 		all = append(all, held)
 		if p.port != 0 {
-			all = append(all, shown(ctx, h, p.name, net.JoinHostPort(n.IP.String(), strconv.Itoa(p.port))))
+			all = append(all, shown(ctx, h, p, net.JoinHostPort(n.IP.String(), strconv.Itoa(p.port))))
 		}
 	}
 	return all, nil
 }
 
 // shown is the certificate that a server shows to whoever connects.
-func shown(ctx context.Context, h node.Host, name, addr string) Held {
-	held := Held{Name: name, At: addr}
+func shown(ctx context.Context, h node.Host, p certPlace, addr string) Held {
+	held := Held{Name: p.name, Own: p.own, At: addr}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	c, err := h.Dial(ctx, "tcp", addr)

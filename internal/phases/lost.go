@@ -27,8 +27,9 @@ func (r *run) judgeLost() []event.Finding {
 		}
 		var roles []string
 		for _, role := range was.Roles {
-			// A worker that is a control plane stays a node: its taints follow. The load balancer's move is deploy's own work.
-			if !r.Cluster.Nodes[i].Has(role) && (role == bundle.ControlPlane || role == bundle.Etcd) {
+			// A worker that is a control plane stays a node: its taints follow. A load balancer that moves is taken away by deploy.
+			gone := role == bundle.ControlPlane || role == bundle.Etcd || role == bundle.Worker && !isKubelet(r.Cluster.Nodes[i])
+			if gone && !r.Cluster.Nodes[i].Has(role) {
 				roles = append(roles, string(role))
 			}
 		}

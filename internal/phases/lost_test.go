@@ -23,6 +23,10 @@ func TestADeployYamlThatLacksWhatTheClusterHasIsRefused(t *testing.T) {
 	saved.Nodes = slices.Clone(l.Cluster.Nodes)
 	saved.Nodes = append(saved.Nodes, config.Node{Name: "w9", IP: saved.Nodes[1].IP.Next().Next().Next(), Roles: []bundle.Role{bundle.Worker}})
 	saved.Nodes[1].Roles = append(slices.Clone(saved.Nodes[1].Roles), bundle.Etcd)
+	// One that was a worker too, and would go on being one behind everybody's back.
+	shorter := *l.Cluster
+	shorter.Nodes = slices.Clone(l.Cluster.Nodes)
+	shorter.Nodes[2].Roles = []bundle.Role{bundle.LoadBalancer}
 	accepted := 0
 	with := func(plan func(phases.Env) *engine.Plan, s *config.Cluster) func(phases.Env) *engine.Plan {
 		return func(e phases.Env) *engine.Plan {
@@ -33,6 +37,13 @@ func TestADeployYamlThatLacksWhatTheClusterHasIsRefused(t *testing.T) {
 	b, _, err := run(t, l, with(phases.Deploy, &saved))
 	if err == nil || accepted > 0 || !slices.Contains(b.findings(), "preflight.node-lost") || !slices.Contains(b.findings(), "preflight.role-lost") {
 		t.Errorf("%v, accepted %d: %v", err, accepted, b.findings())
+	}
+	b, _, err = run(t, l, func(e phases.Env) *engine.Plan {
+		e.Saved, e.Cluster = l.Cluster, &shorter
+		return phases.Deploy(e)
+	})
+	if err == nil || !slices.Contains(b.findings(), "preflight.role-lost") {
+		t.Errorf("a worker that is none any more: %v %v", err, b.findings())
 	}
 	b, _, err = run(t, l, with(plain, &saved))
 	if err == nil || !slices.Contains(b.findings(), "preflight.node-forgotten") {

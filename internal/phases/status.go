@@ -102,6 +102,7 @@ func GatherStatus(ctx context.Context, env Env) (*Status, error) {
 	} else {
 		r.askServers(ctx, s)
 		r.askMembers(ctx, s)
+		r.askMembership(ctx, s)
 		r.askCluster(ctx, s)
 	}
 	s.Healthy = s.well(env.Now())
@@ -119,11 +120,11 @@ func (r *run) havePKI(ctx context.Context) error {
 // statusScript prints the state of the units that are given, and the certificates: of files that hold a key too only the certificate.
 const statusScript = `
 for u in @UNITS@; do printf 'unit=%s %s\n' "$u" "$(systemctl is-active "$u" 2>/dev/null || true)"; done
-for f in /etc/kubernetes/pki/*.crt /etc/kubernetes/pki/etcd/*.crt /var/lib/kubelet/pki/kubelet-client-current.pem; do
+for f in /etc/kubernetes/pki/*.crt /etc/kubernetes/pki/etcd/*.crt /var/lib/kubelet/pki/kubelet-client-current.pem @SERVING@; do
   [ -r "$f" ] || continue
   printf 'cert=%s %s\n' "$f" "$(awk '/-BEGIN CERTIFICATE-/ {p=1} p {printf "%s", $0 "|"} /-END CERTIFICATE-/ {exit}' "$f")"
 done
-for f in /etc/kubernetes/*.conf; do
+for f in /etc/kubernetes/*.conf /etc/eggo/coredns/kubeconfig; do
   [ -r "$f" ] || continue
   printf 'conf=%s %s\n' "$f" "$(awk '$1=="client-certificate-data:" {print $2; exit}' "$f")"
 done
@@ -145,14 +146,15 @@ func statusUnits(c *config.Cluster, n config.Node) []string {
 		}
 	}
 	if isKubelet(n) {
-		runtime := "containerd.service"
 		switch c.Runtime {
 		case "docker":
-			runtime = "docker.service"
+			out = append(out, dockerdUnit, criDockerUnit)
 		case "isulad":
-			runtime = "isulad.service"
+			out = append(out, isuladUnit)
+		default:
+			out = append(out, containerdUnit)
 		}
-		out = append(out, runtime, "kubelet.service", "kube-proxy.service")
+		out = append(out, "kubelet.service", "kube-proxy.service")
 	}
 	return out
 }
@@ -169,7 +171,11 @@ func (r *run) nodeStatus(ctx context.Context, n config.Node) NodeStatus {
 	if err == nil {
 		nd = r.newNode(h)
 		var out string
-		if out, err = nd.Query(ctx, strings.ReplaceAll(statusScript, "@UNITS@", quoteAll(statusUnits(r.Cluster, n)))); err == nil {
+		serving := "" // without enable-kubelet-serving one of an earlier time may lie there
+		if r.Cluster.KubeletServing {
+			serving = servingCert
+		}
+		if out, err = nd.Query(ctx, strings.NewReplacer("@UNITS@", quoteAll(statusUnits(r.Cluster, n)), "@SERVING@", serving).Replace(statusScript)); err == nil {
 			st.Reached = true
 			st.parse(out)
 		}
@@ -254,6 +260,27 @@ func (r *run) askMembers(ctx context.Context, s *Status) {
 		})
 	}
 	wg.Wait()
+}
+
+// askMembership holds etcd's own list of its members against deploy.yaml. Without a quorum there is none.
+func (r *run) askMembership(ctx context.Context, s *Status) {
+	ctx, cancel := context.WithTimeout(ctx, statusAsk)
+	defer cancel()
+	list, err := r.memberList(ctx)
+	if err != nil {
+		return // told of the members themselves
+	}
+	nodes := r.Cluster.With(bundle.Etcd)
+	for _, m := range list {
+		if _, ours := nodeOf(m, nodes); !ours && len(m.PeerURLs) > 0 {
+			s.Drift = append(s.Drift, event.M("drift.etcd-stranger", "member", event.Clean(m.Name), "url", event.Clean(m.PeerURLs[0])))
+		}
+	}
+	for _, n := range nodes {
+		if listedMember(list, n) == nil {
+			s.Drift = append(s.Drift, event.M("drift.etcd-absent", "node", n.Name))
+		}
+	}
 }
 
 func (r *run) askMember(ctx context.Context, n config.Node, st *EtcdStatus) error {

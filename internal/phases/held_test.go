@@ -1,0 +1,39 @@
+package phases
+
+import (
+	"slices"
+	"testing"
+)
+
+// What a kubelet serves with is looked for where it has it from: ours, or the one that it asked the cluster for.
+func TestWhereANodeHasItsCertificates(t *testing.T) {
+	for more, want := range map[string]map[string]string{
+		"":                               {"nodes/m1/kubelet": "/etc/kubernetes/pki/kubelet.crt", "kubelet-serving": "", "coredns": ""},
+		"enable-kubelet-serving: true\n": {"nodes/m1/kubelet": "", "kubelet-serving": servingCert},
+		"service: {dns: {corednstype: binary}}\n": {"coredns": corednsConf},
+	} {
+		r := componentRun(t, more)
+		n := r.Cluster.Nodes[0]
+		for name, file := range want {
+			got := ""
+			for _, p := range certPlaces(r.Cluster, n) {
+				if p.name == name || p.own == name {
+					got = p.file
+				}
+			}
+			if got != file {
+				t.Errorf("%q: %s is at %q, want %q", more, name, got, file)
+			}
+		}
+	}
+}
+
+func TestUnitsThatStatusLooksAt(t *testing.T) {
+	for runtime, want := range map[string][]string{"containerd": {"containerd.service"}, "docker": {"docker.service", "cri-dockerd.service"}, "isulad": {"isulad.service"}} {
+		r := componentRun(t, "runtime: "+runtime+"\n")
+		units := statusUnits(r.Cluster, r.Cluster.Nodes[1])
+		if got := slices.Concat(want, []string{"kubelet.service", "kube-proxy.service"}); !slices.Equal(units, got) {
+			t.Errorf("%s: %v", runtime, units)
+		}
+	}
+}
