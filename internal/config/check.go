@@ -23,6 +23,7 @@ func (l *loader) check() {
 	l.checkPackages()
 	l.checkAges()
 	l.checkRegistries()
+	l.checkEngine()
 }
 
 func (l *loader) where(key string) position { return nearest(l.given, key) }

@@ -99,7 +99,7 @@ func (l *loader) extraArg(e *ExtraArgs, v val, name, value string) {
 var ownedWords = []string{
 	"-cert-file", "-key-file", "-cafile", "-certfile", "-keyfile", "-ca-file", "-private-key-file", "-signing-key-file", "client-certificate",
 	"client-key", "--kubeconfig", "--authentication-kubeconfig", "--authorization-kubeconfig", "--config", "--config-dir", "--bootstrap-kubeconfig", "--data-dir",
-	"--cert-dir", "--root-ca-file", "--root-dir", "--certificate-authority", "_CERT_FILE", "_KEY_FILE", "_CA_FILE", "_DATA_DIR", "_INITIAL_CLUSTER",
+	"--cert-dir", "--root-ca-file", "--root-dir", "--certificate-authority", "_CERT_FILE", "_KEY_FILE", "_CA_FILE", "_DATA_DIR", "_WAL_DIR", "_INITIAL_CLUSTER",
 	"_ADVERTISE_CLIENT_URLS", "_INITIAL_ADVERTISE_PEER_URLS",
 }
 

@@ -51,6 +51,7 @@ func TestFlagsThatWouldEndTheComponent(t *testing.T) {
 		{"kube-proxy", "--cluster-cidr: 10.0.0.0/8", "config.owned-key", "network.podcidr"},
 		{"etcd", "ETCD_HEARTBEAT_INTERVAL: 1000", "", ""},
 		{"etcd", "ETCD_NAME: x", "config.owned-flag", ""},
+		{"etcd", "ETCD_WAL_DIR: /wal", "config.owned-flag", ""}, // a member is known by its log
 		{"etcd", "ETCD_INITIAL_CLUSTER_TOKEN: x", "config.owned-key", "etcd-token"},
 	} {
 		t.Run(tc.component+" "+tc.arg, func(t *testing.T) {
