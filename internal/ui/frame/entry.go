@@ -71,10 +71,7 @@ func (f *entry) shown(w int) (string, int) {
 	if x < w {
 		return widget.Cut(text, w, ""), x
 	}
-	cut := []rune(before)
-	for widget.Width(string(cut)) >= w {
-		cut = cut[1:]
-	}
+	cut := widget.Tail([]rune(before), w)
 	rest := strings.TrimPrefix(text, before)
-	return widget.Cut(string(cut)+rest, w, ""), widget.Width(string(cut))
+	return widget.Cut(cut+rest, w, ""), widget.Width(cut)
 }

@@ -112,11 +112,20 @@ func (f *Field) Shown(w int) (string, int) {
 		return Cut(all, w, ""), x
 	}
 	rest := strings.TrimPrefix(all, before)
-	cut := []rune(before)
-	for len(cut) > 0 && Width(string(cut)) >= w {
-		cut = cut[1:]
+	cut := Tail([]rune(before), w)
+	return Cut(cut+rest, w, ""), Width(cut)
+}
+
+// Tail is as much of the end of a text as takes less than w cells; it looks at no more of it.
+func Tail(text []rune, w int) string {
+	from, used := len(text), 0
+	for from > 0 {
+		if used += Width(string(text[from-1])); used >= w {
+			break
+		}
+		from--
 	}
-	return Cut(string(cut)+rest, w, ""), Width(string(cut))
+	return string(text[from:])
 }
 
 // Area is text of several lines.

@@ -3,6 +3,7 @@ package widget
 import (
 	"strings"
 	"testing"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 )
@@ -97,4 +98,19 @@ func FuzzFields(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A screen with a field that something very long was pasted into is drawn as quickly as any other.
+func TestALongTextIsShownQuickly(t *testing.T) {
+	f := Field{}
+	f.Insert(strings.Repeat("节点 ", fieldMost))
+	began := time.Now()
+	for range 20 {
+		if s, x := f.Shown(60); Width(s) > 60 || x >= 60 {
+			t.Fatalf("%d cells, the cursor at %d", Width(s), x)
+		}
+	}
+	if took := time.Since(began); took > 2*time.Second { // it took minutes
+		t.Errorf("20 drawings took %s", took)
+	}
 }
