@@ -25,9 +25,12 @@ func (r *run) judgeLost() []event.Finding {
 			out = append(out, finding(event.Error, was.Name, "node-lost", "ip", was.IP.String(), "cluster", r.Cluster.Name))
 			continue
 		}
+		if was.Has(bundle.LoadBalancer) && !r.Cluster.Nodes[i].Has(bundle.LoadBalancer) {
+			out = append(out, finding(event.Warning, was.Name, "balancer-left", "cluster", r.Cluster.Name))
+		}
 		var roles []string
 		for _, role := range was.Roles {
-			// A worker that is a control plane stays a node: its taints follow. A load balancer that moves is taken away by deploy.
+			// A worker that is a control plane stays a node: its taints follow. A load balancer that moves is told below.
 			gone := role == bundle.ControlPlane || role == bundle.Etcd || role == bundle.Worker && !isKubelet(r.Cluster.Nodes[i])
 			if gone && !r.Cluster.Nodes[i].Has(role) {
 				roles = append(roles, string(role))
