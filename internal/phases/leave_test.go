@@ -16,6 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
+	"github.com/eggo-k8s/eggo/internal/pki"
 )
 
 // leaving plans that nodes leave, with force.
@@ -299,5 +300,51 @@ func TestScriptsOfDeployYamlRunAroundALeave(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{"delete prehook", "posthook"}, lines(t, w1.Path("/opt/said"))); d != "" {
 		t.Error(d)
+	}
+}
+
+// The endpoint's address goes with the control plane that was it: the API servers that stay are restarted once, with certificates that have
+// the new one and no longer that of the machine that left.
+func TestCertificatesLoseTheAddressOfWhoLeft(t *testing.T) {
+	t.Parallel()
+	l := shaped(t, phasestest.Shape{Masters: 3})
+	deploy(t, l)
+	names := func(node string) []string {
+		text, err := os.ReadFile(l.Nodes[node].Path("/etc/kubernetes/pki/apiserver.crt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := pki.Describe(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Names
+	}
+	if got := names("m2"); !slices.Contains(got, "192.0.2.11") {
+		t.Fatal("the endpoint is not in the certificate of another API server:", got)
+	}
+	plan := leaving("m1")
+	b, sum, err := run(t, l, func(e phases.Env) *engine.Plan {
+		c := *e.Cluster
+		c.Endpoint = "192.0.2.12:6443" // what deploy.yaml without m1 means
+		e.Cluster = &c
+		return plan(e)
+	})
+	if err != nil {
+		t.Fatalf("%v %+v", err, sum.Failed)
+	}
+	starts := map[string]int{}
+	for _, c := range of[event.Change](b) {
+		if c.Desc.Key == "change.start" && c.Desc.Args["unit"] == "kube-apiserver.service" {
+			starts[c.Host]++
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"m2": 1, "m3": 1}, starts); diff != "" {
+		t.Error("restarts of the API server:", diff)
+	}
+	for _, n := range []string{"m2", "m3"} {
+		if got := names(n); slices.Contains(got, "192.0.2.11") || !slices.Contains(got, "192.0.2.12") {
+			t.Errorf("%s: %v", n, got)
+		}
 	}
 }

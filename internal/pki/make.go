@@ -157,7 +157,8 @@ func (m *maker) leaf(name string, ca *signer, out *Pair, want request) {
 	m.write(name+".crt", out.Cert, 0o644)
 }
 
-// serves says whether a leaf can stay. It may cover more names than are asked for, but give no more rights.
+// serves says whether a leaf can stay. It covers the names that are asked for and no others: the address of a machine that left may be
+// somebody else's tomorrow.
 func (m *maker) serves(have signer, ca *signer, want request) bool {
 	c := have.cert
 	if !samePublic(c.PublicKey, have.key.Public()) || c.CheckSignatureFrom(ca.cert) != nil {
@@ -185,7 +186,11 @@ func (m *maker) serves(have signer, ca *signer, want request) bool {
 			return false
 		}
 	}
-	return true
+	moreDNS := slices.ContainsFunc(c.DNSNames, func(d string) bool { return !slices.Contains(want.dns, d) })
+	moreIPs := slices.ContainsFunc(c.IPAddresses, func(have net.IP) bool {
+		return !slices.ContainsFunc(want.ips, func(ip netip.Addr) bool { return hasIP([]net.IP{have}, ip) })
+	})
+	return !moreDNS && !moreIPs
 }
 
 func hasIP(list []net.IP, want netip.Addr) bool {

@@ -71,7 +71,7 @@ type Spec struct {
 	IssuedAfter time.Time
 }
 
-// Ensure makes in dir what is missing, keeps what is there, and issues a leaf anew when it no longer covers what spec asks, is within 30
+// Ensure makes in dir what is missing, keeps what is there, and issues a leaf anew when its names are not just those that spec asks, it is within 30
 // days of its end or not valid yet. changed lists the files written, relative to dir. Nothing that a running cluster could not live without
 // is made anew in silence. The faults, all of class failed and with the file's path in the argument "file":
 //

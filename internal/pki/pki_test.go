@@ -200,7 +200,8 @@ func TestOnlyWhatMustBeIsIssuedAnew(t *testing.T) {
 		want   []string
 	}{
 		"a name more":                     {func(s *Spec) { s.ExtraDNS = append(s.ExtraDNS, "new.example.com") }, 0, files("nodes/m1/apiserver")},
-		"a name less":                     {func(s *Spec) { s.ExtraDNS = nil }, 0, nil},
+		"a name less":                     {func(s *Spec) { s.ExtraDNS = nil }, 0, files("nodes/m1/apiserver")},
+		"an address less":                 {func(s *Spec) { s.ExtraIPs = nil }, 0, files("nodes/m1/apiserver")},
 		"an endpoint that is an address":  {func(s *Spec) { s.Endpoint = "198.51.100.7" }, 0, files("nodes/m1/apiserver")},
 		"another domain":                  {func(s *Spec) { s.Domain = "cluster.local" }, 0, files("nodes/m1/apiserver")},
 		"a node that moved":               {func(s *Spec) { s.Machines[1].IP = netip.MustParseAddr("192.0.2.22") }, 0, files("nodes/w1/kubelet")},
