@@ -2,6 +2,7 @@ package phases
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,7 +45,7 @@ func TakeStock(ctx context.Context, h node.Host, purge bool) (Stock, error) {
 		return s, nil
 	}
 	out, err := nd.Query(ctx, "for p in "+quoteAll(trees)+"; do [ ! -e \"$p\" ] || du -sxh \"$p\" 2>/dev/null || true; done\n"+
-		"echo images $(timeout 20 ctr -n k8s.io images ls -q 2>/dev/null | grep -c . || true)\n")
+		countImages(trees))
 	if err != nil {
 		return s, err
 	}
@@ -63,4 +64,18 @@ func TakeStock(ctx context.Context, h node.Host, purge bool) (Stock, error) {
 		}
 	}
 	return s, nil
+}
+
+// countImages is a script that prints the number of images in the stores that go: each runtime knows its own. What cannot be asked, for the
+// runtime does not run, counts for none.
+func countImages(trees []string) string {
+	var b strings.Builder
+	for _, runtime := range []struct{ store, list string }{
+		{containerd{}.store(), "ctr -n k8s.io images ls -q"}, {docker{}.store(), "docker images -q --no-trunc"}, {isulad{}.store(), "isula images -q"},
+	} {
+		if slices.Contains(trees, runtime.store) {
+			b.WriteString("timeout 20 " + runtime.list + " 2>/dev/null | sort -u || true\n")
+		}
+	}
+	return "echo images $( { :; " + strings.ReplaceAll(b.String(), "\n", "; ") + "} | grep -c . || true)\n"
 }
