@@ -167,25 +167,36 @@ func (r *run) repoPackages(n config.Node) *engine.Step {
 	s.Timeout = 30 * time.Minute
 	names := r.listed(n, "repo")
 	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
-		out, err := nd.Query(ctx, repoLib+"repo_missing "+quoteAll(names)+"\n[ ! -e "+node.Dir+"/repo-known ] || echo cut off\n")
+		out, err := nd.Query(ctx, repoProgram(r.fact(n.Name))+repoLib+"repo_missing "+quoteAll(names)+"\n[ ! -e "+node.Dir+"/repo-known ] || echo cut off\n")
 		return out == "", err
 	})
 	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
-		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.repo-packages", "packages", strings.Join(names, " ")), Script: repoInstall(names)})
+		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.repo-packages", "packages", strings.Join(names, " ")), Script: repoInstall(r.fact(n.Name), names)})
 		return err
 	})
 	return s
 }
 
-func repoInstall(names []string) string {
-	return node.Accounts + repoLib + "repo_install " + quoteAll(names) + "\n"
+// repoProgram says which package manager is the machine's own: that of its family, whatever programs of another lie on it.
+func repoProgram(f *Facts) string {
+	p := f.packager()
+	switch {
+	case p == nil: // a system that we do not know
+		return "if command -v apt-get >/dev/null 2>&1; then repo_pm=apt; else repo_pm=dnf; fi\n"
+	case p.kind() == bundle.RPM:
+		return "repo_pm=dnf\n"
+	}
+	return "repo_pm=apt\n"
+}
+
+func repoInstall(f *Facts, names []string) string {
+	return node.Accounts + repoProgram(f) + repoLib + "repo_install " + quoteAll(names) + "\n"
 }
 
 // repoLib speaks to the package manager of the machine with the machine's own repositories. The list of what was there before is kept until
 // what is new is recorded, so that an installation that was cut off is recorded by the next one.
 const repoLib = `
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C NEEDRESTART_MODE=l
-if command -v apt-get >/dev/null 2>&1; then repo_pm=apt; else repo_pm=dnf; fi
 repo_list() {
   if [ $repo_pm = apt ]; then dpkg-query -W -f '${db:Status-Status} ${Package}\n' | awk '$1=="installed" {print $2}' | sort -u
   else rpm -qa --qf '%{NAME}.%{ARCH}\n' | grep -v '^gpg-pubkey[.]' | sort -u; fi
