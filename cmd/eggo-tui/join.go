@@ -267,7 +267,7 @@ func (s *session) useSaved(ctx context.Context) error {
 // over ends a session that came to no plan: the fault goes to the event log too.
 func (s *session) over(err error) error {
 	fault := event.AsFault(err)
-	if e := s.bus.Emit(event.RunStarted{Run: s.log.ID(), Cluster: s.cluster.Name, Verb: s.verb, Version: buildVersion(), Config: s.digest}); e != nil {
+	if e := s.bus.Emit(event.RunStarted{Run: s.log.ID(), Cluster: s.cluster.Name, Verb: s.verb, Version: buildVersion(), Config: s.digest, Flags: s.flags}); e != nil {
 		return e
 	}
 	if e := s.bus.Emit(event.RunEnded{Outcome: event.Failed, Exit: exitOf(err), Fault: fault}); e != nil {

@@ -47,7 +47,7 @@ func resume(ctx context.Context, env *environment, o runOptions, run string) err
 		// What takes something away is not gone on with by guessing: a run does not say whether it was for one machine or for all of them.
 		return event.NewFault(event.ClassUsage, "resume.by-hand", nil, "verb", verb, "cluster", c.Name)
 	}
-	kept, err := keptFile(c.File, dir)
+	kept, flags, err := keptFile(c.File, dir)
 	if err != nil {
 		return err
 	}
@@ -55,30 +55,33 @@ func resume(ctx context.Context, env *environment, o runOptions, run string) err
 		return event.NewFault(event.ClassUsage, "resume.not-begun", nil, "verb", verb, "run", c.LastRun)
 	}
 	o.id = c.Name
+	o.carry(flags)
 	return deploy(ctx, env, o) // a join is a deploy of the longer file
 }
 
-// keptFile says whether the deploy.yaml of a run is the cluster's own: it became so when preflight had passed, if it was not before.
-func keptFile(file, run string) (bool, error) {
+// keptFile says whether the deploy.yaml of a run is the cluster's own: it became so when preflight had passed, if it was not before. flags are
+// those that the run was begun with.
+func keptFile(file, run string) (kept bool, flags []string, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return false, event.NewFault(event.ClassFailed, "state.read", err)
+		return false, nil, event.NewFault(event.ClassFailed, "state.read", err)
 	}
 	sum := sha256.Sum256(text)
 	for rec, err := range journal.Read(run) {
 		if err != nil {
-			return false, err
+			return false, nil, err
 		}
 		switch e := rec.Event.(type) {
 		case event.RunStarted:
+			flags = e.Flags
 			if e.Config == hex.EncodeToString(sum[:]) {
-				return true, nil
+				return true, flags, nil
 			}
 		case event.StepStarted:
 			if !strings.HasPrefix(e.Step, "preflight.") {
-				return true, nil
+				return true, flags, nil
 			}
 		}
 	}
-	return false, nil
+	return false, flags, nil
 }

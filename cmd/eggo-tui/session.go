@@ -72,6 +72,51 @@ func (o *runOptions) again() string {
 	return out
 }
 
+// carried are the flags that the run's log keeps for resume: the limit, what is done about failures, and the cluster's hooks.
+func (o *runOptions) carried() []string {
+	var out []string
+	if len(o.limit) > 0 {
+		out = append(out, "--limit", strings.Join(o.limit, ","))
+	}
+	if o.failure != "" {
+		out = append(out, "--on-failure", o.failure)
+	}
+	if o.hooks.beforeKind != phases.ClusterPreHook {
+		return out // a joining machine's own
+	}
+	for _, list := range []struct {
+		kind  string
+		flags []string
+	}{{o.hooks.beforeKind, o.hooks.before}, {o.hooks.afterKind, o.hooks.after}} {
+		for _, f := range list.flags {
+			if abs, err := filepath.Abs(f); err == nil { // a role behind the comma stays where it is
+				f = abs
+			}
+			out = append(out, "--"+list.kind, f)
+		}
+	}
+	return out
+}
+
+// carry takes over the flags of a run's log, where this command line does not say otherwise.
+func (o *runOptions) carry(flags []string) {
+	o.hooks.beforeKind, o.hooks.afterKind = phases.ClusterPreHook, phases.ClusterPostHook
+	given := *o
+	for i := 0; i+1 < len(flags); i += 2 {
+		name, value := flags[i], flags[i+1]
+		switch {
+		case name == "--limit" && len(given.limit) == 0:
+			o.limit = strings.Split(value, ",")
+		case name == "--on-failure" && given.failure == "":
+			o.failure = value
+		case name == "--"+o.hooks.beforeKind:
+			o.hooks.before = append(o.hooks.before, value)
+		case name == "--"+o.hooks.afterKind:
+			o.hooks.after = append(o.hooks.after, value)
+		}
+	}
+}
+
 // shellWord is a word of a command line that is shown to be copied.
 func shellWord(s string) string {
 	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,=@%+-") == "" {
@@ -111,6 +156,7 @@ type session struct {
 	bus      *event.Bus
 	front    event.Sink
 	json     bool               // --output json
+	flags    []string           // of the command line, for who goes on with the run
 	limit    []string           // nodes that the run keeps its work to; none means all
 	again    string             // what follows the verb and the cluster when the same command is run again
 	quiet    context.CancelFunc // ends the report's clock
@@ -126,7 +172,7 @@ type session struct {
 
 // prepare loads deploy.yaml and what it takes to log in. Nothing is made.
 func prepare(ctx context.Context, env *environment, o runOptions, verb string) (*session, error) {
-	s := &session{env: env, verb: verb, hosts: map[string]*remote.Host{}, me: whoami(verb)}
+	s := &session{env: env, verb: verb, hosts: map[string]*remote.Host{}, me: whoami(verb), flags: o.carried()}
 	if o.output != "plain" && o.output != "json" {
 		return nil, event.NewFault(event.ClassUsage, "usage.output", nil, "output", o.output, "choices", "plain, json")
 	}
@@ -231,7 +277,7 @@ func (s *session) closeWays() {
 
 // run executes a plan, says how it ended, and returns the fault that gives the exit code.
 func (s *session) run(ctx context.Context, plan func(phases.Env) *engine.Plan, next func() []event.Msg) error {
-	if err := s.bus.Emit(event.RunStarted{Run: s.log.ID(), Cluster: s.cluster.Name, Verb: s.verb, Version: buildVersion(), Config: s.digest, File: s.file, Resumed: s.point.Run != ""}); err != nil {
+	if err := s.bus.Emit(event.RunStarted{Run: s.log.ID(), Cluster: s.cluster.Name, Verb: s.verb, Version: buildVersion(), Config: s.digest, File: s.file, Resumed: s.point.Run != "", Flags: s.flags}); err != nil {
 		return err
 	}
 	// What an earlier run has done is asked of the nodes themselves, by every step's check: the journal may be of another jump host.

@@ -89,6 +89,8 @@ type (
 		Config  string `json:"config"`
 		File    string `json:"file,omitempty"` // the deploy.yaml that the run was begun with
 		Resumed bool   `json:"resumed,omitempty"`
+		// Flags are those of the command line that who goes on with the run needs, a word each: --limit w1 --on-failure skip.
+		Flags []string `json:"flags,omitempty"`
 	}
 	// PlanMade lists all that the run intends, before its first step.
 	PlanMade struct {
