@@ -34,12 +34,15 @@ func Cleanup(env Env, purge bool) *engine.Plan {
 }
 
 // CleanNodes plans the same for some machines alone. No other machine is asked or told, and the cluster, if it lives, is not either: it is
-// for machines whose cluster is gone, or has gone on without them.
+// for machines whose cluster is gone, or has gone on without them. The machines' own scripts and the hooks of the command line run on them.
 func CleanNodes(env Env, nodes []config.Node, purge bool) *engine.Plan {
 	c := *env.Cluster
 	c.Nodes = nodes
 	env.Cluster, env.Saved = &c, nil
-	return newRun(env).cleanup(purge)
+	r := newRun(env)
+	p := r.cleanup(purge)
+	r.hookCleanup(p)
+	return p
 }
 
 func (r *run) cleanup(purge bool) *engine.Plan {

@@ -283,14 +283,7 @@ func TestScriptsOfDeployYamlRunAroundALeave(t *testing.T) {
 	l := newLab(t, 1)
 	deploy(t, l)
 	w1 := l.Nodes["w1"]
-	l.Cluster.Packages = map[bundle.Role][]config.Package{}
-	for schedule, text := range map[string]string{
-		"precleanup":  "[ -e $SIM/root/etc/kubernetes ] && echo $EGGO_OPERATOR $EGGO_HOOK_TYPE >$SIM/root/opt/said\n",
-		"postcleanup": "[ ! -e $SIM/root/etc/kubernetes ] && echo $EGGO_HOOK_TYPE >>$SIM/root/opt/said\n",
-	} {
-		l.Cluster.Packages[bundle.Worker] = append(l.Cluster.Packages[bundle.Worker], config.Package{Name: schedule + ".sh", Type: "shell", Schedule: schedule, Timeout: 20 * time.Second})
-		put(t, w1.Path(node.HookDir+"/"+schedule+"-"+schedule+".sh/"+schedule+".sh"), text)
-	}
+	withScripts(t, l)
 	_, sum, err := run(t, l, func(e phases.Env) *engine.Plan {
 		e.Verb = "delete"
 		return leaving("w1")(e)
@@ -300,6 +293,39 @@ func TestScriptsOfDeployYamlRunAroundALeave(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{"delete prehook", "posthook"}, lines(t, w1.Path("/opt/said"))); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestScriptsOfDeployYamlRunWhenOneMachineIsCleaned: a cleanup of one machine runs its scripts and the command line's hooks, as a whole one does.
+func TestScriptsOfDeployYamlRunWhenOneMachineIsCleaned(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, 1)
+	deploy(t, l)
+	w1 := l.Nodes["w1"]
+	withScripts(t, l)
+	_, sum, err := run(t, l, func(e phases.Env) *engine.Plan {
+		e.Verb = "cleanup"
+		return phases.CleanNodes(e, slices.DeleteFunc(slices.Clone(e.Cluster.Nodes), func(n config.Node) bool { return n.Name != "w1" }), false)
+	})
+	if err != nil {
+		t.Fatalf("%v %+v", err, sum.Failed)
+	}
+	if d := cmp.Diff([]string{"cleanup prehook", "posthook"}, lines(t, w1.Path("/opt/said"))); d != "" {
+		t.Error(d)
+	}
+}
+
+// withScripts puts scripts around a cleanup of the workers into deploy.yaml, and onto w1.
+func withScripts(t *testing.T, l *phasestest.Lab) {
+	t.Helper()
+	w1 := l.Nodes["w1"]
+	l.Cluster.Packages = map[bundle.Role][]config.Package{}
+	for schedule, text := range map[string]string{
+		"precleanup":  "[ -e $SIM/root/etc/kubernetes ] && echo $EGGO_OPERATOR $EGGO_HOOK_TYPE >$SIM/root/opt/said\n",
+		"postcleanup": "[ ! -e $SIM/root/etc/kubernetes ] && echo $EGGO_HOOK_TYPE >>$SIM/root/opt/said\n",
+	} {
+		l.Cluster.Packages[bundle.Worker] = append(l.Cluster.Packages[bundle.Worker], config.Package{Name: schedule + ".sh", Type: "shell", Schedule: schedule, Timeout: 20 * time.Second})
+		put(t, w1.Path(node.HookDir+"/"+schedule+"-"+schedule+".sh/"+schedule+".sh"), text)
 	}
 }
 
