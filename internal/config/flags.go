@@ -22,6 +22,30 @@ const (
 //go:embed flags.txt
 var flagsText string
 
+//go:embed etcd.txt
+var etcdText string
+
+// checkEtcd says what is wrong with the name of a variable of etcd's environment. etcd warns of one that it does not know and goes on without
+// it, so that a slip would never show. Others than its own, as GOMAXPROCS, are the language's.
+func checkEtcd(name string) (code string, args []string) {
+	if !strings.HasPrefix(name, "ETCD_") || name == "ETCD_UNSUPPORTED_ARCH" {
+		return "", nil
+	}
+	var known []string
+	for line := range strings.Lines(etcdText) {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") {
+			known = append(known, "ETCD_"+strings.ToUpper(strings.ReplaceAll(line, "-", "_")))
+		}
+	}
+	if slices.Contains(known, name) {
+		return "", nil
+	}
+	if like := suggest(name, known); like != "" {
+		return "config.flag-misspelt", []string{"like", like}
+	}
+	return "config.etcd-unknown", nil
+}
+
 // flagInfo is a flag of a component: the kind of its value (b bool, i integer, d duration, s other) and the minors that have it.
 type flagInfo struct {
 	kind     string
@@ -78,9 +102,13 @@ var fixed = map[string]map[string][]string{
 // checkFlag says what is wrong with a flag whatever the version: a code with arguments, or "". The value comes back as the component
 // takes it.
 func checkFlag(component, name, value string) (code string, args []string, as string) {
+	if component == "etcd" {
+		code, args = checkEtcd(name)
+		return code, args, value
+	}
 	flags := flagsOf(component)
 	if flags == nil {
-		return "", nil, value // the environment of etcd, the settings of a runtime
+		return "", nil, value // the settings of a runtime
 	}
 	f, ok := flags[name]
 	if !ok {

@@ -50,6 +50,12 @@ func TestFlagsThatWouldEndTheComponent(t *testing.T) {
 		{"kube-proxy", "--cleanup: 'true'", "config.flag-no-field", ""},
 		{"kube-proxy", "--cluster-cidr: 10.0.0.0/8", "config.owned-key", "network.podcidr"},
 		{"etcd", "ETCD_HEARTBEAT_INTERVAL: 1000", "", ""},
+		{"etcd", "ETCD_SNAPSHOT_COUNT: 1000", "", ""},
+		{"etcd", "ETCD_EXPERIMENTAL_MEMORY_MLOCK: 'true'", "", ""},
+		{"etcd", "ETCD_FEATURE_GATES: InitialCorruptCheck=true", "", ""},
+		{"etcd", "GOMAXPROCS: 2", "", ""},
+		{"etcd", "ETCD_HEARTBEAT_INTERVALL: 1000", "config.flag-misspelt", "ETCD_HEARTBEAT_INTERVAL"},
+		{"etcd", "ETCD_WORDS_OF_NOBODY: 1", "config.etcd-unknown", ""},
 		{"etcd", "ETCD_NAME: x", "config.owned-flag", ""},
 		{"etcd", "ETCD_WAL_DIR: /wal", "config.owned-flag", ""}, // a member is known by its log
 		{"etcd", "ETCD_INITIAL_CLUSTER_TOKEN: x", "config.owned-key", "etcd-token"},

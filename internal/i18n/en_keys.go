@@ -3,6 +3,8 @@ package i18n
 // enKeys has what keys of components and versions of Kubernetes ask of a deploy.yaml and of a bundle.
 func enKeys() map[string]string {
 	return map[string]string{
+		"fault.config.etcd-unknown":                   "etcd reads no {value}: neither 3.5 nor 3.6 has such a setting",
+		"fault.config.etcd-unknown.next":              "Remove it, or check it against etcd --help: --some-flag is ETCD_SOME_FLAG.",
 		"fault.config.flag-unknown":                   "{name} has no flag {value} in any known version of Kubernetes",
 		"fault.config.flag-unknown.next":              "Remove it, or check it against {name} --help.",
 		"fault.config.flag-misspelt":                  "{name} has no flag {value}; did you mean {like}?",

@@ -3,6 +3,8 @@ package i18n
 // zhKeys has the same in Chinese.
 func zhKeys() map[string]string {
 	return map[string]string{
+		"fault.config.etcd-unknown":                   "etcd 不读取 {value}：3.5 和 3.6 都没有这个设置",
+		"fault.config.etcd-unknown.next":              "请删除它，或对照 etcd --help 检查：--some-flag 即 ETCD_SOME_FLAG。",
 		"fault.config.flag-unknown":                   "已知的任何 Kubernetes 版本中，{name} 都没有参数 {value}",
 		"fault.config.flag-unknown.next":              "请删除它，或对照 {name} --help 检查。",
 		"fault.config.flag-misspelt":                  "{name} 没有参数 {value}；是不是 {like}？",
