@@ -33,6 +33,7 @@ func commandLineFault(err error) *event.Fault {
 		{"argument", `^unknown command "(.*)" for "`},
 		{"args-few", `^requires at least (\d+) arg`},
 		{"args-many", `^accepts at most (\d+) arg`},
+		{"args-exact", `^accepts (\d+) arg`},
 		{"flags-together", `none of the others can be; \[(.*)\] were all set$`},
 	} {
 		if m := regexp.MustCompile(c.pattern).FindStringSubmatch(err.Error()); m != nil {

@@ -82,7 +82,10 @@ func remove(ctx context.Context, env *environment, o deleteOptions, args []strin
 	if l.Nodes, err = leaving(s.cluster, args); err != nil {
 		return s.over(err)
 	}
-	if s.hooks, err = o.hooks.load(names(l.Nodes)...); err != nil {
+	if s.hooks, err = o.hooks.load(names(l.Nodes)...); err == nil {
+		err = phases.HooksRun(s.hooks, l.Nodes)
+	}
+	if err != nil {
 		return s.over(err)
 	}
 	if !o.yes {

@@ -14,18 +14,25 @@ import (
 
 func newDeployCmd(env *environment) *cobra.Command {
 	var o runOptions
+	var rollback bool
 	cmd := &cobra.Command{
 		Use:   "deploy",
 		Short: env.P.T("cli.deploy.short"),
 		Long:  env.P.T("cli.deploy.long"),
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if rollback {
+				return event.NewFault(event.ClassUsage, "usage.rollback", nil)
+			}
 			return deploy(cmd.Context(), env, o)
 		},
 	}
 	o.flags(cmd, env)
 	o.hooks.clusterFlags(cmd, env)
 	o.limitFlag(cmd, env)
+	// The program of the manual tore everything down when something failed, unless it was told not to.
+	cmd.Flags().BoolVar(&rollback, "rollback", false, env.P.T("cli.flag.rollback"))
+	cmd.Flags().Lookup("rollback").Hidden = true
 	return cmd
 }
 

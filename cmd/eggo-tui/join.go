@@ -97,7 +97,10 @@ func (s *session) extend(ctx context.Context, o joinOptions, fresh []config.Node
 	if err != nil {
 		return nil, err
 	}
-	if s.hooks, err = o.hooks.load(names(fresh)...); err != nil {
+	if s.hooks, err = o.hooks.load(names(fresh)...); err == nil {
+		err = phases.HooksRun(s.hooks, fresh)
+	}
+	if err != nil {
 		return nil, err
 	}
 	text, problems, err := config.AddNodes(s.text, s.file, fresh)
@@ -285,6 +288,9 @@ func onlyCluster(env *environment, o runOptions) (string, error) {
 	known := savedClusters(root)
 	if len(known) == 1 {
 		return known[0], nil
+	}
+	if len(known) == 0 {
+		return "", event.NewFault(event.ClassUsage, "usage.no-clusters", nil, "dir", root)
 	}
 	return "", event.NewFault(event.ClassUsage, "usage.which-cluster", nil, "dir", root, "known", strings.Join(known, ", "))
 }

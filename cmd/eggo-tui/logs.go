@@ -171,6 +171,9 @@ func loggedRun(env *environment, o logOptions, run, status string) (known, strin
 			found = c
 		}
 	}
+	if found.LastRun == "" && run == "" {
+		return known{}, "", event.NewFault(event.ClassUsage, "logs.none", nil, "dir", stateRoot(env, o.state))
+	}
 	if found.LastRun == "" {
 		return known{}, "", event.NewFault(event.ClassUsage, "logs.no-run", nil, "run", run, "dir", stateRoot(env, o.state))
 	}

@@ -30,7 +30,7 @@ func resume(ctx context.Context, env *environment, o runOptions, run string) err
 		return deploy(ctx, env, o)
 	}
 	c, dir, err := loggedRun(env, logOptions{id: o.id, state: o.state}, run, "interrupted")
-	if f := event.AsFault(err); f != nil && f.Code == "logs.no-run" && run == "" {
+	if f := event.AsFault(err); f != nil && f.Code == "logs.none" {
 		return event.NewFault(event.ClassUsage, "resume.nothing", nil)
 	}
 	if err != nil {

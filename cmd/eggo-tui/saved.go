@@ -36,6 +36,9 @@ func (s *session) deployFile(o runOptions) (string, error) {
 	}
 	path := filepath.Join(store.Path(), savedName)
 	if !exists(path) {
+		if len(savedClusters(s.root)) == 0 {
+			return "", event.NewFault(event.ClassUsage, "usage.none-of-that-name", nil, "cluster", o.id, "dir", s.root)
+		}
 		return "", event.NewFault(event.ClassUsage, "usage.no-cluster", nil, "cluster", o.id, "dir", s.root, "known", strings.Join(savedClusters(s.root), ", "))
 	}
 	return path, nil

@@ -192,6 +192,11 @@ func prepare(ctx context.Context, env *environment, o runOptions, verb string) (
 	if err := s.load(env, path); err != nil {
 		return nil, err
 	}
+	if o.hooks.beforeKind == phases.ClusterPreHook {
+		if err := phases.HooksRun(s.hooks, s.cluster.Nodes); err != nil {
+			return nil, err
+		}
+	}
 	if o.hostKeys == "" {
 		o.hostKeys = s.cluster.Eggo.HostKeys
 	}

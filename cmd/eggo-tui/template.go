@@ -57,11 +57,14 @@ func newTemplateCmd(env *environment) *cobra.Command {
 	f.StringSliceVar(&o.workers, "workers", nil, p.T("cli.template.workers"))
 	f.StringSliceVar(&o.Etcds, "etcds", nil, p.T("cli.template.etcds"))
 	f.StringVarP(&o.LoadBalancer, "loadbalancer", "l", "", p.T("cli.template.loadbalancer"))
+	f.StringVar(&o.LoadBalancer, "loadbalance", "", p.T("cli.template.loadbalancer")) // as later versions of the manual write it
+	f.Lookup("loadbalance").Hidden = true
 	f.StringVar(&o.Arch, "arch", "", p.T("cli.template.arch"))
 	f.StringVar(&o.amd64, "amd64-bundle", "", p.T("cli.template.amd64-bundle"))
 	f.StringVar(&o.arm64, "arm64-bundle", "", p.T("cli.template.arm64-bundle"))
 	f.BoolVar(&o.force, "force", false, p.T("cli.template.force"))
 	cmd.MarkFlagsMutuallyExclusive("password", "password-file", "ask-password")
+	cmd.MarkFlagsMutuallyExclusive("loadbalance", "loadbalancer")
 	return cmd
 }
 

@@ -49,6 +49,8 @@ func enCLI() map[string]string {
 		"fault.usage.argument.next":       "--help lists the commands and their flags.",
 		"fault.usage.args-few":            "At least {what} word(s) more are needed.",
 		"fault.usage.args-few.next":       "--help lists the commands and their flags.",
+		"fault.usage.args-exact":          "Just {what} word(s) must follow.",
+		"fault.usage.args-exact.next":     "--help lists the commands and their flags.",
 		"fault.usage.args-many":           "At most {what} word(s) more are taken.",
 		"fault.usage.args-many.next":      "--help lists the commands and their flags.",
 		"fault.usage.flags-together":      "{what} exclude each other.",

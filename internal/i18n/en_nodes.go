@@ -4,6 +4,13 @@ package i18n
 func enNodes() map[string]string {
 	return map[string]string{
 		"cli.flag.id":                           "the cluster by its name: its own deploy.yaml in the state directory is taken",
+		"fault.usage.no-clusters":               "No cluster is known in {dir}.",
+		"fault.usage.no-clusters.next":          "Run deploy first, or this on the machine that installed the cluster; --state-dir names another directory.",
+		"fault.usage.none-of-that-name":         "There is no cluster {cluster} in {dir}; it knows none.",
+		"fault.usage.none-of-that-name.next":    "Give its deploy.yaml with -f, or another --state-dir.",
+		"cli.flag.rollback":                     "what a failed deploy has done is never torn down: only false is possible",
+		"fault.usage.rollback":                  "deploy tears nothing down when it fails: what was done stays, and the same command goes on from there.",
+		"fault.usage.rollback.next":             "Leave --rollback out; eggo-tui cleanup takes back what was done.",
 		"fault.usage.no-cluster":                "There is no cluster {cluster} in {dir} (there: {known}).",
 		"fault.usage.no-cluster.next":           "Give its deploy.yaml with -f, or another --state-dir.",
 		"fault.usage.deploy-yaml-moved":         "Another run has just changed {file}.",

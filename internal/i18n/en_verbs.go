@@ -59,6 +59,8 @@ func enVerbs() map[string]string {
 		"cli.resume.long":             "Go on with a run that did not end well: the newest on this machine, or the one that is named. What it had done is found out from the nodes.\nWith -f it is the same as deploy.",
 		"fault.logs.no-node":          "the run has no node {node}",
 		"fault.logs.no-node.next":     "It has: {nodes}.",
+		"fault.logs.none":             "No run is kept in {dir}.",
+		"fault.logs.none.next":        "deploy makes one; --state-dir names another directory.",
 		"fault.logs.no-run":           "there is no such run in {dir}: {run}",
 		"fault.logs.no-run.next":      "eggo-tui logs --list lists those that are kept.",
 		"fault.resume.nothing":        "no run on this machine was interrupted or failed",

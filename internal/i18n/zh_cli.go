@@ -49,6 +49,8 @@ func zhCLI() map[string]string {
 		"fault.usage.argument.next":       "用 --help 查看所有命令和参数。",
 		"fault.usage.args-few":            "至少还需要 {what} 个参数。",
 		"fault.usage.args-few.next":       "用 --help 查看所有命令和参数。",
+		"fault.usage.args-exact":          "后面必须正好有 {what} 个参数。",
+		"fault.usage.args-exact.next":     "用 --help 查看所有命令和参数。",
 		"fault.usage.args-many":           "最多接受 {what} 个参数。",
 		"fault.usage.args-many.next":      "用 --help 查看所有命令和参数。",
 		"fault.usage.flags-together":      "{what} 不能同时使用。",

@@ -4,6 +4,13 @@ package i18n
 func zhNodes() map[string]string {
 	return map[string]string{
 		"cli.flag.id":                           "按名称指定集群：使用状态目录中该集群自己的 deploy.yaml",
+		"fault.usage.no-clusters":               "{dir} 中没有任何集群。",
+		"fault.usage.no-clusters.next":          "请先运行 deploy，或在安装该集群的机器上运行；--state-dir 可指定其他目录。",
+		"fault.usage.none-of-that-name":         "{dir} 中没有集群 {cluster}，也没有别的集群。",
+		"fault.usage.none-of-that-name.next":    "请用 -f 给出它的 deploy.yaml，或指定另一个 --state-dir。",
+		"cli.flag.rollback":                     "deploy 失败后不会拆除已完成的部分：只能为 false",
+		"fault.usage.rollback":                  "deploy 失败时不会拆除任何东西：已完成的部分保留，再次运行同一命令会继续。",
+		"fault.usage.rollback.next":             "请不要写 --rollback；eggo-tui cleanup 可撤销已完成的部分。",
 		"fault.usage.no-cluster":                "{dir} 中没有集群 {cluster}（现有：{known}）。",
 		"fault.usage.no-cluster.next":           "请用 -f 给出它的 deploy.yaml，或指定另一个 --state-dir。",
 		"fault.usage.deploy-yaml-moved":         "另一次运行刚刚修改了 {file}。",

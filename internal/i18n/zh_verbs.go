@@ -59,6 +59,8 @@ func zhVerbs() map[string]string {
 		"cli.resume.long":             "继续未正常结束的运行：默认本机最近一次，或指定的运行。已完成的部分会向各节点查明。\n带 -f 时等同于 deploy。",
 		"fault.logs.no-node":          "该次运行没有节点 {node}",
 		"fault.logs.no-node.next":     "它的节点有：{nodes}。",
+		"fault.logs.none":             "{dir} 中没有保留任何运行。",
+		"fault.logs.none.next":        "运行 deploy 会产生记录；--state-dir 可指定其他目录。",
 		"fault.logs.no-run":           "{dir} 中没有这次运行：{run}",
 		"fault.logs.no-run.next":      "eggo-tui logs --list 会列出保留的运行。",
 		"fault.resume.nothing":        "本机没有中断或失败的运行",

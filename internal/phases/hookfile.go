@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
@@ -27,8 +28,30 @@ type Hook struct {
 	Name string // file name
 	Data []byte
 	Role bundle.Role
-	// Nodes are the names of the machines that it is for; none are all that have the role.
+	// Nodes are the names of the machines that it is for; none are all that have the role. Role is "" when it is for them whatever they are.
 	Nodes []string
+}
+
+// on says whether the hook runs on the node.
+func (h Hook) on(n config.Node) bool {
+	return (h.Role == "" || n.Has(h.Role)) && (len(h.Nodes) == 0 || slices.Contains(h.Nodes, n.Name))
+}
+
+// HooksRun says whether each hook has a machine among the nodes to run on. One that has none was given for nothing, and whoever relies on it
+// has to know: hook.nowhere.
+func HooksRun(hooks []Hook, nodes []config.Node) error {
+	for _, h := range hooks {
+		if !slices.ContainsFunc(nodes, h.on) {
+			word := "master"
+			for w, role := range hookRoles() {
+				if role == h.Role && w != "node" {
+					word = w
+				}
+			}
+			return event.NewFault(event.ClassUsage, "hook.nowhere", nil, "flag", "--"+h.Type, "hook", h.Name, "role", word)
+		}
+	}
+	return nil
 }
 
 // maxHook bounds a hook's size, in bytes.
@@ -39,11 +62,14 @@ func hookRoles() map[string]bundle.Role {
 }
 
 // LoadHooks reads what the flag of a type says: PATH[,ROLE], where PATH is a script, or a directory whose scripts run in the order of their
-// names, and ROLE is master when it is not given. What runs as root on machines has to be the caller's or root's own and out of reach of
+// names, and ROLE is master when it is not given; without it PreHook and PostHook are for all machines that come or go. What runs as root on machines has to be the caller's or root's own and out of reach of
 // others: the faults are hook.role, hook.path, hook.file with the reason, hook.empty.
 func LoadHooks(kind, flag string) ([]Hook, error) {
 	path, word, given := strings.Cut(flag, ",")
 	role := bundle.ControlPlane
+	if kind == PreHook || kind == PostHook {
+		role = ""
+	}
 	if given {
 		var ok bool
 		if role, ok = hookRoles()[word]; !ok {

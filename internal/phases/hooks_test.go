@@ -1,6 +1,7 @@
 package phases_test
 
 import (
+	stdcmp "cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases"
@@ -52,33 +54,36 @@ func TestWhichHooksAreTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
+		kind       string
 		flag, code string
 		names      string
 		role       bundle.Role
 	}{
-		"a file":            {good, "", "a.sh", bundle.ControlPlane},
-		"for workers":       {good + ",worker", "", "a.sh", bundle.Worker},
-		"for etcd":          {good + ",etcd", "", "a.sh", bundle.Etcd},
-		"a directory":       {several, "", "10.sh 20.bash", bundle.ControlPlane},
-		"another role":      {good + ",boss", "hook.role", "", ""},
-		"relative":          {"a.sh", "hook.path", "", ""},
-		"absent":            {filepath.Join(dir, "b.sh"), "hook.unreadable", "", ""},
-		"a link":            {link, "hook.not-regular", "", ""},
-		"others write":      {script(t, dir, "w.sh", "true\n", 0o777), "hook.mode", "", ""},
-		"the group writes":  {script(t, dir, "g.sh", "true\n", 0o770), "hook.mode", "", ""},
-		"others read":       {script(t, dir, "r.sh", "true\n", 0o755), "hook.mode", "", ""},
-		"owner alone":       {script(t, dir, "o.sh", "true\n", 0o600), "", "o.sh", bundle.ControlPlane},
-		"nothing in it":     {script(t, dir, "n.sh", "", 0o750), "hook.size", "", ""},
-		"1 MiB":             {script(t, dir, "m.sh", strings.Repeat("#", 1<<20), 0o750), "", "m.sh", bundle.ControlPlane},
-		"more than 1 MiB":   {script(t, dir, "l.sh", strings.Repeat("#", 1<<20+1), 0o750), "hook.size", "", ""},
-		"another ending":    {script(t, dir, "x.py", "true\n", 0o750), "hook.name", "", ""},
-		"a name with words": {script(t, dir, "a b.sh", "true\n", 0o750), "hook.name", "", ""},
-		"more than scripts": {mixed, "hook.name", "", ""},
-		"an open directory": {open, "hook.mode", "", ""},
-		"an empty one":      {empty, "hook.empty", "", ""},
+		"a file":             {"", good, "", "a.sh", bundle.ControlPlane},
+		"for workers":        {"", good + ",worker", "", "a.sh", bundle.Worker},
+		"for etcd":           {"", good + ",etcd", "", "a.sh", bundle.Etcd},
+		"a directory":        {"", several, "", "10.sh 20.bash", bundle.ControlPlane},
+		"another role":       {"", good + ",boss", "hook.role", "", ""},
+		"relative":           {"", "a.sh", "hook.path", "", ""},
+		"absent":             {"", filepath.Join(dir, "b.sh"), "hook.unreadable", "", ""},
+		"a link":             {"", link, "hook.not-regular", "", ""},
+		"others write":       {"", script(t, dir, "w.sh", "true\n", 0o777), "hook.mode", "", ""},
+		"the group writes":   {"", script(t, dir, "g.sh", "true\n", 0o770), "hook.mode", "", ""},
+		"others read":        {"", script(t, dir, "r.sh", "true\n", 0o755), "hook.mode", "", ""},
+		"owner alone":        {"", script(t, dir, "o.sh", "true\n", 0o600), "", "o.sh", bundle.ControlPlane},
+		"nothing in it":      {"", script(t, dir, "n.sh", "", 0o750), "hook.size", "", ""},
+		"1 MiB":              {"", script(t, dir, "m.sh", strings.Repeat("#", 1<<20), 0o750), "", "m.sh", bundle.ControlPlane},
+		"more than 1 MiB":    {"", script(t, dir, "l.sh", strings.Repeat("#", 1<<20+1), 0o750), "hook.size", "", ""},
+		"another ending":     {"", script(t, dir, "x.py", "true\n", 0o750), "hook.name", "", ""},
+		"a name with words":  {"", script(t, dir, "a b.sh", "true\n", 0o750), "hook.name", "", ""},
+		"more than scripts":  {"", mixed, "hook.name", "", ""},
+		"an open directory":  {"", open, "hook.mode", "", ""},
+		"an empty one":       {"", empty, "hook.empty", "", ""},
+		"of a join":          {phases.PreHook, good, "", "a.sh", ""},
+		"of workers that go": {phases.PostHook, good + ",worker", "", "a.sh", bundle.Worker},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := phases.LoadHooks(phases.PreHook, c.flag)
+			got, err := phases.LoadHooks(stdcmp.Or(c.kind, phases.ClusterPreHook), c.flag)
 			if c.code != "" {
 				if f := event.AsFault(err); f == nil || f.Code != c.code || f.Class != event.ClassUsage {
 					t.Errorf("%v, want %s", err, c.code)
@@ -88,7 +93,7 @@ func TestWhichHooksAreTaken(t *testing.T) {
 			var names []string
 			for _, h := range got {
 				names = append(names, h.Name)
-				if h.Role != c.role || h.Type != phases.PreHook || len(h.Data) == 0 {
+				if h.Role != c.role || h.Type != stdcmp.Or(c.kind, phases.ClusterPreHook) || len(h.Data) == 0 {
 					t.Errorf("%+v", h)
 				}
 			}
@@ -104,6 +109,27 @@ func TestWhichHooksAreTaken(t *testing.T) {
 		}
 		if _, err := phases.LoadHooks(phases.PreHook, f); event.AsFault(err) == nil || event.AsFault(err).Code != "hook.owner" {
 			t.Error(err)
+		}
+	}
+}
+
+// A hook that no machine is there for was given for nothing, and that is said before anything is touched.
+func TestAHookHasAMachineToRunOn(t *testing.T) {
+	nodes := []config.Node{{Name: "m1", Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}, {Name: "w1", Roles: []bundle.Role{bundle.Worker}}}
+	for name, c := range map[string]struct {
+		hook  phases.Hook
+		nodes []config.Node
+		runs  bool
+	}{
+		"of a role":                   {phases.Hook{Role: bundle.Worker}, nodes, true},
+		"of a role that nobody has":   {phases.Hook{Role: bundle.LoadBalancer}, nodes, false},
+		"of any role":                 {phases.Hook{Nodes: []string{"w1"}}, nodes, true},
+		"of masters, a worker leaves": {phases.Hook{Role: bundle.ControlPlane, Nodes: []string{"w1"}}, nodes, false},
+		"of workers, a worker leaves": {phases.Hook{Role: bundle.Worker, Nodes: []string{"w1"}}, nodes, true},
+	} {
+		err := phases.HooksRun([]phases.Hook{c.hook}, c.nodes)
+		if f := event.AsFault(err); (err == nil) != c.runs || err != nil && (f.Code != "hook.nowhere" || f.Class != event.ClassUsage) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

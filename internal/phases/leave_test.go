@@ -218,7 +218,7 @@ func TestHooksOfALeave(t *testing.T) {
 		return func(e phases.Env) *engine.Plan {
 			e.Verb, e.Hooks = "delete", hooks
 			for i := range e.Hooks {
-				e.Hooks[i].Role, e.Hooks[i].Nodes = bundle.Worker, []string{"w2"}
+				e.Hooks[i].Nodes = []string{"w2"}
 			}
 			return leaving("w2")(e)
 		}
