@@ -45,6 +45,7 @@ func (l *loader) extraArgMap(e *ExtraArgs, v val) {
 		l.items(v, func(v val) {
 			if s, ok := l.line(v); ok {
 				name, value, _ := strings.Cut(s, "=")
+				l.given[v.path[:strings.LastIndexByte(v.path, '[')]+"."+name] = v.at()
 				l.extraArg(e, v, name, value)
 			}
 		})
@@ -54,6 +55,7 @@ func (l *loader) extraArgMap(e *ExtraArgs, v val) {
 		return
 	}
 	l.pairs(v, func(key *yaml.Node, sub val) {
+		l.given[sub.path] = sub.at()
 		if isNull(sub.node) {
 			l.extraArg(e, sub, key.Value, "")
 		} else if value, ok := l.checked(sub, ruleFreeText); ok || sub.node.Kind == yaml.ScalarNode && value == "" && sub.node.Value == "" {

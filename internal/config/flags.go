@@ -138,7 +138,8 @@ func checkFlag(component, name, value string) (code string, args []string, as st
 	if err != nil {
 		return map[string]string{"b": "config.flag-bool", "i": "config.flag-integer", "d": "config.flag-duration"}[f.kind], []string{"given", clip(value)}, value
 	}
-	return "", nil, value
+	code, args = checkFlagValue(component, name, value)
+	return code, args, value
 }
 
 func unknownFlag(component, name string, flags map[string]flagInfo) (string, []string) {

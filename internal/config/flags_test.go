@@ -46,6 +46,15 @@ func TestFlagsThatWouldEndTheComponent(t *testing.T) {
 		{"kube-scheduler", "--kube-api-qps: 100", "", ""},
 		{"kube-scheduler", "--leader-elect: 'false'", "", ""},
 		{"kube-proxy", "--proxy-mode: nftables", "", ""},
+		{"kube-proxy", "--proxy-mode: userspace", "config.flag-choice", "nftables"},
+		{"kubelet", "--cloud-provider: aws", "config.flag-choice", "external"},
+		{"kubelet", "--cloud-provider: external", "", ""},
+		{"kube-apiserver", "--tls-min-version: '1.2'", "config.flag-choice", "VersionTLS12"},
+		{"kube-scheduler", "--logging-format: xml", "config.flag-choice", "json"},
+		{"kube-apiserver", "--enable-admission-plugins: 'PodSecurityPolicy,NodeRestriction'", "config.flag-word-removed", "1.25"},
+		{"kubelet", "--feature-gates: NodeSwap", "config.flag-gates", "NodeSwap"},
+		{"kubelet", "--feature-gates: 'NodeSwap=yes'", "config.flag-gates", "NodeSwap"},
+		{"kubelet", "--feature-gates: 'NodeSwap=true,InPlacePodVerticalScaling=false'", "", ""},
 		{"kube-proxy", "--v: 4", "", ""},
 		{"kube-proxy", "--cleanup: 'true'", "config.flag-no-field", ""},
 		{"kube-proxy", "--cluster-cidr: 10.0.0.0/8", "config.owned-key", "network.podcidr"},
@@ -73,6 +82,23 @@ func TestFlagsThatWouldEndTheComponent(t *testing.T) {
 			}
 			rendered(t, ps)
 		})
+	}
+}
+
+// The line is that of the flag, wherever it stands.
+func TestAFlagIsToldAtItsOwnLine(t *testing.T) {
+	for _, args := range []string{
+		"    --v: '2'\n    --register-schedulable: 'true'\n",
+		"  - --v=2\n  - --register-schedulable=true\n",
+	} {
+		c, ps := Load([]byte(minimal+"config-extra-args:\n- name: kubelet\n  extra-args:\n"+args), "f")
+		if c == nil {
+			t.Fatal(dump(ps))
+		}
+		line := strings.Count(minimal, "\n") + 5
+		if ps := CheckFlags(c, "v1.34.0"); len(ps) != 1 || ps[0].Line != line {
+			t.Errorf("want line %d, got:\n%s", line, dump(ps))
+		}
 	}
 }
 
