@@ -177,6 +177,9 @@ func (l *loader) onePackage(v val) []Package {
 	if p.Schedule != "" && p.Type != "shell" {
 		l.warn(v, "config.schedule-unused", "value", p.Type)
 	}
+	if p.Schedule == "" && p.Type == "shell" && !l.filled(v, "schedule") {
+		l.err(v, "config.schedule-missing", "choices", strings.Join(schedules, ", "))
+	}
 	var out []Package
 	for one := range strings.SplitSeq(name, ",") {
 		one = strings.TrimSpace(one)

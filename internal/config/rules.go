@@ -53,7 +53,7 @@ var (
 	ruleLocalPath  = rule{"config.local-path", isLocalPath}
 	ruleLocalBase  = rule{"config.local-path-base", func(s string) bool { return isLocalPath(s) && (path.IsAbs(s) || strings.HasPrefix(s, "~/")) }}
 	ruleNodePath   = rule{"config.node-path", isNodePath}
-	ruleSocket     = rule{"config.socket", func(s string) bool { p, ok := strings.CutPrefix(s, "unix://"); return ok && isNodePath(p) && p != "/" }}
+	ruleSocket     = rule{"config.socket", func(s string) bool { p, ok := strings.CutPrefix(s, "unix://"); return ok && isSocket(p) }}
 	ruleURL        = rule{"config.url", isHTTPURL}
 	ruleMirror     = rule{"config.mirror", isMirror}
 	ruleRegistry   = rule{"config.registry", isRegistry}
@@ -67,6 +67,11 @@ var (
 // isNodePath: absolute, clean (a slash at the end is forgiven), of characters that mean nothing to anybody.
 func isNodePath(s string) bool {
 	return len(s) <= 1024 && nodePathRE.MatchString(s) && cleanPath(s)
+}
+
+// isSocket: a path below the directories of sockets. A runtime removes what lies where it is told to listen.
+func isSocket(s string) bool {
+	return isNodePath(s) && !strings.HasSuffix(s, "/") && (strings.HasPrefix(s, "/run/") || strings.HasPrefix(s, "/var/run/"))
 }
 
 // cleanPath says whether the path has no empty, . or .. elements.
