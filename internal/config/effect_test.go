@@ -82,12 +82,12 @@ func TestMissingFromBundle(t *testing.T) {
 		},
 	}
 	for line, want := range map[string]string{
-		"addons: [{filename: kube-flannel.yml}]\npause-image: registry.k8s.io/pause:3.10.1\n":                                                                                                                                    "",
-		"pacakges: {etcd: [{name: etcd, type: binary, dstpath: /usr/bin}], node: [{name: containerd, type: pkg}]}\n":                                                                                                             "",
-		"pacakges: {master: [{name: addons, type: binary, dstpath: /etc/kubernetes}]}\n":                                                                                                                                         "",
-		"pacakges: {loadbalance: [{name: nginx, type: pkg}]}\n":                                                                                                                                                                  "",
-		"pacakges: {etcd: [{name: site.conf, type: file, dstpath: /tmp}, {name: tools, type: dir, dstpath: /tmp}, {name: go.sh, type: shell, schedule: prejoin}]}\n":                                                             "",
-		"pacakges: {master: [{name: pause, type: image}, {name: kube-flannel.yml, type: yaml}, {name: 'https://x.example/y.yaml', type: yaml}, {name: jq, type: repo}]}\n":                                                       "",
+		"addons: [{filename: kube-flannel.yml}]\npause-image: registry.k8s.io/pause:3.10.1\n":                                                                                                                                                       "",
+		"pacakges: {etcd: [{name: etcd, type: binary, dstpath: /usr/bin}], node: [{name: containerd, type: pkg}]}\n":                                                                                                                                "",
+		"pacakges: {master: [{name: addons, type: binary, dstpath: /etc/kubernetes}]}\n":                                                                                                                                                            "",
+		"pacakges: {loadbalance: [{name: nginx, type: pkg}]}\n":                                                                                                                                                                                     "",
+		"pacakges: {etcd: [{name: site.conf, type: file, dstpath: /tmp}, {name: tools, type: dir, dstpath: /tmp}, {name: go.sh, type: shell, schedule: prejoin}]}\n":                                                                                "",
+		"pacakges: {master: [{name: pause, type: image}, {name: kube-flannel.yml, type: yaml}, {name: 'https://x.example/y.yaml', type: yaml}, {name: jq, type: repo}]}\n":                                                                          "",
 		"pacakges:\n  etcd:\n  - {name: a.conf, type: file, dstpath: /tmp}\n  - {name: site.conf, type: dir, dstpath: /tmp}\n  - {name: no.sh, type: shell, schedule: prejoin}\n  - {name: agnhost, type: image}\n  - {name: x.yaml, type: yaml}\n": "12:config.not-in-bundle 13:config.not-in-bundle 14:config.not-in-bundle 15:config.not-in-bundle 16:config.not-in-bundle",
 		"addons: [{filename: calico.yaml}]\n":                                                         "10:config.not-in-bundle",
 		"pause-image: registry.k8s.io/pause:3.2\n":                                                    "10:config.not-in-bundle",
