@@ -47,7 +47,7 @@ func newPlanCmd(env *environment) *cobra.Command {
 	o.looking(cleanup, env)
 	o.limitFlag(cleanup, env)
 	cleanup.Flags().BoolVar(&purge, "purge", false, env.P.T("cli.flag.purge"))
-	cmd.AddCommand(deploy, cleanup, newPlanJoinCmd(env), newPlanDeleteCmd(env), newPlanCertsCmd(env))
+	cmd.AddCommand(deploy, cleanup, newPlanJoinCmd(env), newPlanDeleteCmd(env), newPlanCertsCmd(env), newPlanEtcdCmd(env))
 	return cmd
 }
 
@@ -124,6 +124,33 @@ func newPlanCertsCmd(env *environment) *cobra.Command {
 	o.looking(renew, env)
 	certs.AddCommand(renew)
 	return certs
+}
+
+func newPlanEtcdCmd(env *environment) *cobra.Command {
+	var o runOptions
+	etcd := &cobra.Command{Use: "etcd", Short: env.P.T("cli.plan.restore"), Args: cobra.NoArgs}
+	restore := &cobra.Command{Use: "restore " + env.P.T("cli.etcd.arg.file"), Short: env.P.T("cli.plan.restore"), Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			snap, err := phases.ReadSnapshot(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return plan(cmd.Context(), env, o, "etcd restore", func(_ context.Context, s *session) (planMaker, error) {
+				if _, err := phases.Restore(s.phasesEnv(), snap); err != nil {
+					return nil, err
+				}
+				return func(e phases.Env) *engine.Plan {
+					p, err := phases.Restore(e, snap)
+					if err != nil { // what it reads was read a moment ago
+						return &engine.Plan{}
+					}
+					return p
+				}, nil
+			})
+		}}
+	o.looking(restore, env)
+	etcd.AddCommand(restore)
+	return etcd
 }
 
 // planMaker makes the plan of a verb.

@@ -18,6 +18,7 @@ func enVerbs() map[string]string {
 		"cli.plan.join":               "what join would do",
 		"cli.plan.delete":             "what delete would do",
 		"cli.plan.renew":              "what certs renew would do",
+		"cli.plan.restore":            "what etcd restore would do",
 		"cli.plan.cleanup":            "what cleanup would do",
 		"plan.nothing":                "{verb} would change nothing: {cluster} is as described",
 		"plan.node":                   "{node}: {count} change(s)",

@@ -18,6 +18,7 @@ func zhVerbs() map[string]string {
 		"cli.plan.join":               "join 会做什么",
 		"cli.plan.delete":             "delete 会做什么",
 		"cli.plan.renew":              "certs renew 会做什么",
+		"cli.plan.restore":            "etcd restore 会做什么",
 		"cli.plan.cleanup":            "cleanup 会做什么",
 		"plan.nothing":                "{verb} 不会做任何改动：{cluster} 与描述一致",
 		"plan.node":                   "{node}：{count} 处改动",

@@ -250,7 +250,7 @@ func (r *restore) prepare() []*engine.Step {
 // snapshotBefore saves what is there, if etcd still answers.
 func (r *restore) snapshotBefore(ctx context.Context) error {
 	err := r.snapshotAny(ctx, "")
-	if err == nil || ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil || rehearsed(ctx) {
 		return err
 	}
 	if f := event.AsFault(err); f.Code == "state.write" {
@@ -338,6 +338,9 @@ func (r *restore) starts(what string, n config.Node, needs []string, units ...st
 	s := step(phaseRestore, what, n.Name, needs)
 	names := strings.Join(units, " ")
 	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+		if rehearsed(ctx) { // what runs now will have been stopped
+			return false, nil
+		}
 		out, err := nd.Query(ctx, "for u in "+names+"; do systemctl is-active $u || true; done\n")
 		return strings.Count(out, "active\n") == len(units) && !strings.Contains(out, "inactive"), err
 	})
@@ -456,6 +459,9 @@ func (r *restore) heard(ctx context.Context, n config.Node) error {
 
 // end forgets the restore and says where the old data are.
 func (r *restore) end(ctx context.Context) error {
+	if rehearsed(ctx) {
+		return engine.ErrUnchanged
+	}
 	for _, n := range r.Cluster.With(bundle.Etcd) {
 		if err := r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx), Text: event.M("notice.restore-old", "path", r.old())}); err != nil {
 			return err

@@ -267,3 +267,33 @@ func TestASnapshotIsProven(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestThePlanOfARestoreSaysWhatStopsAndStarts: what would be stopped is started again in the plan too, and nothing is done.
+func TestThePlanOfARestoreSaysWhatStopsAndStarts(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, 1)
+	deploy(t, l)
+	s := saved(t, l)
+	b, _ := rehearse(t, l, func(e phases.Env) *engine.Plan {
+		p, err := phases.Restore(e, s)
+		if err != nil {
+			t.Error(err)
+			return &engine.Plan{}
+		}
+		return p
+	})
+	var got []string
+	for _, c := range of[event.Change](b) {
+		if c.Host == "m1" {
+			got = append(got, strings.TrimSpace(c.Desc.Key+" "+c.Desc.Args["unit"]))
+		}
+	}
+	for _, want := range []string{"change.restore-stop", "change.restore-exchange", "change.start etcd.service", "change.start kube-apiserver.service", "change.start kube-controller-manager.service kube-scheduler.service"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%s is not in the plan: %v", want, got)
+		}
+	}
+	if n := b.notices(); slices.Contains(n, "notice.restore-old") || slices.Contains(n, "notice.no-snapshot") {
+		t.Error("told as if it were done:", n)
+	}
+}
