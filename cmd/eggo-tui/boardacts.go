@@ -32,7 +32,7 @@ func boardActs(env *environment, c *journal.Cluster, id string, o *runview.Optio
 	o.LogPath = func(host string) string { return filepath.Join(dir, journal.NodeLog(host)) }
 	o.Usual = func() runstate.History { return usual(root, id) }
 	o.Support = func() (string, error) {
-		file, _, err := supportFile(env, logOptions{id: name, state: root}, id, "")
+		file, _, err := supportFile(env, logOptions{id: name, state: root}, id, "", nil)
 		if err == nil {
 			file, err = filepath.Abs(file)
 		}

@@ -5,9 +5,11 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -25,8 +27,8 @@ func newSupportCmd(env *environment) *cobra.Command {
 	var o logOptions
 	var file string
 	cmd := &cobra.Command{Use: "support [" + env.P.T("cli.arg.run") + "]", Short: env.P.T("cli.support.short"), Long: env.P.T("cli.support.long"), Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return support(env, o, strings.Join(args, ""), file)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return support(cmd.Context(), env, o, strings.Join(args, ""), file)
 		}}
 	o.which(cmd, env)
 	cmd.Flags().StringVarP(&file, "out", "o", "", env.P.T("cli.support.out"))
@@ -37,8 +39,22 @@ func newSupportCmd(env *environment) *cobra.Command {
 const supportDir = "eggo-support/"
 
 // support packs what was logged of a run, without the secrets, for somebody who is to find a fault.
-func support(env *environment, o logOptions, run, file string) error {
-	file, names, err := supportFile(env, o, run, file)
+func support(ctx context.Context, env *environment, o logOptions, run, file string) error {
+	file, names, err := supportFile(env, o, run, file, func(c known) map[string]string {
+		list, err := unitStates(ctx, env, o, c)
+		out := map[string]string{}
+		if err != nil {
+			out["units.txt"] = why(env, err) + "\n"
+			fmt.Fprintln(env.Stderr, env.P.T("support.no-units", "node", c.Name, "cause", why(env, err)))
+		}
+		for _, u := range list {
+			if out["nodes/"+u.node+".units.txt"] = u.text; u.err != nil {
+				out["nodes/"+u.node+".units.txt"] = why(env, u.err) + "\n"
+				fmt.Fprintln(env.Stderr, env.P.T("support.no-units", "node", u.node, "cause", why(env, u.err)))
+			}
+		}
+		return out
+	})
 	if err != nil {
 		return err
 	}
@@ -49,8 +65,8 @@ func support(env *environment, o logOptions, run, file string) error {
 	return nil
 }
 
-// supportFile writes the bundle and gives its name, and the names of what is in it.
-func supportFile(env *environment, o logOptions, run, file string) (string, []string, error) {
+// supportFile writes the bundle and gives its name, and the names of what is in it. more, if given, has texts beside what was logged, by name.
+func supportFile(env *environment, o logOptions, run, file string, more func(known) map[string]string) (string, []string, error) {
 	c, dir, err := loggedRun(env, o, run, "")
 	if err != nil {
 		return "", nil, err
@@ -65,7 +81,11 @@ func supportFile(env *environment, o logOptions, run, file string) (string, []st
 		return "", nil, event.NewFault(event.ClassFailed, "state.read", err)
 	}
 	var out bytes.Buffer
-	names, err := writeSupport(&out, env, c, dir, hide)
+	var beside map[string]string
+	if more != nil {
+		beside = more(c)
+	}
+	names, err := writeSupport(&out, env, c, dir, hide, beside)
 	if err == nil {
 		err = saveNew(file, out.Bytes(), false)
 	}
@@ -73,7 +93,7 @@ func supportFile(env *environment, o logOptions, run, file string) (string, []st
 }
 
 // writeSupport writes the archive and gives the names of what is in it.
-func writeSupport(out *bytes.Buffer, env *environment, c known, dir string, hide *redactor) ([]string, error) {
+func writeSupport(out *bytes.Buffer, env *environment, c known, dir string, hide *redactor, more map[string]string) ([]string, error) {
 	var names []string
 	z := gzip.NewWriter(out)
 	t := tar.NewWriter(z)
@@ -110,6 +130,11 @@ func writeSupport(out *bytes.Buffer, env *environment, c known, dir string, hide
 		var data []byte
 		if data, err = os.ReadFile(c.File); err == nil {
 			err = add(savedName, hide.text(hide.keys(data)))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(more)) {
+		if err == nil {
+			err = add(name, hide.text([]byte(more[name])))
 		}
 	}
 	if err = errors.Join(err, t.Close(), z.Close()); err != nil {
