@@ -16,15 +16,6 @@ type unsupported struct {
 	out Problems
 }
 
-// later reports the key with its value, and what to write instead; with "" it is to be taken out.
-func (u *unsupported) later(key, value, instead string) {
-	code := "config.later"
-	if instead == "" {
-		code = "config.later-drop"
-	}
-	u.add(key, code, "value", clip(value), "instead", instead)
-}
-
 // add reports the key where it stands, or where the nearest key above it does.
 func (u *unsupported) add(key, code string, kv ...string) {
 	at := nearest(u.c.given, key)
@@ -43,6 +34,6 @@ func (u *unsupported) settings() {
 func (u *unsupported) packages() {
 	c := u.c
 	if c.Source.Type == "" {
-		u.later("install.package-source.type", `""`, "type: tar.gz")
+		u.add("install.package-source.type", "config.online")
 	}
 }

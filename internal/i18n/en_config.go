@@ -4,6 +4,8 @@ package i18n
 func enConfig() map[string]string {
 	return map[string]string{
 		// The file.
+		"fault.config.online":             "package-source.type \"\" (no bundle, everything from the network) is refused: what is installed comes out of a bundle, where it is pinned and verified",
+		"fault.config.online.next":        "Build one where there is a network (eggo-bundle build), and write type: tar.gz and its path.",
 		"fault.config.invalid":            "{file} has {errors} error(s)",
 		"fault.config.invalid.next":       "Mend the lines above; nothing was touched.",
 		"fault.config.no-file":            "{file} does not exist",
@@ -242,10 +244,6 @@ func enConfig() map[string]string {
 		"fault.config.secret-in-git.next":   "Use eggo.password-from or private-key-path, or keep the file out of the repository.",
 
 		// Later capabilities, and the bundle.
-		"fault.config.later":              "{value} has no effect yet; deploy refuses it rather than ignore it",
-		"fault.config.later.next":         "Write {instead}.",
-		"fault.config.later-drop":         "{value} has no effect yet; deploy refuses it rather than ignore it",
-		"fault.config.later-drop.next":    "Remove it.",
 		"fault.config.not-in-bundle":      "{value} is not in the bundle for {arch}",
 		"fault.config.not-in-bundle.next": "Build a bundle that has it, or remove it here; the bundle has: {choices}.",
 	}

@@ -23,6 +23,8 @@ func enNodes() map[string]string {
 		"fault.preflight.node-lost.next":        "To take it out of the cluster: eggo-tui delete {node} --id {cluster}. To keep it, put it back into deploy.yaml.",
 		"fault.preflight.balancer-left":         "{node} was the load balancer and is none in deploy.yaml any more; eggo-lb.service goes on there with the list that it has.",
 		"fault.preflight.balancer-left.next":    "When everybody reaches the API by the new endpoint, stop it: systemctl disable --now eggo-lb.service on {node}; its files go with the cleanup.",
+		"fault.preflight.dns-change":            "CoreDNS of the cluster {cluster} was installed with corednstype: {is}; deploy.yaml says {want}.",
+		"fault.preflight.dns-change.next":       "Write corednstype: {is}. To exchange it, clean the cluster up and deploy it anew.",
 		"fault.preflight.role-lost":             "{node} is {roles} in the cluster, but deploy.yaml no longer says so.",
 		"fault.preflight.role-lost.next":        "Delete it (eggo-tui delete {node} --id {cluster}) and join it again with the roles that it is to have.",
 		"fault.preflight.node-forgotten":        "The cluster has {node} ({ip}), which this deploy.yaml does not name.",

@@ -4,6 +4,8 @@ package i18n
 func zhConfig() map[string]string {
 	return map[string]string{
 		// 文件本身。
+		"fault.config.online":             "不接受 package-source.type \"\"（没有离线包，全部从网络获取）：所安装的一切都来自离线包，内容已固定并经过校验",
+		"fault.config.online.next":        "请在有网络的地方构建离线包（eggo-bundle build），再写 type: tar.gz 和它的路径。",
 		"fault.config.invalid":            "{file} 有 {errors} 个错误",
 		"fault.config.invalid.next":       "请修改上面列出的各行；未做任何改动。",
 		"fault.config.no-file":            "文件 {file} 不存在",
@@ -242,10 +244,6 @@ func zhConfig() map[string]string {
 		"fault.config.secret-in-git.next":   "请使用 eggo.password-from 或 private-key-path，或不要把该文件放进仓库。",
 
 		// 以后的功能，以及离线包。
-		"fault.config.later":              "{value} 目前还不起作用；deploy 会拒绝它，而不是悄悄忽略",
-		"fault.config.later.next":         "请写 {instead}。",
-		"fault.config.later-drop":         "{value} 目前还不起作用；deploy 会拒绝它，而不是悄悄忽略",
-		"fault.config.later-drop.next":    "请删除它。",
 		"fault.config.not-in-bundle":      "{arch} 的离线包中没有 {value}",
 		"fault.config.not-in-bundle.next": "请构建包含它的离线包，或在此处删除它；离线包中有：{choices}。",
 	}

@@ -23,6 +23,8 @@ func zhNodes() map[string]string {
 		"fault.preflight.node-lost.next":        "要将其移出集群：eggo-tui delete {node} --id {cluster}。要保留它，请把它写回 deploy.yaml。",
 		"fault.preflight.balancer-left":         "{node} 原是负载均衡，但 deploy.yaml 中已不是；那里的 eggo-lb.service 会带着原来的列表继续运行。",
 		"fault.preflight.balancer-left.next":    "当所有客户端都通过新的 endpoint 访问 API 后，请停止它：在 {node} 上执行 systemctl disable --now eggo-lb.service；其文件在清理时删除。",
+		"fault.preflight.dns-change":            "集群 {cluster} 的 CoreDNS 是以 corednstype: {is} 安装的；deploy.yaml 中写的是 {want}。",
+		"fault.preflight.dns-change.next":       "请写 corednstype: {is}。要更换它，请清理集群后重新部署。",
 		"fault.preflight.role-lost":             "{node} 在集群中的角色是 {roles}，但 deploy.yaml 已不这样写。",
 		"fault.preflight.role-lost.next":        "请删除它（eggo-tui delete {node} --id {cluster}），再以所需角色重新加入。",
 		"fault.preflight.node-forgotten":        "集群中有 {node}（{ip}），但此 deploy.yaml 中没有它。",

@@ -19,6 +19,10 @@ func (r *run) judgeLost() []event.Finding {
 		return nil
 	}
 	var out []event.Finding
+	// The other one would run on beside it, and both would answer for the Service.
+	if was, is := r.Saved.DNS.Type, r.Cluster.DNS.Type; was != is {
+		out = append(out, finding(event.Error, "", "dns-change", "is", was, "want", is, "cluster", r.Cluster.Name))
+	}
 	for _, was := range r.Saved.Nodes {
 		i := slices.IndexFunc(r.Cluster.Nodes, func(n config.Node) bool { return n.IP == was.IP })
 		if i < 0 {

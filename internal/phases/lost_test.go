@@ -45,6 +45,12 @@ func TestADeployYamlThatLacksWhatTheClusterHasIsRefused(t *testing.T) {
 	if err == nil || !slices.Contains(b.findings(), "preflight.role-lost") {
 		t.Errorf("a worker that is none any more: %v %v", err, b.findings())
 	}
+	other := *l.Cluster
+	other.DNS.Type = "binary"
+	b, _, err = run(t, l, with(phases.Deploy, &other))
+	if err == nil || !slices.Contains(b.findings(), "preflight.dns-change") {
+		t.Errorf("another kind of CoreDNS: %v %v", err, b.findings())
+	}
 	b, _, err = run(t, l, with(plain, &saved))
 	if err == nil || !slices.Contains(b.findings(), "preflight.node-forgotten") {
 		t.Errorf("cleanup: %v %v", err, b.findings())

@@ -85,6 +85,15 @@ dpkgw() {
   done
   [ -z "$e" ] || printf '%s\n' "$e"
 }
+# held QUERY...: what QUERY says of the programs that a running firewalld has taken into use since they came. It remembers that they are
+# there: without them it fails when it is told to load its rules anew, half way, and lets nobody in any more.
+held() {
+  systemctl is-active --quiet firewalld 2>/dev/null || return 0
+  for t in iptables-restore ip6tables-restore ebtables ebtables-restore ipset; do
+    p=$(command -v $t) || continue
+    "$@" "$(readlink -f "$p")" 2>/dev/null || :
+  done | sort -u
+}
 # mend: a package of ours whose unpacking was cut off is taken away, for neither dpkg nor apt goes on with it
 mend() {
   dpkgw --set-selections </dev/null || : # what was cut off stands in dpkg's journal, which only a dpkg that writes takes over

@@ -65,5 +65,11 @@ func undoRPMs(names []string) string {
 		q = append(q, Quote(p))
 	}
 	all := strings.Join(q, " ")
-	return RPM + Accounts + "mendrpm\nrpmlock\nrpmgone " + all + "\n[ -n \"$(rpmhas " + all + ")\" ] || expel\n"
+	return RPM + Accounts + strings.ReplaceAll(`mendrpm
+rpmlock
+hold=" $(held rpm -q --qf '%{NAME}.%{ARCH}\n' -f | tr '\n' ' ') " gone=
+for p in $(rpmhas @); do case $hold in *" $p "*) keep "package $p (firewalld uses it)" ;; *) gone="$gone $p" ;; esac; done
+rpmgone $gone
+[ -n "$(rpmhas @)" ] || expel
+`, "@", all)
 }

@@ -115,7 +115,7 @@ func undo(r Record, purge bool) string {
 }
 
 // undoPackages removes those of the packages that are there, then their configuration, which was not there before; of one that had left it
-// here once it stays. A package that something else has come to need is kept, and said.
+// here once it stays. A package that something else has come to need is kept, and said; so is what a running firewalld uses.
 func undoPackages(names []string) string {
 	var q []string
 	for _, p := range names {
@@ -124,6 +124,17 @@ func undoPackages(names []string) string {
 	return Accounts + "export DEBIAN_FRONTEND=noninteractive LC_ALL=C\nmend\n" + strings.ReplaceAll(`here() { dpkg-query -W -f '${db:Status-Status} ${binary:Package}\n' @ 2>/dev/null | awk "$1"; }
 have=$(here '$1!="not-installed" && $1!="config-files" {print $2}')
 all=yes
+hold=$(held dpkg-query -S | sed 's/:.*//')
+more=$hold
+while [ -n "$more" ]; do # what these need stays with them
+  needs=" $(dpkg-query -W -f '${Pre-Depends},${Depends},' $more 2>/dev/null | tr ',|' '\n\n' | awk '{sub(/:.*/, "", $1); print $1}' | tr '\n' ' ') "
+  more=
+  for p in $have; do case " $hold " in *" ${p%%:*} "*) ;; *) case $needs in *" ${p%%:*} "*) more="$more ${p%%:*}" ;; esac ;; esac; done
+  hold="$(echo $hold) $(echo $more)"
+done
+gone=
+for p in $have; do case " $hold " in *" ${p%%:*} "*) keep "package ${p%%:*} (firewalld uses it)" ;; *) gone="$gone $p" ;; esac; done
+have=$gone
 [ -z "$have" ] || dpkgw --remove $have || for p in $have; do dpkgw --remove "$p" || { keep "package $p"; all=; }; done
 # Debian's docker leaves a program beside its images with which the purge would take them, whoever they are of.
 rm -f /var/lib/docker/nuke-graph-directory.sh
