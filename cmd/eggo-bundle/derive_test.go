@@ -20,7 +20,7 @@ func TestADerivedSpecLoads(t *testing.T) {
 		"dns":     "service: {dns: {corednstype: binary}}\n",
 		"plugin":  "network: {plugin: calico, plugin-args: {NetworkYamlPath: /etc/kubernetes/addons/calico-3.28.yaml}}\n",
 		"addons":  "addons: [{type: file, filename: a.yaml}, {type: file, filename: kube-flannel.yml}, {type: file, filename: a.yaml}]\n",
-		"lists":   "pacakges: {master: [{name: socat, type: pkg}, {name: helm, type: binary, dst: /usr/local/bin}], node: [{name: x.sh, type: shell}]}\n",
+		"lists":   "pacakges: {master: [{name: socat, type: pkg}, {name: helm, type: binary, dst: /usr/local/bin}], node: [{name: x.sh, type: shell, schedule: prejoin}]}\n",
 		"images":  "pause-image: registry.example.com/p/pause:3.9\nservice: {dns: {imageversion: v1.9.3}}\n",
 	} {
 		c, problems := config.Load([]byte(head+more), "deploy.yaml")

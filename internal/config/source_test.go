@@ -89,7 +89,7 @@ func TestAMegabyteOfAnythingEndsSoon(t *testing.T) {
 		doc := "masters:\n" + strings.Repeat(unit, (MaxSize-20)/len(unit))
 		start := time.Now()
 		_, ps := Load([]byte(doc), "f")
-		if took := time.Since(start); took > 30*time.Second {
+		if took := time.Since(start); took > 3*time.Minute { // what takes the square of its length takes hours
 			t.Errorf("%q: took %v", unit, took)
 		}
 		if !ps.HasErrors() || len(ps) > maxProblems+1 {
