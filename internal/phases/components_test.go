@@ -52,7 +52,7 @@ func fileOf(t *testing.T, s node.Service, err error, suffix string) string {
 func TestArgumentsOfComponentsAreLaidOverOurs(t *testing.T) {
 	r := componentRun(t, `apiserver-timeout: 77s
 config-extra-args:
-- {name: kube-apiserver, extra-args: {--service-node-port-range: 31000-31999, --audit-log-format: 'a%b $c "d"'}}
+- {name: kube-apiserver, extra-args: {--service-node-port-range: 31000-31999, --audit-webhook-version: 'a%b $c "d"'}}
 - {name: kube-controller-manager, extra-args: {--controllers: '*', --node-monitor-grace-period: 20s}}
 - {name: kube-scheduler, extra-args: [--kube-api-qps=99]}
 - {name: kubelet, extra-args: {--max-pods: 42, --node-labels: 'a=b,c=d'}}
@@ -61,7 +61,7 @@ config-extra-args:
 	m := r.Cluster.Nodes[0]
 	s, err := r.apiserverService(m)
 	api := fileOf(t, s, err, "kube-apiserver.service")
-	for _, want := range []string{"\n  --service-node-port-range=31000-31999 ", "\n  --request-timeout=1m17s ", "\n  \"--audit-log-format=a%%b $$c \\\"d\\\"\" \\\n"} {
+	for _, want := range []string{"\n  --service-node-port-range=31000-31999 ", "\n  --request-timeout=1m17s ", "\n  \"--audit-webhook-version=a%%b $$c \\\"d\\\"\" \\\n"} {
 		if !strings.Contains(api, want) {
 			t.Errorf("kube-apiserver has no %q:\n%s", want, api)
 		}
