@@ -66,12 +66,32 @@ func (p *Printer) Msg(m event.Msg) string {
 	if len(m.Args) == 0 || !strings.Contains(s, "{") {
 		return s
 	}
-	s = numbered(s, m.Args)
-	pairs := make([]string, 0, 2*len(m.Args))
-	for k, v := range m.Args {
-		pairs = append(pairs, "{"+event.Clean(k)+"}", event.Clean(v))
+	return filled(numbered(s, m.Args), m.Args)
+}
+
+// filled puts the arguments, cleaned, into their holes. What stands in an argument is never taken for a hole, and a hole without an argument stays.
+func filled(s string, args map[string]string) string {
+	var b strings.Builder
+	b.Grow(len(s) + 32)
+	for {
+		open := strings.IndexByte(s, '{')
+		if open < 0 {
+			break
+		}
+		b.WriteString(s[:open])
+		s = s[open:]
+		name, rest, ok := strings.Cut(s[1:], "}")
+		v, known := args[name]
+		if !ok || !known {
+			b.WriteByte('{')
+			s = s[1:]
+			continue
+		}
+		b.WriteString(event.Clean(v))
+		s = rest
 	}
-	return strings.NewReplacer(pairs...).Replace(s)
+	b.WriteString(s)
+	return b.String()
 }
 
 // numbered chooses between the words for one and for many.

@@ -45,7 +45,7 @@ func (b *Board) Render(s *runstate.State, now time.Time, w, h int) []string {
 	}
 	views := b.views(s, now)
 	b.Cursor = min(max(0, b.Cursor), max(0, len(views)-1))
-	lines := []string{b.head(s, now, w), b.whole(s, w), b.rail(s, w), widget.Dye(b.Theme.Border, strings.Repeat(b.Theme.Glyphs.Rule, w))}
+	lines := []string{b.head(s, now, w), b.whole(s, w), b.rail(s, w), b.Theme.Border.Render(strings.Repeat(b.Theme.Glyphs.Rule, w))}
 	if b.Filter != "" {
 		lines = append(lines, b.filterLine(len(views), b.count(s), w))
 	}
@@ -153,7 +153,7 @@ func (b *Board) whole(s *runstate.State, w int) string {
 	}
 	text += " "
 	room := w - 1 - widget.Width(text)
-	return " " + widget.Bar(t.BarFull, t.BarRest, t.Glyphs.BarFull, t.Glyphs.BarRest, room, part) + widget.Dye(t.Dim, text)
+	return " " + widget.Bar(t.BarFull, t.BarRest, t.Glyphs.BarFull, t.Glyphs.BarRest, room, part) + t.Dim.Render(text)
 }
 
 // rail names the phases with their states. Where they do not all fit, those that have ended and those to come lose their names, the ones
@@ -237,5 +237,5 @@ func (b *Board) news(s *runstate.State, w int) []string {
 	if n.Host != "" {
 		text = event.Clean(n.Host) + ": " + text
 	}
-	return []string{" " + widget.Dye(b.Theme.Dim, widget.Cut(b.Theme.Glyphs.Bullet+" "+text, w-2, b.Theme.Glyphs.Cut))}
+	return []string{" " + b.Theme.Dim.Render(widget.Cut(b.Theme.Glyphs.Bullet+" "+text, w-2, b.Theme.Glyphs.Cut))}
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"charm.land/lipgloss/v2"
-
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/report"
@@ -111,7 +109,7 @@ func (f Failure) fields(c *panel) {
 }
 
 // field is a label and its text, which is wrapped.
-func (c *panel) field(key string, st lipgloss.Style, text string) {
+func (c *panel) field(key string, st widget.Ink, text string) {
 	for i, l := range strings.Split(widget.Wrap(text, max(8, c.w-c.label)), "\n") {
 		if i > 0 {
 			key = ""
@@ -120,7 +118,7 @@ func (c *panel) field(key string, st lipgloss.Style, text string) {
 	}
 }
 
-func (c *panel) line(key string, st lipgloss.Style, text string) {
+func (c *panel) line(key string, st widget.Ink, text string) {
 	l := new(widget.Line)
 	if key != "" {
 		l.Add(c.t.Dim, c.p.T(key))

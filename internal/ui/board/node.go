@@ -6,11 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"charm.land/lipgloss/v2"
-
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
 // view is what the board shows of one machine.
@@ -18,7 +17,7 @@ type view struct {
 	host  *runstate.Host
 	rank  int // those in trouble first
 	glyph string
-	style lipgloss.Style
+	style widget.Ink
 	state string // its name, the same in every language
 	word  string
 	stall string         // what it waits for in silence, "" when it does not
@@ -73,7 +72,7 @@ func (b *Board) view(s *runstate.State, h *runstate.Host, now time.Time) view {
 	if h.Total > 0 {
 		v.part = float64(h.Ended) / float64(h.Total)
 	}
-	set := func(rank int, glyph string, style lipgloss.Style, state string) {
+	set := func(rank int, glyph string, style widget.Ink, state string) {
 		v.rank, v.glyph, v.style, v.state, v.word = rank, glyph, style, state, b.P.T("ui.state."+state)
 	}
 	if len(h.Active) > 0 {

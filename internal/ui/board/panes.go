@@ -24,10 +24,10 @@ const (
 func (b *Board) machines(s *runstate.State, now time.Time, views []view, w, h int) []string {
 	n := len(views)
 	if n == 0 && b.Filter != "" && b.count(s) > 0 {
-		return widget.Block([]string{"", "  " + widget.Dye(b.Theme.Dim, b.P.T("ui.filter.none"))}, w, h, "")
+		return widget.Block([]string{"", "  " + b.Theme.Dim.Render(b.P.T("ui.filter.none"))}, w, h, "")
 	}
 	if n == 0 {
-		return widget.Block([]string{"", "  " + widget.Dye(b.Theme.Dim, b.P.T("ui.no-plan-yet"))}, w, h, "")
+		return widget.Block([]string{"", "  " + b.Theme.Dim.Render(b.P.T("ui.no-plan-yet"))}, w, h, "")
 	}
 	if cols, rows := grid(n, w, h, paneWidth, paneHeight); rows > 0 {
 		return b.tiles(views, w, h, cols, rows, h/rows, func(v view, on bool, cw, ch int) []string { return b.pane(s, now, v, on, cw, ch) })
@@ -132,14 +132,14 @@ func (b *Board) pane(s *runstate.State, now time.Time, v view, on bool, w, h int
 			style, whole = t.Warn, true
 		}
 		for _, part := range wrap(text, in, whole) {
-			body = append(body, widget.Dye(style, widget.Cut(part, in, g.Cut)))
+			body = append(body, style.Render(widget.Cut(part, in, g.Cut)))
 		}
 	}
 	lines := []string{top.String()}
 	for _, l := range widget.Block(body, in, h-2, g.Cut) {
-		lines = append(lines, widget.Dye(edge, g.Vertical)+" "+l+" "+widget.Dye(edge, g.Vertical))
+		lines = append(lines, edge.Render(g.Vertical)+" "+l+" "+edge.Render(g.Vertical))
 	}
-	return append(lines, widget.Dye(edge, g.BottomLeft+strings.Repeat(g.Horizontal, w-2)+g.BottomRight))
+	return append(lines, edge.Render(g.BottomLeft+strings.Repeat(g.Horizontal, w-2)+g.BottomRight))
 }
 
 // stepLine: what is done, since when, and how many steps of the machine are done.
@@ -165,7 +165,7 @@ func (b *Board) barLine(s *runstate.State, v view, w int) string {
 	}
 	text = widget.Cut(text, max(0, w-8), t.Glyphs.Cut)
 	bar := widget.Bar(t.BarFull, t.BarRest, t.Glyphs.BarFull, t.Glyphs.BarRest, w-widget.Width(text)-1, part)
-	return bar + " " + widget.Dye(t.Dim, text)
+	return bar + " " + t.Dim.Render(text)
 }
 
 // card is two lines: who and how far; what.
@@ -174,7 +174,7 @@ func (b *Board) card(s *runstate.State, now time.Time, v view, on bool, w int) [
 	in := w - 3
 	mark := " "
 	if on {
-		mark = widget.Dye(t.Chosen, g.Pointer)
+		mark = t.Chosen.Render(g.Pointer)
 	}
 	count := fmt.Sprintf("%d/%d", v.host.Ended, v.host.Total)
 	one := new(widget.Line).Add(v.style, v.glyph).Space(1).Add(t.Strong, widget.Cut(b.name(v.host), max(4, in/2), g.Cut))
@@ -193,8 +193,8 @@ func (b *Board) card(s *runstate.State, now time.Time, v view, on bool, w int) [
 			what = w[0]
 		}
 	}
-	two := widget.Bar(t.BarFull, t.BarRest, g.BarFull, g.BarRest, barW, v.part) + " " + widget.Dye(t.Dim, count) + " "
-	two += widget.Dye(t.Text, widget.Cut(what, in-barW-widget.Width(count)-2, g.Cut))
+	two := widget.Bar(t.BarFull, t.BarRest, g.BarFull, g.BarRest, barW, v.part) + " " + t.Dim.Render(count) + " "
+	two += t.Text.Render(widget.Cut(what, in-barW-widget.Width(count)-2, g.Cut))
 	return []string{mark + " " + one.String(), mark + " " + two, ""}
 }
 
@@ -231,7 +231,7 @@ func (b *Board) rows(s *runstate.State, now time.Time, views []view, w, h int) [
 	}
 	if more {
 		below := len(views) - b.Top - room
-		lines = append(lines, "  "+widget.Dye(b.Theme.Dim, b.P.T("ui.more-machines", "above", fmt.Sprint(b.Top), "below", fmt.Sprint(max(0, below)))))
+		lines = append(lines, "  "+b.Theme.Dim.Render(b.P.T("ui.more-machines", "above", fmt.Sprint(b.Top), "below", fmt.Sprint(max(0, below)))))
 	}
 	return widget.Block(lines, w, h, "")
 }
@@ -258,7 +258,7 @@ func (b *Board) row(s *runstate.State, v view, on bool, w, names, roles int) str
 	if barW > 0 {
 		out += widget.Bar(t.BarFull, t.BarRest, g.BarFull, g.BarRest, barW, v.part) + " "
 	}
-	out += widget.Dye(t.Dim, count) + " "
+	out += t.Dim.Render(count) + " "
 	used := l.Width() + barW + widget.Width(count) + 2
 	what := b.doing(v)
 	if tr := transfer(s, v.host.Name); tr != nil {
@@ -273,7 +273,7 @@ func (b *Board) row(s *runstate.State, v view, on bool, w, names, roles int) str
 			what += "  " + words[len(words)-1]
 		}
 	}
-	return out + widget.Dye(t.Text, widget.Cut(event.Clean(what), w-used-1, g.Cut))
+	return out + t.Text.Render(widget.Cut(event.Clean(what), w-used-1, g.Cut))
 }
 
 // wrap breaks text into lines of w cells when asked to; else it is one line.

@@ -49,7 +49,7 @@ func (x Summary) title(s *runstate.State, w int) string {
 	}
 	right := p.T("ui.sum.took", "time", report.Short(s.Elapsed()), "steps", fmt.Sprint(s.Total), "changes", fmt.Sprint(s.Changed))
 	title := glyph + " " + p.T(key, "cluster", event.Clean(s.Run.Cluster))
-	l := new(widget.Line).Space(1).Add(style.Bold(true), widget.Cut(title, max(0, w-4-widget.Width(right)), t.Glyphs.Cut))
+	l := new(widget.Line).Space(1).Add(style.Bold(), widget.Cut(title, max(0, w-4-widget.Width(right)), t.Glyphs.Cut))
 	return l.To(w-1-widget.Width(right)).Add(t.Dim, right).String()
 }
 
@@ -174,7 +174,7 @@ func (x Summary) failed(s *runstate.State, w int) []string {
 }
 
 // wrapped breaks text into lines that begin at a cell and end before the edge.
-func (x Summary) wrapped(text string, at, w int, render func(...string) string) []string {
+func (x Summary) wrapped(text string, at, w int, render func(string) string) []string {
 	var out []string
 	for _, l := range strings.Split(widget.Wrap(text, max(8, w-at-1)), "\n") {
 		out = append(out, widget.Spaces(at)+render(l))

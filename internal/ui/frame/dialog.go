@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
-	"charm.land/lipgloss/v2"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
@@ -275,7 +274,7 @@ func text(e *Env, w int, lines []event.Msg, body func(*Env, int) []string) []str
 }
 
 // Box puts a border with a title around lines, each of which takes w cells inside of it.
-func Box(e *Env, edge lipgloss.Style, title string, lines []string, w int) []string {
+func Box(e *Env, edge widget.Ink, title string, lines []string, w int) []string {
 	g := e.Theme.Glyphs
 	title = widget.Cut(" "+title+" ", w, g.Cut)
 	out := []string{edge.Render(g.TopLeft+g.Horizontal) + e.Theme.Title.Render(title) + edge.Render(strings.Repeat(g.Horizontal, max(0, w+1-widget.Width(title)))+g.TopRight)}

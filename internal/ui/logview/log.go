@@ -266,7 +266,7 @@ func (l *Log) line(raw string, found bool) []string {
 	}
 	mark := " "
 	if found {
-		mark = widget.Dye(t.Chosen, t.Glyphs.Pointer)
+		mark = t.Chosen.Render(t.Glyphs.Pointer)
 	}
 	var out []string
 	for i, p := range parts {
@@ -276,7 +276,7 @@ func (l *Log) line(raw string, found bool) []string {
 		if found {
 			p = widget.Fit(p, room, "")
 		}
-		out = append(out, mark+widget.Dye(t.Faint, lead)+widget.Dye(style, p))
+		out = append(out, mark+t.Faint.Render(lead)+style.Render(p))
 	}
 	return out
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"charm.land/lipgloss/v2"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
@@ -107,7 +106,7 @@ func row(e *frame.Env, on bool, text string, w int) string {
 }
 
 // wrapped breaks text into lines of w cells in a style.
-func wrapped(st lipgloss.Style, text string, w int) []string {
+func wrapped(st widget.Ink, text string, w int) []string {
 	var out []string
 	for _, l := range strings.Split(widget.Wrap(text, w), "\n") {
 		out = append(out, st.Render(l))
@@ -143,7 +142,7 @@ func indent(lines []string, n int) []string {
 }
 
 // status is a cluster's or a run's status as a glyph and a word, and how it is drawn.
-func status(e *frame.Env, s string) (string, lipgloss.Style) {
+func status(e *frame.Env, s string) (string, widget.Ink) {
 	t := e.Theme
 	g, st := t.Glyphs.Unknown, t.Idle
 	switch s {
@@ -162,7 +161,7 @@ func status(e *frame.Env, s string) (string, lipgloss.Style) {
 }
 
 // ended is how a run ended as a glyph and a word: a run that installed something and one that removed it both went well.
-func ended(e *frame.Env, r jumphost.Run) (string, lipgloss.Style) {
+func ended(e *frame.Env, r jumphost.Run) (string, widget.Ink) {
 	if r.Status == jumphost.Installed || r.Status == jumphost.Removed {
 		return e.Theme.Glyphs.OK + " " + e.P.T("menu.run.well"), e.Theme.Good
 	}

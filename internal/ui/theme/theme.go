@@ -8,20 +8,21 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
 // Theme is a set of styles and glyphs. Make it by New; it does not change.
 type Theme struct {
-	Text, Dim, Faint lipgloss.Style // what is read, what stands beside it, what only holds the place
-	Strong, Title    lipgloss.Style
-	Yolk             lipgloss.Style // the house's own colour
-	Good, Busy, Warn lipgloss.Style
-	Bad, Idle        lipgloss.Style
-	Key, KeyWord     lipgloss.Style // of the footer
-	Border, Chosen   lipgloss.Style
-	Cursor           lipgloss.Style // the row that the keys act on
-	BarFull, BarRest lipgloss.Style
-	Added, Removed   lipgloss.Style // of differences
+	Text, Dim, Faint widget.Ink // what is read, what stands beside it, what only holds the place
+	Strong, Title    widget.Ink
+	Yolk             widget.Ink // the house's own colour
+	Good, Busy, Warn widget.Ink
+	Bad, Idle        widget.Ink
+	Key, KeyWord     widget.Ink // of the footer
+	Border, Chosen   widget.Ink
+	Cursor           widget.Ink // the row that the keys act on
+	BarFull, BarRest widget.Ink
+	Added, Removed   widget.Ink // of differences
 
 	Glyphs Glyphs
 	// Mono: there are no colours, so that what is told by one has to be told otherwise too.
@@ -71,30 +72,30 @@ func New(o Options) *Theme {
 		}
 		return lipgloss.Color(light)
 	}
-	fg := func(light, dark string) lipgloss.Style {
+	fg := func(light, dark string) widget.Ink {
 		if o.Mono {
-			return lipgloss.NewStyle()
+			return ""
 		}
-		return lipgloss.NewStyle().Foreground(pick(light, dark))
+		return widget.NewInk(lipgloss.NewStyle().Foreground(pick(light, dark)))
 	}
 	yolk := fg("#B45F06", "#FFB84D")
 	t := &Theme{
-		Text:    lipgloss.NewStyle(),
+		Text:    "",
 		Dim:     fg("#5F6470", "#9BA1AE"),
 		Faint:   fg("#A0A5AF", "#5A606C"),
-		Strong:  lipgloss.NewStyle().Bold(true),
-		Title:   yolk.Bold(true),
+		Strong:  widget.Ink("").Bold(),
+		Title:   yolk.Bold(),
 		Yolk:    yolk,
 		Good:    fg("#00705A", "#5FD7AF"),
 		Busy:    fg("#0B5CAD", "#6CB6FF"),
 		Warn:    fg("#8A5A00", "#FFC861"),
-		Bad:     fg("#B3261E", "#FF7A6B").Bold(true),
+		Bad:     fg("#B3261E", "#FF7A6B").Bold(),
 		Idle:    fg("#7A808C", "#6E7481"),
-		Key:     fg("#0B5CAD", "#8CC4FF").Bold(true),
+		Key:     fg("#0B5CAD", "#8CC4FF").Bold(),
 		KeyWord: fg("#5F6470", "#9BA1AE"),
 		Border:  fg("#C2C6CE", "#454B57"),
 		Chosen:  yolk,
-		Cursor:  lipgloss.NewStyle().Background(pick("#FCE9CC", "#3A3222")),
+		Cursor:  widget.NewInk(lipgloss.NewStyle().Background(pick("#FCE9CC", "#3A3222"))),
 		BarFull: yolk,
 		BarRest: fg("#D5D8DE", "#3A3F4A"),
 		Added:   fg("#00705A", "#5FD7AF"),
@@ -104,7 +105,7 @@ func New(o Options) *Theme {
 		ASCII:   o.ASCII,
 	}
 	if o.Mono {
-		t.Cursor = lipgloss.NewStyle().Reverse(true)
+		t.Cursor = widget.NewInk(lipgloss.NewStyle().Reverse(true))
 	}
 	if o.ASCII {
 		t.Glyphs = ASCII()
@@ -113,7 +114,7 @@ func New(o Options) *Theme {
 }
 
 // Outcome gives the glyph and the style of an outcome; "" is what has not begun.
-func (t *Theme) Outcome(o event.Outcome) (string, lipgloss.Style) {
+func (t *Theme) Outcome(o event.Outcome) (string, widget.Ink) {
 	g := t.Glyphs
 	switch o {
 	case event.OK:

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 )
 
@@ -138,14 +137,20 @@ type Line struct {
 }
 
 // Add appends text in a style. Text must be plain and clean.
-func (l *Line) Add(st lipgloss.Style, text string) *Line {
+func (l *Line) Add(st Ink, text string) *Line {
 	if text == "" {
 		return l
 	}
 	if l.b.Cap() == 0 {
 		l.b.Grow(256)
 	}
-	l.b.WriteString(Dye(st, text))
+	if st != "" {
+		l.b.WriteString(string(st))
+	}
+	l.b.WriteString(text)
+	if st != "" {
+		l.b.WriteString(plain)
+	}
 	l.w += Width(text)
 	return l
 }
@@ -174,17 +179,16 @@ func (l *Line) Width() int { return l.w }
 func (l *Line) String() string { return l.b.String() }
 
 // Paint gives a line of styled text the style of its row, a background as a rule, over all of w cells.
-func Paint(st lipgloss.Style, line string, w int, tail string) string {
+func Paint(st Ink, line string, w int, tail string) string {
 	line = Fit(line, w, tail)
-	begin, end, ok := strings.Cut(st.Render("x"), "x")
-	if !ok || begin == "" {
+	if st == "" {
 		return line
 	}
-	return begin + strings.ReplaceAll(line, end, end+begin) + end
+	return st.Render(strings.ReplaceAll(line, plain, plain+string(st)))
 }
 
 // Bar draws how much of a whole is done in w cells; part is from 0 to 1.
-func Bar(full, rest lipgloss.Style, fullGlyph, restGlyph string, w int, part float64) string {
+func Bar(full, rest Ink, fullGlyph, restGlyph string, w int, part float64) string {
 	if w <= 0 {
 		return ""
 	}
@@ -196,7 +200,7 @@ func Bar(full, rest lipgloss.Style, fullGlyph, restGlyph string, w int, part flo
 		n = 1
 	}
 	n = min(n, w)
-	return Dye(full, strings.Repeat(fullGlyph, n)) + Dye(rest, strings.Repeat(restGlyph, w-n))
+	return full.Render(strings.Repeat(fullGlyph, n)) + rest.Render(strings.Repeat(restGlyph, w-n))
 }
 
 // Block makes exactly h lines of exactly w cells out of lines; what is too much is cut off. Nothing that is drawn through it can reach past

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"charm.land/lipgloss/v2"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
@@ -21,7 +20,7 @@ func allRoles() []bundle.Role {
 }
 
 // stage is the glyph, the style and the word of how far a look is.
-func stage(e *frame.Env, l *Look, wrong bool) (string, lipgloss.Style, string) {
+func stage(e *frame.Env, l *Look, wrong bool) (string, widget.Ink, string) {
 	t, g := e.Theme, e.Theme.Glyphs
 	switch {
 	case wrong:
@@ -338,7 +337,7 @@ func (n *nodes) summary(e *frame.Env, w int) string {
 	}
 	for _, x := range []struct {
 		n    int
-		st   lipgloss.Style
+		st   widget.Ink
 		word string
 	}{{bad, t.Bad, "wizard.look.failed"}, {busy, t.Busy, "wizard.look.looking"}, {seen, t.Good, "wizard.look.seen"}} {
 		if said := itoa(x.n) + " " + e.P.T(x.word); x.n > 0 && n.p.svc.Probe != nil && line.Width()+3+widget.Width(said) <= w {

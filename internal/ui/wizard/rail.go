@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
-	"charm.land/lipgloss/v2"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -23,7 +22,7 @@ const (
 )
 
 // state is a step's glyph, style and word.
-func (p *Page) state(e *frame.Env, i int) (glyph string, st lipgloss.Style, word string) {
+func (p *Page) state(e *frame.Env, i int) (glyph string, st widget.Ink, word string) {
 	t, g := e.Theme, e.Theme.Glyphs
 	s := p.steps[i]
 	errors, _ := p.problemsOf(s).Count()

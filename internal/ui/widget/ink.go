@@ -1,0 +1,40 @@
+package widget
+
+import (
+	"strings"
+
+	"charm.land/lipgloss/v2"
+)
+
+// Ink is a style for text on one line: the escape sequence that the text begins with, "" for none. Making it costs what lipgloss needs for a style,
+// using it costs a copy: a screen is drawn in a few hundred pieces, many times a second.
+type Ink string
+
+// plain is where every ink ends.
+const plain = "\x1b[m"
+
+// NewInk makes the ink that looks as the style does. Styles that do more than colour and weight, such as borders or margins, are none.
+func NewInk(st lipgloss.Style) Ink {
+	on, _, _ := strings.Cut(st.Render("x"), "x")
+	return Ink(on)
+}
+
+// Render gives the text in this ink. Nothing stays nothing.
+func (k Ink) Render(text string) string {
+	if k == "" || text == "" {
+		return text
+	}
+	return string(k) + text + plain
+}
+
+// Bold is the same ink, in bold.
+func (k Ink) Bold() Ink {
+	if k == "" {
+		return "\x1b[1m"
+	}
+	codes, _ := strings.CutPrefix(string(k), "\x1b[")
+	if codes == "1m" || strings.HasPrefix(codes, "1;") {
+		return k
+	}
+	return Ink("\x1b[1;" + codes)
+}
