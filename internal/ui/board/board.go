@@ -54,13 +54,13 @@ func (b *Board) Render(s *runstate.State, now time.Time, w, h int) []string {
 	room := h - len(lines) - len(foot)
 	body := b.machines(s, now, views, w, room)
 	for len(body) < room {
-		body = append(body, "")
+		body = append(body, widget.Spaces(w))
 	}
 	for i := range b.spots {
 		b.spots[i].y += len(lines)
 	}
-	lines = append(append(lines, body...), foot...)
-	return widget.Block(lines, w, h, "")
+	lines = append(widget.Block(lines, w, len(lines), ""), body[:max(0, room)]...)
+	return append(lines, widget.Block(foot, w, h-len(lines), "")...)
 }
 
 // At is the machine that was drawn at that cell, if there is one.

@@ -42,7 +42,7 @@ const retryLong = 5 * time.Second
 
 // views of all machines, in the order in which they are drawn: trouble first, else as planned, so that nothing jumps about while all is well.
 func (b *Board) views(s *runstate.State, now time.Time) []view {
-	var out []view
+	out := make([]view, 0, len(s.Hosts))
 	for _, h := range s.Hosts {
 		if h.Name == "" && h.Total == 0 {
 			continue

@@ -2,6 +2,7 @@ package board
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,12 +31,17 @@ func (b *Board) machines(s *runstate.State, now time.Time, views []view, w, h in
 		return widget.Block([]string{"", "  " + b.Theme.Dim.Render(b.P.T("ui.no-plan-yet"))}, w, h, "")
 	}
 	if cols, rows := grid(n, w, h, paneWidth, paneHeight); rows > 0 {
-		return b.tiles(views, w, h, cols, rows, h/rows, func(v view, on bool, cw, ch int) []string { return b.pane(s, now, v, on, cw, ch) })
+		return b.tiles(views, w, h, cols, rows, h/rows, func(v view, on bool, rows []*widget.Line, cw int) {
+			for i, l := range b.pane(s, now, v, on, cw, len(rows)) {
+				rows[i].Raw(l)
+			}
+		})
 	}
+	card := func(v view, on bool, rows []*widget.Line, cw int) { b.card(s, v, on, rows[0], rows[1], cw) }
 	if cols := min(n, w/cardWidth); cols > 0 && ceil(n, cols)*3 <= h+1 {
-		return b.tiles(views, w, h, cols, ceil(n, cols), 3, func(v view, on bool, cw, ch int) []string { return b.card(s, now, v, on, cw) })
+		return b.tiles(views, w, h, cols, ceil(n, cols), 3, card)
 	} else if cols > 0 && ceil(n, cols)*2 <= h {
-		return b.tiles(views, w, h, cols, ceil(n, cols), 2, func(v view, on bool, cw, ch int) []string { return b.card(s, now, v, on, cw) })
+		return b.tiles(views, w, h, cols, ceil(n, cols), 2, card)
 	}
 	return b.rows(s, now, views, w, h)
 }
@@ -63,32 +69,33 @@ func grid(n, w, h, minW, minH int) (cols, rows int) {
 
 func abs(n int) int { return max(n, -n) }
 
-// tiles puts what draw makes of each machine into a grid, across and then down.
-func (b *Board) tiles(views []view, w, h, cols, rows, ch int, draw func(v view, on bool, w, h int) []string) []string {
+// tiles puts what draw makes of each machine into a grid, across and then down: draw gets the lines that its machine has a part of, and how
+// many cells of them are its own.
+func (b *Board) tiles(views []view, w, h, cols, rows, ch int, draw func(v view, on bool, lines []*widget.Line, w int)) []string {
 	var out []string
 	b.down = cols
+	lines := make([]*widget.Line, ch)
 	for r := range rows {
-		lines := make([]strings.Builder, ch)
+		for k := range lines {
+			lines[k] = new(widget.Line).Grow(6 * w) // colours take more than the text
+		}
 		left := w
 		for c := range cols {
 			cw := left / (cols - c)
 			left -= cw
-			i := r*cols + c
-			var tile []string
-			if i < len(views) {
-				tile = draw(views[i], i == b.Cursor, cw, ch)
+			for _, l := range lines {
+				l.Until(w - left)
+			}
+			if i := r*cols + c; i < len(views) {
+				draw(views[i], i == b.Cursor, lines, cw)
 				b.spots = append(b.spots, spot{w - left - cw, r * ch, cw, ch, i})
 			}
-			for k := range ch {
-				if k < len(tile) {
-					lines[k].WriteString(widget.Fit(tile[k], cw, ""))
-				} else {
-					lines[k].WriteString(widget.Spaces(cw))
-				}
+			for _, l := range lines {
+				l.To(w - left)
 			}
 		}
-		for k := range lines {
-			out = append(out, lines[k].String())
+		for _, l := range lines {
+			out = append(out, l.String())
 		}
 	}
 	return out // as wide as the screen; Render fills it up
@@ -169,33 +176,37 @@ func (b *Board) barLine(s *runstate.State, v view, w int) string {
 }
 
 // card is two lines: who and how far; what.
-func (b *Board) card(s *runstate.State, now time.Time, v view, on bool, w int) []string {
+func (b *Board) card(s *runstate.State, v view, on bool, one, two *widget.Line, w int) {
 	t, g := b.Theme, b.Theme.Glyphs
-	in := w - 3
-	mark := " "
+	mark, from, in := " ", one.Width()+2, w-3
 	if on {
 		mark = t.Chosen.Render(g.Pointer)
 	}
-	count := fmt.Sprintf("%d/%d", v.host.Ended, v.host.Total)
-	one := new(widget.Line).Add(v.style, v.glyph).Space(1).Add(t.Strong, widget.Cut(b.name(v.host), max(4, in/2), g.Cut))
-	if room := in - one.Width() - widget.Width(v.word) - 2; room > 6 {
+	one.Raw(mark).Space(1).Add(v.style, v.glyph).Space(1).Add(t.Strong, widget.Cut(b.name(v.host), max(4, in/2), g.Cut))
+	word := widget.Width(v.word)
+	if room := in - (one.Width() - from) - word - 2; room > 6 {
 		one.Space(1).Add(t.Dim, widget.Cut(b.roles(v.host), room-1, g.Cut))
 	}
-	one.To(in-widget.Width(v.word)).Add(v.style, v.word)
-	barW := max(6, in/4)
-	what := b.doing(v)
-	if tr := transfer(s, v.host.Name); tr != nil {
+	one.To(from+in-word).Add(v.style, v.word)
+
+	what := ""
+	switch tr := transfer(s, v.host.Name); {
+	case tr != nil:
 		what = b.flow(tr)
-	} else if v.stall != "" {
+	case v.stall != "":
 		what = v.brief
-	} else if v.rank <= rankFailed {
-		if w := b.words(s, v, 1); len(w) > 0 {
-			what = w[0]
+	default:
+		what = b.doing(v)
+		if v.rank <= rankFailed {
+			if w := b.words(s, v, 1); len(w) > 0 {
+				what = w[0]
+			}
 		}
 	}
-	two := widget.Bar(t.BarFull, t.BarRest, g.BarFull, g.BarRest, barW, v.part) + " " + t.Dim.Render(count) + " "
-	two += t.Text.Render(widget.Cut(what, in-barW-widget.Width(count)-2, g.Cut))
-	return []string{mark + " " + one.String(), mark + " " + two, ""}
+	barW := max(6, in/4)
+	two.Raw(mark).Space(1).Raw(widget.Bar(t.BarFull, t.BarRest, g.BarFull, g.BarRest, barW, v.part)).Space(1)
+	two.Add(t.Dim, strconv.Itoa(v.host.Ended)+"/"+strconv.Itoa(v.host.Total)).Space(1)
+	two.Add(t.Text, widget.Cut(what, from+in-two.Width(), g.Cut))
 }
 
 // rows is one line a machine, in as many columns as there is room for; it scrolls to keep the cursor in sight.

@@ -132,12 +132,30 @@ func Spaces(n int) string { return strings.Repeat(" ", max(0, n)) }
 
 // Line builds one line out of styled pieces and knows how wide it is.
 type Line struct {
-	b strings.Builder
-	w int
+	b   strings.Builder
+	w   int
+	end int // no piece reaches past it; 0: there is none
+}
+
+// Until keeps pieces from reaching past the cell w; what does not fit is cut off.
+func (l *Line) Until(w int) *Line {
+	l.end = w
+	return l
+}
+
+// Grow makes room for n bytes, where one knows that there will be many.
+func (l *Line) Grow(n int) *Line {
+	l.b.Grow(n)
+	return l
 }
 
 // Add appends text in a style. Text must be plain and clean.
 func (l *Line) Add(st Ink, text string) *Line {
+	cells := Width(text)
+	if l.end > 0 && l.w+cells > l.end {
+		text = Cut(text, l.end-l.w, "")
+		cells = Width(text)
+	}
 	if text == "" {
 		return l
 	}
@@ -151,23 +169,35 @@ func (l *Line) Add(st Ink, text string) *Line {
 	if st != "" {
 		l.b.WriteString(plain)
 	}
-	l.w += Width(text)
+	l.w += cells
 	return l
 }
 
-// Raw appends text that has its styles already and takes w cells.
-func (l *Line) Raw(text string, w int) *Line {
+// Raw appends text that has its styles already.
+func (l *Line) Raw(text string) *Line {
+	cells := Width(text)
+	if l.end > 0 && l.w+cells > l.end {
+		text = Cut(text, l.end-l.w, "")
+		cells = Width(text)
+	}
 	l.b.WriteString(text)
-	l.w += w
+	l.w += cells
 	return l
 }
 
 // Space appends n cells.
 func (l *Line) Space(n int) *Line {
-	l.b.WriteString(Spaces(n))
-	l.w += max(0, n)
+	if l.end > 0 {
+		n = min(n, l.end-l.w)
+	}
+	for l.w += max(0, n); n > len(blanks); n -= len(blanks) {
+		l.b.WriteString(blanks)
+	}
+	l.b.WriteString(blanks[:max(0, n)])
 	return l
 }
+
+const blanks = "                                                                "
 
 // To fills with spaces up to the cell w.
 func (l *Line) To(w int) *Line { return l.Space(w - l.w) }

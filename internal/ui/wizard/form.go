@@ -290,7 +290,7 @@ func (f *form) value(e *frame.Env, it *item, w int, chosen bool) (text string, c
 			if l.Width()+widget.Width(word)+4 > w {
 				break
 			}
-			l.Add(t.Text, "").Raw(dot, 2).Add(st, word).Space(2)
+			l.Add(t.Text, "").Raw(dot).Add(st, word).Space(2)
 		}
 		if chosen {
 			return widget.Paint(t.Cursor, l.String(), w, ""), -1
