@@ -206,7 +206,7 @@ func TestThePlainWizard(t *testing.T) {
 	if err := plainCluster(context.Background(), d); err != nil {
 		t.Fatal(err)
 	}
-	for _, w := range []string{"Which cluster is it?", "UPPER", "no machine: nonsense", "127.0.0.9", "not reached", "10.1.0.0/99", "There is no 9 here", "no bundle for amd64", "cluster-id: prod", "plugin: calico", "dns-domain: x.local", "private-key-path: /keys/id"} {
+	for _, w := range []string{"What is the cluster called?", "UPPER", "no machine: nonsense", "127.0.0.9", "not reached", "10.1.0.0/99", "There is no 9 here", "no bundle for amd64", "cluster-id: prod", "plugin: calico", "dns-domain: x.local", "private-key-path: /keys/id"} {
 		if !strings.Contains(said.String(), w) {
 			t.Errorf("%q was not said:\n%s", w, said.String())
 		}

@@ -5,8 +5,8 @@ func enBoard() map[string]string {
 	return map[string]string{
 		"ui.state.asked":       "needs you",
 		"ui.open-count":        "{count} {count:needs|need} you",
-		"ui.stall":             "waits for “{step}” since {since}, without a word",
-		"ui.stall.usual":       "waits for “{step}” since {since}, usually {usual}",
+		"ui.stall":             "silent for {since}: {step}",
+		"ui.stall.usual":       "waiting {since} for “{step}”, usually {usual}",
 		"ui.stall.brief":       "silent {since}: {step}",
 		"ui.stall.brief-usual": "{since}, usually {usual}: {step}",
 		"ui.filter.shown":      "{shown} of {total} machines",

@@ -2,15 +2,21 @@ package i18n
 
 func enUI() map[string]string {
 	return map[string]string{
-		"ui.too-small":     "This screen is too small: {width}×{height} are needed.",
-		"ui.goes-on":       "The run goes on: {ended} of {total} steps.",
-		"ui.steps":         "{ended} of {total} steps",
-		"ui.failed-count":  "{count} failed",
-		"ui.of":            "{done} of {total}",
-		"ui.left":          "{time} left",
-		"ui.nothing-yet":   "nothing yet",
-		"ui.no-plan-yet":   "The plan is being made …",
-		"ui.more-machines": "{above} more above, {below} more below",
+		"ui.too-small":    "This screen is too small: {width}×{height} are needed.",
+		"ui.goes-on":      "The run goes on: {ended} of {total} steps.",
+		"ui.steps":        "{ended} of {total} steps",
+		"ui.failed-count": "{count} failed",
+		"ui.of":           "{done} of {total}",
+		"ui.left":         "{time} left",
+		"ui.nothing-yet":  "nothing yet",
+		"ui.no-plan-yet":  "The plan is being made …",
+		"ui.list":         ", ",
+
+		"ui.more-machines":       "{above} more above, {below} more below",
+		"ui.more-machines.above": "{above} more above",
+		"ui.more-machines.below": "{below} more below",
+		"ui.phases.ended":        "{count} done",
+		"ui.phases.more":         "{count} more",
 
 		"ui.state.failed":  "failed",
 		"ui.state.blocked": "blocked",
@@ -26,6 +32,11 @@ func enUI() map[string]string {
 		"ui.role.etcd":          "etcd",
 		"ui.role.loadbalancer":  "load balancer",
 
+		"ui.role.short.control-plane": "control",
+		"ui.role.short.worker":        "worker",
+		"ui.role.short.etcd":          "etcd",
+		"ui.role.short.loadbalancer":  "LB",
+
 		"ui.verb.deploy":  "Install",
 		"ui.verb.cleanup": "Clean up",
 		"ui.verb.join":    "Add nodes to",
@@ -40,8 +51,8 @@ func enUI() map[string]string {
 
 		"ui.log":            "Log of {host}",
 		"ui.log.empty":      "This machine has printed nothing yet.",
-		"ui.log.follow":     "follows",
-		"ui.log.still":      "stands still",
+		"ui.log.follow":     "following",
+		"ui.log.still":      "not following",
 		"ui.search.none":    "not found: {text}",
 		"ui.paused":         "paused",
 		"ui.speed":          "{factor}× speed",

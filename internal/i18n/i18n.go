@@ -128,6 +128,9 @@ func (p *Printer) Join(a, b string) string {
 	return a + " " + b
 }
 
+// List puts words one after the other, as the language does.
+func (p *Printer) List(words []string) string { return strings.Join(words, p.T("ui.list")) }
+
 // T renders the sentence key with alternating argument names and values.
 func (p *Printer) T(key string, kv ...string) string { return p.Msg(event.M(key, kv...)) }
 

@@ -83,7 +83,7 @@ func zhBundleCLI() map[string]string {
 		"bundle.cli.unchanged":          "{file}：{size}，已存在且是最新的",
 		"bundle.cli.built-parts":        "{file}：{size}，共 {parts} 卷，用时 {took}",
 		"bundle.cli.built":              "{file}：{size}，用时 {took}",
-		"bundle.cli.next":               "下一步：eggo-bundle sign --key KEY {files}\n        把离线包和 .sig 文件一起带到跳板机，在那里用 eggo-bundle verify 校验。",
+		"bundle.cli.next":               "下一步：eggo-bundle sign --key KEY {files}\n        把离线包和 .sig 文件一起带到部署机，在那里用 eggo-bundle verify 校验。",
 		"bundle.cli.lock-moved":         "{arch}：有 {count} 项锁定的内容与之前不同；可用 eggo-bundle diff 比较离线包",
 		"bundle.cli.updating":           "正在为 {arch} 解析 {name}",
 		"bundle.cli.moved":              "{arch}：",

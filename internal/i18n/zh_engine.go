@@ -40,7 +40,7 @@ func zhEngine() map[string]string {
 		"journal.cut-line": "事件日志的最后一行不完整，已略去",
 
 		"fault.journal.write":            "无法写入事件日志 {path}：{cause}",
-		"fault.journal.write.next":       "无法记录的操作不会执行。请在跳板机上清理出空间（df -h），然后重新执行同一命令，会从此处继续。",
+		"fault.journal.write.next":       "无法记录的操作不会执行。请在部署机上清理出空间（df -h），然后重新执行同一命令，会从此处继续。",
 		"fault.journal.open":             "无法创建或打开运行目录 {path}：{cause}",
 		"fault.journal.open.next":        "请检查该路径是否存在、是否属于当前用户、磁盘是否已满。",
 		"fault.journal.read":             "无法读取事件日志 {path}：{cause}",

@@ -6,7 +6,7 @@ func zhPreflight() map[string]string {
 		"notice.no-nameserver": "并非每个节点的 resolv.conf 都有可用的域名服务器：CoreDNS 只解析集群内的名字，不转发其他查询",
 
 		"fault.preflight.state-elsewhere":      "{node} 属于集群 {cluster}，但此状态目录（{dir}）中没有该集群的 CA。",
-		"fault.preflight.state-elsewhere.next": "请从安装该集群的跳板机上将其状态目录中的 pki 复制到 {dir}/pki，或在那台跳板机上清理此节点。",
+		"fault.preflight.state-elsewhere.next": "请从安装该集群的部署机上将其状态目录中的 pki 复制到 {dir}/pki，或在那台部署机上清理此节点。",
 		"fault.preflight.renamed":              "{node} 安装时的名字是 {was}。",
 		"fault.preflight.renamed.next":         "请在 deploy.yaml 中将名字改回 {was}，或先以该名字清理此节点。",
 		"fault.preflight.version":              "{node} 运行的是 Kubernetes {is}，而离线包中是 {bundle}；目前还不支持升级。",

@@ -3,7 +3,7 @@ package i18n
 // zhReport has the sentences of the plain report.
 func zhReport() map[string]string {
 	return map[string]string{
-		"report.jump-host":           "跳板机",
+		"report.jump-host":           "部署机",
 		"report.outcome.ok":          "无需变更",
 		"report.outcome.changed":     "已变更",
 		"report.outcome.skipped":     "已跳过",

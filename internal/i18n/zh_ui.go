@@ -2,15 +2,21 @@ package i18n
 
 func zhUI() map[string]string {
 	return map[string]string{
-		"ui.too-small":     "屏幕太小：至少需要 {width}×{height}。",
-		"ui.goes-on":       "运行仍在继续：{ended}/{total} 步。",
-		"ui.steps":         "{ended}/{total} 步",
-		"ui.failed-count":  "{count} 个失败",
-		"ui.of":            "{done} / {total}",
-		"ui.left":          "剩余 {time}",
-		"ui.nothing-yet":   "尚未开始",
-		"ui.no-plan-yet":   "正在制定计划……",
-		"ui.more-machines": "上面还有 {above} 台，下面还有 {below} 台",
+		"ui.too-small":    "屏幕太小：至少需要 {width}×{height}。",
+		"ui.goes-on":      "运行仍在继续：{ended}/{total} 步。",
+		"ui.steps":        "{ended}/{total} 步",
+		"ui.failed-count": "{count} 个失败",
+		"ui.of":           "{done} / {total}",
+		"ui.left":         "剩余 {time}",
+		"ui.nothing-yet":  "尚未开始",
+		"ui.no-plan-yet":  "正在制定计划……",
+		"ui.list":         "、",
+
+		"ui.more-machines":       "上面还有 {above} 台，下面还有 {below} 台",
+		"ui.more-machines.above": "上面还有 {above} 台",
+		"ui.more-machines.below": "下面还有 {below} 台",
+		"ui.phases.ended":        "{count} 个已完成",
+		"ui.phases.more":         "另有 {count} 个",
 
 		"ui.state.failed":  "失败",
 		"ui.state.blocked": "受阻",
@@ -26,10 +32,15 @@ func zhUI() map[string]string {
 		"ui.role.etcd":          "etcd",
 		"ui.role.loadbalancer":  "负载均衡",
 
+		"ui.role.short.control-plane": "控制面",
+		"ui.role.short.worker":        "工作",
+		"ui.role.short.etcd":          "etcd",
+		"ui.role.short.loadbalancer":  "LB",
+
 		"ui.verb.deploy":  "安装",
 		"ui.verb.cleanup": "清理",
-		"ui.verb.join":    "添加节点到",
-		"ui.verb.delete":  "移除节点自",
+		"ui.verb.join":    "扩容集群",
+		"ui.verb.delete":  "缩容集群",
 		"ui.verb.certs":   "更新证书",
 		"ui.verb.etcd":    "etcd",
 
@@ -40,8 +51,8 @@ func zhUI() map[string]string {
 
 		"ui.log":            "{host} 的日志",
 		"ui.log.empty":      "该机器还没有任何输出。",
-		"ui.log.follow":     "跟随",
-		"ui.log.still":      "停住",
+		"ui.log.follow":     "跟随中",
+		"ui.log.still":      "未跟随",
 		"ui.search.none":    "未找到：{text}",
 		"ui.paused":         "已暂停",
 		"ui.speed":          "{factor} 倍速",
@@ -75,7 +86,7 @@ func zhUI() map[string]string {
 		"ui.ask.other-word": "输入的不是“{word}”。",
 
 		"cli.attach.short":                "在看板上查看一次运行：进行中的或已结束的",
-		"cli.attach.long":                 "仅凭事件日志在看板上显示一次运行：各阶段、每台机器、它们的输出。不写 RUN 时显示本跳板机上所有集群（或 --id 指定的集群）\n最近的一次运行。看板不影响运行本身：离开看板，运行照常。--replay 按原样回放，--replay 8 为 8 倍速。",
+		"cli.attach.long":                 "仅凭事件日志在看板上显示一次运行：各阶段、每台机器、它们的输出。不写 RUN 时显示本部署机上所有集群（或 --id 指定的集群）\n最近的一次运行。看板不影响运行本身：离开看板，运行照常。--replay 按原样回放，--replay 8 为 8 倍速。",
 		"cli.flag.replay":                 "以该倍数回放运行",
 		"cli.flag.ascii":                  "只用 ASCII 字符绘制（也可设 EGGO_ASCII=1）",
 		"fault.usage.needs-terminal":      "{verb} 需要在终端上绘制，而这里没有终端",

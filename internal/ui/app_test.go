@@ -87,11 +87,11 @@ func TestAPersonLooksAround(t *testing.T) {
 	uitest.Has(t, a, "no such log", "n0")
 	uitest.Drive(t, a, uitest.Press("up"))
 	uitest.Drive(t, a, uitest.Press("enter"))
-	uitest.Has(t, a, "Log of n0", "follows", "error: no space")
+	uitest.Has(t, a, "Log of n0", "following", "error: no space")
 	for _, k := range []string{"/", "s", "p", "x", "backspace", "a", "enter"} {
 		uitest.Keys(t, a, k)
 	}
-	uitest.Has(t, a, "stands still", "error: no space")
+	uitest.Has(t, a, "not following", "error: no space")
 	for _, k := range []string{"/", "节", "enter"} {
 		uitest.Keys(t, a, k)
 	}

@@ -77,13 +77,13 @@ func wizardWay(t *testing.T, lang string, words map[string]string) {
 
 // TestAPersonInstallsInEnglish: from the menu to a cluster that works, through the wizard, in a terminal.
 func TestAPersonInstallsInEnglish(t *testing.T) {
-	wizardWay(t, "en", map[string]string{"install": "Install a new cluster", "cluster": "Which cluster is it?", "login": "How are the machines reached?", "nodes": "Which machines", "keys": "host keys",
+	wizardWay(t, "en", map[string]string{"install": "Install a new cluster", "cluster": "What is the cluster called?", "login": "How are the machines reached?", "nodes": "Which machines", "keys": "host keys",
 		"ready": "ready", "whose": "whose key?", "bundle": "What is it installed from?", "path": "Another bundle", "proven": "✔ proven", "passed": "Nothing stands in the way", "really": "Install person now?", "done": "Cluster person is as it should be"})
 }
 
 // TestAPersonInstallsInChinese is the same way in Chinese.
 func TestAPersonInstallsInChinese(t *testing.T) {
 	full(t)
-	wizardWay(t, "zh", map[string]string{"install": "安装新集群", "cluster": "这是哪个集群", "login": "怎样登录", "nodes": "有哪些机器", "keys": "主机密钥",
-		"ready": "就绪", "whose": "密钥未知", "bundle": "从哪个离线包安装", "path": "其他离线包", "proven": "✔ 校验通过", "passed": "没有问题", "really": "现在安装 person", "done": "集群 person 一切就绪"})
+	wizardWay(t, "zh", map[string]string{"install": "安装新集群", "cluster": "集群叫什么名字", "login": "怎样登录", "nodes": "有哪些机器", "keys": "主机密钥",
+		"ready": "就绪", "whose": "密钥待确认", "bundle": "从哪个离线包安装", "path": "其他离线包", "proven": "✔ 校验通过", "passed": "没有问题", "really": "现在安装 person", "done": "集群 person 一切就绪"})
 }

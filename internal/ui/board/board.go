@@ -4,6 +4,7 @@ package board
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -156,7 +157,7 @@ func (b *Board) whole(s *runstate.State, w int) string {
 	return " " + widget.Bar(t.BarFull, t.BarRest, t.Glyphs.BarFull, t.Glyphs.BarRest, room, part) + t.Dim.Render(text)
 }
 
-// rail names the phases with their states. Where they do not all fit, those that have ended and those to come lose their names, the ones
+// rail names the phases with their states. Where they do not all fit, those that have ended and those to come are only counted, the ones
 // farthest from the present first.
 func (b *Board) rail(s *runstate.State, w int) string {
 	type stop struct {
@@ -180,51 +181,55 @@ func (b *Board) rail(s *runstate.State, w int) string {
 		stops = append(stops, st)
 	}
 	between := " " + b.Theme.Glyphs.Rule + " "
-	width := func() int {
-		n := 1 - widget.Width(between)
-		for _, st := range stops {
-			n += 1 + widget.Width(between)
-			if st.name != "" {
-				n += 1 + widget.Width(st.name) + widget.Width(st.count)
+	// Neighbours without names that are in the same state stand together, as a number.
+	draw := func() *widget.Line {
+		l := new(widget.Line).Space(1)
+		for i := 0; i < len(stops); {
+			st, n := stops[i], 1
+			for st.name == "" && i+n < len(stops) && stops[i+n].name == "" && stops[i+n].glyph == st.glyph {
+				n++
+			}
+			if i > 0 {
+				l.Add(b.Theme.Border, between)
+			}
+			i += n
+			style, key := b.Theme.Idle, "ui.phases.more"
+			switch {
+			case !st.of.End.IsZero():
+				_, style = b.Theme.Outcome(st.of.Outcome)
+				key = "ui.phases.ended"
+			case st.on:
+				style = b.Theme.Busy
+			}
+			l.Add(style, st.glyph).Space(1)
+			switch {
+			case st.name == "":
+				l.Add(b.Theme.Dim, b.P.T(key, "count", strconv.Itoa(n)))
+			case st.on:
+				l.Add(b.Theme.Strong, st.name).Add(b.Theme.Dim, st.count)
+			default:
+				l.Add(b.Theme.Dim, st.name)
 			}
 		}
-		return n
+		return l
 	}
-	if width() > w {
+	line := draw()
+	w-- // the last cell stays free
+	if line.Width() > w {
 		between = "  "
+		line = draw()
 	}
 	for _, on := range []bool{false, true} { // those at work keep theirs longest
-		for far := len(stops); far >= 0 && width() > w; far-- {
+		for far := len(stops); far >= 0 && line.Width() > w; far-- {
 			for i := range stops {
 				if (i-at == far || at-i == far) && stops[i].on == on && (far > 0 || !on) {
 					stops[i].name = ""
 				}
 			}
+			line = draw()
 		}
 	}
-	l := new(widget.Line).Space(1)
-	for i, st := range stops {
-		if i > 0 {
-			l.Add(b.Theme.Border, between)
-		}
-		style := b.Theme.Idle
-		switch {
-		case !st.of.End.IsZero():
-			_, style = b.Theme.Outcome(st.of.Outcome)
-		case st.on:
-			style = b.Theme.Busy
-		}
-		l.Add(style, st.glyph)
-		if st.name == "" {
-			continue
-		}
-		word := b.Theme.Dim
-		if st.on {
-			word = b.Theme.Strong
-		}
-		l.Space(1).Add(word, st.name).Add(b.Theme.Dim, st.count)
-	}
-	return l.String()
+	return line.String()
 }
 
 // news is the newest notice or finding, above the footer.

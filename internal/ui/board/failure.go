@@ -2,6 +2,7 @@ package board
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -87,13 +88,16 @@ func (f Failure) fields(c *panel) {
 		if len(lines) > commandLines {
 			lines = append(lines[:commandLines-1:commandLines-1], t.Glyphs.Cut)
 		}
-		for i, l := range lines {
-			text := widget.Cut(event.Clean(l), c.w-c.label, t.Glyphs.Cut)
+		var shown []string
+		for _, l := range lines {
+			shown = append(shown, c.fold(l, c.w-c.label, 2)...)
+		}
+		for i, l := range shown[:min(len(shown), commandLines)] {
 			if i == 0 {
-				c.line("ui.fail.command", t.Text, text)
+				c.line("ui.fail.command", t.Text, l)
 				continue
 			}
-			c.line("", t.Text, text)
+			c.line("", t.Text, l)
 		}
 	}
 	if code := f.Fault.Args["status"]; code != "" {
@@ -131,14 +135,34 @@ func (c *panel) lines(list []runstate.Line, room int) []string {
 	if len(list) == 0 {
 		return []string{"  " + c.t.Faint.Render(c.p.T("ui.fail.silent"))}
 	}
-	room = min(room-1, runstate.FailLines)
-	var out []string
-	for _, l := range list[max(0, len(list)-max(0, room)):] {
-		st := c.t.Dim
-		if l.Stream == "stderr" {
-			st = c.t.Warn
+	room--
+	var rows [][]string
+	for _, l := range slices.Backward(list[max(0, len(list)-runstate.FailLines):]) {
+		st, most := c.t.Dim, 1
+		if l.Stream == "stderr" { // what went wrong mostly stands at the end of such a line
+			st, most = c.t.Warn, 3
 		}
-		out = append(out, "  "+st.Render(widget.Cut(event.Clean(l.Text), c.w-2, c.t.Glyphs.Cut)))
+		part := c.fold(l.Text, c.w-2, most)
+		if room -= len(part); room < 0 {
+			break
+		}
+		for i, p := range part {
+			part[i] = "  " + st.Render(p)
+		}
+		rows = append(rows, part)
+	}
+	slices.Reverse(rows)
+	return slices.Concat(rows...)
+}
+
+// fold breaks a text of a machine into at most so many lines of w cells; what is left over is cut off.
+func (c *panel) fold(text string, w, most int) []string {
+	w = max(8, w)
+	text = widget.Cut(event.Clean(text), w*most, c.t.Glyphs.Cut)
+	out := widget.Lines(text, w)
+	if len(out) > most {
+		out[most-1] = widget.Cut(out[most-1], w-1, "") + c.t.Glyphs.Cut
+		out = out[:most]
 	}
 	return out
 }
@@ -194,8 +218,13 @@ func (f Failure) box(c *panel, body []string) []string {
 	return append(out, edge.Render(g.BottomLeft+strings.Repeat(g.Horizontal, c.w+2)+g.BottomRight))
 }
 
-// PanelWidth is how wide a panel is on a screen of w cells.
-func PanelWidth(w int) int { return min(w-4, max(76, min(112, w*3/4))) }
+// PanelWidth is how wide a panel is on a screen of w cells: all of a narrow one, where a few cells of what is behind it would tell nothing.
+func PanelWidth(w int) int {
+	if w < 96 {
+		return w
+	}
+	return min(120, w*7/8)
+}
 
 // Over lays a box over the middle of a screen of w cells.
 func Over(screen, box []string, w int) []string {

@@ -148,13 +148,21 @@ func (b *Board) name(h *runstate.Host) string {
 	return event.Clean(h.Name)
 }
 
-// roles in words that are short enough for a narrow pane.
-func (b *Board) roles(h *runstate.Host) string {
-	var words []string
-	for _, r := range h.Roles {
-		words = append(words, b.P.T("ui.role."+r))
+// roles in words, in short ones where the usual ones take more than w cells.
+func (b *Board) roles(h *runstate.Host, w int) string {
+	if len(h.Roles) == 0 {
+		return ""
 	}
-	return strings.Join(words, " ")
+	words := make([]string, len(h.Roles))
+	for _, kind := range []string{"ui.role.", "ui.role.short."} {
+		for i, r := range h.Roles {
+			words[i] = b.P.T(kind + r)
+		}
+		if said := b.P.List(words); widget.Width(said) <= w || kind != "ui.role." {
+			return said
+		}
+	}
+	return ""
 }
 
 // doing is the title of the step, or what stands for it before the first.

@@ -18,6 +18,7 @@ const (
 	cardWidth             = 38    // at least
 	rowWidth              = 58    // at least
 	stateWidth            = 9     // of the longest word for a state
+	rolesWidth            = 13    // of a row's roles, where there is little room
 	barRow                = 76    // at least, for a row to have a bar
 )
 
@@ -38,10 +39,12 @@ func (b *Board) machines(s *runstate.State, now time.Time, views []view, w, h in
 		})
 	}
 	card := func(v view, on bool, rows []*widget.Line, cw int) { b.card(s, v, on, rows[0], rows[1], cw) }
-	if cols := min(n, w/cardWidth); cols > 0 && ceil(n, cols)*3 <= h+1 {
-		return b.tiles(views, w, h, cols, ceil(n, cols), 3, card)
-	} else if cols > 0 && ceil(n, cols)*2 <= h {
-		return b.tiles(views, w, h, cols, ceil(n, cols), 2, card)
+	for _, ch := range []int{3, 2} { // with a blank line between them, if there is room for it
+		for cols := 1; cols <= min(n, w/cardWidth); cols++ { // the fewer stand side by side, the more each of them says
+			if ceil(n, cols)*ch <= h+ch-2 {
+				return b.tiles(views, w, h, cols, ceil(n, cols), ch, card)
+			}
+		}
 	}
 	return b.rows(s, now, views, w, h)
 }
@@ -122,7 +125,7 @@ func (b *Board) pane(s *runstate.State, now time.Time, v view, on bool, w, h int
 	}
 	top.Add(t.Strong, name)
 	if room := w - top.Width() - widget.Width(state) - 6; room > 3 && len(v.host.Roles) > 0 {
-		top.Space(1).Add(t.Dim, widget.Cut(b.roles(v.host), room-1, g.Cut))
+		top.Space(1).Add(t.Dim, widget.Cut(b.roles(v.host, room-1), room-1, g.Cut))
 	}
 	top.Space(1)
 	fill := w - top.Width() - widget.Width(state) - 4
@@ -185,7 +188,7 @@ func (b *Board) card(s *runstate.State, v view, on bool, one, two *widget.Line, 
 	one.Raw(mark).Space(1).Add(v.style, v.glyph).Space(1).Add(t.Strong, widget.Cut(b.name(v.host), max(4, in/2), g.Cut))
 	word := widget.Width(v.word)
 	if room := in - (one.Width() - from) - word - 2; room > 6 {
-		one.Space(1).Add(t.Dim, widget.Cut(b.roles(v.host), room-1, g.Cut))
+		one.Space(1).Add(t.Dim, widget.Cut(b.roles(v.host, room-1), room-1, g.Cut))
 	}
 	one.To(from+in-word).Add(v.style, v.word)
 
@@ -223,7 +226,7 @@ func (b *Board) rows(s *runstate.State, now time.Time, views []view, w, h int) [
 	b.Top = max(0, min(b.Top, len(views)-room))
 	names, roles := 4, 0
 	for _, v := range views {
-		names, roles = max(names, widget.Width(b.name(v.host))), max(roles, widget.Width(b.roles(v.host)))
+		names, roles = max(names, widget.Width(b.name(v.host))), max(roles, widget.Width(b.roles(v.host, w)))
 	}
 	lines := make([]string, perCol)
 	left := w
@@ -234,7 +237,7 @@ func (b *Board) rows(s *runstate.State, now time.Time, views []view, w, h int) [
 			i := b.Top + c*perCol + r
 			text := ""
 			if i < len(views) {
-				text = b.row(s, views[i], i == b.Cursor, cw, min(names, cw/4), min(roles, cw/6))
+				text = b.row(s, views[i], i == b.Cursor, cw, min(names, cw/4), min(roles, max(rolesWidth, cw/6)))
 				b.spots = append(b.spots, spot{w - left - cw, r, cw, 1, i})
 			}
 			lines[r] += widget.Fit(text, cw, "")
@@ -242,7 +245,7 @@ func (b *Board) rows(s *runstate.State, now time.Time, views []view, w, h int) [
 	}
 	if more {
 		below := len(views) - b.Top - room
-		lines = append(lines, "  "+b.Theme.Dim.Render(b.P.T("ui.more-machines", "above", fmt.Sprint(b.Top), "below", fmt.Sprint(max(0, below)))))
+		lines = append(lines, "  "+b.Theme.Dim.Render(report.More(b.P, b.Top, max(0, below))))
 	}
 	return widget.Block(lines, w, h, "")
 }
@@ -257,7 +260,7 @@ func (b *Board) row(s *runstate.State, v view, on bool, w, names, roles int) str
 	}
 	l.Add(v.style, v.glyph).Space(1).Add(t.Strong, widget.Fit(b.name(v.host), names, g.Cut)).Space(1)
 	if roles > 0 {
-		l.Add(t.Dim, widget.Fit(b.roles(v.host), roles, g.Cut)).Space(1)
+		l.Add(t.Dim, widget.Fit(b.roles(v.host, roles), roles, g.Cut)).Space(1)
 	}
 	l.Add(v.style, widget.Fit(v.word, stateWidth, g.Cut)).Space(1)
 	barW := min(14, w/10)

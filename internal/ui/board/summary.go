@@ -28,8 +28,21 @@ const summaryMost = 120
 // Lines are the summary in lines of at most w cells, as many as it takes.
 func (x Summary) Lines(s *runstate.State, w int) []string {
 	w = min(w, summaryMost)
+	return x.parts(s, w, x.failed(s, w), x.nodes(s, w), x.times(s, w), x.next(s, w))
+}
+
+// Screen are the same lines for a screen of h of them: where they do not all fit, what is to be done next comes before what can wait.
+func (x Summary) Screen(s *runstate.State, w, h int) []string {
+	if all := x.Lines(s, w); len(all) <= h+1 {
+		return all
+	}
+	w = min(w, summaryMost)
+	return x.parts(s, w, x.failed(s, w), x.next(s, w), x.nodes(s, w), x.times(s, w))
+}
+
+func (x Summary) parts(s *runstate.State, w int, parts ...[]string) []string {
 	out := append([]string{}, x.title(s, w), "")
-	for _, part := range [][]string{x.failed(s, w), x.nodes(s, w), x.times(s, w), x.next(s, w)} {
+	for _, part := range parts {
 		if len(part) > 0 {
 			out = append(append(out, part...), "")
 		}
@@ -64,7 +77,7 @@ func (x Summary) nodes(s *runstate.State, w int) []string {
 	for _, h := range s.Hosts {
 		if h.Name != "" {
 			hosts = append(hosts, h)
-			names, addrs, roles = max(names, widget.Width(event.Clean(h.Name))), max(addrs, widget.Width(event.Clean(h.Addr))), max(roles, widget.Width(b.roles(h)))
+			names, addrs, roles = max(names, widget.Width(event.Clean(h.Name))), max(addrs, widget.Width(event.Clean(h.Addr))), max(roles, widget.Width(b.roles(h, w)))
 		}
 	}
 	if len(hosts) == 0 {
@@ -89,7 +102,7 @@ func (x Summary) nodes(s *runstate.State, w int) []string {
 				h := hosts[i]
 				glyph, style := t.Outcome(h.Outcome())
 				l.To(c*cell+3).Add(style, glyph).Space(1).Add(t.Strong, widget.Fit(event.Clean(h.Name), names, t.Glyphs.Cut)).Space(2)
-				l.Add(t.Dim, widget.Fit(event.Clean(h.Addr), addrs, t.Glyphs.Cut)).Space(2).Add(t.Text, widget.Cut(b.roles(h), roles, t.Glyphs.Cut))
+				l.Add(t.Dim, widget.Fit(event.Clean(h.Addr), addrs, t.Glyphs.Cut)).Space(2).Add(t.Text, widget.Cut(b.roles(h, roles), roles, t.Glyphs.Cut))
 			}
 		}
 		out = append(out, l.String())
@@ -109,7 +122,7 @@ func (x Summary) crowded(b *Board, hosts []*runstate.Host, w int) []string {
 	var order []kind
 	names := map[kind][]string{}
 	for _, h := range hosts {
-		k := kind{h.Outcome(), b.roles(h)}
+		k := kind{h.Outcome(), b.roles(h, w)}
 		if k.outcome == event.OK {
 			k.outcome = event.Changed
 		}
@@ -131,7 +144,7 @@ func (x Summary) crowded(b *Board, hosts []*runstate.Host, w int) []string {
 	for _, k := range order {
 		glyph, style := x.Theme.Outcome(k.outcome)
 		l := new(widget.Line).Space(3).Add(style, glyph).Space(1).Add(x.Theme.Text, k.roles).Space(2).Add(x.Theme.Dim, fmt.Sprint(len(names[k])))
-		out = append(append(out, l.String()), x.wrapped(strings.Join(names[k], "  "), 5, w, x.Theme.Strong.Render)...)
+		out = append(append(out, l.String()), x.wrapped(strings.Join(report.Ranges(names[k]), "  "), 5, w, x.Theme.Strong.Render)...)
 	}
 	return out
 }

@@ -26,12 +26,12 @@ func (p *Page) finish() tea.Cmd {
 	return tea.Raw("\a")
 }
 
-func (p *Page) summaryLines(e *frame.Env, w int) []string {
-	return board.Summary{P: e.P, Theme: e.Theme, LogPath: p.opt.LogPath}.Lines(p.state, w)
+func (p *Page) summary(e *frame.Env) board.Summary {
+	return board.Summary{P: e.P, Theme: e.Theme, LogPath: p.opt.LogPath}
 }
 
 func (p *Page) renderSummary(e *frame.Env, w, h int) []string {
-	lines := append([]string{""}, p.summaryLines(e, w)...)
+	lines := append([]string{""}, p.summary(e).Screen(p.state, w, h-1)...)
 	p.sum.most = max(0, len(lines)-h)
 	p.sum.top = min(p.sum.top, p.sum.most)
 	lines = lines[p.sum.top:]
@@ -66,5 +66,5 @@ func (p *Page) Farewell(e *frame.Env, w int) []string {
 	if p.state.Ended == nil || !p.sum.shown {
 		return nil
 	}
-	return p.summaryLines(e, w)
+	return p.summary(e).Lines(p.state, w)
 }

@@ -258,7 +258,7 @@ func (p *Page) Keys(e *frame.Env) []frame.Binding {
 	}
 	list = append(list,
 		frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.open", Do: func() tea.Cmd { return p.openLog(e, "") }},
-		frame.Binding{Keys: []string{"up", "k"}, Show: "↑ ↓ ← →", Word: "ui.key.move", Do: move(0, -1), Help: true},
+		frame.Binding{Keys: []string{"up", "k"}, Show: "↑ ↓ ← →", Word: "ui.key.move", Do: move(0, -1)},
 		frame.Binding{Keys: []string{"down", "j"}, Do: move(0, 1), Help: true},
 		frame.Binding{Keys: []string{"left", "h"}, Do: move(-1, 0), Help: true},
 		frame.Binding{Keys: []string{"right", "l", "tab"}, Do: move(1, 0), Help: true},
@@ -274,7 +274,7 @@ func (p *Page) Keys(e *frame.Env) []frame.Binding {
 		frame.Binding{Keys: []string{"/"}, Word: "ui.key.filter", Do: func() tea.Cmd { p.filter = line{on: true, text: p.board.Filter}; return nil }},
 		frame.Binding{Keys: []string{"e", "!"}, Word: "ui.key.trouble", Do: func() tea.Cmd { return p.trouble(e) }, Help: true})
 	if p.opt.Shell != nil {
-		list = append(list, frame.Binding{Keys: []string{"x"}, Word: "ui.key.shell", Do: func() tea.Cmd { return p.shellHere(e) }, Help: true})
+		list = append(list, frame.Binding{Keys: []string{"x"}, Word: "ui.key.shell", Do: func() tea.Cmd { return p.shellHere(e) }})
 	}
 	if p.opt.Support != nil {
 		list = append(list, frame.Binding{Keys: []string{"B"}, Word: "ui.key.support", Do: p.support, Help: true})

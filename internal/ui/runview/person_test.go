@@ -360,5 +360,5 @@ func TestTheUsualIsLearntOutsideOfUpdate(t *testing.T) {
 		o.Usual = func() runstate.History { return runstate.History{"work": 40 * time.Second} }
 	})
 	s.now = s.now.Add(130 * time.Second)
-	s.has("since 2m10s, usually 40s")
+	s.has("waiting 2m10s for “Install packages”, usually 40s")
 }

@@ -120,7 +120,7 @@ func roleWords(e *frame.Env, m config.Machine) string {
 			out = append(out, e.P.T("ui.role."+string(r)))
 		}
 	}
-	return strings.Join(out, ", ")
+	return e.P.List(out)
 }
 
 // wrongAt are the problems of a machine.
@@ -160,7 +160,7 @@ func (n *nodes) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	case len(list) == 0:
 		out = append(out, "  "+t.Dim.Render(e.P.T("wizard.nodes.filtered", "filter", n.filter)))
 	case len(list) > room:
-		out = append(out, t.Faint.Render("  "+e.P.T("ui.more-machines", "above", itoa(n.top), "below", itoa(max(0, len(list)-n.top-room)))))
+		out = append(out, t.Faint.Render("  "+report.More(e.P, n.top, max(0, len(list)-n.top-room))))
 	}
 	for len(out) < h-len(foot) {
 		out = append(out, "")

@@ -136,15 +136,15 @@ func threeNodes(t testing.TB, a *ui.App) {
 // A cluster of three machines takes one line of typing, and keys that say: go on.
 func TestThreeMachinesTakeOneLine(t *testing.T) {
 	a, p, w := open(t, i18n.English, false, 100, 32)
-	uitest.Has(t, a, "Which cluster is it?", "k8s-cluster", "/root/.eggo/k8s-cluster.yaml")
+	uitest.Has(t, a, "What is the cluster called?", "k8s-cluster", "/root/.eggo/k8s-cluster.yaml")
 	threeNodes(t, a)
-	uitest.Has(t, a, "node-1", "192.168.0.17", "3 in all", "M 1 control plane", "W 2 worker", "3 ready", "4 CPUs")
+	uitest.Has(t, a, "node-1", "192.168.0.17", "3 machines", "M 1 control plane", "W 2 worker", "3 ready", "4 CPUs")
 	uitest.Keys(t, a, "ctrl+n")
 	uitest.Has(t, a, "10.244.0.0/16", "192.168.0.15:6443")
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 	uitest.Has(t, a, "eggo-debian-bookworm-amd64.tar.gz", "proven", "v1.34.2", "damaged")
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
-	uitest.Has(t, a, "Nothing stands in the way", "(3)")
+	uitest.Has(t, a, "Nothing stands in the way: 3 machines are ready")
 	uitest.Keys(t, a, "enter")
 	uitest.Has(t, a, "One last look", "x86src", "/srv/eggo-debian-bookworm-amd64.tar.gz")
 	uitest.Keys(t, a, "tab")
@@ -169,7 +169,7 @@ func TestWhatIsWrongIsSaidWhereItIsTyped(t *testing.T) {
 	uitest.Type(t, a, "Ｐrod!")
 	uitest.Has(t, a, "Prod!", "✘", "→")
 	uitest.Keys(t, a, "ctrl+n", "esc")
-	uitest.Has(t, a, "Prod!", "Which cluster is it?")
+	uitest.Has(t, a, "Prod!", "What is the cluster called?")
 	uitest.Keys(t, a, "ctrl+u")
 	uitest.Type(t, a, "prod")
 	uitest.Lacks(t, a, "✘")
@@ -216,7 +216,7 @@ func TestADraftIsOfferedAgain(t *testing.T) {
 	b := ui.New(p, ui.Options{Lang: i18n.English})
 	uitest.Drive(t, b, tea.WindowSizeMsg{Width: 100, Height: 32})
 	uitest.Run(t, b, b.Init())
-	uitest.Has(t, b, "You were here before", "machines: 1")
+	uitest.Has(t, b, "You were here before", "1 machine)")
 	uitest.Keys(t, b, "c")
 	uitest.Has(t, b, "Networks and names")
 	if len(p.draft.Machines) != 1 {
@@ -249,12 +249,12 @@ func TestAFindingIsMended(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 	uitest.Type(t, a, "10.0.0.[10-11]")
 	uitest.Keys(t, a, "enter", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n")
-	uitest.Has(t, a, "what stands in the way: 1", "say what it is")
+	uitest.Has(t, a, "1 finding stands in the way", "correct its architecture")
 	uitest.Keys(t, a, "enter")
 	if p.draft.Machines[1].Arch != "arm64" {
 		t.Error(p.draft.Machines)
 	}
-	uitest.Has(t, a, "settings that are wrong") // it needs a bundle of its own now
+	uitest.Has(t, a, "setting is wrong") // it needs a bundle of its own now
 	uitest.Keys(t, a, "enter")
 	uitest.Has(t, a, "arm64", "needs a bundle")
 }
