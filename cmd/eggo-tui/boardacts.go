@@ -162,6 +162,10 @@ func pager(env *environment, path string) (*exec.Cmd, error) {
 // editAgain opens the cluster's deploy.yaml in the editor of the person: a copy beside it, which takes its place when it has changed and has no faults.
 // Then the run is asked to end, so that it can be gone on with. A copy with faults stays, to be mended by the next edit.
 func editAgain(env *environment, path string, stop func() error) (*exec.Cmd, func() (bool, error), error) {
+	editor, err := editorOf(env)
+	if err != nil {
+		return nil, nil, err
+	}
 	before, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, event.NewFault(event.ClassUsage, "board.too-early", nil)
@@ -190,18 +194,46 @@ func editAgain(env *environment, path string, stop func() error) (*exec.Cmd, fun
 		if c != nil {
 			problems = append(problems, config.Unsupported(c)...)
 		}
-		for _, x := range problems {
-			if x.Severity == event.Error {
-				return false, x.Fault()
-			}
+		if wrong := wrongEdit(problems); wrong != nil {
+			return false, wrong
 		}
 		if err := os.Rename(draft, path); err != nil {
 			return false, event.NewFault(event.ClassFailed, "state.write", err)
 		}
 		return true, stop()
 	}
-	editor := cmp.Or(env.Getenv("VISUAL"), env.Getenv("EDITOR"), "vi")
 	return exec.Command("sh", "-c", editor+` "$1"`, "sh", draft), after, nil
+}
+
+// editorOf is what the person edits with.
+func editorOf(env *environment) (string, error) {
+	if e := cmp.Or(env.Getenv("VISUAL"), env.Getenv("EDITOR")); e != "" {
+		return e, nil
+	}
+	for _, e := range []string{"vi", "nano"} {
+		if _, err := exec.LookPath(e); err == nil {
+			return e, nil
+		}
+	}
+	return "", event.NewFault(event.ClassUsage, "edit.no-editor", nil)
+}
+
+// wrongEdit is what is wrong with what was written, nil when nothing is.
+func wrongEdit(problems config.Problems) error {
+	var out *runview.WrongEdit
+	for _, x := range problems {
+		switch {
+		case x.Severity != event.Error:
+		case out == nil:
+			out = &runview.WrongEdit{Line: x.Line, Key: x.Key, Fault: x.Fault()}
+		default:
+			out.More++
+		}
+	}
+	if out == nil {
+		return nil
+	}
+	return out
 }
 
 // shellOn is the ssh command for a machine of the cluster, with the cluster's known host keys and by its bastions. No password is in it: ssh asks.

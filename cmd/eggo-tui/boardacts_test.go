@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -116,8 +117,9 @@ func TestEditAgain(t *testing.T) {
 	if again, err := edit("s/nothing/x/"); again || err != nil || exists(filepath.Join(dir, "edit-"+savedName)) {
 		t.Errorf("nothing was changed: %v %v", again, err)
 	}
-	if again, err := edit("s/192.0.2.1/300.0.2.1/"); again || err == nil {
-		t.Errorf("an address that is none: %v %v", again, err)
+	again, err := edit("s/192.0.2.1/300.0.2.1/")
+	if w := (*runview.WrongEdit)(nil); again || !errors.As(err, &w) || w.Line != 5 || w.Key != "masters[0].ip" || w.More != 1 {
+		t.Errorf("an address that is none, twice: %v %#v", again, err)
 	}
 	if now, _ := os.ReadFile(path); string(now) != good || stops > 0 {
 		t.Errorf("a faulty file counts: %s, %d stops", now, stops)
@@ -127,6 +129,28 @@ func TestEditAgain(t *testing.T) {
 	}
 	if now, _ := os.ReadFile(path); !strings.Contains(string(now), "192.0.2.2") || !strings.Contains(string(now), "10.245") || exists(filepath.Join(dir, "edit-"+savedName)) {
 		t.Errorf("%s", now)
+	}
+}
+
+// Without VISUAL and EDITOR the editors that machines have are looked for; where there is none, it is said.
+func TestEditorOf(t *testing.T) {
+	bin := t.TempDir()
+	t.Setenv("PATH", bin)
+	env := &environment{Getenv: func(k string) string { return map[string]string{"EDITOR": ""}[k] }}
+	if e, err := editorOf(env); e != "" || event.AsFault(err).Code != "edit.no-editor" {
+		t.Errorf("%q %v", e, err)
+	}
+	for _, name := range []string{"nano", "vi"} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if e, err := editorOf(env); e != name || err != nil {
+			t.Errorf("%q %v, want %s", e, err, name)
+		}
+	}
+	env.Getenv = func(k string) string { return map[string]string{"EDITOR": "ed", "VISUAL": "code --wait"}[k] }
+	if e, err := editorOf(env); e != "code --wait" || err != nil {
+		t.Errorf("%q %v", e, err)
 	}
 }
 

@@ -34,6 +34,7 @@ func signs() []sign {
 		{event.M("likely.name"), []string{"no such host", "name or service not known", "temporary failure in name resolution", "server misbehaving"}},
 		{event.M("likely.sudo"), []string{"is not in the sudoers file", "sudo: a password is required", "sudo: no tty"}},
 		{event.M("likely.denied"), []string{"permission denied", "operation not permitted", "access denied"}},
+		{event.M("likely.setting"), []string{"error parsing", "failed to parse", "invalid value", "invalid argument+flag", "unknown flag", "unrecognized feature gate", "quantities must match", "unknown unit+in duration"}},
 		{event.M("likely.no-command"), []string{"command not found", "exec format error", "no such file or directory+exec"}},
 	}
 }

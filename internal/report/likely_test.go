@@ -19,6 +19,8 @@ func TestWhatLiesBehindAFailure(t *testing.T) {
 		{"", []string{"no route to host", "Job failed", "listen tcp :2379: bind: address already in use"}, "likely.port-taken"},
 		{"x509: certificate has expired or is not yet valid: current time 2020-01-01T00:00:00Z is before", nil, "likely.clock"},
 		{"x509: certificate signed by unknown authority", nil, "likely.certificate"},
+		{"Failed to start etcd.service\ndiscovery failed: error parsing CompactionRetention: time: unknown unit \"d\" in duration \"1d\"", nil, "likely.setting"},
+		{"", []string{"Error: unknown flag: --max-podz"}, "likely.setting"},
 		{"something nobody has seen", []string{"nor this"}, ""},
 		{"", nil, ""},
 	} {

@@ -233,6 +233,7 @@ func (a *App) said(p frame.Page, msg tea.Msg) tea.Cmd {
 // place puts a page in the place of those from the index on.
 func (a *App) place(from int, p frame.Page) tea.Cmd {
 	gone := a.drop(from)
+	a.note = "" // it was of a page that is gone
 	a.stack = append(a.stack, p)
 	return tea.Batch(gone, a.of(p, p.Init(&a.env)))
 }

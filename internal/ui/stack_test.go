@@ -170,3 +170,17 @@ func TestMouse(t *testing.T) {
 		t.Error("the mouse is not given back")
 	}
 }
+
+// What the footer says goes with the page that said it.
+func TestANoteGoesWithItsPage(t *testing.T) {
+	next := &paper{name: "next"}
+	p := &paper{name: "a", ended: new(int), do: map[string]func() tea.Cmd{
+		"n": func() tea.Cmd { return frame.Send(frame.Note{Text: "it comes to its end"}) },
+	}}
+	a := New(p, Options{Lang: i18n.English})
+	uitest.Drive(t, a, tea.WindowSizeMsg{Width: 80, Height: 24})
+	uitest.Keys(t, a, "n")
+	uitest.Has(t, a, "it comes to its end")
+	uitest.Drive(t, a, pageMsg{p, frame.Replace{Page: next}})
+	uitest.Lacks(t, a, "it comes to its end")
+}

@@ -21,12 +21,13 @@ until fallocate -l $free /var/log/full 2>/dev/null; do free=$((free - 1048576));
 cat /dev/zero >/var/log/full-too 2>/dev/null
 df -h /`
 
-// beginSaved begins a run from the menu with a deploy.yaml of three machines that lies in the person's home.
-func beginSaved(x *terminal, cluster string, nodes []stand.Node) {
+// beginSaved begins a run from the menu with a deploy.yaml of three machines that lies in the person's home. more is text at its end.
+func beginSaved(x *terminal, cluster string, nodes []stand.Node, more ...string) {
 	x.t.Helper()
 	name := filepath.Base(x.home) + "/" + cluster + ".yaml"
-	_, err := x.s.Deploy(name, cluster, nodes)
+	file, err := x.s.Deploy(name, cluster, nodes)
 	must(x.t, "deploy.yaml", err)
+	must(x.t, "deploy.yaml", os.WriteFile(file, []byte(read(x.t, file)+strings.Join(more, "")), 0o600))
 	x.command("eggo-tui")
 	x.choose("Install from a saved deploy.yaml")
 	x.see(time.Minute, cluster+".yaml")

@@ -128,10 +128,7 @@ func (n *Node) must(ctx context.Context, cmd Command) (Result, error) {
 			return r, event.NewFault(event.ClassFailed, code, nil, "what", event.Clean(arg)).On(n.Name())
 		}
 	}
-	if len(lines) > 5 {
-		lines = lines[len(lines)-5:]
-	}
-	cause := event.Clean(strings.Join(lines, "\n"))
+	cause := lastWords(string(r.Stderr))
 	if cmd.Secret {
 		cause = ""
 	}
@@ -304,11 +301,11 @@ func (n *Node) Start(ctx context.Context, s Service) error {
 
 // Journal returns the last words of a unit, for faults.
 func (n *Node) Journal(ctx context.Context, unit string) string {
-	out, err := n.Query(ctx, "journalctl -u "+Quote(unit)+" -n 5 --no-pager -o cat || true")
+	out, err := n.Query(ctx, "journalctl -u "+Quote(unit)+" -n 20 --no-pager -o cat || true")
 	if err != nil {
 		return ""
 	}
-	return event.Clean(out)
+	return lastWords(out)
 }
 
 // Quote makes one shell word of s.

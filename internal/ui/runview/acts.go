@@ -2,7 +2,9 @@ package runview
 
 import (
 	"errors"
+	"fmt"
 	"os/exec"
+	"strconv"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -104,6 +106,9 @@ func (p *Page) edit(*frame.Env) tea.Cmd {
 	}
 	return tea.ExecProcess(c, func(err error) tea.Msg {
 		m := doneMsg{what: doneEdit, err: err}
+		if ee := (*exec.ExitError)(nil); errors.As(err, &ee) {
+			m.err = event.NewFault(event.ClassFailed, "edit.editor", nil, "status", strconv.Itoa(ee.ExitCode()))
+		}
 		if err == nil {
 			m.again, m.err = after()
 		}
@@ -111,16 +116,39 @@ func (p *Page) edit(*frame.Env) tea.Cmd {
 	})
 }
 
+// WrongEdit is what is wrong with a deploy.yaml that was edited: the first of its faults, where it stands (Line from 1, 0 where nobody knows),
+// and how many more there are.
+type WrongEdit struct {
+	Line  int
+	Key   string
+	Fault *event.Fault
+	More  int
+}
+
+// Error implements error.
+func (w *WrongEdit) Error() string { return w.Fault.Error() }
+
+// Unwrap gives the fault.
+func (w *WrongEdit) Unwrap() error { return w.Fault }
+
 // askEdit tells what is wrong with what was written, and leads back to it.
 func (p *Page) askEdit(err error, e *frame.Env) tea.Cmd {
-	f := event.AsFault(err)
+	f, wrong := event.AsFault(err), (*WrongEdit)(nil)
+	errors.As(err, &wrong)
 	return frame.Send(frame.Ask{
 		Title: event.M("ui.edit.wrong"), Danger: true,
 		Body: func(e *frame.Env, w int) []string {
 			text, next := e.P.Fault(f)
-			out := widget.Lines(event.Clean(text), w)
+			var out []string
+			if wrong != nil && wrong.Line > 0 {
+				out = append(out, widget.Lines(e.P.T("ui.edit.where", "line", fmt.Sprint(wrong.Line), "key", event.Clean(wrong.Key)), w)...)
+			}
+			out = append(out, widget.Lines(event.Clean(text), w)...)
 			if next != "" {
 				out = append(out, widget.Lines(e.Theme.Glyphs.Arrow+" "+event.Clean(next), w)...)
+			}
+			if wrong != nil && wrong.More > 0 {
+				out = append(out, e.P.T("ui.edit.more", "count", fmt.Sprint(wrong.More)))
 			}
 			return out
 		},

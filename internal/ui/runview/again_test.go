@@ -68,3 +68,24 @@ func TestAnEditIsGoneOnWith(t *testing.T) {
 		}
 	}
 }
+
+// What is wrong with what was written is told with its place, in the person's language, and leads back to the editor.
+func TestAWrongEditIsTold(t *testing.T) {
+	for lang, want := range map[i18n.Lang][]string{i18n.English: {"Line 24, network.podcidr", "10.344.0.0/16", "and 2 more faults"}, i18n.Chinese: {"第 24 行，network.podcidr", "10.344.0.0/16", "另有 2 处错误"}} {
+		e := &frame.Env{P: i18n.NewPrinter(lang), Theme: theme.New(theme.Options{}), Now: func() time.Time { return start }}
+		p := New(Options{}).Still()
+		err := &WrongEdit{Line: 24, Key: "network.podcidr", More: 2, Fault: event.NewFault(event.ClassUsage, "config.cidr", nil, "value", "10.344.0.0/16")}
+		for _, m := range all(p.Update(doneMsg{what: doneEdit, err: err}, e)) {
+			ask, is := m.(frame.Ask)
+			if !is || ask.Choices[0].Key != "e" {
+				t.Fatalf("%#v", m)
+			}
+			text := strings.Join(ask.Body(e, 60), "\n")
+			for _, w := range want {
+				if !strings.Contains(text, w) {
+					t.Errorf("%s: %q is not in\n%s", lang, w, text)
+				}
+			}
+		}
+	}
+}

@@ -23,7 +23,7 @@ func (p *Page) finish() tea.Cmd {
 	if p.opt.Replay != nil {
 		return nil
 	}
-	return tea.Raw("\a")
+	return tea.Batch(tea.Raw("\a"), frame.Send(frame.Note{})) // what the footer told of the run's end has come to pass
 }
 
 func (p *Page) summary(e *frame.Env) board.Summary {

@@ -1,0 +1,65 @@
+package node
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// wordsMost is how many of the last lines of a program a fault keeps.
+const wordsMost = 5
+
+// klog is the head of a line of Kubernetes' programs: its level, then the date.
+var klog = regexp.MustCompile(`^([IWEF])\d{4} \d\d:\d\d:\d\d`)
+
+// lastWords are the lines with which a program said what is wrong, for a fault: of one that says itself which of its lines are of errors, these
+// and what others said between them, else the last ones. A line in JSON, as etcd writes them, becomes its message and its error.
+func lastWords(text string) string {
+	var all, grave []string
+	wrong := false
+	for _, l := range strings.Split(strings.TrimSpace(text), "\n") {
+		l, level := plainly(l)
+		all = append(all, l)
+		if level != chatter {
+			grave = append(grave, l)
+		}
+		wrong = wrong || level == trouble
+	}
+	if wrong {
+		all = grave
+	}
+	return event.Clean(strings.Join(all[max(0, len(all)-wordsMost):], "\n"))
+}
+
+type gravity int
+
+const (
+	unsaid gravity = iota
+	chatter
+	trouble
+)
+
+// plainly is a line as a person reads it, and how grave it says to be.
+func plainly(line string) (string, gravity) {
+	if m := klog.FindStringSubmatch(line); m != nil {
+		if m[1] == "E" || m[1] == "F" {
+			return line, trouble
+		}
+		return line, chatter
+	}
+	var l struct{ Level, Msg, Error string }
+	if !strings.HasPrefix(line, "{") || json.Unmarshal([]byte(line), &l) != nil || l.Level == "" || l.Msg == "" {
+		return line, unsaid
+	}
+	text := l.Msg
+	if l.Error != "" {
+		text += ": " + l.Error
+	}
+	switch l.Level {
+	case "error", "dpanic", "panic", "fatal":
+		return text, trouble
+	}
+	return text, chatter
+}
