@@ -76,6 +76,11 @@ func (d *desk) clusters(ctx context.Context) ([]jumphost.Cluster, error) {
 		}
 		if store, err := journal.At(d.root(), k.Name); err == nil {
 			c.Runs = deskRuns(store, k.Name)
+			if len(c.Runs) > 0 && c.Runs[0].Run == k.LastRun {
+				for _, w := range k.Waits {
+					c.Runs[0].Waits = append(c.Runs[0].Waits, jumphost.Wait{Node: w.Node, Step: w.Title, Since: w.Since, Fault: w.Fault})
+				}
+			}
 			if c.File == "" && len(c.Runs) > 0 {
 				c.Tried = tried(c.Runs[0], store)
 			}

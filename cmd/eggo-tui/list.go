@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/runstate"
 )
 
 func newListCmd(env *environment) *cobra.Command {
@@ -32,12 +33,22 @@ type known struct {
 	Name    string    `json:"name"`
 	Masters int       `json:"masters"`
 	Workers int       `json:"workers"`
-	Status  string    `json:"status"` // running, installed, failed, interrupted, removed, unknown
+	Status  string    `json:"status"`              // running, installed, failed, interrupted, removed, unknown
+	Waits   []waiting `json:"waits_for,omitempty"` // decisions that the run waits for, the oldest first
 	LastRun string    `json:"last_run,omitempty"`
 	Verb    string    `json:"verb,omitempty"`
 	At      time.Time `json:"at,omitzero"` // when the last run began
 	Version string    `json:"version,omitempty"`
 	File    string    `json:"file,omitempty"`
+}
+
+// waiting is a step of a run that goes on: it failed, and the run waits for somebody to decide what becomes of it.
+type waiting struct {
+	Step  string       `json:"step"`
+	Node  string       `json:"node"` // "" is this machine
+	Since time.Time    `json:"since"`
+	Fault *event.Fault `json:"fault"`
+	Title event.Msg    `json:"-"`
 }
 
 func list(env *environment, state, output string) error {
@@ -62,12 +73,41 @@ func list(env *environment, state, output string) error {
 	}
 	rows := [][]string{{p.T("col.name"), p.T("col.masters"), p.T("col.workers"), p.T("col.status"), p.T("col.last-run"), p.T("col.version"), p.T("col.file")}}
 	for _, c := range clusters {
-		rows = append(rows, []string{event.Clean(c.Name), strconv.Itoa(c.Masters), strconv.Itoa(c.Workers), p.T("list." + c.Status), cmp.Or(c.LastRun, "-"), cmp.Or(event.Clean(c.Version), "-"), cmp.Or(c.File, "-")})
+		rows = append(rows, []string{event.Clean(c.Name), strconv.Itoa(c.Masters), strconv.Itoa(c.Workers), p.T("list." + c.said()), cmp.Or(c.LastRun, "-"), cmp.Or(event.Clean(c.Version), "-"), cmp.Or(c.File, "-")})
 	}
 	for _, l := range report.Columns(rows) {
 		fmt.Fprintln(env.Stdout, l)
 	}
+	for _, c := range clusters {
+		if len(c.Waits) > 0 {
+			fmt.Fprintln(env.Stdout)
+			printWaits(env, state, c)
+		}
+	}
 	return nil
+}
+
+// said is the status as a person is told it.
+func (c *known) said() string {
+	if len(c.Waits) > 0 {
+		return "waiting"
+	}
+	return c.Status
+}
+
+// printWaits says what the cluster's run waits for, and how it is decided. state is --state-dir as it was given.
+func printWaits(env *environment, state string, c known) {
+	p := env.P
+	fmt.Fprintln(env.Stdout, p.T("list.waits", "cluster", c.Name, "run", c.LastRun))
+	for _, w := range c.Waits {
+		text, _ := p.Fault(w.Fault)
+		fmt.Fprintln(env.Stdout, "  "+p.T("list.wait", "node", cmp.Or(event.Clean(w.Node), p.T("report.jump-host")), "step", p.Msg(w.Title), "since", w.Since.Local().Format("2006-01-02 15:04:05"), "fault", text))
+	}
+	command := "eggo-tui attach --id " + shellWord(c.Name)
+	if state != "" {
+		command += " --state-dir " + shellWord(state)
+	}
+	fmt.Fprintln(env.Stdout, "  "+p.T("list.decide", "command", command))
 }
 
 // stateRoot is --state-dir, or the user's.
@@ -108,9 +148,13 @@ func (c *known) last(store *journal.Cluster) {
 	}
 	c.LastRun = ids[len(ids)-1]
 	var ended *event.RunEnded
+	busy, now := store.Busy(), runstate.New()
 	for rec, err := range journal.Read(store.RunDir(c.LastRun)) {
 		if err != nil {
 			break
+		}
+		if busy {
+			now.Apply(rec)
 		}
 		switch e := rec.Event.(type) {
 		case event.RunStarted:
@@ -120,8 +164,11 @@ func (c *known) last(store *journal.Cluster) {
 		}
 	}
 	switch {
-	case ended == nil && running(store):
+	case ended == nil && busy:
 		c.Status = "running"
+		for _, q := range now.Open {
+			c.Waits = append(c.Waits, waiting{q.Step.ID, q.Step.Host, q.Since, &q.Fault, q.Step.Title})
+		}
 	case ended == nil || ended.Outcome == event.Interrupted:
 		c.Status = "interrupted"
 	case !ended.Outcome.Done():
@@ -131,10 +178,4 @@ func (c *known) last(store *journal.Cluster) {
 	default:
 		c.Status = "installed"
 	}
-}
-
-// running says whether the process that took the cluster's lock last lives on this machine.
-func running(store *journal.Cluster) bool {
-	h, err := store.Holder()
-	return err == nil && exists("/proc/"+strconv.Itoa(h.PID))
 }

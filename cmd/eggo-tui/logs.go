@@ -201,6 +201,9 @@ func listRuns(env *environment, o logOptions) error {
 		}
 		for _, id := range ids {
 			outcome := env.P.T("list.interrupted")
+			if id == c.LastRun {
+				outcome = env.P.T("list." + c.said())
+			}
 			for rec, err := range journal.Read(store.RunDir(id)) {
 				if e, ok := rec.Event.(event.RunEnded); ok && err == nil {
 					outcome = env.P.T("report.outcome." + string(e.Outcome))

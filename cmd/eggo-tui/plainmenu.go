@@ -77,7 +77,8 @@ func plainChoices(clusters []jumphost.Cluster) []plainChoice {
 	idle := func(c jumphost.Cluster) bool {
 		return known(c) && c.Status != jumphost.Running && c.Status != jumphost.Removed
 	}
-	each(&first, "watch", "", func(c jumphost.Cluster) bool { return c.Status == jumphost.Running }, "logs")
+	each(&first, "decide", "", func(c jumphost.Cluster) bool { return c.Said() == jumphost.Waiting }, "logs")
+	each(&first, "watch", "", func(c jumphost.Cluster) bool { return c.Said() == jumphost.Running }, "logs")
 	each(&first, "resume", "", func(c jumphost.Cluster) bool {
 		return known(c) && (c.Status == jumphost.Interrupted || c.Status == jumphost.Failed)
 	}, "resume")

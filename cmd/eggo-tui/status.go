@@ -32,18 +32,46 @@ func status(ctx context.Context, env *environment, o runOptions) error {
 	if err != nil {
 		return err
 	}
+	now := known{Name: s.cluster.Name}
+	now.last(s.store)
 	if o.output == "json" {
 		out := newLines(env)
-		if out.put(st); out.err != nil {
+		if out.put(statusNow(st, now)); out.err != nil {
 			return out.err
 		}
 	} else {
 		printStatus(env, st)
+		switch {
+		case len(now.Waits) > 0:
+			printWaits(env, o.state, now)
+		case now.Status == "running":
+			fmt.Fprintln(env.Stdout, env.P.T("list.goes-on", "run", now.LastRun, "cluster", now.Name))
+		}
 	}
 	if !st.Healthy {
 		return reported(event.ClassPartial, "status.unwell")
 	}
 	return nil
+}
+
+// withRun is a status with the run that goes on meanwhile.
+type withRun struct {
+	*phases.Status
+	Run *runNow `json:"run,omitempty"`
+}
+
+type runNow struct {
+	Run   string    `json:"run"`
+	Verb  string    `json:"verb"`
+	Waits []waiting `json:"waits_for,omitempty"`
+}
+
+func statusNow(st *phases.Status, now known) withRun {
+	out := withRun{Status: st}
+	if now.Status == "running" {
+		out.Run = &runNow{now.LastRun, now.Verb, now.Waits}
+	}
+	return out
 }
 
 func printStatus(env *environment, st *phases.Status) {

@@ -203,10 +203,19 @@ func (pl *Plain) tellStep(r event.Record) {
 		}
 		pl.reason[e.Step] = text
 		pl.line(r.Time, st.Host, p.T("report.retry"), p.T("report.retry-text", "step", p.Msg(st.Title), "try", itoa(e.Try), "delay", Short(e.Delay), "fault", text))
+	case event.StepAsked:
+		if st := pl.state.Step(e.Step); !pl.state.Alone() {
+			pl.line(r.Time, st.Host, p.T("report.asked"), p.T("report.asked-text", "step", p.Msg(st.Title), "cluster", pl.state.Run.Cluster))
+			pl.fault(&e.Fault)
+		}
 	case event.StepDecided:
-		if st := pl.state.Step(e.Step); e.Decision == event.TryAgain {
+		switch st := pl.state.Step(e.Step); {
+		case e.Decision != event.TryAgain:
+		case pl.state.Alone():
 			text, _ := p.Fault(st.Fault)
 			pl.line(r.Time, st.Host, p.T("report.retry"), p.T("report.decided-retry", "step", p.Msg(st.Title), "fault", text))
+		default:
+			pl.line(r.Time, st.Host, p.T("report.retry"), p.T("report.decided-again", "step", p.Msg(st.Title)))
 		}
 	case event.StepEnded:
 		pl.stepEnded(r.Time, e)
@@ -359,6 +368,10 @@ func (pl *Plain) beat(now time.Time) {
 		if i == beatSteps {
 			pl.below(p.T("report.more", "count", itoa(len(active)-i)))
 			break
+		}
+		if st.Asked {
+			pl.line(now, st.Host, p.T("report.asked"), p.T("report.asked-text", "step", p.Msg(st.Title), "cluster", pl.state.Run.Cluster))
+			continue
 		}
 		text := p.T("report.still", "time", Short(now.Sub(st.Start)), "step", p.Msg(st.Title))
 		if st.Pause.After(now) && st.Fault != nil {

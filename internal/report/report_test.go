@@ -326,3 +326,37 @@ func TestTheTableHoldsItsColumnsInChinese(t *testing.T) {
 		t.Error("no steps, no table")
 	}
 }
+
+// A run that waits for a decision says so when it is asked, again while nothing happens, and how it is decided; one that --on-failure decides
+// says what is done.
+func TestADecisionThatIsWaitedFor(t *testing.T) {
+	for _, c := range []struct {
+		flags []string
+		lang  i18n.Lang
+		want  []string
+		not   string
+	}{
+		{nil, i18n.English, []string{"2.0s  master-1   needs you  Uploading images: failed, and waits for a decision: eggo-tui attach --id k8s-cluster", "[engine.timeout]",
+			"22.0s  master-1   needs you  Uploading images: failed, and waits for a decision", "Uploading images: is tried again, as was decided"}, "still running"},
+		{[]string{"--on-failure", "ask"}, i18n.Chinese, []string{"等您决定", "eggo-tui attach --id k8s-cluster", "按您的决定重试"}, "--on-failure"},
+		{[]string{"--on-failure", "retry=2"}, i18n.English, []string{"failed, is tried again as --on-failure says"}, "needs you"},
+	} {
+		var out bytes.Buffer
+		pl := NewPlain(&out, i18n.NewPrinter(c.lang))
+		l := tell(pl)
+		begin(l, "deploy")
+		l.at(0, event.RunStarted{Run: "r", Cluster: "k8s-cluster", Verb: "deploy", Flags: c.flags})
+		l.at(1, event.StepStarted{Step: "up/master-1", Try: 1})
+		l.at(2, event.StepAsked{Step: "up/master-1", Try: 1, Fault: event.Fault{Code: "engine.timeout", Class: event.ClassFailed, Args: map[string]string{"timeout": "5m0s"}}})
+		pl.Tick(t0.Add(22 * time.Second))
+		l.at(30, event.StepDecided{Step: "up/master-1", Decision: event.TryAgain})
+		for _, w := range c.want {
+			if !strings.Contains(out.String(), w) {
+				t.Errorf("%v: %q is not in\n%s", c.flags, w, &out)
+			}
+		}
+		if strings.Contains(out.String(), c.not) {
+			t.Errorf("%v: %q is in\n%s", c.flags, c.not, &out)
+		}
+	}
+}

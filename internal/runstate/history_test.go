@@ -108,3 +108,16 @@ func TestAStall(t *testing.T) {
 		t.Error("what waits for a person is no stall")
 	}
 }
+
+// Whoever let --on-failure decide is asked nothing: what failed is tried again by itself.
+func TestNobodyIsAskedWhenTheCommandLineDecides(t *testing.T) {
+	for value, want := range map[string]int{"ask": 1, "retry=2": 0} {
+		l := newTeller()
+		l.at(0, event.RunStarted{Verb: "deploy", Flags: []string{"--limit", "n1", "--on-failure", value}})
+		l.at(0, event.StepStarted{Step: "up/n1", Try: 1})
+		l.at(1, event.StepAsked{Step: "up/n1", Try: 1, Fault: *event.NewFault(event.ClassFailed, "bad", nil)})
+		if st := l.s.Step("up/n1"); len(l.s.Open) != want || st.Asked != (want > 0) || l.s.Alone() == (want > 0) || st.Fault.Code != "bad" {
+			t.Errorf("%s: %d questions, asked %v", value, len(l.s.Open), st.Asked)
+		}
+	}
+}

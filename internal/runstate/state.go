@@ -41,6 +41,7 @@ type State struct {
 
 	Transfers []*Transfer // running
 
+	alone     bool // what fails is decided by --on-failure: nobody is asked
 	steps     map[string]*Step
 	order     []*Step
 	phases    map[string]*Phase
@@ -146,6 +147,9 @@ func New() *State {
 // Step gives the step with that ID, nil if the plan has none.
 func (s *State) Step(id string) *Step { return s.steps[id] }
 
+// Alone says whether nobody is asked what becomes of a step that failed, for the command line has said it.
+func (s *State) Alone() bool { return s.alone }
+
 // Steps gives all steps, in the order of the plan.
 func (s *State) Steps() []*Step { return s.order }
 
@@ -166,7 +170,10 @@ func (s *State) Apply(r event.Record) {
 	}
 	switch e := r.Event.(type) {
 	case event.RunStarted:
-		s.Run = e
+		s.Run, s.alone = e, false
+		for i := 0; i+1 < len(e.Flags); i += 2 {
+			s.alone = s.alone || e.Flags[i] == "--on-failure" && e.Flags[i+1] != "ask"
+		}
 	case event.PlanMade:
 		s.plan(e)
 	case event.HostState:
@@ -266,9 +273,13 @@ func (s *State) stepEvent(r event.Record) {
 	case event.StepAsked:
 		st := get(e.Step)
 		s.answered(st)
-		st.Asked, st.Fault = true, &e.Fault
-		s.Open = append(s.Open, &Question{Step: st, Try: e.Try, Fault: e.Fault, Since: r.Time, Lines: s.host(st.Host).LinesOf(st.ID, FailLines)})
+		st.Fault = &e.Fault
 		s.dropTransfers(st)
+		if s.alone {
+			return
+		}
+		st.Asked = true
+		s.Open = append(s.Open, &Question{Step: st, Try: e.Try, Fault: e.Fault, Since: r.Time, Lines: s.host(st.Host).LinesOf(st.ID, FailLines)})
 	case event.StepDecided:
 		s.answered(get(e.Step))
 	case event.StepEnded:

@@ -79,6 +79,7 @@ type Member struct {
 // Status of a cluster, from its last run.
 const (
 	Running     = "running"
+	Waiting     = "waiting" // running, and a step that failed waits for a decision: only in words, see Cluster.Said and Run.Said
 	Installed   = "installed"
 	Failed      = "failed"
 	Interrupted = "interrupted"
@@ -118,6 +119,31 @@ type Run struct {
 	Took    time.Duration
 	Exit    int
 	Fault   *event.Fault
+	Waits   []Wait // of one that goes on, the oldest first
+}
+
+// Wait is a step that failed and waits for somebody to decide what becomes of it.
+type Wait struct {
+	Node  string // "" is this machine
+	Step  event.Msg
+	Since time.Time
+	Fault *event.Fault
+}
+
+// Said is the status as a person is told it.
+func (r Run) Said() string {
+	if r.Status == Running && len(r.Waits) > 0 {
+		return Waiting
+	}
+	return r.Status
+}
+
+// Said is the status as a person is told it.
+func (c Cluster) Said() string {
+	if c.Status == Running && len(c.Runs) > 0 && c.Runs[0].Said() == Waiting {
+		return Waiting
+	}
+	return c.Status
 }
 
 // Start is a run to be begun: the verb with its arguments, as on the command line, without secrets.

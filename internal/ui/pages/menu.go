@@ -3,6 +3,7 @@ package pages
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -115,7 +116,21 @@ func (p *Menu) entries() []entry {
 	if len(running) > 0 {
 		why = "menu.why.busy"
 	}
-	watch := one("watch", running, "menu.why.none-runs", func(c jumphost.Cluster) frame.Page { return NewOpening(d, last(c).Ref, 0) })
+	asks := func(c jumphost.Cluster) bool { return c.Said() == jumphost.Waiting }
+	slices.SortStableFunc(running, func(a, b jumphost.Cluster) int { // what waits for somebody comes first
+		switch {
+		case asks(a) == asks(b):
+			return 0
+		case asks(a):
+			return -1
+		}
+		return 1
+	})
+	back := "watch"
+	if slices.ContainsFunc(running, asks) {
+		back = "decide"
+	}
+	watch := one(back, running, "menu.why.none-runs", func(c jumphost.Cluster) frame.Page { return NewOpening(d, last(c).Ref, 0) })
 	whyNot := "menu.why.none-stopped"
 	if len(p.with(func(c jumphost.Cluster) bool { return c.File == "" && c.Tried == "" && c.Status == jumphost.Failed })) > 0 {
 		whyNot = "menu.why.not-begun"
@@ -385,6 +400,7 @@ func (p *Menu) panel(e *frame.Env, x entry, w int) []string {
 		}
 		out = append(out, clusterLine(e, c, w, p.names(w)))
 		if r := last(c); i == 0 && r.Run != "" {
+			out = append(out, indent(waits(e, r, w-2), 2)...)
 			line := verb(e, r.Verb) + "  " + ago(e, r.At)
 			if r.Took > 0 {
 				line += "  " + took(r.Took)
@@ -405,12 +421,35 @@ func (p *Menu) panel(e *frame.Env, x entry, w int) []string {
 	return out
 }
 
+// waits says which steps of a run wait for a decision, and why: the first two, and how many more.
+func waits(e *frame.Env, r jumphost.Run, w int) []string {
+	if r.Said() != jumphost.Waiting {
+		return nil
+	}
+	var out []string
+	for i, x := range r.Waits {
+		if i == 2 {
+			return append(out, e.Theme.Dim.Render(e.P.T("menu.more", "count", fmt.Sprint(len(r.Waits)-i))))
+		}
+		node := event.Clean(x.Node)
+		if node == "" {
+			node = e.P.T("report.jump-host")
+		}
+		out = append(out, wrapped(e.Theme.Bad, e.Theme.Glyphs.Ignored+" "+e.P.T("menu.waits", "node", node, "step", e.P.Msg(x.Step), "ago", ago(e, x.Since)), w)...)
+		if x.Fault != nil {
+			text, _ := e.P.Fault(x.Fault)
+			out = append(out, indent(wrapped(e.Theme.Dim, text, w-2), 2)...)
+		}
+	}
+	return out
+}
+
 // clusterLine is a cluster in one line: how it is, its name, of what it is made.
 func clusterLine(e *frame.Env, c jumphost.Cluster, w, name int) string {
 	t := e.Theme
-	word, style := status(e, c.Status)
+	word, style := status(e, c.Said())
 	wide := 0
-	for _, s := range []string{jumphost.Running, jumphost.Installed, jumphost.Failed, jumphost.Interrupted, jumphost.Removed, jumphost.Unknown} {
+	for _, s := range []string{jumphost.Running, jumphost.Waiting, jumphost.Installed, jumphost.Failed, jumphost.Interrupted, jumphost.Removed, jumphost.Unknown} {
 		said, _ := status(e, s)
 		wide = max(wide, widget.Width(said))
 	}

@@ -148,6 +148,8 @@ func status(e *frame.Env, s string) (string, widget.Ink) {
 	switch s {
 	case jumphost.Running:
 		g, st = t.Glyphs.Running, t.Busy
+	case jumphost.Waiting:
+		g, st = t.Glyphs.Ignored, t.Bad
 	case jumphost.Installed:
 		g, st = t.Glyphs.OK, t.Good
 	case jumphost.Failed:
@@ -165,7 +167,7 @@ func ended(e *frame.Env, r jumphost.Run) (string, widget.Ink) {
 	if r.Status == jumphost.Installed || r.Status == jumphost.Removed {
 		return e.Theme.Glyphs.OK + " " + e.P.T("menu.run.well"), e.Theme.Good
 	}
-	return status(e, r.Status)
+	return status(e, r.Said())
 }
 
 // verb in words.

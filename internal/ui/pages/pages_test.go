@@ -66,6 +66,17 @@ func clusters() []jumphost.Cluster {
 	}
 }
 
+// waitingClusters are those of clusters, with one more whose run waits for two decisions, and one whose run just goes on.
+func waitingClusters() []jumphost.Cluster {
+	r := run("halle-2", "20261121T115200Z-deploy", "deploy", jumphost.Running, 8*time.Minute, 0)
+	f := event.NewFault(event.ClassFailed, "node.command-failed", nil, "status", "1").On("h1")
+	f.Cause = `etcd: discovery failed: error parsing CompactionRetention: time: unknown unit "d" in duration "1d"`
+	r.Waits = []jumphost.Wait{{Node: "h1", Step: event.M("step.etcd.start"), Since: now.Add(-5 * time.Minute), Fault: f}, {Node: "h2", Step: event.M("step.infrastructure.packages"), Since: now.Add(-time.Minute), Fault: event.NewFault(event.ClassFailed, "ssh.lost", errors.New("broken pipe")).On("h2")}}
+	goes := run("anna", "20261121T115900Z-deploy", "deploy", jumphost.Running, time.Minute, 0)
+	return append(clusters(), jumphost.Cluster{Name: "anna", Status: jumphost.Running, Masters: 1, Workers: 1, Nodes: nodes(2), Runs: []jumphost.Run{goes}},
+		jumphost.Cluster{Name: "halle-2", Status: jumphost.Running, Masters: 1, Workers: 2, Nodes: nodes(3), Runs: []jumphost.Run{r}})
+}
+
 // world is a machine for tests.
 type world struct {
 	clusters []jumphost.Cluster
@@ -181,6 +192,7 @@ func TestGoldens(t *testing.T) {
 	full, fresh := &world{clusters: clusters()}, &world{}
 	pages := map[string]func() frame.Page{
 		"menu":       func() frame.Page { return NewMenu(full.deps()) },
+		"menu-waits": func() frame.Page { return NewMenu((&world{clusters: waitingClusters()}).deps()) },
 		"menu-fresh": func() frame.Page { return NewMenu(fresh.deps()) },
 		"runs":       func() frame.Page { return NewRuns(full.deps(), "") },
 		"pick":       func() frame.Page { return NewPick(full.deps(), "status", clusters(), nil) },
@@ -460,4 +472,23 @@ func FuzzPages(f *testing.F) {
 			uitest.Fills(t, a, width, height)
 		}
 	})
+}
+
+// A run that waits for a decision is the menu's first offer, before one that just goes on, with what failed and why; so it stands among the runs.
+func TestWhatWaitsForADecisionComesFirst(t *testing.T) {
+	w := &world{clusters: waitingClusters()}
+	for lang, words := range map[i18n.Lang][]string{i18n.English: {"Return to the run that needs you", "needs you", "5 min ago", "CompactionRetention"}, i18n.Chinese: {"回到等您决定的运行", "待决定", "CompactionRetention"}} {
+		a := begin(t, NewMenu(w.deps()), lang, false, 120, 40)
+		uitest.Has(t, a, words...)
+		uitest.Keys(t, a, "enter")
+		screen := uitest.Screen(a)
+		if one, two := strings.Index(screen, "halle-2"), strings.Index(screen, "anna"); one < 0 || two < one {
+			t.Errorf("what waits does not come first:\n%s", screen)
+		}
+	}
+	a := begin(t, NewRuns(w.deps(), ""), i18n.English, false, 120, 40)
+	uitest.Has(t, a, "needs you", "running")
+	uitest.Keys(t, a, "/", "n", "e", "e", "d", "s", "enter")
+	uitest.Has(t, a, "halle-2", "CompactionRetention")
+	uitest.Lacks(t, a, "anna")
 }

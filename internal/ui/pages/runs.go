@@ -139,7 +139,7 @@ func (p *Runs) shown(e *frame.Env) []jumphost.Run {
 	var out []jumphost.Run
 	for _, r := range p.all {
 		word, _ := ended(e, r)
-		if p.filter.fits(map[string]string{"cluster": r.Cluster, "run": r.Run, "verb": r.Verb + " " + verb(e, r.Verb), "state": r.Status + " " + word}) {
+		if p.filter.fits(map[string]string{"cluster": r.Cluster, "run": r.Run, "verb": r.Verb + " " + verb(e, r.Verb), "state": r.Status + " " + r.Said() + " " + word}) {
 			out = append(out, r)
 		}
 	}
@@ -234,6 +234,7 @@ func (p *Runs) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		if r.Fault != nil {
 			out = append(out, indent(told(e, r.Fault, w-6), 3)...)
 		}
+		out = append(out, indent(waits(e, r, w-6), 3)...)
 	}
 	return out, nil
 }
