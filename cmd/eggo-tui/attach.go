@@ -25,6 +25,7 @@ type attachOptions struct {
 	cluster, state string
 	replay         float64
 	ascii          bool
+	accessible     bool
 }
 
 func newAttachCmd(env *environment) *cobra.Command {
@@ -42,12 +43,14 @@ func newAttachCmd(env *environment) *cobra.Command {
 	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
 	cmd.Flags().Float64Var(&o.replay, "replay", 0, env.P.T("cli.flag.replay"))
 	cmd.Flags().BoolVar(&o.ascii, "ascii", false, env.P.T("cli.flag.ascii"))
+	cmd.Flags().BoolVar(&o.accessible, "accessible", false, env.P.T("cli.flag.accessible"))
 	return cmd
 }
 
 // attach shows a run on the board, from its event log alone.
 func attach(ctx context.Context, env *environment, o attachOptions, name string) error {
-	if !screen(env) {
+	lines := lineByLine(env, o.accessible)
+	if !lines && !screen(env) {
 		return event.NewFault(event.ClassUsage, "usage.needs-terminal", nil, "verb", "attach")
 	}
 	if o.replay < 0 {
@@ -57,11 +60,18 @@ func attach(ctx context.Context, env *environment, o attachOptions, name string)
 	if err != nil {
 		return err
 	}
+	d := &desk{env: env, state: o.state}
+	if lines {
+		err := plainWatch(ctx, d, newTalker(env), jumphost.Ref{Cluster: filepath.Base(c.Path()), Run: id}, o.replay)
+		if errors.Is(err, errLeft) {
+			return nil
+		}
+		return err
+	}
 	opt, err := openBoard(env, c, id, o.replay)
 	if err != nil {
 		return err
 	}
-	d := &desk{env: env, state: o.state}
 	deps := &pages.Deps{S: d.services(), Version: buildVersion()}
 	page := deps.Run(jumphost.Ref{Cluster: filepath.Base(c.Path()), Run: id}, opt)
 	err = ui.Run(ctx, page, screenOptions(env, o.ascii), env.Stdin, env.Stdout)
@@ -73,9 +83,14 @@ func attach(ctx context.Context, env *environment, o attachOptions, name string)
 
 // screen says whether a person looks at stdout and answers at stdin, on a terminal that can be drawn on.
 func screen(env *environment) bool {
-	out, ok := env.Stdout.(*os.File)
 	_, in := terminal(env)
-	return ok && in && term.IsTerminal(int(out.Fd())) && env.Getenv("TERM") != "dumb"
+	return in && onTerminal(env) && env.Getenv("TERM") != "dumb"
+}
+
+// onTerminal says whether stdout is a terminal.
+func onTerminal(env *environment) bool {
+	out, ok := env.Stdout.(*os.File)
+	return ok && term.IsTerminal(int(out.Fd()))
 }
 
 // findRun gives the run with the ID (or the beginning of one), the newest if it is "", among the runs of one cluster or of all.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
+	"errors"
 	"io"
 	"sync"
 	"time"
@@ -21,17 +22,19 @@ import (
 )
 
 func newDemoCmd(env *environment) *cobra.Command {
-	speed, ascii := 8.0, false
+	speed, ascii, lines := 8.0, false, false
 	cmd := &cobra.Command{Use: "demo", Short: env.P.T("cli.demo.short"), Long: env.P.T("cli.demo.long"), Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), env, speed, ascii) }}
+		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), env, speed, ascii, lines) }}
 	cmd.Flags().Float64Var(&speed, "speed", speed, env.P.T("cli.flag.speed"))
 	cmd.Flags().BoolVar(&ascii, "ascii", false, env.P.T("cli.flag.ascii"))
+	cmd.Flags().BoolVar(&lines, "accessible", false, env.P.T("cli.flag.accessible"))
 	return cmd
 }
 
 // demo plays a recorded install on the board. It needs no network, no root and no cluster, and leaves nothing behind.
-func demo(ctx context.Context, env *environment, speed float64, ascii bool) error {
-	if !screen(env) {
+func demo(ctx context.Context, env *environment, speed float64, ascii, lines bool) error {
+	lines = lineByLine(env, lines)
+	if !lines && !screen(env) {
 		return event.NewFault(event.ClassUsage, "usage.needs-terminal", nil, "verb", "demo")
 	}
 	if speed <= 0 {
@@ -43,6 +46,14 @@ func demo(ctx context.Context, env *environment, speed float64, ascii bool) erro
 	}
 	past := &told{from: journal.NewReader(z, "install.jsonl"), hosts: map[string]*bytes.Buffer{}}
 	replay := runview.NewReplay(past, speed, time.Now)
+	if lines {
+		p := newTalker(env)
+		p.say("demo.note")
+		if err := newPlainRun(p, runview.Options{Feed: replay, Replay: replay}).follow(ctx); !errors.Is(err, errLeft) {
+			return err
+		}
+		return nil
+	}
 	page := runview.New(runview.Options{Feed: replay, Replay: replay, NodeLog: past.log})
 	opt := screenOptions(env, ascii)
 	opt.Note = cmp.Or(opt.Note, i18n.NewPrinter(opt.Lang).T("demo.note"))

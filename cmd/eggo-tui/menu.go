@@ -27,7 +27,7 @@ func (o *menuOptions) flags(cmd *cobra.Command, env *environment) {
 // menu is what a person meets who types the program's name on a terminal.
 func menu(ctx context.Context, env *environment, o menuOptions) error {
 	d := &desk{env: env, state: o.state}
-	if o.accessible || set(env.Getenv("ACCESSIBLE")) {
+	if lineByLine(env, o.accessible) {
 		return plainMenu(ctx, d)
 	}
 	opt := screenOptions(env, o.ascii)
@@ -52,6 +52,15 @@ func screenOptions(env *environment, plain bool) ui.Options {
 		o.Note = i18n.NewPrinter(o.Lang).T("screen.console")
 	}
 	return o
+}
+
+// lineByLine says whether to speak line by line instead of drawing: because it was asked for, or because the terminal cannot be drawn on.
+func lineByLine(env *environment, flag bool) bool {
+	if flag {
+		return true
+	}
+	_, in := terminal(env)
+	return in && onTerminal(env) && (set(env.Getenv("ACCESSIBLE")) || env.Getenv("TERM") == "dumb")
 }
 
 func set(v string) bool { return v != "" && v != "0" }

@@ -5,117 +5,171 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
+	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
-// plainMenu is the menu line by line, for screen readers and serial lines: numbered choices, nothing is drawn over. What is chosen runs as
-// the verb does on the command line.
+// plainMenu is the menu line by line, for screen readers and serial lines: numbered choices, nothing is drawn over. Runs are processes of their
+// own here too.
 func plainMenu(ctx context.Context, d *desk) error {
-	env := d.env
+	env := *d.env
+	d.env = &env // its language may change
+	m := &plainDesk{desk: d, talker: newTalker(d.env)}
+	m.say("plain.welcome")
 	for {
-		clusters, err := d.clusters(ctx)
+		err := m.turn(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, io.EOF), errors.Is(err, errQuit):
+			return nil
+		case err != nil && !errors.Is(err, errLeft):
+			m.fault(err)
+		}
+	}
+}
+
+// plainDesk is the desk with the person at it.
+type plainDesk struct {
+	*desk
+	*talker
+}
+
+// errQuit leaves the program.
+var errQuit = errors.New("quit")
+
+// plainEntry is an entry of the menu: of one of some clusters, or of none.
+type plainEntry struct {
+	id  string
+	of  []jumphost.Cluster
+	why string // it cannot be done now, a key of i18n
+	do  func(ctx context.Context, c jumphost.Cluster) error
+}
+
+// turn shows the menu once and does what is chosen.
+func (m *plainDesk) turn(ctx context.Context) error {
+	clusters, err := m.clusters(ctx)
+	if err != nil {
+		return err
+	}
+	list := m.entries(clusters)
+	m.print("")
+	for i, x := range list {
+		line := fmt.Sprintf("%2d  %s", i+1, m.t("menu."+x.id))
+		if len(x.of) == 1 {
+			line += ": " + event.Clean(x.of[0].Name)
+		}
+		if x.why != "" {
+			line += " (" + m.t("plain.not-now") + ": " + m.t(x.why) + ")"
+		}
+		m.print(line)
+	}
+	for {
+		text, err := m.line(ctx, m.t("plain.menu"))
 		if err != nil {
 			return err
 		}
-		list := plainChoices(clusters)
-		fmt.Fprintln(env.Stderr)
-		for i, c := range list {
-			line := fmt.Sprintf("%2d  %s", i+1, env.P.T("menu."+c.id))
-			if c.cluster != "" {
-				line += ": " + event.Clean(c.cluster)
-			}
-			if c.why != "" {
-				line += " (" + env.P.T("plain.not-now") + ": " + env.P.T(c.why) + ")"
-			}
-			fmt.Fprintln(env.Stderr, line)
-		}
-		answer, err := askLine(ctx, env, env.P.T("plain.choose"))
-		switch {
-		case errors.Is(err, io.EOF), err == nil && answer == "q":
+		switch text = narrow(text); text {
+		case "q":
+			return errQuit
+		case "l":
+			m.otherLang()
 			return nil
-		case err != nil:
-			return err
+		case "?":
+			for i, x := range list {
+				m.print(fmt.Sprintf("%2d  %s: %s", i+1, m.t("menu."+x.id), m.t("menu."+x.id+".what")))
+			}
+			continue
+		case "":
+			text = "1"
 		}
-		n, err := strconv.Atoi(answer)
-		if err != nil || n < 1 || n > len(list) || list[n-1].why != "" {
-			fmt.Fprintln(env.Stderr, env.P.T("plain.no-such", "text", answer))
+		i, ok := numbered(text, len(list))
+		if !ok {
+			m.say("plain.no-such", "text", text)
 			continue
 		}
-		if err := plainDo(ctx, d, list[n-1]); err != nil {
-			if ctx.Err() != nil {
-				return err
-			}
-			printError(env, err)
+		if x := list[i]; x.why != "" {
+			m.print(m.t(x.why))
+			continue
 		}
+		return m.choice(ctx, list[i])
 	}
 }
 
-type plainChoice struct {
-	id, cluster, why string
-	args             []string
-	ask              string // of i18n: a line to be asked for, whose words follow args
+// choice does an entry, of the cluster that is meant.
+func (m *plainDesk) choice(ctx context.Context, x plainEntry) error {
+	if len(x.of) <= 1 {
+		c := jumphost.Cluster{}
+		if len(x.of) == 1 {
+			c = x.of[0]
+		}
+		return x.do(ctx, c)
+	}
+	m.say("menu.which")
+	var names []choice
+	for _, c := range x.of {
+		names = append(names, choice{c.Name, event.Clean(c.Name) + ": " + m.t("menu.status."+c.Said())})
+	}
+	name, err := m.choose(ctx, names, names[0].id)
+	if err != nil {
+		return err
+	}
+	return x.do(ctx, x.of[slices.IndexFunc(x.of, func(c jumphost.Cluster) bool { return c.Name == name })])
 }
 
-// plainChoices are the menu's entries, one for each cluster that they can be of.
-func plainChoices(clusters []jumphost.Cluster) []plainChoice {
-	var first, out []plainChoice
-	none := func(id, why string) { out = append(out, plainChoice{id: id, why: why}) }
-	each := func(to *[]plainChoice, id, ask string, fits func(jumphost.Cluster) bool, args ...string) bool {
-		found := false
-		for _, c := range clusters {
-			if fits(c) {
-				*to, found = append(*to, plainChoice{id: id, cluster: c.Name, ask: ask, args: append(args[:len(args):len(args)], "--id", c.Name)}), true
-			}
+// entries are those of the menu on the screen: first what is likeliest.
+func (m *plainDesk) entries(clusters []jumphost.Cluster) []plainEntry {
+	with := func(fits func(jumphost.Cluster) bool) []jumphost.Cluster {
+		return slices.DeleteFunc(slices.Clone(clusters), func(c jumphost.Cluster) bool { return !fits(c) })
+	}
+	one := func(id string, of []jumphost.Cluster, why string, do func(context.Context, jumphost.Cluster) error) plainEntry {
+		x := plainEntry{id: id, of: of, do: do}
+		if len(of) == 0 {
+			x.why = why
 		}
-		return found
+		return x
 	}
-	known := func(c jumphost.Cluster) bool { return c.File != "" }
-	idle := func(c jumphost.Cluster) bool {
-		return known(c) && c.Status != jumphost.Running && c.Status != jumphost.Removed
+	free := func(id string, do func(context.Context) error) plainEntry {
+		return plainEntry{id: id, do: func(ctx context.Context, _ jumphost.Cluster) error { return do(ctx) }}
 	}
-	each(&first, "decide", "", func(c jumphost.Cluster) bool { return c.Said() == jumphost.Waiting }, "logs")
-	each(&first, "watch", "", func(c jumphost.Cluster) bool { return c.Said() == jumphost.Running }, "logs")
-	each(&first, "resume", "", func(c jumphost.Cluster) bool {
-		return known(c) && (c.Status == jumphost.Interrupted || c.Status == jumphost.Failed)
-	}, "resume")
-	out = append(out, plainChoice{id: "install"}, plainChoice{id: "file", ask: "files.path", args: []string{"deploy", "--file"}})
-	if !each(&out, "add", "add.addresses", idle, "join") {
-		none("add", "menu.why.no-cluster")
+	running := with(func(c jumphost.Cluster) bool { return c.Status == jumphost.Running })
+	known := with(func(c jumphost.Cluster) bool { return c.File != "" })
+	idle := with(func(c jumphost.Cluster) bool {
+		return c.File != "" && c.Status != jumphost.Running && c.Status != jumphost.Removed
+	})
+	stopped := with(func(c jumphost.Cluster) bool {
+		return (c.Status == jumphost.Interrupted || c.Status == jumphost.Failed) && (c.File != "" || c.Tried != "") && len(c.Runs) > 0 && (c.Runs[0].Verb == "deploy" || c.Runs[0].Verb == "join")
+	})
+	why := "menu.why.no-cluster"
+	if len(running) > 0 {
+		why = "menu.why.busy"
 	}
-	if !each(&out, "remove", "col.node", idle, "delete") {
-		none("remove", "menu.why.no-cluster")
+	back := "watch"
+	if asks := with(func(c jumphost.Cluster) bool { return c.Said() == jumphost.Waiting }); len(asks) > 0 { // what waits for somebody comes first
+		back = "decide"
+		running = append(asks, slices.DeleteFunc(running, func(c jumphost.Cluster) bool { return c.Said() == jumphost.Waiting })...)
 	}
-	none("upgrade", "menu.why.upgrade")
-	if !each(&out, "cleanup", "", idle, "cleanup") {
-		none("cleanup", "menu.why.no-cluster")
+	watch := one(back, running, "menu.why.none-runs", func(ctx context.Context, c jumphost.Cluster) error {
+		return plainWatch(ctx, m.desk, m.talker, c.Runs[0].Ref, 0)
+	})
+	resume := one("resume", stopped, "menu.why.none-stopped", m.resume)
+	rest := []plainEntry{
+		free("install", m.install), free("file", m.file), resume, one("add", idle, why, m.add), one("remove", idle, why, m.remove), {id: "upgrade", why: "menu.why.upgrade"},
+		one("cleanup", idle, why, m.cleanup), one("status", known, "menu.why.no-cluster", m.status), free("bundle", m.bundle), free("runs", m.runs),
 	}
-	if !each(&out, "status", "", known, "status") {
-		none("status", "menu.why.no-cluster")
+	first := rest[0]
+	switch {
+	case len(running) > 0:
+		first = watch
+	case len(stopped) > 0:
+		first = resume
+	case len(known) > 0:
+		first = rest[7]
 	}
-	out = append(out, plainChoice{id: "runs", args: []string{"logs", "--list"}})
-	return append(first, out...)
-}
-
-func plainDo(ctx context.Context, d *desk, c plainChoice) error {
-	if c.id == "install" {
-		return plainCluster(ctx, d)
+	if !slices.ContainsFunc(clusters, func(c jumphost.Cluster) bool { return len(c.Runs) > 0 }) {
+		rest[9].why = "menu.why.no-run"
 	}
-	args := append([]string{d.env.Args[0], "--lang", string(d.env.P.Lang())}, c.args...)
-	if c.ask != "" {
-		line, err := askLine(ctx, d.env, d.env.P.T(c.ask)+":")
-		if err != nil || line == "" {
-			return err
-		}
-		args = append(args, strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == ',' })...)
-	}
-	if d.state != "" {
-		args = append(args, "--state-dir", d.state)
-	}
-	env := *d.env
-	env.Args = args
-	return execute(ctx, &env)
+	return append([]plainEntry{first}, slices.DeleteFunc(rest, func(x plainEntry) bool { return x.id == first.id })...)
 }

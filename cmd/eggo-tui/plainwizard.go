@@ -4,125 +4,223 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/remote"
-	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
 
 // plainWizard is the wizard line by line: the same draft, the same rules, numbered choices; nothing is drawn over.
 type plainWizard struct {
 	*draftDesk
-	draft config.Draft
-	looks map[string]wizard.Look // by address
-	mu    sync.Mutex
-	err   error // the person has left
+	*talker
+	m       *plainDesk
+	draft   config.Draft
+	file    string // where deploy.yaml goes, if it was said
+	members map[string]bool
+	past    []config.Draft
+	future  []config.Draft
+	steps   []plainStep
+	found   []wizard.Bundle // once they were looked for
+	checked string          // the draft of which preflight has found no error
+
+	// looks at machines go on while the person does; what they tell is said before the next question
+	looking sync.WaitGroup
+	probes  context.Context //nolint:containedctx // ended with the wizard
+	login   string          // that the machines were looked at with
+	news    chan wizard.Look
+	looked  map[string]wizard.Look // by address and port
+	asking  []wizard.Look
+}
+
+// plainStep is a step of the wizard.
+type plainStep struct {
+	id string
+	do func(ctx context.Context) error
+}
+
+// What a line may say instead of an answer.
+var (
+	errBack  = errors.New("step before")
+	errOn    = errors.New("next step")
+	errAgain = errors.New("this step again")
+	errDone  = errors.New("done")
+)
+
+// toStep goes to a step by its ID.
+type toStep string
+
+// Error implements error.
+func (t toStep) Error() string { return "to " + string(t) }
+
+func newPlainWizard(m *plainDesk) *plainWizard {
+	return &plainWizard{draftDesk: newDraftDesk(m.env(), m.state), talker: m.talker, m: m, draft: config.Draft{}.Clone(), news: make(chan wizard.Look, 4096), looked: map[string]wizard.Look{}}
 }
 
 // plainCluster asks for a new cluster and installs it.
-func plainCluster(ctx context.Context, d *desk) error {
-	w := &plainWizard{draftDesk: newDraftDesk(d.env, d.state), draft: config.Draft{}.Clone(), looks: map[string]wizard.Look{}}
-	defer w.close()
+func plainCluster(ctx context.Context, m *plainDesk) error {
+	w := newPlainWizard(m)
+	w.steps = []plainStep{
+		{"cluster", w.cluster}, {"login", w.howToLogIn}, {"nodes", w.machines}, {"networks", w.networks},
+		{"runtime", w.runtime}, {"bundle", w.chooseBundle}, {"extra", w.extra}, {"preflight", w.check}, {"review", w.review},
+	}
+	first := "cluster"
 	if s, ok := w.load(); ok {
 		w.say("wizard.resume", "cluster", s.Draft.Get("cluster-id"), "count", strconv.Itoa(len(s.Draft.Machines)), "when", s.When.Local().Format("2006-01-02 15:04"))
-		if w.choose(ctx, []string{"wizard.resume.go-on", "wizard.resume.new"}) == 0 {
-			w.draft = s.Draft
+		do, err := w.choose(ctx, w.choices("wizard.resume.go-on", "wizard.resume.new"), "wizard.resume.go-on")
+		if err != nil {
+			return err
+		}
+		if do == "wizard.resume.go-on" {
+			w.draft, w.file, first = s.Draft, s.File, s.Step
 		}
 	}
+	return w.run(ctx, first)
+}
+
+// run leads through the steps, from the one with that ID.
+func (w *plainWizard) run(ctx context.Context, first string) error {
+	defer w.close()
+	var stop context.CancelFunc
+	w.probes, stop = context.WithCancel(ctx)
+	defer func() { stop(); w.looking.Wait() }()
 	w.say("plain.how")
-	steps := []func(context.Context){
-		func(ctx context.Context) { w.head("cluster"); w.values(ctx, "cluster-id") },
-		func(ctx context.Context) {
-			w.head("login")
-			w.values(ctx, "username", "private-key-path")
-			w.password(ctx)
-			w.values(ctx, "eggo.bastion")
-		},
-		func(ctx context.Context) { w.head("nodes"); w.machines(ctx) },
-		func(ctx context.Context) {
-			w.head("networks")
-			w.values(ctx, "network.podcidr", "service.cidr", "network.plugin", "apiserver-endpoint")
-		},
-		func(ctx context.Context) { w.head("runtime"); w.values(ctx, "runtime", "addons", "registry-mirrors") },
-		func(ctx context.Context) { w.head("bundle"); w.chooseBundle(ctx) },
-		func(ctx context.Context) { w.head("extra"); w.extra(ctx) },
-		func(ctx context.Context) { w.head("preflight"); w.check(ctx) },
-	}
+	at := w.index(first)
 	for {
-		for i, step := range steps {
-			if step(ctx); ctx.Err() != nil {
-				return ctx.Err()
-			}
-			s := wizard.Saved{Draft: w.draft, Step: strconv.Itoa(i)}
-			if !s.Draft.KeepSecrets {
-				s.Draft = s.Draft.WithoutSecrets()
-			}
-			if err := w.save(s); err != nil {
-				return err
-			}
-			if errors.Is(w.err, io.EOF) { // there is nobody any more
-				return nil
-			}
-			if w.err != nil {
-				return w.err
-			}
+		if s := w.steps[at]; len(w.steps) > 1 {
+			w.print("", w.t("plain.step", "at", strconv.Itoa(at+1), "of", strconv.Itoa(len(w.steps)), "step", w.t("wizard.head."+s.id)), w.about(s.id))
 		}
-		if done, err := w.review(ctx, d); done || err != nil {
+		err := w.steps[at].do(ctx)
+		var to toStep
+		switch {
+		case errors.As(err, &to):
+			at = w.index(string(to))
+		case errors.Is(err, errBack):
+			at = max(0, at-1)
+		case errors.Is(err, errAgain):
+		case err == nil, errors.Is(err, errOn):
+			at = min(at+1, len(w.steps)-1)
+		case errors.Is(err, errDone):
+			return nil
+		default: // the person leaves, or is gone: nothing is lost
+			if e := w.keep(at); e != nil {
+				return e
+			}
+			if w.members == nil && (errors.Is(err, errLeft) || errors.Is(err, io.EOF)) {
+				w.say("plain.kept")
+			}
+			return err
+		}
+		if err := w.keep(at); err != nil {
 			return err
 		}
 	}
 }
 
-func (w *plainWizard) say(key string, kv ...string) {
-	fmt.Fprintln(w.env.Stderr, w.env.P.T(key, kv...))
-}
-
-func (w *plainWizard) head(step string) {
-	fmt.Fprintf(w.env.Stderr, "\n%s\n%s\n", w.env.P.T("wizard.head."+step), w.env.P.T("wizard.about."+step))
-}
-
-// line asks for a line; "" once the person has left.
-func (w *plainWizard) line(ctx context.Context, prompt string) string {
-	if w.err != nil {
-		return ""
+// about says what a step is for, in words that fit lines.
+func (w *plainWizard) about(id string) string {
+	if key := "wizard.about." + id + ".mono"; w.talker.env.P.Has(key) {
+		return w.t(key)
 	}
-	text, err := askLine(ctx, w.env, prompt)
-	if err != nil {
-		w.err = err
-	}
-	return text
+	return w.t("wizard.about." + id)
 }
 
-// choose asks for one of numbered choices, the first by Enter, and gives its index.
-func (w *plainWizard) choose(ctx context.Context, words []string) int {
-	for i, word := range words {
-		fmt.Fprintf(w.env.Stderr, "%2d  %s\n", i+1, w.env.P.T(word))
-	}
-	return w.number(ctx, len(words), 0)
+func (w *plainWizard) index(id string) int {
+	return max(0, slices.IndexFunc(w.steps, func(s plainStep) bool { return s.id == id }))
 }
 
-// number asks for one of 1 to n; Enter is def.
-func (w *plainWizard) number(ctx context.Context, n, def int) int {
+// keep saves the draft as it is, without passwords unless they are to stand in the file.
+func (w *plainWizard) keep(at int) error {
+	if w.members != nil { // of a cluster that is there
+		return nil
+	}
+	s := wizard.Saved{Draft: w.draft, Step: w.steps[at].id, File: w.file, When: time.Now()}
+	if !s.Draft.KeepSecrets {
+		s.Draft = s.Draft.WithoutSecrets()
+	}
+	return w.save(s)
+}
+
+// target is where deploy.yaml goes.
+func (w *plainWizard) target() string {
+	return cmp.Or(w.file, w.draftDesk.file(w.draft.Get("cluster-id")))
+}
+
+// change changes the draft as one step of undo.
+func (w *plainWizard) change(do func()) {
+	was := w.draft.Clone()
+	do()
+	if !was.Equal(w.draft) {
+		w.past, w.future = append(w.past, was), nil
+	}
+}
+
+// undo goes back by one change, or forth again; what it says is what becomes of the step.
+func (w *plainWizard) undo(from, to *[]config.Draft, word string) error {
+	if len(*from) == 0 {
+		w.say("plain.no-undo")
+		return errAgain
+	}
+	*to = append(*to, w.draft)
+	w.draft, *from = (*from)[len(*from)-1], (*from)[:len(*from)-1]
+	w.say(word)
+	return errAgain
+}
+
+// ask asks for a line. What a person may type at any question of the wizard is done here.
+func (w *plainWizard) ask(ctx context.Context, prompt string) (string, error) {
 	for {
-		text := w.line(ctx, fmt.Sprintf("%s [%d]", w.env.P.T("plain.choose"), def+1))
-		if text == "q" {
-			w.err = io.EOF
+		if err := w.tellNews(ctx); err != nil {
+			return "", err
 		}
-		if text == "" || w.err != nil {
-			return def
+		text, err := w.line(ctx, prompt)
+		if err != nil {
+			return "", err
 		}
-		if i, err := strconv.Atoi(text); err == nil && i >= 1 && i <= n {
-			return i - 1
+		switch narrow(text) {
+		case "<":
+			return "", errBack
+		case ">":
+			return "", errOn
+		case ":u":
+			return "", w.undo(&w.past, &w.future, "plain.undone")
+		case ":r":
+			return "", w.undo(&w.future, &w.past, "plain.redone")
+		case ":l":
+			w.otherLang()
+			return "", errAgain
+		case ":q":
+			return "", errLeft
+		case "?":
+			w.say("plain.how")
+			continue
+		}
+		return text, nil
+	}
+}
+
+// number asks for one of numbered choices; def is taken by Enter.
+func (w *plainWizard) number(ctx context.Context, list []choice, def string) (string, error) {
+	for i, c := range list {
+		w.print(strconv.Itoa(i+1) + "  " + c.text)
+	}
+	at := max(0, slices.IndexFunc(list, func(c choice) bool { return c.id == def }))
+	for {
+		text, err := w.ask(ctx, w.t("plain.pick", "default", strconv.Itoa(at+1)))
+		if err != nil {
+			return "", err
+		}
+		if text == "" {
+			return list[at].id, nil
+		}
+		if i, ok := numbered(text, len(list)); ok {
+			return list[i].id, nil
 		}
 		w.say("plain.no-such", "text", text)
 	}
@@ -130,307 +228,268 @@ func (w *plainWizard) number(ctx context.Context, n, def int) int {
 
 // wrong tells what is wrong and what to type instead.
 func (w *plainWizard) wrong(p config.Problem) {
-	text, next := w.env.P.Fault(p.Fault())
-	fmt.Fprintf(w.env.Stderr, "%s: %s\n", w.env.P.T("cli."+string(p.Severity)), event.Clean(text))
-	if next != "" {
-		fmt.Fprintf(w.env.Stderr, "  %s\n", event.Clean(next))
-	}
+	text, next := w.talker.env.P.Fault(p.Fault())
+	w.complain(p.Severity, text, next)
 }
 
-// values asks for settings; Enter keeps what holds, - takes away what was said.
-func (w *plainWizard) values(ctx context.Context, keys ...string) {
-	for _, key := range keys {
-		for w.err == nil {
-			s, _ := config.SettingOf(key)
-			p := w.env.P
-			prompt := p.T("wizard.field." + key)
-			if len(s.Choices) > 0 {
-				fmt.Fprintln(w.env.Stderr, prompt+":")
-				for i, c := range s.Choices {
-					fmt.Fprintf(w.env.Stderr, "%2d  %s\n", i+1, c)
-				}
-				w.draft.Values[key] = s.Choices[w.number(ctx, len(s.Choices), max(0, slices.Index(s.Choices, w.draft.Get(key))))]
-				break
+// field is a question for one value.
+type field struct {
+	key    string // of its words
+	now    string // what holds
+	kind   config.Kind
+	picks  []string
+	hidden bool
+	check  func(string) (config.Problem, bool)
+	set    func(string) // "" takes away what was said
+}
+
+// setting is the field of a key of deploy.yaml.
+func (w *plainWizard) setting(key string) field {
+	s, _ := config.SettingOf(key)
+	f := field{key: key, now: w.draft.Get(key), kind: s.Kind, picks: s.Choices}
+	if s.Kind == config.YesNo {
+		f.picks = []string{"false", "true"}
+	}
+	f.check = func(v string) (config.Problem, bool) { return config.CheckValue(key, v) }
+	f.set = func(v string) {
+		if v == "" {
+			delete(w.draft.Values, key)
+		} else {
+			w.draft.Values[key] = v
+		}
+	}
+	return f
+}
+
+// fields asks for values; Enter keeps what holds, - takes away what was said.
+func (w *plainWizard) fields(ctx context.Context, list ...field) error {
+	for _, f := range list {
+		if f.hidden {
+			continue
+		}
+		if err := w.one(ctx, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hint says what to type, "" if there are no words for it.
+func (w *plainWizard) hint(key string) string {
+	if w.talker.env.P.Has("wizard.hint." + key) {
+		return w.t("wizard.hint." + key)
+	}
+	return ""
+}
+
+// name of a field; a key without words is its own.
+func (w *plainWizard) name(key string) string {
+	if w.talker.env.P.Has("wizard.field." + key) {
+		return w.t("wizard.field." + key)
+	}
+	return key
+}
+
+func (w *plainWizard) one(ctx context.Context, f field) error {
+	if hint := w.hint(f.key); hint != "" {
+		w.print(hint)
+	}
+	if len(f.picks) > 0 {
+		w.print(w.name(f.key) + ":")
+		var list []choice
+		for _, c := range f.picks {
+			text := c
+			if w.talker.env.P.Has("wizard.value." + c) {
+				text = w.t("wizard.value." + c)
 			}
-			fmt.Fprintln(w.env.Stderr, p.T("wizard.hint."+key))
-			text := w.line(ctx, fmt.Sprintf("%s [%s]:", prompt, w.draft.Get(key)))
-			if text == "" {
-				break
+			list = append(list, choice{c, text})
+		}
+		v, err := w.number(ctx, list, f.now)
+		if err == nil && v != f.now {
+			w.change(func() { f.set(v) })
+		}
+		return err
+	}
+	for {
+		var text string
+		var err error
+		if f.kind == config.Secret {
+			if err := w.tellNews(ctx); err != nil {
+				return err
 			}
-			if text == "-" {
-				delete(w.draft.Values, key)
-				break
+			word := "plain.secret-none"
+			if f.now != "" {
+				word = "plain.secret-kept"
 			}
-			if bad, is := config.CheckValue(key, text); is {
+			text, err = w.secret(ctx, w.name(f.key)+" ("+w.t(word)+"):")
+		} else {
+			text, err = w.ask(ctx, w.name(f.key)+" ["+cmp.Or(f.now, w.t("wizard.unset"))+"]:")
+		}
+		switch {
+		case err != nil:
+			return err
+		case text == "":
+			return nil
+		case text == "-":
+			w.change(func() { f.set("") })
+			return nil
+		case f.kind == config.Secret && text == "<":
+			return errBack
+		}
+		if f.kind != config.Path && f.kind != config.Secret && f.kind != config.Block {
+			text = narrow(text)
+		}
+		if f.check != nil {
+			if bad, is := f.check(text); is {
 				w.wrong(bad)
 				continue
 			}
-			w.draft.Values[key] = text
-			break
 		}
+		w.change(func() { f.set(text) })
+		return nil
 	}
 }
 
-func (w *plainWizard) password(ctx context.Context) {
-	if _, ok := terminal(w.env); !ok || w.err != nil {
+func (w *plainWizard) cluster(ctx context.Context) error {
+	if len(w.draft.Machines) == 0 {
+		w.say("plain.import")
+	}
+	if err := w.one(ctx, w.importing(w.setting("cluster-id"))); err != nil {
+		return err
+	}
+	return w.fields(ctx, field{key: "file", kind: config.Path, now: w.target(), set: func(v string) { w.file = v }})
+}
+
+// importing lets @FILE stand for a value.
+func (w *plainWizard) importing(f field) field {
+	check := f.check
+	f.check = func(v string) (config.Problem, bool) {
+		if strings.HasPrefix(v, "@") {
+			return config.Problem{}, false
+		}
+		return check(v)
+	}
+	set := f.set
+	f.set = func(v string) {
+		if path, is := strings.CutPrefix(v, "@"); is {
+			w.imported(path)
+			return
+		}
+		set(v)
+	}
+	return f
+}
+
+// imported takes a deploy.yaml in place of the draft; it can be undone.
+func (w *plainWizard) imported(path string) {
+	path = strings.TrimSpace(path)
+	data, err := w.read(path)
+	switch {
+	case err != nil:
+		w.talker.fault(err)
+		return
+	case data == nil:
+		w.say("plain.no-file", "file", path)
 		return
 	}
-	w.say("wizard.hint.password")
-	text, err := askSecret(ctx, w.env, w.env.P.T("wizard.field.password")+":")
-	if err != nil {
-		w.err = err
-	} else if text != "" {
-		w.draft.Values["password"] = text
+	d, problems := config.ReadDraft(data, path)
+	if len(d.Machines) == 0 && len(d.Values) <= 1 && problems.HasErrors() {
+		w.wrong(problems[0])
+		return
 	}
+	w.draft = d
+	w.say("wizard.imported", "count", strconv.Itoa(len(d.Machines)), "file", path)
 }
 
-// machines takes a line for each, or a range, until an empty one, and looks at them.
-func (w *plainWizard) machines(ctx context.Context) {
-	for w.err == nil {
-		w.list()
-		text := w.line(ctx, w.env.P.T("plain.machine"))
-		if text == "" && len(w.draft.Machines) > 0 || w.err != nil {
-			break
-		}
-		if name, is := strings.CutPrefix(text, "-"); is {
-			w.draft.Machines = slices.DeleteFunc(w.draft.Machines, func(m config.Machine) bool {
-				return m.Name == strings.TrimSpace(name) || m.IP == strings.TrimSpace(name)
-			})
-			continue
-		}
-		list, bad := wizard.ReadMachines(text)
-		for _, b := range bad {
-			w.say("wizard.nodes.unread", "line", b)
-			w.say("wizard.nodes.unread.next")
-		}
-		wizard.AddMachines(&w.draft, list)
+// howToLogIn asks for user, key, passwords and bastions.
+func (w *plainWizard) howToLogIn(ctx context.Context) error {
+	key := w.setting("private-key-path")
+	if own := w.keys(); key.now == "" && w.draft.Values["password"] == "" && len(own) > 0 {
+		key.now = own[0]
 	}
-	for _, m := range w.draft.Machines {
-		if w.err != nil || ctx.Err() != nil || w.looks[m.IP].Stage == wizard.Seen {
-			continue
-		}
-		w.probe(ctx, w.draft.Clone(), m, func(l wizard.Look) { w.looked(ctx, l) })
+	if err := w.fields(ctx, w.setting("username"), key, w.setting("password")); err != nil {
+		return err
 	}
+	sudo := w.setting("eggo.sudo-password")
+	sudo.hidden = w.draft.Get("username") == "root"
+	if err := w.fields(ctx, sudo); err != nil {
+		return err
+	}
+	keep := field{key: "keep-secrets", now: strconv.FormatBool(w.draft.KeepSecrets), picks: []string{"false", "true"}, set: func(v string) { w.draft.KeepSecrets = v == "true" }}
+	keep.hidden = w.draft.Values["password"] == "" && w.draft.Values["eggo.sudo-password"] == ""
+	return w.fields(ctx, keep, w.setting("eggo.bastion"))
 }
 
-func (w *plainWizard) list() {
-	for _, m := range w.draft.Machines {
-		var roles []string
-		for _, r := range m.Roles {
-			roles = append(roles, w.env.P.T("ui.role."+string(r)))
-		}
-		fmt.Fprintf(w.env.Stderr, "    %s  %s  %s\n", m.Name, m.IP, strings.Join(roles, ", "))
+func (w *plainWizard) networks(ctx context.Context) error {
+	endpoint, dns := w.setting("apiserver-endpoint"), w.setting("service.dnsaddr")
+	if c, _ := w.draft.Check("deploy.yaml"); c != nil {
+		endpoint.now, dns.now = cmp.Or(endpoint.now, c.Endpoint), cmp.Or(dns.now, c.DNSAddr.String())
 	}
+	port := field{key: "bind-port", now: cmp.Or(w.draft.BindPort, "8443"), kind: config.Number, set: func(v string) { w.draft.BindPort = v }}
+	port.hidden = len(w.draft.With(bundle.LoadBalancer)) == 0
+	return w.fields(ctx, w.setting("network.podcidr"), w.setting("service.cidr"), dns, w.setting("dns-domain"), w.setting("network.plugin"), endpoint, port,
+		w.setting("apiserver-cert-sans.dnsnames"), w.setting("apiserver-cert-sans.ips"))
 }
 
-// looked tells the end of a look, and asks about a host key.
-func (w *plainWizard) looked(ctx context.Context, l wizard.Look) {
-	p := w.env.P
-	switch l.Stage {
-	case wizard.Asking:
-		yes, err := atTerminal{w.env}.hostKey(ctx, remote.HostKeyQuestion{Node: l.Machine.Name, Addr: l.Key.Addr, Type: l.Key.Type, Fingerprint: l.Key.Fingerprint})
-		if err != nil {
-			w.err = err
-		}
-		l.Key.Answer(yes)
-	case wizard.Failed:
-		text, next := p.Fault(l.Fault)
-		fmt.Fprintf(w.env.Stderr, "%s: %s: %s\n  %s\n", l.Machine.Name, p.T("wizard.look.failed"), event.Clean(text), event.Clean(next))
-	case wizard.Seen:
-		w.looks[l.Machine.IP] = l
-		fmt.Fprintf(w.env.Stderr, "%s: %s: %s, %s, %s\n", l.Machine.Name, p.T("wizard.look.seen"), event.Clean(l.OS), l.Arch, report.Size(l.Memory))
-		for _, f := range l.Findings {
-			w.finding(f)
-		}
-		for i := range w.draft.Machines {
-			if m := &w.draft.Machines[i]; m.IP == l.Machine.IP && m.Arch == "" && l.Arch == "arm64" {
-				m.Arch = l.Arch
-			}
-		}
-	case wizard.Reaching, wizard.LogIn, wizard.Looking:
+func (w *plainWizard) runtime(ctx context.Context) error {
+	if err := w.fields(ctx, w.setting("runtime"), w.setting("service.dns.corednstype")); err != nil {
+		return err
 	}
-}
-
-func (w *plainWizard) finding(f event.Finding) {
-	text, next := w.env.P.Fault(&f.Fault)
-	fmt.Fprintf(w.env.Stderr, "%s: %s\n", w.env.P.T("cli."+string(f.Severity)), event.Clean(text))
-	if next != "" {
-		fmt.Fprintf(w.env.Stderr, "  %s\n", event.Clean(next))
-	}
-}
-
-// chooseBundle lists what was found for each architecture, and takes a path.
-func (w *plainWizard) chooseBundle(ctx context.Context) {
-	w.say("wizard.bundle.looking")
-	var found []wizard.Bundle
-	w.bundles(ctx, nil, func(b wizard.Bundle) {
-		if b.Proven || b.Fault != nil {
-			found = append(found, b)
-		}
-	})
-	arches := []string{}
-	for _, m := range w.draft.Machines {
-		if a := cmp.Or(m.Arch, "amd64"); !slices.Contains(arches, a) {
-			arches = append(arches, a)
-		}
-	}
-	for _, arch := range arches {
-		key := config.BundleKey(arch)
-		var fit []string
-		for _, b := range found {
-			if b.Fault == nil && b.Manifest != nil && b.Manifest.Arch == arch {
-				fit = append(fit, b.Path)
-				fmt.Fprintf(w.env.Stderr, "%2d  %s  Kubernetes %s  %s %s  %s\n", len(fit), event.Clean(b.Path), b.Manifest.Kubernetes, b.Manifest.OS.ID, b.Manifest.OS.Codename, w.env.P.T("wizard.bundle.proven"))
-			}
-		}
-		if w.draft.Values[key] == "" && len(fit) > 0 {
-			w.draft.Values[key] = fit[0]
-		}
-		for w.err == nil {
-			text := w.line(ctx, w.env.P.T("plain.bundle", "arch", arch)+" ["+w.draft.Values[key]+"]:")
-			if text == "" && w.draft.Values[key] != "" || w.err != nil {
-				break
-			}
-			if text == "-" {
-				delete(w.draft.Values, key)
-				break
-			}
-			if i, err := strconv.Atoi(text); err == nil && i >= 1 && i <= len(fit) {
-				text = fit[i-1]
-			}
-			a, err := bundle.Open(w.path(text))
-			if err == nil {
-				err = bundle.CheckArch(a.Manifest(), arch)
-			}
-			if err != nil {
-				printError(w.env, err)
-				continue
-			}
-			w.draft.Values[key] = w.path(text)
-			break
-		}
-	}
+	replicas := w.setting("service.dns.replicas")
+	replicas.hidden = w.draft.Get("service.dns.corednstype") != "pod"
+	return w.fields(ctx, replicas, w.setting("addons"), w.setting("registry-mirrors"), w.setting("insecure-registries"))
 }
 
 // extra takes KEY=VALUE for every key that deploy.yaml has.
-func (w *plainWizard) extra(ctx context.Context) {
-	for w.err == nil {
-		text := w.line(ctx, w.env.P.T("plain.extra"))
-		if text == "" {
-			return
+func (w *plainWizard) extra(ctx context.Context) error {
+	for {
+		text, err := w.ask(ctx, w.t("plain.extra"))
+		if err != nil || text == "" {
+			return err
 		}
-		if text == "?" {
+		if rest, is := strings.CutPrefix(narrow(text), "*"); is {
 			for _, s := range config.Settings() {
-				if s.Kind != config.Secret {
-					fmt.Fprintf(w.env.Stderr, "    %s=%s\n", s.Key, w.draft.Get(s.Key))
+				if s.Kind != config.Secret && strings.Contains(s.Key, strings.TrimSpace(rest)) {
+					w.print("    "+s.Key+"="+w.draft.Get(s.Key), "        "+w.hint(s.Key))
 				}
 			}
 			continue
 		}
-		key, value, _ := strings.Cut(text, "=")
-		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
-		if _, known := config.SettingOf(key); !known {
+		key, value, has := strings.Cut(text, "=")
+		key, value = narrow(key), strings.TrimSpace(value)
+		s, known := config.SettingOf(key)
+		if !known || !has {
 			w.say("plain.no-such", "text", key)
 			continue
 		}
-		if bad, is := config.CheckValue(key, value); is {
+		if s.Kind == config.Block && value == "|" {
+			if value, err = w.block(ctx); err != nil {
+				return err
+			}
+		}
+		if s.Kind != config.Path && s.Kind != config.Secret && s.Kind != config.Block {
+			value = narrow(value)
+		}
+		if bad, is := config.CheckValue(key, value); is && value != "" {
 			w.wrong(bad)
 			continue
 		}
-		w.draft.Values[key] = value
-		if value == "" {
-			delete(w.draft.Values, key)
-		}
+		w.change(func() { w.setting(key).set(value) })
 	}
 }
 
-// check tells all that is wrong with the draft, and, if nothing is, what preflight finds.
-func (w *plainWizard) check(ctx context.Context) {
-	_, problems := w.draft.Check("deploy.yaml")
-	for _, p := range problems {
-		w.wrong(p)
-	}
-	if problems.HasErrors() || w.err != nil {
-		return
-	}
-	errors := 0
-	w.preflight(ctx, w.draft.Clone(), w.file(w.draft.Get("cluster-id")), func(c wizard.Check) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if c.Finding != nil {
-			w.finding(*c.Finding)
-			if c.Finding.Severity == event.Error {
-				errors++
-			}
+// block takes lines until one that is a dot.
+func (w *plainWizard) block(ctx context.Context) (string, error) {
+	w.say("plain.block")
+	var lines []string
+	for {
+		text, err := w.hear(ctx)
+		if err != nil {
+			return "", err
 		}
-		if c.Fault != nil {
-			printError(w.env, c.Fault)
-			errors++
+		if narrow(text) == "." {
+			return strings.Join(lines, "\n"), nil
 		}
-	})
-	if errors == 0 {
-		w.say("wizard.preflight.passed", "count", strconv.Itoa(len(w.draft.Machines)))
-	} else {
-		w.say("wizard.preflight.failed", "count", strconv.Itoa(errors))
+		lines = append(lines, text)
 	}
-}
-
-// review shows the file and does with it what the person says; not done: the steps begin again with what was said.
-func (w *plainWizard) review(ctx context.Context, d *desk) (done bool, err error) {
-	w.head("review")
-	shown := w.draft.WithoutSecrets()
-	fmt.Fprintf(w.env.Stderr, "%s", shown.YAML())
-	file := w.file(w.draft.Get("cluster-id"))
-	words := []string{"wizard.key.install", "wizard.key.write", "plain.begin", "plain.leave"}
-	if _, problems := w.draft.Check("deploy.yaml"); problems.HasErrors() {
-		words = words[2:]
-	}
-	switch words[w.choose(ctx, words)] {
-	case "plain.begin":
-		if errors.Is(w.err, io.EOF) {
-			return true, nil
-		}
-		return w.err != nil, w.err
-	case "plain.leave":
-		return true, w.err
-	case "wizard.key.write":
-		if w.err == nil {
-			err = w.write(file, w.draft)
-		}
-		if err == nil && w.err == nil {
-			w.say("wizard.written", "file", file)
-			err = w.forget()
-		}
-		return true, cmp.Or(w.err, err)
-	}
-	if w.err != nil {
-		return true, w.err
-	}
-	if err := w.write(file, w.draft); err != nil {
-		return true, err
-	}
-	w.say("wizard.written", "file", file)
-	if err := w.forget(); err != nil {
-		return true, err
-	}
-	env := *d.env
-	env.Args = []string{d.env.Args[0], "--lang", string(d.env.P.Lang()), "deploy", "--file", filepath.Clean(file)}
-	if d.state != "" {
-		env.Args = append(env.Args, "--state-dir", d.state)
-	}
-	env.Ask = knowsTyped{atTerminal{d.env}, typedSecrets(w.draft)}
-	return true, execute(ctx, &env)
-}
-
-// knowsTyped answers with what was typed before, and asks at the terminal for the rest.
-type knowsTyped struct {
-	atTerminal
-	known map[string]string
-}
-
-func (k knowsTyped) secret(ctx context.Context, id string, what event.Msg) (string, error) {
-	if v := k.known[what.Key]; v != "" {
-		return v, nil
-	}
-	return k.atTerminal.secret(ctx, id, what)
 }

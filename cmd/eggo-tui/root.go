@@ -102,7 +102,7 @@ func newRootCmd(env *environment) *cobra.Command {
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if screen(env) {
+			if screen(env) || lineByLine(env, o.accessible) {
 				return menu(cmd.Context(), env, o)
 			}
 			cmd.SetOut(env.Stderr)

@@ -74,7 +74,7 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 		if out := listed(i18n.English, "text"); strings.Contains(out, "needs you") || strings.Count(out, "running") != 2 {
 			t.Errorf("it just runs:\n%s", out)
 		}
-		if c := seen(); c.Said() != jumphost.Running || c.Runs[0].Said() != jumphost.Running || plainChoices([]jumphost.Cluster{c})[0].id != "watch" {
+		if c := seen(); c.Said() != jumphost.Running || c.Runs[0].Said() != jumphost.Running || (&plainDesk{}).entries([]jumphost.Cluster{c})[0].id != "watch" {
 			t.Errorf("it just runs: %+v", c)
 		}
 	}
@@ -102,7 +102,7 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 	if w := k.Runs[0].Waits; k.Status != jumphost.Running || k.Said() != jumphost.Waiting || len(w) != 1 || w[0].Node != "n1" || w[0].Step.Key != "step.etcd.start" || w[0].Fault.Code != fault.Code {
 		t.Errorf("%+v", k)
 	}
-	if first := plainChoices([]jumphost.Cluster{k})[0]; first.id != "decide" || first.cluster != "rack" {
+	if first := (&plainDesk{}).entries([]jumphost.Cluster{k})[0]; first.id != "decide" || len(first.of) != 1 || first.of[0].Name != "rack" {
 		t.Errorf("%+v", first)
 	}
 

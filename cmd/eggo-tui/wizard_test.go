@@ -185,35 +185,3 @@ func TestTheWizardLooksAtMachinesThatJoin(t *testing.T) {
 		t.Errorf("%v %+v", codes, end)
 	}
 }
-
-// The wizard line by line: questions with defaults, what is wrong told where it is typed, every key, and a draft that stays when one leaves.
-func TestThePlainWizard(t *testing.T) {
-	home := t.TempDir()
-	var said strings.Builder
-	env := &environment{P: i18n.NewPrinter(i18n.English), Args: []string{"eggo-tui"}, Stdout: &said, Stderr: &said, Getenv: func(k string) string {
-		return map[string]string{"HOME": home}[k]
-	}, Stdin: strings.NewReader(strings.Join([]string{
-		"UPPER", "prod", // the name
-		"", "/keys/id", "", // user, key, bastion
-		"nonsense", "", "127.0.0.[8-9]:1 worker", "web 127.0.0.7:1 master", "-node-2", "", // machines
-		"10.1.0.0/99", "10.1.0.0/16", "", "9", "2", "", // networks
-		"", "", "", // runtime
-		"-",                                    // no bundle
-		"nonsense=1", "dns-domain=x.local", "", // settings
-		"2", // leave
-	}, "\n") + "\n")}
-	d := &desk{env: env, state: filepath.Join(home, "state")}
-	if err := plainCluster(context.Background(), d); err != nil {
-		t.Fatal(err)
-	}
-	for _, w := range []string{"What is the cluster called?", "UPPER", "no machine: nonsense", "127.0.0.9", "not reached", "10.1.0.0/99", "There is no 9 here", "no bundle for amd64", "cluster-id: prod", "plugin: calico", "dns-domain: x.local", "private-key-path: /keys/id"} {
-		if !strings.Contains(said.String(), w) {
-			t.Errorf("%q was not said:\n%s", w, said.String())
-		}
-	}
-	left := newDraftDesk(env, d.state)
-	s, ok := left.load()
-	if !ok || len(s.Draft.Machines) != 2 || s.Draft.Get("network.plugin") != "calico" {
-		t.Errorf("%v %+v", ok, s)
-	}
-}

@@ -184,10 +184,6 @@ func enMenu() map[string]string {
 
 		"screen.console": "The Linux console cannot show Chinese.",
 
-		"plain.choose":  "Number, or q:",
-		"plain.no-such": "There is no {text} here.",
-		"plain.not-now": "not now",
-
 		"cli.flag.accessible": "ask line by line, without drawing (also ACCESSIBLE=1)",
 	}
 }

@@ -43,6 +43,8 @@ func enReport() map[string]string {
 		"report.transfer":             "transfer",
 		"report.left":                 "{time} left",
 		"report.waiting":              "running",
+		"report.far":                  "{done} of {total} steps are done",
+		"report.usual":                "usually {time}",
 		"report.still":                "still running {time}: {step}",
 		"report.last-line":            "last line: {line}",
 		"report.pausing":              "next try in {time}, because: {fault}",

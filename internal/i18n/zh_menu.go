@@ -184,10 +184,6 @@ func zhMenu() map[string]string {
 
 		"screen.console": "Linux 控制台无法显示中文。",
 
-		"plain.choose":  "输入编号，或 q：",
-		"plain.no-such": "没有 {text}。",
-		"plain.not-now": "现在不能",
-
 		"cli.flag.accessible": "逐行询问，不绘制界面（也可用 ACCESSIBLE=1）",
 	}
 }

@@ -43,6 +43,8 @@ func zhReport() map[string]string {
 		"report.transfer":             "传输",
 		"report.left":                 "剩余 {time}",
 		"report.waiting":              "进行中",
+		"report.far":                  "{total} 步中已完成 {done} 步",
+		"report.usual":                "通常 {time}",
 		"report.still":                "已进行 {time}：{step}",
 		"report.last-line":            "最后一行输出：{line}",
 		"report.pausing":              "{time} 后重试，原因：{fault}",

@@ -23,6 +23,8 @@ const (
 	progressEvery = 2 * time.Second
 	// silence is how long nothing is printed before a line says what is being waited for.
 	silence = 10 * time.Second
+	// calmSilence is that time for whoever hears the report.
+	calmSilence = 30 * time.Second
 	// beatSteps is how many running steps such a line names.
 	beatSteps = 3
 )
@@ -31,6 +33,11 @@ const (
 type Plain struct {
 	// Debug prints also what the nodes print. Set it before the first record.
 	Debug bool
+	// Calm is for ears: phases, what went wrong, what is said to a person and how far it is, but not each step and change that went well. Set it
+	// with Calmly once records have come.
+	Calm bool
+	// Usual is how long steps took in earlier runs; nil: nobody knows.
+	Usual runstate.History
 
 	mu    sync.Mutex
 	w     io.Writer
@@ -55,6 +62,13 @@ func NewPlain(w io.Writer, p *i18n.Printer) *Plain {
 	return pl
 }
 
+// Calmly sets Calm.
+func (pl *Plain) Calmly(calm bool) {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	pl.Calm = calm
+}
+
 // Err is the first error of the writer.
 func (pl *Plain) Err() error {
 	pl.mu.Lock()
@@ -75,12 +89,19 @@ func (pl *Plain) Emit(r event.Record) error {
 	return nil
 }
 
-// Tick says what is waited for when nothing has been printed for ten seconds. Call it about once a second; now is the clock of the bus.
+// Tick says what is waited for when nothing has been printed for ten seconds, thirty when it is calm. Call it about once a second; now is the clock of the bus.
 func (pl *Plain) Tick(now time.Time) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	if pl.state.Seq == 0 || pl.state.Ended != nil || now.Sub(pl.last) < silence {
+	quiet := silence
+	if pl.Calm {
+		quiet = calmSilence
+	}
+	if pl.state.Seq == 0 || pl.state.Ended != nil || now.Sub(pl.last) < quiet {
 		return
+	}
+	if pl.Calm {
+		pl.line(now, "", pl.p.T("report.waiting"), pl.p.T("report.far", "done", itoa(pl.ended()), "total", itoa(pl.state.Total)))
 	}
 	pl.beat(now)
 	pl.flush(now)
@@ -151,7 +172,32 @@ func outcomes() []event.Outcome {
 	return []event.Outcome{event.Changed, event.OK, event.Skipped, event.Ignored, event.Failed, event.Unknown, event.Blocked, event.Interrupted}
 }
 
+// ended are the steps that have come to an end.
+func (pl *Plain) ended() int {
+	n := 0
+	for _, c := range pl.state.Counts {
+		n += c
+	}
+	return n
+}
+
+// spared says whether a calm report leaves the event out.
+func (pl *Plain) spared(e event.Event) bool {
+	switch e := e.(type) {
+	case event.Change, event.Progress, event.Output, event.StepAsked: // whoever listens to a calm report is asked
+		return true
+	case event.HostState:
+		return e.State == "connected"
+	case event.StepEnded:
+		return e.Outcome.Done() && e.Fault == nil
+	}
+	return false
+}
+
 func (pl *Plain) tell(r event.Record) {
+	if pl.Calm && pl.spared(r.Event) {
+		return
+	}
 	p := pl.p
 	switch e := r.Event.(type) {
 	case event.RunStarted:
@@ -341,6 +387,16 @@ func (pl *Plain) progress(at time.Time, e event.Progress) {
 	pl.line(at, e.Host, pl.p.T("report.transfer"), pl.transfer(t))
 }
 
+// transferOf is what is being sent for the step, nil if nothing is.
+func (pl *Plain) transferOf(st *runstate.Step) *runstate.Transfer {
+	for _, t := range pl.state.Transfers {
+		if t.Step == st.ID && t.Host == st.Host {
+			return t
+		}
+	}
+	return nil
+}
+
 func (pl *Plain) transfer(t *runstate.Transfer) string {
 	text := event.Clean(t.What) + "  " + Size(t.Done)
 	if t.Total > 0 {
@@ -377,10 +433,15 @@ func (pl *Plain) beat(now time.Time) {
 		if st.Pause.After(now) && st.Fault != nil {
 			fault, _ := p.Fault(st.Fault)
 			text += "; " + p.T("report.pausing", "time", Short(st.Pause.Sub(now)), "fault", fault)
-		} else if h := pl.state.Host(st.Host); h != nil {
+		} else if t := pl.transferOf(st); pl.Calm && t != nil {
+			text += "; " + pl.transfer(t)
+		} else if h := pl.state.Host(st.Host); h != nil && !pl.Calm {
 			if lines := h.LinesOf(st.ID, 1); len(lines) > 0 {
 				text += "; " + p.T("report.last-line", "line", lines[0].Text)
 			}
+		}
+		if usual, ok := pl.Usual.Usual(st); ok && usual > 0 {
+			text += "; " + p.T("report.usual", "time", Short(usual))
 		}
 		pl.line(now, st.Host, p.T("report.waiting"), text)
 	}

@@ -360,3 +360,34 @@ func TestADecisionThatIsWaitedFor(t *testing.T) {
 		}
 	}
 }
+
+// A calm report has the phases, what goes wrong and how far it is, not each step that went well; it is calm as long as it is to be.
+func TestACalmReport(t *testing.T) {
+	var out bytes.Buffer
+	pl := NewPlain(&out, i18n.NewPrinter(i18n.English))
+	pl.Calm, pl.Usual = true, runstate.History{"up": 40 * time.Second}
+	l := tell(pl)
+	begin(l, "deploy")
+	l.at(1, event.HostState{Host: "master-1", State: "connected"}, event.PhaseStarted{Phase: "infra"}, event.StepStarted{Step: "up/master-1", Try: 1}, event.Change{Host: "master-1", Step: "up/master-1", Desc: event.M("a change")})
+	for i := range 40 {
+		l.at(2+float64(i), event.Progress{Host: "master-1", Step: "up/master-1", What: "images.tar", Done: int64(i) << 20, Total: 100 << 20})
+		pl.Tick(l.now)
+	}
+	text := out.String()
+	for _, w := range []string{"0 of ", "steps are done", "images.tar", "usually 40s"} {
+		if strings.Count(text, w) != 1 {
+			t.Errorf("%q is there %d times:\n%s", w, strings.Count(text, w), text)
+		}
+	}
+	if strings.Contains(text, "connected") || strings.Contains(text, "a change") {
+		t.Errorf("it is not calm:\n%s", text)
+	}
+	l.at(50, event.StepEnded{Step: "up/master-1", Outcome: event.Changed, Took: time.Second})
+	pl.Calmly(false)
+	l.at(51, event.StepStarted{Step: "pki", Try: 1}, event.StepEnded{Step: "pki", Outcome: event.OK}, event.PhaseEnded{Phase: "infra", Outcome: event.OK})
+	pl.Calmly(true)
+	l.at(52, event.RunEnded{Outcome: event.Changed})
+	if text = out.String(); strings.Count(text, "Uploading images") != 1 || !strings.Contains(text, "Making certificates") || strings.Contains(text, "|--") || !strings.Contains(text, "Infrastructure: 50s") {
+		t.Errorf("%s", text)
+	}
+}

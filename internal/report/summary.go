@@ -23,7 +23,9 @@ func (pl *Plain) summary(e event.RunEnded) {
 	}
 	pl.where(e.Outcome)
 	// A run that failed before it did anything took its time for nothing: its findings are to stay in sight.
-	if table := TimingTable(s, p); table != "" && (e.Outcome.Done() || s.Counts[event.Changed] > 0) {
+	if done := e.Outcome.Done() || s.Counts[event.Changed] > 0; done && pl.Calm {
+		pl.phaseTimes()
+	} else if table := TimingTable(s, p); done && table != "" {
 		b.WriteString("\n" + table)
 	}
 	pl.failures(e)
@@ -31,6 +33,16 @@ func (pl *Plain) summary(e event.RunEnded) {
 		b.WriteString("\n" + p.T("report.next-steps") + "\n")
 		for _, m := range e.Next {
 			b.WriteString("  " + p.Msg(m) + "\n")
+		}
+	}
+}
+
+// phaseTimes says how long each phase took: a line each, for tables are nothing to listen to.
+func (pl *Plain) phaseTimes() {
+	pl.out.WriteString("\n" + pl.p.T("report.times", "time", seconds(pl.state.Elapsed())) + "\n")
+	for _, ph := range pl.state.Phases {
+		if !ph.Start.IsZero() && !ph.End.IsZero() {
+			pl.out.WriteString("  " + pl.p.Msg(ph.Title) + ": " + Short(ph.End.Sub(ph.Start)) + "\n")
 		}
 	}
 }

@@ -113,37 +113,17 @@ func (f *preflight) click(_, y int, _ *frame.Env) tea.Cmd {
 // mend is what the wizard can do about a finding: the word for it, and the doing.
 func (f *preflight) mend(x event.Finding, e *frame.Env) (word string, do func() tea.Cmd) {
 	p := f.p
-	at := -1
-	for i, m := range p.draft.Machines {
-		if m.Name == x.Host && x.Host != "" {
-			at = i
-		}
-	}
-	change := func(what func()) func() tea.Cmd {
-		return func() tea.Cmd {
+	word, change, to := Mend(&p.draft, x)
+	switch {
+	case change != nil:
+		return word, func() tea.Cmd {
 			p.snapshot()
-			what()
+			change()
 			p.snapshot()
 			return tea.Batch(p.changed(), p.save(), f.look())
 		}
-	}
-	code, args := x.Fault.Code, x.Fault.Args
-	switch {
-	case code == "preflight.arch" && at >= 0:
-		return "wizard.mend.arch", change(func() { p.draft.Machines[at].Arch = args["is"] })
-	case code == "bundle.no-addon":
-		return "wizard.mend.addon", change(func() {
-			list := slices.DeleteFunc(strings.Split(p.draft.Values["addons"], ","), func(s string) bool { return strings.TrimSpace(s) == args["addon"] })
-			p.draft.Values["addons"] = strings.TrimSpace(strings.Join(list, ","))
-		})
-	case strings.HasPrefix(code, "bundle.") || code == "preflight.os" || code == "preflight.no-bundle":
-		return "wizard.mend.bundle", func() tea.Cmd { return p.toStep("bundle", e) }
-	case x.Fault.Class == event.ClassAuth || strings.HasPrefix(code, "ssh."):
-		return "wizard.mend.login", func() tea.Cmd { return p.toStep("login", e) }
-	case code == "preflight.endpoint-unknown" || code == "preflight.no-route":
-		return "wizard.mend.networks", func() tea.Cmd { return p.toStep("networks", e) }
-	case at >= 0:
-		return "wizard.mend.nodes", func() tea.Cmd { return p.toStep("nodes", e) }
+	case to != "":
+		return word, func() tea.Cmd { return p.toStep(to, e) }
 	}
 	return "", nil
 }

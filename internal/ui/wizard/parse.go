@@ -139,18 +139,6 @@ func portText(p string) string {
 	return p
 }
 
-// ReadMachines is the reading of lines of machines for a front end that has no screen; bad are the lines that are none.
-func ReadMachines(text string) (list []config.Machine, bad []string) {
-	list, unread := readMachines(text)
-	for _, u := range unread {
-		bad = append(bad, u.text)
-	}
-	return list, bad
-}
-
-// AddMachines is add for such a front end.
-func AddMachines(d *config.Draft, list []config.Machine) { add(d, list) }
-
 func isAddress(list []string) bool {
 	for _, a := range list {
 		if _, err := netip.ParseAddr(a); err != nil {

@@ -1,0 +1,350 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
+)
+
+// What the entries of the menu lead to, line by line.
+
+// begin begins a run in a process of its own and tells of it.
+func (m *plainDesk) begin(ctx context.Context, st jumphost.Start, ask jumphost.Asker) error {
+	ref, err := m.launch(ctx, st, ask)
+	if err != nil {
+		return err
+	}
+	return plainWatch(ctx, m.desk, m.talker, ref, 0)
+}
+
+// told runs a verb that only looks and shows what it says; that something is not well is no error.
+func (m *plainDesk) look(ctx context.Context, args ...string) error {
+	lines, err := m.tell(ctx, m.env().P.Lang(), args, m.talker)
+	if err != nil {
+		return err
+	}
+	for i := range lines {
+		lines[i] = event.Clean(lines[i])
+	}
+	m.print(lines...)
+	return nil
+}
+
+func (m *plainDesk) env() *environment { return m.desk.env }
+
+func (m *plainDesk) install(ctx context.Context) error { return plainCluster(ctx, m) }
+
+func (m *plainDesk) status(ctx context.Context, c jumphost.Cluster) error {
+	return m.look(ctx, "status", "--id", c.Name)
+}
+
+func (m *plainDesk) resume(ctx context.Context, c jumphost.Cluster) error {
+	if c.File == "" { // nothing was touched yet: what was to be installed is shown again
+		return m.review(ctx, c.Tried)
+	}
+	return m.begin(ctx, jumphost.Start{Verb: "deploy", Of: c.Name}, m.talker)
+}
+
+// file takes the path of a deploy.yaml.
+func (m *plainDesk) file(ctx context.Context) error {
+	path, err := m.path(ctx, defaultConfigPath(m.env()), ".yaml", ".yml")
+	if err != nil {
+		return err
+	}
+	return m.review(ctx, path)
+}
+
+// path asks for a file, by the number of one that was found here or by its path; a directory shows what is in it.
+func (m *plainDesk) path(ctx context.Context, usual string, suffix ...string) (string, error) {
+	dir := ""
+	for {
+		at, found, err := m.list(ctx, dir, suffix)
+		if err != nil {
+			return "", err
+		}
+		var list []string
+		if dir == "" && usual != "" && exists(usual) {
+			list = append(list, usual)
+		}
+		for _, e := range found {
+			if p := filepath.Join(at, e.Name); !e.Dir && !slices.Contains(list, p) {
+				list = append(list, p)
+			}
+		}
+		if len(list) == 0 {
+			m.say("files.none", "suffix", strings.Join(suffix, " "))
+		}
+		for i, p := range list {
+			m.print(fmt.Sprintf("%2d  %s", i+1, event.Clean(p)))
+		}
+		text, err := m.line(ctx, m.t("plain.path"))
+		if err != nil {
+			return "", err
+		}
+		if i, ok := numbered(text, len(list)); ok {
+			return list[i], nil
+		}
+		switch {
+		case text == "" || narrow(text) == "q":
+			return "", errLeft
+		case strings.HasSuffix(text, "/"):
+			dir = text
+			continue
+		}
+		path, err := m.dirOf(text)
+		if err != nil {
+			return "", err
+		}
+		return path, nil
+	}
+}
+
+// review shows what a deploy.yaml says and what is wrong with it, and installs it.
+func (m *plainDesk) review(ctx context.Context, path string) error {
+	got, err := m.check(ctx, path)
+	if err != nil {
+		return err
+	}
+	lines := []string{event.Clean(path)}
+	if c := got.Cluster; c.Name != "" {
+		word := m.t("menu.status." + c.Said())
+		if c.Status == jumphost.Unknown {
+			word = m.t("file.new")
+		}
+		lines = append(lines, event.Clean(c.Name)+": "+word)
+		for _, f := range got.Facts {
+			lines = append(lines, event.Clean(m.env().P.Msg(f)))
+		}
+		for _, n := range c.Nodes {
+			lines = append(lines, "  "+m.node(n))
+		}
+	}
+	m.print(lines...)
+	for _, x := range got.Problems {
+		text, next := m.env().P.Fault(x.Fault)
+		m.complain(map[bool]event.Severity{true: event.Error, false: event.Warning}[x.Error], fmt.Sprintf("%d:%d %s: %s", x.Line, x.Col, x.Key, text), next)
+	}
+	if got.Errors > 0 {
+		m.say("file.problems", "errors", strconv.Itoa(got.Errors), "warnings", strconv.Itoa(len(got.Problems)-got.Errors))
+		return errLeft
+	}
+	if len(got.Problems) == 0 {
+		m.say("file.fine")
+	}
+	for {
+		do, err := m.choose(ctx, m.choices("file.do", "file.plan", "plain.back"), "plain.back")
+		switch {
+		case err != nil || do == "plain.back":
+			return err
+		case do == "file.plan":
+			m.fault(m.look(ctx, "plan", "--file", path))
+			continue
+		}
+		m.say("file.sure.what", "count", strconv.Itoa(len(got.Cluster.Nodes)))
+		if yes, err := m.sure(ctx, m.t("file.sure", "cluster", got.Cluster.Name)); err != nil || !yes {
+			return err
+		}
+		return m.begin(ctx, jumphost.Start{Verb: "deploy", File: path}, m.talker)
+	}
+}
+
+// node is a machine of a cluster in a line.
+func (m *plainDesk) node(n jumphost.Node) string {
+	var roles []string
+	for _, r := range n.Roles {
+		if m.env().P.Has("ui.role." + r) {
+			r = m.t("ui.role." + r)
+		}
+		roles = append(roles, r)
+	}
+	return event.Clean(n.Name + "  " + n.Addr + "  " + strings.Join(roles, ", "))
+}
+
+// remove asks which nodes leave, shows what will be done, and has the cluster's name typed.
+func (m *plainDesk) remove(ctx context.Context, c jumphost.Cluster) error {
+	m.say("remove.choose", "cluster", c.Name)
+	for i, n := range c.Nodes {
+		m.print(fmt.Sprintf("%2d  %s", i+1, m.node(n)))
+	}
+	var names []string
+	for len(names) == 0 {
+		text, err := m.line(ctx, m.t("plain.remove"))
+		if err != nil {
+			return err
+		}
+		if text = narrow(text); text == "" || text == "q" {
+			return errLeft
+		}
+		for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,;、", r) }) {
+			i, ok := numbered(word, len(c.Nodes))
+			if !ok {
+				i = slices.IndexFunc(c.Nodes, func(n jumphost.Node) bool { return n.Name == word || n.Addr == word })
+			}
+			if i < 0 {
+				m.say("plain.no-such", "text", word)
+				names = nil
+				break
+			}
+			if name := c.Nodes[i].Name; !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	args := slices.Clone(names)
+	purge, err := m.sure(ctx, m.t("plain.purge"))
+	if err != nil {
+		return err
+	}
+	if purge {
+		args = append(args, "--purge")
+	}
+	if err := m.look(ctx, append([]string{"plan", "delete", "--id", c.Name}, args...)...); err != nil {
+		return err
+	}
+	m.say("remove.sure", "names", strings.Join(names, ", "))
+	return m.destroy(ctx, c, jumphost.Start{Verb: "delete", Of: c.Name, Args: append([]string{"--yes"}, args...)})
+}
+
+// cleanup shows what will go, and has the cluster's name typed.
+func (m *plainDesk) cleanup(ctx context.Context, c jumphost.Cluster) error {
+	purge, err := m.sure(ctx, m.t("plain.purge"))
+	if err != nil {
+		return err
+	}
+	stock, start := []string{"stock", "--id", c.Name}, jumphost.Start{Verb: "cleanup", Of: c.Name, Args: []string{"--yes"}}
+	if purge {
+		stock, start.Args = append(stock, "--purge"), append(start.Args, "--purge")
+	}
+	m.fault(m.look(ctx, stock...)) // what cannot be seen can be cleaned up all the same
+	m.say("cleanup.sure", "cluster", c.Name, "count", strconv.Itoa(len(c.Nodes)))
+	if purge {
+		m.say("cleanup.purge")
+	}
+	return m.destroy(ctx, c, start)
+}
+
+func (m *plainDesk) destroy(ctx context.Context, c jumphost.Cluster, start jumphost.Start) error {
+	yes, err := m.wants(ctx, m.t("cleanup.type", "cluster", c.Name), c.Name)
+	if err != nil {
+		return err
+	}
+	if !yes {
+		m.say("plain.nothing-done")
+		return errLeft
+	}
+	return m.begin(ctx, start, m.talker)
+}
+
+// bundle shows what is in one, and verifies it.
+func (m *plainDesk) bundle(ctx context.Context) error {
+	path, err := m.path(ctx, "", ".tar.gz", ".tgz")
+	if err != nil {
+		return err
+	}
+	b, err := m.desk.look(ctx, path)
+	if err != nil {
+		return err
+	}
+	for _, f := range [][2]string{{"bundle.name", b.Name}, {"bundle.kubernetes", b.Kubernetes}, {"bundle.arch", b.Arch}, {"bundle.os", b.OS}, {"bundle.size", report.Size(b.Size)}, {"bundle.base", b.Base}, {"bundle.id", b.ID}} {
+		if f[1] != "" {
+			m.print(m.t(f[0]) + ": " + event.Clean(f[1]))
+		}
+	}
+	for _, g := range b.Groups {
+		m.print(fmt.Sprintf("%s: %d, %s", m.t("bundle.group."+g.Kind), len(g.Members), report.Size(g.Size)))
+		for _, x := range g.Members {
+			m.print("  " + event.Clean(x.Name+"  "+x.Version) + "  " + report.Size(x.Size))
+		}
+	}
+	if yes, err := m.sure(ctx, m.t("plain.verify")); err != nil || !yes {
+		return err
+	}
+	err = m.verify(ctx, path, func(done, total int64) {
+		m.Doing(event.M("bundle.verifying", "part", strconv.FormatInt(100*done/max(1, total), 10)))
+	})
+	if err == nil {
+		m.say("bundle.verified")
+	}
+	return err
+}
+
+// plainRuns is how many runs are listed unless more are asked for.
+const plainRuns = 20
+
+// runs lists the runs of all clusters, newest first, and opens one: as it ended, or played again.
+func (m *plainDesk) runs(ctx context.Context) error {
+	clusters, err := m.clusters(ctx)
+	if err != nil {
+		return err
+	}
+	var all []jumphost.Run
+	for _, c := range clusters {
+		all = append(all, c.Runs...)
+	}
+	slices.SortStableFunc(all, func(a, b jumphost.Run) int { return strings.Compare(b.Run, a.Run) })
+	for from := 0; ; {
+		for i, r := range all[from:min(from+plainRuns, len(all))] {
+			m.print(fmt.Sprintf("%2d  %s", from+i+1, m.run(r)))
+		}
+		text, err := m.line(ctx, m.t("plain.runs"))
+		if err != nil {
+			return err
+		}
+		text = narrow(text)
+		if text == "q" || text == "" && from+plainRuns >= len(all) {
+			return errLeft
+		}
+		if text == "" {
+			from += plainRuns
+			continue
+		}
+		replay := 0.0
+		if rest, ok := strings.CutPrefix(text, "p"); ok {
+			text, replay = strings.TrimSpace(rest), 8
+		}
+		i, ok := numbered(text, len(all))
+		if !ok {
+			m.say("plain.no-such", "text", text)
+			continue
+		}
+		if all[i].Status == jumphost.Running {
+			replay = 0
+		}
+		if err := plainWatch(ctx, m.desk, m.talker, all[i].Ref, replay); err != nil && !errors.Is(err, errLeft) {
+			return err
+		}
+	}
+}
+
+// run is one in a line.
+func (m *plainDesk) run(r jumphost.Run) string {
+	when := "-"
+	if !r.At.IsZero() {
+		when = r.At.Local().Format("2006-01-02 15:04")
+	}
+	verb := event.Clean(r.Verb)
+	if m.env().P.Has("menu.verb." + r.Verb) {
+		verb = m.t("menu.verb." + r.Verb)
+	}
+	word := m.t("menu.status." + r.Said())
+	if r.Status == jumphost.Installed || r.Status == jumphost.Removed {
+		word = m.t("menu.run.well")
+	}
+	line := when + "  " + event.Clean(r.Cluster) + "  " + verb + ": " + word
+	if r.Took > 0 {
+		line += ", " + report.Short(r.Took)
+	}
+	if r.Fault != nil {
+		text, _ := m.env().P.Fault(r.Fault)
+		line += ": " + event.Clean(text)
+	}
+	return line
+}

@@ -1,0 +1,332 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/ui/wizard"
+)
+
+// plainPatience is how long the end of the looks at machines is waited for before the questions go on; what comes later is told later.
+const plainPatience = 5 * time.Second
+
+// machines takes a line for each, a range, or changes to those that are there, until an empty line; then they are looked at.
+func (w *plainWizard) machines(ctx context.Context) error {
+	for shown := -1; ; {
+		if n := len(w.draft.Machines); n != shown || n <= 20 { // a long list is shown when it has changed
+			w.listMachines()
+			shown = n
+		}
+		text, err := w.ask(ctx, w.t("plain.machine"))
+		if err != nil {
+			return err
+		}
+		if text == "" && len(w.fresh()) > 0 {
+			break
+		}
+		w.machineLine(text)
+	}
+	w.look()
+	return w.await(ctx, plainPatience)
+}
+
+// fresh are the machines that join, or all of a new cluster.
+func (w *plainWizard) fresh() []config.Machine {
+	return slices.DeleteFunc(slices.Clone(w.draft.Machines), func(m config.Machine) bool { return w.members[m.IP] })
+}
+
+// machineLine does what a line says: @FILE, -MACHINE, MACHINE with roles or settings, or new machines.
+func (w *plainWizard) machineLine(text string) {
+	if path, is := strings.CutPrefix(text, "@"); is && w.members == nil {
+		w.change(func() { w.imported(path) })
+		return
+	}
+	text = narrow(text)
+	if text == "" {
+		w.say("wizard.nodes.unread.next")
+		return
+	}
+	if name, is := strings.CutPrefix(text, "-"); is && !strings.HasPrefix(name, " ") {
+		if i, ok := w.machine(name); ok {
+			w.change(func() { w.draft.Machines = slices.Delete(w.draft.Machines, i, i+1) })
+		}
+		return
+	}
+	if words := strings.Fields(text); len(words) > 1 {
+		if i := w.find(words[0]); i >= 0 && net.ParseIP(words[0]) == nil && w.onlyChanges(words[1:]) {
+			if _, ok := w.machine(words[0]); ok {
+				w.changeMachine(i, words[1:])
+			}
+			return
+		}
+	}
+	list, bad := wizard.ReadMachines(text)
+	for _, b := range bad {
+		w.complain(event.Error, w.t("wizard.nodes.unread", "line", b), w.t("wizard.nodes.unread.next"))
+	}
+	list = slices.DeleteFunc(list, func(m config.Machine) bool { return w.members[m.IP] })
+	w.change(func() { wizard.AddMachines(&w.draft, list) })
+}
+
+// find is the machine of a name, an address or a number in the list, -1 if there is none.
+func (w *plainWizard) find(name string) int {
+	name = strings.TrimSpace(name)
+	if i, ok := numbered(name, len(w.draft.Machines)); ok {
+		return i
+	}
+	return slices.IndexFunc(w.draft.Machines, func(m config.Machine) bool { return m.Name == name || m.IP == name })
+}
+
+// machine is find for one that may be changed; it says why not.
+func (w *plainWizard) machine(name string) (int, bool) {
+	i := w.find(name)
+	if i < 0 {
+		w.say("plain.no-such", "text", name)
+		return 0, false
+	}
+	if w.members[w.draft.Machines[i].IP] {
+		w.say("plain.member", "name", w.draft.Machines[i].Name)
+		return 0, false
+	}
+	return i, true
+}
+
+// onlyChanges says whether all words are roles or settings of a machine.
+func (w *plainWizard) onlyChanges(words []string) bool {
+	return !slices.ContainsFunc(words, func(word string) bool {
+		_, role := wizard.RoleOf(strings.Trim(word, ","))
+		key, _, set := strings.Cut(word, "=")
+		return !role && !(set && slices.Contains([]string{"name", "ip", "port", "arch"}, key))
+	})
+}
+
+// changeMachine gives a machine the roles that are named, if any are, and the settings.
+func (w *plainWizard) changeMachine(i int, words []string) {
+	m := w.draft.Machines[i]
+	var roles []bundle.Role
+	for _, word := range words {
+		if r, is := wizard.RoleOf(strings.Trim(word, ",")); is {
+			if !slices.Contains(roles, r) {
+				roles = append(roles, r)
+			}
+			continue
+		}
+		key, value, _ := strings.Cut(word, "=")
+		if bad, is := config.CheckMachine(key, value); is {
+			w.wrong(bad)
+			return
+		}
+		*map[string]*string{"name": &m.Name, "ip": &m.IP, "port": &m.Port, "arch": &m.Arch}[key] = value
+	}
+	if len(roles) > 0 {
+		m.Roles = roles
+	}
+	if m.Port == "22" {
+		m.Port = ""
+	}
+	w.change(func() { w.draft.Machines[i] = m })
+}
+
+func (w *plainWizard) listMachines() {
+	for i, m := range w.draft.Machines {
+		var roles []string
+		for _, r := range m.Roles {
+			roles = append(roles, w.t("ui.role."+string(r)))
+		}
+		line := fmt.Sprintf("%2d  %s  %s", i+1, m.Name, m.IP)
+		if m.Port != "" {
+			line += ":" + m.Port
+		}
+		line += "  " + strings.Join(roles, ", ")
+		if m.Arch != "" {
+			line += "  " + m.Arch
+		}
+		switch l, known := w.looked[lookID(m)]; {
+		case w.members[m.IP]:
+			line += "  " + w.t("wizard.look.member")
+		case known:
+			line += "  " + w.t("wizard.look."+string(l.Stage))
+		}
+		w.print(event.Clean(line))
+	}
+}
+
+func lookID(m config.Machine) string { return m.IP + " " + m.Port }
+
+// look begins to look at the machines that were not looked at with this login.
+func (w *plainWizard) look() {
+	if login := wizard.LoginText(w.draft); login != w.login {
+		w.login, w.looked, w.asking = login, map[string]wizard.Look{}, nil
+	}
+	d := w.draft.Clone()
+	for _, m := range w.fresh() {
+		if _, bad := config.CheckMachine("ip", m.IP); bad {
+			continue
+		}
+		if _, begun := w.looked[lookID(m)]; begun {
+			continue
+		}
+		w.looked[lookID(m)] = wizard.Look{Machine: m, Stage: wizard.Reaching}
+		w.looking.Go(func() {
+			w.probe(w.probes, d, m, func(l wizard.Look) {
+				select {
+				case w.news <- l:
+				case <-w.probes.Done():
+				}
+			})
+		})
+	}
+}
+
+// busy is how many machines are looked at, without those that wait for the person.
+func (w *plainWizard) busy() int {
+	n := 0
+	for _, l := range w.looked {
+		switch l.Stage {
+		case wizard.Failed, wizard.Seen, wizard.Asking:
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// await waits for the looks that go on, as long as there is patience, and tells what they found.
+func (w *plainWizard) await(ctx context.Context, patience time.Duration) error {
+	end := time.NewTimer(patience)
+	defer end.Stop()
+	if w.busy() > 0 {
+		w.say("plain.looking", "count", strconv.Itoa(w.busy()))
+	}
+	for late := false; w.busy() > 0 && !late; {
+		select {
+		case l := <-w.news:
+			w.hearOf(l)
+		case <-end.C:
+			late = true
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if len(w.asking) > 0 && (w.busy() == 0 || late) {
+			if err := w.tellNews(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if n := w.busy(); n > 0 {
+		w.say("plain.looking-on", "count", strconv.Itoa(n))
+	}
+	return w.tellNews(ctx)
+}
+
+// tellNews says what the looks have found since, and asks about host keys that nobody has seen before: of all machines at once.
+func (w *plainWizard) tellNews(ctx context.Context) error {
+	for {
+		select {
+		case l := <-w.news:
+			w.hearOf(l)
+			continue
+		default:
+		}
+		break
+	}
+	if len(w.asking) == 0 {
+		return nil
+	}
+	list := w.asking
+	w.asking = nil
+	w.print(w.t("wizard.keys.title"), w.t("wizard.keys.about"))
+	for i, l := range list {
+		w.print(fmt.Sprintf("%2d  %s  %s  %s", i+1, event.Clean(l.Machine.Name), event.Clean(l.Key.Addr), event.Clean(l.Key.Type)), "    "+event.Clean(l.Key.Fingerprint))
+	}
+	trusted, err := w.rightKeys(ctx, len(list))
+	for i, l := range list {
+		w.looked[lookID(l.Machine)] = wizard.Look{Machine: l.Machine, Stage: wizard.LogIn}
+		l.Key.Answer(trusted[i])
+	}
+	if err != nil {
+		return err
+	}
+	return w.await(ctx, plainPatience)
+}
+
+// rightKeys asks which of n keys are right: all, none, or those with the numbers.
+func (w *plainWizard) rightKeys(ctx context.Context, n int) (map[int]bool, error) {
+	for {
+		text, err := w.line(ctx, w.t("plain.which-keys"))
+		if err != nil {
+			return nil, err
+		}
+		out := map[int]bool{}
+		switch text = strings.ToLower(narrow(text)); text {
+		case "", "n", "no", "否":
+			return out, nil
+		case "y", "yes", "是":
+			for i := range n {
+				out[i] = true
+			}
+			return out, nil
+		}
+		ok := true
+		for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,;、", r) }) {
+			i, is := numbered(word, n)
+			if !is {
+				w.say("plain.no-such", "text", word)
+				ok = false
+				break
+			}
+			out[i] = true
+		}
+		if ok {
+			return out, nil
+		}
+	}
+}
+
+// hearOf takes news of a look; its end is told.
+func (w *plainWizard) hearOf(l wizard.Look) {
+	key := lookID(l.Machine)
+	if _, is := w.looked[key]; !is { // of a login that is no longer
+		if l.Key != nil {
+			l.Key.Answer(false)
+		}
+		return
+	}
+	w.looked[key] = l
+	name := event.Clean(l.Machine.Name)
+	switch l.Stage {
+	case wizard.Asking:
+		w.asking = append(w.asking, l)
+	case wizard.Failed:
+		text, next := w.talker.env.P.Fault(l.Fault)
+		w.complain(event.Error, name+": "+w.t("wizard.look.failed")+": "+text, next)
+	case wizard.Seen:
+		w.say("plain.seen", "node", name, "os", event.Clean(l.OS), "arch", event.Clean(l.Arch), "cpus", strconv.Itoa(l.CPUs), "memory", report.Size(l.Memory), "disk", report.Size(l.Disk), "skew", report.Short(max(l.Skew, -l.Skew)))
+		if l.Cluster != "" {
+			w.say("plain.seen.cluster", "node", name, "cluster", event.Clean(l.Cluster))
+		}
+		for _, f := range l.Findings {
+			w.finding(f)
+		}
+		for i := range w.draft.Machines {
+			if m := &w.draft.Machines[i]; lookID(*m) == key && m.Arch == "" && l.Arch == "arm64" {
+				m.Arch = l.Arch
+			}
+		}
+	case wizard.Reaching, wizard.LogIn, wizard.Looking:
+	}
+}
+
+func (w *plainWizard) finding(f event.Finding) {
+	text, next := w.talker.env.P.Fault(&f.Fault)
+	w.complain(f.Severity, text, next)
+}

@@ -1,0 +1,406 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
+	"github.com/eggo-k8s/eggo/internal/ui/wizard"
+)
+
+// chooseBundle lists what was found for each architecture, and takes numbers and paths.
+func (w *plainWizard) chooseBundle(ctx context.Context) error {
+	if w.found == nil {
+		w.findBundles(ctx)
+	}
+	arches := []string{}
+	for _, m := range w.draft.Machines {
+		if a := cmp.Or(m.Arch, "amd64"); !slices.Contains(arches, a) {
+			arches = append(arches, a)
+		}
+	}
+	for _, arch := range arches {
+		if err := w.bundleOf(ctx, arch); err != nil {
+			return err
+		}
+	}
+	return w.fields(ctx, w.setting("eggo.bundles"))
+}
+
+// findBundles opens and proves what lies in the usual places.
+func (w *plainWizard) findBundles(ctx context.Context) {
+	w.say("wizard.bundle.looking")
+	w.found = []wizard.Bundle{}
+	w.bundles(ctx, nil, func(b wizard.Bundle) {
+		switch {
+		case b.Proven || b.Fault != nil:
+			w.found = append(w.found, b)
+			if b.Fault != nil {
+				text, next := w.talker.env.P.Fault(b.Fault)
+				w.complain(event.Warning, b.Path+": "+text, next)
+			}
+		case b.Done > 0 && b.Size > 0:
+			w.Doing(event.M("plain.proving", "path", event.Clean(b.Path), "percent", strconv.FormatInt(100*b.Done/b.Size, 10)))
+		}
+	})
+}
+
+func (w *plainWizard) bundleOf(ctx context.Context, arch string) error {
+	key := config.BundleKey(arch)
+	var fit []string
+	for _, b := range w.found {
+		if b.Fault == nil && b.Manifest != nil && b.Manifest.Arch == arch {
+			fit = append(fit, b.Path)
+			w.print(fmt.Sprintf("%2d  %s  Kubernetes %s  %s  %s", len(fit), event.Clean(b.Path), event.Clean(b.Manifest.Kubernetes), event.Clean(strings.TrimSpace(b.Manifest.OS.ID+" "+cmp.Or(b.Manifest.OS.Codename, b.Manifest.OS.Release))), w.t("wizard.bundle.proven")))
+		}
+	}
+	if len(fit) == 0 {
+		w.say("plain.no-bundle", "arch", arch)
+	}
+	if w.draft.Values[key] == "" && len(fit) > 0 {
+		w.change(func() { w.draft.Values[key] = fit[0] })
+	}
+	for {
+		text, err := w.ask(ctx, w.t("plain.bundle", "arch", arch)+" ["+cmp.Or(w.draft.Values[key], w.t("wizard.unset"))+"]:")
+		if err != nil || text == "" {
+			return err
+		}
+		if text == "-" {
+			w.change(func() { delete(w.draft.Values, key) })
+			return nil
+		}
+		if i, ok := numbered(text, len(fit)); ok {
+			text = fit[i]
+		}
+		a, err := bundle.Open(w.path(text))
+		if err == nil {
+			err = bundle.CheckArch(a.Manifest(), arch)
+		}
+		if err != nil {
+			w.talker.fault(err)
+			continue
+		}
+		w.change(func() { w.draft.Values[key] = w.path(text) })
+		return nil
+	}
+}
+
+// check tells all that is wrong with the draft, and, if nothing is, what preflight finds; each has what can be done about it.
+func (w *plainWizard) check(ctx context.Context) error {
+	if err := w.await(ctx, plainPatience); err != nil {
+		return err
+	}
+	_, problems := w.draft.Check("deploy.yaml")
+	if problems.HasErrors() {
+		to := ""
+		for _, p := range problems {
+			w.wrong(p)
+			if p.Severity == event.Error && to == "" {
+				to = wizard.StepOf(p.Key)
+			}
+		}
+		n, _ := problems.Count()
+		w.say("wizard.preflight.invalid", "count", strconv.Itoa(n))
+		return w.after(ctx, choice{"to " + to, w.t("plain.mend-step", "step", w.t("wizard.step."+to))})
+	}
+	findings, ok := w.preflightNow(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if ok {
+		w.say("wizard.preflight.passed", "count", strconv.Itoa(len(w.draft.Machines)))
+		return nil
+	}
+	var mends []choice
+	do := map[string]func(){}
+	for i, x := range findings {
+		if x.Severity != event.Error {
+			continue
+		}
+		text, _ := w.talker.env.P.Fault(&x.Fault)
+		word, change, to := wizard.Mend(&w.draft, x)
+		id := "to " + to
+		switch {
+		case change != nil:
+			id = strconv.Itoa(i)
+			do[id] = change
+			mends = append(mends, choice{id, w.t("plain.mend", "do", w.t(word), "what", event.Clean(text))})
+		case to != "" && !slices.ContainsFunc(mends, func(c choice) bool { return c.id == id }):
+			mends = append(mends, choice{id, w.t("plain.mend", "do", w.t(word), "what", event.Clean(text))})
+		}
+		if host, out := x.Host, "without "+x.Host; host != "" && len(w.fresh()) > 1 && !w.memberName(host) && do[out] == nil {
+			do[out] = func() {
+				w.draft.Machines = slices.DeleteFunc(w.draft.Machines, func(m config.Machine) bool { return m.Name == host })
+			}
+			mends = append(mends, choice{out, w.t("ui.fail.skip", "node", event.Clean(host))})
+		}
+	}
+	id, err := w.afterwards(ctx, mends)
+	if err != nil {
+		return err
+	}
+	if do[id] != nil {
+		w.change(do[id])
+		return errAgain
+	}
+	return nil
+}
+
+func (w *plainWizard) memberName(name string) bool {
+	return slices.ContainsFunc(w.draft.Machines, func(m config.Machine) bool { return m.Name == name && w.members[m.IP] })
+}
+
+// preflightNow is preflight of the draft as it is; it tells what it finds.
+func (w *plainWizard) preflightNow(ctx context.Context) (findings []event.Finding, ok bool) {
+	var mu sync.Mutex
+	w.checked, ok = "", true
+	seen, total := 0, strconv.Itoa(len(w.draft.Machines))
+	w.say("plain.preflight")
+	w.preflight(ctx, w.draft.Clone(), w.target(), func(c wizard.Check) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case c.Finding != nil:
+			findings = append(findings, *c.Finding)
+			ok = ok && c.Finding.Severity != event.Error
+		case c.Machine != "":
+			seen++
+			w.Doing(event.M("wizard.preflight.busy", "done", strconv.Itoa(seen), "total", total))
+		case c.Total > 0:
+			w.Doing(event.M("wizard.preflight.bundle", "file", event.Clean(c.Bundle), "percent", strconv.FormatInt(100*c.Done/c.Total, 10)))
+		}
+		if c.Fault != nil {
+			w.talker.fault(c.Fault)
+			ok = false
+		}
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	errors := 0
+	for _, f := range findings {
+		w.finding(f)
+		if f.Severity == event.Error {
+			errors++
+		}
+	}
+	if errors > 0 {
+		w.say("wizard.preflight.failed", "count", strconv.Itoa(errors))
+	}
+	if ok {
+		w.checked = string(w.draft.YAML()) + wizard.LoginText(w.draft)
+	}
+	return findings, ok
+}
+
+// after is afterwards for one proposal.
+func (w *plainWizard) after(ctx context.Context, c choice) error {
+	_, err := w.afterwards(ctx, []choice{c})
+	return err
+}
+
+// afterwards asks what to do about what was found: one of the proposals, look again, or go on all the same.
+func (w *plainWizard) afterwards(ctx context.Context, list []choice) (string, error) {
+	list = append(list, w.choices("wizard.key.again", "plain.on")...)
+	id, err := w.number(ctx, list, list[0].id)
+	if to, is := strings.CutPrefix(id, "to "); is && err == nil {
+		return "", toStep(to)
+	}
+	if id == "wizard.key.again" && err == nil {
+		return "", errAgain
+	}
+	return id, err
+}
+
+// review shows the file, what is other than on the disk and what will be done, as the person likes, and does with it what the person says.
+func (w *plainWizard) review(ctx context.Context) error {
+	file := w.target()
+	for {
+		words := []string{"wizard.key.install", "wizard.key.write", "plain.show", "plain.diff", "plain.plan", "plain.change", "plain.leave"}
+		if _, problems := w.draft.Check("deploy.yaml"); problems.HasErrors() {
+			for _, p := range problems {
+				w.wrong(p)
+			}
+			words = []string{"plain.change", "plain.show", "plain.diff", "plain.leave"}
+		} else if w.members != nil {
+			words = []string{"wizard.key.join", "plain.show", "plain.diff", "plain.plan", "plain.change", "plain.leave"}
+		}
+		w.say("plain.will-be", "file", file, "count", strconv.Itoa(len(w.fresh())))
+		do, err := w.number(ctx, w.choices(words...), "plain.show")
+		if err != nil {
+			return err
+		}
+		switch do {
+		case "plain.show":
+			w.print(strings.TrimRight(wizard.Masked(w.draft.YAML()), "\n"))
+		case "plain.diff":
+			w.diff(file)
+		case "plain.plan":
+			w.planned(ctx, file)
+		case "plain.change":
+			return w.anyStep(ctx)
+		case "plain.leave":
+			return errLeft
+		case "wizard.key.write":
+			if err := w.put(file); err != nil {
+				w.talker.fault(err)
+				continue
+			}
+			return errDone
+		case "wizard.key.join":
+			if len(w.fresh()) == 0 {
+				return toStep("nodes")
+			}
+			if yes, err := w.sure(ctx, w.t("wizard.join.title", "count", strconv.Itoa(len(w.fresh())), "cluster", w.draft.Get("cluster-id"))); err != nil || !yes {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+			return w.letJoin(ctx)
+		default:
+			if done, err := w.install(ctx, file); done || err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// anyStep asks which step to go back to.
+func (w *plainWizard) anyStep(ctx context.Context) error {
+	var list []choice
+	for _, s := range w.steps[:len(w.steps)-1] {
+		list = append(list, choice{s.id, w.t("wizard.step." + s.id)})
+	}
+	id, err := w.number(ctx, list, list[0].id)
+	if err != nil {
+		return err
+	}
+	return toStep(id)
+}
+
+// put writes deploy.yaml. The draft is forgotten: it has become that.
+func (w *plainWizard) put(file string) error {
+	if err := w.write(file, w.draft); err != nil {
+		return err
+	}
+	w.say("wizard.written", "file", file)
+	return w.forget()
+}
+
+func (w *plainWizard) diff(file string) {
+	was, err := w.read(file)
+	switch {
+	case err != nil:
+		w.talker.fault(err)
+	case was == nil:
+		w.say("wizard.diff.new", "file", file)
+	case string(was) == string(w.draft.YAML()):
+		w.say("wizard.diff.same")
+	default:
+		w.print(wizard.Diff(was, w.draft.YAML())...)
+	}
+}
+
+// planned tells what would be done, machine by machine.
+func (w *plainWizard) planned(ctx context.Context, file string) {
+	w.say("wizard.plan.busy")
+	list, err := w.plan(ctx, w.draft.Clone(), file)
+	if err != nil {
+		w.talker.fault(err)
+		return
+	}
+	if len(list) == 0 {
+		w.say("wizard.plan.nothing")
+	}
+	for _, n := range list {
+		line := cmp.Or(event.Clean(n.Node), w.t("report.jump-host"))
+		if n.Address != "" {
+			line += "  " + n.Address
+		}
+		line += "  " + w.t("wizard.plan.count", "count", strconv.Itoa(len(n.Changes)))
+		if n.Upload > 0 {
+			line += "  " + w.t("wizard.plan.upload", "size", report.Size(n.Upload))
+		}
+		w.print(line)
+		for _, c := range n.Changes {
+			text := w.talker.env.P.Msg(report.Sized(c.Desc))
+			if !c.Exact {
+				text = w.t("plan.inexact", "step", text)
+			}
+			w.print("  " + event.Clean(text))
+		}
+	}
+}
+
+// install writes deploy.yaml and installs what it says, in a process of its own.
+func (w *plainWizard) install(ctx context.Context, file string) (done bool, err error) {
+	w.say("wizard.run.about", "file", file, "count", strconv.Itoa(len(w.draft.Machines)))
+	if w.checked != string(w.draft.YAML())+wizard.LoginText(w.draft) {
+		w.say("wizard.run.unproven")
+	}
+	yes, err := w.sure(ctx, w.t("wizard.run.title", "cluster", w.draft.Get("cluster-id")))
+	if err != nil || !yes {
+		return false, err
+	}
+	if err := w.put(file); err != nil {
+		w.talker.fault(err)
+		return false, nil
+	}
+	err = w.m.begin(ctx, jumphost.Start{Verb: "deploy", File: w.path(file)}, knower{w.talker, typedSecrets(w.draft)})
+	if err != nil {
+		return true, err
+	}
+	return true, errDone
+}
+
+// add lets machines join a cluster: the wizard's table over the cluster's own deploy.yaml.
+func (m *plainDesk) add(ctx context.Context, c jumphost.Cluster) error {
+	data, err := os.ReadFile(c.File)
+	if err != nil {
+		return event.NewFault(event.ClassFailed, "state.read", err)
+	}
+	draft, problems := config.ReadDraft(data, c.File)
+	if problems.HasErrors() {
+		return problems[slices.IndexFunc(problems, func(p config.Problem) bool { return p.Severity == event.Error })].Fault()
+	}
+	w := newPlainWizard(m)
+	w.draft, w.file, w.members = draft.Clone(), c.File, map[string]bool{}
+	for _, x := range draft.Machines {
+		w.members[x.IP] = true
+	}
+	if draft.Values["eggo.password-from"] == "prompt" {
+		delete(w.draft.Values, "eggo.password-from") // written again by itself, as the password is not kept
+		w.steps = append(w.steps, plainStep{"login", func(ctx context.Context) error { return w.fields(ctx, w.setting("password")) }})
+	}
+	w.steps = append(w.steps, plainStep{"nodes", w.machines}, plainStep{"preflight", w.check}, plainStep{"review", w.review})
+	w.say("wizard.add.about")
+	return w.run(ctx, w.steps[0].id)
+}
+
+// letJoin begins the join of the machines that are new.
+func (w *plainWizard) letJoin(ctx context.Context) error {
+	cluster := w.draft.Get("cluster-id")
+	list := filepath.Join(filepath.Dir(w.file), "join.yaml")
+	start := jumphost.Start{Verb: "join", Of: cluster, Args: []string{"--file", list}}
+	for _, x := range w.fresh() {
+		start.Greet = append(start.Greet, jumphost.Node{Name: x.Name, Addr: x.IP, Arch: x.Arch})
+	}
+	if err := cmp.Or(writeJoin(list, w.fresh()), w.trustIn(cluster)); err != nil {
+		return err
+	}
+	if err := w.m.begin(ctx, start, knower{w.talker, typedSecrets(w.draft)}); err != nil {
+		return err
+	}
+	return errDone
+}

@@ -1,0 +1,307 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/text/width"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
+)
+
+// talker speaks with whoever is at the other end of a line, with a screen reader or on a serial line: all that is said is whole lines, all that is
+// typed is whole lines. Nothing is coloured, drawn over or moved, and no escape sequence leaves here. It is a jumphost.Asker.
+type talker struct {
+	env   *environment
+	in    *bufio.Reader
+	ascii bool // signs beyond ASCII that our sentences have are written with it
+
+	asks  sync.Mutex // one question at a time
+	wait  chan heard // the read that is under way, nil if none is: it outlives the question that nobody answered
+	gone  error      // what came instead of a line; there is no other
+	says  sync.Mutex
+	doing string // what was last said to be waited for, and when
+	since time.Time
+}
+
+// heard is a line, or what came instead of one.
+type heard struct {
+	text string
+	long bool // too long to be meant
+	err  error
+}
+
+// longestLine bounds a line, in bytes; what is longer counts for nothing, to its end.
+const longestLine = 64 << 10
+
+// errLeft ends what was begun: the person has typed q, or is gone.
+var errLeft = errors.New("left")
+
+func newTalker(env *environment) *talker {
+	only, _ := ascii(env, slices.Contains(env.Args, "--ascii"))
+	return &talker{env: env, in: bufio.NewReader(env.Stdin), ascii: only}
+}
+
+func (p *talker) t(key string, kv ...string) string { return p.env.P.T(key, kv...) }
+
+// print writes lines as they are.
+func (p *talker) print(lines ...string) {
+	p.says.Lock()
+	defer p.says.Unlock()
+	for _, l := range lines {
+		if p.ascii {
+			l = signs.Replace(l)
+		}
+		fmt.Fprintln(p.env.Stdout, l)
+	}
+}
+
+var signs = strings.NewReplacer("“", `"`, "”", `"`, "‘", "'", "’", "'", "…", "...", "–", "-", "—", "-", "→", "->", "×", "x", "·", "-", "•", "-")
+
+func (p *talker) say(key string, kv ...string) { p.print(p.t(key, kv...)) }
+
+// fault says what is wrong and what to do.
+func (p *talker) fault(err error) {
+	if err == nil || errors.As(err, new(errReported)) {
+		return
+	}
+	f := event.AsFault(err)
+	text, next := p.env.P.Fault(f)
+	p.complain(event.Error, text+" ("+f.Code+")", next)
+}
+
+func (p *talker) complain(s event.Severity, text, next string) {
+	lines := []string{p.t("cli."+string(s)) + ": " + event.Clean(text)}
+	if next != "" {
+		lines = append(lines, "  "+p.t("report.next", "next", event.Clean(next)))
+	}
+	p.print(lines...)
+}
+
+// listen begins to read a line, if that is not under way.
+func (p *talker) listen() <-chan heard {
+	if p.wait == nil {
+		p.wait = make(chan heard, 1)
+		go func(to chan<- heard) { to <- p.next() }(p.wait)
+	}
+	return p.wait
+}
+
+func (p *talker) next() heard {
+	if p.gone != nil {
+		return heard{err: p.gone}
+	}
+	var line []byte
+	h := heard{}
+	for {
+		part, err := p.in.ReadSlice('\n')
+		if len(line)+len(part) > longestLine {
+			h.long, line = true, nil
+		}
+		if !h.long {
+			line = append(line, part...)
+		}
+		switch {
+		case err == nil, len(line) > 0 && !errors.Is(err, bufio.ErrBufferFull): // a last line may have no end
+			h.text = strings.TrimRight(string(line), "\r\n")
+			return h
+		case !errors.Is(err, bufio.ErrBufferFull):
+			p.gone = io.EOF // a terminal that was closed says something else
+			return heard{err: p.gone}
+		}
+	}
+}
+
+// hear waits for a line.
+func (p *talker) hear(ctx context.Context) (string, error) {
+	for {
+		select {
+		case h := <-p.listen():
+			p.wait = nil
+			if h.long {
+				p.say("plain.too-long")
+				continue
+			}
+			return h.text, h.err
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+}
+
+// line asks for a line; the prompt is one of its own. What arrow keys and other keys leave in it is dropped.
+func (p *talker) line(ctx context.Context, prompt string) (string, error) {
+	p.asks.Lock()
+	defer p.asks.Unlock()
+	for {
+		p.print(prompt)
+		text, err := p.hear(ctx)
+		is := typed(text)
+		if is == "" && strings.TrimSpace(text) != "" && err == nil { // keys that are no text are no answer, not even Enter's
+			continue
+		}
+		return is, err
+	}
+}
+
+var arrows = strings.NewReplacer("\x1b[A", "", "\x1b[B", "", "\x1b[C", "", "\x1b[D", "", "\x1bOA", "", "\x1bOB", "", "\x1bOC", "", "\x1bOD", "", "\x1b[3~", "", "\x1b[H", "", "\x1b[F", "",
+	"\x1b[200~", "", "\x1b[201~", "")
+
+// typed is what a line says, without what no key for text has left there.
+func typed(text string) string { return strings.TrimSpace(event.Clean(arrows.Replace(text))) }
+
+// narrow is a word of ours however the input method wrote it: full-width digits and letters are plain ones.
+func narrow(text string) string { return strings.TrimSpace(width.Narrow.String(text)) }
+
+// secret asks for what is not to be seen: on a terminal it is not shown as it is typed.
+func (p *talker) secret(ctx context.Context, prompt string) (string, error) {
+	p.asks.Lock()
+	defer p.asks.Unlock()
+	p.print(prompt)
+	if f, ok := terminal(p.env); ok {
+		back, err := hushed(f)
+		if err != nil {
+			return "", err
+		}
+		defer back()
+	}
+	text, err := p.hear(ctx)
+	return text, err
+}
+
+// hushed takes a terminal's echo away until the function that it gives is called.
+func hushed(f *os.File) (back func(), err error) {
+	was, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	if err != nil {
+		return nil, err
+	}
+	now := *was
+	now.Lflag &^= unix.ECHO
+	if err := unix.IoctlSetTermios(int(f.Fd()), unix.TCSETS, &now); err != nil {
+		return nil, err
+	}
+	return func() { _ = unix.IoctlSetTermios(int(f.Fd()), unix.TCSETS, was) }, nil
+}
+
+// choice is one of numbered choices.
+type choice struct {
+	id   string
+	text string
+}
+
+// choices of keys of i18n, which are their IDs.
+func (p *talker) choices(keys ...string) []choice {
+	var out []choice
+	for _, k := range keys {
+		out = append(out, choice{k, p.t(k)})
+	}
+	return out
+}
+
+// choose shows numbered choices and asks for one, by its number; Enter takes def, if there is one of that ID. q is errLeft.
+func (p *talker) choose(ctx context.Context, list []choice, def string) (string, error) {
+	for i, c := range list {
+		p.print(fmt.Sprintf("%2d  %s", i+1, c.text))
+	}
+	at := slices.IndexFunc(list, func(c choice) bool { return c.id == def })
+	prompt := p.t("plain.number")
+	if at >= 0 {
+		prompt = p.t("plain.number-default", "default", strconv.Itoa(at+1))
+	}
+	for {
+		text, err := p.line(ctx, prompt)
+		if err != nil {
+			return "", err
+		}
+		switch text = narrow(text); {
+		case text == "q":
+			return "", errLeft
+		case text == "" && at >= 0:
+			return list[at].id, nil
+		}
+		if i, ok := numbered(text, len(list)); ok {
+			return list[i].id, nil
+		}
+		p.say("plain.no-such", "text", text)
+	}
+}
+
+// numbered reads the number of one of n, as its index.
+func numbered(text string, n int) (int, bool) {
+	i, err := strconv.Atoi(strings.TrimSuffix(narrow(text), "."))
+	return i - 1, err == nil && i >= 1 && i <= n
+}
+
+// sure asks for a yes; everything else is a no.
+func (p *talker) sure(ctx context.Context, question string) (bool, error) {
+	text, err := p.line(ctx, question+" "+p.t("plain.yes-no"))
+	if err != nil {
+		return false, err
+	}
+	switch strings.ToLower(narrow(text)) {
+	case "y", "yes", "是":
+		return true, nil
+	case "q":
+		return false, errLeft
+	}
+	return false, nil
+}
+
+// wants asks for a word that has to be typed before anything is destroyed.
+func (p *talker) wants(ctx context.Context, prompt, word string) (bool, error) {
+	text, err := p.line(ctx, prompt)
+	return err == nil && text == word, err
+}
+
+// Secret implements jumphost.Asker.
+func (p *talker) Secret(ctx context.Context, what event.Msg) (string, error) {
+	return p.secret(ctx, p.env.P.Msg(what)+" "+p.t("plain.unseen"))
+}
+
+// HostKeys implements jumphost.Asker.
+func (p *talker) HostKeys(ctx context.Context, keys []jumphost.HostKey) (bool, error) {
+	lines := []string{p.t("ask.keys")}
+	for _, k := range keys {
+		lines = append(lines, "  "+event.Clean(k.Node+"  "+k.Addr+"  "+k.Type), "    "+event.Clean(k.Fingerprint))
+	}
+	p.print(append(lines, p.t("ask.keys.how"))...)
+	return p.sure(ctx, p.t("plain.keys"))
+}
+
+// doingEvery is how often it is said that something is still waited for.
+const doingEvery = 10 * time.Second
+
+// Doing implements jumphost.Asker: what is waited for is said when it begins, and now and then while it lasts.
+func (p *talker) Doing(what event.Msg) {
+	p.says.Lock()
+	said := p.doing == what.Key && time.Since(p.since) < doingEvery
+	if !said {
+		p.doing, p.since = what.Key, time.Now()
+	}
+	p.says.Unlock()
+	if !said {
+		p.print(p.env.P.Msg(what))
+	}
+}
+
+// otherLang turns to the other language.
+func (p *talker) otherLang() {
+	lang := i18n.Chinese
+	if p.env.P.Lang() == i18n.Chinese {
+		lang = i18n.English
+	}
+	p.env.P = i18n.NewPrinter(lang)
+	p.say("plain.language")
+}
