@@ -276,42 +276,32 @@ func TestTheNextControlPlaneIsAskedWhenOneDies(t *testing.T) {
 	}
 }
 
-// TestScriptsOfDeployYamlRunAroundALeave: a script for precleanup finds the machine as it was, one for postcleanup after all is gone but the
-// record.
-func TestScriptsOfDeployYamlRunAroundALeave(t *testing.T) {
+// TestScriptsOfDeployYaml: a script for precleanup finds a machine as it was, one for postcleanup after all is gone but the record; when it
+// leaves the cluster, and when it alone is cleaned.
+func TestScriptsOfDeployYaml(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, 1)
-	deploy(t, l)
-	w1 := l.Nodes["w1"]
-	withScripts(t, l)
-	_, sum, err := run(t, l, func(e phases.Env) *engine.Plan {
-		e.Verb = "delete"
-		return leaving("w1")(e)
-	})
-	if err != nil {
-		t.Fatalf("%v %+v", err, sum.Failed)
-	}
-	if d := cmp.Diff([]string{"delete prehook", "posthook"}, lines(t, w1.Path("/opt/said"))); d != "" {
-		t.Error(d)
-	}
-}
-
-// TestScriptsOfDeployYamlRunWhenOneMachineIsCleaned: a cleanup of one machine runs its scripts and the command line's hooks, as a whole one does.
-func TestScriptsOfDeployYamlRunWhenOneMachineIsCleaned(t *testing.T) {
-	t.Parallel()
-	l := newLab(t, 1)
-	deploy(t, l)
-	w1 := l.Nodes["w1"]
-	withScripts(t, l)
-	_, sum, err := run(t, l, func(e phases.Env) *engine.Plan {
-		e.Verb = "cleanup"
-		return phases.CleanNodes(e, slices.DeleteFunc(slices.Clone(e.Cluster.Nodes), func(n config.Node) bool { return n.Name != "w1" }), false)
-	})
-	if err != nil {
-		t.Fatalf("%v %+v", err, sum.Failed)
-	}
-	if d := cmp.Diff([]string{"cleanup prehook", "posthook"}, lines(t, w1.Path("/opt/said"))); d != "" {
-		t.Error(d)
+	for verb, plan := range map[string]func(phases.Env) *engine.Plan{
+		"delete": func(e phases.Env) *engine.Plan { return leaving("w1")(e) },
+		"cleanup": func(e phases.Env) *engine.Plan {
+			return phases.CleanNodes(e, slices.DeleteFunc(slices.Clone(e.Cluster.Nodes), func(n config.Node) bool { return n.Name != "w1" }), false)
+		},
+	} {
+		t.Run(verb, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, 1)
+			deploy(t, l)
+			withScripts(t, l)
+			_, sum, err := run(t, l, func(e phases.Env) *engine.Plan {
+				e.Verb = verb
+				return plan(e)
+			})
+			if err != nil {
+				t.Fatalf("%v %+v", err, sum.Failed)
+			}
+			if d := cmp.Diff([]string{verb + " prehook", "posthook"}, lines(t, l.Nodes["w1"].Path("/opt/said"))); d != "" {
+				t.Error(d)
+			}
+		})
 	}
 }
 

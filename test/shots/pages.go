@@ -54,16 +54,7 @@ func (s pageShot) screen(lang i18n.Lang, dark bool, w, h int) string {
 	}
 	do(app, app.Init())
 	app.View()
-	for _, k := range s.keys {
-		if text, typed := strings.CutPrefix(k, "="); typed {
-			for _, r := range text {
-				do(app, func() tea.Msg { return tea.KeyPressMsg{Code: r, Text: string(r)} })
-			}
-			continue
-		}
-		do(app, func() tea.Msg { return stepKey(k) })
-		app.View()
-	}
+	enter(app, s.keys)
 	return app.View().Content
 }
 

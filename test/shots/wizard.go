@@ -56,7 +56,13 @@ func (s wizardShot) screen(lang i18n.Lang, dark bool, w, h int) string {
 		do(app, func() tea.Msg { return tea.BackgroundColorMsg{Color: color.White} })
 	}
 	do(app, app.Init())
-	for _, k := range s.keys {
+	enter(app, s.keys)
+	return app.View().Content
+}
+
+// enter presses keys; what begins with = is typed letter by letter.
+func enter(app *ui.App, keys []string) {
+	for _, k := range keys {
 		if text, typed := strings.CutPrefix(k, "="); typed {
 			for _, r := range text {
 				do(app, func() tea.Msg { return tea.KeyPressMsg{Code: r, Text: string(r)} })
@@ -66,7 +72,6 @@ func (s wizardShot) screen(lang i18n.Lang, dark bool, w, h int) string {
 		do(app, func() tea.Msg { return stepKey(k) })
 		app.View()
 	}
-	return app.View().Content
 }
 
 func stepKey(k string) tea.KeyPressMsg {
