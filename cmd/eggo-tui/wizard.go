@@ -40,7 +40,7 @@ func newDraftDesk(env *environment, state string) *draftDesk {
 
 func (d *draftDesk) services() wizard.Services {
 	return wizard.Services{
-		Load: d.load, Save: d.save, Forget: d.forget, Read: d.read, File: d.file, Keys: d.keys,
+		Load: d.load, Save: d.save, Forget: d.forget, Read: d.read, File: d.file, Keys: d.keys, KeyFile: d.keyFile,
 		Probe: d.probe, Bundles: d.bundles, Preflight: d.preflight, Plan: d.plan, Write: d.write, Close: d.close,
 	}
 }
@@ -132,6 +132,16 @@ func (d *draftDesk) read(path string) ([]byte, error) {
 		return nil, event.NewFault(event.ClassUsage, "config.unreadable", err, "file", path)
 	}
 	return data, nil
+}
+
+// keyFile says what is wrong with a private key's file by itself.
+func (d *draftDesk) keyFile(path string) *event.Fault {
+	if err := remote.CheckKey(d.path(path)); err != nil {
+		f := *event.AsFault(err)
+		f.Args = map[string]string{"file": path}
+		return &f
+	}
+	return nil
 }
 
 // file is where a cluster's deploy.yaml goes: ~/.eggo/deploy.yaml, as for every verb, unless that is another cluster's.

@@ -114,6 +114,9 @@ func (d *draftDesk) asksOf(m config.Machine, tell func(wizard.Look)) func(contex
 		defer func() { d.turn <- struct{}{} }()
 		select {
 		case yes := <-answer:
+			if yes {
+				tell(wizard.Look{Machine: m, Stage: wizard.LogIn})
+			}
 			return yes, nil
 		case <-ctx.Done():
 			return false, ctx.Err()

@@ -52,6 +52,23 @@ func newLogin(ctx context.Context, t Target) (*login, error) {
 	return l, nil
 }
 
+// CheckKey says what is wrong with the file of a private key by itself. That nobody knows its passphrase yet is not wrong.
+func CheckKey(file string) error {
+	i, err := os.Stat(file)
+	if err == nil && !i.Mode().IsRegular() {
+		err = errors.New("not a file")
+	}
+	if err == nil {
+		_, err = readKey(context.Background(), file, func(context.Context, string) (string, error) { return "", errLocked })
+	}
+	if err == nil || errors.Is(err, errLocked) {
+		return nil
+	}
+	return refused("ssh.key-file", err, "file", file)
+}
+
+var errLocked = errors.New("the key is encrypted")
+
 func readKey(ctx context.Context, file string, ask func(context.Context, string) (string, error)) (ssh.Signer, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {

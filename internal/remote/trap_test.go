@@ -58,6 +58,11 @@ func TestLogin(t *testing.T) {
 	say := func(p string) func(context.Context, string) (string, error) {
 		return func(context.Context, string) (string, error) { return p, nil }
 	}
+	for file, bad := range map[string]bool{plain: false, locked: false, "/nonexistent": true, t.TempDir(): true, "trap_test.go": true} {
+		if err := remote.CheckKey(file); (err != nil) != bad {
+			t.Errorf("the key %s: %v", file, err)
+		}
+	}
 	for _, c := range []struct {
 		name   string
 		server []remotetest.Option

@@ -314,20 +314,23 @@ func (a *App) bindings() []frame.Binding {
 	if _, has := frame.Find(own, "esc"); !has && len(a.stack) > 1 {
 		own = append(own, frame.Binding{Keys: []string{"esc"}, Show: "Esc", Word: "ui.key.back", Do: a.back})
 	}
-	// Where letters are typed, only the keys beside the letters do these.
-	show := []string{"", "", ""}
+	// Where letters are typed, only the keys beside the letters do these. Function keys may never arrive (consoles in browsers), so they are extras.
+	show := []string{"", "", "", ""}
 	if t, is := a.top().(frame.Typer); is && t.Typing() {
-		show = []string{"F1", "F2", "Ctrl+C"}
+		show = []string{"Ctrl+G", "Ctrl+L", "Ctrl+T", "Ctrl+C"}
+		if h, is := a.top().(frame.Helper); is && h.Helps() {
+			show[0] = ""
+		}
 	}
 	lang := "ui.key.lang"
 	if a.ascii {
 		lang = "ui.key.lang-ascii"
 	}
 	return append(own,
-		frame.Binding{Keys: []string{"?", "f1"}, Show: show[0], Word: "ui.key.help", Do: func() tea.Cmd { a.help, a.helpTop = true, 0; return nil }, Keep: true},
-		frame.Binding{Keys: []string{"L", "f2"}, Show: show[1], Word: lang, Do: a.otherLang},
-		frame.Binding{Keys: []string{"M"}, Word: "ui.key.mouse", Do: a.freeMouse, Help: true},
-		frame.Binding{Keys: []string{"q", "ctrl+c"}, Show: show[2], Word: "ui.key.quit", Do: a.leave})
+		frame.Binding{Keys: []string{"?", "ctrl+g", "f1"}, Show: show[0], Word: "ui.key.help", Do: func() tea.Cmd { a.help, a.helpTop = true, 0; return nil }, Keep: true},
+		frame.Binding{Keys: []string{"L", "ctrl+l", "f2"}, Show: show[1], Word: lang, Do: a.otherLang},
+		frame.Binding{Keys: []string{"M", "ctrl+t", "f3"}, Show: show[2], Word: "ui.key.mouse", Do: a.freeMouse, Help: true},
+		frame.Binding{Keys: []string{"q", "ctrl+c"}, Show: show[3], Word: "ui.key.quit", Do: a.leave})
 }
 
 func (a *App) back() tea.Cmd {

@@ -152,7 +152,7 @@ func (a *App) overlay(body, box []string) area {
 }
 
 func (a *App) foot() string {
-	right := widget.Cut(a.note, a.w/2, a.env.Theme.Glyphs.Cut)
+	right := widget.Cut(a.note, a.w-14, a.env.Theme.Glyphs.Cut) // a word to the person goes before the keys, but for that of the help
 	if s, ok := a.top().(frame.Asider); ok && right == "" && a.bare() {
 		right = s.Aside(&a.env)
 	}

@@ -27,8 +27,11 @@ func wizardShots() []wizardShot {
 	nodes := []string{"=rack-7", "ctrl+n", "ctrl+n", "=192.0.2.[11-17]", "enter", "enter", "home", "down", "m", "down", "down", "l"}
 	to := func(steps int, more ...string) []string {
 		out := nodes[:len(nodes):len(nodes)]
-		for range steps {
+		for i := range steps {
 			out = append(out, "ctrl+n")
+			if i == 0 { // one of the machines was never met: that is decided later
+				out = append(out, "l")
+			}
 		}
 		return append(out, more...)
 	}

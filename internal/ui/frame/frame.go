@@ -62,6 +62,8 @@ type (
 	}
 	// Typer says whether letters are typed into the page now, so that they are no keys.
 	Typer interface{ Typing() bool }
+	// Helper says whether ? is a key all the same: no value that is typed now can have it.
+	Helper interface{ Helps() bool }
 	// Paster takes what is pasted.
 	Paster interface {
 		Paste(text string, e *Env) tea.Cmd

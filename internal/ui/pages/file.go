@@ -85,11 +85,21 @@ func (p *Files) enter() tea.Cmd {
 
 func (p *Files) typed() tea.Cmd {
 	return frame.Send(frame.Prompt{Title: event.M("files.path"), Lines: []event.Msg{event.M("files.path.what")}, Value: strings.TrimRight(p.dir, "/") + "/", Word: "ui.key.choose", Do: func(s string) tea.Cmd {
+		s = afresh(s)
 		if strings.HasSuffix(s, "/") || s == "" {
 			return p.read(s)
 		}
 		return p.open(s)
 	}})
+}
+
+// afresh is what was typed from where it begins anew: an absolute path, or one from the home directory, behind the directory that stood there.
+func afresh(s string) string {
+	s = strings.TrimSpace(s)
+	if i := max(strings.LastIndex(s, "//"), strings.LastIndex(s, "/~/")); i >= 0 {
+		return s[i+1:]
+	}
+	return s
 }
 
 // Keys implements frame.Page.

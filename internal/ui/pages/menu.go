@@ -378,7 +378,11 @@ func (p *Menu) entry(e *frame.Env, x entry, i int, on bool, w int) string {
 	case on:
 		style = t.Strong
 	}
-	l.Space(1).Add(number, fmt.Sprintf("%2d", i+1)).Space(2).Add(style, e.P.T("menu."+x.id))
+	digit := "  "
+	if i < 10 { // the key that opens it
+		digit = fmt.Sprintf("%2d", (i+1)%10)
+	}
+	l.Space(1).Add(number, digit).Space(2).Add(style, e.P.T("menu."+x.id))
 	return widget.Fit(l.String(), w, t.Glyphs.Cut)
 }
 

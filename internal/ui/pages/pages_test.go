@@ -401,6 +401,17 @@ func TestAdd(t *testing.T) {
 	}
 }
 
+// A path that is typed behind the directory that stands there begins anew where it is absolute.
+func TestAPathBeginsAnew(t *testing.T) {
+	for typed, want := range map[string]string{
+		"/root/deploy.yaml": "/root/deploy.yaml", "/root//srv/a.yaml": "/srv/a.yaml", "/root/~/a.yaml": "~/a.yaml", "/root//srv//x/a.yaml": "/x/a.yaml", " /root/ ": "/root/", "": "", "a.yaml": "a.yaml",
+	} {
+		if got := afresh(typed); got != want {
+			t.Errorf("%q: %q, want %q", typed, got, want)
+		}
+	}
+}
+
 // A saved file is chosen, read, and run; one with errors is not run.
 func TestFromAFile(t *testing.T) {
 	w := &world{}

@@ -46,7 +46,7 @@ func (p *Page) done(m doneMsg, e *frame.Env) tea.Cmd {
 	switch m.what {
 	case doneEdit:
 		if m.again {
-			p.again, p.panel.on = p.opt.Again != nil, false
+			p.again, p.panel.on, p.ending = p.opt.Again != nil, false, "ui.quit.stopping"
 			for _, q := range p.open() {
 				p.panel.told[question{q.Step.ID, q.Try}] = true
 			}
@@ -55,7 +55,8 @@ func (p *Page) done(m doneMsg, e *frame.Env) tea.Cmd {
 	case doneSupport:
 		return frame.Send(frame.Note{Text: e.P.T("ui.support.written", "path", m.text)})
 	case doneStop:
-		return frame.Send(frame.Note{Text: e.P.T("ui.quit.stopping")})
+		p.ending = m.text
+		return frame.Send(frame.Note{Text: e.P.T(m.text)})
 	}
 	return nil
 }
@@ -172,15 +173,19 @@ func (p *Page) Leaving(*frame.Env) (tea.Cmd, bool) {
 	quit := func() tea.Cmd {
 		return frame.Send(frame.Quit{Last: event.M("ui.quit.detached", "cluster", p.state.Run.Cluster)})
 	}
-	do := func(what func() error) func() tea.Cmd {
-		return func() tea.Cmd { return func() tea.Msg { return doneMsg{what: doneStop, err: what()} } }
+	do := func(what func() error, word string) func() tea.Cmd {
+		return func() tea.Cmd { return func() tea.Msg { return doneMsg{what: doneStop, text: word, err: what()} } }
+	}
+	title := "ui.quit.title"
+	if p.ending != "" {
+		title = "ui.quit.title-ending"
 	}
 	return frame.Send(frame.Ask{
-		Title: event.M("ui.quit.title", "cluster", p.state.Run.Cluster), Default: 3,
+		Title: event.M(title, "cluster", p.state.Run.Cluster), Default: 3,
 		Choices: []frame.Choice{
 			{Key: "d", Word: "ui.quit.detach", Hint: "ui.quit.detach-hint", Do: quit},
-			{Key: "s", Word: "ui.quit.stop", Hint: "ui.quit.stop-hint", Do: do(p.opt.Control.Stop)},
-			{Key: "a", Word: "ui.quit.abort", Hint: "ui.quit.abort-hint", Do: do(p.opt.Control.Abort)},
+			{Key: "s", Word: "ui.quit.stop", Hint: "ui.quit.stop-hint", Do: do(p.opt.Control.Stop, "ui.quit.stopping")},
+			{Key: "a", Word: "ui.quit.abort", Hint: "ui.quit.abort-hint", Do: do(p.opt.Control.Abort, "ui.quit.aborting")},
 			{Key: "g", Word: "ui.quit.go-on"},
 		},
 	}), true

@@ -78,9 +78,10 @@ type Page struct {
 	drawn  bool // the person has seen the run before its end
 	filter line // what the machines are filtered by, while it is typed
 
-	panel panel
-	sum   summary
-	again bool // deploy.yaml was changed: when the run has ended it is gone on with
+	panel  panel
+	sum    summary
+	ending string // of i18n: how the person has had the run end, before its time; "" not yet
+	again  bool   // deploy.yaml was changed: when the run has ended it is gone on with
 }
 
 // New makes the board of a run.
@@ -373,6 +374,8 @@ func (p *Page) Aside(e *frame.Env) string {
 	switch {
 	case p.again:
 		return e.P.T("ui.again")
+	case p.ending != "" && p.live():
+		return e.P.T(p.ending)
 	case r == nil || p.over:
 		return ""
 	case r.Paused():

@@ -223,7 +223,12 @@ func TestLeavingARunThatGoesOn(t *testing.T) {
 	}
 	s.keys("q", "s")
 	s.has("the run ends after what runs now")
-	s.keys("q", "a")
+	s.keys("down")
+	s.has("the run ends after what runs now") // and it is still said when the next key was pressed
+	s.keys("q")
+	s.has("The run on rack-7 comes to its end. Leave it?")
+	s.keys("a")
+	s.has("the run is broken off")
 	if want := []string{"stop", "abort"}; !slices.Equal(s.said, want) || s.quit {
 		t.Errorf("%v, left %v", s.said, s.quit)
 	}

@@ -101,6 +101,8 @@ func Press(key string) tea.KeyPressMsg {
 		return tea.KeyPressMsg{Code: c}
 	}
 	switch {
+	case len(key) == 2 && key[0] == 'f': // f1 to f9
+		return tea.KeyPressMsg{Code: tea.KeyF1 + rune(key[1]-'1')}
 	case key == "space":
 		return tea.KeyPressMsg{Code: tea.KeySpace, Text: " "}
 	case key == "shift+tab":

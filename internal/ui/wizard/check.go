@@ -122,6 +122,8 @@ func (f *preflight) mend(x event.Finding, e *frame.Env) (word string, do func() 
 			p.snapshot()
 			return tea.Batch(p.changed(), p.save(), f.look())
 		}
+	case x.Fault.Code == "ssh.hostkey-unknown":
+		return "wizard.key.keys", func() tea.Cmd { return p.toKeys(e) }
 	case to != "":
 		return word, func() tea.Cmd { return p.toStep(to, e) }
 	}
@@ -171,6 +173,19 @@ func (f *preflight) without(name string) tea.Cmd {
 	}
 	p.snapshot()
 	return tea.Batch(p.changed(), p.save(), f.look())
+}
+
+// toKeys goes to the machines, whose keys are shown there.
+func (p *Page) toKeys(e *frame.Env) tea.Cmd {
+	c := p.toStep("nodes", e)
+	for _, s := range p.steps {
+		if n, is := s.(*nodes); is {
+			if asks := n.asking(); len(asks) > 0 {
+				return tea.Batch(c, n.askKeys(asks))
+			}
+		}
+	}
+	return c
 }
 
 // toProblem goes to the first step that has an error.

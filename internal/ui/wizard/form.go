@@ -67,6 +67,11 @@ func (f *form) id() string { return f.name }
 
 func (f *form) typing() bool { return !f.now().picks() }
 
+// helps: names, addresses and numbers have no question mark.
+func (f *form) helps() bool { return f.now().asks() }
+
+func (it *item) asks() bool { return !it.picks() && it.field.Narrow }
+
 func (f *form) visible() []*item {
 	return slices.DeleteFunc(slices.Clone(f.items), func(it *item) bool { return it.hidden != nil && it.hidden() })
 }
@@ -137,7 +142,7 @@ func (f *form) typed(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool) {
 		}
 		return nil, false
 	}
-	if m.String() == "ctrl+r" || !it.field.Key(m) {
+	if m.String() == "ctrl+r" || m.String() == "?" && it.asks() || !it.field.Key(m) {
 		return nil, false
 	}
 	return f.put(it, it.field.Value()), true

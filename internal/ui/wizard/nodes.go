@@ -22,11 +22,14 @@ type nodes struct {
 	firstY int
 
 	mode   mode
-	field  widget.Field // of the line that is added, and of the filter
+	line   widget.Field // what is added; it stays until it is taken
+	field  widget.Field // of the filter
 	area   widget.Area  // a block
 	bad    []unread
 	edit   *form // of one machine
 	filter string
+
+	shownKeys map[string]bool // fingerprints that a person has had before them
 }
 
 // mode is what is being typed.
@@ -40,24 +43,47 @@ const (
 	editing
 )
 
-func newNodes(p *Page) step { return &nodes{p: p, marked: map[string]bool{}} }
+func newNodes(p *Page) step {
+	return &nodes{p: p, marked: map[string]bool{}, shownKeys: map[string]bool{}}
+}
 
 func (n *nodes) typing() bool { return n.mode != looking && (n.mode != editing || n.edit.typing()) }
+
+// helps: no machine has a question mark in its name or address.
+func (n *nodes) helps() bool {
+	return n.mode == adding || n.mode == filtering || n.mode == editing && n.edit.helps()
+}
 
 func (n *nodes) id() string { return "nodes" }
 
 func (n *nodes) enter(e *frame.Env) tea.Cmd {
 	n.edit = nil
-	n.mode = looking
-	if len(n.p.fresh()) == 0 {
-		n.mode = adding
+	n.line.Narrow, n.field.Narrow = true, true
+	if half := n.mode == adding && n.line.Value() != "" || n.mode == pasting && n.area.Value() != ""; !half {
+		n.mode = looking
+		if len(n.p.fresh()) == 0 {
+			n.mode = adding
+		}
 	}
-	n.field.Set("")
-	n.field.Narrow = true
 	return n.p.probe(e, false)
 }
 
-func (n *nodes) leave() { n.p.snapshot() }
+// leave takes what was typed and not yet added, if it says machines; what does not stays where it was typed.
+func (n *nodes) leave() {
+	switch n.mode {
+	case adding:
+		if list, bad := readMachines(n.line.Value()); len(list) > 0 && len(bad) == 0 {
+			n.put(list)
+			n.line.Set("")
+		}
+	case pasting:
+		if list, bad := readMachines(n.area.Value()); len(list) > 0 && len(bad) == 0 {
+			n.put(list)
+			n.area.Set("")
+		}
+	}
+	n.p.snapshot()
+}
 
 func (n *nodes) owns(key string) bool {
 	for _, k := range []string{"machines", "masters", "nodes", "workers", "etcds", "loadbalance"} {
@@ -125,6 +151,9 @@ func (n *nodes) chosen() []int {
 }
 
 func (n *nodes) typed(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool) {
+	if m.String() == "?" && n.helps() {
+		return nil, false
+	}
 	switch n.mode {
 	case adding:
 		return n.typedLine(m, e)
@@ -154,7 +183,7 @@ func (n *nodes) typed(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool) {
 func (n *nodes) typedLine(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool) {
 	switch m.String() {
 	case "enter":
-		if strings.TrimSpace(n.field.Value()) == "" {
+		if strings.TrimSpace(n.line.Value()) == "" {
 			if len(n.p.draft.Machines) > 0 {
 				n.mode = looking
 			}
@@ -162,22 +191,22 @@ func (n *nodes) typedLine(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool) {
 		}
 		return n.takeLine(e), true
 	case "up", "down":
-		if len(n.p.draft.Machines) > 0 && n.field.Value() == "" {
+		if len(n.p.draft.Machines) > 0 && n.line.Value() == "" {
 			n.mode = looking
 			return nil, true
 		}
 	}
 	n.bad = nil
-	return nil, n.field.Key(m)
+	return nil, n.line.Key(m)
 }
 
 // takeLine adds what the line says.
 func (n *nodes) takeLine(e *frame.Env) tea.Cmd {
-	list, bad := readMachines(n.field.Value())
+	list, bad := readMachines(n.line.Value())
 	if n.bad = bad; len(bad) > 0 {
 		return nil
 	}
-	n.field.Set("")
+	n.line.Set("")
 	return n.take(list, e)
 }
 
@@ -197,6 +226,12 @@ func (n *nodes) takeBlock(e *frame.Env) tea.Cmd {
 }
 
 func (n *nodes) take(list []config.Machine, e *frame.Env) tea.Cmd {
+	count := n.put(list)
+	return tea.Batch(n.p.changed(), n.p.save(), n.p.probe(e, false), frame.Send(frame.Note{Text: e.P.T("wizard.nodes.added", "count", itoa(count))}))
+}
+
+// put adds machines to the draft, as one step of undo, and says how many there were none of before.
+func (n *nodes) put(list []config.Machine) int {
 	n.p.snapshot()
 	count := add(&n.p.draft, list)
 	if n.p.joins() { // members keep the roles that they have
@@ -210,7 +245,7 @@ func (n *nodes) take(list []config.Machine, e *frame.Env) tea.Cmd {
 	}
 	n.p.snapshot()
 	n.at = len(n.shown()) - 1
-	return tea.Batch(n.p.changed(), n.p.save(), n.p.probe(e, false), frame.Send(frame.Note{Text: e.P.T("wizard.nodes.added", "count", itoa(count))}))
+	return count
 }
 
 func (n *nodes) paste(text string, e *frame.Env) tea.Cmd {
@@ -221,7 +256,7 @@ func (n *nodes) paste(text string, e *frame.Env) tea.Cmd {
 		n.field.Insert(text)
 		n.filter = n.field.Value()
 	case n.mode == adding && !strings.Contains(strings.TrimSpace(text), "\n"):
-		n.field.Insert(text)
+		n.line.Insert(text)
 	case n.mode == pasting:
 		n.area.Insert(text)
 	default: // a block, wherever it is dropped
@@ -243,7 +278,7 @@ func (n *nodes) paste(text string, e *frame.Env) tea.Cmd {
 
 func (n *nodes) back(*frame.Env) bool {
 	switch {
-	case n.mode == adding && len(n.p.draft.Machines) == 0 && n.field.Value() == "":
+	case n.mode == adding && len(n.p.draft.Machines) == 0 && n.line.Value() == "":
 		return false
 	case n.mode == editing:
 		n.p.snapshot()
@@ -259,6 +294,7 @@ func (n *nodes) back(*frame.Env) bool {
 	n.field.Set("")
 	if len(n.p.draft.Machines) == 0 {
 		n.mode = adding
+		n.line.Set("")
 	}
 	return true
 }
@@ -277,7 +313,7 @@ func (n *nodes) scrolls() bool { return n.mode == looking && len(n.p.draft.Machi
 func (n *nodes) click(_, y int, _ *frame.Env) tea.Cmd {
 	if i := y - n.firstY; i >= 0 && i < len(n.rows) && n.mode != editing {
 		n.at = n.top + i
-		if n.mode == adding && n.field.Value() == "" {
+		if n.mode == adding && n.line.Value() == "" {
 			n.mode = looking
 		}
 	}
@@ -292,8 +328,32 @@ func (n *nodes) change(do func(d *config.Draft, i int)) tea.Cmd {
 			do(&n.p.draft, i)
 		}
 	}
+	told := n.giveEtcd()
 	n.p.snapshot()
-	return n.p.changed()
+	return tea.Batch(n.p.changed(), told)
+}
+
+// giveEtcd gives etcd to the control planes when no machine has it any more, as deploy.yaml does, so that the table shows where it will run.
+func (n *nodes) giveEtcd() tea.Cmd {
+	d := &n.p.draft
+	masters := d.With(bundle.ControlPlane)
+	if n.p.joins() || len(masters) == 0 || len(d.With(bundle.Etcd)) > 0 {
+		return nil
+	}
+	for _, i := range masters {
+		toggle(d, i, bundle.Etcd)
+	}
+	return func() tea.Msg { return etcdGivenMsg{} }
+}
+
+// etcdGivenMsg says that no machine was left for etcd.
+type etcdGivenMsg struct{}
+
+func (n *nodes) update(m tea.Msg, e *frame.Env) tea.Cmd {
+	if _, is := m.(etcdGivenMsg); is {
+		return frame.Send(frame.Note{Text: e.P.T("wizard.nodes.etcd-default")})
+	}
+	return nil
 }
 
 func (n *nodes) role(r bundle.Role) tea.Cmd {
@@ -344,6 +404,9 @@ func (n *nodes) keys(e *frame.Env) []frame.Binding {
 	switch n.mode {
 	case adding:
 		list := []frame.Binding{bind("wizard.key.add-this", "Enter", none, "enter")}
+		if asks := n.asking(); len(asks) > 0 {
+			list = append(list, bind("wizard.key.keys", "Ctrl+F", func() tea.Cmd { return n.askKeys(asks) }, "ctrl+f"))
+		}
 		return append(list, bind("wizard.key.block", "Ctrl+V", func() tea.Cmd { return n.openBlock() }, "ctrl+v"))
 	case pasting:
 		return []frame.Binding{bind("wizard.key.take", "Ctrl+S", none, "ctrl+s")}
@@ -354,7 +417,7 @@ func (n *nodes) keys(e *frame.Env) []frame.Binding {
 	}
 	help := func(b frame.Binding) frame.Binding { b.Help = true; return b }
 	list := []frame.Binding{
-		bind("wizard.key.add", "a", func() tea.Cmd { n.mode = adding; n.field.Set(""); return nil }, "a", "insert"),
+		bind("wizard.key.add", "a", func() tea.Cmd { n.mode = adding; return nil }, "a", "insert"),
 		bind("wizard.key.roles", "m w e l", func() tea.Cmd { return n.role(bundle.ControlPlane) }, "m"),
 		help(bind("", "", func() tea.Cmd { return n.role(bundle.Worker) }, "w")),
 		help(bind("", "", func() tea.Cmd { return n.role(bundle.Etcd) }, "e")),
@@ -369,7 +432,7 @@ func (n *nodes) keys(e *frame.Env) []frame.Binding {
 		help(bind("", "", func() tea.Cmd { return n.move(1 << 20) }, "end", "G")),
 	}
 	if asks := n.asking(); len(asks) > 0 {
-		list = slices.Insert(list, 0, bind("wizard.key.keys", "f", func() tea.Cmd { return n.askKeys(asks) }, "f"))
+		list = slices.Insert(list, 0, bind("wizard.key.keys", "f", func() tea.Cmd { return n.askKeys(asks) }, "f", "ctrl+f"))
 	}
 	list = append(list,
 		help(bind("wizard.key.mark", "Space", func() tea.Cmd { return n.mark(false) }, "space")),
@@ -387,7 +450,6 @@ func (n *nodes) keys(e *frame.Env) []frame.Binding {
 
 func (n *nodes) openBlock() tea.Cmd {
 	n.mode, n.bad = pasting, nil
-	n.area.Set("")
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package wizard
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,7 +39,7 @@ func stage(e *frame.Env, l *Look, wrong bool) (string, widget.Ink, string) {
 	case Asking:
 		return g.Ignored, t.Warn, "wizard.look.asking"
 	case Failed:
-		return g.Failed, t.Bad, "wizard.look.failed"
+		return g.Failed, t.Bad, failed(l.Fault)
 	case Seen:
 		for _, f := range l.Findings {
 			if f.Severity == event.Error {
@@ -47,6 +48,20 @@ func stage(e *frame.Env, l *Look, wrong bool) (string, widget.Ink, string) {
 		}
 	}
 	return g.OK, t.Good, "wizard.look.seen"
+}
+
+// failed is the word for a look that came to nothing: how far it came tells what is to be mended.
+func failed(f *event.Fault) string {
+	switch {
+	case f == nil:
+	case strings.HasPrefix(f.Code, "ssh.hostkey"):
+		return "wizard.look.key-refused"
+	case strings.HasPrefix(f.Code, "ssh.sudo"):
+		return "wizard.look.no-sudo"
+	case f.Class == event.ClassAuth:
+		return "wizard.look.refused"
+	}
+	return "wizard.look.failed"
 }
 
 // facts are a machine's, in a line.
@@ -92,7 +107,7 @@ func (n *nodes) columns(e *frame.Env, w int) columns {
 	if n.p.joins() {
 		c.state = widget.Width(e.P.T("wizard.look.member")) + 2
 	}
-	for _, s := range []string{"none", "reaching", "login", "looking", "asking", "failed", "findings", "seen", "wrong"} {
+	for _, s := range []string{"none", "reaching", "login", "looking", "asking", "failed", "refused", "key-refused", "no-sudo", "findings", "seen", "wrong"} {
 		c.state = max(c.state, widget.Width(e.P.T("wizard.look."+s))+2)
 	}
 	c.name, c.ip = min(c.name, max(12, w/5)), min(c.ip, 22)
@@ -248,16 +263,20 @@ func (n *nodes) foot(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 			said = append(said, complaint(e, p.Severity, text, next, w)...)
 		}
 	}
-	if i := n.now(); i >= 0 && (n.mode == looking || n.mode == filtering) {
+	i := n.now()
+	if asks := n.asking(); len(asks) > 0 && (n.mode == adding || n.mode == looking && (i < 0 || !asksKey(n.lookAt(i)))) {
+		said = append(said, complaint(e, event.Warning, e.P.T("wizard.keys.open", "count", itoa(len(asks)), "key", map[bool]string{true: "Ctrl+F", false: "f"}[n.mode == adding]), "", w)...)
+	}
+	if i >= 0 && (n.mode == looking || n.mode == filtering) {
 		said = append(said, n.about(e, i, w)...)
 	}
 	out = append(out, said[:min(len(said), max(2, h/3))]...)
 	switch n.mode {
 	case adding:
 		label := e.P.T("wizard.nodes.line") + " "
-		s, x := n.field.Shown(w - widget.Width(label) - 3)
+		s, x := n.line.Shown(w - widget.Width(label) - 3)
 		line := t.Strong.Render(label) + t.Chosen.Render(g.Prompt) + " "
-		if n.field.Value() == "" {
+		if n.line.Value() == "" {
 			line += t.Faint.Render(widget.Cut(stands(e, e.P.T("wizard.nodes.line.example")), w-widget.Width(label)-3, g.Cut))
 		} else {
 			line += s
@@ -295,7 +314,10 @@ func (n *nodes) foot(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 // block draws the place for a block of machines.
 func (n *nodes) block(e *frame.Env, out []string, w, h int) ([]string, *tea.Cursor) {
 	t := e.Theme
-	out = append(out, t.Strong.Render(e.P.T("wizard.nodes.block")), t.Dim.Render(widget.Cut(e.P.T("wizard.nodes.block.example"), w, t.Glyphs.Cut)))
+	out = append(out, t.Strong.Render(e.P.T("wizard.nodes.block")))
+	for _, l := range wrapped(e.P.T("wizard.nodes.block.example"), w) {
+		out = append(out, t.Dim.Render(l))
+	}
 	if len(n.bad) > 0 {
 		out = append(out, complaint(e, event.Error, e.P.T("wizard.nodes.unread-count", "count", itoa(len(n.bad))), e.P.T("wizard.nodes.unread.next"), w)...)
 	}
@@ -316,7 +338,7 @@ func (n *nodes) block(e *frame.Env, out []string, w, h int) ([]string, *tea.Curs
 func (n *nodes) summary(e *frame.Env, w int) string {
 	t := e.Theme
 	d := n.p.draft
-	seen, bad, busy := 0, 0, 0
+	seen, bad, busy, asks := 0, 0, 0, 0
 	for _, m := range d.Machines {
 		l := n.p.looks[lookKey(m)]
 		switch {
@@ -325,6 +347,8 @@ func (n *nodes) summary(e *frame.Env, w int) string {
 			bad++
 		case l.Stage == Seen:
 			seen++
+		case l.Stage == Asking:
+			asks++
 		default:
 			busy++
 		}
@@ -339,7 +363,7 @@ func (n *nodes) summary(e *frame.Env, w int) string {
 		n    int
 		st   widget.Ink
 		word string
-	}{{bad, t.Bad, "wizard.look.failed"}, {busy, t.Busy, "wizard.look.looking"}, {seen, t.Good, "wizard.look.seen"}} {
+	}{{bad, t.Bad, "wizard.look.failed"}, {asks, t.Warn, "wizard.look.asking"}, {busy, t.Busy, "wizard.look.looking"}, {seen, t.Good, "wizard.look.seen"}} {
 		if said := itoa(x.n) + " " + e.P.T(x.word); x.n > 0 && n.p.svc.Probe != nil && line.Width()+3+widget.Width(said) <= w {
 			line.Space(3).Add(x.st, said)
 		}
@@ -358,28 +382,59 @@ func (n *nodes) summary(e *frame.Env, w int) string {
 	return line.String()
 }
 
-// about is what is known of a machine and what is wrong with it.
+// lookAt is what is known of the machine; nil when nothing is.
+func (n *nodes) lookAt(i int) *Look { return n.p.looks[lookKey(n.p.draft.Machines[i])] }
+
+func asksKey(l *Look) bool { return l != nil && l.Stage == Asking && l.Key != nil }
+
+// about is what is known of a machine and what is wrong with it: once, errors first, and what it is when the table has no room for it.
 func (n *nodes) about(e *frame.Env, i, w int) []string {
-	m := n.p.draft.Machines[i]
-	var out []string
+	type said struct {
+		sev        event.Severity
+		text, next string
+	}
+	var list []said
+	add := func(sev event.Severity, text, next string) {
+		if !slices.ContainsFunc(list, func(s said) bool { return s.text == text }) {
+			list = append(list, said{sev, text, next})
+		}
+	}
+	l := n.lookAt(i)
+	if l != nil && l.Fault != nil {
+		text, next := e.P.Fault(l.Fault)
+		if k := "wizard." + l.Fault.Code + ".next"; e.P.Has(k) {
+			next = e.P.T(k)
+		}
+		add(event.Error, event.Clean(text), event.Clean(next))
+	}
+	if asksKey(l) {
+		add(event.Warning, e.P.T("wizard.keys.one", "type", l.Key.Type, "fingerprint", l.Key.Fingerprint), e.P.T("wizard.keys.one.next"))
+	}
 	for _, p := range n.wrongAt(i) {
 		text, next := words(e, p)
-		out = append(out, complaint(e, p.Severity, text, next, w)...)
-	}
-	l := n.p.looks[lookKey(m)]
-	switch {
-	case l == nil:
-	case l.Fault != nil:
-		text, next := e.P.Fault(l.Fault)
-		out = append(out, complaint(e, event.Error, event.Clean(text), event.Clean(next), w)...)
-	case l.Stage == Asking && l.Key != nil:
-		out = append(out, complaint(e, event.Warning, e.P.T("wizard.keys.one", "type", l.Key.Type, "fingerprint", l.Key.Fingerprint), e.P.T("wizard.keys.one.next"), w)...)
+		add(p.Severity, text, next)
 	}
 	if l != nil {
 		for _, f := range l.Findings {
 			text, next := e.P.Fault(&f.Fault)
-			out = append(out, complaint(e, f.Severity, event.Clean(text), event.Clean(next), w)...)
+			add(f.Severity, event.Clean(text), event.Clean(next))
 		}
 	}
+	slices.SortStableFunc(list, func(a, b said) int { return strings.Compare(string(a.sev), string(b.sev)) })
+	var out []string
+	if f := facts(e, l); f != "" && widget.Width(f) > w-n.factsFrom(e, w) {
+		for _, line := range wrapped(n.p.draft.Machines[i].Name+": "+f, w) {
+			out = append(out, e.Theme.Dim.Render(line))
+		}
+	}
+	for _, s := range list {
+		out = append(out, complaint(e, s.sev, s.text, s.next, w)...)
+	}
 	return out
+}
+
+// factsFrom is the cell from which on a row says what a machine is.
+func (n *nodes) factsFrom(e *frame.Env, w int) int {
+	c := n.columns(e, w)
+	return 4 + c.name + 2 + c.ip + 2 + c.roles + 2 + c.state + 2
 }

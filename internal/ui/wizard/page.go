@@ -59,6 +59,10 @@ type Page struct {
 	probeCtx context.Context // of the looks that are under way
 	bundles  []Bundle
 
+	stored config.Draft // as it was kept last
+	keyOf  string       // the private key's file that was looked at last
+	keyBad *event.Fault // what is wrong with it
+
 	members map[string]bool // by address: machines of the cluster that others join; nil for a new cluster
 
 	rail []railSpot
@@ -78,6 +82,10 @@ type (
 		cluster  *config.Cluster
 		problems config.Problems
 	}
+	keyFileMsg struct {
+		file  string
+		fault *event.Fault
+	}
 	savedMsg struct{ err error }
 )
 
@@ -89,7 +97,7 @@ func New(ctx context.Context, svc Services) *Page {
 		p.svc.After = func(d time.Duration, m tea.Msg) tea.Cmd { return tea.Tick(d, func(time.Time) tea.Msg { return m }) }
 	}
 	p.draft = config.Draft{}.Clone()
-	p.kept = p.draft.Clone()
+	p.kept, p.stored = p.draft.Clone(), p.draft.Clone()
 	p.steps = []step{newCluster(p), newLogin(p), newNodes(p), newNetworks(p), newRuntime(p)}
 	if svc.Bundles != nil {
 		p.steps = append(p.steps, newBundles(p))
@@ -141,7 +149,7 @@ func (p *Page) fresh() []config.Machine {
 // Open has the wizard begin with a draft, as one that was read from a file.
 func (p *Page) Open(d config.Draft, file string) {
 	p.draft, p.file = d.Clone(), file
-	p.kept = p.draft.Clone()
+	p.kept, p.stored = p.draft.Clone(), p.draft.Clone()
 }
 
 // Init implements frame.Page.
@@ -192,13 +200,25 @@ func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 			return nil
 		}
 		d := p.draft.Clone()
-		return func() tea.Msg {
+		cmds := []tea.Cmd{p.lookAtKey(), func() tea.Msg {
 			c, problems := d.Check("deploy.yaml")
 			return judgedMsg{m.n, c, problems}
+		}}
+		if !p.stored.Equal(p.draft) { // a terminal that dies takes nothing along
+			cmds = append(cmds, p.save())
+		}
+		return tea.Batch(cmds...)
+	case keyFileMsg:
+		if m.file == p.draft.Values[keyPath] {
+			p.keyOf, p.keyBad = m.file, m.fault
+			return p.judge()
 		}
 	case judgedMsg:
 		if m.n == p.checks {
 			p.cluster, p.problems = m.cluster, placed(m.problems)
+			if f := p.keyBad; f != nil && p.keyOf == p.draft.Values[keyPath] {
+				p.problems = append(p.problems, config.Problem{Key: keyPath, Code: f.Code, Severity: event.Error, Args: map[string]string{"file": f.Args["file"], "cause": f.Cause}})
+			}
 			// What was told of a machine or a bundle meanwhile may have made the draft whole, or another one.
 			if f, is := p.steps[p.at].(*preflight); is && !p.problems.HasErrors() && !(f.of == f.now() && f.fault != nil) {
 				return f.enter(e)
@@ -250,99 +270,23 @@ func (p *Page) say(e *frame.Env, err error) tea.Cmd {
 	return frame.Send(frame.Note{Text: event.Clean(text)})
 }
 
-// loaded offers what was kept.
-func (p *Page) loaded(m loadedMsg, e *frame.Env) tea.Cmd {
-	if !m.ok {
-		return nil
-	}
-	ask := frame.Ask{
-		Title: event.M("wizard.resume.title"),
-		Lines: []event.Msg{event.M("wizard.resume", "cluster", m.saved.Draft.Get("cluster-id"), "count", itoa(len(m.saved.Draft.Machines)), "when", m.saved.When.Local().Format("2006-01-02 15:04"))},
-		Choices: []frame.Choice{
-			{Key: "c", Word: "wizard.resume.go-on", Do: func() tea.Cmd { return frame.Send(resumeMsg{m.saved}) }},
-			{Key: "n", Word: "wizard.resume.new"},
-		},
-	}
-	return frame.Send(ask)
-}
-
-type resumeMsg struct{ saved Saved }
-
-// resumed takes what was kept.
-func (p *Page) resumed(s Saved, e *frame.Env) tea.Cmd {
-	p.draft, p.file = s.Draft.Clone(), s.File
-	p.snapshot()
-	for i, st := range p.steps {
-		p.been[st.id()] = true
-		if st.id() == s.Step {
-			return tea.Batch(p.goTo(i, e), p.judge())
-		}
-	}
-	return p.judge()
-}
-
-// changed is called when the draft is another one: it is judged 300 ms after the last change.
-func (p *Page) changed() tea.Cmd { return p.judge() }
-
-func (p *Page) judge() tea.Cmd {
-	p.checks++
-	return p.svc.After(300*time.Millisecond, judgeMsg{p.checks})
-}
-
-// snapshot keeps the draft for undo, if it is another than the last.
-func (p *Page) snapshot() {
-	if p.draft.Equal(p.kept) {
-		return
-	}
-	p.past = append(p.past, p.kept)
-	if len(p.past) > undoMost {
-		p.past = p.past[1:]
-	}
-	p.kept, p.future = p.draft.Clone(), nil
-}
-
-func (p *Page) undo(e *frame.Env) tea.Cmd {
-	p.snapshot()
-	if len(p.past) == 0 {
-		return frame.Send(frame.Note{Text: e.P.T("wizard.undo.none")})
-	}
-	p.future = append(p.future, p.draft.Clone())
-	p.draft, p.past = p.past[len(p.past)-1], p.past[:len(p.past)-1]
-	p.kept = p.draft.Clone()
-	return tea.Batch(p.changed(), p.steps[p.at].enter(e), frame.Send(frame.Note{Text: e.P.T("wizard.undo.done")}))
-}
-
-func (p *Page) redo(e *frame.Env) tea.Cmd {
-	if len(p.future) == 0 {
-		return frame.Send(frame.Note{Text: e.P.T("wizard.redo.none")})
-	}
-	p.past = append(p.past, p.draft.Clone())
-	p.draft, p.future = p.future[len(p.future)-1], p.future[:len(p.future)-1]
-	p.kept = p.draft.Clone()
-	return tea.Batch(p.changed(), p.steps[p.at].enter(e), frame.Send(frame.Note{Text: e.P.T("wizard.redo.done")}))
-}
-
-// save keeps the draft, without its passwords unless they are to be kept.
-func (p *Page) save() tea.Cmd {
-	if p.svc.Save == nil {
-		return nil
-	}
-	s := Saved{Draft: p.draft.Clone(), Step: p.steps[p.at].id(), File: p.file, When: time.Now()}
-	if !s.Draft.KeepSecrets {
-		s.Draft = s.Draft.WithoutSecrets()
-	}
-	return func() tea.Msg { return savedMsg{p.svc.Save(s)} }
-}
-
 func (p *Page) goTo(i int, e *frame.Env) tea.Cmd {
 	if i < 0 || i >= len(p.steps) {
 		return nil
 	}
-	p.steps[p.at].leave()
+	from := p.steps[p.at]
+	from.leave()
 	p.snapshot()
+	ahead := i > p.at
 	p.at = i
 	p.been[p.steps[i].id()] = true
-	return tea.Batch(p.save(), p.steps[i].enter(e))
+	cmds := []tea.Cmd{p.save(), p.judge(), p.probe(e, false), p.steps[i].enter(e)}
+	if n, is := from.(*nodes); is && ahead { // nobody goes on without having seen that keys are to be looked at
+		if asks := n.asking(); slices.ContainsFunc(asks, func(l *Look) bool { return !n.shownKeys[l.Key.Fingerprint] }) {
+			cmds = append(cmds, n.askKeys(asks))
+		}
+	}
+	return tea.Batch(cmds...)
 }
 
 // toStep goes to the step with the id.
@@ -384,7 +328,7 @@ func (p *Page) Keys(e *frame.Env) []frame.Binding {
 	if p.at+1 < len(p.steps) {
 		list = slices.Insert(list, min(1, len(list)), frame.Binding{Keys: []string{"ctrl+n"}, Show: "Ctrl+N", Word: "wizard.key.next", Do: func() tea.Cmd { return p.next(e) }})
 	}
-	if !has("u") {
+	if !has("u") && !p.Typing() {
 		list = append(list, frame.Binding{Keys: []string{"u"}, Show: "u", Word: "wizard.key.undo", Do: func() tea.Cmd { return p.undo(e) }, Help: true})
 	}
 	list = append(list,
@@ -403,6 +347,12 @@ func (p *Page) Keys(e *frame.Env) []frame.Binding {
 
 // Typing implements frame.Typer.
 func (p *Page) Typing() bool { return p.steps[p.at].typing() }
+
+// Helps implements frame.Helper.
+func (p *Page) Helps() bool {
+	h, ok := p.steps[p.at].(interface{ helps() bool })
+	return ok && h.helps()
+}
 
 // Back implements frame.Backer: first out of what is open in the step, then to the step before, then out of the wizard, whose draft is kept.
 func (p *Page) Back(e *frame.Env) (tea.Cmd, bool) {

@@ -58,7 +58,7 @@ func readMachines(text string) (out []config.Machine, bad []unread) {
 		}
 		list, ok := readLine(line)
 		if !ok {
-			if i == 0 && isHeader(line) {
+			if len(out) == 0 && len(bad) == 0 && isHeader(line) {
 				continue
 			}
 			bad = append(bad, unread{i + 1, line})

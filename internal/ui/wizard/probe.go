@@ -100,6 +100,9 @@ func (n *nodes) asking() []*Look {
 
 // askKeys shows the fingerprints. Nothing is trusted that was not shown.
 func (n *nodes) askKeys(list []*Look) tea.Cmd {
+	for _, l := range list {
+		n.shownKeys[l.Key.Fingerprint] = true
+	}
 	answer := func(trust bool) func() tea.Cmd {
 		return func() tea.Cmd {
 			return func() tea.Msg {

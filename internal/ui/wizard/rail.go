@@ -31,6 +31,8 @@ func (p *Page) state(e *frame.Env, i int) (glyph string, st widget.Ink, word str
 		return g.Running, t.Yolk, "wizard.state.now"
 	case errors > 0 && p.been[s.id()], p.been[s.id()] && unfit(s):
 		return g.Ignored, t.Warn, "wizard.state.look"
+	case !done(s):
+		return g.Waiting, t.Idle, "wizard.state.todo"
 	case p.been[s.id()]:
 		return g.OK, t.Good, "wizard.state.done"
 	}
@@ -41,6 +43,17 @@ func (p *Page) state(e *frame.Env, i int) (glyph string, st widget.Ink, word str
 func unfit(s step) bool {
 	f, is := s.(*preflight)
 	return is && f.ended && !f.passed()
+}
+
+// done says whether a step can be behind one: preflight is when it has passed for what the draft is now, the review never is.
+func done(s step) bool {
+	switch s := s.(type) {
+	case *preflight:
+		return s.passed()
+	case *review:
+		return false
+	}
+	return true
 }
 
 // Render implements frame.Page.

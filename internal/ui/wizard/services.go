@@ -36,6 +36,8 @@ type Services struct {
 	File func(cluster string) string
 	// Keys are the private keys of the person, which are offered when none is named.
 	Keys func() []string
+	// KeyFile says what is wrong with the file of a private key; nil when nothing is.
+	KeyFile func(path string) *event.Fault
 	// Probe looks at a machine and tells how far it is, the last time with an end.
 	Probe func(ctx context.Context, d config.Draft, m config.Machine, tell func(Look))
 	// Bundles finds bundles in the usual places and where the paths lead, and tells each at first as found and then as it is proven.

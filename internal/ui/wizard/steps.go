@@ -76,9 +76,24 @@ func (p *Page) imported(m importedMsg, e *frame.Env) tea.Cmd {
 	return tea.Batch(p.changed(), p.steps[p.at].enter(e), frame.Send(frame.Note{Text: e.P.T("wizard.imported", "count", itoa(len(d.Machines)), "file", m.path)}))
 }
 
+const keyPath = "private-key-path"
+
+// lookAtKey looks at the file of the private key, once as long as it is the same.
+func (p *Page) lookAtKey() tea.Cmd {
+	file, look := p.draft.Values[keyPath], p.svc.KeyFile
+	if look == nil || file == p.keyOf {
+		return nil
+	}
+	if file == "" {
+		p.keyOf, p.keyBad = "", nil
+		return nil
+	}
+	return func() tea.Msg { return keyFileMsg{file, look(file)} }
+}
+
 // newLogin is how the machines are reached.
 func newLogin(p *Page) step {
-	key := p.setting("private-key-path")
+	key := p.setting(keyPath)
 	key.def = func() string {
 		if p.svc.Keys != nil && p.draft.Values["password"] == "" {
 			if own := p.svc.Keys(); len(own) > 0 {

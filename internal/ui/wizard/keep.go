@@ -1,0 +1,95 @@
+package wizard
+
+import (
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
+)
+
+// loaded offers what was kept.
+func (p *Page) loaded(m loadedMsg, e *frame.Env) tea.Cmd {
+	if !m.ok {
+		return nil
+	}
+	ask := frame.Ask{
+		Title: event.M("wizard.resume.title"),
+		Lines: []event.Msg{event.M("wizard.resume", "cluster", m.saved.Draft.Get("cluster-id"), "count", itoa(len(m.saved.Draft.Machines)), "when", m.saved.When.Local().Format("2006-01-02 15:04"))},
+		Choices: []frame.Choice{
+			{Key: "c", Word: "wizard.resume.go-on", Do: func() tea.Cmd { return frame.Send(resumeMsg{m.saved}) }},
+			{Key: "n", Word: "wizard.resume.new"},
+		},
+	}
+	return frame.Send(ask)
+}
+
+type resumeMsg struct{ saved Saved }
+
+// resumed takes what was kept.
+func (p *Page) resumed(s Saved, e *frame.Env) tea.Cmd {
+	p.draft, p.file = s.Draft.Clone(), s.File
+	p.snapshot()
+	for i, st := range p.steps {
+		p.been[st.id()] = true
+		if st.id() == s.Step {
+			return tea.Batch(p.goTo(i, e), p.judge())
+		}
+	}
+	return p.judge()
+}
+
+// changed is called when the draft is another one: it is judged 300 ms after the last change.
+func (p *Page) changed() tea.Cmd { return p.judge() }
+
+func (p *Page) judge() tea.Cmd {
+	p.checks++
+	return p.svc.After(300*time.Millisecond, judgeMsg{p.checks})
+}
+
+// snapshot keeps the draft for undo, if it is another than the last.
+func (p *Page) snapshot() {
+	if p.draft.Equal(p.kept) {
+		return
+	}
+	p.past = append(p.past, p.kept)
+	if len(p.past) > undoMost {
+		p.past = p.past[1:]
+	}
+	p.kept, p.future = p.draft.Clone(), nil
+}
+
+func (p *Page) undo(e *frame.Env) tea.Cmd {
+	p.snapshot()
+	if len(p.past) == 0 {
+		return frame.Send(frame.Note{Text: e.P.T("wizard.undo.none")})
+	}
+	p.future = append(p.future, p.draft.Clone())
+	p.draft, p.past = p.past[len(p.past)-1], p.past[:len(p.past)-1]
+	p.kept = p.draft.Clone()
+	return tea.Batch(p.changed(), p.steps[p.at].enter(e), frame.Send(frame.Note{Text: e.P.T("wizard.undo.done")}))
+}
+
+func (p *Page) redo(e *frame.Env) tea.Cmd {
+	if len(p.future) == 0 {
+		return frame.Send(frame.Note{Text: e.P.T("wizard.redo.none")})
+	}
+	p.past = append(p.past, p.draft.Clone())
+	p.draft, p.future = p.future[len(p.future)-1], p.future[:len(p.future)-1]
+	p.kept = p.draft.Clone()
+	return tea.Batch(p.changed(), p.steps[p.at].enter(e), frame.Send(frame.Note{Text: e.P.T("wizard.redo.done")}))
+}
+
+// save keeps the draft, without its passwords unless they are to be kept.
+func (p *Page) save() tea.Cmd {
+	if p.svc.Save == nil {
+		return nil
+	}
+	p.stored = p.draft.Clone()
+	s := Saved{Draft: p.draft.Clone(), Step: p.steps[p.at].id(), File: p.file, When: time.Now()}
+	if !s.Draft.KeepSecrets {
+		s.Draft = s.Draft.WithoutSecrets()
+	}
+	return func() tea.Msg { return savedMsg{p.svc.Save(s)} }
+}
