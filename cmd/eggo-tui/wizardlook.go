@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -234,15 +235,16 @@ func (d *draftDesk) bundles(ctx context.Context, paths []string, tell func(wizar
 		if ctx.Err() != nil {
 			return
 		}
-		d.prove(ctx, b, tell)
+		d.prove(ctx, b, len(list) == 1, tell)
 	}
 }
 
-// prove reads a bundle to its end, once as long as it is the same.
-func (d *draftDesk) prove(ctx context.Context, b wizard.Bundle, tell func(wizard.Bundle)) {
+// prove reads a bundle to its end, once as long as it is the same. The only one that there is will be installed from: it is unpacked on the
+// way, as preflight and the run do, so that neither reads it again.
+func (d *draftDesk) prove(ctx context.Context, b wizard.Bundle, only bool, tell func(wizard.Bundle)) {
 	id := b.Path
 	if i, err := os.Stat(b.Path); err == nil {
-		id += " " + i.ModTime().String()
+		id += fmt.Sprintf(" %d %s", i.Size(), i.ModTime())
 	}
 	d.mu.Lock()
 	was, known := d.proven[id]
@@ -252,7 +254,7 @@ func (d *draftDesk) prove(ctx context.Context, b wizard.Bundle, tell func(wizard
 		return
 	}
 	last := time.Time{}
-	_, err := bundle.Verify(ctx, b.Path, func(done, _ int64) {
+	err := d.readWhole(ctx, b, only, func(done, _ int64) {
 		if now := time.Now(); now.Sub(last) >= 250*time.Millisecond {
 			last = now
 			b := b
@@ -271,6 +273,22 @@ func (d *draftDesk) prove(ctx context.Context, b wizard.Bundle, tell func(wizard
 	d.proven[id] = b
 	d.mu.Unlock()
 	tell(b)
+}
+
+// readWhole verifies every byte of a bundle, unless it was when it was unpacked and is the same since. only: it is unpacked, if there is room.
+func (d *draftDesk) readWhole(ctx context.Context, b wizard.Bundle, only bool, progress func(done, total int64)) error {
+	dir := filepath.Join(d.root, "bundles")
+	if bundle.Finished(b.Path, dir) {
+		return nil
+	}
+	if only && b.Manifest.Base == nil {
+		_, err := bundle.Stage(ctx, b.Path, dir, progress)
+		if f := event.AsFault(err); err == nil || f.Code != "bundle.no-space" && f.Code != "bundle.write" {
+			return err
+		}
+	}
+	_, err := bundle.Verify(ctx, b.Path, progress)
+	return err
 }
 
 // preflight is the verb's, told as it goes.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/image"
@@ -296,6 +297,20 @@ func TestStage(t *testing.T) {
 	}
 	if _, err := s.Open("../complete.json"); event.AsFault(err).Code != "bundle.missing" {
 		t.Errorf("a member that is not in the manifest: %v", err)
+	}
+
+	if !bundle.Finished(file, dir) || bundle.Finished(file, t.TempDir()) || bundle.Finished(dir, dir) {
+		t.Error("what is staged and what is not is not told apart")
+	}
+	st, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(file, time.Time{}, time.Unix(1, 0)); err != nil || bundle.Finished(file, dir) {
+		t.Errorf("a file that was changed since counts as verified (%v)", err)
+	}
+	if err := os.Chtimes(file, time.Time{}, st.ModTime()); err != nil {
+		t.Fatal(err)
 	}
 
 	// A finished stage is used again, unread; one whose member has another size, or that was cut off, is made anew.

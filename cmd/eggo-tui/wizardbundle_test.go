@@ -1,0 +1,99 @@
+package main
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/ui/wizard"
+)
+
+// smallBundle writes a bundle with one program.
+func smallBundle(t *testing.T, path, program string) {
+	t.Helper()
+	m := &bundle.Manifest{Format: 1, Name: "small", Arch: "amd64", Kubernetes: "v1.34.2", Members: []bundle.Member{{Path: "kubelet", Kind: bundle.Binary, Name: "kubelet", Size: int64(len(program)),
+		SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(program))), Dst: "/usr/local/bin", Mode: 0o755, Roles: []bundle.Role{bundle.Worker}}}}
+	text, err := bundle.EncodeManifest(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := gzip.NewWriter(f)
+	w := tar.NewWriter(z)
+	for _, x := range [][2]string{{"manifest.json", string(text)}, {"SHA256SUMS", string(bundle.SumsText(text, m))}, {"kubelet", program}} {
+		err = errors.Join(err, w.WriteHeader(&tar.Header{Name: x[0], Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(x[1]))}))
+		_, e := w.Write([]byte(x[1]))
+		err = errors.Join(err, e)
+	}
+	if err := errors.Join(err, w.Close(), z.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The only bundle that there is is read once: the wizard unpacks it on the way, and preflight and the run use that. Of several nobody knows which one
+// it will be; without room, or when it is unpacked already, it is proven all the same.
+func TestTheWizardReadsABundleOnce(t *testing.T) {
+	where := t.TempDir()
+	t.Chdir(where)
+	one, two := filepath.Join(where, "one.tar.gz"), filepath.Join(where, "two.tar.gz")
+	smallBundle(t, one, "a program")
+	proven := func(d *draftDesk, path string) (yes bool, reads int) {
+		d.bundles(context.Background(), nil, func(b wizard.Bundle) {
+			if filepath.Dir(b.Path) != where {
+				t.Skipf("this machine has a bundle where the wizard looks: %s", b.Path)
+			}
+			if b.Path == path {
+				yes = b.Proven && b.Fault == nil
+				if b.Done > 0 && !b.Proven {
+					reads++
+				}
+			}
+		})
+		return yes, reads
+	}
+	d := testDesk(t)
+	staged := filepath.Join(d.root, "bundles")
+	if yes, reads := proven(d, one); !yes || reads == 0 || !bundle.Finished(one, staged) {
+		t.Errorf("proven %v with %d looks, unpacked %v", yes, reads, bundle.Finished(one, staged))
+	}
+	again := newDraftDesk(d.env, d.root) // another wizard
+	defer again.close()
+	if yes, reads := proven(again, one); !yes || reads > 0 {
+		t.Errorf("unpacked already: proven %v with %d looks", yes, reads)
+	}
+	if err := os.WriteFile(one, []byte("nothing"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if yes, _ := proven(again, one); yes {
+		t.Error("what was changed since counts as proven")
+	}
+
+	smallBundle(t, one, "a program")
+	smallBundle(t, two, "another")
+	d = testDesk(t)
+	staged = filepath.Join(d.root, "bundles")
+	if yes, _ := proven(d, two); !yes || bundle.Finished(one, staged) || bundle.Finished(two, staged) {
+		t.Errorf("one of two: proven %v, or unpacked", yes)
+	}
+
+	if err := os.Remove(two); err != nil {
+		t.Fatal(err)
+	}
+	d = testDesk(t)
+	if err := errors.Join(os.MkdirAll(d.root, 0o700), os.WriteFile(filepath.Join(d.root, "bundles"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if yes, _ := proven(d, one); !yes {
+		t.Error("it is not proven where it cannot be unpacked")
+	}
+}
