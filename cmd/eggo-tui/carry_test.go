@@ -5,7 +5,10 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/phases"
 )
 
@@ -32,8 +35,38 @@ func TestResumeTakesOverTheFlagsOfTheRun(t *testing.T) {
 	if told.failure != "abort" || !slices.Equal(told.limit, first.limit) {
 		t.Errorf("%+v", told)
 	}
+	var board runOptions
+	board.carry([]string{"--limit", "w1", "--on-failure", "ask"}) // of a run on a board
+	if board.failure != "" || !slices.Equal(board.limit, []string{"w1"}) {
+		t.Errorf("who resumes on the command line is to decide on a board: %+v", board)
+	}
 	join := runOptions{hooks: hookFlags{before: []string{"a.sh"}, beforeKind: phases.PreHook}}
 	if got := join.carried(); got != nil {
 		t.Errorf("a joining machine's hooks are not the cluster's: %q", got)
+	}
+}
+
+// Who goes on with a run on the screen, after an edit or from the menu, has its limit and its hooks; failures are decided on the board.
+func TestTheScreenTakesOverTheFlagsOfTheRun(t *testing.T) {
+	d := &desk{env: &environment{Getenv: os.Getenv}, state: t.TempDir()}
+	if got := d.lastFlags("rack"); got != nil {
+		t.Errorf("of a cluster that nobody knows: %q", got)
+	}
+	store, err := journal.Open(d.state, "rack")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, flags := range [][]string{{"--limit", "w9"}, {"--limit", "w1,role:etcd", "--on-failure", "retry=2", "--cluster-prehook", "/a b.sh,worker"}} {
+		log, err := store.NewRun("deploy", time.Date(2026, 11, 22, 9, i, 0, 0, time.UTC))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := event.NewBus(time.Now, log).Emit(event.RunStarted{Cluster: "rack", Verb: "deploy", Flags: flags}); err != nil {
+			t.Fatal(err)
+		}
+		log.Close()
+	}
+	if got, want := d.lastFlags("rack"), []string{"--limit", "w1,role:etcd", "--cluster-prehook", "/a b.sh,worker"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -54,7 +54,34 @@ func (d *desk) launch(ctx context.Context, st jumphost.Start, ask jumphost.Asker
 	if s.policy == remote.Ask { // all that could be asked was
 		args = append(args, "--host-keys", "strict")
 	}
-	return d.apart(ctx, append(append(args, "--on-failure", "ask"), st.Args...), apartInput{Secrets: screen.answers()})
+	args = append(append(args, "--on-failure", "ask"), st.Args...)
+	if st.Again {
+		args = append(args, d.lastFlags(st.Of)...)
+	}
+	return d.apart(ctx, args, apartInput{Secrets: screen.answers()})
+}
+
+// lastFlags are those of a cluster's last run that hold for who goes on with it; what becomes of failures the board decides.
+func (d *desk) lastFlags(cluster string) []string {
+	store, err := journal.At(d.root(), cluster)
+	if err != nil {
+		return nil
+	}
+	run, err := store.Latest("")
+	if err != nil || run == "" {
+		return nil
+	}
+	for rec, err := range journal.Read(store.RunDir(run)) {
+		e, ok := rec.Event.(event.RunStarted)
+		if err != nil || !ok {
+			break
+		}
+		o := runOptions{}
+		o.carry(e.Flags)
+		o.failure = ""
+		return o.carried()
+	}
+	return nil
 }
 
 // soonMost is how long a run that is about to end is waited for: it closes its log after its last event, and gives its lock back then.

@@ -107,7 +107,7 @@ func (o *runOptions) carry(flags []string) {
 		switch {
 		case name == "--limit" && len(given.limit) == 0:
 			o.limit = strings.Split(value, ",")
-		case name == "--on-failure" && given.failure == "":
+		case name == "--on-failure" && given.failure == "" && value != "ask": // that was a board's
 			o.failure = value
 		case name == "--"+o.hooks.beforeKind:
 			o.hooks.before = append(o.hooks.before, value)
@@ -214,6 +214,7 @@ func openSession(ctx context.Context, env *environment, o runOptions, verb strin
 	}
 	if env.Opened != nil { // these two are the board's, not the person's
 		o.hostKeys, o.failure = "", ""
+		s.flags = o.carried()
 	}
 	s.again = o.again()
 	if s.store, err = journal.Open(s.root, s.cluster.Name); err != nil {

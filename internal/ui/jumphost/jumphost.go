@@ -154,6 +154,8 @@ type Start struct {
 	Args []string // what else follows the verb
 	// Greet are machines that deploy.yaml does not name yet.
 	Greet []Node
+	// Again: the cluster's last run is gone on with, and its limit and hooks hold.
+	Again bool
 	// Soon: another run of the cluster is about to end, and is waited for.
 	Soon bool
 }

@@ -139,7 +139,7 @@ func (p *Menu) entries() []entry {
 		if c.File == "" { // nothing was touched yet: what was to be installed is shown again
 			return NewReview(d, c.Tried)
 		}
-		return NewLaunch(d, jumphost.Start{Verb: "deploy", Of: c.Name})
+		return NewLaunch(d, jumphost.Start{Verb: "deploy", Of: c.Name, Again: true})
 	})
 	rest := []entry{
 		page("install", d.Install != nil, func() frame.Page { return d.Install() }),

@@ -47,7 +47,7 @@ func (d *Deps) open(ctx context.Context, r jumphost.Ref, replay float64) (opened
 func (d *Deps) Run(r jumphost.Ref, o runview.Options) frame.Page {
 	if d.S.Launch != nil {
 		o.Again = func() frame.Page {
-			return NewLaunch(d, jumphost.Start{Verb: "deploy", Of: r.Cluster, Soon: true})
+			return NewLaunch(d, jumphost.Start{Verb: "deploy", Of: r.Cluster, Again: true, Soon: true})
 		}
 	}
 	if d.Board != nil {
