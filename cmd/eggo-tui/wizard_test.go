@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -52,7 +53,8 @@ func TestTheWizardLooksAtAMachine(t *testing.T) {
 		t.Errorf("refused: %v, %v", s, last.Fault)
 	}
 	s, last := looks(d, draft, m, true)
-	if want := "asking login looking seen"; strings.Join(s, " ") != want || last.OS == "" || last.Arch == "" {
+	// The login is told when the key is trusted, and when the way is there.
+	if want := "asking login looking seen"; strings.Join(slices.Compact(s), " ") != want || last.OS == "" || last.Arch == "" {
 		t.Fatalf("%v, want %s: %+v %v", s, want, last, last.Fault)
 	}
 	if s, _ := looks(d, draft, m, false); strings.Join(s, " ") != "login looking seen" {
