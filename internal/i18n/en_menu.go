@@ -157,7 +157,7 @@ func enMenu() map[string]string {
 		"file.do":           "install",
 		"file.sure":         "Install {cluster}?",
 		"file.sure.what":    "{count} {count:machine becomes|machines become} what the file says. They are looked at first; with an error among what is found nothing is touched.",
-		"file.problems":     "Errors: {errors}, warnings: {warnings}",
+		"file.problems":     "{errors} {errors:error|errors}, {warnings} {warnings:warning|warnings}",
 		"file.fine":         "Nothing is wrong with this file.",
 		"file.fact.version": "Kubernetes {version}",
 		"file.fact.bundle":  "bundle {path}",

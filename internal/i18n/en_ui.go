@@ -59,6 +59,7 @@ func enUI() map[string]string {
 		"ui.replay":         "replay",
 		"ui.help":           "Keys",
 		"ui.help.close":     "any key closes this",
+		"ui.help.more":      "↑ ↓ shows {count} more; any other key closes this",
 		"ui.key.move":       "move",
 		"ui.key.open":       "log",
 		"ui.key.back":       "back",

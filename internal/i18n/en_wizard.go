@@ -171,7 +171,7 @@ func enWizard() map[string]string {
 		"wizard.import.pasted": "what was pasted",
 		"wizard.imported":      "{count} {count:machine|machines} read from {file}",
 
-		"wizard.look.none":        "not looked at",
+		"wizard.look.none":        "not yet",
 		"wizard.look.reaching":    "connecting",
 		"wizard.look.login":       "logging in",
 		"wizard.look.looking":     "looking",
@@ -193,7 +193,12 @@ func enWizard() map[string]string {
 		"wizard.col.state":   "STATE",
 		"wizard.col.facts":   "WHAT IT IS",
 
-		"wizard.nodes.empty":         "No machine yet. Type an address below, or paste a list of them.",
+		"wizard.nodes.empty":         "No machine yet. Type below:",
+		"wizard.nodes.way.one":       "one machine",
+		"wizard.nodes.way.range":     "three of them",
+		"wizard.nodes.way.named":     "with a name and roles, in any order",
+		"wizard.nodes.way.block":     "paste a list, one machine a line",
+		"wizard.nodes.way.file":      "read the machines of a deploy.yaml",
 		"wizard.nodes.filtered":      "Nothing matches “{filter}”. Esc clears the filter.",
 		"wizard.nodes.count":         "{count} {count:machine|machines}",
 		"wizard.nodes.marked":        "{count} marked",
@@ -263,7 +268,7 @@ func enWizard() map[string]string {
 		"wizard.written":      "{file} is written",
 		"wizard.run.title":    "Install {cluster} now?",
 		"wizard.run.about":    "{file} is written, and {count} {count:machine becomes|machines become} the cluster. What is there already stays as it is.",
-		"wizard.run.unproven": "Preflight has not passed yet. It runs again first, and nothing is touched if it finds an error.",
+		"wizard.run.unproven": "Preflight has not passed. It runs again first, and nothing is touched if it finds an error.",
 		"wizard.run.yes":      "install",
 		"wizard.run.no":       "not yet",
 	}

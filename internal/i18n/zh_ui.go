@@ -59,6 +59,7 @@ func zhUI() map[string]string {
 		"ui.replay":         "回放",
 		"ui.help":           "按键",
 		"ui.help.close":     "按任意键关闭",
+		"ui.help.more":      "↑ ↓ 查看另外 {count} 项；按其他键关闭",
 		"ui.key.move":       "移动",
 		"ui.key.open":       "日志",
 		"ui.key.back":       "返回",

@@ -312,7 +312,7 @@ func (a *App) close(d open) {
 func (a *App) bindings() []frame.Binding {
 	own := a.top().Keys(&a.env)
 	if _, has := frame.Find(own, "esc"); !has && len(a.stack) > 1 {
-		own = append(own, frame.Binding{Keys: []string{"esc"}, Show: "Esc", Word: "ui.key.back", Do: a.back})
+		own = append(own, frame.Binding{Keys: []string{"esc"}, Show: "Esc", Word: "ui.key.back", Do: a.back, Keep: true})
 	}
 	// Where letters are typed, only the keys beside the letters do these. Function keys may never arrive (consoles in browsers), so they are extras.
 	show := []string{"", "", "", ""}

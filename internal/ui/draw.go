@@ -123,15 +123,16 @@ func (a *App) head() []string {
 // helpBox lists the keys of the page; it scrolls when there are more than fit.
 func (a *App) helpBox(h int) []string {
 	e := &a.env
-	list := frame.HelpLines(e, a.bindings())
+	list := frame.Columns(frame.HelpLines(e, a.bindings()), a.w-6, h-4)
 	last := e.P.T("ui.help.close")
+	if room := h - 4; len(list) > room {
+		a.helpTop = max(0, min(a.helpTop, len(list)-room))
+		last = e.P.T("ui.help.more", "count", fmt.Sprint(len(list)-room))
+		list = list[a.helpTop : a.helpTop+room]
+	}
 	wide := max(widget.Width(e.P.T("ui.help"))+4, widget.Width(last))
 	for _, l := range list {
 		wide = max(wide, widget.Width(l))
-	}
-	if room := h - 4; len(list) > room {
-		a.helpTop = max(0, min(a.helpTop, len(list)-room))
-		list = list[a.helpTop : a.helpTop+room]
 	}
 	return frame.Box(e, e.Theme.Chosen, e.P.T("ui.help"), append(list, "", e.Theme.Dim.Render(last)), min(wide, a.w-6))
 }

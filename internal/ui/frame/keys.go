@@ -46,7 +46,7 @@ type Spot struct {
 	Binding  Binding
 }
 
-// Footer shows the keys that do something now, as many as fit into w cells; those on the right go first, but for those that are to be kept. It
+// Footer shows the keys that do something now, as many as fit into w cells, those on the left first, but for those that are to be kept. It
 // says where each of them is.
 func Footer(e *Env, list []Binding, w int) (string, []Spot) {
 	t := e.Theme
@@ -59,7 +59,6 @@ func Footer(e *Env, list []Binding, w int) (string, []Spot) {
 	}
 	l := new(widget.Line).Space(1)
 	var spots []Spot
-	full := false
 	for _, b := range list {
 		if b.Help || b.Word == "" {
 			continue
@@ -68,8 +67,7 @@ func Footer(e *Env, list []Binding, w int) (string, []Spot) {
 		switch {
 		case b.Keep:
 			room += wide(b)
-		case full || l.Width()+wide(b) > room:
-			full = true
+		case l.Width()+wide(b) > room:
 			continue
 		}
 		if l.Width() > 1 {
@@ -82,17 +80,47 @@ func Footer(e *Env, list []Binding, w int) (string, []Spot) {
 	return l.String(), spots
 }
 
-// HelpLines lists all keys of a screen.
+// HelpLines lists all keys of a screen; those that do the same stand together.
 func HelpLines(e *Env, list []Binding) []string {
-	var out []string
+	type line struct{ keys, word string }
+	var lines []line
 	wide := 0
 	for _, b := range list {
-		wide = max(wide, widget.Width(b.Name(e)))
-	}
-	for _, b := range list {
-		if b.Word != "" {
-			out = append(out, new(widget.Line).Add(e.Theme.Key, widget.FitRight(b.Name(e), wide, "")).Space(2).Add(e.Theme.Text, e.P.T(b.Word)).String())
+		if b.Word == "" {
+			continue
 		}
+		at := slices.IndexFunc(lines, func(l line) bool { return l.word == b.Word })
+		if at < 0 {
+			at, lines = len(lines), append(lines, line{word: b.Word})
+		}
+		lines[at].keys = strings.TrimSpace(lines[at].keys + " " + b.Name(e))
+		wide = max(wide, widget.Width(lines[at].keys))
+	}
+	var out []string
+	for _, l := range lines {
+		out = append(out, new(widget.Line).Add(e.Theme.Key, widget.FitRight(l.keys, wide, "")).Space(2).Add(e.Theme.Text, e.P.T(l.word)).String())
+	}
+	return out
+}
+
+// Columns puts lines that are more than h into as many columns of w cells in all as that takes, as far as there is room for them.
+func Columns(lines []string, w, h int) []string {
+	wide := 0
+	for _, l := range lines {
+		wide = max(wide, widget.Width(l))
+	}
+	cols := min((len(lines)+h-1)/max(1, h), (w+4)/(wide+4))
+	if cols < 2 {
+		return lines
+	}
+	rows := (len(lines) + cols - 1) / cols
+	out := make([]string, rows)
+	for i, l := range lines {
+		r := i % rows
+		if i >= rows {
+			out[r] += "    "
+		}
+		out[r] += widget.Fit(l, wide, "")
 	}
 	return out
 }

@@ -30,6 +30,7 @@ type Log struct {
 	Follow bool // the end stays in sight
 	Wrap   bool
 	Times  bool
+	Needle string // what is searched for: it is seen wherever it stands
 
 	size int64
 	from int64   // offset of held
@@ -49,6 +50,7 @@ type look struct {
 	theme       *theme.Theme
 	w, h        int
 	wrap, times bool
+	needle      string
 }
 
 // cacheMost is how many lines are kept as they were drawn.
@@ -178,7 +180,7 @@ func (l *Log) Size() int64 { return l.size }
 // Render draws w×h cells.
 func (l *Log) Render(w, h int, empty string) []string {
 	l.w, l.h, l.rows = w, h, l.rows[:0]
-	if now := (look{l.Theme, w, h, l.Wrap, l.Times}); now != l.drawn || len(l.cache) > cacheMost {
+	if now := (look{l.Theme, w, h, l.Wrap, l.Times, l.Needle}); now != l.drawn || len(l.cache) > cacheMost {
 		clear(l.cache)
 		l.drawn = now
 	}
@@ -276,9 +278,29 @@ func (l *Log) line(raw string, found bool) []string {
 		if found {
 			p = widget.Fit(p, room, "")
 		}
-		out = append(out, mark+t.Faint.Render(lead)+style.Render(p))
+		out = append(out, mark+t.Faint.Render(lead)+l.needled(style, p))
 	}
 	return out
+}
+
+// needled draws a piece of a line with what is searched for in it.
+func (l *Log) needled(style widget.Ink, text string) string {
+	want, low := strings.ToLower(l.Needle), strings.ToLower(text)
+	if want == "" || len(low) != len(text) || !strings.Contains(low, want) {
+		return style.Render(text)
+	}
+	var b strings.Builder
+	for {
+		i := strings.Index(low, want)
+		if i < 0 {
+			break
+		}
+		b.WriteString(style.Render(text[:i]))
+		b.WriteString(l.Theme.Found.Render(text[i : i+len(want)]))
+		text, low = text[i+len(want):], low[i+len(want):]
+	}
+	b.WriteString(style.Render(text))
+	return b.String()
 }
 
 // plain says whether a time is one: what stands there goes to the screen as it is.

@@ -143,14 +143,16 @@ func (p *Look) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	fact("bundle.size", report.Size(b.Size))
 	fact("bundle.base", b.Base)
 	fact("bundle.id", b.ID)
+	name, version := 8, 8 // the groups stand in the same columns
 	for _, g := range b.Groups {
-		body = append(body, "", t.Strong.Render(e.P.T("bundle.group."+g.Kind))+"  "+t.Dim.Render(fmt.Sprintf("%d  %s", len(g.Members), report.Size(g.Size))))
-		name, version := 8, 8
 		for _, m := range g.Members {
 			name, version = max(name, widget.Width(event.Clean(m.Name))), max(version, widget.Width(event.Clean(m.Version)))
 		}
-		name = min(name, w/2)
-		version = min(version, max(8, w-name-26))
+	}
+	name = min(name, w/2)
+	version = min(version, max(8, w-name-26))
+	for _, g := range b.Groups {
+		body = append(body, "", t.Strong.Render(e.P.T("bundle.group."+g.Kind))+"  "+t.Dim.Render(fmt.Sprintf("%d  %s", len(g.Members), report.Size(g.Size))))
 		for _, m := range g.Members {
 			l := new(widget.Line).Space(2).Add(t.Text, widget.Fit(event.Clean(m.Name), name, t.Glyphs.Cut)).Space(2).Add(t.Dim, widget.Fit(event.Clean(m.Version), version, t.Glyphs.Cut)).Space(2).Add(t.Dim, widget.FitRight(report.Size(m.Size), 10, ""))
 			body = append(body, l.String())

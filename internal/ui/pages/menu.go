@@ -285,8 +285,8 @@ func (p *Menu) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		}
 	}
 	if beside {
-		panel := p.panel(e, list[at], w-left-8)
 		room := h - len(out)
+		panel := p.panel(e, list[at], w-left-8, room)
 		panel = p.known(e, panel, w-left-8, room)
 		panel, rows = widget.Block(panel, w-left-8, room, t.Glyphs.Cut), widget.Block(rows, left, room, t.Glyphs.Cut)
 		for i := range rows {
@@ -300,7 +300,7 @@ func (p *Menu) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	}
 	out = append(out, rows...)
 	out = append(out, t.Border.Render(strings.Repeat(t.Glyphs.Rule, w)))
-	return append(out, indent(p.panel(e, list[at], w-6), 3)...), nil
+	return append(out, indent(p.panel(e, list[at], w-6, h-len(out)), 3)...), nil
 }
 
 // known puts the clusters of this machine below what an entry says, as many as there is room for.
@@ -378,16 +378,29 @@ func (p *Menu) entry(e *frame.Env, x entry, i int, on bool, w int) string {
 	case on:
 		style = t.Strong
 	}
-	digit := "  "
-	if i < 10 { // the key that opens it
-		digit = fmt.Sprintf("%2d", (i+1)%10)
-	}
-	l.Space(1).Add(number, digit).Space(2).Add(style, e.P.T("menu."+x.id))
+	l.Space(2).Add(number, number10(i)).Space(2).Add(style, e.P.T("menu."+x.id))
 	return widget.Fit(l.String(), w, t.Glyphs.Cut)
 }
 
-// panel says what an entry would do, and on what.
-func (p *Menu) panel(e *frame.Env, x entry, w int) []string {
+// number10 is the key of an entry: 1 to 9, then 0.
+func number10(i int) string {
+	if i > 9 {
+		return " "
+	}
+	return fmt.Sprint((i + 1) % 10)
+}
+
+// panel says what an entry would do, and on what, in h lines: with what became of the newest run where there is room.
+func (p *Menu) panel(e *frame.Env, x entry, w, h int) []string {
+	out := p.says(e, x, w, len(x.of), true)
+	for n := len(x.of); len(out) > h && n > 0; n-- {
+		out = p.says(e, x, w, n, false)
+	}
+	return out
+}
+
+// says is the panel with so many of the clusters.
+func (p *Menu) says(e *frame.Env, x entry, w, most int, whole bool) []string {
 	t := e.Theme
 	out := []string{t.Title.Render(widget.Cut(e.P.T("menu."+x.id), w, t.Glyphs.Cut))}
 	out = append(out, wrapped(t.Text, e.P.T("menu."+x.id+".what"), w)...)
@@ -398,13 +411,16 @@ func (p *Menu) panel(e *frame.Env, x entry, w int) []string {
 		out = append(out, "")
 	}
 	for i, c := range x.of {
-		if i == 4 && len(x.of) > 5 {
+		if i == most || i == 4 && len(x.of) > 5 {
 			out = append(out, t.Dim.Render(e.P.T("menu.more", "count", fmt.Sprint(len(x.of)-i))))
 			break
 		}
 		out = append(out, clusterLine(e, c, w, p.names(w)))
 		if r := last(c); i == 0 && r.Run != "" {
 			out = append(out, indent(waits(e, r, w-2), 2)...)
+			if !whole {
+				continue
+			}
 			line := verb(e, r.Verb) + "  " + ago(e, r.At)
 			if r.Took > 0 {
 				line += "  " + took(r.Took)

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
@@ -67,7 +68,7 @@ func (p *Remove) plan(e *frame.Env) tea.Cmd {
 	start := jumphost.Start{Verb: "delete", Of: p.c.Name, Args: append([]string{"--yes"}, args...)}
 	page.then("remove.do", func() tea.Cmd {
 		return frame.Send(frame.Prompt{
-			Title: event.M("remove.title", "count", fmt.Sprint(len(names)), "cluster", p.c.Name), Lines: []event.Msg{event.M("remove.sure", "names", strings.Join(names, ", "))},
+			Title: event.M("remove.title", "count", fmt.Sprint(len(names)), "cluster", p.c.Name), Lines: []event.Msg{event.M("remove.sure", "names", e.P.List(report.Ranges(names)))},
 			Label: event.M("cleanup.type", "cluster", p.c.Name), Must: p.c.Name, Word: "remove.do", Danger: true,
 			Do: func(string) tea.Cmd { return frame.Send(frame.Replace{Page: NewLaunch(p.d, start)}) },
 		})
@@ -139,7 +140,7 @@ func roles(e *frame.Env, n jumphost.Node) string {
 		}
 		out = append(out, r)
 	}
-	return strings.Join(out, ", ")
+	return e.P.List(out)
 }
 
 // Title implements frame.Page.
@@ -301,6 +302,6 @@ func (p *Cleanup) Keys(e *frame.Env) []frame.Binding {
 
 // Render implements frame.Page: what goes, below whether data and images do too.
 func (p *Cleanup) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
-	lines, cursor := p.Tell.Render(e, w, h-1)
-	return slices.Insert(lines, 1, purgeLine(e, p.purge, w)), cursor
+	lines, cursor := p.Tell.Render(e, w, h-2)
+	return slices.Insert(lines, 1, "", purgeLine(e, p.purge, w)), cursor
 }

@@ -425,7 +425,7 @@ func TestFromAFile(t *testing.T) {
 	uitest.Keys(t, a, "esc")
 	uitest.Has(t, a, "Look into a bundle") // the menu: nobody wants to choose that file again
 	a = begin(t, NewReview(w.deps(), "/bad.yaml"), i18n.English, false, 100, 30)
-	uitest.Has(t, a, "Errors: 1", "masters[0].ip")
+	uitest.Has(t, a, "1 error, 0 warnings", "masters[0].ip")
 	uitest.Keys(t, a, "enter", "y")
 	if len(w.launched) != 1 {
 		t.Error("a file with errors was run")

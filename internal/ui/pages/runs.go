@@ -206,15 +206,23 @@ func (p *Runs) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	out = append(out, "   "+t.Dim.Render(widget.Cut(p.line(cols, []string{e.P.T("col.when"), e.P.T("col.cluster"), e.P.T("col.what"), e.P.T("col.status"), e.P.T("col.took")}), w-3, "")))
 	p.first = len(out)
 	details := 0
-	if h > 18 {
-		details = 4
+	switch {
+	case h > 28:
+		details = 7
+	case h > 18:
+		details = 5
 	}
+	why := 3 + cols[0] + cols[1] + cols[2] + cols[3] + cols[4] + 11 // where there is room for what a run failed of
 	from, to := p.list.sight(len(runs), h-len(out)-details)
 	for i := from; i < to; i++ {
 		r := runs[i]
 		word, style := ended(e, r)
 		l := new(widget.Line).Add(t.Dim, widget.Fit(when(r), cols[0], "")).Space(2).Add(t.Strong, widget.Fit(event.Clean(r.Cluster), cols[1], t.Glyphs.Cut)).Space(2).
 			Add(t.Text, widget.Fit(verb(e, r.Verb), cols[2], t.Glyphs.Cut)).Space(2).Add(style, widget.Fit(word, cols[3], t.Glyphs.Cut)).Space(2).Add(t.Dim, widget.FitRight(took(r.Took), cols[4], ""))
+		if r.Fault != nil && w >= why+24 {
+			text, _ := e.P.Fault(r.Fault)
+			l.Space(3).Add(t.Dim, widget.Cut(event.Clean(text), w-why-3, t.Glyphs.Cut))
+		}
 		out = append(out, row(e, i == p.list.at, l.String(), w))
 	}
 	if len(runs) == 0 {
@@ -241,7 +249,7 @@ func (p *Runs) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 
 // columns are the widths of when, cluster, what, status, took.
 func (p *Runs) columns(e *frame.Env, runs []jumphost.Run, w int) [5]int {
-	c := [5]int{16, widget.Width(e.P.T("col.cluster")), widget.Width(e.P.T("col.what")), widget.Width(e.P.T("col.status")), 8}
+	c := [5]int{16, widget.Width(e.P.T("col.cluster")), widget.Width(e.P.T("col.what")), widget.Width(e.P.T("col.status")), 7}
 	for _, r := range runs {
 		word, _ := ended(e, r)
 		c[1], c[2], c[3] = max(c[1], widget.Width(event.Clean(r.Cluster))), max(c[2], widget.Width(verb(e, r.Verb))), max(c[3], widget.Width(word))

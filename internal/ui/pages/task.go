@@ -143,7 +143,7 @@ func askKeys(keys []jumphost.HostKey, answer func(bool) tea.Cmd) frame.Ask {
 				out = append(out, new(widget.Line).Add(e.Theme.Strong, widget.Fit(event.Clean(k.Node), min(name, w/3), e.Theme.Glyphs.Cut)).Space(2).
 					Add(e.Theme.Dim, event.Clean(k.Addr+"  "+k.Type)).String(), "  "+e.Theme.Yolk.Render(event.Clean(k.Fingerprint)))
 			}
-			return append(out, "", e.Theme.Dim.Render(widget.Cut(e.P.T("ask.keys.how"), w, e.Theme.Glyphs.Cut)))
+			return append(append(out, ""), wrapped(e.Theme.Dim, e.P.T("ask.keys.how"), w)...)
 		},
 		Whole:   true,
 		Choices: []frame.Choice{{Key: "n", Word: "ask.keys.no", Do: func() tea.Cmd { return answer(false) }}, {Key: "y", Word: "ask.keys.yes", Do: func() tea.Cmd { return answer(true) }}},

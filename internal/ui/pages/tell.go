@@ -123,28 +123,70 @@ func (p *Tell) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	}
 	p.left = min(p.left, p.over)
 	var body []string
-	head := true
-	for _, l := range p.text {
+	head, table := true, false
+	for i, l := range p.text {
 		style := t.Text
 		switch {
 		case strings.TrimSpace(l) == "":
-			head = true
+			head, table = true, false
 		case head && strings.ToUpper(l) == l && strings.Contains(l, "  "): // the head of a table
-			style, head = t.Dim, false
+			style, head, table = t.Dim, false, true
+		case i+1 < len(p.text) && deep(p.text[i+1]) > deep(l): // the head of what is told below it
+			style, head = t.Strong, false
 		default:
 			head = false
+		}
+		switch l {
+		case e.P.T("status.all-well", "cluster", p.name):
+			l, style = t.Glyphs.OK+" "+l, t.Good
+		case e.P.T("status.unwell", "cluster", p.name):
+			l, style = t.Glyphs.Failed+" "+l, t.Bad
 		}
 		rows := []string{widget.Cut(widget.From(event.Clean(l), p.left, t.Glyphs.Cut), w-4, t.Glyphs.Cut)}
 		if p.wrap {
 			rows = hanging(event.Clean(l), w-4)
 		}
 		for _, r := range rows {
+			if table && style == t.Text && p.left == 0 {
+				body = append(body, "   "+cells(e, r))
+				continue
+			}
 			body = append(body, "   "+style.Render(r))
 		}
 	}
 	p.n, p.h = len(body), h-len(out)
 	p.top = max(0, min(p.top, p.n-p.h))
 	return append(out, body[p.top:min(p.n, p.top+max(0, p.h))]...), nil
+}
+
+// deep is how many blanks a line begins with.
+func deep(l string) int { return len(l) - len(strings.TrimLeft(l, " ")) }
+
+// cells draws the row of a table: its name, and the words that say whether all is well.
+func cells(e *frame.Env, row string) string {
+	t := e.Theme
+	name, rest, _ := strings.Cut(row, "  ")
+	out := new(strings.Builder)
+	out.WriteString(t.Strong.Render(name))
+	for gap := "  "; rest != ""; {
+		text := strings.TrimLeft(rest, " ")
+		gap += rest[:len(rest)-len(text)]
+		cell, more, any := strings.Cut(text, "  ")
+		style := t.Text
+		switch word, _, _ := strings.Cut(cell, ", "); word {
+		case "Ready", e.P.T("status.well"):
+			style = t.Good
+		case "NotReady", e.P.T("status.ill"), e.P.T("status.unreached"):
+			style = t.Bad
+		}
+		out.WriteString(gap)
+		out.WriteString(style.Render(cell))
+		gap, rest = "", more
+		if any {
+			gap = "  "
+		}
+	}
+	return out.String()
 }
 
 // hanging breaks a line that is too long; what goes on below stands under the line's last column, or under its beginning.

@@ -20,7 +20,8 @@ type logPage struct {
 	log    *logview.Log
 	search line // as it is typed
 	needle string
-	h      int // as drawn last
+	sought string // what was looked for last, for the word that there is none
+	h      int    // as drawn last
 }
 
 type (
@@ -47,7 +48,7 @@ func (l *logPage) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 	case chunkMsg:
 		c := logview.Chunk(m)
 		if c.Data == nil && c.Mark < 0 && c.Top < 0 && c.Size > 0 {
-			return frame.Send(frame.Note{Text: e.P.T("ui.search.none", "text", strings.TrimSpace(l.needle))})
+			return frame.Send(frame.Note{Text: e.P.T("ui.search.none", "text", strings.TrimSpace(l.sought))})
 		}
 		l.log.Take(c)
 	case copyMsg:
@@ -72,7 +73,7 @@ func (l *logPage) Type(m tea.KeyPressMsg, _ *frame.Env) (tea.Cmd, bool) {
 		return nil, false
 	}
 	if l.search.key(m) == taken {
-		l.needle = l.search.text
+		l.needle, l.log.Needle = l.search.text, l.search.text
 		return l.again(false), true
 	}
 	return nil, true
@@ -99,7 +100,7 @@ func (l *logPage) Keys(e *frame.Env) []frame.Binding {
 	}
 	trouble := func(back bool) func() tea.Cmd {
 		return func() tea.Cmd {
-			l.needle = e.P.T("ui.key.error")
+			l.sought = e.P.T("ui.key.error")
 			return l.find(back, func(line []byte) bool { return logview.Trouble(string(line)) })
 		}
 	}
@@ -207,7 +208,11 @@ func (l *logPage) Aside(e *frame.Env) string {
 	if l.log.Follow {
 		return e.Theme.Glyphs.Running + " " + e.P.T("ui.log.follow")
 	}
-	return e.P.T("ui.log.still")
+	at := 100.0
+	if size := l.log.Size(); size > 0 {
+		at *= float64(l.log.Top()) / float64(size)
+	}
+	return e.P.T("ui.log.still") + fmt.Sprintf("  %d %%", int(at))
 }
 
 // grown says that the run has come farther.
@@ -246,6 +251,7 @@ func (l *logPage) again(back bool) tea.Cmd {
 	if len(needle) == 0 {
 		return nil
 	}
+	l.sought = l.needle
 	return l.find(back, func(line []byte) bool { return bytes.Contains(bytes.ToLower(line), needle) })
 }
 

@@ -21,6 +21,7 @@ type Theme struct {
 	Key, KeyWord     widget.Ink // of the footer
 	Border, Chosen   widget.Ink
 	Cursor           widget.Ink // the row that the keys act on
+	Found            widget.Ink // what was searched for
 	BarFull, BarRest widget.Ink
 	Added, Removed   widget.Ink // of differences
 
@@ -96,6 +97,7 @@ func New(o Options) *Theme {
 		Border:  fg("#C2C6CE", "#454B57"),
 		Chosen:  yolk,
 		Cursor:  widget.NewInk(lipgloss.NewStyle().Background(pick("#FCE9CC", "#3A3222"))),
+		Found:   widget.NewInk(lipgloss.NewStyle().Foreground(pick("#FFFFFF", "#15171C")).Background(pick("#B45F06", "#FFB84D"))),
 		BarFull: yolk,
 		BarRest: fg("#D5D8DE", "#3A3F4A"),
 		Added:   fg("#00705A", "#5FD7AF"),
@@ -106,6 +108,7 @@ func New(o Options) *Theme {
 	}
 	if o.Mono {
 		t.Cursor = widget.NewInk(lipgloss.NewStyle().Reverse(true))
+		t.Found = widget.NewInk(lipgloss.NewStyle().Bold(true).Underline(true))
 	}
 	if o.ASCII {
 		t.Glyphs = ASCII()

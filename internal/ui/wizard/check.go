@@ -207,7 +207,11 @@ func (f *preflight) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	}
 	f.chosen()
 	first, last := len(out), len(out)
+	apart := len(out)+4*len(f.findings) <= h // there is room for a blank line between them
 	for i, x := range f.findings {
+		if apart && i > 0 {
+			out, f.rows = append(out, ""), append(f.rows, -1)
+		}
 		text, next := e.P.Fault(&x.Fault)
 		pointer := " "
 		if i == f.at {

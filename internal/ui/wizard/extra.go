@@ -223,6 +223,9 @@ func (x *extra) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		default:
 			l.Add(t.Text, widget.Cut(event.Clean(v), w-l.Width(), g.Cut))
 		}
+		if at := wide + 40; w >= at+40 && l.Width() < at && i != x.at {
+			l.To(at).Add(t.Faint, widget.Cut(strings.Join(wrapped(hint(e, s.Key), w), " "), w-at, g.Cut))
+		}
 		line := l.String()
 		if i == x.at {
 			line = widget.Paint(t.Cursor, line, w, "")

@@ -406,8 +406,13 @@ func (n *nodes) keys(e *frame.Env) []frame.Binding {
 		list := []frame.Binding{bind("wizard.key.add-this", "Enter", none, "enter")}
 		if asks := n.asking(); len(asks) > 0 {
 			list = append(list, bind("wizard.key.keys", "Ctrl+F", func() tea.Cmd { return n.askKeys(asks) }, "ctrl+f"))
+			list[1].Keep = true
 		}
-		return append(list, bind("wizard.key.block", "Ctrl+V", func() tea.Cmd { return n.openBlock() }, "ctrl+v"))
+		list = append(list, bind("wizard.key.block", "Ctrl+V", func() tea.Cmd { return n.openBlock() }, "ctrl+v"))
+		if n.p.svc.Read != nil && !n.p.joins() {
+			list = append(list, bind("wizard.key.import", "Ctrl+O", n.p.askImport, "ctrl+o"))
+		}
+		return list
 	case pasting:
 		return []frame.Binding{bind("wizard.key.take", "Ctrl+S", none, "ctrl+s")}
 	case filtering:

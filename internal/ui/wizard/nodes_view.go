@@ -64,8 +64,8 @@ func failed(f *event.Fault) string {
 	return "wizard.look.failed"
 }
 
-// facts are a machine's, in a line.
-func facts(e *frame.Env, l *Look) string {
+// facts are a machine's, in a line of w cells: what has no room is left out, the last first.
+func facts(e *frame.Env, l *Look, w int) string {
 	if l == nil || l.Stage != Seen {
 		return ""
 	}
@@ -75,22 +75,36 @@ func facts(e *frame.Env, l *Look) string {
 		parts = append(parts, e.P.T("wizard.fact.cpus", "count", itoa(l.CPUs)))
 	}
 	if l.Memory > 0 {
-		parts = append(parts, report.Size(l.Memory))
+		parts = append(parts, size(l.Memory))
 	}
 	if l.Disk > 0 {
-		parts = append(parts, e.P.T("wizard.fact.disk", "size", report.Size(l.Disk)))
+		parts = append(parts, e.P.T("wizard.fact.disk", "size", size(l.Disk)))
 	}
 	if s := l.Skew.Round(100 * time.Millisecond); s.Abs() >= time.Second {
 		parts = append(parts, e.P.T("wizard.fact.clock", "skew", s.String()))
 	}
 	out := ""
 	for _, x := range parts {
-		if x != "" && out != "" {
-			out += "  "
+		if x == "" {
+			continue
+		}
+		if out != "" {
+			x = "  " + x
+		}
+		if out != "" && widget.Width(out)+widget.Width(x) > w {
+			break
 		}
 		out += x
 	}
 	return out
+}
+
+// size is a number of bytes as a person thinks of a machine's memory and disk: without tenths, where they tell nothing.
+func size(n int64) string {
+	if n >= 10<<30 {
+		return itoa(int((n+1<<29)>>30)) + " GiB"
+	}
+	return report.Size(n)
 }
 
 // columns of the table in w cells.
@@ -158,7 +172,7 @@ func (n *nodes) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	n.top = min(max(n.top, n.at-room+1), n.at)
 	n.top = max(0, min(n.top, len(list)-room))
 	c := n.columns(e, w)
-	out := []string{n.header(e, c)}
+	out := []string{n.header(e, c, w)}
 	n.rows, n.firstY = nil, 1
 	for _, i := range list[n.top:min(len(list), n.top+room)] {
 		line := n.row(e, i, c, w)
@@ -169,16 +183,11 @@ func (n *nodes) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	}
 	switch {
 	case len(n.p.draft.Machines) == 0:
-		for _, l := range wrapped(e.P.T("wizard.nodes.empty"), w-2) {
-			out = append(out, "  "+t.Dim.Render(l))
-		}
+		out = n.ways(e, w, h-len(foot))
 	case len(list) == 0:
 		out = append(out, "  "+t.Dim.Render(e.P.T("wizard.nodes.filtered", "filter", n.filter)))
 	case len(list) > room:
 		out = append(out, t.Faint.Render("  "+report.More(e.P, n.top, max(0, len(list)-n.top-room))))
-	}
-	for len(out) < h-len(foot) {
-		out = append(out, "")
 	}
 	if cursor != nil {
 		cursor.Y += len(out)
@@ -186,7 +195,35 @@ func (n *nodes) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	return append(out, foot...), cursor
 }
 
-func (n *nodes) header(e *frame.Env, c columns) string {
+// ways are told while there is no machine: how one gets there.
+func (n *nodes) ways(e *frame.Env, w, h int) []string {
+	t := e.Theme
+	var out []string
+	for _, l := range wrapped(e.P.T("wizard.nodes.empty"), w) {
+		out = append(out, t.Text.Render(l))
+	}
+	type way struct {
+		like  string
+		style widget.Ink
+		what  string
+	}
+	list := []way{{"192.168.0.11", t.Text, "wizard.nodes.way.one"}, {"192.168.0.[11-13]", t.Text, "wizard.nodes.way.range"}, {"web-1 192.168.0.20 worker", t.Text, "wizard.nodes.way.named"},
+		{"Ctrl+V", t.Key, "wizard.nodes.way.block"}}
+	if n.p.svc.Read != nil && !n.p.joins() {
+		list = append(list, way{"Ctrl+O", t.Key, "wizard.nodes.way.file"})
+	}
+	if h < len(out)+len(list)+2 {
+		return out
+	}
+	out = append(out, "")
+	for _, x := range list {
+		l := new(widget.Line).Space(2).Add(x.style, x.like).To(30)
+		out = append(out, l.Add(t.Dim, widget.Cut(e.P.T(x.what), w-l.Width(), t.Glyphs.Cut)).String())
+	}
+	return out
+}
+
+func (n *nodes) header(e *frame.Env, c columns, w int) string {
 	t := e.Theme
 	roles := e.P.T("wizard.col.roles")
 	if !c.words {
@@ -197,9 +234,9 @@ func (n *nodes) header(e *frame.Env, c columns) string {
 		word string
 		wide int
 	}{{e.P.T("wizard.col.name"), c.name}, {e.P.T("wizard.col.address"), c.ip}, {roles, c.roles}, {e.P.T("wizard.col.state"), c.state}, {e.P.T("wizard.col.facts"), 20}} {
-		l.Add(t.Faint, widget.Fit(x.word, x.wide, "")).Space(2)
+		l.Add(t.Dim, widget.Fit(x.word, x.wide, "")).Space(2)
 	}
-	return l.String()
+	return widget.Cut(l.String(), w, "")
 }
 
 func (n *nodes) row(e *frame.Env, i int, c columns, w int) string {
@@ -236,7 +273,7 @@ func (n *nodes) row(e *frame.Env, i int, c columns, w int) string {
 		glyph, st, word = g.OK, t.Idle, "wizard.look.member"
 	}
 	l.Space(2).Add(st, glyph).Space(1).Add(st, widget.Fit(e.P.T(word), c.state-2, "")).Space(2)
-	said := facts(e, look)
+	said := facts(e, look, w-l.Width())
 	switch {
 	case wrong.HasErrors():
 		for _, p := range wrong {
@@ -255,10 +292,13 @@ func (n *nodes) row(e *frame.Env, i int, c columns, w int) string {
 // foot is what stands below the table: how many there are, what is said of the one under the cursor, and what is typed.
 func (n *nodes) foot(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	t, g := e.Theme, e.Theme.Glyphs
-	out := []string{"", n.summary(e, w)}
+	out := []string{""}
+	if len(n.p.draft.Machines) > 0 {
+		out = append(out, n.summary(e, w))
+	}
 	var said []string
 	for _, p := range n.p.problemsOf(n) {
-		if !strings.HasPrefix(p.Key, "machines[") {
+		if !strings.HasPrefix(p.Key, "machines[") && len(n.p.draft.Machines) > 0 { // without machines it is plain what is missing
 			text, next := words(e, p)
 			said = append(said, complaint(e, p.Severity, text, next, w)...)
 		}
@@ -276,7 +316,7 @@ func (n *nodes) foot(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		label := e.P.T("wizard.nodes.line") + " "
 		s, x := n.line.Shown(w - widget.Width(label) - 3)
 		line := t.Strong.Render(label) + t.Chosen.Render(g.Prompt) + " "
-		if n.line.Value() == "" {
+		if n.line.Value() == "" && len(n.p.draft.Machines) > 0 {
 			line += t.Faint.Render(widget.Cut(stands(e, e.P.T("wizard.nodes.line.example")), w-widget.Width(label)-3, g.Cut))
 		} else {
 			line += s
@@ -422,7 +462,7 @@ func (n *nodes) about(e *frame.Env, i, w int) []string {
 	}
 	slices.SortStableFunc(list, func(a, b said) int { return strings.Compare(string(a.sev), string(b.sev)) })
 	var out []string
-	if f := facts(e, l); f != "" && widget.Width(f) > w-n.factsFrom(e, w) {
+	if f := facts(e, l, 1<<20); f != "" && widget.Width(f) > w-n.factsFrom(e, w) {
 		for _, line := range wrapped(n.p.draft.Machines[i].Name+": "+f, w) {
 			out = append(out, e.Theme.Dim.Render(line))
 		}

@@ -332,7 +332,7 @@ func (p *Page) Keys(e *frame.Env) []frame.Binding {
 		list = append(list, frame.Binding{Keys: []string{"u"}, Show: "u", Word: "wizard.key.undo", Do: func() tea.Cmd { return p.undo(e) }, Help: true})
 	}
 	list = append(list,
-		frame.Binding{Keys: []string{"esc"}, Show: "Esc", Word: "ui.key.back", Do: func() tea.Cmd {
+		frame.Binding{Keys: []string{"esc"}, Show: "Esc", Word: "ui.key.back", Keep: true, Do: func() tea.Cmd {
 			c, leave := p.Back(e)
 			if !leave {
 				return c

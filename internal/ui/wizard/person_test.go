@@ -149,7 +149,7 @@ func TestTheTableShowsWhatTheFileMeans(t *testing.T) {
 	if n := strings.Count(uitest.Screen(a), "127.0.0.2 is an address that other machines cannot reach"); n != 1 {
 		t.Errorf("%d times:\n%s", n, uitest.Screen(a))
 	}
-	uitest.Has(t, a, "node-1: Debian 12  amd64  4 CPUs  8.0 GiB  52.0 GiB free")
+	uitest.Has(t, a, "node-1: Debian 12  amd64  4 CPUs  8.0 GiB  52 GiB free")
 }
 
 // Steps are told as done when they are: preflight has passed for the draft as it is.

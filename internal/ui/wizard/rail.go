@@ -18,7 +18,7 @@ type railSpot struct{ step, y, from, to int }
 
 const (
 	sideFrom = 110 // cells of the screen from which the steps stand at its left
-	sideWide = 30
+	sideWide = 26
 )
 
 // state is a step's glyph, style and word.

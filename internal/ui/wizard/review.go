@@ -2,6 +2,7 @@ package wizard
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -210,10 +211,8 @@ func (r *review) ask(run bool) tea.Cmd {
 	}
 	if run {
 		lines := []event.Msg{event.M("wizard.run.about", "count", itoa(len(p.draft.Machines)), "file", p.target())}
-		for _, s := range p.steps {
-			if f, is := s.(*preflight); is && !f.passed() {
-				lines = append(lines, event.M("wizard.run.unproven"))
-			}
+		if r.unproven() {
+			lines = append(lines, event.M("wizard.run.unproven"))
 		}
 		return frame.Send(frame.Ask{Title: event.M("wizard.run.title", "cluster", p.draft.Get("cluster-id")), Lines: lines, Choices: []frame.Choice{
 			{Key: "y", Word: "wizard.run.yes", Do: func() tea.Cmd { return frame.Send(writeMsg{true}) }},
@@ -221,6 +220,11 @@ func (r *review) ask(run bool) tea.Cmd {
 		}, Default: 0})
 	}
 	return r.write(false)
+}
+
+// unproven says whether preflight has not passed as the draft is now.
+func (r *review) unproven() bool {
+	return slices.ContainsFunc(r.p.steps, func(s step) bool { f, is := s.(*preflight); return is && !f.passed() })
 }
 
 func (r *review) keys(e *frame.Env) []frame.Binding {
@@ -276,6 +280,15 @@ func (r *review) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	out := []string{tabs.String()}
 	if n, _ := r.p.problems.Count(); n > 0 {
 		out = append(out, complaint(e, event.Error, e.P.T("wizard.preflight.invalid", "count", itoa(n)), "", w)...)
+	}
+	if !r.p.problems.HasErrors() && r.written == "" && r.unproven() {
+		for _, l := range wrapped(e.P.T("wizard.run.unproven"), w-2) {
+			lead := g.Ignored
+			if len(out) > 1 {
+				lead = " "
+			}
+			out = append(out, t.Warn.Render(lead+" "+l))
+		}
 	}
 	if r.written != "" {
 		out = append(out, t.Good.Render(g.OK+" "+widget.Cut(e.P.T("wizard.written", "file", r.written), w-2, g.Cut)))
