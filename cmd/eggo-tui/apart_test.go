@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
 	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
@@ -29,6 +32,35 @@ func (p *person) Secret(_ context.Context, what event.Msg) (string, error) {
 }
 func (p *person) HostKeys(context.Context, []jumphost.HostKey) (bool, error) { return true, nil }
 func (p *person) Doing(event.Msg)                                            {}
+
+// A password that was given on the screen is not asked for again by what is looked at next, in whatever language; one that was refused is.
+func TestAPasswordIsAskedForOnce(t *testing.T) {
+	srv := remotetest.New(t, remotetest.WithUser("root", "open sesame"))
+	d := &desk{env: &environment{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English), Getenv: os.Getenv}, state: t.TempDir()}
+	text := strings.NewReplacer("127.0.0.1, port: 1,", srv.IP+", port: "+strconv.Itoa(srv.Port)+",", "username: ops", "username: root").Replace(nobody)
+	saved := filepath.Join(d.state, "away", savedName)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(saved), 0o700), os.WriteFile(saved, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	who := &person{}
+	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
+		if _, err := d.tell(t.Context(), lang, []string{"stock", "--id", "away"}, who); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{"ask.password"}; !slices.Equal(who.secrets, want) {
+		t.Errorf("asked for %v", who.secrets)
+	}
+	d.remember("away", map[string]string{"password": "another"})
+	for range 2 {
+		if _, err := d.tell(t.Context(), i18n.English, []string{"stock", "--id", "away"}, who); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{"ask.password", "ask.password"}; !slices.Equal(who.secrets, want) {
+		t.Errorf("asked for %v", who.secrets)
+	}
+}
 
 // nobody is a machine at which nothing listens.
 const nobody = `cluster-id: away

@@ -51,6 +51,21 @@ func (d *desk) remember(cluster string, answers map[string]string) {
 	d.known[cluster] = maps.Clone(answers)
 }
 
+// learn remembers the answers if they led somewhere and were refused nowhere; who refuses them is asked about anew.
+func (d *desk) learn(cluster string, a *screenAsker) {
+	answers := a.answers()
+	a.mu.Lock()
+	opened, refused := a.opened, a.refused
+	a.mu.Unlock()
+	switch {
+	case cluster == "":
+	case refused > 0:
+		d.remember(cluster, nil)
+	case opened > 0:
+		d.remember(cluster, answers)
+	}
+}
+
 func (d *desk) services() jumphost.Services {
 	return jumphost.Services{Clusters: d.clusters, Open: d.open, Launch: d.launch, Tell: d.tell, List: d.list, Check: d.check, Bundle: d.look, Verify: d.verify}
 }

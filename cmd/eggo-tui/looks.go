@@ -29,7 +29,9 @@ func (d *desk) tell(ctx context.Context, lang i18n.Lang, args []string, ask jump
 	var out bytes.Buffer
 	env := *d.env
 	env.Stdin, env.Stdout, env.Stderr = strings.NewReader(""), &out, io.Discard
-	env.P, env.Ask, env.Interrupts = i18n.NewPrinter(lang), newScreenAsker(ask).knowing(d.answered(idOf(args))), nil
+	asks := newScreenAsker(ask).knowing(d.answered(idOf(args)))
+	defer func() { d.learn(idOf(args), asks) }()
+	env.P, env.Ask, env.Interrupts = i18n.NewPrinter(lang), asks, nil
 	if d.state != "" {
 		args = append(slices.Clone(args), "--state-dir", d.state)
 	}

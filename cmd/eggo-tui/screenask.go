@@ -26,6 +26,8 @@ type screenAsker struct {
 	open []keyQuestion
 	wait *time.Timer
 	done int // machines that were met
+
+	opened, refused int // machines that the answers led to, and those that did not take them
 }
 
 type keyQuestion struct {
@@ -67,6 +69,18 @@ func (a *screenAsker) secret(ctx context.Context, id string, what event.Msg) (st
 	a.kept[id] = v
 	a.mu.Unlock()
 	return v, nil
+}
+
+// led takes what came of logging in to a machine.
+func (a *screenAsker) led(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case err == nil:
+		a.opened++
+	case event.AsFault(err).Class == event.ClassAuth:
+		a.refused++
+	}
 }
 
 func (a *screenAsker) hostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {

@@ -405,7 +405,11 @@ func (s *session) connect(ctx context.Context, n config.Node) (node.Host, error)
 	s.mu.Unlock()
 	if h == nil {
 		var err error
-		if h, err = remote.Dial(ctx, s.target(n), s.remoteOptions()); err != nil {
+		h, err = remote.Dial(ctx, s.target(n), s.remoteOptions())
+		if a, is := s.env.Ask.(*screenAsker); is {
+			a.led(err)
+		}
+		if err != nil {
 			return nil, err
 		}
 		s.mu.Lock()

@@ -102,7 +102,11 @@ func (t *task) take(m tea.Msg) (c tea.Cmd, result any, done bool) {
 	case doneMsg:
 		t.busy = false
 		t.cancel()
-		if m.err != nil {
+		switch {
+		case errors.Is(m.err, errNoAnswer): // whoever sees this knows that he was asked
+			t.fault = event.NewFault(event.ClassUsage, "ask.given-up", nil)
+			return nil, nil, false
+		case m.err != nil:
 			t.fault = event.AsFault(m.err)
 			return nil, nil, false
 		}
