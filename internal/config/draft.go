@@ -102,9 +102,16 @@ type writer struct {
 func (d Draft) YAML() []byte { return d.write().b.Bytes() }
 
 func (d Draft) write() *writer {
+	d = d.Clone()
+	sources := map[string]string{"password": "eggo.password-from", "eggo.sudo-password": "eggo.sudo-password-from"}
+	for secret, from := range sources { // what would be asked for and was typed is known
+		if d.Values[secret] != "" && d.Values[from] == "prompt" {
+			delete(d.Values, from)
+		}
+	}
 	if !d.KeepSecrets {
 		asks := map[string]string{}
-		for secret, from := range map[string]string{"password": "eggo.password-from", "eggo.sudo-password": "eggo.sudo-password-from"} {
+		for secret, from := range sources {
 			if d.Values[secret] != "" && d.Values[from] == "" {
 				asks[from] = "prompt"
 			}

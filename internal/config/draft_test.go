@@ -146,6 +146,16 @@ func TestProblemsOfADraftStandAtWhatWasTyped(t *testing.T) {
 			t.Errorf("no %s at %s: %v", code, key, problems)
 		}
 	}
+	for _, keep := range []bool{false, true} { // a file that has the password asked for, and the password typed
+		typed := d.Clone()
+		typed.KeepSecrets, typed.Values["eggo.password-from"] = keep, "prompt"
+		if _, problems := typed.Check("x"); slices.ContainsFunc(problems, func(p Problem) bool { return p.Code == "config.two-secrets" }) {
+			t.Errorf("keep %v: %v", keep, problems)
+		}
+		if text := string(typed.YAML()); strings.Contains(text, `password: "secret"`) != keep || strings.Contains(text, "password-from: prompt") == keep {
+			t.Errorf("keep %v:\n%s", keep, text)
+		}
+	}
 	if strings.Contains(string(d.YAML()), "secret") || !strings.Contains(string(d.YAML()), "password-from: prompt") {
 		t.Errorf("the password is written, or nothing says that it is asked for:\n%s", d.YAML())
 	}

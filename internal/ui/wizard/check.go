@@ -142,6 +142,8 @@ func (f *preflight) keys(e *frame.Env) []frame.Binding {
 	var list []frame.Binding
 	if _, problems := f.p.problems.Count(); f.p.problems.HasErrors() && problems >= 0 {
 		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.to-problem", Do: func() tea.Cmd { return f.p.toProblem(e) }})
+	} else if f.fault != nil && (f.fault.Class == event.ClassAuth || f.fault.Code == "usage.secret") {
+		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.mend.login", Do: func() tea.Cmd { return f.p.toStep("login", e) }})
 	} else if x, ok := f.chosen(); ok && !f.passed() {
 		if word, do := f.mend(x, e); do != nil {
 			list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: word, Do: do})
@@ -268,8 +270,8 @@ func (f *preflight) head(e *frame.Env, w int) []string {
 	case f.busy:
 		line = t.Busy.Render(g.Running + " " + e.P.T("wizard.preflight.busy", "done", itoa(len(f.machines)), "total", itoa(total)))
 	case f.fault != nil:
-		text, next := e.P.Fault(f.fault)
-		return append(complaint(e, event.Error, event.Clean(text), event.Clean(next), w), "")
+		text, next := faultWords(e, f.fault)
+		return append(complaint(e, event.Error, text, next, w), "")
 	case errors > 0:
 		line = t.Bad.Render(g.Failed + " " + e.P.T("wizard.preflight.failed", "count", itoa(errors)))
 	case f.ended:

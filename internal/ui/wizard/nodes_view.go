@@ -54,6 +54,8 @@ func stage(e *frame.Env, l *Look, wrong bool) (string, widget.Ink, string) {
 func failed(f *event.Fault) string {
 	switch {
 	case f == nil:
+	case f.Code == "usage.secret":
+		return "wizard.look.password"
 	case strings.HasPrefix(f.Code, "ssh.hostkey"):
 		return "wizard.look.key-refused"
 	case strings.HasPrefix(f.Code, "ssh.sudo"):
@@ -121,7 +123,7 @@ func (n *nodes) columns(e *frame.Env, w int) columns {
 	if n.p.joins() {
 		c.state = widget.Width(e.P.T("wizard.look.member")) + 2
 	}
-	for _, s := range []string{"none", "reaching", "login", "looking", "asking", "failed", "refused", "key-refused", "no-sudo", "findings", "seen", "wrong"} {
+	for _, s := range []string{"none", "reaching", "login", "looking", "asking", "failed", "refused", "key-refused", "no-sudo", "password", "findings", "seen", "wrong"} {
 		c.state = max(c.state, widget.Width(e.P.T("wizard.look."+s))+2)
 	}
 	c.name, c.ip = min(c.name, max(12, w/5)), min(c.ip, 22)
@@ -283,8 +285,8 @@ func (n *nodes) row(e *frame.Env, i int, c columns, w int) string {
 			}
 		}
 	case look != nil && look.Fault != nil:
-		said, _ = e.P.Fault(look.Fault)
-		said = strings.TrimLeft(strings.TrimPrefix(event.Clean(said), m.Name), ": ：")
+		said, _ = faultWords(e, look.Fault)
+		said = strings.TrimLeft(strings.TrimPrefix(said, m.Name), ": ：")
 	}
 	return l.Add(t.Dim, widget.Cut(said, w-l.Width(), g.Cut)).String()
 }
@@ -441,11 +443,8 @@ func (n *nodes) about(e *frame.Env, i, w int) []string {
 	}
 	l := n.lookAt(i)
 	if l != nil && l.Fault != nil {
-		text, next := e.P.Fault(l.Fault)
-		if k := "wizard." + l.Fault.Code + ".next"; e.P.Has(k) {
-			next = e.P.T(k)
-		}
-		add(event.Error, event.Clean(text), event.Clean(next))
+		text, next := faultWords(e, l.Fault)
+		add(event.Error, text, next)
 	}
 	if asksKey(l) {
 		add(event.Warning, e.P.T("wizard.keys.one", "type", l.Key.Type, "fingerprint", l.Key.Fingerprint), e.P.T("wizard.keys.one.next"))

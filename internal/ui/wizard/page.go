@@ -428,6 +428,21 @@ func words(e *frame.Env, p config.Problem) (text, next string) {
 	return event.Clean(text), event.Clean(next)
 }
 
+// faultWords are a fault's, with what helps in the wizard where that is another thing than on a command line.
+func faultWords(e *frame.Env, f *event.Fault) (text, next string) {
+	text, next = e.P.Fault(f)
+	if f.Code == "usage.secret" && f.Args["what"] != "prompt" { // a file or a variable: the words for it say which
+		return event.Clean(text), event.Clean(next)
+	}
+	if k := "wizard." + f.Code; e.P.Has(k) {
+		text = e.P.T(k)
+	}
+	if k := "wizard." + f.Code + ".next"; e.P.Has(k) {
+		next = e.P.T(k)
+	}
+	return event.Clean(text), event.Clean(next)
+}
+
 // wrapped is text broken into lines of a style.
 func wrapped(s string, w int) []string {
 	if s == "" {

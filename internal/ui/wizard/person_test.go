@@ -2,6 +2,7 @@ package wizard
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
 
@@ -122,9 +124,22 @@ func TestNobodyPassesByTheKeysOfNewMachines(t *testing.T) {
 	}
 }
 
+// A draft that needs a password and has none says where to type it; a source that is wrong says which.
+func TestAPasswordThatIsMissingIsNamed(t *testing.T) {
+	e := &frame.Env{P: i18n.NewPrinter(i18n.English)}
+	text, next := faultWords(e, event.NewFault(event.ClassUsage, "usage.secret", errors.New("there is no terminal to ask at"), "what", "prompt"))
+	if !strings.Contains(text, "none is typed") || !strings.Contains(next, "in the step Login") {
+		t.Error(text, next)
+	}
+	text, next = faultWords(e, event.NewFault(event.ClassUsage, "usage.secret", errors.New("PW is not set"), "what", "env:PW"))
+	if !strings.Contains(text, "env:PW: PW is not set") || strings.Contains(next, "step Login") {
+		t.Error(text, next)
+	}
+}
+
 // How far a look came is told in its word: a login that is refused is no machine that cannot be reached.
 func TestALookSaysHowFarItCame(t *testing.T) {
-	for code, want := range map[string]string{"ssh.auth": "wizard.look.refused", "ssh.hostkey-changed": "wizard.look.key-refused", "ssh.sudo-password": "wizard.look.no-sudo"} {
+	for code, want := range map[string]string{"ssh.auth": "wizard.look.refused", "ssh.hostkey-changed": "wizard.look.key-refused", "ssh.sudo-password": "wizard.look.no-sudo", "usage.secret": "wizard.look.password"} {
 		if got := failed(event.NewFault(event.ClassAuth, code, nil)); got != want {
 			t.Errorf("%s: %s", code, got)
 		}

@@ -443,7 +443,7 @@ func (r *review) planLines(e *frame.Env, w int) []string {
 	case r.busy:
 		return []string{t.Busy.Render(g.Running + " " + e.P.T("wizard.plan.busy"))}
 	case r.fault != nil:
-		text, next := e.P.Fault(r.fault)
+		text, next := faultWords(e, r.fault)
 		return complaint(e, event.Error, event.Clean(text), event.Clean(next), w)
 	case len(r.plan) == 0:
 		return []string{t.Good.Render(g.OK + " " + e.P.T("wizard.plan.nothing"))}
