@@ -57,14 +57,15 @@ func (i *interrupts) abort() {
 	}
 }
 
-// begin gives the channel for engine.Options.Stop; end with the function returned.
+// begin gives the channel for engine.Options.Stop; end with the function returned. What was begun before holds again then.
 func (i *interrupts) begin() (stop <-chan struct{}, end func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	before, closed := i.stop, i.closed
 	i.stop, i.closed = make(chan struct{}), false
 	return i.stop, func() {
 		i.mu.Lock()
 		defer i.mu.Unlock()
-		i.stop = nil
+		i.stop, i.closed = before, closed
 	}
 }

@@ -293,3 +293,88 @@ func until(t *testing.T, f *os.File, text string) string {
 	}
 	return string(seen)
 }
+
+// An interrupt is q: it asks about a run that goes on, leads from a question back to the menu, and from the menu out.
+func TestAnInterruptLineByLine(t *testing.T) {
+	var i interrupts
+	out := new(loud)
+	in, typed := io.Pipe()
+	home := t.TempDir()
+	env := &environment{P: i18n.NewPrinter(i18n.English), Args: []string{"eggo-tui"}, Stdout: out, Stderr: out, Stdin: in, Interrupts: &i, Getenv: func(k string) string { return map[string]string{"HOME": home}[k] }}
+	m := &plainDesk{desk: &desk{env: env, state: filepath.Join(home, "state")}, talker: newTalker(env)}
+	s := failing()
+	r := newPlainRun(m.talker, runview.Options{Feed: s, Control: s})
+	ended := make(chan error, 1)
+	stop, end := i.begin()
+	go func() { ended <- r.follow(t.Context()) }()
+	out.wait(t, "or q:")
+	i.halt()
+	out.wait(t, "Leave it?", "or q:")
+	i.halt()
+	out.wait(t, "To come back to it: eggo-tui attach")
+	if err := <-ended; !errors.Is(err, errLeft) || s.did != nil {
+		t.Errorf("%v %v", err, s.did)
+	}
+	select {
+	case <-stop:
+		t.Error("what was begun before was stopped")
+	default:
+	}
+	if !i.halt() {
+		t.Error("what was begun before holds no more")
+	}
+	end()
+
+	go func() { ended <- plainMenu(t.Context(), &desk{env: env, state: m.state}) }()
+	out.wait(t, "q leave:")
+	if _, err := typed.Write([]byte("1\n")); err != nil { // the read of the run's question takes it
+		t.Fatal(err)
+	}
+	if _, err := typed.Write([]byte("1\n")); err != nil {
+		t.Fatal(err)
+	}
+	out.wait(t, "Name of the cluster")
+	i.halt()
+	out.wait(t, "What was typed is kept", "q leave:")
+	i.halt()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// loud is what is said, for who waits for words.
+type loud struct {
+	mu   sync.Mutex
+	text string
+	at   int
+}
+
+func (l *loud) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text += string(b)
+	return len(b), nil
+}
+
+func (l *loud) wait(t *testing.T, words ...string) {
+	t.Helper()
+	end := time.Now().Add(20 * time.Second)
+	for _, w := range words {
+		for {
+			l.mu.Lock()
+			i := strings.Index(l.text[l.at:], w)
+			if i >= 0 {
+				l.at += i + len(w)
+			}
+			text := l.text
+			l.mu.Unlock()
+			if i >= 0 {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%q was not said:\n%s", w, text)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+}

@@ -19,7 +19,7 @@ func plainMenu(ctx context.Context, d *desk) error {
 	m := &plainDesk{desk: d, talker: newTalker(d.env)}
 	m.say("plain.welcome")
 	for {
-		err := m.turn(ctx)
+		err := m.interruptible(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -31,10 +31,37 @@ func plainMenu(ctx context.Context, d *desk) error {
 	}
 }
 
+// interruptible is a turn that an interrupt ends as q does: it leads back to the menu, and from there out.
+func (m *plainDesk) interruptible(ctx context.Context) error {
+	if m.env().Interrupts == nil {
+		return m.turn(ctx)
+	}
+	turn, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop, end := m.env().Interrupts.begin()
+	defer end()
+	go func() {
+		select {
+		case <-stop:
+			cancel()
+		case <-turn.Done():
+		}
+	}()
+	err := m.turn(turn)
+	switch {
+	case turn.Err() == nil || ctx.Err() != nil:
+		return err
+	case m.idle:
+		return errQuit
+	}
+	return errLeft
+}
+
 // plainDesk is the desk with the person at it.
 type plainDesk struct {
 	*desk
 	*talker
+	idle bool // the menu waits for an answer
 }
 
 // errQuit leaves the program.
@@ -67,7 +94,9 @@ func (m *plainDesk) turn(ctx context.Context) error {
 		m.print(line)
 	}
 	for {
+		m.idle = true
 		text, err := m.line(ctx, m.t("plain.menu"))
+		m.idle = err != nil
 		if err != nil {
 			return err
 		}

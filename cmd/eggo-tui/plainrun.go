@@ -159,6 +159,9 @@ func (r *plainRun) how() {
 
 // arm makes a question of the next interrupt, as long as a run goes on: it does not need this process.
 func (r *plainRun) arm() {
+	if r.disarm != nil {
+		r.disarm()
+	}
 	r.halt, r.disarm = nil, func() {}
 	if r.env.Interrupts != nil && r.opt.Control != nil {
 		r.halt, r.disarm = r.env.Interrupts.begin()

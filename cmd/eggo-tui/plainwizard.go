@@ -112,7 +112,7 @@ func (w *plainWizard) run(ctx context.Context, first string) error {
 			if e := w.keep(at); e != nil {
 				return e
 			}
-			if w.members == nil && (errors.Is(err, errLeft) || errors.Is(err, io.EOF)) {
+			if w.members == nil && (errors.Is(err, errLeft) || errors.Is(err, io.EOF) || ctx.Err() != nil) {
 				w.say("plain.kept")
 			}
 			return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -138,10 +139,14 @@ func Lacks(t testing.TB, m tea.Model, words ...string) {
 	}
 }
 
-// Fills wants exactly h lines of exactly w cells.
+// Fills wants exactly h lines of exactly w cells, with nothing in them that steers a terminal but colours.
 func Fills(t testing.TB, m tea.Model, w, h int) {
 	t.Helper()
-	lines := strings.Split(m.View().Content, "\n")
+	content := m.View().Content
+	if bad := steers.FindString(colours.ReplaceAllString(content, "")); bad != "" {
+		t.Fatalf("%dx%d: %q is drawn", w, h, bad)
+	}
+	lines := strings.Split(content, "\n")
 	if len(lines) != h {
 		t.Fatalf("%d lines, want %d", len(lines), h)
 	}
@@ -151,6 +156,11 @@ func Fills(t testing.TB, m tea.Model, w, h int) {
 		}
 	}
 }
+
+var (
+	colours = regexp.MustCompile(`\x1b\[[0-9;:]*m`)
+	steers  = regexp.MustCompile(`[\x00-\x09\x0b-\x1f\x7f\x{80}-\x{9f}\p{Cf}]`)
+)
 
 // Golden compares the screen with testdata/NAME.golden; with -update it writes it.
 func Golden(t testing.TB, m tea.Model, name string) {

@@ -86,6 +86,7 @@ func (x *extra) put(v string) tea.Cmd {
 	if strings.TrimSpace(v) == "" {
 		v = ""
 	}
+	x.p.shrink(x.open.get(), v)
 	x.open.set(v)
 	x.open.judge()
 	return x.p.changed()

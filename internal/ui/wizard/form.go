@@ -107,6 +107,7 @@ func (f *form) put(it *item, v string) tea.Cmd {
 	if it.kind != config.Secret {
 		v = strings.TrimSpace(v)
 	}
+	f.p.shrink(it.get(), v)
 	it.set(v)
 	it.judge()
 	return f.p.changed()

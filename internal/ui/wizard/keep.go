@@ -60,6 +60,15 @@ func (p *Page) snapshot() {
 	p.kept, p.future = p.draft.Clone(), nil
 }
 
+// shrink makes a step of undo of what stands in a field when it begins to be taken away.
+func (p *Page) shrink(was, now string) {
+	less := len(now) < len(was)
+	if less && !p.shrinks {
+		p.snapshot()
+	}
+	p.shrinks = less
+}
+
 func (p *Page) undo(e *frame.Env) tea.Cmd {
 	p.snapshot()
 	if len(p.past) == 0 {

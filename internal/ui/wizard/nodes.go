@@ -266,6 +266,9 @@ func (n *nodes) paste(text string, e *frame.Env) tea.Cmd {
 		list, bad := readMachines(text)
 		if len(bad) > 0 {
 			n.mode = pasting
+			if have := strings.TrimRight(n.area.Value(), "\n"); have != "" {
+				text = have + "\n" + text
+			}
 			n.area.Set(text)
 			n.bad = bad
 			return nil
@@ -276,9 +279,10 @@ func (n *nodes) paste(text string, e *frame.Env) tea.Cmd {
 	return nil
 }
 
+// back leads out of what is open; what was typed there and not taken is there again when it is opened again.
 func (n *nodes) back(*frame.Env) bool {
 	switch {
-	case n.mode == adding && len(n.p.draft.Machines) == 0 && n.line.Value() == "":
+	case n.mode == adding && len(n.p.draft.Machines) == 0:
 		return false
 	case n.mode == editing:
 		n.p.snapshot()
@@ -294,7 +298,6 @@ func (n *nodes) back(*frame.Env) bool {
 	n.field.Set("")
 	if len(n.p.draft.Machines) == 0 {
 		n.mode = adding
-		n.line.Set("")
 	}
 	return true
 }

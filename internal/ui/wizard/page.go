@@ -58,6 +58,7 @@ type Page struct {
 	probes   context.CancelFunc
 	probeCtx context.Context // of the looks that are under way
 	bundles  []Bundle
+	shrinks  bool // the last key took something away from what stands in a field
 
 	stored config.Draft // as it was kept last
 	keyOf  string       // the private key's file that was looked at last

@@ -21,7 +21,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
 
-var _ = flag.Bool("update", false, "write the goldens")
+var (
+	_     = flag.Bool("update", false, "write the goldens")
+	seeds = flag.Uint64("seeds", 25, "of TestManySeeds")
+)
 
 // world is what the services of a test do.
 type world struct {
@@ -393,42 +396,159 @@ func TestGoldensOfFirstContact(t *testing.T) {
 	}
 }
 
-// Whatever is typed and pasted at whatever size, the screen is full to the cell, nothing breaks, and what was typed stays.
+// typedIn is all that was typed into the wizard: the draft, where it goes, and what stands in fields that were not taken yet.
+func typedIn(p *Page) string {
+	text := string(p.draft.YAML()) + "\x00" + p.draft.Values["password"] + p.draft.Values["eggo.sudo-password"] + "\x00" + p.file
+	for _, s := range p.steps {
+		if n, is := s.(*nodes); is {
+			text += "\x00" + n.line.Value() + "\x00" + n.area.Value()
+		}
+	}
+	return text
+}
+
+func machinesOf(p *Page) *nodes {
+	for _, s := range p.steps {
+		if n, is := s.(*nodes); is {
+			return n
+		}
+	}
+	return nil
+}
+
+// machinesAdded says whether what is different is only that the line which was typed is a machine now.
+func machinesAdded(before config.Draft, p *Page) bool {
+	now := p.draft.Clone()
+	if len(now.Machines) < len(before.Machines) {
+		return false
+	}
+	for i, m := range before.Machines {
+		if now.Machines[i].Name != m.Name || now.Machines[i].IP != m.IP || now.Machines[i].Port != m.Port {
+			return false
+		}
+	}
+	now.Machines = before.Machines
+	return now.Equal(before)
+}
+
+// Whatever is typed and pasted at whatever size, the screen is full to the cell, nothing breaks, and what was typed stays: through steps to and
+// fro, other sizes, the wheel and the other language it is there letter by letter, what is undone is done again, and what a key takes away can
+// be had back.
 func FuzzWizard(f *testing.F) {
 	f.Add(uint64(1), uint16(80), uint16(24), "192.168.0.[1-9]")
 	f.Add(uint64(2), uint16(1), uint16(1), "节点 10.0.0.1 worker\n\x1b[2J\u202e")
 	f.Add(uint64(3), uint16(400), uint16(120), "masters: [{name: a, ip: 192.0.2.1}]\n")
-	keys := []string{"enter", "esc", "up", "down", "left", "right", "pgup", "pgdown", "home", "end", "backspace", "delete", "tab", "shift+tab", "space", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+p",
-		"ctrl+z", "ctrl+r", "ctrl+s", "ctrl+o", "ctrl+v", "ctrl+u", "?", "L", "/", "a", "p", "i", "d", "m", "w", "e", "l", "u", "r", "f", "x", "g", "G", "*", "n", "y", "1", ".", "节"}
+	f.Add(uint64(4), uint16(97), uint16(31), "no machine\n10.0.0.1\n\u200b\u0336\xff\xfe שלום")
 	f.Fuzz(func(t *testing.T, seed uint64, w, h uint16, text string) {
-		rnd := rand.New(rand.NewPCG(seed, 1))
-		a, p, _ := open(t, i18n.Chinese, seed%2 == 0, 80, 24)
-		wide, high := 80, 24
-		for range 30 {
-			switch rnd.IntN(8) {
-			case 0:
-				wide, high = 1+(int(w)+rnd.IntN(100))%400, 1+(int(h)+rnd.IntN(40))%120
-				uitest.Drive(t, a, tea.WindowSizeMsg{Width: wide, Height: high})
-			case 1:
-				uitest.Drive(t, a, tea.PasteMsg{Content: text})
-			case 2:
-				uitest.Drive(t, a, tea.MouseClickMsg{X: rnd.IntN(wide), Y: rnd.IntN(high), Button: tea.MouseLeft})
-			case 3:
-				uitest.Drive(t, a, tea.MouseWheelMsg{Button: tea.MouseWheelDown})
-			default:
-				before := p.draft.Clone()
-				uitest.Keys(t, a, keys[rnd.IntN(len(keys))])
-				if !before.Equal(p.draft) { // nothing that was typed is gone for good
-					now := p.draft.Clone()
-					p.snapshot()
-					if len(p.past) == 0 && len(p.future) == 0 {
-						t.Fatalf("no way back from %v to %v", now, before)
-					}
+		driveWizard(t, seed, w, h, text, fuzzKeys())
+	})
+}
+
+func fuzzKeys() []string {
+	return []string{"enter", "esc", "up", "down", "left", "right", "pgup", "pgdown", "home", "end", "backspace", "delete", "tab", "shift+tab", "space", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+p",
+		"ctrl+z", "ctrl+r", "ctrl+s", "ctrl+o", "ctrl+v", "ctrl+u", "?", "L", "/", "a", "p", "i", "d", "m", "w", "e", "l", "u", "r", "f", "x", "g", "G", "*", "n", "y", "1", ".", "节"}
+}
+
+// driveWizard does what comes of a seed.
+func driveWizard(t *testing.T, seed uint64, w, h uint16, text string, keys []string) {
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	a, p, _ := open(t, i18n.Chinese, seed%2 == 0, 80, 24)
+	wide, high := 80, 24
+	same := func(what string, do func()) { // nothing that was typed is another
+		t.Helper()
+		before, draft := typedIn(p), p.draft.Clone()
+		line, block := machinesOf(p).line.Value(), machinesOf(p).area.Value()
+		do()
+		now := typedIn(p)
+		if now == before {
+			return
+		}
+		if n := machinesOf(p); (line != "" && n.line.Value() == "" || block != "" && n.area.Value() == "") && machinesAdded(draft, p) {
+			return
+		}
+		t.Fatalf("%s made\n%q\nof\n%q", what, now, before)
+	}
+	for range 40 {
+		switch rnd.IntN(10) {
+		case 0:
+			wide, high = 1+(int(w)+rnd.IntN(100))%400, 1+(int(h)+rnd.IntN(40))%120
+			same("another size", func() { uitest.Drive(t, a, tea.WindowSizeMsg{Width: wide, Height: high}) })
+		case 1:
+			uitest.Drive(t, a, tea.PasteMsg{Content: text})
+		case 2:
+			uitest.Drive(t, a, tea.MouseClickMsg{X: rnd.IntN(wide), Y: rnd.IntN(high), Button: tea.MouseLeft})
+		case 3:
+			same("the wheel", func() { uitest.Drive(t, a, tea.MouseWheelMsg{Button: tea.MouseWheelDown}) })
+		case 4:
+			key := []string{"ctrl+n", "ctrl+p", "esc", "pgup", "pgdown"}[rnd.IntN(5)]
+			same(key, func() { uitest.Keys(t, a, key) })
+		case 5:
+			if wide < 60 || high < 16 { // no key is taken there
+				continue
+			}
+			before := typedIn(p)
+			if uitest.Keys(t, a, "ctrl+z"); typedIn(p) == before {
+				continue
+			}
+			if uitest.Keys(t, a, "ctrl+r"); typedIn(p) != before {
+				t.Fatalf("undone and done again is\n%q\nnot\n%q", typedIn(p), before)
+			}
+		default:
+			before := p.draft.Clone()
+			key := keys[rnd.IntN(len(keys))]
+			uitest.Keys(t, a, key)
+			if !before.Equal(p.draft) { // nothing that was typed is gone for good
+				now := p.draft.Clone()
+				p.snapshot()
+				if len(p.past) == 0 && len(p.future) == 0 {
+					t.Fatalf("seed %d: no way back by %s from %v to %v", seed, key, before, now)
 				}
 			}
-			uitest.Fills(t, a, wide, high)
 		}
-	})
+		uitest.Fills(t, a, wide, high)
+	}
+}
+
+// Some seeds, in any run of the tests; -seeds 1500 takes a few minutes.
+func TestManySeeds(t *testing.T) {
+	texts := []string{"192.168.0.[1-9]", "节点 10.0.0.1 worker\n\x1b[2J\u202e", "masters: [{name: a, ip: 192.0.2.1}]\n", "no machine\n10.0.0.1\n\u200b\u0336\xff\xfe שלום"}
+	for seed := range *seeds {
+		driveWizard(t, seed, uint16(seed*7919), uint16(seed*104729), texts[seed%4], fuzzKeys())
+	}
+}
+
+// What is typed among the machines and was not taken is there after other steps, another size, another language, undo and Esc; whoever goes on with
+// a line that is a machine means it.
+func TestALineThatIsTypedStays(t *testing.T) {
+	a, p, _ := open(t, i18n.English, false, 100, 32)
+	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
+	uitest.Type(t, a, "half a mach")
+	for _, back := range [][]string{{"ctrl+n", "ctrl+p"}, {"ctrl+p", "ctrl+n"}, {"esc", "ctrl+n"}, {"ctrl+z", "ctrl+r"}} {
+		uitest.Keys(t, a, back...)
+		uitest.Drive(t, a, tea.WindowSizeMsg{Width: 20, Height: 5})
+		uitest.Drive(t, a, tea.WindowSizeMsg{Width: 110, Height: 30})
+		uitest.Has(t, a, "half a mach")
+	}
+	uitest.Keys(t, a, "ctrl+u")
+	uitest.Type(t, a, "10.0.0.1")
+	uitest.Keys(t, a, "enter")
+	uitest.Type(t, a, "10.0.0.2")
+	uitest.Keys(t, a, "esc", "a")
+	uitest.Has(t, a, "10.0.0.2")
+	uitest.Keys(t, a, "ctrl+n", "esc")
+	if m := p.draft.Machines; len(m) != 2 || m[1].IP != "10.0.0.2" {
+		t.Fatalf("%v", m)
+	}
+	uitest.Keys(t, a, "p")
+	uitest.Drive(t, a, tea.PasteMsg{Content: "what is this\n10.0.0.3\n"})
+	uitest.Keys(t, a, "ctrl+s", "ctrl+n", "esc")
+	uitest.Has(t, a, "what is this")
+	uitest.Keys(t, a, "esc")
+	uitest.Has(t, a, "10.0.0.3")
+	uitest.Keys(t, a, "u")
+	uitest.Lacks(t, a, "10.0.0.3")
+	uitest.Keys(t, a, "p")
+	uitest.Has(t, a, "what is this")
 }
 
 // Whoever is quicker than the bundles that are looked for finds preflight begun as soon as one is there that fits.
