@@ -12,7 +12,7 @@ N    ?= 3
 NODE ?= n1
 
 .DEFAULT_GOAL := help
-.PHONY: help build install test lint fmt e2e e2e-full demo demo-down lab-up lab-down lab-ssh bench bench-deploy bench-rooms goreleaser-check clean
+.PHONY: help build install test lint fmt e2e e2e-full demo demo-down lab-up lab-down lab-ssh bench bench-deploy bench-rooms shots goreleaser-check clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

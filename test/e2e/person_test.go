@@ -84,7 +84,7 @@ func TestAPersonsWholeWay(t *testing.T) {
 	before := snapshots(t, s, 3)
 	x := sit(t, s, "en")
 	wizardWay(x, cluster, map[string]string{"install": "Install a new cluster", "cluster": "What is the cluster called?", "login": "How are the machines reached?", "nodes": "Which machines", "keys": "host keys",
-		"ready": "ready", "whose": "whose key?", "bundle": "What is it installed from?", "path": "Another bundle", "proven": "✔ proven", "passed": "Nothing stands in the way", "really": "Install person now?"}, "master etcd", "worker")
+		"ready": "ready", "whose": "whose key?", "bundle": "What is it installed from?", "path": "Another bundle", "proven": "✔ proven", "passed": "Nothing stands in the way", "really": "Install person now?"}, "master worker etcd", "worker")
 	x = leaveAndComeBack(t, s, x, cluster)
 	must(t, "workload", s.StartWorkload(ctx))
 	must(t, "use", s.Works(ctx, 2))
