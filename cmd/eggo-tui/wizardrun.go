@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/google/renameio/v2"
@@ -42,29 +43,22 @@ func (d *desk) addNodes(ctx context.Context, deps *pages.Deps, c jumphost.Cluste
 	for _, m := range draft.Machines {
 		known[m.IP] = true
 	}
+	fresh := func(draft config.Draft) []config.Machine {
+		return slices.DeleteFunc(slices.Clone(draft.Machines), func(m config.Machine) bool { return known[m.IP] })
+	}
 	list := filepath.Join(filepath.Dir(c.File), "join.yaml")
+	svc.Write = func(_ string, draft config.Draft) error {
+		if err := writeJoin(list, fresh(draft)); err != nil {
+			return err
+		}
+		return w.trustIn(c.Name)
+	}
 	svc.Run = func(_ string, draft config.Draft) frame.Page {
 		start := jumphost.Start{Verb: "join", Of: c.Name, Args: []string{"--file", list}}
-		var fresh []config.Machine
-		for _, m := range draft.Machines {
-			if !known[m.IP] {
-				fresh = append(fresh, m)
-				start.Greet = append(start.Greet, jumphost.Node{Name: m.Name, Addr: m.IP, Arch: m.Arch})
-			}
+		for _, m := range fresh(draft) {
+			start.Greet = append(start.Greet, jumphost.Node{Name: m.Name, Addr: m.IP, Arch: m.Arch})
 		}
-		own := knowing(deps, draft)
-		launch := own.S.Launch
-		own.S.Launch = func(ctx context.Context, st jumphost.Start, ask jumphost.Asker) (jumphost.Ref, error) {
-			err := writeJoin(list, fresh)
-			if err == nil {
-				err = w.trustIn(c.Name)
-			}
-			if err != nil {
-				return jumphost.Ref{}, err
-			}
-			return launch(ctx, st, ask)
-		}
-		return pages.NewLaunch(own, start)
+		return pages.NewLaunch(knowing(deps, draft), start)
 	}
 	return wizard.NewAdd(ctx, svc, draft, c.File)
 }

@@ -114,7 +114,7 @@ func New(ctx context.Context, svc Services) *Page {
 // NewAdd makes a wizard that lets machines join the cluster of a deploy.yaml.
 func NewAdd(ctx context.Context, svc Services, d config.Draft, file string) *Page {
 	p := New(ctx, svc)
-	p.svc.Load, p.svc.Save, p.svc.Forget, p.svc.Write = nil, nil, nil, nil
+	p.svc.Load, p.svc.Save, p.svc.Forget = nil, nil, nil
 	p.Open(d, file)
 	p.members = map[string]bool{}
 	for _, m := range d.Machines {

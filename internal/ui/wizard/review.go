@@ -202,7 +202,7 @@ func (r *review) ask(run bool) tea.Cmd {
 	p := r.p
 	if p.joins() {
 		return frame.Send(frame.Ask{Title: event.M("wizard.join.title", "count", itoa(len(p.fresh())), "cluster", p.draft.Get("cluster-id")), Lines: []event.Msg{event.M("wizard.join.about")}, Choices: []frame.Choice{
-			{Key: "y", Word: "wizard.join.yes", Do: func() tea.Cmd { return frame.Send(frame.Replace{Page: p.svc.Run(p.target(), p.draft.Clone())}) }},
+			{Key: "y", Word: "wizard.join.yes", Do: func() tea.Cmd { return r.write(true) }},
 			{Key: "n", Word: "wizard.run.no"},
 		}})
 	}

@@ -46,7 +46,8 @@ type Services struct {
 	Preflight func(ctx context.Context, d config.Draft, file string, tell func(Check))
 	// Plan is what deploy would do, machine by machine.
 	Plan func(ctx context.Context, d config.Draft, file string) ([]Planned, error)
-	// Write puts the deploy.yaml in its place, whole or not at all, 0600, and keeps what was there.
+	// Write puts the deploy.yaml in its place, whole or not at all, 0600, and keeps what was there. Where machines join a cluster it writes what the
+	// run needs to know of them instead: the cluster's own file is the run's to change.
 	Write func(path string, d config.Draft) error
 	// Run is the page that installs what was written, or lets the new machines join.
 	Run func(file string, d config.Draft) frame.Page

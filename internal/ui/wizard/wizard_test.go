@@ -290,7 +290,7 @@ func TestMachinesJoin(t *testing.T) {
 	uitest.Keys(t, a, "enter")
 	uitest.Has(t, a, "Let 2 join prod now?")
 	uitest.Keys(t, a, "y")
-	if len(wo.ran) != 1 || len(wo.written) != 0 {
+	if d, ok := wo.written["/state/deploy.yaml"]; !ok || len(d.Machines) != 3 || len(wo.written) != 1 || len(wo.ran) != 1 {
 		t.Errorf("%v %v", wo.ran, wo.written)
 	}
 }
