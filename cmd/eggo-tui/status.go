@@ -95,10 +95,10 @@ func printStatus(env *environment, st *phases.Status) {
 				state, more = p.T("status.ill"), strings.TrimSpace(more+" "+e.Error)
 			}
 			if e.Leader {
-				state += ", " + p.T("status.leader")
+				state = p.List([]string{state, p.T("status.leader")})
 			}
 			if e.Learner {
-				state += ", " + p.T("status.learner")
+				state = p.List([]string{state, p.T("status.learner")})
 			}
 			rows = append(rows, []string{e.Node, state, e.Version, report.Size(e.DBBytes), more})
 		}

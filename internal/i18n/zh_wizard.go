@@ -22,7 +22,7 @@ func zhWizard() map[string]string {
 		"wizard.state.now":  "当前",
 		"wizard.state.done": "完成",
 		"wizard.state.look": "待处理",
-		"wizard.state.todo": "未填",
+		"wizard.state.todo": "待办",
 
 		"wizard.step.cluster":   "集群",
 		"wizard.step.login":     "登录",

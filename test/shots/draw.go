@@ -134,14 +134,20 @@ func (p *pen) picture(content string, w, h int, l look) *image.NRGBA {
 
 func (p *pen) cell(img *image.NRGBA, c *uv.Cell, x, y int, l look) {
 	area := image.Rect(x, y, x+c.Width*p.cw, y+p.ch)
-	fg := color.Color(l.text)
+	fg, bg := color.Color(l.text), c.Style.Bg
 	if c.Style.Fg != nil {
 		fg = c.Style.Fg
 	}
+	if c.Style.Attrs&uv.AttrReverse != 0 {
+		if bg == nil {
+			bg = l.back
+		}
+		fg, bg = bg, fg
+	}
 	p.uses(fg)
-	p.uses(c.Style.Bg)
-	if c.Style.Bg != nil {
-		draw.Draw(img, area, image.NewUniform(c.Style.Bg), image.Point{}, draw.Src)
+	p.uses(bg)
+	if bg != nil {
+		draw.Draw(img, area, image.NewUniform(bg), image.Point{}, draw.Src)
 	}
 	if lines(img, c.Content, area, fg) {
 		return

@@ -156,7 +156,7 @@ func jumpTold(_ context.Context, lang i18n.Lang, args []string, _ jumphost.Asker
 	for i, n := range jumpNodes(3) {
 		state := p.T("status.well")
 		if i == 1 {
-			state += ", " + p.T("status.leader")
+			state = p.List([]string{state, p.T("status.leader")})
 		}
 		rows = append(rows, []string{n.Name, state, "3.6.5", report.Size(int64(6+i) << 20), ""})
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
 
@@ -37,6 +38,7 @@ func wizardShots() []wizardShot {
 	}
 	return []wizardShot{
 		{name: "wizard-machines", keys: to(0), also: true},
+		{name: "wizard-empty", keys: nodes[:3]},
 		{name: "wizard-keys", keys: to(0, "f")},
 		{name: "wizard-networks", keys: to(1, "=10.240/16")},
 		{name: "wizard-bundle", keys: to(3)},
@@ -97,6 +99,7 @@ func pretended() wizard.Services {
 		File:  func(string) string { return "/root/.eggo/deploy.yaml" },
 		Keys:  func() []string { return []string{"/root/.ssh/id_ed25519"} },
 		Write: func(string, config.Draft) error { return nil },
+		Run:   func(string, config.Draft) frame.Page { return nil },
 		After: func(_ time.Duration, m tea.Msg) tea.Cmd { return func() tea.Msg { return m } },
 		Probe: func(_ context.Context, _ config.Draft, m config.Machine, tell func(wizard.Look)) {
 			l := wizard.Look{Machine: m, Stage: wizard.Seen, OS: "Debian GNU/Linux 12 (bookworm)", OSID: "debian", Codename: "bookworm", Arch: "amd64", CPUs: 8, Memory: 32 << 30, Disk: 180 << 30}

@@ -264,7 +264,11 @@ func (p *Menu) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	at := p.index(list)
 	left := 0
 	for _, x := range list {
-		left = max(left, widget.Width(e.P.T("menu."+x.id)))
+		wide := widget.Width(e.P.T("menu." + x.id))
+		if x.why != "" {
+			wide += 4 + widget.Width(e.P.T("plain.not-now"))
+		}
+		left = max(left, wide)
 	}
 	left = min(left+8, w-6)
 	beside := w >= 100
@@ -379,6 +383,9 @@ func (p *Menu) entry(e *frame.Env, x entry, i int, on bool, w int) string {
 		style = t.Strong
 	}
 	l.Space(2).Add(number, number10(i)).Space(2).Add(style, e.P.T("menu."+x.id))
+	if x.why != "" { // what cannot be done now is not told by its colour alone
+		l.Space(2).Add(t.Idle, "("+e.P.T("plain.not-now")+")")
+	}
 	return widget.Fit(l.String(), w, t.Glyphs.Cut)
 }
 

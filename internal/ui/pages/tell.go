@@ -173,7 +173,7 @@ func cells(e *frame.Env, row string) string {
 		gap += rest[:len(rest)-len(text)]
 		cell, more, any := strings.Cut(text, "  ")
 		style := t.Text
-		switch word, _, _ := strings.Cut(cell, ", "); word {
+		switch word, _, _ := strings.Cut(cell, e.P.T("ui.list")); word {
 		case "Ready", e.P.T("status.well"):
 			style = t.Good
 		case "NotReady", e.P.T("status.ill"), e.P.T("status.unreached"):

@@ -83,7 +83,7 @@ func New(o Options) *Theme {
 	t := &Theme{
 		Text:    "",
 		Dim:     fg("#5F6470", "#9BA1AE"),
-		Faint:   fg("#A0A5AF", "#5A606C"),
+		Faint:   fg("#7D8490", "#6F7683"),
 		Strong:  widget.Ink("").Bold(),
 		Title:   yolk.Bold(),
 		Yolk:    yolk,
@@ -91,7 +91,7 @@ func New(o Options) *Theme {
 		Busy:    fg("#0B5CAD", "#6CB6FF"),
 		Warn:    fg("#8A5A00", "#FFC861"),
 		Bad:     fg("#B3261E", "#FF7A6B").Bold(),
-		Idle:    fg("#7A808C", "#6E7481"),
+		Idle:    fg("#747A86", "#7A818E"),
 		Key:     fg("#0B5CAD", "#8CC4FF").Bold(),
 		KeyWord: fg("#5F6470", "#9BA1AE"),
 		Border:  fg("#C2C6CE", "#454B57"),

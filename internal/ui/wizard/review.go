@@ -282,13 +282,10 @@ func (r *review) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		out = append(out, complaint(e, event.Error, e.P.T("wizard.preflight.invalid", "count", itoa(n)), "", w)...)
 	}
 	if !r.p.problems.HasErrors() && r.written == "" && r.unproven() {
-		for _, l := range wrapped(e.P.T("wizard.run.unproven"), w-2) {
-			lead := g.Ignored
-			if len(out) > 1 {
-				lead = " "
-			}
-			out = append(out, t.Warn.Render(lead+" "+l))
+		if h > 20 {
+			out = append(out, "")
 		}
+		out = append(out, complaint(e, event.Warning, e.P.T("wizard.run.unproven"), "", w)...)
 	}
 	if r.written != "" {
 		out = append(out, t.Good.Render(g.OK+" "+widget.Cut(e.P.T("wizard.written", "file", r.written), w-2, g.Cut)))
