@@ -56,6 +56,6 @@ func (h History) Stalled(st *Step, now time.Time) (Stall, bool) {
 		return Stall{}, false
 	}
 	usual, _ := h.Usual(st)
-	x := Stall{Step: st, Since: now.Sub(st.Start), Quiet: now.Sub(st.Heard), Usual: usual}
+	x := Stall{Step: st, Since: now.Sub(st.Since()), Quiet: now.Sub(st.Heard), Usual: usual}
 	return x, x.Quiet >= quiet && x.Since > usual
 }

@@ -107,6 +107,14 @@ func TestAStall(t *testing.T) {
 	if stalled(500, "up/n1") {
 		t.Error("what waits for a person is no stall")
 	}
+	l.at(600, event.StepDecided{Step: "up/n1", Decision: event.TryAgain})
+	l.at(600, event.StepStarted{Step: "up/n1", Try: 2})
+	if stalled(639, "up/n1") || !stalled(641, "up/n1") {
+		t.Error("how long a person thought is no silence of the step")
+	}
+	if got := l.s.Step("up/n1").Since(); !got.Equal(t0.Add(600 * time.Second)) {
+		t.Error("the step is told as one that runs since", got)
+	}
 }
 
 // Whoever let --on-failure decide is asked nothing: what failed is tried again by itself.

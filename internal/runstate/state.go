@@ -86,6 +86,14 @@ func (h *Host) Outcome() event.Outcome {
 	return ""
 }
 
+// Since is when the step began what it does now: its first try, or the one that a person asked for.
+func (st *Step) Since() time.Time {
+	if st.Again.After(st.Start) {
+		return st.Again
+	}
+	return st.Start
+}
+
 // Step of the plan.
 type Step struct {
 	event.Step
@@ -100,6 +108,7 @@ type Step struct {
 	Delay   time.Duration // of that pause
 	Undone  bool
 	Asked   bool      // it failed, and somebody is to decide what becomes of it
+	Again   time.Time // when a person last had it tried again
 	Heard   time.Time // of its start, its last line or its last progress
 }
 
@@ -261,9 +270,6 @@ func (s *State) stepEvent(r event.Record) {
 			st.Start, st.Heard = r.Time, r.Time
 			s.activate(st)
 		}
-		if st.Asked {
-			st.Heard = r.Time
-		}
 		st.Try, st.Pause, st.Delay, st.Outcome = e.Try, time.Time{}, 0, ""
 		s.answered(st)
 	case event.StepRetry:
@@ -281,7 +287,11 @@ func (s *State) stepEvent(r event.Record) {
 		st.Asked = true
 		s.Open = append(s.Open, &Question{Step: st, Try: e.Try, Fault: e.Fault, Since: r.Time, Lines: s.host(st.Host).LinesOf(st.ID, FailLines)})
 	case event.StepDecided:
-		s.answered(get(e.Step))
+		st := get(e.Step)
+		s.answered(st)
+		if e.Decision == event.TryAgain { // how long a person thought is no time of the step's
+			st.Heard, st.Again = r.Time, r.Time
+		}
 	case event.StepEnded:
 		st := get(e.Step)
 		s.answered(st)

@@ -82,7 +82,7 @@ func (b *Board) view(s *runstate.State, h *runstate.Host, now time.Time) view {
 				v.step = st
 			}
 		}
-		v.since = now.Sub(v.step.Start)
+		v.since = now.Sub(v.step.Since())
 	}
 	over := s.Ended != nil
 	asked := askedStep(h)

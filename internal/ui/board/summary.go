@@ -93,14 +93,14 @@ func (x Summary) nodes(s *runstate.State, w int) []string {
 	}
 	out := []string{x.head(key)}
 	if per > crowd {
-		return append(out, x.crowded(b, hosts, w)...)
+		return append(out, x.crowded(b, s, hosts, w)...)
 	}
 	for r := range per {
 		l := new(widget.Line)
 		for c := range cols {
 			if i := c*per + r; i < len(hosts) {
 				h := hosts[i]
-				glyph, style := t.Outcome(h.Outcome())
+				glyph, style := t.Outcome(came(s, h))
 				l.To(c*cell+3).Add(style, glyph).Space(1).Add(t.Strong, widget.Fit(event.Clean(h.Name), names, t.Glyphs.Cut)).Space(2)
 				l.Add(t.Dim, widget.Fit(event.Clean(h.Addr), addrs, t.Glyphs.Cut)).Space(2).Add(t.Text, widget.Cut(b.roles(h, roles), roles, t.Glyphs.Cut))
 			}
@@ -110,11 +110,20 @@ func (x Summary) nodes(s *runstate.State, w int) []string {
 	return out
 }
 
+// came is how a machine came out. One that has steps left when the run ends is not done, however well the others went.
+func came(s *runstate.State, h *runstate.Host) event.Outcome {
+	o := h.Outcome()
+	if (s.Ended == nil || !s.Ended.Outcome.Done()) && h.Ended < h.Total && (o.Done() || o == "") {
+		return event.Interrupted
+	}
+	return o
+}
+
 // crowd is how many lines of machines a summary has; more machines are told together.
 const crowd = 12
 
 // crowded names machines that are the same and came out the same together, those in trouble first.
-func (x Summary) crowded(b *Board, hosts []*runstate.Host, w int) []string {
+func (x Summary) crowded(b *Board, s *runstate.State, hosts []*runstate.Host, w int) []string {
 	type kind struct {
 		outcome event.Outcome
 		roles   string
@@ -183,7 +192,11 @@ func (x Summary) failed(s *runstate.State, w int) []string {
 	if n := s.Counts[event.Blocked]; n > 0 {
 		out = append(out, "   "+t.Warn.Render(t.Glyphs.Blocked+" "+p.T("ui.sum.blocked", "count", fmt.Sprint(n))))
 	}
-	return append([]string{x.head("ui.sum.failed")}, out...)
+	key := "ui.sum.failed"
+	if s.Ended != nil && s.Ended.Outcome == event.Interrupted && len(s.Failures) == 0 {
+		key = "ui.sum.stopped"
+	}
+	return append([]string{x.head(key)}, out...)
 }
 
 // wrapped breaks text into lines that begin at a cell and end before the edge.

@@ -93,6 +93,16 @@ func (l *Log) Text(at int64) string {
 	return event.Clean(text)
 }
 
+// StepOf is the step that printed the line at the offset; "" when that is not held or says none.
+func (l *Log) StepOf(at int64) string {
+	if at < l.from || at >= l.end() {
+		return ""
+	}
+	raw, _ := l.at(at)
+	_, step, _, _ := parse(raw)
+	return step
+}
+
 // stepMost bounds, in bytes, what is copied of a step: terminals take no more.
 const stepMost = 64 << 10
 

@@ -48,6 +48,9 @@ func TestALongLogIsWalkedThrough(t *testing.T) {
 	if got := view(t, l, 40, 10); !strings.Contains(got, "line 199999") || !strings.Contains(got, "line 199990") {
 		t.Errorf("the end is not in sight:\n%s", got)
 	}
+	if got := l.StepOf(l.Chosen()); got != "step/n1" {
+		t.Errorf("the last line is of the step %q", got)
+	}
 	for range 2000 {
 		far(l, src, -9)
 	}

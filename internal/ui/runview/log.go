@@ -20,8 +20,9 @@ type logPage struct {
 	log    *logview.Log
 	search line // as it is typed
 	needle string
-	sought string // what was looked for last, for the word that there is none
-	h      int    // as drawn last
+	sought string // what was looked for last, for the word that there is none; "" is an error
+	title  func(step string) (event.Msg, bool)
+	h      int // as drawn last
 }
 
 type (
@@ -48,6 +49,9 @@ func (l *logPage) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 	case chunkMsg:
 		c := logview.Chunk(m)
 		if c.Data == nil && c.Mark < 0 && c.Top < 0 && c.Size > 0 {
+			if l.sought == "" {
+				return frame.Send(frame.Note{Text: e.P.T("ui.search.no-error")})
+			}
 			return frame.Send(frame.Note{Text: e.P.T("ui.search.none", "text", strings.TrimSpace(l.sought))})
 		}
 		l.log.Take(c)
@@ -100,7 +104,7 @@ func (l *logPage) Keys(e *frame.Env) []frame.Binding {
 	}
 	trouble := func(back bool) func() tea.Cmd {
 		return func() tea.Cmd {
-			l.sought = e.P.T("ui.key.error")
+			l.sought = ""
 			return l.find(back, func(line []byte) bool { return logview.Trouble(string(line)) })
 		}
 	}
@@ -205,6 +209,17 @@ func (l *logPage) Title(e *frame.Env) string {
 
 // Aside implements frame.Asider.
 func (l *logPage) Aside(e *frame.Env) string {
+	step := ""
+	if l.title != nil {
+		if m, ok := l.title(l.log.StepOf(l.log.Chosen())); ok {
+			step = e.P.Msg(m) + "   "
+		}
+	}
+	return step + l.place(e)
+}
+
+// place says where in the log one is.
+func (l *logPage) place(e *frame.Env) string {
 	if l.log.Follow {
 		return e.Theme.Glyphs.Running + " " + e.P.T("ui.log.follow")
 	}

@@ -157,6 +157,12 @@ func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 			return wrong(m.err, e)
 		}
 		p.log = newLogPage(m.host, m.src, p.opt)
+		p.log.title = func(step string) (event.Msg, bool) {
+			if st := p.state.Step(step); st != nil {
+				return st.Title, true
+			}
+			return event.Msg{}, false
+		}
 		return frame.Send(frame.Push{Page: p.log})
 	case doneMsg:
 		return p.done(m, e)

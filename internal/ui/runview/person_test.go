@@ -319,6 +319,8 @@ func TestCopying(t *testing.T) {
 	if s.clip != "between" {
 		t.Errorf("the line that was clicked: %q", s.clip)
 	}
+	s.keys("e", "e")
+	s.has("no more errors that way")
 	s.keys("S")
 	s.has("saved: /tmp/x/n1.log")
 	if saved != "n1" {
