@@ -143,3 +143,21 @@ func golden(t *testing.T, name, got string) {
 		t.Errorf("the screen is another than %s (go test -update writes it anew):\n%s", file, got)
 	}
 }
+
+// However narrow a pane is, what is said of a transfer is whole: the end of it, when it will be done, says most.
+func TestATransferInLittleRoom(t *testing.T) {
+	b := &Board{P: i18n.NewPrinter(i18n.English), Theme: theme.New(theme.Options{})}
+	s := runstate.New()
+	at := time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
+	for i := range 6 {
+		s.Apply(event.Record{Seq: uint64(i + 1), Time: at.Add(time.Duration(i) * time.Second), Event: event.Progress{Host: "n1", Step: "up/n1", What: "x", Done: int64(i) * 40 << 20, Total: 300 << 20}})
+	}
+	for _, c := range []struct {
+		w    int
+		want string
+	}{{60, "200.0 MiB of 300.0 MiB  40.0 MiB/s  2.5s left"}, {32, "200/300 MiB 40 MiB/s 2.5s left"}, {28, "67 % 40 MiB/s 2.5s left"}, {10, "67 %"}, {3, ""}} {
+		if got := b.flow(s.Transfers[0], c.w); got != c.want {
+			t.Errorf("%d cells: %q, want %q", c.w, got, c.want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package board
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -183,19 +184,66 @@ func transfer(s *runstate.State, host string) *runstate.Transfer {
 	return nil
 }
 
-// flow says how far a transfer is, at what rate, and how long the rest takes.
-func (b *Board) flow(t *runstate.Transfer) string {
-	parts := []string{report.Size(t.Done)}
+// flow says in w cells how far a transfer is, at what rate, and how long the rest takes: in fewer words where there is little room, for the end of it
+// says most.
+func (b *Board) flow(t *runstate.Transfer, w int) string {
+	rate, left, timed := t.Rate(), "", false
+	if d, ok := t.Left(); ok {
+		left, timed = b.P.T("ui.left", "time", report.Short(d)), true
+	}
+	done := report.Size(t.Done)
 	if t.Total > 0 {
-		parts[0] = b.P.T("ui.of", "done", report.Size(t.Done), "total", report.Size(t.Total))
+		done = b.P.T("ui.of", "done", done, "total", report.Size(t.Total))
 	}
-	if rate := t.Rate(); rate > 0 {
-		parts = append(parts, report.Size(int64(rate))+"/s")
+	speed := ""
+	if rate > 0 {
+		speed = report.Size(int64(rate)) + "/s"
 	}
-	if left, ok := t.Left(); ok {
-		parts = append(parts, b.P.T("ui.left", "time", report.Short(left)))
+	full := flowing("  ", done, speed, left)
+	if widget.Width(full) <= w || t.Total <= 0 {
+		return full
 	}
-	return strings.Join(parts, "  ")
+	size, unit := float64(t.Total), "B"
+	for _, u := range []string{"KiB", "MiB", "GiB"} {
+		if size >= 1000 {
+			size, unit = size/1024, u
+		}
+	}
+	part := float64(t.Done) / float64(t.Total)
+	if rate > 0 {
+		speed = round(rate) + "/s"
+	}
+	brief := flowing(" ", fmt.Sprintf("%.0f/%.0f %s", part*size, size, unit), speed, left)
+	if widget.Width(brief) <= w || !timed {
+		return brief
+	}
+	percent := fmt.Sprintf("%.0f %%", 100*part)
+	if least := flowing(" ", percent, speed, left); widget.Width(least) <= w {
+		return least
+	}
+	if widget.Width(percent) > w { // the bar says it
+		return ""
+	}
+	return percent
+}
+
+func flowing(gap string, parts ...string) string {
+	out := ""
+	for _, p := range parts {
+		if p != "" && out != "" {
+			out += gap
+		}
+		out += p
+	}
+	return out
+}
+
+// round is a size without its decimals.
+func round(n float64) string {
+	text := report.Size(int64(n))
+	head, unit, _ := strings.Cut(text, " ")
+	head, _, _ = strings.Cut(head, ".")
+	return head + " " + unit
 }
 
 // words are the newest lines that the machine printed, or the fault of a failed step, newest last.

@@ -168,7 +168,7 @@ func (b *Board) barLine(s *runstate.State, v view, w int) string {
 	t := b.Theme
 	text, part := fmt.Sprintf("%d %%", int(v.part*100)), v.part
 	if tr := transfer(s, v.host.Name); tr != nil {
-		text = b.flow(tr)
+		text = b.flow(tr, w-8)
 		if tr.Total > 0 {
 			part = float64(tr.Done) / float64(tr.Total)
 		}
@@ -195,7 +195,7 @@ func (b *Board) card(s *runstate.State, v view, on bool, one, two *widget.Line, 
 	what := ""
 	switch tr := transfer(s, v.host.Name); {
 	case tr != nil:
-		what = b.flow(tr)
+		what = b.flow(tr, in-max(6, in/4)-1)
 	case v.stall != "":
 		what = v.brief
 	default:
@@ -276,7 +276,7 @@ func (b *Board) row(s *runstate.State, v view, on bool, w, names, roles int) str
 	used := l.Width() + barW + widget.Width(count) + 2
 	what := b.doing(v)
 	if tr := transfer(s, v.host.Name); tr != nil {
-		what += "  " + b.flow(tr)
+		what += "  " + b.flow(tr, w-used-3-widget.Width(what))
 	} else if words := b.words(s, v, 1); len(words) > 0 {
 		switch {
 		case v.stall != "":
