@@ -159,16 +159,25 @@ func runInfo(dir string) jumphost.Run {
 		return r
 	}
 	defer f.Close()
-	if rec, err := journal.NewReader(f, f.Name()).Next(); err == nil {
-		if e, ok := rec.Event.(event.RunStarted); ok {
+	for records := journal.NewReader(f, f.Name()); r.At.IsZero(); { // a join asks machines what they are before its plan is made
+		rec, err := records.Next()
+		if err != nil {
+			break
+		}
+		switch e := rec.Event.(type) {
+		case event.RunStarted:
 			r.Verb, r.File, r.Version, r.At = e.Verb, e.File, e.Version, rec.Time
+		case event.PlanMade:
+			r.At = rec.Time
 		}
 	}
 	rec, ok := lastRecord(f)
 	if !ok {
 		return r
 	}
-	r.Took = rec.Time.Sub(r.At)
+	if !r.At.IsZero() {
+		r.Took = rec.Time.Sub(r.At)
+	}
 	if e, ok := rec.Event.(event.RunEnded); ok {
 		r.Exit, r.Fault = e.Exit, e.Fault
 		switch {
@@ -185,7 +194,7 @@ func runInfo(dir string) jumphost.Run {
 	return r
 }
 
-// lastRecord is the last whole line of a log, if it is in the last part of it.
+// lastRecord is the last whole line of a log, if it is in the last part of it; that connections were closed afterwards is nothing of the run.
 func lastRecord(f *os.File) (event.Record, bool) {
 	const part = 256 << 10
 	i, err := f.Stat()
@@ -196,12 +205,29 @@ func lastRecord(f *os.File) (event.Record, bool) {
 	if _, err := f.ReadAt(buf, i.Size()-int64(len(buf))); err != nil && !errors.Is(err, io.EOF) {
 		return event.Record{}, false
 	}
-	end := bytes.LastIndexByte(buf, '\n')
-	if end < 0 {
-		return event.Record{}, false
+	var last event.Record
+	found := false
+	for end := bytes.LastIndexByte(buf, '\n'); end >= 0; {
+		begin := bytes.LastIndexByte(buf[:end], '\n')
+		if begin < 0 && i.Size() > part { // the rest of a line
+			break
+		}
+		rec, err := event.DecodeLenient(buf[begin+1 : end])
+		if err != nil {
+			break
+		}
+		if !found {
+			last, found = rec, true
+		}
+		if _, closed := rec.Event.(event.HostState); !closed {
+			if _, ended := rec.Event.(event.RunEnded); ended {
+				last = rec
+			}
+			break
+		}
+		end = begin
 	}
-	rec, err := event.DecodeLenient(buf[bytes.LastIndexByte(buf[:end], '\n')+1 : end])
-	return rec, err == nil
+	return last, found
 }
 
 // open is the board of a run.

@@ -50,7 +50,7 @@ func (m *plainDesk) resume(ctx context.Context, c jumphost.Cluster) error {
 	if c.File == "" { // nothing was touched yet: what was to be installed is shown again
 		return m.review(ctx, c.Tried)
 	}
-	return m.begin(ctx, jumphost.Start{Verb: "deploy", Of: c.Name}, m.talker)
+	return m.begin(ctx, jumphost.Start{Verb: "deploy", Of: c.Name, Again: true}, m.talker)
 }
 
 // file takes the path of a deploy.yaml.
@@ -261,6 +261,9 @@ func (m *plainDesk) bundle(ctx context.Context) error {
 	for _, g := range b.Groups {
 		m.print(fmt.Sprintf("%s: %d, %s", m.t("bundle.group."+g.Kind), len(g.Members), report.Size(g.Size)))
 		for _, x := range g.Members {
+			if strings.Contains(x.Name, "@sha256:") { // the same image by its digest: nothing to listen to
+				continue
+			}
 			m.print("  " + event.Clean(x.Name+"  "+x.Version) + "  " + report.Size(x.Size))
 		}
 	}
@@ -290,9 +293,13 @@ func (m *plainDesk) runs(ctx context.Context) error {
 		all = append(all, c.Runs...)
 	}
 	slices.SortStableFunc(all, func(a, b jumphost.Run) int { return strings.Compare(b.Run, a.Run) })
+	every := all
 	for from := 0; ; {
 		for i, r := range all[from:min(from+plainRuns, len(all))] {
 			m.print(fmt.Sprintf("%2d  %s", from+i+1, m.run(r)))
+		}
+		if len(all) == 0 {
+			m.say("plain.no-match")
 		}
 		text, err := m.line(ctx, m.t("plain.runs"))
 		if err != nil {
@@ -304,6 +311,12 @@ func (m *plainDesk) runs(ctx context.Context) error {
 		}
 		if text == "" {
 			from += plainRuns
+			continue
+		}
+		if want, ok := strings.CutPrefix(text, "/"); ok { // / alone shows all again
+			from, all = 0, slices.DeleteFunc(slices.Clone(every), func(r jumphost.Run) bool {
+				return !strings.Contains(strings.ToLower(m.run(r)+" "+r.Status+" "+r.Verb), strings.ToLower(strings.TrimSpace(want)))
+			})
 			continue
 		}
 		replay := 0.0

@@ -183,7 +183,11 @@ func (m *plainDesk) entries(clusters []jumphost.Cluster) []plainEntry {
 	watch := one(back, running, "menu.why.none-runs", func(ctx context.Context, c jumphost.Cluster) error {
 		return plainWatch(ctx, m.desk, m.talker, c.Runs[0].Ref, 0)
 	})
-	resume := one("resume", stopped, "menu.why.none-stopped", m.resume)
+	none := "menu.why.none-stopped"
+	if len(with(func(c jumphost.Cluster) bool { return c.File == "" && c.Tried == "" && c.Status == jumphost.Failed })) > 0 {
+		none = "menu.why.not-begun"
+	}
+	resume := one("resume", stopped, none, m.resume)
 	rest := []plainEntry{
 		free("install", m.install), free("file", m.file), resume, one("add", idle, why, m.add), one("remove", idle, why, m.remove), {id: "upgrade", why: "menu.why.upgrade"},
 		one("cleanup", idle, why, m.cleanup), one("status", known, "menu.why.no-cluster", m.status), free("bundle", m.bundle), free("runs", m.runs),

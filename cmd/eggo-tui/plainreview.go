@@ -166,7 +166,6 @@ func (w *plainWizard) preflightNow(ctx context.Context) (findings []event.Findin
 	var mu sync.Mutex
 	w.checked, ok = "", true
 	seen, total := 0, strconv.Itoa(len(w.draft.Machines))
-	w.say("plain.preflight")
 	w.preflight(ctx, w.draft.Clone(), w.target(), func(c wizard.Check) {
 		mu.Lock()
 		defer mu.Unlock()

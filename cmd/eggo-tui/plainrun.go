@@ -85,7 +85,7 @@ func plainWatch(ctx context.Context, d *desk, p *talker, ref jumphost.Ref, repla
 		if err != nil || !r.again {
 			return err
 		}
-		if ref, err = d.launch(ctx, jumphost.Start{Verb: "deploy", Of: ref.Cluster, Soon: true}, p); err != nil {
+		if ref, err = d.launch(ctx, jumphost.Start{Verb: "deploy", Of: ref.Cluster, Again: true, Soon: true}, p); err != nil {
 			return err
 		}
 	}

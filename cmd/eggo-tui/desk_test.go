@@ -1,0 +1,55 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
+)
+
+// A past run is as its log says it ended and when it began, whatever connections were made before and closed afterwards.
+func TestAPastRunIsAsItEnded(t *testing.T) {
+	root := t.TempDir()
+	store, err := journal.Open(root, "rack")
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		verb    string
+		outcome event.Outcome
+		want    string
+	}{{"join", event.Changed, jumphost.Installed}, {"cleanup", event.Changed, jumphost.Removed}, {"deploy", event.Failed, jumphost.Failed}, {"deploy", event.Interrupted, jumphost.Interrupted}, {"deploy", "", jumphost.Interrupted}} {
+		log, err := store.NewRun(c.verb, begun)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := begun
+		bus := event.NewBus(func() time.Time { now = now.Add(time.Second); return now }, log)
+		list := []event.Event{event.HostState{Host: "n1", State: "connected"}, event.RunStarted{Cluster: "rack", Verb: c.verb}, event.PlanMade{}}
+		if c.outcome != "" {
+			list = append(list, event.RunEnded{Outcome: c.outcome})
+		}
+		for range 100 {
+			list = append(list, event.HostState{Host: "n1", State: "closed"})
+		}
+		for _, e := range list {
+			if err := bus.Emit(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		log.Close()
+		r := deskRuns(store, "rack")[0]
+		if r.Said() != c.want || r.Verb != c.verb || !r.At.Equal(begun.Add(2*time.Second)) || c.outcome != "" && r.Took != 2*time.Second {
+			t.Errorf("%s, %s: %+v", c.verb, c.outcome, r)
+		}
+		begun = begun.Add(time.Hour)
+	}
+	m, said := dialogue(t, i18n.English, "/interrupted", "/", "q")
+	m.state = root
+	_ = m.runs(t.Context())
+	says(t, said.String(), "Install: failed, 2.0s", "Clean up: done, 2.0s")
+}
