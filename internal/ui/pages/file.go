@@ -102,8 +102,20 @@ func afresh(s string) string {
 	return s
 }
 
+// Paste implements frame.Paster.
+func (p *Files) Paste(text string, _ *frame.Env) tea.Cmd {
+	p.filter.paste(text)
+	return nil
+}
+
+// Typing implements frame.Typer.
+func (p *Files) Typing() bool { return p.filter.typing }
+
 // Keys implements frame.Page.
 func (p *Files) Keys(*frame.Env) []frame.Binding {
+	if p.filter.typing {
+		return append(p.filter.typed(), p.list.keys()...)
+	}
 	keys := append(p.list.keys(),
 		frame.Binding{Keys: []string{"enter", "right"}, Show: "Enter", Word: "ui.key.choose", Do: p.enter},
 		frame.Binding{Keys: []string{"left", "backspace"}, Show: "←", Word: "ui.key.up", Do: func() tea.Cmd { return p.read(filepath.Dir(p.dir)) }},

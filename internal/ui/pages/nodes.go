@@ -17,12 +17,12 @@ import (
 
 // Remove chooses the nodes that leave a cluster.
 type Remove struct {
-	quiet
-	d     *Deps
-	c     jumphost.Cluster
-	list  list
-	out   map[string]bool
-	purge bool
+	d      *Deps
+	c      jumphost.Cluster
+	list   list // over those that the filter lets through
+	filter filter
+	out    map[string]bool
+	purge  bool
 }
 
 // NewRemove makes the page.
@@ -46,10 +46,43 @@ func (p *Remove) names() []string {
 	return out
 }
 
+// Type implements frame.Page.
+func (p *Remove) Type(m tea.KeyPressMsg, _ *frame.Env) (tea.Cmd, bool) { return nil, p.filter.take(m) }
+
+// Paste implements frame.Paster.
+func (p *Remove) Paste(text string, _ *frame.Env) tea.Cmd {
+	p.filter.paste(text)
+	return nil
+}
+
+// Typing implements frame.Typer.
+func (p *Remove) Typing() bool { return p.filter.typing }
+
+// shown are the nodes that the filter lets through.
+func (p *Remove) shown() []jumphost.Node {
+	return slices.DeleteFunc(slices.Clone(p.c.Nodes), func(n jumphost.Node) bool {
+		state := ""
+		if p.out[n.Name] {
+			state = "leaves"
+		}
+		return !p.filter.fits(map[string]string{"name": n.Name, "addr": n.Addr, "arch": n.Arch, "role": strings.Join(n.Roles, " "), "state": state})
+	})
+}
+
 func (p *Remove) toggle() tea.Cmd {
-	if p.list.at < len(p.c.Nodes) {
-		n := p.c.Nodes[p.list.at].Name
+	if list := p.shown(); p.list.at < len(list) {
+		n := list[p.list.at].Name
 		p.out[n] = !p.out[n]
+	}
+	return nil
+}
+
+// all marks those that are shown, or none of them when all are marked.
+func (p *Remove) all() tea.Cmd {
+	list := p.shown()
+	on := slices.ContainsFunc(list, func(n jumphost.Node) bool { return !p.out[n.Name] })
+	for _, n := range list {
+		p.out[n.Name] = on
 	}
 	return nil
 }
@@ -78,10 +111,15 @@ func (p *Remove) plan(e *frame.Env) tea.Cmd {
 
 // Keys implements frame.Page.
 func (p *Remove) Keys(e *frame.Env) []frame.Binding {
-	return append(p.list.keys(),
+	if p.filter.typing {
+		return append(p.filter.typed(), p.list.keys()...)
+	}
+	keys := append(p.list.keys(),
 		frame.Binding{Keys: []string{"space", "x"}, Show: "Space", Word: "ui.key.mark", Do: p.toggle},
 		frame.Binding{Keys: []string{"p"}, Word: "ui.key.purge", Do: func() tea.Cmd { p.purge = !p.purge; return nil }},
-		frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.plan", Do: func() tea.Cmd { return p.plan(e) }})
+		frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.plan", Do: func() tea.Cmd { return p.plan(e) }},
+		frame.Binding{Keys: []string{"*"}, Word: "wizard.key.mark-all", Do: p.all, Help: true})
+	return append(keys, p.filter.keys()...)
 }
 
 // Wheel implements frame.Wheeler.
@@ -89,7 +127,7 @@ func (p *Remove) Wheel(n int, _ *frame.Env) tea.Cmd { p.list.move(n); return nil
 
 // Click implements frame.Clicker.
 func (p *Remove) Click(_, y int, _ *frame.Env) tea.Cmd {
-	if i := p.list.top + y - 3; y >= 3 && i < len(p.c.Nodes) {
+	if i := p.list.top + y - 3; y >= 3 && i < p.list.n {
 		p.list.at = i
 		return p.toggle()
 	}
@@ -100,13 +138,20 @@ func (p *Remove) Click(_, y int, _ *frame.Env) tea.Cmd {
 func (p *Remove) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	t := e.Theme
 	out := []string{"", "   " + t.Dim.Render(widget.Cut(e.P.T("remove.choose", "cluster", p.c.Name), w-6, t.Glyphs.Cut)), ""}
-	from, to := p.list.sight(len(p.c.Nodes), h-len(out)-3)
+	list := p.shown()
+	if p.filter.typing || p.filter.text != "" {
+		out[2] = p.filter.line(e, len(list), len(p.c.Nodes), w)
+	}
+	if len(list) == 0 {
+		out = append(out, "   "+t.Dim.Render(widget.Cut(e.P.T("wizard.nodes.filtered", "filter", p.filter.text), w-6, t.Glyphs.Cut)))
+	}
+	from, to := p.list.sight(len(list), h-len(out)-3)
 	name, addr := 4, 7
 	for _, n := range p.c.Nodes {
 		name, addr = max(name, widget.Width(event.Clean(n.Name))), max(addr, len(n.Addr))
 	}
 	for i := from; i < to; i++ {
-		n := p.c.Nodes[i]
+		n := list[i]
 		l := new(widget.Line)
 		if p.out[n.Name] {
 			l.Add(t.Bad, "["+t.Glyphs.Failed+"]")

@@ -42,6 +42,12 @@ func (f *filter) take(m tea.KeyPressMsg) bool {
 	return true
 }
 
+func (f *filter) paste(text string) {
+	if f.typing {
+		f.text += event.Clean(text)
+	}
+}
+
 // line shows it.
 func (f *filter) line(e *frame.Env, shown, all, w int) string {
 	l := new(widget.Line).Space(1).Add(e.Theme.Key, "/").Space(1).Add(e.Theme.Text, widget.Cut(f.text, w/2, ""))
@@ -61,22 +67,26 @@ func (f *filter) keys() []frame.Binding {
 	return out
 }
 
-// fits says whether all words are in the text; key:value words match that field only.
+// typed are the keys while it is typed: all others are letters.
+func (f *filter) typed() []frame.Binding {
+	return []frame.Binding{{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.filter-this"}, {Keys: []string{"esc"}, Show: "Esc", Word: "ui.key.clear"}}
+}
+
+// fits says whether all words are in the text; key:value words match that field only, and ! before a word turns it round.
 func (f *filter) fits(fields map[string]string) bool {
 	all := ""
 	for _, v := range fields {
 		all += " " + strings.ToLower(v)
 	}
 	for _, word := range strings.Fields(strings.ToLower(f.text)) {
-		if k, v, ok := strings.Cut(word, ":"); ok {
+		rest, not := strings.CutPrefix(word, "!")
+		in, want := all, rest
+		if k, v, ok := strings.Cut(rest, ":"); ok {
 			if field, has := fields[k]; has {
-				if !strings.Contains(strings.ToLower(field), v) {
-					return false
-				}
-				continue
+				in, want = strings.ToLower(field), v
 			}
 		}
-		if !strings.Contains(all, word) {
+		if strings.Contains(in, want) == not {
 			return false
 		}
 	}
@@ -129,9 +139,7 @@ func (p *Runs) Type(m tea.KeyPressMsg, _ *frame.Env) (tea.Cmd, bool) { return ni
 
 // Paste implements frame.Paster.
 func (p *Runs) Paste(text string, _ *frame.Env) tea.Cmd {
-	if p.filter.typing {
-		p.filter.text += event.Clean(text)
-	}
+	p.filter.paste(text)
 	return nil
 }
 
@@ -165,8 +173,14 @@ func (p *Runs) open(e *frame.Env, replay float64) tea.Cmd {
 	return push(NewOpening(p.d, r.Ref, replay))
 }
 
+// Typing implements frame.Typer.
+func (p *Runs) Typing() bool { return p.filter.typing }
+
 // Keys implements frame.Page.
 func (p *Runs) Keys(e *frame.Env) []frame.Binding {
+	if p.filter.typing {
+		return append(p.filter.typed(), p.list.keys()...)
+	}
 	keys := p.list.keys()
 	keys = append(keys,
 		frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.open-run", Do: func() tea.Cmd { return p.open(e, 0) }},

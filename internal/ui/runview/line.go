@@ -51,6 +51,11 @@ func (l *line) paste(text string) {
 	}
 }
 
+// typedKeys are the keys while a line is typed: all others are letters.
+func typedKeys(take, drop string) []frame.Binding {
+	return []frame.Binding{{Keys: []string{"enter"}, Show: "Enter", Word: take}, {Keys: []string{"esc"}, Show: "Esc", Word: drop}}
+}
+
 // render gives the line and where its cursor is; what is typed last stays in sight.
 func (l *line) render(e *frame.Env, w int) (string, *tea.Cursor) {
 	text := []rune(l.text)

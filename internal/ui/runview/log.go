@@ -83,6 +83,9 @@ func (l *logPage) Type(m tea.KeyPressMsg, _ *frame.Env) (tea.Cmd, bool) {
 	return nil, true
 }
 
+// Typing implements frame.Typer.
+func (l *logPage) Typing() bool { return l.search.on }
+
 // Paste implements frame.Paster.
 func (l *logPage) Paste(text string, _ *frame.Env) tea.Cmd {
 	if l.search.on {
@@ -107,6 +110,9 @@ func (l *logPage) Keys(e *frame.Env) []frame.Binding {
 			l.sought = ""
 			return l.find(back, func(line []byte) bool { return logview.Trouble(string(line)) })
 		}
+	}
+	if l.search.on {
+		return typedKeys("wizard.key.search", "ui.key.back")
 	}
 	set := func(f func()) func() tea.Cmd { return func() tea.Cmd { f(); return nil } }
 	list := []frame.Binding{

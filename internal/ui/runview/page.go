@@ -230,6 +230,9 @@ func (p *Page) Type(m tea.KeyPressMsg, _ *frame.Env) (tea.Cmd, bool) {
 	return nil, true
 }
 
+// Typing implements frame.Typer.
+func (p *Page) Typing() bool { return p.filter.on }
+
 // Paste implements frame.Paster.
 func (p *Page) Paste(text string, _ *frame.Env) tea.Cmd {
 	if p.filter.on {
@@ -242,6 +245,8 @@ func (p *Page) Paste(text string, _ *frame.Env) tea.Cmd {
 // Keys implements frame.Page.
 func (p *Page) Keys(e *frame.Env) []frame.Binding {
 	switch {
+	case p.filter.on:
+		return typedKeys("wizard.key.filter-this", "ui.key.all")
 	case p.panel.on:
 		return p.panelKeys(e)
 	case p.sum.on:
