@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -29,16 +30,17 @@ type shot struct {
 	at    time.Duration // of the run; 0 is its end
 	w, h  int
 	keys  []string
-	fails bool // a machine runs out of room
-	also  bool // on a light terminal too
-	plain bool // without colours, and in ASCII
+	fails bool   // a machine runs out of room
+	host  string // which; "" is worker-2
+	also  bool   // on a light terminal too
+	plain bool   // without colours, and in ASCII
 }
 
 func shots() []shot {
 	return []shot{
 		{name: "board", at: 79 * time.Second, w: 120, h: 36, also: true},
-		{name: "board-30", more: 25, at: 84 * time.Second, w: 150, h: 44},
-		{name: "board-100", more: 95, at: 84 * time.Second, w: 180, h: 50},
+		{name: "board-30", more: 25, at: 114 * time.Second, w: 150, h: 44},
+		{name: "board-100", more: 95, at: 114 * time.Second, w: 180, h: 50, fails: true, host: "worker-4", keys: []string{"esc"}},
 		{name: "failure", at: 79 * time.Second, w: 120, h: 36, fails: true},
 		{name: "log", at: 100 * time.Second, w: 120, h: 30, keys: []string{"enter", "t", "up", "up", "up"}},
 		{name: "summary", w: 120, h: 28},
@@ -159,7 +161,7 @@ func (s shot) screen(list []event.Record, lang i18n.Lang, dark bool) (string, er
 		before = append(before, r)
 	}
 	if s.fails {
-		before = append(before, full(before[len(before)-1])...)
+		before = append(before, full(before[len(before)-1], cmp.Or(s.host, pattern))...)
 	}
 	feed := &reel{list: before, logs: logs}
 	page := runview.New(runview.Options{Feed: feed, Control: feed, NodeLog: func(host string) (logview.Source, error) { return logview.Text(logs[host]), nil },
@@ -181,8 +183,8 @@ func (s shot) screen(list []event.Record, lang i18n.Lang, dark bool) (string, er
 }
 
 // full is the failure of a machine whose disk is full.
-func full(r event.Record) []event.Record {
-	const host, step = "worker-2", "infrastructure.packages/worker-2"
+func full(r event.Record, host string) []event.Record {
+	step := "infrastructure.packages/" + host
 	f := event.NewFault(event.ClassFailed, "node.command-failed", nil, "status", "100", "command", "apt-get install -y --no-install-recommends containerd runc conntrack socat").On(host)
 	f.Cause = "E: Sub-process /usr/bin/dpkg returned an error code (1)"
 	var out []event.Record

@@ -149,7 +149,7 @@ func (b *Board) name(h *runstate.Host) string {
 	return event.Clean(h.Name)
 }
 
-// roles in words, in short ones where the usual ones take more than w cells.
+// roles in words, in short ones where the usual ones take more than w cells, and the first of them where those do too.
 func (b *Board) roles(h *runstate.Host, w int) string {
 	if len(h.Roles) == 0 {
 		return ""
@@ -159,11 +159,11 @@ func (b *Board) roles(h *runstate.Host, w int) string {
 		for i, r := range h.Roles {
 			words[i] = b.P.T(kind + r)
 		}
-		if said := b.P.List(words); widget.Width(said) <= w || kind != "ui.role." {
+		if said := b.P.List(words); widget.Width(said) <= w {
 			return said
 		}
 	}
-	return ""
+	return words[0]
 }
 
 // doing is the title of the step, or what stands for it before the first.

@@ -19,6 +19,7 @@ const (
 	rowWidth              = 58    // at least
 	stateWidth            = 9     // of the longest word for a state
 	rolesWidth            = 13    // of a row's roles, where there is little room
+	roleWidth             = 7     // where there is least: the first of them
 	barRow                = 76    // at least, for a row to have a bar
 )
 
@@ -224,10 +225,15 @@ func (b *Board) rows(s *runstate.State, now time.Time, views []view, w, h int) [
 	b.right = perCol
 	b.Top = min(max(b.Top, b.Cursor-room+1), b.Cursor)
 	b.Top = max(0, min(b.Top, len(views)-room))
-	names, roles := 4, 0
+	names, roles, digits, most := 4, 0, 1, max(rolesWidth, w/cols/6)
+	if w/cols < barRow {
+		most = roleWidth
+	}
 	for _, v := range views {
 		names, roles = max(names, widget.Width(b.name(v.host))), max(roles, widget.Width(b.roles(v.host, w)))
+		digits = max(digits, len(strconv.Itoa(v.host.Total)))
 	}
+	roles = min(roles, most)
 	lines := make([]string, perCol)
 	left := w
 	for c := range cols {
@@ -237,7 +243,7 @@ func (b *Board) rows(s *runstate.State, now time.Time, views []view, w, h int) [
 			i := b.Top + c*perCol + r
 			text := ""
 			if i < len(views) {
-				text = b.row(s, views[i], i == b.Cursor, cw, min(names, cw/4), min(roles, max(rolesWidth, cw/6)))
+				text = b.row(s, views[i], i == b.Cursor, cw, min(names, cw/4), roles, digits)
 				b.spots = append(b.spots, spot{w - left - cw, r, cw, 1, i})
 			}
 			lines[r] += widget.Fit(text, cw, "")
@@ -250,7 +256,7 @@ func (b *Board) rows(s *runstate.State, now time.Time, views []view, w, h int) [
 	return widget.Block(lines, w, h, "")
 }
 
-func (b *Board) row(s *runstate.State, v view, on bool, w, names, roles int) string {
+func (b *Board) row(s *runstate.State, v view, on bool, w, names, roles, digits int) string {
 	t, g := b.Theme, b.Theme.Glyphs
 	l := new(widget.Line)
 	if on {
@@ -267,7 +273,7 @@ func (b *Board) row(s *runstate.State, v view, on bool, w, names, roles int) str
 	if w < barRow { // the numbers say the same
 		barW = -1
 	}
-	count := fmt.Sprintf("%3d/%-3d", v.host.Ended, v.host.Total)
+	count := widget.FitRight(strconv.Itoa(v.host.Ended)+"/"+strconv.Itoa(v.host.Total), 2*digits+1, "") + " "
 	out := l.String()
 	if barW > 0 {
 		out += widget.Bar(t.BarFull, t.BarRest, g.BarFull, g.BarRest, barW, v.part) + " "
