@@ -254,7 +254,7 @@ func (b *Board) words(s *runstate.State, v view, n int) []string {
 		if cause, do, ok := report.Likely(v.step.Fault, v.host.LinesOf(v.step.ID, runstate.FailLines)); ok {
 			next = b.P.Join(b.P.Msg(cause), b.P.Msg(do))
 		}
-		out = append(out, text)
+		out = append(out, strings.TrimLeft(strings.TrimPrefix(text, event.Clean(v.host.Name)), ": ：")) // it stands below the machine's name
 		if next != "" {
 			out = append(out, b.Theme.Glyphs.Arrow+" "+next)
 		}
