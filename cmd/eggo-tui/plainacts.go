@@ -25,7 +25,7 @@ func (m *plainDesk) begin(ctx context.Context, st jumphost.Start, ask jumphost.A
 	return plainWatch(ctx, m.desk, m.talker, ref, 0)
 }
 
-// told runs a verb that only looks and shows what it says; that something is not well is no error.
+// look runs a verb that only looks and shows what it says; that something is not well is no error.
 func (m *plainDesk) look(ctx context.Context, args ...string) error {
 	lines, err := m.tell(ctx, m.env().P.Lang(), args, m.talker)
 	if err != nil {
