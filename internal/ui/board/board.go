@@ -16,10 +16,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
-// The smallest screen that the board is drawn on.
+// The smallest board that is drawn; the footer of the screen takes a line more.
 const (
 	MinWidth  = 60
-	MinHeight = 16
+	MinHeight = 15
 )
 
 // Board is how a run is looked at. The zero Cursor is the first machine.
@@ -101,7 +101,7 @@ func (b *Board) Host(s *runstate.State, now time.Time) (string, bool) {
 }
 
 func (b *Board) tooSmall(s *runstate.State, w, h int) []string {
-	text := []string{b.P.T("ui.too-small", "width", fmt.Sprint(MinWidth), "height", fmt.Sprint(MinHeight)), b.P.T("ui.goes-on", "ended", fmt.Sprint(ended(s)), "total", fmt.Sprint(s.Total))}
+	text := []string{b.P.T("ui.too-small", "width", fmt.Sprint(MinWidth), "height", fmt.Sprint(MinHeight+1)), b.P.T("ui.goes-on", "ended", fmt.Sprint(ended(s)), "total", fmt.Sprint(s.Total))}
 	return widget.Block(text, w, h, "")
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/theme"
 	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
@@ -159,5 +160,16 @@ func TestATransferInLittleRoom(t *testing.T) {
 		if got := b.flow(s.Transfers[0], c.w); got != c.want {
 			t.Errorf("%d cells: %q, want %q", c.w, got, c.want)
 		}
+	}
+}
+
+// The smallest screen, whose last line is the footer, has a board.
+func TestTheSmallestScreenHasABoard(t *testing.T) {
+	s, now := story(3)
+	b := &Board{P: i18n.NewPrinter(i18n.English), Theme: theme.New(theme.Options{})}
+	lines := b.Render(s, now, frame.MinWidth, frame.MinHeight-1)
+	fills(t, lines, frame.MinWidth, frame.MinHeight-1)
+	if got := ansi.Strip(strings.Join(lines, "\n")); !strings.Contains(got, "node-1") {
+		t.Errorf("no machine is on it:\n%s", got)
 	}
 }

@@ -329,14 +329,20 @@ func (p *Page) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	if p.sum.on && !p.panel.on {
 		return p.renderSummary(e, w, h), nil
 	}
+	if p.filter.on && h > board.MinHeight { // what is typed has a line of its own
+		h--
+	}
 	lines := p.board.Render(p.state, p.now(e), w, h)
 	if p.panel.on {
 		lines = p.renderPanel(e, lines, w, h)
 	}
 	if p.filter.on {
 		typed, cursor := p.filter.render(e, w)
-		cursor.Y = len(lines) - 1
-		return append(lines[:len(lines)-1:len(lines)-1], typed), cursor
+		if h == p.h {
+			lines = lines[: len(lines)-1 : len(lines)-1]
+		}
+		cursor.Y = len(lines)
+		return append(lines, typed), cursor
 	}
 	return lines, nil
 }

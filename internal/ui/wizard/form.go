@@ -333,27 +333,31 @@ func stands(e *frame.Env, v string) string {
 
 // below is what stands under an item: what is wrong with it, and, of the one that is chosen, what it is.
 func (f *form) below(e *frame.Env, it *item, chosen bool, w int) []string {
-	var out []string
-	if chosen {
-		for _, l := range wrapped(hint(e, it.key), w) {
-			out = append(out, e.Theme.Dim.Render(l))
-		}
-	}
-	if it.wrong != nil {
+	if it.wrong != nil { // which says what to type
 		text, next := words(e, *it.wrong)
-		return append(out, complaint(e, event.Error, text, next, w)...)
+		return complaint(e, event.Error, text, next, w)
 	}
+	var out []string
+	wrong := false
 	for _, x := range f.p.problems {
 		if !under(x.Key, it.key) || x.Code == "config.bundle-missing" {
 			continue
 		}
 		text, next := words(e, x)
+		wrong = wrong || x.Severity == event.Error && next != ""
 		if !chosen {
 			next = ""
 		}
 		out = append(out, complaint(e, x.Severity, text, next, w)...)
 	}
-	return out
+	if !chosen || wrong {
+		return out
+	}
+	var said []string
+	for _, l := range wrapped(hint(e, it.key), w) {
+		said = append(said, e.Theme.Dim.Render(l))
+	}
+	return append(said, out...)
 }
 
 // hint says what a key is: in the wizard's own words, or in those that the template writes beside it.
