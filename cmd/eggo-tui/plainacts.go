@@ -47,8 +47,13 @@ func (m *plainDesk) status(ctx context.Context, c jumphost.Cluster) error {
 }
 
 func (m *plainDesk) resume(ctx context.Context, c jumphost.Cluster) error {
-	if c.File == "" { // nothing was touched yet: what was to be installed is shown again
+	switch {
+	case c.File == "": // nothing was touched yet: what was to be installed is shown again
 		return m.review(ctx, c.Tried)
+	case c.Leaves() && c.Runs[0].Verb == "cleanup":
+		return m.cleanup(ctx, c)
+	case c.Leaves():
+		return m.remove(ctx, c)
 	}
 	return m.begin(ctx, jumphost.Start{Verb: "deploy", Of: c.Name, Again: true}, m.talker)
 }

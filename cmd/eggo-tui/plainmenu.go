@@ -168,9 +168,7 @@ func (m *plainDesk) entries(clusters []jumphost.Cluster) []plainEntry {
 	idle := with(func(c jumphost.Cluster) bool {
 		return c.File != "" && c.Status != jumphost.Running && c.Status != jumphost.Removed
 	})
-	stopped := with(func(c jumphost.Cluster) bool {
-		return (c.Status == jumphost.Interrupted || c.Status == jumphost.Failed) && (c.File != "" || c.Tried != "") && len(c.Runs) > 0 && (c.Runs[0].Verb == "deploy" || c.Runs[0].Verb == "join")
-	})
+	stopped := with(jumphost.Cluster.Broken)
 	why := "menu.why.no-cluster"
 	if len(running) > 0 {
 		why = "menu.why.busy"

@@ -26,6 +26,8 @@ func enMenu() map[string]string {
 		"menu.file.what":          "Reads the file, shows what it says and what is wrong with it, and installs the cluster or brings it to what the file says.",
 		"menu.resume":             "Resume an interrupted run",
 		"menu.resume.what":        "Goes on where the run stopped. What is done is found out from the machines themselves and is not done again.",
+		"menu.resume.cleanup":     "What is still to go is shown again, and the cluster's name is typed again.",
+		"menu.resume.delete":      "The nodes that are to leave are marked again; of those that have left, nothing is done anew.",
 		"menu.add":                "Add nodes",
 		"menu.add.what":           "Makes more machines workers, control planes or etcd members of a cluster that runs.",
 		"menu.remove":             "Remove nodes",

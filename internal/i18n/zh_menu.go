@@ -26,6 +26,8 @@ func zhMenu() map[string]string {
 		"menu.file.what":          "读取文件，显示内容和问题，然后安装集群，或把集群调整为文件描述的状态。",
 		"menu.resume":             "继续中断的运行",
 		"menu.resume.what":        "从中断处继续。哪些步骤已经完成，以机器的实际状态为准，不会重做。",
+		"menu.resume.cleanup":     "会再次列出还要清理的内容，并再次输入集群名称。",
+		"menu.resume.delete":      "请再次标记要移除的节点；已经移除的不会重做。",
 		"menu.add":                "添加节点",
 		"menu.add.what":           "把更多机器加入运行中的集群，作为工作节点、控制平面或 etcd 成员。",
 		"menu.remove":             "移除节点",

@@ -138,6 +138,20 @@ func (r Run) Said() string {
 	return r.Status
 }
 
+// Broken says whether the newest run did not end well and can be gone on with.
+func (c Cluster) Broken() bool {
+	if c.Status != Interrupted && c.Status != Failed || c.File == "" && c.Tried == "" || len(c.Runs) == 0 {
+		return false
+	}
+	v := c.Runs[0].Verb
+	return v == "deploy" || v == "join" || c.Leaves()
+}
+
+// Leaves says whether the newest run took something away. It does not say of which machines, so what is left is shown and confirmed again.
+func (c Cluster) Leaves() bool {
+	return c.File != "" && len(c.Runs) > 0 && (c.Runs[0].Verb == "cleanup" || c.Runs[0].Verb == "delete")
+}
+
 // Said is the status as a person is told it.
 func (c Cluster) Said() string {
 	if c.Status == Running && len(c.Runs) > 0 && c.Runs[0].Said() == Waiting {

@@ -74,12 +74,6 @@ func (p *Menu) with(fits func(jumphost.Cluster) bool) []jumphost.Cluster {
 	return out
 }
 
-// broken says whether the last run of a cluster can be gone on with.
-func broken(c jumphost.Cluster) bool {
-	r := last(c)
-	return (c.Status == jumphost.Interrupted || c.Status == jumphost.Failed) && (c.File != "" || c.Tried != "") && (r.Verb == "deploy" || r.Verb == "join")
-}
-
 // entries in the order in which they are shown: first what is likeliest.
 func (p *Menu) entries() []entry {
 	d := p.d
@@ -104,7 +98,7 @@ func (p *Menu) entries() []entry {
 		return x
 	}
 	running := p.with(func(c jumphost.Cluster) bool { return c.Status == jumphost.Running })
-	stopped := p.with(broken)
+	stopped := p.with(jumphost.Cluster.Broken)
 	idle := p.with(func(c jumphost.Cluster) bool {
 		return c.File != "" && c.Status != jumphost.Running && c.Status != jumphost.Removed
 	})
@@ -134,8 +128,13 @@ func (p *Menu) entries() []entry {
 		whyNot = "menu.why.not-begun"
 	}
 	resume := one("resume", stopped, whyNot, func(c jumphost.Cluster) frame.Page {
-		if c.File == "" { // nothing was touched yet: what was to be installed is shown again
+		switch {
+		case c.File == "": // nothing was touched yet: what was to be installed is shown again
 			return NewReview(d, c.Tried)
+		case c.Leaves() && last(c).Verb == "cleanup":
+			return NewCleanup(d, c)
+		case c.Leaves():
+			return NewRemove(d, c)
 		}
 		return NewLaunch(d, jumphost.Start{Verb: "deploy", Of: c.Name, Again: true})
 	})

@@ -189,9 +189,12 @@ func (p *Menu) says(e *frame.Env, x entry, w, most int, whole bool) []string {
 				line += "  " + took(r.Took)
 			}
 			out = append(out, "  "+t.Dim.Render(widget.Cut(line, w-2, t.Glyphs.Cut)))
-			if r.Fault != nil && broken(c) {
+			if r.Fault != nil && c.Broken() {
 				text, _ := e.P.Fault(r.Fault)
 				out = append(out, indent(wrapped(t.Dim, text, w-2), 2)...)
+			}
+			if x.id == "resume" && c.Leaves() {
+				out = append(out, indent(wrapped(t.Text, t.Glyphs.Arrow+" "+e.P.T("menu.resume."+r.Verb), w-2), 2)...)
 			}
 			if c.File == "" && c.Tried != "" {
 				out = append(out, indent(wrapped(t.Text, t.Glyphs.Arrow+" "+e.P.T("menu.tried", "file", c.Tried), w-2), 2)...)

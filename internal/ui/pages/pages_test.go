@@ -325,6 +325,24 @@ func TestWhatWasNotBegunIsOfferedAgain(t *testing.T) {
 	}
 }
 
+// A cleanup or a removal that was cut off stands first too: what is left is shown, and confirmed again.
+func TestWhatTakesAwayIsGoneOnWith(t *testing.T) {
+	for verb, want := range map[string]string{"cleanup": "also delete the runtime's images", "delete": "Which nodes are to leave rack-7?"} {
+		c := clusters()[2]
+		c.Status = jumphost.Interrupted
+		c.Runs = []jumphost.Run{run("rack-7", "20261121T114000Z-"+verb, verb, jumphost.Interrupted, time.Minute, time.Second)}
+		w := &world{clusters: []jumphost.Cluster{c}}
+		a := begin(t, NewMenu(w.deps()), i18n.English, false, 100, 30)
+		uitest.Has(t, a, "▌  1  Resume an interrupted run", "again")
+		uitest.Lacks(t, a, "No run was interrupted")
+		uitest.Keys(t, a, "enter")
+		uitest.Has(t, a, want)
+		if len(w.launched) != 0 {
+			t.Errorf("%s: something was begun unasked: %+v", verb, w.launched)
+		}
+	}
+}
+
 // What a verb says is asked for again in the other language, once; what is wider than the screen can be moved to.
 func TestStatusInBothLanguages(t *testing.T) {
 	w := &world{clusters: clusters()}
