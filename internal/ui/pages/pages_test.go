@@ -511,6 +511,8 @@ func FuzzPages(f *testing.F) {
 				uitest.Drive(t, a, tea.MouseClickMsg{X: rnd.IntN(width), Y: rnd.IntN(height), Button: tea.MouseLeft})
 			case 2:
 				uitest.Drive(t, a, tea.MouseWheelMsg{Button: tea.MouseWheelDown})
+			case 3:
+				uitest.Drive(t, a, tea.PasteMsg{Content: []string{"rack", "\x1b[2J\x1b]0;owned\x07", "\xff\xfe\xc3", "\u202eevil שלום", strings.Repeat("\u200b\ufeff", 40), "z" + strings.Repeat("\u0336", 99), strings.Repeat("节点 ", 500), "a\nb\rc\td"}[rnd.IntN(8)]})
 			default:
 				uitest.Drive(t, a, uitest.Press(keys[rnd.IntN(len(keys))]))
 			}
