@@ -21,7 +21,7 @@ func (p *Menu) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	left := 0
 	for _, x := range list {
 		wide := widget.Width(e.P.T("menu." + x.id))
-		if x.why != "" {
+		if x.why != "" && e.Theme.Mono {
 			wide += 4 + widget.Width(e.P.T("plain.not-now"))
 		}
 		left = max(left, wide)
@@ -139,7 +139,7 @@ func (p *Menu) entry(e *frame.Env, x entry, i int, on bool, w int) string {
 		style = t.Strong
 	}
 	l.Space(2).Add(number, number10(i)).Space(2).Add(style, e.P.T("menu."+x.id))
-	if x.why != "" { // what cannot be done now is not told by its colour alone
+	if x.why != "" && t.Mono { // where there are no colours, what cannot be done now is told by a word
 		l.Space(2).Add(t.Idle, "("+e.P.T("plain.not-now")+")")
 	}
 	return widget.Fit(l.String(), w, t.Glyphs.Cut)
