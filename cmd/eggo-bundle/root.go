@@ -106,9 +106,13 @@ func newRoot(env *environment) *cobra.Command {
 	return root
 }
 
-// outputFlag adds --output and returns a check that gives whether it is json.
+// outputFlag adds --output, which is EGGO_OUTPUT unless given, and returns a check that gives whether it is json.
 func outputFlag(cmd *cobra.Command, env *environment) func() (bool, error) {
-	v := cmd.Flags().String("output", "text", env.P.T("bundle.cli.flag.output"))
+	usual := "text"
+	if set := env.Getenv("EGGO_OUTPUT"); !slices.Contains([]string{"", "auto", "plain", "table"}, set) {
+		usual = set
+	}
+	v := cmd.Flags().String("output", usual, env.P.T("bundle.cli.flag.output"))
 	return func() (bool, error) {
 		if !slices.Contains([]string{"text", "json"}, *v) {
 			return false, event.NewFault(event.ClassUsage, "usage.output", nil, "output", *v, "choices", "text, json")

@@ -71,7 +71,7 @@ func newCertsListCmd(env *environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return listCerts(cmd.Context(), env, o) }}
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", env.P.T("cli.flag.deploy-file"))
 	cmd.Flags().StringVar(&o.id, "id", "", env.P.T("cli.flag.id"))
-	cmd.Flags().StringVar(&o.output, "output", "table", env.P.T("cli.flag.certs-output"))
+	cmd.Flags().StringVar(&o.output, "output", env.output("table"), env.P.T("cli.flag.certs-output"))
 	cmd.Flags().StringVar(&o.hostKeys, "host-keys", "", env.P.T("cli.flag.host-keys"))
 	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
 	cmd.Flags().BoolVar(&o.offline, "offline", false, env.P.T("cli.flag.offline"))

@@ -22,7 +22,7 @@ func newListCmd(env *environment) *cobra.Command {
 	var state, output string
 	cmd := &cobra.Command{Use: "list", Short: env.P.T("cli.list.short"), Long: env.P.T("cli.list.long"), Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return list(env, state, output) }}
-	cmd.Flags().StringVar(&output, "output", "text", env.P.T("cli.flag.output"))
+	cmd.Flags().StringVar(&output, "output", env.output("text"), env.P.T("cli.flag.output"))
 	cmd.Flags().StringVar(&state, "state-dir", "", env.P.T("cli.flag.state"))
 	return cmd
 }

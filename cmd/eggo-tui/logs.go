@@ -33,7 +33,7 @@ func newLogsCmd(env *environment) *cobra.Command {
 	cmd.Flags().BoolVar(&o.list, "list", false, env.P.T("cli.logs.list"))
 	cmd.Flags().BoolVarP(&o.follow, "follow", "F", false, env.P.T("cli.logs.follow"))
 	cmd.MarkFlagsMutuallyExclusive("follow", "failed", "list")
-	cmd.Flags().StringVar(&o.output, "output", "plain", env.P.T("cli.flag.report"))
+	cmd.Flags().StringVar(&o.output, "output", env.output("plain"), env.P.T("cli.flag.report"))
 	return cmd
 }
 

@@ -24,6 +24,6 @@ func realMain() int {
 	}
 	return run(ctx, &environment{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Args: os.Args, P: i18n.NewPrinter(i18n.FromEnv()), Getenv: os.Getenv, Interrupts: &signals,
+		Args: os.Args, P: i18n.NewPrinter(i18n.FromEnv()), Getenv: os.Getenv, Output: os.Getenv("EGGO_OUTPUT"), Interrupts: &signals,
 	})
 }

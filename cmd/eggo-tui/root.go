@@ -29,6 +29,17 @@ type environment struct {
 	Opened func(cluster, run, dir string) error
 
 	Debug bool // -d
+	// Output is EGGO_OUTPUT: what --output is unless given.
+	Output string
+}
+
+// output is what --output is unless given. "auto", "plain" and "text" are the usual one of each verb, which people read.
+func (e *environment) output(usual string) string {
+	switch e.Output {
+	case "", "auto", "plain", "text", "table":
+		return usual
+	}
+	return e.Output
 }
 
 // errReported ends a verb that has already told the user what went wrong; its fault gives the exit code and nothing more is printed.

@@ -40,7 +40,7 @@ func newValidateCmd(env *environment) *cobra.Command {
 		RunE:  func(*cobra.Command, []string) error { return validate(env, o) },
 	}
 	cmd.Flags().StringVarP(&o.file, "file", "f", defaultConfigPath(env), p.T("cli.flag.file"))
-	cmd.Flags().StringVar(&o.output, "output", "text", p.T("cli.flag.output"))
+	cmd.Flags().StringVar(&o.output, "output", env.output("text"), p.T("cli.flag.output"))
 	cmd.Flags().BoolVar(&o.strict, "strict", false, p.T("cli.validate.strict"))
 	return cmd
 }

@@ -53,6 +53,6 @@ func newVersionCmd(env *environment) *cobra.Command {
 			return event.NewFault(event.ClassUsage, "usage.output", nil, "output", output, "choices", "text, json")
 		},
 	}
-	cmd.Flags().StringVar(&output, "output", "text", env.P.T("cli.flag.output"))
+	cmd.Flags().StringVar(&output, "output", env.output("text"), env.P.T("cli.flag.output"))
 	return cmd
 }
