@@ -33,6 +33,7 @@ type Look struct {
 	verify  task
 	part    atomic.Uint64 // of the verifying, in thousandths
 	checked bool
+	filter  filter // of the members
 }
 
 // NewLook makes the page.
@@ -88,6 +89,18 @@ func (p *Look) Close() {
 	p.verify.Close()
 }
 
+// Type implements frame.Page.
+func (p *Look) Type(m tea.KeyPressMsg, _ *frame.Env) (tea.Cmd, bool) { return nil, p.filter.take(m) }
+
+// Paste implements frame.Page.
+func (p *Look) Paste(text string, _ *frame.Env) tea.Cmd {
+	p.filter.paste(text)
+	return nil
+}
+
+// Typing implements frame.Typer.
+func (p *Look) Typing() bool { return p.filter.typing }
+
 // Keys implements frame.Page.
 func (p *Look) Keys(e *frame.Env) []frame.Binding {
 	move := func(n int) func() tea.Cmd { return func() tea.Cmd { return p.Wheel(n, e) } }
@@ -97,8 +110,14 @@ func (p *Look) Keys(e *frame.Env) []frame.Binding {
 		{Keys: []string{"pgup"}, Show: "PgUp PgDn", Word: "ui.key.page", Do: move(1 - p.h), Help: true},
 		{Keys: []string{"pgdown", "space"}, Do: move(p.h - 1), Help: true},
 	}
+	if p.filter.typing {
+		return append(p.filter.typed(), keys...)
+	}
 	if p.have && p.d.S.Verify != nil {
 		keys = append(keys, frame.Binding{Keys: []string{"v", "enter"}, Word: "ui.key.verify", Do: p.check})
+	}
+	if p.have {
+		keys = append(keys, p.filter.keys()...)
 	}
 	return keys
 }
@@ -111,7 +130,7 @@ func (p *Look) Wheel(n int, _ *frame.Env) tea.Cmd {
 
 // Render implements frame.Page.
 func (p *Look) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
-	t, b := e.Theme, p.got
+	t := e.Theme
 	out := []string{"   " + t.Title.Render(widget.Cut(event.Clean(p.path), w-6, t.Glyphs.Cut)), ""}
 	if !p.have {
 		return append(out, indent(p.lines(e, w-6), 3)...), nil
@@ -131,36 +150,64 @@ func (p *Look) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	}
 	out = append(out, "")
 	var body []string
-	fact := func(key, value string) {
-		if value != "" {
-			body = append(body, new(widget.Line).Add(t.Dim, widget.Fit(e.P.T(key), 16, t.Glyphs.Cut)).Space(2).Add(t.Text, widget.Cut(event.Clean(value), w-26, t.Glyphs.Cut)).String())
+	if p.filter.typing || p.filter.text != "" {
+		var shown, all int
+		body, shown, all = p.members(e, w)
+		out[len(out)-1] = p.filter.line(e, shown, all, w)
+		if shown == 0 {
+			body = []string{t.Dim.Render(widget.Cut(e.P.T("runs.no-match"), w-6, t.Glyphs.Cut))}
+		}
+	} else {
+		body, _, _ = p.members(e, w)
+		body = append(p.facts(e, w), body...)
+	}
+	p.n, p.h = len(body), h-len(out)
+	p.top = max(0, min(p.top, p.n-p.h))
+	return append(out, indent(body[p.top:], 3)...), nil
+}
+
+// facts are the lines that say what the bundle is.
+func (p *Look) facts(e *frame.Env, w int) []string {
+	t, b := e.Theme, p.got
+	var body []string
+	for _, f := range [][2]string{{"bundle.name", b.Name}, {"bundle.kubernetes", b.Kubernetes}, {"bundle.arch", b.Arch}, {"bundle.os", b.OS}, {"bundle.size", report.Size(b.Size)}, {"bundle.base", b.Base}, {"bundle.id", b.ID}} {
+		if f[1] != "" {
+			body = append(body, new(widget.Line).Add(t.Dim, widget.Fit(e.P.T(f[0]), 16, t.Glyphs.Cut)).Space(2).Add(t.Text, widget.Cut(event.Clean(f[1]), w-26, t.Glyphs.Cut)).String())
 		}
 	}
-	fact("bundle.name", b.Name)
-	fact("bundle.kubernetes", b.Kubernetes)
-	fact("bundle.arch", b.Arch)
-	fact("bundle.os", b.OS)
-	fact("bundle.size", report.Size(b.Size))
-	fact("bundle.base", b.Base)
-	fact("bundle.id", b.ID)
+	return append(body, "")
+}
+
+// members are the lines of what is in the bundle, by kind, as far as the filter lets it through, and how many these are of how many.
+func (p *Look) members(e *frame.Env, w int) (body []string, shown, all int) {
+	t := e.Theme
 	name, version := 8, 8 // the groups stand in the same columns
-	for _, g := range b.Groups {
+	for _, g := range p.got.Groups {
 		for _, m := range g.Members {
 			name, version = max(name, widget.Width(event.Clean(m.Name))), max(version, widget.Width(event.Clean(m.Version)))
 		}
 	}
 	name = min(name, w/2)
 	version = min(version, max(8, w-name-26))
-	for _, g := range b.Groups {
-		body = append(body, "", t.Strong.Render(e.P.T("bundle.group."+g.Kind))+"  "+t.Dim.Render(fmt.Sprintf("%d  %s", len(g.Members), report.Size(g.Size))))
+	for _, g := range p.got.Groups {
+		all += len(g.Members)
+		kind := e.P.T("bundle.group." + g.Kind)
+		var lines []string
 		for _, m := range g.Members {
-			l := new(widget.Line).Space(2).Add(t.Text, widget.Fit(event.Clean(m.Name), name, t.Glyphs.Cut)).Space(2).Add(t.Dim, widget.Fit(event.Clean(m.Version), version, t.Glyphs.Cut)).Space(2).Add(t.Dim, widget.FitRight(report.Size(m.Size), 10, ""))
-			body = append(body, l.String())
+			if p.filter.fits(map[string]string{"name": m.Name, "version": m.Version, "kind": g.Kind + " " + kind}) {
+				l := new(widget.Line).Space(2).Add(t.Text, widget.Fit(event.Clean(m.Name), name, t.Glyphs.Cut)).Space(2).Add(t.Dim, widget.Fit(event.Clean(m.Version), version, t.Glyphs.Cut)).Space(2).Add(t.Dim, widget.FitRight(report.Size(m.Size), 10, ""))
+				lines = append(lines, l.String())
+			}
 		}
+		if len(lines) == 0 && p.filter.text != "" {
+			continue
+		}
+		if shown += len(lines); len(body) > 0 {
+			body = append(body, "")
+		}
+		body = append(append(body, t.Strong.Render(kind)+"  "+t.Dim.Render(fmt.Sprintf("%d  %s", len(g.Members), report.Size(g.Size)))), lines...)
 	}
-	p.n, p.h = len(body), h-len(out)
-	p.top = max(0, min(p.top, p.n-p.h))
-	return append(out, indent(body[p.top:], 3)...), nil
+	return body, shown, all
 }
 
 // Aside implements frame.Asider.

@@ -490,6 +490,35 @@ func TestBundle(t *testing.T) {
 	uitest.Has(t, a, "v1.34.2", "containerd", "Not verified yet")
 	uitest.Keys(t, a, "v")
 	uitest.Has(t, a, "Every byte is as its manifest says")
+	uitest.Keys(t, a, "/")
+	uitest.Type(t, a, "containerd")
+	uitest.Keys(t, a, "enter")
+	uitest.Has(t, a, "1 of ", "containerd")
+	uitest.Lacks(t, a, "v1.34.2", "Nothing matches")
+	uitest.Keys(t, a, "/")
+	uitest.Type(t, a, " v")
+	uitest.Has(t, a, "Nothing matches")
+	uitest.Keys(t, a, "esc")
+	uitest.Has(t, a, "v1.34.2")
+}
+
+// One cluster of many is found by its name and its state.
+func TestAClusterIsFound(t *testing.T) {
+	var chosen []string
+	page := func(c jumphost.Cluster) frame.Page {
+		chosen = append(chosen, c.Name)
+		return NewRuns((&world{}).deps(), c.Name)
+	}
+	a := begin(t, NewPick((&world{}).deps(), "status", clusters(), page), i18n.English, false, 100, 30)
+	uitest.Keys(t, a, "/")
+	uitest.Type(t, a, "state:failed")
+	uitest.Keys(t, a, "enter")
+	uitest.Has(t, a, "rack-7", "1 of 4")
+	uitest.Lacks(t, a, "机房三")
+	uitest.Keys(t, a, "enter")
+	if len(chosen) != 1 || chosen[0] != "rack-7" {
+		t.Error(chosen)
+	}
 }
 
 // Whatever keys come, at whatever size, the screen is full to the cell.
