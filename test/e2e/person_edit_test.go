@@ -22,8 +22,8 @@ const aDay = `config-extra-args:
 `
 
 // TestAPersonMendsTheFile: etcd does not start with a value of deploy.yaml that nobody can know to be wrong but etcd. The panel says so in etcd's
-// own words; the person opens deploy.yaml from it in vi, makes a mistake that is told, mends it, and the run goes on in place with what was
-// written, to a cluster that works.
+// own words. The person leaves the board and comes back by the menu, which says what waits; opens deploy.yaml from the panel in vi, makes a
+// mistake that is told, mends it, and the run goes on in place with what was written, to a cluster that works.
 func TestAPersonMendsTheFile(t *testing.T) {
 	const cluster = "edit"
 	s := newLab(t, 3)
@@ -39,6 +39,19 @@ func TestAPersonMendsTheFile(t *testing.T) {
 	for _, n := range []string{"n2", "n3"} {
 		await(t, s, cluster, 5*time.Minute, n+" goes on while n1 waits", func(now []event.Record) bool { return endedAfter(now, asked(run, "n1")[0], n) })
 	}
+
+	s.Say("== the person leaves it for later; what lists runs says that it waits, and the menu leads back to it first")
+	x.press("Escape", "q")
+	x.see(time.Minute, "The run on "+cluster+" goes on", "detach")
+	x.press("d")
+	x.back(time.Minute, "To come back to it: eggo-tui attach")
+	x.command("eggo-tui list")
+	x.back(time.Minute, "needs you", "n1: Start etcd, since", "eggo-tui attach --id "+cluster)
+	x.command("eggo-tui")
+	x.see(time.Minute, "Return to the run that needs you", "n1: Start etcd", "CompactionRetention")
+	s.Say("the menu:\n%s", x.screen())
+	x.press("Enter")
+	x.see(time.Minute, "n1 needs you", "e edit, then again")
 
 	s.Say("== what is written has a fault: it is told, and counts for nothing")
 	own := filepath.Join(s.State(), cluster, "deploy.yaml")

@@ -14,8 +14,11 @@ const wordsMost = 5
 // klog is the head of a line of Kubernetes' programs: its level, then the date.
 var klog = regexp.MustCompile(`^([IWEF])\d{4} \d\d:\d\d:\d\d`)
 
+// manager is what systemd says of a unit: that it failed, which the fault says, and how it stands.
+var manager = regexp.MustCompile(`^\s*(●|×|(Loaded|Drop-In|Active|Docs|Process|Main PID|Status|Tasks|Memory|CPU|CGroup): )|^\S+\.service: |^(Job for|See "systemctl|Failed to start|Starting|Started|Stopped) `)
+
 // lastWords are the lines with which a program said what is wrong, for a fault: of one that says itself which of its lines are of errors, these
-// and what others said between them, else the last ones. A line in JSON, as etcd writes them, becomes its message and its error.
+// and what others said between them, without systemd, else the last ones. A line in JSON, as etcd writes them, becomes its message and its error.
 func lastWords(text string) string {
 	var all, grave []string
 	wrong := false
@@ -43,6 +46,9 @@ const (
 
 // plainly is a line as a person reads it, and how grave it says to be.
 func plainly(line string) (string, gravity) {
+	if manager.MatchString(line) {
+		return line, chatter
+	}
 	if m := klog.FindStringSubmatch(line); m != nil {
 		if m[1] == "E" || m[1] == "F" {
 			return line, trouble
