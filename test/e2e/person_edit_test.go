@@ -41,7 +41,9 @@ func TestAPersonMendsTheFile(t *testing.T) {
 	}
 
 	s.Say("== the person leaves it for later; what lists runs says that it waits, and the menu leads back to it first")
-	x.press("Escape", "q")
+	x.press("Escape")
+	x.see(time.Minute, "d decide")
+	x.press("q")
 	x.see(time.Minute, "The run on "+cluster+" goes on", "detach")
 	x.press("d")
 	x.back(time.Minute, "To come back to it: eggo-tui attach")

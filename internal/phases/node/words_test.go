@@ -6,6 +6,8 @@ import "testing"
 func TestLastWords(t *testing.T) {
 	for name, c := range map[string][2]string{
 		"etcd": {`{"level":"info","ts":"2026-11-22T09:52:44.169966Z","caller":"embed/etcd.go:146","msg":"configuring client listeners","listen-client-urls":["https://10.0.0.1:2379"]}
+Created symlink /etc/systemd/system/multi-user.target.wants/etcd.service -> /etc/systemd/system/etcd.service.
+* etcd.service - etcd, the store of Kubernetes
    Main PID: 2428 (code=exited, status=1/FAILURE)
 etcd.service: Main process exited, code=exited, status=1/FAILURE
 Failed to start etcd.service - etcd, the store of Kubernetes.
