@@ -297,7 +297,7 @@ func until(t *testing.T, f *os.File, text string) string {
 // An interrupt is q: it asks about a run that goes on, leads from a question back to the menu, and from the menu out.
 func TestAnInterruptLineByLine(t *testing.T) {
 	var i interrupts
-	out := new(loud)
+	out := &loud{said: make(chan string, 4096)} // more than is said
 	in, typed := io.Pipe()
 	home := t.TempDir()
 	env := &environment{P: i18n.NewPrinter(i18n.English), Args: []string{"eggo-tui"}, Stdout: out, Stderr: out, Stdin: in, Interrupts: &i, Getenv: func(k string) string { return map[string]string{"HOME": home}[k] }}
@@ -344,37 +344,27 @@ func TestAnInterruptLineByLine(t *testing.T) {
 
 // loud is what is said, for who waits for words.
 type loud struct {
-	mu   sync.Mutex
-	text string
-	at   int
+	said chan string
+	rest string // that nobody has waited for yet
 }
 
 func (l *loud) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.text += string(b)
+	l.said <- string(b)
 	return len(b), nil
 }
 
 func (l *loud) wait(t *testing.T, words ...string) {
 	t.Helper()
-	end := time.Now().Add(20 * time.Second)
+	end := time.After(20 * time.Second)
 	for _, w := range words {
-		for {
-			l.mu.Lock()
-			i := strings.Index(l.text[l.at:], w)
-			if i >= 0 {
-				l.at += i + len(w)
+		for !strings.Contains(l.rest, w) {
+			select {
+			case more := <-l.said:
+				l.rest += more
+			case <-end:
+				t.Fatalf("%q was not said:\n%s", w, l.rest)
 			}
-			text := l.text
-			l.mu.Unlock()
-			if i >= 0 {
-				break
-			}
-			if time.Now().After(end) {
-				t.Fatalf("%q was not said:\n%s", w, text)
-			}
-			time.Sleep(time.Millisecond)
 		}
+		_, l.rest, _ = strings.Cut(l.rest, w)
 	}
 }

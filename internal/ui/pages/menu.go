@@ -74,6 +74,35 @@ func (p *Menu) with(fits func(jumphost.Cluster) bool) []jumphost.Cluster {
 	return out
 }
 
+// waiting says whether a run on the cluster waits for somebody's decision.
+func waiting(c jumphost.Cluster) bool { return c.Said() == jumphost.Waiting }
+
+// waitingFirst puts those that wait for somebody before the others.
+func waitingFirst(of []jumphost.Cluster) {
+	slices.SortStableFunc(of, func(a, b jumphost.Cluster) int {
+		switch {
+		case waiting(a) == waiting(b):
+			return 0
+		case waiting(a):
+			return -1
+		}
+		return 1
+	})
+}
+
+// goOn is where what was cut off on a cluster goes on.
+func (p *Menu) goOn(c jumphost.Cluster) frame.Page {
+	switch {
+	case c.File == "": // nothing was touched yet: what was to be installed is shown again
+		return NewReview(p.d, c.Tried)
+	case c.Leaves() && last(c).Verb == "cleanup":
+		return NewCleanup(p.d, c)
+	case c.Leaves():
+		return NewRemove(p.d, c)
+	}
+	return NewLaunch(p.d, jumphost.Start{Verb: "deploy", Of: c.Name, Again: true})
+}
+
 // entries in the order in which they are shown: first what is likeliest.
 func (p *Menu) entries() []entry {
 	d := p.d
@@ -108,18 +137,9 @@ func (p *Menu) entries() []entry {
 	if len(running) > 0 {
 		why = "menu.why.busy"
 	}
-	asks := func(c jumphost.Cluster) bool { return c.Said() == jumphost.Waiting }
-	slices.SortStableFunc(running, func(a, b jumphost.Cluster) int { // what waits for somebody comes first
-		switch {
-		case asks(a) == asks(b):
-			return 0
-		case asks(a):
-			return -1
-		}
-		return 1
-	})
+	waitingFirst(running)
 	back := "watch"
-	if slices.ContainsFunc(running, asks) {
+	if slices.ContainsFunc(running, waiting) {
 		back = "decide"
 	}
 	watch := one(back, running, "menu.why.none-runs", func(c jumphost.Cluster) frame.Page { return NewOpening(d, last(c).Ref, 0) })
@@ -127,17 +147,7 @@ func (p *Menu) entries() []entry {
 	if len(p.with(func(c jumphost.Cluster) bool { return c.File == "" && c.Tried == "" && c.Status == jumphost.Failed })) > 0 {
 		whyNot = "menu.why.not-begun"
 	}
-	resume := one("resume", stopped, whyNot, func(c jumphost.Cluster) frame.Page {
-		switch {
-		case c.File == "": // nothing was touched yet: what was to be installed is shown again
-			return NewReview(d, c.Tried)
-		case c.Leaves() && last(c).Verb == "cleanup":
-			return NewCleanup(d, c)
-		case c.Leaves():
-			return NewRemove(d, c)
-		}
-		return NewLaunch(d, jumphost.Start{Verb: "deploy", Of: c.Name, Again: true})
-	})
+	resume := one("resume", stopped, whyNot, p.goOn)
 	rest := []entry{
 		page("install", d.Install != nil, func() frame.Page { return d.Install() }),
 		page("file", d.S.Check != nil, func() frame.Page { return NewFile(d) }),
