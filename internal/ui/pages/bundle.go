@@ -22,7 +22,6 @@ func NewBundle(d *Deps) *Files {
 
 // Look shows the manifest of a bundle and verifies it when asked to.
 type Look struct {
-	quiet
 	task
 	d       *Deps
 	path    string

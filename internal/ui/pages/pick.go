@@ -13,7 +13,6 @@ import (
 
 // Pick chooses a cluster.
 type Pick struct {
-	quiet
 	d    *Deps
 	id   string // of the menu's entry
 	of   []jumphost.Cluster
