@@ -150,57 +150,19 @@ func (m *plainDesk) choice(ctx context.Context, x plainEntry) error {
 
 // entries are those of the menu on the screen: first what is likeliest.
 func (m *plainDesk) entries(clusters []jumphost.Cluster) []plainEntry {
-	with := func(fits func(jumphost.Cluster) bool) []jumphost.Cluster {
-		return slices.DeleteFunc(slices.Clone(clusters), func(c jumphost.Cluster) bool { return !fits(c) })
+	free := func(do func(context.Context) error) func(context.Context, jumphost.Cluster) error {
+		return func(ctx context.Context, _ jumphost.Cluster) error { return do(ctx) }
 	}
-	one := func(id string, of []jumphost.Cluster, why string, do func(context.Context, jumphost.Cluster) error) plainEntry {
-		x := plainEntry{id: id, of: of, do: do}
-		if len(of) == 0 {
-			x.why = why
-		}
-		return x
-	}
-	free := func(id string, do func(context.Context) error) plainEntry {
-		return plainEntry{id: id, do: func(ctx context.Context, _ jumphost.Cluster) error { return do(ctx) }}
-	}
-	running := with(func(c jumphost.Cluster) bool { return c.Status == jumphost.Running })
-	known := with(func(c jumphost.Cluster) bool { return c.File != "" })
-	idle := with(func(c jumphost.Cluster) bool {
-		return c.File != "" && c.Status != jumphost.Running && c.Status != jumphost.Removed
-	})
-	stopped := with(jumphost.Cluster.Broken)
-	why := "menu.why.no-cluster"
-	if len(running) > 0 {
-		why = "menu.why.busy"
-	}
-	back := "watch"
-	if asks := with(func(c jumphost.Cluster) bool { return c.Said() == jumphost.Waiting }); len(asks) > 0 { // what waits for somebody comes first
-		back = "decide"
-		running = append(asks, slices.DeleteFunc(running, func(c jumphost.Cluster) bool { return c.Said() == jumphost.Waiting })...)
-	}
-	watch := one(back, running, "menu.why.none-runs", func(ctx context.Context, c jumphost.Cluster) error {
+	watch := func(ctx context.Context, c jumphost.Cluster) error {
 		return plainWatch(ctx, m.desk, m.talker, c.Runs[0].Ref, 0)
-	})
-	none := "menu.why.none-stopped"
-	if len(with(func(c jumphost.Cluster) bool { return c.File == "" && c.Tried == "" && c.Status == jumphost.Failed })) > 0 {
-		none = "menu.why.not-begun"
 	}
-	resume := one("resume", stopped, none, m.resume)
-	rest := []plainEntry{
-		free("install", m.install), free("file", m.file), resume, one("add", idle, why, m.add), one("remove", idle, why, m.remove), {id: "upgrade", why: "menu.why.upgrade"},
-		one("cleanup", idle, why, m.cleanup), one("status", known, "menu.why.no-cluster", m.status), free("bundle", m.bundle), free("runs", m.runs),
+	does := map[string]func(context.Context, jumphost.Cluster) error{
+		"watch": watch, "decide": watch, "install": free(m.install), "file": free(m.file), "resume": m.resume, "add": m.add, "remove": m.remove,
+		"cleanup": m.cleanup, "status": m.status, "bundle": free(m.bundle), "runs": free(m.runs),
 	}
-	first := rest[0]
-	switch {
-	case len(running) > 0:
-		first = watch
-	case len(stopped) > 0:
-		first = resume
-	case len(known) > 0:
-		first = rest[7]
+	var out []plainEntry
+	for _, o := range jumphost.Offers(clusters) {
+		out = append(out, plainEntry{id: o.ID, of: o.Of, why: o.Why, do: does[o.ID]})
 	}
-	if !slices.ContainsFunc(clusters, func(c jumphost.Cluster) bool { return len(c.Runs) > 0 }) {
-		rest[9].why = "menu.why.no-run"
-	}
-	return append([]plainEntry{first}, slices.DeleteFunc(rest, func(x plainEntry) bool { return x.id == first.id })...)
+	return out
 }

@@ -47,7 +47,6 @@ func enMenu() map[string]string {
 		"menu.why.upgrade":        "Upgrades are not in this version yet. A new cluster can be installed with the newer bundle.",
 		"menu.why.no-cluster":     "This machine knows no cluster. Install one first, or come back on the machine from which it was installed.",
 		"menu.why.busy":           "A run goes on. Wait for its end, or return to it.",
-		"menu.why.none-runs":      "No run goes on.",
 		"menu.why.none-stopped":   "No run was interrupted.",
 		"menu.why.no-run":         "Nothing has been run from this machine yet.",
 		"menu.status.running":     "running",

@@ -47,7 +47,6 @@ func zhMenu() map[string]string {
 		"menu.why.upgrade":        "当前版本还不能升级。可以用新的离线包安装新集群。",
 		"menu.why.no-cluster":     "本机没有集群。请先安装，或到当初安装的机器上操作。",
 		"menu.why.busy":           "有运行正在进行。请等它结束，或回到该运行。",
-		"menu.why.none-runs":      "没有正在进行的运行。",
 		"menu.why.none-stopped":   "没有中断的运行。",
 		"menu.why.no-run":         "本机还没有运行过任何操作。",
 		"menu.status.running":     "进行中",

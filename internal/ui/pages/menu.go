@@ -3,7 +3,6 @@ package pages
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -64,32 +63,6 @@ func (p *Menu) Update(m tea.Msg, _ *frame.Env) tea.Cmd {
 	return c
 }
 
-func (p *Menu) with(fits func(jumphost.Cluster) bool) []jumphost.Cluster {
-	var out []jumphost.Cluster
-	for _, c := range p.clusters {
-		if fits(c) {
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
-// waiting says whether a run on the cluster waits for somebody's decision.
-func waiting(c jumphost.Cluster) bool { return c.Said() == jumphost.Waiting }
-
-// waitingFirst puts those that wait for somebody before the others.
-func waitingFirst(of []jumphost.Cluster) {
-	slices.SortStableFunc(of, func(a, b jumphost.Cluster) int {
-		switch {
-		case waiting(a) == waiting(b):
-			return 0
-		case waiting(a):
-			return -1
-		}
-		return 1
-	})
-}
-
 // goOn is where what was cut off on a cluster goes on.
 func (p *Menu) goOn(c jumphost.Cluster) frame.Page {
 	switch {
@@ -105,87 +78,65 @@ func (p *Menu) goOn(c jumphost.Cluster) frame.Page {
 
 // entries in the order in which they are shown: first what is likeliest.
 func (p *Menu) entries() []entry {
-	d := p.d
-	one := func(id string, of []jumphost.Cluster, why string, page func(jumphost.Cluster) frame.Page) entry {
-		x := entry{id: id, of: of}
-		if len(of) == 0 {
-			x.why = why
-		}
-		x.do = func() tea.Cmd {
-			if len(of) == 1 {
-				return push(page(of[0]))
+	var out []entry
+	for _, o := range jumphost.Offers(p.clusters) {
+		x := entry{id: o.ID, of: o.Of, why: o.Why}
+		if page, of := p.of(o.ID), o.Of; page != nil {
+			x.do = func() tea.Cmd {
+				if len(of) == 1 {
+					return push(page(of[0]))
+				}
+				return push(NewPick(p.d, o.ID, of, page))
 			}
-			return push(NewPick(d, id, of, page))
-		}
-		return x
-	}
-	page := func(id string, there bool, f func() frame.Page) entry {
-		x := entry{id: id, do: func() tea.Cmd { return push(f()) }}
-		if !there {
+		} else if page := p.page(o.ID); page != nil {
+			x.do = func() tea.Cmd { return push(page()) }
+		} else if x.why == "" {
 			x.why = "menu.why.later"
 		}
-		return x
-	}
-	running := p.with(func(c jumphost.Cluster) bool { return c.Status == jumphost.Running })
-	stopped := p.with(jumphost.Cluster.Broken)
-	idle := p.with(func(c jumphost.Cluster) bool {
-		return c.File != "" && c.Status != jumphost.Running && c.Status != jumphost.Removed
-	})
-	known := p.with(func(c jumphost.Cluster) bool { return c.File != "" })
-	ran := p.with(func(c jumphost.Cluster) bool { return len(c.Runs) > 0 })
-	why := "menu.why.no-cluster"
-	if len(running) > 0 {
-		why = "menu.why.busy"
-	}
-	waitingFirst(running)
-	back := "watch"
-	if slices.ContainsFunc(running, waiting) {
-		back = "decide"
-	}
-	watch := one(back, running, "menu.why.none-runs", func(c jumphost.Cluster) frame.Page { return NewOpening(d, last(c).Ref, 0) })
-	whyNot := "menu.why.none-stopped"
-	if len(p.with(func(c jumphost.Cluster) bool { return c.File == "" && c.Tried == "" && c.Status == jumphost.Failed })) > 0 {
-		whyNot = "menu.why.not-begun"
-	}
-	resume := one("resume", stopped, whyNot, p.goOn)
-	rest := []entry{
-		page("install", d.Install != nil, func() frame.Page { return d.Install() }),
-		page("file", d.S.Check != nil, func() frame.Page { return NewFile(d) }),
-		resume,
-		one("add", idle, why, func(c jumphost.Cluster) frame.Page {
-			if d.Add != nil {
-				return d.Add(c)
-			}
-			return NewAdd(d, c)
-		}),
-		one("remove", idle, why, func(c jumphost.Cluster) frame.Page { return NewRemove(d, c) }),
-		{id: "upgrade", why: "menu.why.upgrade"},
-		one("cleanup", idle, why, func(c jumphost.Cluster) frame.Page { return NewCleanup(d, c) }),
-		one("status", known, "menu.why.no-cluster", func(c jumphost.Cluster) frame.Page {
-			return NewTell(d, "menu.status", c.Name, "status", "--id", c.Name)
-		}),
-		page("bundle", d.S.Bundle != nil, func() frame.Page { return NewBundle(d) }),
-		page("runs", true, func() frame.Page { return NewRuns(d, "") }),
-	}
-	if len(ran) == 0 {
-		rest[len(rest)-1].why = "menu.why.no-run"
-	}
-	first := rest[0]
-	switch {
-	case len(running) > 0:
-		first = watch
-	case len(stopped) > 0:
-		first = resume
-	case len(known) > 0:
-		first = rest[7]
-	}
-	out := []entry{first}
-	for _, x := range rest {
-		if x.id != first.id {
-			out = append(out, x)
-		}
+		out = append(out, x)
 	}
 	return out
+}
+
+// of is the page of something that is done with a cluster, nil if it is not.
+func (p *Menu) of(id string) func(jumphost.Cluster) frame.Page {
+	d := p.d
+	switch id {
+	case "watch", "decide":
+		return func(c jumphost.Cluster) frame.Page { return NewOpening(d, last(c).Ref, 0) }
+	case "resume":
+		return p.goOn
+	case "add":
+		if d.Add != nil {
+			return d.Add
+		}
+		return func(c jumphost.Cluster) frame.Page { return NewAdd(d, c) }
+	case "remove":
+		return func(c jumphost.Cluster) frame.Page { return NewRemove(d, c) }
+	case "cleanup":
+		return func(c jumphost.Cluster) frame.Page { return NewCleanup(d, c) }
+	case "status":
+		return func(c jumphost.Cluster) frame.Page {
+			return NewTell(d, "menu.status", c.Name, "status", "--id", c.Name)
+		}
+	}
+	return nil
+}
+
+// page is that of something that is done with no cluster that is there, nil if there is none.
+func (p *Menu) page(id string) func() frame.Page {
+	d := p.d
+	switch {
+	case id == "install":
+		return d.Install
+	case id == "file" && d.S.Check != nil:
+		return func() frame.Page { return NewFile(d) }
+	case id == "bundle" && d.S.Bundle != nil:
+		return func() frame.Page { return NewBundle(d) }
+	case id == "runs":
+		return func() frame.Page { return NewRuns(d, "") }
+	}
+	return nil
 }
 
 func (p *Menu) index(list []entry) int {

@@ -1,0 +1,55 @@
+package jumphost
+
+import "slices"
+
+// Offer is something that a person can have done from here: an entry of the menu, on the screen and line by line.
+type Offer struct {
+	ID  string    // of its sentences: menu.ID, menu.ID.what
+	Of  []Cluster // those that it can be done with; of none where it is about no cluster, or cannot be done
+	Why string    // key of the sentence that says why it cannot be done now; "" when it can
+}
+
+// Offers are what a person can have done with these clusters, in the order of the menu: first what is likeliest. Who waits for a decision stands
+// before other runs.
+func Offers(clusters []Cluster) []Offer {
+	with := func(fits func(Cluster) bool) []Cluster {
+		return slices.DeleteFunc(slices.Clone(clusters), func(c Cluster) bool { return !fits(c) })
+	}
+	waiting := func(c Cluster) bool { return c.Said() == Waiting }
+	asks := with(waiting)
+	running := append(asks, with(func(c Cluster) bool { return c.Status == Running && !waiting(c) })...)
+	stopped := with(Cluster.Broken)
+	idle := with(func(c Cluster) bool { return c.File != "" && c.Status != Running && c.Status != Removed })
+	known := with(func(c Cluster) bool { return c.File != "" })
+
+	busy, none, ran := "menu.why.no-cluster", "menu.why.none-stopped", ""
+	if len(running) > 0 {
+		busy = "menu.why.busy"
+	}
+	if slices.ContainsFunc(clusters, func(c Cluster) bool { return c.File == "" && c.Tried == "" && c.Status == Failed }) {
+		none = "menu.why.not-begun"
+	}
+	if !slices.ContainsFunc(clusters, func(c Cluster) bool { return len(c.Runs) > 0 }) {
+		ran = "menu.why.no-run"
+	}
+	of := func(id string, of []Cluster, why string) Offer {
+		if len(of) > 0 {
+			why = ""
+		}
+		return Offer{id, of, why}
+	}
+	resume, status := of("resume", stopped, none), of("status", known, "menu.why.no-cluster")
+	all := []Offer{{ID: "install"}, {ID: "file"}, resume, of("add", idle, busy), of("remove", idle, busy), {ID: "upgrade", Why: "menu.why.upgrade"}, of("cleanup", idle, busy), status, {ID: "bundle"}, {ID: "runs", Why: ran}}
+	first := all[0]
+	switch {
+	case len(asks) > 0:
+		first = Offer{ID: "decide", Of: running}
+	case len(running) > 0:
+		first = Offer{ID: "watch", Of: running}
+	case len(stopped) > 0:
+		first = resume
+	case len(known) > 0:
+		first = status
+	}
+	return append([]Offer{first}, slices.DeleteFunc(all, func(x Offer) bool { return x.ID == first.ID })...)
+}
