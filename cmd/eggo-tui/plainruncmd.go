@@ -99,8 +99,13 @@ func (r *plainRun) atWork(st *runstate.Step) string {
 			text += "; " + event.Clean(t.What) + " " + strconv.FormatInt(100*t.Done/t.Total, 10) + "%"
 		}
 	}
-	if x, ok := r.plain.Usual.Stalled(st, r.now()); ok && x.Usual > 0 {
-		text += "; " + r.t("report.usual", "time", report.Short(x.Usual))
+	if h := r.state.Host(st.Host); h != nil {
+		if x, ok := r.plain.Usual.Silent(h, r.now()); ok {
+			text += "; " + r.t("plain.run.quiet", "time", report.Short(x.Quiet))
+			if usual, ok := r.plain.Usual.Usual(st); ok {
+				text += "; " + r.t("report.usual", "time", report.Short(usual))
+			}
+		}
 	}
 	return text
 }
@@ -128,7 +133,7 @@ func (r *plainRun) nodes() {
 				line += "; " + r.t("report.outcome."+string(o))
 			}
 			if len(h.Active) > 0 {
-				line += "; " + r.atWork(h.Active[0])
+				line += "; " + r.atWork(h.Doing())
 			}
 			r.print(line)
 		}
@@ -137,7 +142,8 @@ func (r *plainRun) nodes() {
 
 // log shows the last lines of a machine, and where all of them are.
 func (r *plainRun) log(host string, most int) {
-	h := r.state.Host(host)
+	s := r.state
+	h := s.Host(host)
 	if h == nil || host == "" {
 		r.say("plain.no-such", "text", host)
 		return
@@ -146,8 +152,11 @@ func (r *plainRun) log(host string, most int) {
 	if len(lines) == 0 {
 		r.say("plain.run.silent", "node", r.name(host))
 	}
-	for _, l := range lines {
-		r.print("  " + event.Clean(l.Text))
+	for i, l := range lines {
+		if st := s.Step(l.Step); st != nil && (i == 0 || lines[i-1].Step != l.Step) {
+			r.print("  " + r.env.P.Msg(st.Title) + ":")
+		}
+		r.print("    " + event.Clean(l.Text))
 	}
 	if r.opt.LogPath != nil {
 		r.say("plain.run.log", "node", r.name(host), "path", r.opt.LogPath(host))

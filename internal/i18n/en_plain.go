@@ -40,6 +40,7 @@ func enPlain() map[string]string {
 		"plain.run.steps":           "{done} of {total} steps",
 		"plain.run.open":            "Steps that wait for you: {count}. f asks.",
 		"plain.run.silent":          "{node} has printed nothing yet.",
+		"plain.run.quiet":           "nothing was printed for {time}",
 		"plain.run.log":             "All that {node} printed: {path}",
 		"plain.run.fine":            "Nothing has failed.",
 		"plain.how":                 "Enter keeps what stands in brackets, - takes it away. < goes to the step before, > to the next; :u undoes, :r does it again; :l 中文; ? says this; :q leaves, and what was typed is kept.",

@@ -40,6 +40,7 @@ func zhPlain() map[string]string {
 		"plain.run.steps":           "{total} 步中的 {done} 步",
 		"plain.run.open":            "等您决定的步骤：{count}。输入 f 询问。",
 		"plain.run.silent":          "{node} 还没有任何输出。",
+		"plain.run.quiet":           "已 {time} 没有任何输出",
 		"plain.run.log":             "{node} 的全部输出：{path}",
 		"plain.run.fine":            "没有失败。",
 		"plain.how":                 "回车保留方括号中的内容，- 将其去掉。< 回到上一步，> 到下一步；:u 撤销，:r 重做；:l English；? 显示本说明；:q 离开，已输入的内容会保留。",

@@ -11,7 +11,7 @@ import (
 // History is how long the steps of earlier runs took, by kind: the same step of any machine.
 type History map[string]time.Duration
 
-// quiet is how long a step may be silent before it is said what is waited for.
+// quiet is how long a node may be silent before it is said what is waited for.
 const quiet = 30 * time.Second
 
 // Learn makes a history out of earlier runs: the median of each kind of step over all their machines. What found its work done already says
@@ -41,21 +41,28 @@ func (h History) Usual(st *Step) (time.Duration, bool) {
 
 func kind(st *Step) string { return strings.TrimSuffix(st.ID, "/"+st.Host) }
 
-// Stall is a step that has shown no sign of life for a while.
+// Stall is a node that has shown no sign of life for a while.
 type Stall struct {
-	Step  *Step
+	Step  *Step         // that has run longest there
 	Since time.Duration // that the step runs
-	Quiet time.Duration // that nothing came from it
+	Quiet time.Duration // that nothing came from the node
 	Usual time.Duration // that such a step takes; 0 when nobody knows
 }
 
-// Stalled says whether nothing has come from the step for so long that a person wonders what it waits for. What usually takes longer is
-// given that time.
-func (h History) Stalled(st *Step, now time.Time) (Stall, bool) {
-	if st == nil || !st.Running() || st.Asked || st.Heard.IsZero() {
-		return Stall{}, false
+// Silent says whether nothing has come from the node for so long that a person wonders what it waits for: none of its running steps has shown a
+// sign of life, and each has run longer than it usually does. A node that waits for a decision is not silent.
+func (h History) Silent(n *Host, now time.Time) (Stall, bool) {
+	x := Stall{}
+	for _, st := range n.Active {
+		usual, _ := h.Usual(st)
+		since := now.Sub(st.Since())
+		if st.Asked || since <= usual {
+			return Stall{}, false
+		}
+		if x.Step == nil || since > x.Since {
+			x.Step, x.Since, x.Usual = st, since, usual
+		}
 	}
-	usual, _ := h.Usual(st)
-	x := Stall{Step: st, Since: now.Sub(st.Since()), Quiet: now.Sub(st.Heard), Usual: usual}
-	return x, x.Quiet >= quiet && x.Since > usual
+	x.Quiet = now.Sub(n.Heard)
+	return x, x.Step != nil && x.Quiet >= quiet
 }

@@ -77,7 +77,7 @@ func TestAStall(t *testing.T) {
 	l := newTeller()
 	h := History{"up": 40 * time.Second}
 	stalled := func(sec float64, step string) bool {
-		_, ok := h.Stalled(l.s.Step(step), t0.Add(time.Duration(sec*float64(time.Second))))
+		_, ok := h.Silent(l.s.Host(l.s.Step(step).Host), t0.Add(time.Duration(sec*float64(time.Second))))
 		return ok
 	}
 	l.at(0, event.StepStarted{Step: "up/n1", Try: 1})
@@ -91,7 +91,7 @@ func TestAStall(t *testing.T) {
 			t.Errorf("%s after %v s: stalled %v", c.step, c.sec, got)
 		}
 	}
-	x, _ := h.Stalled(l.s.Step("up/n1"), t0.Add(130*time.Second))
+	x, _ := h.Silent(l.s.Host("n1"), t0.Add(130*time.Second))
 	if x.Since != 130*time.Second || x.Quiet != 130*time.Second || x.Usual != 40*time.Second {
 		t.Errorf("%+v", x)
 	}

@@ -73,7 +73,8 @@ type Host struct {
 	Active     []*Step
 	Last       *Step // that ended last
 	Lines      []Line
-	Changed    int // changes announced
+	Changed    int       // changes announced
+	Heard      time.Time // when one of its steps last began, ended, printed or made progress
 }
 
 // Outcome of a host so far is the gravest of its steps'; "" before the first has ended.
@@ -109,7 +110,6 @@ type Step struct {
 	Undone  bool
 	Asked   bool      // it failed, and somebody is to decide what becomes of it
 	Again   time.Time // when a person last had it tried again
-	Heard   time.Time // of its start, its last line or its last progress
 }
 
 // Running says whether the step has started and not ended.
@@ -205,11 +205,12 @@ func (s *State) Apply(r event.Record) {
 		s.Notices = push(s.Notices, Notice{e, r.Time}, KeepNotices)
 	case event.Output:
 		h := s.host(e.Host)
-		h.Lines = push(h.Lines, Line{r.Time, e.Step, e.Stream, cut(e.Line)}, KeepLines)
-		s.heard(r.Time, e.Step)
+		h.Lines, h.Heard = push(h.Lines, Line{r.Time, e.Step, e.Stream, cut(e.Line)}, KeepLines), r.Time
 	case event.Progress:
 		s.progress(r.Time, e)
-		s.heard(r.Time, e.Step)
+		if h := s.hosts[e.Host]; h != nil {
+			h.Heard = r.Time
+		}
 	case event.RunEnded:
 		s.Ended, s.Open = &e, nil
 	}
@@ -267,7 +268,7 @@ func (s *State) stepEvent(r event.Record) {
 	case event.StepStarted:
 		st := get(e.Step)
 		if st.Try == 0 || st.Outcome != "" {
-			st.Start, st.Heard = r.Time, r.Time
+			st.Start, s.host(st.Host).Heard = r.Time, r.Time
 			s.activate(st)
 		}
 		st.Try, st.Pause, st.Delay, st.Outcome = e.Try, time.Time{}, 0, ""
@@ -290,7 +291,7 @@ func (s *State) stepEvent(r event.Record) {
 		st := get(e.Step)
 		s.answered(st)
 		if e.Decision == event.TryAgain { // how long a person thought is no time of the step's
-			st.Heard, st.Again = r.Time, r.Time
+			st.Again, s.host(st.Host).Heard = r.Time, r.Time
 		}
 	case event.StepEnded:
 		st := get(e.Step)
@@ -304,7 +305,7 @@ func (s *State) stepEvent(r event.Record) {
 			st.Fault = e.Fault
 		}
 		h := s.host(st.Host)
-		h.Last = st
+		h.Last, h.Heard = st, r.Time
 		for _, c := range []map[event.Outcome]int{s.Counts, s.phase(st.Phase).Counts, h.Counts} {
 			c[e.Outcome]++
 		}
@@ -333,12 +334,6 @@ func (s *State) answered(st *Step) {
 	}
 }
 
-func (s *State) heard(at time.Time, step string) {
-	if st := s.steps[step]; st != nil {
-		st.Heard = at
-	}
-}
-
 func (s *State) activate(st *Step) {
 	s.Active = append(s.Active, st)
 	h := s.host(st.Host)
@@ -349,6 +344,21 @@ func (s *State) deactivate(st *Step) {
 	s.Active = without(s.Active, st)
 	h := s.host(st.Host)
 	h.Active = without(h.Active, st)
+}
+
+// Doing is the step that says most about the host now: of those that run the newest, and what the host does itself before what is sent to it;
+// else the one that ended last. It is nil before the first.
+func (h *Host) Doing() *Step {
+	if len(h.Active) == 0 {
+		return h.Last
+	}
+	doing := h.Active[0]
+	for _, st := range h.Active {
+		if st.Lane == "" {
+			doing = st
+		}
+	}
+	return doing
 }
 
 // LinesOf gives the last n lines that the step printed on the host, of those that are kept.

@@ -69,7 +69,7 @@ func (b *Board) count(s *runstate.State) int {
 
 func (b *Board) view(s *runstate.State, h *runstate.Host, now time.Time) view {
 	g := b.Theme.Glyphs
-	v := view{host: h, rank: rankFine, step: h.Last}
+	v := view{host: h, rank: rankFine, step: h.Doing()}
 	if h.Total > 0 {
 		v.part = float64(h.Ended) / float64(h.Total)
 	}
@@ -77,12 +77,6 @@ func (b *Board) view(s *runstate.State, h *runstate.Host, now time.Time) view {
 		v.rank, v.glyph, v.style, v.state, v.word = rank, glyph, style, state, b.P.T("ui.state."+state)
 	}
 	if len(h.Active) > 0 {
-		v.step = h.Active[0]
-		for _, st := range h.Active {
-			if st.Lane == "" { // what the machine does itself says more than what is sent to it
-				v.step = st
-			}
-		}
 		v.since = now.Sub(v.step.Since())
 	}
 	over := s.Ended != nil
@@ -109,10 +103,10 @@ func (b *Board) view(s *runstate.State, h *runstate.Host, now time.Time) view {
 	default:
 		set(rankFine, g.Waiting, b.Theme.Idle, "waiting")
 	}
-	if x, ok := b.Usual.Stalled(v.step, now); ok && !over && v.rank == rankFine {
+	if x, ok := b.Usual.Silent(h, now); ok && !over && v.rank == rankFine {
 		v.style = b.Theme.Warn
-		step, since := b.P.Msg(v.step.Title), report.Short(x.Since)
-		v.stall, v.brief = b.P.T("ui.stall", "step", step, "since", since), b.P.T("ui.stall.brief", "step", step, "since", since)
+		step, since, quiet := b.P.Msg(x.Step.Title), report.Short(x.Since), report.Short(x.Quiet)
+		v.stall, v.brief = b.P.T("ui.stall", "step", step, "since", quiet), b.P.T("ui.stall.brief", "step", step, "since", quiet)
 		if x.Usual > 0 {
 			v.stall = b.P.T("ui.stall.usual", "step", step, "since", since, "usual", report.Short(x.Usual))
 			v.brief = b.P.T("ui.stall.brief-usual", "step", step, "since", since, "usual", report.Short(x.Usual))
@@ -246,7 +240,8 @@ func round(n float64) string {
 	return head + " " + unit
 }
 
-// words are the newest lines that the machine printed, or the fault of a failed step, newest last.
+// words are the newest lines that the step of the view printed, or the fault of a failed step, newest last. What another step printed is none of
+// its: below its title that would be false.
 func (b *Board) words(s *runstate.State, v view, n int) []string {
 	var out []string
 	if v.rank <= rankFailed && v.step != nil && v.step.Fault != nil {
@@ -263,8 +258,10 @@ func (b *Board) words(s *runstate.State, v view, n int) []string {
 	if v.stall != "" && n > 0 {
 		out, n = append(out, v.stall), n-1
 	}
-	for _, l := range v.host.Lines[max(0, len(v.host.Lines)-n):] {
-		out = append(out, event.Clean(l.Text))
+	if v.step != nil {
+		for _, l := range v.host.LinesOf(v.step.ID, n) {
+			out = append(out, event.Clean(l.Text))
+		}
 	}
 	return out
 }

@@ -250,7 +250,7 @@ func TestAStallIsTold(t *testing.T) {
 		after time.Duration
 		want  string
 	}{
-		"nobody knows what is usual": {nil, 2 * time.Minute, "silent for 2m03s: Install packages"},
+		"nobody knows what is usual": {nil, 2 * time.Minute, "silent for 2m02s: Install packages"},
 		"longer than usual":          {runstate.History{"infrastructure.packages": 40 * time.Second}, 2 * time.Minute, "waiting 2m03s for “Install packages”, usually 40s"},
 		"not yet":                    {runstate.History{"infrastructure.packages": 10 * time.Minute}, 2 * time.Minute, ""},
 		"just now":                   {nil, 10 * time.Second, ""},
@@ -262,5 +262,30 @@ func TestAStallIsTold(t *testing.T) {
 				t.Errorf("want %q:\n%s", c.want, got)
 			}
 		})
+	}
+}
+
+// What is shown below a step's title was printed by that step, and how long a node is silent counts from its last line.
+func TestOutputBelongsToItsStep(t *testing.T) {
+	s, now := story(3)
+	at := func(ev event.Event) {
+		now = now.Add(time.Second)
+		s.Apply(event.Record{Seq: s.Seq + 1, Time: now, Event: ev})
+	}
+	done := s.Host("node-2").Doing().ID
+	at(event.StepEnded{Step: done, Outcome: event.Changed, Took: time.Minute})
+	at(event.StepStarted{Step: "infrastructure.load-images/node-2", Try: 1})
+	if st := s.Host("node-2").Doing(); st == nil || st.ID != "infrastructure.load-images/node-2" {
+		t.Fatalf("node-2 is at %+v", st)
+	}
+	b := &Board{P: i18n.NewPrinter(i18n.English), Theme: theme.New(theme.Options{})}
+	for name, look := range map[string]time.Duration{"at once": time.Second, "after silence": 49 * time.Second} {
+		got := ansi.Strip(strings.Join(b.Render(s, now.Add(look), 130, 40), "\n"))
+		if strings.Contains(got, "Setting up runc") {
+			t.Errorf("%s: output of the step before is shown:\n%s", name, got)
+		}
+		if silent := strings.Contains(got, "silent for 49s: "); silent != (look > 30*time.Second) {
+			t.Errorf("%s: silent %v:\n%s", name, silent, got)
+		}
 	}
 }
