@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
@@ -45,7 +46,7 @@ func (r *run) apiserverService(n config.Node) (node.Service, error) {
 		etcds = append(etcds, httpsURL(m.IP.String(), 2379))
 	}
 	p := pkiDir + "/"
-	u := unit{Description: "Kubernetes API server", After: []string{"network-online.target", "etcd.service"}, Wants: []string{"network-online.target"}, Type: "notify", Program: r.programPath(n, "kube-apiserver"), Flags: r.override("kube-apiserver", map[string]string{
+	flags := r.override("kube-apiserver", map[string]string{
 		"advertise-address": n.IP.String(), "secure-port": "6443", "allow-privileged": "true", "authorization-mode": "Node,RBAC",
 		"enable-admission-plugins": "NodeRestriction", "enable-bootstrap-token-auth": "true",
 		"etcd-servers": strings.Join(etcds, ","), "etcd-cafile": p + "etcd/ca.crt", "etcd-certfile": p + "apiserver-etcd-client.crt", "etcd-keyfile": p + "apiserver-etcd-client.key",
@@ -59,7 +60,10 @@ func (r *run) apiserverService(n config.Node) (node.Service, error) {
 		"requestheader-extra-headers-prefix": "X-Remote-Extra-", "requestheader-group-headers": "X-Remote-Group", "requestheader-username-headers": "X-Remote-User",
 		"proxy-client-cert-file": p + "front-proxy-client.crt", "proxy-client-key-file": p + "front-proxy-client.key",
 		"encryption-provider-config": kubeDir + "/encryption-config.yaml", "request-timeout": r.Cluster.APIServerTimeout.String(),
-	})}
+		flagStopDelay: "2s", flagWatchGrace: "5s",
+	})
+	u := unit{Description: "Kubernetes API server", After: []string{"network-online.target", "etcd.service"}, Wants: []string{"network-online.target"},
+		Type: "notify", StopTimeout: stopTimeout(flags), Program: r.programPath(n, "kube-apiserver"), Flags: flags}
 	return node.Service{Unit: "kube-apiserver.service", Files: []node.File{
 		plainFile(p+"ca.crt", r.pki.CA.Cert), plainFile(p+"etcd/ca.crt", r.pki.EtcdCA.Cert), plainFile(p+"front-proxy-ca.crt", r.pki.FrontProxyCA.Cert),
 		plainFile(p+"apiserver.crt", leaf.APIServer.Cert), secretFile(p+"apiserver.key", leaf.APIServer.Key),
@@ -70,6 +74,26 @@ func (r *run) apiserverService(n config.Node) (node.Service, error) {
 		secretFile(kubeDir+"/encryption-config.yaml", r.pki.EncryptionConfig),
 		plainFile(unitDir+"kube-apiserver.service", u.render()),
 	}}, nil
+}
+
+// How an API server stops. During the delay it still answers while Services and load balancers turn away from it. Then its watches get the
+// grace to end: without it a server with watches, so every one, needs its whole request timeout to stop.
+const (
+	flagStopDelay  = "shutdown-delay-duration"
+	flagWatchGrace = "shutdown-watch-termination-grace-period"
+)
+
+// stopTimeout is longer than an API server with these flags takes to stop: the delay, and then its watches and the requests that it works on
+// side by side.
+func stopTimeout(flags map[string]string) time.Duration {
+	const margin = 30 * time.Second
+	return duration(flags[flagStopDelay]) + duration(flags[flagWatchGrace]) + duration(flags["request-timeout"]) + margin
+}
+
+// duration of a flag that was checked when deploy.yaml was read.
+func duration(s string) time.Duration {
+	d, _ := time.ParseDuration(s)
+	return max(d, 0)
 }
 
 func (r *run) controllerManagerService(n config.Node) (node.Service, error) {

@@ -216,3 +216,39 @@ func TestTheBundlesVersionIsJudged(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// systemd waits for an API server longer than it can take to stop, whatever deploy.yaml sets for it; a flag of deploy.yaml takes the place of ours.
+func TestSystemdDoesNotKillAnAPIServerThatStops(t *testing.T) {
+	for name, c := range map[string]struct {
+		yaml  string
+		flags []string
+		most  time.Duration // what stopping can take
+	}{
+		"ours": {"", []string{"shutdown-delay-duration=2s", "shutdown-watch-termination-grace-period=5s"}, 2*time.Second + 5*time.Second + 120*time.Second},
+		"the user's": {"apiserver-timeout: 10m\nconfig-extra-args:\n- {name: kube-apiserver, extra-args: {--shutdown-delay-duration: 70s, --shutdown-watch-termination-grace-period: 1m}}\n",
+			[]string{"shutdown-delay-duration=70s", "shutdown-watch-termination-grace-period=1m"}, 70*time.Second + time.Minute + 10*time.Minute},
+		"off": {"config-extra-args:\n- {name: kube-apiserver, extra-args: {--shutdown-delay-duration: 0s}}\n",
+			[]string{"shutdown-delay-duration=0s", "shutdown-watch-termination-grace-period=5s"}, 5*time.Second + 120*time.Second},
+	} {
+		r := componentRun(t, c.yaml)
+		s, err := r.apiserverService(r.Cluster.Nodes[0])
+		text := fileOf(t, s, err, "kube-apiserver.service")
+		for _, flag := range c.flags {
+			key, _, _ := strings.Cut(flag, "=")
+			if !strings.Contains(text, "\n  --"+flag+" ") || strings.Count(text, "--"+key+"=") != 1 {
+				t.Errorf("%s: not --%s alone:\n%s", name, flag, text)
+			}
+		}
+		var wait int
+		for line := range strings.Lines(text) {
+			if v, ok := strings.CutPrefix(line, "TimeoutStopSec="); ok {
+				if _, err := fmt.Sscan(v, &wait); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if got := time.Duration(wait) * time.Second; got <= c.most || got > c.most+time.Minute {
+			t.Errorf("%s: systemd waits %s, stopping takes up to %s", name, got, c.most)
+		}
+	}
+}

@@ -2,17 +2,20 @@ package phases
 
 import (
 	"fmt"
+	"math"
 	"sort"
 	"strings"
+	"time"
 )
 
 // unit is a systemd service of ours. Flags are sorted, so that the same settings give the same bytes and nothing restarts in vain.
 type unit struct {
 	Description string
 	After       []string
-	Wants       []string // not Requires: a dependency whose first start fails at boot must not keep this one down for good
-	Type        string   // "" is simple
-	Environment []string // files; one with a dash before it may be absent
+	Wants       []string      // not Requires: a dependency whose first start fails at boot must not keep this one down for good
+	Type        string        // "" is simple
+	StopTimeout time.Duration // 0 is systemd's own; after it systemd kills
+	Environment []string      // files; one with a dash before it may be absent
 	Program     string
 	Flags       map[string]string
 }
@@ -29,6 +32,9 @@ func (u unit) render() []byte {
 	b.WriteString("StartLimitIntervalSec=0\n\n[Service]\n")
 	if u.Type != "" {
 		b.WriteString("Type=" + u.Type + "\nTimeoutStartSec=120\n")
+	}
+	if u.StopTimeout > 0 {
+		fmt.Fprintf(&b, "TimeoutStopSec=%d\n", int(math.Ceil(u.StopTimeout.Seconds())))
 	}
 	for _, f := range u.Environment {
 		b.WriteString("EnvironmentFile=" + f + "\n")
