@@ -153,6 +153,8 @@ func (w *plainWizard) listMachines() {
 		switch l, known := w.looked[lookID(m)]; {
 		case w.members[m.IP]:
 			line += "  " + w.t("wizard.look.member")
+		case known && l.Errors() > 0:
+			line += "  " + w.t("wizard.errors", "count", strconv.Itoa(l.Errors()))
 		case known:
 			line += "  " + w.t("wizard.look."+string(l.Stage))
 		}
@@ -310,7 +312,11 @@ func (w *plainWizard) hearOf(l wizard.Look) {
 		text, next := w.talker.env.P.Fault(l.Fault)
 		w.complain(event.Error, name+": "+w.t("wizard.look.failed")+": "+text, next)
 	case wizard.Seen:
-		w.say("plain.seen", "node", name, "os", event.Clean(l.OS), "arch", event.Clean(l.Arch), "cpus", strconv.Itoa(l.CPUs), "memory", report.Size(l.Memory), "disk", report.Size(l.Disk), "skew", report.Short(max(l.Skew, -l.Skew)))
+		word := "plain.seen"
+		if l.Errors() > 0 {
+			word = "plain.seen.errors"
+		}
+		w.say(word, "count", strconv.Itoa(l.Errors()), "node", name, "os", event.Clean(l.OS), "arch", event.Clean(l.Arch), "cpus", strconv.Itoa(l.CPUs), "memory", report.Size(l.Memory), "disk", report.Size(l.Disk), "skew", report.Short(max(l.Skew, -l.Skew)))
 		if l.Cluster != "" {
 			w.say("plain.seen.cluster", "node", name, "cluster", event.Clean(l.Cluster))
 		}

@@ -164,7 +164,7 @@ func (w *plainWizard) memberName(name string) bool {
 // preflightNow is preflight of the draft as it is; it tells what it finds.
 func (w *plainWizard) preflightNow(ctx context.Context) (findings []event.Finding, ok bool) {
 	var mu sync.Mutex
-	w.checked, ok = "", true
+	w.checked, ok = verdict{}, true
 	seen, total := 0, strconv.Itoa(len(w.draft.Machines))
 	w.preflight(ctx, w.draft.Clone(), w.target(), func(c wizard.Check) {
 		mu.Lock()
@@ -186,21 +186,26 @@ func (w *plainWizard) preflightNow(ctx context.Context) (findings []event.Findin
 	})
 	mu.Lock()
 	defer mu.Unlock()
-	errors := 0
+	v := verdict{of: w.drafted()}
 	for _, f := range findings {
 		w.finding(f)
 		if f.Severity == event.Error {
-			errors++
+			v.errors++
+		} else {
+			v.warnings++
 		}
 	}
-	if errors > 0 {
-		w.say("wizard.preflight.failed", "count", strconv.Itoa(errors))
+	if v.errors > 0 {
+		w.say("wizard.preflight.failed", "count", strconv.Itoa(v.errors))
 	}
-	if ok {
-		w.checked = string(w.draft.YAML()) + wizard.LoginText(w.draft)
+	if ok || v.errors > 0 { // one that could not be made says nothing
+		w.checked = v
 	}
 	return findings, ok
 }
+
+// drafted is all that preflight depends on.
+func (w *plainWizard) drafted() string { return string(w.draft.YAML()) + wizard.LoginText(w.draft) }
 
 // after is afterwards for one proposal.
 func (w *plainWizard) after(ctx context.Context, c choice) error {
@@ -231,6 +236,12 @@ func (w *plainWizard) review(ctx context.Context) error {
 				w.wrong(p)
 			}
 			words = []string{"plain.change", "plain.show", "plain.diff", "plain.leave"}
+		} else if w.checked.errors > 0 && w.checked.of == w.drafted() {
+			w.complain(event.Error, w.t("wizard.run.failed", "count", strconv.Itoa(w.checked.errors)), "")
+			words[0] = "wizard.key.to-preflight"
+			if w.members != nil {
+				words = slices.Delete(words, 1, 2)
+			}
 		} else if w.members != nil {
 			words = []string{"wizard.key.join", "plain.show", "plain.diff", "plain.plan", "plain.change", "plain.leave"}
 		}
@@ -240,6 +251,8 @@ func (w *plainWizard) review(ctx context.Context) error {
 			return err
 		}
 		switch do {
+		case "wizard.key.to-preflight":
+			return toStep("preflight")
 		case "plain.show":
 			w.print(strings.TrimRight(wizard.Masked(w.draft.YAML()), "\n"))
 		case "plain.diff":
@@ -345,8 +358,11 @@ func (w *plainWizard) planned(ctx context.Context, file string) {
 // install writes deploy.yaml and installs what it says, in a process of its own.
 func (w *plainWizard) install(ctx context.Context, file string) (done bool, err error) {
 	w.say("wizard.run.about", "file", file, "count", strconv.Itoa(len(w.draft.Machines)))
-	if w.checked != string(w.draft.YAML())+wizard.LoginText(w.draft) {
+	switch {
+	case w.checked.of != w.drafted():
 		w.say("wizard.run.unproven")
+	case w.checked.warnings > 0:
+		w.say("wizard.run.warned", "count", strconv.Itoa(w.checked.warnings))
 	}
 	yes, err := w.sure(ctx, w.t("wizard.run.title", "cluster", w.draft.Get("cluster-id")))
 	if err != nil || !yes {

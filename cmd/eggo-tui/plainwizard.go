@@ -28,7 +28,7 @@ type plainWizard struct {
 	future  []config.Draft
 	steps   []plainStep
 	found   []wizard.Bundle // once they were looked for
-	checked string          // the draft of which preflight has found no error
+	checked verdict         // of the last preflight
 
 	// looks at machines go on while the person does; what they tell is said before the next question
 	looking sync.WaitGroup
@@ -37,6 +37,12 @@ type plainWizard struct {
 	news    chan wizard.Look
 	looked  map[string]wizard.Look // by address and port
 	asking  []wizard.Look
+}
+
+// verdict is what preflight has found, of which draft.
+type verdict struct {
+	of               string
+	errors, warnings int
 }
 
 // plainStep is a step of the wizard.

@@ -57,6 +57,7 @@ func enPlain() map[string]string {
 		"plain.looking":             "Machines that are being looked at: {count}",
 		"plain.looking-on":          "Still looked at: {count}. What is found is told before the next questions.",
 		"plain.seen":                "{node} is ready: {os}, {arch}, CPUs {cpus}, memory {memory}, free {disk}, its clock off by {skew}",
+		"plain.seen.errors":         "{node} has {count} {count:error|errors}: {os}, {arch}, CPUs {cpus}, memory {memory}, free {disk}, its clock off by {skew}",
 		"plain.seen.cluster":        "{node} is a machine of the cluster {cluster} already.",
 		"plain.proving":             "proving {path}: {percent} %",
 		"plain.no-bundle":           "No bundle for {arch} was found. Type where it is; eggo-bundle build makes one.",

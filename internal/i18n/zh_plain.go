@@ -57,6 +57,7 @@ func zhPlain() map[string]string {
 		"plain.looking":             "正在查看的机器：{count}",
 		"plain.looking-on":          "仍在查看：{count}。结果会在之后的问题之前告知。",
 		"plain.seen":                "{node} 就绪：{os}，{arch}，CPU {cpus}，内存 {memory}，可用 {disk}，时钟偏差 {skew}",
+		"plain.seen.errors":         "{node} 有 {count} 个错误：{os}，{arch}，CPU {cpus}，内存 {memory}，可用 {disk}，时钟偏差 {skew}",
 		"plain.seen.cluster":        "{node} 已是集群 {cluster} 的机器。",
 		"plain.proving":             "正在校验 {path}：{percent} %",
 		"plain.no-bundle":           "没有找到 {arch} 的离线包。请输入它的位置；eggo-bundle build 可以制作。",

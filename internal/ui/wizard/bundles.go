@@ -37,6 +37,25 @@ func (b *bundles) owns(key string) bool {
 	return under(key, "package-src.x86src") || under(key, "package-src.armsrc") || under(key, "eggo.bundles")
 }
 
+// standing implements stander: a bundle that is chosen and damaged, or for other machines, is as wrong as none.
+func (b *bundles) standing() standing {
+	errors, _ := b.p.problemsOf(b).Count()
+	at := standing{errors: errors}
+	for _, x := range b.p.bundles {
+		switch {
+		case !b.p.chosen(x.Path):
+		case x.Fault != nil:
+			at.errors++
+		case !x.Proven:
+			at.busy = true
+		}
+	}
+	if len(b.p.unserved()) > 0 {
+		at.errors++
+	}
+	return at
+}
+
 type bundlesEnded struct{}
 
 func (b *bundles) enter(*frame.Env) tea.Cmd {
@@ -130,16 +149,37 @@ func (p *Page) chosen(path string) bool {
 	return p.draft.Values["package-src.x86src"] == path || p.draft.Values["package-src.armsrc"] == path || slices.Contains(config.Items(p.draft.Values["eggo.bundles"]), path)
 }
 
+// fits says whether a bundle is for the operating system of a machine that was looked at.
+func fits(m *bundle.Manifest, l *Look) bool {
+	return m.OS.ID == "" || slices.Contains(strings.Fields(l.OSID), strings.ToLower(m.OS.ID)) && (m.OS.Codename == "" || l.Codename == m.OS.Codename)
+}
+
 // misfits are the machines of the bundle's architecture whose operating system it is not for, as far as they were looked at.
 func (p *Page) misfits(m *bundle.Manifest) []string {
 	var out []string
 	for _, x := range p.draft.Machines {
+		if l := p.looks[lookKey(x)]; l != nil && l.Stage == Seen && l.Arch == m.Arch && !fits(m, l) {
+			out = append(out, x.Name)
+		}
+	}
+	return out
+}
+
+// unserved are the machines whose operating system none of the bundles is for that are chosen for their architecture.
+func (p *Page) unserved() []string {
+	var out []string
+	for _, x := range p.draft.Machines {
 		l := p.looks[lookKey(x)]
-		if l == nil || l.Stage != Seen || l.Arch != m.Arch || m.OS.ID == "" {
+		if l == nil || l.Stage != Seen {
 			continue
 		}
-		like := slices.Contains(strings.Fields(l.OSID), strings.ToLower(m.OS.ID))
-		if !like || m.OS.Codename != "" && l.Codename != m.OS.Codename {
+		some, good := false, false
+		for _, b := range p.bundles {
+			if p.chosen(b.Path) && b.Manifest != nil && b.Manifest.Arch == l.Arch {
+				some, good = true, good || fits(b.Manifest, l)
+			}
+		}
+		if some && !good {
 			out = append(out, x.Name)
 		}
 	}
@@ -254,7 +294,8 @@ func (b *bundles) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		if path == "" {
 			put(-1, l.Add(t.Warn, g.Ignored+" "+e.P.T("wizard.bundle.needed")).String())
 		} else {
-			put(-1, l.Add(t.Good, g.OK).Space(1).Add(t.Text, widget.Cut(event.Clean(path), w-l.Width()-2, g.Cut)).String())
+			glyph, st := b.mark(e, path)
+			put(-1, l.Add(st, glyph).Space(1).Add(t.Text, widget.Cut(event.Clean(path), w-l.Width()-2, g.Cut)).String())
 		}
 	}
 	put(-1, "")
@@ -282,6 +323,21 @@ func (b *bundles) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	}
 	b.rows = b.rows[top:]
 	return out[top:], nil
+}
+
+// mark is how the bundle stands that is chosen: proven is what it is, not that it is named.
+func (b *bundles) mark(e *frame.Env, path string) (string, widget.Ink) {
+	t, g := e.Theme, e.Theme.Glyphs
+	i := slices.IndexFunc(b.p.bundles, func(x Bundle) bool { return x.Path == path })
+	switch {
+	case i < 0:
+		return g.Waiting, t.Idle
+	case b.p.bundles[i].Fault != nil, b.p.bundles[i].Manifest != nil && len(b.p.misfits(b.p.bundles[i].Manifest)) > 0 && len(b.p.unserved()) > 0:
+		return g.Failed, t.Bad
+	case !b.p.bundles[i].Proven:
+		return g.Running, t.Busy
+	}
+	return g.OK, t.Good
 }
 
 // one are the lines of a bundle.

@@ -99,6 +99,29 @@ func (f *preflight) passed() bool {
 	return f.ended && f.fault == nil && f.of == f.now() && !slices.ContainsFunc(f.findings, func(x event.Finding) bool { return x.Severity == event.Error })
 }
 
+// standing implements stander. What is wrong with the draft is told at the steps that it is of.
+func (f *preflight) standing() standing {
+	if f.p.problems.HasErrors() || f.of != f.now() {
+		return standing{open: true}
+	}
+	errors := f.count(event.Error)
+	if f.fault != nil {
+		errors++
+	}
+	return standing{errors: errors, busy: f.busy, open: !f.ended}
+}
+
+// count is how many findings are of a severity.
+func (f *preflight) count(sev event.Severity) int {
+	n := 0
+	for _, x := range f.findings {
+		if x.Severity == sev {
+			n++
+		}
+	}
+	return n
+}
+
 func (f *preflight) typed(tea.KeyPressMsg, *frame.Env) (tea.Cmd, bool) { return nil, false }
 func (f *preflight) paste(string, *frame.Env) tea.Cmd                  { return nil }
 func (f *preflight) back(*frame.Env) bool                              { return false }
@@ -145,9 +168,11 @@ func (f *preflight) keys(e *frame.Env) []frame.Binding {
 	} else if f.fault != nil && (f.fault.Class == event.ClassAuth || f.fault.Code == "usage.secret") {
 		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.mend.login", Do: func() tea.Cmd { return f.p.toStep("login", e) }})
 	} else if x, ok := f.chosen(); ok && !f.passed() {
-		if word, do := f.mend(x, e); do != nil {
-			list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: word, Do: do})
+		word, do := f.mend(x, e)
+		if do == nil { // it is mended on the machine itself
+			word, do = "wizard.key.again", f.look
 		}
+		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: word, Do: do})
 		if x.Host != "" && len(f.p.draft.Machines) > 1 {
 			list = append(list, frame.Binding{Keys: []string{"x"}, Word: "wizard.mend.without", Do: func() tea.Cmd { return f.without(x.Host) }})
 		}
@@ -259,25 +284,23 @@ func (f *preflight) head(e *frame.Env, w int) []string {
 		return append(out, "")
 	}
 	total := len(f.p.draft.Machines)
-	errors := 0
-	for _, x := range f.findings {
-		if x.Severity == event.Error {
-			errors++
-		}
-	}
-	var line string
+	errors, warnings := f.count(event.Error), f.count(event.Warning)
+	line := new(widget.Line)
 	switch {
 	case f.busy:
-		line = t.Busy.Render(g.Running + " " + e.P.T("wizard.preflight.busy", "done", itoa(len(f.machines)), "total", itoa(total)))
+		line.Add(t.Busy, g.Running+" "+e.P.T("wizard.preflight.busy", "done", itoa(len(f.machines)), "total", itoa(total)))
 	case f.fault != nil:
 		text, next := faultWords(e, f.fault)
 		return append(complaint(e, event.Error, text, next, w), "")
 	case errors > 0:
-		line = t.Bad.Render(g.Failed + " " + e.P.T("wizard.preflight.failed", "count", itoa(errors)))
+		line.Add(t.Bad, g.Failed+" "+e.P.T("wizard.preflight.failed", "count", itoa(errors)))
 	case f.ended:
-		line = t.Good.Render(g.OK + " " + e.P.T("wizard.preflight.passed", "count", itoa(total)))
+		line.Add(t.Good, g.OK+" "+e.P.T("wizard.preflight.passed", "count", itoa(total)))
 	}
-	out := []string{line}
+	if warnings > 0 && !f.busy {
+		line.Space(3).Add(t.Warn, g.Ignored+" "+e.P.T("wizard.warnings", "count", itoa(warnings)))
+	}
+	out := []string{line.String()}
 	if f.busy {
 		part := 0.0
 		if total > 0 {

@@ -20,52 +20,6 @@ func allRoles() []bundle.Role {
 	return []bundle.Role{bundle.ControlPlane, bundle.Worker, bundle.Etcd, bundle.LoadBalancer}
 }
 
-// stage is the glyph, the style and the word of how far a look is.
-func stage(e *frame.Env, l *Look, wrong bool) (string, widget.Ink, string) {
-	t, g := e.Theme, e.Theme.Glyphs
-	switch {
-	case wrong:
-		return g.Failed, t.Bad, "wizard.look.wrong"
-	case l == nil:
-		return g.Waiting, t.Idle, "wizard.look.none"
-	}
-	switch l.Stage {
-	case Reaching:
-		return g.Running, t.Busy, "wizard.look.reaching"
-	case LogIn:
-		return g.Running, t.Busy, "wizard.look.login"
-	case Looking:
-		return g.Running, t.Busy, "wizard.look.looking"
-	case Asking:
-		return g.Ignored, t.Warn, "wizard.look.asking"
-	case Failed:
-		return g.Failed, t.Bad, failed(l.Fault)
-	case Seen:
-		for _, f := range l.Findings {
-			if f.Severity == event.Error {
-				return g.Ignored, t.Warn, "wizard.look.findings"
-			}
-		}
-	}
-	return g.OK, t.Good, "wizard.look.seen"
-}
-
-// failed is the word for a look that came to nothing: how far it came tells what is to be mended.
-func failed(f *event.Fault) string {
-	switch {
-	case f == nil:
-	case f.Code == "usage.secret":
-		return "wizard.look.password"
-	case strings.HasPrefix(f.Code, "ssh.hostkey"):
-		return "wizard.look.key-refused"
-	case strings.HasPrefix(f.Code, "ssh.sudo"):
-		return "wizard.look.no-sudo"
-	case f.Class == event.ClassAuth:
-		return "wizard.look.refused"
-	}
-	return "wizard.look.failed"
-}
-
 // facts are a machine's, in a line of w cells: what has no room is left out, the last first.
 func facts(e *frame.Env, l *Look, w int) string {
 	if l == nil || l.Stage != Seen {
@@ -123,9 +77,10 @@ func (n *nodes) columns(e *frame.Env, w int) columns {
 	if n.p.joins() {
 		c.state = widget.Width(e.P.T("wizard.look.member")) + 2
 	}
-	for _, s := range []string{"none", "reaching", "login", "looking", "asking", "failed", "refused", "key-refused", "no-sudo", "password", "findings", "seen", "wrong"} {
+	for _, s := range []string{"none", "reaching", "login", "looking", "asking", "failed", "refused", "key-refused", "no-sudo", "password", "seen"} {
 		c.state = max(c.state, widget.Width(e.P.T("wizard.look."+s))+2)
 	}
+	c.state = max(c.state, widget.Width(e.P.T("wizard.errors", "count", "99"))+2)
 	c.name, c.ip = min(c.name, max(12, w/5)), min(c.ip, 22)
 	if c.words = w >= 118; c.words {
 		c.roles = 12
@@ -270,11 +225,12 @@ func (n *nodes) row(e *frame.Env, i int, c columns, w int) string {
 			}
 		}
 	}
-	glyph, st, word := stage(e, look, wrong.HasErrors())
+	count, _ := wrong.Count()
+	glyph, st, word := stage(e, look, count)
 	if n.p.members[m.IP] {
-		glyph, st, word = g.OK, t.Idle, "wizard.look.member"
+		glyph, st, word = g.OK, t.Idle, e.P.T("wizard.look.member")
 	}
-	l.Space(2).Add(st, glyph).Space(1).Add(st, widget.Fit(e.P.T(word), c.state-2, "")).Space(2)
+	l.Space(2).Add(st, glyph).Space(1).Add(st, widget.Fit(word, c.state-2, g.Cut)).Space(2)
 	said := facts(e, look, w-l.Width())
 	switch {
 	case wrong.HasErrors():
@@ -374,54 +330,6 @@ func (n *nodes) block(e *frame.Env, out []string, w, h int) ([]string, *tea.Curs
 		out = append(out, t.Chosen.Render(t.Glyphs.Vertical)+widget.Paint(t.Cursor, l, w-1, ""))
 	}
 	return out, tea.NewCursor(1+x, at+y)
-}
-
-// summary counts.
-func (n *nodes) summary(e *frame.Env, w int) string {
-	t := e.Theme
-	d := n.p.draft
-	seen, bad, busy, asks := 0, 0, 0, 0
-	for _, m := range d.Machines {
-		l := n.p.looks[lookKey(m)]
-		switch {
-		case l == nil:
-		case l.Stage == Failed:
-			bad++
-		case l.Stage == Seen:
-			seen++
-		case l.Stage == Asking:
-			asks++
-		default:
-			busy++
-		}
-	}
-	line := new(widget.Line).Add(t.Strong, e.P.T("wizard.nodes.count", "count", itoa(len(d.Machines))))
-	for i, r := range allRoles() {
-		if k := len(d.With(r)); k > 0 {
-			line.Space(3).Add(t.Yolk, string("MWEL"[i])+" "+itoa(k)).Space(1).Add(t.Dim, e.P.T("ui.role."+string(r)))
-		}
-	}
-	for _, x := range []struct {
-		n    int
-		st   widget.Ink
-		word string
-	}{{bad, t.Bad, "wizard.look.failed"}, {asks, t.Warn, "wizard.look.asking"}, {busy, t.Busy, "wizard.look.looking"}, {seen, t.Good, "wizard.look.seen"}} {
-		if said := itoa(x.n) + " " + e.P.T(x.word); x.n > 0 && n.p.svc.Probe != nil && line.Width()+3+widget.Width(said) <= w {
-			line.Space(3).Add(x.st, said)
-		}
-	}
-	if k := len(n.marked); k > 0 {
-		on := 0
-		for _, v := range n.marked {
-			if v {
-				on++
-			}
-		}
-		if on > 0 {
-			line.Space(3).Add(t.Yolk, e.P.T("wizard.nodes.marked", "count", itoa(on)))
-		}
-	}
-	return line.String()
 }
 
 // lookAt is what is known of the machine; nil when nothing is.

@@ -98,7 +98,7 @@ func TestAKeyFileIsLookedAt(t *testing.T) {
 	uitest.Type(t, a, "/root/ba")
 	uitest.Has(t, a, "✘ The SSH key /root/ba cannot be used", "Give another private key file")
 	uitest.Keys(t, a, "ctrl+n")
-	uitest.Has(t, a, "! Login")
+	uitest.Has(t, a, "✘ Login")
 	uitest.Keys(t, a, "ctrl+p", "ctrl+u")
 	uitest.Lacks(t, a, "cannot be used")
 	uitest.Type(t, a, "/root/good")
@@ -173,7 +173,7 @@ func TestPreflightIsDoneWhenItHasPassed(t *testing.T) {
 	threeNodes(t, a)
 	w.slow = true
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n")
-	uitest.Has(t, a, "One last look", "◌ Preflight")
+	uitest.Has(t, a, "One last look", "▸ Preflight")
 	w.slow = false
 	uitest.Keys(t, a, "ctrl+p", "r", "ctrl+n")
 	uitest.Has(t, a, "One last look", "✔ Preflight")

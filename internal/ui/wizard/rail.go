@@ -21,39 +21,58 @@ const (
 	sideWide = 26
 )
 
-// state is a step's glyph, style and word.
-func (p *Page) state(e *frame.Env, i int) (glyph string, st widget.Ink, word string) {
+// standing is what is to be said of a step: what stands in the way of going on, what waits for the person, and whether it is still found out.
+type standing struct {
+	errors, asks int
+	busy         bool
+	open         bool // it is not done even if nothing of this holds
+}
+
+// stander is a step that finds out something by itself, beside what is wrong with the draft.
+type stander interface{ standing() standing }
+
+func (p *Page) standing(s step) standing {
+	if x, is := s.(stander); is {
+		return x.standing()
+	}
+	errors, _ := p.problemsOf(s).Count()
+	return standing{errors: errors}
+}
+
+// railState is a step's glyph, style and words.
+type railState struct {
+	glyph  string
+	st     widget.Ink
+	word   string
+	errors int
+}
+
+// state is how a step is told. An error is red with its count wherever one is, and only what was checked is green.
+func (p *Page) state(e *frame.Env, i int) railState {
 	t, g := e.Theme, e.Theme.Glyphs
 	s := p.steps[i]
-	errors, _ := p.problemsOf(s).Count()
+	at, been := p.standing(s), p.been[s.id()]
 	switch {
+	case been && at.errors > 0:
+		return railState{g.Failed, t.Bad, e.P.T("wizard.errors", "count", itoa(at.errors)), at.errors}
 	case i == p.at:
-		return g.Running, t.Yolk, "wizard.state.now"
-	case errors > 0 && p.been[s.id()], p.been[s.id()] && unfit(s):
-		return g.Ignored, t.Warn, "wizard.state.look"
-	case !done(s):
-		return g.Waiting, t.Idle, "wizard.state.todo"
-	case p.been[s.id()]:
-		return g.OK, t.Good, "wizard.state.done"
+		return railState{g.Running, t.Yolk, e.P.T("wizard.state.now"), 0}
+	case been && at.asks > 0:
+		return railState{g.Ignored, t.Warn, e.P.T("wizard.state.look"), 0}
+	case been && at.busy:
+		return railState{g.Running, t.Busy, e.P.T("wizard.state.busy"), 0}
+	case been && !at.open:
+		return railState{g.OK, t.Good, e.P.T("wizard.state.done"), 0}
 	}
-	return g.Waiting, t.Idle, "wizard.state.todo"
+	return railState{g.Waiting, t.Idle, e.P.T("wizard.state.todo"), 0}
 }
 
-// unfit says whether a step has found by itself that something is not as it has to be.
-func unfit(s step) bool {
-	f, is := s.(*preflight)
-	return is && f.ended && !f.passed()
-}
-
-// done says whether a step can be behind one: preflight is when it has passed for what the draft is now, the review never is.
-func done(s step) bool {
-	switch s := s.(type) {
-	case *preflight:
-		return s.passed()
-	case *review:
-		return false
+func (p *Page) states(e *frame.Env) []railState {
+	out := make([]railState, len(p.steps))
+	for i := range p.steps {
+		out[i] = p.state(e, i)
 	}
-	return true
+	return out
 }
 
 // Render implements frame.Page.
@@ -78,8 +97,8 @@ func (p *Page) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 func (p *Page) beside(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	t := e.Theme
 	side := []string{""}
-	for i, s := range p.steps {
-		glyph, st, word := p.state(e, i)
+	for i, x := range p.states(e) {
+		s, said := p.steps[i], x.word
 		name, style := e.P.T("wizard.step."+s.id()), t.Dim
 		if i == p.at {
 			style = t.Strong
@@ -88,9 +107,8 @@ func (p *Page) beside(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		if i == p.at {
 			mark = t.Chosen.Render(t.Glyphs.Pointer)
 		}
-		said := e.P.T(word)
-		l := new(widget.Line).Space(1).Add(st, glyph).Space(1).Add(style, widget.Cut(name, sideWide-8-widget.Width(said), t.Glyphs.Cut))
-		l.To(sideWide-3-widget.Width(said)).Add(st, said)
+		l := new(widget.Line).Space(1).Add(x.st, x.glyph).Space(1).Add(style, widget.Cut(name, sideWide-8-widget.Width(said), t.Glyphs.Cut))
+		l.To(sideWide-3-widget.Width(said)).Add(x.st, said)
 		p.rail = append(p.rail, railSpot{i, len(side), 0, sideWide})
 		side = append(side, mark+l.String())
 		if h > 2*len(p.steps)+4 {
@@ -123,7 +141,15 @@ func (p *Page) top(e *frame.Env, w int) string {
 	t := e.Theme
 	count := itoa(p.at+1) + "/" + itoa(len(p.steps))
 	room := w - widget.Width(count) - 3
-	wide := func(i int) int { return 2 + widget.Width(e.P.T("wizard.step."+p.steps[i].id())) + 2 }
+	states := p.states(e)
+	name := func(i int) string { // with the number of its errors, for there is no room for the word
+		name := e.P.T("wizard.step." + p.steps[i].id())
+		if n := states[i].errors; n > 0 {
+			name += " " + itoa(n)
+		}
+		return name
+	}
+	wide := func(i int) int { return 2 + widget.Width(name(i)) + 2 }
 	from := p.at
 	used := wide(p.at)
 	to := p.at + 1
@@ -138,13 +164,15 @@ func (p *Page) top(e *frame.Env, w int) string {
 	}
 	l := new(widget.Line).Space(1)
 	for i := from; i < to; i++ {
-		glyph, st, _ := p.state(e, i)
-		style := t.Dim
+		x, style := states[i], t.Dim
+		if x.errors > 0 {
+			style = x.st
+		}
 		if i == p.at {
 			style = t.Strong
 		}
 		at := l.Width()
-		l.Add(st, glyph).Space(1).Add(style, e.P.T("wizard.step."+p.steps[i].id())).Space(2)
+		l.Add(x.st, x.glyph).Space(1).Add(style, name(i)).Space(2)
 		p.rail = append(p.rail, railSpot{i, 0, at, l.Width()})
 	}
 	return l.To(w-widget.Width(count)-1).Add(t.Yolk, count).Space(1).String()

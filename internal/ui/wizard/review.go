@@ -2,7 +2,6 @@ package wizard
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -197,34 +196,55 @@ func (r *review) write(run bool) tea.Cmd {
 	}
 }
 
+// standing implements stander: the last step is never behind one.
+func (r *review) standing() standing { return standing{open: true} }
+
+// checked is what preflight says of the draft as it is now; warnings and errors are of one that has ended.
+func (r *review) checked() (passed bool, errors, warnings int) {
+	for _, s := range r.p.steps {
+		if f, is := s.(*preflight); is {
+			return f.passed(), f.standing().errors, f.count(event.Warning)
+		}
+	}
+	return true, 0, 0
+}
+
+// doubts are what is to be said before an install begins: with one, Enter alone does not begin it.
+func (r *review) doubts() []event.Msg {
+	switch passed, _, warnings := r.checked(); {
+	case !passed:
+		return []event.Msg{event.M("wizard.run.unproven")}
+	case warnings > 0:
+		return []event.Msg{event.M("wizard.run.warned", "count", itoa(warnings))}
+	}
+	return nil
+}
+
 // ask asks before it is written or run.
 func (r *review) ask(run bool) tea.Cmd {
 	p := r.p
+	if _, errors, _ := r.checked(); run && errors > 0 {
+		return nil
+	}
+	doubts := r.doubts()
+	choice := min(1, len(doubts))
 	if p.joins() {
-		return frame.Send(frame.Ask{Title: event.M("wizard.join.title", "count", itoa(len(p.fresh())), "cluster", p.draft.Get("cluster-id")), Lines: []event.Msg{event.M("wizard.join.about")}, Choices: []frame.Choice{
+		return frame.Send(frame.Ask{Title: event.M("wizard.join.title", "count", itoa(len(p.fresh())), "cluster", p.draft.Get("cluster-id")), Lines: append([]event.Msg{event.M("wizard.join.about")}, doubts...), Choices: []frame.Choice{
 			{Key: "y", Word: "wizard.join.yes", Do: func() tea.Cmd { return r.write(true) }},
 			{Key: "n", Word: "wizard.run.no"},
-		}})
+		}, Default: choice})
 	}
 	if p.svc.Write == nil {
 		return nil
 	}
 	if run {
-		lines := []event.Msg{event.M("wizard.run.about", "count", itoa(len(p.draft.Machines)), "file", p.target())}
-		if r.unproven() {
-			lines = append(lines, event.M("wizard.run.unproven"))
-		}
+		lines := append([]event.Msg{event.M("wizard.run.about", "count", itoa(len(p.draft.Machines)), "file", p.target())}, doubts...)
 		return frame.Send(frame.Ask{Title: event.M("wizard.run.title", "cluster", p.draft.Get("cluster-id")), Lines: lines, Choices: []frame.Choice{
 			{Key: "y", Word: "wizard.run.yes", Do: func() tea.Cmd { return frame.Send(writeMsg{true}) }},
 			{Key: "n", Word: "wizard.run.no"},
-		}, Default: 0})
+		}, Default: choice})
 	}
 	return r.write(false)
-}
-
-// unproven says whether preflight has not passed as the draft is now.
-func (r *review) unproven() bool {
-	return slices.ContainsFunc(r.p.steps, func(s step) bool { f, is := s.(*preflight); return is && !f.passed() })
 }
 
 func (r *review) keys(e *frame.Env) []frame.Binding {
@@ -233,7 +253,10 @@ func (r *review) keys(e *frame.Env) []frame.Binding {
 	}
 	move := func(n int) func() tea.Cmd { return func() tea.Cmd { r.top += n; return nil } }
 	var list []frame.Binding
+	_, errors, _ := r.checked()
 	switch {
+	case errors > 0:
+		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.to-preflight", Do: func() tea.Cmd { return r.p.toStep("preflight", e) }})
 	case r.p.problems.HasErrors():
 		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.to-problem", Do: func() tea.Cmd { return r.p.toProblem(e) }})
 	case r.p.joins() && len(r.p.fresh()) > 0:
@@ -281,11 +304,8 @@ func (r *review) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	if n, _ := r.p.problems.Count(); n > 0 {
 		out = append(out, complaint(e, event.Error, e.P.T("wizard.preflight.invalid", "count", itoa(n)), "", w)...)
 	}
-	if !r.p.problems.HasErrors() && r.written == "" && r.unproven() {
-		if h > 20 {
-			out = append(out, "")
-		}
-		out = append(out, complaint(e, event.Warning, e.P.T("wizard.run.unproven"), "", w)...)
+	if !r.p.problems.HasErrors() && r.written == "" {
+		out = append(out, r.verdict(e, w, h)...)
 	}
 	if r.written != "" {
 		out = append(out, t.Good.Render(g.OK+" "+widget.Cut(e.P.T("wizard.written", "file", r.written), w-2, g.Cut)))
@@ -319,6 +339,21 @@ func (r *review) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	return out, tea.NewCursor(2+x, len(out)-1)
 }
 
+// verdict is what preflight says of what is about to be installed, when that is not that all is well.
+func (r *review) verdict(e *frame.Env, w, h int) []string {
+	var out []string
+	if h > 20 {
+		out = append(out, "")
+	}
+	if _, errors, _ := r.checked(); errors > 0 {
+		return append(out, complaint(e, event.Error, e.P.T("wizard.run.failed", "count", itoa(errors)), "", w)...)
+	}
+	for _, m := range r.doubts() {
+		return append(out, complaint(e, event.Warning, e.P.Msg(m), "", w)...)
+	}
+	return nil
+}
+
 // lines of what is looked at.
 func (r *review) lines(e *frame.Env, w int) []string {
 	switch r.view {
@@ -346,89 +381,6 @@ func yamlLine(e *frame.Env, l string) string {
 		return e.Theme.Text.Render(l)
 	}
 	return m[1] + e.Theme.Busy.Render(m[2]) + e.Theme.Dim.Render(m[3]) + e.Theme.Text.Render(m[4])
-}
-
-var secretLine = regexp.MustCompile(`(?m)^(\s*(?:- )?(?:sudo-)?password:[ \t]*)\S.*$`)
-
-// masked has no password in it.
-func masked(text []byte) string { return secretLine.ReplaceAllString(string(text), "${1}********") }
-
-// diff is what is other than on the disk.
-func (r *review) diff(e *frame.Env, w int) []string {
-	t, g := e.Theme, e.Theme.Glyphs
-	switch {
-	case !r.read:
-		return []string{t.Dim.Render(e.P.T("wizard.diff.reading"))}
-	case r.diskErr != nil:
-		text, next := e.P.Fault(r.diskErr)
-		return complaint(e, event.Error, event.Clean(text), event.Clean(next), w)
-	case r.disk == nil:
-		return wrapped(e.P.T("wizard.diff.new", "file", r.p.target()), w)
-	case string(r.disk) == string(r.p.draft.YAML()):
-		return []string{t.Good.Render(g.OK + " " + e.P.T("wizard.diff.same"))}
-	}
-	var out []string
-	for _, d := range lineDiff(strings.Split(strings.TrimRight(masked(r.disk), "\n"), "\n"), strings.Split(strings.TrimRight(masked(r.p.draft.YAML()), "\n"), "\n")) {
-		text := widget.Cut(event.Clean(d.text), w-2, g.Cut)
-		switch d.kind {
-		case '+':
-			out = append(out, t.Added.Render("+ "+text))
-		case '-':
-			out = append(out, t.Removed.Render("- "+text))
-		default:
-			out = append(out, t.Dim.Render("  "+text))
-		}
-	}
-	return out
-}
-
-type diffLine struct {
-	kind byte // ' ', '+', '-'
-	text string
-}
-
-const diffMost = 2000 // lines; of longer files all is other
-
-// lineDiff compares by the longest common sequence of lines.
-func lineDiff(a, b []string) []diffLine {
-	var out []diffLine
-	if len(a) > diffMost || len(b) > diffMost {
-		for _, l := range a {
-			out = append(out, diffLine{'-', l})
-		}
-		for _, l := range b {
-			out = append(out, diffLine{'+', l})
-		}
-		return out
-	}
-	long := make([][]int32, len(a)+1)
-	for i := range long {
-		long[i] = make([]int32, len(b)+1)
-	}
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if a[i] == b[j] {
-				long[i][j] = long[i+1][j+1] + 1
-			} else {
-				long[i][j] = max(long[i+1][j], long[i][j+1])
-			}
-		}
-	}
-	i, j := 0, 0
-	for i < len(a) || j < len(b) {
-		switch {
-		case i < len(a) && j < len(b) && a[i] == b[j]:
-			out = append(out, diffLine{' ', a[i]})
-			i, j = i+1, j+1
-		case j == len(b) || i < len(a) && long[i+1][j] >= long[i][j+1]:
-			out = append(out, diffLine{'-', a[i]})
-			i++
-		default:
-			out = append(out, diffLine{'+', b[j]})
-			j++
-		}
-	}
-	return out
 }
 
 // planLines is what would be done, machine by machine.

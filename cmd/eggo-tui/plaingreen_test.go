@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/ui/wizard"
+)
+
+// plainDraft is a wizard, line by line, that has a draft without errors.
+func plainDraft(m *plainDesk) *plainWizard {
+	w := newPlainWizard(m)
+	w.steps = []plainStep{{"preflight", w.check}, {"review", w.review}}
+	w.draft.Values["package-src.x86src"] = "/srv/x.tar.gz"
+	w.draft.Machines = []config.Machine{{Name: "n1", IP: "192.0.2.1", Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd, bundle.Worker}}}
+	return w
+}
+
+// After a preflight that failed, an install is none of the choices; with warnings it is, and they are told before the question.
+func TestPlainInstallAfterPreflight(t *testing.T) {
+	m, said := dialogue(t, i18n.English, "1")
+	w := plainDraft(m)
+	w.checked = verdict{of: w.drafted(), errors: 2}
+	var to toStep
+	if err := w.review(context.Background()); !errors.As(err, &to) || to != "preflight" {
+		t.Errorf("the first choice leads to %v", err)
+	}
+	says(t, said.String(), "Preflight found 2 errors", "fix the errors")
+	if strings.Contains(said.String(), "write and install") {
+		t.Errorf("an install is offered:\n%s", said)
+	}
+	m, said = dialogue(t, i18n.English, "1", "", "7")
+	w = plainDraft(m)
+	w.checked = verdict{of: w.drafted(), warnings: 1}
+	if err := w.review(context.Background()); !errors.Is(err, errLeft) {
+		t.Error(err)
+	}
+	says(t, said.String(), "write and install", "Preflight found 1 warning", "Install k8s-cluster now?")
+}
+
+// A machine with errors is not said to be ready, neither as it is looked at nor in the list.
+func TestPlainMachinesWithErrorsAreNotReady(t *testing.T) {
+	m, said := dialogue(t, i18n.English)
+	w := plainDraft(m)
+	x := w.draft.Machines[0]
+	w.looked[lookID(x)] = wizard.Look{Machine: x, Stage: wizard.Reaching}
+	w.hearOf(wizard.Look{Machine: x, Stage: wizard.Seen, OS: "Debian", Findings: []event.Finding{{Host: x.Name, Severity: event.Error, Fault: *event.NewFault(event.ClassPreflight, "preflight.other-cluster", nil, "cluster", "old")}}})
+	w.listMachines()
+	says(t, said.String(), "n1 has 1 error: Debian", "control plane, etcd, worker  1 error")
+	if strings.Contains(said.String(), "is ready") {
+		t.Errorf("it is ready:\n%s", said)
+	}
+}
