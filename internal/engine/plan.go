@@ -15,8 +15,17 @@ type Plan struct {
 	Phases []Phase
 	Hosts  []event.Host
 	Steps  []*Step
+	// Barriers stand among what steps need. They are no work and no events of their own.
+	Barriers []Barrier
 	// Spare is asked when a host is left out: may the steps of other hosts that need its steps go on without it? nil: they may not.
 	Spare func(host string) bool
+}
+
+// Barrier is passed when all that it needs is done: N steps that wait for N others have N + N dependencies with it, not N × N. Who needs it
+// stands as if it needed each of those steps itself: a failed one blocks it, one of a host that the others go on without does not.
+type Barrier struct {
+	ID    string // unique among steps and barriers
+	Needs []string
 }
 
 // Phase groups steps for people and for hooks. It is no barrier: only Needs orders steps.
@@ -35,7 +44,7 @@ type Step struct {
 	Phase string
 	Host  string // "" is the jump host itself
 	Title event.Msg
-	Needs []string // IDs of steps that must have an outcome that is Done before this one starts
+	Needs []string // IDs of steps and barriers that must have an outcome that is Done before this one starts
 	// Lane: the steps of one host and lane run one after another, in the order of the plan among those that may start; those of
 	// another lane ("bulk" for uploads) run beside them. "" is the main lane.
 	Lane string
@@ -99,5 +108,17 @@ func (p *Plan) Describe() event.PlanMade {
 	for _, s := range p.Steps {
 		made.Steps = append(made.Steps, event.Step{ID: s.ID, Phase: s.Phase, Host: s.Host, Lane: s.Lane, Title: s.Title, Needs: s.Needs})
 	}
+	for _, b := range p.Barriers {
+		made.Barriers = append(made.Barriers, event.Barrier{ID: b.ID, Needs: b.Needs})
+	}
 	return made
+}
+
+// Barrier adds a barrier to the plan and gives its ID; "" when there is nothing to wait for.
+func (p *Plan) Barrier(id string, needs []string) string {
+	if len(needs) == 0 {
+		return ""
+	}
+	p.Barriers = append(p.Barriers, Barrier{ID: id, Needs: needs})
+	return id
 }

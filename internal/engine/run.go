@@ -177,6 +177,9 @@ func journalFault(err error) *event.Fault {
 func (r *runner) summary() Summary {
 	s := Summary{Counts: map[event.Outcome]int{}, Failed: r.failures, Undone: r.undone, LeftOut: r.leftOut}
 	for _, n := range r.order {
+		if n.barrier {
+			continue
+		}
 		s.Counts[n.outcome]++
 		if n.outcome == event.Changed {
 			s.Changed = append(s.Changed, n.step.ID)
@@ -192,6 +195,6 @@ func (r *runner) summary() Summary {
 			})
 		}
 	}
-	s.LongestChain = event.CriticalPath(s.Steps)
+	s.LongestChain = event.CriticalPath(s.Steps, r.plan.Describe().Barriers)
 	return s
 }

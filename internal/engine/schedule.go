@@ -69,6 +69,7 @@ type node struct {
 	outcome    event.Outcome
 	fault      *event.Fault // of the last try
 	root       string       // the failed step that blocks this one
+	barrier    bool         // no work: it has neither lane nor phase, and nobody hears of it
 	undoFailed bool
 }
 
@@ -144,18 +145,30 @@ func newRunner(ctx context.Context, plan *Plan, opts Options) *runner {
 		r.nodes = append(r.nodes, n)
 		byID[s.ID], r.hostOf[s.ID] = n, s.Host
 	}
-	for _, n := range r.nodes {
+	all := slices.Clone(r.nodes)
+	for _, s := range plan.barrierSteps() {
+		byID[s.ID] = &node{step: s, barrier: true}
+		all = append(all, byID[s.ID])
+	}
+	r.wire(all, byID)
+	return r
+}
+
+// wire counts what each node waits for, and makes ready what waits for nothing.
+func (r *runner) wire(all []*node, byID map[string]*node) {
+	for _, n := range all {
 		needs := slices.Clone(n.step.Needs)
 		slices.Sort(needs)
 		for _, id := range slices.Compact(needs) {
 			n.waits++
 			byID[id].dependants = append(byID[id].dependants, n)
 		}
-		if n.waits == 0 {
+	}
+	for _, n := range all {
+		if n.waits == 0 && n.state == waiting {
 			r.makeReady(n)
 		}
 	}
-	return r
 }
 
 func (r *runner) loop() {
@@ -269,6 +282,10 @@ func (r *runner) poke(l *lane) {
 }
 
 func (r *runner) makeReady(n *node) {
+	if n.barrier {
+		r.settle(n, event.OK)
+		return
+	}
 	n.state = ready
 	i, _ := slices.BinarySearchFunc(n.lane.ready, n, func(a, b *node) int { return a.at - b.at })
 	n.lane.ready = slices.Insert(n.lane.ready, i, n)
@@ -363,7 +380,7 @@ func (r *runner) giveUp(n *node) {
 
 // settle books the end of a step that is in the journal, and frees its lane and those that need it.
 func (r *runner) settle(n *node, o event.Outcome) {
-	if n.lane.busy == n {
+	if !n.barrier && n.lane.busy == n {
 		n.lane.busy = nil
 		r.poke(n.lane)
 	}
@@ -387,6 +404,9 @@ func (r *runner) settle(n *node, o event.Outcome) {
 			r.block(d, n.root, event.M("engine.blocked", "step", n.root))
 		}
 	}
+	if n.barrier {
+		return
+	}
 	n.phase.left--
 	if n.phase.left == 0 {
 		r.leave(n.phase)
@@ -402,8 +422,10 @@ func (r *runner) block(n *node, root string, why event.Msg) {
 		n.lane.drop(n)
 	}
 	n.root = root
-	n.end = r.opts.Now()
-	r.emit(event.StepEnded{Step: n.step.ID, Outcome: event.Blocked, Why: &why})
+	if !n.barrier {
+		n.end = r.opts.Now()
+		r.emit(event.StepEnded{Step: n.step.ID, Outcome: event.Blocked, Why: &why})
+	}
 	if r.journal == nil {
 		r.settle(n, event.Blocked)
 	}

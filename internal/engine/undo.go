@@ -11,6 +11,9 @@ import (
 // rests on whose own undo failed is left as it is.
 func (r *runner) undo() {
 	for _, n := range slices.Backward(r.order) {
+		if n.barrier && slices.ContainsFunc(n.dependants, func(d *node) bool { return d.undoFailed }) {
+			n.undoFailed = true
+		}
 		if !n.applied || n.outcome == event.Interrupted {
 			continue
 		}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -31,17 +32,34 @@ func (p *Plan) Validate() error {
 		}
 		byID[s.ID] = s
 	}
-	for _, s := range p.Steps {
+	barriers := p.barrierSteps()
+	for _, s := range barriers {
+		if s.ID == "" || byID[s.ID] != nil {
+			return badPlan("engine.duplicate-step", "id", s.ID)
+		}
+		byID[s.ID] = s
+	}
+	all := slices.Concat(p.Steps, barriers)
+	for _, s := range all {
 		for _, n := range s.Needs {
 			if byID[n] == nil {
 				return badPlan("engine.unknown-need", "id", s.ID, "need", n)
 			}
 		}
 	}
-	if cycle := findCycle(p.Steps, byID); cycle != nil {
+	if cycle := findCycle(all, byID); cycle != nil {
 		return badPlan("engine.cycle", "steps", strings.Join(cycle, " → "))
 	}
 	return nil
+}
+
+// barrierSteps are the barriers as steps of no host and no phase.
+func (p *Plan) barrierSteps() []*Step {
+	var out []*Step
+	for _, b := range p.Barriers {
+		out = append(out, &Step{ID: b.ID, Needs: b.Needs})
+	}
+	return out
 }
 
 func badPlan(code string, kv ...string) *event.Fault {

@@ -148,18 +148,20 @@ func TestTimings(t *testing.T) {
 		name           string
 		steps          []Timing
 		critical, long string
+		barriers       []Barrier
 	}{
-		{"nothing ran", nil, "", ""},
-		{"one", []Timing{at("a", "n1", 0, 5)}, "a", "a"},
-		{"a chain over hosts", []Timing{at("a", "n1", 0, 5), at("b", "n2", 5, 9, "a"), at("c", "n1", 5, 6, "a")}, "ab", "ab"},
-		{"another lane is not waited for", []Timing{at("a", "n1", 0, 3), up, at("c", "n1", 5, 6)}, "ac", "b"},
-		{"a busy host", []Timing{at("a", "n1", 0, 3), at("b", "n1", 3, 9), at("c", "n2", 0, 1), at("d", "n1", 9, 10, "c")}, "abd", "b"},
+		{"nothing ran", nil, "", "", nil},
+		{"one", []Timing{at("a", "n1", 0, 5)}, "a", "a", nil},
+		{"a chain over hosts", []Timing{at("a", "n1", 0, 5), at("b", "n2", 5, 9, "a"), at("c", "n1", 5, 6, "a")}, "ab", "ab", nil},
+		{"another lane is not waited for", []Timing{at("a", "n1", 0, 3), up, at("c", "n1", 5, 6)}, "ac", "b", nil},
+		{"a busy host", []Timing{at("a", "n1", 0, 3), at("b", "n1", 3, 9), at("c", "n2", 0, 1), at("d", "n1", 9, 10, "c")}, "abd", "b", nil},
+		{"through barriers", []Timing{at("a", "n1", 0, 5), at("b", "n2", 0, 3), at("c", "n3", 5, 9, "y")}, "ac", "ac", []Barrier{{"y", []string{"x", "b", "gone"}}, {"x", []string{"a", "y"}}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := ids(CriticalPath(c.steps)); got != c.critical {
+			if got := ids(CriticalPath(c.steps, c.barriers)); got != c.critical {
 				t.Errorf("critical path %q, want %q", got, c.critical)
 			}
-			if got := ids(LongestChain(c.steps)); got != c.long {
+			if got := ids(LongestChain(c.steps, c.barriers)); got != c.long {
 				t.Errorf("longest chain %q, want %q", got, c.long)
 			}
 		})

@@ -97,6 +97,8 @@ type (
 		Phases []Phase `json:"phases"`
 		Hosts  []Host  `json:"hosts"`
 		Steps  []Step  `json:"steps"`
+		// Barriers are names for many steps: who needs a barrier needs all that it needs.
+		Barriers []Barrier `json:"barriers,omitempty"`
 	}
 	// HostState tells of a connection: connecting, connected, lost, closed.
 	HostState struct {
@@ -211,7 +213,12 @@ type (
 		Host  string   `json:"host"` // "" is the jump host itself
 		Lane  string   `json:"lane,omitempty"`
 		Title Msg      `json:"title"`
-		Needs []string `json:"needs,omitempty"`
+		Needs []string `json:"needs,omitempty"` // steps and barriers
+	}
+	// Barrier of a plan: a name for all the steps and barriers that it needs.
+	Barrier struct {
+		ID    string   `json:"id"`
+		Needs []string `json:"needs"`
 	}
 )
 

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"slices"
 	"sort"
 	"time"
 )
@@ -22,8 +23,8 @@ func (t Timing) Took() time.Duration { return t.End.Sub(t.Start) }
 
 // CriticalPath is the chain of steps, in order of time, that the run's end waited for: back from the step that ended last, each time to
 // the one that ended last among those that it needed and those that its host was busy with before in the same lane. Shortening a step that is not in it
-// makes no run shorter.
-func CriticalPath(steps []Timing) []Timing {
+// makes no run shorter. Who needed a barrier needed all that it needs.
+func CriticalPath(steps []Timing, barriers []Barrier) []Timing {
 	if len(steps) == 0 {
 		return nil
 	}
@@ -53,11 +54,11 @@ func CriticalPath(steps []Timing) []Timing {
 				best = i
 			}
 		}
-		for _, n := range s.Needs {
-			if i, ok := byID[n]; ok {
+		through(s.Needs, barriers, map[string]bool{}, func(id string) {
+			if i, ok := byID[id]; ok {
 				consider(i)
 			}
-		}
+		})
 		same := lanes[lane{s.Host, s.Lane}]
 		for k := sort.Search(len(same), func(k int) bool { return steps[same[k]].End.After(s.Start) }) - 1; k >= 0; k-- {
 			if !seen[same[k]] {
@@ -73,8 +74,22 @@ func CriticalPath(steps []Timing) []Timing {
 	return path
 }
 
+// through calls f for each step that is needed, itself or by way of barriers, each of which is gone through once.
+func through(needs []string, barriers []Barrier, gone map[string]bool, f func(id string)) {
+	for _, n := range needs {
+		b := slices.IndexFunc(barriers, func(b Barrier) bool { return b.ID == n })
+		switch {
+		case b < 0:
+			f(n)
+		case !gone[n]:
+			gone[n] = true
+			through(barriers[b].Needs, barriers, gone, f)
+		}
+	}
+}
+
 // LongestChain is the chain of needs whose steps took longest in sum: no number of hands makes the run shorter than that.
-func LongestChain(steps []Timing) []Timing {
+func LongestChain(steps []Timing, barriers []Barrier) []Timing {
 	order := make([]int, len(steps))
 	for i := range order {
 		order[i] = i
@@ -94,10 +109,29 @@ func LongestChain(steps []Timing) []Timing {
 	sum := make([]time.Duration, len(steps))
 	from := make([]int, len(steps))
 	best := -1
+	// The step behind a barrier that the longest chain ends in: found when the first one that needs it comes, for then all that it needs has ended.
+	behind := map[string]int{}
+	var last func(id string) (int, bool)
+	last = func(id string) (int, bool) {
+		if j, ok := byID[id]; ok {
+			return j, true
+		}
+		if _, known := behind[id]; !known {
+			behind[id] = -1
+			if b := slices.IndexFunc(barriers, func(b Barrier) bool { return b.ID == id }); b >= 0 {
+				for _, n := range barriers[b].Needs {
+					if j, ok := last(n); ok && (behind[id] < 0 || sum[j] > sum[behind[id]]) {
+						behind[id] = j
+					}
+				}
+			}
+		}
+		return behind[id], behind[id] >= 0
+	}
 	for _, i := range order {
 		from[i], sum[i] = -1, steps[i].Took()
 		for _, n := range steps[i].Needs {
-			if j, ok := byID[n]; ok && sum[j]+steps[i].Took() > sum[i] {
+			if j, ok := last(n); ok && sum[j]+steps[i].Took() > sum[i] {
 				from[i], sum[i] = j, sum[j]+steps[i].Took()
 			}
 		}

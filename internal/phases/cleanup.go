@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -51,15 +52,21 @@ func (r *run) cleanup(purge bool) *engine.Plan {
 		p.Phases = append(p.Phases, engine.Phase{ID: id, Title: event.M("phase." + id)})
 	}
 	p.Steps = r.preflight(true)
+	var stopped [2][]string // the services of the nodes of a rank
+	for _, n := range r.Cluster.Nodes {
+		if rank := stopRank(n); rank < len(stopped) {
+			stopped[rank] = append(stopped[rank], id(phaseClean, "services", n.Name))
+		}
+	}
+	for rank, services := range stopped {
+		p.Barrier(stopBarrier(rank), services)
+	}
 	for _, n := range r.Cluster.Nodes {
 		steps := r.cleanNode(n, purge, cleanOptions{needs: verdict()})
 		for _, s := range steps {
-			if s.ID != id(phaseClean, "services", n.Name) {
-				continue
-			}
-			for _, o := range r.Cluster.Nodes {
-				if stopRank(o) < stopRank(n) {
-					s.Needs = append(s.Needs, id(phaseClean, "services", o.Name))
+			for rank := range stopRank(n) {
+				if s.ID == id(phaseClean, "services", n.Name) && len(stopped[rank]) > 0 {
+					s.Needs = append(s.Needs, stopBarrier(rank))
 				}
 			}
 		}
@@ -67,6 +74,9 @@ func (r *run) cleanup(purge bool) *engine.Plan {
 	}
 	return p
 }
+
+// stopBarrier is passed when the services of all nodes of a rank have stopped.
+func stopBarrier(rank int) string { return phaseClean + ".stopped-" + strconv.Itoa(rank) }
 
 // stopRank orders the machines when the whole cluster stops: those without whose services nobody is in trouble first.
 func stopRank(n config.Node) int {

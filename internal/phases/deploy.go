@@ -180,6 +180,15 @@ func ids(phase, what string, nodes []config.Node) []string {
 	return out
 }
 
+// stepIDs are the IDs of steps.
+func stepIDs(steps []*engine.Step) []string {
+	var out []string
+	for _, s := range steps {
+		out = append(out, s.ID)
+	}
+	return out
+}
+
 // kubelets are the nodes that run a kubelet: control planes always do.
 func kubelets(c *config.Cluster) []config.Node {
 	var out []config.Node

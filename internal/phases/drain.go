@@ -20,20 +20,19 @@ import (
 // empty are the steps that empty the nodes that leave, after the hooks: all other work of the plan waits for them.
 func (r *run) empty(plan *engine.Plan, hooks []*engine.Step, l Leaving) []*engine.Step {
 	drains := r.drains(l)
+	hooked := plan.Barrier("hooks.before", stepIDs(hooks))
 	for _, d := range drains {
-		for _, h := range hooks {
-			d.Needs = append(d.Needs, h.ID)
+		if hooked != "" {
+			d.Needs = append(d.Needs, hooked)
 		}
 	}
 	first := slices.Concat(hooks, drains)
-	for _, s := range plan.Steps {
-		for _, f := range first {
+	if drained := plan.Barrier("drain.done", stepIDs(first)); drained != "" {
+		for _, s := range plan.Steps {
 			if s.Phase != phasePreflight {
-				s.Needs = append(s.Needs, f.ID)
+				s.Needs = append(s.Needs, drained)
 			}
 		}
-	}
-	if len(first) > 0 {
 		at := slices.IndexFunc(plan.Phases, func(ph engine.Phase) bool { return ph.ID == phaseInfra })
 		plan.Phases = slices.Insert(plan.Phases, at, engine.Phase{ID: phaseDrain, Title: event.M("phase." + phaseDrain), After: r.drained})
 	}

@@ -258,14 +258,17 @@ func (r *run) cleanupScripts(schedule string, n config.Node) []*engine.Step {
 func (r *run) hookDeploy(p *engine.Plan) {
 	work := slices.Clone(p.Steps)
 	pre := r.commandHooks(r.Cluster.Nodes, phaseInfra, false)
-	r.holdBack(work, pre, phasePreflight)
+	held := work
+	of := map[string][]*engine.Step{} // what is done on a node once it is touched
+	for _, s := range work {
+		if s.Phase != phasePreflight {
+			of[s.Host] = append(of[s.Host], s)
+		}
+	}
 	var scripts []*engine.Step
 	for _, n := range r.Cluster.Nodes {
 		var infra, all []string
-		for _, s := range work {
-			if s.Host != n.Name || s.Phase == phasePreflight {
-				continue
-			}
+		for _, s := range of[n.Name] {
 			all = append(all, s.ID)
 			if s.Phase == phaseInfra {
 				infra = append(infra, s.ID)
@@ -273,19 +276,19 @@ func (r *run) hookDeploy(p *engine.Plan) {
 		}
 		if len(r.scripts(n, preCleanup, postCleanup)) > 0 {
 			keep := r.keepScripts(n)
-			r.holdBack([]*engine.Step{keep}, pre, phasePreflight)
-			scripts = append(scripts, keep)
+			held, scripts = append(held, keep), append(scripts, keep)
 		}
 		before := r.joinScripts(phaseInfra, preJoin, n, infra)
 		for _, s := range before {
-			for _, w := range work {
-				if w.Host == n.Name && slices.Contains([]string{phaseEtcd, phaseControl, phaseBootstrap}, w.Phase) {
+			for _, w := range of[n.Name] {
+				if slices.Contains([]string{phaseEtcd, phaseControl, phaseBootstrap}, w.Phase) {
 					w.Needs = append(w.Needs, s.ID)
 				}
 			}
 		}
 		scripts = append(append(scripts, before...), r.joinScripts(phaseCheck, postJoin, n, append(all, id(phaseCheck, "nodes", "")))...)
 	}
+	r.holdBack(p, held, pre, phasePreflight)
 	p.Steps = append(append(pre, work...), scripts...)
 	r.holdUntil(p, r.commandHooks(r.Cluster.Nodes, phaseCheck, true))
 }
@@ -295,7 +298,7 @@ func (r *run) hookCleanup(p *engine.Plan) {
 	work := slices.Clone(p.Steps)
 	pre := r.commandHooks(r.Cluster.Nodes, phaseClean, false)
 	scripts := r.aroundCleanup(work, r.Cluster.Nodes)
-	r.holdBack(append(slices.Clone(work), scripts...), pre, phasePreflight)
+	r.holdBack(p, append(slices.Clone(work), scripts...), pre, phasePreflight)
 	p.Steps = append(append(pre, work...), scripts...)
 	r.holdUntil(p, r.commandHooks(r.Cluster.Nodes, phaseClean, true))
 }
@@ -303,13 +306,16 @@ func (r *run) hookCleanup(p *engine.Plan) {
 // aroundCleanup are the scripts of deploy.yaml around the cleanup of nodes, whose steps are among work.
 func (r *run) aroundCleanup(work []*engine.Step, nodes []config.Node) []*engine.Step {
 	var scripts []*engine.Step
+	of := map[string][]*engine.Step{}
+	for _, w := range work {
+		if w.Phase == phaseClean {
+			of[w.Host] = append(of[w.Host], w)
+		}
+	}
 	for _, n := range nodes {
 		first := r.cleanupScripts(preCleanup, n)
 		last := r.cleanupScripts(postCleanup, n)
-		for _, w := range work {
-			if w.Host != n.Name || w.Phase != phaseClean {
-				continue
-			}
+		for _, w := range of[n.Name] {
 			for _, s := range first {
 				w.Needs = append(w.Needs, s.ID)
 			}
@@ -332,13 +338,14 @@ func (r *run) aroundCleanup(work []*engine.Step, nodes []config.Node) []*engine.
 func (r *run) hookLeave(left []*engine.Step, l Leaving, before []string) (pre, rest []*engine.Step) {
 	pre = r.commandHooks(l.Nodes, phaseDrain, false)
 	scripts := r.aroundCleanup(left, l.Nodes)
-	for _, s := range scripts {
-		s.Needs = append(s.Needs, before...)
-		for _, w := range left { // the pods are elsewhere, the member has left
-			if w.Host == s.Host && w.Phase == phaseLeave && w.ID != id(phaseLeave, "object", s.Host) {
-				s.Needs = append(s.Needs, w.ID)
-			}
+	gone := map[string][]string{} // the pods are elsewhere, the member has left
+	for _, w := range left {
+		if w.Phase == phaseLeave && w.ID != id(phaseLeave, "object", w.Host) {
+			gone[w.Host] = append(gone[w.Host], w.ID)
 		}
+	}
+	for _, s := range scripts {
+		s.Needs = slices.Concat(s.Needs, before, gone[s.Host])
 	}
 	post := r.commandHooks(l.Nodes, phaseLeave, true)
 	for _, s := range post {
@@ -348,24 +355,35 @@ func (r *run) hookLeave(left []*engine.Step, l Leaving, before []string) (pre, r
 }
 
 // holdBack lets the steps, but for those of a phase, wait for the hooks: for all of the cluster's, for a node's on that node.
-func (r *run) holdBack(steps, hooks []*engine.Step, but string) {
+func (r *run) holdBack(p *engine.Plan, steps, hooks []*engine.Step, but string) {
+	var all []string
+	own := map[string][]string{} // by host
+	for _, h := range hooks {
+		if strings.Contains(h.ID, "."+ClusterPreHook+"-") {
+			all = append(all, h.ID)
+		} else {
+			own[h.Host] = append(own[h.Host], h.ID)
+		}
+	}
+	barrier := p.Barrier("hooks.before", all)
 	for _, s := range steps {
-		for _, h := range hooks {
-			if s.Phase != but && (strings.Contains(h.ID, "."+ClusterPreHook+"-") || s.Host == h.Host) {
-				s.Needs = append(s.Needs, h.ID)
-			}
+		if s.Phase == but {
+			continue
+		}
+		if s.Needs = append(s.Needs, own[s.Host]...); barrier != "" {
+			s.Needs = append(s.Needs, barrier)
 		}
 	}
 }
 
 // holdUntil adds hooks that run when everything else is done.
 func (r *run) holdUntil(p *engine.Plan, hooks []*engine.Step) {
-	var all []string
-	for _, s := range p.Steps {
-		all = append(all, s.ID)
+	if len(hooks) == 0 {
+		return
 	}
+	barrier := p.Barrier("hooks.after", stepIDs(p.Steps))
 	for _, h := range hooks {
-		h.Needs = append(h.Needs, all...)
+		h.Needs = append(h.Needs, barrier)
 	}
 	p.Steps = append(p.Steps, hooks...)
 }

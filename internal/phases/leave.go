@@ -88,8 +88,9 @@ func Delete(env Env, l Leaving) *engine.Plan {
 		}
 		return accepted(ctx)
 	}
-	left := r.leave(l, rest)
-	pre, around := r.hookLeave(left, l, rest)
+	others := []string{plan.Barrier("leave.others-ready", rest)}
+	left := r.leave(l, others)
+	pre, around := r.hookLeave(left, l, others)
 	empty := r.empty(plan, pre, l)
 	for _, s := range plan.Steps {
 		r.unlessAway(s)

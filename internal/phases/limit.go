@@ -29,13 +29,22 @@ func Limit(p *engine.Plan, names []string) *engine.Plan {
 
 // neededBy are the steps that those of the named hosts need, and what these need in turn.
 func neededBy(p *engine.Plan, names []string) map[string]bool {
-	byID := map[string]*engine.Step{}
+	byID, barriers := map[string]*engine.Step{}, map[string][]string{}
 	for _, s := range p.Steps {
 		byID[s.ID] = s
+	}
+	for _, b := range p.Barriers {
+		barriers[b.ID] = b.Needs
 	}
 	out := map[string]bool{}
 	var follow func(id string)
 	follow = func(id string) {
+		if behind, is := barriers[id]; is && !out[id] {
+			out[id] = true
+			for _, n := range behind {
+				follow(n)
+			}
+		}
 		if s := byID[id]; s != nil && !out[id] {
 			out[id] = true
 			if s.Host == "" && (s.Phase == phaseAddons || s.Phase == phaseCheck) {

@@ -44,6 +44,7 @@ type State struct {
 	alone     bool // what fails is decided by --on-failure: nobody is asked
 	steps     map[string]*Step
 	order     []*Step
+	barriers  []event.Barrier
 	phases    map[string]*Phase
 	hosts     map[string]*Host
 	transfers map[transferKey]*Transfer
@@ -226,6 +227,7 @@ func (s *State) plan(e event.PlanMade) {
 	for _, st := range e.Steps {
 		s.step(st.ID, st)
 	}
+	s.barriers = e.Barriers
 }
 
 func (s *State) phase(id string) *Phase {

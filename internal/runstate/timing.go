@@ -31,10 +31,10 @@ func (s *State) Timings() []event.Timing {
 }
 
 // CriticalPath is the chain of steps that the end of the run waited for (see event.CriticalPath).
-func (s *State) CriticalPath() []event.Timing { return event.CriticalPath(s.Timings()) }
+func (s *State) CriticalPath() []event.Timing { return event.CriticalPath(s.Timings(), s.barriers) }
 
 // LongestChain is the chain of needs that took longest in sum (see event.LongestChain).
-func (s *State) LongestChain() []event.Timing { return event.LongestChain(s.Timings()) }
+func (s *State) LongestChain() []event.Timing { return event.LongestChain(s.Timings(), s.barriers) }
 
 // ByTitle is the table by step title (within a phase), the longest wall time first.
 func (s *State) ByTitle() []Row {
