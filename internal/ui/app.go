@@ -36,8 +36,9 @@ type Options struct {
 type App struct {
 	env   frame.Env
 	ascii bool
-	mono  bool
+	mono  bool // NO_COLOR, whatever the terminal has
 	dark  bool
+	few   theme.Colours
 	free  bool // the mouse is the terminal's, to select text with
 	w, h  int
 
@@ -79,7 +80,11 @@ func New(first frame.Page, o Options) *App {
 // dress makes what depends on language and colours.
 func (a *App) dress(lang i18n.Lang) {
 	a.env.P = i18n.NewPrinter(lang)
-	a.env.Theme = theme.New(theme.Options{Dark: a.dark, ASCII: a.ascii, Mono: a.mono})
+	o := theme.Options{Dark: a.dark, ASCII: a.ascii, Colours: a.few}
+	if a.mono {
+		o.Colours = theme.None
+	}
+	a.env.Theme = theme.New(o)
 }
 
 // Run shows the first page, and what comes of it, until the person leaves or ctx ends.
@@ -171,6 +176,9 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		a.w, a.h = m.Width, m.Height
 	case tea.BackgroundColorMsg:
 		a.dark = m.IsDark()
+		a.dress(a.env.P.Lang())
+	case tea.ColorProfileMsg:
+		a.few = theme.ColoursOf(m.Profile)
 		a.dress(a.env.P.Lang())
 	case tea.KeyPressMsg:
 		return a, a.key(m)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
@@ -148,4 +149,26 @@ func BenchmarkHundredMachines(b *testing.B) {
 			}
 		}
 	})
+}
+
+// A terminal of 16 or of 256 colours gets the colours that were chosen for it; NO_COLOR counts whatever the terminal has.
+func TestColoursAreThoseOfTheTerminal(t *testing.T) {
+	for _, c := range []struct {
+		profile    colorprofile.Profile
+		mono       bool
+		has, lacks string
+	}{
+		{colorprofile.TrueColor, false, "38;2;", "38;5;"},
+		{colorprofile.ANSI256, false, "38;5;", "38;2;"},
+		{colorprofile.ANSI, false, "\x1b[93m", "38;"},
+		{colorprofile.ASCII, false, "\x1b[1m", "38;"},
+		{colorprofile.TrueColor, true, "\x1b[1m", "38;"},
+	} {
+		a := New(watch(t, 3).stack[0], Options{Lang: i18n.English, Mono: c.mono})
+		uitest.Drive(t, a, tea.ColorProfileMsg{Profile: c.profile})
+		got := a.View().Content
+		if !strings.Contains(got, c.has) || strings.Contains(got, c.lacks) {
+			t.Errorf("%s, mono %v: want %q and no %q", c.profile, c.mono, c.has, c.lacks)
+		}
+	}
 }

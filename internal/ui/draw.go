@@ -109,7 +109,7 @@ func (a *App) head() []string {
 	for len(way) > 1 && widget.Width(strings.Join(way, " "+t.Glyphs.Trail+" ")) > room {
 		way = way[1:]
 	}
-	l := new(widget.Line).Space(1).Add(t.Strong, "egg").Add(t.Title, "o").Space(2)
+	l := new(widget.Line).Space(1).Add(t.Strong, "egg").Add(t.Brand, "o").Space(2)
 	for i, w := range way {
 		if i < len(way)-1 {
 			l.Add(t.Dim, w).Space(1).Add(t.Faint, t.Glyphs.Trail).Space(1)
@@ -159,5 +159,5 @@ func (a *App) foot() string {
 	}
 	var left string
 	left, a.spots = frame.Footer(&a.env, a.bindings(), a.w-widget.Width(right)-2)
-	return left + widget.Spaces(a.w-widget.Width(left)-widget.Width(right)-1) + a.env.Theme.Yolk.Render(right)
+	return left + widget.Spaces(a.w-widget.Width(left)-widget.Width(right)-1) + a.env.Theme.Strong.Render(right)
 }

@@ -116,7 +116,7 @@ func ended(s *runstate.State) int {
 // head: the house, what is done to which cluster, and the time.
 func (b *Board) head(s *runstate.State, now time.Time, w int) string {
 	t, p := b.Theme, b.P
-	l := new(widget.Line).Space(1).Add(t.Strong, "egg").Add(t.Title, "o").Space(2)
+	l := new(widget.Line).Space(1).Add(t.Strong, "egg").Add(t.Brand, "o").Space(2)
 	verb := s.Run.Verb
 	if key := "ui.verb." + verb; p.Has(key) {
 		verb = p.T(key)
@@ -145,16 +145,15 @@ func (b *Board) whole(s *runstate.State, w int) string {
 	if s.Total > 0 {
 		part = float64(done) / float64(s.Total)
 	}
-	text := " " + fmt.Sprintf("%3d %%", int(part*100)) + "  " + b.P.T("ui.steps", "ended", fmt.Sprint(done), "total", fmt.Sprint(s.Total))
+	text := new(widget.Line).Add(t.Dim, " "+fmt.Sprintf("%3d %%", int(part*100))+"  "+b.P.T("ui.steps", "ended", fmt.Sprint(done), "total", fmt.Sprint(s.Total)))
 	if n := s.Counts[event.Failed] + s.Counts[event.Unknown]; n > 0 {
-		text += "  " + t.Glyphs.Failed + " " + b.P.T("ui.failed-count", "count", fmt.Sprint(n))
+		text.Space(2).Add(t.Bad, t.Glyphs.Failed+" "+b.P.T("ui.failed-count", "count", fmt.Sprint(n)))
 	}
 	if n := len(s.Open); n > 0 {
-		text += "  " + t.Glyphs.Ignored + " " + b.P.T("ui.open-count", "count", fmt.Sprint(n))
+		text.Space(2).Add(t.Bad, t.Glyphs.Ignored+" "+b.P.T("ui.open-count", "count", fmt.Sprint(n)))
 	}
-	text += " "
-	room := w - 1 - widget.Width(text)
-	return " " + widget.Bar(t.BarFull, t.BarRest, t.Glyphs.BarFull, t.Glyphs.BarRest, room, part) + t.Dim.Render(text)
+	text.Space(1)
+	return " " + widget.Bar(t.BarFull, t.BarRest, t.Glyphs.BarFull, t.Glyphs.BarRest, w-1-text.Width(), part) + text.String()
 }
 
 // rail names the phases with their states. Where they do not all fit, those that have ended and those to come are only counted, the ones

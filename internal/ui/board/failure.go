@@ -104,11 +104,11 @@ func (f Failure) fields(c *panel) {
 		c.field("ui.fail.exit", t.Text, event.Clean(code))
 	}
 	if cause, do, ok := report.Likely(&f.Fault, f.Lines); ok {
-		c.field("ui.fail.likely", t.Warn, p.Msg(cause))
+		c.field("ui.fail.likely", t.Text, p.Msg(cause))
 		next = p.Msg(do)
 	}
 	if next != "" {
-		c.field("ui.fail.do", t.Good, next)
+		c.field("ui.fail.do", t.Strong, next)
 	}
 }
 

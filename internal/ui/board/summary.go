@@ -62,7 +62,7 @@ func (x Summary) title(s *runstate.State, w int) string {
 	}
 	right := p.T("ui.sum.took", "time", report.Short(s.Elapsed()), "steps", fmt.Sprint(s.Total), "changes", fmt.Sprint(s.Changed))
 	title := glyph + " " + p.T(key, "cluster", event.Clean(s.Run.Cluster))
-	l := new(widget.Line).Space(1).Add(style.Bold(), widget.Cut(title, max(0, w-4-widget.Width(right)), t.Glyphs.Cut))
+	l := new(widget.Line).Space(1).Add(style, widget.Cut(title, max(0, w-4-widget.Width(right)), t.Glyphs.Cut))
 	return l.To(w-1-widget.Width(right)).Add(t.Dim, right).String()
 }
 
@@ -173,7 +173,7 @@ func (x Summary) failed(s *runstate.State, w int) []string {
 		}
 		out = append(out, x.wrapped(text, 5, w, t.Text.Render)...)
 		if next != "" {
-			out = append(out, x.wrapped(t.Glyphs.Arrow+" "+next, 5, w, t.Good.Render)...)
+			out = append(out, x.wrapped(t.Glyphs.Arrow+" "+next, 5, w, t.Text.Render)...)
 		}
 		if x.LogPath != nil {
 			out = append(out, x.wrapped(p.T("ui.sum.log", "path", x.LogPath(f.Step.Host)), 5, w, t.Dim.Render)...)
@@ -183,7 +183,7 @@ func (x Summary) failed(s *runstate.State, w int) []string {
 		text, next := p.Fault(e.Fault)
 		out = x.wrapped(text, 3, w, t.Text.Render)
 		if next != "" {
-			out = append(out, x.wrapped(t.Glyphs.Arrow+" "+next, 3, w, t.Good.Render)...)
+			out = append(out, x.wrapped(t.Glyphs.Arrow+" "+next, 3, w, t.Text.Render)...)
 		}
 	}
 	if len(out) == 0 {

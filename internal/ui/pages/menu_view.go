@@ -21,7 +21,7 @@ func (p *Menu) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	left := 0
 	for _, x := range list {
 		wide := widget.Width(e.P.T("menu." + x.id))
-		if x.why != "" && e.Theme.Mono {
+		if x.why != "" && e.Theme.NoGrey {
 			wide += 4 + widget.Width(e.P.T("plain.not-now"))
 		}
 		left = max(left, wide)
@@ -109,7 +109,7 @@ func (p *Menu) head(e *frame.Env, w int, tall bool) []string {
 		known = e.P.T("menu.knows", "count", fmt.Sprint(n))
 	}
 	one := new(widget.Line).Space(3).Add(t.Strong, g.TopLeft+g.Horizontal+g.Horizontal+g.Horizontal+g.TopRight)
-	two := new(widget.Line).Space(3).Add(t.Strong, g.Vertical).Space(1).Add(t.Yolk, g.Yolk).Space(1).Add(t.Strong, g.Vertical).Space(2).Add(t.Strong, "egg").Add(t.Title, "o").Space(3)
+	two := new(widget.Line).Space(3).Add(t.Strong, g.Vertical).Space(1).Add(t.Brand, g.Yolk).Space(1).Add(t.Strong, g.Vertical).Space(2).Add(t.Strong, "egg").Add(t.Brand, "o").Space(3)
 	two.Add(t.Text, widget.Cut(words, w-two.Width()-widget.Width(right)-4, g.Cut))
 	two.To(w-widget.Width(right)-3).Add(t.Dim, right)
 	three := new(widget.Line).Space(3).Add(t.Strong, g.BottomLeft+g.Horizontal+g.Horizontal+g.Horizontal+g.BottomRight).Space(2)
@@ -139,7 +139,7 @@ func (p *Menu) entry(e *frame.Env, x entry, i int, on bool, w int) string {
 		style = t.Strong
 	}
 	l.Space(2).Add(number, number10(i)).Space(2).Add(style, e.P.T("menu."+x.id))
-	if x.why != "" && t.Mono { // where there are no colours, what cannot be done now is told by a word
+	if x.why != "" && t.NoGrey { // where there are no colours, what cannot be done now is told by a word
 		l.Space(2).Add(t.Idle, "("+e.P.T("plain.not-now")+")")
 	}
 	return widget.Fit(l.String(), w, t.Glyphs.Cut)

@@ -145,7 +145,7 @@ func askKeys(keys []jumphost.HostKey, answer func(bool) tea.Cmd) frame.Ask {
 			}
 			for _, k := range keys {
 				out = append(out, new(widget.Line).Add(e.Theme.Strong, widget.Fit(event.Clean(k.Node), min(name, w/3), e.Theme.Glyphs.Cut)).Space(2).
-					Add(e.Theme.Dim, event.Clean(k.Addr+"  "+k.Type)).String(), "  "+e.Theme.Yolk.Render(event.Clean(k.Fingerprint)))
+					Add(e.Theme.Dim, event.Clean(k.Addr+"  "+k.Type)).String(), "  "+e.Theme.Accent.Render(event.Clean(k.Fingerprint)))
 			}
 			return append(append(out, ""), wrapped(e.Theme.Dim, e.P.T("ask.keys.how"), w)...)
 		},

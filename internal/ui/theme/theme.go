@@ -3,8 +3,6 @@
 package theme
 
 import (
-	"image/color"
-
 	"charm.land/lipgloss/v2"
 
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -15,19 +13,20 @@ import (
 type Theme struct {
 	Text, Dim, Faint widget.Ink // what is read, what stands beside it, what only holds the place
 	Strong, Title    widget.Ink
-	Yolk             widget.Ink // the house's own colour
+	Brand            widget.Ink // of the logo
+	Accent           widget.Ink // what stands out and is no state: marks, counts, fingerprints
 	Good, Busy, Warn widget.Ink
 	Bad, Idle        widget.Ink
 	Key, KeyWord     widget.Ink // of the footer
-	Border, Chosen   widget.Ink
+	Border, Chosen   widget.Ink // Chosen is what has the focus
 	Cursor           widget.Ink // the row that the keys act on
 	Found            widget.Ink // what was searched for
 	BarFull, BarRest widget.Ink
 	Added, Removed   widget.Ink // of differences
 
 	Glyphs Glyphs
-	// Mono: there are no colours, so that what is told by one has to be told otherwise too.
-	Mono bool
+	// NoGrey: nothing can be told by a shade of grey, for there are no colours or only sixteen.
+	NoGrey bool
 	// ASCII: the terminal or its font has nothing else.
 	ASCII bool
 }
@@ -60,54 +59,51 @@ func ASCII() Glyphs {
 
 // Options of a theme.
 type Options struct {
-	Dark  bool // the terminal's background
-	ASCII bool
-	Mono  bool // no colours
+	Dark    bool // the terminal's background
+	ASCII   bool
+	Colours Colours
 }
 
-// New makes a theme. Blue and orange stand for what green and red do elsewhere, so that those who do not tell these apart see the same.
+// New makes a theme.
 func New(o Options) *Theme {
-	pick := func(light, dark string) color.Color {
-		if o.Dark {
-			return lipgloss.Color(dark)
+	c := paletteOf(o.Colours, o.Dark)
+	bold := func(k widget.Ink) widget.Ink {
+		if o.Colours == Sixteen { // many terminals draw bold text in another of the sixteen
+			return k
 		}
-		return lipgloss.Color(light)
+		return k.Bold()
 	}
-	fg := func(light, dark string) widget.Ink {
-		if o.Mono {
-			return ""
-		}
-		return widget.NewInk(lipgloss.NewStyle().Foreground(pick(light, dark)))
-	}
-	yolk := fg("#B45F06", "#FFB84D")
 	t := &Theme{
 		Text:    "",
-		Dim:     fg("#5F6470", "#9BA1AE"),
-		Faint:   fg("#7D8490", "#6F7683"),
+		Dim:     ink(c.Dim),
+		Faint:   ink(c.Faint),
 		Strong:  widget.Ink("").Bold(),
-		Title:   yolk.Bold(),
-		Yolk:    yolk,
-		Good:    fg("#00705A", "#5FD7AF"),
-		Busy:    fg("#0B5CAD", "#6CB6FF"),
-		Warn:    fg("#8A5A00", "#FFC861"),
-		Bad:     fg("#B3261E", "#FF7A6B").Bold(),
-		Idle:    fg("#747A86", "#7A818E"),
-		Key:     fg("#0B5CAD", "#8CC4FF").Bold(),
-		KeyWord: fg("#5F6470", "#9BA1AE"),
-		Border:  fg("#C2C6CE", "#454B57"),
-		Chosen:  yolk,
-		Cursor:  widget.NewInk(lipgloss.NewStyle().Background(pick("#FCE9CC", "#3A3222"))),
-		Found:   widget.NewInk(lipgloss.NewStyle().Foreground(pick("#FFFFFF", "#15171C")).Background(pick("#B45F06", "#FFB84D"))),
-		BarFull: yolk,
-		BarRest: fg("#D5D8DE", "#3A3F4A"),
-		Added:   fg("#00705A", "#5FD7AF"),
-		Removed: fg("#B3261E", "#FF7A6B"),
+		Title:   widget.Ink("").Bold(),
+		Brand:   bold(ink(c.Brand)),
+		Accent:  ink(c.Accent),
+		Good:    ink(c.Good),
+		Busy:    ink(c.Busy),
+		Warn:    ink(c.Warn),
+		Bad:     bold(ink(c.Bad)),
+		Idle:    ink(c.Idle),
+		Key:     bold(ink(c.Key)),
+		KeyWord: ink(c.Dim),
+		Border:  ink(c.Border),
+		Chosen:  ink(c.Brand),
+		Cursor:  ink(c.Cursor),
+		Found:   ink(c.Found),
+		BarFull: ink(c.Busy),
+		BarRest: ink(c.Rest),
+		Added:   ink(c.Good),
+		Removed: ink(c.Bad),
 		Glyphs:  Unicode(),
-		Mono:    o.Mono,
+		NoGrey:  o.Colours >= Sixteen,
 		ASCII:   o.ASCII,
 	}
-	if o.Mono {
-		t.Cursor = widget.NewInk(lipgloss.NewStyle().Reverse(true))
+	if t.Cursor == "" {
+		t.Cursor = widget.Reverse
+	}
+	if t.Found == "" {
 		t.Found = widget.NewInk(lipgloss.NewStyle().Bold(true).Underline(true))
 	}
 	if o.ASCII {

@@ -13,6 +13,9 @@ type Ink string
 // plain is where every ink ends.
 const plain = "\x1b[m"
 
+// Reverse is reverse video.
+const Reverse Ink = "\x1b[7m"
+
 // NewInk makes the ink that looks as the style does. Styles that do more than colour and weight, such as borders or margins, are none.
 func NewInk(st lipgloss.Style) Ink {
 	on, _, _ := strings.Cut(st.Render("x"), "x")

@@ -208,9 +208,13 @@ func (l *Line) Width() int { return l.w }
 // String is the line with its styles.
 func (l *Line) String() string { return l.b.String() }
 
-// Paint gives a line of styled text the style of its row, a background as a rule, over all of w cells.
+// Paint gives a line of styled text the style of its row, a background as a rule, over all of w cells. In reverse video the text loses its own
+// colours: they would become backgrounds, on which nobody has made sure that anything can be read.
 func Paint(st Ink, line string, w int, tail string) string {
 	line = Fit(line, w, tail)
+	if st == Reverse {
+		line = ansi.Strip(line)
+	}
 	if st == "" {
 		return line
 	}

@@ -351,7 +351,7 @@ func (b *bundles) one(e *frame.Env, i int, x Bundle, w int) []string {
 	if b.p.chosen(x.Path) {
 		box = "[" + g.Bullet + "]"
 	}
-	l := new(widget.Line).Add(t.Chosen, pointer).Space(1).Add(t.Yolk, box).Space(1)
+	l := new(widget.Line).Add(t.Chosen, pointer).Space(1).Add(t.Accent, box).Space(1)
 	glyph, st, word := g.Waiting, t.Idle, e.P.T("wizard.bundle.found")
 	switch {
 	case x.Fault != nil:

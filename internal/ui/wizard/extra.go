@@ -208,7 +208,7 @@ func (x *extra) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		if x.wrong(s.Key) {
 			l.Add(t.Bad, g.Failed)
 		} else if x.p.draft.Values[s.Key] != "" {
-			l.Add(t.Yolk, g.Bullet)
+			l.Add(t.Accent, g.Bullet)
 		} else {
 			l.Space(1)
 		}

@@ -325,7 +325,7 @@ func (f *form) value(e *frame.Env, it *item, w int, chosen bool) (text string, c
 
 // stands is what holds when nothing is typed: in grey, and in brackets where there is none.
 func stands(e *frame.Env, v string) string {
-	if e.Theme.Mono {
+	if e.Theme.NoGrey {
 		return "[" + v + "]"
 	}
 	return v

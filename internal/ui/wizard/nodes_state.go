@@ -140,7 +140,7 @@ func (n *nodes) summary(e *frame.Env, w int) string {
 	roles := new(widget.Line)
 	for i, r := range allRoles() {
 		if k := len(d.With(r)); k > 0 {
-			roles.Space(3).Add(t.Yolk, string("MWEL"[i])+" "+itoa(k)).Space(1).Add(t.Dim, e.P.T("ui.role."+string(r)))
+			roles.Space(3).Add(t.Accent, string("MWEL"[i])+" "+itoa(k)).Space(1).Add(t.Dim, e.P.T("ui.role."+string(r)))
 		}
 	}
 	states := new(widget.Line)
@@ -166,7 +166,7 @@ func (n *nodes) summary(e *frame.Env, w int) string {
 		}
 	}
 	if on > 0 {
-		line.Space(3).Add(t.Yolk, e.P.T("wizard.nodes.marked", "count", itoa(on)))
+		line.Space(3).Add(t.Accent, e.P.T("wizard.nodes.marked", "count", itoa(on)))
 	}
 	return widget.Cut(line.String(), w, t.Glyphs.Cut)
 }

@@ -209,7 +209,7 @@ func (n *nodes) row(e *frame.Env, i int, c columns, w int) string {
 	if i == n.now() && n.mode != adding {
 		pointer = g.Pointer
 	}
-	l := new(widget.Line).Add(t.Chosen, pointer).Space(1).Add(t.Yolk, mark).Space(1)
+	l := new(widget.Line).Add(t.Chosen, pointer).Space(1).Add(t.Accent, mark).Space(1)
 	l.Add(t.Strong, widget.Fit(event.Clean(m.Name), c.name, g.Cut)).Space(2).Add(t.Text, widget.Fit(event.Clean(address(m)), c.ip, g.Cut)).Space(2)
 	if c.words {
 		l.Add(t.Text, widget.Fit(roleWords(e, m), c.roles, g.Cut))
@@ -219,7 +219,7 @@ func (n *nodes) row(e *frame.Env, i int, c columns, w int) string {
 				l.Space(1)
 			}
 			if m.Has(r) {
-				l.Add(t.Yolk, string("MWEL"[k]))
+				l.Add(t.Accent, string("MWEL"[k]))
 			} else {
 				l.Add(t.Faint, ".")
 			}
@@ -303,7 +303,7 @@ func (n *nodes) foot(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		return out, c
 	case looking:
 		if n.filter != "" {
-			out = append(out, t.Key.Render("/")+" "+t.Yolk.Render(widget.Cut(n.filter, w-4, g.Cut)))
+			out = append(out, t.Key.Render("/")+" "+t.Accent.Render(widget.Cut(n.filter, w-4, g.Cut)))
 		}
 	}
 	return out, nil

@@ -124,7 +124,7 @@ func (n *nodes) askKeys(list []*Look) tea.Cmd {
 			}
 			for _, l := range list {
 				out = append(out, new(widget.Line).Add(e.Theme.Strong, widget.Fit(l.Machine.Name, min(name, 24), e.Theme.Glyphs.Cut)).Space(2).Add(e.Theme.Dim, event.Clean(l.Key.Addr+"  "+l.Key.Type)).String(),
-					new(widget.Line).Space(2).Add(e.Theme.Yolk, event.Clean(l.Key.Fingerprint)).String())
+					new(widget.Line).Space(2).Add(e.Theme.Accent, event.Clean(l.Key.Fingerprint)).String())
 			}
 			return out
 		},

@@ -56,7 +56,7 @@ func (p *Page) state(e *frame.Env, i int) railState {
 	case been && at.errors > 0:
 		return railState{g.Failed, t.Bad, e.P.T("wizard.errors", "count", itoa(at.errors)), at.errors}
 	case i == p.at:
-		return railState{g.Running, t.Yolk, e.P.T("wizard.state.now"), 0}
+		return railState{g.Running, t.Chosen, e.P.T("wizard.state.now"), 0}
 	case been && at.asks > 0:
 		return railState{g.Ignored, t.Warn, e.P.T("wizard.state.look"), 0}
 	case been && at.busy:
@@ -175,7 +175,7 @@ func (p *Page) top(e *frame.Env, w int) string {
 		l.Add(x.st, x.glyph).Space(1).Add(style, name(i)).Space(2)
 		p.rail = append(p.rail, railSpot{i, 0, at, l.Width()})
 	}
-	return l.To(w-widget.Width(count)-1).Add(t.Yolk, count).Space(1).String()
+	return l.To(w-widget.Width(count)-1).Add(t.Accent, count).Space(1).String()
 }
 
 // step draws the heading of a step and the step below it.
@@ -188,7 +188,7 @@ func (p *Page) step(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		if p.joins() && s.id() == "nodes" {
 			about = e.P.T("wizard.add.about")
 		}
-		if t.Mono && s.id() == "cluster" {
+		if t.NoGrey && s.id() == "cluster" {
 			about = e.P.T("wizard.about.cluster.mono")
 		}
 		for _, l := range wrapped(about, w) {

@@ -407,7 +407,7 @@ func (r *review) planLines(e *frame.Env, w int) []string {
 		if n.Address != "" {
 			l.Space(2).Add(t.Dim, n.Address)
 		}
-		l.Space(2).Add(t.Yolk, e.P.T("wizard.plan.count", "count", itoa(len(n.Changes))))
+		l.Space(2).Add(t.Accent, e.P.T("wizard.plan.count", "count", itoa(len(n.Changes))))
 		if n.Upload > 0 {
 			l.Space(2).Add(t.Dim, e.P.T("wizard.plan.upload", "size", report.Size(n.Upload)))
 		}
