@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -55,5 +56,22 @@ func TestPlainMachinesWithErrorsAreNotReady(t *testing.T) {
 	says(t, said.String(), "n1 has 1 error: Debian", "control plane, etcd, worker  1 error")
 	if strings.Contains(said.String(), "is ready") {
 		t.Errorf("it is ready:\n%s", said)
+	}
+}
+
+// Line by line too: what a line says that is no machine is told part by part, and each change is kept before the next question.
+func TestPlainLinesAreNotDropped(t *testing.T) {
+	m, said := dialogue(t, i18n.English, "10.0.0.1 wroker", "web 10.0.0.1:22", "10.0.0.1:2222", "web 10.0.0.1", "10.0.0.1 etcd")
+	w := plainDraft(m)
+	w.draft.Machines, w.steps = nil, []plainStep{{"nodes", w.machines}}
+	if err := w.machines(context.Background()); !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	says(t, said.String(), "did you mean worker?", "type name=wroker", "already in the list, nothing changed: 10.0.0.1")
+	if n := len(w.draft.Machines); n != 2 || w.draft.Machines[1].Port != "2222" {
+		t.Errorf("%+v", w.draft.Machines)
+	}
+	if s, ok := w.load(); !ok || len(s.Draft.Machines) != 2 {
+		t.Errorf("kept is %+v", s)
 	}
 }

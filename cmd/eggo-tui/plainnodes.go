@@ -41,7 +41,7 @@ func (w *plainWizard) machines(ctx context.Context) error {
 
 // fresh are the machines that join, or all of a new cluster.
 func (w *plainWizard) fresh() []config.Machine {
-	return slices.DeleteFunc(slices.Clone(w.draft.Machines), func(m config.Machine) bool { return w.members[m.IP] })
+	return slices.DeleteFunc(slices.Clone(w.draft.Machines), func(m config.Machine) bool { return w.members[wizard.MachineKey(m)] })
 }
 
 // machineLine does what a line says: @FILE, -MACHINE, MACHINE with roles or settings, or new machines.
@@ -71,10 +71,21 @@ func (w *plainWizard) machineLine(text string) {
 	}
 	list, bad := wizard.ReadMachines(text)
 	for _, b := range bad {
-		w.complain(event.Error, w.t("wizard.nodes.unread", "line", b), w.t("wizard.nodes.unread.next"))
+		next := w.t("wizard.nodes.unread.next")
+		if key := b.Why.Key + ".next"; w.talker.env.P.Has(key) {
+			next = w.talker.env.P.Msg(event.Msg{Key: key, Args: b.Why.Args})
+		}
+		w.complain(event.Error, w.talker.env.P.Msg(b.Why), next)
 	}
-	list = slices.DeleteFunc(list, func(m config.Machine) bool { return w.members[m.IP] })
-	w.change(func() { wizard.AddMachines(&w.draft, list) })
+	w.change(func() {
+		_, changed, same := wizard.AddMachines(&w.draft, list, w.members)
+		if changed > 0 {
+			w.say("wizard.nodes.changed", "count", strconv.Itoa(changed))
+		}
+		if len(same) > 0 {
+			w.say("wizard.nodes.same", "count", strconv.Itoa(len(same)), "ip", same[0])
+		}
+	})
 }
 
 // find is the machine of a name, an address or a number in the list, -1 if there is none.
@@ -93,7 +104,7 @@ func (w *plainWizard) machine(name string) (int, bool) {
 		w.say("plain.no-such", "text", name)
 		return 0, false
 	}
-	if w.members[w.draft.Machines[i].IP] {
+	if w.members[wizard.MachineKey(w.draft.Machines[i])] {
 		w.say("plain.member", "name", w.draft.Machines[i].Name)
 		return 0, false
 	}
@@ -151,7 +162,7 @@ func (w *plainWizard) listMachines() {
 			line += "  " + m.Arch
 		}
 		switch l, known := w.looked[lookID(m)]; {
-		case w.members[m.IP]:
+		case w.members[wizard.MachineKey(m)]:
 			line += "  " + w.t("wizard.look.member")
 		case known && l.Errors() > 0:
 			line += "  " + w.t("wizard.errors", "count", strconv.Itoa(l.Errors()))

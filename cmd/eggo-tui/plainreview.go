@@ -158,7 +158,7 @@ func (w *plainWizard) check(ctx context.Context) error {
 }
 
 func (w *plainWizard) memberName(name string) bool {
-	return slices.ContainsFunc(w.draft.Machines, func(m config.Machine) bool { return m.Name == name && w.members[m.IP] })
+	return slices.ContainsFunc(w.draft.Machines, func(m config.Machine) bool { return m.Name == name && w.members[wizard.MachineKey(m)] })
 }
 
 // preflightNow is preflight of the draft as it is; it tells what it finds.
@@ -392,7 +392,7 @@ func (m *plainDesk) add(ctx context.Context, c jumphost.Cluster) error {
 	w := newPlainWizard(m)
 	w.draft, w.file, w.members = draft.Clone(), c.File, map[string]bool{}
 	for _, x := range draft.Machines {
-		w.members[x.IP] = true
+		w.members[wizard.MachineKey(x)] = true
 	}
 	if draft.Values["eggo.password-from"] == "prompt" {
 		delete(w.draft.Values, "eggo.password-from") // written again by itself, as the password is not kept

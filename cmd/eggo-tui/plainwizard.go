@@ -27,6 +27,8 @@ type plainWizard struct {
 	past    []config.Draft
 	future  []config.Draft
 	steps   []plainStep
+	at      int             // the step that is asked about
+	stored  config.Draft    // as it was kept last
 	found   []wizard.Bundle // once they were looked for
 	checked verdict         // of the last preflight
 
@@ -85,6 +87,11 @@ func plainCluster(ctx context.Context, m *plainDesk) error {
 		}
 		if do == "wizard.resume.go-on" {
 			w.draft, w.file, first = s.Draft, s.File, s.Step
+			for _, text := range s.Typed { // a line of the screen that was not taken has no place here, but it is not lost
+				if text != "" {
+					w.say("plain.typed", "text", text)
+				}
+			}
 		}
 	}
 	return w.run(ctx, first)
@@ -99,6 +106,7 @@ func (w *plainWizard) run(ctx context.Context, first string) error {
 	w.say("plain.how")
 	at := w.index(first)
 	for {
+		w.at = at
 		if s := w.steps[at]; len(w.steps) > 1 {
 			w.print("", w.t("plain.step", "at", strconv.Itoa(at+1), "of", strconv.Itoa(len(w.steps)), "step", w.t("wizard.head."+s.id)), w.about(s.id))
 		}
@@ -146,7 +154,8 @@ func (w *plainWizard) keep(at int) error {
 	if w.members != nil { // of a cluster that is there
 		return nil
 	}
-	s := wizard.Saved{Draft: w.draft, Step: w.steps[at].id, File: w.file, When: time.Now()}
+	w.stored = w.draft.Clone()
+	s := wizard.Saved{Draft: w.draft.Clone(), Step: w.steps[at].id, File: w.file, When: time.Now()}
 	if !s.Draft.KeepSecrets {
 		s.Draft = s.Draft.WithoutSecrets()
 	}
@@ -184,6 +193,11 @@ func (w *plainWizard) ask(ctx context.Context, prompt string) (string, error) {
 	for {
 		if err := w.tellNews(ctx); err != nil {
 			return "", err
+		}
+		if !w.stored.Equal(w.draft) { // whoever is to answer may be gone
+			if err := w.keep(w.at); err != nil {
+				return "", err
+			}
 		}
 		text, err := w.line(ctx, prompt)
 		if err != nil {

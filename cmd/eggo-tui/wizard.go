@@ -29,6 +29,9 @@ type draftDesk struct {
 	dir    string // for what is known until the draft is a cluster; removed by close
 	proven map[string]wizard.Bundle
 	turn   chan struct{} // holds one for each machine that is looked at
+
+	saves sync.Mutex
+	saved time.Time // when the draft was what was saved last
 }
 
 // probesAtOnce is how many machines are looked at side by side.
@@ -78,12 +81,18 @@ func (d *draftDesk) load() (wizard.Saved, bool) {
 	if err != nil || json.Unmarshal(data, &s) != nil {
 		return s, false // a draft that cannot be read is none
 	}
-	said := len(s.Draft.Machines) > 0 || len(s.Draft.Values) > 0
+	said := len(s.Draft.Machines) > 0 || len(s.Draft.Values) > 0 || len(s.Typed) > 0
 	s.Draft = s.Draft.Clone()
 	return s, said
 }
 
 func (d *draftDesk) save(s wizard.Saved) error {
+	d.saves.Lock()
+	defer d.saves.Unlock()
+	if s.When.Before(d.saved) { // commands end in any order
+		return nil
+	}
+	d.saved = s.When
 	data, err := json.MarshalIndent(s, "", "  ")
 	if err == nil {
 		err = os.MkdirAll(d.root, 0o700)

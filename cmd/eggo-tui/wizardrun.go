@@ -41,10 +41,10 @@ func (d *desk) addNodes(ctx context.Context, deps *pages.Deps, c jumphost.Cluste
 	svc := w.services()
 	known := map[string]bool{}
 	for _, m := range draft.Machines {
-		known[m.IP] = true
+		known[wizard.MachineKey(m)] = true
 	}
 	fresh := func(draft config.Draft) []config.Machine {
-		return slices.DeleteFunc(slices.Clone(draft.Machines), func(m config.Machine) bool { return known[m.IP] })
+		return slices.DeleteFunc(slices.Clone(draft.Machines), func(m config.Machine) bool { return known[wizard.MachineKey(m)] })
 	}
 	list := filepath.Join(filepath.Dir(c.File), "join.yaml")
 	svc.Write = func(_ string, draft config.Draft) error {

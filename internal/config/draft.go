@@ -220,7 +220,14 @@ func (w *writer) machines() {
 			fmt.Fprintf(&w.b, "  bind-port: %s\n", Setting{}.written(w.d.BindPort))
 		}
 	}
+	at := map[string]int{}
 	for i, m := range w.d.Machines {
+		if first, is := at[m.IP]; is && m.IP != "" { // what the loader would say of the lists that they stand in depends on their roles
+			w.broken = append(w.broken, Problem{Line: 1, Col: 1, Key: machineKey(i) + ".ip", Code: "config.shared-address", Severity: event.Error,
+				Args: map[string]string{"key": machineKey(i) + ".ip", "ip": m.IP, "name": m.Name, "other": w.d.Machines[first].Name}})
+		} else {
+			at[m.IP] = i
+		}
 		if len(m.Roles) == 0 {
 			w.broken = append(w.broken, Problem{Line: 1, Col: 1, Key: machineKey(i), Code: "config.no-role", Severity: event.Error, Args: map[string]string{"key": machineKey(i), "name": m.Name}})
 		}
@@ -269,9 +276,19 @@ func (d Draft) Check(file string) (*Cluster, Problems) {
 		}
 	}
 	if len(w.broken) > 0 {
-		c, problems = nil, append(w.broken, problems...)
+		c, problems = nil, append(w.broken, slices.DeleteFunc(problems, w.told)...)
 	}
 	return c, problems
+}
+
+// told says whether a problem is one that two machines with the same address have for that.
+func (w *writer) told(p Problem) bool {
+	if p.Code != "config.host-twice" && p.Code != "config.host-differs" {
+		return false
+	}
+	return slices.ContainsFunc(w.broken, func(b Problem) bool {
+		return b.Code == "config.shared-address" && (p.Args["ip"] == b.Args["ip"] || p.Args["value"] == b.Args["ip"])
+	})
 }
 
 // Cluster is Check with the paths of the jump host made absolute, as LoadFile does; file is where the draft is to be written.

@@ -307,9 +307,18 @@ func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 		return a.of(top, c)
 	}
 	if b, ok := frame.Find(a.bindings(), m.String()); ok && b.Do != nil {
-		return a.of(top, b.Do())
+		return a.did(top, b)
 	}
 	return nil
+}
+
+// did does what a key of a page does.
+func (a *App) did(p frame.Page, b frame.Binding) tea.Cmd {
+	c := b.Do()
+	if c == nil || !b.Now {
+		return a.of(p, c)
+	}
+	return a.said(p, c())
 }
 
 func (a *App) close(d open) {
@@ -440,7 +449,7 @@ func (a *App) click(x, y int) tea.Cmd {
 	if y == a.h-1 {
 		for _, s := range a.spots {
 			if x >= s.From && x < s.To && s.Binding.Do != nil {
-				return a.of(top, s.Binding.Do())
+				return a.did(top, s.Binding)
 			}
 		}
 		return nil

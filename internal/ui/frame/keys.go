@@ -17,6 +17,9 @@ type Binding struct {
 	Do   func() tea.Cmd
 	Help bool // in the help only, not in the footer
 	Keep bool // stays in the footer however narrow it is
+	// Now: what Do gives is a message and nothing else. The program takes it before the next key, so that letters which are typed right after it go
+	// where they belong: into the dialog or the page that it opens.
+	Now bool
 }
 
 // Name is the key as it is shown.

@@ -119,7 +119,7 @@ func (p *Files) Keys(*frame.Env) []frame.Binding {
 	keys := append(p.list.keys(),
 		frame.Binding{Keys: []string{"enter", "right"}, Show: "Enter", Word: "ui.key.choose", Do: p.enter},
 		frame.Binding{Keys: []string{"left", "backspace"}, Show: "←", Word: "ui.key.up", Do: func() tea.Cmd { return p.read(filepath.Dir(p.dir)) }},
-		frame.Binding{Keys: []string{"e"}, Word: "ui.key.path", Do: p.typed})
+		frame.Binding{Keys: []string{"e"}, Word: "ui.key.path", Do: p.typed, Now: true})
 	return append(keys, p.filter.keys()...)
 }
 
@@ -224,10 +224,10 @@ func (p *Review) Keys(e *frame.Env) []frame.Binding {
 	}
 	if p.have && p.got.Errors == 0 {
 		keys = append([]frame.Binding{
-			{Keys: []string{"enter"}, Show: "Enter", Word: "file.do", Do: p.sure},
+			{Keys: []string{"enter"}, Show: "Enter", Word: "file.do", Do: p.sure, Now: true},
 			{Keys: []string{"p"}, Word: "ui.key.plan", Do: func() tea.Cmd {
 				return push(NewTell(p.d, "file.plan", p.got.Cluster.Name, "plan", "--file", p.path))
-			}},
+			}, Now: true},
 		}, keys...)
 	}
 	return keys

@@ -175,7 +175,7 @@ func (p *Menu) Keys(*frame.Env) []frame.Binding {
 		{Keys: []string{"down", "j"}, Do: p.move(1), Help: true},
 		{Keys: []string{"home", "g"}, Do: p.move(-99), Help: true},
 		{Keys: []string{"end", "G"}, Do: p.move(99), Help: true},
-		{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.choose", Do: p.enter},
+		{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.choose", Do: p.enter, Now: true},
 		{Keys: []string{"r"}, Word: "ui.key.again", Do: p.load, Help: true},
 	}
 	for i := range 10 { // the numbers that stand before the entries
@@ -185,7 +185,7 @@ func (p *Menu) Keys(*frame.Env) []frame.Binding {
 				return p.enter()
 			}
 			return nil
-		}, Help: true})
+		}, Help: true, Now: true})
 	}
 	return keys
 }

@@ -117,7 +117,7 @@ func (p *Remove) Keys(e *frame.Env) []frame.Binding {
 	keys := append(p.list.keys(),
 		frame.Binding{Keys: []string{"space", "x"}, Show: "Space", Word: "ui.key.mark", Do: p.toggle},
 		frame.Binding{Keys: []string{"p"}, Word: "ui.key.purge", Do: func() tea.Cmd { p.purge = !p.purge; return nil }},
-		frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.plan", Do: func() tea.Cmd { return p.plan(e) }},
+		frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.plan", Do: func() tea.Cmd { return p.plan(e) }, Now: true},
 		frame.Binding{Keys: []string{"*"}, Word: "wizard.key.mark-all", Do: p.all, Help: true})
 	return append(keys, p.filter.keys()...)
 }
@@ -271,8 +271,8 @@ func (p *Add) Keys(e *frame.Env) []frame.Binding {
 	return []frame.Binding{
 		{Keys: []string{"up", "k"}, Show: "↑ ↓", Word: "ui.key.move", Do: turn(-1)},
 		{Keys: []string{"down", "j"}, Do: turn(1), Help: true},
-		{Keys: []string{"e"}, Word: "ui.key.edit", Do: p.ask},
-		{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.plan", Do: func() tea.Cmd { return p.plan(e) }},
+		{Keys: []string{"e"}, Word: "ui.key.edit", Do: p.ask, Now: true},
+		{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.plan", Do: func() tea.Cmd { return p.plan(e) }, Now: true},
 	}
 }
 

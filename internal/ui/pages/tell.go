@@ -99,7 +99,7 @@ func (p *Tell) Keys(e *frame.Env) []frame.Binding {
 		{Keys: []string{"r"}, Word: "ui.key.again", Do: func() tea.Cmd { return p.begin(e) }},
 	}
 	if p.do != nil && !p.busy && (p.fault == nil || p.even) {
-		keys = append([]frame.Binding{{Keys: []string{"enter"}, Show: "Enter", Word: p.word, Do: p.do}}, keys...)
+		keys = append([]frame.Binding{{Keys: []string{"enter"}, Show: "Enter", Word: p.word, Do: p.do, Now: true}}, keys...)
 	}
 	return keys
 }

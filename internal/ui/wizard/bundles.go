@@ -23,11 +23,14 @@ type bundles struct {
 	rows   []int
 	looked bool
 	busy   bool
+
+	asks bool         // a path is typed
+	path widget.Field // it stays until it was looked at
 }
 
 func newBundles(p *Page) step { return &bundles{p: p} }
 
-func (b *bundles) typing() bool  { return false }
+func (b *bundles) typing() bool  { return b.asks }
 func (b *bundles) id() string    { return "bundle" }
 func (b *bundles) leave()        { b.p.snapshot() }
 func (b *bundles) wheel(n int)   { b.at += n }
@@ -92,11 +95,8 @@ func (b *bundles) look() tea.Cmd {
 }
 
 func (b *bundles) update(m tea.Msg, _ *frame.Env) tea.Cmd {
-	switch m := m.(type) {
-	case bundlesEnded:
+	if _, is := m.(bundlesEnded); is {
 		b.busy = false
-	case addPathMsg:
-		return b.addPath(strings.TrimSpace(m.path))
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func fits(m *bundle.Manifest, l *Look) bool {
 func (p *Page) misfits(m *bundle.Manifest) []string {
 	var out []string
 	for _, x := range p.draft.Machines {
-		if l := p.looks[lookKey(x)]; l != nil && l.Stage == Seen && l.Arch == m.Arch && !fits(m, l) {
+		if l := p.looks[MachineKey(x)]; l != nil && l.Stage == Seen && l.Arch == m.Arch && !fits(m, l) {
 			out = append(out, x.Name)
 		}
 	}
@@ -169,7 +169,7 @@ func (p *Page) misfits(m *bundle.Manifest) []string {
 func (p *Page) unserved() []string {
 	var out []string
 	for _, x := range p.draft.Machines {
-		l := p.looks[lookKey(x)]
+		l := p.looks[MachineKey(x)]
 		if l == nil || l.Stage != Seen {
 			continue
 		}
@@ -222,20 +222,62 @@ func (b *bundles) now() (Bundle, bool) {
 	return b.p.bundles[b.at], true
 }
 
-func (b *bundles) typed(tea.KeyPressMsg, *frame.Env) (tea.Cmd, bool) { return nil, false }
-func (b *bundles) back(*frame.Env) bool                              { return false }
+// held implements holder.
+func (b *bundles) held() map[string]string { return map[string]string{"bundle": b.path.Value()} }
 
-func (b *bundles) paste(text string, e *frame.Env) tea.Cmd { return b.addPath(strings.TrimSpace(text)) }
+func (b *bundles) hold(typed map[string]string) {
+	b.path.Set(typed["bundle"])
+	b.asks = b.path.Value() != ""
+}
 
-// addPath looks at a file, or at all in a directory.
-func (b *bundles) addPath(path string) tea.Cmd {
-	if path == "" || strings.ContainsAny(path, "\n\r") {
+// typed: the field is open from the key on that opens it, so that what is typed right after it is the path.
+func (b *bundles) typed(m tea.KeyPressMsg, _ *frame.Env) (tea.Cmd, bool) {
+	if !b.asks {
+		return nil, false
+	}
+	if m.String() == "enter" {
+		path := strings.TrimSpace(b.path.Value())
+		b.asks = false
+		b.path.Set("")
+		return tea.Batch(b.p.changed(), b.addPath(path)), true
+	}
+	if !b.path.Key(m) {
+		return nil, false
+	}
+	return b.p.changed(), true
+}
+
+// back closes the field; what stands in it is there again when it is opened.
+func (b *bundles) back(*frame.Env) bool {
+	was := b.asks
+	b.asks = false
+	return was
+}
+
+// paste takes a path, or several, a line each.
+func (b *bundles) paste(text string, _ *frame.Env) tea.Cmd {
+	if b.asks {
+		b.path.Insert(text)
+		return b.p.changed()
+	}
+	return b.addPath(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })...)
+}
+
+// addPath looks at files, or at all in directories.
+func (b *bundles) addPath(paths ...string) tea.Cmd {
+	var list []string
+	for _, x := range paths {
+		if x = strings.TrimSpace(x); x != "" {
+			list = append(list, x)
+		}
+	}
+	if len(list) == 0 {
 		return nil
 	}
 	p := b.p
 	b.busy = true
 	return tells(p.ctx, func(tell func(tea.Msg)) {
-		p.svc.Bundles(p.ctx, []string{path}, func(x Bundle) { tell(x) })
+		p.svc.Bundles(p.ctx, list, func(x Bundle) { tell(x) })
 		tell(bundlesEnded{})
 	})
 }
@@ -252,6 +294,9 @@ func (b *bundles) click(_, y int, _ *frame.Env) tea.Cmd {
 }
 
 func (b *bundles) keys(e *frame.Env) []frame.Binding {
+	if b.asks {
+		return []frame.Binding{{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.look", Do: func() tea.Cmd { return nil }}}
+	}
 	return []frame.Binding{
 		{Keys: []string{"space"}, Show: "Space", Word: "wizard.key.choose", Do: b.choose},
 		{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.on", Do: func() tea.Cmd {
@@ -260,18 +305,13 @@ func (b *bundles) keys(e *frame.Env) []frame.Binding {
 			}
 			return b.p.next(e)
 		}},
-		{Keys: []string{"a"}, Word: "wizard.key.path", Do: func() tea.Cmd {
-			return frame.Send(frame.Prompt{Title: event.M("wizard.path.title"), Lines: []event.Msg{event.M("wizard.path.about")}, Label: event.M("wizard.path.label"), Word: "wizard.key.look",
-				Do: func(path string) tea.Cmd { return frame.Send(addPathMsg{path}) }})
-		}},
+		{Keys: []string{"a"}, Word: "wizard.key.path", Do: func() tea.Cmd { b.asks = true; return nil }},
 		{Keys: []string{"r"}, Word: "wizard.key.again", Do: b.look},
 		{Keys: []string{"up", "k"}, Show: "↑ ↓", Word: "wizard.key.move", Do: func() tea.Cmd { b.at--; return nil }, Help: true},
 		{Keys: []string{"down", "j"}, Do: func() tea.Cmd { b.at++; return nil }, Help: true},
 		{Keys: []string{"u"}, Word: "wizard.key.undo", Do: func() tea.Cmd { return b.p.undo(e) }},
 	}
 }
-
-type addPathMsg struct{ path string }
 
 func (b *bundles) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	t, g := e.Theme, e.Theme.Glyphs
@@ -317,12 +357,35 @@ func (b *bundles) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 			put(-1, "  "+t.Dim.Render(l))
 		}
 	}
-	top := 0
-	if last > h {
-		top = min(first, last-h)
+	var foot []string
+	var cursor *tea.Cursor
+	if b.asks {
+		foot, cursor = b.field(e, w)
 	}
-	b.rows = b.rows[top:]
-	return out[top:], nil
+	room := max(1, h-len(foot))
+	top := 0
+	if last > room {
+		top = min(first, last-room)
+	}
+	b.rows = b.rows[top:min(len(b.rows), top+room)]
+	out = out[top:min(len(out), top+room)]
+	if cursor != nil {
+		cursor.Y += len(out)
+	}
+	return append(out, foot...), cursor
+}
+
+// field is where a path is typed.
+func (b *bundles) field(e *frame.Env, w int) ([]string, *tea.Cursor) {
+	t := e.Theme
+	out := []string{""}
+	for _, l := range wrapped(e.P.T("wizard.path.about"), w) {
+		out = append(out, t.Dim.Render(l))
+	}
+	label := e.P.T("wizard.path.label") + " "
+	text, x := b.path.Shown(w - widget.Width(label) - 3)
+	out = append(out, t.Strong.Render(label)+t.Chosen.Render(t.Glyphs.Prompt)+" "+text)
+	return out, tea.NewCursor(widget.Width(label)+2+x, len(out)-1)
 }
 
 // mark is how the bundle stands that is chosen: proven is what it is, not that it is named.

@@ -1,6 +1,7 @@
 package wizard
 
 import (
+	"maps"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -30,6 +31,11 @@ type resumeMsg struct{ saved Saved }
 // resumed takes what was kept.
 func (p *Page) resumed(s Saved, e *frame.Env) tea.Cmd {
 	p.draft, p.file = s.Draft.Clone(), s.File
+	for _, st := range p.steps {
+		if h, is := st.(holder); is {
+			h.hold(s.Typed)
+		}
+	}
 	p.snapshot()
 	for i, st := range p.steps {
 		p.been[st.id()] = true
@@ -90,15 +96,36 @@ func (p *Page) redo(e *frame.Env) tea.Cmd {
 	return tea.Batch(p.changed(), p.steps[p.at].enter(e), frame.Send(frame.Note{Text: e.P.T("wizard.redo.done")}))
 }
 
-// save keeps the draft, without its passwords unless they are to be kept.
+// saved is what is kept of the wizard: without passwords unless they are to be kept.
+func (p *Page) saved() Saved {
+	s := Saved{Draft: p.draft.Clone(), Step: p.steps[p.at].id(), File: p.file, When: time.Now(), Typed: map[string]string{}}
+	if !s.Draft.KeepSecrets {
+		s.Draft = s.Draft.WithoutSecrets()
+	}
+	for _, st := range p.steps {
+		if h, is := st.(holder); is {
+			for field, text := range h.held() {
+				if text != "" {
+					s.Typed[field] = text
+				}
+			}
+		}
+	}
+	return s
+}
+
+// unsaved says whether something was typed since it was kept last.
+func (p *Page) unsaved() bool {
+	now := p.saved()
+	return !now.Draft.Equal(p.stored.Draft) || now.File != p.stored.File || !maps.Equal(now.Typed, p.stored.Typed)
+}
+
+// save keeps what was typed.
 func (p *Page) save() tea.Cmd {
 	if p.svc.Save == nil {
 		return nil
 	}
-	p.stored = p.draft.Clone()
-	s := Saved{Draft: p.draft.Clone(), Step: p.steps[p.at].id(), File: p.file, When: time.Now()}
-	if !s.Draft.KeepSecrets {
-		s.Draft = s.Draft.WithoutSecrets()
-	}
+	s := p.saved()
+	p.stored = s
 	return func() tea.Msg { return savedMsg{p.svc.Save(s)} }
 }

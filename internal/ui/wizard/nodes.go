@@ -17,7 +17,7 @@ type nodes struct {
 	p      *Page
 	at     int // among those that are shown
 	top    int
-	marked map[string]bool // by address
+	marked map[string]bool // by address and port
 	rows   []int           // the machine of each line as drawn last
 	firstY int
 
@@ -85,6 +85,22 @@ func (n *nodes) leave() {
 	n.p.snapshot()
 }
 
+// held implements holder.
+func (n *nodes) held() map[string]string {
+	return map[string]string{"machine": n.line.Value(), "machines": n.area.Value()}
+}
+
+func (n *nodes) hold(typed map[string]string) {
+	n.line.Set(typed["machine"])
+	n.area.Set(typed["machines"])
+	switch {
+	case n.area.Value() != "":
+		n.mode = pasting
+	case n.line.Value() != "":
+		n.mode = adding
+	}
+}
+
 func (n *nodes) owns(key string) bool {
 	for _, k := range []string{"machines", "masters", "nodes", "workers", "etcds", "loadbalance"} {
 		if under(key, k) {
@@ -106,7 +122,7 @@ func (n *nodes) shown() []int {
 }
 
 func (n *nodes) passes(m config.Machine, filter string) bool {
-	look := n.p.looks[lookKey(m)]
+	look := n.p.looks[MachineKey(m)]
 	for _, word := range strings.Fields(strings.ToLower(filter)) {
 		rest, not := strings.CutPrefix(word, "!")
 		is := false
@@ -140,7 +156,7 @@ func (n *nodes) now() int {
 func (n *nodes) chosen() []int {
 	var out []int
 	for i, m := range n.p.draft.Machines {
-		if n.marked[m.IP] {
+		if n.marked[MachineKey(m)] {
 			out = append(out, i)
 		}
 	}
@@ -161,7 +177,10 @@ func (n *nodes) typed(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool) {
 		if m.String() == "ctrl+s" {
 			return n.takeBlock(e), true
 		}
-		return nil, n.area.Key(m)
+		if !n.area.Key(m) {
+			return nil, false
+		}
+		return n.p.changed(), true
 	case filtering:
 		switch m.String() {
 		case "enter", "down", "up":
@@ -197,7 +216,10 @@ func (n *nodes) typedLine(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool) {
 		}
 	}
 	n.bad = nil
-	return nil, n.line.Key(m)
+	if !n.line.Key(m) {
+		return nil, false
+	}
+	return n.p.changed(), true // what is typed is kept before it is taken
 }
 
 // takeLine adds what the line says.
@@ -226,26 +248,27 @@ func (n *nodes) takeBlock(e *frame.Env) tea.Cmd {
 }
 
 func (n *nodes) take(list []config.Machine, e *frame.Env) tea.Cmd {
-	count := n.put(list)
-	return tea.Batch(n.p.changed(), n.p.save(), n.p.probe(e, false), frame.Send(frame.Note{Text: e.P.T("wizard.nodes.added", "count", itoa(count))}))
+	var said []string
+	x := n.put(list)
+	if x.fresh > 0 {
+		said = append(said, e.P.T("wizard.nodes.added", "count", itoa(x.fresh)))
+	}
+	if x.changed > 0 {
+		said = append(said, e.P.T("wizard.nodes.changed", "count", itoa(x.changed)))
+	}
+	if len(x.same) > 0 {
+		said = append(said, e.P.T("wizard.nodes.same", "count", itoa(len(x.same)), "ip", x.same[0]))
+	}
+	return tea.Batch(n.p.changed(), n.p.save(), n.p.probe(e, false), frame.Send(frame.Note{Text: e.P.List(said)}))
 }
 
-// put adds machines to the draft, as one step of undo, and says how many there were none of before.
-func (n *nodes) put(list []config.Machine) int {
+// put adds machines to the draft, as one step of undo. Members of a cluster stay as they are.
+func (n *nodes) put(list []config.Machine) added {
 	n.p.snapshot()
-	count := add(&n.p.draft, list)
-	if n.p.joins() { // members keep the roles that they have
-		for i := range n.p.draft.Machines {
-			for _, was := range n.p.kept.Machines {
-				if m := &n.p.draft.Machines[i]; n.p.members[m.IP] && was.IP == m.IP {
-					m.Roles = slices.Clone(was.Roles)
-				}
-			}
-		}
-	}
+	x := add(&n.p.draft, list, n.p.members)
 	n.p.snapshot()
 	n.at = len(n.shown()) - 1
-	return count
+	return x
 }
 
 func (n *nodes) paste(text string, e *frame.Env) tea.Cmd {
@@ -257,8 +280,10 @@ func (n *nodes) paste(text string, e *frame.Env) tea.Cmd {
 		n.filter = n.field.Value()
 	case n.mode == adding && !strings.Contains(strings.TrimSpace(text), "\n"):
 		n.line.Insert(text)
+		return n.p.changed()
 	case n.mode == pasting:
 		n.area.Insert(text)
+		return n.p.changed()
 	default: // a block, wherever it is dropped
 		if strings.Contains(text, "masters:") && !n.p.joins() { // a deploy.yaml
 			return n.p.imported(importedMsg{path: e.P.T("wizard.import.pasted"), data: []byte(text)}, e)
@@ -271,7 +296,7 @@ func (n *nodes) paste(text string, e *frame.Env) tea.Cmd {
 			}
 			n.area.Set(text)
 			n.bad = bad
-			return nil
+			return n.p.changed()
 		}
 		n.mode = looking
 		return n.take(list, e)
@@ -327,7 +352,7 @@ func (n *nodes) click(_, y int, _ *frame.Env) tea.Cmd {
 func (n *nodes) change(do func(d *config.Draft, i int)) tea.Cmd {
 	n.p.snapshot()
 	for _, i := range slices.Backward(n.chosen()) {
-		if !n.p.members[n.p.draft.Machines[i].IP] {
+		if !n.p.members[MachineKey(n.p.draft.Machines[i])] {
 			do(&n.p.draft, i)
 		}
 	}
@@ -384,15 +409,15 @@ func (n *nodes) remove() tea.Cmd {
 func (n *nodes) mark(all bool) tea.Cmd {
 	if all {
 		list := n.shown()
-		on := slices.ContainsFunc(list, func(i int) bool { return !n.marked[n.p.draft.Machines[i].IP] })
+		on := slices.ContainsFunc(list, func(i int) bool { return !n.marked[MachineKey(n.p.draft.Machines[i])] })
 		for _, i := range list {
-			n.marked[n.p.draft.Machines[i].IP] = on
+			n.marked[MachineKey(n.p.draft.Machines[i])] = on
 		}
 		return nil
 	}
 	if i := n.now(); i >= 0 {
-		ip := n.p.draft.Machines[i].IP
-		n.marked[ip] = !n.marked[ip]
+		key := MachineKey(n.p.draft.Machines[i])
+		n.marked[key] = !n.marked[key]
 		n.at++
 		n.now()
 	}
@@ -404,16 +429,17 @@ func (n *nodes) keys(e *frame.Env) []frame.Binding {
 		return frame.Binding{Keys: keys, Show: show, Word: word, Do: do}
 	}
 	none := func() tea.Cmd { return nil }
+	now := func(b frame.Binding) frame.Binding { b.Now = true; return b }
 	switch n.mode {
 	case adding:
 		list := []frame.Binding{bind("wizard.key.add-this", "Enter", none, "enter")}
 		if asks := n.asking(); len(asks) > 0 {
-			list = append(list, bind("wizard.key.keys", "Ctrl+F", func() tea.Cmd { return n.askKeys(asks) }, "ctrl+f"))
+			list = append(list, now(bind("wizard.key.keys", "Ctrl+F", func() tea.Cmd { return n.askKeys(asks) }, "ctrl+f")))
 			list[1].Keep = true
 		}
 		list = append(list, bind("wizard.key.block", "Ctrl+V", func() tea.Cmd { return n.openBlock() }, "ctrl+v"))
 		if n.p.svc.Read != nil && !n.p.joins() {
-			list = append(list, bind("wizard.key.import", "Ctrl+O", n.p.askImport, "ctrl+o"))
+			list = append(list, now(bind("wizard.key.import", "Ctrl+O", n.p.askImport, "ctrl+o")))
 		}
 		return list
 	case pasting:
@@ -440,7 +466,7 @@ func (n *nodes) keys(e *frame.Env) []frame.Binding {
 		help(bind("", "", func() tea.Cmd { return n.move(1 << 20) }, "end", "G")),
 	}
 	if asks := n.asking(); len(asks) > 0 {
-		list = slices.Insert(list, 0, bind("wizard.key.keys", "f", func() tea.Cmd { return n.askKeys(asks) }, "f", "ctrl+f"))
+		list = slices.Insert(list, 0, now(bind("wizard.key.keys", "f", func() tea.Cmd { return n.askKeys(asks) }, "f", "ctrl+f")))
 	}
 	list = append(list,
 		help(bind("wizard.key.mark", "Space", func() tea.Cmd { return n.mark(false) }, "space")),
@@ -448,7 +474,7 @@ func (n *nodes) keys(e *frame.Env) []frame.Binding {
 		bind("wizard.key.filter", "/", func() tea.Cmd { n.mode = filtering; n.field.Set(n.filter); return nil }, "/"),
 		help(bind("wizard.key.block", "p", n.openBlock, "p", "ctrl+v")))
 	if n.p.svc.Read != nil && !n.p.joins() {
-		list = append(list, help(bind("wizard.key.import", "i", n.p.askImport, "i", "ctrl+o")))
+		list = append(list, help(now(bind("wizard.key.import", "i", n.p.askImport, "i", "ctrl+o"))))
 	}
 	if n.p.svc.Probe != nil {
 		list = append(list, help(bind("wizard.key.probe", "r", func() tea.Cmd { return n.p.probe(e, true) }, "r")))

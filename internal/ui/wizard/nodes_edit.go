@@ -10,7 +10,7 @@ import (
 // openEdit shows the fields of the machine under the cursor.
 func (n *nodes) openEdit() tea.Cmd {
 	i := n.now()
-	if i < 0 || n.p.members[n.p.draft.Machines[i].IP] {
+	if i < 0 || n.p.members[MachineKey(n.p.draft.Machines[i])] {
 		return nil
 	}
 	n.p.snapshot()

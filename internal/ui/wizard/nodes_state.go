@@ -86,10 +86,10 @@ func (n *nodes) tally() (c tally) {
 		}
 	}
 	for i, m := range n.p.draft.Machines {
-		if n.p.members[m.IP] {
+		if n.p.members[MachineKey(m)] {
 			continue
 		}
-		l := n.p.looks[lookKey(m)]
+		l := n.p.looks[MachineKey(m)]
 		switch {
 		case l != nil && l.Stage == Failed:
 			c.failed++

@@ -199,10 +199,10 @@ func (n *nodes) header(e *frame.Env, c columns, w int) string {
 func (n *nodes) row(e *frame.Env, i int, c columns, w int) string {
 	t, g := e.Theme, e.Theme.Glyphs
 	m := n.p.draft.Machines[i]
-	look := n.p.looks[lookKey(m)]
+	look := n.p.looks[MachineKey(m)]
 	wrong := n.wrongAt(i)
 	mark := " "
-	if n.marked[m.IP] {
+	if n.marked[MachineKey(m)] {
 		mark = g.Bullet
 	}
 	pointer := " "
@@ -227,7 +227,7 @@ func (n *nodes) row(e *frame.Env, i int, c columns, w int) string {
 	}
 	count, _ := wrong.Count()
 	glyph, st, word := stage(e, look, count)
-	if n.p.members[m.IP] {
+	if n.p.members[MachineKey(m)] {
 		glyph, st, word = g.OK, t.Idle, e.P.T("wizard.look.member")
 	}
 	l.Space(2).Add(st, glyph).Space(1).Add(st, widget.Fit(word, c.state-2, g.Cut)).Space(2)
@@ -280,7 +280,7 @@ func (n *nodes) foot(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 			line += s
 		}
 		for _, b := range n.bad {
-			out = append(out, complaint(e, event.Error, e.P.T("wizard.nodes.unread", "line", b.text), e.P.T("wizard.nodes.unread.next"), w)...)
+			out = append(out, complaint(e, event.Error, e.P.Msg(b.why), unreadNext(e, b.why), w)...)
 		}
 		out = append(out, line)
 		return out, tea.NewCursor(widget.Width(label)+2+x, len(out)-1)
@@ -309,6 +309,14 @@ func (n *nodes) foot(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	return out, nil
 }
 
+// unreadNext is what to type instead of a line that is no machine.
+func unreadNext(e *frame.Env, why event.Msg) string {
+	if next := why.Key + ".next"; e.P.Has(next) {
+		return e.P.Msg(event.Msg{Key: next, Args: why.Args})
+	}
+	return e.P.T("wizard.nodes.unread.next")
+}
+
 // block draws the place for a block of machines.
 func (n *nodes) block(e *frame.Env, out []string, w, h int) ([]string, *tea.Cursor) {
 	t := e.Theme
@@ -317,7 +325,10 @@ func (n *nodes) block(e *frame.Env, out []string, w, h int) ([]string, *tea.Curs
 		out = append(out, t.Dim.Render(l))
 	}
 	if len(n.bad) > 0 {
-		out = append(out, complaint(e, event.Error, e.P.T("wizard.nodes.unread-count", "count", itoa(len(n.bad))), e.P.T("wizard.nodes.unread.next"), w)...)
+		out = append(out, complaint(e, event.Error, e.P.T("wizard.nodes.unread-count", "count", itoa(len(n.bad))), "", w)...)
+		for _, b := range n.bad[:min(len(n.bad), max(1, h/6))] {
+			out = append(out, "  "+t.Text.Render(widget.Cut(e.P.Msg(b.why), w-2, t.Glyphs.Cut)))
+		}
 	}
 	rows := max(3, min(12, h/3))
 	lines, x, y := n.area.Shown(w-2, rows)
@@ -333,7 +344,7 @@ func (n *nodes) block(e *frame.Env, out []string, w, h int) ([]string, *tea.Curs
 }
 
 // lookAt is what is known of the machine; nil when nothing is.
-func (n *nodes) lookAt(i int) *Look { return n.p.looks[lookKey(n.p.draft.Machines[i])] }
+func (n *nodes) lookAt(i int) *Look { return n.p.looks[MachineKey(n.p.draft.Machines[i])] }
 
 func asksKey(l *Look) bool { return l != nil && l.Stage == Asking && l.Key != nil }
 

@@ -35,6 +35,12 @@ type step interface {
 	back(e *frame.Env) bool
 }
 
+// holder is a step that has fields of which nothing is in the draft before they are taken.
+type holder interface {
+	held() map[string]string
+	hold(typed map[string]string)
+}
+
 // Page is the wizard.
 type Page struct {
 	svc   Services
@@ -60,11 +66,11 @@ type Page struct {
 	bundles  []Bundle
 	shrinks  bool // the last key took something away from what stands in a field
 
-	stored config.Draft // as it was kept last
+	stored Saved        // as it was kept last
 	keyOf  string       // the private key's file that was looked at last
 	keyBad *event.Fault // what is wrong with it
 
-	members map[string]bool // by address: machines of the cluster that others join; nil for a new cluster
+	members map[string]bool // by address and port: machines of the cluster that others join; nil for a new cluster
 
 	rail []railSpot
 	body struct{ x, y int } // where the step was drawn
@@ -98,7 +104,7 @@ func New(ctx context.Context, svc Services) *Page {
 		p.svc.After = func(d time.Duration, m tea.Msg) tea.Cmd { return tea.Tick(d, func(time.Time) tea.Msg { return m }) }
 	}
 	p.draft = config.Draft{}.Clone()
-	p.kept, p.stored = p.draft.Clone(), p.draft.Clone()
+	p.kept = p.draft.Clone()
 	p.steps = []step{newCluster(p), newLogin(p), newNodes(p), newNetworks(p), newRuntime(p)}
 	if svc.Bundles != nil {
 		p.steps = append(p.steps, newBundles(p))
@@ -108,6 +114,7 @@ func New(ctx context.Context, svc Services) *Page {
 		p.steps = append(p.steps, newPreflight(p))
 	}
 	p.steps = append(p.steps, newReview(p))
+	p.stored = p.saved()
 	return p
 }
 
@@ -118,7 +125,7 @@ func NewAdd(ctx context.Context, svc Services, d config.Draft, file string) *Pag
 	p.Open(d, file)
 	p.members = map[string]bool{}
 	for _, m := range d.Machines {
-		p.members[m.IP] = true
+		p.members[MachineKey(m)] = true
 	}
 	p.steps = nil
 	if d.Values["eggo.password-from"] == "prompt" {
@@ -140,7 +147,7 @@ func (p *Page) joins() bool { return p.members != nil }
 func (p *Page) fresh() []config.Machine {
 	var out []config.Machine
 	for _, m := range p.draft.Machines {
-		if !p.members[m.IP] {
+		if !p.members[MachineKey(m)] {
 			out = append(out, m)
 		}
 	}
@@ -150,7 +157,7 @@ func (p *Page) fresh() []config.Machine {
 // Open has the wizard begin with a draft, as one that was read from a file.
 func (p *Page) Open(d config.Draft, file string) {
 	p.draft, p.file = d.Clone(), file
-	p.kept, p.stored = p.draft.Clone(), p.draft.Clone()
+	p.kept, p.stored = p.draft.Clone(), p.saved()
 }
 
 // Init implements frame.Page.
@@ -166,9 +173,12 @@ func (p *Page) Init(e *frame.Env) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// Close implements frame.Closer.
+// Close implements frame.Closer. What was typed since it was kept last is kept: the terminal may be gone.
 func (p *Page) Close() {
 	p.stop()
+	if p.svc.Save != nil && p.unsaved() {
+		_ = p.svc.Save(p.saved()) // there is nobody left to tell
+	}
 	if p.svc.Close != nil {
 		p.svc.Close()
 	}
@@ -205,7 +215,7 @@ func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 			c, problems := d.Check("deploy.yaml")
 			return judgedMsg{m.n, c, problems}
 		}}
-		if !p.stored.Equal(p.draft) { // a terminal that dies takes nothing along
+		if p.unsaved() { // a terminal that dies takes nothing along
 			cmds = append(cmds, p.save())
 		}
 		return tea.Batch(cmds...)

@@ -11,17 +11,27 @@ import (
 
 // What the wizard shares with a front end that has no screen.
 
+// Unread is a line that is no machine, and why.
+type Unread struct {
+	Text string
+	Why  event.Msg
+}
+
 // ReadMachines is the reading of lines of machines; bad are the lines that are none.
-func ReadMachines(text string) (list []config.Machine, bad []string) {
+func ReadMachines(text string) (list []config.Machine, bad []Unread) {
 	list, unread := readMachines(text)
 	for _, u := range unread {
-		bad = append(bad, u.text)
+		bad = append(bad, Unread{u.text, u.why})
 	}
 	return list, bad
 }
 
-// AddMachines gives the draft machines, and what was not said of them.
-func AddMachines(d *config.Draft, list []config.Machine) { add(d, list) }
+// AddMachines gives the draft machines, and what was not said of them; those that are fixed stay as they are. same are the addresses of which
+// nothing new was said.
+func AddMachines(d *config.Draft, list []config.Machine, fixed map[string]bool) (fresh, changed int, same []string) {
+	x := add(d, list, fixed)
+	return x.fresh, x.changed, x.same
+}
 
 // RoleOf is the role that a word means.
 func RoleOf(word string) (bundle.Role, bool) { return roleOf(word) }

@@ -13,8 +13,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
-// lookKey names a machine among the looks.
-func lookKey(m config.Machine) string {
+// MachineKey tells machines of a draft apart: by address and port.
+func MachineKey(m config.Machine) string {
 	port := m.Port
 	if port == "" {
 		port = "22"
@@ -58,8 +58,8 @@ func (p *Page) probe(_ *frame.Env, again bool) tea.Cmd {
 	var cmds []tea.Cmd
 	d := p.draft.Clone()
 	for _, m := range d.Machines {
-		key := lookKey(m)
-		if _, wrong := config.CheckMachine("ip", m.IP); wrong || p.looks[key] != nil || m.IP == "" || p.members[m.IP] {
+		key := MachineKey(m)
+		if _, wrong := config.CheckMachine("ip", m.IP); wrong || p.looks[key] != nil || m.IP == "" || p.members[MachineKey(m)] {
 			continue
 		}
 		p.looks[key] = &Look{Machine: m, Stage: Reaching}
@@ -70,7 +70,7 @@ func (p *Page) probe(_ *frame.Env, again bool) tea.Cmd {
 
 // looked takes what is known of a machine. An architecture that was not said is the one that it has.
 func (p *Page) looked(l Look) {
-	key := lookKey(l.Machine)
+	key := MachineKey(l.Machine)
 	if p.looks[key] == nil {
 		return // of a login that is no longer
 	}
@@ -79,7 +79,7 @@ func (p *Page) looked(l Look) {
 		return
 	}
 	for i := range p.draft.Machines {
-		if m := &p.draft.Machines[i]; lookKey(*m) == key && m.Arch == "" && l.Arch == "arm64" {
+		if m := &p.draft.Machines[i]; MachineKey(*m) == key && m.Arch == "" && l.Arch == "arm64" {
 			p.snapshot()
 			m.Arch = "arm64"
 			p.kept = p.draft.Clone() // undo does not take back what a machine is
@@ -91,7 +91,7 @@ func (p *Page) looked(l Look) {
 func (n *nodes) asking() []*Look {
 	var out []*Look
 	for _, m := range n.p.draft.Machines {
-		if l := n.p.looks[lookKey(m)]; l != nil && l.Stage == Asking && l.Key != nil {
+		if l := n.p.looks[MachineKey(m)]; l != nil && l.Stage == Asking && l.Key != nil {
 			out = append(out, l)
 		}
 	}

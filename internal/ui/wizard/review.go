@@ -113,6 +113,7 @@ func (r *review) update(m tea.Msg, e *frame.Env) tea.Cmd {
 			return r.p.say(e, m.err)
 		}
 		r.written = m.path
+		r.p.stored = r.p.saved() // it is the file now
 		r.disk, r.read = r.p.draft.YAML(), true
 		if m.run && r.p.svc.Run != nil {
 			return frame.Send(frame.Replace{Page: r.p.svc.Run(m.path, r.p.draft.Clone())})
@@ -260,9 +261,9 @@ func (r *review) keys(e *frame.Env) []frame.Binding {
 	case r.p.problems.HasErrors():
 		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.to-problem", Do: func() tea.Cmd { return r.p.toProblem(e) }})
 	case r.p.joins() && len(r.p.fresh()) > 0:
-		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.join", Do: func() tea.Cmd { return r.ask(true) }})
+		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.join", Do: func() tea.Cmd { return r.ask(true) }, Now: true})
 	case r.p.svc.Run != nil && !r.p.joins():
-		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.install", Do: func() tea.Cmd { return r.ask(true) }})
+		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.install", Do: func() tea.Cmd { return r.ask(true) }, Now: true})
 	}
 	if r.p.svc.Write != nil && !r.p.joins() && !r.p.problems.HasErrors() {
 		list = append(list, frame.Binding{Keys: []string{"w"}, Word: "wizard.key.write", Do: func() tea.Cmd { return r.ask(false) }})

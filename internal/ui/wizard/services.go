@@ -21,6 +21,8 @@ type Saved struct {
 	Step  string       `json:"step"`
 	File  string       `json:"file"`
 	When  time.Time    `json:"when"`
+	// Typed is what stands in fields and is no part of the draft yet, by the field.
+	Typed map[string]string `json:"typed,omitempty"`
 }
 
 // Services are called in commands, never from Update. One that is nil is not there, and what needs it is not shown.

@@ -19,7 +19,7 @@ func newCluster(p *Page) step {
 	f := &form{p: p, name: "cluster", items: []*item{p.setting("cluster-id"), file}}
 	if p.svc.Read != nil {
 		f.more = func(*frame.Env) []frame.Binding {
-			return []frame.Binding{{Keys: []string{"ctrl+o"}, Show: "Ctrl+O", Word: "wizard.key.import", Do: p.askImport}}
+			return []frame.Binding{{Keys: []string{"ctrl+o"}, Show: "Ctrl+O", Word: "wizard.key.import", Do: p.askImport, Now: true}}
 		}
 	}
 	return f

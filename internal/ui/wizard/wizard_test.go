@@ -5,7 +5,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -184,7 +186,7 @@ func TestWhatIsWrongIsSaidWhereItIsTyped(t *testing.T) {
 	a.Update(tea.PasteMsg{Content: "name,ip,role\r\nm1,192.168.0.21,master\nw1 192.168.0.22 worker etcd\n192.168.0.22:2222"})
 	uitest.Drive(t, a, tea.PasteMsg{Content: "m1,192.168.0.21,master\nw1 192.168.0.22 worker etcd\n192.168.0.12\n"})
 	uitest.Has(t, a, "m1", "w1", "not reached")
-	if n := len(p.draft.Machines); n != 3 {
+	if n := len(p.draft.Machines); n != 4 { // one of them has the address of another, and another port
 		t.Fatalf("%d machines: %v", n, p.draft.Machines)
 	}
 	uitest.Keys(t, a, "g", "e", "u", "w")
@@ -400,8 +402,11 @@ func TestGoldensOfFirstContact(t *testing.T) {
 func typedIn(p *Page) string {
 	text := string(p.draft.YAML()) + "\x00" + p.draft.Values["password"] + p.draft.Values["eggo.sudo-password"] + "\x00" + p.file
 	for _, s := range p.steps {
-		if n, is := s.(*nodes); is {
-			text += "\x00" + n.line.Value() + "\x00" + n.area.Value()
+		if h, is := s.(holder); is {
+			held := h.held()
+			for _, field := range slices.Sorted(maps.Keys(held)) {
+				text += "\x00" + held[field]
+			}
 		}
 	}
 	return text
@@ -474,7 +479,16 @@ func driveWizard(t *testing.T, seed uint64, w, h uint16, text string, keys []str
 			wide, high = 1+(int(w)+rnd.IntN(100))%400, 1+(int(h)+rnd.IntN(40))%120
 			same("another size", func() { uitest.Drive(t, a, tea.WindowSizeMsg{Width: wide, Height: high}) })
 		case 1:
+			n := machinesOf(p)
+			among := p.steps[p.at] == step(n) && n.mode != editing && n.mode != filtering && wide >= 60 && high >= 16
 			uitest.Drive(t, a, tea.PasteMsg{Content: text})
+			if list, bad := readMachines(text); among && len(bad) == 0 && n.line.Value() == "" && n.area.Value() == "" {
+				for _, m := range list { // each is in the table, whatever stood there before
+					if listed(p.draft, m) < 0 {
+						t.Fatalf("seed %d: %v was pasted and is nowhere", seed, m)
+					}
+				}
+			}
 		case 2:
 			uitest.Drive(t, a, tea.MouseClickMsg{X: rnd.IntN(wide), Y: rnd.IntN(high), Button: tea.MouseLeft})
 		case 3:
@@ -506,6 +520,9 @@ func driveWizard(t *testing.T, seed uint64, w, h uint16, text string, keys []str
 			}
 		}
 		uitest.Fills(t, a, wide, high)
+		if p.unsaved() { // the terminal may be gone now
+			t.Fatalf("seed %d: what is typed is not kept: %+v, kept is %+v", seed, p.saved(), p.stored)
+		}
 	}
 }
 
