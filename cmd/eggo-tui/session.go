@@ -161,6 +161,8 @@ type session struct {
 	again    string             // what follows the verb and the cluster when the same command is run again
 	quiet    context.CancelFunc // ends the report's clock
 	looks    bool               // nothing is locked and no run is logged
+	sharing  sync.Once          // makes shared
+	shared   *remote.Shared     // of the ways to all nodes
 	copied   string             // a directory that close removes
 
 	mu    sync.Mutex

@@ -147,7 +147,7 @@ func aloneDraft(draft config.Draft, m config.Machine, file string) (*config.Clus
 	}
 	if c == nil { // what is wrong is told where it is typed; here it is left out
 		alone := config.Draft{Values: map[string]string{"package-src.x86src": "x.tar.gz", "package-src.armsrc": "x.tar.gz"}, KeepSecrets: true}
-		for _, k := range []string{"cluster-id", "username", "password", "private-key-path", "eggo.sudo-password", "eggo.bastion", "eggo.known-hosts", "eggo.host-keys", "eggo.password-from", "eggo.sudo-password-from", "runtime"} {
+		for _, k := range []string{"cluster-id", "username", "password", "private-key-path", "eggo.sudo-password", "eggo.bastion", "eggo.known-hosts", "eggo.ssh-legacy-algorithms", "eggo.host-keys", "eggo.password-from", "eggo.sudo-password-from", "runtime"} {
 			if v := draft.Values[k]; v != "" {
 				if _, bad := config.CheckValue(k, v); !bad {
 					alone.Values[k] = v

@@ -240,13 +240,14 @@ func (l *loader) moreBundles(v val) {
 func (l *loader) eggo(v val) {
 	e := &l.c.Eggo
 	l.fields(v, map[string]reader{
-		"hostname":           l.oneOf(&e.Hostname, []string{"keep", "set"}, nil),
-		"sudo-password":      l.secret(&e.SudoPassword),
-		"password-from":      l.text(&e.PasswordFrom, ruleSource),
-		"sudo-password-from": l.text(&e.SudoPasswordFrom, ruleSource),
-		"host-keys":          l.oneOf(&e.HostKeys, []string{"ask", "strict", "accept-new"}, nil),
-		"known-hosts":        l.text(&e.KnownHosts, ruleLocalBase),
-		"bastion":            l.bastion,
-		"bundles":            l.moreBundles,
+		"hostname":              l.oneOf(&e.Hostname, []string{"keep", "set"}, nil),
+		"sudo-password":         l.secret(&e.SudoPassword),
+		"password-from":         l.text(&e.PasswordFrom, ruleSource),
+		"sudo-password-from":    l.text(&e.SudoPasswordFrom, ruleSource),
+		"host-keys":             l.oneOf(&e.HostKeys, []string{"ask", "strict", "accept-new"}, nil),
+		"known-hosts":           l.text(&e.KnownHosts, ruleLocalBase),
+		"ssh-legacy-algorithms": l.boolean(&e.SSHLegacyAlgorithms),
+		"bastion":               l.bastion,
+		"bundles":               l.moreBundles,
 	})
 }

@@ -79,6 +79,7 @@ func Settings() []Setting {
 		{Key: "eggo.sudo-password-from", Kind: Text},
 		{Key: "eggo.host-keys", Kind: Choice, Choices: []string{"ask", "strict", "accept-new"}, Default: "ask"},
 		{Key: "eggo.known-hosts", Kind: Path},
+		{Key: "eggo.ssh-legacy-algorithms", Kind: YesNo, Default: "false"},
 		{Key: "eggo.bastion", Kind: Block},
 		{Key: "eggo.bundles", Kind: List},
 	}

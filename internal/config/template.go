@@ -218,6 +218,7 @@ func (t *template) own() {
 	t.line("#   sudo-password-from: prompt", "eggo.sudo-password-from")
 	t.line("#   host-keys: strict", "eggo.host-keys")
 	t.line("#   known-hosts: ~/.ssh/known_hosts", "eggo.known-hosts")
+	t.line("#   ssh-legacy-algorithms: true", "eggo.ssh-legacy-algorithms")
 	t.line("#   bastion: ops@bastion.example.com:22", "eggo.bastion")
 }
 

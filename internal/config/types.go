@@ -174,6 +174,8 @@ type Eggo struct {
 	HostKeys         string // "", ask, strict, accept-new
 	KnownHosts       string // path; "" is the cluster's own
 	Bastions         []Bastion
+	// SSHLegacyAlgorithms allows SHA-1 in key exchange, host keys, signatures and MACs.
+	SSHLegacyAlgorithms bool
 }
 
 // Bastion is one hop on the way to every machine, in the order from the jump host outward. What it does not say of user, key and password

@@ -11,8 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/crypto/ssh"
-
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
@@ -60,18 +58,15 @@ func connectFault(ctx context.Context, err error, addr string, limit time.Durati
 // offered, without secrets.
 func handshakeFault(ctx context.Context, err error, addr, user string, tried []string, limit time.Duration) *event.Fault {
 	var own *event.Fault
-	var algo *ssh.AlgorithmNegotiationError
 	text := err.Error()
 	switch {
 	case ctx.Err() != nil:
 		return ctxFault(ctx)
 	case errors.As(err, &own):
 		return own
-	case errors.As(err, &algo):
-		return refused("ssh.algorithms", err, "addr", addr)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return failed("ssh.handshake-timeout", true, err, "addr", addr, "limit", limit.String())
-	case strings.Contains(text, "unable to authenticate"), strings.Contains(text, "oo many authentication failures"), errors.Is(err, errSpent):
+	case strings.Contains(text, "unable to authenticate"), strings.Contains(text, "oo many authentication failures"), errors.Is(err, errSpent), errors.Is(err, errNotYet):
 		return refused("ssh.auth", err, "addr", addr, "user", user, "tried", strings.Join(tried, ", "))
 	case strings.Contains(text, "overflow reading version string"), strings.Contains(text, "invalid packet length"),
 		strings.Contains(text, "malformed version"), strings.Contains(text, "version string"):

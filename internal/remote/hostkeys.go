@@ -35,34 +35,23 @@ type hostKeys struct {
 	node   string
 }
 
-// load reads the file anew, for a key may have been added since. It returns the callback and the algorithms to ask for, those of the keys that are
-// known for addr if there are any, which it says: without these, a node that is known by its ed25519 key alone may show another one and look like an impostor.
-func (h *hostKeys) load(addr string) (ssh.HostKeyCallback, []string, bool, error) {
+// load reads the file again, for a key may have been added since. It returns the callback and the algorithms of the keys that are known for
+// addr. Only these are asked for if there are any: a node that is known by its ed25519 key alone may show another one and look like an impostor.
+func (h *hostKeys) load(addr string) (ssh.HostKeyCallback, []string, error) {
 	var files []string
 	if _, err := os.Stat(h.file); err == nil {
 		files = append(files, h.file)
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, false, event.NewFault(event.ClassUsage, "ssh.known-hosts", err, "file", h.file)
+		return nil, nil, event.NewFault(event.ClassUsage, "ssh.known-hosts", err, "file", h.file)
 	}
 	db, err := knownhosts.NewDB(files...)
 	if err != nil {
-		return nil, nil, false, event.NewFault(event.ClassUsage, "ssh.known-hosts", err, "file", h.file)
+		return nil, nil, event.NewFault(event.ClassUsage, "ssh.known-hosts", err, "file", h.file)
 	}
-	check, known := db.HostKeyCallback(), db.HostKeyAlgorithms(addr)
+	check := db.HostKeyCallback()
 	return func(host string, remote net.Addr, key ssh.PublicKey) error {
 		return h.decide(check(host, remote, key), host, key)
-	}, preferred(known), len(known) > 0, nil
-}
-
-// preferred are the algorithms to ask for: those of the known keys, else all, in OpenSSH's order, so that the key that is kept or shown to a person is
-// the one that ssh and ssh-keyscan show.
-func preferred(known []string) []string {
-	if len(known) > 0 {
-		return known
-	}
-	return []string{
-		ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256,
-	}
+	}, db.HostKeyAlgorithms(addr), nil
 }
 
 // decide turns the answer of known_hosts into nil or a fault.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/eggo-k8s/eggo/internal/event"
 )
 
 // link is one SSH connection and its keepalives.
@@ -43,16 +45,16 @@ func address(t Target) string { return net.JoinHostPort(t.Addr, strconv.Itoa(t.P
 
 // connect opens a connection; a host key is decided on the way.
 func connect(ctx context.Context, t Target, o *Options) (*link, error) {
-	l, err := newLogin(ctx, t)
+	l, err := newLogin(ctx, t, o)
 	if err != nil {
 		return nil, err
 	}
 	keys := &hostKeys{file: o.KnownHosts, policy: o.HostKeys, node: t.Name}
-	k, err := handshake(ctx, t, o, l, keys)
+	k, err := logIn(ctx, t, o, l, keys)
 	var unknown *unknownKey
 	if errors.As(err, &unknown) {
 		if err = ask(ctx, t, o, keys, unknown); err == nil {
-			k, err = handshake(ctx, t, o, l, keys)
+			k, err = logIn(ctx, t, o, l, keys)
 		}
 		if errors.As(err, &unknown) {
 			err = keys.unknown(unknown.addr, unknown.key)
@@ -79,9 +81,31 @@ func ask(ctx context.Context, t Target, o *Options, keys *hostKeys, u *unknownKe
 	return keys.add(u.addr, u.key)
 }
 
+// logIn shakes hands, with more than one connection if it takes one to offer all keys.
+func logIn(ctx context.Context, t Target, o *Options, l *login, keys *hostKeys) (*link, error) {
+	var legacy error
+	for {
+		k, err := handshake(ctx, t, o, l, keys)
+		if err == nil {
+			l.succeeded()
+			return k, nil
+		}
+		f := event.AsFault(err)
+		if f.Code == "ssh.legacy-algorithms" && legacy == nil {
+			legacy = err
+		}
+		if f.Code != "ssh.auth" && f.Code != "ssh.legacy-algorithms" || negotiation(err) != nil || !l.again(strings.Contains(f.Cause, "ssh: disconnect")) {
+			if f.Code == "ssh.auth" && legacy != nil {
+				return nil, legacy
+			}
+			return nil, err
+		}
+	}
+}
+
 func handshake(ctx context.Context, t Target, o *Options, l *login, keys *hostKeys) (*link, error) {
 	addr := address(t)
-	check, algos, known, err := keys.load(addr)
+	check, known, err := keys.load(addr)
 	if err != nil {
 		return nil, err
 	}
@@ -104,13 +128,14 @@ func handshake(ctx context.Context, t Target, o *Options, l *login, keys *hostKe
 	// What the callback says is kept aside, for the library wraps only the words of some errors.
 	var verdict error
 	sc, chans, reqs, err := ssh.NewClientConn(conn, addr, &ssh.ClientConfig{
-		User: t.User,
-		Auth: l.methods(),
+		Config: algorithms(o.LegacyAlgorithms),
+		User:   t.User,
+		Auth:   l.methods(),
 		HostKeyCallback: func(host string, remote net.Addr, key ssh.PublicKey) error {
 			verdict = check(host, remote, key)
 			return verdict
 		},
-		HostKeyAlgorithms: algos,
+		HostKeyAlgorithms: hostKeyAlgorithms(known, o.LegacyAlgorithms),
 	})
 	if !stop() && err == nil {
 		err = ctx.Err()
@@ -120,12 +145,17 @@ func handshake(ctx context.Context, t Target, o *Options, l *login, keys *hostKe
 		if verdict != nil && ctx.Err() == nil {
 			return nil, verdict
 		}
-		var algo *ssh.AlgorithmNegotiationError
-		if errors.As(err, &algo) && known && strings.Contains(err.Error(), "host key") {
-			return nil, refused("ssh.hostkey-changed", err, "addr", addr, "type", "", "fingerprint", "-",
-				"known", strings.Join(algos, ", "), "line", keys.file)
+		if algo := negotiation(err); algo != nil {
+			if algo.What == "host key" && !common(algo.RequestedAlgorithms, known) && len(known) > 0 {
+				return nil, refused("ssh.hostkey-changed", err, "addr", addr, "type", "", "fingerprint", "-",
+					"known", strings.Join(known, ", "), "line", keys.file)
+			}
+			return nil, negotiationFault(err, algo, addr, o.LegacyAlgorithms)
 		}
-		return nil, handshakeFault(ctx, err, addr, t.User, l.offered(), o.Timeouts.Handshake)
+		if f := signatureFault(err, addr, o.LegacyAlgorithms); f != nil {
+			return nil, f
+		}
+		return nil, handshakeFault(ctx, err, addr, t.User, l.offeredKeys(), o.Timeouts.Handshake)
 	}
 	_ = raw.SetDeadline(time.Time{})
 	k := &link{client: ssh.NewClient(sc, chans, reqs), conn: conn, gone: make(chan struct{}), login: l}

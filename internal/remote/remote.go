@@ -61,6 +61,11 @@ type Options struct {
 	// Step names the step that a context belongs to, for these events.
 	Step func(context.Context) string
 
+	// LegacyAlgorithms allows SHA-1, for nodes that can do nothing else.
+	LegacyAlgorithms bool
+	// Shared is what the ways of one run have in common; nil means that this one is alone.
+	Shared *Shared
+
 	Timeouts Timeouts
 	// Via is the bastion that the connection goes through; nil means none.
 	Via *Bastion
@@ -104,6 +109,9 @@ func (o *Options) fill() {
 	def(&t.Reconnect, 2*time.Minute)
 	if t.Misses <= 0 {
 		t.Misses = 3
+	}
+	if o.Shared == nil {
+		o.Shared = NewShared()
 	}
 	if o.HostKeys == "" {
 		o.HostKeys = Strict

@@ -264,6 +264,8 @@ func (s *session) bootFault(typed bool) error {
 		return lostFault(s.err)
 	case user == "root":
 		return failed("ssh.no-shell", false, err)
+	case isExit && exit.ExitStatus() == 127 && strings.Contains(said, "sudo"): // env's word, in the language of the login
+		return refused("ssh.sudo-missing", err, "user", user)
 	case strings.Contains(said, "sudoers"), strings.Contains(said, "not allowed to"), strings.Contains(said, "may not run"),
 		strings.Contains(said, "must have a tty"), strings.Contains(said, "ot found"):
 		return refused("ssh.sudo-not-allowed", err, "user", user)

@@ -45,8 +45,9 @@ func sshd(t testing.TB, config string) (remote.Target, remote.Options) {
 	port := ln.Addr().(*net.TCPAddr).Port
 	_ = ln.Close()
 	file := filepath.Join(dir, "sshd_config")
-	text := fmt.Sprintf("ListenAddress 127.0.0.1:%d\nHostKey %[2]s/ecdsa\nHostKey %[2]s/host\nAuthorizedKeysFile %[2]s/user.pub\nPidFile none\nStrictModes no\nPermitRootLogin yes\nUsePAM no\n%[3]s\n",
-		port, dir, config)
+	// The first value of an option counts, so the test's own stand before the common ones.
+	text := fmt.Sprintf("%[3]s\nListenAddress 127.0.0.1:%[1]d\nHostKey %[2]s/ecdsa\nHostKey %[2]s/host\nAuthorizedKeysFile %[2]s/user.pub\n"+
+		"PidFile none\nStrictModes no\nPermitRootLogin yes\nUsePAM no\n", port, dir, config)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -123,10 +123,12 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-func serveAgent(t *testing.T, sock string, k ed25519.PrivateKey) {
+func serveAgent(t *testing.T, sock string, keys ...ed25519.PrivateKey) {
 	ring := agent.NewKeyring()
-	if err := ring.Add(agent.AddedKey{PrivateKey: &k}); err != nil {
-		t.Fatal(err)
+	for i := range keys {
+		if err := ring.Add(agent.AddedKey{PrivateKey: &keys[i]}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	ln, err := net.Listen("unix", sock)
 	if err != nil {

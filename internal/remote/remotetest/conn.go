@@ -105,7 +105,7 @@ func (s *Server) config() *ssh.ServerConfig {
 		}
 		return nil, nil
 	}
-	cfg := &ssh.ServerConfig{MaxAuthTries: 6}
+	cfg := &ssh.ServerConfig{MaxAuthTries: 6, PublicKeyAuthAlgorithms: o.keyAlgorithms}
 	if o.keyboard {
 		cfg.KeyboardInteractiveCallback = func(m ssh.ConnMetadata, ask ssh.KeyboardInteractiveChallenge) (*ssh.Permissions, error) {
 			a, err := ask("", "", []string{"Password: "}, []bool{false})

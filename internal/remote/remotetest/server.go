@@ -49,6 +49,7 @@ type options struct {
 	user, password string
 	keyboard       bool
 	keys           []ssh.PublicKey
+	keyAlgorithms  []string
 	shell          []string
 	path           string
 	env            []string
@@ -82,6 +83,9 @@ func WithKeyboard() Option { return func(o *options) { o.keyboard = true } }
 
 // WithKey lets a public key in.
 func WithKey(k ssh.PublicKey) Option { return func(o *options) { o.keys = append(o.keys, k) } }
+
+// WithKeyAlgorithms takes signatures with these algorithms only, and says so.
+func WithKeyAlgorithms(names ...string) Option { return func(o *options) { o.keyAlgorithms = names } }
 
 // WithPath puts a directory before all others in PATH, for a shell of one's own named sh.
 func WithPath(dir string) Option { return func(o *options) { o.path = dir } }

@@ -25,7 +25,7 @@ func MachineKey(m config.Machine) string {
 // loginText is all that a look depends on beside the machine.
 func loginText(d config.Draft) string {
 	var b strings.Builder
-	for _, k := range []string{"username", "private-key-path", "password", "eggo.sudo-password", "eggo.bastion", "eggo.known-hosts"} {
+	for _, k := range []string{"username", "private-key-path", "password", "eggo.sudo-password", "eggo.bastion", "eggo.known-hosts", "eggo.ssh-legacy-algorithms"} {
 		b.WriteString(d.Values[k] + "\x00")
 	}
 	return b.String()

@@ -1,0 +1,24 @@
+package remote
+
+import "sync"
+
+// Shared is what the ways to the nodes of one run have in common. It is safe for concurrent use.
+type Shared struct {
+	mu   sync.Mutex
+	lets string // the public key that let us in last
+}
+
+// NewShared makes one for a run.
+func NewShared() *Shared { return &Shared{} }
+
+func (s *Shared) key() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lets
+}
+
+func (s *Shared) remember(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lets = key
+}
