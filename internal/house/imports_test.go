@@ -32,6 +32,7 @@ var arrows = map[string][]string{
 	"internal/phases":   {"internal/config", "internal/bundle", "internal/pki", "assets", "internal/engine", "internal/event"},
 	"assets":            {},
 	"internal/house":    {},
+	"internal/redact":   {},
 	"cmd":               nil, // anything: here all is wired together
 	"test":              nil, // anything: tests and their tools
 }
