@@ -31,6 +31,8 @@ func (r *run) balancer() []*engine.Step {
 		s := step(phaseBalancer, "start", n.Name, []string{id(phaseInfra, "packages", n.Name), id(phaseInfra, "system", n.Name)})
 		s.Retry = engine.Retry{Tries: 2, Delay: 2 * time.Second}
 		s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+			r.balance.Lock()
+			defer r.balance.Unlock()
 			svc, err := r.balancerService(ctx, nd)
 			if err != nil {
 				return false, err
@@ -38,6 +40,8 @@ func (r *run) balancer() []*engine.Step {
 			return nd.Running(ctx, svc)
 		})
 		s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+			r.balance.Lock()
+			defer r.balance.Unlock()
 			svc, err := r.balancerService(ctx, nd)
 			if err != nil {
 				return err
@@ -125,13 +129,19 @@ func (r *run) balancerService(ctx context.Context, nd *node.Node) (node.Service,
 	if fault != nil {
 		return node.Service{}, fault.On(nd.Name())
 	}
-	var servers []string
+	var servers []server
 	for _, n := range r.Cluster.With(bundle.ControlPlane) {
-		servers = append(servers, net.JoinHostPort(n.IP.String(), "6443"))
+		servers = append(servers, server{net.JoinHostPort(n.IP.String(), "6443"), r.isDown(n.Name)})
 	}
 	return node.Service{Unit: balancerUnit, Reload: true, Files: []node.File{
 		plainFile(balancerConf, built.conf(r.Cluster.LBPort, servers)), plainFile(unitDir+balancerUnit, built.unit()),
 	}}, nil
+}
+
+// server is an API server as the load balancer knows it.
+type server struct {
+	addr string
+	down bool // gets no new connections
 }
 
 // nginx as a machine has it.
@@ -168,22 +178,26 @@ func parseNginx(out string) (nginx, *event.Fault) {
 	return n, nil
 }
 
-// conf is the whole configuration. An API server that refuses is passed over at once, one that does not answer after two seconds; after a
-// failure it is left alone for five. All of them stand there again as backups that are never left alone: else nginx refuses everybody when
-// one server has just come back, of which it does not know yet, and the next one is restarted. Watches are quiet for long: a connection
-// may be idle for a day, and dead peers are found by keepalive.
-func (n nginx) conf(port int, servers []string) []byte {
+// conf is the whole configuration. An API server that refuses is passed over at once, one that does not answer after
+// two seconds; after a failure it is left alone for five. All of them stand there again as backups that are never left
+// alone: else nginx refuses everybody when one server has just come back, of which it does not know yet, and the next
+// one is restarted. One that is down gets no connections. Watches are quiet for long: a connection may be idle for a
+// day, and dead peers are found by keepalive.
+func (n nginx) conf(port int, servers []server) []byte {
 	var b strings.Builder
 	b.WriteString("# Written by Eggo; removed by eggo-tui cleanup.\n")
 	if n.module != "" {
 		fmt.Fprintf(&b, "load_module %q;\n", n.module)
 	}
 	b.WriteString("worker_processes 2;\nworker_rlimit_nofile 16384;\npid /run/eggo-lb/nginx.pid;\nerror_log stderr warn;\nevents {\n    worker_connections 8192;\n}\nstream {\n    upstream apiservers {\n        least_conn;\n")
-	for _, s := range servers {
-		fmt.Fprintf(&b, "        server %s max_fails=1 fail_timeout=5s;\n", s)
-	}
-	for _, s := range servers {
-		fmt.Fprintf(&b, "        server %s max_fails=0 backup;\n", s)
+	for _, how := range []string{"max_fails=1 fail_timeout=5s", "max_fails=0 backup"} {
+		for _, s := range servers {
+			down := ""
+			if s.down {
+				down = " down"
+			}
+			fmt.Fprintf(&b, "        server %s %s%s;\n", s.addr, how, down)
+		}
 	}
 	b.WriteString("    }\n    server {\n")
 	fmt.Fprintf(&b, "        listen %d so_keepalive=on;\n", port)

@@ -47,7 +47,7 @@ func (r *run) bootstrap() []*engine.Step {
 	steps := []*engine.Step{token}
 	for _, n := range nodes {
 		ready := []string{token.ID, programs(n, groupNode), id(phaseInfra, "system", n.Name), id(phaseInfra, "load-images", n.Name)}
-		kubelet := r.service(phaseBootstrap, "kubelet", n, ready, r.kubeletService, r.kubeletWell(n))
+		kubelet := r.service(component{phase: phaseBootstrap, what: "kubelet", make: r.kubeletService, probe: r.kubeletWell(n)}, n, ready)
 		running, apply := kubelet.Check, kubelet.Apply
 		// A kubelet that has not joined may hold a token that has ended since: then it is given the new one and started anew.
 		kubelet.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
@@ -74,7 +74,8 @@ func (r *run) bootstrap() []*engine.Step {
 		joined.Timeout = 2 * time.Minute
 		joined.Retry = engine.Retry{Tries: 60, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}
 		// kube-proxy asks for its Node object first, and sits out a back-off of up to half a minute when it is not there yet.
-		proxy := r.service(phaseBootstrap, "proxy", n, []string{joined.ID}, r.proxyService, answers("http://"+net.JoinHostPort(n.IP.String(), "10256")+"/healthz", "kube-proxy.service"))
+		proxy := r.service(component{phase: phaseBootstrap, what: "proxy", make: r.proxyService,
+			probe: answers("http://"+net.JoinHostPort(n.IP.String(), "10256")+"/healthz", "kube-proxy.service")}, n, []string{joined.ID})
 		proxy.Apply = r.announcing(n, proxy.Apply, "notice.no-conntrack", func(f *Facts) bool { return !f.Conntrack })
 		steps = append(steps, kubelet, joined, proxy)
 		if r.Cluster.KubeletServing {

@@ -60,11 +60,11 @@ func (r *run) apiserverService(n config.Node) (node.Service, error) {
 		"requestheader-extra-headers-prefix": "X-Remote-Extra-", "requestheader-group-headers": "X-Remote-Group", "requestheader-username-headers": "X-Remote-User",
 		"proxy-client-cert-file": p + "front-proxy-client.crt", "proxy-client-key-file": p + "front-proxy-client.key",
 		"encryption-provider-config": kubeDir + "/encryption-config.yaml", "request-timeout": r.Cluster.APIServerTimeout.String(),
-		flagStopDelay: "2s", flagWatchGrace: "5s",
+		flagStopDelay: defaultStopDelay, flagWatchGrace: "5s",
 	})
 	u := unit{Description: "Kubernetes API server", After: []string{"network-online.target", "etcd.service"}, Wants: []string{"network-online.target"},
 		Type: "notify", StopTimeout: stopTimeout(flags), Program: r.programPath(n, "kube-apiserver"), Flags: flags}
-	return node.Service{Unit: "kube-apiserver.service", Files: []node.File{
+	return node.Service{Unit: "kube-apiserver.service", Binaries: r.binaries(n, "kube-apiserver"), Files: []node.File{
 		plainFile(p+"ca.crt", r.pki.CA.Cert), plainFile(p+"etcd/ca.crt", r.pki.EtcdCA.Cert), plainFile(p+"front-proxy-ca.crt", r.pki.FrontProxyCA.Cert),
 		plainFile(p+"apiserver.crt", leaf.APIServer.Cert), secretFile(p+"apiserver.key", leaf.APIServer.Key),
 		plainFile(p+"apiserver-etcd-client.crt", r.pki.APIServerEtcdClient.Cert), secretFile(p+"apiserver-etcd-client.key", r.pki.APIServerEtcdClient.Key),
@@ -81,7 +81,14 @@ func (r *run) apiserverService(n config.Node) (node.Service, error) {
 const (
 	flagStopDelay  = "shutdown-delay-duration"
 	flagWatchGrace = "shutdown-watch-termination-grace-period"
+
+	defaultStopDelay = "2s"
 )
+
+// stopDelay is how long an API server still serves when it was told to stop.
+func (r *run) stopDelay() time.Duration {
+	return duration(r.override("kube-apiserver", map[string]string{flagStopDelay: defaultStopDelay})[flagStopDelay])
+}
 
 // stopTimeout is longer than an API server with these flags takes to stop: the delay, and then its watches and the requests that it works on
 // side by side.
@@ -111,7 +118,7 @@ func (r *run) controllerManagerService(n config.Node) (node.Service, error) {
 		"allocate-node-cidrs": "true", "cluster-cidr": r.Cluster.PodCIDR.String(), "service-cluster-ip-range": r.Cluster.ServiceCIDR.String(),
 		"cluster-name": r.Cluster.Name, "controllers": "*,bootstrapsigner,tokencleaner", "leader-elect": "true",
 	})}
-	return node.Service{Unit: "kube-controller-manager.service", Files: []node.File{
+	return node.Service{Unit: "kube-controller-manager.service", Binaries: r.binaries(n, "kube-controller-manager"), Files: []node.File{
 		plainFile(p+"ca.crt", r.pki.CA.Cert), plainFile(p+"ca-signing.crt", r.pki.CA.Signing()), secretFile(p+"ca.key", r.pki.CA.Key), secretFile(c, conf),
 		plainFile(unitDir+"kube-controller-manager.service", u.render()),
 	}}, nil
@@ -126,7 +133,7 @@ func (r *run) schedulerService(n config.Node) (node.Service, error) {
 	u := unit{Description: "Kubernetes scheduler", After: []string{"kube-apiserver.service"}, Program: r.programPath(n, "kube-scheduler"), Flags: r.override("kube-scheduler", map[string]string{
 		"kubeconfig": c, "authentication-kubeconfig": c, "authorization-kubeconfig": c, "bind-address": "127.0.0.1", "leader-elect": "true",
 	})}
-	return node.Service{Unit: "kube-scheduler.service", Files: []node.File{secretFile(c, conf), plainFile(unitDir+"kube-scheduler.service", u.render())}}, nil
+	return node.Service{Unit: "kube-scheduler.service", Binaries: r.binaries(n, "kube-scheduler"), Files: []node.File{secretFile(c, conf), plainFile(unitDir+"kube-scheduler.service", u.render())}}, nil
 }
 
 // document renders a component's configuration, keys sorted.
@@ -152,7 +159,7 @@ func (r *run) proxyService(n config.Node) (node.Service, error) {
 		return node.Service{}, err
 	}
 	u := unit{Description: "Kubernetes proxy", After: []string{"network-online.target"}, Wants: []string{"network-online.target"}, Program: r.programPath(n, "kube-proxy"), Flags: flags}
-	return node.Service{Unit: "kube-proxy.service", Tables: true, Files: []node.File{
+	return node.Service{Unit: "kube-proxy.service", Binaries: r.binaries(n, "kube-proxy"), Tables: true, Files: []node.File{
 		secretFile(kubeDir+"/kube-proxy.conf", conf), plainFile(kubeDir+"/kube-proxy.yaml", text), plainFile(unitDir+"kube-proxy.service", u.render()),
 	}}, nil
 }
@@ -192,7 +199,7 @@ func (r *run) kubeletService(n config.Node) (node.Service, error) {
 		"config": kubeDir + "/kubelet.yaml", "kubeconfig": kubeletConf, "bootstrap-kubeconfig": bootstrapConf, "hostname-override": n.Name, "node-ip": n.IP.String(),
 	})}
 	files = append(files, plainFile(kubeDir+"/kubelet.yaml", text), plainFile(unitDir+"kubelet.service", u.render()))
-	return node.Service{Unit: "kubelet.service", Tables: true, Files: files}, nil
+	return node.Service{Unit: "kubelet.service", Binaries: r.binaries(n, "kubelet"), Tables: true, Files: files}, nil
 }
 
 // announcing tells ahead of apply that a limit of the machine is met with a configuration of its own.

@@ -47,16 +47,22 @@ func (d containerd) paths(n config.Node) []string {
 	return out
 }
 
+// executes: the kubelet's containers are started by shim and runc, which containerd finds by their names.
+func (containerd) executes() []string {
+	return []string{"containerd", "containerd-shim-runc-v2", "runc"}
+}
+func (d containerd) alive() string { return "timeout 20 " + d.ctr() + " version >/dev/null\n" }
+
 func (containerd) seeds() bool                            { return false }
 func (containerd) early(config.Node) ([]node.File, error) { return nil, nil }
 
 func (d containerd) services(ctx context.Context, n config.Node, nd *node.Node) ([]node.Service, error) {
-	v, err := askContainerd(ctx, nd)
+	v, err := d.ask(ctx, n, nd)
 	if err != nil {
 		return nil, err
 	}
 	files := append([]node.File{plainFile(containerdConf, []byte(d.config(n, v))), d.unitFile(n)}, d.registries()...)
-	return []node.Service{{Unit: containerdUnit, Files: files}}, nil
+	return []node.Service{{Unit: containerdUnit, Files: files, Binaries: d.r.binaries(n, d.executes()...)}}, nil
 }
 
 // unitFile is a drop-in for the package's unit, or the whole unit of the bundle's program, as containerd's own release has it.
@@ -77,8 +83,13 @@ func (v containerdVersion) atLeast(major, minor int) bool {
 	return v.major > major || v.major == major && v.minor >= minor
 }
 
-func askContainerd(ctx context.Context, nd *node.Node) (containerdVersion, error) {
-	out, err := nd.Query(ctx, "containerd --version 2>/dev/null || true\n")
+// ask asks the version that will run: the bundle's may only lie beside the one that runs so far.
+func (d containerd) ask(ctx context.Context, n config.Node, nd *node.Node) (containerdVersion, error) {
+	program := "containerd"
+	if own := d.r.binaries(n, program); len(own) > 0 {
+		program = node.Quote(own[0].File)
+	}
+	out, err := nd.Query(ctx, program+" --version 2>/dev/null || true\n")
 	if err != nil {
 		return containerdVersion{}, err
 	}
@@ -191,13 +202,13 @@ func (d containerd) socket() string {
 }
 
 // links: before 2.1 there is one directory of plugins.
-func (d containerd) links(ctx context.Context, nd *node.Node) (from []string, to string, err error) {
+func (d containerd) links(ctx context.Context, n config.Node, nd *node.Node) (from []string, to string, err error) {
 	to = d.r.cniDir()
 	from = slices.DeleteFunc(slices.Clone(d.r.cniDirs()), func(dir string) bool { return dir == to })
 	if len(from) == 0 {
 		return nil, to, nil
 	}
-	v, err := askContainerd(ctx, nd)
+	v, err := d.ask(ctx, n, nd)
 	if err != nil || v.atLeast(2, 1) {
 		return nil, to, err
 	}

@@ -26,10 +26,13 @@ func (r *run) controlPlane() []*engine.Step {
 	cps := r.Cluster.With(bundle.ControlPlane)
 	for _, n := range cps {
 		ready := []string{id(phaseEtcd, "health", ""), programs(n, groupControl), id(phaseInfra, "system", n.Name)}
-		api := r.service(phaseControl, "apiserver", n, ready, r.apiserverService, r.serverReady)
+		api := r.service(component{phase: phaseControl, what: "apiserver", make: r.apiserverService, probe: r.serverReady,
+			aside: r.aside, reports: true, serves: r.stopDelay()}, n, ready)
 		steps = append(steps, api,
-			r.service(phaseControl, "controller-manager", n, []string{api.ID}, r.controllerManagerService, answers("https://127.0.0.1:10257/healthz", "kube-controller-manager.service")),
-			r.service(phaseControl, "scheduler", n, []string{api.ID}, r.schedulerService, answers("https://127.0.0.1:10259/healthz", "kube-scheduler.service")))
+			r.service(component{phase: phaseControl, what: "controller-manager", make: r.controllerManagerService,
+				probe: answers("https://127.0.0.1:10257/healthz", "kube-controller-manager.service")}, n, []string{api.ID}),
+			r.service(component{phase: phaseControl, what: "scheduler", make: r.schedulerService,
+				probe: answers("https://127.0.0.1:10259/healthz", "kube-scheduler.service")}, n, []string{api.ID}))
 	}
 	ready := step(phaseControl, "ready", "", ids(phaseControl, "apiserver", cps))
 	ready.Verify = r.apiReady

@@ -82,6 +82,8 @@ type run struct {
 	without  map[string]bool   // nodes that the run goes on without
 	lastAPI  string            // the control plane whose API server answered last
 	turns    map[string]*turn  // by component
+	down     map[string]bool   // control planes whose API server is out of the load balancer
+	balance  sync.Mutex        // held while the load balancer's configuration is written
 	etcdIs   membership
 	leaving  []config.Node   // nodes that leave the cluster in this run
 	force    bool            // the leave of a node goes on past what only delays it

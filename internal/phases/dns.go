@@ -43,7 +43,8 @@ func (r *run) dnsServers() []*engine.Step {
 	var steps []*engine.Step
 	for _, n := range r.Cluster.With(bundle.ControlPlane) {
 		needs := []string{id(phaseControl, "apiserver", n.Name), programs(n, groupControl), id(phaseInfra, "packages", n.Name), id(phaseControl, "rights", "")}
-		steps = append(steps, r.service(phaseAddons, "coredns", n, needs, r.corednsService, answers("http://"+net.JoinHostPort(n.IP.String(), fmt.Sprint(dnsMetrics))+"/metrics", "coredns.service")))
+		steps = append(steps, r.service(component{phase: phaseAddons, what: "coredns", make: r.corednsService,
+			probe: answers("http://"+net.JoinHostPort(n.IP.String(), fmt.Sprint(dnsMetrics))+"/metrics", "coredns.service")}, n, needs))
 	}
 	return steps
 }
@@ -63,7 +64,7 @@ func (r *run) corednsService(n config.Node) (node.Service, error) {
 	b.WriteString("    cache 30\n    loop\n    reload\n    loadbalance\n}\n")
 	u := unit{Description: "CoreDNS, the names of the cluster", After: []string{"network-online.target", "kube-apiserver.service"}, Wants: []string{"network-online.target"},
 		Program: r.dnsProgram(n, r.bundleOf(n).Manifest()), Flags: map[string]string{"conf": corefile}}
-	return node.Service{Unit: "coredns.service", Files: []node.File{
+	return node.Service{Unit: "coredns.service", Binaries: r.binaries(n, "coredns"), Files: []node.File{
 		plainFile(corefile, []byte(b.String())), secretFile(corednsConf, conf), plainFile(unitDir+"coredns.service", u.render()),
 	}}, nil
 }

@@ -37,7 +37,9 @@ func (docker) keepsDigests() bool         { return false }
 func (docker) list() string               { return dockerList }
 func (docker) load(archive string) string { return "docker load -q -i " + archive + " >/dev/null\n" }
 func (docker) stop() string               { return dockerStop }
-func (docker) links(context.Context, *node.Node) ([]string, string, error) {
+func (docker) executes() []string         { return []string{"cri-dockerd"} }
+func (docker) alive() string              { return "timeout 20 docker version >/dev/null\n" }
+func (docker) links(context.Context, config.Node, *node.Node) ([]string, string, error) {
 	return nil, "", nil
 }
 
@@ -84,7 +86,7 @@ func (d docker) services(ctx context.Context, n config.Node, nd *node.Node) ([]n
 		}}
 	return []node.Service{
 		{Unit: dockerdUnit, Files: []node.File{plainFile(dockerConf, conf), plainFile(unitDir+dockerdUnit+".d/10-eggo.conf", []byte(drop))}},
-		{Unit: criDockerUnit, Files: []node.File{plainFile(unitDir+criDockerUnit, cri.render())}},
+		{Unit: criDockerUnit, Files: []node.File{plainFile(unitDir+criDockerUnit, cri.render())}, Binaries: d.r.binaries(n, d.executes()...)},
 	}, nil
 }
 

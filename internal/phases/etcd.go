@@ -44,7 +44,8 @@ func (r *run) etcd() []*engine.Step {
 	settle.Retry = engine.Retry{Tries: 5, Delay: time.Second, MaxDelay: 5 * time.Second}
 	steps := []*engine.Step{certs, settle}
 	for _, n := range members {
-		s := r.service(phaseEtcd, "start", n, []string{settle.ID}, r.etcdService, func(ctx context.Context, _ *node.Node) error { return r.memberWell(ctx, n) })
+		s := r.service(component{phase: phaseEtcd, what: "start", make: r.etcdService, reports: true,
+			probe: func(ctx context.Context, _ *node.Node) error { return r.memberWell(ctx, n) }}, n, []string{settle.ID})
 		running, restart := s.Check, s.Apply
 		s.Check = func(ctx context.Context) (bool, error) {
 			if r.etcdState().unfinished[n.Name] {
@@ -78,7 +79,7 @@ func (r *run) etcdService(n config.Node) (node.Service, error) {
 	})
 	u := unit{Description: "etcd, the store of Kubernetes", After: []string{"network-online.target"}, Wants: []string{"network-online.target"}, Type: "notify",
 		Environment: []string{etcdConf, "-" + etcdInitial}, Program: r.programPath(n, "etcd")}
-	return node.Service{Unit: "etcd.service", Files: []node.File{
+	return node.Service{Unit: "etcd.service", Binaries: r.binaries(n, "etcd"), Files: []node.File{
 		plainFile(d+"ca.crt", r.pki.EtcdCA.Cert),
 		plainFile(d+"server.crt", leaf.EtcdServer.Cert), secretFile(d+"server.key", leaf.EtcdServer.Key),
 		plainFile(d+"peer.crt", leaf.EtcdPeer.Cert), secretFile(d+"peer.key", leaf.EtcdPeer.Key),

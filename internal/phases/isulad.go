@@ -31,7 +31,9 @@ func (isulad) paths(config.Node) []string { return []string{isuladConf} }
 func (isulad) seeds() bool                { return true }
 func (isulad) keepsDigests() bool         { return false }
 func (isulad) load(archive string) string { return "isula load -i " + archive + " >/dev/null\n" }
-func (isulad) links(context.Context, *node.Node) ([]string, string, error) {
+func (isulad) executes() []string         { return nil }
+func (isulad) alive() string              { return "timeout 20 isula version >/dev/null\n" }
+func (isulad) links(context.Context, config.Node, *node.Node) ([]string, string, error) {
 	return nil, "", nil
 }
 

@@ -7,13 +7,21 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
 // placed is a member of the bundle with its place on a node.
 type placed struct {
 	bundle.Member
 	Dst  string // directory
-	File string // absolute path
+	File string // absolute path; of a binary that a service executes the link to its version
+	// executed: a service of ours on the node executes it.
+	executed bool
+}
+
+// binary is one that a service executes.
+func (p placed) binary() node.Binary {
+	return node.Binary{Link: p.File, File: node.VersionedPath(path.Base(p.File), p.SHA256), SHA256: p.SHA256}
 }
 
 // wants says whether one of the node's roles is among roles.
@@ -36,6 +44,7 @@ func (r *run) members(n config.Node, m *bundle.Manifest) []placed {
 				p.Mode = 0o644
 			}
 		}
+		p.executed = mem.Kind == bundle.Binary && slices.Contains(r.executed(n), path.Base(p.File))
 		if !slices.ContainsFunc(out, func(x placed) bool { return x.File == p.File }) {
 			out = append(out, p)
 		}
@@ -51,6 +60,40 @@ func (r *run) members(n config.Node, m *bundle.Manifest) []placed {
 		}
 		for _, p := range list {
 			targets(p, m, add)
+		}
+	}
+	return out
+}
+
+// executed are the names of the binaries that services of ours on the node execute. All others lie at their places as
+// files.
+func (r *run) executed(n config.Node) []string {
+	var out []string
+	if n.Has(bundle.Etcd) {
+		out = append(out, "etcd")
+	}
+	if n.Has(bundle.ControlPlane) {
+		out = append(out, "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+		if r.dnsBinary() {
+			out = append(out, "coredns")
+		}
+	}
+	if isKubelet(n) {
+		out = append(append(out, "kubelet", "kube-proxy"), r.driver().executes()...)
+	}
+	return out
+}
+
+// binaries are those of the bundle among names, on a node whose service executes them.
+func (r *run) binaries(n config.Node, names ...string) []node.Binary {
+	b := r.bundleOf(n)
+	if b == nil {
+		return nil
+	}
+	var out []node.Binary
+	for _, p := range r.members(n, b.Manifest()) {
+		if p.executed && slices.Contains(names, path.Base(p.File)) {
+			out = append(out, p.binary())
 		}
 	}
 	return out

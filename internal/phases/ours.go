@@ -119,6 +119,9 @@ func (r *run) foreignFiles(ctx context.Context, n config.Node, nd *node.Node, b 
 	}
 	for _, m := range r.members(n, b.Manifest()) {
 		paths = append(paths, m.File)
+		if m.executed {
+			paths = append(paths, m.binary().File)
+		}
 	}
 	out, err := nd.Query(ctx, fmt.Sprintf(`for p in %s; do
   if [ -e "$p" ] || [ -L "$p" ]; then

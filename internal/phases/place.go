@@ -49,7 +49,8 @@ func groupOf(n config.Node, m bundle.Member) string {
 // programs is the step that a service's start needs.
 func programs(n config.Node, group string) string { return id(phaseInfra, "programs-"+group, n.Name) }
 
-// placePrograms uploads what the node's roles need straight to its place.
+// placePrograms uploads what the node's roles need: what a service executes beside the version that runs, the rest
+// straight to its place.
 func (r *run) placePrograms(n config.Node, group string) *engine.Step {
 	s := step(phaseInfra, "programs-"+group, n.Name, []string{id(phaseInfra, "claim", n.Name)})
 	s.Lane, s.Limit, s.Timeout = laneBulk, LimitUploads, 30*time.Minute
@@ -60,8 +61,13 @@ func (r *run) placePrograms(n config.Node, group string) *engine.Step {
 	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		var want, script strings.Builder
 		for _, p := range list() {
+			at := p.File
+			if p.executed {
+				at = p.binary().File
+				fmt.Fprintf(&script, "[ -e %[1]s ] || [ -L %[1]s ] || exit 0\n", node.Quote(p.File))
+			}
 			fmt.Fprintf(&want, "%o %s\n", p.Mode, p.SHA256)
-			fmt.Fprintf(&script, "[ -f %[1]s ] || exit 0\nm=$(stat -c %%a %[1]s); s=$(sha256sum <%[1]s); echo \"$m ${s%%%% *}\"\n", node.Quote(p.File))
+			fmt.Fprintf(&script, "[ -f %[1]s ] || exit 0\nm=$(stat -c %%a %[1]s); s=$(sha256sum <%[1]s); echo \"$m ${s%%%% *}\"\n", node.Quote(at))
 		}
 		out, err := nd.Query(ctx, script.String())
 		return out == want.String(), err
@@ -73,11 +79,44 @@ func (r *run) placePrograms(n config.Node, group string) *engine.Step {
 		}
 		for _, p := range list() {
 			open := func() (io.ReadSeekCloser, error) { return b.Open(p.Path) }
-			if _, err := nd.Place(ctx, node.Upload{Path: p.File, Mode: p.Mode, Size: p.Size, SHA256: p.SHA256, Open: open, What: p.Name + "/" + p.File}); err != nil {
+			up := node.Upload{Path: p.File, Mode: p.Mode, Size: p.Size, SHA256: p.SHA256, Open: open, What: p.Name + "/" + p.File}
+			var err error
+			if p.executed {
+				err = nd.PlaceBinary(ctx, p.binary(), up)
+			} else {
+				_, err = nd.Place(ctx, up)
+			}
+			if err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	return s
+}
+
+// retire removes the versions of binaries that gave way to others, when the run has changed and checked everything:
+// until then the node can go back to what it was.
+func (r *run) retire(needs []string) []*engine.Step {
+	var steps []*engine.Step
+	for _, n := range r.Cluster.Nodes {
+		s := step(phaseCheck, "old-binaries", n.Name, needs)
+		s.Retry = engine.Retry{Tries: 2, Delay: 2 * time.Second}
+		old := func(ctx context.Context, nd *node.Node) ([]string, error) {
+			return nd.Retired(ctx, r.binaries(n, r.executed(n)...))
+		}
+		s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+			files, err := old(ctx, nd)
+			return len(files) == 0, err
+		})
+		s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+			files, err := old(ctx, nd)
+			if err != nil {
+				return err
+			}
+			return nd.Retire(ctx, files)
+		})
+		steps = append(steps, s)
+	}
+	return steps
 }

@@ -2,6 +2,7 @@ package phases
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"time"
 
@@ -53,46 +54,94 @@ func (r *run) inTurn(ctx context.Context, what, host string, f func(context.Cont
 	return err
 }
 
-// service is the step that starts a unit of ours with its files. probe, when given, proves that it works. One that runs already is
-// restarted only when its files changed, and then in its turn; those that do not run yet start side by side.
-func (r *run) service(phase, what string, n config.Node, needs []string, make func(config.Node) (node.Service, error), probe func(context.Context, *node.Node) error) *engine.Step {
-	s := step(phase, what, n.Name, needs)
+// component is a service of ours on every node of a role.
+type component struct {
+	phase, what string
+	make        func(config.Node) (node.Service, error)
+	probe       func(context.Context, *node.Node) error // proves that it works; nil: that it was started is enough
+	// aside does what a restart of one that runs needs before and after; nil does nothing.
+	aside func(ctx context.Context, n config.Node, restart func(context.Context) error) error
+	// reports has it told how long a restart took it away; not counting serves, the time for which it still serves
+	// after it was told to stop.
+	reports bool
+	serves  time.Duration
+}
+
+// service is the step that starts a unit of ours with its files and binaries. One that runs already is restarted only
+// when they changed, and then in its turn; those that do not run yet start side by side.
+func (r *run) service(c component, n config.Node, needs []string) *engine.Step {
+	s := step(c.phase, c.what, n.Name, needs)
 	s.Retry = engine.Retry{Tries: 2, Delay: 2 * time.Second}
 	s.Timeout = rollTimeout
 	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
-		svc, err := make(n)
+		svc, err := c.make(n)
 		if err != nil {
 			return false, err
 		}
 		return nd.Running(ctx, svc)
 	})
 	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
-		svc, err := make(n)
+		svc, err := c.make(n)
 		if err != nil {
 			return err
 		}
-		start := func(ctx context.Context) error {
-			if err := nd.Start(ctx, svc); err != nil || probe == nil {
+		runs, err := running(ctx, nd, svc.Unit)
+		if err != nil {
+			return err
+		}
+		restart := func(ctx context.Context) error {
+			began := time.Now()
+			err := nd.Restart(ctx, svc)
+			if err == nil && c.probe != nil {
+				err = c.probe(ctx, nd)
+			}
+			if err != nil || !runs || !c.reports || r.Dry {
 				return err
 			}
-			return probe(ctx, nd)
-		}
-		runs, err := active(ctx, nd, svc.Unit)
-		if err != nil {
-			return err
+			return r.reportAway(ctx, n, svc.Unit, time.Since(began)-c.serves)
 		}
 		if !runs {
-			return start(ctx)
+			if err := nd.Prepare(ctx, svc); err != nil {
+				return err
+			}
+			return restart(ctx)
 		}
-		return r.inTurn(ctx, what, n.Name, start)
+		return r.inTurn(ctx, c.what, n.Name, func(ctx context.Context) error {
+			if err := nd.Prepare(ctx, svc); err != nil {
+				return err
+			}
+			if c.aside == nil {
+				return restart(ctx)
+			}
+			return c.aside(ctx, n, restart)
+		})
 	})
 	return s
 }
 
+// reportAway reports how long a restart took a component away.
+func (r *run) reportAway(ctx context.Context, n config.Node, unit string, away time.Duration) error {
+	seconds := strconv.FormatFloat(max(away, 0).Seconds(), 'f', 1, 64)
+	text := event.M("notice.away", "component", strings.TrimSuffix(unit, ".service"), "node", n.Name, "seconds", seconds)
+	return r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx), Text: text})
+}
+
 // active says whether a unit runs now.
 func active(ctx context.Context, nd *node.Node, unit string) (bool, error) {
+	state, err := unitState(ctx, nd, unit)
+	return state == "active", err
+}
+
+// running says whether a unit runs or is just being restarted: both times another node must wait. An etcd that starts
+// may wait for the others.
+func running(ctx context.Context, nd *node.Node, unit string) (bool, error) {
+	state, err := unitState(ctx, nd, unit)
+	return state == "active" || state == "deactivating" || state == "reloading" || state == "activating" && unit != "etcd.service", err
+}
+
+func unitState(ctx context.Context, nd *node.Node, unit string) (string, error) {
 	out, err := nd.Query(ctx, "systemctl is-active "+node.Quote(unit)+" || true")
-	return strings.TrimSpace(out) == "active", err
+	return strings.TrimSpace(out), err
 }
 
 // until tries f until it succeeds, the limit is over or ctx is done; the last error counts.

@@ -31,8 +31,12 @@ type runtimeDriver interface {
 	early(n config.Node) ([]node.File, error)
 	// services are started one after the other. What depends on the installed version is asked of the node.
 	services(ctx context.Context, n config.Node, nd *node.Node) ([]node.Service, error)
+	// executes are the names of binaries that its services execute; from the bundle they take effect by a restart.
+	executes() []string
+	// alive is a script that fails while the runtime does not answer.
+	alive() string
 	// links are directories of CNI plugins whose plugins are linked into another one, for a runtime that looks in one only.
-	links(ctx context.Context, nd *node.Node) (from []string, to string, err error)
+	links(ctx context.Context, n config.Node, nd *node.Node) (from []string, to string, err error)
 	// list is a script that prints a line NAME@DIGEST for each image, or NAME@ where the runtime does not keep the digest of registries.
 	list() string
 	keepsDigests() bool
@@ -155,8 +159,9 @@ func (r *run) runtimeFiles(n config.Node) *engine.Step {
 func (r *run) runtime(n config.Node) *engine.Step {
 	s := step(phaseInfra, "runtime", n.Name, []string{id(phaseInfra, "packages", n.Name), id(phaseInfra, "system", n.Name), programs(n, groupNode)})
 	s.Retry = engine.Retry{Tries: 2, Delay: 2 * time.Second}
+	s.Timeout = rollTimeout
 	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
-		if missing, _, err := r.unlinked(ctx, nd); err != nil || len(missing) > 0 {
+		if missing, _, err := r.unlinked(ctx, n, nd); err != nil || len(missing) > 0 {
 			return false, err
 		}
 		list, err := r.driver().services(ctx, n, nd)
@@ -168,7 +173,7 @@ func (r *run) runtime(n config.Node) *engine.Step {
 		return err == nil, err
 	})
 	apply := r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
-		if err := r.linkPlugins(ctx, nd); err != nil {
+		if err := r.linkPlugins(ctx, n, nd); err != nil {
 			return err
 		}
 		list, err := r.driver().services(ctx, n, nd)
@@ -182,7 +187,7 @@ func (r *run) runtime(n config.Node) *engine.Step {
 				}
 				continue
 			}
-			if err := nd.Start(ctx, svc); err != nil {
+			if err := r.startRuntime(ctx, n, nd, svc); err != nil {
 				return err
 			}
 		}
@@ -192,9 +197,31 @@ func (r *run) runtime(n config.Node) *engine.Step {
 	return s
 }
 
+// startRuntime starts a service of the runtime. One that we started before takes its turn, and is to answer before the
+// next; that of a package, which starts by itself when it is installed, has no containers of ours yet.
+func (r *run) startRuntime(ctx context.Context, n config.Node, nd *node.Node, svc node.Service) error {
+	unit := node.Quote(svc.Unit)
+	out, err := nd.Query(ctx, "if [ -e "+node.Dir+"/applied/"+unit+" ]; then systemctl is-active "+unit+" || true; fi\n")
+	if err != nil {
+		return err
+	}
+	if strings.TrimSpace(out) != "active" {
+		return nd.Start(ctx, svc)
+	}
+	return r.inTurn(ctx, "runtime", n.Name, func(ctx context.Context) error {
+		if err := nd.Start(ctx, svc); err != nil {
+			return err
+		}
+		return until(ctx, probeLimit, func(ctx context.Context) error {
+			_, err := nd.Query(ctx, r.driver().alive())
+			return err
+		})
+	})
+}
+
 // unlinked are the plugins that lie only in directories where the runtime does not look.
-func (r *run) unlinked(ctx context.Context, nd *node.Node) (missing []string, to string, err error) {
-	from, to, err := r.driver().links(ctx, nd)
+func (r *run) unlinked(ctx context.Context, n config.Node, nd *node.Node) (missing []string, to string, err error) {
+	from, to, err := r.driver().links(ctx, n, nd)
 	if err != nil || len(from) == 0 {
 		return nil, to, err
 	}
@@ -203,8 +230,8 @@ func (r *run) unlinked(ctx context.Context, nd *node.Node) (missing []string, to
 	return strings.Fields(out), to, err
 }
 
-func (r *run) linkPlugins(ctx context.Context, nd *node.Node) error {
-	missing, to, err := r.unlinked(ctx, nd)
+func (r *run) linkPlugins(ctx context.Context, n config.Node, nd *node.Node) error {
+	missing, to, err := r.unlinked(ctx, n, nd)
 	if err != nil || len(missing) == 0 {
 		return err
 	}

@@ -35,13 +35,14 @@ func TestStatusSeesWhatIsWrong(t *testing.T) {
 			t.Error(c)
 		}
 	}
+	ran := l.Nodes["w1"].Runs("kube-proxy.service")
 	if err := os.Remove(l.Nodes["w1"].State("active/kube-proxy.service")); err != nil {
 		t.Fatal(err)
 	}
 	if s = status(); s.Healthy || !slices.Contains(s.Nodes[1].Components, phases.Component{Name: "kube-proxy", State: "inactive"}) {
 		t.Errorf("%+v", s.Nodes[1])
 	}
-	put(t, l.Nodes["w1"].State("active/kube-proxy.service"), "")
+	put(t, l.Nodes["w1"].State("active/kube-proxy.service"), ran)
 	for path := range before {
 		if after := tree(t, l); after[path] != before[path] {
 			t.Error("looking changed", path)

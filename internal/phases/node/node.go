@@ -180,21 +180,27 @@ func (n *Node) Put(ctx context.Context, files []File) (changed bool, err error) 
 	if err != nil || len(diff) == 0 {
 		return false, err
 	}
-	var script strings.Builder
-	var data []byte
-	secret := false
-	for i, f := range diff {
-		if i > 0 {
-			if err := n.announce(ctx, event.M("change.file", "path", f.Path)); err != nil {
-				return false, err
-			}
+	for _, f := range diff[1:] {
+		if err := n.announce(ctx, event.M("change.file", "path", f.Path)); err != nil {
+			return false, err
 		}
-		fmt.Fprintf(&script, "put %s %o %d\n", Quote(f.Path), f.Mode, len(f.Data))
-		data = append(data, f.Data...)
-		secret = secret || f.Secret
 	}
-	_, err = n.Change(ctx, Change{Desc: event.M("change.file", "path", diff[0].Path), Script: script.String(), Stdin: data, Secret: secret})
+	script, data := puts(diff)
+	_, err = n.Change(ctx, Change{Desc: event.M("change.file", "path", diff[0].Path), Script: script, Stdin: data, Secret: secret(diff)})
 	return err == nil, err
+}
+
+// puts is the script that writes files, and their content for its standard input.
+func puts(files []File) (script string, data []byte) {
+	for _, f := range files {
+		script += fmt.Sprintf("put %s %o %d\n", Quote(f.Path), f.Mode, len(f.Data))
+		data = append(data, f.Data...)
+	}
+	return script, data
+}
+
+func secret(files []File) bool {
+	return slices.ContainsFunc(files, func(f File) bool { return f.Secret })
 }
 
 // Place uploads a file to its place on the node, recorded like Put.
@@ -219,6 +225,8 @@ func (n *Node) Place(ctx context.Context, up Upload) (changed bool, err error) {
 type Service struct {
 	Unit  string // etcd.service
 	Files []File // the unit's own file or drop-in among them
+	// Binaries are those of the bundle that the service executes.
+	Binaries []Binary
 	// Tables: the service makes packet filter tables; those that are not there before are recorded.
 	Tables bool
 	// Reload: while it runs, what differs beside the unit's own file takes effect by a reload.
@@ -247,6 +255,9 @@ func (s Service) hash() string {
 	for _, f := range s.Files {
 		fmt.Fprintf(h, "%s %o %s\n", f.Path, f.Mode, sum(f.Data))
 	}
+	for _, b := range s.Binaries {
+		fmt.Fprintf(h, "%s %s\n", b.Link, b.SHA256)
+	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
@@ -260,7 +271,7 @@ func (s Service) unitHash() string {
 	return "none"
 }
 
-// Running says whether the service runs, is enabled, and was started with exactly these files.
+// Running says whether the service runs, is enabled, and was started with exactly these files and binaries.
 func (n *Node) Running(ctx context.Context, s Service) (bool, error) {
 	out, err := n.Query(ctx, fmt.Sprintf("cat %s/applied/%s 2>/dev/null || echo none; systemctl is-active %[2]s || true; systemctl is-enabled %[2]s 2>/dev/null || true", Dir, Quote(s.Unit)))
 	if err != nil {
@@ -269,34 +280,65 @@ func (n *Node) Running(ctx context.Context, s Service) (bool, error) {
 	if f := strings.Fields(out); !slices.Equal(f, []string{s.hash(), "active", "enabled"}) {
 		return false, nil
 	}
+	if ok, err := n.linked(ctx, s.Binaries); !ok || err != nil {
+		return false, err
+	}
 	return n.Same(ctx, s.Files)
 }
 
-// Start writes the service's files and (re)starts it when something differs from what it was last started with.
+// Start writes the service's files, switches its binaries and (re)starts it.
 func (n *Node) Start(ctx context.Context, s Service) error {
+	if err := n.Prepare(ctx, s); err != nil {
+		return err
+	}
+	return n.Restart(ctx, s)
+}
+
+// Prepare does what precedes a (re)start and leaves what runs alone.
+func (n *Node) Prepare(ctx context.Context, s Service) error {
 	if s.Tables {
 		if _, err := n.Change(ctx, Change{Desc: event.M("change.tables"), Script: "tables\n"}); err != nil {
 			return err
 		}
 	}
-	if _, err := n.Put(ctx, s.Files); err != nil {
+	_, err := n.Put(ctx, s.Files)
+	return err
+}
+
+// Restart switches the service's binaries and (re)starts it, in one script.
+func (n *Node) Restart(ctx context.Context, s Service) error {
+	binaries, err := n.switches(ctx, s.Binaries)
+	if err != nil {
 		return err
 	}
-	u := Quote(s.Unit)
+	_, err = n.Change(ctx, Change{Desc: event.M("change.start", "unit", s.Unit), Records: s.records(), Script: s.script(binaries)})
+	return err
+}
+
+// StartAs is Start, of a service without binaries, as one change with a description of its own.
+func (n *Node) StartAs(ctx context.Context, s Service, desc event.Msg) error {
+	diff, err := n.differing(ctx, s.Files)
+	if err != nil {
+		return err
+	}
+	files, data := puts(diff)
+	_, err = n.Change(ctx, Change{Desc: desc, Records: s.records(), Script: files + s.script(""), Stdin: data, Secret: secret(diff)})
+	return err
+}
+
+func (s Service) records() []Record { return []Record{{"unit", s.Unit, "stopped"}} }
+
+// script (re)starts the service, with more just before it, and notes what it was started with.
+func (s Service) script(before string) string {
+	u, file := Quote(s.Unit), Quote(s.Unit+".file")
 	how, after := "how=restart\n", ""
 	if s.Reload {
-		file := Quote(s.Unit + ".file")
 		how += "if [ \"$(cat $D/applied/" + file + " 2>/dev/null)\" = " + s.unitHash() + " ] && systemctl is-active --quiet " + u + "; then how=reload; fi\n"
 		after = "stamp " + file + " " + s.unitHash() + "\n"
 	}
-	_, err := n.Change(ctx, Change{
-		Desc:    event.M("change.start", "unit", s.Unit),
-		Records: []Record{{"unit", s.Unit, "stopped"}},
-		Script: "systemctl daemon-reload\nsystemctl enable " + u + "\n" + how +
-			"if ! systemctl $how " + u + "; then systemctl status --no-pager -l " + u + " >&2 || true; journalctl -u " + u + " -n 20 --no-pager -o cat >&2 || true; exit 1; fi\n" +
-			after + "stamp " + u + " " + s.hash() + "\n",
-	})
-	return err
+	return "systemctl daemon-reload\nsystemctl enable " + u + "\n" + how + before +
+		"if ! systemctl $how " + u + "; then systemctl status --no-pager -l " + u + " >&2 || true; journalctl -u " + u + " -n 20 --no-pager -o cat >&2 || true; exit 1; fi\n" +
+		after + "stamp " + u + " " + s.hash() + "\n"
 }
 
 // Journal returns the last words of a unit, for faults.

@@ -55,7 +55,10 @@ type member struct{ name, body string }
 func WriteBundle(path string) error { return WriteBundleWithout(path) }
 
 // WriteBundleWithout leaves out programs by their names.
-func WriteBundleWithout(path string, absent ...string) error {
+func WriteBundleWithout(path string, absent ...string) error { return writeBundle(path, "", absent) }
+
+// writeBundle writes one whose programs are of another build, if one is named: the same versions, other bytes.
+func writeBundle(path, build string, absent []string) error {
 	both := []bundle.Role{bundle.ControlPlane, bundle.Worker}
 	cp := []bundle.Role{bundle.ControlPlane}
 	m := &bundle.Manifest{Format: bundle.FormatVersion, Name: "sim", Arch: "amd64", Kubernetes: Version,
@@ -87,7 +90,7 @@ func WriteBundleWithout(path string, absent ...string) error {
 	add(bundle.Member{Path: "addons/kube-flannel.yml", Kind: bundle.Addon, Name: "kube-flannel.yml", Roles: cp}, Flannel)
 	for name, roles := range map[string][]bundle.Role{"kube-apiserver": cp, "kube-controller-manager": cp, "kube-scheduler": cp, "kubectl": cp,
 		"kubelet": both, "kube-proxy": both, "etcd": {bundle.Etcd}, "etcdctl": {bundle.Etcd}} {
-		add(bundle.Member{Path: name, Kind: bundle.Binary, Name: name, Version: "1", Roles: roles, Dst: "/usr/local/bin", Mode: 0o755}, "program "+name)
+		add(bundle.Member{Path: name, Kind: bundle.Binary, Name: name, Version: "1", Roles: roles, Dst: "/usr/local/bin", Mode: 0o755}, strings.TrimSpace("program "+name+" "+build))
 	}
 	add(bundle.Member{Path: "etcdutl", Kind: bundle.Binary, Name: "etcdutl", Version: "1", Roles: []bundle.Role{bundle.Etcd}, Dst: "/usr/local/bin", Mode: 0o755}, etcdutl)
 	for _, name := range []string{"bridge", "portmap"} {

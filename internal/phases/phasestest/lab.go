@@ -158,6 +158,20 @@ func NewLab(dir string, k *Kit) (*Lab, error) {
 	return l, os.WriteFile(filepath.Join(dir, "lab.json"), data, 0o600)
 }
 
+// Rebuild gives the lab a bundle of the same versions whose programs have other bytes.
+func (l *Lab) Rebuild(build string) error {
+	for _, name := range []string{"bundle.tar.gz", "stage"} {
+		if err := os.RemoveAll(filepath.Join(l.Dir, name)); err != nil { // the kit's stays behind its link
+			return err
+		}
+	}
+	if err := writeBundle(filepath.Join(l.Dir, "bundle.tar.gz"), build, nil); err != nil {
+		return err
+	}
+	_, err := stage(context.Background(), l.Dir)
+	return err
+}
+
 // OpenLab is the same lab in another program, while the one that made it serves it.
 func OpenLab(dir string) (*Lab, error) {
 	data, err := os.ReadFile(filepath.Join(dir, "lab.json"))

@@ -274,6 +274,12 @@ func write(path, text string, mode os.FileMode) error {
 	return os.WriteFile(path, []byte(text), mode)
 }
 
+// Runs is what a unit that runs was started from: the beginning of its program; "" of one that does not run.
+func (n *Node) Runs(unit string) string {
+	data, _ := os.ReadFile(n.State("active/" + unit))
+	return string(data)
+}
+
 // active says whether a unit runs on the node.
 func (n *Node) active(unit string) bool {
 	_, err := os.Stat(n.State("active/" + unit))

@@ -35,6 +35,13 @@ func (l *Lab) Tree() (map[string]string, error) {
 					}
 					what += " " + string(bytes.ReplaceAll(data, []byte(filepath.Join(n.dir, "root")), nil))
 				}
+				if i.Mode()&fs.ModeSymlink != 0 {
+					to, err := os.Readlink(p)
+					if err != nil {
+						return err
+					}
+					what += " " + strings.TrimPrefix(to, filepath.Join(n.dir, "root"))
+				}
 				if strings.HasPrefix(rel, "state/journal/") || rel == "state/routes" {
 					return nil
 				}

@@ -1,0 +1,20 @@
+package i18n
+
+// enBinaries are the sentences about the versions of binaries and about rolling restarts.
+func enBinaries() map[string]string {
+	return map[string]string{
+		"step.check.old-binaries": "Remove replaced versions of binaries",
+
+		"change.link":          "link {path} to {to}",
+		"change.switch":        "switch {path} from {was} to {to}",
+		"change.balancer-down": "take the API server of {server} out of the load balancer",
+		"change.balancer-up":   "put the API server of {server} back into the load balancer",
+
+		"notice.away": "{component} on {node} was away for {seconds} s",
+
+		"fault.node.unsafe-versions":      "{node}: {what} is a link, or somebody other than root owns it or may write to it. Eggo keeps the versions of binaries there.",
+		"fault.node.unsafe-versions.next": "Make it a directory that only root may write to (chown root:root, chmod 755), or move it away if it is not needed.",
+		"fault.node.no-binary":            "{node}: the binary {what} is gone, or cannot be executed.",
+		"fault.node.no-binary.next":       "Run deploy again: it places the binary again.",
+	}
+}

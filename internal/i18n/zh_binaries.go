@@ -1,0 +1,20 @@
+package i18n
+
+// zhBinaries is enBinaries in Chinese.
+func zhBinaries() map[string]string {
+	return map[string]string{
+		"step.check.old-binaries": "删除已被替换的二进制文件版本",
+
+		"change.link":          "将 {path} 链接到 {to}",
+		"change.switch":        "将 {path} 从 {was} 切换到 {to}",
+		"change.balancer-down": "将 {server} 的 API Server 移出负载均衡",
+		"change.balancer-up":   "将 {server} 的 API Server 放回负载均衡",
+
+		"notice.away": "{node} 上的 {component} 中断了 {seconds} 秒",
+
+		"fault.node.unsafe-versions":      "{node}：{what} 是链接，或不归 root 所有，或其他人可写。Eggo 在其中存放二进制文件的各个版本。",
+		"fault.node.unsafe-versions.next": "请将它改为只有 root 可写的目录（chown root:root，chmod 755）；如不需要，请移走。",
+		"fault.node.no-binary":            "{node}：二进制文件 {what} 不存在或无法执行。",
+		"fault.node.no-binary.next":       "请再次运行 deploy，它会重新放置该文件。",
+	}
+}

@@ -1,0 +1,334 @@
+package phases_test
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
+)
+
+// runners are the units whose program comes out of the bundle.
+var runners = []string{"etcd.service", "kube-apiserver.service", "kube-controller-manager.service", "kube-scheduler.service",
+	"kubelet.service", "kube-proxy.service"}
+
+// afterCrash is what a unit that dies in this moment is started from again.
+func afterCrash(n *phasestest.Node, unit string) string {
+	data, _ := os.ReadFile(n.Path("/usr/local/bin/" + strings.TrimSuffix(unit, ".service")))
+	return string(data)
+}
+
+// outOfTurn are the units on a lab's nodes that would be started from other bytes than they run, NODE/UNIT.
+func outOfTurn(l *phasestest.Lab) []string {
+	var out []string
+	for name, n := range l.Nodes {
+		for _, unit := range runners {
+			if is := n.Runs(unit); is != "" && is != afterCrash(n, unit) {
+				out = append(out, name+"/"+unit)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestAChangedBinaryTakesEffectInTurn: a bundle of the same version with other bytes restarts what executes them, on
+// one node at a time; until a node's turn a crash there starts the bytes that ran.
+func TestAChangedBinaryTakesEffectInTurn(t *testing.T) {
+	t.Parallel()
+	l := shaped(t, phasestest.Shape{Masters: 3, Workers: 1, Balancer: true})
+	before := tree(t, l)
+	deploy(t, l)
+	must(t, l.Rebuild("again"))
+	var mu sync.Mutex
+	var early []string
+	b := &book{}
+	o := quick(b)
+	env := l.Env(func(e event.Event) error {
+		mu.Lock()
+		defer mu.Unlock()
+		// Units of one kind take turns, different kinds may be at it side by side; a change is announced before it is
+		// made.
+		seen := map[string]string{}
+		for _, at := range outOfTurn(l) {
+			_, unit, _ := strings.Cut(at, "/")
+			if seen[unit] != "" {
+				early = append(early, seen[unit]+" and "+at)
+			}
+			seen[unit] = at
+		}
+		return b.emit(e)
+	})
+	sum, err := engine.Run(t.Context(), phases.Deploy(env), o)
+	if err != nil {
+		t.Fatal(err, sum.Failed)
+	}
+	if len(early) > 0 {
+		t.Errorf("out of turn: %v", early[0])
+	}
+	for name, n := range l.Nodes {
+		for _, unit := range runners {
+			if is := n.Runs(unit); is != "" && is != "program "+strings.TrimSuffix(unit, ".service")+" again" {
+				t.Errorf("%s/%s runs %q", name, unit, is)
+			}
+		}
+	}
+	if left := outOfTurn(l); len(left) > 0 {
+		t.Errorf("a crash would start another program than runs: %v", left)
+	}
+	b, sum, err = run(t, l, phases.Deploy)
+	if changes := of[event.Change](b); err != nil || len(changes) > 0 {
+		t.Errorf("the second deploy: %v, changed %v: %+v", err, sum.Changed, changes)
+	}
+	for path, what := range tree(t, l) {
+		if strings.Contains(path, "/root/opt/eggo/") && strings.Contains(what, "program ") && !strings.Contains(what, "again") {
+			t.Errorf("the old version is left: %s: %s", path, what)
+		}
+	}
+	cleanup(t, l, purge)
+	if diff := cmp.Diff(before, tree(t, l)); diff != "" {
+		t.Error("after a purge:", diff)
+	}
+}
+
+// TestAChangeOfBinariesKilledAnywhere: wherever the run ends, what runs and what a crash would start differ on one node
+// at the most for each component, no more than one server is out of the load balancer, and the next run ends the change
+// as one that was not killed.
+func TestAChangeOfBinariesKilledAnywhere(t *testing.T) {
+	t.Parallel()
+	kit, err := phasestest.NewKitOf(t.TempDir(), phasestest.Shape{Masters: 2, Balancer: true})
+	must(t, err)
+	changed := func(t *testing.T) *phasestest.Lab {
+		t.Helper()
+		l, err := phasestest.NewLab(t.TempDir(), kit)
+		must(t, err)
+		t.Cleanup(l.Close)
+		deploy(t, l)
+		must(t, l.Rebuild("again"))
+		return l
+	}
+	whole := changed(t)
+	log, _ := child(t, "deploy", whole.Dir, "whole.jsonl", 0)
+	want := tree(t, whole)
+	// Before a change of each kind that there is.
+	points := map[string]uint64{}
+	for _, r := range log {
+		if c, ok := r.Event.(event.Change); ok && points[c.Desc.Key] == 0 {
+			points[c.Desc.Key] = r.Seq
+		}
+	}
+	if os.Getenv("EGGO_LONG") == "" {
+		maps.DeleteFunc(points, func(what string, _ uint64) bool {
+			return !slices.Contains([]string{"change.switch", "change.balancer-up", "change.remove"}, what)
+		})
+	}
+	if len(points) < 3 {
+		t.Errorf("changes: %v", points)
+	}
+	for what, k := range points {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			l := changed(t)
+			child(t, "deploy", l.Dir, "first.jsonl", k)
+			units := map[string]int{}
+			for _, at := range outOfTurn(l) {
+				_, unit, _ := strings.Cut(at, "/")
+				if units[unit]++; units[unit] > 1 {
+					t.Errorf("%s: another program than runs would be started on two nodes", unit)
+				}
+			}
+			if n := strings.Count(tree(t, l)["lb/root/etc/eggo/nginx-lb.conf"], "backup down;"); n > 1 {
+				t.Errorf("%d servers are out of the load balancer", n)
+			}
+			child(t, "deploy", l.Dir, "second.jsonl", 0)
+			if diff := cmp.Diff(want, tree(t, l)); diff != "" {
+				t.Error("other than a run that was not killed:", diff)
+			}
+		})
+	}
+}
+
+// TestAnAPIServerIsRestartedAside: each is taken out of the load balancer before it stops and put back when it is
+// ready, and the run reports how long it was away.
+func TestAnAPIServerIsRestartedAside(t *testing.T) {
+	t.Parallel()
+	l := shaped(t, phasestest.Shape{Masters: 2, Balancer: true})
+	deploy(t, l)
+	must(t, l.Rebuild("again"))
+	b := deploy(t, l)
+	var told []string
+	for _, c := range of[event.Change](b) {
+		switch step := strings.TrimPrefix(c.Step, "control-plane.apiserver/"); c.Desc.Key {
+		case "change.balancer-down", "change.balancer-up":
+			if c.Host != "lb" || c.Desc.Args["server"] != step {
+				t.Errorf("%+v", c)
+			}
+			told = append(told, step+" "+c.Desc.Key)
+		case "change.start":
+			if step != c.Step {
+				told = append(told, step+" "+c.Desc.Key)
+			}
+		}
+	}
+	if len(told) != 6 {
+		t.Fatalf("%v", told)
+	}
+	for i := 0; i < 6; i += 3 {
+		m, _, _ := strings.Cut(told[i], " ")
+		if !slices.Equal(told[i:i+3], []string{m + " change.balancer-down", m + " change.start", m + " change.balancer-up"}) {
+			t.Errorf("%v", told)
+		}
+	}
+	away := map[string]bool{}
+	for _, n := range of[event.Notice](b) {
+		if n.Text.Key == "notice.away" {
+			away[n.Text.Args["component"]+" "+n.Text.Args["node"]] = true
+		}
+	}
+	for _, want := range []string{"etcd m1", "etcd m2", "kube-apiserver m1", "kube-apiserver m2"} {
+		if !away[want] {
+			t.Errorf("nobody reported how long %s was away: %v", want, away)
+		}
+	}
+	if conf := tree(t, l)["lb/root/etc/eggo/nginx-lb.conf"]; strings.Contains(conf, "down") {
+		t.Error(conf)
+	}
+}
+
+// TestAServerThatDoesNotComeBackIsInTheBalancerAgain: the load balancer passes over it by itself, and it may come back
+// by itself.
+func TestAServerThatDoesNotComeBackIsInTheBalancerAgain(t *testing.T) {
+	t.Parallel()
+	l := shaped(t, phasestest.Shape{Masters: 2, Balancer: true})
+	deploy(t, l)
+	must(t, l.Rebuild("again"))
+	for _, m := range []string{"m1", "m2"} {
+		put(t, l.Nodes[m].State("broken/kube-apiserver.service"), "")
+	}
+	if _, sum, err := run(t, l, phases.Deploy); err == nil {
+		t.Fatal("it went well", sum)
+	}
+	runs := 0
+	for _, m := range []string{"m1", "m2"} {
+		if l.Nodes[m].Runs("kube-apiserver.service") != "" {
+			runs++
+		}
+		must(t, os.Remove(l.Nodes[m].State("broken/kube-apiserver.service")))
+	}
+	if runs != 1 {
+		t.Errorf("%d API servers run; the first that failed ends the restarts", runs)
+	}
+	if conf := tree(t, l)["lb/root/etc/eggo/nginx-lb.conf"]; strings.Contains(conf, "down") || conf == "" {
+		t.Error(conf)
+	}
+	deploy(t, l)
+	if left := outOfTurn(l); len(left) > 0 {
+		t.Error(left)
+	}
+}
+
+// TestNodesOfAnEarlierVersion: there the binaries are files. They are replaced by links in their services' turns, once,
+// for nobody knows whether what runs was started from them; what is recorded stays recorded.
+func TestNodesOfAnEarlierVersion(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, 1)
+	before := tree(t, l)
+	deploy(t, l)
+	earlier(t, l)
+	b := deploy(t, l)
+	for _, c := range of[event.Change](b) {
+		if c.Desc.Key == "change.packages" || c.Desc.Key == "change.images" {
+			t.Errorf("%+v", c)
+		}
+	}
+	if to, err := os.Readlink(l.Nodes["w1"].Path("/usr/local/bin/kubelet")); err != nil || !strings.Contains(to, "/opt/eggo/kubelet-") {
+		t.Error(to, err)
+	}
+	if b, sum, err := run(t, l, phases.Deploy); err != nil || len(of[event.Change](b)) > 0 {
+		t.Errorf("the second deploy: %v %v %+v", err, sum.Changed, of[event.Change](b))
+	}
+	cleanup(t, l, purge)
+	if diff := cmp.Diff(before, tree(t, l)); diff != "" {
+		t.Error("after a purge:", diff)
+	}
+}
+
+// earlier makes the nodes what a version without versions of binaries left: files at their places, and records and
+// stamps without them.
+func earlier(t *testing.T, l *phasestest.Lab) {
+	t.Helper()
+	for _, n := range l.Nodes {
+		for _, unit := range runners {
+			link := n.Path("/usr/local/bin/" + strings.TrimSuffix(unit, ".service"))
+			data, err := os.ReadFile(link)
+			if err != nil {
+				continue
+			}
+			must(t, os.Remove(link), os.WriteFile(link, data, 0o755))
+			if _, err := os.Stat(n.Path("/var/lib/eggo-node/applied/" + unit)); err == nil {
+				must(t, os.WriteFile(n.Path("/var/lib/eggo-node/applied/"+unit), []byte("of files alone\n"), 0o600))
+			}
+		}
+		must(t, os.RemoveAll(n.Path("/opt/eggo")))
+		var kept []string
+		for line := range strings.Lines(readFile(t, n.Path("/var/lib/eggo-node/record"))) {
+			if !strings.Contains(line, "/opt/eggo") {
+				kept = append(kept, line)
+			}
+		}
+		put(t, n.Path("/var/lib/eggo-node/record"), strings.Join(kept, ""))
+	}
+}
+
+// TestAPlanOfAChangedBinaryNamesBothVersions and changes nothing.
+func TestAPlanOfAChangedBinaryNamesBothVersions(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, 1)
+	deploy(t, l)
+	before := tree(t, l)
+	must(t, l.Rebuild("again"))
+	b, _ := rehearse(t, l, phases.Deploy)
+	is, err := os.Readlink(l.Nodes["w1"].Path("/usr/local/bin/kubelet"))
+	must(t, err)
+	version := strings.Split(strings.TrimPrefix(is, l.Nodes["w1"].Path("/opt/eggo")), "/")[1]
+	var switched, removed bool
+	for _, c := range of[event.Change](b) {
+		a := c.Desc.Args
+		if c.Host == "w1" {
+			switched = switched || c.Desc.Key == "change.switch" && a["was"] == version && strings.HasPrefix(a["to"], "kubelet-") && a["to"] != version
+			removed = removed || c.Desc.Key == "change.remove" && a["path"] == "/opt/eggo/"+version
+		}
+	}
+	if !switched || !removed {
+		t.Errorf("switched %v, removed %v: %v", switched, removed, changes(b, "w1"))
+	}
+	if diff := cmp.Diff(before, tree(t, l)); diff != "" {
+		t.Error("a plan changed", diff)
+	}
+}
+
+// TestVersionsOfBinariesAreRootsAlone: a directory of versions that others may write to is not taken.
+func TestVersionsOfBinariesAreRootsAlone(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(t *testing.T, dir string){
+		"others may write": func(t *testing.T, dir string) { must(t, os.Mkdir(dir, 0o755), os.Chmod(dir, 0o777)) },
+		"a link":           func(t *testing.T, dir string) { must(t, os.Symlink("/", dir)) },
+		"a file":           func(t *testing.T, dir string) { must(t, os.WriteFile(dir, nil, 0o600)) },
+	} {
+		l := newLab(t, 1)
+		spoil(t, l.Nodes["w1"].Path("/opt/eggo"))
+		_, sum, err := run(t, l, phases.Deploy)
+		refused := func(e event.StepEnded) bool { return e.Fault != nil && e.Fault.Code == "node.unsafe-versions" }
+		if err == nil || !slices.ContainsFunc(sum.Failed, refused) {
+			t.Errorf("%s: %v %+v", name, err, sum.Failed)
+		}
+	}
+}
