@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,55 +17,61 @@ import (
 	"github.com/eggo-k8s/eggo/internal/remote"
 )
 
-// A run that was begun on the screen is a process of its own, in a session of its own: this program, called with apartVerb and a usual
-// command line. It reads what it needs to know but no command line may show from stdin, says on apartFD which run it is, and then speaks by
-// its event log alone.
+// A run is a process of its own, in a session of its own: this program, called with apartVerb and a usual command line. It reads what it
+// needs to know but no command line may show from stdin, says on apartFD which run it is, and then speaks by its event log alone.
 const (
 	apartVerb = "__apart"
 	apartFD   = 3
-	apartLog  = "process.log" // of the run's directory: what the program says when it breaks
+	apartLog  = "process.log" // of the run's directory: what the program says besides
 )
 
-// apartInput is what the process reads.
-type apartInput struct {
-	Secrets map[string]string `json:"secrets,omitempty"` // by the asker's id
+// answers are what the process reads: what was asked before it began, for it has nobody to ask.
+type answers struct {
+	Secrets   map[string]string `json:"secrets,omitempty"`    // by the asker's id
+	Confirmed bool              `json:"confirmed,omitempty"`  // what --yes says
+	HostKeys  string            `json:"host_keys,omitempty"`  // in place of --host-keys: what could be asked was
+	OnFailure string            `json:"on_failure,omitempty"` // in place of --on-failure
 }
 
-// apartReport is what the process says, once.
+// over gives the options with what the answers have in place of flags.
+func (a *answers) over(o runOptions) runOptions {
+	if a != nil {
+		o.hostKeys, o.failure = cmp.Or(a.HostKeys, o.hostKeys), cmp.Or(a.OnFailure, o.failure)
+	}
+	return o
+}
+
+// apartReport is what the process says: first which run it is or why there is none, and at its end what went wrong that no log has.
 type apartReport struct {
 	Cluster string       `json:"cluster,omitempty"`
 	Run     string       `json:"run,omitempty"`
-	Fault   *event.Fault `json:"fault,omitempty"` // there is no run, and why
+	Dir     string       `json:"dir,omitempty"`
+	Fault   *event.Fault `json:"fault,omitempty"`
 }
 
 // runApart is the process.
 func runApart(ctx context.Context, signals *interrupts) int {
-	report := os.NewFile(apartFD, "report")
-	var in apartInput
+	syscall.CloseOnExec(apartFD)
+	report := json.NewEncoder(os.NewFile(apartFD, "report"))
+	var in answers
 	if err := json.NewDecoder(io.LimitReader(os.Stdin, 1<<20)).Decode(&in); err != nil {
 		return int(exitcode.Of(usageFault(err)))
 	}
-	said := false
-	say := func(r apartReport) error {
-		said = true
-		return errors.Join(json.NewEncoder(report).Encode(r), report.Close())
-	}
 	env := &environment{
 		Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: os.Stderr, Args: append(os.Args[:1:1], os.Args[2:]...),
-		P: i18n.NewPrinter(i18n.FromEnv()), Getenv: os.Getenv, Interrupts: signals, Ask: kept(in.Secrets),
+		P: i18n.NewPrinter(i18n.FromEnv()), Getenv: os.Getenv, Interrupts: signals, Ask: kept(in.Secrets), Answers: &in,
 	}
 	env.Opened = func(cluster, run, dir string) error {
 		if err := redirect(filepath.Join(dir, apartLog)); err != nil {
 			return event.NewFault(event.ClassFailed, "state.write", err)
 		}
-		_ = say(apartReport{Cluster: cluster, Run: run}) // whoever began it may be gone already: it goes on
+		_ = report.Encode(apartReport{Cluster: cluster, Run: run, Dir: dir}) // whoever began it may be gone already: the run continues
 		return nil
 	}
 	err := execute(ctx, env)
-	if !said && err != nil {
-		_ = say(apartReport{Fault: event.AsFault(err)})
+	if err != nil && !errors.As(err, new(errReported)) && report.Encode(apartReport{Fault: event.AsFault(err)}) != nil {
+		printError(env, err) // nobody is there to hear
 	}
-	printError(env, err)
 	return int(exitcode.Of(err))
 }
 

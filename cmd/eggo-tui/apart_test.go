@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -78,16 +77,12 @@ eggo: {password-from: prompt}
 // A run that is begun on the screen is a process of its own: it gets the password that was asked for, and neither its command line nor what it
 // leaves on the disk has it; its log says how it ended, and the desk finds it.
 func TestARunOfItsOwn(t *testing.T) {
-	self, err := exec.LookPath("eggo-tui")
-	if err != nil {
-		t.Fatal(err)
-	}
 	state, file := t.TempDir(), filepath.Join(t.TempDir(), "deploy.yaml")
 	if err := os.WriteFile(file, []byte(nobody), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	env := &environment{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English), Getenv: os.Getenv}
-	d := &desk{env: env, state: state, self: self}
+	d := &desk{env: env, state: state}
 	who := &person{}
 	ref, err := d.launch(t.Context(), jumphost.Start{Verb: "deploy", File: file}, who)
 	if err != nil {

@@ -42,6 +42,10 @@ func newCertsRenewCmd(env *environment) *cobra.Command {
 
 // renew issues every leaf anew and deploys. Cut off, deploy goes on: the new certificates are there.
 func renew(ctx context.Context, env *environment, o runOptions) error {
+	return begin(ctx, env, job{verb: "renew", o: o, do: func(ctx context.Context, env *environment) error { return renewHere(ctx, env, o) }})
+}
+
+func renewHere(ctx context.Context, env *environment, o runOptions) error {
 	s, err := openSession(ctx, env, o, "renew")
 	if err != nil {
 		return err

@@ -40,40 +40,56 @@ func newCleanupCmd(env *environment) *cobra.Command {
 }
 
 func cleanup(ctx context.Context, env *environment, o runOptions, only []string, yes, purge bool) error {
-	if _, ok := terminal(env); !yes && !ok {
-		return event.NewFault(event.ClassUsage, "usage.needs-yes", nil, "verb", "cleanup")
-	}
-	s, err := openSession(ctx, env, o, "cleanup")
-	if err != nil {
+	if err := env.needsYes(yes, "cleanup"); err != nil {
 		return err
 	}
-	defer s.close()
+	j := job{verb: "cleanup", o: o, do: func(ctx context.Context, env *environment) error { return cleanupHere(ctx, env, o, only, purge) }}
+	if !yes {
+		j.ask = func(ctx context.Context, s *session) error {
+			if err := s.cleaned(o.limit, only); err != nil {
+				return err
+			}
+			return s.confirmCleanup(ctx, purge)
+		}
+	}
+	return begin(ctx, env, j)
+}
+
+// cleaned makes the session's cluster the machines that are cleaned.
+func (s *session) cleaned(limit, only []string) error {
 	if len(only) > 0 {
 		nodes, err := alone(s.cluster, only)
 		if err != nil {
-			return s.over(err)
+			return err
 		}
 		c := *s.cluster
 		c.Nodes = nodes
 		s.cluster = &c
 		s.again = " --node " + strings.Join(only, ",") + s.again
 	}
-	if purge {
-		s.again += " --purge"
-	}
-	if len(o.limit) > 0 {
+	if len(limit) > 0 {
 		// The cluster is not over while some of its machines stay: so it is a cleanup of machines alone.
-		if err := s.setLimit(o.limit); err != nil {
-			return s.over(err)
+		if err := s.setLimit(limit); err != nil {
+			return err
 		}
 		c := *s.cluster
 		c.Nodes = s.within()
 		s.cluster = &c
 	}
-	if !yes {
-		if err := s.confirmCleanup(ctx, purge); err != nil {
-			return s.over(err)
-		}
+	return nil
+}
+
+func cleanupHere(ctx context.Context, env *environment, o runOptions, only []string, purge bool) error {
+	s, err := openSession(ctx, env, o, "cleanup")
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if err := s.cleaned(o.limit, only); err != nil {
+		return s.over(err)
+	}
+	if purge {
+		s.again += " --purge"
 	}
 	return s.run(ctx, func(e phases.Env) *engine.Plan {
 		if len(only)+len(s.limit) > 0 {

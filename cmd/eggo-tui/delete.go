@@ -60,8 +60,8 @@ func remove(ctx context.Context, env *environment, o deleteOptions, args []strin
 	if err := o.check(); err != nil {
 		return err
 	}
-	if _, ok := terminal(env); !o.yes && !ok {
-		return event.NewFault(event.ClassUsage, "usage.needs-yes", nil, "verb", "delete")
+	if err := env.needsYes(o.yes, "delete"); err != nil {
+		return err
 	}
 	if o.file == "" {
 		var err error
@@ -69,17 +69,36 @@ func remove(ctx context.Context, env *environment, o deleteOptions, args []strin
 			return err
 		}
 	}
+	j := job{verb: "delete", o: o.runOptions, do: func(ctx context.Context, env *environment) error { return removeHere(ctx, env, o, args) }}
+	if !o.yes {
+		j.ask = func(ctx context.Context, s *session) error {
+			nodes, err := s.leaving(ctx, args)
+			if err != nil {
+				return err
+			}
+			return s.confirmDelete(ctx, nodes)
+		}
+	}
+	return begin(ctx, env, j)
+}
+
+// leaving are the nodes that are named, of the cluster as it is.
+func (s *session) leaving(ctx context.Context, args []string) ([]config.Node, error) {
+	if err := s.useSaved(ctx); err != nil {
+		return nil, err
+	}
+	return leaving(s.cluster, args)
+}
+
+func removeHere(ctx context.Context, env *environment, o deleteOptions, args []string) error {
 	s, err := openSession(ctx, env, o.runOptions, "delete")
 	if err != nil {
 		return err
 	}
 	defer s.close()
 	s.again = o.again(args) + s.again
-	if err := s.useSaved(ctx); err != nil {
-		return s.over(err)
-	}
 	l := phases.Leaving{Drain: o.drain, Force: o.force, Purge: o.purge}
-	if l.Nodes, err = leaving(s.cluster, args); err != nil {
+	if l.Nodes, err = s.leaving(ctx, args); err != nil {
 		return s.over(err)
 	}
 	if s.hooks, err = o.hooks.load(names(l.Nodes)...); err == nil {
@@ -87,11 +106,6 @@ func remove(ctx context.Context, env *environment, o deleteOptions, args []strin
 	}
 	if err != nil {
 		return s.over(err)
-	}
-	if !o.yes {
-		if err := s.confirmDelete(ctx, l.Nodes); err != nil {
-			return s.over(err)
-		}
 	}
 	if err := s.shorten(ctx, l.Nodes); err != nil {
 		return s.over(err)

@@ -37,6 +37,10 @@ func newDeployCmd(env *environment) *cobra.Command {
 }
 
 func deploy(ctx context.Context, env *environment, o runOptions) error {
+	return begin(ctx, env, job{verb: "deploy", o: o, do: func(ctx context.Context, env *environment) error { return deployHere(ctx, env, o) }})
+}
+
+func deployHere(ctx context.Context, env *environment, o runOptions) error {
 	s, err := openSession(ctx, env, o, "deploy")
 	if err != nil {
 		return err

@@ -28,7 +28,6 @@ import (
 type desk struct {
 	env   *environment
 	state string // --state-dir
-	self  string // the program that a run is begun with; "" is this one
 
 	mu    sync.Mutex
 	known map[string]map[string]string // answers of the person by cluster, while the screen is open: who goes on is not asked again
@@ -134,7 +133,7 @@ func deskRuns(store *journal.Cluster, cluster string) []jumphost.Run {
 		return nil
 	}
 	var out []jumphost.Run
-	for i, id := range slices.Backward(ids) {
+	for _, id := range slices.Backward(ids) {
 		r := runInfo(store.RunDir(id))
 		r.Ref = jumphost.Ref{Cluster: cluster, Run: id}
 		if r.Verb == "" {
@@ -142,7 +141,7 @@ func deskRuns(store *journal.Cluster, cluster string) []jumphost.Run {
 		}
 		if r.Status == "" {
 			r.Status = jumphost.Interrupted
-			if i == len(ids)-1 && store.Busy() {
+			if store.Writing(id) {
 				r.Status = jumphost.Running
 			}
 		}
@@ -248,8 +247,7 @@ func openBoard(env *environment, c *journal.Cluster, id string, replay float64) 
 	}
 	records := journal.NewReader(log, log.Name())
 	files := []*os.File{log}
-	newest, _ := c.Latest("")
-	alive := func() bool { return newest == id && c.Busy() }
+	alive := func() bool { return c.Writing(id) }
 	o := runview.Options{Feed: &runview.Live{From: records, Alive: alive}}
 	if alive() {
 		o.Control = control.Client{Dir: dir}

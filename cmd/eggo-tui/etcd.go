@@ -48,13 +48,15 @@ func etcdSnapshot(ctx context.Context, env *environment, o runOptions, out strin
 			return event.NewFault(event.ClassUsage, "usage", err)
 		}
 	}
-	s, err := openSession(ctx, env, o, "etcd-snapshot")
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	s.words = "etcd snapshot"
-	return s.run(ctx, func(e phases.Env) *engine.Plan { return phases.Snapshot(e, out) }, func() []event.Msg { return nil })
+	return begin(ctx, env, job{verb: "etcd-snapshot", o: o, do: func(ctx context.Context, env *environment) error {
+		s, err := openSession(ctx, env, o, "etcd-snapshot")
+		if err != nil {
+			return err
+		}
+		defer s.close()
+		s.words = "etcd snapshot"
+		return s.run(ctx, func(e phases.Env) *engine.Plan { return phases.Snapshot(e, out) }, func() []event.Msg { return nil })
+	}})
 }
 
 func newEtcdRestoreCmd(env *environment) *cobra.Command {
@@ -75,8 +77,8 @@ func newEtcdRestoreCmd(env *environment) *cobra.Command {
 }
 
 func etcdRestore(ctx context.Context, env *environment, o runOptions, file string, yes bool) error {
-	if _, ok := terminal(env); !yes && !ok {
-		return event.NewFault(event.ClassUsage, "usage.needs-yes", nil, "verb", "etcd restore")
+	if err := env.needsYes(yes, "etcd restore"); err != nil {
+		return err
 	}
 	path, err := filepath.Abs(file)
 	if err != nil {
@@ -87,20 +89,25 @@ func etcdRestore(ctx context.Context, env *environment, o runOptions, file strin
 	if err != nil {
 		return err
 	}
+	j := job{verb: "etcd-restore", o: o, do: func(ctx context.Context, env *environment) error { return etcdRestoreHere(ctx, env, o, path, snap) }}
+	if env.Answers == nil {
+		fmt.Fprintln(env.Stderr, env.P.T("ask.restore", "path", path, "revision", strconv.FormatInt(snap.Revision, 10), "size", strconv.FormatInt(snap.Size, 10), "members", event.Clean(strings.Join(snap.Members, ", "))))
+	}
+	if !yes {
+		j.ask = func(ctx context.Context, s *session) error { return s.confirm(ctx) }
+	}
+	return begin(ctx, env, j)
+}
+
+func etcdRestoreHere(ctx context.Context, env *environment, o runOptions, path string, snap *phases.SnapshotFile) error {
 	s, err := openSession(ctx, env, o, "etcd-restore")
 	if err != nil {
 		return err
 	}
 	defer s.close()
 	s.words = "etcd restore " + shellWord(path)
-	fmt.Fprintln(env.Stderr, env.P.T("ask.restore", "path", path, "revision", strconv.FormatInt(snap.Revision, 10), "size", strconv.FormatInt(snap.Size, 10), "members", event.Clean(strings.Join(snap.Members, ", "))))
-	if !yes {
-		if err := s.confirm(ctx); err != nil {
-			return err
-		}
-	}
-	var plan *engine.Plan
-	if plan, err = phases.Restore(s.phasesEnv(), snap); err != nil {
+	plan, err := phases.Restore(s.phasesEnv(), snap)
+	if err != nil {
 		return err
 	}
 	return s.run(ctx, func(phases.Env) *engine.Plan { return plan }, func() []event.Msg {

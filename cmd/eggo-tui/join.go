@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -71,6 +72,21 @@ func join(ctx context.Context, env *environment, o joinOptions, args []string) e
 	if o.id, err = onlyCluster(env, o.runOptions); err != nil {
 		return err
 	}
+	return begin(ctx, env, job{verb: "join", o: o.runOptions, more: greetedNodes(fresh), do: func(ctx context.Context, env *environment) error {
+		return joinHere(ctx, env, o, fresh, args)
+	}})
+}
+
+// greetedNodes are nodes that join as they are contacted.
+func greetedNodes(fresh []config.Node) []config.Node {
+	out := slices.Clone(fresh)
+	for i := range out {
+		out[i].Name, out[i].Port = cmp.Or(out[i].Name, out[i].IP.String()), cmp.Or(out[i].Port, 22)
+	}
+	return out
+}
+
+func joinHere(ctx context.Context, env *environment, o joinOptions, fresh []config.Node, args []string) error {
 	s, err := openSession(ctx, env, o.runOptions, "join")
 	if err != nil {
 		return err

@@ -148,7 +148,7 @@ func (c *known) last(store *journal.Cluster) {
 	}
 	c.LastRun = ids[len(ids)-1]
 	var ended *event.RunEnded
-	busy, now := store.Busy(), runstate.New()
+	busy, now := store.Writing(c.LastRun), runstate.New()
 	for rec, err := range journal.Read(store.RunDir(c.LastRun)) {
 		if err != nil {
 			break

@@ -70,7 +70,7 @@ func logs(ctx context.Context, env *environment, o logOptions, run string) error
 		if err != nil {
 			return err
 		}
-		records = journal.Follow(ctx, dir, store.Busy)
+		records = journal.Follow(ctx, dir, func() bool { return store.Writing(c.LastRun) })
 	}
 	for rec, err := range records {
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 
+	"github.com/eggo-k8s/eggo/internal/exitcode"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/phases"
 )
@@ -16,7 +17,7 @@ func main() {
 // realMain is main with its deferred calls run before the program ends.
 func realMain() int {
 	phases.Quiet()
-	var signals interrupts
+	signals := interrupts{exit: func() { os.Exit(int(exitcode.Interrupted)) }}
 	ctx, stop := signals.watch(context.Background())
 	defer stop()
 	if len(os.Args) > 2 && os.Args[1] == apartVerb {

@@ -25,7 +25,9 @@ type environment struct {
 	Interrupts     *interrupts // nil: nothing interrupts but the context
 	// Ask asks for what is written down nowhere; nil asks at the terminal.
 	Ask asker
-	// Opened, if set, is told of the run's directory when there is one; an error ends the verb.
+	// Answers to what a run asks; not nil where the run is done: nothing is asked there, and nothing is to be asked any more.
+	Answers *answers
+	// Opened, if set, is told of the run's directory when there is one; an error ends the verb. The run is then shown by another process.
 	Opened func(cluster, run, dir string) error
 
 	Debug bool // -d

@@ -25,7 +25,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/remote"
-	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // runOptions are the flags of the verbs that run a plan.
@@ -38,6 +38,8 @@ type runOptions struct {
 	failure  string
 	limit    []string
 	hooks    hookFlags
+	// foreground keeps the run in this process.
+	foreground bool
 }
 
 func (o *runOptions) flags(cmd *cobra.Command, env *environment) {
@@ -53,6 +55,7 @@ func (o *runOptions) common(cmd *cobra.Command, env *environment) {
 	cmd.Flags().StringVar(&o.hostKeys, "host-keys", "", env.P.T("cli.flag.host-keys"))
 	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
 	cmd.Flags().StringVar(&o.failure, "on-failure", "", env.P.T("cli.flag.on-failure"))
+	cmd.Flags().BoolVar(&o.foreground, "foreground", false, env.P.T("cli.flag.foreground"))
 }
 
 // again are the flags without which the same command would be another one: those that were given, but for who is in the cluster.
@@ -62,6 +65,9 @@ func (o *runOptions) again() string {
 		if f[1] != "" {
 			out += " --" + f[0] + " " + shellWord(f[1])
 		}
+	}
+	if o.foreground {
+		out += " --foreground"
 	}
 	for _, f := range o.hooks.before {
 		out += " --" + o.hooks.beforeKind + " " + shellWord(f)
@@ -154,16 +160,15 @@ type session struct {
 	lock     *journal.Lock
 	log      *journal.Writer
 	bus      *event.Bus
-	front    event.Sink
-	json     bool               // --output json
-	flags    []string           // of the command line, for who goes on with the run
-	limit    []string           // nodes that the run keeps its work to; none means all
-	again    string             // what follows the verb and the cluster when the same command is run again
-	quiet    context.CancelFunc // ends the report's clock
-	looks    bool               // nothing is locked and no run is logged
-	sharing  sync.Once          // makes shared
-	shared   *remote.Shared     // of the ways to all nodes
-	copied   string             // a directory that close removes
+	front    *follower      // of a run in the foreground; else nil
+	json     bool           // --output json
+	flags    []string       // of the command line, for who goes on with the run
+	limit    []string       // nodes that the run keeps its work to; none means all
+	again    string         // what follows the verb and the cluster when the same command is run again
+	looks    bool           // nothing is locked and no run is logged
+	sharing  sync.Once      // makes shared
+	shared   *remote.Shared // of the ways to all nodes
+	copied   string         // a directory that close removes
 
 	mu    sync.Mutex
 	hosts map[string]*remote.Host
@@ -210,15 +215,11 @@ func prepare(ctx context.Context, env *environment, o runOptions, verb string) (
 
 // openSession prepares, takes the cluster's lock and opens the event log. Nothing has been touched when it fails.
 func openSession(ctx context.Context, env *environment, o runOptions, verb string) (*session, error) {
-	s, err := prepare(ctx, env, o, verb)
+	s, err := prepare(ctx, env, env.Answers.over(o), verb)
 	if err != nil {
 		return nil, err
 	}
-	if env.Opened != nil { // these two are the board's, not the person's
-		o.hostKeys, o.failure = "", ""
-		s.flags = o.carried()
-	}
-	s.again = o.again()
+	s.flags, s.again = o.carried(), o.again()
 	if s.store, err = journal.Open(s.root, s.cluster.Name); err != nil {
 		return nil, err
 	}
@@ -233,25 +234,23 @@ func openSession(ctx context.Context, env *environment, o runOptions, verb strin
 		s.log, err = s.store.NewRun(verb, time.Now())
 	}
 	if err == nil {
+		err = s.lock.Writes(s.log.ID())
+	}
+	if err == nil {
 		err = s.copyTo(s.log.Dir())
 	}
-	if err == nil && env.Opened != nil {
+	switch {
+	case err != nil:
+	case env.Opened != nil:
 		err = env.Opened(s.cluster.Name, s.log.ID(), s.log.Dir())
+	default:
+		s.front = newFollower(env, o.output, s.stateDir, jumphost.Ref{Cluster: s.cluster.Name, Run: s.log.ID()}, s.log.Dir())
+		s.front.start()
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.lock.Unlock())
 	}
-	if o.output == "json" {
-		s.front = report.NewJSON(env.Stdout)
-	} else {
-		plain := report.NewPlain(env.Stdout, env.P)
-		plain.Debug = env.Debug
-		var clock context.Context
-		clock, s.quiet = context.WithCancel(ctx)
-		go plain.Beat(clock, time.Now)
-		s.front = plain
-	}
-	s.bus = event.NewBus(time.Now, s.log, s.front)
+	s.bus = event.NewBus(time.Now, s.log)
 	return s, nil
 }
 
@@ -264,11 +263,11 @@ func (s *session) close() {
 		}
 		return
 	}
-	if s.quiet != nil {
-		s.quiet()
-	}
 	s.log.Close()
 	s.lock.Unlock()
+	if s.front != nil {
+		s.front.end()
+	}
 }
 
 // closeWays ends the connections.
@@ -299,6 +298,7 @@ func (s *session) run(ctx context.Context, plan func(phases.Env) *engine.Plan, n
 	if i := s.env.Interrupts; i != nil {
 		stop, end := i.begin()
 		defer end()
+		defer i.stayOn()()
 		opts.Stop = stop
 		go func() {
 			select {
@@ -325,8 +325,8 @@ func (s *session) run(ctx context.Context, plan func(phases.Env) *engine.Plan, n
 		}
 		end.Next = append(next(), end.Next...)
 	}
-	if err := s.bus.Emit(end); err != nil && result == nil {
-		result = err
+	if err := s.bus.Emit(end); err != nil { // whoever reads the log does not know of the end
+		return err
 	}
 	return result
 }

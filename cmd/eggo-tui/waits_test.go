@@ -31,6 +31,9 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
+	if err := lock.Writes(log.ID()); err != nil {
+		t.Fatal(err)
+	}
 	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	bus := event.NewBus(func() time.Time { return now }, log)
 	tell := func(list ...event.Event) {

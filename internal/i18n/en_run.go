@@ -24,6 +24,14 @@ func enRun() map[string]string {
 
 		"run.stopping": "Stopping: the running steps end first. Press Ctrl-C again to break off.",
 
+		"cli.flag.foreground": "keep the run in this process, for supervisors, containers and units; without it the run is a process of its own, which outlives this one",
+		"front.greet":         "Logging in to {count} {count:node|nodes} …",
+		"front.closed":        "Standard output is closed; the run continues, and this command waits for its end. Ctrl-C stops the run. To see it: {attach}",
+		"front.left":          "The terminal is gone; the run continues. To see it: {attach}",
+		"front.aborting":      "Aborting: the running steps are broken off. Press Ctrl-C again to kill the process of the run.",
+		"front.not-shown":     "The run has ended, but standard output takes nothing: its last part is not shown. All of it: {logs}",
+		"front.no-step":       "no step",
+
 		"next.kubeconfig": "The kubeconfig is {path} (API server https://{endpoint})",
 		"next.node":       "{node} ({ip}): {roles}",
 		"next.kubectl":    "Next: kubectl --kubeconfig {path} get nodes   (no kubectl here? Copy /usr/local/bin/kubectl from {node})",
@@ -46,6 +54,12 @@ func enRun() map[string]string {
 		"fault.usage.host-keys.next":     "Choose one of them.",
 		"fault.run.interrupted":          "Interrupted; nothing is lost.",
 		"fault.run.interrupted.next":     "Run the same command again: it goes on from here.",
+		"fault.run.left":                 "This command has left the run, which continues.",
+		"fault.run.left.next":            "To see it: eggo-tui attach.",
+		"fault.run.killed":               "The process of run {run} was killed. What became of {count:this step|these steps} is not known: {steps}",
+		"fault.run.killed.next":          "Run the same command again; it checks what is done: {command}. The run's log is in {dir}.",
+		"fault.run.died":                 "The process of run {run} ended before the run did ({how}). What became of {count:this step|these steps} is not known: {steps}",
+		"fault.run.died.next":            "See {dir}/process.log for what it said, then run the same command again; it checks what is done: {command}",
 		"fault.run.failed":               "{count} {count:step|steps} failed.",
 		"fault.run.failed.next":          "Mend the causes above and run the same command again: it goes on from here.",
 		"fault.bundle.no-source":         "deploy.yaml names no bundle for {arch}.",

@@ -24,6 +24,14 @@ func zhRun() map[string]string {
 
 		"run.stopping": "正在停止：先等待执行中的步骤结束。再按一次 Ctrl-C 立即中断。",
 
+		"cli.flag.foreground": "任务在本进程内执行，供进程管理器、容器和 systemd 单元使用；默认情况下任务是独立进程，本进程结束后仍会继续",
+		"front.greet":         "正在登录 {count} 个节点…",
+		"front.closed":        "标准输出已关闭；任务继续执行，本命令等待其结束。按 Ctrl-C 可停止任务。查看任务：{attach}",
+		"front.left":          "终端已断开；任务继续执行。查看任务：{attach}",
+		"front.aborting":      "正在中止：执行中的步骤立即中断。再按一次 Ctrl-C 将强制结束任务的进程。",
+		"front.not-shown":     "任务已结束，但标准输出无法写入：最后一部分没有显示。查看全部内容：{logs}",
+		"front.no-step":       "没有步骤",
+
 		"next.kubeconfig": "kubeconfig 位于 {path}（API server 为 https://{endpoint}）",
 		"next.node":       "{node}（{ip}）：{roles}",
 		"next.kubectl":    "下一步：kubectl --kubeconfig {path} get nodes（本机没有 kubectl 时，可从 {node} 复制 /usr/local/bin/kubectl）",
@@ -46,6 +54,12 @@ func zhRun() map[string]string {
 		"fault.usage.host-keys.next":     "请选择其中之一。",
 		"fault.run.interrupted":          "已中断，没有丢失任何内容。",
 		"fault.run.interrupted.next":     "再次运行同一条命令即可从此处继续。",
+		"fault.run.left":                 "本命令已与任务分离，任务继续执行。",
+		"fault.run.left.next":            "查看任务：eggo-tui attach。",
+		"fault.run.killed":               "任务 {run} 的进程已被强制结束。以下步骤的结果未知：{steps}",
+		"fault.run.killed.next":          "再次运行同一条命令，它会检查已完成的部分：{command}。任务的日志在 {dir}。",
+		"fault.run.died":                 "任务 {run} 的进程在任务完成之前结束（{how}）。以下步骤的结果未知：{steps}",
+		"fault.run.died.next":            "查看 {dir}/process.log 中的信息，然后再次运行同一条命令，它会检查已完成的部分：{command}",
 		"fault.run.failed":               "{count} 个步骤失败。",
 		"fault.run.failed.next":          "解决上述原因后再次运行同一条命令，将从此处继续。",
 		"fault.bundle.no-source":         "deploy.yaml 没有指定 {arch} 的离线包。",

@@ -90,6 +90,7 @@ func TestTheLockNamesItsHolderAndDiesWithIt(t *testing.T) {
 	if err != nil {
 		t.Fatal("free when its holder is dead:", err)
 	}
+	me.Run = noRun
 	if h, err := c.Holder(); err != nil || h != me {
 		t.Error(h, err)
 	}

@@ -22,46 +22,89 @@ type Holder struct {
 	Host  string    `json:"host"`
 	Verb  string    `json:"verb"`
 	Since time.Time `json:"since"`
+	// Run is the ID of the run that the holder writes, noRun before there is one; "" was written by a version that did not say it.
+	Run string `json:"run,omitempty"`
 }
+
+const (
+	noRun = "-"
+	// A process that looks whether the lock is held has it for the time of two system calls (see Busy); so who finds it taken tries again.
+	lockTries = 10
+	lockPause = 20 * time.Millisecond
+)
 
 // Lock is the right to work on a cluster from this jump host. The kernel frees it when the process ends, however it ends.
 type Lock struct {
 	lock   *flock.Flock
 	holder string
+	me     Holder
 }
 
 // Lock takes the cluster's lock without waiting. When another process has it the fault is lock.cluster-held, class locked, with what that
 // process wrote of itself.
 func (c *Cluster) Lock(me Holder) (*Lock, error) {
-	path := filepath.Join(c.path, "lock")
-	l := &Lock{flock.New(path, flock.SetPermissions(0o600)), path + ".json"}
+	path := c.lockFile()
+	me.Run = noRun
+	l := &Lock{flock.New(path, flock.SetPermissions(0o600)), path + ".json", me}
 	got, err := l.lock.TryLock()
-	if err != nil {
+	for i := 1; i < lockTries && !got && err == nil; i++ {
+		time.Sleep(lockPause)
+		got, err = l.lock.TryLock()
+	}
+	switch {
+	case err != nil:
 		return nil, event.NewFault(event.ClassFailed, "lock.cluster-failed", err, "path", path)
+	case !got:
+		return nil, c.held()
 	}
-	if !got {
-		h, _ := c.Holder()
-		text := func(s string) string {
-			if s == "" {
-				return "?"
-			}
-			return s
-		}
-		since := "?"
-		if !h.Since.IsZero() {
-			since = h.Since.UTC().Format(time.RFC3339)
-		}
-		return nil, event.NewFault(event.ClassLocked, "lock.cluster-held", nil,
-			"pid", strconv.Itoa(h.PID), "user", text(h.User), "host", text(h.Host), "verb", text(h.Verb), "since", since)
-	}
-	text, err := json.Marshal(me)
-	if err == nil {
-		err = renameio.WriteFile(l.holder, append(text, '\n'), 0o600)
-	}
-	if err != nil {
+	if err := l.write(); err != nil {
 		return nil, event.NewFault(event.ClassFailed, "lock.cluster-failed", errors.Join(err, l.lock.Unlock()), "path", l.holder)
 	}
 	return l, nil
+}
+
+func (l *Lock) write() error {
+	text, err := json.Marshal(l.me)
+	if err != nil {
+		return err
+	}
+	return renameio.WriteFile(l.holder, append(text, '\n'), 0o600)
+}
+
+// Writes says which run the holder of the lock writes.
+func (l *Lock) Writes(run string) error {
+	l.me.Run = run
+	if err := l.write(); err != nil {
+		return event.NewFault(event.ClassFailed, "lock.cluster-failed", err, "path", l.holder)
+	}
+	return nil
+}
+
+func (c *Cluster) lockFile() string { return filepath.Join(c.path, "lock") }
+
+// held is the fault that another process has the lock.
+func (c *Cluster) held() error {
+	h, _ := c.Holder()
+	text := func(s string) string {
+		if s == "" {
+			return "?"
+		}
+		return s
+	}
+	since := "?"
+	if !h.Since.IsZero() {
+		since = h.Since.UTC().Format(time.RFC3339)
+	}
+	return event.NewFault(event.ClassLocked, "lock.cluster-held", nil,
+		"pid", strconv.Itoa(h.PID), "user", text(h.User), "host", text(h.Host), "verb", text(h.Verb), "since", since)
+}
+
+// Free is nil when nobody holds the lock now, else the fault of Lock.
+func (c *Cluster) Free() error {
+	if c.Busy() {
+		return c.held()
+	}
+	return nil
 }
 
 // Holder is who took the lock last; it says nothing of whether it is still held.
@@ -74,15 +117,32 @@ func (c *Cluster) Holder() (Holder, error) {
 	return h, err
 }
 
-// Busy says whether the process that took the lock last is alive on this machine. It takes no lock itself: a front end that looks must not
-// get into a run's way.
+// Busy says whether a process holds the lock. The kernel is asked, not the process number that the holder wrote: after a reboot, or when
+// numbers come round, that is another process's. To ask is to take a shared lock for a moment: those who ask are not in each other's way, and
+// Lock tries again.
 func (c *Cluster) Busy() bool {
-	h, err := c.Holder()
-	if err != nil || h.PID <= 0 {
+	f, err := os.Open(c.lockFile())
+	if err != nil { // nobody ever took it
 		return false
 	}
-	err = syscall.Kill(h.PID, 0)
-	return err == nil || errors.Is(err, syscall.EPERM)
+	defer f.Close() // which gives back what was taken
+	return errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
+}
+
+// Writing says whether a process holds the lock and writes that run.
+func (c *Cluster) Writing(run string) bool {
+	if !c.Busy() {
+		return false
+	}
+	h, err := c.Holder()
+	if err != nil { // it is giving the lock back
+		return false
+	}
+	if h.Run == "" { // an older version, whose run is the newest
+		newest, err := c.Latest("")
+		return err == nil && newest == run
+	}
+	return h.Run == run
 }
 
 // Unlock gives the lock back. The lock's file stays: to remove it would let two hold it.

@@ -84,37 +84,67 @@ func (r *Reader) Cut() bool { return len(r.part) > 0 }
 // more, or ctx ends. Its errors are those of Read and of ctx.
 func Follow(ctx context.Context, dir string, writing func() bool) iter.Seq2[event.Record, error] {
 	return func(yield func(event.Record, error) bool) {
-		path := filepath.Join(dir, eventsFile)
-		f, err := os.Open(path)
-		if err != nil {
-			yield(event.Record{}, event.NewFault(event.ClassFailed, "journal.read", err, "path", path))
+		pause := time.NewTicker(followPause)
+		defer pause.Stop()
+		follow(dir, func() (bool, error) {
+			if !writing() {
+				return false, nil
+			}
+			select {
+			case <-ctx.Done():
+				return false, ctx.Err()
+			case <-pause.C:
+				return true, nil
+			}
+		}, func(rec event.Record, err error) bool {
+			_, ended := rec.Event.(event.RunEnded)
+			return yield(rec, err) && !ended
+		})
+	}
+}
+
+// FollowUntil is Follow until over is closed: then nothing more is written. What was written after the run's end is given too.
+func FollowUntil(dir string, over <-chan struct{}) iter.Seq2[event.Record, error] {
+	return func(yield func(event.Record, error) bool) {
+		pause := time.NewTicker(followPause)
+		defer pause.Stop()
+		follow(dir, func() (bool, error) {
+			select {
+			case <-over:
+				return false, nil
+			case <-pause.C:
+				return true, nil
+			}
+		}, yield)
+	}
+}
+
+// follow gives records until wait says that no more come: what was written before it did is still given.
+func follow(dir string, wait func() (more bool, err error), yield func(event.Record, error) bool) {
+	path := filepath.Join(dir, eventsFile)
+	f, err := os.Open(path)
+	if err != nil {
+		yield(event.Record{}, event.NewFault(event.ClassFailed, "journal.read", err, "path", path))
+		return
+	}
+	defer f.Close()
+	r := NewReader(f, path)
+	for more := true; ; {
+		rec, err := r.Next()
+		switch {
+		case err == nil:
+			if !yield(rec, nil) {
+				return
+			}
+		case !errors.Is(err, io.EOF):
+			yield(event.Record{}, err)
 			return
-		}
-		defer f.Close()
-		r := NewReader(f, path)
-		tick := time.NewTicker(followPause)
-		defer tick.Stop()
-		for last := false; ; {
-			rec, err := r.Next()
-			switch {
-			case err == nil:
-				if _, ended := rec.Event.(event.RunEnded); !yield(rec, nil) || ended {
-					return
-				}
-			case !errors.Is(err, io.EOF):
+		case !more:
+			return
+		default:
+			if more, err = wait(); err != nil {
 				yield(event.Record{}, err)
 				return
-			case last:
-				return
-			case !writing():
-				last = true // what was written between the two looks is still to be read
-			default:
-				select {
-				case <-ctx.Done():
-					yield(event.Record{}, ctx.Err())
-					return
-				case <-tick.C:
-				}
 			}
 		}
 	}

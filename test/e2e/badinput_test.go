@@ -323,7 +323,7 @@ func (c *badLab) everything(t *testing.T) {
 func (c *badLab) locked(t *testing.T) {
 	ctx := t.Context()
 	first := otherJumpHost(t, c.Stand, "locked") // it unpacks the bundle anew and so stays in preflight for seconds
-	r, err := c.Start(ctx, first, "deploy", "-f", c.good)
+	r, err := c.Start(ctx, first, "deploy", "-f", c.good, "--foreground")
 	must(t, "deploy", err)
 	reached, err := r.When(ctx, "bad", func(runs [][]event.Record) bool { return looked(runs) == 3 })
 	must(t, "watch", err)

@@ -63,7 +63,7 @@ func TestResume(t *testing.T) {
 	slices.Sort(moments)
 	killed := 0
 	for _, m := range moments {
-		r, err := s.Start(ctx, "", "deploy", "-f", file)
+		r, err := s.Start(ctx, "", "deploy", "-f", file, "--foreground")
 		must(t, "deploy", err)
 		// At least one more change, so that two moments that are near each other are two.
 		start, err := stand.Runs(s.State(), "resume")

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/remote"
+)
+
+// job is a verb that changes nodes.
+type job struct {
+	verb string // as runs are named
+	o    runOptions
+	more []config.Node                               // nodes that are contacted besides the cluster's
+	ask  func(ctx context.Context, s *session) error // what is asked besides; nil: nothing
+	do   func(ctx context.Context, env *environment) error
+}
+
+// begin does a job: it asks all there is to ask, starts the run in a process of its own, and shows it until it ends. With --foreground the run
+// is in this process; where the answers are there already, this is the process.
+func begin(ctx context.Context, env *environment, j job) error {
+	if env.Answers != nil {
+		return j.do(ctx, env)
+	}
+	env.Interrupts.noPipe()
+	env.Stderr = newUnhurried(env.Stderr)
+	in, err := j.questions(ctx, env)
+	if err != nil {
+		return err
+	}
+	if j.o.foreground {
+		here := *env
+		here.Answers, here.Ask = &in, kept(in.Secrets)
+		return j.do(ctx, &here)
+	}
+	p, err := startApart(ctx, env.Args[0], env.Args[1:], "", in)
+	if err != nil {
+		return err
+	}
+	return p.show(env, j.o)
+}
+
+// needsYes is the fault of a verb that has to be confirmed where nobody can be asked.
+func (env *environment) needsYes(yes bool, verb string) error {
+	if _, person := terminal(env); yes || person || env.Answers != nil {
+		return nil
+	}
+	return event.NewFault(event.ClassUsage, "usage.needs-yes", nil, "verb", verb)
+}
+
+// questions asks all that there is to ask.
+func (j *job) questions(ctx context.Context, env *environment) (answers, error) {
+	asking := *env
+	k := &keeper{asker: env.asker(), env: env, kept: map[string]string{}}
+	asking.Ask = k
+	_, person := terminal(env)
+	if !person && env.Ask == nil { // as it is decided about host keys
+		asking.Ask = nil
+	}
+	s, err := prepare(ctx, &asking, j.o, j.verb)
+	if err != nil {
+		return answers{}, err
+	}
+	s.env.Ask = k
+	if person || s.policy == remote.Ask || j.ask != nil {
+		if err := s.questions(ctx, k, j.more, j.ask); err != nil {
+			return answers{}, err
+		}
+	}
+	return answers{Secrets: k.kept, Confirmed: true, HostKeys: s.asked()}, nil
+}
+
+// keeper asks at the terminal, one question at a time, and keeps the secrets for the run.
+type keeper struct {
+	asker
+	env  *environment
+	one  sync.Mutex
+	kept map[string]string
+}
+
+func (k *keeper) secret(ctx context.Context, id string, what event.Msg) (string, error) {
+	k.one.Lock()
+	defer k.one.Unlock()
+	if v, ok := k.kept[id]; ok {
+		return v, nil
+	}
+	v, err := k.asker.secret(ctx, id, what)
+	if err == nil {
+		k.kept[id] = v
+	}
+	return v, err
+}
+
+func (k *keeper) hostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
+	k.one.Lock()
+	defer k.one.Unlock()
+	return k.asker.hostKey(ctx, q)
+}
+
+func (k *keeper) expect(n int) {
+	fmt.Fprintln(k.env.Stderr, k.env.P.T("front.greet", "count", fmt.Sprint(n)))
+}
+
+func (k *keeper) met(int) {}

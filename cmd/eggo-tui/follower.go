@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
+)
+
+// How long stdout may take nothing, once the run is over, before what is left is given up: a terminal may have been stopped by a person
+// (Ctrl-S) who comes back.
+const (
+	pipePatience     = 10 * time.Second
+	terminalPatience = 10 * time.Minute
+)
+
+// follower shows a run on stdout, from its event log. The log on the disk is the queue between the two: a stdout that takes nothing delays
+// nobody, costs no memory and loses nothing until the run is over.
+type follower struct {
+	env    *environment
+	ref    jumphost.Ref
+	dir    string // of the run
+	state  string // --state-dir as it was given
+	words  bool   // what the run's process says besides goes to stderr
+	sink   event.Sink
+	failed func() error
+	beat   func(ctx context.Context)
+	over   chan struct{} // closed when nothing more is written
+	done   chan struct{} // closed when all that was written is shown, or cannot be
+	shown  atomic.Uint64 // records
+}
+
+func newFollower(env *environment, output, state string, ref jumphost.Ref, dir string) *follower {
+	w := &follower{env: env, ref: ref, dir: dir, state: state, over: make(chan struct{}), done: make(chan struct{})}
+	if output == "json" {
+		j := report.NewJSON(env.Stdout)
+		w.sink, w.failed, w.beat = j, j.Err, func(context.Context) {}
+		return w
+	}
+	plain := report.NewPlain(env.Stdout, env.P)
+	plain.Debug = env.Debug
+	w.sink, w.failed, w.beat = plain, plain.Err, func(ctx context.Context) { plain.Beat(ctx, time.Now) }
+	return w
+}
+
+// start begins to show.
+func (w *follower) start() {
+	clock, stop := context.WithCancel(context.Background())
+	go w.beat(clock)
+	words := make(chan struct{})
+	go func() {
+		defer close(words)
+		if w.words {
+			w.tell()
+		}
+	}()
+	go func() {
+		defer close(w.done)
+		defer stop()
+		w.show()
+		<-words
+	}()
+}
+
+func (w *follower) show() {
+	for rec, err := range journal.FollowUntil(w.dir, w.over) {
+		if err != nil {
+			printError(w.env, err)
+			return
+		}
+		_ = w.sink.Emit(rec)
+		w.shown.Add(1)
+		if w.failed() != nil {
+			w.say("front.closed")
+			return
+		}
+	}
+}
+
+// tell copies to stderr what the run's process says there.
+func (w *follower) tell() {
+	f, err := os.Open(filepath.Join(w.dir, apartLog))
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for over := false; !over; {
+		select {
+		case <-w.over:
+			over = true
+		case <-tick.C:
+		}
+		if _, err := io.Copy(w.env.Stderr, f); err != nil {
+			return
+		}
+	}
+}
+
+// end is called when nothing more is written: it returns when all is shown, when stdout takes nothing, or when somebody does not want to
+// wait for it.
+func (w *follower) end() {
+	close(w.over)
+	signals, giveBack := w.env.Interrupts.take()
+	defer giveBack()
+	patience := pipePatience
+	if onTerminal(w.env) {
+		patience = terminalPatience
+	}
+	for before := w.shown.Load(); ; before = w.shown.Load() {
+		select {
+		case <-w.done:
+			return
+		case <-signals:
+		case <-time.After(patience):
+			if before != w.shown.Load() {
+				continue
+			}
+		}
+		w.say("front.not-shown")
+		return
+	}
+}
+
+// say says something about the run on stderr.
+func (w *follower) say(key string) {
+	elsewhere := " --id " + shellWord(w.ref.Cluster)
+	if w.state != "" {
+		elsewhere += " --state-dir " + shellWord(w.state)
+	}
+	name := programName(w.env.Args)
+	fmt.Fprintln(w.env.Stderr, w.env.P.T(key, "run", w.ref.Run, "attach", name+" attach"+elsewhere, "logs", name+" logs"+elsewhere+" "+w.ref.Run))
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/runstate"
+)
+
+// namedSteps is how many steps of a run that died are named.
+const namedSteps = 5
+
+// attached is the command line's view of a run of its own process.
+type attached struct {
+	*follower
+	run    *detached
+	asked  int // how often a person wanted the run to end
+	killed bool
+}
+
+// show shows the run until it ends, hands interruptions on to it, and gives its end.
+func (p *detached) show(env *environment, o runOptions) error {
+	a := &attached{follower: newFollower(env, o.output, o.state, p.ref, p.dir), run: p}
+	a.words = true
+	a.start()
+	signals, giveBack := env.Interrupts.take()
+	defer giveBack()
+	for over := false; !over; {
+		select {
+		case sig := <-signals:
+			if sig == syscall.SIGHUP { // the terminal is gone; the run stays
+				p.letGo()
+				a.say("front.left")
+				return errReported{event.NewFault(event.ClassInterrupted, "run.left", nil)}
+			}
+			a.interrupt()
+		case <-p.over:
+			over = true
+		}
+	}
+	a.end()
+	return a.outcome()
+}
+
+// interrupt is the first, second or third time that a person wants the run to end. The signals are those that the run would get on a terminal of
+// its own: the first ends it after the running steps, the second aborts.
+func (a *attached) interrupt() {
+	a.asked++
+	switch a.asked {
+	case 1:
+		a.run.signal(os.Interrupt)
+	case 2:
+		a.run.signal(os.Interrupt)
+		go a.say("front.aborting")
+	default:
+		a.killed = true
+		a.run.signal(syscall.SIGKILL)
+	}
+}
+
+// outcome is how the run ended: as its log says, for what the front end has shown may not be all.
+func (a *attached) outcome() error {
+	if a.run.last != nil {
+		return a.run.last
+	}
+	state := runstate.New()
+	for rec, err := range journal.Read(a.dir) {
+		if err == nil {
+			state.Apply(rec)
+		}
+	}
+	switch {
+	case state.Ended == nil:
+		return a.died(state)
+	case state.Ended.Fault != nil:
+		return errReported{state.Ended.Fault}
+	}
+	return nil
+}
+
+// died is the fault of a run whose process ended without a word.
+func (a *attached) died(state *runstate.State) error {
+	p := a.env.P
+	var steps []string
+	for i, st := range state.Active {
+		if i == namedSteps {
+			steps = append(steps, "…")
+			break
+		}
+		name := p.Msg(st.Title)
+		if st.Host != "" {
+			name += " (" + event.Clean(st.Host) + ")"
+		}
+		steps = append(steps, name)
+	}
+	if len(steps) == 0 {
+		steps = []string{p.T("front.no-step")}
+	}
+	args := []string{"run", a.ref.Run, "count", strconv.Itoa(len(state.Active)), "steps", strings.Join(steps, "; "), "dir", a.dir, "command", a.typed()}
+	if a.killed {
+		return event.NewFault(event.ClassInterrupted, "run.killed", nil, args...)
+	}
+	how := ""
+	if s := a.run.cmd.ProcessState; s != nil {
+		how = s.String()
+	}
+	return event.NewFault(event.ClassFailed, "run.died", nil, append(args, "how", how)...)
+}
+
+// typed is the command line that this process was started with.
+func (a *attached) typed() string {
+	words := []string{programName(a.env.Args)}
+	for _, w := range a.env.Args[1:] {
+		words = append(words, shellWord(w))
+	}
+	return strings.Join(words, " ")
+}
