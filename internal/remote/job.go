@@ -127,11 +127,13 @@ func (s *session) begin(mode string, j *job, script []byte) error {
 	return s.write(b.Bytes())
 }
 
-// result of a job that is done.
+// result of a job that is done. By then the session may have the next one: who kills a job on the side sees its end late.
 func (s *session) result(j *job) (Result, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.job = nil
+	if s.job == j {
+		s.job = nil
+	}
 	if j.refused {
 		return Result{}, failed("ssh.node-resources", true, nil)
 	}
