@@ -12,7 +12,7 @@ N    ?= 3
 NODE ?= n1
 
 .DEFAULT_GOAL := help
-.PHONY: help build install test lint fmt e2e e2e-full demo demo-down lab-up lab-down lab-ssh bench bench-deploy bench-rooms shots goreleaser-check clean
+.PHONY: help build install test test-race fuzz lint fmt e2e e2e-full demo demo-down lab-up lab-down lab-ssh bench bench-deploy bench-rooms shots goreleaser-check clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,9 +26,15 @@ install: build ## the programs into $(DESTDIR)$(PREFIX)/bin, with eggo as anothe
 	install -D -m 0755 -t $(DESTDIR)$(or $(PREFIX),/usr/local)/bin $(PROGRAMS:%=bin/%)
 	ln -sf eggo-tui $(DESTDIR)$(or $(PREFIX),/usr/local)/bin/eggo
 
-test: ## vet, and all tests that need no root and no network, with the race detector
+test: ## vet, and the tests that need no root and no network
 	go vet ./...
+	go test -short -timeout 10m ./...
+
+test-race: ## all of them, the long ones too, with the race detector
 	go test -race -timeout 20m ./...
+
+fuzz: ## every fuzz target for five seconds: make fuzz T=1m FUZZ=FuzzDecode for one of them and longer, KEEP=1 to keep what it found
+	@KEEP=$(KEEP) .ci/fuzz $(or $(T),5s) $(FUZZ)
 
 lint: ## gofmt, vet, staticcheck, and nothing of this machine in a file
 	@.ci/gofmt
