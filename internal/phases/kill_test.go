@@ -244,15 +244,13 @@ func TestCleanupAfterADeployThatWasKilledRestoresTheMachines(t *testing.T) {
 
 func TestACleanupKilledAnywhereIsFinishedByTheNextOne(t *testing.T) {
 	t.Parallel()
-	whole := newLab(t, 0)
-	deploy(t, whole)
+	whole := deployed(t, workers(0))
 	log, _ := child(t, "purge", whole.Dir, "whole.jsonl", 0)
 	for _, k := range killPoints(log, 3) {
 		t.Run(fmt.Sprint(k), func(t *testing.T) {
 			t.Parallel()
-			l := newLab(t, 0)
-			before := tree(t, l)
-			deploy(t, l)
+			before := tree(t, newLab(t, 0))
+			l := deployed(t, workers(0))
 			first, _ := child(t, "purge", l.Dir, "first.jsonl", k)
 			child(t, "purge", l.Dir, "second.jsonl", 0)
 			if diff := cmp.Diff(before, tree(t, l)); diff != "" {

@@ -45,8 +45,7 @@ func leavingBy(l phases.Leaving, names ...string) func(phases.Env) *engine.Plan 
 // were named the quorum would be lost between the two.
 func TestMembersThatAreGoneLeaveFirst(t *testing.T) {
 	t.Parallel()
-	l := shaped(t, phasestest.Shape{Masters: 3})
-	deploy(t, l)
+	l := deployed(t, phasestest.Shape{Masters: 3})
 	l.Nodes["m3"].PowerOff(event.NewFault(event.ClassFailed, "ssh.unreachable", nil))
 	if err := os.Remove(l.Nodes["m3"].State("active/etcd.service")); err != nil {
 		t.Fatal(err)
@@ -73,8 +72,7 @@ func TestMembersThatAreGoneLeaveFirst(t *testing.T) {
 // plane has to learn of it, and nothing is touched without it.
 func TestNodesLeaveWithoutAWorkerThatIsAway(t *testing.T) {
 	t.Parallel()
-	l := shaped(t, phasestest.Shape{Masters: 3, Workers: 2})
-	deploy(t, l)
+	l := deployed(t, phasestest.Shape{Masters: 3, Workers: 2})
 	away := event.NewFault(event.ClassFailed, "ssh.unreachable", nil)
 	l.Nodes["m2"].PowerOff(away)
 	before := tree(t, l)
@@ -167,8 +165,7 @@ func TestARehearsalOfComingsAndGoings(t *testing.T) {
 // the drain was begun, and pods may come onto all nodes again.
 func TestABudgetThatForbidsTheDrainLeavesAllAsItWas(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, 2)
-	deploy(t, l)
+	l := deployed(t, workers(2))
 	before := tree(t, l)
 	const why = "Cannot evict pod as it would violate the pod's disruption budget."
 	l.API.AddPod("default", "web", "w2")
@@ -211,8 +208,7 @@ func TestABudgetThatForbidsTheDrainLeavesAllAsItWas(t *testing.T) {
 // left; one that fails before stops all.
 func TestHooksOfALeave(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, 2)
-	deploy(t, l)
+	l := deployed(t, workers(2))
 	before := tree(t, l)
 	hooked := func(hooks ...phases.Hook) func(phases.Env) *engine.Plan {
 		return func(e phases.Env) *engine.Plan {
@@ -253,8 +249,7 @@ func TestHooksOfALeave(t *testing.T) {
 // one, which is no less than the first.
 func TestTheNextControlPlaneIsAskedWhenOneDies(t *testing.T) {
 	t.Parallel()
-	l := shaped(t, phasestest.Shape{Masters: 3, Workers: 2})
-	deploy(t, l)
+	l := deployed(t, phasestest.Shape{Masters: 3, Workers: 2})
 	l.API.AddPod("default", "web", "w2")
 	l.API.Budget("not yet")
 	b, ended := &book{}, false
@@ -288,8 +283,7 @@ func TestScriptsOfDeployYaml(t *testing.T) {
 	} {
 		t.Run(verb, func(t *testing.T) {
 			t.Parallel()
-			l := newLab(t, 1)
-			deploy(t, l)
+			l := deployed(t, workers(1))
 			withScripts(t, l)
 			_, sum, err := run(t, l, func(e phases.Env) *engine.Plan {
 				e.Verb = verb
@@ -323,8 +317,7 @@ func withScripts(t *testing.T, l *phasestest.Lab) {
 // the new one and no longer that of the machine that left.
 func TestCertificatesLoseTheAddressOfWhoLeft(t *testing.T) {
 	t.Parallel()
-	l := shaped(t, phasestest.Shape{Masters: 3})
-	deploy(t, l)
+	l := deployed(t, phasestest.Shape{Masters: 3})
 	names := func(node string) []string {
 		text, err := os.ReadFile(l.Nodes[node].Path("/etc/kubernetes/pki/apiserver.crt"))
 		if err != nil {

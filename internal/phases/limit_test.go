@@ -83,8 +83,7 @@ func TestALimitKeepsToItsNodes(t *testing.T) {
 func TestALimitDoesNotWaitForOthersThatAreAway(t *testing.T) {
 	t.Parallel()
 	away := event.NewFault(event.ClassFailed, "ssh.unreachable", nil)
-	l := newLab(t, 2)
-	deploy(t, l)
+	l := deployed(t, workers(2))
 	put(t, l.Nodes["w1"].Path("/etc/kubernetes/kube-proxy.yaml"), "spoilt")
 	l.Nodes["w2"].PowerOff(away)
 	b, sum, err := run(t, l, limitedTo("w1"))

@@ -122,8 +122,7 @@ func TestPreflightLetsAWorkingSetupBe(t *testing.T) {
 // A jump host that has lost its state, or another one with a cluster of the same name, takes no cluster that works from its nodes.
 func TestPreflightKeepsAClusterFromAnotherStateDirectory(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, 0)
-	deploy(t, l)
+	l := deployed(t, workers(0))
 	before := tree(t, l)
 	refused := func(what string, plan func(phases.Env) *engine.Plan) {
 		t.Helper()

@@ -70,8 +70,7 @@ func oldData(t *testing.T, l *phasestest.Lab) []string {
 
 func TestARestoreKeepsTheOldDataAndEverythingRunsAgain(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, 1)
-	deploy(t, l)
+	l := deployed(t, workers(1))
 	s := saved(t, l)
 	for k := 1; k <= 2; k++ { // the same file again is another restore
 		b, sum := restore(t, l, s)
@@ -109,8 +108,7 @@ func TestARestoreKeepsTheOldDataAndEverythingRunsAgain(t *testing.T) {
 // old data and the old data in it.
 func TestARestoreThatWasCutOffGoesOn(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, 0)
-	deploy(t, l)
+	l := deployed(t, workers(0))
 	s := saved(t, l)
 	stop := errors.New("cut off")
 	for at := 1; ; at++ {
@@ -161,8 +159,7 @@ func TestARestoreThatWasCutOffGoesOn(t *testing.T) {
 
 func TestARestoreIsRefusedBeforeAnythingIsTouched(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, 1)
-	deploy(t, l)
+	l := deployed(t, workers(1))
 	s := saved(t, l)
 	foreign := filepath.Join(t.TempDir(), "foreign.db")
 	if err := phasestest.WriteSnapshot(foreign, []byte("another authority")); err != nil {
@@ -194,8 +191,7 @@ func TestARestoreIsRefusedBeforeAnythingIsTouched(t *testing.T) {
 // TestADeployWaitsForARestoreThatIsHalfDone: what it would start are members with two different pasts.
 func TestADeployWaitsForARestoreThatIsHalfDone(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, 0)
-	deploy(t, l)
+	l := deployed(t, workers(0))
 	put(t, filepath.Join(l.StateDir(), "restore.json"), `{"SHA256":"x","Token":"abcdefghij"}`)
 	deploy(t, l) // nothing was exchanged yet
 	data := l.Nodes["m1"].Path("/var/lib/etcd/default.etcd")
@@ -217,8 +213,7 @@ func TestADeployWaitsForARestoreThatIsHalfDone(t *testing.T) {
 // TestARestoreIsOfAllMembers: one that the file no longer names would live on with the old data.
 func TestARestoreIsOfAllMembers(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, 1)
-	deploy(t, l)
+	l := deployed(t, workers(1))
 	s, b := saved(t, l), &book{}
 	env := l.Env(b.emit)
 	had := *l.Cluster
@@ -271,8 +266,7 @@ func TestASnapshotIsProven(t *testing.T) {
 // TestThePlanOfARestoreSaysWhatStopsAndStarts: what would be stopped is started again in the plan too, and nothing is done.
 func TestThePlanOfARestoreSaysWhatStopsAndStarts(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, 1)
-	deploy(t, l)
+	l := deployed(t, workers(1))
 	s := saved(t, l)
 	b, _ := rehearse(t, l, func(e phases.Env) *engine.Plan {
 		p, err := phases.Restore(e, s)

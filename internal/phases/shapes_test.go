@@ -18,21 +18,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/pki"
 )
 
-// shaped are machines for a cluster of a shape.
-func shaped(t *testing.T, s phasestest.Shape) *phasestest.Lab {
-	t.Helper()
-	k, err := phasestest.NewKitOf(t.TempDir(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := phasestest.NewLab(t.TempDir(), k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(l.Close)
-	return l
-}
-
 // onlyFor plans a deploy of the cluster without some of its nodes.
 func onlyFor(without ...string) func(phases.Env) *engine.Plan {
 	return func(e phases.Env) *engine.Plan {
@@ -97,8 +82,7 @@ func TestMembersJoinOneAfterTheOtherAsLearners(t *testing.T) {
 
 func TestAMemberWhoseDiskIsEmptyIsAddedAnew(t *testing.T) {
 	t.Parallel()
-	l := shaped(t, phasestest.Shape{Masters: 3})
-	deploy(t, l)
+	l := deployed(t, phasestest.Shape{Masters: 3})
 	lost := l.Nodes["m2"]
 	for _, p := range []string{lost.State("active/etcd.service"), lost.Path("/var/lib/etcd/default.etcd")} {
 		if err := os.RemoveAll(p); err != nil {
@@ -135,8 +119,7 @@ func TestAFormationThatWasCutOffGoesOn(t *testing.T) {
 
 func TestLostDataAreNotReplacedByNone(t *testing.T) {
 	t.Parallel()
-	l := shaped(t, phasestest.Shape{Masters: 1})
-	deploy(t, l)
+	l := deployed(t, phasestest.Shape{Masters: 1})
 	m1 := l.Nodes["m1"]
 	for _, p := range []string{m1.State("active/etcd.service"), m1.Path("/var/lib/etcd/default.etcd")} {
 		if err := os.RemoveAll(p); err != nil {
@@ -151,8 +134,7 @@ func TestLostDataAreNotReplacedByNone(t *testing.T) {
 
 func TestARestartThatFailsStopsTheOthers(t *testing.T) {
 	t.Parallel()
-	l := shaped(t, phasestest.Shape{Masters: 3})
-	deploy(t, l)
+	l := deployed(t, phasestest.Shape{Masters: 3})
 	for _, n := range l.Nodes {
 		if err := os.WriteFile(n.State("broken/kube-apiserver.service"), nil, 0o600); err != nil {
 			t.Fatal(err)
@@ -178,8 +160,7 @@ func TestARestartThatFailsStopsTheOthers(t *testing.T) {
 
 func TestRenewedCertificatesReachEveryNodeAndTheAuthoritiesStay(t *testing.T) {
 	t.Parallel()
-	l := shaped(t, phasestest.Shape{Masters: 3, Workers: 1})
-	deploy(t, l)
+	l := deployed(t, phasestest.Shape{Masters: 3, Workers: 2})
 	dir := filepath.Join(l.StateDir(), "pki")
 	before, err := pki.List(dir)
 	if err != nil {

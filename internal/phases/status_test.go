@@ -12,6 +12,7 @@ import (
 )
 
 func TestStatusSeesWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, 1)
 	status := func() *phases.Status {
 		t.Helper()
@@ -24,7 +25,7 @@ func TestStatusSeesWhatIsWrong(t *testing.T) {
 	if s := status(); s.Healthy || !s.Nodes[0].Reached || s.Unknown == nil {
 		t.Errorf("bare machines: %+v", s)
 	}
-	deploy(t, l)
+	l = deployed(t, workers(1))
 	before := tree(t, l)
 	s := status()
 	if !s.Healthy || len(s.Nodes) != 2 || !s.Nodes[1].Ready || s.Nodes[1].Kubelet == "" || len(s.Nodes[0].Certificates) < 5 || len(s.Etcd) != 1 || !s.Etcd[0].Leader || len(s.Workloads) == 0 {

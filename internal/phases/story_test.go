@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -19,41 +20,89 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 )
 
-// kit is made once for each number of workers.
+// kits are made once for each shape of a cluster, and so is a deploy for those that only begin with one.
 var kits struct {
 	sync.Mutex
 	dir  string
-	made map[int]*phasestest.Kit
+	made map[phasestest.Shape]*kit
 }
 
-func newKit(t testing.TB, workers int) *phasestest.Kit {
+type kit struct {
+	make     sync.Mutex
+	dir      string
+	kit      *phasestest.Kit
+	deployed *phasestest.Lab
+}
+
+// kitOf is a shape's kit, its lock taken.
+func kitOf(t testing.TB, s phasestest.Shape) *kit {
 	t.Helper()
 	kits.Lock()
-	defer kits.Unlock()
 	if kits.made == nil {
 		dir, err := os.MkdirTemp("", "eggo-phases-")
 		if err != nil {
+			kits.Unlock()
 			t.Fatal(err)
 		}
-		kits.dir, kits.made = dir, map[int]*phasestest.Kit{}
+		kits.dir, kits.made = dir, map[phasestest.Shape]*kit{}
 	}
-	if kits.made[workers] == nil {
-		dir := filepath.Join(kits.dir, string(rune('a'+workers)))
-		if err := os.Mkdir(dir, 0o700); err != nil {
+	k := kits.made[s]
+	if k == nil {
+		k = &kit{dir: filepath.Join(kits.dir, strconv.Itoa(len(kits.made)))}
+		kits.made[s] = k
+	}
+	kits.Unlock()
+	k.make.Lock()
+	if k.kit == nil {
+		var err error
+		if err = os.MkdirAll(k.dir, 0o700); err == nil {
+			k.kit, err = phasestest.NewKitOf(k.dir, s)
+		}
+		if err != nil {
+			k.make.Unlock()
 			t.Fatal(err)
 		}
-		k, err := phasestest.NewKit(dir, workers)
+	}
+	return k
+}
+
+func workers(n int) phasestest.Shape { return phasestest.Shape{Masters: 1, Workers: n} }
+
+// newLab is one control plane and some workers, bare.
+func newLab(t testing.TB, n int) *phasestest.Lab {
+	t.Helper()
+	return shaped(t, workers(n))
+}
+
+// shaped are bare machines for a cluster of a shape.
+func shaped(t testing.TB, s phasestest.Shape) *phasestest.Lab {
+	t.Helper()
+	k := kitOf(t, s)
+	k.make.Unlock()
+	l, err := phasestest.NewLab(t.TempDir(), k.kit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	return l
+}
+
+// deployed are the machines of a cluster after its deploy, for tests that begin there. Whoever needs the events of the deploy, or changes
+// something before it, deploys.
+func deployed(t testing.TB, s phasestest.Shape) *phasestest.Lab {
+	t.Helper()
+	k := kitOf(t, s)
+	defer k.make.Unlock()
+	if k.deployed == nil {
+		l, err := phasestest.NewLab(filepath.Join(k.dir, "deployed"), k.kit)
 		if err != nil {
 			t.Fatal(err)
 		}
-		kits.made[workers] = k
+		defer l.Close()
+		deploy(t, l)
+		k.deployed = l
 	}
-	return kits.made[workers]
-}
-
-func newLab(t testing.TB, workers int) *phasestest.Lab {
-	t.Helper()
-	l, err := phasestest.NewLab(t.TempDir(), newKit(t, workers))
+	l, err := k.deployed.Copy(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,8 +204,7 @@ func cleanup(t testing.TB, l *phasestest.Lab, plan func(phases.Env) *engine.Plan
 
 func TestDeployEndsWellAndASecondOneChangesNothing(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, 2)
-	deploy(t, l)
+	l := deployed(t, workers(2))
 	after := tree(t, l)
 	for _, unit := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "containerd"} {
 		for _, n := range l.Cluster.Nodes {
@@ -201,9 +249,8 @@ func kept(p string) bool {
 
 func TestCleanupRestoresTheMachines(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, 1)
-	before := tree(t, l)
-	deploy(t, l)
+	before := tree(t, newLab(t, 1))
+	l := deployed(t, workers(1))
 	b := cleanup(t, l, plain)
 	after := tree(t, l)
 	maps.DeleteFunc(after, func(p, _ string) bool { return kept(p) })

@@ -73,10 +73,9 @@ func twice(t *testing.T, plan func(phases.Env) *engine.Plan) func(phases.Env) *e
 
 func TestEveryStepMayRunTwice(t *testing.T) {
 	t.Parallel()
-	once := newLab(t, 1)
-	before := tree(t, once)
-	deploy(t, once)
+	once := deployed(t, workers(1))
 	l := newLab(t, 1)
+	before := tree(t, l)
 	if _, sum, err := run(t, l, twice(t, phases.Deploy)); err != nil {
 		t.Fatal(err, sum.Failed)
 	}
@@ -186,10 +185,9 @@ func TestWhatPreflightFindsStopsEverything(t *testing.T) {
 
 func TestANodeThatIsGoneDoesNotStopTheCleanupOfTheOthers(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, 1)
-	bare := tree(t, l)
+	bare := tree(t, newLab(t, 1))
 	before := maps.Clone(bare)
-	deploy(t, l)
+	l := deployed(t, workers(1))
 	l.Nodes["w1"].PowerOff(event.NewFault(event.ClassFailed, "ssh.unreachable", nil))
 	_, sum, err := run(t, l, purge)
 	f := event.AsFault(err)

@@ -148,14 +148,19 @@ func NewLab(dir string, k *Kit) (*Lab, error) {
 		l.Close()
 		return nil, err
 	}
+	return l, l.publish()
+}
+
+// publish writes what OpenLab reads.
+func (l *Lab) publish() error {
 	data, err := json.Marshal(struct {
 		Shape Shape
 		Addr  addresses
-	}{k.shape, l.addr})
+	}{l.shape, l.addr})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return l, os.WriteFile(filepath.Join(dir, "lab.json"), data, 0o600)
+	return os.WriteFile(filepath.Join(l.Dir, "lab.json"), data, 0o600)
 }
 
 // Rebuild gives the lab a bundle of the same versions whose programs have other bytes.
