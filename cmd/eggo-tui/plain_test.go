@@ -368,3 +368,21 @@ func (l *loud) wait(t *testing.T, words ...string) {
 		_, l.rest, _ = strings.Cut(l.rest, w)
 	}
 }
+
+// A line ends with LF, with CR, as terminals send it between pasted lines, or with both; the last may have no end.
+func TestEveryLineBreakEndsALine(t *testing.T) {
+	for _, end := range []string{"\r", "\n", "\r\n"} {
+		m, _ := dialogue(t, i18n.English)
+		env := *m.desk.env
+		env.Stdin = strings.NewReader("one" + end + "two" + end + end + "three")
+		p := newTalker(&env)
+		for _, want := range []string{"one", "two", "", "three"} {
+			if got, err := p.line(context.Background(), "?"); got != want || err != nil {
+				t.Errorf("%q: %q %v, want %q", end, got, err, want)
+			}
+		}
+		if _, err := p.line(context.Background(), "?"); err == nil {
+			t.Errorf("%q: a line after the end", end)
+		}
+	}
+}

@@ -31,6 +31,7 @@ type talker struct {
 	asks  sync.Mutex // one question at a time
 	wait  chan heard // the read that is under way, nil if none is: it outlives the question that nobody answered
 	gone  error      // what came instead of a line; there is no other
+	cr    bool       // the last line ended with CR, of which LF may be the rest: pasted text has CR between its lines
 	says  sync.Mutex
 	doing string // what was last said to be waited for, and when
 	since time.Time
@@ -106,18 +107,19 @@ func (p *talker) next() heard {
 	var line []byte
 	h := heard{}
 	for {
-		part, err := p.in.ReadSlice('\n')
-		if len(line)+len(part) > longestLine {
-			h.long, line = true, nil
-		}
-		if !h.long {
-			line = append(line, part...)
-		}
+		c, err := p.in.ReadByte()
+		feed := c == '\n' && p.cr // the rest of CRLF
+		p.cr = err == nil && c == '\r'
 		switch {
-		case err == nil, len(line) > 0 && !errors.Is(err, bufio.ErrBufferFull): // a last line may have no end
-			h.text = strings.TrimRight(string(line), "\r\n")
+		case feed:
+		case err == nil && c != '\n' && c != '\r':
+			if h.long = h.long || len(line) == longestLine; !h.long {
+				line = append(line, c)
+			}
+		case err == nil, len(line) > 0: // a last line may have no end
+			h.text = string(line)
 			return h
-		case !errors.Is(err, bufio.ErrBufferFull):
+		default:
 			p.gone = io.EOF // a terminal that was closed says something else
 			return heard{err: p.gone}
 		}

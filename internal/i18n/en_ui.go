@@ -81,6 +81,7 @@ func enUI() map[string]string {
 		"ui.key.mouse":      "mouse: keys or selection",
 		"ui.mouse.ours":     "The mouse works the screen.",
 		"ui.mouse.yours":    "The mouse selects text.",
+		"ui.paste.nowhere":  "Nothing takes text here: what was pasted is not used.",
 		"ui.ask.cancel":     "cancel",
 		"ui.ask.more":       "{count} more {count:line|lines} below",
 		"ui.ask.above":      "{count} more {count:line|lines} above",

@@ -81,6 +81,7 @@ func zhUI() map[string]string {
 		"ui.key.mouse":      "鼠标：操作或选择",
 		"ui.mouse.ours":     "鼠标用于操作界面。",
 		"ui.mouse.yours":    "鼠标用于选择文本。",
+		"ui.paste.nowhere":  "此处不能输入文字：粘贴的内容没有使用。",
 		"ui.ask.cancel":     "取消",
 		"ui.ask.more":       "下面还有 {count} 行",
 		"ui.ask.above":      "上面还有 {count} 行",

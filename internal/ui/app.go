@@ -18,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/theme"
+	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
 // Options of the screen.
@@ -90,7 +91,7 @@ func (a *App) dress(lang i18n.Lang) {
 // Run shows the first page, and what comes of it, until the person leaves or ctx ends.
 func Run(ctx context.Context, first frame.Page, o Options, in io.Reader, out io.Writer) error {
 	a := New(first, o)
-	prog := tea.NewProgram(a, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithFilter(calm()))
+	prog := tea.NewProgram(a, tea.WithContext(ctx), tea.WithInput(newInput(in)), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithFilter(calm()))
 	_, err := prog.Run()
 	for _, p := range a.stack {
 		a.farewell(p)
@@ -395,15 +396,20 @@ func (a *App) freeMouse() tea.Cmd {
 	return nil
 }
 
+// paste gives what is pasted to what takes text. Terminals send CR between lines; pages and dialogs get LF.
 func (a *App) paste(text string) tea.Cmd {
+	text = widget.Breaks(text)
 	if len(a.dialogs) > 0 {
-		a.dialogs[0].Paste(text)
+		if !a.dialogs[0].Paste(text) {
+			a.note = a.env.P.T("ui.paste.nowhere")
+		}
 		return nil
 	}
 	top := a.top()
 	if p, ok := top.(frame.Paster); ok && !a.help && !a.small() {
 		return a.of(top, p.Paste(text, &a.env))
 	}
+	a.note = a.env.P.T("ui.paste.nowhere")
 	return nil
 }
 

@@ -50,7 +50,8 @@ type Prompt struct {
 type Dialog interface {
 	// Key takes a key; done says that the dialog is over.
 	Key(m tea.KeyPressMsg, e *Env) (c tea.Cmd, done bool)
-	Paste(text string)
+	// Paste takes what is pasted, its lines with LF between them; false: it takes no text.
+	Paste(text string) bool
 	// Wheel moves the lines down, or up when negative.
 	Wheel(lines int)
 	// Click takes a click at a cell of the box as it was drawn last.
@@ -65,8 +66,8 @@ func Open(m tea.Msg) (Dialog, bool) {
 	case Ask:
 		return &question{Ask: m, at: m.Default}, true
 	case Prompt:
-		p := &prompt{Prompt: m, field: entry{secret: m.Secret}}
-		p.field.insert(m.Value)
+		p := &prompt{Prompt: m, field: widget.Field{Secret: m.Secret}}
+		p.field.Insert(m.Value)
 		return p, true
 	}
 	return nil, false
@@ -150,7 +151,7 @@ func (q *question) Key(m tea.KeyPressMsg, _ *Env) (tea.Cmd, bool) {
 	return nil, false
 }
 
-func (q *question) Paste(string) {}
+func (q *question) Paste(string) bool { return false }
 
 func (q *question) Click(_, y int) (tea.Cmd, bool) {
 	if i := y - q.first; i >= 0 && i < len(q.Choices) {
@@ -192,7 +193,7 @@ func (q *question) Render(e *Env, w, h int) ([]string, *tea.Cursor) {
 
 type prompt struct {
 	Prompt
-	field entry
+	field widget.Field
 	wrong event.Msg
 	scroll
 }
@@ -203,7 +204,7 @@ func (p *prompt) Key(m tea.KeyPressMsg, _ *Env) (tea.Cmd, bool) {
 	case "esc", "ctrl+c":
 		return do(p.Cancel), true
 	case "enter":
-		value := string(p.field.text)
+		value := p.field.Value()
 		if p.Must != "" && value != p.Must {
 			p.wrong = event.M("ui.ask.other-word", "word", p.Must)
 			return nil, false
@@ -219,11 +220,11 @@ func (p *prompt) Key(m tea.KeyPressMsg, _ *Env) (tea.Cmd, bool) {
 		}
 		return p.Do(value), true
 	}
-	p.field.key(m)
+	p.field.Key(m)
 	return nil, false
 }
 
-func (p *prompt) Paste(text string) { p.field.insert(strings.TrimRight(text, "\r\n")) }
+func (p *prompt) Paste(text string) bool { p.field.Insert(text); return true }
 
 func (p *prompt) Click(int, int) (tea.Cmd, bool) { return nil, false }
 
@@ -243,7 +244,7 @@ func (p *prompt) Render(e *Env, w, h int) ([]string, *tea.Cursor) {
 	if label != "" {
 		body = append(body, t.Strong.Render(widget.Cut(label, in, t.Glyphs.Cut)))
 	}
-	shown, x := p.field.shown(in - 3)
+	shown, x := p.field.Shown(in - 3)
 	cursor := tea.NewCursor(2+2+x, 1+len(body))
 	body = append(body, t.Chosen.Render(t.Glyphs.Prompt)+" "+t.Text.Render(shown))
 	wrong := ""

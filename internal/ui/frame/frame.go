@@ -64,7 +64,7 @@ type (
 	Typer interface{ Typing() bool }
 	// Helper says whether ? is a key all the same: no value that is typed now can have it.
 	Helper interface{ Helps() bool }
-	// Paster takes what is pasted.
+	// Paster takes what is pasted, its lines with LF between them.
 	Paster interface {
 		Paste(text string, e *Env) tea.Cmd
 	}

@@ -18,6 +18,7 @@ import (
 type filter struct {
 	text   string
 	typing bool
+	field  widget.Field // the text with the cursor
 }
 
 // take takes a key while it is typed.
@@ -30,29 +31,37 @@ func (f *filter) take(m tea.KeyPressMsg) bool {
 		f.typing = false
 	case "esc", "ctrl+c":
 		f.typing, f.text = false, ""
-	case "backspace":
-		if r := []rune(f.text); len(r) > 0 {
-			f.text = string(r[:len(r)-1])
-		}
 	case "up", "down":
 		return false
 	default:
-		f.text += event.Clean(m.Text)
+		f.field.Set(f.text)
+		f.field.Key(m)
+		f.text = f.field.Value()
 	}
 	return true
 }
 
 func (f *filter) paste(text string) {
 	if f.typing {
-		f.text += event.Clean(text)
+		f.field.Set(f.text)
+		f.field.Insert(text)
+		f.text = f.field.Value()
 	}
 }
 
 // line shows it.
 func (f *filter) line(e *frame.Env, shown, all, w int) string {
-	l := new(widget.Line).Space(1).Add(e.Theme.Key, "/").Space(1).Add(e.Theme.Text, widget.Cut(f.text, w/2, ""))
-	if f.typing {
-		l.Add(e.Theme.Cursor, " ")
+	f.field.Set(f.text)
+	text, x := f.field.Shown(w / 2)
+	l := new(widget.Line).Space(1).Add(e.Theme.Key, "/").Space(1)
+	if before := widget.Cut(text, x, ""); f.typing {
+		at, rest := " ", ""
+		if under := []rune(strings.TrimPrefix(text, before)); len(under) > 0 {
+			at, rest = string(under[0]), string(under[1:])
+		}
+		l.Add(e.Theme.Text, before).Add(e.Theme.Cursor, at).Add(e.Theme.Text, rest)
+	} else {
+		l.Add(e.Theme.Text, text)
 	}
 	right := e.P.T("ui.filter", "shown", fmt.Sprint(shown), "all", fmt.Sprint(all))
 	return l.To(w-widget.Width(right)-1).Add(e.Theme.Dim, right).String()

@@ -3,15 +3,15 @@ package runview
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
 // line is one line that is typed at the foot of a page, after a "/".
 type line struct {
-	on   bool
-	text string
+	on    bool
+	text  string
+	field widget.Field // that text with the cursor
 }
 
 type lineEnd int
@@ -33,21 +33,19 @@ func (l *line) key(m tea.KeyPressMsg) lineEnd {
 	case "esc", "ctrl+c":
 		*l = line{}
 		return gone
-	case "backspace":
-		if r := []rune(l.text); len(r) > 0 {
-			l.text = string(r[:len(r)-1])
-		}
-	case "ctrl+u":
-		l.text = ""
 	default:
-		l.paste(m.Text)
+		l.change(func() { l.field.Key(m) })
 	}
 	return typing
 }
 
-func (l *line) paste(text string) {
-	if r := []rune(l.text + event.Clean(text)); len(r) <= lineMost {
-		l.text = string(r)
+func (l *line) paste(text string) { l.change(func() { l.field.Insert(text) }) }
+
+// change changes the text, unless there is too much of it then.
+func (l *line) change(how func()) {
+	l.field.Set(l.text)
+	if how(); len([]rune(l.field.Value())) <= lineMost {
+		l.text = l.field.Value()
 	}
 }
 
@@ -58,11 +56,8 @@ func typedKeys(take, drop string) []frame.Binding {
 
 // render gives the line and where its cursor is; what is typed last stays in sight.
 func (l *line) render(e *frame.Env, w int) (string, *tea.Cursor) {
-	text := []rune(l.text)
-	for widget.Width(string(text)) > w-6 {
-		text = text[1:]
-	}
-	typed := new(widget.Line).Space(1).Add(e.Theme.Key, "/").Space(1).Add(e.Theme.Text, string(text))
-	at := typed.Width()
-	return typed.To(w).String(), tea.NewCursor(at, 0)
+	l.field.Set(l.text)
+	text, x := l.field.Shown(w - 5)
+	typed := new(widget.Line).Space(1).Add(e.Theme.Key, "/").Space(1).Add(e.Theme.Text, text)
+	return typed.To(w).String(), tea.NewCursor(3+x, 0)
 }

@@ -33,9 +33,9 @@ func (f *Field) Set(s string) {
 	f.at = len(f.text)
 }
 
-// Insert puts text in at the cursor. What cannot be printed is left out; a line break becomes a space.
+// Insert puts text in at the cursor. What cannot be printed is left out; a line break, whichever it is, becomes a space, but for those at the end.
 func (f *Field) Insert(s string) {
-	clean := f.clean(strings.TrimRight(s, "\r\n"), nil)
+	clean := f.clean(strings.TrimRight(Breaks(s), "\n"), nil)
 	clean = clean[:min(len(clean), max(0, fieldMost-len(f.text)))]
 	f.text = append(f.text[:f.at:f.at], append(clean, f.text[f.at:]...)...)
 	f.at += len(clean)
@@ -58,45 +58,19 @@ func (f *Field) clean(s string, out []rune) []rune {
 
 // Key takes a key; false: it is none of a line's.
 func (f *Field) Key(m tea.KeyPressMsg) bool {
-	switch m.String() {
-	case "left":
-		f.at = max(0, f.at-1)
-	case "right":
-		f.at = min(len(f.text), f.at+1)
-	case "home", "ctrl+a":
-		f.at = 0
-	case "end", "ctrl+e":
-		f.at = len(f.text)
-	case "backspace":
-		if f.at > 0 {
-			f.text = append(f.text[:f.at-1:f.at-1], f.text[f.at:]...)
-			f.at--
-		}
-	case "delete":
-		if f.at < len(f.text) {
-			f.text = append(f.text[:f.at:f.at], f.text[f.at+1:]...)
-		}
-	case "ctrl+u":
-		f.text, f.at = append([]rune(nil), f.text[f.at:]...), 0
-	case "ctrl+k":
-		f.text = f.text[:f.at:f.at]
-	case "ctrl+w":
-		to := f.at
-		for to > 0 && f.text[to-1] == ' ' {
-			to--
-		}
-		for to > 0 && f.text[to-1] != ' ' {
-			to--
-		}
-		f.text, f.at = append(f.text[:to:to], f.text[f.at:]...), to
-	default:
-		if m.Text == "" || m.Mod&(tea.ModCtrl|tea.ModAlt) != 0 {
-			return false
-		}
-		f.Insert(m.Text)
+	text, at, ok := edit(f.text, f.at, m)
+	if f.text, f.at = text, at; ok {
+		return true
 	}
+	if m.Text == "" || m.Mod&(tea.ModCtrl|tea.ModAlt) != 0 {
+		return false
+	}
+	f.Insert(m.Text)
 	return true
 }
+
+// Around is the text before and behind the cursor.
+func (f *Field) Around() (before, after string) { return string(f.text[:f.at]), string(f.text[f.at:]) }
 
 // Shown is the text as it is drawn in w cells, and the cell of the cursor, which is always in sight.
 func (f *Field) Shown(w int) (string, int) {
@@ -161,7 +135,7 @@ func (a *Area) fill() {
 // Insert puts text in at the cursor; tabs become two spaces.
 func (a *Area) Insert(s string) {
 	a.fill()
-	s = strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n"), "\t", "  ")
+	s = strings.ReplaceAll(Breaks(s), "\t", "  ")
 	for i, part := range strings.Split(s, "\n") {
 		if i > 0 {
 			a.enter("")
@@ -196,43 +170,53 @@ func (a *Area) Key(m tea.KeyPressMsg) bool {
 		a.row--
 	case "down":
 		a.row++
-	case "left":
-		if a.col--; a.col < 0 && a.row > 0 {
+	case "left", "alt+b", "ctrl+left", "alt+left":
+		if a.col == 0 && a.row > 0 {
 			a.row--
 			a.col = len(a.lines[a.row])
+			break
 		}
-	case "right":
-		if a.col++; a.col > len(l) && a.row+1 < len(a.lines) {
+		a.edit(m)
+	case "right", "alt+f", "ctrl+right", "alt+right":
+		if a.col == len(l) && a.row+1 < len(a.lines) {
 			a.row, a.col = a.row+1, 0
+			break
 		}
-	case "home", "ctrl+a":
-		a.col = 0
-	case "end", "ctrl+e":
-		a.col = len(l)
+		a.edit(m)
 	case "tab":
 		a.Insert("  ")
-	case "backspace":
-		switch {
-		case a.col > 0:
-			a.lines[a.row] = append(l[:a.col-1:a.col-1], l[a.col:]...)
-			a.col--
-		case a.row > 0:
-			before := a.lines[a.row-1]
-			a.lines = append(a.lines[:a.row-1:a.row-1], append([][]rune{append(before[:len(before):len(before)], l...)}, a.lines[a.row+1:]...)...)
-			a.row, a.col = a.row-1, len(before)
+	case "backspace", "ctrl+h", "alt+backspace", "ctrl+backspace", "ctrl+w":
+		if a.col > 0 || a.row == 0 {
+			a.edit(m)
+			break
 		}
-	case "delete":
-		if a.col < len(l) {
-			a.lines[a.row] = append(l[:a.col:a.col], l[a.col+1:]...)
+		before := a.lines[a.row-1]
+		a.lines = append(a.lines[:a.row-1:a.row-1], append([][]rune{append(before[:len(before):len(before)], l...)}, a.lines[a.row+1:]...)...)
+		a.row, a.col = a.row-1, len(before)
+	case "delete", "alt+d", "ctrl+delete", "alt+delete":
+		if a.col < len(l) || a.row+1 == len(a.lines) {
+			a.edit(m)
+			break
 		}
+		a.lines = append(a.lines[:a.row:a.row], append([][]rune{append(l[:len(l):len(l)], a.lines[a.row+1]...)}, a.lines[a.row+2:]...)...)
 	default:
-		if m.Text == "" || m.Mod&(tea.ModCtrl|tea.ModAlt) != 0 {
+		switch {
+		case a.edit(m):
+		case m.Text == "" || m.Mod&(tea.ModCtrl|tea.ModAlt) != 0:
 			return false
+		default:
+			a.Insert(m.Text)
 		}
-		a.Insert(m.Text)
 	}
 	a.fill()
 	return true
+}
+
+// edit takes a key for the line of the cursor.
+func (a *Area) edit(m tea.KeyPressMsg) bool {
+	text, at, ok := edit(a.lines[a.row], a.col, m)
+	a.lines[a.row], a.col = text, at
+	return ok
 }
 
 // Shown are the lines as they are drawn in w×h cells, and the cell of the cursor.

@@ -117,3 +117,42 @@ func TestALongTextIsShownQuickly(t *testing.T) {
 		t.Errorf("20 drawings took %s", took)
 	}
 }
+
+func TestWordsAreMovedOverAndDeleted(t *testing.T) {
+	alt := func(c rune) tea.KeyPressMsg { return tea.KeyPressMsg{Code: c, Mod: tea.ModAlt} }
+	ctrl := func(c rune) tea.KeyPressMsg { return tea.KeyPressMsg{Code: c, Mod: tea.ModCtrl} }
+	const text = "/srv/主节点 a-b.c"
+	for _, c := range []struct {
+		name string
+		keys []tea.KeyPressMsg
+		want string // | is the cursor
+	}{
+		{"back", []tea.KeyPressMsg{alt('b')}, "/srv/主节点 a-b.|c"},
+		{"back twice", []tea.KeyPressMsg{alt('b'), ctrl(tea.KeyLeft)}, "/srv/主节点 a-|b.c"},
+		{"forward", []tea.KeyPressMsg{ctrl('a'), alt('f')}, "/srv|/主节点 a-b.c"},
+		{"forward over what is no word", []tea.KeyPressMsg{ctrl('a'), alt('f'), ctrl(tea.KeyRight)}, "/srv/主节点| a-b.c"},
+		{"delete back", []tea.KeyPressMsg{alt(tea.KeyBackspace)}, "/srv/主节点 a-b.|"},
+		{"delete back to a blank", []tea.KeyPressMsg{ctrl('w')}, "/srv/主节点 |"},
+		{"delete forward", []tea.KeyPressMsg{ctrl('a'), alt('d'), alt('d')}, "| a-b.c"},
+		{"delete to the start", []tea.KeyPressMsg{alt('b'), ctrl('u')}, "|c"},
+		{"delete to the end", []tea.KeyPressMsg{ctrl('a'), alt('f'), ctrl('k')}, "/srv|"},
+		{"nothing to the left", []tea.KeyPressMsg{ctrl('a'), alt('b'), ctrl('w'), alt(tea.KeyBackspace)}, "|" + text},
+		{"nothing to the right", []tea.KeyPressMsg{alt('f'), alt('d')}, text + "|"},
+	} {
+		f := Field{}
+		f.Set(text)
+		a := Area{}
+		a.Set("x\n" + text)
+		for _, k := range c.keys {
+			if !f.Key(k) || c.name != "nothing to the left" && !a.Key(k) {
+				t.Errorf("%s: %s is no key of a field", c.name, k)
+			}
+		}
+		if before, after := f.Around(); before+"|"+after != c.want {
+			t.Errorf("%s: %s|%s, want %s", c.name, before, after, c.want)
+		}
+		if want := "x\n" + strings.Replace(c.want, "|", "", 1); a.Value() != want {
+			t.Errorf("%s, in a block: %q, want %q", c.name, a.Value(), want)
+		}
+	}
+}

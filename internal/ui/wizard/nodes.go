@@ -284,7 +284,12 @@ func (n *nodes) paste(text string, e *frame.Env) tea.Cmd {
 	case n.mode == pasting:
 		n.area.Insert(text)
 		return n.p.changed()
-	default: // a block, wherever it is dropped
+	default: // a block, wherever it is dropped; what stands in the line already belongs to it
+		if n.mode == adding {
+			before, after := n.line.Around()
+			text = before + text + after
+			n.line.Set("")
+		}
 		if strings.Contains(text, "masters:") && !n.p.joins() { // a deploy.yaml
 			return n.p.imported(importedMsg{path: e.P.T("wizard.import.pasted"), data: []byte(text)}, e)
 		}
