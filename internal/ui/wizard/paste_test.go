@@ -19,7 +19,7 @@ func TestAPastedListIsAList(t *testing.T) {
 				a, p, _ := open(t, i18n.English, false, 100, 30)
 				uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 				uitest.Type(t, a, half)
-				uitest.Drive(t, a, tea.PasteMsg{Content: strings.TrimPrefix(strings.Join([]string{"192.168.0.15 master", "192.168.0.16", "192.168.0.17 w3"}, end), half) + last})
+				uitest.Drive(t, a, tea.PasteMsg{Content: strings.TrimPrefix(strings.Join([]string{"192.168.0.15 master", "192.168.0.16", "w3 192.168.0.17"}, end), half) + last})
 				if got := fmt.Sprint(len(p.draft.Machines), p.draft.Machines); len(p.draft.Machines) != 3 {
 					t.Errorf("%q, after %q: %s\n%s", end, half, got, uitest.Screen(a))
 				}
