@@ -37,6 +37,9 @@ func newInspect(env *environment) *cobra.Command {
 		case asJSON:
 			m := a.Manifest()
 			o := fields{"file": a.Path(), "size": a.Size(), "id": a.ID(), "manifest": m, "kinds": kinds(m), "shared_layers": shared(m)}
+			if out := m.Outside(); len(out) > 0 {
+				o["outside"] = out
+			}
 			if len(parts) > 0 {
 				o["parts"] = parts
 			}
@@ -44,8 +47,10 @@ func newInspect(env *environment) *cobra.Command {
 		case *tree:
 			head(env, a, parts)
 			printTree(env, a.Manifest())
+			printOutside(env, a.Manifest())
 		default:
 			inspect(env, a, parts, *digests)
+			printOutside(env, a.Manifest())
 		}
 		return env.say("\n" + env.P.T("bundle.cli.unverified"))
 	}
@@ -195,6 +200,20 @@ func inspect(env *environment, a *bundle.Archive, parts []part, digests bool) {
 		rows = append(rows, []string{x.Name, roles(x.Roles)})
 	}
 	table(w, p.T("bundle.cli.packages"), rows)
+}
+
+// printOutside names what the bundle would place where no file may come from outside: why it is refused.
+func printOutside(env *environment, m *bundle.Manifest) {
+	p := env.P
+	list := m.Outside()
+	if len(list) == 0 {
+		return
+	}
+	rows := [][]string{{p.T("bundle.cli.col.path"), p.T("bundle.cli.col.place"), p.T("bundle.cli.col.why")}}
+	for _, o := range list {
+		rows = append(rows, []string{o.Member, o.Place, p.T("bundle.cli.outside." + o.Why)})
+	}
+	table(env.Stdout, p.T("bundle.cli.outside", "count", fmt.Sprint(len(list))), rows)
 }
 
 // shortDigest is how much of a digest tells two images apart: "sha256:" and twelve digits.

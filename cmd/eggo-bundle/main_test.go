@@ -9,7 +9,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/build/buildtest"
+	"github.com/eggo-k8s/eggo/internal/bundle/bundletest"
 )
 
 func TestMain(m *testing.M) {
@@ -35,7 +37,7 @@ func TestScripts(t *testing.T) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"cut": cut, "flip": flip, "noise": noise, "publish": publish},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"cut": cut, "flip": flip, "noise": noise, "publish": publish, "forge": forge},
 	})
 }
 
@@ -66,4 +68,15 @@ func noise(ts *testscript.TestScript, _ bool, args []string) {
 // publish PATH FILE changes what upstream has there.
 func publish(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Value("upstream").(*buildtest.Upstream).Set(args[0], []byte(ts.ReadFile(args[1])))
+}
+
+// forge FROM TO MEMBER DST places a member elsewhere, with sums that are right.
+func forge(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(bundletest.Forge(ts.MkAbs(args[0]), ts.MkAbs(args[1]), func(m *bundle.Manifest) {
+		for i := range m.Members {
+			if m.Members[i].Path == args[2] {
+				m.Members[i].Dst = args[3]
+			}
+		}
+	}))
 }

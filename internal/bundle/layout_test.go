@@ -24,9 +24,9 @@ func everything(layout bundle.Layout) *release {
 		with(at(bundle.Metadata, "repodata/0-primary.xml.gz", "repodata", ""), "primary").
 		with(at(bundle.Addon, "net.yml", "net.yml", ""), "addon").
 		with(at(bundle.Binary, "kubelet", "kubelet", "/usr/local/bin"), "program").
-		with(at(bundle.ExtraFile, "motd", "motd", "/etc"), "hello").
-		with(at(bundle.ExtraDir, "charts/a/b.yaml", "charts", "/opt"), "b").
-		with(at(bundle.ExtraDir, "charts/c", "charts", "/opt"), "c").
+		with(at(bundle.ExtraFile, "motd", "motd", "/etc/kubernetes"), "hello").
+		with(at(bundle.ExtraDir, "charts/a/b.yaml", "charts", "/root/.eggo"), "b").
+		with(at(bundle.ExtraDir, "charts/c", "charts", "/root/.eggo"), "c").
 		with(at(bundle.SBOM, bundle.SBOMName, "sbom", ""), "{}")
 }
 
@@ -61,7 +61,7 @@ func TestBothLayouts(t *testing.T) {
 				"sbom.spdx.json", "images.tar"}, rel); d != "" {
 				t.Error(d)
 			}
-			if d := cmp.Diff([]string{"/usr/local/bin/kubelet", "/etc/motd", "/opt/charts/a/b.yaml", "/opt/charts/c"}, targets); d != "" {
+			if d := cmp.Diff([]string{"/usr/local/bin/kubelet", "/etc/kubernetes/motd", "/root/.eggo/charts/a/b.yaml", "/root/.eggo/charts/c"}, targets); d != "" {
 				t.Error(d)
 			}
 			for _, e := range m.Needs(bundle.Worker) {

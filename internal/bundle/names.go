@@ -8,13 +8,15 @@ import (
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/eggo-k8s/eggo/internal/nodepath"
 )
 
-// CheckPath says whether a member may have this path: relative, clean, slash-separated, no link to anywhere else, nothing that a
-// shell, a terminal or another operating system would take for something else. The fault is "bundle.unsafe-path".
+// CheckPath says whether a member may have this path: relative, clean, slash-separated, within the bounds of a path on a node, no link to anywhere
+// else, nothing that a shell, a terminal or another operating system would take for something else. The fault is "bundle.unsafe-path".
 func CheckPath(p string) error {
 	bad := func() error { return fault("bundle.unsafe-path", nil, "member", p) }
-	if p == "" || len(p) > 1024 || path.IsAbs(p) || path.Clean(p) != p || p == "." || !plain(p) || strings.ContainsAny(p, `\:*?"<>|`) {
+	if p == "" || len(p) > nodepath.MaxLength || strings.Count(p, "/") >= nodepath.MaxDepth || path.IsAbs(p) || path.Clean(p) != p || p == "." || !plain(p) || strings.ContainsAny(p, `\:*?"<>|`) {
 		return bad()
 	}
 	for _, s := range strings.Split(p, "/") {

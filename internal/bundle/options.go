@@ -33,7 +33,7 @@ func WithBases(paths ...string) Option {
 	return func(o *options) { o.bases = append(o.bases, paths...) }
 }
 
-// admit holds a manifest against what is expected, and its sums against who vouches for them.
+// admit holds a manifest against what is expected, its sums against who vouches for them, and the places that it names against the list.
 func (o options) admit(m *Manifest, sums []byte) error {
 	if o.name != "" && m.Name != o.name {
 		return fault("bundle.wrong-name", nil, "got", m.Name, "want", o.name)
@@ -44,7 +44,9 @@ func (o options) admit(m *Manifest, sums []byte) error {
 		}
 	}
 	if o.sums != nil {
-		return o.sums(sums)
+		if err := o.sums(sums); err != nil {
+			return err
+		}
 	}
-	return nil
+	return m.placement()
 }

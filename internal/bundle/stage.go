@@ -43,7 +43,7 @@ func Stage(ctx context.Context, path, dir string, progress func(done, total int6
 // verified when it had the size and the time that it has now.
 func Finished(path, dir string) bool {
 	a, err := open(context.Background(), path)
-	if err != nil || a.manifest.Base != nil {
+	if err != nil || a.manifest.Base != nil || a.manifest.placement() != nil {
 		return false
 	}
 	g := stager{ctx: context.Background(), dir: dir}

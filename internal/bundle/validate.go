@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,13 +12,15 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strings"
 
 	"golang.org/x/text/cases"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// What a reader accepts at most. A manifest within these bounds decides all further ones: nothing is read beyond the sizes it names.
+// What a reader accepts at most. A manifest within these bounds decides all further ones: nothing is read beyond the
+// sizes it names.
 const (
 	MaxManifest = 16 << 20 // bytes of manifest.json
 	MaxMembers  = 20000
@@ -29,8 +32,8 @@ func fault(code string, err error, kv ...string) *event.Fault {
 	return event.NewFault(event.ClassBundle, code, err, kv...)
 }
 
-// ParseManifest reads manifest.json and checks everything in it that a reader relies on: format, names, paths, sums and sizes. The
-// faults are of class bundle: "bundle.format", "bundle.manifest", "bundle.unsafe-path".
+// ParseManifest reads manifest.json and checks everything in it that a reader relies on: format, names, paths, sums and
+// sizes. The faults are of class bundle: "bundle.format", "bundle.manifest", "bundle.unsafe-path".
 func ParseManifest(data []byte) (*Manifest, error) {
 	if len(data) > MaxManifest {
 		return nil, fault("bundle.manifest", fmt.Errorf("%d bytes", len(data)))
@@ -54,8 +57,8 @@ func ParseManifest(data []byte) (*Manifest, error) {
 	return &m, nil
 }
 
-// unmarshal decodes JSON from outside. An array of more than MaxMembers elements is refused first: an element of two bytes becomes one of
-// hundreds in memory.
+// unmarshal decodes JSON from outside. An array of more than MaxMembers elements is refused first: an element of two
+// bytes becomes one of hundreds in memory.
 func unmarshal(data []byte, to any) error {
 	if err := boundArrays(data); err != nil {
 		return err
@@ -137,31 +140,76 @@ func (m *Manifest) Validate() error {
 	return m.validateBase()
 }
 
-// validatePaths makes sure that every member has a path of its own on every file system, and none is a directory of another.
+// validatePaths makes sure that every member has a path of its own on every file system, and none is a directory of
+// another.
 func (m *Manifest) validatePaths() error {
-	seen := map[string]string{} // folded → path
+	var t pathTree
 	caser := cases.Fold()
 	for _, n := range []string{ManifestName, SumsName, ImagesSumName} {
-		seen[fold(caser, n)] = n
+		t.add(fold(caser, n), n)
 	}
 	for _, e := range m.Members {
 		if err := CheckPath(e.Path); err != nil {
 			return err
 		}
-		key := fold(caser, e.Path)
-		if old, ok := seen[key]; ok {
-			return fault("bundle.duplicate", nil, "member", e.Path, "other", old)
+		if other, ok := t.add(fold(caser, e.Path), e.Path); !ok {
+			return fault("bundle.duplicate", nil, "member", e.Path, "other", other)
 		}
-		seen[key] = e.Path
-	}
-	for key, p := range seen {
-		for dir := path.Dir(key); dir != "."; dir = path.Dir(dir) {
-			if other, ok := seen[dir]; ok {
-				return fault("bundle.duplicate", nil, "member", p, "other", other)
-			}
+		if t.dirs > MaxMembers {
+			return fault("bundle.manifest", fmt.Errorf("more than %d directories", MaxMembers))
 		}
 	}
 	return nil
+}
+
+// pathTree has each element of each path once, so that checking a manifest takes time in proportion to its text,
+// however deep its paths are.
+type pathTree struct {
+	nodes []pathNode // the first is the root
+	below map[pathEdge]int
+	dirs  int
+	steps int // elements that were looked up
+}
+
+type pathNode struct {
+	file string // the path that ends here, as it is written
+	any  string // a path that goes through here
+}
+
+type pathEdge struct {
+	parent  int
+	element string
+}
+
+// add takes a path with its key. It says which other path is there already, is one of its directories, or needs it as a
+// directory.
+func (t *pathTree) add(key, p string) (other string, ok bool) {
+	if t.below == nil {
+		t.nodes, t.below = make([]pathNode, 1), map[pathEdge]int{}
+	}
+	at := 0
+	for element := range strings.SplitSeq(key, "/") {
+		t.steps++
+		if f := t.nodes[at].file; f != "" {
+			return f, false
+		}
+		if at > 0 && t.nodes[at].any == "" {
+			t.nodes[at].any = p
+			t.dirs++
+		}
+		next, known := t.below[pathEdge{at, element}]
+		if !known {
+			next = len(t.nodes)
+			t.nodes = append(t.nodes, pathNode{})
+			t.below[pathEdge{at, element}] = next
+		}
+		at = next
+	}
+	if n := t.nodes[at]; n.file != "" || n.any != "" {
+		return cmp.Or(n.file, n.any), false
+	}
+	t.nodes[at].file = p
+	return "", true
 }
 
 func (m *Manifest) validateMember(e Member) error {
@@ -258,7 +306,8 @@ func CheckArch(m *Manifest, arch string) error {
 	return nil
 }
 
-// EncodeManifest gives manifest.json's bytes: indented, so that a person can read it, and the same for the same manifest.
+// EncodeManifest gives manifest.json's bytes: indented, so that a person can read it, and the same for the same
+// manifest.
 func EncodeManifest(m *Manifest) ([]byte, error) {
 	if err := m.Validate(); err != nil {
 		return nil, err
@@ -276,8 +325,8 @@ func EncodeManifest(m *Manifest) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// SumsText is the one right content of SHA256SUMS for a manifest with that text: lines as sha256sum writes and checks them, for
-// manifest.json and every member that the archive carries but images.tar.
+// SumsText is the one right content of SHA256SUMS for a manifest with that text: lines as sha256sum writes and checks
+// them, for manifest.json and every member that the archive carries but images.tar.
 func SumsText(manifest []byte, m *Manifest) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s  %s\n", sumHex(manifest), ManifestName)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/nodepath"
 )
 
 // Every key that the program knows is explained.
@@ -24,7 +26,7 @@ func TestDocumentNamesEveryKey(t *testing.T) {
 	keys = append(keys, allTypes...)
 	keys = append(keys, schedules...)
 	keys = append(keys, networkPlugins...)
-	keys = append(keys, dstAllowed...)
+	keys = append(keys, nodepath.Dirs(nodepath.Listed)...)
 	for _, key := range keys {
 		if !strings.Contains(string(doc), key) {
 			t.Errorf("docs/deploy-yaml.md does not name %s", key)

@@ -161,13 +161,19 @@ func TestExtraArgumentValuesAreOneLine(t *testing.T) {
 	}
 }
 
-func TestAllowedDst(t *testing.T) {
-	for dir, want := range map[string]bool{
-		"/usr/bin": true, "/usr/bin/": true, "/usr/bin/x": true, "/opt/cni/bin": true, "/etc/kubernetes/addons": true, "/tmp/a": true, "/etc/cni/net.d": true,
-		"/opt/cni/binevil": false, "/usr": false, "/": false, "": false, "usr/bin": false, "/tmp/../etc": false, "/usr/bin//x": false, "/tmp/./x": false, "/tmp/a b": false,
+// A directory on a node is one of the list, for what is to lie there.
+func TestDirectoriesOnANode(t *testing.T) {
+	for line, want := range map[string]bool{
+		"cni-bin-dir: /usr/libexec/cni\n":      true,
+		"cni-bin-dir: /srv/cni,/opt/cni/bin\n": true, // nothing is put into the first
+		"cni-bin-dir: /srv/cni\n":              false,
+		"cni-bin-dir: /etc/sudoers.d\n":        false,
+		"  distpath: /tmp/x\n":                 true, // of package-src
+		"  distpath: /etc/systemd/system\n":    false,
+		"  distpath: /srv\n":                   false,
 	} {
-		if AllowedDst(dir) != want {
-			t.Errorf("%q: %v", dir, !want)
+		if _, ps := Load([]byte(minimal+line), "f"); ps.HasErrors() == want {
+			t.Errorf("%s%s", line, dump(ps))
 		}
 	}
 }

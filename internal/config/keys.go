@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/nodepath"
 )
 
 // topLevel are the keys of both layouts, in the order of the manual.
@@ -176,6 +177,11 @@ func (l *loader) cniBinDirs(v val) {
 			return
 		}
 		dirs = append(dirs, dir)
+	}
+	// Plugins are only looked for in the others.
+	if !slices.Contains(dirs, "/opt/cni/bin") && !nodepath.Dir(nodepath.Program, dirs[0]) {
+		l.err(v, "config.dst", "value", clip(dirs[0]), "choices", strings.Join(nodepath.Dirs(nodepath.Program), ", "))
+		return
 	}
 	l.c.CNIBinDirs = dirs
 }

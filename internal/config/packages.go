@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/nodepath"
 )
 
 // packageSrc is where the bundles are, in the seed's layout.
@@ -27,18 +28,18 @@ func (l *loader) packageSrc(v val) {
 		"type":     l.oneOf(&src.Type, []string{"tar.gz"}, nil),
 		"armsrc":   bundlePath("arm64"),
 		"x86src":   bundlePath("amd64"),
-		"distpath": l.single("distpath", l.dst(&src.DstPath)),
-		"dstpath":  l.single("distpath", l.dst(&src.DstPath)),
+		"distpath": l.single("distpath", l.dst(nodepath.Spool, &src.DstPath)),
+		"dstpath":  l.single("distpath", l.dst(nodepath.Spool, &src.DstPath)),
 	})
 	src.Bundles = paths
 }
 
-// dst is a directory on a node of the white list.
-func (l *loader) dst(to *string) reader {
+// dst is a directory on a node that files of the use may be put in.
+func (l *loader) dst(use nodepath.Use, to *string) reader {
 	return func(v val) {
 		s, ok := l.checked(v, ruleNodePath)
-		if ok && !AllowedDst(s) {
-			l.err(v, "config.dst", "value", clip(s), "choices", strings.Join(dstAllowed, ", "))
+		if ok && !nodepath.Dir(use, s) {
+			l.err(v, "config.dst", "value", clip(s), "choices", strings.Join(nodepath.Dirs(use), ", "))
 			return
 		}
 		if ok {
@@ -87,7 +88,7 @@ func (l *loader) install(v val) {
 					}
 					l.oneOf(&src.Type, []string{"tar.gz"}, nil)(v)
 				},
-				"dstpath": l.dst(&src.DstPath),
+				"dstpath": l.dst(nodepath.Spool, &src.DstPath),
 				"srcpath": l.srcPath,
 			})
 		},
@@ -153,7 +154,7 @@ func (l *loader) packagesOf(addition bool, roles ...bundle.Role) reader {
 func (l *loader) onePackage(v val) []Package {
 	p := Package{Timeout: 30 * time.Second, key: v.path}
 	var name string
-	target := l.single(v.path+" dst", l.dst(&p.Dst))
+	target := l.single(v.path+" dst", l.dst(nodepath.Listed, &p.Dst))
 	l.fields(v, map[string]reader{
 		"name":     func(v val) { name, _ = l.line(v) },
 		"type":     l.oneOf(&p.Type, allTypes, typeWords),

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/eggo-k8s/eggo/internal/nodepath"
 )
 
 // rule is what the text of one field must be. Fields that travel to a node have a tight set of characters, so that no value of a
@@ -29,8 +31,6 @@ const (
 	imagePath = `[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`
 	imageRef  = `(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?/)?` + imagePath + `(?:/` + imagePath + `)*` +
 		`(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[a-f0-9]{64})?`
-	// nodePathChars are those of a path on a node: no white space, no %, which unit files expand, nothing that a shell knows.
-	nodePathChars = `[A-Za-z0-9._/+@=-]*`
 )
 
 var (
@@ -52,26 +52,20 @@ var (
 
 	ruleLocalPath  = rule{"config.local-path", isLocalPath}
 	ruleLocalBase  = rule{"config.local-path-base", func(s string) bool { return isLocalPath(s) && (path.IsAbs(s) || strings.HasPrefix(s, "~/")) }}
-	ruleNodePath   = rule{"config.node-path", isNodePath}
+	ruleNodePath   = rule{"config.node-path", nodepath.Clean}
 	ruleSocket     = rule{"config.socket", func(s string) bool { p, ok := strings.CutPrefix(s, "unix://"); return ok && isSocket(p) }}
 	ruleURL        = rule{"config.url", isHTTPURL}
 	ruleMirror     = rule{"config.mirror", isMirror}
 	ruleRegistry   = rule{"config.registry", isRegistry}
 	ruleSource     = rule{"config.secret-source", isSecretSource}
-	nodePathRE     = regexp.MustCompile(`\A/` + nodePathChars + `\z`)
 	registryHostRE = regexp.MustCompile(`\A(?:` + subdomain + `|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?\z`)
 	envNameRE      = regexp.MustCompile(`\A[A-Za-z_][A-Za-z0-9_]{0,127}\z`)
 	urlCharsRE     = regexp.MustCompile(`\A[A-Za-z0-9._~/:@%+=,-]*\z`)
 )
 
-// isNodePath: absolute, clean (a slash at the end is forgiven), of characters that mean nothing to anybody.
-func isNodePath(s string) bool {
-	return len(s) <= 1024 && nodePathRE.MatchString(s) && cleanPath(s)
-}
-
 // isSocket: a path below the directories of sockets. A runtime removes what lies where it is told to listen.
 func isSocket(s string) bool {
-	return isNodePath(s) && !strings.HasSuffix(s, "/") && (strings.HasPrefix(s, "/run/") || strings.HasPrefix(s, "/var/run/"))
+	return nodepath.Clean(s) && !strings.HasSuffix(s, "/") && (strings.HasPrefix(s, "/run/") || strings.HasPrefix(s, "/var/run/"))
 }
 
 // cleanPath says whether the path has no empty, . or .. elements.
@@ -139,23 +133,6 @@ func isSecretSource(s string) bool {
 		return ruleLocalBase.ok(file)
 	}
 	return s == "prompt"
-}
-
-// dstAllowed are the directories that files of a bundle may be put in or below: the manual's list, and the two that the program of the
-// manual allowed besides.
-var dstAllowed = []string{
-	"/usr/bin", "/usr/local/bin", "/opt/cni/bin", "/usr/libexec/cni", "/etc/kubernetes", "/usr/lib/systemd/system",
-	"/etc/systemd/system", "/tmp", "/etc/cni/net.d", "/root/.eggo",
-}
-
-// AllowedDst says whether a bundle's file may be put into the directory on a node: one of the manual's white list or below it. The
-// path must be clean; links on the node are for the node to resolve (realpath) before it is asked again.
-func AllowedDst(dir string) bool {
-	if !isNodePath(dir) {
-		return false
-	}
-	dir = path.Clean(dir)
-	return slices.ContainsFunc(dstAllowed, func(a string) bool { return dir == a || strings.HasPrefix(dir, a+"/") })
 }
 
 // weakPasswords are those that every scanner tries first.

@@ -25,11 +25,12 @@ var arrows = map[string][]string{
 	"internal/runstate": {"internal/event"},
 	"internal/remote":   {"internal/event"},
 	"internal/pki":      {"internal/event"},
-	"internal/bundle":   {"internal/event"},
-	"internal/config":   {"internal/bundle", "internal/event", "internal/i18n"}, // i18n: the comments of the template
+	"internal/bundle":   {"internal/event", "internal/nodepath"},
+	"internal/nodepath": {},
+	"internal/config":   {"internal/bundle", "internal/nodepath", "internal/event", "internal/i18n"}, // i18n: the comments of the template
 	"internal/report":   {"internal/runstate", "internal/event", "internal/i18n"},
 	"internal/ui":       {"internal/runstate", "internal/event", "internal/i18n", "internal/report", "internal/config", "internal/bundle"},
-	"internal/phases":   {"internal/config", "internal/bundle", "internal/pki", "assets", "internal/engine", "internal/event"},
+	"internal/phases":   {"internal/config", "internal/bundle", "internal/nodepath", "internal/pki", "assets", "internal/engine", "internal/event"},
 	"assets":            {},
 	"internal/house":    {},
 	"internal/redact":   {},

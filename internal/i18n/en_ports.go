@@ -62,7 +62,7 @@ func enPorts() map[string]string {
 		"change.repo-packages":              "install from the machine's own repositories: {packages}",
 		"fault.preflight.manifest":          "The manifest {url} cannot be fetched by this machine: {cause}",
 		"fault.preflight.manifest.next":     "Without a network put the file into the bundle and name it by its file name in deploy.yaml.",
-		"fault.node.outside-whitelist":      "On {node} links lead {path} to {is}, which is not among the directories that files may be put into.",
-		"fault.node.outside-whitelist.next": "Take the link away on {node}, or choose another directory in deploy.yaml.",
+		"fault.node.outside-whitelist":      "On {node}, {path} leads through a symbolic link to {is}. Files from outside are not put there.",
+		"fault.node.outside-whitelist.next": "Remove the link on {node}, or choose another directory in deploy.yaml.",
 	}
 }

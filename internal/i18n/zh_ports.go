@@ -62,7 +62,7 @@ func zhPorts() map[string]string {
 		"change.repo-packages":              "从机器自身的软件源安装：{packages}",
 		"fault.preflight.manifest":          "本机无法获取清单 {url}：{cause}",
 		"fault.preflight.manifest.next":     "没有网络时，请将该文件放入离线包，并在 deploy.yaml 中写其文件名。",
-		"fault.node.outside-whitelist":      "在 {node} 上，{path} 经链接指向 {is}，不在允许放置文件的目录之内。",
+		"fault.node.outside-whitelist":      "在 {node} 上，{path} 经符号链接指向 {is}，外来文件不会放到那里。",
 		"fault.node.outside-whitelist.next": "请在 {node} 上去掉该链接，或在 deploy.yaml 中改用其他目录。",
 	}
 }

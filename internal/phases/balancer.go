@@ -211,6 +211,7 @@ func (n nginx) conf(port int, servers []server) []byte {
 // unit starts nginx with our configuration and no other. It is started when nginx listens; a reload tries the new configuration first and
 // lets the connections that are open go on.
 func (n nginx) unit() []byte {
+	program := execPath(n.program)
 	return []byte(`# Written by Eggo; removed by eggo-tui cleanup.
 [Unit]
 Description=Load balancer of the Kubernetes API servers
@@ -222,9 +223,9 @@ StartLimitIntervalSec=0
 Type=forking
 PIDFile=/run/eggo-lb/nginx.pid
 RuntimeDirectory=eggo-lb
-ExecStartPre=` + n.program + ` -t -q -c ` + balancerConf + `
-ExecStart=` + n.program + ` -c ` + balancerConf + `
-ExecReload=` + n.program + ` -t -q -c ` + balancerConf + `
+ExecStartPre=` + program + ` -t -q -c ` + balancerConf + `
+ExecStart=` + program + ` -c ` + balancerConf + `
+ExecReload=` + program + ` -t -q -c ` + balancerConf + `
 ExecReload=/bin/kill -HUP $MAINPID
 TimeoutStartSec=60
 TimeoutStopSec=10

@@ -1,4 +1,16 @@
 package phases
 
+import (
+	"context"
+
+	"github.com/eggo-k8s/eggo/internal/nodepath"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
 // RepoInstall is the script that installs packages from a machine's own repositories.
 var RepoInstall = repoInstall
+
+// CheckTarget looks at the place of one file of a list of deploy.yaml, on the machine.
+func CheckTarget(ctx context.Context, nd *node.Node, file string) error {
+	return newRun(Env{}).checkTargets(ctx, nd, []placed{{File: file, Use: nodepath.Listed}})
+}

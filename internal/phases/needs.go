@@ -7,14 +7,16 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/nodepath"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
 // placed is a member of the bundle with its place on a node.
 type placed struct {
 	bundle.Member
-	Dst  string // directory
-	File string // absolute path; of a binary that a service executes the link to its version
+	Dst  string       // directory
+	File string       // absolute path; of a binary that a service executes the link to its version
+	Use  nodepath.Use // Listed when deploy.yaml names the place
 	// executed: a service of ours on the node executes it.
 	executed bool
 }
@@ -33,11 +35,12 @@ func wants(n config.Node, roles []bundle.Role) bool {
 // that role.
 func (r *run) members(n config.Node, m *bundle.Manifest) []placed {
 	var out []placed
-	add := func(mem bundle.Member, dst string) {
+	there := map[string]bool{}
+	add := func(mem bundle.Member, dst string, use nodepath.Use) {
 		if dst == cniBinDir {
 			dst = r.cniDir()
 		}
-		p := placed{Member: mem, Dst: dst, File: path.Join(dst, path.Base(mem.Path))}
+		p := placed{Member: mem, Dst: dst, File: path.Join(dst, path.Base(mem.Path)), Use: use}
 		if p.Mode == 0 {
 			p.Mode = 0o755
 			if mem.Kind != bundle.Binary {
@@ -45,7 +48,8 @@ func (r *run) members(n config.Node, m *bundle.Manifest) []placed {
 			}
 		}
 		p.executed = mem.Kind == bundle.Binary && slices.Contains(r.executed(n), path.Base(p.File))
-		if !slices.ContainsFunc(out, func(x placed) bool { return x.File == p.File }) {
+		if !there[p.File] {
+			there[p.File] = true
 			out = append(out, p)
 		}
 	}
@@ -54,12 +58,12 @@ func (r *run) members(n config.Node, m *bundle.Manifest) []placed {
 		if !overrides(list) {
 			for _, mem := range m.Members {
 				if target := m.Target(mem); target != "" && slices.Contains(mem.Roles, role) {
-					add(mem, path.Dir(target))
+					add(mem, path.Dir(target), bundle.UseOf(mem.Kind))
 				}
 			}
 		}
 		for _, p := range list {
-			targets(p, m, add)
+			targets(p, m, func(mem bundle.Member, dst string) { add(mem, dst, nodepath.Listed) })
 		}
 	}
 	return out

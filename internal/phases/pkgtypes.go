@@ -136,31 +136,6 @@ func (r *run) readAddon(b Bundle, name string) ([]byte, error) {
 	return data, nil
 }
 
-// checkTargets refuses, on the node, a directory that a link leads out of the directories that deploy.yaml may name.
-func (r *run) checkTargets(ctx context.Context, nd *node.Node, list []placed) error {
-	var script strings.Builder
-	var dirs []string
-	for _, p := range list {
-		if dir := path.Dir(p.File); config.AllowedDst(dir) && !slices.Contains(dirs, dir) {
-			dirs = append(dirs, dir)
-			fmt.Fprintf(&script, "realpath -m %s\n", node.Quote(dir))
-		}
-	}
-	if len(dirs) == 0 {
-		return nil
-	}
-	out, err := nd.Query(ctx, script.String())
-	if err != nil {
-		return err
-	}
-	for i, is := range strings.Split(strings.TrimSpace(out), "\n") {
-		if i < len(dirs) && !config.AllowedDst(is) {
-			return event.NewFault(event.ClassFailed, "node.outside-whitelist", nil, "path", dirs[i], "is", event.Clean(is)).On(nd.Name())
-		}
-	}
-	return nil
-}
-
 // repoPackages installs what deploy.yaml asks of the machine's own repositories. What came with it is recorded, and leaves at a cleanup.
 func (r *run) repoPackages(n config.Node) *engine.Step {
 	s := step(phaseInfra, "repo-packages", n.Name, []string{id(phaseInfra, "packages", n.Name)})

@@ -143,6 +143,7 @@ func (r *run) judge(ctx context.Context) error {
 		if f := r.fact(n.Name); f != nil {
 			all = append(all, r.judgeNode(n, f)...)
 			all = append(all, r.judgePrograms(n, f)...)
+			all = append(all, r.judgePlaces(n, f)...)
 		} else {
 			all = append(all, r.judgeAway(n))
 		}

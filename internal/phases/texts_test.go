@@ -101,7 +101,8 @@ WantedBy=multi-user.target
 
 func TestAWordOfExecStart(t *testing.T) {
 	for in, want := range map[string]string{
-		"--a=b": "--a=b", "100%": "100%%", "$HOME": "$$HOME", "${X}": "$${X}", "a b": `"a b"`, "a\tb": "\"a\tb\"", `a"b`: `"a\"b"`, "a'b": `"a'b"`, `a\b`: `"a\\b"`, "a;b": `"a;b"`, "": "",
+		"--a=b": "--a=b", "100%": "100%%", "$HOME": "$$HOME", "${X}": "$${X}", "a b": `"a b"`, "a\tb": `"a\x09b"`, `a"b`: `"a\"b"`, "a'b": `"a'b"`, `a\b`: `"a\\b"`, "a;b": `"a;b"`, "": `""`,
+		"a\nExecStartPre=/bin/evil": `"a\x0aExecStartPre=/bin/evil"`, "a\x1b[2J": `"a\x1b[2J"`, "a\r": `"a\x0d"`, "a\x00": `"a\x00"`, ";": `";"`, "名": "名",
 	} {
 		if got := execWord(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)

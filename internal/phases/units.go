@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// unit is a systemd service of ours. Flags are sorted, so that the same settings give the same bytes and nothing restarts in vain.
+// unit is a systemd service of ours. Flags are sorted, so that the same settings give the same bytes and nothing
+// restarts in vain.
 type unit struct {
 	Description string
 	After       []string
@@ -22,7 +23,7 @@ type unit struct {
 
 func (u unit) render() []byte {
 	var b strings.Builder
-	b.WriteString("# Written by Eggo; removed by eggo-tui cleanup.\n[Unit]\nDescription=" + u.Description + "\n")
+	b.WriteString("# Written by Eggo; removed by eggo-tui cleanup.\n[Unit]\nDescription=" + unitLine(u.Description) + "\n")
 	if len(u.After) > 0 {
 		fmt.Fprintf(&b, "After=%s\n", strings.Join(u.After, " "))
 	}
@@ -37,9 +38,9 @@ func (u unit) render() []byte {
 		fmt.Fprintf(&b, "TimeoutStopSec=%d\n", int(math.Ceil(u.StopTimeout.Seconds())))
 	}
 	for _, f := range u.Environment {
-		b.WriteString("EnvironmentFile=" + f + "\n")
+		b.WriteString("EnvironmentFile=" + unitLine(f) + "\n")
 	}
-	b.WriteString("ExecStart=" + u.Program)
+	b.WriteString("ExecStart=" + execPath(u.Program))
 	names := make([]string, 0, len(u.Flags))
 	for k := range u.Flags {
 		names = append(names, k)
@@ -52,11 +53,48 @@ func (u unit) render() []byte {
 	return []byte(b.String())
 }
 
-// execWord quotes one word of ExecStart: % and $ are systemd's own, the rest as systemd.syntax(7) quotes.
+// execWord quotes one word of ExecStart behind the first: % and $ are systemd's own, the rest as systemd.syntax(7)
+// quotes.
 func execWord(s string) string {
-	s = strings.NewReplacer("%", "%%", "$", "$$").Replace(s)
-	if !strings.ContainsAny(s, " \t\"'\\;") {
+	return systemdQuoted(strings.NewReplacer("%", "%%", "$", "$$").Replace(s))
+}
+
+// execPath quotes the first word of ExecStart, the program: no variables are filled in there, so $ stands for itself.
+func execPath(s string) string { return systemdQuoted(unitText(s)) }
+
+// unitText is a value that systemd takes as it is, but for %.
+func unitText(s string) string { return strings.ReplaceAll(s, "%", "%%") }
+
+// systemdQuoted puts a word that is more than one to systemd in quotes. What would end the line, or reach a terminal,
+// is escaped.
+func systemdQuoted(s string) string {
+	odd := func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`"'\;`, r) }
+	if s != "" && !strings.ContainsFunc(s, odd) {
 		return s
 	}
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+	var b strings.Builder
+	b.WriteByte('"')
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < ' ' || c == 0x7f:
+			fmt.Fprintf(&b, `\x%02x`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// unitLine is text for one line of a unit.
+func unitLine(s string) string {
+	return unitText(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s))
 }

@@ -53,7 +53,7 @@ func packagesBundle(t *testing.T, s *stand.Stand, layout string) (bundle string,
 	}
 	path := w.spec(t, "packages-"+layout, func(doc map[string]any) {
 		doc["layout"], doc["files"] = layout, files
-		doc["dirs"] = []any{map[string]any{"name": "tools", "path": "parts/tools", "dst": "/opt", "roles": []any{}}}
+		doc["dirs"] = []any{map[string]any{"name": "tools", "path": "parts/tools", "dst": "/root/.eggo", "roles": []any{}}}
 		doc["addons"] = append(doc["addons"].([]any), map[string]any{"name": "added.yaml", "path": "parts/added.yaml"})
 		p := doc["packages"].(map[string]any)
 		p["install"] = append(p["install"].([]any), map[string]any{"name": "jq", "roles": []any{}})

@@ -94,7 +94,7 @@ func edges() []edge {
 		{"a path that is no URL", func(t *testing.T, u *buildtest.Upstream, dir, s string) string {
 			t.Helper()
 			write(t, filepath.Join(dir, "50%zz", "a"), string(u.Get("/dl/etcd-amd64.tar.gz")))
-			return s + "files:\n  - {name: a, path: \"" + dir + "/50%zz/a\", dst: /opt, roles: [worker], pick: {etcd-amd64/README: readme}}\n"
+			return s + "files:\n  - {name: a, path: \"" + dir + "/50%zz/a\", dst: /opt/cni/bin, roles: [worker], pick: {etcd-amd64/README: readme}}\n"
 		}, has("readme")},
 		{"an addon that pins what the spec names by tag", func(t *testing.T, u *buildtest.Upstream, dir, s string) string {
 			t.Helper()
@@ -116,32 +116,32 @@ func edges() []edge {
 		}, has("Packages")},
 		{"a package that is a file as well", func(t *testing.T, u *buildtest.Upstream, dir, s string) string {
 			write(t, filepath.Join(dir, "x.deb"), string(u.Get("/debian/pool/socat_2.36-1+deb12u1_amd64.deb")))
-			return s + "files:\n  - {name: copy.bin, path: x.deb, dst: /opt, roles: [worker]}\n"
+			return s + "files:\n  - {name: copy.bin, path: x.deb, dst: /opt/cni/bin, roles: [worker]}\n"
 		}, has("copy.bin")},
 		{"an empty file", func(t *testing.T, _ *buildtest.Upstream, dir, s string) string {
 			write(t, filepath.Join(dir, "empty"), "")
-			return s + "files:\n  - {name: empty, path: empty, dst: /opt, roles: [worker]}\n"
+			return s + "files:\n  - {name: empty, path: empty, dst: /opt/cni/bin, roles: [worker]}\n"
 		}, has("empty")},
 		{"one file under two names", func(t *testing.T, _ *buildtest.Upstream, dir, s string) string {
 			write(t, filepath.Join(dir, "a"), "x")
-			return s + "files:\n  - {name: a, path: a, dst: /opt, roles: [worker]}\n  - {name: b, path: a, dst: /opt, roles: [worker]}\n"
+			return s + "files:\n  - {name: a, path: a, dst: /opt/cni/bin, roles: [worker]}\n  - {name: b, path: a, dst: /opt/cni/bin, roles: [worker]}\n"
 		}, has("b")},
 		{"a directory", func(t *testing.T, _ *buildtest.Upstream, dir, s string) string {
 			write(t, filepath.Join(dir, "mine-amd64", "bin", "run"), "#!/bin/sh\n")
 			write(t, filepath.Join(dir, "mine-amd64", ".conf"), "")
-			return s + "dirs:\n  - {name: tools, path: \"mine-{arch}\", dst: /opt, roles: [worker]}\n"
+			return s + "dirs:\n  - {name: tools, path: \"mine-{arch}\", dst: /opt/cni/bin, roles: [worker]}\n"
 		}, func(t *testing.T, m *bundle.Manifest) {
 			t.Helper()
 			has("tools/.conf")(t, m)
 			x, _ := m.Member("tools/bin/run")
-			if x.Kind != bundle.ExtraDir || x.Name != "tools" || m.Target(x) != "/opt/tools/bin/run" || x.Mode != 0o644 {
+			if x.Kind != bundle.ExtraDir || x.Name != "tools" || m.Target(x) != "/opt/cni/bin/tools/bin/run" || x.Mode != 0o644 {
 				t.Errorf("%+v", x)
 			}
 		}},
 		{"no images", func(_ *testing.T, _ *buildtest.Upstream, _, s string) string { return s[:strings.Index(s, "images:")] }, has("kubelet")},
 		{"nothing but a file", func(t *testing.T, _ *buildtest.Upstream, dir, s string) string {
 			write(t, filepath.Join(dir, "a"), "x")
-			return s[:strings.Index(s, "packages:")] + "files:\n  - {name: a, path: a, dst: /opt, roles: [worker]}\n"
+			return s[:strings.Index(s, "packages:")] + "files:\n  - {name: a, path: a, dst: /opt/cni/bin, roles: [worker]}\n"
 		}, has("a")},
 		{"nothing", func(_ *testing.T, _ *buildtest.Upstream, _, s string) string {
 			return s[:strings.Index(s, "packages:")]

@@ -48,6 +48,9 @@ func (p *plan) lint(m *bundle.Manifest) error {
 			}
 		}
 	}
+	for _, o := range m.Outside() {
+		add("build.outside", "member", o.Member, "place", o.Place)
+	}
 	p.warnOfImages()
 	return errors.Join(errs...)
 }

@@ -297,7 +297,7 @@ func TestTyped(t *testing.T) {
 	write(t, filepath.Join(filepath.Dir(o.Out), "motd"), "hello\n")
 	write(t, filepath.Join(filepath.Dir(o.Out), "tools", "a", "b"), "hello\n")
 	respec(t, &o, func(s string) string {
-		return s + "layout: typed\nfiles:\n  - {name: motd, path: motd, dst: /etc, roles: [worker]}\ndirs: [{name: tools, path: tools, dst: /opt, roles: [worker]}]\n"
+		return s + "layout: typed\nfiles:\n  - {name: motd, path: motd, dst: /etc/kubernetes, roles: [worker]}\ndirs: [{name: tools, path: tools, dst: /root/.eggo, roles: [worker]}]\n"
 	})
 	got := paths(manifest(t, mustBuild(t, o).Bundles[0].Path))
 	for _, want := range []string{"pkg/socat_2.36-1+deb12u1_amd64.deb", "pkg/Packages", "image/images.tar", "bin/kubelet", "file/net.yml", "file/motd", "dir/tools/a/b"} {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/nodepath"
 )
 
 const maxSpec = 1 << 20 // bytes
@@ -325,8 +326,8 @@ func (p *parser) top(s *Spec, n *yaml.Node) {
 		"layout":      {p.text(&s.Layout, oneOf("flat", "typed")), false},
 		"discover":    {p.discover(s), false},
 		"packages":    {func(n *yaml.Node, k string) { p.packages(s, n, k) }, false},
-		"binaries":    {p.list(func(n *yaml.Node, k string) { p.binary(&s.Binaries, 0o755, n, k) }), false},
-		"files":       {p.list(func(n *yaml.Node, k string) { p.binary(&s.Files, 0o644, n, k) }), false},
+		"binaries":    {p.list(func(n *yaml.Node, k string) { p.binary(&s.Binaries, nodepath.Program, n, k) }), false},
+		"files":       {p.list(func(n *yaml.Node, k string) { p.binary(&s.Files, nodepath.File, n, k) }), false},
 		"dirs":        {p.list(func(n *yaml.Node, k string) { p.directory(s, n, k) }), false},
 		"addons":      {p.list(func(n *yaml.Node, k string) { p.addon(s, n, k) }), false},
 		"images":      {p.list(func(n *yaml.Node, k string) { p.image(s, n, k) }), false},

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"path"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
+	"github.com/eggo-k8s/eggo/internal/nodepath"
 )
 
 func (p *parser) os(s *Spec, n *yaml.Node, key string) {
@@ -109,8 +111,11 @@ func plainHTTP(address string) bool {
 	return err == nil && u.Scheme == "http" && !fetch.Loopback(u.Hostname())
 }
 
-func (p *parser) binary(to *[]Binary, mode uint32, n *yaml.Node, key string) {
-	b := Binary{Mode: mode}
+func (p *parser) binary(to *[]Binary, use nodepath.Use, n *yaml.Node, key string) {
+	b := Binary{Mode: 0o644}
+	if use == nodepath.Program {
+		b.Mode = 0o755
+	}
 	p.mapping(n, key, map[string]field{
 		"name":     {p.text(&b.Name, matching(filePattern)), true},
 		"version":  {p.text(&b.Version, matching(wordPattern)), false},
@@ -119,7 +124,7 @@ func (p *parser) binary(to *[]Binary, mode uint32, n *yaml.Node, key string) {
 		"checksum": {p.text(&b.Checksum, webURL(false)), false},
 		"sha256":   {p.text(&b.SHA256, matching(sumPattern)), false},
 		"pick":     {func(n *yaml.Node, k string) { p.pick(&b, n, k) }, false},
-		"dst":      {p.text(&b.Dst, onNode), true},
+		"dst":      {p.text(&b.Dst, onNode(use)), true},
 		"mode": {func(n *yaml.Node, k string) {
 			m, err := strconv.ParseUint(n.Value, 8, 32)
 			if err != nil || m > 0o777 {
@@ -140,12 +145,14 @@ func (p *parser) binary(to *[]Binary, mode uint32, n *yaml.Node, key string) {
 	*to = append(*to, b)
 }
 
-// onNode accepts a directory of a node.
-func onNode(v string) error {
-	if !path.IsAbs(v) || path.Clean(v) != v || v == "/" {
-		return errors.New("an absolute directory")
+// onNode accepts a directory of a node that a bundle's files of that use may be put in.
+func onNode(use nodepath.Use) func(string) error {
+	return func(v string) error {
+		if path.Clean(v) != v || !nodepath.Dir(use, v) {
+			return fmt.Errorf("one of %s, or a directory below", strings.Join(nodepath.Dirs(use), ", "))
+		}
+		return nil
 	}
-	return nil
 }
 
 func (p *parser) directory(s *Spec, n *yaml.Node, key string) {
@@ -153,7 +160,7 @@ func (p *parser) directory(s *Spec, n *yaml.Node, key string) {
 	p.mapping(n, key, map[string]field{
 		"name":  {p.text(&d.Name, matching(filePattern)), true},
 		"path":  {p.path(&d.Path), true},
-		"dst":   {p.text(&d.Dst, onNode), true},
+		"dst":   {p.text(&d.Dst, onNode(nodepath.Tree)), true},
 		"roles": {p.roles(&d.Roles), true},
 	})
 	s.Dirs = append(s.Dirs, d)

@@ -1,0 +1,177 @@
+package phases
+
+import (
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/nodepath"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+// odd are names that mean something to systemd, a shell or a terminal.
+var odd = []string{
+	"a b", "a%hb", "100%", "$HOME", "${X}", "$(reboot)", "`reboot`", `a"b`, "a'b", `a\b`, `a\`, "a;b", ";", "a\nExecStartPre=/bin/evil", "a\r", "a\tb", "a\x1b[2J",
+	"-a", "@a", "!a", "+a", ":a", "|a", "#a", "名", "a\\\nb", "  ", "",
+}
+
+// systemdWords reads the words of the unit's ExecStart as systemd does: lines joined, quotes and escapes taken away, %%
+// and, behind the first word, $$ made one. It fails when systemd would fill something in.
+func systemdWords(t *testing.T, text string) []string {
+	t.Helper()
+	var line string
+	found := 0
+	for l := range strings.SplitSeq(strings.ReplaceAll(text, " \\\n", " "), "\n") {
+		if rest, ok := strings.CutPrefix(l, "ExecStart="); ok {
+			line = rest
+			found++
+		}
+		if strings.HasPrefix(l, "ExecStartPre=/bin/evil") {
+			t.Fatalf("a line of its own: %q", l)
+		}
+	}
+	if found != 1 {
+		t.Fatalf("%d lines ExecStart in\n%s", found, text)
+	}
+	var words []string
+	for i := 0; i < len(line); {
+		if line[i] == ' ' {
+			i++
+			continue
+		}
+		var w strings.Builder
+		quoted := false
+		for ; i < len(line) && (quoted || line[i] != ' '); i++ {
+			switch c := line[i]; {
+			case c == '"':
+				quoted = !quoted
+			case c == '\\' && strings.HasPrefix(line[i:], `\x`):
+				n, err := strconv.ParseUint(line[i+2:i+4], 16, 8)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.WriteByte(byte(n))
+				i += 3
+			case c == '\\':
+				i++
+				w.WriteByte(line[i])
+			case c == '%' || c == '$' && len(words) > 0:
+				if i++; i >= len(line) || line[i] != c {
+					t.Fatalf("systemd fills in %q", line[i-1:])
+				}
+				w.WriteByte(c)
+			default:
+				w.WriteByte(c)
+			}
+		}
+		words = append(words, w.String())
+	}
+	return words
+}
+
+func TestUnitsSayWhatWasMeant(t *testing.T) {
+	for _, s := range odd {
+		program := "/usr/local/bin/" + s
+		u := unit{Description: s, Environment: []string{"/etc/" + s}, Program: program, Flags: map[string]string{"a": s, "b": "c"}}
+		text := string(u.render())
+		if got := systemdWords(t, text); !slices.Equal(got, []string{program, "--a=" + s, "--b=c"}) {
+			t.Errorf("%q: %q", s, got)
+		}
+		if n := strings.Count(text, "\n"); n != strings.Count(string(unit{Environment: []string{"x"}, Flags: map[string]string{"a": "", "b": ""}}.render()), "\n") {
+			t.Errorf("%q: another number of lines:\n%s", s, text)
+		}
+		if got := systemdWords(t, string(nginx{program: program}.unit())); got[0] != program {
+			t.Errorf("nginx, %q: %q", s, got)
+		}
+	}
+}
+
+// Every reason for which a place is refused has its message, in both languages.
+func TestEveryReasonHasAMessage(t *testing.T) {
+	for use, files := range map[nodepath.Use][]string{
+		nodepath.File:   {"/etc/sudoers.d/x", "/usr/bin/a b", "/etc/systemd/system/x.service"},
+		nodepath.Listed: {"/etc/kubernetes/pki/ca.crt"},
+	} {
+		for _, file := range files {
+			f := placeFault(placed{Member: bundle.Member{Path: "member"}, File: file, Use: use})
+			if f == nil {
+				t.Fatal(file)
+			}
+			for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
+				text, next := i18n.NewPrinter(lang).Fault(f.On("n1"))
+				if !strings.Contains(text, "n1") || !strings.Contains(text, path.Base(file)) || next == "" || strings.Contains(text+next, "{") {
+					t.Errorf("%s: %s %s", file, text, next)
+				}
+			}
+		}
+	}
+}
+
+// What bundle and deploy.yaml say together is held against the list before anything is touched.
+func TestPlacesAreJudgedTogether(t *testing.T) {
+	m := manifest()
+	m.Members = append(m.Members,
+		bundle.Member{Path: "x", Kind: bundle.ExtraFile, Name: "x", Dst: "/etc/sudoers.d", Roles: []bundle.Role{workerRole}},
+		bundle.Member{Path: "pki/ca.crt", Kind: bundle.ExtraDir, Name: "pki"},
+		bundle.Member{Path: "site.service", Kind: bundle.ExtraFile, Name: "site.service"},
+		bundle.Member{Path: "kubelet.service", Kind: bundle.ExtraFile, Name: "kubelet.service"})
+	for name, c := range map[string]struct {
+		list []config.Package
+		want []string
+	}{
+		"the manifest alone":    {nil, []string{"error place.not-listed"}},
+		"a unit that is listed": {[]config.Package{{Name: "site.service", Type: "file", Dst: "/etc/systemd/system"}}, nil},
+		"a unit of ours":        {[]config.Package{{Name: "kubelet.service", Type: "file", Dst: "/etc/systemd/system"}}, []string{"error place.ours"}},
+		"into our certificates": {[]config.Package{{Name: "pki", Type: "dir", Dst: "/etc/kubernetes"}}, []string{"error place.ours"}},
+	} {
+		r := newTestRun()
+		r.bundles["amd64"] = box{m}
+		r.Cluster.Packages[workerRole] = c.list
+		if got := codes(r.judgePlaces(worker, good(worker))); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// Nothing that this program writes below a directory of the list may come from a bundle or a list of deploy.yaml.
+func TestOurFilesAreKeptFree(t *testing.T) {
+	listed := func(file string) bool {
+		return slices.ContainsFunc(nodepath.Dirs(nodepath.Listed), func(d string) bool { return strings.HasPrefix(file, d+"/") })
+	}
+	seen := 0
+	r := componentRun(t, "")
+	n := r.Cluster.Nodes[0]
+	for _, service := range []func(config.Node) (node.Service, error){
+		r.apiserverService, r.controllerManagerService, r.schedulerService, r.proxyService, r.kubeletService, r.etcdService,
+	} {
+		s, err := service(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range s.Files {
+			if !listed(f.Path) {
+				continue
+			}
+			seen++
+			if nodepath.Check(nodepath.Listed, f.Path) == nil {
+				t.Errorf("%s may come from outside", f.Path)
+			}
+		}
+		if file := unitDir + s.Unit; nodepath.Check(nodepath.Listed, file) == nil {
+			t.Errorf("%s may come from outside", file)
+		}
+	}
+	for _, file := range []string{adminPath, kubeletConf, bootstrapConf, nginxMask, unitDir + balancerUnit, unitDir + firewallUnit, unitDir + dockerdUnit, unitDir + criDockerUnit, unitDir + isuladUnit} {
+		if nodepath.Check(nodepath.Listed, file) == nil {
+			t.Errorf("%s may come from outside", file)
+		}
+	}
+	if seen < 20 {
+		t.Errorf("only %d files were looked at", seen)
+	}
+}
