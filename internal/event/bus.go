@@ -1,14 +1,9 @@
 package event
 
 import (
-	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 )
-
-// MaxLine bounds a line of output, and a fault's cause, in an event; what is longer is cut and marked with an ellipsis.
-const MaxLine = 64 << 10
 
 // Committer is a Sink whose slow part (syncing to disk) may run beside other events: Append takes the record in its place, Commit
 // returns when it is safe. So many steps that end together share one sync.
@@ -70,65 +65,4 @@ func (b *Bus) Publish(e Event) (Record, error) {
 func (b *Bus) Emit(e Event) error {
 	_, err := b.Publish(e)
 	return err
-}
-
-// normal gives e as it would be read back from the log.
-func normal(e Event) Event {
-	switch e := e.(type) {
-	case Output:
-		e.Line = bounded(e.Line)
-		return e
-	case HostState:
-		e.Fault = plain(e.Fault)
-		return e
-	case Finding:
-		e.Fault = *plain(&e.Fault)
-		return e
-	case PhaseEnded:
-		e.Fault = plain(e.Fault)
-		return e
-	case StepRetry:
-		e.Fault = *plain(&e.Fault)
-		return e
-	case StepAsked:
-		e.Fault = *plain(&e.Fault)
-		return e
-	case StepEnded:
-		e.Fault = plain(e.Fault)
-		return e
-	case StepUndone:
-		e.Fault = plain(e.Fault)
-		return e
-	case RunEnded:
-		e.Fault = plain(e.Fault)
-		return e
-	}
-	return e
-}
-
-func plain(f *Fault) *Fault {
-	if f == nil {
-		return nil
-	}
-	c := *f
-	c.Cause = bounded(c.Cause)
-	c.Retry, c.Err = false, nil
-	if len(c.Args) == 0 {
-		c.Args = nil
-	}
-	return &c
-}
-
-func bounded(s string) string {
-	if len(s) > MaxLine {
-		n := MaxLine - len("…")
-		for n > 0 && !utf8.RuneStart(s[n]) {
-			n--
-		}
-		s = s[:n] + "…"
-	}
-	if s = Clean(s); len(s) > MaxLine { // cleaning can lengthen: an invalid byte becomes three, a newline too
-		return strings.ToValidUTF8(s[:MaxLine-len("…")], "") + "…"
-	}
-	return s
 }

@@ -94,7 +94,7 @@ func Encode(r Record) ([]byte, error) {
 	return line[:len(line)-1], nil
 }
 
-// Decode reads what Encode wrote. Unknown fields are passed over; an unknown type is a fault with the code event.unknown-type, a
+// Decode reads what Encode wrote. Text is cleaned and bounded, for a log may come from elsewhere. Unknown fields are passed over; an unknown type is a fault with the code event.unknown-type, a
 // line that is no record one with the code event.bad-record.
 func Decode(line []byte) (Record, error) { return decodeLine(line, false) }
 
@@ -124,7 +124,11 @@ func decodeLine(line []byte, lenient bool) (Record, error) {
 	if err != nil {
 		return Record{}, NewFault(ClassFailed, "event.bad-record", err, "type", h.Type)
 	}
-	return Record{h.Seq, h.Time, e}, nil
+	if p, is := e.(PlanMade); is {
+		boundPlan(p)
+		return Record{h.Seq, h.Time, p}, nil
+	}
+	return Record{h.Seq, h.Time, normal(e)}, nil
 }
 
 // Fields lists the JSON names of the fields of an event type, in order, without seq, time and type; nil for an unknown type. It is

@@ -15,7 +15,7 @@ func fill(v reflect.Value, n *int) {
 	*n++
 	switch v.Kind() {
 	case reflect.String:
-		v.SetString(strings.Repeat("x", *n%5) + "值 <&>\"\u2028")
+		v.SetString(strings.Repeat("x", *n%5) + "值 <&>\"")
 	case reflect.Int, reflect.Int64:
 		v.SetInt(int64(*n) * 1_000_000_007)
 	case reflect.Bool:
@@ -37,6 +37,9 @@ func fill(v reflect.Value, n *int) {
 		for i := range v.NumField() {
 			if v.Type().Field(i).Tag.Get("json") != "-" {
 				fill(v.Field(i), n)
+			}
+			if v.Type().Field(i).Name == "Code" {
+				v.Field(i).SetString("x.y-z")
 			}
 		}
 	default:

@@ -51,11 +51,12 @@ func (f *Fault) Error() string {
 
 func (f *Fault) Unwrap() error { return f.Err }
 
-// NewFault makes a fault about err (which may be nil); kv are alternating argument names and values.
+// NewFault makes a fault about err (which may be nil); kv are alternating argument names and values. Both are cleaned and bounded: they often
+// hold what a node said.
 func NewFault(class Class, code string, err error, kv ...string) *Fault {
-	f := &Fault{Code: code, Class: class, Args: M("", kv...).Args, Err: err}
+	f := &Fault{Code: code, Class: class, Args: boundArgs(M("", kv...).Args), Err: err}
 	if err != nil {
-		f.Cause = Clean(err.Error())
+		f.Cause = Clip(err.Error(), MaxCause)
 	}
 	return f
 }

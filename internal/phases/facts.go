@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
@@ -163,11 +164,15 @@ func Gather(ctx context.Context, n *node.Node, ip, service netip.Addr, endpoint 
 	return f, nil
 }
 
+// factsMost bounds what a node says of itself, in bytes.
+const factsMost = 1 << 20
+
 func parseFacts(out string) *Facts {
 	var release strings.Builder
 	f := &Facts{Listening: map[int]string{}, Free: map[string]FreeSpace{}}
-	for line := range strings.Lines(out) {
+	for line := range strings.Lines(out[:min(len(out), factsMost)]) {
 		k, v, _ := strings.Cut(strings.TrimRight(line, "\n"), "=")
+		v = event.Clip(v, event.MaxName)
 		switch k {
 		case "arch":
 			f.Arch = map[string]string{"x86_64": "amd64", "aarch64": "arm64"}[v]

@@ -124,8 +124,9 @@ func (n *Node) must(ctx context.Context, cmd Command) (Result, error) {
 	lines := strings.Split(strings.TrimSpace(string(r.Stderr)), "\n")
 	for _, l := range lines {
 		if rest, ok := strings.CutPrefix(l, "eggo-fault "); ok && r.Status == 90 {
-			code, arg, _ := strings.Cut(rest, " ")
-			return r, event.NewFault(event.ClassFailed, code, nil, "what", event.Clean(arg)).On(n.Name())
+			if code, arg, _ := strings.Cut(rest, " "); scriptFault(code) {
+				return r, event.NewFault(event.ClassFailed, code, nil, "what", arg).On(n.Name())
+			}
 		}
 	}
 	cause := lastWords(string(r.Stderr))
@@ -135,6 +136,16 @@ func (n *Node) must(ctx context.Context, cmd Command) (Result, error) {
 	f := event.NewFault(event.ClassFailed, "node.command-failed", nil, "status", strconv.Itoa(r.Status)).On(n.Name())
 	f.Cause = cause
 	return r, f
+}
+
+// scriptFault says whether a script of ours ends with that fault (fail CODE). Any program on a node can say such a line, so that it chooses
+// among these and no others.
+func scriptFault(code string) bool {
+	switch code {
+	case "node.file-exists", "node.module", "node.short-write", "node.torn-block", "node.unsafe-dir", "packages.locked":
+		return true
+	}
+	return false
 }
 
 // File on the node.

@@ -11,6 +11,9 @@ import (
 // wordsMost is how many of the last lines of a program a fault keeps.
 const wordsMost = 5
 
+// wordMost bounds, in bytes, each of them.
+const wordMost = 1 << 10
+
 // klog is the head of a line of Kubernetes' programs: its level, then the date.
 var klog = regexp.MustCompile(`^([IWEF])\d{4} \d\d:\d\d:\d\d`)
 
@@ -24,6 +27,7 @@ func lastWords(text string) string {
 	wrong := false
 	for _, l := range strings.Split(strings.TrimSpace(text), "\n") {
 		l, level := plainly(l)
+		l = event.Clip(l, wordMost)
 		all = append(all, l)
 		if level != chatter {
 			grave = append(grave, l)
