@@ -160,12 +160,13 @@ type session struct {
 	lock     *journal.Lock
 	log      *journal.Writer
 	bus      *event.Bus
-	front    *follower      // of a run in the foreground; else nil
-	json     bool           // --output json
-	flags    []string       // of the command line, for who goes on with the run
-	limit    []string       // nodes that the run keeps its work to; none means all
-	again    string         // what follows the verb and the cluster when the same command is run again
-	looks    bool           // nothing is locked and no run is logged
+	front    *follower // of a run in the foreground; else nil
+	json     bool      // --output json
+	flags    []string  // of the command line, for who goes on with the run
+	limit    []string  // nodes that the run keeps its work to; none means all
+	again    string    // what follows the verb and the cluster when the same command is run again
+	looks    bool      // nothing is locked and no run is logged
+	dials    dials
 	sharing  sync.Once      // makes shared
 	shared   *remote.Shared // of the ways to all nodes
 	copied   string         // a directory that close removes
@@ -208,6 +209,9 @@ func prepare(ctx context.Context, env *environment, o runOptions, verb string) (
 		o.hostKeys = s.cluster.Eggo.HostKeys
 	}
 	if s.policy, err = hostKeyPolicy(o.hostKeys, env); err != nil {
+		return nil, err
+	}
+	if err := s.dials.ready(len(s.cluster.Nodes), len(s.cluster.Eggo.Bastions)); err != nil {
 		return nil, err
 	}
 	return s, resolveSecrets(ctx, env, s.cluster)
@@ -406,8 +410,12 @@ func (s *session) connect(ctx context.Context, n config.Node) (node.Host, error)
 	h := s.hosts[n.Name]
 	s.mu.Unlock()
 	if h == nil {
-		var err error
+		done, err := s.dialing(ctx)
+		if err != nil {
+			return nil, err
+		}
 		h, err = remote.Dial(ctx, s.target(n), s.remoteOptions())
+		done()
 		if a, is := s.env.Ask.(*screenAsker); is {
 			a.led(err)
 		}

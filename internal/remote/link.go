@@ -49,7 +49,7 @@ func connect(ctx context.Context, t Target, o *Options) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys := &hostKeys{file: o.KnownHosts, policy: o.HostKeys, node: t.Name}
+	keys := &hostKeys{file: o.KnownHosts, known: o.Shared.known(o.KnownHosts), policy: o.HostKeys, node: t.Name}
 	k, err := logIn(ctx, t, o, l, keys)
 	var unknown *unknownKey
 	if errors.As(err, &unknown) {

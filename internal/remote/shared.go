@@ -6,6 +6,8 @@ import "sync"
 type Shared struct {
 	mu   sync.Mutex
 	lets string // the public key that let us in last
+
+	files map[string]*knownFile // known_hosts files by path
 }
 
 // NewShared makes one for a run.

@@ -1,0 +1,214 @@
+package remote
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/google/renameio/v2"
+	"github.com/skeema/knownhosts"
+	"golang.org/x/crypto/ssh"
+)
+
+// gatherKeys is how long a new key waits for others, so that many first contacts are one write.
+const gatherKeys = 20 * time.Millisecond
+
+// knownFile is a known_hosts file as the connections of one run see it: it is parsed again only when somebody else changed it, and the
+// keys that come together are written together. It is safe for concurrent use.
+type knownFile struct {
+	path  string
+	parse func(files ...string) (*knownhosts.HostKeyDB, error)
+	write func(path string, data []byte) error
+
+	mu      sync.Mutex
+	db      *knownhosts.HostKeyDB
+	seen    fs.FileInfo                // the file that db was parsed from, or that we wrote since; nil: there was none
+	added   map[string][]ssh.PublicKey // by address: in the file and not in db, for we wrote them
+	waiting []*newKey
+	writing bool
+}
+
+// newKey waits to be written.
+type newKey struct {
+	addr string
+	key  ssh.PublicKey
+	done chan error
+}
+
+func newKnownFile(path string) *knownFile {
+	return &knownFile{path: path, parse: knownhosts.NewDB, write: func(p string, data []byte) error { return renameio.WriteFile(p, data, 0o600) }}
+}
+
+// known is the run's view of a known_hosts file.
+func (s *Shared) known(path string) *knownFile {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.files == nil {
+		s.files = map[string]*knownFile{}
+	}
+	if s.files[path] == nil {
+		s.files[path] = newKnownFile(path)
+	}
+	return s.files[path]
+}
+
+// stat is nil when there is no file.
+func (k *knownFile) stat() (fs.FileInfo, error) {
+	st, err := os.Stat(k.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return st, err
+}
+
+// same says whether it is the same file with the same content: a file is replaced, never written in place.
+func same(a, b fs.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+// current parses the file if it is not the one that is known. The caller holds mu.
+func (k *knownFile) current(again bool) error {
+	st, err := k.stat()
+	if err != nil {
+		return err
+	}
+	if k.db != nil && !again && same(st, k.seen) {
+		return nil
+	}
+	var files []string
+	if st != nil {
+		files = append(files, k.path)
+	}
+	db, err := k.parse(files...)
+	if err != nil {
+		return err
+	}
+	k.db, k.seen, k.added = db, st, map[string][]ssh.PublicKey{}
+	return nil
+}
+
+// algorithms are those of the keys that are known for the address.
+func (k *knownFile) algorithms(addr string) ([]string, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err := k.current(false); err != nil {
+		return nil, err
+	}
+	out := k.db.HostKeyAlgorithms(addr)
+	for _, key := range k.added[knownhosts.Normalize(addr)] {
+		for _, a := range algorithmsOf(key) {
+			if !slices.Contains(out, a) {
+				out = append(out, a)
+			}
+		}
+	}
+	return out, nil
+}
+
+func algorithmsOf(key ssh.PublicKey) []string {
+	if key.Type() == ssh.KeyAlgoRSA {
+		return []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
+	}
+	return []string{key.Type()}
+}
+
+// check holds a key against the file.
+func (k *knownFile) check(host string, remote net.Addr, key ssh.PublicKey) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	ours := k.added[knownhosts.Normalize(host)]
+	if slices.ContainsFunc(ours, func(o ssh.PublicKey) bool { return bytes.Equal(o.Marshal(), key.Marshal()) }) {
+		return nil
+	}
+	if err := k.current(len(ours) > 0); err != nil {
+		return err
+	}
+	return k.db.HostKeyCallback()(host, remote, key)
+}
+
+// add returns when the key is in the file. Who comes first writes for all that came meanwhile.
+func (k *knownFile) add(addr string, key ssh.PublicKey) error {
+	n := &newKey{addr: knownhosts.Normalize(addr), key: key, done: make(chan error, 1)}
+	k.mu.Lock()
+	k.waiting = append(k.waiting, n)
+	if !k.writing {
+		k.writing = true
+		go k.writeAll()
+	}
+	k.mu.Unlock()
+	return <-n.done
+}
+
+func (k *knownFile) writeAll() {
+	for {
+		time.Sleep(gatherKeys)
+		k.mu.Lock()
+		batch := k.waiting
+		k.waiting = nil
+		k.writing = len(batch) > 0
+		k.mu.Unlock()
+		if len(batch) == 0 {
+			return
+		}
+		err := k.append(batch)
+		for _, n := range batch {
+			n.done <- err
+		}
+	}
+}
+
+// append adds keys to the file, which is written anew and renamed, under a lock, so that runs beside each other lose nothing.
+func (k *knownFile) append(batch []*newKey) error {
+	lock := flock.New(k.path+".lock", flock.SetPermissions(0o600))
+	if err := lock.Lock(); err != nil {
+		return err
+	}
+	defer func() { _ = lock.Unlock() }()
+	before, err := k.stat()
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(k.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	was := len(text)
+	for _, n := range batch {
+		line := knownhosts.Line([]string{n.addr}, n.key)
+		if bytes.Contains(append([]byte("\n"), text...), []byte("\n"+line+"\n")) {
+			continue
+		}
+		if len(text) > 0 && text[len(text)-1] != '\n' {
+			text = append(text, '\n')
+		}
+		text = append(append(text, line...), '\n')
+	}
+	if len(text) > was {
+		if err := k.write(k.path, text); err != nil {
+			return err
+		}
+	}
+	after, err := k.stat()
+	if err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.db == nil || !same(before, k.seen) { // somebody else wrote, too: it is parsed again when it is needed
+		return nil
+	}
+	k.seen = after
+	for _, n := range batch {
+		k.added[n.addr] = append(k.added[n.addr], n.key)
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package remote
+
+import (
+	"crypto/ed25519"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/skeema/knownhosts"
+	"golang.org/x/crypto/ssh"
+)
+
+func keyNumber(t *testing.T, n int) ssh.PublicKey {
+	t.Helper()
+	seed := make([]byte, ed25519.SeedSize)
+	copy(seed, fmt.Sprint("key ", n))
+	s, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(seed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.PublicKey()
+}
+
+// counted is a file whose parses and writes are counted; the first write waits until all keys but one are on their way.
+func counted(t *testing.T, all int) (k *knownFile, parses, writes *int) {
+	t.Helper()
+	k = newKnownFile(filepath.Join(t.TempDir(), "known_hosts"))
+	parses, writes = new(int), new(int)
+	parse, write := k.parse, k.write
+	k.parse = func(files ...string) (*knownhosts.HostKeyDB, error) { *parses++; return parse(files...) }
+	k.write = func(path string, data []byte) error {
+		*writes++
+		for written := strings.Count(string(data), "\n"); *writes == 1; {
+			k.mu.Lock()
+			here := len(k.waiting) + written
+			k.mu.Unlock()
+			if here >= all {
+				break
+			}
+		}
+		return write(path, data)
+	}
+	return k, parses, writes
+}
+
+// A thousand first contacts parse the file once and write it twice: once for who came first, once for all that came meanwhile.
+func TestAThousandFirstContactsAreTwoWrites(t *testing.T) {
+	const nodes = 1000
+	k, parses, writes := counted(t, nodes)
+	addr := func(i int) string { return fmt.Sprintf("10.0.%d.%d:22", i/250, i%250) }
+	var wg sync.WaitGroup
+	for i := range nodes {
+		key := keyNumber(t, i)
+		wg.Go(func() {
+			if _, err := k.algorithms(addr(i)); err != nil {
+				t.Error(err)
+			}
+			if err := k.check(addr(i), &net.TCPAddr{}, key); !knownhosts.IsHostUnknown(err) {
+				t.Error(addr(i), err)
+			}
+			if err := k.add(addr(i), key); err != nil {
+				t.Error(err)
+			}
+			if err := k.check(addr(i), &net.TCPAddr{}, key); err != nil {
+				t.Error("added and not known:", err)
+			}
+			if algorithms, err := k.algorithms(addr(i)); err != nil || len(algorithms) != 1 || algorithms[0] != ssh.KeyAlgoED25519 {
+				t.Error(algorithms, err)
+			}
+		})
+	}
+	wg.Wait()
+	if *parses != 1 || *writes != 2 {
+		t.Errorf("%d parses, %d writes", *parses, *writes)
+	}
+	text, err := os.ReadFile(k.path)
+	if err != nil || strings.Count(string(text), "\n") != nodes {
+		t.Fatalf("%v, %d lines", err, strings.Count(string(text), "\n"))
+	}
+	// Another key is refused, though the file was not parsed since.
+	if err := k.check(addr(7), &net.TCPAddr{}, keyNumber(t, 8)); !knownhosts.IsHostKeyChanged(err) {
+		t.Error("another key:", err)
+	}
+	fresh := newKnownFile(k.path)
+	for i := range nodes {
+		if err := fresh.check(addr(i), &net.TCPAddr{}, keyNumber(t, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What another run writes is seen, and what two write at once is all there.
+func TestAKnownHostsFileOfTwoRuns(t *testing.T) {
+	a := newKnownFile(filepath.Join(t.TempDir(), "known_hosts"))
+	b := newKnownFile(a.path)
+	for i, k := range []*knownFile{a, b, a, b} {
+		addr := fmt.Sprintf("10.0.0.%d:22", i)
+		if err := k.check(addr, &net.TCPAddr{}, keyNumber(t, i)); !knownhosts.IsHostUnknown(err) {
+			t.Fatal(err)
+		}
+		if err := k.add(addr, keyNumber(t, i)); err != nil {
+			t.Fatal(err)
+		}
+		for j := range i + 1 {
+			for _, other := range []*knownFile{a, b} {
+				if err := other.check(fmt.Sprintf("10.0.0.%d:22", j), &net.TCPAddr{}, keyNumber(t, j)); err != nil {
+					t.Errorf("%d after %d: %v", j, i, err)
+				}
+			}
+		}
+	}
+	// A line that somebody takes out is not known any more; one that was added twice stands once.
+	if err := os.WriteFile(a.path+".new", []byte("# nobody\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(a.path+".new", a.path); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := a.add("10.0.0.9:22", keyNumber(t, 9)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.check("10.0.0.1:22", &net.TCPAddr{}, keyNumber(t, 1)); !knownhosts.IsHostUnknown(err) {
+		t.Error(err)
+	}
+	if text, _ := os.ReadFile(a.path); strings.Count(string(text), "\n") != 2 {
+		t.Errorf("%s", text)
+	}
+}
