@@ -129,8 +129,11 @@ func findRun(root, cluster, run string) (*journal.Cluster, string, error) {
 			}
 		}
 	}
+	if best == nil && run == "" {
+		return nil, "", event.NewFault(event.ClassUsage, "usage.no-runs", nil, "dir", root, "cluster", cluster)
+	}
 	if best == nil {
-		return nil, "", event.NewFault(event.ClassUsage, "usage.no-run", nil, "run", cmp.Or(run, "-"), "dir", root)
+		return nil, "", event.NewFault(event.ClassUsage, "usage.no-run", nil, "run", run, "dir", root)
 	}
 	return best, id, nil
 }

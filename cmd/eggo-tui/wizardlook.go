@@ -214,8 +214,12 @@ func (d *draftDesk) bundles(ctx context.Context, paths []string, tell func(wizar
 		list = append(list, b)
 	}
 	inside := func(dir string, named bool) {
-		for _, p := range bundle.Beside(filepath.Join(dir, "x")) {
+		found := bundle.Beside(filepath.Join(dir, "x"))
+		for _, p := range found {
 			look(p, named)
+		}
+		if named && len(found) == 0 {
+			tell(wizard.Bundle{Path: dir, Fault: event.NewFault(event.ClassBundle, "bundle.none-here", nil, "file", dir)})
 		}
 	}
 	for _, p := range paths {

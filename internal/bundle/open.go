@@ -3,6 +3,7 @@ package bundle
 import (
 	"archive/tar"
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzip"
 )
@@ -40,7 +42,7 @@ func (a *Archive) ID() string { return ID(a.full) }
 
 // Open reads the head of a bundle, which is its manifest, and closes the file again. path may be that of the first part of a split bundle,
 // or of the whole one that only its parts are there of. The faults are of class bundle: "bundle.open", "bundle.not-gzip",
-// "bundle.truncated", "bundle.no-manifest" for archives of other tools, "bundle.order", "bundle.format", "bundle.manifest", and for
+// "bundle.not-tar", "bundle.text", "bundle.truncated", "bundle.no-manifest" for archives of other tools, "bundle.order", "bundle.format", "bundle.manifest", and for
 // parts "bundle.part-missing", "bundle.part-extra", "bundle.part-empty", "bundle.part-first", "bundle.part-sums".
 func Open(path string) (*Archive, error) {
 	a, err := open(context.Background(), path)
@@ -143,7 +145,15 @@ func newStream(ctx context.Context, path string, progress func(done, total int64
 		s.raw.tick = func(n int64) { progress(n, src.size) }
 	}
 	s.buf = bufio.NewReaderSize(s.raw, 256<<10)
+	var head []byte
+	if !src.split { // of parts, which one is damaged is told by how far was read
+		head, _ = s.buf.Peek(512)
+	}
 	z, err := gzip.NewReader(s.buf)
+	if errors.Is(err, gzip.ErrHeader) && len(head) > 0 && isText(head) {
+		defer src.Close()
+		return nil, src.blame(fault("bundle.text", nil))
+	}
 	if err != nil {
 		defer src.Close()
 		return nil, src.blame(s.gzipFault(err))
@@ -152,6 +162,16 @@ func newStream(ctx context.Context, path string, progress func(done, total int64
 	s.plain = &countingReader{ctx: ctx, r: z, limit: headBudget}
 	s.tr = tar.NewReader(s.plain)
 	return s, nil
+}
+
+// isText says whether a file begins as one that people write.
+func isText(head []byte) bool {
+	for i := range utf8.UTFMax { // the last character may be cut
+		if i < len(head) && utf8.Valid(head[:len(head)-i]) {
+			return !bytes.ContainsFunc(head[:len(head)-i], func(r rune) bool { return r < ' ' && !strings.ContainsRune("\t\n\r\f", r) || r == 0x7f })
+		}
+	}
+	return false
 }
 
 // gzipFault says why a file has no gzip header.
@@ -172,6 +192,9 @@ func (s *stream) gzipFault(err error) error {
 // manifest reads the first member. From then on no more is unpacked than the manifest accounts for.
 func (s *stream) manifest() (*Manifest, []byte, error) {
 	hdr, err := s.next()
+	if f := asBundleFault(err); f != nil && f.Code == "bundle.damaged" && errors.Is(err, tar.ErrHeader) && s.dirs == 0 {
+		return nil, nil, fault("bundle.not-tar", err) // nothing of an archive was there yet
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -299,7 +299,7 @@ func (s *source) blame(err error) error {
 		return err
 	}
 	switch f.Code {
-	case "bundle.truncated", "bundle.damaged", "bundle.not-gzip", "bundle.sum-mismatch", "bundle.blob-mismatch", "bundle.images-damaged",
+	case "bundle.truncated", "bundle.damaged", "bundle.not-gzip", "bundle.not-tar", "bundle.text", "bundle.sum-mismatch", "bundle.blob-mismatch", "bundle.images-damaged",
 		"bundle.member-type", "bundle.unsafe-path", "bundle.member-size", "bundle.unexpected", "bundle.order", "bundle.missing",
 		"bundle.manifest", "bundle.no-manifest", "bundle.trailing-data", "bundle.duplicate", "bundle.format":
 	default:

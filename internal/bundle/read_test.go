@@ -264,7 +264,7 @@ func TestArchivesOfOtherTools(t *testing.T) {
 		})
 	}
 	file := store(t, []byte("not a gzip file at all"))
-	if _, err := bundle.Open(file); code(t, file, err) != "bundle.not-gzip" {
+	if _, err := bundle.Open(file); code(t, file, err) != "bundle.text" {
 		t.Fatal(err)
 	}
 	if _, err := bundle.Open(filepath.Join(t.TempDir(), "none")); event.AsFault(err).Code != "bundle.open" {

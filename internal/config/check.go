@@ -119,14 +119,9 @@ func (l *loader) checkServiceAddrs() {
 
 // checkPodCapacity: every machine with a kubelet takes a /24 of the pods' network.
 func (l *loader) checkPodCapacity() {
-	pod, need := l.c.PodCIDR, 0
+	pod, need := l.c.PodCIDR, l.kubelets()
 	if !pod.Addr().Is4() {
 		return // 2^40 machines
-	}
-	for _, n := range l.c.Nodes {
-		if n.Has(bundle.ControlPlane) || n.Has(bundle.Worker) {
-			need++
-		}
 	}
 	room := 0
 	if pod.Bits() <= 24 {
@@ -150,9 +145,10 @@ func (l *loader) checkFamilies() {
 	if len(l.c.Nodes) == 0 {
 		return
 	}
-	four := l.c.Nodes[0].IP.Is4()
+	// What can be installed is what counts: with one IPv4 address among them, those of IPv6 are wrong, whichever stands first.
+	four := slices.ContainsFunc(l.c.Nodes, func(n Node) bool { return n.IP.Is4() })
 	for i, n := range l.c.Nodes {
-		if n.IP.Is4() != four {
+		if four && !n.IP.Is4() {
 			l.err(l.machines[i].v, "config.family", "value", n.IP.String())
 		}
 	}

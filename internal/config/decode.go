@@ -156,7 +156,11 @@ func (l *loader) line(v val) (string, bool) {
 func (l *loader) checked(v val, r rule) (string, bool) {
 	s, ok := l.line(v)
 	if ok && !r.ok(s) {
-		l.err(v, r.code, "value", clip(s))
+		args := []string{"value", clip(s)}
+		if r.example != "" {
+			args = append(args, "example", r.example)
+		}
+		l.err(v, r.code, args...)
 		return "", false
 	}
 	return s, ok

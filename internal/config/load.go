@@ -57,6 +57,7 @@ func Load(data []byte, filename string) (*Cluster, Problems) {
 		l.defaults()
 		l.merge()
 		l.check()
+		l.proposeNetworks()
 	}
 	l.problems = l.problems.Sorted()
 	if l.more {

@@ -15,13 +15,19 @@ import (
 // rule is what the text of one field must be. Fields that travel to a node have a tight set of characters, so that no value of a
 // deploy.yaml can mean anything to a shell, a unit file or a path there, whatever the code behind it does.
 type rule struct {
-	code string
-	ok   func(string) bool
+	code    string
+	ok      func(string) bool
+	example string // of what can be written, where the code's sentence names one
+}
+
+func (r rule) like(example string) rule {
+	r.example = example
+	return r
 }
 
 func pattern(code string, most int, expr string) rule {
 	re := regexp.MustCompile(`\A(?:` + expr + `)\z`)
-	return rule{code, func(s string) bool { return len(s) <= most && re.MatchString(s) }}
+	return rule{code: code, ok: func(s string) bool { return len(s) <= most && re.MatchString(s) }}
 }
 
 const (
@@ -34,10 +40,10 @@ const (
 )
 
 var (
-	ruleClusterID = pattern("config.name", 253, subdomain)
-	ruleHostName  = pattern("config.name", 63, subdomain)
-	ruleDomain    = pattern("config.name", 253, subdomain)
-	ruleSANName   = pattern("config.name", 253, `(?:\*\.)?`+subdomain)
+	ruleClusterID = pattern("config.name", 253, subdomain).like("k8s-cluster")
+	ruleHostName  = pattern("config.name", 63, subdomain).like("k8s-master-0")
+	ruleDomain    = pattern("config.name", 253, subdomain).like("cluster.local")
+	ruleSANName   = pattern("config.name", 253, `(?:\*\.)?`+subdomain).like("api.example.org")
 	ruleUser      = pattern("config.user", 64, `[A-Za-z_][A-Za-z0-9_.@-]*`)
 	ruleToken     = pattern("config.token", 128, `[A-Za-z0-9][A-Za-z0-9._-]*`)
 	ruleTag       = pattern("config.image-tag", 128, `[A-Za-z0-9_][A-Za-z0-9_.-]*`)
@@ -47,17 +53,17 @@ var (
 	ruleFlag      = pattern("config.flag", 128, `--[a-z0-9][a-z0-9.-]*`)
 	ruleEnvName   = pattern("config.env-name", 128, `[A-Z_][A-Z0-9_]*`)
 	ruleSetting   = pattern("config.setting", 128, `[A-Za-z0-9][A-Za-z0-9._-]*`)
-	ruleHost      = rule{"config.host", isHost}
-	ruleFreeText  = rule{"config.text", func(string) bool { return true }}
+	ruleHost      = rule{code: "config.host", ok: isHost}
+	ruleFreeText  = rule{code: "config.text", ok: func(string) bool { return true }}
 
-	ruleLocalPath  = rule{"config.local-path", isLocalPath}
-	ruleLocalBase  = rule{"config.local-path-base", func(s string) bool { return isLocalPath(s) && (path.IsAbs(s) || strings.HasPrefix(s, "~/")) }}
-	ruleNodePath   = rule{"config.node-path", nodepath.Clean}
-	ruleSocket     = rule{"config.socket", func(s string) bool { p, ok := strings.CutPrefix(s, "unix://"); return ok && isSocket(p) }}
-	ruleURL        = rule{"config.url", isHTTPURL}
-	ruleMirror     = rule{"config.mirror", isMirror}
-	ruleRegistry   = rule{"config.registry", isRegistry}
-	ruleSource     = rule{"config.secret-source", isSecretSource}
+	ruleLocalPath  = rule{code: "config.local-path", ok: isLocalPath}
+	ruleLocalBase  = rule{code: "config.local-path-base", ok: func(s string) bool { return isLocalPath(s) && (path.IsAbs(s) || strings.HasPrefix(s, "~/")) }}
+	ruleNodePath   = rule{code: "config.node-path", ok: nodepath.Clean}
+	ruleSocket     = rule{code: "config.socket", ok: func(s string) bool { p, ok := strings.CutPrefix(s, "unix://"); return ok && isSocket(p) }}
+	ruleURL        = rule{code: "config.url", ok: isHTTPURL}
+	ruleMirror     = rule{code: "config.mirror", ok: isMirror}
+	ruleRegistry   = rule{code: "config.registry", ok: isRegistry}
+	ruleSource     = rule{code: "config.secret-source", ok: isSecretSource}
 	registryHostRE = regexp.MustCompile(`\A(?:` + subdomain + `|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?\z`)
 	envNameRE      = regexp.MustCompile(`\A[A-Za-z_][A-Za-z0-9_]{0,127}\z`)
 	urlCharsRE     = regexp.MustCompile(`\A[A-Za-z0-9._~/:@%+=,-]*\z`)

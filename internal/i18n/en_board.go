@@ -97,6 +97,7 @@ func enBoard() map[string]string {
 		"cli.demo.short": "Play a recorded install on the run board: no machines needed",
 		"cli.demo.long":  "Plays the event log of a real install (three control planes, a load balancer, two workers) on the run board, for whoever wants to see what it\nis like. No network, no root, no cluster; nothing is written. + and - change the speed, Space pauses, Enter opens a machine's log, ? lists the keys.",
 		"cli.flag.speed": "times as fast as it was",
+		"demo.next":      "this was a recording: nothing was installed, and there is no cluster to clean up. eggo-tui begins a real install",
 		"demo.note":      "a recorded install: ? lists the keys",
 
 		"fault.log.empty":            "That machine has printed nothing yet",

@@ -43,7 +43,7 @@ func enTemplate() map[string]string {
 		"template.pause-image":                "image of the pause container; without it: the one in the bundle",
 		"template.network-plugin":             "kind of network plugins: cni",
 		"template.cni-bin-dir":                "directories of the plugins on the machines, with commas between them",
-		"template.runtime":                    "container runtime: containerd; docker and isulad are known, not yet installed",
+		"template.runtime":                    "container runtime: containerd, docker (with cri-dockerd in the bundle) or isulad",
 		"template.registry-mirrors":           "mirrors of registries",
 		"template.insecure-registries":        "registries that are reached over http",
 		"template.extra-args":                 "more arguments of components: - {name: kubelet, extra-args: {--v: \"2\"}}",

@@ -95,6 +95,8 @@ func enUI() map[string]string {
 		"fault.usage.needs-terminal.next": "Run it on a terminal, or look at events.jsonl in the run's directory.",
 		"fault.usage.replay":              "The speed of --replay is a number above 0",
 		"fault.usage.replay.next":         "Write, for example, --replay 8.",
+		"fault.usage.no-runs":             "Nothing has been run yet: {dir} has no runs",
+		"fault.usage.no-runs.next":        "Begin one with eggo-tui deploy -f deploy.yaml, or with the menu of eggo-tui. If runs are kept elsewhere, give --state-dir.",
 		"fault.usage.no-run":              "There is no run {run} in {dir}",
 		"fault.usage.no-run.next":         "Give the beginning of a run's name, the cluster with --id, or another --state-dir.",
 	}

@@ -43,7 +43,7 @@ func zhTemplate() map[string]string {
 		"template.pause-image":                "pause 容器的镜像；不写则使用离线包中的镜像",
 		"template.network-plugin":             "网络插件类型：cni",
 		"template.cni-bin-dir":                "网络插件在节点上的目录，多个目录用逗号分隔",
-		"template.runtime":                    "容器运行时：containerd；docker 和 isulad 可以识别，但还不能安装",
+		"template.runtime":                    "容器运行时：containerd、docker（离线包中要有 cri-dockerd）或 isulad",
 		"template.registry-mirrors":           "镜像仓库的 mirror 地址",
 		"template.insecure-registries":        "允许用 http 访问的镜像仓库",
 		"template.extra-args":                 "各组件的额外参数：- {name: kubelet, extra-args: {--v: \"2\"}}",

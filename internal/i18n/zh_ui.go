@@ -95,6 +95,8 @@ func zhUI() map[string]string {
 		"fault.usage.needs-terminal.next": "请在终端上运行，或查看运行目录中的 events.jsonl。",
 		"fault.usage.replay":              "--replay 的倍速必须大于 0",
 		"fault.usage.replay.next":         "例如写 --replay 8。",
+		"fault.usage.no-runs":             "还没有任何任务：{dir} 中没有运行记录",
+		"fault.usage.no-runs.next":        "请用 eggo-tui deploy -f deploy.yaml 或 eggo-tui 的菜单开始一个。如果记录保存在别处，请给出 --state-dir。",
 		"fault.usage.no-run":              "在 {dir} 中没有运行 {run}",
 		"fault.usage.no-run.next":         "请给出运行名称的开头、用 --id 指定集群，或换一个 --state-dir。",
 	}

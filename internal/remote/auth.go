@@ -361,6 +361,28 @@ func (l *login) succeeded() {
 	}
 }
 
+// unwanted is the code of a login in which nothing let us in: that the node takes no passwords, or no keys, at all is mended elsewhere than a
+// wrong one.
+func (l *login) unwanted() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	keys, password := false, false
+	for _, t := range l.tried {
+		if strings.HasPrefix(t, "publickey ") {
+			keys = true
+		} else {
+			password = true
+		}
+	}
+	switch {
+	case l.target.Password != "" && !password:
+		return "ssh.no-password-login"
+	case l.target.Password == "" && !keys:
+		return "ssh.no-key-login"
+	}
+	return "ssh.auth"
+}
+
 func (l *login) offeredKeys() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -94,9 +94,13 @@ func logIn(ctx context.Context, t Target, o *Options, l *login, keys *hostKeys) 
 		if f.Code == "ssh.legacy-algorithms" && legacy == nil {
 			legacy = err
 		}
-		if f.Code != "ssh.auth" && f.Code != "ssh.legacy-algorithms" || negotiation(err) != nil || !l.again(strings.Contains(f.Cause, "ssh: disconnect")) {
+		cut := strings.Contains(f.Cause, "ssh: disconnect")
+		if f.Code != "ssh.auth" && f.Code != "ssh.legacy-algorithms" || negotiation(err) != nil || !l.again(cut) {
 			if f.Code == "ssh.auth" && legacy != nil {
 				return nil, legacy
+			}
+			if f.Code == "ssh.auth" && !cut {
+				f.Code = l.unwanted()
 			}
 			return nil, err
 		}

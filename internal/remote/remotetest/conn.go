@@ -106,7 +106,9 @@ func (s *Server) config() *ssh.ServerConfig {
 		return nil, nil
 	}
 	cfg := &ssh.ServerConfig{MaxAuthTries: 6, PublicKeyAuthAlgorithms: o.keyAlgorithms}
-	if o.keyboard {
+	switch {
+	case o.noPasswords:
+	case o.keyboard:
 		cfg.KeyboardInteractiveCallback = func(m ssh.ConnMetadata, ask ssh.KeyboardInteractiveChallenge) (*ssh.Permissions, error) {
 			a, err := ask("", "", []string{"Password: "}, []bool{false})
 			if err != nil || len(a) != 1 {
@@ -114,7 +116,7 @@ func (s *Server) config() *ssh.ServerConfig {
 			}
 			return password(m.User(), a[0])
 		}
-	} else {
+	default:
 		cfg.PasswordCallback = func(m ssh.ConnMetadata, pw []byte) (*ssh.Permissions, error) { return password(m.User(), string(pw)) }
 	}
 	if len(o.keys) > 0 {

@@ -46,6 +46,7 @@ type Server struct {
 }
 
 type options struct {
+	noPasswords    bool
 	user, password string
 	keyboard       bool
 	keys           []ssh.PublicKey
@@ -83,6 +84,9 @@ func WithKeyboard() Option { return func(o *options) { o.keyboard = true } }
 
 // WithKey lets a public key in.
 func WithKey(k ssh.PublicKey) Option { return func(o *options) { o.keys = append(o.keys, k) } }
+
+// WithoutPasswords has the server take keys only.
+func WithoutPasswords() Option { return func(o *options) { o.noPasswords = true } }
 
 // WithKeyAlgorithms takes signatures with these algorithms only, and says so.
 func WithKeyAlgorithms(names ...string) Option { return func(o *options) { o.keyAlgorithms = names } }

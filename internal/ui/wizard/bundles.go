@@ -418,7 +418,7 @@ func (b *bundles) one(e *frame.Env, i int, x Bundle, w int) []string {
 	glyph, st, word := g.Waiting, t.Idle, e.P.T("wizard.bundle.found")
 	switch {
 	case x.Fault != nil:
-		glyph, st, word = g.Failed, t.Bad, e.P.T("wizard.bundle.bad")
+		glyph, st, word = g.Failed, t.Bad, e.P.T(badBundle(x.Fault))
 	case x.Proven:
 		glyph, st, word = g.OK, t.Good, e.P.T("wizard.bundle.proven")
 	case x.Size > 0 && x.Done > 0:
@@ -448,6 +448,17 @@ func (b *bundles) one(e *frame.Env, i int, x Bundle, w int) []string {
 		}
 	}
 	return out
+}
+
+// badBundle is the word for what cannot be installed from: a file that is none is not damaged.
+func badBundle(f *event.Fault) string {
+	switch f.Code {
+	case "bundle.open":
+		return "wizard.bundle.unreadable"
+	case "bundle.not-gzip", "bundle.not-tar", "bundle.text", "bundle.no-manifest", "bundle.none-here":
+		return "wizard.bundle.none-such"
+	}
+	return "wizard.bundle.bad"
 }
 
 // against holds a bundle against the machines and what the draft names.

@@ -334,7 +334,13 @@ func stands(e *frame.Env, v string) string {
 // below is what stands under an item: what is wrong with it, and, of the one that is chosen, what it is.
 func (f *form) below(e *frame.Env, it *item, chosen bool, w int) []string {
 	if it.wrong != nil { // which says what to type
-		text, next := words(e, *it.wrong)
+		bad := *it.wrong
+		for _, x := range f.p.problems { // the same, said beside all else that is typed: what it proposes fits there
+			if x.Key == bad.Key && x.Code == bad.Code && x.Args["value"] == bad.Args["value"] {
+				bad = x
+			}
+		}
+		text, next := words(e, bad)
 		return complaint(e, event.Error, text, next, w)
 	}
 	var out []string

@@ -147,7 +147,7 @@ func TestThreeMachinesTakeOneLine(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+n")
 	uitest.Has(t, a, "10.244.0.0/16", "192.168.0.15:6443")
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
-	uitest.Has(t, a, "eggo-debian-bookworm-amd64.tar.gz", "proven", "v1.34.2", "damaged")
+	uitest.Has(t, a, "eggo-debian-bookworm-amd64.tar.gz", "proven", "v1.34.2", "not a bundle")
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 	uitest.Has(t, a, "Nothing stands in the way: 3 machines are ready")
 	uitest.Keys(t, a, "enter")

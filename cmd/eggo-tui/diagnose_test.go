@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/ui/wizard"
+)
+
+// Without any run attach says so, instead of looking for one without a name.
+func TestAttachWithoutRuns(t *testing.T) {
+	for _, cluster := range []string{"", "prod"} {
+		_, _, err := findRun(t.TempDir(), cluster, "")
+		if f := event.AsFault(err); f == nil || f.Code != "usage.no-runs" {
+			t.Errorf("%q: %v", cluster, err)
+		}
+	}
+	_, _, err := findRun(t.TempDir(), "", "2026")
+	if f := event.AsFault(err); f == nil || f.Code != "usage.no-run" {
+		t.Error(err)
+	}
+}
+
+// The demo advises nothing about a cluster that is not there.
+func TestTheDemoAdvisesNothing(t *testing.T) {
+	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
+		said := new(bytes.Buffer)
+		env := &environment{P: i18n.NewPrinter(lang), Args: []string{"eggo-tui"}, Stdout: said, Stderr: said, Stdin: strings.NewReader(""), Getenv: func(string) string { return "" }}
+		if err := demo(context.Background(), env, 1e9, false, true); err != nil {
+			t.Fatal(err)
+		}
+		says(t, said.String(), map[i18n.Lang]string{i18n.English: "there is no cluster to clean up", i18n.Chinese: "没有需要清理的集群"}[lang])
+		for _, bad := range []string{"eggo-tui cleanup", "admin.conf", "kubectl --kubeconfig", "{"} {
+			if strings.Contains(said.String(), bad) {
+				t.Errorf("%s is said:\n%s", bad, said)
+			}
+		}
+	}
+}
+
+// The template claims of no runtime that it cannot be installed.
+func TestTheTemplateOfRuntimes(t *testing.T) {
+	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
+		text := i18n.NewPrinter(lang).T("template.runtime")
+		if strings.Contains(text, "not yet") || strings.Contains(text, "不能") || !strings.Contains(text, "cri-dockerd") {
+			t.Error(text)
+		}
+	}
+}
+
+// A path among the bundles that is none is told as what it is.
+func TestAPathThatIsNoBundle(t *testing.T) {
+	d := testDesk(t)
+	dir := t.TempDir()
+	text := filepath.Join(dir, "text.tar.gz")
+	if err := os.WriteFile(text, []byte("cluster-id: x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{text: "bundle.text", filepath.Join(dir, "gone.tar.gz"): "bundle.open", t.TempDir(): "bundle.none-here"} {
+		var got []string
+		d.bundles(context.Background(), []string{path}, func(b wizard.Bundle) {
+			if b.Fault != nil && b.Path == path {
+				got = append(got, b.Fault.Code)
+			}
+		})
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %v, want %s", path, got, want)
+		}
+	}
+}
