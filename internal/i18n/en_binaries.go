@@ -10,6 +10,10 @@ func enBinaries() map[string]string {
 		"change.balancer-down": "take the API server of {server} out of the load balancer",
 		"change.balancer-up":   "put the API server of {server} back into the load balancer",
 
+		"drift.binary-several": "{node} has several versions of {binary}: {versions}; {linked} is started",
+		"drift.binary-runs":    "{node} runs {runs}, and would start {linked}: {binary} was not restarted",
+		"drift.binary-unlike":  "the nodes have different versions of {binary}: {versions}",
+
 		"notice.away": "{component} on {node} was away for {seconds} s",
 
 		"fault.node.unsafe-versions":      "{node}: {what} is a link, or somebody other than root owns it or may write to it. Eggo keeps the versions of binaries there.",

@@ -10,6 +10,10 @@ func zhBinaries() map[string]string {
 		"change.balancer-down": "将 {server} 的 API Server 移出负载均衡",
 		"change.balancer-up":   "将 {server} 的 API Server 放回负载均衡",
 
+		"drift.binary-several": "{node} 上有 {binary} 的多个版本：{versions}；启动的是 {linked}",
+		"drift.binary-runs":    "{node} 正在运行 {runs}，而再次启动时会是 {linked}：{binary} 尚未重启",
+		"drift.binary-unlike":  "各节点的 {binary} 版本不一致：{versions}",
+
 		"notice.away": "{node} 上的 {component} 中断了 {seconds} 秒",
 
 		"fault.node.unsafe-versions":      "{node}：{what} 是链接，或不归 root 所有，或其他人可写。Eggo 在其中存放二进制文件的各个版本。",

@@ -332,3 +332,34 @@ func TestVersionsOfBinariesAreRootsAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestStatusNamesTheVersionsOfBinaries of a change that did not come to its end.
+func TestStatusNamesTheVersionsOfBinaries(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, 1)
+	deploy(t, l)
+	status := func() *phases.Status {
+		t.Helper()
+		s, err := phases.GatherStatus(t.Context(), l.Env((&book{}).emit))
+		must(t, err)
+		return s
+	}
+	if s := status(); !s.Healthy || len(s.Drift) > 0 || len(s.Nodes[1].Binaries) != 2 || s.Nodes[1].Binaries[0].Linked == "" {
+		t.Errorf("%+v", s)
+	}
+	must(t, l.Rebuild("again"))
+	put(t, l.Nodes["w1"].State("broken/kubelet.service"), "")
+	if _, sum, err := run(t, l, phases.Deploy); err == nil {
+		t.Fatal("it went well", sum)
+	}
+	s := status()
+	var told []string
+	for _, d := range s.Drift {
+		told = append(told, d.Key+" "+d.Args["node"]+" "+d.Args["binary"])
+	}
+	for _, want := range []string{"drift.binary-several w1 kubelet", "drift.binary-several m1 kubelet"} {
+		if !slices.Contains(told, want) || s.Healthy {
+			t.Errorf("no %s in %v", want, told)
+		}
+	}
+}

@@ -41,12 +41,13 @@ type Facts struct {
 	Active     []string
 	Present    []string // paths of another installation
 	Free       map[string]FreeSpace
-	Resolv     string // the resolv.conf for pods; "" when the machine has none
-	Nameserver bool   // it names one that is not this machine itself
-	DNSTaken   string // who listens on port 53 of the machine's address, or of all
-	Kernel     string // release, 6.1.0-32-amd64
-	NoIPSet    bool   // the module ip_set is neither loaded nor there to be loaded
-	NoRoute    bool   // packets to Services have no way out
+	Versions   []string // of binaries that are there, as node.VersionOf names them
+	Resolv     string   // the resolv.conf for pods; "" when the machine has none
+	Nameserver bool     // it names one that is not this machine itself
+	DNSTaken   string   // who listens on port 53 of the machine's address, or of all
+	Kernel     string   // release, 6.1.0-32-amd64
+	NoIPSet    bool     // the module ip_set is neither loaded nor there to be loaded
+	NoRoute    bool     // packets to Services have no way out
 	Firewalls  []Firewall
 	Runtimes   []string // that run, and not with our configuration
 	OwnRuntime string   // the one that has our configuration
@@ -72,7 +73,7 @@ func (f *Facts) HasSysResource() bool { return f.Caps&(1<<capSysResource) != 0 }
 
 // spacePaths are where the installation puts its weight.
 func spacePaths() []string {
-	return []string{node.Dir, "/usr/local/bin", "/opt/cni/bin", "/var/lib/containerd", "/var/lib/docker", "/var/lib/isulad", "/var/lib/etcd", "/usr"}
+	return []string{node.Dir, "/usr/local/bin", node.VersionsDir, "/opt/cni/bin", "/var/lib/containerd", "/var/lib/docker", "/var/lib/isulad", "/var/lib/etcd", "/usr"}
 }
 
 const factsScript = `
@@ -117,6 +118,7 @@ for x in containerd docker isulad crio; do if [ -z "$own" ] && systemctl is-acti
 for u in kubelet kube-apiserver etcd kube-proxy k3s k0scontroller k0sworker rke2-server rke2-agent; do systemctl is-active --quiet $u 2>/dev/null && kv active $u; done
 for p in /etc/kubernetes /etc/rancher /etc/k0s /var/lib/k0s /var/lib/etcd /var/lib/kubelet /etc/cni/net.d; do [ -d "$p" ] && ls -A $p 2>/dev/null | grep -qvx 'lost+found' && kv present $p; done
 for p in @PATHS@; do q=$p; while [ ! -e "$q" ]; do q=$(dirname "$q"); done; df -PB1 "$q" | awk -v p="$p" 'NR==2 {print "free=" p " " $1 " " $4}'; done
+for p in /opt/eggo/*/bin/*; do case $p in *.eggo-part) ;; *) if [ -f "$p" ]; then kv version "$p"; fi ;; esac; done
 resolv=''
 if [ -r /etc/resolv.conf ]; then
   resolv=/etc/resolv.conf
@@ -252,6 +254,10 @@ func parseFacts(out string) *Facts {
 			if w := strings.Fields(v); len(w) == 3 {
 				n, _ := strconv.ParseInt(w[2], 10, 64)
 				f.Free[w[0]] = FreeSpace{Device: w[1], Bytes: n}
+			}
+		case "version":
+			if version := node.VersionOf(v); version != "" {
+				f.Versions = append(f.Versions, version)
 			}
 		case "nameserver":
 			f.Nameserver = true

@@ -291,18 +291,30 @@ func (r *run) ports(n config.Node) []int {
 	return p
 }
 
-// judgeSpace adds up by file system what will be written: members to their places, images once as archive and about three times
-// unpacked, packages once as files and about four times installed; half a gigabyte remains for logs and pods.
+// judgeSpace adds up by file system what will be written: members to their places, images once as archive and about
+// three times unpacked, packages once as files and about four times installed; half a gigabyte remains for logs and
+// pods. On a node of ours most is there already, but not other versions of binaries.
 func (r *run) judgeSpace(n config.Node, f *Facts, b Bundle) []event.Finding {
-	if f.Cluster == r.Cluster.Name {
-		return nil // mostly there already
+	need := map[string]int64{}
+	for _, m := range r.members(n, b.Manifest()) {
+		switch {
+		case m.executed && !slices.Contains(f.Versions, node.VersionOf(m.binary().File)):
+			need[node.VersionsDir] += m.Size
+		case !m.executed && f.Cluster != r.Cluster.Name:
+			need[m.Dst] += m.Size
+		}
 	}
+	if f.Cluster != r.Cluster.Name {
+		r.addSpace(need, n, b)
+	}
+	return judgeFree(n, f, need)
+}
+
+// addSpace adds what a machine needs on which nothing of ours is yet.
+func (r *run) addSpace(need map[string]int64, n config.Node, b Bundle) {
 	const reserve = 512 << 20
 	store := r.driver().store()
-	need := map[string]int64{store: reserve}
-	for _, m := range r.members(n, b.Manifest()) {
-		need[m.Dst] += m.Size
-	}
+	need[store] += reserve
 	for _, im := range r.images(n, b.Manifest()) {
 		need[r.spaceFor()] += im.Size
 		need[store] += 3 * im.Size
@@ -313,6 +325,10 @@ func (r *run) judgeSpace(n config.Node, f *Facts, b Bundle) []event.Finding {
 			need["/usr"] += 4 * m.Size
 		}
 	}
+}
+
+// judgeFree compares what is needed below paths with what their file systems have.
+func judgeFree(n config.Node, f *Facts, need map[string]int64) []event.Finding {
 	byDevice := map[string]int64{}
 	paths := map[string]string{}
 	free := map[string]int64{}

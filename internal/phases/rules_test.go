@@ -111,7 +111,7 @@ func TestWhatIsWrongWithAMachine(t *testing.T) {
 		"no space":                   {worker, func(_ *run, f *Facts) { full(f, "/dev/vda1", 100<<20) }, []string{"error preflight.disk"}},
 		"no space for images":        {worker, func(_ *run, f *Facts) { f.Free["/var/lib/containerd"] = FreeSpace{"/dev/vdb", 600 << 20} }, []string{"error preflight.disk"}},
 		"just space for images":      {worker, func(_ *run, f *Facts) { f.Free["/var/lib/containerd"] = FreeSpace{"/dev/vdb", (512 + 3*71) << 20} }, nil},
-		"no space, but ours already": {worker, func(_ *run, f *Facts) { f.Cluster = "mine"; full(f, "/dev/vda1", 1) }, nil},
+		"no space, but ours already": {worker, func(_ *run, f *Facts) { f.Cluster = "mine"; full(f, "/dev/vda1", 1); f.Versions = []string{"kubelet-"} }, nil},
 		"a daemon.json":              {worker, func(r *run, f *Facts) { r.Cluster.Runtime, f.DockerJSON = "docker", true }, []string{"warning preflight.docker-json"}},
 		"a daemon.json in vain":      {worker, func(_ *run, f *Facts) { f.DockerJSON = true }, nil},
 		"no bundle to compare with":  {worker, func(r *run, f *Facts) { delete(r.bundles, "amd64"); f.PkgManagers = nil }, nil},
@@ -373,5 +373,28 @@ func TestWhatTheAPIServerWaitsFor(t *testing.T) {
 	}
 	if plain := errors.New("connection refused"); unready(plain) != plain {
 		t.Error("an error without checks is not the same any more")
+	}
+}
+
+// TestRoomForAnotherVersion: beside the binaries that run the node needs room for those that are about to come, and for no others.
+func TestRoomForAnotherVersion(t *testing.T) {
+	r := newTestRun()
+	m := manifest()
+	for i := range m.Members {
+		m.Members[i].SHA256 = strings.Repeat("5", 64)
+	}
+	f := good(worker)
+	f.Cluster = r.Cluster.Name
+	f.Free["/opt/eggo"] = FreeSpace{"/dev/vdc", 50 << 20}
+	if got := codes(r.judgeSpace(worker, f, box{m})); !slices.Equal(got, []string{"error preflight.disk"}) {
+		t.Errorf("60 MiB into 50: %v", got)
+	}
+	f.Versions = []string{"kubelet-555555555555"}
+	if got := codes(r.judgeSpace(worker, f, box{m})); len(got) > 0 {
+		t.Errorf("it is there already: %v", got)
+	}
+	f.Cluster, f.Versions = "", nil
+	if got := codes(r.judgeSpace(worker, f, box{m})); !slices.Equal(got, []string{"error preflight.disk"}) {
+		t.Errorf("a new machine: %v", got)
 	}
 }

@@ -51,6 +51,7 @@ type NodeStatus struct {
 	Why          string         `json:"why,omitempty"`
 	Kubelet      string         `json:"kubelet,omitempty"`
 	Components   []Component    `json:"components"`
+	Binaries     []Binary       `json:"binaries"` // that services execute
 	Certificates []Certificates `json:"certificates"`
 }
 
@@ -58,6 +59,8 @@ type NodeStatus struct {
 type Component struct {
 	Name  string `json:"name"`
 	State string `json:"state"` // active, inactive, failed, …, as systemd has it; "unready" when it runs and does not answer
+	// Version of its binary that runs, where that is one of the bundle.
+	Version string `json:"version,omitempty"`
 }
 
 // Certificates is one that lies on a machine.
@@ -97,6 +100,7 @@ func GatherStatus(ctx context.Context, env Env) (*Status, error) {
 		wg.Go(func() { s.Nodes[i] = r.nodeStatus(ctx, n) })
 	}
 	wg.Wait()
+	r.versionDrift(s)
 	if err := r.havePKI(ctx); err != nil {
 		s.Unknown = event.AsFault(err)
 	} else {
@@ -162,7 +166,7 @@ func statusUnits(c *config.Cluster, n config.Node) []string {
 func (r *run) nodeStatus(ctx context.Context, n config.Node) NodeStatus {
 	ctx, cancel := context.WithTimeout(ctx, statusNode)
 	defer cancel()
-	st := NodeStatus{Node: n.Name, Address: n.IP.String(), Components: []Component{}, Certificates: []Certificates{}}
+	st := NodeStatus{Node: n.Name, Address: n.IP.String(), Components: []Component{}, Binaries: []Binary{}, Certificates: []Certificates{}}
 	for _, role := range n.Roles {
 		st.Roles = append(st.Roles, string(role))
 	}
@@ -175,7 +179,7 @@ func (r *run) nodeStatus(ctx context.Context, n config.Node) NodeStatus {
 		if r.Cluster.KubeletServing {
 			serving = servingCert
 		}
-		if out, err = nd.Query(ctx, strings.NewReplacer("@UNITS@", quoteAll(statusUnits(r.Cluster, n)), "@SERVING@", serving).Replace(statusScript)); err == nil {
+		if out, err = nd.Query(ctx, strings.NewReplacer("@UNITS@", quoteAll(statusUnits(r.Cluster, n)), "@SERVING@", serving).Replace(statusScript+versionsScript)); err == nil {
 			st.Reached = true
 			st.parse(out)
 		}
@@ -199,7 +203,9 @@ func (st *NodeStatus) parse(out string) {
 			if value == "" {
 				value = "unknown"
 			}
-			st.Components = append(st.Components, Component{strings.TrimSuffix(event.Clean(name), ".service"), event.Clean(value)})
+			st.Components = append(st.Components, Component{Name: strings.TrimSuffix(event.Clean(name), ".service"), State: event.Clean(value)})
+		case "runs", "version", "link":
+			st.parseVersion(kind, rest)
 		case "cert":
 			st.certificate(name, []byte(strings.ReplaceAll(value, "|", "\n")))
 		case "conf":

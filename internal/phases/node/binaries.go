@@ -11,9 +11,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// versionsDir has a directory of its own for each version of a binary. Its name comes from the content, so that two
+// VersionsDir has a directory of its own for each version of a binary. Its name comes from the content, so that two
 // versions lie side by side.
-const versionsDir = "/opt/eggo"
+const VersionsDir = "/opt/eggo"
 
 // Binary is one that a service executes. Units and users call it by its link; which version that is changes with the
 // link, in the service's turn.
@@ -26,12 +26,12 @@ type Binary struct {
 // VersionedPath is where the version of a binary with a checksum lies. Its directory is called bin, so that SELinux's
 // policy knows what is in it.
 func VersionedPath(name, sha256 string) string {
-	return path.Join(versionsDir, name+"-"+sha256[:min(12, len(sha256))], "bin", name)
+	return path.Join(VersionsDir, name+"-"+sha256[:min(12, len(sha256))], "bin", name)
 }
 
 // VersionOf is the name of the version that lies at a path, as users are told it; "" of a path of another kind.
 func VersionOf(file string) string {
-	if dir := path.Dir(file); path.Base(dir) == "bin" && path.Dir(path.Dir(dir)) == versionsDir {
+	if dir := path.Dir(file); path.Base(dir) == "bin" && path.Dir(path.Dir(dir)) == VersionsDir {
 		return path.Base(path.Dir(dir))
 	}
 	return ""
