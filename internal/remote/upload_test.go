@@ -158,7 +158,8 @@ func TestUploadResumes(t *testing.T) {
 			h := dial(t, target(s), options(t, s))
 			path := filepath.Join(s.Root, "f")
 			at := int64(size/8*eighth + 12_345)
-			s.CloseAfter(at)
+			// What reaches a node that has not begun to write is sent again as a whole.
+			s.CloseAfterWhen(at, func() bool { return locked(path + ".eggo-part") })
 			_, err := h.Upload(limit(t), upload(path, data))
 			if f := wantFault(t, err, "ssh.lost"); !f.Retry {
 				t.Error("not worth another try")
@@ -183,6 +184,16 @@ func TestUploadResumes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// locked says whether some process has the lock of a file.
+func locked(file string) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil
 }
 
 // A beginning that is not the file's is thrown away.

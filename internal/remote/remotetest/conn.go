@@ -271,6 +271,7 @@ func (c *conn) input(ch ssh.Channel, w *os.File) {
 			at := c.s.received.Add(int64(n))
 			if end := c.s.closeAt.Load(); end > 0 && at >= end {
 				_, _ = w.Write(buf[:max(0, n-int(at-end))])
+				c.while(func() bool { return !(*c.s.ready.Load())() })
 				_ = c.raw.Close()
 				return
 			}
@@ -289,8 +290,11 @@ func (c *conn) input(ch ssh.Channel, w *os.File) {
 }
 
 // stall reads no more until the connection ends.
-func (c *conn) stall() {
-	for c.s.stallAt.Load() > 0 {
+func (c *conn) stall() { c.while(func() bool { return c.s.stallAt.Load() > 0 }) }
+
+// while waits until more is false or the connection ends.
+func (c *conn) while(more func() bool) {
+	for more() {
 		c.s.mu.Lock()
 		alive := c.s.conns[c]
 		c.s.mu.Unlock()

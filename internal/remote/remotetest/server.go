@@ -37,6 +37,7 @@ type Server struct {
 
 	received atomic.Int64 // bytes of standard input of all sessions
 	closeAt  atomic.Int64 // 0: never
+	ready    atomic.Pointer[func() bool] // before closeAt
 	stallAt  atomic.Int64
 	dials    atomic.Int64
 	execs    atomic.Int64
@@ -229,7 +230,13 @@ func (s *Server) open() []*conn {
 }
 
 // CloseAfter cuts the connection when n more bytes of standard input have come. Exactly n bytes reach the command.
-func (s *Server) CloseAfter(n int64) { s.closeAt.Store(s.received.Load() + n) }
+func (s *Server) CloseAfter(n int64) { s.CloseAfterWhen(n, func() bool { return true }) }
+
+// CloseAfterWhen is CloseAfter that waits for ready before it cuts the connection. Nothing more is read meanwhile.
+func (s *Server) CloseAfterWhen(n int64, ready func() bool) {
+	s.ready.Store(&ready)
+	s.closeAt.Store(s.received.Load() + n)
+}
 
 // StallAfter stops reading standard input when n more bytes have come.
 func (s *Server) StallAfter(n int64) { s.stallAt.Store(s.received.Load() + n) }
