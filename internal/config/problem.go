@@ -57,6 +57,11 @@ func (ps Problems) Err() error {
 
 // Sorted puts the problems in the order of the lines and drops those that say the same of the same place.
 func (ps Problems) Sorted() Problems {
+	if event.Recording {
+		for _, p := range ps {
+			event.Provoked(p.Fault())
+		}
+	}
 	slices.SortStableFunc(ps, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Key, b.Key))
 	})

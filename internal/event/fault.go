@@ -58,6 +58,7 @@ func NewFault(class Class, code string, err error, kv ...string) *Fault {
 	if err != nil {
 		f.Cause = Clip(err.Error(), MaxCause)
 	}
+	Provoked(f)
 	return f
 }
 

@@ -131,6 +131,9 @@ func splitLines(data []byte) []json.RawMessage {
 // killPoints chooses the records to kill after: all of them when EGGO_LONG is set, else some, spread over the whole run and over the kinds
 // of records that stand around work.
 func killPoints(log []event.Record, want int) []uint64 {
+	if testing.Short() {
+		want = min(want, 2)
+	}
 	var all []uint64
 	for _, r := range log {
 		switch r.Event.(type) {

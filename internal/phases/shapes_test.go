@@ -35,6 +35,9 @@ func TestShapesConvergeAndLeaveNothing(t *testing.T) {
 		"five and etcd apart":       {Masters: 5, Etcds: 3, Workers: 1, Balancer: true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && s.Masters > 3 {
+				t.Skip("long")
+			}
 			t.Parallel()
 			l := shaped(t, s)
 			before := tree(t, l)

@@ -37,6 +37,9 @@ var small = []string{"uname", "df", "ss", "journalctl", "umount", "sync", "userd
 // another one.
 var absolute = regexp.MustCompile(`(^|[^A-Za-z0-9_.})/*-])(/(?:etc|usr|opt|run|sys|root|var/lib|var/log|proc/(?:sys|filesystems|swaps|cgroups|mounts))(?:/|\b))`)
 
+// harmless stands before every script: a sync costs a process for each line of a node's record, and tests need none.
+const harmless = "sync() { :; }\n"
+
 // Node is one simulated machine: a directory that stands for its file systems, another for the state of its fakes.
 type Node struct {
 	name, dir string
@@ -97,7 +100,7 @@ func (n *Node) Run(ctx context.Context, c node.Command) (node.Result, error) {
 	defer n.turn.Unlock()
 	root := filepath.Join(n.dir, "root")
 	script := absolute.ReplaceAllString(c.Script, "${1}"+strings.ReplaceAll(root, "$", "$$")+"${2}")
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", script)
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", harmless+script)
 	cmd.Dir = n.dir
 	cmd.Env = []string{"SIM=" + n.dir, "LC_ALL=C", "HOME=" + n.dir, "PATH=" + filepath.Join(n.dir, "bin") + ":" + n.Path("/usr/bin") + ":" + n.Path("/usr/sbin")}
 	for k, v := range c.Env {

@@ -35,8 +35,8 @@ type Server struct {
 	procs   map[*process]bool
 	wg      sync.WaitGroup
 
-	received atomic.Int64 // bytes of standard input of all sessions
-	closeAt  atomic.Int64 // 0: never
+	received atomic.Int64                // bytes of standard input of all sessions
+	closeAt  atomic.Int64                // 0: never
 	ready    atomic.Pointer[func() bool] // before closeAt
 	stallAt  atomic.Int64
 	dials    atomic.Int64

@@ -1,0 +1,112 @@
+package i18n
+
+import (
+	"bufio"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// made is a fault that a test provoked, as event.Provoked writes it down.
+type made struct {
+	Code, At string
+	Args     map[string]string
+	Cause    bool
+}
+
+func provoked(t *testing.T, dir string) []made {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no test has written down what it provoked: ", err)
+	}
+	var all []made
+	for _, file := range files {
+		f, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for s := bufio.NewScanner(f); s.Scan(); {
+			var m made
+			if json.Unmarshal(s.Bytes(), &m) == nil { // the last line of a program that was killed may be torn
+				all = append(all, m)
+			}
+		}
+		f.Close()
+	}
+	return all
+}
+
+// codes are those that have a sentence; TestWhateverIsSaidHasASentence sees that all have.
+func codes() map[string]bool {
+	out := map[string]bool{}
+	for key := range catalog(English) {
+		if code, ok := strings.CutPrefix(key, "fault."); ok && !strings.HasSuffix(code, ".next") {
+			out[code] = true
+		}
+	}
+	return out
+}
+
+// Every code is provoked by a test, out of the code that means it, and what it says is whole in both languages. It needs what all other
+// tests wrote down: make test-race.
+func TestEveryCodeIsProvokedAndSaysAllInBothLanguages(t *testing.T) {
+	dir := os.Getenv("EGGO_FAULTS")
+	if dir == "" {
+		t.Skip("make test-race writes down what the tests provoke")
+	}
+	en, zh := NewPrinter(English), NewPrinter(Chinese)
+	seen, missing := map[string]bool{}, []string{}
+	for _, m := range provoked(t, dir) {
+		seen[m.Code] = true
+		f := &event.Fault{Code: m.Code, Node: "n1", Step: "s", Args: m.Args}
+		if m.Cause {
+			f.Cause = "cause"
+		}
+		for k, v := range f.Args { // a brace in a value is none of ours
+			f.Args[k] = strings.Map(func(r rune) rune {
+				if strings.ContainsRune("{|}", r) {
+					return '_'
+				}
+				return r
+			}, v)
+		}
+		for _, p := range []*Printer{en, zh} {
+			text, next := p.Fault(f)
+			if strings.ContainsAny(text+next, "{|}") {
+				t.Errorf("%s: %s: %q %q", m.At, m.Code, text, next)
+			}
+			if p == zh && !strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
+				t.Errorf("%s is not said in Chinese: %q", m.Code, text)
+			}
+		}
+	}
+	for _, code := range slices.Sorted(maps.Keys(codes())) {
+		_, known := unprovoked[code]
+		switch {
+		case seen[code] && known:
+			t.Errorf("%s is provoked by now: take it off the list", code)
+		case !seen[code] && !known:
+			missing = append(missing, code)
+		}
+	}
+	for code := range unprovoked {
+		if !codes()[code] {
+			t.Errorf("%s on the list is no code", code)
+		}
+	}
+	t.Logf("%d codes, %d provoked, %d on the list", len(codes()), len(seen), len(unprovoked))
+	if len(missing) > 0 {
+		t.Errorf("no test provokes %s", strings.Join(missing, " "))
+	}
+}
+
+// unprovoked are the codes that no test provokes, with the reason.
+var unprovoked = map[string]string{}
