@@ -31,16 +31,16 @@ fi
 eg_nap=1 eg_naps=3
 sleep 0.01 && eg_nap=0.05 eg_naps=60
 
-# What supervises a script, in a process group of its own. It outlives a TERM of the group to report the status. The script comes over
-# its standard input, after the mark, so that neither is in an argv.
-eg_super='trap : TERM INT HUP
-unset eg_m eg_p
+# What supervises a script, in a process group of its own. It outlives a TERM of the group to report the status, and does
+# not begin a script after one. The script comes over its standard input, after the mark, so that neither is in an argv.
+eg_super='unset eg_m eg_p eg_q
+trap eg_q=1 TERM INT HUP
 IFS= read -r eg_m
 printf "%s b %s 0\n" "$eg_m" "$1"
 printf "%s b %s 0\n" "$eg_m" "$1" >&2
 eg_p=$(cat)
 if [ "$2" = s ]; then exec <&5 5<&-; else exec </dev/null; fi
-( eval "$eg_p" )
+( [ -z "$eg_q" ] || exit 143; eval "$eg_p" )
 set -- "$1" $?
 printf "%s x %s %s\n" "$eg_m" "$1" "$2"
 printf "%s x %s %s\n" "$eg_m" "$1" "$2" >&2'

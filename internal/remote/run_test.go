@@ -318,8 +318,13 @@ func TestCancel(t *testing.T) {
 		"one that ignores it": `trap '' TERM; sh -c 'echo $$ >"$F"; while :; do sleep 0.1; done'`,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := remotetest.New(t)
-			h := dial(t, target(s), options(t, s))
+			o := options(t, s)
+			if strings.HasPrefix(script, "trap") { // this one is waited for
+				o.Timeouts.Kill = 4 * time.Second
+			}
+			h := dial(t, target(s), o)
 			file := filepath.Join(s.Root, "pid")
 			ctx, cancel := context.WithCancel(limit(t))
 			got := make(chan error, 1)
@@ -358,7 +363,7 @@ func TestCancel(t *testing.T) {
 func TestSupervisorKilled(t *testing.T) {
 	s := remotetest.New(t)
 	o := options(t, s)
-	o.Timeouts.Lease = 2 * time.Second
+	o.Timeouts.Lease = 4 * time.Second
 	h := dial(t, target(s), o)
 	if r := run(t, h, "kill -9 0"); r.Status != 137 {
 		t.Errorf("status %d", r.Status)

@@ -88,7 +88,7 @@ func sshd(t testing.TB, config string) (remote.Target, remote.Options) {
 		t.Fatal(err)
 	}
 	return remote.Target{Name: "n1", Addr: "127.0.0.1", Port: port, Keys: []string{filepath.Join(dir, "user")}},
-		remote.Options{KnownHosts: known, LockFile: filepath.Join(dir, "lock"), Timeouts: remote.Timeouts{Kill: 2 * time.Second, Reconnect: 10 * time.Second}}
+		remote.Options{KnownHosts: known, LockFile: filepath.Join(dir, "lock"), Timeouts: remote.Timeouts{Kill: 10 * time.Second, Reconnect: time.Minute}}
 }
 
 // Of a node that is not known the ed25519 key is taken, as ssh itself does, though the server has others that the library would rather have.
