@@ -363,3 +363,30 @@ func TestStatusNamesTheVersionsOfBinaries(t *testing.T) {
 		}
 	}
 }
+
+// TestALinkIsNotSwitchedWhereOthersMayWrite: its directory is inspected again in the service's turn, not only when the
+// version came.
+func TestALinkIsNotSwitchedWhereOthersMayWrite(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, 1)
+	deploy(t, l)
+	must(t, l.Rebuild("again"))
+	dir := l.Nodes["w1"].Path("/usr/local/bin")
+	b := &book{}
+	_, err := engine.Run(t.Context(), phases.Deploy(l.Env(func(e event.Event) error {
+		if c, ok := e.(event.Change); ok && c.Host == "w1" && c.Desc.Key == "change.upload" {
+			must(t, os.Chmod(dir, 0o777))
+		}
+		return b.emit(e)
+	})), quick(b))
+	if err == nil {
+		t.Fatal("it was switched")
+	}
+	refused := false
+	for _, e := range of[event.StepEnded](b) {
+		refused = refused || e.Fault != nil && e.Fault.Code == "node.place-open"
+	}
+	if is := l.Nodes["w1"].Runs("kubelet.service"); !refused || is != "program kubelet" || afterCrash(l.Nodes["w1"], "kubelet.service") != is {
+		t.Errorf("refused %v, %q runs, and a crash would start %q", refused, is, afterCrash(l.Nodes["w1"], "kubelet.service"))
+	}
+}

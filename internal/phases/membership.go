@@ -299,6 +299,9 @@ func (r *run) joinMember(ctx context.Context, n config.Node, nd *node.Node) erro
 	if err != nil {
 		return err
 	}
+	if err := r.checkLinks(ctx, n, nd, svc); err != nil {
+		return err
+	}
 	if err := nd.Start(ctx, svc); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"context"
 	"path"
 	"slices"
 	"strings"
@@ -101,6 +102,18 @@ func (r *run) binaries(n config.Node, names ...string) []node.Binary {
 		}
 	}
 	return out
+}
+
+// checkLinks is checkTargets for the links that a service's start may switch: since they were made somebody may have
+// changed the directories that they are in.
+func (r *run) checkLinks(ctx context.Context, n config.Node, nd *node.Node, svc node.Service) error {
+	b := r.bundleOf(n)
+	if len(svc.Binaries) == 0 || b == nil {
+		return nil
+	}
+	return r.checkTargets(ctx, nd, slices.DeleteFunc(r.members(n, b.Manifest()), func(p placed) bool {
+		return !slices.ContainsFunc(svc.Binaries, func(b node.Binary) bool { return p.executed && b.Link == p.File })
+	}))
 }
 
 // packages are the names that the node's package manager is asked for.

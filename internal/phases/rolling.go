@@ -85,6 +85,9 @@ func (r *run) service(c component, n config.Node, needs []string) *engine.Step {
 		if err != nil {
 			return err
 		}
+		if err := r.checkLinks(ctx, n, nd, svc); err != nil {
+			return err
+		}
 		runs, err := running(ctx, nd, svc.Unit)
 		if err != nil {
 			return err

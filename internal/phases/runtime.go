@@ -200,6 +200,9 @@ func (r *run) runtime(n config.Node) *engine.Step {
 // startRuntime starts a service of the runtime. One that we started before takes its turn, and is to answer before the
 // next; that of a package, which starts by itself when it is installed, has no containers of ours yet.
 func (r *run) startRuntime(ctx context.Context, n config.Node, nd *node.Node, svc node.Service) error {
+	if err := r.checkLinks(ctx, n, nd, svc); err != nil {
+		return err
+	}
 	unit := node.Quote(svc.Unit)
 	out, err := nd.Query(ctx, "if [ -e "+node.Dir+"/applied/"+unit+" ]; then systemctl is-active "+unit+" || true; fi\n")
 	if err != nil {
