@@ -82,7 +82,7 @@ func (s *session) tellStock(ctx context.Context, w io.Writer, purge bool) error 
 			stock, err = phases.TakeStock(ctx, h, purge)
 		}
 		if err != nil {
-			fmt.Fprintln(w, "    "+s.env.P.T("cli.cleanup.not-seen", "cause", event.AsFault(err).Error()))
+			fmt.Fprintln(w, "    "+s.env.P.T("cli.cleanup-not-seen", "cause", event.AsFault(err).Error()))
 			continue
 		}
 		for _, l := range stockLines(s.env.P, stock) {

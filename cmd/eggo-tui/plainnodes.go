@@ -72,8 +72,8 @@ func (w *plainWizard) machineLine(text string) {
 	list, bad := wizard.ReadMachines(text)
 	for _, b := range bad {
 		next := w.t("wizard.nodes.unread.next")
-		if key := b.Why.Key + ".next"; w.talker.env.P.Has(key) {
-			next = w.talker.env.P.Msg(event.Msg{Key: key, Args: b.Why.Args})
+		if own, ok := w.talker.env.P.Under(b.Why, "next"); ok {
+			next = own
 		}
 		w.complain(event.Error, w.talker.env.P.Msg(b.Why), next)
 	}

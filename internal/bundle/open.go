@@ -245,7 +245,7 @@ func (s *stream) next() (*tar.Header, error) {
 				return nil, err
 			}
 			if s.dirs++; s.dirs > MaxMembers {
-				return nil, fault("bundle.damaged", errors.New("too many directories"))
+				return nil, fault("bundle.damaged", errors.New("too many directories"), "member", name)
 			}
 			continue
 		}

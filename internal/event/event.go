@@ -4,7 +4,10 @@
 // The set is sealed: a new event is a new type here, registered in codec.go.
 package event
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // Event is one thing that happened. The set of types is sealed to this package.
 type Event interface{ kind() string }
@@ -38,6 +41,17 @@ func M(key string, kv ...string) Msg {
 		m.Args[kv[i]] = kv[i+1]
 	}
 	return m
+}
+
+// With is the message with another value of an argument. Arguments belong to the key that they came with: nobody but this package puts a Msg together out
+// of the key of one and the arguments of another.
+func (m Msg) With(name, value string) Msg {
+	args := maps.Clone(m.Args)
+	if args == nil {
+		args = map[string]string{}
+	}
+	args[name] = value
+	return Msg{Key: m.Key, Args: args}
 }
 
 // Outcome is how a step, a phase or a run ended.

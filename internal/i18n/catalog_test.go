@@ -62,7 +62,7 @@ func TestAdviceBelongsToAFault(t *testing.T) {
 	en := catalog(English)
 	for key := range en {
 		if f, ok := strings.CutSuffix(key, ".next"); ok && strings.HasPrefix(key, "fault.") {
-			if _, ok := en[f]; !ok {
+			if _, ok := en[strings.TrimSuffix(f, ".form")]; !ok {
 				t.Errorf("%s advises on a fault that has no sentence", key)
 			}
 		}
@@ -77,6 +77,8 @@ func TestAMessageIsFilledInOneLanguage(t *testing.T) {
 	}{
 		{"no key is lost", event.M("no.such.key", "a", "b"), "no.such.key b"},
 		{"values are cleaned", event.M("fault.pki.read", "file", "a\x1b[31m\u202eb", "cause", "c\nd"), "a[31mb cannot be read: c / d"},
+		{"what is missing is no template", event.M("wizard.preflight.failed"), "(?) findings stand in the way"},
+		{"what is missing of several", event.M("fault.pki.read", "file", "a"), "a cannot be read: (?)"},
 		{"one", event.M("menu.members", "masters", "1", "workers", "2"), "1 control plane, 2 workers"},
 		{"many", event.M("ui.sum.blocked", "count", "3"), "3 steps were not tried because of it"},
 		{"a value is no choice", event.M("fault.pki.read", "file", "{cause:a|b}", "cause", "1"), "{cause:a|b} cannot be read: 1"},
@@ -118,5 +120,19 @@ func TestTheLanguageOfTheEnvironment(t *testing.T) {
 		if got := FromEnv(); got != c.want {
 			t.Errorf("%v: %s", c.env, got)
 		}
+	}
+}
+
+// What stands below a fault's sentence is found by the fault's own key, and gets its arguments.
+func TestAFaultHasWordsOfAPlace(t *testing.T) {
+	p := NewPrinter(English)
+	f := event.NewFault(event.ClassUsage, "config.host-twice", nil, "value", "10.0.0.1", "line", "7")
+	if text, next := p.FaultIn("form", f); text != "10.0.0.1 is there twice" || next != "" {
+		t.Errorf("%q, %q", text, next)
+	}
+	f = event.NewFault(event.ClassPreflight, "preflight.failed", nil, "count", "2")
+	want, wantNext := p.Fault(f)
+	if text, next := p.FaultIn("form", f); text != want || next != wantNext || strings.ContainsAny(text, "{}") {
+		t.Errorf("%q, %q: another key's sentence", text, next)
 	}
 }

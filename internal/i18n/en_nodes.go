@@ -119,7 +119,7 @@ func enNodes() map[string]string {
 		"cli.cleanup.directories":               "directories",
 		"cli.cleanup.images":                    "images",
 		"cli.cleanup.nothing":                   "nothing is left there",
-		"cli.cleanup.not-seen":                  "cannot be looked at: {cause}",
+		"cli.cleanup-not-seen":                  "cannot be looked at: {cause}",
 		"fault.cleanup.unknown":                 "The cluster {cluster} has no node {name}; it has {known}.",
 		"fault.cleanup.unknown.next":            "Give a name of its deploy.yaml, or the address of a machine.",
 	}

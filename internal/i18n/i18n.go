@@ -5,7 +5,9 @@
 package i18n
 
 import (
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -53,23 +55,39 @@ func (p *Printer) Lang() Lang { return p.lang }
 // Has says whether a sentence with that key exists.
 func (p *Printer) Has(key string) bool { _, ok := p.sentences[key]; return ok }
 
+// missing stands where an argument is missing. No sentence has it, so that tests find it on screens.
+const missing = "(?)"
+
+// Missing is what stands where an argument is missing, for tests to look for.
+func Missing() string { return missing }
+
 // Msg renders m. Arguments are cleaned of control characters. A key without a sentence shows as itself with its arguments, so that
-// nothing is lost; a test keeps that from happening.
+// nothing is lost; an argument that is missing shows as "(?)". Tests keep both from happening.
 func (p *Printer) Msg(m event.Msg) string {
 	s, ok := p.sentences[m.Key]
 	if !ok {
 		s = event.Clean(m.Key)
-		for k := range m.Args {
-			s += " {" + event.Clean(k) + "}"
+		for _, k := range slices.Sorted(maps.Keys(m.Args)) {
+			s += " " + event.Clean(m.Args[k])
 		}
+		return s
 	}
-	if len(m.Args) == 0 || !strings.Contains(s, "{") {
+	if !strings.Contains(s, "{") {
 		return s
 	}
 	return filled(numbered(s, m.Args), m.Args)
 }
 
-// filled puts the arguments, cleaned, into their holes. What stands in an argument is never taken for a hole, and a hole without an argument stays.
+// Under renders the sentence that stands below the one of m, for what belongs to it, with the arguments of m; false: there is none.
+func (p *Printer) Under(m event.Msg, suffix string) (string, bool) {
+	m.Key += "." + suffix
+	if !p.Has(m.Key) {
+		return "", false
+	}
+	return p.Msg(m), true
+}
+
+// filled puts the arguments, cleaned, into their holes. What stands in an argument is never taken for a hole.
 func filled(s string, args map[string]string) string {
 	var b strings.Builder
 	b.Grow(len(s) + 32)
@@ -82,16 +100,29 @@ func filled(s string, args map[string]string) string {
 		s = s[open:]
 		name, rest, ok := strings.Cut(s[1:], "}")
 		v, known := args[name]
-		if !ok || !known {
+		switch {
+		case ok && known:
+			b.WriteString(event.Clean(v))
+		case ok && isHole(name):
+			b.WriteString(missing)
+		default:
 			b.WriteByte('{')
-			s = s[1:]
-			continue
+			rest = s[1:]
 		}
-		b.WriteString(event.Clean(v))
 		s = rest
 	}
 	b.WriteString(s)
 	return b.String()
+}
+
+// isHole says whether a hole can have that name.
+func isHole(name string) bool {
+	for i, c := range name {
+		if (c < 'a' || c > 'z') && (i == 0 || c != '_' && c != '-' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return name != ""
 }
 
 // numbered chooses between the words for one and for many.
@@ -107,12 +138,11 @@ func numbered(s string, args map[string]string) string {
 		if open >= 0 && end >= 0 {
 			name, one, ok = strings.Cut(s[open+1:bar], ":")
 		}
-		n, known := args[name]
-		if !ok || !known {
+		if !ok || !isHole(name) {
 			from = bar + 1
 			continue
 		}
-		if n != "1" {
+		if args[name] != "1" {
 			one = s[bar+1 : bar+end]
 		}
 		s = s[:open] + one + s[bar+end+1:]
@@ -136,27 +166,42 @@ func (p *Printer) T(key string, kv ...string) string { return p.Msg(event.M(key,
 
 // Fault renders a fault as its sentence (with who, what, why) and its advice, "" if there is none.
 func (p *Printer) Fault(f *event.Fault) (text, next string) {
-	args := make(map[string]string, len(f.Args)+3)
-	for k, v := range f.Args {
-		args[k] = v
-	}
-	for k, v := range map[string]string{"node": f.Node, "step": f.Step, "cause": f.Cause} {
-		if _, set := args[k]; !set {
-			args[k] = v
-		}
-	}
-	key := "fault." + f.Code
-	text = p.Msg(event.Msg{Key: key, Args: args})
-	if f.Node != "" && !strings.Contains(p.sentences[key], "{node}") {
+	m := said(f)
+	text = p.Msg(m)
+	if f.Node != "" && !strings.Contains(p.sentences[m.Key], "{node}") {
 		text = f.Node + ": " + text
 	}
-	if f.Cause != "" && !strings.Contains(p.sentences[key], "{cause}") {
+	if f.Cause != "" && !strings.Contains(p.sentences[m.Key], "{cause}") {
 		text += " (" + f.Cause + ")"
 	}
-	if p.Has(key + ".next") {
-		next = p.Msg(event.Msg{Key: key + ".next", Args: args})
+	next, _ = p.Under(m, "next")
+	return text, next
+}
+
+// FaultIn is Fault where a place has words of its own for it, such as a form, where the line of a file means nothing. They stand below the
+// fault's own key and get its arguments. Words without advice of their own have none.
+func (p *Printer) FaultIn(place string, f *event.Fault) (text, next string) {
+	text, next = p.Fault(f)
+	m := said(f)
+	if own, ok := p.Under(m, place); ok {
+		text, next = own, ""
+	}
+	if own, ok := p.Under(m, place+".next"); ok {
+		next = own
 	}
 	return text, next
+}
+
+// said is the message of a fault.
+func said(f *event.Fault) event.Msg {
+	m := event.Msg{Key: "fault." + f.Code, Args: make(map[string]string, len(f.Args)+3)}
+	maps.Copy(m.Args, f.Args)
+	for k, v := range map[string]string{"node": f.Node, "step": f.Step, "cause": f.Cause} {
+		if _, set := m.Args[k]; !set {
+			m.Args[k] = v
+		}
+	}
+	return m
 }
 
 func catalog(lang Lang) map[string]string {

@@ -10,13 +10,17 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/event"
 )
 
 // sink is a function that takes a key: event.M, NewFault, Printer.T, and every function of the module that hands a parameter on to one.
 type sink struct {
-	arg   int    // index of the key among the arguments
-	under string // what stands before it in the catalogue: "" or "fault."
-	args  int    // index of the first of the alternating names and values, -1 if they are not there
+	arg   int      // index of the key among the arguments
+	under string   // what stands before it in the catalogue: "" or "fault."
+	args  int      // index of the first of the alternating names and values, -1 if they are not there
+	given []string // names that the function itself gives
+	made  bool     // some of the names are made up at run time: nobody knows them here
 }
 
 type source struct {
@@ -29,7 +33,7 @@ type source struct {
 func readModule(t *testing.T) *source {
 	t.Helper()
 	s := &source{fset: token.NewFileSet(), files: map[string][]*ast.File{}, texts: map[string]string{}, sinks: map[string]map[string]sink{
-		"": {"M": {0, "", 1}, "T": {0, "", 1}, "NewFault": {1, "fault.", 3}},
+		"": {"M": {arg: 0, args: 1}, "T": {arg: 0, args: 1}, "NewFault": {arg: 1, under: "fault.", args: 3}},
 	}}
 	root := filepath.Join("..", "..")
 	for _, top := range []string{"cmd", "internal"} {
@@ -137,6 +141,17 @@ func (s *source) wrappers() (grown bool) {
 					continue
 				}
 				ast.Inspect(fn.Body, func(n ast.Node) bool {
+					if kv, ok := n.(*ast.KeyValueExpr); ok { // Word: word, in a binding: shown without arguments
+						if name, is := kv.Key.(*ast.Ident); is && bareFields[name.Name] {
+							if id, is := kv.Value.(*ast.Ident); is {
+								if i := parameter(fn, id.Name); i >= 0 {
+									s.add(dir, fn.Name.Name, sink{arg: i, args: -1})
+									grown = true
+								}
+							}
+						}
+						return true
+					}
 					call, ok := n.(*ast.CallExpr)
 					if !ok {
 						return true
@@ -150,10 +165,7 @@ func (s *source) wrappers() (grown bool) {
 						return true
 					}
 					if i := parameter(fn, id.Name); i >= 0 {
-						if s.sinks[dir] == nil {
-							s.sinks[dir] = map[string]sink{}
-						}
-						s.sinks[dir][fn.Name.Name] = sink{i, k.under, -1}
+						s.add(dir, fn.Name.Name, s.handedOn(fn, call, k, i))
 						grown = true
 					}
 					return true
@@ -162,6 +174,71 @@ func (s *source) wrappers() (grown bool) {
 		}
 	}
 	return grown
+}
+
+// bareFields are fields of structs that hold a key which is shown without arguments.
+var bareFields = map[string]bool{"Word": true, "Hint": true}
+
+func (s *source) add(dir, name string, k sink) {
+	if s.sinks[dir] == nil {
+		s.sinks[dir] = map[string]sink{}
+	}
+	n := 0
+	for _, f := range s.files[dir] {
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Name.Name == name {
+				n++
+			}
+		}
+	}
+	k.made = k.made || n > 1 // methods of several types: nobody knows here which one is meant
+	s.sinks[dir][name] = k
+}
+
+// handedOn is the sink that a function is whose parameter i is the key of a call: the arguments are the function's own, or those of the call.
+func (s *source) handedOn(fn *ast.FuncDecl, call *ast.CallExpr, k sink, i int) sink {
+	out := sink{arg: i, under: k.under, args: -1, given: slices.Clone(k.given), made: k.made}
+	if k.args < 0 {
+		return out
+	}
+	if call.Ellipsis.IsValid() {
+		if id, ok := call.Args[len(call.Args)-1].(*ast.Ident); ok && len(call.Args) == k.args+1 {
+			if at, variadic := variadicParameter(fn, id.Name); variadic {
+				out.args = at
+				return out
+			}
+		}
+		out.made = true
+		return out
+	}
+	names, known := s.names(call, k.args)
+	out.given, out.made = append(out.given, names...), out.made || !known
+	return out
+}
+
+// names are those of the alternating names and values of a call.
+func (s *source) names(call *ast.CallExpr, from int) (names []string, known bool) {
+	for i := from; i < len(call.Args); i += 2 {
+		name, _, ok := s.text(call.Args[i])
+		if !ok {
+			return nil, false
+		}
+		names = append(names, "{"+name+"}")
+	}
+	return names, true
+}
+
+func variadicParameter(fn *ast.FuncDecl, name string) (int, bool) {
+	i := 0
+	for _, field := range fn.Type.Params.List {
+		for _, id := range field.Names {
+			if _, variadic := field.Type.(*ast.Ellipsis); variadic && id.Name == name {
+				return i, true
+			}
+			i++
+		}
+	}
+	return 0, false
 }
 
 func parameter(fn *ast.FuncDecl, name string) int {
@@ -200,37 +277,170 @@ func TestWhateverIsSaidHasASentence(t *testing.T) {
 	}
 }
 
-// What a sentence leaves open has to be filled in where it is said. The who and the why of a fault are filled in by the printer.
+// What a sentence leaves open has to be filled in where it is said. The who and the why of a fault are filled in by the printer. Where only the beginning of a key is
+// known, each sentence that begins so has to get what it needs.
 func TestEveryHoleIsFilled(t *testing.T) {
 	s := readModule(t)
 	en := catalog(English)
 	n := 0
 	s.calls(func(at, key string, prefix bool, k sink, call *ast.CallExpr) {
-		if prefix || k.args < 0 || call.Ellipsis.IsValid() {
+		if id, ok := call.Fun.(*ast.Ident); ok && id.Name == "reported" { // the user has been told in other words
 			return
 		}
-		given := []string{}
+		given, known := slices.Clone(k.given), !k.made
+		if k.args >= 0 && call.Ellipsis.IsValid() {
+			known = false
+		} else if k.args >= 0 && known {
+			var names []string
+			names, known = s.names(call, k.args)
+			given = append(given, names...)
+		}
+		if !known {
+			return
+		}
 		if k.under == "fault." {
 			given = append(given, "{node}", "{step}", "{cause}")
-		}
-		for i := k.args; i < len(call.Args); i += 2 {
-			name, _, ok := s.text(call.Args[i])
-			if !ok {
-				return // made up at run time
+			if strings.Contains(at, "internal/bundle/") { // whoever opened the bundle adds its name
+				given = append(given, "{file}")
 			}
-			given = append(given, "{"+name+"}")
 		}
 		n++
-		for _, suffix := range []string{"", ".next"} {
-			for _, h := range holes(en[key+suffix]) {
+		for _, said := range s.meant(en, key, prefix, call, k) {
+			for _, h := range holes(en[said]) {
 				if !slices.Contains(given, h) {
-					t.Errorf("%s: %s needs %s and gets %v", at, key+suffix, h, given)
+					t.Errorf("%s: %s needs %s and gets %v", at, said, h, given)
 				}
 			}
 		}
 	})
-	if n < 100 {
+	if n < 1500 {
 		t.Fatalf("looked at %d calls only: the search is broken", n)
+	}
+}
+
+// meant are the sentences that a call may say: the one of the key with those that stand below it, or all that begin and end as the key does.
+func (s *source) meant(en map[string]string, key string, prefix bool, call *ast.CallExpr, k sink) (out []string) {
+	if !prefix {
+		for _, suffix := range []string{"", ".next", ".form", ".form.next"} {
+			if _, ok := en[key+suffix]; ok {
+				out = append(out, key+suffix)
+			}
+		}
+		return out
+	}
+	if k.under != "" || strings.Count(key, ".") < 2 { // too little is known
+		return nil
+	}
+	end := ""
+	if b, ok := call.Args[k.arg].(*ast.BinaryExpr); ok {
+		end, _ = literal(b.Y)
+	}
+	for said := range en {
+		if rest, ok := strings.CutPrefix(said, key); ok && strings.HasSuffix(rest, end) && !strings.Contains(strings.TrimSuffix(rest, end), ".") {
+			out = append(out, said)
+		}
+	}
+	return out
+}
+
+// Every fault that the source makes reads as a sentence, in both languages, wherever it is shown.
+func TestEveryFaultIsASentence(t *testing.T) {
+	s := readModule(t)
+	n := 0
+	s.calls(func(at, key string, prefix bool, k sink, call *ast.CallExpr) {
+		code, is := strings.CutPrefix(key, "fault.")
+		if !is || prefix || k.made || k.args >= 0 && call.Ellipsis.IsValid() {
+			return
+		}
+		if id, ok := call.Fun.(*ast.Ident); ok && id.Name == "reported" {
+			return
+		}
+		names, known := slices.Clone(k.given), true
+		if k.args >= 0 {
+			own, all := s.names(call, k.args)
+			names, known = append(names, own...), all
+		}
+		if !known {
+			return
+		}
+		n++
+		f := &event.Fault{Code: code, Node: "node-1", Cause: "a cause", Args: map[string]string{"file": "a.tar"}}
+		for _, name := range names {
+			f.Args[strings.Trim(name, "{}")] = "3"
+		}
+		for _, lang := range []Lang{English, Chinese} {
+			p := NewPrinter(lang)
+			for _, shown := range []func() (string, string){func() (string, string) { return p.Fault(f) }, func() (string, string) { return p.FaultIn("form", f) }} {
+				text, next := shown()
+				if all := text + next; strings.Contains(all, missing) || hole.MatchString(all) || strings.Contains(all, key) {
+					t.Errorf("%s: %s in %s: %s %s", at, key, lang, text, next)
+				}
+			}
+		}
+	})
+	if n < 400 {
+		t.Fatalf("looked at %d faults only: the search is broken", n)
+	}
+}
+
+// What is shown without arguments leaves nothing open: the words of keys and of choices.
+func TestWordsOfKeysLeaveNothingOpen(t *testing.T) {
+	s := readModule(t)
+	en := catalog(English)
+	n := 0
+	for _, files := range s.files {
+		for _, f := range files {
+			ast.Inspect(f, func(node ast.Node) bool {
+				kv, ok := node.(*ast.KeyValueExpr)
+				if !ok {
+					return true
+				}
+				name, ok := kv.Key.(*ast.Ident)
+				key, is := literal(kv.Value)
+				if !ok || !is || !bareFields[name.Name] {
+					return true
+				}
+				n++
+				if h := holes(en[key]); len(h) > 0 {
+					t.Errorf("%s: %s needs %v and gets nothing", s.fset.Position(kv.Pos()), key, h)
+				}
+				return true
+			})
+		}
+	}
+	if n < 50 {
+		t.Fatalf("looked at %d words only: the search is broken", n)
+	}
+}
+
+// Arguments belong to the key that they came with: nobody puts a message together out of the key of one and the arguments of another.
+func TestNobodyMixesMessages(t *testing.T) {
+	s := readModule(t)
+	for dir, files := range s.files {
+		if strings.HasSuffix(dir, "internal/event") || strings.HasSuffix(dir, "internal/i18n") {
+			continue
+		}
+		for _, f := range files {
+			ast.Inspect(f, func(node ast.Node) bool {
+				switch x := node.(type) {
+				case *ast.CompositeLit:
+					if sel, ok := x.Type.(*ast.SelectorExpr); ok && sel.Sel.Name == "Msg" && len(x.Elts) > 0 {
+						if p, ok := sel.X.(*ast.Ident); ok && p.Name == "event" {
+							t.Errorf("%s: a message is made by event.M", s.fset.Position(x.Pos()))
+						}
+					}
+				case *ast.AssignStmt:
+					for _, l := range x.Lhs {
+						if sel, ok := l.(*ast.SelectorExpr); ok && sel.Sel.Name == "Args" {
+							if inner, ok := sel.X.(*ast.SelectorExpr); ok && (inner.Sel.Name == "Text" || inner.Sel.Name == "Title" || inner.Sel.Name == "Desc" || inner.Sel.Name == "Why") {
+								t.Errorf("%s: arguments of a message are given by event.M and With", s.fset.Position(x.Pos()))
+							}
+						}
+					}
+				}
+				return true
+			})
+		}
 	}
 }
 

@@ -119,7 +119,7 @@ func zhNodes() map[string]string {
 		"cli.cleanup.directories":               "目录",
 		"cli.cleanup.images":                    "镜像",
 		"cli.cleanup.nothing":                   "没有剩下的东西",
-		"cli.cleanup.not-seen":                  "无法查看：{cause}",
+		"cli.cleanup-not-seen":                  "无法查看：{cause}",
 		"fault.cleanup.unknown":                 "集群 {cluster} 中没有节点 {name}；现有 {known}。",
 		"fault.cleanup.unknown.next":            "请给出其 deploy.yaml 中的名称，或机器的地址。",
 	}

@@ -338,17 +338,15 @@ func (pl *Plain) stepEnded(at time.Time, e event.StepEnded) {
 
 // why renders the reason of an outcome; a step that it names is shown with its title.
 func (pl *Plain) why(m *event.Msg) string {
-	args := map[string]string{}
-	for k, v := range m.Args {
-		args[k] = v
+	st := pl.state.Step(m.Args["step"])
+	if st == nil {
+		return pl.p.Msg(*m)
 	}
-	if st := pl.state.Step(args["step"]); st != nil {
-		args["step"] = pl.p.Msg(st.Title)
-		if st.Host != "" {
-			args["step"] += " (" + event.Clean(st.Host) + ")"
-		}
+	step := pl.p.Msg(st.Title)
+	if st.Host != "" {
+		step += " (" + event.Clean(st.Host) + ")"
 	}
-	return pl.p.Msg(event.Msg{Key: m.Key, Args: args})
+	return pl.p.Msg(m.With("step", step))
 }
 
 // fault prints what is wrong and what to do, below the line that says where.

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -99,9 +98,7 @@ func Sized(m event.Msg) event.Msg {
 	if err != nil {
 		return m
 	}
-	args := maps.Clone(m.Args)
-	args["bytes"] = Size(n)
-	return event.Msg{Key: m.Key, Args: args}
+	return m.With("bytes", Size(n))
 }
 
 // Columns pads the cells of rows to equal widths; rows is not empty.

@@ -25,7 +25,10 @@ type Failure struct {
 }
 
 // Choice of what becomes of a failure.
-type Choice struct{ Key, Word string }
+type Choice struct {
+	Key  string
+	Text event.Msg
+}
 
 // Asked is the question as the panel shows it.
 func Asked(q *runstate.Question, at, of int) Failure {
@@ -172,7 +175,7 @@ func (c *panel) choices(f Failure) []string {
 	var out []string
 	l := new(widget.Line)
 	for _, ch := range f.Choices {
-		word := c.p.T(ch.Word, "node", where(c.p, f.Step.Host))
+		word := c.p.Msg(ch.Text)
 		if l.Width() > 0 && l.Width()+3+widget.Width(ch.Key)+1+widget.Width(word) > c.w {
 			out = append(out, l.String())
 			l = new(widget.Line)

@@ -92,7 +92,10 @@ func finished(n int, outcome event.Outcome) *runstate.State {
 }
 
 func choices() []Choice {
-	return []Choice{{"r", "ui.fail.retry"}, {"e", "ui.fail.edit"}, {"s", "ui.fail.skip"}, {"h", "ui.fail.shell"}, {"a", "ui.fail.abort"}, {"l", "ui.fail.log"}, {"Esc", "ui.fail.later"}}
+	return []Choice{
+		{"r", event.M("ui.fail.retry")}, {"e", event.M("ui.fail.edit")}, {"s", event.M("ui.fail.skip", "node", "node-2")}, {"h", event.M("ui.fail.shell", "node", "node-2")},
+		{"a", event.M("ui.fail.abort")}, {"l", event.M("ui.fail.log")}, {"Esc", event.M("ui.fail.later")},
+	}
 }
 
 // everyScreen draws at all sizes, in both languages, with and without Unicode, and holds what comes against its golden.

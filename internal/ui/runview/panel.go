@@ -91,30 +91,37 @@ func (p *Page) openPanel(*frame.Env) tea.Cmd {
 	return nil
 }
 
+// choice is a key with what it says in the panel, where there is room to name the node.
+type choice struct {
+	frame.Binding
+	text event.Msg
+}
+
 // choices are what can become of the failure, as the panel shows them and as keys.
-func (p *Page) choices(f board.Failure, e *frame.Env) []frame.Binding {
+func (p *Page) choices(f board.Failure, e *frame.Env) []choice {
+	node := event.Clean(f.Step.Host)
 	decide := func(d event.Decision) func() tea.Cmd { return func() tea.Cmd { return p.decide(f, d, e) } }
-	var list []frame.Binding
-	add := func(key, word string, do func() tea.Cmd) {
-		list = append(list, frame.Binding{Keys: []string{key}, Word: word, Do: do, Help: true})
+	var list []choice
+	add := func(key, word string, text event.Msg, do func() tea.Cmd) {
+		list = append(list, choice{frame.Binding{Keys: []string{key}, Word: word, Do: do}, text})
 	}
 	if f.Open && p.opt.Control != nil {
-		add("r", "ui.fail.retry", decide(event.TryAgain))
+		add("r", "ui.fail.retry", event.M("ui.fail.retry"), decide(event.TryAgain))
 		if p.opt.Edit != nil {
-			add("e", "ui.fail.edit", func() tea.Cmd { return p.edit(e) })
+			add("e", "ui.fail.edit", event.M("ui.fail.edit"), func() tea.Cmd { return p.edit(e) })
 		}
 		if f.Step.Host != "" {
-			add("s", "ui.fail.skip", decide(event.LeaveOut))
+			add("s", "ui.key.skip", event.M("ui.fail.skip", "node", node), decide(event.LeaveOut))
 		}
 	}
 	if p.opt.Shell != nil && f.Step.Host != "" {
-		add("x", "ui.fail.shell", func() tea.Cmd { return p.shell(f.Step.Host) })
+		add("x", "ui.key.shell", event.M("ui.fail.shell", "node", node), func() tea.Cmd { return p.shell(f.Step.Host) })
 	}
 	if f.Open && p.opt.Control != nil {
-		add("a", "ui.fail.abort", func() tea.Cmd { return p.askAbort(f, e) })
+		add("a", "ui.fail.abort", event.M("ui.fail.abort"), func() tea.Cmd { return p.askAbort(f, e) })
 	}
 	if p.opt.NodeLog != nil {
-		add("l", "ui.fail.log", func() tea.Cmd { p.panel.on = false; return p.openLog(e, f.Step.ID) })
+		add("l", "ui.fail.log", event.M("ui.fail.log"), func() tea.Cmd { p.panel.on = false; return p.openLog(e, f.Step.ID) })
 	}
 	return list
 }
@@ -126,12 +133,8 @@ func (p *Page) panelKeys(e *frame.Env) []frame.Binding {
 	word := "ui.fail.close"
 	var list []frame.Binding
 	if ok {
-		list = p.choices(f, e)
-		for i := range list {
-			list[i].Help = false
-			if list[i].Word == "ui.fail.skip" || list[i].Word == "ui.fail.shell" { // their words name the machine, in the panel
-				list[i].Word = map[string]string{"ui.fail.skip": "ui.key.skip", "ui.fail.shell": "ui.key.shell"}[list[i].Word]
-			}
+		for _, c := range p.choices(f, e) {
+			list = append(list, c.Binding)
 		}
 		if f.Open {
 			word = "ui.fail.later"
@@ -154,7 +157,7 @@ func (p *Page) renderPanel(e *frame.Env, lines []string, w, h int) []string {
 		return lines
 	}
 	for _, b := range p.choices(f, e) {
-		f.Choices = append(f.Choices, board.Choice{Key: b.Name(e), Word: b.Word})
+		f.Choices = append(f.Choices, board.Choice{Key: b.Name(e), Text: b.text})
 	}
 	return board.Over(lines, f.Render(e.P, e.Theme, board.PanelWidth(w), h-1), w)
 }

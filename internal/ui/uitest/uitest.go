@@ -117,10 +117,28 @@ func Press(key string) tea.KeyPressMsg {
 // Screen is what is seen, without colours.
 func Screen(m tea.Model) string { return ansi.Strip(m.View().Content) }
 
+// screen is what is seen; a sentence that lacks an argument is an error wherever it is seen.
+func screen(t testing.TB, m tea.Model) string {
+	t.Helper()
+	got := Screen(m)
+	Filled(t, got)
+	return got
+}
+
+var hole = regexp.MustCompile(`\{[a-z][a-z0-9_-]*[}:]`)
+
+// Filled wants no sentence with an argument missing.
+func Filled(t testing.TB, text string) {
+	t.Helper()
+	if strings.Contains(text, i18n.Missing()) || hole.MatchString(text) {
+		t.Errorf("a sentence lacks an argument:\n%s", text)
+	}
+}
+
 // Has wants each of the words on the screen.
 func Has(t testing.TB, m tea.Model, words ...string) {
 	t.Helper()
-	got := Screen(m)
+	got := screen(t, m)
 	for _, w := range words {
 		if !strings.Contains(got, w) {
 			t.Errorf("%q is not on the screen:\n%s", w, got)
@@ -131,7 +149,7 @@ func Has(t testing.TB, m tea.Model, words ...string) {
 // Lacks wants none of the words on the screen.
 func Lacks(t testing.TB, m tea.Model, words ...string) {
 	t.Helper()
-	got := Screen(m)
+	got := screen(t, m)
 	for _, w := range words {
 		if strings.Contains(got, w) {
 			t.Errorf("%q is on the screen:\n%s", w, got)
@@ -143,6 +161,9 @@ func Lacks(t testing.TB, m tea.Model, words ...string) {
 func Fills(t testing.TB, m tea.Model, w, h int) {
 	t.Helper()
 	content := m.View().Content
+	if strings.Contains(content, i18n.Missing()) { // what a person types may have braces
+		t.Fatalf("a sentence lacks an argument:\n%s", ansi.Strip(content))
+	}
 	if bad := steers.FindString(colours.ReplaceAllString(content, "")); bad != "" {
 		t.Fatalf("%dx%d: %q is drawn", w, h, bad)
 	}
@@ -165,7 +186,7 @@ var (
 // Golden compares the screen with testdata/NAME.golden; with -update it writes it.
 func Golden(t testing.TB, m tea.Model, name string) {
 	t.Helper()
-	got, file := Screen(m)+"\n", filepath.Join("testdata", name+".golden")
+	got, file := screen(t, m)+"\n", filepath.Join("testdata", name+".golden")
 	if f := flag.Lookup("update"); f != nil && f.Value.String() == "true" {
 		if err := os.MkdirAll("testdata", 0o755); err != nil {
 			t.Fatal(err)

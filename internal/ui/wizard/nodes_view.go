@@ -311,8 +311,8 @@ func (n *nodes) foot(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 
 // unreadNext is what to type instead of a line that is no machine.
 func unreadNext(e *frame.Env, why event.Msg) string {
-	if next := why.Key + ".next"; e.P.Has(next) {
-		return e.P.Msg(event.Msg{Key: next, Args: why.Args})
+	if next, ok := e.P.Under(why, "next"); ok {
+		return next
 	}
 	return e.P.T("wizard.nodes.unread.next")
 }

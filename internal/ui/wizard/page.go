@@ -432,25 +432,17 @@ func (p *Page) problemsOf(s step) config.Problems {
 
 // words are a problem's sentence and its advice. Lines of the file mean nothing here, so what names them has words of its own.
 func words(e *frame.Env, p config.Problem) (text, next string) {
-	if key := "wizard." + p.Code; e.P.Has(key) {
-		return e.P.Msg(event.Msg{Key: key, Args: p.Args}), ""
-	}
-	text, next = e.P.Fault(p.Fault())
+	text, next = e.P.FaultIn("form", p.Fault())
 	return event.Clean(text), event.Clean(next)
 }
 
 // faultWords are a fault's, with what helps in the wizard where that is another thing than on a command line.
 func faultWords(e *frame.Env, f *event.Fault) (text, next string) {
-	text, next = e.P.Fault(f)
 	if f.Code == "usage.secret" && f.Args["what"] != "prompt" { // a file or a variable: the words for it say which
+		text, next = e.P.Fault(f)
 		return event.Clean(text), event.Clean(next)
 	}
-	if k := "wizard." + f.Code; e.P.Has(k) {
-		text = e.P.T(k)
-	}
-	if k := "wizard." + f.Code + ".next"; e.P.Has(k) {
-		next = e.P.T(k)
-	}
+	text, next = e.P.FaultIn("form", f)
 	return event.Clean(text), event.Clean(next)
 }
 
