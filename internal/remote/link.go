@@ -91,6 +91,9 @@ func logIn(ctx context.Context, t Target, o *Options, l *login, keys *hostKeys) 
 			return k, nil
 		}
 		f := event.AsFault(err)
+		if f.Node != "" { // the bastion's, which was no login at this node
+			return nil, err
+		}
 		if f.Code == "ssh.legacy-algorithms" && legacy == nil {
 			legacy = err
 		}
