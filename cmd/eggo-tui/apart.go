@@ -17,8 +17,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/remote"
 )
 
-// A run is a process of its own, in a session of its own: this program, called with apartVerb and a usual command line. It reads what it
-// needs to know but no command line may show from stdin, says on apartFD which run it is, and then speaks by its event log alone.
+// A run is a process of its own, in a session of its own: this program, called with apartVerb and a usual command line.
+// It reads what it needs to know but no command line may show from stdin, says on apartFD which run it is, and then
+// speaks by its event log alone.
 const (
 	apartVerb = "__apart"
 	apartFD   = 3
@@ -41,7 +42,8 @@ func (a *answers) over(o runOptions) runOptions {
 	return o
 }
 
-// apartReport is what the process says: first which run it is or why there is none, and at its end what went wrong that no log has.
+// apartReport is what the process says: first which run it is or why there is none, and at its end what went wrong that
+// no log has.
 type apartReport struct {
 	Cluster string       `json:"cluster,omitempty"`
 	Run     string       `json:"run,omitempty"`
@@ -65,7 +67,8 @@ func runApart(ctx context.Context, signals *interrupts) int {
 		if err := redirect(filepath.Join(dir, apartLog)); err != nil {
 			return event.NewFault(event.ClassFailed, "state.write", err)
 		}
-		_ = report.Encode(apartReport{Cluster: cluster, Run: run, Dir: dir}) // whoever began it may be gone already: the run continues
+		// Whoever began it may be gone already: the run continues.
+		_ = report.Encode(apartReport{Cluster: cluster, Run: run, Dir: dir})
 		return nil
 	}
 	err := execute(ctx, env)

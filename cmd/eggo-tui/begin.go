@@ -19,8 +19,8 @@ type job struct {
 	do   func(ctx context.Context, env *environment) error
 }
 
-// begin does a job: it asks all there is to ask, starts the run in a process of its own, and shows it until it ends. With --foreground the run
-// is in this process; where the answers are there already, this is the process.
+// begin does a job: it asks all there is to ask, starts the run in a process of its own, and shows it until it ends.
+// With --foreground the run is in this process; where the answers are there already, this is the process.
 func begin(ctx context.Context, env *environment, j job) error {
 	if env.Answers != nil {
 		return j.do(ctx, env)

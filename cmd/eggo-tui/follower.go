@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -15,31 +16,36 @@ import (
 	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
-// How long stdout may take nothing, once the run is over, before what is left is given up: a terminal may have been stopped by a person
-// (Ctrl-S) who comes back.
+// How long stdout may take nothing, once the run is over, before what is left is given up: a terminal may have been
+// stopped by a person (Ctrl-S) who comes back.
 const (
 	pipePatience     = 10 * time.Second
 	terminalPatience = 10 * time.Minute
 )
 
-// follower shows a run on stdout, from its event log. The log on the disk is the queue between the two: a stdout that takes nothing delays
-// nobody, costs no memory and loses nothing until the run is over.
+// follower shows a run on stdout, from its event log. The log on the disk is the queue between the two: a stdout that
+// takes nothing delays nobody, costs no memory and loses nothing until the run is over.
 type follower struct {
-	env    *environment
-	ref    jumphost.Ref
-	dir    string // of the run
-	state  string // --state-dir as it was given
-	words  bool   // what the run's process says besides goes to stderr
-	sink   event.Sink
-	failed func() error
-	beat   func(ctx context.Context)
-	over   chan struct{} // closed when nothing more is written
-	done   chan struct{} // closed when all that was written is shown, or cannot be
-	shown  atomic.Uint64 // records
+	env      *environment
+	ref      jumphost.Ref
+	dir      string // of the run
+	state    string // --state-dir as it was given
+	words    bool   // what the run's process says besides goes to stderr
+	sink     event.Sink
+	failed   func() error
+	beat     func(ctx context.Context)
+	patience time.Duration // with a stdout that takes nothing, when the run is over
+	over     chan struct{} // closed when nothing more is written
+	done     chan struct{} // closed when all that was written is shown, or cannot be
+	shown    atomic.Uint64 // records
 }
 
 func newFollower(env *environment, output, state string, ref jumphost.Ref, dir string) *follower {
-	w := &follower{env: env, ref: ref, dir: dir, state: state, over: make(chan struct{}), done: make(chan struct{})}
+	w := &follower{env: env, ref: ref, dir: dir, state: state, patience: pipePatience}
+	w.over, w.done = make(chan struct{}), make(chan struct{})
+	if onTerminal(env) {
+		w.patience = terminalPatience
+	}
 	if output == "json" {
 		j := report.NewJSON(env.Stdout)
 		w.sink, w.failed, w.beat = j, j.Err, func(context.Context) {}
@@ -106,37 +112,45 @@ func (w *follower) tell() {
 	}
 }
 
-// end is called when nothing more is written: it returns when all is shown, when stdout takes nothing, or when somebody does not want to
-// wait for it.
+// end is called when nothing more is written: it returns when all is shown, when stdout takes nothing, or when somebody
+// does not want to wait for it.
 func (w *follower) end() {
 	close(w.over)
 	signals, giveBack := w.env.Interrupts.take()
 	defer giveBack()
-	patience := pipePatience
-	if onTerminal(w.env) {
-		patience = terminalPatience
-	}
 	for before := w.shown.Load(); ; before = w.shown.Load() {
 		select {
 		case <-w.done:
 			return
 		case <-signals:
-		case <-time.After(patience):
+		case <-time.After(w.patience):
 			if before != w.shown.Load() {
 				continue
 			}
 		}
-		w.say("front.not-shown")
+		w.say("front.not-shown", "count", strconv.Itoa(w.left()))
 		return
 	}
 }
 
+// left is how many records are not shown.
+func (w *follower) left() int {
+	all := 0
+	for _, err := range journal.Read(w.dir) {
+		if err == nil {
+			all++
+		}
+	}
+	return max(0, all-int(w.shown.Load()))
+}
+
 // say says something about the run on stderr.
-func (w *follower) say(key string) {
+func (w *follower) say(key string, more ...string) {
 	elsewhere := " --id " + shellWord(w.ref.Cluster)
 	if w.state != "" {
 		elsewhere += " --state-dir " + shellWord(w.state)
 	}
 	name := programName(w.env.Args)
-	fmt.Fprintln(w.env.Stderr, w.env.P.T(key, "run", w.ref.Run, "attach", name+" attach"+elsewhere, "logs", name+" logs"+elsewhere+" "+w.ref.Run))
+	more = append(more, "attach", name+" attach"+elsewhere, "logs", name+" logs"+elsewhere+" "+w.ref.Run)
+	fmt.Fprintln(w.env.Stderr, w.env.P.T(key, more...))
 }

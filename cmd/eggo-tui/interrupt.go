@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// interrupts turns signals into two things: while a plan runs, the first one lets the running steps end and starts no new ones, for a
-// package manager that is cut off leaves a machine in disorder; the second one, or the first at any other time, breaks off. One more ends
-// the program. That the terminal goes away ends everything but a run.
+// interrupts turns signals into two things: while a plan runs, the first one lets the running steps end and starts no
+// new ones, for a package manager that is cut off leaves a machine in disorder; the second one, or the first at any
+// other time, breaks off. One more ends the program. That the terminal goes away ends everything but a run.
 type interrupts struct {
 	mu     sync.Mutex
 	stop   chan struct{} // nil: no plan runs
@@ -122,7 +122,8 @@ func (i *interrupts) abort() {
 	}
 }
 
-// begin gives the channel for engine.Options.Stop; end with the function returned. What was begun before holds again then.
+// begin gives the channel for engine.Options.Stop; end with the function returned. What was begun before holds again
+// then.
 func (i *interrupts) begin() (stop <-chan struct{}, end func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -19,10 +19,12 @@ type greeter interface {
 	met(n int)
 }
 
-// questions asks a person all that the run of a prepared session would want to know, for the run has nobody to ask. The menu and the command
-// line both come by here, before a run is a process of its own; nothing is locked or changed. more are nodes besides the cluster's, ask is
-// what the verb asks besides; nil is nothing.
-func (s *session) questions(ctx context.Context, a greeter, more []config.Node, ask func(context.Context, *session) error) error {
+// questions asks a person all that the run of a prepared session would want to know, for the run has nobody to ask. The
+// menu and the command line both come by here, before a run is a process of its own; nothing is locked or changed. more
+// are nodes besides the cluster's, ask is what the verb asks besides; nil is nothing.
+func (s *session) questions(
+	ctx context.Context, a greeter, more []config.Node, ask func(context.Context, *session) error,
+) error {
 	var err error
 	if s.store, err = journal.Open(s.root, s.cluster.Name); err != nil {
 		return err
@@ -50,8 +52,8 @@ func (s *session) asked() string {
 	return "strict"
 }
 
-// greet logs in to every node once: keys and passphrases are asked for, and wrong passwords come to light, before anything begins.
-// A node that cannot be reached is the run's to tell.
+// greet logs in to every node once: keys and passphrases are asked for, and wrong passwords come to light, before
+// anything begins. A node that cannot be reached is the run's to tell.
 func (s *session) greet(ctx context.Context, a greeter, more []config.Node) error {
 	nodes := append(append([]config.Node(nil), s.cluster.Nodes...), more...)
 	a.expect(len(nodes))

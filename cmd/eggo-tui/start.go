@@ -24,8 +24,9 @@ type detached struct {
 	last *event.Fault  // then: what went wrong that no log has
 }
 
-// startApart starts the run of a command line in a process of its own (see apart.go), and returns when it says which run it is, or why there
-// is none. dir is the directory that the command line's paths are relative to, "" this process's.
+// startApart starts the run of a command line in a process of its own (see apart.go), and returns when it says which
+// run it is, or why there is none. dir is the directory that the command line's paths are relative to, "" this
+// process's.
 func startApart(ctx context.Context, program string, args []string, dir string, in answers) (*detached, error) {
 	broken := func(err error) error { return event.NewFault(event.ClassFailed, "launch.process", err) }
 	self, err := os.Executable()

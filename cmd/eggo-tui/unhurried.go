@@ -8,8 +8,8 @@ import (
 // moment is how long a message on stderr is waited for.
 const moment = time.Second
 
-// unhurried is a writer that nobody waits for longer than a moment: what stalls (Ctrl-S, a pipe that is not read) loses messages and stops
-// nobody.
+// unhurried is a writer that nobody waits for longer than a moment: what stalls (Ctrl-S, a pipe that is not read) loses
+// messages and stops nobody.
 type unhurried struct {
 	w    io.Writer
 	free chan struct{} // has an element while nothing is being written

@@ -29,7 +29,7 @@ func enRun() map[string]string {
 		"front.closed":        "Standard output is closed; the run continues, and this command waits for its end. Ctrl-C stops the run. To see it: {attach}",
 		"front.left":          "The terminal is gone; the run continues. To see it: {attach}",
 		"front.aborting":      "Aborting: the running steps are broken off. Press Ctrl-C again to kill the process of the run.",
-		"front.not-shown":     "The run has ended, but standard output takes nothing: its last part is not shown. All of it: {logs}",
+		"front.not-shown":     "The run has ended, but standard output takes nothing: its last {count} {count:event is|events are} not shown. All of it: {logs}",
 		"front.no-step":       "no step",
 
 		"next.kubeconfig": "The kubeconfig is {path} (API server https://{endpoint})",

@@ -29,7 +29,7 @@ func zhRun() map[string]string {
 		"front.closed":        "标准输出已关闭；任务继续执行，本命令等待其结束。按 Ctrl-C 可停止任务。查看任务：{attach}",
 		"front.left":          "终端已断开；任务继续执行。查看任务：{attach}",
 		"front.aborting":      "正在中止：执行中的步骤立即中断。再按一次 Ctrl-C 将强制结束任务的进程。",
-		"front.not-shown":     "任务已结束，但标准输出无法写入：最后一部分没有显示。查看全部内容：{logs}",
+		"front.not-shown":     "任务已结束，但标准输出无法写入：最后 {count} 个事件没有显示。查看全部内容：{logs}",
 		"front.no-step":       "没有步骤",
 
 		"next.kubeconfig": "kubeconfig 位于 {path}（API server 为 https://{endpoint}）",

@@ -22,26 +22,29 @@ type Holder struct {
 	Host  string    `json:"host"`
 	Verb  string    `json:"verb"`
 	Since time.Time `json:"since"`
-	// Run is the ID of the run that the holder writes, noRun before there is one; "" was written by a version that did not say it.
+	// Run is the ID of the run that the holder writes, noRun before there is one; "" was written by a version that did
+	// not say it.
 	Run string `json:"run,omitempty"`
 }
 
 const (
 	noRun = "-"
-	// A process that looks whether the lock is held has it for the time of two system calls (see Busy); so who finds it taken tries again.
+	// A process that looks whether the lock is held has it for the time of two system calls (see Busy); so who finds it
+	// taken tries again.
 	lockTries = 10
 	lockPause = 20 * time.Millisecond
 )
 
-// Lock is the right to work on a cluster from this jump host. The kernel frees it when the process ends, however it ends.
+// Lock is the right to work on a cluster from this jump host. The kernel frees it when the process ends, however it
+// ends.
 type Lock struct {
 	lock   *flock.Flock
 	holder string
 	me     Holder
 }
 
-// Lock takes the cluster's lock without waiting. When another process has it the fault is lock.cluster-held, class locked, with what that
-// process wrote of itself.
+// Lock takes the cluster's lock without waiting. When another process has it the fault is lock.cluster-held, class
+// locked, with what that process wrote of itself.
 func (c *Cluster) Lock(me Holder) (*Lock, error) {
 	path := c.lockFile()
 	me.Run = noRun
@@ -117,9 +120,9 @@ func (c *Cluster) Holder() (Holder, error) {
 	return h, err
 }
 
-// Busy says whether a process holds the lock. The kernel is asked, not the process number that the holder wrote: after a reboot, or when
-// numbers come round, that is another process's. To ask is to take a shared lock for a moment: those who ask are not in each other's way, and
-// Lock tries again.
+// Busy says whether a process holds the lock. The kernel is asked, not the process number that the holder wrote: after
+// a reboot, or when numbers come round, that is another process's. To ask is to take a shared lock for a moment: those
+// who ask are not in each other's way, and Lock tries again.
 func (c *Cluster) Busy() bool {
 	f, err := os.Open(c.lockFile())
 	if err != nil { // nobody ever took it

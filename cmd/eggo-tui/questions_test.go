@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
+)
+
+// atPTY starts eggo-tui with a terminal as stdin and stderr, and gives the person's end of it.
+func atPTY(t *testing.T, args ...string) (*os.File, *exec.Cmd) {
+	t.Helper()
+	self, err := exec.LookPath("eggo-tui")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("this machine gives no terminals: ", err)
+	}
+	t.Cleanup(func() { f.Close() })
+	tty := slave(t, f)
+	defer tty.Close()
+	cmd := exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), "LANG=C", "HOME="+t.TempDir())
+	cmd.Stdin, cmd.Stderr = tty, tty
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return f, cmd
+}
+
+func answer(t *testing.T, f *os.File, text string) {
+	t.Helper()
+	if _, err := f.WriteString(text + "\n"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lastRun is the newest run of the cluster away, and how it ended.
+func lastRun(t *testing.T, state string) (id string, end *event.RunEnded) {
+	t.Helper()
+	store, err := journal.At(state, "away")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id, err = store.Latest(""); err != nil || id == "" {
+		return "", nil
+	}
+	for rec, err := range journal.Read(store.RunDir(id)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, ok := rec.Event.(event.RunEnded); ok {
+			end = &e
+		}
+	}
+	return id, end
+}
+
+// The password and an unknown host key are asked for at the terminal before the run is a process of its own: it logs in
+// with them and asks nothing.
+func TestQuestionsComeBeforeTheRun(t *testing.T) {
+	for _, flags := range [][]string{nil, {"--foreground"}} {
+		srv := remotetest.New(t, remotetest.WithUser("root", "open sesame"))
+		state, file := t.TempDir(), filepath.Join(t.TempDir(), "deploy.yaml")
+		text := strings.NewReplacer("127.0.0.1, port: 1,", srv.IP+", port: "+strconv.Itoa(srv.Port)+",", "username: ops", "username: root").Replace(nobody)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, cmd := atPTY(t, append([]string{"deploy", "-f", file, "--state-dir", state}, flags...)...)
+		until(t, f, "Password of root:")
+		answer(t, f, "open sesame")
+		until(t, f, "Trust it? [y/N]")
+		if id, _ := lastRun(t, state); id != "" {
+			t.Error("the run has begun before it was asked")
+		}
+		answer(t, f, "y")
+		go func() { _, _ = io.Copy(io.Discard, f) }()
+		_ = cmd.Wait()
+		_, end := lastRun(t, state)
+		if end == nil || end.Fault == nil || strings.HasPrefix(end.Fault.Code, "ssh.") || cmd.ProcessState.ExitCode() != end.Exit {
+			t.Errorf("%v: it ended with %+v, exit code %d", flags, end, cmd.ProcessState.ExitCode())
+		}
+		if known, err := os.ReadFile(filepath.Join(state, "away", "known_hosts")); err != nil || len(known) == 0 {
+			t.Errorf("%v: the key was not kept: %v", flags, err)
+		}
+	}
+}
+
+// A host key that is refused begins no run.
+func TestARefusedHostKeyBeginsNoRun(t *testing.T) {
+	srv := remotetest.New(t, remotetest.WithUser("root", "x"))
+	state, file := t.TempDir(), filepath.Join(t.TempDir(), "deploy.yaml")
+	text := strings.NewReplacer("127.0.0.1, port: 1,", srv.IP+", port: "+strconv.Itoa(srv.Port)+",", "username: ops", "username: root", "eggo: {password-from: prompt}", "password: x").Replace(nobody)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, cmd := atPTY(t, "deploy", "-f", file, "--state-dir", state)
+	until(t, f, "Trust it? [y/N]")
+	answer(t, f, "n")
+	until(t, f, "ssh.hostkey")
+	go func() { _, _ = io.Copy(io.Discard, f) }()
+	if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != 4 {
+		t.Errorf("exit code %d", cmd.ProcessState.ExitCode())
+	}
+	if id, _ := lastRun(t, state); id != "" {
+		t.Error("there is a run:", id)
+	}
+}
+
+// The name at cleanup, and the yes at delete, are asked for before there is a run; a wrong one begins none.
+func TestConfirmationsComeBeforeTheRun(t *testing.T) {
+	for _, c := range []struct {
+		verb           []string
+		asked, no, yes string
+	}{{[]string{"cleanup"}, "Type the cluster's name (away)", "home", "away"}, {[]string{"delete", "n2"}, "[y/N]", "n", "y"}} {
+		state := t.TempDir()
+		file := filepath.Join(t.TempDir(), "deploy.yaml")
+		text := strings.NewReplacer("eggo: {password-from: prompt}", "password: x", "nodes: [", "nodes: [{name: n2, ip: 127.0.0.2, port: 1, arch: amd64}, ").Replace(nobody)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, said := range []string{c.no, c.yes} {
+			f, cmd := atPTY(t, append(c.verb, "-f", file, "--state-dir", state)...)
+			until(t, f, c.asked)
+			answer(t, f, said)
+			go func() { _, _ = io.Copy(io.Discard, f) }()
+			_ = cmd.Wait()
+			if id, end := lastRun(t, state); (id != "") != (said == c.yes) || end == nil && id != "" {
+				t.Errorf("%v: after %q there is the run %q, ended %+v", c.verb, said, id, end)
+			}
+		}
+	}
+}
+
+// A cluster whose lock another run holds is told of before anything is asked.
+func TestALockedClusterAsksNothing(t *testing.T) {
+	state, file := t.TempDir(), filepath.Join(t.TempDir(), "deploy.yaml")
+	if err := os.WriteFile(file, []byte(strings.Replace(nobody, "eggo: {password-from: prompt}", "password: x", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store, err := journal.Open(state, "away")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := store.Lock(whoami("test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Unlock()
+	f, cmd := atPTY(t, "cleanup", "-f", file, "--state-dir", state)
+	if seen := until(t, f, "lock.cluster-held"); strings.Contains(seen, "Type the cluster's name") {
+		t.Error(seen)
+	}
+	go func() { _, _ = io.Copy(io.Discard, f) }()
+	if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != 11 {
+		t.Errorf("exit code %d", cmd.ProcessState.ExitCode())
+	}
+}
+
+// stuck is a writer that takes nothing until it is let go.
+type stuck struct{ gone chan struct{} }
+
+func (s stuck) Write(p []byte) (int, error) { <-s.gone; return len(p), nil }
+
+// What stdout does not take is given up when the run is over, with the number of events and the command that shows
+// them; a stderr that takes nothing either is in nobody's way.
+func TestWhatCannotBeShownIsGivenUp(t *testing.T) {
+	gone := make(chan struct{})
+	defer close(gone)
+	store, err := journal.Open(t.TempDir(), "rack")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := store.NewRun("deploy", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	bus := event.NewBus(time.Now, log)
+	for _, e := range []event.Event{event.RunStarted{Run: log.ID(), Cluster: "rack", Verb: "deploy"}, event.RunEnded{Outcome: event.OK}} {
+		if err := bus.Emit(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var said bytes.Buffer
+	for _, stderr := range []io.Writer{&said, newUnhurried(stuck{gone})} {
+		env := &environment{Stdout: stuck{gone}, Stderr: stderr, Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English)}
+		w := newFollower(env, "json", "/srv/state", jumphost.Ref{Cluster: "rack", Run: log.ID()}, log.Dir())
+		w.patience = time.Millisecond
+		w.start()
+		w.end()
+	}
+	if want := "2 events are not shown. All of it: eggo-tui logs --id rack --state-dir /srv/state " + log.ID(); !strings.Contains(said.String(), want) {
+		t.Errorf("%q is not in %q", want, said.String())
+	}
+}
