@@ -16,6 +16,8 @@ func enBinaries() map[string]string {
 
 		"notice.away": "{component} on {node} was away for {seconds} s",
 
+		"notice.away-voting": "{component} on {node} was away for {seconds} s; before, it took {stopping} s to stop and still voted",
+
 		"fault.node.unsafe-versions":      "{node}: {what} is a link, or somebody other than root owns it or may write to it. Eggo keeps the versions of binaries there.",
 		"fault.node.unsafe-versions.next": "Make it a directory that only root may write to (chown root:root, chmod 755), or move it away if it is not needed.",
 		"fault.node.no-binary":            "{node}: the binary {what} is gone, or cannot be executed.",

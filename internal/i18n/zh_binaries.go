@@ -16,6 +16,8 @@ func zhBinaries() map[string]string {
 
 		"notice.away": "{node} 上的 {component} 中断了 {seconds} 秒",
 
+		"notice.away-voting": "{node} 上的 {component} 中断了 {seconds} 秒；此前停止用了 {stopping} 秒，期间仍参与投票",
+
 		"fault.node.unsafe-versions":      "{node}：{what} 是链接，或不归 root 所有，或其他人可写。Eggo 在其中存放二进制文件的各个版本。",
 		"fault.node.unsafe-versions.next": "请将它改为只有 root 可写的目录（chown root:root，chmod 755）；如不需要，请移走。",
 		"fault.node.no-binary":            "{node}：二进制文件 {what} 不存在或无法执行。",

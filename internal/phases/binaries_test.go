@@ -189,7 +189,7 @@ func TestAnAPIServerIsRestartedAside(t *testing.T) {
 	}
 	away := map[string]bool{}
 	for _, n := range of[event.Notice](b) {
-		if n.Text.Key == "notice.away" {
+		if strings.HasPrefix(n.Text.Key, "notice.away") {
 			away[n.Text.Args["component"]+" "+n.Text.Args["node"]] = true
 		}
 	}

@@ -44,7 +44,7 @@ func (r *run) etcd() []*engine.Step {
 	settle.Retry = engine.Retry{Tries: 5, Delay: time.Second, MaxDelay: 5 * time.Second}
 	steps := []*engine.Step{certs, settle}
 	for _, n := range members {
-		s := r.service(component{phase: phaseEtcd, what: "start", make: r.etcdService, reports: true,
+		s := r.service(component{phase: phaseEtcd, what: "start", make: r.etcdService, reports: true, votes: true,
 			probe: func(ctx context.Context, _ *node.Node) error { return r.memberWell(ctx, n) }}, n, []string{settle.ID})
 		running, restart := s.Check, s.Apply
 		s.Check = func(ctx context.Context) (bool, error) {

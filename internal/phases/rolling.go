@@ -61,10 +61,10 @@ type component struct {
 	probe       func(context.Context, *node.Node) error // proves that it works; nil: that it was started is enough
 	// aside does what a restart of one that runs needs before and after; nil does nothing.
 	aside func(ctx context.Context, n config.Node, restart func(context.Context) error) error
-	// reports has it told how long a restart took it away; not counting serves, the time for which it still serves
-	// after it was told to stop.
-	reports bool
-	serves  time.Duration
+	// reports has it told how long a restart took it away. The time in which one that stops still does its work does not
+	// count: serves, or, of one that votes, all of it.
+	reports, votes bool
+	serves         time.Duration
 }
 
 // service is the step that starts a unit of ours with its files and binaries. One that runs already is restarted only
@@ -101,7 +101,7 @@ func (r *run) service(c component, n config.Node, needs []string) *engine.Step {
 			if err != nil || !runs || !c.reports || r.Dry {
 				return err
 			}
-			return r.reportAway(ctx, n, svc.Unit, time.Since(began)-c.serves)
+			return r.reportAway(ctx, nd, c, svc.Unit, time.Since(began))
 		}
 		if !runs {
 			if err := nd.Prepare(ctx, svc); err != nil {
@@ -122,11 +122,39 @@ func (r *run) service(c component, n config.Node, needs []string) *engine.Step {
 	return s
 }
 
-// reportAway reports how long a restart took a component away.
-func (r *run) reportAway(ctx context.Context, n config.Node, unit string, away time.Duration) error {
-	seconds := strconv.FormatFloat(max(away, 0).Seconds(), 'f', 1, 64)
-	text := event.M("notice.away", "component", strings.TrimSuffix(unit, ".service"), "node", n.Name, "seconds", seconds)
-	return r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx), Text: text})
+// reportAway reports how long a restart that took so long in all took a component away.
+func (r *run) reportAway(ctx context.Context, nd *node.Node, c component, unit string, took time.Duration) error {
+	name := strings.TrimSuffix(unit, ".service")
+	text := event.M("notice.away", "component", name, "node", nd.Name(), "seconds", seconds(took-c.serves))
+	if c.votes {
+		stopping, err := stoppedIn(ctx, nd, unit, took)
+		if err != nil {
+			return err
+		}
+		text = event.M("notice.away-voting", "component", name, "node", nd.Name(), "seconds", seconds(took-stopping), "stopping", seconds(stopping))
+	}
+	return r.Emit(event.Notice{Host: nd.Name(), Step: engine.StepID(ctx), Text: text})
+}
+
+func seconds(d time.Duration) string { return strconv.FormatFloat(max(d, 0).Seconds(), 'f', 1, 64) }
+
+// stoppedIn says how much of a restart that took so long passed until the unit was started: until then its old process
+// lived.
+func stoppedIn(ctx context.Context, nd *node.Node, unit string, took time.Duration) (time.Duration, error) {
+	out, err := nd.Query(ctx, "systemctl show -p InactiveExitTimestampMonotonic --value "+node.Quote(unit)+"\ncat /proc/uptime 2>/dev/null || true\n")
+	if err != nil {
+		return 0, err
+	}
+	w := strings.Fields(out)
+	if len(w) < 2 {
+		return 0, nil
+	}
+	started, err := strconv.ParseFloat(w[0], 64) // microseconds since the machine was started
+	now, err2 := strconv.ParseFloat(w[1], 64)
+	if err != nil || err2 != nil || started == 0 {
+		return 0, nil
+	}
+	return max(0, took-time.Duration((now-started/1e6)*float64(time.Second))), nil
 }
 
 // active says whether a unit runs now.
