@@ -128,20 +128,18 @@ func (w *follower) end() {
 				continue
 			}
 		}
-		w.say("front.not-shown", "count", strconv.Itoa(w.left()))
+		w.say("front.not-shown", "count", w.left())
 		return
 	}
 }
 
-// left is how many records are not shown.
-func (w *follower) left() int {
-	all := 0
-	for _, err := range journal.Read(w.dir) {
-		if err == nil {
-			all++
-		}
+// left is how many records are not shown, up to the run's end.
+func (w *follower) left() string {
+	last, err := lastOf(w.dir)
+	if shown := w.shown.Load(); err == nil && last.Seq > shown {
+		return strconv.FormatUint(last.Seq-shown, 10)
 	}
-	return max(0, all-int(w.shown.Load()))
+	return "1" // the one at which it stalls
 }
 
 // say says something about the run on stderr.

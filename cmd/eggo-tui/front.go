@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -67,24 +68,35 @@ func (a *attached) outcome() error {
 	if a.run.last != nil {
 		return a.run.last
 	}
-	state := runstate.New()
+	rec, err := lastOf(a.dir)
+	if end, ok := rec.Event.(event.RunEnded); err == nil && ok {
+		if end.Fault != nil {
+			return errReported{end.Fault}
+		}
+		return nil
+	}
+	return a.died()
+}
+
+// lastOf is the record that a run's log ends with, or its RunEnded.
+func lastOf(dir string) (event.Record, error) {
+	f, err := os.Open(filepath.Join(dir, "events.jsonl"))
+	if err != nil {
+		return event.Record{}, err
+	}
+	defer f.Close()
+	rec, _ := lastRecord(f)
+	return rec, nil
+}
+
+// died is the fault of a run whose process ended without a word.
+func (a *attached) died() error {
+	p, state := a.env.P, runstate.New()
 	for rec, err := range journal.Read(a.dir) {
 		if err == nil {
 			state.Apply(rec)
 		}
 	}
-	switch {
-	case state.Ended == nil:
-		return a.died(state)
-	case state.Ended.Fault != nil:
-		return errReported{state.Ended.Fault}
-	}
-	return nil
-}
-
-// died is the fault of a run whose process ended without a word.
-func (a *attached) died(state *runstate.State) error {
-	p := a.env.P
 	var steps []string
 	for i, st := range state.Active {
 		if i == namedSteps {
