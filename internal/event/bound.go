@@ -27,6 +27,22 @@ func Clip(s string, most int) string {
 	return s
 }
 
+// clipCause is Clip that keeps the end too: an error that wraps others has what it comes from there.
+func clipCause(s string) string {
+	if len(s) > MaxCause {
+		const half = (MaxCause - len(" … ")) / 2
+		head, tail := s[:half], s[len(s)-half:]
+		for head != "" && !utf8.RuneStart(s[len(head)]) {
+			head = head[:len(head)-1]
+		}
+		for tail != "" && !utf8.RuneStart(tail[0]) {
+			tail = tail[1:]
+		}
+		s = head + " … " + tail
+	}
+	return Clip(s, MaxCause)
+}
+
 func cutAt(s string, most int) string {
 	n := most - len("…")
 	for n > 0 && !utf8.RuneStart(s[n]) {
@@ -110,7 +126,7 @@ func plain(f *Fault) *Fault {
 	}
 	c := Fault{
 		Code: f.Code, Class: Class(Clip(string(f.Class), MaxName)), Node: Clip(f.Node, MaxName), Step: Clip(f.Step, MaxName),
-		Args: boundArgs(f.Args), Cause: Clip(f.Cause, MaxCause),
+		Args: boundArgs(f.Args), Cause: clipCause(f.Cause),
 	}
 	if !okCode(c.Code) {
 		c.Cause, c.Code = Clip(strings.Trim(c.Code+" "+c.Cause, " "), MaxCause), "internal"

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -157,4 +158,12 @@ func FuzzClip(f *testing.F) {
 			t.Errorf("%q at %d became %q", s, most, c)
 		}
 	})
+}
+
+func TestACauseKeepsItsEnd(t *testing.T) {
+	err := errors.New(strings.Repeat("in the chart: ", 2000) + "世界 no such file")
+	f := NewFault(ClassFailed, "x.y", err)
+	if len(f.Cause) > MaxCause || !strings.HasPrefix(f.Cause, "in the chart: ") || !strings.HasSuffix(f.Cause, "世界 no such file") || !utf8.ValidString(f.Cause) {
+		t.Errorf("%d bytes: …%q", len(f.Cause), f.Cause[max(0, len(f.Cause)-40):])
+	}
 }

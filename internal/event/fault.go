@@ -56,7 +56,7 @@ func (f *Fault) Unwrap() error { return f.Err }
 func NewFault(class Class, code string, err error, kv ...string) *Fault {
 	f := &Fault{Code: code, Class: class, Args: boundArgs(M("", kv...).Args), Err: err}
 	if err != nil {
-		f.Cause = Clip(err.Error(), MaxCause)
+		f.Cause = clipCause(err.Error())
 	}
 	Provoked(f)
 	return f
