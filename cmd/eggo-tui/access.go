@@ -156,7 +156,7 @@ func (s *session) wayOptions(via *remote.Bastion) remote.Options {
 	if known == "" {
 		known = filepath.Join(s.dir, "known_hosts")
 	}
-	s.sharing.Do(func() { s.shared = remote.NewShared() })
+	s.sharing.Do(func() { s.shared = remote.NewShared(remote.Limits{}) })
 	return remote.Options{Via: via, HostKeys: s.policy, KnownHosts: known, Ask: s.askHostKey, Step: engine.StepID,
 		LegacyAlgorithms: s.cluster.Eggo.SSHLegacyAlgorithms, Shared: s.shared,
 		Emit: func(e event.Event) { _ = s.bus.Emit(e) }}

@@ -134,6 +134,8 @@ func selection(dir string, o logOptions) (func(event.Event) bool, error) {
 			return step(e.Step)
 		case event.Output:
 			return step(e.Step)
+		case event.Waiting:
+			return step(e.Step)
 		case event.Finding:
 			return o.step == "" && (o.node == "" || o.node == e.Host)
 		case event.HostState:

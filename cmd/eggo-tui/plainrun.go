@@ -195,7 +195,7 @@ func (r *plainRun) now() time.Time {
 	if r.opt.Replay != nil {
 		return r.opt.Replay.Clock()
 	}
-	return time.Now()
+	return r.state.At(time.Now())
 }
 
 // end says what there is to say when nothing more comes, and takes questions until an empty line. How the run ended, its report has said.

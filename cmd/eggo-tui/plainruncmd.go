@@ -99,6 +99,9 @@ func (r *plainRun) atWork(st *runstate.Step) string {
 			text += "; " + event.Clean(t.What) + " " + strconv.FormatInt(100*t.Done/t.Total, 10) + "%"
 		}
 	}
+	if st.Waits != nil {
+		text += "; " + report.Awaits(r.env.P, st.Waits)
+	}
 	if h := r.state.Host(st.Host); h != nil {
 		if x, ok := r.plain.Usual.Silent(h, r.now()); ok {
 			text += "; " + r.t("plain.run.quiet", "time", report.Short(x.Quiet))

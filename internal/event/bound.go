@@ -174,6 +174,9 @@ func normal(e Event) Event {
 		names(&e.Host, &e.Step, &e.Stream)
 		e.Line = Clip(e.Line, MaxLine)
 		return e
+	case Waiting:
+		names(&e.Host, &e.Step, &e.Process, &e.State, &e.Lock)
+		return e
 	case Progress:
 		names(&e.Host, &e.Step, &e.What)
 		return e

@@ -13,10 +13,21 @@ type Committer interface {
 	Commit(Record) error
 }
 
+// ClockSet is the key of a Notice that says by how much the control host's clock was set while the run went on.
+const ClockSet = "run.clock-set"
+
+// clockStep is how far the time of day may drift from what the run measures before that is said.
+const clockStep = 2 * time.Second
+
 // Bus numbers and dates events and hands them to its sinks in order. It is safe for concurrent use. A sink must not publish.
+//
+// The times are the time of day at the first event and what was measured since: between two records there is as much time as really passed, also
+// when the clock is set meanwhile, which a Notice says (ClockSet).
 type Bus struct {
 	mu    sync.Mutex
 	now   func() time.Time
+	start time.Time     // of the first event, with its monotonic reading
+	set   time.Duration // by how much the clock was set since
 	seq   uint64
 	sinks []Sink
 }
@@ -35,10 +46,29 @@ func NewBus(now func() time.Time, sinks ...Sink) *Bus {
 func (b *Bus) Publish(e Event) (Record, error) {
 	e = normal(e)
 	b.mu.Lock()
+	now := b.now()
+	if b.start.IsZero() {
+		b.start = now
+	}
+	at := b.start.Add(now.Sub(b.start)).UTC().Round(0)
+	if by := now.Round(0).Sub(at) - b.set; by.Abs() >= clockStep {
+		b.set += by
+		_, _, _ = b.append(at, Notice{Text: M(ClockSet, "by", by.Round(time.Second).String())}) // what fails here fails below
+	}
+	r, wait, first := b.append(at, e)
+	b.mu.Unlock()
+	for _, c := range wait {
+		if err := c.Commit(r); first == nil {
+			first = err
+		}
+	}
+	return r, first
+}
+
+// append gives the next record to every sink. The caller holds mu.
+func (b *Bus) append(at time.Time, e Event) (r Record, wait []Committer, first error) {
 	b.seq++
-	r := Record{Seq: b.seq, Time: b.now().UTC().Round(0), Event: e}
-	var first error
-	var wait []Committer
+	r = Record{Seq: b.seq, Time: at, Event: e}
 	for _, s := range b.sinks {
 		var err error
 		if c, ok := s.(Committer); ok {
@@ -52,13 +82,7 @@ func (b *Bus) Publish(e Event) (Record, error) {
 			first = err
 		}
 	}
-	b.mu.Unlock()
-	for _, c := range wait {
-		if err := c.Commit(r); first == nil {
-			first = err
-		}
-	}
-	return r, first
+	return r, wait, first
 }
 
 // Emit is Publish for those who do not need the record; it fits engine.Options.Emit.

@@ -36,6 +36,7 @@ func decoders() map[string]func([]byte) (Event, error) {
 		"change":        decode[Change],
 		"notice":        decode[Notice],
 		"output":        decode[Output],
+		"waiting":       decode[Waiting],
 		"progress":      decode[Progress],
 		"run_ended":     decode[RunEnded],
 	}

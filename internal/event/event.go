@@ -12,7 +12,7 @@ import (
 // Event is one thing that happened. The set of types is sealed to this package.
 type Event interface{ kind() string }
 
-// Record is an event with its place in the run. Seq starts at 1 and has no gaps; Time is the jump host's clock.
+// Record is an event with its place in the run. Seq starts at 1 and has no gaps; Time is the control host's clock, see Bus.
 type Record struct {
 	Seq   uint64
 	Time  time.Time
@@ -53,6 +53,10 @@ func (m Msg) With(name, value string) Msg {
 	args[name] = value
 	return Msg{Key: m.Key, Args: args}
 }
+
+// OutputCut is the key of a Notice that says how much of a command's output, in lines and in bytes, is not in the log. The command's last lines
+// follow it.
+const OutputCut = "output.cut"
 
 // Outcome is how a step, a phase or a run ended.
 type Outcome string
@@ -192,6 +196,17 @@ type (
 		Stream string `json:"stream"`
 		Line   string `json:"line"`
 	}
+	// Waiting: a command of the step runs, and it has printed nothing for a while. It is told again while that lasts.
+	Waiting struct {
+		Host    string        `json:"host"`
+		Step    string        `json:"step"`
+		Process string        `json:"process,omitempty"` // the innermost that the command waits for
+		PID     int           `json:"pid,omitempty"`
+		State   string        `json:"state,omitempty"` // as in ps: R, S, D, T, Z
+		Lock    string        `json:"lock,omitempty"`  // who holds a lock that the process waits for
+		LockPID int           `json:"lock_pid,omitempty"`
+		For     time.Duration `json:"for_ns"` // that the command runs
+	}
 	// Progress of a transfer; Done and Total in bytes, Total 0 when unknown. Not synced, and thinned to a few a second.
 	Progress struct {
 		Host  string `json:"host"`
@@ -251,5 +266,6 @@ func (StepUndone) kind() string   { return "step_undone" }
 func (Change) kind() string       { return "change" }
 func (Notice) kind() string       { return "notice" }
 func (Output) kind() string       { return "output" }
+func (Waiting) kind() string      { return "waiting" }
 func (Progress) kind() string     { return "progress" }
 func (RunEnded) kind() string     { return "run_ended" }

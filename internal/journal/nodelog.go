@@ -9,7 +9,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// nodeLogs keeps what each node printed, a file each, for people: "time step stream| line". The files are opened for each flush: a
+// nodeLogs keeps what each node printed, a file each, for people: "time step stream| line", and "time step cut| N lines, N bytes" where
+// output is missing (the limits of remote). The files are opened for each flush: a
 // thousand nodes need their descriptors for connections.
 type nodeLogs struct {
 	dir   string
@@ -19,6 +20,10 @@ type nodeLogs struct {
 
 func (n *nodeLogs) add(r event.Record) {
 	o, ok := r.Event.(event.Output)
+	if c, is := r.Event.(event.Notice); is && c.Text.Key == event.OutputCut {
+		// Where lines are missing is said among them.
+		o, ok = event.Output{Host: c.Host, Step: c.Step, Stream: "cut", Line: c.Text.Args["lines"] + " lines, " + c.Text.Args["bytes"] + " bytes"}, true
+	}
 	if !ok {
 		return
 	}

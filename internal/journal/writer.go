@@ -92,7 +92,7 @@ func mustSync(e event.Event) bool {
 // mayWait says which records may stay in memory for a moment.
 func mayWait(e event.Event) bool {
 	switch e.(type) {
-	case event.Output, event.Progress:
+	case event.Output, event.Progress, event.Waiting:
 		return true
 	}
 	return false

@@ -7,11 +7,13 @@
 #   e ID              the end of the input
 #   k ID SIGNAL       the process group of the script gets the signal
 #   x ID N            like r, but evaluated here, for what must live as long as the session: the lock
+#   w ID              what the script waits for; the answer is a mark "MARK w:STATE:NAME:PID:NAME ID PID" on standard output: the innermost
+#                     process, and who holds a lock that it waits for; "-" is unknown
 #   q                 the end
 #
 # Standard output and standard error carry what the script writes between two marks, "MARK b ID 0" and "MARK x ID STATUS" ("MARK y ID 1":
 # not begun). MARK is a random word that comes over standard input. What comes outside them is of no command, and is dropped.
-unset ENV BASH_ENV CDPATH eg_m eg_p eg_lease eg_w eg_pg eg_cur eg_stream eg_held
+unset ENV BASH_ENV CDPATH eg_m eg_p eg_lease eg_w eg_wp eg_pg eg_cur eg_stream eg_held
 LC_ALL=C
 PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export LC_ALL PATH
@@ -116,6 +118,37 @@ eg_check() {
   eg_cur=
 }
 
+# eg_name PID: its name as $eg_k, without what a mark cannot carry
+eg_name() {
+  eg_k=
+  { IFS= read -r eg_k </proc/"$1"/comm; } 2>/dev/null
+  case $eg_k in '' | *[!A-Za-z0-9._+-]*) eg_k=- ;; esac
+}
+
+# eg_waits ID: the answer to w. It runs beside the session, so that whoever does not read the answer does not stop the session.
+eg_waits() {
+  trap - HUP INT TERM
+  eg_q=$eg_pg eg_h=0 eg_hold=-
+  [ "$1" = "$eg_cur" ] || eg_q=0
+  eg_n=0
+  while [ "$eg_q" -gt 0 ] && [ "$eg_n" -lt 32 ]; do
+    eg_k=
+    for eg_k in $(cat /proc/"$eg_q"/task/*/children 2>/dev/null); do :; done
+    [ -n "$eg_k" ] || break
+    eg_q=$eg_k eg_n=$((eg_n + 1))
+  done
+  eg_state=
+  eg_stat "$eg_q"
+  if [ -r /proc/locks ]; then
+    while read -r eg_a eg_b eg_c eg_t eg_x eg_y eg_line; do
+      if [ "$eg_b" != '->' ]; then eg_h=$eg_x; elif [ "$eg_y" = "$eg_q" ]; then eg_name "$eg_h"; eg_hold=$eg_k; break; fi
+    done </proc/locks
+  fi
+  [ "$eg_hold" != - ] || eg_h=0
+  eg_name "$eg_q"
+  printf '%s w:%s:%s:%s:%s %s %s\n' "$eg_m" "${eg_state:--}" "$eg_k" "$eg_h" "$eg_hold" "$1" "$eg_q" >&3
+}
+
 eg_await() { # N: waits for the end of the script, N naps at the most
   eg_n=$1
   while [ "$eg_n" -gt 0 ]; do
@@ -136,7 +169,7 @@ eg_end() {
     eg_await "$eg_naps"
     eg_group KILL
   fi
-  for eg_t in $eg_w $eg_co $eg_ce; do eg_running "$eg_t" && kill "$eg_t"; done
+  for eg_t in $eg_w $eg_wp $eg_co $eg_ce; do eg_running "$eg_t" && kill "$eg_t"; done
   rm -rf "$eg_d"
   [ -n "$eg_held" ] && rm -f "$eg_held"
   kill "$eg_pump"
@@ -162,6 +195,7 @@ eg_loop() {
          if [ "$eg_a" = KILL ]; then wait "$eg_pg"; eg_mark x "$eg_id" 137; fi
        fi ;;
     x) eg_script "$eg_a" || break; eg_relieve; eg_mark b "$eg_id" 0; eval "$eg_p" >&3; eg_mark x "$eg_id" $? ;;
+    w) eg_running "$eg_wp" || { eg_waits "$eg_id" </dev/null 4>&- 5>&- 7>&- 9>&- & eg_wp=$!; } ;;
     q) break ;;
     esac
   done

@@ -31,6 +31,7 @@ type Host struct {
 	holder  string      // of the node's lock, "" if not held
 	locked  *session    // that holds it
 	gone    atomic.Bool // reconnecting was given up
+	purse   purse
 }
 
 // place holds a session that is opened when it is needed.
@@ -49,6 +50,7 @@ func Dial(ctx context.Context, t Target, o Options) (*Host, error) {
 	}
 	o.fill()
 	h := &Host{target: t, opt: o, dialing: make(chan struct{}, 1)}
+	h.purse.limits, h.purse.run = o.Shared.limits, &o.Shared.spent
 	h.run.turn, h.up.turn = make(chan struct{}, 1), make(chan struct{}, 1)
 	h.run.turn <- struct{}{}
 	defer h.leave(&h.run)
@@ -224,13 +226,7 @@ func (h *Host) Run(ctx context.Context, c Command) (Result, error) {
 	if err != nil {
 		return Result{}, h.fault(err)
 	}
-	var emit func(string, string)
-	if !c.Secret && !c.Quiet {
-		step := h.opt.Step(ctx)
-		emit = func(stream, line string) {
-			h.opt.Emit(event.Output{Host: h.target.Name, Step: step, Stream: stream, Line: event.Clean(line)})
-		}
-	}
+	step := h.opt.Step(ctx)
 	if err := h.enter(ctx, &h.run); err != nil {
 		return Result{}, h.fault(err)
 	}
@@ -240,7 +236,15 @@ func (h *Host) Run(ctx context.Context, c Command) (Result, error) {
 		if err != nil {
 			return Result{}, h.fault(err)
 		}
-		r, err := h.do(ctx, &h.run, s, "r", newJob(emit), script)
+		j := newJob(nil)
+		if !c.Secret && !c.Quiet {
+			j = newJob(h.printed(step))
+		}
+		j.tell = h.waiting(step)
+		r, err := h.do(ctx, &h.run, s, "r", j, script)
+		if j.log != nil {
+			j.log.end()
+		}
 		if again && errors.Is(err, errUnsent) && ctx.Err() == nil {
 			continue
 		}

@@ -13,6 +13,7 @@ import (
 
 const (
 	maxStdout = 16 << 20
+	maxShown  = 4 << 20
 	maxStderr = 64 << 10
 	maxStdin  = 16 << 20
 )
@@ -25,8 +26,11 @@ type job struct {
 	status int
 
 	stdout bytes.Buffer
+	shown  tail // standard output of a job whose output is shown
 	stderr tail
-	lines  [2]*lines // nil when nobody listens
+	log    *printed                     // nil when nobody listens
+	tell   func(awaited, time.Duration) // what it waits for; nil when nobody wants to know
+	waits  chan awaited
 
 	refused  bool          // the agent could not begin
 	started  chan struct{} // closed when standard output has begun; from then on a TERM is reported
@@ -35,14 +39,9 @@ type job struct {
 	once     sync.Once
 }
 
-func newJob(emit func(stream, line string)) *job {
-	j := &job{stderr: tail{n: maxStderr}, started: make(chan struct{}), done: make(chan struct{}), tooLarge: make(chan struct{})}
-	if emit != nil {
-		for i, name := range []string{"stdout", "stderr"} {
-			j.lines[i] = &lines{emit: func(l string) { emit(name, l) }}
-		}
-	}
-	return j
+func newJob(log *printed) *job {
+	return &job{log: log, shown: tail{n: maxShown}, stderr: tail{n: maxStderr}, waits: make(chan awaited, 1),
+		started: make(chan struct{}), done: make(chan struct{}), tooLarge: make(chan struct{})}
 }
 
 func (s *session) stdout(p []byte) { s.text(0, p) }
@@ -61,6 +60,8 @@ func (s *session) text(stream int, p []byte) {
 	}
 	if stream == 1 {
 		j.stderr.write(p)
+	} else if j.log != nil {
+		j.shown.write(p)
 	} else if j.stdout.Len()+len(p) <= maxStdout {
 		j.stdout.Write(p)
 	} else {
@@ -68,8 +69,8 @@ func (s *session) text(stream int, p []byte) {
 	}
 	s.mu.Unlock()
 	// Outside the lock, for an event may take its time.
-	if j.lines[stream] != nil {
-		j.lines[stream].write(p)
+	if j.log != nil {
+		j.log.write(stream, p)
 	}
 }
 
@@ -103,11 +104,18 @@ func (s *session) marked(stream int, m mark) {
 	case "y", "x":
 		j.refused = m.what == "y"
 		j.over[stream], j.status = true, m.status
-		if j.lines[stream] != nil {
-			j.lines[stream].close()
+		if j.log != nil {
+			j.log.ended(stream)
 		}
 		if j.over[0] && j.over[1] {
 			close(j.done)
+		}
+	default:
+		if a, ok := parseAwaited(m); ok {
+			select {
+			case j.waits <- a:
+			default:
+			}
 		}
 	}
 }
@@ -137,12 +145,40 @@ func (s *session) result(j *job) (Result, error) {
 	if j.refused {
 		return Result{}, failed("ssh.node-resources", true, nil)
 	}
+	if j.log != nil {
+		return Result{Stdout: j.shown.bytes(), Stderr: j.stderr.bytes(), Status: j.status}, nil
+	}
 	return Result{Stdout: j.stdout.Bytes(), Stderr: j.stderr.bytes(), Status: j.status}, nil
 }
 
 // await waits for the end of a job that was begun. When ctx ends before, the script's process group is killed; usable says whether the
-// session can be used again.
+// session can be used again. The helper is asked from time to time what the script waits for; one that says nothing is lost.
 func (s *session) await(ctx context.Context, j *job) (r Result, usable bool, err error) {
+	w := s.watch(j)
+	defer w.tick.Stop()
+	for {
+		select {
+		case <-w.tick.C:
+			if !w.ask() {
+				s.abandon(errHelper)
+				return Result{}, false, unknownFault(errHelper)
+			}
+			continue
+		case a := <-j.waits:
+			w.tell(a)
+			continue
+		case <-j.done:
+		case <-s.ended:
+		case <-s.link.gone:
+		case <-ctx.Done():
+		case <-j.tooLarge:
+		}
+		return s.outcome(ctx, j)
+	}
+}
+
+// outcome is await's answer when something has ended.
+func (s *session) outcome(ctx context.Context, j *job) (r Result, usable bool, err error) {
 	var why *event.Fault
 	select {
 	case <-j.done:

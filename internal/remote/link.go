@@ -30,13 +30,13 @@ type link struct {
 // node is a sign of life.
 type heard struct {
 	net.Conn
-	last atomic.Int64
+	last clock
 }
 
 func (h *heard) Read(p []byte) (int, error) {
 	n, err := h.Conn.Read(p)
 	if n > 0 {
-		h.last.Store(time.Now().UnixNano())
+		h.last.reset()
 	}
 	return n, err
 }
@@ -128,7 +128,7 @@ func handshake(ctx context.Context, t Target, o *Options, l *login, keys *hostKe
 		return nil, connectFault(ctx, err, addr, o.Timeouts.Connect)
 	}
 	setUserTimeout(raw, o.Timeouts.User)
-	conn := &heard{Conn: raw}
+	conn := &heard{Conn: raw, last: newClock(o.Now)}
 	// The library's own time limit covers the TCP connection only: a port that accepts and says nothing would hold it for ever.
 	_ = raw.SetDeadline(time.Now().Add(o.Timeouts.Handshake))
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
@@ -166,7 +166,7 @@ func handshake(ctx context.Context, t Target, o *Options, l *login, keys *hostKe
 	}
 	_ = raw.SetDeadline(time.Time{})
 	k := &link{client: ssh.NewClient(sc, chans, reqs), conn: conn, gone: make(chan struct{}), login: l}
-	conn.last.Store(time.Now().UnixNano())
+	conn.last.reset()
 	k.wg.Add(2)
 	go k.wait()
 	go k.keepalive(o.Timeouts)
@@ -222,7 +222,7 @@ func (k *link) keepalive(t Timeouts) {
 			return
 		case <-tick.C:
 		}
-		idle := time.Since(time.Unix(0, k.conn.last.Load()))
+		idle := k.conn.last.since()
 		if idle >= time.Duration(t.Misses)*t.Keepalive {
 			k.cut(errSilent)
 			return

@@ -56,7 +56,7 @@ type Options struct {
 	KnownHosts string // the cluster's own file; made 0600 when the first key is added
 	Ask        func(ctx context.Context, q HostKeyQuestion) (bool, error)
 
-	// Emit gets Output, Progress and HostState events. It may block. nil: nobody listens.
+	// Emit gets Output, Notice, Waiting, Progress and HostState events. It may block. nil: nobody listens.
 	Emit func(event.Event)
 	// Step names the step that a context belongs to, for these events.
 	Step func(context.Context) string
@@ -73,6 +73,8 @@ type Options struct {
 	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 	// LockFile on the node; "" means /run/eggo.lock.
 	LockFile string
+	// Now is for tests: only the time between two of its readings counts, never the time of day.
+	Now func() time.Time
 	// Chunk is how much of an upload is sent between two signs of life, in bytes; 0 means 1 MiB.
 	Chunk int
 }
@@ -89,6 +91,8 @@ type Timeouts struct {
 	Lease     time.Duration // the node ends its work when it hears nothing (30 s, whole seconds)
 	Kill      time.Duration // between TERM and KILL for a cancelled command (3 s)
 	Reconnect time.Duration // tries in all to reach a node again whose connection was lost (2 min)
+	Probe     time.Duration // between two questions what a command waits for (15 s)
+	Answer    time.Duration // the helper is lost when nothing came from it for so long after a question (a minute)
 }
 
 func (o *Options) fill() {
@@ -107,17 +111,22 @@ func (o *Options) fill() {
 	def(&t.Lease, 30*time.Second)
 	def(&t.Kill, 3*time.Second)
 	def(&t.Reconnect, 2*time.Minute)
+	def(&t.Probe, 15*time.Second)
+	def(&t.Answer, max(time.Minute, 2*t.Lease))
 	if t.Misses <= 0 {
 		t.Misses = 3
 	}
 	if o.Shared == nil {
-		o.Shared = NewShared()
+		o.Shared = NewShared(Limits{})
 	}
 	if o.HostKeys == "" {
 		o.HostKeys = Strict
 	}
 	if o.Emit == nil {
 		o.Emit = func(event.Event) {}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	if o.Step == nil {
 		o.Step = func(context.Context) string { return "" }
@@ -144,8 +153,8 @@ type Command struct {
 	Quiet  bool              // output is returned but not emitted
 }
 
-// Result of a command. Stdout is kept whole up to 16 MiB (then the error is "ssh.output-too-large"), Stderr its last 64 KiB; both are the
-// bytes as they came: clean them before they are shown.
+// Result of a command. Stdout of one that is Quiet or Secret is kept whole up to 16 MiB (then the error is "ssh.output-too-large"), of another
+// one its last 4 MiB; Stderr its last 64 KiB. Both are the bytes as they came: clean them before they are shown.
 type Result struct {
 	Stdout []byte
 	Stderr []byte

@@ -11,6 +11,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -34,6 +35,9 @@ type session struct {
 	bg    sync.WaitGroup
 
 	wmu sync.Mutex // one writer of in at a time
+
+	heard  clock        // something came from the helper
+	taking atomic.Int32 // readers that are handing on what came
 
 	mu       sync.Mutex
 	seq      int
@@ -82,7 +86,7 @@ func loginCommand(user string, b *boot) string {
 func open(ctx context.Context, k *link, t Target, o *Options) (*session, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeouts.Start, errStart)
 	defer cancel()
-	s := &session{link: k, opt: o, word: token(16), ended: make(chan struct{})}
+	s := &session{link: k, opt: o, word: token(16), ended: make(chan struct{}), heard: newClock(o.Now)}
 	s.boot = &boot{prompt: token(8) + "%" + token(8), hello: token(16), out: tail{n: 4 << 10}, err: tail{n: 4 << 10}, signal: make(chan string, 8)}
 	s.out, s.fed = newDemux(s.word, s.stdout, s.stdoutMark), newDemux(s.word, s.stderr, s.stderrMark)
 	// NewSession and Start have no clock of their own; the connection is cut when they take too long.
@@ -148,6 +152,7 @@ func (s *session) read(r io.Reader, first, then func([]byte)) {
 	for {
 		n, err := r.Read(buf)
 		if n > 0 {
+			s.taking.Add(1)
 			s.mu.Lock()
 			booting := s.boot != nil && !s.boot.greeted
 			s.mu.Unlock()
@@ -156,6 +161,8 @@ func (s *session) read(r io.Reader, first, then func([]byte)) {
 			} else {
 				then(buf[:n])
 			}
+			s.heard.reset()
+			s.taking.Add(-1)
 		}
 		if err != nil {
 			return

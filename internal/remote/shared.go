@@ -1,9 +1,15 @@
 package remote
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // Shared is what the ways to the nodes of one run have in common. It is safe for concurrent use.
 type Shared struct {
+	limits Limits
+	spent  atomic.Int64 // of Limits.Run
+
 	mu   sync.Mutex
 	lets string // the public key that let us in last
 
@@ -11,7 +17,10 @@ type Shared struct {
 }
 
 // NewShared makes one for a run.
-func NewShared() *Shared { return &Shared{} }
+func NewShared(limits Limits) *Shared {
+	limits.fill()
+	return &Shared{limits: limits}
+}
 
 func (s *Shared) key() string {
 	s.mu.Lock()

@@ -15,7 +15,7 @@ type mark struct {
 }
 
 // maxMark bounds a mark's line after the random word.
-const maxMark = 64
+const maxMark = 128
 
 // demux splits one stream of the session into what scripts wrote and the agent's marks. Its work is linear in what it reads: of a piece, only
 // as much is kept for the next as could be the beginning of a mark.

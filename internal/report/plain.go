@@ -114,11 +114,17 @@ func (pl *Plain) Beat(ctx context.Context, now func() time.Time) {
 	for {
 		select {
 		case <-t.C:
-			pl.Tick(now())
+			pl.Tick(pl.at(now()))
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+func (pl *Plain) at(now time.Time) time.Time {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	return pl.state.At(now)
 }
 
 func (pl *Plain) flush(now time.Time) {
@@ -184,7 +190,7 @@ func (pl *Plain) ended() int {
 // spared says whether a calm report leaves the event out.
 func (pl *Plain) spared(e event.Event) bool {
 	switch e := e.(type) {
-	case event.Change, event.Progress, event.Output, event.StepAsked: // whoever listens to a calm report is asked
+	case event.Change, event.Progress, event.Output, event.Waiting, event.StepAsked: // whoever listens to a calm report is asked
 		return true
 	case event.HostState:
 		return e.State == "connected"
@@ -223,7 +229,8 @@ func (pl *Plain) tell(r event.Record) {
 	case event.Change:
 		pl.line(r.Time, e.Host, p.T("report.change"), p.Msg(Sized(e.Desc)))
 	case event.Notice:
-		pl.line(r.Time, pl.hostOf(e.Host, e.Step), p.T("report.notice"), p.Msg(e.Text))
+		pl.line(r.Time, pl.hostOf(e.Host, e.Step), p.T("report.notice"), p.Msg(Sized(e.Text)))
+	case event.Waiting: // Tick says it
 	case event.Output:
 		if pl.Debug {
 			pl.line(r.Time, e.Host, "|", e.Line)
@@ -437,6 +444,9 @@ func (pl *Plain) beat(now time.Time) {
 			if lines := h.LinesOf(st.ID, 1); len(lines) > 0 {
 				text += "; " + p.T("report.last-line", "line", lines[0].Text)
 			}
+		}
+		if st.Waits != nil {
+			text += "; " + Awaits(p, st.Waits)
 		}
 		if usual, ok := pl.Usual.Usual(st); ok && usual > 0 {
 			text += "; " + p.T("report.usual", "time", Short(usual))

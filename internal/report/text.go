@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
 )
 
 // width is how many columns a text takes: a Chinese character takes two.
@@ -99,6 +101,19 @@ func Sized(m event.Msg) event.Msg {
 		return m
 	}
 	return m.With("bytes", Size(n))
+}
+
+// Awaits says what a command of a node waits for.
+func Awaits(p *i18n.Printer, w *event.Waiting) string {
+	state := "report.process." + w.State
+	if !p.Has(state) {
+		state = "report.process"
+	}
+	args := []string{"process", cmp.Or(w.Process, "?"), "pid", strconv.Itoa(w.PID), "state", p.T(state), "lock", w.Lock, "lock-pid", strconv.Itoa(w.LockPID)}
+	if w.Lock != "" {
+		return p.T("report.awaits-lock", args...)
+	}
+	return p.T("report.awaits", args...)
 }
 
 // Columns pads the cells of rows to equal widths; rows is not empty.

@@ -41,7 +41,8 @@ type State struct {
 
 	Transfers []*Transfer // running
 
-	alone     bool // what fails is decided by --on-failure: nobody is asked
+	set       time.Duration // by how much the clock was set since the run began
+	alone     bool          // what fails is decided by --on-failure: nobody is asked
 	steps     map[string]*Step
 	order     []*Step
 	barriers  []event.Barrier
@@ -109,8 +110,9 @@ type Step struct {
 	Pause   time.Time     // while it waits for its next try: until when
 	Delay   time.Duration // of that pause
 	Undone  bool
-	Asked   bool      // it failed, and somebody is to decide what becomes of it
-	Again   time.Time // when a person last had it tried again
+	Asked   bool           // it failed, and somebody is to decide what becomes of it
+	Again   time.Time      // when a person last had it tried again
+	Waits   *event.Waiting // what its command waits for, if it has been silent since that was told
 }
 
 // Running says whether the step has started and not ended.
@@ -172,6 +174,9 @@ func (s *State) Phase(id string) *Phase { return s.phases[id] }
 // Elapsed is the run's time so far, or in all when it has ended.
 func (s *State) Elapsed() time.Duration { return s.Now.Sub(s.Started) }
 
+// At is the time of day as the log of the run counts it: as if nobody had set the clock since the run began.
+func (s *State) At(now time.Time) time.Time { return now.Round(0).Add(-s.set) }
+
 // Apply takes the next record.
 func (s *State) Apply(r event.Record) {
 	s.Seq, s.Now = r.Seq, r.Time
@@ -204,9 +209,19 @@ func (s *State) Apply(r event.Record) {
 		s.Changes = push(s.Changes, e, KeepChanges)
 	case event.Notice:
 		s.Notices = push(s.Notices, Notice{e, r.Time}, KeepNotices)
+		if by, err := time.ParseDuration(e.Text.Args["by"]); err == nil && e.Text.Key == event.ClockSet {
+			s.set += by
+		}
+	case event.Waiting:
+		if st := s.steps[e.Step]; st != nil && st.Running() {
+			st.Waits = &e
+		}
 	case event.Output:
 		h := s.host(e.Host)
 		h.Lines, h.Heard = push(h.Lines, Line{r.Time, e.Step, e.Stream, cut(e.Line)}, KeepLines), r.Time
+		if st := s.steps[e.Step]; st != nil {
+			st.Waits = nil
+		}
 	case event.Progress:
 		s.progress(r.Time, e)
 		if h := s.hosts[e.Host]; h != nil {
@@ -273,16 +288,16 @@ func (s *State) stepEvent(r event.Record) {
 			st.Start, s.host(st.Host).Heard = r.Time, r.Time
 			s.activate(st)
 		}
-		st.Try, st.Pause, st.Delay, st.Outcome = e.Try, time.Time{}, 0, ""
+		st.Try, st.Pause, st.Delay, st.Outcome, st.Waits = e.Try, time.Time{}, 0, "", nil
 		s.answered(st)
 	case event.StepRetry:
 		st := get(e.Step)
-		st.Pause, st.Delay, st.Fault = r.Time.Add(e.Delay), e.Delay, &e.Fault
+		st.Pause, st.Delay, st.Fault, st.Waits = r.Time.Add(e.Delay), e.Delay, &e.Fault, nil
 		s.dropTransfers(st)
 	case event.StepAsked:
 		st := get(e.Step)
 		s.answered(st)
-		st.Fault = &e.Fault
+		st.Fault, st.Waits = &e.Fault, nil
 		s.dropTransfers(st)
 		if s.alone {
 			return
@@ -302,7 +317,7 @@ func (s *State) stepEvent(r event.Record) {
 			st.Start = r.Time
 		}
 		s.deactivate(st)
-		st.End, st.Took, st.Outcome, st.Why, st.Pause = r.Time, e.Took, e.Outcome, e.Why, time.Time{}
+		st.End, st.Took, st.Outcome, st.Why, st.Pause, st.Waits = r.Time, e.Took, e.Outcome, e.Why, time.Time{}, nil
 		if e.Fault != nil {
 			st.Fault = e.Fault
 		}

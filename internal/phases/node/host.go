@@ -36,8 +36,8 @@ type Command struct {
 	Quiet  bool              // output is returned but not emitted as events (large or uninteresting)
 }
 
-// Result of a command. Stdout is kept whole up to 16 MiB (then the error is "ssh.output-too-large"), Stderr its last 64 KiB; both are the
-// bytes as they came: clean them before they are shown.
+// Result of a command. Stdout of one that is Quiet or Secret is kept whole up to 16 MiB (then the error is "ssh.output-too-large"), of another
+// one its last 4 MiB; Stderr its last 64 KiB. Both are the bytes as they came: clean them before they are shown.
 type Result struct {
 	Stdout []byte
 	Stderr []byte

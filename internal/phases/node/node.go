@@ -142,7 +142,8 @@ func (n *Node) must(ctx context.Context, cmd Command) (Result, error) {
 // among these and no others.
 func scriptFault(code string) bool {
 	switch code {
-	case "node.file-exists", "node.module", "node.short-write", "node.torn-block", "node.unsafe-dir", "node.unsafe-versions", "node.no-binary", "packages.locked":
+	case "node.file-exists", "node.module", "node.no-binary", "node.short-write", "node.torn-block", "node.unsafe-dir",
+		"node.unsafe-versions", "packages.locked":
 		return true
 	}
 	return false

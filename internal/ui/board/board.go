@@ -237,7 +237,7 @@ func (b *Board) news(s *runstate.State, w int) []string {
 		return nil
 	}
 	n := s.Notices[len(s.Notices)-1]
-	text := b.P.Msg(n.Text)
+	text := b.P.Msg(report.Sized(n.Text))
 	if n.Host != "" {
 		text = event.Clean(n.Host) + ": " + text
 	}

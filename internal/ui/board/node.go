@@ -112,6 +112,9 @@ func (b *Board) view(s *runstate.State, h *runstate.Host, now time.Time) view {
 			v.brief = b.P.T("ui.stall.brief-usual", "step", step, "since", since, "usual", report.Short(x.Usual))
 		}
 	}
+	if v.stall != "" && v.step != nil && v.step.Waits != nil {
+		v.stall += "; " + report.Awaits(b.P, v.step.Waits)
+	}
 	return v
 }
 

@@ -214,7 +214,7 @@ func (p *Page) now(e *frame.Env) time.Time {
 	case p.over, p.state.Ended != nil:
 		return p.state.Now
 	}
-	return e.Now()
+	return p.state.At(e.Now())
 }
 
 // Type implements frame.Page: a filter that is being typed takes the keys; letters are letters then.
