@@ -75,7 +75,7 @@ func TestThePlainWizard(t *testing.T) {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	plain(t, said.String())
-	says(t, said.String(), "Step 1 of 9", "UPPER", "no machine: nonsense", "127.0.0.9", "10.1.0.0/99", "There is no “9” here", "The last change is undone", "It is done again",
+	says(t, said.String(), "Step 1 of 9", "UPPER", "no machine: nonsense", "127.0.0.9", "10.1.0.0/99", "There is no “9” here", "Undone: ", "Done again: ",
 		"cluster-id: prod", "plugin: calico", "dns-domain: x.local", "private-key-path: /keys/id", "edge", "config-extra-args", "What was typed is kept")
 	if strings.Contains(said.String(), "geheim") {
 		t.Error("the password is shown")

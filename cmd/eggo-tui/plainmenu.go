@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
@@ -70,6 +71,7 @@ var errQuit = errors.New("quit")
 // plainEntry is an entry of the menu: of one of some clusters, or of none.
 type plainEntry struct {
 	id  string
+	key string // what is typed for it
 	of  []jumphost.Cluster
 	why string // it cannot be done now, a key of i18n
 	do  func(ctx context.Context, c jumphost.Cluster) error
@@ -83,8 +85,8 @@ func (m *plainDesk) turn(ctx context.Context) error {
 	}
 	list := m.entries(clusters)
 	m.print("")
-	for i, x := range list {
-		line := fmt.Sprintf("%2d  %s", i+1, m.t("menu."+x.id))
+	for _, x := range list {
+		line := fmt.Sprintf("%2s  %s", x.key, m.t("menu."+x.id))
 		if len(x.of) == 1 {
 			line += ": " + event.Clean(x.of[0].Name)
 		}
@@ -95,7 +97,7 @@ func (m *plainDesk) turn(ctx context.Context) error {
 	}
 	for {
 		m.idle = true
-		text, err := m.line(ctx, m.t("plain.menu"))
+		text, err := m.line(ctx, m.t("plain.menu", "default", list[0].key))
 		m.idle = err != nil
 		if err != nil {
 			return err
@@ -107,15 +109,15 @@ func (m *plainDesk) turn(ctx context.Context) error {
 			m.otherLang()
 			return nil
 		case "?":
-			for i, x := range list {
-				m.print(fmt.Sprintf("%2d  %s: %s", i+1, m.t("menu."+x.id), m.t("menu."+x.id+".what")))
+			for _, x := range list {
+				m.print(fmt.Sprintf("%2s  %s: %s", x.key, m.t("menu."+x.id), m.t("menu."+x.id+".what")))
 			}
 			continue
 		case "":
-			text = "1"
+			text = list[0].key
 		}
-		i, ok := numbered(text, len(list))
-		if !ok {
+		i := slices.IndexFunc(list, func(x plainEntry) bool { return x.key == strings.TrimSuffix(text, ".") })
+		if i < 0 {
 			m.say("plain.no-such", "text", text)
 			continue
 		}
@@ -162,7 +164,7 @@ func (m *plainDesk) entries(clusters []jumphost.Cluster) []plainEntry {
 	}
 	var out []plainEntry
 	for _, o := range jumphost.Offers(clusters) {
-		out = append(out, plainEntry{id: o.ID, of: o.Of, why: o.Why, do: does[o.ID]})
+		out = append(out, plainEntry{id: o.ID, key: o.Key(), of: o.Of, why: o.Why, do: does[o.ID]})
 	}
 	return out
 }

@@ -182,9 +182,10 @@ func (w *plainWizard) undo(from, to *[]config.Draft, word string) error {
 		w.say("plain.no-undo")
 		return errAgain
 	}
-	*to = append(*to, w.draft)
+	was := w.draft
+	*to = append(*to, was)
 	w.draft, *from = (*from)[len(*from)-1], (*from)[:len(*from)-1]
-	w.say(word)
+	w.say(word, "what", wizard.Difference(w.talker.env.P, w.draft, was))
 	return errAgain
 }
 

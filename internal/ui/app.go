@@ -278,6 +278,12 @@ func (a *App) top() frame.Page { return a.stack[len(a.stack)-1] }
 
 func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 	a.note = ""
+	switch m.String() { // whatever is open
+	case "ctrl+l":
+		return tea.ClearScreen
+	case "ctrl+z":
+		return a.suspend()
+	}
 	if a.small() { // what is not seen is not acted on, but for leaving
 		if k := m.String(); k == "q" || k == "ctrl+c" {
 			return a.leave()
@@ -335,7 +341,7 @@ func (a *App) bindings() []frame.Binding {
 	// Where letters are typed, only the keys beside the letters do these. Function keys may never arrive (consoles in browsers), so they are extras.
 	show := []string{"", "", "", ""}
 	if t, is := a.top().(frame.Typer); is && t.Typing() {
-		show = []string{"Ctrl+G", "Ctrl+L", "Ctrl+T", "Ctrl+C"}
+		show = []string{"Ctrl+G", "Ctrl+X", "Ctrl+T", "Ctrl+C"}
 		if h, is := a.top().(frame.Helper); is && h.Helps() {
 			show[0] = ""
 		}
@@ -344,11 +350,25 @@ func (a *App) bindings() []frame.Binding {
 	if a.ascii {
 		lang = "ui.key.lang-ascii"
 	}
+	if show[1] != "" {
+		own = append(own, a.editKeys()...)
+	}
+	own = append(own,
+		frame.Binding{Keys: []string{"ctrl+l"}, Show: "Ctrl+L", Word: "ui.key.redraw", Help: true},
+		frame.Binding{Keys: []string{"ctrl+z"}, Show: "Ctrl+Z", Word: "ui.key.suspend", Help: true})
 	return append(own,
 		frame.Binding{Keys: []string{"?", "ctrl+g", "f1"}, Show: show[0], Word: "ui.key.help", Do: func() tea.Cmd { a.help, a.helpTop = true, 0; return nil }, Keep: true},
-		frame.Binding{Keys: []string{"L", "ctrl+l", "f2"}, Show: show[1], Word: lang, Do: a.otherLang},
+		frame.Binding{Keys: []string{"L", "ctrl+x", "f2"}, Show: show[1], Word: lang, Do: a.otherLang},
 		frame.Binding{Keys: []string{"M", "ctrl+t", "f3"}, Show: show[2], Word: "ui.key.mouse", Do: a.freeMouse, Help: true},
 		frame.Binding{Keys: []string{"q", "ctrl+c"}, Show: show[3], Word: "ui.key.quit", Do: a.leave})
+}
+
+// editKeys are those of every field, for the help: the fields take them before anything else.
+func (a *App) editKeys() (list []frame.Binding) {
+	for _, k := range widget.EditKeys() {
+		list = append(list, frame.Binding{Keys: []string{""}, Show: k[0], Word: k[1], Help: true})
+	}
+	return list
 }
 
 func (a *App) back() tea.Cmd {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -171,4 +172,30 @@ func TestColoursAreThoseOfTheTerminal(t *testing.T) {
 			t.Errorf("%s, mono %v: want %q and no %q", c.profile, c.mono, c.has, c.lacks)
 		}
 	}
+}
+
+// Ctrl+L draws the screen again and Ctrl+Z gives the terminal to the shell, whatever is open and whatever is typed; the help says so.
+func TestRedrawAndSuspend(t *testing.T) {
+	for name, open := range map[string][]string{"the board": nil, "the help": {"?"}, "a log's search": {"enter", "/"}, "a question": {"q"}} {
+		a := watch(t, 3)
+		uitest.Keys(t, a, open...)
+		before := uitest.Screen(a)
+		for key, want := range map[string]tea.Msg{"ctrl+l": tea.ClearScreen(), "ctrl+z": tea.SuspendMsg{}} {
+			_, c := a.Update(uitest.Press(key))
+			if c == nil {
+				t.Errorf("%s: %s does nothing", name, key)
+				continue
+			}
+			_, no := c().(pageMsg) // a test has no shell that would continue it
+			if got := c(); reflect.TypeOf(got) != reflect.TypeOf(want) && !(key == "ctrl+z" && no) {
+				t.Errorf("%s: %s gives %T", name, key, got)
+			}
+			if after := uitest.Screen(a); after != before {
+				t.Errorf("%s: %s changes the screen", name, key)
+			}
+		}
+	}
+	a := watch(t, 3)
+	uitest.Keys(t, a, "?")
+	uitest.Has(t, a, "Ctrl+L", "Ctrl+Z")
 }

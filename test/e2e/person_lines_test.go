@@ -69,7 +69,7 @@ func (s *spoken) entry(entry string) {
 	s.t.Helper()
 	from := s.at
 	s.hear(time.Minute, "q leave:")
-	m := regexp.MustCompile(`(?m)^ ?(\d+)  ` + regexp.QuoteMeta(entry)).FindStringSubmatch(s.text()[from:])
+	m := regexp.MustCompile(`(?m)^ ?([0-9w])  ` + regexp.QuoteMeta(entry)).FindStringSubmatch(s.text()[from:])
 	if m == nil {
 		s.t.Fatalf("there is no %q\n%s", entry, tail(s.text(), 30))
 	}

@@ -128,7 +128,7 @@ func (x *terminal) back(limit time.Duration, words ...string) {
 // choose takes an entry of the menu by its number.
 func (x *terminal) choose(entry string) {
 	x.t.Helper()
-	row := regexp.MustCompile(`(?m)^.{0,3} *(\d+)  ` + regexp.QuoteMeta(entry))
+	row := regexp.MustCompile(`(?m)^.{0,3} *([0-9w])  ` + regexp.QuoteMeta(entry))
 	number := ""
 	x.seeWhat(time.Minute, "the menu's "+entry, func(screen string) error {
 		m := row.FindStringSubmatch(screen)
@@ -138,7 +138,7 @@ func (x *terminal) choose(entry string) {
 		number = m[1]
 		return nil
 	})
-	x.press(number[len(number)-1:]) // 10 is at 0
+	x.press(number)
 }
 
 // kill ends the terminal and the program in it as nobody would ask them to: without a word.

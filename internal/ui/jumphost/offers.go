@@ -1,12 +1,25 @@
 package jumphost
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+)
 
 // Offer is something that a person can have done from here: an entry of the menu, on the screen and line by line.
 type Offer struct {
 	ID  string    // of its sentences: menu.ID, menu.ID.what
 	Of  []Cluster // those that it can be done with; of none where it is about no cluster, or cannot be done
 	Why string    // key of the sentence that says why it cannot be done now; "" when it can
+}
+
+// Key chooses the entry, wherever it stands: the order changes with what is likeliest, what a key means does not.
+func (o Offer) Key() string {
+	for i, id := range []string{"runs", "install", "file", "resume", "add", "remove", "upgrade", "cleanup", "status", "bundle"} {
+		if o.ID == id {
+			return strconv.Itoa(i)
+		}
+	}
+	return "w" // to watch, or decide about, what runs
 }
 
 // Offers are what a person can have done with these clusters, in the order of the menu: first what is likeliest. Who waits for a decision stands

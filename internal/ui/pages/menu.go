@@ -2,7 +2,6 @@ package pages
 
 import (
 	"context"
-	"fmt"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -34,6 +33,7 @@ func NewMenu(d *Deps) *Menu { return &Menu{d: d} }
 // entry of the menu. Of it are the clusters that it can be done with.
 type entry struct {
 	id  string
+	key string // that chooses it, in whatever order the entries stand
 	why string // of i18n: why it cannot be done now; "" when it can
 	of  []jumphost.Cluster
 	do  func() tea.Cmd
@@ -80,7 +80,7 @@ func (p *Menu) goOn(c jumphost.Cluster) frame.Page {
 func (p *Menu) entries() []entry {
 	var out []entry
 	for _, o := range jumphost.Offers(p.clusters) {
-		x := entry{id: o.ID, of: o.Of, why: o.Why}
+		x := entry{id: o.ID, key: o.Key(), of: o.Of, why: o.Why}
 		if page, of := p.of(o.ID), o.Of; page != nil {
 			x.do = func() tea.Cmd {
 				if len(of) == 1 {
@@ -178,13 +178,10 @@ func (p *Menu) Keys(*frame.Env) []frame.Binding {
 		{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.choose", Do: p.enter, Now: true},
 		{Keys: []string{"r"}, Word: "ui.key.again", Do: p.load, Help: true},
 	}
-	for i := range 10 { // the numbers that stand before the entries
-		keys = append(keys, frame.Binding{Keys: []string{fmt.Sprint((i + 1) % 10)}, Do: func() tea.Cmd {
-			if list := p.entries(); i < len(list) {
-				p.at, p.moved = list[i].id, true
-				return p.enter()
-			}
-			return nil
+	for _, x := range p.entries() { // what stands before the entries
+		keys = append(keys, frame.Binding{Keys: []string{x.key}, Do: func() tea.Cmd {
+			p.at, p.moved = x.id, true
+			return p.enter()
 		}, Help: true, Now: true})
 	}
 	return keys

@@ -39,7 +39,7 @@ func (p *Menu) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	p.rows = p.rows[:0]
 	for i, x := range list {
 		p.rows = append(p.rows, spot{len(out) + len(rows), x.id})
-		rows = append(rows, p.entry(e, x, i, i == at, left))
+		rows = append(rows, p.entry(e, x, i == at, left))
 		if i == 0 || gap > 0 {
 			rows = append(rows, "")
 		}
@@ -122,7 +122,7 @@ func (p *Menu) head(e *frame.Env, w int, tall bool) []string {
 }
 
 // entry draws a row of the list.
-func (p *Menu) entry(e *frame.Env, x entry, i int, on bool, w int) string {
+func (p *Menu) entry(e *frame.Env, x entry, on bool, w int) string {
 	t := e.Theme
 	l := new(widget.Line).Space(1)
 	if on {
@@ -138,19 +138,11 @@ func (p *Menu) entry(e *frame.Env, x entry, i int, on bool, w int) string {
 	case on:
 		style = t.Strong
 	}
-	l.Space(2).Add(number, number10(i)).Space(2).Add(style, e.P.T("menu."+x.id))
+	l.Space(2).Add(number, x.key).Space(2).Add(style, e.P.T("menu."+x.id))
 	if x.why != "" && t.NoGrey { // where there are no colours, what cannot be done now is told by a word
 		l.Space(2).Add(t.Idle, "("+e.P.T("plain.not-now")+")")
 	}
 	return widget.Fit(l.String(), w, t.Glyphs.Cut)
-}
-
-// number10 is the key of an entry: 1 to 9, then 0.
-func number10(i int) string {
-	if i > 9 {
-		return " "
-	}
-	return fmt.Sprint((i + 1) % 10)
 }
 
 // panel says what an entry would do, and on what, in h lines: with what became of the newest run where there is room.

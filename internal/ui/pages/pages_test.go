@@ -316,7 +316,7 @@ func TestWhatWasNotBegunIsOfferedAgain(t *testing.T) {
 	r := run("rack-9", "20261121T114000Z-deploy", "deploy", jumphost.Failed, time.Minute, time.Second)
 	w := &world{clusters: []jumphost.Cluster{{Name: "rack-9", Status: jumphost.Failed, Tried: "/root/.eggo/deploy.yaml", Runs: []jumphost.Run{r}}}}
 	a := begin(t, NewMenu(w.deps()), i18n.English, false, 100, 30)
-	uitest.Has(t, a, "▌  1  Resume", "/root/.eggo/deploy.yaml is shown again")
+	uitest.Has(t, a, "▌  3  Resume", "/root/.eggo/deploy.yaml is shown again")
 	uitest.Keys(t, a, "enter")
 	uitest.Has(t, a, "Nothing is wrong with this file")
 	uitest.Keys(t, a, "enter", "y")
@@ -333,7 +333,7 @@ func TestWhatTakesAwayIsGoneOnWith(t *testing.T) {
 		c.Runs = []jumphost.Run{run("rack-7", "20261121T114000Z-"+verb, verb, jumphost.Interrupted, time.Minute, time.Second)}
 		w := &world{clusters: []jumphost.Cluster{c}}
 		a := begin(t, NewMenu(w.deps()), i18n.English, false, 100, 30)
-		uitest.Has(t, a, "▌  1  Resume an interrupted run", "again")
+		uitest.Has(t, a, "▌  3  Resume an interrupted run", "again")
 		uitest.Lacks(t, a, "No run was interrupted")
 		uitest.Keys(t, a, "enter")
 		uitest.Has(t, a, want)

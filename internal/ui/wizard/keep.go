@@ -80,20 +80,22 @@ func (p *Page) undo(e *frame.Env) tea.Cmd {
 	if len(p.past) == 0 {
 		return frame.Send(frame.Note{Text: e.P.T("wizard.undo.none")})
 	}
-	p.future = append(p.future, p.draft.Clone())
+	was := p.draft.Clone()
+	p.future = append(p.future, was)
 	p.draft, p.past = p.past[len(p.past)-1], p.past[:len(p.past)-1]
 	p.kept = p.draft.Clone()
-	return tea.Batch(p.changed(), p.steps[p.at].enter(e), frame.Send(frame.Note{Text: e.P.T("wizard.undo.done")}))
+	return tea.Batch(p.changed(), p.steps[p.at].enter(e), frame.Send(frame.Note{Text: e.P.T("wizard.undo.done", "what", Difference(e.P, p.draft, was))}))
 }
 
 func (p *Page) redo(e *frame.Env) tea.Cmd {
 	if len(p.future) == 0 {
 		return frame.Send(frame.Note{Text: e.P.T("wizard.redo.none")})
 	}
-	p.past = append(p.past, p.draft.Clone())
+	was := p.draft.Clone()
+	p.past = append(p.past, was)
 	p.draft, p.future = p.future[len(p.future)-1], p.future[:len(p.future)-1]
 	p.kept = p.draft.Clone()
-	return tea.Batch(p.changed(), p.steps[p.at].enter(e), frame.Send(frame.Note{Text: e.P.T("wizard.redo.done")}))
+	return tea.Batch(p.changed(), p.steps[p.at].enter(e), frame.Send(frame.Note{Text: e.P.T("wizard.redo.done", "what", Difference(e.P, was, p.draft))}))
 }
 
 // saved is what is kept of the wizard: without passwords unless they are to be kept.

@@ -318,7 +318,7 @@ func (p *Page) Type(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool) {
 		if p.at > 0 && !p.own(m) {
 			return p.goTo(p.at-1, e), true
 		}
-	case "ctrl+z":
+	case "ctrl+_", "ctrl+/", "ctrl+-":
 		return p.undo(e), true
 	case "ctrl+r", "ctrl+y":
 		return p.redo(e), true
@@ -351,7 +351,7 @@ func (p *Page) Keys(e *frame.Env) []frame.Binding {
 			return tea.Batch(c, frame.Send(frame.Pop{}))
 		}},
 		frame.Binding{Keys: []string{"ctrl+p"}, Show: "Ctrl+P", Word: "wizard.key.prev", Do: func() tea.Cmd { return p.goTo(p.at-1, e) }, Help: true},
-		frame.Binding{Keys: []string{"ctrl+z"}, Show: "Ctrl+Z", Word: "wizard.key.undo", Do: func() tea.Cmd { return p.undo(e) }, Help: true},
+		frame.Binding{Keys: []string{"ctrl+_"}, Show: "Ctrl+_", Word: "wizard.key.undo", Do: func() tea.Cmd { return p.undo(e) }, Help: true},
 		frame.Binding{Keys: []string{"ctrl+r"}, Show: "Ctrl+R", Word: "wizard.key.redo", Do: func() tea.Cmd { return p.redo(e) }, Help: true})
 	return list
 }

@@ -63,13 +63,13 @@ func TestADraftIsKeptAsItIsTyped(t *testing.T) {
 func TestKeysWhereLettersAreTyped(t *testing.T) {
 	a, p, _ := open(t, i18n.English, false, 120, 40)
 	uitest.Type(t, a, "prod?")
-	uitest.Has(t, a, "Keys", "next field", "Ctrl+L  中文", "Ctrl+T  mouse", "Ctrl+Z  undo")
+	uitest.Has(t, a, "Keys", "next field", "Ctrl+X  中文", "Ctrl+T  mouse", "Ctrl+_  undo", "Ctrl+Z  back to the shell", "Ctrl+L  draw", "a word back, a word on")
 	uitest.Lacks(t, a, "  u  undo", "  M  mouse", "F1")
 	uitest.Keys(t, a, "esc")
 	if got := p.draft.Get("cluster-id"); got != "prod" {
 		t.Error(got)
 	}
-	uitest.Keys(t, a, "ctrl+l")
+	uitest.Keys(t, a, "ctrl+x")
 	uitest.Has(t, a, "集群叫什么名字？")
 	uitest.Keys(t, a, "f2")
 	uitest.Has(t, a, "What is the cluster called?")

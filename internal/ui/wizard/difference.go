@@ -1,0 +1,58 @@
+package wizard
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+)
+
+// differences is how many things are named that one draft has other than another; the others are counted.
+const differences = 2
+
+// Difference names what differs between two drafts, by the words of the fields and the names of the machines: what undo undid.
+func Difference(p *i18n.Printer, before, after config.Draft) string {
+	var names []string
+	add := func(name string) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, pair := range [][2]config.Draft{{before, after}, {after, before}} {
+		for _, m := range pair[0].Machines {
+			i := slices.IndexFunc(pair[1].Machines, func(x config.Machine) bool { return x.IP == m.IP })
+			if i < 0 || !sameMachine(pair[1].Machines[i], m) {
+				add(event.Clean(m.Name))
+			}
+		}
+	}
+	for _, s := range config.Settings() {
+		if before.Get(s.Key) != after.Get(s.Key) {
+			add(fieldName(p, s.Key))
+		}
+	}
+	if before.BindPort != after.BindPort {
+		add(fieldName(p, "bind-port"))
+	}
+	if before.KeepSecrets != after.KeepSecrets {
+		add(fieldName(p, "keep-secrets"))
+	}
+	if more := len(names) - differences; more > 0 {
+		return p.T("wizard.undo.more", "what", p.List(names[:differences]), "count", strconv.Itoa(more))
+	}
+	return p.List(names)
+}
+
+func sameMachine(a, b config.Machine) bool {
+	return a.Name == b.Name && a.Port == b.Port && a.Arch == b.Arch && slices.Equal(a.Roles, b.Roles)
+}
+
+// fieldName is what a field is called, or its key.
+func fieldName(p *i18n.Printer, key string) string {
+	if k := "wizard.field." + key; p.Has(k) {
+		return p.T(k)
+	}
+	return key
+}
