@@ -194,7 +194,7 @@ func signOne(ctx context.Context, env *environment, signer *sign.Signer, file st
 	if err != nil {
 		return err
 	}
-	name := signatureOf(file)
+	name := bundle.SignatureOf(file)
 	if err := writeFile(name, armored, 0o644); err != nil {
 		return err
 	}

@@ -192,16 +192,8 @@ func watched(env *environment, file string, work func(progress func(done, total 
 
 var partSuffix = regexp.MustCompile(`\.[0-9]{3,}$`)
 
-// signatureOf is the name of the signature of a bundle, whether the whole or its first part was named.
-func signatureOf(file string) string {
-	if _, err := os.Stat(file); err == nil || partSuffix.MatchString(file) {
-		file = partSuffix.ReplaceAllString(file, "")
-	}
-	return file + sign.Suffix
-}
-
 func readSignature(file string) ([]byte, error) {
-	name := signatureOf(file)
+	name := bundle.SignatureOf(file)
 	f, err := os.Open(name)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, event.NewFault(event.ClassBundle, "verify.no-signature", nil, "file", file, "signature", name)

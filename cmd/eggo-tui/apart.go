@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/exitcode"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/remote"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // A run is a process of its own, in a session of its own: this program, called with apartVerb and a usual command line.
@@ -99,9 +100,11 @@ type kept map[string]string
 func (k kept) secret(_ context.Context, id string, _ event.Msg) (string, error) {
 	v, ok := k[id]
 	if !ok {
-		return "", errors.New("nobody is there to ask")
+		return "", errNobody
 	}
 	return v, nil
 }
+
+func (k kept) signer(context.Context, jumphost.Signer) (bool, error) { return false, errNobody }
 
 func (k kept) hostKey(context.Context, remote.HostKeyQuestion) (bool, error) { return false, nil }

@@ -29,6 +29,8 @@ func (p *person) Secret(_ context.Context, what event.Msg) (string, error) {
 	p.secrets = append(p.secrets, what.Key)
 	return "open sesame", nil
 }
+func (p *person) Signer(context.Context, jumphost.Signer) (bool, error) { return true, nil }
+
 func (p *person) HostKeys(context.Context, []jumphost.HostKey) (bool, error) { return true, nil }
 func (p *person) Doing(event.Msg)                                            {}
 

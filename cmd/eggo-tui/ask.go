@@ -12,6 +12,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/remote"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // asker asks somebody for what is written down nowhere.
@@ -20,7 +21,12 @@ type asker interface {
 	secret(ctx context.Context, id string, what event.Msg) (string, error)
 	// hostKey asks whether the key of a machine that is contacted for the first time is right.
 	hostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error)
+	// signer asks whether a key that signed a bundle is to be trusted from now on. Where nobody can say, the error is errNobody.
+	signer(ctx context.Context, q jumphost.Signer) (bool, error)
 }
+
+// errNobody: there is nobody to ask.
+var errNobody = errors.New("nobody is there to ask")
 
 func (env *environment) asker() asker {
 	if env.Ask != nil {
@@ -38,6 +44,12 @@ func (a atTerminal) secret(ctx context.Context, _ string, what event.Msg) (strin
 
 func (a atTerminal) hostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
 	line, err := askLine(ctx, a.env, a.env.P.T("ask.host-key", "node", q.Node, "addr", q.Addr, "type", q.Type, "fingerprint", q.Fingerprint))
+	answer := strings.ToLower(line)
+	return answer == "y" || answer == "yes", err
+}
+
+func (a atTerminal) signer(ctx context.Context, q jumphost.Signer) (bool, error) {
+	line, err := askLine(ctx, a.env, a.env.P.T("ask.signer.line", "bundle", event.Clean(q.Bundle), "name", q.Name, "arch", q.Arch, "type", q.Type, "fingerprint", q.Fingerprint))
 	answer := strings.ToLower(line)
 	return answer == "y" || answer == "yes", err
 }

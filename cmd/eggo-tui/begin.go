@@ -8,6 +8,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/remote"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // job is a verb that changes nodes.
@@ -98,6 +99,15 @@ func (k *keeper) hostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, e
 	k.one.Lock()
 	defer k.one.Unlock()
 	return k.asker.hostKey(ctx, q)
+}
+
+func (k *keeper) signer(ctx context.Context, q jumphost.Signer) (bool, error) {
+	k.one.Lock()
+	defer k.one.Unlock()
+	if _, person := terminal(k.env); !person && k.env.Ask == nil {
+		return false, errNobody
+	}
+	return k.asker.signer(ctx, q)
 }
 
 func (k *keeper) expect(n int) {

@@ -37,6 +37,7 @@ func newCertsRenewCmd(env *environment) *cobra.Command {
 	cmd := &cobra.Command{Use: "renew", Short: env.P.T("cli.certs.renew.short"), Long: env.P.T("cli.certs.renew.long"), Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return renew(cmd.Context(), env, o) }}
 	o.flags(cmd, env)
+	o.trustFlags(cmd, env)
 	return cmd
 }
 

@@ -40,6 +40,7 @@ func newDeleteCmd(env *environment) *cobra.Command {
 		},
 	}
 	o.flags(cmd, env)
+	o.trustFlags(cmd, env)
 	o.leaveFlags(cmd, env)
 	o.hooks.nodeFlags(cmd, env)
 	cmd.Flags().BoolVar(&o.yes, "yes", false, p.T("cli.delete.yes"))

@@ -28,6 +28,7 @@ func newDeployCmd(env *environment) *cobra.Command {
 		},
 	}
 	o.flags(cmd, env)
+	o.trustFlags(cmd, env)
 	o.hooks.clusterFlags(cmd, env)
 	o.limitFlag(cmd, env)
 	// The program of the manual tore everything down when something failed, unless it was told not to.

@@ -43,6 +43,7 @@ func newJoinCmd(env *environment) *cobra.Command {
 		},
 	}
 	o.common(cmd, env)
+	o.trustFlags(cmd, env)
 	o.hooks.nodeFlags(cmd, env)
 	o.limitFlag(cmd, env)
 	o.machineFlags(cmd, env)

@@ -25,6 +25,11 @@ func (d *desk) launch(ctx context.Context, st jumphost.Start, ask jumphost.Asker
 	env := *d.env
 	env.Stdin, env.Stdout, env.Stderr, env.Ask = strings.NewReader(""), io.Discard, io.Discard, screen
 	o := runOptions{file: st.File, id: st.Of, output: "plain", state: d.state}
+	if st.Again {
+		var last runOptions
+		last.carry(d.lastFlags(st.Of))
+		o.signers = last.signers
+	}
 	s, err := prepare(ctx, &env, o, st.Verb)
 	if err != nil {
 		return none, err

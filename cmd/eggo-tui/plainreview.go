@@ -63,6 +63,9 @@ func (w *plainWizard) bundleOf(ctx context.Context, arch string) error {
 		if b.Fault == nil && b.Manifest != nil && b.Manifest.Arch == arch {
 			fit = append(fit, b.Path)
 			w.print(fmt.Sprintf("%2d  %s  Kubernetes %s  %s  %s", len(fit), event.Clean(b.Path), event.Clean(b.Manifest.Kubernetes), event.Clean(strings.TrimSpace(b.Manifest.OS.ID+" "+cmp.Or(b.Manifest.OS.Codename, b.Manifest.OS.Release))), w.t("wizard.bundle.proven")))
+			if b.Signed.Key != "" {
+				w.print("    " + event.Clean(w.talker.env.P.Msg(b.Signed)))
+			}
 		}
 	}
 	if len(fit) == 0 {
@@ -226,6 +229,12 @@ func (w *plainWizard) afterwards(ctx context.Context, list []choice) (string, er
 	return id, err
 }
 
+// names says whether the draft installs from the bundle.
+func (w *plainWizard) names(path string) bool {
+	v := w.draft.Values
+	return v["package-src.x86src"] == path || v["package-src.armsrc"] == path || slices.Contains(config.Items(v["eggo.bundles"]), path)
+}
+
 // review shows the file, what is other than on the disk and what will be done, as the person likes, and does with it what the person says.
 func (w *plainWizard) review(ctx context.Context) error {
 	file := w.target()
@@ -246,6 +255,11 @@ func (w *plainWizard) review(ctx context.Context) error {
 			words = []string{"wizard.key.join", "plain.show", "plain.diff", "plain.plan", "plain.change", "plain.leave"}
 		}
 		w.say("plain.will-be", "file", file, "count", strconv.Itoa(len(w.fresh())))
+		for _, b := range w.found {
+			if b.Signed.Key != "" && w.names(b.Path) {
+				w.print(event.Clean(w.talker.env.P.Msg(b.Signed)))
+			}
+		}
 		do, err := w.number(ctx, w.choices(words...), "plain.show")
 		if err != nil {
 			return err

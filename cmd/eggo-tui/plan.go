@@ -28,9 +28,11 @@ func newPlanCmd(env *environment) *cobra.Command {
 			})
 		}}
 	o.looking(cmd, env)
+	o.trustFlags(cmd, env)
 	o.limitFlag(cmd, env)
 	deploy := &cobra.Command{Use: "deploy", Short: env.P.T("cli.plan.deploy"), Args: cobra.NoArgs, RunE: cmd.RunE}
 	o.looking(deploy, env)
+	o.trustFlags(deploy, env)
 	o.limitFlag(deploy, env)
 	var purge bool
 	cleanup := &cobra.Command{Use: "cleanup", Short: env.P.T("cli.plan.cleanup"), Args: cobra.NoArgs,
@@ -70,6 +72,7 @@ func newPlanJoinCmd(env *environment) *cobra.Command {
 			})
 		}}
 	o.lookingAt(cmd, env)
+	o.trustFlags(cmd, env)
 	o.limitFlag(cmd, env)
 	o.machineFlags(cmd, env)
 	return cmd
@@ -101,6 +104,7 @@ func newPlanDeleteCmd(env *environment) *cobra.Command {
 			})
 		}}
 	o.looking(cmd, env)
+	o.trustFlags(cmd, env)
 	o.leaveFlags(cmd, env)
 	return cmd
 }
@@ -122,6 +126,7 @@ func newPlanCertsCmd(env *environment) *cobra.Command {
 			})
 		}}
 	o.looking(renew, env)
+	o.trustFlags(renew, env)
 	certs.AddCommand(renew)
 	return certs
 }
@@ -179,6 +184,7 @@ func (s *session) rehearse(ctx context.Context, o runOptions, verb string, would
 	hosts := would.changes(sum)
 	if o.output == "json" {
 		out := newLines(s.env)
+		s.bundlesJSON(out)
 		would.findingsJSON(s.env, out)
 		if err == nil {
 			total := 0
@@ -190,6 +196,7 @@ func (s *session) rehearse(ctx context.Context, o runOptions, verb string, would
 		}
 		return cmp.Or(gravest(ctx, err, sum), out.err)
 	}
+	s.printBundles()
 	would.findings(s.env)
 	if err == nil {
 		s.printPlan(verb, hosts, len(sum.Changed))

@@ -20,6 +20,7 @@ func newPreflightCmd(env *environment) *cobra.Command {
 	cmd := &cobra.Command{Use: "preflight", Short: env.P.T("cli.preflight.short"), Long: env.P.T("cli.preflight.long"), Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return preflight(cmd.Context(), env, o) }}
 	o.looking(cmd, env)
+	o.trustFlags(cmd, env)
 	return cmd
 }
 
@@ -41,10 +42,12 @@ func preflight(ctx context.Context, env *environment, o runOptions) error {
 		for _, m := range machines() {
 			out.put(m)
 		}
+		s.bundlesJSON(out)
 		found.findingsJSON(env, out)
 		return cmp.Or(gravest(ctx, err, sum), out.err)
 	}
 	printMachines(env, machines())
+	s.printBundles()
 	found.findings(env)
 	if err == nil {
 		fmt.Fprintln(env.Stdout, env.P.T("preflight.passed", "count", strconv.Itoa(len(s.cluster.Nodes)), "command", s.command("deploy")+s.elsewhere()))

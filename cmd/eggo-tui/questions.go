@@ -38,6 +38,11 @@ func (s *session) questions(
 	}
 	s.bus = event.NewBus(time.Now, &collector{})
 	defer s.close()
+	if s.stages() {
+		if err := s.askSigners(ctx); err != nil {
+			return err
+		}
+	}
 	if err := s.greet(ctx, a, more); err != nil || ask == nil {
 		return err
 	}

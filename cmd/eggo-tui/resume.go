@@ -20,6 +20,7 @@ func newResumeCmd(env *environment) *cobra.Command {
 			return resume(cmd.Context(), env, o, strings.Join(args, ""))
 		}}
 	o.flags(cmd, env)
+	o.trustFlags(cmd, env)
 	return cmd
 }
 

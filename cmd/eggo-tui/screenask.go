@@ -100,6 +100,12 @@ func (a *screenAsker) hostKey(ctx context.Context, q remote.HostKeyQuestion) (bo
 	}
 }
 
+func (a *screenAsker) signer(ctx context.Context, q jumphost.Signer) (bool, error) {
+	a.one.Lock()
+	defer a.one.Unlock()
+	return a.ask.Signer(ctx, q)
+}
+
 // askKeys shows the keys that have come together.
 func (a *screenAsker) askKeys(ctx context.Context) {
 	a.one.Lock()

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"strconv"
@@ -8,6 +10,11 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/bundle/bundletest"
+	"github.com/eggo-k8s/eggo/internal/bundle/sign"
+	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 )
 
 // The scripts of testdata/script run this program, under both of its names, as a person would.
@@ -38,6 +45,10 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": exitStatus,
 			"mode":   fileMode,
+			"bundle": writeBundle,
+			"keygen": makeKey,
+			"sign":   signBundle,
+			"forge":  forgeBundle,
 		},
 	})
 }
@@ -72,4 +83,48 @@ func fileMode(ts *testscript.TestScript, _ bool, args []string) {
 	if got := strconv.FormatUint(uint64(info.Mode().Perm()), 8); got != args[0] {
 		ts.Fatalf("mode %s, want %s", got, args[0])
 	}
+}
+
+// writeBundle is "bundle FILE": a small whole bundle.
+func writeBundle(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(phasestest.WriteBundle(ts.MkAbs(args[0])))
+}
+
+// makeKey is "keygen NAME": the key NAME, NAME.pub, and NAME.signers, which trusts it as NAME.
+func makeKey(ts *testscript.TestScript, _ bool, args []string) {
+	pair, err := sign.Generate(args[0], nil)
+	ts.Check(err)
+	ts.Check(pair.Save(ts.MkAbs(args[0])))
+	line, err := pair.AllowedLine(args[0])
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".signers"), []byte(line), 0o600))
+}
+
+// signBundle is "sign NAME BUNDLE".
+func signBundle(ts *testscript.TestScript, _ bool, args []string) {
+	file := ts.MkAbs(args[1])
+	a, err := bundle.Open(file)
+	ts.Check(err)
+	key, err := sign.Load(context.Background(), ts.MkAbs(args[0]), "", nil)
+	ts.Check(err)
+	defer key.Close()
+	armored, err := sign.Sign(context.Background(), key, sign.Namespace, bytes.NewReader(a.Sums()))
+	ts.Check(err)
+	ts.Check(os.WriteFile(bundle.SignatureOf(file), armored, 0o600))
+}
+
+// forgeBundle is "forge FROM TO [DST]": the same with a word changed, or with its first program placed elsewhere; its sums are right.
+func forgeBundle(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(bundletest.Forge(ts.MkAbs(args[0]), ts.MkAbs(args[1]), func(m *bundle.Manifest) {
+		for i := range m.Members {
+			if m.Members[i].Kind != bundle.Binary {
+				continue
+			}
+			m.Members[i].Version = "other"
+			if len(args) > 2 {
+				m.Members[i].Dst = args[2]
+			}
+			return
+		}
+	}))
 }

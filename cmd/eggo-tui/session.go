@@ -40,6 +40,7 @@ type runOptions struct {
 	hooks    hookFlags
 	// foreground keeps the run in this process.
 	foreground bool
+	trustOptions
 }
 
 func (o *runOptions) flags(cmd *cobra.Command, env *environment) {
@@ -69,6 +70,7 @@ func (o *runOptions) again() string {
 	if o.foreground {
 		out += " --foreground"
 	}
+	out += o.trustOptions.again()
 	for _, f := range o.hooks.before {
 		out += " --" + o.hooks.beforeKind + " " + shellWord(f)
 	}
@@ -86,6 +88,13 @@ func (o *runOptions) carried() []string {
 	}
 	if o.failure != "" {
 		out = append(out, "--on-failure", o.failure)
+	}
+	if o.signers != "" { // --allow-unsigned holds for the run that it was given to, and for no other
+		file := o.signers
+		if abs, err := filepath.Abs(file); err == nil {
+			file = abs
+		}
+		out = append(out, "--signers", file)
 	}
 	if o.hooks.beforeKind != phases.ClusterPreHook {
 		return out // a joining machine's own
@@ -113,6 +122,8 @@ func (o *runOptions) carry(flags []string) {
 		switch {
 		case name == "--limit" && len(given.limit) == 0:
 			o.limit = strings.Split(value, ",")
+		case name == "--signers" && given.signers == "":
+			o.signers = value
 		case name == "--on-failure" && given.failure == "" && value != "ask": // that was a board's
 			o.failure = value
 		case name == "--"+o.hooks.beforeKind:
@@ -171,8 +182,11 @@ type session struct {
 	shared   *remote.Shared // of the ways to all nodes
 	copied   string         // a directory that close removes
 
-	mu    sync.Mutex
-	hosts map[string]*remote.Host
+	trust trustOptions
+
+	mu      sync.Mutex
+	vouches *vouching // made when the first bundle is met
+	hosts   map[string]*remote.Host
 	// bastions on the way to the nodes, from this machine outward; made when the first node is reached.
 	bastions []*remote.Bastion
 	ask      sync.Mutex // one question at a time
@@ -180,7 +194,7 @@ type session struct {
 
 // prepare loads deploy.yaml and what it takes to log in. Nothing is made.
 func prepare(ctx context.Context, env *environment, o runOptions, verb string) (*session, error) {
-	s := &session{env: env, verb: verb, hosts: map[string]*remote.Host{}, me: whoami(verb), flags: o.carried()}
+	s := &session{env: env, verb: verb, hosts: map[string]*remote.Host{}, me: whoami(verb), flags: o.carried(), trust: o.trustOptions}
 	if o.output != "plain" && o.output != "json" {
 		return nil, event.NewFault(event.ClassUsage, "usage.output", nil, "output", o.output, "choices", "plain, json")
 	}
@@ -387,9 +401,7 @@ func (s *session) stage(ctx context.Context, source config.BundleSource) (phases
 	if path == "" {
 		return nil, event.NewFault(event.ClassBundle, "bundle.no-source", nil, "arch", source.Arch)
 	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(s.file), path)
-	}
+	path = s.bundlePath(source)
 	step := engine.StepID(ctx)
 	last := time.Time{}
 	b, err := bundle.Stage(ctx, path, filepath.Join(s.root, "bundles"), func(done, total int64) {
@@ -397,7 +409,7 @@ func (s *session) stage(ctx context.Context, source config.BundleSource) (phases
 			last = now
 			_ = s.bus.Emit(event.Progress{Step: step, What: filepath.Base(path), Done: done, Total: total})
 		}
-	}, bundle.WithExpected("", source.Arch), bundle.WithBases(bundle.Beside(path)...)) // the base of a difference may be staged, or lie beside it
+	}, bundle.WithVoucher(func(m *bundle.Manifest, sums []byte) error { return s.vouch(ctx, path, m, sums) }), bundle.WithExpected("", source.Arch), bundle.WithBases(bundle.Beside(path)...)) // the base of a difference may be staged, or lie beside it
 	if err != nil {
 		return nil, err
 	}

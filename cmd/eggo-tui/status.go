@@ -36,11 +36,11 @@ func status(ctx context.Context, env *environment, o runOptions) error {
 	now.last(s.store)
 	if o.output == "json" {
 		out := newLines(env)
-		if out.put(statusNow(st, now)); out.err != nil {
+		if out.put(statusNow(st, now, recordedBundles(s.store))); out.err != nil {
 			return out.err
 		}
 	} else {
-		printStatus(env, st)
+		printStatus(env, st, recordedBundles(s.store))
 		switch {
 		case len(now.Waits) > 0:
 			printWaits(env, o.state, now)
@@ -57,7 +57,8 @@ func status(ctx context.Context, env *environment, o runOptions) error {
 // withRun is a status with the run that goes on meanwhile.
 type withRun struct {
 	*phases.Status
-	Run *runNow `json:"run,omitempty"`
+	Bundles []jsonBundle `json:"bundles,omitempty"` // of the last run that installed from some
+	Run     *runNow      `json:"run,omitempty"`
 }
 
 type runNow struct {
@@ -66,15 +67,18 @@ type runNow struct {
 	Waits []waiting `json:"waits_for,omitempty"`
 }
 
-func statusNow(st *phases.Status, now known) withRun {
+func statusNow(st *phases.Status, now known, bundles []event.Msg) withRun {
 	out := withRun{Status: st}
+	for _, b := range bundles {
+		out.Bundles = append(out.Bundles, bundleOf(b))
+	}
 	if now.Status == "running" {
 		out.Run = &runNow{now.LastRun, now.Verb, now.Waits}
 	}
 	return out
 }
 
-func printStatus(env *environment, st *phases.Status) {
+func printStatus(env *environment, st *phases.Status, bundles []event.Msg) {
 	p, w := env.P, env.Stdout
 	table := func(rows [][]string) {
 		for _, l := range report.Columns(rows) {
@@ -125,6 +129,9 @@ func printStatus(env *environment, st *phases.Status) {
 		if next != "" {
 			fmt.Fprintln(w, "  → "+next)
 		}
+	}
+	for _, b := range bundles {
+		fmt.Fprintln(w, p.Msg(b))
 	}
 	for _, d := range st.Drift {
 		fmt.Fprintln(w, p.Msg(d))

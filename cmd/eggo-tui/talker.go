@@ -282,6 +282,12 @@ func (p *talker) HostKeys(ctx context.Context, keys []jumphost.HostKey) (bool, e
 	return p.sure(ctx, p.t("plain.keys"))
 }
 
+// Signer implements jumphost.Asker.
+func (p *talker) Signer(ctx context.Context, s jumphost.Signer) (bool, error) {
+	p.print(p.t("ask.signer", "bundle", event.Clean(s.Bundle), "name", s.Name, "arch", s.Arch), "  "+s.Type, "  "+s.Fingerprint, p.t("ask.signer.how"))
+	return p.sure(ctx, p.t("plain.signer"))
+}
+
 // doingEvery is how often it is said that something is still waited for.
 const doingEvery = 10 * time.Second
 

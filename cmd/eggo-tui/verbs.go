@@ -20,6 +20,7 @@ func verbs(env *environment) []*cobra.Command {
 		newJoinCmd(env),
 		newDeleteCmd(env),
 		newCertsCmd(env),
+		newSignersCmd(env),
 		newTemplateCmd(env),
 		newValidateCmd(env),
 		newVersionCmd(env),

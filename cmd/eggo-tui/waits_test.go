@@ -111,7 +111,7 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 
 	meanwhile := known{Name: "rack"}
 	meanwhile.last(store)
-	if text, err := json.Marshal(statusNow(&phases.Status{Cluster: "rack"}, meanwhile)); err != nil || !strings.Contains(string(text), `"cluster":"rack"`) || !strings.Contains(string(text), `"run":{"run":"`+log.ID()+`","verb":"deploy","waits_for":[{"step":"etcd.start/n1",`) {
+	if text, err := json.Marshal(statusNow(&phases.Status{Cluster: "rack"}, meanwhile, nil)); err != nil || !strings.Contains(string(text), `"cluster":"rack"`) || !strings.Contains(string(text), `"run":{"run":"`+log.ID()+`","verb":"deploy","waits_for":[{"step":"etcd.start/n1",`) {
 		t.Errorf("status: %s %v", text, err)
 	}
 

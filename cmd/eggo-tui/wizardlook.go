@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/bundle/trust"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -210,6 +212,13 @@ func (d *draftDesk) bundles(ctx context.Context, paths []string, tell func(wizar
 			return
 		}
 		b := wizard.Bundle{Path: path, Size: a.Size(), Manifest: a.Manifest()}
+		found, err := d.vouch(ctx, path, a.Manifest(), a.Sums())
+		if err != nil { // what would be refused is not even read
+			b.Fault = event.AsFault(err)
+			tell(b)
+			return
+		}
+		b.Signed = found.msg()
 		tell(b)
 		list = append(list, b)
 	}
@@ -254,6 +263,7 @@ func (d *draftDesk) prove(ctx context.Context, b wizard.Bundle, only bool, tell 
 	was, known := d.proven[id]
 	d.mu.Unlock()
 	if known {
+		was.Signed = b.Signed // who is trusted may have changed
 		tell(was)
 		return
 	}
@@ -279,6 +289,19 @@ func (d *draftDesk) prove(ctx context.Context, b wizard.Bundle, only bool, tell 
 	tell(b)
 }
 
+// vouch says who signed a bundle, and refuses what this machine would not install. Nobody is asked: that is done when the run begins.
+func (d *draftDesk) vouch(ctx context.Context, path string, m *bundle.Manifest, sums []byte) (vouched, error) {
+	v, err := newVouching(d.root, trustOptions{}, nil)
+	if err != nil {
+		return vouched{}, err
+	}
+	found, _, err := v.check(ctx, path, m, sums)
+	return found, err
+}
+
+// errLater keeps a bundle from being unpacked about whose signer somebody has yet to be asked.
+var errLater = errors.New("its signer is not known yet")
+
 // readWhole verifies every byte of a bundle, unless it was when it was unpacked and is the same since. only: it is unpacked, if there is room.
 func (d *draftDesk) readWhole(ctx context.Context, b wizard.Bundle, only bool, progress func(done, total int64)) error {
 	dir := filepath.Join(d.root, "bundles")
@@ -286,8 +309,14 @@ func (d *draftDesk) readWhole(ctx context.Context, b wizard.Bundle, only bool, p
 		return nil
 	}
 	if only && b.Manifest.Base == nil {
-		_, err := bundle.Stage(ctx, b.Path, dir, progress)
-		if f := event.AsFault(err); err == nil || f.Code != "bundle.no-space" && f.Code != "bundle.write" {
+		_, err := bundle.Stage(ctx, b.Path, dir, progress, bundle.WithVoucher(func(m *bundle.Manifest, sums []byte) error {
+			found, err := d.vouch(ctx, b.Path, m, sums)
+			if err == nil && found.State == trust.Stranger {
+				err = errLater
+			}
+			return err
+		}))
+		if f := event.AsFault(err); err == nil || !errors.Is(err, errLater) && f.Code != "bundle.no-space" && f.Code != "bundle.write" {
 			return err
 		}
 	}

@@ -33,6 +33,9 @@ func (a *Archive) Manifest() *Manifest { return a.manifest }
 // Path of the bundle as it was given to Open: a file, or the name of its parts.
 func (a *Archive) Path() string { return a.path }
 
+// Sums is what SHA256SUMS of the bundle must say, by its manifest: the text that is signed. Reading the bundle proves that it says so.
+func (a *Archive) Sums() []byte { return SumsText(a.text, a.manifest) }
+
 // Size of the bundle in bytes, all its parts together.
 func (a *Archive) Size() int64 { return a.size }
 

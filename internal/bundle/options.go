@@ -4,7 +4,7 @@ package bundle
 type Option func(*options)
 
 type options struct {
-	sums       func(sums []byte) error
+	sums       func(m *Manifest, sums []byte) error
 	name, arch string
 	bases      []string
 }
@@ -19,7 +19,14 @@ func gather(opts []Option) options {
 
 // WithSums has check see the bytes of SHA256SUMS, which name manifest.json and with it the bundle's name and architecture, before any
 // member is read or placed: the place to check a signature. Its error ends the reading and is returned as it is.
-func WithSums(check func(sums []byte) error) Option { return func(o *options) { o.sums = check } }
+func WithSums(check func(sums []byte) error) Option {
+	return WithVoucher(func(_ *Manifest, sums []byte) error { return check(sums) })
+}
+
+// WithVoucher is WithSums for who wants to know which bundle it is; the manifest is not proven yet.
+func WithVoucher(check func(m *Manifest, sums []byte) error) Option {
+	return func(o *options) { o.sums = check }
+}
 
 // WithExpected refuses a bundle of another name or architecture; "" accepts any. The faults are "bundle.wrong-name" and
 // "bundle.wrong-arch".
@@ -44,7 +51,7 @@ func (o options) admit(m *Manifest, sums []byte) error {
 		}
 	}
 	if o.sums != nil {
-		if err := o.sums(sums); err != nil {
+		if err := o.sums(m, sums); err != nil {
 			return err
 		}
 	}

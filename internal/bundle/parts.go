@@ -48,6 +48,12 @@ func cutPart(name string) (bundle string, n int) {
 	return m[1], n
 }
 
+// SignatureOf is the name of the file that holds a bundle's signature, whether the whole or a part of it is named.
+func SignatureOf(path string) string {
+	whole, _ := cutPart(path)
+	return whole + ".sig"
+}
+
 // part is a file of a bundle, or all of it.
 type part struct {
 	path string

@@ -33,6 +33,29 @@ type allowed struct {
 	key           string // wire format
 }
 
+// Listed is a line of an allowed_signers file.
+type Listed struct {
+	Line          int
+	Principals    string
+	Namespaces    string // "" for all
+	After, Before time.Time
+	KeyType       string
+	Fingerprint   string
+}
+
+// List gives the lines that allow a key, in their order.
+func (a *AllowedSigners) List() []Listed {
+	var out []Listed
+	for _, l := range a.lines {
+		key, err := ssh.ParsePublicKey([]byte(l.key))
+		if err != nil { // it was parsed from there
+			continue
+		}
+		out = append(out, Listed{l.number, l.principals, l.namespaces, l.after, l.before, key.Type(), ssh.FingerprintSHA256(key)})
+	}
+	return out
+}
+
 // Len is the number of lines that allow a key.
 func (a *AllowedSigners) Len() int { return len(a.lines) }
 
@@ -292,6 +315,18 @@ func match(s, p string) bool {
 		}
 	}
 	return strings.Trim(p[j:], "*") == ""
+}
+
+// PublicLine is the line of an allowed_signers file that trusts a public key, given as the line of its .pub file, under the identity.
+func PublicLine(public, identity string) (string, error) {
+	key, err := publicKey(public)
+	if err != nil {
+		return "", err
+	}
+	if u := usable(key); u != nil {
+		return "", usage(u.code, nil, u.kv...)
+	}
+	return allowedLine(identity, key)
 }
 
 // allowedLine trusts key for bundles under the identity, which must be one name. One with a blank in it stands in quotes.

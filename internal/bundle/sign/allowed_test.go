@@ -139,7 +139,7 @@ func TestAnIdentityIsOneName(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		check := Check{Namespace, identity, allow(t, l), noon()}
+		check := Check{Namespace: Namespace, Identity: identity, Allowed: allow(t, l), Now: noon()}
 		if _, err := Verify(t.Context(), signed(t, s), strings.NewReader(sums), check); err != nil {
 			t.Errorf("%q: %v", identity, err)
 		}

@@ -25,9 +25,6 @@ import (
 // Namespace of a bundle's signature. A signature made for anything else, such as a commit or a mail, does not pass for one.
 const Namespace = "eggo-bundle"
 
-// Suffix of the file that holds the signature, beside the bundle.
-const Suffix = ".sig"
-
 // minRSA is the least length of an RSA key in bits.
 const minRSA = 2048
 

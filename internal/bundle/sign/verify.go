@@ -32,30 +32,36 @@ type Signature struct {
 	Token *Token
 }
 
+// Unlisted is a signature that fits what it is said to sign. Whose it is, and whether that key is to be trusted, nobody
+// has said.
+type Unlisted struct {
+	KeyType     string
+	Fingerprint string
+	key         ssh.PublicKey
+}
+
+// AllowedLine is the line of an allowed_signers file that trusts the key under the identity, which must be one name,
+// else the fault is "sign.identity-name".
+func (u Unlisted) AllowedLine(identity string) (string, error) { return allowedLine(identity, u.key) }
+
 // Token is what a security key signs with the text. That it was touched is required, so it is not here.
 type Token struct {
 	UserVerified bool   // by PIN or fingerprint
 	Counter      uint32 // of its signatures
 }
 
-// Verify checks that the armored signature is one of message for the namespace by a key that is allowed now. Whether the key may sign is
-// decided before message is read. The faults: "sign.malformed", "sign.certificate", "sign.key-type", "sign.key-weak", "sign.namespace",
-// "sign.hash", "sign.untrusted", "sign.identity", "sign.scope", "sign.not-yet", "sign.expired", "sign.algorithm", "sign.no-touch",
-// "sign.mismatch", all of class bundle, and "sign.read".
+// Verify checks that the armored signature is one of message for the namespace by a key that is allowed now. Whether
+// the key may sign is decided before message is read. The faults: "sign.malformed", "sign.certificate",
+// "sign.key-type", "sign.key-weak", "sign.namespace", "sign.hash", "sign.untrusted", "sign.identity", "sign.scope",
+// "sign.not-yet", "sign.expired", "sign.algorithm", "sign.no-touch", "sign.mismatch", all of class bundle, and
+// "sign.read".
 func Verify(ctx context.Context, armored []byte, message io.Reader, check Check) (Signature, error) {
 	if check.Namespace == "" || check.Allowed == nil {
 		return Signature{}, errors.New("no namespace or nobody allowed")
 	}
-	b, err := parseArmored(armored)
-	if err != nil {
-		return Signature{}, bad("sign.malformed", err)
-	}
-	key, sig, err := b.parts()
+	b, key, sig, err := parse(armored, check.Namespace)
 	if err != nil {
 		return Signature{}, err
-	}
-	if b.Namespace != check.Namespace {
-		return Signature{}, bad("sign.namespace", nil, "got", b.Namespace, "want", check.Namespace)
 	}
 	out := Signature{KeyType: key.Type(), Fingerprint: ssh.FingerprintSHA256(key)}
 	line, err := check.Allowed.find(key, check)
@@ -65,21 +71,59 @@ func Verify(ctx context.Context, armored []byte, message io.Reader, check Check)
 	if out.Line, out.Identity = line.number, check.Identity; out.Identity == "" {
 		out.Identity = line.principals
 	}
-	if onToken(out.KeyType) {
-		if out.Token, err = token(sig.Rest); err != nil {
-			return Signature{}, err
-		}
-	} else if len(sig.Rest) > 0 {
-		return Signature{}, bad("sign.malformed", errors.New("something follows the signature"))
-	}
-	data, err := b.signed(ctx, message)
+	out.Token, err = b.fits(ctx, key, sig, message)
 	if err != nil {
 		return Signature{}, err
 	}
-	if err := key.Verify(data, sig); err != nil {
-		return Signature{}, bad("sign.mismatch", err, "key", out.Fingerprint)
-	}
 	return out, nil
+}
+
+// Fits is Verify for who knows no signers: the signature must be one of message, by whatever key. The faults are those
+// of Verify but for the ones about a list.
+func Fits(ctx context.Context, armored []byte, message io.Reader, namespace string) (Unlisted, error) {
+	b, key, sig, err := parse(armored, namespace)
+	if err != nil {
+		return Unlisted{}, err
+	}
+	if _, err := b.fits(ctx, key, sig, message); err != nil {
+		return Unlisted{}, err
+	}
+	return Unlisted{key.Type(), ssh.FingerprintSHA256(key), key}, nil
+}
+
+// parse reads a signature that was made for the namespace.
+func parse(armored []byte, namespace string) (blob, ssh.PublicKey, *ssh.Signature, error) {
+	b, err := parseArmored(armored)
+	if err != nil {
+		return b, nil, nil, bad("sign.malformed", err)
+	}
+	key, sig, err := b.parts()
+	if err != nil {
+		return b, nil, nil, err
+	}
+	if b.Namespace != namespace {
+		return b, nil, nil, bad("sign.namespace", nil, "got", b.Namespace, "want", namespace)
+	}
+	return b, key, sig, nil
+}
+
+// fits checks that the key signed the message, and says what a security key vouches for besides.
+func (b blob) fits(ctx context.Context, key ssh.PublicKey, sig *ssh.Signature, message io.Reader) (t *Token, err error) {
+	if onToken(key.Type()) {
+		if t, err = token(sig.Rest); err != nil {
+			return nil, err
+		}
+	} else if len(sig.Rest) > 0 {
+		return nil, bad("sign.malformed", errors.New("something follows the signature"))
+	}
+	data, err := b.signed(ctx, message)
+	if err != nil {
+		return nil, err
+	}
+	if err := key.Verify(data, sig); err != nil {
+		return nil, bad("sign.mismatch", err, "key", ssh.FingerprintSHA256(key))
+	}
+	return t, nil
 }
 
 // parts are the key and its signature within the blob, of types that may sign.

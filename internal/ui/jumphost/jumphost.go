@@ -180,9 +180,14 @@ type Asker interface {
 	Secret(ctx context.Context, what event.Msg) (string, error)
 	// HostKeys shows first-contact keys and asks whether all of them are right.
 	HostKeys(ctx context.Context, keys []HostKey) (bool, error)
+	// Signer shows who signed a bundle and asks whether that key is to be trusted from now on.
+	Signer(ctx context.Context, s Signer) (bool, error)
 	// Doing says what is waited for.
 	Doing(what event.Msg)
 }
+
+// Signer of a bundle that nobody has said anything about.
+type Signer struct{ Bundle, Name, Arch, Type, Fingerprint string }
 
 // HostKey of a machine that is contacted for the first time.
 type HostKey struct{ Node, Addr, Type, Fingerprint string }

@@ -31,6 +31,10 @@ type (
 		keys   []jumphost.HostKey
 		answer chan<- bool
 	}
+	signerMsg struct {
+		signer jumphost.Signer
+		answer chan<- bool
+	}
 	doneMsg struct {
 		result any
 		err    error
@@ -99,6 +103,8 @@ func (t *task) take(m tea.Msg) (c tea.Cmd, result any, done bool) {
 		}), nil, false
 	case keysMsg:
 		return frame.Send(askKeys(m.keys, func(yes bool) tea.Cmd { return t.after(tm.ctx, func() { m.answer <- yes }) })), nil, false
+	case signerMsg:
+		return frame.Send(askSigner(m.signer, func(yes bool) tea.Cmd { return t.after(tm.ctx, func() { m.answer <- yes }) })), nil, false
 	case doneMsg:
 		t.busy = false
 		t.cancel()
@@ -155,6 +161,24 @@ func askKeys(keys []jumphost.HostKey, answer func(bool) tea.Cmd) frame.Ask {
 	}
 }
 
+// askSigner shows who signed a bundle. The default is to refuse.
+func askSigner(s jumphost.Signer, answer func(bool) tea.Cmd) frame.Ask {
+	return frame.Ask{
+		Title: event.M("ask.title.signer"),
+		Body: func(e *frame.Env, w int) []string {
+			out := wrapped(e.Theme.Text, e.P.T("ask.signer", "bundle", event.Clean(s.Bundle), "name", s.Name, "arch", s.Arch), w)
+			out = append(out, "", "  "+e.Theme.Dim.Render(event.Clean(s.Type)), "  "+e.Theme.Accent.Render(event.Clean(s.Fingerprint)), "")
+			return append(out, wrapped(e.Theme.Dim, e.P.T("ask.signer.how"), w)...)
+		},
+		Whole: true,
+		Choices: []frame.Choice{
+			{Key: "n", Word: "ask.signer.no", Do: func() tea.Cmd { return answer(false) }},
+			{Key: "y", Word: "ask.signer.yes", Do: func() tea.Cmd { return answer(true) }},
+		},
+		Cancel: func() tea.Cmd { return answer(false) },
+	}
+}
+
 // teller is the task's end of the line.
 type teller struct {
 	ctx context.Context
@@ -196,6 +220,19 @@ func (t *teller) Secret(ctx context.Context, what event.Msg) (string, error) {
 func (t *teller) HostKeys(ctx context.Context, keys []jumphost.HostKey) (bool, error) {
 	answer := make(chan bool, 1)
 	t.send(ctx, keysMsg{keys, answer})
+	select {
+	case yes := <-answer:
+		return yes, nil
+	case <-ctx.Done():
+	case <-t.ctx.Done():
+	}
+	return false, context.Canceled
+}
+
+// Signer implements jumphost.Asker.
+func (t *teller) Signer(ctx context.Context, s jumphost.Signer) (bool, error) {
+	answer := make(chan bool, 1)
+	t.send(ctx, signerMsg{s, answer})
 	select {
 	case yes := <-answer:
 		return yes, nil

@@ -436,6 +436,11 @@ func (b *bundles) one(e *frame.Env, i int, x Bundle, w int) []string {
 		parts := []string{"Kubernetes " + m.Kubernetes, m.Arch, strings.TrimSpace(m.OS.ID + " " + cmp.Or(m.OS.Codename, m.OS.Release)), report.Size(x.Size), filepath.Dir(x.Path)}
 		out = append(out, "      "+t.Dim.Render(widget.Cut(event.Clean(strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "  ")), w-6, g.Cut)))
 	}
+	if x.Signed.Key != "" && (b.p.chosen(x.Path) || i == b.at) {
+		for _, s := range wrapped(event.Clean(e.P.Msg(x.Signed)), w-6) {
+			out = append(out, "      "+t.Dim.Render(s))
+		}
+	}
 	if x.Fault != nil {
 		text, next := e.P.Fault(x.Fault)
 		for _, s := range complaint(e, event.Error, event.Clean(text), event.Clean(next), w-6) {
@@ -457,6 +462,9 @@ func badBundle(f *event.Fault) string {
 		return "wizard.bundle.unreadable"
 	case "bundle.not-gzip", "bundle.not-tar", "bundle.text", "bundle.no-manifest", "bundle.none-here":
 		return "wizard.bundle.none-such"
+	}
+	if f.Code == "bundle.outside" || strings.HasPrefix(f.Code, "trust.") || strings.HasPrefix(f.Code, "sign.") {
+		return "wizard.bundle.refused"
 	}
 	return "wizard.bundle.bad"
 }

@@ -384,6 +384,22 @@ func yamlLine(e *frame.Env, l string) string {
 	return m[1] + e.Theme.Busy.Render(m[2]) + e.Theme.Dim.Render(m[3]) + e.Theme.Text.Render(m[4])
 }
 
+// signedLines say who signed the chosen bundles.
+func (r *review) signedLines(e *frame.Env, w int) []string {
+	var out []string
+	for _, x := range r.p.bundles {
+		if x.Signed.Key != "" && r.p.chosen(x.Path) {
+			for _, s := range wrapped(event.Clean(e.P.Msg(x.Signed)), w) {
+				out = append(out, e.Theme.Text.Render(s))
+			}
+		}
+	}
+	if len(out) > 0 {
+		out = append(out, "")
+	}
+	return out
+}
+
 // planLines is what would be done, machine by machine.
 func (r *review) planLines(e *frame.Env, w int) []string {
 	t, g := e.Theme, e.Theme.Glyphs
@@ -398,7 +414,7 @@ func (r *review) planLines(e *frame.Env, w int) []string {
 	case len(r.plan) == 0:
 		return []string{t.Good.Render(g.OK + " " + e.P.T("wizard.plan.nothing"))}
 	}
-	var out []string
+	out := r.signedLines(e, w)
 	for _, n := range r.plan {
 		name := n.Node
 		if name == "" {

@@ -106,6 +106,7 @@ type Bundle struct {
 	Fault    *event.Fault
 	Done     int64 // bytes that are proven; Proven when all are
 	Proven   bool
+	Signed   event.Msg // who signed it, or that nobody did
 }
 
 // Check is news of preflight: a machine that is looked at, a finding, or the end.

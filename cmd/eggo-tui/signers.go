@@ -1,0 +1,159 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eggo-k8s/eggo/internal/bundle/sign"
+	"github.com/eggo-k8s/eggo/internal/bundle/trust"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/report"
+)
+
+// newSignersCmd shows and changes whose bundles this control host installs.
+func newSignersCmd(env *environment) *cobra.Command {
+	p := env.P
+	var state, output string
+	cmd := &cobra.Command{
+		Use: "signers", Short: p.T("cli.signers.short"), Long: p.T("cli.signers.long"), Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return listSigners(env, state, output) },
+	}
+	cmd.PersistentFlags().StringVar(&state, "state-dir", "", p.T("cli.flag.state"))
+	cmd.Flags().StringVar(&output, "output", env.output("table"), p.T("cli.flag.output"))
+	var identity string
+	add := &cobra.Command{
+		Use: "add FILE", Short: p.T("cli.signers.add"), Args: cobra.ExactArgs(1),
+		Example: "  eggo-tui signers add allowed_signers\n  eggo-tui signers add key.pub --identity builder@example.com",
+		RunE:    func(_ *cobra.Command, args []string) error { return addSigners(env, state, args[0], identity) },
+	}
+	add.Flags().StringVar(&identity, "identity", "", p.T("cli.signers.identity"))
+	remove := &cobra.Command{
+		Use: "remove SIGNER", Short: p.T("cli.signers.remove"), Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return removeSigner(env, state, args[0]) },
+	}
+	cmd.AddCommand(add, remove)
+	return cmd
+}
+
+// jsonSigner is a signer that the control host knows.
+type jsonSigner struct {
+	Type        string `json:"type"` // signer
+	Identity    string `json:"identity"`
+	KeyType     string `json:"key_type"`
+	Fingerprint string `json:"fingerprint"`
+	Namespaces  string `json:"namespaces,omitempty"`
+	After       string `json:"valid_after,omitempty"`
+	Before      string `json:"valid_before,omitempty"`
+}
+
+func listSigners(env *environment, state, output string) error {
+	if output != "table" && output != "json" {
+		return event.NewFault(event.ClassUsage, "usage.output", nil, "output", output, "choices", "table, json")
+	}
+	store := trust.In(stateRoot(env, state))
+	known, err := store.Load()
+	if err != nil {
+		return err
+	}
+	var list []sign.Listed
+	if known != nil {
+		list = known.List()
+	}
+	if output == "json" {
+		out := newLines(env)
+		for _, l := range list {
+			out.put(jsonSigner{"signer", l.Principals, l.KeyType, l.Fingerprint, l.Namespaces, rfc(l.After), rfc(l.Before)})
+		}
+		return out.err
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(env.Stdout, env.P.T("cli.signers.none", "file", store.Path()))
+		return nil
+	}
+	rows := [][]string{{env.P.T("col.signer"), env.P.T("col.key-type"), env.P.T("col.fingerprint"), env.P.T("col.until")}}
+	for _, l := range list {
+		until := "-"
+		if !l.Before.IsZero() {
+			until = l.Before.Format(time.DateTime)
+		}
+		rows = append(rows, []string{event.Clean(l.Principals), l.KeyType, l.Fingerprint, until})
+	}
+	for _, l := range report.Columns(rows) {
+		fmt.Fprintln(env.Stdout, l)
+	}
+	return nil
+}
+
+func rfc(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format(time.RFC3339)
+}
+
+// addSigners takes the lines of an allowed_signers file, or a public key under an identity. The file as a whole has to
+// be understood.
+func addSigners(env *environment, state, file, identity string) error {
+	lines, err := signerLines(file, identity)
+	if err != nil {
+		return err
+	}
+	store := trust.In(stateRoot(env, state))
+	n, err := store.Add(lines)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(env.Stdout, env.P.T("cli.signers.added", "count", fmt.Sprint(n), "file", store.Path()))
+	return nil
+}
+
+// maxSigners bounds the file, in bytes.
+const maxSigners = 1 << 20
+
+func signerLines(file, identity string) ([]string, error) {
+	if identity == "" {
+		if _, err := trust.ReadFile(file); err != nil {
+			return nil, err
+		}
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, event.NewFault(event.ClassUsage, "trust.file", err, "file", file)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSigners))
+	if err != nil {
+		return nil, event.NewFault(event.ClassUsage, "trust.file", err, "file", file)
+	}
+	if identity == "" {
+		return strings.Split(string(data), "\n"), nil
+	}
+	line, err := sign.PublicLine(string(data), identity)
+	if err != nil {
+		return nil, event.NewFault(event.ClassUsage, "trust.file", err, "file", file)
+	}
+	return []string{line}, nil
+}
+
+func removeSigner(env *environment, state, who string) error {
+	store := trust.In(stateRoot(env, state))
+	gone, err := store.Remove(who)
+	if err != nil {
+		return err
+	}
+	if len(gone) == 0 {
+		return event.NewFault(event.ClassUsage, "trust.no-signer", nil, "who", event.Clean(who), "file", store.Path())
+	}
+	for _, l := range gone {
+		fmt.Fprintln(env.Stdout, env.P.T("cli.signers.removed", "who", event.Clean(l.Principals), "type", l.KeyType, "key", l.Fingerprint))
+	}
+	if left, err := store.Load(); err == nil && left == nil {
+		fmt.Fprintln(env.Stdout, env.P.T("cli.signers.last"))
+	}
+	return nil
+}

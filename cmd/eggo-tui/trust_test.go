@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/bundle/sign"
+	"github.com/eggo-k8s/eggo/internal/bundle/trust"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
+)
+
+// decided answers a question about a signer.
+type decided struct {
+	person
+	yes   bool
+	asked []jumphost.Signer
+}
+
+func (d *decided) Signer(_ context.Context, s jumphost.Signer) (bool, error) {
+	d.asked = append(d.asked, s)
+	return d.yes, nil
+}
+
+// signedBundle is a bundle, signed, and a deploy.yaml that names it.
+func signedBundle(t *testing.T) (file, deploy, fingerprint string) {
+	t.Helper()
+	dir := t.TempDir()
+	file, deploy = filepath.Join(dir, "b.tar.gz"), filepath.Join(dir, "deploy.yaml")
+	pair, err := sign.Generate("me", nil)
+	must(t, err, pair.Save(filepath.Join(dir, "key")), phasestest.WriteBundle(file))
+	a, err := bundle.Open(file)
+	must(t, err)
+	key, err := sign.Load(t.Context(), filepath.Join(dir, "key"), "", nil)
+	must(t, err)
+	armored, err := sign.Sign(t.Context(), key, sign.Namespace, strings.NewReader(string(a.Sums())))
+	text := strings.NewReplacer("/no/such/bundle.tar.gz", file, "eggo: {password-from: prompt}\n", "").Replace(nobody)
+	must(t, err, os.WriteFile(file+".sig", armored, 0o600), os.WriteFile(deploy, []byte(text), 0o600))
+	return file, deploy, pair.Fingerprint()
+}
+
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// While no signer is known a person is asked about the key, before the run is a process of its own; a yes is kept, a no
+// ends it.
+func TestAPersonIsAskedAboutTheSigner(t *testing.T) {
+	file, deploy, fingerprint := signedBundle(t)
+	for _, yes := range []bool{false, true} {
+		state := t.TempDir()
+		env := &environment{
+			Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Args: []string{"eggo-tui"},
+			P: i18n.NewPrinter(i18n.English), Getenv: func(string) string { return "" },
+		}
+		who := &decided{yes: yes}
+		d := &desk{env: env, state: state}
+		_, err := d.launch(t.Context(), jumphost.Start{Verb: "deploy", File: deploy}, who)
+		if len(who.asked) != 1 || who.asked[0].Fingerprint != fingerprint || who.asked[0].Bundle != filepath.Base(file) {
+			t.Fatalf("asked %+v", who.asked)
+		}
+		known, lerr := trust.In(state).Load()
+		must(t, lerr)
+		if !yes {
+			if f := event.AsFault(err); f == nil || f.Code != "trust.refused" || known != nil {
+				t.Errorf("%v, known: %v", err, known)
+			}
+			if runs, _ := filepath.Glob(filepath.Join(state, "*", "runs", "*")); len(runs) > 0 || exists(filepath.Join(state, "bundles")) {
+				t.Errorf("something was begun: %q", runs)
+			}
+			continue
+		}
+		if known == nil || known.List()[0].Fingerprint != fingerprint {
+			t.Fatalf("%v, known: %v", err, known)
+		}
+		// The next one is not asked about, and another key's is refused.
+		if _, err := d.launch(t.Context(), jumphost.Start{Verb: "deploy", File: deploy}, who); len(who.asked) != 1 {
+			t.Errorf("asked again, %v", err)
+		}
+		must(t, os.Remove(file+".sig"))
+		_, err = d.launch(t.Context(), jumphost.Start{Verb: "deploy", File: deploy}, who)
+		if f := event.AsFault(err); f == nil || f.Code != "trust.unsigned" {
+			t.Error(err)
+		}
+	}
+}
