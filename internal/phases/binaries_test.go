@@ -3,6 +3,7 @@ package phases_test
 import (
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -337,6 +338,7 @@ func TestVersionsOfBinariesAreRootsAlone(t *testing.T) {
 func TestStatusNamesTheVersionsOfBinaries(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, 1)
+	before := tree(t, l)
 	deploy(t, l)
 	status := func() *phases.Status {
 		t.Helper()
@@ -361,6 +363,35 @@ func TestStatusNamesTheVersionsOfBinaries(t *testing.T) {
 		if !slices.Contains(told, want) || s.Healthy {
 			t.Errorf("no %s in %v", want, told)
 		}
+	}
+	must(t, os.Remove(l.Nodes["w1"].State("broken/kubelet.service")))
+	cleanup(t, l, purge)
+	if diff := cmp.Diff(before, tree(t, l)); diff != "" {
+		t.Error("after a purge with both versions there:", diff)
+	}
+}
+
+// TestWhatOthersPutBesideAVersionStays: the version goes, its directory with their file does not.
+func TestWhatOthersPutBesideAVersionStays(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, 1)
+	deploy(t, l)
+	w := l.Nodes["w1"]
+	old, err := os.Readlink(w.Path("/usr/local/bin/kubelet"))
+	must(t, err)
+	note := filepath.Join(filepath.Dir(old), "note")
+	put(t, note, "theirs")
+	must(t, l.Rebuild("again"))
+	deploy(t, l)
+	if _, err := os.Stat(old); err == nil || readFile(t, note) != "theirs" {
+		t.Error(err)
+	}
+	if b, sum, err := run(t, l, phases.Deploy); err != nil || len(of[event.Change](b)) > 0 {
+		t.Errorf("the second deploy: %v %v %+v", err, sum.Changed, of[event.Change](b))
+	}
+	b := cleanup(t, l, purge)
+	if readFile(t, note) != "theirs" || !slices.Contains(b.notices(), "notice.kept") {
+		t.Error(b.notices())
 	}
 }
 
