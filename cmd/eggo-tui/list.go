@@ -40,6 +40,8 @@ type known struct {
 	At      time.Time `json:"at,omitzero"` // when the last run began
 	Version string    `json:"version,omitempty"`
 	File    string    `json:"file,omitempty"`
+	// Fault is why nothing can be said of it: it is of a newer program.
+	Fault *event.Fault `json:"fault,omitempty"`
 }
 
 // waiting is a step of a run that goes on: it failed, and the run waits for somebody to decide what becomes of it.
@@ -79,6 +81,10 @@ func list(env *environment, state, output string) error {
 		fmt.Fprintln(env.Stdout, l)
 	}
 	for _, c := range clusters {
+		if c.Fault != nil {
+			text, next := p.Fault(c.Fault)
+			fmt.Fprintln(env.Stdout, "\n"+c.Name+": "+text+"\n  "+next)
+		}
 		if len(c.Waits) > 0 {
 			fmt.Fprintln(env.Stdout)
 			printWaits(env, state, c)
@@ -124,6 +130,10 @@ func knownClusters(root string) ([]known, error) {
 	var out []known
 	for _, e := range entries {
 		store, err := journal.At(root, e.Name())
+		if f := event.AsFault(err); f != nil && f.Code == "state.newer-format" {
+			out = append(out, known{Type: "cluster", Name: e.Name(), Status: "unknown", Fault: f})
+			continue
+		}
 		if err != nil || !e.IsDir() || !exists(filepath.Join(store.Path(), "runs")) && !exists(filepath.Join(store.Path(), savedName)) {
 			continue
 		}
@@ -150,7 +160,11 @@ func (c *known) last(store *journal.Cluster) {
 	var ended *event.RunEnded
 	busy, now := store.Writing(c.LastRun), runstate.New()
 	for rec, err := range journal.Read(store.RunDir(c.LastRun)) {
-		if err != nil {
+		if f := event.AsFault(err); f != nil {
+			if f.Code == "journal.newer-format" {
+				c.Fault = f
+				return
+			}
 			break
 		}
 		if busy {

@@ -45,6 +45,10 @@ func NewBus(now func() time.Time, sinks ...Sink) *Bus {
 // that is synced. Every sink gets the record, also when one before it failed; the first error is returned.
 func (b *Bus) Publish(e Event) (Record, error) {
 	e = normal(e)
+	if first, ok := e.(RunStarted); ok {
+		first.Format = LogFormat
+		e = first
+	}
 	b.mu.Lock()
 	now := b.now()
 	if b.start.IsZero() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"sort"
+	"strconv"
 	"time"
 )
 
@@ -17,6 +18,10 @@ type Other struct {
 }
 
 func (o Other) kind() string { return o.Type }
+
+// LogFormat is the format of the log that this program writes, and the highest that it reads. A log that does not say is of format 1. It
+// changes when a program of today would misread the log; new types and fields alone do not change it.
+const LogFormat = 1
 
 // decoders has one entry for every type of the sealed set.
 func decoders() map[string]func([]byte) (Event, error) {
@@ -67,6 +72,12 @@ type header struct {
 	Type string    `json:"type"`
 }
 
+// opening is what of run_started is looked at before all else.
+type opening struct {
+	header
+	Format int `json:"format"`
+}
+
 // Encode writes a record as one line of JSON without the newline: seq, time (RFC 3339 with nanoseconds, UTC) and type first, then
 // the event's own fields.
 func Encode(r Record) ([]byte, error) {
@@ -106,9 +117,13 @@ func DecodeLenient(line []byte) (Record, error) { return decodeLine(line, true) 
 var types = decoders()
 
 func decodeLine(line []byte, lenient bool) (Record, error) {
-	var h header
-	if err := json.Unmarshal(line, &h); err != nil {
+	var first opening
+	if err := json.Unmarshal(line, &first.header); err != nil {
 		return Record{}, NewFault(ClassFailed, "event.bad-record", err)
+	}
+	h := first.header
+	if h.Type == "run_started" && json.Unmarshal(line, &first) == nil && first.Format > LogFormat {
+		return Record{}, NewFault(ClassUsage, "event.newer-format", nil, "format", strconv.Itoa(first.Format), "ours", strconv.Itoa(LogFormat))
 	}
 	h.Time = h.Time.UTC()
 	if y := h.Time.Year(); h.Seq == 0 || y < 0 || y > 9999 || h.Type == "" {

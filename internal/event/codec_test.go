@@ -62,6 +62,10 @@ func TestEveryTypeComesBackAsItWas(t *testing.T) {
 			if n := 0; full {
 				fill(v, &n)
 			}
+			if first, ok := v.Interface().(RunStarted); ok {
+				first.Format = LogFormat // no reader takes a higher one
+				v.Set(reflect.ValueOf(first))
+			}
 			in := Record{7, at, v.Interface().(Event)}
 			line, err := Encode(in)
 			if err != nil {

@@ -100,6 +100,7 @@ const (
 type (
 	// RunStarted opens the log. Verb is deploy, cleanup, …; Config is the sha256 of the deploy.yaml that the run follows.
 	RunStarted struct {
+		Format  int    `json:"format,omitempty"` // LogFormat of who wrote the log; the bus fills it in
 		Run     string `json:"run"`
 		Cluster string `json:"cluster"`
 		Verb    string `json:"verb"`

@@ -3,7 +3,18 @@ package i18n
 // enState are the sentences about what is kept: the state directory and its disk, formats, and the limits of the control host.
 func enState() map[string]string {
 	return map[string]string{
-		"fault.preflight.descriptors":      "This host may have {limit} files open at a time, and connections to {nodes} {nodes:node|nodes} need {need}.",
+		"fault.preflight.descriptors":     "This host may have {limit} files open at a time, and connections to {nodes} {nodes:node|nodes} need {need}.",
+		"fault.state.newer-format":        "{path} has format {format}; this version of Eggo reads up to {ours}.",
+		"fault.state.newer-format.next":   "A newer version of Eggo has worked on this cluster. Use that version, or a newer one, for it.",
+		"fault.journal.newer-format":      "The event log {path} has format {format}; this version of Eggo reads up to {ours}.",
+		"fault.journal.newer-format.next": "A newer version of Eggo wrote it. Use that version, or a newer one, for this cluster.",
+		"fault.event.newer-format":        "The event log has format {format}; this version of Eggo reads up to {ours}.",
+		"fault.event.newer-format.next":   "A newer version of Eggo wrote it. Read it with that version.",
+		"fault.node.record-format":        "The record /var/lib/eggo-node/record on {node} has format {format}; this version of Eggo reads up to {ours}.",
+		"fault.node.record-format.next":   "A newer version of Eggo has worked on {node}. Use that version, or a newer one, for this cluster.",
+		"fault.node.record-unknown":       "The record /var/lib/eggo-node/record on {node} has entries that this version of Eggo cannot revert: {kinds}.",
+		"fault.node.record-unknown.next":  "A newer version of Eggo has worked on {node}. Clean up with that version; nothing is removed until then.",
+
 		"fault.preflight.descriptors.next": "Raise the limit before the run: ulimit -n {need}, or LimitNOFILE={need} in the unit that starts it.",
 	}
 }

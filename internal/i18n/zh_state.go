@@ -2,7 +2,18 @@ package i18n
 
 func zhState() map[string]string {
 	return map[string]string{
-		"fault.preflight.descriptors":      "本机最多同时打开 {limit} 个文件，而连接 {nodes} 个节点需要 {need} 个。",
+		"fault.preflight.descriptors":     "本机最多同时打开 {limit} 个文件，而连接 {nodes} 个节点需要 {need} 个。",
+		"fault.state.newer-format":        "{path} 的格式为 {format}，而此版本的 Eggo 最高支持 {ours}。",
+		"fault.state.newer-format.next":   "更新版本的 Eggo 操作过该集群。请使用那个版本或更新的版本。",
+		"fault.journal.newer-format":      "事件日志 {path} 的格式为 {format}，而此版本的 Eggo 最高支持 {ours}。",
+		"fault.journal.newer-format.next": "该日志由更新版本的 Eggo 写入。请使用那个版本或更新的版本操作该集群。",
+		"fault.event.newer-format":        "事件日志的格式为 {format}，而此版本的 Eggo 最高支持 {ours}。",
+		"fault.event.newer-format.next":   "该日志由更新版本的 Eggo 写入。请用那个版本读取。",
+		"fault.node.record-format":        "{node} 上的记录 /var/lib/eggo-node/record 格式为 {format}，而此版本的 Eggo 最高支持 {ours}。",
+		"fault.node.record-format.next":   "更新版本的 Eggo 操作过 {node}。请使用那个版本或更新的版本操作该集群。",
+		"fault.node.record-unknown":       "{node} 上的记录 /var/lib/eggo-node/record 中有此版本的 Eggo 无法还原的条目：{kinds}。",
+		"fault.node.record-unknown.next":  "更新版本的 Eggo 操作过 {node}。请用那个版本清理；在此之前不会删除任何内容。",
+
 		"fault.preflight.descriptors.next": "请先提高上限再运行：ulimit -n {need}，或在启动它的单元中设置 LimitNOFILE={need}。",
 	}
 }

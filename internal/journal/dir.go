@@ -1,6 +1,7 @@
 // Package journal keeps runs on disk: a directory for each, with the event log, a log for each node, and a lock on the cluster that only
 // one run can hold. What is in the event log has happened; a run that was cut off anywhere goes on from there.
 //
+//	<state>/<cluster>/format               of all that is in the directory
 //	<state>/<cluster>/lock, lock.json      who works on the cluster
 //	<state>/<cluster>/runs/<run>/events.jsonl
 //	<state>/<cluster>/runs/<run>/nodes/<node>.log, jump-host.log
@@ -60,15 +61,20 @@ func Open(state, name string) (*Cluster, error) {
 	if err := os.MkdirAll(filepath.Join(c.path, "runs"), 0o700); err != nil {
 		return nil, fault("journal.open", c.path, err)
 	}
+	if err := c.markFormat(); err != nil {
+		return nil, fault("journal.open", c.path, err)
+	}
 	return c, nil
 }
 
-// At is Open for those who only read: nothing is made.
+// At is Open for those who only read: nothing is made. A directory that a newer program has changed in a way that this one does not know is
+// the fault state.newer-format.
 func At(state, name string) (*Cluster, error) {
 	if !okNames.MatchString(name) {
 		return nil, event.NewFault(event.ClassUsage, "journal.bad-cluster", nil, "cluster", name)
 	}
-	return &Cluster{filepath.Join(state, name)}, nil
+	c := &Cluster{filepath.Join(state, name)}
+	return c, c.checkFormat()
 }
 
 // Path of the cluster's directory.

@@ -35,7 +35,7 @@ func NewReader(in io.Reader, path string) *Reader {
 }
 
 // Next gives the next record, io.EOF when there is none (yet), or the fault journal.damaged. Events of types that this program does not
-// know are event.Other.
+// know are event.Other. A log in a newer format is the fault journal.newer-format.
 func (r *Reader) Next() (event.Record, error) {
 	more, err := r.in.ReadBytes('\n')
 	r.part = append(r.part, more...)
@@ -55,6 +55,9 @@ func (r *Reader) Next() (event.Record, error) {
 		err = fmt.Errorf("record %d follows %d", rec.Seq, r.seq)
 	}
 	r.line++
+	if f := event.AsFault(err); f != nil && f.Code == "event.newer-format" {
+		return event.Record{}, event.NewFault(event.ClassUsage, "journal.newer-format", nil, "path", r.path, "format", f.Args["format"], "ours", f.Args["ours"])
+	}
 	if err != nil {
 		return event.Record{}, event.NewFault(event.ClassFailed, "journal.damaged", err, "path", r.path, "line", strconv.Itoa(r.line))
 	}

@@ -104,9 +104,19 @@ func (r *run) judgeCleanup() error {
 			all = append(all, finding(event.Warning, n.Name, "gone"))
 		case f.Cluster != "" && f.Cluster != r.Cluster.Name:
 			all = append(all, finding(event.Error, n.Name, "other-cluster", "cluster", f.Cluster))
+		default:
+			all = append(all, judgeRecord(n, node.Beyond(f.RecordFormat, f.RecordKinds))...)
 		}
 	}
 	return r.tell(all)
+}
+
+// judgeRecord is the finding of a record that says more than this program knows: what it does not know it could not revert.
+func judgeRecord(n config.Node, beyond *event.Fault) []event.Finding {
+	if beyond == nil {
+		return nil
+	}
+	return []event.Finding{{Host: n.Name, Severity: event.Error, Fault: *beyond.On(n.Name)}}
 }
 
 // cleanOptions are what a cleanup of a node waits for, and whether the cluster lives on.
@@ -133,6 +143,9 @@ func (r *run) cleanNode(n config.Node, purge bool, o cleanOptions) []*engine.Ste
 				return false, event.Msg{}, event.NewFault(event.ClassPartial, "clean.node-gone", nil).On(n.Name)
 			}
 			recs, err := nd.Records(ctx)
+			if err == nil {
+				err = nd.Understood(recs)
+			}
 			return slices.ContainsFunc(recs, func(r node.Record) bool { return len(kinds) == 0 || slices.Contains(kinds, r.Kind) }), event.M("why.nothing-recorded"), err
 		}
 		s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {

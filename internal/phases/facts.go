@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 	"sort"
@@ -15,44 +16,47 @@ import (
 
 // Facts of one machine, from one read-only script.
 type Facts struct {
-	Arch       string // amd64, arm64
-	OS         map[string]string
-	Hostname   string
-	MachineID  string
-	Skew       time.Duration // the node's clock minus ours
-	SkewError  time.Duration // half the round trip
-	CPUs       int           // 0: not known
-	Memory     int64         // bytes; 0: not known
-	Addresses  []string
-	Swap       bool
-	Systemd    bool
-	Cgroup2    bool
-	Caps       uint64
-	Conntrack  bool // nf_conntrack_max can be written
-	AppArmor   bool
-	Missing    []string // controllers, modules and programs that are not there
-	Listening  map[int]string
-	Cluster    string // whose node it is already; "" nobody's
-	NodeName   string // under which name
-	Recorded   bool   // a record of ours is on it, though it may be nobody's any more
-	CA, EtcdCA string // sha256 of the authorities' certificates in /etc/kubernetes/pki; "" when there is none
-	Kubelet    string // version of the kubelet that runs, v1.34.2; "" when none does
-	Joined     bool   // the kubelet has its own certificate
-	Active     []string
-	Present    []string // paths of another installation
-	Free       map[string]FreeSpace
-	Versions   []string // of binaries that are there, as node.VersionOf names them
-	Resolv     string   // the resolv.conf for pods; "" when the machine has none
-	Nameserver bool     // it names one that is not this machine itself
-	DNSTaken   string   // who listens on port 53 of the machine's address, or of all
-	Kernel     string   // release, 6.1.0-32-amd64
-	NoIPSet    bool     // the module ip_set is neither loaded nor there to be loaded
-	NoRoute    bool     // packets to Services have no way out
-	Firewalls  []Firewall
-	Runtimes   []string // that run, and not with our configuration
-	OwnRuntime string   // the one that has our configuration
-	DockerJSON bool     // there is a daemon.json of docker's own
-	NoExecTmp  bool
+	Arch      string // amd64, arm64
+	OS        map[string]string
+	Hostname  string
+	MachineID string
+	Skew      time.Duration // the node's clock minus ours
+	SkewError time.Duration // half the round trip
+	CPUs      int           // 0: not known
+	Memory    int64         // bytes; 0: not known
+	Addresses []string
+	Swap      bool
+	Systemd   bool
+	Cgroup2   bool
+	Caps      uint64
+	Conntrack bool // nf_conntrack_max can be written
+	AppArmor  bool
+	Missing   []string // controllers, modules and programs that are not there
+	Listening map[int]string
+	Cluster   string // whose node it is already; "" nobody's
+	NodeName  string // under which name
+	// RecordFormat and RecordKinds are of that record: its format, if it says, and the kinds of what is in it.
+	RecordFormat string
+	RecordKinds  []string
+	Recorded     bool   // a record of ours is on it, though it may be nobody's any more
+	CA, EtcdCA   string // sha256 of the authorities' certificates in /etc/kubernetes/pki; "" when there is none
+	Kubelet      string // version of the kubelet that runs, v1.34.2; "" when none does
+	Joined       bool   // the kubelet has its own certificate
+	Active       []string
+	Present      []string // paths of another installation
+	Free         map[string]FreeSpace
+	Versions     []string // of binaries that are there, as node.VersionOf names them
+	Resolv       string   // the resolv.conf for pods; "" when the machine has none
+	Nameserver   bool     // it names one that is not this machine itself
+	DNSTaken     string   // who listens on port 53 of the machine's address, or of all
+	Kernel       string   // release, 6.1.0-32-amd64
+	NoIPSet      bool     // the module ip_set is neither loaded nor there to be loaded
+	NoRoute      bool     // packets to Services have no way out
+	Firewalls    []Firewall
+	Runtimes     []string // that run, and not with our configuration
+	OwnRuntime   string   // the one that has our configuration
+	DockerJSON   bool     // there is a daemon.json of docker's own
+	NoExecTmp    bool
 	// PkgManagers are the programs of package managers that lie on the machine; which of them is its own, its family says.
 	PkgManagers []string
 	Nginx       bool   // there is one, whosever it is
@@ -106,7 +110,10 @@ if command -v ip >/dev/null 2>&1; then ip -o addr show | awk '{sub("/.*","",$4);
 if command -v ss >/dev/null 2>&1; then ss -Hltnp | awk '{n=split($4,a,":"); p="?"; if (match($0,/users:\(\("[^"]*/)) p=substr($0,RSTART+9,RLENGTH-9); print "listen=" a[n] " " p}'; fi
 if command -v ss >/dev/null 2>&1; then ss -Hlntup 'sport = :53' | awk '{a=$5; sub(/:53$/,"",a); sub(/%.*/,"",a); gsub(/[][]/,"",a); if (a=="0.0.0.0" || a=="*" || a=="::" || a=="@IP@") {p="?"; if (match($0,/users:\(\("[^"]*/)) p=substr($0,RSTART+9,RLENGTH-9); print "dnstaken=" p; exit}}'; fi
 if [ -r /var/lib/eggo-node/node ]; then kv cluster "$(head -n1 /var/lib/eggo-node/node)"; kv nodename "$(sed -n 2p /var/lib/eggo-node/node)"; fi
-[ -e /var/lib/eggo-node/record ] && kv recorded yes
+if [ -e /var/lib/eggo-node/record ]; then
+  kv recorded yes
+  awk -F'\t' 'NF>2 {k=$1; if (NF>3) k=k "+"; if (k=="format") print "recordformat=" $2; else if (!s[k]++) print "recordkind=" k}' /var/lib/eggo-node/record
+fi
 [ -r /etc/kubernetes/pki/ca.crt ] && kv ca "$(sha256sum </etc/kubernetes/pki/ca.crt | cut -d' ' -f1)"
 [ -r /etc/kubernetes/pki/etcd/ca.crt ] && kv etcdca "$(sha256sum </etc/kubernetes/pki/etcd/ca.crt | cut -d' ' -f1)"
 [ -r /var/lib/eggo-node/node ] && systemctl is-active --quiet kubelet >/dev/null 2>&1 && kv kubelet "$(p=/usr/local/bin/kubelet; [ -x $p ] || p=/usr/bin/kubelet; timeout 20 $p --version 2>/dev/null || true)"
@@ -220,6 +227,10 @@ func parseFacts(out string) *Facts {
 			f.NodeName = v
 		case "recorded":
 			f.Recorded = true
+		case "recordformat":
+			f.RecordFormat = cmp.Or(f.RecordFormat, v)
+		case "recordkind":
+			f.RecordKinds = append(f.RecordKinds, v)
 		case "ca":
 			f.CA = v
 		case "etcdca":

@@ -199,6 +199,8 @@ func (r *run) judgeLeave(ctx context.Context) error {
 			}
 		case f.Cluster != "" && f.Cluster != r.Cluster.Name:
 			add(event.Error, n.Name, "other-cluster", "cluster", f.Cluster)
+		default:
+			all = append(all, judgeRecord(n, node.Beyond(f.RecordFormat, f.RecordKinds))...)
 		}
 	}
 	all = append(all, r.judgeQuorum(ctx)...)

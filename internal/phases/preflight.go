@@ -232,6 +232,7 @@ func (r *run) judgeNode(n config.Node, f *Facts) []event.Finding {
 			add(event.Error, "endpoint-unknown", "name", r.endpointName())
 		}
 	}
+	out = append(out, judgeRecord(n, node.Beyond(f.RecordFormat, nil))...) // kinds that we do not know stay as they are
 	out = append(out, r.judgeFirewall(n, f)...)
 	out = append(out, r.judgePlugin(n, f)...)
 	out = append(out, r.judgeDNSPort(n, f)...)

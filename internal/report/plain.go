@@ -239,6 +239,10 @@ func (pl *Plain) tell(r event.Record) {
 		pl.progress(r.Time, e)
 	case event.RunEnded:
 		pl.summary(e)
+	case event.Other:
+		if pl.Debug { // of a newer program: what it says is shown as it came
+			pl.line(r.Time, "", event.Clean(e.Type), event.Clean(string(e.Raw)))
+		}
 	default:
 		pl.tellStep(r)
 	}

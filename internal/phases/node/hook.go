@@ -82,7 +82,7 @@ func (n *Node) RunHook(ctx context.Context, h Hook) (cut int64, err error) {
 		return 0, err
 	}
 	if h.Passing {
-		if _, err := n.must(ctx, Command{Quiet: true, Script: lib + "rm -rf " + Quote(dir) + "\nrmdir " + HookDir + " 2>/dev/null || :\n[ -s $R ] || { rm -f $R; rmdir $D 2>/dev/null || :; }\n"}); err != nil {
+		if _, err := n.must(ctx, Command{Quiet: true, Script: lib + "rm -rf " + Quote(dir) + "\nrmdir " + HookDir + " 2>/dev/null || :\nrecorded || { rm -f $R; rmdir $D 2>/dev/null || :; }\n"}); err != nil {
 			return 0, err
 		}
 	}

@@ -1,5 +1,44 @@
 package node
 
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// RecordFormat is the format of the record that this program writes, in the record's first line, and the highest that it reads. A record that
+// does not say is of format 1.
+const RecordFormat = 1
+
+// kinds of records that this program can read, and for cleanup revert or pass over.
+func kinds() []string {
+	return []string{"block", "dir", "emptied", "file", "group", "hostname", "module", "package", "port", "residue", "rpm", "sysctl", "table", "tree", "unit", "user", "via", "zonefile"}
+}
+
+// formatKind is of the line with the format.
+const formatKind = "format"
+
+// Beyond is the fault of a record that says more than this program knows; nil when there is none. format is "" when the record does not say;
+// names are the kinds that are in it.
+func Beyond(format string, names []string) *event.Fault {
+	if n, err := strconv.Atoi(format); format != "" && (err != nil || n > RecordFormat) {
+		return event.NewFault(event.ClassPreflight, "node.record-format", nil, "format", event.Clean(format), "ours", strconv.Itoa(RecordFormat))
+	}
+	var unknown []string
+	for _, k := range names {
+		if k != formatKind && !slices.Contains(kinds(), k) && !slices.Contains(unknown, event.Clean(k)) {
+			unknown = append(unknown, event.Clean(k))
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	slices.Sort(unknown)
+	return event.NewFault(event.ClassPreflight, "node.record-unknown", nil, "kinds", strings.Join(unknown, ", "))
+}
+
 // Dir is where everything of ours lives on a node, 0700.
 const Dir = "/var/lib/eggo-node"
 
@@ -14,7 +53,9 @@ fail() { printf 'eggo-fault %s %s\n' "$1" "$2" >&2; exit 90; }
 home() { [ -d $D ] || mkdir -m 700 $D; [ -e $R ] || (umask 077; : >$R); }
 has() { [ -e $R ] && awk -F'\t' -v k="$1" -v p="$2" '$1==k && $2==p {f=1} END {exit !f}' $R; }
 # rec KIND KEY WAS: a line that was torn by a full disk or a loss of power is ended first
-rec() { has "$1" "$2" || { home; [ ! -s $R ] || [ -z "$(tail -c1 $R)" ] || echo >>$R; printf '%s\t%s\t%s\n' "$1" "$2" "$3" >>$R; sync $R 2>/dev/null || sync; }; }
+rec() { has "$1" "$2" || { home; [ -s $R ] || printf 'format\t1\t-\n' >$R; [ ! -s $R ] || [ -z "$(tail -c1 $R)" ] || echo >>$R; printf '%s\t%s\t%s\n' "$1" "$2" "$3" >>$R; sync $R 2>/dev/null || sync; }; }
+# recorded: there is more in the record than its format
+recorded() { [ -e $R ] && awk -F'\t' 'NF && $1!="format" {f=1} END {exit !f}' $R; }
 # unrec KIND KEY: what was taken back before its time is no longer recorded
 unrec() { [ ! -e $R ] || { awk -F'\t' -v k="$1" -v p="$2" '!($1==k && $2==p)' $R >$R.new; mv -f $R.new $R; }; }
 # dirs PATH: makes a directory and its parents, recording the ones that were not there

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -164,8 +165,69 @@ func TestTheFirstRecordStands(t *testing.T) {
 func TestATornRecordIsLeftOut(t *testing.T) {
 	sim, n, _ := machine(t)
 	place(t, sim, node.Dir+"/record", "file\t/a\tabsent\n\nnonsense\nfile\t/b\nfile\t/c\tabsent\textra\ndir\t/d\tabsent\nfile\t/cut")
-	if got := records(t, n); !slices.Equal(got, []string{"file /a absent", "dir /d absent"}) {
+	if got := records(t, n); !slices.Equal(got, []string{"file /a absent", "file+ /c absent\textra", "dir /d absent"}) {
 		t.Errorf("%q", got)
+	}
+}
+
+// What a newer program recorded is neither dropped nor taken for something else, and its format is refused.
+func TestARecordThatSaysMoreThanWeKnow(t *testing.T) {
+	sim, n, _ := machine(t)
+	if _, err := n.Change(t.Context(), node.Change{Records: []node.Record{{Kind: "unit", Key: "a.service", Was: "stopped"}}}); err != nil {
+		t.Fatal(err)
+	}
+	record := read(t, sim, node.Dir+"/record")
+	if record != "format\t1\t-\nunit\ta.service\tstopped\n" {
+		t.Fatalf("%q", record)
+	}
+	const newer = "quota\t/var\t10G\nfile\t/x\tabsent\tsha256:1\nfile\t/torn\n"
+	place(t, sim, node.Dir+"/record", record+newer)
+	list, err := n.Records(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := event.AsFault(n.Understood(list))
+	if f == nil || f.Code != "node.record-unknown" || f.Args["kinds"] != "file+, quota" || f.Node != "n1" {
+		t.Fatalf("%+v", f)
+	}
+	if _, err := n.Change(t.Context(), node.Change{Script: "unrec unit a.service\nrec dir /y absent\n"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Forget(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, sim, node.Dir+"/record"); got != "format\t1\t-\nquota\t/var\t10G\nfile\t/x\tabsent\tsha256:1\n" {
+		t.Errorf("%q", got)
+	}
+	place(t, sim, node.Dir+"/record", "format\t2\t-\n"+record)
+	if _, err := n.Records(t.Context()); codeOf(err) != "node.record-format" || event.AsFault(err).Args["format"] != "2" {
+		t.Error(err)
+	}
+}
+
+// Every kind that a script or a change records is known.
+func TestEveryKindThatIsRecordedIsKnown(t *testing.T) {
+	found := 0
+	kind := regexp.MustCompile(`(?:\brec |Kind: "|\[\]Record\{\{")([a-z]+)[ "]`)
+	for _, dir := range []string{".", ".."} {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil || strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			for _, m := range kind.FindAllStringSubmatch(string(text), -1) {
+				if found++; node.Beyond("", []string{m[1]}) != nil {
+					t.Errorf("%s records %q, which is not in kinds()", file, m[1])
+				}
+			}
+		}
+	}
+	if found < 20 {
+		t.Error("only", found, "were found")
 	}
 }
 
@@ -366,5 +428,24 @@ func TestABlockIsOursAndTheRestIsNot(t *testing.T) {
 	place(t, sim, "/etc/hosts", torn)
 	if err := write("# eggo begin\n# eggo end\n"); codeOf(err) != "node.torn-block" || read(t, sim, "/etc/hosts") != torn {
 		t.Errorf("%v: %q", err, read(t, sim, "/etc/hosts"))
+	}
+}
+
+// The records that version 56abbcc wrote on a control plane and on a worker are read by every later version.
+func TestARecordOfFormat1IsRead(t *testing.T) {
+	for name, want := range map[string]int{"m1": 103, "w1": 61} {
+		sim, n, _ := machine(t)
+		text, err := os.ReadFile(filepath.Join("testdata", "format1", name, "record"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		place(t, sim, node.Dir+"/record", string(text))
+		list, err := n.Records(t.Context())
+		if err != nil || len(list) != want || len(list) != strings.Count(string(text), "\n") {
+			t.Errorf("%s: %d records, %v", name, len(list), err)
+		}
+		if err := n.Understood(list); err != nil {
+			t.Error(err)
+		}
 	}
 }

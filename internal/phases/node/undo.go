@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,24 +10,51 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// Records reads what was recorded on the machine, in the order of the changes.
+// Records reads what was recorded on the machine, in the order of the changes, kinds that this program does not know among it. A record in
+// a newer format is the fault node.record-format.
 func (n *Node) Records(ctx context.Context) ([]Record, error) {
 	out, err := n.Query(ctx, "cat "+Dir+"/record 2>/dev/null || true")
 	if err != nil {
 		return nil, err
 	}
-	return parseRecords(out), nil
+	all, format := parseRecords(out)
+	if f := Beyond(format, nil); f != nil {
+		return nil, f.On(n.Name())
+	}
+	return all, nil
 }
 
-func parseRecords(out string) []Record {
-	var all []Record
+// Understood is the fault of records with kinds that this program does not know, which a cleanup would leave on the machine.
+func (n *Node) Understood(records []Record) error {
+	var names []string
+	for _, r := range records {
+		names = append(names, r.Kind)
+	}
+	if f := Beyond("", names); f != nil {
+		return f.On(n.Name())
+	}
+	return nil
+}
+
+// parseRecords passes over lines that were torn. One with more than we write is of a kind that is not known.
+func parseRecords(out string) (all []Record, format string) {
 	for line := range strings.Lines(out) {
-		if w := strings.Split(strings.TrimSuffix(line, "\n"), "\t"); len(w) == 3 {
+		w := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		switch {
+		case len(w) < 3:
+		case w[0] == formatKind:
+			format = cmp.Or(format, w[1])
+		case len(w) == 3:
 			all = append(all, Record{w[0], w[1], w[2]})
+		default:
+			all = append(all, Record{w[0] + "+", w[1], strings.Join(w[2:], "\t")})
 		}
 	}
-	return all
+	return all, format
 }
+
+// known are the kinds as a pattern of the shell.
+func known() string { return strings.Join(append(kinds(), formatKind), "|") }
 
 // Undo reverts the records of the given kinds, last first, and returns what it kept. An undo that was cut off is run again: the records
 // stand until Forget.
@@ -145,17 +173,24 @@ for p in $(here '$1=="config-files" {print $2}'); do has residue "${p%%:*}" || l
 `, "@", strings.Join(q, " "))
 }
 
-// Forget removes the machine's record and our directory. What was kept and is still there stays recorded, so that a later cleanup finds it;
-// the record goes last, for without it nothing could be taken back.
+// Forget removes the machine's record and our directory. What was kept and is still there stays recorded, so that a later cleanup finds it, and
+// so does what this program does not know; the record goes last, for without it nothing could be taken back.
 func (n *Node) Forget(ctx context.Context) error {
-	const script = `cd /
+	script := `cd /
 : >$D/record.new
 while IFS=$T read -r k p w; do
-  case $k in
+  case $w in
+  *"$T"*) more=yes ;; # than we write: nobody here knows what it says
+  *) more= ;;
+  esac
+  case $more$k in
+  yes*) ;;
   tree|dir) [ -e "$p" ] || continue ;;
   emptied) [ -n "$(ls -A "$p" 2>/dev/null | grep -vx lost+found)" ] || continue ;;
-  *) continue ;;
+  ` + known() + `) continue ;;
+  *) [ -n "$w" ] || continue ;;
   esac
+  [ -s $D/record.new ] || printf 'format\t1\t-\n' >$D/record.new
   printf '%s\t%s\t%s\n' "$k" "$p" "$w" >>$D/record.new
 done <$R
 rm -f $D/node
