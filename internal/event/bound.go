@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what an event carries, in bytes. Much of it comes from nodes, which may be hostile, so that it is cut where it enters: in
-// NewFault, in Bus.Publish and in Decode.
+// Bounds of what an event carries, in bytes. Much of it comes from nodes, which may be hostile, so that it is cut where
+// it enters: in NewFault, in Bus.Publish and in Decode.
 const (
 	MaxLine  = 64 << 10 // a line of output
 	MaxCause = 8 << 10  // the cause of a fault
@@ -140,8 +140,8 @@ func names(ss ...*string) {
 	}
 }
 
-// normal gives e as it would be read back from the log: text cleaned and bounded, faults without their Go errors. The plan and the words of
-// the command line are the operator's own; see boundPlan.
+// normal gives e as it would be read back from the log: text cleaned and bounded, faults without their Go errors. The
+// plan and the words of the command line are the operator's own; see boundPlan.
 func normal(e Event) Event {
 	switch e := e.(type) {
 	case RunStarted:

@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// hostile is text as a node may say it: the beginning of a line of its own, colours, a title, text turned round, a broken character.
+// hostile is text as a node may say it: the beginning of a line of its own, colours, a title, text turned round, a
+// broken character.
 const hostile = "ok\r\n[ 00:01] n2 done\x1b[31m\x1b]0;owned\x07\u202eevil\u2066\x9b2J\x00\xff\x7f"
 
 // poison sets every string of v to s, and every map and slice to n of them.
@@ -77,7 +78,8 @@ func inspect(v reflect.Value, at string, most int, f func(at, s string, most int
 	}
 }
 
-// Whatever stands in an event, and whichever type a later program adds: in the log it is clean and bounded, as published and as read.
+// Whatever stands in an event, and whichever type a later program adds: in the log it is clean and bounded, as
+// published and as read.
 func TestNothingHostileGetsIntoTheLog(t *testing.T) {
 	own := map[string]bool{"run_started.File": true, "run_started.Flags[]": true} // the operator's own, which is used as it is
 	for _, text := range []string{hostile, strings.Repeat(hostile, 2_000), strings.Repeat("中", MaxLine)} {

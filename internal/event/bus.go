@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Committer is a Sink whose slow part (syncing to disk) may run beside other events: Append takes the record in its place, Commit
-// returns when it is safe. So many steps that end together share one sync.
+// Committer is a Sink whose slow part (syncing to disk) may run beside other events: Append takes the record in its
+// place, Commit returns when it is safe. So many steps that end together share one sync.
 type Committer interface {
 	Sink
 	Append(Record) error
@@ -19,10 +19,11 @@ const ClockSet = "run.clock-set"
 // clockStep is how far the time of day may drift from what the run measures before that is said.
 const clockStep = 2 * time.Second
 
-// Bus numbers and dates events and hands them to its sinks in order. It is safe for concurrent use. A sink must not publish.
+// Bus numbers and dates events and hands them to its sinks in order. It is safe for concurrent use. A sink must not
+// publish.
 //
-// The times are the time of day at the first event and what was measured since: between two records there is as much time as really passed, also
-// when the clock is set meanwhile, which a Notice says (ClockSet).
+// The times are the time of day at the first event and what was measured since: between two records there is as much
+// time as really passed, also when the clock is set meanwhile, which a Notice says (ClockSet).
 type Bus struct {
 	mu    sync.Mutex
 	now   func() time.Time
@@ -40,9 +41,10 @@ func NewBus(now func() time.Time, sinks ...Sink) *Bus {
 	return &Bus{now: now, sinks: sinks}
 }
 
-// Publish makes e a record, gives it to every sink, and returns it as it is in the log: text from nodes cleaned and bounded, faults without
-// their Go errors. When it returns without an error, all sinks have taken the record and the journal has it on disk if it is of a kind
-// that is synced. Every sink gets the record, also when one before it failed; the first error is returned.
+// Publish makes e a record, gives it to every sink, and returns it as it is in the log: text from nodes cleaned and
+// bounded, faults without their Go errors. When it returns without an error, all sinks have taken the record and the
+// journal has it on disk if it is of a kind that is synced. Every sink gets the record, also when one before it failed;
+// the first error is returned.
 func (b *Bus) Publish(e Event) (Record, error) {
 	e = normal(e)
 	if first, ok := e.(RunStarted); ok {

@@ -65,7 +65,7 @@ func (r *run) packagesStep(n config.Node, what string, needs ...string) *engine.
 // sendPackages lets the node's own package manager choose from the bundle's metadata and sends just the packages that it chose.
 func (r *run) sendPackages(n config.Node) *engine.Step {
 	s := r.packagesStep(n, "send-packages", id(phaseInfra, "claim", n.Name))
-	s.Lane, s.Limit = laneBulk, LimitUploads
+	s.Lane, s.Limit, s.Timeout = laneBulk, LimitUploads, 30*time.Minute
 	installed := s.Check
 	s.Check = func(ctx context.Context) (bool, error) {
 		if ok, err := installed(ctx); ok || err != nil {

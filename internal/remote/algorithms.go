@@ -10,7 +10,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// sha1Only says whether an algorithm rests on SHA-1: as a signature, which can be forged, as the hash of a key exchange, or as a MAC.
+// sha1Only says whether an algorithm rests on SHA-1: as a signature, which can be forged, as the hash of a key
+// exchange, or as a MAC.
 func sha1Only(name string) bool {
 	switch name {
 	case ssh.KeyAlgoRSA, ssh.CertAlgoRSAv01, ssh.InsecureKeyAlgoDSA, ssh.InsecureCertAlgoDSAv01:
@@ -19,7 +20,8 @@ func sha1Only(name string) bool {
 	return strings.Contains(name, "sha1")
 }
 
-// algorithms are what is offered to a node. legacy adds those with SHA-1, after all others; DSA and MACs of 96 bits are never offered.
+// algorithms are what is offered to a node. legacy adds those with SHA-1, after all others; DSA and MACs of 96 bits are
+// never offered.
 func algorithms(legacy bool) ssh.Config {
 	a := ssh.SupportedAlgorithms()
 	c := ssh.Config{KeyExchanges: slices.DeleteFunc(a.KeyExchanges, sha1Only), MACs: slices.DeleteFunc(a.MACs, sha1Only), Ciphers: a.Ciphers}
@@ -31,8 +33,8 @@ func algorithms(legacy bool) ssh.Config {
 	return c
 }
 
-// hostKeyAlgorithms are the algorithms to ask for: those of the keys that are known, else all, in OpenSSH's order, so that the key that is
-// kept or shown to a person is the one that ssh and ssh-keyscan show.
+// hostKeyAlgorithms are the algorithms to ask for: those of the keys that are known, else all, in OpenSSH's order, so
+// that the key that is kept or shown to a person is the one that ssh and ssh-keyscan show.
 func hostKeyAlgorithms(known []string, legacy bool) []string {
 	if !legacy {
 		known = slices.DeleteFunc(slices.Clone(known), sha1Only)

@@ -19,7 +19,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// errSpent ends an authentication in which the password was refused already: a second try with the same one only brings a locked account
+// errSpent ends an authentication in which the password was refused already: a second try with the same one only brings
+// a locked account
 // nearer. errNotYet ends one in which it is not the password's turn.
 var (
 	errSpent  = errors.New("the password was refused")
@@ -41,7 +42,8 @@ type offer struct {
 
 func (f offer) public() string { return string(f.PublicKey().Marshal()) }
 
-// login is what is offered to a node, in one connection or, when there are many keys, in several: first the keys and the password that
+// login is what is offered to a node, in one connection or, when there are many keys, in several: first the keys and
+// the password that
 // deploy.yaml names, then the keys of the agent.
 type login struct {
 	target Target
@@ -69,8 +71,9 @@ func newLogin(ctx context.Context, t Target, o *Options) (*login, error) {
 	if t.Agent {
 		held, agentErr = l.openAgent(ctx, o.LegacyAlgorithms)
 	}
+	files := keyFiles{ask: t.Passphrase, held: held, legacy: o.LegacyAlgorithms}
 	for _, file := range t.Keys {
-		found, err := readKey(ctx, file, t.Passphrase, held, o.LegacyAlgorithms)
+		found, err := files.read(ctx, file)
 		if err != nil {
 			l.close()
 			return nil, err
@@ -116,7 +119,8 @@ func (l *login) choose() {
 	l.round++
 }
 
-// again says, after a connection in which nothing let us in, whether another one has more to offer, and chooses it. cut says that the node
+// again says, after a connection in which nothing let us in, whether another one has more to offer, and chooses it. cut
+// says that the node
 // hung up, as sshd does after some failures, so that it may not have heard all.
 func (l *login) again(cut bool) bool {
 	l.mu.Lock()
@@ -138,7 +142,8 @@ func (l *login) again(cut bool) bool {
 	return true
 }
 
-// CheckKey says what is wrong with the file of a private key by itself. That nobody knows its passphrase yet is not wrong, nor that it is the
+// CheckKey says what is wrong with the file of a private key by itself. That nobody knows its passphrase yet is not
+// wrong, nor that it is the
 // public half of a key that the agent has to hold.
 func CheckKey(file string) error {
 	i, err := os.Stat(file)
@@ -146,7 +151,8 @@ func CheckKey(file string) error {
 		err = errors.New("not a file")
 	}
 	if err == nil {
-		_, err = readKey(context.Background(), file, func(context.Context, string) (string, error) { return "", errLocked }, nil, true)
+		files := keyFiles{ask: func(context.Context, string) (string, error) { return "", errLocked }, legacy: true}
+		_, err = files.read(context.Background(), file)
 	}
 	if err == nil || errors.Is(err, errLocked) || errors.Is(err, errPublic) {
 		return nil
@@ -162,10 +168,17 @@ var (
 	errPublic = errors.New("it is a public key, and the agent does not have the private one")
 )
 
-// readKey is the key of a file, with its certificate (FILE-cert.pub) first if there is one. A key that the agent holds needs no passphrase;
-// of such a one the file may be the public half.
-func readKey(ctx context.Context, file string, ask func(context.Context, string) (string, error), held []ssh.MultiAlgorithmSigner, legacy bool) ([]offer, error) {
-	s, err := readSigner(ctx, file, ask, held, legacy)
+// keyFiles reads keys from files.
+type keyFiles struct {
+	ask    func(ctx context.Context, file string) (string, error) // for a passphrase; nil: nobody knows
+	held   []ssh.MultiAlgorithmSigner                             // by the agent
+	legacy bool
+}
+
+// read is the key of a file, with its certificate (FILE-cert.pub) first if there is one. A key that the agent holds
+// needs no passphrase; of such a one the file may be the public half.
+func (k keyFiles) read(ctx context.Context, file string) ([]offer, error) {
+	s, err := k.signer(ctx, file)
 	if err != nil {
 		return nil, refused("ssh.key-file", err, "file", file)
 	}
@@ -204,7 +217,7 @@ func certified(raw []byte, s ssh.MultiAlgorithmSigner) (ssh.MultiAlgorithmSigner
 // keySizeMost bounds a key file.
 const keySizeMost = 1 << 20
 
-func readSigner(ctx context.Context, file string, ask func(context.Context, string) (string, error), held []ssh.MultiAlgorithmSigner, legacy bool) (ssh.MultiAlgorithmSigner, error) {
+func (k keyFiles) signer(ctx context.Context, file string) (ssh.MultiAlgorithmSigner, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
@@ -215,7 +228,7 @@ func readSigner(ctx context.Context, file string, ask func(context.Context, stri
 		return nil, err
 	}
 	if pub, _, _, _, err := ssh.ParseAuthorizedKey(raw); err == nil {
-		if s := heldBy(held, pub); s != nil {
+		if s := heldBy(k.held, pub); s != nil {
 			return s, nil
 		}
 		return nil, errPublic
@@ -224,14 +237,14 @@ func readSigner(ctx context.Context, file string, ask func(context.Context, stri
 	var missing *ssh.PassphraseMissingError
 	if errors.As(err, &missing) {
 		if missing.PublicKey != nil {
-			if s := heldBy(held, missing.PublicKey); s != nil {
+			if s := heldBy(k.held, missing.PublicKey); s != nil {
 				return s, nil
 			}
 		}
-		if ask == nil {
+		if k.ask == nil {
 			return nil, errors.New("the key is encrypted and nobody can be asked for its passphrase")
 		}
-		pass, askErr := ask(ctx, file)
+		pass, askErr := k.ask(ctx, file)
 		if askErr != nil {
 			return nil, askErr
 		}
@@ -240,7 +253,7 @@ func readSigner(ctx context.Context, file string, ask func(context.Context, stri
 	if err != nil {
 		return nil, err
 	}
-	return modern(s, legacy)
+	return modern(s, k.legacy)
 }
 
 // heldBy is the agent's key of that public half, nil if it has none.
@@ -307,7 +320,8 @@ func (n *noted) SignWithAlgorithm(rand io.Reader, data []byte, algorithm string)
 	return n.offer.SignWithAlgorithm(rand, data, algorithm)
 }
 
-// take hands out the password, once for a login: when it is its turn, or beside a key that was taken (sshd may want both).
+// take hands out the password, once for a login: when it is its turn, or beside a key that was taken (sshd may want
+// both).
 func (l *login) take(what string) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -361,7 +375,8 @@ func (l *login) succeeded() {
 	}
 }
 
-// unwanted is the code of a login in which nothing let us in: that the node takes no passwords, or no keys, at all is mended elsewhere than a
+// unwanted is the code of a login in which nothing let us in: that the node takes no passwords, or no keys, at all is
+// mended elsewhere than a
 // wrong one.
 func (l *login) unwanted() string {
 	l.mu.Lock()

@@ -23,7 +23,8 @@ func keygen(t testing.TB, args ...string) {
 	}
 }
 
-// dialFails is Dial's error; a host that is there against expectation is closed, for a server that has a connection does not end.
+// dialFails is Dial's error; a host that is there against expectation is closed, for a server that has a connection
+// does not end.
 func dialFails(t testing.TB, tg remote.Target, o remote.Options) error {
 	t.Helper()
 	h, err := remote.Dial(limit(t), tg, o)

@@ -9,9 +9,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// Limits bound what the nodes of a run print into its log, in bytes; a line costs lineCost beside its own. They count on this side, so that
-// no node gets round them. A command that prints more goes on: of the rest only its last lines are kept, and how much it was is said. Zeros
-// mean the defaults in brackets.
+// Limits bound what the nodes of a run print into its log, in bytes; a line costs lineCost beside its own. They count
+// on this side, so that no node gets round them. A command that prints more goes on: of the rest only its last lines
+// are kept, and how much it was is said. Zeros mean the defaults in brackets.
 type Limits struct {
 	Step int64 // of one step (2 MiB)
 	Node int64 // of one node (16 MiB)

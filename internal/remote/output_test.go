@@ -38,7 +38,8 @@ func (h *heard) full() (limits []string) {
 	return limits
 }
 
-// A step that prints without end costs a few MiB of the control host's disk; it goes on, its status counts, and its last words are there.
+// A step that prints without end costs a few MiB of the control host's disk; it goes on, its status counts, and its
+// last words are there.
 func TestAFloodOfOutputIsBounded(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -1,11 +1,12 @@
-// Package remote is the way to a node: one SSH connection, kept, and in it one long-lived privileged session that gets its scripts over
-// standard input (agent.sh is the node's side of it). It is the only package that speaks SSH.
+// Package remote is the way to a node: one SSH connection, kept, and in it one long-lived privileged session that gets
+// its scripts over standard input (agent.sh is the node's side of it). It is the only package that speaks SSH.
 //
-// The sudo password is typed once for a session and only at a prompt that carries a random word; nothing secret is in an argv. Work on the
-// node ends when the session ends or when the lease is not renewed. Every wait has a clock: the handshake, the connection (keepalives and
-// TCP_USER_TIMEOUT), the progress of a transfer, the lease.
+// The sudo password is typed once for a session and only at a prompt that carries a random word; nothing secret is in
+// an argv. Work on the node ends when the session ends or when the lease is not renewed. Every wait has a clock: the
+// handshake, the connection (keepalives and TCP_USER_TIMEOUT), the progress of a transfer, the lease.
 //
-// All errors are *event.Fault with Node set. "ssh.unknown-outcome" says that a command was sent and nobody knows how it ended.
+// All errors are *event.Fault with Node set. "ssh.unknown-outcome" says that a command was sent and nobody knows how it
+// ended.
 package remote
 
 import (
@@ -32,7 +33,8 @@ type Target struct {
 	Agent      bool // also the keys of the agent at SSH_AUTH_SOCK
 }
 
-// Policy says what happens with the key of a host that known_hosts does not have. A key that differs from the known one is always refused.
+// Policy says what happens with the key of a host that known_hosts does not have. A key that differs from the known one
+// is always refused.
 type Policy string
 
 // The policies.
@@ -153,8 +155,9 @@ type Command struct {
 	Quiet  bool              // output is returned but not emitted
 }
 
-// Result of a command. Stdout of one that is Quiet or Secret is kept whole up to 16 MiB (then the error is "ssh.output-too-large"), of another
-// one its last 4 MiB; Stderr its last 64 KiB. Both are the bytes as they came: clean them before they are shown.
+// Result of a command. Stdout of one that is Quiet or Secret is kept whole up to 16 MiB (then the error is
+// "ssh.output-too-large"), of another one its last 4 MiB; Stderr its last 64 KiB. Both are the bytes as they came:
+// clean them before they are shown.
 type Result struct {
 	Stdout []byte
 	Stderr []byte

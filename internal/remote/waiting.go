@@ -9,7 +9,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// errHelper ends a session whose connection is there and whose helper says nothing: it was stopped, or the node is out of its depth.
+// errHelper ends a session whose connection is there and whose helper says nothing: it was stopped, or the node is out
+// of its depth.
 var errHelper = errors.New("the helper on the node does not answer")
 
 // awaited is what a script waits for, as the helper sees it.
@@ -55,8 +56,8 @@ func (s *session) watch(j *job) *watch {
 		asked: make(chan struct{}, 1)}
 }
 
-// ask sends the question; false when the helper has been silent for too long. While what came is still being taken in here, it may well have
-// answered.
+// ask sends the question; false when the helper has been silent for too long. While what came is still being taken in
+// here, it may well have answered.
 func (w *watch) ask() bool {
 	s := w.s
 	if s.taking.Load() == 0 && s.heard.since() >= s.opt.Timeouts.Answer {
@@ -73,8 +74,8 @@ func (w *watch) ask() bool {
 	return true
 }
 
-// tell emits what is awaited, when the command has printed nothing for a while: at once when that is another process than before, else now
-// and then.
+// tell emits what is awaited, when the command has printed nothing for a while: at once when that is another process
+// than before, else now and then.
 func (w *watch) tell(a awaited) {
 	quiet := w.begun.since()
 	if w.j.log != nil {

@@ -5,7 +5,6 @@
 package report
 
 import (
-	"cmp"
 	"context"
 	"io"
 	"slices"
@@ -423,7 +422,7 @@ func (pl *Plain) transfer(t *runstate.Transfer) string {
 // beat names the steps that have been running longest.
 func (pl *Plain) beat(now time.Time) {
 	active := slices.Clone(pl.state.Active)
-	slices.SortStableFunc(active, func(a, b *runstate.Step) int { return cmp.Compare(a.Start.UnixNano(), b.Start.UnixNano()) })
+	slices.SortStableFunc(active, func(a, b *runstate.Step) int { return a.Start.Compare(b.Start) })
 	p := pl.p
 	if len(active) == 0 {
 		pl.line(now, "", p.T("report.waiting"), p.T("report.idle", "time", Short(now.Sub(pl.state.Now))))

@@ -30,7 +30,8 @@ func faultOf(t testing.TB, status int, said string) *event.Fault {
 	return event.AsFault(err)
 }
 
-// A node says which of the few faults of our scripts it was; it does not choose among all, nor what is written into the log.
+// A node says which of the few faults of our scripts it was; it does not choose among all, nor what is written into the
+// log.
 func TestANodeDoesNotChooseTheFault(t *testing.T) {
 	for _, code := range []string{"lock.node-held", "ssh.auth", "etcd.no-quorum", "run.interrupted", "x", "node.file-exists\x1b[2J", "../../x", ""} {
 		f := faultOf(t, 90, "eggo-fault "+code+" /etc/x\n")

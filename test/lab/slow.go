@@ -1,0 +1,121 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Slow lets a node's link carry so much in either direction, like "10mbit", by a token bucket at each end. It ends with
+// the node's next start.
+func (l *Lab) Slow(ctx context.Context, node, rate string) error {
+	if err := l.mustRun(node); err != nil {
+		return err
+	}
+	ends := [][]string{{l.switchNetns(), l.netns(node)}, {l.netns(node), "eth0"}}
+	for _, e := range ends {
+		if err := program(ctx, "tc", "-n", e[0], "qdisc", "replace", "dev", e[1], "root", "tbf", "rate", rate, "burst", "32kb", "latency", "400ms").run(); err != nil {
+			return fmt.Errorf("slowing the link of %s: %w", node, err)
+		}
+	}
+	return nil
+}
+
+// FarSSH listens in a node at the port and passes what comes on to its sshd, later by half the round trip in either
+// direction: the kernel has no netem. It ends with ctx.
+func (l *Lab) FarSSH(ctx context.Context, node string, port int, roundTrip time.Duration) error {
+	addr, err := l.Address(node)
+	if err != nil {
+		return err
+	}
+	var ln net.Listener
+	if err := l.inside(node, func() (err error) {
+		ln, err = net.Listen("tcp", net.JoinHostPort(addr, strconv.Itoa(port)))
+		return err
+	}); err != nil {
+		return fmt.Errorf("a far sshd in %s: %w", node, err)
+	}
+	context.AfterFunc(ctx, func() { _ = ln.Close() })
+	go func() {
+		for {
+			from, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				var to net.Conn
+				if err := l.inside(node, func() (err error) { to, err = net.Dial("tcp", net.JoinHostPort(addr, "22")); return err }); err != nil {
+					_ = from.Close()
+					return
+				}
+				stop := context.AfterFunc(ctx, func() { _, _ = from.Close(), to.Close() })
+				defer stop()
+				var both sync.WaitGroup
+				both.Go(func() { late(to, from, roundTrip/2) })
+				both.Go(func() { late(from, to, roundTrip/2) })
+				both.Wait()
+				_, _ = from.Close(), to.Close()
+			}()
+		}
+	}()
+	return nil
+}
+
+// late copies, and everything arrives later by d.
+func late(to, from net.Conn, d time.Duration) {
+	type piece struct {
+		data []byte
+		due  time.Time
+	}
+	pieces := make(chan piece, 4096)
+	go func() {
+		defer close(pieces)
+		for {
+			buf := make([]byte, 16<<10)
+			n, err := from.Read(buf)
+			if n > 0 {
+				pieces <- piece{buf[:n], time.Now().Add(d)}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	for p := range pieces {
+		time.Sleep(time.Until(p.due))
+		if _, err := to.Write(p.data); err != nil {
+			_ = from.Close() // ends the reader
+			break
+		}
+	}
+	for range pieces { //nolint:revive // the reader must not wait for ever
+	}
+	if c, ok := to.(interface{ CloseWrite() error }); ok {
+		_ = c.CloseWrite()
+	}
+}
+
+// inside runs fn in the network of a node; a socket that it makes stays there.
+func (l *Lab) inside(node string, fn func() error) error {
+	result := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		ns, err := os.Open("/run/netns/" + l.netns(node))
+		if err == nil {
+			err = errors.Join(unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET), ns.Close())
+		}
+		if err == nil {
+			err = fn()
+		}
+		result <- err
+	}()
+	return <-result
+}
