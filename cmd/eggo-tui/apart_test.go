@@ -31,8 +31,10 @@ func (p *person) Secret(_ context.Context, what event.Msg) (string, error) {
 }
 func (p *person) Signer(context.Context, jumphost.Signer) (bool, error) { return true, nil }
 
-func (p *person) HostKeys(context.Context, []jumphost.HostKey) (bool, error) { return true, nil }
-func (p *person) Doing(event.Msg)                                            {}
+func (p *person) HostKeys(_ context.Context, keys []jumphost.HostKey, _ jumphost.KnownHosts) ([]bool, error) {
+	return slices.Repeat([]bool{true}, len(keys)), nil
+}
+func (p *person) Doing(event.Msg) {}
 
 // A password that was given on the screen is not asked for again by what is looked at next, in whatever language; one that was refused is.
 func TestAPasswordIsAskedForOnce(t *testing.T) {

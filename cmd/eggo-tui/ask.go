@@ -43,9 +43,8 @@ func (a atTerminal) secret(ctx context.Context, _ string, what event.Msg) (strin
 }
 
 func (a atTerminal) hostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
-	line, err := askLine(ctx, a.env, a.env.P.T("ask.host-key", "node", q.Node, "addr", q.Addr, "type", q.Type, "fingerprint", q.Fingerprint))
-	answer := strings.ToLower(line)
-	return answer == "y" || answer == "yes", err
+	trusted, err := keysAtTerminal(a.env)(ctx, []jumphost.HostKey{{Node: q.Node, Addr: q.Addr, Type: q.Type, Fingerprint: q.Fingerprint}})
+	return err == nil && len(trusted) == 1 && trusted[0], err
 }
 
 func (a atTerminal) signer(ctx context.Context, q jumphost.Signer) (bool, error) {

@@ -79,6 +79,19 @@ type keeper struct {
 	env  *environment
 	one  sync.Mutex
 	kept map[string]string
+	keys *keyRound
+}
+
+// newKeeper makes one for a command line.
+func newKeeper(env *environment) *keeper {
+	k := &keeper{asker: env.asker(), env: env, kept: map[string]string{}}
+	at := keysAtTerminal(env)
+	k.keys = &keyRound{ask: func(ctx context.Context, keys []jumphost.HostKey) ([]bool, error) {
+		k.one.Lock()
+		defer k.one.Unlock()
+		return at(ctx, keys)
+	}}
+	return k
 }
 
 func (k *keeper) secret(ctx context.Context, id string, what event.Msg) (string, error) {
@@ -95,9 +108,7 @@ func (k *keeper) secret(ctx context.Context, id string, what event.Msg) (string,
 }
 
 func (k *keeper) hostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
-	k.one.Lock()
-	defer k.one.Unlock()
-	return k.asker.hostKey(ctx, q)
+	return k.keys.hostKey(ctx, q)
 }
 
 func (k *keeper) signer(ctx context.Context, q jumphost.Signer) (bool, error) {
@@ -110,7 +121,8 @@ func (k *keeper) signer(ctx context.Context, q jumphost.Signer) (bool, error) {
 }
 
 func (k *keeper) expect(n int) {
+	k.keys.expect(n)
 	fmt.Fprintln(k.env.Stderr, k.env.P.T("front.greet", "count", fmt.Sprint(n)))
 }
 
-func (k *keeper) met(int) {}
+func (k *keeper) met(ctx context.Context, _ int) { k.keys.met(ctx) }

@@ -35,6 +35,11 @@ func (o *runOptions) lookingAt(cmd *cobra.Command, env *environment) {
 // openLook is openSession for verbs that change nothing: no lock is taken, here or on the nodes, no run is logged, and what is kept of the
 // cluster on this machine is a copy that goes with the session.
 func openLook(ctx context.Context, env *environment, o runOptions, verb string, sink event.Sink) (*session, error) {
+	if _, person := terminal(env); person && env.Ask == nil { // the keys of all nodes are asked about at once
+		asking := *env
+		asking.Ask = newKeeper(env)
+		env = &asking
+	}
 	s, err := prepare(ctx, env, o, verb)
 	if err != nil {
 		return nil, err

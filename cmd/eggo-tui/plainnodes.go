@@ -13,6 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
 
@@ -257,52 +258,19 @@ func (w *plainWizard) tellNews(ctx context.Context) error {
 	}
 	list := w.asking
 	w.asking = nil
-	w.print(w.t("wizard.keys.title"), w.t("wizard.keys.about"))
-	for i, l := range list {
-		w.print(fmt.Sprintf("%2d  %s  %s  %s", i+1, event.Clean(l.Machine.Name), event.Clean(l.Key.Addr), event.Clean(l.Key.Type)), "    "+event.Clean(l.Key.Fingerprint))
+	var keys []jumphost.HostKey
+	for _, l := range list {
+		keys = append(keys, jumphost.HostKey{Node: l.Machine.Name, Addr: l.Key.Addr, Type: l.Key.Type, Fingerprint: l.Key.Fingerprint})
 	}
-	trusted, err := w.rightKeys(ctx, len(list))
+	trusted, err := w.HostKeys(ctx, keys, comparedWith)
 	for i, l := range list {
 		w.looked[lookID(l.Machine)] = wizard.Look{Machine: l.Machine, Stage: wizard.LogIn}
-		l.Key.Answer(trusted[i])
+		l.Key.Answer(i < len(trusted) && trusted[i])
 	}
 	if err != nil {
 		return err
 	}
 	return w.await(ctx, plainPatience)
-}
-
-// rightKeys asks which of n keys are right: all, none, or those with the numbers.
-func (w *plainWizard) rightKeys(ctx context.Context, n int) (map[int]bool, error) {
-	for {
-		text, err := w.line(ctx, w.t("plain.which-keys"))
-		if err != nil {
-			return nil, err
-		}
-		out := map[int]bool{}
-		switch text = strings.ToLower(narrow(text)); text {
-		case "", "n", "no", "否":
-			return out, nil
-		case "y", "yes", "是":
-			for i := range n {
-				out[i] = true
-			}
-			return out, nil
-		}
-		ok := true
-		for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,;、", r) }) {
-			i, is := numbered(word, n)
-			if !is {
-				w.say("plain.no-such", "text", word)
-				ok = false
-				break
-			}
-			out[i] = true
-		}
-		if ok {
-			return out, nil
-		}
-	}
 }
 
 // hearOf takes news of a look; its end is told.

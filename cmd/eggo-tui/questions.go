@@ -16,7 +16,7 @@ import (
 type greeter interface {
 	asker
 	expect(n int)
-	met(n int)
+	met(ctx context.Context, n int)
 }
 
 // questions asks a person all that the run of a prepared session would want to know, for the run has nobody to ask. The
@@ -67,7 +67,7 @@ func (s *session) greet(ctx context.Context, a greeter, more []config.Node) erro
 	for _, n := range nodes {
 		all.Go(func() {
 			_, err := s.connect(ctx, n)
-			a.met(len(nodes))
+			a.met(ctx, len(nodes))
 			if err != nil {
 				faults <- event.AsFault(err)
 			}

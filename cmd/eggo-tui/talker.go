@@ -273,13 +273,9 @@ func (p *talker) Secret(ctx context.Context, what event.Msg) (string, error) {
 }
 
 // HostKeys implements jumphost.Asker.
-func (p *talker) HostKeys(ctx context.Context, keys []jumphost.HostKey) (bool, error) {
-	lines := []string{p.t("ask.keys")}
-	for _, k := range keys {
-		lines = append(lines, "  "+event.Clean(k.Node+"  "+k.Addr+"  "+k.Type), "    "+event.Clean(k.Fingerprint))
-	}
-	p.print(append(lines, p.t("ask.keys.how"))...)
-	return p.sure(ctx, p.t("plain.keys"))
+func (p *talker) HostKeys(ctx context.Context, keys []jumphost.HostKey, known jumphost.KnownHosts) ([]bool, error) {
+	t := &keyTable{lineInterface: p, t: p.t, fault: p.fault, known: known}
+	return t.ask(ctx, keys)
 }
 
 // Signer implements jumphost.Asker.

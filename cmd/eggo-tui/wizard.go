@@ -17,6 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/remote"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
 
@@ -43,7 +44,7 @@ func newDraftDesk(env *environment, state string) *draftDesk {
 
 func (d *draftDesk) services() wizard.Services {
 	return wizard.Services{
-		Load: d.load, Save: d.save, Forget: d.forget, Read: d.read, File: d.file, Keys: d.keys, KeyFile: d.keyFile,
+		Load: d.load, Save: d.save, Forget: d.forget, Read: d.read, KnownHosts: d.knownHosts, File: d.file, Keys: d.keys, KeyFile: d.keyFile,
 		Probe: d.probe, Bundles: d.bundles, Preflight: d.preflight, Plan: d.plan, Write: d.write, Close: d.close,
 	}
 }
@@ -164,6 +165,11 @@ func (d *draftDesk) file(cluster string) string {
 		return usual
 	}
 	return filepath.Join(filepath.Dir(usual), filepath.Base(cluster)+".yaml")
+}
+
+// knownHosts compares unknown host keys with a known_hosts file of this machine.
+func (d *draftDesk) knownHosts(path string, keys []frame.HostKey) ([]frame.KeyCheck, error) {
+	return comparedWith(d.path(path), keys)
 }
 
 func (d *draftDesk) keys() []string {

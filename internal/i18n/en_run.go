@@ -16,7 +16,6 @@ func enRun() map[string]string {
 		"cli.flag.purge":       "remove the runtime's store (images, containers) and the pods' logs, too",
 
 		"ask.cluster-name": "All of this will be removed from the nodes above. Type the cluster's name ({cluster}) to go on:",
-		"ask.host-key":     "The host key of {node} ({addr}) is not known: {type} {fingerprint}. Trust it? [y/N]",
 		"ask.password":     "Password of {user}:",
 		"ask.sudo":         "sudo password of {user}:",
 		"ask.bastion":      "Password of {user} on the bastion {host}: ",

@@ -16,7 +16,6 @@ func zhRun() map[string]string {
 		"cli.flag.purge":       "同时删除容器运行时的存储（镜像与容器）以及 Pod 日志",
 
 		"ask.cluster-name": "以上节点上的这些内容都将被移除。请输入集群名称（{cluster}）以继续：",
-		"ask.host-key":     "{node}（{addr}）的主机密钥未知：{type} {fingerprint}。是否信任？[y/N]",
 		"ask.password":     "{user} 的密码：",
 		"ask.sudo":         "{user} 的 sudo 密码：",
 		"ask.bastion":      "{user} 在跳板机 {host} 上的密码：",

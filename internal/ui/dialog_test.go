@@ -20,13 +20,13 @@ func TestNothingIsAgreedToUnread(t *testing.T) {
 		agreed := 0
 		p := &paper{name: "a"}
 		p.do = map[string]func() tea.Cmd{"o": func() tea.Cmd {
-			return frame.Send(frame.Ask{Title: event.M("ask.title.keys"), Whole: true, Body: func(*frame.Env, int) []string {
+			return frame.Send(frame.Ask{Title: event.M("ask.title.keys", "count", "1"), Whole: true, Body: func(*frame.Env, int) []string {
 				var out []string
 				for i := range lines {
 					out = append(out, fmt.Sprintf("key %d;", i))
 				}
 				return out
-			}, Choices: []frame.Choice{{Key: "n", Word: "ask.keys.no"}, {Key: "y", Word: "ask.keys.yes", Do: func() tea.Cmd { agreed++; return nil }}}})
+			}, Choices: []frame.Choice{{Key: "n", Word: "ask.keys.none"}, {Key: "y", Word: "ask.keys.all", Do: func() tea.Cmd { agreed++; return nil }}}})
 		}}
 		a := New(p, Options{Lang: i18n.English})
 		uitest.Drive(t, a, tea.WindowSizeMsg{Width: 80, Height: 24})

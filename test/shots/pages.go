@@ -108,7 +108,7 @@ func jumpDeps() *pages.Deps {
 			for i, n := range jumpNodes(3) {
 				keys = append(keys, jumphost.HostKey{Node: n.Name, Addr: n.Addr + ":22", Type: "ssh-ed25519", Fingerprint: "SHA256:1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7u" + string("ABC"[i]) + "k"})
 			}
-			_, err := ask.HostKeys(ctx, keys)
+			_, err := ask.HostKeys(ctx, keys, func(string, []jumphost.HostKey) ([]frame.KeyCheck, error) { return nil, nil })
 			return jumphost.Ref{}, err
 		},
 		Tell: jumpTold,

@@ -46,7 +46,7 @@ type Prompt struct {
 	Cancel func() tea.Cmd
 }
 
-// Dialog is an Ask or a Prompt that is open.
+// Dialog is an Ask, a Prompt or an AskKeys that is open.
 type Dialog interface {
 	// Key takes a key; done says that the dialog is over.
 	Key(m tea.KeyPressMsg, e *Env) (c tea.Cmd, done bool)
@@ -69,6 +69,8 @@ func Open(m tea.Msg) (Dialog, bool) {
 		p := &prompt{Prompt: m, field: widget.Field{Secret: m.Secret}}
 		p.field.Insert(m.Value)
 		return p, true
+	case AskKeys:
+		return newKeyTable(m), true
 	}
 	return nil, false
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/runview"
 )
 
@@ -178,8 +179,8 @@ type Start struct {
 type Asker interface {
 	// Secret asks for a password or passphrase.
 	Secret(ctx context.Context, what event.Msg) (string, error)
-	// HostKeys shows first-contact keys and asks whether all of them are right.
-	HostKeys(ctx context.Context, keys []HostKey) (bool, error)
+	// HostKeys shows unknown host keys and asks which of them are right. known compares them with a known_hosts file.
+	HostKeys(ctx context.Context, keys []HostKey, known KnownHosts) (trusted []bool, err error)
 	// Signer shows who signed a bundle and asks whether that key is to be trusted from now on.
 	Signer(ctx context.Context, s Signer) (bool, error)
 	// Doing says what is waited for.
@@ -190,4 +191,7 @@ type Asker interface {
 type Signer struct{ Bundle, Name, Arch, Type, Fingerprint string }
 
 // HostKey of a machine that is contacted for the first time.
-type HostKey struct{ Node, Addr, Type, Fingerprint string }
+type HostKey = frame.HostKey
+
+// KnownHosts says what a known_hosts file has of keys.
+type KnownHosts = func(path string, keys []HostKey) ([]frame.KeyCheck, error)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -113,8 +114,8 @@ func (w *world) deps() *Deps {
 				for i, x := range nodes(max(2, w.nodes)) {
 					keys = append(keys, jumphost.HostKey{Node: x.Name, Addr: x.Addr + ":22", Type: "ssh-ed25519", Fingerprint: fmt.Sprintf("SHA256:%c1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7uZk", 'a'+i%26)})
 				}
-				yes, err := ask.HostKeys(ctx, keys)
-				if err != nil || !yes || pw != "secret" {
+				trusted, err := ask.HostKeys(ctx, keys, nil)
+				if err != nil || slices.Contains(trusted, false) || pw != "secret" {
 					return jumphost.Ref{}, errors.Join(event.NewFault(event.ClassAuth, "ssh.no-credentials", nil, "user", pw), err)
 				}
 			}
@@ -302,13 +303,13 @@ func TestResume(t *testing.T) {
 	uitest.Type(t, a, "secret")
 	uitest.Lacks(t, a, "secret")
 	uitest.Keys(t, a, "enter")
-	uitest.Has(t, a, "First contact", "SHA256:a1B", "SHA256:b1B")
+	uitest.Has(t, a, "2 unknown host keys", "SHA256:a1B", "SHA256:b1B")
 	uitest.Keys(t, a, "y")
 	if len(w.launched) != 1 || w.launched[0].Of != "rack-7" || w.launched[0].Verb != "deploy" {
 		t.Errorf("%+v", w.launched)
 	}
 	uitest.Has(t, a, "rack-7")
-	uitest.Lacks(t, a, "First contact")
+	uitest.Lacks(t, a, "unknown host keys")
 }
 
 // A run that ended before anything was touched left no deploy.yaml of the cluster: that of the run is shown again, and installed.

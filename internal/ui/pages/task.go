@@ -3,6 +3,7 @@ package pages
 import (
 	"context"
 	"errors"
+	"strconv"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -29,7 +30,8 @@ type (
 	}
 	keysMsg struct {
 		keys   []jumphost.HostKey
-		answer chan<- bool
+		known  jumphost.KnownHosts
+		answer chan<- []bool
 	}
 	signerMsg struct {
 		signer jumphost.Signer
@@ -102,7 +104,7 @@ func (t *task) take(m tea.Msg) (c tea.Cmd, result any, done bool) {
 			Cancel: func() tea.Cmd { return t.after(tm.ctx, func() { close(m.answer) }) },
 		}), nil, false
 	case keysMsg:
-		return frame.Send(askKeys(m.keys, func(yes bool) tea.Cmd { return t.after(tm.ctx, func() { m.answer <- yes }) })), nil, false
+		return frame.Send(askKeys(m.keys, m.known, func(trusted []bool) tea.Cmd { return t.after(tm.ctx, func() { m.answer <- trusted }) })), nil, false
 	case signerMsg:
 		return frame.Send(askSigner(m.signer, func(yes bool) tea.Cmd { return t.after(tm.ctx, func() { m.answer <- yes }) })), nil, false
 	case doneMsg:
@@ -139,25 +141,12 @@ func (t *task) lines(e *frame.Env, w int) []string {
 	return nil
 }
 
-// askKeys shows the keys of machines that are contacted for the first time. The default is to refuse.
-func askKeys(keys []jumphost.HostKey, answer func(bool) tea.Cmd) frame.Ask {
-	return frame.Ask{
-		Title: event.M("ask.title.keys"),
-		Body: func(e *frame.Env, w int) []string {
-			out := append(wrapped(e.Theme.Text, e.P.T("ask.keys"), w), "")
-			name := 0
-			for _, k := range keys {
-				name = max(name, widget.Width(event.Clean(k.Node)))
-			}
-			for _, k := range keys {
-				out = append(out, new(widget.Line).Add(e.Theme.Strong, widget.Fit(event.Clean(k.Node), min(name, w/3), e.Theme.Glyphs.Cut)).Space(2).
-					Add(e.Theme.Dim, event.Clean(k.Addr+"  "+k.Type)).String(), "  "+e.Theme.Accent.Render(event.Clean(k.Fingerprint)))
-			}
-			return append(append(out, ""), wrapped(e.Theme.Dim, e.P.T("ask.keys.how"), w)...)
-		},
-		Whole:   true,
-		Choices: []frame.Choice{{Key: "n", Word: "ask.keys.no", Do: func() tea.Cmd { return answer(false) }}, {Key: "y", Word: "ask.keys.yes", Do: func() tea.Cmd { return answer(true) }}},
-		Cancel:  func() tea.Cmd { return answer(false) },
+// askKeys shows the keys of machines that are contacted for the first time. Unless some are trusted, all are refused.
+func askKeys(keys []jumphost.HostKey, known jumphost.KnownHosts, answer func([]bool) tea.Cmd) frame.AskKeys {
+	none := func() tea.Cmd { return answer(make([]bool, len(keys))) }
+	return frame.AskKeys{
+		Title: event.M("ask.title.keys", "count", strconv.Itoa(len(keys))), About: event.M("ask.keys"), Done: "ask.keys.go", Leave: "ask.keys.stop", Keys: keys, Known: known,
+		Do: answer, Refuse: none, Cancel: none,
 	}
 }
 
@@ -217,16 +206,16 @@ func (t *teller) Secret(ctx context.Context, what event.Msg) (string, error) {
 }
 
 // HostKeys implements jumphost.Asker.
-func (t *teller) HostKeys(ctx context.Context, keys []jumphost.HostKey) (bool, error) {
-	answer := make(chan bool, 1)
-	t.send(ctx, keysMsg{keys, answer})
+func (t *teller) HostKeys(ctx context.Context, keys []jumphost.HostKey, known jumphost.KnownHosts) ([]bool, error) {
+	answer := make(chan []bool, 1)
+	t.send(ctx, keysMsg{keys, known, answer})
 	select {
-	case yes := <-answer:
-		return yes, nil
+	case trusted := <-answer:
+		return trusted, nil
 	case <-ctx.Done():
 	case <-t.ctx.Done():
 	}
-	return false, context.Canceled
+	return nil, context.Canceled
 }
 
 // Signer implements jumphost.Asker.

@@ -115,10 +115,12 @@ func TestNobodyPassesByTheKeysOfNewMachines(t *testing.T) {
 	uitest.Has(t, a, "2 machines were never met before: press Ctrl+F", "2 whose key?", "Ctrl+F host keys")
 	uitest.Lacks(t, a, "2 looking")
 	uitest.Keys(t, a, "ctrl+n")
-	uitest.Has(t, a, "Do you know these machines?", "▸ Networks")
+	uitest.Has(t, a, "2 unknown host keys", "▸ Networks")
 	uitest.Keys(t, a, "enter", "ctrl+p", "ctrl+n")
-	uitest.Lacks(t, a, "Do you know these machines?")
-	uitest.Keys(t, a, "ctrl+p", "a", "ctrl+f", "y")
+	uitest.Lacks(t, a, "2 unknown host keys")
+	uitest.Keys(t, a, "ctrl+p", "a", "ctrl+f")
+	uitest.Has(t, a, "0 of 2 trusted")
+	uitest.Keys(t, a, "y")
 	if w.keys != 2 {
 		t.Errorf("%d keys", w.keys)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
-	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
 // MachineKey tells machines of a draft apart: by address and port.
@@ -98,42 +97,30 @@ func (n *nodes) asking() []*Look {
 	return out
 }
 
-// askKeys shows the fingerprints. Nothing is trusted that was not shown.
+// askKeys shows the fingerprints. Nothing is trusted that was not shown; what is not trusted is asked about again.
 func (n *nodes) askKeys(list []*Look) tea.Cmd {
+	var keys []frame.HostKey
 	for _, l := range list {
 		n.shownKeys[l.Key.Fingerprint] = true
+		keys = append(keys, frame.HostKey{Node: l.Machine.Name, Addr: l.Key.Addr, Type: l.Key.Type, Fingerprint: l.Key.Fingerprint})
 	}
-	answer := func(trust bool) func() tea.Cmd {
-		return func() tea.Cmd {
-			return func() tea.Msg {
-				for _, l := range list {
-					l.Key.Answer(trust)
-				}
-				return nil
+	answer := func(do func(i int)) tea.Cmd {
+		return func() tea.Msg {
+			for i := range list {
+				do(i)
 			}
+			return nil
 		}
 	}
-	return frame.Send(frame.Ask{
-		Title: event.M("wizard.keys.title"),
-		Body: func(e *frame.Env, w int) []string {
-			out := wrapped(e.P.T("wizard.keys.about"), w)
-			out = append(out, "")
-			name := 0
-			for _, l := range list {
-				name = max(name, widget.Width(l.Machine.Name))
-			}
-			for _, l := range list {
-				out = append(out, new(widget.Line).Add(e.Theme.Strong, widget.Fit(l.Machine.Name, min(name, 24), e.Theme.Glyphs.Cut)).Space(2).Add(e.Theme.Dim, event.Clean(l.Key.Addr+"  "+l.Key.Type)).String(),
-					new(widget.Line).Space(2).Add(e.Theme.Accent, event.Clean(l.Key.Fingerprint)).String())
-			}
-			return out
+	return frame.Send(frame.AskKeys{
+		Title: event.M("wizard.keys.title", "count", itoa(len(keys))), About: event.M("ask.keys"), Done: "wizard.keys.go", Leave: "wizard.keys.later", Keys: keys, Known: n.p.svc.KnownHosts,
+		Do: func(trusted []bool) tea.Cmd {
+			return answer(func(i int) {
+				if trusted[i] {
+					list[i].Key.Answer(true)
+				}
+			})
 		},
-		Choices: []frame.Choice{
-			{Key: "y", Word: "wizard.keys.trust", Do: answer(true)},
-			{Key: "n", Word: "wizard.keys.refuse", Do: answer(false)},
-			{Key: "l", Word: "wizard.keys.later"},
-		},
-		Default: 2,
-		Whole:   true,
+		Refuse: func() tea.Cmd { return answer(func(i int) { list[i].Key.Answer(false) }) },
 	})
 }

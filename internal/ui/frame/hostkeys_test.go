@@ -1,0 +1,121 @@
+package frame_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
+	"github.com/eggo-k8s/eggo/internal/ui/theme"
+	"github.com/eggo-k8s/eggo/internal/ui/uitest"
+)
+
+// table is a dialog of unknown host keys that is driven by keys, and what came of it.
+type table struct {
+	t      *testing.T
+	d      frame.Dialog
+	e      *frame.Env
+	w, h   int
+	seen   string // all that was drawn
+	result []bool
+	end    string // how it ended; "" while it is open
+}
+
+func openTable(t *testing.T, n, w, h int, known func(string, []frame.HostKey) ([]frame.KeyCheck, error)) *table {
+	var keys []frame.HostKey
+	for i := range n {
+		keys = append(keys, frame.HostKey{Node: fmt.Sprintf("node-%d", i+1), Addr: fmt.Sprintf("127.0.1.%d:2222", i+1), Type: "ssh-ed25519", Fingerprint: fmt.Sprintf("SHA256:%043d", i+1)})
+	}
+	x := &table{t: t, e: &frame.Env{P: i18n.NewPrinter(i18n.English), Theme: theme.New(theme.Options{})}, w: w, h: h}
+	x.d, _ = frame.Open(frame.AskKeys{Title: event.M("ask.title.keys", "count", fmt.Sprint(n)), About: event.M("ask.keys"), Done: "ask.keys.go", Leave: "ask.keys.stop", Keys: keys, Known: known,
+		Do:     func(trusted []bool) tea.Cmd { x.result, x.end = slices.Clone(trusted), "done"; return nil },
+		Refuse: func() tea.Cmd { x.end = "refused"; return nil }, Cancel: func() tea.Cmd { x.end = "cancelled"; return nil }})
+	x.draw()
+	return x
+}
+
+func (x *table) draw() string {
+	lines, _ := x.d.Render(x.e, x.w, x.h)
+	if len(lines) > x.h {
+		x.t.Fatalf("%d lines in %d", len(lines), x.h)
+	}
+	text := ansi.Strip(strings.Join(lines, "\n"))
+	x.seen += text
+	return text
+}
+
+func (x *table) keys(keys ...string) {
+	for _, k := range keys {
+		if x.end != "" {
+			return
+		}
+		if c, _ := x.d.Key(uitest.Press(k), x.e); c != nil {
+			c()
+		}
+		x.draw()
+	}
+}
+
+// No key is trusted that was not on the screen, by whatever keys, at whatever size; with y alone all are, once all were shown.
+func TestNoKeyIsTrustedUnseen(t *testing.T) {
+	for _, size := range [][2]int{{80, 20}, {120, 36}, {60, 13}, {200, 56}} {
+		for _, keys := range [][]string{{"y"}, {"G", "space", "y"}, {"pgdown", "y", "enter"}, {"end", "y"}, {"o", "/", "k", "enter", "enter"}} {
+			x := openTable(t, 60, size[0], size[1], func(_ string, list []frame.HostKey) ([]frame.KeyCheck, error) {
+				return slices.Repeat([]frame.KeyCheck{frame.KeyVerified}, len(list)), nil
+			})
+			x.keys(keys...)
+			for range 200 {
+				x.keys(keys[len(keys)-1])
+			}
+			if x.end != "done" || keys[0] == "y" && slices.Contains(x.result, false) {
+				t.Fatalf("%v %v: %s %v", size, keys, x.end, x.result)
+			}
+			for i := range 60 {
+				if x.result[i] && !strings.Contains(x.seen, fmt.Sprintf("SHA256:%043d", i+1)) {
+					t.Fatalf("%v %v: key %d is trusted and was never shown", size, keys, i+1)
+				}
+			}
+		}
+	}
+	x := openTable(t, 60, 80, 20, nil)
+	x.keys("enter")
+	if x.end != "cancelled" {
+		t.Errorf("Enter alone: %s", x.end)
+	}
+}
+
+// Each key is trusted by itself; a file marks those that it has, and what it has otherwise cannot be trusted here.
+func TestKeysAreTrustedOneByOne(t *testing.T) {
+	x := openTable(t, 4, 120, 30, func(path string, _ []frame.HostKey) ([]frame.KeyCheck, error) {
+		if path != "/known" {
+			return nil, event.NewFault(event.ClassUsage, "ssh.known-hosts", errors.New("no such file"), "file", path)
+		}
+		return []frame.KeyCheck{frame.KeyUnlisted, frame.KeyVerified, frame.KeyDiffers, frame.KeyUnlisted}, nil
+	})
+	x.keys("o", "/", "x", "enter")
+	if text := x.draw(); !strings.Contains(text, "/x") || !strings.Contains(text, "no such file") {
+		t.Errorf("the file's fault is not told:\n%s", text)
+	}
+	x.keys("o", "backspace", "k", "n", "o", "w", "n", "enter")
+	text := x.draw()
+	if !strings.Contains(text, "1 of 4 trusted") || !strings.Contains(text, "✔ verified") || !strings.Contains(text, "✘ differs from the file") {
+		t.Errorf("the file is not told:\n%s", text)
+	}
+	x.keys("home", "space", "down", "space", "space", "space", "enter")
+	if want := []bool{true, true, false, false}; !slices.Equal(x.result, want) {
+		x.draw()
+		t.Errorf("%v, want %v:\n%s", x.result, want, x.draw())
+	}
+	x = openTable(t, 4, 120, 30, nil)
+	x.keys("n")
+	if x.end != "refused" {
+		t.Errorf("%s", x.end)
+	}
+}
