@@ -178,6 +178,7 @@ type session struct {
 	again    string    // what follows the verb and the cluster when the same command is run again
 	looks    bool      // nothing is locked and no run is logged
 	dials    dials
+	unpacked []*bundle.Staged
 	sharing  sync.Once      // makes shared
 	shared   *remote.Shared // of the ways to all nodes
 	copied   string         // a directory that close removes
@@ -275,6 +276,7 @@ func openSession(ctx context.Context, env *environment, o runOptions, verb strin
 // close ends connections, log and lock; it may be called once.
 func (s *session) close() {
 	s.closeWays()
+	s.releaseStages()
 	if s.looks {
 		if s.copied != "" {
 			os.RemoveAll(s.copied)
@@ -342,6 +344,9 @@ func (s *session) run(ctx context.Context, plan func(phases.Env) *engine.Plan, n
 			end.Outcome = event.Changed
 		}
 		end.Next = append(next(), end.Next...)
+		if err := s.pruneStages(); err != nil {
+			return err
+		}
 	}
 	if err := s.bus.Emit(end); err != nil { // whoever reads the log does not know of the end
 		return err
@@ -404,7 +409,7 @@ func (s *session) stage(ctx context.Context, source config.BundleSource) (phases
 	path = s.bundlePath(source)
 	step := engine.StepID(ctx)
 	last := time.Time{}
-	b, err := bundle.Stage(ctx, path, filepath.Join(s.root, "bundles"), func(done, total int64) {
+	b, err := bundle.Stage(ctx, path, s.stagesDir(), func(done, total int64) {
 		if now := time.Now(); now.Sub(last) >= 250*time.Millisecond || done == total {
 			last = now
 			_ = s.bus.Emit(event.Progress{Step: step, What: filepath.Base(path), Done: done, Total: total})
@@ -413,6 +418,7 @@ func (s *session) stage(ctx context.Context, source config.BundleSource) (phases
 	if err != nil {
 		return nil, err
 	}
+	s.used(b)
 	return b, nil
 }
 

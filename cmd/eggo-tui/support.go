@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/redact"
 )
 
@@ -110,7 +111,7 @@ func writeSupport(out *bytes.Buffer, env *environment, c known, dir string, hide
 		return nil, err
 	}
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
+		if err != nil || !d.Type().IsRegular() || d.Name() == journal.ReserveName {
 			return err
 		}
 		rel, err := filepath.Rel(dir, p)

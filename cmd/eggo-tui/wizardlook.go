@@ -309,13 +309,16 @@ func (d *draftDesk) readWhole(ctx context.Context, b wizard.Bundle, only bool, p
 		return nil
 	}
 	if only && b.Manifest.Base == nil {
-		_, err := bundle.Stage(ctx, b.Path, dir, progress, bundle.WithVoucher(func(m *bundle.Manifest, sums []byte) error {
+		staged, err := bundle.Stage(ctx, b.Path, dir, progress, bundle.WithVoucher(func(m *bundle.Manifest, sums []byte) error {
 			found, err := d.vouch(ctx, b.Path, m, sums)
 			if err == nil && found.State == trust.Stranger {
 				err = errLater
 			}
 			return err
 		}))
+		if err == nil {
+			staged.Release()
+		}
 		if f := event.AsFault(err); err == nil || !errors.Is(err, errLater) && f.Code != "bundle.no-space" && f.Code != "bundle.write" {
 			return err
 		}

@@ -49,9 +49,12 @@ func (g *stager) base(a *Archive) (*Staged, error) {
 		return nil, err
 	}
 	s, _ := readStage(g.dir, b.ID)
-	unlock()
 	if s != nil {
-		return s, nil
+		s, err = g.use(s)
+	}
+	unlock()
+	if s != nil || err != nil {
+		return s, err
 	}
 	if len(busy) > maxChain || slices.Contains(busy, b.ID) {
 		return nil, missing
@@ -63,7 +66,7 @@ func (g *stager) base(a *Archive) (*Staged, error) {
 			continue
 		}
 		// The difference names its base by sum: nobody else need vouch for it.
-		sub := stager{ctx: g.ctx, dir: g.dir, progress: g.progress, opts: options{bases: g.opts.bases}, busy: busy}
+		sub := stager{ctx: g.ctx, dir: g.dir, progress: g.progress, opts: options{bases: g.opts.bases, free: g.opts.free}, busy: busy}
 		s, err := sub.stage(p)
 		if err == nil {
 			return s, nil

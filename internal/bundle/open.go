@@ -212,6 +212,9 @@ func (s *stream) manifest() (*Manifest, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := checkRatio(m, s.src.size); err != nil {
+		return nil, nil, err
+	}
 	// A header with its extended records is 512 to 4096 bytes, a directory's too; a payload is filled up to 512.
 	const perHeader = 4096
 	s.plain.limit = headBudget + int64(len(m.Members)+MaxMembers)*perHeader

@@ -7,6 +7,7 @@ type options struct {
 	sums       func(m *Manifest, sums []byte) error
 	name, arch string
 	bases      []string
+	free       func(dir string) (int64, error) // nil: what the disk says
 }
 
 func gather(opts []Option) options {

@@ -32,11 +32,12 @@ type marker struct {
 // when its marker is there, which is written last: one that was cut off is made anew. A finished one is used again after a check of
 // sizes, if the archive's size and time are the same. Two processes may stage the same bundle: the second waits for the first.
 // The stage of a difference is that of the full bundle, made from its base, which is looked for among what is staged in dir and then
-// among WithBases. Faults beside those of Verify: "bundle.no-space", "bundle.write", "bundle.base-missing", "bundle.base-damaged".
+// among WithBases. The space that it takes is known beforehand and looked for before a byte is written; a try that fails leaves nothing. No
+// other process prunes the stage until Release. Faults beside those of Verify: "bundle.no-space", "bundle.write", "bundle.base-missing", "bundle.base-damaged".
 func Stage(ctx context.Context, path, dir string, progress func(done, total int64), opts ...Option) (*Staged, error) {
 	g := stager{ctx: ctx, dir: dir, progress: progress, opts: gather(opts)}
 	s, err := g.stage(path)
-	return s, inFile(path, err)
+	return s, inFile(path, g.opts.full(err, dir, 0))
 }
 
 // Finished says whether Stage would use what it has under dir again, for a bundle that is not a difference: then every byte of the file was
@@ -86,10 +87,16 @@ func (g *stager) stage(path string) (*Staged, error) {
 		return nil, err
 	}
 	defer unlock()
-	if s := g.reuse(a); s != nil {
-		return s, nil
+	if base != nil {
+		defer base.Release()
 	}
-	return g.make(a, base)
+	s := g.reuse(a)
+	if s == nil {
+		if s, err = g.make(a, base); err != nil {
+			return nil, err
+		}
+	}
+	return g.use(s)
 }
 
 // lock waits for the lock of one stage.
@@ -110,14 +117,32 @@ func (g *stager) finished(a *Archive) (*Staged, error) {
 		return nil, err
 	}
 	defer unlock()
-	return g.reuse(a), nil
+	if s := g.reuse(a); s != nil {
+		return g.use(s)
+	}
+	return nil, nil
 }
 
-func (g *stager) make(a *Archive, base *Staged) (*Staged, error) {
+// make unpacks; what it wrote is gone when it fails. What an earlier try left is removed before the space is counted.
+func (g *stager) make(a *Archive, base *Staged) (_ *Staged, err error) {
 	home := filepath.Join(g.dir, a.ID())
 	if err := os.RemoveAll(home); err != nil {
 		return nil, storeFault(err, "")
 	}
+	need, _ := a.manifest.unpacked()
+	if base != nil {
+		images, _ := a.manifest.Member(a.manifest.ImagesPath())
+		need += images.Carried // beside the whole, until that is put together
+	}
+	if err := g.opts.room(g.dir, need); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = g.opts.full(err, g.dir, need)
+			_ = os.RemoveAll(home) // what cannot be removed is no stage: it has no marker
+		}
+	}()
 	if err := os.MkdirAll(filepath.Join(home, membersDir), 0o700); err != nil {
 		return nil, storeFault(err, "")
 	}
@@ -141,7 +166,7 @@ func (g *stager) make(a *Archive, base *Staged) (*Staged, error) {
 	if err := writeMarker(home, mk); err != nil {
 		return nil, storeFault(err, markerName)
 	}
-	return &Staged{dir: home, manifest: a.manifest.Full(), imagesSum: mk.ImagesSum}, nil
+	return &Staged{dir: home, manifest: a.manifest.Full(), imagesSum: mk.ImagesSum, opts: g.opts}, nil
 }
 
 // sameText makes sure that what was read is what was opened before.
@@ -170,6 +195,7 @@ func (g *stager) reuse(a *Archive) *Staged {
 	if g.progress != nil {
 		g.progress(a.size, a.size)
 	}
+	s.opts = g.opts
 	return s
 }
 

@@ -23,6 +23,8 @@ type Staged struct {
 	dir       string
 	manifest  *Manifest
 	imagesSum string
+	opts      options
+	used      *flock.Flock // shared by all that use the stage
 }
 
 // File is something to upload: Size in bytes, SHA256 in lower-case hex.
@@ -123,8 +125,12 @@ func (s *Staged) subset(ctx context.Context, names []string) (File, error) {
 		return File{}, err
 	}
 	if sum == "" {
-		if sum, err = writeSubset(ctx, file, layout, arch); err != nil {
+		if err := s.opts.room(s.dir, layout.Size()); err != nil {
 			return File{}, err
+		}
+		if sum, err = writeSubset(ctx, file, layout, arch); err != nil {
+			os.Remove(file)
+			return File{}, s.opts.full(err, s.dir, layout.Size())
 		}
 	}
 	return File{Size: layout.Size(), SHA256: sum, Open: func() (io.ReadSeekCloser, error) { return os.Open(file) }}, nil

@@ -85,8 +85,6 @@ func enBundle() map[string]string {
 		"fault.bundle.trailing-data.next": "Use the file that eggo-bundle wrote.",
 		"fault.bundle.changed":            "{file} was replaced while it was read",
 		"fault.bundle.write":              "{member} of {file} cannot be written: {cause}",
-		"fault.bundle.no-space":           "No space left while unpacking {member} of {file}",
-		"fault.bundle.no-space.next":      "Free some space, or choose another state directory.",
 		"fault.bundle.wrong-arch":         "The bundle {bundle} is for {got}, not for {want}",
 		"fault.bundle.wrong-arch.next":    "Give the bundle for {want} in deploy.yaml.",
 		"fault.bundle.image-arch":         "The image {image} is for {got}, not for {want}",

@@ -84,8 +84,6 @@ func zhBundle() map[string]string {
 		"fault.bundle.trailing-data.next": "请使用 eggo-bundle 写出的原文件。",
 		"fault.bundle.changed":            "{file} 在读取过程中被替换",
 		"fault.bundle.write":              "无法写出 {file} 的 {member}：{cause}",
-		"fault.bundle.no-space":           "解开 {file} 的 {member} 时磁盘空间不足",
-		"fault.bundle.no-space.next":      "请清理磁盘，或改用其他状态目录。",
 		"fault.bundle.wrong-arch":         "离线包 {bundle} 的架构是 {got}，而不是 {want}",
 		"fault.bundle.wrong-arch.next":    "请在 deploy.yaml 中指定 {want} 的离线包。",
 		"fault.bundle.image-arch":         "镜像 {image} 的架构是 {got}，而不是 {want}",

@@ -138,6 +138,10 @@ func (c *Cluster) NewRun(verb string, now time.Time) (*Writer, error) {
 		return nil, fault("journal.open", c.RunDir(id), err)
 	}
 	w.id = id
+	for _, old := range ids { // of runs that were killed
+		dropReserve(c.RunDir(old))
+	}
+	makeReserve(c.RunDir(id))
 	c.prune(append(ids, id), KeepRuns)
 	return w, nil
 }

@@ -151,14 +151,24 @@ func (w *Writer) flush() error {
 	if len(w.buf) == 0 {
 		return nil
 	}
-	if _, err := w.file.Write(w.buf); err != nil {
+	for {
+		_, err := w.file.Write(w.buf)
+		if err == nil {
+			break
+		}
 		_ = w.file.Truncate(w.size) // if that fails too, the reader drops the half line
-		return w.fail(err)
+		if !full(err) || !dropReserve(w.dir) {
+			return w.fail(err)
+		}
 	}
 	w.size += int64(len(w.buf))
 	w.buf = w.buf[:0]
 	w.written, w.dirty = w.last, true
-	if err := w.nodes.flush(); err != nil {
+	err := w.nodes.flush()
+	if err != nil && full(err) && dropReserve(w.dir) {
+		err = w.nodes.flush()
+	}
+	if err != nil {
 		return w.fail(err)
 	}
 	return nil
@@ -230,6 +240,7 @@ func (w *Writer) Close() error {
 	if w.timer != nil {
 		w.timer.Stop()
 	}
+	dropReserve(w.dir)
 	if err := w.file.Close(); err != nil && w.err == nil {
 		return w.fail(err)
 	}
