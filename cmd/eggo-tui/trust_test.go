@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
+	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
 
 // decided answers a question about a signer.
@@ -94,5 +95,58 @@ func TestAPersonIsAskedAboutTheSigner(t *testing.T) {
 		if f := event.AsFault(err); f == nil || f.Code != "trust.unsigned" {
 			t.Error(err)
 		}
+	}
+}
+
+// Line by line the key is shown before the question; anything but a yes is a no.
+func TestTheSignerLineByLine(t *testing.T) {
+	who := jumphost.Signer{Bundle: "b.tar.gz", Name: "b", Arch: "amd64", Type: "ssh-ed25519", Fingerprint: "SHA256:abc"}
+	for typed, want := range map[string]bool{"yes": true, "y": true, "": false, "n": false, "perhaps": false} {
+		m, said := dialogue(t, i18n.English, typed)
+		yes, err := m.talker.Signer(t.Context(), who)
+		if yes != want || err != nil {
+			t.Errorf("%q: %v %v", typed, yes, err)
+		}
+		says(t, said.String(), "b.tar.gz", "ssh-ed25519", "SHA256:abc", "Trust this key from now on?")
+	}
+}
+
+// The wizard says who signed a bundle. It unpacks none about whose signer somebody has yet to be asked, and reads none that would be refused.
+func TestTheWizardSaysWhoSigned(t *testing.T) {
+	file, _, _ := signedBundle(t)
+	t.Chdir(filepath.Dir(file))
+	dir, err := os.Getwd()
+	must(t, err)
+	file = filepath.Join(dir, filepath.Base(file))
+	d := testDesk(t)
+	last := func() (out wizard.Bundle) {
+		d.bundles(t.Context(), nil, func(b wizard.Bundle) {
+			if filepath.Dir(b.Path) != dir {
+				t.Skipf("this machine has a bundle where the wizard looks: %s", b.Path)
+			}
+			out = b
+		})
+		return out
+	}
+	staged := filepath.Join(d.root, "bundles")
+	if b := last(); b.Signed.Key != "trust.unknown-signer" || !b.Proven || bundle.Finished(file, staged) {
+		t.Errorf("%+v", b)
+	}
+	a, err := bundle.Open(file)
+	must(t, err)
+	armored, err := os.ReadFile(file + ".sig")
+	must(t, err)
+	who, err := sign.Fits(t.Context(), armored, strings.NewReader(string(a.Sums())), sign.Namespace)
+	must(t, err)
+	line, err := who.AllowedLine("builder")
+	must(t, err)
+	_, err = trust.In(d.root).Add([]string{line})
+	must(t, err)
+	if b := last(); b.Signed.Key != "trust.signed" || b.Signed.Args["who"] != "builder" || b.Fault != nil {
+		t.Errorf("%+v", b)
+	}
+	must(t, os.Remove(file+".sig"))
+	if b := last(); b.Fault == nil || b.Fault.Code != "trust.unsigned" || b.Proven {
+		t.Errorf("%+v", b)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/nodepath"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
@@ -119,6 +120,12 @@ func (r *run) claim(n config.Node) *engine.Step {
 		return out == want, err
 	})
 	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+		if isKubelet(n) { // what a link leads to must not be taken for ours, or a cleanup would empty it
+			plugin := placed{File: path.Join(r.cniDir(), "plugin"), Use: nodepath.Program}
+			if err := r.checkTargets(ctx, nd, []placed{plugin}); err != nil {
+				return err
+			}
+		}
 		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.claim", "cluster", r.Cluster.Name), Stdin: []byte(want), Script: trees + "cat >$D/node.new\nmv -f $D/node.new $D/node\n"})
 		return err
 	})

@@ -3,6 +3,7 @@ package phases_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -45,6 +46,12 @@ func TestAPlaceIsLookedAtOnTheMachine(t *testing.T) {
 			_, sum, err := run(t, l, phases.Deploy)
 			if err == nil {
 				t.Fatal("it was taken")
+			}
+			record, _ := os.ReadFile(l.Nodes["w1"].Path("/var/lib/eggo-node/record"))
+			for line := range strings.Lines(string(record)) {
+				if strings.HasPrefix(line, "emptied") && strings.Contains(line, "/opt/cni/bin\t") {
+					t.Errorf("a cleanup would empty what the link leads to: %s", line)
+				}
 			}
 			for _, f := range sum.Failed {
 				if f.Fault != nil && f.Fault.Code == c.code && f.Fault.Args["is"] == c.what && f.Fault.Node == "w1" {

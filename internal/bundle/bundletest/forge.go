@@ -30,7 +30,7 @@ func Forge(from, to string, edit func(m *bundle.Manifest)) (err error) {
 	if err != nil {
 		return err
 	}
-	zip, err := gzip.NewWriterLevel(out, gzip.BestSpeed)
+	zip, err := gzip.NewWriterLevel(out, gzip.NoCompression)
 	if err != nil {
 		return err
 	}

@@ -84,6 +84,7 @@ type world struct {
 	launched []jumphost.Start
 	told     [][]string
 	keys     bool
+	signer   bool
 	fail     error
 	nodes    int // of the deploy.yaml and of what is told; 0 is eight
 }
@@ -117,6 +118,12 @@ func (w *world) deps() *Deps {
 				trusted, err := ask.HostKeys(ctx, keys, nil)
 				if err != nil || slices.Contains(trusted, false) || pw != "secret" {
 					return jumphost.Ref{}, errors.Join(event.NewFault(event.ClassAuth, "ssh.no-credentials", nil, "user", pw), err)
+				}
+			}
+			if w.signer {
+				who := jumphost.Signer{Bundle: "eggo-amd64.tar.gz", Name: "eggo", Arch: "amd64", Type: "ssh-ed25519", Fingerprint: "SHA256:s1Gner3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7"}
+				if yes, err := ask.Signer(ctx, who); err != nil || !yes {
+					return jumphost.Ref{}, errors.Join(event.NewFault(event.ClassBundle, "trust.refused", nil, "file", who.Bundle, "key", who.Fingerprint), err)
 				}
 			}
 			w.launched = append(w.launched, s)
@@ -310,6 +317,31 @@ func TestResume(t *testing.T) {
 	}
 	uitest.Has(t, a, "rack-7")
 	uitest.Lacks(t, a, "unknown host keys")
+}
+
+// Who signed a bundle is asked about before a run begins; the key is on the screen whole, and the default is no.
+func TestTheSignerOfABundle(t *testing.T) {
+	words := map[i18n.Lang][]string{
+		i18n.English: {"Unknown signer", "eggo-amd64.tar.gz", "ssh-ed25519", "SHA256:s1Gner3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7", "No, stop here", "Yes, trust this key"},
+		i18n.Chinese: {"未知的签名者", "eggo-amd64.tar.gz", "SHA256:s1Gner3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7", "是，信任此密钥"},
+	}
+	for lang, want := range words {
+		w := &world{signer: true}
+		page := func() frame.Page { return NewLaunch(w.deps(), jumphost.Start{Verb: "deploy", Of: "rack-7"}) }
+		a := begin(t, page(), lang, false, 80, 24)
+		uitest.Has(t, a, want...)
+		uitest.Lacks(t, a, "{")
+		uitest.Keys(t, a, "enter")
+		uitest.Has(t, a, map[i18n.Lang]string{i18n.English: "not trusted", i18n.Chinese: "未被信任"}[lang])
+		if len(w.launched) != 0 {
+			t.Errorf("launched %+v", w.launched)
+		}
+		a = begin(t, page(), lang, false, 80, 24)
+		uitest.Keys(t, a, "y")
+		if len(w.launched) != 1 {
+			t.Errorf("launched %+v", w.launched)
+		}
+	}
 }
 
 // A run that ended before anything was touched left no deploy.yaml of the cluster: that of the run is shown again, and installed.
