@@ -47,7 +47,7 @@ func (a *App) lines() ([]string, *tea.Cursor) {
 		cursor.Y += head
 	}
 	if head > 0 {
-		body = append(widget.Block(a.head(), a.w, head, ""), body...)
+		body = append(widget.Block(a.head(), a.w, head, a.env.Theme.Glyphs.Cut), body...)
 	}
 	switch {
 	case len(a.dialogs) > 0:
@@ -61,7 +61,7 @@ func (a *App) lines() ([]string, *tea.Cursor) {
 		a.overlay(body, a.helpBox(len(body)))
 		cursor = nil
 	}
-	lines := append(body, widget.Fit(a.foot(), a.w, ""))
+	lines := append(body, widget.Fit(a.foot(), a.w, a.env.Theme.Glyphs.Cut))
 	if a.ascii {
 		plain(lines)
 	}
@@ -106,8 +106,15 @@ func (a *App) head() []string {
 		}
 	}
 	room := a.w - 10 - widget.Width(right)
-	for len(way) > 1 && widget.Width(strings.Join(way, " "+t.Glyphs.Trail+" ")) > room {
-		way = way[1:]
+	trail := " " + t.Glyphs.Trail + " "
+	for first := true; len(way) > 1 && widget.Width(strings.Join(way, trail)) > room; first = false {
+		if !first && len(way) == 2 { // the page itself, and that there is more before it
+			break
+		}
+		if !first {
+			way = way[1:]
+		}
+		way[0] = t.Glyphs.Cut
 	}
 	l := new(widget.Line).Space(1).Add(t.Strong, "egg").Add(t.Brand, "o").Space(2)
 	for i, w := range way {

@@ -60,8 +60,8 @@ func (b *Board) Render(s *runstate.State, now time.Time, w, h int) []string {
 	for i := range b.spots {
 		b.spots[i].y += len(lines)
 	}
-	lines = append(widget.Block(lines, w, len(lines), ""), body[:max(0, room)]...)
-	return append(lines, widget.Block(foot, w, h-len(lines), "")...)
+	lines = append(widget.Block(lines, w, len(lines), b.Theme.Glyphs.Cut), body[:max(0, room)]...)
+	return append(lines, widget.Block(foot, w, h-len(lines), b.Theme.Glyphs.Cut)...)
 }
 
 // At is the machine that was drawn at that cell, if there is one.
@@ -102,7 +102,7 @@ func (b *Board) Host(s *runstate.State, now time.Time) (string, bool) {
 
 func (b *Board) tooSmall(s *runstate.State, w, h int) []string {
 	text := []string{b.P.T("ui.too-small", "width", fmt.Sprint(MinWidth), "height", fmt.Sprint(MinHeight+1)), b.P.T("ui.goes-on", "ended", fmt.Sprint(ended(s)), "total", fmt.Sprint(s.Total))}
-	return widget.Block(text, w, h, "")
+	return widget.Block(text, w, h, b.Theme.Glyphs.Cut)
 }
 
 func ended(s *runstate.State) int {
@@ -179,7 +179,7 @@ func (b *Board) rail(s *runstate.State, w int) string {
 		}
 		stops = append(stops, st)
 	}
-	between := " " + b.Theme.Glyphs.Rule + " "
+	between, counts := " "+b.Theme.Glyphs.Rule+" ", true
 	// Neighbours without names that are in the same state stand together, as a number.
 	draw := func() *widget.Line {
 		l := new(widget.Line).Space(1)
@@ -205,7 +205,10 @@ func (b *Board) rail(s *runstate.State, w int) string {
 			case st.name == "":
 				l.Add(b.Theme.Dim, b.P.T(key, "count", strconv.Itoa(n)))
 			case st.on:
-				l.Add(b.Theme.Strong, st.name).Add(b.Theme.Dim, st.count)
+				l.Add(b.Theme.Strong, st.name)
+				if counts {
+					l.Add(b.Theme.Dim, st.count)
+				}
 			default:
 				l.Add(b.Theme.Dim, st.name)
 			}
@@ -214,8 +217,14 @@ func (b *Board) rail(s *runstate.State, w int) string {
 	}
 	line := draw()
 	w-- // the last cell stays free
-	if line.Width() > w {
-		between = "  "
+	for _, shorter := range []func(){func() { between = "  " }, func() { counts = false }, func() { between = " " }} {
+		if line.Width() > w { // names say more than numbers, and those more than gaps
+			shorter()
+			line = draw()
+		}
+	}
+	if line.Width() > w { // without all names there is room for numbers again
+		between, counts = "  ", true
 		line = draw()
 	}
 	for _, on := range []bool{false, true} { // those at work keep theirs longest

@@ -71,7 +71,7 @@ func (f Failure) Render(p *i18n.Printer, t *theme.Theme, w, h int) []string {
 	}
 	if most := h - 2; len(body) > most { // a small screen: the choices stay
 		keep := max(0, most-len(foot)-1)
-		body = append(append([]string{}, body[:min(keep, len(body))]...), append([]string{""}, foot...)...)
+		body = append(append([]string{}, body[:min(keep, len(body))]...), append([]string{t.Dim.Render(t.Glyphs.Cut)}, foot...)...)
 		body = body[:min(len(body), most)]
 	}
 	return f.box(c, body)

@@ -292,3 +292,35 @@ func TestOutputBelongsToItsStep(t *testing.T) {
 		}
 	}
 }
+
+// At 120 columns the phase line has all names, however many phases run and whatever their numbers are; at 80 it says how many it has not.
+func TestThePhaseLineKeepsItsNames(t *testing.T) {
+	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
+		for running := range 7 {
+			s := runstate.New()
+			plan := event.PlanMade{}
+			ids := []string{"preflight", "infrastructure", "etcd", "control-plane", "bootstrap", "addons", "check"}
+			for i, id := range ids {
+				plan.Phases = append(plan.Phases, event.Phase{ID: id, Title: event.M("phase." + id)})
+				for k := range 700 * (i + 1) {
+					plan.Steps = append(plan.Steps, event.Step{ID: fmt.Sprint(id, k), Phase: id, Host: "n1", Title: event.M("step.preflight.verdict")})
+				}
+			}
+			at := func(e event.Event) { s.Apply(event.Record{Seq: s.Seq + 1, Time: start, Event: e}) }
+			at(plan)
+			for _, id := range ids[:running] {
+				at(event.PhaseStarted{Phase: id})
+			}
+			b := &Board{P: i18n.NewPrinter(lang), Theme: theme.New(theme.Options{})}
+			line := ansi.Strip(b.rail(s, 120))
+			for _, ph := range s.Phases {
+				if name := b.P.Msg(ph.Title); !strings.Contains(line, name) {
+					t.Errorf("%d running: %q is not in %q", running, name, line)
+				}
+			}
+			if ansi.StringWidth(line) > 119 {
+				t.Errorf("%d cells: %q", ansi.StringWidth(line), line)
+			}
+		}
+	}
+}

@@ -83,10 +83,19 @@ func (f *Field) Shown(w int) (string, int) {
 	}
 	x := Width(before)
 	if x < w {
+		if Width(all) > w && x < w-1 { // what is not in sight is said to be there, but not in the cursor's place
+			return Cut(all, w, Ellipsis), x
+		}
 		return Cut(all, w, ""), x
 	}
 	rest := strings.TrimPrefix(all, before)
 	cut := Tail([]rune(before), w)
+	if len(cut) < len(before) && w > 4 {
+		cut = Ellipsis + Tail([]rune(cut), w-1)
+	}
+	if at := Width(cut); Width(cut+rest) > w && at < w-1 {
+		return Cut(cut+rest, w, Ellipsis), at
+	}
 	return Cut(cut+rest, w, ""), Width(cut)
 }
 

@@ -3,6 +3,7 @@
 package widget
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
 
@@ -108,11 +109,14 @@ func From(s string, n int, lead string) string {
 	return ansi.TruncateLeft(s, n, lead)
 }
 
-// Fit cuts or pads text to exactly w cells.
+// Ellipsis ends what was cut where the caller has no sign of its own for it.
+const Ellipsis = "…"
+
+// Fit cuts or pads text to exactly w cells. What is cut ends with tail, or with an ellipsis: nothing is cut in silence.
 func Fit(s string, w int, tail string) string {
 	have := Width(s)
 	if have > w {
-		s = Cut(s, w, tail)
+		s = Cut(s, w, cmp.Or(tail, Ellipsis))
 		have = Width(s)
 	}
 	if have == w {
@@ -123,7 +127,7 @@ func Fit(s string, w int, tail string) string {
 
 // FitRight is Fit with the text at the right edge.
 func FitRight(s string, w int, tail string) string {
-	s = Cut(s, w, tail)
+	s = Cut(s, w, cmp.Or(tail, Ellipsis))
 	return Spaces(w-Width(s)) + s
 }
 
@@ -137,7 +141,7 @@ type Line struct {
 	end int // no piece reaches past it; 0: there is none
 }
 
-// Until keeps pieces from reaching past the cell w; what does not fit is cut off.
+// Until keeps pieces from reaching past the cell w; what does not fit is cut off, with an ellipsis.
 func (l *Line) Until(w int) *Line {
 	l.end = w
 	return l
@@ -153,7 +157,7 @@ func (l *Line) Grow(n int) *Line {
 func (l *Line) Add(st Ink, text string) *Line {
 	cells := Width(text)
 	if l.end > 0 && l.w+cells > l.end {
-		text = Cut(text, l.end-l.w, "")
+		text = Cut(text, l.end-l.w, Ellipsis)
 		cells = Width(text)
 	}
 	if text == "" {
@@ -177,7 +181,7 @@ func (l *Line) Add(st Ink, text string) *Line {
 func (l *Line) Raw(text string) *Line {
 	cells := Width(text)
 	if l.end > 0 && l.w+cells > l.end {
-		text = Cut(text, l.end-l.w, "")
+		text = Cut(text, l.end-l.w, Ellipsis)
 		cells = Width(text)
 	}
 	l.b.WriteString(text)
@@ -237,23 +241,44 @@ func Bar(full, rest Ink, fullGlyph, restGlyph string, w int, part float64) strin
 	return full.Render(strings.Repeat(fullGlyph, n)) + rest.Render(strings.Repeat(restGlyph, w-n))
 }
 
-// Block makes exactly h lines of exactly w cells out of lines; what is too much is cut off. Nothing that is drawn through it can reach past
-// the screen's edge.
+// Block makes exactly h lines of exactly w cells out of lines; what is too much is cut off, and where lines are, the last one says so. Nothing that is drawn
+// through it can reach past the screen's edge.
 func Block(lines []string, w, h int, tail string) []string {
+	tail = cmp.Or(tail, Ellipsis)
 	out := make([]string, 0, max(0, h))
 	for i := 0; i < h; i++ {
-		if i < len(lines) {
-			out = append(out, Fit(lines[i], w, tail))
-		} else {
+		switch {
+		case i >= len(lines):
 			out = append(out, Spaces(w))
+		case i == h-1 && !blank(lines[h:]):
+			last := strings.TrimRight(lines[i], " ")
+			if end := Width(tail); Width(last)+1+end <= w {
+				last += " " + tail
+			} else if !strings.HasSuffix(ansi.Strip(last), tail) {
+				last = Cut(last, w-end, "") + tail
+			}
+			out = append(out, Fit(last, w, tail))
+		default:
+			out = append(out, Fit(lines[i], w, tail))
 		}
 	}
 	return out
+}
+
+// blank says whether there is nothing to be read in the lines.
+func blank(lines []string) bool {
+	for _, l := range lines {
+		if strings.TrimSpace(ansi.Strip(l)) != "" {
+			return false
+		}
+	}
+	return true
 }
 
 // Over lays text over a line of w cells, beginning at the cell x. A wide character that is half covered becomes a space.
 func Over(line, text string, x, w int) string {
 	tw := Width(text)
 	left, right := ansi.Cut(line, 0, x), ansi.Cut(line, x+tw, w)
-	return Fit(left, x, "") + text + FitRight(right, max(0, w-x-tw), "")
+	rest := max(0, w-x-tw)
+	return Fit(Cut(left, x, ""), x, "") + text + FitRight(Cut(right, rest, ""), rest, "")
 }

@@ -140,7 +140,7 @@ func (p *Page) beside(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 func (p *Page) top(e *frame.Env, w int) string {
 	t := e.Theme
 	count := itoa(p.at+1) + "/" + itoa(len(p.steps))
-	room := w - widget.Width(count) - 3
+	room := w - widget.Width(count) - 3 - 4 // for the signs that there are more
 	states := p.states(e)
 	name := func(i int) string { // with the number of its errors, for there is no room for the word
 		name := e.P.T("wizard.step." + p.steps[i].id())
@@ -163,6 +163,9 @@ func (p *Page) top(e *frame.Env, w int) string {
 		}
 	}
 	l := new(widget.Line).Space(1)
+	if from > 0 {
+		l.Add(t.Dim, t.Glyphs.Cut).Space(1)
+	}
 	for i := from; i < to; i++ {
 		x, style := states[i], t.Dim
 		if x.errors > 0 {
@@ -174,6 +177,9 @@ func (p *Page) top(e *frame.Env, w int) string {
 		at := l.Width()
 		l.Add(x.st, x.glyph).Space(1).Add(style, name(i)).Space(2)
 		p.rail = append(p.rail, railSpot{i, 0, at, l.Width()})
+	}
+	if to < len(p.steps) {
+		l.Add(t.Dim, t.Glyphs.Cut)
 	}
 	return l.To(w-widget.Width(count)-1).Add(t.Accent, count).Space(1).String()
 }
