@@ -22,10 +22,10 @@ func (r *run) aside(ctx context.Context, n config.Node, restart func(context.Con
 	if len(r.Cluster.With(bundle.ControlPlane)) < 2 {
 		return restart(ctx) // nobody else answers
 	}
-	if err := r.setDown(ctx, n.Name, true); err != nil {
-		return err
+	err := r.setDown(ctx, n.Name, true)
+	if err == nil {
+		err = restart(ctx)
 	}
-	err := restart(ctx)
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), backLimit)
 	defer cancel()
 	if up := r.setDown(back, n.Name, false); err == nil {

@@ -22,6 +22,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
+// etcdVotes is how long a member that stops waits for its clients' watches at the most, and votes: its request timeout,
+// of five seconds and twice the election timeout.
+const etcdVotes = 7 * time.Second
+
 const (
 	etcdConf    = "/etc/etcd/etcd.conf"
 	etcdInitial = "/etc/etcd/initial.conf" // read by a member that has no data yet, and by no other
@@ -44,7 +48,7 @@ func (r *run) etcd() []*engine.Step {
 	settle.Retry = engine.Retry{Tries: 5, Delay: time.Second, MaxDelay: 5 * time.Second}
 	steps := []*engine.Step{certs, settle}
 	for _, n := range members {
-		s := r.service(component{phase: phaseEtcd, what: "start", make: r.etcdService, reports: true, votes: true,
+		s := r.service(component{phase: phaseEtcd, what: "start", make: r.etcdService, reports: true, votes: etcdVotes,
 			probe: func(ctx context.Context, _ *node.Node) error { return r.memberWell(ctx, n) }}, n, []string{settle.ID})
 		running, restart := s.Check, s.Apply
 		s.Check = func(ctx context.Context) (bool, error) {

@@ -61,10 +61,10 @@ type component struct {
 	probe       func(context.Context, *node.Node) error // proves that it works; nil: that it was started is enough
 	// aside does what a restart of one that runs needs before and after; nil does nothing.
 	aside func(ctx context.Context, n config.Node, restart func(context.Context) error) error
-	// reports has it told how long a restart took it away. The time in which one that stops still does its work does not
-	// count: serves, or, of one that votes, all of it.
-	reports, votes bool
-	serves         time.Duration
+	// reports has it told how long a restart took it away. The time for which one that stops still does its work does
+	// not count: serves, whatever happens, and up to votes of what stopping really took.
+	reports       bool
+	serves, votes time.Duration
 }
 
 // service is the step that starts a unit of ours with its files and binaries. One that runs already is restarted only
@@ -126,11 +126,12 @@ func (r *run) service(c component, n config.Node, needs []string) *engine.Step {
 func (r *run) reportAway(ctx context.Context, nd *node.Node, c component, unit string, took time.Duration) error {
 	name := strings.TrimSuffix(unit, ".service")
 	text := event.M("notice.away", "component", name, "node", nd.Name(), "seconds", seconds(took-c.serves))
-	if c.votes {
+	if c.votes > 0 {
 		stopping, err := stoppedIn(ctx, nd, unit, took)
 		if err != nil {
 			return err
 		}
+		stopping = min(stopping, c.votes)
 		text = event.M("notice.away-voting", "component", name, "node", nd.Name(), "seconds", seconds(took-stopping), "stopping", seconds(stopping))
 	}
 	return r.Emit(event.Notice{Host: nd.Name(), Step: engine.StepID(ctx), Text: text})
