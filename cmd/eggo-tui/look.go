@@ -44,6 +44,9 @@ func openLook(ctx context.Context, env *environment, o runOptions, verb string, 
 	if err != nil {
 		return nil, err
 	}
+	if o.output == "plain" {
+		sink = newCounting(env, sink)
+	}
 	return s, s.copyLook(sink)
 }
 

@@ -315,3 +315,12 @@ func (w *plainWizard) finding(f event.Finding) {
 	text, next := w.talker.env.P.Fault(&f.Fault)
 	w.complain(f.Severity, text, next)
 }
+
+// cause tells a finding once, with the machines that it was found on.
+func (w *plainWizard) cause(c report.Cause) {
+	text, next := w.talker.env.P.Fault(&c.Findings[0].Fault)
+	if names := c.Hosts(); len(names) > 1 {
+		text = w.t("wizard.cause", "count", strconv.Itoa(len(names)), "text", text) + " (" + strings.Join(report.Ranges(names), ", ") + ")"
+	}
+	w.complain(c.Severity, text, next)
+}

@@ -125,30 +125,7 @@ func (w *plainWizard) check(ctx context.Context) error {
 		w.say("wizard.preflight.passed", "count", strconv.Itoa(len(w.draft.Machines)))
 		return nil
 	}
-	var mends []choice
-	do := map[string]func(){}
-	for i, x := range findings {
-		if x.Severity != event.Error {
-			continue
-		}
-		text, _ := w.talker.env.P.Fault(&x.Fault)
-		word, change, to := wizard.Mend(&w.draft, x)
-		id := "to " + to
-		switch {
-		case change != nil:
-			id = strconv.Itoa(i)
-			do[id] = change
-			mends = append(mends, choice{id, w.t("plain.mend", "do", w.t(word), "what", event.Clean(text))})
-		case to != "" && !slices.ContainsFunc(mends, func(c choice) bool { return c.id == id }):
-			mends = append(mends, choice{id, w.t("plain.mend", "do", w.t(word), "what", event.Clean(text))})
-		}
-		if host, out := x.Host, "without "+x.Host; host != "" && len(w.fresh()) > 1 && !w.memberName(host) && do[out] == nil {
-			do[out] = func() {
-				w.draft.Machines = slices.DeleteFunc(w.draft.Machines, func(m config.Machine) bool { return m.Name == host })
-			}
-			mends = append(mends, choice{out, w.t("ui.fail.skip", "node", event.Clean(host))})
-		}
-	}
+	mends, do := w.mends(report.Causes(findings))
 	id, err := w.afterwards(ctx, mends)
 	if err != nil {
 		return err
@@ -160,6 +137,46 @@ func (w *plainWizard) check(ctx context.Context) error {
 	return nil
 }
 
+// mends are what can be done about causes that stand in the way, on all machines that each was found on.
+func (w *plainWizard) mends(causes []report.Cause) (list []choice, do map[string]func()) {
+	do = map[string]func(){}
+	for i, c := range causes {
+		if c.Severity != event.Error {
+			continue
+		}
+		x := c.Findings[0]
+		text, _ := w.talker.env.P.Fault(&x.Fault)
+		names := c.Hosts()
+		if len(names) > 1 {
+			text = w.t("wizard.cause", "count", strconv.Itoa(len(names)), "text", text)
+		}
+		word, change, to := wizard.Mend(&w.draft, x)
+		id := "to " + to
+		switch {
+		case change != nil:
+			id = strconv.Itoa(i)
+			do[id] = func() {
+				for _, x := range c.Findings {
+					if _, change, _ := wizard.Mend(&w.draft, x); change != nil {
+						change()
+					}
+				}
+			}
+			list = append(list, choice{id, w.t("plain.mend", "do", w.t(word), "what", event.Clean(text))})
+		case to != "" && !slices.ContainsFunc(list, func(c choice) bool { return c.id == id }):
+			list = append(list, choice{id, w.t("plain.mend", "do", w.t(word), "what", event.Clean(text))})
+		}
+		names = slices.DeleteFunc(names, w.memberName)
+		if out := "without " + strings.Join(names, " "); len(names) > 0 && len(names) < len(w.fresh()) && do[out] == nil {
+			do[out] = func() {
+				w.draft.Machines = slices.DeleteFunc(w.draft.Machines, func(m config.Machine) bool { return slices.Contains(names, m.Name) })
+			}
+			list = append(list, choice{out, w.t("ui.fail.skip", "node", event.Clean(strings.Join(report.Ranges(names), ", ")))})
+		}
+	}
+	return list, do
+}
+
 func (w *plainWizard) memberName(name string) bool {
 	return slices.ContainsFunc(w.draft.Machines, func(m config.Machine) bool { return m.Name == name && w.members[wizard.MachineKey(m)] })
 }
@@ -168,7 +185,7 @@ func (w *plainWizard) memberName(name string) bool {
 func (w *plainWizard) preflightNow(ctx context.Context) (findings []event.Finding, ok bool) {
 	var mu sync.Mutex
 	w.checked, ok = verdict{}, true
-	seen, total := 0, strconv.Itoa(len(w.draft.Machines))
+	seen, linked, total := 0, 0, strconv.Itoa(len(w.draft.Machines))
 	w.preflight(ctx, w.draft.Clone(), w.target(), func(c wizard.Check) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -178,7 +195,9 @@ func (w *plainWizard) preflightNow(ctx context.Context) (findings []event.Findin
 			ok = ok && c.Finding.Severity != event.Error
 		case c.Machine != "":
 			seen++
-			w.Doing(event.M("wizard.preflight.busy", "done", strconv.Itoa(seen), "total", total))
+			w.Doing(event.M("wizard.preflight.busy", "done", strconv.Itoa(seen), "total", total, "linked", strconv.Itoa(max(seen, linked))))
+		case c.Linked != "":
+			linked++
 		case c.Total > 0:
 			w.Doing(event.M("wizard.preflight.bundle", "file", event.Clean(c.Bundle), "percent", strconv.FormatInt(100*c.Done/c.Total, 10)))
 		}
@@ -190,12 +209,12 @@ func (w *plainWizard) preflightNow(ctx context.Context) (findings []event.Findin
 	mu.Lock()
 	defer mu.Unlock()
 	v := verdict{of: w.drafted()}
-	for _, f := range findings {
-		w.finding(f)
-		if f.Severity == event.Error {
-			v.errors++
+	for _, c := range report.Causes(findings) {
+		w.cause(c)
+		if c.Severity == event.Error {
+			v.errors += len(c.Findings)
 		} else {
-			v.warnings++
+			v.warnings += len(c.Findings)
 		}
 	}
 	if v.errors > 0 {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -313,15 +314,27 @@ func (s *session) printPlan(verb string, hosts []plannedHost, steps int) {
 	fmt.Fprintln(w, p.T("plan.total", "verb", verb, "count", strconv.Itoa(total), "steps", strconv.Itoa(steps), "cluster", s.cluster.Name))
 }
 
-// findings tells what preflight found, on stderr.
+// findings tells what preflight found, on stderr: by cause, with the nodes beneath.
 func (c *collector) findings(env *environment) {
+	var list []event.Finding
 	for _, e := range c.all {
 		if f, ok := e.(event.Finding); ok {
-			text, next := env.P.Fault(&f.Fault)
-			fmt.Fprintf(env.Stderr, "%s: %s [%s]\n", env.P.T("cli."+string(f.Severity)), text, event.Clean(f.Fault.Code))
-			if next != "" {
-				fmt.Fprintf(env.Stderr, "  → %s\n", next)
-			}
+			list = append(list, f)
+		}
+	}
+	for _, x := range report.Causes(list) {
+		f := x.Findings[0].Fault
+		text, next := env.P.Fault(&f)
+		names := x.Hosts()
+		if len(names) > 1 {
+			text = env.P.T("wizard.cause", "count", strconv.Itoa(len(names)), "text", text)
+		}
+		fmt.Fprintf(env.Stderr, "%s: %s [%s]\n", env.P.T("cli."+string(x.Severity)), text, event.Clean(f.Code))
+		if len(names) > 1 {
+			fmt.Fprintf(env.Stderr, "  %s\n", event.Clean(strings.Join(report.Ranges(names), ", ")))
+		}
+		if next != "" {
+			fmt.Fprintf(env.Stderr, "  → %s\n", next)
 		}
 	}
 }

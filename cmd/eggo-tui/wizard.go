@@ -45,6 +45,7 @@ func newDraftDesk(env *environment, state string) *draftDesk {
 func (d *draftDesk) services() wizard.Services {
 	return wizard.Services{
 		Load: d.load, Save: d.save, Forget: d.forget, Read: d.read, KnownHosts: d.knownHosts, File: d.file, Keys: d.keys, KeyFile: d.keyFile,
+		Beat:  func() time.Duration { return time.Second },
 		Probe: d.probe, Bundles: d.bundles, Preflight: d.preflight, Plan: d.plan, Write: d.write, Close: d.close,
 	}
 }

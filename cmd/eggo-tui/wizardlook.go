@@ -338,6 +338,10 @@ func (d *draftDesk) preflight(ctx context.Context, draft config.Draft, file stri
 	}
 	s, err := d.draftSession(ctx, draft, file, "preflight", watcher(func(e event.Event) {
 		switch e := e.(type) {
+		case event.HostState:
+			if e.State == "connected" {
+				tell(wizard.Check{Linked: e.Host})
+			}
 		case event.StepEnded:
 			if host, is := strings.CutPrefix(e.Step, "preflight.facts/"); is {
 				tell(wizard.Check{Machine: host})

@@ -3,11 +3,12 @@ package wizard
 import (
 	"context"
 	"slices"
-	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
@@ -19,15 +20,20 @@ type preflight struct {
 	of       string // the deploy.yaml and the login that it was made with
 	busy     bool
 	ended    bool
-	machines []string // that were looked at
+	machines []string // that were checked
+	linked   []string // that were logged in to
 	reading  Check    // the bundle that is read
+	begun    time.Time
 	fault    *event.Fault
 	findings []event.Finding
-	at, top  int
-	rows     []int
+	causes   []report.Cause  // the findings by what is wrong
+	open     map[string]bool // causes whose nodes are shown one by one
+	at       int             // of the rows
+	page     int             // rows that a page is, as drawn last
+	rows     []int           // the row of each line as drawn last, -1 for none
 }
 
-func newPreflight(p *Page) step { return &preflight{p: p} }
+func newPreflight(p *Page) step { return &preflight{p: p, open: map[string]bool{}} }
 
 func (f *preflight) typing() bool     { return false }
 func (f *preflight) id() string       { return "preflight" }
@@ -57,7 +63,7 @@ func (f *preflight) look() tea.Cmd {
 		f.stop()
 	}
 	p := f.p
-	f.of, f.ended, f.fault, f.findings, f.machines, f.reading = f.now(), false, nil, nil, nil, Check{}
+	f.of, f.ended, f.fault, f.findings, f.causes, f.machines, f.linked, f.reading, f.begun, f.at = f.now(), false, nil, nil, nil, nil, nil, Check{}, time.Time{}, 0
 	if _, problems := p.draft.Check("deploy.yaml"); problems.HasErrors() {
 		f.busy = false
 		return nil
@@ -66,12 +72,31 @@ func (f *preflight) look() tea.Cmd {
 	var ctx context.Context
 	ctx, f.stop = context.WithCancel(p.ctx)
 	d, file, of := p.draft.Clone(), p.target(), f.of
-	return tells(ctx, func(tell func(tea.Msg)) {
+	return tea.Batch(f.beat(), tells(ctx, func(tell func(tea.Msg)) {
 		p.svc.Preflight(ctx, d, file, func(c Check) { tell(checkNews{of, c}) })
-	})
+	}))
 }
 
-func (f *preflight) update(m tea.Msg, _ *frame.Env) tea.Cmd {
+// beatMsg moves what is waited for.
+type beatMsg struct{ of string }
+
+func (f *preflight) beat() tea.Cmd {
+	if f.p.svc.Beat == nil || !f.busy {
+		return nil
+	}
+	return tea.Tick(f.p.svc.Beat(), func(time.Time) tea.Msg { return beatMsg{f.of} })
+}
+
+func (f *preflight) update(m tea.Msg, e *frame.Env) tea.Cmd {
+	if f.begun.IsZero() {
+		f.begun = e.Now()
+	}
+	if b, is := m.(beatMsg); is {
+		if b.of == f.of {
+			return f.beat()
+		}
+		return nil
+	}
 	n, is := m.(checkNews)
 	if !is || n.of != f.of {
 		return nil
@@ -79,9 +104,11 @@ func (f *preflight) update(m tea.Msg, _ *frame.Env) tea.Cmd {
 	switch {
 	case n.Finding != nil:
 		f.findings = append(f.findings, *n.Finding)
-		slices.SortStableFunc(f.findings, func(a, b event.Finding) int { return strings.Compare(string(a.Severity), string(b.Severity)) })
+		f.causes = report.Causes(f.findings)
 	case n.Machine != "" && !slices.Contains(f.machines, n.Machine):
 		f.machines = append(f.machines, n.Machine)
+	case n.Linked != "" && !slices.Contains(f.linked, n.Linked):
+		f.linked = append(f.linked, n.Linked)
 	case n.Bundle != "":
 		f.reading = n.Check
 	}
@@ -126,82 +153,6 @@ func (f *preflight) typed(tea.KeyPressMsg, *frame.Env) (tea.Cmd, bool) { return 
 func (f *preflight) paste(string, *frame.Env) tea.Cmd                  { return nil }
 func (f *preflight) back(*frame.Env) bool                              { return false }
 
-func (f *preflight) click(_, y int, _ *frame.Env) tea.Cmd {
-	if y >= 0 && y < len(f.rows) && f.rows[y] >= 0 {
-		f.at = f.rows[y]
-	}
-	return nil
-}
-
-// mend is what the wizard can do about a finding: the word for it, and the doing.
-func (f *preflight) mend(x event.Finding, e *frame.Env) (word string, do func() tea.Cmd) {
-	p := f.p
-	word, change, to := Mend(&p.draft, x)
-	switch {
-	case change != nil:
-		return word, func() tea.Cmd {
-			p.snapshot()
-			change()
-			p.snapshot()
-			return tea.Batch(p.changed(), p.save(), f.look())
-		}
-	case x.Fault.Code == "ssh.hostkey-unknown":
-		return "wizard.key.keys", func() tea.Cmd { return p.toKeys(e) }
-	case to != "":
-		return word, func() tea.Cmd { return p.toStep(to, e) }
-	}
-	return "", nil
-}
-
-func (f *preflight) chosen() (event.Finding, bool) {
-	f.at = min(max(f.at, 0), max(0, len(f.findings)-1))
-	if len(f.findings) == 0 {
-		return event.Finding{}, false
-	}
-	return f.findings[f.at], true
-}
-
-func (f *preflight) keys(e *frame.Env) []frame.Binding {
-	var list []frame.Binding
-	if _, problems := f.p.problems.Count(); f.p.problems.HasErrors() && problems >= 0 {
-		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.to-problem", Do: func() tea.Cmd { return f.p.toProblem(e) }})
-	} else if f.fault != nil && (f.fault.Class == event.ClassAuth || f.fault.Code == "usage.secret") {
-		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.mend.login", Do: func() tea.Cmd { return f.p.toStep("login", e) }})
-	} else if x, ok := f.chosen(); ok && !f.passed() {
-		word, do := f.mend(x, e)
-		if do == nil { // it is mended on the machine itself
-			word, do = "wizard.key.again", f.look
-		}
-		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: word, Do: do})
-		if x.Host != "" && len(f.p.draft.Machines) > 1 {
-			list = append(list, frame.Binding{Keys: []string{"x"}, Word: "wizard.mend.without", Do: func() tea.Cmd { return f.without(x.Host) }})
-		}
-	} else {
-		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.on", Do: func() tea.Cmd { return f.p.next(e) }})
-	}
-	return append(list,
-		frame.Binding{Keys: []string{"r"}, Word: "wizard.key.again", Do: f.look},
-		frame.Binding{Keys: []string{"u"}, Word: "wizard.key.undo", Do: func() tea.Cmd { return tea.Batch(f.p.undo(e), f.look()) }},
-		frame.Binding{Keys: []string{"up", "k"}, Show: "↑ ↓", Word: "wizard.key.move", Do: func() tea.Cmd { f.at--; return nil }, Help: true},
-		frame.Binding{Keys: []string{"down", "j"}, Do: func() tea.Cmd { f.at++; return nil }, Help: true},
-		frame.Binding{Keys: []string{"pgup"}, Do: func() tea.Cmd { f.at -= 10; return nil }, Help: true},
-		frame.Binding{Keys: []string{"pgdown"}, Do: func() tea.Cmd { f.at += 10; return nil }, Help: true})
-}
-
-// without leaves a machine out.
-func (f *preflight) without(name string) tea.Cmd {
-	p := f.p
-	p.snapshot()
-	for i, m := range p.draft.Machines {
-		if m.Name == name {
-			p.draft.Machines = slices.Delete(p.draft.Machines, i, i+1)
-			break
-		}
-	}
-	p.snapshot()
-	return tea.Batch(p.changed(), p.save(), f.look())
-}
-
 // toKeys goes to the machines, whose keys are shown there.
 func (p *Page) toKeys(e *frame.Env) tea.Cmd {
 	c := p.toStep("nodes", e)
@@ -225,50 +176,6 @@ func (p *Page) toProblem(e *frame.Env) tea.Cmd {
 	return nil
 }
 
-func (f *preflight) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
-	t, g := e.Theme, e.Theme.Glyphs
-	out := f.head(e, w)
-	f.rows = nil
-	for range out {
-		f.rows = append(f.rows, -1)
-	}
-	f.chosen()
-	first, last := len(out), len(out)
-	apart := len(out)+4*len(f.findings) <= h // there is room for a blank line between them
-	for i, x := range f.findings {
-		if apart && i > 0 {
-			out, f.rows = append(out, ""), append(f.rows, -1)
-		}
-		text, next := e.P.Fault(&x.Fault)
-		pointer := " "
-		if i == f.at {
-			first, pointer = len(out), t.Chosen.Render(g.Pointer)
-		}
-		lines := complaint(e, x.Severity, event.Clean(text), event.Clean(next), w-2)
-		if i == f.at {
-			if word, do := f.mend(x, e); do != nil {
-				lines = append(lines, "    "+new(widget.Line).Add(t.Key, "Enter").Space(1).Add(t.KeyWord, e.P.T(word)).String())
-			}
-		}
-		for k, l := range lines {
-			lead := " "
-			if k == 0 || i == f.at {
-				lead = pointer
-			}
-			out, f.rows = append(out, lead+" "+l), append(f.rows, i)
-		}
-		if i == f.at {
-			last = len(out)
-		}
-	}
-	f.top = 0
-	if last > h {
-		f.top = min(first, last-h)
-	}
-	f.rows = f.rows[f.top:]
-	return out[f.top:], nil
-}
-
 // head says how far it is, or how it ended.
 func (f *preflight) head(e *frame.Env, w int) []string {
 	t, g := e.Theme, e.Theme.Glyphs
@@ -288,7 +195,10 @@ func (f *preflight) head(e *frame.Env, w int) []string {
 	line := new(widget.Line)
 	switch {
 	case f.busy:
-		line.Add(t.Busy, g.Running+" "+e.P.T("wizard.preflight.busy", "done", itoa(len(f.machines)), "total", itoa(total)))
+		line.Add(t.Busy, g.Running+" "+e.P.T("wizard.preflight.busy", "done", itoa(len(f.machines)), "total", itoa(total), "linked", itoa(max(len(f.linked), len(f.machines)))))
+		if f.p.svc.Beat != nil && !f.begun.IsZero() {
+			line.Space(2).Add(t.Dim, report.Short(e.Now().Sub(f.begun)))
+		}
 	case f.fault != nil:
 		text, next := faultWords(e, f.fault)
 		return append(complaint(e, event.Error, text, next, w), "")
@@ -299,6 +209,9 @@ func (f *preflight) head(e *frame.Env, w int) []string {
 	}
 	if warnings > 0 && !f.busy {
 		line.Space(3).Add(t.Warn, g.Ignored+" "+e.P.T("wizard.warnings", "count", itoa(warnings)))
+	}
+	if place := f.place(e); place != "" && line.Width()+2+widget.Width(place) <= w {
+		line.To(w-widget.Width(place)).Add(t.Dim, place)
 	}
 	out := []string{line.String()}
 	if f.busy {

@@ -57,6 +57,8 @@ type Services struct {
 	Run func(file string, d config.Draft) frame.Page
 	// Close gives back what was held for the draft.
 	Close func()
+	// Beat is how often what is waited for moves on the screen; nil: it does not.
+	Beat func() time.Duration
 	// After sends the message when the time is over; nil is the clock's own.
 	After func(d time.Duration, m tea.Msg) tea.Cmd
 }
@@ -113,7 +115,8 @@ type Bundle struct {
 
 // Check is news of preflight: a machine that is looked at, a finding, or the end.
 type Check struct {
-	Machine string // that was looked at
+	Machine string // that was checked
+	Linked  string // that was logged in to
 	Bundle  string // whose bytes were read: Done of Total
 	Done    int64
 	Total   int64

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/term"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// counting passes a read-only verb's events on and counts the nodes that were checked, on a terminal: a line that is written over as each one
+// is, and gone when something else is said.
+type counting struct {
+	to  event.Sink
+	env *environment
+
+	mu            sync.Mutex
+	total         int
+	linked, ended map[string]bool
+	over          bool
+}
+
+// newCounting is the sink itself where nobody looks at a terminal.
+func newCounting(env *environment, to event.Sink) event.Sink {
+	f, ok := env.Stderr.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) || env.Getenv("TERM") == "dumb" {
+		return to
+	}
+	return &counting{to: to, env: env, linked: map[string]bool{}, ended: map[string]bool{}}
+}
+
+// Emit implements event.Sink.
+func (c *counting) Emit(r event.Record) error {
+	c.count(r.Event)
+	return c.to.Emit(r)
+}
+
+func (c *counting) count(e event.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch e := e.(type) {
+	case event.PlanMade:
+		c.total = len(e.Hosts)
+	case event.HostState:
+		if e.State != "connected" {
+			return
+		}
+		c.linked[e.Host] = true
+	case event.StepEnded:
+		host, is := strings.CutPrefix(e.Step, "preflight.facts/")
+		if !is {
+			return
+		}
+		c.ended[host] = true
+	default:
+		return
+	}
+	if c.total == 0 || c.over {
+		return
+	}
+	done := len(c.ended)
+	fmt.Fprint(c.env.Stderr, "\r\x1b[K"+c.env.P.T("wizard.preflight.busy", "done", strconv.Itoa(done), "total", strconv.Itoa(c.total), "linked", strconv.Itoa(max(done, len(c.linked)))))
+	if done >= c.total {
+		c.over = true
+		fmt.Fprint(c.env.Stderr, "\r\x1b[K")
+	}
+}

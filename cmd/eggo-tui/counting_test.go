@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/report"
+)
+
+func archs(n int) []event.Finding {
+	var out []event.Finding
+	for i := range n {
+		host := fmt.Sprintf("node-%d", i+1)
+		out = append(out, event.Finding{Host: host, Severity: event.Error, Fault: *event.NewFault(event.ClassPreflight, "preflight.arch", nil, "is", "arm64", "says", "amd64").On(host)})
+	}
+	return out
+}
+
+// The verbs tell what is wrong on sixty nodes once, with the nodes beneath.
+func TestFindingsAreToldByCause(t *testing.T) {
+	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
+		said, c := new(bytes.Buffer), &collector{}
+		for _, f := range archs(60) {
+			c.all = append(c.all, f)
+		}
+		c.findings(&environment{P: i18n.NewPrinter(lang), Stderr: said})
+		if n := strings.Count(said.String(), "preflight.arch"); n != 1 {
+			t.Errorf("it is told %d times:\n%s", n, said)
+		}
+		says(t, said.String(), "60", "node-[1-60]")
+	}
+}
+
+// The counter moves with each node that is logged in to and with each that is checked, and is gone at the end.
+func TestNodesAreCounted(t *testing.T) {
+	said := new(bytes.Buffer)
+	c := &counting{to: &collector{}, env: &environment{P: i18n.NewPrinter(i18n.English), Stderr: said}, linked: map[string]bool{}, ended: map[string]bool{}}
+	emit := func(e event.Event) {
+		if err := c.Emit(event.Record{Event: e}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var hosts []event.Host
+	for i := range 60 {
+		hosts = append(hosts, event.Host{Name: fmt.Sprintf("n%d", i)})
+	}
+	emit(event.PlanMade{Hosts: hosts})
+	for _, h := range hosts {
+		emit(event.HostState{Host: h.Name, State: "connected"})
+	}
+	for _, h := range hosts {
+		emit(event.StepEnded{Step: "preflight.facts/" + h.Name})
+	}
+	for i := range 60 {
+		says(t, said.String(), fmt.Sprintf("0 of 60 machines checked, %d connected", i+1), fmt.Sprintf("%d of 60 machines checked, 60 connected", i+1))
+	}
+	if !strings.HasSuffix(said.String(), "\r\x1b[K") {
+		t.Errorf("the counter stays: %q", said.String()[said.Len()-80:])
+	}
+}
+
+// Line by line what can be done about a cause is done on all its machines.
+func TestPlainMendsOfACause(t *testing.T) {
+	m, _ := dialogue(t, i18n.English)
+	w := plainDraft(m)
+	w.draft.Machines = nil
+	for i := range 60 {
+		w.draft.Machines = append(w.draft.Machines, config.Machine{Name: fmt.Sprintf("node-%d", i+1), IP: fmt.Sprintf("192.0.2.%d", i+1)})
+	}
+	list, do := w.mends(report.Causes(archs(60)))
+	if len(list) != 1 || !strings.Contains(list[0].text, "60 machines, such as") {
+		t.Fatalf("%+v", list)
+	}
+	do[list[0].id]()
+	for _, x := range w.draft.Machines {
+		if x.Arch != "arm64" {
+			t.Errorf("%+v", x)
+		}
+	}
+}

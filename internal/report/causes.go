@@ -1,0 +1,60 @@
+package report
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// Cause is one thing that is wrong, with all that it was found on.
+type Cause struct {
+	Key      string // the same for findings of the same cause
+	Severity event.Severity
+	Findings []event.Finding // in the order in which they were found; at least one
+}
+
+// Hosts are the names of the nodes; none when it is of no node.
+func (c Cause) Hosts() []string {
+	var out []string
+	for _, f := range c.Findings {
+		if f.Host != "" && !slices.Contains(out, f.Host) {
+			out = append(out, f.Host)
+		}
+	}
+	return out
+}
+
+// measured are the arguments of a fault that differ from node to node although what is wrong is the same.
+func measured() []string {
+	return []string{"node", "addr", "ip", "free", "skew", "is", "have", "pid", "cause", "fingerprint", "names", "hostname", "address"}
+}
+
+// Causes puts findings of the same cause together: errors first, then what is on most nodes.
+func Causes(findings []event.Finding) []Cause {
+	var out []Cause
+	at := map[string]int{}
+	for _, f := range findings {
+		key := string(f.Severity) + " " + f.Fault.Code
+		for _, k := range slices.Sorted(maps.Keys(f.Fault.Args)) {
+			if v := f.Fault.Args[k]; !slices.Contains(measured(), k) && v != f.Host {
+				key += "\x00" + k + "=" + v
+			}
+		}
+		i, is := at[key]
+		if !is {
+			i = len(out)
+			at[key] = i
+			out = append(out, Cause{Key: key, Severity: f.Severity})
+		}
+		out[i].Findings = append(out[i].Findings, f)
+	}
+	slices.SortStableFunc(out, func(a, b Cause) int {
+		if a.Severity != b.Severity {
+			return strings.Compare(string(a.Severity), string(b.Severity))
+		}
+		return len(b.Findings) - len(a.Findings)
+	})
+	return out
+}
