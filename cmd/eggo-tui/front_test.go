@@ -22,6 +22,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // silent is a node that takes connections and says nothing, until it is let go: then it closes them. So a run is at
@@ -405,6 +406,17 @@ func TestADeadRunIsDeadWhoeverHasItsNumber(t *testing.T) {
 		if on, err := d.clusters(t.Context()); err != nil || on[0].Status != "interrupted" || on[0].Runs[0].Status != "interrupted" {
 			t.Errorf("%s: the menu: %+v %v", name, on, err)
 		}
+		board, err := d.open(t.Context(), jumphost.Ref{Cluster: "rack", Run: log.ID()}, 0)
+		if err != nil || board.Control != nil {
+			t.Errorf("%s: the board speaks to it: %v", name, err)
+		}
+		for err == nil {
+			_, err = board.Feed.Take(100)
+		}
+		if !errors.Is(err, io.EOF) {
+			t.Errorf("%s: the board: %v", name, err)
+		}
+		board.Close()
 		if c, _, err := loggedRun(d.env, logOptions{state: root}, "", "interrupted"); err != nil || c.LastRun != log.ID() {
 			t.Errorf("%s: resume: %+v %v", name, c, err)
 		}
