@@ -64,7 +64,7 @@ func TestAFloodOfOutputIsBounded(t *testing.T) {
 			bus := event.NewBus(nil, log)
 			o.Emit = func(e event.Event) { _ = bus.Emit(e) }
 			h := dial(t, tg, o)
-			r, err := h.Run(limit(t), remote.Command{Script: "echo first\nyes | head -c 60000000 >&2\nyes no | head -c 30000000\necho 'disk is full' >&2\nexit 3"})
+			r, err := h.Run(limit(t), remote.Command{Script: "echo first >&2\nyes | head -c 60000000 >&2\nyes no | head -c 30000000\necho 'disk is full' >&2\nexit 3"})
 			if err != nil || r.Status != 3 || !strings.HasSuffix(string(r.Stderr), "\ndisk is full\n") || !strings.HasSuffix(string(r.Stdout), "no\n") {
 				t.Fatalf("status %d, %.40q, %v", r.Status, r.Stderr, err)
 			}
@@ -82,7 +82,7 @@ func TestAFloodOfOutputIsBounded(t *testing.T) {
 				t.Errorf("90 MB of output made %d bytes of log", size)
 			}
 			said, err := os.ReadFile(filepath.Join(log.Dir(), journal.NodeLog("n1")))
-			if err != nil || !strings.Contains(string(said), "stdout| first\n") || !strings.Contains(string(said), "stderr| disk is full\n") ||
+			if err != nil || !strings.Contains(string(said), "stderr| first\n") || !strings.Contains(string(said), "stderr| disk is full\n") ||
 				!strings.Contains(string(said), " lines, ") {
 				t.Errorf("the node's log has neither the beginning nor the end, or does not say that something is missing: %v", err)
 			}
