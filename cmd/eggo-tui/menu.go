@@ -43,7 +43,7 @@ func menu(ctx context.Context, env *environment, o menuOptions) error {
 
 // screenOptions are language and looks as the environment has them. plain is --ascii.
 func screenOptions(env *environment, plain bool) ui.Options {
-	o := ui.Options{Lang: env.P.Lang(), Mono: env.Getenv("NO_COLOR") != ""} // no-color.org
+	o := ui.Options{Lang: env.P.Lang(), Complete: completePath, Mono: env.Getenv("NO_COLOR") != ""} // no-color.org
 	var console bool
 	if o.ASCII, console = ascii(env, plain); console {
 		if langFlag(env.Args) == "" && env.Getenv("EGGO_LANG") == "" {

@@ -81,6 +81,7 @@ func enUI() map[string]string {
 		"ui.key.mouse":        "mouse: keys or selection",
 		"ui.mouse.ours":       "The mouse works the screen.",
 		"ui.mouse.yours":      "The mouse selects text.",
+		"ui.key.complete":     "complete the path",
 		"ui.key.redraw":       "draw the screen again",
 		"ui.key.suspend":      "back to the shell; fg continues",
 		"ui.suspend.no-shell": "There is no shell to go back to.",

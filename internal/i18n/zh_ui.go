@@ -81,6 +81,7 @@ func zhUI() map[string]string {
 		"ui.key.mouse":        "鼠标：操作或选择",
 		"ui.mouse.ours":       "鼠标用于操作界面。",
 		"ui.mouse.yours":      "鼠标用于选择文本。",
+		"ui.key.complete":     "补全路径",
 		"ui.key.redraw":       "重画屏幕",
 		"ui.key.suspend":      "回到 shell；用 fg 返回",
 		"ui.suspend.no-shell": "没有可以返回的 shell。",

@@ -31,6 +31,8 @@ type Options struct {
 	Note string
 	// Now is the clock; nil is the machine's.
 	Now func() time.Time
+	// Complete completes paths (frame.Env); nil: nothing does.
+	Complete func(text string) (string, []string)
 }
 
 // App is the model: what is on the screen and nothing else.
@@ -73,7 +75,7 @@ func New(first frame.Page, o Options) *App {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	a := &App{env: frame.Env{Now: o.Now}, ascii: o.ASCII, mono: o.Mono, dark: true, w: 80, h: 24, note: o.Note, stack: []frame.Page{first}}
+	a := &App{env: frame.Env{Now: o.Now, Complete: o.Complete}, ascii: o.ASCII, mono: o.Mono, dark: true, w: 80, h: 24, note: o.Note, stack: []frame.Page{first}}
 	a.dress(o.Lang)
 	return a
 }
@@ -224,6 +226,8 @@ func (a *App) said(p frame.Page, msg tea.Msg) tea.Cmd {
 	case frame.Note:
 		a.note = m.Text
 		return nil
+	case frame.Completed:
+		return a.of(p, m.Take())
 	case frame.Quit:
 		a.err = m.Err
 		if m.Last.Key != "" {

@@ -38,6 +38,7 @@ type Prompt struct {
 	Label  event.Msg
 	Value  string
 	Secret bool   // shown as stars
+	Path   bool   // a path of this machine: Tab completes it
 	Must   string // the word to be typed
 	Danger bool
 	Word   string                              // of i18n: what Enter does
@@ -200,9 +201,13 @@ type prompt struct {
 	scroll
 }
 
-func (p *prompt) Key(m tea.KeyPressMsg, _ *Env) (tea.Cmd, bool) {
+func (p *prompt) Key(m tea.KeyPressMsg, e *Env) (tea.Cmd, bool) {
 	p.wrong = event.Msg{}
 	switch m.String() {
+	case "tab":
+		if p.Path {
+			return CompletePath(e, &p.field, nil, nil), false
+		}
 	case "esc", "ctrl+c":
 		return do(p.Cancel), true
 	case "enter":
@@ -233,7 +238,11 @@ func (p *prompt) Click(int, int) (tea.Cmd, bool) { return nil, false }
 func (p *prompt) Render(e *Env, w, h int) ([]string, *tea.Cursor) {
 	t := e.Theme
 	label := e.P.Msg(p.Label)
-	hint := new(widget.Line).Add(t.Key, "Enter").Space(1).Add(t.KeyWord, e.P.T(p.Word)).Space(3).Add(t.Key, "Esc").Space(1).Add(t.KeyWord, e.P.T("ui.ask.cancel"))
+	hint := new(widget.Line).Add(t.Key, "Enter").Space(1).Add(t.KeyWord, e.P.T(p.Word)).Space(3)
+	if p.Path {
+		hint.Add(t.Key, "Tab").Space(1).Add(t.KeyWord, e.P.T("ui.key.complete")).Space(3)
+	}
+	hint.Add(t.Key, "Esc").Space(1).Add(t.KeyWord, e.P.T("ui.ask.cancel"))
 	edge := t.Chosen
 	if p.Danger {
 		edge = t.Bad

@@ -26,6 +26,9 @@ type Env struct {
 	P     *i18n.Printer
 	Theme *theme.Theme
 	Now   func() time.Time
+	// Complete goes on with a path as far as the files agree that are there, and names those that begin so. It reads a directory: it is called in commands.
+	// nil: nothing is completed.
+	Complete func(text string) (string, []string)
 }
 
 // Page is a screen. Its dynamic type is a pointer: pages are told apart by identity.

@@ -104,10 +104,10 @@ func (k *keyTable) move(n int) {
 }
 
 // Key implements Dialog.
-func (k *keyTable) Key(m tea.KeyPressMsg, _ *Env) (tea.Cmd, bool) {
+func (k *keyTable) Key(m tea.KeyPressMsg, e *Env) (tea.Cmd, bool) {
 	k.hear()
 	if k.asks {
-		return k.typed(m), false
+		return k.typed(m, e), false
 	}
 	switch m.String() {
 	case "up", "k":
@@ -165,8 +165,10 @@ func (k *keyTable) done() (tea.Cmd, bool) {
 }
 
 // typed takes a key into the path of a known_hosts file.
-func (k *keyTable) typed(m tea.KeyPressMsg) tea.Cmd {
+func (k *keyTable) typed(m tea.KeyPressMsg, e *Env) tea.Cmd {
 	switch m.String() {
+	case "tab":
+		return CompletePath(e, &k.path, nil, nil)
 	case "esc":
 		k.asks = false
 	case "enter":

@@ -84,7 +84,7 @@ func (p *Files) enter() tea.Cmd {
 }
 
 func (p *Files) typed() tea.Cmd {
-	return frame.Send(frame.Prompt{Title: event.M("files.path"), Lines: []event.Msg{event.M("files.path.what")}, Value: strings.TrimRight(p.dir, "/") + "/", Word: "ui.key.choose", Do: func(s string) tea.Cmd {
+	return frame.Send(frame.Prompt{Title: event.M("files.path"), Lines: []event.Msg{event.M("files.path.what")}, Value: strings.TrimRight(p.dir, "/") + "/", Path: true, Word: "ui.key.choose", Do: func(s string) tea.Cmd {
 		s = afresh(s)
 		if strings.HasSuffix(s, "/") || s == "" {
 			return p.read(s)

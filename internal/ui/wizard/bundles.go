@@ -231,9 +231,12 @@ func (b *bundles) hold(typed map[string]string) {
 }
 
 // typed: the field is open from the key on that opens it, so that what is typed right after it is the path.
-func (b *bundles) typed(m tea.KeyPressMsg, _ *frame.Env) (tea.Cmd, bool) {
+func (b *bundles) typed(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool) {
 	if !b.asks {
 		return nil, false
+	}
+	if m.String() == "tab" {
+		return frame.CompletePath(e, &b.path, b.p.changed, nil), true
 	}
 	if m.String() == "enter" {
 		path := strings.TrimSpace(b.path.Value())

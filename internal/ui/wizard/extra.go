@@ -48,7 +48,7 @@ func (x *extra) shown(e *frame.Env) []config.Setting {
 	return out
 }
 
-func (x *extra) typed(m tea.KeyPressMsg, _ *frame.Env) (tea.Cmd, bool) {
+func (x *extra) typed(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool) {
 	switch {
 	case x.open != nil && x.open.kind == config.Block:
 		if m.String() == "ctrl+s" {
@@ -65,6 +65,9 @@ func (x *extra) typed(m tea.KeyPressMsg, _ *frame.Env) (tea.Cmd, bool) {
 			x.p.snapshot()
 			x.open = nil
 			return x.p.save(), true
+		}
+		if open := x.open; m.String() == "tab" && open.kind == config.Path {
+			return frame.CompletePath(e, &open.field, func() tea.Cmd { return x.put(open.field.Value()) }, nil), true
 		}
 		if !x.open.field.Key(m) {
 			return nil, false

@@ -124,9 +124,15 @@ func (f *form) typed(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool) {
 	case "up", "shift+tab":
 		f.move(-1)
 		return nil, true
-	case "down", "tab":
+	case "down":
 		f.move(1)
 		return nil, true
+	case "tab":
+		on := func() tea.Cmd { f.move(1); return nil }
+		if it.kind == config.Path {
+			return frame.CompletePath(e, &it.field, func() tea.Cmd { return f.put(it, it.field.Value()) }, on), true
+		}
+		return on(), true
 	case "enter":
 		if f.at == len(f.visible())-1 {
 			return f.p.next(e), true
@@ -200,6 +206,9 @@ func (f *form) keys(e *frame.Env) []frame.Binding {
 	list := []frame.Binding{
 		{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.field", Do: func() tea.Cmd { return nil }},
 		{Keys: []string{"up"}, Show: "↑ ↓", Word: "wizard.key.move", Do: func() tea.Cmd { return nil }},
+	}
+	if f.now().kind == config.Path {
+		list = append(list, frame.Binding{Keys: []string{"tab"}, Show: "Tab", Word: "ui.key.complete", Help: true})
 	}
 	if f.now().picks() {
 		list = append(list, frame.Binding{Keys: []string{"space"}, Show: "Space", Word: "wizard.key.choose", Do: func() tea.Cmd { return nil }})

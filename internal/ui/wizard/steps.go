@@ -39,7 +39,7 @@ func (p *Page) target() string {
 // askImport asks for a deploy.yaml to begin with.
 func (p *Page) askImport() tea.Cmd {
 	return frame.Send(frame.Prompt{
-		Title: event.M("wizard.import.title"), Lines: []event.Msg{event.M("wizard.import.about")}, Label: event.M("wizard.import.label"), Word: "wizard.key.read",
+		Title: event.M("wizard.import.title"), Lines: []event.Msg{event.M("wizard.import.about")}, Label: event.M("wizard.import.label"), Path: true, Word: "wizard.key.read",
 		Do: func(path string) tea.Cmd {
 			return func() tea.Msg {
 				data, err := p.svc.Read(strings.TrimSpace(path))

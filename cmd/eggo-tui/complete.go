@@ -1,0 +1,62 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// completeMost is how many entries of a directory are looked at.
+const completeMost = 10000
+
+// completePath goes on with a path as far as the files that are there agree, and names those that begin so. A directory that is the only one gets its
+// slash. ~ is the home directory and stays as it was typed.
+func completePath(text string) (string, []string) {
+	typed, base := filepath.Split(text)
+	dir := typed
+	if rest, ok := strings.CutPrefix(typed, "~/"); ok {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return text, nil
+		}
+		dir = filepath.Join(home, rest)
+	}
+	if dir == "" {
+		dir = "."
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return text, nil
+	}
+	defer f.Close()
+	entries, _ := f.ReadDir(completeMost) // as many as could be read
+	var names []string
+	common := ""
+	for _, x := range entries {
+		name := x.Name()
+		if !strings.HasPrefix(name, base) || base == "" && strings.HasPrefix(name, ".") {
+			continue
+		}
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.IsDir() {
+			name += "/"
+		}
+		if len(names) == 0 {
+			common = name
+		}
+		names, common = append(names, name), shared(common, name)
+	}
+	if len(names) == 0 {
+		return text, nil
+	}
+	return typed + common, names
+}
+
+// shared is how both begin, in whole characters.
+func shared(a, b string) string {
+	x, y := []rune(a), []rune(b)
+	n := 0
+	for n < len(x) && n < len(y) && x[n] == y[n] {
+		n++
+	}
+	return string(x[:n])
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestPathsAreCompleted(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("HOME", dir)
+	for _, name := range []string{"eggo-debian-amd64.tar.gz", "eggo-debian-arm64.tar.gz", "other", ".ssh/id_ed25519", "sub/离线包一", "sub/离线包二"} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for in, want := range map[string]string{
+		dir + "/e":                  dir + "/eggo-debian-a 2",
+		dir + "/eggo-debian-am":     dir + "/eggo-debian-amd64.tar.gz 1",
+		dir + "/su":                 dir + "/sub/ 1",
+		dir + "/sub/":               dir + "/sub/离线包 2",
+		dir + "/.s":                 dir + "/.ssh/ 1",
+		dir + "/":                   dir + "/ 4",
+		"~/.ssh/":                   "~/.ssh/id_ed25519 1",
+		dir + "/nothing":            dir + "/nothing 0",
+		dir + "/no/such/directory/": dir + "/no/such/directory/ 0",
+	} {
+		text, names := completePath(in)
+		if got := text + " " + string(rune('0'+len(names))); got != want {
+			t.Errorf("%s: %s (%s), want %s", in, got, strings.Join(names, " "), want)
+		}
+	}
+}
