@@ -34,11 +34,14 @@ func measured() []string {
 // Causes puts findings of the same cause together: errors first, then what is on most nodes.
 func Causes(findings []event.Finding) []Cause {
 	var out []Cause
-	at := map[string]int{}
+	at, hosts := map[string]int{}, map[string]bool{}
+	for _, f := range findings {
+		hosts[f.Host] = true
+	}
 	for _, f := range findings {
 		key := string(f.Severity) + " " + f.Fault.Code
 		for _, k := range slices.Sorted(maps.Keys(f.Fault.Args)) {
-			if v := f.Fault.Args[k]; !slices.Contains(measured(), k) && v != f.Host {
+			if v := f.Fault.Args[k]; !slices.Contains(measured(), k) && !hosts[v] { // which other node it is may differ as well
 				key += "\x00" + k + "=" + v
 			}
 		}

@@ -18,6 +18,9 @@ func TestCauses(t *testing.T) {
 		}
 		add(event.Warning, "preflight.cpus", "is", "1", "least", "2")
 		add(event.Error, "preflight.disk", "path", "/var/lib/containerd", "need", "4096 MiB", "free", fmt.Sprint(1000+i))
+		if i > 0 {
+			add(event.Warning, "preflight.machine-id", "other", fmt.Sprintf("node-%d", i))
+		}
 		if i%10 == 0 {
 			add(event.Error, "preflight.port", "port", "6443")
 			add(event.Error, "preflight.port", "port", "2379")
@@ -29,7 +32,7 @@ func TestCauses(t *testing.T) {
 	for _, c := range got {
 		total += len(c.Findings)
 	}
-	if total != len(list) || len(got) != 5 {
+	if total != len(list) || len(got) != 6 {
 		t.Fatalf("%d findings in %d causes, of %d", total, len(got), len(list))
 	}
 	if c := got[0]; c.Findings[0].Fault.Code != "preflight.disk" || len(c.Hosts()) != 60 {

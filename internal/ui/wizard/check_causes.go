@@ -141,6 +141,7 @@ func (f *preflight) keys(e *frame.Env) []frame.Binding {
 		enter("wizard.key.to-problem", func() tea.Cmd { return f.p.toProblem(e) })
 	case f.fault != nil && (f.fault.Class == event.ClassAuth || f.fault.Code == "usage.secret"):
 		enter("wizard.mend.login", func() tea.Cmd { return f.p.toStep("login", e) })
+	case f.busy: // what there is to do shows when all is known
 	case some && !f.passed():
 		word, do := f.mend(r, e)
 		if do == nil { // it is mended on the machine itself
