@@ -325,6 +325,9 @@ func TestVersionsOfBinariesAreRootsAlone(t *testing.T) {
 		"a link":           func(t *testing.T, dir string) { must(t, os.Symlink("/", dir)) },
 		"a file":           func(t *testing.T, dir string) { must(t, os.WriteFile(dir, nil, 0o600)) },
 	} {
+		if testing.Short() && name != "a link" {
+			continue
+		}
 		l := newLab(t, 1)
 		spoil(t, l.Nodes["w1"].Path("/opt/eggo"))
 		_, sum, err := run(t, l, phases.Deploy)
@@ -374,6 +377,9 @@ func TestStatusNamesTheVersionsOfBinaries(t *testing.T) {
 
 // TestWhatOthersPutBesideAVersionStays: the version goes, its directory with their file does not.
 func TestWhatOthersPutBesideAVersionStays(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes several deploys")
+	}
 	t.Parallel()
 	l := newLab(t, 1)
 	deploy(t, l)
@@ -451,6 +457,9 @@ func TestAVersionThatIsGoneIsNotSwitchedTo(t *testing.T) {
 
 // TestABalancerThatFailsMeanwhileIsWholeAfterTheNextRun: it ends when it is to leave a server out.
 func TestABalancerThatFailsMeanwhileIsWholeAfterTheNextRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes several deploys")
+	}
 	t.Parallel()
 	l := shaped(t, phasestest.Shape{Masters: 2, Balancer: true})
 	deploy(t, l)
