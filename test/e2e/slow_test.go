@@ -22,7 +22,7 @@ func TestSlowLinkAndFlood(t *testing.T) {
 	full(t)
 	s := newLab(t, 2)
 	ctx := t.Context()
-	base, err := s.Deploy("base.yaml", "slow", []stand.Node{{Name: "n1", Roles: "me"}, {Name: "n2", Roles: "n"}})
+	base, err := s.Deploy("base.yaml", "slow", []stand.Node{{Name: "n1", Roles: "mne"}, {Name: "n2", Roles: "n"}})
 	must(t, "deploy.yaml", err)
 	addr, err := s.Lab.Address("n2")
 	must(t, "address", err)
