@@ -26,6 +26,7 @@ func TestScripts(t *testing.T) {
 			u := buildtest.New(e.T().(testing.TB))
 			e.Setenv("XDG_CACHE_HOME", e.Cd+"/cache")
 			e.Setenv("EGGO_LANG", "en")
+			e.Setenv("EGGO_FAULTS", os.Getenv("EGGO_FAULTS"))
 			e.Setenv("REGISTRY", u.Host)
 			e.Values["upstream"] = u
 			for name, text := range map[string]string{

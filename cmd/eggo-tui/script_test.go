@@ -32,6 +32,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("LANG", "C")
+			env.Setenv("EGGO_FAULTS", os.Getenv("EGGO_FAULTS"))
 			env.Setenv("HOME", env.WorkDir+"/home")
 			if err := os.Mkdir(env.WorkDir+"/home", 0o700); err != nil {
 				return err

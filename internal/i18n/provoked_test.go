@@ -52,7 +52,8 @@ var unfilled = regexp.MustCompile(`\{[a-z][a-z0-9_-]*[:}]`)
 func codes() map[string]bool {
 	out := map[string]bool{}
 	for key := range catalog(English) {
-		if code, ok := strings.CutPrefix(key, "fault."); ok && !strings.HasSuffix(code, ".next") {
+		code, ok := strings.CutPrefix(key, "fault.")
+		if ok && !strings.HasSuffix(code, ".next") && !strings.HasSuffix(code, ".form") { // the advice, and the words on the screen
 			out[code] = true
 		}
 	}
