@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/event"
 )
 
 // loader carries what is known of the file while it is read.
@@ -65,6 +66,7 @@ func Load(data []byte, filename string) (*Cluster, Problems) {
 		l.problems = append(l.problems, Problem{
 			File: l.file, Line: last.Line, Col: last.Col, Code: "config.more", Severity: last.Severity, Args: map[string]string{"key": ""},
 		})
+		event.Provoked(l.problems[len(l.problems)-1].Fault())
 	}
 	if l.problems.HasErrors() {
 		return nil, l.problems

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"path/filepath"
 	"strconv"
+	"slices"
 	"strings"
 	"testing"
 
@@ -260,6 +261,19 @@ func TestSuggestions(t *testing.T) {
 	} {
 		if got := suggest(word, keys); got != want {
 			t.Errorf("%q: got %q, want %q", word, got, want)
+		}
+	}
+}
+
+func TestRegistriesThatTheRuntimeCannotBeTold(t *testing.T) {
+	for to, code := range map[string]string{
+		"runtime: docker\nregistry-mirrors: [\"quay.io=https://mirror.test\"]\n": "config.mirror-registry",
+		"runtime: docker\nregistry-mirrors: [\"https://mirror.test/x\"]\n":       "config.mirror-path",
+		"insecure-registries: [10.0.0.0/8]\n":                                    "config.insecure-network",
+	} {
+		_, ps := Load([]byte(edit(t, "", to)), "f")
+		if !slices.ContainsFunc(ps, func(p Problem) bool { return p.Code == code && p.Severity == isError }) {
+			t.Errorf("%q: want %s, got %s", to, code, codes(ps))
 		}
 	}
 }

@@ -70,6 +70,13 @@ func (f *Fault) On(node string) *Fault {
 	return f
 }
 
+// Recode gives f another code and returns it.
+func (f *Fault) Recode(code string) *Fault {
+	f.Code = code
+	Provoked(f)
+	return f
+}
+
 // AsFault returns the fault in err's chain, or wraps err as class failed, code "internal".
 func AsFault(err error) *Fault {
 	if err == nil {

@@ -52,7 +52,7 @@ func (r *run) judgeForgotten() []event.Finding {
 	var out []event.Finding
 	for _, f := range r.judgeLost() {
 		if f.Fault.Code == "preflight.node-lost" {
-			f.Fault.Code = "preflight.node-forgotten"
+			_ = f.Fault.Recode("preflight.node-forgotten")
 			out = append(out, f)
 		}
 	}

@@ -103,7 +103,7 @@ func logIn(ctx context.Context, t Target, o *Options, l *login, keys *hostKeys) 
 				return nil, legacy
 			}
 			if f.Code == "ssh.auth" && !cut {
-				f.Code = l.unwanted()
+				_ = f.Recode(l.unwanted())
 			}
 			return nil, err
 		}

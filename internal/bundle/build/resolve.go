@@ -128,7 +128,8 @@ func (r *resolver) local(p spec.Path, limit int64) (fetch.Blob, error) {
 
 func fileFault(p spec.Path, err error) error {
 	f := event.AsFault(writeFault(err, p.File))
-	f.Class, f.Code = event.ClassUsage, "build.file"
+	f.Class = event.ClassUsage
+	_ = f.Recode("build.file")
 	return f
 }
 
