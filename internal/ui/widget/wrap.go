@@ -43,6 +43,9 @@ func broken(out []string, s string, w int) []string {
 	for at < len(s) {
 		c, cells := first(s[at:])
 		r, _ := utf8.DecodeRuneInString(c)
+		if r == ' ' && c != " " { // with an accent upon it, it is no blank
+			r = utf8.RuneError
+		}
 		if at > start && breaks(last, r) {
 			may, left = at, used
 		}
@@ -52,7 +55,10 @@ func broken(out []string, s string, w int) []string {
 			}
 			out = append(out, strings.TrimRight(s[start:may], " "))
 			start, used = may, used-left
-			for start < at && s[start] == ' ' {
+			for start < at {
+				if c, _ := first(s[start:]); c != " " {
+					break
+				}
 				start, used = start+1, used-1
 			}
 			may = -1
