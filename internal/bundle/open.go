@@ -196,7 +196,7 @@ func (s *stream) gzipFault(err error) error {
 func (s *stream) manifest() (*Manifest, []byte, error) {
 	hdr, err := s.next()
 	if f := asBundleFault(err); f != nil && f.Code == "bundle.damaged" && errors.Is(err, tar.ErrHeader) && s.dirs == 0 {
-		return nil, nil, fault("bundle.not-tar", err) // nothing of an archive was there yet
+		return nil, nil, fault("bundle.not-tar", tar.ErrHeader) // nothing of an archive was there yet
 	}
 	if err != nil {
 		return nil, nil, err

@@ -243,7 +243,7 @@ func (k *keyTable) Render(e *Env, w, h int) ([]string, *tea.Cursor) {
 		out = append(out, k.row(e, i, name, addr, kind, in)...)
 	}
 	var cursor *tea.Cursor
-	out = append(out, foot...)
+	out = append(out, k.foot(e, in)...) // as high as before, and with the rows that are in sight now
 	if k.asks {
 		label := e.P.T("ask.keys.path") + " "
 		text, x := k.path.Shown(in - widget.Width(label) - 2)

@@ -85,6 +85,9 @@ func TestNoKeyIsTrustedUnseen(t *testing.T) {
 		}
 	}
 	x := openTable(t, 60, 80, 20, nil)
+	if strings.Contains(x.seen, "60 not shown yet") {
+		t.Errorf("what is shown is told to be unseen:\n%s", x.seen)
+	}
 	x.keys("enter")
 	if x.end != "cancelled" {
 		t.Errorf("Enter alone: %s", x.end)

@@ -60,7 +60,7 @@ func TestFindingsOfSixtyMachines(t *testing.T) {
 		uitest.Keys(t, a, "down")
 		uitest.Has(t, a, "2 of 3 causes", "node-41")
 		uitest.Keys(t, a, "up", "space")
-		uitest.Has(t, a, "node-2 is arm64", "more below")
+		uitest.Has(t, a, "node-2 is arm64", "more lines below")
 		uitest.Keys(t, a, "pgdown", "pgdown", "end")
 		uitest.Has(t, a, "3 of 3 causes")
 		uitest.Keys(t, a, "home", "space", "enter")

@@ -212,7 +212,11 @@ func (f *preflight) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	}
 	out, f.rows = append(out, body[top:to]...), append(f.rows, rows[top:to]...)
 	if more {
-		out = append(out, t.Faint.Render("  "+report.More(e.P, top, len(body)-to)))
+		word := e.P.T("ui.ask.more", "count", itoa(len(body)-to))
+		if to == len(body) {
+			word = e.P.T("ui.ask.above", "count", itoa(top))
+		}
+		out = append(out, t.Faint.Render("  "+word))
 	}
 	return out, nil
 }
