@@ -22,9 +22,20 @@ func NewInk(st lipgloss.Style) Ink {
 	return Ink(on)
 }
 
+// tint is how inks begin that are black on a light colour: those of sixteen colours that are too bright for text on a light background.
+const tint = "\x1b[30;10"
+
+// on is the ink for a text: blanks in a tint say nothing, where the mark of a row that is not chosen is a blank.
+func (k Ink) on(text string) Ink {
+	if strings.HasPrefix(string(k), tint) && strings.TrimSpace(text) == "" {
+		return ""
+	}
+	return k
+}
+
 // Render gives the text in this ink. Nothing stays nothing.
 func (k Ink) Render(text string) string {
-	if k == "" || text == "" {
+	if k = k.on(text); k == "" || text == "" {
 		return text
 	}
 	return string(k) + text + plain

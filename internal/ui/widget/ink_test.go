@@ -37,3 +37,18 @@ func BenchmarkInk(b *testing.B) {
 		}
 	})
 }
+
+// A blank in a tint is a blank: the mark of a row that is not chosen.
+func TestABlankHasNoTint(t *testing.T) {
+	for text, want := range map[string]string{" ": " ", "x": "\x1b[30;103mx\x1b[m", "": ""} {
+		if got := Ink("\x1b[30;103m").Render(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+		if got := new(Line).Add("\x1b[30;103m", text).String(); got != want {
+			t.Errorf("%q in a line: %q", text, got)
+		}
+	}
+	if got := Reverse.Render(" "); got != "\x1b[7m \x1b[m" {
+		t.Errorf("a cursor is lost: %q", got)
+	}
+}

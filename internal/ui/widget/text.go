@@ -163,6 +163,7 @@ func (l *Line) Add(st Ink, text string) *Line {
 	if text == "" {
 		return l
 	}
+	st = st.on(text)
 	if l.b.Cap() == 0 {
 		l.b.Grow(256)
 	}
