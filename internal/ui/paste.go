@@ -5,6 +5,8 @@ import (
 	"io"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
 )
 
 // terminalFile is an input that is a terminal, as Bubble Tea wants to have it.
@@ -32,6 +34,8 @@ const (
 	pasteWait            = 8       // milliseconds between two pieces of a paste; nobody types as fast
 )
 
+var _ frame.Reader = (*input)(nil)
+
 // newInput wraps a terminal; what is none is given back as it is.
 func newInput(in io.Reader) io.Reader {
 	f, ok := in.(terminalFile)
@@ -43,6 +47,9 @@ func newInput(in io.Reader) io.Reader {
 		return err == nil && n > 0
 	}}
 }
+
+// Terminal implements frame.Reader.
+func (r *input) Terminal() io.Reader { return r.terminalFile }
 
 // Read implements io.Reader.
 func (r *input) Read(p []byte) (int, error) {

@@ -72,7 +72,7 @@ func wrong(err error, e *frame.Env) tea.Cmd {
 
 // outside gives the screen to another program until that has ended.
 func outside(c *exec.Cmd, what act) tea.Cmd {
-	return tea.ExecProcess(c, func(err error) tea.Msg {
+	return frame.Program(c, func(err error) tea.Msg {
 		if what == doneShell { // how the last command in a shell ended is nobody's fault
 			if ee := (*exec.ExitError)(nil); errors.As(err, &ee) {
 				err = nil
@@ -105,7 +105,7 @@ func (p *Page) edit(*frame.Env) tea.Cmd {
 	if err != nil {
 		return frame.Send(doneMsg{what: doneEdit, err: err})
 	}
-	return tea.ExecProcess(c, func(err error) tea.Msg {
+	return frame.Program(c, func(err error) tea.Msg {
 		m := doneMsg{what: doneEdit, err: err}
 		if ee := (*exec.ExitError)(nil); errors.As(err, &ee) {
 			m.err = event.NewFault(event.ClassFailed, "edit.editor", nil, "status", strconv.Itoa(ee.ExitCode()))

@@ -1,0 +1,35 @@
+package frame
+
+import (
+	"cmp"
+	"io"
+	"os/exec"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// Reader is an input that reads a terminal for the screen.
+type Reader interface {
+	// Terminal is what it reads.
+	Terminal() io.Reader
+}
+
+// Program gives the screen to another program, such as an editor, until that has ended; after makes a message of how.
+// The program gets the terminal itself: through what reads it for the screen it would find no terminal.
+func Program(c *exec.Cmd, after func(error) tea.Msg) tea.Cmd {
+	return tea.Exec(program{c}, after)
+}
+
+type program struct{ *exec.Cmd }
+
+// SetStdin implements tea.ExecCommand, as the others do: what was set before stays.
+func (p program) SetStdin(in io.Reader) {
+	if r, ok := in.(Reader); ok {
+		in = r.Terminal()
+	}
+	p.Stdin = cmp.Or(p.Stdin, in)
+}
+
+func (p program) SetStdout(out io.Writer) { p.Stdout = cmp.Or(p.Stdout, out) }
+
+func (p program) SetStderr(out io.Writer) { p.Stderr = cmp.Or(p.Stderr, out) }
