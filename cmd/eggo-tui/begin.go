@@ -55,11 +55,10 @@ func (env *environment) needsYes(yes bool, verb string) error {
 // questions asks all that there is to ask.
 func (j *job) questions(ctx context.Context, env *environment) (answers, error) {
 	asking := *env
-	k := &keeper{asker: env.asker(), env: env, kept: map[string]string{}}
-	asking.Ask = k
+	k := newKeeper(env)
 	_, person := terminal(env)
-	if !person && env.Ask == nil { // as it is decided about host keys
-		asking.Ask = nil
+	if person || env.Ask != nil { // whoever cannot be asked is not counted on: unknown host keys are refused
+		asking.Ask = k
 	}
 	s, err := prepare(ctx, &asking, j.o, j.verb)
 	if err != nil {

@@ -284,12 +284,18 @@ func until(t *testing.T, f *os.File, text string) string {
 	t.Helper()
 	var seen []byte
 	buf := make([]byte, 4096)
+	if err := f.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
+		t.Fatal(err)
+	}
 	for !strings.Contains(string(seen), text) {
 		n, err := f.Read(buf)
 		if err != nil {
 			t.Fatalf("%v after %q", err, seen)
 		}
 		seen = append(seen, buf[:n]...)
+	}
+	if err := f.SetReadDeadline(time.Time{}); err != nil {
+		t.Fatal(err)
 	}
 	return string(seen)
 }

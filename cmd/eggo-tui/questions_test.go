@@ -83,7 +83,7 @@ func TestQuestionsComeBeforeTheRun(t *testing.T) {
 		f, cmd := atPTY(t, append([]string{"deploy", "-f", file, "--state-dir", state}, flags...)...)
 		until(t, f, "Password of root:")
 		answer(t, f, "open sesame")
-		until(t, f, "Trust it? [y/N]")
+		until(t, f, "Which are right?")
 		if id, _ := lastRun(t, state); id != "" {
 			t.Error("the run has begun before it was asked")
 		}
@@ -109,7 +109,7 @@ func TestARefusedHostKeyBeginsNoRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, cmd := atPTY(t, "deploy", "-f", file, "--state-dir", state)
-	until(t, f, "Trust it? [y/N]")
+	until(t, f, "Which are right?")
 	answer(t, f, "n")
 	until(t, f, "ssh.hostkey")
 	go func() { _, _ = io.Copy(io.Discard, f) }()
