@@ -10,11 +10,14 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
+// keyAlgoDSA is never used, whatever is allowed.
+const keyAlgoDSA = "ssh-dss"
+
 // sha1Only says whether an algorithm rests on SHA-1: as a signature, which can be forged, as the hash of a key
 // exchange, or as a MAC.
 func sha1Only(name string) bool {
 	switch name {
-	case ssh.KeyAlgoRSA, ssh.CertAlgoRSAv01, ssh.InsecureKeyAlgoDSA, ssh.InsecureCertAlgoDSAv01:
+	case ssh.KeyAlgoRSA, ssh.CertAlgoRSAv01, keyAlgoDSA, keyAlgoDSA + "-cert-v01@openssh.com":
 		return true
 	}
 	return strings.Contains(name, "sha1")
@@ -63,7 +66,7 @@ func modern(s ssh.Signer, legacy bool) (ssh.MultiAlgorithmSigner, error) {
 	}
 	list := []string{kind}
 	switch {
-	case kind == ssh.InsecureKeyAlgoDSA:
+	case kind == keyAlgoDSA:
 		return nil, errDSA
 	case !ok:
 		return nil, errors.New("the key cannot choose its algorithm")
