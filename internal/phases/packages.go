@@ -171,13 +171,18 @@ type choice struct {
 	members  []bundle.Member
 }
 
+// diskSays says whether it is the disk that keeps a package manager from choosing, and not what there is to choose from.
+func diskSays(cause string) bool {
+	return strings.Contains(cause, "No space left on device") || strings.Contains(cause, "Read-only file system")
+}
+
 // choose asks the node's package manager what it would install, and finds that in the bundle.
 func (r *run) choose(ctx context.Context, n config.Node, nd *node.Node) (choice, error) {
 	b, p := r.bundleOf(n), r.packagerOf(n)
 	out, err := nd.Query(ctx, p.choose(r.packages(n, b.Manifest())))
 	if err != nil {
 		f := event.AsFault(err)
-		if f.Code == "node.command-failed" {
+		if f.Code == "node.command-failed" && !diskSays(f.Cause) {
 			return choice{}, event.NewFault(event.ClassFailed, "packages.unsolvable", nil, "apt", f.Cause).On(n.Name)
 		}
 		return choice{}, err
