@@ -95,6 +95,7 @@ func TestAPersonsWholeWay(t *testing.T) {
 
 // TestAPersonInstallsInChinese: from the menu through the wizard to a cluster of three machines that works.
 func TestAPersonInstallsInChinese(t *testing.T) {
+	full(t)
 	s := newLab(t, 3)
 	ctx := t.Context()
 	x := sit(t, s, "zh")
