@@ -9,7 +9,7 @@ func unprovoked() map[string]bool {
 		"bootstrap.serving-refused", "build.archive", "build.changed", "build.chart-http", "build.elf",
 		"build.elf-arch", "build.gone", "build.image-alias", "build.keyring", "build.lock", "build.no-member",
 		"build.no-sha256", "build.no-space", "build.registry", "build.source-password", "bundle.changed",
-		"bundle.no-source", "bundle.ratio", "bundle.read", "check.version", "check.workload", "config.home",
+		"bundle.no-source", "bundle.read", "check.version", "check.workload", "config.home",
 		"config.no-role", "config.shared-address", "config.text", "config.unreadable", "control.serve",
 		"deb.release-future", "edit.editor", "etcd.member-unwell", "etcd.not-listed", "hook.not-in-bundle",
 		"hook.unknown", "image.source-layer", "image.source-twice", "keygen.different", "keygen.empty", "kube.api",
@@ -19,11 +19,11 @@ func unprovoked() map[string]bool {
 		"preflight.leave-no-quorum", "preflight.memory", "preflight.restore-not-deployed", "preflight.restore-space",
 		"preflight.restore-without", "preflight.runtime-change", "preflight.selinux-balancer", "push.no-images",
 		"resume.no-file", "rpm.directory", "rpm.filelists", "rpm.keyring", "rpm.repomd-signature", "rpm.too-large",
-		"run.failed", "runtime.no-unit", "shell.no-ssh", "sign.key-type", "snapshot.no-state", "spec.too-large",
+		"runtime.no-unit", "shell.no-ssh", "sign.key-type", "snapshot.no-state", "spec.too-large",
 		"ssh.algorithms", "ssh.hostkey", "ssh.hostkey-revoked", "ssh.node-resources", "ssh.node-tools",
 		"ssh.unknown-host", "ssh.unreachable", "ssh.upload-busy", "ssh.upload-changed", "state.read", "state.write",
-		"status.no-pki", "status.unwell", "trust.store", "usage.deploy-yaml-moved", "usage.not-confirmed",
-		"usage.not-confirmed-delete", "usage.secret", "verify.base", "verify.kubernetes", "verify.os",
+		"status.no-pki", "status.unwell", "trust.store", "usage.deploy-yaml-moved",
+		"usage.secret", "verify.base", "verify.kubernetes", "verify.os",
 	} {
 		out[code] = true
 	}
