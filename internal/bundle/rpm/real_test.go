@@ -41,6 +41,9 @@ func needRpm(t *testing.T) {
 			t.Skipf("needs %s (Debian: rpm, dnf, createrepo-c)", tool)
 		}
 	}
+	if err := exec.Command("dnf", "download", "--help").Run(); err != nil {
+		t.Skip("needs dnf download (Debian: dnf-plugins-core)")
+	}
 }
 
 func tool(t *testing.T, name string, args ...string) string {
