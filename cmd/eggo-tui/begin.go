@@ -27,11 +27,11 @@ func begin(ctx context.Context, env *environment, j job) error {
 		return j.do(ctx, env)
 	}
 	env.Interrupts.noPipe()
-	env.Stderr = newUnhurried(env.Stderr)
 	in, err := j.questions(ctx, env)
 	if err != nil {
 		return err
 	}
+	env.Stderr = newUnhurried(env.Stderr) // not before: what is asked about has to have been on the screen
 	if j.o.foreground {
 		here := *env
 		here.Answers, here.Ask = &in, kept(in.Secrets)

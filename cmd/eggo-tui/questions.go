@@ -80,7 +80,7 @@ func (s *session) greet(ctx context.Context, a greeter, more []config.Node) erro
 	}
 	auth, first := 0, (*event.Fault)(nil)
 	for f := range faults {
-		if strings.HasPrefix(f.Code, "ssh.hostkey") || strings.HasPrefix(f.Code, "ssh.key-file") || f.Code == "ssh.no-credentials" {
+		if strings.HasPrefix(f.Code, "ssh.hostkey") && f.Code != "ssh.hostkey-changed" || strings.HasPrefix(f.Code, "ssh.key-file") || f.Code == "ssh.no-credentials" {
 			return f
 		}
 		if f.Class == event.ClassAuth {

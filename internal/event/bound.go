@@ -14,6 +14,7 @@ const (
 	MaxArg   = 4 << 10  // an argument of a sentence
 	MaxArgs  = 32       // arguments of a sentence
 	MaxName  = 1 << 10  // the name of a node, a step, a code
+	MaxNext  = 1 << 16  // sentences at the end of a run, of which each node may have some
 )
 
 // Clip is Clean, and of what is longer than most bytes the beginning with an ellipsis.
@@ -183,10 +184,8 @@ func normal(e Event) Event {
 	case RunEnded:
 		names((*string)(&e.Outcome))
 		e.Fault = plain(e.Fault)
-		for i, m := range e.Next[:min(len(e.Next), MaxArgs)] {
-			if i == 0 {
-				e.Next = slices.Clone(e.Next[:min(len(e.Next), MaxArgs)])
-			}
+		e.Next = slices.Clone(e.Next[:min(len(e.Next), MaxNext)])
+		for i, m := range e.Next {
 			e.Next[i] = boundMsg(m)
 		}
 		return e

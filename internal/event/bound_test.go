@@ -169,3 +169,15 @@ func TestACauseKeepsItsEnd(t *testing.T) {
 		t.Errorf("%d bytes: …%q", len(f.Cause), f.Cause[max(0, len(f.Cause)-40):])
 	}
 }
+
+// The end of a run has a line for each node, and then what to do next: none is lost.
+func TestTheEndOfAFleetIsWhole(t *testing.T) {
+	var next []Msg
+	for range 1000 {
+		next = append(next, M("next.node", "node", "n"))
+	}
+	next = append(next, M("next.log", "path", "/x"))
+	if end := normal(RunEnded{Next: next}).(RunEnded); len(end.Next) != len(next) || end.Next[1000].Key != "next.log" {
+		t.Errorf("%d of %d", len(end.Next), len(next))
+	}
+}

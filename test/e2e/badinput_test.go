@@ -248,7 +248,9 @@ func (c *badLab) otherArch(t *testing.T) string {
 	must(t, "head", err)
 	must(t, "head", w.Close())
 	must(t, "head", z.Close())
-	return c.write(t, "other.tar.gz", b.Bytes())
+	path := c.write(t, "other.tar.gz", b.Bytes())
+	must(t, "size", os.Truncate(path, 64<<20)) // what its head says has to be possible in a file of that size
+	return path
 }
 
 // notThis is an architecture that the machines are not of.

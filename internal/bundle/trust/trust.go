@@ -41,7 +41,7 @@ type Verdict struct {
 // Judge holds bundles against the signers that are known.
 type Judge struct {
 	Allowed *sign.AllowedSigners // nil: none is known
-	// AllowUnsigned lets everything through that would be refused.
+	// AllowUnsigned lets everything through that would be refused, but not what a person refuses.
 	AllowUnsigned bool
 	Now           func() time.Time
 	// Ask says whether the key that made a signature is to be trusted from now on, while none is known; asked is false
@@ -66,7 +66,7 @@ func (j *Judge) Check(ctx context.Context, path string, m *bundle.Manifest, sums
 	if err == nil || ctx.Err() != nil {
 		return v, err
 	}
-	if f := event.AsFault(err); j.AllowUnsigned && f.Class == event.ClassBundle {
+	if f := event.AsFault(err); j.AllowUnsigned && f.Class == event.ClassBundle && f.Code != "trust.refused" {
 		return Verdict{State: Overridden, Why: f}, nil
 	}
 	return Verdict{}, err
