@@ -102,6 +102,11 @@ func newLogin(ctx context.Context, t Target, o *Options) (*login, error) {
 			l.named++
 		}
 	}
+	// With no key named, the agent's first keys go before the password, as OpenSSH has it: a password that is only sudo's
+	// or is stale would lock an account that many nodes share.
+	if l.named == 0 {
+		l.named = min(len(l.keys), keysAtOnce)
+	}
 	l.pending = t.Password != ""
 	l.choose()
 	return l, nil
