@@ -10,6 +10,7 @@ func enBinaries() map[string]string {
 		"change.balancer-down": "take the API server of {server} out of the load balancer",
 		"change.balancer-up":   "put the API server of {server} back into the load balancer",
 
+		"drift.balancer-down":  "the load balancer on {node} sends no one to the API server of {server}; unless a run is restarting it now, run deploy to put it back",
 		"drift.binary-several": "{node} has several versions of {binary}: {versions}; {linked} is started",
 		"drift.binary-runs":    "{node} runs {runs}, and would start {linked}: {binary} was not restarted",
 		"drift.binary-unlike":  "the nodes have different versions of {binary}: {versions}",
@@ -20,6 +21,8 @@ func enBinaries() map[string]string {
 
 		"fault.node.unsafe-versions":      "{node}: {what} is a link, or somebody other than root owns it or may write to it. Eggo keeps the versions of binaries there.",
 		"fault.node.unsafe-versions.next": "Make it a directory that only root may write to (chown root:root, chmod 755), or move it away if it is not needed.",
+		"fault.balancer.server-down":      "The load balancer on {node} still sends no one to the API server of {server}: {cause}",
+		"fault.balancer.server-down.next": "When {node} can be reached, run deploy again: it puts the server back.",
 		"fault.node.no-binary":            "{node}: the binary {what} is gone, or cannot be executed.",
 		"fault.node.no-binary.next":       "Run deploy again: it places the binary again.",
 	}

@@ -2,22 +2,26 @@ package phases
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
-// backLimit bounds putting a server back into the load balancer when the run is being aborted.
-const backLimit = 30 * time.Second
+// backLimit bounds putting a server back into the load balancer, also when the run is being aborted. It is longer than
+// a connection that was lost is tried (two minutes).
+const backLimit = 3 * time.Minute
 
 // aside restarts a control plane's API server while our load balancer sends nobody to it: a server that stops refuses
 // new connections, and a client that was sent to it in that moment has a failed call. The server comes back whatever
 // becomes of the restart, for the load balancer itself passes over one that does not answer. A run that is killed in
-// between leaves one server out; the next one writes the configuration as it is to be.
+// between leaves one server out: status reports it, and the next run puts it back.
 func (r *run) aside(ctx context.Context, n config.Node, restart func(context.Context) error) error {
 	if len(r.Cluster.With(bundle.ControlPlane)) < 2 {
 		return restart(ctx) // nobody else answers
@@ -28,10 +32,11 @@ func (r *run) aside(ctx context.Context, n config.Node, restart func(context.Con
 	}
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), backLimit)
 	defer cancel()
-	if up := r.setDown(back, n.Name, false); err == nil {
-		err = up
+	up := r.setDown(back, n.Name, false)
+	if err == nil || up == nil {
+		return errors.Join(err, up)
 	}
-	return err
+	return errors.Join(event.AsFault(err), up) // the restart's failure comes first
 }
 
 func (r *run) isDown(name string) bool {
@@ -40,40 +45,111 @@ func (r *run) isDown(name string) bool {
 	return r.down[name]
 }
 
-// setDown takes a control plane's API server out of our load balancer, or puts it back. A load balancer that does not
-// run yet needs no word, and one outside the run's limit is left alone.
-func (r *run) setDown(ctx context.Context, name string, down bool) error {
-	r.balance.Lock()
-	defer r.balance.Unlock()
-	r.mu.Lock()
-	if r.down == nil {
-		r.down = map[string]bool{}
+// balancing calls f while nobody else writes a load balancer's configuration.
+func (r *run) balancing(ctx context.Context, f func() error) error {
+	select {
+	case r.balance <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	r.down[name] = down
-	r.mu.Unlock()
-	for _, n := range r.Cluster.With(bundle.LoadBalancer) {
-		nd := r.node(n.Name)
-		if nd == nil || len(r.Limit) > 0 && !slices.Contains(r.Limit, n.Name) {
-			continue
-		}
-		if err := r.tellBalancer(ctx, nd, name, down); err != nil {
-			return err
-		}
-	}
-	return nil
+	defer func() { <-r.balance }()
+	return f()
 }
 
+// setDown takes a control plane's API server out of our load balancers, or puts it back. A load balancer that does not
+// run yet needs no word, and one outside the run's limit is left alone. All of them are tried, whatever becomes of one.
+func (r *run) setDown(ctx context.Context, name string, down bool) error {
+	r.mu.Lock()
+	r.down[name] = down // whoever writes the configuration next knows it
+	r.mu.Unlock()
+	return r.balancing(ctx, func() error {
+		var all []error
+		for _, n := range r.Cluster.With(bundle.LoadBalancer) {
+			nd := r.node(n.Name)
+			if nd == nil || len(r.Limit) > 0 && !slices.Contains(r.Limit, n.Name) {
+				continue
+			}
+			err := r.tellBalancer(ctx, nd, name, down)
+			if err != nil && !down {
+				cause := event.AsFault(err)
+				f := event.NewFault(event.ClassFailed, "balancer.server-down", err, "server", name)
+				f.Retry = cause.Retry || cause.Code == engine.CodeUnknown
+				err = f.On(n.Name)
+			}
+			all = append(all, err)
+		}
+		return errors.Join(all...)
+	})
+}
+
+// tellBalancer writes the configuration of one load balancer and has it read. One that was told of the server's absence
+// hears of its return even if it has died meanwhile: it may be started from that configuration again.
 func (r *run) tellBalancer(ctx context.Context, nd *node.Node, name string, down bool) error {
-	if runs, err := active(ctx, nd, balancerUnit); err != nil || !runs {
-		return err
+	key := "change.balancer-up"
+	if down {
+		key = "change.balancer-down"
+	}
+	if down || !r.told[nd.Name()] {
+		if runs, err := active(ctx, nd, balancerUnit); err != nil || !runs {
+			return err
+		}
 	}
 	svc, err := r.balancerService(ctx, nd)
 	if err != nil {
 		return err
 	}
-	key := "change.balancer-up"
-	if down {
-		key = "change.balancer-down"
-	}
+	r.told[nd.Name()] = true
 	return nd.StartAs(ctx, svc, event.M(key, "server", name))
+}
+
+// putBack writes a load balancer's configuration when nothing is wrong with it but that servers are down, and says
+// which; "" when it is something else.
+func (r *run) putBack(ctx context.Context, nd *node.Node, svc node.Service) (string, error) {
+	var want string
+	var rest []node.File
+	for _, f := range svc.Files {
+		if f.Path == balancerConf {
+			want = string(f.Data)
+		} else {
+			rest = append(rest, f)
+		}
+	}
+	is, err := nd.Query(ctx, "cat "+balancerConf+" 2>/dev/null || true\n")
+	if err != nil || is == want || strings.ReplaceAll(is, " down;", ";") != want {
+		return "", err
+	}
+	if same, err := nd.Same(ctx, rest); err != nil || !same {
+		return "", err
+	}
+	var names []string
+	for _, n := range r.Cluster.With(bundle.ControlPlane) {
+		if slices.Contains(downServers(is), apiAddr(n)) {
+			names = append(names, n.Name)
+		}
+	}
+	servers := strings.Join(names, ", ")
+	return servers, nd.StartAs(ctx, svc, event.M("change.balancer-up", "server", servers))
+}
+
+// downServers are the addresses of the servers to which a load balancer with this configuration sends nobody.
+func downServers(conf string) []string {
+	var out []string
+	for line := range strings.Lines(conf) {
+		w := strings.Fields(line)
+		if len(w) > 2 && w[0] == "server" && w[len(w)-1] == "down;" && !slices.Contains(out, w[1]) {
+			out = append(out, w[1])
+		}
+	}
+	return out
+}
+
+// balancerDrift are the API servers to which the load balancer sends nobody.
+func (r *run) balancerDrift(s *Status) {
+	for _, st := range s.Nodes {
+		for _, n := range r.Cluster.With(bundle.ControlPlane) {
+			if slices.Contains(downServers(st.balancer), apiAddr(n)) {
+				s.Drift = append(s.Drift, event.M("drift.balancer-down", "node", st.Node, "server", n.Name))
+			}
+		}
+	}
 }

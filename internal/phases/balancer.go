@@ -30,23 +30,27 @@ func (r *run) balancer() []*engine.Step {
 	for _, n := range r.Cluster.With(bundle.LoadBalancer) {
 		s := step(phaseBalancer, "start", n.Name, []string{id(phaseInfra, "packages", n.Name), id(phaseInfra, "system", n.Name)})
 		s.Retry = engine.Retry{Tries: 2, Delay: 2 * time.Second}
-		s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
-			r.balance.Lock()
-			defer r.balance.Unlock()
-			svc, err := r.balancerService(ctx, nd)
-			if err != nil {
-				return false, err
-			}
-			return nd.Running(ctx, svc)
+		s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (done bool, err error) {
+			err = r.balancing(ctx, func() error {
+				svc, err := r.balancerService(ctx, nd)
+				if err == nil {
+					done, err = nd.Running(ctx, svc)
+				}
+				return err
+			})
+			return done, err
 		})
 		s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
-			r.balance.Lock()
-			defer r.balance.Unlock()
-			svc, err := r.balancerService(ctx, nd)
-			if err != nil {
-				return err
-			}
-			return nd.Start(ctx, svc)
+			return r.balancing(ctx, func() error {
+				svc, err := r.balancerService(ctx, nd)
+				if err != nil {
+					return err
+				}
+				if back, err := r.putBack(ctx, nd, svc); err != nil || back != "" {
+					return err
+				}
+				return nd.Start(ctx, svc)
+			})
 		})
 		ready := step(phaseBalancer, "ready", n.Name, []string{s.ID, id(phaseControl, "ready", "")})
 		ready.Verify = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error { return r.balancerAnswers(ctx, n, nd) })
@@ -131,12 +135,15 @@ func (r *run) balancerService(ctx context.Context, nd *node.Node) (node.Service,
 	}
 	var servers []server
 	for _, n := range r.Cluster.With(bundle.ControlPlane) {
-		servers = append(servers, server{net.JoinHostPort(n.IP.String(), "6443"), r.isDown(n.Name)})
+		servers = append(servers, server{apiAddr(n), r.isDown(n.Name)})
 	}
 	return node.Service{Unit: balancerUnit, Reload: true, Files: []node.File{
 		plainFile(balancerConf, built.conf(r.Cluster.LBPort, servers)), plainFile(unitDir+balancerUnit, built.unit()),
 	}}, nil
 }
+
+// apiAddr is where a control plane's API server is.
+func apiAddr(n config.Node) string { return net.JoinHostPort(n.IP.String(), "6443") }
 
 // server is an API server as the load balancer knows it.
 type server struct {

@@ -83,7 +83,8 @@ type run struct {
 	lastAPI  string            // the control plane whose API server answered last
 	turns    map[string]*turn  // by component
 	down     map[string]bool   // control planes whose API server is out of the load balancer
-	balance  sync.Mutex        // held while the load balancer's configuration is written
+	balance  chan struct{}     // one place, taken while a load balancer's configuration is written
+	told     map[string]bool   // load balancers that left a server out in this run; with the place of balance
 	etcdIs   membership
 	leaving  []config.Node   // nodes that leave the cluster in this run
 	force    bool            // the leave of a node goes on past what only delays it
@@ -92,7 +93,8 @@ type run struct {
 }
 
 func newRun(env Env) *run {
-	return &run{Env: env, nodes: map[string]*node.Node{}, facts: map[string]*Facts{}, bundles: map[string]Bundle{}, failed: map[string]*event.Fault{}, without: map[string]bool{}, fetched: map[string][]byte{}, nonce: strings.ToLower(rand.Text()[:12])}
+	return &run{Env: env, nodes: map[string]*node.Node{}, facts: map[string]*Facts{}, bundles: map[string]Bundle{}, failed: map[string]*event.Fault{}, without: map[string]bool{}, fetched: map[string][]byte{},
+		down: map[string]bool{}, balance: make(chan struct{}, 1), told: map[string]bool{}, nonce: strings.ToLower(rand.Text()[:12])}
 }
 
 // node returns a node that a step before this one has connected.

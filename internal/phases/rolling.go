@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/config"
@@ -17,8 +18,32 @@ const rollTimeout = 40 * time.Minute
 
 // turn is held by the one node of the cluster whose running component is being restarted.
 type turn struct {
-	place  chan struct{} // one place
-	broken string        // the node whose restart did not end well; written by who holds the place
+	place chan struct{} // one place
+
+	mu     sync.Mutex
+	broken string // the node whose restart did not end well; written by who holds the place
+}
+
+// unproven says whether the component's last restart on the node did not end well.
+func (t *turn) unproven(host string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.broken == host
+}
+
+func (t *turn) whose() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.broken
+}
+
+func (t *turn) end(host string, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.broken = ""
+	if err != nil {
+		t.broken = host
+	}
 }
 
 func (r *run) turnOf(what string) *turn {
@@ -43,14 +68,11 @@ func (r *run) inTurn(ctx context.Context, what, host string, f func(context.Cont
 		return ctx.Err()
 	}
 	defer func() { <-t.place }()
-	if t.broken != "" && t.broken != host {
-		return event.NewFault(event.ClassFailed, "rolling.stopped", nil, "what", what, "other", t.broken).On(host)
+	if other := t.whose(); other != "" && other != host {
+		return event.NewFault(event.ClassFailed, "rolling.stopped", nil, "what", what, "other", other).On(host)
 	}
 	err := f(ctx)
-	t.broken = ""
-	if err != nil {
-		t.broken = host
-	}
+	t.end(host, err)
 	return err
 }
 
@@ -75,7 +97,7 @@ func (r *run) service(c component, n config.Node, needs []string) *engine.Step {
 	s.Timeout = rollTimeout
 	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		svc, err := c.make(n)
-		if err != nil {
+		if err != nil || r.turnOf(c.what).unproven(n.Name) {
 			return false, err
 		}
 		return nd.Running(ctx, svc)
@@ -92,13 +114,21 @@ func (r *run) service(c component, n config.Node, needs []string) *engine.Step {
 		if err != nil {
 			return err
 		}
-		restart := func(ctx context.Context) error {
+		again := false // an earlier try restarted it, and what follows did not end well
+		if r.turnOf(c.what).unproven(n.Name) {
+			if again, err = nd.Running(ctx, svc); err != nil {
+				return err
+			}
+		}
+		restart := func(ctx context.Context) (err error) {
 			began := time.Now()
-			err := nd.Restart(ctx, svc)
+			if !again {
+				err = nd.Restart(ctx, svc)
+			}
 			if err == nil && c.probe != nil {
 				err = c.probe(ctx, nd)
 			}
-			if err != nil || !runs || !c.reports || r.Dry {
+			if err != nil || !runs || again || !c.reports || r.Dry {
 				return err
 			}
 			return r.reportAway(ctx, nd, c, svc.Unit, time.Since(began))

@@ -53,6 +53,8 @@ type NodeStatus struct {
 	Components   []Component    `json:"components"`
 	Binaries     []Binary       `json:"binaries"` // that services execute
 	Certificates []Certificates `json:"certificates"`
+
+	balancer string // the servers in the load balancer's configuration, as it has them
 }
 
 // Component is a unit on a machine.
@@ -101,6 +103,7 @@ func GatherStatus(ctx context.Context, env Env) (*Status, error) {
 	}
 	wg.Wait()
 	r.versionDrift(s)
+	r.balancerDrift(s)
 	if err := r.havePKI(ctx); err != nil {
 		s.Unknown = event.AsFault(err)
 	} else {
@@ -121,9 +124,11 @@ func (r *run) havePKI(ctx context.Context) error {
 	return r.readPKI(ctx)
 }
 
-// statusScript prints the state of the units that are given, and the certificates: of files that hold a key too only the certificate.
+// statusScript prints the state of the units that are given, the servers of the load balancer, and the certificates: of files that hold a key
+// too only the certificate.
 const statusScript = `
 for u in @UNITS@; do printf 'unit=%s %s\n' "$u" "$(systemctl is-active "$u" 2>/dev/null || true)"; done
+sed -n 's/^ *server \(.*;\)$/balancer=server \1/p' @BALANCER@ 2>/dev/null || true
 for f in /etc/kubernetes/pki/*.crt /etc/kubernetes/pki/etcd/*.crt /var/lib/kubelet/pki/kubelet-client-current.pem @SERVING@; do
   [ -r "$f" ] || continue
   printf 'cert=%s %s\n' "$f" "$(awk '/-BEGIN CERTIFICATE-/ {p=1} p {printf "%s", $0 "|"} /-END CERTIFICATE-/ {exit}' "$f")"
@@ -179,7 +184,7 @@ func (r *run) nodeStatus(ctx context.Context, n config.Node) NodeStatus {
 		if r.Cluster.KubeletServing {
 			serving = servingCert
 		}
-		if out, err = nd.Query(ctx, strings.NewReplacer("@UNITS@", quoteAll(statusUnits(r.Cluster, n)), "@SERVING@", serving).Replace(statusScript+versionsScript)); err == nil {
+		if out, err = nd.Query(ctx, strings.NewReplacer("@UNITS@", quoteAll(statusUnits(r.Cluster, n)), "@SERVING@", serving, "@BALANCER@", balancerConf).Replace(statusScript+versionsScript)); err == nil {
 			st.Reached = true
 			st.parse(out)
 		}
@@ -206,6 +211,8 @@ func (st *NodeStatus) parse(out string) {
 			st.Components = append(st.Components, Component{Name: strings.TrimSuffix(event.Clean(name), ".service"), State: event.Clean(value)})
 		case "runs", "version", "link":
 			st.parseVersion(kind, rest)
+		case "balancer":
+			st.balancer += rest + "\n"
 		case "cert":
 			st.certificate(name, []byte(strings.ReplaceAll(value, "|", "\n")))
 		case "conf":

@@ -1,0 +1,152 @@
+package phases
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+// teller is a load balancer on which nginx runs; what changes there is what a test wants of it.
+type teller struct {
+	node.Host
+	name   string
+	change func(ctx context.Context, script string) error
+}
+
+func (t *teller) Name() string { return t.name }
+
+func (t *teller) Run(ctx context.Context, c node.Command) (node.Result, error) {
+	switch {
+	case c.Stdin != nil || strings.Contains(c.Script, "systemctl $how"):
+		return node.Result{}, t.change(ctx, c.Script)
+	case strings.Contains(c.Script, "is-active"):
+		return node.Result{Stdout: []byte("active\n")}, nil
+	}
+	return node.Result{Stdout: []byte("program /usr/sbin/nginx\nconfigure arguments: --with-stream\n")}, nil
+}
+
+// asideRun is a run with two control planes and a load balancer for each change.
+func asideRun(changes ...func(context.Context, string) error) *run {
+	cp := func(name, ip string) config.Node {
+		return config.Node{Name: name, IP: netip.MustParseAddr(ip), Roles: []bundle.Role{bundle.ControlPlane}}
+	}
+	c := &config.Cluster{Name: "mine", LBPort: 8443, Nodes: []config.Node{cp("m1", "192.0.2.11"), cp("m2", "192.0.2.12")}}
+	emit := func(event.Event) error { return nil }
+	r := newRun(Env{Cluster: c, Now: time.Now, Emit: emit})
+	for i, change := range changes {
+		n := cp(fmt.Sprint("lb", i+1), "192.0.2.41")
+		n.Roles = []bundle.Role{bundle.LoadBalancer}
+		c.Nodes = append(c.Nodes, n)
+		r.nodes[n.Name] = node.New(&teller{name: n.Name, change: change}, emit)
+	}
+	return r
+}
+
+// TestEveryBalancerGetsTheServerBack: one that does not answer does not keep the others from it, and the fault names
+// it, the server and what to do.
+func TestEveryBalancerGetsTheServerBack(t *testing.T) {
+	gone := event.NewFault(event.ClassFailed, "ssh.unreachable", errors.New("no route to host"))
+	var told []string
+	restarted := false
+	r := asideRun(func(context.Context, string) error {
+		if restarted {
+			return gone
+		}
+		return nil
+	}, func(context.Context, string) error {
+		told = append(told, map[bool]string{false: "down", true: "up"}[restarted])
+		return nil
+	})
+	err := r.aside(t.Context(), r.Cluster.Nodes[0], func(context.Context) error { restarted = true; return nil })
+	if !slices.Equal(told, []string{"down", "up"}) {
+		t.Errorf("the second load balancer was told %q", told)
+	}
+	f := event.AsFault(err)
+	if f == nil || f.Code != "balancer.server-down" || f.Node != "lb1" || f.Args["server"] != "m1" || f.Cause == "" {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestAServerThatWasNotPutBackIsNotDone: whoever tries the step again has it put back.
+func TestAServerThatWasNotPutBackIsNotDone(t *testing.T) {
+	fails := true
+	r := asideRun(func(context.Context, string) error {
+		if fails {
+			return event.NewFault(event.ClassFailed, "ssh.unreachable", nil)
+		}
+		return nil
+	})
+	n := r.Cluster.Nodes[0]
+	r.nodes[n.Name] = node.New(&teller{name: n.Name, change: func(context.Context, string) error { return nil }}, r.Emit)
+	turn := r.turnOf("apiserver")
+	if err := r.inTurn(t.Context(), "apiserver", n.Name, func(ctx context.Context) error {
+		return r.aside(ctx, n, func(context.Context) error { return nil })
+	}); err == nil || !turn.unproven(n.Name) {
+		t.Errorf("%v, and the next try would take it for done", err)
+	}
+	fails = false
+	if err := r.inTurn(t.Context(), "apiserver", n.Name, func(ctx context.Context) error {
+		return r.aside(ctx, n, func(context.Context) error { return nil })
+	}); err != nil || turn.unproven(n.Name) {
+		t.Error(err)
+	}
+}
+
+// TestPuttingBackWaitsForABalancerThatIsReachedAgain: a connection that was lost is tried for two minutes
+// (remote.Timeouts), whatever became of the run.
+func TestPuttingBackWaitsForABalancerThatIsReachedAgain(t *testing.T) {
+	ctx, abort := context.WithCancel(t.Context())
+	var left time.Duration
+	r := asideRun(func(ctx context.Context, _ string) error {
+		if end, ok := ctx.Deadline(); ok {
+			left = time.Until(end)
+		}
+		return ctx.Err()
+	})
+	err := r.aside(ctx, r.Cluster.Nodes[0], func(context.Context) error { abort(); return ctx.Err() })
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if left <= 2*time.Minute {
+		t.Errorf("the load balancer has %v", left)
+	}
+}
+
+// TestWhoWaitsForTheBalancerCanBeInterrupted while somebody else writes its configuration.
+func TestWhoWaitsForTheBalancerCanBeInterrupted(t *testing.T) {
+	began, end := make(chan struct{}), make(chan struct{})
+	first := sync.OnceFunc(func() { close(began) })
+	r := asideRun(func(context.Context, string) error {
+		first()
+		<-end
+		return nil
+	})
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer close(end)
+	wg.Go(func() { _ = r.setDown(t.Context(), "m1", true) })
+	<-began
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	waits := make(chan error, 1)
+	wg.Go(func() { waits <- r.setDown(ctx, "m2", true) })
+	select {
+	case err := <-waits:
+		if !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it still waits")
+	}
+}
