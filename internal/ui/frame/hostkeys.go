@@ -103,6 +103,13 @@ func (k *keyTable) move(n int) {
 	k.at = max(0, min(k.at+n, len(k.Keys)-1))
 }
 
+// toggle trusts the chosen key or not, if there is one that may be trusted.
+func (k *keyTable) toggle() {
+	if k.at < len(k.Keys) && k.shown[k.at] && k.checks[k.at] != KeyDiffers {
+		k.trusted[k.at] = !k.trusted[k.at]
+	}
+}
+
 // Key implements Dialog.
 func (k *keyTable) Key(m tea.KeyPressMsg, e *Env) (tea.Cmd, bool) {
 	k.hear()
@@ -123,9 +130,7 @@ func (k *keyTable) Key(m tea.KeyPressMsg, e *Env) (tea.Cmd, bool) {
 	case "end", "G":
 		k.move(len(k.Keys))
 	case "space":
-		if k.checks[k.at] != KeyDiffers && k.shown[k.at] {
-			k.trusted[k.at] = !k.trusted[k.at]
-		}
+		k.toggle()
 		k.move(1)
 	case "y":
 		return k.all()
@@ -206,8 +211,8 @@ func (k *keyTable) Click(_, y int) (tea.Cmd, bool) {
 	if y < k.first || i >= min(len(k.Keys), k.top+k.room) {
 		return nil, false
 	}
-	if i == k.at && k.checks[i] != KeyDiffers {
-		k.trusted[i] = !k.trusted[i]
+	if i == k.at {
+		k.toggle()
 	}
 	k.at = i
 	return nil, false

@@ -122,3 +122,20 @@ func TestKeysAreTrustedOneByOne(t *testing.T) {
 		t.Errorf("%s", x.end)
 	}
 }
+
+// A table of no keys, as a caller's mistake or a list that emptied meanwhile makes one, takes every key and trusts nothing.
+func TestATableWithoutKeys(t *testing.T) {
+	for _, key := range []string{"space", "up", "down", "pgup", "pgdown", "home", "end", "o"} {
+		x := openTable(t, 0, 80, 24, nil)
+		x.keys(key)
+		_, _ = x.d.Click(4, 3)
+		x.keys("enter")
+		if x.end != "cancelled" {
+			t.Errorf("%s: %q", key, x.end)
+		}
+	}
+	x := openTable(t, 0, 80, 24, nil)
+	if x.keys("y"); x.end != "cancelled" {
+		t.Errorf("y: %q", x.end)
+	}
+}
