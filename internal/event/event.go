@@ -55,7 +55,7 @@ func (m Msg) With(name, value string) Msg {
 }
 
 // OutputCut is the key of a Notice that says how much of a command's output, in lines and in bytes, is not in the log. The command's last lines
-// follow it.
+// follow it, if there is room for them.
 const OutputCut = "output.cut"
 
 // Outcome is how a step, a phase or a run ended.

@@ -57,7 +57,7 @@ func enReport() map[string]string {
 		"output.full-step":            "This step prints more than its share. From here on only its last lines are logged.",
 		"output.full-node":            "This node has printed more than its share. From here on only the last lines of each command are logged.",
 		"output.full-run":             "The nodes have printed more than this run may log. From here on only the last lines of each command are logged.",
-		"output.cut":                  "{lines} {lines:line|lines} of output, {bytes}, not logged. The last lines follow.",
+		"output.cut":                  "{lines} {lines:line|lines} of output, {bytes}, not logged.",
 		"run.clock-set":               "The clock of this host was set by {by}. Times in this log continue as before.",
 		"report.last-line":            "last line: {line}",
 		"report.pausing":              "next try in {time}, because: {fault}",

@@ -57,7 +57,7 @@ func zhReport() map[string]string {
 		"output.full-step":            "该步骤的输出过多，此后只记录最后几行。",
 		"output.full-node":            "该节点的输出过多，此后每条命令只记录最后几行。",
 		"output.full-run":             "各节点的输出已超过本次任务的上限，此后每条命令只记录最后几行。",
-		"output.cut":                  "有 {lines} 行（{bytes}）输出未记录，最后几行如下。",
+		"output.cut":                  "有 {lines} 行（{bytes}）输出未记录。",
 		"run.clock-set":               "本机时钟被调整了 {by}。本日志中的时间仍按原来的时钟继续。",
 		"report.last-line":            "最后一行输出：{line}",
 		"report.pausing":              "{time} 后重试，原因：{fault}",

@@ -3,6 +3,7 @@ package remote
 import (
 	"bytes"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -13,9 +14,10 @@ import (
 // on this side, so that no node gets round them. A command that prints more goes on: of the rest only its last lines
 // are kept, and how much it was is said. Zeros mean the defaults in brackets.
 type Limits struct {
-	Step int64 // of one step (2 MiB)
-	Node int64 // of one node (16 MiB)
-	Run  int64 // of all nodes together (512 MiB)
+	Step  int64 // of one step (2 MiB)
+	Node  int64 // of one node (16 MiB)
+	Run   int64 // of all nodes together (512 MiB)
+	Tails int64 // of one node, beside these: the last lines of its commands that printed more (512 KiB)
 }
 
 func (l *Limits) fill() {
@@ -27,6 +29,7 @@ func (l *Limits) fill() {
 	def(&l.Step, 2<<20)
 	def(&l.Node, 16<<20)
 	def(&l.Run, 512<<20)
+	def(&l.Tails, 512<<10)
 }
 
 const (
@@ -42,6 +45,7 @@ type purse struct {
 
 	mu    sync.Mutex
 	node  int64 // spent
+	tails int64 // spent on last lines
 	steps map[string]int64
 	told  map[string]bool // which limits are known to be used up
 }
@@ -77,6 +81,22 @@ func (p *purse) pay(step string, bytes int) (limit string, news bool) {
 	}
 	p.told[key] = true
 	return limit, news
+}
+
+// reserve is what the last lines of a command may cost: a quarter of what is left for them, so that a later command has a last word, too.
+func (p *purse) reserve() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := (p.limits.Tails - p.tails) / 4
+	p.tails += n
+	return n
+}
+
+// giveBack returns what was not needed of it.
+func (p *purse) giveBack(n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tails -= n
 }
 
 // printed is what one command prints, on its way into the log.
@@ -161,45 +181,81 @@ func (p *printed) ended(i int) {
 	}
 }
 
-// end is called when the command is over. What was left out is said, and its last lines follow: they say how it ended.
+// end is called when the command is over. What was left out is said, and its last lines follow, as far as the node's purse goes: they say
+// how it ended.
 func (p *printed) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.over = true
-	var last [2][][]byte
+	var last [2][]string
+	var price [2]int64
 	var size, count int64
 	for i := range p.streams {
 		s := &p.streams[i]
-		size, count = size+s.size, count+s.count
 		last[i] = s.last()
+		price[i] = cost(last[i])
+		size, count = size+s.size, count+s.count
+	}
+	if size == 0 {
+		return
+	}
+	room := p.purse.reserve()
+	shares := [2]int64{room - min(price[1], room/2), room - min(price[0], room/2)}
+	for i := range last {
+		last[i] = fit(last[i], shares[i])
+		room -= cost(last[i])
 		for _, l := range last[i] {
 			size -= int64(len(l) + 1)
 			count--
 		}
 	}
-	if size > 0 && count > 0 {
+	p.purse.giveBack(room)
+	if size > 0 {
 		p.emit(event.Notice{Host: p.host, Step: p.step, Text: event.M(event.OutputCut,
-			"lines", strconv.FormatInt(count, 10), "bytes", strconv.FormatInt(size, 10))})
+			"lines", strconv.FormatInt(max(1, count), 10), "bytes", strconv.FormatInt(size, 10))})
 	}
 	for i, lines := range last {
 		for _, l := range lines {
-			p.emit(event.Output{Host: p.host, Step: p.step, Stream: p.streams[i].name, Line: event.Clip(string(l), event.MaxLine)})
+			p.emit(event.Output{Host: p.host, Step: p.step, Stream: p.streams[i].name, Line: event.Clip(l, event.MaxLine)})
 		}
 	}
 }
 
+// cost of lines in the log.
+func cost(lines []string) (n int64) {
+	for _, l := range lines {
+		n += int64(min(len(l), event.MaxLine) + lineCost)
+	}
+	return n
+}
+
+// fit are the last of the lines that cost no more than room.
+func fit(lines []string, room int64) []string {
+	first := len(lines)
+	for ; first > 0; first-- {
+		if room -= cost(lines[first-1 : first]); room < 0 {
+			break
+		}
+	}
+	return lines[first:]
+}
+
 // last are the last whole lines of what went beyond the limit.
-func (s *stream) last() [][]byte {
+func (s *stream) last() []string {
 	b := s.rest.bytes()
-	if int64(len(b)) < s.size { // its beginning is the end of a line
+	if len(b) == 0 {
+		return nil
+	}
+	if b[len(b)-1] != '\n' { // a last line counts, though it does not end
+		s.keep([]byte{'\n'})
+		b = s.rest.bytes()
+	}
+	b = b[:len(b)-1]
+	if int64(len(b))+1 < s.size { // its beginning is the end of a line
 		if i := bytes.IndexByte(b, '\n'); i >= 0 {
 			b = b[i+1:]
 		}
 	}
-	b = bytes.TrimSuffix(b, []byte{'\n'})
-	if len(b) == 0 {
-		return nil
-	}
-	lines := bytes.Split(b, []byte{'\n'})
+	lines := strings.Split(string(b), "\n")
 	return lines[max(0, len(lines)-tailLines):]
 }

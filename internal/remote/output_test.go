@@ -160,3 +160,57 @@ func TestLastWordsOfACommandThatIsKilled(t *testing.T) {
 		t.Errorf("the end is %.100q", all[max(0, len(all)-100):])
 	}
 }
+
+// The last lines of commands beyond the limit are paid for, too: many commands, each with an end to show, do not get round the limit of a
+// node. Each line is either there or counted, and the first commands have all of their ends.
+func TestTheLastLinesOfManyCommandsAreBounded(t *testing.T) {
+	s := remotetest.New(t)
+	o := options(t, s)
+	l := &heard{}
+	o.Emit = l.emit
+	limits := remote.Limits{Step: 8 << 10, Node: 16 << 10, Tails: 48 << 10}
+	o.Shared = remote.NewShared(limits)
+	step := 0
+	o.Step = func(context.Context) string { return strconv.Itoa(step) }
+	h := dial(t, target(s), o)
+	const commands, each = 40, 1000
+	for step = range commands {
+		run(t, h, "seq 1000; seq 1000 >&2")
+	}
+	cost, ends := 0, 0
+	for _, line := range l.lines() {
+		cost += len(line) - len("stdout: ") + 192
+		if line == "stderr: 1000" {
+			ends++
+		}
+	}
+	if most := int(limits.Node + limits.Tails); cost > most {
+		t.Errorf("%d bytes of output in the log of a node, of %d", cost, most)
+	}
+	if cut, _ := l.cut(); cut+len(l.lines()) != commands*each*2 {
+		t.Errorf("%d lines logged and %d said to be missing, of %d", len(l.lines()), cut, commands*each*2)
+	}
+	if ends < 8 {
+		t.Errorf("the end of %d commands is there", ends)
+	}
+	// Another node has its own.
+	tg := target(s)
+	tg.Name = "n2"
+	run(t, dial(t, tg, o), "seq 1000")
+	if all := l.lines(); all[len(all)-1] != "stdout: 1000" {
+		t.Errorf("the end is %s", all[len(all)-1])
+	}
+}
+
+// A command whose only line is too long for the limit says how much of it is missing.
+func TestALineWithoutAnEndIsCounted(t *testing.T) {
+	s := remotetest.New(t)
+	o := options(t, s)
+	l := &heard{}
+	o.Emit = l.emit
+	o.Shared = remote.NewShared(remote.Limits{Step: 1 << 10, Tails: 1 << 10})
+	run(t, dial(t, target(s), o), "head -c 3000000 /dev/zero | tr '\\0' x")
+	if lines, bytes := l.cut(); lines == 0 || bytes < 2_900_000 {
+		t.Errorf("%d lines, %d bytes missing; logged %d", lines, bytes, len(l.lines()))
+	}
+}
