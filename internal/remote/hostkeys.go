@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"context"
 	"errors"
 	"net"
 	"strconv"
@@ -27,23 +28,33 @@ type hostKeys struct {
 	file   string
 	known  *knownFile
 	policy Policy
-	node   string
+	tell   func() // says that the lock of the file is waited for
 }
+
+func newHostKeys(ctx context.Context, t Target, o *Options) *hostKeys {
+	h := &hostKeys{file: o.KnownHosts, known: o.Shared.known(o.KnownHosts), policy: o.HostKeys}
+	h.tell = func() {
+		o.Emit(event.Notice{Host: t.Name, Step: o.Step(ctx), Text: event.M("notice.known-hosts-locked", "file", h.lockFile())})
+	}
+	return h
+}
+
+func (h *hostKeys) lockFile() string { return h.file + ".lock" }
 
 // load returns the callback and the algorithms of the keys that are known for addr. Only these are asked for if there are any: a node that is
 // known by its ed25519 key alone may show another one and look like an impostor.
-func (h *hostKeys) load(addr string) (ssh.HostKeyCallback, []string, error) {
+func (h *hostKeys) load(ctx context.Context, addr string) (ssh.HostKeyCallback, []string, error) {
 	algorithms, err := h.known.algorithms(addr)
 	if err != nil {
 		return nil, nil, event.NewFault(event.ClassUsage, "ssh.known-hosts", err, "file", h.file)
 	}
 	return func(host string, remote net.Addr, key ssh.PublicKey) error {
-		return h.decide(h.known.check(host, remote, key), host, key)
+		return h.decide(ctx, h.known.check(host, remote, key), host, key)
 	}, algorithms, nil
 }
 
 // decide turns the answer of known_hosts into nil or a fault.
-func (h *hostKeys) decide(err error, addr string, key ssh.PublicKey) error {
+func (h *hostKeys) decide(ctx context.Context, err error, addr string, key ssh.PublicKey) error {
 	shown := ssh.FingerprintSHA256(key)
 	var revoked *xknown.RevokedError
 	switch {
@@ -67,7 +78,7 @@ func (h *hostKeys) decide(err error, addr string, key ssh.PublicKey) error {
 	}
 	switch h.policy {
 	case AcceptNew:
-		return h.add(addr, key)
+		return h.add(ctx, addr, key)
 	case Ask:
 		return &unknownKey{addr: addr, key: key}
 	}
@@ -79,8 +90,14 @@ func (h *hostKeys) unknown(addr string, key ssh.PublicKey) *event.Fault {
 }
 
 // add puts a key into the file.
-func (h *hostKeys) add(addr string, key ssh.PublicKey) error {
-	if err := h.known.add(addr, key); err != nil {
+func (h *hostKeys) add(ctx context.Context, addr string, key ssh.PublicKey) error {
+	err := h.known.add(ctx, addr, key, h.tell)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return ctxFault(ctx)
+	case errors.Is(err, errHeld):
+		return failed("ssh.known-hosts-locked", true, nil, "file", h.lockFile(), "limit", h.known.limit.String())
+	case err != nil:
 		return event.NewFault(event.ClassFailed, "ssh.known-hosts", err, "file", h.file)
 	}
 	return nil

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"net"
@@ -16,8 +17,15 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// gatherKeys is how long a new key waits for others, so that many first contacts are one write.
-const gatherKeys = 20 * time.Millisecond
+const (
+	gatherKeys = 20 * time.Millisecond // a new key waits for others, so that many first contacts are one write
+	fileSoon   = time.Second           // another run has the lock of the file for a moment; longer is worth a word
+	fileLimit  = 10 * time.Second      // less than a handshake may take
+	fileRetry  = 10 * time.Millisecond
+)
+
+// errHeld says that the lock of the file was not to be had.
+var errHeld = errors.New("another process holds the lock of the file")
 
 // knownFile is a known_hosts file as the connections of one run see it: it is parsed again only when somebody else changed it, and the
 // keys that come together are written together. It is safe for concurrent use.
@@ -25,6 +33,8 @@ type knownFile struct {
 	path  string
 	parse func(files ...string) (*knownhosts.HostKeyDB, error)
 	write func(path string, data []byte) error
+	soon  time.Duration // until it is said that the lock is waited for
+	limit time.Duration // of that wait
 
 	mu      sync.Mutex
 	db      *knownhosts.HostKeyDB
@@ -38,11 +48,14 @@ type knownFile struct {
 type newKey struct {
 	addr string
 	key  ssh.PublicKey
+	tell func()          // says that the lock of the file is waited for
+	gone <-chan struct{} // closed when nobody waits for it any more
 	done chan error
 }
 
 func newKnownFile(path string) *knownFile {
-	return &knownFile{path: path, parse: knownhosts.NewDB, write: func(p string, data []byte) error { return renameio.WriteFile(p, data, 0o600) }}
+	return &knownFile{path: path, parse: knownhosts.NewDB, soon: fileSoon, limit: fileLimit,
+		write: func(p string, data []byte) error { return renameio.WriteFile(p, data, 0o600) }}
 }
 
 // known is the run's view of a known_hosts file.
@@ -135,9 +148,10 @@ func (k *knownFile) check(host string, remote net.Addr, key ssh.PublicKey) error
 	return k.db.HostKeyCallback()(host, remote, key)
 }
 
-// add returns when the key is in the file. Who comes first writes for all that came meanwhile.
-func (k *knownFile) add(addr string, key ssh.PublicKey) error {
-	n := &newKey{addr: knownhosts.Normalize(addr), key: key, done: make(chan error, 1)}
+// add returns when the key is in the file. Who comes first writes for all that came meanwhile; tell is called when that takes long because
+// another process has the lock of the file.
+func (k *knownFile) add(ctx context.Context, addr string, key ssh.PublicKey, tell func()) error {
+	n := &newKey{addr: knownhosts.Normalize(addr), key: key, tell: tell, gone: ctx.Done(), done: make(chan error, 1)}
 	k.mu.Lock()
 	k.waiting = append(k.waiting, n)
 	if !k.writing {
@@ -145,7 +159,12 @@ func (k *knownFile) add(addr string, key ssh.PublicKey) error {
 		go k.writeAll()
 	}
 	k.mu.Unlock()
-	return <-n.done
+	select {
+	case err := <-n.done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (k *knownFile) writeAll() {
@@ -166,10 +185,37 @@ func (k *knownFile) writeAll() {
 	}
 }
 
+// hold takes the lock of the file, as long as somebody in the batch waits for it.
+func (k *knownFile) hold(lock *flock.Flock, batch []*newKey) error {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), k.limit, errHeld)
+	defer cancel()
+	go func() {
+		for _, n := range batch {
+			select {
+			case <-n.gone:
+			case <-ctx.Done():
+				return
+			}
+		}
+		cancel()
+	}()
+	soon, over := context.WithTimeout(ctx, k.soon)
+	_, err := lock.TryLockContext(soon, fileRetry)
+	over()
+	if err == nil || !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	batch[0].tell()
+	if _, err = lock.TryLockContext(ctx, fileRetry); err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
 // append adds keys to the file, which is written anew and renamed, under a lock, so that runs beside each other lose nothing.
 func (k *knownFile) append(batch []*newKey) error {
 	lock := flock.New(k.path+".lock", flock.SetPermissions(0o600))
-	if err := lock.Lock(); err != nil {
+	if err := k.hold(lock, batch); err != nil {
 		return err
 	}
 	defer func() { _ = lock.Unlock() }()

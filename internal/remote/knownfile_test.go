@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"context"
 	"crypto/ed25519"
 	"fmt"
 	"net"
@@ -9,9 +10,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/skeema/knownhosts"
 	"golang.org/x/crypto/ssh"
+
+	"github.com/eggo-k8s/eggo/internal/event"
 )
 
 func keyNumber(t *testing.T, n int) ssh.PublicKey {
@@ -47,7 +52,7 @@ func counted(t *testing.T, all int) (k *knownFile, parses, writes *int) {
 	return k, parses, writes
 }
 
-// A thousand first contacts parse the file once and write it twice: once for who came first, once for all that came meanwhile.
+// A thousand first contacts parse the file once and write it twice at most: once for who came first, once for all that came meanwhile.
 func TestAThousandFirstContactsAreTwoWrites(t *testing.T) {
 	const nodes = 1000
 	k, parses, writes := counted(t, nodes)
@@ -62,7 +67,7 @@ func TestAThousandFirstContactsAreTwoWrites(t *testing.T) {
 			if err := k.check(addr(i), &net.TCPAddr{}, key); !knownhosts.IsHostUnknown(err) {
 				t.Error(addr(i), err)
 			}
-			if err := k.add(addr(i), key); err != nil {
+			if err := k.add(t.Context(), addr(i), key, nil); err != nil {
 				t.Error(err)
 			}
 			if err := k.check(addr(i), &net.TCPAddr{}, key); err != nil {
@@ -74,7 +79,7 @@ func TestAThousandFirstContactsAreTwoWrites(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if *parses != 1 || *writes != 2 {
+	if *parses != 1 || *writes > 2 {
 		t.Errorf("%d parses, %d writes", *parses, *writes)
 	}
 	text, err := os.ReadFile(k.path)
@@ -102,7 +107,7 @@ func TestAKnownHostsFileOfTwoRuns(t *testing.T) {
 		if err := k.check(addr, &net.TCPAddr{}, keyNumber(t, i)); !knownhosts.IsHostUnknown(err) {
 			t.Fatal(err)
 		}
-		if err := k.add(addr, keyNumber(t, i)); err != nil {
+		if err := k.add(t.Context(), addr, keyNumber(t, i), nil); err != nil {
 			t.Fatal(err)
 		}
 		for j := range i + 1 {
@@ -121,7 +126,7 @@ func TestAKnownHostsFileOfTwoRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := a.add("10.0.0.9:22", keyNumber(t, 9)); err != nil {
+		if err := a.add(t.Context(), "10.0.0.9:22", keyNumber(t, 9), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -130,5 +135,39 @@ func TestAKnownHostsFileOfTwoRuns(t *testing.T) {
 	}
 	if text, _ := os.ReadFile(a.path); strings.Count(string(text), "\n") != 2 {
 		t.Errorf("%s", text)
+	}
+}
+
+// A lock that nobody gives back ends the wait, with a word on what was waited for; who is cancelled does not wait that long, and when the
+// lock is free again all is as before.
+func TestALockThatIsNotGivenBack(t *testing.T) {
+	k := newKnownFile(filepath.Join(t.TempDir(), "known_hosts"))
+	k.soon, k.limit = time.Millisecond, 20*time.Millisecond
+	told := make(chan struct{}, 3)
+	h := &hostKeys{file: k.path, known: k, policy: AcceptNew, tell: func() { told <- struct{}{} }}
+	lock := flock.New(k.path + ".lock")
+	if err := lock.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	f := event.AsFault(h.add(t.Context(), "10.0.0.1:22", keyNumber(t, 1)))
+	if f.Code != "ssh.known-hosts-locked" || f.Args["file"] != k.path+".lock" || !f.Retry {
+		t.Errorf("%+v", f)
+	}
+	<-told
+	k.limit = time.Hour
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-told; cancel() }()
+	if f := event.AsFault(h.add(ctx, "10.0.0.1:22", keyNumber(t, 1))); f.Code != "ssh.cancelled" {
+		t.Errorf("%+v", f)
+	}
+	go func() { // the next one waits behind the one that gave up
+		<-told
+		_ = lock.Unlock()
+	}()
+	if err := h.add(t.Context(), "10.0.0.1:22", keyNumber(t, 1)); err != nil {
+		t.Error(err)
+	}
+	if err := k.check("10.0.0.1:22", &net.TCPAddr{}, keyNumber(t, 1)); err != nil {
+		t.Error(err)
 	}
 }

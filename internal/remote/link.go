@@ -49,7 +49,7 @@ func connect(ctx context.Context, t Target, o *Options) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys := &hostKeys{file: o.KnownHosts, known: o.Shared.known(o.KnownHosts), policy: o.HostKeys, node: t.Name}
+	keys := newHostKeys(ctx, t, o)
 	k, err := logIn(ctx, t, o, l, keys)
 	var unknown *unknownKey
 	if errors.As(err, &unknown) {
@@ -78,7 +78,7 @@ func ask(ctx context.Context, t Target, o *Options, keys *hostKeys, u *unknownKe
 	if err != nil || !yes {
 		return keys.unknown(u.addr, u.key)
 	}
-	return keys.add(u.addr, u.key)
+	return keys.add(ctx, u.addr, u.key)
 }
 
 // logIn shakes hands, with more than one connection if it takes one to offer all keys.
@@ -112,7 +112,7 @@ func logIn(ctx context.Context, t Target, o *Options, l *login, keys *hostKeys) 
 
 func handshake(ctx context.Context, t Target, o *Options, l *login, keys *hostKeys) (*link, error) {
 	addr := address(t)
-	check, known, err := keys.load(addr)
+	check, known, err := keys.load(ctx, addr)
 	if err != nil {
 		return nil, err
 	}
