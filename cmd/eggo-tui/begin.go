@@ -37,7 +37,10 @@ func begin(ctx context.Context, env *environment, j job) error {
 		here.Answers, here.Ask = &in, kept(in.Secrets)
 		return j.do(ctx, &here)
 	}
-	p, err := startApart(ctx, env.Args[0], env.Args[1:], "", in)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	p, err := startApart(env.Interrupts, env.Args[0], env.Args[1:], "", in)
 	if err != nil {
 		return err
 	}

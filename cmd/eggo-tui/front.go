@@ -18,9 +18,7 @@ const namedSteps = 5
 // attached is the command line's view of a run of its own process.
 type attached struct {
 	*follower
-	run    *detached
-	asked  int // how often a person wanted the run to end
-	killed bool
+	run *detached
 }
 
 // show shows the run until it ends, hands interruptions on to it, and gives its end.
@@ -28,39 +26,24 @@ func (p *detached) show(env *environment, o runOptions) error {
 	a := &attached{follower: newFollower(env, o.output, o.state, p.ref, p.dir), run: p}
 	a.words = true
 	a.start()
-	signals, giveBack := env.Interrupts.take()
-	defer giveBack()
+	defer p.giveBack()
 	for over := false; !over; {
 		select {
-		case sig := <-signals:
+		case sig := <-p.signals:
 			if sig == syscall.SIGHUP { // the terminal is gone; the run stays
-				p.letGo()
+				p.said.Close()
 				a.say("front.left")
 				return errReported{event.NewFault(event.ClassInterrupted, "run.left", nil)}
 			}
-			a.interrupt()
+			if p.interrupt(); p.asked == 2 {
+				go a.say("front.aborting")
+			}
 		case <-p.over:
 			over = true
 		}
 	}
 	a.end()
 	return a.outcome()
-}
-
-// interrupt is the first, second or third time that a person wants the run to end. The signals are those that the run
-// would get on a terminal of its own: the first ends it after the running steps, the second aborts.
-func (a *attached) interrupt() {
-	a.asked++
-	switch a.asked {
-	case 1:
-		a.run.signal(os.Interrupt)
-	case 2:
-		a.run.signal(syscall.SIGTERM) // means the same; two of a kind might come as one
-		go a.say("front.aborting")
-	default:
-		a.killed = true
-		a.run.signal(syscall.SIGKILL)
-	}
 }
 
 // outcome is how the run ended: as its log says, for what the front end has shown may not be all.
@@ -114,7 +97,7 @@ func (a *attached) died() error {
 	}
 	args := []string{"run", a.ref.Run, "count", strconv.Itoa(len(state.Active)), "steps", strings.Join(steps, "; "),
 		"dir", a.dir, "command", a.typed()}
-	if a.killed {
+	if a.run.killed {
 		return event.NewFault(event.ClassInterrupted, "run.killed", nil, args...)
 	}
 	how := ""

@@ -70,6 +70,12 @@ type stage struct {
 // play starts deploy. full fills the pipe of its stdout first, so that it takes nothing.
 func play(t *testing.T, full bool, flags ...string) *stage {
 	t.Helper()
+	return playWith(t, "password: x", full, flags...)
+}
+
+// playWith is play with what deploy.yaml says of the password.
+func playWith(t *testing.T, password string, full bool, flags ...string) *stage {
+	t.Helper()
 	self, err := exec.LookPath("eggo-tui")
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +83,7 @@ func play(t *testing.T, full bool, flags ...string) *stage {
 	s := &stage{t: t, node: newSilent(t), state: t.TempDir(), ended: make(chan error, 1)}
 	file := filepath.Join(t.TempDir(), "deploy.yaml")
 	_, port, _ := net.SplitHostPort(s.node.Addr().String())
-	text := strings.NewReplacer("port: 1,", "port: "+port+",", "eggo: {password-from: prompt}", "password: x").Replace(nobody)
+	text := strings.NewReplacer("port: 1,", "port: "+port+",", "eggo: {password-from: prompt}", password).Replace(nobody)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

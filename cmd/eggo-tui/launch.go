@@ -59,7 +59,11 @@ func (d *desk) launch(ctx context.Context, st jumphost.Start, ask jumphost.Asker
 	if st.Again {
 		args = append(args, d.lastFlags(st.Of)...)
 	}
-	p, err := startApart(ctx, d.env.Args[0], args, "/", answers{Secrets: screen.answers(), HostKeys: s.asked(), OnFailure: "ask"})
+	if ctx.Err() != nil {
+		return none, ctx.Err()
+	}
+	// The signals stay the menu's: it ends, and the run continues.
+	p, err := startApart(nil, d.env.Args[0], args, "/", answers{Secrets: screen.answers(), HostKeys: s.asked(), OnFailure: "ask"})
 	if err != nil {
 		return none, err
 	}

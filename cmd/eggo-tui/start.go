@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -22,12 +21,21 @@ type detached struct {
 	said *os.File
 	over chan struct{} // closed when the process has ended
 	last *event.Fault  // then: what went wrong that no log has
+
+	// signals are this process's from before the other one started until giveBack: none may end it unasked.
+	signals  <-chan os.Signal
+	giveBack func()
+	asked    int // how often a person wanted the run to end
+	killed   bool
 }
 
 // startApart starts the run of a command line in a process of its own (see apart.go), and returns when it says which
 // run it is, or why there is none. dir is the directory that the command line's paths are relative to, "" this
-// process's.
-func startApart(ctx context.Context, program string, args []string, dir string, in answers) (*detached, error) {
+// process's. From then on what the signals are for is show's, or letGo's, to decide.
+// What has been started no context ends: whoever wanted it may be gone, and the run continues.
+func startApart(
+	interrupts *interrupts, program string, args []string, dir string, in answers,
+) (_ *detached, err error) {
 	broken := func(err error) error { return event.NewFault(event.ClassFailed, "launch.process", err) }
 	self, err := os.Executable()
 	if err != nil {
@@ -49,6 +57,13 @@ func startApart(ctx context.Context, program string, args []string, dir string, 
 	cmd.Args[0] = program
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles, cmd.Dir = words, words, []*os.File{saying}, dir
+	d := &detached{cmd: cmd, said: said, over: make(chan struct{})}
+	d.signals, d.giveBack = interrupts.take()
+	defer func() {
+		if err != nil {
+			d.giveBack()
+		}
+	}()
 	stdin, err := cmd.StdinPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -58,28 +73,59 @@ func startApart(ctx context.Context, program string, args []string, dir string, 
 		said.Close()
 		return nil, broken(err)
 	}
-	d := &detached{cmd: cmd, said: said, over: make(chan struct{})}
 	first := make(chan apartReport, 1)
 	go d.wait(first)
 	// One that ended before it read says why in another way.
 	if err := errors.Join(json.NewEncoder(stdin).Encode(in), stdin.Close()); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return nil, broken(err)
 	}
-	select {
-	case <-ctx.Done():
-		d.signal(syscall.SIGTERM) // nothing was touched yet
-		return nil, ctx.Err()
-	case r, ok := <-first:
-		switch {
-		case !ok:
-			text := make([]byte, 4096)
-			n, _ := words.ReadAt(text, 0)
-			return nil, broken(errors.New(event.Clean(strings.TrimSpace(string(text[:n])))))
-		case r.Fault != nil:
-			return nil, r.Fault
+	r, err := d.report(first)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.Fault != nil:
+		return nil, r.Fault
+	case r.Run == "":
+		text := make([]byte, 4096)
+		n, _ := words.ReadAt(text, 0)
+		return nil, broken(errors.New(event.Clean(strings.TrimSpace(string(text[:n])))))
+	}
+	d.ref, d.dir = jumphost.Ref{Cluster: r.Cluster, Run: r.Run}, r.Dir
+	return d, nil
+}
+
+// report waits for what the process says first; nothing when it ended without a word. The signals mean what they do
+// while the run is shown.
+func (d *detached) report(first <-chan apartReport) (apartReport, error) {
+	for {
+		select {
+		case r := <-first:
+			if d.asked > 0 && r == (apartReport{}) { // it ended at once
+				return r, event.NewFault(event.ClassInterrupted, "run.interrupted", nil)
+			}
+			return r, nil
+		case sig := <-d.signals:
+			if sig == syscall.SIGHUP {
+				d.said.Close()
+				return apartReport{}, errReported{event.NewFault(event.ClassInterrupted, "run.left", nil)}
+			}
+			d.interrupt()
 		}
-		d.ref, d.dir = jumphost.Ref{Cluster: r.Cluster, Run: r.Run}, r.Dir
-		return d, nil
+	}
+}
+
+// interrupt is the first, second or third time that a person wants the run to end. The signals are those that the run
+// would get on a terminal of its own: the first ends it after the running steps, the second aborts.
+func (d *detached) interrupt() {
+	d.asked++
+	switch d.asked {
+	case 1:
+		d.signal(os.Interrupt)
+	case 2:
+		d.signal(syscall.SIGTERM) // means the same; two of a kind might come as one
+	default:
+		d.killed = true
+		d.signal(syscall.SIGKILL)
 	}
 }
 
@@ -101,7 +147,10 @@ func (d *detached) wait(first chan<- apartReport) {
 }
 
 // letGo is for who does not wait for the end: what no log has is then in the process's own.
-func (d *detached) letGo() { d.said.Close() }
+func (d *detached) letGo() {
+	d.said.Close()
+	d.giveBack()
+}
 
 // signal reaches the process and no other: until wait has its exit code nobody else can have its number.
 func (d *detached) signal(sig os.Signal) { _ = d.cmd.Process.Signal(sig) }
