@@ -82,24 +82,48 @@ func ParseRelease(data []byte, keys openpgp.EntityList, suite, arch string, now 
 // InRelease reads an InRelease file, whose signature is inside. Faults: "deb.signature", "deb.release", "deb.release-weak" (no SHA256
 // sums), "deb.release-suite", "deb.release-expired" (never when IgnoreExpiry), "deb.release-future", "deb.release-arch".
 func (c Check) InRelease(data []byte) (*Release, error) {
-	text, err := verify(data, c.Keys, c.Now)
-	if err != nil && c.Trusted {
-		if block, _ := clearsign.Decode(data); block != nil {
-			text, err = block.Plaintext, nil
+	text, err := c.clearsigned(data)
+	if err == nil {
+		return c.release(text)
+	}
+	if block, _ := clearsign.Decode(data); block != nil {
+		if c.Trusted {
+			return c.release(block.Plaintext)
+		}
+		if late, date := c.later(block.Plaintext); late != nil {
+			if _, lerr := late.clearsigned(data); lerr == nil {
+				return nil, c.future(date)
+			}
 		}
 	}
-	if err != nil {
-		return nil, relFault("deb.signature", err, c.Suite)
-	}
-	return c.release(text)
+	return nil, relFault("deb.signature", err, c.Suite)
 }
 
 // Detached reads a Release file and its Release.gpg. Faults as of InRelease.
 func (c Check) Detached(release, signature []byte) (*Release, error) {
-	if err := c.detached(release, signature); err != nil && !c.Trusted {
-		return nil, relFault("deb.signature", err, c.Suite)
+	err := c.detached(release, signature)
+	if err == nil || c.Trusted {
+		return c.release(release)
 	}
-	return c.release(release)
+	if late, date := c.later(release); late != nil && late.detached(release, signature) == nil {
+		return nil, c.future(date)
+	}
+	return nil, relFault("deb.signature", err, c.Suite)
+}
+
+// later is the same check at the time of a file that is dated in the future, and that date; nil for any other file. A clock that is wrong makes
+// good signatures look like bad ones, and is another reason than a mirror that is not to be trusted.
+func (c Check) later(text []byte) (*Check, time.Time) {
+	r, err := parseRelease(text)
+	if err != nil || !r.Date.After(c.Now.Add(maxSkew)) {
+		return nil, time.Time{}
+	}
+	c.Now = r.Date
+	return &c, r.Date
+}
+
+func (c Check) future(date time.Time) error {
+	return relFault("deb.release-future", nil, c.Suite, "date", date.UTC().Format(time.RFC3339))
 }
 
 // Unsigned reads a Release file that has no signature, which needs Trusted (fault "deb.unsigned"). A repository may have no Release file
@@ -127,7 +151,7 @@ func (c Check) release(text []byte) (*Release, error) {
 		return nil, relFault("deb.release-suite", nil, c.Suite, "got", r.Suite+"/"+r.Codename)
 	}
 	if r.Date.After(c.Now.Add(maxSkew)) {
-		return nil, relFault("deb.release-future", nil, c.Suite, "date", r.Date.UTC().Format(time.RFC3339))
+		return nil, c.future(r.Date)
 	}
 	if !r.ValidUntil.IsZero() && c.Now.After(r.ValidUntil) && !c.IgnoreExpiry {
 		return nil, relFault("deb.release-expired", nil, c.Suite, "until", r.ValidUntil.UTC().Format(time.RFC3339))
@@ -138,9 +162,9 @@ func (c Check) release(text []byte) (*Release, error) {
 	return r, nil
 }
 
-// verify returns the signed text if one of the signatures over it is good. Debian signs with several keys, of which a keyring may
+// clearsigned returns the signed text if one of the signatures over it is good. Debian signs with several keys, of which a keyring may
 // have some, and some of those may have expired: each signature is tried by itself.
-func verify(data []byte, keys openpgp.EntityList, now time.Time) ([]byte, error) {
+func (c Check) clearsigned(data []byte) ([]byte, error) {
 	block, rest := clearsign.Decode(data)
 	if block == nil {
 		return nil, errors.New("not a clear-signed file")
@@ -152,7 +176,7 @@ func verify(data []byte, keys openpgp.EntityList, now time.Time) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := anyGood(block.Bytes, body, keys, now); err != nil {
+	if err := c.anyGood(block.Bytes, body); err != nil {
 		return nil, err
 	}
 	return block.Plaintext, nil
@@ -172,12 +196,21 @@ func (c Check) detached(text, signature []byte) error {
 	if len(signature) > maxSignature {
 		return fmt.Errorf("signature of more than %d bytes", maxSignature)
 	}
-	return anyGood(text, signature, c.Keys, c.Now)
+	return c.anyGood(text, signature)
 }
 
-// anyGood says whether one of the signatures in body over text is good. Each is tried by itself, but no more than maxSignatures.
-func anyGood(text, body []byte, keys openpgp.EntityList, now time.Time) error {
-	config := &packet.Config{Time: func() time.Time { return now }}
+// anyGood says whether one of the signatures in body over text is good. Each is tried by itself, but no more than maxSignatures. As clocks
+// differ, it may have been made a little after now.
+func (c Check) anyGood(text, body []byte) error {
+	good := func(signature []byte) (err error) {
+		for _, now := range []time.Time{c.Now.Add(maxSkew), c.Now} {
+			config := &packet.Config{Time: func() time.Time { return now }}
+			if _, err = openpgp.CheckDetachedSignature(c.Keys, bytes.NewReader(text), bytes.NewReader(signature), config); err == nil {
+				return nil
+			}
+		}
+		return err
+	}
 	var problems []error
 	for in := bytes.NewReader(body); in.Len() > 0 && len(problems) < maxSignatures; {
 		start := len(body) - in.Len()
@@ -185,7 +218,7 @@ func anyGood(text, body []byte, keys openpgp.EntityList, now time.Time) error {
 			return errors.Join(append(problems, err)...)
 		}
 		one := body[start : len(body)-in.Len()]
-		if _, err := openpgp.CheckDetachedSignature(keys, bytes.NewReader(text), bytes.NewReader(one), config); err != nil {
+		if err := good(one); err != nil {
 			problems = append(problems, err)
 			continue
 		}

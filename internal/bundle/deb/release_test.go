@@ -78,6 +78,8 @@ func TestReleases(t *testing.T) {
 	trusted, flat, late, patient := check, check, check, check
 	trusted.Trusted, flat.Flat, flat.Suite = true, true, "."
 	late.Now = releaseDay.AddDate(0, 0, 30)
+	slow, early := check, check
+	slow.Now, early.Now = releaseDay.Add(-12*time.Hour), releaseDay.AddDate(0, 0, -2)
 	patient.Now, patient.IgnoreExpiry = late.Now, true
 	good := releaseText()
 	weak := releaseText("SHA256:", "MD5Sum:")
@@ -103,6 +105,16 @@ func TestReleases(t *testing.T) {
 		{"weak", func() (*Release, error) { return trusted.Unsigned([]byte(weak)) }, "deb.release-weak"},
 		{"expired", func() (*Release, error) { return late.InRelease(inline(good, key)) }, "deb.release-expired"},
 		{"expired, ignored", func() (*Release, error) { return patient.InRelease(inline(good, key)) }, ""},
+		{"a clock a little behind", func() (*Release, error) { return slow.InRelease(inline(good, key)) }, ""},
+		{"a clock a little behind, another's", func() (*Release, error) { return slow.InRelease(inline(good, other)) }, "deb.signature"},
+		{"a clock far behind", func() (*Release, error) { return early.InRelease(inline(good, key)) }, "deb.release-future"},
+		{"a clock far behind, detached", func() (*Release, error) {
+			return early.Detached([]byte(good), detached(good, true, key))
+		}, "deb.release-future"},
+		{"a clock far behind, another's", func() (*Release, error) { return early.InRelease(inline(good, other)) }, "deb.signature"},
+		{"a clock far behind, another's, detached", func() (*Release, error) {
+			return early.Detached([]byte(good), detached(good, true, other))
+		}, "deb.signature"},
 		{"flat, names nothing", func() (*Release, error) {
 			return flat.InRelease(inline(releaseText("Suite: stable\nCodename: bookworm\nArchitectures: all amd64\n", ""), key))
 		}, ""},
