@@ -27,9 +27,11 @@ func enRegistry() map[string]string {
 		"fault.image.source.next":        "Accepted are the archives of docker save and podman save, skopeo's docker-archive:, oci:, oci-archive: and dir:, and OCI layouts.",
 		"fault.image.source-none":        "{file} does not have the image {image}; it has: {has}",
 		"fault.image.source-twice":       "{file} has {image} twice: {digest} and {other}",
+		"fault.image.source-twice.next":  "Give the digest of the one that is meant (NAME:TAG@sha256:…), or an archive with this image alone.",
 		"fault.image.source-digest":      "{image} pins a digest, and {file} keeps none",
 		"fault.image.source-digest.next": "Docker archives have no registry digests. Name the image by its tag, or copy it to an OCI layout with skopeo.",
 		"fault.image.source-layer":       "{file} lacks the layer {blob} of {image}",
+		"fault.image.source-layer.next":  "The archive is not whole: its layers may be in a directory that is shared with other images. Save the image again, alone.",
 
 		"image.warn.created":    "{image}: does not say when it was created; iSulad would refuse it",
 		"image.warn.history":    "{image}: an entry of its history has no time; iSulad would refuse it",

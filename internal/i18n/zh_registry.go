@@ -26,9 +26,11 @@ func zhRegistry() map[string]string {
 		"fault.image.source.next":        "支持 docker save、podman save 的归档，skopeo 的 docker-archive:、oci:、oci-archive: 和 dir:，以及 OCI 布局。",
 		"fault.image.source-none":        "{file} 中没有镜像 {image}；现有：{has}",
 		"fault.image.source-twice":       "{file} 中有两个 {image}：{digest} 和 {other}",
+		"fault.image.source-twice.next":  "请给出所需镜像的摘要（名称:标签@sha256:…），或只含该镜像的归档。",
 		"fault.image.source-digest":      "{image} 指定了摘要，而 {file} 不保存摘要",
 		"fault.image.source-digest.next": "docker 归档不含仓库摘要。请改用标签，或用 skopeo 复制为 OCI 布局。",
 		"fault.image.source-layer":       "{file} 缺少 {image} 的层 {blob}",
+		"fault.image.source-layer.next":  "该归档不完整：它的层可能在与其他镜像共用的目录中。请重新单独保存该镜像。",
 
 		"image.warn.created":    "{image}：没有创建时间，iSulad 会拒绝它",
 		"image.warn.history":    "{image}：有一条历史记录没有时间，iSulad 会拒绝它",

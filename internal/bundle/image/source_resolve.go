@@ -67,17 +67,17 @@ func firstError(a, b error) error {
 	return b
 }
 
-// match gives the entries that a name may mean, by the first rule that finds any: its full name, its digest, a bare tag, being the only one.
+// match gives the entries that a name may mean, by the first rule that finds any: its digest, its full name, a bare tag, being the only one.
 func (s *Source) match(ref Ref) []entry {
 	full := []string{ref.String()}
 	if ref.Tag != "" {
 		full = append(full, ref.Repository()+":"+ref.Tag)
 	}
 	rules := []func(e entry) bool{
+		func(e entry) bool { return ref.Digest != "" && e.desc.Digest == ref.Digest },
 		func(e entry) bool {
 			return slices.ContainsFunc(full, func(n string) bool { return slices.Contains(e.names, n) })
 		},
-		func(e entry) bool { return ref.Digest != "" && e.desc.Digest == ref.Digest },
 		func(e entry) bool { return ref.Tag != "" && len(e.names) == 0 && slices.Contains(e.tags, ref.Tag) },
 		func(e entry) bool { return len(s.entries) == 1 && len(e.names) == 0 },
 	}

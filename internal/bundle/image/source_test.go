@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -81,10 +82,15 @@ func TestPeers(t *testing.T) {
 		multi[d] = raw
 	}
 	top := Descriptor{MediaType: mediaOCIIndex, Digest: sumOf(idx), Size: int64(len(idx))}
-	saved := dockerSave(t, []string{"a:1", "quay.io/x/b:2"}, a, b)
-	_, ours := build(t, []string{"r.test/a:1"})
 	dir := t.TempDir()
 	put := func(name string, files []file) string { return write(t, dir, name, tarOf(t, files...)) }
+	saved := dockerSave(t, []string{"a:1", "quay.io/x/b:2"}, a, b)
+	otherBlobs, other := b.oci(t)
+	maps.Copy(otherBlobs, blobs)
+	twice := put("twice.tar", layoutOf(t, otherBlobs, named(manifest, AnnotationName, "r.test/a:1"), named(other, AnnotationName, "r.test/a:1")))
+	partial := maps.Clone(blobs) // as skopeo copy with a directory of shared blobs leaves it
+	delete(partial, sumOf([]byte(gzipped(t, a.layers[1]))))
+	_, ours := build(t, []string{"r.test/a:1"})
 	tree := func(name string, files []file) string {
 		for _, f := range files {
 			write(t, filepath.Join(dir, name), f.name, []byte(f.body))
@@ -122,8 +128,12 @@ func TestPeers(t *testing.T) {
 		"docker 25 save, the other": {put("half.tar", layoutOf(t, half, named(top, AnnotationName, "r.test/a:1"))), "r.test/a:1", Want{"arm64", Docker}, "", "", "image.platform"},
 		"two platforms, one name": {put("two.tar", layoutOf(t, multi, named(manifest, AnnotationName, "r.test/a:1"), named(arm, AnnotationName, "r.test/a:1"))), "r.test/a:1",
 			Want{"arm64", Docker}, arm.Digest, "", ""},
-		"skopeo dir": {tree("dir", skopeoDir), "r.test/a:1", amd64, manifest.Digest, "", ""},
-		"ours":       {write(t, dir, "images.tar", ours), "r.test/a:1", Want{"arm64", Docker}, "", "", "bundle.image-manifest"}, // the fixture's config has no diff_ids
+		"oci archive, one name twice":    {twice, "r.test/a:1", amd64, "", "", "image.source-twice"},
+		"oci archive, one of two":        {twice, "r.test/a:1@" + other.Digest, amd64, other.Digest, "", ""},
+		"oci archive, another's digest":  {twice, "r.test/a:1@" + sumOf(nil), amd64, "", "", "image.blob-wrong"},
+		"oci archive, a layer elsewhere": {put("partial.tar", layoutOf(t, partial, named(manifest, AnnotationName, "r.test/a:1"))), "r.test/a:1", amd64, "", "", "image.source-layer"},
+		"skopeo dir":                     {tree("dir", skopeoDir), "r.test/a:1", amd64, manifest.Digest, "", ""},
+		"ours":                           {write(t, dir, "images.tar", ours), "r.test/a:1", Want{"arm64", Docker}, "", "", "bundle.image-manifest"}, // the fixture's config has no diff_ids
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, x.path)
