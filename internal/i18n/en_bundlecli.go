@@ -170,6 +170,7 @@ func enBundleCLI() map[string]string {
 		"fault.keygen.empty.next":       "Give --no-passphrase if the key is to have none.",
 		"fault.keygen.different":        "The two passphrases are not the same",
 		"fault.push.no-images":          "{file} has no images",
+		"fault.push.no-images.next":     "Give only bundles that have images. The spec lists them under images.",
 
 		"fault.verify.no-signature":      "{file} is not signed: there is no {signature}",
 		"fault.verify.no-signature.next": "Get the .sig file from whoever made the bundle. Do not use a bundle without it where signatures are asked for.",
@@ -186,7 +187,7 @@ func enBundleCLI() map[string]string {
 		"fault.verify.no-image":          "The bundle for {arch} does not have the image {image}",
 		"fault.verify.no-image.next":     "Add it to images in the spec and build again.",
 		"fault.verify.kubernetes":        "{file} has Kubernetes {version}, {other} has {other_version}",
-		"fault.verify.kubernetes.next":   "Build both from the same spec, or list bundles for several operating systems under eggo.bundles.",
+		"fault.verify.kubernetes.next":   "A cluster gets one version. Build both from the same spec.",
 		"fault.verify.os":                "{file} is for {os}, {other} is for {other_os}",
 		"fault.verify.os.next":           "Build both from the same spec, or list bundles for several operating systems under eggo.bundles.",
 		"fault.verify.base":              "{file} carries only what has changed since the bundle {name} for {arch} with the id {base}, which is not beside it",

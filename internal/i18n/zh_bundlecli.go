@@ -170,6 +170,7 @@ func zhBundleCLI() map[string]string {
 		"fault.keygen.empty.next":       "如果密钥不需要口令，请给出 --no-passphrase。",
 		"fault.keygen.different":        "两次输入的口令不一致",
 		"fault.push.no-images":          "{file} 中没有镜像",
+		"fault.push.no-images.next":     "请只给出含有镜像的离线包；镜像列在清单的 images 中。",
 
 		"fault.verify.no-signature":      "{file} 没有签名：找不到 {signature}",
 		"fault.verify.no-signature.next": "请向离线包的制作者索取 .sig 文件。要求签名时，不要使用没有签名的离线包。",
@@ -186,7 +187,7 @@ func zhBundleCLI() map[string]string {
 		"fault.verify.no-image":          "{arch} 的离线包中没有镜像 {image}",
 		"fault.verify.no-image.next":     "请把它加到清单的 images 并重新制作。",
 		"fault.verify.kubernetes":        "{file} 的 Kubernetes 版本为 {version}，{other} 的为 {other_version}",
-		"fault.verify.kubernetes.next":   "请用同一份清单制作两者，或把用于几种操作系统的离线包列在 eggo.bundles 中。",
+		"fault.verify.kubernetes.next":   "一个集群只能有一个版本。请用同一份清单制作两者。",
 		"fault.verify.os":                "{file} 用于 {os}，{other} 用于 {other_os}",
 		"fault.verify.os.next":           "请用同一份清单制作两者，或把用于几种操作系统的离线包列在 eggo.bundles 中。",
 		"fault.verify.base":              "{file} 只携带自离线包 {name}（{arch}，标识 {base}）以来的变化，而旁边没有该离线包",

@@ -37,6 +37,7 @@ type Options struct {
 	Epoch     time.Time         // mtime of every member; zero means 1970
 	Now       func() time.Time  // for the validity of signed metadata; nil: time.Now
 	Report    func(Event)       // called by one goroutine at a time; may be nil
+	Machine   fs.FS             // the machine whose sources a spec may name; nil: this one
 
 	Locked      bool   // refuse to go beyond the lock
 	Update      bool   // forget the lock's pins of these architectures
@@ -120,6 +121,9 @@ func newBuilder(o *Options) *builder {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Machine == nil {
+		c.Machine = os.DirFS("/")
 	}
 	if c.Lock == "" {
 		c.Lock = filepath.Join(c.Out, lock.Name)

@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"net/url"
-	"os"
 	"strings"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
@@ -110,8 +109,7 @@ func (q *question) suites(ctx context.Context, idx *deb.Index, r spec.Repository
 // machine reads the sources that this machine's own apt is set up with. What stands there is part of the answer, not of the question: a
 // build on another machine takes what the lock pins.
 func (q *question) machine(ctx context.Context, idx *deb.Index, r spec.Repository) error {
-	root := os.DirFS("/")
-	entries, err := deb.ParseSources(root)
+	entries, err := deb.ParseSources(q.Machine)
 	if err != nil {
 		return err
 	}
@@ -123,7 +121,7 @@ func (q *question) machine(ctx context.Context, idx *deb.Index, r spec.Repositor
 		if u, err := url.Parse(e.URL); err != nil || u.User != nil {
 			return event.NewFault(event.ClassUsage, "build.source-password", nil, "file", e.File)
 		}
-		keys, err := machineKeys(root, e)
+		keys, err := machineKeys(q.Machine, e)
 		if err != nil {
 			return event.NewFault(event.ClassUsage, "build.keyring", err, "keyring", strings.Join(e.SignedBy, ", "), "repository", e.URL)
 		}

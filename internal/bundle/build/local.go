@@ -27,7 +27,7 @@ func (q *question) debDirectory(ctx context.Context, idx *deb.Index, r spec.Repo
 
 // rpmDirectory reads the packages of a directory, each by its own word.
 func (q *question) rpmDirectory(ctx context.Context, idx *rpm.Index, r spec.Repository, name string) error {
-	list, err := rpm.ReadDir(ctx, os.DirFS(r.Dir.File))
+	list, err := rpm.ReadDir(ctx, os.DirFS(r.Dir.File), r.Dir.Name)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (p *plan) checkRPM(ctx context.Context, f io.Reader, x lock.Package) error 
 		return err
 	}
 	if !p.vouches(x) {
-		return event.NewFault(event.ClassUsage, "build.keyring", errors.New("it is not the one that the spec names"), "keyring", x.Keyring, "repository", x.URL)
+		return otherKeyring(x)
 	}
 	in := bufio.NewReaderSize(f, 256<<10)
 	if x.Keyring == "" {
@@ -55,7 +55,7 @@ func (p *plan) checkRPM(ctx context.Context, f io.Reader, x lock.Package) error 
 		}
 		return h.Match(want)
 	}
-	keys, err := p.keysNamed(ctx, x.Keyring)
+	keys, err := p.keysNamed(ctx, x)
 	if err != nil {
 		return err
 	}
@@ -64,6 +64,10 @@ func (p *plan) checkRPM(ctx context.Context, f io.Reader, x lock.Package) error 
 		return err
 	}
 	return h.Match(want)
+}
+
+func otherKeyring(x lock.Package) error {
+	return event.NewFault(event.ClassUsage, "build.keyring", errors.New("the spec names another one than bundle.lock"), "keyring", x.Keyring, "repository", x.URL)
 }
 
 // vouches says whether the keyring that the lock names for a package is that of its repository in the spec: the lock is no way around it. A

@@ -79,9 +79,10 @@ func (r *resolver) packages(ctx context.Context) error {
 }
 
 // keysNamed are the keys that the spec names so, for packages that are signed themselves.
-func (p *plan) keysNamed(ctx context.Context, name string) (openpgp.EntityList, error) {
+func (p *plan) keysNamed(ctx context.Context, x lock.Package) (openpgp.EntityList, error) {
 	p.keys.Lock()
 	defer p.keys.Unlock()
+	name := x.Keyring
 	if k, ok := p.keys.by[name]; ok {
 		return k, nil
 	}
@@ -96,7 +97,7 @@ func (p *plan) keysNamed(ctx context.Context, name string) (openpgp.EntityList, 
 		}
 		return k, err
 	}
-	return nil, event.NewFault(event.ClassUsage, "build.keyring", nil, "keyring", name, "repository", "")
+	return nil, otherKeyring(x)
 }
 
 // question is what is asked of package repositories, and the answer.

@@ -120,7 +120,11 @@ func (r *resolver) local(p spec.Path, limit int64) (fetch.Blob, error) {
 		return fetch.Blob{}, fileFault(p, err)
 	}
 	defer f.Close()
-	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = errors.New("it is no regular file")
+	}
+	if err != nil {
 		return fetch.Blob{}, event.NewFault(event.ClassUsage, "build.file", err, "file", p.File)
 	}
 	return r.Cache.Put(f, limit)

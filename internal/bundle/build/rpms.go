@@ -137,7 +137,7 @@ func (q *question) rpmKeys(ctx context.Context, r spec.Repository) (openpgp.Enti
 	if err != nil {
 		return nil, err
 	}
-	return rpm.ReadKeyring(data)
+	return rpm.ReadKeyring(data, r.Keyring+r.KeyringFile.Name, r.URL)
 }
 
 // small fetches a file that nothing gives a sum for.

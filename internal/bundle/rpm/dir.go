@@ -2,6 +2,7 @@ package rpm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -10,15 +11,18 @@ import (
 )
 
 // ReadDir describes the rpm files at the root of a file system, sorted by name, for AddPackages: a directory without metadata. Source
-// packages, other files and directories below are passed over; links are not followed. Nothing is verified (see Verify). Faults:
-// "rpm.file", "rpm.directory".
-func ReadDir(ctx context.Context, fsys fs.FS) ([]*Package, error) {
+// packages, other files and directories below are passed over; links are not followed. Nothing is verified (see Verify). Name is the
+// directory's, for the fault "rpm.directory"; the other one is "rpm.file".
+func ReadDir(ctx context.Context, fsys fs.FS, name string) ([]*Package, error) {
 	entries, err := fs.ReadDir(fsys, ".")
 	if err == nil && len(entries) > maxPackages {
 		err = fmt.Errorf("more than %d files", maxPackages)
 	}
 	if err != nil {
-		return nil, event.NewFault(event.ClassFailed, "rpm.directory", err)
+		if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+			err = pe.Err // the path is only the dot
+		}
+		return nil, event.NewFault(event.ClassFailed, "rpm.directory", err, "dir", name)
 	}
 	var list []*Package
 	for _, e := range entries {

@@ -128,12 +128,12 @@ func TestReadPackage(t *testing.T) {
 func TestReadDir(t *testing.T) {
 	fsys := fstest.MapFS{"b.rpm": {Data: simple()}, "README": {Data: []byte("x")}, "a.src.rpm": {Data: []byte("x")}, "sub/c.rpm": {Data: []byte("x")},
 		"link.rpm": {Data: []byte("x"), Mode: fs.ModeSymlink}}
-	list, err := ReadDir(t.Context(), fsys)
+	list, err := ReadDir(t.Context(), fsys, "pkgs")
 	if err != nil || len(list) != 1 || list[0].Location != "b.rpm" {
 		t.Fatalf("%v %v", list, err)
 	}
 	fsys["c.rpm"] = &fstest.MapFile{Data: []byte("x")}
-	if _, err := ReadDir(t.Context(), fsys); err == nil || faultOf(err).Code != "rpm.file" {
+	if _, err := ReadDir(t.Context(), fsys, "pkgs"); err == nil || faultOf(err).Code != "rpm.file" {
 		t.Error(err)
 	}
 }
@@ -141,11 +141,11 @@ func TestReadDir(t *testing.T) {
 func TestVerify(t *testing.T) {
 	builder, public := key(t)
 	other, otherPublic := key(t)
-	keys, err := ReadKeyring(public)
+	keys, err := ReadKeyring(public, "k", "r")
 	if err != nil {
 		t.Fatal(err)
 	}
-	both, err := ReadKeyring(append(bytes.Clone(otherPublic), public...))
+	both, err := ReadKeyring(append(bytes.Clone(otherPublic), public...), "k", "r")
 	if err != nil || len(both) != 2 {
 		t.Fatalf("%d keys, %v", len(both), err)
 	}

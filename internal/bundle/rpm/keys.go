@@ -21,8 +21,8 @@ import (
 )
 
 // ReadKeyring reads OpenPGP public keys: binary, or armoured, of which a file may have several one after the other as distributions'
-// RPM-GPG-KEY files do. Fault: "rpm.keyring".
-func ReadKeyring(data []byte) (openpgp.EntityList, error) {
+// RPM-GPG-KEY files do; name and repository are for the fault "rpm.keyring".
+func ReadKeyring(data []byte, name, repository string) (openpgp.EntityList, error) {
 	var keys openpgp.EntityList
 	var err error
 	begin := []byte("-----BEGIN PGP PUBLIC KEY BLOCK-----")
@@ -45,7 +45,7 @@ func ReadKeyring(data []byte) (openpgp.EntityList, error) {
 		err = errors.New("no keys in it")
 	}
 	if err != nil {
-		return nil, event.NewFault(event.ClassUsage, "rpm.keyring", err)
+		return nil, event.NewFault(event.ClassUsage, "rpm.keyring", err, "keyring", name, "repository", repository)
 	}
 	return keys, nil
 }

@@ -183,7 +183,7 @@ func TestRealPackages(t *testing.T) {
 	needRpm(t)
 	dir := buildAll(t)
 	entity, public := key(t)
-	keys, err := ReadKeyring(public)
+	keys, err := ReadKeyring(public, "k", "r")
 	if err != nil {
 		t.Fatal(err)
 	}

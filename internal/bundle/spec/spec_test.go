@@ -85,6 +85,7 @@ func TestProblems(t *testing.T) {
 		{"same member twice", small + "addons:\n - {name: x, url: https://a.test/x}\n - {name: X, url: https://a.test/x}\n", "1 spec.duplicate"},
 		{"reserved directory", small + "dirs:\n - {name: Addons, path: x, dst: /tmp, roles: [etcd]}\n", "1 spec.duplicate"},
 		{"reserved member", small + "binaries:\n - {name: Packages, url: https://a.test/x, sha256: " + strings.Repeat("0", 64) + ", dst: /tmp, roles: [etcd]}\n", "1 spec.duplicate"},
+		{"another file than a spec", "# " + strings.Repeat("x", maxSpec), "1 spec.too-large"},
 		{"packages from nowhere", small + "packages: {install: [{name: socat, roles: [worker]}]}\n", "1 spec.missing"},
 		{"credentials", small + "addons:\n - {name: x, url: 'https://u:p@a.test/x'}\n", "6 spec.value"},
 	}
