@@ -322,19 +322,24 @@ func TestStage(t *testing.T) {
 		}
 	}
 	read := func() string { b, _ := os.ReadFile(kubelet); return string(b) }
+	again := func() error {
+		s.Release() // what is in use is not made anew
+		s, err = bundle.Stage(context.Background(), file, dir, nil)
+		return err
+	}
 	write(kubelet, "PROGRAM")
-	if _, err = bundle.Stage(context.Background(), file, dir, nil); err != nil || read() != "PROGRAM" {
+	if err := again(); err != nil || read() != "PROGRAM" {
 		t.Fatalf("not used again: %q, %v", read(), err)
 	}
 	write(kubelet, "short")
-	if _, err = bundle.Stage(context.Background(), file, dir, nil); err != nil || read() != "program" {
+	if err := again(); err != nil || read() != "program" {
 		t.Fatalf("not made anew: %q, %v", read(), err)
 	}
 	write(kubelet, "PROGRAM")
 	if err := os.Remove(filepath.Join(s.Dir(), "complete.json")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = bundle.Stage(context.Background(), file, dir, nil); err != nil || read() != "program" {
+	if err := again(); err != nil || read() != "program" {
 		t.Fatalf("not made anew without its marker: %q, %v", read(), err)
 	}
 	if err := bundle.CheckArch(m, "arm64"); event.AsFault(err).Code != "bundle.wrong-arch" {

@@ -113,8 +113,13 @@ func TestTheSpaceIsLookedForFirst(t *testing.T) {
 			t.Error("left:", left)
 		}
 	}
+	// A disk that is full already says what the bundle takes, too.
+	_, err := Stage(t.Context(), file, dir, nil, withFree(func(string) (int64, error) { return 0, syscall.ENOSPC }))
+	if f := event.AsFault(err); f == nil || f.Code != "bundle.no-space" || f.Args["need"] != "41 MiB" {
+		t.Errorf("%+v", f)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := Stage(ctx, file, dir, func(done, _ int64) { cancel() })
+	_, err = Stage(ctx, file, dir, func(done, _ int64) { cancel() })
 	if left, _ := filepath.Glob(filepath.Join(dir, "*", "*")); !errors.Is(err, context.Canceled) || len(left) > 0 {
 		t.Error("cancelled:", err, left)
 	}

@@ -3,6 +3,8 @@ package bundle
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -33,11 +35,12 @@ type marker struct {
 // sizes, if the archive's size and time are the same. Two processes may stage the same bundle: the second waits for the first.
 // The stage of a difference is that of the full bundle, made from its base, which is looked for among what is staged in dir and then
 // among WithBases. The space that it takes is known beforehand and looked for before a byte is written; a try that fails leaves nothing. No
-// other process prunes the stage until Release. Faults beside those of Verify: "bundle.no-space", "bundle.write", "bundle.base-missing", "bundle.base-damaged".
+// other process prunes the stage until Release, or makes it anew: where a copy of the same bundle finds it in use it is verified as it is,
+// and refused with "bundle.stage-damaged". Faults beside those of Verify: "bundle.no-space", "bundle.write", "bundle.base-missing", "bundle.base-damaged".
 func Stage(ctx context.Context, path, dir string, progress func(done, total int64), opts ...Option) (*Staged, error) {
 	g := stager{ctx: ctx, dir: dir, progress: progress, opts: gather(opts)}
 	s, err := g.stage(path)
-	return s, inFile(path, g.opts.full(err, dir, 0))
+	return s, inFile(path, err)
 }
 
 // Finished says whether Stage would use what it has under dir again, for a bundle that is not a difference: then every byte of the file was
@@ -60,11 +63,13 @@ type stager struct {
 	busy     []string // the IDs whose bases are being looked for
 }
 
-func (g *stager) stage(path string) (*Staged, error) {
+func (g *stager) stage(path string) (_ *Staged, err error) {
 	a, err := open(g.ctx, path)
 	if err != nil {
 		return nil, err
 	}
+	need, _ := a.manifest.unpacked()
+	defer func() { err = g.opts.full(err, g.dir, need) }()
 	if err := g.opts.admit(a.manifest, SumsText(a.text, a.manifest)); err != nil {
 		return nil, err
 	}
@@ -92,7 +97,7 @@ func (g *stager) stage(path string) (*Staged, error) {
 	}
 	s := g.reuse(a)
 	if s == nil {
-		if s, err = g.make(a, base); err != nil {
+		if s, err = g.renew(a, base); err != nil {
 			return nil, err
 		}
 	}
@@ -121,6 +126,72 @@ func (g *stager) finished(a *Archive) (*Staged, error) {
 		return g.use(s)
 	}
 	return nil, nil
+}
+
+// renew makes a stage in the place of one that is not what it would be. One that somebody uses stays as it is: it is
+// verified then.
+func (g *stager) renew(a *Archive, base *Staged) (*Staged, error) {
+	l := flock.New(filepath.Join(g.dir, a.ID()+".use"), flock.SetPermissions(0o600))
+	alone, err := l.TryLock()
+	if err != nil {
+		return nil, storeFault(err, "")
+	}
+	if !alone {
+		return g.verified(a)
+	}
+	defer l.Unlock() //nolint:errcheck // released with the process in any case
+	return g.make(a, base)
+}
+
+// verified is the stage of a that is there, when every byte of it is right.
+func (g *stager) verified(a *Archive) (*Staged, error) {
+	s, mk := readStage(g.dir, a.ID())
+	if s == nil {
+		return nil, fault("bundle.stage-damaged", nil, "dir", filepath.Join(g.dir, a.ID()))
+	}
+	s.opts = g.opts
+	done, total := int64(0), int64(0)
+	for _, e := range s.manifest.Members {
+		total += e.Size
+	}
+	tick := func(n int64) {
+		if done += n; g.progress != nil {
+			g.progress(done, total)
+		}
+	}
+	for _, e := range s.manifest.Members {
+		want := e.SHA256
+		if e.Kind == Images {
+			want = mk.ImagesSum
+		}
+		sum, err := s.hash(g.ctx, e.Path, tick)
+		if g.ctx.Err() != nil {
+			return nil, g.ctx.Err()
+		}
+		if err != nil || sum != want {
+			return nil, fault("bundle.stage-damaged", err, "dir", s.dir, "member", e.Path)
+		}
+	}
+	return s, nil
+}
+
+// hash is a member's sum as it is on the disk.
+func (s *Staged) hash(ctx context.Context, member string, tick func(n int64)) (string, error) {
+	f, err := s.Open(member)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	for err == nil && ctx.Err() == nil {
+		var n int64
+		n, err = io.CopyN(h, f, 1<<20)
+		tick(n)
+	}
+	if !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // make unpacks; what it wrote is gone when it fails. What an earlier try left is removed before the space is counted.

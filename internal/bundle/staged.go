@@ -88,7 +88,7 @@ func (s *Staged) Images(ctx context.Context, names []string) (File, error) {
 	return f, inFile(s.dir, err)
 }
 
-func (s *Staged) subset(ctx context.Context, names []string) (File, error) {
+func (s *Staged) subset(ctx context.Context, names []string) (_ File, err error) {
 	if len(names) == len(s.manifest.Images) && !slices.ContainsFunc(s.manifest.Images, func(im Image) bool { return !slices.Contains(names, im.Name) }) {
 		return s.File(s.manifest.ImagesPath())
 	}
@@ -110,6 +110,7 @@ func (s *Staged) subset(ctx context.Context, names []string) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
+	defer func() { err = s.opts.full(err, s.dir, layout.Size()) }()
 	dir := filepath.Join(s.dir, subsetsDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return File{}, storeFault(err, ImagesName)
@@ -130,7 +131,7 @@ func (s *Staged) subset(ctx context.Context, names []string) (File, error) {
 		}
 		if sum, err = writeSubset(ctx, file, layout, arch); err != nil {
 			os.Remove(file)
-			return File{}, s.opts.full(err, s.dir, layout.Size())
+			return File{}, err
 		}
 	}
 	return File{Size: layout.Size(), SHA256: sum, Open: func() (io.ReadSeekCloser, error) { return os.Open(file) }}, nil

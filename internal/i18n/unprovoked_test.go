@@ -7,8 +7,8 @@ func unprovoked() map[string]bool {
 		"addon.read", "addon.render-empty", "addon.render-limit", "addon.unreadable", "balancer.no-nginx",
 		"balancer.no-stream", "balancer.silent", "bootstrap.no-serving-certificate", "bootstrap.no-token",
 		"bootstrap.serving-refused",
-		"bundle.changed",
-		"bundle.no-source", "bundle.read", "check.version", "check.workload", "config.home",
+
+		"bundle.no-source", "check.version", "check.workload", "config.home",
 		"config.no-role", "config.shared-address", "config.text", "config.unreadable", "control.serve",
 		"edit.editor", "etcd.member-unwell", "etcd.not-listed", "hook.not-in-bundle",
 		"hook.unknown", "keygen.different", "keygen.empty", "kube.api",
