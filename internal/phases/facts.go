@@ -124,7 +124,7 @@ for x in containerd docker isulad crio; do if [ -z "$own" ] && systemctl is-acti
 [ -s /etc/kubernetes/kubelet.conf ] && kv joined yes
 for u in kubelet kube-apiserver etcd kube-proxy k3s k0scontroller k0sworker rke2-server rke2-agent; do systemctl is-active --quiet $u 2>/dev/null && kv active $u; done
 for p in /etc/kubernetes /etc/rancher /etc/k0s /var/lib/k0s /var/lib/etcd /var/lib/kubelet /etc/cni/net.d; do [ -d "$p" ] && ls -A $p 2>/dev/null | grep -qvx 'lost+found' && kv present $p; done
-for p in @PATHS@; do q=$p; while [ ! -e "$q" ]; do q=$(dirname "$q"); done; df -PB1 "$q" | awk -v p="$p" 'NR==2 {print "free=" p " " $1 " " $4}'; done
+for p in @PATHS@; do q=$p; while [ ! -e "$q" ]; do q=${q%/*}; q=${q:-/}; done; df -PB1 "$q" | awk -v p="$p" 'NR==2 {print "free=" p " " $1 " " $4}'; done
 for p in /opt/eggo/*/bin/*; do case $p in *.eggo-part) ;; *) if [ -f "$p" ]; then kv version "$p"; fi ;; esac; done
 resolv=''
 if [ -r /etc/resolv.conf ]; then

@@ -86,7 +86,8 @@ const safeDir = `d=%s
 while :; do
   [ ! -e "$d" ] || [ -z "$(find "$d" -maxdepth 0 '(' ! -uid 0 -o -perm /022 ! -perm -1000 ')')" ] || fail node.unsafe-dir "$d"
   [ "$d" != / ] || break
-  d=$(dirname "$d")
+  d=${d%%/*}
+  d=${d:-/}
 done
 `
 

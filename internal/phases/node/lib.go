@@ -52,23 +52,30 @@ T=$(printf '\t')
 fail() { printf 'eggo-fault %s %s\n' "$1" "$2" >&2; exit 90; }
 home() { [ -d $D ] || mkdir -m 700 $D; [ -e $R ] || (umask 077; : >$R); }
 has() { [ -e $R ] && awk -F'\t' -v k="$1" -v p="$2" '$1==k && $2==p {f=1} END {exit !f}' $R; }
-# rec KIND KEY WAS: a line that was torn by a full disk or a loss of power is ended first
-rec() { has "$1" "$2" || { home; [ -s $R ] || printf 'format\t1\t-\n' >$R; [ ! -s $R ] || [ -z "$(tail -c1 $R)" ] || echo >>$R; printf '%s\t%s\t%s\n' "$1" "$2" "$3" >>$R; sync $R 2>/dev/null || sync; }; }
+# whole: a last line of the record that a full disk or a loss of power tore is ended, once in a script: what comes after is ours
+ended=''
+whole() {
+  [ -z "$ended" ] || return 0
+  if [ ! -s $R ]; then printf 'format\t1\t-\n' >$R; elif [ -n "$(tail -c1 $R)" ]; then echo >>$R; fi
+  ended=1
+}
+# rec KIND KEY WAS
+rec() { has "$1" "$2" || { home; whole; printf '%s\t%s\t%s\n' "$1" "$2" "$3" >>$R; sync $R 2>/dev/null || sync; }; }
 # recorded: there is more in the record than its format
 recorded() { [ -e $R ] && awk -F'\t' 'NF && $1!="format" {f=1} END {exit !f}' $R; }
 # unrec KIND KEY: what was taken back before its time is no longer recorded
 unrec() { [ ! -e $R ] || { awk -F'\t' -v k="$1" -v p="$2" '!($1==k && $2==p)' $R >$R.new; mv -f $R.new $R; }; }
 # dirs PATH: makes a directory and its parents, recording the ones that were not there
 dirs() {
-  [ -d "$1" ] && return 0
+  [ -d "${1:-/}" ] && return 0
   case $1 in $D|$D/*) home; mkdir -p -m 700 "$1"; return;; esac
-  dirs "$(dirname "$1")"
+  dirs "${1%/*}"
   rec dir "$1" absent
   mkdir -m 755 "$1"
 }
 # tree PATH MODE WHEN: a directory whose whole content is ours; WHEN is cleanup or purge: when its content goes
 tree() {
-  if [ ! -e "$1" ]; then dirs "$(dirname "$1")"; rec tree "$1" "$3"; mkdir -m "$2" "$1"
+  if [ ! -e "$1" ]; then dirs "${1%/*}"; rec tree "$1" "$3"; mkdir -m "$2" "$1"
   elif has tree "$1"; then chmod "$2" "$1"
   elif has dir "$1"; then rec tree "$1" "$3"; chmod "$2" "$1"
   elif [ -z "$(ls -A "$1" | grep -vx lost+found)" ]; then rec emptied "$1" "$3"; fi
@@ -76,15 +83,25 @@ tree() {
 # own PATH: refuses a file that somebody else made and records ours
 own() {
   if [ -e "$1" ] || [ -L "$1" ]; then has file "$1" || fail node.file-exists "$1"
-  else dirs "$(dirname "$1")"; via "$1"; rec file "$1" absent; fi
+  else dirs "${1%/*}"; via "$1"; rec file "$1" absent; fi
+}
+# truth DIR: sets r to where a directory is in truth
+truth() {
+  r=$1
+  while [ -n "$r" ]; do
+    if [ -L "$r" ]; then r=$(realpath -m "$1"); return 0; fi
+    r=${r%/*}
+  done
+  r=${1:-/}
 }
 # via PATH: records where a file's directory is in truth, when links lead there
-via() { d=$(dirname "$1"); r=$(realpath -m "$d"); [ "$r" = "$d" ] || rec via "$1" "$r"; }
+via() { d=${1%/*}; truth "$d"; [ "$r" = "${d:-/}" ] || rec via "$1" "$r"; }
 # unfile PATH: removes a file of ours; not when links have come to lead its path to somewhere else
 unfile() {
-  d=$(dirname "$1")
+  d=${1%/*}
   w=$(awk -F'\t' -v p="$1" '$1=="via" && $2==p {print $3; exit}' $R)
-  if [ "$(realpath -m "$d")" = "${w:-$d}" ]; then rm -f "$1" "$1.eggo-new" "$1.eggo-part"; else keep "$1"; fi
+  truth "${d:=/}"
+  if [ "$r" = "${w:-$d}" ]; then rm -f "$1" "$1.eggo-new" "$1.eggo-part"; else keep "$1"; fi
 }
 # put PATH MODE SIZE: a file of ours, content from stdin, in place at once or not at all
 put() {
