@@ -34,6 +34,9 @@ type Fault struct {
 	Err   error             `json:"-"`
 }
 
+// FullDisks is the argument of a fault that names the full file systems of its node.
+const FullDisks = "full"
+
 // Error is for logs and tests; front ends render the fault through internal/i18n.
 func (f *Fault) Error() string {
 	var b strings.Builder

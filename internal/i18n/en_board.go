@@ -119,6 +119,8 @@ func enBoard() map[string]string {
 
 		"likely.disk-full":         "The disk is full.",
 		"likely.disk-full.do":      "Make room on that file system (df -h, du -xhd1 /var), then try again.",
+		"likely.disk-full-at":      "The disk is full: {path}.",
+		"likely.disk-full-at.do":   "Make room on {path} (df -h, du -xhd1 /var), then try again.",
 		"likely.read-only":         "A file system is mounted read-only.",
 		"likely.read-only.do":      "Look why (mount, dmesg), mount it read-write, then try again.",
 		"likely.disk-broken":       "A disk or its file system has errors.",

@@ -118,6 +118,8 @@ func zhBoard() map[string]string {
 
 		"likely.disk-full":         "磁盘已满。",
 		"likely.disk-full.do":      "在该文件系统上腾出空间（df -h，du -xhd1 /var），然后重试。",
+		"likely.disk-full-at":      "磁盘已满：{path}。",
+		"likely.disk-full-at.do":   "请在 {path} 上腾出空间（df -h，du -xhd1 /var），然后重试。",
 		"likely.read-only":         "文件系统以只读方式挂载。",
 		"likely.read-only.do":      "查明原因（mount，dmesg），重新以读写方式挂载，然后重试。",
 		"likely.disk-broken":       "磁盘或其文件系统有错误。",

@@ -118,7 +118,10 @@ func (r *run) bundle(key string) Bundle {
 
 // onNode is a step's way to its node.
 func (r *run) onNode(name string, f func(context.Context, *node.Node) error) func(context.Context) error {
-	return func(ctx context.Context) error { return f(ctx, r.node(name)) }
+	return func(ctx context.Context) error {
+		nd := r.node(name)
+		return r.withFullDisks(ctx, nd, f(ctx, nd))
+	}
 }
 
 func (r *run) asks(name string, f func(context.Context, *node.Node) (bool, error)) func(context.Context) (bool, error) {

@@ -221,8 +221,12 @@ func TestAComponentThatDoesNotStartIsNamedAndTheNextDeployGoesOn(t *testing.T) {
 	if err == nil || len(sum.Failed) != 1 {
 		t.Fatal(err, sum.Failed)
 	}
-	if f := sum.Failed[0].Fault; f.Step != "control-plane.scheduler/m1" || f.Code != "node.command-failed" || !strings.Contains(f.Cause, "it is broken") {
+	f := sum.Failed[0].Fault
+	if f.Step != "control-plane.scheduler/m1" || f.Code != "node.command-failed" || !strings.Contains(f.Cause, "it is broken") {
 		t.Errorf("%+v", f)
+	}
+	if full, ok := f.Args[event.FullDisks]; ok {
+		t.Errorf("full: %s", full)
 	}
 	if err := os.Remove(l.Nodes["m1"].State("broken/kube-scheduler.service")); err != nil {
 		t.Fatal(err)
@@ -232,6 +236,21 @@ func TestAComponentThatDoesNotStartIsNamedAndTheNextDeployGoesOn(t *testing.T) {
 		if c.Step != "control-plane.scheduler/m1" {
 			t.Errorf("changed again: %+v", c)
 		}
+	}
+}
+
+// TestAFailureOnAFullDiskSaysSo: what fails does not say that its disk is full; the fault does.
+func TestAFailureOnAFullDiskSaysSo(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, 0)
+	put(t, l.Nodes["m1"].State("broken/etcd.service"), "1000\n")
+	_, sum, err := run(t, l, phases.Deploy)
+	if err == nil || len(sum.Failed) != 1 {
+		t.Fatal(err, sum.Failed)
+	}
+	f := sum.Failed[0].Fault
+	if f.Code != "node.command-failed" || !strings.Contains(f.Cause, "it is broken") || f.Args[event.FullDisks] != "/" {
+		t.Errorf("%+v", f)
 	}
 }
 

@@ -39,9 +39,15 @@ func signs() []sign {
 	}
 }
 
-// Likely says what probably lies behind a failure and what helps, by what the machine said: the fault's own cause first, then its last lines,
-// the newest first. false: nobody knows.
+// Likely says what probably lies behind a failure and what helps: by the full disks that were found, else by what the machine said: the
+// fault's own cause first, then its last lines, the newest first. false: nobody knows.
 func Likely(f *event.Fault, lines []runstate.Line) (cause, do event.Msg, ok bool) {
+	if full := f.Args[event.FullDisks]; full != "" {
+		return event.M("likely.disk-full-at", "path", full), event.M("likely.disk-full-at.do", "path", full), true
+	}
+	if f.Code == "ssh.disk-full" {
+		return event.M("likely.disk-full"), event.M("likely.disk-full.do"), true
+	}
 	said := []string{f.Cause}
 	for i := len(lines) - 1; i >= 0; i-- {
 		said = append(said, lines[i].Text)

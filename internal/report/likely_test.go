@@ -49,3 +49,14 @@ func TestCausesHaveWords(t *testing.T) {
 		}
 	}
 }
+
+func TestAFullDiskIsSaidWhateverTheProgramSaid(t *testing.T) {
+	found := &event.Fault{Code: "node.command-failed", Cause: "printf: I/O error", Args: map[string]string{event.FullDisks: "/, /var"}}
+	cause, do, ok := Likely(found, nil)
+	if !ok || cause.Key != "likely.disk-full-at" || cause.Args["path"] != "/, /var" || do.Args["path"] != "/, /var" {
+		t.Errorf("%v %v %v", cause, do, ok)
+	}
+	if cause, _, _ := Likely(&event.Fault{Code: "ssh.disk-full"}, nil); cause.Key != "likely.disk-full" {
+		t.Errorf("an upload without room: %v", cause)
+	}
+}
