@@ -29,7 +29,7 @@ var arrows = map[string][]string{
 	"internal/nodepath": {},
 	"internal/config":   {"internal/bundle", "internal/nodepath", "internal/event", "internal/i18n"}, // i18n: the comments of the template
 	"internal/report":   {"internal/runstate", "internal/event", "internal/i18n"},
-	"internal/ui":       {"internal/runstate", "internal/event", "internal/i18n", "internal/report", "internal/config", "internal/bundle"},
+	"internal/ui":       {"internal/runstate", "internal/event", "internal/i18n", "internal/report", "internal/config", "internal/bundle", "internal/redact"},
 	"internal/phases":   {"internal/config", "internal/bundle", "internal/nodepath", "internal/pki", "assets", "internal/engine", "internal/event"},
 	"assets":            {},
 	"internal/house":    {},

@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/redact"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 )
 
@@ -107,6 +108,9 @@ func (p *Page) saved() Saved {
 	for _, st := range p.steps {
 		if h, is := st.(holder); is {
 			for field, text := range h.held() {
+				if !s.Draft.KeepSecrets { // a line of an inventory may have some
+					text = redact.Assigned(text)
+				}
 				if text != "" {
 					s.Typed[field] = text
 				}

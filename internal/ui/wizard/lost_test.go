@@ -141,6 +141,26 @@ func TestWhatStandsInAFieldOutlivesTheTerminal(t *testing.T) {
 	}
 }
 
+// A password in a line of an inventory is kept where passwords are to be kept, and nowhere else.
+func TestADraftKeepsNoPasswordOfALine(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		for field, into := range map[string][]string{"machine": nil, "machines": {"ctrl+v"}} {
+			a, p, w := open(t, i18n.English, false, 120, 40)
+			p.draft.KeepSecrets = keep
+			uitest.Keys(t, a, append([]string{"ctrl+n", "ctrl+n"}, into...)...)
+			uitest.Drive(t, a, tea.PasteMsg{Content: "web 10.0.0.1 ansible_password=geheim ansible_port=22"})
+			want := "web 10.0.0.1 ansible_password= ansible_port=22"
+			if keep {
+				want = "web 10.0.0.1 ansible_password=geheim ansible_port=22"
+			}
+			if w.saved.Typed[field] != want {
+				t.Errorf("%s, passwords kept %v: %q", field, keep, w.saved.Typed)
+			}
+			uitest.Has(t, a, "ansible_password=geheim")
+		}
+	}
+}
+
 // What was typed in the last moment is kept when the page is closed, as it is when the terminal is gone; what became a file is not.
 func TestTheLastMomentIsKept(t *testing.T) {
 	wo := &world{files: map[string]string{}}
