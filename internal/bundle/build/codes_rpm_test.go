@@ -29,15 +29,19 @@ func (r rpms) publish(u *buildtest.Upstream) {
 	if r.requires != "" {
 		r.requires = `<rpm:requires><rpm:entry name="` + r.requires + `"/></rpm:requires>`
 	}
-	var data strings.Builder
-	for typ, text := range map[string]string{"filelists": r.filelists, "primary": `<metadata xmlns="http://linux.duke.edu/metadata/common" xmlns:rpm="http://linux.duke.edu/metadata/rpm" packages="1">` +
+	primary := `<metadata xmlns="http://linux.duke.edu/metadata/common" xmlns:rpm="http://linux.duke.edu/metadata/rpm" packages="1">` +
 		`<package type="rpm"><name>a</name><arch>noarch</arch><version epoch="0" ver="1" rel="1"/>` + r.sum +
-		`<summary>s</summary><description>d</description><packager/><url/><time file="1" build="1"/><size package="1" installed="1" archive="1"/>` +
-		`<location href="a-1-1.noarch.rpm"/><format><rpm:license>MIT</rpm:license><rpm:sourcerpm>s.src.rpm</rpm:sourcerpm><rpm:header-range start="1" end="2"/>` +
-		`<rpm:provides><rpm:entry name="a" flags="EQ" epoch="0" ver="1" rel="1"/></rpm:provides>` + r.requires + "</format></package></metadata>"} {
+		`<summary>s</summary><description>d</description><packager/><url/><time file="1" build="1"/>` +
+		`<size package="1" installed="1" archive="1"/><location href="a-1-1.noarch.rpm"/>` +
+		`<format><rpm:license>MIT</rpm:license><rpm:sourcerpm>s.src.rpm</rpm:sourcerpm><rpm:header-range start="1" end="2"/>` +
+		`<rpm:provides><rpm:entry name="a" flags="EQ" epoch="0" ver="1" rel="1"/></rpm:provides>` +
+		r.requires + "</format></package></metadata>"
+	var data strings.Builder
+	for typ, text := range map[string]string{"filelists": r.filelists, "primary": primary} {
 		file := "repodata/" + typ + ".xml"
 		u.Set("/rpm/"+file, []byte(text))
-		fmt.Fprintf(&data, `<data type="%s"><checksum type="sha256">%x</checksum><location href="%s"/><size>%d</size></data>`, typ, sha256.Sum256([]byte(text)), file, len(text))
+		fmt.Fprintf(&data, `<data type="%s"><checksum type="sha256">%x</checksum><location href="%s"/><size>%d</size></data>`,
+			typ, sha256.Sum256([]byte(text)), file, len(text))
 	}
 	u.Set("/rpm/repodata/repomd.xml", []byte(`<repomd xmlns="http://linux.duke.edu/metadata/repo"><revision>1</revision>`+data.String()+`</repomd>`))
 }

@@ -201,7 +201,8 @@ func TestAChartOverPlainHTTP(t *testing.T) {
 	u := buildtest.New(t)
 	o := job(t, u, "registry.test/app:1", "amd64")
 	u.Set("/charts/index.yaml", []byte("apiVersion: v1\nentries:\n  c:\n    - {name: c, version: 1.0.0, urls: ['http://charts.test/c-1.0.0.tgz']}\n"))
-	respec(t, &o, replaced("addons:\n", "addons:\n  - {name: c.yaml, chart: {repository: \""+u.URL+"/charts\", name: c, version: 1.0.0, release: c}}\n"))
+	chart := "  - {name: c.yaml, chart: {repository: \"" + u.URL + "/charts\", name: c, version: 1.0.0, release: c}}\n"
+	respec(t, &o, replaced("addons:\n", "addons:\n"+chart))
 	wantFault(t, o, "build.chart-http", "http://charts.test/c-1.0.0.tgz", "c.yaml", "https")
 }
 
@@ -237,7 +238,8 @@ func TestTheMachinesSources(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			o := job(t, u, "registry.test/app:1", "amd64")
 			o.Machine = line(tt.line)
-			respec(t, &o, replaced("{type: deb, url: "+u.URL+"/debian, suites: [bookworm], components: [main], keyring: keys.gpg}", "{type: deb, machine: true}"))
+			repository := "{type: deb, url: " + u.URL + "/debian, suites: [bookworm], components: [main], keyring: keys.gpg}"
+			respec(t, &o, replaced(repository, "{type: deb, machine: true}"))
 			if tt.want == "" {
 				mustBuild(t, o)
 				return

@@ -67,7 +67,8 @@ func (p *plan) checkRPM(ctx context.Context, f io.Reader, x lock.Package) error 
 }
 
 func otherKeyring(x lock.Package) error {
-	return event.NewFault(event.ClassUsage, "build.keyring", errors.New("the spec names another one than bundle.lock"), "keyring", x.Keyring, "repository", x.URL)
+	why := errors.New("the spec names another one than bundle.lock")
+	return event.NewFault(event.ClassUsage, "build.keyring", why, "keyring", x.Keyring, "repository", x.URL)
 }
 
 // vouches says whether the keyring that the lock names for a package is that of its repository in the spec: the lock is no way around it. A
