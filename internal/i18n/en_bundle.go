@@ -133,6 +133,7 @@ func enBundle() map[string]string {
 		"fault.fetch.not-found.next":     "Check the URL and the version in the spec; through a mirror, whether that has it.",
 
 		"fault.build.write":          "{file} cannot be written: {cause}",
+		"fault.build.write.next":     "Check the permissions of its directory, or give another one.",
 		"fault.build.no-space":       "No space left for {file}",
 		"fault.build.no-space.next":  "Free some space there, or give another directory (-o).",
 		"fault.build.keyring":        "The keyring {keyring} of {repository} cannot be used: {cause}",

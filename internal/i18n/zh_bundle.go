@@ -132,6 +132,7 @@ func zhBundle() map[string]string {
 		"fault.fetch.not-found.next":     "请检查清单中的 URL 和版本；若经由镜像站，请确认它是否提供该文件。",
 
 		"fault.build.write":          "无法写入 {file}：{cause}",
+		"fault.build.write.next":     "请检查所在目录的权限，或改用其他目录。",
 		"fault.build.no-space":       "写入 {file} 时磁盘空间不足",
 		"fault.build.no-space.next":  "请清理磁盘，或用 -o 指定其他目录。",
 		"fault.build.keyring":        "{repository} 的密钥环 {keyring} 无法使用：{cause}",
