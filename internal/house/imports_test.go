@@ -31,16 +31,20 @@ var arrows = map[string][]string{
 	"internal/report":   {"internal/runstate", "internal/event", "internal/i18n"},
 	"internal/ui":       {"internal/runstate", "internal/event", "internal/i18n", "internal/report", "internal/config", "internal/bundle", "internal/redact"},
 	"internal/phases":   {"internal/config", "internal/bundle", "internal/nodepath", "internal/pki", "assets", "internal/engine", "internal/event"},
-	"assets":            {},
-	"internal/house":    {},
-	"internal/redact":   {},
-	"cmd":               nil, // anything: here all is wired together
-	"test":              nil, // anything: tests and their tools
+	"internal/operation": {"internal/config", "internal/bundle", "internal/pki", "internal/phases", "internal/engine",
+		"internal/journal", "internal/control", "internal/remote", "internal/runstate", "internal/redact",
+		"internal/exitcode", "internal/event", "internal/nodepath"},
+	"assets":          {},
+	"internal/house":  {},
+	"internal/redact": {},
+	"cmd":             nil, // anything: here all is wired together
+	"test":            nil, // anything: tests and their tools
 }
 
 // more is what a package within a room may import besides its room.
 var more = map[string][]string{
 	"internal/bundle/build": {"assets"}, // the default spec's keyring
+	"internal/ui/pages":     {"internal/operation/request"},
 }
 
 // only names packages of other modules that one room alone, or one package of a room, may import.
@@ -53,6 +57,8 @@ var only = map[string][]string{
 	"go.etcd.io/":                    {"internal/phases"},
 	"github.com/google/go-container": {"internal/bundle"},
 	"github.com/sassoftware/":        {"internal/bundle/rpm"},
+	"github.com/spf13/":              {"cmd"},
+	"golang.org/x/term":              {"cmd"},
 }
 
 type pkg struct {
@@ -162,6 +168,11 @@ func TestACrossingIsSeen(t *testing.T) {
 		{"internal/report", "charm.land/lipgloss/v2", false},
 		{"internal/bundle/build", module + "assets", true},
 		{"internal/bundle", module + "assets", false},
+		{"internal/operation", module + "internal/i18n", false},
+		{"internal/operation", module + "internal/ui", false},
+		{"internal/operation", "github.com/spf13/cobra", false},
+		{"internal/ui/pages", module + "internal/operation/request", true},
+		{"internal/ui/pages", module + "internal/operation", false},
 		{"internal/new", module + "internal/event", false},
 		{"internal/report", module + "test/lab", false},
 		{"cmd/eggo-tui", module + "internal/remote", true},

@@ -1,0 +1,177 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/remote"
+)
+
+// ErrNobody is what an Asker answers when nobody is there who could say.
+var ErrNobody = errors.New("nobody is there to ask")
+
+// Deps is what an operation needs besides its request. Store, Dialer and Bundles have to be there.
+type Deps struct {
+	Store   Store
+	Dialer  Dialer
+	Bundles Bundles
+	Clock   Clock      // nil: the machine's
+	Sink    event.Sink // takes the records besides the journal; nil: nobody
+	Decider Decider    // nil: as the request says, and Handle.Decide where it says ask
+	Asker   Asker      // nil: nobody is there
+	// Who names the user, host and process that work on the cluster, to others who find it locked.
+	Who     journal.Holder
+	Version string // of the program
+	// Problems is told of the problems of a deploy.yaml that are not errors, as they are found; nil: nobody listens.
+	Problems func(file string, p config.Problems)
+	// Opened is called when the run has its directory and has done nothing; an error ends it. nil: nothing.
+	Opened func(Run) error
+}
+
+// Store has the clusters of a control host.
+type Store interface {
+	// Clusters are the names of those that have a deploy.yaml of their own.
+	Clusters(ctx context.Context) ([]string, error)
+	// Read gives a cluster's files; nothing is made.
+	Read(ctx context.Context, cluster string) (Files, error)
+	// Open gives them for a run: what is not there yet is made.
+	Open(ctx context.Context, cluster string) (Files, error)
+	// Copy gives a copy that Close throws away, for operations that change nothing. Its Journal is the original's.
+	Copy(ctx context.Context, cluster string) (Files, error)
+	// Stages are the unpacked bundles that clusters use.
+	Stages(ctx context.Context) ([]string, error)
+}
+
+// Files are those of one cluster. Phases read and write Dir; what must not be lost is persisted before a node depends on
+// it.
+type Files interface {
+	Dir() string
+	// Journal has the runs and the lock; it is a directory by design.
+	Journal() *journal.Cluster
+	// Config is the cluster's own deploy.yaml, and the path that it has, or would have; fs.ErrNotExist when it has none.
+	Config() (text []byte, path string, err error)
+	// SaveConfig makes a text the cluster's own deploy.yaml, and persists it.
+	SaveConfig(ctx context.Context, text []byte) error
+	// CopyConfig keeps a text as the deploy.yaml of a run, in the run's directory.
+	CopyConfig(run string, text []byte) error
+	// Persist returns when what it names is where it outlives this host. A directory has nothing to do.
+	Persist(ctx context.Context, what phases.Kept) error
+	// KeepStages notes which unpacked bundles the cluster uses.
+	KeepStages(ids []string) error
+	Close() error
+}
+
+// Dialer makes the connections of a run.
+type Dialer interface {
+	// Connections prepares them: nothing is dialled. The error is a limit of this host that is too low.
+	Connections(Access) (Connections, error)
+}
+
+// Connections are those of one run.
+type Connections interface {
+	// Dial connects to a node, once: who dials it again gets the same connection.
+	Dial(ctx context.Context, n config.Node) (Host, error)
+	io.Closer
+}
+
+// Host is a node that is connected to.
+type Host interface {
+	node.Host
+	// Lock takes the node's lock; holder is shown to others who want it.
+	Lock(ctx context.Context, holder string) error
+	io.Closer
+}
+
+// Access says how the nodes of a run are logged in to.
+type Access struct {
+	Cluster    *config.Cluster // its logins have their secrets
+	KnownHosts string          // the file of keys of hosts
+	HostKeys   remote.Policy
+	Asker      Asker
+	Emit       func(event.Event)
+	// Added is called when the key of a host was accepted and is in the file, before the connection is used; nil: nothing.
+	Added func(ctx context.Context) error
+}
+
+// Bundles verifies and unpacks bundles.
+type Bundles interface {
+	Session(BundleUse) BundleSession
+	// Head reads a bundle's manifest, and the checksums that it goes with.
+	Head(path string) (*bundle.Manifest, []byte, error)
+}
+
+// BundleSession is the bundles of one run: each is unpacked once, and its signature checked once.
+type BundleSession interface {
+	Stage(ctx context.Context, b config.BundleSource) (phases.Bundle, error)
+	// Check decides about the signature of a bundle from its head, before a run. One that cannot be read is no error: that
+	// is preflight's to report.
+	Check(ctx context.Context, b config.BundleSource) error
+	// Checked are the bundles that were decided about, as they are in the log.
+	Checked() []event.Msg
+	// Prune removes unpacked bundles that nobody uses any more, after the files were told what this run used. inUse is
+	// called after that.
+	Prune(ctx context.Context, files Files, inUse func() ([]string, error)) ([]bundle.Pruned, error)
+	// Release lets others prune what this session used.
+	Release()
+}
+
+// BundleUse says for what bundles are used.
+type BundleUse struct {
+	Beside string // directory of deploy.yaml, which paths are relative to
+	Trust  request.Trust
+	Asker  Asker
+	Emit   func(event.Event) error
+}
+
+// Clock is time.
+type Clock interface {
+	Now() time.Time
+	Sleep(ctx context.Context, d time.Duration) error
+}
+
+// Decider decides what becomes of a step that failed for good.
+type Decider interface {
+	Decide(ctx context.Context, f engine.Failure) event.Decision
+}
+
+// Asker asks somebody for what is written down nowhere. Its methods may be called at once by several; the error is
+// ErrNobody where nobody can say.
+type Asker interface {
+	// Secret gives a password or passphrase.
+	Secret(ctx context.Context, q SecretQuestion) (string, error)
+	// HostKey asks whether an unknown host key is right.
+	HostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error)
+	// Signer asks whether a key that signed a bundle is to be trusted from now on.
+	Signer(ctx context.Context, q SignerQuestion) (bool, error)
+}
+
+// SecretQuestion is about one secret.
+type SecretQuestion struct {
+	// ID names it, the same in every process: password, sudo, "bastion HOST", "key FILE", "password NODE".
+	ID string
+	// From is where deploy.yaml says that it is: prompt, env:NAME, file:PATH.
+	From string
+	What event.Msg
+}
+
+// SignerQuestion is about a key that nobody has said anything about.
+type SignerQuestion struct{ Bundle, Name, Arch, Type, Fingerprint string }
+
+// Progress may be implemented by an Asker that wants to know how many nodes are logged in to before a run.
+type Progress interface {
+	Expect(nodes int)
+	Met(ctx context.Context, nodes int)
+}
+
+// Logins may be implemented by an Asker that wants to know how each login ended.
+type Logins interface{ LoggedIn(err error) }

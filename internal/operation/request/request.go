@@ -1,0 +1,204 @@
+// Package request is what can be asked of an operation, and those results that name no phase: values, which go through a
+// pipe as JSON. The screens and the line interface may import it, so it imports no more than config, bundle and event.
+package request
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// Verb is what a run does. Runs are named by it, in logs too: a verb never changes.
+type Verb string
+
+// The verbs.
+const (
+	VerbDeploy   Verb = "deploy"
+	VerbJoin     Verb = "join"
+	VerbDelete   Verb = "delete"
+	VerbCleanup  Verb = "cleanup"
+	VerbRenew    Verb = "renew"
+	VerbSnapshot Verb = "etcd-snapshot"
+	VerbRestore  Verb = "etcd-restore"
+)
+
+// DrainTimeout is how long the eviction of a node's pods may take, unless somebody says otherwise.
+const DrainTimeout = 5 * time.Minute
+
+// Request is one of Deploy, Join, Delete, Cleanup, Renew, Snapshot and Restore.
+type Request interface {
+	Verb() Verb
+	// Base is what all requests have.
+	Base() Common
+	// Validate refuses what no deploy.yaml can make right.
+	Validate() error
+	sealed()
+}
+
+// Source says which deploy.yaml is taken: that of a cluster, a file, or a text that becomes the file.
+type Source struct {
+	Cluster string `json:"cluster,omitempty"`
+	File    string `json:"file,omitempty"` // absolute
+	Text    []byte `json:"text,omitempty"`
+	// Parsed is Text as a cluster, with the secrets that were typed: it stays in this process.
+	Parsed *config.Cluster `json:"-"`
+}
+
+// OnFailure says what becomes of a step that failed for good.
+type OnFailure struct {
+	Do      event.Decision
+	Retries int  // of TryAgain
+	Ask     bool // somebody is asked about every such step
+}
+
+// ParseOnFailure reads what --on-failure takes: ask, abort, skip, retry=N, or nothing.
+func ParseOnFailure(s string) (OnFailure, error) {
+	switch s {
+	case "ask":
+		return OnFailure{Ask: true}, nil
+	case "", "abort", "skip":
+		return OnFailure{Do: event.Decision(s)}, nil
+	}
+	if n, ok := strings.CutPrefix(s, "retry="); ok {
+		if n, err := strconv.Atoi(n); err == nil && n > 0 && n <= 100 {
+			return OnFailure{Do: event.TryAgain, Retries: n}, nil
+		}
+	}
+	return OnFailure{}, event.NewFault(event.ClassUsage, "usage.on-failure", nil, "value", s)
+}
+
+// String is what ParseOnFailure reads.
+func (o OnFailure) String() string {
+	switch {
+	case o.Ask:
+		return "ask"
+	case o.Do == event.TryAgain:
+		return "retry=" + strconv.Itoa(o.Retries)
+	}
+	return string(o.Do)
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (o OnFailure) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (o *OnFailure) UnmarshalText(text []byte) (err error) {
+	*o, err = ParseOnFailure(string(text))
+	return err
+}
+
+// Trust says which bundles may be installed.
+type Trust struct {
+	Signers       string `json:"signers,omitempty"` // an allowed_signers file in place of the control host's
+	AllowUnsigned bool   `json:"allow_unsigned,omitempty"`
+}
+
+// Hooks are scripts, each PATH[,ROLE] as it was typed: what refuses one quotes it.
+type Hooks struct {
+	Before []string `json:"before,omitempty"`
+	After  []string `json:"after,omitempty"`
+	// OfNodes: they belong to the nodes that join or are removed, not to the cluster.
+	OfNodes bool `json:"of_nodes,omitempty"`
+}
+
+// Common is what all requests have.
+type Common struct {
+	Source    Source    `json:"source"`
+	Limit     []string  `json:"limit,omitempty"` // nodes and role:ROLE that the run keeps to; none: all
+	OnFailure OnFailure `json:"on_failure,omitzero"`
+	HostKeys  string    `json:"host_keys,omitempty"` // ask, strict, accept-new; "": as deploy.yaml says, else ask
+	Trust     Trust     `json:"trust,omitzero"`
+	Hooks     Hooks     `json:"hooks,omitzero"`
+}
+
+// Base implements Request.
+func (c Common) Base() Common { return c }
+
+// Validate implements Request.
+func (c Common) Validate() error { return nil }
+
+func (c Common) sealed() {}
+
+// Deploy makes the nodes what deploy.yaml says.
+type Deploy struct{ Common }
+
+// Join is a deploy of the cluster's own deploy.yaml with nodes more.
+type Join struct {
+	Common
+	Nodes []config.Node `json:"nodes"`          // what is not said of one is zero
+	List  string        `json:"list,omitempty"` // the file that they were read from, if they were
+}
+
+// Delete removes nodes from the cluster.
+type Delete struct {
+	Common
+	Names []string      `json:"names"` // or addresses
+	Drain time.Duration `json:"drain_ns"`
+	Force bool          `json:"force,omitempty"`
+	Purge bool          `json:"purge,omitempty"`
+}
+
+// Cleanup removes the cluster from its nodes.
+type Cleanup struct {
+	Common
+	Nodes []string `json:"nodes,omitempty"` // these alone, by name or address; not with Limit
+	Purge bool     `json:"purge,omitempty"`
+}
+
+// Renew reissues the certificates of the nodes.
+type Renew struct{ Common }
+
+// Snapshot takes a snapshot of etcd.
+type Snapshot struct {
+	Common
+	Out string `json:"out,omitempty"` // absolute; "": in the cluster's directory
+}
+
+// Restore makes etcd what it was when the snapshot was taken.
+type Restore struct {
+	Common
+	Snapshot string `json:"snapshot"` // absolute
+}
+
+// Verb implements Request.
+func (Deploy) Verb() Verb { return VerbDeploy }
+
+// Verb implements Request.
+func (Join) Verb() Verb { return VerbJoin }
+
+// Verb implements Request.
+func (Delete) Verb() Verb { return VerbDelete }
+
+// Verb implements Request.
+func (Cleanup) Verb() Verb { return VerbCleanup }
+
+// Verb implements Request.
+func (Renew) Verb() Verb { return VerbRenew }
+
+// Verb implements Request.
+func (Snapshot) Verb() Verb { return VerbSnapshot }
+
+// Verb implements Request.
+func (Restore) Verb() Verb { return VerbRestore }
+
+// Validate implements Request.
+func (d Delete) Validate() error {
+	if d.Drain <= 0 {
+		return event.NewFault(event.ClassUsage, "delete.drain-timeout", nil, "value", d.Drain.String())
+	}
+	return nil
+}
+
+// Ref names a run.
+type Ref struct{ Cluster, Run string }
+
+// Answers is what was asked before a run, which has nobody to ask. It holds secrets: it goes through a pipe, and into no
+// log and no argument.
+type Answers struct {
+	Secrets   map[string]string `json:"secrets,omitempty"`    // by the ID of their question
+	HostKeys  string            `json:"host_keys,omitempty"`  // in place of the request's: what could be asked was
+	OnFailure *OnFailure        `json:"on_failure,omitempty"` // in place of the request's
+}

@@ -1,0 +1,67 @@
+package request
+
+import (
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// The names of the fields in JSON are those of --output json and do not change.
+
+// PlannedNode is what would be done on a node; the node "" is the control host, the API server and etcd.
+type PlannedNode struct {
+	Type    string          `json:"type"` // node
+	Node    string          `json:"node"`
+	Address string          `json:"address,omitempty"`
+	Roles   []string        `json:"roles,omitempty"`
+	Upload  int64           `json:"upload_bytes"`
+	Changes []PlannedChange `json:"changes"`
+}
+
+// PlannedChange is one of them: the description of what is changed, or the step's title where what exactly shows only
+// when it is done.
+type PlannedChange struct {
+	Step  string    `json:"step"`
+	Desc  event.Msg `json:"desc"`
+	Exact bool      `json:"exact"`
+}
+
+// ClusterInfo is a cluster that a control host knows of.
+type ClusterInfo struct {
+	Type    string    `json:"type"` // cluster
+	Name    string    `json:"name"`
+	Masters int       `json:"masters"`
+	Workers int       `json:"workers"`
+	Status  string    `json:"status"`              // running, installed, failed, interrupted, removed, unknown
+	Waits   []Wait    `json:"waits_for,omitempty"` // decisions that the run waits for, the oldest first
+	LastRun string    `json:"last_run,omitempty"`
+	Verb    string    `json:"verb,omitempty"`
+	At      time.Time `json:"at,omitzero"` // when the last run began
+	Version string    `json:"version,omitempty"`
+	File    string    `json:"file,omitempty"`
+	// Fault is why nothing can be said of it: it is of a newer program.
+	Fault *event.Fault `json:"fault,omitempty"`
+}
+
+// Wait is a step of a run that goes on: it failed, and the run waits for a decision about it.
+type Wait struct {
+	Step  string       `json:"step"`
+	Node  string       `json:"node"` // "" is the control host
+	Since time.Time    `json:"since"`
+	Fault *event.Fault `json:"fault"`
+	Title event.Msg    `json:"-"`
+}
+
+// RunInfo is a run of a cluster.
+type RunInfo struct {
+	Ref
+	Verb    string
+	File    string // the deploy.yaml that it was begun with; "" if nobody knows
+	Version string
+	Status  string // as of a cluster
+	At      time.Time
+	Took    time.Duration
+	Exit    int
+	Fault   *event.Fault
+	Waits   []Wait // of one that goes on, the oldest first
+}
