@@ -23,8 +23,9 @@ import (
 
 // draftDesk is what the wizard needs of this machine. It lives as long as the wizard.
 type draftDesk struct {
-	env  *environment
-	root string // of all clusters
+	env       *environment
+	root      string // of all clusters
+	draftFile string // the file that keeps what was typed
 
 	mu     sync.Mutex
 	dir    string // for what is known until the draft is a cluster; removed by close
@@ -39,7 +40,9 @@ type draftDesk struct {
 const probesAtOnce = 16
 
 func newDraftDesk(env *environment, state string) *draftDesk {
-	return &draftDesk{env: env, root: stateRoot(env, state), proven: map[string]wizard.Bundle{}, turn: make(chan struct{}, probesAtOnce)}
+	root := stateRoot(env, state)
+	return &draftDesk{env: env, root: root, draftFile: filepath.Join(root, draftName), proven: map[string]wizard.Bundle{},
+		turn: make(chan struct{}, probesAtOnce)}
 }
 
 func (d *draftDesk) services() wizard.Services {
@@ -74,12 +77,15 @@ func (d *draftDesk) own() (string, error) {
 	return d.dir, nil
 }
 
-// draftName is the file of a draft that was not installed, in the directory of all clusters.
-const draftName = "draft.json"
+// The file of a draft that was not installed, in the directory of all clusters, and that of machines that have not joined yet, in their cluster's.
+const (
+	draftName     = "draft.json"
+	joinDraftName = "join.draft.json"
+)
 
 func (d *draftDesk) load() (wizard.Saved, bool) {
 	var s wizard.Saved
-	data, err := os.ReadFile(filepath.Join(d.root, draftName))
+	data, err := os.ReadFile(d.draftFile)
 	if err != nil || json.Unmarshal(data, &s) != nil {
 		return s, false // a draft that cannot be read is none
 	}
@@ -97,10 +103,10 @@ func (d *draftDesk) save(s wizard.Saved) error {
 	d.saved = s.When
 	data, err := json.MarshalIndent(s, "", "  ")
 	if err == nil {
-		err = os.MkdirAll(d.root, 0o700)
+		err = os.MkdirAll(filepath.Dir(d.draftFile), 0o700)
 	}
 	if err == nil {
-		err = renameio.WriteFile(filepath.Join(d.root, draftName), append(data, '\n'), 0o600, renameio.IgnoreUmask())
+		err = renameio.WriteFile(d.draftFile, append(data, '\n'), 0o600, renameio.IgnoreUmask())
 	}
 	if err != nil {
 		return event.NewFault(event.ClassFailed, "state.write", err)
@@ -109,7 +115,7 @@ func (d *draftDesk) save(s wizard.Saved) error {
 }
 
 func (d *draftDesk) forget() error {
-	if err := os.Remove(filepath.Join(d.root, draftName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(d.draftFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return event.NewFault(event.ClassFailed, "state.write", err)
 	}
 	return nil

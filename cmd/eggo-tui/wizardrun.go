@@ -38,6 +38,7 @@ func (d *desk) addNodes(ctx context.Context, deps *pages.Deps, c jumphost.Cluste
 		return pages.NewAdd(deps, c) // join itself says what is wrong
 	}
 	w := newDraftDesk(d.env, d.state)
+	w.draftFile = filepath.Join(filepath.Dir(c.File), joinDraftName)
 	svc := w.services()
 	known := map[string]bool{}
 	for _, m := range draft.Machines {

@@ -164,8 +164,9 @@ func zhWizard() map[string]string {
 		"wizard.key.view":         "文件、差异、计划",
 		"wizard.key.search":       "搜索",
 
-		"wizard.resume.title":  "上次没有做完",
+		"wizard.resume.title":  "发现未完成的草稿",
 		"wizard.resume":        "集群 {cluster} 的草稿（{count} 台机器，{when}）还没有安装。",
+		"wizard.resume.add":    "集群 {cluster} 有尚未加入的机器（输入于 {when}，表中 {count} 台）。",
 		"wizard.resume.go-on":  "继续",
 		"wizard.resume.new":    "重新开始",
 		"wizard.undo.none":     "没有可撤销的操作",

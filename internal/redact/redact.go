@@ -62,7 +62,7 @@ func New(dir string) (*Redactor, error) {
 		case strings.Contains(d.Name(), "deploy.yaml"):
 			r.secrets = append(r.secrets, r.secretsIn(data)...)
 		case strings.HasSuffix(d.Name(), ".crt"), strings.HasSuffix(d.Name(), ".pub"), strings.Contains(d.Name(), "known_hosts"),
-			strings.HasPrefix(d.Name(), "lock"), d.Name() == "format", d.Name() == "stages.json":
+			strings.HasPrefix(d.Name(), "lock"), d.Name() == "format", d.Name() == "stages.json", d.Name() == "join.draft.json":
 		default: // keys, tokens, encryption configuration, kubeconfigs
 			r.secrets = append(r.secrets, regexp.MustCompile(`[A-Za-z0-9+/=_.-]{16,}`).FindAllString(string(data), -1)...)
 		}

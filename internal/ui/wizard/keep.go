@@ -6,6 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/redact"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -16,9 +17,18 @@ func (p *Page) loaded(m loadedMsg, e *frame.Env) tea.Cmd {
 	if !m.ok {
 		return nil
 	}
+	of, key := m.saved.Draft, "wizard.resume"
+	if p.joins() {
+		of, key = p.draft, "wizard.resume.add"
+		m.saved.Draft.Machines = p.joining(m.saved.Draft.Machines)
+		if len(m.saved.Draft.Machines)+len(m.saved.Typed) == 0 {
+			return nil
+		}
+	}
+	when := m.saved.When.Local().Format("2006-01-02 15:04")
 	ask := frame.Ask{
 		Title: event.M("wizard.resume.title"),
-		Lines: []event.Msg{event.M("wizard.resume", "cluster", m.saved.Draft.Get("cluster-id"), "count", itoa(len(m.saved.Draft.Machines)), "when", m.saved.When.Local().Format("2006-01-02 15:04"))},
+		Lines: []event.Msg{event.M(key, "cluster", of.Get("cluster-id"), "count", itoa(len(m.saved.Draft.Machines)), "when", when)},
 		Choices: []frame.Choice{
 			{Key: "c", Word: "wizard.resume.go-on", Do: func() tea.Cmd { return frame.Send(resumeMsg{m.saved}) }},
 			{Key: "n", Word: "wizard.resume.new"},
@@ -31,7 +41,11 @@ type resumeMsg struct{ saved Saved }
 
 // resumed takes what was kept.
 func (p *Page) resumed(s Saved, e *frame.Env) tea.Cmd {
-	p.draft, p.file = s.Draft.Clone(), s.File
+	if p.joins() { // the cluster may be another one by now
+		p.draft.Machines = append(p.draft.Clone().Machines, s.Draft.Machines...)
+	} else {
+		p.draft, p.file = s.Draft.Clone(), s.File
+	}
 	for _, st := range p.steps {
 		if h, is := st.(holder); is {
 			h.hold(s.Typed)
@@ -99,9 +113,12 @@ func (p *Page) redo(e *frame.Env) tea.Cmd {
 	return tea.Batch(p.changed(), p.steps[p.at].enter(e), frame.Send(frame.Note{Text: e.P.T("wizard.redo.done", "what", Difference(e.P, was, p.draft))}))
 }
 
-// saved is what is kept of the wizard: without passwords unless they are to be kept.
+// saved is what is kept of the wizard: without passwords unless they are to be kept. Where machines join a cluster, they are.
 func (p *Page) saved() Saved {
 	s := Saved{Draft: p.draft.Clone(), Step: p.steps[p.at].id(), File: p.file, When: time.Now(), Typed: map[string]string{}}
+	if p.joins() {
+		s.Draft = config.Draft{Machines: p.joining(s.Draft.Machines)}
+	}
 	if !s.Draft.KeepSecrets {
 		s.Draft = s.Draft.WithoutSecrets()
 	}

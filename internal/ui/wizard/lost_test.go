@@ -135,7 +135,7 @@ func TestWhatStandsInAFieldOutlivesTheTerminal(t *testing.T) {
 		b := ui.New(New(context.Background(), w.services()), ui.Options{Lang: i18n.English})
 		uitest.Drive(t, b, tea.WindowSizeMsg{Width: 100, Height: 32})
 		uitest.Run(t, b, b.Init())
-		uitest.Has(t, b, "You were here before")
+		uitest.Has(t, b, "Unfinished draft")
 		uitest.Keys(t, b, "c")
 		uitest.Has(t, b, "/half of it")
 	}

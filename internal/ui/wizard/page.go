@@ -121,7 +121,6 @@ func New(ctx context.Context, svc Services) *Page {
 // NewAdd makes a wizard that lets machines join the cluster of a deploy.yaml.
 func NewAdd(ctx context.Context, svc Services, d config.Draft, file string) *Page {
 	p := New(ctx, svc)
-	p.svc.Load, p.svc.Save, p.svc.Forget = nil, nil, nil
 	p.Open(d, file)
 	p.members = map[string]bool{}
 	for _, m := range d.Machines {
@@ -137,6 +136,7 @@ func NewAdd(ctx context.Context, svc Services, d config.Draft, file string) *Pag
 		p.steps = append(p.steps, newPreflight(p))
 	}
 	p.steps = append(p.steps, newReview(p))
+	p.stored = p.saved()
 	return p
 }
 
@@ -144,9 +144,12 @@ func NewAdd(ctx context.Context, svc Services, d config.Draft, file string) *Pag
 func (p *Page) joins() bool { return p.members != nil }
 
 // fresh are the machines that join, or all of a new cluster.
-func (p *Page) fresh() []config.Machine {
+func (p *Page) fresh() []config.Machine { return p.joining(p.draft.Machines) }
+
+// joining are those of the machines that are not in the cluster.
+func (p *Page) joining(list []config.Machine) []config.Machine {
 	var out []config.Machine
-	for _, m := range p.draft.Machines {
+	for _, m := range list {
 		if !p.members[MachineKey(m)] {
 			out = append(out, m)
 		}
@@ -164,7 +167,7 @@ func (p *Page) Open(d config.Draft, file string) {
 func (p *Page) Init(e *frame.Env) tea.Cmd {
 	p.been[p.steps[0].id()] = true
 	cmds := []tea.Cmd{p.steps[p.at].enter(e), p.judge()}
-	if p.svc.Load != nil && p.file == "" {
+	if p.svc.Load != nil && (p.file == "" || p.joins()) {
 		cmds = append(cmds, func() tea.Msg {
 			s, ok := p.svc.Load()
 			return loadedMsg{s, ok}

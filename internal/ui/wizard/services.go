@@ -27,7 +27,7 @@ type Saved struct {
 
 // Services are called in commands, never from Update. One that is nil is not there, and what needs it is not shown.
 type Services struct {
-	// Load gives what was kept, if something was.
+	// Load gives what was kept, if something was. Where machines join a cluster, what is kept is of that cluster.
 	Load func() (Saved, bool)
 	Save func(Saved) error
 	// Forget takes it away: it has become a deploy.yaml.

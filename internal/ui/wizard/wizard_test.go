@@ -221,7 +221,7 @@ func TestADraftIsOfferedAgain(t *testing.T) {
 	b := ui.New(p, ui.Options{Lang: i18n.English})
 	uitest.Drive(t, b, tea.WindowSizeMsg{Width: 100, Height: 32})
 	uitest.Run(t, b, b.Init())
-	uitest.Has(t, b, "You were here before", "1 machine)")
+	uitest.Has(t, b, "Unfinished draft", "1 machine)")
 	uitest.Keys(t, b, "c")
 	uitest.Has(t, b, "Networks and names")
 	if len(p.draft.Machines) != 1 {

@@ -1,0 +1,60 @@
+package wizard
+
+import (
+	"context"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/ui"
+	"github.com/eggo-k8s/eggo/internal/ui/uitest"
+)
+
+// openAdd opens the page that adds nodes to a cluster of one machine.
+func openAdd(t *testing.T, w *world, lang i18n.Lang) (*ui.App, *Page) {
+	t.Helper()
+	d := config.Draft{Values: map[string]string{"cluster-id": "prod", "password": "geheim", "package-src.x86src": "/srv/x.tar.gz"}, KeepSecrets: true,
+		Machines: []config.Machine{{Name: "m1", IP: "10.0.0.1", Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
+	p := NewAdd(context.Background(), w.services(), d, "/state/deploy.yaml")
+	a := ui.New(p, ui.Options{Lang: lang})
+	uitest.Drive(t, a, tea.WindowSizeMsg{Width: 100, Height: 30})
+	uitest.Run(t, a, a.Init())
+	return a, p
+}
+
+// What was typed for machines that have not joined outlives the terminal: machines of the table, and a line that was not taken. Nothing else of the
+// cluster is in that draft.
+func TestNodesToAddOutliveTheTerminal(t *testing.T) {
+	for lang, title := range map[i18n.Lang]string{i18n.English: "Unfinished draft", i18n.Chinese: "未完成的草稿"} {
+		w := &world{files: map[string]string{}, written: map[string]config.Draft{}}
+		a, p := openAdd(t, w, lang)
+		p.Close()
+		if w.has {
+			t.Error("nothing was typed, and something is kept")
+		}
+		uitest.Type(t, a, "web-1 10.0.0.20")
+		uitest.Keys(t, a, "enter")
+		uitest.Type(t, a, "web-2 10.0.0.")
+		if s := w.saved; len(s.Draft.Machines) != 1 || len(s.Draft.Values) > 0 || s.Typed["machine"] != "web-2 10.0.0." {
+			t.Fatalf("%+v", s)
+		}
+		a, p = openAdd(t, w, lang)
+		uitest.Has(t, a, title, "prod")
+		uitest.Keys(t, a, "c")
+		uitest.Has(t, a, "m1", "web-1", "web-2 10.0.0.")
+		if len(p.draft.Machines) != 2 || p.draft.Values["password"] != "geheim" {
+			t.Errorf("%+v", p.draft)
+		}
+		uitest.Type(t, a, "21")
+		uitest.Keys(t, a, "enter", "ctrl+n", "ctrl+n", "enter", "y")
+		if w.has {
+			t.Error("machines that join are offered again")
+		}
+		w.saved, w.has = Saved{Draft: config.Draft{Machines: p.draft.Machines[:1]}}, true
+		a, _ = openAdd(t, w, lang)
+		uitest.Lacks(t, a, title)
+	}
+}
