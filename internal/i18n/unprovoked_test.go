@@ -19,8 +19,7 @@ func unprovoked() map[string]bool {
 		"preflight.restore-without", "preflight.runtime-change", "preflight.selinux-balancer",
 		"resume.no-file",
 		"runtime.no-unit", "shell.no-ssh", "sign.key-type", "snapshot.no-state",
-		"ssh.algorithms", "ssh.hostkey", "ssh.hostkey-revoked", "ssh.node-resources", "ssh.node-tools",
-		"ssh.unknown-host", "ssh.unreachable", "ssh.upload-busy", "ssh.upload-changed", "state.read", "state.write",
+		"state.read", "state.write",
 		"status.no-pki", "status.unwell", "trust.store", "usage.deploy-yaml-moved",
 		"usage.secret",
 	} {

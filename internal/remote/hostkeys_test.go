@@ -2,9 +2,13 @@ package remote_test
 
 import (
 	"context"
+	"net"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/gofrs/flock"
+	"golang.org/x/crypto/ssh"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/remote"
@@ -49,4 +53,41 @@ func TestKnownHostsThatAnotherProcessHolds(t *testing.T) {
 		t.Fatal(err)
 	}
 	dial(t, target(s), o)
+}
+
+// A key that the file marks as revoked is refused under every policy, with the line that says so; it is not asked about.
+func TestARevokedHostKey(t *testing.T) {
+	s := remotetest.New(t)
+	o := options(t, s)
+	line := "# a key that was stolen\n@revoked * " + string(ssh.MarshalAuthorizedKey(s.HostKey()))
+	if err := os.WriteFile(o.KnownHosts, []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.Ask = func(context.Context, remote.HostKeyQuestion) (bool, error) {
+		t.Error("asked")
+		return true, nil
+	}
+	for _, p := range []remote.Policy{remote.Strict, remote.AcceptNew, remote.Ask} {
+		o.HostKeys = p
+		f := wantFault(t, dialFails(t, target(s), o), "ssh.hostkey-revoked")
+		if f.Class != event.ClassAuth || f.Retry || f.Args["fingerprint"] != ssh.FingerprintSHA256(s.HostKey()) || f.Args["line"] != o.KnownHosts+":2" {
+			t.Errorf("%s: %+v", p, f)
+		}
+	}
+}
+
+// A file that is damaged while a connection is made lets nobody in.
+func TestAHostKeyThatCannotBeChecked(t *testing.T) {
+	s := remotetest.New(t)
+	o := options(t, s)
+	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if err := os.WriteFile(o.KnownHosts, []byte("127.0.0.1 ssh-ed25519 !!!\n"), 0o600); err != nil {
+			return nil, err
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, addr)
+	}
+	f := wantFault(t, dialFails(t, target(s), o), "ssh.hostkey")
+	if f.Class != event.ClassAuth || f.Retry || !strings.Contains(f.Cause, o.KnownHosts) || f.Args["addr"] != s.Addr {
+		t.Errorf("%+v", f)
+	}
 }

@@ -249,7 +249,7 @@ func (s *session) greet(ctx context.Context, t Target) error {
 			}
 		case "missing":
 			said := s.said()
-			return failed("ssh.node-tools", false, nil, "tools", event.Clean(said[strings.LastIndexByte(said, '\n')+1:]))
+			return failed("ssh.node-tools", false, nil, "tools", event.Clean(strings.TrimSpace(said[strings.LastIndexByte(said, '\n')+1:])))
 		case "ready":
 			s.mu.Lock()
 			s.boot = nil

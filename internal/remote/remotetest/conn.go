@@ -106,6 +106,7 @@ func (s *Server) config() *ssh.ServerConfig {
 		return nil, nil
 	}
 	cfg := &ssh.ServerConfig{MaxAuthTries: 6, PublicKeyAuthAlgorithms: o.keyAlgorithms}
+	cfg.Ciphers = o.ciphers
 	switch {
 	case o.noPasswords:
 	case o.keyboard:

@@ -52,6 +52,7 @@ type options struct {
 	keyboard       bool
 	keys           []ssh.PublicKey
 	keyAlgorithms  []string
+	ciphers        []string
 	shell          []string
 	path           string
 	env            []string
@@ -91,6 +92,9 @@ func WithoutPasswords() Option { return func(o *options) { o.noPasswords = true 
 
 // WithKeyAlgorithms takes signatures with these algorithms only, and says so.
 func WithKeyAlgorithms(names ...string) Option { return func(o *options) { o.keyAlgorithms = names } }
+
+// WithCiphers offers these ciphers only.
+func WithCiphers(names ...string) Option { return func(o *options) { o.ciphers = names } }
 
 // WithPath puts a directory before all others in PATH, for a shell of one's own named sh.
 func WithPath(dir string) Option { return func(o *options) { o.path = dir } }
