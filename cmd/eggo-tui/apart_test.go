@@ -190,3 +190,12 @@ func TestDecisions(t *testing.T) {
 		t.Error(x)
 	}
 }
+
+// A process that does not start is a fault that says why, and leaves nothing open.
+func TestARunWhoseProcessDoesNotStart(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "gone")
+	d, err := startApart(t.Context(), "eggo-tui", []string{"deploy"}, dir, answers{})
+	if f := event.AsFault(err); d != nil || f == nil || f.Code != "launch.process" || !strings.Contains(f.Cause, dir) {
+		t.Errorf("%+v %v", d, err)
+	}
+}

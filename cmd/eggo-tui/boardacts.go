@@ -134,7 +134,9 @@ func saveLog(from, to string) (string, error) {
 		}
 		if err == nil {
 			_, err = io.Copy(out, in)
-			err = errors.Join(err, out.Close())
+			if err = errors.Join(err, out.Close()); err != nil {
+				_ = os.Remove(to) // half a log
+			}
 		}
 		if err != nil {
 			return "", event.NewFault(event.ClassFailed, "log.save", err, "file", to)

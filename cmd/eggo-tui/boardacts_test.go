@@ -170,6 +170,42 @@ func TestSaveLog(t *testing.T) {
 			t.Errorf("%s %v, want %s", got, err, want)
 		}
 	}
+	for _, c := range []struct{ name, from, to string }{
+		{"a log that cannot be opened", filepath.Join(from, "in"), "b.log"},
+		{"a log that cannot be read", dir, "b.log"},
+		{"no place for it", from, filepath.Join("none", "b.log")},
+	} {
+		_, err := saveLog(c.from, c.to)
+		if f := event.AsFault(err); f == nil || f.Code != "log.save" || f.Args["file"] != c.to || f.Cause == "" || exists(c.to) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// A machine without ssh, or without a pager, says so.
+func TestProgramsThatThisMachineLacks(t *testing.T) {
+	bin := t.TempDir()
+	t.Setenv("PATH", bin)
+	log := filepath.Join(t.TempDir(), "n1.log")
+	if err := os.WriteFile(log, []byte("text\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := &environment{Getenv: func(string) string { return "" }}
+	_, err := pager(env, log)
+	if f := event.AsFault(err); f == nil || f.Code != "log.no-pager" || f.Class != event.ClassUsage {
+		t.Error(err)
+	}
+	if err := os.WriteFile(filepath.Join(bin, "more"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := pager(env, log); err != nil || !slices.Equal(c.Args, []string{filepath.Join(bin, "more"), log}) {
+		t.Error(c, err)
+	}
+	c := &config.Cluster{Nodes: []config.Node{{Name: "n1", IP: netip.MustParseAddr("192.0.2.1")}}}
+	_, err = shellOn(c, "/k", "n1")
+	if f := event.AsFault(err); f == nil || f.Code != "shell.no-ssh" || f.Class != event.ClassUsage {
+		t.Error(err)
+	}
 }
 
 // What is usual is learnt from earlier runs of the same verb, of any cluster; not from the run itself.

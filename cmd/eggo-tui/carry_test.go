@@ -70,3 +70,26 @@ func TestTheScreenTakesOverTheFlagsOfTheRun(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// A run that ended before it kept a deploy.yaml has nothing to go on with, and says how to run it again.
+func TestResumeOfARunThatKeptNoFile(t *testing.T) {
+	root := t.TempDir()
+	store, err := journal.Open(root, "rack")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := store.NewRun("deploy", time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := event.NewBus(time.Now, log).Emit(event.RunStarted{Cluster: "rack", Verb: "deploy"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	err = resume(t.Context(), &environment{Getenv: os.Getenv}, runOptions{state: root}, "")
+	if f := event.AsFault(err); f == nil || f.Code != "resume.no-file" || f.Args["verb"] != "deploy" || f.Args["run"] != log.ID() {
+		t.Error(err)
+	}
+}

@@ -41,6 +41,11 @@ func startApart(
 	if err != nil {
 		return nil, broken(err)
 	}
+	if dir != "" { // of a directory that is gone, the start itself would say that the program is
+		if _, err := os.Stat(dir); err != nil {
+			return nil, broken(err)
+		}
+	}
 	words, err := os.CreateTemp("", "eggo-") // what it says before it has a directory; nobody sees the name
 	if err != nil {
 		return nil, broken(err)

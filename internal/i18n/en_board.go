@@ -102,7 +102,7 @@ func enBoard() map[string]string {
 
 		"fault.log.empty":            "That machine has printed nothing yet",
 		"fault.log.empty.next":       "Look again when a step has run there.",
-		"fault.log.save":             "The log could not be saved as {file}",
+		"fault.log.save":             "The log could not be saved as {file}: {cause}",
 		"fault.log.save.next":        "Start eggo-tui in a directory that you may write to.",
 		"fault.log.no-pager":         "There is no pager on this machine",
 		"fault.log.no-pager.next":    "Set PAGER, or install less.",

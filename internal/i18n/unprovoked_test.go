@@ -10,17 +10,16 @@ func unprovoked() map[string]bool {
 
 		"bundle.no-source", "check.version", "check.workload", "config.home",
 		"config.no-role", "config.shared-address", "config.text", "config.unreadable", "control.serve",
-		"edit.editor", "etcd.member-unwell", "etcd.not-listed", "hook.not-in-bundle",
+		"etcd.member-unwell", "etcd.not-listed", "hook.not-in-bundle",
 		"hook.unknown", "keygen.different", "keygen.empty", "kube.api",
-		"kube.client", "launch.process", "lock.cluster-failed", "log.no-pager", "log.save", "node.rehearsal",
+		"kube.client", "lock.cluster-failed", "node.rehearsal",
 		"packages.not-in-bundle", "packages.would-upgrade", "pki.unreadable", "pki.write", "preflight.cpus",
 		"preflight.endpoint-told", "preflight.endpoint-unknown", "preflight.leave-alive", "preflight.leave-no-api",
 		"preflight.leave-no-quorum", "preflight.memory", "preflight.restore-not-deployed", "preflight.restore-space",
 		"preflight.restore-without", "preflight.runtime-change", "preflight.selinux-balancer",
-		"resume.no-file",
-		"runtime.no-unit", "shell.no-ssh", "sign.key-type", "snapshot.no-state",
+		"runtime.no-unit", "sign.key-type", "snapshot.no-state",
 		"state.read", "state.write",
-		"status.no-pki", "status.unwell", "trust.store", "usage.deploy-yaml-moved",
+		"status.no-pki", "status.unwell", "usage.deploy-yaml-moved",
 		"usage.secret",
 	} {
 		out[code] = true

@@ -101,7 +101,7 @@ func zhBoard() map[string]string {
 
 		"fault.log.empty":            "这台机器还没有任何输出",
 		"fault.log.empty.next":       "等那里有步骤运行之后再看。",
-		"fault.log.save":             "日志无法保存为 {file}",
+		"fault.log.save":             "日志无法保存为 {file}：{cause}",
 		"fault.log.save.next":        "请在有写权限的目录中启动 eggo-tui。",
 		"fault.log.no-pager":         "本机没有分页器",
 		"fault.log.no-pager.next":    "请设置 PAGER 或安装 less。",

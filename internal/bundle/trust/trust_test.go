@@ -215,3 +215,33 @@ func TestStore(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A file of signers that cannot be read is no reason to trust everybody, and one that cannot be written keeps nobody.
+func TestAStoreThatCannotBeUsed(t *testing.T) {
+	want := func(err error, file string) {
+		t.Helper()
+		f := event.AsFault(err)
+		if f == nil || f.Code != "trust.store" || f.Args["file"] != file || f.Cause == "" || strings.Contains(f.Cause, file) {
+			t.Errorf("%v", err)
+		}
+	}
+	dir := t.TempDir()
+	_, line := key(t, "one@example.com")
+	s := trust.In(dir)
+	if err := os.Mkdir(s.Path(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Load()
+	want(err, s.Path())
+	_, err = s.Add([]string{line})
+	want(err, s.Path())
+	_, err = s.Remove("one@example.com")
+	want(err, s.Path())
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = trust.In(filepath.Join(file, "eggo"))
+	_, err = s.Add([]string{line})
+	want(err, s.Path())
+}

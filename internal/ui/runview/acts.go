@@ -105,7 +105,12 @@ func (p *Page) edit(*frame.Env) tea.Cmd {
 	if err != nil {
 		return frame.Send(doneMsg{what: doneEdit, err: err})
 	}
-	return frame.Program(c, func(err error) tea.Msg {
+	return frame.Program(c, edited(after))
+}
+
+// edited is what came of an edit when the editor has ended; after takes what was written.
+func edited(after func() (bool, error)) func(error) tea.Msg {
+	return func(err error) tea.Msg {
 		m := doneMsg{what: doneEdit, err: err}
 		if ee := (*exec.ExitError)(nil); errors.As(err, &ee) {
 			m.err = event.NewFault(event.ClassFailed, "edit.editor", nil, "status", strconv.Itoa(ee.ExitCode()))
@@ -114,7 +119,7 @@ func (p *Page) edit(*frame.Env) tea.Cmd {
 			m.again, m.err = after()
 		}
 		return m
-	})
+	}
 }
 
 // WrongEdit is what is wrong with a deploy.yaml that was edited: the first of its faults, where it stands (Line from 1, 0 where nobody knows),

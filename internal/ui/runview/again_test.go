@@ -1,6 +1,8 @@
 package runview
 
 import (
+	"errors"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -87,5 +89,21 @@ func TestAWrongEditIsTold(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// An editor that fails changes nothing, and it is said with its exit code; one that ends well has what was written taken.
+func TestAnEditorThatFails(t *testing.T) {
+	taken := 0
+	after := func() (bool, error) { taken++; return true, nil }
+	m, _ := edited(after)(exec.Command("sh", "-c", "exit 3").Run()).(doneMsg)
+	if f := event.AsFault(m.err); f == nil || f.Code != "edit.editor" || f.Args["status"] != "3" || m.again || taken > 0 {
+		t.Errorf("%+v, taken %d times", m, taken)
+	}
+	if m, _ := edited(after)(errors.New("it did not start")).(doneMsg); m.err == nil || m.again || taken > 0 {
+		t.Errorf("%+v, taken %d times", m, taken)
+	}
+	if m, _ := edited(after)(nil).(doneMsg); m.err != nil || !m.again || taken != 1 {
+		t.Errorf("%+v, taken %d times", m, taken)
 	}
 }
