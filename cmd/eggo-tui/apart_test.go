@@ -194,7 +194,7 @@ func TestDecisions(t *testing.T) {
 // A process that does not start is a fault that says why, and leaves nothing open.
 func TestARunWhoseProcessDoesNotStart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "gone")
-	d, err := startApart(t.Context(), "eggo-tui", []string{"deploy"}, dir, answers{})
+	d, err := startApart(nil, "eggo-tui", []string{"deploy"}, dir, answers{})
 	if f := event.AsFault(err); d != nil || f == nil || f.Code != "launch.process" || !strings.Contains(f.Cause, dir) {
 		t.Errorf("%+v %v", d, err)
 	}
