@@ -14,6 +14,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
+	uv "github.com/charmbracelet/ultraviolet"
 
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -46,7 +47,7 @@ type App struct {
 	w, h  int
 
 	stack   []frame.Page
-	dialogs []open // the first is shown
+	dialogs []*open // the first is shown
 	help    bool
 	helpTop int
 	note    string       // of the footer, until the next key
@@ -54,12 +55,9 @@ type App struct {
 	box     area         // of the dialog as drawn last
 	words   []string     // to be printed when the program has ended
 	err     error
-}
 
-// open is a dialog and the page that asked, nil if it was the program.
-type open struct {
-	frame.Dialog
-	from frame.Page
+	terminal bool // somebody types at one, and sees what is drawn
+	keys     int  // that were typed, and clicks
 }
 
 type area struct{ x, y, w, h int }
@@ -68,6 +66,7 @@ type area struct{ x, y, w, h int }
 type pageMsg struct {
 	page frame.Page
 	msg  tea.Msg
+	key  int // the number of the key that it comes of, 0 if none
 }
 
 // New makes the model with its first page.
@@ -93,6 +92,7 @@ func (a *App) dress(lang i18n.Lang) {
 // Run shows the first page, and what comes of it, until the person leaves or ctx ends.
 func Run(ctx context.Context, first frame.Page, o Options, in io.Reader, out io.Writer) error {
 	a := New(first, o)
+	a.terminal = true
 	prog := tea.NewProgram(a, tea.WithContext(ctx), tea.WithInput(newInput(in)), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithFilter(calm()))
 	_, err := prog.Run()
 	for _, p := range a.stack {
@@ -147,20 +147,31 @@ func (a *App) Init() tea.Cmd {
 }
 
 // of makes a page's command one whose message finds its way back to the page. Messages of Bubble Tea's own go to Bubble Tea.
-func (a *App) of(p frame.Page, c tea.Cmd) tea.Cmd {
+func (a *App) of(p frame.Page, c tea.Cmd) tea.Cmd { return a.by(p, c, 0) }
+
+// by is of, for a command that comes of a key.
+func (a *App) by(p frame.Page, c tea.Cmd, key int) tea.Cmd {
 	if c == nil {
 		return nil
 	}
 	return func() tea.Msg {
+		began := time.Now()
 		m := c()
-		if _, done := m.(pageMsg); done || m == nil {
+		if time.Since(began) > quickTime {
+			key = 0
+		}
+		if pm, done := m.(pageMsg); done || m == nil {
+			if done && pm.key == 0 {
+				pm.key = key
+				return pm
+			}
 			return m
 		}
 		v := reflect.ValueOf(m)
 		if v.Kind() == reflect.Slice && v.Type().Elem() == reflect.TypeFor[tea.Cmd]() { // a batch or a sequence
 			for i := range v.Len() {
 				if inner, ok := v.Index(i).Interface().(tea.Cmd); ok && inner != nil {
-					v.Index(i).Set(reflect.ValueOf(a.of(p, inner)))
+					v.Index(i).Set(reflect.ValueOf(a.by(p, inner, key)))
 				}
 			}
 			return m
@@ -168,7 +179,7 @@ func (a *App) of(p frame.Page, c tea.Cmd) tea.Cmd {
 		if v.Type().PkgPath() == reflect.TypeFor[tea.KeyPressMsg]().PkgPath() {
 			return m
 		}
-		return pageMsg{p, m}
+		return pageMsg{p, m, key}
 	}
 }
 
@@ -193,9 +204,15 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if m.Button == tea.MouseLeft {
 			return a, a.click(m.X, m.Y)
 		}
+	case uv.PrimaryDeviceAttributesEvent:
+		return a, a.answered()
+	case drawnMsg:
+		return a, a.drawn(m.of)
+	case muteMsg:
+		return a, a.mute(m.of)
 	case pageMsg:
 		if slices.Contains(a.stack, m.page) {
-			return a, a.said(m.page, m.msg)
+			return a, a.said(m.page, m.msg, m.key)
 		}
 	default: // of a page's command that could not be wrapped
 		var all []tea.Cmd
@@ -207,8 +224,9 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return a, nil
 }
 
-// said takes what a page sends to the program; what is none of it goes to the page.
-func (a *App) said(p frame.Page, msg tea.Msg) tea.Cmd {
+// said takes what a page sends to the program, because of the key with that number if it is not 0; what is none of it goes
+// to the page.
+func (a *App) said(p frame.Page, msg tea.Msg, key int) tea.Cmd {
 	at := slices.Index(a.stack, p)
 	switch m := msg.(type) {
 	case frame.Push:
@@ -227,7 +245,7 @@ func (a *App) said(p frame.Page, msg tea.Msg) tea.Cmd {
 		a.note = m.Text
 		return nil
 	case frame.Completed:
-		return a.of(p, m.Take())
+		return a.by(p, m.Take(), key)
 	case frame.Quit:
 		a.err = m.Err
 		if m.Last.Key != "" {
@@ -236,11 +254,9 @@ func (a *App) said(p frame.Page, msg tea.Msg) tea.Cmd {
 		return tea.Quit
 	}
 	if d, ok := frame.Open(msg); ok {
-		a.help = false
-		a.dialogs = append(a.dialogs, open{d, p})
-		return nil
+		return a.show(d, p, key)
 	}
-	return a.of(p, p.Update(msg, &a.env))
+	return a.by(p, p.Update(msg, &a.env), key)
 }
 
 // place puts a page in the place of those from the index on.
@@ -261,7 +277,11 @@ func (a *App) drop(from int) tea.Cmd {
 		}
 	}
 	a.stack = slices.Delete(a.stack, from, len(a.stack))
-	a.dialogs = slices.DeleteFunc(a.dialogs, func(d open) bool { return d.from != nil && !slices.Contains(a.stack, d.from) })
+	was := a.first()
+	a.dialogs = slices.DeleteFunc(a.dialogs, func(d *open) bool { return d.from != nil && !slices.Contains(a.stack, d.from) })
+	if a.first() != was {
+		all = append(all, a.unsure(drawTime))
+	}
 	return tea.Batch(all...)
 }
 
@@ -282,6 +302,7 @@ func (a *App) top() frame.Page { return a.stack[len(a.stack)-1] }
 
 func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 	a.note = ""
+	a.keys++
 	switch m.String() { // whatever is open
 	case "ctrl+l":
 		return tea.ClearScreen
@@ -294,14 +315,18 @@ func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 		}
 		return nil
 	}
-	if len(a.dialogs) > 0 {
-		d := a.dialogs[0]
-		c, done := d.Key(m, &a.env)
-		if done {
-			a.close(d)
-		}
-		return a.of(d.from, c)
+	if a.holds(m) {
+		return nil
 	}
+	if d := a.first(); d != nil {
+		c, done := d.Key(m, &a.env)
+		return a.ended(d, c, done)
+	}
+	return a.pageKey(m)
+}
+
+// pageKey takes a key that no dialog takes.
+func (a *App) pageKey(m tea.KeyPressMsg) tea.Cmd {
 	if a.help {
 		switch m.String() {
 		case "down", "j", "pgdown", "space":
@@ -315,7 +340,7 @@ func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 	}
 	top := a.top()
 	if c, ok := top.Type(m, &a.env); ok {
-		return a.of(top, c)
+		return a.by(top, c, a.keys)
 	}
 	if b, ok := frame.Find(a.bindings(), m.String()); ok && b.Do != nil {
 		return a.did(top, b)
@@ -327,13 +352,19 @@ func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 func (a *App) did(p frame.Page, b frame.Binding) tea.Cmd {
 	c := b.Do()
 	if c == nil || !b.Now {
-		return a.of(p, c)
+		return a.by(p, c, a.keys)
 	}
-	return a.said(p, c())
+	return a.said(p, c(), a.keys)
 }
 
-func (a *App) close(d open) {
-	a.dialogs = slices.DeleteFunc(a.dialogs, func(o open) bool { return o.Dialog == d.Dialog })
+// ended is what a key or a click in a dialog has led to; done: the dialog is over, and the next one is shown.
+func (a *App) ended(d *open, c tea.Cmd, done bool) tea.Cmd {
+	c = a.by(d.from, c, a.keys)
+	if !done {
+		return c
+	}
+	a.dialogs = slices.DeleteFunc(a.dialogs, func(o *open) bool { return o == d })
+	return tea.Batch(c, a.unsure(drawTime))
 }
 
 // bindings are the keys of the page on top, and those that every page has.
@@ -422,16 +453,24 @@ func (a *App) freeMouse() tea.Cmd {
 
 // paste gives what is pasted to what takes text. Terminals send CR between lines; pages and dialogs get LF.
 func (a *App) paste(text string) tea.Cmd {
-	text = widget.Breaks(text)
+	if a.holds(tea.PasteMsg{Content: text}) {
+		return nil
+	}
 	if len(a.dialogs) > 0 {
+		text = widget.Breaks(text)
 		if !a.dialogs[0].Paste(text) {
 			a.note = a.env.P.T("ui.paste.nowhere")
 		}
 		return nil
 	}
+	return a.pagePaste(text)
+}
+
+// pagePaste gives what is pasted to the page.
+func (a *App) pagePaste(text string) tea.Cmd {
 	top := a.top()
 	if p, ok := top.(frame.Paster); ok && !a.help && !a.small() {
-		return a.of(top, p.Paste(text, &a.env))
+		return a.by(top, p.Paste(widget.Breaks(text), &a.env), a.keys)
 	}
 	a.note = a.env.P.T("ui.paste.nowhere")
 	return nil
@@ -458,19 +497,17 @@ func (a *App) wheel(m tea.MouseWheelMsg) tea.Cmd {
 }
 
 func (a *App) click(x, y int) tea.Cmd {
+	a.keys++
 	switch {
 	case a.small():
 		return nil
 	case len(a.dialogs) > 0:
 		d := a.dialogs[0]
-		if x < a.box.x || y < a.box.y || x >= a.box.x+a.box.w || y >= a.box.y+a.box.h {
+		if d.unseen != nil || x < a.box.x || y < a.box.y || x >= a.box.x+a.box.w || y >= a.box.y+a.box.h {
 			return nil
 		}
 		c, done := d.Click(x-a.box.x, y-a.box.y)
-		if done {
-			a.close(d)
-		}
-		return a.of(d.from, c)
+		return a.ended(d, c, done)
 	case a.help:
 		a.help = false
 		return nil
@@ -486,7 +523,7 @@ func (a *App) click(x, y int) tea.Cmd {
 	}
 	if c, ok := top.(frame.Clicker); ok {
 		if y -= a.headLines(); y >= 0 {
-			return a.of(top, c.Click(x, y, &a.env))
+			return a.by(top, c.Click(x, y, &a.env), a.keys)
 		}
 	}
 	return nil

@@ -81,7 +81,7 @@ func TestStack(t *testing.T) {
 	uitest.Has(t, a, "one › two", "Esc back")
 	uitest.Fills(t, a, 80, 24)
 	late = a.of(two, frame.Send("late"))
-	uitest.Drive(t, a, pageMsg{two, frame.Replace{Page: three}})
+	uitest.Drive(t, a, pageMsg{page: two, msg: frame.Replace{Page: three}})
 	uitest.Has(t, a, "one › three")
 	uitest.Run(t, a, late)
 	uitest.Keys(t, a, "esc")
@@ -181,6 +181,6 @@ func TestANoteGoesWithItsPage(t *testing.T) {
 	uitest.Drive(t, a, tea.WindowSizeMsg{Width: 80, Height: 24})
 	uitest.Keys(t, a, "n")
 	uitest.Has(t, a, "it comes to its end")
-	uitest.Drive(t, a, pageMsg{p, frame.Replace{Page: next}})
+	uitest.Drive(t, a, pageMsg{page: p, msg: frame.Replace{Page: next}})
 	uitest.Lacks(t, a, "it comes to its end")
 }

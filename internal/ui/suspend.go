@@ -18,7 +18,7 @@ func (a *App) suspend() tea.Cmd {
 	top, note := a.top(), frame.Note{Text: a.env.P.T("ui.suspend.no-shell")}
 	return func() tea.Msg {
 		if !watched(os.Getpid()) {
-			return pageMsg{top, note}
+			return pageMsg{page: top, msg: note}
 		}
 		return tea.SuspendMsg{}
 	}

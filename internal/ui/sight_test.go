@@ -1,0 +1,122 @@
+package ui
+
+import (
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
+	"github.com/eggo-k8s/eggo/internal/ui/uitest"
+)
+
+// atScreen is a page at a terminal, with a question that it can ask.
+func atScreen(t *testing.T) (a *App, p *paper, ask frame.Ask, answers *string) {
+	t.Helper()
+	p = &paper{name: "a", field: true}
+	a = New(p, Options{Lang: i18n.English})
+	a.terminal = true
+	answers = new(string)
+	answer := func(what string) func() tea.Cmd { return func() tea.Cmd { *answers += what; return nil } }
+	ask = frame.Ask{Title: event.M("wizard.resume.title"), Choices: []frame.Choice{
+		{Key: "c", Word: "wizard.resume.go-on", Do: answer("c")}, {Key: "n", Word: "wizard.resume.new", Do: answer("n")}}}
+	uitest.Drive(t, a, tea.WindowSizeMsg{Width: 80, Height: 24})
+	return a, p, ask, answers
+}
+
+// draws lets the time go by in which the dialog is drawn.
+func draws(a *App) { a.Update(drawnMsg{a.first().unseen}) }
+
+// answers has the terminal say that it is drawn.
+func answers(a *App) {
+	a.Update(uv.PrimaryDeviceAttributesEvent{62})
+}
+
+// Letters that were typed before a dialog was on the screen go where they were meant to go, and answer nothing.
+func TestADialogIsNotAnsweredUnseen(t *testing.T) {
+	a, p, ask, got := atScreen(t)
+	a.Update(pageMsg{page: p, msg: ask}) // by itself
+	uitest.Has(t, a, "Unfinished draft")
+	uitest.Type(t, a, "in")
+	draws(a)
+	uitest.Type(t, a, "c")
+	uitest.Drive(t, a, tea.PasteMsg{Content: "one"})
+	if *got != "" || p.text != "" {
+		t.Fatalf("answered %q, typed %q", *got, p.text)
+	}
+	answers(a)
+	if *got != "" || p.text != "inc" {
+		t.Fatalf("answered %q, typed %q", *got, p.text)
+	}
+	uitest.Type(t, a, "n") // of somebody who was typing, and has not seen it yet
+	draws(a)
+	answers(a)
+	draws(a)
+	answers(a)
+	if *got != "" || p.text != "incn" {
+		t.Fatalf("answered %q, typed %q", *got, p.text)
+	}
+	uitest.Type(t, a, "n")
+	if *got != "n" || a.first() != nil {
+		t.Errorf("answered %q", *got)
+	}
+}
+
+// What a key has opened takes the next key, and a click before it is on the screen is nobody's answer.
+func TestWhatAKeyOpensTakesTheNextOne(t *testing.T) {
+	a, p, ask, got := atScreen(t)
+	p.field, p.do = false, map[string]func() tea.Cmd{"o": func() tea.Cmd { return frame.Send(ask) }}
+	uitest.Keys(t, a, "o", "n")
+	if *got != "n" {
+		t.Errorf("answered %q", *got)
+	}
+	_, late := a.Update(uitest.Press("o")) // what it leads to comes after another key
+	a.Update(uitest.Press("x"))
+	a.Update(late())
+	a.View()
+	a.Update(tea.MouseClickMsg{X: a.box.x + 2, Y: a.box.y + 1, Button: tea.MouseLeft})
+	uitest.Type(t, a, "n")
+	if *got != "n" {
+		t.Errorf("answered %q", *got)
+	}
+}
+
+// The dialog behind another one is not on the screen before that is answered.
+func TestTheNextDialogIsNotAnsweredUnseen(t *testing.T) {
+	a, p, ask, got := atScreen(t)
+	for range 2 {
+		a.Update(pageMsg{page: p, msg: ask})
+	}
+	draws(a)
+	answers(a)
+	a.Update(uitest.Press("n"))
+	a.Update(uitest.Press("n"))
+	if *got != "n" {
+		t.Errorf("answered %q", *got)
+	}
+	draws(a)
+	answers(a)
+	if p.text != "n" {
+		t.Errorf("typed %q", p.text)
+	}
+}
+
+// A terminal that answers nothing is a script's: what it sends is the answer, at last, and at once the next time.
+func TestAMuteTerminalAnswers(t *testing.T) {
+	a, p, ask, got := atScreen(t)
+	a.Update(pageMsg{page: p, msg: ask})
+	draws(a)
+	uitest.Type(t, a, "n")
+	a.Update(muteMsg{a.first().unseen})
+	if *got != "n" {
+		t.Errorf("answered %q", *got)
+	}
+	a.Update(pageMsg{page: p, msg: ask})
+	uitest.Type(t, a, "c")
+	if *got != "nc" || strings.Contains(uitest.Screen(a), "Unfinished") {
+		t.Errorf("answered %q", *got)
+	}
+}
