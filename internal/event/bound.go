@@ -110,7 +110,9 @@ func boundArgs(args map[string]string) map[string]string {
 	return out
 }
 
-func boundMsg(m Msg) Msg { return Msg{Key: Clip(m.Key, MaxName), Args: boundArgs(m.Args)} }
+func boundMsg(m Msg) Msg {
+	return Msg{Key: Clip(m.Key, MaxName), Args: boundArgs(m.Args), Call: boundCall(m.Call)}
+}
 
 func boundMsgPtr(m *Msg) *Msg {
 	if m == nil {
@@ -142,11 +144,12 @@ func names(ss ...*string) {
 }
 
 // normal gives e as it would be read back from the log: text cleaned and bounded, faults without their Go errors. The
-// plan and the words of the command line are the operator's own; see boundPlan.
+// plan and the options of the run are the operator's own; see boundPlan.
 func normal(e Event) Event {
 	switch e := e.(type) {
 	case RunStarted:
 		names(&e.Run, &e.Cluster, &e.Verb, &e.Version, &e.Config)
+		e.Nodes = boundList(e.Nodes, MaxName)
 		return e
 	case HostState:
 		names(&e.Host, &e.State)

@@ -49,6 +49,9 @@ func (b *Bus) Publish(e Event) (Record, error) {
 	e = normal(e)
 	if first, ok := e.(RunStarted); ok {
 		first.Format = LogFormat
+		if first.Options != nil && first.Flags == nil {
+			first.Flags = first.Options.Flags()
+		}
 		e = first
 	}
 	b.mu.Lock()

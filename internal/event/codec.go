@@ -144,6 +144,10 @@ func decodeLine(line []byte, lenient bool) (Record, error) {
 		boundPlan(p)
 		return Record{h.Seq, h.Time, p}, nil
 	}
+	if first, is := e.(RunStarted); is && first.Options == nil && first.Flags != nil {
+		first.Options = optionsOf(first.Flags)
+		e = first
+	}
 	return Record{h.Seq, h.Time, normal(e)}, nil
 }
 

@@ -29,6 +29,7 @@ type Sink interface {
 type Msg struct {
 	Key  string            `json:"key"`
 	Args map[string]string `json:"args,omitempty"`
+	Call *Call             `json:"call,omitempty"` // what {command} stands for; see Calling
 }
 
 // M makes a Msg; kv are alternating argument names and values.
@@ -51,7 +52,7 @@ func (m Msg) With(name, value string) Msg {
 		args = map[string]string{}
 	}
 	args[name] = value
-	return Msg{Key: m.Key, Args: args}
+	return Msg{Key: m.Key, Args: args, Call: m.Call}
 }
 
 // OutputCut is the key of a Notice that says how much of a command's output, in lines and in bytes, is not in the log. The command's last lines
@@ -108,7 +109,10 @@ type (
 		Config  string `json:"config"`
 		File    string `json:"file,omitempty"` // the deploy.yaml that the run was begun with
 		Resumed bool   `json:"resumed,omitempty"`
-		// Flags are those of the command line that who goes on with the run needs, a word each: --limit w1 --on-failure skip.
+		// Nodes are those that join, leave or are cleaned up; none: the whole cluster.
+		Nodes   []string    `json:"nodes,omitempty"`
+		Options *RunOptions `json:"options,omitempty"`
+		// Flags are the options as words of a command line; the bus fills them in.
 		Flags []string `json:"flags,omitempty"`
 	}
 	// PlanMade lists all that the run intends, before its first step.

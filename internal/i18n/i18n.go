@@ -39,6 +39,8 @@ func FromEnv() Lang {
 type Printer struct {
 	lang      Lang
 	sentences map[string]string
+	// Command says an operation as a command line that can be copied. Set it before the printer is used.
+	Command func(event.Call) string
 }
 
 // NewPrinter makes a printer for lang; an unknown language reads English.
@@ -46,7 +48,12 @@ func NewPrinter(lang Lang) *Printer {
 	if lang != Chinese {
 		lang = English
 	}
-	return &Printer{lang: lang, sentences: catalog(lang)}
+	return &Printer{lang: lang, sentences: catalog(lang), Command: shortCommand}
+}
+
+// shortCommand is what is said of an operation where no front end says how it is called there.
+func shortCommand(c event.Call) string {
+	return strings.TrimSpace("eggo-tui " + event.Clean(c.Verb) + " " + event.Clean(c.Cluster))
 }
 
 // Lang is the printer's language.
@@ -74,6 +81,9 @@ func (p *Printer) Msg(m event.Msg) string {
 	}
 	if !strings.Contains(s, "{") {
 		return s
+	}
+	if m.Call != nil && m.Args["command"] == "" {
+		m = m.With("command", p.Command(*m.Call))
 	}
 	return filled(numbered(s, m.Args), m.Args)
 }

@@ -1,0 +1,117 @@
+package event
+
+import (
+	"strings"
+	"time"
+)
+
+// RunOptions are those of a run that whoever continues it takes over.
+type RunOptions struct {
+	Limit     []string `json:"limit,omitempty"`
+	OnFailure string   `json:"on_failure,omitempty"`
+	Signers   string   `json:"signers,omitempty"` // a file, absolute
+	Before    []string `json:"before,omitempty"`  // the cluster's hooks: absolute paths, with ",ROLE" where one was given
+	After     []string `json:"after,omitempty"`
+}
+
+// Flags are the options as words of a command line, a flag and its value each: --limit a,b --on-failure skip.
+func (o *RunOptions) Flags() []string {
+	var out []string
+	add := func(flag, value string) {
+		if value != "" {
+			out = append(out, flag, value)
+		}
+	}
+	add("--limit", strings.Join(o.Limit, ","))
+	add("--on-failure", o.OnFailure)
+	add("--signers", o.Signers)
+	for _, h := range o.Before {
+		add("--cluster-prehook", h)
+	}
+	for _, h := range o.After {
+		add("--cluster-posthook", h)
+	}
+	return out
+}
+
+// optionsOf reads the flags of a log whose program wrote no options. A flag that is not known is passed over.
+func optionsOf(flags []string) *RunOptions {
+	var o RunOptions
+	for i := 0; i+1 < len(flags); i += 2 {
+		switch value := flags[i+1]; flags[i] {
+		case "--limit":
+			o.Limit = strings.Split(value, ",")
+		case "--on-failure":
+			o.OnFailure = value
+		case "--signers":
+			o.Signers = value
+		case "--cluster-prehook":
+			o.Before = append(o.Before, value)
+		case "--cluster-posthook":
+			o.After = append(o.After, value)
+		}
+	}
+	return &o
+}
+
+// Call is an operation that a message advises: which verb, on what, with which options. Each front end says it in its
+// own way, a command line or a button.
+type Call struct {
+	Verb    string `json:"verb"`
+	Cluster string `json:"cluster,omitempty"`
+	File    string `json:"file,omitempty"` // the deploy.yaml, where it is not the cluster's own
+
+	Nodes []string `json:"nodes,omitempty"` // names or addresses
+	List  string   `json:"list,omitempty"`  // join: the file that names the machines
+	Roles []string `json:"roles,omitempty"` // join: roles of the machines, as deploy.yaml calls them
+	Arch  string   `json:"arch,omitempty"`
+	Name  string   `json:"name,omitempty"`
+	Port  int      `json:"port,omitempty"`
+
+	Snapshot string        `json:"snapshot,omitempty"`
+	Drain    time.Duration `json:"drain_ns,omitempty"`
+	Purge    bool          `json:"purge,omitempty"`
+	Force    bool          `json:"force,omitempty"`
+
+	Limit         []string `json:"limit,omitempty"`
+	HostKeys      string   `json:"host_keys,omitempty"`
+	OnFailure     string   `json:"on_failure,omitempty"`
+	Signers       string   `json:"signers,omitempty"`
+	AllowUnsigned bool     `json:"allow_unsigned,omitempty"`
+	OfNodes       bool     `json:"of_nodes,omitempty"` // the hooks are those of the nodes that join or leave
+	Before        []string `json:"before,omitempty"`
+	After         []string `json:"after,omitempty"`
+}
+
+// Calling makes a Msg whose sentence has the hole {command} for the operation that it advises.
+func Calling(key string, c Call, kv ...string) Msg {
+	m := M(key, kv...)
+	m.Call = &c
+	return m
+}
+
+func boundCall(c *Call) *Call {
+	if c == nil {
+		return nil
+	}
+	out := *c
+	names(&out.Verb, &out.Cluster, &out.Arch, &out.Name, &out.HostKeys, &out.OnFailure)
+	for _, s := range []*string{&out.File, &out.List, &out.Snapshot, &out.Signers} {
+		*s = Clip(*s, MaxArg)
+	}
+	for _, list := range []*[]string{&out.Nodes, &out.Roles, &out.Limit, &out.Before, &out.After} {
+		*list = boundList(*list, MaxArg)
+	}
+	return &out
+}
+
+func boundList(list []string, most int) []string {
+	if list == nil {
+		return nil
+	}
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = Clip(s, most)
+	}
+	return out
+}
