@@ -289,7 +289,7 @@ func (w *plainWizard) hearOf(l wizard.Look) {
 		w.asking = append(w.asking, l)
 	case wizard.Failed:
 		text, next := w.talker.env.P.Fault(l.Fault)
-		w.complain(event.Error, name+": "+w.t("wizard.look.failed")+": "+text, next)
+		w.complain(event.Error, name+": "+w.t(wizard.FailedWord(l.Fault))+": "+text, next)
 	case wizard.Seen:
 		word := "plain.seen"
 		if l.Errors() > 0 {

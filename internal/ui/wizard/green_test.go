@@ -42,6 +42,23 @@ func TestMachinesWithErrorsAreNotReady(t *testing.T) {
 	}
 }
 
+// Machines are counted by what is the matter with them, in the words of their rows.
+func TestMachinesAreCountedByWhatTheyAre(t *testing.T) {
+	for lang, words := range map[i18n.Lang][]string{i18n.English: {"1 not reached", "2 not let in", "1 no sudo"}, i18n.Chinese: {"1 连不上", "2 登录被拒", "1 sudo 不可用"}} {
+		a, p, w := open(t, lang, false, 80, 24)
+		w.codes = map[string]string{"10.0.0.2": "ssh.auth", "10.0.0.3": "ssh.auth", "10.0.0.4": "ssh.sudo-password"}
+		uitest.Keys(t, a, "ctrl+n", "ctrl+n")
+		uitest.Type(t, a, "10.0.0.[2-5]")
+		uitest.Keys(t, a, "enter")
+		uitest.Type(t, a, "10.0.0.12")
+		uitest.Keys(t, a, "enter", "enter")
+		uitest.Has(t, a, words...)
+		if s := machinesOf(p).standing(); s.errors != 4 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
 // A machine whose settings are wrong is not ready, whatever it says of itself.
 func TestAMachineThatIsWrongIsNotReady(t *testing.T) {
 	a, _, _ := open(t, i18n.English, false, 140, 40)

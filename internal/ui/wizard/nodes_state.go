@@ -48,7 +48,7 @@ func stage(e *frame.Env, l *Look, wrong int) (string, widget.Ink, string) {
 	case Asking:
 		return g.Ignored, t.Warn, e.P.T("wizard.look.asking")
 	case Failed:
-		return g.Failed, t.Bad, e.P.T(failed(l.Fault))
+		return g.Failed, t.Bad, e.P.T(FailedWord(l.Fault))
 	case Seen:
 		if n := l.Errors(); n > 0 {
 			return g.Failed, t.Bad, e.P.T("wizard.errors", "count", itoa(n))
@@ -58,27 +58,40 @@ func stage(e *frame.Env, l *Look, wrong int) (string, widget.Ink, string) {
 	return g.Running, t.Busy, e.P.T(word)
 }
 
-// failed is the word for a look that came to nothing: how far it came tells what is to be mended.
-func failed(f *event.Fault) string {
+// The words for checks that fail, in the order in which they are counted.
+const (
+	wordUnreachable = "wizard.look.failed"
+	wordRefused     = "wizard.look.refused"
+	wordNoPassword  = "wizard.look.password"
+	wordKeyRefused  = "wizard.look.key-refused"
+	wordNoSudo      = "wizard.look.no-sudo"
+)
+
+// FailedWord is the word for a check that failed, by how far it came: that is what has to be fixed.
+func FailedWord(f *event.Fault) string {
 	switch {
 	case f == nil:
 	case f.Code == "usage.secret":
-		return "wizard.look.password"
+		return wordNoPassword
 	case strings.HasPrefix(f.Code, "ssh.hostkey"):
-		return "wizard.look.key-refused"
+		return wordKeyRefused
 	case strings.HasPrefix(f.Code, "ssh.sudo"):
-		return "wizard.look.no-sudo"
+		return wordNoSudo
 	case f.Class == event.ClassAuth:
-		return "wizard.look.refused"
+		return wordRefused
 	}
-	return "wizard.look.failed"
+	return wordUnreachable
 }
 
-// tally is how many machines are in which state; none is in two of them.
-type tally struct{ failed, errors, asking, busy, ready, none int }
+// tally is how many machines are in which state; none is in two of them. Those that failed are also counted by word.
+type tally struct {
+	failed, errors, asking, busy, ready, none int
+	failedBy                                  map[string]int
+}
 
 // tally counts the machines that the wizard looks at.
-func (n *nodes) tally() (c tally) {
+func (n *nodes) tally() tally {
+	c := tally{failedBy: map[string]int{}}
 	wrong := map[int]bool{}
 	for _, x := range n.p.problems {
 		if i := machineOf(x.Key); i >= 0 && x.Severity == event.Error {
@@ -93,6 +106,7 @@ func (n *nodes) tally() (c tally) {
 		switch {
 		case l != nil && l.Stage == Failed:
 			c.failed++
+			c.failedBy[FailedWord(l.Fault)]++
 		case wrong[i] || l.Errors() > 0:
 			c.errors++
 		case l == nil:
@@ -144,13 +158,21 @@ func (n *nodes) summary(e *frame.Env, w int) string {
 		}
 	}
 	states := new(widget.Line)
-	for _, x := range []struct {
+	type count struct {
 		n     int
 		glyph string
 		st    widget.Ink
 		word  string
-	}{{c.failed, t.Glyphs.Failed, t.Bad, "wizard.look.failed"}, {c.errors, t.Glyphs.Failed, t.Bad, "wizard.nodes.errors"}, {c.asking, t.Glyphs.Ignored, t.Warn, "wizard.look.asking"},
-		{c.busy, t.Glyphs.Running, t.Busy, "wizard.look.looking"}, {c.ready, t.Glyphs.OK, t.Good, "wizard.look.seen"}} {
+	}
+	var counts []count
+	for _, word := range []string{wordUnreachable, wordRefused, wordNoPassword, wordKeyRefused, wordNoSudo} {
+		counts = append(counts, count{c.failedBy[word], t.Glyphs.Failed, t.Bad, word})
+	}
+	for _, x := range append(counts,
+		count{c.errors, t.Glyphs.Failed, t.Bad, "wizard.nodes.errors"},
+		count{c.asking, t.Glyphs.Ignored, t.Warn, "wizard.look.asking"},
+		count{c.busy, t.Glyphs.Running, t.Busy, "wizard.look.looking"},
+		count{c.ready, t.Glyphs.OK, t.Good, "wizard.look.seen"}) {
 		if x.n > 0 && n.p.svc.Probe != nil {
 			states.Space(3).Add(x.st, x.glyph+" "+itoa(x.n)+" "+e.P.T(x.word))
 		}

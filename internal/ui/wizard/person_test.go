@@ -142,11 +142,11 @@ func TestAPasswordThatIsMissingIsNamed(t *testing.T) {
 // How far a look came is told in its word: a login that is refused is no machine that cannot be reached.
 func TestALookSaysHowFarItCame(t *testing.T) {
 	for code, want := range map[string]string{"ssh.auth": "wizard.look.refused", "ssh.hostkey-changed": "wizard.look.key-refused", "ssh.sudo-password": "wizard.look.no-sudo", "usage.secret": "wizard.look.password"} {
-		if got := failed(event.NewFault(event.ClassAuth, code, nil)); got != want {
+		if got := FailedWord(event.NewFault(event.ClassAuth, code, nil)); got != want {
 			t.Errorf("%s: %s", code, got)
 		}
 	}
-	if got := failed(event.NewFault(event.ClassFailed, "ssh.unreachable", nil)); got != "wizard.look.failed" {
+	if got := FailedWord(event.NewFault(event.ClassFailed, "ssh.unreachable", nil)); got != "wizard.look.failed" {
 		t.Error(got)
 	}
 }

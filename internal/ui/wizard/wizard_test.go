@@ -37,6 +37,8 @@ type world struct {
 	ran     []string
 	keys    int // host keys that were trusted
 
+	codes map[string]string // the faults of looks that fail, by address
+
 	strangers bool // nobody has met any machine
 	slow      bool // preflight does not come to its end
 }
@@ -60,6 +62,9 @@ func (w *world) services() Services {
 			}
 			l := Look{Machine: m, Stage: Seen, OS: "Debian GNU/Linux 12 (bookworm)", OSID: "debian", Codename: "bookworm", Arch: "amd64", CPUs: 4, Memory: 8 << 30, Disk: 52 << 30, Skew: 40 * time.Millisecond}
 			switch {
+			case w.codes[m.IP] != "":
+				fault := event.NewFault(event.ClassAuth, w.codes[m.IP], nil, "addr", m.IP+":22", "user", "root", "tried", "publickey")
+				l = Look{Machine: m, Stage: Failed, Fault: fault.On(m.Name)}
 			case strings.HasSuffix(m.IP, ".12") && !w.strangers:
 				l = Look{Machine: m, Stage: Failed, Fault: event.NewFault(event.ClassFailed, "ssh.unreachable", errors.New("no route to host"), "addr", m.IP+":22").On(m.Name)}
 			case w.strangers, strings.HasSuffix(m.IP, ".13"):
