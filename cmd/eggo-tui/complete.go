@@ -3,13 +3,14 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // completeMost is how many entries of a directory are looked at.
 const completeMost = 10000
 
-// completePath goes on with a path as far as the files that are there agree, and names those that begin so. A directory that is the only one gets its
+// completePath goes on with a path as far as the files that are there agree, and names those that begin so, sorted. A directory that is the only one gets its
 // slash. ~ is the home directory and stays as it was typed.
 func completePath(text string) (string, []string) {
 	typed, base := filepath.Split(text)
@@ -48,6 +49,7 @@ func completePath(text string) (string, []string) {
 	if len(names) == 0 {
 		return text, nil
 	}
+	slices.Sort(names)
 	return typed + common, names
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -34,5 +35,22 @@ func TestPathsAreCompleted(t *testing.T) {
 		if got := text + " " + string(rune('0'+len(names))); got != want {
 			t.Errorf("%s: %s (%s), want %s", in, got, strings.Join(names, " "), want)
 		}
+	}
+}
+
+// The names come in the order of the alphabet, whatever that of the directory is.
+func TestPathsAreSorted(t *testing.T) {
+	dir := t.TempDir()
+	var want []string
+	for i := range 40 {
+		want = append(want, "bundle-"+string(rune('a'+i/10))+string(rune('0'+i%10)))
+	}
+	for i := range want {
+		if err := os.WriteFile(filepath.Join(dir, want[(i*7)%len(want)]), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, names := completePath(dir + "/b"); !slices.Equal(names, want) {
+		t.Errorf("%q", names)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,8 +88,8 @@ func plainCluster(ctx context.Context, m *plainDesk) error {
 		}
 		if do == "wizard.resume.go-on" {
 			w.draft, w.file, first = s.Draft, s.File, s.Step
-			for _, text := range s.Typed { // a line of the screen that was not taken has no place here, but it is not lost
-				if text != "" {
+			for _, field := range slices.Sorted(maps.Keys(s.Typed)) { // what the screen did not take has no place here, but it is not lost
+				if text := s.Typed[field]; text != "" {
 					w.say("plain.typed", "text", text)
 				}
 			}
