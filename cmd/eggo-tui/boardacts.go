@@ -30,7 +30,7 @@ func boardActs(env *environment, c *journal.Cluster, id string, o *runview.Optio
 	dir, name := c.RunDir(id), filepath.Base(c.Path())
 	root := filepath.Dir(c.Path())
 	o.LogPath = func(host string) string { return filepath.Join(dir, journal.NodeLog(host)) }
-	o.Usual = func() runstate.History { return usual(root, id) }
+	o.Usual = func() runstate.History { return usual(c, id) }
 	o.Support = func() (string, error) {
 		file, _, err := supportFile(env, logOptions{id: name, state: root}, id, "", nil)
 		if err == nil {
@@ -55,7 +55,7 @@ func boardActs(env *environment, c *journal.Cluster, id string, o *runview.Optio
 	}
 	if o.Control != nil {
 		stop := o.Control.Stop
-		if _, verb, _ := strings.Cut(id, "-"); verb == "deploy" || verb == "join" { // others are not gone on with by the file alone
+		if verb := c.Verb(id); verb == "deploy" || verb == "join" { // others are not gone on with by the file alone
 			o.Edit = func() (*exec.Cmd, func() (bool, error), error) { return editAgain(env, saved, stop) }
 		}
 	}
@@ -77,8 +77,8 @@ func savedCluster(path string) (*config.Cluster, error) {
 }
 
 // usual learns from the newest runs of the same verb before this one, of all clusters of this machine.
-func usual(root, id string) runstate.History {
-	_, verb, _ := strings.Cut(id, "-")
+func usual(c *journal.Cluster, id string) runstate.History {
+	root, verb := filepath.Dir(c.Path()), c.Verb(id)
 	type past struct{ id, dir string }
 	var all []past
 	clusters, err := knownClusters(root)
@@ -95,7 +95,7 @@ func usual(root, id string) runstate.History {
 			continue
 		}
 		for _, x := range ids {
-			if _, v, _ := strings.Cut(x, "-"); v == verb && x < id {
+			if x < id && store.Verb(x) == verb {
 				all = append(all, past{x, store.RunDir(x)})
 			}
 		}

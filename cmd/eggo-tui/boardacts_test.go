@@ -235,7 +235,11 @@ func TestUsual(t *testing.T) {
 	run("b", "deploy", at.Add(time.Hour), 30*time.Second)
 	run("b", "cleanup", at.Add(2*time.Hour), time.Hour)
 	id := run("a", "deploy", at.Add(3*time.Hour), time.Hour)
-	h := usual(root, id)
+	c, err := journal.At(root, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := usual(c, id)
 	if got, _ := h.Usual(&runstate.Step{Step: event.Step{ID: "work/x", Host: "x"}}); got != 30*time.Second {
 		t.Errorf("usually %s", got)
 	}

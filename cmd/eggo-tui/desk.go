@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -137,7 +136,7 @@ func deskRuns(store *journal.Cluster, cluster string) []jumphost.Run {
 		r := runInfo(store.RunDir(id))
 		r.Ref = jumphost.Ref{Cluster: cluster, Run: id}
 		if r.Verb == "" {
-			_, r.Verb, _ = strings.Cut(id, "-")
+			r.Verb = store.Verb(id)
 		}
 		if r.Status == "" {
 			r.Status = jumphost.Interrupted

@@ -38,8 +38,8 @@ func resume(ctx context.Context, env *environment, o runOptions, run string) err
 		return err
 	}
 	verb := c.Verb
-	if _, v, ok := strings.Cut(c.LastRun, "-"); ok {
-		verb = v
+	if store, err := journal.At(stateRoot(env, o.state), c.Name); err == nil {
+		verb = store.Verb(c.LastRun)
 	}
 	switch {
 	case c.File == "":
@@ -68,6 +68,7 @@ func keptFile(file, run string) (kept bool, flags []string, err error) {
 		return false, nil, event.NewFault(event.ClassFailed, "state.read", err)
 	}
 	sum := sha256.Sum256(text)
+	preflight := map[string]bool{}
 	for rec, err := range journal.Read(run) {
 		if err != nil {
 			return false, nil, err
@@ -78,8 +79,12 @@ func keptFile(file, run string) (kept bool, flags []string, err error) {
 			if e.Config == hex.EncodeToString(sum[:]) {
 				return true, flags, nil
 			}
+		case event.PlanMade:
+			for _, step := range e.Steps {
+				preflight[step.ID] = step.Phase == "preflight"
+			}
 		case event.StepStarted:
-			if !strings.HasPrefix(e.Step, "preflight.") {
+			if !preflight[e.Step] {
 				return true, flags, nil
 			}
 		}

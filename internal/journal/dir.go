@@ -103,16 +103,11 @@ func (c *Cluster) Runs() ([]string, error) {
 func (c *Cluster) Latest(verb string) (string, error) {
 	ids, err := c.Runs()
 	for i := len(ids) - 1; i >= 0; i-- {
-		if verb == "" || verbOf(ids[i]) == verb {
+		if verb == "" || c.Verb(ids[i]) == verb {
 			return ids[i], nil
 		}
 	}
 	return "", err
-}
-
-func verbOf(id string) string {
-	_, verb, _ := strings.Cut(id, "-")
-	return verb
 }
 
 // NewRun makes the directory of a new run and opens its log. Its ID is the time and the verb, like 20261121T101530Z-deploy, and sorts after
@@ -138,6 +133,7 @@ func (c *Cluster) NewRun(verb string, now time.Time) (*Writer, error) {
 		return nil, fault("journal.open", c.RunDir(id), err)
 	}
 	w.id = id
+	writeRunFile(c.RunDir(id), verb)
 	for _, old := range ids { // of runs that were killed
 		dropReserve(c.RunDir(old))
 	}
