@@ -29,10 +29,13 @@ type Deps struct {
 	Sink    event.Sink // takes the records besides the journal; nil: nobody
 	Decider Decider    // nil: as the request says, and Handle.Decide where it says ask
 	Asker   Asker      // nil: nobody is there
+	// Unattended: nobody answers at Asker, which has no more than what it was told before. Where nothing else is said,
+	// unknown host keys are refused.
+	Unattended bool
 	// Who names the user, host and process that work on the cluster, to others who find it locked.
 	Who     journal.Holder
 	Version string // of the program
-	// Problems is told of the problems of a deploy.yaml that are not errors, as they are found; nil: nobody listens.
+	// Problems is told of all problems of a deploy.yaml, as they are found; nil: nobody listens.
 	Problems func(file string, p config.Problems)
 	// Opened is called when the run has its directory and has done nothing; an error ends it. nil: nothing.
 	Opened func(Run) error
@@ -46,14 +49,15 @@ type Store interface {
 	Read(ctx context.Context, cluster string) (Files, error)
 	// Open gives them for a run: what is not there yet is made.
 	Open(ctx context.Context, cluster string) (Files, error)
-	// Copy gives a copy that Close throws away, for operations that change nothing. Its Journal is the original's.
+	// Copy gives a copy that Close throws away, for operations that change nothing. Its Journal and the path of its Config
+	// are the original's.
 	Copy(ctx context.Context, cluster string) (Files, error)
 	// Stages are the unpacked bundles that clusters use.
 	Stages(ctx context.Context) ([]string, error)
 }
 
-// Files are those of one cluster. Phases read and write Dir; what must not be lost is persisted before a node depends on
-// it.
+// Files are those of one cluster. Phases read and write Dir; what must not be lost is persisted before a node
+// depends on it.
 type Files interface {
 	Dir() string
 	// Journal has the runs and the lock; it is a directory by design.
@@ -62,7 +66,7 @@ type Files interface {
 	Config() (text []byte, path string, err error)
 	// SaveConfig makes a text the cluster's own deploy.yaml, and persists it.
 	SaveConfig(ctx context.Context, text []byte) error
-	// CopyConfig keeps a text as the deploy.yaml of a run, in the run's directory.
+	// CopyConfig keeps a text as the deploy.yaml of a run, by the run's ID.
 	CopyConfig(run string, text []byte) error
 	// Persist returns when what it names is where it outlives this host. A directory has nothing to do.
 	Persist(ctx context.Context, what phases.Kept) error
@@ -94,10 +98,12 @@ type Host interface {
 
 // Access says how the nodes of a run are logged in to.
 type Access struct {
-	Cluster    *config.Cluster // its logins have their secrets
-	KnownHosts string          // the file of keys of hosts
+	// Cluster has the logins. Their secrets are there when the first node is dialled.
+	Cluster *config.Cluster
+	// KnownHosts is asked for the file of host keys when the first node is dialled.
+	KnownHosts func() string
 	HostKeys   remote.Policy
-	Asker      Asker
+	Asker      Asker // nil: nobody is there
 	Emit       func(event.Event)
 	// Added is called when the key of a host was accepted and is in the file, before the connection is used; nil: nothing.
 	Added func(ctx context.Context) error

@@ -1,7 +1,12 @@
 package operation
 
 import (
+	"context"
+	"iter"
+	"sync"
+
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/runstate"
 )
@@ -22,3 +27,100 @@ type Result struct {
 	Active []*runstate.Step
 	How    string
 }
+
+// Handle is a run as its owner, or who attached to it, has it.
+type Handle struct {
+	run     Run
+	backend backend
+}
+
+// backend is where the run is: in this process, or in another.
+type backend interface {
+	halt() error
+	abort() error
+	decide(step string, d event.Decision) error
+	done() <-chan struct{}
+	// outcome is how the run ended; it is asked for when done is closed.
+	outcome() (Result, error)
+}
+
+// Run is which it is.
+func (h *Handle) Run() Run { return h.run }
+
+// Stop lets the running steps end and begins no other.
+func (h *Handle) Stop() error { return h.backend.halt() }
+
+// Abort breaks off the running steps too.
+func (h *Handle) Abort() error { return h.backend.abort() }
+
+// Decide says what becomes of a step that somebody was asked about.
+func (h *Handle) Decide(step string, d event.Decision) error { return h.backend.decide(step, d) }
+
+// Done is closed when the run has ended.
+func (h *Handle) Done() <-chan struct{} { return h.backend.done() }
+
+// Wait waits for the end. The error is the run's fault, or that of ctx; Result.Logged says whether the log has it.
+func (h *Handle) Wait(ctx context.Context) (Result, error) {
+	select {
+	case <-h.backend.done():
+		return h.backend.outcome()
+	case <-ctx.Done():
+		return Result{}, ctx.Err()
+	}
+}
+
+// Events gives the run's records from a sequence number on: those that are there, and those that come until it ends.
+func (h *Handle) Events(ctx context.Context, from uint64) iter.Seq2[event.Record, error] {
+	return func(yield func(event.Record, error) bool) {
+		over := make(chan struct{})
+		var once sync.Once
+		end := func() { once.Do(func() { close(over) }) }
+		watching, stop := context.WithCancel(ctx)
+		defer stop()
+		go func() {
+			select {
+			case <-h.backend.done():
+			case <-watching.Done():
+			}
+			end()
+		}()
+		for rec, err := range journal.FollowUntil(h.run.Dir, over) {
+			if err == nil && ctx.Err() != nil {
+				err = ctx.Err()
+			}
+			if err == nil && rec.Seq < from {
+				continue
+			}
+			if !yield(rec, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// local is a run in this process. It implements control.Handler too.
+type local struct {
+	stop   chan struct{}
+	once   sync.Once // closes stop
+	cancel context.CancelFunc
+	asked  *asked
+	over   chan struct{}
+	result Result // when over is closed
+	err    error
+}
+
+func (l *local) halt() error  { l.Stop(); return nil }
+func (l *local) abort() error { l.Abort(); return nil }
+
+func (l *local) decide(step string, d event.Decision) error { return l.Decide(step, d) }
+func (l *local) done() <-chan struct{}                      { return l.over }
+func (l *local) outcome() (Result, error)                   { return l.result, l.err }
+
+// Stop implements control.Handler.
+func (l *local) Stop() { l.once.Do(func() { close(l.stop) }) }
+
+// Abort implements control.Handler.
+func (l *local) Abort() { l.cancel() }
+
+// Decide implements control.Handler.
+func (l *local) Decide(step string, d event.Decision) error { return l.asked.answer(step, d) }

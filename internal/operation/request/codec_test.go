@@ -53,7 +53,9 @@ func TestParsedIsNotEncoded(t *testing.T) {
 }
 
 func TestWhatIsNoRequest(t *testing.T) {
-	for _, in := range []string{"", "{}", `{"verb":"reboot","request":{}}`, `{"verb":"deploy","request":{"on_failure":"x"}}`} {
+	for _, in := range []string{
+		"", "{}", `{"verb":"reboot","request":{}}`, `{"verb":"deploy","request":{"on_failure":"x"}}`,
+	} {
 		if r, err := Decode([]byte(in)); err == nil {
 			t.Errorf("%q: %+v", in, r)
 		}

@@ -1,5 +1,6 @@
-// Package request is what can be asked of an operation, and those results that name no phase: values, which go through a
-// pipe as JSON. The screens and the line interface may import it, so it imports no more than config, bundle and event.
+// Package request is what can be asked of an operation, and those results that name no phase: values, which go
+// through a pipe as JSON. The screens and the line interface may import it, so it imports no more than config,
+// bundle and event.
 package request
 
 import (
@@ -35,6 +36,8 @@ type Request interface {
 	Base() Common
 	// Validate refuses what no deploy.yaml can make right.
 	Validate() error
+	// Call is the request as a message advises it; which deploy.yaml it is for is not in it.
+	Call() event.Call
 	sealed()
 }
 
@@ -195,8 +198,8 @@ func (d Delete) Validate() error {
 // Ref names a run.
 type Ref struct{ Cluster, Run string }
 
-// Answers is what was asked before a run, which has nobody to ask. It holds secrets: it goes through a pipe, and into no
-// log and no argument.
+// Answers is what was asked before a run, which has nobody to ask. It holds secrets: it goes through a pipe, and
+// into no log and no argument.
 type Answers struct {
 	Secrets   map[string]string `json:"secrets,omitempty"`    // by the ID of their question
 	HostKeys  string            `json:"host_keys,omitempty"`  // in place of the request's: what could be asked was

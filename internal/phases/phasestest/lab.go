@@ -97,6 +97,14 @@ func stage(ctx context.Context, dir string) (*bundle.Staged, error) {
 }
 
 func cluster(shape Shape) (*config.Cluster, error) {
+	c, problems := config.Load(deployYAML(shape), "deploy.yaml")
+	if problems.HasErrors() {
+		return nil, fmt.Errorf("deploy.yaml: %+v", problems)
+	}
+	return c, nil
+}
+
+func deployYAML(shape Shape) []byte {
 	var b strings.Builder
 	list := func(prefix string, count, first int) {
 		for i := range count {
@@ -118,11 +126,7 @@ func cluster(shape Shape) (*config.Cluster, error) {
 		b.WriteString("loadbalance: {name: lb, ip: 192.0.2.41, port: 22, arch: amd64, bind-port: 8443}\n")
 	}
 	b.WriteString("network: {podcidr: 10.200.0.0/16, plugin: flannel}\npackage-src: {type: tar.gz, x86src: /bundle.tar.gz}\n")
-	c, problems := config.Load([]byte(b.String()), "deploy.yaml")
-	if problems.HasErrors() {
-		return nil, fmt.Errorf("deploy.yaml: %+v", problems)
-	}
-	return c, nil
+	return []byte(b.String())
 }
 
 // NewLab makes bare machines under dir and serves what stands behind their ports. Its state directory has the kit's certificates.
@@ -209,8 +213,11 @@ func assemble(dir string, shape Shape) (*Lab, error) {
 	return l, nil
 }
 
-// StateDir is the cluster's directory on the jump host.
-func (l *Lab) StateDir() string { return filepath.Join(l.Dir, "state") }
+// StateDir is the cluster's directory on the control host, and its name the cluster's.
+func (l *Lab) StateDir() string { return filepath.Join(l.Dir, "state", "sim") }
+
+// DeployYAML is the cluster as a deploy.yaml.
+func (l *Lab) DeployYAML() []byte { return deployYAML(l.shape) }
 
 // Close ends what the lab serves.
 func (l *Lab) Close() {

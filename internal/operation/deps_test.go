@@ -1,0 +1,146 @@
+package operation
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
+)
+
+// fakes are the Deps of a simulated cluster. They say what was asked of them.
+type fakes struct {
+	root   string
+	lab    *phasestest.Lab
+	mu     sync.Mutex
+	held   []phases.Kept     // in the order in which they were persisted
+	fail   phases.Kept       // cannot be persisted
+	locked map[string]string // holder by node
+}
+
+// simulate makes bare machines and the Deps for them.
+func simulate(t testing.TB, shape phasestest.Shape) (*fakes, Deps) {
+	t.Helper()
+	kit, err := phasestest.NewKitOf(t.TempDir(), shape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lab, err := phasestest.NewLab(t.TempDir(), kit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(lab.Close)
+	f := &fakes{root: filepath.Dir(lab.StateDir()), lab: lab, locked: map[string]string{}}
+	return f, Deps{Store: f, Dialer: f, Bundles: f, Version: "v0", Who: journal.Holder{User: "me", Host: "here", PID: 7}}
+}
+
+func (f *fakes) Clusters(context.Context) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(f.root, "*", "deploy.yaml"))
+	var out []string
+	for _, p := range files {
+		out = append(out, filepath.Base(filepath.Dir(p)))
+	}
+	return out, err
+}
+
+func (f *fakes) Read(_ context.Context, name string) (Files, error) {
+	c, err := journal.At(f.root, name)
+	return &fakeFiles{f, c}, err
+}
+
+func (f *fakes) Open(_ context.Context, name string) (Files, error) {
+	c, err := journal.Open(f.root, name)
+	return &fakeFiles{f, c}, err
+}
+
+func (f *fakes) Copy(ctx context.Context, name string) (Files, error) { return f.Read(ctx, name) }
+
+func (f *fakes) Stages(context.Context) ([]string, error) { return nil, nil }
+
+type fakeFiles struct {
+	of *fakes
+	c  *journal.Cluster
+}
+
+func (f *fakeFiles) Dir() string               { return f.c.Path() }
+func (f *fakeFiles) Journal() *journal.Cluster { return f.c }
+func (f *fakeFiles) KeepStages([]string) error { return nil }
+func (f *fakeFiles) Close() error              { return nil }
+
+func (f *fakeFiles) Config() ([]byte, string, error) {
+	path := filepath.Join(f.Dir(), "deploy.yaml")
+	text, err := os.ReadFile(path)
+	return text, path, err
+}
+
+func (f *fakeFiles) SaveConfig(ctx context.Context, text []byte) error {
+	if err := os.WriteFile(filepath.Join(f.Dir(), "deploy.yaml"), text, 0o600); err != nil {
+		return err
+	}
+	return f.Persist(ctx, phases.KeptConfig)
+}
+
+func (f *fakeFiles) CopyConfig(run string, text []byte) error {
+	return os.WriteFile(filepath.Join(f.c.RunDir(run), "deploy.yaml"), text, 0o600)
+}
+
+func (f *fakeFiles) Persist(_ context.Context, what phases.Kept) error {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	f.of.held = append(f.of.held, what)
+	if what == f.of.fail {
+		return event.NewFault(event.ClassFailed, "state.write", fs.ErrPermission)
+	}
+	return nil
+}
+
+func (f *fakes) Connections(Access) (Connections, error) { return fakeConns{f}, nil }
+
+type fakeConns struct{ f *fakes }
+
+func (c fakeConns) Close() error { return nil }
+
+func (c fakeConns) Dial(ctx context.Context, n config.Node) (Host, error) {
+	h, err := c.f.lab.Env(nil).Connect(ctx, n)
+	return fakeHost{h, c.f}, err
+}
+
+type fakeHost struct {
+	node.Host
+	f *fakes
+}
+
+func (h fakeHost) Close() error { return nil }
+
+func (h fakeHost) Lock(_ context.Context, holder string) error {
+	h.f.mu.Lock()
+	defer h.f.mu.Unlock()
+	h.f.locked[h.Name()] = holder
+	return nil
+}
+
+func (f *fakes) Head(string) (*bundle.Manifest, []byte, error) { return nil, nil, fs.ErrNotExist }
+
+func (f *fakes) Session(BundleUse) BundleSession { return fakeBundles{f} }
+
+type fakeBundles struct{ f *fakes }
+
+func (b fakeBundles) Stage(ctx context.Context, s config.BundleSource) (phases.Bundle, error) {
+	return b.f.lab.Env(nil).Stage(ctx, s)
+}
+func (b fakeBundles) Check(context.Context, config.BundleSource) error { return nil }
+func (b fakeBundles) Checked() []event.Msg                             { return nil }
+func (b fakeBundles) Release()                                         {}
+
+func (b fakeBundles) Prune(context.Context, Files, func() ([]string, error)) ([]bundle.Pruned, error) {
+	return nil, nil
+}

@@ -1,0 +1,150 @@
+package operation
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// rolePrefix distinguishes a role in a limit from a node of that name.
+const rolePrefix = "role:"
+
+// Limit finds the nodes of a limit, by name or role:ROLE, in the order of deploy.yaml.
+func Limit(c *config.Cluster, limit []string) ([]string, error) {
+	named := map[string]bool{}
+	for _, l := range limit {
+		role, isRole := strings.CutPrefix(l, rolePrefix)
+		if role == "master" { // deploy.yaml's own word
+			role = string(bundle.ControlPlane)
+		}
+		found := false
+		for _, n := range c.Nodes {
+			if isRole && n.Has(bundle.Role(role)) || !isRole && n.Name == l {
+				named[n.Name], found = true, true
+			}
+		}
+		if !found {
+			return nil, event.NewFault(event.ClassUsage, "usage.limit", nil, "value", l, "cluster", c.Name,
+				"nodes", strings.Join(names(c.Nodes), ", "), "roles", strings.Join(roles(c), ", "))
+		}
+	}
+	var out []string
+	for _, n := range c.Nodes {
+		if named[n.Name] {
+			out = append(out, n.Name)
+		}
+	}
+	return out, nil
+}
+
+// roles are those that a cluster has, as a limit takes them.
+func roles(c *config.Cluster) []string {
+	var out []string
+	for _, r := range bundle.AllRoles() {
+		if len(c.With(r)) > 0 {
+			out = append(out, rolePrefix+string(r))
+		}
+	}
+	return out
+}
+
+// Removable finds nodes by name or address, and refuses what the cluster cannot be without.
+func Removable(c *config.Cluster, named []string) ([]config.Node, error) {
+	usage := func(code string, kv ...string) error {
+		return event.NewFault(event.ClassUsage, "delete."+code, nil, append(kv, "cluster", c.Name)...)
+	}
+	var out []config.Node
+	for _, a := range named {
+		i := indexOf(c, a)
+		if i < 0 {
+			return nil, usage("unknown", "name", a, "known", strings.Join(names(c.Nodes), ", "))
+		}
+		n := c.Nodes[i]
+		if n.Has(bundle.LoadBalancer) {
+			return nil, usage("balancer", "name", n.Name)
+		}
+		if !slices.ContainsFunc(out, called(n.Name)) {
+			out = append(out, n)
+		}
+	}
+	for role, code := range map[bundle.Role]string{bundle.ControlPlane: "last-control-plane", bundle.Etcd: "last-etcd"} {
+		if !slices.ContainsFunc(out, func(n config.Node) bool { return n.Has(role) }) {
+			continue
+		}
+		stay := 0
+		for _, n := range c.With(role) {
+			if !slices.ContainsFunc(out, called(n.Name)) {
+				stay++
+			}
+		}
+		if stay == 0 {
+			return nil, usage(code, "names", strings.Join(names(out), ", "))
+		}
+	}
+	return out, nil
+}
+
+// Alone finds nodes that are cleaned up by themselves, by name or address; an address that the cluster does not
+// have any more may have had any role.
+func Alone(c *config.Cluster, named []string) ([]config.Node, error) {
+	var out []config.Node
+	for _, a := range named {
+		i := indexOf(c, a)
+		if i >= 0 {
+			out = append(out, c.Nodes[i])
+			continue
+		}
+		ip, err := netip.ParseAddr(a)
+		if err != nil {
+			return nil, event.NewFault(event.ClassUsage, "cleanup.unknown", nil,
+				"name", a, "cluster", c.Name, "known", strings.Join(names(c.Nodes), ", "))
+		}
+		out = append(out, config.Node{
+			Name: a, IP: ip.Unmap(), Port: 22, Arch: "amd64",
+			Roles: []bundle.Role{bundle.ControlPlane, bundle.Worker, bundle.Etcd},
+		})
+	}
+	return out, nil
+}
+
+// OnlyCluster is the cluster that is named, or the one that the store has.
+func OnlyCluster(ctx context.Context, st Store, named, root string) (string, error) {
+	if named != "" {
+		return named, nil
+	}
+	known, err := st.Clusters(ctx)
+	if err != nil {
+		return "", err
+	}
+	switch len(known) {
+	case 1:
+		return known[0], nil
+	case 0:
+		return "", event.NewFault(event.ClassUsage, "usage.no-clusters", nil, "dir", root)
+	}
+	return "", event.NewFault(event.ClassUsage, "usage.which-cluster", nil,
+		"dir", root, "known", strings.Join(known, ", "))
+}
+
+// indexOf finds a node by name or address.
+func indexOf(c *config.Cluster, nameOrIP string) int {
+	ip, _ := netip.ParseAddr(nameOrIP)
+	return slices.IndexFunc(c.Nodes, func(n config.Node) bool { return n.Name == nameOrIP || n.IP == ip.Unmap() })
+}
+
+func called(name string) func(config.Node) bool {
+	return func(n config.Node) bool { return n.Name == name }
+}
+
+func names(nodes []config.Node) []string {
+	var out []string
+	for _, n := range nodes {
+		out = append(out, n.Name)
+	}
+	return out
+}

@@ -1,0 +1,239 @@
+package operation
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+	"slices"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/remote"
+)
+
+// prepared is a request whose deploy.yaml was loaded, with what it takes to reach the nodes. Nothing was made or
+// locked.
+type prepared struct {
+	*source
+	deps    Deps
+	request request.Request
+	hooks   []phases.Hook
+	conns   Connections
+	bundles BundleSession
+	files   Files      // when they are open
+	bus     *event.Bus // likewise
+	holder  string     // of the nodes' locks; "" is nobody: nothing is changed
+	limit   []string   // nodes that the work is kept to; none: all
+}
+
+// prepare loads deploy.yaml and what it takes to log in. Nothing is made.
+func prepare(ctx context.Context, q request.Request, d Deps) (*prepared, error) {
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	p, base := &prepared{deps: d, request: q}, q.Base()
+	var err error
+	if p.hooks, err = loadHooks(base.Hooks); err != nil {
+		return nil, err
+	}
+	if p.source, err = loadSource(ctx, base.Source, d); err != nil {
+		return nil, err
+	}
+	if !base.Hooks.OfNodes {
+		if err := phases.HooksRun(p.hooks, p.cluster.Nodes); err != nil {
+			return nil, err
+		}
+	}
+	policy, err := p.policy()
+	if err != nil {
+		return nil, err
+	}
+	if p.conns, err = d.Dialer.Connections(p.access(policy)); err != nil {
+		return nil, err
+	}
+	p.bundles = d.Bundles.Session(BundleUse{
+		Beside: filepath.Dir(p.file), Trust: base.Trust, Asker: d.Asker, Emit: p.emit,
+	})
+	if err := resolveSecrets(ctx, p.cluster, d.Asker); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// policy is what is done about unknown host keys.
+func (p *prepared) policy() (remote.Policy, error) {
+	return hostKeyPolicy(cmp.Or(p.request.Base().HostKeys, p.cluster.Eggo.HostKeys), p.deps)
+}
+
+// close ends the connections and lets go of bundles and files.
+func (p *prepared) close() {
+	p.conns.Close()
+	p.bundles.Release()
+	if p.files != nil {
+		p.files.Close()
+	}
+}
+
+// emit is before there is a bus: nobody hears of it.
+func (p *prepared) emit(e event.Event) error {
+	if p.bus == nil {
+		return nil
+	}
+	return p.bus.Emit(e)
+}
+
+// connect dials a node and takes its lock; the connection lives until the end.
+func (p *prepared) connect(ctx context.Context, n config.Node) (node.Host, error) {
+	h, err := p.conns.Dial(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	if p.holder != "" {
+		if err := h.Lock(ctx, p.holder); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// phasesEnv is what the phases work with.
+func (p *prepared) phasesEnv() phases.Env {
+	return phases.Env{
+		Cluster: p.cluster, Saved: p.saved, Accepted: p.keep, Connect: p.connect, Stage: p.bundles.Stage,
+		StateDir: p.files.Dir(), Emit: p.bus.Emit, Now: p.deps.clock().Now, Hooks: p.hooks,
+		Verb: string(p.request.Verb()),
+	}
+}
+
+// keep makes the operation's deploy.yaml the cluster's own. It is called when preflight has passed.
+func (p *prepared) keep(ctx context.Context) error {
+	text, err := p.absolute()
+	if err != nil {
+		return err
+	}
+	return p.files.SaveConfig(ctx, text)
+}
+
+// loadHooks reads the hooks of a request; nodes are the names of those that they are for, none of them all that
+// have the role.
+func loadHooks(h request.Hooks, nodes ...string) ([]phases.Hook, error) {
+	before, after := phases.ClusterPreHook, phases.ClusterPostHook
+	if h.OfNodes {
+		before, after = phases.PreHook, phases.PostHook
+	}
+	var out []phases.Hook
+	for _, part := range []struct {
+		kind  string
+		flags []string
+	}{{before, h.Before}, {after, h.After}} {
+		for _, f := range part.flags {
+			hooks, err := phases.LoadHooks(part.kind, f)
+			if err != nil {
+				return nil, err
+			}
+			for i := range hooks {
+				hooks[i].Nodes = nodes
+			}
+			out = append(out, hooks...)
+		}
+	}
+	return out, nil
+}
+
+// nodeHooks reads the hooks again for nodes that join or are removed.
+func (p *prepared) nodeHooks(nodes []config.Node) (err error) {
+	if p.hooks, err = loadHooks(p.request.Base().Hooks, names(nodes)...); err != nil {
+		return err
+	}
+	return phases.HooksRun(p.hooks, nodes)
+}
+
+// setLimit keeps the work to the nodes of a limit.
+func (p *prepared) setLimit(limit []string) (err error) {
+	if len(limit) > 0 {
+		p.limit, err = Limit(p.cluster, limit)
+	}
+	return err
+}
+
+// only makes these nodes the operation's cluster.
+func (p *prepared) only(nodes []config.Node) {
+	c := *p.cluster
+	c.Nodes = nodes
+	p.cluster = &c
+}
+
+// within are the nodes of the limit.
+func (p *prepared) within() []config.Node {
+	return slices.DeleteFunc(slices.Clone(p.cluster.Nodes), func(n config.Node) bool {
+		return !slices.Contains(p.limit, n.Name)
+	})
+}
+
+// planner makes the plan of a request.
+type planner = func(phases.Env) *engine.Plan
+
+// limited is a plan within the limit.
+func (p *prepared) limited(plan planner) planner {
+	if len(p.limit) == 0 {
+		return plan
+	}
+	return func(e phases.Env) *engine.Plan {
+		e.Limit = slices.Clone(p.limit)
+		return phases.Limit(plan(e), e.Limit)
+	}
+}
+
+// work is what a request comes to: its plan, the nodes that it is about unless that is the cluster, and what is said
+// when it has ended well.
+type work struct {
+	plan  planner
+	nodes []string
+	next  func() []event.Msg
+}
+
+// check refuses, before there is a run and a log of it, what needs no more than the files of the cluster.
+func (p *prepared) check(ctx context.Context) error {
+	switch q := p.request.(type) {
+	case request.Renew:
+		return p.checkRenew()
+	case request.Restore:
+		return p.checkRestore(ctx, q)
+	}
+	return nil
+}
+
+// shape makes the work of the request.
+func (p *prepared) shape(ctx context.Context) (*work, error) {
+	switch q := p.request.(type) {
+	case request.Deploy:
+		return p.deploy(q)
+	case request.Join:
+		return p.join(ctx, q)
+	case request.Delete:
+		return p.remove(q)
+	case request.Cleanup:
+		return p.cleanup(q)
+	case request.Renew:
+		return p.renew()
+	case request.Snapshot:
+		return p.snapshot(q)
+	case request.Restore:
+		return p.restore(ctx, q)
+	}
+	return nil, event.NewFault(event.ClassFailed, "internal", nil)
+}
+
+// resumes is the command that continues the request after it was interrupted.
+func resumes(q request.Request) event.Call {
+	c := q.Call()
+	if q.Verb() == request.VerbRenew { // the new certificates are there
+		c.Verb = string(request.VerbDeploy)
+	}
+	return c
+}

@@ -1,0 +1,256 @@
+package operation
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/remote"
+)
+
+// Questions asks all that the run of a request would want to know, for the run has nobody to ask, and logs in to every
+// node once: keys and passphrases are asked for, and wrong passwords come to light, before anything begins. Nothing is
+// locked or changed. confirm, if it is not nil, is called last.
+//
+// Where nobody is at the Asker and nothing has to be confirmed, the nodes are left to the run.
+func Questions(
+	ctx context.Context, q request.Request, d Deps, confirm func(context.Context, *Scope) error,
+) (request.Answers, error) {
+	k := &keeping{asker: d.Asker, kept: map[string]string{}}
+	progress, _ := d.Asker.(Progress)
+	if d.Asker != nil {
+		d.Asker = k
+	}
+	p, err := prepare(ctx, q, d)
+	if err != nil {
+		return request.Answers{}, err
+	}
+	defer func() { p.close() }()
+	policy, err := p.policy()
+	if err != nil {
+		return request.Answers{}, err
+	}
+	if d.Asker != nil && !d.Unattended || policy == remote.Ask || confirm != nil {
+		if err := p.ask(ctx, progress, confirm); err != nil {
+			return request.Answers{}, err
+		}
+	}
+	out := request.Answers{Secrets: k.all(), HostKeys: "strict"} // what could be asked was
+	if policy == remote.AcceptNew {
+		out.HostKeys = "accept-new"
+	}
+	return out, nil
+}
+
+// ask asks what is asked after deploy.yaml is read.
+func (p *prepared) ask(
+	ctx context.Context, progress Progress, confirm func(context.Context, *Scope) error,
+) (err error) {
+	if p.files, err = p.deps.Store.Open(ctx, p.cluster.Name); err != nil {
+		return err
+	}
+	if err := p.files.Journal().Free(); err != nil { // it would be found out after all the questions
+		return err
+	}
+	if err := p.loadOwn(p.files); err != nil {
+		return err
+	}
+	if p.installs() {
+		for _, b := range p.cluster.Bundles() {
+			if err := p.bundles.Check(ctx, b); err != nil {
+				return err
+			}
+		}
+	}
+	if err := p.logIn(ctx, progress); err != nil || confirm == nil {
+		return err
+	}
+	return confirm(ctx, &Scope{p})
+}
+
+// installs says whether the request installs from bundles.
+func (p *prepared) installs() bool {
+	switch p.request.Verb() {
+	case request.VerbDeploy, request.VerbJoin, request.VerbDelete, request.VerbRenew:
+		return true
+	}
+	return false
+}
+
+// logIn logs in to every node, and to those that are to join. A node that cannot be reached is the run's to report.
+func (p *prepared) logIn(ctx context.Context, progress Progress) error {
+	nodes := slices.Clone(p.cluster.Nodes)
+	if j, is := p.request.(request.Join); is {
+		for _, n := range j.Nodes {
+			n.Name, n.Port = cmp.Or(n.Name, n.IP.String()), cmp.Or(n.Port, 22)
+			nodes = append(nodes, n)
+		}
+	}
+	if progress != nil {
+		progress.Expect(len(nodes))
+	}
+	faults := make(chan *event.Fault, len(nodes))
+	var all sync.WaitGroup
+	for _, n := range nodes {
+		all.Go(func() {
+			_, err := p.connect(ctx, n)
+			if progress != nil {
+				progress.Met(ctx, len(nodes))
+			}
+			if err != nil {
+				faults <- event.AsFault(err)
+			}
+		})
+	}
+	all.Wait()
+	close(faults)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	auth, first := 0, (*event.Fault)(nil)
+	for f := range faults {
+		if answersMissing(f) {
+			return f
+		}
+		if f.Class == event.ClassAuth {
+			auth++
+			first = f
+		}
+	}
+	if auth == len(nodes) && auth > 0 { // a password that is wrong everywhere
+		return first
+	}
+	return nil
+}
+
+// answersMissing says whether a login failed for an answer that somebody could give.
+func answersMissing(f *event.Fault) bool {
+	return strings.HasPrefix(f.Code, "ssh.hostkey") && f.Code != "ssh.hostkey-changed" ||
+		strings.HasPrefix(f.Code, "ssh.key-file") || f.Code == "ssh.no-credentials"
+}
+
+// Scope is what a request is about, for who has to confirm it.
+type Scope struct{ p *prepared }
+
+// Cluster as deploy.yaml says.
+func (s *Scope) Cluster() *config.Cluster { return s.p.cluster }
+
+// Targets are the nodes that the request removes, cleans up or restores. What the cluster cannot be without is refused
+// here already.
+func (s *Scope) Targets(context.Context) ([]config.Node, error) {
+	switch q := s.p.request.(type) {
+	case request.Delete:
+		return s.p.removed(q)
+	case request.Cleanup:
+		if err := s.p.cleaned(q); err != nil {
+			return nil, err
+		}
+	}
+	return s.p.cluster.Nodes, nil
+}
+
+// NodeInventory is what a cleanup would remove from a node, or why nobody knows.
+type NodeInventory struct {
+	phases.Stock
+	Err error
+}
+
+// Inventory reads from every target what a cleanup would remove, over the connections that are there. It ends with ctx.
+func (s *Scope) Inventory(ctx context.Context, purge bool) iter.Seq2[config.Node, NodeInventory] {
+	return s.p.inventory(ctx, purge)
+}
+
+func (p *prepared) inventory(ctx context.Context, purge bool) iter.Seq2[config.Node, NodeInventory] {
+	return func(yield func(config.Node, NodeInventory) bool) {
+		for _, n := range p.cluster.Nodes {
+			var inv NodeInventory
+			h, err := p.connect(ctx, n)
+			if ctx.Err() != nil {
+				return
+			}
+			if err == nil {
+				inv.Stock, err = phases.TakeStock(ctx, h, purge)
+			}
+			inv.Err = err
+			if !yield(n, inv) {
+				return
+			}
+		}
+	}
+}
+
+// keeping keeps the secrets that somebody typed, for the run, and asks for each once.
+type keeping struct {
+	asker Asker
+	one   sync.Mutex
+	mu    sync.Mutex
+	kept  map[string]string
+}
+
+// Secret implements Asker. What deploy.yaml says to be elsewhere is read there by the run again.
+func (k *keeping) Secret(ctx context.Context, q SecretQuestion) (string, error) {
+	if q.From != "" && q.From != "prompt" {
+		return k.asker.Secret(ctx, q)
+	}
+	k.one.Lock()
+	defer k.one.Unlock()
+	if v, ok := k.all()[q.ID]; ok {
+		return v, nil
+	}
+	v, err := k.asker.Secret(ctx, q)
+	if err == nil {
+		k.mu.Lock()
+		k.kept[q.ID] = v
+		k.mu.Unlock()
+	}
+	return v, err
+}
+
+// HostKey implements Asker.
+func (k *keeping) HostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
+	return k.asker.HostKey(ctx, q)
+}
+
+// Signer implements Asker.
+func (k *keeping) Signer(ctx context.Context, q SignerQuestion) (bool, error) {
+	return k.asker.Signer(ctx, q)
+}
+
+// LoggedIn implements Logins.
+func (k *keeping) LoggedIn(err error) {
+	if l, is := k.asker.(Logins); is {
+		l.LoggedIn(err)
+	}
+}
+
+func (k *keeping) all() map[string]string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return maps.Clone(k.kept)
+}
+
+// Told is an Asker that has the answers of before, and nobody behind it.
+type Told request.Answers
+
+// Secret implements Asker.
+func (t Told) Secret(_ context.Context, q SecretQuestion) (string, error) {
+	v, ok := t.Secrets[q.ID]
+	if !ok {
+		return "", ErrNobody
+	}
+	return v, nil
+}
+
+// HostKey implements Asker: what was not asked before is not trusted.
+func (t Told) HostKey(context.Context, remote.HostKeyQuestion) (bool, error) { return false, nil }
+
+// Signer implements Asker.
+func (t Told) Signer(context.Context, SignerQuestion) (bool, error) { return false, ErrNobody }

@@ -1,0 +1,75 @@
+package request
+
+import (
+	"slices"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// call is the request as what a message advises; which deploy.yaml it is for is not in it. That something was confirmed
+// is said for nobody who follows the advice.
+func (c Common) call(verb string) event.Call {
+	return event.Call{
+		Verb: verb, Limit: c.Limit, HostKeys: c.HostKeys, OnFailure: c.OnFailure.String(), Signers: c.Trust.Signers,
+		AllowUnsigned: c.Trust.AllowUnsigned, OfNodes: c.Hooks.OfNodes, Before: c.Hooks.Before, After: c.Hooks.After,
+	}
+}
+
+// Call implements Request.
+func (d Deploy) Call() event.Call { return d.call("deploy") }
+
+// Call implements Request.
+func (j Join) Call() event.Call {
+	c := j.call("join")
+	if j.List != "" || len(j.Nodes) == 0 {
+		c.List = j.List
+		return c
+	}
+	first := j.Nodes[0]
+	c.Arch, c.Port = first.Arch, first.Port
+	if len(j.Nodes) == 1 {
+		c.Name = first.Name
+	}
+	for _, r := range first.Roles {
+		word := string(r)
+		if r == bundle.ControlPlane { // deploy.yaml's own word
+			word = "master"
+		}
+		c.Roles = append(c.Roles, word)
+	}
+	for _, n := range j.Nodes {
+		c.Nodes = append(c.Nodes, n.IP.String())
+	}
+	return c
+}
+
+// Call implements Request.
+func (d Delete) Call() event.Call {
+	c := d.call("delete")
+	c.Nodes, c.Purge, c.Force = slices.Clone(d.Names), d.Purge, d.Force
+	if d.Drain != DrainTimeout {
+		c.Drain = d.Drain
+	}
+	return c
+}
+
+// Call implements Request.
+func (c Cleanup) Call() event.Call {
+	out := c.call("cleanup")
+	out.Nodes, out.Purge = slices.Clone(c.Nodes), c.Purge
+	return out
+}
+
+// Call implements Request.
+func (r Renew) Call() event.Call { return r.call("certs renew") }
+
+// Call implements Request.
+func (s Snapshot) Call() event.Call { return s.call("etcd snapshot") }
+
+// Call implements Request.
+func (r Restore) Call() event.Call {
+	c := r.call("etcd restore")
+	c.Snapshot = r.Snapshot
+	return c
+}
