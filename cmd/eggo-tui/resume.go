@@ -84,7 +84,11 @@ func keptFile(file, run string) (kept bool, flags []string, err error) {
 				preflight[step.ID] = step.Phase == "preflight"
 			}
 		case event.StepStarted:
-			if !preflight[e.Step] {
+			before, planned := preflight[e.Step]
+			if !planned { // a log without its plan
+				before = strings.HasPrefix(e.Step, "preflight.")
+			}
+			if !before {
 				return true, flags, nil
 			}
 		}

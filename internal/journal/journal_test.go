@@ -109,7 +109,7 @@ func TestTheRunDirectoryIsPrivate(t *testing.T) {
 		}
 		return err
 	})
-	want := []string{"events.jsonl", "jump-host.log", "nodes/%2E..log", "nodes/%2E.%2F..%2Fetc%2Fpasswd.log", "nodes/n1.log"}
+	want := []string{"events.jsonl", "jump-host.log", "nodes/%2E..log", "nodes/%2E.%2F..%2Fetc%2Fpasswd.log", "nodes/n1.log", "run.json"}
 	slices.Sort(files)
 	slices.Sort(want)
 	if d := cmp.Diff(want, files); d != "" || err != nil {
