@@ -1,0 +1,126 @@
+package main
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+)
+
+// field is a question for one value.
+type field struct {
+	key    string // of its words
+	now    string // what holds
+	kind   config.Kind
+	picks  []string
+	hidden bool
+	check  func(string) (config.Problem, bool)
+	set    func(string) // "" takes away what was said
+}
+
+// setting is the field of a key of deploy.yaml.
+func (w *plainWizard) setting(key string) field {
+	s, _ := config.SettingOf(key)
+	f := field{key: key, now: w.draft.Get(key), kind: s.Kind, picks: s.Choices}
+	if s.Kind == config.YesNo {
+		f.picks = []string{"false", "true"}
+	}
+	f.check = func(v string) (config.Problem, bool) { return config.CheckValue(key, v) }
+	f.set = func(v string) {
+		if v == "" {
+			delete(w.draft.Values, key)
+		} else {
+			w.draft.Values[key] = v
+		}
+	}
+	return f
+}
+
+// fields asks for values; Enter keeps what holds, - takes away what was said.
+func (w *plainWizard) fields(ctx context.Context, list ...field) error {
+	for _, f := range list {
+		if f.hidden {
+			continue
+		}
+		if err := w.one(ctx, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hint says what to type, "" if there are no words for it.
+func (w *plainWizard) hint(key string) string {
+	if w.talker.env.P.Has("wizard.hint." + key) {
+		return w.t("wizard.hint." + key)
+	}
+	return ""
+}
+
+// name of a field; a key without words is its own.
+func (w *plainWizard) name(key string) string {
+	if w.talker.env.P.Has("wizard.field." + key) {
+		return w.t("wizard.field." + key)
+	}
+	return key
+}
+
+func (w *plainWizard) one(ctx context.Context, f field) error {
+	if hint := w.hint(f.key); hint != "" {
+		w.print(hint)
+	}
+	if len(f.picks) > 0 {
+		w.print(w.name(f.key) + ":")
+		var list []choice
+		for _, c := range f.picks {
+			text := c
+			if w.talker.env.P.Has("wizard.value." + c) {
+				text = w.t("wizard.value." + c)
+			}
+			list = append(list, choice{c, text})
+		}
+		v, err := w.number(ctx, list, f.now)
+		if err == nil && v != f.now {
+			w.change(func() { f.set(v) })
+		}
+		return err
+	}
+	for {
+		var text string
+		var err error
+		if f.kind == config.Secret {
+			if err := w.tellNews(ctx); err != nil {
+				return err
+			}
+			word := "plain.secret-none"
+			if f.now != "" {
+				word = "plain.secret-kept"
+			}
+			text, err = w.secret(ctx, w.name(f.key)+" ("+w.t(word)+"):")
+		} else {
+			text, err = w.ask(ctx, w.name(f.key)+" ["+cmp.Or(f.now, w.t("wizard.unset"))+"]:")
+		}
+		switch {
+		case err != nil:
+			return err
+		case text == "":
+			return nil
+		case text == "-":
+			w.change(func() { f.set("") })
+			return nil
+		case f.kind == config.Secret && text == "<":
+			return errBack
+		}
+		if f.kind != config.Path && f.kind != config.Secret && f.kind != config.Block {
+			text = narrow(text)
+		}
+		if f.check != nil {
+			if bad, is := f.check(text); is {
+				w.wrong(bad)
+				continue
+			}
+		}
+		w.change(func() { f.set(text) })
+		return nil
+	}
+}
