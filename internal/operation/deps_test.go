@@ -62,7 +62,27 @@ func (f *fakes) Open(_ context.Context, name string) (Files, error) {
 	return &fakeFiles{f, c}, err
 }
 
-func (f *fakes) Copy(ctx context.Context, name string) (Files, error) { return f.Read(ctx, name) }
+func (f *fakes) Copy(ctx context.Context, name string) (Files, error) {
+	own, err := journal.At(f.root, name)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(f.lab.Dir, "copy-")
+	if err == nil {
+		err = os.CopyFS(dir, os.DirFS(own.Path()))
+	}
+	return &fakeCopy{fakeFiles{f, own}, dir}, err
+}
+
+type fakeCopy struct {
+	fakeFiles
+	dir string
+}
+
+func (f *fakeCopy) Dir() string                                { return f.dir }
+func (f *fakeCopy) Persist(context.Context, phases.Kept) error { return nil }
+func (f *fakeCopy) SaveConfig(context.Context, []byte) error   { return nil }
+func (f *fakeCopy) Close() error                               { return os.RemoveAll(f.dir) }
 
 func (f *fakes) Stages(context.Context) ([]string, error) { return nil, nil }
 

@@ -32,6 +32,15 @@ type prepared struct {
 
 // prepare loads deploy.yaml and what it takes to log in. Nothing is made.
 func prepare(ctx context.Context, q request.Request, d Deps) (*prepared, error) {
+	p, err := load(ctx, q, d)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.reach(ctx)
+}
+
+// load loads deploy.yaml, and refuses what it and the request alone make impossible.
+func load(ctx context.Context, q request.Request, d Deps) (*prepared, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
@@ -48,21 +57,28 @@ func prepare(ctx context.Context, q request.Request, d Deps) (*prepared, error) 
 			return nil, err
 		}
 	}
+	_, err = p.policy()
+	return p, err
+}
+
+// reach makes what it takes to log in and to unpack bundles.
+func (p *prepared) reach(ctx context.Context) error {
 	policy, err := p.policy()
 	if err != nil {
-		return nil, err
+		return err
 	}
+	d := p.deps
 	if p.conns, err = d.Dialer.Connections(p.access(policy)); err != nil {
-		return nil, err
+		return err
 	}
 	p.bundles = d.Bundles.Session(BundleUse{
-		Beside: filepath.Dir(p.file), Trust: base.Trust, Asker: d.Asker, Emit: p.emit,
+		Beside: filepath.Dir(p.file), Trust: p.request.Base().Trust, Asker: d.Asker, Emit: p.emit,
 	})
 	if err := resolveSecrets(ctx, p.cluster, d.Asker); err != nil {
 		p.close()
-		return nil, err
+		return err
 	}
-	return p, nil
+	return nil
 }
 
 // policy is what is done about unknown host keys.
@@ -72,8 +88,10 @@ func (p *prepared) policy() (remote.Policy, error) {
 
 // close ends the connections and lets go of bundles and files.
 func (p *prepared) close() {
-	p.conns.Close()
-	p.bundles.Release()
+	if p.conns != nil {
+		p.conns.Close()
+		p.bundles.Release()
+	}
 	if p.files != nil {
 		p.files.Close()
 	}
@@ -105,7 +123,7 @@ func (p *prepared) connect(ctx context.Context, n config.Node) (node.Host, error
 func (p *prepared) phasesEnv() phases.Env {
 	return phases.Env{
 		Cluster: p.cluster, Saved: p.saved, Accepted: p.keep, Connect: p.connect, Stage: p.bundles.Stage,
-		StateDir: p.files.Dir(), Emit: p.bus.Emit, Now: p.deps.clock().Now, Hooks: p.hooks,
+		StateDir: p.files.Dir(), Emit: p.emit, Now: p.deps.clock().Now, Hooks: p.hooks,
 		Verb: string(p.request.Verb()),
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
-	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/remote"
 )
 
@@ -157,34 +156,9 @@ func (s *Scope) Targets(context.Context) ([]config.Node, error) {
 	return s.p.cluster.Nodes, nil
 }
 
-// NodeInventory is what a cleanup would remove from a node, or why nobody knows.
-type NodeInventory struct {
-	phases.Stock
-	Err error
-}
-
 // Inventory reads from every target what a cleanup would remove, over the connections that are there. It ends with ctx.
-func (s *Scope) Inventory(ctx context.Context, purge bool) iter.Seq2[config.Node, NodeInventory] {
+func (s *Scope) Inventory(ctx context.Context, purge bool) iter.Seq[NodeInventory] {
 	return s.p.inventory(ctx, purge)
-}
-
-func (p *prepared) inventory(ctx context.Context, purge bool) iter.Seq2[config.Node, NodeInventory] {
-	return func(yield func(config.Node, NodeInventory) bool) {
-		for _, n := range p.cluster.Nodes {
-			var inv NodeInventory
-			h, err := p.connect(ctx, n)
-			if ctx.Err() != nil {
-				return
-			}
-			if err == nil {
-				inv.Stock, err = phases.TakeStock(ctx, h, purge)
-			}
-			inv.Err = err
-			if !yield(n, inv) {
-				return
-			}
-		}
-	}
 }
 
 // keeping keeps the secrets that somebody typed, for the run, and asks for each once.

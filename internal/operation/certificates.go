@@ -1,0 +1,103 @@
+package operation
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/pki"
+)
+
+// CertificateRow is one certificate in one place.
+type CertificateRow struct {
+	pki.Certificate
+	At string `json:"at"` // a file of the control host or of a node, or the address that shows it
+	// State: ok, soon, expired, other (than the control host's), absent, silent, unreachable.
+	State string `json:"state"`
+}
+
+func (r *CertificateRow) check(now time.Time) {
+	switch {
+	case r.State != "":
+	case now.After(r.NotAfter):
+		r.State = "expired"
+	case now.Add(pki.RenewAhead).After(r.NotAfter):
+		r.State = "soon"
+	default:
+		r.State = "ok"
+	}
+}
+
+// Certificates are those that the control host has, and those that the nodes have; offline, no node is asked.
+func Certificates(ctx context.Context, c request.Common, offline bool, d Deps) ([]CertificateRow, error) {
+	p, err := load(ctx, request.Deploy{Common: c}, d)
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	if p.files, err = d.Store.Read(ctx, p.cluster.Name); err != nil {
+		return nil, err
+	}
+	if !offline {
+		if err := p.reach(ctx); err != nil {
+			return nil, err
+		}
+	}
+	dir := filepath.Join(p.files.Dir(), "pki")
+	if _, err := os.Stat(dir); err != nil {
+		return nil, event.NewFault(event.ClassUsage, "certs.no-cluster", err,
+			"cluster", p.cluster.Name, "dir", p.files.Dir())
+	}
+	list, err := pki.List(dir)
+	if err != nil {
+		return nil, err
+	}
+	ours := map[string]pki.Certificate{}
+	var rows []CertificateRow
+	for _, c := range list {
+		ours[c.Name] = c
+		rows = append(rows, CertificateRow{Certificate: c, At: filepath.Join(dir, filepath.FromSlash(c.Name)+".crt")})
+	}
+	if !offline {
+		rows = append(rows, p.heldCertificates(ctx, ours)...)
+	}
+	now := d.clock().Now()
+	for i := range rows {
+		rows[i].check(now)
+	}
+	return rows, nil
+}
+
+// heldCertificates asks all nodes at once.
+func (p *prepared) heldCertificates(ctx context.Context, ours map[string]pki.Certificate) []CertificateRow {
+	var out []CertificateRow
+	for _, r := range onNodes(ctx, p, func(ctx context.Context, h Host, n config.Node) ([]phases.Held, error) {
+		return phases.HeldCertificates(ctx, h, p.cluster, n)
+	}) {
+		if r.Err != nil {
+			silent := CertificateRow{At: r.Node.IP.String(), State: "unreachable"}
+			silent.Node = r.Node.Name
+			out = append(out, silent)
+			continue
+		}
+		for _, c := range r.Value {
+			row := CertificateRow{At: c.At, State: c.Why}
+			if c.Cert != nil {
+				row.Certificate = *c.Cert
+			}
+			row.Node, row.Name = r.Node.Name, c.Name
+			if c.Name == "" {
+				row.Name = c.Own
+			} else if c.Cert != nil && ours[c.Name].Fingerprint != c.Cert.Fingerprint {
+				row.State = "other"
+			}
+			out = append(out, row)
+		}
+	}
+	return out
+}

@@ -1,0 +1,238 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/phases"
+)
+
+// inspection is a request of which nothing comes: no lock is taken, here or on the nodes, no run is logged, and what is
+// kept of the cluster is a copy that goes with it.
+type inspection struct {
+	*prepared
+	seen *collector
+}
+
+// inspect prepares one.
+func inspect(ctx context.Context, q request.Request, d Deps) (*inspection, error) {
+	p, err := prepare(ctx, q, d)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.copyFiles(ctx); err != nil {
+		p.close()
+		return nil, err
+	}
+	i := &inspection{prepared: p, seen: &collector{}}
+	sinks := []event.Sink{i.seen}
+	if d.Sink != nil {
+		sinks = append(sinks, d.Sink)
+	}
+	p.bus = event.NewBus(d.clock().Now, sinks...)
+	return i, nil
+}
+
+// copyFiles gives the operation a copy of the cluster's files.
+func (p *prepared) copyFiles(ctx context.Context) (err error) {
+	if p.files, err = p.deps.Store.Copy(ctx, p.cluster.Name); err != nil {
+		return err
+	}
+	if err := p.loadOwn(p.files); err != nil {
+		return err
+	}
+	known := p.cluster.Eggo.KnownHosts
+	if known == "" {
+		return nil
+	}
+	// A host key that is accepted now is so for this time.
+	p.cluster.Eggo.KnownHosts = ""
+	text, err := os.ReadFile(known)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(p.files.Dir(), "known_hosts"), text, 0o600)
+	}
+	if err != nil {
+		return event.NewFault(event.ClassUsage, "ssh.known-hosts", err, "file", known)
+	}
+	return nil
+}
+
+// run runs a plan that changes nothing.
+func (i *inspection) run(ctx context.Context, plan planner) (engine.Summary, error) {
+	env := i.phasesEnv()
+	env.Accepted = nil
+	clock := i.deps.clock()
+	sum, err := engine.Run(ctx, plan(env), engine.Options{
+		Emit: i.emit, Limits: phases.Limits(), Now: clock.Now, Sleep: clock.Sleep,
+	})
+	return sum, inspected(ctx, err, sum)
+}
+
+// inspected is the fault that an inspection ends with.
+func inspected(ctx context.Context, err error, sum engine.Summary) error {
+	f := mostSevere(ctx, err, sum)
+	if f == nil {
+		return nil
+	}
+	for _, e := range sum.Failed {
+		if f.Code != "preflight.failed" && e.Fault != nil && e.Fault.Code == "limit.not-done" {
+			return e.Fault
+		}
+	}
+	return f
+}
+
+// collector keeps the events of an inspection.
+type collector struct {
+	mu  sync.Mutex
+	all []event.Event
+}
+
+// Emit implements event.Sink.
+func (c *collector) Emit(r event.Record) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, r.Event)
+	return nil
+}
+
+func (c *collector) findings() []event.Finding {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []event.Finding
+	for _, e := range c.all {
+		if f, is := e.(event.Finding); is {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// PreflightResult is what preflight found. Deploy is the operation that may follow.
+type PreflightResult struct {
+	Machines []phases.Machine
+	Findings []event.Finding
+	Bundles  []event.Msg // and who signed them
+	Deploy   event.Call
+}
+
+// Preflight inspects every node of a deploy.yaml, and reports all that stands in the way of a deploy. Where nodes could
+// be inspected there is a result beside the error.
+func Preflight(ctx context.Context, c request.Common, d Deps) (*PreflightResult, error) {
+	i, err := inspect(ctx, request.Deploy{Common: c}, d)
+	if err != nil {
+		return nil, err
+	}
+	defer i.close()
+	var machines func() []phases.Machine
+	_, err = i.run(ctx, func(e phases.Env) (p *engine.Plan) {
+		p, machines = phases.Preflight(e)
+		return p
+	})
+	return &PreflightResult{
+		Machines: machines(), Findings: i.seen.findings(), Bundles: i.bundles.Checked(),
+		Deploy: i.call(event.Call{Verb: "deploy"}),
+	}, err
+}
+
+// Status says how a cluster is.
+func Status(ctx context.Context, c request.Common, d Deps) (*phases.Status, error) {
+	i, err := inspect(ctx, request.Deploy{Common: c}, d)
+	if err != nil {
+		return nil, err
+	}
+	defer i.close()
+	return phases.GatherStatus(ctx, i.phasesEnv())
+}
+
+// NodeInventory is what a cleanup would remove from a node, or why nobody knows.
+type NodeInventory struct {
+	Node config.Node
+	phases.Stock
+	Err error
+}
+
+// Inventory reads from every node what a cleanup would remove.
+func Inventory(ctx context.Context, c request.Common, purge bool, d Deps) ([]NodeInventory, error) {
+	i, err := inspect(ctx, request.Cleanup{Common: c}, d)
+	if err != nil {
+		return nil, err
+	}
+	defer i.close()
+	var out []NodeInventory
+	for inv := range i.inventory(ctx, purge) {
+		out = append(out, inv)
+	}
+	return out, ctx.Err()
+}
+
+// inventory ends early with ctx.
+func (p *prepared) inventory(ctx context.Context, purge bool) iter.Seq[NodeInventory] {
+	return func(yield func(NodeInventory) bool) {
+		for _, n := range p.cluster.Nodes {
+			inv := NodeInventory{Node: n}
+			h, err := p.connect(ctx, n)
+			if ctx.Err() != nil {
+				return
+			}
+			if err == nil {
+				inv.Stock, err = phases.TakeStock(ctx, h, purge)
+			}
+			inv.Err = err
+			if !yield(inv) {
+				return
+			}
+		}
+	}
+}
+
+// onNodes does something on all nodes side by side, and gives what came of it in their order.
+func onNodes[T any](
+	ctx context.Context, p *prepared, do func(ctx context.Context, h Host, n config.Node) (T, error),
+) []NodeResult[T] {
+	out := make([]NodeResult[T], len(p.cluster.Nodes))
+	var all sync.WaitGroup
+	for i, n := range p.cluster.Nodes {
+		all.Go(func() {
+			out[i].Node = n
+			h, err := p.conns.Dial(ctx, n)
+			if err == nil {
+				out[i].Value, err = do(ctx, h, n)
+			}
+			out[i].Err = err
+		})
+	}
+	all.Wait()
+	return out
+}
+
+// NodeResult is what came of something on a node.
+type NodeResult[T any] struct {
+	Node  config.Node
+	Value T
+	Err   error
+}
+
+// UnitStates says how the units of all nodes of a cluster are. An error is of all of them.
+func UnitStates(ctx context.Context, c request.Common, d Deps) ([]NodeResult[string], error) {
+	i, err := inspect(ctx, request.Deploy{Common: c}, d)
+	if err != nil {
+		return nil, err
+	}
+	defer i.close()
+	return onNodes(ctx, i.prepared, func(ctx context.Context, h Host, _ config.Node) (string, error) {
+		return phases.UnitStates(ctx, h)
+	}), nil
+}
