@@ -24,7 +24,7 @@ func enTrust() map[string]string {
 		"fault.place.ours":            "{node}: {member} of the bundle would go to {path}, which Eggo itself writes.",
 		"fault.place.ours.next":       "Give the file another name or another directory.",
 		"fault.node.place-open":       "On {node}, users other than root can change {is}, and {path} is in it.",
-		"fault.node.place-open.next":  "Let {is} belong to root and be writable by no one else, or choose another directory in deploy.yaml.",
+		"fault.node.place-open.next":  "Run on {node}: chown root {is} && chmod go-w {is}. A group without members may write to it. Or choose another directory in deploy.yaml.",
 		"fault.node.place-unit":       "On {node} there is a unit {is} already. {path} would take its place.",
 		"fault.node.place-unit.next":  "Give the unit another name in the bundle, or take it out of deploy.yaml.",
 

@@ -23,7 +23,7 @@ func zhTrust() map[string]string {
 		"fault.place.ours":            "{node}：离线包中的 {member} 要放到 {path}，那是 Eggo 自己写的文件。",
 		"fault.place.ours.next":       "请换一个文件名或目录。",
 		"fault.node.place-open":       "在 {node} 上，root 以外的用户可以改动 {is}，而 {path} 就在其中。",
-		"fault.node.place-open.next":  "请让 {is} 归 root 所有且他人不可写，或在 deploy.yaml 中改用其他目录。",
+		"fault.node.place-open.next":  "请在 {node} 上执行：chown root {is} && chmod go-w {is}（没有成员的组可以保留写权限）；或在 deploy.yaml 中改用其他目录。",
 		"fault.node.place-unit":       "{node} 上已有单元 {is}，{path} 会取代它。",
 		"fault.node.place-unit.next":  "请在离线包中给该单元换个名字，或从 deploy.yaml 中去掉它。",
 

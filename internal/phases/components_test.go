@@ -252,3 +252,29 @@ func TestSystemdDoesNotKillAnAPIServerThatStops(t *testing.T) {
 		}
 	}
 }
+
+// Every version that is installed knows every flag that this program sets: an unknown one ends a component at its start.
+// A bundle of an older version is refused (bundle.kubernetes-old).
+func TestOurFlagsAreOfEveryVersion(t *testing.T) {
+	r := componentRun(t, "")
+	n := r.Cluster.Nodes[0]
+	for component, service := range map[string]func(config.Node) (node.Service, error){
+		"kube-apiserver": r.apiserverService, "kube-controller-manager": r.controllerManagerService, "kube-scheduler": r.schedulerService,
+		"kube-proxy": r.proxyService, "kubelet": r.kubeletService,
+	} {
+		s, err := service(n)
+		args := map[string]string{}
+		for _, word := range systemdWords(t, fileOf(t, s, err, "/"+s.Unit))[1:] {
+			flag, value, _ := strings.Cut(word, "=")
+			if args[flag] = value; flag != "--config" && !config.KnownFlag(component, flag) {
+				t.Errorf("%s: no version knows %s", component, flag)
+			}
+		}
+		c := &config.Cluster{ExtraArgs: []config.ExtraArgs{{Component: component, Args: args}}}
+		for minor := config.OldestMinor; minor <= config.NewestMinor; minor++ {
+			if ps := config.CheckFlags(c, fmt.Sprintf("v1.%d.0", minor)); len(ps) > 0 || len(args) == 0 {
+				t.Errorf("%s of 1.%d: %v", component, minor, ps)
+			}
+		}
+	}
+}

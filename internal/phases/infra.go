@@ -10,7 +10,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/nodepath"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
@@ -80,11 +79,11 @@ func (r *run) sentDir() string {
 }
 
 // safeDir refuses a path that somebody other than root could lead elsewhere: a directory on the way that is not root's, or in which others may
-// rename what is root's (a sticky one, as /tmp is, lets them not).
-const safeDir = `d=%s
+// rename what is root's.
+const safeDir = closedLib + `d=@DIR@
 [ "$(realpath -m "$d")" = "$d" ] || fail node.unsafe-dir "$d"
 while :; do
-  [ ! -e "$d" ] || [ -z "$(find "$d" -maxdepth 0 '(' ! -uid 0 -o -perm /022 ! -perm -1000 ')')" ] || fail node.unsafe-dir "$d"
+  if [ -e "$d" ] && ! closed "$d"; then fail node.unsafe-dir "$d"; fi
   [ "$d" != / ] || break
   d=${d%%/*}
   d=${d:-/}
@@ -99,7 +98,7 @@ func (r *run) claim(n config.Node) *engine.Step {
 	if dir := r.sentDir(); dir != node.Dir {
 		names = dir + " "
 		// Whoever may write in a directory above could change a package between its arrival and its installation.
-		trees = fmt.Sprintf(safeDir, node.Quote(dir)) + node.Tree{Path: dir, Mode: 0o700}.Script() + "[ -L $D/repo ] || rm -rf $D/repo\nln -sfn " + node.Quote(dir) + " $D/repo\n"
+		trees = strings.Replace(safeDir, "@DIR@", node.Quote(dir), 1) + node.Tree{Path: dir, Mode: 0o700}.Script() + "[ -L $D/repo ] || rm -rf $D/repo\nln -sfn " + node.Quote(dir) + " $D/repo\n"
 	}
 	if isKubelet(n) {
 		own = append(own, pluginTrees(r.Cluster.NetworkPlugin)...)
@@ -122,8 +121,7 @@ func (r *run) claim(n config.Node) *engine.Step {
 	})
 	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
 		if isKubelet(n) { // what a link leads to must not be taken for ours, or a cleanup would empty it
-			plugin := placed{File: path.Join(r.cniDir(), "plugin"), Use: nodepath.Program}
-			if err := r.checkTargets(ctx, nd, []placed{plugin}); err != nil {
+			if err := r.checkTargets(ctx, nd, []placed{r.pluginPlace()}); err != nil {
 				return err
 			}
 		}

@@ -93,7 +93,8 @@ func ownUnits(n config.Node) []string {
 	return out
 }
 
-// judgeFiles finds files of somebody else where ours will be, before the run comes to them; all nodes are asked at once.
+// judgeFiles finds files of somebody else where ours will be, and places that are not safe for them, before the run comes to them; all nodes
+// are asked at once.
 func (r *run) judgeFiles(ctx context.Context) []event.Finding {
 	found := make([][]event.Finding, len(r.Cluster.Nodes))
 	var wg sync.WaitGroup
@@ -102,7 +103,7 @@ func (r *run) judgeFiles(ctx context.Context) []event.Finding {
 		if nd == nil || f == nil || b == nil || f.Cluster != "" && f.Cluster != r.Cluster.Name {
 			continue // told already
 		}
-		wg.Go(func() { found[i] = r.foreignFiles(ctx, n, nd, b) })
+		wg.Go(func() { found[i] = append(r.foreignFiles(ctx, n, nd, b), r.judgeTargets(ctx, n, nd, b)...) })
 	}
 	wg.Wait()
 	var all []event.Finding

@@ -1,13 +1,18 @@
 package phases_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
@@ -43,7 +48,7 @@ func TestAPlaceIsLookedAtOnTheMachine(t *testing.T) {
 			t.Parallel()
 			l := newLab(t, 1)
 			c.spoil(t, l, l.Nodes["w1"])
-			_, sum, err := run(t, l, phases.Deploy)
+			b, sum, err := run(t, l, phases.Deploy)
 			if err == nil {
 				t.Fatal("it was taken")
 			}
@@ -53,14 +58,70 @@ func TestAPlaceIsLookedAtOnTheMachine(t *testing.T) {
 					t.Errorf("a cleanup would empty what the link leads to: %s", line)
 				}
 			}
-			for _, f := range sum.Failed {
-				if f.Fault != nil && f.Fault.Code == c.code && f.Fault.Args["is"] == c.what && f.Fault.Node == "w1" {
-					return
+			var found []event.Fault
+			for _, f := range of[event.Finding](b) {
+				if f.Severity == event.Error {
+					found = append(found, f.Fault)
 				}
 			}
-			t.Errorf("%v %+v", err, sum.Failed)
+			if len(found) != 1 || found[0].Code != c.code || found[0].Args["is"] != c.what || found[0].Node != "w1" {
+				t.Errorf("%+v", found)
+			}
+			if f := sum.Failed[0].Fault; f.Code != "preflight.failed" || len(of[event.Change](b)) > 0 {
+				t.Errorf("%v after %d changes", f, len(of[event.Change](b)))
+			}
 		})
 	}
+}
+
+// TestPlacesOfNodesThatAreInstalled: a link that an earlier version went through is recorded, and a directory to which
+// a group without members may write, as Debian's /usr/local, is root's alone.
+func TestPlacesOfNodesThatAreInstalled(t *testing.T) {
+	t.Parallel()
+	l := deployed(t, workers(1))
+	w := l.Nodes["w1"]
+	record := w.Path("/var/lib/eggo-node/record")
+	must(t, os.Rename(w.Path("/opt/cni"), w.Path("/srv-cni")), os.Symlink(w.Path("/srv-cni"), w.Path("/opt/cni")))
+	via := "via\t" + w.Path("/opt/cni/bin/loopback") + "\t" + w.Path("/srv-cni/bin") + "\n"
+	staff := func(members string) {
+		put(t, w.Path("/etc/group"), fmt.Sprintf("root:x:99990:\nme:x:99991:\nstaff:x:%d:%s\n", os.Getgid(), members))
+	}
+	must(t, os.Chmod(w.Path("/usr/local"), 0o2775), os.Chmod(w.Path("/usr/local/bin"), 0o2775))
+	put(t, w.Path("/etc/passwd"), "root:x:0:0:root:/root:/bin/sh\nme:x:1000:99991::/home/me:/bin/sh\n")
+	was := readFile(t, record)
+	for name, c := range map[string]struct {
+		record, members, passwd string
+		want                    []string
+	}{
+		"as the record says":       {was + via, "", "", nil},
+		"root is in the group":     {was + via, "root", "", nil},
+		"the link is not recorded": {was, "", "", []string{"node.outside-whitelist /opt/cni/bin"}},
+		"the link leads elsewhere": {was + strings.Replace(via, "srv-cni", "srv", 1), "", "", []string{"node.outside-whitelist /opt/cni/bin"}},
+		"somebody is in the group": {was + via, "root,me", "", []string{"node.place-open /usr/local/bin"}},
+		"it is somebody's group":   {was + via, "", fmt.Sprintf("you:x:1001:%d::/:/bin/sh\n", os.Getgid()), []string{"node.place-open /usr/local/bin"}},
+	} {
+		staff(c.members)
+		put(t, record, c.record)
+		put(t, w.Path("/etc/passwd"), "root:x:0:0:root:/root:/bin/sh\n"+c.passwd)
+		b, _, _ := run(t, l, func(e phases.Env) *engine.Plan {
+			e.Accepted = func(context.Context) error { return errors.New("far enough") }
+			return phases.Deploy(e)
+		})
+		var got []string
+		for _, f := range of[event.Finding](b) {
+			if f.Severity == event.Error {
+				got = append(got, f.Fault.Code+" "+f.Fault.Args["path"])
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	staff("")
+	put(t, w.Path("/etc/passwd"), "root:x:0:0:root:/root:/bin/sh\n")
+	put(t, record, was+via)
+	must(t, l.Rebuild("again"))
+	deploy(t, l)
 }
 
 // A unit may come from a bundle, when deploy.yaml names it, but not in the place of another one.

@@ -44,19 +44,38 @@ func placeFault(p placed) *event.Fault {
 		"choices", strings.Join(nodepath.Dirs(p.Use), ", "))
 }
 
-// placesLib looks at directories and units of a node. A link on the way is none of ours: what we place as links are
-// files. Below a directory that everybody may write to, as /tmp is, others could have made what is there, and could
-// change what we put in it.
-const placesLib = `
+// closedLib decides who may change what is in a directory.
+const closedLib = `
+# in_group GID: who besides root is in a group
+in_group() {
+  { getent group "$1" 2>/dev/null || awk -F: -v g="$1" '$3==g' /etc/group; } |
+    awk -F: '{n=split($4,m,","); for (i=1;i<=n;i++) if (m[i]!="" && m[i]!="root") print m[i]}'
+  { getent passwd 2>/dev/null || cat /etc/passwd; } | awk -F: -v g="$1" '$4==g && $3!=0 {print $1}'
+}
+# closed DIR: nobody but root can change what is in it. In a sticky one others cannot rename what is root's. A group may
+# write to it when nobody is in the group, as in Debian's /usr/local (root:staff).
+closed() {
+  [ -d "$1" ] || return 1
+  case $(stat -c %u "$1") in 0) ;; *) [ -O "$1" ] || return 1 ;; esac
+  [ -n "$(find "$1" -maxdepth 0 -perm /022 ! -perm -1000)" ] || return 0
+  [ -z "$(find "$1" -maxdepth 0 -perm /002)" ] && [ -z "$(in_group "$(stat -c %g "$1")")" ]
+}
+`
+
+// placesLib looks at directories and units of a node. A link on the way is none of ours, unless the node's record says
+// that an earlier version went through it: what we place as links are files. Below a directory that everybody may write
+// to, as /tmp is, others could have made what is there, and could change what we put in it.
+const placesLib = closedLib + `
+# went DIR REAL: files of ours in a directory were placed through links to where it really is
+went() {
+  awk -F'\t' -v d="$1/" -v r="$2" '$1=="via" && $3==r && index($2,d)==1 && !index(substr($2,length(d)+1),"/") {f=1} END {exit !f}' \
+    /var/lib/eggo-node/record 2>/dev/null
+}
 place() { # DIR
-  r=$(realpath -m "$1")
-  if [ "$r" != "$1" ]; then printf 'link %s\n' "$r"; return; fi
-  d=$1
+  d=$(realpath -m "$1")
+  if [ "$d" != "$1" ] && ! went "$1" "$d"; then printf 'link %s\n' "$d"; return; fi
   while [ "$d" != / ]; do
-    if [ -e "$d" ]; then
-      case $(stat -c %u "$d") in 0) ;; *) [ -O "$d" ] || { printf 'open %s\n' "$d"; return; } ;; esac
-      [ -z "$(find "$d" -maxdepth 0 '(' ! -type d -o -perm /022 ! -perm -1000 ')')" ] || { printf 'open %s\n' "$d"; return; }
-    fi
+    if [ -e "$d" ] && ! closed "$d"; then printf 'open %s\n' "$d"; return; fi
     d=$(dirname "$d")
   done
   echo fine
@@ -69,10 +88,46 @@ shadowed() { # DIR NAME: another unit of that name
 }
 `
 
+// judgeTargets finds what checkTargets would refuse on a node.
+func (r *run) judgeTargets(ctx context.Context, n config.Node, nd *node.Node, b Bundle) []event.Finding {
+	list := slices.DeleteFunc(r.members(n, b.Manifest()), func(p placed) bool { return placeFault(p) != nil }) // told already
+	if isKubelet(n) {
+		list = append(list, r.pluginPlace())
+	}
+	faults, err := r.targetFaults(ctx, nd, list)
+	if err != nil {
+		faults = append(faults, event.AsFault(err).On(n.Name))
+	}
+	var out []event.Finding
+	for _, f := range faults {
+		out = append(out, event.Finding{Host: n.Name, Severity: event.Error, Fault: *f})
+	}
+	return out
+}
+
+// pluginPlace stands for the plugins that a package or the network's pods may put beside ours.
+func (r *run) pluginPlace() placed {
+	return placed{File: path.Join(r.cniDir(), "plugin"), Use: nodepath.Program}
+}
+
 // checkTargets refuses, right before anything is written, what may not be placed: a path that is not on the list, a
 // directory that a link leads elsewhere or that somebody else may change, a unit that would hide another one. The
 // faults are those of placeFault, node.outside-whitelist (a link), node.place-open and node.place-unit.
 func (r *run) checkTargets(ctx context.Context, nd *node.Node, list []placed) error {
+	for _, p := range list {
+		if fault := placeFault(p); fault != nil {
+			return fault.On(nd.Name())
+		}
+	}
+	faults, err := r.targetFaults(ctx, nd, list)
+	if err == nil && len(faults) > 0 {
+		err = faults[0]
+	}
+	return err
+}
+
+// targetFaults asks the node about the directories of a list, each once, and about its units.
+func (r *run) targetFaults(ctx context.Context, nd *node.Node, list []placed) ([]*event.Fault, error) {
 	var script strings.Builder
 	var asked []string
 	ask := func(what, line string) {
@@ -82,9 +137,6 @@ func (r *run) checkTargets(ctx context.Context, nd *node.Node, list []placed) er
 		}
 	}
 	for _, p := range list {
-		if fault := placeFault(p); fault != nil {
-			return fault.On(nd.Name())
-		}
 		dir := path.Dir(p.File)
 		ask(dir, "place "+node.Quote(dir))
 		if nodepath.InUnits(p.File) {
@@ -92,13 +144,14 @@ func (r *run) checkTargets(ctx context.Context, nd *node.Node, list []placed) er
 		}
 	}
 	if len(asked) == 0 {
-		return nil
+		return nil, nil
 	}
 	out, err := nd.Query(ctx, placesLib+script.String())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	answers := strings.Split(strings.TrimSpace(out), "\n")
+	var faults []*event.Fault
 	for i, what := range asked {
 		answer := "nothing"
 		if i < len(answers) {
@@ -109,7 +162,8 @@ func (r *run) checkTargets(ctx context.Context, nd *node.Node, list []placed) er
 			continue
 		}
 		code := map[string]string{"link": "node.outside-whitelist", "unit": "node.place-unit"}[kind]
-		return event.NewFault(event.ClassFailed, cmp.Or(code, "node.place-open"), nil, "path", what, "is", event.Clean(is)).On(nd.Name())
+		f := event.NewFault(event.ClassFailed, cmp.Or(code, "node.place-open"), nil, "path", what, "is", event.Clean(is))
+		faults = append(faults, f.On(nd.Name()))
 	}
-	return nil
+	return faults, nil
 }
