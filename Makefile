@@ -8,6 +8,8 @@ VERSION ?= $(shell git describe --tags --always --dirty --match 'v*' 2>/dev/null
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 
 PROGRAMS := eggo-tui eggo-bundle
+# Tests of a package that run at the same time: many wait for what a simulated node or a peer does.
+PARALLEL ?= 8
 N    ?= 3
 NODE ?= n1
 
@@ -28,7 +30,7 @@ install: build ## the programs into $(DESTDIR)$(PREFIX)/bin, with eggo as anothe
 
 test: ## vet, and the tests that need no root and no network
 	go vet ./...
-	go test -short -timeout 10m ./...
+	go test -short -parallel $(PARALLEL) -timeout 10m ./...
 
 test-race: ## all of them, the long ones too, with the race detector; at last, whether they provoked every error code
 	@rm -rf bin/faults && mkdir -p bin/faults
