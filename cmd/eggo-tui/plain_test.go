@@ -184,11 +184,11 @@ func TestAFailureLineByLine(t *testing.T) {
 		"a log, then again":    {typed: said("3", "１"), did: said("retry work/n2")},
 		"ended":                {typed: said("4", "2", "4", "1"), did: said("abort work/n2"), says: said("What runs now ends first")},
 		"later, and asked for": {typed: said("", "n", "", "f", "1"), did: said("retry work/n2"), says: said("f asks again", "0 of 1 steps", "Steps that wait for you: 1")},
-		"detached":             {typed: said("q", "1"), left: true, says: said("goes on. To come back to it: eggo-tui attach")},
+		"detached":             {typed: said("q", "1"), left: true, says: said("continues. To come back to it: eggo-tui attach")},
 		"stopped":              {typed: said("q", "2"), did: said("stop"), says: said("the run ends after what runs now")},
 		"aborted":              {typed: said("q", "3"), did: said("abort")},
 		"gone on with":         {typed: said("q", "", "1"), did: said("retry work/n2")},
-		"the terminal closed":  {left: true, says: said("goes on. To come back to it")},
+		"the terminal closed":  {left: true, says: said("continues. To come back to it")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, out := dialogue(t, i18n.English, append(c.typed, "", "")...)

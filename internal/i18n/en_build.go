@@ -28,7 +28,7 @@ func enBuild() map[string]string {
 		"fault.build.base":                 "{file}, the base of the difference, cannot be opened: {cause}",
 		"fault.build.base.next":            "Check --base; for several architectures write {hole} where they differ in its name.",
 		"fault.build.locked":               "{what} for {arch} does not stand in {file} as the spec asks for it, and --locked forbids to look for it",
-		"fault.build.locked.next":          "Run eggo-bundle update where there is a network, look at what moves, and keep the new lock.",
+		"fault.build.locked.next":          "Run eggo-bundle update where there is a network, check what changes, and keep the new lock.",
 		"fault.build.file":                 "{file} cannot be read: {cause}",
 		"fault.build.file.next":            "The spec names it. Paths in a spec are beside the spec.",
 		"fault.build.gone":                 "{what}: what was taken from its archive is no longer in the cache",

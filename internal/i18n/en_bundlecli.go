@@ -43,10 +43,10 @@ func enBundleCLI() map[string]string {
 		"bundle.cli.flag.all":           "remove everything",
 
 		"bundle.cli.build.long": "Make one bundle for each architecture from a spec. What bundle.lock pins is taken as it is; the rest is resolved and pinned.\n" +
-			"A build that was interrupted goes on where it stopped. Credentials: docker's configuration, $NETRC or ~/.netrc; proxies from the\nenvironment. SOURCE_DATE_EPOCH sets the time of every member.",
+			"An interrupted build resumes where it stopped. Credentials: docker's configuration, $NETRC or ~/.netrc; proxies from the\nenvironment. SOURCE_DATE_EPOCH sets the time of every member.",
 		"bundle.cli.update.short":  "Resolve a spec anew and show what moved",
 		"bundle.cli.update.long":   "Forget what bundle.lock pins for these architectures, resolve the spec anew, write bundle.lock and show the differences. No bundle is written.",
-		"bundle.cli.spec.short":    "Print a spec to go on from",
+		"bundle.cli.spec.short":    "Print a spec to start from",
 		"bundle.cli.spec.long":     "Print the default spec with its comments, or, with -f, the spec of the bundle that a deploy.yaml needs.",
 		"bundle.cli.inspect.long":  "Show what a bundle says of itself, from its head alone: kinds and sizes, members, images, packages, parts, and the base that a difference needs.",
 		"bundle.cli.diff.short":    "Compare two bundles",
@@ -60,7 +60,7 @@ func enBundleCLI() map[string]string {
 		"bundle.cli.keygen.long":   "Make an Ed25519 key in OpenSSH's format and print the line that those who check add to their allowed_signers. The passphrase is asked for\nat the terminal; without a terminal, --no-passphrase must be given.",
 		"bundle.cli.sign.short":    "Sign bundles",
 		"bundle.cli.sign.long":     "Check each bundle and sign its SHA256SUMS, which bind name, architecture and content. The signature is written to FILE.sig; carry it along.\nssh-keygen -Y verify checks it too.",
-		"bundle.cli.cache.short":   "Look at the cache of downloads, or clear it up",
+		"bundle.cli.cache.short":   "Show or prune the download cache",
 
 		"bundle.cli.cache.size.short":  "Show how large the cache is",
 		"bundle.cli.cache.size":        "{dir}: {size}",
@@ -115,7 +115,7 @@ func enBundleCLI() map[string]string {
 		"bundle.cli.ask.key":            "Passphrase of {file}:",
 		"bundle.cli.ask.wrong":          "That was wrong. Passphrase of {file}:",
 		"bundle.cli.key":                "Written: {file} (keep it secret) and {public}; fingerprint {key}",
-		"bundle.cli.key-line":           "Whoever checks your bundles needs this line in allowed_signers:",
+		"bundle.cli.key-line":           "To check your bundles, others need this line in allowed_signers:",
 		"bundle.cli.signed":             "{file}: {name} for {arch}, signed with {key}",
 		"bundle.cli.derived.from":       "Derived from {file} for the cluster {name}.",
 		"bundle.cli.derived.arches":     "Its nodes are {arches}. Pack with:",
@@ -173,7 +173,7 @@ func enBundleCLI() map[string]string {
 		"fault.push.no-images.next":     "Give only bundles that have images. The spec lists them under images.",
 
 		"fault.verify.no-signature":      "{file} is not signed: there is no {signature}",
-		"fault.verify.no-signature.next": "Get the .sig file from whoever made the bundle. Do not use a bundle without it where signatures are asked for.",
+		"fault.verify.no-signature.next": "Get the .sig file from the builder of the bundle. Do not use a bundle without it where signatures are asked for.",
 		"fault.verify.two-bundles":       "{file} and {other} are both for {arch} and {os}",
 		"fault.verify.two-bundles.next":  "Give one bundle for each architecture and operating system.",
 		"fault.verify.no-bundle":         "No bundle for {arch} was given, which these nodes need: {nodes}",

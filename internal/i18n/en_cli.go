@@ -40,7 +40,7 @@ func enCLI() map[string]string {
 		"fault.usage.shell":               "There is no completion for the shell {shell}",
 		"fault.usage.shell.next":          "Use bash, zsh or fish.",
 		"fault.interrupted":               "Interrupted",
-		"fault.interrupted.next":          "Run the same command again: it goes on where it stopped.",
+		"fault.interrupted.next":          "Run the same command again: it resumes where it stopped.",
 		"fault.usage.flag-bare":           "{flag} needs a value.",
 		"fault.usage.flag-bare.next":      "--help lists the commands and their flags.",
 		"fault.usage.flag-syntax":         "{flag} is not how a flag is written.",

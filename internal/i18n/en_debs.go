@@ -17,10 +17,10 @@ func enDebs() map[string]string {
 		"fault.deb.wrong-arch":        "{file} is for {got}, not for {arch}",
 		"fault.deb.wrong-arch.next":   "Get the file for {arch}, or leave it out of this bundle.",
 		"fault.deb.mismatch":          "{file} says that it is {got}; the metadata say {package}",
-		"fault.deb.mismatch.next":     "The repository contradicts itself. Use another mirror, and tell whoever runs this one.",
+		"fault.deb.mismatch.next":     "The repository contradicts itself. Use another mirror, and tell its administrator.",
 		"fault.deb.unsigned":          "The repository of {suite} is not signed",
 		"fault.deb.unsigned.next":     "Use a signed repository. If you answer for this one yourself, mark it as trusted.",
 		"fault.deb.release-weak":      "The Release file of {suite} has no SHA256 sums, only such as can be forged",
-		"fault.deb.release-weak.next": "Use another mirror, or ask whoever runs the repository to add SHA256 sums.",
+		"fault.deb.release-weak.next": "Use another mirror, or ask its administrator to add SHA256 sums.",
 	}
 }

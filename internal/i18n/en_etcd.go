@@ -52,11 +52,11 @@ func enEtcd() map[string]string {
 		"fault.snapshot.no-state":        "This machine has no certificates of the cluster in {dir}: {cause}",
 		"fault.snapshot.no-state.next":   "Run it where the cluster was deployed from, or name that directory's parent with --state-dir.",
 		"fault.snapshot.none":            "No member of etcd gave a snapshot: {cause}",
-		"fault.snapshot.none.next":       "Look at etcd on the nodes: systemctl status etcd",
+		"fault.snapshot.none.next":       "Check etcd on the nodes: systemctl status etcd",
 		"fault.snapshot.member":          "{node} gave no snapshot: {cause}",
-		"fault.snapshot.member.next":     "Look at etcd there: systemctl status etcd",
+		"fault.snapshot.member.next":     "Check etcd there: systemctl status etcd",
 
-		"fault.preflight.restore-without":           "{node} cannot be reached; the restore goes on without it.",
+		"fault.preflight.restore-without":           "{node} cannot be reached; the restore continues without it.",
 		"fault.preflight.restore-half":              "A restore of etcd is half done: {done} of {members} members have the restored data.",
 		"fault.preflight.restore-half.next":         "Finish it first, with the same snapshot: eggo-tui etcd restore FILE --id {cluster}.",
 		"fault.preflight.restore-without.next":      "If the snapshot does not know the node, restart its kubelet when it is back, or run deploy.",
@@ -69,6 +69,6 @@ func enEtcd() map[string]string {
 		"fault.preflight.snapshot-foreign":          "The snapshot {path} is of another cluster than {cluster}: the authority in it is not this cluster's.",
 		"fault.preflight.snapshot-foreign.next":     "Name a snapshot of this cluster.",
 		"fault.restore.not-restored":                "{node}: etcd does not have the restored data, its revision is {revision}.",
-		"fault.restore.not-restored.next":           "Look at the journal of etcd on the node, then run the same command again.",
+		"fault.restore.not-restored.next":           "Check the journal of etcd on the node, then run the same command again.",
 	}
 }

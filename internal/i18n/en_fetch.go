@@ -3,7 +3,7 @@ package i18n
 func enFetch() map[string]string {
 	return map[string]string{
 		"fault.fetch.cache-unsafe":        "The cache in {dir} is not safe: {cause}",
-		"fault.fetch.cache-unsafe.next":   "Give a directory of your own with --cache, or mend its owner and mode: nobody else may write to it.",
+		"fault.fetch.cache-unsafe.next":   "Give a directory of your own with --cache, or fix its owner and mode: nobody else may write to it.",
 		"fault.fetch.cache-busy":          "A build uses the cache in {dir} just now",
 		"fault.fetch.cache-busy.next":     "Run the same command again when it has ended.",
 		"fault.fetch.denied":              "{what}: access to {url} is denied: {status}",
@@ -15,7 +15,7 @@ func enFetch() map[string]string {
 		"fault.fetch.proxy":               "{what}: {url} cannot be fetched: the proxy does not let it through: {cause}",
 		"fault.fetch.proxy.next":          "Check HTTPS_PROXY and HTTP_PROXY, with user and password where the proxy wants them; NO_PROXY lists hosts that are asked directly.",
 		"fault.fetch.certificate":         "{what}: {url} cannot be fetched: the certificate of {host} is not accepted: {cause}",
-		"fault.fetch.certificate.next":    "For a private authority, give its certificate with --ca FILE. An expired certificate, or one for another name, must be mended at the server; check this machine's clock too.",
+		"fault.fetch.certificate.next":    "For a private authority, give its certificate with --ca FILE. An expired certificate, or one for another name, must be fixed on the server; check this machine's clock too.",
 		"fault.fetch.tls":                 "{what}: {url} cannot be fetched: no TLS with {host}: {cause}",
 		"fault.fetch.tls.next":            "Check the port, and whether the server speaks https at all; TLS 1.2 is the least that is accepted.",
 		"fault.fetch.redirect":            "{what}: {url} leads nowhere: {cause}",

@@ -10,7 +10,7 @@ func enPKI() map[string]string {
 		"fault.pki.lost":          "{file} is gone, and what was made with it is still there.",
 		"fault.pki.lost.next":     "Restore it from a copy; a running cluster cannot do with another one. If no cluster runs any more, use cleanup first.",
 		"fault.pki.expired":       "The authority {file} was valid until {until}.",
-		"fault.pki.expired.next":  "Look at this machine's clock. If it is right, the cluster needs a new authority: clean it up and deploy it again.",
+		"fault.pki.expired.next":  "Check this machine's clock. If it is right, the cluster needs a new authority: clean it up and deploy it again.",
 		"fault.pki.clock":         "The authority {file} is valid from {from}, and this machine's clock says {now}.",
 		"fault.pki.clock.next":    "Set this machine's clock.",
 		"fault.pki.read":          "{file} cannot be read: {cause}",

@@ -21,7 +21,7 @@ func enReport() map[string]string {
 		"report.verb.delete":  "delete",
 
 		"report.run-started":          "{verb} of cluster {cluster}: run {run}, version {version}",
-		"report.run-resumed":          "{verb} of cluster {cluster} goes on where an earlier run ended: run {run}, version {version}",
+		"report.run-resumed":          "{verb} of cluster {cluster} resumes an earlier run: run {run}, version {version}",
 		"report.plan":                 "The plan: steps {steps}, phases {phases}, nodes {hosts}",
 		"report.phase-started":        "{phase}",
 		"report.phase-ended":          "{phase}: {outcome}",

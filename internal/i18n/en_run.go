@@ -3,8 +3,8 @@ package i18n
 // enRun holds the sentences of the verbs that run a plan.
 func enRun() map[string]string {
 	return map[string]string{
-		"cli.deploy.short":  "Install the cluster of a deploy.yaml, or go on where an earlier run stopped",
-		"cli.deploy.long":   "Install the cluster of a deploy.yaml from its offline bundles over SSH.\n\nEverything is checked before anything is touched. A run that was cut off goes on when deploy is run again;\non a finished cluster it changes nothing. The exit code is 0 only if the cluster is what deploy.yaml says.",
+		"cli.deploy.short":  "Install the cluster of a deploy.yaml, or resume an interrupted run",
+		"cli.deploy.long":   "Install the cluster of a deploy.yaml from its offline bundles over SSH.\n\nEverything is checked before anything is touched. An interrupted run resumes when deploy is run again;\non a finished cluster it changes nothing. The exit code is 0 only if the cluster is what deploy.yaml says.",
 		"cli.cleanup.short": "Remove from every node what deploy put there",
 		"cli.cleanup.long":  "Remove from every node what was recorded there: services, packages, files, directories and etcd's data (after a\nsnapshot to this machine). What was there before stays.",
 
@@ -15,7 +15,7 @@ func enRun() map[string]string {
 		"cli.flag.yes":         "do not ask for the cluster's name",
 		"cli.flag.purge":       "remove the runtime's store (images, containers) and the pods' logs, too",
 
-		"ask.cluster-name": "All of this will be removed from the nodes above. Type the cluster's name ({cluster}) to go on:",
+		"ask.cluster-name": "All of this will be removed from the nodes above. Type the cluster's name ({cluster}) to continue:",
 		"ask.password":     "Password of {user}:",
 		"ask.sudo":         "sudo password of {user}:",
 		"ask.bastion":      "Password of {user} on the bastion {host}: ",
@@ -36,7 +36,7 @@ func enRun() map[string]string {
 		"next.kubectl":    "Next: kubectl --kubeconfig {path} get nodes   (no kubectl here? Copy /usr/local/bin/kubectl from {node})",
 		"next.cleanup":    "To remove the cluster: {command}",
 		"next.cleaned":    "The logs of all runs and etcd's snapshots stay in {path}",
-		"next.resume":     "To go on from here: {command}",
+		"next.resume":     "To resume: {command}",
 		"next.log":        "Event log: {path}",
 
 		"fault.usage.verb":               "There is no command {verb}.",
@@ -52,7 +52,7 @@ func enRun() map[string]string {
 		"fault.usage.host-keys":          "--host-keys {value} is none of ask, strict, accept-new.",
 		"fault.usage.host-keys.next":     "Choose one of them.",
 		"fault.run.interrupted":          "Interrupted; nothing is lost.",
-		"fault.run.interrupted.next":     "Run the same command again: it goes on from here.",
+		"fault.run.interrupted.next":     "Run the same command again: it resumes from here.",
 		"fault.run.left":                 "This command has left the run, which continues.",
 		"fault.run.left.next":            "To see it: eggo-tui attach.",
 		"fault.run.killed":               "The process of run {run} was killed. What became of {count:this step|these steps} is not known: {steps}",
@@ -60,7 +60,7 @@ func enRun() map[string]string {
 		"fault.run.died":                 "The process of run {run} ended before the run did ({how}). What became of {count:this step|these steps} is not known: {steps}",
 		"fault.run.died.next":            "See {dir}/process.log for what it said, then run the same command again; it checks what is done: {command}",
 		"fault.run.failed":               "{count} {count:step|steps} failed.",
-		"fault.run.failed.next":          "Mend the causes above and run the same command again: it goes on from here.",
+		"fault.run.failed.next":          "Fix the causes above and run the same command again: it resumes from here.",
 		"fault.bundle.no-source":         "deploy.yaml names no bundle for {arch}.",
 		"fault.bundle.no-source.next":    "Set package-src (armsrc, x86src) or install.package-source.srcpath.",
 	}

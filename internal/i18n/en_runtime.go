@@ -22,7 +22,7 @@ func enRuntime() map[string]string {
 		"fault.bundle.no-runtime":             "The bundle for {arch} has nothing of what runtime: {runtime} needs: {what}.",
 		"fault.bundle.no-runtime.next":        "Add it to the bundle's spec and build again, or set another runtime in deploy.yaml.",
 		"fault.runtime.version-unknown":       "{node}: {program} --version says nothing that tells its version: {says}",
-		"fault.runtime.version-unknown.next":  "Look at {program} on {node}: it may be damaged, or another program of the same name.",
+		"fault.runtime.version-unknown.next":  "Check {program} on {node}: it may be damaged, or another program of the same name.",
 		"fault.runtime.no-unit":               "{node}: the package of the runtime has no {unit} that starts a program.",
 		"fault.runtime.no-unit.next":          "Use the distribution's own package of the runtime.",
 	}

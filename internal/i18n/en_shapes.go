@@ -50,12 +50,12 @@ func enShapes() map[string]string {
 		"fault.balancer.no-stream":      "{node}: its nginx cannot pass on TCP: it was built without the stream module.",
 		"fault.balancer.no-stream.next": "Install an nginx with the stream module on {node}, or use another machine as load balancer.",
 		"fault.balancer.silent":         "{node}: no API server answers through the load balancer's port {port}: {cause} {log}",
-		"fault.balancer.silent.next":    "Look at journalctl -u eggo-lb on {node}; it must reach port 6443 of the control planes.",
+		"fault.balancer.silent.next":    "Check journalctl -u eggo-lb on {node}; it must reach port 6443 of the control planes.",
 
 		"notice.etcd-stranger": "etcd has the member {member} ({url}), which deploy.yaml does not have; eggo-tui delete removes it",
 
 		"fault.rolling.stopped":            "{what} was not restarted on {node}: it did not come up again on {other}.",
-		"fault.rolling.stopped.next":       "Mend {what} on {other} first; the others go on as they were. Then run deploy again.",
+		"fault.rolling.stopped.next":       "Fix {what} on {other} first; the others keep running as they were. Then run deploy again.",
 		"fault.kube.no-control-plane":      "No control plane can be reached.",
 		"fault.kube.no-control-plane.next": "Start one of the control planes, and see whether SSH reaches it.",
 		"fault.etcd.data-lost":             "No machine has etcd's data, though {joined} has joined the cluster: they are lost.",
@@ -63,7 +63,7 @@ func enShapes() map[string]string {
 		"fault.etcd.no-quorum":             "etcd has no quorum: {cause}",
 		"fault.etcd.no-quorum.next":        "Start the members that are down (journalctl -u etcd on each of them); more than half of them must answer.",
 		"fault.etcd.member-unwell":         "etcd's member {member} does not answer: {cause}",
-		"fault.etcd.member-unwell.next":    "Mend it, or take it out by eggo-tui delete, before another member is added: each dead member weakens the cluster.",
+		"fault.etcd.member-unwell.next":    "Fix it, or take it out by eggo-tui delete, before another member is added: each dead member weakens the cluster.",
 		"fault.etcd.not-listed":            "etcd does not list a member for {node}, though it has etcd's data.",
 		"fault.etcd.not-listed.next":       "If its member was removed, move /var/lib/etcd/default.etcd on {node} away and run deploy again.",
 	}

@@ -20,7 +20,7 @@ func enSign() map[string]string {
 		"fault.sign.algorithm":        "The signature by a key of type {type} uses {algorithm}, which is not accepted",
 		"fault.sign.no-touch":         "The security key signed without having been touched, which is not accepted",
 		"fault.sign.mismatch":         "The signature by {key} does not fit: what was signed is something else",
-		"fault.sign.mismatch.next":    "The bundle was changed, or the signature is another bundle's. Get both again from whoever made them.",
+		"fault.sign.mismatch.next":    "The bundle was changed, or the signature is another bundle's. Get both again from the builder of the bundle.",
 		"fault.sign.certificate":      "The key {key} is a certificate; only plain keys are accepted",
 		"fault.sign.certificate.next": "Sign with the key itself and list its public half among the allowed signers.",
 		"fault.sign.key-type":         "Keys of type {type} cannot sign bundles",

@@ -6,7 +6,7 @@ func enState() map[string]string {
 		"fault.bundle.no-space":           "No space to unpack {file} in {dir}: it needs {need}, and {free} are free, of which {reserve} are kept for the event log.",
 		"fault.bundle.no-space.next":      "Free some space on that disk, or choose a state directory on another one with --state-dir. Nothing of the bundle is left there.",
 		"fault.bundle.ratio":              "{file} has {size} and says that it unpacks to {unpacked}, more than {ratio} times as much: no bundle does that.",
-		"fault.bundle.ratio.next":         "Do not use it. Ask whoever gave it to you how it was made, or build it again.",
+		"fault.bundle.ratio.next":         "Do not use it. Ask its provider how it was made, or build it again.",
 		"fault.bundle.stage-damaged":      "The unpacked bundle in {dir} is damaged, and another run uses it.",
 		"fault.bundle.stage-damaged.next": "Wait until that run has ended, then run the command again: the bundle is unpacked anew.",
 		"notice.stages-pruned":            "Removed {count} unpacked {count:bundle|bundles} that no cluster uses: {size}",

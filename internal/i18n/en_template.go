@@ -91,7 +91,7 @@ func enTemplate() map[string]string {
 		"cli.template.password-visible": "a password on a command line can be seen by everybody on this machine and stays in the shell's history; use -p -, --password-file or --ask-password",
 		"cli.template.prompt":           "SSH password:",
 		"fault.template.invalid":        "what was given makes no valid deploy.yaml; nothing was written",
-		"fault.template.invalid.next":   "Mend the values that the lines above name.",
+		"fault.template.invalid.next":   "Fix the values that the lines above name.",
 		"fault.template.password":       "the password cannot be read: {cause}",
 		"fault.template.password.next":  "Give it on the first line of standard input (-p -) or of a file (--password-file).",
 		"fault.template.exists":         "{file} exists already; it was not touched",

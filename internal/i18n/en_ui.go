@@ -3,7 +3,7 @@ package i18n
 func enUI() map[string]string {
 	return map[string]string{
 		"ui.too-small":    "This screen is too small: {width}×{height} are needed.",
-		"ui.goes-on":      "The run goes on: {ended} of {total} steps.",
+		"ui.goes-on":      "The run continues: {ended} of {total} steps.",
 		"ui.steps":        "{ended} of {total} steps",
 		"ui.failed-count": "{count} failed",
 		"ui.of":           "{done} of {total}",
@@ -96,12 +96,12 @@ func enUI() map[string]string {
 		"ui.ask.above":        "{count} more {count:line|lines} above",
 		"ui.ask.other-word":   "That is not “{word}”.",
 
-		"cli.attach.short":                "Show a run on the board: one that goes on, or one that is over",
+		"cli.attach.short":                "Show a run on the board: one in progress, or one that is over",
 		"cli.attach.long":                 "Shows a run on the run board, from its event log alone: the phases, every machine, what they print. Without RUN it is the newest run of\nall clusters on this jump host (of the cluster --id). The run itself is not touched: leaving the board leaves it as it is. --replay plays a run again\nas it was, 8 times as fast with --replay 8.",
 		"cli.flag.replay":                 "play the run again, that many times as fast",
 		"cli.flag.ascii":                  "draw with ASCII characters only (also EGGO_ASCII=1)",
 		"fault.usage.needs-terminal":      "{verb} draws on a terminal, and there is none here",
-		"fault.usage.needs-terminal.next": "Run it on a terminal, or look at events.jsonl in the run's directory.",
+		"fault.usage.needs-terminal.next": "Run it on a terminal, or read events.jsonl in the run's directory.",
 		"fault.usage.replay":              "The speed of --replay is a number above 0",
 		"fault.usage.replay.next":         "Write, for example, --replay 8.",
 		"fault.usage.no-runs":             "Nothing has been run yet: {dir} has no runs",

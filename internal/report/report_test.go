@@ -283,7 +283,7 @@ func TestAStoppedRunDoesNotBlameItsSteps(t *testing.T) {
 	if strings.Contains(text, "context canceled") || strings.Contains(text, "What failed") {
 		t.Error(text)
 	}
-	for _, want := range []string{"stopped    Making certificates", "deploy of cluster k8s-cluster: stopped after 2.0s", "not started 4", "5 steps are left", "it goes on from here"} {
+	for _, want := range []string{"stopped    Making certificates", "deploy of cluster k8s-cluster: stopped after 2.0s", "not started 4", "5 steps are left", "it resumes from here"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

@@ -216,7 +216,7 @@ func TestAPastRunIsReadOnly(t *testing.T) {
 func TestLeavingARunThatGoesOn(t *testing.T) {
 	s := begin(t, nil)
 	s.keys("q")
-	s.has("The run on rack-7 goes on", "d", "detach", "attach comes back", "stop", "abort", "go on")
+	s.has("The run on rack-7 continues", "d", "detach", "attach comes back", "stop", "abort", "stay")
 	s.keys("enter")
 	if s.quit || len(s.said) > 0 {
 		t.Error("the default is not to go on")
