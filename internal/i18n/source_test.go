@@ -33,7 +33,10 @@ type source struct {
 func readModule(t *testing.T) *source {
 	t.Helper()
 	s := &source{fset: token.NewFileSet(), files: map[string][]*ast.File{}, texts: map[string]string{}, sinks: map[string]map[string]sink{
-		"": {"M": {arg: 0, args: 1}, "T": {arg: 0, args: 1}, "NewFault": {arg: 1, under: "fault.", args: 3}},
+		"": {
+			"M": {arg: 0, args: 1}, "T": {arg: 0, args: 1}, "NewFault": {arg: 1, under: "fault.", args: 3},
+		},
+		filepath.Join("..", "..", "internal", "event"): {"Calling": {arg: 0, args: 2, given: []string{"{command}"}}}, // the printer fills it in
 	}}
 	root := filepath.Join("..", "..")
 	for _, top := range []string{"cmd", "internal"} {
@@ -112,20 +115,44 @@ func (s *source) text(e ast.Expr) (value string, prefix, ok bool) {
 	return "", false, false
 }
 
-// called is the sink that a call goes to.
-func (s *source) called(dir string, call *ast.CallExpr) (sink, bool) {
+// called is the sink that a call in a file goes to: a function of its package, or of one that it imports.
+func (s *source) called(dir string, file *ast.File, call *ast.CallExpr) (sink, bool) {
 	var name string
 	switch f := call.Fun.(type) {
 	case *ast.Ident:
 		name = f.Name
 	case *ast.SelectorExpr:
 		name = f.Sel.Name
+		if x, ok := f.X.(*ast.Ident); ok {
+			if other := imported(file, x.Name); other != "" {
+				dir = other
+			}
+		}
 	}
 	k, ok := s.sinks[dir][name]
 	if !ok {
 		k, ok = s.sinks[""][name]
 	}
 	return k, ok && len(call.Args) > k.arg
+}
+
+// imported is the directory of the package of this module that a file knows by that name, "" if there is none.
+func imported(file *ast.File, name string) string {
+	for _, i := range file.Imports {
+		path, err := strconv.Unquote(i.Path.Value)
+		inside, ours := strings.CutPrefix(path, "github.com/eggo-k8s/eggo/")
+		if err != nil || !ours {
+			continue
+		}
+		known := filepath.Base(inside)
+		if i.Name != nil {
+			known = i.Name.Name
+		}
+		if known == name {
+			return filepath.Join("..", "..", filepath.FromSlash(inside))
+		}
+	}
+	return ""
 }
 
 // wrappers finds functions that hand a parameter on as a key; true if it found new ones.
@@ -156,7 +183,7 @@ func (s *source) wrappers() (grown bool) {
 					if !ok {
 						return true
 					}
-					k, ok := s.called(dir, call)
+					k, ok := s.called(dir, f, call)
 					if !ok {
 						return true
 					}
@@ -313,6 +340,7 @@ func TestEveryHoleIsFilled(t *testing.T) {
 			}
 		}
 	})
+	t.Logf("%d calls", n)
 	if n < 1500 {
 		t.Fatalf("looked at %d calls only: the search is broken", n)
 	}
@@ -453,7 +481,7 @@ func (s *source) calls(visit func(at, key string, prefix bool, k sink, call *ast
 				if !ok {
 					return true
 				}
-				if k, ok := s.called(dir, call); ok {
+				if k, ok := s.called(dir, f, call); ok {
 					if key, prefix, ok := s.text(call.Args[k.arg]); ok && key != "" {
 						visit(s.fset.Position(call.Pos()).String(), k.under+key, prefix, k, call)
 					}
