@@ -15,7 +15,9 @@ import (
 type job struct {
 	verb string // as runs are named
 	o    runOptions
-	more []config.Node                               // nodes that are contacted besides the cluster's
+	more []config.Node // nodes that are contacted besides the cluster's
+	// only makes the session's cluster what the verb talks to, before anybody is asked; nil: it is that of deploy.yaml.
+	only func(ctx context.Context, s *session) error
 	ask  func(ctx context.Context, s *session) error // what is asked besides; nil: nothing
 	do   func(ctx context.Context, env *environment) error
 }
@@ -69,7 +71,7 @@ func (j *job) questions(ctx context.Context, env *environment) (answers, error) 
 	}
 	s.env.Ask = k
 	if person || s.policy == remote.Ask || j.ask != nil {
-		if err := s.questions(ctx, k, j.more, j.ask); err != nil {
+		if err := s.questions(ctx, k, j); err != nil {
 			return answers{}, err
 		}
 	}

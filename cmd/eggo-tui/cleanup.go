@@ -43,14 +43,10 @@ func cleanup(ctx context.Context, env *environment, o runOptions, only []string,
 	if err := env.needsYes(yes, "cleanup"); err != nil {
 		return err
 	}
-	j := job{verb: "cleanup", o: o, do: func(ctx context.Context, env *environment) error { return cleanupHere(ctx, env, o, only, purge) }}
+	j := job{verb: "cleanup", o: o, only: func(_ context.Context, s *session) error { return s.cleaned(o.limit, only) }}
+	j.do = func(ctx context.Context, env *environment) error { return cleanupHere(ctx, env, o, only, purge) }
 	if !yes {
-		j.ask = func(ctx context.Context, s *session) error {
-			if err := s.cleaned(o.limit, only); err != nil {
-				return err
-			}
-			return s.confirmCleanup(ctx, purge)
-		}
+		j.ask = func(ctx context.Context, s *session) error { return s.confirmCleanup(ctx, purge) }
 	}
 	return begin(ctx, env, j)
 }

@@ -70,7 +70,12 @@ func remove(ctx context.Context, env *environment, o deleteOptions, args []strin
 			return err
 		}
 	}
-	j := job{verb: "delete", o: o.runOptions, do: func(ctx context.Context, env *environment) error { return removeHere(ctx, env, o, args) }}
+	j := job{verb: "delete", o: o.runOptions}
+	j.only = func(ctx context.Context, s *session) error {
+		_, err := s.leaving(ctx, args)
+		return err
+	}
+	j.do = func(ctx context.Context, env *environment) error { return removeHere(ctx, env, o, args) }
 	if !o.yes {
 		j.ask = func(ctx context.Context, s *session) error {
 			nodes, err := s.leaving(ctx, args)

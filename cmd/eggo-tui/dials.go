@@ -24,7 +24,7 @@ func openFiles() int {
 	return int(l.Cur) //nolint:gosec // not more than a million
 }
 
-// dialsAtOnce says how many nodes can be dialled at once, or that there are too few descriptors to have a connection to each. Behind a
+// dialsAtOnce says how many nodes can be dialled at once (also ones that are known only later), or that there are too few descriptors to have a connection to each. Behind a
 // bastion all connections are in the one to the bastion.
 func dialsAtOnce(files, nodes, bastions int) (int, error) {
 	connections := nodes
@@ -35,7 +35,7 @@ func dialsAtOnce(files, nodes, bastions int) (int, error) {
 		return 0, event.NewFault(event.ClassPreflight, "preflight.descriptors", nil,
 			"nodes", strconv.Itoa(nodes), "need", strconv.Itoa(need), "limit", strconv.Itoa(files))
 	}
-	return max(1, min(nodes, (files-ownFiles-connections)/dialFiles)), nil
+	return max(1, (files-ownFiles-connections)/dialFiles), nil
 }
 
 // dials are the places for nodes that are dialled at a time.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases"
@@ -48,7 +49,7 @@ func etcdSnapshot(ctx context.Context, env *environment, o runOptions, out strin
 			return event.NewFault(event.ClassUsage, "usage", err)
 		}
 	}
-	return begin(ctx, env, job{verb: "etcd-snapshot", o: o, do: func(ctx context.Context, env *environment) error {
+	return begin(ctx, env, job{verb: "etcd-snapshot", o: o, only: onlyMembers, do: func(ctx context.Context, env *environment) error {
 		s, err := openSession(ctx, env, o, "etcd-snapshot")
 		if err != nil {
 			return err
@@ -57,6 +58,14 @@ func etcdSnapshot(ctx context.Context, env *environment, o runOptions, out strin
 		s.words = "etcd snapshot"
 		return s.run(ctx, func(e phases.Env) *engine.Plan { return phases.Snapshot(e, out) }, func() []event.Msg { return nil })
 	}})
+}
+
+// onlyMembers makes the session's cluster the members of etcd.
+func onlyMembers(_ context.Context, s *session) error {
+	c := *s.cluster
+	c.Nodes = c.With(bundle.Etcd)
+	s.cluster = &c
+	return nil
 }
 
 func newEtcdRestoreCmd(env *environment) *cobra.Command {

@@ -40,7 +40,7 @@ func (d *desk) launch(ctx context.Context, st jumphost.Start, ask jumphost.Asker
 			more = append(more, x)
 		}
 	}
-	if err := s.questions(ctx, screen, more, nil); err != nil {
+	if err := s.questions(ctx, screen, &job{more: more}); err != nil {
 		d.remember(s.cluster.Name, nil)
 		return none, err
 	}

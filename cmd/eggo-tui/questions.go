@@ -20,11 +20,8 @@ type greeter interface {
 }
 
 // questions asks a person all that the run of a prepared session would want to know, for the run has nobody to ask. The
-// menu and the command line both come by here, before a run is a process of its own; nothing is locked or changed. more
-// are nodes besides the cluster's, ask is what the verb asks besides; nil is nothing.
-func (s *session) questions(
-	ctx context.Context, a greeter, more []config.Node, ask func(context.Context, *session) error,
-) error {
+// menu and the command line both come by here, before a run is a process of its own; nothing is locked or changed.
+func (s *session) questions(ctx context.Context, a greeter, j *job) error {
 	var err error
 	if s.store, err = journal.Open(s.root, s.cluster.Name); err != nil {
 		return err
@@ -38,15 +35,20 @@ func (s *session) questions(
 	}
 	s.bus = event.NewBus(time.Now, &collector{})
 	defer s.close()
+	if j.only != nil {
+		if err := j.only(ctx, s); err != nil {
+			return err
+		}
+	}
 	if s.stages() {
 		if err := s.askSigners(ctx); err != nil {
 			return err
 		}
 	}
-	if err := s.greet(ctx, a, more); err != nil || ask == nil {
+	if err := s.greet(ctx, a, j.more); err != nil || j.ask == nil {
 		return err
 	}
-	return ask(ctx, s)
+	return j.ask(ctx, s)
 }
 
 // asked is --host-keys of the run of a session whose questions were asked.
@@ -57,7 +59,7 @@ func (s *session) asked() string {
 	return "strict"
 }
 
-// greet logs in to every node once: keys and passphrases are asked for, and wrong passwords come to light, before
+// greet logs in once to every node that the run talks to: keys and passphrases are asked for, and wrong passwords come to light, before
 // anything begins. A node that cannot be reached is the run's to tell.
 func (s *session) greet(ctx context.Context, a greeter, more []config.Node) error {
 	nodes := append(append([]config.Node(nil), s.cluster.Nodes...), more...)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -118,6 +119,83 @@ func TestARefusedHostKeyBeginsNoRun(t *testing.T) {
 	}
 	if id, _ := lastRun(t, state); id != "" {
 		t.Error("there is a run:", id)
+	}
+}
+
+// pair is a deploy.yaml with two machines: n1 has every role, n2 runs workloads. Both answer, with keys that nobody knows.
+func pair(t *testing.T) string {
+	t.Helper()
+	var at [2]string
+	for i := range at {
+		srv := remotetest.New(t, remotetest.WithUser("root", "x"), remotetest.WithIP("127.0.0."+strconv.Itoa(i+1)))
+		at[i] = srv.IP + ", port: " + strconv.Itoa(srv.Port) + ","
+	}
+	second := "nodes: [{name: n2, ip: " + at[1] + " arch: amd64}, "
+	return strings.NewReplacer("127.0.0.1, port: 1,", at[0], "nodes: [", second, "username: ops", "username: root",
+		"eggo: {password-from: prompt}", "password: x").Replace(nobody)
+}
+
+// Who is asked about host keys is asked about those of the machines that the verb talks to, and of no others.
+func TestOnlyTheMachinesOfTheVerbAreAskedAbout(t *testing.T) {
+	for _, c := range []struct {
+		verb  []string
+		asked []string
+		saved bool // the cluster's own deploy.yaml has both machines, the one that is named has others
+	}{
+		{verb: []string{"deploy", "--limit", "n2"}, asked: []string{"n1", "n2"}}, // preflight looks at every machine
+		{verb: []string{"cleanup", "--yes"}, asked: []string{"n1", "n2"}},
+		{verb: []string{"cleanup", "--yes", "--node", "n2"}, asked: []string{"n2"}},
+		{verb: []string{"cleanup", "--yes", "--limit", "n2"}, asked: []string{"n2"}},
+		{verb: []string{"cleanup", "--node", "n2"}, asked: []string{"n2"}},
+		{verb: []string{"etcd", "snapshot"}, asked: []string{"n1"}},
+		{verb: []string{"delete", "n2", "--yes"}, asked: []string{"n1", "n2"}, saved: true},
+	} {
+		t.Run(strings.Join(c.verb, " "), func(t *testing.T) {
+			t.Parallel()
+			state, file := t.TempDir(), filepath.Join(t.TempDir(), "deploy.yaml")
+			write := func(path, text string) {
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write(file, pair(t))
+			if c.saved {
+				if err := os.Mkdir(filepath.Join(state, "away"), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				write(filepath.Join(state, "away", savedName), pair(t))
+				write(file, strings.Replace(nobody, "eggo: {password-from: prompt}", "password: x", 1))
+			}
+			f, cmd := atPTY(t, append(c.verb, "-f", file, "--state-dir", state)...)
+			defer func() {
+				go func() { _, _ = io.Copy(io.Discard, f) }()
+				_ = cmd.Wait()
+			}()
+			seen := until(t, f, "Which are right?")
+			_, table, _ := strings.Cut(seen, "Logging in to") // what stands before it are the warnings of deploy.yaml
+			for _, name := range []string{"n1", "n2"} {
+				if strings.Contains(table, " "+name+" ") != slices.Contains(c.asked, name) {
+					t.Errorf("of %v are asked about:\n%s", c.asked, seen)
+				}
+			}
+			answer(t, f, "n")
+		})
+	}
+}
+
+// A machine that the cluster does not have any more is contacted for its cleanup, and the cluster's are not.
+func TestCleanupOfAMachineAlone(t *testing.T) {
+	state, file := t.TempDir(), filepath.Join(t.TempDir(), "deploy.yaml")
+	if err := os.WriteFile(file, []byte(pair(t)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, cmd := atPTY(t, "cleanup", "--yes", "--node", "127.0.0.9", "-f", file, "--state-dir", state)
+	until(t, f, "Logging in to 1 node ") // of two that the cluster has
+	go func() { _, _ = io.Copy(io.Discard, f) }()
+	_ = cmd.Wait()
+	_, end := lastRun(t, state)
+	if end == nil || end.Fault == nil || end.Fault.Class == event.ClassAuth {
+		t.Errorf("it ended with %+v", end)
 	}
 }
 

@@ -63,6 +63,7 @@ type options struct {
 	banner         string
 	sudo           *Sudo
 	noForward      bool
+	ip             string
 }
 
 // Option of New.
@@ -126,11 +127,14 @@ func WithSudo(s Sudo) Option { return func(o *options) { o.sudo = &s } }
 // WithoutForwarding refuses direct-tcpip.
 func WithoutForwarding() Option { return func(o *options) { o.noForward = true } }
 
+// WithIP has it listen at another address of this machine than 127.0.0.1.
+func WithIP(ip string) Option { return func(o *options) { o.ip = ip } }
+
 // New starts a server; the test's end stops it.
 func New(t testing.TB, opts ...Option) *Server {
 	t.Helper()
 	s := &Server{t: t, Root: t.TempDir(), conns: map[*conn]bool{}, procs: map[*process]bool{},
-		opt: options{user: "root", password: "secret", shell: []string{"/bin/sh"}}}
+		opt: options{user: "root", password: "secret", shell: []string{"/bin/sh"}, ip: "127.0.0.1"}}
 	for _, o := range opts {
 		o(&s.opt)
 	}
@@ -143,7 +147,7 @@ func New(t testing.TB, opts ...Option) *Server {
 		s.writeSudo(*s.opt.sudo)
 	}
 	s.ChangeHostKey()
-	s.listen("127.0.0.1:0")
+	s.listen(net.JoinHostPort(s.opt.ip, "0"))
 	t.Cleanup(s.stop)
 	return s
 }
