@@ -32,6 +32,8 @@ type Deps struct {
 	// Unattended: nobody answers at Asker, which has no more than what it was told before. Where nothing else is said,
 	// unknown host keys are refused.
 	Unattended bool
+	// Answers are in place of what the request says: they were asked for before.
+	Answers request.Answers
 	// Who names the user, host and process that work on the cluster, to others who find it locked.
 	Who     journal.Holder
 	Version string // of the program

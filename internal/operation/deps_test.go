@@ -39,8 +39,16 @@ func simulate(t testing.TB, shape phasestest.Shape) (*fakes, Deps) {
 		t.Fatal(err)
 	}
 	t.Cleanup(lab.Close)
-	f := &fakes{root: filepath.Dir(lab.StateDir()), lab: lab, locked: map[string]string{}}
-	return f, Deps{Store: f, Dialer: f, Bundles: f, Version: "v0", Who: journal.Holder{User: "me", Host: "here", PID: 7}}
+	f := fakesOf(lab)
+	return f, f.deps()
+}
+
+func fakesOf(lab *phasestest.Lab) *fakes {
+	return &fakes{root: filepath.Dir(lab.StateDir()), lab: lab, locked: map[string]string{}}
+}
+
+func (f *fakes) deps() Deps {
+	return Deps{Store: f, Dialer: f, Bundles: f, Version: "v0", Who: journal.Holder{User: "me", Host: "here", PID: 7}}
 }
 
 func (f *fakes) Clusters(context.Context) ([]string, error) {

@@ -29,10 +29,7 @@ type Result struct {
 }
 
 // Handle is a run as its owner, or who attached to it, has it.
-type Handle struct {
-	run     Run
-	backend backend
-}
+type Handle struct{ backend backend }
 
 // backend is where the run is: in this process, or in another.
 type backend interface {
@@ -40,12 +37,36 @@ type backend interface {
 	abort() error
 	decide(step string, d event.Decision) error
 	done() <-chan struct{}
+	// started is when the run has its directory.
+	started(ctx context.Context) (Run, error)
 	// outcome is how the run ended; it is asked for when done is closed.
 	outcome() (Result, error)
 }
 
-// Run is which it is.
-func (h *Handle) Run() Run { return h.run }
+// Started says which run it is. Of a launched one it waits until the process says so, or why there is none; the end of
+// ctx ends that wait and nothing else.
+func (h *Handle) Started(ctx context.Context) (Run, error) { return h.backend.started(ctx) }
+
+// Run is Started of a run that was begun by Start.
+func (h *Handle) Run() Run {
+	run, _ := h.backend.started(context.Background())
+	return run
+}
+
+// Kill ends the process of a run that was launched from here.
+func (h *Handle) Kill() error {
+	if c, is := h.backend.(*child); is {
+		return c.kill()
+	}
+	return h.Abort()
+}
+
+// Release is for who launched a run and does not wait for its end: what no log has then is in the process's own.
+func (h *Handle) Release() {
+	if c, is := h.backend.(*child); is {
+		c.release()
+	}
+}
 
 // Stop lets the running steps end and begins no other.
 func (h *Handle) Stop() error { return h.backend.halt() }
@@ -72,6 +93,11 @@ func (h *Handle) Wait(ctx context.Context) (Result, error) {
 // Events gives the run's records from a sequence number on: those that are there, and those that come until it ends.
 func (h *Handle) Events(ctx context.Context, from uint64) iter.Seq2[event.Record, error] {
 	return func(yield func(event.Record, error) bool) {
+		run, err := h.Started(ctx)
+		if err != nil {
+			yield(event.Record{}, err)
+			return
+		}
 		over := make(chan struct{})
 		var once sync.Once
 		end := func() { once.Do(func() { close(over) }) }
@@ -84,7 +110,7 @@ func (h *Handle) Events(ctx context.Context, from uint64) iter.Seq2[event.Record
 			}
 			end()
 		}()
-		for rec, err := range journal.FollowUntil(h.run.Dir, over) {
+		for rec, err := range journal.FollowUntil(run.Dir, over) {
 			if err == nil && ctx.Err() != nil {
 				err = ctx.Err()
 			}
@@ -100,6 +126,7 @@ func (h *Handle) Events(ctx context.Context, from uint64) iter.Seq2[event.Record
 
 // local is a run in this process. It implements control.Handler too.
 type local struct {
+	run    Run
 	stop   chan struct{}
 	once   sync.Once // closes stop
 	cancel context.CancelFunc
@@ -114,6 +141,7 @@ func (l *local) abort() error { l.Abort(); return nil }
 
 func (l *local) decide(step string, d event.Decision) error { return l.Decide(step, d) }
 func (l *local) done() <-chan struct{}                      { return l.over }
+func (l *local) started(context.Context) (Run, error)       { return l.run, nil }
 func (l *local) outcome() (Result, error)                   { return l.result, l.err }
 
 // Stop implements control.Handler.

@@ -43,8 +43,8 @@ func Plan(ctx context.Context, of request.Request, d Deps) (*PlanResult, error) 
 	}, err
 }
 
-// changes are what would be done, by node in the order of deploy.yaml, the control host first; nodes where nothing would
-// be done are not in it.
+// changes are what would be done, by node in the order of deploy.yaml, the control host first; nodes where nothing
+// would be done are not in it.
 func (c *collector) changes(sum engine.Summary) []request.PlannedNode {
 	var made event.PlanMade
 	byStep, unsure := map[string][]event.Msg{}, map[string]bool{}
@@ -53,8 +53,9 @@ func (c *collector) changes(sum engine.Summary) []request.PlannedNode {
 		case event.PlanMade:
 			made = e
 		case event.Change:
-			same := func(m event.Msg) bool { return m.Key == e.Desc.Key && maps.Equal(m.Args, e.Desc.Args) }
-			if !slices.ContainsFunc(byStep[e.Step], same) {
+			if !slices.ContainsFunc(byStep[e.Step], func(m event.Msg) bool {
+				return m.Key == e.Desc.Key && maps.Equal(m.Args, e.Desc.Args)
+			}) {
 				byStep[e.Step] = append(byStep[e.Step], e.Desc)
 			}
 		case event.Notice:

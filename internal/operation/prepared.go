@@ -83,7 +83,7 @@ func (p *prepared) reach(ctx context.Context) error {
 
 // policy is what is done about unknown host keys.
 func (p *prepared) policy() (remote.Policy, error) {
-	return hostKeyPolicy(cmp.Or(p.request.Base().HostKeys, p.cluster.Eggo.HostKeys), p.deps)
+	return hostKeyPolicy(cmp.Or(p.deps.Answers.HostKeys, p.request.Base().HostKeys, p.cluster.Eggo.HostKeys), p.deps)
 }
 
 // close ends the connections and lets go of bundles and files.

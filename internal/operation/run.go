@@ -36,15 +36,14 @@ func Start(ctx context.Context, q request.Request, d Deps) (*Handle, error) {
 		return nil, errors.Join(err, r.close())
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	l := &local{stop: make(chan struct{}), cancel: cancel, asked: &asked{}, over: make(chan struct{})}
-	h := &Handle{run: r.is(), backend: l}
+	l := &local{run: r.is(), stop: make(chan struct{}), cancel: cancel, asked: &asked{}, over: make(chan struct{})}
 	go func() {
 		defer close(l.over)
 		defer cancel()
 		l.result, l.err = r.execute(ctx, l)
 		_ = r.close() // the end is in the log, or its absence is the error
 	}()
-	return h, nil
+	return &Handle{l}, nil
 }
 
 // is the run as others name it.
@@ -124,12 +123,16 @@ func (r *run) execute(ctx context.Context, l *local) (Result, error) {
 	}
 	clock := r.deps.clock()
 	opts := engine.Options{Emit: r.emit, Limits: phases.Limits(), Stop: l.stop, Now: clock.Now, Sleep: clock.Sleep}
-	decisions(r.request.Base().OnFailure, r.deps, l.asked, &opts)
+	failure := r.request.Base().OnFailure
+	if o := r.deps.Answers.OnFailure; o != nil {
+		failure = *o
+	}
+	decisions(failure, r.deps, l.asked, &opts)
 	srv, err := control.Serve(r.log.Dir(), l)
 	switch {
 	case err == nil:
 		defer srv.Close()
-	case r.request.Base().OnFailure.Ask: // else a run that cannot be reached is a run all the same
+	case failure.Ask: // else a run that cannot be reached is a run all the same
 		return unlogged(err)
 	}
 	sum, err := engine.Run(ctx, w.plan(r.phasesEnv()), opts)
