@@ -29,6 +29,7 @@ func hop(t *testing.T, opts ...remotetest.Option) *remotetest.Server {
 
 // Thirty nodes behind two bastions: one connection to each bastion, and every node works.
 func TestManyNodesShareTheBastions(t *testing.T) {
+	t.Parallel()
 	outer, inner := hop(t), hop(t)
 	var nodes []*remotetest.Server
 	for range 30 {

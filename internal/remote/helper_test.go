@@ -2,6 +2,9 @@ package remote_test
 
 import (
 	"context"
+	"errors"
+	"flag"
+	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -15,7 +18,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "6") // most tests wait for clocks and processes and not for a processor; -parallel still counts more
+	goleak.VerifyTestMain(m)
+}
 
 // heard collects events.
 type heard struct {
@@ -65,11 +71,45 @@ func options(t testing.TB, s *remotetest.Server) remote.Options {
 		HostKeys:   remote.AcceptNew,
 		KnownHosts: filepath.Join(t.TempDir(), "known_hosts"),
 		LockFile:   filepath.Join(s.Root, "lock"),
-		// Clocks are for the tests of clocks; on a busy machine anything may take its time, and limit tells of a hang.
-		Timeouts: remote.Timeouts{
-			Connect: time.Minute, Handshake: time.Minute, Start: time.Minute, Kill: 10 * time.Second, Reconnect: time.Minute,
-		},
+		Timeouts:   clocks(),
 	}
+}
+
+// clocks are for all tests but those of clocks: on a busy machine anything may take its time, and limit and moving tell of a hang.
+func clocks() remote.Timeouts {
+	return remote.Timeouts{Connect: time.Minute, Handshake: time.Minute, Start: time.Minute, Keepalive: time.Minute, Lease: 2 * time.Minute,
+		Kill: 10 * time.Second, Reconnect: time.Minute}
+}
+
+// moving is a context for what moves many bytes over connections that are made with o: it ends when none has moved for a minute, however long
+// the whole takes on a busy machine.
+func moving(t testing.TB, o *remote.Options) context.Context {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	t.Cleanup(func() { cancel(nil) })
+	still := time.AfterFunc(time.Minute, func() { cancel(errors.New("nothing has moved for a minute")) })
+	t.Cleanup(func() { still.Stop() })
+	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+		return &watched{c, still}, err
+	}
+	return ctx
+}
+
+type watched struct {
+	net.Conn
+	still *time.Timer
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.Conn.Read(p)
+	w.still.Reset(time.Minute)
+	return n, err
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	n, err := w.Conn.Write(p)
+	w.still.Reset(time.Minute)
+	return n, err
 }
 
 func dial(t testing.TB, tg remote.Target, o remote.Options) *remote.Host {

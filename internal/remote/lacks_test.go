@@ -98,6 +98,7 @@ func TestANodeThatCannotBeginACommand(t *testing.T) {
 
 // Another transfer writes the file, before this one looks or after.
 func TestAnotherTransferOfTheSameFile(t *testing.T) {
+	t.Parallel()
 	data := content(300_000)
 	bin, err := exec.LookPath("flock")
 	if err != nil {

@@ -33,6 +33,7 @@ func during(t *testing.T, s *remotetest.Server, h *remote.Host, do func()) (int,
 }
 
 func TestLostWhileACommandRuns(t *testing.T) {
+	t.Parallel()
 	for name, do := range map[string]func(*remotetest.Server){
 		"the connection": (*remotetest.Server).Cut,
 		"the session":    (*remotetest.Server).CutSessions,
@@ -73,6 +74,7 @@ func lost(t *testing.T, ev *heard, n int) {
 }
 
 func TestReboot(t *testing.T) {
+	t.Parallel()
 	s := remotetest.New(t)
 	ev := &heard{}
 	o := options(t, s)
@@ -133,6 +135,7 @@ func TestSilence(t *testing.T) {
 
 // The node ends its work when it hears nothing, although the connection still stands as far as it knows.
 func TestLease(t *testing.T) {
+	t.Parallel()
 	for name, dir := range shells(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -167,6 +170,7 @@ func TestLease(t *testing.T) {
 }
 
 func TestLock(t *testing.T) {
+	t.Parallel()
 	for name, dir := range shells(t) {
 		t.Run(name, func(t *testing.T) {
 			s := remotetest.New(t, remotetest.WithPath(dir))

@@ -41,6 +41,7 @@ func (h *heard) full() (limits []string) {
 // A step that prints without end costs a few MiB of the control host's disk; it goes on, its status counts, and its
 // last words are there.
 func TestAFloodOfOutputIsBounded(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		way  func(*testing.T) (remote.Target, remote.Options)
@@ -63,8 +64,9 @@ func TestAFloodOfOutputIsBounded(t *testing.T) {
 			}
 			bus := event.NewBus(nil, log)
 			o.Emit = func(e event.Event) { _ = bus.Emit(e) }
+			ctx := moving(t, &o)
 			h := dial(t, tg, o)
-			r, err := h.Run(limit(t), remote.Command{Script: "echo first >&2\nyes | head -c 60000000 >&2\nyes no | head -c 30000000\necho 'disk is full' >&2\nexit 3"})
+			r, err := h.Run(ctx, remote.Command{Script: "echo first >&2\nyes | head -c 60000000 >&2\nyes no | head -c 30000000\necho 'disk is full' >&2\nexit 3"})
 			if err != nil || r.Status != 3 || !strings.HasSuffix(string(r.Stderr), "\ndisk is full\n") || !strings.HasSuffix(string(r.Stdout), "no\n") {
 				t.Fatalf("status %d, %.40q, %v", r.Status, r.Stderr, err)
 			}
@@ -91,6 +93,7 @@ func TestAFloodOfOutputIsBounded(t *testing.T) {
 }
 
 func TestLimitsOfOutput(t *testing.T) {
+	t.Parallel()
 	s := remotetest.New(t)
 	o := options(t, s)
 	l := &heard{}
@@ -164,6 +167,7 @@ func TestLastWordsOfACommandThatIsKilled(t *testing.T) {
 // The last lines of commands beyond the limit are paid for, too: many commands, each with an end to show, do not get round the limit of a
 // node. Each line is either there or counted, and the first commands have all of their ends.
 func TestTheLastLinesOfManyCommandsAreBounded(t *testing.T) {
+	t.Parallel()
 	s := remotetest.New(t)
 	o := options(t, s)
 	l := &heard{}

@@ -53,6 +53,7 @@ func shells(t *testing.T) map[string]string {
 }
 
 func TestRun(t *testing.T) {
+	t.Parallel()
 	for name, dir := range shells(t) {
 		t.Run(name, func(t *testing.T) {
 			s := remotetest.New(t, remotetest.WithPath(dir))
@@ -113,6 +114,7 @@ func hostile() []string {
 }
 
 func TestHostileValues(t *testing.T) {
+	t.Parallel()
 	all := hostile()
 	if len(all) < 601 {
 		t.Fatalf("%d values", len(all))
@@ -165,6 +167,7 @@ func TestBadCommands(t *testing.T) {
 }
 
 func TestOutput(t *testing.T) {
+	t.Parallel()
 	t.Run("binary", func(t *testing.T) {
 		s := remotetest.New(t)
 		h := dial(t, target(s), options(t, s))
@@ -232,6 +235,7 @@ func TestOutput(t *testing.T) {
 }
 
 func TestManyCommandsOneSession(t *testing.T) {
+	t.Parallel()
 	s := remotetest.New(t)
 	h := dial(t, target(s), options(t, s))
 	start := time.Now()
@@ -312,6 +316,7 @@ func gone(pid int) bool {
 }
 
 func TestCancel(t *testing.T) {
+	t.Parallel()
 	for name, script := range map[string]string{
 		"a child":             `sleep 1000 & echo $! >"$F"; wait`,
 		"in the foreground":   `sh -c 'echo $$ >"$F"; exec sleep 1000'`,
@@ -361,6 +366,7 @@ func TestCancel(t *testing.T) {
 }
 
 func TestSupervisorKilled(t *testing.T) {
+	t.Parallel()
 	s := remotetest.New(t)
 	o := options(t, s)
 	o.Timeouts.Lease = 4 * time.Second

@@ -9,9 +9,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/crypto/ssh"
 
@@ -38,44 +38,14 @@ func sshd(t testing.TB, config string) (remote.Target, remote.Options) {
 	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ecdsa", "-N", "", "-f", filepath.Join(dir, "ecdsa")).CombinedOutput(); err != nil {
 		t.Skipf("%v: %s", err, out)
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := ln.Addr().(*net.TCPAddr).Port
-	_ = ln.Close()
 	file := filepath.Join(dir, "sshd_config")
 	// The first value of an option counts, so the test's own stand before the common ones.
-	text := fmt.Sprintf("%[3]s\nListenAddress 127.0.0.1:%[1]d\nHostKey %[2]s/ecdsa\nHostKey %[2]s/host\nAuthorizedKeysFile %[2]s/user.pub\n"+
-		"PidFile none\nStrictModes no\nPermitRootLogin yes\nUsePAM no\n", port, dir, config)
+	text := fmt.Sprintf("%[2]s\nHostKey %[1]s/ecdsa\nHostKey %[1]s/host\nAuthorizedKeysFile %[1]s/user.pub\n"+
+		"PidFile none\nStrictModes no\nPermitRootLogin yes\nUsePAM no\n", dir, config)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var log bytes.Buffer
-	cmd := exec.Command(bin, "-D", "-e", "-f", file)
-	cmd.Stderr = &log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("sshd: %s", log.String())
-		}
-	})
-	addr := net.JoinHostPort("127.0.0.1", fmt.Sprint(port))
-	for end := time.Now().Add(10 * time.Second); ; {
-		c, err := net.Dial("tcp", addr)
-		if err == nil {
-			_ = c.Close()
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal(err)
-		}
-	}
+	port := serveSSHD(t, filepath.Join(dir, "log"), bin, "-i", "-e", "-f", file)
 	pub, err := os.ReadFile(filepath.Join(dir, "host.pub"))
 	if err != nil {
 		t.Fatal(err)
@@ -88,11 +58,69 @@ func sshd(t testing.TB, config string) (remote.Target, remote.Options) {
 		t.Fatal(err)
 	}
 	return remote.Target{Name: "n1", Addr: "127.0.0.1", Port: port, Keys: []string{filepath.Join(dir, "user")}},
-		remote.Options{KnownHosts: known, LockFile: filepath.Join(dir, "lock"), Timeouts: remote.Timeouts{Kill: 10 * time.Second, Reconnect: time.Minute}}
+		remote.Options{KnownHosts: known, LockFile: filepath.Join(dir, "lock"), Timeouts: clocks()}
+}
+
+// serveSSHD runs a program for each connection at a port, as inetd does: the port is the test's own from the beginning, and there is nobody to
+// wait for until it listens.
+func serveSSHD(t testing.TB, file string, argv ...string) (port int) {
+	t.Helper()
+	log, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var all []*os.Process
+	wg.Go(func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			f, err := c.(*net.TCPConn).File()
+			_ = c.Close()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			cmd := exec.Command(argv[0], argv[1:]...)
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = f, f, log
+			err = cmd.Start()
+			_ = f.Close()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			all = append(all, cmd.Process)
+			mu.Unlock()
+			wg.Go(func() { _ = cmd.Wait() })
+		}
+	})
+	t.Cleanup(func() {
+		_ = ln.Close()
+		mu.Lock()
+		for _, p := range all {
+			_ = p.Signal(syscall.SIGTERM)
+		}
+		mu.Unlock()
+		wg.Wait()
+		_ = log.Close()
+		if text, err := os.ReadFile(file); t.Failed() {
+			t.Logf("sshd: %s %v", text, err)
+		}
+	})
+	return ln.Addr().(*net.TCPAddr).Port
 }
 
 // Of a node that is not known the ed25519 key is taken, as ssh itself does, though the server has others that the library would rather have.
 func TestTheKeyOfAnUnknownNodeIsTheOneThatOpenSSHShows(t *testing.T) {
+	t.Parallel()
 	for _, p := range []remote.Policy{remote.AcceptNew, remote.Ask} {
 		tg, o := sshd(t, "")
 		known, err := os.ReadFile(o.KnownHosts)
@@ -116,6 +144,7 @@ func TestTheKeyOfAnUnknownNodeIsTheOneThatOpenSSHShows(t *testing.T) {
 
 // OpenSSH's own server, with a known_hosts that has only the second of its keys.
 func TestSSHD(t *testing.T) {
+	t.Parallel()
 	for _, config := range []string{"", "MaxSessions 1"} {
 		t.Run("with "+config, func(t *testing.T) {
 			tg, o := sshd(t, config)

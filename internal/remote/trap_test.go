@@ -176,6 +176,7 @@ func TestNobodyThere(t *testing.T) {
 }
 
 func TestHostKeys(t *testing.T) {
+	t.Parallel()
 	yes := func(context.Context, remote.HostKeyQuestion) (bool, error) { return true, nil }
 	no := func(context.Context, remote.HostKeyQuestion) (bool, error) { return false, nil }
 	for _, c := range []struct {
@@ -284,6 +285,7 @@ func TestHostKeys(t *testing.T) {
 }
 
 func TestSudo(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		sudo  remotetest.Sudo
@@ -349,6 +351,7 @@ func TestSudo(t *testing.T) {
 
 // Login shells and their start files are as people leave them.
 func TestShellsAsTheyAre(t *testing.T) {
+	t.Parallel()
 	bashrc := "echo welcome; echo 'warning: x' >&2; set -x\n"
 	tracing := filepath.Join(t.TempDir(), "rc")
 	if err := os.WriteFile(tracing, []byte(bashrc), 0o600); err != nil {
@@ -384,7 +387,7 @@ func TestShellsAsTheyAre(t *testing.T) {
 		}
 	})
 	t.Run("one that hangs", func(t *testing.T) {
-		s := remotetest.New(t, remotetest.WithLoginShell("/bin/sh", "-c", "echo Choose a terminal type: ; exec sleep 1000"))
+		s := remotetest.New(t, remotetest.WithLoginShell("/bin/sh", "-c", "echo Choose a terminal type: ; exec cat >/dev/null"))
 		o := options(t, s)
 		// The limit has to be long enough for the words, which a busy machine takes its time for.
 		for o.Timeouts.Start = 100 * time.Millisecond; ; o.Timeouts.Start *= 2 {

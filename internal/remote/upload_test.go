@@ -56,6 +56,7 @@ func wantFile(t *testing.T, file string, want []byte, mode os.FileMode) {
 }
 
 func TestUpload(t *testing.T) {
+	t.Parallel()
 	for name, dir := range shells(t) {
 		t.Run(name, func(t *testing.T) {
 			s := remotetest.New(t, remotetest.WithPath(dir))
@@ -126,6 +127,7 @@ func TestUploadThroughSudo(t *testing.T) {
 
 // With one session allowed, uploads and scripts take turns in it.
 func TestOneSessionOnly(t *testing.T) {
+	t.Parallel()
 	s := remotetest.New(t, remotetest.WithMaxSessions(1))
 	h := dial(t, target(s), options(t, s))
 	got := make(chan error, 1)
@@ -150,17 +152,20 @@ func TestOneSessionOnly(t *testing.T) {
 
 // Wherever it breaks, an upload goes on there, and what was written is not sent again.
 func TestUploadResumes(t *testing.T) {
+	t.Parallel()
 	const size, chunk = 8 << 20, 1 << 20
 	data := content(size)
 	for eighth := range 8 {
 		t.Run(fmt.Sprint(eighth), func(t *testing.T) {
 			s := remotetest.New(t)
-			h := dial(t, target(s), options(t, s))
+			o := options(t, s)
+			ctx := moving(t, &o)
+			h := dial(t, target(s), o)
 			path := filepath.Join(s.Root, "f")
 			at := int64(size/8*eighth + 12_345)
 			// What reaches a node that has not begun to write is sent again as a whole.
 			s.CloseAfterWhen(at, func() bool { return locked(path + ".eggo-part") })
-			_, err := h.Upload(limit(t), upload(path, data))
+			_, err := h.Upload(ctx, upload(path, data))
 			if f := wantFault(t, err, "ssh.lost"); !f.Retry {
 				t.Error("not worth another try")
 			}
@@ -169,7 +174,7 @@ func TestUploadResumes(t *testing.T) {
 			}
 			s.Heal()
 			before := s.Received()
-			changed, err := h.Upload(limit(t), upload(path, data))
+			changed, err := h.Upload(ctx, upload(path, data))
 			if err != nil || !changed {
 				t.Fatal(changed, err)
 			}
@@ -198,6 +203,7 @@ func locked(file string) bool {
 
 // A beginning that is not the file's is thrown away.
 func TestUploadDistrustsWhatIsThere(t *testing.T) {
+	t.Parallel()
 	data := content(2 << 20)
 	for name, part := range map[string][]byte{
 		"other bytes": make([]byte, 1<<20), "too long": make([]byte, 3<<20), "whole": data, "whole but wrong": make([]byte, 2<<20),
@@ -231,6 +237,7 @@ func TestUploadDistrustsWhatIsThere(t *testing.T) {
 }
 
 func TestUploadRefused(t *testing.T) {
+	t.Parallel()
 	s := remotetest.New(t)
 	h := dial(t, target(s), options(t, s))
 	data := content(200_000)
@@ -276,6 +283,7 @@ func TestUploadRefused(t *testing.T) {
 }
 
 func TestDiskFull(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("mounting a small file system needs root")
 	}
@@ -317,6 +325,7 @@ func TestDiskFull(t *testing.T) {
 }
 
 func TestUploadStalls(t *testing.T) {
+	t.Parallel()
 	s := remotetest.New(t)
 	o := options(t, s)
 	o.Timeouts.Progress, o.Timeouts.Kill = 300*time.Millisecond, 200*time.Millisecond
@@ -337,11 +346,14 @@ func TestUploadStalls(t *testing.T) {
 }
 
 func TestUploadCancelled(t *testing.T) {
+	t.Parallel()
 	s := remotetest.New(t)
-	h := dial(t, target(s), options(t, s))
+	o := options(t, s)
+	whole := moving(t, &o)
+	h := dial(t, target(s), o)
 	path := filepath.Join(s.Root, "f")
 	data := content(4 << 20)
-	ctx, cancel := context.WithCancel(limit(t))
+	ctx, cancel := context.WithCancel(whole)
 	up := upload(path, data)
 	up.Open = func() (io.ReadSeekCloser, error) {
 		return &stopAt{memory{bytes.NewReader(data)}, 2 << 20, cancel}, nil
@@ -351,7 +363,7 @@ func TestUploadCancelled(t *testing.T) {
 	if exists(path) {
 		t.Error("half a file is in its place")
 	}
-	if _, err := h.Upload(limit(t), upload(path, data)); err != nil {
+	if _, err := h.Upload(whole, upload(path, data)); err != nil {
 		t.Fatal(err)
 	}
 	wantFile(t, path, data, 0o640)

@@ -30,6 +30,7 @@ func stepped(t time.Time, d time.Duration) time.Time {
 
 // The control host's clock is set while a connection is idle and while a command runs.
 func TestAClockThatIsSetCutsNothing(t *testing.T) {
+	t.Parallel()
 	for _, by := range []time.Duration{time.Hour, -time.Hour} {
 		s := remotetest.New(t)
 		o := options(t, s)
@@ -65,6 +66,7 @@ func TestAClockThatIsSetCutsNothing(t *testing.T) {
 
 // What a command waits for is told: the innermost process, its state, and who holds the lock.
 func TestWhatACommandWaitsForIsTold(t *testing.T) {
+	t.Parallel()
 	for name, dir := range shells(t) {
 		t.Run(name, func(t *testing.T) {
 			s := remotetest.New(t, remotetest.WithPath(dir))
@@ -118,6 +120,7 @@ func TestWhatACommandWaitsForIsTold(t *testing.T) {
 
 // A helper that was stopped, on a connection that is fine, is lost; a quiet command is not.
 func TestAHelperThatDoesNotAnswerIsLost(t *testing.T) {
+	t.Parallel()
 	s := remotetest.New(t)
 	o := options(t, s)
 	o.Timeouts.Probe, o.Timeouts.Answer, o.Timeouts.Kill, o.Timeouts.Reconnect = 20*time.Millisecond, 2*time.Second, 50*time.Millisecond, time.Second
