@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// Assigned takes out of a text what is assigned to the name of a secret, as in ansible_password=VALUE or "password": VALUE.
-// The names stay, and so do the places where a secret is kept (password_file=PATH). It knows a secret by its name alone.
+// Assigned takes out of a text what is assigned to the name of a secret, as in ansible_password=VALUE or
+// "password": VALUE. The names stay, and so do the places where a secret is kept (password_file=PATH). It knows a
+// secret by its name alone.
 func Assigned(text string) string {
 	const (
 		name   = `(?i)([\w.-]*(?:pass|secret|token)[\w.-]*)(["']?[ \t]*`

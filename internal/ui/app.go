@@ -1,7 +1,8 @@
 // Package ui is the screen: the only room that knows Charm's libraries. It shows what the event log says and what deploy.yaml holds, and knows
 // no node, no phase and no engine: what it needs of them main hands in.
 //
-// App is the one tea.Model: it keeps the pages (internal/ui/frame) on a stack, draws what is around them and carries messages to them.
+// App is the one tea.Model: it keeps the pages (internal/ui/frame) on a stack, draws what is around them and
+// carries messages to them.
 package ui
 
 import (
@@ -145,7 +146,8 @@ func (a *App) Init() tea.Cmd {
 	return tea.Batch(tea.RequestBackgroundColor, a.of(a.stack[0], a.stack[0].Init(&a.env)))
 }
 
-// of makes a page's command one whose message finds its way back to the page. Messages of Bubble Tea's own go to Bubble Tea.
+// of makes a page's command one whose message finds its way back to the page. Messages of Bubble Tea's own go to
+// Bubble Tea.
 func (a *App) of(p frame.Page, c tea.Cmd) tea.Cmd { return a.by(p, c, 0) }
 
 // by is of, for a command that comes of a key.
@@ -223,8 +225,8 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return a, nil
 }
 
-// said takes what a page sends to the program, because of the key with that number if it is not 0; what is none of it goes
-// to the page.
+// said takes what a page sends to the program, because of the key with that number if it is not 0; what is none of
+// it goes to the page.
 func (a *App) said(p frame.Page, msg tea.Msg, key int) tea.Cmd {
 	at := slices.Index(a.stack, p)
 	switch m := msg.(type) {

@@ -18,12 +18,14 @@ type terminalFile interface {
 	Name() string
 }
 
-// input gives what is typed to Bubble Tea. Terminals mark what is pasted (bracketed paste), but not all do, and a multiplexer may be told to paste
-// without: then text with line breaks comes all at once, as if it were typed, and each of its line breaks would be Enter, which goes to the next field or
-// page. input marks such text itself, so that a paste is a paste wherever it comes from.
+// input gives what is typed to Bubble Tea. Terminals mark what is pasted (bracketed paste), but not all do, and a
+// multiplexer may be told to paste without: then text with line breaks comes all at once, as if it were typed, and
+// each of its line breaks would be Enter, which goes to the next field or page. input marks such text itself, so
+// that a paste is a paste wherever it comes from.
 //
-// Bubble Tea waits until the terminal has something to read, and knows nothing of what was read and not yet given to it. So no more is read than
-// fits, with marks, into the buffer that is to be filled, and a paste that is longer is marked across several reads.
+// Bubble Tea waits until the terminal has something to read, and knows nothing of what was read and not yet given
+// to it. So no more is read than fits, with marks, into the buffer that is to be filled, and a paste that is longer
+// is marked across several reads.
 type input struct {
 	terminalFile
 	more    func(wait time.Duration) bool // waits so long; true: there is more to be read
@@ -40,9 +42,10 @@ const (
 	pasteMarks           = len(pasteStart) + len(pasteEnd)
 
 	typeWait  = 8 * time.Millisecond   // between two pieces of what comes at once; nobody types as fast
-	pasteWait = 100 * time.Millisecond // until a paste is over: a slow line stops and starts, and a half line is another machine
+	pasteWait = 100 * time.Millisecond // until a paste is over: a slow line stops and starts
 
-	// pasteLeast is how long a text with one CR is that nobody has typed: "name CR address" in one piece may be somebody ahead of a slow line, or a script.
+	// pasteLeast is how long a text with one CR is that nobody has typed: "name CR address" in one piece may be
+	// somebody ahead of a slow line, or a script.
 	pasteLeast = 32
 )
 
@@ -111,8 +114,9 @@ func (r *input) fill(room int) []byte {
 	return append(out, rest...)
 }
 
-// next reads once, at most so many bytes, and on to the end of a letter or an escape sequence that comes in pieces. Where there is no room for the
-// rest of it, it is for the next call: Bubble Tea would take the halves for two other things if the second is late.
+// next reads once, at most so many bytes, and on to the end of a letter or an escape sequence that comes in pieces.
+// Where there is no room for the rest of it, it is for the next call: Bubble Tea would take the halves for two
+// other things if the second is late.
 func (r *input) next(room int) []byte {
 	data := r.half
 	for r.half = nil; ; {
@@ -133,8 +137,10 @@ func (r *input) next(room int) []byte {
 // unfinished is how many bytes at the end are the beginning of a letter or of an escape sequence.
 func unfinished(data []byte) int {
 	const longest = 32 // of the sequences that begin like a mark
-	if i := bytes.LastIndexByte(data, '\x1b'); i >= 0 && len(data)-i < longest && (i == len(data)-1 || halfSequence(data[i:])) {
-		return len(data) - i
+	if i := bytes.LastIndexByte(data, '\x1b'); i >= 0 {
+		if begun := data[i:]; len(begun) < longest && (len(begun) == 1 || halfSequence(begun)) {
+			return len(begun)
+		}
 	}
 	for n := 1; n < utf8.UTFMax && n <= len(data); n++ {
 		if last := data[len(data)-n:]; utf8.RuneStart(last[0]) {
@@ -172,13 +178,14 @@ func split(data []byte) (text, rest []byte) {
 	return data, nil
 }
 
-// pasted says whether a text that came at once is a paste: it goes on behind a line break, and nobody typed it. The key Enter sends CR, so LF is of a
-// file; with CR alone there are two lines that end, or more text than somebody types while a slow line stands still. A line break at the end alone is
-// the Enter of somebody who types fast.
+// pasted says whether a text that came at once is a paste: it goes on behind a line break, and nobody typed it. The
+// key Enter sends CR, so LF is of a file; with CR alone there are two lines that end, or more text than somebody
+// types while a slow line stands still. A line break at the end alone is the Enter of somebody who types fast.
 func pasted(text []byte) bool {
 	i := bytes.IndexAny(text, "\r\n")
 	if i < 0 || len(bytes.TrimSpace(text[:i])) == 0 || len(bytes.TrimSpace(text[i:])) == 0 {
 		return false
 	}
-	return bytes.IndexByte(text, '\n') >= 0 || len(text) >= pasteLeast || bytes.IndexByte(bytes.TrimLeft(text[i:], "\r\t "), '\r') >= 0
+	second := bytes.TrimLeft(text[i:], "\r\t ")
+	return bytes.IndexByte(text, '\n') >= 0 || len(text) >= pasteLeast || bytes.IndexByte(second, '\r') >= 0
 }

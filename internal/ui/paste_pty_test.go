@@ -16,7 +16,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
-// Bubble Tea waits until the terminal has something to read. A paste of any length arrives whole, and nothing of it waits for the next key.
+// Bubble Tea waits until the terminal has something to read. A paste of any length arrives whole, and nothing of it
+// waits for the next key.
 func TestALongPasteArrives(t *testing.T) {
 	for _, size := range []int{10_000, 100_000} {
 		for _, end := range []string{"\r", "\n", "\r\n"} {
@@ -48,7 +49,8 @@ func machines(size int, end string) string {
 	return b.String()
 }
 
-// atTerminal sends text to a program at a pseudo-terminal and gives what it pasted, with keys as <key>, once that is so many bytes.
+// atTerminal sends text to a program at a pseudo-terminal and gives what it pasted, with keys as <key>, once that
+// is so many bytes.
 func atTerminal(t *testing.T, text string, size int) string {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)

@@ -33,7 +33,8 @@ func (p *pieces) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// read reads all, so many bytes at a time as Bubble Tea does. What is read of the terminal is given away at once: nobody asks for it later.
+// read reads all, so many bytes at a time as Bubble Tea does. What is read of the terminal is given away at once:
+// nobody asks for it later.
 func read(t *testing.T, size int, list ...string) (got []string) {
 	t.Helper()
 	p := &pieces{list: slices.Clone(list)}

@@ -9,10 +9,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 )
 
-// A dialog that opens by itself takes no key that was typed before it was on the screen: its letters are answers. The
-// terminal says when that is: it is asked something once the dialog is drawn, and what it says comes behind all that was
-// typed before. Keys that come earlier are held, and go to the page below, for which they were meant. Somebody who was
-// typing has not seen the dialog yet, so the terminal is asked again after a pause.
+// A dialog that opens by itself takes no key that was typed before it was on the screen: its letters are answers.
+// The terminal says when that is: it is asked something once the dialog is drawn, and what it says comes behind all
+// that was typed before. Keys that come earlier are held, and go to the page below, for which they were meant.
+// Somebody who was typing has not seen the dialog yet, so the terminal is asked again after a pause.
 //
 // A dialog that a key has opened takes the next one at once. So does every dialog where nothing answers: of a terminal
 // that is a script's pipe, nothing can be known.
@@ -77,7 +77,8 @@ func (a *App) drawn(u *unseen) tea.Cmd {
 		return nil
 	}
 	u.asked = true
-	return tea.Batch(tea.Raw(ansi.RequestPrimaryDeviceAttributes), tea.Tick(answerTime, func(time.Time) tea.Msg { return muteMsg{u} }))
+	silent := func(time.Time) tea.Msg { return muteMsg{u} }
+	return tea.Batch(tea.Raw(ansi.RequestPrimaryDeviceAttributes), tea.Tick(answerTime, silent))
 }
 
 // answered takes the terminal's answer: what is held was typed before the dialog was on the screen.

@@ -25,8 +25,8 @@ func openAdd(t *testing.T, w *world, lang i18n.Lang) (*ui.App, *Page) {
 	return a, p
 }
 
-// What was typed for machines that have not joined outlives the terminal: machines of the table, and a line that was not taken. Nothing else of the
-// cluster is in that draft.
+// What was typed for machines that have not joined outlives the terminal: machines of the table, and a line that
+// was not taken. Nothing else of the cluster is in that draft.
 func TestNodesToAddOutliveTheTerminal(t *testing.T) {
 	for lang, title := range map[i18n.Lang]string{i18n.English: "Unfinished draft", i18n.Chinese: "未完成的草稿"} {
 		w := &world{files: map[string]string{}, written: map[string]config.Draft{}}
