@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -58,7 +59,11 @@ func runApart(ctx context.Context, signals *interrupts) int {
 	report := json.NewEncoder(os.NewFile(apartFD, "report"))
 	var in answers
 	if err := json.NewDecoder(io.LimitReader(os.Stdin, 1<<20)).Decode(&in); err != nil {
-		return int(exitcode.Of(usageFault(err)))
+		fault := event.NewFault(event.ClassFailed, "launch.process", fmt.Errorf("what was asked did not arrive: %w", err))
+		if report.Encode(apartReport{Fault: fault}) != nil {
+			fmt.Fprintln(os.Stderr, fault) // nobody is there to hear
+		}
+		return int(exitcode.OfClass(fault.Class))
 	}
 	env := &environment{
 		Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: os.Stderr, Args: append(os.Args[:1:1], os.Args[2:]...),

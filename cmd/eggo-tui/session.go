@@ -267,6 +267,9 @@ func openSession(ctx context.Context, env *environment, o runOptions, verb strin
 		s.front.start()
 	}
 	if err != nil {
+		if s.log != nil { // there is no run
+			err = errors.Join(err, s.log.Discard())
+		}
 		return nil, errors.Join(err, s.lock.Unlock())
 	}
 	s.bus = event.NewBus(time.Now, s.log)

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/journal"
 )
 
 // stagesName in a cluster's directory says which unpacked bundles its last run that ended well used.
@@ -46,7 +49,10 @@ func (s *session) pruneStages() error {
 	err := s.keepStages()
 	var gone []bundle.Pruned
 	if err == nil {
-		gone, err = bundle.Prune(s.stagesDir(), stagesInUse(s.root))
+		var keep []string
+		if keep, err = stagesInUse(s.root); err == nil {
+			gone, err = bundle.Prune(s.stagesDir(), keep)
+		}
 	}
 	if len(gone) > 0 {
 		bytes := int64(0)
@@ -86,28 +92,60 @@ func (s *session) keepStages() error {
 }
 
 // stagesInUse are the stages of all clusters that are installed: those that their last run used, and those of the bundles that their own
-// deploy.yaml names.
-func stagesInUse(root string) []string {
+// deploy.yaml names. An error says that it cannot be told which they are: then all may be in use.
+func stagesInUse(root string) ([]string, error) {
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return nil, event.NewFault(event.ClassFailed, "state.read", err)
+	}
 	var out []string
-	entries, _ := os.ReadDir(root) // what cannot be read names no stage; one that is missed is unpacked again
 	for _, e := range entries {
+		_, err := journal.At(root, e.Name())
+		if f := event.AsFault(err); f != nil && (f.Code == "state.newer-format" || f.Code == "journal.read") {
+			return nil, err
+		}
 		file := filepath.Join(root, e.Name(), savedName)
 		if !e.IsDir() || !exists(file) { // after a cleanup it has another name
 			continue
 		}
-		var doc stagesDoc
-		if text, err := os.ReadFile(filepath.Join(root, e.Name(), stagesName)); err == nil && json.Unmarshal(text, &doc) == nil {
-			out = append(out, doc.Stages...)
+		used, err := stagesOf(filepath.Join(root, e.Name()), file)
+		if err != nil {
+			return nil, err
 		}
-		c, _, err := config.LoadFile(file)
-		if err != nil || c == nil {
-			continue
+		out = append(out, used...)
+	}
+	return out, nil
+}
+
+// stagesOf are those of a cluster's directory. What neither its last run wrote down nor its deploy.yaml says is unknown.
+func stagesOf(dir, file string) ([]string, error) {
+	unknown := func(err error) error { return event.NewFault(event.ClassFailed, "state.read", err) }
+	var doc stagesDoc
+	text, err := os.ReadFile(filepath.Join(dir, stagesName))
+	noted := err == nil
+	if noted {
+		err = json.Unmarshal(text, &doc)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, unknown(err)
+	}
+	c, _, err := config.LoadFile(file)
+	if err == nil && c == nil {
+		err = errors.New(file)
+	}
+	if err != nil {
+		if noted {
+			return doc.Stages, nil
 		}
-		for _, source := range c.Bundles() {
-			if a, err := bundle.Open(source.Path); err == nil {
-				out = append(out, a.ID())
-			}
+		return nil, unknown(err)
+	}
+	for _, source := range c.Bundles() {
+		a, err := bundle.Open(source.Path)
+		if err == nil {
+			doc.Stages = append(doc.Stages, a.ID())
+		} else if !noted {
+			return nil, err
 		}
 	}
-	return out
+	return doc.Stages, nil
 }

@@ -54,6 +54,19 @@ func TestUnpackedBundlesGoWithTheirClusters(t *testing.T) {
 	place(filepath.Join(root, "two", savedName), "cluster-id: two\n")
 	place(filepath.Join(root, "two", stagesName), `{"stages":["`+other+`"]}`)
 	place(filepath.Join(root, "one", savedName), "cluster-id: one\n")
+	// What a newer version may use, and what cannot be read, keeps all of them.
+	for name, text := range map[string]string{filepath.Join("three", "format"): `{"format":99}`, filepath.Join("two", stagesName): "{"} {
+		path := filepath.Join(root, name)
+		was, _ := os.ReadFile(path)
+		place(path, text)
+		if err := s.pruneStages(); err != nil || there() != 3 || len(told) != 1 || !strings.HasPrefix(told[0], "notice.stages-kept") {
+			t.Fatalf("%s: %v, %d stages, %q", name, err, there(), told)
+		}
+		told = nil
+		if must(t, os.Remove(path)); was != nil {
+			place(path, string(was))
+		}
+	}
 	if err := s.pruneStages(); err != nil || there() != 2 || strings.Join(told, ";") != "notice.stages-pruned 1" {
 		t.Fatalf("%v, %d stages, %q", err, there(), told)
 	}

@@ -86,6 +86,8 @@ type vouching struct {
 	mu    sync.Mutex
 	found map[string]vouched // by file and id
 	order []string
+	// learned says that a signer became known in this session.
+	learned bool
 }
 
 // newVouching reads the signers: those of --signers, else those that the control host knows.
@@ -118,6 +120,8 @@ func (v *vouching) check(ctx context.Context, file string, m *bundle.Manifest, s
 		if v.judge.Allowed, err = v.store.Load(); err != nil {
 			return vouched{}, false, err
 		}
+		v.found, v.order = map[string]vouched{}, nil // what was let through while nobody was known is judged again
+		v.learned = true
 	}
 	found = vouched{file: file, manifest: m, id: sumsID(sums), Verdict: verdict}
 	v.found[key] = found
@@ -188,6 +192,18 @@ func (s *session) stages() bool {
 // askSigners decides about the bundles of deploy.yaml from their heads, so that who is asked about a key is asked
 // before the run begins. What cannot be read is preflight's to tell.
 func (s *session) askSigners(ctx context.Context) error {
+	v, err := s.voucher()
+	if err != nil {
+		return err
+	}
+	knew := v.learned
+	if err := s.vouchAll(ctx); err != nil || v.learned == knew {
+		return err
+	}
+	return s.vouchAll(ctx) // a yes to a later one is a no to those before that nobody signed
+}
+
+func (s *session) vouchAll(ctx context.Context) error {
 	for _, b := range s.cluster.Bundles() {
 		path := s.bundlePath(b)
 		a, err := bundle.Open(path)

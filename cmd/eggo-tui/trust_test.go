@@ -150,3 +150,30 @@ func TestTheWizardSaysWhoSigned(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 }
+
+// A yes to a bundle's key is a no to a bundle that nobody signed, whichever comes first, and before there is a run.
+func TestAYesIsANoToTheUnsigned(t *testing.T) {
+	for _, order := range [][2]string{{"signed", "unsigned"}, {"unsigned", "signed"}} {
+		file, deploy, _ := signedBundle(t)
+		unsigned := filepath.Join(t.TempDir(), "other.tar.gz")
+		must(t, phasestest.WriteBundle(unsigned))
+		paths := map[string]string{"signed": file, "unsigned": unsigned}
+		text, err := os.ReadFile(deploy)
+		must(t, err)
+		both := strings.Replace(string(text), "x86src: "+file, "x86src: "+paths[order[0]]+", armsrc: "+paths[order[1]], 1)
+		must(t, os.WriteFile(deploy, []byte(both), 0o600))
+		env := &environment{
+			Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Args: []string{"eggo-tui"},
+			P: i18n.NewPrinter(i18n.English), Getenv: func(string) string { return "" },
+		}
+		state, who := t.TempDir(), &decided{yes: true}
+		d := &desk{env: env, state: state}
+		_, err = d.launch(t.Context(), jumphost.Start{Verb: "deploy", File: deploy}, who)
+		if f := event.AsFault(err); f == nil || f.Code != "trust.unsigned" || len(who.asked) != 1 {
+			t.Errorf("%v: %v, asked %d", order, err, len(who.asked))
+		}
+		if runs, _ := filepath.Glob(filepath.Join(state, "*", "runs", "*")); len(runs) > 0 {
+			t.Errorf("%v: a run was begun", order)
+		}
+	}
+}

@@ -46,6 +46,7 @@ type Writer struct {
 
 	syncing bool
 	synced  uint64 // the Seq up to which records are on the disk
+	safe    int64  // so many bytes are
 	done    *sync.Cond
 }
 
@@ -209,18 +210,55 @@ func (w *Writer) Commit(r event.Record) error {
 // sync syncs what is written. The caller holds mu, which is free meanwhile.
 func (w *Writer) sync() {
 	w.syncing = true
-	upTo := w.written
+	upTo, size := w.written, w.size
 	w.mu.Unlock()
 	err := w.file.Sync()
 	w.mu.Lock()
 	w.syncing = false
+	if err != nil && full(err) && dropReserve(w.dir) {
+		upTo, size = w.written, w.size
+		err = w.rewrite()
+	}
 	if err != nil {
 		_ = w.fail(err)
 	} else {
-		w.synced = upTo
+		w.synced, w.safe = upTo, size
 		w.dirty = w.written > upTo
 	}
 	w.done.Broadcast()
+}
+
+// rewrite writes what no sync has brought to the disk once more, and syncs it: after one that failed the system may take
+// it for written. The caller holds mu.
+func (w *Writer) rewrite() error {
+	f, err := os.Open(w.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	text := make([]byte, w.size-w.safe)
+	if _, err := f.ReadAt(text, w.safe); err != nil {
+		return err
+	}
+	if err := w.file.Truncate(w.safe); err != nil {
+		return err
+	}
+	if _, err := w.file.Write(text); err != nil {
+		return err
+	}
+	return w.file.Sync()
+}
+
+// Discard closes and removes a log that nothing was written to, with its directory.
+func (w *Writer) Discard() error {
+	w.mu.Lock()
+	empty := w.last == 0
+	w.mu.Unlock()
+	err := w.Close()
+	if !empty {
+		return err
+	}
+	return errors.Join(err, os.RemoveAll(w.dir))
 }
 
 // Close writes and syncs what is left and closes the files.
