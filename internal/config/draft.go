@@ -276,6 +276,7 @@ func (d Draft) Check(file string) (*Cluster, Problems) {
 		}
 	}
 	if len(w.broken) > 0 {
+		w.broken.provoked()
 		c, problems = nil, append(w.broken, slices.DeleteFunc(problems, w.told)...)
 	}
 	return c, problems

@@ -134,6 +134,7 @@ func TestProblemsOfADraftStandAtWhatWasTyped(t *testing.T) {
 		{Name: "m", IP: "192.0.2.300", Roles: []bundle.Role{bundle.ControlPlane}},
 		{Name: "w", IP: "192.0.2.4", Roles: []bundle.Role{bundle.Worker}},
 		{Name: "x", IP: "192.0.2.5"},
+		{Name: "y", IP: "192.0.2.5", Roles: []bundle.Role{bundle.Worker}},
 	}}
 	c, problems := d.Check("deploy.yaml")
 	if c != nil {
@@ -141,6 +142,7 @@ func TestProblemsOfADraftStandAtWhatWasTyped(t *testing.T) {
 	}
 	for key, code := range map[string]string{
 		"service.cidr": "config.", "config-extra-args": "config.syntax", "registry-mirrors[1]": "config.mirror", "machines[1].ip": "config.", "machines[2]": "config.host-twice", "machines[3]": "config.no-role",
+		"machines[4].ip": "config.shared-address",
 	} {
 		if !slices.ContainsFunc(problems, func(p Problem) bool { return p.Key == key && strings.HasPrefix(p.Code, code) }) {
 			t.Errorf("no %s at %s: %v", code, key, problems)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -256,6 +257,53 @@ func TestTemplateQuotesWhatItIsGiven(t *testing.T) {
 		}
 		if c, _ := Load(Template(TemplateOptions{User: value}, p), "f"); c != nil && c.SSH.User != value {
 			t.Errorf("user %q became %q", value, c.SSH.User)
+		}
+	}
+}
+
+// A path below the home directory needs one; all others do without.
+func TestWithoutAHomeDirectory(t *testing.T) {
+	t.Setenv("HOME", "")
+	below := minimal + "private-key-path: ~/.ssh/k\n"
+	for name, load := range map[string]func() (*Cluster, error){
+		"the file": func() (*Cluster, error) {
+			c, _, err := LoadFile(write(t, t.TempDir(), below, 0o600))
+			return c, err
+		},
+		"the wizard's": func() (*Cluster, error) {
+			d, _ := ReadDraft([]byte(below), "deploy.yaml")
+			c, _, err := d.Cluster("deploy.yaml")
+			return c, err
+		},
+	} {
+		c, err := load()
+		if f := event.AsFault(err); f == nil || f.Code != "config.home" || f.Class != event.ClassUsage || c != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if c, ps, err := LoadFile(write(t, t.TempDir(), minimal, 0o600)); err != nil || c == nil {
+		t.Error(err, dump(ps))
+	}
+}
+
+// A file that is there and cannot be read is not one that is not there.
+func TestAFileThatCannotBeRead(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir, minimal, 0o600)
+	socket := filepath.Join(dir, "s")
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	turning := filepath.Join(dir, "turning")
+	if err := os.Symlink(turning, turning); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{filepath.Join(file, "below"), socket, turning, filepath.Join(dir, strings.Repeat("long", 100))} {
+		_, _, err := LoadFile(name)
+		if f := event.AsFault(err); f == nil || f.Code != "config.unreadable" || f.Class != event.ClassUsage || f.Args["file"] != name || strings.Contains(f.Cause, name) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func (l *loader) extraArgMap(e *ExtraArgs, v val) {
 		l.given[sub.path] = sub.at()
 		if isNull(sub.node) {
 			l.extraArg(e, sub, key.Value, "")
-		} else if value, ok := l.checked(sub, ruleFreeText); ok || sub.node.Kind == yaml.ScalarNode && value == "" && sub.node.Value == "" {
+		} else if value, ok := l.line(sub); ok || sub.node.Kind == yaml.ScalarNode && value == "" && sub.node.Value == "" {
 			l.extraArg(e, sub, key.Value, value)
 		}
 	})

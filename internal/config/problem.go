@@ -57,17 +57,22 @@ func (ps Problems) Err() error {
 
 // Sorted puts the problems in the order of the lines and drops those that say the same of the same place.
 func (ps Problems) Sorted() Problems {
-	if event.Recording {
-		for _, p := range ps {
-			event.Provoked(p.Fault())
-		}
-	}
+	ps.provoked()
 	slices.SortStableFunc(ps, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Key, b.Key))
 	})
 	return slices.CompactFunc(ps, func(a, b Problem) bool {
 		return a.Line == b.Line && a.Col == b.Col && a.Key == b.Key && a.Code == b.Code && maps.Equal(a.Args, b.Args)
 	})
+}
+
+// provoked writes down what a test provokes; it does nothing elsewhere.
+func (ps Problems) provoked() {
+	if event.Recording {
+		for _, p := range ps {
+			event.Provoked(p.Fault())
+		}
+	}
 }
 
 // position is a place in the file.

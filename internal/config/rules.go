@@ -54,7 +54,6 @@ var (
 	ruleEnvName   = pattern("config.env-name", 128, `[A-Z_][A-Z0-9_]*`)
 	ruleSetting   = pattern("config.setting", 128, `[A-Za-z0-9][A-Za-z0-9._-]*`)
 	ruleHost      = rule{code: "config.host", ok: isHost}
-	ruleFreeText  = rule{code: "config.text", ok: func(string) bool { return true }}
 
 	ruleLocalPath  = rule{code: "config.local-path", ok: isLocalPath}
 	ruleLocalBase  = rule{code: "config.local-path-base", ok: func(s string) bool { return isLocalPath(s) && (path.IsAbs(s) || strings.HasPrefix(s, "~/")) }}

@@ -75,6 +75,20 @@ func TestAskAndAnswer(t *testing.T) {
 	if got := code(c.Stop()); got != "control.gone" {
 		t.Error(got)
 	}
+	// Somebody's directory is in the socket's place, or the run's directory is gone.
+	for name, make := range map[string]func(dir string) error{
+		"taken": func(dir string) error { return os.MkdirAll(filepath.Join(dir, "control", "x"), 0o700) },
+		"gone":  func(string) error { return nil },
+	} {
+		at := filepath.Join(t.TempDir(), "run")
+		if err := make(at); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Serve(at, h)
+		if f := event.AsFault(err); f == nil || f.Code != "control.serve" || f.Args["path"] != at {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	// What a killed process left is no obstacle.
 	if err := os.WriteFile(filepath.Join(dir, "control"), nil, 0o600); err != nil {
 		t.Fatal(err)

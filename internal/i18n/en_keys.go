@@ -46,7 +46,7 @@ func enKeys() map[string]string {
 		"fault.bootstrap.no-serving-certificate":      "the kubelet of {node} has no serving certificate yet",
 		"fault.bootstrap.no-serving-certificate.next": "Run deploy again; journalctl -u kubelet on {node} says what it waits for.",
 		"fault.bootstrap.serving-refused":             "{node} asks for a serving certificate that is not its own ({request}): {cause}",
-		"fault.bootstrap.serving-refused.next":        "It was not approved. Check it with kubectl get csr {request} -o yaml; deploy.yaml must have the node's own name and address.",
+		"fault.bootstrap.serving-refused.next":        "It was not approved. Check kubectl get csr {request} -o yaml; deploy.yaml must have the node's own name and address.",
 		"fault.pki.external-missing":                  "{file} is missing",
 		"fault.pki.external-missing.next":             "Put ca.crt and ca.key there; of front-proxy-ca and etcd/ca both files or none.",
 		"fault.pki.external-no-key":                   "{file} is missing; without the authority's key no certificate can be signed",

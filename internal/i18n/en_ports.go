@@ -54,9 +54,7 @@ func enPorts() map[string]string {
 		"fault.hook.timeout":                  "{hook} was not done on {node} after {timeout} and was killed with all that it had started: {cause}",
 		"fault.hook.timeout.next":             "See what it waits for on {node}; a hook of the command line has 120 s, a script of deploy.yaml its timeout.",
 		"fault.hook.unknown":                  "The connection to {node} broke while {hook} ran; whether it did its work is not known.",
-		"fault.hook.unknown.next":             "Check {node}, then run the same command again: the hook runs anew.",
-		"fault.hook.not-in-bundle":            "The script {hook} is not in the bundle of {node}.",
-		"fault.hook.not-in-bundle.next":       "Add it to files in the spec and build the bundle again, or take it out of deploy.yaml.",
+		"fault.hook.unknown.next":             "Check {node}, then run the same command again: the hook is run again.",
 
 		"step.infrastructure.repo-packages": "Install packages from the machine's own repositories",
 		"change.repo-packages":              "install from the machine's own repositories: {packages}",

@@ -40,10 +40,10 @@ func enShapes() map[string]string {
 
 		"fault.preflight.selinux-balancer":      "SELinux is enforcing on {node}: it may keep nginx from listening on {port}, from reaching the API servers, or from writing /run/eggo-lb.",
 		"fault.preflight.selinux-balancer.next": "On {node}: semanage port -a -t http_port_t -p tcp {port}; setsebool -P httpd_can_network_connect 1. If the balancer does not start, ausearch -m avc says what else is refused.",
-		"fault.preflight.endpoint-told":         "{node} does not know the name {name} of the API; it is told in /etc/hosts that it is {addr}.",
-		"fault.preflight.endpoint-told.next":    "Put {name} into your DNS if other machines are to use it.",
-		"fault.preflight.endpoint-unknown":      "{node} does not know the name {name} of the API (apiserver-endpoint), and deploy.yaml does not tell its address.",
-		"fault.preflight.endpoint-unknown.next": "Put {name} into your DNS or into /etc/hosts of {node}, or give an address as apiserver-endpoint.",
+		"fault.preflight.endpoint-told":         "{node} cannot resolve {name}, the name of the API; {addr} is added to its /etc/hosts for it.",
+		"fault.preflight.endpoint-told.next":    "Add {name} to your DNS if other machines are to use it.",
+		"fault.preflight.endpoint-unknown":      "{node} cannot resolve {name} (apiserver-endpoint), and deploy.yaml does not have its address.",
+		"fault.preflight.endpoint-unknown.next": "Add {name} to your DNS or to /etc/hosts on {node}, or write an address as apiserver-endpoint.",
 
 		"fault.balancer.no-nginx":       "{node}: nginx is not installed.",
 		"fault.balancer.no-nginx.next":  "Use a bundle whose packages for loadbalancer have nginx, or name nginx under loadbalance in deploy.yaml's packages.",
@@ -63,7 +63,7 @@ func enShapes() map[string]string {
 		"fault.etcd.no-quorum":             "etcd has no quorum: {cause}",
 		"fault.etcd.no-quorum.next":        "Start the members that are down (journalctl -u etcd on each of them); more than half of them must answer.",
 		"fault.etcd.member-unwell":         "etcd's member {member} does not answer: {cause}",
-		"fault.etcd.member-unwell.next":    "Fix it, or take it out by eggo-tui delete, before another member is added: each dead member weakens the cluster.",
+		"fault.etcd.member-unwell.next":    "Fix it, or remove its node with eggo-tui delete, before another member is added: each dead member weakens the cluster.",
 		"fault.etcd.not-listed":            "etcd does not list a member for {node}, though it has etcd's data.",
 		"fault.etcd.not-listed.next":       "If its member was removed, move /var/lib/etcd/default.etcd on {node} away and run deploy again.",
 	}

@@ -55,7 +55,7 @@ func zhNodes() map[string]string {
 		"fault.leave.drain-timeout.next":        "请查看其中断预算（kubectl get pdb -A），用 --drain-timeout 给更多时间，或用 --force 继续。",
 		"fault.preflight.leave-no-api":          "没有 API 服务器应答：{cause}",
 		"fault.preflight.leave-no-api.next":     "节点只能离开正常运行的集群。请先修复集群（deploy），或仅清除该机器上的内容：eggo-tui cleanup --id {cluster} --node NAME。",
-		"fault.preflight.leave-alive":           "{node} 无法登录，但集群认为它处于 Ready：{cause}",
+		"fault.preflight.leave-alive":           "{node} 无法访问，但集群认为它处于 Ready：{cause}",
 		"fault.preflight.leave-alive.next":      "请修复到 {node} 的连接以便清理；或用 --force 不清理而继续。",
 		"fault.preflight.leave-gone":            "{node}（{ip}）无法连接。它将离开集群，但其上的内容会保留。",
 		"fault.preflight.leave-gone.next":       "恢复后请运行：eggo-tui cleanup --id {cluster} --node {ip}。",

@@ -55,8 +55,6 @@ func zhPorts() map[string]string {
 		"fault.hook.timeout.next":             "请查看它在 {node} 上等待什么；命令行的钩子限时 120 秒，deploy.yaml 中的脚本按其 timeout。",
 		"fault.hook.unknown":                  "{hook} 运行时与 {node} 的连接断开，不知其是否完成。",
 		"fault.hook.unknown.next":             "请检查 {node}，然后再次运行同一命令：钩子会重新运行。",
-		"fault.hook.not-in-bundle":            "{node} 的离线包中没有脚本 {hook}。",
-		"fault.hook.not-in-bundle.next":       "请将其加入 spec 的 files 并重新构建离线包，或从 deploy.yaml 中去掉。",
 
 		"step.infrastructure.repo-packages": "从机器自身的软件源安装软件包",
 		"change.repo-packages":              "从机器自身的软件源安装：{packages}",

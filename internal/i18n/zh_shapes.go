@@ -46,7 +46,7 @@ func zhShapes() map[string]string {
 		"fault.preflight.endpoint-unknown.next": "请将 {name} 加入 DNS 或 {node} 的 /etc/hosts，或将 apiserver-endpoint 写成地址。",
 
 		"fault.balancer.no-nginx":       "{node}：没有安装 nginx。",
-		"fault.balancer.no-nginx.next":  "请使用 loadbalancer 的软件包中含有 nginx 的 bundle，或在 deploy.yaml 的 loadbalance 软件包中列出 nginx。",
+		"fault.balancer.no-nginx.next":  "请使用 loadbalancer 的软件包中含有 nginx 的离线包，或在 deploy.yaml 的 loadbalance 软件包中列出 nginx。",
 		"fault.balancer.no-stream":      "{node}：它的 nginx 没有 stream 模块，不能转发 TCP。",
 		"fault.balancer.no-stream.next": "请在 {node} 上安装带 stream 模块的 nginx，或改用其他机器做负载均衡。",
 		"fault.balancer.silent":         "{node}：经负载均衡的端口 {port} 没有 API 服务器应答：{cause} {log}",
@@ -63,7 +63,7 @@ func zhShapes() map[string]string {
 		"fault.etcd.no-quorum":             "etcd 没有法定多数：{cause}",
 		"fault.etcd.no-quorum.next":        "请启动停止的成员（在各节点查看 journalctl -u etcd）；必须有超过半数的成员应答。",
 		"fault.etcd.member-unwell":         "etcd 成员 {member} 没有应答：{cause}",
-		"fault.etcd.member-unwell.next":    "请先修复它，或用 eggo-tui delete 移除它，再添加其他成员：每个失效成员都会削弱集群。",
+		"fault.etcd.member-unwell.next":    "请先修复它，或用 eggo-tui delete 移除其节点，再添加其他成员：每个失效成员都会削弱集群。",
 		"fault.etcd.not-listed":            "{node} 有 etcd 数据，但 etcd 的成员列表中没有它。",
 		"fault.etcd.not-listed.next":       "如果该成员已被移除，请移走 {node} 上的 /var/lib/etcd/default.etcd，再次运行 deploy。",
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/event"
 )
 
 // Whoever looks whether a run lives is in no run's way.
@@ -84,5 +86,30 @@ func TestWhichRunIsWritten(t *testing.T) {
 	}
 	if c.Writing(w.ID()) {
 		t.Error("the lock is free, whatever the file says")
+	}
+}
+
+// What is in the lock's place is named; what it says of its holder too, and then the lock is given back.
+func TestALockThatCannotBeTaken(t *testing.T) {
+	for _, name := range []string{"lock", "lock.json"} {
+		c := open(t)
+		path := filepath.Join(c.Path(), name)
+		if err := os.Mkdir(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		_, err := c.Lock(Holder{PID: 1})
+		if f := event.AsFault(err); f == nil || f.Code != "lock.cluster-failed" || f.Args["path"] != path || f.Cause == "" {
+			t.Errorf("%s: %+v", name, f)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		l, err := c.Lock(Holder{PID: 1})
+		if err != nil {
+			t.Fatalf("%s: free again: %v", name, err)
+		}
+		if err := l.Unlock(); err != nil {
+			t.Error(err)
+		}
 	}
 }

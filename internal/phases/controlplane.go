@@ -55,7 +55,7 @@ func (r *run) apiReady(ctx context.Context) error {
 	}
 	k, err := newKube(apiWay{r}, r.pki.CA.Cert, r.pki.Admin.Cert, r.pki.Admin.Key, r.recorder())
 	if err != nil {
-		return event.NewFault(event.ClassFailed, "kube.client", err)
+		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,7 +100,7 @@ func (r *run) serverAnswers(ctx context.Context, nd *node.Node) error {
 func (r *run) readyz(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error), addr string) error {
 	cert, err := tls.X509KeyPair(r.pki.Admin.Cert, r.pki.Admin.Key)
 	if err != nil {
-		return event.NewFault(event.ClassFailed, "pki.unreadable", err)
+		return err
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(r.pki.CA.Cert)
@@ -159,7 +159,7 @@ func (r *run) appliedAsset(ctx context.Context, make func() ([]byte, error)) (bo
 	}
 	objs, err := parseManifests(data)
 	if err != nil {
-		return false, event.NewFault(event.ClassFailed, "addon.unreadable", err, "addon", "(built in)")
+		return false, err // none of a user's: these come with the program
 	}
 	return r.api().applied(ctx, objs)
 }
@@ -171,7 +171,7 @@ func (r *run) applyAsset(ctx context.Context, make func() ([]byte, error)) error
 	}
 	objs, err := parseManifests(data)
 	if err != nil {
-		return event.NewFault(event.ClassFailed, "addon.unreadable", err, "addon", "(built in)")
+		return err
 	}
 	return r.api().apply(ctx, objs)
 }

@@ -139,7 +139,7 @@ func (r *run) etcdClient(endpoints []string, via dialer) (*clientv3.Client, erro
 func (r *run) etcdTLS() (*tls.Config, error) {
 	cert, err := tls.X509KeyPair(r.pki.EtcdHealthcheckClient.Cert, r.pki.EtcdHealthcheckClient.Key)
 	if err != nil {
-		return nil, event.NewFault(event.ClassFailed, "pki.unreadable", err)
+		return nil, err
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(r.pki.EtcdCA.Cert)

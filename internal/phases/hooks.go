@@ -134,10 +134,7 @@ func (r *run) scripts(n config.Node, schedules ...string) []config.Package {
 // scriptData reads a script out of the bundle.
 func (r *run) scriptData(n config.Node, name string) ([]byte, error) {
 	b := r.bundleOf(n)
-	m, ok := config.ScriptIn(b.Manifest(), name)
-	if !ok {
-		return nil, event.NewFault(event.ClassBundle, "hook.not-in-bundle", nil, "hook", name).On(n.Name)
-	}
+	m, _ := config.ScriptIn(b.Manifest(), name) // preflight has found it
 	f, err := b.Open(m.Path)
 	if err != nil {
 		return nil, err

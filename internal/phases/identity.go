@@ -102,16 +102,12 @@ func (r *run) bootstrapKubeconfig(t token) ([]byte, error) {
 
 func (r *run) kubeconfigOf(server, user string, auth clientcmdapi.AuthInfo) ([]byte, error) {
 	name := r.Cluster.Name
-	data, err := yaml.Marshal(clientcmdapi.Config{
+	return yaml.Marshal(clientcmdapi.Config{
 		APIVersion: "v1", Kind: "Config", CurrentContext: user + "@" + name,
 		Clusters:  []clientcmdapi.NamedCluster{{Name: name, Cluster: clientcmdapi.Cluster{Server: server, CertificateAuthorityData: r.pki.CA.Cert}}},
 		AuthInfos: []clientcmdapi.NamedAuthInfo{{Name: user, AuthInfo: auth}},
 		Contexts:  []clientcmdapi.NamedContext{{Name: user + "@" + name, Context: clientcmdapi.Context{Cluster: name, AuthInfo: user}}},
 	})
-	if err != nil {
-		return nil, event.NewFault(event.ClassFailed, "kube.client", err)
-	}
-	return data, nil
 }
 
 // adminConf is the administrator's kubeconfig, on the jump host and on every control plane.

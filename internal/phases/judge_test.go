@@ -32,6 +32,8 @@ func TestJudgeOfANodeThatIsOursOrLooksSo(t *testing.T) {
 		"ours":                          {worker, func(f *Facts) { f.Cluster, f.NodeName, f.Kubelet, f.Recorded = "mine", "w1", "v1.34.2", true }, nil},
 		"another name":                  {worker, func(f *Facts) { f.Cluster, f.NodeName = "mine", "w2" }, []string{"error preflight.renamed"}},
 		"another version":               {worker, func(f *Facts) { f.Cluster, f.Kubelet = "mine", "v1.33.9" }, []string{"error preflight.version"}},
+		"another runtime":               {worker, func(f *Facts) { f.Cluster, f.OwnRuntime = "mine", "docker" }, []string{"error preflight.runtime-change"}},
+		"the same runtime":              {worker, func(f *Facts) { f.Cluster, f.OwnRuntime = "mine", "containerd" }, nil},
 		"a kubelet of another cluster":  {worker, func(f *Facts) { f.Cluster, f.Kubelet = "theirs", "v1.33.9" }, []string{"error preflight.other-cluster"}},
 		"kept by a cleanup":             {worker, func(f *Facts) { f.Recorded, f.Present = true, []string{"/var/lib/kubelet"} }, nil},
 		"leftovers without a record":    {worker, func(f *Facts) { f.Present = []string{"/var/lib/kubelet"} }, []string{"error preflight.leftovers"}},

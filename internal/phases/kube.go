@@ -168,9 +168,7 @@ func (k *kube) patch(ctx context.Context, res dynamic.ResourceInterface, o *unst
 	}
 	got, err := res.Patch(ctx, o.GetName(), types.ApplyPatchType, data, opt)
 	if err != nil {
-		f := kubeFault(err)
-		f.Args = map[string]string{"object": fmt.Sprintf("%s %s", o.GetKind(), o.GetName())}
-		return nil, f
+		return nil, kubeFault(fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err))
 	}
 	return got, nil
 }

@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -165,7 +166,7 @@ func (r *run) judgeLeave(ctx context.Context) error {
 	}
 	k, err := newKube(apiWay{r}, r.pki.CA.Cert, r.pki.Admin.Cert, r.pki.Admin.Key, r.recorder())
 	if err != nil {
-		return event.NewFault(event.ClassFailed, "kube.client", err)
+		return err
 	}
 	r.mu.Lock()
 	r.kube = k // the nodes are drained by it
@@ -193,7 +194,7 @@ func (r *run) judgeLeave(ctx context.Context) error {
 			case why.Fault.Class == event.ClassLocked, why.Fault.Class == event.ClassAuth && !r.force:
 				all = append(all, why)
 			case alive && !r.force:
-				add(event.Error, n.Name, "leave-alive", "cause", event.Clean(why.Fault.Error()))
+				add(event.Error, n.Name, "leave-alive", "cause", event.Clean(cmp.Or(why.Fault.Cause, why.Fault.Code)))
 			default:
 				add(event.Warning, n.Name, "leave-gone", "ip", n.IP.String(), "cluster", r.Cluster.Name)
 			}

@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -356,6 +357,7 @@ func (r *run) othersWell(ctx context.Context, list []*pb.Member, replaced *pb.Me
 
 // promote gives a learner its vote as soon as it has the leader's data.
 func (r *run) promote(ctx context.Context, n config.Node) error {
+	var gone error // nobody adds it again while we wait
 	err := until(ctx, promotePatience, func(ctx context.Context) error {
 		list, err := r.memberList(ctx, n.Name)
 		if err != nil {
@@ -363,7 +365,8 @@ func (r *run) promote(ctx context.Context, n config.Node) error {
 		}
 		m := listedMember(list, n)
 		if m == nil {
-			return event.NewFault(event.ClassFailed, "etcd.not-listed", nil).On(n.Name)
+			gone = event.NewFault(event.ClassFailed, "etcd.not-listed", nil).On(n.Name)
+			return nil
 		}
 		if !m.IsLearner {
 			return nil
@@ -376,7 +379,7 @@ func (r *run) promote(ctx context.Context, n config.Node) error {
 			return err
 		})
 	})
-	if err != nil {
+	if err = cmp.Or(err, gone); err != nil {
 		return err
 	}
 	r.mu.Lock()

@@ -86,7 +86,9 @@ func (r *restore) underWay() (restoring, error) {
 		return u, nil
 	}
 	if err == nil {
-		err = json.Unmarshal(data, &u)
+		if err = json.Unmarshal(data, &u); err != nil {
+			err = fmt.Errorf("%s: %w", r.path(), err)
+		}
 	}
 	if err != nil {
 		return u, event.NewFault(event.ClassPreflight, "state.read", err)

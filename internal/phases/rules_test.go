@@ -114,6 +114,16 @@ func TestWhatIsWrongWithAMachine(t *testing.T) {
 		"no space, but ours already": {worker, func(_ *run, f *Facts) { f.Cluster = "mine"; full(f, "/dev/vda1", 1); f.Versions = []string{"kubelet-"} }, nil},
 		"a daemon.json":              {worker, func(r *run, f *Facts) { r.Cluster.Runtime, f.DockerJSON = "docker", true }, []string{"warning preflight.docker-json"}},
 		"a daemon.json in vain":      {worker, func(_ *run, f *Facts) { f.DockerJSON = true }, nil},
+		"one CPU":                    {master, func(_ *run, f *Facts) { f.CPUs = 1 }, []string{"warning preflight.cpus"}},
+		"1 GiB of memory":            {master, func(_ *run, f *Facts) { f.Memory = 1 << 30 }, []string{"warning preflight.memory"}},
+		"a small worker":             {worker, func(_ *run, f *Facts) { f.CPUs, f.Memory = 1, 1<<30 }, nil},
+		"two CPUs and 2 GiB":         {master, func(_ *run, f *Facts) { f.CPUs, f.Memory = 2, 2<<30 }, nil},
+		"SELinux under nginx":        {balancerNode, func(_ *run, f *Facts) { f.SELinux = true }, []string{"warning preflight.selinux-balancer"}},
+		"SELinux elsewhere":          {worker, func(_ *run, f *Facts) { f.SELinux = true }, nil},
+		"an endpoint nobody knows":   {worker, func(r *run, f *Facts) { named(r, f); r.Cluster.Nodes = append(r.Cluster.Nodes, master) }, []string{"error preflight.endpoint-unknown"}},
+		"of one control plane":       {worker, named, []string{"warning preflight.endpoint-told"}},
+		"of a load balancer":         {worker, func(r *run, f *Facts) { named(r, f); r.Cluster.Nodes = append(r.Cluster.Nodes, master, balancerNode) }, []string{"warning preflight.endpoint-told"}},
+		"which a member never asks":  {etcdOnly, named, nil},
 		"no bundle to compare with":  {worker, func(r *run, f *Facts) { delete(r.bundles, "amd64"); f.PkgManagers = nil }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,6 +141,11 @@ func TestWhatIsWrongWithAMachine(t *testing.T) {
 		})
 	}
 }
+
+var balancerNode = config.Node{Name: "lb", IP: netip.MustParseAddr("192.0.2.41"), Port: 22, Arch: "amd64", Roles: []bundle.Role{bundle.LoadBalancer}}
+
+// named has the cluster reached by a name that the machine cannot resolve.
+func named(r *run, f *Facts) { r.Cluster.Endpoint, f.Resolves = "api.example.org:6443", "no" }
 
 func full(f *Facts, device string, left int64) {
 	for p := range f.Free {

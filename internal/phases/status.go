@@ -328,7 +328,7 @@ func (r *run) askCluster(ctx context.Context, s *Status) {
 	defer cancel()
 	k, err := newKube(apiWay{r}, r.pki.CA.Cert, r.pki.Admin.Cert, r.pki.Admin.Key, r.recorder())
 	if err != nil {
-		s.Unknown = event.NewFault(event.ClassFailed, "kube.client", err)
+		s.Unknown = event.AsFault(err)
 		return
 	}
 	list, err := k.CoreV1().Nodes().List(ctx, metav1.ListOptions{})

@@ -377,6 +377,26 @@ func TestWhatIsAskedForMustBePossible(t *testing.T) {
 	}
 }
 
+// What cannot be written is named, and its directory's fault is not a certificate's.
+func TestAPlaceThatCannotBeWritten(t *testing.T) {
+	for name, file := range map[string]string{"the directory": ".", "a machine's": "nodes/m1", "etcd's": "etcd"} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "pki")
+			path := filepath.Join(dir, file)
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink("/nowhere/mounted", path); err != nil { // where a disk is missing
+				t.Fatal(err)
+			}
+			var f *event.Fault
+			if _, _, err := Ensure(dir, cluster(), born); !errors.As(err, &f) || f.Code != "pki.write" || f.Args["file"] != path {
+				t.Errorf("%v with %v", err, f)
+			}
+		})
+	}
+}
+
 func TestOpenedFilesAreClosedAgain(t *testing.T) {
 	dir := t.TempDir()
 	ensure(t, dir, cluster(), born)

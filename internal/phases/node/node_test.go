@@ -110,6 +110,18 @@ func TestFilesAreWrittenWholeAndRecordedFirst(t *testing.T) {
 	}
 }
 
+// A rehearsal changes nothing: what only announces is announced, and a script that nobody knows is refused.
+func TestARehearsalRunsNoScript(t *testing.T) {
+	sim, _, _ := machine(t)
+	n := node.Rehearse(sim, func(event.Event) error { return nil })
+	if _, err := n.Run(t.Context(), node.Command{Script: "touch /etc/x\n"}); codeOf(err) != "node.rehearsal" || event.AsFault(err).Node != "n1" {
+		t.Error(err)
+	}
+	if list := sim.Commands(); len(list) > 0 {
+		t.Errorf("%+v", list)
+	}
+}
+
 func TestWhatSomebodyElseMadeIsRefused(t *testing.T) {
 	sim, n, _ := machine(t)
 	if err := os.Symlink("/nowhere", sim.Path("/etc/link")); err != nil {

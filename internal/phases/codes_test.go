@@ -1,0 +1,318 @@
+package phases
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+func TestABalancerThatCannotBe(t *testing.T) {
+	for name, c := range map[string]struct{ says, code string }{
+		"no nginx":           {"", "balancer.no-nginx"},
+		"without its module": {"program /usr/sbin/nginx\nconfigure arguments: --with-debug\n", "balancer.no-stream"},
+		"built in":           {"program /usr/sbin/nginx\nconfigure arguments: --with-stream\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := stand(t, to("nginx", c.says))
+			_, err := r.balancerService(t.Context(), r.node("w1"))
+			if c.code == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			wantFault(t, err, c.code, "w1", "")
+		})
+	}
+	r := stand(t, to("journalctl", "no live upstreams\n"))
+	r.Cluster.LBPort = 8443
+	err := r.balancerAnswers(t.Context(), r.Cluster.Nodes[1], r.node("w1"))
+	f := wantFault(t, err, "balancer.silent", "w1", "connection refused")
+	if !f.Retry || f.Args["port"] != "8443" || f.Args["log"] != "no live upstreams" {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestServingCertificatesThatDoNotCome(t *testing.T) {
+	const path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+	r := stand(t, silent)
+	serving(t, r, 0, fields{path: list("CertificateSigningRequestList", "certificates.k8s.io/v1")})
+	apply := func() error { return r.serving(r.Cluster.Nodes[1], "").Apply(t.Context()) }
+	if f := wantFault(t, apply(), "bootstrap.no-serving-certificate", "w1", ""); !f.Retry {
+		t.Error("nobody waits for it")
+	}
+	serving(t, r, 0, fields{path: list("CertificateSigningRequestList", "certificates.k8s.io/v1",
+		thing("", "csr-x", fields{"spec": fields{
+			"signerName": "kubernetes.io/kubelet-serving", "username": "system:node:w1", "groups": []any{"system:masters"}}}))})
+	f := wantFault(t, apply(), "bootstrap.serving-refused", "w1", "asks for it")
+	if f.Retry || f.Args["request"] != "csr-x" {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestATokenThatIsGone(t *testing.T) {
+	r := stand(t, silent)
+	wantFault(t, r.handToken(t.Context(), r.node("w1")), "bootstrap.no-token", "w1", "")
+	ended := `{"ID": "abcdef", "Secret": "0123456789abcdef", "Ends": "2020-01-01T00:00:00Z"}`
+	if err := os.WriteFile(r.tokenPath(), []byte(ended), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantFault(t, r.handToken(t.Context(), r.node("w1")), "bootstrap.no-token", "w1", "")
+	// Nor can a new one be kept where the state directory is gone.
+	if err := os.RemoveAll(r.StateDir); err != nil {
+		t.Fatal(err)
+	}
+	wantFault(t, r.makeToken(t.Context()), "state.write", "", "no such file")
+}
+
+func TestAClusterThatIsNotWhatWasInstalled(t *testing.T) {
+	daemons := func(ready int) fields {
+		return thing("kube-system", "net", fields{"status": fields{
+			"observedGeneration": 2, "desiredNumberScheduled": 2, "updatedNumberScheduled": 2, "numberReady": ready}})
+	}
+	dns := thing("kube-system", "coredns", fields{"spec": fields{"replicas": 2}, "status": fields{
+		"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "readyReplicas": 1}})
+	nodes := []any{machineObject("m1", "v1.34.2"), machineObject("w1", "v1.33.9")}
+	docs := func(nodes, sets, deps []any) fields {
+		return fields{"/api/v1/nodes": list("NodeList", "v1", nodes...),
+			"/apis/apps/v1/daemonsets":  list("DaemonSetList", "apps/v1", sets...),
+			"/apis/apps/v1/deployments": list("DeploymentList", "apps/v1", deps...)}
+	}
+	for name, c := range map[string]struct {
+		docs       fields
+		ask        func(*run, context.Context) error
+		code, host string
+		args       map[string]string
+		retry      bool
+	}{
+		"another kubelet": {docs(nodes, nil, nil), (*run).nodesReady,
+			"check.version", "w1", map[string]string{"is": "v1.33.9", "want": "v1.34.2"}, false},
+		"a DaemonSet": {docs(nil, []any{daemons(1)}, nil), (*run).systemReady,
+			"check.workload", "", map[string]string{"what": "DaemonSet kube-system/net", "ready": "1/2"}, true},
+		"a Deployment": {docs(nil, []any{daemons(2)}, []any{dns}), (*run).systemReady,
+			"check.workload", "", map[string]string{"what": "Deployment kube-system/coredns", "ready": "1/2"}, true},
+		"the network plugin": {fields{"/apis/apps/v1/namespaces/kube-system/daemonsets/net": daemons(0)}, (*run).pluginReady,
+			"check.workload", "", map[string]string{"what": "DaemonSet kube-system/net", "ready": "0/2"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := stand(t, silent)
+			r.Cluster.NetworkPlugin = "net"
+			r.bundles["amd64"] = shelved(map[string]string{
+				"addons/net.yaml": "kind: DaemonSet\napiVersion: apps/v1\nmetadata: {name: net, namespace: kube-system}\n"})
+			serving(t, r, 0, c.docs)
+			f := wantFault(t, c.ask(r, t.Context()), c.code, c.host, "")
+			for k, v := range c.args {
+				if f.Args[k] != v {
+					t.Errorf("%s is %q, not %q", k, f.Args[k], v)
+				}
+			}
+			if f.Retry != c.retry {
+				t.Error("retry:", f.Retry)
+			}
+		})
+	}
+}
+
+func TestAManifestThatIsNone(t *testing.T) {
+	r := stand(t, silent)
+	r.Cluster.NetworkPlugin = "net"
+	r.bundles["amd64"] = shelved(map[string]string{"addons/net.yaml": "kind: [DaemonSet\n"})
+	_, _, err := r.addonObjects()
+	f := wantFault(t, err, "addon.unreadable", "", "yaml")
+	if f.Class != event.ClassBundle || f.Args["addon"] != "net.yaml" {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestAnAPIServerThatRefuses(t *testing.T) {
+	objects, err := parseManifests([]byte("kind: Namespace\napiVersion: v1\nmetadata: {name: site}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := stand(t, silent)
+	serving(t, r, http.StatusInternalServerError, nil)
+	if f := wantFault(t, r.nodesReady(t.Context()), "kube.api", "", "request timed out"); !f.Retry {
+		t.Error("it may pass, and nobody tries again")
+	}
+	discovered := fields{"/api": fields{"kind": "APIVersions", "versions": []any{"v1"}},
+		"/apis": list("APIGroupList", "v1"),
+		"/api/v1": fields{"kind": "APIResourceList", "groupVersion": "v1", "resources": []any{
+			fields{"name": "namespaces", "kind": "Namespace", "namespaced": false, "verbs": []any{"patch"}}}}}
+	serving(t, r, 0, discovered)
+	wantFault(t, r.kube.apply(t.Context(), objects), "kube.api", "", "Namespace site: ")
+	// What the connection has to say stays whole: its sentence names the address.
+	if _, err := r.kube.resource(objects[0]); err != nil { // is discovered
+		t.Fatal(err)
+	}
+	r.kube.dyn = cut(t, r)
+	if f := wantFault(t, r.kube.apply(t.Context(), objects), "ssh.forward-failed", "m1", "refused"); f.Args["addr"] == "" {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestMembersOfEtcdThatAreNotThere(t *testing.T) {
+	r := stand(t, to("is-active", "active\n"))
+	m1 := &pb.Member{ID: 1, Name: "m1",
+		PeerURLs: []string{"https://192.0.2.11:2380"}, ClientURLs: []string{"https://192.0.2.11:2379"}}
+	never := &pb.Member{ID: 2, PeerURLs: []string{"https://192.0.2.12:2380"}}
+	err := r.othersWell(t.Context(), []*pb.Member{never}, nil)
+	if f := wantFault(t, err, "etcd.member-unwell", "", "never started"); !f.Retry {
+		t.Error("nobody waits for it")
+	}
+	dead := &pb.Member{ID: 3, Name: "m3", ClientURLs: []string{"https://192.0.2.13:2379"}}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	err = r.othersWell(ctx, []*pb.Member{dead}, never)
+	if f := wantFault(t, err, "etcd.member-unwell", "", ""); f.Args["member"] != "m3" {
+		t.Errorf("%+v", f)
+	}
+	// A learner that somebody removes is not waited for.
+	knowing(t, r, m1)
+	wantFault(t, r.promote(t.Context(), etcdOnly), "etcd.not-listed", "e1", "")
+}
+
+func TestAHookWhoseEndIsNotKnown(t *testing.T) {
+	r := stand(t, to("/status", "-1\n"))
+	s := &engine.Step{}
+	r.hookStep(s, r.Cluster.Nodes[1], node.Hook{Name: "a.sh", Dir: "x"}, false)
+	_, err := s.Check(t.Context())
+	if f := wantFault(t, err, "hook.unknown", "w1", ""); f.Args["hook"] != "a.sh" {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestWhatAPackageManagerMayNotChoose(t *testing.T) {
+	const ours = "Inst containerd (1.6.20~ds1-1+b1 Eggo [amd64])\n"
+	for name, c := range map[string]struct{ says, code, arg, is string }{
+		"an upgrade":        {"Inst libc6 [2.36-9] (2.36-10 Debian)\n" + ours, "packages.would-upgrade", "packages", "libc6"},
+		"another version":   {"Inst containerd (1.7.0-1 Eggo [amd64])\n", "packages.not-in-bundle", "version", "1.7.0-1"},
+		"a foreign package": {ours + "Inst tini (0.19 Eggo [amd64])\n", "packages.not-in-bundle", "package", "tini"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := stand(t, to("apt-get", c.says))
+			_, err := r.choose(t.Context(), r.Cluster.Nodes[1], r.node("w1"))
+			if f := wantFault(t, err, c.code, "w1", ""); f.Args[c.arg] != c.is {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
+}
+
+func TestDockerWithoutAUnit(t *testing.T) {
+	for _, says := range []string{"", "dockerd -H fd://\n", "/usr/bin/a\n/usr/bin/b\n"} {
+		r := stand(t, to("ExecStart", says))
+		_, err := docker{r}.services(t.Context(), r.Cluster.Nodes[1], r.node("w1"))
+		if f := wantFault(t, err, "runtime.no-unit", "w1", ""); f.Args["unit"] != "docker.service" {
+			t.Errorf("%q: %+v", says, f)
+		}
+	}
+}
+
+func TestALeaveThatIsRefused(t *testing.T) {
+	r := stand(t, to("is-active", "inactive\n"))
+	e1 := etcdOnly
+	r.leaving = []config.Node{{Name: "w2", IP: worker.IP.Next(), Roles: []bundle.Role{workerRole}}, e1}
+	r.facts["e1"] = good(e1)
+	_ = r.failing("w2", event.NewFault(event.ClassFailed, "ssh.unreachable", errors.New("no route to host")))
+	serving(t, r, 0, fields{"/api/v1/nodes": list("NodeList", "v1", machineObject("w2", "v1.34.2"))})
+	found := map[string]event.Fault{}
+	r.Emit = func(e event.Event) error {
+		if f, ok := e.(event.Finding); ok {
+			found[string(f.Severity)+" "+f.Fault.Code] = f.Fault
+		}
+		return nil
+	}
+	wantFault(t, r.judgeLeave(t.Context()), "preflight.failed", "", "")
+	if f := found["error preflight.leave-alive"]; f.Node != "w2" || f.Args["cause"] != "no route to host" {
+		t.Errorf("%+v", found)
+	}
+	if f := found["error preflight.leave-no-quorum"]; f.Args["cause"] != "no member runs" {
+		t.Errorf("%+v", found)
+	}
+}
+
+func TestARestoreThatIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(r *run)
+		want  string
+	}{
+		"a worker away":      {func(r *run) { delete(r.facts, "w1") }, "warning preflight.restore-without"},
+		"a bare machine":     {func(r *run) { r.facts["w1"].Cluster = "" }, "error preflight.restore-not-deployed"},
+		"no space":           {func(r *run) { full(r.facts["m1"], "/dev/vdb", 100<<20) }, "error preflight.restore-space"},
+		"no certificates":    {func(r *run) { r.StateDir += "/elsewhere" }, "error snapshot.no-state"},
+		"nothing in the way": {func(*run) {}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := stand(t, to("etcdutl", "yes\n"))
+			for _, f := range r.facts {
+				f.Cluster = "mine"
+			}
+			c.spoil(r)
+			var all []event.Finding
+			r.Emit = func(e event.Event) error { all = append(all, e.(event.Finding)); return nil }
+			err := (&restore{run: r, snap: &SnapshotFile{Size: 1 << 20}}).judgeRestore(t.Context())
+			if got := strings.Join(codes(all), " "); got != c.want || (err != nil) != strings.HasPrefix(got, "error") {
+				t.Errorf("%s, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestAStateDirectoryThatIsDamaged(t *testing.T) {
+	r := stand(t, silent)
+	put := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(r.StateDir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("restore.json", `{"SHA256":`)
+	_, err := Restore(r.Env, &SnapshotFile{})
+	wantFault(t, err, "state.read", "", "restore.json")
+	if got := codes(r.judgeRestoring(t.Context())); !slices.Equal(got, []string{"error state.read"}) {
+		t.Error(got)
+	}
+	ca := filepath.Join(r.StateDir, "pki", "ca.crt")
+	if err := errors.Join(os.Remove(ca), os.Mkdir(ca, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	f := good(worker)
+	f.CA = "sum"
+	got := r.judgeAuthority(worker, f, false)
+	if !slices.Equal(codes(got), []string{"error state.read"}) || !strings.Contains(got[0].Fault.Cause, ca) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAStatusWithoutCertificates(t *testing.T) {
+	r := stand(t, silent)
+	env := r.Env
+	env.StateDir = t.TempDir()
+	env.Connect = func(_ context.Context, n config.Node) (node.Host, error) {
+		return stub{name: n.Name, says: silent}, nil
+	}
+	s, err := GatherStatus(t.Context(), env)
+	if err != nil || s.Healthy || !s.Nodes[0].Reached {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	if f := wantFault(t, s.Unknown, "status.no-pki", "", ""); f.Args["cluster"] != "mine" {
+		t.Errorf("%+v", f)
+	}
+	if left, err := os.ReadDir(env.StateDir); err != nil || len(left) > 0 {
+		t.Errorf("made %v, %v", left, err)
+	}
+}

@@ -1,0 +1,212 @@
+package phases
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+// stub is a machine that answers every script by says, and behind whose ports are listeners of the test.
+type stub struct {
+	name  string
+	says  func(script string) string
+	ports map[string]net.Listener
+}
+
+func (s stub) Name() string { return s.name }
+
+func (s stub) Run(_ context.Context, c node.Command) (node.Result, error) {
+	return node.Result{Stdout: []byte(s.says(c.Script))}, nil
+}
+
+func (s stub) Upload(context.Context, node.Upload) (bool, error) { return true, nil }
+
+func (s stub) Dial(ctx context.Context, _, addr string) (net.Conn, error) {
+	_, port, _ := net.SplitHostPort(addr)
+	if l := s.ports[port]; l != nil {
+		return new(net.Dialer).DialContext(ctx, "tcp", l.Addr().String())
+	}
+	refused := errors.New("connection refused")
+	return nil, event.NewFault(event.ClassFailed, "ssh.forward-failed", refused, "addr", addr).On(s.name)
+}
+
+// silent says nothing to anything.
+func silent(string) string { return "" }
+
+// to answers a script that has a word in it, and says nothing to others.
+func to(word, answer string) func(string) string {
+	return func(script string) string {
+		if strings.Contains(script, word) {
+			return answer
+		}
+		return ""
+	}
+}
+
+// stand is a run of one control plane and one worker, with real certificates, whose machines are stubs.
+func stand(t *testing.T, says func(string) string) *run {
+	t.Helper()
+	r := componentRun(t, "")
+	r.pki = nil
+	r.Emit = func(event.Event) error { return nil }
+	if err := r.ensurePKI(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range r.Cluster.Nodes {
+		r.nodes[n.Name] = node.New(stub{name: n.Name, says: says}, r.Emit)
+	}
+	return r
+}
+
+// listen puts a listener with a server certificate behind a port of m1.
+func listen(t *testing.T, r *run, port string) net.Listener {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _ := r.nodes["m1"].Host.(stub)
+	s.ports = map[string]net.Listener{port: l}
+	r.nodes["m1"] = node.New(s, r.Emit)
+	return l
+}
+
+// serving has an API server on m1 that answers a path with a document, 404 where there is none, and everything with one
+// status if that is given.
+func serving(t *testing.T, r *run, status int, docs fields) {
+	t.Helper()
+	cert, err := tls.X509KeyPair(r.pki.Nodes["m1"].APIServer.Cert, r.pki.Nodes["m1"].APIServer.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		doc, ok := docs[q.URL.Path]
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case status != 0:
+			w.WriteHeader(status)
+			doc = fields{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": status,
+				"message": "etcdserver: request timed out"}
+		case !ok:
+			w.WriteHeader(http.StatusNotFound)
+		}
+		_ = json.NewEncoder(w).Encode(doc)
+	}))
+	s.Listener.Close()
+	s.Listener = listen(t, r, "6443")
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	if r.kube, err = newKube(apiWay{r}, r.pki.CA.Cert, r.pki.Admin.Cert, r.pki.Admin.Key, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fields of a document in JSON.
+type fields = map[string]any
+
+// list is a list of the API with these objects.
+func list(kind, gv string, items ...any) fields {
+	return fields{"kind": kind, "apiVersion": gv, "items": items}
+}
+
+// thing is an object of the API.
+func thing(namespace, name string, parts ...fields) fields {
+	o := fields{"metadata": fields{"name": name, "namespace": namespace, "generation": 2}}
+	for _, p := range parts {
+		for k, v := range p {
+			o[k] = v
+		}
+	}
+	return o
+}
+
+// machineObject is a Node that is Ready.
+func machineObject(name, kubelet string) fields {
+	return thing("", name, fields{"status": fields{
+		"nodeInfo":   fields{"kubeletVersion": kubelet},
+		"conditions": []any{fields{"type": "Ready", "status": "True"}}}})
+}
+
+// members has an etcd on m1 that knows a list of members and nothing else.
+type members struct {
+	pb.UnimplementedClusterServer
+	list []*pb.Member
+}
+
+func (m *members) MemberList(context.Context, *pb.MemberListRequest) (*pb.MemberListResponse, error) {
+	return &pb.MemberListResponse{Header: &pb.ResponseHeader{}, Members: m.list}, nil
+}
+
+func knowing(t *testing.T, r *run, list ...*pb.Member) {
+	t.Helper()
+	cert, err := tls.X509KeyPair(r.pki.Nodes["m1"].EtcdServer.Cert, r.pki.Nodes["m1"].EtcdServer.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}}
+	s := grpc.NewServer(grpc.Creds(credentials.NewTLS(conf)))
+	pb.RegisterClusterServer(s, &members{list: list})
+	l := listen(t, r, "2379")
+	go func() { _ = s.Serve(l) }()
+	t.Cleanup(s.Stop)
+}
+
+// wantFault wants a fault with a code, on a node, whose cause has a word.
+func wantFault(t *testing.T, err error, code, host, cause string) *event.Fault {
+	t.Helper()
+	f := event.AsFault(err)
+	if f == nil || f.Code != code || f.Node != host || !strings.Contains(f.Cause, cause) {
+		t.Errorf("want %s on %q because of %q, got %+v", code, host, cause, f)
+		return &event.Fault{}
+	}
+	return f
+}
+
+// shelved is a bundle whose addons are these texts.
+func shelved(texts map[string]string) Bundle {
+	m := manifest()
+	for name, text := range texts {
+		x := bundle.Member{Path: name, Kind: bundle.Addon, Name: filepath.Base(name), Size: int64(len(text))}
+		m.Members = append(m.Members, x)
+	}
+	return written{box{m}, texts}
+}
+
+// written is a bundle of manifests that the test wrote.
+type written struct {
+	box
+	texts map[string]string
+}
+
+func (w written) Open(member string) (io.ReadSeekCloser, error) {
+	return closer{bytes.NewReader([]byte(w.texts[member]))}, nil
+}
+
+// cut is a client whose connections are refused.
+func cut(t *testing.T, r *run) dynamic.Interface {
+	t.Helper()
+	k, err := newKube(stub{name: "m1", says: silent}, r.pki.CA.Cert, r.pki.Admin.Cert, r.pki.Admin.Key, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k.dyn
+}
