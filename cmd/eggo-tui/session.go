@@ -22,6 +22,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/exitcode"
 	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/operation/staging"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/remote"
@@ -186,7 +187,7 @@ type session struct {
 	trust trustOptions
 
 	mu      sync.Mutex
-	vouches *vouching // made when the first bundle is met
+	vouches *staging.Checker // made when the first bundle is met
 	hosts   map[string]*remote.Host
 	// bastions on the way to the nodes, from this machine outward; made when the first node is reached.
 	bastions []*remote.Bastion

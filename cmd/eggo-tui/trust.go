@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +16,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/operation/staging"
 	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
@@ -31,6 +32,11 @@ func (o *trustOptions) trustFlags(cmd *cobra.Command, env *environment) {
 	cmd.Flags().BoolVar(&o.allowUnsigned, "allow-unsigned", false, env.P.T("cli.flag.allow-unsigned"))
 }
 
+// request is what the flags say to an operation.
+func (o *trustOptions) request() request.Trust {
+	return request.Trust{Signers: o.signers, AllowUnsigned: o.allowUnsigned}
+}
+
 // again are the flags as they are given once more.
 func (o *trustOptions) again() string {
 	out := ""
@@ -43,120 +49,12 @@ func (o *trustOptions) again() string {
 	return out
 }
 
-// vouched is what was found out about a bundle.
-type vouched struct {
-	file     string
-	manifest *bundle.Manifest
-	id       string
-	trust.Verdict
-}
-
-// msg says it: the front ends and the log have it from there.
-func (v vouched) msg() event.Msg {
-	args := []string{"file", filepath.Base(v.file), "name", v.manifest.Name, "arch", v.manifest.Arch, "id", v.id}
-	switch v.State {
-	case trust.Signed:
-		return event.M("trust.signed", append(args, "who", event.Clean(v.Identity), "type", v.KeyType, "key", v.Fingerprint)...)
-	case trust.Stranger:
-		return event.M("trust.unknown-signer", append(args, "type", v.KeyType, "key", v.Fingerprint)...)
-	case trust.Overridden:
-		return event.M("trust.overridden", append(args, "code", v.Why.Code)...)
-	}
-	return event.M("trust.unsigned", args...)
-}
-
-// warning is the finding of a bundle that nobody vouches for; nil when somebody does.
-func (v vouched) warning() *event.Fault {
-	file := filepath.Base(v.file)
-	switch v.State {
-	case trust.Unsigned:
-		return event.NewFault(event.ClassBundle, "trust.nobody", nil, "file", file)
-	case trust.Stranger:
-		return event.NewFault(event.ClassBundle, "trust.stranger", nil, "file", file, "type", v.KeyType, "key", v.Fingerprint)
-	case trust.Overridden:
-		return event.NewFault(event.ClassBundle, "trust.override", nil, "file", file, "code", v.Why.Code)
-	}
-	return nil
-}
-
-// vouching decides about bundles for a session, each once.
-type vouching struct {
-	store *trust.Store
-	judge trust.Judge
-	mu    sync.Mutex
-	found map[string]vouched // by file and id
-	order []string
-	// learned says that a signer became known in this session.
-	learned bool
-}
-
-// newVouching reads the signers: those of --signers, else those that the control host knows.
-func newVouching(root string, o trustOptions, ask func(context.Context, trust.Question) (bool, bool, error)) (*vouching, error) {
-	v := &vouching{store: trust.In(root), judge: trust.Judge{AllowUnsigned: o.allowUnsigned, Now: time.Now, Ask: ask}, found: map[string]vouched{}}
-	var err error
-	v.judge.Allowed, err = v.store.Load()
-	if o.signers != "" {
-		v.judge.Allowed, err = trust.ReadFile(o.signers)
-	}
-	return v, err
-}
-
-// check decides about a bundle. fresh says that it was not decided before in this session.
-func (v *vouching) check(ctx context.Context, file string, m *bundle.Manifest, sums []byte) (found vouched, fresh bool, err error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	key := file + "\x00" + string(sums)
-	if f, ok := v.found[key]; ok {
-		return f, false, nil
-	}
-	verdict, err := v.judge.Check(ctx, file, m, sums)
-	if err != nil {
-		if f := event.AsFault(err); f.Args["file"] == "" {
-			f.Args = withArg(f.Args, "file", file)
-		}
-		return vouched{}, false, err
-	}
-	if v.judge.Allowed == nil && verdict.State == trust.Signed { // it was asked about: from now on a signer is known
-		if v.judge.Allowed, err = v.store.Load(); err != nil {
-			return vouched{}, false, err
-		}
-		v.found, v.order = map[string]vouched{}, nil // what was let through while nobody was known is judged again
-		v.learned = true
-	}
-	found = vouched{file: file, manifest: m, id: sumsID(sums), Verdict: verdict}
-	v.found[key] = found
-	v.order = append(v.order, key)
-	return found, true, nil
-}
-
-func withArg(args map[string]string, name, value string) map[string]string {
-	if args == nil {
-		args = map[string]string{}
-	}
-	args[name] = value
-	return args
-}
-
-// sumsID is the first sum of SHA256SUMS, which is that of manifest.json.
-func sumsID(sums []byte) string { return string(sums[:min(len(sums), 64)]) }
-
-// all are those that were decided about, in their order.
-func (v *vouching) all() []vouched {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	var out []vouched
-	for _, k := range v.order {
-		out = append(out, v.found[k])
-	}
-	return out
-}
-
 // voucher makes the session's judge of bundles when the first is met.
-func (s *session) voucher() (*vouching, error) {
+func (s *session) voucher() (*staging.Checker, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.vouches == nil {
-		v, err := newVouching(s.root, s.trust, s.askSigner)
+		v, err := staging.NewChecker(s.root, s.trust.request(), s.askSigner)
 		if err != nil {
 			return nil, err
 		}
@@ -171,14 +69,14 @@ func (s *session) vouch(ctx context.Context, file string, m *bundle.Manifest, su
 	if err != nil {
 		return err
 	}
-	found, fresh, err := v.check(ctx, file, m, sums)
+	found, fresh, err := v.Check(ctx, file, m, sums)
 	if err != nil || !fresh {
 		return err
 	}
-	if err := s.bus.Emit(event.Notice{Text: found.msg()}); err != nil {
+	if err := s.bus.Emit(event.Notice{Text: found.Msg()}); err != nil {
 		return err
 	}
-	if f := found.warning(); f != nil {
+	if f := found.Warning(); f != nil {
 		return s.bus.Emit(event.Finding{Severity: event.Warning, Fault: *f})
 	}
 	return nil
@@ -196,8 +94,8 @@ func (s *session) askSigners(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	knew := v.learned
-	if err := s.vouchAll(ctx); err != nil || v.learned == knew {
+	knew := v.Learned()
+	if err := s.vouchAll(ctx); err != nil || v.Learned() == knew {
 		return err
 	}
 	return s.vouchAll(ctx) // a yes to a later one is a no to those before that nobody signed
@@ -263,13 +161,13 @@ type jsonBundle struct {
 	Code        string `json:"code,omitempty"` // of the fault that was overridden
 }
 
-// bundleOf reads what vouched.msg says.
+// bundleOf reads what staging.Checked.Msg says.
 func bundleOf(m event.Msg) jsonBundle {
 	a := m.Args
 	return jsonBundle{"bundle", a["file"], a["name"], a["arch"], a["id"], strings.TrimPrefix(m.Key, trustKeys), a["who"], a["type"], a["key"], a["code"]}
 }
 
-// trustKeys begin the keys of what vouched.msg says.
+// trustKeys begin the keys of what staging.Checked.Msg says.
 const trustKeys = "trust."
 
 // vouchedFor are the bundles that the session has decided about.
@@ -281,8 +179,8 @@ func (s *session) vouchedFor() []event.Msg {
 		return nil
 	}
 	var out []event.Msg
-	for _, f := range v.all() {
-		out = append(out, f.msg())
+	for _, f := range v.All() {
+		out = append(out, f.Msg())
 	}
 	return out
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/operation/staging"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/remote"
@@ -218,7 +220,7 @@ func (d *draftDesk) bundles(ctx context.Context, paths []string, tell func(wizar
 			tell(b)
 			return
 		}
-		b.Signed = found.msg()
+		b.Signed = found.Msg()
 		tell(b)
 		list = append(list, b)
 	}
@@ -290,12 +292,12 @@ func (d *draftDesk) prove(ctx context.Context, b wizard.Bundle, only bool, tell 
 }
 
 // vouch says who signed a bundle, and refuses what this machine would not install. Nobody is asked: that is done when the run begins.
-func (d *draftDesk) vouch(ctx context.Context, path string, m *bundle.Manifest, sums []byte) (vouched, error) {
-	v, err := newVouching(d.root, trustOptions{}, nil)
+func (d *draftDesk) vouch(ctx context.Context, path string, m *bundle.Manifest, sums []byte) (staging.Checked, error) {
+	v, err := staging.NewChecker(d.root, request.Trust{}, nil)
 	if err != nil {
-		return vouched{}, err
+		return staging.Checked{}, err
 	}
-	found, _, err := v.check(ctx, path, m, sums)
+	found, _, err := v.Check(ctx, path, m, sums)
 	return found, err
 }
 

@@ -121,9 +121,9 @@ type Bundles interface {
 // BundleSession is the bundles of one run: each is unpacked once, and its signature checked once.
 type BundleSession interface {
 	Stage(ctx context.Context, b config.BundleSource) (phases.Bundle, error)
-	// Check decides about the signature of a bundle from its head, before a run. One that cannot be read is no error: that
-	// is preflight's to report.
-	Check(ctx context.Context, b config.BundleSource) error
+	// Check decides about the signatures of bundles from their heads, before a run. One that cannot be read is no error:
+	// that is preflight's to report.
+	Check(ctx context.Context, bundles []config.BundleSource) error
 	// Checked are the bundles that were decided about, as they are in the log.
 	Checked() []event.Msg
 	// Prune removes unpacked bundles that nobody uses any more, after the files were told what this run used. inUse is

@@ -165,9 +165,9 @@ type fakeBundles struct{ f *fakes }
 func (b fakeBundles) Stage(ctx context.Context, s config.BundleSource) (phases.Bundle, error) {
 	return b.f.lab.Env(nil).Stage(ctx, s)
 }
-func (b fakeBundles) Check(context.Context, config.BundleSource) error { return nil }
-func (b fakeBundles) Checked() []event.Msg                             { return nil }
-func (b fakeBundles) Release()                                         {}
+func (b fakeBundles) Check(context.Context, []config.BundleSource) error { return nil }
+func (b fakeBundles) Checked() []event.Msg                               { return nil }
+func (b fakeBundles) Release()                                           {}
 
 func (b fakeBundles) Prune(context.Context, Files, func() ([]string, error)) ([]bundle.Pruned, error) {
 	return nil, nil

@@ -53,7 +53,7 @@ func (e Envelope) encode() ([]byte, error) {
 func readEnvelope(in io.Reader) (Envelope, error) {
 	var e envelopeJSON
 	if err := json.NewDecoder(io.LimitReader(in, maxEnvelope)).Decode(&e); err != nil {
-		return Envelope{}, unlaunched(err)
+		return Envelope{}, unlaunched(fmt.Errorf("what was asked did not arrive: %w", err))
 	}
 	if e.Format != envelopeFormat { // the program was replaced while a menu was open
 		return Envelope{}, unlaunched(fmt.Errorf("the request has the format %d, not %d", e.Format, envelopeFormat))

@@ -71,6 +71,14 @@ func (h *Handle) Release() {
 // Stop lets the running steps end and begins no other.
 func (h *Handle) Stop() error { return h.backend.halt() }
 
+// Stopping is closed when somebody wants a run of this process to stop, also from elsewhere; nil for others.
+func (h *Handle) Stopping() <-chan struct{} {
+	if l, is := h.backend.(*local); is {
+		return l.stop
+	}
+	return nil
+}
+
 // Abort breaks off the running steps too.
 func (h *Handle) Abort() error { return h.backend.abort() }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
@@ -62,17 +63,35 @@ func (p *prepared) ask(
 	if err := p.loadOwn(p.files); err != nil {
 		return err
 	}
+	targets, err := p.targets()
+	if err != nil {
+		return err
+	}
 	if p.installs() {
-		for _, b := range p.cluster.Bundles() {
-			if err := p.bundles.Check(ctx, b); err != nil {
-				return err
-			}
+		if err := p.bundles.Check(ctx, p.cluster.Bundles()); err != nil {
+			return err
 		}
 	}
 	if err := p.logIn(ctx, progress); err != nil || confirm == nil {
 		return err
 	}
-	return confirm(ctx, &Scope{p})
+	return confirm(ctx, &Scope{p, targets})
+}
+
+// targets makes the operation's cluster the nodes that the request talks to, and gives those that it removes, cleans up
+// or restores. What the cluster cannot be without is refused here already.
+func (p *prepared) targets() ([]config.Node, error) {
+	switch q := p.request.(type) {
+	case request.Delete:
+		return p.removed(q)
+	case request.Cleanup:
+		if err := p.cleaned(q); err != nil {
+			return nil, err
+		}
+	case request.Snapshot:
+		p.only(p.cluster.With(bundle.Etcd))
+	}
+	return p.cluster.Nodes, nil
 }
 
 // installs says whether the request installs from bundles.
@@ -84,7 +103,8 @@ func (p *prepared) installs() bool {
 	return false
 }
 
-// logIn logs in to every node, and to those that are to join. A node that cannot be reached is the run's to report.
+// logIn logs in to every node that the run talks to, and to those that are to join. A node that cannot be reached is
+// the run's to report.
 func (p *prepared) logIn(ctx context.Context, progress Progress) error {
 	nodes := slices.Clone(p.cluster.Nodes)
 	if j, is := p.request.(request.Join); is {
@@ -137,24 +157,16 @@ func answersMissing(f *event.Fault) bool {
 }
 
 // Scope is what a request is about, for who has to confirm it.
-type Scope struct{ p *prepared }
+type Scope struct {
+	p       *prepared
+	targets []config.Node
+}
 
 // Cluster as deploy.yaml says.
 func (s *Scope) Cluster() *config.Cluster { return s.p.cluster }
 
-// Targets are the nodes that the request removes, cleans up or restores. What the cluster cannot be without is refused
-// here already.
-func (s *Scope) Targets(context.Context) ([]config.Node, error) {
-	switch q := s.p.request.(type) {
-	case request.Delete:
-		return s.p.removed(q)
-	case request.Cleanup:
-		if err := s.p.cleaned(q); err != nil {
-			return nil, err
-		}
-	}
-	return s.p.cluster.Nodes, nil
-}
+// Targets are the nodes that the request removes, cleans up or restores.
+func (s *Scope) Targets() []config.Node { return s.targets }
 
 // Inventory reads from every target what a cleanup would remove, over the connections that are there. It ends with ctx.
 func (s *Scope) Inventory(ctx context.Context, purge bool) iter.Seq[NodeInventory] {

@@ -33,6 +33,10 @@ func Start(ctx context.Context, q request.Request, d Deps) (*Handle, error) {
 	}
 	r := &run{prepared: p}
 	if err := r.open(ctx); err != nil {
+		if r.log != nil { // there is no run
+			err = errors.Join(err, r.log.Discard())
+			r.log = nil
+		}
 		return nil, errors.Join(err, r.close())
 	}
 	ctx, cancel := context.WithCancel(ctx)

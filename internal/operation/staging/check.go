@@ -1,0 +1,139 @@
+package staging
+
+import (
+	"context"
+	"maps"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/bundle/trust"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+)
+
+// Checked is what was found out about who signed a bundle.
+type Checked struct {
+	File     string
+	Manifest *bundle.Manifest
+	ID       string
+	trust.Verdict
+}
+
+// Msg says it: the front ends and the log have it from there.
+func (c Checked) Msg() event.Msg {
+	args := []string{"file", filepath.Base(c.File), "name", c.Manifest.Name, "arch", c.Manifest.Arch, "id", c.ID}
+	switch c.State {
+	case trust.Signed:
+		args = append(args, "who", event.Clean(c.Identity), "type", c.KeyType, "key", c.Fingerprint)
+		return event.M("trust.signed", args...)
+	case trust.Stranger:
+		return event.M("trust.unknown-signer", append(args, "type", c.KeyType, "key", c.Fingerprint)...)
+	case trust.Overridden:
+		return event.M("trust.overridden", append(args, "code", c.Why.Code)...)
+	}
+	return event.M("trust.unsigned", args...)
+}
+
+// Warning is the finding of a bundle that nobody vouches for; nil when somebody does.
+func (c Checked) Warning() *event.Fault {
+	file := filepath.Base(c.File)
+	switch c.State {
+	case trust.Unsigned:
+		return event.NewFault(event.ClassBundle, "trust.nobody", nil, "file", file)
+	case trust.Stranger:
+		return event.NewFault(event.ClassBundle, "trust.stranger", nil,
+			"file", file, "type", c.KeyType, "key", c.Fingerprint)
+	case trust.Overridden:
+		return event.NewFault(event.ClassBundle, "trust.override", nil, "file", file, "code", c.Why.Code)
+	}
+	return nil
+}
+
+// Checker decides about bundles, each once.
+type Checker struct {
+	store *trust.Store
+	judge trust.Judge
+	mu    sync.Mutex
+	found map[string]Checked // by file and id
+	order []string
+	// learned says that a signer became known.
+	learned bool
+}
+
+// Learned says whether a signer became known since the Checker was made.
+func (c *Checker) Learned() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.learned
+}
+
+// NewChecker reads the signers: those that the request names, else those that the control host knows. ask may be nil.
+func NewChecker(
+	root string, o request.Trust, ask func(context.Context, trust.Question) (yes, asked bool, err error),
+) (*Checker, error) {
+	c := &Checker{
+		store: trust.In(root), found: map[string]Checked{},
+		judge: trust.Judge{AllowUnsigned: o.AllowUnsigned, Now: time.Now, Ask: ask},
+	}
+	var err error
+	c.judge.Allowed, err = c.store.Load()
+	if o.Signers != "" {
+		c.judge.Allowed, err = trust.ReadFile(o.Signers)
+	}
+	return c, err
+}
+
+// Check decides about a bundle. fresh says that it was not decided before.
+func (c *Checker) Check(
+	ctx context.Context, file string, m *bundle.Manifest, sums []byte,
+) (found Checked, fresh bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := file + "\x00" + string(sums)
+	if f, ok := c.found[key]; ok {
+		return f, false, nil
+	}
+	verdict, err := c.judge.Check(ctx, file, m, sums)
+	if err != nil {
+		if f := event.AsFault(err); f.Args["file"] == "" {
+			f.Args = withArg(f.Args, "file", file)
+		}
+		return Checked{}, false, err
+	}
+	if c.judge.Allowed == nil && verdict.State == trust.Signed { // it was asked about: from now on a signer is known
+		if c.judge.Allowed, err = c.store.Load(); err != nil {
+			return Checked{}, false, err
+		}
+		c.found, c.order = map[string]Checked{}, nil // what was let through while nobody was known is checked again
+		c.learned = true
+	}
+	found = Checked{File: file, Manifest: m, ID: sumsID(sums), Verdict: verdict}
+	c.found[key] = found
+	c.order = append(c.order, key)
+	return found, true, nil
+}
+
+// All are those that were decided about, in their order.
+func (c *Checker) All() []Checked {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []Checked
+	for _, k := range c.order {
+		out = append(out, c.found[k])
+	}
+	return out
+}
+
+func withArg(args map[string]string, name, value string) map[string]string {
+	args = maps.Clone(args)
+	if args == nil {
+		args = map[string]string{}
+	}
+	args[name] = value
+	return args
+}
+
+// sumsID is the first checksum of SHA256SUMS, which is that of manifest.json.
+func sumsID(sums []byte) string { return string(sums[:min(len(sums), 64)]) }
