@@ -30,6 +30,9 @@ func newLab(t *testing.T, n int) *stand.Stand {
 	must(t, "build", s.Build(ctx))
 	must(t, "pack", s.Pack(ctx))
 	t.Cleanup(func() {
+		if err := s.EndRuns(context.WithoutCancel(ctx)); err != nil { // or they work on while the nodes go
+			t.Error(err)
+		}
 		if err := s.Lab.Down(context.WithoutCancel(ctx), true); err != nil {
 			t.Error(err)
 		}
