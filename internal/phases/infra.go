@@ -85,7 +85,7 @@ const safeDir = closedLib + `d=@DIR@
 while :; do
   if [ -e "$d" ] && ! closed "$d"; then fail node.unsafe-dir "$d"; fi
   [ "$d" != / ] || break
-  d=${d%%/*}
+  d=${d%/*}
   d=${d:-/}
 done
 `

@@ -56,9 +56,10 @@ in_group() {
 # write to it when nobody is in the group, as in Debian's /usr/local (root:staff).
 closed() {
   [ -d "$1" ] || return 1
-  case $(stat -c %u "$1") in 0) ;; *) [ -O "$1" ] || return 1 ;; esac
-  [ -n "$(find "$1" -maxdepth 0 -perm /022 ! -perm -1000)" ] || return 0
-  [ -z "$(find "$1" -maxdepth 0 -perm /002)" ] && [ -z "$(in_group "$(stat -c %g "$1")")" ]
+  set -- "$1" $(stat -c '%u 0%a %g' "$1")
+  [ "$2" = 0 ] || [ -O "$1" ] || return 1
+  [ $(($3 & 022)) -ne 0 ] && [ $(($3 & 01000)) -eq 0 ] || return 0
+  [ $(($3 & 02)) -eq 0 ] && [ -z "$(in_group "$4")" ]
 }
 `
 
@@ -71,13 +72,17 @@ went() {
   awk -F'\t' -v d="$1/" -v r="$2" '$1=="via" && $3==r && index($2,d)==1 && !index(substr($2,length(d)+1),"/") {f=1} END {exit !f}' \
     /var/lib/eggo-node/record 2>/dev/null
 }
+fine=' '
 place() { # DIR
   d=$(realpath -m "$1")
   if [ "$d" != "$1" ] && ! went "$1" "$d"; then printf 'link %s\n' "$d"; return; fi
   while [ "$d" != / ]; do
+    case $fine in *" $d "*) break ;; esac # and so are those above
     if [ -e "$d" ] && ! closed "$d"; then printf 'open %s\n' "$d"; return; fi
-    d=$(dirname "$d")
+    d=${d%/*}
+    d=${d:-/}
   done
+  fine="$fine$1 "
   echo fine
 }
 shadowed() { # DIR NAME: another unit of that name
