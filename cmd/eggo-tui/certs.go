@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/pki"
 	"github.com/eggo-k8s/eggo/internal/remote"
@@ -237,7 +238,10 @@ func openCertsLook(ctx context.Context, env *environment, o runOptions, connect 
 	if err := s.load(env, path); err != nil {
 		return nil, err
 	}
-	s.dir = filepath.Join(s.root, s.cluster.Name)
+	if s.files, err = (store.Dir{Root: s.root}).Read(ctx, s.cluster.Name); err != nil {
+		return nil, err
+	}
+	s.dir = s.files.Dir()
 	if o.hostKeys == "" {
 		o.hostKeys = s.cluster.Eggo.HostKeys
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
@@ -276,7 +277,7 @@ func (s *session) useSaved(ctx context.Context) error {
 	if s.saved == nil || s.file == s.savedPath() {
 		return nil
 	}
-	text, err := os.ReadFile(s.savedPath())
+	text, _, err := s.files.Config()
 	if err != nil {
 		return event.NewFault(event.ClassFailed, "state.read", err)
 	}
@@ -302,7 +303,10 @@ func onlyCluster(env *environment, o runOptions) (string, error) {
 		return o.id, nil
 	}
 	root := stateRoot(env, o.state)
-	known := savedClusters(root)
+	known, err := store.Dir{Root: root}.Clusters(context.Background())
+	if err != nil {
+		return "", err
+	}
 	if len(known) == 1 {
 		return known[0], nil
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/phases"
 )
 
@@ -52,52 +52,21 @@ func openLook(ctx context.Context, env *environment, o runOptions, verb string, 
 
 // copyLook makes a prepared session one that only looks.
 func (s *session) copyLook(sink event.Sink) (err error) {
-	if s.store, err = journal.At(s.root, s.cluster.Name); err != nil {
+	if s.files, err = (store.Dir{Root: s.root}).Copy(context.Background(), s.cluster.Name); err != nil {
 		return err
 	}
-	own := s.store.Path()
-	s.dir = own
+	s.looks, s.dir = true, s.files.Dir()
 	if err := s.loadSaved(); err != nil {
-		return err
-	}
-	s.looks = true
-	if s.dir, err = os.MkdirTemp("", "eggo-"); err != nil { // 0700
-		return event.NewFault(event.ClassFailed, "state.write", err)
-	}
-	s.copied = s.dir
-	if err := copyState(own, s.dir); err != nil {
-		return errors.Join(event.NewFault(event.ClassFailed, "state.read", err), os.RemoveAll(s.dir))
+		return errors.Join(err, s.files.Close())
 	}
 	if k := s.cluster.Eggo.KnownHosts; k != "" {
 		// A key that is accepted now is so for this time.
 		if err := copyFile(k, filepath.Join(s.dir, "known_hosts")); err != nil {
-			return errors.Join(event.NewFault(event.ClassUsage, "ssh.known-hosts", err, "file", k), os.RemoveAll(s.dir))
+			return errors.Join(event.NewFault(event.ClassUsage, "ssh.known-hosts", err, "file", k), s.files.Close())
 		}
 		s.cluster.Eggo.KnownHosts = ""
 	}
 	s.bus = event.NewBus(time.Now, sink)
-	return nil
-}
-
-// copyState copies what a cluster keeps here, but for its runs and snapshots.
-func copyState(from, to string) error {
-	for _, name := range []string{"pki", "known_hosts", "admin.conf", savedName} {
-		src := filepath.Join(from, name)
-		i, err := os.Lstat(src)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			continue
-		case err != nil:
-			return err
-		case i.IsDir():
-			err = os.CopyFS(filepath.Join(to, name), os.DirFS(src))
-		default:
-			err = copyFile(src, filepath.Join(to, name))
-		}
-		if err != nil {
-			return err
-		}
-	}
 	return nil
 }
 

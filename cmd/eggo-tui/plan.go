@@ -117,7 +117,7 @@ func newPlanCertsCmd(env *environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return plan(cmd.Context(), env, o, "certs renew", func(_ context.Context, s *session) (planMaker, error) {
 				if _, err := os.Stat(filepath.Join(s.dir, "pki", "ca.crt")); err != nil {
-					return nil, event.NewFault(event.ClassUsage, "certs.no-cluster", err, "cluster", s.cluster.Name, "dir", s.store.Path())
+					return nil, event.NewFault(event.ClassUsage, "certs.no-cluster", err, "cluster", s.cluster.Name, "dir", s.files.Journal().Path())
 				}
 				now := time.Now()
 				return func(e phases.Env) *engine.Plan {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/remote"
 )
 
@@ -23,13 +23,13 @@ type greeter interface {
 // menu and the command line both come by here, before a run is a process of its own; nothing is locked or changed.
 func (s *session) questions(ctx context.Context, a greeter, j *job) error {
 	var err error
-	if s.store, err = journal.Open(s.root, s.cluster.Name); err != nil {
+	if s.files, err = (store.Dir{Root: s.root}).Open(ctx, s.cluster.Name); err != nil {
 		return err
 	}
-	if err := s.store.Free(); err != nil { // it would be found out after all the questions
+	if err := s.files.Journal().Free(); err != nil { // it would be found out after all the questions
 		return err
 	}
-	s.dir, s.looks = s.store.Path(), true
+	s.dir, s.looks = s.files.Dir(), true
 	if err := s.loadSaved(); err != nil {
 		return err
 	}

@@ -11,37 +11,38 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/exitcode"
-	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/operation/store"
 )
 
-// A cluster's own deploy.yaml lies in its state directory: the file of the last run that passed preflight. That of a cluster that was
-// cleaned up is kept beside it.
-const (
-	savedName = "deploy.yaml"
-)
+// savedName in a cluster's state directory is its own deploy.yaml.
+const savedName = store.ConfigName
 
 // deployFile is where the cluster's deploy.yaml is: the cluster's own with --id, else -f, else ~/.eggo/deploy.yaml.
 func (s *session) deployFile(o runOptions) (string, error) {
 	if o.id == "" {
 		return deployFile(s.env, o.file)
 	}
-	store, err := journal.At(s.root, o.id)
+	st := store.Dir{Root: s.root}
+	files, err := st.Read(context.Background(), o.id)
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(store.Path(), savedName)
-	if !exists(path) {
-		if len(savedClusters(s.root)) == 0 {
-			return "", event.NewFault(event.ClassUsage, "usage.none-of-that-name", nil, "cluster", o.id, "dir", s.root)
-		}
-		return "", event.NewFault(event.ClassUsage, "usage.no-cluster", nil, "cluster", o.id, "dir", s.root, "known", strings.Join(savedClusters(s.root), ", "))
+	_, path, err := files.Config()
+	if !errors.Is(err, fs.ErrNotExist) {
+		return path, nil // what else is wrong with it shows when it is loaded
 	}
-	return path, nil
+	known, err := st.Clusters(context.Background())
+	if err != nil {
+		return "", err
+	}
+	if len(known) == 0 {
+		return "", event.NewFault(event.ClassUsage, "usage.none-of-that-name", nil, "cluster", o.id, "dir", s.root)
+	}
+	return "", event.NewFault(event.ClassUsage, "usage.no-cluster", nil,
+		"cluster", o.id, "dir", s.root, "known", strings.Join(known, ", "))
 }
 
 // deployFile is -f, or ~/.eggo/deploy.yaml.
@@ -58,16 +59,6 @@ func deployFile(env *environment, file string) (string, error) {
 
 // exitOf is the exit code of an error.
 func exitOf(err error) int { return int(exitcode.Of(err)) }
-
-// savedClusters are the clusters that a state directory has a deploy.yaml of.
-func savedClusters(root string) []string {
-	files, _ := filepath.Glob(filepath.Join(root, "*", savedName)) // its only error is a bad pattern
-	var out []string
-	for _, f := range files {
-		out = append(out, filepath.Base(filepath.Dir(f)))
-	}
-	return out
-}
 
 // load reads deploy.yaml and prints its problems; what no phase does yet is refused.
 func (s *session) load(env *environment, path string) error {
@@ -105,7 +96,7 @@ func (s *session) take(env *environment, c *config.Cluster, problems config.Prob
 // loadSaved reads the cluster's own deploy.yaml, under the cluster's lock. One that is no longer valid counts as none: a newer version
 // of this program may be stricter than the one that saved it.
 func (s *session) loadSaved() error {
-	data, err := os.ReadFile(s.savedPath())
+	data, _, err := s.files.Config()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -120,34 +111,26 @@ func (s *session) loadSaved() error {
 	return nil
 }
 
-func (s *session) savedPath() string { return filepath.Join(s.dir, savedName) }
+func (s *session) savedPath() string {
+	return filepath.Join(s.files.Journal().Path(), store.ConfigName)
+}
 
 // keep makes the session's deploy.yaml the cluster's own. It is called when preflight has passed.
-func (s *session) keep(context.Context) error {
+func (s *session) keep(ctx context.Context) error {
 	data, err := config.AbsolutePaths(s.text, s.file, filepath.Dir(s.file))
 	if err != nil {
 		return err
 	}
-	if have, err := os.ReadFile(s.savedPath()); err == nil && bytes.Equal(have, data) {
-		return nil
-	}
-	return s.write(s.savedPath(), data)
+	return s.files.SaveConfig(ctx, data)
 }
 
-// copyTo puts a copy of the session's deploy.yaml into the directory of its run: a run that ends before preflight has passed leaves no other.
-func (s *session) copyTo(dir string) error {
+// copyTo puts a copy of the session's deploy.yaml into the directory of a run.
+func (s *session) copyTo(run string) error {
 	data, err := config.AbsolutePaths(s.text, s.file, filepath.Dir(s.file))
 	if err != nil {
 		return err
 	}
-	return s.write(filepath.Join(dir, savedName), data)
-}
-
-func (s *session) write(path string, data []byte) error {
-	if err := renameio.WriteFile(path, data, 0o600, renameio.IgnoreUmask()); err != nil {
-		return event.NewFault(event.ClassFailed, "state.write", err)
-	}
-	return nil
+	return s.files.CopyConfig(run, data)
 }
 
 // elsewhere is how another command finds the same state directory.

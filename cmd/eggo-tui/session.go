@@ -22,7 +22,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/exitcode"
 	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/staging"
+	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/remote"
@@ -165,7 +167,7 @@ type session struct {
 	stateDir string          // --state-dir as it was given
 	digest   string          // of deploy.yaml
 	policy   remote.Policy
-	store    *journal.Cluster
+	files    operation.Files // of the cluster
 	point    journal.Point
 	me       journal.Holder
 	failure  onFailure
@@ -182,7 +184,6 @@ type session struct {
 	unpacked []*bundle.Staged
 	sharing  sync.Once      // makes shared
 	shared   *remote.Shared // of the ways to all nodes
-	copied   string         // a directory that close removes
 
 	trust trustOptions
 
@@ -240,24 +241,25 @@ func openSession(ctx context.Context, env *environment, o runOptions, verb strin
 		return nil, err
 	}
 	s.flags, s.again = o.carried(), o.again()
-	if s.store, err = journal.Open(s.root, s.cluster.Name); err != nil {
+	if s.files, err = (store.Dir{Root: s.root}).Open(ctx, s.cluster.Name); err != nil {
 		return nil, err
 	}
-	s.dir = s.store.Path()
-	if s.lock, err = s.store.Lock(s.me); err != nil {
+	s.dir = s.files.Dir()
+	runs := s.files.Journal()
+	if s.lock, err = runs.Lock(s.me); err != nil {
 		return nil, err
 	}
 	if err = s.loadSaved(); err == nil {
-		s.point, err = s.store.Resume(verb, s.digest)
+		s.point, err = runs.Resume(verb, s.digest)
 	}
 	if err == nil {
-		s.log, err = s.store.NewRun(verb, time.Now())
+		s.log, err = runs.NewRun(verb, time.Now())
 	}
 	if err == nil {
 		err = s.lock.Writes(s.log.ID())
 	}
 	if err == nil {
-		err = s.copyTo(s.log.Dir())
+		err = s.copyTo(s.log.ID())
 	}
 	switch {
 	case err != nil:
@@ -282,8 +284,8 @@ func (s *session) close() {
 	s.closeWays()
 	s.releaseStages()
 	if s.looks {
-		if s.copied != "" {
-			os.RemoveAll(s.copied)
+		if s.files != nil {
+			s.files.Close()
 		}
 		return
 	}

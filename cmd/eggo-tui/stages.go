@@ -1,28 +1,14 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
-	"io/fs"
-	"os"
+	"context"
 	"path/filepath"
-	"slices"
 	"strconv"
 
-	"github.com/google/renameio/v2"
-
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/operation/store"
 )
-
-// stagesName in a cluster's directory says which unpacked bundles its last run that ended well used.
-const stagesName = "stages.json"
-
-type stagesDoc struct {
-	Stages []string `json:"stages"`
-}
 
 // stagesDir is where bundles are unpacked for all clusters.
 func (s *session) stagesDir() string { return filepath.Join(s.root, "bundles") }
@@ -47,12 +33,13 @@ func (s *session) releaseStages() {
 // cannot is no fault of the run.
 func (s *session) pruneStages() error {
 	err := s.keepStages()
+	var inUse []string
+	if err == nil {
+		inUse, err = store.Dir{Root: s.root}.Stages(context.Background())
+	}
 	var gone []bundle.Pruned
 	if err == nil {
-		var keep []string
-		if keep, err = stagesInUse(s.root); err == nil {
-			gone, err = bundle.Prune(s.stagesDir(), keep)
-		}
+		gone, err = bundle.Prune(s.stagesDir(), inUse)
 	}
 	if len(gone) > 0 {
 		bytes := int64(0)
@@ -77,75 +64,9 @@ func (s *session) keepStages() error {
 	if len(s.unpacked) == 0 {
 		return nil
 	}
-	var doc stagesDoc
+	var ids []string
 	for _, b := range s.unpacked {
-		if !slices.Contains(doc.Stages, b.ID()) {
-			doc.Stages = append(doc.Stages, b.ID())
-		}
+		ids = append(ids, b.ID())
 	}
-	slices.Sort(doc.Stages)
-	text, err := json.Marshal(doc)
-	if err != nil {
-		return err
-	}
-	return renameio.WriteFile(filepath.Join(s.dir, stagesName), append(text, '\n'), 0o600)
-}
-
-// stagesInUse are the stages of all clusters that are installed: those that their last run used, and those of the bundles that their own
-// deploy.yaml names. An error says that it cannot be told which they are: then all may be in use.
-func stagesInUse(root string) ([]string, error) {
-	entries, err := os.ReadDir(root)
-	if err != nil {
-		return nil, event.NewFault(event.ClassFailed, "state.read", err)
-	}
-	var out []string
-	for _, e := range entries {
-		_, err := journal.At(root, e.Name())
-		if f := event.AsFault(err); f != nil && (f.Code == "state.newer-format" || f.Code == "journal.read") {
-			return nil, err
-		}
-		file := filepath.Join(root, e.Name(), savedName)
-		if !e.IsDir() || !exists(file) { // after a cleanup it has another name
-			continue
-		}
-		used, err := stagesOf(filepath.Join(root, e.Name()), file)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, used...)
-	}
-	return out, nil
-}
-
-// stagesOf are those of a cluster's directory. What neither its last run wrote down nor its deploy.yaml says is unknown.
-func stagesOf(dir, file string) ([]string, error) {
-	unknown := func(err error) error { return event.NewFault(event.ClassFailed, "state.read", err) }
-	var doc stagesDoc
-	text, err := os.ReadFile(filepath.Join(dir, stagesName))
-	noted := err == nil
-	if noted {
-		err = json.Unmarshal(text, &doc)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, unknown(err)
-	}
-	c, _, err := config.LoadFile(file)
-	if err == nil && c == nil {
-		err = errors.New(file)
-	}
-	if err != nil {
-		if noted {
-			return doc.Stages, nil
-		}
-		return nil, unknown(err)
-	}
-	for _, source := range c.Bundles() {
-		a, err := bundle.Open(source.Path)
-		if err == nil {
-			doc.Stages = append(doc.Stages, a.ID())
-		} else if !noted {
-			return nil, err
-		}
-	}
-	return doc.Stages, nil
+	return s.files.KeepStages(ids)
 }

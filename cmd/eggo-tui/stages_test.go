@@ -9,6 +9,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 )
 
@@ -29,7 +30,11 @@ func TestUnpackedBundlesGoWithTheirClusters(t *testing.T) {
 	}
 	var told []string
 	open := func() *session {
-		s := &session{root: root, dir: filepath.Join(root, "one")}
+		files, err := store.Dir{Root: root}.Open(t.Context(), "one")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &session{root: root, files: files}
 		s.bus = event.NewBus(time.Now, sinkFunc(func(r event.Record) error {
 			if n, ok := r.Event.(event.Notice); ok {
 				told = append(told, n.Text.Key+" "+n.Text.Args["count"])
@@ -52,10 +57,10 @@ func TestUnpackedBundlesGoWithTheirClusters(t *testing.T) {
 	place(filepath.Join(s.stagesDir(), strings.Repeat("c", 64), "complete.json"), "{}")
 	place(filepath.Join(s.stagesDir(), other, "complete.json"), "{}")
 	place(filepath.Join(root, "two", savedName), "cluster-id: two\n")
-	place(filepath.Join(root, "two", stagesName), `{"stages":["`+other+`"]}`)
+	place(filepath.Join(root, "two", "stages.json"), `{"stages":["`+other+`"]}`)
 	place(filepath.Join(root, "one", savedName), "cluster-id: one\n")
 	// What a newer version may use, and what cannot be read, keeps all of them.
-	for name, text := range map[string]string{filepath.Join("three", "format"): `{"format":99}`, filepath.Join("two", stagesName): "{"} {
+	for name, text := range map[string]string{filepath.Join("three", "format"): `{"format":99}`, filepath.Join("two", "stages.json"): "{"} {
 		path := filepath.Join(root, name)
 		was, _ := os.ReadFile(path)
 		place(path, text)

@@ -33,14 +33,14 @@ func status(ctx context.Context, env *environment, o runOptions) error {
 		return err
 	}
 	now := known{Name: s.cluster.Name}
-	now.last(s.store)
+	now.last(s.files.Journal())
 	if o.output == "json" {
 		out := newLines(env)
-		if out.put(statusNow(st, now, recordedBundles(s.store))); out.err != nil {
+		if out.put(statusNow(st, now, recordedBundles(s.files.Journal()))); out.err != nil {
 			return out.err
 		}
 	} else {
-		printStatus(env, st, recordedBundles(s.store))
+		printStatus(env, st, recordedBundles(s.files.Journal()))
 		switch {
 		case len(now.Waits) > 0:
 			printWaits(env, o.state, now)

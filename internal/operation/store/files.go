@@ -1,0 +1,69 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/phases"
+)
+
+// files are those of a cluster, or a copy of them for operations that change nothing.
+type files struct {
+	dir       string
+	journal   *journal.Cluster
+	temporary bool // dir is a copy
+}
+
+// Dir implements operation.Files.
+func (f *files) Dir() string { return f.dir }
+
+// Journal implements operation.Files.
+func (f *files) Journal() *journal.Cluster { return f.journal }
+
+// Config implements operation.Files.
+func (f *files) Config() (text []byte, path string, err error) {
+	path = filepath.Join(f.journal.Path(), ConfigName)
+	text, err = os.ReadFile(path)
+	return text, path, err
+}
+
+// SaveConfig implements operation.Files.
+func (f *files) SaveConfig(ctx context.Context, text []byte) error {
+	path := filepath.Join(f.dir, ConfigName)
+	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, text) {
+		return nil
+	}
+	if err := write(path, text); err != nil {
+		return err
+	}
+	return f.Persist(ctx, phases.KeptConfig)
+}
+
+// CopyConfig implements operation.Files: a run that ends before preflight has passed leaves no other.
+func (f *files) CopyConfig(run string, text []byte) error {
+	return write(filepath.Join(f.journal.RunDir(run), ConfigName), text)
+}
+
+// Persist implements operation.Files.
+func (f *files) Persist(context.Context, phases.Kept) error { return nil }
+
+// Close implements operation.Files.
+func (f *files) Close() error {
+	if !f.temporary {
+		return nil
+	}
+	return os.RemoveAll(f.dir)
+}
+
+func write(path string, data []byte) error {
+	if err := renameio.WriteFile(path, data, 0o600, renameio.IgnoreUmask()); err != nil {
+		return event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	return nil
+}
