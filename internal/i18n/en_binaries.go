@@ -23,6 +23,8 @@ func enBinaries() map[string]string {
 		"fault.node.unsafe-versions.next": "Make it a directory that only root may write to (chown root:root, chmod 755), or move it away if it is not needed.",
 		"fault.balancer.server-down":      "The load balancer on {node} still sends no one to the API server of {server}: {cause}",
 		"fault.balancer.server-down.next": "When {node} can be reached, run deploy again: it puts the server back.",
+		"fault.node.version-linked":       "{node}: {what} leads to a version of its binary that was replaced in this run. The version is kept.",
+		"fault.node.version-linked.next":  "Run deploy again: it switches the link and removes the version.",
 		"fault.node.no-binary":            "{node}: the binary {what} is gone, or cannot be executed.",
 		"fault.node.no-binary.next":       "Run deploy again: it places the binary again.",
 	}

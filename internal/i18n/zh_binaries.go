@@ -23,6 +23,8 @@ func zhBinaries() map[string]string {
 		"fault.node.unsafe-versions.next": "请将它改为只有 root 可写的目录（chown root:root，chmod 755）；如不需要，请移走。",
 		"fault.balancer.server-down":      "{node} 上的负载均衡仍不向 {server} 的 API Server 转发：{cause}",
 		"fault.balancer.server-down.next": "待 {node} 可以访问后，请再次运行 deploy，它会将该服务器放回。",
+		"fault.node.version-linked":       "{node}：{what} 指向本次任务已替换的二进制文件版本，该版本予以保留。",
+		"fault.node.version-linked.next":  "请再次运行 deploy，它会切换链接并删除该版本。",
 		"fault.node.no-binary":            "{node}：二进制文件 {what} 不存在或无法执行。",
 		"fault.node.no-binary.next":       "请再次运行 deploy，它会重新放置该文件。",
 	}

@@ -173,15 +173,23 @@ func Gather(ctx context.Context, n *node.Node, ip, service netip.Addr, endpoint 
 	return f, nil
 }
 
-// factsMost bounds what a node says of itself, in bytes.
-const factsMost = 1 << 20
+// What a node says of itself is bounded, in bytes: in all, and a line of it. A line of a firewall may be a long list, which is read to its
+// end; of the others each is one value.
+const (
+	factsMost    = 1 << 20
+	factsMostOne = 64 << 10
+)
 
 func parseFacts(out string) *Facts {
 	var release strings.Builder
 	f := &Facts{Listening: map[int]string{}, Free: map[string]FreeSpace{}}
 	for line := range strings.Lines(out[:min(len(out), factsMost)]) {
 		k, v, _ := strings.Cut(strings.TrimRight(line, "\n"), "=")
-		v = event.Clip(v, event.MaxName)
+		most := event.MaxArg
+		if k == "firewalld" || k == "ufw" {
+			most = factsMostOne
+		}
+		v = event.Clip(v, most)
 		switch k {
 		case "arch":
 			f.Arch = map[string]string{"x86_64": "amd64", "aarch64": "arm64"}[v]

@@ -114,7 +114,7 @@ func (r *run) retire(needs []string) []*engine.Step {
 			if err != nil {
 				return err
 			}
-			return nd.Retire(ctx, files)
+			return nd.Retire(ctx, files, r.binaries(n, r.executed(n)...))
 		})
 		steps = append(steps, s)
 	}

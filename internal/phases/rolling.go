@@ -157,12 +157,10 @@ func (r *run) reportAway(ctx context.Context, nd *node.Node, c component, unit s
 	name := strings.TrimSuffix(unit, ".service")
 	text := event.M("notice.away", "component", name, "node", nd.Name(), "seconds", seconds(took-c.serves))
 	if c.votes > 0 {
-		stopping, err := stoppedIn(ctx, nd, unit, took)
-		if err != nil {
-			return err
+		if stopping, err := stoppedIn(ctx, nd, unit, took); err == nil { // else all of it is reported: the restart is done
+			stopping = min(stopping, c.votes)
+			text = event.M("notice.away-voting", "component", name, "node", nd.Name(), "seconds", seconds(took-stopping), "stopping", seconds(stopping))
 		}
-		stopping = min(stopping, c.votes)
-		text = event.M("notice.away-voting", "component", name, "node", nd.Name(), "seconds", seconds(took-stopping), "stopping", seconds(stopping))
 	}
 	return r.Emit(event.Notice{Host: nd.Name(), Step: engine.StepID(ctx), Text: text})
 }
@@ -194,11 +192,19 @@ func active(ctx context.Context, nd *node.Node, unit string) (bool, error) {
 	return state == "active", err
 }
 
-// running says whether a unit runs or is just being restarted: both times another node must wait. An etcd that starts
-// may wait for the others.
+// running says whether a unit runs or is just being restarted: both times another node must wait. One that we never
+// started does not run yet while it starts, and an etcd that starts may wait for the others.
 func running(ctx context.Context, nd *node.Node, unit string) (bool, error) {
-	state, err := unitState(ctx, nd, unit)
-	return state == "active" || state == "deactivating" || state == "reloading" || state == "activating" && unit != "etcd.service", err
+	u := node.Quote(unit)
+	out, err := nd.Query(ctx, "systemctl is-active "+u+" || true\n[ ! -e "+node.Dir+"/applied/"+u+" ] || echo applied\n")
+	state, rest, _ := strings.Cut(strings.TrimSpace(out), "\n")
+	switch strings.TrimSpace(state) {
+	case "active", "deactivating", "reloading":
+		return err == nil, err
+	case "activating":
+		return err == nil && strings.TrimSpace(rest) == "applied" && unit != "etcd.service", err
+	}
+	return false, err
 }
 
 func unitState(ctx context.Context, nd *node.Node, unit string) (string, error) {

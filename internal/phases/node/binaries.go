@@ -57,8 +57,15 @@ point() {
   ln -s "$2" "$1.eggo-new"
   mv -fT "$1.eggo-new" "$1"
 }
-# retire FILE: a version goes, with the links of ours that still lead to it, and is no longer recorded; each line may run twice
+# retire FILE LINK...: a version goes, with the links of ours that still lead to it, and is no longer recorded; each line may run twice. It
+# stays when one of the LINKs, by which services are started, leads to it.
 retire() {
+  f=$1
+  shift
+  for l in "$@"; do
+    if [ -L "$l" ] && [ "$(realpath -m "$l")" = "$(realpath -m "$f")" ]; then fail node.version-linked "$l"; fi
+  done
+  set -- "$f"
   awk -F'\t' '$1=="file" {print $2}' $R >$D/files
   while IFS= read -r l; do
     if [ -L "$l" ] && [ "$(readlink "$l")" = "$1" ]; then rm -f "$l"; unrec file "$l"; fi
@@ -179,11 +186,16 @@ func (n *Node) Retired(ctx context.Context, keep []Binary) ([]string, error) {
 	return out, nil
 }
 
-// Retire removes versions and their records.
-func (n *Node) Retire(ctx context.Context, files []string) error {
+// Retire removes versions and their records; one to which a link of the binaries that are kept still leads is refused
+// (node.version-linked).
+func (n *Node) Retire(ctx context.Context, files []string, keep []Binary) error {
+	links := ""
+	for _, b := range keep {
+		links += " " + Quote(b.Link)
+	}
 	for _, f := range files {
 		desc := event.M("change.remove", "path", path.Dir(path.Dir(f)))
-		if _, err := n.Change(ctx, Change{Desc: desc, Script: binaryLib + "retire " + Quote(f) + "\n"}); err != nil {
+		if _, err := n.Change(ctx, Change{Desc: desc, Script: binaryLib + "retire " + Quote(f) + links + "\n"}); err != nil {
 			return err
 		}
 	}

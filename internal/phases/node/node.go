@@ -143,7 +143,7 @@ func (n *Node) must(ctx context.Context, cmd Command) (Result, error) {
 func scriptFault(code string) bool {
 	switch code {
 	case "node.file-exists", "node.module", "node.no-binary", "node.short-write", "node.torn-block", "node.unsafe-dir",
-		"node.unsafe-versions", "packages.locked":
+		"node.unsafe-versions", "node.version-linked", "packages.locked":
 		return true
 	}
 	return false

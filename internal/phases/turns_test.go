@@ -1,0 +1,73 @@
+package phases
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+// unitHost is a node whose unit is in a state, and was started by us or not; it fails when it is asked for more.
+type unitHost struct {
+	node.Host
+	state   string
+	applied bool
+}
+
+func (unitHost) Name() string { return "n1" }
+
+func (h unitHost) Run(_ context.Context, c node.Command) (node.Result, error) {
+	if !strings.Contains(c.Script, "is-active") {
+		return node.Result{}, event.NewFault(event.ClassFailed, "ssh.lost", errors.New("gone"))
+	}
+	out := h.state + "\n"
+	if h.applied && strings.Contains(c.Script, "applied/") {
+		out += "applied\n"
+	}
+	return node.Result{Stdout: []byte(out)}, nil
+}
+
+// TestAFirstStartTakesNoTurn: a unit that starts for the first time, as after an install that was interrupted, need not
+// wait for the other nodes; one of ours that is being restarted must.
+func TestAFirstStartTakesNoTurn(t *testing.T) {
+	emit := func(event.Event) error { return nil }
+	for _, c := range []struct {
+		state   string
+		applied bool
+		want    bool
+	}{
+		{"active", false, true}, {"active", true, true}, {"deactivating", false, true}, {"reloading", true, true},
+		{"activating", true, true}, {"activating", false, false}, {"inactive", true, false}, {"failed", true, false},
+	} {
+		nd := node.New(unitHost{state: c.state, applied: c.applied}, emit)
+		if got, err := running(t.Context(), nd, "kubelet.service"); err != nil || got != c.want {
+			t.Errorf("%s, applied %v: %v %v", c.state, c.applied, got, err)
+		}
+	}
+	nd := node.New(unitHost{state: "activating", applied: true}, emit)
+	if got, err := running(t.Context(), nd, "etcd.service"); err != nil || got {
+		t.Error("an etcd that starts waits for the others, which would wait for it", err)
+	}
+}
+
+// TestARestartIsDoneThoughNobodyKnowsHowLongItTook: the report of an absence is no part of the restart.
+func TestARestartIsDoneThoughNobodyKnowsHowLongItTook(t *testing.T) {
+	var told []string
+	r := newRun(Env{Emit: func(e event.Event) error {
+		if n, ok := e.(event.Notice); ok {
+			told = append(told, n.Text.Key+" "+n.Text.Args["seconds"])
+		}
+		return nil
+	}})
+	nd := node.New(unitHost{}, r.Emit)
+	if err := r.reportAway(t.Context(), nd, component{votes: etcdVotes}, "etcd.service", 9*time.Second); err != nil {
+		t.Error(err)
+	}
+	if len(told) != 1 || told[0] != "notice.away 9.0" {
+		t.Errorf("%q", told)
+	}
+}
