@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/exitcode"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
@@ -42,6 +43,19 @@ func (a *answers) over(o runOptions) runOptions {
 		o.hostKeys, o.failure = cmp.Or(a.HostKeys, o.hostKeys), cmp.Or(a.OnFailure, o.failure)
 	}
 	return o
+}
+
+// request are the answers as an operation takes them.
+func (a *answers) request() (request.Answers, error) {
+	out := request.Answers{Secrets: a.Secrets, HostKeys: a.HostKeys}
+	if a.OnFailure != "" {
+		o, err := request.ParseOnFailure(a.OnFailure)
+		if err != nil {
+			return out, err
+		}
+		out.OnFailure = &o
+	}
+	return out, nil
 }
 
 // apartReport is what the process says: first which run it is or why there is none, and at its end what went wrong that

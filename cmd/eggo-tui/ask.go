@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
@@ -21,12 +22,68 @@ type asker interface {
 	secret(ctx context.Context, id string, what event.Msg) (string, error)
 	// hostKey asks whether the key of a machine that is contacted for the first time is right.
 	hostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error)
-	// signer asks whether a key that signed a bundle is to be trusted from now on. Where nobody can say, the error is errNobody.
+	// signer asks whether a key that signed a bundle is to be trusted from now on. Where nobody can say, the error is
+	// errNobody.
 	signer(ctx context.Context, q jumphost.Signer) (bool, error)
 }
 
 // errNobody: there is nobody to ask.
-var errNobody = errors.New("nobody is there to ask")
+var errNobody = operation.ErrNobody
+
+// answering answers an operation: what stands in the environment or in a file by itself, all else by asking.
+type answering struct {
+	asker
+	getenv func(string) string
+}
+
+// Secret implements operation.Asker.
+func (a answering) Secret(ctx context.Context, q operation.SecretQuestion) (string, error) {
+	kind, rest, _ := strings.Cut(q.From, ":")
+	switch kind {
+	case "", "prompt":
+		return a.secret(ctx, q.ID, q.What)
+	case "env":
+		if v := a.getenv(rest); v != "" {
+			return v, nil
+		}
+		return "", fmt.Errorf("%s is not set", rest)
+	case "file":
+		data, err := os.ReadFile(rest)
+		return strings.TrimRight(string(data), "\r\n"), err
+	}
+	return "", fmt.Errorf("unknown source %q", kind)
+}
+
+// HostKey implements operation.Asker.
+func (a answering) HostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
+	return a.hostKey(ctx, q)
+}
+
+// Signer implements operation.Asker.
+func (a answering) Signer(ctx context.Context, q operation.SignerQuestion) (bool, error) {
+	return a.signer(ctx, jumphost.Signer(q))
+}
+
+// Expect implements operation.Progress.
+func (a answering) Expect(nodes int) {
+	if g, is := a.asker.(greeter); is {
+		g.expect(nodes)
+	}
+}
+
+// Met implements operation.Progress.
+func (a answering) Met(ctx context.Context, nodes int) {
+	if g, is := a.asker.(greeter); is {
+		g.met(ctx, nodes)
+	}
+}
+
+// LoggedIn implements operation.Logins.
+func (a answering) LoggedIn(err error) {
+	if s, is := a.asker.(*screenAsker); is {
+		s.led(err)
+	}
+}
 
 func (env *environment) asker() asker {
 	if env.Ask != nil {
@@ -43,12 +100,14 @@ func (a atTerminal) secret(ctx context.Context, _ string, what event.Msg) (strin
 }
 
 func (a atTerminal) hostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
-	trusted, err := keysAtTerminal(a.env)(ctx, []jumphost.HostKey{{Node: q.Node, Addr: q.Addr, Type: q.Type, Fingerprint: q.Fingerprint}})
+	key := jumphost.HostKey{Node: q.Node, Addr: q.Addr, Type: q.Type, Fingerprint: q.Fingerprint}
+	trusted, err := keysAtTerminal(a.env)(ctx, []jumphost.HostKey{key})
 	return err == nil && len(trusted) == 1 && trusted[0], err
 }
 
 func (a atTerminal) signer(ctx context.Context, q jumphost.Signer) (bool, error) {
-	line, err := askLine(ctx, a.env, a.env.P.T("ask.signer.line", "bundle", event.Clean(q.Bundle), "name", q.Name, "arch", q.Arch, "type", q.Type, "fingerprint", q.Fingerprint))
+	line, err := askLine(ctx, a.env, a.env.P.T("ask.signer.line", "bundle", event.Clean(q.Bundle), "name", q.Name,
+		"arch", q.Arch, "type", q.Type, "fingerprint", q.Fingerprint))
 	answer := strings.ToLower(line)
 	return answer == "y" || answer == "yes", err
 }

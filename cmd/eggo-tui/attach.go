@@ -60,6 +60,7 @@ func attach(ctx context.Context, env *environment, o attachOptions, name string)
 	if err != nil {
 		return err
 	}
+	env.P = env.where(o.state).printer(env.P.Lang())
 	d := &desk{env: env, state: o.state}
 	if lines {
 		err := plainWatch(ctx, d, newTalker(env), jumphost.Ref{Cluster: filepath.Base(c.Path()), Run: id}, o.replay)

@@ -5,11 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
 func newDeployCmd(env *environment) *cobra.Command {
@@ -38,32 +36,11 @@ func newDeployCmd(env *environment) *cobra.Command {
 }
 
 func deploy(ctx context.Context, env *environment, o runOptions) error {
-	return begin(ctx, env, job{verb: "deploy", o: o, do: func(ctx context.Context, env *environment) error { return deployHere(ctx, env, o) }})
-}
-
-func deployHere(ctx context.Context, env *environment, o runOptions) error {
-	s, err := openSession(ctx, env, o, "deploy")
+	c, err := o.request(env)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	if err := s.setLimit(o.limit); err != nil {
-		return s.over(err)
-	}
-	return s.run(ctx, s.limited(func(e phases.Env) *engine.Plan { return phases.Deploy(e) }), s.deployed)
-}
-
-// deployed says what runs where and what to do next.
-func (s *session) deployed() []event.Msg {
-	conf := s.adminConf()
-	cp := s.cluster.With(bundle.ControlPlane)[0]
-	out := []event.Msg{event.M("next.kubeconfig", "path", conf, "endpoint", s.cluster.Endpoint)}
-	for _, n := range s.cluster.Nodes {
-		out = append(out, event.M("next.node", "node", n.Name, "ip", n.IP.String(), "roles", roleList(n)))
-	}
-	return append(out,
-		event.M("next.kubectl", "path", conf, "node", cp.Name),
-		event.M("next.cleanup", "command", s.command("cleanup")+s.elsewhere()))
+	return env.begin(ctx, o, request.Deploy{Common: c}, nil)
 }
 
 func roleList(n config.Node) string {

@@ -108,10 +108,10 @@ func (a *attached) died() error {
 }
 
 // typed is the command line that this process was started with.
-func (a *attached) typed() string {
-	words := []string{programName(a.env.Args)}
-	for _, w := range a.env.Args[1:] {
-		words = append(words, shellWord(w))
+func (w *follower) typed() string {
+	words := []string{programName(w.env.Args)}
+	for _, arg := range w.env.Args[1:] {
+		words = append(words, shellWord(arg))
 	}
 	return strings.Join(words, " ")
 }

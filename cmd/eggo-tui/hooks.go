@@ -26,6 +26,9 @@ func (h *hookFlags) nodeFlags(cmd *cobra.Command, env *environment) {
 	cmd.Flags().StringArrayVar(&h.after, h.afterKind, nil, env.P.T("cli.flag.posthook"))
 }
 
+// ofNodes says whether the hooks are those of nodes that join or are removed.
+func (h *hookFlags) ofNodes() bool { return h.beforeKind == phases.PreHook }
+
 // load reads the hooks; nodes are the names of the machines that they are for, none of them all that have the role.
 func (h *hookFlags) load(nodes ...string) ([]phases.Hook, error) {
 	var out []phases.Hook

@@ -31,7 +31,7 @@ func (d *desk) tell(ctx context.Context, lang i18n.Lang, args []string, ask jump
 	env.Stdin, env.Stdout, env.Stderr = strings.NewReader(""), &out, io.Discard
 	asks := newScreenAsker(ask).knowing(d.answered(idOf(args)))
 	defer func() { d.learn(idOf(args), asks) }()
-	env.P, env.Ask, env.Interrupts, env.Output = i18n.NewPrinter(lang), asks, nil, "" // people read it, whatever scripts want
+	env.P, env.Ask, env.Interrupts, env.Output = d.env.where(d.state).printer(lang), asks, nil, "" // people read it, whatever scripts want
 	if d.state != "" {
 		args = append(slices.Clone(args), "--state-dir", d.state)
 	}

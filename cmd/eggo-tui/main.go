@@ -7,6 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/exitcode"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/phases"
 )
 
@@ -20,11 +21,14 @@ func realMain() int {
 	signals := interrupts{exit: func() { os.Exit(int(exitcode.Interrupted)) }}
 	ctx, stop := signals.watch(context.Background())
 	defer stop()
+	if len(os.Args) > 1 && os.Args[1] == operation.DetachedVerb {
+		return detachedRun(ctx, &signals)
+	}
 	if len(os.Args) > 2 && os.Args[1] == apartVerb {
 		return runApart(ctx, &signals)
 	}
 	return run(ctx, &environment{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Args: os.Args, P: i18n.NewPrinter(i18n.FromEnv()), Getenv: os.Getenv, Output: os.Getenv("EGGO_OUTPUT"), Interrupts: &signals,
+		Args: os.Args, P: where{program: programName(os.Args)}.printer(i18n.FromEnv()), Getenv: os.Getenv, Output: os.Getenv("EGGO_OUTPUT"), Interrupts: &signals,
 	})
 }

@@ -26,6 +26,7 @@ func (o *menuOptions) flags(cmd *cobra.Command, env *environment) {
 
 // menu is what a person meets who types the program's name on a terminal.
 func menu(ctx context.Context, env *environment, o menuOptions) error {
+	env.P = env.where(o.state).printer(env.P.Lang())
 	d := &desk{env: env, state: o.state}
 	if lineByLine(env, o.accessible) {
 		return plainMenu(ctx, d)
@@ -43,7 +44,10 @@ func menu(ctx context.Context, env *environment, o menuOptions) error {
 
 // screenOptions are language and looks as the environment has them. plain is --ascii.
 func screenOptions(env *environment, plain bool) ui.Options {
-	o := ui.Options{Lang: env.P.Lang(), Complete: completePath, Mono: env.Getenv("NO_COLOR") != ""} // no-color.org
+	o := ui.Options{
+		Lang: env.P.Lang(), Complete: completePath, Command: env.P.Command,
+		Mono: env.Getenv("NO_COLOR") != "", // no-color.org
+	}
 	var console bool
 	if o.ASCII, console = ascii(env, plain); console {
 		if langFlag(env.Args) == "" && env.Getenv("EGGO_LANG") == "" {

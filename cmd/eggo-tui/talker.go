@@ -306,6 +306,8 @@ func (p *talker) otherLang() {
 	if p.env.P.Lang() == i18n.Chinese {
 		lang = i18n.English
 	}
+	command := p.env.P.Command
 	p.env.P = i18n.NewPrinter(lang)
+	p.env.P.Command = command
 	p.say("plain.language")
 }

@@ -17,6 +17,7 @@ import (
 	"charm.land/lipgloss/v2"
 	uv "github.com/charmbracelet/ultraviolet"
 
+	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/theme"
@@ -34,6 +35,8 @@ type Options struct {
 	Now func() time.Time
 	// Complete completes paths (frame.Env); nil: nothing does.
 	Complete func(text string) (string, []string)
+	// Command words an operation that a message advises (i18n.Printer); nil: shortly.
+	Command func(event.Call) string
 }
 
 // App is the model: what is on the screen and nothing else.
@@ -56,6 +59,7 @@ type App struct {
 	words   []string     // to be printed when the program has ended
 	err     error
 
+	command  func(event.Call) string
 	terminal bool // somebody types at one, and sees what is drawn
 	keys     int  // that were typed, and clicks
 }
@@ -74,7 +78,10 @@ func New(first frame.Page, o Options) *App {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	a := &App{env: frame.Env{Now: o.Now, Complete: o.Complete}, ascii: o.ASCII, mono: o.Mono, dark: true, w: 80, h: 24, note: o.Note, stack: []frame.Page{first}}
+	a := &App{
+		env: frame.Env{Now: o.Now, Complete: o.Complete}, ascii: o.ASCII, mono: o.Mono, dark: true, w: 80, h: 24,
+		note: o.Note, stack: []frame.Page{first}, command: o.Command,
+	}
 	a.dress(o.Lang)
 	return a
 }
@@ -82,6 +89,9 @@ func New(first frame.Page, o Options) *App {
 // dress makes what depends on language and colours.
 func (a *App) dress(lang i18n.Lang) {
 	a.env.P = i18n.NewPrinter(lang)
+	if a.command != nil {
+		a.env.P.Command = a.command
+	}
 	o := theme.Options{Dark: a.dark, ASCII: a.ascii, Colours: a.few}
 	if a.mono {
 		o.Colours = theme.None

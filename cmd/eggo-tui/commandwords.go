@@ -1,0 +1,97 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/phases"
+)
+
+// where is what a command line of this program says besides what is to be done.
+type where struct {
+	program    string
+	state      string // --state-dir as it was given
+	foreground string // the verb that was run with --foreground, "" if none was
+}
+
+// where is how this program was called, for a state directory as it was given.
+func (env *environment) where(state string) where {
+	return where{program: programName(env.Args), state: state}
+}
+
+// printer words messages in a language, and the operations that they advise as command lines of this program.
+func (w where) printer(lang i18n.Lang) *i18n.Printer {
+	p := i18n.NewPrinter(lang)
+	p.Command = func(c event.Call) string { return commandWords(w, c) }
+	return p
+}
+
+// commandWords is an operation as a command line of this program that can be copied.
+func commandWords(w where, c event.Call) string {
+	out := []string{w.program, event.Clean(c.Verb)}
+	add := func(words ...string) {
+		for _, x := range words {
+			out = append(out, shellWord(event.Clean(x)))
+		}
+	}
+	flag := func(name, value string) {
+		if value != "" {
+			add("--"+name, value)
+		}
+	}
+	set := func(name string, is bool) {
+		if is {
+			add("--" + name)
+		}
+	}
+	if c.Snapshot != "" {
+		add(c.Snapshot)
+	}
+	switch {
+	case c.Cluster != "":
+		add("--id", c.Cluster)
+	case c.File != "":
+		add("-f", c.File)
+	}
+	cleans := c.Verb == "cleanup"
+	switch {
+	case c.List != "":
+		add("-f", c.List)
+	case cleans:
+		flag("node", strings.Join(c.Nodes, ","))
+	default:
+		flag("type", strings.Join(c.Roles, ","))
+		flag("arch", c.Arch)
+		flag("name", c.Name)
+		if c.Port != 0 && c.Port != 22 {
+			flag("port", strconv.Itoa(c.Port))
+		}
+		add(c.Nodes...)
+	}
+	if c.Drain != 0 {
+		flag("drain-timeout", c.Drain.String())
+	}
+	set("purge", c.Purge && !cleans)
+	set("force", c.Force)
+	flag("state-dir", w.state)
+	flag("host-keys", c.HostKeys)
+	flag("on-failure", c.OnFailure)
+	set("foreground", w.foreground != "" && w.foreground == c.Verb)
+	flag("signers", c.Signers)
+	set("allow-unsigned", c.AllowUnsigned)
+	before, after := phases.ClusterPreHook, phases.ClusterPostHook
+	if c.OfNodes {
+		before, after = phases.PreHook, phases.PostHook
+	}
+	for _, f := range c.Before {
+		flag(before, f)
+	}
+	for _, f := range c.After {
+		flag(after, f)
+	}
+	flag("limit", strings.Join(c.Limit, ","))
+	set("purge", c.Purge && cleans)
+	return strings.Join(out, " ")
+}

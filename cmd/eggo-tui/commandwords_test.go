@@ -1,0 +1,54 @@
+package main
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+)
+
+// The command that continues a run is the one that was given, and finds the cluster where this one found it.
+func TestACommandLosesNoFlag(t *testing.T) {
+	hooks := request.Hooks{Before: []string{"a.sh,worker"}, OfNodes: true}
+	node := config.Node{Name: "w3", IP: netip.MustParseAddr("192.0.2.5"), Port: 2222, Arch: "arm64",
+		Roles: []bundle.Role{bundle.ControlPlane, bundle.Worker}}
+	at := where{program: "eggo-tui", state: "/srv/my state"}
+	for _, c := range []struct {
+		q    request.Request
+		at   where
+		want string
+	}{
+		{request.Deploy{}, where{program: "eggo"}, "eggo deploy --id c"},
+		{request.Deploy{}, where{program: "eggo", foreground: "deploy"}, "eggo deploy --id c --foreground"},
+		{request.Deploy{Common: request.Common{Limit: []string{"w1", "role:etcd"}, HostKeys: "strict",
+			OnFailure: request.OnFailure{Do: event.TryAgain, Retries: 2}, Hooks: hooks}}, at,
+			"eggo-tui deploy --id c --state-dir '/srv/my state' --host-keys strict --on-failure retry=2" +
+				" --prehook a.sh,worker --limit w1,role:etcd"},
+		{request.Delete{Names: []string{"w1", "192.0.2.5"}, Drain: 2 * request.DrainTimeout, Purge: true, Force: true},
+			where{program: "eggo-tui"}, "eggo-tui delete --id c w1 192.0.2.5 --drain-timeout 10m0s --purge --force"},
+		{request.Delete{Names: []string{"w1"}, Drain: request.DrainTimeout}, at,
+			"eggo-tui delete --id c w1 --state-dir '/srv/my state'"},
+		{request.Join{Nodes: []config.Node{node}}, where{program: "eggo-tui"},
+			"eggo-tui join --id c --type master,worker --arch arm64 --name w3 --port 2222 192.0.2.5"},
+		{request.Join{Nodes: []config.Node{node}, List: "/my list"}, where{program: "eggo-tui"},
+			"eggo-tui join --id c -f '/my list'"},
+		{request.Cleanup{Nodes: []string{"a", "b"}, Purge: true}, at,
+			"eggo-tui cleanup --id c --node a,b --state-dir '/srv/my state' --purge"},
+		{request.Renew{Common: request.Common{Trust: request.Trust{Signers: "/s", AllowUnsigned: true}}},
+			where{program: "eggo-tui"}, "eggo-tui certs renew --id c --signers /s --allow-unsigned"},
+		{request.Restore{Snapshot: "/a b"}, where{program: "eggo-tui"}, "eggo-tui etcd restore '/a b' --id c"},
+	} {
+		call := c.q.Call()
+		call.Cluster = "c"
+		if got := commandWords(c.at, call); got != c.want {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+	if got := commandWords(at, event.Call{Verb: "cleanup", File: "/my.yaml"}); got !=
+		"eggo-tui cleanup -f /my.yaml --state-dir '/srv/my state'" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/local"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
+)
+
+// request is what the flags say to every request, in the order in which they are refused.
+func (o *runOptions) request(env *environment) (request.Common, error) {
+	var c request.Common
+	if o.output != "plain" && o.output != "json" {
+		return c, event.NewFault(event.ClassUsage, "usage.output", nil, "output", o.output, "choices", "plain, json")
+	}
+	var err error
+	if c.OnFailure, err = request.ParseOnFailure(o.failure); err != nil {
+		return c, err
+	}
+	c.Source.Cluster = o.id
+	if o.id == "" {
+		if c.Source.File, err = deployFile(env, o.file); err != nil {
+			return c, err
+		}
+	}
+	if c.Trust = (request.Trust{Signers: o.signers, AllowUnsigned: o.allowUnsigned}); o.signers != "" {
+		if c.Trust.Signers, err = filepath.Abs(o.signers); err != nil {
+			return c, usageFault(err)
+		}
+	}
+	c.Limit, c.HostKeys = o.limit, o.hostKeys
+	c.Hooks = request.Hooks{Before: o.hooks.before, After: o.hooks.after, OfNodes: o.hooks.ofNodes()}
+	return c, nil
+}
+
+// deps are those of an operation for the flags. Who is asked is for the caller to add.
+func (env *environment) deps(o runOptions) (d operation.Deps, root string, err error) {
+	if root, err = filepath.Abs(stateRoot(env, o.state)); err != nil {
+		return d, "", event.NewFault(event.ClassUsage, "state.read", err)
+	}
+	return env.depsAt(root, o.output), root, nil
+}
+
+// depsAt are those for the clusters of a directory.
+func (env *environment) depsAt(root, output string) operation.Deps {
+	d := local.Deps(local.Options{Root: root, Home: env.Getenv("HOME")})
+	d.Who, d.Version = whoami(""), buildVersion()
+	d.Problems = func(file string, p config.Problems) {
+		if p.HasErrors() && output == "json" {
+			_ = writeProblemsJSON(env, env.Stdout, file, p) // the fault is printed all the same
+			return
+		}
+		printProblems(env, p)
+	}
+	return d
+}
+
+// begin has a run done: it asks all there is to ask, starts the run in a process of its own, and shows it until it
+// ends. With --foreground the run is in this process. confirm is asked last; nil: nothing is.
+func (env *environment) begin(
+	ctx context.Context, o runOptions, q request.Request, confirm func(context.Context, *operation.Scope) error,
+) error {
+	d, root, err := env.deps(o)
+	if err != nil {
+		return err
+	}
+	if env.Answers != nil { // this is the run's process
+		in, err := env.Answers.request()
+		if err != nil {
+			return err
+		}
+		return env.runHere(ctx, o, q, d, in)
+	}
+	env.Interrupts.noPipe()
+	k := newKeeper(env)
+	_, person := terminal(env)
+	asking := d
+	asking.Asker, asking.Unattended = answering{k, env.Getenv}, !person && env.Ask == nil
+	in, err := operation.Questions(ctx, q, asking, confirm)
+	if err != nil {
+		return err
+	}
+	env.Stderr = newUnhurried(env.Stderr) // not before: what is asked about has to have been on the screen
+	if o.foreground {
+		return env.runHere(ctx, o, q, d, in)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	signals, giveBack := env.Interrupts.take() // before there is a process: none may end this one unasked
+	defer giveBack()
+	h, err := env.launcher(root).Launch(q, in)
+	if err != nil {
+		return err
+	}
+	return env.show(h, o, signals)
+}
+
+// launcher starts processes of runs: this program again.
+func (env *environment) launcher(root string) operation.Launcher {
+	return operation.Launcher{
+		Root: root, Lang: string(env.P.Lang()), Version: buildVersion(),
+		Command: func(args ...string) (*exec.Cmd, error) {
+			self, err := os.Executable()
+			if err != nil {
+				return nil, err
+			}
+			cmd := exec.Command(self, args...) // of no context: it is to live on
+			cmd.Args[0] = env.Args[0]
+			return cmd, nil
+		},
+	}
+}
+
+// runHere does a run in this process, with answers that were given before.
+func (env *environment) runHere(
+	ctx context.Context, o runOptions, q request.Request, d operation.Deps, in request.Answers,
+) error {
+	d.Answers, d.Asker, d.Unattended = in, answering{kept(in.Secrets), env.Getenv}, true
+	var front *follower
+	d.Opened = func(r operation.Run) error {
+		if env.Opened != nil {
+			return env.Opened(r.Cluster, r.Run, r.Dir)
+		}
+		said := *env
+		said.P = where{programName(env.Args), o.state, q.Call().Verb}.printer(env.P.Lang())
+		front = newFollower(&said, o.output, o.state, jumphost.Ref{Cluster: r.Cluster, Run: r.Run}, r.Dir)
+		front.start()
+		return nil
+	}
+	h, err := operation.Start(ctx, q, d)
+	if err != nil {
+		return err
+	}
+	defer env.stoppable(h)()
+	res, err := h.Wait(context.Background()) // the end of ctx is in the log, too
+	if front != nil {
+		front.end()
+	}
+	return loggedEnd(res, err)
+}
+
+// stoppable has the signals of this process stop the run, until the function returned is called.
+func (env *environment) stoppable(h *operation.Handle) (end func()) {
+	go func() {
+		select {
+		case <-h.Stopping():
+			fmt.Fprintln(env.Stderr, env.P.T("run.stopping"))
+		case <-h.Done():
+		}
+	}()
+	i := env.Interrupts
+	if i == nil {
+		return func() {}
+	}
+	stop, over := i.begin()
+	stays := i.stayOn()
+	go func() {
+		select {
+		case <-stop:
+			_ = h.Stop() // its word is above
+		case <-h.Done():
+		}
+	}()
+	return func() { stays(); over() }
+}
+
+// loggedEnd is the error of a run: what its log has is not said again.
+func loggedEnd(res operation.Result, err error) error {
+	if err != nil && res.Logged {
+		return errReported{event.AsFault(err)}
+	}
+	return err
+}
