@@ -1,0 +1,60 @@
+package dial
+
+import (
+	"cmp"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+// Command is the ssh command for a node of the cluster, with the cluster's known host keys and by its bastions. No
+// password is in it: ssh asks.
+func Command(c *config.Cluster, known, name string) (*exec.Cmd, error) {
+	i := slices.IndexFunc(c.Nodes, func(n config.Node) bool { return n.Name == name })
+	if i < 0 {
+		return nil, event.NewFault(event.ClassUsage, "shell.no-node", nil, "node", name)
+	}
+	found, err := exec.LookPath("ssh")
+	if err != nil {
+		return nil, event.NewFault(event.ClassUsage, "shell.no-ssh", err)
+	}
+	common := []string{"-o", "UserKnownHostsFile=" + quoted(known), "-o", "StrictHostKeyChecking=yes"}
+	proxy := "" // a %h in the proxy of a proxy is doubled: each ssh takes one away
+	for _, b := range c.Eggo.Bastions {
+		hop := append([]string{"ssh"}, common...)
+		if proxy != "" {
+			hop = append(hop, "-o", "ProxyCommand="+strings.ReplaceAll(proxy, "%", "%%"))
+		}
+		key, user := cmp.Or(b.PrivateKeyPath, c.SSH.PrivateKeyPath), cmp.Or(b.User, c.SSH.User)
+		hop = append(hop, login(key, user, b.Host, b.Port)...)
+		hop = append(hop[:len(hop)-1:len(hop)-1], "-W", "[%h]:%p", hop[len(hop)-1])
+		for i := range hop {
+			hop[i] = node.Quote(hop[i])
+		}
+		proxy = strings.Join(hop, " ")
+	}
+	args := common
+	if proxy != "" {
+		args = append(args, "-o", "ProxyCommand="+proxy)
+	}
+	n := c.Nodes[i]
+	args = append(args, login(c.SSH.PrivateKeyPath, c.SSH.User, n.IP.String(), n.Port)...)
+	return exec.Command(found, args...), nil
+}
+
+// login are the arguments of ssh for one machine, the machine last.
+func login(key, user, addr string, port int) []string {
+	var out []string
+	if key != "" {
+		out = append(out, "-i", key)
+	}
+	return append(out, "-p", strconv.Itoa(cmp.Or(port, 22)), "-l", user, addr)
+}
+
+// quoted is a path as ssh's options take it: with blanks in quotes.
+func quoted(path string) string { return `"` + strings.ReplaceAll(path, `"`, `\"`) + `"` }

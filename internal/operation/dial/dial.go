@@ -1,0 +1,180 @@
+// Package dial makes the connections of operations: it is the Dialer over internal/remote. It knows which logins, keys
+// and bastions a deploy.yaml names, and counts the file descriptors of all runs of the process.
+//
+// It may import operation, remote, config, engine and event.
+package dial
+
+import (
+	"context"
+	"sync"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/remote"
+)
+
+// Options of SSH.
+type Options struct {
+	Home string // directory of the user whose keys are offered where deploy.yaml names none
+}
+
+// SSH dials over SSH. All runs of a process should have the same one.
+type SSH struct {
+	home  string
+	files func() int // that the process may have open
+
+	mu       sync.Mutex
+	reserved int           // descriptors for the connections of all runs
+	dials    int           // that are going on
+	freed    chan struct{} // closed when there is more for others
+}
+
+var _ operation.Dialer = (*SSH)(nil)
+
+// New makes a dialer.
+func New(o Options) *SSH { return &SSH{home: o.Home, files: openFiles, freed: make(chan struct{})} }
+
+// Connections implements operation.Dialer.
+func (d *SSH) Connections(a operation.Access) (operation.Connections, error) {
+	release, err := d.reserve(len(a.Cluster.Nodes), len(a.Cluster.Eggo.Bastions))
+	if err != nil {
+		return nil, err
+	}
+	return &connections{
+		dialer: d, access: a, shared: remote.NewShared(remote.Limits{}), release: release,
+		hosts: map[string]*connection{},
+	}, nil
+}
+
+// connections are those of one run.
+type connections struct {
+	dialer  *SSH
+	access  operation.Access
+	shared  *remote.Shared // of the connections to all nodes
+	release func()         // gives the descriptors back
+
+	mu     sync.Mutex
+	hosts  map[string]*connection
+	closed bool
+	// bastions to the nodes, from this machine outward; made when the first node is dialled.
+	bastions []*remote.Bastion
+}
+
+// connection is that to one node.
+type connection struct {
+	turn chan struct{} // of who dials
+	host *remote.Host  // nil until it is there
+}
+
+// Dial implements operation.Connections.
+func (c *connections) Dial(ctx context.Context, n config.Node) (operation.Host, error) {
+	k, err := c.connection(n.Name)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case k.turn <- struct{}{}:
+		defer func() { <-k.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if k.host != nil {
+		return host{k.host}, nil
+	}
+	h, err := c.dial(ctx, n)
+	if l, is := c.access.Asker.(operation.Logins); is {
+		l.LoggedIn(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		_ = h.Close()
+		return nil, interrupted(n)
+	}
+	k.host = h
+	return host{h}, nil
+}
+
+// connection is the node's, dialled or not.
+func (c *connections) connection(name string) (*connection, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, interrupted(config.Node{Name: name})
+	}
+	k := c.hosts[name]
+	if k == nil {
+		k = &connection{turn: make(chan struct{}, 1)}
+		c.hosts[name] = k
+	}
+	return k, nil
+}
+
+func interrupted(n config.Node) error {
+	return event.NewFault(event.ClassInterrupted, "run.interrupted", nil).On(n.Name)
+}
+
+// dial dials a node when there is a place for it.
+func (c *connections) dial(ctx context.Context, n config.Node) (*remote.Host, error) {
+	done, err := c.dialer.place(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return remote.Dial(ctx, c.target(n), c.options(c.bastion()))
+}
+
+// Close implements io.Closer.
+func (c *connections) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil
+	}
+	c.closed = true
+	defer c.release()
+	for _, k := range c.hosts {
+		if k.host != nil {
+			_ = k.host.Close() // the node's own end of it is bounded by the lease
+		}
+	}
+	for i := len(c.bastions) - 1; i >= 0; i-- {
+		c.bastions[i].Close()
+	}
+	return nil
+}
+
+func (c *connections) options(via *remote.Bastion) remote.Options {
+	a := c.access
+	return remote.Options{
+		Via: via, HostKeys: a.HostKeys, KnownHosts: a.KnownHosts(), Ask: c.hostKey, Step: engine.StepID,
+		LegacyAlgorithms: a.Cluster.Eggo.SSHLegacyAlgorithms, Shared: c.shared, Emit: a.Emit,
+	}
+}
+
+func (c *connections) hostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
+	if c.access.Asker == nil {
+		return false, operation.ErrNobody
+	}
+	return c.access.Asker.HostKey(ctx, q)
+}
+
+// host lets the phases see a remote host as theirs.
+type host struct{ *remote.Host }
+
+// Run implements node.Host.
+func (h host) Run(ctx context.Context, c node.Command) (node.Result, error) {
+	r, err := h.Host.Run(ctx, remote.Command(c))
+	return node.Result(r), err
+}
+
+// Upload implements node.Host.
+func (h host) Upload(ctx context.Context, u node.Upload) (bool, error) {
+	return h.Host.Upload(ctx, remote.Upload(u))
+}
