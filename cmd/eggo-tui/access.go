@@ -9,9 +9,11 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/dial"
 	"github.com/eggo-k8s/eggo/internal/remote"
+	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // hostKeyPolicy is the flag's, else ask on a terminal and strict without one.
@@ -81,92 +83,46 @@ func secret(ctx context.Context, env *environment, from, id string, what event.M
 	return "", fmt.Errorf("unknown source %q", kind)
 }
 
-// target is how a node is reached.
-func (s *session) target(n config.Node) remote.Target {
-	t := remote.Target{
-		Name: n.Name, Addr: n.IP.String(), Port: n.Port, User: s.cluster.SSH.User,
-		Password: s.cluster.SSH.Password, SudoPassword: s.cluster.Eggo.SudoPassword, Agent: true,
-		Passphrase: s.passphrase,
-	}
-	if t.SudoPassword == "" {
-		t.SudoPassword = t.Password
-	}
-	t.Keys = s.keys(s.cluster.SSH.PrivateKeyPath, t.Password)
-	return t
+// reach makes what it takes to connect to the nodes; nothing is dialled.
+func (s *session) reach() error { return s.reachAs(sessionAsker{s}) }
+
+func (s *session) reachAs(a operation.Asker) (err error) {
+	s.conns, err = dial.New(dial.Options{Home: s.env.Getenv("HOME")}).Connections(operation.Access{
+		Cluster: s.cluster, HostKeys: s.policy, Asker: a, Emit: func(e event.Event) { _ = s.bus.Emit(e) },
+		KnownHosts: func() string { return cmp.Or(s.cluster.Eggo.KnownHosts, filepath.Join(s.dir, "known_hosts")) },
+	})
+	return err
 }
 
-func (s *session) passphrase(ctx context.Context, file string) (string, error) {
-	s.ask.Lock()
-	defer s.ask.Unlock()
-	return s.env.asker().secret(ctx, "key "+file, event.M("ask.passphrase", "file", file))
+// sessionAsker is whoever a session asks when there is a question, at the terminal one question at a time.
+type sessionAsker struct{ s *session }
+
+// Secret implements operation.Asker.
+func (a sessionAsker) Secret(ctx context.Context, q operation.SecretQuestion) (string, error) {
+	a.s.ask.Lock()
+	defer a.s.ask.Unlock()
+	return a.s.env.asker().secret(ctx, q.ID, q.What)
 }
 
-// keys are the private keys that are offered: the one that is named, else, without a password, the user's own.
-func (s *session) keys(named, password string) []string {
-	if named != "" {
-		return []string{named}
+// HostKey implements operation.Asker.
+func (a sessionAsker) HostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
+	if a.s.env.Ask == nil {
+		a.s.ask.Lock()
+		defer a.s.ask.Unlock()
 	}
-	var out []string
-	if password == "" {
-		for _, name := range []string{"id_ed25519", "id_ecdsa", "id_rsa"} {
-			if p := filepath.Join(s.env.Getenv("HOME"), ".ssh", name); exists(p) {
-				out = append(out, p)
-			}
-		}
-	}
-	return out
+	return a.s.env.asker().hostKey(ctx, q)
 }
 
-// via is the last of the bastions that deploy.yaml names, each behind the one before it; nil if there is none. All nodes share them.
-func (s *session) via() *remote.Bastion {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.bastions != nil || len(s.cluster.Eggo.Bastions) == 0 {
-		return s.lastBastion()
-	}
-	for _, b := range s.cluster.Eggo.Bastions {
-		t := remote.Target{Name: b.Host, Addr: b.Host, Port: b.Port, User: cmp.Or(b.User, s.cluster.SSH.User), Agent: true, Passphrase: s.passphrase}
-		// A hop with a key or a password of its own is not offered the machines'.
-		t.Password = b.Password
-		if b.Password == "" && b.PrivateKeyPath == "" {
-			t.Password = s.cluster.SSH.Password
-		}
-		t.Keys = s.keys(cmp.Or(b.PrivateKeyPath, s.cluster.SSH.PrivateKeyPath), t.Password)
-		if b.Password != "" && b.PrivateKeyPath == "" {
-			t.Keys = nil
-		}
-		s.bastions = append(s.bastions, remote.NewBastion(t, s.wayOptions(s.lastBastion())))
-	}
-	return s.lastBastion()
+// Signer implements operation.Asker.
+func (a sessionAsker) Signer(ctx context.Context, q operation.SignerQuestion) (bool, error) {
+	return a.s.env.asker().signer(ctx, jumphost.Signer(q))
 }
 
-func (s *session) lastBastion() *remote.Bastion {
-	if len(s.bastions) == 0 {
-		return nil
+// LoggedIn implements operation.Logins.
+func (a sessionAsker) LoggedIn(err error) {
+	if screen, is := a.s.env.Ask.(*screenAsker); is {
+		screen.led(err)
 	}
-	return s.bastions[len(s.bastions)-1]
 }
 
 func exists(path string) bool { _, err := os.Stat(path); return err == nil }
-
-func (s *session) remoteOptions() remote.Options { return s.wayOptions(s.via()) }
-
-func (s *session) wayOptions(via *remote.Bastion) remote.Options {
-	known := s.cluster.Eggo.KnownHosts
-	if known == "" {
-		known = filepath.Join(s.dir, "known_hosts")
-	}
-	s.sharing.Do(func() { s.shared = remote.NewShared(remote.Limits{}) })
-	return remote.Options{Via: via, HostKeys: s.policy, KnownHosts: known, Ask: s.askHostKey, Step: engine.StepID,
-		LegacyAlgorithms: s.cluster.Eggo.SSHLegacyAlgorithms, Shared: s.shared,
-		Emit: func(e event.Event) { _ = s.bus.Emit(e) }}
-}
-
-// askHostKey asks about a first contact: at the terminal one key at a time.
-func (s *session) askHostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
-	if s.env.Ask == nil {
-		s.ask.Lock()
-		defer s.ask.Unlock()
-	}
-	return s.env.asker().hostKey(ctx, q)
-}

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/google/renameio/v2"
@@ -18,6 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/operation/dial"
 	"github.com/eggo-k8s/eggo/internal/runstate"
 	"github.com/eggo-k8s/eggo/internal/ui/runview"
 )
@@ -51,7 +51,7 @@ func boardActs(env *environment, c *journal.Cluster, id string, o *runview.Optio
 		if err != nil {
 			return nil, err
 		}
-		return shellOn(cluster, cmp.Or(cluster.Eggo.KnownHosts, filepath.Join(c.Path(), "known_hosts")), host)
+		return dial.Command(cluster, cmp.Or(cluster.Eggo.KnownHosts, filepath.Join(c.Path(), "known_hosts")), host)
 	}
 	if o.Control != nil {
 		stop := o.Control.Stop
@@ -237,47 +237,3 @@ func wrongEdit(problems config.Problems) error {
 	}
 	return out
 }
-
-// shellOn is the ssh command for a machine of the cluster, with the cluster's known host keys and by its bastions. No password is in it: ssh asks.
-func shellOn(c *config.Cluster, known, host string) (*exec.Cmd, error) {
-	i := slices.IndexFunc(c.Nodes, func(n config.Node) bool { return n.Name == host })
-	if i < 0 {
-		return nil, event.NewFault(event.ClassUsage, "shell.no-node", nil, "node", host)
-	}
-	found, err := exec.LookPath("ssh")
-	if err != nil {
-		return nil, event.NewFault(event.ClassUsage, "shell.no-ssh", err)
-	}
-	common := []string{"-o", "UserKnownHostsFile=" + sshQuoted(known), "-o", "StrictHostKeyChecking=yes"}
-	way := "" // a %h in the way of a way is doubled: each ssh takes one away
-	for _, b := range c.Eggo.Bastions {
-		hop := append([]string{"ssh"}, common...)
-		if way != "" {
-			hop = append(hop, "-o", "ProxyCommand="+strings.ReplaceAll(way, "%", "%%"))
-		}
-		hop = append(hop, sshTo(cmp.Or(b.PrivateKeyPath, c.SSH.PrivateKeyPath), cmp.Or(b.User, c.SSH.User), b.Host, b.Port)...)
-		hop = append(hop[:len(hop)-1:len(hop)-1], "-W", "[%h]:%p", hop[len(hop)-1])
-		for i := range hop {
-			hop[i] = shellWord(hop[i])
-		}
-		way = strings.Join(hop, " ")
-	}
-	args := common
-	if way != "" {
-		args = append(args, "-o", "ProxyCommand="+way)
-	}
-	n := c.Nodes[i]
-	return exec.Command(found, append(args, sshTo(c.SSH.PrivateKeyPath, c.SSH.User, n.IP.String(), n.Port)...)...), nil
-}
-
-// sshTo are the arguments of ssh for one machine, the machine last.
-func sshTo(key, user, addr string, port int) []string {
-	var out []string
-	if key != "" {
-		out = append(out, "-i", key)
-	}
-	return append(out, "-p", strconv.Itoa(cmp.Or(port, 22)), "-l", user, addr)
-}
-
-// sshQuoted is a path as ssh's options take it: with blanks in quotes.
-func sshQuoted(path string) string { return `"` + strings.ReplaceAll(path, `"`, `\"`) + `"` }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,48 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/control"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/runstate"
 	"github.com/eggo-k8s/eggo/internal/ui/runview"
 )
-
-// The way of a shell to a machine knows the cluster's host keys at every hop, and carries no password.
-func TestShellOn(t *testing.T) {
-	bin := t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, "ssh"), []byte("#!/bin/sh\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", bin)
-	c := &config.Cluster{Nodes: []config.Node{{Name: "n1", IP: netip.MustParseAddr("192.0.2.1"), Port: 2222}, {Name: "n2", IP: netip.MustParseAddr("2001:db8::2")}}}
-	c.SSH = config.SSH{User: "ops", Password: "a-secret", PrivateKeyPath: "/keys/k 1"}
-	cmd, err := shellOn(c, "/var/lib/eggo/c/known_hosts", "n1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []string{"-o", `UserKnownHostsFile="/var/lib/eggo/c/known_hosts"`, "-o", "StrictHostKeyChecking=yes", "-i", "/keys/k 1", "-p", "2222", "-l", "ops", "192.0.2.1"}
-	if !slices.Equal(cmd.Args[1:], want) {
-		t.Errorf("%q\nwant %q", cmd.Args[1:], want)
-	}
-	c.Eggo.Bastions = []config.Bastion{{Host: "b1", Port: 22, Password: "a-secret"}, {Host: "b2", Port: 23, User: "hop"}}
-	if cmd, err = shellOn(c, "/k", "n2"); err != nil {
-		t.Fatal(err)
-	}
-	all := strings.Join(cmd.Args, " ")
-	for _, w := range []string{"ProxyCommand=ssh", "-l hop", "[%h]:%p", "[%%h]:%%p", " b1", " b2", "2001:db8::2"} {
-		if !strings.Contains(all, w) {
-			t.Errorf("%q is not in %s", w, all)
-		}
-	}
-	if strings.Contains(all, "a-secret") || strings.Count(all, "StrictHostKeyChecking=yes") != 3 {
-		t.Error(all)
-	}
-	if _, err = shellOn(c, "/k", "n3"); event.AsFault(err).Code != "shell.no-node" {
-		t.Error(err)
-	}
-}
 
 // A board is open before its run has kept the cluster's deploy.yaml: shell and edit are offered all the same, and find it when they are asked for.
 func TestABoardThatIsOpenedEarly(t *testing.T) {
@@ -182,8 +145,8 @@ func TestSaveLog(t *testing.T) {
 	}
 }
 
-// A machine without ssh, or without a pager, says so.
-func TestProgramsThatThisMachineLacks(t *testing.T) {
+// A machine without a pager says so.
+func TestPagerThatThisMachineLacks(t *testing.T) {
 	bin := t.TempDir()
 	t.Setenv("PATH", bin)
 	log := filepath.Join(t.TempDir(), "n1.log")
@@ -200,11 +163,6 @@ func TestProgramsThatThisMachineLacks(t *testing.T) {
 	}
 	if c, err := pager(env, log); err != nil || !slices.Equal(c.Args, []string{filepath.Join(bin, "more"), log}) {
 		t.Error(c, err)
-	}
-	c := &config.Cluster{Nodes: []config.Node{{Name: "n1", IP: netip.MustParseAddr("192.0.2.1")}}}
-	_, err = shellOn(c, "/k", "n1")
-	if f := event.AsFault(err); f == nil || f.Code != "shell.no-ssh" || f.Class != event.ClassUsage {
-		t.Error(err)
 	}
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/pki"
-	"github.com/eggo-k8s/eggo/internal/remote"
 )
 
 func newCertsCmd(env *environment) *cobra.Command {
@@ -143,11 +142,10 @@ func (s *session) heldRows(ctx context.Context, ours map[string]pki.Certificate)
 	var wg sync.WaitGroup
 	for i, n := range s.cluster.Nodes {
 		wg.Go(func() {
-			h, err := remote.Dial(ctx, s.target(n), s.remoteOptions())
+			h, err := s.conns.Dial(ctx, n)
 			var held []phases.Held
 			if err == nil {
-				defer h.Close()
-				held, err = phases.HeldCertificates(ctx, way{h}, s.cluster, n)
+				held, err = phases.HeldCertificates(ctx, h, s.cluster, n)
 			}
 			if err != nil {
 				found[i] = []certRow{{Certificate: pki.Certificate{Node: n.Name}, At: n.IP.String(), State: "unreachable"}}
@@ -227,7 +225,7 @@ func dash(s string) string {
 // openCertsLook is a session that only looks: without the cluster's lock, the nodes' locks and an event log. Secrets are asked for only when the
 // nodes are.
 func openCertsLook(ctx context.Context, env *environment, o runOptions, connect bool) (*session, error) {
-	s := &session{env: env, verb: "look", hosts: map[string]*remote.Host{}, bus: event.NewBus(time.Now)}
+	s := &session{env: env, verb: "look", bus: event.NewBus(time.Now)}
 	if s.root = o.state; s.root == "" {
 		s.root = journal.StateDir(env.Getenv, os.Geteuid())
 	}
@@ -251,14 +249,15 @@ func openCertsLook(ctx context.Context, env *environment, o runOptions, connect 
 	if !connect {
 		return s, nil
 	}
+	if err := s.reach(); err != nil {
+		return nil, err
+	}
 	return s, resolveSecrets(ctx, env, s.cluster)
 }
 
-// hangUp ends the way to the nodes of a session that only looks.
+// hangUp ends the connections of a session that only looks.
 func (s *session) hangUp() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, b := range s.bastions {
-		b.Close()
+	if s.conns != nil {
+		s.conns.Close()
 	}
 }

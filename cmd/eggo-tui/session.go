@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -174,30 +173,25 @@ type session struct {
 	lock     *journal.Lock
 	log      *journal.Writer
 	bus      *event.Bus
-	front    *follower // of a run in the foreground; else nil
-	json     bool      // --output json
-	flags    []string  // of the command line, for who goes on with the run
-	limit    []string  // nodes that the run keeps its work to; none means all
-	again    string    // what follows the verb and the cluster when the same command is run again
-	looks    bool      // nothing is locked and no run is logged
-	dials    dials
+	front    *follower             // of a run in the foreground; else nil
+	json     bool                  // --output json
+	flags    []string              // of the command line, for who goes on with the run
+	limit    []string              // nodes that the run keeps its work to; none means all
+	again    string                // what follows the verb and the cluster when the same command is run again
+	looks    bool                  // nothing is locked and no run is logged
+	conns    operation.Connections // nil: nothing is dialled
 	unpacked []*bundle.Staged
-	sharing  sync.Once      // makes shared
-	shared   *remote.Shared // of the ways to all nodes
 
 	trust trustOptions
 
 	mu      sync.Mutex
 	vouches *staging.Checker // made when the first bundle is met
-	hosts   map[string]*remote.Host
-	// bastions on the way to the nodes, from this machine outward; made when the first node is reached.
-	bastions []*remote.Bastion
-	ask      sync.Mutex // one question at a time
+	ask     sync.Mutex       // one question at a time
 }
 
 // prepare loads deploy.yaml and what it takes to log in. Nothing is made.
 func prepare(ctx context.Context, env *environment, o runOptions, verb string) (*session, error) {
-	s := &session{env: env, verb: verb, hosts: map[string]*remote.Host{}, me: whoami(verb), flags: o.carried(), trust: o.trustOptions}
+	s := &session{env: env, verb: verb, me: whoami(verb), flags: o.carried(), trust: o.trustOptions}
 	if o.output != "plain" && o.output != "json" {
 		return nil, event.NewFault(event.ClassUsage, "usage.output", nil, "output", o.output, "choices", "plain, json")
 	}
@@ -228,7 +222,7 @@ func prepare(ctx context.Context, env *environment, o runOptions, verb string) (
 	if s.policy, err = hostKeyPolicy(o.hostKeys, env); err != nil {
 		return nil, err
 	}
-	if err := s.dials.ready(len(s.cluster.Nodes), len(s.cluster.Eggo.Bastions)); err != nil {
+	if err := s.reach(); err != nil {
 		return nil, err
 	}
 	return s, resolveSecrets(ctx, env, s.cluster)
@@ -281,7 +275,9 @@ func openSession(ctx context.Context, env *environment, o runOptions, verb strin
 
 // close ends connections, log and lock; it may be called once.
 func (s *session) close() {
-	s.closeWays()
+	if s.conns != nil {
+		s.conns.Close()
+	}
 	s.releaseStages()
 	if s.looks {
 		if s.files != nil {
@@ -293,18 +289,6 @@ func (s *session) close() {
 	s.lock.Unlock()
 	if s.front != nil {
 		s.front.end()
-	}
-}
-
-// closeWays ends the connections.
-func (s *session) closeWays() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, h := range s.hosts {
-		h.Close()
-	}
-	for _, b := range slices.Backward(s.bastions) {
-		b.Close()
 	}
 }
 
@@ -430,33 +414,14 @@ func (s *session) stage(ctx context.Context, source config.BundleSource) (phases
 
 // connect dials a node and takes its lock; the connection lives until the session closes.
 func (s *session) connect(ctx context.Context, n config.Node) (node.Host, error) {
-	s.mu.Lock()
-	h := s.hosts[n.Name]
-	s.mu.Unlock()
-	if h == nil {
-		done, err := s.dialing(ctx)
-		if err != nil {
-			return nil, err
-		}
-		h, err = remote.Dial(ctx, s.target(n), s.remoteOptions())
-		done()
-		if a, is := s.env.Ask.(*screenAsker); is {
-			a.led(err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		s.mu.Lock()
-		s.hosts[n.Name] = h
-		s.mu.Unlock()
-	}
-	if s.looks {
-		return way{h}, nil
+	h, err := s.conns.Dial(ctx, n)
+	if err != nil || s.looks {
+		return h, err
 	}
 	if err := h.Lock(ctx, s.holder()); err != nil {
 		return nil, err
 	}
-	return way{h}, nil
+	return h, nil
 }
 
 // whoami names this run to another operator who finds the cluster or a node locked.
@@ -473,16 +438,4 @@ func whoami(verb string) journal.Holder {
 
 func (s *session) holder() string {
 	return fmt.Sprintf("%s@%s pid %d: eggo-tui %s %s", s.me.User, s.me.Host, s.me.PID, s.verb, s.cluster.Name)
-}
-
-// way lets the phases see a remote host as theirs.
-type way struct{ *remote.Host }
-
-func (w way) Run(ctx context.Context, c node.Command) (node.Result, error) {
-	r, err := w.Host.Run(ctx, remote.Command(c))
-	return node.Result(r), err
-}
-
-func (w way) Upload(ctx context.Context, u node.Upload) (bool, error) {
-	return w.Host.Upload(ctx, remote.Upload(u))
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/dial"
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/wizard"
@@ -180,8 +181,7 @@ func (d *draftDesk) knownHosts(path string, keys []frame.HostKey) ([]frame.KeyCh
 }
 
 func (d *draftDesk) keys() []string {
-	s := &session{env: d.env}
-	return s.keys("", "")
+	return dial.Keys(d.env.Getenv("HOME"))
 }
 
 // write puts deploy.yaml in its place. What was there is kept beside it, named by the time.
@@ -268,8 +268,11 @@ func (d *draftDesk) draftSession(ctx context.Context, draft config.Draft, file, 
 			return nil, p.Fault()
 		}
 	}
-	s := &session{env: &env, verb: verb, hosts: map[string]*remote.Host{}, me: whoami(verb), root: d.root, file: name, text: draft.YAML(), draft: true, cluster: c}
+	s := &session{env: &env, verb: verb, me: whoami(verb), root: d.root, file: name, text: draft.YAML(), draft: true, cluster: c}
 	if s.policy, err = hostKeyPolicy("strict", &env); err != nil {
+		return nil, err
+	}
+	if err := s.reach(); err != nil {
 		return nil, err
 	}
 	if err := resolveSecrets(ctx, &env, c); err != nil {

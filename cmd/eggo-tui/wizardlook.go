@@ -75,7 +75,7 @@ func (d *draftDesk) probe(ctx context.Context, draft config.Draft, m config.Mach
 		return
 	}
 	c.Eggo.KnownHosts = ""
-	s := &session{env: &env, verb: "preflight", hosts: map[string]*remote.Host{}, me: whoami("preflight"), root: d.root, cluster: c, dir: dir, looks: true}
+	s := &session{env: &env, verb: "preflight", root: d.root, cluster: c, dir: dir, looks: true}
 	if s.policy, err = hostKeyPolicy(cmp.Or(c.Eggo.HostKeys, "ask"), &env); err == nil {
 		err = resolveSecrets(ctx, &env, c)
 	}
@@ -88,23 +88,38 @@ func (d *draftDesk) probe(ctx context.Context, draft config.Draft, m config.Mach
 			tell(wizard.Look{Machine: m, Stage: wizard.LogIn})
 		}
 	}))
-	defer s.closeWays()
-	opt := s.remoteOptions()
-	opt.Ask = d.asksOf(m, tell)
-	h, err := remote.Dial(ctx, s.target(n), opt)
+	if err := s.reachAs(probeAsker{sessionAsker{s}, d.asksOf(m, tell)}); err != nil {
+		fail(err)
+		return
+	}
+	defer s.close()
+	h, err := s.connect(ctx, n)
 	if err != nil {
 		fail(err)
 		return
 	}
-	defer h.Close()
 	tell(wizard.Look{Machine: m, Stage: wizard.Looking})
-	look := phases.Env{Cluster: c, Emit: s.bus.Emit, Now: time.Now, StateDir: dir, Connect: func(context.Context, config.Node) (node.Host, error) { return way{h}, nil }}
+	look := phases.Env{
+		Cluster: c, Emit: s.bus.Emit, Now: time.Now, StateDir: dir,
+		Connect: func(context.Context, config.Node) (node.Host, error) { return h, nil },
+	}
 	seen, f, findings, err := phases.Probe(ctx, look, n)
 	if err != nil {
 		fail(err)
 		return
 	}
 	tell(seenLook(m, seen, f, findings))
+}
+
+// probeAsker asks about host keys where the machine that is probed is shown.
+type probeAsker struct {
+	sessionAsker
+	ask func(context.Context, remote.HostKeyQuestion) (bool, error)
+}
+
+// HostKey implements operation.Asker.
+func (a probeAsker) HostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
+	return a.ask(ctx, q)
 }
 
 // asksOf hands the question about a host key to the screen and waits for the person; others are looked at meanwhile.
