@@ -19,6 +19,7 @@ import (
 
 type pushFlags struct {
 	netFlags
+	trustFlags
 	to, temp string
 	keepHost bool
 }
@@ -33,7 +34,8 @@ func newPush(env *environment) *cobra.Command {
 	cmd.Flags().StringVar(&f.to, "to", "", p.T("bundle.cli.flag.to"))
 	cmd.Flags().BoolVar(&f.keepHost, "keep-host", false, p.T("bundle.cli.flag.keep-host"))
 	cmd.Flags().StringVar(&f.temp, "temp", "", p.T("bundle.cli.flag.temp"))
-	f.add(cmd, env)
+	f.netFlags.add(cmd, env)
+	f.trustFlags.add(cmd, env)
 	output := outputFlag(cmd, env)
 	cmd.RunE = func(cmd *cobra.Command, files []string) error {
 		if _, err := output(); err != nil {
@@ -52,6 +54,13 @@ func (f *pushFlags) run(ctx context.Context, env *environment, files []string) e
 	if err != nil {
 		return err
 	}
+	v, err := f.vouching(env)
+	if err == nil {
+		err = v.all(ctx, files)
+	}
+	if err != nil {
+		return err
+	}
 	// The images are pushed from a verified copy: a registry would keep what a damaged bundle gave it.
 	temp := f.temp
 	if temp == "" {
@@ -66,7 +75,7 @@ func (f *pushFlags) run(ctx context.Context, env *environment, files []string) e
 	defer os.RemoveAll(dir)
 	var archives []*image.Archive
 	for _, file := range files {
-		a, done, err := stagedImages(ctx, env, file, dir)
+		a, done, err := stagedImages(ctx, v, file, dir)
 		if err != nil {
 			return err
 		}
@@ -89,10 +98,11 @@ func (f *pushFlags) run(ctx context.Context, env *environment, files []string) e
 }
 
 // stagedImages unpacks a bundle, checking it, and opens its images.
-func stagedImages(ctx context.Context, env *environment, file, dir string) (*image.Archive, func(), error) {
+func stagedImages(ctx context.Context, v *vouching, file, dir string) (*image.Archive, func(), error) {
 	var staged *bundle.Staged
-	err := watched(env, file, func(progress func(done, total int64)) (err error) {
-		staged, err = bundle.Stage(ctx, file, dir, progress, bundle.WithBases(bundle.Beside(file)...))
+	vouch := func(m *bundle.Manifest, sums []byte) error { return v.check(ctx, file, m, sums) }
+	err := watched(v.env, file, func(progress func(done, total int64)) (err error) {
+		staged, err = bundle.Stage(ctx, file, dir, progress, bundle.WithVoucher(vouch), bundle.WithBases(bundle.Beside(file)...))
 		return err
 	})
 	if err != nil {
