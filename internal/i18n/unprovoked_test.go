@@ -4,8 +4,7 @@ package i18n
 func unprovoked() map[string]bool {
 	out := map[string]bool{}
 	for _, code := range []string{
-		"addon.read", "addon.render-empty", "addon.render-limit", "bundle.no-source", "keygen.different",
-		"keygen.empty", "sign.key-type", "status.unwell", "usage.deploy-yaml-moved", "usage.secret",
+		"addon.read", "addon.render-empty", "addon.render-limit", "status.unwell", "usage.deploy-yaml-moved", "usage.secret",
 	} {
 		out[code] = true
 	}

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -300,6 +301,7 @@ func TestForgeriesAreNamed(t *testing.T) {
 		{"another version", with(func(b *blob) { b.Version = 2 }), "sign.malformed"},
 		{"key that is none", with(func(b *blob) { b.PublicKey = []byte{1} }), "sign.malformed"},
 		{"a certificate", with(func(b *blob) { b.PublicKey = cert.Marshal() }), "sign.certificate"},
+		{"a key of an old type", with(func(b *blob) { b.PublicKey = dsaKey() }), "sign.key-type"},
 		{"a weak key", with(func(b *blob) { b.PublicKey = weak.key.PublicKey().Marshal() }), "sign.key-weak"},
 		{"another's key", with(func(b *blob) { b.PublicKey = newKey(t).key.PublicKey().Marshal() }), "sign.untrusted"},
 		{"sha1 of the message", raw(append([]byte(magic), ssh.Marshal(blob{1, pub.Marshal(), Namespace, "", "sha1", []byte("x")})...)), "sign.hash"},
@@ -395,4 +397,13 @@ func ExampleVerify() {
 	got, err := Verify(context.Background(), sig, strings.NewReader(sums), Check{Namespace, "", allowed, time.Now()})
 	fmt.Println(got.Identity, got.KeyType, err)
 	// Output: builder@example.com ssh-ed25519 <nil>
+}
+
+// dsaKey is a public key, in the format of SSH, of a type that no longer counts.
+func dsaKey() []byte {
+	bit := func(n uint) *big.Int { return new(big.Int).Lsh(big.NewInt(1), n) }
+	return ssh.Marshal(struct {
+		Type       string
+		P, Q, G, Y *big.Int
+	}{"ssh-dss", bit(1023), bit(159), big.NewInt(2), big.NewInt(3)})
 }
