@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/dial"
 	"github.com/eggo-k8s/eggo/internal/remote"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // hostKeyPolicy is the flag's, else ask on a terminal and strict without one.
@@ -115,7 +115,7 @@ func (a sessionAsker) HostKey(ctx context.Context, q remote.HostKeyQuestion) (bo
 
 // Signer implements operation.Asker.
 func (a sessionAsker) Signer(ctx context.Context, q operation.SignerQuestion) (bool, error) {
-	return a.s.env.asker().signer(ctx, jumphost.Signer(q))
+	return a.s.env.asker().signer(ctx, backend.Signer(q))
 }
 
 // LoggedIn implements operation.Logins.

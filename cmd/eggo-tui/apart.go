@@ -12,12 +12,12 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/exitcode"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/remote"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // A run is a process of its own, in a session of its own: this program, called with apartVerb and a usual command line.
@@ -124,6 +124,6 @@ func (k kept) secret(_ context.Context, id string, _ event.Msg) (string, error) 
 	return v, nil
 }
 
-func (k kept) signer(context.Context, jumphost.Signer) (bool, error) { return false, errNobody }
+func (k kept) signer(context.Context, backend.Signer) (bool, error) { return false, errNobody }
 
 func (k kept) hostKey(context.Context, remote.HostKeyQuestion) (bool, error) { return false, nil }

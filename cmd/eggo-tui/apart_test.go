@@ -13,13 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/control"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // person answers what is asked on a screen.
@@ -29,9 +29,9 @@ func (p *person) Secret(_ context.Context, what event.Msg) (string, error) {
 	p.secrets = append(p.secrets, what.Key)
 	return "open sesame", nil
 }
-func (p *person) Signer(context.Context, jumphost.Signer) (bool, error) { return true, nil }
+func (p *person) Signer(context.Context, backend.Signer) (bool, error) { return true, nil }
 
-func (p *person) HostKeys(_ context.Context, keys []jumphost.HostKey, _ jumphost.KnownHosts) ([]bool, error) {
+func (p *person) HostKeys(_ context.Context, keys []backend.HostKey, _ backend.KnownHosts) ([]bool, error) {
 	return slices.Repeat([]bool{true}, len(keys)), nil
 }
 func (p *person) Doing(event.Msg) {}
@@ -88,7 +88,7 @@ func TestARunOfItsOwn(t *testing.T) {
 	env := &environment{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English), Getenv: os.Getenv}
 	d := &desk{env: env, state: state}
 	who := &person{}
-	ref, err := d.launch(t.Context(), jumphost.Start{Verb: "deploy", File: file}, who)
+	ref, err := d.launch(t.Context(), backend.Start{Verb: "deploy", File: file}, who)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestARunOfItsOwn(t *testing.T) {
 		lock, _ = store.Lock(whoami("test"))
 	}
 	defer lock.Unlock()
-	if _, err = d.launch(t.Context(), jumphost.Start{Verb: "deploy", File: file}, who); event.AsFault(err) == nil || event.AsFault(err).Code != "lock.cluster-held" {
+	if _, err = d.launch(t.Context(), backend.Start{Verb: "deploy", File: file}, who); event.AsFault(err) == nil || event.AsFault(err).Code != "lock.cluster-held" {
 		t.Error(err)
 	}
 }

@@ -10,10 +10,10 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/remote"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // asker asks somebody for what is written down nowhere.
@@ -24,7 +24,7 @@ type asker interface {
 	hostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error)
 	// signer asks whether a key that signed a bundle is to be trusted from now on. Where nobody can say, the error is
 	// errNobody.
-	signer(ctx context.Context, q jumphost.Signer) (bool, error)
+	signer(ctx context.Context, q backend.Signer) (bool, error)
 }
 
 // errNobody: there is nobody to ask.
@@ -61,7 +61,7 @@ func (a answering) HostKey(ctx context.Context, q remote.HostKeyQuestion) (bool,
 
 // Signer implements operation.Asker.
 func (a answering) Signer(ctx context.Context, q operation.SignerQuestion) (bool, error) {
-	return a.signer(ctx, jumphost.Signer(q))
+	return a.signer(ctx, backend.Signer(q))
 }
 
 // Expect implements operation.Progress.
@@ -100,12 +100,12 @@ func (a atTerminal) secret(ctx context.Context, _ string, what event.Msg) (strin
 }
 
 func (a atTerminal) hostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
-	key := jumphost.HostKey{Node: q.Node, Addr: q.Addr, Type: q.Type, Fingerprint: q.Fingerprint}
-	trusted, err := keysAtTerminal(a.env)(ctx, []jumphost.HostKey{key})
+	key := backend.HostKey{Node: q.Node, Addr: q.Addr, Type: q.Type, Fingerprint: q.Fingerprint}
+	trusted, err := keysAtTerminal(a.env)(ctx, []backend.HostKey{key})
 	return err == nil && len(trusted) == 1 && trusted[0], err
 }
 
-func (a atTerminal) signer(ctx context.Context, q jumphost.Signer) (bool, error) {
+func (a atTerminal) signer(ctx context.Context, q backend.Signer) (bool, error) {
 	line, err := askLine(ctx, a.env, a.env.P.T("ask.signer.line", "bundle", event.Clean(q.Bundle), "name", q.Name,
 		"arch", q.Arch, "type", q.Type, "fingerprint", q.Fingerprint))
 	answer := strings.ToLower(line)

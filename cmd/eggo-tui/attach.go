@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/ui"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 	"github.com/eggo-k8s/eggo/internal/ui/pages"
 )
 
@@ -63,7 +63,7 @@ func attach(ctx context.Context, env *environment, o attachOptions, name string)
 	env.P = env.where(o.state).printer(env.P.Lang())
 	d := &desk{env: env, state: o.state}
 	if lines {
-		err := plainWatch(ctx, d, newTalker(env), jumphost.Ref{Cluster: filepath.Base(c.Path()), Run: id}, o.replay)
+		err := plainWatch(ctx, d, newTalker(env), backend.Ref{Cluster: filepath.Base(c.Path()), Run: id}, o.replay)
 		if errors.Is(err, errLeft) {
 			return nil
 		}
@@ -74,7 +74,7 @@ func attach(ctx context.Context, env *environment, o attachOptions, name string)
 		return err
 	}
 	deps := &pages.Deps{S: d.services(), Version: buildVersion()}
-	page := deps.Run(jumphost.Ref{Cluster: filepath.Base(c.Path()), Run: id}, opt)
+	page := deps.Run(backend.Ref{Cluster: filepath.Base(c.Path()), Run: id}, opt)
 	err = ui.Run(ctx, page, screenOptions(env, o.ascii), env.Stdin, env.Stdout)
 	if ctx.Err() != nil {
 		return ctx.Err()

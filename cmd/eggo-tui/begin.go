@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/remote"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // job is a verb that changes nodes.
@@ -91,7 +91,7 @@ type keeper struct {
 func newKeeper(env *environment) *keeper {
 	k := &keeper{asker: env.asker(), env: env, kept: map[string]string{}}
 	at := keysAtTerminal(env)
-	k.keys = &keyRound{ask: func(ctx context.Context, keys []jumphost.HostKey) ([]bool, error) {
+	k.keys = &keyRound{ask: func(ctx context.Context, keys []backend.HostKey) ([]bool, error) {
 		k.one.Lock()
 		defer k.one.Unlock()
 		return at(ctx, keys)
@@ -116,7 +116,7 @@ func (k *keeper) hostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, e
 	return k.keys.hostKey(ctx, q)
 }
 
-func (k *keeper) signer(ctx context.Context, q jumphost.Signer) (bool, error) {
+func (k *keeper) signer(ctx context.Context, q backend.Signer) (bool, error) {
 	k.one.Lock()
 	defer k.one.Unlock()
 	if _, person := terminal(k.env); !person && k.env.Ask == nil {

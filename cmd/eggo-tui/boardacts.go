@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
@@ -26,7 +27,7 @@ import (
 const learnFrom = 10
 
 // boardActs gives the board of a run what a person can do there besides looking.
-func boardActs(env *environment, c *journal.Cluster, id string, o *runview.Options) {
+func boardActs(env *environment, c *journal.Cluster, id string, o *backend.Board) {
 	dir, name := c.RunDir(id), filepath.Base(c.Path())
 	root := filepath.Dir(c.Path())
 	o.LogPath = func(host string) string { return filepath.Join(dir, journal.NodeLog(host)) }

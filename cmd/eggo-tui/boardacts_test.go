@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/control"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
@@ -29,7 +30,7 @@ func TestABoardThatIsOpenedEarly(t *testing.T) {
 	}
 	defer log.Close()
 	env := &environment{Getenv: func(string) string { return "" }}
-	past, live := runview.Options{}, runview.Options{Control: control.Client{Dir: store.RunDir(log.ID())}}
+	past, live := backend.Board{}, backend.Board{Control: control.Client{Dir: store.RunDir(log.ID())}}
 	boardActs(env, store, log.ID(), &past)
 	if past.Shell != nil || past.Edit != nil {
 		t.Error("a past run that kept no deploy.yaml offers a shell, or an editor")

@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/assets"
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/ui"
-	"github.com/eggo-k8s/eggo/internal/ui/logview"
 	"github.com/eggo-k8s/eggo/internal/ui/runview"
 )
 
@@ -45,16 +45,16 @@ func demo(ctx context.Context, env *environment, speed float64, ascii, lines boo
 		return err
 	}
 	past := &told{from: journal.NewReader(z, "install.jsonl"), hosts: map[string]*bytes.Buffer{}}
-	replay := runview.NewReplay(past, speed, time.Now)
+	replay := backend.NewReplay(past, speed, time.Now)
 	if lines {
 		p := newTalker(env)
 		p.say("demo.note")
-		if err := newPlainRun(p, runview.Options{Feed: replay, Replay: replay}).follow(ctx); !errors.Is(err, errLeft) {
+		if err := newPlainRun(p, backend.Board{Feed: replay, Replay: replay}).follow(ctx); !errors.Is(err, errLeft) {
 			return err
 		}
 		return nil
 	}
-	page := runview.New(runview.Options{Feed: replay, Replay: replay, NodeLog: past.log})
+	page := runview.New(backend.Board{Feed: replay, Replay: replay, NodeLog: past.log})
 	opt := screenOptions(env, ascii)
 	opt.Note = cmp.Or(opt.Note, i18n.NewPrinter(opt.Lang).T("demo.note"))
 	err = ui.Run(ctx, page, opt, env.Stdin, env.Stdout)
@@ -66,12 +66,12 @@ func demo(ctx context.Context, env *environment, speed float64, ascii, lines boo
 
 // told passes a log's records on and keeps what the machines have printed by then.
 type told struct {
-	from  runview.Records
+	from  backend.Records
 	mu    sync.Mutex
 	hosts map[string]*bytes.Buffer
 }
 
-// Next implements runview.Records.
+// Next implements backend.Records.
 func (t *told) Next() (event.Record, error) {
 	r, err := t.from.Next()
 	if e, is := r.Event.(event.RunEnded); is { // there is nothing on this machine that the advice of the recorded run could be about
@@ -93,7 +93,7 @@ func (t *told) buffer(host string) *bytes.Buffer {
 	return t.hosts[host]
 }
 
-func (t *told) log(host string) (logview.Source, error) { return toldLog{t, host}, nil }
+func (t *told) log(host string) (backend.NodeLog, error) { return toldLog{t, host}, nil }
 
 // toldLog is what one machine has printed by now.
 type toldLog struct {
@@ -116,7 +116,7 @@ func (l toldLog) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// Size implements logview.Source.
+// Size implements backend.NodeLog.
 func (l toldLog) Size() (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,13 +14,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/control"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
-	"github.com/eggo-k8s/eggo/internal/ui/logview"
-	"github.com/eggo-k8s/eggo/internal/ui/runview"
 )
 
 // desk is what the screen knows of this machine and can begin on it.
@@ -64,24 +62,24 @@ func (d *desk) learn(cluster string, a *screenAsker) {
 	}
 }
 
-func (d *desk) services() jumphost.Services {
-	return jumphost.Services{Clusters: d.clusters, Open: d.open, Launch: d.launch, Tell: d.tell, List: d.list, Check: d.check, Bundle: d.look, Verify: d.verify}
+func (d *desk) services() backend.Services {
+	return backend.Services{Clusters: d.clusters, Open: d.open, Launch: d.launch, Tell: d.tell, List: d.list, Check: d.check, Bundle: d.look, Verify: d.verify}
 }
 
 func (d *desk) root() string { return stateRoot(d.env, d.state) }
 
 // clusters are those of the state directory with their runs.
-func (d *desk) clusters(ctx context.Context) ([]jumphost.Cluster, error) {
+func (d *desk) clusters(ctx context.Context) ([]backend.Cluster, error) {
 	all, err := knownClusters(d.root())
 	if err != nil {
 		return nil, err
 	}
-	var out []jumphost.Cluster
+	var out []backend.Cluster
 	for _, k := range all {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		c := jumphost.Cluster{Name: k.Name, Status: k.Status, Masters: k.Masters, Workers: k.Workers, File: k.File}
+		c := backend.Cluster{Name: k.Name, Status: k.Status, Masters: k.Masters, Workers: k.Workers, File: k.File}
 		if k.File != "" {
 			if conf, _, err := config.LoadFile(k.File); err == nil && conf != nil {
 				c.Nodes = deskNodes(conf.Nodes)
@@ -91,7 +89,7 @@ func (d *desk) clusters(ctx context.Context) ([]jumphost.Cluster, error) {
 			c.Runs = deskRuns(store, k.Name)
 			if len(c.Runs) > 0 && c.Runs[0].Run == k.LastRun {
 				for _, w := range k.Waits {
-					c.Runs[0].Waits = append(c.Runs[0].Waits, jumphost.Wait{Node: w.Node, Step: w.Title, Since: w.Since, Fault: w.Fault})
+					c.Runs[0].Waits = append(c.Runs[0].Waits, backend.Wait{Node: w.Node, Step: w.Title, Since: w.Since, Fault: w.Fault})
 				}
 			}
 			if c.File == "" && len(c.Runs) > 0 {
@@ -104,7 +102,7 @@ func (d *desk) clusters(ctx context.Context) ([]jumphost.Cluster, error) {
 }
 
 // tried is the deploy.yaml of a run that kept none: the file that it was begun with, else its copy.
-func tried(r jumphost.Run, store *journal.Cluster) string {
+func tried(r backend.Run, store *journal.Cluster) string {
 	for _, path := range []string{r.File, filepath.Join(store.RunDir(r.Run), savedName)} {
 		if path != "" && exists(path) {
 			return path
@@ -113,10 +111,10 @@ func tried(r jumphost.Run, store *journal.Cluster) string {
 	return ""
 }
 
-func deskNodes(nodes []config.Node) []jumphost.Node {
-	var out []jumphost.Node
+func deskNodes(nodes []config.Node) []backend.Node {
+	var out []backend.Node
 	for _, n := range nodes {
-		x := jumphost.Node{Name: n.Name, Addr: n.IP.String(), Arch: n.Arch}
+		x := backend.Node{Name: n.Name, Addr: n.IP.String(), Arch: n.Arch}
 		for _, r := range n.Roles {
 			x.Roles = append(x.Roles, string(r))
 		}
@@ -126,22 +124,22 @@ func deskNodes(nodes []config.Node) []jumphost.Node {
 }
 
 // deskRuns are a cluster's runs, newest first.
-func deskRuns(store *journal.Cluster, cluster string) []jumphost.Run {
+func deskRuns(store *journal.Cluster, cluster string) []backend.Run {
 	ids, err := store.Runs()
 	if err != nil {
 		return nil
 	}
-	var out []jumphost.Run
+	var out []backend.Run
 	for _, id := range slices.Backward(ids) {
 		r := runInfo(store.RunDir(id))
-		r.Ref = jumphost.Ref{Cluster: cluster, Run: id}
+		r.Ref = backend.Ref{Cluster: cluster, Run: id}
 		if r.Verb == "" {
 			r.Verb = store.Verb(id)
 		}
 		if r.Status == "" {
-			r.Status = jumphost.Interrupted
+			r.Status = backend.Interrupted
 			if store.Writing(id) {
-				r.Status = jumphost.Running
+				r.Status = backend.Running
 			}
 		}
 		out = append(out, r)
@@ -150,8 +148,8 @@ func deskRuns(store *journal.Cluster, cluster string) []jumphost.Run {
 }
 
 // runInfo reads the beginning and the end of a run's log: it may be large. Status is "" when the log has no end.
-func runInfo(dir string) jumphost.Run {
-	var r jumphost.Run
+func runInfo(dir string) backend.Run {
+	var r backend.Run
 	f, err := os.Open(filepath.Join(dir, "events.jsonl"))
 	if err != nil {
 		return r
@@ -180,13 +178,13 @@ func runInfo(dir string) jumphost.Run {
 		r.Exit, r.Fault = e.Exit, e.Fault
 		switch {
 		case e.Outcome == event.Interrupted:
-			r.Status = jumphost.Interrupted
+			r.Status = backend.Interrupted
 		case !e.Outcome.Done():
-			r.Status = jumphost.Failed
+			r.Status = backend.Failed
 		case r.Verb == "cleanup":
-			r.Status = jumphost.Removed
+			r.Status = backend.Removed
 		default:
-			r.Status = jumphost.Installed
+			r.Status = backend.Installed
 		}
 	}
 	return r
@@ -229,33 +227,33 @@ func lastRecord(f *os.File) (event.Record, bool) {
 }
 
 // open is the board of a run.
-func (d *desk) open(_ context.Context, r jumphost.Ref, replay float64) (runview.Options, error) {
+func (d *desk) open(_ context.Context, r backend.Ref, replay float64) (backend.Board, error) {
 	store, err := journal.At(d.root(), r.Cluster)
 	if err != nil {
-		return runview.Options{}, err
+		return backend.Board{}, err
 	}
 	return openBoard(d.env, store, r.Run, replay)
 }
 
 // openBoard gives the board of a run from its directory: its log as it grows, the machines' logs, and the way to the process that does it.
-func openBoard(env *environment, c *journal.Cluster, id string, replay float64) (runview.Options, error) {
+func openBoard(env *environment, c *journal.Cluster, id string, replay float64) (backend.Board, error) {
 	dir := c.RunDir(id)
 	log, err := os.Open(filepath.Join(dir, "events.jsonl"))
 	if err != nil {
-		return runview.Options{}, event.NewFault(event.ClassFailed, "journal.read", err, "path", dir)
+		return backend.Board{}, event.NewFault(event.ClassFailed, "journal.read", err, "path", dir)
 	}
 	records := journal.NewReader(log, log.Name())
 	files := []*os.File{log}
 	alive := func() bool { return c.Writing(id) }
-	o := runview.Options{Feed: &runview.Live{From: records, Alive: alive}}
+	o := backend.Board{Feed: &backend.Live{From: records, Alive: alive}}
 	if alive() {
 		o.Control = control.Client{Dir: dir}
 	}
 	opened := make(chan *os.File, 1024) // NodeLog is called in commands
-	o.NodeLog = func(host string) (logview.Source, error) {
+	o.NodeLog = func(host string) (backend.NodeLog, error) {
 		f, err := os.Open(filepath.Join(dir, journal.NodeLog(host)))
 		if errors.Is(err, fs.ErrNotExist) {
-			return logview.Text(""), nil
+			return backend.LogText(""), nil
 		}
 		if err != nil {
 			return nil, err
@@ -264,7 +262,7 @@ func openBoard(env *environment, c *journal.Cluster, id string, replay float64) 
 		case opened <- f:
 		default: // the program's end closes it
 		}
-		return logview.File{File: f}, nil
+		return backend.LogFile{File: f}, nil
 	}
 	o.Close = func() {
 		for {
@@ -281,7 +279,7 @@ func openBoard(env *environment, c *journal.Cluster, id string, replay float64) 
 		}
 	}
 	if replay > 0 {
-		o.Replay = runview.NewReplay(records, replay, time.Now)
+		o.Replay = backend.NewReplay(records, replay, time.Now)
 		o.Feed, o.Control = o.Replay, nil
 	}
 	boardActs(env, c, id, &o)

@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // A past run is as its log says it ended and when it began, whatever connections were made before and closed afterwards.
@@ -22,7 +22,7 @@ func TestAPastRunIsAsItEnded(t *testing.T) {
 		verb    string
 		outcome event.Outcome
 		want    string
-	}{{"join", event.Changed, jumphost.Installed}, {"cleanup", event.Changed, jumphost.Removed}, {"deploy", event.Failed, jumphost.Failed}, {"deploy", event.Interrupted, jumphost.Interrupted}, {"deploy", "", jumphost.Interrupted}} {
+	}{{"join", event.Changed, backend.Installed}, {"cleanup", event.Changed, backend.Removed}, {"deploy", event.Failed, backend.Failed}, {"deploy", event.Interrupted, backend.Interrupted}, {"deploy", "", backend.Interrupted}} {
 		log, err := store.NewRun(c.verb, begun)
 		if err != nil {
 			t.Fatal(err)

@@ -10,10 +10,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/report"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // How long stdout may take nothing, once the run is over, before what is left is given up: a terminal may have been
@@ -27,7 +27,7 @@ const (
 // takes nothing delays nobody, costs no memory and loses nothing until the run is over.
 type follower struct {
 	env      *environment
-	ref      jumphost.Ref
+	ref      backend.Ref
 	dir      string // of the run
 	state    string // --state-dir as it was given
 	words    bool   // what the run's process says besides goes to stderr
@@ -40,7 +40,7 @@ type follower struct {
 	shown    atomic.Uint64 // records
 }
 
-func newFollower(env *environment, output, state string, ref jumphost.Ref, dir string) *follower {
+func newFollower(env *environment, output, state string, ref backend.Ref, dir string) *follower {
 	w := &follower{env: env, ref: ref, dir: dir, state: state, patience: pipePatience}
 	w.over, w.done = make(chan struct{}), make(chan struct{})
 	if onTerminal(env) {

@@ -19,10 +19,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // silent is a node that takes connections and says nothing, until it is let go: then it closes them. So a run is at
@@ -412,7 +412,7 @@ func TestADeadRunIsDeadWhoeverHasItsNumber(t *testing.T) {
 		if on, err := d.clusters(t.Context()); err != nil || on[0].Status != "interrupted" || on[0].Runs[0].Status != "interrupted" {
 			t.Errorf("%s: the menu: %+v %v", name, on, err)
 		}
-		board, err := d.open(t.Context(), jumphost.Ref{Cluster: "rack", Run: log.ID()}, 0)
+		board, err := d.open(t.Context(), backend.Ref{Cluster: "rack", Run: log.ID()}, 0)
 		if err != nil || board.Control != nil {
 			t.Errorf("%s: the board speaks to it: %v", name, err)
 		}

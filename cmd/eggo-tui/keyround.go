@@ -11,11 +11,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/report"
-	"github.com/eggo-k8s/eggo/internal/ui/frame"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // together is how long unknown host keys wait for company when nobody knows how many nodes there are, or one does not answer.
@@ -23,7 +22,7 @@ const together = time.Second
 
 // keyRound brings unknown host keys together, so that those of all nodes are asked about at once.
 type keyRound struct {
-	ask func(ctx context.Context, keys []jumphost.HostKey) ([]bool, error)
+	ask func(ctx context.Context, keys []backend.HostKey) ([]bool, error)
 
 	one   sync.Mutex // one question at a time
 	mu    sync.Mutex
@@ -34,7 +33,7 @@ type keyRound struct {
 }
 
 type keyQuestion struct {
-	key    jumphost.HostKey
+	key    backend.HostKey
 	answer chan keyAnswer
 }
 
@@ -59,7 +58,7 @@ func (r *keyRound) met(ctx context.Context) (done int) {
 }
 
 func (r *keyRound) hostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
-	k := keyQuestion{jumphost.HostKey{Node: q.Node, Addr: q.Addr, Type: q.Type, Fingerprint: q.Fingerprint}, make(chan keyAnswer, 1)}
+	k := keyQuestion{backend.HostKey{Node: q.Node, Addr: q.Addr, Type: q.Type, Fingerprint: q.Fingerprint}, make(chan keyAnswer, 1)}
 	r.mu.Lock()
 	r.open = append(r.open, k)
 	r.arm(ctx)
@@ -99,7 +98,7 @@ func (r *keyRound) answer(ctx context.Context) {
 		return
 	}
 	slices.SortStableFunc(list, func(a, b keyQuestion) int { return byName(a.key.Node, b.key.Node) })
-	var keys []jumphost.HostKey
+	var keys []backend.HostKey
 	for _, k := range list {
 		keys = append(keys, k.key)
 	}
@@ -125,7 +124,7 @@ func byName(a, b string) int {
 }
 
 // comparedWith is what a known_hosts file says of keys.
-func comparedWith(file string, keys []jumphost.HostKey) ([]frame.KeyCheck, error) {
+func comparedWith(file string, keys []backend.HostKey) ([]backend.KeyCheck, error) {
 	if rest, is := strings.CutPrefix(file, "~/"); is {
 		if home, err := os.UserHomeDir(); err == nil {
 			file = home + "/" + rest
@@ -136,9 +135,9 @@ func comparedWith(file string, keys []jumphost.HostKey) ([]frame.KeyCheck, error
 		asked = append(asked, remote.HostKeyQuestion{Node: k.Node, Addr: k.Addr, Type: k.Type, Fingerprint: k.Fingerprint})
 	}
 	matches, err := remote.CompareKeys(file, asked)
-	var out []frame.KeyCheck
+	var out []backend.KeyCheck
 	for _, m := range matches {
-		out = append(out, map[remote.KeyMatch]frame.KeyCheck{remote.KeyListed: frame.KeyVerified, remote.KeyDiffers: frame.KeyDiffers}[m])
+		out = append(out, map[remote.KeyMatch]backend.KeyCheck{remote.KeyListed: backend.KeyVerified, remote.KeyDiffers: backend.KeyDiffers}[m])
 	}
 	return out, err
 }
@@ -154,10 +153,10 @@ type keyTable struct {
 	lineInterface
 	t     func(key string, kv ...string) string
 	fault func(err error)
-	known jumphost.KnownHosts
+	known backend.KnownHosts
 
-	keys    []jumphost.HostKey
-	checks  []frame.KeyCheck
+	keys    []backend.HostKey
+	checks  []backend.KeyCheck
 	trusted []bool
 }
 
@@ -165,8 +164,8 @@ type keyTable struct {
 const keysAPage = 20
 
 // ask shows all keys and asks which are right.
-func (k *keyTable) ask(ctx context.Context, keys []jumphost.HostKey) ([]bool, error) {
-	k.keys, k.checks, k.trusted = keys, make([]frame.KeyCheck, len(keys)), make([]bool, len(keys))
+func (k *keyTable) ask(ctx context.Context, keys []backend.HostKey) ([]bool, error) {
+	k.keys, k.checks, k.trusted = keys, make([]backend.KeyCheck, len(keys)), make([]bool, len(keys))
 	k.print(k.t("ask.title.keys", "count", strconv.Itoa(len(keys))), k.t("ask.keys"))
 	if stop, err := k.show(ctx); err != nil || stop {
 		return k.trusted, err
@@ -182,13 +181,13 @@ func (k *keyTable) ask(ctx context.Context, keys []jumphost.HostKey) ([]bool, er
 			return make([]bool, len(keys)), nil
 		case "y", "yes", "是":
 			for i := range keys {
-				k.trusted[i] = k.checks[i] != frame.KeyDiffers
+				k.trusted[i] = k.checks[i] != backend.KeyDiffers
 			}
 			return k.trusted, nil
 		case "v":
-			if slices.Contains(k.checks, frame.KeyVerified) {
+			if slices.Contains(k.checks, backend.KeyVerified) {
 				for i := range keys {
-					k.trusted[i] = k.checks[i] == frame.KeyVerified
+					k.trusted[i] = k.checks[i] == backend.KeyVerified
 				}
 				return k.trusted, nil
 			}
@@ -212,7 +211,7 @@ func (k *keyTable) show(ctx context.Context) (stop bool, err error) {
 	rows := [][]string{{"", k.t("col.node"), k.t("col.address"), k.t("ask.keys.type"), k.t("ask.keys.fingerprint"), ""}}
 	for i, x := range k.keys {
 		check := ""
-		if k.checks[i] != frame.KeyUnlisted {
+		if k.checks[i] != backend.KeyUnlisted {
 			check = k.t("ask.key-check." + string(k.checks[i]))
 		}
 		rows = append(rows, []string{fmt.Sprintf("%2d", i+1), event.Clean(x.Node), event.Clean(x.Addr), event.Clean(x.Type), event.Clean(x.Fingerprint), check})
@@ -259,7 +258,7 @@ func (k *keyTable) numbers(text string) bool {
 			return false
 		}
 		for i := from; i <= to; i++ {
-			if picked[i] = k.checks[i] != frame.KeyDiffers; !picked[i] {
+			if picked[i] = k.checks[i] != backend.KeyDiffers; !picked[i] {
 				k.print(k.t("ask.keys.never", "node", k.keys[i].Node))
 				return false
 			}
@@ -270,8 +269,8 @@ func (k *keyTable) numbers(text string) bool {
 }
 
 // keysAtTerminal asks about keys at the terminal of a command line.
-func keysAtTerminal(env *environment) func(context.Context, []jumphost.HostKey) ([]bool, error) {
-	return func(ctx context.Context, keys []jumphost.HostKey) ([]bool, error) {
+func keysAtTerminal(env *environment) func(context.Context, []backend.HostKey) ([]bool, error) {
+	return func(ctx context.Context, keys []backend.HostKey) ([]bool, error) {
 		t := &keyTable{lineInterface: terminalLines{env}, t: env.P.T, fault: func(err error) { printError(env, err) }, known: comparedWith}
 		trusted, err := t.ask(ctx, keys)
 		if errors.Is(err, context.Canceled) || ctx.Err() != nil {

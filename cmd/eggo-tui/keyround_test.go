@@ -15,16 +15,15 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/remote"
-	"github.com/eggo-k8s/eggo/internal/ui/frame"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // The keys of all nodes are one question, in the order of their names; a node that cannot be reached holds up nobody.
 func TestKeysOfAllNodesAreOneQuestion(t *testing.T) {
-	var asked [][]jumphost.HostKey
-	r := &keyRound{ask: func(_ context.Context, keys []jumphost.HostKey) ([]bool, error) {
+	var asked [][]backend.HostKey
+	r := &keyRound{ask: func(_ context.Context, keys []backend.HostKey) ([]bool, error) {
 		asked = append(asked, keys)
 		out := make([]bool, len(keys))
 		for i, k := range keys {
@@ -56,16 +55,16 @@ func TestKeysOfAllNodesAreOneQuestion(t *testing.T) {
 
 // On the command line the keys are a table, a page at a time, with the choices that the screen has.
 func TestTheTableOfKeysLineByLine(t *testing.T) {
-	var keys []jumphost.HostKey
+	var keys []backend.HostKey
 	for i := range 25 {
-		keys = append(keys, jumphost.HostKey{Node: fmt.Sprintf("n%d", i+1), Addr: fmt.Sprintf("192.0.2.%d:22", i+1), Type: "ssh-ed25519", Fingerprint: fmt.Sprintf("SHA256:%043d", i+1)})
+		keys = append(keys, backend.HostKey{Node: fmt.Sprintf("n%d", i+1), Addr: fmt.Sprintf("192.0.2.%d:22", i+1), Type: "ssh-ed25519", Fingerprint: fmt.Sprintf("SHA256:%043d", i+1)})
 	}
-	known := func(path string, list []jumphost.HostKey) ([]frame.KeyCheck, error) {
+	known := func(path string, list []backend.HostKey) ([]backend.KeyCheck, error) {
 		if path != "/Known" {
 			return nil, errors.New("no such file")
 		}
-		out := make([]frame.KeyCheck, len(list))
-		out[2], out[3] = frame.KeyVerified, frame.KeyDiffers
+		out := make([]backend.KeyCheck, len(list))
+		out[2], out[3] = backend.KeyVerified, backend.KeyDiffers
 		return out, nil
 	}
 	for _, x := range []struct {
@@ -120,11 +119,11 @@ func TestComparedWithAFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	key := func(addr, blob string) jumphost.HostKey {
-		return jumphost.HostKey{Addr: addr, Type: "ssh-ed25519", Fingerprint: fingerprint(t, blob)}
+	key := func(addr, blob string) backend.HostKey {
+		return backend.HostKey{Addr: addr, Type: "ssh-ed25519", Fingerprint: fingerprint(t, blob)}
 	}
-	got, err := comparedWith(file, []jumphost.HostKey{key("192.0.2.1:22", a), key("192.0.2.2:2222", a), key("192.0.2.2:22", a), key("192.0.2.1:22", b), key("192.0.2.9:22", b)})
-	want := []frame.KeyCheck{frame.KeyVerified, frame.KeyVerified, frame.KeyUnlisted, frame.KeyDiffers, frame.KeyDiffers}
+	got, err := comparedWith(file, []backend.HostKey{key("192.0.2.1:22", a), key("192.0.2.2:2222", a), key("192.0.2.2:22", a), key("192.0.2.1:22", b), key("192.0.2.9:22", b)})
+	want := []backend.KeyCheck{backend.KeyVerified, backend.KeyVerified, backend.KeyUnlisted, backend.KeyDiffers, backend.KeyDiffers}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q %v, want %q", got, err, want)
 	}

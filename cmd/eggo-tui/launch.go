@@ -6,16 +6,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // launch begins a run in a process of its own (see apart.go). What it would ask for – passwords, passphrases, keys of machines that are
 // contacted for the first time – is asked before, for nobody may be there later.
-func (d *desk) launch(ctx context.Context, st jumphost.Start, ask jumphost.Asker) (jumphost.Ref, error) {
-	none := jumphost.Ref{}
+func (d *desk) launch(ctx context.Context, st backend.Start, ask backend.Asker) (backend.Ref, error) {
+	none := backend.Ref{}
 	if st.Soon {
 		if err := d.after(ctx, st.Of, ask); err != nil {
 			return none, err
@@ -98,7 +98,7 @@ func (d *desk) lastFlags(cluster string) []string {
 const soonMost = 30 * time.Second
 
 // after waits until the cluster's run has ended. One that does not is told by whoever wants its lock.
-func (d *desk) after(ctx context.Context, cluster string, ask jumphost.Asker) error {
+func (d *desk) after(ctx context.Context, cluster string, ask backend.Asker) error {
 	store, err := journal.At(d.root(), cluster)
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (d *desk) after(ctx context.Context, cluster string, ask jumphost.Asker) er
 	return nil
 }
 
-func greeted(n jumphost.Node) (config.Node, bool) {
+func greeted(n backend.Node) (config.Node, bool) {
 	ip, err := parseAddr(n.Addr)
 	return config.Node{Name: n.Name, IP: ip, Port: 22, Arch: n.Arch}, err == nil
 }

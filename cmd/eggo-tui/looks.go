@@ -13,19 +13,19 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/report"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // What the screen looks at: verbs that change nothing, directories, deploy.yaml, bundles.
 
 // tell runs a verb that only looks, asks on the screen, and gives what it prints. That something is not well is no error: the text says it.
-func (d *desk) tell(ctx context.Context, lang i18n.Lang, args []string, ask jumphost.Asker) ([]string, error) {
+func (d *desk) tell(ctx context.Context, lang i18n.Lang, args []string, ask backend.Asker) ([]string, error) {
 	var out bytes.Buffer
 	env := *d.env
 	env.Stdin, env.Stdout, env.Stderr = strings.NewReader(""), &out, io.Discard
@@ -126,7 +126,7 @@ func (d *desk) dirOf(dir string) (string, error) {
 }
 
 // list reads a directory: directories first, then the files with one of the suffixes, the newest first.
-func (d *desk) list(_ context.Context, dir string, suffix []string) (string, []jumphost.Entry, error) {
+func (d *desk) list(_ context.Context, dir string, suffix []string) (string, []backend.Entry, error) {
 	path, err := d.dirOf(dir)
 	if err != nil {
 		return "", nil, err
@@ -135,18 +135,18 @@ func (d *desk) list(_ context.Context, dir string, suffix []string) (string, []j
 	if err != nil {
 		return "", nil, event.NewFault(event.ClassUsage, "state.read", err)
 	}
-	var dirs, files []jumphost.Entry
+	var dirs, files []backend.Entry
 	for _, e := range entries {
 		i, err := os.Stat(filepath.Join(path, e.Name())) // links too
 		switch {
 		case err != nil || strings.HasPrefix(e.Name(), ".") && e.Name() != ".eggo":
 		case i.IsDir():
-			dirs = append(dirs, jumphost.Entry{Name: e.Name(), Dir: true})
+			dirs = append(dirs, backend.Entry{Name: e.Name(), Dir: true})
 		case i.Mode().IsRegular() && slices.ContainsFunc(suffix, func(s string) bool { return strings.HasSuffix(e.Name(), s) }):
-			files = append(files, jumphost.Entry{Name: e.Name(), Size: i.Size(), Changed: i.ModTime()})
+			files = append(files, backend.Entry{Name: e.Name(), Size: i.Size(), Changed: i.ModTime()})
 		}
 	}
-	slices.SortStableFunc(files, func(a, b jumphost.Entry) int { return b.Changed.Compare(a.Changed) })
+	slices.SortStableFunc(files, func(a, b backend.Entry) int { return b.Changed.Compare(a.Changed) })
 	if len(files) > 0 { // what is looked for stands on top
 		return path, append(files, dirs...), nil
 	}
@@ -154,19 +154,19 @@ func (d *desk) list(_ context.Context, dir string, suffix []string) (string, []j
 }
 
 // check reads a deploy.yaml.
-func (d *desk) check(_ context.Context, file string) (jumphost.Checked, error) {
+func (d *desk) check(_ context.Context, file string) (backend.Checked, error) {
 	path, err := d.dirOf(file)
 	if err != nil {
-		return jumphost.Checked{}, err
+		return backend.Checked{}, err
 	}
 	c, problems, err := config.LoadFile(path)
 	if err != nil {
-		return jumphost.Checked{}, err
+		return backend.Checked{}, err
 	}
-	out := jumphost.Checked{}
+	out := backend.Checked{}
 	if c != nil {
 		problems = append(problems, config.Unsupported(c)...)
-		out.Cluster = jumphost.Cluster{Name: c.Name, Status: jumphost.Unknown, Masters: len(c.With(bundle.ControlPlane)), Workers: len(c.With(bundle.Worker)), Nodes: deskNodes(c.Nodes), File: path}
+		out.Cluster = backend.Cluster{Name: c.Name, Status: backend.Unknown, Masters: len(c.With(bundle.ControlPlane)), Workers: len(c.With(bundle.Worker)), Nodes: deskNodes(c.Nodes), File: path}
 		if all, err := knownClusters(d.root()); err == nil {
 			for _, k := range all {
 				if k.Name == c.Name {
@@ -182,39 +182,39 @@ func (d *desk) check(_ context.Context, file string) (jumphost.Checked, error) {
 		}
 	}
 	for _, p := range problems {
-		out.Problems = append(out.Problems, jumphost.Problem{Line: p.Line, Col: p.Col, Key: p.Key, Error: p.Severity == event.Error, Fault: p.Fault()})
+		out.Problems = append(out.Problems, backend.Problem{Line: p.Line, Col: p.Col, Key: p.Key, Error: p.Severity == event.Error, Fault: p.Fault()})
 	}
 	out.Errors, _ = problems.Count()
 	return out, nil
 }
 
 // look is what a bundle's manifest says.
-func (d *desk) look(_ context.Context, path string) (jumphost.Bundle, error) {
+func (d *desk) look(_ context.Context, path string) (backend.Bundle, error) {
 	path, err := d.dirOf(path)
 	if err != nil {
-		return jumphost.Bundle{}, err
+		return backend.Bundle{}, err
 	}
 	a, err := bundle.Open(path)
 	if err != nil {
-		return jumphost.Bundle{}, err
+		return backend.Bundle{}, err
 	}
 	m := a.Manifest()
-	out := jumphost.Bundle{Name: m.Name, Kubernetes: m.Kubernetes, Arch: m.Arch, OS: strings.TrimSpace(m.OS.ID + " " + m.OS.Release + " " + m.OS.Codename), ID: a.ID(), Size: a.Size()}
+	out := backend.Bundle{Name: m.Name, Kubernetes: m.Kubernetes, Arch: m.Arch, OS: strings.TrimSpace(m.OS.ID + " " + m.OS.Release + " " + m.OS.Codename), ID: a.ID(), Size: a.Size()}
 	if m.Base != nil {
 		out.Base = m.Base.Name + " " + m.Base.ID
 	}
-	group := func(kind string) *jumphost.Group {
+	group := func(kind string) *backend.Group {
 		for i := range out.Groups {
 			if out.Groups[i].Kind == kind {
 				return &out.Groups[i]
 			}
 		}
-		out.Groups = append(out.Groups, jumphost.Group{Kind: kind})
+		out.Groups = append(out.Groups, backend.Group{Kind: kind})
 		return &out.Groups[len(out.Groups)-1]
 	}
 	for _, i := range m.Images {
 		g := group("images")
-		g.Members = append(g.Members, jumphost.Member{Name: i.Name, Version: i.Platform, Size: i.Size})
+		g.Members = append(g.Members, backend.Member{Name: i.Name, Version: i.Platform, Size: i.Size})
 		g.Size += i.Size
 	}
 	for _, x := range m.Members {
@@ -227,7 +227,7 @@ func (d *desk) look(_ context.Context, path string) (jumphost.Bundle, error) {
 			kind = "other"
 		}
 		g := group(kind)
-		g.Members = append(g.Members, jumphost.Member{Name: cmp.Or(x.Name, x.Path), Version: x.Version, Size: x.Size})
+		g.Members = append(g.Members, backend.Member{Name: cmp.Or(x.Name, x.Path), Version: x.Version, Size: x.Size})
 		g.Size += x.Size
 	}
 	return out, nil

@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 	"github.com/eggo-k8s/eggo/internal/ui/pages"
 )
 
@@ -34,7 +34,7 @@ func menu(ctx context.Context, env *environment, o menuOptions) error {
 	opt := screenOptions(env, o.ascii)
 	deps := &pages.Deps{S: d.services(), Version: buildVersion()}
 	deps.Install = func() frame.Page { return d.newCluster(ctx, deps) }
-	deps.Add = func(c jumphost.Cluster) frame.Page { return d.addNodes(ctx, deps, c) }
+	deps.Add = func(c backend.Cluster) frame.Page { return d.addNodes(ctx, deps, c) }
 	err := ui.Run(ctx, pages.NewMenu(deps), opt, env.Stdin, env.Stdout)
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -7,12 +7,12 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/local"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // request is what the flags say to every request, in the order in which they are refused.
@@ -132,7 +132,7 @@ func (env *environment) runHere(
 		}
 		said := *env
 		said.P = where{programName(env.Args), o.state, q.Call().Verb}.printer(env.P.Lang())
-		front = newFollower(&said, o.output, o.state, jumphost.Ref{Cluster: r.Cluster, Run: r.Run}, r.Dir)
+		front = newFollower(&said, o.output, o.state, backend.Ref{Cluster: r.Cluster, Run: r.Run}, r.Dir)
 		front.start()
 		return nil
 	}

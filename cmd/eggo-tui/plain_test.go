@@ -17,11 +17,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/runstate"
-	"github.com/eggo-k8s/eggo/internal/ui/runview"
 )
 
 // dialogue is one line by line: what is typed, a line after the other, and what is said.
@@ -197,7 +197,7 @@ func TestAFailureLineByLine(t *testing.T) {
 				*m.talker = *newTalker(m.desk.env)
 			}
 			s := failing()
-			r := newPlainRun(m.talker, runview.Options{Feed: s, Control: s, Usual: func() runstate.History { return nil }})
+			r := newPlainRun(m.talker, backend.Board{Feed: s, Control: s, Usual: func() runstate.History { return nil }})
 			if err := r.follow(context.Background()); errors.Is(err, errLeft) != c.left || err != nil && !c.left {
 				t.Errorf("%v", err)
 			}
@@ -218,7 +218,7 @@ func TestARunThatIsOverLineByLine(t *testing.T) {
 	m, out := dialogue(t, i18n.Chinese, "n", "l n2", "x n2", "f", "zzz", "")
 	s := failing()
 	s.add(event.StepEnded{Step: "work/n2", Outcome: event.Failed, Fault: event.NewFault(event.ClassFailed, "node.command-failed", nil, "status", "1", "command", "x")}, event.RunEnded{Outcome: event.Failed})
-	if err := newPlainRun(m.talker, runview.Options{Feed: s}).follow(context.Background()); err != nil {
+	if err := newPlainRun(m.talker, backend.Board{Feed: s}).follow(context.Background()); err != nil {
 		t.Error(err)
 	}
 	plain(t, out.String())
@@ -309,7 +309,7 @@ func TestAnInterruptLineByLine(t *testing.T) {
 	env := &environment{P: i18n.NewPrinter(i18n.English), Args: []string{"eggo-tui"}, Stdout: out, Stderr: out, Stdin: in, Interrupts: &i, Getenv: func(k string) string { return map[string]string{"HOME": home}[k] }}
 	m := &plainDesk{desk: &desk{env: env, state: filepath.Join(home, "state")}, talker: newTalker(env)}
 	s := failing()
-	r := newPlainRun(m.talker, runview.Options{Feed: s, Control: s})
+	r := newPlainRun(m.talker, backend.Board{Feed: s, Control: s})
 	ended := make(chan error, 1)
 	stop, end := i.begin()
 	go func() { ended <- r.follow(t.Context()) }()

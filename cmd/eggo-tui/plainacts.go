@@ -9,15 +9,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // What the entries of the menu lead to, line by line.
 
 // begin begins a run in a process of its own and tells of it.
-func (m *plainDesk) begin(ctx context.Context, st jumphost.Start, ask jumphost.Asker) error {
+func (m *plainDesk) begin(ctx context.Context, st backend.Start, ask backend.Asker) error {
 	ref, err := m.launch(ctx, st, ask)
 	if err != nil {
 		return err
@@ -42,11 +42,11 @@ func (m *plainDesk) env() *environment { return m.desk.env }
 
 func (m *plainDesk) install(ctx context.Context) error { return plainCluster(ctx, m) }
 
-func (m *plainDesk) status(ctx context.Context, c jumphost.Cluster) error {
+func (m *plainDesk) status(ctx context.Context, c backend.Cluster) error {
 	return m.look(ctx, "status", "--id", c.Name)
 }
 
-func (m *plainDesk) resume(ctx context.Context, c jumphost.Cluster) error {
+func (m *plainDesk) resume(ctx context.Context, c backend.Cluster) error {
 	switch {
 	case c.File == "": // nothing was touched yet: what was to be installed is shown again
 		return m.review(ctx, c.Tried)
@@ -55,7 +55,7 @@ func (m *plainDesk) resume(ctx context.Context, c jumphost.Cluster) error {
 	case c.Leaves():
 		return m.remove(ctx, c)
 	}
-	return m.begin(ctx, jumphost.Start{Verb: "deploy", Of: c.Name, Again: true}, m.talker)
+	return m.begin(ctx, backend.Start{Verb: "deploy", Of: c.Name, Again: true}, m.talker)
 }
 
 // file takes the path of a deploy.yaml.
@@ -121,7 +121,7 @@ func (m *plainDesk) review(ctx context.Context, path string) error {
 	lines := []string{event.Clean(path)}
 	if c := got.Cluster; c.Name != "" {
 		word := m.t("menu.status." + c.Said())
-		if c.Status == jumphost.Unknown {
+		if c.Status == backend.Unknown {
 			word = m.t("file.new")
 		}
 		lines = append(lines, event.Clean(c.Name)+": "+word)
@@ -157,12 +157,12 @@ func (m *plainDesk) review(ctx context.Context, path string) error {
 		if yes, err := m.sure(ctx, m.t("file.sure", "cluster", got.Cluster.Name)); err != nil || !yes {
 			return err
 		}
-		return m.begin(ctx, jumphost.Start{Verb: "deploy", File: path}, m.talker)
+		return m.begin(ctx, backend.Start{Verb: "deploy", File: path}, m.talker)
 	}
 }
 
 // node is a machine of a cluster in a line.
-func (m *plainDesk) node(n jumphost.Node) string {
+func (m *plainDesk) node(n backend.Node) string {
 	var roles []string
 	for _, r := range n.Roles {
 		if m.env().P.Has("ui.role." + r) {
@@ -174,7 +174,7 @@ func (m *plainDesk) node(n jumphost.Node) string {
 }
 
 // remove asks which nodes leave, shows what will be done, and has the cluster's name typed.
-func (m *plainDesk) remove(ctx context.Context, c jumphost.Cluster) error {
+func (m *plainDesk) remove(ctx context.Context, c backend.Cluster) error {
 	m.say("remove.choose", "cluster", c.Name)
 	for i, n := range c.Nodes {
 		m.print(fmt.Sprintf("%2d  %s", i+1, m.node(n)))
@@ -191,7 +191,7 @@ func (m *plainDesk) remove(ctx context.Context, c jumphost.Cluster) error {
 		for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,;、", r) }) {
 			i, ok := numbered(word, len(c.Nodes))
 			if !ok {
-				i = slices.IndexFunc(c.Nodes, func(n jumphost.Node) bool { return n.Name == word || n.Addr == word })
+				i = slices.IndexFunc(c.Nodes, func(n backend.Node) bool { return n.Name == word || n.Addr == word })
 			}
 			if i < 0 {
 				m.say("plain.no-such", "text", word)
@@ -215,16 +215,16 @@ func (m *plainDesk) remove(ctx context.Context, c jumphost.Cluster) error {
 		return err
 	}
 	m.say("remove.sure", "names", strings.Join(names, ", "))
-	return m.destroy(ctx, c, jumphost.Start{Verb: "delete", Of: c.Name, Args: append([]string{"--yes"}, args...)})
+	return m.destroy(ctx, c, backend.Start{Verb: "delete", Of: c.Name, Args: append([]string{"--yes"}, args...)})
 }
 
 // cleanup shows what will go, and has the cluster's name typed.
-func (m *plainDesk) cleanup(ctx context.Context, c jumphost.Cluster) error {
+func (m *plainDesk) cleanup(ctx context.Context, c backend.Cluster) error {
 	purge, err := m.sure(ctx, m.t("plain.purge"))
 	if err != nil {
 		return err
 	}
-	stock, start := []string{"stock", "--id", c.Name}, jumphost.Start{Verb: "cleanup", Of: c.Name, Args: []string{"--yes"}}
+	stock, start := []string{"stock", "--id", c.Name}, backend.Start{Verb: "cleanup", Of: c.Name, Args: []string{"--yes"}}
 	if purge {
 		stock, start.Args = append(stock, "--purge"), append(start.Args, "--purge")
 	}
@@ -236,7 +236,7 @@ func (m *plainDesk) cleanup(ctx context.Context, c jumphost.Cluster) error {
 	return m.destroy(ctx, c, start)
 }
 
-func (m *plainDesk) destroy(ctx context.Context, c jumphost.Cluster, start jumphost.Start) error {
+func (m *plainDesk) destroy(ctx context.Context, c backend.Cluster, start backend.Start) error {
 	yes, err := m.wants(ctx, m.t("cleanup.type", "cluster", c.Name), c.Name)
 	if err != nil {
 		return err
@@ -293,11 +293,11 @@ func (m *plainDesk) runs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var all []jumphost.Run
+	var all []backend.Run
 	for _, c := range clusters {
 		all = append(all, c.Runs...)
 	}
-	slices.SortStableFunc(all, func(a, b jumphost.Run) int { return strings.Compare(b.Run, a.Run) })
+	slices.SortStableFunc(all, func(a, b backend.Run) int { return strings.Compare(b.Run, a.Run) })
 	every := all
 	for from := 0; ; {
 		for i, r := range all[from:min(from+plainRuns, len(all))] {
@@ -319,7 +319,7 @@ func (m *plainDesk) runs(ctx context.Context) error {
 			continue
 		}
 		if want, ok := strings.CutPrefix(text, "/"); ok { // / alone shows all again
-			from, all = 0, slices.DeleteFunc(slices.Clone(every), func(r jumphost.Run) bool {
+			from, all = 0, slices.DeleteFunc(slices.Clone(every), func(r backend.Run) bool {
 				return !strings.Contains(strings.ToLower(m.run(r)+" "+r.Status+" "+r.Verb), strings.ToLower(strings.TrimSpace(want)))
 			})
 			continue
@@ -333,7 +333,7 @@ func (m *plainDesk) runs(ctx context.Context) error {
 			m.say("plain.no-such", "text", text)
 			continue
 		}
-		if all[i].Status == jumphost.Running {
+		if all[i].Status == backend.Running {
 			replay = 0
 		}
 		if err := plainWatch(ctx, m.desk, m.talker, all[i].Ref, replay); err != nil && !errors.Is(err, errLeft) {
@@ -343,7 +343,7 @@ func (m *plainDesk) runs(ctx context.Context) error {
 }
 
 // run is one in a line.
-func (m *plainDesk) run(r jumphost.Run) string {
+func (m *plainDesk) run(r backend.Run) string {
 	when := "-"
 	if !r.At.IsZero() {
 		when = r.At.Local().Format("2006-01-02 15:04")
@@ -353,7 +353,7 @@ func (m *plainDesk) run(r jumphost.Run) string {
 		verb = m.t("menu.verb." + r.Verb)
 	}
 	word := m.t("menu.status." + r.Said())
-	if r.Status == jumphost.Installed || r.Status == jumphost.Removed {
+	if r.Status == backend.Installed || r.Status == backend.Removed {
 		word = m.t("menu.run.well")
 	}
 	line := when + "  " + event.Clean(r.Cluster) + "  " + verb + ": " + word

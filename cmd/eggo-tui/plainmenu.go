@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // plainMenu is the menu line by line, for screen readers and serial lines: numbered choices, nothing is drawn over. Runs are processes of their
@@ -72,9 +72,9 @@ var errQuit = errors.New("quit")
 type plainEntry struct {
 	id  string
 	key string // what is typed for it
-	of  []jumphost.Cluster
+	of  []backend.Cluster
 	why string // it cannot be done now, a key of i18n
-	do  func(ctx context.Context, c jumphost.Cluster) error
+	do  func(ctx context.Context, c backend.Cluster) error
 }
 
 // turn shows the menu once and does what is chosen.
@@ -132,7 +132,7 @@ func (m *plainDesk) turn(ctx context.Context) error {
 // choice does an entry, of the cluster that is meant.
 func (m *plainDesk) choice(ctx context.Context, x plainEntry) error {
 	if len(x.of) <= 1 {
-		c := jumphost.Cluster{}
+		c := backend.Cluster{}
 		if len(x.of) == 1 {
 			c = x.of[0]
 		}
@@ -147,23 +147,23 @@ func (m *plainDesk) choice(ctx context.Context, x plainEntry) error {
 	if err != nil {
 		return err
 	}
-	return x.do(ctx, x.of[slices.IndexFunc(x.of, func(c jumphost.Cluster) bool { return c.Name == name })])
+	return x.do(ctx, x.of[slices.IndexFunc(x.of, func(c backend.Cluster) bool { return c.Name == name })])
 }
 
 // entries are those of the menu on the screen: first what is likeliest.
-func (m *plainDesk) entries(clusters []jumphost.Cluster) []plainEntry {
-	free := func(do func(context.Context) error) func(context.Context, jumphost.Cluster) error {
-		return func(ctx context.Context, _ jumphost.Cluster) error { return do(ctx) }
+func (m *plainDesk) entries(clusters []backend.Cluster) []plainEntry {
+	free := func(do func(context.Context) error) func(context.Context, backend.Cluster) error {
+		return func(ctx context.Context, _ backend.Cluster) error { return do(ctx) }
 	}
-	watch := func(ctx context.Context, c jumphost.Cluster) error {
+	watch := func(ctx context.Context, c backend.Cluster) error {
 		return plainWatch(ctx, m.desk, m.talker, c.Runs[0].Ref, 0)
 	}
-	does := map[string]func(context.Context, jumphost.Cluster) error{
+	does := map[string]func(context.Context, backend.Cluster) error{
 		"watch": watch, "decide": watch, "install": free(m.install), "file": free(m.file), "resume": m.resume, "add": m.add, "remove": m.remove,
 		"cleanup": m.cleanup, "status": m.status, "bundle": free(m.bundle), "runs": free(m.runs),
 	}
 	var out []plainEntry
-	for _, o := range jumphost.Offers(clusters) {
+	for _, o := range backend.Offers(clusters) {
 		out = append(out, plainEntry{id: o.ID, key: o.Key(), of: o.Of, why: o.Why, do: does[o.ID]})
 	}
 	return out

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
 
@@ -258,9 +258,9 @@ func (w *plainWizard) tellNews(ctx context.Context) error {
 	}
 	list := w.asking
 	w.asking = nil
-	var keys []jumphost.HostKey
+	var keys []backend.HostKey
 	for _, l := range list {
-		keys = append(keys, jumphost.HostKey{Node: l.Machine.Name, Addr: l.Key.Addr, Type: l.Key.Type, Fingerprint: l.Key.Fingerprint})
+		keys = append(keys, backend.HostKey{Node: l.Machine.Name, Addr: l.Key.Addr, Type: l.Key.Type, Fingerprint: l.Key.Fingerprint})
 	}
 	trusted, err := w.HostKeys(ctx, keys, comparedWith)
 	for i, l := range list {

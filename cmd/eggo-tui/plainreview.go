@@ -11,11 +11,11 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
 
@@ -405,7 +405,7 @@ func (w *plainWizard) install(ctx context.Context, file string) (done bool, err 
 		w.talker.fault(err)
 		return false, nil
 	}
-	err = w.m.begin(ctx, jumphost.Start{Verb: "deploy", File: w.path(file)}, knower{w.talker, typedSecrets(w.draft)})
+	err = w.m.begin(ctx, backend.Start{Verb: "deploy", File: w.path(file)}, knower{w.talker, typedSecrets(w.draft)})
 	if err != nil {
 		return true, err
 	}
@@ -413,7 +413,7 @@ func (w *plainWizard) install(ctx context.Context, file string) (done bool, err 
 }
 
 // add lets machines join a cluster: the wizard's table over the cluster's own deploy.yaml.
-func (m *plainDesk) add(ctx context.Context, c jumphost.Cluster) error {
+func (m *plainDesk) add(ctx context.Context, c backend.Cluster) error {
 	data, err := os.ReadFile(c.File)
 	if err != nil {
 		return event.NewFault(event.ClassFailed, "state.read", err)
@@ -440,9 +440,9 @@ func (m *plainDesk) add(ctx context.Context, c jumphost.Cluster) error {
 func (w *plainWizard) letJoin(ctx context.Context) error {
 	cluster := w.draft.Get("cluster-id")
 	list := filepath.Join(filepath.Dir(w.file), "join.yaml")
-	start := jumphost.Start{Verb: "join", Of: cluster, Args: []string{"--file", list}}
+	start := backend.Start{Verb: "join", Of: cluster, Args: []string{"--file", list}}
 	for _, x := range w.fresh() {
-		start.Greet = append(start.Greet, jumphost.Node{Name: x.Name, Addr: x.IP, Arch: x.Arch})
+		start.Greet = append(start.Greet, backend.Node{Name: x.Name, Addr: x.IP, Arch: x.Arch})
 	}
 	if err := cmp.Or(writeJoin(list, w.fresh()), w.trustIn(cluster)); err != nil {
 		return err

@@ -11,18 +11,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/runstate"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
-	"github.com/eggo-k8s/eggo/internal/ui/runview"
 )
 
 // plainRun tells of a run line by line, from its event log alone, and takes what the person types meanwhile: it is the board for whoever
 // does not look at a screen. The run is a process of its own and does not need it.
 type plainRun struct {
 	*talker
-	opt   runview.Options
+	opt   backend.Board
 	state *runstate.State
 	out   *held
 	plain *report.Plain
@@ -71,7 +70,7 @@ func (h *held) flush() {
 const plainLook = 100 * time.Millisecond
 
 // plainWatch tells of a run until it has ended or the person leaves, and goes on with it when its deploy.yaml was changed on the way.
-func plainWatch(ctx context.Context, d *desk, p *talker, ref jumphost.Ref, replay float64) error {
+func plainWatch(ctx context.Context, d *desk, p *talker, ref backend.Ref, replay float64) error {
 	for {
 		opt, err := d.open(ctx, ref, replay)
 		if err != nil {
@@ -85,13 +84,13 @@ func plainWatch(ctx context.Context, d *desk, p *talker, ref jumphost.Ref, repla
 		if err != nil || !r.again {
 			return err
 		}
-		if ref, err = d.launch(ctx, jumphost.Start{Verb: "deploy", Of: ref.Cluster, Again: true, Soon: true}, p); err != nil {
+		if ref, err = d.launch(ctx, backend.Start{Verb: "deploy", Of: ref.Cluster, Again: true, Soon: true}, p); err != nil {
 			return err
 		}
 	}
 }
 
-func newPlainRun(p *talker, opt runview.Options) *plainRun {
+func newPlainRun(p *talker, opt backend.Board) *plainRun {
 	r := &plainRun{talker: p, opt: opt, state: runstate.New(), out: &held{p: p}, calm: true, told: map[asked]bool{}}
 	r.plain = report.NewPlain(r.out, p.env.P)
 	r.plain.Calm = true

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // atPTY starts eggo-tui with a terminal as stdin and stderr, and gives the person's end of it.
@@ -276,7 +276,7 @@ func TestWhatCannotBeShownIsGivenUp(t *testing.T) {
 	var said bytes.Buffer
 	for _, stderr := range []io.Writer{&said, newUnhurried(stuck{gone})} {
 		env := &environment{Stdout: stuck{gone}, Stderr: stderr, Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English)}
-		w := newFollower(env, "json", "/srv/state", jumphost.Ref{Cluster: "rack", Run: log.ID()}, log.Dir())
+		w := newFollower(env, "json", "/srv/state", backend.Ref{Cluster: "rack", Run: log.ID()}, log.Dir())
 		w.patience = time.Millisecond
 		w.start()
 		w.end()

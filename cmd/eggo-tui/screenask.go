@@ -7,14 +7,14 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/remote"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // screenAsker asks on the screen, each secret once, and keeps the answers for the run's process.
 type screenAsker struct {
-	ask jumphost.Asker
+	ask backend.Asker
 
 	one  sync.Mutex // one secret at a time
 	mu   sync.Mutex
@@ -24,9 +24,9 @@ type screenAsker struct {
 	opened, refused int // machines that the answers led to, and those that did not take them
 }
 
-func newScreenAsker(ask jumphost.Asker) *screenAsker {
+func newScreenAsker(ask backend.Asker) *screenAsker {
 	a := &screenAsker{ask: ask, kept: map[string]string{}}
-	a.keys = &keyRound{ask: func(ctx context.Context, keys []jumphost.HostKey) ([]bool, error) {
+	a.keys = &keyRound{ask: func(ctx context.Context, keys []backend.HostKey) ([]bool, error) {
 		a.one.Lock()
 		defer a.one.Unlock()
 		return ask.HostKeys(ctx, keys, comparedWith)
@@ -77,7 +77,7 @@ func (a *screenAsker) hostKey(ctx context.Context, q remote.HostKeyQuestion) (bo
 	return a.keys.hostKey(ctx, q)
 }
 
-func (a *screenAsker) signer(ctx context.Context, q jumphost.Signer) (bool, error) {
+func (a *screenAsker) signer(ctx context.Context, q backend.Signer) (bool, error) {
 	a.one.Lock()
 	defer a.one.Unlock()
 	return a.ask.Signer(ctx, q)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
@@ -27,7 +28,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/remote"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // runOptions are the flags of the verbs that run a plan.
@@ -260,7 +260,7 @@ func openSession(ctx context.Context, env *environment, o runOptions, verb strin
 	case env.Opened != nil:
 		err = env.Opened(s.cluster.Name, s.log.ID(), s.log.Dir())
 	default:
-		s.front = newFollower(env, o.output, s.stateDir, jumphost.Ref{Cluster: s.cluster.Name, Run: s.log.ID()}, s.log.Dir())
+		s.front = newFollower(env, o.output, s.stateDir, backend.Ref{Cluster: s.cluster.Name, Run: s.log.ID()}, s.log.Dir())
 		s.front.start()
 	}
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // shown is the command line's view of a run that it launched.
@@ -35,7 +35,7 @@ func (env *environment) show(h *operation.Handle, o runOptions, signals <-chan o
 			known, over = nil, h.Done()
 			said := *env
 			said.P = env.where(o.state).printer(env.P.Lang())
-			s.follower = newFollower(&said, o.output, o.state, jumphost.Ref(x.run.Ref), x.run.Dir)
+			s.follower = newFollower(&said, o.output, o.state, backend.Ref(x.run.Ref), x.run.Dir)
 			s.words = true
 			s.start()
 		case sig := <-signals:

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // detached is a run's process as the process that started it has it.
 type detached struct {
-	ref  jumphost.Ref
+	ref  backend.Ref
 	dir  string // of the run
 	cmd  *exec.Cmd
 	said *os.File
@@ -95,7 +95,7 @@ func startApart(
 		n, _ := words.ReadAt(text, 0)
 		return nil, broken(errors.New(event.Clean(strings.TrimSpace(string(text[:n])))))
 	}
-	d.ref, d.dir = jumphost.Ref{Cluster: r.Cluster, Run: r.Run}, r.Dir
+	d.ref, d.dir = backend.Ref{Cluster: r.Cluster, Run: r.Run}, r.Dir
 	return d, nil
 }
 

@@ -16,13 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/text/width"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // talker speaks with whoever is at the other end of a line, with a screen reader or on a serial line: all that is said is whole lines, all that is
-// typed is whole lines. Nothing is coloured, drawn over or moved, and no escape sequence leaves here. It is a jumphost.Asker.
+// typed is whole lines. Nothing is coloured, drawn over or moved, and no escape sequence leaves here. It is a backend.Asker.
 type talker struct {
 	env   *environment
 	in    *bufio.Reader
@@ -267,19 +267,19 @@ func (p *talker) wants(ctx context.Context, prompt, word string) (bool, error) {
 	return err == nil && text == word, err
 }
 
-// Secret implements jumphost.Asker.
+// Secret implements backend.Asker.
 func (p *talker) Secret(ctx context.Context, what event.Msg) (string, error) {
 	return p.secret(ctx, p.env.P.Msg(what)+" "+p.t("plain.unseen"))
 }
 
-// HostKeys implements jumphost.Asker.
-func (p *talker) HostKeys(ctx context.Context, keys []jumphost.HostKey, known jumphost.KnownHosts) ([]bool, error) {
+// HostKeys implements backend.Asker.
+func (p *talker) HostKeys(ctx context.Context, keys []backend.HostKey, known backend.KnownHosts) ([]bool, error) {
 	t := &keyTable{lineInterface: p, t: p.t, fault: p.fault, known: known}
 	return t.ask(ctx, keys)
 }
 
-// Signer implements jumphost.Asker.
-func (p *talker) Signer(ctx context.Context, s jumphost.Signer) (bool, error) {
+// Signer implements backend.Asker.
+func (p *talker) Signer(ctx context.Context, s backend.Signer) (bool, error) {
 	p.print(p.t("ask.signer", "bundle", event.Clean(s.Bundle), "name", s.Name, "arch", s.Arch), "  "+s.Type, "  "+s.Fingerprint, p.t("ask.signer.how"))
 	return p.sure(ctx, p.t("plain.signer"))
 }
@@ -287,7 +287,7 @@ func (p *talker) Signer(ctx context.Context, s jumphost.Signer) (bool, error) {
 // doingEvery is how often it is said that something is still waited for.
 const doingEvery = 10 * time.Second
 
-// Doing implements jumphost.Asker: what is waited for is said when it begins, and now and then while it lasts.
+// Doing implements backend.Asker: what is waited for is said when it begins, and now and then while it lasts.
 func (p *talker) Doing(what event.Msg) {
 	p.says.Lock()
 	said := p.doing == what.Key && time.Since(p.since) < doingEvery

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/trust"
 	"github.com/eggo-k8s/eggo/internal/config"
@@ -18,7 +19,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/operation/staging"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // trustOptions are the flags of the verbs that install from a bundle.
@@ -131,7 +131,7 @@ func (s *session) askSigner(ctx context.Context, q trust.Question) (yes, asked b
 		s.ask.Lock()
 		defer s.ask.Unlock()
 	}
-	yes, err = s.env.asker().signer(ctx, jumphost.Signer{
+	yes, err = s.env.asker().signer(ctx, backend.Signer{
 		Bundle: filepath.Base(q.File), Name: q.Manifest.Name, Arch: q.Manifest.Arch, Type: q.Signer.KeyType, Fingerprint: q.Signer.Fingerprint,
 	})
 	if errors.Is(err, errNobody) {

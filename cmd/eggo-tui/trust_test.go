@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/sign"
 	"github.com/eggo-k8s/eggo/internal/bundle/trust"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
 
@@ -22,10 +22,10 @@ import (
 type decided struct {
 	person
 	yes   bool
-	asked []jumphost.Signer
+	asked []backend.Signer
 }
 
-func (d *decided) Signer(_ context.Context, s jumphost.Signer) (bool, error) {
+func (d *decided) Signer(_ context.Context, s backend.Signer) (bool, error) {
 	d.asked = append(d.asked, s)
 	return d.yes, nil
 }
@@ -68,7 +68,7 @@ func TestAPersonIsAskedAboutTheSigner(t *testing.T) {
 		}
 		who := &decided{yes: yes}
 		d := &desk{env: env, state: state}
-		_, err := d.launch(t.Context(), jumphost.Start{Verb: "deploy", File: deploy}, who)
+		_, err := d.launch(t.Context(), backend.Start{Verb: "deploy", File: deploy}, who)
 		if len(who.asked) != 1 || who.asked[0].Fingerprint != fingerprint || who.asked[0].Bundle != filepath.Base(file) {
 			t.Fatalf("asked %+v", who.asked)
 		}
@@ -87,11 +87,11 @@ func TestAPersonIsAskedAboutTheSigner(t *testing.T) {
 			t.Fatalf("%v, known: %v", err, known)
 		}
 		// The next one is not asked about, and another key's is refused.
-		if _, err := d.launch(t.Context(), jumphost.Start{Verb: "deploy", File: deploy}, who); len(who.asked) != 1 {
+		if _, err := d.launch(t.Context(), backend.Start{Verb: "deploy", File: deploy}, who); len(who.asked) != 1 {
 			t.Errorf("asked again, %v", err)
 		}
 		must(t, os.Remove(file+".sig"))
-		_, err = d.launch(t.Context(), jumphost.Start{Verb: "deploy", File: deploy}, who)
+		_, err = d.launch(t.Context(), backend.Start{Verb: "deploy", File: deploy}, who)
 		if f := event.AsFault(err); f == nil || f.Code != "trust.unsigned" {
 			t.Error(err)
 		}
@@ -100,7 +100,7 @@ func TestAPersonIsAskedAboutTheSigner(t *testing.T) {
 
 // Line by line the key is shown before the question; anything but a yes is a no.
 func TestTheSignerLineByLine(t *testing.T) {
-	who := jumphost.Signer{Bundle: "b.tar.gz", Name: "b", Arch: "amd64", Type: "ssh-ed25519", Fingerprint: "SHA256:abc"}
+	who := backend.Signer{Bundle: "b.tar.gz", Name: "b", Arch: "amd64", Type: "ssh-ed25519", Fingerprint: "SHA256:abc"}
 	for typed, want := range map[string]bool{"yes": true, "y": true, "": false, "n": false, "perhaps": false} {
 		m, said := dialogue(t, i18n.English, typed)
 		yes, err := m.talker.Signer(t.Context(), who)
@@ -168,7 +168,7 @@ func TestAYesIsANoToTheUnsigned(t *testing.T) {
 		}
 		state, who := t.TempDir(), &decided{yes: true}
 		d := &desk{env: env, state: state}
-		_, err = d.launch(t.Context(), jumphost.Start{Verb: "deploy", File: deploy}, who)
+		_, err = d.launch(t.Context(), backend.Start{Verb: "deploy", File: deploy}, who)
 		if f := event.AsFault(err); f == nil || f.Code != "trust.unsigned" || len(who.asked) != 1 {
 			t.Errorf("%v: %v, asked %d", order, err, len(who.asked))
 		}

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/phases"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // A run that goes on and waits for a decision says so wherever runs are listed, from its log alone; when it is decided it just runs.
@@ -63,7 +63,7 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 		}
 		return out.String()
 	}
-	seen := func() jumphost.Cluster {
+	seen := func() backend.Cluster {
 		t.Helper()
 		d := &desk{env: &environment{Getenv: func(string) string { return "" }}, state: root}
 		all, err := d.clusters(t.Context())
@@ -77,7 +77,7 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 		if out := listed(i18n.English, "text"); strings.Contains(out, "needs you") || strings.Count(out, "running") != 2 {
 			t.Errorf("it just runs:\n%s", out)
 		}
-		if c := seen(); c.Said() != jumphost.Running || c.Runs[0].Said() != jumphost.Running || (&plainDesk{}).entries([]jumphost.Cluster{c})[0].id != "watch" {
+		if c := seen(); c.Said() != backend.Running || c.Runs[0].Said() != backend.Running || (&plainDesk{}).entries([]backend.Cluster{c})[0].id != "watch" {
 			t.Errorf("it just runs: %+v", c)
 		}
 	}
@@ -102,10 +102,10 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 		t.Errorf("%s: %+v %v", lines, c, err)
 	}
 	k := seen()
-	if w := k.Runs[0].Waits; k.Status != jumphost.Running || k.Said() != jumphost.Waiting || len(w) != 1 || w[0].Node != "n1" || w[0].Step.Key != "step.etcd.start" || w[0].Fault.Code != fault.Code {
+	if w := k.Runs[0].Waits; k.Status != backend.Running || k.Said() != backend.Waiting || len(w) != 1 || w[0].Node != "n1" || w[0].Step.Key != "step.etcd.start" || w[0].Fault.Code != fault.Code {
 		t.Errorf("%+v", k)
 	}
-	if first := (&plainDesk{}).entries([]jumphost.Cluster{k})[0]; first.id != "decide" || len(first.of) != 1 || first.of[0].Name != "rack" {
+	if first := (&plainDesk{}).entries([]backend.Cluster{k})[0]; first.id != "decide" || len(first.of) != 1 || first.of[0].Name != "rack" {
 		t.Errorf("%+v", first)
 	}
 

@@ -14,11 +14,11 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation/dial"
 	"github.com/eggo-k8s/eggo/internal/remote"
-	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
 
@@ -176,7 +176,7 @@ func (d *draftDesk) file(cluster string) string {
 }
 
 // knownHosts compares unknown host keys with a known_hosts file of this machine.
-func (d *draftDesk) knownHosts(path string, keys []frame.HostKey) ([]frame.KeyCheck, error) {
+func (d *draftDesk) knownHosts(path string, keys []backend.HostKey) ([]backend.KeyCheck, error) {
 	return comparedWith(d.path(path), keys)
 }
 

@@ -11,11 +11,11 @@ import (
 	"github.com/google/renameio/v2"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 	"github.com/eggo-k8s/eggo/internal/ui/pages"
 	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
@@ -25,13 +25,13 @@ func (d *desk) newCluster(ctx context.Context, deps *pages.Deps) frame.Page {
 	w := newDraftDesk(d.env, d.state)
 	svc := w.services()
 	svc.Run = func(file string, draft config.Draft) frame.Page {
-		return pages.NewLaunch(knowing(deps, draft), jumphost.Start{Verb: "deploy", File: w.path(file)})
+		return pages.NewLaunch(knowing(deps, draft), backend.Start{Verb: "deploy", File: w.path(file)})
 	}
 	return wizard.New(ctx, svc)
 }
 
 // addNodes is the wizard's table over the cluster's own deploy.yaml, for machines that join it.
-func (d *desk) addNodes(ctx context.Context, deps *pages.Deps, c jumphost.Cluster) frame.Page {
+func (d *desk) addNodes(ctx context.Context, deps *pages.Deps, c backend.Cluster) frame.Page {
 	data, err := os.ReadFile(c.File)
 	draft, problems := config.ReadDraft(data, c.File)
 	if err != nil || problems.HasErrors() {
@@ -55,9 +55,9 @@ func (d *desk) addNodes(ctx context.Context, deps *pages.Deps, c jumphost.Cluste
 		return w.trustIn(c.Name)
 	}
 	svc.Run = func(_ string, draft config.Draft) frame.Page {
-		start := jumphost.Start{Verb: "join", Of: c.Name, Args: []string{"--file", list}}
+		start := backend.Start{Verb: "join", Of: c.Name, Args: []string{"--file", list}}
 		for _, m := range fresh(draft) {
-			start.Greet = append(start.Greet, jumphost.Node{Name: m.Name, Addr: m.IP, Arch: m.Arch})
+			start.Greet = append(start.Greet, backend.Node{Name: m.Name, Addr: m.IP, Arch: m.Arch})
 		}
 		return pages.NewLaunch(knowing(deps, draft), start)
 	}
@@ -97,18 +97,18 @@ func writeJoin(file string, machines []config.Machine) error {
 func knowing(deps *pages.Deps, draft config.Draft) *pages.Deps {
 	own := *deps
 	launch := deps.S.Launch
-	own.S.Launch = func(ctx context.Context, st jumphost.Start, ask jumphost.Asker) (jumphost.Ref, error) {
+	own.S.Launch = func(ctx context.Context, st backend.Start, ask backend.Asker) (backend.Ref, error) {
 		return launch(ctx, st, knower{ask, typedSecrets(draft)})
 	}
 	return &own
 }
 
 type knower struct {
-	jumphost.Asker
+	backend.Asker
 	known map[string]string
 }
 
-// Secret implements jumphost.Asker.
+// Secret implements backend.Asker.
 func (k knower) Secret(ctx context.Context, what event.Msg) (string, error) {
 	if v := k.known[what.Key]; v != "" {
 		return v, nil

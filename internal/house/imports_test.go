@@ -28,8 +28,9 @@ var arrows = map[string][]string{
 	"internal/bundle":   {"internal/event", "internal/nodepath"},
 	"internal/nodepath": {},
 	"internal/config":   {"internal/bundle", "internal/nodepath", "internal/event", "internal/i18n"}, // i18n: the comments of the template
+	"internal/backend":  {"internal/runstate", "internal/event", "internal/i18n"},
 	"internal/report":   {"internal/runstate", "internal/event", "internal/i18n"},
-	"internal/ui":       {"internal/runstate", "internal/event", "internal/i18n", "internal/report", "internal/config", "internal/bundle", "internal/redact"},
+	"internal/ui":       {"internal/backend", "internal/runstate", "internal/event", "internal/i18n", "internal/report", "internal/config", "internal/bundle", "internal/redact"},
 	"internal/phases":   {"internal/config", "internal/bundle", "internal/nodepath", "internal/pki", "assets", "internal/engine", "internal/event"},
 	"internal/operation": {"internal/config", "internal/bundle", "internal/pki", "internal/phases", "internal/engine",
 		"internal/journal", "internal/control", "internal/remote", "internal/runstate", "internal/redact",
@@ -43,6 +44,7 @@ var arrows = map[string][]string{
 
 // more is what a package within a room may import besides its room.
 var more = map[string][]string{
+	"internal/backend":      {"internal/operation/request"},
 	"internal/bundle/build": {"assets"}, // the default spec's keyring
 	"internal/ui/pages":     {"internal/operation/request"},
 }
@@ -166,6 +168,9 @@ func TestACrossingIsSeen(t *testing.T) {
 		{"internal/phases", "golang.org/x/crypto/ssh", false},
 		{"internal/remote", "golang.org/x/crypto/ssh/agent", true},
 		{"internal/report", "charm.land/lipgloss/v2", false},
+		{"internal/backend", "charm.land/bubbletea/v2", false},
+		{"internal/backend", module + "internal/ui/frame", false},
+		{"internal/backend", module + "internal/operation/request", true},
 		{"internal/bundle/build", module + "assets", true},
 		{"internal/bundle", module + "assets", false},
 		{"internal/operation", module + "internal/i18n", false},

@@ -13,9 +13,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
-	"github.com/eggo-k8s/eggo/internal/ui/logview"
 	"github.com/eggo-k8s/eggo/internal/ui/runview"
 	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
@@ -66,11 +66,11 @@ func (l *list) Next() (event.Record, error) {
 func watch(t testing.TB, n int) *App {
 	t.Helper()
 	l := list(records(n))
-	a := New(runview.New(runview.Options{Feed: &runview.Live{From: &l, Over: true}, NodeLog: func(host string) (logview.Source, error) {
+	a := New(runview.New(backend.Board{Feed: &backend.Live{From: &l, Over: true}, NodeLog: func(host string) (backend.NodeLog, error) {
 		if host == "n1" {
 			return nil, errors.New("no such log")
 		}
-		return logview.Text(strings.Repeat("2026-11-21T10:00:00.000Z s stdout| all is well\n", 200) + "2026-11-21T10:00:00.000Z s stderr| error: no space\n"), nil
+		return backend.LogText(strings.Repeat("2026-11-21T10:00:00.000Z s stdout| all is well\n", 200) + "2026-11-21T10:00:00.000Z s stderr| error: no space\n"), nil
 	}}).Still(), Options{Lang: i18n.English})
 	uitest.Drive(t, a, tea.WindowSizeMsg{Width: 100, Height: 30})
 	uitest.Run(t, a, a.Init())
@@ -134,7 +134,7 @@ func FuzzKeysAndSizes(f *testing.F) {
 
 func BenchmarkHundredMachines(b *testing.B) {
 	l := list(records(100))
-	page := runview.New(runview.Options{Feed: &runview.Live{From: &l, Over: true}}).Still()
+	page := runview.New(backend.Board{Feed: &backend.Live{From: &l, Over: true}}).Still()
 	a := New(page, Options{Lang: i18n.English})
 	a.w, a.h = 200, 60
 	uitest.Run(b, a, a.Init())

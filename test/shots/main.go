@@ -16,10 +16,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"image/color"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui"
-	"github.com/eggo-k8s/eggo/internal/ui/logview"
 	"github.com/eggo-k8s/eggo/internal/ui/runview"
 )
 
@@ -164,7 +164,7 @@ func (s shot) screen(list []event.Record, lang i18n.Lang, dark bool) (string, er
 		before = append(before, full(before[len(before)-1], cmp.Or(s.host, pattern))...)
 	}
 	feed := &reel{list: before, logs: logs}
-	page := runview.New(runview.Options{Feed: feed, Control: feed, NodeLog: func(host string) (logview.Source, error) { return logview.Text(logs[host]), nil },
+	page := runview.New(backend.Board{Feed: feed, Control: feed, NodeLog: func(host string) (backend.NodeLog, error) { return backend.LogText(logs[host]), nil },
 		Shell: func(string) (*exec.Cmd, error) { return nil, errors.New("there is none") }, Edit: func() (*exec.Cmd, func() (bool, error), error) { return nil, nil, errors.New("there is none") }}).Still()
 	app := ui.New(page, ui.Options{Lang: lang, ASCII: s.plain, Mono: s.plain, Now: func() time.Time { return now }})
 	do(app, func() tea.Msg { return tea.WindowSizeMsg{Width: s.w, Height: s.h} })

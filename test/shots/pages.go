@@ -9,14 +9,13 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 	"github.com/eggo-k8s/eggo/internal/ui/pages"
-	"github.com/eggo-k8s/eggo/internal/ui/runview"
 )
 
 // pageShot is a picture of a page around a run: the page, and the keys that lead to what is shown.
@@ -40,7 +39,7 @@ func pageShots() []pageShot {
 		{name: "remove", page: func(d *pages.Deps) frame.Page { return pages.NewRemove(d, rack) }, keys: []string{"down", "down", "down", "space", "down", "space"}},
 		{name: "cleanup", page: func(d *pages.Deps) frame.Page { return pages.NewCleanup(d, rack) }, keys: []string{"enter", "=rack"}},
 		{name: "first-contact", page: func(d *pages.Deps) frame.Page {
-			return pages.NewLaunch(d, jumphost.Start{Verb: "deploy", Of: rack.Name})
+			return pages.NewLaunch(d, backend.Start{Verb: "deploy", Of: rack.Name})
 		}},
 	}
 }
@@ -60,10 +59,10 @@ func (s pageShot) screen(lang i18n.Lang, dark bool, w, h int) string {
 
 func jumpNow() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
 
-func jumpNodes(n int) []jumphost.Node {
-	var out []jumphost.Node
+func jumpNodes(n int) []backend.Node {
+	var out []backend.Node
 	for i := range n {
-		x := jumphost.Node{Name: fmt.Sprintf("node-%d", i+1), Addr: fmt.Sprintf("192.0.2.%d", i+11), Arch: "amd64", Roles: []string{"worker"}}
+		x := backend.Node{Name: fmt.Sprintf("node-%d", i+1), Addr: fmt.Sprintf("192.0.2.%d", i+11), Arch: "amd64", Roles: []string{"worker"}}
 		switch {
 		case i < 3:
 			x.Roles = []string{"control-plane", "etcd"}
@@ -76,54 +75,54 @@ func jumpNodes(n int) []jumphost.Node {
 }
 
 // jumpClusters are those of a jump host on which much has happened.
-func jumpClusters() []jumphost.Cluster {
-	run := func(cluster, verb, status string, ago, took time.Duration) jumphost.Run {
+func jumpClusters() []backend.Cluster {
+	run := func(cluster, verb, status string, ago, took time.Duration) backend.Run {
 		at := jumpNow().Add(-ago)
-		return jumphost.Run{Ref: jumphost.Ref{Cluster: cluster, Run: at.Format("20060102T150405Z") + "-" + verb}, Verb: verb, Version: "v1.2.0", Status: status, At: at, Took: took}
+		return backend.Run{Ref: backend.Ref{Cluster: cluster, Run: at.Format("20060102T150405Z") + "-" + verb}, Verb: verb, Version: "v1.2.0", Status: status, At: at, Took: took}
 	}
-	stopped := run("rack-7", "deploy", jumphost.Failed, 20*time.Minute, 4*time.Minute)
+	stopped := run("rack-7", "deploy", backend.Failed, 20*time.Minute, 4*time.Minute)
 	stopped.Fault = event.NewFault(event.ClassFailed, "run.failed", nil, "count", "2")
-	return []jumphost.Cluster{
-		{Name: "rack-7", Status: jumphost.Failed, Masters: 3, Workers: 5, Nodes: jumpNodes(8), File: "/var/lib/eggo/rack-7/deploy.yaml", Runs: []jumphost.Run{stopped}},
-		{Name: "edge-berlin", Status: jumphost.Installed, Masters: 1, Workers: 2, Nodes: jumpNodes(3), File: "/var/lib/eggo/edge-berlin/deploy.yaml", Runs: []jumphost.Run{
-			run("edge-berlin", "join", jumphost.Installed, 52*time.Hour, 95*time.Second), run("edge-berlin", "deploy", jumphost.Installed, 76*time.Hour, 6*time.Minute),
+	return []backend.Cluster{
+		{Name: "rack-7", Status: backend.Failed, Masters: 3, Workers: 5, Nodes: jumpNodes(8), File: "/var/lib/eggo/rack-7/deploy.yaml", Runs: []backend.Run{stopped}},
+		{Name: "edge-berlin", Status: backend.Installed, Masters: 1, Workers: 2, Nodes: jumpNodes(3), File: "/var/lib/eggo/edge-berlin/deploy.yaml", Runs: []backend.Run{
+			run("edge-berlin", "join", backend.Installed, 52*time.Hour, 95*time.Second), run("edge-berlin", "deploy", backend.Installed, 76*time.Hour, 6*time.Minute),
 		}},
-		{Name: "shanghai-2", Status: jumphost.Installed, Masters: 3, Workers: 97, Nodes: jumpNodes(100), File: "/var/lib/eggo/shanghai-2/deploy.yaml", Runs: []jumphost.Run{
-			run("shanghai-2", "delete", jumphost.Interrupted, 26*time.Hour, 12*time.Minute), run("shanghai-2", "deploy", jumphost.Installed, 12*24*time.Hour, 31*time.Minute),
+		{Name: "shanghai-2", Status: backend.Installed, Masters: 3, Workers: 97, Nodes: jumpNodes(100), File: "/var/lib/eggo/shanghai-2/deploy.yaml", Runs: []backend.Run{
+			run("shanghai-2", "delete", backend.Interrupted, 26*time.Hour, 12*time.Minute), run("shanghai-2", "deploy", backend.Installed, 12*24*time.Hour, 31*time.Minute),
 		}},
-		{Name: "trial", Status: jumphost.Removed, Runs: []jumphost.Run{run("trial", "cleanup", jumphost.Removed, 51*24*time.Hour, 20*time.Second)}},
+		{Name: "trial", Status: backend.Removed, Runs: []backend.Run{run("trial", "cleanup", backend.Removed, 51*24*time.Hour, 20*time.Second)}},
 	}
 }
 
 // jumpDeps are the services of a jump host that there is not.
 func jumpDeps() *pages.Deps {
 	nothing := func() frame.Page { return nil }
-	return &pages.Deps{Version: "v1.2.0", Install: nothing, S: jumphost.Services{
-		Clusters: func(context.Context) ([]jumphost.Cluster, error) { return jumpClusters(), nil },
-		Open: func(context.Context, jumphost.Ref, float64) (runview.Options, error) {
-			return runview.Options{Feed: &reel{}}, nil
+	return &pages.Deps{Version: "v1.2.0", Install: nothing, S: backend.Services{
+		Clusters: func(context.Context) ([]backend.Cluster, error) { return jumpClusters(), nil },
+		Open: func(context.Context, backend.Ref, float64) (backend.Board, error) {
+			return backend.Board{Feed: &reel{}}, nil
 		},
-		Launch: func(ctx context.Context, _ jumphost.Start, ask jumphost.Asker) (jumphost.Ref, error) {
-			var keys []jumphost.HostKey
+		Launch: func(ctx context.Context, _ backend.Start, ask backend.Asker) (backend.Ref, error) {
+			var keys []backend.HostKey
 			for i, n := range jumpNodes(3) {
-				keys = append(keys, jumphost.HostKey{Node: n.Name, Addr: n.Addr + ":22", Type: "ssh-ed25519", Fingerprint: "SHA256:1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7u" + string("ABC"[i]) + "k"})
+				keys = append(keys, backend.HostKey{Node: n.Name, Addr: n.Addr + ":22", Type: "ssh-ed25519", Fingerprint: "SHA256:1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7u" + string("ABC"[i]) + "k"})
 			}
-			_, err := ask.HostKeys(ctx, keys, func(string, []jumphost.HostKey) ([]frame.KeyCheck, error) { return nil, nil })
-			return jumphost.Ref{}, err
+			_, err := ask.HostKeys(ctx, keys, func(string, []backend.HostKey) ([]backend.KeyCheck, error) { return nil, nil })
+			return backend.Ref{}, err
 		},
 		Tell: jumpTold,
-		Check: func(_ context.Context, file string) (jumphost.Checked, error) {
+		Check: func(_ context.Context, file string) (backend.Checked, error) {
 			c := jumpClusters()[0]
-			c.Status, c.File = jumphost.Unknown, file
-			return jumphost.Checked{Cluster: c, Facts: []event.Msg{event.M("file.fact.network", "pods", "10.244.0.0/16", "services", "10.32.0.0/16"), event.M("file.fact.bundle", "path", "/srv/eggo-amd64.tar.gz")},
-				Problems: []jumphost.Problem{{Line: 7, Col: 3, Key: "masters", Fault: event.NewFault(event.ClassUsage, "config.etcd-even", nil, "count", "2")}}}, nil
+			c.Status, c.File = backend.Unknown, file
+			return backend.Checked{Cluster: c, Facts: []event.Msg{event.M("file.fact.network", "pods", "10.244.0.0/16", "services", "10.32.0.0/16"), event.M("file.fact.bundle", "path", "/srv/eggo-amd64.tar.gz")},
+				Problems: []backend.Problem{{Line: 7, Col: 3, Key: "masters", Fault: event.NewFault(event.ClassUsage, "config.etcd-even", nil, "count", "2")}}}, nil
 		},
-		Bundle: func(context.Context, string) (jumphost.Bundle, error) {
-			return jumphost.Bundle{Name: "eggo", Kubernetes: "v1.34.2", Arch: "amd64", OS: "debian 12 bookworm", ID: "5f1c0a97d2be44e1", Size: 684 << 20, Groups: []jumphost.Group{
-				{Kind: "images", Size: 412 << 20, Members: []jumphost.Member{{Name: "registry.k8s.io/pause:3.10.1", Version: "linux/amd64", Size: 300 << 10}, {Name: "registry.k8s.io/coredns/coredns:v1.12.1", Version: "linux/amd64", Size: 20 << 20},
+		Bundle: func(context.Context, string) (backend.Bundle, error) {
+			return backend.Bundle{Name: "eggo", Kubernetes: "v1.34.2", Arch: "amd64", OS: "debian 12 bookworm", ID: "5f1c0a97d2be44e1", Size: 684 << 20, Groups: []backend.Group{
+				{Kind: "images", Size: 412 << 20, Members: []backend.Member{{Name: "registry.k8s.io/pause:3.10.1", Version: "linux/amd64", Size: 300 << 10}, {Name: "registry.k8s.io/coredns/coredns:v1.12.1", Version: "linux/amd64", Size: 20 << 20},
 					{Name: "ghcr.io/flannel-io/flannel:v0.27.4", Version: "linux/amd64", Size: 34 << 20}}},
-				{Kind: "binary", Size: 210 << 20, Members: []jumphost.Member{{Name: "kube-apiserver", Version: "v1.34.2", Size: 72 << 20}, {Name: "kubelet", Version: "v1.34.2", Size: 58 << 20}, {Name: "etcd", Version: "v3.6.5", Size: 25 << 20}}},
-				{Kind: "deb", Size: 60 << 20, Members: []jumphost.Member{{Name: "containerd", Version: "1.6.20~ds1-1+deb12u3", Size: 26 << 20}, {Name: "conntrack", Version: "1:1.4.7-1+b2", Size: 35 << 10}}},
+				{Kind: "binary", Size: 210 << 20, Members: []backend.Member{{Name: "kube-apiserver", Version: "v1.34.2", Size: 72 << 20}, {Name: "kubelet", Version: "v1.34.2", Size: 58 << 20}, {Name: "etcd", Version: "v3.6.5", Size: 25 << 20}}},
+				{Kind: "deb", Size: 60 << 20, Members: []backend.Member{{Name: "containerd", Version: "1.6.20~ds1-1+deb12u3", Size: 26 << 20}, {Name: "conntrack", Version: "1:1.4.7-1+b2", Size: 35 << 10}}},
 			}}, nil
 		},
 		Verify: func(_ context.Context, _ string, progress func(done, total int64)) error {
@@ -134,7 +133,7 @@ func jumpDeps() *pages.Deps {
 }
 
 // jumpTold is what the verbs that only look would say.
-func jumpTold(_ context.Context, lang i18n.Lang, args []string, _ jumphost.Asker) ([]string, error) {
+func jumpTold(_ context.Context, lang i18n.Lang, args []string, _ backend.Asker) ([]string, error) {
 	p := i18n.NewPrinter(lang)
 	if args[0] == "stock" {
 		var out []string

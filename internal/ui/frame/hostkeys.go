@@ -7,21 +7,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
-)
-
-// HostKey of a node that is contacted for the first time.
-type HostKey struct{ Node, Addr, Type, Fingerprint string }
-
-// KeyCheck is what a known_hosts file says of a key.
-type KeyCheck string
-
-// The checks. A key that differs from the file's cannot be trusted here.
-const (
-	KeyUnlisted KeyCheck = ""
-	KeyVerified KeyCheck = "verified"
-	KeyDiffers  KeyCheck = "differs"
 )
 
 // AskKeys is a message: it shows unknown host keys as a table, in which each is trusted or not. No key is trusted that was not on the screen.
@@ -30,9 +18,9 @@ type AskKeys struct {
 	About event.Msg
 	Done  string // of i18n: what Enter does
 	Leave string // of i18n: what Esc does
-	Keys  []HostKey
+	Keys  []backend.HostKey
 	// Known compares the keys with a known_hosts file; it is called in a command. nil: that is not offered.
-	Known  func(path string, keys []HostKey) ([]KeyCheck, error)
+	Known  func(path string, keys []backend.HostKey) ([]backend.KeyCheck, error)
 	Do     func(trusted []bool) tea.Cmd // Enter, when some are trusted
 	Refuse func() tea.Cmd               // n
 	Cancel func() tea.Cmd               // Esc, and Enter when none is trusted
@@ -40,7 +28,7 @@ type AskKeys struct {
 
 // checked is what came of a known_hosts file.
 type checked struct {
-	checks []KeyCheck
+	checks []backend.KeyCheck
 	fault  *event.Fault
 }
 
@@ -50,7 +38,7 @@ type keyTable struct {
 	at, top int
 	trusted []bool
 	shown   []bool // was on the screen
-	checks  []KeyCheck
+	checks  []backend.KeyCheck
 	news    *atomic.Pointer[checked] // of the command that reads a file
 	fault   *event.Fault
 	asks    bool // the path is typed
@@ -62,7 +50,7 @@ type keyTable struct {
 
 func newKeyTable(m AskKeys) *keyTable {
 	n := len(m.Keys)
-	return &keyTable{AskKeys: m, trusted: make([]bool, n), shown: make([]bool, n), checks: make([]KeyCheck, n), news: &atomic.Pointer[checked]{}, room: 1, tall: 1}
+	return &keyTable{AskKeys: m, trusted: make([]bool, n), shown: make([]bool, n), checks: make([]backend.KeyCheck, n), news: &atomic.Pointer[checked]{}, room: 1, tall: 1}
 }
 
 // hear takes what a file said: keys that it has are trusted, for somebody has verified them; those that differ are not.
@@ -76,7 +64,7 @@ func (k *keyTable) hear() {
 	}
 	k.checks = got.checks
 	for i, c := range k.checks {
-		k.trusted[i] = c != KeyDiffers && (k.trusted[i] || c == KeyVerified)
+		k.trusted[i] = c != backend.KeyDiffers && (k.trusted[i] || c == backend.KeyVerified)
 	}
 }
 
@@ -105,7 +93,7 @@ func (k *keyTable) move(n int) {
 
 // toggle trusts the chosen key or not, if there is one that may be trusted.
 func (k *keyTable) toggle() {
-	if k.at < len(k.Keys) && k.shown[k.at] && k.checks[k.at] != KeyDiffers {
+	if k.at < len(k.Keys) && k.shown[k.at] && k.checks[k.at] != backend.KeyDiffers {
 		k.trusted[k.at] = !k.trusted[k.at]
 	}
 }
@@ -149,7 +137,7 @@ func (k *keyTable) Key(m tea.KeyPressMsg, e *Env) (tea.Cmd, bool) {
 // all trusts what was on the screen, and is done when that is all; else it goes to what was not.
 func (k *keyTable) all() (tea.Cmd, bool) {
 	for i := range k.Keys {
-		k.trusted[i] = k.trusted[i] || k.shown[i] && k.checks[i] != KeyDiffers
+		k.trusted[i] = k.trusted[i] || k.shown[i] && k.checks[i] != backend.KeyDiffers
 	}
 	if i := k.unseen(false); i >= 0 {
 		k.at, k.top = min(len(k.Keys)-1, i+k.room-1), i
@@ -271,7 +259,7 @@ func (k *keyTable) columns(e *Env) (name, addr, kind int) {
 func (k *keyTable) checkWidth(e *Env) int {
 	wide := 0
 	for _, c := range k.checks {
-		if c != KeyUnlisted {
+		if c != backend.KeyUnlisted {
 			wide = max(wide, 2+widget.Width(e.P.T("ask.key-check."+string(c))))
 		}
 	}
@@ -293,11 +281,11 @@ func (k *keyTable) row(e *Env, i, name, addr, kind, w int) []string {
 		Add(t.Text, widget.Fit(event.Clean(x.Addr), addr, g.Cut)).Space(2)
 	check := func() {
 		switch k.checks[i] {
-		case KeyVerified:
+		case backend.KeyVerified:
 			l.Add(t.Good, g.OK+" "+e.P.T("ask.key-check.verified")).Space(2)
-		case KeyDiffers:
+		case backend.KeyDiffers:
 			l.Add(t.Bad, g.Failed+" "+e.P.T("ask.key-check.differs")).Space(2)
-		case KeyUnlisted:
+		case backend.KeyUnlisted:
 		}
 	}
 	style := t.Accent

@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -28,10 +29,10 @@ type table struct {
 	end    string // how it ended; "" while it is open
 }
 
-func openTable(t *testing.T, n, w, h int, known func(string, []frame.HostKey) ([]frame.KeyCheck, error)) *table {
-	var keys []frame.HostKey
+func openTable(t *testing.T, n, w, h int, known func(string, []backend.HostKey) ([]backend.KeyCheck, error)) *table {
+	var keys []backend.HostKey
 	for i := range n {
-		keys = append(keys, frame.HostKey{Node: fmt.Sprintf("node-%d", i+1), Addr: fmt.Sprintf("127.0.1.%d:2222", i+1), Type: "ssh-ed25519", Fingerprint: fmt.Sprintf("SHA256:%043d", i+1)})
+		keys = append(keys, backend.HostKey{Node: fmt.Sprintf("node-%d", i+1), Addr: fmt.Sprintf("127.0.1.%d:2222", i+1), Type: "ssh-ed25519", Fingerprint: fmt.Sprintf("SHA256:%043d", i+1)})
 	}
 	x := &table{t: t, e: &frame.Env{P: i18n.NewPrinter(i18n.English), Theme: theme.New(theme.Options{})}, w: w, h: h}
 	x.d, _ = frame.Open(frame.AskKeys{Title: event.M("ask.title.keys", "count", fmt.Sprint(n)), About: event.M("ask.keys"), Done: "ask.keys.go", Leave: "ask.keys.stop", Keys: keys, Known: known,
@@ -67,8 +68,8 @@ func (x *table) keys(keys ...string) {
 func TestNoKeyIsTrustedUnseen(t *testing.T) {
 	for _, size := range [][2]int{{80, 20}, {120, 36}, {60, 13}, {200, 56}} {
 		for _, keys := range [][]string{{"y"}, {"G", "space", "y"}, {"pgdown", "y", "enter"}, {"end", "y"}, {"o", "/", "k", "enter", "enter"}} {
-			x := openTable(t, 60, size[0], size[1], func(_ string, list []frame.HostKey) ([]frame.KeyCheck, error) {
-				return slices.Repeat([]frame.KeyCheck{frame.KeyVerified}, len(list)), nil
+			x := openTable(t, 60, size[0], size[1], func(_ string, list []backend.HostKey) ([]backend.KeyCheck, error) {
+				return slices.Repeat([]backend.KeyCheck{backend.KeyVerified}, len(list)), nil
 			})
 			x.keys(keys...)
 			for range 200 {
@@ -96,11 +97,11 @@ func TestNoKeyIsTrustedUnseen(t *testing.T) {
 
 // Each key is trusted by itself; a file marks those that it has, and what it has otherwise cannot be trusted here.
 func TestKeysAreTrustedOneByOne(t *testing.T) {
-	x := openTable(t, 4, 120, 30, func(path string, _ []frame.HostKey) ([]frame.KeyCheck, error) {
+	x := openTable(t, 4, 120, 30, func(path string, _ []backend.HostKey) ([]backend.KeyCheck, error) {
 		if path != "/known" {
 			return nil, event.NewFault(event.ClassUsage, "ssh.known-hosts", errors.New("no such file"), "file", path)
 		}
-		return []frame.KeyCheck{frame.KeyUnlisted, frame.KeyVerified, frame.KeyDiffers, frame.KeyUnlisted}, nil
+		return []backend.KeyCheck{backend.KeyUnlisted, backend.KeyVerified, backend.KeyDiffers, backend.KeyUnlisted}, nil
 	})
 	x.keys("o", "/", "x", "enter")
 	if text := x.draw(); !strings.Contains(text, "/x") || !strings.Contains(text, "no such file") {

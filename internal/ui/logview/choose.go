@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
@@ -108,7 +109,7 @@ const stepMost = 64 << 10
 
 // Step gives the command that reads what the step of the line at the offset has printed, all its lines together, the newest if there are too
 // many. cut says that some are missing.
-func Step(src Source, at int64) func() (text string, cut bool, err error) {
+func Step(src backend.NodeLog, at int64) func() (text string, cut bool, err error) {
 	return func() (string, bool, error) {
 		c := load(src, at, -1)
 		if c.Err != nil {

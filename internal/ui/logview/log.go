@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/ui/theme"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
@@ -17,12 +18,6 @@ const (
 	half    = 256 << 10 // before and after the place that is looked at
 	maxLine = 8 << 10   // a longer line is cut where it is shown
 )
-
-// Source of the bytes. Size is asked in commands, for it may ask a disk.
-type Source interface {
-	io.ReaderAt
-	Size() (int64, error)
-}
 
 // Log is one view of a log.
 type Log struct {
@@ -72,11 +67,11 @@ type Chunk struct {
 }
 
 // Load gives the command that reads what is needed to look at the offset; -1 is the end.
-func Load(src Source, at int64) func() Chunk {
+func Load(src backend.NodeLog, at int64) func() Chunk {
 	return func() Chunk { return load(src, at, -1) }
 }
 
-func load(src Source, at, mark int64) Chunk {
+func load(src backend.NodeLog, at, mark int64) Chunk {
 	size, err := src.Size()
 	c := Chunk{Size: size, Top: at, Mark: mark, Err: err}
 	if err != nil {
@@ -329,7 +324,7 @@ const searchStep = 1 << 20
 
 // Find gives the command that looks for the next line after (or before, when back) the offset that satisfies want, and loads what is
 // around it. Its Chunk has Mark -1 and no data when there is none.
-func Find(src Source, after int64, back bool, want func(line []byte) bool) func() Chunk {
+func Find(src backend.NodeLog, after int64, back bool, want func(line []byte) bool) func() Chunk {
 	return func() Chunk {
 		size, err := src.Size()
 		if err != nil {

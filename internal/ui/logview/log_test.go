@@ -8,15 +8,16 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/ui/theme"
 )
 
-func lines(n int) Text {
+func lines(n int) backend.LogText {
 	var b strings.Builder
 	for i := range n {
 		fmt.Fprintf(&b, "2026-11-21T10:00:00.000Z step/n1 stdout| line %d\n", i)
 	}
-	return Text(b.String())
+	return backend.LogText(b.String())
 }
 
 func view(t *testing.T, l *Log, w, h int) string {
@@ -34,7 +35,7 @@ func view(t *testing.T, l *Log, w, h int) string {
 }
 
 // far moves as the screen does: what is not held is loaded.
-func far(l *Log, src Source, n int) {
+func far(l *Log, src backend.NodeLog, n int) {
 	if at := l.Move(n); at >= 0 {
 		l.Take(Load(src, at)())
 	}
@@ -125,7 +126,7 @@ func TestHostileLines(t *testing.T) {
 				l := New(theme.New(theme.Options{}))
 				l.Wrap, l.Times = wrap, true
 				l.Render(33, 7, "")
-				l.Take(Load(Text("2026-11-21T10:00:00.000Z s stderr| "+text+"\nnext\n"), -1)())
+				l.Take(Load(backend.LogText("2026-11-21T10:00:00.000Z s stderr| "+text+"\nnext\n"), -1)())
 				if got := view(t, l, 33, 7); strings.ContainsAny(got, "\x1b\x07\r\x00\u202e") {
 					t.Errorf("%q", got)
 				}

@@ -8,10 +8,10 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
@@ -25,7 +25,7 @@ type Look struct {
 	task
 	d       *Deps
 	path    string
-	got     jumphost.Bundle
+	got     backend.Bundle
 	have    bool
 	top     int
 	n, h    int
@@ -41,7 +41,7 @@ func NewLook(d *Deps, path string) *Look { return &Look{d: d, path: path} }
 // Init implements frame.Page.
 func (p *Look) Init(*frame.Env) tea.Cmd {
 	get, path := p.d.S.Bundle, p.path
-	return p.task.start(event.M("files.reading"), func(ctx context.Context, _ jumphost.Asker) (any, error) { return get(ctx, path) })
+	return p.task.start(event.M("files.reading"), func(ctx context.Context, _ backend.Asker) (any, error) { return get(ctx, path) })
 }
 
 type verified struct{}
@@ -53,7 +53,7 @@ func (p *Look) check() tea.Cmd {
 	p.checked = false
 	p.part.Store(0)
 	run, path := p.d.S.Verify, p.path
-	return p.verify.start(event.M("bundle.verifying", "part", "0"), func(ctx context.Context, ask jumphost.Asker) (any, error) {
+	return p.verify.start(event.M("bundle.verifying", "part", "0"), func(ctx context.Context, ask backend.Asker) (any, error) {
 		var last time.Time
 		err := run(ctx, path, func(done, total int64) {
 			if now := time.Now(); total > 0 && now.Sub(last) > 100*time.Millisecond {
@@ -76,7 +76,7 @@ func (p *Look) Update(m tea.Msg, _ *frame.Env) tea.Cmd {
 		return c
 	}
 	c, result, done := p.take(m)
-	if got, ok := result.(jumphost.Bundle); ok && done {
+	if got, ok := result.(backend.Bundle); ok && done {
 		p.got, p.have = got, true
 	}
 	return c

@@ -8,10 +8,10 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
@@ -22,7 +22,7 @@ type Files struct {
 	title   string // of i18n
 	suffix  []string
 	dir     string
-	entries []jumphost.Entry
+	entries []backend.Entry
 	list    list
 	filter  filter
 	open    func(path string) tea.Cmd
@@ -37,12 +37,12 @@ func (p *Files) Init(*frame.Env) tea.Cmd { return p.read(p.dir) }
 
 type listing struct {
 	dir  string
-	list []jumphost.Entry
+	list []backend.Entry
 }
 
 func (p *Files) read(dir string) tea.Cmd {
 	get, suffix := p.d.S.List, p.suffix
-	return p.task.start(event.M("files.reading"), func(ctx context.Context, _ jumphost.Asker) (any, error) {
+	return p.task.start(event.M("files.reading"), func(ctx context.Context, _ backend.Asker) (any, error) {
 		dir, list, err := get(ctx, dir, suffix)
 		return listing{dir, list}, err
 	})
@@ -60,8 +60,8 @@ func (p *Files) Update(m tea.Msg, _ *frame.Env) tea.Cmd {
 // Type implements frame.Page.
 func (p *Files) Type(m tea.KeyPressMsg, _ *frame.Env) (tea.Cmd, bool) { return nil, p.filter.take(m) }
 
-func (p *Files) shown() []jumphost.Entry {
-	var out []jumphost.Entry
+func (p *Files) shown() []backend.Entry {
+	var out []backend.Entry
 	for _, x := range p.entries {
 		if p.filter.text == "" || p.filter.fits(map[string]string{"name": x.Name}) {
 			out = append(out, x)
@@ -186,7 +186,7 @@ type Review struct {
 	task
 	d    *Deps
 	path string
-	got  jumphost.Checked
+	got  backend.Checked
 	have bool
 	top  int
 	h, n int
@@ -200,13 +200,13 @@ func (p *Review) Init(*frame.Env) tea.Cmd { return p.begin() }
 
 func (p *Review) begin() tea.Cmd {
 	get, path := p.d.S.Check, p.path
-	return p.task.start(event.M("files.reading"), func(ctx context.Context, _ jumphost.Asker) (any, error) { return get(ctx, path) })
+	return p.task.start(event.M("files.reading"), func(ctx context.Context, _ backend.Asker) (any, error) { return get(ctx, path) })
 }
 
 // Update implements frame.Page.
 func (p *Review) Update(m tea.Msg, _ *frame.Env) tea.Cmd {
 	c, result, done := p.take(m)
-	if got, ok := result.(jumphost.Checked); ok && done {
+	if got, ok := result.(backend.Checked); ok && done {
 		p.got, p.have = got, true
 	}
 	return c
@@ -238,7 +238,7 @@ func (p *Review) sure() tea.Cmd {
 		Title: event.M("file.sure", "cluster", p.got.Cluster.Name), Lines: []event.Msg{event.M("file.sure.what", "count", fmt.Sprint(len(p.got.Cluster.Nodes)))},
 		Choices: []frame.Choice{
 			{Key: "y", Word: "file.do", Do: func() tea.Cmd {
-				return frame.Send(frame.Replace{Page: NewLaunch(p.d, jumphost.Start{Verb: "deploy", File: p.path})})
+				return frame.Send(frame.Replace{Page: NewLaunch(p.d, backend.Start{Verb: "deploy", File: p.path})})
 			}},
 			{Key: "n", Word: "ui.ask.cancel"},
 		},
@@ -262,7 +262,7 @@ func (p *Review) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	var body []string
 	if c.Name != "" {
 		name := t.Strong.Render(event.Clean(c.Name)) + "  "
-		if c.Status == jumphost.Unknown {
+		if c.Status == backend.Unknown {
 			name += t.Busy.Render(e.P.T("file.new"))
 		} else {
 			word, style := status(e, c.Status)

@@ -6,9 +6,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
@@ -18,18 +18,18 @@ type Launch struct {
 	quiet
 	task
 	d     *Deps
-	start jumphost.Start
+	start backend.Start
 }
 
 // NewLaunch begins a run when it is shown.
-func NewLaunch(d *Deps, s jumphost.Start) *Launch { return &Launch{d: d, start: s} }
+func NewLaunch(d *Deps, s backend.Start) *Launch { return &Launch{d: d, start: s} }
 
 // Init implements frame.Page.
 func (p *Launch) Init(*frame.Env) tea.Cmd { return p.begin() }
 
 func (p *Launch) begin() tea.Cmd {
 	d, s := p.d, p.start
-	return p.task.start(event.M("launch.begin"), func(ctx context.Context, ask jumphost.Asker) (any, error) {
+	return p.task.start(event.M("launch.begin"), func(ctx context.Context, ask backend.Asker) (any, error) {
 		ref, err := d.S.Launch(ctx, s, ask)
 		if err != nil {
 			return nil, err
@@ -81,19 +81,19 @@ type Opening struct {
 	quiet
 	task
 	d      *Deps
-	ref    jumphost.Ref
+	ref    backend.Ref
 	replay float64
 }
 
 // NewOpening opens a run.
-func NewOpening(d *Deps, r jumphost.Ref, replay float64) *Opening {
+func NewOpening(d *Deps, r backend.Ref, replay float64) *Opening {
 	return &Opening{d: d, ref: r, replay: replay}
 }
 
 // Init implements frame.Page.
 func (p *Opening) Init(*frame.Env) tea.Cmd {
 	d, ref, replay := p.d, p.ref, p.replay
-	return p.task.start(event.M("launch.open"), func(ctx context.Context, _ jumphost.Asker) (any, error) { return d.open(ctx, ref, replay) })
+	return p.task.start(event.M("launch.open"), func(ctx context.Context, _ backend.Asker) (any, error) { return d.open(ctx, ref, replay) })
 }
 
 // Update implements frame.Page.

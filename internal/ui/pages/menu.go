@@ -5,9 +5,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 )
 
 // Menu is the first page: what can be done, the likeliest thing first.
@@ -15,7 +15,7 @@ type Menu struct {
 	quiet
 	task
 	d        *Deps
-	clusters []jumphost.Cluster
+	clusters []backend.Cluster
 	loaded   bool
 	at       string // the entry under the cursor
 	moved    bool   // the person has chosen it
@@ -35,7 +35,7 @@ type entry struct {
 	id  string
 	key string // that chooses it, in whatever order the entries stand
 	why string // of i18n: why it cannot be done now; "" when it can
-	of  []jumphost.Cluster
+	of  []backend.Cluster
 	do  func() tea.Cmd
 }
 
@@ -48,7 +48,7 @@ func (p *Menu) load() tea.Cmd {
 		p.loaded = true
 		return nil
 	}
-	return p.task.start(event.M("menu.reading"), func(ctx context.Context, _ jumphost.Asker) (any, error) { return get(ctx) })
+	return p.task.start(event.M("menu.reading"), func(ctx context.Context, _ backend.Asker) (any, error) { return get(ctx) })
 }
 
 // Update implements frame.Page.
@@ -57,14 +57,14 @@ func (p *Menu) Update(m tea.Msg, _ *frame.Env) tea.Cmd {
 		return p.load()
 	}
 	c, result, done := p.take(m)
-	if list, ok := result.([]jumphost.Cluster); ok && done {
+	if list, ok := result.([]backend.Cluster); ok && done {
 		p.clusters, p.loaded = list, true
 	}
 	return c
 }
 
 // goOn is where what was cut off on a cluster goes on.
-func (p *Menu) goOn(c jumphost.Cluster) frame.Page {
+func (p *Menu) goOn(c backend.Cluster) frame.Page {
 	switch {
 	case c.File == "": // nothing was touched yet: what was to be installed is shown again
 		return NewReview(p.d, c.Tried)
@@ -73,13 +73,13 @@ func (p *Menu) goOn(c jumphost.Cluster) frame.Page {
 	case c.Leaves():
 		return NewRemove(p.d, c)
 	}
-	return NewLaunch(p.d, jumphost.Start{Verb: "deploy", Of: c.Name, Again: true})
+	return NewLaunch(p.d, backend.Start{Verb: "deploy", Of: c.Name, Again: true})
 }
 
 // entries in the order in which they are shown: first what is likeliest.
 func (p *Menu) entries() []entry {
 	var out []entry
-	for _, o := range jumphost.Offers(p.clusters) {
+	for _, o := range backend.Offers(p.clusters) {
 		x := entry{id: o.ID, key: o.Key(), of: o.Of, why: o.Why}
 		if page, of := p.of(o.ID), o.Of; page != nil {
 			x.do = func() tea.Cmd {
@@ -99,24 +99,24 @@ func (p *Menu) entries() []entry {
 }
 
 // of is the page of something that is done with a cluster, nil if it is not.
-func (p *Menu) of(id string) func(jumphost.Cluster) frame.Page {
+func (p *Menu) of(id string) func(backend.Cluster) frame.Page {
 	d := p.d
 	switch id {
 	case "watch", "decide":
-		return func(c jumphost.Cluster) frame.Page { return NewOpening(d, last(c).Ref, 0) }
+		return func(c backend.Cluster) frame.Page { return NewOpening(d, last(c).Ref, 0) }
 	case "resume":
 		return p.goOn
 	case "add":
 		if d.Add != nil {
 			return d.Add
 		}
-		return func(c jumphost.Cluster) frame.Page { return NewAdd(d, c) }
+		return func(c backend.Cluster) frame.Page { return NewAdd(d, c) }
 	case "remove":
-		return func(c jumphost.Cluster) frame.Page { return NewRemove(d, c) }
+		return func(c backend.Cluster) frame.Page { return NewRemove(d, c) }
 	case "cleanup":
-		return func(c jumphost.Cluster) frame.Page { return NewCleanup(d, c) }
+		return func(c backend.Cluster) frame.Page { return NewCleanup(d, c) }
 	case "status":
-		return func(c jumphost.Cluster) frame.Page {
+		return func(c backend.Cluster) frame.Page {
 			return NewTell(d, "menu.status", c.Name, "status", "--id", c.Name)
 		}
 	}

@@ -6,9 +6,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
@@ -200,8 +200,8 @@ func (p *Menu) says(e *frame.Env, x entry, w, most int, whole bool) []string {
 }
 
 // waits says which steps of a run wait for a decision, and why: the first two, and how many more.
-func waits(e *frame.Env, r jumphost.Run, w int) []string {
-	if r.Said() != jumphost.Waiting {
+func waits(e *frame.Env, r backend.Run, w int) []string {
+	if r.Said() != backend.Waiting {
 		return nil
 	}
 	var out []string
@@ -223,11 +223,11 @@ func waits(e *frame.Env, r jumphost.Run, w int) []string {
 }
 
 // clusterLine is a cluster in one line: how it is, its name, of what it is made.
-func clusterLine(e *frame.Env, c jumphost.Cluster, w, name int) string {
+func clusterLine(e *frame.Env, c backend.Cluster, w, name int) string {
 	t := e.Theme
 	word, style := status(e, c.Said())
 	wide := 0
-	for _, s := range []string{jumphost.Running, jumphost.Waiting, jumphost.Installed, jumphost.Failed, jumphost.Interrupted, jumphost.Removed, jumphost.Unknown} {
+	for _, s := range []string{backend.Running, backend.Waiting, backend.Installed, backend.Failed, backend.Interrupted, backend.Removed, backend.Unknown} {
 		said, _ := status(e, s)
 		wide = max(wide, widget.Width(said))
 	}

@@ -8,17 +8,17 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
 // Remove chooses the nodes that leave a cluster.
 type Remove struct {
 	d      *Deps
-	c      jumphost.Cluster
+	c      backend.Cluster
 	list   list // over those that the filter lets through
 	filter filter
 	out    map[string]bool
@@ -26,7 +26,7 @@ type Remove struct {
 }
 
 // NewRemove makes the page.
-func NewRemove(d *Deps, c jumphost.Cluster) *Remove {
+func NewRemove(d *Deps, c backend.Cluster) *Remove {
 	return &Remove{d: d, c: c, out: map[string]bool{}}
 }
 
@@ -59,8 +59,8 @@ func (p *Remove) Paste(text string, _ *frame.Env) tea.Cmd {
 func (p *Remove) Typing() bool { return p.filter.typing }
 
 // shown are the nodes that the filter lets through.
-func (p *Remove) shown() []jumphost.Node {
-	return slices.DeleteFunc(slices.Clone(p.c.Nodes), func(n jumphost.Node) bool {
+func (p *Remove) shown() []backend.Node {
+	return slices.DeleteFunc(slices.Clone(p.c.Nodes), func(n backend.Node) bool {
 		state := ""
 		if p.out[n.Name] {
 			state = "leaves"
@@ -80,7 +80,7 @@ func (p *Remove) toggle() tea.Cmd {
 // all marks those that are shown, or none of them when all are marked.
 func (p *Remove) all() tea.Cmd {
 	list := p.shown()
-	on := slices.ContainsFunc(list, func(n jumphost.Node) bool { return !p.out[n.Name] })
+	on := slices.ContainsFunc(list, func(n backend.Node) bool { return !p.out[n.Name] })
 	for _, n := range list {
 		p.out[n.Name] = on
 	}
@@ -98,7 +98,7 @@ func (p *Remove) plan(e *frame.Env) tea.Cmd {
 		args = append(args, "--purge")
 	}
 	page := NewTell(p.d, "menu.remove", p.c.Name, append([]string{"plan", "delete", "--id", p.c.Name}, args...)...)
-	start := jumphost.Start{Verb: "delete", Of: p.c.Name, Args: append([]string{"--yes"}, args...)}
+	start := backend.Start{Verb: "delete", Of: p.c.Name, Args: append([]string{"--yes"}, args...)}
 	page.then("remove.do", func() tea.Cmd {
 		return frame.Send(frame.Prompt{
 			Title: event.M("remove.title", "count", fmt.Sprint(len(names)), "cluster", p.c.Name), Lines: []event.Msg{event.M("remove.sure", "names", e.P.List(report.Ranges(names)))},
@@ -177,7 +177,7 @@ func purgeLine(e *frame.Env, on bool, w int) string {
 	return "   " + style.Render(widget.Cut(mark+" "+e.P.T("remove.purge"), w-6, t.Glyphs.Cut))
 }
 
-func roles(e *frame.Env, n jumphost.Node) string {
+func roles(e *frame.Env, n backend.Node) string {
 	var out []string
 	for _, r := range n.Roles {
 		if e.P.Has("ui.role." + r) {
@@ -195,7 +195,7 @@ func (p *Remove) Title(e *frame.Env) string { return e.P.T("menu.remove") }
 type Add struct {
 	quiet
 	d     *Deps
-	c     jumphost.Cluster
+	c     backend.Cluster
 	addrs []string
 	kind  int
 }
@@ -204,7 +204,7 @@ type Add struct {
 func kinds() []string { return []string{"worker", "master", "master,worker", "etcd"} }
 
 // NewAdd makes the page.
-func NewAdd(d *Deps, c jumphost.Cluster) *Add { return &Add{d: d, c: c} }
+func NewAdd(d *Deps, c backend.Cluster) *Add { return &Add{d: d, c: c} }
 
 // Init implements frame.Page.
 func (p *Add) Init(*frame.Env) tea.Cmd { return p.ask() }
@@ -235,7 +235,7 @@ func (p *Add) parse(s string) ([]string, event.Msg) {
 			return nil, event.M("add.no-address", "text", f)
 		}
 		a := ip.Unmap().String()
-		if i := slices.IndexFunc(p.c.Nodes, func(n jumphost.Node) bool { return n.Addr == a }); i >= 0 {
+		if i := slices.IndexFunc(p.c.Nodes, func(n backend.Node) bool { return n.Addr == a }); i >= 0 {
 			return nil, event.M("add.there", "addr", a, "node", p.c.Nodes[i].Name)
 		}
 		if slices.Contains(out, a) {
@@ -254,9 +254,9 @@ func (p *Add) plan(e *frame.Env) tea.Cmd {
 		return p.ask()
 	}
 	args := append([]string{"--type", kinds()[p.kind]}, p.addrs...)
-	start := jumphost.Start{Verb: "join", Of: p.c.Name, Args: args}
+	start := backend.Start{Verb: "join", Of: p.c.Name, Args: args}
 	for _, a := range p.addrs {
-		start.Greet = append(start.Greet, jumphost.Node{Name: a, Addr: a})
+		start.Greet = append(start.Greet, backend.Node{Name: a, Addr: a})
 	}
 	page := NewTell(p.d, "menu.add", p.c.Name, append([]string{"plan", "join", "--id", p.c.Name}, args...)...)
 	page.then("add.do", func() tea.Cmd { return frame.Send(frame.Replace{Page: NewLaunch(p.d, start)}) })
@@ -303,12 +303,12 @@ func (p *Add) Title(e *frame.Env) string { return e.P.T("menu.add") }
 // Cleanup shows what a cleanup would take away, and begins it when the cluster's name is typed.
 type Cleanup struct {
 	*Tell
-	c     jumphost.Cluster
+	c     backend.Cluster
 	purge bool
 }
 
 // NewCleanup makes the page.
-func NewCleanup(d *Deps, c jumphost.Cluster) *Cleanup {
+func NewCleanup(d *Deps, c backend.Cluster) *Cleanup {
 	p := &Cleanup{Tell: NewTell(d, "menu.cleanup", c.Name, "stock", "--id", c.Name), c: c}
 	p.then("cleanup.do", p.confirm)
 	p.wrap = true
@@ -321,7 +321,7 @@ func (p *Cleanup) confirm() tea.Cmd {
 	if p.purge {
 		args = append(args, "--purge")
 	}
-	start := jumphost.Start{Verb: "cleanup", Of: p.c.Name, Args: args}
+	start := backend.Start{Verb: "cleanup", Of: p.c.Name, Args: args}
 	lines := []event.Msg{event.M("cleanup.sure", "cluster", p.c.Name, "count", fmt.Sprint(len(p.c.Nodes)))}
 	if p.purge {
 		lines = append(lines, event.M("cleanup.purge"))

@@ -1,5 +1,5 @@
 // Package pages has the screens around a run: the menu, the clusters and runs of this jump host, and what leads from an intention to a run that
-// has begun. What they know comes from jumphost.Services, in commands.
+// has begun. What they know comes from backend.Services, in commands.
 package pages
 
 import (
@@ -10,50 +10,46 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 	"github.com/eggo-k8s/eggo/internal/ui/runview"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
 // Deps are what the pages stand on: the services, and the screens of other rooms.
 type Deps struct {
-	S jumphost.Services
+	S backend.Services
 	// Install is the page that makes a new cluster; nil: there is none.
 	Install func() frame.Page
 	// Add is the page that chooses the nodes to be added; nil: a plain one.
-	Add func(c jumphost.Cluster) frame.Page
-	// Board shows a run; nil: runview's.
-	Board func(o runview.Options) frame.Page
+	Add func(c backend.Cluster) frame.Page
 	// Version of the program, for the menu's head.
 	Version string
 }
 
 // opened is a run with what its board needs.
 type opened struct {
-	ref jumphost.Ref
-	o   runview.Options
+	ref backend.Ref
+	o   backend.Board
 }
 
 // open opens a run.
-func (d *Deps) open(ctx context.Context, r jumphost.Ref, replay float64) (opened, error) {
+func (d *Deps) open(ctx context.Context, r backend.Ref, replay float64) (opened, error) {
 	o, err := d.S.Open(ctx, r, replay)
 	return opened{r, o}, err
 }
 
 // Run is the board of a run, which goes on in place when the person has changed its deploy.yaml.
-func (d *Deps) Run(r jumphost.Ref, o runview.Options) frame.Page {
+func (d *Deps) Run(r backend.Ref, o backend.Board) frame.Page {
+	page := runview.New(o)
 	if d.S.Launch != nil {
-		o.Again = func() frame.Page {
-			return NewLaunch(d, jumphost.Start{Verb: "deploy", Of: r.Cluster, Again: true, Soon: true})
-		}
+		page.Again(func() frame.Page {
+			return NewLaunch(d, backend.Start{Verb: "deploy", Of: r.Cluster, Again: true, Soon: true})
+		})
 	}
-	if d.Board != nil {
-		return d.Board(o)
-	}
-	return runview.New(o)
+	return page
 }
 
 // quiet is embedded by pages that nothing is typed into.
@@ -146,25 +142,25 @@ func status(e *frame.Env, s string) (string, widget.Ink) {
 	t := e.Theme
 	g, st := t.Glyphs.Unknown, t.Idle
 	switch s {
-	case jumphost.Running:
+	case backend.Running:
 		g, st = t.Glyphs.Running, t.Busy
-	case jumphost.Waiting:
+	case backend.Waiting:
 		g, st = t.Glyphs.Ignored, t.Bad
-	case jumphost.Installed:
+	case backend.Installed:
 		g, st = t.Glyphs.OK, t.Good
-	case jumphost.Failed:
+	case backend.Failed:
 		g, st = t.Glyphs.Failed, t.Bad
-	case jumphost.Interrupted:
+	case backend.Interrupted:
 		g, st = t.Glyphs.Stopped, t.Warn
-	case jumphost.Removed:
+	case backend.Removed:
 		g, st = t.Glyphs.Skipped, t.Idle
 	}
 	return g + " " + e.P.T("menu.status."+s), st
 }
 
 // ended is how a run ended as a glyph and a word: a run that installed something and one that removed it both went well.
-func ended(e *frame.Env, r jumphost.Run) (string, widget.Ink) {
-	if r.Status == jumphost.Installed || r.Status == jumphost.Removed {
+func ended(e *frame.Env, r backend.Run) (string, widget.Ink) {
+	if r.Status == backend.Installed || r.Status == backend.Removed {
 		return e.Theme.Glyphs.OK + " " + e.P.T("menu.run.well"), e.Theme.Good
 	}
 	return status(e, r.Said())
@@ -196,7 +192,7 @@ func ago(e *frame.Env, t time.Time) string {
 }
 
 // members says of how many nodes a cluster is.
-func members(e *frame.Env, c jumphost.Cluster) string {
+func members(e *frame.Env, c backend.Cluster) string {
 	if c.Masters+c.Workers == 0 {
 		return ""
 	}
@@ -211,9 +207,9 @@ func took(d time.Duration) string {
 }
 
 // last run of a cluster, zero if it has none.
-func last(c jumphost.Cluster) jumphost.Run {
+func last(c backend.Cluster) backend.Run {
 	if len(c.Runs) == 0 {
-		return jumphost.Run{}
+		return backend.Run{}
 	}
 	return c.Runs[0]
 }

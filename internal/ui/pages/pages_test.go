@@ -15,13 +15,12 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
-	"github.com/eggo-k8s/eggo/internal/ui/runview"
 	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
 
@@ -34,14 +33,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func run(cluster, id, verb, status string, ago, took time.Duration) jumphost.Run {
-	return jumphost.Run{Ref: jumphost.Ref{Cluster: cluster, Run: id}, Verb: verb, Version: "v1.2.0", Status: status, At: now.Add(-ago), Took: took}
+func run(cluster, id, verb, status string, ago, took time.Duration) backend.Run {
+	return backend.Run{Ref: backend.Ref{Cluster: cluster, Run: id}, Verb: verb, Version: "v1.2.0", Status: status, At: now.Add(-ago), Took: took}
 }
 
-func nodes(n int) []jumphost.Node {
-	var out []jumphost.Node
+func nodes(n int) []backend.Node {
+	var out []backend.Node
 	for i := range n {
-		x := jumphost.Node{Name: fmt.Sprintf("node-%d", i+1), Addr: fmt.Sprintf("192.0.2.%d", i+11), Arch: "amd64", Roles: []string{"worker"}}
+		x := backend.Node{Name: fmt.Sprintf("node-%d", i+1), Addr: fmt.Sprintf("192.0.2.%d", i+11), Arch: "amd64", Roles: []string{"worker"}}
 		if i < 3 {
 			x.Roles = []string{"control-plane", "etcd"}
 		}
@@ -51,37 +50,37 @@ func nodes(n int) []jumphost.Node {
 }
 
 // clusters of a machine on which much has happened.
-func clusters() []jumphost.Cluster {
-	stopped := run("rack-7", "20261121T114000Z-deploy", "deploy", jumphost.Failed, 20*time.Minute, 4*time.Minute)
+func clusters() []backend.Cluster {
+	stopped := run("rack-7", "20261121T114000Z-deploy", "deploy", backend.Failed, 20*time.Minute, 4*time.Minute)
 	stopped.Fault = event.NewFault(event.ClassFailed, "run.failed", nil, "count", "2")
-	return []jumphost.Cluster{
-		{Name: "lager-süd", Status: jumphost.Installed, Masters: 1, Workers: 2, Nodes: nodes(3), File: "/var/lib/eggo/lager-süd/deploy.yaml", Runs: []jumphost.Run{
-			run("lager-süd", "20261119T081500Z-join", "join", jumphost.Installed, 52*time.Hour, 95*time.Second),
-			run("lager-süd", "20261118T081500Z-deploy", "deploy", jumphost.Installed, 76*time.Hour, 6*time.Minute),
+	return []backend.Cluster{
+		{Name: "lager-süd", Status: backend.Installed, Masters: 1, Workers: 2, Nodes: nodes(3), File: "/var/lib/eggo/lager-süd/deploy.yaml", Runs: []backend.Run{
+			run("lager-süd", "20261119T081500Z-join", "join", backend.Installed, 52*time.Hour, 95*time.Second),
+			run("lager-süd", "20261118T081500Z-deploy", "deploy", backend.Installed, 76*time.Hour, 6*time.Minute),
 		}},
-		{Name: "old", Status: jumphost.Removed, Runs: []jumphost.Run{run("old", "20261001T081500Z-cleanup", "cleanup", jumphost.Removed, 51*24*time.Hour, 20*time.Second)}},
-		{Name: "rack-7", Status: jumphost.Failed, Masters: 3, Workers: 5, Nodes: nodes(8), File: "/var/lib/eggo/rack-7/deploy.yaml", Runs: []jumphost.Run{stopped}},
-		{Name: "机房三", Status: jumphost.Interrupted, Masters: 3, Workers: 97, Nodes: nodes(100), File: "/var/lib/eggo/机房三/deploy.yaml", Runs: []jumphost.Run{
-			run("机房三", "20261121T090000Z-join", "join", jumphost.Interrupted, 3*time.Hour, 12*time.Minute),
+		{Name: "old", Status: backend.Removed, Runs: []backend.Run{run("old", "20261001T081500Z-cleanup", "cleanup", backend.Removed, 51*24*time.Hour, 20*time.Second)}},
+		{Name: "rack-7", Status: backend.Failed, Masters: 3, Workers: 5, Nodes: nodes(8), File: "/var/lib/eggo/rack-7/deploy.yaml", Runs: []backend.Run{stopped}},
+		{Name: "机房三", Status: backend.Interrupted, Masters: 3, Workers: 97, Nodes: nodes(100), File: "/var/lib/eggo/机房三/deploy.yaml", Runs: []backend.Run{
+			run("机房三", "20261121T090000Z-join", "join", backend.Interrupted, 3*time.Hour, 12*time.Minute),
 		}},
 	}
 }
 
 // waitingClusters are those of clusters, with one more whose run waits for two decisions, and one whose run just goes on.
-func waitingClusters() []jumphost.Cluster {
-	r := run("halle-2", "20261121T115200Z-deploy", "deploy", jumphost.Running, 8*time.Minute, 0)
+func waitingClusters() []backend.Cluster {
+	r := run("halle-2", "20261121T115200Z-deploy", "deploy", backend.Running, 8*time.Minute, 0)
 	f := event.NewFault(event.ClassFailed, "node.command-failed", nil, "status", "1").On("h1")
 	f.Cause = `etcd: discovery failed: error parsing CompactionRetention: time: unknown unit "d" in duration "1d"`
-	r.Waits = []jumphost.Wait{{Node: "h1", Step: event.M("step.etcd.start"), Since: now.Add(-5 * time.Minute), Fault: f}, {Node: "h2", Step: event.M("step.infrastructure.packages"), Since: now.Add(-time.Minute), Fault: event.NewFault(event.ClassFailed, "ssh.lost", errors.New("broken pipe")).On("h2")}}
-	goes := run("anna", "20261121T115900Z-deploy", "deploy", jumphost.Running, time.Minute, 0)
-	return append(clusters(), jumphost.Cluster{Name: "anna", Status: jumphost.Running, Masters: 1, Workers: 1, Nodes: nodes(2), Runs: []jumphost.Run{goes}},
-		jumphost.Cluster{Name: "halle-2", Status: jumphost.Running, Masters: 1, Workers: 2, Nodes: nodes(3), Runs: []jumphost.Run{r}})
+	r.Waits = []backend.Wait{{Node: "h1", Step: event.M("step.etcd.start"), Since: now.Add(-5 * time.Minute), Fault: f}, {Node: "h2", Step: event.M("step.infrastructure.packages"), Since: now.Add(-time.Minute), Fault: event.NewFault(event.ClassFailed, "ssh.lost", errors.New("broken pipe")).On("h2")}}
+	goes := run("anna", "20261121T115900Z-deploy", "deploy", backend.Running, time.Minute, 0)
+	return append(clusters(), backend.Cluster{Name: "anna", Status: backend.Running, Masters: 1, Workers: 1, Nodes: nodes(2), Runs: []backend.Run{goes}},
+		backend.Cluster{Name: "halle-2", Status: backend.Running, Masters: 1, Workers: 2, Nodes: nodes(3), Runs: []backend.Run{r}})
 }
 
 // world is a machine for tests.
 type world struct {
-	clusters []jumphost.Cluster
-	launched []jumphost.Start
+	clusters []backend.Cluster
+	launched []backend.Start
 	told     [][]string
 	keys     bool
 	signer   bool
@@ -95,41 +94,41 @@ func (w *world) deps() *Deps {
 		n = 8
 	}
 	list := []event.Record{{Seq: 1, Time: now, Event: event.RunStarted{Cluster: "rack-7", Verb: "deploy"}}}
-	return &Deps{Version: "v1.2.0", Install: func() frame.Page { return NewRuns(w.deps(), "") }, S: jumphost.Services{
-		Clusters: func(context.Context) ([]jumphost.Cluster, error) { return w.clusters, nil },
-		Open: func(context.Context, jumphost.Ref, float64) (runview.Options, error) {
+	return &Deps{Version: "v1.2.0", Install: func() frame.Page { return NewRuns(w.deps(), "") }, S: backend.Services{
+		Clusters: func(context.Context) ([]backend.Cluster, error) { return w.clusters, nil },
+		Open: func(context.Context, backend.Ref, float64) (backend.Board, error) {
 			l := records(list)
-			return runview.Options{Feed: &runview.Live{From: &l, Over: true}}, nil
+			return backend.Board{Feed: &backend.Live{From: &l, Over: true}}, nil
 		},
-		Launch: func(ctx context.Context, s jumphost.Start, ask jumphost.Asker) (jumphost.Ref, error) {
+		Launch: func(ctx context.Context, s backend.Start, ask backend.Asker) (backend.Ref, error) {
 			ask.Doing(event.M("launch.greet", "done", "1", "total", "3"))
 			if w.fail != nil {
-				return jumphost.Ref{}, w.fail
+				return backend.Ref{}, w.fail
 			}
 			if w.keys {
 				pw, err := ask.Secret(ctx, event.M("ask.password", "user", "ops"))
 				if err != nil {
-					return jumphost.Ref{}, err
+					return backend.Ref{}, err
 				}
-				var keys []jumphost.HostKey
+				var keys []backend.HostKey
 				for i, x := range nodes(max(2, w.nodes)) {
-					keys = append(keys, jumphost.HostKey{Node: x.Name, Addr: x.Addr + ":22", Type: "ssh-ed25519", Fingerprint: fmt.Sprintf("SHA256:%c1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7uZk", 'a'+i%26)})
+					keys = append(keys, backend.HostKey{Node: x.Name, Addr: x.Addr + ":22", Type: "ssh-ed25519", Fingerprint: fmt.Sprintf("SHA256:%c1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7uZk", 'a'+i%26)})
 				}
 				trusted, err := ask.HostKeys(ctx, keys, nil)
 				if err != nil || slices.Contains(trusted, false) || pw != "secret" {
-					return jumphost.Ref{}, errors.Join(event.NewFault(event.ClassAuth, "ssh.no-credentials", nil, "user", pw), err)
+					return backend.Ref{}, errors.Join(event.NewFault(event.ClassAuth, "ssh.no-credentials", nil, "user", pw), err)
 				}
 			}
 			if w.signer {
-				who := jumphost.Signer{Bundle: "eggo-amd64.tar.gz", Name: "eggo", Arch: "amd64", Type: "ssh-ed25519", Fingerprint: "SHA256:s1Gner3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7"}
+				who := backend.Signer{Bundle: "eggo-amd64.tar.gz", Name: "eggo", Arch: "amd64", Type: "ssh-ed25519", Fingerprint: "SHA256:s1Gner3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7"}
 				if yes, err := ask.Signer(ctx, who); err != nil || !yes {
-					return jumphost.Ref{}, errors.Join(event.NewFault(event.ClassBundle, "trust.refused", nil, "file", who.Bundle, "key", who.Fingerprint), err)
+					return backend.Ref{}, errors.Join(event.NewFault(event.ClassBundle, "trust.refused", nil, "file", who.Bundle, "key", who.Fingerprint), err)
 				}
 			}
 			w.launched = append(w.launched, s)
-			return jumphost.Ref{Cluster: s.Of, Run: "x"}, nil
+			return backend.Ref{Cluster: s.Of, Run: "x"}, nil
 		},
-		Tell: func(_ context.Context, lang i18n.Lang, args []string, _ jumphost.Asker) ([]string, error) {
+		Tell: func(_ context.Context, lang i18n.Lang, args []string, _ backend.Asker) ([]string, error) {
 			w.told = append(w.told, args)
 			p := i18n.NewPrinter(lang)
 			if args[0] == "stock" {
@@ -152,21 +151,21 @@ func (w *world) deps() *Deps {
 			}
 			return append(report.Columns(rows), "", p.T("status.all-well", "cluster", "rack-7")), nil
 		},
-		List: func(_ context.Context, dir string, _ []string) (string, []jumphost.Entry, error) {
-			return "/srv/eggo" + dir, []jumphost.Entry{{Name: "deploy.yaml", Size: 1834, Changed: now.Add(-time.Hour)}, {Name: "eggo-1.34-amd64.tar.gz", Size: 316 << 20, Changed: now.Add(-48 * time.Hour)}, {Name: "旧的", Dir: true}}, nil
+		List: func(_ context.Context, dir string, _ []string) (string, []backend.Entry, error) {
+			return "/srv/eggo" + dir, []backend.Entry{{Name: "deploy.yaml", Size: 1834, Changed: now.Add(-time.Hour)}, {Name: "eggo-1.34-amd64.tar.gz", Size: 316 << 20, Changed: now.Add(-48 * time.Hour)}, {Name: "旧的", Dir: true}}, nil
 		},
-		Check: func(_ context.Context, file string) (jumphost.Checked, error) {
-			c := jumphost.Checked{Cluster: jumphost.Cluster{Name: "rack-7", Status: jumphost.Unknown, Masters: 3, Workers: n - 3, Nodes: nodes(n), File: file}, Facts: []event.Msg{event.M("file.fact.network", "pods", "10.244.0.0/16", "services", "10.32.0.0/16"), event.M("file.fact.bundle", "path", "/srv/eggo/eggo-1.34-amd64.tar.gz")}}
+		Check: func(_ context.Context, file string) (backend.Checked, error) {
+			c := backend.Checked{Cluster: backend.Cluster{Name: "rack-7", Status: backend.Unknown, Masters: 3, Workers: n - 3, Nodes: nodes(n), File: file}, Facts: []event.Msg{event.M("file.fact.network", "pods", "10.244.0.0/16", "services", "10.32.0.0/16"), event.M("file.fact.bundle", "path", "/srv/eggo/eggo-1.34-amd64.tar.gz")}}
 			if strings.Contains(file, "bad") {
 				c.Errors = 1
-				c.Problems = []jumphost.Problem{{Line: 12, Col: 7, Key: "masters[0].ip", Error: true, Fault: event.NewFault(event.ClassUsage, "config.unreadable", errors.New("no"), "file", file)}}
+				c.Problems = []backend.Problem{{Line: 12, Col: 7, Key: "masters[0].ip", Error: true, Fault: event.NewFault(event.ClassUsage, "config.unreadable", errors.New("no"), "file", file)}}
 			}
 			return c, nil
 		},
-		Bundle: func(context.Context, string) (jumphost.Bundle, error) {
-			return jumphost.Bundle{Name: "eggo", Kubernetes: "v1.34.2", Arch: "amd64", OS: "debian 12 bookworm", ID: "0123456789abcdef", Size: 316 << 20, Groups: []jumphost.Group{
-				{Kind: "images", Size: 200 << 20, Members: []jumphost.Member{{Name: "registry.k8s.io/pause:3.10.1", Version: "linux/amd64", Size: 300 << 10}, {Name: "registry.k8s.io/coredns/coredns:v1.12.1", Version: "linux/amd64", Size: 20 << 20}}},
-				{Kind: "deb", Size: 60 << 20, Members: []jumphost.Member{{Name: "containerd", Version: "1.6.20~ds1-1+deb12u3", Size: 26 << 20}}},
+		Bundle: func(context.Context, string) (backend.Bundle, error) {
+			return backend.Bundle{Name: "eggo", Kubernetes: "v1.34.2", Arch: "amd64", OS: "debian 12 bookworm", ID: "0123456789abcdef", Size: 316 << 20, Groups: []backend.Group{
+				{Kind: "images", Size: 200 << 20, Members: []backend.Member{{Name: "registry.k8s.io/pause:3.10.1", Version: "linux/amd64", Size: 300 << 10}, {Name: "registry.k8s.io/coredns/coredns:v1.12.1", Version: "linux/amd64", Size: 20 << 20}}},
+				{Kind: "deb", Size: 60 << 20, Members: []backend.Member{{Name: "containerd", Version: "1.6.20~ds1-1+deb12u3", Size: 26 << 20}}},
 			}}, nil
 		},
 		Verify: func(_ context.Context, _ string, progress func(done, total int64)) error {
@@ -209,7 +208,7 @@ func TestGoldens(t *testing.T) {
 		"help":       func() frame.Page { return NewRuns(full.deps(), "") },
 		"launch": func() frame.Page {
 			d := (&world{fail: event.NewFault(event.ClassLocked, "lock.cluster-held", nil, "pid", "7", "user", "root", "host", "jump", "verb", "deploy", "since", "now")}).deps()
-			return NewLaunch(d, jumphost.Start{Verb: "deploy", Of: "rack-7"})
+			return NewLaunch(d, backend.Start{Verb: "deploy", Of: "rack-7"})
 		},
 	}
 	for name, page := range pages {
@@ -218,8 +217,8 @@ func TestGoldens(t *testing.T) {
 		}
 	}
 	for _, n := range []int{3, 30, 100} {
-		c := jumphost.Cluster{Name: "rack-7", Status: jumphost.Installed, Masters: min(3, n), Workers: n - min(3, n), Nodes: nodes(n), File: "/var/lib/eggo/rack-7/deploy.yaml"}
-		w := &world{clusters: []jumphost.Cluster{c}, nodes: n}
+		c := backend.Cluster{Name: "rack-7", Status: backend.Installed, Masters: min(3, n), Workers: n - min(3, n), Nodes: nodes(n), File: "/var/lib/eggo/rack-7/deploy.yaml"}
+		w := &world{clusters: []backend.Cluster{c}, nodes: n}
 		for name, page := range map[string]func() frame.Page{
 			"review":     func() frame.Page { return NewReview(w.deps(), "/srv/eggo/deploy.yaml") },
 			"review-bad": func() frame.Page { return NewReview(w.deps(), "/srv/eggo/bad.yaml") },
@@ -229,7 +228,7 @@ func TestGoldens(t *testing.T) {
 			"cleanup":    func() frame.Page { return NewCleanup(w.deps(), c) },
 			"keys": func() frame.Page {
 				w.keys = true
-				return NewLaunch(w.deps(), jumphost.Start{Verb: "deploy", Of: "rack-7"})
+				return NewLaunch(w.deps(), backend.Start{Verb: "deploy", Of: "rack-7"})
 			},
 		} {
 			for _, shape := range uitest.For(n) {
@@ -261,16 +260,16 @@ var errEnd = io.EOF
 func TestTheLikeliestFirst(t *testing.T) {
 	all := clusters()
 	busy := all[2]
-	busy.Status = jumphost.Running
+	busy.Status = backend.Running
 	for _, c := range []struct {
-		have []jumphost.Cluster
+		have []backend.Cluster
 		want string
 	}{
 		{nil, "install"},
 		{all[1:2], "install"},
 		{all[:1], "status"},
 		{all, "resume"},
-		{[]jumphost.Cluster{all[3], busy}, "watch"},
+		{[]backend.Cluster{all[3], busy}, "watch"},
 	} {
 		m := NewMenu((&world{}).deps())
 		m.clusters = c.have
@@ -327,7 +326,7 @@ func TestTheSignerOfABundle(t *testing.T) {
 	}
 	for lang, want := range words {
 		w := &world{signer: true}
-		page := func() frame.Page { return NewLaunch(w.deps(), jumphost.Start{Verb: "deploy", Of: "rack-7"}) }
+		page := func() frame.Page { return NewLaunch(w.deps(), backend.Start{Verb: "deploy", Of: "rack-7"}) }
 		a := begin(t, page(), lang, false, 80, 24)
 		uitest.Has(t, a, want...)
 		uitest.Lacks(t, a, "{")
@@ -346,8 +345,8 @@ func TestTheSignerOfABundle(t *testing.T) {
 
 // A run that ended before anything was touched left no deploy.yaml of the cluster: that of the run is shown again, and installed.
 func TestWhatWasNotBegunIsOfferedAgain(t *testing.T) {
-	r := run("rack-9", "20261121T114000Z-deploy", "deploy", jumphost.Failed, time.Minute, time.Second)
-	w := &world{clusters: []jumphost.Cluster{{Name: "rack-9", Status: jumphost.Failed, Tried: "/root/.eggo/deploy.yaml", Runs: []jumphost.Run{r}}}}
+	r := run("rack-9", "20261121T114000Z-deploy", "deploy", backend.Failed, time.Minute, time.Second)
+	w := &world{clusters: []backend.Cluster{{Name: "rack-9", Status: backend.Failed, Tried: "/root/.eggo/deploy.yaml", Runs: []backend.Run{r}}}}
 	a := begin(t, NewMenu(w.deps()), i18n.English, false, 100, 30)
 	uitest.Has(t, a, "▌  3  Resume", "/root/.eggo/deploy.yaml is shown again")
 	uitest.Keys(t, a, "enter")
@@ -362,9 +361,9 @@ func TestWhatWasNotBegunIsOfferedAgain(t *testing.T) {
 func TestWhatTakesAwayIsGoneOnWith(t *testing.T) {
 	for verb, want := range map[string]string{"cleanup": "also delete the runtime's images", "delete": "Which nodes are to leave rack-7?"} {
 		c := clusters()[2]
-		c.Status = jumphost.Interrupted
-		c.Runs = []jumphost.Run{run("rack-7", "20261121T114000Z-"+verb, verb, jumphost.Interrupted, time.Minute, time.Second)}
-		w := &world{clusters: []jumphost.Cluster{c}}
+		c.Status = backend.Interrupted
+		c.Runs = []backend.Run{run("rack-7", "20261121T114000Z-"+verb, verb, backend.Interrupted, time.Minute, time.Second)}
+		w := &world{clusters: []backend.Cluster{c}}
 		a := begin(t, NewMenu(w.deps()), i18n.English, false, 100, 30)
 		uitest.Has(t, a, "▌  3  Resume an interrupted run", "again")
 		uitest.Lacks(t, a, "No run was interrupted")
@@ -538,7 +537,7 @@ func TestBundle(t *testing.T) {
 // One cluster of many is found by its name and its state.
 func TestAClusterIsFound(t *testing.T) {
 	var chosen []string
-	page := func(c jumphost.Cluster) frame.Page {
+	page := func(c backend.Cluster) frame.Page {
 		chosen = append(chosen, c.Name)
 		return NewRuns((&world{}).deps(), c.Name)
 	}

@@ -8,9 +8,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
@@ -107,7 +107,7 @@ type Runs struct {
 	task
 	d      *Deps
 	only   string // cluster; "" is all
-	all    []jumphost.Run
+	all    []backend.Run
 	loaded bool
 	list   list
 	filter filter
@@ -122,7 +122,7 @@ func (p *Runs) Init(*frame.Env) tea.Cmd { return p.load() }
 
 func (p *Runs) load() tea.Cmd {
 	get := p.d.S.Clusters
-	return p.task.start(event.M("menu.reading"), func(ctx context.Context, _ jumphost.Asker) (any, error) { return get(ctx) })
+	return p.task.start(event.M("menu.reading"), func(ctx context.Context, _ backend.Asker) (any, error) { return get(ctx) })
 }
 
 // Update implements frame.Page.
@@ -131,14 +131,14 @@ func (p *Runs) Update(m tea.Msg, _ *frame.Env) tea.Cmd {
 		return p.load()
 	}
 	c, result, done := p.take(m)
-	if list, ok := result.([]jumphost.Cluster); ok && done {
+	if list, ok := result.([]backend.Cluster); ok && done {
 		p.all, p.loaded = nil, true
 		for _, c := range list {
 			if p.only == "" || p.only == c.Name {
 				p.all = append(p.all, c.Runs...)
 			}
 		}
-		slices.SortStableFunc(p.all, func(a, b jumphost.Run) int { return strings.Compare(b.Run, a.Run) })
+		slices.SortStableFunc(p.all, func(a, b backend.Run) int { return strings.Compare(b.Run, a.Run) })
 	}
 	return c
 }
@@ -152,8 +152,8 @@ func (p *Runs) Paste(text string, _ *frame.Env) tea.Cmd {
 	return nil
 }
 
-func (p *Runs) shown(e *frame.Env) []jumphost.Run {
-	var out []jumphost.Run
+func (p *Runs) shown(e *frame.Env) []backend.Run {
+	var out []backend.Run
 	for _, r := range p.all {
 		word, _ := ended(e, r)
 		if p.filter.fits(map[string]string{"cluster": r.Cluster, "run": r.Run, "verb": r.Verb + " " + verb(e, r.Verb), "state": r.Status + " " + r.Said() + " " + word}) {
@@ -163,10 +163,10 @@ func (p *Runs) shown(e *frame.Env) []jumphost.Run {
 	return out
 }
 
-func (p *Runs) chosen(e *frame.Env) (jumphost.Run, bool) {
+func (p *Runs) chosen(e *frame.Env) (backend.Run, bool) {
 	list := p.shown(e)
 	if p.list.at < 0 || p.list.at >= len(list) {
-		return jumphost.Run{}, false
+		return backend.Run{}, false
 	}
 	return list[p.list.at], true
 }
@@ -176,7 +176,7 @@ func (p *Runs) open(e *frame.Env, replay float64) tea.Cmd {
 	if !ok {
 		return nil
 	}
-	if r.Status == jumphost.Running {
+	if r.Status == backend.Running {
 		replay = 0
 	}
 	return push(NewOpening(p.d, r.Ref, replay))
@@ -271,7 +271,7 @@ func (p *Runs) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 }
 
 // columns are the widths of when, cluster, what, status, took.
-func (p *Runs) columns(e *frame.Env, runs []jumphost.Run, w int) [5]int {
+func (p *Runs) columns(e *frame.Env, runs []backend.Run, w int) [5]int {
 	c := [5]int{16, widget.Width(e.P.T("col.cluster")), widget.Width(e.P.T("col.what")), widget.Width(e.P.T("col.status")), 7}
 	for _, r := range runs {
 		word, _ := ended(e, r)
@@ -287,7 +287,7 @@ func (p *Runs) line(c [5]int, cells []string) string {
 	return widget.Fit(cells[0], c[0], "") + "  " + widget.Fit(cells[1], c[1], "") + "  " + widget.Fit(cells[2], c[2], "") + "  " + widget.Fit(cells[3], c[3], "") + "  " + widget.FitRight(cells[4], c[4], "")
 }
 
-func when(r jumphost.Run) string {
+func when(r backend.Run) string {
 	if r.At.IsZero() {
 		return "-"
 	}

@@ -7,9 +7,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
@@ -29,12 +29,12 @@ type (
 		answer chan<- string
 	}
 	keysMsg struct {
-		keys   []jumphost.HostKey
-		known  jumphost.KnownHosts
+		keys   []backend.HostKey
+		known  backend.KnownHosts
 		answer chan<- []bool
 	}
 	signerMsg struct {
-		signer jumphost.Signer
+		signer backend.Signer
 		answer chan<- bool
 	}
 	doneMsg struct {
@@ -44,7 +44,7 @@ type (
 )
 
 // start begins; the page gets what it says through take.
-func (t *task) start(what event.Msg, f func(ctx context.Context, ask jumphost.Asker) (any, error)) tea.Cmd {
+func (t *task) start(what event.Msg, f func(ctx context.Context, ask backend.Asker) (any, error)) tea.Cmd {
 	ctx, cancel := context.WithCancel(context.Background()) // ends when the page is left: Close
 	ch := make(chan tea.Msg)
 	t.Close() // of what was asked before, nobody wants to know any more
@@ -142,7 +142,7 @@ func (t *task) lines(e *frame.Env, w int) []string {
 }
 
 // askKeys shows the keys of machines that are contacted for the first time. Unless some are trusted, all are refused.
-func askKeys(keys []jumphost.HostKey, known jumphost.KnownHosts, answer func([]bool) tea.Cmd) frame.AskKeys {
+func askKeys(keys []backend.HostKey, known backend.KnownHosts, answer func([]bool) tea.Cmd) frame.AskKeys {
 	none := func() tea.Cmd { return answer(make([]bool, len(keys))) }
 	return frame.AskKeys{
 		Title: event.M("ask.title.keys", "count", strconv.Itoa(len(keys))), About: event.M("ask.keys"), Done: "ask.keys.go", Leave: "ask.keys.stop", Keys: keys, Known: known,
@@ -151,7 +151,7 @@ func askKeys(keys []jumphost.HostKey, known jumphost.KnownHosts, answer func([]b
 }
 
 // askSigner shows who signed a bundle. The default is to refuse.
-func askSigner(s jumphost.Signer, answer func(bool) tea.Cmd) frame.Ask {
+func askSigner(s backend.Signer, answer func(bool) tea.Cmd) frame.Ask {
 	return frame.Ask{
 		Title: event.M("ask.title.signer"),
 		Body: func(e *frame.Env, w int) []string {
@@ -184,12 +184,12 @@ func (t *teller) send(ctx context.Context, m tea.Msg) bool {
 	return false
 }
 
-// Doing implements jumphost.Asker.
+// Doing implements backend.Asker.
 func (t *teller) Doing(what event.Msg) { t.send(t.ctx, doingMsg{what}) }
 
 var errNoAnswer = errors.New("no answer")
 
-// Secret implements jumphost.Asker.
+// Secret implements backend.Asker.
 func (t *teller) Secret(ctx context.Context, what event.Msg) (string, error) {
 	answer := make(chan string, 1)
 	t.send(ctx, secretMsg{what, answer})
@@ -205,8 +205,8 @@ func (t *teller) Secret(ctx context.Context, what event.Msg) (string, error) {
 	return "", context.Canceled
 }
 
-// HostKeys implements jumphost.Asker.
-func (t *teller) HostKeys(ctx context.Context, keys []jumphost.HostKey, known jumphost.KnownHosts) ([]bool, error) {
+// HostKeys implements backend.Asker.
+func (t *teller) HostKeys(ctx context.Context, keys []backend.HostKey, known backend.KnownHosts) ([]bool, error) {
 	answer := make(chan []bool, 1)
 	t.send(ctx, keysMsg{keys, known, answer})
 	select {
@@ -218,8 +218,8 @@ func (t *teller) HostKeys(ctx context.Context, keys []jumphost.HostKey, known ju
 	return nil, context.Canceled
 }
 
-// Signer implements jumphost.Asker.
-func (t *teller) Signer(ctx context.Context, s jumphost.Signer) (bool, error) {
+// Signer implements backend.Asker.
+func (t *teller) Signer(ctx context.Context, s backend.Signer) (bool, error) {
 	answer := make(chan bool, 1)
 	t.send(ctx, signerMsg{s, answer})
 	select {

@@ -7,10 +7,10 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
-	"github.com/eggo-k8s/eggo/internal/ui/jumphost"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
@@ -55,7 +55,7 @@ func (p *Tell) begin(e *frame.Env) tea.Cmd {
 func (p *Tell) ask(e *frame.Env) tea.Cmd {
 	get, args, lang := p.d.S.Tell, slices.Clone(p.args), e.P.Lang()
 	p.lang = lang
-	return p.task.start(event.M("tell.asking"), func(ctx context.Context, ask jumphost.Asker) (any, error) { return get(ctx, lang, args, ask) })
+	return p.task.start(event.M("tell.asking"), func(ctx context.Context, ask backend.Asker) (any, error) { return get(ctx, lang, args, ask) })
 }
 
 // Spoken implements frame.Speaker: what is said stays until it is there in the other language.

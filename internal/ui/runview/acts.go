@@ -46,7 +46,7 @@ func (p *Page) done(m doneMsg, e *frame.Env) tea.Cmd {
 	switch m.what {
 	case doneEdit:
 		if m.again {
-			p.again, p.panel.on, p.ending = p.opt.Again != nil, false, "ui.quit.stopping"
+			p.again, p.panel.on, p.ending = p.next != nil, false, "ui.quit.stopping"
 			for _, q := range p.open() {
 				p.panel.told[question{q.Step.ID, q.Try}] = true
 			}

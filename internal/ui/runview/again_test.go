@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -39,8 +40,9 @@ func TestAnEditIsGoneOnWith(t *testing.T) {
 	e := &frame.Env{P: i18n.NewPrinter(i18n.English), Theme: theme.New(theme.Options{}), Now: func() time.Time { return start }}
 	for _, again := range []bool{true, false} {
 		l := list(records(1))
-		next := New(Options{})
-		p := New(Options{Feed: &Live{From: &l}, Again: func() frame.Page { return next }}).Still()
+		next := New(backend.Board{})
+		p := New(backend.Board{Feed: &backend.Live{From: &l}}).
+			Again(func() frame.Page { return next }).Still()
 		p.Render(e, 100, 30)
 		p.Update(newsMsg{list: l[:3]}, e)
 		p.Render(e, 100, 30)
@@ -75,7 +77,7 @@ func TestAnEditIsGoneOnWith(t *testing.T) {
 func TestAWrongEditIsTold(t *testing.T) {
 	for lang, want := range map[i18n.Lang][]string{i18n.English: {"Line 24, network.podcidr", "10.344.0.0/16", "and 2 more faults"}, i18n.Chinese: {"第 24 行，network.podcidr", "10.344.0.0/16", "另有 2 处错误"}} {
 		e := &frame.Env{P: i18n.NewPrinter(lang), Theme: theme.New(theme.Options{}), Now: func() time.Time { return start }}
-		p := New(Options{}).Still()
+		p := New(backend.Board{}).Still()
 		err := &WrongEdit{Line: 24, Key: "network.podcidr", More: 2, Fault: event.NewFault(event.ClassUsage, "config.cidr", nil, "value", "10.344.0.0/16")}
 		for _, m := range all(p.Update(doneMsg{what: doneEdit, err: err}, e)) {
 			ask, is := m.(frame.Ask)

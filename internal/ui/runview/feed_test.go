@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
@@ -57,8 +58,8 @@ func (l *list) Next() (event.Record, error) {
 func TestReplay(t *testing.T) {
 	l := list(records(2))
 	now := start
-	r := NewReplay(&l, 1, func() time.Time { return now })
-	a := New(Options{Feed: r, Replay: r})
+	r := backend.NewReplay(&l, 1, func() time.Time { return now })
+	a := New(backend.Board{Feed: r, Replay: r})
 	step := func(d time.Duration) {
 		now = now.Add(d)
 		got, err := r.Take(gulp)

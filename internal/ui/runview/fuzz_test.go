@@ -12,11 +12,11 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/runstate"
 	"github.com/eggo-k8s/eggo/internal/ui"
-	"github.com/eggo-k8s/eggo/internal/ui/logview"
 	"github.com/eggo-k8s/eggo/internal/ui/runview"
 	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
@@ -56,8 +56,8 @@ func TestHostileMachines(t *testing.T) {
 				}
 				s := &stand{t: t, now: start}
 				bus := event.NewBus(func() time.Time { return s.now }, sinkFunc(func(r event.Record) error { s.wait = append(s.wait, r); return nil }))
-				s.page = runview.New(runview.Options{Feed: s, Control: s, NodeLog: func(string) (logview.Source, error) {
-					return logview.Text("2026-11-21T02:00:00.000Z s stdout| " + text + "\n" + text + "\n2026-11-21T02:00:00.000" + text), nil
+				s.page = runview.New(backend.Board{Feed: s, Control: s, NodeLog: func(string) (backend.NodeLog, error) {
+					return backend.LogText("2026-11-21T02:00:00.000Z s stdout| " + text + "\n" + text + "\n2026-11-21T02:00:00.000" + text), nil
 				}}).Still()
 				s.app = ui.New(s.page, ui.Options{Lang: i18n.English, Now: func() time.Time { return s.now }})
 				s.run(s.app.Init())
@@ -132,7 +132,7 @@ func FuzzRun(f *testing.F) {
 			names = append(names, k)
 		}
 		slices.Sort(names)
-		s := begin(t, func(_ *stand, o *runview.Options) {
+		s := begin(t, func(_ *stand, o *backend.Board) {
 			o.Save = func(string) (string, error) { return "x", nil }
 			o.Support = func() (string, error) { return "", fmt.Errorf("no") }
 			o.Usual = func() runstate.History { return runstate.History{"work": time.Second} }

@@ -8,10 +8,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui"
-	"github.com/eggo-k8s/eggo/internal/ui/logview"
-	"github.com/eggo-k8s/eggo/internal/ui/runview"
 	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
 
@@ -25,7 +24,7 @@ func TestScreens(t *testing.T) {
 		for _, shape := range uitest.Shapes() {
 			file := name + "-" + shape.String()
 			t.Run(file, func(t *testing.T) {
-				s := begin(t, func(_ *stand, o *runview.Options) { o.NodeLog = installing })
+				s := begin(t, func(_ *stand, o *backend.Board) { o.NodeLog = installing })
 				s.app = ui.New(s.page, ui.Options{Lang: shape.Lang, ASCII: shape.ASCII, Now: s.app.Env().Now})
 				s.run(func() tea.Msg { return tea.WindowSizeMsg{Width: shape.W, Height: shape.H} })
 				s.happens(asks("n2", 1))
@@ -51,7 +50,7 @@ func TestScreens(t *testing.T) {
 }
 
 // installing is what a machine prints, and what a hostile one does.
-func installing(string) (logview.Source, error) {
+func installing(string) (backend.NodeLog, error) {
 	var b strings.Builder
 	at := func(sec int, stream, text string) {
 		fmt.Fprintf(&b, "2026-11-21T02:%02d:%02d.%03dZ infrastructure.packages/n1 %s| %s\n", sec/60, sec%60, sec*37%1000, stream, text)
@@ -64,5 +63,5 @@ func installing(string) (logview.Source, error) {
 	at(43, "stderr", "W: could not read /etc/apt/apt.conf.d/99conf, which is of no matter to what comes, but it takes a long sentence to say so, and a screen is not that wide")
 	at(44, "stderr", "dpkg: error processing archive /var/lib/eggo-node/repo/containerd.deb (--unpack):")
 	at(45, "stdout", "Setting up kmod (30+20221128-1) ...")
-	return logview.Text(b.String()), nil
+	return backend.LogText(b.String()), nil
 }

@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/logview"
@@ -15,8 +16,8 @@ import (
 // logPage is what one machine has printed.
 type logPage struct {
 	host   string
-	src    logview.Source
-	opt    Options
+	src    backend.NodeLog
+	opt    backend.Board
 	log    *logview.Log
 	search line // as it is typed
 	needle string
@@ -34,7 +35,7 @@ type (
 	}
 )
 
-func newLogPage(host string, src logview.Source, o Options) *logPage {
+func newLogPage(host string, src backend.NodeLog, o backend.Board) *logPage {
 	l := &logPage{host: host, src: src, opt: o, log: logview.New(nil), h: 20}
 	l.log.Wrap = true
 	return l

@@ -7,58 +7,16 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os/exec"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/runstate"
 	"github.com/eggo-k8s/eggo/internal/ui/board"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
-	"github.com/eggo-k8s/eggo/internal/ui/logview"
 )
-
-// Controller speaks to the process that does a run. Its methods take their time and are called in commands. To detach needs none of them: the
-// run is another process, and goes on when the board is left.
-type Controller interface {
-	// Decide says what becomes of a step that failed and was asked about (event.StepAsked).
-	Decide(step string, d event.Decision) error
-	// Stop lets the running steps end and starts no new ones.
-	Stop() error
-	// Abort breaks off.
-	Abort() error
-}
-
-// Options of a board. What is nil is not offered.
-type Options struct {
-	Feed Feed
-	// Replay is Feed when the run is over and plays again; its keys are shown then.
-	Replay *Replay
-	// NodeLog opens what a machine has printed; nil: the board keeps to the last lines. The caller closes what it opened in Close.
-	NodeLog func(host string) (logview.Source, error)
-	// LogPath is where that is kept, for a person to find it.
-	LogPath func(host string) string
-	// Control is nil when the run is over, or cannot be reached.
-	Control Controller
-	// Usual learns from earlier runs how long steps take. It is called in a command.
-	Usual func() runstate.History
-	// Shell is the command that opens a shell on a machine.
-	Shell func(host string) (*exec.Cmd, error)
-	// Edit opens deploy.yaml in the person's editor; what it gives besides is done when the editor has ended well, and says whether the run ends to
-	// be gone on with by what was written.
-	Edit func() (*exec.Cmd, func() (again bool, err error), error)
-	// Again is the page that goes on with the run when it has ended because of an Edit; nil: the person is told how.
-	Again func() frame.Page
-	// Support writes a support bundle and says where.
-	Support func() (path string, err error)
-	// Save writes what a machine has printed to a file that a person can take along, and says where.
-	Save func(host string) (path string, err error)
-	// Pager shows what a machine has printed.
-	Pager func(host string) (*exec.Cmd, error)
-	// Close gives back what the feed and the logs hold.
-	Close func()
-}
 
 const (
 	beat = 100 * time.Millisecond // between two looks at the feed: more than ten screens a second nobody reads
@@ -67,8 +25,9 @@ const (
 
 // Page is the board of a run.
 type Page struct {
-	opt   Options
-	tick  func() tea.Cmd // waits until the next look at the feed
+	opt   backend.Board
+	next  func() frame.Page // see Again
+	tick  func() tea.Cmd    // waits until the next look at the feed
 	state *runstate.State
 	over  bool // the feed has ended
 	board board.Board
@@ -85,9 +44,15 @@ type Page struct {
 }
 
 // New makes the board of a run.
-func New(o Options) *Page {
+func New(o backend.Board) *Page {
 	p := &Page{opt: o, state: runstate.New(), panel: panel{asked: map[question]bool{}, told: map[question]bool{}}}
 	p.tick = func() tea.Cmd { return tea.Tick(beat, func(time.Time) tea.Msg { return tickMsg{} }) }
+	return p
+}
+
+// Again sets the page that goes on with the run when it has ended because of an Edit; without, the person is told how.
+func (p *Page) Again(page func() frame.Page) *Page {
+	p.next = page
 	return p
 }
 
@@ -117,7 +82,7 @@ type (
 	}
 	openMsg struct {
 		host string
-		src  logview.Source
+		src  backend.NodeLog
 		err  error
 	}
 	usualMsg struct{ history runstate.History }
@@ -186,7 +151,7 @@ func (p *Page) news(m newsMsg, e *frame.Env) tea.Cmd {
 		return frame.Send(frame.Quit{Err: m.err})
 	}
 	if p.over && p.again {
-		return frame.Send(frame.Replace{Page: p.opt.Again()})
+		return frame.Send(frame.Replace{Page: p.next()})
 	}
 	if p.log != nil && len(m.list) > 0 {
 		next = tea.Batch(next, p.log.grown())

@@ -11,11 +11,11 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/runstate"
 	"github.com/eggo-k8s/eggo/internal/ui"
-	"github.com/eggo-k8s/eggo/internal/ui/logview"
 	"github.com/eggo-k8s/eggo/internal/ui/runview"
 	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
@@ -44,7 +44,7 @@ func (s *stand) Decide(step string, d event.Decision) error {
 func (s *stand) Stop() error  { s.said = append(s.said, "stop"); return s.refuses }
 func (s *stand) Abort() error { s.said = append(s.said, "abort"); return s.refuses }
 
-// Take implements runview.Feed.
+// Take implements backend.Feed.
 func (s *stand) Take(int) ([]event.Record, error) {
 	out := s.wait
 	s.wait = nil
@@ -99,11 +99,11 @@ func (s *stand) has(words ...string)   { s.t.Helper(); uitest.Has(s.t, s.app, wo
 func (s *stand) lacks(words ...string) { s.t.Helper(); uitest.Lacks(s.t, s.app, words...) }
 
 // begin is a run of three machines that are all at work.
-func begin(t *testing.T, set func(*stand, *runview.Options)) *stand {
+func begin(t *testing.T, set func(*stand, *backend.Board)) *stand {
 	t.Helper()
 	s := &stand{t: t, now: start}
-	o := runview.Options{Feed: s, Control: s, NodeLog: func(host string) (logview.Source, error) {
-		return logview.Text("2026-11-21T02:00:00.000Z work/" + host + " stdout| first of " + host + "   \n2026-11-21T02:00:01.000Z other stdout| between\n2026-11-21T02:00:02.000Z work/" + host + " stderr| no space left\n"), nil
+	o := backend.Board{Feed: s, Control: s, NodeLog: func(host string) (backend.NodeLog, error) {
+		return backend.LogText("2026-11-21T02:00:00.000Z work/" + host + " stdout| first of " + host + "   \n2026-11-21T02:00:01.000Z other stdout| between\n2026-11-21T02:00:02.000Z work/" + host + " stderr| no space left\n"), nil
 	}, LogPath: func(host string) string { return "/runs/x/nodes/" + host + ".log" }}
 	if set != nil {
 		set(s, &o)
@@ -195,7 +195,7 @@ func TestADecisionThatIsLostIsAskedAgain(t *testing.T) {
 
 // Without a controller, as with a run of the past, there is nothing to decide and nobody is called.
 func TestAPastRunIsReadOnly(t *testing.T) {
-	s := begin(t, func(_ *stand, o *runview.Options) { o.Control = nil })
+	s := begin(t, func(_ *stand, o *backend.Board) { o.Control = nil })
 	s.happens(asks("n1", 1))
 	s.lacks("n1 needs you ")
 	s.keys("d")
@@ -292,7 +292,7 @@ func TestFilteringTheBoard(t *testing.T) {
 // What is copied is what the machine printed, without time, step and padding.
 func TestCopying(t *testing.T) {
 	saved := ""
-	s := begin(t, func(_ *stand, o *runview.Options) {
+	s := begin(t, func(_ *stand, o *backend.Board) {
 		o.Save = func(host string) (string, error) { saved = host; return "/tmp/x/" + host + ".log", nil }
 		o.Pager = func(string) (*exec.Cmd, error) { return nil, errors.New("no pager here") }
 		o.Support = func() (string, error) { return "/tmp/x/support.tar.gz", nil }
@@ -363,7 +363,7 @@ func TestThePercentIsInTheTitleAndTheTaskbar(t *testing.T) {
 }
 
 func TestTheUsualIsLearntOutsideOfUpdate(t *testing.T) {
-	s := begin(t, func(_ *stand, o *runview.Options) {
+	s := begin(t, func(_ *stand, o *backend.Board) {
 		o.Usual = func() runstate.History { return runstate.History{"work": 40 * time.Second} }
 	})
 	s.now = s.now.Add(130 * time.Second)

@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -99,10 +100,10 @@ func (n *nodes) asking() []*Look {
 
 // askKeys shows the fingerprints. Nothing is trusted that was not shown; what is not trusted is asked about again.
 func (n *nodes) askKeys(list []*Look) tea.Cmd {
-	var keys []frame.HostKey
+	var keys []backend.HostKey
 	for _, l := range list {
 		n.shownKeys[l.Key.Fingerprint] = true
-		keys = append(keys, frame.HostKey{Node: l.Machine.Name, Addr: l.Key.Addr, Type: l.Key.Type, Fingerprint: l.Key.Fingerprint})
+		keys = append(keys, backend.HostKey{Node: l.Machine.Name, Addr: l.Key.Addr, Type: l.Key.Type, Fingerprint: l.Key.Fingerprint})
 	}
 	answer := func(do func(i int)) tea.Cmd {
 		return func() tea.Msg {

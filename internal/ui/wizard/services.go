@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -43,7 +44,7 @@ type Services struct {
 	// Probe looks at a machine and tells how far it is, the last time with an end.
 	Probe func(ctx context.Context, d config.Draft, m config.Machine, tell func(Look))
 	// KnownHosts compares unknown host keys with a known_hosts file.
-	KnownHosts func(path string, keys []frame.HostKey) ([]frame.KeyCheck, error)
+	KnownHosts func(path string, keys []backend.HostKey) ([]backend.KeyCheck, error)
 	// Bundles finds bundles in the usual places and where the paths lead, and tells each at first as found and then as it is proven.
 	Bundles func(ctx context.Context, paths []string, tell func(Bundle))
 	// Preflight looks at everything as the verb does.

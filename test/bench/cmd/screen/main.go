@@ -22,6 +22,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"golang.org/x/sys/unix"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
@@ -182,7 +183,7 @@ func measure(nodes, rate int, long time.Duration, lines int) error {
 		return err
 	}
 	defer log.Close()
-	page := runview.New(runview.Options{Feed: &runview.Live{From: journal.NewReader(log, log.Name())}})
+	page := runview.New(backend.Board{Feed: &backend.Live{From: journal.NewReader(log, log.Name())}})
 	var update, view watch
 	var out counter
 	ctx, stop := context.WithCancel(context.Background())
@@ -233,7 +234,7 @@ func longLog(path string, lines int) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	src := logview.File{File: f}
+	src := backend.LogFile{File: f}
 	size, err := src.Size()
 	if err != nil {
 		return err

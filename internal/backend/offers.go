@@ -1,4 +1,4 @@
-package jumphost
+package backend
 
 import (
 	"slices"
@@ -14,7 +14,8 @@ type Offer struct {
 
 // Key chooses the entry, wherever it stands: the order changes with what is likeliest, what a key means does not.
 func (o Offer) Key() string {
-	for i, id := range []string{"runs", "install", "file", "resume", "add", "remove", "upgrade", "cleanup", "status", "bundle"} {
+	ids := []string{"runs", "install", "file", "resume", "add", "remove", "upgrade", "cleanup", "status", "bundle"}
+	for i, id := range ids {
 		if o.ID == id {
 			return strconv.Itoa(i)
 		}
@@ -22,8 +23,8 @@ func (o Offer) Key() string {
 	return "w" // to watch, or decide about, what runs
 }
 
-// Offers are what a person can have done with these clusters, in the order of the menu: first what is likeliest. Who waits for a decision stands
-// before other runs.
+// Offers are what a person can have done with these clusters, in the order of the menu: first what is likeliest.
+// Who waits for a decision stands before other runs.
 func Offers(clusters []Cluster) []Offer {
 	with := func(fits func(Cluster) bool) []Cluster {
 		return slices.DeleteFunc(slices.Clone(clusters), func(c Cluster) bool { return !fits(c) })
@@ -52,7 +53,8 @@ func Offers(clusters []Cluster) []Offer {
 		return Offer{id, of, why}
 	}
 	resume, status := of("resume", stopped, none), of("status", known, "menu.why.no-cluster")
-	all := []Offer{{ID: "install"}, {ID: "file"}, resume, of("add", idle, busy), of("remove", idle, busy), {ID: "upgrade", Why: "menu.why.upgrade"}, of("cleanup", idle, busy), status, {ID: "bundle"}, {ID: "runs", Why: ran}}
+	all := []Offer{{ID: "install"}, {ID: "file"}, resume, of("add", idle, busy), of("remove", idle, busy),
+		{ID: "upgrade", Why: "menu.why.upgrade"}, of("cleanup", idle, busy), status, {ID: "bundle"}, {ID: "runs", Why: ran}}
 	first := all[0]
 	switch {
 	case len(asks) > 0:

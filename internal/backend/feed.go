@@ -1,4 +1,4 @@
-package runview
+package backend
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// Feed gives the records of a run as they come. Take is called in commands, never from Update; it does not wait. io.EOF says that nothing
-// will come any more.
+// Feed gives the records of a run as they come. Take is called in commands, never from Update; it does not wait.
+// io.EOF says that nothing will come any more.
 type Feed interface {
 	// Take gives at most n records of those that there are by now.
 	Take(n int) ([]event.Record, error)

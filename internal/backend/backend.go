@@ -1,6 +1,9 @@
-// Package jumphost is what the screens know of the machine that they run on: its clusters, their runs, and what can be begun. Main fills it in.
+// Package backend is what the front ends know of the machine that they run on: its clusters, their runs, and what can
+// be begun. The screens and the line interface are written against it, and main fills it in. It knows no terminal.
 // Every function takes its time and is called in commands, never in Update.
-package jumphost
+//
+// It may import event, i18n and runstate.
+package backend
 
 import (
 	"context"
@@ -8,8 +11,6 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
-	"github.com/eggo-k8s/eggo/internal/ui/frame"
-	"github.com/eggo-k8s/eggo/internal/ui/runview"
 )
 
 // Services is what main hands in. A function that is nil is not there, and what needs it is shown as not possible.
@@ -17,14 +18,14 @@ type Services struct {
 	// Clusters that this machine knows, by name.
 	Clusters func(ctx context.Context) ([]Cluster, error)
 	// Open gives the board of a run: live when it goes on, else as it ended; replay above 0 plays it again at that speed.
-	Open func(ctx context.Context, r Ref, replay float64) (runview.Options, error)
-	// Launch begins a run in a process of its own, which goes on when this one ends. It asks what has to be known before, of ask, and returns
-	// when the run's event log is there.
+	Open func(ctx context.Context, r Ref, replay float64) (Board, error)
+	// Launch begins a run in a process of its own, which goes on when this one ends. It asks what has to be known
+	// before, of ask, and returns when the run's event log is there.
 	Launch func(ctx context.Context, s Start, ask Asker) (Ref, error)
 	// Tell runs a verb that only looks (status, plan …; stock is what a cleanup would take away) and gives what it says.
 	Tell func(ctx context.Context, lang i18n.Lang, args []string, ask Asker) ([]string, error)
-	// List reads a directory: its directories, and its files with one of the suffixes. dir "" is where the program was started; the directory
-	// that was read comes back absolute.
+	// List reads a directory: its directories, and its files with one of the suffixes. dir "" is where the program
+	// was started; the directory that was read comes back absolute.
 	List func(ctx context.Context, dir string, suffix []string) (string, []Entry, error)
 	// Check reads a deploy.yaml and says what is wrong with it.
 	Check func(ctx context.Context, file string) (Checked, error)
@@ -79,8 +80,9 @@ type Member struct {
 
 // Status of a cluster, from its last run.
 const (
-	Running     = "running"
-	Waiting     = "waiting" // running, and a step that failed waits for a decision: only in words, see Cluster.Said and Run.Said
+	Running = "running"
+	// Waiting is running, and a step that failed waits for a decision: only in words, see Cluster.Said and Run.Said.
+	Waiting     = "waiting"
 	Installed   = "installed"
 	Failed      = "failed"
 	Interrupted = "interrupted"
@@ -148,7 +150,8 @@ func (c Cluster) Broken() bool {
 	return v == "deploy" || v == "join" || c.Leaves()
 }
 
-// Leaves says whether the newest run took something away. It does not say of which machines, so what is left is shown and confirmed again.
+// Leaves says whether the newest run took something away. It does not say of which machines, so what is left is
+// shown and confirmed again.
 func (c Cluster) Leaves() bool {
 	return c.File != "" && len(c.Runs) > 0 && (c.Runs[0].Verb == "cleanup" || c.Runs[0].Verb == "delete")
 }
@@ -190,8 +193,18 @@ type Asker interface {
 // Signer of a bundle that nobody has said anything about.
 type Signer struct{ Bundle, Name, Arch, Type, Fingerprint string }
 
-// HostKey of a machine that is contacted for the first time.
-type HostKey = frame.HostKey
+// HostKey of a node that is contacted for the first time.
+type HostKey struct{ Node, Addr, Type, Fingerprint string }
+
+// KeyCheck is what a known_hosts file says of a key.
+type KeyCheck string
+
+// The checks. A key that differs from the file's cannot be trusted here.
+const (
+	KeyUnlisted KeyCheck = ""
+	KeyVerified KeyCheck = "verified"
+	KeyDiffers  KeyCheck = "differs"
+)
 
 // KnownHosts says what a known_hosts file has of keys.
-type KnownHosts = func(path string, keys []HostKey) ([]frame.KeyCheck, error)
+type KnownHosts = func(path string, keys []HostKey) ([]KeyCheck, error)

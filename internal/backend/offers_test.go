@@ -1,4 +1,4 @@
-package jumphost
+package backend
 
 import "testing"
 
