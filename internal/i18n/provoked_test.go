@@ -94,20 +94,11 @@ func TestEveryCodeIsProvokedAndSaysAllInBothLanguages(t *testing.T) {
 		}
 	}
 	for _, code := range slices.Sorted(maps.Keys(codes())) {
-		known := unprovoked()[code]
-		switch {
-		case seen[code] && known:
-			t.Logf("%s is provoked by now: take it off the list", code)
-		case !seen[code] && !known:
+		if !seen[code] {
 			missing = append(missing, code)
 		}
 	}
-	for code := range unprovoked() {
-		if !codes()[code] {
-			t.Errorf("%s on the list is no code", code)
-		}
-	}
-	t.Logf("%d codes, %d provoked, %d on the list", len(codes()), len(seen), len(unprovoked()))
+	t.Logf("%d codes, %d provoked", len(codes()), len(seen))
 	if len(missing) > 0 {
 		t.Errorf("no test provokes %s", strings.Join(missing, " "))
 	}

@@ -2,12 +2,14 @@ package addon_test
 
 import (
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/addon"
+	"github.com/eggo-k8s/eggo/internal/event"
 )
 
 func TestCollect(t *testing.T) {
@@ -44,6 +46,28 @@ func TestCollect(t *testing.T) {
 	} {
 		if _, err := addon.Collect(c.fs); code(t, err) != c.want {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// shut has a file that cannot be opened.
+type shut struct{ fstest.MapFS }
+
+func (s shut) Open(name string) (fs.File, error) {
+	if name == "sub/b.yaml" {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	return s.MapFS.Open(name)
+}
+
+func TestADirectoryThatCannotBeRead(t *testing.T) {
+	for file, dir := range map[string]fs.FS{
+		".":          os.DirFS(t.TempDir() + "/gone"),
+		"sub/b.yaml": shut{fstest.MapFS{"a.yaml": {}, "sub/b.yaml": {}}},
+	} {
+		_, err := addon.Collect(dir)
+		if f := event.AsFault(err); f == nil || f.Code != "addon.read" || f.Args["file"] != file {
+			t.Errorf("%s: %v", file, err)
 		}
 	}
 }

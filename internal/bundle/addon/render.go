@@ -3,6 +3,7 @@ package addon
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"runtime/metrics"
@@ -54,6 +55,16 @@ type piece struct{ source, text string }
 // values are checked but those that refer to other files or addresses. Rendering has bounds of time and memory; Go cannot stop a template
 // that runs on, so after the fault "addon.render-limit" (or when ctx ends) the program should end too.
 func Render(ctx context.Context, src ChartSource, o RenderOptions) ([]byte, []event.Msg, error) {
+	return renderWithin(ctx, src, o, bounds{maxRender, maxHeap})
+}
+
+// bounds of a rendering: all of its rounds, and the bytes by which memory may grow.
+type bounds struct {
+	time time.Duration
+	heap uint64
+}
+
+func renderWithin(ctx context.Context, src ChartSource, o RenderOptions, most bounds) ([]byte, []event.Msg, error) {
 	switch ns := o.namespace(); {
 	case len(o.Release) > 53 || !labelRE.MatchString(o.Release): // helm's own limit
 		return nil, nil, fault("addon.chart-names", nil, "addon", src.Name, "name", o.Release)
@@ -64,7 +75,7 @@ func Render(ctx context.Context, src ChartSource, o RenderOptions) ([]byte, []ev
 	if err != nil {
 		return nil, nil, err
 	}
-	inner, cancel := context.WithTimeout(ctx, maxRender)
+	inner, cancel := context.WithTimeout(ctx, most.time)
 	defer cancel()
 	type result struct {
 		text  []byte
@@ -72,6 +83,7 @@ func Render(ctx context.Context, src ChartSource, o RenderOptions) ([]byte, []ev
 		err   error
 	}
 	done := make(chan result, 1)
+	before := heap()
 	go func() {
 		var r result
 		defer func() {
@@ -82,23 +94,28 @@ func Render(ctx context.Context, src ChartSource, o RenderOptions) ([]byte, []ev
 		}()
 		r.text, r.notes, r.err = render(inner, src.Name, list, o)
 	}()
-	before := heap()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	limit := func(err error) error {
-		return fault("addon.render-limit", err, "addon", src.Name, "time", maxRender.String(), "memory", mib(maxHeap))
+		return fault("addon.render-limit", err, "addon", src.Name, "time", most.time.String(), "memory", mib(int64(most.heap)))
+	}
+	ended := func() error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return limit(inner.Err())
 	}
 	for {
 		select {
 		case r := <-done:
-			return r.text, r.notes, r.err
-		case <-inner.Done():
-			if ctx.Err() != nil {
-				return nil, nil, context.Cause(ctx)
+			if over := inner.Err(); over == nil || !errors.Is(r.err, over) {
+				return r.text, r.notes, r.err
 			}
-			return nil, nil, limit(inner.Err())
+			return nil, nil, ended() // a round saw it first
+		case <-inner.Done():
+			return nil, nil, ended()
 		case <-tick.C:
-			if heap() > before+maxHeap {
+			if heap() > before+most.heap {
 				return nil, nil, limit(nil)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/addon"
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -305,6 +306,11 @@ func TestChartsThatAreRefused(t *testing.T) {
 		{"a setting that is none", option(func(o *addon.RenderOptions) { o.Set = []string{"replicas"} }), "addon.chart-values", ""},
 		{"a release's name", option(func(o *addon.RenderOptions) { o.Release = "No Name" }), "addon.chart-names", ""},
 		{"a namespace's name", option(func(o *addon.RenderOptions) { o.Namespace = "a\n  b: c" }), "addon.chart-names", ""},
+		{"nothing to make", func(f map[string]string, o *addon.RenderOptions) {
+			clear(f)
+			f["Chart.yaml"] = "apiVersion: v2\nname: site\nversion: 1.0.0\n"
+			f["templates/x.yaml"] = "{{ if .Values.on }}kind: X{{ end }}\n"
+		}, "addon.render-empty", "no objects"},
 		{"a path upwards", file("../up", "x"), "addon.chart-member", ""},
 		{"an absolute path", file("/etc/passwd", "x"), "addon.chart-member", ""},
 		{"a file twice", file("./Chart.yaml", "x"), "addon.chart-member", ""},
@@ -389,5 +395,25 @@ func TestRenderingEndsWithItsContext(t *testing.T) {
 	_, _, err := addon.Render(ctx, addon.ChartSource{Name: "site", Archive: packed(t, "site", f)}, options())
 	if err == nil || !strings.Contains(err.Error(), "canceled") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A chart that takes too long, or too much memory, is ended and told what it may take.
+func TestRenderingHasBounds(t *testing.T) {
+	for name, c := range map[string]struct {
+		template, says string
+		most           time.Duration
+		heap           uint64
+	}{
+		"of time":   {`{{ range until 1000 }}{{ range until 1000 }}{{ end }}{{ end }}`, "more than 1ms or", time.Millisecond, 1 << 40},
+		"of memory": {`{{ $x := repeat 67108864 "x" }}{{ range until 1000 }}{{ range until 1000 }}{{ end }}{{ end }}`, "or 1 MiB", time.Hour, 1 << 20},
+	} {
+		f := site()
+		f["templates/slow.yaml"] = c.template
+		src := addon.ChartSource{Name: "site", Archive: packed(t, "site", f)}
+		err := addon.RenderWithin(t.Context(), src, options(), c.most, c.heap)
+		if code(t, err) != "addon.render-limit" || !strings.Contains(i18nText(err), c.says) {
+			t.Errorf("%s: %v (%s)", name, err, i18nText(err))
+		}
 	}
 }
