@@ -1,13 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,7 +12,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/pages"
 )
@@ -56,10 +53,17 @@ func attach(ctx context.Context, env *environment, o attachOptions, name string)
 	if o.replay < 0 {
 		return event.NewFault(event.ClassUsage, "usage.replay", nil)
 	}
-	c, id, err := findRun(cmp.Or(o.state, journal.StateDir(env.Getenv, os.Geteuid())), o.cluster, name)
+	st := stateStore(env, o.state)
+	ref, err := operation.FindRun(ctx, st, o.cluster, name)
 	if err != nil {
 		return err
 	}
+	files, err := st.Read(ctx, ref.Cluster)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	c, id := files.Journal(), ref.Run
 	env.P = env.where(o.state).printer(env.P.Lang())
 	d := &desk{env: env, state: o.state}
 	if lines {
@@ -92,49 +96,4 @@ func screen(env *environment) bool {
 func onTerminal(env *environment) bool {
 	out, ok := env.Stdout.(*os.File)
 	return ok && term.IsTerminal(int(out.Fd()))
-}
-
-// findRun gives the run with the ID (or the beginning of one), the newest if it is "", among the runs of one cluster or of all.
-func findRun(root, cluster, run string) (*journal.Cluster, string, error) {
-	var names []string
-	if cluster != "" {
-		names = []string{cluster}
-	} else {
-		entries, err := os.ReadDir(root)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, "", event.NewFault(event.ClassFailed, "state.read", err)
-		}
-		for _, e := range entries {
-			if e.IsDir() {
-				names = append(names, e.Name())
-			}
-		}
-	}
-	var best *journal.Cluster
-	id := ""
-	for _, name := range names {
-		c, err := journal.At(root, name)
-		if err != nil {
-			if cluster != "" {
-				return nil, "", err
-			}
-			continue
-		}
-		ids, err := c.Runs()
-		if err != nil {
-			continue
-		}
-		for _, x := range slices.Backward(ids) {
-			if strings.HasPrefix(x, run) && x > id {
-				best, id = c, x
-			}
-		}
-	}
-	if best == nil && run == "" {
-		return nil, "", event.NewFault(event.ClassUsage, "usage.no-runs", nil, "dir", root, "cluster", cluster)
-	}
-	if best == nil {
-		return nil, "", event.NewFault(event.ClassUsage, "usage.no-run", nil, "run", run, "dir", root)
-	}
-	return best, id, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/google/renameio/v2"
@@ -18,22 +18,24 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/dial"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/runstate"
 	"github.com/eggo-k8s/eggo/internal/ui/runview"
 )
-
-// learnFrom is how many earlier runs the board learns from how long steps take.
-const learnFrom = 10
 
 // boardActs gives the board of a run what a person can do there besides looking.
 func boardActs(env *environment, c *journal.Cluster, id string, o *backend.Board) {
 	dir, name := c.RunDir(id), filepath.Base(c.Path())
 	root := filepath.Dir(c.Path())
 	o.LogPath = func(host string) string { return filepath.Join(dir, journal.NodeLog(host)) }
-	o.Usual = func() runstate.History { return usual(c, id) }
+	o.Usual = func() runstate.History {
+		return operation.Usual(context.Background(), store.Dir{Root: root}, request.Ref{Cluster: name, Run: id})
+	}
 	o.Support = func() (string, error) {
-		file, _, err := supportFile(env, logOptions{id: name, state: root}, id, "", nil)
+		file, _, err := supportFile(context.Background(), env, logOptions{id: name, state: root}, id, "", nil)
 		if err == nil {
 			file, err = filepath.Abs(file)
 		}
@@ -75,45 +77,6 @@ func savedCluster(path string) (*config.Cluster, error) {
 		}
 	}
 	return cluster, err
-}
-
-// usual learns from the newest runs of the same verb before this one, of all clusters of this machine.
-func usual(c *journal.Cluster, id string) runstate.History {
-	root, verb := filepath.Dir(c.Path()), c.Verb(id)
-	type past struct{ id, dir string }
-	var all []past
-	clusters, err := knownClusters(root)
-	if err != nil {
-		return nil
-	}
-	for _, k := range clusters {
-		store, err := journal.At(root, k.Name)
-		if err != nil {
-			continue
-		}
-		ids, err := store.Runs()
-		if err != nil {
-			continue
-		}
-		for _, x := range ids {
-			if x < id && store.Verb(x) == verb {
-				all = append(all, past{x, store.RunDir(x)})
-			}
-		}
-	}
-	slices.SortFunc(all, func(a, b past) int { return strings.Compare(b.id, a.id) })
-	var runs []*runstate.State
-	for _, p := range all[:min(len(all), learnFrom)] {
-		s := runstate.New()
-		for rec, err := range journal.Read(p.dir) {
-			if err != nil {
-				break
-			}
-			s.Apply(rec)
-		}
-		runs = append(runs, s)
-	}
-	return runstate.Learn(runs...)
 }
 
 // saveLog copies a machine's log into the working directory, under a name that is free.

@@ -13,6 +13,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/control"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+	states "github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/runstate"
 	"github.com/eggo-k8s/eggo/internal/ui/runview"
 )
@@ -194,11 +197,7 @@ func TestUsual(t *testing.T) {
 	run("b", "deploy", at.Add(time.Hour), 30*time.Second)
 	run("b", "cleanup", at.Add(2*time.Hour), time.Hour)
 	id := run("a", "deploy", at.Add(3*time.Hour), time.Hour)
-	c, err := journal.At(root, "a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := usual(c, id)
+	h := operation.Usual(t.Context(), states.Dir{Root: root}, request.Ref{Cluster: "a", Run: id})
 	if got, _ := h.Usual(&runstate.Step{Step: event.Step{ID: "work/x", Host: "x"}}); got != 30*time.Second {
 		t.Errorf("usually %s", got)
 	}

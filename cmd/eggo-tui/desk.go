@@ -1,16 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +16,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/control"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
 // desk is what the screen knows of this machine and can begin on it.
@@ -70,45 +69,33 @@ func (d *desk) root() string { return stateRoot(d.env, d.state) }
 
 // clusters are those of the state directory with their runs.
 func (d *desk) clusters(ctx context.Context) ([]backend.Cluster, error) {
-	all, err := knownClusters(d.root())
+	all, err := operation.Overview(ctx, stateStore(d.env, d.state))
 	if err != nil {
 		return nil, err
 	}
 	var out []backend.Cluster
 	for _, k := range all {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+		c := backend.Cluster{
+			Name: k.Name, Status: k.Status, Masters: k.Masters, Workers: k.Workers, Nodes: deskNodes(k.Nodes),
+			File: k.File, Tried: k.Tried,
 		}
-		c := backend.Cluster{Name: k.Name, Status: k.Status, Masters: k.Masters, Workers: k.Workers, File: k.File}
-		if k.File != "" {
-			if conf, _, err := config.LoadFile(k.File); err == nil && conf != nil {
-				c.Nodes = deskNodes(conf.Nodes)
-			}
-		}
-		if store, err := journal.At(d.root(), k.Name); err == nil {
-			c.Runs = deskRuns(store, k.Name)
-			if len(c.Runs) > 0 && c.Runs[0].Run == k.LastRun {
-				for _, w := range k.Waits {
-					c.Runs[0].Waits = append(c.Runs[0].Waits, backend.Wait{Node: w.Node, Step: w.Title, Since: w.Since, Fault: w.Fault})
-				}
-			}
-			if c.File == "" && len(c.Runs) > 0 {
-				c.Tried = tried(c.Runs[0], store)
-			}
+		for _, r := range k.Runs {
+			c.Runs = append(c.Runs, deskRun(r))
 		}
 		out = append(out, c)
 	}
 	return out, nil
 }
 
-// tried is the deploy.yaml of a run that kept none: the file that it was begun with, else its copy.
-func tried(r backend.Run, store *journal.Cluster) string {
-	for _, path := range []string{r.File, filepath.Join(store.RunDir(r.Run), savedName)} {
-		if path != "" && exists(path) {
-			return path
-		}
+func deskRun(r request.RunInfo) backend.Run {
+	out := backend.Run{
+		Ref: backend.Ref(r.Ref), Verb: r.Verb, File: r.File, Version: r.Version, Status: r.Status, At: r.At,
+		Took: r.Took, Exit: r.Exit, Fault: r.Fault,
 	}
-	return ""
+	for _, w := range r.Waits {
+		out.Waits = append(out.Waits, backend.Wait{Node: w.Node, Step: w.Title, Since: w.Since, Fault: w.Fault})
+	}
+	return out
 }
 
 func deskNodes(nodes []config.Node) []backend.Node {
@@ -121,109 +108,6 @@ func deskNodes(nodes []config.Node) []backend.Node {
 		out = append(out, x)
 	}
 	return out
-}
-
-// deskRuns are a cluster's runs, newest first.
-func deskRuns(store *journal.Cluster, cluster string) []backend.Run {
-	ids, err := store.Runs()
-	if err != nil {
-		return nil
-	}
-	var out []backend.Run
-	for _, id := range slices.Backward(ids) {
-		r := runInfo(store.RunDir(id))
-		r.Ref = backend.Ref{Cluster: cluster, Run: id}
-		if r.Verb == "" {
-			r.Verb = store.Verb(id)
-		}
-		if r.Status == "" {
-			r.Status = backend.Interrupted
-			if store.Writing(id) {
-				r.Status = backend.Running
-			}
-		}
-		out = append(out, r)
-	}
-	return out
-}
-
-// runInfo reads the beginning and the end of a run's log: it may be large. Status is "" when the log has no end.
-func runInfo(dir string) backend.Run {
-	var r backend.Run
-	f, err := os.Open(filepath.Join(dir, "events.jsonl"))
-	if err != nil {
-		return r
-	}
-	defer f.Close()
-	for records := journal.NewReader(f, f.Name()); r.At.IsZero(); { // a join asks machines what they are before its plan is made
-		rec, err := records.Next()
-		if err != nil {
-			break
-		}
-		switch e := rec.Event.(type) {
-		case event.RunStarted:
-			r.Verb, r.File, r.Version, r.At = e.Verb, e.File, e.Version, rec.Time
-		case event.PlanMade:
-			r.At = rec.Time
-		}
-	}
-	rec, ok := lastRecord(f)
-	if !ok {
-		return r
-	}
-	if !r.At.IsZero() {
-		r.Took = rec.Time.Sub(r.At)
-	}
-	if e, ok := rec.Event.(event.RunEnded); ok {
-		r.Exit, r.Fault = e.Exit, e.Fault
-		switch {
-		case e.Outcome == event.Interrupted:
-			r.Status = backend.Interrupted
-		case !e.Outcome.Done():
-			r.Status = backend.Failed
-		case r.Verb == "cleanup":
-			r.Status = backend.Removed
-		default:
-			r.Status = backend.Installed
-		}
-	}
-	return r
-}
-
-// lastRecord is the last whole line of a log, if it is in the last part of it; that connections were closed afterwards is nothing of the run.
-func lastRecord(f *os.File) (event.Record, bool) {
-	const part = 256 << 10
-	i, err := f.Stat()
-	if err != nil {
-		return event.Record{}, false
-	}
-	buf := make([]byte, min(part, i.Size()))
-	if _, err := f.ReadAt(buf, i.Size()-int64(len(buf))); err != nil && !errors.Is(err, io.EOF) {
-		return event.Record{}, false
-	}
-	var last event.Record
-	found := false
-	for end := bytes.LastIndexByte(buf, '\n'); end >= 0; {
-		begin := bytes.LastIndexByte(buf[:end], '\n')
-		if begin < 0 && i.Size() > part { // the rest of a line
-			break
-		}
-		rec, err := event.DecodeLenient(buf[begin+1 : end])
-		if err != nil {
-			break
-		}
-		if !found {
-			last, found = rec, true
-		}
-		if _, closed := rec.Event.(event.HostState); !closed {
-			if _, ended := rec.Event.(event.RunEnded); ended {
-				last = rec
-			}
-			break
-		}
-		end = begin
-	}
-	return last, found
 }
 
 // open is the board of a run.

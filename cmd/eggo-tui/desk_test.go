@@ -8,6 +8,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	states "github.com/eggo-k8s/eggo/internal/operation/store"
 )
 
 // A past run is as its log says it ended and when it began, whatever connections were made before and closed afterwards.
@@ -42,7 +44,11 @@ func TestAPastRunIsAsItEnded(t *testing.T) {
 			}
 		}
 		log.Close()
-		r := deskRuns(store, "rack")[0]
+		all, err := operation.Runs(t.Context(), states.Dir{Root: root}, "rack")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := deskRun(all[0])
 		if r.Said() != c.want || r.Verb != c.verb || !r.At.Equal(begun.Add(2*time.Second)) || c.outcome != "" && r.Took != 2*time.Second {
 			t.Errorf("%s, %s: %+v", c.verb, c.outcome, r)
 		}

@@ -10,18 +10,20 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	states "github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
 
 // Without any run attach says so, instead of looking for one without a name.
 func TestAttachWithoutRuns(t *testing.T) {
 	for _, cluster := range []string{"", "prod"} {
-		_, _, err := findRun(t.TempDir(), cluster, "")
+		_, err := operation.FindRun(t.Context(), states.Dir{Root: t.TempDir()}, cluster, "")
 		if f := event.AsFault(err); f == nil || f.Code != "usage.no-runs" {
 			t.Errorf("%q: %v", cluster, err)
 		}
 	}
-	_, _, err := findRun(t.TempDir(), "", "2026")
+	_, err := operation.FindRun(t.Context(), states.Dir{Root: t.TempDir()}, "", "2026")
 	if f := event.AsFault(err); f == nil || f.Code != "usage.no-run" {
 		t.Error(err)
 	}

@@ -135,7 +135,7 @@ func (w *follower) end() {
 
 // left is how many records are not shown, up to the run's end.
 func (w *follower) left() string {
-	last, err := lastOf(w.dir)
+	last, err := journal.Last(w.dir)
 	if shown := w.shown.Load(); err == nil && last.Seq > shown {
 		return strconv.FormatUint(last.Seq-shown, 10)
 	}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -51,7 +49,7 @@ func (a *attached) outcome() error {
 	if a.run.last != nil {
 		return a.run.last
 	}
-	rec, err := lastOf(a.dir)
+	rec, err := journal.Last(a.dir)
 	if end, ok := rec.Event.(event.RunEnded); err == nil && ok {
 		if end.Fault != nil {
 			return errReported{end.Fault}
@@ -59,17 +57,6 @@ func (a *attached) outcome() error {
 		return nil
 	}
 	return a.died()
-}
-
-// lastOf is the record that a run's log ends with, or its RunEnded.
-func lastOf(dir string) (event.Record, error) {
-	f, err := os.Open(filepath.Join(dir, "events.jsonl"))
-	if err != nil {
-		return event.Record{}, err
-	}
-	defer f.Close()
-	rec, _ := lastRecord(f)
-	return rec, nil
 }
 
 // died is the fault of a run whose process ended without a word.

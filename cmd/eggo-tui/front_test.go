@@ -23,6 +23,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	states "github.com/eggo-k8s/eggo/internal/operation/store"
 )
 
 // silent is a node that takes connections and says nothing, until it is let go: then it closes them. So a run is at
@@ -404,7 +406,7 @@ func TestADeadRunIsDeadWhoeverHasItsNumber(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := knownClusters(root)
+		all, err := operation.Clusters(t.Context(), states.Dir{Root: root})
 		if err != nil || len(all) != 1 || all[0].Status != "interrupted" {
 			t.Errorf("%s: %+v %v", name, all, err)
 		}
@@ -423,7 +425,7 @@ func TestADeadRunIsDeadWhoeverHasItsNumber(t *testing.T) {
 			t.Errorf("%s: the board: %v", name, err)
 		}
 		board.Close()
-		if c, _, err := loggedRun(d.env, logOptions{state: root}, "", "interrupted"); err != nil || c.LastRun != log.ID() {
+		if c, err := operation.FindLogged(t.Context(), states.Dir{Root: root}, "", "", "interrupted"); err != nil || c.LastRun != log.ID() {
 			t.Errorf("%s: resume: %+v %v", name, c, err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -3,14 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/report"
 )
 
@@ -48,13 +48,10 @@ func logs(ctx context.Context, env *environment, o logOptions, run string) error
 		return event.NewFault(event.ClassUsage, "usage.output", nil, "output", o.output, "choices", "plain, json")
 	}
 	if o.list {
-		return listRuns(env, o)
+		return listRuns(ctx, env, o)
 	}
-	c, dir, err := loggedRun(env, o, run, "")
-	if err != nil {
-		return err
-	}
-	wanted, err := selection(dir, o)
+	st := stateStore(env, o.state)
+	c, err := operation.FindLogged(ctx, st, o.id, run, "")
 	if err != nil {
 		return err
 	}
@@ -64,154 +61,41 @@ func logs(ctx context.Context, env *environment, o logOptions, run string) error
 		plain.Debug = true
 		sink = plain
 	}
-	records := journal.Read(dir)
-	if o.follow {
-		store, err := journal.At(stateRoot(env, o.state), c.Name)
-		if err != nil {
-			return err
-		}
-		records = journal.Follow(ctx, dir, func() bool { return store.Writing(c.LastRun) })
+	wanted := operation.LogFilter{Node: o.node, Step: o.step, Failed: o.failed}
+	records, err := operation.Logs(ctx, st, request.Ref{Cluster: c.Name, Run: c.LastRun}, wanted, o.follow)
+	if err != nil {
+		return err
 	}
 	for rec, err := range records {
 		if err != nil {
 			return err
 		}
-		if wanted(rec.Event) {
-			if err := sink.Emit(rec); err != nil {
-				return err
-			}
+		if err := sink.Emit(rec); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// selection says which events of a run are meant. The plan goes to the report in any case, which has the titles from it.
-func selection(dir string, o logOptions) (func(event.Event) bool, error) {
-	if o.node == "" && o.step == "" && !o.failed {
-		return func(event.Event) bool { return true }, nil
-	}
-	hosts, failed := map[string]string{}, map[string]bool{}
-	nodes := []string{""}
-	for rec, err := range journal.Read(dir) {
-		if err != nil {
-			return nil, err
-		}
-		switch e := rec.Event.(type) {
-		case event.PlanMade:
-			for _, h := range e.Hosts {
-				nodes = append(nodes, h.Name)
-			}
-			for _, s := range e.Steps {
-				hosts[s.ID] = s.Host
-			}
-		case event.StepEnded:
-			failed[e.Step] = e.Outcome == event.Failed || e.Outcome == event.Unknown || e.Outcome == event.Ignored
-		}
-	}
-	if !slices.Contains(nodes, o.node) {
-		return nil, event.NewFault(event.ClassUsage, "logs.no-node", nil, "node", o.node, "nodes", strings.Trim(strings.Join(nodes, ", "), ", "))
-	}
-	step := func(id string) bool {
-		return (o.node == "" || hosts[id] == o.node) && strings.Contains(id, o.step) && (!o.failed || failed[id])
-	}
-	return func(e event.Event) bool {
-		switch e := e.(type) {
-		case event.RunStarted, event.PlanMade:
-			return true
-		case event.StepStarted:
-			return step(e.Step)
-		case event.StepRetry:
-			return step(e.Step)
-		case event.StepDecided:
-			return step(e.Step)
-		case event.StepEnded:
-			return step(e.Step)
-		case event.StepUndone:
-			return step(e.Step)
-		case event.Change:
-			return step(e.Step)
-		case event.Notice:
-			return step(e.Step)
-		case event.Output:
-			return step(e.Step)
-		case event.Waiting:
-			return step(e.Step)
-		case event.Finding:
-			return o.step == "" && (o.node == "" || o.node == e.Host)
-		case event.HostState:
-			return o.step == "" && o.node == e.Host
-		}
-		return false
-	}, nil
-}
-
-// loggedRun is a run of a cluster and its directory: the one with that ID, else the newest whose end is wanted ("" any). Without --id every
-// cluster of this machine is looked through.
-func loggedRun(env *environment, o logOptions, run, status string) (known, string, error) {
-	clusters, err := knownClusters(stateRoot(env, o.state))
-	if err != nil {
-		return known{}, "", err
-	}
-	var found known
-	for _, c := range clusters {
-		if o.id != "" && c.Name != o.id {
-			continue
-		}
-		store, err := journal.At(stateRoot(env, o.state), c.Name)
-		if err != nil {
-			return known{}, "", err
-		}
-		ids, err := store.Runs()
-		if err != nil {
-			return known{}, "", err
-		}
-		switch {
-		case run != "" && slices.Contains(ids, run):
-			c.LastRun = run
-			return c, store.RunDir(run), nil
-		case run == "" && c.LastRun > found.LastRun && (status == "" || c.Status == status || status == "interrupted" && c.Status == "failed"):
-			found = c
-		}
-	}
-	if found.LastRun == "" && run == "" {
-		return known{}, "", event.NewFault(event.ClassUsage, "logs.none", nil, "dir", stateRoot(env, o.state))
-	}
-	if found.LastRun == "" {
-		return known{}, "", event.NewFault(event.ClassUsage, "logs.no-run", nil, "run", run, "dir", stateRoot(env, o.state))
-	}
-	store, err := journal.At(stateRoot(env, o.state), found.Name)
-	if err != nil {
-		return known{}, "", err
-	}
-	return found, store.RunDir(found.LastRun), nil
-}
-
 // listRuns shows the runs that are kept, newest last.
-func listRuns(env *environment, o logOptions) error {
-	clusters, err := knownClusters(stateRoot(env, o.state))
+func listRuns(ctx context.Context, env *environment, o logOptions) error {
+	all, err := operation.Overview(ctx, stateStore(env, o.state))
 	if err != nil {
 		return err
 	}
-	for _, c := range clusters {
-		store, err := journal.At(stateRoot(env, o.state), c.Name)
-		if err != nil || o.id != "" && c.Name != o.id {
+	for _, c := range all {
+		if o.id != "" && c.Name != o.id {
 			continue
 		}
-		ids, err := store.Runs()
-		if err != nil {
-			return err
-		}
-		for _, id := range ids {
+		for _, r := range slices.Backward(c.Runs) {
 			outcome := env.P.T("list.interrupted")
-			if id == c.LastRun {
-				outcome = env.P.T("list." + c.said())
+			if r.Run == c.LastRun {
+				outcome = env.P.T("list." + said(c.ClusterInfo))
 			}
-			for rec, err := range journal.Read(store.RunDir(id)) {
-				if e, ok := rec.Event.(event.RunEnded); ok && err == nil {
-					outcome = env.P.T("report.outcome." + string(e.Outcome))
-				}
+			if r.Outcome != "" {
+				outcome = env.P.T("report.outcome." + string(r.Outcome))
 			}
-			if _, err := io.WriteString(env.Stdout, fmt.Sprintf("%s  %s  %s\n", c.Name, id, outcome)); err != nil {
+			if _, err := fmt.Fprintf(env.Stdout, "%s  %s  %s\n", c.Name, r.Run, outcome); err != nil {
 				return err
 			}
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/report"
 )
@@ -154,7 +155,7 @@ func (d *desk) list(_ context.Context, dir string, suffix []string) (string, []b
 }
 
 // check reads a deploy.yaml.
-func (d *desk) check(_ context.Context, file string) (backend.Checked, error) {
+func (d *desk) check(ctx context.Context, file string) (backend.Checked, error) {
 	path, err := d.dirOf(file)
 	if err != nil {
 		return backend.Checked{}, err
@@ -167,7 +168,7 @@ func (d *desk) check(_ context.Context, file string) (backend.Checked, error) {
 	if c != nil {
 		problems = append(problems, config.Unsupported(c)...)
 		out.Cluster = backend.Cluster{Name: c.Name, Status: backend.Unknown, Masters: len(c.With(bundle.ControlPlane)), Workers: len(c.With(bundle.Worker)), Nodes: deskNodes(c.Nodes), File: path}
-		if all, err := knownClusters(d.root()); err == nil {
+		if all, err := operation.Clusters(ctx, stateStore(d.env, d.state)); err == nil {
 			for _, k := range all {
 				if k.Name == c.Name {
 					out.Cluster.Status = k.Status

@@ -11,6 +11,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
 func newResumeCmd(env *environment) *cobra.Command {
@@ -30,17 +32,20 @@ func resume(ctx context.Context, env *environment, o runOptions, run string) err
 	if o.file != "" {
 		return deploy(ctx, env, o)
 	}
-	c, dir, err := loggedRun(env, logOptions{id: o.id, state: o.state}, run, "interrupted")
+	st := stateStore(env, o.state)
+	c, err := operation.FindLogged(ctx, st, o.id, run, request.Interrupted)
 	if f := event.AsFault(err); f != nil && f.Code == "logs.none" {
 		return event.NewFault(event.ClassUsage, "resume.nothing", nil)
 	}
 	if err != nil {
 		return err
 	}
-	verb := c.Verb
-	if store, err := journal.At(stateRoot(env, o.state), c.Name); err == nil {
-		verb = store.Verb(c.LastRun)
+	files, err := st.Read(ctx, c.Name)
+	if err != nil {
+		return err
 	}
+	defer files.Close()
+	verb := files.Journal().Verb(c.LastRun)
 	switch {
 	case c.File == "":
 		return event.NewFault(event.ClassUsage, "resume.no-file", nil, "verb", verb, "run", c.LastRun)
@@ -48,7 +53,7 @@ func resume(ctx context.Context, env *environment, o runOptions, run string) err
 		// What takes something away is not gone on with by guessing: a run does not say whether it was for one machine or for all of them.
 		return event.NewFault(event.ClassUsage, "resume.by-hand", nil, "verb", verb, "cluster", c.Name)
 	}
-	kept, flags, err := keptFile(c.File, dir)
+	kept, flags, err := keptFile(c.File, files.Journal().RunDir(c.LastRun))
 	if err != nil {
 		return err
 	}

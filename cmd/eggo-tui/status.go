@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/report"
 )
@@ -32,15 +34,22 @@ func status(ctx context.Context, env *environment, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	now := known{Name: s.cluster.Name}
-	now.last(s.files.Journal())
+	own := stateStore(env, o.state)
+	now, err := operation.Cluster(ctx, own, s.cluster.Name)
+	if err != nil {
+		return err
+	}
+	bundles, err := operation.RecordedBundles(ctx, own, s.cluster.Name)
+	if err != nil {
+		return err
+	}
 	if o.output == "json" {
 		out := newLines(env)
-		if out.put(statusNow(st, now, recordedBundles(s.files.Journal()))); out.err != nil {
+		if out.put(statusNow(st, now, bundles)); out.err != nil {
 			return out.err
 		}
 	} else {
-		printStatus(env, st, recordedBundles(s.files.Journal()))
+		printStatus(env, st, bundles)
 		switch {
 		case len(now.Waits) > 0:
 			printWaits(env, o.state, now)
@@ -62,12 +71,12 @@ type withRun struct {
 }
 
 type runNow struct {
-	Run   string    `json:"run"`
-	Verb  string    `json:"verb"`
-	Waits []waiting `json:"waits_for,omitempty"`
+	Run   string         `json:"run"`
+	Verb  string         `json:"verb"`
+	Waits []request.Wait `json:"waits_for,omitempty"`
 }
 
-func statusNow(st *phases.Status, now known, bundles []event.Msg) withRun {
+func statusNow(st *phases.Status, now request.ClusterInfo, bundles []event.Msg) withRun {
 	out := withRun{Status: st}
 	for _, b := range bundles {
 		out.Bundles = append(out.Bundles, bundleOf(b))

@@ -1,27 +1,18 @@
 package main
 
 import (
-	"archive/tar"
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
-	"os"
-	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/journal"
-	"github.com/eggo-k8s/eggo/internal/redact"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
 func newSupportCmd(env *environment) *cobra.Command {
@@ -36,12 +27,9 @@ func newSupportCmd(env *environment) *cobra.Command {
 	return cmd
 }
 
-// supportDir is the directory in the archive.
-const supportDir = "eggo-support/"
-
 // support packs what was logged of a run, without the secrets, for somebody who is to find a fault.
 func support(ctx context.Context, env *environment, o logOptions, run, file string) error {
-	file, names, err := supportFile(env, o, run, file, func(c known) map[string]string {
+	file, names, err := supportFile(ctx, env, o, run, file, func(c request.ClusterInfo) map[string]string {
 		list, err := unitStates(ctx, env, o, c)
 		out := map[string]string{}
 		if err != nil {
@@ -67,8 +55,12 @@ func support(ctx context.Context, env *environment, o logOptions, run, file stri
 }
 
 // supportFile writes the bundle and gives its name, and the names of what is in it. more, if given, has texts beside what was logged, by name.
-func supportFile(env *environment, o logOptions, run, file string, more func(known) map[string]string) (string, []string, error) {
-	c, dir, err := loggedRun(env, o, run, "")
+func supportFile(
+	ctx context.Context, env *environment, o logOptions, run, file string,
+	more func(request.ClusterInfo) map[string]string,
+) (string, []string, error) {
+	st := stateStore(env, o.state)
+	c, err := operation.FindLogged(ctx, st, o.id, run, "")
 	if err != nil {
 		return "", nil, err
 	}
@@ -76,73 +68,15 @@ func supportFile(env *environment, o logOptions, run, file string, more func(kno
 	if exists(file) {
 		return "", nil, event.NewFault(event.ClassUsage, "support.exists", nil, "file", file)
 	}
-	home := filepath.Join(stateRoot(env, o.state), c.Name)
-	hide, err := redact.New(home)
-	if err != nil {
-		return "", nil, event.NewFault(event.ClassFailed, "state.read", err)
+	texts := operation.SupportTexts{Readme: fmt.Sprintf("%s\n\ncluster %s\nrun %s\neggo-tui %s (%s/%s)\n",
+		env.P.T("support.readme"), c.Name, c.LastRun, buildVersion(), runtime.GOOS, runtime.GOARCH)}
+	if more != nil {
+		texts.More = more(c)
 	}
 	var out bytes.Buffer
-	var beside map[string]string
-	if more != nil {
-		beside = more(c)
-	}
-	names, err := writeSupport(&out, env, c, dir, hide, beside)
+	names, err := operation.Support(ctx, st, request.Ref{Cluster: c.Name, Run: c.LastRun}, texts, &out)
 	if err == nil {
 		err = saveNew(file, out.Bytes(), false)
 	}
 	return file, names, err
-}
-
-// writeSupport writes the archive and gives the names of what is in it.
-func writeSupport(out *bytes.Buffer, env *environment, c known, dir string, hide *redact.Redactor, more map[string]string) ([]string, error) {
-	var names []string
-	z := gzip.NewWriter(out)
-	t := tar.NewWriter(z)
-	add := func(name string, data []byte) error {
-		names = append(names, supportDir+name)
-		if err := t.WriteHeader(&tar.Header{Name: supportDir + name, Mode: 0o600, Size: int64(len(data)), ModTime: time.Now(), Typeflag: tar.TypeReg}); err != nil {
-			return err
-		}
-		_, err := t.Write(data)
-		return err
-	}
-	about := fmt.Sprintf("%s\n\ncluster %s\nrun %s\neggo-tui %s (%s/%s)\n", env.P.T("support.readme"), c.Name, c.LastRun, buildVersion(), runtime.GOOS, runtime.GOARCH)
-	if err := add("README.txt", []byte(about)); err != nil {
-		return nil, err
-	}
-	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || d.Name() == journal.ReserveName {
-			return err
-		}
-		rel, err := filepath.Rel(dir, p)
-		if err != nil {
-			return err
-		}
-		data, err := os.ReadFile(p)
-		if err != nil {
-			return err
-		}
-		if rel == savedName { // that of the run; the cluster's own follows
-			return add("run-"+savedName, hide.YAML(data))
-		}
-		if strings.HasSuffix(rel, ".jsonl") {
-			return add(filepath.ToSlash(rel), hide.JSON(data))
-		}
-		return add(filepath.ToSlash(rel), hide.Text(data))
-	})
-	if err == nil && c.File != "" {
-		var data []byte
-		if data, err = os.ReadFile(c.File); err == nil {
-			err = add(savedName, hide.YAML(data))
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(more)) {
-		if err == nil {
-			err = add(name, hide.Text([]byte(more[name])))
-		}
-	}
-	if err = errors.Join(err, t.Close(), z.Close()); err != nil {
-		return nil, event.NewFault(event.ClassFailed, "state.read", err)
-	}
-	return names, nil
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/trust"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/operation/staging"
 )
@@ -195,34 +194,4 @@ func (s *session) bundlesJSON(out *lines) {
 	for _, m := range s.vouchedFor() {
 		out.put(bundleOf(m))
 	}
-}
-
-// How far back, and how far into a run's log, recordedBundles looks. Bundles are decided about in a run's first steps.
-const (
-	recordedRuns   = 50
-	recordedEvents = 20000
-)
-
-// recordedBundles are those of the newest run that installed from some, as its log has them.
-func recordedBundles(store *journal.Cluster) []event.Msg {
-	ids, err := store.Runs()
-	if err != nil {
-		return nil
-	}
-	for i := len(ids) - 1; i >= max(0, len(ids)-recordedRuns); i-- {
-		var out []event.Msg
-		n := 0
-		for rec, err := range journal.Read(store.RunDir(ids[i])) {
-			if n++; err != nil || n > recordedEvents {
-				break
-			}
-			if e, ok := rec.Event.(event.Notice); ok && strings.HasPrefix(e.Text.Key, trustKeys) {
-				out = append(out, e.Text)
-			}
-		}
-		if len(out) > 0 {
-			return out
-		}
-	}
-	return nil
 }

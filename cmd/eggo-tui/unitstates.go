@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
 )
 
@@ -22,7 +23,7 @@ type unitsOf struct {
 
 // unitStates asks the machines of a cluster how their units are, side by side. Nobody is asked for anything: a machine that cannot be logged
 // in to without is one that does not answer. An error is of all of them.
-func unitStates(ctx context.Context, env *environment, o logOptions, c known) ([]unitsOf, error) {
+func unitStates(ctx context.Context, env *environment, o logOptions, c request.ClusterInfo) ([]unitsOf, error) {
 	if c.File == "" {
 		return nil, nil
 	}

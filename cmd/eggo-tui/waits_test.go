@@ -11,6 +11,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+	states "github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/phases"
 )
 
@@ -53,11 +56,11 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 		t.Helper()
 		var out bytes.Buffer
 		env := &environment{P: i18n.NewPrinter(lang), Stdout: &out, Stderr: &out, Getenv: func(string) string { return "" }}
-		if err := list(env, root, output); err != nil {
+		if err := list(t.Context(), env, root, output); err != nil {
 			t.Fatal(err)
 		}
 		if output == "text" {
-			if err := listRuns(env, logOptions{state: root}); err != nil {
+			if err := listRuns(t.Context(), env, logOptions{state: root}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -95,7 +98,7 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 	}
 	var c struct {
 		Status string
-		Waits  []waiting `json:"waits_for"`
+		Waits  []request.Wait `json:"waits_for"`
 	}
 	lines := strings.Split(strings.TrimSpace(listed(i18n.English, "json")), "\n")
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &c); err != nil || c.Status != "running" || len(c.Waits) != 1 || c.Waits[0].Step != "etcd.start/n1" || c.Waits[0].Node != "n1" || !c.Waits[0].Since.Equal(now) || c.Waits[0].Fault.Code != fault.Code {
@@ -109,8 +112,10 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 		t.Errorf("%+v", first)
 	}
 
-	meanwhile := known{Name: "rack"}
-	meanwhile.last(store)
+	meanwhile, err := operation.Cluster(t.Context(), states.Dir{Root: root}, "rack")
+	if err != nil {
+		t.Fatal(err)
+	}
 	if text, err := json.Marshal(statusNow(&phases.Status{Cluster: "rack"}, meanwhile, nil)); err != nil || !strings.Contains(string(text), `"cluster":"rack"`) || !strings.Contains(string(text), `"run":{"run":"`+log.ID()+`","verb":"deploy","waits_for":[{"step":"etcd.start/n1",`) {
 		t.Errorf("status: %s %v", text, err)
 	}

@@ -47,6 +47,10 @@ type Deps struct {
 type Store interface {
 	// Clusters are the names of those that have a deploy.yaml of their own.
 	Clusters(ctx context.Context) ([]string, error)
+	// Known are the names of all that it has anything of, those that a newer program has changed too.
+	Known(ctx context.Context) ([]string, error)
+	// Where says where that is, as the user calls it.
+	Where() string
 	// Read gives a cluster's files; nothing is made.
 	Read(ctx context.Context, cluster string) (Files, error)
 	// Open gives them for a run: what is not there yet is made.

@@ -92,6 +92,9 @@ func (f *fakeCopy) Persist(context.Context, phases.Kept) error { return nil }
 func (f *fakeCopy) SaveConfig(context.Context, []byte) error   { return nil }
 func (f *fakeCopy) Close() error                               { return os.RemoveAll(f.dir) }
 
+func (f *fakes) Known(ctx context.Context) ([]string, error) { return f.Clusters(ctx) }
+func (f *fakes) Where() string                               { return f.root }
+
 func (f *fakes) Stages(context.Context) ([]string, error) { return nil, nil }
 
 type fakeFiles struct {

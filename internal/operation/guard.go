@@ -113,7 +113,7 @@ func Alone(c *config.Cluster, named []string) ([]config.Node, error) {
 }
 
 // OnlyCluster is the cluster that is named, or the one that the store has.
-func OnlyCluster(ctx context.Context, st Store, named, root string) (string, error) {
+func OnlyCluster(ctx context.Context, st Store, named string) (string, error) {
 	if named != "" {
 		return named, nil
 	}
@@ -125,10 +125,10 @@ func OnlyCluster(ctx context.Context, st Store, named, root string) (string, err
 	case 1:
 		return known[0], nil
 	case 0:
-		return "", event.NewFault(event.ClassUsage, "usage.no-clusters", nil, "dir", root)
+		return "", event.NewFault(event.ClassUsage, "usage.no-clusters", nil, "dir", st.Where())
 	}
 	return "", event.NewFault(event.ClassUsage, "usage.which-cluster", nil,
-		"dir", root, "known", strings.Join(known, ", "))
+		"dir", st.Where(), "known", strings.Join(known, ", "))
 }
 
 // indexOf finds a node by name or address.

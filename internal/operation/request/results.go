@@ -8,6 +8,16 @@ import (
 
 // The names of the fields in JSON are those of --output json and do not change.
 
+// Status of a cluster, from its last run, and of a run.
+const (
+	Running     = "running"
+	Installed   = "installed"
+	Failed      = "failed"
+	Interrupted = "interrupted"
+	Removed     = "removed"
+	Unknown     = "unknown"
+)
+
 // PlannedNode is what would be done on a node; the node "" is the control host, the API server and etcd.
 type PlannedNode struct {
 	Type    string          `json:"type"` // node
@@ -61,6 +71,7 @@ type RunInfo struct {
 	Status  string // as of a cluster
 	At      time.Time
 	Took    time.Duration
+	Outcome event.Outcome // "" of one without an end
 	Exit    int
 	Fault   *event.Fault
 	Waits   []Wait // of one that goes on, the oldest first

@@ -38,6 +38,29 @@ func (d Dir) Clusters(context.Context) ([]string, error) {
 	return out, nil
 }
 
+// Known implements operation.Store.
+func (d Dir) Known(context.Context) ([]string, error) {
+	entries, err := os.ReadDir(d.Root)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, event.NewFault(event.ClassFailed, "state.read", err)
+	}
+	var out []string
+	for _, e := range entries {
+		dir := filepath.Join(d.Root, e.Name())
+		_, err := journal.At(d.Root, e.Name())
+		f := event.AsFault(err)
+		newer := f != nil && f.Code == "state.newer-format"
+		has := isThere(filepath.Join(dir, "runs")) || isThere(filepath.Join(dir, ConfigName))
+		if newer || err == nil && e.IsDir() && has {
+			out = append(out, e.Name())
+		}
+	}
+	return out, nil
+}
+
+// Where implements operation.Store.
+func (d Dir) Where() string { return d.Root }
+
 // Read implements operation.Store.
 func (d Dir) Read(_ context.Context, cluster string) (operation.Files, error) {
 	return found(journal.At(d.Root, cluster))
