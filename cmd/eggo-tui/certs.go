@@ -43,6 +43,14 @@ func newCertsRenewCmd(env *environment) *cobra.Command {
 
 // renew issues every leaf anew and deploys. Cut off, deploy goes on: the new certificates are there.
 func renew(ctx context.Context, env *environment, o runOptions) error {
+	// Before anything is written or asked: a run that ends before it begins would be one that was interrupted.
+	look, err := openCertsLook(ctx, env, o, false)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(look.dir, "pki", "ca.crt")); err != nil {
+		return event.NewFault(event.ClassUsage, "certs.no-cluster", err, "cluster", look.cluster.Name, "dir", look.dir)
+	}
 	return begin(ctx, env, job{verb: "renew", o: o, do: func(ctx context.Context, env *environment) error { return renewHere(ctx, env, o) }})
 }
 
@@ -52,9 +60,6 @@ func renewHere(ctx context.Context, env *environment, o runOptions) error {
 		return err
 	}
 	defer s.close()
-	if _, err := os.Stat(filepath.Join(s.dir, "pki", "ca.crt")); err != nil {
-		return event.NewFault(event.ClassUsage, "certs.no-cluster", err, "cluster", s.cluster.Name, "dir", s.dir)
-	}
 	s.goOn = "deploy"
 	now := time.Now()
 	return s.run(ctx, func(e phases.Env) *engine.Plan {
