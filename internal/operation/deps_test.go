@@ -24,6 +24,7 @@ type fakes struct {
 	mu     sync.Mutex
 	held   []phases.Kept     // in the order in which they were persisted
 	fail   phases.Kept       // cannot be persisted
+	saw    func(phases.Kept) // looks on while something is persisted; nil: nobody
 	locked map[string]string // holder by node
 }
 
@@ -128,6 +129,9 @@ func (f *fakeFiles) Persist(_ context.Context, what phases.Kept) error {
 	f.of.mu.Lock()
 	defer f.of.mu.Unlock()
 	f.of.held = append(f.of.held, what)
+	if f.of.saw != nil {
+		f.of.saw(what)
+	}
 	if what == f.of.fail {
 		return event.NewFault(event.ClassFailed, "state.write", fs.ErrPermission)
 	}

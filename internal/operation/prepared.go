@@ -123,7 +123,7 @@ func (p *prepared) connect(ctx context.Context, n config.Node) (node.Host, error
 func (p *prepared) phasesEnv() phases.Env {
 	return phases.Env{
 		Cluster: p.cluster, Saved: p.saved, Accepted: p.keep, Connect: p.connect, Stage: p.bundles.Stage,
-		StateDir: p.files.Dir(), Emit: p.emit, Now: p.deps.clock().Now, Hooks: p.hooks,
+		StateDir: p.files.Dir(), Persist: p.files.Persist, Emit: p.emit, Now: p.deps.clock().Now, Hooks: p.hooks,
 		Verb: string(p.request.Verb()),
 	}
 }

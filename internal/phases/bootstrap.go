@@ -131,6 +131,9 @@ func (r *run) makeToken(ctx context.Context) error {
 			return event.NewFault(event.ClassFailed, "state.write", err)
 		}
 	}
+	if err := r.persist(ctx, KeptPKI); err != nil {
+		return err
+	}
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "bootstrap-token-" + t.ID, Namespace: metav1.NamespaceSystem},
 		Type:       corev1.SecretTypeBootstrapToken,

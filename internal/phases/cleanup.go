@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -259,19 +260,22 @@ func (r *run) snapshot(ctx context.Context, n config.Node, nd *node.Node) error 
 		}
 		return tell("notice.no-snapshot", "cause", event.Clean(err.Error()))
 	}
+	if err := r.persist(ctx, KeptSnapshots); err != nil { // likewise
+		return err
+	}
 	return tell("notice.snapshot", "path", path)
 }
 
 // forgetState removes the cluster's authorities and kubeconfig from the jump host: they open nothing any more. Logs of the runs, known
 // hosts and snapshots stay, and the cluster's own deploy.yaml under another name, so that nobody takes the cluster for one that lives.
-func (r *run) forgetState(context.Context) error {
+func (r *run) forgetState(ctx context.Context) error {
 	left := false
 	for _, name := range []string{"pki", "admin.conf", savedName} {
 		_, err := os.Lstat(filepath.Join(r.StateDir, name))
 		left = left || err == nil
 	}
 	if !left {
-		return engine.ErrUnchanged
+		return cmp.Or(r.persist(ctx, forgotten()...), engine.ErrUnchanged)
 	}
 	for _, name := range []string{"pki", "admin.conf"} {
 		if err := os.RemoveAll(filepath.Join(r.StateDir, name)); err != nil {
@@ -282,5 +286,8 @@ func (r *run) forgetState(context.Context) error {
 	if err := os.Rename(saved, saved+".cleaned"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return event.NewFault(event.ClassFailed, "state.write", err)
 	}
-	return nil
+	return r.persist(ctx, forgotten()...)
 }
+
+// forgotten are the parts of a cluster's files that a cleanup removes.
+func forgotten() []Kept { return []Kept{KeptPKI, KeptAdminConf, KeptConfig} }

@@ -53,8 +53,11 @@ type Env struct {
 	Stage func(ctx context.Context, b config.BundleSource) (Bundle, error)
 	// StateDir is the cluster's directory on the jump host, 0700.
 	StateDir string
-	Emit     func(event.Event) error
-	Now      func() time.Time
+	// Persist returns when what it names is where it outlives this host, and is called before a node depends on it; nil
+	// does nothing. It is called for what may be persisted already, too.
+	Persist func(ctx context.Context, what Kept) error
+	Emit    func(event.Event) error
+	Now     func() time.Time
 	// Hooks of the command line, and the verb that they hear of: deploy (also ""), join, delete, cleanup.
 	Hooks []Hook
 	Verb  string

@@ -36,7 +36,7 @@ func (r *run) readPKI(ctx context.Context) error {
 }
 
 // ensurePKI makes the certificates that are missing; engine.ErrUnchanged when none is.
-func (r *run) ensurePKI(context.Context) error {
+func (r *run) ensurePKI(ctx context.Context) error {
 	c := r.Cluster
 	host, _, err := net.SplitHostPort(c.Endpoint)
 	if err != nil {
@@ -65,6 +65,9 @@ func (r *run) ensurePKI(context.Context) error {
 		return err
 	}
 	changed = append(changed, adopted...)
+	if err := r.persist(ctx, KeptPKI); err != nil { // a node that trusts authorities which are lost is lost, too
+		return err
+	}
 	r.mu.Lock()
 	r.pki = p
 	r.mu.Unlock()
@@ -138,13 +141,16 @@ func (r *run) writeAdminConf(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := renameio.WriteFile(filepath.Join(r.StateDir, "admin.conf"), data, 0o600); err != nil {
+		return event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	if err := r.persist(ctx, KeptAdminConf); err != nil {
+		return err
+	}
 	for _, n := range r.Cluster.With(bundle.ControlPlane) {
 		if _, err := r.node(n.Name).Put(ctx, []node.File{secretFile(adminPath, data)}); err != nil {
 			return err
 		}
-	}
-	if err := renameio.WriteFile(filepath.Join(r.StateDir, "admin.conf"), data, 0o600); err != nil {
-		return event.NewFault(event.ClassFailed, "state.write", err)
 	}
 	return nil
 }

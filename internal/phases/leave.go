@@ -419,8 +419,8 @@ func (r *run) forgetNodes(ctx context.Context, l Leaving) error {
 			}
 		}
 	}
-	if l.Left == nil {
-		return nil
+	if err := r.persist(ctx, KeptPKI); err != nil || l.Left == nil {
+		return err
 	}
 	return l.Left(ctx)
 }

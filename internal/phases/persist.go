@@ -1,5 +1,11 @@
 package phases
 
+import (
+	"context"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
 // Kept names a part of a cluster's files that must not be lost once a node depends on it.
 type Kept string
 
@@ -12,3 +18,20 @@ const (
 	KeptRestore    Kept = "restore"     // how far a restore of etcd is
 	KeptSnapshots  Kept = "snapshots"   // snapshots of etcd
 )
+
+// persist returns when parts of the cluster's files are where they outlive this host. It is called even if this try has
+// changed nothing: an earlier one may have failed in between.
+func (r *run) persist(ctx context.Context, parts ...Kept) error {
+	if r.Persist == nil || r.Dry {
+		return nil
+	}
+	for _, what := range parts {
+		if err := r.Persist(ctx, what); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return event.NewFault(event.ClassFailed, "state.write", err)
+		}
+	}
+	return nil
+}

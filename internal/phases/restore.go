@@ -209,11 +209,14 @@ func (r *run) judgeRestoring(ctx context.Context) []event.Finding {
 // prepare sends the snapshot and makes the new data of every member while the cluster runs; what cannot be made stops nothing.
 func (r *restore) prepare() []*engine.Step {
 	begin := step(phaseRestore, "begin", "", verdict())
-	begin.Check = func(context.Context) (bool, error) {
+	begin.Check = func(ctx context.Context) (bool, error) {
 		u, err := r.underWay()
-		return u == restoring{r.snap.SHA256, r.token}, err
+		if err != nil || u != (restoring{r.snap.SHA256, r.token}) {
+			return false, err
+		}
+		return true, r.persist(ctx, KeptRestore)
 	}
-	begin.Apply = func(context.Context) error {
+	begin.Apply = func(ctx context.Context) error {
 		data, err := json.Marshal(restoring{r.snap.SHA256, r.token})
 		if err == nil {
 			err = renameio.WriteFile(r.path(), data, 0o600)
@@ -221,7 +224,7 @@ func (r *restore) prepare() []*engine.Step {
 		if err != nil {
 			return event.NewFault(event.ClassFailed, "state.write", err)
 		}
-		return nil
+		return r.persist(ctx, KeptRestore)
 	}
 	before := step(phaseRestore, "before", "", []string{begin.ID})
 	before.Timeout = 30 * time.Minute
@@ -472,5 +475,5 @@ func (r *restore) end(ctx context.Context) error {
 	if err := os.Remove(r.path()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return event.NewFault(event.ClassFailed, "state.write", err)
 	}
-	return nil
+	return r.persist(ctx, KeptRestore)
 }

@@ -59,7 +59,12 @@ func (r *run) snapshotAny(ctx context.Context, path string) error {
 		}
 		s, err := r.saveSnapshot(ctx, n, nd, to)
 		if err == nil {
-			return r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx), Text: event.M("notice.snapshot-saved", s.args()...)})
+			if err := r.persist(ctx, KeptSnapshots); err != nil {
+				return err
+			}
+			return r.Emit(event.Notice{
+				Host: n.Name, Step: engine.StepID(ctx), Text: event.M("notice.snapshot-saved", s.args()...),
+			})
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -100,5 +100,22 @@ func (h *hostKeys) add(ctx context.Context, addr string, key ssh.PublicKey) erro
 	case err != nil:
 		return event.NewFault(event.ClassFailed, "ssh.known-hosts", err, "file", h.file)
 	}
+	h.known.adds.Add(1)
+	return nil
+}
+
+// persist has the caller make safe what was added. Others may do so at once: it is done twice then.
+func (h *hostKeys) persist(ctx context.Context, added func(context.Context) error) error {
+	n := h.known.adds.Load()
+	if added == nil || n <= h.known.safe.Load() {
+		return nil
+	}
+	if err := added(ctx); err != nil {
+		if ctx.Err() != nil {
+			return ctxFault(ctx)
+		}
+		return event.NewFault(event.ClassFailed, "ssh.known-hosts", err, "file", h.file)
+	}
+	h.known.safe.Store(n)
 	return nil
 }

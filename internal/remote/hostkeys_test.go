@@ -91,3 +91,34 @@ func TestAHostKeyThatCannotBeChecked(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 }
+
+// A key that was accepted is made safe before the connection is used, and what could not be made safe ends it and is
+// tried again by the next one.
+func TestAnAcceptedKeyIsMadeSafe(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []remote.Policy{remote.AcceptNew, remote.Ask} {
+		s := remotetest.New(t)
+		o := options(t, s)
+		o.HostKeys, o.Shared = policy, remote.NewShared(remote.Limits{})
+		o.Ask = func(context.Context, remote.HostKeyQuestion) (bool, error) { return true, nil }
+		var calls, sessions int
+		var fault error = os.ErrPermission
+		o.Added = func(context.Context) error {
+			calls++
+			sessions = int(s.Sessions())
+			return fault
+		}
+		_, err := remote.Dial(limit(t), target(s), o)
+		wantFault(t, err, "ssh.known-hosts")
+		if calls != 1 || sessions != 0 {
+			t.Errorf("%s: called %d times, after %d commands", policy, calls, sessions)
+		}
+		fault = nil
+		for range 2 {
+			dial(t, target(s), o)
+		}
+		if calls != 2 {
+			t.Errorf("%s: called %d times", policy, calls)
+		}
+	}
+}

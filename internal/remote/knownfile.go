@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -35,6 +36,8 @@ type knownFile struct {
 	write func(path string, data []byte) error
 	soon  time.Duration // until it is said that the lock is waited for
 	limit time.Duration // of that wait
+
+	adds, safe atomic.Int64 // keys that were added, and how many of them Options.Added knows of
 
 	mu      sync.Mutex
 	db      *knownhosts.HostKeyDB

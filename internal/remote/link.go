@@ -60,6 +60,10 @@ func connect(ctx context.Context, t Target, o *Options) (*link, error) {
 			err = keys.unknown(unknown.addr, unknown.key)
 		}
 	}
+	if safe := keys.persist(ctx, o.Added); err == nil && safe != nil {
+		k.drop(safe)
+		return nil, safe
+	}
 	if err != nil {
 		l.close()
 		return nil, err
