@@ -31,17 +31,36 @@ type fakes struct {
 // simulate makes bare machines and the Deps for them.
 func simulate(t testing.TB, shape phasestest.Shape) (*fakes, Deps) {
 	t.Helper()
-	kit, err := phasestest.NewKitOf(t.TempDir(), shape)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lab, err := phasestest.NewLab(t.TempDir(), kit)
+	lab, err := labIn(t.TempDir(), shape)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(lab.Close)
 	f := fakesOf(lab)
 	return f, f.deps()
+}
+
+func labIn(dir string, shape phasestest.Shape) (*phasestest.Lab, error) {
+	shared, own := filepath.Join(dir, "kit"), filepath.Join(dir, "lab")
+	for _, d := range []string{shared, own} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	kit, err := phasestest.NewKitOf(shared, shape)
+	if err != nil {
+		return nil, err
+	}
+	return phasestest.NewLab(own, kit)
+}
+
+// Simulated makes a bare node under dir, and the Deps for it: without a network, SSH or a terminal.
+func Simulated(dir string) (*phasestest.Lab, Deps) {
+	lab, err := labIn(dir, phasestest.Shape{Masters: 1})
+	if err != nil {
+		panic(err)
+	}
+	return lab, fakesOf(lab).deps()
 }
 
 func fakesOf(lab *phasestest.Lab) *fakes {
