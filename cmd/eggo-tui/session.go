@@ -387,8 +387,6 @@ func (s *session) phasesEnv() phases.Env {
 	return phases.Env{Cluster: s.cluster, Saved: s.saved, Accepted: s.keep, Connect: s.connect, Stage: s.stage, StateDir: s.dir, Emit: s.bus.Emit, Now: time.Now, Hooks: s.hooks, Verb: s.verb}
 }
 
-func (s *session) adminConf() string { return filepath.Join(s.dir, "admin.conf") }
-
 // stage verifies and unpacks a bundle under the state directory, once. deploy.yaml may name a split bundle by its first part or by what the
 // parts make.
 func (s *session) stage(ctx context.Context, source config.BundleSource) (phases.Bundle, error) {

@@ -110,7 +110,7 @@ func TestWhereRefusalsAre(t *testing.T) {
 		t.Error(kinds)
 	}
 	before, _ := os.ReadDir(filepath.Dir(h.Run().Dir))
-	bad := request.Renew{Common: q.Common}
+	bad := request.Renew(q)
 	bad.HostKeys = "whatever"
 	for code, q := range map[string]request.Request{
 		"usage.host-keys":      bad,
