@@ -63,6 +63,13 @@ func (env *environment) depsAt(root, output string) operation.Deps {
 	return d
 }
 
+// quiet are those of operations beside something else: nobody is asked, and nothing is printed.
+func (env *environment) quiet(root string) operation.Deps {
+	d := env.depsAt(root, "plain")
+	d.Problems, d.Asker, d.Unattended = nil, answering{kept(nil), env.Getenv}, true
+	return d
+}
+
 // begin has a run done: it asks all there is to ask, starts the run in a process of its own, and shows it until it
 // ends. With --foreground the run is in this process. confirm is asked last; nil: nothing is.
 func (env *environment) begin(

@@ -37,9 +37,10 @@ func support(ctx context.Context, env *environment, o logOptions, run, file stri
 			fmt.Fprintln(env.Stderr, env.P.T("support.no-units", "node", c.Name, "cause", why(env, err)))
 		}
 		for _, u := range list {
-			if out["nodes/"+u.node+".units.txt"] = u.text; u.err != nil {
-				out["nodes/"+u.node+".units.txt"] = why(env, u.err) + "\n"
-				fmt.Fprintln(env.Stderr, env.P.T("support.no-units", "node", u.node, "cause", why(env, u.err)))
+			name := "nodes/" + u.Node.Name + ".units.txt"
+			if out[name] = u.Value; u.Err != nil {
+				out[name] = why(env, u.Err) + "\n"
+				fmt.Fprintln(env.Stderr, env.P.T("support.no-units", "node", u.Node.Name, "cause", why(env, u.Err)))
 			}
 		}
 		return out

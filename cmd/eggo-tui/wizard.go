@@ -1,7 +1,7 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -17,7 +17,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/dial"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
@@ -25,8 +27,9 @@ import (
 // draftDesk is what the wizard needs of this machine. It lives as long as the wizard.
 type draftDesk struct {
 	env       *environment
-	root      string // of all clusters
-	draftFile string // the file that keeps what was typed
+	root      string         // of all clusters
+	draftFile string         // the file that keeps what was typed
+	deps      operation.Deps // of operations with drafts: nobody is asked for what was not typed
 
 	mu     sync.Mutex
 	dir    string // for what is known until the draft is a cluster; removed by close
@@ -42,8 +45,10 @@ const probesAtOnce = 16
 
 func newDraftDesk(env *environment, state string) *draftDesk {
 	root := stateRoot(env, state)
-	return &draftDesk{env: env, root: root, draftFile: filepath.Join(root, draftName), proven: map[string]wizard.Bundle{},
-		turn: make(chan struct{}, probesAtOnce)}
+	return &draftDesk{
+		env: env, root: root, draftFile: filepath.Join(root, draftName), proven: map[string]wizard.Bundle{},
+		turn: make(chan struct{}, probesAtOnce), deps: env.quiet(root),
+	}
 }
 
 func (d *draftDesk) services() wizard.Services {
@@ -250,49 +255,51 @@ func mergeLines(file string, add []byte) error {
 	return renameio.WriteFile(file, out, 0o600, renameio.IgnoreUmask())
 }
 
-// draftSession is a session that only looks, for a draft: its secrets are those that were typed, its host keys those that are known to the
-// cluster and to the draft.
-func (d *draftDesk) draftSession(ctx context.Context, draft config.Draft, file, verb string, sink event.Sink) (*session, error) {
-	env := *d.env
-	env.Stdin, env.Ask = strings.NewReader(""), nil
+// request is what read-only operations with a draft are asked for: its secrets are those that were typed, its host keys
+// those that are known to the cluster and to the draft.
+func (d *draftDesk) request(draft config.Draft, file string) (request.Common, error) {
 	name := d.path(file)
 	c, problems, err := draft.Cluster(name)
 	if err != nil {
-		return nil, err
+		return request.Common{}, err
 	}
 	if c != nil {
 		problems = append(problems, config.Unsupported(c)...)
 	}
 	for _, p := range problems {
 		if p.Severity == event.Error {
-			return nil, p.Fault()
+			return request.Common{}, p.Fault()
 		}
 	}
-	s := &session{env: &env, verb: verb, me: whoami(verb), root: d.root, file: name, text: draft.YAML(), draft: true, cluster: c}
-	if s.policy, err = hostKeyPolicy("strict", &env); err != nil {
-		return nil, err
+	if c.Eggo.KnownHosts, err = d.knownTo(c); err != nil {
+		return request.Common{}, event.NewFault(event.ClassFailed, "state.read", err)
 	}
-	if err := s.reach(); err != nil {
-		return nil, err
-	}
-	if err := resolveSecrets(ctx, &env, c); err != nil {
-		return nil, err
-	}
-	if err := s.copyLook(sink); err != nil {
-		return nil, err
-	}
+	return request.Common{
+		Source:   request.Source{File: name, Text: draft.YAML(), Parsed: c},
+		HostKeys: "strict",
+	}, nil
+}
+
+// knownTo writes a file with the host keys that a cluster and the draft know.
+func (d *draftDesk) knownTo(c *config.Cluster) (string, error) {
 	own, err := d.own()
-	if err == nil {
-		var data []byte
-		if data, err = os.ReadFile(filepath.Join(own, "known_hosts")); err == nil {
-			err = mergeLines(filepath.Join(s.dir, "known_hosts"), data)
-		} else if errors.Is(err, fs.ErrNotExist) {
-			err = nil
+	if err != nil {
+		return "", err
+	}
+	f, err := os.CreateTemp(own, "known_hosts-")
+	if err != nil {
+		return "", err
+	}
+	err = f.Close()
+	kept := cmp.Or(c.Eggo.KnownHosts, filepath.Join(d.root, c.Name, "known_hosts"))
+	for _, from := range []string{kept, filepath.Join(own, "known_hosts")} {
+		data, e := os.ReadFile(from)
+		if e == nil {
+			e = mergeLines(f.Name(), data)
+		}
+		if !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, e)
 		}
 	}
-	if err != nil {
-		s.close()
-		return nil, event.NewFault(event.ClassFailed, "state.read", err)
-	}
-	return s, nil
+	return f.Name(), err
 }

@@ -16,12 +16,11 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/trust"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/operation/staging"
 	"github.com/eggo-k8s/eggo/internal/phases"
-	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
@@ -47,8 +46,6 @@ func (d *draftDesk) probe(ctx context.Context, draft config.Draft, m config.Mach
 	case <-ctx.Done():
 		return
 	}
-	env := *d.env
-	env.Stdin, env.Ask = strings.NewReader(""), nil
 	c, n, err := aloneDraft(draft, m, d.path(draft.Get("cluster-id")))
 	if err != nil {
 		fail(err)
@@ -74,46 +71,25 @@ func (d *draftDesk) probe(ctx context.Context, draft config.Draft, m config.Mach
 		fail(err)
 		return
 	}
-	c.Eggo.KnownHosts = ""
-	s := &session{env: &env, verb: "preflight", root: d.root, cluster: c, dir: dir, looks: true}
-	if s.policy, err = hostKeyPolicy(cmp.Or(c.Eggo.HostKeys, "ask"), &env); err == nil {
-		err = resolveSecrets(ctx, &env, c)
-	}
+	deps := d.deps
+	deps.Asker = probeAsker{answering{kept(nil), d.env.Getenv}, d.asksOf(m, tell)}
+	found, err := operation.Probe(ctx, operation.ProbeRequest{
+		Cluster: c, Node: n, KnownHosts: filepath.Join(dir, "known_hosts"), HostKeys: cmp.Or(c.Eggo.HostKeys, "ask"),
+	}, deps, func(s operation.ProbeStage) {
+		tell(wizard.Look{Machine: m, Stage: map[operation.ProbeStage]wizard.Stage{
+			operation.ProbeConnected: wizard.LogIn, operation.ProbeInspecting: wizard.Looking,
+		}[s]})
+	})
 	if err != nil {
 		fail(err)
 		return
 	}
-	s.bus = event.NewBus(time.Now, watcher(func(e event.Event) {
-		if h, is := e.(event.HostState); is && h.State == "connected" && h.Host == n.Name {
-			tell(wizard.Look{Machine: m, Stage: wizard.LogIn})
-		}
-	}))
-	if err := s.reachAs(probeAsker{sessionAsker{s}, d.asksOf(m, tell)}); err != nil {
-		fail(err)
-		return
-	}
-	defer s.close()
-	h, err := s.connect(ctx, n)
-	if err != nil {
-		fail(err)
-		return
-	}
-	tell(wizard.Look{Machine: m, Stage: wizard.Looking})
-	look := phases.Env{
-		Cluster: c, Emit: s.bus.Emit, Now: time.Now, StateDir: dir,
-		Connect: func(context.Context, config.Node) (node.Host, error) { return h, nil },
-	}
-	seen, f, findings, err := phases.Probe(ctx, look, n)
-	if err != nil {
-		fail(err)
-		return
-	}
-	tell(seenLook(m, seen, f, findings))
+	tell(seenLook(m, found.Machine, found.Facts, found.Findings))
 }
 
 // probeAsker asks about host keys where the machine that is probed is shown.
 type probeAsker struct {
-	sessionAsker
+	answering
 	ask func(context.Context, remote.HostKeyQuestion) (bool, error)
 }
 
@@ -353,14 +329,24 @@ func (d *draftDesk) preflight(ctx context.Context, draft config.Draft, file stri
 		}
 		tell(c)
 	}
-	s, err := d.draftSession(ctx, draft, file, "preflight", watcher(func(e event.Event) {
+	q, err := d.request(draft, file)
+	if err != nil {
+		end(err)
+		return
+	}
+	deps, hosts := d.deps, map[string]string{}
+	deps.Sink = watcher(func(e event.Event) {
 		switch e := e.(type) {
+		case event.PlanMade:
+			for _, s := range e.Steps {
+				hosts[s.ID] = s.Host
+			}
 		case event.HostState:
 			if e.State == "connected" {
 				tell(wizard.Check{Linked: e.Host})
 			}
 		case event.StepEnded:
-			if host, is := strings.CutPrefix(e.Step, "preflight.facts/"); is {
+			if host := hosts[e.Step]; host != "" {
 				tell(wizard.Check{Machine: host})
 			}
 		case event.Progress:
@@ -368,41 +354,26 @@ func (d *draftDesk) preflight(ctx context.Context, draft config.Draft, file stri
 		case event.Finding:
 			tell(wizard.Check{Finding: &e})
 		}
-	}))
-	if err != nil {
-		end(err)
-		return
-	}
-	defer s.close()
-	sum, err := s.look(ctx, func(e phases.Env) *engine.Plan {
-		p, _ := phases.Preflight(e)
-		return p
 	})
-	f := worst(ctx, err, sum)
-	if f != nil && f.Code == "preflight.failed" {
-		f = nil // the findings say it
+	_, err = operation.Preflight(ctx, q, deps)
+	if f := event.AsFault(err); f != nil && f.Code == "preflight.failed" {
+		err = nil // the findings say it
 	}
-	if f != nil {
-		end(f)
-		return
-	}
-	end(nil)
+	end(err)
 }
 
 // plan is the verb's.
 func (d *draftDesk) plan(ctx context.Context, draft config.Draft, file string) ([]wizard.Planned, error) {
-	would := &collector{}
-	s, err := d.draftSession(ctx, draft, file, "deploy", would)
+	q, err := d.request(draft, file)
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
-	sum, err := s.look(ctx, func(e phases.Env) *engine.Plan { return phases.Rehearsal(e, phases.Deploy) })
-	if f := worst(ctx, err, sum); f != nil {
-		return nil, f
+	would, err := operation.Plan(ctx, request.Deploy{Common: q}, d.deps)
+	if err != nil {
+		return nil, err
 	}
 	var out []wizard.Planned
-	for _, h := range would.changes(sum) {
+	for _, h := range would.Nodes {
 		p := wizard.Planned{Node: h.Node, Address: h.Address, Roles: h.Roles, Upload: h.Upload}
 		for _, c := range h.Changes {
 			p.Changes = append(p.Changes, wizard.PlannedChange{Desc: c.Desc, Exact: c.Exact})
