@@ -18,7 +18,7 @@ func TestProbe(t *testing.T) {
 	var stages []ProbeStage
 	q := ProbeRequest{Cluster: c, Node: c.Nodes[0], HostKeys: "strict"}
 	got, err := Probe(t.Context(), q, d, func(s ProbeStage) { stages = append(stages, s) })
-	if err != nil || got.Facts == nil || got.Machine.Node != "m1" || got.Machine.CPUs == 0 {
+	if err != nil || got.Facts == nil || got.Machine.Node != "m1" || !got.Machine.Reached {
 		t.Fatalf("%+v %v", got, err)
 	}
 	if len(stages) == 0 || stages[len(stages)-1] != ProbeInspecting || len(f.locked) > 0 {
