@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/ui/wizard"
@@ -42,7 +43,7 @@ func (w *plainWizard) machines(ctx context.Context) error {
 
 // fresh are the machines that join, or all of a new cluster.
 func (w *plainWizard) fresh() []config.Machine {
-	return slices.DeleteFunc(slices.Clone(w.draft.Machines), func(m config.Machine) bool { return w.members[wizard.MachineKey(m)] })
+	return slices.DeleteFunc(slices.Clone(w.draft.Machines), func(m config.Machine) bool { return w.members[draft.MachineKey(m)] })
 }
 
 // machineLine does what a line says: @FILE, -MACHINE, MACHINE with roles or settings, or new machines.
@@ -70,7 +71,7 @@ func (w *plainWizard) machineLine(text string) {
 			return
 		}
 	}
-	list, bad := wizard.ReadMachines(text)
+	list, bad := draft.ReadMachines(text)
 	for _, b := range bad {
 		next := w.t("wizard.nodes.unread.next")
 		if own, ok := w.talker.env.P.Under(b.Why, "next"); ok {
@@ -79,12 +80,12 @@ func (w *plainWizard) machineLine(text string) {
 		w.complain(event.Error, w.talker.env.P.Msg(b.Why), next)
 	}
 	w.change(func() {
-		_, changed, same := wizard.AddMachines(&w.draft, list, w.members)
-		if changed > 0 {
-			w.say("wizard.nodes.changed", "count", strconv.Itoa(changed))
+		x := draft.AddMachines(&w.draft, list, w.members)
+		if x.Changed > 0 {
+			w.say("wizard.nodes.changed", "count", strconv.Itoa(x.Changed))
 		}
-		if len(same) > 0 {
-			w.say("wizard.nodes.same", "count", strconv.Itoa(len(same)), "ip", same[0])
+		if len(x.Same) > 0 {
+			w.say("wizard.nodes.same", "count", strconv.Itoa(len(x.Same)), "ip", x.Same[0])
 		}
 	})
 }
@@ -105,7 +106,7 @@ func (w *plainWizard) machine(name string) (int, bool) {
 		w.say("plain.no-such", "text", name)
 		return 0, false
 	}
-	if w.members[wizard.MachineKey(w.draft.Machines[i])] {
+	if w.members[draft.MachineKey(w.draft.Machines[i])] {
 		w.say("plain.member", "name", w.draft.Machines[i].Name)
 		return 0, false
 	}
@@ -115,7 +116,7 @@ func (w *plainWizard) machine(name string) (int, bool) {
 // onlyChanges says whether all words are roles or settings of a machine.
 func (w *plainWizard) onlyChanges(words []string) bool {
 	return !slices.ContainsFunc(words, func(word string) bool {
-		_, role := wizard.RoleOf(strings.Trim(word, ","))
+		_, role := draft.RoleOf(strings.Trim(word, ","))
 		key, _, set := strings.Cut(word, "=")
 		return !role && !(set && slices.Contains([]string{"name", "ip", "port", "arch"}, key))
 	})
@@ -126,7 +127,7 @@ func (w *plainWizard) changeMachine(i int, words []string) {
 	m := w.draft.Machines[i]
 	var roles []bundle.Role
 	for _, word := range words {
-		if r, is := wizard.RoleOf(strings.Trim(word, ",")); is {
+		if r, is := draft.RoleOf(strings.Trim(word, ",")); is {
 			if !slices.Contains(roles, r) {
 				roles = append(roles, r)
 			}
@@ -163,7 +164,7 @@ func (w *plainWizard) listMachines() {
 			line += "  " + m.Arch
 		}
 		switch l, known := w.looked[lookID(m)]; {
-		case w.members[wizard.MachineKey(m)]:
+		case w.members[draft.MachineKey(m)]:
 			line += "  " + w.t("wizard.look.member")
 		case known && l.Errors() > 0:
 			line += "  " + w.t("wizard.errors", "count", strconv.Itoa(l.Errors()))
@@ -178,7 +179,7 @@ func lookID(m config.Machine) string { return m.IP + " " + m.Port }
 
 // look begins to look at the machines that were not looked at with this login.
 func (w *plainWizard) look() {
-	if login := wizard.LoginText(w.draft); login != w.login {
+	if login := draft.LoginText(w.draft); login != w.login {
 		w.login, w.looked, w.asking = login, map[string]wizard.Look{}, nil
 	}
 	d := w.draft.Clone()

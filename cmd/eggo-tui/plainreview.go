@@ -14,6 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/ui/wizard"
@@ -110,7 +111,7 @@ func (w *plainWizard) check(ctx context.Context) error {
 		for _, p := range problems {
 			w.wrong(p)
 			if p.Severity == event.Error && to == "" {
-				to = wizard.StepOf(p.Key)
+				to = draft.StepOf(p.Key)
 			}
 		}
 		n, _ := problems.Count()
@@ -150,14 +151,14 @@ func (w *plainWizard) mends(causes []report.Cause) (list []choice, do map[string
 		if len(names) > 1 {
 			text = w.t("wizard.cause", "count", strconv.Itoa(len(names)), "text", text)
 		}
-		word, change, to := wizard.Mend(&w.draft, x)
+		word, change, to := draft.Fix(&w.draft, x)
 		id := "to " + to
 		switch {
 		case change != nil:
 			id = strconv.Itoa(i)
 			do[id] = func() {
 				for _, x := range c.Findings {
-					if _, change, _ := wizard.Mend(&w.draft, x); change != nil {
+					if _, change, _ := draft.Fix(&w.draft, x); change != nil {
 						change()
 					}
 				}
@@ -178,7 +179,7 @@ func (w *plainWizard) mends(causes []report.Cause) (list []choice, do map[string
 }
 
 func (w *plainWizard) memberName(name string) bool {
-	return slices.ContainsFunc(w.draft.Machines, func(m config.Machine) bool { return m.Name == name && w.members[wizard.MachineKey(m)] })
+	return slices.ContainsFunc(w.draft.Machines, func(m config.Machine) bool { return m.Name == name && w.members[draft.MachineKey(m)] })
 }
 
 // preflightNow is preflight of the draft as it is; it tells what it finds.
@@ -227,7 +228,7 @@ func (w *plainWizard) preflightNow(ctx context.Context) (findings []event.Findin
 }
 
 // drafted is all that preflight depends on.
-func (w *plainWizard) drafted() string { return string(w.draft.YAML()) + wizard.LoginText(w.draft) }
+func (w *plainWizard) drafted() string { return string(w.draft.YAML()) + draft.LoginText(w.draft) }
 
 // after is afterwards for one proposal.
 func (w *plainWizard) after(ctx context.Context, c choice) error {
@@ -287,7 +288,7 @@ func (w *plainWizard) review(ctx context.Context) error {
 		case "wizard.key.to-preflight":
 			return toStep("preflight")
 		case "plain.show":
-			w.print(strings.TrimRight(wizard.Masked(w.draft.YAML()), "\n"))
+			w.print(strings.TrimRight(draft.Masked(w.draft.YAML()), "\n"))
 		case "plain.diff":
 			w.diff(file)
 		case "plain.plan":
@@ -353,7 +354,7 @@ func (w *plainWizard) diff(file string) {
 	case string(was) == string(w.draft.YAML()):
 		w.say("wizard.diff.same")
 	default:
-		w.print(wizard.Diff(was, w.draft.YAML())...)
+		w.print(draft.Diff(was, w.draft.YAML())...)
 	}
 }
 
@@ -418,16 +419,16 @@ func (m *plainDesk) add(ctx context.Context, c backend.Cluster) error {
 	if err != nil {
 		return event.NewFault(event.ClassFailed, "state.read", err)
 	}
-	draft, problems := config.ReadDraft(data, c.File)
+	cluster, problems := config.ReadDraft(data, c.File)
 	if problems.HasErrors() {
 		return problems[slices.IndexFunc(problems, func(p config.Problem) bool { return p.Severity == event.Error })].Fault()
 	}
 	w := newPlainWizard(m)
-	w.draft, w.file, w.members = draft.Clone(), c.File, map[string]bool{}
-	for _, x := range draft.Machines {
-		w.members[wizard.MachineKey(x)] = true
+	w.draft, w.file, w.members = cluster.Clone(), c.File, map[string]bool{}
+	for _, x := range cluster.Machines {
+		w.members[draft.MachineKey(x)] = true
 	}
-	if draft.Values["eggo.password-from"] == "prompt" {
+	if cluster.Values["eggo.password-from"] == "prompt" {
 		delete(w.draft.Values, "eggo.password-from") // written again by itself, as the password is not kept
 		w.steps = append(w.steps, plainStep{"login", func(ctx context.Context) error { return w.fields(ctx, w.setting("password")) }})
 	}

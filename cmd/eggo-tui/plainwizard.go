@@ -14,6 +14,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
 
@@ -25,8 +26,7 @@ type plainWizard struct {
 	draft   config.Draft
 	file    string // where deploy.yaml goes, if it was said
 	members map[string]bool
-	past    []config.Draft
-	future  []config.Draft
+	history draft.History
 	steps   []plainStep
 	at      int             // the step that is asked about
 	stored  config.Draft    // as it was kept last
@@ -170,23 +170,22 @@ func (w *plainWizard) target() string {
 
 // change changes the draft as one step of undo.
 func (w *plainWizard) change(do func()) {
-	was := w.draft.Clone()
+	w.history.Keep(w.draft)
 	do()
-	if !was.Equal(w.draft) {
-		w.past, w.future = append(w.past, was), nil
-	}
+	w.history.Changed(w.draft)
 }
 
 // undo goes back by one change, or forth again; what it says is what becomes of the step.
-func (w *plainWizard) undo(from, to *[]config.Draft, word string) error {
-	if len(*from) == 0 {
+func (w *plainWizard) undo(step func(config.Draft) (config.Draft, bool), word string) error {
+	w.history.Keep(w.draft)
+	was := w.draft
+	to, ok := step(was)
+	if !ok {
 		w.say("plain.no-undo")
 		return errAgain
 	}
-	was := w.draft
-	*to = append(*to, was)
-	w.draft, *from = (*from)[len(*from)-1], (*from)[:len(*from)-1]
-	w.say(word, "what", wizard.Difference(w.talker.env.P, w.draft, was))
+	w.draft = to
+	w.say(word, "what", draft.Difference(w.talker.env.P, w.draft, was))
 	return errAgain
 }
 
@@ -211,9 +210,9 @@ func (w *plainWizard) ask(ctx context.Context, prompt string) (string, error) {
 		case ">":
 			return "", errOn
 		case ":u":
-			return "", w.undo(&w.past, &w.future, "plain.undone")
+			return "", w.undo(w.history.Undo, "plain.undone")
 		case ":r":
-			return "", w.undo(&w.future, &w.past, "plain.redone")
+			return "", w.undo(w.history.Redo, "plain.redone")
 		case ":l":
 			w.otherLang()
 			return "", errAgain

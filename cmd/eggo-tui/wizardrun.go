@@ -14,6 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/pages"
@@ -33,7 +34,7 @@ func (d *desk) newCluster(ctx context.Context, deps *pages.Deps) frame.Page {
 // addNodes is the wizard's table over the cluster's own deploy.yaml, for machines that join it.
 func (d *desk) addNodes(ctx context.Context, deps *pages.Deps, c backend.Cluster) frame.Page {
 	data, err := os.ReadFile(c.File)
-	draft, problems := config.ReadDraft(data, c.File)
+	cluster, problems := config.ReadDraft(data, c.File)
 	if err != nil || problems.HasErrors() {
 		return pages.NewAdd(deps, c) // join itself says what is wrong
 	}
@@ -41,27 +42,29 @@ func (d *desk) addNodes(ctx context.Context, deps *pages.Deps, c backend.Cluster
 	w.draftFile = filepath.Join(filepath.Dir(c.File), joinDraftName)
 	svc := w.services()
 	known := map[string]bool{}
-	for _, m := range draft.Machines {
-		known[wizard.MachineKey(m)] = true
+	for _, m := range cluster.Machines {
+		known[draft.MachineKey(m)] = true
 	}
-	fresh := func(draft config.Draft) []config.Machine {
-		return slices.DeleteFunc(slices.Clone(draft.Machines), func(m config.Machine) bool { return known[wizard.MachineKey(m)] })
+	fresh := func(of config.Draft) []config.Machine {
+		return slices.DeleteFunc(slices.Clone(of.Machines), func(m config.Machine) bool {
+			return known[draft.MachineKey(m)]
+		})
 	}
 	list := filepath.Join(filepath.Dir(c.File), "join.yaml")
-	svc.Write = func(_ string, draft config.Draft) error {
-		if err := writeJoin(list, fresh(draft)); err != nil {
+	svc.Write = func(_ string, of config.Draft) error {
+		if err := writeJoin(list, fresh(of)); err != nil {
 			return err
 		}
 		return w.trustIn(c.Name)
 	}
-	svc.Run = func(_ string, draft config.Draft) frame.Page {
+	svc.Run = func(_ string, of config.Draft) frame.Page {
 		start := backend.Start{Verb: "join", Of: c.Name, Args: []string{"--file", list}}
-		for _, m := range fresh(draft) {
+		for _, m := range fresh(of) {
 			start.Greet = append(start.Greet, backend.Node{Name: m.Name, Addr: m.IP, Arch: m.Arch})
 		}
-		return pages.NewLaunch(knowing(deps, draft), start)
+		return pages.NewLaunch(knowing(deps, of), start)
 	}
-	return wizard.NewAdd(ctx, svc, draft, c.File)
+	return wizard.NewAdd(ctx, svc, cluster, c.File)
 }
 
 // writeJoin writes the lists that join reads.

@@ -29,8 +29,9 @@ var arrows = map[string][]string{
 	"internal/nodepath": {},
 	"internal/config":   {"internal/bundle", "internal/nodepath", "internal/event", "internal/i18n"}, // i18n: the comments of the template
 	"internal/backend":  {"internal/runstate", "internal/event", "internal/i18n"},
+	"internal/draft":    {"internal/backend", "internal/config", "internal/bundle", "internal/event", "internal/i18n"},
 	"internal/report":   {"internal/runstate", "internal/event", "internal/i18n"},
-	"internal/ui":       {"internal/backend", "internal/runstate", "internal/event", "internal/i18n", "internal/report", "internal/config", "internal/bundle", "internal/redact"},
+	"internal/ui":       {"internal/backend", "internal/draft", "internal/runstate", "internal/event", "internal/i18n", "internal/report", "internal/config", "internal/bundle", "internal/redact"},
 	"internal/phases":   {"internal/config", "internal/bundle", "internal/nodepath", "internal/pki", "assets", "internal/engine", "internal/event"},
 	"internal/operation": {"internal/config", "internal/bundle", "internal/pki", "internal/phases", "internal/engine",
 		"internal/journal", "internal/control", "internal/remote", "internal/runstate", "internal/redact",

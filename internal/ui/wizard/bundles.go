@@ -10,6 +10,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -158,7 +159,7 @@ func fits(m *bundle.Manifest, l *Look) bool {
 func (p *Page) misfits(m *bundle.Manifest) []string {
 	var out []string
 	for _, x := range p.draft.Machines {
-		if l := p.looks[MachineKey(x)]; l != nil && l.Stage == Seen && l.Arch == m.Arch && !fits(m, l) {
+		if l := p.looks[draft.MachineKey(x)]; l != nil && l.Stage == Seen && l.Arch == m.Arch && !fits(m, l) {
 			out = append(out, x.Name)
 		}
 	}
@@ -169,7 +170,7 @@ func (p *Page) misfits(m *bundle.Manifest) []string {
 func (p *Page) unserved() []string {
 	var out []string
 	for _, x := range p.draft.Machines {
-		l := p.looks[MachineKey(x)]
+		l := p.looks[draft.MachineKey(x)]
 		if l == nil || l.Stage != Seen {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -55,7 +56,7 @@ func (f *preflight) enter(*frame.Env) tea.Cmd {
 	return f.look()
 }
 
-func (f *preflight) now() string { return string(f.p.draft.YAML()) + loginText(f.p.draft) }
+func (f *preflight) now() string { return string(f.p.draft.YAML()) + draft.LoginText(f.p.draft) }
 
 // look begins anew.
 func (f *preflight) look() tea.Cmd {

@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -90,13 +91,13 @@ func (f *preflight) fold() tea.Cmd {
 func (f *preflight) mend(r causeRow, e *frame.Env) (word string, do func() tea.Cmd) {
 	p := f.p
 	list := r.findings()
-	word, change, to := Mend(&p.draft, list[0])
+	word, change, to := draft.Fix(&p.draft, list[0])
 	switch {
 	case change != nil:
 		return word, func() tea.Cmd {
 			p.snapshot()
 			for _, x := range list {
-				if _, change, _ := Mend(&p.draft, x); change != nil {
+				if _, change, _ := draft.Fix(&p.draft, x); change != nil {
 					change()
 				}
 			}
@@ -113,7 +114,7 @@ func (f *preflight) mend(r causeRow, e *frame.Env) (word string, do func() tea.C
 
 // said is what Enter does to what is chosen, with how many nodes it does it to.
 func (f *preflight) said(e *frame.Env, r causeRow, word string) string {
-	_, change, _ := Mend(&f.p.draft, r.findings()[0])
+	_, change, _ := draft.Fix(&f.p.draft, r.findings()[0])
 	if n := len(r.hosts()); change != nil && n > 1 {
 		return e.P.T("wizard.cause.mend", "do", e.P.T(word), "count", itoa(n))
 	}
@@ -124,7 +125,7 @@ func (f *preflight) said(e *frame.Env, r causeRow, word string) string {
 func (f *preflight) without(names []string) tea.Cmd {
 	p := f.p
 	p.snapshot()
-	p.draft.Machines = slices.DeleteFunc(p.draft.Machines, func(m config.Machine) bool { return slices.Contains(names, m.Name) && !p.members[MachineKey(m)] })
+	p.draft.Machines = slices.DeleteFunc(p.draft.Machines, func(m config.Machine) bool { return slices.Contains(names, m.Name) && !p.members[draft.MachineKey(m)] })
 	p.snapshot()
 	return tea.Batch(p.changed(), p.save(), f.look())
 }

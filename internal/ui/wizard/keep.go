@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/redact"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -70,16 +71,7 @@ func (p *Page) judge() tea.Cmd {
 }
 
 // snapshot keeps the draft for undo, if it is another than the last.
-func (p *Page) snapshot() {
-	if p.draft.Equal(p.kept) {
-		return
-	}
-	p.past = append(p.past, p.kept)
-	if len(p.past) > undoMost {
-		p.past = p.past[1:]
-	}
-	p.kept, p.future = p.draft.Clone(), nil
-}
+func (p *Page) snapshot() { p.history.Changed(p.draft) }
 
 // shrink makes a step of undo of what stands in a field when it begins to be taken away.
 func (p *Page) shrink(was, now string) {
@@ -91,26 +83,25 @@ func (p *Page) shrink(was, now string) {
 }
 
 func (p *Page) undo(e *frame.Env) tea.Cmd {
-	p.snapshot()
-	if len(p.past) == 0 {
+	was := p.draft.Clone()
+	before, ok := p.history.Undo(was)
+	if !ok {
 		return frame.Send(frame.Note{Text: e.P.T("wizard.undo.none")})
 	}
-	was := p.draft.Clone()
-	p.future = append(p.future, was)
-	p.draft, p.past = p.past[len(p.past)-1], p.past[:len(p.past)-1]
-	p.kept = p.draft.Clone()
-	return tea.Batch(p.changed(), p.steps[p.at].enter(e), frame.Send(frame.Note{Text: e.P.T("wizard.undo.done", "what", Difference(e.P, p.draft, was))}))
+	p.draft = before
+	note := frame.Note{Text: e.P.T("wizard.undo.done", "what", draft.Difference(e.P, p.draft, was))}
+	return tea.Batch(p.changed(), p.steps[p.at].enter(e), frame.Send(note))
 }
 
 func (p *Page) redo(e *frame.Env) tea.Cmd {
-	if len(p.future) == 0 {
+	was := p.draft.Clone()
+	after, ok := p.history.Redo(was)
+	if !ok {
 		return frame.Send(frame.Note{Text: e.P.T("wizard.redo.none")})
 	}
-	was := p.draft.Clone()
-	p.past = append(p.past, was)
-	p.draft, p.future = p.future[len(p.future)-1], p.future[:len(p.future)-1]
-	p.kept = p.draft.Clone()
-	return tea.Batch(p.changed(), p.steps[p.at].enter(e), frame.Send(frame.Note{Text: e.P.T("wizard.redo.done", "what", Difference(e.P, was, p.draft))}))
+	p.draft = after
+	note := frame.Note{Text: e.P.T("wizard.redo.done", "what", draft.Difference(e.P, was, p.draft))}
+	return tea.Batch(p.changed(), p.steps[p.at].enter(e), frame.Send(note))
 }
 
 // saved is what is kept of the wizard: without passwords unless they are to be kept. Where machines join a cluster, they are.

@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/uitest"
@@ -70,7 +71,7 @@ func TestAWordThatIsNothing(t *testing.T) {
 		"web-1 10.0.0.1 worker": "web-1", "10.0.0.1 name=wroker": "wroker", "worker1 10.0.0.1": "worker1", "master-02 10.0.0.1 lb": "master-02",
 		"10.0.0.1 web\n10.0.0.2 db": "web db", "ip,name,role\n10.0.0.1,web,worker": "web",
 	} {
-		list, bad := readMachines(line)
+		list, bad := draft.ReadMachines(line)
 		var names []string
 		for _, m := range list {
 			names = append(names, m.Name)
@@ -79,7 +80,7 @@ func TestAWordThatIsNothing(t *testing.T) {
 			t.Errorf("%q: %q, want %q: %v", line, got, want, bad)
 		}
 	}
-	if list, bad := readMachines("10.0.0.1 edge\n10.0.0.2 edge\n"); len(list) > 0 || len(bad) != 2 {
+	if list, bad := draft.ReadMachines("10.0.0.1 edge\n10.0.0.2 edge\n"); len(list) > 0 || len(bad) != 2 {
 		t.Errorf("a word that several lines share is no name: %v %v", list, bad)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
@@ -25,7 +26,7 @@ type nodes struct {
 	line   widget.Field // what is added; it stays until it is taken
 	field  widget.Field // of the filter
 	area   widget.Area  // a block
-	bad    []unread
+	bad    []draft.Unread
 	edit   *form // of one machine
 	filter string
 
@@ -72,12 +73,12 @@ func (n *nodes) enter(e *frame.Env) tea.Cmd {
 func (n *nodes) leave() {
 	switch n.mode {
 	case adding:
-		if list, bad := readMachines(n.line.Value()); len(list) > 0 && len(bad) == 0 {
+		if list, bad := draft.ReadMachines(n.line.Value()); len(list) > 0 && len(bad) == 0 {
 			n.put(list)
 			n.line.Set("")
 		}
 	case pasting:
-		if list, bad := readMachines(n.area.Value()); len(list) > 0 && len(bad) == 0 {
+		if list, bad := draft.ReadMachines(n.area.Value()); len(list) > 0 && len(bad) == 0 {
 			n.put(list)
 			n.area.Set("")
 		}
@@ -122,13 +123,13 @@ func (n *nodes) shown() []int {
 }
 
 func (n *nodes) passes(m config.Machine, filter string) bool {
-	look := n.p.looks[MachineKey(m)]
+	look := n.p.looks[draft.MachineKey(m)]
 	for _, word := range strings.Fields(strings.ToLower(filter)) {
 		rest, not := strings.CutPrefix(word, "!")
 		is := false
 		switch kind, value, has := strings.Cut(rest, ":"); {
 		case has && kind == "role":
-			r, ok := roleOf(value)
+			r, ok := draft.RoleOf(value)
 			is = ok && m.Has(r)
 		case has && kind == "state":
 			is = look != nil && strings.HasPrefix(string(look.Stage), value)
@@ -156,7 +157,7 @@ func (n *nodes) now() int {
 func (n *nodes) chosen() []int {
 	var out []int
 	for i, m := range n.p.draft.Machines {
-		if n.marked[MachineKey(m)] {
+		if n.marked[draft.MachineKey(m)] {
 			out = append(out, i)
 		}
 	}
@@ -224,7 +225,7 @@ func (n *nodes) typedLine(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool) {
 
 // takeLine adds what the line says.
 func (n *nodes) takeLine(e *frame.Env) tea.Cmd {
-	list, bad := readMachines(n.line.Value())
+	list, bad := draft.ReadMachines(n.line.Value())
 	if n.bad = bad; len(bad) > 0 {
 		return nil
 	}
@@ -234,11 +235,11 @@ func (n *nodes) takeLine(e *frame.Env) tea.Cmd {
 
 // takeBlock adds what the block says; lines that are not understood stay in it.
 func (n *nodes) takeBlock(e *frame.Env) tea.Cmd {
-	list, bad := readMachines(n.area.Value())
+	list, bad := draft.ReadMachines(n.area.Value())
 	n.bad = bad
 	var rest []string
 	for _, b := range bad {
-		rest = append(rest, b.text)
+		rest = append(rest, b.Text)
 	}
 	n.area.Set(strings.Join(rest, "\n"))
 	if len(bad) == 0 {
@@ -250,22 +251,22 @@ func (n *nodes) takeBlock(e *frame.Env) tea.Cmd {
 func (n *nodes) take(list []config.Machine, e *frame.Env) tea.Cmd {
 	var said []string
 	x := n.put(list)
-	if x.fresh > 0 {
-		said = append(said, e.P.T("wizard.nodes.added", "count", itoa(x.fresh)))
+	if x.Fresh > 0 {
+		said = append(said, e.P.T("wizard.nodes.added", "count", itoa(x.Fresh)))
 	}
-	if x.changed > 0 {
-		said = append(said, e.P.T("wizard.nodes.changed", "count", itoa(x.changed)))
+	if x.Changed > 0 {
+		said = append(said, e.P.T("wizard.nodes.changed", "count", itoa(x.Changed)))
 	}
-	if len(x.same) > 0 {
-		said = append(said, e.P.T("wizard.nodes.same", "count", itoa(len(x.same)), "ip", x.same[0]))
+	if len(x.Same) > 0 {
+		said = append(said, e.P.T("wizard.nodes.same", "count", itoa(len(x.Same)), "ip", x.Same[0]))
 	}
 	return tea.Batch(n.p.changed(), n.p.save(), n.p.probe(e, false), frame.Send(frame.Note{Text: e.P.List(said)}))
 }
 
 // put adds machines to the draft, as one step of undo. Members of a cluster stay as they are.
-func (n *nodes) put(list []config.Machine) added {
+func (n *nodes) put(list []config.Machine) draft.Added {
 	n.p.snapshot()
-	x := add(&n.p.draft, list, n.p.members)
+	x := draft.AddMachines(&n.p.draft, list, n.p.members)
 	n.p.snapshot()
 	n.at = len(n.shown()) - 1
 	return x
@@ -293,7 +294,7 @@ func (n *nodes) paste(text string, e *frame.Env) tea.Cmd {
 		if strings.Contains(text, "masters:") && !n.p.joins() { // a deploy.yaml
 			return n.p.imported(importedMsg{path: e.P.T("wizard.import.pasted"), data: []byte(text)}, e)
 		}
-		list, bad := readMachines(text)
+		list, bad := draft.ReadMachines(text)
 		if len(bad) > 0 {
 			n.mode = pasting
 			if have := strings.TrimRight(n.area.Value(), "\n"); have != "" {
@@ -357,7 +358,7 @@ func (n *nodes) click(_, y int, _ *frame.Env) tea.Cmd {
 func (n *nodes) change(do func(d *config.Draft, i int)) tea.Cmd {
 	n.p.snapshot()
 	for _, i := range slices.Backward(n.chosen()) {
-		if !n.p.members[MachineKey(n.p.draft.Machines[i])] {
+		if !n.p.members[draft.MachineKey(n.p.draft.Machines[i])] {
 			do(&n.p.draft, i)
 		}
 	}
@@ -374,7 +375,7 @@ func (n *nodes) giveEtcd() tea.Cmd {
 		return nil
 	}
 	for _, i := range masters {
-		toggle(d, i, bundle.Etcd)
+		draft.Toggle(d, i, bundle.Etcd)
 	}
 	return func() tea.Msg { return etcdGivenMsg{} }
 }
@@ -397,7 +398,7 @@ func (n *nodes) role(r bundle.Role) tea.Cmd {
 	}
 	return n.change(func(d *config.Draft, i int) { // of several, all get what not all have
 		if d.Machines[i].Has(r) == all {
-			toggle(d, i, r)
+			draft.Toggle(d, i, r)
 		}
 	})
 }
@@ -414,14 +415,14 @@ func (n *nodes) remove() tea.Cmd {
 func (n *nodes) mark(all bool) tea.Cmd {
 	if all {
 		list := n.shown()
-		on := slices.ContainsFunc(list, func(i int) bool { return !n.marked[MachineKey(n.p.draft.Machines[i])] })
+		on := slices.ContainsFunc(list, func(i int) bool { return !n.marked[draft.MachineKey(n.p.draft.Machines[i])] })
 		for _, i := range list {
-			n.marked[MachineKey(n.p.draft.Machines[i])] = on
+			n.marked[draft.MachineKey(n.p.draft.Machines[i])] = on
 		}
 		return nil
 	}
 	if i := n.now(); i >= 0 {
-		key := MachineKey(n.p.draft.Machines[i])
+		key := draft.MachineKey(n.p.draft.Machines[i])
 		n.marked[key] = !n.marked[key]
 		n.at++
 		n.now()

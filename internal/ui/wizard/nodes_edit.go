@@ -4,13 +4,14 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 )
 
 // openEdit shows the fields of the machine under the cursor.
 func (n *nodes) openEdit() tea.Cmd {
 	i := n.now()
-	if i < 0 || n.p.members[MachineKey(n.p.draft.Machines[i])] {
+	if i < 0 || n.p.members[draft.MachineKey(n.p.draft.Machines[i])] {
 		return nil
 	}
 	n.p.snapshot()

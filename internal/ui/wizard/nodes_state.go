@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
@@ -99,10 +100,10 @@ func (n *nodes) tally() tally {
 		}
 	}
 	for i, m := range n.p.draft.Machines {
-		if n.p.members[MachineKey(m)] {
+		if n.p.members[draft.MachineKey(m)] {
 			continue
 		}
-		l := n.p.looks[MachineKey(m)]
+		l := n.p.looks[draft.MachineKey(m)]
 		switch {
 		case l != nil && l.Stage == Failed:
 			c.failed++

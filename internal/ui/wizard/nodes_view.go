@@ -10,6 +10,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -199,10 +200,10 @@ func (n *nodes) header(e *frame.Env, c columns, w int) string {
 func (n *nodes) row(e *frame.Env, i int, c columns, w int) string {
 	t, g := e.Theme, e.Theme.Glyphs
 	m := n.p.draft.Machines[i]
-	look := n.p.looks[MachineKey(m)]
+	look := n.p.looks[draft.MachineKey(m)]
 	wrong := n.wrongAt(i)
 	mark := " "
-	if n.marked[MachineKey(m)] {
+	if n.marked[draft.MachineKey(m)] {
 		mark = g.Bullet
 	}
 	pointer := " "
@@ -227,7 +228,7 @@ func (n *nodes) row(e *frame.Env, i int, c columns, w int) string {
 	}
 	count, _ := wrong.Count()
 	glyph, st, word := stage(e, look, count)
-	if n.p.members[MachineKey(m)] {
+	if n.p.members[draft.MachineKey(m)] {
 		glyph, st, word = g.OK, t.Idle, e.P.T("wizard.look.member")
 	}
 	l.Space(2).Add(st, glyph).Space(1).Add(st, widget.Fit(word, c.state-2, g.Cut)).Space(2)
@@ -280,7 +281,7 @@ func (n *nodes) foot(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 			line += s
 		}
 		for _, b := range n.bad {
-			out = append(out, complaint(e, event.Error, e.P.Msg(b.why), unreadNext(e, b.why), w)...)
+			out = append(out, complaint(e, event.Error, e.P.Msg(b.Why), unreadNext(e, b.Why), w)...)
 		}
 		out = append(out, line)
 		return out, tea.NewCursor(widget.Width(label)+2+x, len(out)-1)
@@ -327,7 +328,7 @@ func (n *nodes) block(e *frame.Env, out []string, w, h int) ([]string, *tea.Curs
 	if len(n.bad) > 0 {
 		out = append(out, complaint(e, event.Error, e.P.T("wizard.nodes.unread-count", "count", itoa(len(n.bad))), "", w)...)
 		for _, b := range n.bad[:min(len(n.bad), max(1, h/6))] {
-			out = append(out, "  "+t.Text.Render(widget.Cut(e.P.Msg(b.why), w-2, t.Glyphs.Cut)))
+			out = append(out, "  "+t.Text.Render(widget.Cut(e.P.Msg(b.Why), w-2, t.Glyphs.Cut)))
 		}
 	}
 	rows := max(3, min(12, h/3))
@@ -344,7 +345,7 @@ func (n *nodes) block(e *frame.Env, out []string, w, h int) ([]string, *tea.Curs
 }
 
 // lookAt is what is known of the machine; nil when nothing is.
-func (n *nodes) lookAt(i int) *Look { return n.p.looks[MachineKey(n.p.draft.Machines[i])] }
+func (n *nodes) lookAt(i int) *Look { return n.p.looks[draft.MachineKey(n.p.draft.Machines[i])] }
 
 func asksKey(l *Look) bool { return l != nil && l.Stage == Asking && l.Key != nil }
 

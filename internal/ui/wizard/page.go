@@ -10,6 +10,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
@@ -51,9 +52,7 @@ type Page struct {
 	been  map[string]bool // steps that the person has seen
 
 	draft    config.Draft
-	kept     config.Draft // as it is in the last snapshot
-	past     []config.Draft
-	future   []config.Draft
+	history  draft.History
 	file     string // where the deploy.yaml goes; "" is the usual place
 	problems config.Problems
 	cluster  *config.Cluster // what the draft makes; nil when it has errors
@@ -75,8 +74,6 @@ type Page struct {
 	rail []railSpot
 	body struct{ x, y int } // where the step was drawn
 }
-
-const undoMost = 200 // snapshots
 
 type (
 	loadedMsg struct {
@@ -104,7 +101,7 @@ func New(ctx context.Context, svc Services) *Page {
 		p.svc.After = func(d time.Duration, m tea.Msg) tea.Cmd { return tea.Tick(d, func(time.Time) tea.Msg { return m }) }
 	}
 	p.draft = config.Draft{}.Clone()
-	p.kept = p.draft.Clone()
+	p.history.Keep(p.draft)
 	p.steps = []step{newCluster(p), newLogin(p), newNodes(p), newNetworks(p), newRuntime(p)}
 	if svc.Bundles != nil {
 		p.steps = append(p.steps, newBundles(p))
@@ -124,7 +121,7 @@ func NewAdd(ctx context.Context, svc Services, d config.Draft, file string) *Pag
 	p.Open(d, file)
 	p.members = map[string]bool{}
 	for _, m := range d.Machines {
-		p.members[MachineKey(m)] = true
+		p.members[draft.MachineKey(m)] = true
 	}
 	p.steps = nil
 	if d.Values["eggo.password-from"] == "prompt" {
@@ -150,7 +147,7 @@ func (p *Page) fresh() []config.Machine { return p.joining(p.draft.Machines) }
 func (p *Page) joining(list []config.Machine) []config.Machine {
 	var out []config.Machine
 	for _, m := range list {
-		if !p.members[MachineKey(m)] {
+		if !p.members[draft.MachineKey(m)] {
 			out = append(out, m)
 		}
 	}
@@ -160,7 +157,8 @@ func (p *Page) joining(list []config.Machine) []config.Machine {
 // Open has the wizard begin with a draft, as one that was read from a file.
 func (p *Page) Open(d config.Draft, file string) {
 	p.draft, p.file = d.Clone(), file
-	p.kept, p.stored = p.draft.Clone(), p.saved()
+	p.history.Keep(p.draft)
+	p.stored = p.saved()
 }
 
 // Init implements frame.Page.

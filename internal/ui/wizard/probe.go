@@ -2,41 +2,22 @@ package wizard
 
 import (
 	"context"
-	"net"
-	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 )
-
-// MachineKey tells machines of a draft apart: by address and port.
-func MachineKey(m config.Machine) string {
-	port := m.Port
-	if port == "" {
-		port = "22"
-	}
-	return net.JoinHostPort(m.IP, port)
-}
-
-// loginText is all that a look depends on beside the machine.
-func loginText(d config.Draft) string {
-	var b strings.Builder
-	for _, k := range []string{"username", "private-key-path", "password", "eggo.sudo-password", "eggo.bastion", "eggo.known-hosts", "eggo.ssh-legacy-algorithms"} {
-		b.WriteString(d.Values[k] + "\x00")
-	}
-	return b.String()
-}
 
 // probe begins to look at the machines that were not looked at with this login, or, again, at those that are chosen.
 func (p *Page) probe(_ *frame.Env, again bool) tea.Cmd {
 	if p.svc.Probe == nil {
 		return nil
 	}
-	if login := loginText(p.draft); login != p.login {
+	if login := draft.LoginText(p.draft); login != p.login {
 		if p.probes != nil {
 			p.probes()
 		}
@@ -58,8 +39,8 @@ func (p *Page) probe(_ *frame.Env, again bool) tea.Cmd {
 	var cmds []tea.Cmd
 	d := p.draft.Clone()
 	for _, m := range d.Machines {
-		key := MachineKey(m)
-		if _, wrong := config.CheckMachine("ip", m.IP); wrong || p.looks[key] != nil || m.IP == "" || p.members[MachineKey(m)] {
+		key := draft.MachineKey(m)
+		if _, wrong := config.CheckMachine("ip", m.IP); wrong || p.looks[key] != nil || m.IP == "" || p.members[draft.MachineKey(m)] {
 			continue
 		}
 		p.looks[key] = &Look{Machine: m, Stage: Reaching}
@@ -70,7 +51,7 @@ func (p *Page) probe(_ *frame.Env, again bool) tea.Cmd {
 
 // looked takes what is known of a machine. An architecture that was not said is the one that it has.
 func (p *Page) looked(l Look) {
-	key := MachineKey(l.Machine)
+	key := draft.MachineKey(l.Machine)
 	if p.looks[key] == nil {
 		return // of a login that is no longer
 	}
@@ -79,10 +60,10 @@ func (p *Page) looked(l Look) {
 		return
 	}
 	for i := range p.draft.Machines {
-		if m := &p.draft.Machines[i]; MachineKey(*m) == key && m.Arch == "" && l.Arch == "arm64" {
+		if m := &p.draft.Machines[i]; draft.MachineKey(*m) == key && m.Arch == "" && l.Arch == "arm64" {
 			p.snapshot()
 			m.Arch = "arm64"
-			p.kept = p.draft.Clone() // undo does not take back what a machine is
+			p.history.Keep(p.draft) // undo does not take back what a machine is
 		}
 	}
 }
@@ -91,7 +72,7 @@ func (p *Page) looked(l Look) {
 func (n *nodes) asking() []*Look {
 	var out []*Look
 	for _, m := range n.p.draft.Machines {
-		if l := n.p.looks[MachineKey(m)]; l != nil && l.Stage == Asking && l.Key != nil {
+		if l := n.p.looks[draft.MachineKey(m)]; l != nil && l.Stage == Asking && l.Key != nil {
 			out = append(out, l)
 		}
 	}

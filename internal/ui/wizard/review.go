@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -77,7 +78,7 @@ func (r *review) enter(*frame.Env) tea.Cmd {
 // makePlan asks what would be done, once for what the draft is now.
 func (r *review) makePlan() tea.Cmd {
 	p := r.p
-	of := string(p.draft.YAML()) + loginText(p.draft)
+	of := string(p.draft.YAML()) + draft.LoginText(p.draft)
 	if p.svc.Plan == nil || of == r.planOf && r.fault == nil || r.busy {
 		return nil
 	}
@@ -365,7 +366,7 @@ func (r *review) lines(e *frame.Env, w int) []string {
 	}
 	t, g := e.Theme, e.Theme.Glyphs
 	var out []string
-	text := strings.Split(strings.TrimRight(masked(r.p.draft.YAML()), "\n"), "\n")
+	text := strings.Split(strings.TrimRight(draft.Masked(r.p.draft.YAML()), "\n"), "\n")
 	wide := len(itoa(len(text)))
 	for i, l := range text {
 		out = append(out, t.Faint.Render(widget.FitRight(itoa(i+1), wide, ""))+"  "+yamlLine(e, widget.Cut(event.Clean(l), w-wide-2, g.Cut)))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui"
@@ -489,9 +490,9 @@ func driveWizard(t *testing.T, seed uint64, w, h uint16, text string, keys []str
 			n := machinesOf(p)
 			among := p.steps[p.at] == step(n) && n.mode != editing && n.mode != filtering && wide >= 60 && high >= 16
 			uitest.Drive(t, a, tea.PasteMsg{Content: text})
-			if list, bad := readMachines(text); among && len(bad) == 0 && n.line.Value() == "" && n.area.Value() == "" {
+			if list, bad := draft.ReadMachines(text); among && len(bad) == 0 && n.line.Value() == "" && n.area.Value() == "" {
 				for _, m := range list { // each is in the table, whatever stood there before
-					if listed(p.draft, m) < 0 {
+					if draft.Listed(p.draft, m) < 0 {
 						t.Fatalf("seed %d: %v was pasted and is nowhere", seed, m)
 					}
 				}
@@ -521,7 +522,7 @@ func driveWizard(t *testing.T, seed uint64, w, h uint16, text string, keys []str
 			if !before.Equal(p.draft) { // nothing that was typed is gone for good
 				now := p.draft.Clone()
 				p.snapshot()
-				if len(p.past) == 0 && len(p.future) == 0 {
+				if p.history.Empty() {
 					t.Fatalf("seed %d: no way back by %s from %v to %v", seed, key, before, now)
 				}
 			}

@@ -1,6 +1,7 @@
-package wizard
+package draft
 
 import (
+	"net"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -14,11 +15,11 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// unread is a line that was not understood, and why: which part of it, and what it could be.
-type unread struct {
-	line int // from 1
-	text string
-	why  event.Msg
+// Unread is a line that was not understood, and why: which part of it, and what it could be.
+type Unread struct {
+	Line int // from 1
+	Text string
+	Why  event.Msg
 }
 
 var (
@@ -27,8 +28,8 @@ var (
 	likeAddress = regexp.MustCompile(`\A[0-9a-fA-F]*[.:\[][0-9a-fA-F.:\[\]/-]*\z`)
 )
 
-// roleOf is the role that a word means.
-func roleOf(word string) (bundle.Role, bool) {
+// RoleOf is the role that a word means.
+func RoleOf(word string) (bundle.Role, bool) {
 	switch strings.ToLower(word) {
 	case "master", "masters", "control-plane", "controlplane", "cp", "m", "控制平面", "控制面", "主节点":
 		return bundle.ControlPlane, true
@@ -52,11 +53,12 @@ func archOf(word string) (string, bool) {
 	return "", false
 }
 
-// readMachines reads a block of machines: a line each, `name address role…` in any order, with blanks, commas or semicolons between, as
-// people keep them in spreadsheets, inventories and /etc/hosts. An address may be a range and may have its SSH port behind a colon. A word that
-// is nothing else is the name where it stands before the address, or is said to be (name=…), or where several lines have one behind theirs, each
-// its own: anywhere else it may as well be a role that was mistyped, and the line is not understood.
-func readMachines(text string) (out []config.Machine, bad []unread) {
+// ReadMachines reads a block of machines: a line each, `name address role…` in any order, with blanks, commas or
+// semicolons between, as people keep them in spreadsheets, inventories and /etc/hosts. An address may be a range
+// and may have its SSH port behind a colon. A word that is nothing else is the name where it stands before the
+// address, or is said to be (name=…), or where several lines have one behind theirs, each its own: anywhere else it
+// may as well be a role that was mistyped, and the line is not understood.
+func ReadMachines(text string) (out []config.Machine, bad []Unread) {
 	var lines []parsed
 	header := false
 	for i, raw := range strings.Split(strings.ReplaceAll(text, "\r", "\n"), "\n") {
@@ -78,7 +80,7 @@ func readMachines(text string) (out []config.Machine, bad []unread) {
 			l.name(l.after, named)
 		}
 		if l.why.Key != "" {
-			bad = append(bad, unread{l.line, l.text, l.why})
+			bad = append(bad, Unread{l.line, l.text, l.why})
 			continue
 		}
 		out = append(out, l.machines()...)
@@ -86,7 +88,8 @@ func readMachines(text string) (out []config.Machine, bad []unread) {
 	return out, bad
 }
 
-// ownNames says whether the words behind the addresses are a column of names: several lines have one, and no two the same.
+// ownNames says whether the words behind the addresses are a column of names: several lines have one, and no two
+// the same.
 func ownNames(lines []parsed) bool {
 	seen := map[string]bool{}
 	for _, l := range lines {
@@ -148,7 +151,7 @@ func wordLikeAddress(line string) string {
 
 // word takes one word of the line.
 func (l *parsed) word(word string) {
-	if role, is := roleOf(word); is {
+	if role, is := RoleOf(word); is {
 		if !l.m.Has(role) {
 			l.m.Roles = append(l.m.Roles, role)
 		}
@@ -196,7 +199,8 @@ func (l *parsed) word(word string) {
 	}
 }
 
-// name takes a word as the name, if it cannot as well be a role or an architecture that was mistyped. said: it stands where a name does.
+// name takes a word as the name, if it cannot as well be a role or an architecture that was mistyped. said: it
+// stands where a name does.
 func (l *parsed) name(word string, said bool) {
 	like := mistyped(word)
 	switch {
@@ -226,8 +230,8 @@ func (l *parsed) machines() []config.Machine {
 	return out
 }
 
-// mistyped is the role or the architecture that a word is nearly, "" if it is none: wroker, matser, amd46. A word with a number at its end is a
-// name that people give: worker1, master-02.
+// mistyped is the role or the architecture that a word is nearly, "" if it is none: wroker, matser, amd46. A word
+// with a number at its end is a name that people give: worker1, master-02.
 func mistyped(word string) string {
 	word = strings.ToLower(word)
 	for _, arch := range []string{"amd64", "arm64", "x86_64", "aarch64"} {
@@ -246,7 +250,8 @@ func mistyped(word string) string {
 	return ""
 }
 
-// nearly says whether a word becomes another by at most so many letters that are other, missing, too many, or changed places.
+// nearly says whether a word becomes another by at most so many letters that are other, missing, too many, or
+// changed places.
 func nearly(a, b string, most int) bool {
 	x, y := []rune(a), []rune(b)
 	if len(x) > len(y)+most || len(y) > len(x)+most {
@@ -291,24 +296,25 @@ func isAddress(list []string) bool {
 	return len(list) > 0
 }
 
-// added is what came of machines that were said.
-type added struct {
-	fresh, changed int
-	same           []string // addresses that were there, with all that was said of them
+// Added is what came of machines that were said.
+type Added struct {
+	Fresh, Changed int
+	Same           []string // addresses that were there, with all that was said of them
 }
 
-// add gives the draft machines. One with the address and the port of another is that machine, and gets what was said of it and it did not have;
-// one with the address and another port is another machine, which is wrong and told where it stands. What was not said is filled in: a name, and
-// the role. The first machine of a cluster is its control plane, the others are workers. Machines that are fixed stay as they are.
-func add(d *config.Draft, list []config.Machine, fixed map[string]bool) (out added) {
+// AddMachines gives the draft machines. One with the address and the port of another is that machine, and gets what
+// was said of it and it did not have; one with the address and another port is another machine, which is wrong and
+// told where it stands. What was not said is filled in: a name, and the role. The first machine of a cluster is its
+// control plane, the others are workers. Machines that are fixed stay as they are.
+func AddMachines(d *config.Draft, list []config.Machine, fixed map[string]bool) (out Added) {
 	for _, m := range list {
-		if i := listed(*d, m); i >= 0 {
+		if i := Listed(*d, m); i >= 0 {
 			have := &d.Machines[i]
 			if !fixed[MachineKey(*have)] && gain(have, m) {
-				out.changed++
+				out.Changed++
 				continue
 			}
-			out.same = append(out.same, m.IP)
+			out.Same = append(out.Same, m.IP)
 			continue
 		}
 		m.Port = portText(m.Port)
@@ -324,7 +330,7 @@ func add(d *config.Draft, list []config.Machine, fixed map[string]bool) (out add
 			m.Name = freeName(d)
 		}
 		d.Machines = append(d.Machines, m)
-		out.fresh++
+		out.Fresh++
 	}
 	return out
 }
@@ -348,9 +354,9 @@ func gain(have *config.Machine, m config.Machine) bool {
 	return some
 }
 
-// listed is the machine of the draft that is meant, -1 if it is none: by address and port, by address alone if no port was said and one machine
-// has it.
-func listed(d config.Draft, m config.Machine) int {
+// Listed is the machine of the draft that is meant, -1 if it is none: by address and port, by address alone if no
+// port was said and one machine has it.
+func Listed(d config.Draft, m config.Machine) int {
 	at := -1
 	for i, have := range d.Machines {
 		switch {
@@ -387,8 +393,8 @@ func freeName(d *config.Draft) string {
 	}
 }
 
-// toggle gives the machine a role or takes it away. Etcd goes with the control plane as long as it does so everywhere.
-func toggle(d *config.Draft, i int, r bundle.Role) {
+// Toggle gives the machine a role or takes it away. Etcd goes with the control plane as long as it does so everywhere.
+func Toggle(d *config.Draft, i int, r bundle.Role) {
 	together := r == bundle.ControlPlane && ownEtcd(d)
 	had := d.Machines[i].Has(r)
 	set := func(r bundle.Role) {
@@ -408,8 +414,17 @@ func toggle(d *config.Draft, i int, r bundle.Role) {
 	if r == bundle.LoadBalancer && !had { // there is one
 		for j := range d.Machines {
 			if j != i && d.Machines[j].Has(r) {
-				toggle(d, j, r)
+				Toggle(d, j, r)
 			}
 		}
 	}
+}
+
+// MachineKey tells machines of a draft apart: by address and port.
+func MachineKey(m config.Machine) string {
+	port := m.Port
+	if port == "" {
+		port = "22"
+	}
+	return net.JoinHostPort(m.IP, port)
 }

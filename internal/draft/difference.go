@@ -1,4 +1,4 @@
-package wizard
+package draft
 
 import (
 	"slices"
@@ -12,7 +12,8 @@ import (
 // differences is how many things are named that one draft has other than another; the others are counted.
 const differences = 2
 
-// Difference names what differs between two drafts, by the words of the fields and the names of the machines: what undo undid.
+// Difference names what differs between two drafts, by the words of the fields and the names of the machines: what
+// undo undid.
 func Difference(p *i18n.Printer, before, after config.Draft) string {
 	var names []string
 	add := func(name string) {

@@ -1,0 +1,63 @@
+package draft
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// Fix is what can be done about a finding of preflight: the word for it, and either a change of the draft or the
+// step where it is fixed by hand. "" is that nobody here knows.
+func Fix(d *config.Draft, x event.Finding) (word string, change func(), to string) {
+	at := -1
+	for i, m := range d.Machines {
+		if m.Name == x.Host && x.Host != "" {
+			at = i
+		}
+	}
+	code, args := x.Fault.Code, x.Fault.Args
+	switch {
+	case code == "preflight.arch" && at >= 0:
+		return "wizard.mend.arch", func() { d.Machines[at].Arch = args["is"] }, ""
+	case code == "bundle.no-addon":
+		return "wizard.mend.addon", func() {
+			list := slices.DeleteFunc(strings.Split(d.Values["addons"], ","), func(s string) bool {
+				return strings.TrimSpace(s) == args["addon"]
+			})
+			d.Values["addons"] = strings.TrimSpace(strings.Join(list, ","))
+		}, ""
+	case strings.HasPrefix(code, "bundle.") || code == "preflight.os" || code == "preflight.no-bundle":
+		return "wizard.mend.bundle", nil, "bundle"
+	case x.Fault.Class == event.ClassAuth || strings.HasPrefix(code, "ssh."):
+		return "wizard.mend.login", nil, "login"
+	case code == "preflight.endpoint-unknown" || code == "preflight.no-route":
+		return "wizard.mend.networks", nil, "networks"
+	case at >= 0:
+		return "wizard.mend.nodes", nil, "nodes"
+	}
+	return "", nil, ""
+}
+
+// StepOf is the step that a key of a draft is set in.
+func StepOf(key string) string {
+	for _, s := range []struct {
+		id   string
+		keys []string
+	}{
+		{"cluster", []string{"cluster-id"}},
+		{"login", []string{"username", "password", "private-key-path", "eggo.sudo-password", "eggo.bastion"}},
+		{"nodes", []string{"machines", "masters", "nodes", "workers", "etcds", "loadbalance"}},
+		{"networks", []string{"network", "service.cidr", "service.dnsaddr", "dns-domain", "apiserver"}},
+		{"runtime", []string{"runtime", "service.dns", "addons", "registry-mirrors", "insecure-registries"}},
+		{"bundle", []string{"package-src", "eggo.bundles"}},
+	} {
+		for _, k := range s.keys {
+			if strings.HasPrefix(key, k) {
+				return s.id
+			}
+		}
+	}
+	return "extra"
+}

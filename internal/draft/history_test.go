@@ -1,0 +1,42 @@
+package draft
+
+import (
+	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+)
+
+// What is undone comes back by redo, until something else is changed.
+func TestHistory(t *testing.T) {
+	named := func(name string) config.Draft {
+		d := config.Draft{Values: map[string]string{}}
+		d.Values["cluster-id"] = name
+		return d
+	}
+	var h History
+	h.Keep(named("a"))
+	if _, ok := h.Undo(named("a")); ok || !h.Empty() {
+		t.Error("nothing was changed, and something is undone")
+	}
+	h.Changed(named("b"))
+	d, ok := h.Undo(named("c")) // typed, and not a step of its own yet
+	if !ok || d.Values["cluster-id"] != "b" {
+		t.Error(d.Values, ok)
+	}
+	if d, ok = h.Undo(d); !ok || d.Values["cluster-id"] != "a" {
+		t.Error(d.Values, ok)
+	}
+	if d, ok = h.Redo(d); !ok || d.Values["cluster-id"] != "b" {
+		t.Error(d.Values, ok)
+	}
+	h.Changed(named("d"))
+	if _, ok = h.Redo(named("d")); ok {
+		t.Error("what was undone came back over another change")
+	}
+	for i := range 2 * undoMost {
+		h.Changed(named(string(rune('a' + i%2))))
+	}
+	if len(h.past) != undoMost {
+		t.Errorf("%d changes are held", len(h.past))
+	}
+}
