@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,11 +15,10 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
-	"github.com/eggo-k8s/eggo/internal/control"
-	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
 )
 
@@ -158,44 +158,19 @@ func TestARunOfItsOwn(t *testing.T) {
 	}
 }
 
-// What was decided on a board reaches the engine; the first answer counts, and what cannot change by another try asks nobody.
-func TestDecisions(t *testing.T) {
-	dir := t.TempDir()
-	d := &decisions{open: map[string]chan engine.Decision{}}
-	srv, err := control.Serve(dir, d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer srv.Close()
-	fail := func(step string, class event.Class) engine.Failure {
-		return engine.Failure{Step: &engine.Step{ID: step}, Fault: event.NewFault(class, "ssh.lost", nil)}
-	}
-	got := make(chan engine.Decision)
-	go func() { got <- d.wait(t.Context(), fail("a", event.ClassFailed)) }()
-	c := control.Client{Dir: dir}
-	for c.Decide("a", event.TryAgain) != nil { // until it asks
-	}
-	if x := <-got; x != engine.TryAgain {
-		t.Error(x)
-	}
-	if f := event.AsFault(c.Decide("a", event.Abort)); f == nil || f.Code != "control.not-asked" {
-		t.Error(f)
-	}
-	if x := d.wait(t.Context(), fail("b", event.ClassPreflight)); x != engine.Abort {
-		t.Error(x)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if x := d.wait(ctx, fail("c", event.ClassFailed)); x != engine.GoOn {
-		t.Error(x)
-	}
-}
-
-// A process that does not start is a fault that says why, and leaves nothing open.
+// A process that does not start is a fault that says why.
 func TestARunWhoseProcessDoesNotStart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "gone")
-	d, err := startApart(nil, "eggo-tui", []string{"deploy"}, dir, answers{})
-	if f := event.AsFault(err); d != nil || f == nil || f.Code != "launch.process" || !strings.Contains(f.Cause, dir) {
-		t.Errorf("%+v %v", d, err)
+	env := &environment{Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English)}
+	l := env.launcher(t.TempDir())
+	command := l.Command
+	l.Command = func(args ...string) (*exec.Cmd, error) {
+		cmd, err := command(args...)
+		cmd.Dir = dir
+		return cmd, err
+	}
+	h, err := l.Launch(request.Deploy{}, request.Answers{})
+	if f := event.AsFault(err); h != nil || f == nil || f.Code != "launch.process" || !strings.Contains(f.Cause, dir) {
+		t.Errorf("%+v %v", h, err)
 	}
 }

@@ -2,55 +2,51 @@ package main
 
 import (
 	"os"
-	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
-	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
-// What a run's log keeps of its command line is what resume takes over, but for what it is told itself.
-func TestResumeTakesOverTheFlagsOfTheRun(t *testing.T) {
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
+// What a run's log keeps of its request is what resume takes over, but for what it is told itself.
+func TestResumeTakesOverTheOptionsOfTheRun(t *testing.T) {
+	was := &event.RunOptions{
+		Limit: []string{"w1", "role:etcd"}, OnFailure: "skip", Signers: "/s",
+		Before: []string{"/a.sh,worker"}, After: []string{"/b.sh"},
 	}
-	first := runOptions{limit: []string{"w1", "role:etcd"}, failure: "skip"}
-	first.hooks = hookFlags{before: []string{"a.sh,worker"}, after: []string{"/b.sh"}, beforeKind: phases.ClusterPreHook, afterKind: phases.ClusterPostHook}
-	flags := first.carried()
-	want := []string{"--limit", "w1,role:etcd", "--on-failure", "skip", "--cluster-prehook", filepath.Join(here, "a.sh,worker"), "--cluster-posthook", "/b.sh"}
-	if !slices.Equal(flags, want) {
-		t.Errorf("kept %q", flags)
+	got := request.Common{}.Continue(was)
+	want := request.Common{
+		Limit: was.Limit, OnFailure: request.OnFailure{Do: event.LeaveOut}, Trust: request.Trust{Signers: "/s"},
+		Hooks: request.Hooks{Before: was.Before, After: was.After},
 	}
-	var again runOptions
-	again.carry(flags)
-	if !slices.Equal(again.carried(), want) {
-		t.Errorf("taken over %q", again.carried())
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("taken over %+v", got)
 	}
-	told := runOptions{failure: "abort"}
-	told.carry(append(flags, "--unknown")) // a log of a later version
-	if told.failure != "abort" || !slices.Equal(told.limit, first.limit) {
+	told := request.Common{OnFailure: request.OnFailure{Do: event.Abort}}.Continue(was)
+	if told.OnFailure.Do != event.Abort || !slices.Equal(told.Limit, was.Limit) {
 		t.Errorf("%+v", told)
 	}
-	var board runOptions
-	board.carry([]string{"--limit", "w1", "--on-failure", "ask"}) // of a run on a board
-	if board.failure != "" || !slices.Equal(board.limit, []string{"w1"}) {
+	board := request.Common{}.Continue(&event.RunOptions{Limit: []string{"w1"}, OnFailure: "ask"})
+	if board.OnFailure != (request.OnFailure{}) || !slices.Equal(board.Limit, []string{"w1"}) {
 		t.Errorf("who resumes on the command line is to decide on a board: %+v", board)
 	}
-	join := runOptions{hooks: hookFlags{before: []string{"a.sh"}, beforeKind: phases.PreHook}}
-	if got := join.carried(); got != nil {
-		t.Errorf("a joining machine's hooks are not the cluster's: %q", got)
+	if got := (request.Common{}).Continue(nil); !reflect.DeepEqual(got, request.Common{}) {
+		t.Errorf("of a log without options: %+v", got)
 	}
 }
 
-// Who goes on with a run on the screen, after an edit or from the menu, has its limit and its hooks; failures are decided on the board.
-func TestTheScreenTakesOverTheFlagsOfTheRun(t *testing.T) {
-	d := &desk{env: &environment{Getenv: os.Getenv}, state: t.TempDir()}
-	if got := d.lastFlags("rack"); got != nil {
-		t.Errorf("of a cluster that nobody knows: %q", got)
+// Who goes on with a run on the screen, after an edit or from the menu, has its limit and its hooks; failures are
+// decided on the board.
+func TestTheScreenTakesOverTheOptionsOfTheRun(t *testing.T) {
+	d := &desk{env: &environment{Getenv: os.Getenv, P: i18n.NewPrinter(i18n.English)}, state: t.TempDir()}
+	if got := d.lastOptions("rack"); got != nil {
+		t.Errorf("of a cluster that nobody knows: %+v", got)
 	}
 	store, err := journal.Open(d.state, "rack")
 	if err != nil {
@@ -66,8 +62,14 @@ func TestTheScreenTakesOverTheFlagsOfTheRun(t *testing.T) {
 		}
 		log.Close()
 	}
-	if got, want := d.lastFlags("rack"), []string{"--limit", "w1,role:etcd", "--cluster-prehook", "/a b.sh,worker"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
+	q, err := d.request(d.env, backend.Start{Verb: "deploy", Of: "rack", Again: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := q.Base()
+	if !slices.Equal(c.Limit, []string{"w1", "role:etcd"}) || !slices.Equal(c.Hooks.Before, []string{"/a b.sh,worker"}) ||
+		c.OnFailure != (request.OnFailure{}) {
+		t.Errorf("%+v", c)
 	}
 }
 

@@ -4,20 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
-	"sync"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/journal"
-	"github.com/eggo-k8s/eggo/internal/operation/store"
-	"github.com/eggo-k8s/eggo/internal/phases"
-	"github.com/eggo-k8s/eggo/internal/pki"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
 func newCertsCmd(env *environment) *cobra.Command {
@@ -41,33 +34,14 @@ func newCertsRenewCmd(env *environment) *cobra.Command {
 	return cmd
 }
 
-// renew issues every leaf anew and deploys. Cut off, deploy goes on: the new certificates are there.
+// renew reissues the certificates of the nodes and deploys. When it was interrupted deploy continues it: the new
+// certificates are there.
 func renew(ctx context.Context, env *environment, o runOptions) error {
-	// Before anything is written or asked: a run that ends before it begins would be one that was interrupted.
-	look, err := openCertsLook(ctx, env, o, false)
+	c, err := o.request(env)
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(look.dir, "pki", "ca.crt")); err != nil {
-		return event.NewFault(event.ClassUsage, "certs.no-cluster", err, "cluster", look.cluster.Name, "dir", look.dir)
-	}
-	return begin(ctx, env, job{verb: "renew", o: o, do: func(ctx context.Context, env *environment) error { return renewHere(ctx, env, o) }})
-}
-
-func renewHere(ctx context.Context, env *environment, o runOptions) error {
-	s, err := openSession(ctx, env, o, "renew")
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	s.goOn = "deploy"
-	now := time.Now()
-	return s.run(ctx, func(e phases.Env) *engine.Plan {
-		e.RenewBefore = now
-		return phases.Deploy(e)
-	}, func() []event.Msg {
-		return []event.Msg{event.M("next.renewed", "command", s.command("certs list")+s.elsewhere())}
-	})
+	return env.begin(ctx, o, request.Renew{Common: c}, nil)
 }
 
 type certsOptions struct {
@@ -89,99 +63,27 @@ func newCertsListCmd(env *environment) *cobra.Command {
 	return cmd
 }
 
-// certRow is one certificate in one place.
-type certRow struct {
-	pki.Certificate
-	At    string `json:"at"`    // a file of the state directory or of a node, or the address that shows it
-	State string `json:"state"` // ok, soon, expired, other (than the state directory's), absent, silent, unreachable
-}
-
-func (r *certRow) judge(now time.Time) {
-	switch {
-	case r.State != "":
-	case now.After(r.NotAfter):
-		r.State = "expired"
-	case now.Add(pki.RenewAhead).After(r.NotAfter):
-		r.State = "soon"
-	default:
-		r.State = "ok"
-	}
-}
-
 func listCerts(ctx context.Context, env *environment, o certsOptions) error {
 	if o.output != "table" && o.output != "json" {
 		return event.NewFault(event.ClassUsage, "usage.output", nil, "output", o.output, "choices", "table, json")
 	}
-	s, err := openCertsLook(ctx, env, o.runOptions, !o.offline)
+	list := o.runOptions
+	list.output = "plain" // what is printed is not the problems of deploy.yaml
+	c, d, err := env.inspecting(list)
 	if err != nil {
 		return err
 	}
-	defer s.hangUp()
-	dir := filepath.Join(s.dir, "pki")
-	if _, err := os.Stat(dir); err != nil {
-		return event.NewFault(event.ClassUsage, "certs.no-cluster", err, "cluster", s.cluster.Name, "dir", s.dir)
-	}
-	list, err := pki.List(dir)
+	d.Sink = nil
+	rows, err := operation.Certificates(ctx, c, o.offline, d)
 	if err != nil {
 		return err
-	}
-	ours := map[string]pki.Certificate{}
-	var rows []certRow
-	for _, c := range list {
-		ours[c.Name] = c
-		rows = append(rows, certRow{Certificate: c, At: filepath.Join(dir, filepath.FromSlash(c.Name)+".crt")})
-	}
-	if !o.offline {
-		rows = append(rows, s.heldRows(ctx, ours)...)
-	}
-	now := time.Now()
-	for i := range rows {
-		rows[i].judge(now)
 	}
 	return printCerts(env, o.output, rows)
 }
 
-// heldRows asks all nodes at once.
-func (s *session) heldRows(ctx context.Context, ours map[string]pki.Certificate) []certRow {
-	found := make([][]certRow, len(s.cluster.Nodes))
-	var wg sync.WaitGroup
-	for i, n := range s.cluster.Nodes {
-		wg.Go(func() {
-			h, err := s.conns.Dial(ctx, n)
-			var held []phases.Held
-			if err == nil {
-				held, err = phases.HeldCertificates(ctx, h, s.cluster, n)
-			}
-			if err != nil {
-				found[i] = []certRow{{Certificate: pki.Certificate{Node: n.Name}, At: n.IP.String(), State: "unreachable"}}
-				return
-			}
-			for _, c := range held {
-				row := certRow{At: c.At, State: c.Why}
-				if c.Cert != nil {
-					row.Certificate = *c.Cert
-				}
-				row.Node, row.Name = n.Name, c.Name
-				if c.Name == "" {
-					row.Name = c.Own
-				} else if c.Cert != nil && ours[c.Name].Fingerprint != c.Cert.Fingerprint {
-					row.State = "other"
-				}
-				found[i] = append(found[i], row)
-			}
-		})
-	}
-	wg.Wait()
-	var out []certRow
-	for _, rows := range found {
-		out = append(out, rows...)
-	}
-	return out
-}
-
 // printCerts prints the rows, and says by the exit code what is the matter: failed when one has expired or is not what it should be, partial
 // when one ends within a month.
-func printCerts(env *environment, output string, rows []certRow) error {
+func printCerts(env *environment, output string, rows []operation.CertificateRow) error {
 	if output == "json" {
 		enc := json.NewEncoder(env.Stdout)
 		enc.SetIndent("", "  ")
@@ -225,44 +127,4 @@ func dash(s string) string {
 		return "–"
 	}
 	return event.Clean(s)
-}
-
-// openCertsLook is a session that only looks: without the cluster's lock, the nodes' locks and an event log. Secrets are asked for only when the
-// nodes are.
-func openCertsLook(ctx context.Context, env *environment, o runOptions, connect bool) (*session, error) {
-	s := &session{env: env, verb: "look", bus: event.NewBus(time.Now)}
-	if s.root = o.state; s.root == "" {
-		s.root = journal.StateDir(env.Getenv, os.Geteuid())
-	}
-	path, err := s.deployFile(o)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.load(env, path); err != nil {
-		return nil, err
-	}
-	if s.files, err = (store.Dir{Root: s.root}).Read(ctx, s.cluster.Name); err != nil {
-		return nil, err
-	}
-	s.dir = s.files.Dir()
-	if o.hostKeys == "" {
-		o.hostKeys = s.cluster.Eggo.HostKeys
-	}
-	if s.policy, err = hostKeyPolicy(o.hostKeys, env); err != nil {
-		return nil, err
-	}
-	if !connect {
-		return s, nil
-	}
-	if err := s.reach(); err != nil {
-		return nil, err
-	}
-	return s, resolveSecrets(ctx, env, s.cluster)
-}
-
-// hangUp ends the connections of a session that only looks.
-func (s *session) hangUp() {
-	if s.conns != nil {
-		s.conns.Close()
-	}
 }

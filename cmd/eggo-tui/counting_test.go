@@ -24,11 +24,8 @@ func archs(n int) []event.Finding {
 // The verbs tell what is wrong on sixty nodes once, with the nodes beneath.
 func TestFindingsAreToldByCause(t *testing.T) {
 	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
-		said, c := new(bytes.Buffer), &collector{}
-		for _, f := range archs(60) {
-			c.all = append(c.all, f)
-		}
-		c.findings(&environment{P: i18n.NewPrinter(lang), Stderr: said})
+		said := new(bytes.Buffer)
+		printFindings(&environment{P: i18n.NewPrinter(lang), Stderr: said}, archs(60))
 		if n := strings.Count(said.String(), "preflight.arch"); n != 1 {
 			t.Errorf("it is told %d times:\n%s", n, said)
 		}
@@ -39,7 +36,7 @@ func TestFindingsAreToldByCause(t *testing.T) {
 // The counter moves with each node that is logged in to and with each that is checked, and is gone at the end.
 func TestNodesAreCounted(t *testing.T) {
 	said := new(bytes.Buffer)
-	c := &counting{to: &collector{}, env: &environment{P: i18n.NewPrinter(i18n.English), Stderr: said}, linked: map[string]bool{}, ended: map[string]bool{}}
+	c := &counting{to: forgetful{}, env: &environment{P: i18n.NewPrinter(i18n.English), Stderr: said}, linked: map[string]bool{}, ended: map[string]bool{}}
 	emit := func(e event.Event) {
 		if err := c.Emit(event.Record{Event: e}); err != nil {
 			t.Fatal(err)

@@ -8,11 +8,16 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/exitcode"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/remote"
 )
+
+// processLog of a run's directory is what its process says besides.
+const processLog = "process.log"
 
 // detachedRun is the process of a run, in a session of its own: it reads its request and the secrets on stdin, says
 // which run it is, and then speaks by its event log alone.
@@ -27,7 +32,7 @@ func detachedRun(ctx context.Context, signals *interrupts) int {
 		d := env.depsAt(e.Root, "plain")
 		d.Asker, d.Unattended = answering{kept(e.Answers.Secrets), env.Getenv}, true
 		d.Opened = func(r operation.Run) error {
-			if err := redirect(filepath.Join(r.Dir, apartLog)); err != nil {
+			if err := redirect(filepath.Join(r.Dir, processLog)); err != nil {
 				return event.NewFault(event.ClassFailed, "state.write", err)
 			}
 			return nil
@@ -38,3 +43,33 @@ func detachedRun(ctx context.Context, signals *interrupts) int {
 	report := os.NewFile(operation.ReportFD, "report")
 	return int(exitcode.Of(operation.RunDetached(ctx, os.Stdin, report, wire, env.stoppable, unheard)))
 }
+
+// redirect makes a file of what goes to stdout and stderr, panics too.
+func redirect(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for _, fd := range []int{1, 2} {
+		if err := syscall.Dup3(int(f.Fd()), fd, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// kept answers with what was asked before the process began.
+type kept map[string]string
+
+func (k kept) secret(_ context.Context, id string, _ event.Msg) (string, error) {
+	v, ok := k[id]
+	if !ok {
+		return "", errNobody
+	}
+	return v, nil
+}
+
+func (k kept) signer(context.Context, backend.Signer) (bool, error) { return false, errNobody }
+
+func (k kept) hostKey(context.Context, remote.HostKeyQuestion) (bool, error) { return false, nil }

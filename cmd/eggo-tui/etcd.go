@@ -9,9 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
 )
 
@@ -49,23 +48,11 @@ func etcdSnapshot(ctx context.Context, env *environment, o runOptions, out strin
 			return event.NewFault(event.ClassUsage, "usage", err)
 		}
 	}
-	return begin(ctx, env, job{verb: "etcd-snapshot", o: o, only: onlyMembers, do: func(ctx context.Context, env *environment) error {
-		s, err := openSession(ctx, env, o, "etcd-snapshot")
-		if err != nil {
-			return err
-		}
-		defer s.close()
-		s.words = "etcd snapshot"
-		return s.run(ctx, func(e phases.Env) *engine.Plan { return phases.Snapshot(e, out) }, func() []event.Msg { return nil })
-	}})
-}
-
-// onlyMembers makes the session's cluster the members of etcd.
-func onlyMembers(_ context.Context, s *session) error {
-	c := *s.cluster
-	c.Nodes = c.With(bundle.Etcd)
-	s.cluster = &c
-	return nil
+	c, err := o.request(env)
+	if err != nil {
+		return err
+	}
+	return env.begin(ctx, o, request.Snapshot{Common: c, Out: out}, nil)
 }
 
 func newEtcdRestoreCmd(env *environment) *cobra.Command {
@@ -98,28 +85,15 @@ func etcdRestore(ctx context.Context, env *environment, o runOptions, file strin
 	if err != nil {
 		return err
 	}
-	j := job{verb: "etcd-restore", o: o, do: func(ctx context.Context, env *environment) error { return etcdRestoreHere(ctx, env, o, path, snap) }}
-	if env.Answers == nil {
-		fmt.Fprintln(env.Stderr, env.P.T("ask.restore", "path", path, "revision", strconv.FormatInt(snap.Revision, 10), "size", strconv.FormatInt(snap.Size, 10), "members", event.Clean(strings.Join(snap.Members, ", "))))
-	}
-	if !yes {
-		j.ask = func(ctx context.Context, s *session) error { return s.confirm(ctx) }
-	}
-	return begin(ctx, env, j)
-}
-
-func etcdRestoreHere(ctx context.Context, env *environment, o runOptions, path string, snap *phases.SnapshotFile) error {
-	s, err := openSession(ctx, env, o, "etcd-restore")
+	fmt.Fprintln(env.Stderr, env.P.T("ask.restore", "path", path, "revision", strconv.FormatInt(snap.Revision, 10),
+		"size", strconv.FormatInt(snap.Size, 10), "members", event.Clean(strings.Join(snap.Members, ", "))))
+	c, err := o.request(env)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	s.words = "etcd restore " + shellWord(path)
-	plan, err := phases.Restore(s.phasesEnv(), snap)
-	if err != nil {
-		return err
+	q := request.Restore{Common: c, Snapshot: path}
+	if yes {
+		return env.begin(ctx, o, q, nil)
 	}
-	return s.run(ctx, func(phases.Env) *engine.Plan { return plan }, func() []event.Msg {
-		return []event.Msg{event.M("next.restored", "file", s.file)}
-	})
+	return env.begin(ctx, o, q, env.confirmNodes)
 }

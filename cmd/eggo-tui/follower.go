@@ -93,7 +93,7 @@ func (w *follower) show() {
 
 // tell copies to stderr what the run's process says there.
 func (w *follower) tell() {
-	f, err := os.Open(filepath.Join(w.dir, apartLog))
+	f, err := os.Open(filepath.Join(w.dir, processLog))
 	if err != nil {
 		return
 	}

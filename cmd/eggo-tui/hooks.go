@@ -28,24 +28,3 @@ func (h *hookFlags) nodeFlags(cmd *cobra.Command, env *environment) {
 
 // ofNodes says whether the hooks are those of nodes that join or are removed.
 func (h *hookFlags) ofNodes() bool { return h.beforeKind == phases.PreHook }
-
-// load reads the hooks; nodes are the names of the machines that they are for, none of them all that have the role.
-func (h *hookFlags) load(nodes ...string) ([]phases.Hook, error) {
-	var out []phases.Hook
-	for _, part := range []struct {
-		kind  string
-		flags []string
-	}{{h.beforeKind, h.before}, {h.afterKind, h.after}} {
-		for _, f := range part.flags {
-			hooks, err := phases.LoadHooks(part.kind, f)
-			if err != nil {
-				return nil, err
-			}
-			for i := range hooks {
-				hooks[i].Nodes = nodes
-			}
-			out = append(out, hooks...)
-		}
-	}
-	return out, nil
-}

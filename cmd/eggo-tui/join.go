@@ -1,25 +1,19 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"maps"
 	"net/netip"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
-	"github.com/eggo-k8s/eggo/internal/phases"
-	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
 type joinOptions struct {
@@ -64,79 +58,27 @@ func (o *joinOptions) machineFlags(cmd *cobra.Command, env *environment) {
 	}
 }
 
-// join is deploy of the cluster's own deploy.yaml with machines more. The longer file becomes the cluster's own when preflight has passed:
-// then the same command, or deploy, goes on where this one stops.
+// join is deploy of the cluster's own deploy.yaml with nodes more. The longer file becomes the cluster's own when
+// preflight has passed: then the same command, or deploy, continues one that was interrupted.
 func join(ctx context.Context, env *environment, o joinOptions, args []string) error {
-	fresh, err := o.machines(args)
+	q, err := o.request(env, args)
 	if err != nil {
 		return err
+	}
+	return env.begin(ctx, o.runOptions, q, nil)
+}
+
+// request is what the flags ask for.
+func (o *joinOptions) request(env *environment, args []string) (q request.Join, err error) {
+	q.List = o.list
+	if q.Nodes, err = o.machines(args); err != nil {
+		return q, err
 	}
 	if o.id, err = onlyCluster(env, o.runOptions); err != nil {
-		return err
+		return q, err
 	}
-	return begin(ctx, env, job{verb: "join", o: o.runOptions, more: greetedNodes(fresh), do: func(ctx context.Context, env *environment) error {
-		return joinHere(ctx, env, o, fresh, args)
-	}})
-}
-
-// greetedNodes are nodes that join as they are contacted.
-func greetedNodes(fresh []config.Node) []config.Node {
-	out := slices.Clone(fresh)
-	for i := range out {
-		out[i].Name, out[i].Port = cmp.Or(out[i].Name, out[i].IP.String()), cmp.Or(out[i].Port, 22)
-	}
-	return out
-}
-
-func joinHere(ctx context.Context, env *environment, o joinOptions, fresh []config.Node, args []string) error {
-	s, err := openSession(ctx, env, o.runOptions, "join")
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	s.again = joinAgain(o, args) + s.again
-	if fresh, err = s.extend(ctx, o, fresh); err != nil {
-		return s.over(err)
-	}
-	return s.run(ctx, s.limited(func(e phases.Env) *engine.Plan { return phases.Deploy(e) }), func() []event.Msg {
-		var out []event.Msg
-		for _, n := range s.cluster.Nodes {
-			if slices.ContainsFunc(fresh, func(f config.Node) bool { return f.IP == n.IP }) {
-				out = append(out, event.M("next.node", "node", n.Name, "ip", n.IP.String(), "roles", roleList(n)))
-			}
-		}
-		return append(out, event.M("next.delete", "command", s.command("delete")+" "+shellWord(fresh[0].Name)+s.elsewhere()))
-	})
-}
-
-// extend makes the session's deploy.yaml that with the machines that join, which it returns with all that was not said.
-func (s *session) extend(ctx context.Context, o joinOptions, fresh []config.Node) ([]config.Node, error) {
-	fresh, err := s.complete(ctx, fresh)
-	if err != nil {
-		return nil, err
-	}
-	if s.hooks, err = o.hooks.load(names(fresh)...); err == nil {
-		err = phases.HooksRun(s.hooks, fresh)
-	}
-	if err != nil {
-		return nil, err
-	}
-	text, problems, err := config.AddNodes(s.text, s.file, fresh)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.replace(text, problems); err != nil {
-		return nil, err
-	}
-	printProblems(s.env, news(problems, s.told))
-	return fresh, s.setLimit(o.limit)
-}
-
-// news are the problems that were not told yet, wherever they stand in the file now.
-func news(problems, told config.Problems) config.Problems {
-	return slices.DeleteFunc(slices.Clone(problems), func(p config.Problem) bool {
-		return slices.ContainsFunc(told, func(o config.Problem) bool { return o.Code == p.Code && o.Key == p.Key && maps.Equal(o.Args, p.Args) })
-	})
+	q.Common, err = o.runOptions.request(env)
+	return q, err
 }
 
 // machines are those of the command line, or of the file. What was not said is zero.
@@ -181,122 +123,6 @@ func (o joinOptions) machines(args []string) ([]config.Node, error) {
 	return out, nil
 }
 
-// complete fills in what was not said: of a machine that the cluster has already, what the cluster says; else the next free name, and the
-// architecture that the machine tells. A control plane brings its member of etcd where every control plane has one.
-func (s *session) complete(ctx context.Context, fresh []config.Node) ([]config.Node, error) {
-	taken := map[string]bool{}
-	for _, n := range append(slices.Clone(s.cluster.Nodes), fresh...) {
-		taken[n.Name] = true
-	}
-	stacked := true
-	for _, n := range s.cluster.With(bundle.ControlPlane) {
-		stacked = stacked && n.Has(bundle.Etcd)
-	}
-	var out []config.Node
-	for _, n := range fresh {
-		if stacked && n.Has(bundle.ControlPlane) && !n.Has(bundle.Etcd) {
-			n.Roles = append(slices.Clone(n.Roles), bundle.Etcd)
-		}
-		if i := slices.IndexFunc(s.cluster.Nodes, func(o config.Node) bool { return o.IP == n.IP }); i >= 0 {
-			old := s.cluster.Nodes[i]
-			if n.Name != "" && n.Name != old.Name {
-				return nil, event.NewFault(event.ClassUsage, "join.other-name", nil, "ip", n.IP.String(), "name", old.Name)
-			}
-			n.Name, n.Port, n.Arch = old.Name, old.Port, old.Arch
-		}
-		if n.Port == 0 {
-			n.Port = 22
-		}
-		if n.Name == "" {
-			n.Name = freeName(n, taken)
-			taken[n.Name] = true
-		}
-		if n.Arch == "" {
-			var err error
-			if n.Arch, err = s.archOf(ctx, n); err != nil {
-				return nil, err
-			}
-		}
-		out = append(out, n)
-	}
-	return out, nil
-}
-
-// freeName is the next one in the manner of template.
-func freeName(n config.Node, taken map[string]bool) string {
-	prefix := "etcd-"
-	if n.Has(bundle.ControlPlane) {
-		prefix = "k8s-master-"
-	} else if n.Has(bundle.Worker) {
-		prefix = "k8s-worker-"
-	}
-	for i := 0; ; i++ {
-		if name := prefix + strconv.Itoa(i); !taken[name] {
-			return name
-		}
-	}
-}
-
-// archOf asks the machine.
-func (s *session) archOf(ctx context.Context, n config.Node) (string, error) {
-	h, err := s.connect(ctx, n)
-	if err != nil {
-		return "", err
-	}
-	r, err := h.Run(ctx, node.Command{Script: "uname -m\n", Quiet: true})
-	if err != nil {
-		return "", err
-	}
-	is := strings.TrimSpace(event.Clean(string(r.Stdout)))
-	arch, ok := map[string]string{"x86_64": "amd64", "aarch64": "arm64"}[is]
-	if !ok {
-		return "", event.NewFault(event.ClassPreflight, "preflight.arch", nil, "is", is, "says", "amd64, arm64").On(n.Name)
-	}
-	return arch, nil
-}
-
-// replace makes a new text the session's deploy.yaml, or tells why there is none; nothing is written yet.
-func (s *session) replace(text []byte, why config.Problems) error {
-	if text == nil {
-		return s.take(s.env, nil, why)
-	}
-	c, problems, err := config.LoadText(text, s.file)
-	if err != nil {
-		return err
-	}
-	if c != nil {
-		problems = nil                                // they were told when the session was opened
-		c.SSH, c.Eggo = s.cluster.SSH, s.cluster.Eggo // with the secrets that were asked for
-	}
-	s.text = text
-	return s.take(s.env, c, problems)
-}
-
-// useSaved goes from a deploy.yaml of the user's to the cluster's own, which alone says who is in the cluster.
-func (s *session) useSaved(ctx context.Context) error {
-	if s.saved == nil || s.file == s.savedPath() {
-		return nil
-	}
-	text, _, err := s.files.Config()
-	if err != nil {
-		return event.NewFault(event.ClassFailed, "state.read", err)
-	}
-	s.file = s.savedPath()
-	return s.replace(text, nil)
-}
-
-// over ends a session that came to no plan: the fault goes to the event log too.
-func (s *session) over(err error) error {
-	fault := event.AsFault(err)
-	if e := s.bus.Emit(event.RunStarted{Run: s.log.ID(), Cluster: s.cluster.Name, Verb: s.verb, Version: buildVersion(), Config: s.digest, Flags: s.flags}); e != nil {
-		return e
-	}
-	if e := s.bus.Emit(event.RunEnded{Outcome: event.Failed, Exit: exitOf(err), Fault: fault}); e != nil {
-		return e
-	}
-	return errReported{fault}
-}
-
 // onlyCluster is --id, or the one cluster that the state directory has.
 func onlyCluster(env *environment, o runOptions) (string, error) {
 	if o.id != "" {
@@ -314,21 +140,4 @@ func onlyCluster(env *environment, o runOptions) (string, error) {
 		return "", event.NewFault(event.ClassUsage, "usage.no-clusters", nil, "dir", root)
 	}
 	return "", event.NewFault(event.ClassUsage, "usage.which-cluster", nil, "dir", root, "known", strings.Join(known, ", "))
-}
-
-// joinAgain is the command line that goes on with a join.
-func joinAgain(o joinOptions, args []string) string {
-	if o.list != "" {
-		return " -f " + shellWord(o.list)
-	}
-	out := " --type " + strings.Join(o.types, ",")
-	for _, f := range [][2]string{{"arch", o.arch}, {"name", o.name}} {
-		if f[1] != "" {
-			out += " --" + f[0] + " " + shellWord(f[1])
-		}
-	}
-	if o.port != 22 {
-		out += fmt.Sprintf(" --port %d", o.port)
-	}
-	return out + " " + strings.Join(args, " ")
 }

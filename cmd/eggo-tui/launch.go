@@ -1,19 +1,24 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
-// launch begins a run in a process of its own (see apart.go). What it would ask for – passwords, passphrases, keys of machines that are
-// contacted for the first time – is asked before, for nobody may be there later.
+// launch begins a run in a process of its own. What it would ask for – passwords, passphrases, unknown host keys – is
+// asked before, for nobody may be there later.
 func (d *desk) launch(ctx context.Context, st backend.Start, ask backend.Asker) (backend.Ref, error) {
 	none := backend.Ref{}
 	if st.Soon {
@@ -24,55 +29,95 @@ func (d *desk) launch(ctx context.Context, st backend.Start, ask backend.Asker) 
 	screen := newScreenAsker(ask).knowing(d.answered(st.Of))
 	env := *d.env
 	env.Stdin, env.Stdout, env.Stderr, env.Ask = strings.NewReader(""), io.Discard, io.Discard, screen
-	o := runOptions{file: st.File, id: st.Of, output: "plain", state: d.state}
-	if st.Again {
-		var last runOptions
-		last.carry(d.lastFlags(st.Of))
-		o.signers = last.signers
-	}
-	s, err := prepare(ctx, &env, o, st.Verb)
+	q, err := d.request(&env, st)
 	if err != nil {
 		return none, err
 	}
-	var more []config.Node
-	for _, n := range st.Greet {
-		if x, ok := greeted(n); ok {
-			more = append(more, x)
-		}
-	}
-	if err := s.questions(ctx, screen, &job{more: more}); err != nil {
-		d.remember(s.cluster.Name, nil)
+	deps, root, err := env.deps(runOptions{state: d.state, output: "plain"})
+	if err != nil {
 		return none, err
 	}
-	d.remember(s.cluster.Name, screen.answers())
+	deps.Asker = answering{screen, env.Getenv}
+	cluster := ""
+	in, err := operation.Questions(ctx, q, deps, func(_ context.Context, s *operation.Scope) error {
+		cluster = s.Cluster().Name
+		return nil
+	})
+	if err != nil {
+		d.remember(cmp.Or(cluster, st.Of, clusterIn(st.File)), nil)
+		return none, err
+	}
+	d.remember(cluster, screen.answers())
+	in.Secrets, in.OnFailure = screen.answers(), &request.OnFailure{Ask: true}
 	ask.Doing(event.M("launch.begin"))
-	args := []string{st.Verb}
-	if st.Of != "" {
-		args = append(args, "--id", st.Of)
-	} else {
-		args = append(args, "--file", s.file)
-	}
-	if d.state != "" {
-		args = append(args, "--state-dir", d.state)
-	}
-	args = append(args, st.Args...)
-	if st.Again {
-		args = append(args, d.lastFlags(st.Of)...)
-	}
 	if ctx.Err() != nil {
 		return none, ctx.Err()
 	}
 	// The signals stay the menu's: it ends, and the run continues.
-	p, err := startApart(nil, d.env.Args[0], args, "/", answers{Secrets: screen.answers(), HostKeys: s.asked(), OnFailure: "ask"})
+	h, err := d.env.launcher(root).Launch(q, in)
 	if err != nil {
 		return none, err
 	}
-	p.letGo()
-	return p.ref, nil
+	run, err := h.Started(context.Background())
+	if err != nil {
+		return none, err
+	}
+	h.Release()
+	return backend.Ref(run.Ref), nil
 }
 
-// lastFlags are those of a cluster's last run that hold for who goes on with it; what becomes of failures the board decides.
-func (d *desk) lastFlags(cluster string) []string {
+// clusterIn is the name of the cluster of a deploy.yaml, "" if it has none.
+func clusterIn(file string) string {
+	if c, _, err := config.LoadFile(file); err == nil && c != nil {
+		return c.Name
+	}
+	return ""
+}
+
+// request is what the screen asks for.
+func (d *desk) request(env *environment, st backend.Start) (request.Request, error) {
+	o := runOptions{file: st.File, id: st.Of, output: "plain", state: d.state}
+	c, err := o.request(env)
+	if err != nil {
+		return nil, err
+	}
+	if st.Again {
+		c = c.Continue(d.lastOptions(st.Of))
+		c.OnFailure = request.OnFailure{} // the board decides
+	}
+	flags := &cobra.Command{}
+	switch st.Verb {
+	case "join":
+		j := joinOptions{runOptions: o}
+		j.machineFlags(flags, env)
+		if err := flags.ParseFlags(st.Args); err != nil {
+			return nil, commandLineFault(err)
+		}
+		return j.request(env, flags.Flags().Args())
+	case "delete":
+		x := deleteOptions{runOptions: o}
+		x.leaveFlags(flags, env)
+		flags.Flags().BoolVar(&x.yes, "yes", false, "")
+		if err := flags.ParseFlags(st.Args); err != nil {
+			return nil, commandLineFault(err)
+		}
+		return x.request(env, flags.Flags().Args(), func() error { return nil })
+	case "cleanup":
+		q := request.Cleanup{Common: c}
+		flags.Flags().Bool("yes", false, "")
+		flags.Flags().BoolVar(&q.Purge, "purge", false, "")
+		flags.Flags().StringSliceVar(&q.Nodes, "node", nil, "")
+		flags.Flags().StringSliceVar(&q.Limit, "limit", nil, "")
+		if err := flags.ParseFlags(st.Args); err != nil {
+			return nil, commandLineFault(err)
+		}
+		return q, nil
+	}
+	return request.Deploy{Common: c}, nil
+}
+
+// lastOptions are those of a cluster's last run that hold for who continues it.
+func (d *desk) lastOptions(cluster string) *event.RunOptions {
 	store, err := journal.At(d.root(), cluster)
 	if err != nil {
 		return nil
@@ -86,10 +131,7 @@ func (d *desk) lastFlags(cluster string) []string {
 		if err != nil || !ok {
 			break
 		}
-		o := runOptions{}
-		o.carry(e.Flags)
-		o.failure = ""
-		return o.carried()
+		return e.Options
 	}
 	return nil
 }
@@ -112,9 +154,4 @@ func (d *desk) after(ctx context.Context, cluster string, ask backend.Asker) err
 		}
 	}
 	return nil
-}
-
-func greeted(n backend.Node) (config.Node, bool) {
-	ip, err := parseAddr(n.Addr)
-	return config.Node{Name: n.Name, IP: ip, Port: 22, Arch: n.Arch}, err == nil
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -60,37 +59,17 @@ func idOf(args []string) string {
 	return ""
 }
 
-// stock tells what a cleanup would take away.
+// stock tells what a cleanup would remove.
 func stock(ctx context.Context, env *environment, o runOptions, purge bool) error {
-	s, err := openLook(ctx, env, o, "cleanup", &collector{})
+	c, d, err := env.inspecting(o)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	return s.tellStock(ctx, env.Stdout, purge)
-}
-
-// tellStock writes what will go, from the records of the machines themselves.
-func (s *session) tellStock(ctx context.Context, w io.Writer, purge bool) error {
-	for _, n := range s.cluster.Nodes {
-		fmt.Fprintf(w, "  %s  %s  %s\n", n.Name, n.IP, roleList(n))
-		h, err := s.connect(ctx, n)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		var stock phases.Stock
-		if err == nil {
-			stock, err = phases.TakeStock(ctx, h, purge)
-		}
-		if err != nil {
-			fmt.Fprintln(w, "    "+s.env.P.T("cli.cleanup-not-seen", "cause", event.AsFault(err).Error()))
-			continue
-		}
-		for _, l := range stockLines(s.env.P, stock) {
-			fmt.Fprintln(w, "    "+l)
-		}
+	list, err := operation.Inventory(ctx, c, purge, d)
+	for _, inv := range list {
+		env.printInventory(env.Stdout, inv)
 	}
-	return nil
+	return err
 }
 
 // stockLines has a line for each kind of what a machine has of ours.

@@ -24,9 +24,6 @@ func realMain() int {
 	if len(os.Args) > 1 && os.Args[1] == operation.DetachedVerb {
 		return detachedRun(ctx, &signals)
 	}
-	if len(os.Args) > 2 && os.Args[1] == apartVerb {
-		return runApart(ctx, &signals)
-	}
 	return run(ctx, &environment{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Args: os.Args, P: where{program: programName(os.Args)}.printer(i18n.FromEnv()), Getenv: os.Getenv, Output: os.Getenv("EGGO_OUTPUT"), Interrupts: &signals,

@@ -70,6 +70,40 @@ func (env *environment) quiet(root string) operation.Deps {
 	return d
 }
 
+// inspecting is what an inspection takes: what the flags say to it, and its Deps. Who is at a terminal is asked about all
+// host keys at once.
+func (env *environment) inspecting(o runOptions) (request.Common, operation.Deps, error) {
+	c, err := o.request(env)
+	if err != nil {
+		return c, operation.Deps{}, err
+	}
+	d, _, err := env.deps(o)
+	_, person := terminal(env)
+	ask := env.asker()
+	if person && env.Ask == nil {
+		ask = newKeeper(env)
+	}
+	d.Asker, d.Unattended = answering{ask, env.Getenv}, !person && env.Ask == nil
+	if o.output == "plain" {
+		d.Sink = newCounting(env, forgetful{})
+	}
+	return c, d, err
+}
+
+// forgetful is a sink that keeps nothing.
+type forgetful struct{}
+
+// Emit implements event.Sink.
+func (forgetful) Emit(event.Record) error { return nil }
+
+// inspected is the error of an inspection: its findings are told already.
+func inspected(err error) error {
+	if f := event.AsFault(err); f != nil && f.Code == "preflight.failed" {
+		return errReported{f}
+	}
+	return err
+}
+
 // begin has a run done: it asks all there is to ask, starts the run in a process of its own, and shows it until it
 // ends. With --foreground the run is in this process. confirm is asked last; nil: nothing is.
 func (env *environment) begin(
@@ -78,13 +112,6 @@ func (env *environment) begin(
 	d, root, err := env.deps(o)
 	if err != nil {
 		return err
-	}
-	if env.Answers != nil { // this is the run's process
-		in, err := env.Answers.request()
-		if err != nil {
-			return err
-		}
-		return env.runHere(ctx, o, q, d, in)
 	}
 	env.Interrupts.noPipe()
 	k := newKeeper(env)
@@ -134,9 +161,6 @@ func (env *environment) runHere(
 	d.Answers, d.Asker, d.Unattended = in, answering{kept(in.Secrets), env.Getenv}, true
 	var front *follower
 	d.Opened = func(r operation.Run) error {
-		if env.Opened != nil {
-			return env.Opened(r.Cluster, r.Run, r.Dir)
-		}
 		said := *env
 		said.P = where{programName(env.Args), o.state, q.Call().Verb}.printer(env.P.Lang())
 		front = newFollower(&said, o.output, o.state, backend.Ref{Cluster: r.Cluster, Run: r.Run}, r.Dir)

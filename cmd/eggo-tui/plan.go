@@ -4,18 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/report"
 )
@@ -24,8 +20,8 @@ func newPlanCmd(env *environment) *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{Use: "plan", Short: env.P.T("cli.plan.short"), Long: env.P.T("cli.plan.long"), Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return plan(cmd.Context(), env, o, "deploy", func(_ context.Context, s *session) (planMaker, error) {
-				return s.limited(phases.Deploy), nil
+			return plan(cmd.Context(), env, o, func(c request.Common) (request.Request, error) {
+				return request.Deploy{Common: c}, nil
 			})
 		}}
 	o.looking(cmd, env)
@@ -38,13 +34,8 @@ func newPlanCmd(env *environment) *cobra.Command {
 	var purge bool
 	cleanup := &cobra.Command{Use: "cleanup", Short: env.P.T("cli.plan.cleanup"), Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return plan(cmd.Context(), env, o, "cleanup", func(_ context.Context, s *session) (planMaker, error) {
-				return func(e phases.Env) *engine.Plan {
-					if len(s.limit) > 0 {
-						return phases.CleanNodes(e, s.within(), purge)
-					}
-					return phases.Cleanup(e, purge)
-				}, nil
+			return plan(cmd.Context(), env, o, func(c request.Common) (request.Request, error) {
+				return request.Cleanup{Common: c, Purge: purge}, nil
 			})
 		}}
 	o.looking(cleanup, env)
@@ -58,19 +49,11 @@ func newPlanJoinCmd(env *environment) *cobra.Command {
 	var o joinOptions
 	cmd := &cobra.Command{Use: "join [IP...]", Short: env.P.T("cli.plan.join"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			fresh, err := o.machines(args)
+			q, err := o.request(env, args)
 			if err != nil {
 				return err
 			}
-			if o.id, err = onlyCluster(env, o.runOptions); err != nil {
-				return err
-			}
-			own := o.runOptions
-			own.limit = nil // its nodes are known when the machines have names
-			return plan(cmd.Context(), env, own, "join", func(ctx context.Context, s *session) (planMaker, error) {
-				_, err := s.extend(ctx, o, fresh)
-				return s.limited(phases.Deploy), err
-			})
+			return plan(cmd.Context(), env, o.runOptions, func(request.Common) (request.Request, error) { return q, nil })
 		}}
 	o.lookingAt(cmd, env)
 	o.trustFlags(cmd, env)
@@ -83,26 +66,11 @@ func newPlanDeleteCmd(env *environment) *cobra.Command {
 	var o deleteOptions
 	cmd := &cobra.Command{Use: "delete NAME|IP...", Short: env.P.T("cli.plan.delete"), Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.check(); err != nil {
+			q, err := o.request(env, args, func() error { return nil })
+			if err != nil {
 				return err
 			}
-			if o.file == "" {
-				var err error
-				if o.id, err = onlyCluster(env, o.runOptions); err != nil {
-					return err
-				}
-			}
-			return plan(cmd.Context(), env, o.runOptions, "delete", func(ctx context.Context, s *session) (planMaker, error) {
-				if err := s.useSaved(ctx); err != nil {
-					return nil, err
-				}
-				nodes, err := leaving(s.cluster, args)
-				if err != nil {
-					return nil, err
-				}
-				l := phases.Leaving{Nodes: nodes, Drain: o.drain, Force: o.force, Purge: o.purge}
-				return func(e phases.Env) *engine.Plan { return phases.Delete(e, l) }, s.shorten(ctx, nodes)
-			})
+			return plan(cmd.Context(), env, o.runOptions, func(request.Common) (request.Request, error) { return q, nil })
 		}}
 	o.looking(cmd, env)
 	o.trustFlags(cmd, env)
@@ -115,15 +83,8 @@ func newPlanCertsCmd(env *environment) *cobra.Command {
 	certs := &cobra.Command{Use: "certs", Short: env.P.T("cli.plan.renew"), Args: cobra.NoArgs}
 	renew := &cobra.Command{Use: "renew", Short: env.P.T("cli.plan.renew"), Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return plan(cmd.Context(), env, o, "certs renew", func(_ context.Context, s *session) (planMaker, error) {
-				if _, err := os.Stat(filepath.Join(s.dir, "pki", "ca.crt")); err != nil {
-					return nil, event.NewFault(event.ClassUsage, "certs.no-cluster", err, "cluster", s.cluster.Name, "dir", s.files.Journal().Path())
-				}
-				now := time.Now()
-				return func(e phases.Env) *engine.Plan {
-					e.RenewBefore = now
-					return phases.Deploy(e)
-				}, nil
+			return plan(cmd.Context(), env, o, func(c request.Common) (request.Request, error) {
+				return request.Renew{Common: c}, nil
 			})
 		}}
 	o.looking(renew, env)
@@ -137,21 +98,11 @@ func newPlanEtcdCmd(env *environment) *cobra.Command {
 	etcd := &cobra.Command{Use: "etcd", Short: env.P.T("cli.plan.restore"), Args: cobra.NoArgs}
 	restore := &cobra.Command{Use: "restore " + env.P.T("cli.etcd.arg.file"), Short: env.P.T("cli.plan.restore"), Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			snap, err := phases.ReadSnapshot(cmd.Context(), args[0])
-			if err != nil {
+			if _, err := phases.ReadSnapshot(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			return plan(cmd.Context(), env, o, "etcd restore", func(_ context.Context, s *session) (planMaker, error) {
-				if _, err := phases.Restore(s.phasesEnv(), snap); err != nil {
-					return nil, err
-				}
-				return func(e phases.Env) *engine.Plan {
-					p, err := phases.Restore(e, snap)
-					if err != nil { // what it reads was read a moment ago
-						return &engine.Plan{}
-					}
-					return p
-				}, nil
+			return plan(cmd.Context(), env, o, func(c request.Common) (request.Request, error) {
+				return request.Restore{Common: c, Snapshot: args[0]}, nil
 			})
 		}}
 	o.looking(restore, env)
@@ -159,67 +110,44 @@ func newPlanEtcdCmd(env *environment) *cobra.Command {
 	return etcd
 }
 
-// planMaker makes the plan of a verb.
-type planMaker = func(phases.Env) *engine.Plan
-
-// plan shows what a verb would do, node by node, without doing it. ready makes of the session what the verb makes of it.
-func plan(ctx context.Context, env *environment, o runOptions, verb string, ready func(context.Context, *session) (planMaker, error)) error {
-	would := &collector{}
-	s, err := openLook(ctx, env, o, verb, would)
+// plan shows what a verb would do, node by node, without doing it. of makes the verb's request of what the flags say to
+// all.
+func plan(
+	ctx context.Context, env *environment, o runOptions, of func(request.Common) (request.Request, error),
+) error {
+	c, d, err := env.inspecting(o)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	if err := s.setLimit(o.limit); err != nil {
-		return err
-	}
-	make, err := ready(ctx, s)
+	q, err := of(c)
 	if err != nil {
 		return err
 	}
-	return s.rehearse(ctx, o, verb, would, make)
-}
-
-func (s *session) rehearse(ctx context.Context, o runOptions, verb string, would *collector, make func(phases.Env) *engine.Plan) error {
-	sum, err := s.look(ctx, func(e phases.Env) *engine.Plan { return phases.Rehearsal(e, make) })
-	hosts := would.changes(sum)
+	would, err := operation.Plan(ctx, q, d)
+	if would == nil {
+		return err
+	}
+	verb := q.Call().Verb
 	if o.output == "json" {
-		out := newLines(s.env)
-		s.bundlesJSON(out)
-		would.findingsJSON(s.env, out)
+		out := newLines(env)
+		bundlesJSON(out, would.Bundles)
+		findingsJSON(env, out, would.Findings)
 		if err == nil {
 			total := 0
-			for _, h := range hosts {
+			for _, h := range would.Nodes {
 				total += len(h.Changes)
 				out.put(h)
 			}
-			out.put(planned{"summary", verb, s.cluster.Name, len(sum.Changed), total, len(hosts)})
+			out.put(planned{"summary", verb, would.Cluster, would.Steps, total, len(would.Nodes)})
 		}
-		return cmp.Or(gravest(ctx, err, sum), out.err)
+		return cmp.Or(inspected(err), out.err)
 	}
-	s.printBundles()
-	would.findings(s.env)
+	printBundles(env, would.Bundles)
+	printFindings(env, would.Findings)
 	if err == nil {
-		s.printPlan(verb, hosts, len(sum.Changed))
+		printPlan(env, verb, would)
 	}
-	return gravest(ctx, err, sum)
-}
-
-// plannedHost is what would be done on a host; "" is this machine, the API server and etcd.
-type plannedHost struct {
-	Type    string          `json:"type"` // node
-	Node    string          `json:"node"`
-	Address string          `json:"address,omitempty"`
-	Roles   []string        `json:"roles,omitempty"`
-	Upload  int64           `json:"upload_bytes"`
-	Changes []plannedChange `json:"changes"`
-}
-
-// plannedChange is one of them: the description of what is changed, or the step's title where what exactly shows only when it is done.
-type plannedChange struct {
-	Step  string    `json:"step"`
-	Desc  event.Msg `json:"desc"`
-	Exact bool      `json:"exact"`
+	return inspected(err)
 }
 
 // planned closes the list.
@@ -232,67 +160,14 @@ type planned struct {
 	Nodes   int    `json:"nodes"`
 }
 
-// collector keeps the events of a verb that only looks.
-type collector struct {
-	mu  sync.Mutex
-	all []event.Event
-}
-
-func (c *collector) Emit(r event.Record) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.all = append(c.all, r.Event)
-	return nil
-}
-
-// changes are what would be done, by host in the order of deploy.yaml, this machine first; hosts where nothing would be done are left out.
-func (c *collector) changes(sum engine.Summary) []plannedHost {
-	var made event.PlanMade
-	byStep, unsure := map[string][]event.Msg{}, map[string]bool{}
-	for _, e := range c.all {
-		switch e := e.(type) {
-		case event.PlanMade:
-			made = e
-		case event.Change:
-			if !slices.ContainsFunc(byStep[e.Step], func(m event.Msg) bool { return m.Key == e.Desc.Key && fmt.Sprint(m.Args) == fmt.Sprint(e.Desc.Args) }) {
-				byStep[e.Step] = append(byStep[e.Step], e.Desc)
-			}
-		case event.Notice:
-			unsure[e.Step] = unsure[e.Step] || e.Text.Key == "plan.unsure"
-		}
-	}
-	var out []plannedHost
-	for _, h := range append([]event.Host{{}}, made.Hosts...) {
-		p := plannedHost{Type: "node", Node: h.Name, Address: h.Addr, Roles: h.Roles}
-		for _, st := range made.Steps {
-			if st.Host != h.Name || !slices.Contains(sum.Changed, st.ID) {
-				continue
-			}
-			for _, d := range byStep[st.ID] {
-				p.Changes = append(p.Changes, plannedChange{st.ID, d, true})
-				if n, err := strconv.ParseInt(d.Args["bytes"], 10, 64); err == nil {
-					p.Upload += n
-				}
-			}
-			if len(byStep[st.ID]) == 0 || unsure[st.ID] {
-				p.Changes = append(p.Changes, plannedChange{st.ID, st.Title, false})
-			}
-		}
-		if len(p.Changes) > 0 {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-func (s *session) printPlan(verb string, hosts []plannedHost, steps int) {
-	p, w := s.env.P, s.env.Stdout
-	if len(hosts) == 0 {
-		fmt.Fprintln(w, p.T("plan.nothing", "verb", verb, "cluster", s.cluster.Name))
+func printPlan(env *environment, verb string, would *operation.PlanResult) {
+	p, w := env.P, env.Stdout
+	if len(would.Nodes) == 0 {
+		fmt.Fprintln(w, p.T("plan.nothing", "verb", verb, "cluster", would.Cluster))
 		return
 	}
 	total := 0
-	for _, h := range hosts {
+	for _, h := range would.Nodes {
 		name := p.T("report.jump-host")
 		if h.Node != "" {
 			name = h.Node + "  " + h.Address
@@ -311,17 +186,12 @@ func (s *session) printPlan(verb string, hosts []plannedHost, steps int) {
 		}
 		total += len(h.Changes)
 	}
-	fmt.Fprintln(w, p.T("plan.total", "verb", verb, "count", strconv.Itoa(total), "steps", strconv.Itoa(steps), "cluster", s.cluster.Name))
+	fmt.Fprintln(w, p.T("plan.total", "verb", verb, "count", strconv.Itoa(total), "steps", strconv.Itoa(would.Steps),
+		"cluster", would.Cluster))
 }
 
-// findings tells what preflight found, on stderr: by cause, with the nodes beneath.
-func (c *collector) findings(env *environment) {
-	var list []event.Finding
-	for _, e := range c.all {
-		if f, ok := e.(event.Finding); ok {
-			list = append(list, f)
-		}
-	}
+// printFindings prints what preflight found, on stderr: by cause, with the nodes beneath.
+func printFindings(env *environment, list []event.Finding) {
 	for _, x := range report.Causes(list) {
 		f := x.Findings[0].Fault
 		text, next := env.P.Fault(&f)
@@ -354,11 +224,9 @@ type jsonWords struct {
 	Fault   *event.Fault `json:"fault"`
 }
 
-func (c *collector) findingsJSON(env *environment, out *lines) {
-	for _, e := range c.all {
-		if f, ok := e.(event.Finding); ok {
-			text, next := env.P.Fault(&f.Fault)
-			out.put(jsonFinding{"finding", f.Host, f.Severity, jsonWords{f.Fault.Code, text, next, &f.Fault}})
-		}
+func findingsJSON(env *environment, out *lines, list []event.Finding) {
+	for _, f := range list {
+		text, next := env.P.Fault(&f.Fault)
+		out.put(jsonFinding{"finding", f.Host, f.Severity, jsonWords{f.Fault.Code, text, next, &f.Fault}})
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/report"
 )
@@ -24,35 +24,33 @@ func newPreflightCmd(env *environment) *cobra.Command {
 	return cmd
 }
 
-// preflight looks at every machine and tells all that stands in the way of deploy, and what the machines are.
+// preflight inspects every node and reports all that stands in the way of deploy, and what the nodes are.
 func preflight(ctx context.Context, env *environment, o runOptions) error {
-	found := &collector{}
-	s, err := openLook(ctx, env, o, "preflight", found)
+	c, d, err := env.inspecting(o)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	var machines func() []phases.Machine
-	sum, err := s.look(ctx, func(e phases.Env) (p *engine.Plan) {
-		p, machines = phases.Preflight(e)
-		return p
-	})
+	found, err := operation.Preflight(ctx, c, d)
+	if found == nil {
+		return err
+	}
 	if o.output == "json" {
 		out := newLines(env)
-		for _, m := range machines() {
+		for _, m := range found.Machines {
 			out.put(m)
 		}
-		s.bundlesJSON(out)
-		found.findingsJSON(env, out)
-		return cmp.Or(gravest(ctx, err, sum), out.err)
+		bundlesJSON(out, found.Bundles)
+		findingsJSON(env, out, found.Findings)
+		return cmp.Or(inspected(err), out.err)
 	}
-	printMachines(env, machines())
-	s.printBundles()
-	found.findings(env)
+	printMachines(env, found.Machines)
+	printBundles(env, found.Bundles)
+	printFindings(env, found.Findings)
 	if err == nil {
-		fmt.Fprintln(env.Stdout, env.P.T("preflight.passed", "count", strconv.Itoa(len(s.cluster.Nodes)), "command", s.command("deploy")+s.elsewhere()))
+		fmt.Fprintln(env.Stdout, env.P.T("preflight.passed", "count", strconv.Itoa(len(found.Machines)),
+			"command", commandWords(env.where(o.state), found.Deploy)))
 	}
-	return gravest(ctx, err, sum)
+	return inspected(err)
 }
 
 func printMachines(env *environment, machines []phases.Machine) {

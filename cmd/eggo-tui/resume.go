@@ -53,7 +53,7 @@ func resume(ctx context.Context, env *environment, o runOptions, run string) err
 		// What takes something away is not gone on with by guessing: a run does not say whether it was for one machine or for all of them.
 		return event.NewFault(event.ClassUsage, "resume.by-hand", nil, "verb", verb, "cluster", c.Name)
 	}
-	kept, flags, err := keptFile(c.File, files.Journal().RunDir(c.LastRun))
+	kept, was, err := keptFile(c.File, files.Journal().RunDir(c.LastRun))
 	if err != nil {
 		return err
 	}
@@ -61,13 +61,16 @@ func resume(ctx context.Context, env *environment, o runOptions, run string) err
 		return event.NewFault(event.ClassUsage, "resume.not-begun", nil, "verb", verb, "run", c.LastRun)
 	}
 	o.id = c.Name
-	o.carry(flags)
-	return deploy(ctx, env, o) // a join is a deploy of the longer file
+	common, err := o.request(env)
+	if err != nil {
+		return err
+	}
+	return env.begin(ctx, o, request.Deploy{Common: common.Continue(was)}, nil) // a join is a deploy of the longer file
 }
 
-// keptFile says whether the deploy.yaml of a run is the cluster's own: it became so when preflight had passed, if it was not before. flags are
-// those that the run was begun with.
-func keptFile(file, run string) (kept bool, flags []string, err error) {
+// keptFile says whether the deploy.yaml of a run is the cluster's own: it became so when preflight had passed, if it was not before. was are the
+// options that the run was begun with.
+func keptFile(file, run string) (kept bool, was *event.RunOptions, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return false, nil, event.NewFault(event.ClassFailed, "state.read", err)
@@ -80,9 +83,9 @@ func keptFile(file, run string) (kept bool, flags []string, err error) {
 		}
 		switch e := rec.Event.(type) {
 		case event.RunStarted:
-			flags = e.Flags
+			was = e.Options
 			if e.Config == hex.EncodeToString(sum[:]) {
-				return true, flags, nil
+				return true, was, nil
 			}
 		case event.PlanMade:
 			for _, step := range e.Steps {
@@ -94,9 +97,9 @@ func keptFile(file, run string) (kept bool, flags []string, err error) {
 				before = strings.HasPrefix(e.Step, "preflight.")
 			}
 			if !before {
-				return true, flags, nil
+				return true, was, nil
 			}
 		}
 	}
-	return false, flags, nil
+	return false, was, nil
 }

@@ -24,12 +24,7 @@ type environment struct {
 	Getenv         func(string) string
 	Interrupts     *interrupts // nil: nothing interrupts but the context
 	// Ask asks for what is written down nowhere; nil asks at the terminal.
-	Ask asker
-	// Answers to what a run asks; not nil where the run is done: nothing is asked there, and nothing is to be asked any more.
-	Answers *answers
-	// Opened, if set, is told of the run's directory when there is one; an error ends the verb. The run is then shown by another process.
-	Opened func(cluster, run, dir string) error
-
+	Ask   asker
 	Debug bool // -d
 	// Output is EGGO_OUTPUT: what --output is unless given.
 	Output string

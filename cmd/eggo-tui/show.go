@@ -13,6 +13,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation"
 )
 
+// namedSteps is how many steps of a run that died are named.
+const namedSteps = 5
+
 // shown is the command line's view of a run that it launched.
 type shown struct {
 	*follower // when the run is known
@@ -118,4 +121,13 @@ func (s *shown) died(res operation.Result) error {
 		return event.NewFault(event.ClassInterrupted, "run.killed", nil, args...)
 	}
 	return event.NewFault(event.ClassFailed, "run.died", nil, append(args, "how", res.How)...)
+}
+
+// typed is the command line that this process was started with.
+func (w *follower) typed() string {
+	words := []string{programName(w.env.Args)}
+	for _, arg := range w.env.Args[1:] {
+		words = append(words, shellWord(arg))
+	}
+	return strings.Join(words, " ")
 }

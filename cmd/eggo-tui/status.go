@@ -25,21 +25,20 @@ func newStatusCmd(env *environment) *cobra.Command {
 
 // status shows how a cluster is. A cluster that is not well ends it with exit code 3.
 func status(ctx context.Context, env *environment, o runOptions) error {
-	s, err := openLook(ctx, env, o, "status", &collector{})
+	c, d, err := env.inspecting(o)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	st, err := phases.GatherStatus(ctx, s.phasesEnv())
+	st, err := operation.Status(ctx, c, d)
 	if err != nil {
 		return err
 	}
 	own := stateStore(env, o.state)
-	now, err := operation.Cluster(ctx, own, s.cluster.Name)
+	now, err := operation.Cluster(ctx, own, st.Cluster)
 	if err != nil {
 		return err
 	}
-	bundles, err := operation.RecordedBundles(ctx, own, s.cluster.Name)
+	bundles, err := operation.RecordedBundles(ctx, own, st.Cluster)
 	if err != nil {
 		return err
 	}

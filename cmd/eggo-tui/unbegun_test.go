@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,8 +10,10 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/local"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
 // A run that is not begun leaves no run: no directory, no log, no space held for it, and the lock is free.
@@ -20,11 +21,10 @@ func TestARunThatIsNotBegunLeavesNothing(t *testing.T) {
 	state, file := t.TempDir(), filepath.Join(t.TempDir(), "deploy.yaml")
 	must(t, os.WriteFile(file, []byte(strings.Replace(nobody, "eggo: {password-from: prompt}", "password: x", 1)), 0o600))
 	no := errors.New("no")
-	env := &environment{
-		Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Args: []string{"eggo-tui"},
-		P: i18n.NewPrinter(i18n.English), Getenv: os.Getenv, Opened: func(_, _, _ string) error { return no },
-	}
-	if _, err := openSession(t.Context(), env, runOptions{file: file, state: state, output: "plain"}, "deploy"); !errors.Is(err, no) {
+	d := local.Deps(local.Options{Root: state})
+	d.Opened = func(operation.Run) error { return no }
+	source := request.Source{File: file}
+	if _, err := operation.Start(t.Context(), request.Deploy{Common: request.Common{Source: source}}, d); !errors.Is(err, no) {
 		t.Fatal(err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(state, "away", "runs", "*")); len(left) > 0 {
@@ -44,11 +44,11 @@ func TestAProcessWithoutAnswersSaysWhy(t *testing.T) {
 	said, saying, err := os.Pipe()
 	must(t, err)
 	defer said.Close()
-	cmd := exec.Command(self, apartVerb, "deploy")
+	cmd := exec.Command(self, operation.DetachedVerb, "deploy")
 	cmd.Stdin, cmd.ExtraFiles = strings.NewReader("{"), []*os.File{saying}
 	_ = cmd.Run()
 	saying.Close()
-	var r apartReport
+	var r struct{ Fault *event.Fault }
 	must(t, json.NewDecoder(said).Decode(&r))
 	if r.Fault == nil || r.Fault.Code != "launch.process" || r.Fault.Class != event.ClassFailed || r.Fault.Cause == "" || cmd.ProcessState.ExitCode() != 1 {
 		t.Errorf("%+v, exit code %d", r.Fault, cmd.ProcessState.ExitCode())

@@ -41,6 +41,11 @@ func (l Launcher) Launch(q request.Request, a request.Answers) (_ *Handle, err e
 	if err != nil {
 		return nil, unlaunched(err)
 	}
+	if cmd.Dir != "" { // of a directory that is gone, the start itself would say that the program is
+		if _, err := os.Stat(cmd.Dir); err != nil {
+			return nil, unlaunched(err)
+		}
+	}
 	words, err := os.CreateTemp("", "eggo-") // what it says before it has a directory; nobody sees the name
 	if err != nil {
 		return nil, unlaunched(err)
@@ -148,18 +153,15 @@ func (c *child) outcome() (Result, error) {
 
 // readOutcome is how the run of a directory ended, by its log.
 func readOutcome(dir string) (Result, error) {
-	state := runstate.New()
-	var end *event.RunEnded
-	for rec, err := range journal.Read(dir) {
-		if err != nil {
-			break // what is there counts
+	last, err := journal.Last(dir)
+	end, is := last.Event.(event.RunEnded)
+	if err != nil || !is {
+		state := runstate.New()
+		for rec, err := range journal.Read(dir) {
+			if err == nil { // what is there counts
+				state.Apply(rec)
+			}
 		}
-		if e, is := rec.Event.(event.RunEnded); is {
-			end = &e
-		}
-		state.Apply(rec)
-	}
-	if end == nil {
 		return Result{Active: state.Active}, ErrDied
 	}
 	res := Result{Outcome: end.Outcome, Fault: end.Fault, Changed: end.Changed, Logged: true}

@@ -57,8 +57,13 @@ func load(ctx context.Context, q request.Request, d Deps) (*prepared, error) {
 			return nil, err
 		}
 	}
-	_, err = p.policy()
-	return p, err
+	if _, err := p.policy(); err != nil {
+		return nil, err
+	}
+	if _, is := q.(request.Renew); is {
+		return p, p.checkRenew(ctx)
+	}
+	return p, nil
 }
 
 // reach makes what it takes to log in and to unpack bundles.
@@ -71,9 +76,11 @@ func (p *prepared) reach(ctx context.Context) error {
 	if p.conns, err = d.Dialer.Connections(p.access(policy)); err != nil {
 		return err
 	}
-	p.bundles = d.Bundles.Session(BundleUse{
-		Beside: filepath.Dir(p.file), Trust: p.request.Base().Trust, Asker: d.Asker, Emit: p.emit,
-	})
+	use := BundleUse{Beside: filepath.Dir(p.file), Trust: p.request.Base().Trust, Asker: d.Asker, Emit: p.emit}
+	if d.Unattended {
+		use.Asker = nil
+	}
+	p.bundles = d.Bundles.Session(use)
 	if err := resolveSecrets(ctx, p.cluster, d.Asker); err != nil {
 		p.close()
 		return err
@@ -217,11 +224,9 @@ type work struct {
 
 // check refuses, before there is a run and a log of it, what needs no more than the files of the cluster.
 func (p *prepared) check(ctx context.Context) error {
-	switch q := p.request.(type) {
-	case request.Renew:
-		return p.checkRenew()
-	case request.Restore:
-		return p.checkRestore(ctx, q)
+	if q, is := p.request.(request.Restore); is {
+		_, err := p.restore(ctx, q)
+		return err
 	}
 	return nil
 }

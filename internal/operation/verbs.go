@@ -110,12 +110,17 @@ func (p *prepared) cleaned(q request.Cleanup) error {
 	return nil
 }
 
-// checkRenew refuses to renew the certificates of a cluster that has none here.
-func (p *prepared) checkRenew() error {
-	dir := p.files.Dir()
-	if _, err := os.Stat(filepath.Join(dir, "pki", "ca.crt")); err != nil {
+// checkRenew refuses to renew the certificates of a cluster that has none here, before anything is made or asked: a run
+// that ends before it begins would be one that was interrupted.
+func (p *prepared) checkRenew(ctx context.Context) error {
+	files, err := p.deps.Store.Read(ctx, p.cluster.Name)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	if _, err := os.Stat(filepath.Join(files.Dir(), "pki", "ca.crt")); err != nil {
 		return event.NewFault(event.ClassUsage, "certs.no-cluster", err,
-			"cluster", p.cluster.Name, "dir", filepath.Dir(p.own))
+			"cluster", p.cluster.Name, "dir", files.Dir())
 	}
 	return nil
 }
@@ -135,12 +140,6 @@ func (p *prepared) renew() (*work, error) {
 // snapshot takes a snapshot of etcd.
 func (p *prepared) snapshot(q request.Snapshot) (*work, error) {
 	return &work{plan: func(e phases.Env) *engine.Plan { return phases.Snapshot(e, q.Out) }}, nil
-}
-
-// checkRestore refuses a snapshot that does not fit.
-func (p *prepared) checkRestore(ctx context.Context, q request.Restore) error {
-	_, err := p.restore(ctx, q)
-	return err
 }
 
 // restore makes etcd what it was when the snapshot was taken.

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation"
+)
+
+// confirmDelete asks for a yes.
+func (env *environment) confirmDelete(ctx context.Context, s *operation.Scope) error {
+	env.listNodes(s.Targets())
+	answer, err := askLine(ctx, env, env.P.T("ask.delete", "cluster", s.Cluster().Name))
+	if err != nil {
+		return err
+	}
+	if a := strings.ToLower(answer); a != "y" && a != "yes" {
+		return event.NewFault(event.ClassUsage, "usage.not-confirmed-delete", nil)
+	}
+	return nil
+}
+
+// confirmCleanup shows what will go, from the records of the nodes themselves, and asks for the cluster's name.
+func (env *environment) confirmCleanup(ctx context.Context, s *operation.Scope, purge bool) error {
+	for inv := range s.Inventory(ctx, purge) {
+		env.printInventory(env.Stderr, inv)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return env.confirmName(ctx, s)
+}
+
+// confirmNodes asks for the cluster's name, after its nodes.
+func (env *environment) confirmNodes(ctx context.Context, s *operation.Scope) error {
+	env.listNodes(s.Targets())
+	return env.confirmName(ctx, s)
+}
+
+func (env *environment) confirmName(ctx context.Context, s *operation.Scope) error {
+	name, err := askLine(ctx, env, env.P.T("ask.cluster-name", "cluster", s.Cluster().Name))
+	if err != nil {
+		return err
+	}
+	if name != s.Cluster().Name {
+		return event.NewFault(event.ClassUsage, "usage.not-confirmed", nil)
+	}
+	return nil
+}
+
+func (env *environment) listNodes(nodes []config.Node) {
+	for _, n := range nodes {
+		printNode(env.Stderr, n)
+	}
+}
+
+func printNode(w io.Writer, n config.Node) {
+	fmt.Fprintf(w, "  %s  %s  %s\n", n.Name, n.IP, roleList(n))
+}
+
+// printInventory writes what a cleanup would remove from a node.
+func (env *environment) printInventory(w io.Writer, inv operation.NodeInventory) {
+	printNode(w, inv.Node)
+	if inv.Err != nil {
+		fmt.Fprintln(w, "    "+env.P.T("cli.cleanup-not-seen", "cause", event.AsFault(inv.Err).Error()))
+		return
+	}
+	for _, l := range stockLines(env.P, inv.Stock) {
+		fmt.Fprintln(w, "    "+l)
+	}
+}

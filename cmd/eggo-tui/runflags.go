@@ -1,0 +1,68 @@
+package main
+
+import (
+	"os"
+	"os/user"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+// runOptions are the flags of the verbs that run a plan.
+type runOptions struct {
+	file     string
+	id       string // cluster whose own deploy.yaml is taken; not with file
+	output   string
+	hostKeys string
+	state    string
+	failure  string
+	limit    []string
+	hooks    hookFlags
+	// foreground keeps the run in this process.
+	foreground bool
+	trustOptions
+}
+
+func (o *runOptions) flags(cmd *cobra.Command, env *environment) {
+	cmd.Flags().StringVarP(&o.file, "file", "f", "", env.P.T("cli.flag.deploy-file"))
+	o.common(cmd, env)
+	cmd.MarkFlagsMutuallyExclusive("file", "id")
+}
+
+// common are the flags of flags but for -f, which is another file to some verbs.
+func (o *runOptions) common(cmd *cobra.Command, env *environment) {
+	cmd.Flags().StringVar(&o.id, "id", "", env.P.T("cli.flag.id"))
+	cmd.Flags().StringVar(&o.output, "output", env.output("plain"), env.P.T("cli.flag.report"))
+	cmd.Flags().StringVar(&o.hostKeys, "host-keys", "", env.P.T("cli.flag.host-keys"))
+	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
+	cmd.Flags().StringVar(&o.failure, "on-failure", "", env.P.T("cli.flag.on-failure"))
+	cmd.Flags().BoolVar(&o.foreground, "foreground", false, env.P.T("cli.flag.foreground"))
+}
+
+// shellWord is a word of a command line that is shown to be copied.
+func shellWord(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,=@%+-") == "" {
+		return s
+	}
+	return node.Quote(s)
+}
+
+func (o *runOptions) limitFlag(cmd *cobra.Command, env *environment) {
+	cmd.Flags().StringSliceVar(&o.limit, "limit", nil, env.P.T("cli.flag.limit"))
+}
+
+// whoami names this run to another operator who finds the cluster or a node locked.
+func whoami(verb string) journal.Holder {
+	h := journal.Holder{PID: os.Getpid(), Verb: verb, Since: time.Now()}
+	if u, err := user.Current(); err == nil {
+		h.User = u.Username
+	}
+	if name, err := os.Hostname(); err == nil {
+		h.Host = name
+	}
+	return h
+}
