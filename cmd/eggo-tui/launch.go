@@ -136,7 +136,8 @@ func (d *desk) lastOptions(cluster string) *event.RunOptions {
 	return nil
 }
 
-// soonMost is how long a run that is about to end is waited for: it closes its log after its last event, and gives its lock back then.
+// soonMost is how long a run that is about to end is waited for: it closes its log after its last event, and gives its
+// lock back then.
 const soonMost = 30 * time.Second
 
 // after waits until the cluster's run has ended. One that does not is told by whoever wants its lock.

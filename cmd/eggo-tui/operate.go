@@ -70,8 +70,8 @@ func (env *environment) quiet(root string) operation.Deps {
 	return d
 }
 
-// inspecting is what an inspection takes: what the flags say to it, and its Deps. Who is at a terminal is asked about all
-// host keys at once.
+// inspecting is what an inspection takes: what the flags say to it, and its Deps. Who is at a terminal is asked about
+// all host keys at once.
 func (env *environment) inspecting(o runOptions) (request.Common, operation.Deps, error) {
 	c, err := o.request(env)
 	if err != nil {
