@@ -106,7 +106,7 @@ func TestHostileLines(t *testing.T) {
 				t.Fatalf("%v\n%s", err, said)
 			}
 			plain(t, said.String())
-			if entries, _ := filepath.Glob(filepath.Join(m.state, "*")); len(entries) != 1 || filepath.Base(entries[0]) != draftName {
+			if entries, _ := filepath.Glob(filepath.Join(m.state, "*")); len(entries) != 1 || filepath.Base(entries[0]) != "draft.json" {
 				t.Errorf("there is %v", entries)
 			}
 		})

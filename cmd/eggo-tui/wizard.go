@@ -7,12 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/google/renameio/v2"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/config"
@@ -20,24 +17,23 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/dial"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/operation/staging"
+	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
 
 // draftDesk is what the wizard needs of this machine. It lives as long as the wizard.
 type draftDesk struct {
-	env       *environment
-	root      string         // of all clusters
-	draftFile string         // the file that keeps what was typed
-	deps      operation.Deps // of operations with drafts: nobody is asked for what was not typed
+	env    *environment
+	root   string         // of all clusters
+	kept   *store.Draft   // what was typed
+	deps   operation.Deps // of operations with drafts: nobody is asked for what was not typed
+	search *staging.Search
 
-	mu     sync.Mutex
-	dir    string // for what is known until the draft is a cluster; removed by close
-	proven map[string]wizard.Bundle
-	turn   chan struct{} // holds one for each machine that is looked at
-
-	saves sync.Mutex
-	saved time.Time // when the draft was what was saved last
+	mu   sync.Mutex
+	dir  string        // for what is known until the draft is a cluster; removed by close
+	turn chan struct{} // holds one for each machine that is probed
 }
 
 // probesAtOnce is how many machines are looked at side by side.
@@ -46,7 +42,7 @@ const probesAtOnce = 16
 func newDraftDesk(env *environment, state string) *draftDesk {
 	root := stateRoot(env, state)
 	return &draftDesk{
-		env: env, root: root, draftFile: filepath.Join(root, draftName), proven: map[string]wizard.Bundle{},
+		env: env, root: root, kept: store.Dir{Root: root}.Draft(), search: staging.NewSearch(root),
 		turn: make(chan struct{}, probesAtOnce), deps: env.quiet(root),
 	}
 }
@@ -83,16 +79,9 @@ func (d *draftDesk) own() (string, error) {
 	return d.dir, nil
 }
 
-// The file of a draft that was not installed, in the directory of all clusters, and that of machines that have not joined yet, in their cluster's.
-const (
-	draftName     = "draft.json"
-	joinDraftName = "join.draft.json"
-)
-
 func (d *draftDesk) load() (wizard.Saved, bool) {
 	var s wizard.Saved
-	data, err := os.ReadFile(d.draftFile)
-	if err != nil || json.Unmarshal(data, &s) != nil {
+	if json.Unmarshal(d.kept.Load(), &s) != nil {
 		return s, false // a draft that cannot be read is none
 	}
 	said := len(s.Draft.Machines) > 0 || len(s.Draft.Values) > 0 || len(s.Typed) > 0
@@ -101,31 +90,14 @@ func (d *draftDesk) load() (wizard.Saved, bool) {
 }
 
 func (d *draftDesk) save(s wizard.Saved) error {
-	d.saves.Lock()
-	defer d.saves.Unlock()
-	if s.When.Before(d.saved) { // commands end in any order
-		return nil
-	}
-	d.saved = s.When
 	data, err := json.MarshalIndent(s, "", "  ")
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(d.draftFile), 0o700)
-	}
-	if err == nil {
-		err = renameio.WriteFile(d.draftFile, append(data, '\n'), 0o600, renameio.IgnoreUmask())
-	}
 	if err != nil {
 		return event.NewFault(event.ClassFailed, "state.write", err)
 	}
-	return nil
+	return d.kept.Save(append(data, '\n'), s.When) // commands end in any order
 }
 
-func (d *draftDesk) forget() error {
-	if err := os.Remove(d.draftFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return event.NewFault(event.ClassFailed, "state.write", err)
-	}
-	return nil
-}
+func (d *draftDesk) forget() error { return d.kept.Forget() }
 
 // path of this machine as it was typed.
 func (d *draftDesk) path(path string) string {
@@ -136,6 +108,14 @@ func (d *draftDesk) path(path string) string {
 		return abs
 	}
 	return path
+}
+
+func (d *draftDesk) paths(list []string) []string {
+	var out []string
+	for _, p := range list {
+		out = append(out, d.path(p))
+	}
+	return out
 }
 
 func (d *draftDesk) read(path string) ([]byte, error) {
@@ -191,27 +171,13 @@ func (d *draftDesk) keys() []string {
 
 // write puts deploy.yaml in its place. What was there is kept beside it, named by the time.
 func (d *draftDesk) write(path string, draft config.Draft) error {
-	name, data := d.path(path), draft.YAML()
-	fail := func(err error) error {
+	if err := store.Replace(d.path(path), draft.YAML(), time.Now()); err != nil {
 		return event.NewFault(event.ClassFailed, "template.write", err, "file", path)
-	}
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return fail(err)
-	}
-	was, err := os.ReadFile(name)
-	if err == nil && string(was) != string(data) {
-		kept := name + "." + time.Now().UTC().Format("20060102T150405Z") + ".bak"
-		if err := renameio.WriteFile(kept, was, 0o600, renameio.IgnoreUmask()); err != nil {
-			return fail(err)
-		}
-	}
-	if err := renameio.WriteFile(name, data, 0o600, renameio.IgnoreUmask()); err != nil {
-		return fail(err)
 	}
 	return d.trustIn(draft.Get("cluster-id"))
 }
 
-// trustIn gives the cluster the host keys that the person has trusted meanwhile, unless it has a file of its own for them.
+// trustIn gives the cluster the host keys that the user has trusted meanwhile.
 func (d *draftDesk) trustIn(cluster string) error {
 	d.mu.Lock()
 	dir := d.dir
@@ -219,40 +185,7 @@ func (d *draftDesk) trustIn(cluster string) error {
 	if dir == "" {
 		return nil
 	}
-	fresh, err := os.ReadFile(filepath.Join(dir, "known_hosts"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	to := filepath.Join(d.root, cluster, "known_hosts")
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(to), 0o700)
-	}
-	if err == nil {
-		err = mergeLines(to, fresh)
-	}
-	if err != nil {
-		return event.NewFault(event.ClassFailed, "state.write", err)
-	}
-	return nil
-}
-
-// mergeLines adds the lines that a file does not have.
-func mergeLines(file string, add []byte) error {
-	have, err := os.ReadFile(file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	lines := strings.Split(strings.TrimRight(string(have), "\n"), "\n")
-	out := have
-	if len(out) > 0 && out[len(out)-1] != '\n' {
-		out = append(out, '\n')
-	}
-	for l := range strings.Lines(string(add)) {
-		if !slices.Contains(lines, strings.TrimRight(l, "\n")) {
-			out = append(out, strings.TrimRight(l, "\n")+"\n"...)
-		}
-	}
-	return renameio.WriteFile(file, out, 0o600, renameio.IgnoreUmask())
+	return store.Dir{Root: d.root}.Trust(cluster, filepath.Join(dir, "known_hosts"))
 }
 
 // request is what read-only operations with a draft are asked for: its secrets are those that were typed, its host keys
@@ -295,7 +228,7 @@ func (d *draftDesk) knownTo(c *config.Cluster) (string, error) {
 	for _, from := range []string{kept, filepath.Join(own, "known_hosts")} {
 		data, e := os.ReadFile(from)
 		if e == nil {
-			e = mergeLines(f.Name(), data)
+			e = store.AddLines(f.Name(), data)
 		}
 		if !errors.Is(e, fs.ErrNotExist) {
 			err = errors.Join(err, e)

@@ -3,8 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -13,13 +11,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/bundle/trust"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/operation/staging"
+	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/ui/wizard"
@@ -46,7 +43,7 @@ func (d *draftDesk) probe(ctx context.Context, draft config.Draft, m config.Mach
 	case <-ctx.Done():
 		return
 	}
-	c, n, err := aloneDraft(draft, m, d.path(draft.Get("cluster-id")))
+	c, n, err := draft.Alone(m, d.path(draft.Get("cluster-id")))
 	if err != nil {
 		fail(err)
 		return
@@ -56,15 +53,10 @@ func (d *draftDesk) probe(ctx context.Context, draft config.Draft, m config.Mach
 		fail(err)
 		return
 	}
-	if known := c.Eggo.KnownHosts; known != "" {
+	known := cmp.Or(c.Eggo.KnownHosts, filepath.Join(d.root, draft.Get("cluster-id"), "known_hosts"))
+	if data, e := os.ReadFile(known); e == nil {
 		d.mu.Lock()
-		if data, e := os.ReadFile(known); e == nil {
-			err = mergeLines(filepath.Join(dir, "known_hosts"), data)
-		}
-		d.mu.Unlock()
-	} else if data, e := os.ReadFile(filepath.Join(d.root, draft.Get("cluster-id"), "known_hosts")); e == nil {
-		d.mu.Lock()
-		err = mergeLines(filepath.Join(dir, "known_hosts"), data)
+		err = store.AddLines(filepath.Join(dir, "known_hosts"), data)
 		d.mu.Unlock()
 	}
 	if err != nil {
@@ -134,190 +126,27 @@ func seenLook(m config.Machine, s phases.Machine, f *phases.Facts, findings []ev
 	return l
 }
 
-// aloneDraft is the cluster of one machine, with the login and the settings of a draft that may be wrong elsewhere.
-func aloneDraft(draft config.Draft, m config.Machine, file string) (*config.Cluster, config.Node, error) {
-	c, _, err := draft.Cluster(file)
-	if err != nil {
-		return nil, config.Node{}, err
-	}
-	if c == nil { // what is wrong is told where it is typed; here it is left out
-		alone := config.Draft{Values: map[string]string{"package-src.x86src": "x.tar.gz", "package-src.armsrc": "x.tar.gz"}, KeepSecrets: true}
-		for _, k := range []string{"cluster-id", "username", "password", "private-key-path", "eggo.sudo-password", "eggo.bastion", "eggo.known-hosts", "eggo.ssh-legacy-algorithms", "eggo.host-keys", "eggo.password-from", "eggo.sudo-password-from", "runtime"} {
-			if v := draft.Values[k]; v != "" {
-				if _, bad := config.CheckValue(k, v); !bad {
-					alone.Values[k] = v
-				}
-			}
-		}
-		one := m
-		one.Roles = append(slices.Clone(m.Roles), bundle.ControlPlane)
-		if _, bad := config.CheckMachine("name", one.Name); bad || one.Name == "" {
-			one.Name = "machine"
-		}
-		alone.Machines = []config.Machine{one}
-		var problems config.Problems
-		if c, problems, err = alone.Cluster(file); err != nil {
-			return nil, config.Node{}, err
-		}
-		if c == nil {
-			for _, p := range problems {
-				if p.Severity == event.Error {
-					return nil, config.Node{}, p.Fault()
-				}
-			}
-		}
-	}
-	for _, n := range c.Nodes {
-		if n.IP.String() == m.IP {
-			n.Roles = slices.Clone(m.Roles)
-			return c, n, nil
-		}
-	}
-	return nil, config.Node{}, event.NewFault(event.ClassUsage, "config.ip", nil, "value", m.IP)
-}
-
-// bundlePlaces are the directories that are looked into without being told.
+// bundlePlaces are the directories that are searched without being told.
 func (d *draftDesk) bundlePlaces() []string {
 	home := d.env.Getenv("HOME")
-	places := []string{".", home, filepath.Join(home, ".eggo"), "/var/lib/eggo", "/opt", "/opt/eggo", "/srv", "/srv/eggo", "/mnt", "/media"}
+	places := []string{
+		".", home, filepath.Join(home, ".eggo"), "/var/lib/eggo", "/opt", "/opt/eggo", "/srv", "/srv/eggo", "/mnt", "/media",
+	}
 	for _, glob := range []string{"/mnt/*", "/media/*", "/media/*/*"} {
 		more, _ := filepath.Glob(glob) // its only error is a bad pattern
 		places = append(places, more...)
 	}
-	return places
+	return slices.DeleteFunc(places, func(dir string) bool { return dir == "" })
 }
 
-// bundles finds bundles where they usually lie and where the paths lead, opens them, and then proves each byte of each. What lies in the
-// usual places and is no bundle is nobody's business; a path that was given says what is wrong with it.
+// bundles finds bundles where they usually are and where the paths lead, and verifies them.
 func (d *draftDesk) bundles(ctx context.Context, paths []string, tell func(wizard.Bundle)) {
-	var list []wizard.Bundle
-	seen := map[string]bool{}
-	look := func(path string, named bool) {
-		if seen[path] || ctx.Err() != nil {
-			return
-		}
-		seen[path] = true
-		a, err := bundle.Open(path)
-		if err != nil {
-			if named {
-				tell(wizard.Bundle{Path: path, Fault: event.AsFault(err)})
-			}
-			return
-		}
-		b := wizard.Bundle{Path: path, Size: a.Size(), Manifest: a.Manifest()}
-		found, err := d.vouch(ctx, path, a.Manifest(), a.Sums())
-		if err != nil { // what would be refused is not even read
-			b.Fault = event.AsFault(err)
-			tell(b)
-			return
-		}
-		b.Signed = found.Msg()
-		tell(b)
-		list = append(list, b)
-	}
-	inside := func(dir string, named bool) {
-		found := bundle.Beside(filepath.Join(dir, "x"))
-		for _, p := range found {
-			look(p, named)
-		}
-		if named && len(found) == 0 {
-			tell(wizard.Bundle{Path: dir, Fault: event.NewFault(event.ClassBundle, "bundle.none-here", nil, "file", dir)})
-		}
-	}
-	for _, p := range paths {
-		p = d.path(p)
-		if i, err := os.Stat(p); err == nil && i.IsDir() {
-			inside(p, true)
-			continue
-		}
-		look(p, true)
-	}
-	for _, dir := range d.bundlePlaces() {
-		if dir != "" {
-			inside(d.path(dir), false)
-		}
-	}
-	for _, b := range list {
-		if ctx.Err() != nil {
-			return
-		}
-		d.prove(ctx, b, len(list) == 1, tell)
-	}
-}
-
-// prove reads a bundle to its end, once as long as it is the same. The only one that there is will be installed from: it is unpacked on the
-// way, as preflight and the run do, so that neither reads it again.
-func (d *draftDesk) prove(ctx context.Context, b wizard.Bundle, only bool, tell func(wizard.Bundle)) {
-	id := b.Path
-	if i, err := os.Stat(b.Path); err == nil {
-		id += fmt.Sprintf(" %d %s", i.Size(), i.ModTime())
-	}
-	d.mu.Lock()
-	was, known := d.proven[id]
-	d.mu.Unlock()
-	if known {
-		was.Signed = b.Signed // who is trusted may have changed
-		tell(was)
-		return
-	}
-	last := time.Time{}
-	err := d.readWhole(ctx, b, only, func(done, _ int64) {
-		if now := time.Now(); now.Sub(last) >= 250*time.Millisecond {
-			last = now
-			b := b
-			b.Done = done
-			tell(b)
-		}
+	d.search.Find(ctx, d.paths(paths), d.paths(d.bundlePlaces()), func(f staging.Found) {
+		tell(wizard.Bundle{
+			Path: f.Path, Size: f.Size, Manifest: f.Manifest, Signed: f.Signed, Fault: f.Fault, Done: f.Done,
+			Proven: f.Verified,
+		})
 	})
-	if ctx.Err() != nil {
-		return
-	}
-	b.Done, b.Proven = b.Size, err == nil
-	if err != nil {
-		b.Fault = event.AsFault(err)
-	}
-	d.mu.Lock()
-	d.proven[id] = b
-	d.mu.Unlock()
-	tell(b)
-}
-
-// vouch says who signed a bundle, and refuses what this machine would not install. Nobody is asked: that is done when the run begins.
-func (d *draftDesk) vouch(ctx context.Context, path string, m *bundle.Manifest, sums []byte) (staging.Checked, error) {
-	v, err := staging.NewChecker(d.root, request.Trust{}, nil)
-	if err != nil {
-		return staging.Checked{}, err
-	}
-	found, _, err := v.Check(ctx, path, m, sums)
-	return found, err
-}
-
-// errLater keeps a bundle from being unpacked about whose signer somebody has yet to be asked.
-var errLater = errors.New("its signer is not known yet")
-
-// readWhole verifies every byte of a bundle, unless it was when it was unpacked and is the same since. only: it is unpacked, if there is room.
-func (d *draftDesk) readWhole(ctx context.Context, b wizard.Bundle, only bool, progress func(done, total int64)) error {
-	dir := filepath.Join(d.root, "bundles")
-	if bundle.Finished(b.Path, dir) {
-		return nil
-	}
-	if only && b.Manifest.Base == nil {
-		staged, err := bundle.Stage(ctx, b.Path, dir, progress, bundle.WithVoucher(func(m *bundle.Manifest, sums []byte) error {
-			found, err := d.vouch(ctx, b.Path, m, sums)
-			if err == nil && found.State == trust.Stranger {
-				err = errLater
-			}
-			return err
-		}))
-		if err == nil {
-			staged.Release()
-		}
-		if f := event.AsFault(err); err == nil || !errors.Is(err, errLater) && f.Code != "bundle.no-space" && f.Code != "bundle.write" {
-			return err
-		}
-	}
-	_, err := bundle.Verify(ctx, b.Path, progress)
-	return err
 }
 
 // preflight is the verb's, told as it goes.

@@ -16,6 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/pages"
 	"github.com/eggo-k8s/eggo/internal/ui/wizard"
@@ -39,7 +40,7 @@ func (d *desk) addNodes(ctx context.Context, deps *pages.Deps, c backend.Cluster
 		return pages.NewAdd(deps, c) // join itself says what is wrong
 	}
 	w := newDraftDesk(d.env, d.state)
-	w.draftFile = filepath.Join(filepath.Dir(c.File), joinDraftName)
+	w.kept = store.Dir{Root: w.root}.JoinDraft(c.Name)
 	svc := w.services()
 	known := map[string]bool{}
 	for _, m := range cluster.Machines {

@@ -61,7 +61,8 @@ func (d Dir) Stages(context.Context) ([]string, error) {
 	return out, nil
 }
 
-// stagesOf are those of a cluster's directory. What neither its last run wrote down nor its deploy.yaml says is unknown.
+// stagesOf are those of a cluster's directory. What neither its last run wrote down nor its deploy.yaml says is
+// unknown.
 func stagesOf(dir string) ([]string, error) {
 	unknown := func(err error) error { return event.NewFault(event.ClassFailed, "state.read", err) }
 	var doc stagesDoc

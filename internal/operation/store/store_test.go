@@ -102,7 +102,8 @@ func TestACopyIsThrownAway(t *testing.T) {
 	if err := errors.Join(f.SaveConfig(t.Context(), []byte("changed")), f.KeepStages([]string{"x"})); err != nil {
 		t.Error(err)
 	}
-	if text, path, err := f.Config(); string(text) != "original" || path != filepath.Join(own, "deploy.yaml") || err != nil {
+	text, path, err := f.Config()
+	if string(text) != "original" || path != filepath.Join(own, "deploy.yaml") || err != nil {
 		t.Error(string(text), path, err)
 	}
 	if f.Journal().Path() != own {
@@ -165,7 +166,9 @@ func TestStagesInUse(t *testing.T) {
 		t.Errorf("%q %v, want %s", got, err, want)
 	}
 	// What a newer version may use, and what nobody wrote down, is unknown.
-	for name, text := range map[string]string{"later/format": `{"format":99}`, "two/stages.json": "{", "new/deploy.yaml": "["} {
+	for name, text := range map[string]string{
+		"later/format": `{"format":99}`, "two/stages.json": "{", "new/deploy.yaml": "[",
+	} {
 		path := filepath.Join(d.Root, name)
 		was, _ := os.ReadFile(path)
 		place(t, path, text)

@@ -1,0 +1,123 @@
+package store
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// The file of a draft that was not installed, in the directory of all clusters, and that of nodes that have not joined
+// yet, in their cluster's.
+const (
+	draftName     = "draft.json"
+	joinDraftName = "join.draft.json"
+)
+
+// Draft keeps what somebody has typed. Who has written it knows what it means.
+type Draft struct {
+	file string
+
+	mu    sync.Mutex
+	saved time.Time // when what was saved last was typed
+}
+
+// Draft is that of a cluster that is not installed.
+func (d Dir) Draft() *Draft { return &Draft{file: filepath.Join(d.Root, draftName)} }
+
+// JoinDraft is that of nodes that have not joined a cluster yet.
+func (d Dir) JoinDraft(cluster string) *Draft {
+	return &Draft{file: filepath.Join(d.Root, cluster, joinDraftName)}
+}
+
+// Load gives what was saved, or nothing.
+func (d *Draft) Load() []byte {
+	text, err := os.ReadFile(d.file)
+	if err != nil {
+		return nil // a draft that cannot be read is none
+	}
+	return text
+}
+
+// Save keeps what was typed until then, unless something later is kept: who saves may do so in any order.
+func (d *Draft) Save(text []byte, typed time.Time) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if typed.Before(d.saved) {
+		return nil
+	}
+	d.saved = typed
+	if err := os.MkdirAll(filepath.Dir(d.file), 0o700); err != nil {
+		return event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	return write(d.file, text)
+}
+
+// Forget removes it.
+func (d *Draft) Forget() error {
+	if err := os.Remove(d.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	return nil
+}
+
+// Replace puts a text in the place of a file of the user's. What was there is kept beside it, named by the time.
+func Replace(file string, text []byte, now time.Time) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	was, err := os.ReadFile(file)
+	if err == nil && string(was) != string(text) {
+		kept := file + "." + now.UTC().Format("20060102T150405Z") + ".bak"
+		if err := renameio.WriteFile(kept, was, 0o600, renameio.IgnoreUmask()); err != nil {
+			return err
+		}
+	}
+	return renameio.WriteFile(file, text, 0o600, renameio.IgnoreUmask())
+}
+
+// Trust gives a cluster the host keys of a file, if that is there.
+func (d Dir) Trust(cluster, knownHosts string) error {
+	fresh, err := os.ReadFile(knownHosts)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	to := filepath.Join(d.Root, cluster, "known_hosts")
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(to), 0o700)
+	}
+	if err == nil {
+		err = AddLines(to, fresh)
+	}
+	if err != nil {
+		return event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	return nil
+}
+
+// AddLines adds the lines that a file does not have.
+func AddLines(file string, add []byte) error {
+	have, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	lines := strings.Split(strings.TrimRight(string(have), "\n"), "\n")
+	out := have
+	if len(out) > 0 && out[len(out)-1] != '\n' {
+		out = append(out, '\n')
+	}
+	for l := range strings.Lines(string(add)) {
+		if !slices.Contains(lines, strings.TrimRight(l, "\n")) {
+			out = append(out, strings.TrimRight(l, "\n")+"\n"...)
+		}
+	}
+	return renameio.WriteFile(file, out, 0o600, renameio.IgnoreUmask())
+}
