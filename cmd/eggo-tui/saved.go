@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/exitcode"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 )
 
@@ -22,6 +21,3 @@ func deployFile(env *environment, file string) (string, error) {
 	}
 	return path, nil
 }
-
-// exitOf is the exit code of an error.
-func exitOf(err error) int { return int(exitcode.Of(err)) }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"net/netip"
 	"strconv"
 	"sync"
 
@@ -97,12 +95,4 @@ func (a *screenAsker) answers() map[string]string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.kept
-}
-
-func parseAddr(s string) (netip.Addr, error) {
-	ip, err := netip.ParseAddr(s)
-	if err != nil {
-		return ip, errors.New("no address: " + s)
-	}
-	return ip.Unmap(), nil
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
 // trustOptions are the flags of the verbs that install from a bundle.
@@ -19,11 +18,6 @@ type trustOptions struct {
 func (o *trustOptions) trustFlags(cmd *cobra.Command, env *environment) {
 	cmd.Flags().StringVar(&o.signers, "signers", "", env.P.T("cli.flag.signers"))
 	cmd.Flags().BoolVar(&o.allowUnsigned, "allow-unsigned", false, env.P.T("cli.flag.allow-unsigned"))
-}
-
-// request is what the flags say to an operation.
-func (o *trustOptions) request() request.Trust {
-	return request.Trust{Signers: o.signers, AllowUnsigned: o.allowUnsigned}
 }
 
 // jsonBundle is a bundle and who signed it, as a line or in the status. The names of its fields do not change.
