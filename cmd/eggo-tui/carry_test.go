@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
@@ -45,7 +46,7 @@ func TestResumeTakesOverTheOptionsOfTheRun(t *testing.T) {
 // decided on the board.
 func TestTheScreenTakesOverTheOptionsOfTheRun(t *testing.T) {
 	d := &desk{env: &environment{Getenv: os.Getenv, P: i18n.NewPrinter(i18n.English)}, state: t.TempDir()}
-	if got := d.lastOptions("rack"); got != nil {
+	if got := operation.LastOptions(t.Context(), stateStore(d.env, d.state), "rack"); got != nil {
 		t.Errorf("of a cluster that nobody knows: %+v", got)
 	}
 	store, err := journal.Open(d.state, "rack")
@@ -90,7 +91,7 @@ func TestResumeOfARunThatKeptNoFile(t *testing.T) {
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
-	err = resume(t.Context(), &environment{Getenv: os.Getenv}, runOptions{state: root}, "")
+	err = resume(t.Context(), &environment{Getenv: os.Getenv}, runOptions{state: root, output: "plain"}, "")
 	if f := event.AsFault(err); f == nil || f.Code != "resume.no-file" || f.Args["verb"] != "deploy" || f.Args["run"] != log.ID() {
 		t.Error(err)
 	}

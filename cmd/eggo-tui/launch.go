@@ -82,7 +82,7 @@ func (d *desk) request(env *environment, st backend.Start) (request.Request, err
 		return nil, err
 	}
 	if st.Again {
-		c = c.Continue(d.lastOptions(st.Of))
+		c = c.Continue(operation.LastOptions(context.Background(), stateStore(env, d.state), st.Of))
 		c.OnFailure = request.OnFailure{} // the board decides
 	}
 	flags := &cobra.Command{}
@@ -114,26 +114,6 @@ func (d *desk) request(env *environment, st backend.Start) (request.Request, err
 		return q, nil
 	}
 	return request.Deploy{Common: c}, nil
-}
-
-// lastOptions are those of a cluster's last run that hold for who continues it.
-func (d *desk) lastOptions(cluster string) *event.RunOptions {
-	store, err := journal.At(d.root(), cluster)
-	if err != nil {
-		return nil
-	}
-	run, err := store.Latest("")
-	if err != nil || run == "" {
-		return nil
-	}
-	for rec, err := range journal.Read(store.RunDir(run)) {
-		e, ok := rec.Event.(event.RunStarted)
-		if err != nil || !ok {
-			break
-		}
-		return e.Options
-	}
-	return nil
 }
 
 // soonMost is how long a run that is about to end is waited for: it closes its log after its last event, and gives its
