@@ -11,43 +11,48 @@ import (
 // maxBastions on the way; more is a mistake, and each costs a handshake inside a handshake.
 const maxBastions = 8
 
-// bastion reads the hops: one as text in the way of ssh -J (user@host:port, several with commas), one map, or a list of both.
-func (l *loader) bastion(v val) {
+// bastion reads the hops to all machines.
+func (l *loader) bastion(v val) { l.c.Eggo.Bastions = l.bastions(v) }
+
+// bastions reads hops: one as text in the way of ssh -J (user@host:port, several with commas), one map, or a list of
+// both.
+func (l *loader) bastions(v val) (out []Bastion) {
 	switch {
 	case isNull(v.node):
 	case v.node.Kind == yaml.SequenceNode:
-		l.items(v, l.bastionHop)
+		l.items(v, func(v val) { out = append(out, l.bastionHop(v)...) })
 	default:
-		l.bastionHop(v)
+		out = l.bastionHop(v)
 	}
-	if len(l.c.Eggo.Bastions) > maxBastions {
-		l.err(v, "config.bastions-many", "count", strconv.Itoa(len(l.c.Eggo.Bastions)), "max", strconv.Itoa(maxBastions))
+	if len(out) > maxBastions {
+		l.err(v, "config.bastions-many", "count", strconv.Itoa(len(out)), "max", strconv.Itoa(maxBastions))
 	}
 	seen := map[string]bool{}
-	for _, b := range l.c.Eggo.Bastions {
+	for _, b := range out {
 		at := net.JoinHostPort(b.Host, strconv.Itoa(b.Port))
 		if seen[at] {
 			l.err(v, "config.bastion-twice", "value", at)
 		}
 		seen[at] = true
 	}
+	return out
 }
 
-func (l *loader) bastionHop(v val) {
+func (l *loader) bastionHop(v val) (out []Bastion) {
 	if v.node.Kind == yaml.ScalarNode {
 		text, ok := l.line(v)
 		if !ok {
-			return
+			return nil
 		}
 		for hop := range strings.SplitSeq(text, ",") {
 			b, ok := parseHop(strings.TrimSpace(hop))
 			if !ok {
 				l.err(v, "config.bastion", "value", clip(hop))
-				return
+				return out
 			}
-			l.c.Eggo.Bastions = append(l.c.Eggo.Bastions, b)
+			out = append(out, b)
 		}
-		return
+		return out
 	}
 	b := Bastion{Port: 22}
 	l.fields(v, map[string]reader{
@@ -59,13 +64,13 @@ func (l *loader) bastionHop(v val) {
 		"password-from":    l.text(&b.PasswordFrom, ruleSource),
 	})
 	if v.node.Kind != yaml.MappingNode || !l.require(v, "host") || b.Host == "" {
-		return
+		return nil
 	}
 	if b.Password != "" && b.PasswordFrom != "" {
 		key := v.path + ".password-from"
 		l.errAt(l.where(key), key, "config.two-secrets", "other", "password", "line", strconv.Itoa(l.where(v.path+".password").line))
 	}
-	l.c.Eggo.Bastions = append(l.c.Eggo.Bastions, b)
+	return []Bastion{b}
 }
 
 // parseHop reads [user@]host[:port], an IPv6 address in brackets.

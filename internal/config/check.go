@@ -14,6 +14,7 @@ import (
 // check compares keys with each other. Every value is valid in itself by now, or has its zero value and a problem.
 func (l *loader) check() {
 	l.checkSSH()
+	l.checkLogins()
 	l.checkNetworks()
 	l.checkEtcd()
 	l.checkBalancer()

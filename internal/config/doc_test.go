@@ -21,7 +21,7 @@ func TestDocumentNamesEveryKey(t *testing.T) {
 	keys = append(keys, "name", "ip", "port", "arch", "bind-port", "cidr", "dnsaddr", "dns-address", "gateway", "corednstype", "imageversion", "replicas",
 		"podcidr", "plugin-args", "pluginargs", "NetworkYamlPath", "dnsnames", "ips", "armsrc", "x86src", "distpath", "dstpath", "package-source", "srcpath",
 		"kubernetes-master", "kubernetes-worker", "addition", "schedule", "timeout", "hostname", "sudo-password", "password-from", "sudo-password-from",
-		"host-keys", "known-hosts", "ssh-legacy-algorithms", "bastion", "bundles")
+		"host-keys", "known-hosts", "ssh-legacy-algorithms", "bastion", "machines", "bundles")
 	keys = append(keys, components...)
 	keys = append(keys, allTypes...)
 	keys = append(keys, schedules...)

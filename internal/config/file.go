@@ -55,6 +55,12 @@ func secretKey(c *Cluster) string {
 	case slices.ContainsFunc(c.Eggo.Bastions, func(b Bastion) bool { return b.Password != "" }):
 		return "eggo.bastion"
 	}
+	for _, l := range c.Eggo.Machines {
+		hop := func(b Bastion) bool { return b.Password != "" }
+		if l.Password != "" || l.SudoPassword != "" || slices.ContainsFunc(l.Bastions, hop) {
+			return "eggo.machines"
+		}
+	}
 	return ""
 }
 
@@ -162,14 +168,27 @@ func (c *Cluster) resolvePaths(name string) error {
 		resolve(p, "")
 	}
 	sources := []*string{&c.Eggo.PasswordFrom, &c.Eggo.SudoPasswordFrom}
-	for i := range c.Eggo.Bastions {
-		resolve(&c.Eggo.Bastions[i].PrivateKeyPath, "")
-		sources = append(sources, &c.Eggo.Bastions[i].PasswordFrom)
+	hops := func(bastions []Bastion) {
+		for i := range bastions {
+			resolve(&bastions[i].PrivateKeyPath, "")
+			sources = append(sources, &bastions[i].PasswordFrom)
+		}
+	}
+	hops(c.Eggo.Bastions)
+	logins := map[string]*Login{}
+	for name, l := range c.Eggo.Machines {
+		resolve(&l.PrivateKeyPath, "")
+		sources = append(sources, &l.PasswordFrom, &l.SudoPasswordFrom)
+		hops(l.Bastions)
+		logins[name] = &l
 	}
 	for _, p := range sources {
 		if strings.HasPrefix(*p, "file:") {
 			resolve(p, "file:")
 		}
+	}
+	for name, l := range logins {
+		c.Eggo.Machines[name] = *l
 	}
 	if c.SSH.Password == "" && c.Eggo.PasswordFrom == "" && c.SSH.PrivateKeyPath == "" && homeErr == nil {
 		for _, key := range []string{"id_ed25519", "id_ecdsa", "id_rsa"} {

@@ -254,6 +254,7 @@ func (l *loader) eggo(v val) {
 		"known-hosts":           l.text(&e.KnownHosts, ruleLocalBase),
 		"ssh-legacy-algorithms": l.boolean(&e.SSHLegacyAlgorithms),
 		"bastion":               l.bastion,
+		"machines":              l.logins,
 		"bundles":               l.moreBundles,
 	})
 }

@@ -81,6 +81,7 @@ func Settings() []Setting {
 		{Key: "eggo.known-hosts", Kind: Path},
 		{Key: "eggo.ssh-legacy-algorithms", Kind: YesNo, Default: "false"},
 		{Key: "eggo.bastion", Kind: Block},
+		{Key: "eggo.machines", Kind: Block},
 		{Key: "eggo.bundles", Kind: List},
 	}
 }

@@ -220,6 +220,7 @@ func (t *template) own() {
 	t.line("#   known-hosts: ~/.ssh/known_hosts", "eggo.known-hosts")
 	t.line("#   ssh-legacy-algorithms: true", "eggo.ssh-legacy-algorithms")
 	t.line("#   bastion: ops@bastion.example.com:22", "eggo.bastion")
+	t.line("#   machines: {worker1: {user: ops, private-key-path: ~/.ssh/other}}", "eggo.machines")
 }
 
 // plainScalar is text that no version of YAML takes for anything but text (or, for addresses, for what they are).

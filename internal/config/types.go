@@ -174,6 +174,7 @@ type Eggo struct {
 	HostKeys         string // "", ask, strict, accept-new
 	KnownHosts       string // path; "" is the cluster's own
 	Bastions         []Bastion
+	Machines         map[string]Login // of machines that are logged in to in another way than the others, by name
 	// SSHLegacyAlgorithms allows SHA-1 in key exchange, host keys, signatures and MACs.
 	SSHLegacyAlgorithms bool
 }

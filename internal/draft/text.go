@@ -17,7 +17,8 @@ func Masked(text []byte) string { return secretLine.ReplaceAllString(string(text
 func LoginText(d config.Draft) string {
 	var b strings.Builder
 	for _, k := range []string{
-		"username", "private-key-path", "password", "eggo.sudo-password", "eggo.bastion", "eggo.known-hosts",
+		"username", "private-key-path", "password", "eggo.sudo-password", "eggo.bastion", "eggo.machines",
+		"eggo.known-hosts",
 		"eggo.ssh-legacy-algorithms",
 	} {
 		b.WriteString(d.Values[k] + "\x00")

@@ -110,6 +110,8 @@ func enConfig() map[string]string {
 		"fault.config.bastions-many.next":    "Leave out those that are not needed.",
 		"fault.config.bastion-twice":         "The bastion {value} stands there twice",
 		"fault.config.bastion-twice.next":    "Name each hop once, in the order from this machine outward.",
+		"fault.config.login-unknown":         "there is no machine {value} with a login of its own",
+		"fault.config.login-unknown.next":    "Name a machine of the lists, or remove its login.",
 		"fault.config.image-tag":             "{value} is not the tag of an image",
 		"fault.config.image-tag.next":        "Write a version such as 1.8.4.",
 		"fault.config.image":                 "{value} is not the name of an image",

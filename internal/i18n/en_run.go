@@ -15,11 +15,13 @@ func enRun() map[string]string {
 		"cli.flag.yes":         "do not ask for the cluster's name",
 		"cli.flag.purge":       "remove the runtime's store (images, containers) and the pods' logs, too",
 
-		"ask.cluster-name": "All of this will be removed from the nodes above. Type the cluster's name ({cluster}) to continue:",
-		"ask.password":     "Password of {user}:",
-		"ask.sudo":         "sudo password of {user}:",
-		"ask.bastion":      "Password of {user} on the bastion {host}: ",
-		"ask.passphrase":   "Passphrase of {file}:",
+		"ask.cluster-name":  "All of this will be removed from the nodes above. Type the cluster's name ({cluster}) to continue:",
+		"ask.password":      "Password of {user}:",
+		"ask.sudo":          "sudo password of {user}:",
+		"ask.password-node": "Password of {user} on {node}:",
+		"ask.sudo-node":     "sudo password of {user} on {node}:",
+		"ask.bastion":       "Password of {user} on the bastion {host}: ",
+		"ask.passphrase":    "Passphrase of {file}:",
 
 		"run.stopping": "Stopping: the running steps end first. Press Ctrl-C again to break off.",
 

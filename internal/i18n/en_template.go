@@ -68,6 +68,7 @@ func enTemplate() map[string]string {
 		"template.eggo.ssh-legacy-algorithms": "allow SHA-1, for nodes whose sshd offers nothing newer",
 		"template.eggo.known-hosts":           "file of known host keys; without it: the cluster's own",
 		"template.eggo.bastion":               "a host that all machines are reached through, as ssh -J; several with commas",
+		"template.eggo.machines":              "machines that are logged in to in their own way, by name",
 
 		"cli.template.short":            "Write a commented deploy.yaml to start from",
 		"cli.template.long":             "Write a commented deploy.yaml, mode 0600, filled in with the machines that are named. What is not named gets an example.\nThere is no default password: without one, a private key or the SSH agent is used.",

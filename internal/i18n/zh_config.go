@@ -110,6 +110,8 @@ func zhConfig() map[string]string {
 		"fault.config.bastions-many.next":    "请去掉不需要的跳板机。",
 		"fault.config.bastion-twice":         "跳板机 {value} 出现了两次",
 		"fault.config.bastion-twice.next":    "请按从本机向外的顺序，每一级只写一次。",
+		"fault.config.login-unknown":         "没有名为 {value} 的机器，其单独的登录方式无效",
+		"fault.config.login-unknown.next":    "请写列表中某台机器的名称，或删除这一项。",
 		"fault.config.image-tag":             "{value} 不是合法的镜像标签",
 		"fault.config.image-tag.next":        "请写 1.8.4 这样的版本。",
 		"fault.config.image":                 "{value} 不是合法的镜像名",

@@ -15,11 +15,13 @@ func zhRun() map[string]string {
 		"cli.flag.yes":         "不再询问集群名称",
 		"cli.flag.purge":       "同时删除容器运行时的存储（镜像与容器）以及 Pod 日志",
 
-		"ask.cluster-name": "以上节点上的这些内容都将被移除。请输入集群名称（{cluster}）以继续：",
-		"ask.password":     "{user} 的密码：",
-		"ask.sudo":         "{user} 的 sudo 密码：",
-		"ask.bastion":      "{user} 在跳板机 {host} 上的密码：",
-		"ask.passphrase":   "{file} 的口令：",
+		"ask.cluster-name":  "以上节点上的这些内容都将被移除。请输入集群名称（{cluster}）以继续：",
+		"ask.password":      "{user} 的密码：",
+		"ask.sudo":          "{user} 的 sudo 密码：",
+		"ask.password-node": "{user} 在 {node} 上的密码：",
+		"ask.sudo-node":     "{user} 在 {node} 上的 sudo 密码：",
+		"ask.bastion":       "{user} 在跳板机 {host} 上的密码：",
+		"ask.passphrase":    "{file} 的口令：",
 
 		"run.stopping": "正在停止：先等待执行中的步骤结束。再按一次 Ctrl-C 立即中断。",
 

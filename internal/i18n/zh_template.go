@@ -68,6 +68,7 @@ func zhTemplate() map[string]string {
 		"template.eggo.ssh-legacy-algorithms": "允许使用 SHA-1，用于 sshd 只支持旧算法的节点",
 		"template.eggo.known-hosts":           "已知主机密钥的文件；不写则使用集群自己的文件",
 		"template.eggo.bastion":               "到达所有机器都要经过的跳板机，写法同 ssh -J；多级用逗号分隔",
+		"template.eggo.machines":              "个别机器各自的登录方式，按名称填写",
 
 		"cli.template.short":            "生成带注释的 deploy.yaml 模板",
 		"cli.template.long":             "生成带注释的 deploy.yaml（权限 0600），填入命令行给出的机器；没有给出的用示例代替。\n没有默认密码：不给密码时使用私钥或 ssh-agent。",

@@ -3,7 +3,9 @@ package operation
 import (
 	"cmp"
 	"context"
+	"maps"
 	"path/filepath"
+	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -29,38 +31,67 @@ func hostKeyPolicy(said string, d Deps) (remote.Policy, error) {
 	return remote.Strict, event.NewFault(event.ClassUsage, "usage.host-keys", nil, "value", said)
 }
 
-// resolveSecrets replaces the sources of secrets that deploy.yaml names by the secrets.
-func resolveSecrets(ctx context.Context, c *config.Cluster, a Asker) error {
-	type secret struct {
-		SecretQuestion
-		to *string
-	}
+// ResolveSecrets replaces the sources of secrets that deploy.yaml names by the secrets.
+func ResolveSecrets(ctx context.Context, c *config.Cluster, a Asker) error {
 	user := c.SSH.User
 	secrets := []secret{
 		{SecretQuestion{"password", c.Eggo.PasswordFrom, event.M("ask.password", "user", user)}, &c.SSH.Password},
 		{SecretQuestion{"sudo", c.Eggo.SudoPasswordFrom, event.M("ask.sudo", "user", user)}, &c.Eggo.SudoPassword},
 	}
-	for i := range c.Eggo.Bastions {
-		b := &c.Eggo.Bastions[i]
-		what := event.M("ask.bastion", "host", b.Host, "user", cmp.Or(b.User, user))
-		secrets = append(secrets, secret{SecretQuestion{"bastion " + b.Host, b.PasswordFrom, what}, &b.Password})
+	secrets = append(secrets, bastionSecrets(c.Eggo.Bastions, user)...)
+	logins := map[string]*config.Login{}
+	for _, name := range slices.Sorted(maps.Keys(c.Eggo.Machines)) {
+		l := c.Eggo.Machines[name]
+		user := cmp.Or(l.User, user)
+		password := event.M("ask.password-node", "user", user, "node", name)
+		sudo := event.M("ask.sudo-node", "user", user, "node", name)
+		secrets = append(secrets,
+			secret{SecretQuestion{"password " + name, l.PasswordFrom, password}, &l.Password},
+			secret{SecretQuestion{"sudo " + name, l.SudoPasswordFrom, sudo}, &l.SudoPassword})
+		secrets = append(secrets, bastionSecrets(l.Bastions, user)...)
+		logins[name] = &l
 	}
 	for _, s := range secrets {
-		if s.From == "" {
-			continue
+		if err := s.resolve(ctx, a); err != nil {
+			return err
 		}
-		v, err := "", ErrNobody
-		if a != nil {
-			v, err = a.Secret(ctx, s.SecretQuestion)
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			return event.NewFault(event.ClassUsage, "usage.secret", err, "what", s.From)
-		}
-		*s.to = v
 	}
+	for name, l := range logins {
+		c.Eggo.Machines[name] = *l
+	}
+	return nil
+}
+
+// secret is one that may have to be asked for, and its place.
+type secret struct {
+	SecretQuestion
+	to *string
+}
+
+func bastionSecrets(bastions []config.Bastion, user string) (out []secret) {
+	for i := range bastions {
+		b := &bastions[i]
+		what := event.M("ask.bastion", "host", b.Host, "user", cmp.Or(b.User, user))
+		out = append(out, secret{SecretQuestion{"bastion " + b.Host, b.PasswordFrom, what}, &b.Password})
+	}
+	return out
+}
+
+func (s secret) resolve(ctx context.Context, a Asker) error {
+	if s.From == "" {
+		return nil
+	}
+	v, err := "", ErrNobody
+	if a != nil {
+		v, err = a.Secret(ctx, s.SecretQuestion)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return event.NewFault(event.ClassUsage, "usage.secret", err, "what", s.From)
+	}
+	*s.to = v
 	return nil
 }
 

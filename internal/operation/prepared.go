@@ -81,7 +81,7 @@ func (p *prepared) reach(ctx context.Context) error {
 		use.Asker = nil
 	}
 	p.bundles = d.Bundles.Session(use)
-	if err := resolveSecrets(ctx, p.cluster, d.Asker); err != nil {
+	if err := ResolveSecrets(ctx, p.cluster, d.Asker); err != nil {
 		p.close()
 		return err
 	}

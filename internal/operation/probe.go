@@ -39,7 +39,7 @@ func Probe(ctx context.Context, q ProbeRequest, d Deps, report func(ProbeStage))
 	if err != nil {
 		return nil, err
 	}
-	if err := resolveSecrets(ctx, q.Cluster, d.Asker); err != nil {
+	if err := ResolveSecrets(ctx, q.Cluster, d.Asker); err != nil {
 		return nil, err
 	}
 	emit := func(e event.Event) error {

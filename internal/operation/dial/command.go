@@ -24,13 +24,15 @@ func Command(c *config.Cluster, known, name string) (*exec.Cmd, error) {
 		return nil, event.NewFault(event.ClassUsage, "shell.no-ssh", err)
 	}
 	common := []string{"-o", "UserKnownHostsFile=" + quoted(known), "-o", "StrictHostKeyChecking=yes"}
+	n := c.Nodes[i]
+	own := c.LoginOf(name)
 	proxy := "" // a %h in the proxy of a proxy is doubled: each ssh takes one away
-	for _, b := range c.Eggo.Bastions {
+	for _, b := range own.Bastions {
 		hop := append([]string{"ssh"}, common...)
 		if proxy != "" {
 			hop = append(hop, "-o", "ProxyCommand="+strings.ReplaceAll(proxy, "%", "%%"))
 		}
-		key, user := cmp.Or(b.PrivateKeyPath, c.SSH.PrivateKeyPath), cmp.Or(b.User, c.SSH.User)
+		key, user := cmp.Or(b.PrivateKeyPath, own.PrivateKeyPath), cmp.Or(b.User, own.User)
 		hop = append(hop, login(key, user, b.Host, b.Port)...)
 		hop = append(hop[:len(hop)-1:len(hop)-1], "-W", "[%h]:%p", hop[len(hop)-1])
 		for i := range hop {
@@ -42,8 +44,7 @@ func Command(c *config.Cluster, known, name string) (*exec.Cmd, error) {
 	if proxy != "" {
 		args = append(args, "-o", "ProxyCommand="+proxy)
 	}
-	n := c.Nodes[i]
-	args = append(args, login(c.SSH.PrivateKeyPath, c.SSH.User, n.IP.String(), n.Port)...)
+	args = append(args, login(own.PrivateKeyPath, own.User, n.IP.String(), n.Port)...)
 	return exec.Command(found, args...), nil
 }
 

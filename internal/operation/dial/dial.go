@@ -39,13 +39,19 @@ func New(o Options) *SSH { return &SSH{home: o.Home, files: openFiles, freed: ma
 
 // Connections implements operation.Dialer.
 func (d *SSH) Connections(a operation.Access) (operation.Connections, error) {
-	release, err := d.reserve(len(a.Cluster.Nodes), len(a.Cluster.Eggo.Bastions))
+	nodes, bastions := len(a.Cluster.Nodes), len(a.Cluster.Eggo.Bastions)
+	for _, l := range a.Cluster.Eggo.Machines {
+		if l.OwnBastions && bastions > 0 { // and for itself, where it has none
+			bastions += max(1, len(l.Bastions))
+		}
+	}
+	release, err := d.reserve(nodes, bastions)
 	if err != nil {
 		return nil, err
 	}
 	return &connections{
 		dialer: d, access: a, shared: remote.NewShared(remote.Limits{}), release: release,
-		hosts: map[string]*connection{},
+		hosts: map[string]*connection{}, last: map[string]*remote.Bastion{},
 	}, nil
 }
 
@@ -59,8 +65,10 @@ type connections struct {
 	mu     sync.Mutex
 	hosts  map[string]*connection
 	closed bool
-	// bastions to the nodes, from this machine outward; made when the first node is dialled.
+	// bastions to the nodes, each behind those that were made before it, and the last ones: by the node that has bastions
+	// of its own, and "" of all others.
 	bastions []*remote.Bastion
+	last     map[string]*remote.Bastion
 }
 
 // connection is that to one node.
@@ -127,7 +135,7 @@ func (c *connections) dial(ctx context.Context, n config.Node) (*remote.Host, er
 		return nil, err
 	}
 	defer done()
-	return remote.Dial(ctx, c.target(n), c.options(c.bastion()))
+	return remote.Dial(ctx, c.target(n), c.options(c.bastion(n)))
 }
 
 // Close implements io.Closer.

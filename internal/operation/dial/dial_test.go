@@ -1,6 +1,7 @@
 package dial
 
 import (
+	"context"
 	"net/netip"
 	"path/filepath"
 	"sync"
@@ -69,4 +70,42 @@ func TestANodeIsDialledOnce(t *testing.T) {
 	if d.reserved != 0 || d.dials != 0 {
 		t.Errorf("%d descriptors and %d dials are left", d.reserved, d.dials)
 	}
+}
+
+// Machines of a pool are logged in to each in its own way; the cluster's password goes to none that has its own.
+func TestLoginsPerMachine(t *testing.T) {
+	first := remotetest.New(t)
+	sudo := remotetest.Sudo{Password: "for-sudo"}
+	second := remotetest.New(t, remotetest.WithUser("ops", "pools-own"), remotetest.WithSudo(sudo))
+	c := &config.Cluster{Nodes: []config.Node{at(first, "n1"), at(second, "n2")}}
+	c.SSH = config.SSH{User: "root", Password: "secret"}
+	c.Eggo.Machines = map[string]config.Login{"n2": {User: "ops", PasswordFrom: "prompt", SudoPasswordFrom: "prompt"}}
+	asked := asker{"password n2": "pools-own", "sudo n2": "for-sudo"}
+	if err := operation.ResolveSecrets(t.Context(), c, asked); err != nil {
+		t.Fatal(err)
+	}
+	conns := open(t, New(Options{Home: t.TempDir()}), c)
+	for _, n := range c.Nodes {
+		if _, err := conns.Dial(t.Context(), n); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := second.SudoPasswords(); len(got) != 1 || got[0] != "for-sudo" {
+		t.Error(got)
+	}
+}
+
+// asker has secrets by the ID of their question.
+type asker map[string]string
+
+func (a asker) Secret(_ context.Context, q operation.SecretQuestion) (string, error) {
+	return a[q.ID], nil
+}
+
+func (asker) HostKey(context.Context, remote.HostKeyQuestion) (bool, error) {
+	return false, operation.ErrNobody
+}
+
+func (asker) Signer(context.Context, operation.SignerQuestion) (bool, error) {
+	return false, operation.ErrNobody
 }

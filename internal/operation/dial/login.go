@@ -14,17 +14,12 @@ import (
 
 // target is how a node is reached.
 func (c *connections) target(n config.Node) remote.Target {
-	all := c.access.Cluster
-	t := remote.Target{
-		Name: n.Name, Addr: n.IP.String(), Port: n.Port, User: all.SSH.User,
-		Password: all.SSH.Password, SudoPassword: all.Eggo.SudoPassword, Agent: true,
+	l := c.access.Cluster.LoginOf(n.Name)
+	return remote.Target{
+		Name: n.Name, Addr: n.IP.String(), Port: n.Port, User: l.User,
+		Password: l.Password, SudoPassword: l.SudoPassword, Keys: c.keys(l.PrivateKeyPath, l.Password), Agent: true,
 		Passphrase: c.passphrase,
 	}
-	if t.SudoPassword == "" {
-		t.SudoPassword = t.Password
-	}
-	t.Keys = c.keys(all.SSH.PrivateKeyPath, t.Password)
-	return t
 }
 
 func (c *connections) passphrase(ctx context.Context, file string) (string, error) {
@@ -59,37 +54,37 @@ func Keys(home string) []string {
 	return out
 }
 
-// bastion is the last of the bastions that deploy.yaml names, each behind the one before it; nil if there is none. All
-// nodes share them.
-func (c *connections) bastion() *remote.Bastion {
+// bastion is the last of those to a node; nil if there is none. All nodes share the cluster's.
+func (c *connections) bastion(n config.Node) *remote.Bastion {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := c.access.Cluster
-	if c.bastions != nil || len(all.Eggo.Bastions) == 0 {
-		return c.lastBastion()
+	login, of := c.access.Cluster.LoginOf(n.Name), ""
+	if login.OwnBastions {
+		of = n.Name
+	} else {
+		login = c.access.Cluster.LoginOf("")
 	}
-	for _, b := range all.Eggo.Bastions {
+	last, made := c.last[of]
+	if made {
+		return last
+	}
+	for _, b := range login.Bastions {
 		t := remote.Target{
-			Name: b.Host, Addr: b.Host, Port: b.Port, User: cmp.Or(b.User, all.SSH.User), Agent: true,
+			Name: b.Host, Addr: b.Host, Port: b.Port, User: cmp.Or(b.User, login.User), Agent: true,
 			Passphrase: c.passphrase,
 		}
 		// A bastion with a key or a password of its own is not offered the machines'.
 		t.Password = b.Password
 		if b.Password == "" && b.PrivateKeyPath == "" {
-			t.Password = all.SSH.Password
+			t.Password = login.Password
 		}
-		t.Keys = c.keys(cmp.Or(b.PrivateKeyPath, all.SSH.PrivateKeyPath), t.Password)
+		t.Keys = c.keys(cmp.Or(b.PrivateKeyPath, login.PrivateKeyPath), t.Password)
 		if b.Password != "" && b.PrivateKeyPath == "" {
 			t.Keys = nil
 		}
-		c.bastions = append(c.bastions, remote.NewBastion(t, c.options(c.lastBastion())))
+		last = remote.NewBastion(t, c.options(last))
+		c.bastions = append(c.bastions, last)
 	}
-	return c.lastBastion()
-}
-
-func (c *connections) lastBastion() *remote.Bastion {
-	if len(c.bastions) == 0 {
-		return nil
-	}
-	return c.bastions[len(c.bastions)-1]
+	c.last[of] = last
+	return last
 }

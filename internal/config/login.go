@@ -1,0 +1,119 @@
+package config
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// Login is how one machine is logged in to where that differs from the others. What it does not say is the cluster's.
+type Login struct {
+	User             string
+	PrivateKeyPath   string
+	Password         string
+	PasswordFrom     string // "", prompt, env:NAME, file:PATH
+	SudoPassword     string
+	SudoPasswordFrom string
+	Bastions         []Bastion // when OwnBastions; none: the machine is reached without one
+	OwnBastions      bool
+}
+
+// LoginOf is how a machine is logged in to. One with a key or a password of its own is not offered the cluster's, and
+// its password is its sudo password too.
+func (c *Cluster) LoginOf(name string) Login {
+	l := c.Eggo.Machines[name]
+	l.User = cmp.Or(l.User, c.SSH.User)
+	if !l.OwnBastions {
+		l.Bastions = c.Eggo.Bastions
+	}
+	own := l.Password != "" || l.PasswordFrom != ""
+	if l.SudoPassword == "" && l.SudoPasswordFrom == "" {
+		l.SudoPassword = l.Password
+		if !own {
+			l.SudoPassword = c.Eggo.SudoPassword
+		}
+	}
+	if !own && l.PrivateKeyPath == "" {
+		l.Password, l.PrivateKeyPath = c.SSH.Password, c.SSH.PrivateKeyPath
+	}
+	l.SudoPassword = cmp.Or(l.SudoPassword, l.Password)
+	return l
+}
+
+// logins reads eggo.machines: logins by the names of machines.
+func (l *loader) logins(v val) {
+	if !l.kind(v, yaml.MappingNode) {
+		return
+	}
+	l.c.Eggo.Machines = map[string]Login{}
+	l.pairs(v, func(key *yaml.Node, sub val) {
+		l.given[sub.path] = sub.at()
+		l.login(sub, key.Value)
+	})
+}
+
+func (l *loader) login(v val, name string) {
+	var o Login
+	l.fields(v, map[string]reader{
+		"user":               l.text(&o.User, ruleUser),
+		"private-key-path":   l.text(&o.PrivateKeyPath, ruleLocalBase),
+		"password":           l.secret(&o.Password),
+		"password-from":      l.text(&o.PasswordFrom, ruleSource),
+		"sudo-password":      l.secret(&o.SudoPassword),
+		"sudo-password-from": l.text(&o.SudoPasswordFrom, ruleSource),
+		"bastion":            func(v val) { o.Bastions, o.OwnBastions = l.bastions(v), true },
+	})
+	for _, two := range []struct{ name, value, from string }{
+		{"password", o.Password, o.PasswordFrom}, {"sudo-password", o.SudoPassword, o.SudoPasswordFrom},
+	} {
+		if two.value != "" && two.from != "" {
+			key := v.path + "." + two.name + "-from"
+			line := strconv.Itoa(l.where(v.path + "." + two.name).line)
+			l.errAt(l.where(key), key, "config.two-secrets", "other", two.name, "line", line)
+		}
+	}
+	l.c.Eggo.Machines[name] = o
+}
+
+// checkLogins warns of logins of machines that the file does not have, and of passwords that are easy to guess.
+func (l *loader) checkLogins() {
+	for name, o := range l.c.Eggo.Machines {
+		key := "eggo.machines." + event.Clean(clip(name))
+		if !slices.ContainsFunc(l.c.Nodes, func(n Node) bool { return n.Name == name }) {
+			l.warnAt(l.where(key), key, "config.login-unknown", "value", clip(name))
+		}
+		if o.Password != "" && isWeak(o.Password) {
+			l.warnAt(l.where(key+".password"), key+".password", "config.weak-password")
+		}
+	}
+}
+
+// removeLogins takes the logins of machines out of eggo.machines.
+func (t *text) removeLogins(gone []Node) {
+	key, eggo := t.pair("eggo")
+	if eggo == nil || eggo.Kind != yaml.MappingNode {
+		return
+	}
+	for i := 0; i+1 < len(eggo.Content); i += 2 {
+		machines := eggo.Content[i+1]
+		if eggo.Content[i].Value != "machines" || machines.Kind != yaml.MappingNode {
+			continue
+		}
+		for _, n := range gone {
+			for j := 0; j+1 < len(machines.Content); j += 2 {
+				if machines.Content[j].Value == n.Name {
+					machines.Content = append(machines.Content[:j:j], machines.Content[j+2:]...)
+					t.changed[key] = true
+					break
+				}
+			}
+		}
+		if len(machines.Content) == 0 {
+			machines.Style = yaml.FlowStyle
+		}
+	}
+}
