@@ -63,7 +63,7 @@ func TestTheScreenTakesOverTheOptionsOfTheRun(t *testing.T) {
 		}
 		log.Close()
 	}
-	q, err := d.request(d.env, backend.Start{Verb: "deploy", Of: "rack", Again: true})
+	q, err := d.request(backend.Resume("rack"))
 	if err != nil {
 		t.Fatal(err)
 	}

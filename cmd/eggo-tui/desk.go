@@ -62,7 +62,10 @@ func (d *desk) learn(cluster string, a *screenAsker) {
 }
 
 func (d *desk) services() backend.Services {
-	return backend.Services{Clusters: d.clusters, Open: d.open, Launch: d.launch, Tell: d.tell, List: d.list, Check: d.check, Bundle: d.look, Verify: d.verify}
+	return backend.Services{
+		Clusters: d.clusters, Open: d.open, Launch: d.launch, Read: d.read, List: d.list, Check: d.check, Bundle: d.look,
+		Verify: d.verify,
+	}
 }
 
 func (d *desk) root() string { return stateRoot(d.env, d.state) }

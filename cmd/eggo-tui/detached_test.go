@@ -46,8 +46,9 @@ func TestAPasswordIsAskedForOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	who := &person{}
+	stock := backend.Inventory{Common: request.OfCluster("away")}
 	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
-		if _, err := d.tell(t.Context(), lang, []string{"stock", "--id", "away"}, who); err != nil {
+		if _, err := d.read(t.Context(), lang, stock, who); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -56,7 +57,7 @@ func TestAPasswordIsAskedForOnce(t *testing.T) {
 	}
 	d.remember("away", map[string]string{"password": "another"})
 	for range 2 {
-		if _, err := d.tell(t.Context(), i18n.English, []string{"stock", "--id", "away"}, who); err != nil {
+		if _, err := d.read(t.Context(), i18n.English, stock, who); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,7 +89,7 @@ func TestARunOfItsOwn(t *testing.T) {
 	env := &environment{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English), Getenv: os.Getenv}
 	d := &desk{env: env, state: state}
 	who := &person{}
-	ref, err := d.launch(t.Context(), backend.Start{Verb: "deploy", File: file}, who)
+	ref, err := d.launch(t.Context(), backend.Start{Request: request.Deploy{Common: request.OfFile(file)}}, who)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +154,8 @@ func TestARunOfItsOwn(t *testing.T) {
 		lock, _ = store.Lock(whoami("test"))
 	}
 	defer lock.Unlock()
-	if _, err = d.launch(t.Context(), backend.Start{Verb: "deploy", File: file}, who); event.AsFault(err) == nil || event.AsFault(err).Code != "lock.cluster-held" {
+	again := backend.Start{Request: request.Deploy{Common: request.OfFile(file)}}
+	if _, err = d.launch(t.Context(), again, who); event.AsFault(err) == nil || event.AsFault(err).Code != "lock.cluster-held" {
 		t.Error(err)
 	}
 }

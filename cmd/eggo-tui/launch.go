@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -20,16 +18,16 @@ import (
 // launch begins a run in a process of its own. What it would ask for – passwords, passphrases, unknown host keys – is
 // asked before, for nobody may be there later.
 func (d *desk) launch(ctx context.Context, st backend.Start, ask backend.Asker) (backend.Ref, error) {
-	none := backend.Ref{}
+	none, of := backend.Ref{}, st.Request.Base().Source
 	if st.Soon {
-		if err := d.after(ctx, st.Of, ask); err != nil {
+		if err := d.after(ctx, of.Cluster, ask); err != nil {
 			return none, err
 		}
 	}
-	screen := newScreenAsker(ask).knowing(d.answered(st.Of))
+	screen := newScreenAsker(ask).knowing(d.answered(of.Cluster))
 	env := *d.env
 	env.Stdin, env.Stdout, env.Stderr, env.Ask = strings.NewReader(""), io.Discard, io.Discard, screen
-	q, err := d.request(&env, st)
+	q, err := d.request(st)
 	if err != nil {
 		return none, err
 	}
@@ -44,7 +42,7 @@ func (d *desk) launch(ctx context.Context, st backend.Start, ask backend.Asker) 
 		return nil
 	})
 	if err != nil {
-		d.remember(cmp.Or(cluster, st.Of, clusterIn(st.File)), nil)
+		d.remember(cmp.Or(cluster, of.Cluster, clusterIn(q.Base().Source.File)), nil)
 		return none, err
 	}
 	d.remember(cluster, screen.answers())
@@ -74,46 +72,19 @@ func clusterIn(file string) string {
 	return ""
 }
 
-// request is what the screen asks for.
-func (d *desk) request(env *environment, st backend.Start) (request.Request, error) {
-	o := runOptions{file: st.File, id: st.Of, output: "plain", state: d.state}
-	c, err := o.request(env)
-	if err != nil {
-		return nil, err
+// request is that of a run that is begun here.
+func (d *desk) request(st backend.Start) (_ request.Request, err error) {
+	c := st.Request.Base()
+	if c.Source.Cluster == "" {
+		if c.Source.File, err = deployFile(d.env, c.Source.File); err != nil {
+			return nil, err
+		}
 	}
 	if st.Again {
-		c = c.Continue(operation.LastOptions(context.Background(), stateStore(env, d.state), st.Of))
+		c = c.Continue(operation.LastOptions(context.Background(), stateStore(d.env, d.state), c.Source.Cluster))
 		c.OnFailure = request.OnFailure{} // the board decides
 	}
-	flags := &cobra.Command{}
-	switch st.Verb {
-	case "join":
-		j := joinOptions{runOptions: o}
-		j.machineFlags(flags, env)
-		if err := flags.ParseFlags(st.Args); err != nil {
-			return nil, commandLineFault(err)
-		}
-		return j.request(env, flags.Flags().Args())
-	case "delete":
-		x := deleteOptions{runOptions: o}
-		x.leaveFlags(flags, env)
-		flags.Flags().BoolVar(&x.yes, "yes", false, "")
-		if err := flags.ParseFlags(st.Args); err != nil {
-			return nil, commandLineFault(err)
-		}
-		return x.request(env, flags.Flags().Args(), func() error { return nil })
-	case "cleanup":
-		q := request.Cleanup{Common: c}
-		flags.Flags().Bool("yes", false, "")
-		flags.Flags().BoolVar(&q.Purge, "purge", false, "")
-		flags.Flags().StringSliceVar(&q.Nodes, "node", nil, "")
-		flags.Flags().StringSliceVar(&q.Limit, "limit", nil, "")
-		if err := flags.ParseFlags(st.Args); err != nil {
-			return nil, commandLineFault(err)
-		}
-		return q, nil
-	}
-	return request.Deploy{Common: c}, nil
+	return request.With(st.Request, c), nil
 }
 
 // soonMost is how long a run that is about to end is waited for: it closes its log after its last event, and gives its

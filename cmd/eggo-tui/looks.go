@@ -18,29 +18,37 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/report"
 )
 
-// What the screen looks at: verbs that change nothing, directories, deploy.yaml, bundles.
+// What the screens and the line interface read: inspections, directories, deploy.yaml, bundles.
 
-// tell runs a verb that only looks, asks on the screen, and gives what it prints. That something is not well is no error: the text says it.
-func (d *desk) tell(ctx context.Context, lang i18n.Lang, args []string, ask backend.Asker) ([]string, error) {
+// read inspects, asks on the screen, and gives what is printed. That something is not well is no error: the text says
+// it.
+func (d *desk) read(ctx context.Context, lang i18n.Lang, q backend.Query, ask backend.Asker) ([]string, error) {
 	var out bytes.Buffer
+	of := q.Base().Source
+	asks := newScreenAsker(ask).knowing(d.answered(of.Cluster))
+	defer d.learn(of.Cluster, asks)
 	env := *d.env
 	env.Stdin, env.Stdout, env.Stderr = strings.NewReader(""), &out, io.Discard
-	asks := newScreenAsker(ask).knowing(d.answered(idOf(args)))
-	defer func() { d.learn(idOf(args), asks) }()
-	env.P, env.Ask, env.Interrupts, env.Output = d.env.where(d.state).printer(lang), asks, nil, "" // people read it, whatever scripts want
-	if d.state != "" {
-		args = append(slices.Clone(args), "--state-dir", d.state)
-	}
+	env.P, env.Ask, env.Interrupts = d.env.where(d.state).printer(lang), asks, nil
+	// People read it, whatever scripts want.
+	o := runOptions{file: of.File, id: of.Cluster, output: "plain", state: d.state}
 	var err error
-	if args[0] == "stock" {
-		err = stock(ctx, &env, runOptions{id: args[2], output: "plain", state: d.state}, slices.Contains(args, "--purge"))
-	} else {
-		env.Args = append([]string{d.env.Args[0], "--lang", string(lang)}, args...)
-		err = execute(ctx, &env)
+	switch q := q.(type) {
+	case backend.Status:
+		err = status(ctx, &env, o)
+	case backend.Plan:
+		err = plan(ctx, &env, o, func(c request.Common) (request.Request, error) {
+			own := q.Base()
+			own.Source = c.Source
+			return request.With(q.Request, own), nil
+		})
+	case backend.Inventory:
+		err = inventory(ctx, &env, o, q.Purge)
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -51,16 +59,8 @@ func (d *desk) tell(ctx context.Context, lang i18n.Lang, args []string, ask back
 	return strings.Split(strings.TrimRight(out.String(), "\n"), "\n"), nil
 }
 
-// idOf is the cluster that a verb's arguments name.
-func idOf(args []string) string {
-	if i := slices.Index(args, "--id"); i >= 0 && i+1 < len(args) {
-		return args[i+1]
-	}
-	return ""
-}
-
-// stock tells what a cleanup would remove.
-func stock(ctx context.Context, env *environment, o runOptions, purge bool) error {
+// inventory prints what a cleanup would remove.
+func inventory(ctx context.Context, env *environment, o runOptions, purge bool) error {
 	c, d, err := env.inspecting(o)
 	if err != nil {
 		return err

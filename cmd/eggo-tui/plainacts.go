@@ -11,6 +11,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/report"
 )
 
@@ -25,9 +26,9 @@ func (m *plainDesk) begin(ctx context.Context, st backend.Start, ask backend.Ask
 	return plainWatch(ctx, m.desk, m.talker, ref, 0)
 }
 
-// look runs a verb that only looks and shows what it says; that something is not well is no error.
-func (m *plainDesk) look(ctx context.Context, args ...string) error {
-	lines, err := m.tell(ctx, m.env().P.Lang(), args, m.talker)
+// show shows what a query has to say; that something is not well is no error.
+func (m *plainDesk) show(ctx context.Context, q backend.Query) error {
+	lines, err := m.read(ctx, m.env().P.Lang(), q, m.talker)
 	if err != nil {
 		return err
 	}
@@ -43,7 +44,7 @@ func (m *plainDesk) env() *environment { return m.desk.env }
 func (m *plainDesk) install(ctx context.Context) error { return plainCluster(ctx, m) }
 
 func (m *plainDesk) status(ctx context.Context, c backend.Cluster) error {
-	return m.look(ctx, "status", "--id", c.Name)
+	return m.show(ctx, backend.Status{Common: request.OfCluster(c.Name)})
 }
 
 func (m *plainDesk) resume(ctx context.Context, c backend.Cluster) error {
@@ -55,7 +56,7 @@ func (m *plainDesk) resume(ctx context.Context, c backend.Cluster) error {
 	case c.Leaves():
 		return m.remove(ctx, c)
 	}
-	return m.begin(ctx, backend.Start{Verb: "deploy", Of: c.Name, Again: true}, m.talker)
+	return m.begin(ctx, backend.Resume(c.Name), m.talker)
 }
 
 // file takes the path of a deploy.yaml.
@@ -144,20 +145,21 @@ func (m *plainDesk) review(ctx context.Context, path string) error {
 	if len(got.Problems) == 0 {
 		m.say("file.fine")
 	}
+	deploy := request.Deploy{Common: request.OfFile(path)}
 	for {
 		do, err := m.choose(ctx, m.choices("file.do", "file.plan", "plain.back"), "plain.back")
 		switch {
 		case err != nil || do == "plain.back":
 			return err
 		case do == "file.plan":
-			m.fault(m.look(ctx, "plan", "--file", path))
+			m.fault(m.show(ctx, backend.Plan{Request: deploy}))
 			continue
 		}
 		m.say("file.sure.what", "count", strconv.Itoa(len(got.Cluster.Nodes)))
 		if yes, err := m.sure(ctx, m.t("file.sure", "cluster", got.Cluster.Name)); err != nil || !yes {
 			return err
 		}
-		return m.begin(ctx, backend.Start{Verb: "deploy", File: path}, m.talker)
+		return m.begin(ctx, backend.Start{Request: deploy}, m.talker)
 	}
 }
 
@@ -203,19 +205,18 @@ func (m *plainDesk) remove(ctx context.Context, c backend.Cluster) error {
 			}
 		}
 	}
-	args := slices.Clone(names)
 	purge, err := m.sure(ctx, m.t("plain.purge"))
 	if err != nil {
 		return err
 	}
-	if purge {
-		args = append(args, "--purge")
+	q := request.Delete{
+		Common: request.OfCluster(c.Name), Names: names, Drain: request.DrainTimeout, Purge: purge,
 	}
-	if err := m.look(ctx, append([]string{"plan", "delete", "--id", c.Name}, args...)...); err != nil {
+	if err := m.show(ctx, backend.Plan{Request: q}); err != nil {
 		return err
 	}
 	m.say("remove.sure", "names", strings.Join(names, ", "))
-	return m.destroy(ctx, c, backend.Start{Verb: "delete", Of: c.Name, Args: append([]string{"--yes"}, args...)})
+	return m.destroy(ctx, c, backend.Start{Request: q})
 }
 
 // cleanup shows what will go, and has the cluster's name typed.
@@ -224,16 +225,13 @@ func (m *plainDesk) cleanup(ctx context.Context, c backend.Cluster) error {
 	if err != nil {
 		return err
 	}
-	stock, start := []string{"stock", "--id", c.Name}, backend.Start{Verb: "cleanup", Of: c.Name, Args: []string{"--yes"}}
-	if purge {
-		stock, start.Args = append(stock, "--purge"), append(start.Args, "--purge")
-	}
-	m.fault(m.look(ctx, stock...)) // what cannot be seen can be cleaned up all the same
+	of := request.OfCluster(c.Name)
+	m.fault(m.show(ctx, backend.Inventory{Common: of, Purge: purge})) // what cannot be seen can be cleaned up all the same
 	m.say("cleanup.sure", "cluster", c.Name, "count", strconv.Itoa(len(c.Nodes)))
 	if purge {
 		m.say("cleanup.purge")
 	}
-	return m.destroy(ctx, c, start)
+	return m.destroy(ctx, c, backend.Start{Request: request.Cleanup{Common: of, Purge: purge}})
 }
 
 func (m *plainDesk) destroy(ctx context.Context, c backend.Cluster, start backend.Start) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
@@ -406,7 +407,8 @@ func (w *plainWizard) install(ctx context.Context, file string) (done bool, err 
 		w.talker.fault(err)
 		return false, nil
 	}
-	err = w.m.begin(ctx, backend.Start{Verb: "deploy", File: w.path(file)}, knower{w.talker, typedSecrets(w.draft)})
+	start := backend.Start{Request: request.Deploy{Common: request.OfFile(w.path(file))}}
+	err = w.m.begin(ctx, start, knower{w.talker, typedSecrets(w.draft)})
 	if err != nil {
 		return true, err
 	}
@@ -441,10 +443,7 @@ func (m *plainDesk) add(ctx context.Context, c backend.Cluster) error {
 func (w *plainWizard) letJoin(ctx context.Context) error {
 	cluster := w.draft.Get("cluster-id")
 	list := filepath.Join(filepath.Dir(w.file), "join.yaml")
-	start := backend.Start{Verb: "join", Of: cluster, Args: []string{"--file", list}}
-	for _, x := range w.fresh() {
-		start.Greet = append(start.Greet, backend.Node{Name: x.Name, Addr: x.IP, Arch: x.Arch})
-	}
+	start := backend.Start{Request: joining(cluster, list, w.fresh())}
 	if err := cmp.Or(writeJoin(list, w.fresh()), w.trustIn(cluster)); err != nil {
 		return err
 	}

@@ -84,7 +84,9 @@ func plainWatch(ctx context.Context, d *desk, p *talker, ref backend.Ref, replay
 		if err != nil || !r.again {
 			return err
 		}
-		if ref, err = d.launch(ctx, backend.Start{Verb: "deploy", Of: ref.Cluster, Again: true, Soon: true}, p); err != nil {
+		start := backend.Resume(ref.Cluster)
+		start.Soon = true
+		if ref, err = d.launch(ctx, start, p); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/trust"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
@@ -68,7 +69,7 @@ func TestAPersonIsAskedAboutTheSigner(t *testing.T) {
 		}
 		who := &decided{yes: yes}
 		d := &desk{env: env, state: state}
-		_, err := d.launch(t.Context(), backend.Start{Verb: "deploy", File: deploy}, who)
+		_, err := d.launch(t.Context(), backend.Start{Request: request.Deploy{Common: request.OfFile(deploy)}}, who)
 		if len(who.asked) != 1 || who.asked[0].Fingerprint != fingerprint || who.asked[0].Bundle != filepath.Base(file) {
 			t.Fatalf("asked %+v", who.asked)
 		}
@@ -87,11 +88,12 @@ func TestAPersonIsAskedAboutTheSigner(t *testing.T) {
 			t.Fatalf("%v, known: %v", err, known)
 		}
 		// The next one is not asked about, and another key's is refused.
-		if _, err := d.launch(t.Context(), backend.Start{Verb: "deploy", File: deploy}, who); len(who.asked) != 1 {
+		again := backend.Start{Request: request.Deploy{Common: request.OfFile(deploy)}}
+		if _, err := d.launch(t.Context(), again, who); len(who.asked) != 1 {
 			t.Errorf("asked again, %v", err)
 		}
 		must(t, os.Remove(file+".sig"))
-		_, err = d.launch(t.Context(), backend.Start{Verb: "deploy", File: deploy}, who)
+		_, err = d.launch(t.Context(), backend.Start{Request: request.Deploy{Common: request.OfFile(deploy)}}, who)
 		if f := event.AsFault(err); f == nil || f.Code != "trust.unsigned" {
 			t.Error(err)
 		}
@@ -168,7 +170,7 @@ func TestAYesIsANoToTheUnsigned(t *testing.T) {
 		}
 		state, who := t.TempDir(), &decided{yes: true}
 		d := &desk{env: env, state: state}
-		_, err = d.launch(t.Context(), backend.Start{Verb: "deploy", File: deploy}, who)
+		_, err = d.launch(t.Context(), backend.Start{Request: request.Deploy{Common: request.OfFile(deploy)}}, who)
 		if f := event.AsFault(err); f == nil || f.Code != "trust.unsigned" || len(who.asked) != 1 {
 			t.Errorf("%v: %v, asked %d", order, err, len(who.asked))
 		}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -185,5 +186,40 @@ func TestTheWizardLooksAtMachinesThatJoin(t *testing.T) {
 	})
 	if !end.End || end.Fault != nil || !strings.Contains(strings.Join(codes, " "), "bundle.") {
 		t.Errorf("%v %+v", codes, end)
+	}
+}
+
+// Machines that join keep all that was typed of them, and whoever continues on the command line names their list.
+func TestMachinesThatJoinAreARequest(t *testing.T) {
+	list := filepath.Join(t.TempDir(), "join.yaml")
+	machines := []config.Machine{
+		{Name: "m2", IP: "192.0.2.7", Port: "2222", Arch: "arm64", Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}},
+		{Name: "w9", IP: "192.0.2.9", Roles: []bundle.Role{bundle.Worker}},
+	}
+	q := joining("rack", list, machines)
+	if err := writeJoin(list, machines); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := config.LoadNodes(data, list)
+	if err != nil || !reflect.DeepEqual(q.Nodes, written) || len(written) != 2 {
+		t.Errorf("%+v, in the list %+v: %v", q.Nodes, written, err)
+	}
+	for i, m := range machines {
+		n := q.Nodes[slices.IndexFunc(q.Nodes, func(n config.Node) bool { return n.Name == m.Name })]
+		for _, r := range m.Roles {
+			if !n.Has(r) {
+				t.Errorf("%d: %+v", i, n)
+			}
+		}
+		if n.IP.String() != m.IP || n.Arch != m.Arch || m.Port != "" && strconv.Itoa(n.Port) != m.Port {
+			t.Errorf("%d: %+v", i, n)
+		}
+	}
+	if c := q.Call(); c.List != list || q.Base().Source.Cluster != "rack" {
+		t.Errorf("%+v", c)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/pages"
@@ -27,7 +28,9 @@ func (d *desk) newCluster(ctx context.Context, deps *pages.Deps) frame.Page {
 	w := newDraftDesk(d.env, d.state)
 	svc := w.services()
 	svc.Run = func(file string, draft config.Draft) frame.Page {
-		return pages.NewLaunch(knowing(deps, draft), backend.Start{Verb: "deploy", File: w.path(file)})
+		return pages.NewLaunch(knowing(deps, draft), backend.Start{
+			Request: request.Deploy{Common: request.OfFile(w.path(file))},
+		})
 	}
 	return wizard.New(ctx, svc)
 }
@@ -59,17 +62,38 @@ func (d *desk) addNodes(ctx context.Context, deps *pages.Deps, c backend.Cluster
 		return w.trustIn(c.Name)
 	}
 	svc.Run = func(_ string, of config.Draft) frame.Page {
-		start := backend.Start{Verb: "join", Of: c.Name, Args: []string{"--file", list}}
-		for _, m := range fresh(of) {
-			start.Greet = append(start.Greet, backend.Node{Name: m.Name, Addr: m.IP, Arch: m.Arch})
-		}
-		return pages.NewLaunch(knowing(deps, of), start)
+		return pages.NewLaunch(knowing(deps, of), backend.Start{Request: joining(c.Name, list, fresh(of))})
 	}
 	return wizard.NewAdd(ctx, svc, cluster, c.File)
 }
 
+// joining is the request for machines to join. Whoever continues it from the command line names the list.
+func joining(cluster, list string, machines []config.Machine) request.Join {
+	data, err := joinList(machines)
+	var nodes []config.Node
+	if err == nil {
+		nodes, _ = config.LoadNodes(data, list) // where none are in it, writeJoin has said why
+	}
+	return request.Join{Common: request.OfCluster(cluster), Nodes: nodes, List: list}
+}
+
 // writeJoin writes the lists that join reads.
 func writeJoin(file string, machines []config.Machine) error {
+	data, err := joinList(machines)
+	if err == nil {
+		_, err = config.LoadNodes(data, file)
+	}
+	if err != nil {
+		return err
+	}
+	if err := renameio.WriteFile(file, data, 0o600, renameio.IgnoreUmask()); err != nil {
+		return event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	return nil
+}
+
+// joinList has the machines as lists by role.
+func joinList(machines []config.Machine) ([]byte, error) {
 	type entry struct {
 		Name string `yaml:"name,omitempty"`
 		IP   string `yaml:"ip"`
@@ -88,13 +112,7 @@ func writeJoin(file string, machines []config.Machine) error {
 	}
 	var b bytes.Buffer
 	err := yaml.NewEncoder(&b).Encode(lists)
-	if err == nil {
-		err = renameio.WriteFile(file, b.Bytes(), 0o600, renameio.IgnoreUmask())
-	}
-	if err != nil {
-		return event.NewFault(event.ClassFailed, "state.write", err)
-	}
-	return nil
+	return b.Bytes(), err
 }
 
 // knowing are the pages' services with passwords that a person has typed already, so that they are not asked for again.

@@ -22,8 +22,8 @@ type Services struct {
 	// Launch begins a run in a process of its own, which goes on when this one ends. It asks what has to be known
 	// before, of ask, and returns when the run's event log is there.
 	Launch func(ctx context.Context, s Start, ask Asker) (Ref, error)
-	// Tell runs a verb that only looks (status, plan …; stock is what a cleanup would take away) and gives what it says.
-	Tell func(ctx context.Context, lang i18n.Lang, args []string, ask Asker) ([]string, error)
+	// Read inspects and changes nothing, and gives what there is to say in lines. That something is not well is no error.
+	Read func(ctx context.Context, lang i18n.Lang, q Query, ask Asker) ([]string, error)
 	// List reads a directory: its directories, and its files with one of the suffixes. dir "" is where the program
 	// was started; the directory that was read comes back absolute.
 	List func(ctx context.Context, dir string, suffix []string) (string, []Entry, error)
@@ -162,20 +162,6 @@ func (c Cluster) Said() string {
 		return Waiting
 	}
 	return c.Status
-}
-
-// Start is a run to be begun: the verb with its arguments, as on the command line, without secrets.
-type Start struct {
-	Verb string
-	File string   // deploy.yaml; "" with Cluster
-	Of   string   // cluster whose own deploy.yaml is taken
-	Args []string // what else follows the verb
-	// Greet are machines that deploy.yaml does not name yet.
-	Greet []Node
-	// Again: the cluster's last run is gone on with, and its limit and hooks hold.
-	Again bool
-	// Soon: another run of the cluster is about to end, and is waited for.
-	Soon bool
 }
 
 // Asker asks the person at the screen. An error is the end of what was to be begun.

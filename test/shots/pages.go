@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -33,13 +34,15 @@ func pageShots() []pageShot {
 		{name: "menu", page: menu, also: true},
 		{name: "help", page: func(d *pages.Deps) frame.Page { return pages.NewRuns(d, "") }, keys: []string{"?"}},
 		{name: "runs", page: func(d *pages.Deps) frame.Page { return pages.NewRuns(d, "") }, keys: []string{"down", "down"}},
-		{name: "status", page: func(d *pages.Deps) frame.Page { return pages.NewTell(d, "menu.status", rack.Name, "status") }},
+		{name: "status", page: func(d *pages.Deps) frame.Page {
+			return pages.NewTell(d, "menu.status", rack.Name, backend.Status{Common: request.OfCluster(rack.Name)})
+		}},
 		{name: "file", page: func(d *pages.Deps) frame.Page { return pages.NewReview(d, "/srv/eggo/deploy.yaml") }},
 		{name: "bundle", page: func(d *pages.Deps) frame.Page { return pages.NewLook(d, "/srv/eggo-amd64.tar.gz") }, keys: []string{"v"}},
 		{name: "remove", page: func(d *pages.Deps) frame.Page { return pages.NewRemove(d, rack) }, keys: []string{"down", "down", "down", "space", "down", "space"}},
 		{name: "cleanup", page: func(d *pages.Deps) frame.Page { return pages.NewCleanup(d, rack) }, keys: []string{"enter", "=rack"}},
 		{name: "first-contact", page: func(d *pages.Deps) frame.Page {
-			return pages.NewLaunch(d, backend.Start{Verb: "deploy", Of: rack.Name})
+			return pages.NewLaunch(d, backend.Start{Request: request.Deploy{Common: request.OfCluster(rack.Name)}})
 		}},
 	}
 }
@@ -110,7 +113,7 @@ func jumpDeps() *pages.Deps {
 			_, err := ask.HostKeys(ctx, keys, func(string, []backend.HostKey) ([]backend.KeyCheck, error) { return nil, nil })
 			return backend.Ref{}, err
 		},
-		Tell: jumpTold,
+		Read: jumpTold,
 		Check: func(_ context.Context, file string) (backend.Checked, error) {
 			c := jumpClusters()[0]
 			c.Status, c.File = backend.Unknown, file
@@ -133,9 +136,9 @@ func jumpDeps() *pages.Deps {
 }
 
 // jumpTold is what the verbs that only look would say.
-func jumpTold(_ context.Context, lang i18n.Lang, args []string, _ backend.Asker) ([]string, error) {
+func jumpTold(_ context.Context, lang i18n.Lang, q backend.Query, _ backend.Asker) ([]string, error) {
 	p := i18n.NewPrinter(lang)
-	if args[0] == "stock" {
+	if _, is := q.(backend.Inventory); is {
 		var out []string
 		for _, n := range jumpNodes(8) {
 			out = append(out, "  "+n.Name+"  "+n.Addr+"  "+strings.Join(n.Roles, ","))

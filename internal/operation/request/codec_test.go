@@ -43,6 +43,16 @@ func TestRequestsSurviveThePipe(t *testing.T) {
 	}
 }
 
+func TestWithKeepsWhatIsNotCommon(t *testing.T) {
+	c := OfCluster("two")
+	for _, r := range every() {
+		got := With(r, c)
+		if !reflect.DeepEqual(got.Base(), c) || !reflect.DeepEqual(With(got, r.Base()), r) {
+			t.Errorf("%+v: %+v", r, got)
+		}
+	}
+}
+
 // The cluster with the secrets that were typed stays in the process.
 func TestParsedIsNotEncoded(t *testing.T) {
 	c := &config.Cluster{Name: "one", SSH: config.SSH{Password: "hunter2"}}

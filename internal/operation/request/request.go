@@ -117,6 +117,12 @@ type Common struct {
 	Hooks     Hooks     `json:"hooks,omitzero"`
 }
 
+// OfCluster is of a cluster's own deploy.yaml, and says nothing else.
+func OfCluster(name string) Common { return Common{Source: Source{Cluster: name}} }
+
+// OfFile is of a deploy.yaml, and says nothing else.
+func OfFile(path string) Common { return Common{Source: Source{File: path}} }
+
 // Base implements Request.
 func (c Common) Base() Common { return c }
 
@@ -204,4 +210,28 @@ type Answers struct {
 	Secrets   map[string]string `json:"secrets,omitempty"`    // by the ID of their question
 	HostKeys  string            `json:"host_keys,omitempty"`  // in place of the request's: what could be asked was
 	OnFailure *OnFailure        `json:"on_failure,omitempty"` // in place of the request's
+}
+
+// With gives the request with something else in common.
+func With(q Request, c Common) Request {
+	switch q := q.(type) {
+	case Join:
+		q.Common = c
+		return q
+	case Delete:
+		q.Common = c
+		return q
+	case Cleanup:
+		q.Common = c
+		return q
+	case Renew:
+		return Renew{c}
+	case Snapshot:
+		q.Common = c
+		return q
+	case Restore:
+		q.Common = c
+		return q
+	}
+	return Deploy{c}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
@@ -226,19 +227,22 @@ func (p *Review) Keys(e *frame.Env) []frame.Binding {
 		keys = append([]frame.Binding{
 			{Keys: []string{"enter"}, Show: "Enter", Word: "file.do", Do: p.sure, Now: true},
 			{Keys: []string{"p"}, Word: "ui.key.plan", Do: func() tea.Cmd {
-				return push(NewTell(p.d, "file.plan", p.got.Cluster.Name, "plan", "--file", p.path))
+				return push(NewTell(p.d, "file.plan", p.got.Cluster.Name, backend.Plan{Request: p.deploy()}))
 			}, Now: true},
 		}, keys...)
 	}
 	return keys
 }
 
+// deploy is the request of the file.
+func (p *Review) deploy() request.Deploy { return request.Deploy{Common: request.OfFile(p.path)} }
+
 func (p *Review) sure() tea.Cmd {
 	return frame.Send(frame.Ask{
 		Title: event.M("file.sure", "cluster", p.got.Cluster.Name), Lines: []event.Msg{event.M("file.sure.what", "count", fmt.Sprint(len(p.got.Cluster.Nodes)))},
 		Choices: []frame.Choice{
 			{Key: "y", Word: "file.do", Do: func() tea.Cmd {
-				return frame.Send(frame.Replace{Page: NewLaunch(p.d, backend.Start{Verb: "deploy", File: p.path})})
+				return frame.Send(frame.Replace{Page: NewLaunch(p.d, backend.Start{Request: p.deploy()})})
 			}},
 			{Key: "n", Word: "ui.ask.cancel"},
 		},

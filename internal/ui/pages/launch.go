@@ -1,13 +1,14 @@
 package pages
 
 import (
+	"cmp"
 	"context"
-	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
@@ -58,13 +59,14 @@ func (p *Launch) Keys(*frame.Env) []frame.Binding {
 // Render implements frame.Page.
 func (p *Launch) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	t := e.Theme
-	name := p.start.Of
-	if name == "" {
-		name = p.start.File
-	}
-	out := []string{"", "   " + t.Strong.Render(verb(e, p.start.Verb)) + "  " + t.Title.Render(event.Clean(name))}
-	if len(p.start.Args) > 0 {
-		out = append(out, "   "+t.Dim.Render(widget.Cut(event.Clean(strings.Join(p.start.Args, " ")), w-6, t.Glyphs.Cut)))
+	q := p.start.Request
+	from := q.Base().Source
+	name := event.Clean(cmp.Or(from.Cluster, from.File))
+	out := []string{"", "   " + t.Strong.Render(verb(e, string(q.Verb()))) + "  " + t.Title.Render(name)}
+	if _, plain := q.(request.Deploy); !plain {
+		call := q.Call()
+		call.Cluster = from.Cluster
+		out = append(out, "   "+t.Dim.Render(widget.Cut(event.Clean(e.P.Command(call)), w-6, t.Glyphs.Cut)))
 	}
 	out = append(append(out, ""), indent(p.lines(e, w-6), 3)...)
 	if p.fault == nil {

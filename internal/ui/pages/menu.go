@@ -7,6 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 )
 
@@ -73,7 +74,7 @@ func (p *Menu) goOn(c backend.Cluster) frame.Page {
 	case c.Leaves():
 		return NewRemove(p.d, c)
 	}
-	return NewLaunch(p.d, backend.Start{Verb: "deploy", Of: c.Name, Again: true})
+	return NewLaunch(p.d, backend.Resume(c.Name))
 }
 
 // entries in the order in which they are shown: first what is likeliest.
@@ -117,7 +118,7 @@ func (p *Menu) of(id string) func(backend.Cluster) frame.Page {
 		return func(c backend.Cluster) frame.Page { return NewCleanup(d, c) }
 	case "status":
 		return func(c backend.Cluster) frame.Page {
-			return NewTell(d, "menu.status", c.Name, "status", "--id", c.Name)
+			return NewTell(d, "menu.status", c.Name, backend.Status{Common: request.OfCluster(c.Name)})
 		}
 	}
 	return nil

@@ -9,7 +9,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
@@ -93,12 +96,11 @@ func (p *Remove) plan(e *frame.Env) tea.Cmd {
 	if len(names) == 0 {
 		return frame.Send(frame.Note{Text: e.P.T("remove.nobody")})
 	}
-	args := slices.Clone(names)
-	if p.purge {
-		args = append(args, "--purge")
+	q := request.Delete{
+		Common: request.OfCluster(p.c.Name), Names: names, Drain: request.DrainTimeout, Purge: p.purge,
 	}
-	page := NewTell(p.d, "menu.remove", p.c.Name, append([]string{"plan", "delete", "--id", p.c.Name}, args...)...)
-	start := backend.Start{Verb: "delete", Of: p.c.Name, Args: append([]string{"--yes"}, args...)}
+	page := NewTell(p.d, "menu.remove", p.c.Name, backend.Plan{Request: q})
+	start := backend.Start{Request: q}
 	page.then("remove.do", func() tea.Cmd {
 		return frame.Send(frame.Prompt{
 			Title: event.M("remove.title", "count", fmt.Sprint(len(names)), "cluster", p.c.Name), Lines: []event.Msg{event.M("remove.sure", "names", e.P.List(report.Ranges(names)))},
@@ -200,8 +202,20 @@ type Add struct {
 	kind  int
 }
 
-// kinds of nodes that can be added, as join names them.
-func kinds() []string { return []string{"worker", "master", "master,worker", "etcd"} }
+// kind of nodes that can be added.
+type kind struct {
+	word  string // of i18n
+	roles []bundle.Role
+}
+
+func kinds() []kind {
+	return []kind{
+		{"add.kind.worker", []bundle.Role{bundle.Worker}},
+		{"add.kind.master", []bundle.Role{bundle.ControlPlane}},
+		{"add.kind.master-worker", []bundle.Role{bundle.ControlPlane, bundle.Worker}},
+		{"add.kind.etcd", []bundle.Role{bundle.Etcd}},
+	}
+}
 
 // NewAdd makes the page.
 func NewAdd(d *Deps, c backend.Cluster) *Add { return &Add{d: d, c: c} }
@@ -253,12 +267,13 @@ func (p *Add) plan(e *frame.Env) tea.Cmd {
 	if len(p.addrs) == 0 {
 		return p.ask()
 	}
-	args := append([]string{"--type", kinds()[p.kind]}, p.addrs...)
-	start := backend.Start{Verb: "join", Of: p.c.Name, Args: args}
+	q := request.Join{Common: request.OfCluster(p.c.Name)}
 	for _, a := range p.addrs {
-		start.Greet = append(start.Greet, backend.Node{Name: a, Addr: a})
+		ip, _ := netip.ParseAddr(a) // it was parsed before
+		q.Nodes = append(q.Nodes, config.Node{IP: ip, Port: 22, Roles: kinds()[p.kind].roles})
 	}
-	page := NewTell(p.d, "menu.add", p.c.Name, append([]string{"plan", "join", "--id", p.c.Name}, args...)...)
+	page := NewTell(p.d, "menu.add", p.c.Name, backend.Plan{Request: q})
+	start := backend.Start{Request: q}
 	page.then("add.do", func() tea.Cmd { return frame.Send(frame.Replace{Page: NewLaunch(p.d, start)}) })
 	return push(page)
 }
@@ -292,7 +307,7 @@ func (p *Add) Render(e *frame.Env, w, _ int) ([]string, *tea.Cursor) {
 		if i == p.kind {
 			style = t.Strong
 		}
-		out = append(out, row(e, i == p.kind, style.Render(e.P.T("add.kind."+strings.ReplaceAll(k, ",", "-"))), w))
+		out = append(out, row(e, i == p.kind, style.Render(e.P.T(k.word)), w))
 	}
 	return out, nil
 }
@@ -309,19 +324,21 @@ type Cleanup struct {
 
 // NewCleanup makes the page.
 func NewCleanup(d *Deps, c backend.Cluster) *Cleanup {
-	p := &Cleanup{Tell: NewTell(d, "menu.cleanup", c.Name, "stock", "--id", c.Name), c: c}
+	p := &Cleanup{Tell: NewTell(d, "menu.cleanup", c.Name, nil), c: c}
+	p.query = p.inventory()
 	p.then("cleanup.do", p.confirm)
 	p.wrap = true
 	p.even = true // what cannot be seen can be cleaned up all the same
 	return p
 }
 
+// inventory asks what would go.
+func (p *Cleanup) inventory() backend.Query {
+	return backend.Inventory{Common: request.OfCluster(p.c.Name), Purge: p.purge}
+}
+
 func (p *Cleanup) confirm() tea.Cmd {
-	args := []string{"--yes"}
-	if p.purge {
-		args = append(args, "--purge")
-	}
-	start := backend.Start{Verb: "cleanup", Of: p.c.Name, Args: args}
+	start := backend.Start{Request: request.Cleanup{Common: request.OfCluster(p.c.Name), Purge: p.purge}}
 	lines := []event.Msg{event.M("cleanup.sure", "cluster", p.c.Name, "count", fmt.Sprint(len(p.c.Nodes)))}
 	if p.purge {
 		lines = append(lines, event.M("cleanup.purge"))
@@ -337,10 +354,7 @@ func (p *Cleanup) confirm() tea.Cmd {
 func (p *Cleanup) Keys(e *frame.Env) []frame.Binding {
 	return append(p.Tell.Keys(e), frame.Binding{Keys: []string{"p"}, Word: "ui.key.purge", Do: func() tea.Cmd {
 		p.purge = !p.purge
-		p.args = []string{"stock", "--id", p.c.Name}
-		if p.purge {
-			p.args = append(p.args, "--purge")
-		}
+		p.query = p.inventory()
 		return p.begin(e)
 	}})
 }

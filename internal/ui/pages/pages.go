@@ -45,8 +45,10 @@ func (d *Deps) open(ctx context.Context, r backend.Ref, replay float64) (opened,
 func (d *Deps) Run(r backend.Ref, o backend.Board) frame.Page {
 	page := runview.New(o)
 	if d.S.Launch != nil {
+		start := backend.Resume(r.Cluster)
+		start.Soon = true
 		page.Again(func() frame.Page {
-			return NewLaunch(d, backend.Start{Verb: "deploy", Of: r.Cluster, Again: true, Soon: true})
+			return NewLaunch(d, start)
 		})
 	}
 	return page

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/netip"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -16,8 +18,11 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -81,11 +86,19 @@ func waitingClusters() []backend.Cluster {
 type world struct {
 	clusters []backend.Cluster
 	launched []backend.Start
-	told     [][]string
+	asked    []backend.Query
 	keys     bool
 	signer   bool
 	fail     error
 	nodes    int // of the deploy.yaml and of what is told; 0 is eight
+}
+
+// began says whether just this was launched.
+func (w *world) began(t *testing.T, want backend.Start) {
+	t.Helper()
+	if len(w.launched) != 1 || !reflect.DeepEqual(w.launched[0], want) {
+		t.Errorf("%+v", w.launched)
+	}
 }
 
 func (w *world) deps() *Deps {
@@ -126,12 +139,12 @@ func (w *world) deps() *Deps {
 				}
 			}
 			w.launched = append(w.launched, s)
-			return backend.Ref{Cluster: s.Of, Run: "x"}, nil
+			return backend.Ref{Cluster: s.Request.Base().Source.Cluster, Run: "x"}, nil
 		},
-		Tell: func(_ context.Context, lang i18n.Lang, args []string, _ backend.Asker) ([]string, error) {
-			w.told = append(w.told, args)
+		Read: func(_ context.Context, lang i18n.Lang, q backend.Query, _ backend.Asker) ([]string, error) {
+			w.asked = append(w.asked, q)
 			p := i18n.NewPrinter(lang)
-			if args[0] == "stock" {
+			if _, is := q.(backend.Inventory); is {
 				var out []string
 				for _, x := range nodes(n) {
 					out = append(out, "  "+x.Name+"  "+x.Addr+"  "+strings.Join(x.Roles, ", "))
@@ -208,7 +221,7 @@ func TestGoldens(t *testing.T) {
 		"help":       func() frame.Page { return NewRuns(full.deps(), "") },
 		"launch": func() frame.Page {
 			d := (&world{fail: event.NewFault(event.ClassLocked, "lock.cluster-held", nil, "pid", "7", "user", "root", "host", "jump", "verb", "deploy", "since", "now")}).deps()
-			return NewLaunch(d, backend.Start{Verb: "deploy", Of: "rack-7"})
+			return NewLaunch(d, backend.Start{Request: request.Deploy{Common: request.OfCluster("rack-7")}})
 		},
 	}
 	for name, page := range pages {
@@ -222,13 +235,15 @@ func TestGoldens(t *testing.T) {
 		for name, page := range map[string]func() frame.Page{
 			"review":     func() frame.Page { return NewReview(w.deps(), "/srv/eggo/deploy.yaml") },
 			"review-bad": func() frame.Page { return NewReview(w.deps(), "/srv/eggo/bad.yaml") },
-			"status":     func() frame.Page { return NewTell(w.deps(), "menu.status", "rack-7", "status") },
-			"remove":     func() frame.Page { return NewRemove(w.deps(), c) },
-			"add":        func() frame.Page { return NewAdd(w.deps(), c) },
-			"cleanup":    func() frame.Page { return NewCleanup(w.deps(), c) },
+			"status": func() frame.Page {
+				return NewTell(w.deps(), "menu.status", "rack-7", backend.Status{Common: request.OfCluster("rack-7")})
+			},
+			"remove":  func() frame.Page { return NewRemove(w.deps(), c) },
+			"add":     func() frame.Page { return NewAdd(w.deps(), c) },
+			"cleanup": func() frame.Page { return NewCleanup(w.deps(), c) },
 			"keys": func() frame.Page {
 				w.keys = true
-				return NewLaunch(w.deps(), backend.Start{Verb: "deploy", Of: "rack-7"})
+				return NewLaunch(w.deps(), backend.Start{Request: request.Deploy{Common: request.OfCluster("rack-7")}})
 			},
 		} {
 			for _, shape := range uitest.For(n) {
@@ -311,7 +326,7 @@ func TestResume(t *testing.T) {
 	uitest.Keys(t, a, "enter")
 	uitest.Has(t, a, "2 unknown host keys", "SHA256:a1B", "SHA256:b1B")
 	uitest.Keys(t, a, "y")
-	if len(w.launched) != 1 || w.launched[0].Of != "rack-7" || w.launched[0].Verb != "deploy" {
+	if len(w.launched) != 1 || w.launched[0].Request.Base().Source.Cluster != "rack-7" || w.launched[0].Request.Verb() != request.VerbDeploy {
 		t.Errorf("%+v", w.launched)
 	}
 	uitest.Has(t, a, "rack-7")
@@ -326,7 +341,9 @@ func TestTheSignerOfABundle(t *testing.T) {
 	}
 	for lang, want := range words {
 		w := &world{signer: true}
-		page := func() frame.Page { return NewLaunch(w.deps(), backend.Start{Verb: "deploy", Of: "rack-7"}) }
+		page := func() frame.Page {
+			return NewLaunch(w.deps(), backend.Start{Request: request.Deploy{Common: request.OfCluster("rack-7")}})
+		}
 		a := begin(t, page(), lang, false, 80, 24)
 		uitest.Has(t, a, want...)
 		uitest.Lacks(t, a, "{")
@@ -352,7 +369,7 @@ func TestWhatWasNotBegunIsOfferedAgain(t *testing.T) {
 	uitest.Keys(t, a, "enter")
 	uitest.Has(t, a, "Nothing is wrong with this file")
 	uitest.Keys(t, a, "enter", "y")
-	if len(w.launched) != 1 || w.launched[0].File != "/root/.eggo/deploy.yaml" {
+	if len(w.launched) != 1 || w.launched[0].Request.Base().Source.File != "/root/.eggo/deploy.yaml" {
 		t.Errorf("%+v", w.launched)
 	}
 }
@@ -378,7 +395,7 @@ func TestWhatTakesAwayIsGoneOnWith(t *testing.T) {
 // What a verb says is asked for again in the other language, once; what is wider than the screen can be moved to.
 func TestStatusInBothLanguages(t *testing.T) {
 	w := &world{clusters: clusters()}
-	a := begin(t, NewTell(w.deps(), "menu.status", "rack-7", "status"), i18n.English, false, 80, 24)
+	a := begin(t, NewTell(w.deps(), "menu.status", "rack-7", backend.Status{Common: request.OfCluster("rack-7")}), i18n.English, false, 80, 24)
 	uitest.Has(t, a, "ADDRESS", "rack-7 is well")
 	uitest.Lacks(t, a, "CERTIFICATES")
 	uitest.Keys(t, a, "right")
@@ -388,8 +405,8 @@ func TestStatusInBothLanguages(t *testing.T) {
 	uitest.Lacks(t, a, "CERTIFICATES", "is well")
 	uitest.Keys(t, a, "left", "L", "L", "L")
 	uitest.Has(t, a, "ADDRESS", "is well")
-	if len(w.told) != 2 {
-		t.Errorf("asked %d times", len(w.told))
+	if len(w.asked) != 2 {
+		t.Errorf("asked %d times", len(w.asked))
 	}
 }
 
@@ -413,11 +430,10 @@ func TestCleanup(t *testing.T) {
 		t.Fatal("it began")
 	}
 	uitest.Keys(t, a, "enter")
-	if len(w.launched) != 1 || strings.Join(w.launched[0].Args, " ") != "--yes --purge" || w.launched[0].Of != "rack-7" || w.launched[0].Verb != "cleanup" {
-		t.Errorf("%+v", w.launched)
-	}
-	if got := strings.Join(w.told[1], " "); got != "stock --id rack-7 --purge" {
-		t.Error(got)
+	of := request.OfCluster("rack-7")
+	w.began(t, backend.Start{Request: request.Cleanup{Common: of, Purge: true}})
+	if want := (backend.Inventory{Common: of, Purge: true}); !reflect.DeepEqual(w.asked[1], backend.Query(want)) {
+		t.Errorf("%+v", w.asked)
 	}
 	uitest.Has(t, a, "rack-7")
 }
@@ -441,15 +457,16 @@ func TestRemove(t *testing.T) {
 	uitest.Has(t, a, "node-1 ", "node-4  192")
 	uitest.Lacks(t, a, "  leaves")
 	uitest.Keys(t, a, "down", "down", "down", "space", "down", "space", "enter")
-	if got := strings.Join(w.told[0], " "); got != "plan delete --id rack-7 node-4 node-5" {
-		t.Error(got)
+	want := request.Delete{
+		Common: request.OfCluster("rack-7"), Names: []string{"node-4", "node-5"}, Drain: request.DrainTimeout,
+	}
+	if !reflect.DeepEqual(w.asked[0], backend.Query(backend.Plan{Request: want})) {
+		t.Errorf("%+v", w.asked)
 	}
 	uitest.Keys(t, a, "enter")
 	uitest.Type(t, a, "rack-7")
 	uitest.Keys(t, a, "enter")
-	if len(w.launched) != 1 || strings.Join(w.launched[0].Args, " ") != "--yes node-4 node-5" {
-		t.Errorf("%+v", w.launched)
-	}
+	w.began(t, backend.Start{Request: want})
 }
 
 // Addresses that join are judged as they are given.
@@ -462,9 +479,15 @@ func TestAdd(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+u")
 	uitest.Type(t, a, "192.0.2.90, 192.0.2.91")
 	uitest.Keys(t, a, "enter", "down", "enter", "enter")
-	if len(w.launched) != 1 || strings.Join(w.launched[0].Args, " ") != "--type master 192.0.2.90 192.0.2.91" || len(w.launched[0].Greet) != 2 {
-		t.Errorf("%+v", w.launched)
+	master := []bundle.Role{bundle.ControlPlane}
+	want := request.Join{Common: request.OfCluster("rack-7"), Nodes: []config.Node{
+		{IP: netip.MustParseAddr("192.0.2.90"), Port: 22, Roles: master},
+		{IP: netip.MustParseAddr("192.0.2.91"), Port: 22, Roles: master},
+	}}
+	if !reflect.DeepEqual(w.asked[0], backend.Query(backend.Plan{Request: want})) {
+		t.Errorf("%+v", w.asked)
 	}
+	w.began(t, backend.Start{Request: want})
 }
 
 // A path that is typed behind the directory that stands there begins anew where it is absolute.
@@ -485,9 +508,7 @@ func TestFromAFile(t *testing.T) {
 	uitest.Keys(t, a, "2", "enter")
 	uitest.Has(t, a, "/srv/eggo/deploy.yaml", "node-8", "Nothing is wrong")
 	uitest.Keys(t, a, "enter", "y")
-	if len(w.launched) != 1 || w.launched[0].File != "/srv/eggo/deploy.yaml" || w.launched[0].Verb != "deploy" {
-		t.Errorf("%+v", w.launched)
-	}
+	w.began(t, backend.Start{Request: request.Deploy{Common: request.OfFile("/srv/eggo/deploy.yaml")}})
 	uitest.Keys(t, a, "esc")
 	uitest.Has(t, a, "Look into a bundle") // the menu: nobody wants to choose that file again
 	a = begin(t, NewReview(w.deps(), "/bad.yaml"), i18n.English, false, 100, 30)

@@ -2,7 +2,6 @@ package pages
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -14,14 +13,14 @@ import (
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
-// Tell shows what a verb that only looks has to say: status, a plan.
+// Tell shows what a query has to say: status, a plan.
 type Tell struct {
 	quiet
 	task
 	d     *Deps
 	title string // of i18n
 	name  string // cluster
-	args  []string
+	query backend.Query
 	text  []string
 	lang  i18n.Lang // of what was asked for last
 	said  map[i18n.Lang][]string
@@ -35,9 +34,9 @@ type Tell struct {
 	even  bool // Enter leads there though the text could not be had
 }
 
-// NewTell makes the page of a verb with its arguments.
-func NewTell(d *Deps, title, name string, args ...string) *Tell {
-	return &Tell{d: d, title: title, name: name, args: args}
+// NewTell makes the page of a query.
+func NewTell(d *Deps, title, name string, q backend.Query) *Tell {
+	return &Tell{d: d, title: title, name: name, query: q}
 }
 
 // then says what Enter leads to when the text has been shown.
@@ -53,9 +52,11 @@ func (p *Tell) begin(e *frame.Env) tea.Cmd {
 }
 
 func (p *Tell) ask(e *frame.Env) tea.Cmd {
-	get, args, lang := p.d.S.Tell, slices.Clone(p.args), e.P.Lang()
+	get, q, lang := p.d.S.Read, p.query, e.P.Lang()
 	p.lang = lang
-	return p.task.start(event.M("tell.asking"), func(ctx context.Context, ask backend.Asker) (any, error) { return get(ctx, lang, args, ask) })
+	return p.task.start(event.M("tell.asking"), func(ctx context.Context, ask backend.Asker) (any, error) {
+		return get(ctx, lang, q, ask)
+	})
 }
 
 // Spoken implements frame.Speaker: what is said stays until it is there in the other language.

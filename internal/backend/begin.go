@@ -1,0 +1,40 @@
+package backend
+
+import "github.com/eggo-k8s/eggo/internal/operation/request"
+
+// Start is a run to be begun. Its request holds no secrets.
+type Start struct {
+	Request request.Request
+	// Again: the cluster's last run is continued, and its limit and hooks hold.
+	Again bool
+	// Soon: another run of the cluster is about to end, and is waited for.
+	Soon bool
+}
+
+// Resume is a deploy that continues the last run of a cluster.
+func Resume(cluster string) Start {
+	return Start{Request: request.Deploy{Common: request.OfCluster(cluster)}, Again: true}
+}
+
+// Query is what is asked about a cluster without changing anything: Status, Plan or Inventory.
+type Query interface {
+	// Base says which cluster it is about.
+	Base() request.Common
+	isQuery()
+}
+
+// Status asks how a cluster is.
+type Status struct{ request.Common }
+
+// Plan asks what a request would change.
+type Plan struct{ request.Request }
+
+// Inventory asks what a cleanup would remove; with Purge also data and images.
+type Inventory struct {
+	request.Common
+	Purge bool
+}
+
+func (Status) isQuery()    {}
+func (Plan) isQuery()      {}
+func (Inventory) isQuery() {}
