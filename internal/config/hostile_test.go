@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -175,6 +176,14 @@ func TestDirectoriesOnANode(t *testing.T) {
 		if _, ps := Load([]byte(minimal+line), "f"); ps.HasErrors() == want {
 			t.Errorf("%s%s", line, dump(ps))
 		}
+	}
+}
+
+// A slash at the end of a directory makes it no other one.
+func TestADirectoryWithASlashAtItsEnd(t *testing.T) {
+	c, ps := Load([]byte(minimal+"cni-bin-dir: /srv/cni/,/opt/cni/bin/\n"), "f")
+	if ps.HasErrors() || !slices.Equal(c.CNIBinDirs, []string{"/srv/cni", "/opt/cni/bin"}) {
+		t.Errorf("%q %s", c.CNIBinDirs, dump(ps))
 	}
 }
 

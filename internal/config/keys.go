@@ -3,6 +3,7 @@ package config
 import (
 	"net"
 	"net/netip"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -176,7 +177,7 @@ func (l *loader) cniBinDirs(v val) {
 			l.err(v, ruleNodePath.code, "value", clip(dir))
 			return
 		}
-		dirs = append(dirs, dir)
+		dirs = append(dirs, path.Clean(dir))
 	}
 	// Plugins are only looked for in the others.
 	if !slices.Contains(dirs, "/opt/cni/bin") && !nodepath.Dir(nodepath.Program, dirs[0]) {

@@ -11,9 +11,12 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
-// fullDisks prints where the file systems are mounted that Eggo writes to and that have less than 256 KiB left.
+// fullDisks prints where the file systems are mounted that Eggo writes to and that have less than 256 KiB or 16 inodes
+// left for root, for whom some of what others see as full is kept. Images that nobody can write to are always full.
 const fullDisks = `for p in / /etc /opt /tmp /usr/local /var /var/lib /var/log @SENT@; do
-  [ ! -d "$p" ] || df -PB1 "$p" 2>/dev/null | awk 'NR==2 && $4<262144 {print $6}'
+  [ -d "$p" ] && [ -w "$p" ] || continue
+  df -PB1 "$p" 2>/dev/null | awk 'NR==2 && $2-$3<262144 {print $6}'
+  df -Pi "$p" 2>/dev/null | awk 'NR==2 && $2>0 && $4<16 {print $6}'
 done | sort -u
 `
 
@@ -27,7 +30,11 @@ func (r *run) withFullDisks(ctx context.Context, nd *node.Node, err error) error
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	out, asked := nd.Query(ctx, strings.ReplaceAll(fullDisks, "@SENT@", node.Quote(r.sentDir())))
-	if full := strings.Fields(event.Clean(out)); asked == nil && len(full) > 0 {
+	full := strings.Fields(out)
+	for i, mount := range full {
+		full[i] = event.Clean(mount)
+	}
+	if asked == nil && len(full) > 0 {
 		told := *f
 		told.Args = maps.Clone(f.Args)
 		if told.Args == nil {

@@ -2,6 +2,7 @@ package phases_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
+	"golang.org/x/sys/unix"
 )
 
 // What a machine makes of a place is found out on it, right before anything is written there.
@@ -38,6 +40,11 @@ func TestAPlaceIsLookedAtOnTheMachine(t *testing.T) {
 		"a directory that others may change": {func(t *testing.T, l *phasestest.Lab, w *phasestest.Node) {
 			listed(l, "/root/.eggo/site")
 			must(t, os.MkdirAll(w.Path("/root/.eggo"), 0o755), os.Chmod(w.Path("/root/.eggo"), 0o777))
+		}, "node.place-open", "/root/.eggo"},
+		"a directory that an ACL lets somebody change": {func(t *testing.T, l *phasestest.Lab, w *phasestest.Node) {
+			listed(l, "/root/.eggo/site")
+			must(t, os.MkdirAll(w.Path("/root/.eggo"), 0o755))
+			letWrite(t, w.Path("/root/.eggo"), 1234)
 		}, "node.place-open", "/root/.eggo"},
 		"a file in its way": {func(t *testing.T, l *phasestest.Lab, w *phasestest.Node) {
 			listed(l, "/root/.eggo/site")
@@ -71,6 +78,23 @@ func TestAPlaceIsLookedAtOnTheMachine(t *testing.T) {
 				t.Errorf("%v after %d changes", f, len(of[event.Change](b)))
 			}
 		})
+	}
+}
+
+// letWrite gives a user rights to a directory by an access control list, as setfacl -m u:UID:rwx does.
+func letWrite(t *testing.T, dir string, uid uint32) {
+	t.Helper()
+	const owner, user, group, mask, other, nobody = 1, 2, 4, 16, 32, 1<<32 - 1
+	acl := binary.LittleEndian.AppendUint32(nil, 2)
+	for _, e := range []struct {
+		tag, rights uint16
+		id          uint32
+	}{{owner, 7, nobody}, {user, 7, uid}, {group, 5, nobody}, {mask, 7, nobody}, {other, 5, nobody}} {
+		acl = binary.LittleEndian.AppendUint16(binary.LittleEndian.AppendUint16(acl, e.tag), e.rights)
+		acl = binary.LittleEndian.AppendUint32(acl, e.id)
+	}
+	if err := unix.Setxattr(dir, "system.posix_acl_access", acl, 0); err != nil {
+		t.Skip("no access control lists here: ", err)
 	}
 }
 
@@ -120,7 +144,15 @@ func TestPlacesOfNodesThatAreInstalled(t *testing.T) {
 	staff("")
 	put(t, w.Path("/etc/passwd"), "root:x:0:0:root:/root:/bin/sh\n")
 	put(t, record, was+via)
-	must(t, l.Rebuild("again"))
+	if err := phases.CheckTarget(t.Context(), node.New(w, func(event.Event) error { return nil }), "/opt/cni/bin/x"); err != nil {
+		t.Error(err)
+	}
+	must(t, os.Chmod(w.Path("/opt"), 0o777)) // others could turn the link
+	err := phases.CheckTarget(t.Context(), node.New(w, func(event.Event) error { return nil }), "/opt/cni/bin/x")
+	if f := event.AsFault(err); f == nil || f.Code != "node.place-open" || f.Args["is"] != "/opt" {
+		t.Errorf("the link can be turned: %v", err)
+	}
+	must(t, os.Chmod(w.Path("/opt"), 0o755), l.Rebuild("again"))
 	deploy(t, l)
 }
 

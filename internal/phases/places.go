@@ -59,6 +59,7 @@ closed() {
   set -- "$1" $(stat -c '%u 0%a %g' "$1")
   [ "$2" = 0 ] || [ -O "$1" ] || return 1
   [ $(($3 & 022)) -ne 0 ] && [ $(($3 & 01000)) -eq 0 ] || return 0
+  case $(ls -ld "$1") in ??????????+*) return 1 ;; esac # of an ACL the mask stands where the group's rights do
   [ $(($3 & 02)) -eq 0 ] && [ -z "$(in_group "$4")" ]
 }
 `
@@ -73,16 +74,24 @@ went() {
     /var/lib/eggo-node/record 2>/dev/null
 }
 fine=' '
-place() { # DIR
-  d=$(realpath -m "$1")
-  if [ "$d" != "$1" ] && ! went "$1" "$d"; then printf 'link %s\n' "$d"; return; fi
+# above DIR: it and those above it are closed, those too that hold a link on the way; else it says which one is not
+above() {
+  d=$1
   while [ "$d" != / ]; do
     case $fine in *" $d "*) break ;; esac # and so are those above
-    if [ -e "$d" ] && ! closed "$d"; then printf 'open %s\n' "$d"; return; fi
+    if [ -e "$d" ] && [ ! -L "$d" ] && ! closed "$d"; then printf 'open %s\n' "$d"; return 1; fi
     d=${d%/*}
     d=${d:-/}
   done
   fine="$fine$1 "
+}
+place() { # DIR
+  real=$(realpath -m "$1")
+  if [ "$real" != "$1" ]; then
+    went "$1" "$real" || { printf 'link %s\n' "$real"; return; }
+    above "$1" || return 0
+  fi
+  above "$real" || return 0
   echo fine
 }
 shadowed() { # DIR NAME: another unit of that name

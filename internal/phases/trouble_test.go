@@ -243,13 +243,13 @@ func TestAComponentThatDoesNotStartIsNamedAndTheNextDeployGoesOn(t *testing.T) {
 func TestAFailureOnAFullDiskSaysSo(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, 0)
-	put(t, l.Nodes["m1"].State("broken/etcd.service"), "1000\n")
+	put(t, l.Nodes["m1"].State("broken/etcd.service"), "1000\n/var/lib 99999999\n/usr/local 100\n/etc 200\n")
 	_, sum, err := run(t, l, phases.Deploy)
 	if err == nil || len(sum.Failed) != 1 {
 		t.Fatal(err, sum.Failed)
 	}
 	f := sum.Failed[0].Fault
-	if f.Code != "node.command-failed" || !strings.Contains(f.Cause, "it is broken") || f.Args[event.FullDisks] != "/" {
+	if f.Code != "node.command-failed" || !strings.Contains(f.Cause, "it is broken") || f.Args[event.FullDisks] != "/, /etc, /usr/local" {
 		t.Errorf("%+v", f)
 	}
 }

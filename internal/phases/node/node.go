@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -258,7 +259,7 @@ func (t Tree) Script() string {
 	if t.Purge {
 		when = "purge"
 	}
-	return fmt.Sprintf("tree %s %o %s\n", Quote(t.Path), t.Mode, when)
+	return fmt.Sprintf("tree %s %o %s\n", Quote(path.Clean(t.Path)), t.Mode, when)
 }
 
 func (s Service) hash() string {

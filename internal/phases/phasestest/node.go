@@ -65,7 +65,8 @@ func (n *Node) Name() string { return n.name }
 // Path is where a path of the node stands on this machine.
 func (n *Node) Path(p string) string { return filepath.Join(n.dir, "root", p) }
 
-// State is a file of the fakes' state: active/UNIT, enabled/UNIT, broken/UNIT (what it holds is then left of the disk), dpkg/PACKAGE.status, listening (as ss -Hltnp prints).
+// State is a file of the fakes' state: active/UNIT, enabled/UNIT, broken/UNIT (then what it holds is left of the
+// disk, and lines MOUNT FREE of others), dpkg/PACKAGE.status, listening (as ss -Hltnp prints).
 func (n *Node) State(p string) string { return filepath.Join(n.dir, "state", p) }
 
 // Commands are the scripts that ran, in order.
