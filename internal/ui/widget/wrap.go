@@ -49,7 +49,7 @@ func broken(out []string, s string, w int) []string {
 		if at > start && breaks(last, r) {
 			may, left = at, used
 		}
-		if used+cells > w && used > 0 && r != ' ' {
+		for used+cells > w && used > 0 && r != ' ' { // once more where the rest of the line is still too wide
 			if may <= start {
 				may, left = at, used
 			}
