@@ -80,6 +80,9 @@ func RunDetached(
 ) error {
 	say := json.NewEncoder(out)
 	failed := func(err error) error {
+		if ctx.Err() != nil && !errors.As(err, new(*event.Fault)) {
+			err = event.NewFault(event.ClassInterrupted, "run.interrupted", nil)
+		}
 		if say.Encode(report{Fault: event.AsFault(err)}) != nil {
 			unheard(err)
 		}
