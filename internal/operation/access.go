@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"net"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -71,8 +73,10 @@ type secret struct {
 func bastionSecrets(bastions []config.Bastion, user string) (out []secret) {
 	for i := range bastions {
 		b := &bastions[i]
-		what := event.M("ask.bastion", "host", b.Host, "user", cmp.Or(b.User, user))
-		out = append(out, secret{SecretQuestion{"bastion " + b.Host, b.PasswordFrom, what}, &b.Password})
+		user := cmp.Or(b.User, user)
+		what := event.M("ask.bastion", "host", b.Host, "user", user)
+		id := "bastion " + user + "@" + net.JoinHostPort(b.Host, strconv.Itoa(cmp.Or(b.Port, 22)))
+		out = append(out, secret{SecretQuestion{id, b.PasswordFrom, what}, &b.Password})
 	}
 	return out
 }

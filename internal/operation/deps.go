@@ -169,7 +169,7 @@ type Asker interface {
 
 // SecretQuestion is about one secret.
 type SecretQuestion struct {
-	// ID names it, the same in every process: password, sudo, "bastion HOST", "key FILE", "password NODE".
+	// ID names it, the same in every process: password, sudo, "bastion USER@HOST:PORT", "key FILE", "password NODE".
 	ID string
 	// From is where deploy.yaml says that it is: prompt, env:NAME, file:PATH.
 	From string
