@@ -100,7 +100,6 @@ func (h *hostKeys) add(ctx context.Context, addr string, key ssh.PublicKey) erro
 	case err != nil:
 		return event.NewFault(event.ClassFailed, "ssh.known-hosts", err, "file", h.file)
 	}
-	h.known.adds.Add(1)
 	return nil
 }
 

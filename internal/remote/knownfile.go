@@ -37,7 +37,7 @@ type knownFile struct {
 	soon  time.Duration // until it is said that the lock is waited for
 	limit time.Duration // of that wait
 
-	adds, safe atomic.Int64 // keys that were added, and how many of them Options.Added knows of
+	adds, safe atomic.Int64 // keys that are in the file since, and how many of them Options.Added knows of
 
 	mu      sync.Mutex
 	db      *knownhosts.HostKeyDB
@@ -152,8 +152,11 @@ func (k *knownFile) check(host string, remote net.Addr, key ssh.PublicKey) error
 }
 
 // add returns when the key is in the file. Who comes first writes for all that came meanwhile; tell is called when that takes long because
-// another process has the lock of the file.
+// another process has the lock of the file, if it is not nil. A key may be in the file though ctx ended meanwhile.
 func (k *knownFile) add(ctx context.Context, addr string, key ssh.PublicKey, tell func()) error {
+	if tell == nil {
+		tell = func() {}
+	}
 	n := &newKey{addr: knownhosts.Normalize(addr), key: key, tell: tell, gone: ctx.Done(), done: make(chan error, 1)}
 	k.mu.Lock()
 	k.waiting = append(k.waiting, n)
@@ -246,6 +249,7 @@ func (k *knownFile) append(batch []*newKey) error {
 			return err
 		}
 	}
+	k.adds.Add(int64(len(batch))) // here: who waits for a key may have gone, and it is in the file all the same
 	after, err := k.stat()
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -168,6 +169,47 @@ func TestALockThatIsNotGivenBack(t *testing.T) {
 		t.Error(err)
 	}
 	if err := k.check("10.0.0.1:22", &net.TCPAddr{}, keyNumber(t, 1)); err != nil {
+		t.Error(err)
+	}
+}
+
+// A key that is written while the one that wants it is cancelled is in the file: the next connection has it made safe.
+func TestAKeyThatNobodyWaitsForIsMadeSafe(t *testing.T) {
+	k := newKnownFile(filepath.Join(t.TempDir(), "known_hosts"))
+	h := &hostKeys{file: k.path, known: k, policy: AcceptNew}
+	ctx, cancel := context.WithCancel(t.Context())
+	gone, write := make(chan struct{}), k.write
+	k.write = func(path string, data []byte) error {
+		cancel()
+		<-gone
+		return write(path, data)
+	}
+	if f := event.AsFault(h.add(ctx, "10.0.0.1:22", keyNumber(t, 1))); f.Code != "ssh.cancelled" {
+		t.Errorf("%+v", f)
+	}
+	again := &newKey{addr: "10.0.0.1:22", key: keyNumber(t, 1), done: make(chan error, 1)}
+	k.mu.Lock()
+	k.waiting = append(k.waiting, again) // comes back when the first one is written
+	k.mu.Unlock()
+	close(gone)
+	if err := <-again.done; err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	if err := h.persist(t.Context(), func(context.Context) error { calls++; return nil }); err != nil || calls != 1 {
+		t.Errorf("%v, called %d times", err, calls)
+	}
+}
+
+// Who wants no word on the lock waits for it all the same.
+func TestALockThatNobodyIsToldOf(t *testing.T) {
+	k := newKnownFile(filepath.Join(t.TempDir(), "known_hosts"))
+	k.soon, k.limit = time.Millisecond, 20*time.Millisecond
+	lock := flock.New(k.path + ".lock")
+	if err := lock.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.add(t.Context(), "10.0.0.1:22", keyNumber(t, 1), nil); !errors.Is(err, errHeld) {
 		t.Error(err)
 	}
 }
