@@ -113,7 +113,7 @@ func (h *hostKeys) persist(ctx context.Context, added func(context.Context) erro
 		if ctx.Err() != nil {
 			return ctxFault(ctx)
 		}
-		return event.NewFault(event.ClassFailed, "ssh.known-hosts", err, "file", h.file)
+		return event.NewFault(event.ClassFailed, "state.write", err) // the file is in order, it is the store that is not
 	}
 	h.known.safe.Store(n)
 	return nil

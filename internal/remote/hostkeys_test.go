@@ -109,7 +109,7 @@ func TestAnAcceptedKeyIsMadeSafe(t *testing.T) {
 			return fault
 		}
 		_, err := remote.Dial(limit(t), target(s), o)
-		wantFault(t, err, "ssh.known-hosts")
+		wantFault(t, err, "state.write")
 		if calls != 1 || sessions != 0 {
 			t.Errorf("%s: called %d times, after %d commands", policy, calls, sessions)
 		}
