@@ -61,6 +61,8 @@ type App struct {
 
 	command  func(event.Call) string
 	terminal bool // somebody types at one, and sees what is drawn
+	asked    int  // questions to the terminal
+	answers  int  // to them
 	keys     int  // that were typed, and clicks
 }
 
@@ -153,7 +155,11 @@ func calm() func(tea.Model, tea.Msg) tea.Msg {
 
 // Init implements tea.Model.
 func (a *App) Init() tea.Cmd {
-	return tea.Batch(tea.RequestBackgroundColor, a.of(a.stack[0], a.stack[0].Init(&a.env)))
+	var c tea.Cmd
+	if a.terminal {
+		c = a.ask()
+	}
+	return tea.Batch(tea.RequestBackgroundColor, c, a.of(a.stack[0], a.stack[0].Init(&a.env)))
 }
 
 // of makes a page's command one whose message finds its way back to the page. Messages of Bubble Tea's own go to

@@ -14,8 +14,9 @@ import (
 // that was typed before. Keys that come earlier are held, and go to the page below, for which they were meant.
 // Somebody who was typing has not seen the dialog yet, so the terminal is asked again after a pause.
 //
-// A dialog that a key has opened takes the next one at once. So does every dialog where nothing answers: of a terminal
-// that is a script's pipe, nothing can be known.
+// A dialog that a key has opened takes the next one at once. So does every dialog where nothing has ever answered: of a
+// terminal that is a script's pipe, nothing can be known. One that has answered is slow, and is waited for. It is asked
+// when the program begins, and all that it is asked is counted: the answer to an earlier question says nothing.
 
 // open is a dialog and the page that asked, nil if it was the program.
 type open struct {
@@ -26,13 +27,13 @@ type open struct {
 
 // unseen is what is typed until a dialog is on the screen. Each time that the terminal is asked has its own.
 type unseen struct {
-	asked bool // the terminal was
+	asked int // the number of the first question to the terminal; 0: none yet
 	held  []tea.Msg
 }
 
 type (
 	drawnMsg struct{ of *unseen } // the dialog was written to the terminal
-	muteMsg  struct{ of *unseen } // the terminal has not answered
+	muteMsg  struct{ of *unseen } // the terminal has not answered in time
 )
 
 const (
@@ -71,20 +72,30 @@ func (a *App) unsure(wait time.Duration) tea.Cmd {
 	return tea.Tick(wait, func(time.Time) tea.Msg { return drawnMsg{u} })
 }
 
+// ask asks the terminal what every terminal answers.
+func (a *App) ask() tea.Cmd {
+	a.asked++
+	return tea.Raw(ansi.RequestPrimaryDeviceAttributes)
+}
+
 // drawn asks the terminal.
 func (a *App) drawn(u *unseen) tea.Cmd {
 	if d := a.first(); d == nil || d.unseen != u {
 		return nil
 	}
-	u.asked = true
-	silent := func(time.Time) tea.Msg { return muteMsg{u} }
-	return tea.Batch(tea.Raw(ansi.RequestPrimaryDeviceAttributes), tea.Tick(answerTime, silent))
+	c := a.ask()
+	if u.asked == 0 {
+		u.asked = a.asked
+	}
+	return tea.Batch(c, tea.Tick(answerTime, func(time.Time) tea.Msg { return muteMsg{u} }))
 }
 
 // answered takes the terminal's answer: what is held was typed before the dialog was on the screen.
 func (a *App) answered() tea.Cmd {
+	a.terminal = true // it may have been thought to be none
+	a.answers = min(a.answers+1, a.asked)
 	d := a.first()
-	if d == nil || d.unseen == nil || !d.unseen.asked {
+	if d == nil || d.unseen == nil || d.unseen.asked == 0 || a.answers < d.unseen.asked {
 		return nil
 	}
 	held := d.unseen.held
@@ -104,11 +115,15 @@ func (a *App) answered() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// mute is called when the terminal has not answered. It will not do so the next time either.
+// mute is called when the terminal has not answered in time. If it has before, it is slow, or something else has read
+// its answer, and it is asked again; if it never has, it will not do so the next time either.
 func (a *App) mute(u *unseen) tea.Cmd {
 	d := a.first()
 	if d == nil || d.unseen != u {
 		return nil
+	}
+	if a.answers > 0 {
+		return a.drawn(u)
 	}
 	d.unseen, a.terminal = nil, false
 	var cmds []tea.Cmd

@@ -120,3 +120,77 @@ func TestAMuteTerminalAnswers(t *testing.T) {
 		t.Errorf("answered %q", *got)
 	}
 }
+
+// A terminal that has answered is slow and not mute: what was typed before it answers again goes to the page, and the
+// answers to earlier questions do not count.
+func TestASlowTerminalIsNotMute(t *testing.T) {
+	a, p, ask, got := atScreen(t)
+	raw := 0
+	asks := func(c tea.Cmd) {
+		if batch, ok := c().(tea.BatchMsg); ok {
+			if _, ok := batch[0]().(tea.RawMsg); ok {
+				raw++
+			}
+		}
+	}
+	a.Init()
+	answers(a) // to the question of the beginning
+	a.Update(pageMsg{page: p, msg: ask})
+	draws(a)
+	uitest.Type(t, a, "c")
+	for range 2 {
+		_, c := a.Update(muteMsg{a.first().unseen})
+		if c == nil {
+			t.Fatalf("a slow terminal is not asked again; answered %q", *got)
+		}
+		asks(c)
+	}
+	if *got != "" || p.text != "" || raw != 2 {
+		t.Fatalf("answered %q, typed %q, asked again %d times", *got, p.text, raw)
+	}
+	answers(a)
+	draws(a) // somebody was typing
+	uitest.Type(t, a, "n")
+	answers(a) // to the second and the third question, before the dialog was drawn again
+	answers(a)
+	if *got != "" || p.text != "c" {
+		t.Fatalf("answered %q, typed %q", *got, p.text)
+	}
+	answers(a)
+	draws(a)
+	answers(a)
+	uitest.Type(t, a, "n")
+	if *got != "n" || p.text != "cn" || a.first() != nil {
+		t.Errorf("answered %q, typed %q", *got, p.text)
+	}
+}
+
+// The answer to the question of the beginning says nothing of a dialog that was drawn since, and one that comes too
+// late shows that the terminal is one.
+func TestALateAnswer(t *testing.T) {
+	a, p, ask, got := atScreen(t)
+	a.Init()
+	a.Update(pageMsg{page: p, msg: ask})
+	draws(a)
+	uitest.Type(t, a, "n")
+	answers(a)
+	if *got != "" || p.text != "" {
+		t.Fatalf("answered %q, typed %q", *got, p.text)
+	}
+	answers(a)
+	if *got != "" || p.text != "n" {
+		t.Fatalf("answered %q, typed %q", *got, p.text)
+	}
+	a, p, ask, got = atScreen(t)
+	a.Init()
+	a.Update(pageMsg{page: p, msg: ask})
+	draws(a)
+	a.Update(muteMsg{a.first().unseen})
+	uitest.Type(t, a, "n")
+	answers(a)
+	a.Update(pageMsg{page: p, msg: ask})
+	uitest.Type(t, a, "c")
+	if *got != "n" {
+		t.Errorf("answered %q", *got)
+	}
+}
