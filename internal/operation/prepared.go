@@ -224,9 +224,12 @@ type work struct {
 
 // check refuses, before there is a run and a log of it, what needs no more than the files of the cluster.
 func (p *prepared) check(ctx context.Context) error {
-	if q, is := p.request.(request.Restore); is {
+	switch q := p.request.(type) {
+	case request.Restore:
 		_, err := p.restore(ctx, q)
 		return err
+	case request.Renew: // again: a cleanup may have ended before the lock was ours
+		return p.checkRenew(ctx)
 	}
 	return nil
 }

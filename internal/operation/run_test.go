@@ -3,6 +3,7 @@ package operation
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -114,7 +115,7 @@ func TestWhereRefusalsAre(t *testing.T) {
 	bad.HostKeys = "whatever"
 	for code, q := range map[string]request.Request{
 		"usage.host-keys":      bad,
-		"delete.drain-timeout": request.Delete{Common: deployOf(f).Common},
+		"delete.drain-timeout": request.Delete{Common: deployOf(f).Common, Names: []string{"m1"}},
 		"config.no-file":       request.Deploy{Common: request.Common{Source: request.Source{File: "/nowhere.yaml"}}},
 		"usage.none-of-that-name": request.Deploy{
 			Common: request.Common{Source: request.Source{Cluster: "other"}}},
@@ -228,5 +229,37 @@ func TestTheMostSevereFault(t *testing.T) {
 	got := mostSevere(t.Context(), nil, engine.Summary{Failed: failed(event.ClassPartial), Changed: []string{"x"}})
 	if got == nil || got.Class != event.ClassPartial {
 		t.Error(got)
+	}
+}
+
+// emptied is a store of a cluster that a cleanup ends while the run waits for its lock.
+type emptied struct{ *fakes }
+
+func (e emptied) Open(ctx context.Context, name string) (Files, error) {
+	if err := os.RemoveAll(filepath.Join(e.lab.StateDir(), "pki")); err != nil {
+		return nil, err
+	}
+	return e.fakes.Open(ctx, name)
+}
+
+// Certificates that were there when the request was looked at, and are gone under the lock, are not renewed either: the
+// run would install a new cluster.
+func TestRenewAfterACleanup(t *testing.T) {
+	f, d := simulate(t, phasestest.Shape{Masters: 1})
+	ca := filepath.Join(f.lab.StateDir(), "pki", "ca.crt")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(ca), 0o700), os.WriteFile(ca, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	d.Store = emptied{f}
+	h, err := Start(t.Context(), request.Renew{Common: deployOf(f).Common}, d)
+	if code(err) != "certs.no-cluster" {
+		t.Error(err)
+	}
+	if h != nil {
+		_, _ = h.Wait(t.Context())
+	}
+	c, _ := journal.At(f.root, "sim")
+	if runs, err := c.Runs(); len(runs) > 0 || err != nil {
+		t.Error(runs, err)
 	}
 }
