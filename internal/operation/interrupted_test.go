@@ -4,11 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/exitcode"
+	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 )
@@ -59,5 +64,40 @@ func TestInterruptedBeforeThereIsALog(t *testing.T) {
 		if exitcode.Of(err) != exitcode.Interrupted {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// cut are connections that are interrupted while a node is asked.
+type cut struct {
+	*fakes
+	interrupt func()
+}
+
+func (c cut) Connections(Access) (Connections, error) { return c, nil }
+func (c cut) Close() error                            { return nil }
+
+func (c cut) Dial(_ context.Context, n config.Node) (Host, error) {
+	c.interrupt()
+	return nil, event.NewFault(event.ClassFailed, "ssh.lost", context.Canceled).On(n.Name)
+}
+
+// An abort before there is a plan is one in the log, too: that of a join that asks the new node what it is.
+func TestInterruptedBeforeThereIsAPlan(t *testing.T) {
+	f, d := simulate(t, phasestest.Shape{Masters: 1})
+	ctx, interrupt := context.WithCancel(t.Context())
+	d.Dialer = cut{f, interrupt}
+	node := config.Node{Name: "w9", IP: netip.MustParseAddr("192.0.2.99"), Roles: []bundle.Role{bundle.Worker}}
+	h, err := Start(ctx, request.Join{Common: deployOf(f).Common, Nodes: []config.Node{node}}, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := h.Wait(t.Context())
+	if res.Outcome != event.Interrupted || !res.Logged || exitcode.Of(err) != exitcode.Interrupted {
+		t.Errorf("%+v %v", res, err)
+	}
+	last, err := journal.Last(h.Run().Dir)
+	end, _ := last.Event.(event.RunEnded)
+	if err != nil || end.Outcome != event.Interrupted || end.Exit != 130 || end.Fault.Code != "run.interrupted" {
+		t.Errorf("%+v %v", end, err)
 	}
 }

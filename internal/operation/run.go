@@ -120,7 +120,7 @@ func (r *run) close() error {
 func (r *run) execute(ctx context.Context, l *local) (Result, error) {
 	w, err := r.shape(ctx)
 	if err != nil {
-		return r.end(err)
+		return r.end(ctx, err)
 	}
 	if err := r.emit(r.started(w)); err != nil {
 		return unlogged(err)
@@ -176,7 +176,7 @@ func (r *run) started(w *work) event.RunStarted {
 }
 
 // end ends a run that came to no plan: the fault goes to the event log too.
-func (r *run) end(err error) (Result, error) {
+func (r *run) end(ctx context.Context, err error) (Result, error) {
 	first := event.RunStarted{
 		Run: r.log.ID(), Cluster: r.cluster.Name, Verb: string(r.request.Verb()), Version: r.deps.Version,
 		Config: r.digest, Options: options(r.request.Base()),
@@ -184,7 +184,12 @@ func (r *run) end(err error) (Result, error) {
 	if err := r.emit(first); err != nil {
 		return unlogged(err)
 	}
-	return r.ended(event.RunEnded{Outcome: event.Failed, Exit: int(exitcode.Of(err)), Fault: event.AsFault(err)})
+	end := event.RunEnded{Outcome: event.Failed, Fault: event.AsFault(err)}
+	if ctx.Err() != nil { // whatever was broken off by that
+		end.Outcome, end.Fault = event.Interrupted, event.NewFault(event.ClassInterrupted, "run.interrupted", nil)
+	}
+	end.Exit = int(exitcode.OfClass(end.Fault.Class))
+	return r.ended(end)
 }
 
 // ended logs the end. Where that cannot be, whoever reads the log does not know of it.
