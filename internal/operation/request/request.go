@@ -194,7 +194,18 @@ func (Snapshot) Verb() Verb { return VerbSnapshot }
 func (Restore) Verb() Verb { return VerbRestore }
 
 // Validate implements Request.
+func (j Join) Validate() error {
+	if len(j.Nodes) == 0 {
+		return event.NewFault(event.ClassUsage, "join.nobody", nil)
+	}
+	return nil
+}
+
+// Validate implements Request.
 func (d Delete) Validate() error {
+	if len(d.Names) == 0 {
+		return event.NewFault(event.ClassUsage, "usage.args-few", nil, "what", "1")
+	}
 	if d.Drain <= 0 {
 		return event.NewFault(event.ClassUsage, "delete.drain-timeout", nil, "value", d.Drain.String())
 	}
