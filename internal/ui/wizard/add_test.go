@@ -2,6 +2,7 @@ package wizard
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
@@ -10,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
 
@@ -56,5 +58,25 @@ func TestNodesToAddOutliveTheTerminal(t *testing.T) {
 		w.saved, w.has = Saved{Draft: config.Draft{Machines: p.draft.Machines[:1]}}, true
 		a, _ = openAdd(t, w, lang)
 		uitest.Lacks(t, a, title)
+	}
+}
+
+// What is pasted while the draft is offered is not there twice when the draft is taken.
+func TestNodesPastedWhileTheDraftIsOffered(t *testing.T) {
+	w := &world{files: map[string]string{}, written: map[string]config.Draft{}, has: true}
+	w.saved = Saved{Draft: config.Draft{Machines: []config.Machine{
+		{Name: "web-1", IP: "10.0.0.20", Roles: []bundle.Role{bundle.Worker}},
+		{Name: "web-2", IP: "10.0.0.21", Port: "22", Roles: []bundle.Role{bundle.Worker}},
+		{Name: "web-3", IP: "10.0.0.21", Port: "2222", Roles: []bundle.Role{bundle.Worker}},
+		{Name: "web-5", IP: "10.0.0.22", Roles: []bundle.Role{bundle.Worker}}}}}
+	a, p := openAdd(t, w, i18n.English)
+	uitest.Run(t, a, p.Paste("web-1 10.0.0.20\nweb-2 10.0.0.21\nweb-4 10.0.0.22:2222\n", &frame.Env{P: i18n.NewPrinter(i18n.English)}))
+	uitest.Keys(t, a, "c")
+	var names []string
+	for _, m := range p.draft.Machines {
+		names = append(names, m.Name)
+	}
+	if !slices.Equal(names, []string{"m1", "web-1", "web-2", "web-4", "web-3", "web-5"}) {
+		t.Errorf("%q", names)
 	}
 }

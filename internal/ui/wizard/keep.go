@@ -2,6 +2,7 @@ package wizard
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -43,7 +44,13 @@ type resumeMsg struct{ saved Saved }
 // resumed takes what was kept.
 func (p *Page) resumed(s Saved, e *frame.Env) tea.Cmd {
 	if p.joins() { // the cluster may be another one by now
-		p.draft.Machines = append(p.draft.Clone().Machines, s.Draft.Machines...)
+		p.draft = p.draft.Clone()
+		for _, m := range p.joining(s.Draft.Machines) {
+			same := func(have config.Machine) bool { return draft.MachineKey(have) == draft.MachineKey(m) }
+			if !slices.ContainsFunc(p.draft.Machines, same) { // it may have been pasted before the question was seen
+				p.draft.Machines = append(p.draft.Machines, m)
+			}
+		}
 	} else {
 		p.draft, p.file = s.Draft.Clone(), s.File
 	}
