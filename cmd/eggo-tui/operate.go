@@ -179,29 +179,28 @@ func (env *environment) runHere(
 	return loggedEnd(res, err)
 }
 
-// stoppable has the signals of this process stop the run, until the function returned is called.
+// stoppable has the signals of this process stop the run, until the function returned is called. Where somebody else has
+// asked it to stop, the first signal is the second word: it aborts.
 func (env *environment) stoppable(h *operation.Handle) (end func()) {
-	go func() {
-		select {
-		case <-h.Stopping():
-			fmt.Fprintln(env.Stderr, env.P.T("run.stopping"))
-		case <-h.Done():
-		}
-	}()
-	i := env.Interrupts
-	if i == nil {
-		return func() {}
+	var stop <-chan struct{}
+	halt, end := func() bool { return false }, func() {}
+	if i := env.Interrupts; i != nil {
+		begun, over := i.begin()
+		stays := i.stayOn()
+		stop, halt, end = begun, i.halt, func() { stays(); over() }
 	}
-	stop, over := i.begin()
-	stays := i.stayOn()
 	go func() {
 		select {
 		case <-stop:
-			_ = h.Stop() // its word is above
+			_ = h.Stop()
+		case <-h.Stopping():
+			halt()
 		case <-h.Done():
+			return
 		}
+		fmt.Fprintln(env.Stderr, env.P.T("run.stopping"))
 	}()
-	return func() { stays(); over() }
+	return end
 }
 
 // loggedEnd is the error of a run: what its log has is not said again.

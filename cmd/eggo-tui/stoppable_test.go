@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+)
+
+// heardOf passes on what is written to it.
+type heardOf chan string
+
+func (h heardOf) Write(p []byte) (int, error) {
+	h <- string(p)
+	return len(p), nil
+}
+
+// A run that a board has asked to stop is aborted by the first signal: the board's stop was the first word.
+func TestASignalAfterAStopFromElsewhere(t *testing.T) {
+	node := newSilent(t)
+	_, port, _ := net.SplitHostPort(node.Addr().String())
+	file := filepath.Join(t.TempDir(), "deploy.yaml")
+	text := strings.NewReplacer("port: 1,", "port: "+port+",", "eggo: {password-from: prompt}", "password: x").Replace(nobody)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	aborted, said := 0, make(heardOf, 8)
+	env := &environment{
+		Stderr: said, P: i18n.NewPrinter(i18n.English), Getenv: func(string) string { return "" },
+		Interrupts: &interrupts{cancel: func() { aborted++ }},
+	}
+	h, err := operation.Start(ctx, request.Deploy{Common: request.OfFile(file)}, env.quiet(t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := env.stoppable(h)
+	if err := h.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	<-said
+	env.Interrupts.handle(os.Interrupt)
+	if aborted != 1 {
+		t.Errorf("aborted %d times", aborted)
+	}
+	node.letGo()
+	cancel()
+	<-h.Done()
+	end()
+}
