@@ -96,6 +96,8 @@ func enMenu() map[string]string {
 		"launch.explain":            "What has to be known – passwords, the keys of machines never met before – is asked now. Then the run is a process of its own: it continues when this screen is left, when the terminal is closed, when the connection to this machine breaks. “eggo-tui attach” shows it again.",
 		"fault.launch.process":      "The run's process did not start: {cause}",
 		"fault.launch.process.next": "Run the same verb on the command line to see what stops it.",
+		"fault.launch.path":         "The path {path} is not UTF-8, and cannot be given to the run's process.",
+		"fault.launch.path.next":    "Rename the file or directory, or make a link to it with a name in UTF-8.",
 
 		"fault.control.serve":          "Boards cannot reach the run in {path}: {cause}",
 		"fault.control.serve.next":     "Check that the state directory is on a file system with sockets, or use another --on-failure.",

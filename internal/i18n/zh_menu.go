@@ -96,6 +96,8 @@ func zhMenu() map[string]string {
 		"launch.explain":            "现在会询问必要的信息：密码、首次连接的机器密钥。之后运行在独立的进程里进行：离开界面、关闭终端、断开连接都不会影响它。用 eggo-tui attach 可以重新查看。",
 		"fault.launch.process":      "运行的进程没有启动：{cause}",
 		"fault.launch.process.next": "请在命令行执行同样的操作，查看原因。",
+		"fault.launch.path":         "路径 {path} 不是 UTF-8，无法传给运行的进程。",
+		"fault.launch.path.next":    "请重命名该文件或目录，或者用 UTF-8 名称为它建立链接。",
 
 		"fault.control.serve":          "看板无法连接 {path} 中的运行：{cause}",
 		"fault.control.serve.next":     "请确认状态目录所在的文件系统支持套接字，或改用其他 --on-failure。",

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
+	"unicode/utf8"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
@@ -43,11 +46,35 @@ type envelopeJSON struct {
 }
 
 func (e Envelope) encode() ([]byte, error) {
+	for _, path := range e.paths() {
+		if !utf8.ValidString(path) { // JSON would make it another path
+			return nil, event.NewFault(event.ClassUsage, "launch.path", nil, "path", strconv.Quote(path))
+		}
+	}
 	q, err := request.Encode(e.Request)
 	if err != nil {
-		return nil, err
+		return nil, unlaunched(err)
 	}
-	return json.Marshal(envelopeJSON{envelopeFormat, e.Root, e.Lang, e.Version, q, e.Answers})
+	data, err := json.Marshal(envelopeJSON{envelopeFormat, e.Root, e.Lang, e.Version, q, e.Answers})
+	if err != nil {
+		return nil, unlaunched(err)
+	}
+	return data, nil
+}
+
+// paths are all that the process of the run will open.
+func (e Envelope) paths() []string {
+	c := e.Request.Base()
+	out := slices.Concat([]string{e.Root, c.Source.File, c.Trust.Signers}, c.Hooks.Before, c.Hooks.After)
+	switch q := e.Request.(type) {
+	case request.Join:
+		out = append(out, q.List)
+	case request.Snapshot:
+		out = append(out, q.Out)
+	case request.Restore:
+		out = append(out, q.Snapshot)
+	}
+	return out
 }
 
 func readEnvelope(in io.Reader) (Envelope, error) {

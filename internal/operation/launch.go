@@ -34,7 +34,7 @@ type Launcher struct {
 func (l Launcher) Launch(q request.Request, a request.Answers) (_ *Handle, err error) {
 	data, err := Envelope{l.Root, l.Lang, l.Version, q, a}.encode()
 	if err != nil {
-		return nil, unlaunched(err)
+		return nil, err
 	}
 	src := q.Base().Source
 	cmd, err := l.Command(DetachedVerb, string(q.Verb()), cmp.Or(src.Cluster, src.File))

@@ -178,3 +178,31 @@ func TestAnEnvelopeOfAnotherFormat(t *testing.T) {
 		}
 	}
 }
+
+// JSON has no bytes that are no UTF-8: a path with some would be another one in the process of the run.
+func TestPathsThatJSONHasNot(t *testing.T) {
+	const bad = "/srv/\xe9t\xe9"
+	at := request.OfFile("/deploy.yaml")
+	signers, hooks := at, at
+	signers.Trust.Signers, hooks.Hooks.After = bad, []string{"/ok", bad + ",worker"}
+	for what, e := range map[string]Envelope{
+		"root":     {Root: bad, Request: request.Deploy{Common: at}},
+		"file":     {Request: request.Deploy{Common: request.OfFile(bad)}},
+		"signers":  {Request: request.Deploy{Common: signers}},
+		"hooks":    {Request: request.Cleanup{Common: hooks}},
+		"list":     {Request: request.Join{Common: at, List: bad}},
+		"out":      {Request: request.Snapshot{Common: at, Out: bad}},
+		"snapshot": {Request: request.Restore{Common: at, Snapshot: bad}},
+	} {
+		if _, err := e.encode(); code(err) != "launch.path" || event.AsFault(err).Args["path"] == "" {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	l := Launcher{Root: bad}
+	if _, err := l.Launch(request.Deploy{Common: at}, request.Answers{}); code(err) != "launch.path" {
+		t.Error(err)
+	}
+	if _, err := (Envelope{Root: "/srv/été", Request: request.Deploy{Common: at}}).encode(); err != nil {
+		t.Error(err)
+	}
+}
