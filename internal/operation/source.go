@@ -46,18 +46,27 @@ func loadSource(ctx context.Context, q request.Source, d Deps) (*source, error) 
 		if s.text, s.file, err = configOf(ctx, d.Store, q.Cluster); err != nil {
 			return nil, err
 		}
-		return s, s.takeText(nil)
+		if _, err := os.Stat(s.file); err != nil { // the store keeps it elsewhere
+			return s, s.takeText(nil)
+		}
+		return s, s.takeFile()
 	}
 	s.file = q.File
-	c, problems, err := config.LoadFile(q.File)
+	return s, s.takeFile()
+}
+
+// takeFile makes the cluster of the file the operation's. What a file alone can have wrong is found too: its size, and
+// who can read it.
+func (s *source) takeFile() error {
+	c, problems, err := config.LoadFile(s.file)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.told = problems
-	if s.text, err = os.ReadFile(q.File); err != nil {
-		return nil, event.NewFault(event.ClassUsage, "config.unreadable", err, "file", q.File)
+	if s.text, err = os.ReadFile(s.file); err != nil {
+		return event.NewFault(event.ClassUsage, "config.unreadable", err, "file", s.file)
 	}
-	return s, s.take(c, problems)
+	return s.take(c, problems)
 }
 
 // configOf is the deploy.yaml of a cluster's own.
@@ -70,6 +79,9 @@ func configOf(ctx context.Context, st Store, cluster string) (text []byte, path 
 	text, path, err = files.Config()
 	if err == nil {
 		return text, path, nil
+	}
+	if errors.As(err, new(*event.Fault)) {
+		return nil, "", err
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, "", event.NewFault(event.ClassUsage, "config.unreadable", err, "file", path)

@@ -1,9 +1,17 @@
 package operation
 
 import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 )
 
 // own is a cluster's deploy.yaml that somebody else may change.
@@ -31,5 +39,36 @@ func TestADeployYamlThatIsChangedMeanwhile(t *testing.T) {
 		if (f != nil) != c.moved || f != nil && (f.Code != "usage.deploy-yaml-moved" || f.Args["file"] != file) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A cluster's own deploy.yaml is judged as any other file: others who can read its password are warned of, and what is
+// too large or no file is refused.
+func TestTheOwnDeployYamlIsAFileToo(t *testing.T) {
+	f, d := simulate(t, phasestest.Shape{Masters: 1})
+	path := filepath.Join(f.lab.StateDir(), "deploy.yaml")
+	var told []string
+	d.Problems = func(_ string, list config.Problems) {
+		for _, p := range list {
+			told = append(told, p.Code)
+		}
+	}
+	text := append(f.lab.DeployYAML(), "\npassword: a-secret\n"...)
+	err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, text, 0o600), os.Chmod(path, 0o644))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := loadSource(t.Context(), request.Source{Cluster: "sim"}, d)
+	if err != nil || !bytes.Equal(s.text, text) || s.file != path {
+		t.Fatalf("%+v %v", s, err)
+	}
+	if !slices.Contains(told, "config.readable-secret") {
+		t.Error(told)
+	}
+	if err := os.Truncate(path, config.MaxSize+1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := loadSource(t.Context(), request.Source{Cluster: "sim"}, d); code(err) != "config.too-large" {
+		t.Error(err)
 	}
 }

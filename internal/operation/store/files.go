@@ -29,6 +29,9 @@ func (f *files) Journal() *journal.Cluster { return f.journal }
 // Config implements operation.Files.
 func (f *files) Config() (text []byte, path string, err error) {
 	path = filepath.Join(f.journal.Path(), ConfigName)
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // a pipe would be waited at
+		return nil, path, event.NewFault(event.ClassUsage, "config.not-a-file", nil, "file", path)
+	}
 	text, err = os.ReadFile(path)
 	return text, path, err
 }

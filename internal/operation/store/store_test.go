@@ -183,3 +183,18 @@ func TestStagesInUse(t *testing.T) {
 		}
 	}
 }
+
+// What is no file is not read: a pipe would be waited at.
+func TestADeployYamlThatIsNoFile(t *testing.T) {
+	d := Dir{t.TempDir()}
+	if err := os.MkdirAll(filepath.Join(d.Root, "one", ConfigName), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f, err := d.Read(t.Context(), "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := f.Config(); event.AsFault(err).Code != "config.not-a-file" {
+		t.Error(err)
+	}
+}
