@@ -179,8 +179,8 @@ func (env *environment) runHere(
 	return loggedEnd(res, err)
 }
 
-// stoppable has the signals of this process stop the run, until the function returned is called. Where somebody else has
-// asked it to stop, the first signal is the second word: it aborts.
+// stoppable has the signals of this process stop the run, until the function returned is called. Where somebody else
+// has asked it to stop, the first signal is the second word: it aborts.
 func (env *environment) stoppable(h *operation.Handle) (end func()) {
 	var stop <-chan struct{}
 	halt, end := func() bool { return false }, func() {}

@@ -26,7 +26,8 @@ func TestASignalAfterAStopFromElsewhere(t *testing.T) {
 	node := newSilent(t)
 	_, port, _ := net.SplitHostPort(node.Addr().String())
 	file := filepath.Join(t.TempDir(), "deploy.yaml")
-	text := strings.NewReplacer("port: 1,", "port: "+port+",", "eggo: {password-from: prompt}", "password: x").Replace(nobody)
+	changes := strings.NewReplacer("port: 1,", "port: "+port+",", "eggo: {password-from: prompt}", "password: x")
+	text := changes.Replace(nobody)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
