@@ -28,6 +28,7 @@ type open struct {
 // unseen is what is typed until a dialog is on the screen. Each time that the terminal is asked has its own.
 type unseen struct {
 	asked int // the number of the first question to the terminal; 0: none yet
+	tries int // how often it was asked
 	held  []tea.Msg
 }
 
@@ -84,6 +85,7 @@ func (a *App) drawn(u *unseen) tea.Cmd {
 		return nil
 	}
 	c := a.ask()
+	u.tries++
 	if u.asked == 0 {
 		u.asked = a.asked
 	}
@@ -134,10 +136,18 @@ func (a *App) mute(u *unseen) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// holds says whether the dialog that is shown is not on the screen yet, and then keeps what was typed.
+// stuck is how often a terminal that has answered before is asked until Ctrl-C no longer waits for it.
+const stuck = 3
+
+// holds says whether the dialog that is shown is not on the screen yet, and then keeps what was typed. Ctrl-C, which
+// answers no question with yes, gets through to it when the terminal no longer says anything.
 func (a *App) holds(m tea.Msg) bool {
 	d := a.first()
 	if d == nil || d.unseen == nil {
+		return false
+	}
+	if k, ok := m.(tea.KeyPressMsg); ok && k.String() == "ctrl+c" && d.unseen.tries >= stuck {
+		d.unseen = nil
 		return false
 	}
 	d.unseen.held = append(d.unseen.held, m)

@@ -194,3 +194,24 @@ func TestALateAnswer(t *testing.T) {
 		t.Errorf("answered %q", *got)
 	}
 }
+
+// A terminal that answered once and then says nothing more holds nobody: Ctrl-C gets through to the dialog.
+func TestCtrlCGetsThroughToADialogThatNobodySees(t *testing.T) {
+	a, p, ask, _ := atScreen(t)
+	a.Init()
+	answers(a)
+	a.Update(pageMsg{page: p, msg: ask})
+	draws(a)
+	stop := tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl}
+	a.Update(stop)
+	if a.first() == nil {
+		t.Fatal("it closed a dialog that may be on its way")
+	}
+	for range stuck {
+		a.Update(muteMsg{a.first().unseen})
+	}
+	a.Update(stop)
+	if a.first() != nil {
+		t.Error("the dialog cannot be left")
+	}
+}
