@@ -44,7 +44,7 @@ func TestAPersonMendsTheFile(t *testing.T) {
 	x.press("Escape")
 	x.see(time.Minute, "d decide")
 	x.press("q")
-	x.see(time.Minute, "The run on "+cluster+" goes on", "detach")
+	x.see(time.Minute, "The run on "+cluster+" continues", "detach")
 	x.press("d")
 	x.back(time.Minute, "To come back to it: eggo-tui attach")
 	x.command("eggo-tui list")
@@ -60,7 +60,7 @@ func TestAPersonMendsTheFile(t *testing.T) {
 	before := read(t, own)
 	x.press("e")
 	inVi(x, `:%s/"1d"/"24h"/`, `:%s/podcidr: 10.244/podcidr: 10.344/`)
-	x.see(time.Minute, "The run goes on as it was", "network.podcidr", "10.344")
+	x.see(time.Minute, "The run continues as it was", "network.podcidr", "10.344")
 	s.Say("what is wrong with it:\n%s", x.screen())
 	if now := read(t, own); now != before {
 		t.Errorf("a deploy.yaml with a fault counts:\n%s", now)
