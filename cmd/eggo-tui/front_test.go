@@ -189,6 +189,10 @@ func (s *stage) code() int {
 		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 			s.t.Fatal(err)
 		}
+		// As a shell says it: a signal may come when everything is said and the program no longer waits for any.
+		if end, ok := s.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && end.Signaled() {
+			return 128 + int(end.Signal())
+		}
 		return s.cmd.ProcessState.ExitCode()
 	case <-time.After(time.Minute):
 		s.t.Fatal("the front end does not end")
