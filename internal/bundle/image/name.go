@@ -30,6 +30,9 @@ func ParseName(name string) (Ref, error) {
 		return Ref{}, err
 	}
 	r := Ref{Host: reference.Domain(named), Path: reference.Path(named)}
+	if r.Host == "" { // the library takes a_b.c/d for a name without a registry, though its own spelling of it is none
+		return Ref{}, errors.New("its registry is not a host name")
+	}
 	if t, ok := named.(reference.Tagged); ok {
 		r.Tag = t.Tag()
 	}

@@ -22,7 +22,7 @@ func TestNormalize(t *testing.T) {
 		"[::1]:5000/a:b":                     "[::1]:5000/a:b",
 		"quay.io/a/b@" + digestA:             "quay.io/a/b@" + digestA,
 		"quay.io/a/b:v1@" + digestA:          "quay.io/a/b@" + digestA,
-		"":                                   "", "UPPER": "", "a//b": "", "https://quay.io/a": "", "a:": "", "a@sha256:12": "", "a b": "", "a\x00": "", "../a": "",
+		"":                                   "", "UPPER": "", "a//b": "", "https://quay.io/a": "", "a:": "", "a@sha256:12": "", "a b": "", "a\x00": "", "../a": "", "a_b.c/d": "", "a_b:5000/d:1": "",
 		"a@sha512:" + strings.Repeat("a", 128): "", digestA[7:]: "", "quay.io/" + strings.Repeat("a/", 300) + "a": "",
 	} {
 		got, err := Normalize(in)
