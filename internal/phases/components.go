@@ -195,7 +195,7 @@ func (r *run) kubeletService(n config.Node) (node.Service, error) {
 	if err != nil {
 		return node.Service{}, err
 	}
-	u := unit{Description: "Kubernetes kubelet", After: []string{"network-online.target", r.driver().unit()}, Wants: []string{"network-online.target", r.driver().unit()}, Program: r.programPath(n, "kubelet"), Flags: r.override("kubelet", map[string]string{
+	u := unit{Description: "Kubernetes kubelet", After: []string{"network-online.target", r.runtime().unit()}, Wants: []string{"network-online.target", r.runtime().unit()}, Program: r.programPath(n, "kubelet"), Flags: r.override("kubelet", map[string]string{
 		"config": kubeDir + "/kubelet.yaml", "kubeconfig": kubeletConf, "bootstrap-kubeconfig": bootstrapConf, "hostname-override": n.Name, "node-ip": n.IP.String(),
 	})}
 	files = append(files, plainFile(kubeDir+"/kubelet.yaml", text), plainFile(unitDir+"kubelet.service", u.render()))

@@ -27,7 +27,7 @@ func (r *run) imagesStamp(n config.Node) string {
 }
 
 func (r *run) imagesLoaded(ctx context.Context, n config.Node, nd *node.Node) (bool, error) {
-	out, err := nd.Query(ctx, "cat "+node.Dir+"/applied/images 2>/dev/null || true\n"+r.driver().list())
+	out, err := nd.Query(ctx, "cat "+node.Dir+"/applied/images 2>/dev/null || true\n"+r.runtime().list())
 	if err != nil {
 		return false, err
 	}
@@ -37,7 +37,7 @@ func (r *run) imagesLoaded(ctx context.Context, n config.Node, nd *node.Node) (b
 		return false, nil
 	}
 	for _, want := range strings.Fields(stamp) {
-		if !r.driver().keepsDigests() {
+		if !r.runtime().keepsDigests() {
 			name := want[:strings.LastIndex(want, "@")]
 			if strings.Contains(name, "@") {
 				continue // named by digest alone, which this runtime cannot import
@@ -89,7 +89,7 @@ func (r *run) loadImages(n config.Node) *engine.Step {
 	})
 	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
 		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.images"), Quiet: true,
-			Script: r.driver().load(node.Quote(r.imagesPath())) + "stamp images " + node.Quote(r.imagesStamp(n)) + "\nrm -f " + node.Quote(r.imagesPath()) + "\n"})
+			Script: r.runtime().load(node.Quote(r.imagesPath())) + "stamp images " + node.Quote(r.imagesStamp(n)) + "\nrm -f " + node.Quote(r.imagesPath()) + "\n"})
 		return err
 	})
 	s.Verify = r.asksVerify(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) { return r.imagesLoaded(ctx, n, nd) }, "runtime.image-missing")

@@ -36,7 +36,7 @@ func (r *run) infrastructure() []*engine.Step {
 		}
 		packages := r.installPackages(n)
 		steps = append(steps, r.claim(n), r.openPorts(n), r.system(n), r.sendPackages(n), packages)
-		if isKubelet(n) && r.driver().seeds() {
+		if isKubelet(n) && r.runtime().seeds() {
 			files := r.runtimeFiles(n)
 			steps, packages.Needs = append(steps, files), append(packages.Needs, files.ID)
 		}
@@ -48,7 +48,7 @@ func (r *run) infrastructure() []*engine.Step {
 			steps = append(steps, r.placePrograms(n, group))
 		}
 		if isKubelet(n) {
-			steps = append(steps, r.runtime(n), r.sendImages(n), r.loadImages(n))
+			steps = append(steps, r.runtimeStep(n), r.sendImages(n), r.loadImages(n))
 		}
 	}
 	return append(steps, r.maskFirst(steps)...)
@@ -64,7 +64,7 @@ func (r *run) ownTrees(n config.Node) []node.Tree {
 		out = append(out, node.Tree{Path: r.cniDir(), Mode: 0o755}, node.Tree{Path: cniConfDir, Mode: 0o755}, node.Tree{Path: "/var/lib/cni", Mode: 0o755},
 			node.Tree{Path: "/run/flannel", Mode: 0o755}, node.Tree{Path: "/usr/libexec/kubernetes", Mode: 0o755},
 			node.Tree{Path: "/var/lib/kubelet", Mode: 0o700})
-		out = append(out, r.driver().trees()...)
+		out = append(out, r.runtime().trees()...)
 		out = append(out, node.Tree{Path: "/var/log/pods", Mode: 0o750, Purge: true}, node.Tree{Path: "/var/log/containers", Mode: 0o755, Purge: true})
 	}
 	return out
@@ -108,7 +108,7 @@ func (r *run) claim(n config.Node) *engine.Step {
 		names += t.Path + " "
 	}
 	if isKubelet(n) {
-		for _, d := range r.driver().dirs() {
+		for _, d := range r.runtime().dirs() {
 			trees += "dirs " + node.Quote(d) + "\n"
 			names += d + " "
 		}

@@ -84,7 +84,7 @@ func (r *run) executed(n config.Node) []string {
 		}
 	}
 	if isKubelet(n) {
-		out = append(append(out, "kubelet", "kube-proxy"), r.driver().executes()...)
+		out = append(append(out, "kubelet", "kube-proxy"), r.runtime().executes()...)
 	}
 	return out
 }

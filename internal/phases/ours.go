@@ -116,7 +116,7 @@ func (r *run) judgeFiles(ctx context.Context) []event.Finding {
 func (r *run) foreignFiles(ctx context.Context, n config.Node, nd *node.Node, b Bundle) []event.Finding {
 	paths := ownUnits(n)
 	if isKubelet(n) {
-		paths = append(paths, r.driver().paths(n)...)
+		paths = append(paths, r.runtime().paths(n)...)
 	}
 	for _, m := range r.members(n, b.Manifest()) {
 		paths = append(paths, m.File)

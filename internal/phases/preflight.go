@@ -314,7 +314,7 @@ func (r *run) judgeSpace(n config.Node, f *Facts, b Bundle) []event.Finding {
 // addSpace adds what a machine needs on which nothing of ours is yet.
 func (r *run) addSpace(need map[string]int64, n config.Node, b Bundle) {
 	const reserve = 512 << 20
-	store := r.driver().store()
+	store := r.runtime().store()
 	need[store] += reserve
 	for _, im := range r.images(n, b.Manifest()) {
 		need[r.spaceFor()] += im.Size

@@ -14,9 +14,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
-// runtimeDriver is what the phases need to know of a container runtime. Every file that it names is ours: neither a distribution's unit
+// containerRuntime is what the phases need to know of a container runtime. Every file that it names is ours: neither a distribution's unit
 // nor its configuration is touched.
-type runtimeDriver interface {
+type containerRuntime interface {
 	// unit is what the kubelet is started after.
 	unit() string
 	// store is the directory that holds images and containers.
@@ -46,8 +46,8 @@ type runtimeDriver interface {
 	stop() string
 }
 
-// driver is that of the runtime that deploy.yaml names.
-func (r *run) driver() runtimeDriver {
+// runtime is that of the runtime that deploy.yaml names.
+func (r *run) runtime() containerRuntime {
 	switch r.Cluster.Runtime {
 	case "docker":
 		return docker{r}
@@ -123,7 +123,7 @@ func (r *run) endpoint() string {
 
 // runtimeFiles puts what the runtime's package must find.
 func (r *run) runtimeFiles(n config.Node) *engine.Step {
-	files := func() ([]node.File, error) { return r.driver().early(n) }
+	files := func() ([]node.File, error) { return r.runtime().early(n) }
 	s := step(phaseInfra, "runtime-files", n.Name, []string{id(phaseInfra, "claim", n.Name)})
 	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		list, err := files()
@@ -154,9 +154,9 @@ func (r *run) runtimeFiles(n config.Node) *engine.Step {
 	return s
 }
 
-// runtime starts the container runtime, which comes from the distribution's package or the bundle, with a configuration of ours beside the
+// runtimeStep starts the container runtime, which comes from the distribution's package or the bundle, with a configuration of ours beside the
 // distribution's.
-func (r *run) runtime(n config.Node) *engine.Step {
+func (r *run) runtimeStep(n config.Node) *engine.Step {
 	s := step(phaseInfra, "runtime", n.Name, []string{id(phaseInfra, "packages", n.Name), id(phaseInfra, "system", n.Name), programs(n, groupNode)})
 	s.Retry = engine.Retry{Tries: 2, Delay: 2 * time.Second}
 	s.Timeout = rollTimeout
@@ -164,7 +164,7 @@ func (r *run) runtime(n config.Node) *engine.Step {
 		if missing, _, err := r.unlinked(ctx, n, nd); err != nil || len(missing) > 0 {
 			return false, err
 		}
-		list, err := r.driver().services(ctx, n, nd)
+		list, err := r.runtime().services(ctx, n, nd)
 		for _, svc := range list {
 			if ok, err := nd.Running(ctx, svc); !ok || err != nil {
 				return false, err
@@ -176,7 +176,7 @@ func (r *run) runtime(n config.Node) *engine.Step {
 		if err := r.linkPlugins(ctx, n, nd); err != nil {
 			return err
 		}
-		list, err := r.driver().services(ctx, n, nd)
+		list, err := r.runtime().services(ctx, n, nd)
 		if err != nil {
 			return err
 		}
@@ -216,7 +216,7 @@ func (r *run) startRuntime(ctx context.Context, n config.Node, nd *node.Node, sv
 			return err
 		}
 		return until(ctx, probeLimit, func(ctx context.Context) error {
-			_, err := nd.Query(ctx, r.driver().alive())
+			_, err := nd.Query(ctx, r.runtime().alive())
 			return err
 		})
 	})
@@ -224,7 +224,7 @@ func (r *run) startRuntime(ctx context.Context, n config.Node, nd *node.Node, sv
 
 // unlinked are the plugins that lie only in directories where the runtime does not look.
 func (r *run) unlinked(ctx context.Context, n config.Node, nd *node.Node) (missing []string, to string, err error) {
-	from, to, err := r.driver().links(ctx, n, nd)
+	from, to, err := r.runtime().links(ctx, n, nd)
 	if err != nil || len(from) == 0 {
 		return nil, to, err
 	}
@@ -250,7 +250,7 @@ func (r *run) linkPlugins(ctx context.Context, n config.Node, nd *node.Node) err
 
 // stopWorkloads stops the kubelet first, so that nothing is started again, then the pods' containers through the runtime.
 func (r *run) stopWorkloads() string {
-	return "systemctl stop kubelet.service kube-proxy.service 2>/dev/null || true\n" + r.driver().stop() + stopRest
+	return "systemctl stop kubelet.service kube-proxy.service 2>/dev/null || true\n" + r.runtime().stop() + stopRest
 }
 
 // stopRest ends what is left of the pods: their cgroup, the volumes that the kubelet mounted, their networks.
