@@ -22,7 +22,7 @@ func (r *run) judgeSystem(n config.Node, f *Facts) []event.Finding {
 		return nil // the one of its architecture could not be staged
 	case len(list) == 0:
 		return []event.Finding{finding(event.Error, n.Name, "no-bundle", "arch", n.Arch)}
-	case f.packager() == nil && slices.ContainsFunc(list, func(b Bundle) bool { return b.Manifest().OS.Family == f.Family() }):
+	case f.PackageManager() == "" && slices.ContainsFunc(list, func(b Bundle) bool { return b.Manifest().OS.Family == f.Family() }):
 		return []event.Finding{finding(event.Error, n.Name, "no-packager", "is", event.Clean(is), "programs", map[string]string{familyDebian: "apt-get", familyRPM: "dnf, yum"}[f.Family()])}
 	}
 	return []event.Finding{finding(event.Error, n.Name, "os", "is", event.Clean(is), "for", systemsOf(list))}

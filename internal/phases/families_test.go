@@ -159,7 +159,7 @@ func TestThePackageManagerIsThatOfTheFamily(t *testing.T) {
 	} {
 		f := system("ID", c.id, "ID_LIKE", c.like)
 		f.PkgManagers = c.programs
-		if got := f.packager(); got != c.want {
+		if got := packagerFor(f); got != c.want {
 			t.Errorf("%s: %#v", name, got)
 		}
 	}

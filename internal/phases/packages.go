@@ -94,7 +94,18 @@ func holds(ctx context.Context, nd *node.Node, condition string) (bool, error) {
 }
 
 // packagerOf is the package manager of a machine that passed the preflight.
-func (r *run) packagerOf(n config.Node) packager { return r.fact(n.Name).packager() }
+func (r *run) packagerOf(n config.Node) packager { return packagerFor(r.fact(n.Name)) }
+
+// packagerFor is the package manager of the machine's family; nil when the machine has none that we can work with.
+func packagerFor(f *Facts) packager {
+	switch program := f.PackageManager(); program {
+	case "apt-get":
+		return apt{}
+	case "dnf", "yum":
+		return dnf{program: program}
+	}
+	return nil
+}
 
 // inRepo is where a member of the bundle's repository lies on the node.
 func inRepo(m *bundle.Manifest, x bundle.Member) string {

@@ -154,7 +154,7 @@ func (r *run) repoPackages(n config.Node) *engine.Step {
 
 // repoProgram says which package manager is the machine's own: that of its family, whatever programs of another lie on it.
 func repoProgram(f *Facts) string {
-	p := f.packager()
+	p := packagerFor(f)
 	switch {
 	case p == nil: // a system that we do not know
 		return "if command -v apt-get >/dev/null 2>&1; then repo_pm=apt; else repo_pm=dnf; fi\n"

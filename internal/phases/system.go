@@ -87,18 +87,18 @@ func (f *Facts) Family() string {
 	return ""
 }
 
-// packager is the package manager of the machine's family; nil when the machine has none that we can work with.
-func (f *Facts) packager() packager {
+// PackageManager is the program by which the machine's family installs packages; "" when the machine has none that we can work with.
+func (f *Facts) PackageManager() string {
 	has := func(name string) bool { return slices.Contains(f.PkgManagers, name) }
 	switch family := f.Family(); {
 	case family == familyDebian && has("apt-get"):
-		return apt{}
+		return "apt-get"
 	case family == familyRPM && has("dnf"):
-		return dnf{program: "dnf"}
+		return "dnf"
 	case family == familyRPM && has("yum"):
-		return dnf{program: "yum"}
+		return "yum"
 	}
-	return nil
+	return ""
 }
 
 // hasPackages says whether a bundle has packages, so that it is for one operating system.
@@ -113,7 +113,7 @@ func (f *Facts) fits(m *bundle.Manifest) bool {
 	if !hasPackages(m) {
 		return true
 	}
-	if os.Family != "" && f.Family() != os.Family || f.packager() == nil {
+	if os.Family != "" && f.Family() != os.Family || f.PackageManager() == "" {
 		return false
 	}
 	if id := strings.ToLower(os.ID); id != "" && !slices.Contains(f.ids(), id) && !sameBuild(id, f.ids()) {
