@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/systemd"
 )
 
 const (
@@ -218,7 +219,7 @@ func (n nginx) conf(port int, servers []server) []byte {
 // unit starts nginx with our configuration and no other. It is started when nginx listens; a reload tries the new configuration first and
 // lets the connections that are open go on.
 func (n nginx) unit() []byte {
-	program := execPath(n.program)
+	program := systemd.ExecPath(n.program)
 	return []byte(`# Written by Eggo; removed by eggo-tui cleanup.
 [Unit]
 Description=Load balancer of the Kubernetes API servers

@@ -14,6 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/systemd"
 )
 
 // Where things are on a node.
@@ -62,7 +63,7 @@ func (r *run) apiserverService(n config.Node) (node.Service, error) {
 		"encryption-provider-config": kubeDir + "/encryption-config.yaml", "request-timeout": r.Cluster.APIServerTimeout.String(),
 		flagStopDelay: defaultStopDelay, flagWatchGrace: "5s",
 	})
-	u := unit{Description: "Kubernetes API server", After: []string{"network-online.target", "etcd.service"}, Wants: []string{"network-online.target"},
+	u := systemd.Unit{Description: "Kubernetes API server", After: []string{"network-online.target", "etcd.service"}, Wants: []string{"network-online.target"},
 		Type: "notify", StopTimeout: stopTimeout(flags), Program: r.programPath(n, "kube-apiserver"), Flags: flags}
 	return node.Service{Unit: "kube-apiserver.service", Binaries: r.binaries(n, "kube-apiserver"), Files: []node.File{
 		plainFile(p+"ca.crt", r.pki.CA.Cert), plainFile(p+"etcd/ca.crt", r.pki.EtcdCA.Cert), plainFile(p+"front-proxy-ca.crt", r.pki.FrontProxyCA.Cert),
@@ -72,7 +73,7 @@ func (r *run) apiserverService(n config.Node) (node.Service, error) {
 		plainFile(p+"front-proxy-client.crt", r.pki.FrontProxyClient.Cert), secretFile(p+"front-proxy-client.key", r.pki.FrontProxyClient.Key),
 		plainFile(p+"sa.pub", r.pki.ServiceAccount.Public), secretFile(p+"sa.key", r.pki.ServiceAccount.Private),
 		secretFile(kubeDir+"/encryption-config.yaml", r.pki.EncryptionConfig),
-		plainFile(unitDir+"kube-apiserver.service", u.render()),
+		plainFile(unitDir+"kube-apiserver.service", u.Render()),
 	}}, nil
 }
 
@@ -110,7 +111,7 @@ func (r *run) controllerManagerService(n config.Node) (node.Service, error) {
 	}
 	// ca-signing.crt is ca.crt without a chain, for the one who signs takes a single certificate.
 	p, c := pkiDir+"/", kubeDir+"/controller-manager.conf"
-	u := unit{Description: "Kubernetes controller manager", After: []string{"kube-apiserver.service"}, Program: r.programPath(n, "kube-controller-manager"), Flags: r.override("kube-controller-manager", map[string]string{
+	u := systemd.Unit{Description: "Kubernetes controller manager", After: []string{"kube-apiserver.service"}, Program: r.programPath(n, "kube-controller-manager"), Flags: r.override("kube-controller-manager", map[string]string{
 		"kubeconfig": c, "authentication-kubeconfig": c, "authorization-kubeconfig": c, "bind-address": "127.0.0.1",
 		"client-ca-file": p + "ca.crt", "root-ca-file": p + "ca.crt", "requestheader-client-ca-file": p + "front-proxy-ca.crt",
 		"cluster-signing-cert-file": p + "ca-signing.crt", "cluster-signing-key-file": p + "ca.key",
@@ -120,7 +121,7 @@ func (r *run) controllerManagerService(n config.Node) (node.Service, error) {
 	})}
 	return node.Service{Unit: "kube-controller-manager.service", Binaries: r.binaries(n, "kube-controller-manager"), Files: []node.File{
 		plainFile(p+"ca.crt", r.pki.CA.Cert), plainFile(p+"ca-signing.crt", r.pki.CA.Signing()), secretFile(p+"ca.key", r.pki.CA.Key), secretFile(c, conf),
-		plainFile(unitDir+"kube-controller-manager.service", u.render()),
+		plainFile(unitDir+"kube-controller-manager.service", u.Render()),
 	}}, nil
 }
 
@@ -130,10 +131,10 @@ func (r *run) schedulerService(n config.Node) (node.Service, error) {
 		return node.Service{}, err
 	}
 	c := kubeDir + "/scheduler.conf"
-	u := unit{Description: "Kubernetes scheduler", After: []string{"kube-apiserver.service"}, Program: r.programPath(n, "kube-scheduler"), Flags: r.override("kube-scheduler", map[string]string{
+	u := systemd.Unit{Description: "Kubernetes scheduler", After: []string{"kube-apiserver.service"}, Program: r.programPath(n, "kube-scheduler"), Flags: r.override("kube-scheduler", map[string]string{
 		"kubeconfig": c, "authentication-kubeconfig": c, "authorization-kubeconfig": c, "bind-address": "127.0.0.1", "leader-elect": "true",
 	})}
-	return node.Service{Unit: "kube-scheduler.service", Binaries: r.binaries(n, "kube-scheduler"), Files: []node.File{secretFile(c, conf), plainFile(unitDir+"kube-scheduler.service", u.render())}}, nil
+	return node.Service{Unit: "kube-scheduler.service", Binaries: r.binaries(n, "kube-scheduler"), Files: []node.File{secretFile(c, conf), plainFile(unitDir+"kube-scheduler.service", u.Render())}}, nil
 }
 
 // document renders a component's configuration, keys sorted.
@@ -158,9 +159,9 @@ func (r *run) proxyService(n config.Node) (node.Service, error) {
 	if err != nil {
 		return node.Service{}, err
 	}
-	u := unit{Description: "Kubernetes proxy", After: []string{"network-online.target"}, Wants: []string{"network-online.target"}, Program: r.programPath(n, "kube-proxy"), Flags: flags}
+	u := systemd.Unit{Description: "Kubernetes proxy", After: []string{"network-online.target"}, Wants: []string{"network-online.target"}, Program: r.programPath(n, "kube-proxy"), Flags: flags}
 	return node.Service{Unit: "kube-proxy.service", Binaries: r.binaries(n, "kube-proxy"), Tables: true, Files: []node.File{
-		secretFile(kubeDir+"/kube-proxy.conf", conf), plainFile(kubeDir+"/kube-proxy.yaml", text), plainFile(unitDir+"kube-proxy.service", u.render()),
+		secretFile(kubeDir+"/kube-proxy.conf", conf), plainFile(kubeDir+"/kube-proxy.yaml", text), plainFile(unitDir+"kube-proxy.service", u.Render()),
 	}}, nil
 }
 
@@ -195,10 +196,10 @@ func (r *run) kubeletService(n config.Node) (node.Service, error) {
 	if err != nil {
 		return node.Service{}, err
 	}
-	u := unit{Description: "Kubernetes kubelet", After: []string{"network-online.target", r.runtime().unit()}, Wants: []string{"network-online.target", r.runtime().unit()}, Program: r.programPath(n, "kubelet"), Flags: r.override("kubelet", map[string]string{
+	u := systemd.Unit{Description: "Kubernetes kubelet", After: []string{"network-online.target", r.runtime().unit()}, Wants: []string{"network-online.target", r.runtime().unit()}, Program: r.programPath(n, "kubelet"), Flags: r.override("kubelet", map[string]string{
 		"config": kubeDir + "/kubelet.yaml", "kubeconfig": kubeletConf, "bootstrap-kubeconfig": bootstrapConf, "hostname-override": n.Name, "node-ip": n.IP.String(),
 	})}
-	files = append(files, plainFile(kubeDir+"/kubelet.yaml", text), plainFile(unitDir+"kubelet.service", u.render()))
+	files = append(files, plainFile(kubeDir+"/kubelet.yaml", text), plainFile(unitDir+"kubelet.service", u.Render()))
 	return node.Service{Unit: "kubelet.service", Binaries: r.binaries(n, "kubelet"), Tables: true, Files: files}, nil
 }
 

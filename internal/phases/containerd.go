@@ -13,6 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/systemd"
 )
 
 const (
@@ -69,7 +70,7 @@ func (d containerd) services(ctx context.Context, n config.Node, nd *node.Node) 
 func (d containerd) unitFile(n config.Node) node.File {
 	if program := d.r.program(n, "containerd"); program != "" {
 		return plainFile(unitDir+containerdUnit, []byte(writtenByEggo+"[Unit]\nDescription=containerd container runtime\nAfter=network.target dbus.service\n\n"+
-			"[Service]\nExecStartPre=-/sbin/modprobe overlay\nExecStart="+execPath(program)+" --config "+containerdConf+"\nType=notify\nDelegate=yes\nKillMode=process\n"+
+			"[Service]\nExecStartPre=-/sbin/modprobe overlay\nExecStart="+systemd.ExecPath(program)+" --config "+containerdConf+"\nType=notify\nDelegate=yes\nKillMode=process\n"+
 			"Restart=always\nRestartSec=5\nLimitNPROC=infinity\nLimitCORE=infinity\nTasksMax=infinity\nOOMScoreAdjust=-999\n\n[Install]\nWantedBy=multi-user.target\n"))
 	}
 	drop := writtenByEggo + "[Service]\nExecStart=\nExecStart=/usr/bin/containerd --config " + containerdConf + "\n"

@@ -13,6 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/systemd"
 )
 
 const (
@@ -62,10 +63,10 @@ func (r *run) corednsService(n config.Node) (node.Service, error) {
 		fmt.Fprintf(&b, "    forward . %s {\n        max_concurrent 1000\n    }\n", f.Resolv)
 	}
 	b.WriteString("    cache 30\n    loop\n    reload\n    loadbalance\n}\n")
-	u := unit{Description: "CoreDNS, the names of the cluster", After: []string{"network-online.target", "kube-apiserver.service"}, Wants: []string{"network-online.target"},
+	u := systemd.Unit{Description: "CoreDNS, the names of the cluster", After: []string{"network-online.target", "kube-apiserver.service"}, Wants: []string{"network-online.target"},
 		Program: r.dnsProgram(n, r.bundleOf(n).Manifest()), Flags: map[string]string{"conf": corefile}}
 	return node.Service{Unit: "coredns.service", Binaries: r.binaries(n, "coredns"), Files: []node.File{
-		plainFile(corefile, []byte(b.String())), secretFile(corednsConf, conf), plainFile(unitDir+"coredns.service", u.render()),
+		plainFile(corefile, []byte(b.String())), secretFile(corednsConf, conf), plainFile(unitDir+"coredns.service", u.Render()),
 	}}, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/systemd"
 )
 
 const (
@@ -78,7 +79,7 @@ func (d docker) services(ctx context.Context, n config.Node, nd *node.Node) ([]n
 		return nil, err
 	}
 	drop := writtenByEggo + "[Service]\nExecStart=\nExecStart=" + start + " --config-file=" + dockerConf + "\n"
-	cri := unit{Description: "Docker for the kubelet", After: []string{"network-online.target", dockerdUnit}, Wants: []string{"network-online.target", dockerdUnit},
+	cri := systemd.Unit{Description: "Docker for the kubelet", After: []string{"network-online.target", dockerdUnit}, Wants: []string{"network-online.target", dockerdUnit},
 		Type: "notify", Program: d.r.program(n, "cri-dockerd"), Flags: map[string]string{
 			"container-runtime-endpoint": d.r.endpoint(), "docker-endpoint": dockerSocket, "pod-infra-container-image": d.r.pauseImage(d.r.bundleOf(n).Manifest()),
 			"network-plugin": "cni", "cni-bin-dir": strings.Join(d.r.cniDirs(), ","), "cni-conf-dir": cniConfDir, "cni-cache-dir": "/var/lib/cni/cache",
@@ -86,7 +87,7 @@ func (d docker) services(ctx context.Context, n config.Node, nd *node.Node) ([]n
 		}}
 	return []node.Service{
 		{Unit: dockerdUnit, Files: []node.File{plainFile(dockerConf, conf), plainFile(unitDir+dockerdUnit+".d/10-eggo.conf", []byte(drop))}},
-		{Unit: criDockerUnit, Files: []node.File{plainFile(unitDir+criDockerUnit, cri.render())}, Binaries: d.r.binaries(n, d.executes()...)},
+		{Unit: criDockerUnit, Files: []node.File{plainFile(unitDir+criDockerUnit, cri.Render())}, Binaries: d.r.binaries(n, d.executes()...)},
 	}, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
 	"net"
 	"sort"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/systemd"
 )
 
 // etcdVotes is how long a member that stops waits for its clients' watches at the most, and votes: its request timeout,
@@ -81,14 +81,14 @@ func (r *run) etcdService(n config.Node) (node.Service, error) {
 		"ETCD_CLIENT_CERT_AUTH": "true", "ETCD_TRUSTED_CA_FILE": d + "ca.crt", "ETCD_CERT_FILE": d + "server.crt", "ETCD_KEY_FILE": d + "server.key",
 		"ETCD_PEER_CLIENT_CERT_AUTH": "true", "ETCD_PEER_TRUSTED_CA_FILE": d + "ca.crt", "ETCD_PEER_CERT_FILE": d + "peer.crt", "ETCD_PEER_KEY_FILE": d + "peer.key",
 	})
-	u := unit{Description: "etcd, the store of Kubernetes", After: []string{"network-online.target"}, Wants: []string{"network-online.target"}, Type: "notify",
+	u := systemd.Unit{Description: "etcd, the store of Kubernetes", After: []string{"network-online.target"}, Wants: []string{"network-online.target"}, Type: "notify",
 		Environment: []string{etcdConf, "-" + etcdInitial}, Program: r.programPath(n, "etcd")}
 	return node.Service{Unit: "etcd.service", Binaries: r.binaries(n, "etcd"), Files: []node.File{
 		plainFile(d+"ca.crt", r.pki.EtcdCA.Cert),
 		plainFile(d+"server.crt", leaf.EtcdServer.Cert), secretFile(d+"server.key", leaf.EtcdServer.Key),
 		plainFile(d+"peer.crt", leaf.EtcdPeer.Cert), secretFile(d+"peer.key", leaf.EtcdPeer.Key),
-		plainFile(etcdConf, environmentFile(settings)),
-		plainFile(unitDir+"etcd.service", u.render()),
+		plainFile(etcdConf, systemd.EnvironmentFile(settings)),
+		plainFile(unitDir+"etcd.service", u.Render()),
 	}}, nil
 }
 
@@ -99,25 +99,9 @@ func (r *run) initialFile(state string, members map[string]string) node.File {
 		list = append(list, name+"="+url)
 	}
 	sort.Strings(list)
-	return plainFile(etcdInitial, environmentFile(map[string]string{
+	return plainFile(etcdInitial, systemd.EnvironmentFile(map[string]string{
 		"ETCD_INITIAL_CLUSTER": strings.Join(list, ","), "ETCD_INITIAL_CLUSTER_STATE": state, "ETCD_INITIAL_CLUSTER_TOKEN": r.Cluster.EtcdToken,
 	}))
-}
-
-// environmentFile is a file for systemd's EnvironmentFile=, sorted.
-func environmentFile(settings map[string]string) []byte {
-	names := make([]string, 0, len(settings))
-	for k := range settings {
-		names = append(names, k)
-	}
-	sort.Strings(names)
-	var b strings.Builder
-	b.WriteString("# Written by Eggo; removed by eggo-tui cleanup.\n")
-	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`")
-	for _, k := range names {
-		fmt.Fprintf(&b, "%s=\"%s\"\n", k, quote.Replace(settings[k]))
-	}
-	return []byte(b.String())
 }
 
 // etcdClient talks to members through via: a node, or peerWay.

@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/nodepath"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/systemd"
 )
 
 // odd are names that mean something to systemd, a shell or a terminal.
@@ -77,12 +78,12 @@ func systemdWords(t *testing.T, text string) []string {
 func TestUnitsSayWhatWasMeant(t *testing.T) {
 	for _, s := range odd {
 		program := "/usr/local/bin/" + s
-		u := unit{Description: s, Environment: []string{"/etc/" + s}, Program: program, Flags: map[string]string{"a": s, "b": "c"}}
-		text := string(u.render())
+		u := systemd.Unit{Description: s, Environment: []string{"/etc/" + s}, Program: program, Flags: map[string]string{"a": s, "b": "c"}}
+		text := string(u.Render())
 		if got := systemdWords(t, text); !slices.Equal(got, []string{program, "--a=" + s, "--b=c"}) {
 			t.Errorf("%q: %q", s, got)
 		}
-		if n := strings.Count(text, "\n"); n != strings.Count(string(unit{Environment: []string{"x"}, Flags: map[string]string{"a": "", "b": ""}}.render()), "\n") {
+		if n := strings.Count(text, "\n"); n != strings.Count(string(systemd.Unit{Environment: []string{"x"}, Flags: map[string]string{"a": "", "b": ""}}.Render()), "\n") {
 			t.Errorf("%q: another number of lines:\n%s", s, text)
 		}
 		if got := systemdWords(t, string(nginx{program: program}.unit())); got[0] != program {

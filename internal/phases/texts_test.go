@@ -70,46 +70,6 @@ func FuzzSimulation(f *testing.F) {
 	})
 }
 
-func TestAUnitAsItIsWritten(t *testing.T) {
-	u := unit{Description: "a thing", After: []string{"network-online.target", "etcd.service"}, Wants: []string{"containerd.service"}, Type: "notify", Program: "/usr/local/bin/thing",
-		Flags: map[string]string{"name": "m1", "a-list": "a=1,b=2", "message": `50% of $HOME is "quoted" \ here`}}
-	want := `# Written by Eggo; removed by eggo-tui cleanup.
-[Unit]
-Description=a thing
-After=network-online.target etcd.service
-Wants=containerd.service
-StartLimitIntervalSec=0
-
-[Service]
-Type=notify
-TimeoutStartSec=120
-ExecStart=/usr/local/bin/thing \
-  --a-list=a=1,b=2 \
-  "--message=50%% of $$HOME is \"quoted\" \\ here" \
-  --name=m1
-Restart=always
-RestartSec=2
-LimitNOFILE=65536
-
-[Install]
-WantedBy=multi-user.target
-`
-	if diff := cmp.Diff(want, string(u.render())); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestAWordOfExecStart(t *testing.T) {
-	for in, want := range map[string]string{
-		"--a=b": "--a=b", "100%": "100%%", "$HOME": "$$HOME", "${X}": "$${X}", "a b": `"a b"`, "a\tb": `"a\x09b"`, `a"b`: `"a\"b"`, "a'b": `"a'b"`, `a\b`: `"a\\b"`, "a;b": `"a;b"`, "": `""`,
-		"a\nExecStartPre=/bin/evil": `"a\x0aExecStartPre=/bin/evil"`, "a\x1b[2J": `"a\x1b[2J"`, "a\r": `"a\x0d"`, "a\x00": `"a\x00"`, ";": `";"`, "名": "名",
-	} {
-		if got := execWord(in); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
-	}
-}
-
 func TestFlannelGetsTheClustersNetwork(t *testing.T) {
 	conf := func(kind, name, text string) *unstructured.Unstructured {
 		o := &unstructured.Unstructured{Object: map[string]any{"kind": kind, "apiVersion": "v1", "metadata": map[string]any{"name": name}}}

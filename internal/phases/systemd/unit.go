@@ -1,4 +1,5 @@
-package phases
+// Package systemd writes units and environment files as systemd reads them. It knows no service by name.
+package systemd
 
 import (
 	"fmt"
@@ -8,9 +9,9 @@ import (
 	"time"
 )
 
-// unit is a systemd service of ours. Flags are sorted, so that the same settings give the same bytes and nothing
+// Unit is a systemd service of ours. Flags are sorted, so that the same settings give the same bytes and nothing
 // restarts in vain.
-type unit struct {
+type Unit struct {
 	Description string
 	After       []string
 	Wants       []string      // not Requires: a dependency whose first start fails at boot must not keep this one down for good
@@ -21,7 +22,8 @@ type unit struct {
 	Flags       map[string]string
 }
 
-func (u unit) render() []byte {
+// Render is the text of the unit.
+func (u Unit) Render() []byte {
 	var b strings.Builder
 	b.WriteString("# Written by Eggo; removed by eggo-tui cleanup.\n[Unit]\nDescription=" + unitLine(u.Description) + "\n")
 	if len(u.After) > 0 {
@@ -40,30 +42,30 @@ func (u unit) render() []byte {
 	for _, f := range u.Environment {
 		b.WriteString("EnvironmentFile=" + unitLine(f) + "\n")
 	}
-	b.WriteString("ExecStart=" + execPath(u.Program))
+	b.WriteString("ExecStart=" + ExecPath(u.Program))
 	names := make([]string, 0, len(u.Flags))
 	for k := range u.Flags {
 		names = append(names, k)
 	}
 	sort.Strings(names)
 	for _, k := range names {
-		fmt.Fprintf(&b, " \\\n  %s", execWord("--"+k+"="+u.Flags[k]))
+		fmt.Fprintf(&b, " \\\n  %s", ExecWord("--"+k+"="+u.Flags[k]))
 	}
 	b.WriteString("\nRestart=always\nRestartSec=2\nLimitNOFILE=65536\n\n[Install]\nWantedBy=multi-user.target\n")
 	return []byte(b.String())
 }
 
-// execWord quotes one word of ExecStart behind the first: % and $ are systemd's own, the rest as systemd.syntax(7)
+// ExecWord quotes one word of ExecStart behind the first: % and $ are systemd's own, the rest as systemd.syntax(7)
 // quotes.
-func execWord(s string) string {
+func ExecWord(s string) string {
 	return systemdQuoted(strings.NewReplacer("%", "%%", "$", "$$").Replace(s))
 }
 
-// execPath quotes the first word of ExecStart, the program: no variables are filled in there, so $ stands for itself.
-func execPath(s string) string { return systemdQuoted(unitText(s)) }
+// ExecPath quotes the first word of ExecStart, the program: no variables are filled in there, so $ stands for itself.
+func ExecPath(s string) string { return systemdQuoted(UnitText(s)) }
 
-// unitText is a value that systemd takes as it is, but for %.
-func unitText(s string) string { return strings.ReplaceAll(s, "%", "%%") }
+// UnitText is a value that systemd takes as it is, but for %.
+func UnitText(s string) string { return strings.ReplaceAll(s, "%", "%%") }
 
 // systemdQuoted puts a word that is more than one to systemd in quotes. What would end the line, or reach a terminal,
 // is escaped.
@@ -91,10 +93,26 @@ func systemdQuoted(s string) string {
 
 // unitLine is text for one line of a unit.
 func unitLine(s string) string {
-	return unitText(strings.Map(func(r rune) rune {
+	return UnitText(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return ' '
 		}
 		return r
 	}, s))
+}
+
+// EnvironmentFile is a file for systemd's EnvironmentFile=, sorted.
+func EnvironmentFile(settings map[string]string) []byte {
+	names := make([]string, 0, len(settings))
+	for k := range settings {
+		names = append(names, k)
+	}
+	sort.Strings(names)
+	var b strings.Builder
+	b.WriteString("# Written by Eggo; removed by eggo-tui cleanup.\n")
+	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`")
+	for _, k := range names {
+		fmt.Fprintf(&b, "%s=\"%s\"\n", k, quote.Replace(settings[k]))
+	}
+	return []byte(b.String())
 }
