@@ -22,6 +22,7 @@ import (
 
 // A board is open before its run has kept the cluster's deploy.yaml: shell and edit are offered all the same, and find it when they are asked for.
 func TestABoardThatIsOpenedEarly(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	store, err := journal.Open(root, "rack")
 	if err != nil {
@@ -61,6 +62,7 @@ func TestABoardThatIsOpenedEarly(t *testing.T) {
 
 // What is written in the editor takes the place of the cluster's deploy.yaml when it has no faults, and ends the run then; else it is kept to be mended.
 func TestEditAgain(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, savedName)
 	good := "cluster-id: rack\nusername: root\nprivate-key-path: /keys/k\nmasters:\n- {name: n1, ip: 192.0.2.1}\nnodes:\n- {name: n1, ip: 192.0.2.1}\nnetwork: {podcidr: 10.244.0.0/16, plugin: flannel}\n" +
@@ -172,6 +174,7 @@ func TestPagerThatThisMachineLacks(t *testing.T) {
 
 // What is usual is learnt from earlier runs of the same verb, of any cluster; not from the run itself.
 func TestUsual(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	run := func(cluster, verb string, at time.Time, took time.Duration) string {
 		store, err := journal.Open(root, cluster)

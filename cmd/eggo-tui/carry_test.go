@@ -17,6 +17,7 @@ import (
 
 // What a run's log keeps of its request is what resume takes over, but for what it is told itself.
 func TestResumeTakesOverTheOptionsOfTheRun(t *testing.T) {
+	t.Parallel()
 	was := &event.RunOptions{
 		Limit: []string{"w1", "role:etcd"}, OnFailure: "skip", Signers: "/s",
 		Before: []string{"/a.sh,worker"}, After: []string{"/b.sh"},
@@ -45,6 +46,7 @@ func TestResumeTakesOverTheOptionsOfTheRun(t *testing.T) {
 // Who goes on with a run on the screen, after an edit or from the menu, has its limit and its hooks; failures are
 // decided on the board.
 func TestTheScreenTakesOverTheOptionsOfTheRun(t *testing.T) {
+	t.Parallel()
 	d := &desk{env: &environment{Getenv: os.Getenv, P: i18n.NewPrinter(i18n.English)}, state: t.TempDir()}
 	if got := operation.LastOptions(t.Context(), stateStore(d.env, d.state), "rack"); got != nil {
 		t.Errorf("of a cluster that nobody knows: %+v", got)
@@ -76,6 +78,7 @@ func TestTheScreenTakesOverTheOptionsOfTheRun(t *testing.T) {
 
 // A run that ended before it kept a deploy.yaml has nothing to go on with, and says how to run it again.
 func TestResumeOfARunThatKeptNoFile(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	store, err := journal.Open(root, "rack")
 	if err != nil {

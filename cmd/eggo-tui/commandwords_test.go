@@ -12,6 +12,7 @@ import (
 
 // The command that continues a run is the one that was given, and finds the cluster where this one found it.
 func TestACommandLosesNoFlag(t *testing.T) {
+	t.Parallel()
 	hooks := request.Hooks{Before: []string{"a.sh,worker"}, OfNodes: true}
 	node := config.Node{Name: "w3", IP: netip.MustParseAddr("192.0.2.5"), Port: 2222, Arch: "arm64",
 		Roles: []bundle.Role{bundle.ControlPlane, bundle.Worker}}

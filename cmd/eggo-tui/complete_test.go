@@ -40,6 +40,7 @@ func TestPathsAreCompleted(t *testing.T) {
 
 // The names come in the order of the alphabet, whatever that of the directory is.
 func TestPathsAreSorted(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	var want []string
 	for i := range 40 {

@@ -23,6 +23,7 @@ func archs(n int) []event.Finding {
 
 // The verbs tell what is wrong on sixty nodes once, with the nodes beneath.
 func TestFindingsAreToldByCause(t *testing.T) {
+	t.Parallel()
 	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
 		said := new(bytes.Buffer)
 		printFindings(&environment{P: i18n.NewPrinter(lang), Stderr: said}, archs(60))
@@ -35,6 +36,7 @@ func TestFindingsAreToldByCause(t *testing.T) {
 
 // The counter moves with each node that is logged in to and with each that is checked, and is gone at the end.
 func TestNodesAreCounted(t *testing.T) {
+	t.Parallel()
 	said := new(bytes.Buffer)
 	c := &counting{to: forgetful{}, env: &environment{P: i18n.NewPrinter(i18n.English), Stderr: said}, linked: map[string]bool{}, ended: map[string]bool{}}
 	emit := func(e event.Event) {
@@ -63,6 +65,7 @@ func TestNodesAreCounted(t *testing.T) {
 
 // Line by line what can be done about a cause is done on all its machines.
 func TestPlainMendsOfACause(t *testing.T) {
+	t.Parallel()
 	m, _ := dialogue(t, i18n.English)
 	w := plainDraft(m)
 	w.draft.Machines = nil

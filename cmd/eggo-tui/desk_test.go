@@ -14,6 +14,7 @@ import (
 
 // A past run is as its log says it ended and when it began, whatever connections were made before and closed afterwards.
 func TestAPastRunIsAsItEnded(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	store, err := journal.Open(root, "rack")
 	if err != nil {

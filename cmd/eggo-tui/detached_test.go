@@ -38,8 +38,9 @@ func (p *person) Doing(event.Msg) {}
 
 // A password that was given on the screen is not asked for again by what is looked at next, in whatever language; one that was refused is.
 func TestAPasswordIsAskedForOnce(t *testing.T) {
+	t.Parallel()
 	srv := remotetest.New(t, remotetest.WithUser("root", "open sesame"))
-	d := &desk{env: &environment{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English), Getenv: os.Getenv}, state: t.TempDir()}
+	d := &desk{env: &environment{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English), Getenv: os.Getenv, Clock: swift{}}, state: t.TempDir()}
 	text := strings.NewReplacer("127.0.0.1, port: 1,", srv.IP+", port: "+strconv.Itoa(srv.Port)+",", "username: ops", "username: root").Replace(nobody)
 	saved := filepath.Join(d.state, "away", savedName)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(saved), 0o700), os.WriteFile(saved, []byte(text), 0o600)); err != nil {
@@ -82,11 +83,12 @@ eggo: {password-from: prompt}
 // A run that is begun on the screen is a process of its own: it gets the password that was asked for, and neither its command line nor what it
 // leaves on the disk has it; its log says how it ended, and the desk finds it.
 func TestARunOfItsOwn(t *testing.T) {
+	t.Parallel()
 	state, file := t.TempDir(), filepath.Join(t.TempDir(), "deploy.yaml")
 	if err := os.WriteFile(file, []byte(nobody), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := &environment{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English), Getenv: os.Getenv}
+	env := &environment{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English), Getenv: os.Getenv, Clock: swift{}}
 	d := &desk{env: env, state: state}
 	who := &person{}
 	ref, err := d.launch(t.Context(), backend.Start{Request: request.Deploy{Common: request.OfFile(file)}}, who)
@@ -162,6 +164,7 @@ func TestARunOfItsOwn(t *testing.T) {
 
 // A process that does not start is a fault that says why.
 func TestARunWhoseProcessDoesNotStart(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "gone")
 	env := &environment{Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English)}
 	l := env.launcher(t.TempDir())

@@ -21,11 +21,12 @@ const processLog = "process.log"
 
 // detachedRun is the process of a run, in a session of its own: it reads its request and the secrets on stdin, says
 // which run it is, and then speaks by its event log alone.
-func detachedRun(ctx context.Context, signals *interrupts) int {
+func detachedRun(ctx context.Context, signals *interrupts, clock operation.Clock) int {
 	syscall.CloseOnExec(operation.ReportFD)
 	env := &environment{
 		Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: os.Stderr, Args: os.Args[:1],
 		P: i18n.NewPrinter(i18n.FromEnv()), Getenv: os.Getenv, Interrupts: signals,
+		Clock: clock,
 	}
 	wire := func(e operation.Envelope) (operation.Deps, error) {
 		env.P = i18n.NewPrinter(i18n.Lang(e.Lang))

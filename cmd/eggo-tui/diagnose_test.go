@@ -17,6 +17,7 @@ import (
 
 // Without any run attach says so, instead of looking for one without a name.
 func TestAttachWithoutRuns(t *testing.T) {
+	t.Parallel()
 	for _, cluster := range []string{"", "prod"} {
 		_, err := operation.FindRun(t.Context(), states.Dir{Root: t.TempDir()}, cluster, "")
 		if f := event.AsFault(err); f == nil || f.Code != "usage.no-runs" {
@@ -31,6 +32,7 @@ func TestAttachWithoutRuns(t *testing.T) {
 
 // The demo advises nothing about a cluster that is not there.
 func TestTheDemoAdvisesNothing(t *testing.T) {
+	t.Parallel()
 	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
 		said := new(bytes.Buffer)
 		env := &environment{P: i18n.NewPrinter(lang), Args: []string{"eggo-tui"}, Stdout: said, Stderr: said, Stdin: strings.NewReader(""), Getenv: func(string) string { return "" }}
@@ -48,6 +50,7 @@ func TestTheDemoAdvisesNothing(t *testing.T) {
 
 // The template claims of no runtime that it cannot be installed.
 func TestTheTemplateOfRuntimes(t *testing.T) {
+	t.Parallel()
 	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
 		text := i18n.NewPrinter(lang).T("template.runtime")
 		if strings.Contains(text, "not yet") || strings.Contains(text, "不能") || !strings.Contains(text, "cri-dockerd") {
@@ -58,6 +61,7 @@ func TestTheTemplateOfRuntimes(t *testing.T) {
 
 // A path among the bundles that is none is told as what it is.
 func TestAPathThatIsNoBundle(t *testing.T) {
+	t.Parallel()
 	d := testDesk(t)
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text.tar.gz")

@@ -226,6 +226,7 @@ func outputs(t *testing.T, test func(t *testing.T, flags ...string)) {
 
 // Whoever reads the first line and closes the pipe ends no run: it comes to its end, and the exit code is its own.
 func TestAClosedStdoutEndsNoRun(t *testing.T) {
+	t.Parallel()
 	outputs(t, func(t *testing.T, flags ...string) {
 		s := play(t, false, flags...)
 		if line, err := bufio.NewReader(s.out).ReadString('\n'); err != nil {
@@ -244,6 +245,7 @@ func TestAClosedStdoutEndsNoRun(t *testing.T) {
 // A stdout that takes nothing delays no run: its events come, it ends, and so does the front end, with its exit code
 // and a word about what was not shown. That it does not wait for long is the interrupt's doing here.
 func TestAStalledStdoutDelaysNoRun(t *testing.T) {
+	t.Parallel()
 	outputs(t, func(t *testing.T, flags ...string) {
 		s := play(t, true, flags...)
 		waitFor[event.StepStarted](s)
@@ -259,6 +261,7 @@ func TestAStalledStdoutDelaysNoRun(t *testing.T) {
 
 // Two interrupts abort a run whose stdout takes nothing.
 func TestTwoInterruptsAbortBehindAStalledStdout(t *testing.T) {
+	t.Parallel()
 	outputs(t, func(t *testing.T, flags ...string) {
 		s := play(t, true, flags...)
 		waitFor[event.StepStarted](s)
@@ -290,6 +293,7 @@ func (s *stage) stopped() int {
 
 // A run that answers nothing is killed by the third interrupt; the front end says what is not known.
 func TestTheThirdInterruptKills(t *testing.T) {
+	t.Parallel()
 	s := play(t, true)
 	s.stopped()
 	eventually(t, func() bool { // some may come as one
@@ -317,6 +321,7 @@ func (s *stage) taken() {
 
 // A process that dies without a word is told of: what was at work, where the log is, and how to resume.
 func TestARunThatDiesIsToldOf(t *testing.T) {
+	t.Parallel()
 	s := play(t, false)
 	go func() { _, _ = io.Copy(io.Discard, s.out) }()
 	if err := syscall.Kill(s.stopped(), syscall.SIGKILL); err != nil {
@@ -330,6 +335,7 @@ func TestARunThatDiesIsToldOf(t *testing.T) {
 
 // A hangup ends the front end and not the run. A run in the foreground has no other process: it goes on.
 func TestAHangupEndsNoRun(t *testing.T) {
+	t.Parallel()
 	outputs(t, func(t *testing.T, flags ...string) {
 		s := play(t, false, flags...)
 		waitFor[event.StepStarted](s)
@@ -357,6 +363,7 @@ func TestAHangupEndsNoRun(t *testing.T) {
 
 // What is shown is what the log has, to its last line.
 func TestTheFrontEndShowsTheLog(t *testing.T) {
+	t.Parallel()
 	for _, flags := range [][]string{{"--output", "json"}, {"--output", "json", "--foreground"}} {
 		s := play(t, false, flags...)
 		s.node.letGo()
@@ -379,6 +386,7 @@ func TestTheFrontEndShowsTheLog(t *testing.T) {
 // A run that was killed is dead, also when its process number is another's: here it is this test's. Whoever follows it
 // comes to an end.
 func TestADeadRunIsDeadWhoeverHasItsNumber(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	store, err := journal.Open(root, "rack")
 	if err != nil {

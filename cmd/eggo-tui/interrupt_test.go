@@ -9,6 +9,7 @@ import (
 // In the process of a run the first signal stops, the second aborts, the third ends the program; a hangup does none of
 // these while the run is at work.
 func TestSignalsOfARun(t *testing.T) {
+	t.Parallel()
 	aborted, ended := 0, 0
 	i := interrupts{cancel: func() { aborted++ }, exit: func() { ended++ }}
 	stop, end := i.begin()

@@ -22,6 +22,7 @@ import (
 
 // The keys of all nodes are one question, in the order of their names; a node that cannot be reached holds up nobody.
 func TestKeysOfAllNodesAreOneQuestion(t *testing.T) {
+	t.Parallel()
 	var asked [][]backend.HostKey
 	r := &keyRound{ask: func(_ context.Context, keys []backend.HostKey) ([]bool, error) {
 		asked = append(asked, keys)
@@ -55,6 +56,7 @@ func TestKeysOfAllNodesAreOneQuestion(t *testing.T) {
 
 // On the command line the keys are a table, a page at a time, with the choices that the screen has.
 func TestTheTableOfKeysLineByLine(t *testing.T) {
+	t.Parallel()
 	var keys []backend.HostKey
 	for i := range 25 {
 		keys = append(keys, backend.HostKey{Node: fmt.Sprintf("n%d", i+1), Addr: fmt.Sprintf("192.0.2.%d:22", i+1), Type: "ssh-ed25519", Fingerprint: fmt.Sprintf("SHA256:%043d", i+1)})
@@ -112,6 +114,7 @@ func TestTheTableOfKeysLineByLine(t *testing.T) {
 
 // A known_hosts file is compared by address, port and type; a key that it calls revoked differs.
 func TestComparedWithAFile(t *testing.T) {
+	t.Parallel()
 	const a = "AAAAC3NzaC1lZDI1NTE5AAAAIB1u8sdmYwyxHT1vs6vvE8Bx4y9uAPi4mM7CvZ4YvJ9a"
 	const b = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f"
 	file := filepath.Join(t.TempDir(), "known")

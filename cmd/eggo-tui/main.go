@@ -12,20 +12,22 @@ import (
 )
 
 func main() {
-	os.Exit(realMain())
+	os.Exit(realMain(nil))
 }
 
-// realMain is main with its deferred calls run before the program ends.
-func realMain() int {
+// realMain is main with its deferred calls run before the program ends. clock is that of its operations; nil: the
+// machine's.
+func realMain(clock operation.Clock) int {
 	phases.Quiet()
 	signals := interrupts{exit: func() { os.Exit(int(exitcode.Interrupted)) }}
 	ctx, stop := signals.watch(context.Background())
 	defer stop()
 	if len(os.Args) > 1 && os.Args[1] == operation.DetachedVerb {
-		return detachedRun(ctx, &signals)
+		return detachedRun(ctx, &signals, clock)
 	}
 	return run(ctx, &environment{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Args: os.Args, P: where{program: programName(os.Args)}.printer(i18n.FromEnv()), Getenv: os.Getenv, Output: os.Getenv("EGGO_OUTPUT"), Interrupts: &signals,
+		Clock: clock,
 	})
 }

@@ -52,7 +52,7 @@ func (env *environment) deps(o runOptions) (d operation.Deps, root string, err e
 // depsAt are those for the clusters of a directory.
 func (env *environment) depsAt(root, output string) operation.Deps {
 	d := local.Deps(local.Options{Root: root, Home: env.Getenv("HOME")})
-	d.Who, d.Version = whoami(""), buildVersion()
+	d.Who, d.Version, d.Clock = whoami(""), buildVersion(), env.Clock
 	d.Problems = func(file string, p config.Problems) {
 		if p.HasErrors() && output == "json" {
 			_ = writeProblemsJSON(env, env.Stdout, file, p) // the fault is printed all the same

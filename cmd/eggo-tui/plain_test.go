@@ -56,6 +56,7 @@ func says(t *testing.T, text string, words ...string) {
 // The wizard line by line: questions with defaults, what is wrong told where it is typed, steps back, undo, changes of machines, every key,
 // and a draft that stays when one leaves.
 func TestThePlainWizard(t *testing.T) {
+	t.Parallel()
 	m, said := dialogue(t, i18n.English,
 		"UPPER", "prod", "", // the name, the file
 		"eggo", "/keys/id", "geheim", "", "1", "", // user, key, password, of sudo, not in the file, no bastion
@@ -91,6 +92,7 @@ func TestThePlainWizard(t *testing.T) {
 
 // Whatever is typed, and wherever it ends, the wizard says lines, never begins anything, and keeps what was typed.
 func TestHostileLines(t *testing.T) {
+	t.Parallel()
 	for name, typed := range map[string][]string{
 		"the end at once": {}, "the end in the middle": {"prod", "", "root"}, "a line of megabytes": {strings.Repeat("x", 10<<20), "prod"}, "escape sequences": {"\x1b[2J\x1b[31m", "prod", "\x1b]0;owned\x07"},
 		"invalid UTF-8": {"\xff\xfe", "prod\xff"}, "full width": {"ｐｒｏｄ", "", "？", "＜", ">", ">", "１９２.１６８.０.[１-３]", "１ worker"}, "right to left": {"\u202eevil", "שלום"}, "commands": {":u", ":r", "<", "<", ">", ":l", ":l", "?", ":q"},
@@ -172,6 +174,7 @@ func failing() *script {
 
 // A failure line by line: what it is, and every choice; q asks what becomes of the run; the end of the person is not the run's.
 func TestAFailureLineByLine(t *testing.T) {
+	t.Parallel()
 	said := func(words ...string) []string { return words }
 	for name, c := range map[string]struct {
 		typed []string
@@ -215,6 +218,7 @@ func TestAFailureLineByLine(t *testing.T) {
 
 // A run that is over is told of from its log, and can be asked about afterwards.
 func TestARunThatIsOverLineByLine(t *testing.T) {
+	t.Parallel()
 	m, out := dialogue(t, i18n.Chinese, "n", "l n2", "x n2", "f", "zzz", "")
 	s := failing()
 	s.add(event.StepEnded{Step: "work/n2", Outcome: event.Failed, Fault: event.NewFault(event.ClassFailed, "node.command-failed", nil, "status", "1", "command", "x")}, event.RunEnded{Outcome: event.Failed})
@@ -227,6 +231,7 @@ func TestARunThatIsOverLineByLine(t *testing.T) {
 
 // What a person types as a password is not on the terminal; afterwards the terminal shows again what is typed.
 func TestAPasswordIsNotEchoed(t *testing.T) {
+	t.Parallel()
 	m, _ := dialogue(t, i18n.English)
 	f, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
@@ -302,6 +307,7 @@ func until(t *testing.T, f *os.File, text string) string {
 
 // An interrupt is q: it asks about a run that goes on, leads from a question back to the menu, and from the menu out.
 func TestAnInterruptLineByLine(t *testing.T) {
+	t.Parallel()
 	var i interrupts
 	out := &loud{said: make(chan string, 4096)} // more than is said
 	in, typed := io.Pipe()
@@ -377,6 +383,7 @@ func (l *loud) wait(t *testing.T, words ...string) {
 
 // A line ends with LF, with CR, as terminals send it between pasted lines, or with both; the last may have no end.
 func TestEveryLineBreakEndsALine(t *testing.T) {
+	t.Parallel()
 	for _, end := range []string{"\r", "\n", "\r\n"} {
 		m, _ := dialogue(t, i18n.English)
 		env := *m.desk.env

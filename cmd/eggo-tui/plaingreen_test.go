@@ -25,6 +25,7 @@ func plainDraft(m *plainDesk) *plainWizard {
 
 // After a preflight that failed, an install is none of the choices; with warnings it is, and they are told before the question.
 func TestPlainInstallAfterPreflight(t *testing.T) {
+	t.Parallel()
 	m, said := dialogue(t, i18n.English, "1")
 	w := plainDraft(m)
 	w.checked = verdict{of: w.drafted(), errors: 2}
@@ -47,6 +48,7 @@ func TestPlainInstallAfterPreflight(t *testing.T) {
 
 // A machine with errors is not said to be ready, neither as it is looked at nor in the list.
 func TestPlainMachinesWithErrorsAreNotReady(t *testing.T) {
+	t.Parallel()
 	m, said := dialogue(t, i18n.English)
 	w := plainDraft(m)
 	x := w.draft.Machines[0]
@@ -61,6 +63,7 @@ func TestPlainMachinesWithErrorsAreNotReady(t *testing.T) {
 
 // Line by line too: what a line says that is no machine is told part by part, and each change is kept before the next question.
 func TestPlainLinesAreNotDropped(t *testing.T) {
+	t.Parallel()
 	m, said := dialogue(t, i18n.English, "10.0.0.1 wroker", "web 10.0.0.1:22", "10.0.0.1:2222", "web 10.0.0.1", "10.0.0.1 etcd")
 	w := plainDraft(m)
 	w.draft.Machines, w.steps = nil, []plainStep{{"nodes", w.machines}}

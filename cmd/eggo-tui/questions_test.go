@@ -74,6 +74,7 @@ func lastRun(t *testing.T, state string) (id string, end *event.RunEnded) {
 // The password and an unknown host key are asked for at the terminal before the run is a process of its own: it logs in
 // with them and asks nothing.
 func TestQuestionsComeBeforeTheRun(t *testing.T) {
+	t.Parallel()
 	for _, flags := range [][]string{nil, {"--foreground"}} {
 		srv := remotetest.New(t, remotetest.WithUser("root", "open sesame"))
 		state, file := t.TempDir(), filepath.Join(t.TempDir(), "deploy.yaml")
@@ -103,6 +104,7 @@ func TestQuestionsComeBeforeTheRun(t *testing.T) {
 
 // A host key that is refused begins no run.
 func TestARefusedHostKeyBeginsNoRun(t *testing.T) {
+	t.Parallel()
 	srv := remotetest.New(t, remotetest.WithUser("root", "x"))
 	state, file := t.TempDir(), filepath.Join(t.TempDir(), "deploy.yaml")
 	text := strings.NewReplacer("127.0.0.1, port: 1,", srv.IP+", port: "+strconv.Itoa(srv.Port)+",", "username: ops", "username: root", "eggo: {password-from: prompt}", "password: x").Replace(nobody)
@@ -137,6 +139,7 @@ func pair(t *testing.T) string {
 
 // Who is asked about host keys is asked about those of the machines that the verb talks to, and of no others.
 func TestOnlyTheMachinesOfTheVerbAreAskedAbout(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		verb  []string
 		asked []string
@@ -185,6 +188,7 @@ func TestOnlyTheMachinesOfTheVerbAreAskedAbout(t *testing.T) {
 
 // A machine that the cluster does not have any more is contacted for its cleanup, and the cluster's are not.
 func TestCleanupOfAMachineAlone(t *testing.T) {
+	t.Parallel()
 	state, file := t.TempDir(), filepath.Join(t.TempDir(), "deploy.yaml")
 	if err := os.WriteFile(file, []byte(pair(t)), 0o600); err != nil {
 		t.Fatal(err)
@@ -201,6 +205,7 @@ func TestCleanupOfAMachineAlone(t *testing.T) {
 
 // The name at cleanup, and the yes at delete, are asked for before there is a run; a wrong one begins none.
 func TestConfirmationsComeBeforeTheRun(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		verb           []string
 		asked, no, yes string
@@ -226,6 +231,7 @@ func TestConfirmationsComeBeforeTheRun(t *testing.T) {
 
 // A cluster whose lock another run holds is told of before anything is asked.
 func TestALockedClusterAsksNothing(t *testing.T) {
+	t.Parallel()
 	state, file := t.TempDir(), filepath.Join(t.TempDir(), "deploy.yaml")
 	if err := os.WriteFile(file, []byte(strings.Replace(nobody, "eggo: {password-from: prompt}", "password: x", 1)), 0o600); err != nil {
 		t.Fatal(err)
@@ -257,6 +263,7 @@ func (s stuck) Write(p []byte) (int, error) { <-s.gone; return len(p), nil }
 // What stdout does not take is given up when the run is over, with the number of events and the command that shows
 // them; a stderr that takes nothing either is in nobody's way.
 func TestWhatCannotBeShownIsGivenUp(t *testing.T) {
+	t.Parallel()
 	gone := make(chan struct{})
 	defer close(gone)
 	store, err := journal.Open(t.TempDir(), "rack")

@@ -13,6 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/exitcode"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/operation"
 )
 
 // environment is all that a verb may know of the process that it runs in, so that a test can stand in for it.
@@ -28,6 +29,7 @@ type environment struct {
 	Debug bool // -d
 	// Output is EGGO_OUTPUT: what --output is unless given.
 	Output string
+	Clock  operation.Clock // nil: the machine's
 }
 
 // output is what --output is unless given. "auto", "plain" and "text" are the usual one of each verb, which people read.

@@ -17,13 +17,15 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 )
 
-// The scripts of testdata/script run this program, under both of its names, as a person would.
+// The scripts of testdata/script run this program, under both of its names, as a person would. The clock of their
+// operations is swift.
 func TestMain(m *testing.M) {
-	program := func() { os.Exit(realMain()) }
+	program := func() { os.Exit(realMain(swift{})) }
 	testscript.Main(m, map[string]func(){"eggo-tui": program, "eggo": program})
 }
 
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	manual, err := os.ReadFile("../../internal/config/testdata/manual.yaml")
 	if err != nil {
 		t.Fatal(err)

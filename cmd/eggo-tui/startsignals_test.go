@@ -58,6 +58,7 @@ func early(t *testing.T) (s *stage, pass func()) {
 // A hangup that comes after the run's process was started, and before it says which run it is, ends the front end and
 // not the run.
 func TestAHangupBeforeARunSaysItsName(t *testing.T) {
+	t.Parallel()
 	s, pass := early(t)
 	s.signal(syscall.SIGHUP)
 	if code := s.code(); code != 130 {
@@ -73,6 +74,7 @@ func TestAHangupBeforeARunSaysItsName(t *testing.T) {
 
 // Interrupts end a process that does not say yet which run it is; there is none.
 func TestInterruptsBeforeARunSaysItsName(t *testing.T) {
+	t.Parallel()
 	s, pass := early(t)
 	defer pass()
 	ended := false

@@ -23,6 +23,7 @@ func (h heardOf) Write(p []byte) (int, error) {
 
 // A run that a board has asked to stop is aborted by the first signal: the board's stop was the first word.
 func TestASignalAfterAStopFromElsewhere(t *testing.T) {
+	t.Parallel()
 	node := newSilent(t)
 	_, port, _ := net.SplitHostPort(node.Addr().String())
 	file := filepath.Join(t.TempDir(), "deploy.yaml")

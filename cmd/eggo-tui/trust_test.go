@@ -60,12 +60,13 @@ func must(t *testing.T, errs ...error) {
 // While no signer is known a person is asked about the key, before the run is a process of its own; a yes is kept, a no
 // ends it.
 func TestAPersonIsAskedAboutTheSigner(t *testing.T) {
+	t.Parallel()
 	file, deploy, fingerprint := signedBundle(t)
 	for _, yes := range []bool{false, true} {
 		state := t.TempDir()
 		env := &environment{
 			Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Args: []string{"eggo-tui"},
-			P: i18n.NewPrinter(i18n.English), Getenv: func(string) string { return "" },
+			P: i18n.NewPrinter(i18n.English), Getenv: func(string) string { return "" }, Clock: swift{},
 		}
 		who := &decided{yes: yes}
 		d := &desk{env: env, state: state}
@@ -102,6 +103,7 @@ func TestAPersonIsAskedAboutTheSigner(t *testing.T) {
 
 // Line by line the key is shown before the question; anything but a yes is a no.
 func TestTheSignerLineByLine(t *testing.T) {
+	t.Parallel()
 	who := backend.Signer{Bundle: "b.tar.gz", Name: "b", Arch: "amd64", Type: "ssh-ed25519", Fingerprint: "SHA256:abc"}
 	for typed, want := range map[string]bool{"yes": true, "y": true, "": false, "n": false, "perhaps": false} {
 		m, said := dialogue(t, i18n.English, typed)
@@ -155,6 +157,7 @@ func TestTheWizardSaysWhoSigned(t *testing.T) {
 
 // A yes to a bundle's key is a no to a bundle that nobody signed, whichever comes first, and before there is a run.
 func TestAYesIsANoToTheUnsigned(t *testing.T) {
+	t.Parallel()
 	for _, order := range [][2]string{{"signed", "unsigned"}, {"unsigned", "signed"}} {
 		file, deploy, _ := signedBundle(t)
 		unsigned := filepath.Join(t.TempDir(), "other.tar.gz")
@@ -166,7 +169,7 @@ func TestAYesIsANoToTheUnsigned(t *testing.T) {
 		must(t, os.WriteFile(deploy, []byte(both), 0o600))
 		env := &environment{
 			Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Args: []string{"eggo-tui"},
-			P: i18n.NewPrinter(i18n.English), Getenv: func(string) string { return "" },
+			P: i18n.NewPrinter(i18n.English), Getenv: func(string) string { return "" }, Clock: swift{},
 		}
 		state, who := t.TempDir(), &decided{yes: true}
 		d := &desk{env: env, state: state}

@@ -18,6 +18,7 @@ import (
 
 // A run that is not begun leaves no run: no directory, no log, no space held for it, and the lock is free.
 func TestARunThatIsNotBegunLeavesNothing(t *testing.T) {
+	t.Parallel()
 	state, file := t.TempDir(), filepath.Join(t.TempDir(), "deploy.yaml")
 	must(t, os.WriteFile(file, []byte(strings.Replace(nobody, "eggo: {password-from: prompt}", "password: x", 1)), 0o600))
 	no := errors.New("no")
@@ -39,6 +40,7 @@ func TestARunThatIsNotBegunLeavesNothing(t *testing.T) {
 
 // A process that does not get what was asked says so to whoever started it.
 func TestAProcessWithoutAnswersSaysWhy(t *testing.T) {
+	t.Parallel()
 	self, err := exec.LookPath("eggo-tui")
 	must(t, err)
 	said, saying, err := os.Pipe()

@@ -19,6 +19,7 @@ import (
 
 // A run that goes on and waits for a decision says so wherever runs are listed, from its log alone; when it is decided it just runs.
 func TestARunThatWaitsForADecision(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	store, err := journal.Open(root, "rack")
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 func testDesk(t *testing.T) *draftDesk {
 	t.Helper()
 	home := t.TempDir()
-	d := newDraftDesk(&environment{P: i18n.NewPrinter(i18n.English), Getenv: func(k string) string {
+	d := newDraftDesk(&environment{P: i18n.NewPrinter(i18n.English), Clock: swift{}, Getenv: func(k string) string {
 		if k == "HOME" {
 			return home
 		}
@@ -46,6 +46,7 @@ func looks(d *draftDesk, draft config.Draft, m config.Machine, trust bool) (stag
 
 // A machine is met, its key is asked about once, and what it is comes back, though the draft is far from a cluster; a wrong password is told.
 func TestTheWizardLooksAtAMachine(t *testing.T) {
+	t.Parallel()
 	srv := remotetest.New(t)
 	d := testDesk(t)
 	draft := config.Draft{Values: map[string]string{"password": "secret", "service.cidr": "nonsense"}}
@@ -81,6 +82,7 @@ func TestTheWizardLooksAtAMachine(t *testing.T) {
 
 // What is written is readable by its owner alone, has no password in it, and what was there is kept.
 func TestTheWizardWritesWithABackup(t *testing.T) {
+	t.Parallel()
 	d := testDesk(t)
 	file := d.file("prod")
 	if filepath.Base(file) != "deploy.yaml" {
@@ -125,6 +127,7 @@ func TestTheWizardWritesWithABackup(t *testing.T) {
 
 // Preflight and plan of a draft: the faults of the verbs, and machines that nobody has trusted are refused.
 func TestTheWizardRunsPreflight(t *testing.T) {
+	t.Parallel()
 	srv := remotetest.New(t)
 	d := testDesk(t)
 	draft := config.Draft{Values: map[string]string{"password": "secret", "package-src.x86src": "/nowhere/x.tar.gz", "package-src.armsrc": "/nowhere/y.tar.gz"},
@@ -165,6 +168,7 @@ func TestTheWizardRunsPreflight(t *testing.T) {
 
 // Machines that join are looked at beside those of the cluster's own deploy.yaml, which lacks them still.
 func TestTheWizardLooksAtMachinesThatJoin(t *testing.T) {
+	t.Parallel()
 	srv := remotetest.New(t)
 	d := testDesk(t)
 	draft := config.Draft{Values: map[string]string{"cluster-id": "prod", "password": "secret", "package-src.x86src": "/nowhere/x.tar.gz", "package-src.armsrc": "/nowhere/y.tar.gz"},
@@ -191,6 +195,7 @@ func TestTheWizardLooksAtMachinesThatJoin(t *testing.T) {
 
 // Machines that join keep all that was typed of them, and whoever continues on the command line names their list.
 func TestMachinesThatJoinAreARequest(t *testing.T) {
+	t.Parallel()
 	list := filepath.Join(t.TempDir(), "join.yaml")
 	machines := []config.Machine{
 		{Name: "m2", IP: "192.0.2.7", Port: "2222", Arch: "arm64", Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}},
