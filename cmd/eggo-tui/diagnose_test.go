@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	states "github.com/eggo-k8s/eggo/internal/operation/store"
-	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
 
 // Without any run attach says so, instead of looking for one without a name.
@@ -70,7 +70,7 @@ func TestAPathThatIsNoBundle(t *testing.T) {
 	}
 	for path, want := range map[string]string{text: "bundle.text", filepath.Join(dir, "gone.tar.gz"): "bundle.open", t.TempDir(): "bundle.none-here"} {
 		var got []string
-		d.bundles(context.Background(), []string{path}, func(b wizard.Bundle) {
+		d.bundles(context.Background(), []string{path}, func(b draft.Bundle) {
 			if b.Fault != nil && b.Path == path {
 				got = append(got, b.Fault.Code)
 			}

@@ -51,7 +51,7 @@ func (w *plainWizard) fields(ctx context.Context, list ...field) error {
 
 // hint says what to type, "" if there are no words for it.
 func (w *plainWizard) hint(key string) string {
-	if w.talker.env.P.Has("wizard.hint." + key) {
+	if w.env.P.Has("wizard.hint." + key) {
 		return w.t("wizard.hint." + key)
 	}
 	return ""
@@ -59,7 +59,7 @@ func (w *plainWizard) hint(key string) string {
 
 // name of a field; a key without words is its own.
 func (w *plainWizard) name(key string) string {
-	if w.talker.env.P.Has("wizard.field." + key) {
+	if w.env.P.Has("wizard.field." + key) {
 		return w.t("wizard.field." + key)
 	}
 	return key
@@ -74,7 +74,7 @@ func (w *plainWizard) one(ctx context.Context, f field) error {
 		var list []choice
 		for _, c := range f.picks {
 			text := c
-			if w.talker.env.P.Has("wizard.value." + c) {
+			if w.env.P.Has("wizard.value." + c) {
 				text = w.t("wizard.value." + c)
 			}
 			list = append(list, choice{c, text})

@@ -9,14 +9,14 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
-	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
 
 // plainDraft is a wizard, line by line, that has a draft without errors.
 func plainDraft(m *plainDesk) *plainWizard {
-	w := newPlainWizard(m)
+	w := newPlainWizard(m, newDraftDesk(m.env(), m.state).services())
 	w.steps = []plainStep{{"preflight", w.check}, {"review", w.review}}
 	w.draft.Values["package-src.x86src"] = "/srv/x.tar.gz"
 	w.draft.Machines = []config.Machine{{Name: "n1", IP: "192.0.2.1", Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd, bundle.Worker}}}
@@ -52,8 +52,8 @@ func TestPlainMachinesWithErrorsAreNotReady(t *testing.T) {
 	m, said := dialogue(t, i18n.English)
 	w := plainDraft(m)
 	x := w.draft.Machines[0]
-	w.looked[lookID(x)] = wizard.Look{Machine: x, Stage: wizard.Reaching}
-	w.hearOf(wizard.Look{Machine: x, Stage: wizard.Seen, OS: "Debian", Findings: []event.Finding{{Host: x.Name, Severity: event.Error, Fault: *event.NewFault(event.ClassPreflight, "preflight.other-cluster", nil, "cluster", "old")}}})
+	w.looked[lookID(x)] = draft.Probe{Machine: x, Stage: draft.Reaching}
+	w.hearOf(draft.Probe{Machine: x, Stage: draft.Seen, OS: "Debian", Findings: []event.Finding{{Host: x.Name, Severity: event.Error, Fault: *event.NewFault(event.ClassPreflight, "preflight.other-cluster", nil, "cluster", "old")}}})
 	w.listMachines()
 	says(t, said.String(), "n1 has 1 error: Debian", "control plane, etcd, worker  1 error")
 	if strings.Contains(said.String(), "is ready") {
@@ -74,7 +74,7 @@ func TestPlainLinesAreNotDropped(t *testing.T) {
 	if n := len(w.draft.Machines); n != 2 || w.draft.Machines[1].Port != "2222" {
 		t.Errorf("%+v", w.draft.Machines)
 	}
-	if s, ok := w.load(); !ok || len(s.Draft.Machines) != 2 {
+	if s, ok := w.svc.Load(); !ok || len(s.Draft.Machines) != 2 {
 		t.Errorf("kept is %+v", s)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
-	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
 
 // plainPatience is how long the end of the looks at machines is waited for before the questions go on; what comes later is told later.
@@ -74,10 +73,10 @@ func (w *plainWizard) machineLine(text string) {
 	list, bad := draft.ReadMachines(text)
 	for _, b := range bad {
 		next := w.t("wizard.nodes.unread.next")
-		if own, ok := w.talker.env.P.Under(b.Why, "next"); ok {
+		if own, ok := w.env.P.Under(b.Why, "next"); ok {
 			next = own
 		}
-		w.complain(event.Error, w.talker.env.P.Msg(b.Why), next)
+		w.complain(event.Error, w.env.P.Msg(b.Why), next)
 	}
 	w.change(func() {
 		x := draft.AddMachines(&w.draft, list, w.members)
@@ -180,7 +179,7 @@ func lookID(m config.Machine) string { return m.IP + " " + m.Port }
 // look begins to look at the machines that were not looked at with this login.
 func (w *plainWizard) look() {
 	if login := draft.LoginText(w.draft); login != w.login {
-		w.login, w.looked, w.asking = login, map[string]wizard.Look{}, nil
+		w.login, w.looked, w.asking = login, map[string]draft.Probe{}, nil
 	}
 	d := w.draft.Clone()
 	for _, m := range w.fresh() {
@@ -190,9 +189,9 @@ func (w *plainWizard) look() {
 		if _, begun := w.looked[lookID(m)]; begun {
 			continue
 		}
-		w.looked[lookID(m)] = wizard.Look{Machine: m, Stage: wizard.Reaching}
+		w.looked[lookID(m)] = draft.Probe{Machine: m, Stage: draft.Reaching}
 		w.looking.Go(func() {
-			w.probe(w.probes, d, m, func(l wizard.Look) {
+			w.svc.Probe(w.probes, d, m, func(l draft.Probe) {
 				select {
 				case w.news <- l:
 				case <-w.probes.Done():
@@ -207,7 +206,7 @@ func (w *plainWizard) busy() int {
 	n := 0
 	for _, l := range w.looked {
 		switch l.Stage {
-		case wizard.Failed, wizard.Seen, wizard.Asking:
+		case draft.Failed, draft.Seen, draft.Asking:
 		default:
 			n++
 		}
@@ -263,9 +262,9 @@ func (w *plainWizard) tellNews(ctx context.Context) error {
 	for _, l := range list {
 		keys = append(keys, backend.HostKey{Node: l.Machine.Name, Addr: l.Key.Addr, Type: l.Key.Type, Fingerprint: l.Key.Fingerprint})
 	}
-	trusted, err := w.HostKeys(ctx, keys, comparedWith)
+	trusted, err := w.HostKeys(ctx, keys, w.svc.KnownHosts)
 	for i, l := range list {
-		w.looked[lookID(l.Machine)] = wizard.Look{Machine: l.Machine, Stage: wizard.LogIn}
+		w.looked[lookID(l.Machine)] = draft.Probe{Machine: l.Machine, Stage: draft.LogIn}
 		l.Key.Answer(i < len(trusted) && trusted[i])
 	}
 	if err != nil {
@@ -275,7 +274,7 @@ func (w *plainWizard) tellNews(ctx context.Context) error {
 }
 
 // hearOf takes news of a look; its end is told.
-func (w *plainWizard) hearOf(l wizard.Look) {
+func (w *plainWizard) hearOf(l draft.Probe) {
 	key := lookID(l.Machine)
 	if _, is := w.looked[key]; !is { // of a login that is no longer
 		if l.Key != nil {
@@ -286,12 +285,12 @@ func (w *plainWizard) hearOf(l wizard.Look) {
 	w.looked[key] = l
 	name := event.Clean(l.Machine.Name)
 	switch l.Stage {
-	case wizard.Asking:
+	case draft.Asking:
 		w.asking = append(w.asking, l)
-	case wizard.Failed:
-		text, next := w.talker.env.P.Fault(l.Fault)
-		w.complain(event.Error, name+": "+w.t(wizard.FailedWord(l.Fault))+": "+text, next)
-	case wizard.Seen:
+	case draft.Failed:
+		text, next := w.env.P.Fault(l.Fault)
+		w.complain(event.Error, name+": "+w.t(draft.FailedWord(l.Fault))+": "+text, next)
+	case draft.Seen:
 		word := "plain.seen"
 		if l.Errors() > 0 {
 			word = "plain.seen.errors"
@@ -308,18 +307,18 @@ func (w *plainWizard) hearOf(l wizard.Look) {
 				m.Arch = l.Arch
 			}
 		}
-	case wizard.Reaching, wizard.LogIn, wizard.Looking:
+	case draft.Reaching, draft.LogIn, draft.Inspecting:
 	}
 }
 
 func (w *plainWizard) finding(f event.Finding) {
-	text, next := w.talker.env.P.Fault(&f.Fault)
+	text, next := w.env.P.Fault(&f.Fault)
 	w.complain(f.Severity, text, next)
 }
 
 // cause tells a finding once, with the machines that it was found on.
 func (w *plainWizard) cause(c report.Cause) {
-	text, next := w.talker.env.P.Fault(&c.Findings[0].Fault)
+	text, next := w.env.P.Fault(&c.Findings[0].Fault)
 	if names := c.Hosts(); len(names) > 1 {
 		text = w.t("wizard.cause", "count", strconv.Itoa(len(names)), "text", text) + " (" + strings.Join(report.Ranges(names), ", ") + ")"
 	}

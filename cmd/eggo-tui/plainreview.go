@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,9 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/report"
-	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
 
 // chooseBundle lists what was found for each architecture, and takes numbers and paths.
@@ -43,13 +39,13 @@ func (w *plainWizard) chooseBundle(ctx context.Context) error {
 // findBundles opens and proves what lies in the usual places.
 func (w *plainWizard) findBundles(ctx context.Context) {
 	w.say("wizard.bundle.looking")
-	w.found = []wizard.Bundle{}
-	w.bundles(ctx, nil, func(b wizard.Bundle) {
+	w.found = []draft.Bundle{}
+	w.svc.Bundles(ctx, nil, func(b draft.Bundle) {
 		switch {
-		case b.Proven || b.Fault != nil:
+		case b.Verified || b.Fault != nil:
 			w.found = append(w.found, b)
 			if b.Fault != nil {
-				text, next := w.talker.env.P.Fault(b.Fault)
+				text, next := w.env.P.Fault(b.Fault)
 				w.complain(event.Warning, b.Path+": "+text, next)
 			}
 		case b.Done > 0 && b.Size > 0:
@@ -66,7 +62,7 @@ func (w *plainWizard) bundleOf(ctx context.Context, arch string) error {
 			fit = append(fit, b.Path)
 			w.print(fmt.Sprintf("%2d  %s  Kubernetes %s  %s  %s", len(fit), event.Clean(b.Path), event.Clean(b.Manifest.Kubernetes), event.Clean(strings.TrimSpace(b.Manifest.OS.ID+" "+cmp.Or(b.Manifest.OS.Codename, b.Manifest.OS.Release))), w.t("wizard.bundle.proven")))
 			if b.Signed.Key != "" {
-				w.print("    " + event.Clean(w.talker.env.P.Msg(b.Signed)))
+				w.print("    " + event.Clean(w.env.P.Msg(b.Signed)))
 			}
 		}
 	}
@@ -88,15 +84,15 @@ func (w *plainWizard) bundleOf(ctx context.Context, arch string) error {
 		if i, ok := numbered(text, len(fit)); ok {
 			text = fit[i]
 		}
-		a, err := bundle.Open(w.path(text))
+		a, err := bundle.Open(w.svc.Path(text))
 		if err == nil {
 			err = bundle.CheckArch(a.Manifest(), arch)
 		}
 		if err != nil {
-			w.talker.fault(err)
+			w.fault(err)
 			continue
 		}
-		w.change(func() { w.draft.Values[key] = w.path(text) })
+		w.change(func() { w.draft.Values[key] = w.svc.Path(text) })
 		return nil
 	}
 }
@@ -147,7 +143,7 @@ func (w *plainWizard) mends(causes []report.Cause) (list []choice, do map[string
 			continue
 		}
 		x := c.Findings[0]
-		text, _ := w.talker.env.P.Fault(&x.Fault)
+		text, _ := w.env.P.Fault(&x.Fault)
 		names := c.Hosts()
 		if len(names) > 1 {
 			text = w.t("wizard.cause", "count", strconv.Itoa(len(names)), "text", text)
@@ -188,7 +184,7 @@ func (w *plainWizard) preflightNow(ctx context.Context) (findings []event.Findin
 	var mu sync.Mutex
 	w.checked, ok = verdict{}, true
 	seen, linked, total := 0, 0, strconv.Itoa(len(w.draft.Machines))
-	w.preflight(ctx, w.draft.Clone(), w.target(), func(c wizard.Check) {
+	w.svc.Preflight(ctx, w.draft.Clone(), w.target(), func(c draft.Check) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
@@ -204,7 +200,7 @@ func (w *plainWizard) preflightNow(ctx context.Context) (findings []event.Findin
 			w.Doing(event.M("wizard.preflight.bundle", "file", event.Clean(c.Bundle), "percent", strconv.FormatInt(100*c.Done/c.Total, 10)))
 		}
 		if c.Fault != nil {
-			w.talker.fault(c.Fault)
+			w.fault(c.Fault)
 			ok = false
 		}
 	})
@@ -278,7 +274,7 @@ func (w *plainWizard) review(ctx context.Context) error {
 		w.say("plain.will-be", "file", file, "count", strconv.Itoa(len(w.fresh())))
 		for _, b := range w.found {
 			if b.Signed.Key != "" && w.names(b.Path) {
-				w.print(event.Clean(w.talker.env.P.Msg(b.Signed)))
+				w.print(event.Clean(w.env.P.Msg(b.Signed)))
 			}
 		}
 		do, err := w.number(ctx, w.choices(words...), "plain.show")
@@ -300,7 +296,7 @@ func (w *plainWizard) review(ctx context.Context) error {
 			return errLeft
 		case "wizard.key.write":
 			if err := w.put(file); err != nil {
-				w.talker.fault(err)
+				w.fault(err)
 				continue
 			}
 			return errDone
@@ -338,18 +334,18 @@ func (w *plainWizard) anyStep(ctx context.Context) error {
 
 // put writes deploy.yaml. The draft is forgotten: it has become that.
 func (w *plainWizard) put(file string) error {
-	if err := w.write(file, w.draft); err != nil {
+	if err := w.svc.Write(file, w.draft); err != nil {
 		return err
 	}
 	w.say("wizard.written", "file", file)
-	return w.forget()
+	return w.svc.Forget()
 }
 
 func (w *plainWizard) diff(file string) {
-	was, err := w.read(file)
+	was, err := w.svc.Read(file)
 	switch {
 	case err != nil:
-		w.talker.fault(err)
+		w.fault(err)
 	case was == nil:
 		w.say("wizard.diff.new", "file", file)
 	case string(was) == string(w.draft.YAML()):
@@ -362,9 +358,9 @@ func (w *plainWizard) diff(file string) {
 // planned tells what would be done, machine by machine.
 func (w *plainWizard) planned(ctx context.Context, file string) {
 	w.say("wizard.plan.busy")
-	list, err := w.plan(ctx, w.draft.Clone(), file)
+	list, err := w.svc.Plan(ctx, w.draft.Clone(), file)
 	if err != nil {
-		w.talker.fault(err)
+		w.fault(err)
 		return
 	}
 	if len(list) == 0 {
@@ -381,7 +377,7 @@ func (w *plainWizard) planned(ctx context.Context, file string) {
 		}
 		w.print(line)
 		for _, c := range n.Changes {
-			text := w.talker.env.P.Msg(report.Sized(c.Desc))
+			text := w.env.P.Msg(report.Sized(c.Desc))
 			if !c.Exact {
 				text = w.t("plan.inexact", "step", text)
 			}
@@ -404,11 +400,10 @@ func (w *plainWizard) install(ctx context.Context, file string) (done bool, err 
 		return false, err
 	}
 	if err := w.put(file); err != nil {
-		w.talker.fault(err)
+		w.fault(err)
 		return false, nil
 	}
-	start := backend.Start{Request: request.Deploy{Common: request.OfFile(w.path(file))}}
-	err = w.m.begin(ctx, start, knower{w.talker, typedSecrets(w.draft)})
+	err = w.m.begin(ctx, w.svc.Start(file, w.draft), backend.Knowing(w.talker, draft.Secrets(w.draft)))
 	if err != nil {
 		return true, err
 	}
@@ -417,15 +412,11 @@ func (w *plainWizard) install(ctx context.Context, file string) (done bool, err 
 
 // add lets machines join a cluster: the wizard's table over the cluster's own deploy.yaml.
 func (m *plainDesk) add(ctx context.Context, c backend.Cluster) error {
-	data, err := os.ReadFile(c.File)
+	cluster, svc, err := m.joining(c)
 	if err != nil {
-		return event.NewFault(event.ClassFailed, "state.read", err)
+		return err
 	}
-	cluster, problems := config.ReadDraft(data, c.File)
-	if problems.HasErrors() {
-		return problems[slices.IndexFunc(problems, func(p config.Problem) bool { return p.Severity == event.Error })].Fault()
-	}
-	w := newPlainWizard(m)
+	w := newPlainWizard(m, svc)
 	w.draft, w.file, w.members = cluster.Clone(), c.File, map[string]bool{}
 	for _, x := range cluster.Machines {
 		w.members[draft.MachineKey(x)] = true
@@ -441,13 +432,11 @@ func (m *plainDesk) add(ctx context.Context, c backend.Cluster) error {
 
 // letJoin begins the join of the machines that are new.
 func (w *plainWizard) letJoin(ctx context.Context) error {
-	cluster := w.draft.Get("cluster-id")
-	list := filepath.Join(filepath.Dir(w.file), "join.yaml")
-	start := backend.Start{Request: joining(cluster, list, w.fresh())}
-	if err := cmp.Or(writeJoin(list, w.fresh()), w.trustIn(cluster)); err != nil {
+	if err := w.svc.Write(w.file, w.draft); err != nil {
 		return err
 	}
-	if err := w.m.begin(ctx, start, knower{w.talker, typedSecrets(w.draft)}); err != nil {
+	err := w.m.begin(ctx, w.svc.Start(w.file, w.draft), backend.Knowing(w.talker, draft.Secrets(w.draft)))
+	if err != nil {
 		return err
 	}
 	return errDone

@@ -15,31 +15,30 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/draft"
-	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
 
 // plainWizard is the wizard line by line: the same draft, the same rules, numbered choices; nothing is drawn over.
 type plainWizard struct {
-	*draftDesk
 	*talker
+	svc     draft.Services
 	m       *plainDesk
 	draft   config.Draft
 	file    string // where deploy.yaml goes, if it was said
 	members map[string]bool
 	history draft.History
 	steps   []plainStep
-	at      int             // the step that is asked about
-	stored  config.Draft    // as it was kept last
-	found   []wizard.Bundle // once they were looked for
-	checked verdict         // of the last preflight
+	at      int            // the step that is asked about
+	stored  config.Draft   // as it was kept last
+	found   []draft.Bundle // once they were looked for
+	checked verdict        // of the last preflight
 
 	// looks at machines go on while the person does; what they tell is said before the next question
 	looking sync.WaitGroup
 	probes  context.Context //nolint:containedctx // ended with the wizard
 	login   string          // that the machines were looked at with
-	news    chan wizard.Look
-	looked  map[string]wizard.Look // by address and port
-	asking  []wizard.Look
+	news    chan draft.Probe
+	looked  map[string]draft.Probe // by address and port
+	asking  []draft.Probe
 }
 
 // verdict is what preflight has found, of which draft.
@@ -68,19 +67,22 @@ type toStep string
 // Error implements error.
 func (t toStep) Error() string { return "to " + string(t) }
 
-func newPlainWizard(m *plainDesk) *plainWizard {
-	return &plainWizard{draftDesk: newDraftDesk(m.env(), m.state), talker: m.talker, m: m, draft: config.Draft{}.Clone(), news: make(chan wizard.Look, 4096), looked: map[string]wizard.Look{}}
+func newPlainWizard(m *plainDesk, svc draft.Services) *plainWizard {
+	return &plainWizard{
+		svc: svc, talker: m.talker, m: m, draft: config.Draft{}.Clone(), news: make(chan draft.Probe, 4096),
+		looked: map[string]draft.Probe{},
+	}
 }
 
 // plainCluster asks for a new cluster and installs it.
 func plainCluster(ctx context.Context, m *plainDesk) error {
-	w := newPlainWizard(m)
+	w := newPlainWizard(m, newDraftDesk(m.env(), m.state).services())
 	w.steps = []plainStep{
 		{"cluster", w.cluster}, {"login", w.howToLogIn}, {"nodes", w.machines}, {"networks", w.networks},
 		{"runtime", w.runtime}, {"bundle", w.chooseBundle}, {"extra", w.extra}, {"preflight", w.check}, {"review", w.review},
 	}
 	first := "cluster"
-	if s, ok := w.load(); ok {
+	if s, ok := w.svc.Load(); ok {
 		w.say("wizard.resume", "cluster", s.Draft.Get("cluster-id"), "count", strconv.Itoa(len(s.Draft.Machines)), "when", s.When.Local().Format("2006-01-02 15:04"))
 		do, err := w.choose(ctx, w.choices("wizard.resume.go-on", "wizard.resume.new"), "wizard.resume.go-on")
 		if err != nil {
@@ -100,7 +102,7 @@ func plainCluster(ctx context.Context, m *plainDesk) error {
 
 // run leads through the steps, from the one with that ID.
 func (w *plainWizard) run(ctx context.Context, first string) error {
-	defer w.close()
+	defer w.svc.Close()
 	var stop context.CancelFunc
 	w.probes, stop = context.WithCancel(ctx)
 	defer func() { stop(); w.looking.Wait() }()
@@ -140,7 +142,7 @@ func (w *plainWizard) run(ctx context.Context, first string) error {
 
 // about says what a step is for, in words that fit lines.
 func (w *plainWizard) about(id string) string {
-	if key := "wizard.about." + id + ".mono"; w.talker.env.P.Has(key) {
+	if key := "wizard.about." + id + ".mono"; w.env.P.Has(key) {
 		return w.t(key)
 	}
 	return w.t("wizard.about." + id)
@@ -156,16 +158,16 @@ func (w *plainWizard) keep(at int) error {
 		return nil
 	}
 	w.stored = w.draft.Clone()
-	s := wizard.Saved{Draft: w.draft.Clone(), Step: w.steps[at].id, File: w.file, When: time.Now()}
+	s := draft.Saved{Draft: w.draft.Clone(), Step: w.steps[at].id, File: w.file, When: time.Now()}
 	if !s.Draft.KeepSecrets {
 		s.Draft = s.Draft.WithoutSecrets()
 	}
-	return w.save(s)
+	return w.svc.Save(s)
 }
 
 // target is where deploy.yaml goes.
 func (w *plainWizard) target() string {
-	return cmp.Or(w.file, w.draftDesk.file(w.draft.Get("cluster-id")))
+	return cmp.Or(w.file, w.svc.File(w.draft.Get("cluster-id")))
 }
 
 // change changes the draft as one step of undo.
@@ -185,7 +187,7 @@ func (w *plainWizard) undo(step func(config.Draft) (config.Draft, bool), word st
 		return errAgain
 	}
 	w.draft = to
-	w.say(word, "what", draft.Difference(w.talker.env.P, w.draft, was))
+	w.say(word, "what", draft.Difference(w.env.P, w.draft, was))
 	return errAgain
 }
 
@@ -249,7 +251,7 @@ func (w *plainWizard) number(ctx context.Context, list []choice, def string) (st
 
 // wrong tells what is wrong and what to type instead.
 func (w *plainWizard) wrong(p config.Problem) {
-	text, next := w.talker.env.P.Fault(p.Fault())
+	text, next := w.env.P.Fault(p.Fault())
 	w.complain(p.Severity, text, next)
 }
 
@@ -286,10 +288,10 @@ func (w *plainWizard) importing(f field) field {
 // imported takes a deploy.yaml in place of the draft; it can be undone.
 func (w *plainWizard) imported(path string) {
 	path = strings.TrimSpace(path)
-	data, err := w.read(path)
+	data, err := w.svc.Read(path)
 	switch {
 	case err != nil:
-		w.talker.fault(err)
+		w.fault(err)
 		return
 	case data == nil:
 		w.say("plain.no-file", "file", path)
@@ -307,7 +309,7 @@ func (w *plainWizard) imported(path string) {
 // howToLogIn asks for user, key, passwords and bastions.
 func (w *plainWizard) howToLogIn(ctx context.Context) error {
 	key := w.setting("private-key-path")
-	if own := w.keys(); key.now == "" && w.draft.Values["password"] == "" && len(own) > 0 {
+	if own := w.svc.Keys(); key.now == "" && w.draft.Values["password"] == "" && len(own) > 0 {
 		key.now = own[0]
 	}
 	if err := w.fields(ctx, w.setting("username"), key, w.setting("password")); err != nil {

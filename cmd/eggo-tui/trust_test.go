@@ -12,11 +12,11 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/sign"
 	"github.com/eggo-k8s/eggo/internal/bundle/trust"
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
-	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
 
 // decided answers a question about a signer.
@@ -123,8 +123,8 @@ func TestTheWizardSaysWhoSigned(t *testing.T) {
 	must(t, err)
 	file = filepath.Join(dir, filepath.Base(file))
 	d := testDesk(t)
-	last := func() (out wizard.Bundle) {
-		d.bundles(t.Context(), nil, func(b wizard.Bundle) {
+	last := func() (out draft.Bundle) {
+		d.bundles(t.Context(), nil, func(b draft.Bundle) {
 			if filepath.Dir(b.Path) != dir {
 				t.Skipf("this machine has a bundle where the wizard looks: %s", b.Path)
 			}
@@ -133,7 +133,7 @@ func TestTheWizardSaysWhoSigned(t *testing.T) {
 		return out
 	}
 	staged := filepath.Join(d.root, "bundles")
-	if b := last(); b.Signed.Key != "trust.unknown-signer" || !b.Proven || bundle.Finished(file, staged) {
+	if b := last(); b.Signed.Key != "trust.unknown-signer" || !b.Verified || bundle.Finished(file, staged) {
 		t.Errorf("%+v", b)
 	}
 	a, err := bundle.Open(file)
@@ -150,7 +150,7 @@ func TestTheWizardSaysWhoSigned(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 	must(t, os.Remove(file+".sig"))
-	if b := last(); b.Fault == nil || b.Fault.Code != "trust.unsigned" || b.Proven {
+	if b := last(); b.Fault == nil || b.Fault.Code != "trust.unsigned" || b.Verified {
 		t.Errorf("%+v", b)
 	}
 }

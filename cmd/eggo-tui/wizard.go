@@ -13,6 +13,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/dial"
@@ -20,7 +21,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/staging"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/remote"
-	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
 
 // draftDesk is what the wizard needs of this machine. It lives as long as the wizard.
@@ -47,11 +47,15 @@ func newDraftDesk(env *environment, state string) *draftDesk {
 	}
 }
 
-func (d *draftDesk) services() wizard.Services {
-	return wizard.Services{
-		Load: d.load, Save: d.save, Forget: d.forget, Read: d.read, KnownHosts: d.knownHosts, File: d.file, Keys: d.keys, KeyFile: d.keyFile,
-		Beat:  func() time.Duration { return time.Second },
-		Probe: d.probe, Bundles: d.bundles, Preflight: d.preflight, Plan: d.plan, Write: d.write, Close: d.close,
+// services are those of the draft of a new cluster.
+func (d *draftDesk) services() draft.Services {
+	return draft.Services{
+		Load: d.load, Save: d.save, Forget: d.forget, Path: d.path, Read: d.read, KnownHosts: d.knownHosts,
+		File: d.file, Keys: d.keys, KeyFile: d.keyFile, Probe: d.probe, Bundles: d.bundles, Preflight: d.preflight,
+		Plan: d.plan, Write: d.write, Close: d.close,
+		Start: func(file string, _ config.Draft) backend.Start {
+			return backend.Start{Request: request.Deploy{Common: request.OfFile(d.path(file))}}
+		},
 	}
 }
 
@@ -79,8 +83,8 @@ func (d *draftDesk) own() (string, error) {
 	return d.dir, nil
 }
 
-func (d *draftDesk) load() (wizard.Saved, bool) {
-	var s wizard.Saved
+func (d *draftDesk) load() (draft.Saved, bool) {
+	var s draft.Saved
 	if json.Unmarshal(d.kept.Load(), &s) != nil {
 		return s, false // a draft that cannot be read is none
 	}
@@ -89,7 +93,7 @@ func (d *draftDesk) load() (wizard.Saved, bool) {
 	return s, said
 }
 
-func (d *draftDesk) save(s wizard.Saved) error {
+func (d *draftDesk) save(s draft.Saved) error {
 	data, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return event.NewFault(event.ClassFailed, "state.write", err)
@@ -170,11 +174,11 @@ func (d *draftDesk) keys() []string {
 }
 
 // write puts deploy.yaml in its place. What was there is kept beside it, named by the time.
-func (d *draftDesk) write(path string, draft config.Draft) error {
-	if err := store.Replace(d.path(path), draft.YAML(), time.Now()); err != nil {
+func (d *draftDesk) write(path string, of config.Draft) error {
+	if err := store.Replace(d.path(path), of.YAML(), time.Now()); err != nil {
 		return event.NewFault(event.ClassFailed, "template.write", err, "file", path)
 	}
-	return d.trustIn(draft.Get("cluster-id"))
+	return d.trustIn(of.Get("cluster-id"))
 }
 
 // trustIn gives the cluster the host keys that the user has trusted meanwhile.
@@ -190,9 +194,9 @@ func (d *draftDesk) trustIn(cluster string) error {
 
 // request is what read-only operations with a draft are asked for: its secrets are those that were typed, its host keys
 // those that are known to the cluster and to the draft.
-func (d *draftDesk) request(draft config.Draft, file string) (request.Common, error) {
+func (d *draftDesk) request(of config.Draft, file string) (request.Common, error) {
 	name := d.path(file)
-	c, problems, err := draft.Cluster(name)
+	c, problems, err := of.Cluster(name)
 	if err != nil {
 		return request.Common{}, err
 	}
@@ -208,7 +212,7 @@ func (d *draftDesk) request(draft config.Draft, file string) (request.Common, er
 		return request.Common{}, event.NewFault(event.ClassFailed, "state.read", err)
 	}
 	return request.Common{
-		Source:   request.Source{File: name, Text: draft.YAML(), Parsed: c},
+		Source:   request.Source{File: name, Text: of.YAML(), Parsed: c},
 		HostKeys: "strict",
 	}, nil
 }

@@ -12,12 +12,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
-	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
 
 func testDesk(t *testing.T) *draftDesk {
@@ -34,10 +36,10 @@ func testDesk(t *testing.T) *draftDesk {
 }
 
 // looks runs a probe to its end and answers what it asks.
-func looks(d *draftDesk, draft config.Draft, m config.Machine, trust bool) (stages []string, last wizard.Look) {
-	d.probe(context.Background(), draft, m, func(l wizard.Look) {
+func looks(d *draftDesk, of config.Draft, m config.Machine, trust bool) (stages []string, last draft.Probe) {
+	d.probe(context.Background(), of, m, func(l draft.Probe) {
 		stages, last = append(stages, string(l.Stage)), l
-		if l.Stage == wizard.Asking {
+		if l.Stage == draft.Asking {
 			l.Key.Answer(trust)
 		}
 	})
@@ -49,30 +51,30 @@ func TestTheWizardLooksAtAMachine(t *testing.T) {
 	t.Parallel()
 	srv := remotetest.New(t)
 	d := testDesk(t)
-	draft := config.Draft{Values: map[string]string{"password": "secret", "service.cidr": "nonsense"}}
+	of := config.Draft{Values: map[string]string{"password": "secret", "service.cidr": "nonsense"}}
 	m := config.Machine{Name: "n1", IP: srv.IP, Port: strconv.Itoa(srv.Port), Roles: []bundle.Role{bundle.Worker}}
-	if s, last := looks(d, draft, m, false); last.Stage != wizard.Failed || last.Fault.Code != "ssh.hostkey-unknown" {
+	if s, last := looks(d, of, m, false); last.Stage != draft.Failed || last.Fault.Code != "ssh.hostkey-unknown" {
 		t.Errorf("refused: %v, %v", s, last.Fault)
 	}
-	s, last := looks(d, draft, m, true)
+	s, last := looks(d, of, m, true)
 	// The login is told when the key is trusted, and when the way is there.
 	if want := "asking login looking seen"; strings.Join(slices.Compact(s), " ") != want || last.OS == "" || last.Arch == "" {
 		t.Fatalf("%v, want %s: %+v %v", s, want, last, last.Fault)
 	}
-	if s, _ := looks(d, draft, m, false); strings.Join(s, " ") != "login looking seen" {
+	if s, _ := looks(d, of, m, false); strings.Join(s, " ") != "login looking seen" {
 		t.Errorf("a key that is trusted is asked about again: %v", s)
 	}
-	draft.Values["password"] = "wrong"
-	if _, last := looks(d, draft, m, false); last.Stage != wizard.Failed || last.Fault.Class != event.ClassAuth {
+	of.Values["password"] = "wrong"
+	if _, last := looks(d, of, m, false); last.Stage != draft.Failed || last.Fault.Class != event.ClassAuth {
 		t.Errorf("%+v", last.Fault)
 	}
 	m.Port = "1"
-	if _, last := looks(d, draft, m, false); last.Stage != wizard.Failed || !strings.HasPrefix(last.Fault.Code, "ssh.connect") {
+	if _, last := looks(d, of, m, false); last.Stage != draft.Failed || !strings.HasPrefix(last.Fault.Code, "ssh.connect") {
 		t.Errorf("%+v", last.Fault)
 	}
 	file := filepath.Join(d.env.Getenv("HOME"), "c", "deploy.yaml")
-	draft.Values["cluster-id"] = "prod"
-	if err := d.write(file, draft); err != nil {
+	of.Values["cluster-id"] = "prod"
+	if err := d.write(file, of); err != nil {
 		t.Fatal(err)
 	}
 	if known, err := os.ReadFile(filepath.Join(d.root, "prod", "known_hosts")); err != nil || strings.Count(string(known), "\n") != 1 {
@@ -88,12 +90,12 @@ func TestTheWizardWritesWithABackup(t *testing.T) {
 	if filepath.Base(file) != "deploy.yaml" {
 		t.Error(file)
 	}
-	draft := config.Draft{Values: map[string]string{"cluster-id": "prod", "password": "geheim"}, Machines: []config.Machine{{Name: "a", IP: "192.0.2.1", Roles: []bundle.Role{bundle.ControlPlane}}}}
-	if err := d.write(file, draft); err != nil {
+	of := config.Draft{Values: map[string]string{"cluster-id": "prod", "password": "geheim"}, Machines: []config.Machine{{Name: "a", IP: "192.0.2.1", Roles: []bundle.Role{bundle.ControlPlane}}}}
+	if err := d.write(file, of); err != nil {
 		t.Fatal(err)
 	}
-	draft.Machines[0].Name = "b"
-	if err := d.write(file, draft); err != nil {
+	of.Machines[0].Name = "b"
+	if err := d.write(file, of); err != nil {
 		t.Fatal(err)
 	}
 	kept, _ := filepath.Glob(file + ".*.bak")
@@ -110,7 +112,7 @@ func TestTheWizardWritesWithABackup(t *testing.T) {
 	if other := d.file("test"); filepath.Base(other) != "test.yaml" {
 		t.Errorf("another cluster's file is offered: %s", other)
 	}
-	saved := wizard.Saved{Draft: draft.WithoutSecrets(), Step: "nodes"}
+	saved := draft.Saved{Draft: of.WithoutSecrets(), Step: "nodes"}
 	if err := d.save(saved); err != nil {
 		t.Fatal(err)
 	}
@@ -130,10 +132,10 @@ func TestTheWizardRunsPreflight(t *testing.T) {
 	t.Parallel()
 	srv := remotetest.New(t)
 	d := testDesk(t)
-	draft := config.Draft{Values: map[string]string{"password": "secret", "package-src.x86src": "/nowhere/x.tar.gz", "package-src.armsrc": "/nowhere/y.tar.gz"},
+	of := config.Draft{Values: map[string]string{"password": "secret", "package-src.x86src": "/nowhere/x.tar.gz", "package-src.armsrc": "/nowhere/y.tar.gz"},
 		Machines: []config.Machine{{Name: "n1", IP: srv.IP, Port: strconv.Itoa(srv.Port), Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
-	run := func() (codes []string, end wizard.Check) {
-		d.preflight(context.Background(), draft, "deploy.yaml", func(c wizard.Check) {
+	run := func() (codes []string, end draft.Check) {
+		d.preflight(context.Background(), of, "deploy.yaml", func(c draft.Check) {
 			if c.Finding != nil {
 				codes = append(codes, c.Finding.Fault.Code)
 			}
@@ -147,16 +149,16 @@ func TestTheWizardRunsPreflight(t *testing.T) {
 	if got := strings.Join(codes, " "); !end.End || end.Fault != nil || !strings.Contains(got, "ssh.hostkey-unknown") || !strings.Contains(got, "bundle.") {
 		t.Errorf("%s %+v", got, end)
 	}
-	looks(d, draft, draft.Machines[0], true)
+	looks(d, of, of.Machines[0], true)
 	codes, _ = run()
 	if got := strings.Join(codes, " "); strings.Contains(got, "ssh.") || !strings.Contains(got, "bundle.") {
 		t.Errorf("%s", got)
 	}
-	if _, err := d.plan(context.Background(), draft, "deploy.yaml"); err == nil {
+	if _, err := d.plan(context.Background(), of, "deploy.yaml"); err == nil {
 		t.Error("there is a plan without a bundle")
 	}
 	var faults []string
-	d.bundles(context.Background(), []string{"/nowhere/x.tar.gz"}, func(b wizard.Bundle) {
+	d.bundles(context.Background(), []string{"/nowhere/x.tar.gz"}, func(b draft.Bundle) {
 		if b.Fault != nil {
 			faults = append(faults, b.Fault.Code)
 		}
@@ -171,16 +173,16 @@ func TestTheWizardLooksAtMachinesThatJoin(t *testing.T) {
 	t.Parallel()
 	srv := remotetest.New(t)
 	d := testDesk(t)
-	draft := config.Draft{Values: map[string]string{"cluster-id": "prod", "password": "secret", "package-src.x86src": "/nowhere/x.tar.gz", "package-src.armsrc": "/nowhere/y.tar.gz"},
+	of := config.Draft{Values: map[string]string{"cluster-id": "prod", "password": "secret", "package-src.x86src": "/nowhere/x.tar.gz", "package-src.armsrc": "/nowhere/y.tar.gz"},
 		Machines: []config.Machine{{Name: "n1", IP: srv.IP, Port: strconv.Itoa(srv.Port), Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
 	saved := filepath.Join(d.root, "prod", savedName)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(saved), 0o700), os.WriteFile(saved, draft.YAML(), 0o600)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(saved), 0o700), os.WriteFile(saved, of.YAML(), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	draft.Machines = append(draft.Machines, config.Machine{Name: "n2", IP: "127.0.0.9", Port: "1", Roles: []bundle.Role{bundle.Worker}})
-	var end wizard.Check
+	of.Machines = append(of.Machines, config.Machine{Name: "n2", IP: "127.0.0.9", Port: "1", Roles: []bundle.Role{bundle.Worker}})
+	var end draft.Check
 	var codes []string
-	d.preflight(context.Background(), draft, saved, func(c wizard.Check) {
+	d.preflight(context.Background(), of, saved, func(c draft.Check) {
 		if c.Finding != nil {
 			codes = append(codes, c.Finding.Fault.Code)
 		}
@@ -193,6 +195,36 @@ func TestTheWizardLooksAtMachinesThatJoin(t *testing.T) {
 	}
 }
 
+// Where the list of machines that join cannot be written, nothing else is: the cluster does not trust hosts that did not
+// join it.
+func TestAListThatCannotBeWrittenTrustsNobody(t *testing.T) {
+	d, dir := testDesk(t), t.TempDir()
+	c := backend.Cluster{Name: "prod", File: filepath.Join(dir, "deploy.yaml")}
+	own, err := d.own()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(os.Mkdir(filepath.Join(dir, "join.yaml"), 0o700),
+		os.WriteFile(filepath.Join(own, "known_hosts"), []byte("192.0.2.1 ssh-ed25519 AAAA\n"), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := config.Draft{Machines: []config.Machine{{Name: "n1", IP: "192.0.2.1", Roles: []bundle.Role{bundle.Worker}}}}
+	svc := d.joinServices(c, config.Draft{})
+	if err := svc.Write(c.File, of); err == nil {
+		t.Error("it was written")
+	}
+	if known := filepath.Join(d.root, "prod", "known_hosts"); exists(known) {
+		t.Error("the cluster trusts hosts that do not join it")
+	}
+	if err := os.Remove(filepath.Join(dir, "join.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if err := svc.Write(c.File, of); err != nil || !exists(filepath.Join(d.root, "prod", "known_hosts")) {
+		t.Errorf("the second time: %v", err)
+	}
+}
+
 // Machines that join keep all that was typed of them, and whoever continues on the command line names their list.
 func TestMachinesThatJoinAreARequest(t *testing.T) {
 	t.Parallel()
@@ -201,8 +233,8 @@ func TestMachinesThatJoinAreARequest(t *testing.T) {
 		{Name: "m2", IP: "192.0.2.7", Port: "2222", Arch: "arm64", Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}},
 		{Name: "w9", IP: "192.0.2.9", Roles: []bundle.Role{bundle.Worker}},
 	}
-	q := joining("rack", list, machines)
-	if err := writeJoin(list, machines); err != nil {
+	q := joinOf("rack", list, machines)
+	if err := store.WriteList(list, machines); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(list)

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/ui/wizard"
+	"github.com/eggo-k8s/eggo/internal/draft"
 )
 
 // smallBundle writes a bundle with one program.
@@ -48,13 +48,13 @@ func TestTheWizardReadsABundleOnce(t *testing.T) {
 	one, two := filepath.Join(where, "one.tar.gz"), filepath.Join(where, "two.tar.gz")
 	smallBundle(t, one, "a program")
 	proven := func(d *draftDesk, path string) (yes bool, reads int) {
-		d.bundles(context.Background(), nil, func(b wizard.Bundle) {
+		d.bundles(context.Background(), nil, func(b draft.Bundle) {
 			if filepath.Dir(b.Path) != where {
 				t.Skipf("this machine has a bundle where the wizard looks: %s", b.Path)
 			}
 			if b.Path == path {
-				yes = b.Proven && b.Fault == nil
-				if b.Done > 0 && !b.Proven {
+				yes = b.Verified && b.Fault == nil
+				if b.Done > 0 && !b.Verified {
 					reads++
 				}
 			}

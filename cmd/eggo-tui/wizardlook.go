@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
@@ -19,7 +19,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/remote"
-	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
 
 // What the wizard looks at while a person types.
@@ -31,10 +30,10 @@ type watcher func(event.Event)
 func (w watcher) Emit(r event.Record) error { w(r.Event); return nil }
 
 // probe looks at one machine: the way there, the login, what it is and what is wrong with it by itself.
-func (d *draftDesk) probe(ctx context.Context, draft config.Draft, m config.Machine, tell func(wizard.Look)) {
+func (d *draftDesk) probe(ctx context.Context, of config.Draft, m config.Machine, tell func(draft.Probe)) {
 	fail := func(err error) {
 		if ctx.Err() == nil {
-			tell(wizard.Look{Machine: m, Stage: wizard.Failed, Fault: event.AsFault(err)})
+			tell(draft.Probe{Machine: m, Stage: draft.Failed, Fault: event.AsFault(err)})
 		}
 	}
 	select {
@@ -43,7 +42,7 @@ func (d *draftDesk) probe(ctx context.Context, draft config.Draft, m config.Mach
 	case <-ctx.Done():
 		return
 	}
-	c, n, err := draft.Alone(m, d.path(draft.Get("cluster-id")))
+	c, n, err := of.Alone(m, d.path(of.Get("cluster-id")))
 	if err != nil {
 		fail(err)
 		return
@@ -53,7 +52,7 @@ func (d *draftDesk) probe(ctx context.Context, draft config.Draft, m config.Mach
 		fail(err)
 		return
 	}
-	known := cmp.Or(c.Eggo.KnownHosts, filepath.Join(d.root, draft.Get("cluster-id"), "known_hosts"))
+	known := cmp.Or(c.Eggo.KnownHosts, filepath.Join(d.root, of.Get("cluster-id"), "known_hosts"))
 	if data, e := os.ReadFile(known); e == nil {
 		d.mu.Lock()
 		err = store.AddLines(filepath.Join(dir, "known_hosts"), data)
@@ -68,8 +67,8 @@ func (d *draftDesk) probe(ctx context.Context, draft config.Draft, m config.Mach
 	found, err := operation.Probe(ctx, operation.ProbeRequest{
 		Cluster: c, Node: n, KnownHosts: filepath.Join(dir, "known_hosts"), HostKeys: cmp.Or(c.Eggo.HostKeys, "ask"),
 	}, deps, func(s operation.ProbeStage) {
-		tell(wizard.Look{Machine: m, Stage: map[operation.ProbeStage]wizard.Stage{
-			operation.ProbeConnected: wizard.LogIn, operation.ProbeInspecting: wizard.Looking,
+		tell(draft.Probe{Machine: m, Stage: map[operation.ProbeStage]draft.Stage{
+			operation.ProbeConnected: draft.LogIn, operation.ProbeInspecting: draft.Inspecting,
 		}[s]})
 	})
 	if err != nil {
@@ -91,11 +90,11 @@ func (a probeAsker) HostKey(ctx context.Context, q remote.HostKeyQuestion) (bool
 }
 
 // asksOf hands the question about a host key to the screen and waits for the person; others are looked at meanwhile.
-func (d *draftDesk) asksOf(m config.Machine, tell func(wizard.Look)) func(context.Context, remote.HostKeyQuestion) (bool, error) {
+func (d *draftDesk) asksOf(m config.Machine, tell func(draft.Probe)) func(context.Context, remote.HostKeyQuestion) (bool, error) {
 	return func(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
 		answer := make(chan bool, 1)
 		var once sync.Once
-		tell(wizard.Look{Machine: m, Stage: wizard.Asking, Key: &wizard.HostKey{Addr: q.Addr, Type: q.Type, Fingerprint: q.Fingerprint, Answer: func(trust bool) {
+		tell(draft.Probe{Machine: m, Stage: draft.Asking, Key: &draft.KeyQuestion{Addr: q.Addr, Type: q.Type, Fingerprint: q.Fingerprint, Answer: func(trust bool) {
 			once.Do(func() { answer <- trust })
 		}}})
 		<-d.turn
@@ -103,7 +102,7 @@ func (d *draftDesk) asksOf(m config.Machine, tell func(wizard.Look)) func(contex
 		select {
 		case yes := <-answer:
 			if yes {
-				tell(wizard.Look{Machine: m, Stage: wizard.LogIn})
+				tell(draft.Probe{Machine: m, Stage: draft.LogIn})
 			}
 			return yes, nil
 		case <-ctx.Done():
@@ -112,9 +111,9 @@ func (d *draftDesk) asksOf(m config.Machine, tell func(wizard.Look)) func(contex
 	}
 }
 
-func seenLook(m config.Machine, s phases.Machine, f *phases.Facts, findings []event.Finding) wizard.Look {
-	l := wizard.Look{
-		Machine: m, Stage: wizard.Seen, Hostname: f.Hostname, OS: s.OS, OSID: strings.ToLower(f.OS["ID"] + " " + f.OS["ID_LIKE"]), Codename: f.OS["VERSION_CODENAME"], Release: f.OS["VERSION_ID"],
+func seenLook(m config.Machine, s phases.Machine, f *phases.Facts, findings []event.Finding) draft.Probe {
+	l := draft.Probe{
+		Machine: m, Stage: draft.Seen, Hostname: f.Hostname, OS: s.OS, OSID: strings.ToLower(f.OS["ID"] + " " + f.OS["ID_LIKE"]), Codename: f.OS["VERSION_CODENAME"], Release: f.OS["VERSION_ID"],
 		Arch: s.Arch, CPUs: s.CPUs, Memory: s.MemoryBytes, Disk: s.DiskBytes, Skew: time.Duration(s.SkewNS), Cluster: s.Cluster,
 	}
 	for _, x := range findings {
@@ -140,25 +139,25 @@ func (d *draftDesk) bundlePlaces() []string {
 }
 
 // bundles finds bundles where they usually are and where the paths lead, and verifies them.
-func (d *draftDesk) bundles(ctx context.Context, paths []string, tell func(wizard.Bundle)) {
+func (d *draftDesk) bundles(ctx context.Context, paths []string, tell func(draft.Bundle)) {
 	d.search.Find(ctx, d.paths(paths), d.paths(d.bundlePlaces()), func(f staging.Found) {
-		tell(wizard.Bundle{
+		tell(draft.Bundle{
 			Path: f.Path, Size: f.Size, Manifest: f.Manifest, Signed: f.Signed, Fault: f.Fault, Done: f.Done,
-			Proven: f.Verified,
+			Verified: f.Verified,
 		})
 	})
 }
 
 // preflight is the verb's, told as it goes.
-func (d *draftDesk) preflight(ctx context.Context, draft config.Draft, file string, tell func(wizard.Check)) {
+func (d *draftDesk) preflight(ctx context.Context, of config.Draft, file string, tell func(draft.Check)) {
 	end := func(err error) {
-		c := wizard.Check{End: true}
+		c := draft.Check{End: true}
 		if err != nil {
 			c.Fault = event.AsFault(err)
 		}
 		tell(c)
 	}
-	q, err := d.request(draft, file)
+	q, err := d.request(of, file)
 	if err != nil {
 		end(err)
 		return
@@ -172,16 +171,16 @@ func (d *draftDesk) preflight(ctx context.Context, draft config.Draft, file stri
 			}
 		case event.HostState:
 			if e.State == "connected" {
-				tell(wizard.Check{Linked: e.Host})
+				tell(draft.Check{Linked: e.Host})
 			}
 		case event.StepEnded:
 			if host := hosts[e.Step]; host != "" {
-				tell(wizard.Check{Machine: host})
+				tell(draft.Check{Machine: host})
 			}
 		case event.Progress:
-			tell(wizard.Check{Bundle: e.What, Done: e.Done, Total: e.Total})
+			tell(draft.Check{Bundle: e.What, Done: e.Done, Total: e.Total})
 		case event.Finding:
-			tell(wizard.Check{Finding: &e})
+			tell(draft.Check{Finding: &e})
 		}
 	})
 	_, err = operation.Preflight(ctx, q, deps)
@@ -192,8 +191,8 @@ func (d *draftDesk) preflight(ctx context.Context, draft config.Draft, file stri
 }
 
 // plan is the verb's.
-func (d *draftDesk) plan(ctx context.Context, draft config.Draft, file string) ([]wizard.Planned, error) {
-	q, err := d.request(draft, file)
+func (d *draftDesk) plan(ctx context.Context, of config.Draft, file string) ([]draft.Planned, error) {
+	q, err := d.request(of, file)
 	if err != nil {
 		return nil, err
 	}
@@ -201,20 +200,13 @@ func (d *draftDesk) plan(ctx context.Context, draft config.Draft, file string) (
 	if err != nil {
 		return nil, err
 	}
-	var out []wizard.Planned
+	var out []draft.Planned
 	for _, h := range would.Nodes {
-		p := wizard.Planned{Node: h.Node, Address: h.Address, Roles: h.Roles, Upload: h.Upload}
+		p := draft.Planned{Node: h.Node, Address: h.Address, Roles: h.Roles, Upload: h.Upload}
 		for _, c := range h.Changes {
-			p.Changes = append(p.Changes, wizard.PlannedChange{Desc: c.Desc, Exact: c.Exact})
+			p.Changes = append(p.Changes, draft.PlannedChange{Desc: c.Desc, Exact: c.Exact})
 		}
 		out = append(out, p)
 	}
 	return out, nil
-}
-
-// typedSecrets are those of a draft, by the sentences with which a run asks for them.
-func typedSecrets(draft config.Draft) map[string]string {
-	out := map[string]string{"ask.password": draft.Values["password"], "ask.sudo": draft.Values["eggo.sudo-password"]}
-	maps.DeleteFunc(out, func(_, v string) bool { return v == "" })
-	return out
 }

@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"maps"
 	"regexp"
 	"strings"
 
@@ -24,6 +25,13 @@ func LoginText(d config.Draft) string {
 		b.WriteString(d.Values[k] + "\x00")
 	}
 	return b.String()
+}
+
+// Secrets are those that were typed, by the sentences with which a run asks for them.
+func Secrets(d config.Draft) map[string]string {
+	out := map[string]string{"ask.password": d.Values["password"], "ask.sudo": d.Values["eggo.sudo-password"]}
+	maps.DeleteFunc(out, func(_, v string) bool { return v == "" })
+	return out
 }
 
 // Compare has the lines of two deploy.yaml; passwords are masked.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
@@ -82,6 +83,21 @@ func Replace(file string, text []byte, now time.Time) error {
 		}
 	}
 	return renameio.WriteFile(file, text, 0o600, renameio.IgnoreUmask())
+}
+
+// WriteList writes the machines that are to join as the lists that join reads, if it can read them.
+func WriteList(file string, machines []config.Machine) error {
+	data, err := config.JoinList(machines)
+	if err == nil {
+		_, err = config.LoadNodes(data, file)
+	}
+	if err != nil {
+		return err
+	}
+	if err := renameio.WriteFile(file, data, 0o600, renameio.IgnoreUmask()); err != nil {
+		return event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	return nil
 }
 
 // Trust gives a cluster the host keys of a file, if that is there.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -55,7 +56,7 @@ func TestNodesToAddOutliveTheTerminal(t *testing.T) {
 		if w.has {
 			t.Error("machines that join are offered again")
 		}
-		w.saved, w.has = Saved{Draft: config.Draft{Machines: p.draft.Machines[:1]}}, true
+		w.saved, w.has = draft.Saved{Draft: config.Draft{Machines: p.draft.Machines[:1]}}, true
 		a, _ = openAdd(t, w, lang)
 		uitest.Lacks(t, a, title)
 	}
@@ -64,7 +65,7 @@ func TestNodesToAddOutliveTheTerminal(t *testing.T) {
 // What is pasted while the draft is offered is not there twice when the draft is taken.
 func TestNodesPastedWhileTheDraftIsOffered(t *testing.T) {
 	w := &world{files: map[string]string{}, written: map[string]config.Draft{}, has: true}
-	w.saved = Saved{Draft: config.Draft{Machines: []config.Machine{
+	w.saved = draft.Saved{Draft: config.Draft{Machines: []config.Machine{
 		{Name: "web-1", IP: "10.0.0.20", Roles: []bundle.Role{bundle.Worker}},
 		{Name: "web-2", IP: "10.0.0.21", Port: "22", Roles: []bundle.Role{bundle.Worker}},
 		{Name: "web-3", IP: "10.0.0.21", Port: "2222", Roles: []bundle.Role{bundle.Worker}},

@@ -50,7 +50,7 @@ func (b *bundles) standing() standing {
 		case !b.p.chosen(x.Path):
 		case x.Fault != nil:
 			at.errors++
-		case !x.Proven:
+		case !x.Verified:
 			at.busy = true
 		}
 	}
@@ -90,7 +90,7 @@ func (b *bundles) look() tea.Cmd {
 		}
 	}
 	return tells(p.ctx, func(tell func(tea.Msg)) {
-		p.svc.Bundles(p.ctx, paths, func(x Bundle) { tell(x) })
+		p.svc.Bundles(p.ctx, paths, func(x draft.Bundle) { tell(x) })
 		tell(bundlesEnded{})
 	})
 }
@@ -103,23 +103,23 @@ func (b *bundles) update(m tea.Msg, _ *frame.Env) tea.Cmd {
 }
 
 // found takes what is known of a bundle. One that is the only one that fits machines is chosen, if nothing else was.
-func (p *Page) found(x Bundle, _ *frame.Env) tea.Cmd {
-	if i := slices.IndexFunc(p.bundles, func(o Bundle) bool { return o.Path == x.Path }); i >= 0 {
+func (p *Page) found(x draft.Bundle, _ *frame.Env) tea.Cmd {
+	if i := slices.IndexFunc(p.bundles, func(o draft.Bundle) bool { return o.Path == x.Path }); i >= 0 {
 		p.bundles[i] = x
 	} else {
 		p.bundles = append(p.bundles, x)
-		slices.SortStableFunc(p.bundles, func(a, b Bundle) int { return cmp.Compare(a.Path, b.Path) })
+		slices.SortStableFunc(p.bundles, func(a, b draft.Bundle) int { return cmp.Compare(a.Path, b.Path) })
 	}
 	changed := false
 	for _, arch := range p.arches() {
 		if key := config.BundleKey(arch); p.draft.Values[key] == "" && p.draft.Values["eggo.bundles"] == "" {
-			var fit []Bundle
+			var fit []draft.Bundle
 			for _, o := range p.bundles {
 				if o.Manifest != nil && o.Fault == nil && o.Manifest.Arch == arch && len(p.misfits(o.Manifest)) == 0 {
 					fit = append(fit, o)
 				}
 			}
-			if len(fit) == 1 && x.Proven && fit[0].Path == x.Path {
+			if len(fit) == 1 && x.Verified && fit[0].Path == x.Path {
 				p.draft.Values[key] = fit[0].Path
 				changed = true
 			}
@@ -151,7 +151,7 @@ func (p *Page) chosen(path string) bool {
 }
 
 // fits says whether a bundle is for the operating system of a machine that was looked at.
-func fits(m *bundle.Manifest, l *Look) bool {
+func fits(m *bundle.Manifest, l *draft.Probe) bool {
 	return m.OS.ID == "" || slices.Contains(strings.Fields(l.OSID), strings.ToLower(m.OS.ID)) && (m.OS.Codename == "" || l.Codename == m.OS.Codename)
 }
 
@@ -159,7 +159,7 @@ func fits(m *bundle.Manifest, l *Look) bool {
 func (p *Page) misfits(m *bundle.Manifest) []string {
 	var out []string
 	for _, x := range p.draft.Machines {
-		if l := p.looks[draft.MachineKey(x)]; l != nil && l.Stage == Seen && l.Arch == m.Arch && !fits(m, l) {
+		if l := p.looks[draft.MachineKey(x)]; l != nil && l.Stage == draft.Seen && l.Arch == m.Arch && !fits(m, l) {
 			out = append(out, x.Name)
 		}
 	}
@@ -171,7 +171,7 @@ func (p *Page) unserved() []string {
 	var out []string
 	for _, x := range p.draft.Machines {
 		l := p.looks[draft.MachineKey(x)]
-		if l == nil || l.Stage != Seen {
+		if l == nil || l.Stage != draft.Seen {
 			continue
 		}
 		some, good := false, false
@@ -215,10 +215,10 @@ func (b *bundles) choose() tea.Cmd {
 	return tea.Batch(p.changed(), p.save())
 }
 
-func (b *bundles) now() (Bundle, bool) {
+func (b *bundles) now() (draft.Bundle, bool) {
 	b.at = min(max(b.at, 0), max(0, len(b.p.bundles)-1))
 	if len(b.p.bundles) == 0 {
-		return Bundle{}, false
+		return draft.Bundle{}, false
 	}
 	return b.p.bundles[b.at], true
 }
@@ -281,7 +281,7 @@ func (b *bundles) addPath(paths ...string) tea.Cmd {
 	p := b.p
 	b.busy = true
 	return tells(p.ctx, func(tell func(tea.Msg)) {
-		p.svc.Bundles(p.ctx, list, func(x Bundle) { tell(x) })
+		p.svc.Bundles(p.ctx, list, func(x draft.Bundle) { tell(x) })
 		tell(bundlesEnded{})
 	})
 }
@@ -304,7 +304,7 @@ func (b *bundles) keys(e *frame.Env) []frame.Binding {
 	return []frame.Binding{
 		{Keys: []string{"space"}, Show: "Space", Word: "wizard.key.choose", Do: b.choose},
 		{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.on", Do: func() tea.Cmd {
-			if x, ok := b.now(); ok && x.Manifest != nil && !slices.ContainsFunc(b.p.bundles, func(o Bundle) bool { return b.p.chosen(o.Path) }) {
+			if x, ok := b.now(); ok && x.Manifest != nil && !slices.ContainsFunc(b.p.bundles, func(o draft.Bundle) bool { return b.p.chosen(o.Path) }) {
 				return b.choose()
 			}
 			return b.p.next(e)
@@ -395,20 +395,20 @@ func (b *bundles) field(e *frame.Env, w int) ([]string, *tea.Cursor) {
 // mark is how the bundle stands that is chosen: proven is what it is, not that it is named.
 func (b *bundles) mark(e *frame.Env, path string) (string, widget.Ink) {
 	t, g := e.Theme, e.Theme.Glyphs
-	i := slices.IndexFunc(b.p.bundles, func(x Bundle) bool { return x.Path == path })
+	i := slices.IndexFunc(b.p.bundles, func(x draft.Bundle) bool { return x.Path == path })
 	switch {
 	case i < 0:
 		return g.Waiting, t.Idle
 	case b.p.bundles[i].Fault != nil, b.p.bundles[i].Manifest != nil && len(b.p.misfits(b.p.bundles[i].Manifest)) > 0 && len(b.p.unserved()) > 0:
 		return g.Failed, t.Bad
-	case !b.p.bundles[i].Proven:
+	case !b.p.bundles[i].Verified:
 		return g.Running, t.Busy
 	}
 	return g.OK, t.Good
 }
 
 // one are the lines of a bundle.
-func (b *bundles) one(e *frame.Env, i int, x Bundle, w int) []string {
+func (b *bundles) one(e *frame.Env, i int, x draft.Bundle, w int) []string {
 	t, g := e.Theme, e.Theme.Glyphs
 	pointer, style := " ", t.Text
 	if i == b.at {
@@ -423,7 +423,7 @@ func (b *bundles) one(e *frame.Env, i int, x Bundle, w int) []string {
 	switch {
 	case x.Fault != nil:
 		glyph, st, word = g.Failed, t.Bad, e.P.T(badBundle(x.Fault))
-	case x.Proven:
+	case x.Verified:
 		glyph, st, word = g.OK, t.Good, e.P.T("wizard.bundle.proven")
 	case x.Size > 0 && x.Done > 0:
 		glyph, st, word = g.Running, t.Busy, e.P.T("wizard.bundle.proving", "percent", itoa(int(x.Done*100/x.Size)))
@@ -474,7 +474,7 @@ func badBundle(f *event.Fault) string {
 }
 
 // against holds a bundle against the machines and what the draft names.
-func (b *bundles) against(e *frame.Env, x Bundle, w int) []string {
+func (b *bundles) against(e *frame.Env, x draft.Bundle, w int) []string {
 	var out []string
 	if !slices.Contains(b.p.arches(), x.Manifest.Arch) && len(b.p.draft.Machines) > 0 {
 		out = append(out, complaint(e, event.Warning, e.P.T("wizard.bundle.no-machine", "arch", x.Manifest.Arch), "", w)...)

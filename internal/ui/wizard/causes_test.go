@@ -7,25 +7,26 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
 
 // sixty are machines whose preflight has found 120 things of three causes; the first is mended by the wizard.
-func sixty(w *world) func(context.Context, config.Draft, string, func(Check)) {
-	return func(_ context.Context, d config.Draft, _ string, tell func(Check)) {
+func sixty(w *world) func(context.Context, config.Draft, string, func(draft.Check)) {
+	return func(_ context.Context, d config.Draft, _ string, tell func(draft.Check)) {
 		for _, m := range d.Machines {
-			tell(Check{Linked: m.Name})
+			tell(draft.Check{Linked: m.Name})
 		}
 		find := func(m config.Machine, sev event.Severity, code string, kv ...string) {
-			tell(Check{Finding: &event.Finding{Host: m.Name, Severity: sev, Fault: *event.NewFault(event.ClassPreflight, code, nil, kv...).On(m.Name)}})
+			tell(draft.Check{Finding: &event.Finding{Host: m.Name, Severity: sev, Fault: *event.NewFault(event.ClassPreflight, code, nil, kv...).On(m.Name)}})
 		}
 		for i, m := range d.Machines {
 			if w.slow && i == 17 {
 				return
 			}
-			tell(Check{Machine: m.Name})
+			tell(draft.Check{Machine: m.Name})
 			if m.Arch != "arm64" {
 				find(m, event.Error, "preflight.arch", "is", "arm64", "says", "amd64")
 			}
@@ -36,7 +37,7 @@ func sixty(w *world) func(context.Context, config.Draft, string, func(Check)) {
 				find(m, event.Error, "preflight.disk", "path", "/var/lib/containerd", "device", "/dev/vda1", "need", "4096 MiB", "free", "1210 MiB")
 			}
 		}
-		tell(Check{End: true})
+		tell(draft.Check{End: true})
 	}
 }
 

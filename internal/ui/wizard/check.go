@@ -21,9 +21,9 @@ type preflight struct {
 	of       string // the deploy.yaml and the login that it was made with
 	busy     bool
 	ended    bool
-	machines []string // that were checked
-	linked   []string // that were logged in to
-	reading  Check    // the bundle that is read
+	machines []string    // that were checked
+	linked   []string    // that were logged in to
+	reading  draft.Check // the bundle that is read
 	begun    time.Time
 	fault    *event.Fault
 	findings []event.Finding
@@ -46,7 +46,7 @@ func (f *preflight) scrolls() bool    { return len(f.findings) > 8 }
 // checkNews is a Check of a run of preflight.
 type checkNews struct {
 	of string
-	Check
+	draft.Check
 }
 
 func (f *preflight) enter(*frame.Env) tea.Cmd {
@@ -64,7 +64,7 @@ func (f *preflight) look() tea.Cmd {
 		f.stop()
 	}
 	p := f.p
-	f.of, f.ended, f.fault, f.findings, f.causes, f.machines, f.linked, f.reading, f.begun, f.at = f.now(), false, nil, nil, nil, nil, nil, Check{}, time.Time{}, 0
+	f.of, f.ended, f.fault, f.findings, f.causes, f.machines, f.linked, f.reading, f.begun, f.at = f.now(), false, nil, nil, nil, nil, nil, draft.Check{}, time.Time{}, 0
 	if _, problems := p.draft.Check("deploy.yaml"); problems.HasErrors() {
 		f.busy = false
 		return nil
@@ -74,7 +74,7 @@ func (f *preflight) look() tea.Cmd {
 	ctx, f.stop = context.WithCancel(p.ctx)
 	d, file, of := p.draft.Clone(), p.target(), f.of
 	return tea.Batch(f.beat(), tells(ctx, func(tell func(tea.Msg)) {
-		p.svc.Preflight(ctx, d, file, func(c Check) { tell(checkNews{of, c}) })
+		p.svc.Preflight(ctx, d, file, func(c draft.Check) { tell(checkNews{of, c}) })
 	}))
 }
 
@@ -117,7 +117,7 @@ func (f *preflight) update(m tea.Msg, e *frame.Env) tea.Cmd {
 		f.fault = n.Fault
 	}
 	if n.End {
-		f.busy, f.ended, f.reading = false, true, Check{}
+		f.busy, f.ended, f.reading = false, true, draft.Check{}
 	}
 	return nil
 }

@@ -39,10 +39,10 @@ func (p *Page) loaded(m loadedMsg, e *frame.Env) tea.Cmd {
 	return frame.Send(ask)
 }
 
-type resumeMsg struct{ saved Saved }
+type resumeMsg struct{ saved draft.Saved }
 
 // resumed takes what was kept.
-func (p *Page) resumed(s Saved, e *frame.Env) tea.Cmd {
+func (p *Page) resumed(s draft.Saved, e *frame.Env) tea.Cmd {
 	if p.joins() { // the cluster may be another one by now
 		p.draft = p.draft.Clone()
 		for _, m := range p.joining(s.Draft.Machines) {
@@ -112,8 +112,8 @@ func (p *Page) redo(e *frame.Env) tea.Cmd {
 }
 
 // saved is what is kept of the wizard: without passwords unless they are to be kept. Where machines join a cluster, they are.
-func (p *Page) saved() Saved {
-	s := Saved{Draft: p.draft.Clone(), Step: p.steps[p.at].id(), File: p.file, When: time.Now(), Typed: map[string]string{}}
+func (p *Page) saved() draft.Saved {
+	s := draft.Saved{Draft: p.draft.Clone(), Step: p.steps[p.at].id(), File: p.file, When: time.Now(), Typed: map[string]string{}}
 	if p.joins() {
 		s.Draft = config.Draft{Machines: p.joining(s.Draft.Machines)}
 	}

@@ -12,25 +12,8 @@ import (
 
 // How far a look at a machine is, in its row and counted. Green is only what was checked and has no error.
 
-// Errors is how many things preflight would refuse a machine for, as far as it was looked at.
-func (l *Look) Errors() int {
-	if l == nil {
-		return 0
-	}
-	n := 0
-	if l.Stage == Failed {
-		n++
-	}
-	for _, f := range l.Findings {
-		if f.Severity == event.Error {
-			n++
-		}
-	}
-	return n
-}
-
 // stage is the glyph, the style and the words of how far a look is; wrong is how many errors the machine's settings have.
-func stage(e *frame.Env, l *Look, wrong int) (string, widget.Ink, string) {
+func stage(e *frame.Env, l *draft.Probe, wrong int) (string, widget.Ink, string) {
 	t, g := e.Theme, e.Theme.Glyphs
 	word := "wizard.look.none"
 	switch {
@@ -40,48 +23,23 @@ func stage(e *frame.Env, l *Look, wrong int) (string, widget.Ink, string) {
 		return g.Waiting, t.Idle, e.P.T(word)
 	}
 	switch l.Stage {
-	case Reaching:
+	case draft.Reaching:
 		word = "wizard.look.reaching"
-	case LogIn:
+	case draft.LogIn:
 		word = "wizard.look.login"
-	case Looking:
+	case draft.Inspecting:
 		word = "wizard.look.looking"
-	case Asking:
+	case draft.Asking:
 		return g.Ignored, t.Warn, e.P.T("wizard.look.asking")
-	case Failed:
-		return g.Failed, t.Bad, e.P.T(FailedWord(l.Fault))
-	case Seen:
+	case draft.Failed:
+		return g.Failed, t.Bad, e.P.T(draft.FailedWord(l.Fault))
+	case draft.Seen:
 		if n := l.Errors(); n > 0 {
 			return g.Failed, t.Bad, e.P.T("wizard.errors", "count", itoa(n))
 		}
 		return g.OK, t.Good, e.P.T("wizard.look.seen")
 	}
 	return g.Running, t.Busy, e.P.T(word)
-}
-
-// The words for checks that fail, in the order in which they are counted.
-const (
-	wordUnreachable = "wizard.look.failed"
-	wordRefused     = "wizard.look.refused"
-	wordNoPassword  = "wizard.look.password"
-	wordKeyRefused  = "wizard.look.key-refused"
-	wordNoSudo      = "wizard.look.no-sudo"
-)
-
-// FailedWord is the word for a check that failed, by how far it came: that is what has to be fixed.
-func FailedWord(f *event.Fault) string {
-	switch {
-	case f == nil:
-	case f.Code == "usage.secret":
-		return wordNoPassword
-	case strings.HasPrefix(f.Code, "ssh.hostkey"):
-		return wordKeyRefused
-	case strings.HasPrefix(f.Code, "ssh.sudo"):
-		return wordNoSudo
-	case f.Class == event.ClassAuth:
-		return wordRefused
-	}
-	return wordUnreachable
 }
 
 // tally is how many machines are in which state; none is in two of them. Those that failed are also counted by word.
@@ -105,16 +63,16 @@ func (n *nodes) tally() tally {
 		}
 		l := n.p.looks[draft.MachineKey(m)]
 		switch {
-		case l != nil && l.Stage == Failed:
+		case l != nil && l.Stage == draft.Failed:
 			c.failed++
-			c.failedBy[FailedWord(l.Fault)]++
+			c.failedBy[draft.FailedWord(l.Fault)]++
 		case wrong[i] || l.Errors() > 0:
 			c.errors++
 		case l == nil:
 			c.none++
-		case l.Stage == Seen:
+		case l.Stage == draft.Seen:
 			c.ready++
-		case l.Stage == Asking:
+		case l.Stage == draft.Asking:
 			c.asking++
 		default:
 			c.busy++
@@ -166,7 +124,7 @@ func (n *nodes) summary(e *frame.Env, w int) string {
 		word  string
 	}
 	var counts []count
-	for _, word := range []string{wordUnreachable, wordRefused, wordNoPassword, wordKeyRefused, wordNoSudo} {
+	for _, word := range []string{draft.Unreachable, draft.AuthFailed, draft.NoPassword, draft.KeyRefused, draft.NoSudo} {
 		counts = append(counts, count{c.failedBy[word], t.Glyphs.Failed, t.Bad, word})
 	}
 	for _, x := range append(counts,

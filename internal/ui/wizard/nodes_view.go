@@ -22,8 +22,8 @@ func allRoles() []bundle.Role {
 }
 
 // facts are a machine's, in a line of w cells: what has no room is left out, the last first.
-func facts(e *frame.Env, l *Look, w int) string {
-	if l == nil || l.Stage != Seen {
+func facts(e *frame.Env, l *draft.Probe, w int) string {
+	if l == nil || l.Stage != draft.Seen {
 		return ""
 	}
 	name, _, _ := strings.Cut(strings.ReplaceAll(l.OS, "GNU/Linux ", ""), " (")
@@ -345,9 +345,9 @@ func (n *nodes) block(e *frame.Env, out []string, w, h int) ([]string, *tea.Curs
 }
 
 // lookAt is what is known of the machine; nil when nothing is.
-func (n *nodes) lookAt(i int) *Look { return n.p.looks[draft.MachineKey(n.p.draft.Machines[i])] }
+func (n *nodes) lookAt(i int) *draft.Probe { return n.p.looks[draft.MachineKey(n.p.draft.Machines[i])] }
 
-func asksKey(l *Look) bool { return l != nil && l.Stage == Asking && l.Key != nil }
+func asksKey(l *draft.Probe) bool { return l != nil && l.Stage == draft.Asking && l.Key != nil }
 
 // about is what is known of a machine and what is wrong with it: once, errors first, and what it is when the table has no room for it.
 func (n *nodes) about(e *frame.Env, i, w int) []string {

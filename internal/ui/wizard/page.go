@@ -58,14 +58,14 @@ type Page struct {
 	cluster  *config.Cluster // what the draft makes; nil when it has errors
 	checks   int             // counts changes, so that only the last one is judged
 
-	looks    map[string]*Look // by address and port
-	login    string           // with which login they were made
+	looks    map[string]*draft.Probe // by address and port
+	login    string                  // with which login they were made
 	probes   context.CancelFunc
 	probeCtx context.Context // of the looks that are under way
-	bundles  []Bundle
+	bundles  []draft.Bundle
 	shrinks  bool // the last key took something away from what stands in a field
 
-	stored Saved        // as it was kept last
+	stored draft.Saved  // as it was kept last
 	keyOf  string       // the private key's file that was looked at last
 	keyBad *event.Fault // what is wrong with it
 
@@ -77,7 +77,7 @@ type Page struct {
 
 type (
 	loadedMsg struct {
-		saved Saved
+		saved draft.Saved
 		ok    bool
 	}
 	judgeMsg  struct{ n int }
@@ -95,7 +95,7 @@ type (
 
 // New makes a wizard with an empty draft. ctx ends what it has begun.
 func New(ctx context.Context, svc Services) *Page {
-	p := &Page{svc: svc, been: map[string]bool{}, looks: map[string]*Look{}}
+	p := &Page{svc: svc, been: map[string]bool{}, looks: map[string]*draft.Probe{}}
 	p.ctx, p.stop = context.WithCancel(ctx)
 	if p.svc.After == nil {
 		p.svc.After = func(d time.Duration, m tea.Msg) tea.Cmd { return tea.Tick(d, func(time.Time) tea.Msg { return m }) }
@@ -244,9 +244,9 @@ func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 		return p.resumed(m.saved, e)
 	case importedMsg:
 		return p.imported(m, e)
-	case Look:
+	case draft.Probe:
 		p.looked(m)
-	case Bundle:
+	case draft.Bundle:
 		return p.found(m, e)
 	}
 	for _, s := range p.steps {
@@ -294,7 +294,7 @@ func (p *Page) goTo(i int, e *frame.Env) tea.Cmd {
 	p.been[p.steps[i].id()] = true
 	cmds := []tea.Cmd{p.save(), p.judge(), p.probe(e, false), p.steps[i].enter(e)}
 	if n, is := from.(*nodes); is && ahead { // nobody goes on without having seen that keys are to be looked at
-		if asks := n.asking(); slices.ContainsFunc(asks, func(l *Look) bool { return !n.shownKeys[l.Key.Fingerprint] }) {
+		if asks := n.asking(); slices.ContainsFunc(asks, func(l *draft.Probe) bool { return !n.shownKeys[l.Key.Fingerprint] }) {
 			cmds = append(cmds, n.askKeys(asks))
 		}
 	}

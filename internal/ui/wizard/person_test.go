@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui"
@@ -142,11 +143,11 @@ func TestAPasswordThatIsMissingIsNamed(t *testing.T) {
 // How far a look came is told in its word: a login that is refused is no machine that cannot be reached.
 func TestALookSaysHowFarItCame(t *testing.T) {
 	for code, want := range map[string]string{"ssh.auth": "wizard.look.refused", "ssh.hostkey-changed": "wizard.look.key-refused", "ssh.sudo-password": "wizard.look.no-sudo", "usage.secret": "wizard.look.password"} {
-		if got := FailedWord(event.NewFault(event.ClassAuth, code, nil)); got != want {
+		if got := draft.FailedWord(event.NewFault(event.ClassAuth, code, nil)); got != want {
 			t.Errorf("%s: %s", code, got)
 		}
 	}
-	if got := FailedWord(event.NewFault(event.ClassFailed, "ssh.unreachable", nil)); got != "wizard.look.failed" {
+	if got := draft.FailedWord(event.NewFault(event.ClassFailed, "ssh.unreachable", nil)); got != "wizard.look.failed" {
 		t.Error(got)
 	}
 }

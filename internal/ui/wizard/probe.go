@@ -21,11 +21,11 @@ func (p *Page) probe(_ *frame.Env, again bool) tea.Cmd {
 		if p.probes != nil {
 			p.probes()
 		}
-		p.login, p.looks, p.probes = login, map[string]*Look{}, nil
+		p.login, p.looks, p.probes = login, map[string]*draft.Probe{}, nil
 	}
 	if again {
 		for k, l := range p.looks {
-			if l.Stage == Failed || l.Stage == Seen {
+			if l.Stage == draft.Failed || l.Stage == draft.Seen {
 				delete(p.looks, k)
 			}
 		}
@@ -43,20 +43,20 @@ func (p *Page) probe(_ *frame.Env, again bool) tea.Cmd {
 		if _, wrong := config.CheckMachine("ip", m.IP); wrong || p.looks[key] != nil || m.IP == "" || p.members[draft.MachineKey(m)] {
 			continue
 		}
-		p.looks[key] = &Look{Machine: m, Stage: Reaching}
-		cmds = append(cmds, tells(ctx, func(tell func(tea.Msg)) { p.svc.Probe(ctx, d, m, func(l Look) { tell(l) }) }))
+		p.looks[key] = &draft.Probe{Machine: m, Stage: draft.Reaching}
+		cmds = append(cmds, tells(ctx, func(tell func(tea.Msg)) { p.svc.Probe(ctx, d, m, func(l draft.Probe) { tell(l) }) }))
 	}
 	return tea.Batch(cmds...)
 }
 
 // looked takes what is known of a machine. An architecture that was not said is the one that it has.
-func (p *Page) looked(l Look) {
+func (p *Page) looked(l draft.Probe) {
 	key := draft.MachineKey(l.Machine)
 	if p.looks[key] == nil {
 		return // of a login that is no longer
 	}
 	p.looks[key] = &l
-	if l.Stage != Seen {
+	if l.Stage != draft.Seen {
 		return
 	}
 	for i := range p.draft.Machines {
@@ -69,10 +69,10 @@ func (p *Page) looked(l Look) {
 }
 
 // asking are the machines whose host key nobody has seen.
-func (n *nodes) asking() []*Look {
-	var out []*Look
+func (n *nodes) asking() []*draft.Probe {
+	var out []*draft.Probe
 	for _, m := range n.p.draft.Machines {
-		if l := n.p.looks[draft.MachineKey(m)]; l != nil && l.Stage == Asking && l.Key != nil {
+		if l := n.p.looks[draft.MachineKey(m)]; l != nil && l.Stage == draft.Asking && l.Key != nil {
 			out = append(out, l)
 		}
 	}
@@ -80,7 +80,7 @@ func (n *nodes) asking() []*Look {
 }
 
 // askKeys shows the fingerprints. Nothing is trusted that was not shown; what is not trusted is asked about again.
-func (n *nodes) askKeys(list []*Look) tea.Cmd {
+func (n *nodes) askKeys(list []*draft.Probe) tea.Cmd {
 	var keys []backend.HostKey
 	for _, l := range list {
 		n.shownKeys[l.Key.Fingerprint] = true

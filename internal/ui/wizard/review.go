@@ -27,7 +27,7 @@ type review struct {
 	disk    []byte // the file as it is there; nil when it is not
 	read    bool
 	diskErr *event.Fault
-	plan    []Planned
+	plan    []draft.Planned
 	planOf  string
 	busy    bool
 	fault   *event.Fault
@@ -51,7 +51,7 @@ type (
 	}
 	plannedMsg struct {
 		of   string
-		list []Planned
+		list []draft.Planned
 		err  error
 	}
 	writtenMsg struct {

@@ -31,7 +31,7 @@ var (
 
 // world is what the services of a test do.
 type world struct {
-	saved   Saved
+	saved   draft.Saved
 	has     bool
 	files   map[string]string
 	written map[string]config.Draft
@@ -46,77 +46,79 @@ type world struct {
 
 func (w *world) services() Services {
 	return Services{
-		Load:   func() (Saved, bool) { return w.saved, w.has },
-		Save:   func(s Saved) error { w.saved, w.has = s, true; return nil },
-		Forget: func() error { w.has = false; return nil },
-		Read: func(path string) ([]byte, error) {
-			if t, ok := w.files[path]; ok {
-				return []byte(t), nil
-			}
-			return nil, nil
-		},
-		File: func(cluster string) string { return "/root/.eggo/" + cluster + ".yaml" },
-		Keys: func() []string { return []string{"/root/.ssh/id_ed25519"} },
-		Probe: func(_ context.Context, _ config.Draft, m config.Machine, tell func(Look)) {
-			for _, s := range []Stage{LogIn, Looking} {
-				tell(Look{Machine: m, Stage: s})
-			}
-			l := Look{Machine: m, Stage: Seen, OS: "Debian GNU/Linux 12 (bookworm)", OSID: "debian", Codename: "bookworm", Arch: "amd64", CPUs: 4, Memory: 8 << 30, Disk: 52 << 30, Skew: 40 * time.Millisecond}
-			switch {
-			case w.codes[m.IP] != "":
-				fault := event.NewFault(event.ClassAuth, w.codes[m.IP], nil, "addr", m.IP+":22", "user", "root", "tried", "publickey")
-				l = Look{Machine: m, Stage: Failed, Fault: fault.On(m.Name)}
-			case strings.HasSuffix(m.IP, ".12") && !w.strangers:
-				l = Look{Machine: m, Stage: Failed, Fault: event.NewFault(event.ClassFailed, "ssh.unreachable", errors.New("no route to host"), "addr", m.IP+":22").On(m.Name)}
-			case w.strangers, strings.HasSuffix(m.IP, ".13"):
-				l = Look{Machine: m, Stage: Asking, Key: &HostKey{Addr: m.IP + ":22", Type: "ssh-ed25519", Fingerprint: "SHA256:1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7uZk", Answer: func(yes bool) {
-					if yes {
-						w.keys++
+		Services: draft.Services{
+			Load:   func() (draft.Saved, bool) { return w.saved, w.has },
+			Save:   func(s draft.Saved) error { w.saved, w.has = s, true; return nil },
+			Forget: func() error { w.has = false; return nil },
+			Read: func(path string) ([]byte, error) {
+				if t, ok := w.files[path]; ok {
+					return []byte(t), nil
+				}
+				return nil, nil
+			},
+			File: func(cluster string) string { return "/root/.eggo/" + cluster + ".yaml" },
+			Keys: func() []string { return []string{"/root/.ssh/id_ed25519"} },
+			Probe: func(_ context.Context, _ config.Draft, m config.Machine, tell func(draft.Probe)) {
+				for _, s := range []draft.Stage{draft.LogIn, draft.Inspecting} {
+					tell(draft.Probe{Machine: m, Stage: s})
+				}
+				l := draft.Probe{Machine: m, Stage: draft.Seen, OS: "Debian GNU/Linux 12 (bookworm)", OSID: "debian", Codename: "bookworm", Arch: "amd64", CPUs: 4, Memory: 8 << 30, Disk: 52 << 30, Skew: 40 * time.Millisecond}
+				switch {
+				case w.codes[m.IP] != "":
+					fault := event.NewFault(event.ClassAuth, w.codes[m.IP], nil, "addr", m.IP+":22", "user", "root", "tried", "publickey")
+					l = draft.Probe{Machine: m, Stage: draft.Failed, Fault: fault.On(m.Name)}
+				case strings.HasSuffix(m.IP, ".12") && !w.strangers:
+					l = draft.Probe{Machine: m, Stage: draft.Failed, Fault: event.NewFault(event.ClassFailed, "ssh.unreachable", errors.New("no route to host"), "addr", m.IP+":22").On(m.Name)}
+				case w.strangers, strings.HasSuffix(m.IP, ".13"):
+					l = draft.Probe{Machine: m, Stage: draft.Asking, Key: &draft.KeyQuestion{Addr: m.IP + ":22", Type: "ssh-ed25519", Fingerprint: "SHA256:1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7uZk", Answer: func(yes bool) {
+						if yes {
+							w.keys++
+						}
+					}}}
+				case strings.HasSuffix(m.IP, ".14"):
+					f := event.NewFault(event.ClassPreflight, "preflight.other-cluster", nil, "cluster", "old").On(m.Name)
+					l.Findings = []event.Finding{{Host: m.Name, Severity: event.Error, Fault: *f}}
+				}
+				tell(l)
+			},
+			Bundles: func(_ context.Context, paths []string, tell func(draft.Bundle)) {
+				m := &bundle.Manifest{Name: "eggo-debian-bookworm", Arch: "amd64", Kubernetes: "v1.34.2", OS: bundle.OS{Family: "debian", ID: "debian", Release: "12", Codename: "bookworm"}}
+				tell(draft.Bundle{Path: "/srv/eggo-debian-bookworm-amd64.tar.gz", Size: 412 << 20, Manifest: m, Done: 200 << 20})
+				tell(draft.Bundle{Path: "/srv/eggo-debian-bookworm-amd64.tar.gz", Size: 412 << 20, Manifest: m, Done: 412 << 20, Verified: true})
+				arm := *m
+				arm.Arch, arm.OS = "arm64", bundle.OS{Family: "rpm", ID: "openEuler", Release: "24.03"}
+				tell(draft.Bundle{Path: "/srv/eggo-openeuler-arm64.tar.gz", Size: 398 << 20, Manifest: &arm, Verified: true})
+				tell(draft.Bundle{Path: "/srv/old.tar.gz", Size: 1 << 20, Fault: event.NewFault(event.ClassBundle, "bundle.no-manifest", nil, "file", "/srv/old.tar.gz", "layout", "typed")})
+			},
+			Preflight: func(_ context.Context, d config.Draft, _ string, tell func(draft.Check)) {
+				for i, m := range d.Machines {
+					if w.slow && i > len(d.Machines)/2 {
+						tell(draft.Check{Bundle: "/srv/eggo-debian-bookworm-amd64.tar.gz", Done: 200 << 20, Total: 412 << 20})
+						return
 					}
-				}}}
-			case strings.HasSuffix(m.IP, ".14"):
-				f := event.NewFault(event.ClassPreflight, "preflight.other-cluster", nil, "cluster", "old").On(m.Name)
-				l.Findings = []event.Finding{{Host: m.Name, Severity: event.Error, Fault: *f}}
-			}
-			tell(l)
-		},
-		Bundles: func(_ context.Context, paths []string, tell func(Bundle)) {
-			m := &bundle.Manifest{Name: "eggo-debian-bookworm", Arch: "amd64", Kubernetes: "v1.34.2", OS: bundle.OS{Family: "debian", ID: "debian", Release: "12", Codename: "bookworm"}}
-			tell(Bundle{Path: "/srv/eggo-debian-bookworm-amd64.tar.gz", Size: 412 << 20, Manifest: m, Done: 200 << 20})
-			tell(Bundle{Path: "/srv/eggo-debian-bookworm-amd64.tar.gz", Size: 412 << 20, Manifest: m, Done: 412 << 20, Proven: true})
-			arm := *m
-			arm.Arch, arm.OS = "arm64", bundle.OS{Family: "rpm", ID: "openEuler", Release: "24.03"}
-			tell(Bundle{Path: "/srv/eggo-openeuler-arm64.tar.gz", Size: 398 << 20, Manifest: &arm, Proven: true})
-			tell(Bundle{Path: "/srv/old.tar.gz", Size: 1 << 20, Fault: event.NewFault(event.ClassBundle, "bundle.no-manifest", nil, "file", "/srv/old.tar.gz", "layout", "typed")})
-		},
-		Preflight: func(_ context.Context, d config.Draft, _ string, tell func(Check)) {
-			for i, m := range d.Machines {
-				if w.slow && i > len(d.Machines)/2 {
-					tell(Check{Bundle: "/srv/eggo-debian-bookworm-amd64.tar.gz", Done: 200 << 20, Total: 412 << 20})
-					return
+					tell(draft.Check{Machine: m.Name})
+					if i%10 == 7 && len(d.Machines) >= 30 {
+						tell(draft.Check{Finding: &event.Finding{Host: m.Name, Severity: event.Error, Fault: *event.NewFault(event.ClassPreflight, "preflight.disk", nil, "path", "/var/lib/containerd", "device", "/dev/vda1", "need", "4096 MiB", "free", "1210 MiB").On(m.Name)}})
+					}
+					if m.Arch != "arm64" && strings.HasSuffix(m.IP, ".11") {
+						tell(draft.Check{Finding: &event.Finding{Host: m.Name, Severity: event.Error, Fault: *event.NewFault(event.ClassPreflight, "preflight.arch", nil, "is", "arm64", "says", "amd64").On(m.Name)}})
+					}
 				}
-				tell(Check{Machine: m.Name})
-				if i%10 == 7 && len(d.Machines) >= 30 {
-					tell(Check{Finding: &event.Finding{Host: m.Name, Severity: event.Error, Fault: *event.NewFault(event.ClassPreflight, "preflight.disk", nil, "path", "/var/lib/containerd", "device", "/dev/vda1", "need", "4096 MiB", "free", "1210 MiB").On(m.Name)}})
+				tell(draft.Check{Finding: &event.Finding{Host: d.Machines[0].Name, Severity: event.Warning, Fault: *event.NewFault(event.ClassPreflight, "preflight.cpus", nil, "is", "1", "least", "2").On(d.Machines[0].Name)}})
+				tell(draft.Check{End: true})
+			},
+			Plan: func(_ context.Context, d config.Draft, _ string) ([]draft.Planned, error) {
+				out := []draft.Planned{{Changes: []draft.PlannedChange{{Desc: event.M("change.api", "method", "POST", "path", "/api/v1/namespaces"), Exact: true}}}}
+				for _, m := range d.Machines {
+					out = append(out, draft.Planned{Node: m.Name, Address: m.IP, Upload: 310 << 20, Changes: []draft.PlannedChange{{Desc: event.M("change.upload", "path", "/var/lib/eggo-node/images.tar", "bytes", "325058560"), Exact: true}}})
 				}
-				if m.Arch != "arm64" && strings.HasSuffix(m.IP, ".11") {
-					tell(Check{Finding: &event.Finding{Host: m.Name, Severity: event.Error, Fault: *event.NewFault(event.ClassPreflight, "preflight.arch", nil, "is", "arm64", "says", "amd64").On(m.Name)}})
-				}
-			}
-			tell(Check{Finding: &event.Finding{Host: d.Machines[0].Name, Severity: event.Warning, Fault: *event.NewFault(event.ClassPreflight, "preflight.cpus", nil, "is", "1", "least", "2").On(d.Machines[0].Name)}})
-			tell(Check{End: true})
-		},
-		Plan: func(_ context.Context, d config.Draft, _ string) ([]Planned, error) {
-			out := []Planned{{Changes: []PlannedChange{{Desc: event.M("change.api", "method", "POST", "path", "/api/v1/namespaces"), Exact: true}}}}
-			for _, m := range d.Machines {
-				out = append(out, Planned{Node: m.Name, Address: m.IP, Upload: 310 << 20, Changes: []PlannedChange{{Desc: event.M("change.upload", "path", "/var/lib/eggo-node/images.tar", "bytes", "325058560"), Exact: true}}})
-			}
-			return out, nil
-		},
-		Write: func(path string, d config.Draft) error {
-			w.written[path] = d
-			w.files[path] = string(d.YAML())
-			return nil
+				return out, nil
+			},
+			Write: func(path string, d config.Draft) error {
+				w.written[path] = d
+				w.files[path] = string(d.YAML())
+				return nil
+			},
 		},
 		Run: func(file string, _ config.Draft) frame.Page {
 			w.ran = append(w.ran, file)
@@ -580,7 +582,7 @@ func TestALineThatIsTypedStays(t *testing.T) {
 func TestPreflightBeginsWhenTheDraftIsWhole(t *testing.T) {
 	wo := &world{files: map[string]string{}, written: map[string]config.Draft{}}
 	svc := wo.services()
-	svc.Bundles = func(context.Context, []string, func(Bundle)) {}
+	svc.Bundles = func(context.Context, []string, func(draft.Bundle)) {}
 	p := New(context.Background(), svc)
 	a := ui.New(p, ui.Options{Lang: i18n.English, Now: func() time.Time { return time.Date(2026, 11, 22, 4, 0, 0, 0, time.UTC) }})
 	uitest.Drive(t, a, tea.WindowSizeMsg{Width: 100, Height: 32})
@@ -589,6 +591,6 @@ func TestPreflightBeginsWhenTheDraftIsWhole(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n")
 	uitest.Has(t, a, "Is everything ready?", "x86src")
 	m := &bundle.Manifest{Name: "eggo-debian-bookworm", Arch: "amd64", Kubernetes: "v1.34.2", OS: bundle.OS{Family: "debian", ID: "debian", Release: "12", Codename: "bookworm"}}
-	uitest.Drive(t, a, Bundle{Path: "/srv/b.tar.gz", Size: 412 << 20, Manifest: m, Proven: true})
+	uitest.Drive(t, a, draft.Bundle{Path: "/srv/b.tar.gz", Size: 412 << 20, Manifest: m, Verified: true})
 	uitest.Has(t, a, "Nothing stands in the way")
 }
