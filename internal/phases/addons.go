@@ -27,7 +27,7 @@ func (r *run) addons() []*engine.Step {
 		if err != nil {
 			return false, err
 		}
-		return r.api().applied(ctx, objs)
+		return r.API().applied(ctx, objs)
 	}
 	manifests.Apply = func(ctx context.Context) error {
 		objs, patches, err := r.addonObjects()
@@ -39,14 +39,14 @@ func (r *run) addons() []*engine.Step {
 				return err
 			}
 		}
-		return r.api().apply(ctx, objs)
+		return r.API().apply(ctx, objs)
 	}
 	// CoreDNS waits for the network: pods that a node starts before its network has a lease sit out a back-off.
 	var networks []*engine.Step
 	if r.Cluster.NetworkPlugin == "flannel" {
 		for _, n := range kubelets(r.Cluster) {
 			s := step(phaseAddons, "network", n.Name, []string{manifests.ID})
-			s.Verify = r.onNode(n.Name, r.podRoutes)
+			s.Verify = r.On(n.Name, r.podRoutes)
 			s.Retry, s.Timeout = patience(), 30*time.Second
 			networks = append(networks, s)
 		}
@@ -62,7 +62,7 @@ func (r *run) addons() []*engine.Step {
 		needed = append(needed, s.ID)
 	}
 	manifest := r.corednsManifest
-	if r.dnsBinary() {
+	if r.DNSBinary() {
 		servers := r.dnsServers()
 		for _, s := range servers {
 			needed = append(needed, s.ID)
@@ -71,22 +71,22 @@ func (r *run) addons() []*engine.Step {
 	}
 	dns := step(phaseAddons, "dns", "", needed)
 	dns.Retry = manifests.Retry
-	dns.Check = func(ctx context.Context) (bool, error) { return r.appliedAsset(ctx, manifest) }
+	dns.Check = func(ctx context.Context) (bool, error) { return r.AppliedAsset(ctx, manifest) }
 	dns.Apply = func(ctx context.Context) error {
 		if !r.anyNameserver() {
 			if err := r.Emit(event.Notice{Step: engine.StepID(ctx), Text: event.M("notice.no-nameserver")}); err != nil {
 				return err
 			}
 		}
-		return r.applyAsset(ctx, manifest)
+		return r.ApplyAsset(ctx, manifest)
 	}
 	return append(append([]*engine.Step{manifests}, networks...), dns)
 }
 
 // addonObjects reads the addons out of the bundle; patches tell what of them was fitted to the cluster.
 func (r *run) addonObjects() (objs []*unstructured.Unstructured, patches []event.Msg, err error) {
-	b := r.bundleOf(r.Cluster.With(bundle.ControlPlane)[0])
-	for _, name := range r.addonFiles(b.Manifest()) {
+	b := r.BundleOf(r.Cluster.With(bundle.ControlPlane)[0])
+	for _, name := range r.AddonFiles(b.Manifest()) {
 		data, err := r.readAddon(b, name)
 		if err != nil {
 			return nil, nil, err

@@ -65,7 +65,7 @@ func (r *run) setDown(ctx context.Context, name string, down bool) error {
 	return r.balancing(ctx, func() error {
 		var all []error
 		for _, n := range r.Cluster.With(bundle.LoadBalancer) {
-			nd := r.node(n.Name)
+			nd := r.Node(n.Name)
 			if nd == nil || len(r.Limit) > 0 && !slices.Contains(r.Limit, n.Name) {
 				continue
 			}

@@ -31,7 +31,7 @@ func (r *run) balancer() []*engine.Step {
 	for _, n := range r.Cluster.With(bundle.LoadBalancer) {
 		s := step(phaseBalancer, "start", n.Name, []string{id(phaseInfra, "packages", n.Name), id(phaseInfra, "system", n.Name)})
 		s.Retry = engine.Retry{Tries: 2, Delay: 2 * time.Second}
-		s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (done bool, err error) {
+		s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (done bool, err error) {
 			err = r.balancing(ctx, func() error {
 				svc, err := r.balancerService(ctx, nd)
 				if err == nil {
@@ -41,7 +41,7 @@ func (r *run) balancer() []*engine.Step {
 			})
 			return done, err
 		})
-		s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+		s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 			return r.balancing(ctx, func() error {
 				svc, err := r.balancerService(ctx, nd)
 				if err != nil {
@@ -54,7 +54,7 @@ func (r *run) balancer() []*engine.Step {
 			})
 		})
 		ready := step(phaseBalancer, "ready", n.Name, []string{s.ID, id(phaseControl, "ready", "")})
-		ready.Verify = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error { return r.balancerAnswers(ctx, n, nd) })
+		ready.Verify = r.On(n.Name, func(ctx context.Context, nd *node.Node) error { return r.balancerAnswers(ctx, n, nd) })
 		ready.Retry = engine.Retry{Tries: 30, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}
 		ready.Timeout = 30 * time.Second
 		steps = append(steps, s, ready)
@@ -82,8 +82,8 @@ func (r *run) maskFirst(steps []*engine.Step) []*engine.Step {
 	return masks
 }
 
-// endpointName is the name by which the cluster is reached; "" when it is an address, or a node's name, which all nodes are told anyway.
-func (r *run) endpointName() string {
+// EndpointName is the name by which the cluster is reached; "" when it is an address, or a node's name, which all nodes are told anyway.
+func (r *Nodes) EndpointName() string {
 	host, _, err := net.SplitHostPort(r.Cluster.Endpoint)
 	if err != nil || net.ParseIP(host) != nil || slices.ContainsFunc(r.Cluster.Nodes, func(n config.Node) bool { return n.Name == host }) {
 		return ""
@@ -91,9 +91,9 @@ func (r *run) endpointName() string {
 	return host
 }
 
-// endpointAddress is where the endpoint must be, as far as deploy.yaml tells: at the load balancer, or at the only control plane. "" when
+// EndpointAddress is where the endpoint must be, as far as deploy.yaml tells: at the load balancer, or at the only control plane. "" when
 // there are several control planes and something that we do not know stands before them.
-func (r *run) endpointAddress() string {
+func (r *Nodes) EndpointAddress() string {
 	if lb := r.Cluster.With(bundle.LoadBalancer); len(lb) > 0 {
 		return lb[0].IP.String()
 	}
@@ -111,12 +111,12 @@ const debianLeaves = "for p in /var/www /var/www/html; do [ -e $p ] || rec dir $
 // stays as it is.
 func (r *run) maskNginx(n config.Node) *engine.Step {
 	s := step(phaseInfra, "mask-nginx", n.Name, []string{id(phaseInfra, "claim", n.Name)})
-	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		out, err := nd.Query(ctx, "if [ -L "+nginxMask+" ] && [ \"$(readlink "+nginxMask+")\" = /dev/null ]; then echo masked\n"+
 			"elif [ -e /usr/sbin/nginx ] && ! grep -qs '^package\tnginx\t' "+node.Dir+"/record; then echo theirs; fi\n")
 		return strings.TrimSpace(out) != "", err
 	})
-	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.mask", "unit", "nginx.service"),
 			Script: debianLeaves + "own " + nginxMask + "\nln -sfn /dev/null " + nginxMask + "\nsystemctl daemon-reload\nsystemctl stop nginx.service 2>/dev/null || true\n"})
 		return err
@@ -248,7 +248,7 @@ WantedBy=multi-user.target
 
 // balancerAnswers wants an API server's readiness through the load balancer.
 func (r *run) balancerAnswers(ctx context.Context, n config.Node, nd *node.Node) error {
-	err := r.readyz(ctx, nd.Dial, net.JoinHostPort(n.IP.String(), strconv.Itoa(r.Cluster.LBPort)))
+	err := r.Readyz(ctx, nd.Dial, net.JoinHostPort(n.IP.String(), strconv.Itoa(r.Cluster.LBPort)))
 	if err == nil {
 		return nil
 	}

@@ -35,7 +35,7 @@ func (r *run) bootstrap() []*engine.Step {
 	token := step(phaseBootstrap, "token", "", r.joinable())
 	token.When = func(context.Context) (bool, event.Msg, error) {
 		for _, n := range nodes {
-			if !r.leftOut(n.Name) && !r.fact(n.Name).Joined {
+			if !r.Skipped(n.Name) && !r.Fact(n.Name).Joined {
 				return true, event.Msg{}, nil
 			}
 		}
@@ -50,7 +50,7 @@ func (r *run) bootstrap() []*engine.Step {
 		kubelet := r.service(component{phase: phaseBootstrap, what: "kubelet", make: r.kubeletService, probe: r.kubeletWell(n)}, n, ready)
 		running, apply := kubelet.Check, kubelet.Apply
 		// A kubelet that has not joined may hold a token that has ended since: then it is given the new one and started anew.
-		kubelet.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+		kubelet.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 			if ok, err := running(ctx); !ok || err != nil {
 				return false, err
 			}
@@ -59,7 +59,7 @@ func (r *run) bootstrap() []*engine.Step {
 			}
 			return r.mayJoin(ctx, nd)
 		})
-		kubelet.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+		kubelet.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 			if err := r.handToken(ctx, nd); err != nil {
 				return err
 			}
@@ -76,7 +76,7 @@ func (r *run) bootstrap() []*engine.Step {
 		// kube-proxy asks for its Node object first, and sits out a back-off of up to half a minute when it is not there yet.
 		proxy := r.service(component{phase: phaseBootstrap, what: "proxy", make: r.proxyService,
 			probe: answers("http://"+net.JoinHostPort(n.IP.String(), "10256")+"/healthz", "kube-proxy.service")}, n, []string{joined.ID})
-		proxy.Apply = r.announcing(n, proxy.Apply, "notice.no-conntrack", func(f *Facts) bool { return !f.Conntrack })
+		proxy.Apply = r.Announce(n, proxy.Apply, "notice.no-conntrack", func(f *Facts) bool { return !f.Conntrack })
 		steps = append(steps, kubelet, joined, proxy)
 		if r.Cluster.KubeletServing {
 			steps = append(steps, r.serving(n, joined.ID))
@@ -107,7 +107,7 @@ func (r *run) tokenValid(ctx context.Context) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	_, err := r.api().CoreV1().Secrets(metav1.NamespaceSystem).Get(ctx, "bootstrap-token-"+t.ID, metav1.GetOptions{})
+	_, err := r.API().CoreV1().Secrets(metav1.NamespaceSystem).Get(ctx, "bootstrap-token-"+t.ID, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
@@ -131,7 +131,7 @@ func (r *run) makeToken(ctx context.Context) error {
 			return event.NewFault(event.ClassFailed, "state.write", err)
 		}
 	}
-	if err := r.persist(ctx, KeptPKI); err != nil {
+	if err := r.Keep(ctx, KeptPKI); err != nil {
 		return err
 	}
 	secret := &corev1.Secret{
@@ -142,7 +142,7 @@ func (r *run) makeToken(ctx context.Context) error {
 			"usage-bootstrap-authentication": "true", "auth-extra-groups": "system:bootstrappers:eggo",
 		},
 	}
-	_, err := r.api().CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, secret, metav1.CreateOptions{FieldManager: fieldManager})
+	_, err := r.API().CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, secret, metav1.CreateOptions{FieldManager: fieldManager})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return kubeFault(err)
 	}
@@ -159,7 +159,7 @@ func (r *run) handToken(ctx context.Context, nd *node.Node) error {
 	if !ok {
 		return event.NewFault(event.ClassFailed, "bootstrap.no-token", nil).On(nd.Name())
 	}
-	conf, err := r.bootstrapKubeconfig(t)
+	conf, err := r.BootstrapKubeconfig(t)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (r *run) handToken(ctx context.Context, nd *node.Node) error {
 func (r *run) kubeletWell(n config.Node) func(context.Context, *node.Node) error {
 	healthy := answers("http://127.0.0.1:10248/healthz", "kubelet.service")
 	return func(ctx context.Context, nd *node.Node) error {
-		if f := r.fact(n.Name); f == nil || !f.Joined {
+		if f := r.Fact(n.Name); f == nil || !f.Joined {
 			return nil
 		}
 		return healthy(ctx, nd)
@@ -207,7 +207,7 @@ func (r *run) mayJoin(ctx context.Context, nd *node.Node) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	conf, err := r.bootstrapKubeconfig(t)
+	conf, err := r.BootstrapKubeconfig(t)
 	if err != nil {
 		return false, err
 	}
@@ -216,7 +216,7 @@ func (r *run) mayJoin(ctx context.Context, nd *node.Node) (bool, error) {
 
 // joined: the Node object is there with its role, and the token is gone from the machine.
 func (r *run) joined(ctx context.Context, n config.Node) (bool, error) {
-	obj, err := r.api().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+	obj, err := r.API().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
@@ -229,13 +229,13 @@ func (r *run) joined(ctx context.Context, n config.Node) (bool, error) {
 	if stale, err := r.stalePods(ctx, obj); err != nil || len(stale) > 0 {
 		return false, err
 	}
-	out, err := r.node(n.Name).Query(ctx, "[ -e "+bootstrapConf+" ] && echo token || true")
+	out, err := r.Node(n.Name).Query(ctx, "[ -e "+bootstrapConf+" ] && echo token || true")
 	return strings.TrimSpace(out) == "", err
 }
 
 func (r *run) join(ctx context.Context, n config.Node) error {
-	nd := r.node(n.Name)
-	obj, err := r.api().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+	nd := r.Node(n.Name)
+	obj, err := r.API().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		if err := r.registerAgain(ctx, n, nd); err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 // judgeSystem says why no bundle serves a machine: there is none of its architecture, none for its operating system, or no package manager
 // that could install from one. What is wrong with a bundle itself is told of the bundle.
 func (r *run) judgeSystem(n config.Node, f *Facts) []event.Finding {
-	list := r.candidates(n)
+	list := r.Candidates(n)
 	is := f.OS["PRETTY_NAME"]
 	if is == "" {
 		is = f.OS["ID"] + " " + f.OS["VERSION_ID"]
@@ -32,10 +32,10 @@ func (r *run) judgeSystem(n config.Node, f *Facts) []event.Finding {
 func (r *run) judgeBundles() []event.Finding {
 	var all []event.Finding
 	var first Bundle
-	for _, s := range r.sources() {
-		b := r.bundle(s.Key)
+	for _, s := range r.Sources() {
+		b := r.Bundle(s.Key)
 		if b == nil {
-			all = append(all, r.failure("bundle "+s.Key, ""))
+			all = append(all, r.Failure("bundle "+s.Key, ""))
 			continue
 		}
 		m := b.Manifest()
@@ -46,7 +46,7 @@ func (r *run) judgeBundles() []event.Finding {
 			add("wrong-arch", "bundle", m.Name, "got", m.Arch, "want", s.Arch, "arch", s.Arch)
 		}
 		var roles []bundle.Role
-		for _, n := range r.served(b) {
+		for _, n := range r.Served(b) {
 			roles = append(roles, n.Roles...)
 		}
 		if len(roles) == 0 {
@@ -76,9 +76,9 @@ func (r *run) judgeBundle(b Bundle, roles []bundle.Role) []event.Finding {
 	// Images are for machines with a kubelet; what a bundle for members of etcd and load balancers alone lacks of them, nobody misses.
 	var needed []string
 	if slices.Contains(roles, bundle.ControlPlane) || slices.Contains(roles, bundle.Worker) {
-		needed = append(needed, r.pauseImage(m))
-		if !r.dnsBinary() {
-			needed = append(needed, r.dnsImage(m))
+		needed = append(needed, r.PauseImage(m))
+		if !r.DNSBinary() {
+			needed = append(needed, r.DNSImage(m))
 		}
 	}
 	for _, want := range needed {
@@ -87,8 +87,8 @@ func (r *run) judgeBundle(b Bundle, roles []bundle.Role) []event.Finding {
 		}
 	}
 	if slices.Contains(roles, bundle.ControlPlane) { // manifests are applied from there
-		for _, a := range r.addonFiles(m) {
-			if _, ok := r.addonMember(m, a); !ok && !config.IsURL(a) {
+		for _, a := range r.AddonFiles(m) {
+			if _, ok := r.AddonMember(m, a); !ok && !config.IsURL(a) {
 				add("no-addon", "addon", a)
 			}
 		}

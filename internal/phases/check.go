@@ -41,7 +41,7 @@ func (r *run) controlWell(ctx context.Context) error {
 		return err
 	}
 	for _, n := range r.Cluster.With(bundle.LoadBalancer) {
-		if err := r.balancerAnswers(ctx, n, r.node(n.Name)); err != nil {
+		if err := r.balancerAnswers(ctx, n, r.Node(n.Name)); err != nil {
 			return err
 		}
 	}
@@ -60,7 +60,7 @@ func again(code string, kv ...string) *event.Fault {
 }
 
 func (r *run) nodesReady(ctx context.Context) error {
-	list, err := r.api().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	list, err := r.API().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return kubeFault(err)
 	}
@@ -68,7 +68,7 @@ func (r *run) nodesReady(ctx context.Context) error {
 	for _, n := range list.Items {
 		byName[n.Name] = n
 	}
-	for _, n := range r.expected() {
+	for _, n := range r.Expected() {
 		obj, ok := byName[n.Name]
 		if !ok {
 			return again("check.node-absent").On(n.Name)
@@ -76,7 +76,7 @@ func (r *run) nodesReady(ctx context.Context) error {
 		if why := notReady(obj); why != "" {
 			return again("check.node-not-ready", "why", event.Clean(why)).On(n.Name)
 		}
-		if want := r.bundleOf(n).Manifest().Kubernetes; obj.Status.NodeInfo.KubeletVersion != want {
+		if want := r.BundleOf(n).Manifest().Kubernetes; obj.Status.NodeInfo.KubeletVersion != want {
 			return event.NewFault(event.ClassFailed, "check.version", nil, "is", obj.Status.NodeInfo.KubeletVersion, "want", want).On(n.Name)
 		}
 	}
@@ -101,7 +101,7 @@ func (r *run) systemReady(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sets, err := r.api().AppsV1().DaemonSets("").List(ctx, metav1.ListOptions{})
+	sets, err := r.API().AppsV1().DaemonSets("").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return kubeFault(err)
 	}
@@ -110,11 +110,11 @@ func (r *run) systemReady(ctx context.Context) error {
 			continue
 		}
 		s := d.Status
-		if want := s.DesiredNumberScheduled - r.missing(); d.Generation != s.ObservedGeneration || s.NumberReady < want || s.UpdatedNumberScheduled < want || s.DesiredNumberScheduled == 0 {
+		if want := s.DesiredNumberScheduled - r.SkippedCount(); d.Generation != s.ObservedGeneration || s.NumberReady < want || s.UpdatedNumberScheduled < want || s.DesiredNumberScheduled == 0 {
 			return again("check.workload", "what", "DaemonSet "+d.Namespace+"/"+d.Name, "ready", fmt.Sprintf("%d/%d", s.NumberReady, s.DesiredNumberScheduled))
 		}
 	}
-	deps, err := r.api().AppsV1().Deployments("").List(ctx, metav1.ListOptions{})
+	deps, err := r.API().AppsV1().Deployments("").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return kubeFault(err)
 	}
@@ -138,7 +138,7 @@ func rolledOut(d appsv1.Deployment) bool {
 
 // podRoutes: flannel has the node's lease and a route to every other node's pods.
 func (r *run) podRoutes(ctx context.Context, nd *node.Node) error {
-	list, err := r.api().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	list, err := r.API().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return kubeFault(err)
 	}
@@ -150,7 +150,7 @@ func (r *run) podRoutes(ctx context.Context, nd *node.Node) error {
 		return again("check.no-lease").On(nd.Name())
 	}
 	for _, o := range list.Items {
-		if o.Name != nd.Name() && !r.leftOut(o.Name) && o.Spec.PodCIDR != "" && !strings.Contains(out, o.Spec.PodCIDR+" via") {
+		if o.Name != nd.Name() && !r.Skipped(o.Name) && o.Spec.PodCIDR != "" && !strings.Contains(out, o.Spec.PodCIDR+" via") {
 			return again("check.no-route", "cidr", o.Spec.PodCIDR, "other", o.Name).On(nd.Name())
 		}
 	}

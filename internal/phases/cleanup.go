@@ -95,10 +95,10 @@ func stopRank(n config.Node) int {
 func (r *run) judgeCleanup() error {
 	all := r.judgeForgotten()
 	for _, n := range r.Cluster.Nodes {
-		f := r.fact(n.Name)
+		f := r.Fact(n.Name)
 		switch {
 		case f == nil:
-			if why := r.failure(n.Name, n.Name); why.Fault.Class == event.ClassLocked || why.Fault.Class == event.ClassAuth {
+			if why := r.Failure(n.Name, n.Name); why.Fault.Class == event.ClassLocked || why.Fault.Class == event.ClassAuth {
 				all = append(all, why)
 				continue
 			}
@@ -135,7 +135,7 @@ func (r *run) cleanNode(n config.Node, purge bool, o cleanOptions) []*engine.Ste
 		s := step(phaseClean, what, n.Name, needs)
 		s.Timeout = 10 * time.Minute
 		s.When = func(ctx context.Context) (bool, event.Msg, error) {
-			nd := r.node(n.Name)
+			nd := r.Node(n.Name)
 			// The last step alone says that the node is gone: others wait for those before it.
 			if nd == nil && (o.leaving || what != "record") {
 				return false, event.M("why.node-gone"), nil
@@ -149,7 +149,7 @@ func (r *run) cleanNode(n config.Node, purge bool, o cleanOptions) []*engine.Ste
 			}
 			return slices.ContainsFunc(recs, func(r node.Record) bool { return len(kinds) == 0 || slices.Contains(kinds, r.Kind) }), event.M("why.nothing-recorded"), err
 		}
-		s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+		s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 			recs, err := nd.Records(ctx)
 			if err != nil {
 				return err
@@ -198,11 +198,11 @@ func (r *run) cleanNode(n config.Node, purge bool, o cleanOptions) []*engine.Ste
 	recorded := forget.When
 	forget.When = func(ctx context.Context) (bool, event.Msg, error) {
 		yes, why, err := recorded(ctx)
-		if yes || err != nil || r.node(n.Name) == nil {
+		if yes || err != nil || r.Node(n.Name) == nil {
 			return yes, why, err
 		}
 		// A run that was cut off at its first change or its last leaves our directory without a record in it.
-		out, err := r.node(n.Name).Query(ctx, "[ ! -d "+node.Dir+" ] || echo left")
+		out, err := r.Node(n.Name).Query(ctx, "[ ! -d "+node.Dir+" ] || echo left")
 		return out != "", why, err
 	}
 	return steps
@@ -249,7 +249,7 @@ func (r *run) snapshot(ctx context.Context, n config.Node, nd *node.Node) error 
 	if _, err := os.Stat(filepath.Join(r.StateDir, "pki", "etcd", "ca.key")); err != nil {
 		return tell("notice.no-snapshot", "cause", event.Clean(err.Error()))
 	}
-	if err := r.readPKI(ctx); err != nil {
+	if err := r.ReadPKI(ctx); err != nil {
 		return tell("notice.no-snapshot", "cause", event.AsFault(err).Error())
 	}
 	path := r.snapshotPath(n.Name)
@@ -260,7 +260,7 @@ func (r *run) snapshot(ctx context.Context, n config.Node, nd *node.Node) error 
 		}
 		return tell("notice.no-snapshot", "cause", event.Clean(err.Error()))
 	}
-	if err := r.persist(ctx, KeptSnapshots); err != nil { // likewise
+	if err := r.Keep(ctx, KeptSnapshots); err != nil { // likewise
 		return err
 	}
 	return tell("notice.snapshot", "path", path)
@@ -275,7 +275,7 @@ func (r *run) forgetState(ctx context.Context) error {
 		left = left || err == nil
 	}
 	if !left {
-		return cmp.Or(r.persist(ctx, forgotten()...), engine.ErrUnchanged)
+		return cmp.Or(r.Keep(ctx, forgotten()...), engine.ErrUnchanged)
 	}
 	for _, name := range []string{"pki", "admin.conf"} {
 		if err := os.RemoveAll(filepath.Join(r.StateDir, name)); err != nil {
@@ -286,7 +286,7 @@ func (r *run) forgetState(ctx context.Context) error {
 	if err := os.Rename(saved, saved+".cleaned"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return event.NewFault(event.ClassFailed, "state.write", err)
 	}
-	return r.persist(ctx, forgotten()...)
+	return r.Keep(ctx, forgotten()...)
 }
 
 // forgotten are the parts of a cluster's files that a cleanup removes.

@@ -28,7 +28,7 @@ func TestABalancerThatCannotBe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := stand(t, to("nginx", c.says))
-			_, err := r.balancerService(t.Context(), r.node("w1"))
+			_, err := r.balancerService(t.Context(), r.Node("w1"))
 			if c.code == "" {
 				if err != nil {
 					t.Error(err)
@@ -40,7 +40,7 @@ func TestABalancerThatCannotBe(t *testing.T) {
 	}
 	r := stand(t, to("journalctl", "no live upstreams\n"))
 	r.Cluster.LBPort = 8443
-	err := r.balancerAnswers(t.Context(), r.Cluster.Nodes[1], r.node("w1"))
+	err := r.balancerAnswers(t.Context(), r.Cluster.Nodes[1], r.Node("w1"))
 	f := wantFault(t, err, "balancer.silent", "w1", "connection refused")
 	if !f.Retry || f.Args["port"] != "8443" || f.Args["log"] != "no live upstreams" {
 		t.Errorf("%+v", f)
@@ -66,12 +66,12 @@ func TestServingCertificatesThatDoNotCome(t *testing.T) {
 
 func TestATokenThatIsGone(t *testing.T) {
 	r := stand(t, silent)
-	wantFault(t, r.handToken(t.Context(), r.node("w1")), "bootstrap.no-token", "w1", "")
+	wantFault(t, r.handToken(t.Context(), r.Node("w1")), "bootstrap.no-token", "w1", "")
 	ended := `{"ID": "abcdef", "Secret": "0123456789abcdef", "Ends": "2020-01-01T00:00:00Z"}`
 	if err := os.WriteFile(r.tokenPath(), []byte(ended), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wantFault(t, r.handToken(t.Context(), r.node("w1")), "bootstrap.no-token", "w1", "")
+	wantFault(t, r.handToken(t.Context(), r.Node("w1")), "bootstrap.no-token", "w1", "")
 	// Nor can a new one be kept where the state directory is gone.
 	if err := os.RemoveAll(r.StateDir); err != nil {
 		t.Fatal(err)
@@ -204,7 +204,7 @@ func TestWhatAPackageManagerMayNotChoose(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := stand(t, to("apt-get", c.says))
-			_, err := r.choose(t.Context(), r.Cluster.Nodes[1], r.node("w1"))
+			_, err := r.choose(t.Context(), r.Cluster.Nodes[1], r.Node("w1"))
 			if f := wantFault(t, err, c.code, "w1", ""); f.Args[c.arg] != c.is {
 				t.Errorf("%+v", f)
 			}
@@ -215,7 +215,7 @@ func TestWhatAPackageManagerMayNotChoose(t *testing.T) {
 func TestDockerWithoutAUnit(t *testing.T) {
 	for _, says := range []string{"", "dockerd -H fd://\n", "/usr/bin/a\n/usr/bin/b\n"} {
 		r := stand(t, to("ExecStart", says))
-		_, err := docker{r}.services(t.Context(), r.Cluster.Nodes[1], r.node("w1"))
+		_, err := docker{r}.services(t.Context(), r.Cluster.Nodes[1], r.Node("w1"))
 		if f := wantFault(t, err, "runtime.no-unit", "w1", ""); f.Args["unit"] != "docker.service" {
 			t.Errorf("%q: %+v", says, f)
 		}
@@ -227,7 +227,7 @@ func TestALeaveThatIsRefused(t *testing.T) {
 	e1 := etcdOnly
 	r.leaving = []config.Node{{Name: "w2", IP: worker.IP.Next(), Roles: []bundle.Role{workerRole}}, e1}
 	r.facts["e1"] = good(e1)
-	_ = r.failing("w2", event.NewFault(event.ClassFailed, "ssh.unreachable", errors.New("no route to host")))
+	_ = r.KeepFault("w2", event.NewFault(event.ClassFailed, "ssh.unreachable", errors.New("no route to host")))
 	serving(t, r, 0, fields{"/api/v1/nodes": list("NodeList", "v1", machineObject("w2", "v1.34.2"))})
 	found := map[string]event.Fault{}
 	r.Emit = func(e event.Event) error {
@@ -281,7 +281,7 @@ func TestAStateDirectoryThatIsDamaged(t *testing.T) {
 		}
 	}
 	put("restore.json", `{"SHA256":`)
-	_, err := Restore(r.Env, &SnapshotFile{})
+	_, err := Restore(*r.Env, &SnapshotFile{})
 	wantFault(t, err, "state.read", "", "restore.json")
 	if got := codes(r.judgeRestoring(t.Context())); !slices.Equal(got, []string{"error state.read"}) {
 		t.Error(got)
@@ -300,7 +300,7 @@ func TestAStateDirectoryThatIsDamaged(t *testing.T) {
 
 func TestAStatusWithoutCertificates(t *testing.T) {
 	r := stand(t, silent)
-	env := r.Env
+	env := *r.Env
 	env.StateDir = t.TempDir()
 	env.Connect = func(_ context.Context, n config.Node) (node.Host, error) {
 		return stub{name: n.Name, says: silent}, nil

@@ -41,13 +41,13 @@ func httpsURL(ip string, port int) string {
 }
 
 func (r *run) apiserverService(n config.Node) (node.Service, error) {
-	leaf := r.pki.Nodes[n.Name]
+	leaf := r.PKI().Nodes[n.Name]
 	var etcds []string
 	for _, m := range r.Cluster.With(bundle.Etcd) {
 		etcds = append(etcds, httpsURL(m.IP.String(), 2379))
 	}
 	p := pkiDir + "/"
-	flags := r.override("kube-apiserver", map[string]string{
+	flags := r.Override("kube-apiserver", map[string]string{
 		"advertise-address": n.IP.String(), "secure-port": "6443", "allow-privileged": "true", "authorization-mode": "Node,RBAC",
 		"enable-admission-plugins": "NodeRestriction", "enable-bootstrap-token-auth": "true",
 		"etcd-servers": strings.Join(etcds, ","), "etcd-cafile": p + "etcd/ca.crt", "etcd-certfile": p + "apiserver-etcd-client.crt", "etcd-keyfile": p + "apiserver-etcd-client.key",
@@ -64,15 +64,15 @@ func (r *run) apiserverService(n config.Node) (node.Service, error) {
 		flagStopDelay: defaultStopDelay, flagWatchGrace: "5s",
 	})
 	u := systemd.Unit{Description: "Kubernetes API server", After: []string{"network-online.target", "etcd.service"}, Wants: []string{"network-online.target"},
-		Type: "notify", StopTimeout: stopTimeout(flags), Program: r.programPath(n, "kube-apiserver"), Flags: flags}
-	return node.Service{Unit: "kube-apiserver.service", Binaries: r.binaries(n, "kube-apiserver"), Files: []node.File{
-		plainFile(p+"ca.crt", r.pki.CA.Cert), plainFile(p+"etcd/ca.crt", r.pki.EtcdCA.Cert), plainFile(p+"front-proxy-ca.crt", r.pki.FrontProxyCA.Cert),
+		Type: "notify", StopTimeout: stopTimeout(flags), Program: r.ProgramPath(n, "kube-apiserver"), Flags: flags}
+	return node.Service{Unit: "kube-apiserver.service", Binaries: r.Binaries(n, "kube-apiserver"), Files: []node.File{
+		plainFile(p+"ca.crt", r.PKI().CA.Cert), plainFile(p+"etcd/ca.crt", r.PKI().EtcdCA.Cert), plainFile(p+"front-proxy-ca.crt", r.PKI().FrontProxyCA.Cert),
 		plainFile(p+"apiserver.crt", leaf.APIServer.Cert), secretFile(p+"apiserver.key", leaf.APIServer.Key),
-		plainFile(p+"apiserver-etcd-client.crt", r.pki.APIServerEtcdClient.Cert), secretFile(p+"apiserver-etcd-client.key", r.pki.APIServerEtcdClient.Key),
-		plainFile(p+"apiserver-kubelet-client.crt", r.pki.APIServerKubeletClient.Cert), secretFile(p+"apiserver-kubelet-client.key", r.pki.APIServerKubeletClient.Key),
-		plainFile(p+"front-proxy-client.crt", r.pki.FrontProxyClient.Cert), secretFile(p+"front-proxy-client.key", r.pki.FrontProxyClient.Key),
-		plainFile(p+"sa.pub", r.pki.ServiceAccount.Public), secretFile(p+"sa.key", r.pki.ServiceAccount.Private),
-		secretFile(kubeDir+"/encryption-config.yaml", r.pki.EncryptionConfig),
+		plainFile(p+"apiserver-etcd-client.crt", r.PKI().APIServerEtcdClient.Cert), secretFile(p+"apiserver-etcd-client.key", r.PKI().APIServerEtcdClient.Key),
+		plainFile(p+"apiserver-kubelet-client.crt", r.PKI().APIServerKubeletClient.Cert), secretFile(p+"apiserver-kubelet-client.key", r.PKI().APIServerKubeletClient.Key),
+		plainFile(p+"front-proxy-client.crt", r.PKI().FrontProxyClient.Cert), secretFile(p+"front-proxy-client.key", r.PKI().FrontProxyClient.Key),
+		plainFile(p+"sa.pub", r.PKI().ServiceAccount.Public), secretFile(p+"sa.key", r.PKI().ServiceAccount.Private),
+		secretFile(kubeDir+"/encryption-config.yaml", r.PKI().EncryptionConfig),
 		plainFile(unitDir+"kube-apiserver.service", u.Render()),
 	}}, nil
 }
@@ -88,7 +88,7 @@ const (
 
 // stopDelay is how long an API server still serves when it was told to stop.
 func (r *run) stopDelay() time.Duration {
-	return duration(r.override("kube-apiserver", map[string]string{flagStopDelay: defaultStopDelay})[flagStopDelay])
+	return duration(r.Override("kube-apiserver", map[string]string{flagStopDelay: defaultStopDelay})[flagStopDelay])
 }
 
 // stopTimeout is longer than an API server with these flags takes to stop: the delay, and then its watches and the requests that it works on
@@ -105,13 +105,13 @@ func duration(s string) time.Duration {
 }
 
 func (r *run) controllerManagerService(n config.Node) (node.Service, error) {
-	conf, err := r.kubeconfig(localAPI, "system:kube-controller-manager", r.pki.ControllerManager)
+	conf, err := r.Kubeconfig(localAPI, "system:kube-controller-manager", r.PKI().ControllerManager)
 	if err != nil {
 		return node.Service{}, err
 	}
 	// ca-signing.crt is ca.crt without a chain, for the one who signs takes a single certificate.
 	p, c := pkiDir+"/", kubeDir+"/controller-manager.conf"
-	u := systemd.Unit{Description: "Kubernetes controller manager", After: []string{"kube-apiserver.service"}, Program: r.programPath(n, "kube-controller-manager"), Flags: r.override("kube-controller-manager", map[string]string{
+	u := systemd.Unit{Description: "Kubernetes controller manager", After: []string{"kube-apiserver.service"}, Program: r.ProgramPath(n, "kube-controller-manager"), Flags: r.Override("kube-controller-manager", map[string]string{
 		"kubeconfig": c, "authentication-kubeconfig": c, "authorization-kubeconfig": c, "bind-address": "127.0.0.1",
 		"client-ca-file": p + "ca.crt", "root-ca-file": p + "ca.crt", "requestheader-client-ca-file": p + "front-proxy-ca.crt",
 		"cluster-signing-cert-file": p + "ca-signing.crt", "cluster-signing-key-file": p + "ca.key",
@@ -119,29 +119,29 @@ func (r *run) controllerManagerService(n config.Node) (node.Service, error) {
 		"allocate-node-cidrs": "true", "cluster-cidr": r.Cluster.PodCIDR.String(), "service-cluster-ip-range": r.Cluster.ServiceCIDR.String(),
 		"cluster-name": r.Cluster.Name, "controllers": "*,bootstrapsigner,tokencleaner", "leader-elect": "true",
 	})}
-	return node.Service{Unit: "kube-controller-manager.service", Binaries: r.binaries(n, "kube-controller-manager"), Files: []node.File{
-		plainFile(p+"ca.crt", r.pki.CA.Cert), plainFile(p+"ca-signing.crt", r.pki.CA.Signing()), secretFile(p+"ca.key", r.pki.CA.Key), secretFile(c, conf),
+	return node.Service{Unit: "kube-controller-manager.service", Binaries: r.Binaries(n, "kube-controller-manager"), Files: []node.File{
+		plainFile(p+"ca.crt", r.PKI().CA.Cert), plainFile(p+"ca-signing.crt", r.PKI().CA.Signing()), secretFile(p+"ca.key", r.PKI().CA.Key), secretFile(c, conf),
 		plainFile(unitDir+"kube-controller-manager.service", u.Render()),
 	}}, nil
 }
 
 func (r *run) schedulerService(n config.Node) (node.Service, error) {
-	conf, err := r.kubeconfig(localAPI, "system:kube-scheduler", r.pki.Scheduler)
+	conf, err := r.Kubeconfig(localAPI, "system:kube-scheduler", r.PKI().Scheduler)
 	if err != nil {
 		return node.Service{}, err
 	}
 	c := kubeDir + "/scheduler.conf"
-	u := systemd.Unit{Description: "Kubernetes scheduler", After: []string{"kube-apiserver.service"}, Program: r.programPath(n, "kube-scheduler"), Flags: r.override("kube-scheduler", map[string]string{
+	u := systemd.Unit{Description: "Kubernetes scheduler", After: []string{"kube-apiserver.service"}, Program: r.ProgramPath(n, "kube-scheduler"), Flags: r.Override("kube-scheduler", map[string]string{
 		"kubeconfig": c, "authentication-kubeconfig": c, "authorization-kubeconfig": c, "bind-address": "127.0.0.1", "leader-elect": "true",
 	})}
-	return node.Service{Unit: "kube-scheduler.service", Binaries: r.binaries(n, "kube-scheduler"), Files: []node.File{secretFile(c, conf), plainFile(unitDir+"kube-scheduler.service", u.Render())}}, nil
+	return node.Service{Unit: "kube-scheduler.service", Binaries: r.Binaries(n, "kube-scheduler"), Files: []node.File{secretFile(c, conf), plainFile(unitDir+"kube-scheduler.service", u.Render())}}, nil
 }
 
 // document renders a component's configuration, keys sorted.
 func document(v map[string]any) ([]byte, error) { return yaml.Marshal(v) }
 
 func (r *run) proxyService(n config.Node) (node.Service, error) {
-	conf, err := r.kubeconfig("https://"+r.Cluster.Endpoint, "system:kube-proxy", r.pki.KubeProxy)
+	conf, err := r.Kubeconfig("https://"+r.Cluster.Endpoint, "system:kube-proxy", r.PKI().KubeProxy)
 	if err != nil {
 		return node.Service{}, err
 	}
@@ -151,7 +151,7 @@ func (r *run) proxyService(n config.Node) (node.Service, error) {
 		"clusterCIDR":      r.Cluster.PodCIDR.String(), "hostnameOverride": n.Name,
 		"healthzBindAddress": "0.0.0.0:10256", "metricsBindAddress": "127.0.0.1:10249",
 	}
-	if !r.fact(n.Name).Conntrack {
+	if !r.Fact(n.Name).Conntrack {
 		doc["conntrack"] = map[string]any{"maxPerCore": 0}
 	}
 	flags := r.overrideProxy(doc)
@@ -159,14 +159,14 @@ func (r *run) proxyService(n config.Node) (node.Service, error) {
 	if err != nil {
 		return node.Service{}, err
 	}
-	u := systemd.Unit{Description: "Kubernetes proxy", After: []string{"network-online.target"}, Wants: []string{"network-online.target"}, Program: r.programPath(n, "kube-proxy"), Flags: flags}
-	return node.Service{Unit: "kube-proxy.service", Binaries: r.binaries(n, "kube-proxy"), Tables: true, Files: []node.File{
+	u := systemd.Unit{Description: "Kubernetes proxy", After: []string{"network-online.target"}, Wants: []string{"network-online.target"}, Program: r.ProgramPath(n, "kube-proxy"), Flags: flags}
+	return node.Service{Unit: "kube-proxy.service", Binaries: r.Binaries(n, "kube-proxy"), Tables: true, Files: []node.File{
 		secretFile(kubeDir+"/kube-proxy.conf", conf), plainFile(kubeDir+"/kube-proxy.yaml", text), plainFile(unitDir+"kube-proxy.service", u.Render()),
 	}}, nil
 }
 
 func (r *run) kubeletService(n config.Node) (node.Service, error) {
-	leaf := r.pki.Nodes[n.Name]
+	leaf := r.PKI().Nodes[n.Name]
 	p := pkiDir + "/"
 	doc := map[string]any{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
@@ -176,37 +176,37 @@ func (r *run) kubeletService(n config.Node) (node.Service, error) {
 		},
 		"authorization": map[string]any{"mode": "Webhook"},
 		"clusterDNS":    []string{r.Cluster.DNSAddr.String()}, "clusterDomain": r.Cluster.DNSDomain,
-		"cgroupDriver": "systemd", "containerRuntimeEndpoint": r.endpoint(), "rotateCertificates": true,
-		"resolvConf": r.fact(n.Name).Resolv, "healthzBindAddress": "127.0.0.1", "healthzPort": 10248,
+		"cgroupDriver": "systemd", "containerRuntimeEndpoint": r.RuntimeEndpoint(), "rotateCertificates": true,
+		"resolvConf": r.Fact(n.Name).Resolv, "healthzBindAddress": "127.0.0.1", "healthzPort": 10248,
 	}
 	if n.Has(bundle.ControlPlane) && !n.Has(bundle.Worker) {
 		doc["registerWithTaints"] = []map[string]any{{"key": labelControlPlane, "effect": "NoSchedule"}}
 	}
-	files := []node.File{plainFile(p+"ca.crt", r.pki.CA.Cert)}
+	files := []node.File{plainFile(p+"ca.crt", r.PKI().CA.Cert)}
 	if r.Cluster.KubeletServing {
 		doc["serverTLSBootstrap"] = true
 	} else {
 		doc["tlsCertFile"], doc["tlsPrivateKeyFile"] = p+"kubelet.crt", p+"kubelet.key"
 		files = append(files, plainFile(p+"kubelet.crt", leaf.Kubelet.Cert), secretFile(p+"kubelet.key", leaf.Kubelet.Key))
 	}
-	if !r.fact(n.Name).Cgroup2 && minor(r.bundleOf(n).Manifest()) >= cgroup1Field {
+	if !r.Fact(n.Name).Cgroup2 && minor(r.BundleOf(n).Manifest()) >= cgroup1Field {
 		doc["failCgroupV1"] = false
 	}
 	text, err := document(doc)
 	if err != nil {
 		return node.Service{}, err
 	}
-	u := systemd.Unit{Description: "Kubernetes kubelet", After: []string{"network-online.target", r.runtime().unit()}, Wants: []string{"network-online.target", r.runtime().unit()}, Program: r.programPath(n, "kubelet"), Flags: r.override("kubelet", map[string]string{
+	u := systemd.Unit{Description: "Kubernetes kubelet", After: []string{"network-online.target", r.runtime().unit()}, Wants: []string{"network-online.target", r.runtime().unit()}, Program: r.ProgramPath(n, "kubelet"), Flags: r.Override("kubelet", map[string]string{
 		"config": kubeDir + "/kubelet.yaml", "kubeconfig": kubeletConf, "bootstrap-kubeconfig": bootstrapConf, "hostname-override": n.Name, "node-ip": n.IP.String(),
 	})}
 	files = append(files, plainFile(kubeDir+"/kubelet.yaml", text), plainFile(unitDir+"kubelet.service", u.Render()))
-	return node.Service{Unit: "kubelet.service", Binaries: r.binaries(n, "kubelet"), Tables: true, Files: files}, nil
+	return node.Service{Unit: "kubelet.service", Binaries: r.Binaries(n, "kubelet"), Tables: true, Files: files}, nil
 }
 
-// announcing tells ahead of apply that a limit of the machine is met with a configuration of its own.
-func (r *run) announcing(n config.Node, apply func(context.Context) error, notice string, limited func(*Facts) bool) func(context.Context) error {
+// Announce tells ahead of apply that a limit of the machine is met with a configuration of its own.
+func (r *Nodes) Announce(n config.Node, apply func(context.Context) error, notice string, limited func(*Facts) bool) func(context.Context) error {
 	return func(ctx context.Context) error {
-		if limited(r.fact(n.Name)) {
+		if limited(r.Fact(n.Name)) {
 			if err := r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx), Text: event.M(notice)}); err != nil {
 				return err
 			}

@@ -39,7 +39,7 @@ func (containerd) dirs() []string { return []string{path.Dir(certsDir)} }
 
 func (d containerd) paths(n config.Node) []string {
 	var out []string
-	if d.r.program(n, "containerd") != "" {
+	if d.r.Program(n, "containerd") != "" {
 		out = append(out, unitDir+containerdUnit)
 	}
 	for _, f := range d.registries() {
@@ -63,12 +63,12 @@ func (d containerd) services(ctx context.Context, n config.Node, nd *node.Node) 
 		return nil, err
 	}
 	files := append([]node.File{plainFile(containerdConf, []byte(d.config(n, v))), d.unitFile(n)}, d.registries()...)
-	return []node.Service{{Unit: containerdUnit, Files: files, Binaries: d.r.binaries(n, d.executes()...)}}, nil
+	return []node.Service{{Unit: containerdUnit, Files: files, Binaries: d.r.Binaries(n, d.executes()...)}}, nil
 }
 
 // unitFile is a drop-in for the package's unit, or the whole unit of the bundle's program, as containerd's own release has it.
 func (d containerd) unitFile(n config.Node) node.File {
-	if program := d.r.program(n, "containerd"); program != "" {
+	if program := d.r.Program(n, "containerd"); program != "" {
 		return plainFile(unitDir+containerdUnit, []byte(writtenByEggo+"[Unit]\nDescription=containerd container runtime\nAfter=network.target dbus.service\n\n"+
 			"[Service]\nExecStartPre=-/sbin/modprobe overlay\nExecStart="+systemd.ExecPath(program)+" --config "+containerdConf+"\nType=notify\nDelegate=yes\nKillMode=process\n"+
 			"Restart=always\nRestartSec=5\nLimitNPROC=infinity\nLimitCORE=infinity\nTasksMax=infinity\nOOMScoreAdjust=-999\n\n[Install]\nWantedBy=multi-user.target\n"))
@@ -87,7 +87,7 @@ func (v containerdVersion) atLeast(major, minor int) bool {
 // ask asks the version that will run: the bundle's may only lie beside the one that runs so far.
 func (d containerd) ask(ctx context.Context, n config.Node, nd *node.Node) (containerdVersion, error) {
 	program := "containerd"
-	if own := d.r.binaries(n, program); len(own) > 0 {
+	if own := d.r.Binaries(n, program); len(own) > 0 {
 		program = node.Quote(own[0].File)
 	}
 	out, err := nd.Query(ctx, program+" --version 2>/dev/null || true\n")
@@ -126,7 +126,7 @@ const (
 
 // config is the whole configuration, in the version that this containerd calls its own.
 func (d containerd) config(n config.Node, v containerdVersion) string {
-	f := d.r.fact(n.Name)
+	f := d.r.Fact(n.Name)
 	cri := map[string]any{
 		"cni": map[string]any{"conf_dir": cniConfDir},
 		"containerd": map[string]any{"runtimes": map[string]any{"runc": map[string]any{
@@ -140,11 +140,11 @@ func (d containerd) config(n config.Node, v containerdVersion) string {
 		cri["disable_apparmor"] = true
 	}
 	if cni := cri["cni"].(map[string]any); v.atLeast(2, 1) {
-		cni["bin_dirs"] = d.r.cniDirs()
+		cni["bin_dirs"] = d.r.CNIDirs()
 	} else {
-		cni["bin_dir"] = d.r.cniDir()
+		cni["bin_dir"] = d.r.CNIDir()
 	}
-	pause := d.r.pauseImage(d.r.bundleOf(n).Manifest())
+	pause := d.r.PauseImage(d.r.BundleOf(n).Manifest())
 	registry := map[string]any{"config_path": certsDir}
 	doc := map[string]any{}
 	if v.major >= 2 {
@@ -160,8 +160,8 @@ func (d containerd) config(n config.Node, v containerdVersion) string {
 	if socket := d.socket(); socket != "" {
 		doc["grpc"] = map[string]any{"address": socket}
 	}
-	for _, k := range slices.Sorted(maps.Keys(d.r.override("container-engine", map[string]string{}))) {
-		put(doc, settingPath(k, v), setting(d.r.override("container-engine", map[string]string{})[k]))
+	for _, k := range slices.Sorted(maps.Keys(d.r.Override("container-engine", map[string]string{}))) {
+		put(doc, settingPath(k, v), setting(d.r.Override("container-engine", map[string]string{})[k]))
 	}
 	return writtenByEggo + tomlText(doc)
 }
@@ -196,16 +196,16 @@ func put(table map[string]any, path []string, value any) {
 
 // socket is the path of a socket that is not containerd's own; "" for that one.
 func (d containerd) socket() string {
-	if d.r.endpoint() == criSocket {
+	if d.r.RuntimeEndpoint() == criSocket {
 		return ""
 	}
-	return strings.TrimPrefix(d.r.endpoint(), "unix://")
+	return strings.TrimPrefix(d.r.RuntimeEndpoint(), "unix://")
 }
 
 // links: before 2.1 there is one directory of plugins.
 func (d containerd) links(ctx context.Context, n config.Node, nd *node.Node) (from []string, to string, err error) {
-	to = d.r.cniDir()
-	from = slices.DeleteFunc(slices.Clone(d.r.cniDirs()), func(dir string) bool { return dir == to })
+	to = d.r.CNIDir()
+	from = slices.DeleteFunc(slices.Clone(d.r.CNIDirs()), func(dir string) bool { return dir == to })
 	if len(from) == 0 {
 		return nil, to, nil
 	}

@@ -40,8 +40,8 @@ func (r *run) controlPlane() []*engine.Step {
 	ready.Timeout = 30 * time.Second
 	rbac := step(phaseControl, "rights", "", []string{ready.ID})
 	rbac.Retry = engine.Retry{Tries: 10, Delay: time.Second, MaxDelay: 3 * time.Second}
-	rbac.Check = func(ctx context.Context) (bool, error) { return r.appliedAsset(ctx, r.rights) }
-	rbac.Apply = func(ctx context.Context) error { return r.applyAsset(ctx, r.rights) }
+	rbac.Check = func(ctx context.Context) (bool, error) { return r.AppliedAsset(ctx, r.rights) }
+	rbac.Apply = func(ctx context.Context) error { return r.ApplyAsset(ctx, r.rights) }
 	conf := step(phaseControl, "kubeconfig", "", []string{ready.ID})
 	conf.Check = r.adminConfWritten
 	conf.Apply = r.writeAdminConf
@@ -53,14 +53,7 @@ func (r *run) apiReady(ctx context.Context) error {
 	if err := r.serversReady(ctx); err != nil && !r.Dry { // a rehearsal asks those that there are
 		return err
 	}
-	k, err := newKube(apiWay{r}, r.pki.CA.Cert, r.pki.Admin.Cert, r.pki.Admin.Key, r.recorder())
-	if err != nil {
-		return err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.kube = k
-	return nil
+	return r.ConnectAPI()
 }
 
 // serversReady wants every API server to be ready; all are asked at once.
@@ -69,7 +62,7 @@ func (r *run) serversReady(ctx context.Context) error {
 	faults := make([]error, len(cps))
 	var wg sync.WaitGroup
 	for i, n := range cps {
-		wg.Go(func() { faults[i] = r.serverAnswers(ctx, r.node(n.Name)) })
+		wg.Go(func() { faults[i] = r.serverAnswers(ctx, r.Node(n.Name)) })
 	}
 	wg.Wait()
 	for _, err := range faults {
@@ -87,7 +80,7 @@ func (r *run) serverReady(ctx context.Context, nd *node.Node) error {
 
 // serverAnswers asks the node's own API server whether it is ready, as the administrator: an anonymous request may be refused.
 func (r *run) serverAnswers(ctx context.Context, nd *node.Node) error {
-	err := r.readyz(ctx, nd.Dial, "127.0.0.1:6443")
+	err := r.Readyz(ctx, nd.Dial, "127.0.0.1:6443")
 	if err == nil {
 		return nil
 	}
@@ -96,14 +89,14 @@ func (r *run) serverAnswers(ctx context.Context, nd *node.Node) error {
 	return f
 }
 
-// readyz wants 200 of /readyz at addr, from a server with a certificate of the cluster.
-func (r *run) readyz(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error), addr string) error {
-	cert, err := tls.X509KeyPair(r.pki.Admin.Cert, r.pki.Admin.Key)
+// Readyz wants 200 of /readyz at addr, from a server with a certificate of the cluster.
+func (r *Clients) Readyz(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error), addr string) error {
+	cert, err := tls.X509KeyPair(r.PKI().Admin.Cert, r.PKI().Admin.Key)
 	if err != nil {
 		return err
 	}
 	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(r.pki.CA.Cert)
+	pool.AppendCertsFromPEM(r.PKI().CA.Cert)
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true, TLSClientConfig: &tls.Config{
 		Certificates: []tls.Certificate{cert}, RootCAs: pool, ServerName: "kubernetes", MinVersion: tls.VersionTLS12,
 	}}}
@@ -144,15 +137,15 @@ func (r *run) lastWords(ctx context.Context, nd *node.Node, unit string) string 
 	return nd.Journal(ctx, unit)
 }
 
-// api is the client that the ready step made.
-func (r *run) api() *kube {
+// API is the client that the ready step made.
+func (r *Clients) API() *kube {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.kube
 }
 
-// appliedAsset and applyAsset work on the manifests that make returns.
-func (r *run) appliedAsset(ctx context.Context, make func() ([]byte, error)) (bool, error) {
+// AppliedAsset and ApplyAsset work on the manifests that make returns.
+func (r *Clients) AppliedAsset(ctx context.Context, make func() ([]byte, error)) (bool, error) {
 	data, err := make()
 	if err != nil {
 		return false, err
@@ -161,10 +154,10 @@ func (r *run) appliedAsset(ctx context.Context, make func() ([]byte, error)) (bo
 	if err != nil {
 		return false, err // none of a user's: these come with the program
 	}
-	return r.api().applied(ctx, objs)
+	return r.API().applied(ctx, objs)
 }
 
-func (r *run) applyAsset(ctx context.Context, make func() ([]byte, error)) error {
+func (r *Clients) ApplyAsset(ctx context.Context, make func() ([]byte, error)) error {
 	data, err := make()
 	if err != nil {
 		return err
@@ -173,5 +166,5 @@ func (r *run) applyAsset(ctx context.Context, make func() ([]byte, error)) error
 	if err != nil {
 		return err
 	}
-	return r.api().apply(ctx, objs)
+	return r.API().apply(ctx, objs)
 }

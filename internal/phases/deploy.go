@@ -4,12 +4,9 @@ package phases
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -17,7 +14,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/pki"
 )
 
 // The phases, named as the design's flow charts.
@@ -69,73 +65,11 @@ type Env struct {
 	RenewBefore time.Time
 }
 
-// run is the state that the steps of one run share.
-type run struct {
-	Env
-	mu       sync.Mutex
-	nodes    map[string]*node.Node
-	facts    map[string]*Facts
-	bundles  map[string]Bundle       // by the key of their source
-	failed   map[string]*event.Fault // what preflight could not look at
-	pki      *pki.PKI
-	pkiOnce  sync.Mutex // held while readPKI makes pki
-	kube     *kube
-	fetched  map[string][]byte // manifests by URL
-	nonce    string            // of this run
-	without  map[string]bool   // nodes that the run goes on without
-	lastAPI  string            // the control plane whose API server answered last
-	turns    map[string]*turn  // by component
-	down     map[string]bool   // control planes whose API server is out of the load balancer
-	balance  chan struct{}     // one place, taken while a load balancer's configuration is written
-	told     map[string]bool   // load balancers that left a server out in this run; with the place of balance
-	etcdIs   membership
-	leaving  []config.Node   // nodes that leave the cluster in this run
-	force    bool            // the leave of a node goes on past what only delays it
-	cordoned []string        // nodes that this run has closed to pods
-	kicked   map[string]bool // nodes whose kubelet was started anew to register
-}
-
-func newRun(env Env) *run {
-	return &run{Env: env, nodes: map[string]*node.Node{}, facts: map[string]*Facts{}, bundles: map[string]Bundle{}, failed: map[string]*event.Fault{}, without: map[string]bool{}, fetched: map[string][]byte{},
-		down: map[string]bool{}, balance: make(chan struct{}, 1), told: map[string]bool{}, nonce: strings.ToLower(rand.Text()[:12])}
-}
-
-// node returns a node that a step before this one has connected.
-func (r *run) node(name string) *node.Node {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.nodes[name]
-}
-
-func (r *run) fact(name string) *Facts {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.facts[name]
-}
-
-func (r *run) bundle(key string) Bundle {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.bundles[key]
-}
-
-// onNode is a step's way to its node.
-func (r *run) onNode(name string, f func(context.Context, *node.Node) error) func(context.Context) error {
-	return func(ctx context.Context) error {
-		nd := r.node(name)
-		return r.withFullDisks(ctx, nd, f(ctx, nd))
-	}
-}
-
-func (r *run) asks(name string, f func(context.Context, *node.Node) (bool, error)) func(context.Context) (bool, error) {
-	return func(ctx context.Context) (bool, error) { return f(ctx, r.node(name)) }
-}
-
 // Deploy plans the installation of the cluster.
 func Deploy(env Env) *engine.Plan { return newRun(env).deploy() }
 
 func (r *run) deploy() *engine.Plan {
-	p := &engine.Plan{Spare: r.spare}
+	p := &engine.Plan{Spare: r.Skip}
 	for _, id := range []string{phasePreflight, phaseInfra, phaseEtcd, phaseControl, phaseBalancer, phaseBootstrap, phaseAddons, phaseCheck} {
 		if id == phaseBalancer && len(r.Cluster.With(bundle.LoadBalancer)) == 0 {
 			continue

@@ -23,17 +23,17 @@ const (
 	corednsConf = "/etc/eggo/coredns/kubeconfig"
 )
 
-// dnsBinary says whether CoreDNS runs as a service of every control plane.
-func (r *run) dnsBinary() bool { return r.Cluster.DNS.Type == "binary" }
+// DNSBinary says whether CoreDNS runs as a service of every control plane.
+func (r *Payload) DNSBinary() bool { return r.Cluster.DNS.Type == "binary" }
 
-// dnsProgram is where CoreDNS is on the control planes: a program of the bundle, or what a package of the name brings; "" without either.
-func (r *run) dnsProgram(n config.Node, m *bundle.Manifest) string {
-	for _, p := range r.members(n, m) {
+// DNSProgram is where CoreDNS is on the control planes: a program of the bundle, or what a package of the name brings; "" without either.
+func (r *Payload) DNSProgram(n config.Node, m *bundle.Manifest) string {
+	for _, p := range r.Members(n, m) {
 		if p.Kind == bundle.Binary && path.Base(p.File) == "coredns" {
 			return p.File
 		}
 	}
-	if slices.Contains(r.packages(n, m), "coredns") {
+	if slices.Contains(r.Packages(n, m), "coredns") {
 		return "/usr/bin/coredns"
 	}
 	return ""
@@ -51,7 +51,7 @@ func (r *run) dnsServers() []*engine.Step {
 }
 
 func (r *run) corednsService(n config.Node) (node.Service, error) {
-	conf, err := r.kubeconfig(localAPI, "system:coredns", r.pki.CoreDNS)
+	conf, err := r.Kubeconfig(localAPI, "system:coredns", r.PKI().CoreDNS)
 	if err != nil {
 		return node.Service{}, err
 	}
@@ -59,13 +59,13 @@ func (r *run) corednsService(n config.Node) (node.Service, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Written by Eggo; removed by eggo-tui cleanup.\n.:%d {\n    bind %s\n    errors\n    kubernetes %s in-addr.arpa ip6.arpa {\n        kubeconfig %s\n        pods insecure\n"+
 		"        fallthrough in-addr.arpa ip6.arpa\n        ttl 30\n    }\n    prometheus %s\n", dnsPort, n.IP, r.Cluster.DNSDomain, corednsConf, net.JoinHostPort(n.IP.String(), fmt.Sprint(dnsMetrics)))
-	if f := r.fact(n.Name); f.Nameserver && f.Resolv != "" {
+	if f := r.Fact(n.Name); f.Nameserver && f.Resolv != "" {
 		fmt.Fprintf(&b, "    forward . %s {\n        max_concurrent 1000\n    }\n", f.Resolv)
 	}
 	b.WriteString("    cache 30\n    loop\n    reload\n    loadbalance\n}\n")
 	u := systemd.Unit{Description: "CoreDNS, the names of the cluster", After: []string{"network-online.target", "kube-apiserver.service"}, Wants: []string{"network-online.target"},
-		Program: r.dnsProgram(n, r.bundleOf(n).Manifest()), Flags: map[string]string{"conf": corefile}}
-	return node.Service{Unit: "coredns.service", Binaries: r.binaries(n, "coredns"), Files: []node.File{
+		Program: r.DNSProgram(n, r.BundleOf(n).Manifest()), Flags: map[string]string{"conf": corefile}}
+	return node.Service{Unit: "coredns.service", Binaries: r.Binaries(n, "coredns"), Files: []node.File{
 		plainFile(corefile, []byte(b.String())), secretFile(corednsConf, conf), plainFile(unitDir+"coredns.service", u.Render()),
 	}}, nil
 }
@@ -82,7 +82,7 @@ func (r *run) dnsServiceManifest() ([]byte, error) {
 // judgeDNS finds that the bundle has no CoreDNS to run as a service.
 func (r *run) judgeDNS(arch string, m *bundle.Manifest) []event.Finding {
 	for _, n := range r.Cluster.With(bundle.ControlPlane) {
-		if r.dnsBinary() && n.Arch == arch && r.dnsProgram(n, m) == "" {
+		if r.DNSBinary() && n.Arch == arch && r.DNSProgram(n, m) == "" {
 			f := event.NewFault(event.ClassBundle, "bundle.no-coredns", nil, "arch", arch)
 			return []event.Finding{{Severity: event.Error, Fault: *f}}
 		}
@@ -92,7 +92,7 @@ func (r *run) judgeDNS(arch string, m *bundle.Manifest) []event.Finding {
 
 // judgeDNSPort finds another DNS server on the address that CoreDNS will listen on.
 func (r *run) judgeDNSPort(n config.Node, f *Facts) []event.Finding {
-	if !r.dnsBinary() || !n.Has(bundle.ControlPlane) || f.DNSTaken == "" || f.DNSTaken == "coredns" && f.Cluster == r.Cluster.Name {
+	if !r.DNSBinary() || !n.Has(bundle.ControlPlane) || f.DNSTaken == "" || f.DNSTaken == "coredns" && f.Cluster == r.Cluster.Name {
 		return nil
 	}
 	return []event.Finding{finding(event.Error, n.Name, "port", "port", fmt.Sprint(dnsPort), "who", event.Clean(f.DNSTaken))}

@@ -80,14 +80,14 @@ func (d docker) services(ctx context.Context, n config.Node, nd *node.Node) ([]n
 	}
 	drop := writtenByEggo + "[Service]\nExecStart=\nExecStart=" + start + " --config-file=" + dockerConf + "\n"
 	cri := systemd.Unit{Description: "Docker for the kubelet", After: []string{"network-online.target", dockerdUnit}, Wants: []string{"network-online.target", dockerdUnit},
-		Type: "notify", Program: d.r.program(n, "cri-dockerd"), Flags: map[string]string{
-			"container-runtime-endpoint": d.r.endpoint(), "docker-endpoint": dockerSocket, "pod-infra-container-image": d.r.pauseImage(d.r.bundleOf(n).Manifest()),
-			"network-plugin": "cni", "cni-bin-dir": strings.Join(d.r.cniDirs(), ","), "cni-conf-dir": cniConfDir, "cni-cache-dir": "/var/lib/cni/cache",
+		Type: "notify", Program: d.r.Program(n, "cri-dockerd"), Flags: map[string]string{
+			"container-runtime-endpoint": d.r.RuntimeEndpoint(), "docker-endpoint": dockerSocket, "pod-infra-container-image": d.r.PauseImage(d.r.BundleOf(n).Manifest()),
+			"network-plugin": "cni", "cni-bin-dir": strings.Join(d.r.CNIDirs(), ","), "cni-conf-dir": cniConfDir, "cni-cache-dir": "/var/lib/cni/cache",
 			"streaming-bind-addr": "127.0.0.1:0", // the kubelet alone asks there
 		}}
 	return []node.Service{
 		{Unit: dockerdUnit, Files: []node.File{plainFile(dockerConf, conf), plainFile(unitDir+dockerdUnit+".d/10-eggo.conf", []byte(drop))}},
-		{Unit: criDockerUnit, Files: []node.File{plainFile(unitDir+criDockerUnit, cri.Render())}, Binaries: d.r.binaries(n, d.executes()...)},
+		{Unit: criDockerUnit, Files: []node.File{plainFile(unitDir+criDockerUnit, cri.Render())}, Binaries: d.r.Binaries(n, d.executes()...)},
 	}, nil
 }
 
@@ -131,7 +131,7 @@ func (d docker) config() ([]byte, error) {
 
 // engineSettings lays config-extra-args of the container engine over a runtime's JSON configuration, keys as it names them.
 func (r *run) engineSettings(doc map[string]any) ([]byte, error) {
-	for k, v := range r.override("container-engine", map[string]string{}) {
+	for k, v := range r.Override("container-engine", map[string]string{}) {
 		doc[k] = setting(v)
 	}
 	var b bytes.Buffer

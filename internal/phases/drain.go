@@ -68,7 +68,7 @@ func (r *run) drained(ctx context.Context, how event.Outcome) error {
 		if err := r.Emit(event.Change{Step: id(phaseDrain, "node", name), Desc: event.M("change.uncordon", "name", name)}); err != nil {
 			return err
 		}
-		if _, err := r.api().CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"unschedulable":null}}`), metav1.PatchOptions{FieldManager: fieldManager}); err != nil && !apierrors.IsNotFound(err) {
+		if _, err := r.API().CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"unschedulable":null}}`), metav1.PatchOptions{FieldManager: fieldManager}); err != nil && !apierrors.IsNotFound(err) {
 			return kubeFault(err)
 		}
 	}
@@ -77,10 +77,10 @@ func (r *run) drained(ctx context.Context, how event.Outcome) error {
 
 // drainable says whether there is something to drain: a node that the cluster knows and whose kubelet can end its pods.
 func (r *run) drainable(ctx context.Context, n config.Node) (bool, event.Msg, error) {
-	if r.unreachable(n) && !r.fitToDrain(ctx, n) {
+	if r.Unreachable(n) && !r.fitToDrain(ctx, n) {
 		return false, event.M("why.node-gone"), nil
 	}
-	_, err := r.api().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+	_, err := r.API().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return false, event.M("why.no-object"), nil
 	}
@@ -92,13 +92,13 @@ func (r *run) drainable(ctx context.Context, n config.Node) (bool, event.Msg, er
 
 // fitToDrain says whether the node's kubelet answers the cluster, though the node does not answer us.
 func (r *run) fitToDrain(ctx context.Context, n config.Node) bool {
-	o, err := r.api().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+	o, err := r.API().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 	return err == nil && notReady(*o) == ""
 }
 
 // drain lets no new pod onto the node and evicts those that are there, as their disruption budgets allow, until the time is over.
 func (r *run) drain(ctx context.Context, n config.Node, l Leaving) error {
-	cs := r.api().CoreV1()
+	cs := r.API().CoreV1()
 	o, err := cs.Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 	if err != nil {
 		return kubeFault(err)
@@ -143,7 +143,7 @@ func (r *run) evictAll(ctx context.Context, n config.Node, l Leaving) error {
 			if p.DeletionTimestamp != nil {
 				continue
 			}
-			err := r.api().PolicyV1().Evictions(p.Namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace}})
+			err := r.API().PolicyV1().Evictions(p.Namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace}})
 			switch {
 			case err == nil, apierrors.IsNotFound(err):
 			case apierrors.IsTooManyRequests(err), apierrors.IsConflict(err), apierrors.IsServerTimeout(err), apierrors.IsTimeout(err),
@@ -177,7 +177,7 @@ func (r *run) evictAll(ctx context.Context, n config.Node, l Leaving) error {
 // evictable are the node's pods that have to go elsewhere: those of DaemonSets and of the kubelet's own manifests belong to the node, and
 // those that have ended are nowhere.
 func (r *run) evictable(ctx context.Context, n config.Node) ([]corev1.Pod, error) {
-	list, err := r.api().CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.Name})
+	list, err := r.API().CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.Name})
 	if err != nil {
 		return nil, kubeFault(err)
 	}

@@ -38,7 +38,7 @@ const (
 func (r *run) etcd() []*engine.Step {
 	members := r.Cluster.With(bundle.Etcd)
 	certs := step(phaseEtcd, "certificates", "", verdict())
-	certs.Apply = r.ensurePKI
+	certs.Apply = r.EnsurePKI
 	ready := []string{certs.ID}
 	for _, n := range members {
 		ready = append(ready, programs(n, groupEtcd), id(phaseInfra, "system", n.Name))
@@ -57,7 +57,7 @@ func (r *run) etcd() []*engine.Step {
 			}
 			return running(ctx)
 		}
-		s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error { return r.startMember(ctx, n, nd, restart) })
+		s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error { return r.startMember(ctx, n, nd, restart) })
 		steps = append(steps, s)
 	}
 	check := step(phaseEtcd, "health", "", ids(phaseEtcd, "start", members))
@@ -72,9 +72,9 @@ func peerURL(n config.Node) string   { return httpsURL(n.IP.String(), 2380) }
 
 // etcdService is a member with all its settings but those of its first start.
 func (r *run) etcdService(n config.Node) (node.Service, error) {
-	leaf := r.pki.Nodes[n.Name]
+	leaf := r.PKI().Nodes[n.Name]
 	d := pkiDir + "/etcd/"
-	settings := r.override("etcd", map[string]string{
+	settings := r.Override("etcd", map[string]string{
 		"ETCD_NAME": n.Name, "ETCD_DATA_DIR": etcdData,
 		"ETCD_LISTEN_CLIENT_URLS": httpsURL("127.0.0.1", 2379) + "," + clientURL(n), "ETCD_ADVERTISE_CLIENT_URLS": clientURL(n),
 		"ETCD_LISTEN_PEER_URLS": peerURL(n), "ETCD_INITIAL_ADVERTISE_PEER_URLS": peerURL(n),
@@ -82,9 +82,9 @@ func (r *run) etcdService(n config.Node) (node.Service, error) {
 		"ETCD_PEER_CLIENT_CERT_AUTH": "true", "ETCD_PEER_TRUSTED_CA_FILE": d + "ca.crt", "ETCD_PEER_CERT_FILE": d + "peer.crt", "ETCD_PEER_KEY_FILE": d + "peer.key",
 	})
 	u := systemd.Unit{Description: "etcd, the store of Kubernetes", After: []string{"network-online.target"}, Wants: []string{"network-online.target"}, Type: "notify",
-		Environment: []string{etcdConf, "-" + etcdInitial}, Program: r.programPath(n, "etcd")}
-	return node.Service{Unit: "etcd.service", Binaries: r.binaries(n, "etcd"), Files: []node.File{
-		plainFile(d+"ca.crt", r.pki.EtcdCA.Cert),
+		Environment: []string{etcdConf, "-" + etcdInitial}, Program: r.ProgramPath(n, "etcd")}
+	return node.Service{Unit: "etcd.service", Binaries: r.Binaries(n, "etcd"), Files: []node.File{
+		plainFile(d+"ca.crt", r.PKI().EtcdCA.Cert),
 		plainFile(d+"server.crt", leaf.EtcdServer.Cert), secretFile(d+"server.key", leaf.EtcdServer.Key),
 		plainFile(d+"peer.crt", leaf.EtcdPeer.Cert), secretFile(d+"peer.key", leaf.EtcdPeer.Key),
 		plainFile(etcdConf, systemd.EnvironmentFile(settings)),
@@ -104,9 +104,9 @@ func (r *run) initialFile(state string, members map[string]string) node.File {
 	}))
 }
 
-// etcdClient talks to members through via: a node, or peerWay.
-func (r *run) etcdClient(endpoints []string, via dialer) (*clientv3.Client, error) {
-	conf, err := r.etcdTLS()
+// EtcdClient talks to members through via: a node, or peerWay.
+func (r *Clients) EtcdClient(endpoints []string, via dialer) (*clientv3.Client, error) {
+	conf, err := r.EtcdTLS()
 	if err != nil {
 		return nil, err
 	}
@@ -120,13 +120,13 @@ func (r *run) etcdClient(endpoints []string, via dialer) (*clientv3.Client, erro
 	})
 }
 
-func (r *run) etcdTLS() (*tls.Config, error) {
-	cert, err := tls.X509KeyPair(r.pki.EtcdHealthcheckClient.Cert, r.pki.EtcdHealthcheckClient.Key)
+func (r *Clients) EtcdTLS() (*tls.Config, error) {
+	cert, err := tls.X509KeyPair(r.PKI().EtcdHealthcheckClient.Cert, r.PKI().EtcdHealthcheckClient.Key)
 	if err != nil {
 		return nil, err
 	}
 	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(r.pki.EtcdCA.Cert)
+	pool.AppendCertsFromPEM(r.PKI().EtcdCA.Cert)
 	return &tls.Config{Certificates: []tls.Certificate{cert}, RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
 }
 
@@ -149,12 +149,12 @@ func (r *run) etcdHealth(ctx context.Context) error {
 
 // memberReads is one linearized read through the node's member alone.
 func (r *run) memberReads(ctx context.Context, n config.Node) error {
-	err := r.readThrough(ctx, clientURL(n))
+	err := r.ReadThrough(ctx, clientURL(n))
 	if err == nil {
 		return nil
 	}
 	log := ""
-	if nd := r.node(n.Name); nd != nil {
+	if nd := r.Node(n.Name); nd != nil {
 		log = nd.Journal(ctx, "etcd.service")
 	}
 	f := event.NewFault(event.ClassFailed, "etcd.unhealthy", err, "log", log).On(n.Name)
@@ -162,8 +162,8 @@ func (r *run) memberReads(ctx context.Context, n config.Node) error {
 	return f
 }
 
-func (r *run) readThrough(ctx context.Context, url string) error {
-	c, err := r.etcdClient([]string{url}, peerWay{r})
+func (r *Clients) ReadThrough(ctx context.Context, url string) error {
+	c, err := r.EtcdClient([]string{url}, r.Peers())
 	if err != nil {
 		return err
 	}

@@ -12,5 +12,5 @@ var RepoInstall = repoInstall
 
 // CheckTarget looks at the place of one file of a list of deploy.yaml, on the machine.
 func CheckTarget(ctx context.Context, nd *node.Node, file string) error {
-	return newRun(Env{}).checkTargets(ctx, nd, []placed{{File: file, Use: nodepath.Listed}})
+	return newRun(Env{}).CheckTargets(ctx, nd, []placed{{File: file, Use: nodepath.Listed}})
 }

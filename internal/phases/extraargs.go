@@ -8,9 +8,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 )
 
-// override lays config-extra-args over a component's own flags (for etcd: environment variables), key by key. The keys of flags carry no
+// Override lays config-extra-args over a component's own flags (for etcd: environment variables), key by key. The keys of flags carry no
 // dashes.
-func (r *run) override(component string, flags map[string]string) map[string]string {
+func (r *Payload) Override(component string, flags map[string]string) map[string]string {
 	out := maps.Clone(flags)
 	if out == nil {
 		out = map[string]string{}
@@ -29,7 +29,7 @@ func (r *run) override(component string, flags map[string]string) map[string]str
 // overrideProxy lays kube-proxy's arguments over its configuration, field by field, and returns the flags that it reads beside it.
 func (r *run) overrideProxy(doc map[string]any) map[string]string {
 	flags := map[string]string{"config": kubeDir + "/kube-proxy.yaml"}
-	given := r.override("kube-proxy", nil)
+	given := r.Override("kube-proxy", nil)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		path := config.ProxyField("--" + name)
 		if path == nil {

@@ -177,7 +177,7 @@ func TestEachMachineGetsTheBundleOfItsSystem(t *testing.T) {
 	w := good(worker)
 	w.OS, w.PkgManagers = map[string]string{"ID": "openEuler", "VERSION_ID": "24.03"}, []string{"apt-get", "dnf"}
 	r.facts = map[string]*Facts{master.Name: good(master), worker.Name: w}
-	if a, b := r.bundleOf(master).Manifest().Name, r.bundleOf(worker).Manifest().Name; a != "b" || b != "e" {
+	if a, b := r.BundleOf(master).Manifest().Name, r.BundleOf(worker).Manifest().Name; a != "b" || b != "e" {
 		t.Errorf("served from %s and %s", a, b)
 	}
 	if got := append(r.judgeNode(worker, w), r.judgeBundles()...); len(got) > 0 {
@@ -193,7 +193,7 @@ func TestEachMachineGetsTheBundleOfItsSystem(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	r.Cluster.Source.More, r.bundles["extra-2"] = append(r.Cluster.Source.More, "bare.tar.gz"), box{bare}
-	if b := r.bundleOf(worker); b == nil || b.Manifest().Name != "bare" {
+	if b := r.BundleOf(worker); b == nil || b.Manifest().Name != "bare" {
 		t.Error("a bundle without packages does not serve what no other fits")
 	}
 	worker := worker

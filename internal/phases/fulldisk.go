@@ -22,14 +22,14 @@ done | sort -u
 
 // withFullDisks adds to a failure which file systems of its node are full: what fails on a full disk often does not say so, as a shell whose
 // printf says "I/O error".
-func (r *run) withFullDisks(ctx context.Context, nd *node.Node, err error) error {
+func (r *Nodes) withFullDisks(ctx context.Context, nd *node.Node, err error) error {
 	var f *event.Fault
 	if err == nil || ctx.Err() != nil || !errors.As(err, &f) {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	out, asked := nd.Query(ctx, strings.ReplaceAll(fullDisks, "@SENT@", node.Quote(r.sentDir())))
+	out, asked := nd.Query(ctx, strings.ReplaceAll(fullDisks, "@SENT@", node.Quote(r.SentDir())))
 	full := strings.Fields(out)
 	for i, mount := range full {
 		full[i] = event.Clean(mount)

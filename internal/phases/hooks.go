@@ -105,16 +105,16 @@ func (r *run) commandHooks(nodes []config.Node, phase string, after bool) []*eng
 func (r *run) hookStep(s *engine.Step, n config.Node, h node.Hook, after bool) {
 	s.Timeout = h.Timeout + time.Minute
 	s.When = func(context.Context) (bool, event.Msg, error) {
-		return r.node(n.Name) != nil, event.M("why.node-gone"), nil
+		return r.Node(n.Name) != nil, event.M("why.node-gone"), nil
 	}
-	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		status, begun, err := nd.HookEnded(ctx, h.Dir)
 		if err == nil && begun && status < 0 {
 			err = event.NewFault(event.ClassFailed, "hook.unknown", nil, "hook", h.Name).On(n.Name)
 		}
 		return begun && status == 0, err
 	})
-	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error { return r.runHook(ctx, nd, h, after) })
+	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error { return r.runHook(ctx, nd, h, after) })
 }
 
 // scripts are those that deploy.yaml schedules for one of the node's roles, each once.
@@ -133,7 +133,7 @@ func (r *run) scripts(n config.Node, schedules ...string) []config.Package {
 
 // scriptData reads a script out of the bundle.
 func (r *run) scriptData(n config.Node, name string) ([]byte, error) {
-	b := r.bundleOf(n)
+	b := r.BundleOf(n)
 	m, _ := config.ScriptIn(b.Manifest(), name) // preflight has found it
 	f, err := b.Open(m.Path)
 	if err != nil {
@@ -165,11 +165,11 @@ func (r *run) joinScripts(phase, schedule string, n config.Node, needs []string)
 		s := step(phase, schedule+"-"+p.Name, n.Name, needs)
 		s.Title = event.M("step.hook", "hook", p.Name)
 		s.Timeout = p.Timeout + time.Minute
-		s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+		s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 			status, begun, err := nd.HookEnded(ctx, scriptDir(p))
 			return begun && status == 0, err
 		})
-		s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+		s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 			data, err := r.scriptData(n, p.Name)
 			if err != nil {
 				return err
@@ -188,7 +188,7 @@ func (r *run) keepScripts(n config.Node) *engine.Step {
 	s := step(phaseInfra, "cleanup-scripts", n.Name, []string{id(phaseInfra, "claim", n.Name)})
 	list := r.scripts(n, preCleanup, postCleanup)
 	file := func(p config.Package) string { return path.Join(node.HookDir, scriptDir(p), p.Name) }
-	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		want, script := "", ""
 		for _, p := range list {
 			data, err := r.scriptData(n, p.Name)
@@ -202,7 +202,7 @@ func (r *run) keepScripts(n config.Node) *engine.Step {
 		out, err := nd.Query(ctx, script)
 		return out == want, err
 	})
-	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 		for _, p := range list {
 			data, err := r.scriptData(n, p.Name)
 			if err != nil {
@@ -229,7 +229,7 @@ func (r *run) cleanupScripts(schedule string, n config.Node) []*engine.Step {
 		file := path.Join(node.HookDir, scriptDir(p), p.Name)
 		var data []byte
 		s.When = func(ctx context.Context) (bool, event.Msg, error) {
-			nd := r.node(n.Name)
+			nd := r.Node(n.Name)
 			if nd == nil {
 				return false, event.M("why.node-gone"), nil
 			}
@@ -237,11 +237,11 @@ func (r *run) cleanupScripts(schedule string, n config.Node) []*engine.Step {
 			data = []byte(out)
 			return out != "", event.M("why.no-script"), err
 		}
-		s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+		s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 			status, begun, err := nd.HookEnded(ctx, scriptDir(p))
 			return begun && status == 0, err
 		})
-		s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+		s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 			return r.runHook(ctx, nd, node.Hook{Desc: event.M("change.hook", "hook", p.Name, "type", schedule), Dir: scriptDir(p), Name: p.Name, Data: data,
 				Env: r.hookEnv(n, hookKind(schedule)), Timeout: p.Timeout}, true)
 		})

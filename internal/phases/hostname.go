@@ -13,7 +13,7 @@ import (
 // hostname gives the machine its name of deploy.yaml, now and for the next boot. A machine whose name is that with a domain after it keeps it.
 func (r *run) hostname(n config.Node) *engine.Step {
 	s := step(phaseInfra, "hostname", n.Name, []string{id(phaseInfra, "claim", n.Name)})
-	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		out, err := nd.Query(ctx, "cat /proc/sys/kernel/hostname\nhead -n 1 /etc/hostname 2>/dev/null || true\n")
 		names := strings.Fields(out)
 		for _, name := range names {
@@ -23,7 +23,7 @@ func (r *run) hostname(n config.Node) *engine.Step {
 		}
 		return len(names) == 2, err
 	})
-	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 		return nd.Rename(ctx, event.M("change.hostname", "name", n.Name), n.Name)
 	})
 	return s

@@ -22,27 +22,27 @@ import (
 
 const localAPI = "https://127.0.0.1:6443"
 
-// readPKI makes sure of the certificates outside the step that does so; nodes that ask for them side by side wait for the first.
-func (r *run) readPKI(ctx context.Context) error {
+// ReadPKI makes sure of the certificates outside the step that does so; nodes that ask for them side by side wait for the first.
+func (r *Certs) ReadPKI(ctx context.Context) error {
 	r.pkiOnce.Lock()
 	defer r.pkiOnce.Unlock()
-	if r.pki != nil {
+	if r.PKI() != nil {
 		return nil
 	}
-	if err := r.ensurePKI(ctx); err != nil && !errors.Is(err, engine.ErrUnchanged) {
+	if err := r.EnsurePKI(ctx); err != nil && !errors.Is(err, engine.ErrUnchanged) {
 		return err
 	}
 	return nil
 }
 
-// ensurePKI makes the certificates that are missing; engine.ErrUnchanged when none is.
-func (r *run) ensurePKI(ctx context.Context) error {
+// EnsurePKI makes the certificates that are missing; engine.ErrUnchanged when none is.
+func (r *Certs) EnsurePKI(ctx context.Context) error {
 	c := r.Cluster
 	host, _, err := net.SplitHostPort(c.Endpoint)
 	if err != nil {
 		host = c.Endpoint
 	}
-	spec := pki.Spec{Domain: c.DNSDomain, ServiceGateway: c.ServiceGateway, Endpoint: host, ExtraDNS: c.SANs.DNSNames, ExtraIPs: c.SANs.IPs, CoreDNS: r.dnsBinary(), IssuedAfter: r.RenewBefore}
+	spec := pki.Spec{Domain: c.DNSDomain, ServiceGateway: c.ServiceGateway, Endpoint: host, ExtraDNS: c.SANs.DNSNames, ExtraIPs: c.SANs.IPs, CoreDNS: c.DNS.Type == "binary", IssuedAfter: r.RenewBefore}
 	for _, n := range c.With(bundle.LoadBalancer) { // the endpoint may be a name of it
 		spec.ExtraIPs = append(spec.ExtraIPs[:len(spec.ExtraIPs):len(spec.ExtraIPs)], n.IP)
 	}
@@ -65,7 +65,7 @@ func (r *run) ensurePKI(ctx context.Context) error {
 		return err
 	}
 	changed = append(changed, adopted...)
-	if err := r.persist(ctx, KeptPKI); err != nil { // a node that trusts authorities which are lost is lost, too
+	if err := r.Keep(ctx, KeptPKI); err != nil { // a node that trusts authorities which are lost is lost, too
 		return err
 	}
 	r.mu.Lock()
@@ -94,34 +94,34 @@ func (r *run) judgeExternal() []event.Finding {
 	return []event.Finding{{Severity: event.Error, Fault: *event.AsFault(err)}}
 }
 
-// kubeconfig for a user with a certificate; everything is in the file.
-func (r *run) kubeconfig(server, user string, p pki.Pair) ([]byte, error) {
+// Kubeconfig for a user with a certificate; everything is in the file.
+func (r *Certs) Kubeconfig(server, user string, p pki.Pair) ([]byte, error) {
 	return r.kubeconfigOf(server, user, clientcmdapi.AuthInfo{ClientCertificateData: p.Cert, ClientKeyData: p.Key})
 }
 
-func (r *run) bootstrapKubeconfig(t token) ([]byte, error) {
+func (r *Certs) BootstrapKubeconfig(t token) ([]byte, error) {
 	return r.kubeconfigOf("https://"+r.Cluster.Endpoint, "kubelet-bootstrap", clientcmdapi.AuthInfo{Token: t.ID + "." + t.Secret})
 }
 
-func (r *run) kubeconfigOf(server, user string, auth clientcmdapi.AuthInfo) ([]byte, error) {
+func (r *Certs) kubeconfigOf(server, user string, auth clientcmdapi.AuthInfo) ([]byte, error) {
 	name := r.Cluster.Name
 	return yaml.Marshal(clientcmdapi.Config{
 		APIVersion: "v1", Kind: "Config", CurrentContext: user + "@" + name,
-		Clusters:  []clientcmdapi.NamedCluster{{Name: name, Cluster: clientcmdapi.Cluster{Server: server, CertificateAuthorityData: r.pki.CA.Cert}}},
+		Clusters:  []clientcmdapi.NamedCluster{{Name: name, Cluster: clientcmdapi.Cluster{Server: server, CertificateAuthorityData: r.PKI().CA.Cert}}},
 		AuthInfos: []clientcmdapi.NamedAuthInfo{{Name: user, AuthInfo: auth}},
 		Contexts:  []clientcmdapi.NamedContext{{Name: user + "@" + name, Context: clientcmdapi.Context{Cluster: name, AuthInfo: user}}},
 	})
 }
 
-// adminConf is the administrator's kubeconfig, on the jump host and on every control plane.
-func (r *run) adminConf() ([]byte, error) {
-	return r.kubeconfig("https://"+r.Cluster.Endpoint, "kubernetes-admin", r.pki.Admin)
+// AdminConf is the administrator's kubeconfig, on the jump host and on every control plane.
+func (r *Certs) AdminConf() ([]byte, error) {
+	return r.Kubeconfig("https://"+r.Cluster.Endpoint, "kubernetes-admin", r.PKI().Admin)
 }
 
 const adminPath = kubeDir + "/admin.conf"
 
 func (r *run) adminConfWritten(ctx context.Context) (bool, error) {
-	want, err := r.adminConf()
+	want, err := r.AdminConf()
 	if err != nil {
 		return false, err
 	}
@@ -129,7 +129,7 @@ func (r *run) adminConfWritten(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	for _, n := range r.Cluster.With(bundle.ControlPlane) {
-		if same, err := r.node(n.Name).Same(ctx, []node.File{secretFile(adminPath, want)}); err != nil || !same {
+		if same, err := r.Node(n.Name).Same(ctx, []node.File{secretFile(adminPath, want)}); err != nil || !same {
 			return false, err
 		}
 	}
@@ -137,18 +137,18 @@ func (r *run) adminConfWritten(ctx context.Context) (bool, error) {
 }
 
 func (r *run) writeAdminConf(ctx context.Context) error {
-	data, err := r.adminConf()
+	data, err := r.AdminConf()
 	if err != nil {
 		return err
 	}
 	if err := renameio.WriteFile(filepath.Join(r.StateDir, "admin.conf"), data, 0o600); err != nil {
 		return event.NewFault(event.ClassFailed, "state.write", err)
 	}
-	if err := r.persist(ctx, KeptAdminConf); err != nil {
+	if err := r.Keep(ctx, KeptAdminConf); err != nil {
 		return err
 	}
 	for _, n := range r.Cluster.With(bundle.ControlPlane) {
-		if _, err := r.node(n.Name).Put(ctx, []node.File{secretFile(adminPath, data)}); err != nil {
+		if _, err := r.Node(n.Name).Put(ctx, []node.File{secretFile(adminPath, data)}); err != nil {
 			return err
 		}
 	}
@@ -160,9 +160,9 @@ func (r *run) rights() ([]byte, error) { return assets.Rights(), nil }
 
 // corednsManifest is CoreDNS for this cluster.
 func (r *run) corednsManifest() ([]byte, error) {
-	b := r.bundleOf(r.Cluster.With(bundle.ControlPlane)[0])
+	b := r.BundleOf(r.Cluster.With(bundle.ControlPlane)[0])
 	return assets.CoreDNS(assets.CoreDNSParams{
-		Image: r.dnsImage(b.Manifest()), Domain: r.Cluster.DNSDomain, Address: r.Cluster.DNSAddr.String(), Replicas: r.Cluster.DNS.Replicas, Forward: r.anyNameserver(),
+		Image: r.DNSImage(b.Manifest()), Domain: r.Cluster.DNSDomain, Address: r.Cluster.DNSAddr.String(), Replicas: r.Cluster.DNS.Replicas, Forward: r.anyNameserver(),
 	})
 }
 
@@ -170,7 +170,7 @@ func (r *run) corednsManifest() ([]byte, error) {
 // itself. Else forwarding would loop.
 func (r *run) anyNameserver() bool {
 	for _, n := range kubelets(r.Cluster) {
-		if !r.leftOut(n.Name) && !r.fact(n.Name).Nameserver {
+		if !r.Skipped(n.Name) && !r.Fact(n.Name).Nameserver {
 			return false
 		}
 	}

@@ -14,12 +14,12 @@ import (
 )
 
 // imagesPath is where the archive lies on a node until it is loaded.
-func (r *run) imagesPath() string { return path.Join(r.sentDir(), "images.tar") }
+func (r *run) imagesPath() string { return path.Join(r.SentDir(), "images.tar") }
 
 // imagesStamp names the set of images that a node has loaded.
 func (r *run) imagesStamp(n config.Node) string {
 	var l []string
-	for _, im := range r.images(n, r.bundleOf(n).Manifest()) {
+	for _, im := range r.Images(n, r.BundleOf(n).Manifest()) {
 		l = append(l, im.Name+"@"+im.Digest)
 	}
 	sort.Strings(l)
@@ -56,13 +56,13 @@ func (r *run) sendImages(n config.Node) *engine.Step {
 	s := step(phaseInfra, "send-images", n.Name, []string{id(phaseInfra, "claim", n.Name)})
 	s.Lane, s.Limit, s.Timeout = laneBulk, LimitUploads, 60*time.Minute
 	s.Retry = engine.Retry{Tries: 5, Delay: 2 * time.Second, MaxDelay: 30 * time.Second}
-	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) { return r.imagesLoaded(ctx, n, nd) })
-	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) { return r.imagesLoaded(ctx, n, nd) })
+	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 		var names []string
-		for _, im := range r.images(n, r.bundleOf(n).Manifest()) {
+		for _, im := range r.Images(n, r.BundleOf(n).Manifest()) {
 			names = append(names, im.Name)
 		}
-		f, err := r.bundleOf(n).Images(ctx, names)
+		f, err := r.BundleOf(n).Images(ctx, names)
 		if err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func (r *run) sendImages(n config.Node) *engine.Step {
 func (r *run) loadImages(n config.Node) *engine.Step {
 	s := step(phaseInfra, "load-images", n.Name, []string{id(phaseInfra, "send-images", n.Name), id(phaseInfra, "runtime", n.Name)})
 	s.Limit, s.Timeout = LimitLoads, 30*time.Minute
-	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		if ok, err := r.imagesLoaded(ctx, n, nd); !ok || err != nil {
 			return false, err
 		}
@@ -87,11 +87,11 @@ func (r *run) loadImages(n config.Node) *engine.Step {
 		out, err := nd.Query(ctx, "[ ! -e "+node.Quote(r.imagesPath())+" ] || echo left")
 		return out == "", err
 	})
-	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.images"), Quiet: true,
 			Script: r.runtime().load(node.Quote(r.imagesPath())) + "stamp images " + node.Quote(r.imagesStamp(n)) + "\nrm -f " + node.Quote(r.imagesPath()) + "\n"})
 		return err
 	})
-	s.Verify = r.asksVerify(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) { return r.imagesLoaded(ctx, n, nd) }, "runtime.image-missing")
+	s.Verify = r.Verified(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) { return r.imagesLoaded(ctx, n, nd) }, "runtime.image-missing")
 	return s
 }

@@ -40,7 +40,7 @@ func (r *run) infrastructure() []*engine.Step {
 			files := r.runtimeFiles(n)
 			steps, packages.Needs = append(steps, files), append(packages.Needs, files.ID)
 		}
-		if len(r.listed(n, "repo")) > 0 {
+		if len(r.Listed(n, "repo")) > 0 {
 			steps = append(steps, r.repoPackages(n))
 		}
 		// In the order in which they are waited for: etcd, then what needs it, then the rest.
@@ -61,7 +61,7 @@ func (r *run) ownTrees(n config.Node) []node.Tree {
 		out = append(out, node.Tree{Path: etcdTree, Mode: 0o700})
 	}
 	if isKubelet(n) {
-		out = append(out, node.Tree{Path: r.cniDir(), Mode: 0o755}, node.Tree{Path: cniConfDir, Mode: 0o755}, node.Tree{Path: "/var/lib/cni", Mode: 0o755},
+		out = append(out, node.Tree{Path: r.CNIDir(), Mode: 0o755}, node.Tree{Path: cniConfDir, Mode: 0o755}, node.Tree{Path: "/var/lib/cni", Mode: 0o755},
 			node.Tree{Path: "/run/flannel", Mode: 0o755}, node.Tree{Path: "/usr/libexec/kubernetes", Mode: 0o755},
 			node.Tree{Path: "/var/lib/kubelet", Mode: 0o700})
 		out = append(out, r.runtime().trees()...)
@@ -70,8 +70,8 @@ func (r *run) ownTrees(n config.Node) []node.Tree {
 	return out
 }
 
-// sentDir is where bundle's packages and images lie on the node until they are installed and loaded: package-src.distpath, or a place of ours.
-func (r *run) sentDir() string {
+// SentDir is where bundle's packages and images lie on the node until they are installed and loaded: package-src.distpath, or a place of ours.
+func (r *Nodes) SentDir() string {
 	if d := r.Cluster.Source.DstPath; d != "" {
 		return path.Join(d, "eggo-node")
 	}
@@ -95,7 +95,7 @@ func (r *run) claim(n config.Node) *engine.Step {
 	s := step(phaseInfra, "claim", n.Name, verdict())
 	trees, names := "", ""
 	own := r.ownTrees(n)
-	if dir := r.sentDir(); dir != node.Dir {
+	if dir := r.SentDir(); dir != node.Dir {
 		names = dir + " "
 		// Whoever may write in a directory above could change a package between its arrival and its installation.
 		trees = strings.Replace(safeDir, "@DIR@", node.Quote(dir), 1) + node.Tree{Path: dir, Mode: 0o700}.Script() + "[ -L $D/repo ] || rm -rf $D/repo\nln -sfn " + node.Quote(dir) + " $D/repo\n"
@@ -115,13 +115,13 @@ func (r *run) claim(n config.Node) *engine.Step {
 	}
 	// The trees are named too: a node that gets another role has more of them.
 	want := r.Cluster.Name + "\n" + n.Name + "\n" + names + "\n"
-	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		out, err := nd.Query(ctx, "cat "+node.Dir+"/node 2>/dev/null || true")
 		return out == want, err
 	})
-	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 		if isKubelet(n) { // what a link leads to must not be taken for ours, or a cleanup would empty it
-			if err := r.checkTargets(ctx, nd, []placed{r.pluginPlace()}); err != nil {
+			if err := r.CheckTargets(ctx, nd, []placed{r.pluginPlace()}); err != nil {
 				return err
 			}
 		}
@@ -156,7 +156,7 @@ func (r *run) system(n config.Node) *engine.Step {
 		{Path: sysctlPath, Mode: 0o644, Data: []byte(conf.String())},
 		{Path: modulesPath, Mode: 0o644, Data: []byte("overlay\nbr_netfilter\n")},
 	}
-	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		same, err := nd.Same(ctx, files)
 		if err != nil || !same {
 			return false, err
@@ -164,7 +164,7 @@ func (r *run) system(n config.Node) *engine.Step {
 		out, err := nd.Query(ctx, check.String()+"sed -n '/^"+blockBegin+"$/,/^"+blockEnd+"$/p' /etc/hosts\n")
 		return out == r.hostsBlock(n), err
 	})
-	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 		if _, err := nd.Put(ctx, files); err != nil {
 			return err
 		}
@@ -188,17 +188,17 @@ func (r *run) hostsBlock(to config.Node) string {
 	for _, n := range r.Cluster.Nodes {
 		fmt.Fprintf(&b, "%s %s\n", n.IP, n.Name)
 	}
-	if f := r.fact(to.Name); f != nil && (f.Resolves == "no" || f.Resolves == "ours") && r.endpointAddress() != "" {
-		fmt.Fprintf(&b, "%s %s\n", r.endpointAddress(), r.endpointName())
+	if f := r.Fact(to.Name); f != nil && (f.Resolves == "no" || f.Resolves == "ours") && r.EndpointAddress() != "" {
+		fmt.Fprintf(&b, "%s %s\n", r.EndpointAddress(), r.EndpointName())
 	}
 	b.WriteString(blockEnd + "\n")
 	return b.String()
 }
 
-// asksVerify turns a check into a proof: not so is a fault with the code.
-func (r *run) asksVerify(name string, check func(context.Context, *node.Node) (bool, error), code string) func(context.Context) error {
+// Verified turns a check into a proof: not so is a fault with the code.
+func (r *Nodes) Verified(name string, check func(context.Context, *node.Node) (bool, error), code string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		ok, err := check(ctx, r.node(name))
+		ok, err := check(ctx, r.Node(name))
 		if err == nil && !ok {
 			err = event.NewFault(event.ClassFailed, code, nil).On(name)
 		}

@@ -88,7 +88,7 @@ func (d isulad) config(n config.Node) ([]byte, error) {
 		"hosts": []string{endpoint}, "graph": d.store(), "state": "/var/run/isulad", "engine": "lcr", "default-runtime": "runc",
 		"log-level": "ERROR", "log-driver": "stdout", "pidfile": "/var/run/isulad.pid", "start-timeout": "2m", "image-opt-timeout": "5m",
 		"storage-driver": "overlay2", "storage-opts": []string{"overlay2.override_kernel_check=true"}, "native.umask": "secure", "use-decrypted-key": true,
-		"pod-sandbox-image": d.r.pauseImage(d.r.bundleOf(n).Manifest()), "network-plugin": "cni", "cni-bin-dir": strings.Join(d.r.cniDirs(), ";"), "cni-conf-dir": cniConfDir,
+		"pod-sandbox-image": d.r.PauseImage(d.r.BundleOf(n).Manifest()), "network-plugin": "cni", "cni-bin-dir": strings.Join(d.r.CNIDirs(), ";"), "cni-conf-dir": cniConfDir,
 		"enable-cri-v1": true, "systemd-cgroup": true,
 	}
 	if len(mirrors) > 0 {

@@ -183,7 +183,7 @@ func TestFactsOfResolversAndOfOurs(t *testing.T) {
 // A bundle that serves members of etcd and load balancers alone needs neither images nor manifests.
 func TestABundleForServersNeedsNoImages(t *testing.T) {
 	r := newTestRun()
-	m := *r.bundle("amd64").Manifest()
+	m := *r.Bundle("amd64").Manifest()
 	m.Images, m.Members = nil, m.Members[:2]
 	if got := codes(r.judgeBundle(box{&m}, []bundle.Role{etcdRole, bundle.LoadBalancer})); len(got) > 0 {
 		t.Error(got)
@@ -201,7 +201,7 @@ func TestJudgeOfABundleIsInOrder(t *testing.T) {
 	}
 	for range 20 {
 		var got []string
-		for _, f := range r.judgeBundle(r.bundle("amd64"), bundle.AllRoles()) {
+		for _, f := range r.judgeBundle(r.Bundle("amd64"), bundle.AllRoles()) {
 			got = append(got, f.Fault.Args["role"])
 		}
 		if !slices.IsSorted(got) || len(got) != 4 {

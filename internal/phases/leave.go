@@ -74,7 +74,7 @@ func Delete(env Env, l Leaving) *engine.Plan {
 	for _, n := range l.Nodes {
 		s := step(phasePreflight, "facts", n.Name, nil)
 		s.Optional = true
-		s.Verify = func(ctx context.Context) error { return r.failing(n.Name, r.look(ctx, n)) }
+		s.Verify = func(ctx context.Context) error { return r.KeepFault(n.Name, r.Inspect(ctx, n)) }
 		plan.Steps = append(plan.Steps, s)
 		verdictStep.Needs = append(verdictStep.Needs, s.ID)
 	}
@@ -152,25 +152,22 @@ func (r *run) leave(l Leaving, rest []string) []*engine.Step {
 	return append(steps, pods)
 }
 
-// unreachable says whether a node that leaves did not let us in.
-func (r *run) unreachable(n config.Node) bool { return r.node(n.Name) == nil }
+// Unreachable says whether a node that leaves did not let us in.
+func (r *Nodes) Unreachable(n config.Node) bool { return r.Node(n.Name) == nil }
 
 // judgeLeave refuses a leave that the cluster would not survive, before anything is touched.
 func (r *run) judgeLeave(ctx context.Context) error {
-	if err := r.readPKI(ctx); err != nil {
+	if err := r.ReadPKI(ctx); err != nil {
 		return err
 	}
 	var all []event.Finding
 	add := func(sev event.Severity, host, code string, kv ...string) {
 		all = append(all, finding(sev, host, code, kv...))
 	}
-	k, err := newKube(apiWay{r}, r.pki.CA.Cert, r.pki.Admin.Cert, r.pki.Admin.Key, r.recorder())
-	if err != nil {
+	if err := r.ConnectAPI(); err != nil { // the nodes are drained by it
 		return err
 	}
-	r.mu.Lock()
-	r.kube = k // the nodes are drained by it
-	r.mu.Unlock()
+	k := r.API()
 	ask, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	var list *corev1.NodeList
@@ -181,10 +178,10 @@ func (r *run) judgeLeave(ctx context.Context) error {
 		add(event.Error, "", "leave-no-api", "cause", event.Clean(err.Error()), "cluster", r.Cluster.Name)
 	}
 	for _, n := range r.leaving {
-		f := r.fact(n.Name)
+		f := r.Fact(n.Name)
 		switch {
 		case f == nil:
-			why := r.failure(n.Name, n.Name)
+			why := r.Failure(n.Name, n.Name)
 			alive := false
 			if list != nil {
 				i := slices.IndexFunc(list.Items, func(o corev1.Node) bool { return o.Name == n.Name })
@@ -228,7 +225,7 @@ func (r *run) judgeQuorum(ctx context.Context) []event.Finding {
 			continue
 		}
 		size++
-		if len(m.ClientURLs) > 0 && r.readThrough(ctx, m.ClientURLs[0]) == nil {
+		if len(m.ClientURLs) > 0 && r.ReadThrough(ctx, m.ClientURLs[0]) == nil {
 			well++
 			names = append(names, event.Clean(m.Name))
 		}
@@ -255,10 +252,10 @@ func (r *run) removeMember(ctx context.Context, n config.Node) error {
 	}
 	m := list[i]
 	// Those that are gone leave before one that is well, in whatever order they were named: each of them is counted in the quorum until then.
-	if r.readThroughAny(ctx, m) == nil {
+	if r.ReadThroughAny(ctx, m) == nil {
 		for _, o := range list {
 			goes, leaves := nodeOf(o, r.leaving)
-			if !leaves || o.ID == m.ID || !slices.Contains(o.PeerURLs, peerURL(goes)) || r.readThroughAny(ctx, o) == nil {
+			if !leaves || o.ID == m.ID || !slices.Contains(o.PeerURLs, peerURL(goes)) || r.ReadThroughAny(ctx, o) == nil {
 				continue
 			}
 			if err := r.dropMember(ctx, goes.Name, o); err != nil {
@@ -280,7 +277,7 @@ func (r *run) removeMember(ctx context.Context, n config.Node) error {
 		}
 		well := 0
 		for _, m := range list {
-			if len(m.ClientURLs) > 0 && r.readThrough(ctx, m.ClientURLs[0]) == nil {
+			if len(m.ClientURLs) > 0 && r.ReadThrough(ctx, m.ClientURLs[0]) == nil {
 				well++
 			}
 		}
@@ -305,12 +302,12 @@ func (r *run) dropMember(ctx context.Context, name string, m *pb.Member) error {
 	})
 }
 
-// readThroughAny is a linearized read through a member, on a machine that leaves or on one that stays.
-func (r *run) readThroughAny(ctx context.Context, m *pb.Member) error {
+// ReadThroughAny is a linearized read through a member, on a machine that leaves or on one that stays.
+func (r *Clients) ReadThroughAny(ctx context.Context, m *pb.Member) error {
 	if len(m.ClientURLs) == 0 {
 		return errors.New("it was never started")
 	}
-	c, err := r.etcdClient(m.ClientURLs[:1], leavingWay{r})
+	c, err := r.EtcdClient(m.ClientURLs[:1], r.PeersAndRemoved())
 	if err != nil {
 		return err
 	}
@@ -338,10 +335,10 @@ func (r *run) moveLeader(ctx context.Context, m *pb.Member, list []*pb.Member) e
 		return err
 	}
 	for _, o := range list {
-		if o.ID == m.ID || o.IsLearner || len(o.ClientURLs) == 0 || r.readThrough(ctx, o.ClientURLs[0]) != nil {
+		if o.ID == m.ID || o.IsLearner || len(o.ClientURLs) == 0 || r.ReadThrough(ctx, o.ClientURLs[0]) != nil {
 			continue
 		}
-		c, err := r.etcdClient(m.ClientURLs[:1], leavingWay{r})
+		c, err := r.EtcdClient(m.ClientURLs[:1], r.PeersAndRemoved())
 		if err != nil {
 			return err
 		}
@@ -357,11 +354,11 @@ func (r *run) moveLeader(ctx context.Context, m *pb.Member, list []*pb.Member) e
 }
 
 // leavingWay reaches members on machines that leave through themselves, and the others as peerWay does.
-type leavingWay struct{ r *run }
+type leavingWay struct{ r *Clients }
 
 func (w leavingWay) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	for _, n := range w.r.leaving {
-		if nd := w.r.node(n.Name); nd != nil && addr == strings.TrimPrefix(clientURL(n), "https://") {
+		if nd := w.r.Node(n.Name); nd != nil && addr == strings.TrimPrefix(clientURL(n), "https://") {
 			return dialFrom(ctx, nd, network, addr)
 		}
 	}
@@ -370,7 +367,7 @@ func (w leavingWay) Dial(ctx context.Context, network, addr string) (net.Conn, e
 
 // deleteObject removes the Node.
 func (r *run) deleteObject(ctx context.Context, n config.Node) error {
-	_, err := r.api().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+	_, err := r.API().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return engine.ErrUnchanged
 	}
@@ -380,7 +377,7 @@ func (r *run) deleteObject(ctx context.Context, n config.Node) error {
 	if err := r.Emit(event.Change{Step: engine.StepID(ctx), Desc: event.M("change.delete-node", "name", n.Name)}); err != nil {
 		return err
 	}
-	if err := r.api().CoreV1().Nodes().Delete(ctx, n.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if err := r.API().CoreV1().Nodes().Delete(ctx, n.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return kubeFault(err)
 	}
 	return nil
@@ -390,16 +387,16 @@ func (r *run) deleteObject(ctx context.Context, n config.Node) error {
 // of other nodes were evicted, and what is left of them the garbage collector takes.
 func (r *run) podsGone(ctx context.Context, nodes []config.Node) error {
 	for _, n := range nodes {
-		if !isKubelet(n) || !r.unreachable(n) {
+		if !isKubelet(n) || !r.Unreachable(n) {
 			continue
 		}
-		list, err := r.api().CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.Name})
+		list, err := r.API().CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.Name})
 		if err != nil {
 			return kubeFault(err)
 		}
 		for _, p := range list.Items {
 			now := int64(0)
-			if err := r.api().CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil && !apierrors.IsNotFound(err) {
+			if err := r.API().CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil && !apierrors.IsNotFound(err) {
 				return kubeFault(err)
 			}
 		}
@@ -413,13 +410,13 @@ func (r *run) forgetNodes(ctx context.Context, l Leaving) error {
 		if err := os.RemoveAll(filepath.Join(r.StateDir, "pki", "nodes", n.Name)); err != nil {
 			return event.NewFault(event.ClassFailed, "state.write", err)
 		}
-		if r.unreachable(n) {
+		if r.Unreachable(n) {
 			if err := r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx), Text: event.M("notice.not-cleaned", "node", n.Name, "ip", n.IP.String(), "cluster", r.Cluster.Name)}); err != nil {
 				return err
 			}
 		}
 	}
-	if err := r.persist(ctx, KeptPKI); err != nil || l.Left == nil {
+	if err := r.Keep(ctx, KeptPKI); err != nil || l.Left == nil {
 		return err
 	}
 	return l.Left(ctx)
@@ -434,7 +431,7 @@ func (r *run) registerAgain(ctx context.Context, n config.Node, nd *node.Node) e
 	}
 	r.kicked[n.Name] = true
 	r.mu.Unlock()
-	if f := r.fact(n.Name); done || f == nil || !f.Joined {
+	if f := r.Fact(n.Name); done || f == nil || !f.Joined {
 		return nil
 	}
 	_, err := nd.Change(ctx, node.Change{Desc: event.M("change.register-again"), Script: "systemctl restart kubelet.service\n"})
@@ -445,7 +442,7 @@ func (r *run) registerAgain(ctx context.Context, n config.Node, nd *node.Node) e
 // was replaced. What they know of the node is no longer so, the network of its pods above all: flannel tells the others of the new one when
 // it starts. The cluster itself takes such pods away only while there is no Node.
 func (r *run) stalePods(ctx context.Context, obj *corev1.Node) ([]corev1.Pod, error) {
-	list, err := r.api().CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + obj.Name})
+	list, err := r.API().CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + obj.Name})
 	if err != nil {
 		return nil, kubeFault(err)
 	}
@@ -463,7 +460,7 @@ func (r *run) dropStalePods(ctx context.Context, obj *corev1.Node) error {
 		if err := r.Emit(event.Change{Host: obj.Name, Step: engine.StepID(ctx), Desc: event.M("change.stale-pod", "pod", p.Namespace+"/"+p.Name)}); err != nil {
 			return err
 		}
-		if err := r.api().CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		if err := r.API().CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			return kubeFault(err)
 		}
 	}

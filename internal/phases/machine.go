@@ -38,7 +38,7 @@ func Preflight(env Env) (p *engine.Plan, machines func() []Machine) {
 	return p, func() []Machine {
 		var out []Machine
 		for _, n := range env.Cluster.Nodes {
-			out = append(out, machine(n, r.fact(n.Name)))
+			out = append(out, machine(n, r.Fact(n.Name)))
 		}
 		return out
 	}

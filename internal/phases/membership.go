@@ -48,7 +48,7 @@ func (r *run) settleMembership(ctx context.Context) error {
 	errs := make([]error, len(nodes))
 	var wg sync.WaitGroup
 	for i, n := range nodes {
-		wg.Go(func() { data[i], errs[i] = hasEtcdData(ctx, r.node(n.Name)) })
+		wg.Go(func() { data[i], errs[i] = hasEtcdData(ctx, r.Node(n.Name)) })
 	}
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
@@ -57,7 +57,7 @@ func (r *run) settleMembership(ctx context.Context) error {
 	is := membership{unfinished: map[string]bool{}}
 	if !slices.Contains(data, true) {
 		// Kubelets that have joined knew a cluster whose data were somewhere: to begin anew in their midst would lose it in silence.
-		if i := slices.IndexFunc(r.Cluster.Nodes, func(n config.Node) bool { f := r.fact(n.Name); return f != nil && f.Joined }); i >= 0 {
+		if i := slices.IndexFunc(r.Cluster.Nodes, func(n config.Node) bool { f := r.Fact(n.Name); return f != nil && f.Joined }); i >= 0 {
 			return event.NewFault(event.ClassFailed, "etcd.data-lost", nil, "joined", r.Cluster.Nodes[i].Name)
 		}
 		is.forming = true
@@ -125,7 +125,7 @@ func nodeOf(m *pb.Member, nodes []config.Node) (config.Node, bool) {
 func (r *run) askEtcd(ctx context.Context, without []string, f func(context.Context, *clientv3.Client) error) error {
 	var last error
 	for _, n := range r.Cluster.With(bundle.Etcd) {
-		nd := r.node(n.Name)
+		nd := r.Node(n.Name)
 		if nd == nil || slices.Contains(without, n.Name) {
 			continue
 		}
@@ -133,7 +133,7 @@ func (r *run) askEtcd(ctx context.Context, without []string, f func(context.Cont
 			last = err
 			continue
 		}
-		c, err := r.etcdClient([]string{clientURL(n)}, peerWay{r})
+		c, err := r.EtcdClient([]string{clientURL(n)}, r.Peers())
 		if err != nil {
 			return err
 		}
@@ -173,13 +173,13 @@ func (r *run) knownMembers(ctx context.Context, without string) ([]*pb.Member, e
 	if err == nil {
 		return list, nil
 	}
-	conf, fault := r.etcdTLS()
+	conf, fault := r.EtcdTLS()
 	if fault != nil {
 		return nil, fault
 	}
-	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DialContext: peerWay{r}.Dial, DisableKeepAlives: true, TLSClientConfig: conf}}
+	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DialContext: r.Peers().Dial, DisableKeepAlives: true, TLSClientConfig: conf}}
 	for _, n := range r.Cluster.With(bundle.Etcd) {
-		if n.Name == without || r.node(n.Name) == nil {
+		if n.Name == without || r.Node(n.Name) == nil {
 			continue
 		}
 		if list, got := peersList(ctx, client, peerURL(n)); got == nil && len(list) > 0 {
@@ -227,7 +227,7 @@ func (r *run) startMember(ctx context.Context, n config.Node, nd *node.Node, res
 		if err := restart(ctx); err != nil || !r.etcdState().unfinished[n.Name] {
 			return err
 		}
-		return r.inTurn(ctx, "start", n.Name, func(ctx context.Context) error { return r.promote(ctx, n) })
+		return r.InTurn(ctx, "start", n.Name, func(ctx context.Context) error { return r.promote(ctx, n) })
 	}
 	formed := map[string]string{}
 	if r.etcdState().forming {
@@ -249,7 +249,7 @@ func (r *run) startMember(ctx context.Context, n config.Node, nd *node.Node, res
 		}
 		return r.formMember(ctx, nd, formed, restart)
 	}
-	return r.inTurn(ctx, "start", n.Name, func(ctx context.Context) error { return r.joinMember(ctx, n, nd) })
+	return r.InTurn(ctx, "start", n.Name, func(ctx context.Context) error { return r.joinMember(ctx, n, nd) })
 }
 
 // formMember starts a member of a cluster that begins; it is started when the quorum is.
@@ -300,7 +300,7 @@ func (r *run) joinMember(ctx context.Context, n config.Node, nd *node.Node) erro
 	if err != nil {
 		return err
 	}
-	if err := r.checkLinks(ctx, n, nd, svc); err != nil {
+	if err := r.CheckLinks(ctx, n, nd, svc); err != nil {
 		return err
 	}
 	if err := nd.Start(ctx, svc); err != nil {
@@ -344,7 +344,7 @@ func (r *run) othersWell(ctx context.Context, list []*pb.Member, replaced *pb.Me
 		if len(m.ClientURLs) == 0 {
 			err = errors.New("it was never started")
 		} else {
-			err = r.readThrough(ctx, m.ClientURLs[0])
+			err = r.ReadThrough(ctx, m.ClientURLs[0])
 		}
 		if err != nil {
 			f := event.NewFault(event.ClassFailed, "etcd.member-unwell", err, "member", event.Clean(m.Name))
@@ -391,7 +391,7 @@ func (r *run) promote(ctx context.Context, n config.Node) error {
 // snapshotOfAny saves etcd's data before the membership changes, from a member that answers.
 func (r *run) snapshotOfAny(ctx context.Context, without string) error {
 	for _, n := range r.Cluster.With(bundle.Etcd) {
-		if nd := r.node(n.Name); nd != nil && n.Name != without && r.readThrough(ctx, clientURL(n)) == nil {
+		if nd := r.Node(n.Name); nd != nil && n.Name != without && r.ReadThrough(ctx, clientURL(n)) == nil {
 			return r.snapshot(ctx, n, nd)
 		}
 	}

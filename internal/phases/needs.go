@@ -32,14 +32,14 @@ func wants(n config.Node, roles []bundle.Role) bool {
 	return slices.ContainsFunc(roles, n.Has)
 }
 
-// members are the programs and files that the node's roles need: the manifest says, and a list in deploy.yaml for a role overrides it for
+// Members are the programs and files that the node's roles need: the manifest says, and a list in deploy.yaml for a role overrides it for
 // that role.
-func (r *run) members(n config.Node, m *bundle.Manifest) []placed {
+func (r *Payload) Members(n config.Node, m *bundle.Manifest) []placed {
 	var out []placed
 	there := map[string]bool{}
 	add := func(mem bundle.Member, dst string, use nodepath.Use) {
 		if dst == cniBinDir {
-			dst = r.cniDir()
+			dst = r.CNIDir()
 		}
 		p := placed{Member: mem, Dst: dst, File: path.Join(dst, path.Base(mem.Path)), Use: use}
 		if p.Mode == 0 {
@@ -48,7 +48,7 @@ func (r *run) members(n config.Node, m *bundle.Manifest) []placed {
 				p.Mode = 0o644
 			}
 		}
-		p.executed = mem.Kind == bundle.Binary && slices.Contains(r.executed(n), path.Base(p.File))
+		p.executed = mem.Kind == bundle.Binary && slices.Contains(r.Executed(n), path.Base(p.File))
 		if !there[p.File] {
 			there[p.File] = true
 			out = append(out, p)
@@ -79,7 +79,7 @@ func (r *run) executed(n config.Node) []string {
 	}
 	if n.Has(bundle.ControlPlane) {
 		out = append(out, "kube-apiserver", "kube-controller-manager", "kube-scheduler")
-		if r.dnsBinary() {
+		if r.DNSBinary() {
 			out = append(out, "coredns")
 		}
 	}
@@ -89,14 +89,14 @@ func (r *run) executed(n config.Node) []string {
 	return out
 }
 
-// binaries are those of the bundle among names, on a node whose service executes them.
-func (r *run) binaries(n config.Node, names ...string) []node.Binary {
-	b := r.bundleOf(n)
+// Binaries are those of the bundle among names, on a node whose service executes them.
+func (r *Payload) Binaries(n config.Node, names ...string) []node.Binary {
+	b := r.BundleOf(n)
 	if b == nil {
 		return nil
 	}
 	var out []node.Binary
-	for _, p := range r.members(n, b.Manifest()) {
+	for _, p := range r.Members(n, b.Manifest()) {
 		if p.executed && slices.Contains(names, path.Base(p.File)) {
 			out = append(out, p.binary())
 		}
@@ -104,20 +104,20 @@ func (r *run) binaries(n config.Node, names ...string) []node.Binary {
 	return out
 }
 
-// checkLinks is checkTargets for the links that a service's start may switch: since they were made somebody may have
+// CheckLinks is CheckTargets for the links that a service's start may switch: since they were made somebody may have
 // changed the directories that they are in.
-func (r *run) checkLinks(ctx context.Context, n config.Node, nd *node.Node, svc node.Service) error {
-	b := r.bundleOf(n)
+func (r *Payload) CheckLinks(ctx context.Context, n config.Node, nd *node.Node, svc node.Service) error {
+	b := r.BundleOf(n)
 	if len(svc.Binaries) == 0 || b == nil {
 		return nil
 	}
-	return r.checkTargets(ctx, nd, slices.DeleteFunc(r.members(n, b.Manifest()), func(p placed) bool {
+	return r.CheckTargets(ctx, nd, slices.DeleteFunc(r.Members(n, b.Manifest()), func(p placed) bool {
 		return !slices.ContainsFunc(svc.Binaries, func(b node.Binary) bool { return p.executed && b.Link == p.File })
 	}))
 }
 
-// packages are the names that the node's package manager is asked for.
-func (r *run) packages(n config.Node, m *bundle.Manifest) []string {
+// Packages are the names that the node's package manager is asked for.
+func (r *Payload) Packages(n config.Node, m *bundle.Manifest) []string {
 	var out []string
 	add := func(name string) {
 		if !slices.Contains(out, name) {
@@ -144,27 +144,27 @@ func (r *run) packages(n config.Node, m *bundle.Manifest) []string {
 	return out
 }
 
-// images are those that the node's roles need.
-func (r *run) images(n config.Node, m *bundle.Manifest) []bundle.Image {
+// Images are those that the node's roles need.
+func (r *Payload) Images(n config.Node, m *bundle.Manifest) []bundle.Image {
 	var out []bundle.Image
 	for _, im := range m.Images {
-		if wants(n, im.Roles) || slices.ContainsFunc(r.listed(n, "image"), func(name string) bool { return config.MeansImage(name, im.Name) }) {
+		if wants(n, im.Roles) || slices.ContainsFunc(r.Listed(n, "image"), func(name string) bool { return config.MeansImage(name, im.Name) }) {
 			out = append(out, im)
 		}
 	}
 	return out
 }
 
-// pauseImage is the one that deploy.yaml names, else the bundle's.
-func (r *run) pauseImage(m *bundle.Manifest) string {
+// PauseImage is the one that deploy.yaml names, else the bundle's.
+func (r *Payload) PauseImage(m *bundle.Manifest) string {
 	if r.Cluster.PauseImage != "" {
 		return r.Cluster.PauseImage
 	}
 	return findImage(m, "pause")
 }
 
-// dnsImage is CoreDNS in the bundle, in the version that deploy.yaml names, if it does.
-func (r *run) dnsImage(m *bundle.Manifest) string {
+// DNSImage is CoreDNS in the bundle, in the version that deploy.yaml names, if it does.
+func (r *Payload) DNSImage(m *bundle.Manifest) string {
 	im := findImage(m, "coredns")
 	v := r.Cluster.DNS.ImageVersion
 	if v == "" {
@@ -194,8 +194,8 @@ func cutTag(image string) (repo, tag string, ok bool) {
 	return image[:i], image[i+1:], true
 }
 
-// addonFiles are the manifests to apply, in order: those that deploy.yaml lists, else the network plugin's.
-func (r *run) addonFiles(m *bundle.Manifest) []string {
+// AddonFiles are the manifests to apply, in order: those that deploy.yaml lists, else the network plugin's.
+func (r *Payload) AddonFiles(m *bundle.Manifest) []string {
 	var out []string
 	for _, a := range r.Cluster.Addons {
 		out = append(out, a.Filename)
@@ -203,7 +203,7 @@ func (r *run) addonFiles(m *bundle.Manifest) []string {
 	if plugin := r.networkAddon(m); plugin != "" && !slices.Contains(out, plugin) {
 		out = append([]string{plugin}, out...)
 	}
-	for _, name := range r.manifests() {
+	for _, name := range r.Manifests() {
 		if !slices.Contains(out, name) {
 			out = append(out, name)
 		}
@@ -213,7 +213,7 @@ func (r *run) addonFiles(m *bundle.Manifest) []string {
 
 // networkAddon is the bundle's manifest for the network plugin: the one that NetworkYamlPath names, else the addon whose name contains the
 // plugin's.
-func (r *run) networkAddon(m *bundle.Manifest) string {
+func (r *Payload) networkAddon(m *bundle.Manifest) string {
 	if at := r.Cluster.PluginArgs["NetworkYamlPath"]; at != "" {
 		if member := m.Layout.Place(bundle.Addon, path.Base(at)); slices.ContainsFunc(m.Members, func(x bundle.Member) bool { return x.Path == member }) {
 			return path.Base(at)

@@ -11,9 +11,9 @@ import (
 // changed. Of env it needs Cluster, Connect, Emit and Now.
 func Probe(ctx context.Context, env Env, n config.Node) (Machine, *Facts, []event.Finding, error) {
 	r := newRun(env)
-	if err := r.look(ctx, n); err != nil {
+	if err := r.Inspect(ctx, n); err != nil {
 		return machine(n, nil), nil, nil, err
 	}
-	f := r.fact(n.Name)
+	f := r.Fact(n.Name)
 	return machine(n, f), f, r.judgeNode(n, f), nil
 }

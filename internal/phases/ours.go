@@ -32,7 +32,7 @@ func (r *run) judgeOurs(n config.Node, f *Facts) []event.Finding {
 	if f.OwnRuntime != "" && isKubelet(n) && f.OwnRuntime != r.runtimeName() {
 		out = append(out, finding(event.Error, n.Name, "runtime-change", "is", f.OwnRuntime, "want", r.runtimeName()))
 	}
-	if b := r.bundleFor(n, f); b != nil && f.Kubelet != "" && b.Manifest().Kubernetes != "" && f.Kubelet != b.Manifest().Kubernetes {
+	if b := r.BundleFor(n, f); b != nil && f.Kubelet != "" && b.Manifest().Kubernetes != "" && f.Kubelet != b.Manifest().Kubernetes {
 		out = append(out, finding(event.Error, n.Name, "version", "is", event.Clean(f.Kubelet), "bundle", b.Manifest().Kubernetes))
 	}
 	return out
@@ -65,7 +65,7 @@ func (r *run) judgeAuthority(n config.Node, f *Facts, cleanup bool) []event.Find
 func (r *run) judgeAuthorities() []event.Finding {
 	var all []event.Finding
 	for _, n := range r.Cluster.Nodes {
-		if f := r.fact(n.Name); f != nil && f.Cluster == r.Cluster.Name {
+		if f := r.Fact(n.Name); f != nil && f.Cluster == r.Cluster.Name {
 			all = append(all, r.judgeAuthority(n, f, true)...)
 		}
 	}
@@ -99,7 +99,7 @@ func (r *run) judgeFiles(ctx context.Context) []event.Finding {
 	found := make([][]event.Finding, len(r.Cluster.Nodes))
 	var wg sync.WaitGroup
 	for i, n := range r.Cluster.Nodes {
-		nd, f, b := r.node(n.Name), r.fact(n.Name), r.bundleOf(n)
+		nd, f, b := r.Node(n.Name), r.Fact(n.Name), r.BundleOf(n)
 		if nd == nil || f == nil || b == nil || f.Cluster != "" && f.Cluster != r.Cluster.Name {
 			continue // told already
 		}
@@ -118,7 +118,7 @@ func (r *run) foreignFiles(ctx context.Context, n config.Node, nd *node.Node, b 
 	if isKubelet(n) {
 		paths = append(paths, r.runtime().paths(n)...)
 	}
-	for _, m := range r.members(n, b.Manifest()) {
+	for _, m := range r.Members(n, b.Manifest()) {
 		paths = append(paths, m.File)
 		if m.executed {
 			paths = append(paths, m.binary().File)

@@ -53,10 +53,10 @@ func (r *run) packagesStep(n config.Node, what string, needs ...string) *engine.
 	s.Timeout = 30 * time.Minute
 	s.Retry = engine.Retry{Tries: 3, Delay: 5 * time.Second, MaxDelay: 30 * time.Second}
 	s.When = func(context.Context) (bool, event.Msg, error) {
-		return len(r.packages(n, r.bundleOf(n).Manifest())) > 0, event.M("why.no-packages"), nil
+		return len(r.Packages(n, r.BundleOf(n).Manifest())) > 0, event.M("why.no-packages"), nil
 	}
-	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
-		names := r.packages(n, r.bundleOf(n).Manifest())
+	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+		names := r.Packages(n, r.BundleOf(n).Manifest())
 		return holds(ctx, nd, r.packagerOf(n).installed(names))
 	})
 	return s
@@ -71,10 +71,10 @@ func (r *run) sendPackages(n config.Node) *engine.Step {
 		if ok, err := installed(ctx); ok || err != nil {
 			return ok, err
 		}
-		return r.packagesSent(ctx, n, r.node(n.Name))
+		return r.packagesSent(ctx, n, r.Node(n.Name))
 	}
-	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
-		b := r.bundleOf(n)
+	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
+		b := r.BundleOf(n)
 		if err := sendRepository(ctx, nd, b, r.packagerOf(n)); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func holds(ctx context.Context, nd *node.Node, condition string) (bool, error) {
 }
 
 // packagerOf is the package manager of a machine that passed the preflight.
-func (r *run) packagerOf(n config.Node) packager { return packagerFor(r.fact(n.Name)) }
+func (r *run) packagerOf(n config.Node) packager { return packagerFor(r.Fact(n.Name)) }
 
 // packagerFor is the package manager of the machine's family; nil when the machine has none that we can work with.
 func packagerFor(f *Facts) packager {
@@ -117,7 +117,7 @@ func inRepo(m *bundle.Manifest, x bundle.Member) string {
 
 // packagesSent says whether the repository and all that would be installed from it lie on the node: an upload is there whole or not at all.
 func (r *run) packagesSent(ctx context.Context, n config.Node, nd *node.Node) (bool, error) {
-	p, m := r.packagerOf(n), r.bundleOf(n).Manifest()
+	p, m := r.packagerOf(n), r.BundleOf(n).Manifest()
 	var read strings.Builder
 	for _, x := range p.metadata(m) {
 		file := node.Quote(inRepo(m, x))
@@ -148,11 +148,11 @@ func (r *run) installPackages(n config.Node) *engine.Step {
 			return false, err
 		}
 		// An installation that was cut off at its end leaves what was sent.
-		out, err := r.node(n.Name).Query(ctx, r.packagerOf(n).left())
+		out, err := r.Node(n.Name).Query(ctx, r.packagerOf(n).left())
 		return out == "", err
 	}
-	s.Verify = r.asksVerify(n.Name, func(ctx context.Context, _ *node.Node) (bool, error) { return installed(ctx) }, "packages.not-installed")
-	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+	s.Verify = r.Verified(n.Name, func(ctx context.Context, _ *node.Node) (bool, error) { return installed(ctx) }, "packages.not-installed")
+	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 		p := r.packagerOf(n)
 		if _, err := nd.Change(ctx, node.Change{Desc: event.M("change.mend-packages"), Script: p.mend()}); err != nil {
 			return err
@@ -169,7 +169,7 @@ func (r *run) installPackages(n config.Node) *engine.Step {
 		}
 		_, err = nd.Change(ctx, node.Change{
 			Desc: event.M("change.packages", "packages", strings.Join(pkgs, " ")), Records: records,
-			Script: p.install(r.packages(n, r.bundleOf(n).Manifest()), chosen.packages),
+			Script: p.install(r.Packages(n, r.BundleOf(n).Manifest()), chosen.packages),
 		})
 		return err
 	})
@@ -189,8 +189,8 @@ func diskSays(cause string) bool {
 
 // choose asks the node's package manager what it would install, and finds that in the bundle.
 func (r *run) choose(ctx context.Context, n config.Node, nd *node.Node) (choice, error) {
-	b, p := r.bundleOf(n), r.packagerOf(n)
-	out, err := nd.Query(ctx, p.choose(r.packages(n, b.Manifest())))
+	b, p := r.BundleOf(n), r.packagerOf(n)
+	out, err := nd.Query(ctx, p.choose(r.Packages(n, b.Manifest())))
 	if err != nil {
 		f := event.AsFault(err)
 		if f.Code == "node.command-failed" && !diskSays(f.Cause) {

@@ -19,9 +19,9 @@ const (
 	KeptSnapshots  Kept = "snapshots"   // snapshots of etcd
 )
 
-// persist returns when parts of the cluster's files are where they outlive this host. It is called even if this try has
+// Keep returns when parts of the cluster's files are where they outlive this host. It is called even if this try has
 // changed nothing: an earlier one may have failed in between.
-func (r *run) persist(ctx context.Context, parts ...Kept) error {
+func (r *Env) Keep(ctx context.Context, parts ...Kept) error {
 	if r.Persist == nil || r.Dry {
 		return nil
 	}

@@ -41,8 +41,8 @@ func targets(p config.Package, m *bundle.Manifest, add func(bundle.Member, strin
 	}
 }
 
-// listed are the names of a type in the lists of the node's roles, each once.
-func (r *run) listed(n config.Node, kind string) []string {
+// Listed are the names of a type in the lists of the node's roles, each once.
+func (r *Payload) Listed(n config.Node, kind string) []string {
 	var out []string
 	for _, role := range n.Roles {
 		for _, p := range r.Cluster.Packages[role] {
@@ -54,11 +54,11 @@ func (r *run) listed(n config.Node, kind string) []string {
 	return out
 }
 
-// manifests are the packages of type yaml of all roles, in the order of the machines: they are the cluster's, not a machine's.
-func (r *run) manifests() []string {
+// Manifests are the packages of type yaml of all roles, in the order of the machines: they are the cluster's, not a machine's.
+func (r *Payload) Manifests() []string {
 	var out []string
 	for _, n := range r.Cluster.Nodes {
-		for _, name := range r.listed(n, "yaml") {
+		for _, name := range r.Listed(n, "yaml") {
 			if !slices.Contains(out, name) {
 				out = append(out, name)
 			}
@@ -74,7 +74,7 @@ const maxManifest = 16 << 20
 // before anything is touched.
 func (r *run) judgeURLs(ctx context.Context) []event.Finding {
 	var out []event.Finding
-	for _, url := range r.manifests() {
+	for _, url := range r.Manifests() {
 		if !config.IsURL(url) {
 			continue
 		}
@@ -123,7 +123,7 @@ func (r *run) readAddon(b Bundle, name string) ([]byte, error) {
 		defer r.mu.Unlock()
 		return r.fetched[name], nil
 	}
-	at, _ := r.addonMember(b.Manifest(), name) // preflight has found it
+	at, _ := r.AddonMember(b.Manifest(), name) // preflight has found it
 	f, err := b.Open(at)
 	if err != nil {
 		return nil, err
@@ -140,13 +140,13 @@ func (r *run) readAddon(b Bundle, name string) ([]byte, error) {
 func (r *run) repoPackages(n config.Node) *engine.Step {
 	s := step(phaseInfra, "repo-packages", n.Name, []string{id(phaseInfra, "packages", n.Name)})
 	s.Timeout = 30 * time.Minute
-	names := r.listed(n, "repo")
-	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
-		out, err := nd.Query(ctx, repoProgram(r.fact(n.Name))+repoLib+"repo_missing "+quoteAll(names)+"\n[ ! -e "+node.Dir+"/repo-known ] || echo cut off\n")
+	names := r.Listed(n, "repo")
+	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+		out, err := nd.Query(ctx, repoProgram(r.Fact(n.Name))+repoLib+"repo_missing "+quoteAll(names)+"\n[ ! -e "+node.Dir+"/repo-known ] || echo cut off\n")
 		return out == "", err
 	})
-	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
-		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.repo-packages", "packages", strings.Join(names, " ")), Script: repoInstall(r.fact(n.Name), names)})
+	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
+		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.repo-packages", "packages", strings.Join(names, " ")), Script: repoInstall(r.Fact(n.Name), names)})
 		return err
 	})
 	return s

@@ -34,7 +34,7 @@ func TestPackagesOfAllTypes(t *testing.T) {
 	} {
 		r := newTestRun()
 		r.Cluster.Packages[workerRole] = c.list
-		if diff := cmp.Diff(c.files, files(r.members(worker, m))); diff != "" {
+		if diff := cmp.Diff(c.files, files(r.Members(worker, m))); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 		for _, p := range c.list {
@@ -49,10 +49,10 @@ func TestPackagesOfAllTypes(t *testing.T) {
 	}
 	r := newTestRun()
 	r.Cluster.Packages[cpRole] = []config.Package{{Name: "agnhost:2.57", Type: "image"}, {Name: "metrics.yaml", Type: "yaml"}, {Name: "https://x.example/y.yaml", Type: "yaml"}}
-	if got := r.images(master, m); len(got) != 3 {
+	if got := r.Images(master, m); len(got) != 3 {
 		t.Error(got)
 	}
-	if diff := cmp.Diff([]string{"kube-flannel.yml", "metrics.yaml", "https://x.example/y.yaml"}, r.addonFiles(m)); diff != "" {
+	if diff := cmp.Diff([]string{"kube-flannel.yml", "metrics.yaml", "https://x.example/y.yaml"}, r.AddonFiles(m)); diff != "" {
 		t.Error(diff)
 	}
 }

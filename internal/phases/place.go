@@ -56,9 +56,9 @@ func (r *run) placePrograms(n config.Node, group string) *engine.Step {
 	s.Lane, s.Limit, s.Timeout = laneBulk, LimitUploads, 30*time.Minute
 	s.Retry = engine.Retry{Tries: 5, Delay: 2 * time.Second, MaxDelay: 30 * time.Second}
 	list := func() []placed {
-		return slices.DeleteFunc(r.members(n, r.bundleOf(n).Manifest()), func(p placed) bool { return groupOf(n, p.Member) != group })
+		return slices.DeleteFunc(r.Members(n, r.BundleOf(n).Manifest()), func(p placed) bool { return groupOf(n, p.Member) != group })
 	}
-	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		var want, script strings.Builder
 		for _, p := range list() {
 			at := p.File
@@ -72,9 +72,9 @@ func (r *run) placePrograms(n config.Node, group string) *engine.Step {
 		out, err := nd.Query(ctx, script.String())
 		return out == want.String(), err
 	})
-	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
-		b := r.bundleOf(n)
-		if err := r.checkTargets(ctx, nd, list()); err != nil {
+	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
+		b := r.BundleOf(n)
+		if err := r.CheckTargets(ctx, nd, list()); err != nil {
 			return err
 		}
 		for _, p := range list() {
@@ -103,18 +103,18 @@ func (r *run) retire(needs []string) []*engine.Step {
 		s := step(phaseCheck, "old-binaries", n.Name, needs)
 		s.Retry = engine.Retry{Tries: 2, Delay: 2 * time.Second}
 		old := func(ctx context.Context, nd *node.Node) ([]string, error) {
-			return nd.Retired(ctx, r.binaries(n, r.executed(n)...))
+			return nd.Retired(ctx, r.Binaries(n, r.executed(n)...))
 		}
-		s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+		s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 			files, err := old(ctx, nd)
 			return len(files) == 0, err
 		})
-		s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+		s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 			files, err := old(ctx, nd)
 			if err != nil {
 				return err
 			}
-			return nd.Retire(ctx, files, r.binaries(n, r.executed(n)...))
+			return nd.Retire(ctx, files, r.Binaries(n, r.executed(n)...))
 		})
 		steps = append(steps, s)
 	}

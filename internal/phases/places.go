@@ -20,12 +20,12 @@ import (
 
 // judgePlaces finds files that a machine would get at places where none may come from outside.
 func (r *run) judgePlaces(n config.Node, f *Facts) []event.Finding {
-	b := r.bundleFor(n, f)
+	b := r.BundleFor(n, f)
 	if b == nil {
 		return nil // told already
 	}
 	var out []event.Finding
-	for _, p := range r.members(n, b.Manifest()) {
+	for _, p := range r.Members(n, b.Manifest()) {
 		if fault := placeFault(p); fault != nil {
 			fault.Node = n.Name
 			out = append(out, event.Finding{Host: n.Name, Severity: event.Error, Fault: *fault})
@@ -102,13 +102,13 @@ shadowed() { # DIR NAME: another unit of that name
 }
 `
 
-// judgeTargets finds what checkTargets would refuse on a node.
+// judgeTargets finds what CheckTargets would refuse on a node.
 func (r *run) judgeTargets(ctx context.Context, n config.Node, nd *node.Node, b Bundle) []event.Finding {
-	list := slices.DeleteFunc(r.members(n, b.Manifest()), func(p placed) bool { return placeFault(p) != nil }) // told already
+	list := slices.DeleteFunc(r.Members(n, b.Manifest()), func(p placed) bool { return placeFault(p) != nil }) // told already
 	if isKubelet(n) {
 		list = append(list, r.pluginPlace())
 	}
-	faults, err := r.targetFaults(ctx, nd, list)
+	faults, err := r.TargetFaults(ctx, nd, list)
 	if err != nil {
 		faults = append(faults, event.AsFault(err).On(n.Name))
 	}
@@ -121,27 +121,27 @@ func (r *run) judgeTargets(ctx context.Context, n config.Node, nd *node.Node, b 
 
 // pluginPlace stands for the plugins that a package or the network's pods may put beside ours.
 func (r *run) pluginPlace() placed {
-	return placed{File: path.Join(r.cniDir(), "plugin"), Use: nodepath.Program}
+	return placed{File: path.Join(r.CNIDir(), "plugin"), Use: nodepath.Program}
 }
 
-// checkTargets refuses, right before anything is written, what may not be placed: a path that is not on the list, a
+// CheckTargets refuses, right before anything is written, what may not be placed: a path that is not on the list, a
 // directory that a link leads elsewhere or that somebody else may change, a unit that would hide another one. The
 // faults are those of placeFault, node.outside-whitelist (a link), node.place-open and node.place-unit.
-func (r *run) checkTargets(ctx context.Context, nd *node.Node, list []placed) error {
+func (r *Payload) CheckTargets(ctx context.Context, nd *node.Node, list []placed) error {
 	for _, p := range list {
 		if fault := placeFault(p); fault != nil {
 			return fault.On(nd.Name())
 		}
 	}
-	faults, err := r.targetFaults(ctx, nd, list)
+	faults, err := r.TargetFaults(ctx, nd, list)
 	if err == nil && len(faults) > 0 {
 		err = faults[0]
 	}
 	return err
 }
 
-// targetFaults asks the node about the directories of a list, each once, and about its units.
-func (r *run) targetFaults(ctx context.Context, nd *node.Node, list []placed) ([]*event.Fault, error) {
+// TargetFaults asks the node about the directories of a list, each once, and about its units.
+func (r *Payload) TargetFaults(ctx context.Context, nd *node.Node, list []placed) ([]*event.Fault, error) {
 	var script strings.Builder
 	var asked []string
 	ask := func(what, line string) {

@@ -53,9 +53,9 @@ func kernelBefore(release string, major, minor int) bool {
 	return err == nil && err2 == nil && (x < major || x == major && y < minor)
 }
 
-// addonMember is where in the bundle a manifest to apply is: an addon by its name, or, for an absolute path (NetworkYamlPath), the addon of
+// AddonMember is where in the bundle a manifest to apply is: an addon by its name, or, for an absolute path (NetworkYamlPath), the addon of
 // that base name, else the file that the packages place there on the control plane.
-func (r *run) addonMember(m *bundle.Manifest, name string) (string, bool) {
+func (r *Payload) AddonMember(m *bundle.Manifest, name string) (string, bool) {
 	has := func(member string) bool {
 		return slices.ContainsFunc(m.Members, func(x bundle.Member) bool { return x.Path == member })
 	}
@@ -65,7 +65,7 @@ func (r *run) addonMember(m *bundle.Manifest, name string) (string, bool) {
 	if member := m.Layout.Place(bundle.Addon, path.Base(name)); has(member) {
 		return member, true
 	}
-	for _, p := range r.members(r.Cluster.With(bundle.ControlPlane)[0], m) {
+	for _, p := range r.Members(r.Cluster.With(bundle.ControlPlane)[0], m) {
 		if p.File == path.Clean(name) {
 			return p.Path, true
 		}
@@ -80,8 +80,8 @@ func (r *run) fit(o *unstructured.Unstructured, addon string) []event.Msg {
 	if setFlannelNetwork(o, cidr) || setCalicoPool(o, cidr) || setCiliumPool(o, cidr) {
 		out = append(out, event.M("notice.pod-cidr", "addon", addon, "cidr", cidr))
 	}
-	if setCNIBinDir(o, r.cniDir()) {
-		out = append(out, event.M("notice.cni-bin-dir", "addon", addon, "dir", r.cniDir()))
+	if setCNIBinDir(o, r.CNIDir()) {
+		out = append(out, event.M("notice.cni-bin-dir", "addon", addon, "dir", r.CNIDir()))
 	}
 	if setFlannelInterface(o) {
 		out = append(out, event.M("notice.flannel-iface", "addon", addon))
@@ -164,7 +164,7 @@ func (r *run) pluginReady(ctx context.Context) error {
 		if o.GetKind() != "DaemonSet" {
 			continue
 		}
-		d, err := r.api().AppsV1().DaemonSets(o.GetNamespace()).Get(ctx, o.GetName(), metav1.GetOptions{})
+		d, err := r.API().AppsV1().DaemonSets(o.GetNamespace()).Get(ctx, o.GetName(), metav1.GetOptions{})
 		if err != nil {
 			return kubeFault(err)
 		}

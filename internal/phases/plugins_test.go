@@ -130,13 +130,13 @@ func TestTheManifestThatNetworkYamlPathNames(t *testing.T) {
 		"/etc/kubernetes/addons/absent.yaml":      "",
 	} {
 		r := pluginRun(t, "{plugin: calico, plugin-args: {NetworkYamlPath: "+at+"}}", placed)
-		m := r.bundle("amd64").Manifest()
-		got, ok := r.addonMember(m, r.addonFiles(m)[0])
+		m := r.Bundle("amd64").Manifest()
+		got, ok := r.AddonMember(m, r.AddonFiles(m)[0])
 		if want == "" {
 			if ok {
 				t.Errorf("%s: %s", at, got)
 			}
-			if c := codes(r.judgeBundle(r.bundle("amd64"), bundle.AllRoles())); !slices.Contains(c, "error bundle.no-addon") {
+			if c := codes(r.judgeBundle(r.Bundle("amd64"), bundle.AllRoles())); !slices.Contains(c, "error bundle.no-addon") {
 				t.Errorf("%s: %v", at, c)
 			}
 			continue
@@ -144,7 +144,7 @@ func TestTheManifestThatNetworkYamlPathNames(t *testing.T) {
 		if got != want || !ok {
 			t.Errorf("%s: %s", at, got)
 		}
-		if c := codes(r.judgeBundle(r.bundle("amd64"), bundle.AllRoles())); len(c) > 0 {
+		if c := codes(r.judgeBundle(r.Bundle("amd64"), bundle.AllRoles())); len(c) > 0 {
 			t.Errorf("%s: %v", at, c)
 		}
 	}
@@ -154,8 +154,8 @@ func TestTheManifestThatNetworkYamlPathNames(t *testing.T) {
 func TestTheManifestThatPackagesBring(t *testing.T) {
 	r := pluginRun(t, "{plugin: calico, plugin-args: {NetworkYamlPath: /etc/kubernetes/calico-own.yaml}}",
 		bundle.Member{Path: "calico-own.yaml", Kind: bundle.ExtraFile, Name: "calico-own", Dst: "/etc/kubernetes", Roles: []bundle.Role{cpRole}})
-	m := r.bundle("amd64").Manifest()
-	if got, ok := r.addonMember(m, r.addonFiles(m)[0]); !ok || got != "calico-own.yaml" {
+	m := r.Bundle("amd64").Manifest()
+	if got, ok := r.AddonMember(m, r.AddonFiles(m)[0]); !ok || got != "calico-own.yaml" {
 		t.Errorf("%q", got)
 	}
 }
@@ -198,14 +198,14 @@ func TestPortsAndKernelOfPlugins(t *testing.T) {
 func TestCoreDNSAsAService(t *testing.T) {
 	r := componentRun(t, "service: {dns: {corednstype: binary}, dnsaddr: 10.32.0.53}\ndns-domain: air.gap\n")
 	n := r.Cluster.Nodes[0]
-	if got := codes(r.judgeBundle(r.bundle("amd64"), bundle.AllRoles())); !slices.Contains(got, "error bundle.no-coredns") {
+	if got := codes(r.judgeBundle(r.Bundle("amd64"), bundle.AllRoles())); !slices.Contains(got, "error bundle.no-coredns") {
 		t.Errorf("a bundle without the program: %v", got)
 	}
 	m := manifest()
 	m.Images = m.Images[:1] // nobody needs CoreDNS's image
 	m.Members = append(m.Members, bundle.Member{Path: "coredns", Kind: bundle.Binary, Name: "coredns", Dst: "/usr/local/bin", Roles: []bundle.Role{cpRole}})
 	r.bundles["amd64"] = box{m}
-	if got := codes(r.judgeBundle(r.bundle("amd64"), bundle.AllRoles())); len(got) > 0 {
+	if got := codes(r.judgeBundle(r.Bundle("amd64"), bundle.AllRoles())); len(got) > 0 {
 		t.Errorf("%v", got)
 	}
 	r.facts["m1"].Nameserver, r.facts["m1"].Resolv = true, "/run/systemd/resolve/resolv.conf"

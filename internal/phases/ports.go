@@ -170,18 +170,18 @@ func (r *run) openPorts(n config.Node) *engine.Step {
 	s := step(phaseInfra, "ports", n.Name, []string{id(phaseInfra, "claim", n.Name)})
 	var recorded []string
 	s.When = func(ctx context.Context) (bool, event.Msg, error) {
-		recs, err := r.node(n.Name).Records(ctx)
+		recs, err := r.Node(n.Name).Records(ctx)
 		recorded = nil
 		for _, x := range recs {
 			if x.Kind == "port" {
 				recorded = append(recorded, x.Key)
 			}
 		}
-		return len(recorded) > 0 || len(r.fact(n.Name).Firewalls) > 0, event.M("why.no-firewall"), err
+		return len(recorded) > 0 || len(r.Fact(n.Name).Firewalls) > 0, event.M("why.no-firewall"), err
 	}
 	// want are the rules to have: those that are needed, and what was opened once for the same need.
 	want := func() (open, shut []string) {
-		f := r.fact(n.Name)
+		f := r.Fact(n.Name)
 		open = r.rules(n, f, false)
 		all := r.rules(n, f, true)
 		for _, rule := range recorded {
@@ -194,7 +194,7 @@ func (r *run) openPorts(n config.Node) *engine.Step {
 		}
 		return open, shut
 	}
-	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		open, shut := want()
 		closed, err := nd.Closed(ctx, open)
 		if err != nil || len(closed)+len(shut) > 0 {
@@ -205,7 +205,7 @@ func (r *run) openPorts(n config.Node) *engine.Step {
 		}
 		return true, nil
 	})
-	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 		open, shut := want()
 		if len(shut) > 0 {
 			if err := nd.Close(ctx, event.M("change.close-ports", "rules", strings.Join(shut, "; ")), shut); err != nil {
@@ -241,7 +241,7 @@ func (r *run) beforeServices(steps []*engine.Step, what string) {
 // tellPorts says what will be opened where.
 func (r *run) tellPorts() error {
 	for _, n := range r.Cluster.Nodes {
-		f := r.fact(n.Name)
+		f := r.Fact(n.Name)
 		if f == nil {
 			continue
 		}

@@ -30,7 +30,7 @@ func (r *run) preflight(cleanup bool) []*engine.Step {
 	var steps []*engine.Step
 	var needs []string
 	if !cleanup {
-		for _, b := range r.sources() {
+		for _, b := range r.Sources() {
 			s := step(phasePreflight, "bundle-"+b.Key, "", nil)
 			s.Title = event.M("step.preflight.bundle", "arch", b.Key)
 			if b.Arch == "" {
@@ -38,7 +38,7 @@ func (r *run) preflight(cleanup bool) []*engine.Step {
 			}
 			s.Timeout = 30 * time.Minute
 			s.Optional = true
-			s.Verify = func(ctx context.Context) error { return r.failing("bundle "+b.Key, r.stage(ctx, b)) }
+			s.Verify = func(ctx context.Context) error { return r.KeepFault("bundle "+b.Key, r.StageBundle(ctx, b)) }
 			steps, needs = append(steps, s), append(needs, s.ID)
 		}
 	}
@@ -68,20 +68,20 @@ func (r *run) lookStep(n config.Node) *engine.Step {
 	s := step(phasePreflight, "facts", n.Name, nil)
 	s.Retry = engine.Retry{Tries: 3, Delay: 2 * time.Second, MaxDelay: 10 * time.Second}
 	s.Optional = true
-	s.Verify = func(ctx context.Context) error { return r.failing(n.Name, r.look(ctx, n)) }
+	s.Verify = func(ctx context.Context) error { return r.KeepFault(n.Name, r.Inspect(ctx, n)) }
 	return s
 }
 
-// failing keeps for the verdict what went wrong; the last try counts.
-func (r *run) failing(what string, err error) error {
+// KeepFault keeps for the verdict what went wrong; the last try counts.
+func (r *Nodes) KeepFault(what string, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failed[what] = event.AsFault(err)
 	return err
 }
 
-// failure is the finding of what could not be looked at.
-func (r *run) failure(what, host string) event.Finding {
+// Failure is the finding of what could not be looked at.
+func (r *Nodes) Failure(what, host string) event.Finding {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f := event.NewFault(event.ClassFailed, "internal", nil)
@@ -95,7 +95,7 @@ func (r *run) failure(what, host string) event.Finding {
 	return event.Finding{Host: host, Severity: event.Error, Fault: *f}
 }
 
-func (r *run) arches() []string {
+func (r *Nodes) Arches() []string {
 	var out []string
 	for _, n := range r.Cluster.Nodes {
 		if !slices.Contains(out, n.Arch) {
@@ -106,7 +106,7 @@ func (r *run) arches() []string {
 	return out
 }
 
-func (r *run) stage(ctx context.Context, source config.BundleSource) error {
+func (r *Nodes) StageBundle(ctx context.Context, source config.BundleSource) error {
 	b, err := r.Stage(ctx, source)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (r *run) stage(ctx context.Context, source config.BundleSource) error {
 	return nil
 }
 
-func (r *run) look(ctx context.Context, n config.Node) error {
+func (r *Nodes) Inspect(ctx context.Context, n config.Node) error {
 	h, err := r.Connect(ctx, n)
 	if f := event.AsFault(err); f != nil {
 		// A run that was killed holds the node until what it had begun there is ended, which takes seconds.
@@ -125,8 +125,8 @@ func (r *run) look(ctx context.Context, n config.Node) error {
 		again.Retry = f.Retry || f.Class == event.ClassLocked
 		return &again
 	}
-	nd := r.newNode(h)
-	f, err := Gather(ctx, nd, n.IP, r.Cluster.ServiceGateway, r.endpointName(), r.Now, r.spaceFor())
+	nd := r.NewNode(h)
+	f, err := Gather(ctx, nd, n.IP, r.Cluster.ServiceGateway, r.EndpointName(), r.Now, r.SpaceFor())
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (r *run) look(ctx context.Context, n config.Node) error {
 func (r *run) judge(ctx context.Context) error {
 	var all []event.Finding
 	for _, n := range r.Cluster.Nodes {
-		if f := r.fact(n.Name); f != nil {
+		if f := r.Fact(n.Name); f != nil {
 			all = append(all, r.judgeNode(n, f)...)
 			all = append(all, r.judgePrograms(n, f)...)
 			all = append(all, r.judgePlaces(n, f)...)
@@ -226,17 +226,17 @@ func (r *run) judgeNode(n config.Node, f *Facts) []event.Finding {
 		add(event.Warning, "selinux-balancer", "port", strconv.Itoa(r.Cluster.LBPort))
 	}
 	if f.Resolves == "no" && isKubelet(n) {
-		if addr := r.endpointAddress(); addr != "" {
-			add(event.Warning, "endpoint-told", "name", r.endpointName(), "addr", addr)
+		if addr := r.EndpointAddress(); addr != "" {
+			add(event.Warning, "endpoint-told", "name", r.EndpointName(), "addr", addr)
 		} else {
-			add(event.Error, "endpoint-unknown", "name", r.endpointName())
+			add(event.Error, "endpoint-unknown", "name", r.EndpointName())
 		}
 	}
 	out = append(out, judgeRecord(n, node.Beyond(f.RecordFormat, nil))...) // kinds that we do not know stay as they are
 	out = append(out, r.judgeFirewall(n, f)...)
 	out = append(out, r.judgePlugin(n, f)...)
 	out = append(out, r.judgeDNSPort(n, f)...)
-	if b := r.bundleFor(n, f); b != nil {
+	if b := r.BundleFor(n, f); b != nil {
 		if isKubelet(n) && !f.Cgroup2 && minor(b.Manifest()) >= cgroup1Refused {
 			add(event.Warning, "cgroup-v1", "version", b.Manifest().Kubernetes)
 		}
@@ -297,7 +297,7 @@ func (r *run) ports(n config.Node) []int {
 // pods. On a node of ours most is there already, but not other versions of binaries.
 func (r *run) judgeSpace(n config.Node, f *Facts, b Bundle) []event.Finding {
 	need := map[string]int64{}
-	for _, m := range r.members(n, b.Manifest()) {
+	for _, m := range r.Members(n, b.Manifest()) {
 		switch {
 		case m.executed && !slices.Contains(f.Versions, node.VersionOf(m.binary().File)):
 			need[node.VersionsDir] += m.Size
@@ -316,13 +316,13 @@ func (r *run) addSpace(need map[string]int64, n config.Node, b Bundle) {
 	const reserve = 512 << 20
 	store := r.runtime().store()
 	need[store] += reserve
-	for _, im := range r.images(n, b.Manifest()) {
-		need[r.spaceFor()] += im.Size
+	for _, im := range r.Images(n, b.Manifest()) {
+		need[r.SpaceFor()] += im.Size
 		need[store] += 3 * im.Size
 	}
 	for _, m := range b.Manifest().Members {
 		if m.Kind == bundle.Deb || m.Kind == bundle.RPM {
-			need[r.spaceFor()] += m.Size
+			need[r.SpaceFor()] += m.Size
 			need["/usr"] += 4 * m.Size
 		}
 	}
@@ -354,8 +354,8 @@ func judgeFree(n config.Node, f *Facts, need map[string]int64) []event.Finding {
 	return out
 }
 
-// spaceFor is the path whose file system holds what is sent, in the words of Facts.Free.
-func (r *run) spaceFor() string {
+// SpaceFor is the path whose file system holds what is sent, in the words of Facts.Free.
+func (r *Nodes) SpaceFor() string {
 	if d := r.Cluster.Source.DstPath; d != "" {
 		return d
 	}
@@ -369,7 +369,7 @@ func (r *run) judgeTogether() []event.Finding {
 	var out []event.Finding
 	seen := map[string]string{}
 	for _, n := range r.Cluster.Nodes {
-		f := r.fact(n.Name)
+		f := r.Fact(n.Name)
 		if f == nil {
 			continue
 		}
@@ -389,13 +389,13 @@ func (r *run) judgeReach(ctx context.Context) []event.Finding {
 	found := make([][]event.Finding, len(r.Cluster.Nodes))
 	var wg sync.WaitGroup
 	for i, n := range r.Cluster.Nodes {
-		nd := r.node(n.Name)
+		nd := r.Node(n.Name)
 		if nd == nil { // those that we cannot reach ourselves are told already
 			continue
 		}
 		wg.Go(func() {
 			for _, cp := range r.Cluster.With(bundle.ControlPlane) {
-				if r.node(cp.Name) == nil {
+				if r.Node(cp.Name) == nil {
 					continue
 				}
 				target := net.JoinHostPort(cp.IP.String(), strconv.Itoa(cp.Port))

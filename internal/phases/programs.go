@@ -12,7 +12,7 @@ import (
 // of deploy.yaml for the role leaves it out. A script that runs before the services start may bring anything: a role that has one is not
 // judged.
 func (r *run) judgePrograms(n config.Node, f *Facts) []event.Finding {
-	b := r.bundleFor(n, f)
+	b := r.BundleFor(n, f)
 	if b == nil {
 		return nil // told already
 	}
@@ -35,12 +35,12 @@ func (r *run) judgePrograms(n config.Node, f *Facts) []event.Finding {
 			code = "unlisted"
 		}
 		for _, name := range config.StartedPrograms(role) {
-			if r.programIn(n, m, name) == "" {
+			if r.ProgramIn(n, m, name) == "" {
 				add(event.Error, code, name, role)
 			}
 		}
 		for _, name := range config.ToolPrograms(role) {
-			if !overrides(list) && r.programIn(n, m, name) == "" {
+			if !overrides(list) && r.ProgramIn(n, m, name) == "" {
 				add(event.Warning, "no-tool", name, role)
 			}
 		}
@@ -54,5 +54,5 @@ func (r *run) judgePrograms(n config.Node, f *Facts) []event.Finding {
 // bringsNginx says whether one of the packages that a machine gets is an nginx, by the names that distributions have for it.
 func (r *run) bringsNginx(n config.Node, m *bundle.Manifest) bool {
 	names := []string{"nginx", "nginx-core", "nginx-light", "nginx-full", "nginx-extras"}
-	return r.programIn(n, m, "nginx") != "" || slices.ContainsFunc(append(r.packages(n, m), r.listed(n, "repo")...), func(p string) bool { return slices.Contains(names, p) })
+	return r.ProgramIn(n, m, "nginx") != "" || slices.ContainsFunc(append(r.Packages(n, m), r.Listed(n, "repo")...), func(p string) bool { return slices.Contains(names, p) })
 }

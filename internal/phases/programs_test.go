@@ -83,10 +83,10 @@ func TestServicesStartWhatWasPlaced(t *testing.T) {
 	r := newTestRun()
 	r.facts[worker.Name] = good(worker)
 	r.Cluster.Packages[workerRole] = []config.Package{{Name: "kubelet", Type: "binary", Dst: "/usr/bin"}}
-	if got := r.programPath(worker, "kubelet"); got != "/usr/bin/kubelet" {
+	if got := r.ProgramPath(worker, "kubelet"); got != "/usr/bin/kubelet" {
 		t.Error(got)
 	}
-	if got := r.programPath(master, "kubelet"); got != "/usr/local/bin/kubelet" {
+	if got := r.ProgramPath(master, "kubelet"); got != "/usr/local/bin/kubelet" {
 		t.Error(got)
 	}
 }

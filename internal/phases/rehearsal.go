@@ -123,8 +123,8 @@ func bold(f func() error) (err error) {
 	return f()
 }
 
-// newNode is a node whose changes are made, or in a rehearsal only announced.
-func (r *run) newNode(h node.Host) *node.Node {
+// NewNode is a node whose changes are made, or in a rehearsal only announced.
+func (r *Nodes) NewNode(h node.Host) *node.Node {
 	if r.Dry {
 		return node.Rehearse(h, r.Emit)
 	}
@@ -132,7 +132,7 @@ func (r *run) newNode(h node.Host) *node.Node {
 }
 
 // recorder keeps a rehearsal's requests from changing the cluster; nil when it is none.
-func (r *run) recorder() transport.WrapperFunc {
+func (r *Clients) recorder() transport.WrapperFunc {
 	if !r.Dry {
 		return nil
 	}
@@ -182,7 +182,7 @@ func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error
 }
 
 // etcdRecorder keeps a rehearsal's calls from changing etcd.
-func (r *run) etcdRecorder() []grpc.DialOption {
+func (r *Clients) etcdRecorder() []grpc.DialOption {
 	if !r.Dry {
 		return nil
 	}

@@ -105,10 +105,10 @@ func (r *restore) uploaded() string { return node.Dir + "/restore-" + r.token + 
 func (r *restore) judgeRestore(ctx context.Context) error {
 	var all []event.Finding
 	for _, n := range r.Cluster.Nodes {
-		f, taking := r.fact(n.Name), n.Has(bundle.Etcd) || n.Has(bundle.ControlPlane)
+		f, taking := r.Fact(n.Name), n.Has(bundle.Etcd) || n.Has(bundle.ControlPlane)
 		switch {
 		case f == nil && taking:
-			all = append(all, r.failure(n.Name, n.Name))
+			all = append(all, r.Failure(n.Name, n.Name))
 		case f == nil:
 			all = append(all, finding(event.Warning, n.Name, "restore-without"))
 		case f.Cluster != r.Cluster.Name:
@@ -124,10 +124,10 @@ func (r *restore) judgeRestore(ctx context.Context) error {
 	}
 	// A member that the file no longer names would go on with the old data, and its API server with it: two clusters of one name.
 	all = append(all, r.judgeLost()...)
-	if err := r.openPKI(ctx); err != nil {
+	if err := r.OpenPKI(ctx); err != nil {
 		f := event.AsFault(err)
 		all = append(all, event.Finding{Severity: event.Error, Fault: *f})
-	} else if r.snap.foreign(r.pki.CA.Cert) {
+	} else if r.snap.foreign(r.PKI().CA.Cert) {
 		all = append(all, finding(event.Error, "", "snapshot-foreign", "path", r.snap.Path, "cluster", r.Cluster.Name))
 	}
 	return r.tell(all)
@@ -138,7 +138,7 @@ func (r *restore) judgeMember(ctx context.Context, n config.Node, f *Facts) ([]e
 		return nil, nil
 	}
 	var out []event.Finding
-	if has, err := r.node(n.Name).Query(ctx, "[ ! -x "+node.Quote(r.programPath(n, "etcdutl"))+" ] || echo yes"); err != nil {
+	if has, err := r.Node(n.Name).Query(ctx, "[ ! -x "+node.Quote(r.ProgramPath(n, "etcdutl"))+" ] || echo yes"); err != nil {
 		return nil, err
 	} else if strings.TrimSpace(has) == "" {
 		out = append(out, finding(event.Error, n.Name, "restore-no-etcdutl"))
@@ -159,7 +159,7 @@ func (r *restore) exchanged(ctx context.Context, nd *node.Node) (bool, error) {
 // exchangedCount is how many members have.
 func (r *restore) exchangedCount(ctx context.Context) (n int, err error) {
 	for _, m := range r.Cluster.With(bundle.Etcd) {
-		yes, err := r.exchanged(ctx, r.node(m.Name))
+		yes, err := r.exchanged(ctx, r.Node(m.Name))
 		if err != nil {
 			return 0, err
 		}
@@ -184,7 +184,7 @@ func (r *run) judgeRestoring(ctx context.Context) []event.Finding {
 	re.token = under.Token
 	members, touched, whole := r.Cluster.With(bundle.Etcd), 0, 0
 	for _, n := range members {
-		nd := r.node(n.Name)
+		nd := r.Node(n.Name)
 		if nd == nil {
 			continue // told already
 		}
@@ -214,7 +214,7 @@ func (r *restore) prepare() []*engine.Step {
 		if err != nil || u != (restoring{r.snap.SHA256, r.token}) {
 			return false, err
 		}
-		return true, r.persist(ctx, KeptRestore)
+		return true, r.Keep(ctx, KeptRestore)
 	}
 	begin.Apply = func(ctx context.Context) error {
 		data, err := json.Marshal(restoring{r.snap.SHA256, r.token})
@@ -224,7 +224,7 @@ func (r *restore) prepare() []*engine.Step {
 		if err != nil {
 			return event.NewFault(event.ClassFailed, "state.write", err)
 		}
-		return r.persist(ctx, KeptRestore)
+		return r.Keep(ctx, KeptRestore)
 	}
 	before := step(phaseRestore, "before", "", []string{begin.ID})
 	before.Timeout = 30 * time.Minute
@@ -239,14 +239,14 @@ func (r *restore) prepare() []*engine.Step {
 		send.Lane, send.Limit, send.Timeout = laneBulk, LimitUploads, 30*time.Minute
 		send.Retry = engine.Retry{Tries: 5, Delay: 2 * time.Second, MaxDelay: 30 * time.Second}
 		send.When = func(ctx context.Context) (bool, event.Msg, error) {
-			yes, err := r.made(ctx, r.node(n.Name))
+			yes, err := r.made(ctx, r.Node(n.Name))
 			return !yes, event.M("why.restore-made"), err
 		}
-		send.Apply = r.onNode(n.Name, r.send)
+		send.Apply = r.On(n.Name, r.send)
 		mk := step(phaseRestore, "make", n.Name, []string{send.ID, before.ID})
 		mk.Timeout = 30 * time.Minute
-		mk.Check = r.asks(n.Name, r.made)
-		mk.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error { return r.makeData(ctx, n, nd) })
+		mk.Check = r.Ask(n.Name, r.made)
+		mk.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error { return r.makeData(ctx, n, nd) })
 		steps = append(steps, send, mk)
 	}
 	return steps
@@ -291,7 +291,7 @@ rm -rf --one-file-system %[1]s
 %[2]s snapshot restore %[3]s --data-dir %[1]s --name %[4]s --initial-cluster %[5]s --initial-cluster-token %[6]s --initial-advertise-peer-urls %[7]s --bump-revision %[8]d --mark-compacted
 mv %[1]s %[9]s
 rm -f %[3]s
-`, part, node.Quote(r.programPath(n, "etcdutl")), r.uploaded(), node.Quote(n.Name), node.Quote(strings.Join(initial, ",")), node.Quote(r.Cluster.EtcdToken+"-"+r.token), node.Quote(httpsURL(n.IP.String(), 2380)), int64(revisionBump), r.fresh())})
+`, part, node.Quote(r.ProgramPath(n, "etcdutl")), r.uploaded(), node.Quote(n.Name), node.Quote(strings.Join(initial, ",")), node.Quote(r.Cluster.EtcdToken+"-"+r.token), node.Quote(httpsURL(n.IP.String(), 2380)), int64(revisionBump), r.fresh())})
 	return err
 }
 
@@ -305,11 +305,11 @@ func (r *restore) exchange() []*engine.Step {
 			done, err := r.exchangedCount(ctx)
 			return done < len(members), event.M("why.restore-exchanged"), err
 		}
-		s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+		s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 			out, err := nd.Query(ctx, "systemctl is-active kube-apiserver.service || true")
 			return strings.TrimSpace(out) == "inactive", err
 		})
-		s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+		s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 			_, err := nd.Change(ctx, node.Change{Desc: event.M("change.restore-stop"), Script: "systemctl stop kube-scheduler.service kube-controller-manager.service kube-apiserver.service\n"})
 			return err
 		})
@@ -317,8 +317,8 @@ func (r *restore) exchange() []*engine.Step {
 	}
 	for _, n := range members {
 		s := step(phaseRestore, "exchange", n.Name, ids(phaseRestore, "stop", cps))
-		s.Check = r.asks(n.Name, r.exchanged)
-		s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+		s.Check = r.Ask(n.Name, r.exchanged)
+		s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 			_, err := nd.Change(ctx, node.Change{Desc: event.M("change.restore-exchange", "path", r.old()), Script: fmt.Sprintf(`systemctl stop etcd.service
 if [ ! -d %[2]s ]; then if [ -d %[1]s ]; then mv %[1]s %[2]s; else mkdir -m 700 %[2]s; fi; fi
 if [ -d %[3]s ]; then mv %[3]s %[1]s; fi
@@ -342,14 +342,14 @@ sync -f %[1]s 2>/dev/null || sync
 func (r *restore) starts(what string, n config.Node, needs []string, units ...string) *engine.Step {
 	s := step(phaseRestore, what, n.Name, needs)
 	names := strings.Join(units, " ")
-	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		if rehearsed(ctx) { // what runs now will have been stopped
 			return false, nil
 		}
 		out, err := nd.Query(ctx, "for u in "+names+"; do systemctl is-active $u || true; done\n")
 		return strings.Count(out, "active\n") == len(units) && !strings.Contains(out, "inactive"), err
 	})
-	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.start", "unit", names), Script: "systemctl start --no-block " + names + "\n"})
 		return err
 	})
@@ -362,7 +362,7 @@ func (r *restore) restored(ctx context.Context) error {
 		return err
 	}
 	first := r.Cluster.With(bundle.Etcd)[0]
-	c, err := r.etcdClient([]string{"https://" + first.IP.String() + ":2379"}, r.node(first.Name))
+	c, err := r.EtcdClient([]string{"https://" + first.IP.String() + ":2379"}, r.Node(first.Name))
 	if err != nil {
 		return err
 	}
@@ -397,7 +397,7 @@ func (r *restore) comeBack() []*engine.Step {
 		s := step(phaseRestore, "kubelet", n.Name, []string{ready.ID})
 		s.When = r.whenThere(n)
 		s.Check = func(ctx context.Context) (bool, error) { return r.registered(ctx, n) }
-		s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+		s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 			_, err := nd.Change(ctx, node.Change{Desc: event.M("change.start", "unit", "kubelet.service"), Script: "systemctl restart kubelet.service\n"})
 			return err
 		})
@@ -414,13 +414,13 @@ func (r *restore) comeBack() []*engine.Step {
 
 func (r *restore) whenThere(n config.Node) func(context.Context) (bool, event.Msg, error) {
 	return func(context.Context) (bool, event.Msg, error) {
-		return r.node(n.Name) != nil, event.M("why.restore-gone"), nil
+		return r.Node(n.Name) != nil, event.M("why.restore-gone"), nil
 	}
 }
 
 // registered: the snapshot has the Node object. A kubelet makes it at its start alone.
 func (r *restore) registered(ctx context.Context, n config.Node) (bool, error) {
-	_, err := r.api().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+	_, err := r.API().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
@@ -432,11 +432,11 @@ func (r *restore) registered(ctx context.Context, n config.Node) (bool, error) {
 
 // heard: the node is Ready, and its kubelet has renewed its lease since the API is back: what the snapshot says of it is history.
 func (r *restore) heard(ctx context.Context, n config.Node) error {
-	obj, err := r.api().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+	obj, err := r.API().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 	if err != nil {
 		return kubeFault(err)
 	}
-	lease, err := r.api().CoordinationV1().Leases("kube-node-lease").Get(ctx, n.Name, metav1.GetOptions{})
+	lease, err := r.API().CoordinationV1().Leases("kube-node-lease").Get(ctx, n.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		lease, err = &coordinationv1.Lease{}, nil
 	}
@@ -475,5 +475,5 @@ func (r *restore) end(ctx context.Context) error {
 	if err := os.Remove(r.path()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return event.NewFault(event.ClassFailed, "state.write", err)
 	}
-	return r.persist(ctx, KeptRestore)
+	return r.Keep(ctx, KeptRestore)
 }

@@ -50,7 +50,7 @@ func (r *run) setRole(ctx context.Context, n config.Node, o *corev1.Node) error 
 	if err != nil {
 		return err
 	}
-	if _, err := r.api().CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
+	if _, err := r.API().CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
 		return kubeFault(err)
 	}
 	return nil

@@ -46,7 +46,7 @@ func (t *turn) end(host string, err error) {
 	}
 }
 
-func (r *run) turnOf(what string) *turn {
+func (r *Rolling) turnOf(what string) *turn {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.turns == nil {
@@ -58,9 +58,9 @@ func (r *run) turnOf(what string) *turn {
 	return r.turns[what]
 }
 
-// inTurn calls f when no other node is at it. f restarts the component and proves that it is well again: where that failed on one node, no
+// InTurn calls f when no other node is at it. f restarts the component and proves that it is well again: where that failed on one node, no
 // other is touched any more (rolling.stopped), for what ended it there would end it everywhere. The node itself may try again.
-func (r *run) inTurn(ctx context.Context, what, host string, f func(context.Context) error) error {
+func (r *Rolling) InTurn(ctx context.Context, what, host string, f func(context.Context) error) error {
 	t := r.turnOf(what)
 	select {
 	case t.place <- struct{}{}:
@@ -95,19 +95,19 @@ func (r *run) service(c component, n config.Node, needs []string) *engine.Step {
 	s := step(c.phase, c.what, n.Name, needs)
 	s.Retry = engine.Retry{Tries: 2, Delay: 2 * time.Second}
 	s.Timeout = rollTimeout
-	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		svc, err := c.make(n)
-		if err != nil || r.turnOf(c.what).unproven(n.Name) {
+		if err != nil || r.Unproven(c.what, n.Name) {
 			return false, err
 		}
 		return nd.Running(ctx, svc)
 	})
-	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 		svc, err := c.make(n)
 		if err != nil {
 			return err
 		}
-		if err := r.checkLinks(ctx, n, nd, svc); err != nil {
+		if err := r.CheckLinks(ctx, n, nd, svc); err != nil {
 			return err
 		}
 		runs, err := running(ctx, nd, svc.Unit)
@@ -115,7 +115,7 @@ func (r *run) service(c component, n config.Node, needs []string) *engine.Step {
 			return err
 		}
 		again := false // an earlier try restarted it, and what follows did not end well
-		if r.turnOf(c.what).unproven(n.Name) {
+		if r.Unproven(c.what, n.Name) {
 			if again, err = nd.Running(ctx, svc); err != nil {
 				return err
 			}
@@ -139,7 +139,7 @@ func (r *run) service(c component, n config.Node, needs []string) *engine.Step {
 			}
 			return restart(ctx)
 		}
-		return r.inTurn(ctx, c.what, n.Name, func(ctx context.Context) error {
+		return r.InTurn(ctx, c.what, n.Name, func(ctx context.Context) error {
 			if err := nd.Prepare(ctx, svc); err != nil {
 				return err
 			}

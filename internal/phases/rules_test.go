@@ -254,7 +254,7 @@ func TestANodeGetsWhatItsRolesNeed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newTestRun()
 			r.Cluster.Packages = c.packages
-			got := r.members(c.node, manifest())
+			got := r.Members(c.node, manifest())
 			if diff := cmp.Diff(c.files, files(got)); diff != "" {
 				t.Error(diff)
 			}
@@ -263,18 +263,18 @@ func TestANodeGetsWhatItsRolesNeed(t *testing.T) {
 					t.Errorf("%s has mode %o", p.File, p.Mode)
 				}
 			}
-			if diff := cmp.Diff(c.install, r.packages(c.node, manifest())); diff != "" {
+			if diff := cmp.Diff(c.install, r.Packages(c.node, manifest())); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
-	if got := newTestRun().images(master, manifest()); len(got) != 2 {
+	if got := newTestRun().Images(master, manifest()); len(got) != 2 {
 		t.Error("images of a master:", got)
 	}
-	if got := newTestRun().images(worker, manifest()); len(got) != 3 {
+	if got := newTestRun().Images(worker, manifest()); len(got) != 3 {
 		t.Error("images of a worker:", got)
 	}
-	if got := newTestRun().images(config.Node{Roles: []bundle.Role{etcdRole}}, manifest()); got != nil {
+	if got := newTestRun().Images(config.Node{Roles: []bundle.Role{etcdRole}}, manifest()); got != nil {
 		t.Error("images of etcd:", got)
 	}
 }
@@ -288,7 +288,7 @@ func TestWhichPauseAndWhichDNS(t *testing.T) {
 		{"", "1.8.4", "registry.k8s.io/pause:3.10.1", "registry.k8s.io/coredns/coredns:1.8.4"},
 	} {
 		r.Cluster.PauseImage, r.Cluster.DNS.ImageVersion = c.pause, c.dns
-		if p, d := r.pauseImage(manifest()), r.dnsImage(manifest()); p != c.wantPause || d != c.wantDNS {
+		if p, d := r.PauseImage(manifest()), r.DNSImage(manifest()); p != c.wantPause || d != c.wantDNS {
 			t.Errorf("%+v: %s, %s", c, p, d)
 		}
 	}
@@ -313,7 +313,7 @@ func TestTheNetworkPluginComesFirstUnlessListed(t *testing.T) {
 		for _, f := range c.listed {
 			r.Cluster.Addons = append(r.Cluster.Addons, config.Addon{Filename: f})
 		}
-		if got := r.addonFiles(manifest()); !slices.Equal(got, c.want) {
+		if got := r.AddonFiles(manifest()); !slices.Equal(got, c.want) {
 			t.Errorf("%v: %v", c.listed, got)
 		}
 	}

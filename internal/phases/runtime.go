@@ -70,18 +70,18 @@ func runtimeMarkers() map[string]string {
 	return map[string]string{"containerd": containerdConf, "docker": dockerConf, "isulad": isuladMark}
 }
 
-// program is where the bundle's program of that name is placed on the node; "" when the bundle has none for it.
-func (r *run) program(n config.Node, name string) string {
-	b := r.bundleOf(n)
+// Program is where the bundle's program of that name is placed on the node; "" when the bundle has none for it.
+func (r *Payload) Program(n config.Node, name string) string {
+	b := r.BundleOf(n)
 	if b == nil {
 		return ""
 	}
-	return r.programIn(n, b.Manifest(), name)
+	return r.ProgramIn(n, b.Manifest(), name)
 }
 
-// programIn is where the program of that name of a bundle is placed on the node; "" when the bundle has none for it.
-func (r *run) programIn(n config.Node, m *bundle.Manifest, name string) string {
-	for _, p := range r.members(n, m) {
+// ProgramIn is where the program of that name of a bundle is placed on the node; "" when the bundle has none for it.
+func (r *Payload) ProgramIn(n config.Node, m *bundle.Manifest, name string) string {
+	for _, p := range r.Members(n, m) {
 		if path.Base(p.File) == name {
 			return p.File
 		}
@@ -89,32 +89,32 @@ func (r *run) programIn(n config.Node, m *bundle.Manifest, name string) string {
 	return ""
 }
 
-// programPath is where a service's program is: where the bundle or a list of deploy.yaml places it.
-func (r *run) programPath(n config.Node, name string) string {
-	if at := r.program(n, name); at != "" {
+// ProgramPath is where a service's program is: where the bundle or a list of deploy.yaml places it.
+func (r *Payload) ProgramPath(n config.Node, name string) string {
+	if at := r.Program(n, name); at != "" {
 		return at
 	}
 	return binDir + name
 }
 
-// cniDir is the directory of CNI plugins: /opt/cni/bin, where network plugins install theirs, unless deploy.yaml does not list it.
-func (r *run) cniDir() string {
+// CNIDir is the directory of CNI plugins: /opt/cni/bin, where network plugins install theirs, unless deploy.yaml does not list it.
+func (r *Payload) CNIDir() string {
 	if d := r.Cluster.CNIBinDirs; len(d) > 0 && !slices.Contains(d, cniBinDir) {
 		return d[0]
 	}
 	return cniBinDir
 }
 
-// cniDirs are all directories where plugins are looked for.
-func (r *run) cniDirs() []string {
+// CNIDirs are all directories where plugins are looked for.
+func (r *Payload) CNIDirs() []string {
 	if d := r.Cluster.CNIBinDirs; len(d) > 0 {
 		return d
 	}
 	return []string{cniBinDir}
 }
 
-// endpoint is the runtime's CRI socket for the kubelet.
-func (r *run) endpoint() string {
+// RuntimeEndpoint is the runtime's CRI socket for the kubelet.
+func (r *Payload) RuntimeEndpoint() string {
 	if r.Cluster.RuntimeEndpoint != "" {
 		return r.Cluster.RuntimeEndpoint
 	}
@@ -125,14 +125,14 @@ func (r *run) endpoint() string {
 func (r *run) runtimeFiles(n config.Node) *engine.Step {
 	files := func() ([]node.File, error) { return r.runtime().early(n) }
 	s := step(phaseInfra, "runtime-files", n.Name, []string{id(phaseInfra, "claim", n.Name)})
-	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		list, err := files()
 		if err != nil {
 			return false, err
 		}
 		return nd.Same(ctx, list)
 	})
-	s.Apply = r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 		list, err := files()
 		if err != nil {
 			return err
@@ -160,7 +160,7 @@ func (r *run) runtimeStep(n config.Node) *engine.Step {
 	s := step(phaseInfra, "runtime", n.Name, []string{id(phaseInfra, "packages", n.Name), id(phaseInfra, "system", n.Name), programs(n, groupNode)})
 	s.Retry = engine.Retry{Tries: 2, Delay: 2 * time.Second}
 	s.Timeout = rollTimeout
-	s.Check = r.asks(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		if missing, _, err := r.unlinked(ctx, n, nd); err != nil || len(missing) > 0 {
 			return false, err
 		}
@@ -172,7 +172,7 @@ func (r *run) runtimeStep(n config.Node) *engine.Step {
 		}
 		return err == nil, err
 	})
-	apply := r.onNode(n.Name, func(ctx context.Context, nd *node.Node) error {
+	apply := r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 		if err := r.linkPlugins(ctx, n, nd); err != nil {
 			return err
 		}
@@ -193,14 +193,14 @@ func (r *run) runtimeStep(n config.Node) *engine.Step {
 		}
 		return nil
 	})
-	s.Apply = r.announcing(n, apply, "notice.no-sysresource", func(f *Facts) bool { return !f.HasSysResource() })
+	s.Apply = r.Announce(n, apply, "notice.no-sysresource", func(f *Facts) bool { return !f.HasSysResource() })
 	return s
 }
 
 // startRuntime starts a service of the runtime. One that we started before takes its turn, and is to answer before the
 // next; that of a package, which starts by itself when it is installed, has no containers of ours yet.
 func (r *run) startRuntime(ctx context.Context, n config.Node, nd *node.Node, svc node.Service) error {
-	if err := r.checkLinks(ctx, n, nd, svc); err != nil {
+	if err := r.CheckLinks(ctx, n, nd, svc); err != nil {
 		return err
 	}
 	unit := node.Quote(svc.Unit)
@@ -211,7 +211,7 @@ func (r *run) startRuntime(ctx context.Context, n config.Node, nd *node.Node, sv
 	if strings.TrimSpace(out) != "active" {
 		return nd.Start(ctx, svc)
 	}
-	return r.inTurn(ctx, "runtime", n.Name, func(ctx context.Context) error {
+	return r.InTurn(ctx, "runtime", n.Name, func(ctx context.Context) error {
 		if err := nd.Start(ctx, svc); err != nil {
 			return err
 		}
@@ -279,15 +279,15 @@ func (r *run) judgeRuntime(arch string, m *bundle.Manifest) []event.Finding {
 		}
 	}
 	for _, n := range kubelets(r.Cluster) {
-		if b := r.bundleOf(n); n.Arch != arch || b != nil && b.Manifest() != m { // another bundle's machine
+		if b := r.BundleOf(n); n.Arch != arch || b != nil && b.Manifest() != m { // another bundle's machine
 			continue
 		}
 		own := config.RuntimeProgram(r.runtimeName())
-		if (own == "" || r.program(n, own) == "") && !slices.ContainsFunc(r.packages(n, m), func(p string) bool { return slices.Contains(packages, p) }) {
+		if (own == "" || r.Program(n, own) == "") && !slices.ContainsFunc(r.Packages(n, m), func(p string) bool { return slices.Contains(packages, p) }) {
 			miss(strings.Join(packages, " / "))
 		}
 		for _, extra := range config.RuntimeExtras(r.runtimeName()) {
-			if r.program(n, extra) == "" {
+			if r.Program(n, extra) == "" {
 				miss(extra)
 			}
 		}

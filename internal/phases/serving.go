@@ -54,13 +54,13 @@ func (r *run) serving(n config.Node, joined string) *engine.Step {
 }
 
 func (r *run) serves(ctx context.Context, n config.Node) (bool, error) {
-	out, err := r.node(n.Name).Query(ctx, "[ -s "+servingCert+" ] && echo yes || true")
+	out, err := r.Node(n.Name).Query(ctx, "[ -s "+servingCert+" ] && echo yes || true")
 	return strings.TrimSpace(out) == "yes", err
 }
 
 // servingRequests are the node's requests that nobody has decided on.
 func (r *run) servingRequests(ctx context.Context, n config.Node) ([]certificatesv1.CertificateSigningRequest, error) {
-	list, err := r.api().CertificatesV1().CertificateSigningRequests().List(ctx, metav1.ListOptions{FieldSelector: "spec.signerName=" + certificatesv1.KubeletServingSignerName})
+	list, err := r.API().CertificatesV1().CertificateSigningRequests().List(ctx, metav1.ListOptions{FieldSelector: "spec.signerName=" + certificatesv1.KubeletServingSignerName})
 	if err != nil {
 		return nil, kubeFault(err)
 	}
@@ -76,7 +76,7 @@ func (r *run) approve(ctx context.Context, n config.Node, c *certificatesv1.Cert
 	c.Status.Conditions = append(c.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "EggoApproved", Message: "The node of deploy.yaml asked for its own name and address.",
 	})
-	if _, err := r.api().CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, c.Name, c, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil {
+	if _, err := r.API().CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, c.Name, c, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil {
 		return kubeFault(err)
 	}
 	return nil

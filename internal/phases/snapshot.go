@@ -42,14 +42,14 @@ func Snapshot(env Env, path string) *engine.Plan {
 
 // snapshotAny saves the snapshot of the first member that gives one.
 func (r *run) snapshotAny(ctx context.Context, path string) error {
-	if err := r.openPKI(ctx); err != nil {
+	if err := r.OpenPKI(ctx); err != nil {
 		return err
 	}
 	var last error
 	for _, n := range r.Cluster.With(bundle.Etcd) {
-		nd := r.node(n.Name)
+		nd := r.Node(n.Name)
 		if nd == nil {
-			gone := r.failure(n.Name, n.Name).Fault
+			gone := r.Failure(n.Name, n.Name).Fault
 			last = errors.Join(last, &gone)
 			continue
 		}
@@ -59,7 +59,7 @@ func (r *run) snapshotAny(ctx context.Context, path string) error {
 		}
 		s, err := r.saveSnapshot(ctx, n, nd, to)
 		if err == nil {
-			if err := r.persist(ctx, KeptSnapshots); err != nil {
+			if err := r.Keep(ctx, KeptSnapshots); err != nil {
 				return err
 			}
 			return r.Emit(event.Notice{
@@ -77,12 +77,12 @@ func (r *run) snapshotAny(ctx context.Context, path string) error {
 	return event.NewFault(event.ClassFailed, "snapshot.none", last)
 }
 
-// openPKI reads the cluster's certificates; where there are none it makes none, for they would be another cluster's.
-func (r *run) openPKI(ctx context.Context) error {
+// OpenPKI reads the cluster's certificates; where there are none it makes none, for they would be another cluster's.
+func (r *Certs) OpenPKI(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(r.StateDir, "pki", "etcd", "ca.key")); err != nil {
 		return event.NewFault(event.ClassPreflight, "snapshot.no-state", err, "dir", r.StateDir)
 	}
-	return r.readPKI(ctx)
+	return r.ReadPKI(ctx)
 }
 
 func ourDisk(err error) bool {
@@ -96,7 +96,7 @@ func (r *run) snapshotPath(member string) string {
 
 // saveSnapshot writes a member's data to path, mode 0600: whole, with the right sum and readable, or not at all.
 func (r *run) saveSnapshot(ctx context.Context, n config.Node, nd *node.Node, path string) (*SnapshotFile, error) {
-	c, err := r.etcdClient([]string{"https://" + n.IP.String() + ":2379"}, nd)
+	c, err := r.EtcdClient([]string{"https://" + n.IP.String() + ":2379"}, nd)
 	if err != nil {
 		return nil, err
 	}

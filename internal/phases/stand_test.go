@@ -67,7 +67,7 @@ func stand(t *testing.T, says func(string) string) *run {
 	r := componentRun(t, "")
 	r.pki = nil
 	r.Emit = func(event.Event) error { return nil }
-	if err := r.ensurePKI(t.Context()); err != nil {
+	if err := r.EnsurePKI(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range r.Cluster.Nodes {
@@ -93,7 +93,7 @@ func listen(t *testing.T, r *run, port string) net.Listener {
 // status if that is given.
 func serving(t *testing.T, r *run, status int, docs fields) {
 	t.Helper()
-	cert, err := tls.X509KeyPair(r.pki.Nodes["m1"].APIServer.Cert, r.pki.Nodes["m1"].APIServer.Key)
+	cert, err := tls.X509KeyPair(r.PKI().Nodes["m1"].APIServer.Cert, r.PKI().Nodes["m1"].APIServer.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func serving(t *testing.T, r *run, status int, docs fields) {
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
 	s.StartTLS()
 	t.Cleanup(s.Close)
-	if r.kube, err = newKube(apiWay{r}, r.pki.CA.Cert, r.pki.Admin.Cert, r.pki.Admin.Key, nil); err != nil {
+	if err := r.ConnectAPI(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -158,7 +158,7 @@ func (m *members) MemberList(context.Context, *pb.MemberListRequest) (*pb.Member
 
 func knowing(t *testing.T, r *run, list ...*pb.Member) {
 	t.Helper()
-	cert, err := tls.X509KeyPair(r.pki.Nodes["m1"].EtcdServer.Cert, r.pki.Nodes["m1"].EtcdServer.Key)
+	cert, err := tls.X509KeyPair(r.PKI().Nodes["m1"].EtcdServer.Cert, r.PKI().Nodes["m1"].EtcdServer.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func (w written) Open(member string) (io.ReadSeekCloser, error) {
 // cut is a client whose connections are refused.
 func cut(t *testing.T, r *run) dynamic.Interface {
 	t.Helper()
-	k, err := newKube(stub{name: "m1", says: silent}, r.pki.CA.Cert, r.pki.Admin.Cert, r.pki.Admin.Key, nil)
+	k, err := newKube(stub{name: "m1", says: silent}, r.PKI().CA.Cert, r.PKI().Admin.Cert, r.PKI().Admin.Key, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,7 +104,7 @@ func GatherStatus(ctx context.Context, env Env) (*Status, error) {
 	wg.Wait()
 	r.versionDrift(s)
 	r.balancerDrift(s)
-	if err := r.havePKI(ctx); err != nil {
+	if err := r.HavePKI(ctx); err != nil {
 		s.Unknown = event.AsFault(err)
 	} else {
 		r.askServers(ctx, s)
@@ -116,12 +116,12 @@ func GatherStatus(ctx context.Context, env Env) (*Status, error) {
 	return s, ctx.Err()
 }
 
-// havePKI reads the cluster's certificates; none are made where there are none.
-func (r *run) havePKI(ctx context.Context) error {
+// HavePKI reads the cluster's certificates; none are made where there are none.
+func (r *Certs) HavePKI(ctx context.Context) error {
 	if ok := exists(r.StateDir, "pki", "ca.crt"); !ok {
 		return event.NewFault(event.ClassFailed, "status.no-pki", nil, "cluster", r.Cluster.Name)
 	}
-	return r.readPKI(ctx)
+	return r.ReadPKI(ctx)
 }
 
 // statusScript prints the state of the units that are given, the servers of the load balancer, and the certificates: of files that hold a key
@@ -178,7 +178,7 @@ func (r *run) nodeStatus(ctx context.Context, n config.Node) NodeStatus {
 	var nd *node.Node
 	h, err := r.Connect(ctx, n)
 	if err == nil {
-		nd = r.newNode(h)
+		nd = r.NewNode(h)
 		var out string
 		serving := "" // without enable-kubelet-serving one of an earlier time may lie there
 		if r.Cluster.KubeletServing {
@@ -193,9 +193,7 @@ func (r *run) nodeStatus(ctx context.Context, n config.Node) NodeStatus {
 		st.Fault = event.AsFault(err).On(n.Name)
 		return st
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.nodes[n.Name] = nd
+	r.SetNode(n.Name, nd)
 	return st
 }
 
@@ -246,11 +244,11 @@ func (st *NodeStatus) set(name, state string) {
 func (r *run) askServers(ctx context.Context, s *Status) {
 	var wg sync.WaitGroup
 	for i, n := range r.Cluster.Nodes {
-		if nd := r.node(n.Name); nd != nil && n.Has(bundle.ControlPlane) {
+		if nd := r.Node(n.Name); nd != nil && n.Has(bundle.ControlPlane) {
 			wg.Go(func() {
 				one, cancel := context.WithTimeout(ctx, statusAsk)
 				defer cancel()
-				if r.readyz(one, nd.Dial, "127.0.0.1:6443") != nil {
+				if r.Readyz(one, nd.Dial, "127.0.0.1:6443") != nil {
 					s.Nodes[i].set("kube-apiserver", "unready")
 				}
 			})
@@ -299,10 +297,10 @@ func (r *run) askMembership(ctx context.Context, s *Status) {
 func (r *run) askMember(ctx context.Context, n config.Node, st *EtcdStatus) error {
 	ctx, cancel := context.WithTimeout(ctx, statusAsk)
 	defer cancel()
-	if r.node(n.Name) == nil {
+	if r.Node(n.Name) == nil {
 		return errors.New("the machine is not reached")
 	}
-	c, err := r.etcdClient([]string{clientURL(n)}, peerWay{r})
+	c, err := r.EtcdClient([]string{clientURL(n)}, r.Peers())
 	if err != nil {
 		return err
 	}
@@ -326,7 +324,7 @@ func (r *run) askMember(ctx context.Context, n config.Node, st *EtcdStatus) erro
 func (r *run) askCluster(ctx context.Context, s *Status) {
 	ctx, cancel := context.WithTimeout(ctx, 2*statusAsk)
 	defer cancel()
-	k, err := newKube(apiWay{r}, r.pki.CA.Cert, r.pki.Admin.Cert, r.pki.Admin.Key, r.recorder())
+	k, err := r.NewAPI()
 	if err != nil {
 		s.Unknown = event.AsFault(err)
 		return

@@ -140,10 +140,10 @@ func systemName(os bundle.OS) string {
 	return s
 }
 
-// sources are the bundles that the machines may need, by key: one of an architecture and those of eggo.bundles, in the order in which they
+// Sources are the bundles that the machines may need, by key: one of an architecture and those of eggo.bundles, in the order in which they
 // are tried.
-func (r *run) sources() []config.BundleSource {
-	arches := r.arches()
+func (r *Nodes) Sources() []config.BundleSource {
+	arches := r.Arches()
 	var out []config.BundleSource
 	for _, s := range r.Cluster.Bundles() {
 		if s.Arch == "" || slices.Contains(arches, s.Arch) {
@@ -158,32 +158,32 @@ func (r *run) sources() []config.BundleSource {
 	return out
 }
 
-// candidates are the staged bundles of the machine's architecture.
-func (r *run) candidates(n config.Node) []Bundle {
+// Candidates are the staged bundles of the machine's architecture.
+func (r *Nodes) Candidates(n config.Node) []Bundle {
 	var out []Bundle
-	if b := r.bundle(n.Arch); b != nil {
+	if b := r.Bundle(n.Arch); b != nil {
 		out = append(out, b)
 	}
 	for _, s := range r.Cluster.Bundles() {
-		if b := r.bundle(s.Key); b != nil && s.Arch == "" && b.Manifest().Arch == n.Arch {
+		if b := r.Bundle(s.Key); b != nil && s.Arch == "" && b.Manifest().Arch == n.Arch {
 			out = append(out, b)
 		}
 	}
 	return out
 }
 
-// bundleOf is the bundle that the machine is served from: of its architecture the first whose packages are for its operating system, else
+// BundleOf is the bundle that the machine is served from: of its architecture the first whose packages are for its operating system, else
 // one without packages. It is nil when none fits, which the verdict tells, and when the machine's facts are not known.
-func (r *run) bundleOf(n config.Node) Bundle {
-	if f := r.fact(n.Name); f != nil {
-		return r.bundleFor(n, f)
+func (r *Nodes) BundleOf(n config.Node) Bundle {
+	if f := r.Fact(n.Name); f != nil {
+		return r.BundleFor(n, f)
 	}
 	return nil
 }
 
-func (r *run) bundleFor(n config.Node, f *Facts) Bundle {
+func (r *Nodes) BundleFor(n config.Node, f *Facts) Bundle {
 	var bare Bundle
-	for _, b := range r.candidates(n) {
+	for _, b := range r.Candidates(n) {
 		switch m := b.Manifest(); {
 		case !f.fits(m):
 		case hasPackages(m):
@@ -195,11 +195,11 @@ func (r *run) bundleFor(n config.Node, f *Facts) Bundle {
 	return bare
 }
 
-// served are the machines that a bundle serves.
-func (r *run) served(b Bundle) []config.Node {
+// Served are the machines that a bundle serves.
+func (r *Nodes) Served(b Bundle) []config.Node {
 	var out []config.Node
 	for _, n := range r.Cluster.Nodes {
-		if r.bundleOf(n) == b {
+		if r.BundleOf(n) == b {
 			out = append(out, n)
 		}
 	}

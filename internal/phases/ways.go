@@ -16,7 +16,7 @@ const dialLimit = 5 * time.Second
 
 // apiWay reaches the API server of any control plane that lives, whatever address is asked for: the one that answered last first, and when
 // it is gone the next. No control plane is above the others.
-type apiWay struct{ r *run }
+type apiWay struct{ r *Clients }
 
 // Dial opens a connection to an API server on its own machine.
 func (w apiWay) Dial(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -24,7 +24,7 @@ func (w apiWay) Dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	err := error(event.NewFault(event.ClassFailed, "kube.no-control-plane", nil))
 	for _, name := range names {
 		var c net.Conn
-		if c, err = dialFrom(ctx, w.r.node(name), network, "127.0.0.1:6443"); err == nil {
+		if c, err = dialFrom(ctx, w.r.Node(name), network, "127.0.0.1:6443"); err == nil {
 			w.r.mu.Lock()
 			w.r.lastAPI = name
 			w.r.mu.Unlock()
@@ -38,15 +38,15 @@ func (w apiWay) Dial(ctx context.Context, network, _ string) (net.Conn, error) {
 }
 
 // livingFrom are the connected nodes of a role, the one whose API server answered last first.
-func (r *run) livingFrom(role bundle.Role) []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (r *Clients) livingFrom(role bundle.Role) []string {
 	var names []string
 	for _, n := range r.Cluster.With(role) {
-		if r.nodes[n.Name] != nil {
+		if r.Node(n.Name) != nil {
 			names = append(names, n.Name)
 		}
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if i := slices.Index(names, r.lastAPI); i > 0 {
 		names = append(append([]string{}, names[i:]...), names[:i]...)
 	}
@@ -55,7 +55,7 @@ func (r *run) livingFrom(role bundle.Role) []string {
 
 // peerWay reaches an address of the cluster's own network: through the machine that carries it, for it needs no firewall's leave there; an
 // address that no connected machine carries through any that is connected.
-type peerWay struct{ r *run }
+type peerWay struct{ r *Clients }
 
 // Dial opens a connection to addr.
 func (w peerWay) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -65,7 +65,7 @@ func (w peerWay) Dial(ctx context.Context, network, addr string) (net.Conn, erro
 	}
 	var others []*node.Node
 	for _, n := range w.r.Cluster.Nodes {
-		nd := w.r.node(n.Name)
+		nd := w.r.Node(n.Name)
 		if n.IP.String() == host && nd != nil {
 			return dialFrom(ctx, nd, network, addr)
 		}

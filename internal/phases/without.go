@@ -10,9 +10,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// spare says whether the cluster can do without a node for now, and if so remembers to expect nothing of it: one that does nothing but
+// Skip says whether the cluster can do without a node for now, and if so remembers to expect nothing of it: one that does nothing but
 // run workloads. A control plane, an etcd member or a load balancer is waited for by the others.
-func (r *run) spare(name string) bool {
+func (r *Nodes) Skip(name string) bool {
 	for _, n := range r.Cluster.Nodes {
 		if n.Name == name {
 			if n.Has(bundle.ControlPlane) || n.Has(bundle.Etcd) || n.Has(bundle.LoadBalancer) {
@@ -27,8 +27,8 @@ func (r *run) spare(name string) bool {
 	return false
 }
 
-// expected are the nodes with a kubelet that the last checks look at: those that were left out are not among them.
-func (r *run) expected() []config.Node {
+// Expected are the nodes with a kubelet that the last checks look at: those that were left out are not among them.
+func (r *Nodes) Expected() []config.Node {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []config.Node
@@ -40,15 +40,15 @@ func (r *run) expected() []config.Node {
 	return out
 }
 
-// leftOut says whether the run goes on without a node.
-func (r *run) leftOut(name string) bool {
+// Skipped says whether the run goes on without a node.
+func (r *Nodes) Skipped(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.without[name]
 }
 
-// missing is how many nodes are left out: so many pods of a DaemonSet are not waited for.
-func (r *run) missing() int32 {
+// SkippedCount is how many nodes are left out: so many pods of a DaemonSet are not waited for.
+func (r *Nodes) SkippedCount() int32 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return int32(len(r.without)) //nolint:gosec // a number of nodes
@@ -57,16 +57,16 @@ func (r *run) missing() int32 {
 // judgeAway is the finding of a machine that could not be looked at. Others leave a cluster without it if it does nothing but run workloads;
 // one that would have to learn who is left must be there, or leave too. A run that is limited to other machines does without it likewise.
 func (r *run) judgeAway(n config.Node) event.Finding {
-	why := r.failure(n.Name, n.Name)
+	why := r.Failure(n.Name, n.Name)
 	outside := len(r.Limit) > 0 && !slices.Contains(r.Limit, n.Name)
 	switch {
 	case len(r.leaving) == 0 && !outside, why.Fault.Class == event.ClassLocked, why.Fault.Class == event.ClassAuth:
 		return why
-	case outside && !r.spare(n.Name):
+	case outside && !r.Skip(n.Name):
 		return why
 	case outside:
 		return finding(event.Warning, n.Name, "limit-without", "cause", event.Clean(why.Fault.Error()))
-	case r.spare(n.Name):
+	case r.Skip(n.Name):
 		return finding(event.Warning, n.Name, "leave-without", "cause", event.Clean(why.Fault.Error()), "cluster", r.Cluster.Name)
 	}
 	return finding(event.Error, n.Name, "leave-needs", "cause", event.Clean(why.Fault.Error()), "cluster", r.Cluster.Name)
@@ -79,7 +79,7 @@ func (r *run) unlessAway(s *engine.Step) {
 	}
 	when := s.When
 	s.When = func(ctx context.Context) (bool, event.Msg, error) {
-		if r.leftOut(s.Host) {
+		if r.Skipped(s.Host) {
 			return false, event.M("why.node-gone"), nil
 		}
 		if when == nil {

@@ -1,0 +1,160 @@
+package phases
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+	"sync"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/pki"
+)
+
+// run is one run: its values, and what single areas keep during it.
+type run struct {
+	*Env
+	*Nodes
+	*Payload
+	*Certs
+	*Clients
+	*Rolling
+
+	mu       sync.Mutex
+	fetched  map[string][]byte // manifests by URL
+	nonce    string            // of this run
+	down     map[string]bool   // control planes whose API server is out of the load balancer
+	balance  chan struct{}     // one place, taken while a load balancer's configuration is written
+	told     map[string]bool   // load balancers that left a server out in this run; with the place of balance
+	etcdIs   membership
+	force    bool            // the leave of a node goes on past what only delays it
+	cordoned []string        // nodes that this run has closed to pods
+	kicked   map[string]bool // nodes whose kubelet was started anew to register
+}
+
+func newRun(env Env) *run {
+	e := &env
+	n := &Nodes{Env: e, nodes: map[string]*node.Node{}, facts: map[string]*Facts{}, bundles: map[string]Bundle{},
+		failed: map[string]*event.Fault{}, without: map[string]bool{}}
+	p, c := &Payload{Nodes: n}, &Certs{Env: e}
+	r := &run{Env: e, Nodes: n, Payload: p, Certs: c, Clients: &Clients{Env: e, Nodes: n, Certs: c},
+		Rolling: &Rolling{turns: map[string]*turn{}},
+		fetched: map[string][]byte{}, down: map[string]bool{}, balance: make(chan struct{}, 1), told: map[string]bool{}, nonce: strings.ToLower(rand.Text()[:12])}
+	p.Executed = r.executed
+	return r
+}
+
+// Nodes are the nodes of a run, what is known of them and what they are served from.
+type Nodes struct {
+	*Env
+	mu      sync.Mutex
+	nodes   map[string]*node.Node
+	facts   map[string]*Facts
+	bundles map[string]Bundle       // by the key of their source
+	failed  map[string]*event.Fault // what preflight could not inspect
+	without map[string]bool         // nodes that the run continues without
+	leaving []config.Node           // nodes that are removed from the cluster in this run
+}
+
+// SetNode keeps a node that is connected.
+func (r *Nodes) SetNode(name string, nd *node.Node) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.nodes[name] = nd
+}
+
+// Payload is what nodes get of their bundles.
+type Payload struct {
+	*Nodes
+	// Executed are the names of the binaries that services of ours on a node execute.
+	Executed func(config.Node) []string
+}
+
+// Certs are the cluster's certificates and the kubeconfigs made with them.
+type Certs struct {
+	*Env
+	mu      sync.Mutex
+	pkiOnce sync.Mutex // held while ReadPKI makes pki
+	pki     *pki.PKI
+}
+
+// PKI is what was read or made; nil before.
+func (r *Certs) PKI() *pki.PKI {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pki
+}
+
+// Clients reach the API servers and etcd through the nodes.
+type Clients struct {
+	*Env
+	*Nodes
+	*Certs
+	mu      sync.Mutex
+	kube    *kube
+	lastAPI string // the control plane whose API server answered last
+}
+
+// NewAPI makes a client that reaches whichever API server lives.
+func (r *Clients) NewAPI() (*kube, error) {
+	return newKube(apiWay{r}, r.PKI().CA.Cert, r.PKI().Admin.Cert, r.PKI().Admin.Key, r.recorder())
+}
+
+// ConnectAPI makes the client that API returns from then on.
+func (r *Clients) ConnectAPI() error {
+	k, err := r.NewAPI()
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kube = k
+	return nil
+}
+
+// Peers reaches an address of the cluster's own network.
+func (r *Clients) Peers() dialer { return peerWay{r} }
+
+// PeersAndRemoved also reaches members on nodes that are removed, through themselves.
+func (r *Clients) PeersAndRemoved() dialer { return leavingWay{r} }
+
+// Rolling restarts components on one node at a time.
+type Rolling struct {
+	mu    sync.Mutex
+	turns map[string]*turn // by component
+}
+
+// Unproven says whether the component's last restart on the node did not end well.
+func (r *Rolling) Unproven(what, host string) bool { return r.turnOf(what).unproven(host) }
+
+// Node returns a node that a step before this one has connected.
+func (r *Nodes) Node(name string) *node.Node {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.nodes[name]
+}
+
+func (r *Nodes) Fact(name string) *Facts {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.facts[name]
+}
+
+func (r *Nodes) Bundle(key string) Bundle {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.bundles[key]
+}
+
+// On is a step's way to its node.
+func (r *Nodes) On(name string, f func(context.Context, *node.Node) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		nd := r.Node(name)
+		return r.withFullDisks(ctx, nd, f(ctx, nd))
+	}
+}
+
+func (r *Nodes) Ask(name string, f func(context.Context, *node.Node) (bool, error)) func(context.Context) (bool, error) {
+	return func(ctx context.Context) (bool, error) { return f(ctx, r.Node(name)) }
+}
