@@ -12,9 +12,10 @@ import (
 	"slices"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chart/loader"
-	"helm.sh/helm/v3/pkg/ignore"
+	"helm.sh/helm/v4/pkg/chart/loader/archive"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/ignore"
 )
 
 // ChartSource is where a chart is read from: an archive as helm package makes it, or its directory.
@@ -36,7 +37,7 @@ type files struct {
 	name string
 	left int64
 	read int // headers of archives
-	list []*loader.BufferedFile
+	list []*archive.BufferedFile
 	seen map[string]bool
 }
 
@@ -68,7 +69,7 @@ func (f *files) add(name string, r io.Reader, nested int) error {
 		return f.member(name, errors.New("it is there twice"))
 	}
 	f.seen[name] = true
-	f.list = append(f.list, &loader.BufferedFile{Name: name, Data: bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))})
+	f.list = append(f.list, &archive.BufferedFile{Name: name, Data: bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))})
 	return nil
 }
 
@@ -146,7 +147,7 @@ func (f *files) walk(ctx context.Context, dir fs.FS) error {
 }
 
 // read takes the files of a chart, sorted.
-func read(ctx context.Context, src ChartSource) ([]*loader.BufferedFile, error) {
+func read(ctx context.Context, src ChartSource) ([]*archive.BufferedFile, error) {
 	f := &files{name: src.Name, left: maxChart, seen: map[string]bool{}}
 	var err error
 	if src.Archive != nil {
@@ -160,12 +161,12 @@ func read(ctx context.Context, src ChartSource) ([]*loader.BufferedFile, error) 
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(f.list, func(a, b *loader.BufferedFile) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(f.list, func(a, b *archive.BufferedFile) int { return strings.Compare(a.Name, b.Name) })
 	return f.list, nil
 }
 
 // load makes a chart of files. Helm takes charts within it in random order; here they are sorted.
-func load(name string, list []*loader.BufferedFile) (*chart.Chart, error) {
+func load(name string, list []*archive.BufferedFile) (*chart.Chart, error) {
 	c, err := loader.LoadFiles(list)
 	if err != nil {
 		return nil, fault("addon.chart", err, "addon", name)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"text/template/parse"
 
-	"helm.sh/helm/v3/pkg/chart"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
 )
 
 // elsewhen is what "now" becomes in one rendering of several, so that a chart which writes the time is found out within the same second.

@@ -11,12 +11,14 @@ import (
 	"strings"
 	"time"
 
-	"helm.sh/helm/v3/pkg/chart/loader"
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/engine"
-	"helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/releaseutil"
-	"helm.sh/helm/v3/pkg/strvals"
+	"helm.sh/helm/v4/pkg/chart/common"
+	chartvalues "helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/loader/archive"
+	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
+	"helm.sh/helm/v4/pkg/engine"
+	release "helm.sh/helm/v4/pkg/release/v1"
+	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
+	"helm.sh/helm/v4/pkg/strvals"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 )
@@ -37,7 +39,7 @@ const (
 	maxRender = 5 * time.Minute // for all of them
 	maxHeap   = 1 << 30         // bytes by which memory may grow
 	maxNamed  = 10              // names in a message
-	helmName  = "v3.19.0"       // what .Capabilities.HelmVersion says on every machine
+	helmName  = "v4.0.1"        // what .Capabilities.HelmVersion says on every machine
 )
 
 // labelRE is what a release and a namespace may be called.
@@ -133,7 +135,7 @@ func heap() uint64 {
 }
 
 // render makes the rounds and compares them.
-func render(ctx context.Context, name string, list []*loader.BufferedFile, o RenderOptions) ([]byte, []event.Msg, error) {
+func render(ctx context.Context, name string, list []*archive.BufferedFile, o RenderOptions) ([]byte, []event.Msg, error) {
 	first, notes, err := once(name, list, o, false)
 	if err != nil {
 		return nil, nil, err
@@ -200,7 +202,7 @@ func shown(names []string) string {
 }
 
 // once renders the chart, anew from its files: helm changes what it is given.
-func once(name string, list []*loader.BufferedFile, o RenderOptions, moved bool) ([]piece, []event.Msg, error) {
+func once(name string, list []*archive.BufferedFile, o RenderOptions, moved bool) ([]piece, []event.Msg, error) {
 	c, err := load(name, list)
 	if err != nil {
 		return nil, nil, err
@@ -212,7 +214,7 @@ func once(name string, list []*loader.BufferedFile, o RenderOptions, moved bool)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := chartutil.ProcessDependenciesWithMerge(c, values); err != nil {
+	if err := chartutil.ProcessDependencies(c, values); err != nil {
 		return nil, nil, fault("addon.chart-values", err, "addon", name)
 	}
 	if lost := missing(c); len(lost) > 0 {
@@ -225,12 +227,12 @@ func once(name string, list []*loader.BufferedFile, o RenderOptions, moved bool)
 	if want := c.Metadata.KubeVersion; want != "" && !chartutil.IsCompatibleRange(want, caps.KubeVersion.String()) {
 		return nil, nil, fault("addon.chart-kubernetes", nil, "addon", name, "want", want, "version", caps.KubeVersion.String())
 	}
-	top, err := chartutil.ToRenderValuesWithSchemaValidation(c, values, chartutil.ReleaseOptions{
+	top, err := chartvalues.ToRenderValuesWithSchemaValidation(c, values, common.ReleaseOptions{
 		Name: o.Release, Namespace: o.namespace(), Revision: 1, IsInstall: true}, caps, true)
 	if err != nil {
 		return nil, nil, fault("addon.chart-values", err, "addon", name)
 	}
-	all, _ := top["Values"].(chartutil.Values)
+	all, _ := top["Values"].(common.Values)
 	remote, problems := validate(c, all)
 	if len(problems) > 0 {
 		return nil, nil, fault("addon.chart-schema", nil, "addon", name, "problems", event.Clean(strings.Join(problems, "\n")))
@@ -271,7 +273,7 @@ func (o RenderOptions) namespace() string {
 func (o RenderOptions) merge(name string) (map[string]any, error) {
 	out := map[string]any{}
 	for _, text := range o.Values {
-		v, err := chartutil.ReadValues(text)
+		v, err := common.ReadValues(text)
 		if err != nil {
 			return nil, fault("addon.chart-values", err, "addon", name)
 		}
@@ -298,12 +300,12 @@ func overlay(a, b map[string]any) {
 	}
 }
 
-func (o RenderOptions) capabilities(name string) (*chartutil.Capabilities, error) {
-	v, err := chartutil.ParseKubeVersion(o.KubeVersion)
+func (o RenderOptions) capabilities(name string) (*common.Capabilities, error) {
+	v, err := common.ParseKubeVersion(o.KubeVersion)
 	if err != nil {
 		return nil, fault("addon.kubernetes-version", err, "addon", name, "version", o.KubeVersion)
 	}
-	caps := chartutil.DefaultCapabilities.Copy()
+	caps := common.DefaultCapabilities.Copy()
 	caps.KubeVersion = *v
 	caps.APIVersions = append(slices.Clone(caps.APIVersions), o.APIVersions...)
 	caps.HelmVersion.Version, caps.HelmVersion.GoVersion = helmName, "" // not those of the machine that builds

@@ -258,7 +258,7 @@ func TestRenderOptions(t *testing.T) {
 		"{{ .Capabilities.APIVersions.Has \"site.test/v9\" }} {{ .Capabilities.HelmVersion.Version }}{{ .Capabilities.HelmVersion.GoVersion }}\n"
 	o := options()
 	o.APIVersions = []string{"site.test/v9"}
-	if text, _, err := render(t, f, o); err != nil || !strings.Contains(text, "v: v1.34.2 true v3.19.0\n") {
+	if text, _, err := render(t, f, o); err != nil || !strings.Contains(text, "v: v1.34.2 true v4.0.1\n") {
 		t.Errorf("capabilities: %v\n%s", err, text)
 	}
 }

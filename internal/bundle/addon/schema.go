@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v4/pkg/chart/common"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
 )
 
 // remoteSchema is a schema that refers to another one elsewhere.
@@ -41,7 +41,7 @@ func validate(c *chart.Chart, values map[string]any) (remote []string, problems 
 		switch v := values[d.Name()].(type) {
 		case map[string]any:
 			own = v
-		case chartutil.Values:
+		case common.Values:
 			own = v
 		}
 		r, p := validate(d, own)
