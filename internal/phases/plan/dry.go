@@ -1,0 +1,74 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/wait"
+)
+
+// dry makes a dry run of the plan. What comes after a change that was not made cannot always be told: such a step
+// counts as changed, with what it announced until then. Nothing is tried twice, proved or undone, and no host is left
+// out.
+func (b *Builder) dry(p *engine.Plan) {
+	p.Spare = nil
+	for i := range p.Phases {
+		p.Phases[i].After = nil
+	}
+	for _, s := range p.Steps {
+		if b.phase(s.Phase).Open {
+			continue
+		}
+		s.Retry, s.Undo, s.Timeout = engine.Retry{}, nil, 2*time.Minute
+		runDry(s, b.o.Emit, b.o.Announced)
+	}
+}
+
+// runDry has a step ask and announce. Where its functions cannot go on because something before them was not done, they
+// are taken for work to be done.
+func runDry(s *engine.Step, emit func(event.Event) error, announced func(step string) int) {
+	inside := wait.WithDry // nothing that is waited for comes in a dry run
+	when, check, apply, verify := s.When, s.Check, s.Apply, s.Verify
+	s.Verify = nil
+	if when != nil {
+		s.When = func(ctx context.Context) (yes bool, why event.Msg, err error) {
+			if wait.Recover(func() error { yes, why, err = when(inside(ctx)); return err }) != nil {
+				return true, event.Msg{}, nil
+			}
+			return yes, why, nil
+		}
+	}
+	if check != nil {
+		s.Check = func(ctx context.Context) (done bool, err error) {
+			if wait.Recover(func() error { done, err = check(inside(ctx)); return err }) != nil {
+				return false, ctx.Err()
+			}
+			return done, nil
+		}
+	}
+	switch {
+	case apply != nil:
+		s.Apply = func(ctx context.Context) error {
+			err := wait.Recover(func() error { return apply(inside(ctx)) })
+			switch {
+			case err != nil && event.AsFault(err).Code == "limit.not-done":
+				return err
+			case err == nil || errors.Is(err, engine.ErrUnchanged) || errors.Is(ctx.Err(), context.Canceled):
+				return err
+			case announced(s.ID) > 0 && errors.Is(err, wait.ErrDry):
+				return nil
+			}
+			return emit(event.Notice{Host: s.Host, Step: s.ID, Text: event.M("plan.unsure")})
+		}
+	case verify != nil:
+		// It may make what others ask with, such as the way to the API server. That the proof is not there yet is no news.
+		s.Apply = func(ctx context.Context) error {
+			_ = wait.Recover(func() error { return verify(inside(ctx)) })
+			return engine.ErrUnchanged
+		}
+		s.Timeout = 20 * time.Second
+	}
+}
