@@ -88,7 +88,7 @@ own() {
 # truth DIR: sets r to where a directory is in truth
 truth() {
   r=$1
-  while [ -n "$r" ]; do
+  while [ "$r" != "${r%/*}" ]; do # a damaged record may name what has no slash
     if [ -L "$r" ]; then r=$(realpath -m "$1"); return 0; fi
     r=${r%/*}
   done
