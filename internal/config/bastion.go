@@ -54,16 +54,10 @@ func (l *loader) bastionHop(v val) (out []Bastion) {
 		}
 		return out
 	}
-	b := Bastion{Port: 22}
-	l.fields(v, map[string]reader{
-		"host":             l.text(&b.Host, ruleHost),
-		"port":             l.integer(&b.Port, 1, 65535),
-		"user":             l.text(&b.User, ruleUser),
-		"private-key-path": l.text(&b.PrivateKeyPath, ruleLocalBase),
-		"password":         l.secret(&b.Password),
-		"password-from":    l.text(&b.PasswordFrom, ruleSource),
-	})
-	if v.node.Kind != yaml.MappingNode || !l.require(v, "host") || b.Host == "" {
+	var b Bastion
+	l.fill("<hop>", &b)
+	l.object(v, "<hop>", &b)
+	if v.node.Kind != yaml.MappingNode || !l.require(v, l.table.needed("<hop>")...) || b.Host == "" {
 		return nil
 	}
 	if b.Password != "" && b.PasswordFrom != "" {

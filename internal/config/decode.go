@@ -78,9 +78,6 @@ func (l *loader) fields(v val, table map[string]reader) {
 	if !l.kind(v, yaml.MappingNode) {
 		return
 	}
-	if l.tables != nil {
-		l.tables(v.path, slices.Collect(maps.Keys(table)))
-	}
 	l.pairs(v, func(key *yaml.Node, sub val) {
 		read, known := table[key.Value]
 		if !known {

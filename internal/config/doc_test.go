@@ -1,9 +1,7 @@
 package config
 
 import (
-	"maps"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -16,12 +14,10 @@ func TestDocumentNamesEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &loader{c: &Cluster{}, once: map[string]val{}}
-	keys := slices.Collect(maps.Keys(l.topLevel()))
-	keys = append(keys, "name", "ip", "port", "arch", "bind-port", "cidr", "dnsaddr", "dns-address", "gateway", "corednstype", "imageversion", "replicas",
-		"podcidr", "plugin-args", "pluginargs", "NetworkYamlPath", "dnsnames", "ips", "armsrc", "x86src", "distpath", "dstpath", "package-source", "srcpath",
-		"kubernetes-master", "kubernetes-worker", "addition", "schedule", "timeout", "hostname", "sudo-password", "password-from", "sudo-password-from",
-		"host-keys", "known-hosts", "ssh-legacy-algorithms", "bastion", "machines", "bundles")
+	var keys []string
+	for _, k := range Keys() {
+		keys = append(append(append(keys, k.name()), k.Also...), k.Alias...)
+	}
 	keys = append(keys, components...)
 	keys = append(keys, allTypes...)
 	keys = append(keys, schedules...)

@@ -35,19 +35,10 @@ func ReadDraft(data []byte, file string) (Draft, Problems) {
 	return d, problems
 }
 
-// otherNames are the spellings that mean the same key.
-var otherNames = map[string]string{
-	"workers": "nodes", "loadbalancer": "loadbalance", "loadbalances": "loadbalance", "service.dns-address": "service.dnsaddr", "network.pluginargs": "network.plugin-args",
-	"packages": "pacakges", "package-src.dstpath": "package-src.distpath",
-}
-
 func (d *Draft) read(n *yaml.Node, above string) {
 	lists := map[string]bundle.Role{"masters": bundle.ControlPlane, "nodes": bundle.Worker, "etcds": bundle.Etcd, "loadbalance": bundle.LoadBalancer}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, v := above+n.Content[i].Value, n.Content[i+1]
-		if to, ok := otherNames[key]; ok {
-			key = to
-		}
+		key, v := theTable().canonical(above+n.Content[i].Value), n.Content[i+1]
 		if role, ok := lists[key]; ok {
 			items := v.Content
 			if v.Kind == yaml.MappingNode {

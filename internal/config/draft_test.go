@@ -13,53 +13,28 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 )
 
-// Every key that the loader reads can be filled in: it is a setting, stands inside of one that is typed as YAML, or belongs to the machines.
+// Every key that the loader reads can be filled in: it is a setting, stands inside of one that is typed as YAML, or
+// belongs to the machines.
 func TestEveryKeyIsASetting(t *testing.T) {
-	machines := []string{"masters", "nodes", "workers", "etcds", "loadbalance", "loadbalancer", "loadbalances"}
-	var look func(path string) // finds the keys of the map at the path by reading one
+	all := theTable()
 	seen := 0
-	look = func(path string) {
-		text, indent := "", ""
-		if path == "" {
-			text = "{}"
-		}
-		for word := range strings.SplitSeq(path, ".") {
-			if path == "" {
-				break
-			}
-			text += indent + word + ":\n"
-			indent += "  "
-		}
-		if path != "" {
-			text = strings.TrimSuffix(text, "\n") + " {}\n"
-		}
-		l := &loader{given: map[string]position{}, once: map[string]val{}, asked: map[string]listed{}, c: &Cluster{PluginArgs: map[string]string{}, OpenPorts: map[bundle.Role][]Port{}, Packages: map[bundle.Role][]Package{}, Source: PackageSource{Bundles: map[string]string{}}}}
-		l.tables = func(at string, keys []string) {
-			if at != path {
-				return
-			}
-			for _, k := range keys {
-				key := strings.TrimPrefix(path+"."+k, ".")
-				if slices.Contains(machines, key) || otherNames[key] != "" {
-					continue
-				}
-				seen++
-				if _, ok := SettingOf(key); !ok {
-					if before := seen; true {
-						look(key)
-						if seen == before {
-							t.Errorf("%s is no setting", key)
-						}
-					}
-				}
+	for _, k := range all.below[""] {
+		_, is := all.setting(k)
+		below := 0
+		for _, s := range all.settings() {
+			if strings.HasPrefix(s.Key, k.Path+".") {
+				below++
 			}
 		}
-		root := l.parse([]byte(text))
-		l.fields(val{node: root}, l.topLevel())
+		if seen += below; is {
+			seen++
+		}
+		if k.Kind != Machines && is == (below > 0) {
+			t.Errorf("%s: a setting %v, and %d below it", k.Path, is, below)
+		}
 	}
-	look("")
-	if seen < 40 {
-		t.Fatalf("only %d keys: the search is broken", seen)
+	if n := len(Settings()); seen != n || n < 40 {
+		t.Fatalf("%d of %d settings: the search is broken", seen, n)
 	}
 }
 

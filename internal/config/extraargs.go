@@ -9,22 +9,13 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 )
 
-// components that config-extra-args may name.
-var components = []string{
-	"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet", "container-engine",
-}
-
 // extraArgs are flags (or, for etcd, environment variables) that override ours one by one.
 func (l *loader) extraArgs(v val) {
 	seen := map[string]val{}
 	l.items(v, func(v val) {
-		e := ExtraArgs{Args: map[string]string{}}
-		var args val
-		l.fields(v, map[string]reader{
-			"name":       l.oneOf(&e.Component, components, nil),
-			"extra-args": func(v val) { args = v },
-		})
-		if v.node.Kind != yaml.MappingNode || !l.require(v, "name") || e.Component == "" {
+		e := askedArgs{ExtraArgs: ExtraArgs{Args: map[string]string{}}}
+		l.object(v, "<component>", &e)
+		if v.node.Kind != yaml.MappingNode || !l.require(v, l.table.needed("<component>")...) || e.Component == "" {
 			return
 		}
 		if first, ok := seen[e.Component]; ok {
@@ -32,11 +23,17 @@ func (l *loader) extraArgs(v val) {
 			return
 		}
 		seen[e.Component] = v
-		if args.node != nil {
-			l.extraArgMap(&e, args)
+		if e.v.node != nil {
+			l.extraArgMap(&e.ExtraArgs, e.v)
 		}
-		l.c.ExtraArgs = append(l.c.ExtraArgs, e)
+		l.c.ExtraArgs = append(l.c.ExtraArgs, e.ExtraArgs)
 	})
+}
+
+// askedArgs are those of a component, with the place where they stand.
+type askedArgs struct {
+	ExtraArgs
+	v val
 }
 
 // extraArgMap reads {flag: value}, or a list of flag=value.
@@ -146,24 +143,18 @@ func owned(component, name string) (instead string, is bool) {
 	return "", false
 }
 
-// openPorts are ports beside those of Kubernetes itself.
-func (l *loader) openPorts(v val) {
-	table := map[string]reader{}
-	for word, role := range roleWords {
-		table[word] = l.single("open-ports."+string(role), func(v val) {
-			l.items(v, func(v val) { l.openPort(v, role) })
-		})
+// openPortsOf are ports of a role beside those of Kubernetes itself.
+func (l *loader) openPortsOf(role bundle.Role) reader {
+	return func(v val) {
+		l.items(v, func(v val) { l.openPort(v, role) })
 	}
-	l.fields(v, table)
 }
 
 func (l *loader) openPort(v val, role bundle.Role) {
-	p := Port{Protocol: "tcp"}
-	l.fields(v, map[string]reader{
-		"port":     l.integer(&p.Port, 1, 65535),
-		"protocol": l.oneOf(&p.Protocol, []string{"tcp", "udp"}, nil),
-	})
-	if v.node.Kind != yaml.MappingNode || !l.require(v, "port") || p.Port == 0 {
+	var p Port
+	l.fill("<port>", &p)
+	l.object(v, "<port>", &p)
+	if v.node.Kind != yaml.MappingNode || !l.require(v, l.table.needed("<port>")...) || p.Port == 0 {
 		return
 	}
 	for _, q := range l.c.OpenPorts[role] {

@@ -19,32 +19,19 @@ type host struct {
 	arch string
 	role bundle.Role
 	v    val
+
+	bindPort int // of a load balancer
 }
 
-var (
-	arches      = []string{"amd64", "arm64"}
-	archAliases = map[string]string{
-		"x86_64": "amd64", "x86-64": "amd64", "x86": "amd64", "x64": "amd64", "aarch64": "arm64", "arm": "arm64", "armv8": "arm64",
-	}
-)
-
-// hostFields reads one machine.
-func (l *loader) hostFields(v val, role bundle.Role, more map[string]reader) {
-	h := host{port: 22, arch: "amd64", role: role, v: v}
-	table := map[string]reader{
-		"name": l.text(&h.name, ruleHostName),
-		"ip":   l.addr(&h.ip),
-		"port": l.integer(&h.port, 1, 65535),
-		"arch": l.oneOf(&h.arch, arches, archAliases),
-	}
-	for key, read := range more {
-		table[key] = read
-	}
-	l.fields(v, table)
+// hostFields reads one machine, by the keys of its shape.
+func (l *loader) hostFields(v val, role bundle.Role, shape string) (bindPort int) {
+	h := host{role: role, v: v}
+	l.fill(shape, &h)
+	l.object(v, shape, &h)
 	if v.node.Kind != yaml.MappingNode {
-		return
+		return h.bindPort
 	}
-	l.require(v, "name", "ip")
+	l.require(v, l.table.needed(shape)...)
 	switch a, err := netip.ParseAddr(h.name); {
 	case err == nil && h.ip.IsValid() && a.Unmap() != h.ip:
 		l.err(v, "config.name-address", "name", h.name, "ip", h.ip.String())
@@ -57,13 +44,14 @@ func (l *loader) hostFields(v val, role bundle.Role, more map[string]reader) {
 	if h.ip.IsValid() && h.name != "" {
 		l.hosts = append(l.hosts, h)
 	}
+	return h.bindPort
 }
 
 func (l *loader) hostList(list string, role bundle.Role) reader {
 	return func(v val) {
 		l.items(v, func(v val) {
 			if l.kind(v, yaml.MappingNode) {
-				l.hostFields(v, role, nil)
+				l.hostFields(v, role, "<machine>")
 			} else if isNull(v.node) {
 				l.err(v, "config.want-map")
 			}
@@ -91,8 +79,7 @@ func (l *loader) loadbalance(v val) {
 	if !l.kind(v, yaml.MappingNode) {
 		return
 	}
-	l.c.LBPort = 8443
-	l.hostFields(v, bundle.LoadBalancer, map[string]reader{"bind-port": l.integer(&l.c.LBPort, 1, 65535)})
+	l.c.LBPort = l.hostFields(v, bundle.LoadBalancer, "<balancer>")
 }
 
 // layouts reports keys of both layouts in one file. Two places for the same packages would need a guess which one counts, so that is an

@@ -3,7 +3,6 @@ package config
 import (
 	"bytes"
 	"net/netip"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -13,6 +12,7 @@ import (
 
 // loader carries what is known of the file while it is read.
 type loader struct {
+	table    *table
 	file     string
 	lines    int
 	problems Problems
@@ -20,7 +20,6 @@ type loader struct {
 	given    map[string]position // every known key that stands in the file
 	once     map[string]val      // what a key with several spellings was read from
 	c        *Cluster
-	tables   func(path string, keys []string) // told which keys a map may have; nil tells nobody
 
 	hosts      []host
 	machines   []host // the first entry of every node of c.Nodes
@@ -34,26 +33,21 @@ type loader struct {
 // Load reads a deploy.yaml of either layout from its bytes and returns the cluster, with defaults filled in, and all problems in the
 // order of the lines. The cluster is nil if one of the problems is an error. The filename is only for the problems; nothing is opened.
 func Load(data []byte, filename string) (*Cluster, Problems) {
+	return theTable().load(data, filename)
+}
+
+func (t *table) load(data []byte, filename string) (*Cluster, Problems) {
 	l := &loader{
-		file: filename, lines: bytes.Count(data, []byte("\n")) + 1,
+		table: t, file: filename, lines: bytes.Count(data, []byte("\n")) + 1,
 		given: map[string]position{}, once: map[string]val{}, asked: map[string]listed{},
 		c: &Cluster{
-			Name:          "k8s-cluster",
-			DNSDomain:     "cluster.local",
-			DNS:           DNS{Type: "pod", Replicas: 2},
-			NetworkPlugin: "flannel", APIServerTimeout: defaultAPIServerTimeout,
-			ServiceCIDR: netip.MustParsePrefix("10.32.0.0/16"), PodCIDR: netip.MustParsePrefix("10.244.0.0/16"),
-			SSH:       SSH{User: "root"},
-			EtcdToken: "etcd-cluster",
-			Runtime:   "containerd",
 			OpenPorts: map[bundle.Role][]Port{}, Packages: map[bundle.Role][]Package{}, PluginArgs: map[string]string{},
-			Source: PackageSource{Type: "tar.gz", Bundles: map[string]string{}},
-			Eggo:   Eggo{Hostname: "keep"},
+			Source: PackageSource{Bundles: map[string]string{}},
 		},
-		caPath: "/opt/externalca",
 	}
+	l.fill("", nil)
 	if root := l.parse(data); root != nil && l.kind(val{node: root}, yaml.MappingNode) {
-		l.fields(val{node: root}, l.topLevel())
+		l.object(val{node: root}, "", nil)
 		l.layouts()
 		l.defaults()
 		l.merge()
@@ -75,11 +69,6 @@ func Load(data []byte, filename string) (*Cluster, Problems) {
 	return l.c, l.problems
 }
 
-const defaultAPIServerTimeout = 120 * time.Second
-
-// defaultCNIBinDirs as the manual has them.
-var defaultCNIBinDirs = []string{"/usr/libexec/cni", "/opt/cni/bin"}
-
 // defaultEndpoints are the sockets of the runtimes.
 var defaultEndpoints = map[string]string{
 	"containerd": "unix:///run/containerd/containerd.sock",
@@ -92,9 +81,6 @@ func (l *loader) defaults() {
 	c := l.c
 	if c.Runtime != "" && c.RuntimeEndpoint == "" {
 		c.RuntimeEndpoint = defaultEndpoints[c.Runtime]
-	}
-	if c.CNIBinDirs == nil {
-		c.CNIBinDirs = defaultCNIBinDirs
 	}
 	if l.externalCA {
 		c.ExternalCA = l.caPath

@@ -58,15 +58,7 @@ func (l *loader) logins(v val) {
 
 func (l *loader) login(v val, name string) {
 	var o Login
-	l.fields(v, map[string]reader{
-		"user":               l.text(&o.User, ruleUser),
-		"private-key-path":   l.text(&o.PrivateKeyPath, ruleLocalBase),
-		"password":           l.secret(&o.Password),
-		"password-from":      l.text(&o.PasswordFrom, ruleSource),
-		"sudo-password":      l.secret(&o.SudoPassword),
-		"sudo-password-from": l.text(&o.SudoPasswordFrom, ruleSource),
-		"bastion":            func(v val) { o.Bastions, o.OwnBastions = l.bastions(v), true },
-	})
+	l.object(v, "<login>", &o)
 	for _, two := range []struct{ name, value, from string }{
 		{"password", o.Password, o.PasswordFrom}, {"sudo-password", o.SudoPassword, o.SudoPasswordFrom},
 	} {

@@ -12,7 +12,7 @@ import (
 // LoadNodes reads a file that has nothing but lists of machines, in the words of either layout (masters, workers, nodes, etcds). What an
 // entry does not say is zero: name, port, arch. A whole deploy.yaml is refused, for its other keys would have no effect.
 func LoadNodes(data []byte, file string) ([]Node, error) {
-	l := &loader{file: file, lines: 1, given: map[string]position{}, once: map[string]val{}, c: &Cluster{}}
+	l := &loader{table: theTable(), file: file, lines: 1, given: map[string]position{}, once: map[string]val{}, c: &Cluster{}}
 	root := l.parse(data)
 	if root != nil && l.kind(val{node: root}, yaml.MappingNode) {
 		read := func(role bundle.Role) reader {
@@ -50,9 +50,7 @@ func LoadNodes(data []byte, file string) ([]Node, error) {
 // joining reads a machine of which only the address has to be known.
 func (l *loader) joining(v val, role bundle.Role) {
 	h := host{role: role, v: v}
-	l.fields(v, map[string]reader{
-		"name": l.text(&h.name, ruleHostName), "ip": l.addr(&h.ip), "port": l.integer(&h.port, 1, 65535), "arch": l.oneOf(&h.arch, arches, archAliases),
-	})
+	l.object(v, "<machine>", &h)
 	if v.node.Kind == yaml.MappingNode {
 		l.require(v, "ip")
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -15,23 +14,17 @@ import (
 
 // packageSrc is where the bundles are, in the seed's layout.
 func (l *loader) packageSrc(v val) {
-	src := &l.c.Source
 	paths := map[string]string{}
-	bundlePath := func(arch string) reader {
-		return func(v val) {
-			if p, ok := l.checked(v, ruleLocalPath); ok {
-				paths[arch] = p
-			}
+	l.object(v, "package-src", paths)
+	l.c.Source.Bundles = paths
+}
+
+func (l *loader) bundlePath(arch string, to map[string]string) reader {
+	return func(v val) {
+		if p, ok := l.checked(v, ruleLocalPath); ok {
+			to[arch] = p
 		}
 	}
-	l.fields(v, map[string]reader{
-		"type":     l.oneOf(&src.Type, []string{"tar.gz"}, nil),
-		"armsrc":   bundlePath("arm64"),
-		"x86src":   bundlePath("amd64"),
-		"distpath": l.single("distpath", l.dst(nodepath.Spool, &src.DstPath)),
-		"dstpath":  l.single("distpath", l.dst(nodepath.Spool, &src.DstPath)),
-	})
-	src.Bundles = paths
 }
 
 // dst is a directory on a node that files of the use may be put in.
@@ -48,60 +41,13 @@ func (l *loader) dst(use nodepath.Use, to *string) reader {
 	}
 }
 
-// Names of the roles in deploy.yaml; node and worker are the older and the newer word for one thing.
-var (
-	roleWords = map[string]bundle.Role{
-		"master": bundle.ControlPlane, "node": bundle.Worker, "worker": bundle.Worker, "etcd": bundle.Etcd, "loadbalance": bundle.LoadBalancer,
+// sourceType is tar.gz; nothing is the network.
+func (l *loader) sourceType(v val) {
+	if v.node.Kind == yaml.ScalarNode && v.node.Value == "" {
+		l.c.Source.Type = ""
+		return
 	}
-	typeWords = map[string]string{"bin": "binary"}
-	allTypes  = []string{"pkg", "repo", "binary", "file", "dir", "image", "yaml", "shell"}
-	schedules = []string{"prejoin", "postjoin", "precleanup", "postcleanup"}
-)
-
-// packages are the lists of each role in the seed's layout, pacakges in the manual's spelling.
-func (l *loader) packages(v val) {
-	table := map[string]reader{}
-	for word, role := range roleWords {
-		table[word] = l.single("pacakges."+string(role), l.packageList(role))
-	}
-	l.fields(v, table)
-}
-
-// install is the later layout's word for package-src, pacakges and addons.
-func (l *loader) install(v val) {
-	src := &l.c.Source
-	additions := map[string]reader{}
-	for word, role := range roleWords {
-		if word != "node" {
-			additions[word] = l.packagesOf(true, role)
-		}
-	}
-	// A control plane runs a kubelet and pods as a worker does, so what pods need goes to both.
-	everywhere := l.packageList(bundle.ControlPlane, bundle.Worker)
-	l.fields(v, map[string]reader{
-		"package-source": func(v val) {
-			l.fields(v, map[string]reader{
-				"type": func(v val) {
-					if v.node.Kind == yaml.ScalarNode && v.node.Value == "" {
-						src.Type = ""
-						return
-					}
-					l.oneOf(&src.Type, []string{"tar.gz"}, nil)(v)
-				},
-				"dstpath": l.dst(nodepath.Spool, &src.DstPath),
-				"srcpath": l.srcPath,
-			})
-		},
-		"etcd":              l.packageList(bundle.Etcd),
-		"kubernetes-master": l.packageList(bundle.ControlPlane),
-		"kubernetes-worker": l.packageList(bundle.Worker),
-		"network":           everywhere,
-		"container":         everywhere,
-		"image":             everywhere,
-		"loadbalance":       l.packageList(bundle.LoadBalancer),
-		"dns":               l.packageList(bundle.ControlPlane),
-		"addition":          func(v val) { l.fields(v, additions) },
-	})
+	l.oneOf(&l.c.Source.Type, []string{"tar.gz"}, nil)(v)
 }
 
 // srcPath maps architectures to bundles.
@@ -131,9 +77,7 @@ type listed struct {
 	v val
 }
 
-// packageList reads packages for the roles. A name of the later layout may be several, with commas between them.
-func (l *loader) packageList(roles ...bundle.Role) reader { return l.packagesOf(false, roles...) }
-
+// packagesOf reads packages for the roles. A name may be several, with commas between them.
 func (l *loader) packagesOf(addition bool, roles ...bundle.Role) reader {
 	return func(v val) {
 		l.items(v, func(v val) {
@@ -152,18 +96,11 @@ func (l *loader) packagesOf(addition bool, roles ...bundle.Role) reader {
 
 // onePackage reads one entry.
 func (l *loader) onePackage(v val) []Package {
-	p := Package{Timeout: 30 * time.Second, key: v.path}
-	var name string
-	target := l.single(v.path+" dst", l.dst(nodepath.Listed, &p.Dst))
-	l.fields(v, map[string]reader{
-		"name":     func(v val) { name, _ = l.line(v) },
-		"type":     l.oneOf(&p.Type, allTypes, typeWords),
-		"dstpath":  target,
-		"dst":      target,
-		"schedule": l.oneOf(&p.Schedule, schedules, nil),
-		"timeout":  l.duration(&p.Timeout, time.Hour),
-	})
-	if !l.require(v, "name", "type") || name == "" || p.Type == "" {
+	p := Package{key: v.path}
+	l.fill("<package>", &p)
+	l.object(v, "<package>", &p)
+	name := p.Name
+	if !l.require(v, l.table.needed("<package>")...) || name == "" || p.Type == "" {
 		return nil
 	}
 	needsDst := p.Type == "binary" || p.Type == "file" || p.Type == "dir"

@@ -17,6 +17,7 @@ import (
 type rule struct {
 	code    string
 	ok      func(string) bool
+	expr    string // regular expression that ok is, or is stricter than
 	example string // of what can be written, where the code's sentence names one
 }
 
@@ -27,7 +28,7 @@ func (r rule) like(example string) rule {
 
 func pattern(code string, most int, expr string) rule {
 	re := regexp.MustCompile(`\A(?:` + expr + `)\z`)
-	return rule{code: code, ok: func(s string) bool { return len(s) <= most && re.MatchString(s) }}
+	return rule{code: code, expr: expr, ok: func(s string) bool { return len(s) <= most && re.MatchString(s) }}
 }
 
 const (
@@ -54,6 +55,8 @@ var (
 	ruleEnvName   = pattern("config.env-name", 128, `[A-Z_][A-Z0-9_]*`)
 	ruleSetting   = pattern("config.setting", 128, `[A-Za-z0-9][A-Za-z0-9._-]*`)
 	ruleHost      = rule{code: "config.host", ok: isHost}
+	ruleEndpoint  = rule{code: "config.endpoint", ok: isEndpoint}
+	ruleLine      = rule{ok: func(string) bool { return true }} // any line
 
 	ruleLocalPath  = rule{code: "config.local-path", ok: isLocalPath}
 	ruleLocalBase  = rule{code: "config.local-path-base", ok: func(s string) bool { return isLocalPath(s) && (path.IsAbs(s) || strings.HasPrefix(s, "~/")) }}

@@ -6,94 +6,55 @@ import (
 	"strings"
 )
 
-// Kind is how the value of a key is typed and written.
-type Kind string
-
-// The kinds. A List is typed with commas between its items; a Block is YAML, as it stands below its key in the file.
-const (
-	Text   Kind = "text"
-	Number Kind = "number"
-	Choice Kind = "choice"
-	YesNo  Kind = "yes-no"
-	Path   Kind = "path" // of the jump host
-	List   Kind = "list"
-	Block  Kind = "block"
-	Secret Kind = "secret"
-)
-
 // Setting is a key of deploy.yaml that a person can fill in. The lists of machines are none: they are Draft.Machines.
 type Setting struct {
 	Key     string // path with dots: service.dns.replicas
 	Kind    Kind
 	Choices []string // of a Choice, the default first
 	Default string   // what holds when nothing is said; "" when it follows from something else, or there is none
+	Wizard  Place    // where the wizard asks for it
+	Applies func(get func(key string) string) bool
 }
 
-// Settings are all of them, in the order in which they are written: that of the manual. A test holds them against the keys that the loader
-// reads.
-func Settings() []Setting {
-	return []Setting{
-		{Key: "cluster-id", Kind: Text, Default: "k8s-cluster"},
-		{Key: "username", Kind: Text, Default: "root"},
-		{Key: "password", Kind: Secret},
-		{Key: "private-key-path", Kind: Path},
-		{Key: "external-ca", Kind: YesNo, Default: "false"},
-		{Key: "external-ca-path", Kind: Path, Default: "/opt/externalca"},
-		{Key: "service.cidr", Kind: Text, Default: "10.32.0.0/16"},
-		{Key: "service.dnsaddr", Kind: Text},
-		{Key: "service.gateway", Kind: Text},
-		{Key: "service.dns.corednstype", Kind: Choice, Choices: []string{"pod", "binary"}, Default: "pod"},
-		{Key: "service.dns.imageversion", Kind: Text},
-		{Key: "service.dns.replicas", Kind: Number, Default: "2"},
-		{Key: "network.podcidr", Kind: Text, Default: "10.244.0.0/16"},
-		{Key: "network.plugin", Kind: Choice, Choices: networkPlugins, Default: "flannel"},
-		{Key: "network.plugin-args", Kind: Block},
-		{Key: "apiserver-endpoint", Kind: Text},
-		{Key: "apiserver-cert-sans.dnsnames", Kind: List},
-		{Key: "apiserver-cert-sans.ips", Kind: List},
-		{Key: "apiserver-timeout", Kind: Text, Default: "120s"},
-		{Key: "etcd-external", Kind: YesNo, Default: "false"},
-		{Key: "etcd-token", Kind: Text, Default: "etcd-cluster"},
-		{Key: "dns-vip", Kind: Text},
-		{Key: "dns-domain", Kind: Text, Default: "cluster.local"},
-		{Key: "pause-image", Kind: Text},
-		{Key: "network-plugin", Kind: Choice, Choices: []string{"cni"}, Default: "cni"},
-		{Key: "cni-bin-dir", Kind: Text, Default: strings.Join(defaultCNIBinDirs, ",")},
-		{Key: "runtime", Kind: Choice, Choices: []string{"containerd", "docker", "isulad"}, Default: "containerd"},
-		{Key: "runtime-endpoint", Kind: Text},
-		{Key: "enable-kubelet-serving", Kind: YesNo, Default: "false"},
-		{Key: "registry-mirrors", Kind: List},
-		{Key: "insecure-registries", Kind: List},
-		{Key: "config-extra-args", Kind: Block},
-		{Key: "addons", Kind: List},
-		{Key: "open-ports", Kind: Block},
-		{Key: "package-src.type", Kind: Choice, Choices: []string{"tar.gz"}, Default: "tar.gz"},
-		{Key: "package-src.x86src", Kind: Path},
-		{Key: "package-src.armsrc", Kind: Path},
-		{Key: "package-src.distpath", Kind: Text},
-		{Key: "pacakges", Kind: Block},
-		{Key: "install", Kind: Block},
-		{Key: "eggo.hostname", Kind: Choice, Choices: []string{"keep", "set"}, Default: "keep"},
-		{Key: "eggo.sudo-password", Kind: Secret},
-		{Key: "eggo.password-from", Kind: Text},
-		{Key: "eggo.sudo-password-from", Kind: Text},
-		{Key: "eggo.host-keys", Kind: Choice, Choices: []string{"ask", "strict", "accept-new"}, Default: "ask"},
-		{Key: "eggo.known-hosts", Kind: Path},
-		{Key: "eggo.ssh-legacy-algorithms", Kind: YesNo, Default: "false"},
-		{Key: "eggo.bastion", Kind: Block},
-		{Key: "eggo.machines", Kind: Block},
-		{Key: "eggo.bundles", Kind: List},
+// Settings are all of them, in the order in which they are written: that of the manual.
+func Settings() []Setting { return theTable().settings() }
+
+func (t *table) settings() []Setting {
+	var out []Setting
+	for _, k := range t.keys {
+		if s, ok := t.setting(k); ok {
+			out = append(out, s)
+		}
 	}
+	return out
+}
+
+// setting is what a key is to a person, if it is one: it stands in maps alone, and not in what is typed as YAML.
+func (t *table) setting(k Key) (Setting, bool) {
+	if k.Kind == Map || k.Kind == Machines {
+		return Setting{}, false
+	}
+	for up := k.above(); up != ""; up = (Key{Path: up}).above() {
+		if a, ok := t.find(up); !ok || a.Kind != Map {
+			return Setting{}, false
+		}
+	}
+	s := Setting{Key: k.Path, Kind: k.Kind, Choices: k.Choices, Default: k.Default, Wizard: k.Wizard, Applies: k.Applies}
+	switch k.Kind {
+	case Address, Network, Duration:
+		s.Kind = Text
+	}
+	return s, true
 }
 
 // SettingOf is the setting of a key.
 func SettingOf(key string) (Setting, bool) {
-	for _, s := range Settings() {
-		if s.Key == key {
-			return s, true
-		}
+	t := theTable()
+	k, ok := t.find(key)
+	if !ok {
+		return Setting{}, false
 	}
-	return Setting{}, false
+	return t.setting(k)
 }
 
 // BundleKey is the key that names the bundle of an architecture.
