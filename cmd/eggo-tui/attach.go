@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,12 +13,15 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/ui"
+	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/pages"
+	"github.com/eggo-k8s/eggo/internal/ui/runview"
 )
 
 // attachOptions are the flags of attach.
 type attachOptions struct {
 	cluster, state string
+	log            string
 	replay         float64
 	ascii          bool
 	accessible     bool
@@ -31,13 +33,18 @@ func newAttachCmd(env *environment) *cobra.Command {
 		Use:   "attach [RUN]",
 		Short: env.P.T("cli.attach.short"),
 		Long:  env.P.T("cli.attach.long"),
-		Args:  cobra.MaximumNArgs(1),
+		Args:  func(cmd *cobra.Command, args []string) error { return runOrLog(o.log)(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.log != "" {
+				return attachLog(cmd.Context(), env, o)
+			}
 			return attach(cmd.Context(), env, o, strings.Join(args, ""))
 		},
 	}
 	cmd.Flags().StringVar(&o.cluster, "id", "", env.P.T("cli.flag.id"))
 	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
+	cmd.Flags().StringVar(&o.log, "log", "", env.P.T("cli.flag.log"))
+	cmd.MarkFlagsMutuallyExclusive("log", "id")
 	cmd.Flags().Float64Var(&o.replay, "replay", 0, env.P.T("cli.flag.replay"))
 	cmd.Flags().BoolVar(&o.ascii, "ascii", false, env.P.T("cli.flag.ascii"))
 	cmd.Flags().BoolVar(&o.accessible, "accessible", false, env.P.T("cli.flag.accessible"))
@@ -53,33 +60,65 @@ func attach(ctx context.Context, env *environment, o attachOptions, name string)
 	if o.replay < 0 {
 		return event.NewFault(event.ClassUsage, "usage.replay", nil)
 	}
-	st := stateStore(env, o.state)
-	ref, err := operation.FindRun(ctx, st, o.cluster, name)
+	ref, err := operation.FindRun(ctx, stateStore(env, o.state), o.cluster, name)
 	if err != nil {
 		return err
 	}
-	files, err := st.Read(ctx, ref.Cluster)
-	if err != nil {
-		return err
-	}
-	defer files.Close()
-	c, id := files.Journal(), ref.Run
 	env.P = env.where(o.state).printer(env.P.Lang())
 	d := &desk{env: env, state: o.state}
 	if lines {
-		err := plainWatch(ctx, d, newTalker(env), backend.Ref{Cluster: filepath.Base(c.Path()), Run: id}, o.replay)
+		err := plainWatch(ctx, d, newTalker(env), backend.Ref(ref), o.replay)
 		if errors.Is(err, errLeft) {
 			return nil
 		}
 		return err
 	}
-	opt, err := openBoard(env, c, id, o.replay)
+	opt, err := d.open(ctx, backend.Ref(ref), o.replay)
 	if err != nil {
 		return err
 	}
 	deps := &pages.Deps{S: d.services(), Version: buildVersion()}
-	page := deps.Run(backend.Ref{Cluster: filepath.Base(c.Path()), Run: id}, opt)
-	err = ui.Run(ctx, page, screenOptions(env, o.ascii), env.Stdin, env.Stdout)
+	return showPage(ctx, env, deps.Run(backend.Ref(ref), opt), o)
+}
+
+// attachLog shows a run of anywhere on the board, from its event log alone: nothing can be decided there.
+func attachLog(ctx context.Context, env *environment, o attachOptions) error {
+	in, name, err := openLog(env, o.log)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if o.log == stdinLog {
+		on, typed := atKeyboard(env)
+		defer typed.Close()
+		env = on
+	}
+	lines := lineByLine(env, o.accessible)
+	if !lines && !screen(env) {
+		return event.NewFault(event.ClassUsage, "usage.needs-terminal", nil, "verb", "attach")
+	}
+	if o.replay < 0 {
+		return event.NewFault(event.ClassUsage, "usage.replay", nil)
+	}
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	records := backend.NewStream(reading, operation.Stream(reading, in, name, false))
+	printed := backend.NewPrinted(records)
+	board := fed(printed, records.Alive, o.replay)
+	if lines {
+		err := newPlainRun(newTalker(env), board).follow(ctx)
+		if errors.Is(err, errLeft) {
+			return nil
+		}
+		return err
+	}
+	board.NodeLog = printed.NodeLog
+	return showPage(ctx, env, runview.New(board), o)
+}
+
+// showPage has a page on the screen until it is left.
+func showPage(ctx context.Context, env *environment, page frame.Page, o attachOptions) error {
+	err := ui.Run(ctx, page, screenOptions(env, o.ascii), env.Stdin, env.Stdout)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -6,8 +6,6 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
-	"io"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,7 +42,7 @@ func demo(ctx context.Context, env *environment, speed float64, ascii, lines boo
 	if err != nil {
 		return err
 	}
-	past := &told{from: journal.NewReader(z, "install.jsonl"), hosts: map[string]*bytes.Buffer{}}
+	past := backend.NewPrinted(recorded{journal.NewReader(z, "install.jsonl")})
 	replay := backend.NewReplay(past, speed, time.Now)
 	if lines {
 		p := newTalker(env)
@@ -54,7 +52,7 @@ func demo(ctx context.Context, env *environment, speed float64, ascii, lines boo
 		}
 		return nil
 	}
-	page := runview.New(backend.Board{Feed: replay, Replay: replay, NodeLog: past.log})
+	page := runview.New(backend.Board{Feed: replay, Replay: replay, NodeLog: past.NodeLog})
 	opt := screenOptions(env, ascii)
 	opt.Note = cmp.Or(opt.Note, i18n.NewPrinter(opt.Lang).T("demo.note"))
 	err = ui.Run(ctx, page, opt, env.Stdin, env.Stdout)
@@ -64,61 +62,15 @@ func demo(ctx context.Context, env *environment, speed float64, ascii, lines boo
 	return err
 }
 
-// told passes a log's records on and keeps what the machines have printed by then.
-type told struct {
-	from  backend.Records
-	mu    sync.Mutex
-	hosts map[string]*bytes.Buffer
-}
+// recorded is the run of the demo: there is nothing on this machine that its advice could be about.
+type recorded struct{ backend.Records }
 
 // Next implements backend.Records.
-func (t *told) Next() (event.Record, error) {
-	r, err := t.from.Next()
-	if e, is := r.Event.(event.RunEnded); is { // there is nothing on this machine that the advice of the recorded run could be about
+func (t recorded) Next() (event.Record, error) {
+	r, err := t.Records.Next()
+	if e, is := r.Event.(event.RunEnded); is {
 		e.Next = []event.Msg{event.M("demo.next")}
 		r.Event = e
 	}
-	if o, ok := r.Event.(event.Output); ok && err == nil {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.buffer(o.Host).WriteString(r.Time.UTC().Format("2006-01-02T15:04:05.000Z") + " " + o.Step + " " + o.Stream + "| " + o.Line + "\n")
-	}
 	return r, err
-}
-
-func (t *told) buffer(host string) *bytes.Buffer {
-	if t.hosts[host] == nil {
-		t.hosts[host] = new(bytes.Buffer)
-	}
-	return t.hosts[host]
-}
-
-func (t *told) log(host string) (backend.NodeLog, error) { return toldLog{t, host}, nil }
-
-// toldLog is what one machine has printed by now.
-type toldLog struct {
-	*told
-	host string
-}
-
-// ReadAt implements io.ReaderAt.
-func (l toldLog) ReadAt(p []byte, off int64) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	all := l.buffer(l.host).Bytes()
-	if off >= int64(len(all)) {
-		return 0, io.EOF
-	}
-	n := copy(p, all[off:])
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
-}
-
-// Size implements backend.NodeLog.
-func (l toldLog) Size() (int64, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return int64(l.buffer(l.host).Len()), nil
 }

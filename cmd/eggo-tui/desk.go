@@ -3,19 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"sync"
-	"time"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/control"
-	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
@@ -114,63 +106,8 @@ func deskNodes(nodes []config.Node) []backend.Node {
 }
 
 // open is the board of a run.
-func (d *desk) open(_ context.Context, r backend.Ref, replay float64) (backend.Board, error) {
-	store, err := journal.At(d.root(), r.Cluster)
-	if err != nil {
-		return backend.Board{}, err
-	}
-	return openBoard(d.env, store, r.Run, replay)
-}
-
-// openBoard gives the board of a run from its directory: its log as it grows, the machines' logs, and the way to the process that does it.
-func openBoard(env *environment, c *journal.Cluster, id string, replay float64) (backend.Board, error) {
-	dir := c.RunDir(id)
-	log, err := os.Open(filepath.Join(dir, "events.jsonl"))
-	if err != nil {
-		return backend.Board{}, event.NewFault(event.ClassFailed, "journal.read", err, "path", dir)
-	}
-	records := journal.NewReader(log, log.Name())
-	files := []*os.File{log}
-	alive := func() bool { return c.Writing(id) }
-	o := backend.Board{Feed: &backend.Live{From: records, Alive: alive}}
-	if alive() {
-		o.Control = control.Client{Dir: dir}
-	}
-	opened := make(chan *os.File, 1024) // NodeLog is called in commands
-	o.NodeLog = func(host string) (backend.NodeLog, error) {
-		f, err := os.Open(filepath.Join(dir, journal.NodeLog(host)))
-		if errors.Is(err, fs.ErrNotExist) {
-			return backend.LogText(""), nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		select {
-		case opened <- f:
-		default: // the program's end closes it
-		}
-		return backend.LogFile{File: f}, nil
-	}
-	o.Close = func() {
-		for {
-			select {
-			case f := <-opened:
-				f.Close()
-				continue
-			default:
-			}
-			break
-		}
-		for _, f := range files {
-			f.Close()
-		}
-	}
-	if replay > 0 {
-		o.Replay = backend.NewReplay(records, replay, time.Now)
-		o.Feed, o.Control = o.Replay, nil
-	}
-	boardActs(env, c, id, &o)
-	return o, nil
+func (d *desk) open(ctx context.Context, r backend.Ref, replay float64) (backend.Board, error) {
+	return openBoard(ctx, d.env, stateStore(d.env, d.state), r, replay)
 }
 
 // ascii says whether only ASCII is to be drawn, and whether it is for the Linux console, whose fonts have no more.

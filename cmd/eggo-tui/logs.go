@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"iter"
 	"slices"
 	"strings"
 
@@ -16,13 +18,15 @@ import (
 
 // logOptions say which run is meant, and what of it.
 type logOptions struct {
-	id, state, node, step, output string
-	failed, list, follow          bool
+	id, state, node, step, output, log string
+	failed, list, follow               bool
 }
 
 func newLogsCmd(env *environment) *cobra.Command {
 	var o logOptions
-	cmd := &cobra.Command{Use: "logs [" + env.P.T("cli.arg.run") + "]", Short: env.P.T("cli.logs.short"), Long: env.P.T("cli.logs.long"), Args: cobra.MaximumNArgs(1),
+	cmd := &cobra.Command{Use: "logs [" + env.P.T("cli.arg.run") + "]", Short: env.P.T("cli.logs.short"),
+		Long: env.P.T("cli.logs.long"),
+		Args: func(cmd *cobra.Command, args []string) error { return runOrLog(o.log)(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return logs(cmd.Context(), env, o, strings.Join(args, ""))
 		}}
@@ -32,7 +36,10 @@ func newLogsCmd(env *environment) *cobra.Command {
 	cmd.Flags().BoolVar(&o.failed, "failed", false, env.P.T("cli.logs.failed"))
 	cmd.Flags().BoolVar(&o.list, "list", false, env.P.T("cli.logs.list"))
 	cmd.Flags().BoolVarP(&o.follow, "follow", "F", false, env.P.T("cli.logs.follow"))
+	cmd.Flags().StringVar(&o.log, "log", "", env.P.T("cli.flag.log"))
 	cmd.MarkFlagsMutuallyExclusive("follow", "failed", "list")
+	cmd.MarkFlagsMutuallyExclusive("log", "list")
+	cmd.MarkFlagsMutuallyExclusive("log", "id")
 	cmd.Flags().StringVar(&o.output, "output", env.output("plain"), env.P.T("cli.flag.report"))
 	return cmd
 }
@@ -50,21 +57,16 @@ func logs(ctx context.Context, env *environment, o logOptions, run string) error
 	if o.list {
 		return listRuns(ctx, env, o)
 	}
-	st := stateStore(env, o.state)
-	c, err := operation.FindLogged(ctx, st, o.id, run, "")
+	records, closeLog, err := logged(ctx, env, o, run)
 	if err != nil {
 		return err
 	}
+	defer closeLog.Close()
 	var sink event.Sink = report.NewJSON(env.Stdout)
 	if o.output == "plain" {
 		plain := report.NewPlain(env.Stdout, env.where(o.state).printer(env.P.Lang()))
 		plain.Debug = true
 		sink = plain
-	}
-	wanted := operation.LogFilter{Node: o.node, Step: o.step, Failed: o.failed}
-	records, err := operation.Logs(ctx, st, request.Ref{Cluster: c.Name, Run: c.LastRun}, wanted, o.follow)
-	if err != nil {
-		return err
 	}
 	for rec, err := range records {
 		if err != nil {
@@ -75,6 +77,27 @@ func logs(ctx context.Context, env *environment, o logOptions, run string) error
 		}
 	}
 	return nil
+}
+
+// logged gives what is wanted of a run that is logged here, or of a log of anywhere.
+func logged(
+	ctx context.Context, env *environment, o logOptions, run string,
+) (iter.Seq2[event.Record, error], io.Closer, error) {
+	wanted := operation.LogFilter{Node: o.node, Step: o.step, Failed: o.failed}
+	if o.log != "" {
+		in, name, err := openLog(env, o.log)
+		if err != nil {
+			return nil, nil, err
+		}
+		return operation.Filter(operation.Stream(ctx, in, name, o.follow && o.log != stdinLog), wanted), in, nil
+	}
+	st := stateStore(env, o.state)
+	c, err := operation.FindLogged(ctx, st, o.id, run, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	records, err := operation.Logs(ctx, st, request.Ref{Cluster: c.Name, Run: c.LastRun}, wanted, o.follow)
+	return records, io.NopCloser(nil), err
 }
 
 // listRuns shows the runs that are kept, newest last.

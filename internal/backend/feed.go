@@ -61,6 +61,8 @@ func (f *Live) Take(n int) ([]event.Record, error) {
 type Replay struct {
 	From Records
 	Now  func() time.Time
+	// Alive says whether more may come; nil: what there is is all.
+	Alive func() bool
 
 	speed  float64
 	paused bool
@@ -89,6 +91,9 @@ func (f *Replay) Take(n int) ([]event.Record, error) {
 	for len(out) < n {
 		if f.next == nil {
 			r, err := f.From.Next()
+			if errors.Is(err, io.EOF) && f.Alive != nil && f.Alive() {
+				return out, nil
+			}
 			if errors.Is(err, io.EOF) {
 				f.done = true
 				return out, io.EOF

@@ -55,6 +55,7 @@ func enVerbs() map[string]string {
 		"cli.logs.follow":             "keep printing what is logged until the run has ended",
 		"cli.logs.failed":             "only steps that failed",
 		"cli.logs.list":               "list the runs that are kept",
+		"cli.flag.log":                "the run's event log in place of RUN: a file, or - for standard input",
 		"cli.flag.log-id":             "cluster to show (default: that of the newest run)",
 		"cli.resume.short":            "Resume a run that did not end well",
 		"cli.resume.long":             "Resume a run that did not end well: the newest on this machine, or the one that is named. What it had done is found out from the nodes.\nWith -f it is the same as deploy.",

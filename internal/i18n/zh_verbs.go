@@ -55,6 +55,7 @@ func zhVerbs() map[string]string {
 		"cli.logs.follow":             "持续显示，直到运行结束",
 		"cli.logs.failed":             "只显示失败的步骤",
 		"cli.logs.list":               "列出保留的运行",
+		"cli.flag.log":                "以该事件日志代替 RUN：文件，或 - 表示标准输入",
 		"cli.flag.log-id":             "要查看的集群（默认：最近一次运行的集群）",
 		"cli.resume.short":            "继续未正常结束的运行",
 		"cli.resume.long":             "继续未正常结束的运行：默认本机最近一次，或指定的运行。已完成的部分会向各节点查明。\n带 -f 时等同于 deploy。",

@@ -83,13 +83,22 @@ func (r *Reader) onlyRubbishFollows() bool {
 // Cut says whether the log ends, so far, in the middle of a line.
 func (r *Reader) Cut() bool { return len(r.part) > 0 }
 
-// Follow gives the records of the run in dir, those that are there and then those that come, until the run has ended, nobody is writing any
-// more, or ctx ends. Its errors are those of Read and of ctx.
+// Follow gives the records of the run in dir, those that are there and then those that come, until the run has ended,
+// nobody is writing any more, or ctx ends. Its errors are those of Read and of ctx.
 func Follow(ctx context.Context, dir string, writing func() bool) iter.Seq2[event.Record, error] {
+	return opened(dir, func(f *os.File) iter.Seq2[event.Record, error] {
+		return FollowFrom(ctx, f, f.Name(), writing)
+	})
+}
+
+// FollowFrom is Follow of a log that comes from anywhere; path is for messages.
+func FollowFrom(
+	ctx context.Context, in io.Reader, path string, writing func() bool,
+) iter.Seq2[event.Record, error] {
 	return func(yield func(event.Record, error) bool) {
 		pause := time.NewTicker(followPause)
 		defer pause.Stop()
-		follow(dir, func() (bool, error) {
+		follow(in, path, func() (bool, error) {
 			if !writing() {
 				return false, nil
 			}
@@ -106,32 +115,28 @@ func Follow(ctx context.Context, dir string, writing func() bool) iter.Seq2[even
 	}
 }
 
-// FollowUntil is Follow until over is closed: then nothing more is written. What was written after the run's end is given too.
+// FollowUntil is Follow until over is closed: then nothing more is written. What was written after the run's end is
+// given too.
 func FollowUntil(dir string, over <-chan struct{}) iter.Seq2[event.Record, error] {
-	return func(yield func(event.Record, error) bool) {
-		pause := time.NewTicker(followPause)
-		defer pause.Stop()
-		follow(dir, func() (bool, error) {
-			select {
-			case <-over:
-				return false, nil
-			case <-pause.C:
-				return true, nil
-			}
-		}, yield)
-	}
+	return opened(dir, func(f *os.File) iter.Seq2[event.Record, error] {
+		return func(yield func(event.Record, error) bool) {
+			pause := time.NewTicker(followPause)
+			defer pause.Stop()
+			follow(f, f.Name(), func() (bool, error) {
+				select {
+				case <-over:
+					return false, nil
+				case <-pause.C:
+					return true, nil
+				}
+			}, yield)
+		}
+	})
 }
 
 // follow gives records until wait says that no more come: what was written before it did is still given.
-func follow(dir string, wait func() (more bool, err error), yield func(event.Record, error) bool) {
-	path := filepath.Join(dir, eventsFile)
-	f, err := os.Open(path)
-	if err != nil {
-		yield(event.Record{}, event.NewFault(event.ClassFailed, "journal.read", err, "path", path))
-		return
-	}
-	defer f.Close()
-	r := NewReader(f, path)
+func follow(in io.Reader, path string, wait func() (more bool, err error), yield func(event.Record, error) bool) {
+	r := NewReader(in, path)
 	for more := true; ; {
 		rec, err := r.Next()
 		switch {
@@ -153,9 +158,35 @@ func follow(dir string, wait func() (more bool, err error), yield func(event.Rec
 	}
 }
 
-// Read gives the records of the run in dir, in order. A last line that was cut off is not a record: a Notice journal.cut-line, which is not
-// in the file, stands in its place. After an error (journal.read, journal.damaged) nothing follows.
+// Read gives the records of the run in dir, in order. A last line that was cut off is not a record: a Notice
+// journal.cut-line, which is not in the file, stands in its place. After an error (journal.read, journal.damaged)
+// nothing follows.
 func Read(dir string) iter.Seq2[event.Record, error] {
+	return opened(dir, func(f *os.File) iter.Seq2[event.Record, error] { return ReadFrom(f, f.Name()) })
+}
+
+// ReadFrom is Read of a log that comes from anywhere; path is for messages.
+func ReadFrom(in io.Reader, path string) iter.Seq2[event.Record, error] {
+	return func(yield func(event.Record, error) bool) {
+		r := NewReader(in, path)
+		for {
+			rec, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				if r.Cut() {
+					cut := event.Notice{Text: event.M("journal.cut-line")}
+					yield(event.Record{Seq: r.seq + 1, Time: r.last, Event: cut}, nil)
+				}
+				return
+			}
+			if !yield(rec, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// opened gives the records that are made of the log in dir, which is open meanwhile.
+func opened(dir string, records func(*os.File) iter.Seq2[event.Record, error]) iter.Seq2[event.Record, error] {
 	return func(yield func(event.Record, error) bool) {
 		path := filepath.Join(dir, eventsFile)
 		f, err := os.Open(path)
@@ -164,19 +195,7 @@ func Read(dir string) iter.Seq2[event.Record, error] {
 			return
 		}
 		defer func() { _ = f.Close() }() // only read
-		r := NewReader(f, path)
-		for {
-			rec, err := r.Next()
-			if errors.Is(err, io.EOF) {
-				if r.Cut() {
-					yield(event.Record{Seq: r.seq + 1, Time: r.last, Event: event.Notice{Text: event.M("journal.cut-line")}}, nil)
-				}
-				return
-			}
-			if !yield(rec, err) || err != nil {
-				return
-			}
-		}
+		records(f)(yield)
 	}
 }
 
