@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 )
@@ -101,8 +102,10 @@ func newRoot(env *environment) *cobra.Command {
 	root.Args = unknownVerb
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	root.AddCommand(newBuild(env), newUpdate(env), newSpec(env), newInspect(env), newDiff(env), newVerify(env), newExtract(env), newPush(env),
-		newKeygen(env), newSign(env), newCache(env), newVersion(env))
+		newKeygen(env), newSign(env), newCache(env), newVersion(env),
+		cli.NewCompletion(p.T("cli.completion.short"), env.Stdout))
 	localize(root, p)
+	completions().Apply(root)
 	return root
 }
 

@@ -1,27 +1,185 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/bundle/trust"
+	"github.com/eggo-k8s/eggo/internal/cli"
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation"
 )
 
-func newCompletionCmd(env *environment) *cobra.Command {
-	return &cobra.Command{
-		Use:       "completion bash|zsh|fish",
-		Short:     env.P.T("cli.completion.short"),
-		Args:      cobra.ExactArgs(1),
-		ValidArgs: []string{"bash", "zsh", "fish"},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			switch args[0] {
-			case "bash":
-				return cmd.Root().GenBashCompletionV2(env.Stdout, true)
-			case "zsh":
-				return cmd.Root().GenZshCompletion(env.Stdout)
-			case "fish":
-				return cmd.Root().GenFishCompletion(env.Stdout, true)
-			}
-			return event.NewFault(event.ClassUsage, "usage.shell", nil, "shell", args[0])
-		},
+// nothing is what cannot be known beforehand: addresses, names that are new, numbers.
+func nothing() cobra.CompletionFunc { return cobra.NoFileCompletions }
+
+// completions is what a shell completes after each flag and verb.
+func completions(env *environment) cli.Values {
+	k := &known{env}
+	values := cli.Values{
+		"--id": cli.One(k.clusters), "--lang": cli.Words("en", "zh"),
+		"--state-dir": cli.Dirs(), "--file": cli.Files("yaml", "yml"),
+		"--output": cli.Words("plain", "json"), "--host-keys": cli.Words("ask", "strict", "accept-new"),
+		"--on-failure": cli.Words("ask", "abort", "skip", "retry=1", "retry=3"),
+		"--limit":      cli.List(k.limits), "--signers": cli.Files(), "--replay": cli.Words("1", "8", "64"),
+		"--type": cli.List(cli.Always("master", "worker", "etcd")), "--arch": cli.Words("amd64", "arm64"),
+		"--name": nothing(), "--port": nothing(), "--drain-timeout": nothing(),
+		"--prehook": cli.Files(), "--posthook": cli.Files(),
+		"--cluster-prehook": cli.Files(), "--cluster-posthook": cli.Files(),
+
+		"attach": cli.First(k.runs), "logs": cli.First(k.runs), "support": cli.First(k.runs), "resume": cli.First(k.runs),
+		"logs --node": cli.One(k.runNodes), "logs --step": cli.One(k.runSteps), "support --out": cli.Files(),
+		"cleanup --node": cli.List(k.nodes), "delete": cli.Several(k.nodes), "plan delete": cli.Several(k.nodes),
+		"demo --speed":        cli.Words("1", "8", "64"),
+		"etcd snapshot --out": cli.Files(), "etcd restore": cli.Files(), "plan etcd restore": cli.Files(),
+		"signers add": cli.Files(), "signers add --identity": nothing(), "signers remove": cli.First(k.signers),
+
+		"template --user": nothing(), "template --password": nothing(),
+		"template --password-file": cli.Files(), "template --private-key": cli.Files(),
+		"template --masters": nothing(), "template --nodes": nothing(), "template --workers": nothing(),
+		"template --etcds": nothing(), "template --loadbalancer": nothing(), "template --loadbalance": nothing(),
+		"template --amd64-bundle": cli.Files("gz"), "template --arm64-bundle": cli.Files("gz"),
 	}
+	for _, verb := range []string{"list", "version", "validate"} {
+		values[verb+" --output"] = cli.Words("text", "json")
+	}
+	for _, verb := range []string{"signers", "certs list"} {
+		values[verb+" --output"] = cli.Words("table", "json")
+	}
+	return values
+}
+
+// known finds what this control host knows: clusters, their nodes, runs. What cannot be read it does not know; a shell
+// that completes a word is no place for errors.
+type known struct{ env *environment }
+
+func (k *known) store(cmd *cobra.Command) operation.Store {
+	return stateStore(k.env, value(cmd, "state-dir"))
+}
+
+// value is what was given to a flag, "" where there is no such flag.
+func value(cmd *cobra.Command, flag string) string {
+	if f := cmd.Flag(flag); f != nil {
+		return f.Value.String()
+	}
+	return ""
+}
+
+func (k *known) clusters(cmd *cobra.Command, _ []string) []string {
+	names, _ := k.store(cmd).Known(cmd.Context())
+	return names
+}
+
+// runs are the newest first, those of the cluster that --id names if it does.
+func (k *known) runs(cmd *cobra.Command, _ []string) []string {
+	all, _ := operation.Overview(cmd.Context(), k.store(cmd))
+	var out []string
+	for _, c := range all {
+		if id := value(cmd, "id"); id != "" && id != c.Name {
+			continue
+		}
+		for _, r := range c.Runs {
+			out = append(out, r.Run+"\t"+c.Name+" "+r.Verb)
+		}
+	}
+	slices.Sort(out)
+	slices.Reverse(out)
+	return out
+}
+
+// plan is what the run that args or --id name was to do; the newest without.
+func (k *known) plan(cmd *cobra.Command, args []string) (plan event.PlanMade) {
+	ctx, st := cmd.Context(), k.store(cmd)
+	run := ""
+	if len(args) > 0 {
+		run = args[0]
+	}
+	ref, err := operation.FindRun(ctx, st, value(cmd, "id"), run)
+	if err != nil {
+		return plan
+	}
+	records, err := operation.Logs(ctx, st, ref, operation.LogFilter{}, false)
+	if err != nil {
+		return plan
+	}
+	for rec, err := range records {
+		if p, ok := rec.Event.(event.PlanMade); ok && err == nil {
+			return p
+		}
+	}
+	return plan
+}
+
+func (k *known) runNodes(cmd *cobra.Command, args []string) []string {
+	var out []string
+	for _, h := range k.plan(cmd, args).Hosts {
+		out = append(out, h.Name)
+	}
+	return out
+}
+
+func (k *known) runSteps(cmd *cobra.Command, args []string) []string {
+	var out []string
+	for _, s := range k.plan(cmd, args).Steps {
+		out = append(out, s.ID)
+	}
+	return out
+}
+
+// members are the nodes of the deploy.yaml that the flags name; without, those of all clusters here.
+func (k *known) members(cmd *cobra.Command) []config.Node {
+	id, file := value(cmd, "id"), value(cmd, "file")
+	if f := cmd.Flag("file"); f != nil && f.Changed && cmd.Flag("type") == nil { // -f of join names the new ones
+		if c, _, err := config.LoadFile(file); err == nil && c != nil {
+			return c.Nodes
+		}
+		return nil
+	}
+	all, _ := operation.Overview(cmd.Context(), k.store(cmd))
+	var out []config.Node
+	for _, c := range all {
+		if id == "" || id == c.Name {
+			out = append(out, c.Nodes...)
+		}
+	}
+	if c, _, err := config.LoadFile(defaultConfigPath(k.env)); id == "" && err == nil && c != nil {
+		out = append(out, c.Nodes...)
+	}
+	return out
+}
+
+func (k *known) nodes(cmd *cobra.Command, _ []string) []string {
+	var out []string
+	for _, n := range k.members(cmd) {
+		if !slices.Contains(out, n.Name) {
+			out = append(out, n.Name)
+		}
+	}
+	return out
+}
+
+// limits are the nodes, and the roles that some of them have.
+func (k *known) limits(cmd *cobra.Command, args []string) []string {
+	out := k.nodes(cmd, args)
+	for _, r := range bundle.AllRoles() {
+		if slices.ContainsFunc(k.members(cmd), func(n config.Node) bool { return n.Has(r) }) {
+			out = append(out, operation.RolePrefix+string(r))
+		}
+	}
+	return out
+}
+
+func (k *known) signers(cmd *cobra.Command, _ []string) []string {
+	list, err := trust.In(stateRoot(k.env, value(cmd, "state-dir"))).Load()
+	if err != nil || list == nil {
+		return nil
+	}
+	var out []string
+	for _, l := range list.List() {
+		out = append(out, l.Principals)
+	}
+	return out
 }

@@ -133,6 +133,7 @@ func newRootCmd(env *environment) *cobra.Command {
 	o.flags(root, env)
 	root.AddCommand(verbs(env)...)
 	localize(root, p)
+	completions(env).Apply(root)
 	return root
 }
 

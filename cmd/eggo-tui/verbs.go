@@ -1,6 +1,10 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/eggo-k8s/eggo/internal/cli"
+)
 
 // verbs lists the program's commands, each in the file of its name.
 func verbs(env *environment) []*cobra.Command {
@@ -24,6 +28,6 @@ func verbs(env *environment) []*cobra.Command {
 		newTemplateCmd(env),
 		newValidateCmd(env),
 		newVersionCmd(env),
-		newCompletionCmd(env),
+		cli.NewCompletion(env.P.T("cli.completion.short"), env.Stdout),
 	}
 }

@@ -19,6 +19,7 @@ var arrows = map[string][]string{
 	"internal/event":    {},
 	"internal/i18n":     {"internal/event"},
 	"internal/exitcode": {"internal/event"},
+	"internal/cli":      {"internal/event"},
 	"internal/engine":   {"internal/event"},
 	"internal/journal":  {"internal/event"},
 	"internal/control":  {"internal/event"},
@@ -71,7 +72,7 @@ var only = map[string][]string{
 	"go.etcd.io/":                    {"internal/phases"},
 	"github.com/google/go-container": {"internal/bundle"},
 	"github.com/sassoftware/":        {"internal/bundle/rpm"},
-	"github.com/spf13/":              {"cmd"},
+	"github.com/spf13/":              {"cmd", "internal/cli"},
 	"golang.org/x/term":              {"cmd"},
 }
 

@@ -11,14 +11,14 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// rolePrefix distinguishes a role in a limit from a node of that name.
-const rolePrefix = "role:"
+// RolePrefix distinguishes a role in a limit from a node of that name.
+const RolePrefix = "role:"
 
 // Limit finds the nodes of a limit, by name or role:ROLE, in the order of deploy.yaml.
 func Limit(c *config.Cluster, limit []string) ([]string, error) {
 	named := map[string]bool{}
 	for _, l := range limit {
-		role, isRole := strings.CutPrefix(l, rolePrefix)
+		role, isRole := strings.CutPrefix(l, RolePrefix)
 		if role == "master" { // deploy.yaml's own word
 			role = string(bundle.ControlPlane)
 		}
@@ -47,7 +47,7 @@ func roles(c *config.Cluster) []string {
 	var out []string
 	for _, r := range bundle.AllRoles() {
 		if len(c.With(r)) > 0 {
-			out = append(out, rolePrefix+string(r))
+			out = append(out, RolePrefix+string(r))
 		}
 	}
 	return out
