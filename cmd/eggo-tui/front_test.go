@@ -207,6 +207,14 @@ func (s *stage) signal(sig syscall.Signal) {
 	}
 }
 
+// firstLine waits until the front end has shown the first line: it knows the run then, which may be in the log before.
+func (s *stage) firstLine() {
+	s.t.Helper()
+	if line, err := bufio.NewReader(s.out).ReadString('\n'); err != nil {
+		s.t.Fatal(line, err)
+	}
+}
+
 // says waits until the front end has said something on stderr. It may be asked only after the end.
 func (s *stage) says(words ...string) {
 	s.t.Helper()
@@ -229,9 +237,7 @@ func TestAClosedStdoutEndsNoRun(t *testing.T) {
 	t.Parallel()
 	outputs(t, func(t *testing.T, flags ...string) {
 		s := play(t, false, flags...)
-		if line, err := bufio.NewReader(s.out).ReadString('\n'); err != nil {
-			t.Fatal(line, err)
-		}
+		s.firstLine()
 		s.out.Close()
 		s.node.letGo()
 		end := waitFor[event.RunEnded](s)
@@ -338,6 +344,7 @@ func TestAHangupEndsNoRun(t *testing.T) {
 	t.Parallel()
 	outputs(t, func(t *testing.T, flags ...string) {
 		s := play(t, false, flags...)
+		s.firstLine()
 		waitFor[event.StepStarted](s)
 		s.signal(syscall.SIGHUP)
 		s.taken()
