@@ -53,6 +53,7 @@ var within = map[string][]string{
 	"internal/phases/plan":    {"internal/phases/wait"},
 	"internal/phases/systemd": {},
 	"internal/phases/wait":    {},
+	"internal/phases/env":     {"internal/phases/node"},
 }
 
 // more is what a package within a room may import besides its room.

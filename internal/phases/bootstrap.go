@@ -18,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
@@ -131,7 +132,7 @@ func (r *run) makeToken(ctx context.Context) error {
 			return event.NewFault(event.ClassFailed, "state.write", err)
 		}
 	}
-	if err := r.Keep(ctx, KeptPKI); err != nil {
+	if err := r.Keep(ctx, env.KeptPKI); err != nil {
 		return err
 	}
 	secret := &corev1.Secret{

@@ -16,6 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
@@ -260,7 +261,7 @@ func (r *run) snapshot(ctx context.Context, n config.Node, nd *node.Node) error 
 		}
 		return tell("notice.no-snapshot", "cause", event.Clean(err.Error()))
 	}
-	if err := r.Keep(ctx, KeptSnapshots); err != nil { // likewise
+	if err := r.Keep(ctx, env.KeptSnapshots); err != nil { // likewise
 		return err
 	}
 	return tell("notice.snapshot", "path", path)
@@ -290,4 +291,4 @@ func (r *run) forgetState(ctx context.Context) error {
 }
 
 // forgotten are the parts of a cluster's files that a cleanup removes.
-func forgotten() []Kept { return []Kept{KeptPKI, KeptAdminConf, KeptConfig} }
+func forgotten() []env.Kept { return []env.Kept{env.KeptPKI, env.KeptAdminConf, env.KeptConfig} }

@@ -3,17 +3,13 @@
 package phases
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"slices"
-	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
 // The phases, named as the design's flow charts.
@@ -28,42 +24,6 @@ const (
 	phaseCheck     = "check"
 	phaseClean     = "clean"
 )
-
-// Bundle is a staged bundle; *bundle.Staged satisfies it.
-type Bundle interface {
-	Manifest() *bundle.Manifest
-	Open(member string) (io.ReadSeekCloser, error)
-	Images(ctx context.Context, names []string) (bundle.File, error)
-}
-
-// Env is what a run needs from outside; main wires it.
-type Env struct {
-	Cluster *config.Cluster
-	// Saved is the cluster as the last run that passed preflight had it; nil when none has.
-	Saved *config.Cluster
-	// Accepted is called when preflight has passed and before a node is touched; nil does nothing.
-	Accepted func(context.Context) error
-	// Connect opens the way to a node, with its lock held for this cluster.
-	Connect func(ctx context.Context, n config.Node) (node.Host, error)
-	// Stage unpacks and verifies a bundle on the jump host.
-	Stage func(ctx context.Context, b config.BundleSource) (Bundle, error)
-	// StateDir is the cluster's directory on the jump host, 0700.
-	StateDir string
-	// Persist returns when what it names is where it outlives this host, and is called before a node depends on it; nil
-	// does nothing. It is called for what may be persisted already, too.
-	Persist func(ctx context.Context, what Kept) error
-	Emit    func(event.Event) error
-	Now     func() time.Time
-	// Hooks of the command line, and the verb that they hear of: deploy (also ""), join, delete, cleanup.
-	Hooks []Hook
-	Verb  string
-	// Limit are the nodes that a plan which goes through Limit keeps to; empty means all. Preflight does not insist on others that only run workloads.
-	Limit []string
-	// Dry has every change announced and none made, on the nodes, at the API server and in etcd; see Rehearsal. StateDir is written to.
-	Dry bool
-	// RenewBefore, when it is set, has the leaf certificates that were issued before it issued anew.
-	RenewBefore time.Time
-}
 
 // Deploy plans the installation of the cluster.
 func Deploy(env Env) *engine.Plan { return newRun(env).deploy() }

@@ -22,26 +22,11 @@ const (
 	PostHook        = "posthook"
 )
 
-// Hook is a script that the command line names. It runs as root on the machines that have the role.
-type Hook struct {
-	Type string
-	Name string // file name
-	Data []byte
-	Role bundle.Role
-	// Nodes are the names of the machines that it is for; none are all that have the role. Role is "" when it is for them whatever they are.
-	Nodes []string
-}
-
-// on says whether the hook runs on the node.
-func (h Hook) on(n config.Node) bool {
-	return (h.Role == "" || n.Has(h.Role)) && (len(h.Nodes) == 0 || slices.Contains(h.Nodes, n.Name))
-}
-
 // HooksRun says whether each hook has a machine among the nodes to run on. One that has none was given for nothing, and whoever relies on it
 // has to know: hook.nowhere.
 func HooksRun(hooks []Hook, nodes []config.Node) error {
 	for _, h := range hooks {
-		if !slices.ContainsFunc(nodes, h.on) {
+		if !slices.ContainsFunc(nodes, h.On) {
 			word := "master"
 			for w, role := range hookRoles() {
 				if role == h.Role && w != "node" {

@@ -82,7 +82,7 @@ func (r *run) commandHooks(nodes []config.Node, phase string, after bool) []*eng
 			continue
 		}
 		for _, n := range nodes {
-			if !h.on(n) {
+			if !h.On(n) {
 				continue
 			}
 			s := step(phase, h.Type+"-"+strconv.Itoa(i+1), n.Name, verdict())

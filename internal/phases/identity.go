@@ -16,6 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/pki"
 )
@@ -65,7 +66,7 @@ func (r *Certs) EnsurePKI(ctx context.Context) error {
 		return err
 	}
 	changed = append(changed, adopted...)
-	if err := r.Keep(ctx, KeptPKI); err != nil { // a node that trusts authorities which are lost is lost, too
+	if err := r.Keep(ctx, env.KeptPKI); err != nil { // a node that trusts authorities which are lost is lost, too
 		return err
 	}
 	r.mu.Lock()
@@ -144,7 +145,7 @@ func (r *run) writeAdminConf(ctx context.Context) error {
 	if err := renameio.WriteFile(filepath.Join(r.StateDir, "admin.conf"), data, 0o600); err != nil {
 		return event.NewFault(event.ClassFailed, "state.write", err)
 	}
-	if err := r.Keep(ctx, KeptAdminConf); err != nil {
+	if err := r.Keep(ctx, env.KeptAdminConf); err != nil {
 		return err
 	}
 	for _, n := range r.Cluster.With(bundle.ControlPlane) {

@@ -23,6 +23,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
@@ -416,7 +417,7 @@ func (r *run) forgetNodes(ctx context.Context, l Leaving) error {
 			}
 		}
 	}
-	if err := r.Keep(ctx, KeptPKI); err != nil || l.Left == nil {
+	if err := r.Keep(ctx, env.KeptPKI); err != nil || l.Left == nil {
 		return err
 	}
 	return l.Left(ctx)

@@ -23,6 +23,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
@@ -214,7 +215,7 @@ func (r *restore) prepare() []*engine.Step {
 		if err != nil || u != (restoring{r.snap.SHA256, r.token}) {
 			return false, err
 		}
-		return true, r.Keep(ctx, KeptRestore)
+		return true, r.Keep(ctx, env.KeptRestore)
 	}
 	begin.Apply = func(ctx context.Context) error {
 		data, err := json.Marshal(restoring{r.snap.SHA256, r.token})
@@ -224,7 +225,7 @@ func (r *restore) prepare() []*engine.Step {
 		if err != nil {
 			return event.NewFault(event.ClassFailed, "state.write", err)
 		}
-		return r.Keep(ctx, KeptRestore)
+		return r.Keep(ctx, env.KeptRestore)
 	}
 	before := step(phaseRestore, "before", "", []string{begin.ID})
 	before.Timeout = 30 * time.Minute
@@ -475,5 +476,5 @@ func (r *restore) end(ctx context.Context) error {
 	if err := os.Remove(r.path()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return event.NewFault(event.ClassFailed, "state.write", err)
 	}
-	return r.Keep(ctx, KeptRestore)
+	return r.Keep(ctx, env.KeptRestore)
 }

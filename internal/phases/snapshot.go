@@ -13,6 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
@@ -59,7 +60,7 @@ func (r *run) snapshotAny(ctx context.Context, path string) error {
 		}
 		s, err := r.saveSnapshot(ctx, n, nd, to)
 		if err == nil {
-			if err := r.Keep(ctx, KeptSnapshots); err != nil {
+			if err := r.Keep(ctx, env.KeptSnapshots); err != nil {
 				return err
 			}
 			return r.Emit(event.Notice{

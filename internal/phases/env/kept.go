@@ -1,4 +1,4 @@
-package phases
+package env
 
 import (
 	"context"

@@ -1,0 +1,21 @@
+package phases
+
+import "github.com/eggo-k8s/eggo/internal/phases/env"
+
+// What callers need of the packages beneath.
+type (
+	Env    = env.Env
+	Bundle = env.Bundle
+	Hook   = env.Hook
+	Kept   = env.Kept
+)
+
+// The parts of a cluster's files that Env.Persist is asked for.
+const (
+	KeptPKI        = env.KeptPKI
+	KeptAdminConf  = env.KeptAdminConf
+	KeptKnownHosts = env.KeptKnownHosts
+	KeptConfig     = env.KeptConfig
+	KeptRestore    = env.KeptRestore
+	KeptSnapshots  = env.KeptSnapshots
+)
