@@ -52,7 +52,7 @@ var within = map[string][]string{
 	"internal/phases/node":    {},
 	"internal/phases/plan":    {"internal/phases/wait"},
 	"internal/phases/systemd": {},
-	"internal/phases/wait":    {},
+	"internal/phases/wait":    {"internal/phases/node"},
 	"internal/phases/env":     {"internal/phases/node"},
 }
 

@@ -14,13 +14,15 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
 // addons applies the network plugin, CoreDNS and what deploy.yaml lists. The network waits for every node's kube-proxy: a plugin that
 // starts before the kubernetes Service can be reached gives up and sits out a back-off of half a minute.
 func (r *run) addons() []*engine.Step {
-	needs := ids(phaseBootstrap, "proxy", kubelets(r.Cluster))
-	manifests := step(phaseAddons, "manifests", "", needs)
+	needs := plan.IDs(plan.PhaseBootstrap, "proxy", kubelets(r.Cluster))
+	manifests := plan.Step(plan.PhaseAddons, "manifests", "", needs)
 	manifests.Retry = engine.Retry{Tries: 10, Delay: time.Second, MaxDelay: 5 * time.Second}
 	manifests.Check = func(ctx context.Context) (bool, error) {
 		objs, _, err := r.addonObjects()
@@ -45,16 +47,16 @@ func (r *run) addons() []*engine.Step {
 	var networks []*engine.Step
 	if r.Cluster.NetworkPlugin == "flannel" {
 		for _, n := range kubelets(r.Cluster) {
-			s := step(phaseAddons, "network", n.Name, []string{manifests.ID})
+			s := plan.Step(plan.PhaseAddons, "network", n.Name, []string{manifests.ID})
 			s.Verify = r.On(n.Name, r.podRoutes)
-			s.Retry, s.Timeout = patience(), 30*time.Second
+			s.Retry, s.Timeout = wait.Patience(), 30*time.Second
 			networks = append(networks, s)
 		}
 	}
 	if r.Cluster.NetworkPlugin != "flannel" {
-		s := step(phaseAddons, "plugin", "", []string{manifests.ID})
+		s := plan.Step(plan.PhaseAddons, "plugin", "", []string{manifests.ID})
 		s.Title = event.M("step.addons.plugin", "plugin", r.Cluster.NetworkPlugin)
-		s.Verify, s.Retry, s.Timeout = r.pluginReady, patience(), 30*time.Second
+		s.Verify, s.Retry, s.Timeout = r.pluginReady, wait.Patience(), 30*time.Second
 		networks = append(networks, s)
 	}
 	needed := []string{manifests.ID}
@@ -69,7 +71,7 @@ func (r *run) addons() []*engine.Step {
 		}
 		networks, manifest = append(networks, servers...), r.dnsServiceManifest
 	}
-	dns := step(phaseAddons, "dns", "", needed)
+	dns := plan.Step(plan.PhaseAddons, "dns", "", needed)
 	dns.Retry = manifests.Retry
 	dns.Check = func(ctx context.Context) (bool, error) { return r.AppliedAsset(ctx, manifest) }
 	dns.Apply = func(ctx context.Context) error {

@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
 )
 
@@ -29,7 +30,7 @@ const (
 func (r *run) balancer() []*engine.Step {
 	var steps []*engine.Step
 	for _, n := range r.Cluster.With(bundle.LoadBalancer) {
-		s := step(phaseBalancer, "start", n.Name, []string{id(phaseInfra, "packages", n.Name), id(phaseInfra, "system", n.Name)})
+		s := plan.Step(plan.PhaseBalancer, "start", n.Name, []string{plan.ID(plan.PhaseInfra, "packages", n.Name), plan.ID(plan.PhaseInfra, "system", n.Name)})
 		s.Retry = engine.Retry{Tries: 2, Delay: 2 * time.Second}
 		s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (done bool, err error) {
 			err = r.balancing(ctx, func() error {
@@ -53,7 +54,7 @@ func (r *run) balancer() []*engine.Step {
 				return nd.Start(ctx, svc)
 			})
 		})
-		ready := step(phaseBalancer, "ready", n.Name, []string{s.ID, id(phaseControl, "ready", "")})
+		ready := plan.Step(plan.PhaseBalancer, "ready", n.Name, []string{s.ID, plan.ID(plan.PhaseControl, "ready", "")})
 		ready.Verify = r.On(n.Name, func(ctx context.Context, nd *node.Node) error { return r.balancerAnswers(ctx, n, nd) })
 		ready.Retry = engine.Retry{Tries: 30, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}
 		ready.Timeout = 30 * time.Second
@@ -64,7 +65,7 @@ func (r *run) balancer() []*engine.Step {
 
 // joinable are the steps after which nodes can join through the cluster's endpoint.
 func (r *run) joinable() []string {
-	return append([]string{id(phaseControl, "rights", "")}, ids(phaseBalancer, "ready", r.Cluster.With(bundle.LoadBalancer))...)
+	return append([]string{plan.ID(plan.PhaseControl, "rights", "")}, plan.IDs(plan.PhaseBalancer, "ready", r.Cluster.With(bundle.LoadBalancer))...)
 }
 
 // maskFirst has the packages of load balancers wait for the mask.
@@ -74,7 +75,7 @@ func (r *run) maskFirst(steps []*engine.Step) []*engine.Step {
 		mask := r.maskNginx(n)
 		masks = append(masks, mask)
 		for _, s := range steps {
-			if s.ID == id(phaseInfra, "packages", n.Name) {
+			if s.ID == plan.ID(plan.PhaseInfra, "packages", n.Name) {
 				s.Needs = append(s.Needs, mask.ID)
 			}
 		}
@@ -110,7 +111,7 @@ const debianLeaves = "for p in /var/www /var/www/html; do [ -e $p ] || rec dir $
 // maskNginx keeps the package's own service from starting when the package is installed. An nginx that is there already is somebody's, and
 // stays as it is.
 func (r *run) maskNginx(n config.Node) *engine.Step {
-	s := step(phaseInfra, "mask-nginx", n.Name, []string{id(phaseInfra, "claim", n.Name)})
+	s := plan.Step(plan.PhaseInfra, "mask-nginx", n.Name, []string{plan.ID(plan.PhaseInfra, "claim", n.Name)})
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		out, err := nd.Query(ctx, "if [ -L "+nginxMask+" ] && [ \"$(readlink "+nginxMask+")\" = /dev/null ]; then echo masked\n"+
 			"elif [ -e /usr/sbin/nginx ] && ! grep -qs '^package\tnginx\t' "+node.Dir+"/record; then echo theirs; fi\n")

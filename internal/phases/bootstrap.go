@@ -20,6 +20,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
 const (
@@ -33,7 +35,7 @@ const (
 // controller manager.
 func (r *run) bootstrap() []*engine.Step {
 	nodes := kubelets(r.Cluster)
-	token := step(phaseBootstrap, "token", "", r.joinable())
+	token := plan.Step(plan.PhaseBootstrap, "token", "", r.joinable())
 	token.When = func(context.Context) (bool, event.Msg, error) {
 		for _, n := range nodes {
 			if !r.Skipped(n.Name) && !r.Fact(n.Name).Joined {
@@ -47,8 +49,8 @@ func (r *run) bootstrap() []*engine.Step {
 	token.Apply = r.makeToken
 	steps := []*engine.Step{token}
 	for _, n := range nodes {
-		ready := []string{token.ID, programs(n, groupNode), id(phaseInfra, "system", n.Name), id(phaseInfra, "load-images", n.Name)}
-		kubelet := r.service(component{phase: phaseBootstrap, what: "kubelet", make: r.kubeletService, probe: r.kubeletWell(n)}, n, ready)
+		ready := []string{token.ID, plan.Programs(n, plan.GroupNode), plan.ID(plan.PhaseInfra, "system", n.Name), plan.ID(plan.PhaseInfra, "load-images", n.Name)}
+		kubelet := r.service(component{phase: plan.PhaseBootstrap, what: "kubelet", make: r.kubeletService, probe: r.kubeletWell(n)}, n, ready)
 		running, apply := kubelet.Check, kubelet.Apply
 		// A kubelet that has not joined may hold a token that has ended since: then it is given the new one and started anew.
 		kubelet.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
@@ -69,14 +71,14 @@ func (r *run) bootstrap() []*engine.Step {
 			}
 			return apply(ctx)
 		})
-		joined := step(phaseBootstrap, "join", n.Name, []string{kubelet.ID})
+		joined := plan.Step(plan.PhaseBootstrap, "join", n.Name, []string{kubelet.ID})
 		joined.Check = func(ctx context.Context) (bool, error) { return r.joined(ctx, n) }
 		joined.Apply = func(ctx context.Context) error { return r.join(ctx, n) }
 		joined.Timeout = 2 * time.Minute
 		joined.Retry = engine.Retry{Tries: 60, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}
 		// kube-proxy asks for its Node object first, and sits out a back-off of up to half a minute when it is not there yet.
-		proxy := r.service(component{phase: phaseBootstrap, what: "proxy", make: r.proxyService,
-			probe: answers("http://"+net.JoinHostPort(n.IP.String(), "10256")+"/healthz", "kube-proxy.service")}, n, []string{joined.ID})
+		proxy := r.service(component{phase: plan.PhaseBootstrap, what: "proxy", make: r.proxyService,
+			probe: wait.Answers("http://"+net.JoinHostPort(n.IP.String(), "10256")+"/healthz", "kube-proxy.service")}, n, []string{joined.ID})
 		proxy.Apply = r.Announce(n, proxy.Apply, "notice.no-conntrack", func(f *Facts) bool { return !f.Conntrack })
 		steps = append(steps, kubelet, joined, proxy)
 		if r.Cluster.KubeletServing {
@@ -170,7 +172,7 @@ func (r *run) handToken(ctx context.Context, nd *node.Node) error {
 
 // kubeletWell waits for the health probe of a kubelet that has joined; one that has not waits for its certificate first.
 func (r *run) kubeletWell(n config.Node) func(context.Context, *node.Node) error {
-	healthy := answers("http://127.0.0.1:10248/healthz", "kubelet.service")
+	healthy := wait.Answers("http://127.0.0.1:10248/healthz", "kubelet.service")
 	return func(ctx context.Context, nd *node.Node) error {
 		if f := r.Fact(n.Name); f == nil || !f.Joined {
 			return nil

@@ -14,19 +14,21 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
 // check proves that the cluster is what deploy.yaml says: every node Ready in the right version, the system's workloads rolled out.
 func (r *run) check() []*engine.Step {
-	addons := []string{id(phaseAddons, "manifests", ""), id(phaseAddons, "dns", "")}
-	nodes := step(phaseCheck, "nodes", "", addons)
-	nodes.Verify, nodes.Retry, nodes.Timeout = r.nodesReady, patience(), 30*time.Second
-	system := step(phaseCheck, "system", "", []string{nodes.ID})
+	addons := []string{plan.ID(plan.PhaseAddons, "manifests", ""), plan.ID(plan.PhaseAddons, "dns", "")}
+	nodes := plan.Step(plan.PhaseCheck, "nodes", "", addons)
+	nodes.Verify, nodes.Retry, nodes.Timeout = r.nodesReady, wait.Patience(), 30*time.Second
+	system := plan.Step(plan.PhaseCheck, "system", "", []string{nodes.ID})
 	for _, what := range []string{"controller-manager", "scheduler"} {
-		system.Needs = append(system.Needs, ids(phaseControl, what, r.Cluster.With(bundle.ControlPlane))...)
+		system.Needs = append(system.Needs, plan.IDs(plan.PhaseControl, what, r.Cluster.With(bundle.ControlPlane))...)
 	}
-	system.Verify, system.Retry, system.Timeout = r.systemReady, patience(), 30*time.Second
-	control := step(phaseCheck, "control-plane", "", []string{nodes.ID})
+	system.Verify, system.Retry, system.Timeout = r.systemReady, wait.Patience(), 30*time.Second
+	control := plan.Step(plan.PhaseCheck, "control-plane", "", []string{nodes.ID})
 	control.Verify, control.Timeout = r.controlWell, time.Minute
 	control.Retry = engine.Retry{Tries: 30, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}
 	return append([]*engine.Step{nodes, system, control}, r.retire([]string{nodes.ID, system.ID, control.ID})...)
@@ -48,17 +50,6 @@ func (r *run) controlWell(ctx context.Context) error {
 	return nil
 }
 
-// patience is for what comes by itself: about four minutes.
-func patience() engine.Retry {
-	return engine.Retry{Tries: 240, Delay: 500 * time.Millisecond, MaxDelay: time.Second}
-}
-
-func again(code string, kv ...string) *event.Fault {
-	f := event.NewFault(event.ClassFailed, code, nil, kv...)
-	f.Retry = true
-	return f
-}
-
 func (r *run) nodesReady(ctx context.Context) error {
 	list, err := r.API().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -71,10 +62,10 @@ func (r *run) nodesReady(ctx context.Context) error {
 	for _, n := range r.Expected() {
 		obj, ok := byName[n.Name]
 		if !ok {
-			return again("check.node-absent").On(n.Name)
+			return wait.Again("check.node-absent").On(n.Name)
 		}
 		if why := notReady(obj); why != "" {
-			return again("check.node-not-ready", "why", event.Clean(why)).On(n.Name)
+			return wait.Again("check.node-not-ready", "why", event.Clean(why)).On(n.Name)
 		}
 		if want := r.BundleOf(n).Manifest().Kubernetes; obj.Status.NodeInfo.KubeletVersion != want {
 			return event.NewFault(event.ClassFailed, "check.version", nil, "is", obj.Status.NodeInfo.KubeletVersion, "want", want).On(n.Name)
@@ -111,7 +102,7 @@ func (r *run) systemReady(ctx context.Context) error {
 		}
 		s := d.Status
 		if want := s.DesiredNumberScheduled - r.SkippedCount(); d.Generation != s.ObservedGeneration || s.NumberReady < want || s.UpdatedNumberScheduled < want || s.DesiredNumberScheduled == 0 {
-			return again("check.workload", "what", "DaemonSet "+d.Namespace+"/"+d.Name, "ready", fmt.Sprintf("%d/%d", s.NumberReady, s.DesiredNumberScheduled))
+			return wait.Again("check.workload", "what", "DaemonSet "+d.Namespace+"/"+d.Name, "ready", fmt.Sprintf("%d/%d", s.NumberReady, s.DesiredNumberScheduled))
 		}
 	}
 	deps, err := r.API().AppsV1().Deployments("").List(ctx, metav1.ListOptions{})
@@ -120,7 +111,7 @@ func (r *run) systemReady(ctx context.Context) error {
 	}
 	for _, d := range deps.Items {
 		if (systemNamespace(d.Namespace) || ours[d.Namespace]) && !rolledOut(d) {
-			return again("check.workload", "what", "Deployment "+d.Namespace+"/"+d.Name, "ready", fmt.Sprintf("%d/%d", d.Status.ReadyReplicas, d.Status.Replicas))
+			return wait.Again("check.workload", "what", "Deployment "+d.Namespace+"/"+d.Name, "ready", fmt.Sprintf("%d/%d", d.Status.ReadyReplicas, d.Status.Replicas))
 		}
 	}
 	return nil
@@ -147,11 +138,11 @@ func (r *run) podRoutes(ctx context.Context, nd *node.Node) error {
 		return err
 	}
 	if !strings.HasPrefix(out, "lease") {
-		return again("check.no-lease").On(nd.Name())
+		return wait.Again("check.no-lease").On(nd.Name())
 	}
 	for _, o := range list.Items {
 		if o.Name != nd.Name() && !r.Skipped(o.Name) && o.Spec.PodCIDR != "" && !strings.Contains(out, o.Spec.PodCIDR+" via") {
-			return again("check.no-route", "cidr", o.Spec.PodCIDR, "other", o.Name).On(nd.Name())
+			return wait.Again("check.no-route", "cidr", o.Spec.PodCIDR, "other", o.Name).On(nd.Name())
 		}
 	}
 	return nil

@@ -18,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
 // Cleanup plans the removal of what was recorded on every node. With purge also the runtime's store and what daemons made by themselves.
@@ -27,9 +28,9 @@ func Cleanup(env Env, purge bool) *engine.Plan {
 	p := r.cleanup(purge)
 	var last []string
 	for _, n := range r.Cluster.Nodes {
-		last = append(last, id(phaseClean, "record", n.Name))
+		last = append(last, plan.ID(plan.PhaseClean, "record", n.Name))
 	}
-	state := step(phaseClean, "state", "", last)
+	state := plan.Step(plan.PhaseClean, "state", "", last)
 	state.Apply = r.forgetState
 	p.Steps = append(p.Steps, state)
 	r.hookCleanup(p)
@@ -50,24 +51,24 @@ func CleanNodes(env Env, nodes []config.Node, purge bool) *engine.Plan {
 
 func (r *run) cleanup(purge bool) *engine.Plan {
 	p := &engine.Plan{Hosts: hosts(r.Cluster)}
-	for _, id := range []string{phasePreflight, phaseClean} {
+	for _, id := range []string{plan.PhasePreflight, plan.PhaseClean} {
 		p.Phases = append(p.Phases, engine.Phase{ID: id, Title: event.M("phase." + id)})
 	}
 	p.Steps = r.preflight(true)
 	var stopped [2][]string // the services of the nodes of a rank
 	for _, n := range r.Cluster.Nodes {
 		if rank := stopRank(n); rank < len(stopped) {
-			stopped[rank] = append(stopped[rank], id(phaseClean, "services", n.Name))
+			stopped[rank] = append(stopped[rank], plan.ID(plan.PhaseClean, "services", n.Name))
 		}
 	}
 	for rank, services := range stopped {
 		p.Barrier(stopBarrier(rank), services)
 	}
 	for _, n := range r.Cluster.Nodes {
-		steps := r.cleanNode(n, purge, cleanOptions{needs: verdict()})
+		steps := r.cleanNode(n, purge, cleanOptions{needs: plan.Verdict()})
 		for _, s := range steps {
 			for rank := range stopRank(n) {
-				if s.ID == id(phaseClean, "services", n.Name) && len(stopped[rank]) > 0 {
+				if s.ID == plan.ID(plan.PhaseClean, "services", n.Name) && len(stopped[rank]) > 0 {
 					s.Needs = append(s.Needs, stopBarrier(rank))
 				}
 			}
@@ -78,7 +79,7 @@ func (r *run) cleanup(purge bool) *engine.Plan {
 }
 
 // stopBarrier is passed when the services of all nodes of a rank have stopped.
-func stopBarrier(rank int) string { return phaseClean + ".stopped-" + strconv.Itoa(rank) }
+func stopBarrier(rank int) string { return plan.PhaseClean + ".stopped-" + strconv.Itoa(rank) }
 
 // stopRank orders the machines when the whole cluster stops: those without whose services nobody is in trouble first.
 func stopRank(n config.Node) int {
@@ -133,7 +134,7 @@ func (r *run) cleanNode(n config.Node, purge bool, o cleanOptions) []*engine.Ste
 	needs := o.needs
 	// kinds are the records that give a step its work; none means any.
 	add := func(what string, f func(context.Context, *node.Node, []node.Record) error, kinds ...string) *engine.Step {
-		s := step(phaseClean, what, n.Name, needs)
+		s := plan.Step(plan.PhaseClean, what, n.Name, needs)
 		s.Timeout = 10 * time.Minute
 		s.When = func(ctx context.Context) (bool, event.Msg, error) {
 			nd := r.Node(n.Name)

@@ -18,6 +18,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
 // controlPlane starts the API server, the controller manager and the scheduler, and gives the rights that nodes and the API server need.
@@ -25,24 +27,24 @@ func (r *run) controlPlane() []*engine.Step {
 	var steps []*engine.Step
 	cps := r.Cluster.With(bundle.ControlPlane)
 	for _, n := range cps {
-		ready := []string{id(phaseEtcd, "health", ""), programs(n, groupControl), id(phaseInfra, "system", n.Name)}
-		api := r.service(component{phase: phaseControl, what: "apiserver", make: r.apiserverService, probe: r.serverReady,
+		ready := []string{plan.ID(plan.PhaseEtcd, "health", ""), plan.Programs(n, plan.GroupControl), plan.ID(plan.PhaseInfra, "system", n.Name)}
+		api := r.service(component{phase: plan.PhaseControl, what: "apiserver", make: r.apiserverService, probe: r.serverReady,
 			aside: r.aside, reports: true, serves: r.stopDelay()}, n, ready)
 		steps = append(steps, api,
-			r.service(component{phase: phaseControl, what: "controller-manager", make: r.controllerManagerService,
-				probe: answers("https://127.0.0.1:10257/healthz", "kube-controller-manager.service")}, n, []string{api.ID}),
-			r.service(component{phase: phaseControl, what: "scheduler", make: r.schedulerService,
-				probe: answers("https://127.0.0.1:10259/healthz", "kube-scheduler.service")}, n, []string{api.ID}))
+			r.service(component{phase: plan.PhaseControl, what: "controller-manager", make: r.controllerManagerService,
+				probe: wait.Answers("https://127.0.0.1:10257/healthz", "kube-controller-manager.service")}, n, []string{api.ID}),
+			r.service(component{phase: plan.PhaseControl, what: "scheduler", make: r.schedulerService,
+				probe: wait.Answers("https://127.0.0.1:10259/healthz", "kube-scheduler.service")}, n, []string{api.ID}))
 	}
-	ready := step(phaseControl, "ready", "", ids(phaseControl, "apiserver", cps))
+	ready := plan.Step(plan.PhaseControl, "ready", "", plan.IDs(plan.PhaseControl, "apiserver", cps))
 	ready.Verify = r.apiReady
 	ready.Retry = engine.Retry{Tries: 60, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}
 	ready.Timeout = 30 * time.Second
-	rbac := step(phaseControl, "rights", "", []string{ready.ID})
+	rbac := plan.Step(plan.PhaseControl, "rights", "", []string{ready.ID})
 	rbac.Retry = engine.Retry{Tries: 10, Delay: time.Second, MaxDelay: 3 * time.Second}
 	rbac.Check = func(ctx context.Context) (bool, error) { return r.AppliedAsset(ctx, r.rights) }
 	rbac.Apply = func(ctx context.Context) error { return r.ApplyAsset(ctx, r.rights) }
-	conf := step(phaseControl, "kubeconfig", "", []string{ready.ID})
+	conf := plan.Step(plan.PhaseControl, "kubeconfig", "", []string{ready.ID})
 	conf.Check = r.adminConfWritten
 	conf.Apply = r.writeAdminConf
 	return append(steps, ready, rbac, conf)
@@ -75,7 +77,7 @@ func (r *run) serversReady(ctx context.Context) error {
 
 // serverReady waits until the node's API server is ready.
 func (r *run) serverReady(ctx context.Context, nd *node.Node) error {
-	return until(ctx, 2*probeLimit, func(ctx context.Context) error { return r.serverAnswers(ctx, nd) })
+	return wait.Until(ctx, 2*wait.ProbeLimit, func(ctx context.Context) error { return r.serverAnswers(ctx, nd) })
 }
 
 // serverAnswers asks the node's own API server whether it is ready, as the administrator: an anonymous request may be refused.

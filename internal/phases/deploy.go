@@ -3,26 +3,13 @@
 package phases
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
-)
-
-// The phases, named as the design's flow charts.
-const (
-	phasePreflight = "preflight"
-	phaseInfra     = "infrastructure"
-	phaseEtcd      = "etcd"
-	phaseControl   = "control-plane"
-	phaseBalancer  = "loadbalance"
-	phaseBootstrap = "bootstrap"
-	phaseAddons    = "addons"
-	phaseCheck     = "check"
-	phaseClean     = "clean"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
 // Deploy plans the installation of the cluster.
@@ -30,8 +17,8 @@ func Deploy(env Env) *engine.Plan { return newRun(env).deploy() }
 
 func (r *run) deploy() *engine.Plan {
 	p := &engine.Plan{Spare: r.Skip}
-	for _, id := range []string{phasePreflight, phaseInfra, phaseEtcd, phaseControl, phaseBalancer, phaseBootstrap, phaseAddons, phaseCheck} {
-		if id == phaseBalancer && len(r.Cluster.With(bundle.LoadBalancer)) == 0 {
+	for _, id := range []string{plan.PhasePreflight, plan.PhaseInfra, plan.PhaseEtcd, plan.PhaseControl, plan.PhaseBalancer, plan.PhaseBootstrap, plan.PhaseAddons, plan.PhaseCheck} {
+		if id == plan.PhaseBalancer && len(r.Cluster.With(bundle.LoadBalancer)) == 0 {
 			continue
 		}
 		p.Phases = append(p.Phases, engine.Phase{ID: id, Title: event.M("phase." + id)})
@@ -67,32 +54,6 @@ func hosts(c *config.Cluster) []event.Host {
 	return out
 }
 
-// id of a step on a node, or of a local one when node is "".
-func id(phase, what, node string) string {
-	if node == "" {
-		return phase + "." + what
-	}
-	return fmt.Sprintf("%s.%s/%s", phase, what, node)
-}
-
-// ids of the same step on several nodes.
-func ids(phase, what string, nodes []config.Node) []string {
-	var out []string
-	for _, n := range nodes {
-		out = append(out, id(phase, what, n.Name))
-	}
-	return out
-}
-
-// stepIDs are the IDs of steps.
-func stepIDs(steps []*engine.Step) []string {
-	var out []string
-	for _, s := range steps {
-		out = append(out, s.ID)
-	}
-	return out
-}
-
 // kubelets are the nodes that run a kubelet: control planes always do.
 func kubelets(c *config.Cluster) []config.Node {
 	var out []config.Node
@@ -105,11 +66,3 @@ func kubelets(c *config.Cluster) []config.Node {
 }
 
 func isKubelet(n config.Node) bool { return n.Has(bundle.ControlPlane) || n.Has(bundle.Worker) }
-
-func step(phase, what, host string, needs []string) *engine.Step {
-	args := []string{}
-	if host != "" {
-		args = append(args, "node", host)
-	}
-	return &engine.Step{ID: id(phase, what, host), Phase: phase, Host: host, Title: event.M("step."+phase+"."+what, args...), Needs: needs}
-}

@@ -13,7 +13,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
+	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
 const (
@@ -43,9 +45,9 @@ func (r *Payload) DNSProgram(n config.Node, m *bundle.Manifest) string {
 func (r *run) dnsServers() []*engine.Step {
 	var steps []*engine.Step
 	for _, n := range r.Cluster.With(bundle.ControlPlane) {
-		needs := []string{id(phaseControl, "apiserver", n.Name), programs(n, groupControl), id(phaseInfra, "packages", n.Name), id(phaseControl, "rights", "")}
-		steps = append(steps, r.service(component{phase: phaseAddons, what: "coredns", make: r.corednsService,
-			probe: answers("http://"+net.JoinHostPort(n.IP.String(), fmt.Sprint(dnsMetrics))+"/metrics", "coredns.service")}, n, needs))
+		needs := []string{plan.ID(plan.PhaseControl, "apiserver", n.Name), plan.Programs(n, plan.GroupControl), plan.ID(plan.PhaseInfra, "packages", n.Name), plan.ID(plan.PhaseControl, "rights", "")}
+		steps = append(steps, r.service(component{phase: plan.PhaseAddons, what: "coredns", make: r.corednsService,
+			probe: wait.Answers("http://"+net.JoinHostPort(n.IP.String(), fmt.Sprint(dnsMetrics))+"/metrics", "coredns.service")}, n, needs))
 	}
 	return steps
 }

@@ -15,26 +15,27 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
 // empty are the steps that empty the nodes that leave, after the hooks: all other work of the plan waits for them.
-func (r *run) empty(plan *engine.Plan, hooks []*engine.Step, l Leaving) []*engine.Step {
+func (r *run) empty(p *engine.Plan, hooks []*engine.Step, l Leaving) []*engine.Step {
 	drains := r.drains(l)
-	hooked := plan.Barrier("hooks.before", stepIDs(hooks))
+	hooked := p.Barrier("hooks.before", plan.StepIDs(hooks))
 	for _, d := range drains {
 		if hooked != "" {
 			d.Needs = append(d.Needs, hooked)
 		}
 	}
 	first := slices.Concat(hooks, drains)
-	if drained := plan.Barrier("drain.done", stepIDs(first)); drained != "" {
-		for _, s := range plan.Steps {
-			if s.Phase != phasePreflight {
+	if drained := p.Barrier("drain.done", plan.StepIDs(first)); drained != "" {
+		for _, s := range p.Steps {
+			if s.Phase != plan.PhasePreflight {
 				s.Needs = append(s.Needs, drained)
 			}
 		}
-		at := slices.IndexFunc(plan.Phases, func(ph engine.Phase) bool { return ph.ID == phaseInfra })
-		plan.Phases = slices.Insert(plan.Phases, at, engine.Phase{ID: phaseDrain, Title: event.M("phase." + phaseDrain), After: r.drained})
+		at := slices.IndexFunc(p.Phases, func(ph engine.Phase) bool { return ph.ID == plan.PhaseInfra })
+		p.Phases = slices.Insert(p.Phases, at, engine.Phase{ID: plan.PhaseDrain, Title: event.M("phase." + plan.PhaseDrain), After: r.drained})
 	}
 	return first
 }
@@ -46,7 +47,7 @@ func (r *run) drains(l Leaving) []*engine.Step {
 		if !isKubelet(n) {
 			continue
 		}
-		s := step(phaseDrain, "node", n.Name, verdict())
+		s := plan.Step(plan.PhaseDrain, "node", n.Name, plan.Verdict())
 		s.Timeout = l.Drain + 2*time.Minute
 		s.When = func(ctx context.Context) (bool, event.Msg, error) { return r.drainable(ctx, n) }
 		s.Apply = func(ctx context.Context) error { return r.drain(ctx, n, l) }
@@ -65,7 +66,7 @@ func (r *run) drained(ctx context.Context, how event.Outcome) error {
 	closed := slices.Clone(r.cordoned)
 	r.mu.Unlock()
 	for _, name := range closed {
-		if err := r.Emit(event.Change{Step: id(phaseDrain, "node", name), Desc: event.M("change.uncordon", "name", name)}); err != nil {
+		if err := r.Emit(event.Change{Step: plan.ID(plan.PhaseDrain, "node", name), Desc: event.M("change.uncordon", "name", name)}); err != nil {
 			return err
 		}
 		if _, err := r.API().CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"unschedulable":null}}`), metav1.PatchOptions{FieldManager: fieldManager}); err != nil && !apierrors.IsNotFound(err) {

@@ -19,7 +19,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
+	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
 // etcdVotes is how long a member that stops waits for its clients' watches at the most, and votes: its request timeout,
@@ -37,18 +39,18 @@ const (
 // cluster start side by side, for each waits for the quorum; so none is started before all can be.
 func (r *run) etcd() []*engine.Step {
 	members := r.Cluster.With(bundle.Etcd)
-	certs := step(phaseEtcd, "certificates", "", verdict())
+	certs := plan.Step(plan.PhaseEtcd, "certificates", "", plan.Verdict())
 	certs.Apply = r.EnsurePKI
 	ready := []string{certs.ID}
 	for _, n := range members {
-		ready = append(ready, programs(n, groupEtcd), id(phaseInfra, "system", n.Name))
+		ready = append(ready, plan.Programs(n, plan.GroupEtcd), plan.ID(plan.PhaseInfra, "system", n.Name))
 	}
-	settle := step(phaseEtcd, "membership", "", ready)
+	settle := plan.Step(plan.PhaseEtcd, "membership", "", ready)
 	settle.Verify = r.settleMembership
 	settle.Retry = engine.Retry{Tries: 5, Delay: time.Second, MaxDelay: 5 * time.Second}
 	steps := []*engine.Step{certs, settle}
 	for _, n := range members {
-		s := r.service(component{phase: phaseEtcd, what: "start", make: r.etcdService, reports: true, votes: etcdVotes,
+		s := r.service(component{phase: plan.PhaseEtcd, what: "start", make: r.etcdService, reports: true, votes: etcdVotes,
 			probe: func(ctx context.Context, _ *node.Node) error { return r.memberWell(ctx, n) }}, n, []string{settle.ID})
 		running, restart := s.Check, s.Apply
 		s.Check = func(ctx context.Context) (bool, error) {
@@ -60,7 +62,7 @@ func (r *run) etcd() []*engine.Step {
 		s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error { return r.startMember(ctx, n, nd, restart) })
 		steps = append(steps, s)
 	}
-	check := step(phaseEtcd, "health", "", ids(phaseEtcd, "start", members))
+	check := plan.Step(plan.PhaseEtcd, "health", "", plan.IDs(plan.PhaseEtcd, "start", members))
 	check.Verify = r.etcdHealth
 	check.Retry = engine.Retry{Tries: 30, Delay: time.Second, MaxDelay: 3 * time.Second}
 	check.Timeout = time.Minute
@@ -176,5 +178,5 @@ func (r *Clients) ReadThrough(ctx context.Context, url string) error {
 
 // memberWell waits until a member that was just started answers.
 func (r *run) memberWell(ctx context.Context, n config.Node) error {
-	return until(ctx, probeLimit, func(ctx context.Context) error { return r.memberReads(ctx, n) })
+	return wait.Until(ctx, wait.ProbeLimit, func(ctx context.Context) error { return r.memberReads(ctx, n) })
 }

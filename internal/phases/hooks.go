@@ -17,6 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
 // hookTimeout is what a hook of the command line has; one of deploy.yaml has the timeout that stands there.
@@ -85,7 +86,7 @@ func (r *run) commandHooks(nodes []config.Node, phase string, after bool) []*eng
 			if !h.On(n) {
 				continue
 			}
-			s := step(phase, h.Type+"-"+strconv.Itoa(i+1), n.Name, verdict())
+			s := plan.Step(phase, h.Type+"-"+strconv.Itoa(i+1), n.Name, plan.Verdict())
 			s.Title = event.M("step.hook", "hook", h.Name)
 			if last[n.Name] != "" { // in their order
 				s.Needs = append(s.Needs, last[n.Name])
@@ -162,7 +163,7 @@ func scriptDir(p config.Package) string { return p.Schedule + "-" + p.Name }
 func (r *run) joinScripts(phase, schedule string, n config.Node, needs []string) []*engine.Step {
 	var out []*engine.Step
 	for _, p := range r.scripts(n, schedule) {
-		s := step(phase, schedule+"-"+p.Name, n.Name, needs)
+		s := plan.Step(phase, schedule+"-"+p.Name, n.Name, needs)
 		s.Title = event.M("step.hook", "hook", p.Name)
 		s.Timeout = p.Timeout + time.Minute
 		s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
@@ -185,7 +186,7 @@ func (r *run) joinScripts(phase, schedule string, n config.Node, needs []string)
 
 // keepScripts leaves the scripts of a cleanup on the node: it needs no bundle.
 func (r *run) keepScripts(n config.Node) *engine.Step {
-	s := step(phaseInfra, "cleanup-scripts", n.Name, []string{id(phaseInfra, "claim", n.Name)})
+	s := plan.Step(plan.PhaseInfra, "cleanup-scripts", n.Name, []string{plan.ID(plan.PhaseInfra, "claim", n.Name)})
 	list := r.scripts(n, preCleanup, postCleanup)
 	file := func(p config.Package) string { return path.Join(node.HookDir, scriptDir(p), p.Name) }
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
@@ -223,7 +224,7 @@ func (r *run) keepScripts(n config.Node) *engine.Step {
 func (r *run) cleanupScripts(schedule string, n config.Node) []*engine.Step {
 	var out []*engine.Step
 	for _, p := range r.scripts(n, schedule) {
-		s := step(phaseClean, schedule+"-"+p.Name, n.Name, verdict())
+		s := plan.Step(plan.PhaseClean, schedule+"-"+p.Name, n.Name, plan.Verdict())
 		s.Title = event.M("step.hook", "hook", p.Name)
 		s.Timeout, s.Optional = p.Timeout+time.Minute, true
 		file := path.Join(node.HookDir, scriptDir(p), p.Name)
@@ -254,11 +255,11 @@ func (r *run) cleanupScripts(schedule string, n config.Node) []*engine.Step {
 // scripts of deploy.yaml on each node before its services and when it is in the cluster.
 func (r *run) hookDeploy(p *engine.Plan) {
 	work := slices.Clone(p.Steps)
-	pre := r.commandHooks(r.Cluster.Nodes, phaseInfra, false)
+	pre := r.commandHooks(r.Cluster.Nodes, plan.PhaseInfra, false)
 	held := work
 	of := map[string][]*engine.Step{} // what is done on a node once it is touched
 	for _, s := range work {
-		if s.Phase != phasePreflight {
+		if s.Phase != plan.PhasePreflight {
 			of[s.Host] = append(of[s.Host], s)
 		}
 	}
@@ -267,7 +268,7 @@ func (r *run) hookDeploy(p *engine.Plan) {
 		var infra, all []string
 		for _, s := range of[n.Name] {
 			all = append(all, s.ID)
-			if s.Phase == phaseInfra {
+			if s.Phase == plan.PhaseInfra {
 				infra = append(infra, s.ID)
 			}
 		}
@@ -275,29 +276,29 @@ func (r *run) hookDeploy(p *engine.Plan) {
 			keep := r.keepScripts(n)
 			held, scripts = append(held, keep), append(scripts, keep)
 		}
-		before := r.joinScripts(phaseInfra, preJoin, n, infra)
+		before := r.joinScripts(plan.PhaseInfra, preJoin, n, infra)
 		for _, s := range before {
 			for _, w := range of[n.Name] {
-				if slices.Contains([]string{phaseEtcd, phaseControl, phaseBootstrap}, w.Phase) {
+				if slices.Contains([]string{plan.PhaseEtcd, plan.PhaseControl, plan.PhaseBootstrap}, w.Phase) {
 					w.Needs = append(w.Needs, s.ID)
 				}
 			}
 		}
-		scripts = append(append(scripts, before...), r.joinScripts(phaseCheck, postJoin, n, append(all, id(phaseCheck, "nodes", "")))...)
+		scripts = append(append(scripts, before...), r.joinScripts(plan.PhaseCheck, postJoin, n, append(all, plan.ID(plan.PhaseCheck, "nodes", "")))...)
 	}
-	r.holdBack(p, held, pre, phasePreflight)
+	r.holdBack(p, held, pre, plan.PhasePreflight)
 	p.Steps = append(append(pre, work...), scripts...)
-	r.holdUntil(p, r.commandHooks(r.Cluster.Nodes, phaseCheck, true))
+	r.holdUntil(p, r.commandHooks(r.Cluster.Nodes, plan.PhaseCheck, true))
 }
 
 // hookCleanup weaves hooks into the plan of a cleanup.
 func (r *run) hookCleanup(p *engine.Plan) {
 	work := slices.Clone(p.Steps)
-	pre := r.commandHooks(r.Cluster.Nodes, phaseClean, false)
+	pre := r.commandHooks(r.Cluster.Nodes, plan.PhaseClean, false)
 	scripts := r.aroundCleanup(work, r.Cluster.Nodes)
-	r.holdBack(p, append(slices.Clone(work), scripts...), pre, phasePreflight)
+	r.holdBack(p, append(slices.Clone(work), scripts...), pre, plan.PhasePreflight)
 	p.Steps = append(append(pre, work...), scripts...)
-	r.holdUntil(p, r.commandHooks(r.Cluster.Nodes, phaseClean, true))
+	r.holdUntil(p, r.commandHooks(r.Cluster.Nodes, plan.PhaseClean, true))
 }
 
 // aroundCleanup are the scripts of deploy.yaml around the cleanup of nodes, whose steps are among work.
@@ -305,7 +306,7 @@ func (r *run) aroundCleanup(work []*engine.Step, nodes []config.Node) []*engine.
 	var scripts []*engine.Step
 	of := map[string][]*engine.Step{}
 	for _, w := range work {
-		if w.Phase == phaseClean {
+		if w.Phase == plan.PhaseClean {
 			of[w.Host] = append(of[w.Host], w)
 		}
 	}
@@ -316,7 +317,7 @@ func (r *run) aroundCleanup(work []*engine.Step, nodes []config.Node) []*engine.
 			for _, s := range first {
 				w.Needs = append(w.Needs, s.ID)
 			}
-			if w.ID == id(phaseClean, "record", n.Name) {
+			if w.ID == plan.ID(plan.PhaseClean, "record", n.Name) {
 				for _, s := range last {
 					s.Needs = append(s.Needs, w.Needs...)
 				}
@@ -333,18 +334,18 @@ func (r *run) aroundCleanup(work []*engine.Step, nodes []config.Node) []*engine.
 // hookLeave weaves hooks into the leave of nodes: those of the command line before anything is touched and when the nodes have left; scripts
 // of deploy.yaml around the cleanup of each. before are the steps that are done before a node goes: the first script waits for them.
 func (r *run) hookLeave(left []*engine.Step, l Leaving, before []string) (pre, rest []*engine.Step) {
-	pre = r.commandHooks(l.Nodes, phaseDrain, false)
+	pre = r.commandHooks(l.Nodes, plan.PhaseDrain, false)
 	scripts := r.aroundCleanup(left, l.Nodes)
 	gone := map[string][]string{} // the pods are elsewhere, the member has left
 	for _, w := range left {
-		if w.Phase == phaseLeave && w.ID != id(phaseLeave, "object", w.Host) {
+		if w.Phase == plan.PhaseLeave && w.ID != plan.ID(plan.PhaseLeave, "object", w.Host) {
 			gone[w.Host] = append(gone[w.Host], w.ID)
 		}
 	}
 	for _, s := range scripts {
 		s.Needs = slices.Concat(s.Needs, before, gone[s.Host])
 	}
-	post := r.commandHooks(l.Nodes, phaseLeave, true)
+	post := r.commandHooks(l.Nodes, plan.PhaseLeave, true)
 	for _, s := range post {
 		s.Needs = append(s.Needs, left[len(left)-1].ID)
 	}
@@ -378,7 +379,7 @@ func (r *run) holdUntil(p *engine.Plan, hooks []*engine.Step) {
 	if len(hooks) == 0 {
 		return
 	}
-	barrier := p.Barrier("hooks.after", stepIDs(p.Steps))
+	barrier := p.Barrier("hooks.after", plan.StepIDs(p.Steps))
 	for _, h := range hooks {
 		h.Needs = append(h.Needs, barrier)
 	}

@@ -8,11 +8,12 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
 // hostname gives the machine its name of deploy.yaml, now and for the next boot. A machine whose name is that with a domain after it keeps it.
 func (r *run) hostname(n config.Node) *engine.Step {
-	s := step(phaseInfra, "hostname", n.Name, []string{id(phaseInfra, "claim", n.Name)})
+	s := plan.Step(plan.PhaseInfra, "hostname", n.Name, []string{plan.ID(plan.PhaseInfra, "claim", n.Name)})
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		out, err := nd.Query(ctx, "cat /proc/sys/kernel/hostname\nhead -n 1 /etc/hostname 2>/dev/null || true\n")
 		names := strings.Fields(out)

@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
 // imagesPath is where the archive lies on a node until it is loaded.
@@ -53,8 +54,8 @@ func (r *run) imagesLoaded(ctx context.Context, n config.Node, nd *node.Node) (b
 
 // sendImages uploads an archive of just the images that the node needs.
 func (r *run) sendImages(n config.Node) *engine.Step {
-	s := step(phaseInfra, "send-images", n.Name, []string{id(phaseInfra, "claim", n.Name)})
-	s.Lane, s.Limit, s.Timeout = laneBulk, LimitUploads, 60*time.Minute
+	s := plan.Step(plan.PhaseInfra, "send-images", n.Name, []string{plan.ID(plan.PhaseInfra, "claim", n.Name)})
+	s.Lane, s.Limit, s.Timeout = plan.LaneBulk, plan.LimitUploads, 60*time.Minute
 	s.Retry = engine.Retry{Tries: 5, Delay: 2 * time.Second, MaxDelay: 30 * time.Second}
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) { return r.imagesLoaded(ctx, n, nd) })
 	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
@@ -77,8 +78,8 @@ func (r *run) sendImages(n config.Node) *engine.Step {
 
 // loadImages imports them into the runtime and removes the archive.
 func (r *run) loadImages(n config.Node) *engine.Step {
-	s := step(phaseInfra, "load-images", n.Name, []string{id(phaseInfra, "send-images", n.Name), id(phaseInfra, "runtime", n.Name)})
-	s.Limit, s.Timeout = LimitLoads, 30*time.Minute
+	s := plan.Step(plan.PhaseInfra, "load-images", n.Name, []string{plan.ID(plan.PhaseInfra, "send-images", n.Name), plan.ID(plan.PhaseInfra, "runtime", n.Name)})
+	s.Limit, s.Timeout = plan.LimitLoads, 30*time.Minute
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		if ok, err := r.imagesLoaded(ctx, n, nd); !ok || err != nil {
 			return false, err

@@ -11,21 +11,11 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-)
-
-// laneBulk is the lane of transfers: they run beside a node's other steps.
-const laneBulk = "bulk"
-
-// The names of the limits; main gives their sizes.
-const (
-	LimitUploads = "uploads"
-	LimitLoads   = "image-loads"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
 // Limits are the sizes of the named limits for a run on a jump host.
-func Limits() map[string]int { return map[string]int{LimitUploads: 8, LimitLoads: 16} }
-
-func verdict() []string { return []string{id(phasePreflight, "verdict", "")} }
+func Limits() map[string]int { return map[string]int{plan.LimitUploads: 8, plan.LimitLoads: 16} }
 
 // infrastructure readies every machine: identity, kernel settings, packages, programs, runtime, images.
 func (r *run) infrastructure() []*engine.Step {
@@ -44,7 +34,7 @@ func (r *run) infrastructure() []*engine.Step {
 			steps = append(steps, r.repoPackages(n))
 		}
 		// In the order in which they are waited for: etcd, then what needs it, then the rest.
-		for _, group := range groups(n) {
+		for _, group := range plan.Groups(n) {
 			steps = append(steps, r.placePrograms(n, group))
 		}
 		if isKubelet(n) {
@@ -92,7 +82,7 @@ done
 
 // claim writes whose node this is, cluster and name, and takes the directories whose content will be ours, before a package makes them.
 func (r *run) claim(n config.Node) *engine.Step {
-	s := step(phaseInfra, "claim", n.Name, verdict())
+	s := plan.Step(plan.PhaseInfra, "claim", n.Name, plan.Verdict())
 	trees, names := "", ""
 	own := r.ownTrees(n)
 	if dir := r.SentDir(); dir != node.Dir {
@@ -144,7 +134,7 @@ func sysctls() [][2]string {
 
 // system sets kernel modules, sysctls (persistent and now) and the names of all nodes in /etc/hosts.
 func (r *run) system(n config.Node) *engine.Step {
-	s := step(phaseInfra, "system", n.Name, []string{id(phaseInfra, "claim", n.Name)})
+	s := plan.Step(plan.PhaseInfra, "system", n.Name, []string{plan.ID(plan.PhaseInfra, "claim", n.Name)})
 	var conf, live, check strings.Builder
 	for _, kv := range sysctls() {
 		fmt.Fprintf(&conf, "%s = %s\n", kv[0], kv[1])

@@ -25,12 +25,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-)
-
-// The phases of a leave beside those of a deploy.
-const (
-	phaseDrain = "drain"
-	phaseLeave = "leave"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
 // Leaving says who leaves a cluster, and how.
@@ -54,29 +50,29 @@ func Delete(env Env, l Leaving) *engine.Plan {
 	env.Accepted, env.Saved = nil, nil // the nodes that are missed are those that leave
 	r := newRun(env)
 	r.leaving, r.force = l.Nodes, l.Force
-	plan := r.deploy()
-	plan.Hosts = append(plan.Hosts, hosts(&config.Cluster{Nodes: l.Nodes})...)
-	at := slices.IndexFunc(plan.Phases, func(ph engine.Phase) bool { return ph.ID == phaseAddons })
-	for _, id := range []string{phaseClean, phaseLeave} {
-		plan.Phases = slices.Insert(plan.Phases, at, engine.Phase{ID: id, Title: event.M("phase." + id)})
+	p := r.deploy()
+	p.Hosts = append(p.Hosts, hosts(&config.Cluster{Nodes: l.Nodes})...)
+	at := slices.IndexFunc(p.Phases, func(ph engine.Phase) bool { return ph.ID == plan.PhaseAddons })
+	for _, id := range []string{plan.PhaseClean, plan.PhaseLeave} {
+		p.Phases = slices.Insert(p.Phases, at, engine.Phase{ID: id, Title: event.M("phase." + id)})
 	}
 	var rest []string // what the rest of the cluster is brought to before anybody goes
 	var verdictStep *engine.Step
-	for _, s := range plan.Steps {
+	for _, s := range p.Steps {
 		switch s.Phase {
-		case phasePreflight:
-			if s.ID == verdict()[0] {
+		case plan.PhasePreflight:
+			if s.ID == plan.Verdict()[0] {
 				verdictStep = s
 			}
-		case phaseInfra, phaseEtcd, phaseControl, phaseBalancer, phaseBootstrap:
+		case plan.PhaseInfra, plan.PhaseEtcd, plan.PhaseControl, plan.PhaseBalancer, plan.PhaseBootstrap:
 			rest = append(rest, s.ID)
 		}
 	}
 	for _, n := range l.Nodes {
-		s := step(phasePreflight, "facts", n.Name, nil)
+		s := plan.Step(plan.PhasePreflight, "facts", n.Name, nil)
 		s.Optional = true
 		s.Verify = func(ctx context.Context) error { return r.KeepFault(n.Name, r.Inspect(ctx, n)) }
-		plan.Steps = append(plan.Steps, s)
+		p.Steps = append(p.Steps, s)
 		verdictStep.Needs = append(verdictStep.Needs, s.ID)
 	}
 	judge := verdictStep.Verify
@@ -90,31 +86,31 @@ func Delete(env Env, l Leaving) *engine.Plan {
 		}
 		return accepted(ctx)
 	}
-	others := []string{plan.Barrier("leave.others-ready", rest)}
+	others := []string{p.Barrier("leave.others-ready", rest)}
 	left := r.leave(l, others)
 	pre, around := r.hookLeave(left, l, others)
-	empty := r.empty(plan, pre, l)
-	for _, s := range plan.Steps {
+	empty := r.empty(p, pre, l)
+	for _, s := range p.Steps {
 		r.unlessAway(s)
-		if s.Phase == phaseCheck {
+		if s.Phase == plan.PhaseCheck {
 			s.Needs = append(s.Needs, left[len(left)-1].ID)
 		}
 	}
-	plan.Steps = slices.Concat(plan.Steps, empty, left, around)
-	forget := step(phaseLeave, "forget", "", []string{id(phaseCheck, "nodes", ""), left[len(left)-1].ID})
+	p.Steps = slices.Concat(p.Steps, empty, left, around)
+	forget := plan.Step(plan.PhaseLeave, "forget", "", []string{plan.ID(plan.PhaseCheck, "nodes", ""), left[len(left)-1].ID})
 	for _, s := range around {
 		forget.Needs = append(forget.Needs, s.ID)
 	}
 	forget.Apply = func(ctx context.Context) error { return r.forgetNodes(ctx, l) }
-	plan.Steps = append(plan.Steps, forget)
-	return plan
+	p.Steps = append(p.Steps, forget)
+	return p
 }
 
 // leave are the steps of the nodes that go; the last one needs all others.
 func (r *run) leave(l Leaving, rest []string) []*engine.Step {
 	var steps []*engine.Step
-	ready := id(phaseControl, "ready", "")
-	snapshot := step(phaseLeave, "snapshot", "", []string{ready})
+	ready := plan.ID(plan.PhaseControl, "ready", "")
+	snapshot := plan.Step(plan.PhaseLeave, "snapshot", "", []string{ready})
 	snapshot.When = func(context.Context) (bool, event.Msg, error) {
 		return slices.ContainsFunc(l.Nodes, func(n config.Node) bool { return n.Has(bundle.Etcd) }), event.M("why.no-member-leaves"), nil
 	}
@@ -126,11 +122,11 @@ func (r *run) leave(l Leaving, rest []string) []*engine.Step {
 	for _, n := range l.Nodes {
 		needs := []string{ready}
 		if isKubelet(n) {
-			needs = append(needs, id(phaseDrain, "node", n.Name))
+			needs = append(needs, plan.ID(plan.PhaseDrain, "node", n.Name))
 		}
 		if n.Has(bundle.Etcd) {
-			s := step(phaseLeave, "member", n.Name, append([]string{member}, needs...))
-			s.Needs = append(s.Needs, ids(phaseControl, "apiserver", r.Cluster.With(bundle.ControlPlane))...)
+			s := plan.Step(plan.PhaseLeave, "member", n.Name, append([]string{member}, needs...))
+			s.Needs = append(s.Needs, plan.IDs(plan.PhaseControl, "apiserver", r.Cluster.With(bundle.ControlPlane))...)
 			s.Retry = engine.Retry{Tries: 5, Delay: time.Second, MaxDelay: 5 * time.Second}
 			s.Apply = func(ctx context.Context) error { return r.removeMember(ctx, n) }
 			steps, needs, member = append(steps, s), append(needs, s.ID), s.ID
@@ -140,15 +136,15 @@ func (r *run) leave(l Leaving, rest []string) []*engine.Step {
 		last := cleaning[len(cleaning)-1].ID
 		if isKubelet(n) {
 			// The object goes when the kubelet no longer runs: it would write it again.
-			s := step(phaseLeave, "object", n.Name, []string{last})
+			s := plan.Step(plan.PhaseLeave, "object", n.Name, []string{last})
 			s.Retry = engine.Retry{Tries: 10, Delay: time.Second, MaxDelay: 3 * time.Second}
 			s.Apply = func(ctx context.Context) error { return r.deleteObject(ctx, n) }
 			steps, last = append(steps, s), s.ID
 		}
 		gone = append(gone, last)
 	}
-	pods := step(phaseLeave, "settle", "", gone)
-	pods.Retry, pods.Timeout = patience(), 30*time.Second
+	pods := plan.Step(plan.PhaseLeave, "settle", "", gone)
+	pods.Retry, pods.Timeout = wait.Patience(), 30*time.Second
 	pods.Verify = func(ctx context.Context) error { return r.podsGone(ctx, l.Nodes) }
 	return append(steps, pods)
 }
@@ -172,7 +168,7 @@ func (r *run) judgeLeave(ctx context.Context) error {
 	ask, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	var list *corev1.NodeList
-	if err := until(ask, 30*time.Second, func(ctx context.Context) (err error) {
+	if err := wait.Until(ask, 30*time.Second, func(ctx context.Context) (err error) {
 		list, err = k.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		return err
 	}); err != nil {
@@ -271,7 +267,7 @@ func (r *run) removeMember(ctx context.Context, n config.Node) error {
 		return err
 	}
 	// The next one leaves when those that stay agree again.
-	return until(ctx, listPatience, func(ctx context.Context) error {
+	return wait.Until(ctx, listPatience, func(ctx context.Context) error {
 		list, err := r.memberList(ctx)
 		if err != nil {
 			return err
@@ -283,7 +279,7 @@ func (r *run) removeMember(ctx context.Context, n config.Node) error {
 			}
 		}
 		if well < len(list)/2+1 {
-			return again("etcd.no-quorum")
+			return wait.Again("etcd.no-quorum")
 		}
 		return nil
 	})

@@ -7,6 +7,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
 // Limit keeps a plan's work to the named hosts and the jump host. Preflight looks at every machine as ever; of all other steps of other hosts
@@ -15,7 +17,7 @@ import (
 func Limit(p *engine.Plan, names []string) *engine.Plan {
 	needed := neededBy(p, names)
 	for _, s := range p.Steps {
-		if s.Host == "" || s.Phase == phasePreflight || slices.Contains(names, s.Host) {
+		if s.Host == "" || s.Phase == plan.PhasePreflight || slices.Contains(names, s.Host) {
 			continue
 		}
 		if needed[s.ID] {
@@ -47,7 +49,7 @@ func neededBy(p *engine.Plan, names []string) map[string]bool {
 		}
 		if s := byID[id]; s != nil && !out[id] {
 			out[id] = true
-			if s.Host == "" && (s.Phase == phaseAddons || s.Phase == phaseCheck) {
+			if s.Host == "" && (s.Phase == plan.PhaseAddons || s.Phase == plan.PhaseCheck) {
 				return // the last checks and what runs in the cluster wait for everybody, and go on without whom they can
 			}
 			for _, n := range s.Needs {
@@ -95,7 +97,7 @@ func askOnly(s *engine.Step, spare func(host string) bool) {
 	var once sync.Once
 	s.When = func(ctx context.Context) (bool, event.Msg, error) {
 		done, why := true, event.Msg{}
-		err := bold(func() (err error) {
+		err := wait.Recover(func() (err error) {
 			if when != nil {
 				if yes, reason, err := when(ctx); err != nil || !yes {
 					done, why = false, reason

@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
 // Machine is what preflight saw of a node. The names of its fields in JSON do not change.
@@ -34,7 +35,7 @@ type Machine struct {
 // Preflight plans a look at every machine and the verdict on what was seen. machines gives what was seen, when the plan has run.
 func Preflight(env Env) (p *engine.Plan, machines func() []Machine) {
 	r := newRun(env)
-	p = &engine.Plan{Hosts: hosts(env.Cluster), Phases: []engine.Phase{{ID: phasePreflight, Title: event.M("phase." + phasePreflight)}}, Steps: r.preflight(false)}
+	p = &engine.Plan{Hosts: hosts(env.Cluster), Phases: []engine.Phase{{ID: plan.PhasePreflight, Title: event.M("phase." + plan.PhasePreflight)}}, Steps: r.preflight(false)}
 	return p, func() []Machine {
 		var out []Machine
 		for _, n := range env.Cluster.Nodes {

@@ -22,6 +22,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
 const (
@@ -237,7 +238,7 @@ func (r *run) startMember(ctx context.Context, n config.Node, nd *node.Node, res
 		return r.formMember(ctx, nd, formed, restart)
 	}
 	var list []*pb.Member
-	if err := until(ctx, listPatience, func(ctx context.Context) (err error) { list, err = r.knownMembers(ctx, n.Name); return err }); err != nil {
+	if err := wait.Until(ctx, listPatience, func(ctx context.Context) (err error) { list, err = r.knownMembers(ctx, n.Name); return err }); err != nil {
 		return err
 	}
 	// Listed by name, but never started: the cluster is being formed with it. One that was added has no name before its first start.
@@ -264,12 +265,12 @@ func (r *run) formMember(ctx context.Context, nd *node.Node, formed map[string]s
 // that the cluster remembers but whose disk is empty is another one: it is removed and added again. It holds the turn.
 func (r *run) joinMember(ctx context.Context, n config.Node, nd *node.Node) error {
 	var list []*pb.Member
-	if err := until(ctx, listPatience, func(ctx context.Context) (err error) { list, err = r.memberList(ctx, n.Name); return err }); err != nil {
+	if err := wait.Until(ctx, listPatience, func(ctx context.Context) (err error) { list, err = r.memberList(ctx, n.Name); return err }); err != nil {
 		return err
 	}
 	old := listedMember(list, n)
 	fresh := old != nil && old.Name == "" && len(old.ClientURLs) == 0 && slices.Contains(old.PeerURLs, peerURL(n)) // added, never started
-	if err := until(ctx, listPatience, func(ctx context.Context) error { return r.othersWell(ctx, list, old) }); err != nil {
+	if err := wait.Until(ctx, listPatience, func(ctx context.Context) error { return r.othersWell(ctx, list, old) }); err != nil {
 		return err
 	}
 	if !fresh {
@@ -280,7 +281,7 @@ func (r *run) joinMember(ctx context.Context, n config.Node, nd *node.Node) erro
 			return err
 		}
 		// etcd takes no member while one that came just before is not known to be well for five seconds (unhealthy cluster).
-		if err := until(ctx, listPatience, func(ctx context.Context) (err error) { list, err = r.addLearner(ctx, n, old); return err }); err != nil {
+		if err := wait.Until(ctx, listPatience, func(ctx context.Context) (err error) { list, err = r.addLearner(ctx, n, old); return err }); err != nil {
 			return err
 		}
 	}
@@ -358,7 +359,7 @@ func (r *run) othersWell(ctx context.Context, list []*pb.Member, replaced *pb.Me
 // promote gives a learner its vote as soon as it has the leader's data.
 func (r *run) promote(ctx context.Context, n config.Node) error {
 	var gone error // nobody adds it again while we wait
-	err := until(ctx, promotePatience, func(ctx context.Context) error {
+	err := wait.Until(ctx, promotePatience, func(ctx context.Context) error {
 		list, err := r.memberList(ctx, n.Name)
 		if err != nil {
 			return err

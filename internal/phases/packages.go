@@ -13,6 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
 // repoDir is where the bundle's packages and their metadata lie; a link when package-src.distpath names another place.
@@ -49,7 +50,7 @@ type packager interface {
 
 // packagesStep is what sending and installing have in common.
 func (r *run) packagesStep(n config.Node, what string, needs ...string) *engine.Step {
-	s := step(phaseInfra, what, n.Name, needs)
+	s := plan.Step(plan.PhaseInfra, what, n.Name, needs)
 	s.Timeout = 30 * time.Minute
 	s.Retry = engine.Retry{Tries: 3, Delay: 5 * time.Second, MaxDelay: 30 * time.Second}
 	s.When = func(context.Context) (bool, event.Msg, error) {
@@ -64,8 +65,8 @@ func (r *run) packagesStep(n config.Node, what string, needs ...string) *engine.
 
 // sendPackages lets the node's own package manager choose from the bundle's metadata and sends just the packages that it chose.
 func (r *run) sendPackages(n config.Node) *engine.Step {
-	s := r.packagesStep(n, "send-packages", id(phaseInfra, "claim", n.Name))
-	s.Lane, s.Limit, s.Timeout = laneBulk, LimitUploads, 30*time.Minute
+	s := r.packagesStep(n, "send-packages", plan.ID(plan.PhaseInfra, "claim", n.Name))
+	s.Lane, s.Limit, s.Timeout = plan.LaneBulk, plan.LimitUploads, 30*time.Minute
 	installed := s.Check
 	s.Check = func(ctx context.Context) (bool, error) {
 		if ok, err := installed(ctx); ok || err != nil {
@@ -141,7 +142,7 @@ func (r *run) packagesSent(ctx context.Context, n config.Node, nd *node.Node) (b
 
 // installPackages has the node's package manager install what it chose. Nothing that is installed is upgraded or removed.
 func (r *run) installPackages(n config.Node) *engine.Step {
-	s := r.packagesStep(n, "packages", id(phaseInfra, "send-packages", n.Name))
+	s := r.packagesStep(n, "packages", plan.ID(plan.PhaseInfra, "send-packages", n.Name))
 	installed := s.Check
 	s.Check = func(ctx context.Context) (bool, error) {
 		if ok, err := installed(ctx); !ok || err != nil {

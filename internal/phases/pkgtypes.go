@@ -16,6 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
 // overrides says whether a role's list stands in place of what the bundle's manifest says. Additions do not, nor do lists of images, manifests
@@ -138,7 +139,7 @@ func (r *run) readAddon(b Bundle, name string) ([]byte, error) {
 
 // repoPackages installs what deploy.yaml asks of the machine's own repositories. What came with it is recorded, and leaves at a cleanup.
 func (r *run) repoPackages(n config.Node) *engine.Step {
-	s := step(phaseInfra, "repo-packages", n.Name, []string{id(phaseInfra, "packages", n.Name)})
+	s := plan.Step(plan.PhaseInfra, "repo-packages", n.Name, []string{plan.ID(plan.PhaseInfra, "packages", n.Name)})
 	s.Timeout = 30 * time.Minute
 	names := r.Listed(n, "repo")
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {

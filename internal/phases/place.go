@@ -8,55 +8,20 @@ import (
 	"strings"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
-
-// The groups of programs are sent one after the other, so that etcd starts while the kubelet is on its way.
-const (
-	groupEtcd    = "etcd"
-	groupControl = "control-plane"
-	groupNode    = "node"
-)
-
-// groups of a node, in the order of sending.
-func groups(n config.Node) []string {
-	var out []string
-	if n.Has(bundle.Etcd) {
-		out = append(out, groupEtcd)
-	}
-	if n.Has(bundle.ControlPlane) {
-		out = append(out, groupControl)
-	}
-	return append(out, groupNode)
-}
-
-// groupOf says who on the node waits for a program: the roles that need it, by the manifest.
-func groupOf(n config.Node, m bundle.Member) string {
-	switch {
-	case slices.Contains(m.Roles, bundle.Worker):
-		return groupNode
-	case n.Has(bundle.Etcd) && slices.Contains(m.Roles, bundle.Etcd):
-		return groupEtcd
-	case n.Has(bundle.ControlPlane) && slices.Contains(m.Roles, bundle.ControlPlane):
-		return groupControl
-	}
-	return groupNode
-}
-
-// programs is the step that a service's start needs.
-func programs(n config.Node, group string) string { return id(phaseInfra, "programs-"+group, n.Name) }
 
 // placePrograms uploads what the node's roles need: what a service executes beside the version that runs, the rest
 // straight to its place.
 func (r *run) placePrograms(n config.Node, group string) *engine.Step {
-	s := step(phaseInfra, "programs-"+group, n.Name, []string{id(phaseInfra, "claim", n.Name)})
-	s.Lane, s.Limit, s.Timeout = laneBulk, LimitUploads, 30*time.Minute
+	s := plan.Step(plan.PhaseInfra, "programs-"+group, n.Name, []string{plan.ID(plan.PhaseInfra, "claim", n.Name)})
+	s.Lane, s.Limit, s.Timeout = plan.LaneBulk, plan.LimitUploads, 30*time.Minute
 	s.Retry = engine.Retry{Tries: 5, Delay: 2 * time.Second, MaxDelay: 30 * time.Second}
 	list := func() []placed {
-		return slices.DeleteFunc(r.Members(n, r.BundleOf(n).Manifest()), func(p placed) bool { return groupOf(n, p.Member) != group })
+		return slices.DeleteFunc(r.Members(n, r.BundleOf(n).Manifest()), func(p placed) bool { return plan.GroupOf(n, p.Member) != group })
 	}
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		var want, script strings.Builder
@@ -100,7 +65,7 @@ func (r *run) placePrograms(n config.Node, group string) *engine.Step {
 func (r *run) retire(needs []string) []*engine.Step {
 	var steps []*engine.Step
 	for _, n := range r.Cluster.Nodes {
-		s := step(phaseCheck, "old-binaries", n.Name, needs)
+		s := plan.Step(plan.PhaseCheck, "old-binaries", n.Name, needs)
 		s.Retry = engine.Retry{Tries: 2, Delay: 2 * time.Second}
 		old := func(ctx context.Context, nd *node.Node) ([]string, error) {
 			return nd.Retired(ctx, r.Binaries(n, r.executed(n)...))

@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
 // inbound are the ports on which others come to the components of the node's roles, and those that deploy.yaml opens for a role. The
@@ -167,7 +168,7 @@ func firewallService(rules []string) node.Service {
 
 // openPorts opens what the node's roles need in the machine's firewalls, and closes of what it opened once whatever they need no more.
 func (r *run) openPorts(n config.Node) *engine.Step {
-	s := step(phaseInfra, "ports", n.Name, []string{id(phaseInfra, "claim", n.Name)})
+	s := plan.Step(plan.PhaseInfra, "ports", n.Name, []string{plan.ID(plan.PhaseInfra, "claim", n.Name)})
 	var recorded []string
 	s.When = func(ctx context.Context) (bool, event.Msg, error) {
 		recs, err := r.Node(n.Name).Records(ctx)
@@ -232,8 +233,8 @@ func (r *run) openPorts(n config.Node) *engine.Step {
 // beforeServices lets every step that starts something of the cluster on a machine wait for a step of its infrastructure.
 func (r *run) beforeServices(steps []*engine.Step, what string) {
 	for _, s := range steps {
-		if s.Host != "" && slices.Contains([]string{phaseEtcd, phaseControl, phaseBootstrap}, s.Phase) {
-			s.Needs = append(s.Needs, id(phaseInfra, what, s.Host))
+		if s.Host != "" && slices.Contains([]string{plan.PhaseEtcd, plan.PhaseControl, plan.PhaseBootstrap}, s.Phase) {
+			s.Needs = append(s.Needs, plan.ID(plan.PhaseInfra, what, s.Host))
 		}
 	}
 }
@@ -249,7 +250,7 @@ func (r *run) tellPorts() error {
 			w := &f.Firewalls[i]
 			if closed := w.closed(r.inbound(n)); len(closed) > 0 {
 				text := event.M("notice.ports", "node", n.Name, "firewall", w.Name, "ports", strings.Join(closed, ", "))
-				if err := r.Emit(event.Notice{Host: n.Name, Step: id(phasePreflight, "verdict", ""), Text: text}); err != nil {
+				if err := r.Emit(event.Notice{Host: n.Name, Step: plan.ID(plan.PhasePreflight, "verdict", ""), Text: text}); err != nil {
 					return err
 				}
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
 const (
@@ -31,7 +32,7 @@ func (r *run) preflight(cleanup bool) []*engine.Step {
 	var needs []string
 	if !cleanup {
 		for _, b := range r.Sources() {
-			s := step(phasePreflight, "bundle-"+b.Key, "", nil)
+			s := plan.Step(plan.PhasePreflight, "bundle-"+b.Key, "", nil)
 			s.Title = event.M("step.preflight.bundle", "arch", b.Key)
 			if b.Arch == "" {
 				s.Title = event.M("step.preflight.bundle-file", "file", b.Path)
@@ -46,7 +47,7 @@ func (r *run) preflight(cleanup bool) []*engine.Step {
 		s := r.lookStep(n)
 		steps, needs = append(steps, s), append(needs, s.ID)
 	}
-	v := step(phasePreflight, "verdict", "", needs)
+	v := plan.Step(plan.PhasePreflight, "verdict", "", needs)
 	v.Verify = func(ctx context.Context) error {
 		if cleanup {
 			elsewhere := r.tell(r.judgeAuthorities())
@@ -65,7 +66,7 @@ func (r *run) preflight(cleanup bool) []*engine.Step {
 
 // lookStep connects to a node and looks at it.
 func (r *run) lookStep(n config.Node) *engine.Step {
-	s := step(phasePreflight, "facts", n.Name, nil)
+	s := plan.Step(plan.PhasePreflight, "facts", n.Name, nil)
 	s.Retry = engine.Retry{Tries: 3, Delay: 2 * time.Second, MaxDelay: 10 * time.Second}
 	s.Optional = true
 	s.Verify = func(ctx context.Context) error { return r.KeepFault(n.Name, r.Inspect(ctx, n)) }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -18,17 +17,16 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
-
-// errRehearsed ends what would go on with the answer to a change that was not made.
-var errRehearsed = errors.New("nothing is changed in a rehearsal")
 
 // Rehearsal makes a plan that looks at everything and changes nothing: preflight runs as it is, then every step is asked whether its work
 // is done, and the changes of one that says no are announced and not made. What comes after a change that was not made cannot always be
 // told: such a step counts as changed, with what it announced until then. Nothing is tried twice, proved or undone.
 //
 // env.StateDir is written to, so it has to be a copy that is thrown away.
-func Rehearsal(env Env, plan func(Env) *engine.Plan) *engine.Plan {
+func Rehearsal(env Env, make func(Env) *engine.Plan) *engine.Plan {
 	var mu sync.Mutex
 	announced := map[string]int{}
 	emit := env.Emit
@@ -41,13 +39,13 @@ func Rehearsal(env Env, plan func(Env) *engine.Plan) *engine.Plan {
 		}
 		return emit(e)
 	}
-	p := plan(env)
+	p := make(env)
 	p.Spare = nil
 	for i := range p.Phases {
 		p.Phases[i].Before, p.Phases[i].After = nil, nil
 	}
 	for _, s := range p.Steps {
-		if s.Phase == phasePreflight {
+		if s.Phase == plan.PhasePreflight {
 			continue
 		}
 		s.Retry, s.Undo, s.Timeout = engine.Retry{}, nil, 2*time.Minute
@@ -64,12 +62,12 @@ func Rehearsal(env Env, plan func(Env) *engine.Plan) *engine.Plan {
 // work to be done.
 func rehearse(s *engine.Step, emit func(event.Event) error, announced func() int) {
 	// Nothing that is waited for comes in a rehearsal.
-	inside := func(ctx context.Context) context.Context { return context.WithValue(ctx, rehearsalKey{}, true) }
+	inside := wait.WithDry
 	when, check, apply, verify := s.When, s.Check, s.Apply, s.Verify
 	s.Verify = nil
 	if when != nil {
 		s.When = func(ctx context.Context) (yes bool, why event.Msg, err error) {
-			if bold(func() error { yes, why, err = when(inside(ctx)); return err }) != nil {
+			if wait.Recover(func() error { yes, why, err = when(inside(ctx)); return err }) != nil {
 				return true, event.Msg{}, nil
 			}
 			return yes, why, nil
@@ -77,7 +75,7 @@ func rehearse(s *engine.Step, emit func(event.Event) error, announced func() int
 	}
 	if check != nil {
 		s.Check = func(ctx context.Context) (done bool, err error) {
-			if bold(func() error { done, err = check(inside(ctx)); return err }) != nil {
+			if wait.Recover(func() error { done, err = check(inside(ctx)); return err }) != nil {
 				return false, ctx.Err()
 			}
 			return done, nil
@@ -86,13 +84,13 @@ func rehearse(s *engine.Step, emit func(event.Event) error, announced func() int
 	switch {
 	case apply != nil:
 		s.Apply = func(ctx context.Context) error {
-			err := bold(func() error { return apply(inside(ctx)) })
+			err := wait.Recover(func() error { return apply(inside(ctx)) })
 			switch {
 			case err != nil && event.AsFault(err).Code == "limit.not-done":
 				return err
 			case err == nil || errors.Is(err, engine.ErrUnchanged) || errors.Is(ctx.Err(), context.Canceled):
 				return err
-			case announced() > 0 && errors.Is(err, errRehearsed):
+			case announced() > 0 && errors.Is(err, wait.ErrDry):
 				return nil
 			}
 			return emit(event.Notice{Host: s.Host, Step: s.ID, Text: event.M("plan.unsure")})
@@ -100,27 +98,11 @@ func rehearse(s *engine.Step, emit func(event.Event) error, announced func() int
 	case verify != nil:
 		// It may make what others ask with, such as the way to the API server. That the proof is not there yet is no news.
 		s.Apply = func(ctx context.Context) error {
-			_ = bold(func() error { return verify(inside(ctx)) })
+			_ = wait.Recover(func() error { return verify(inside(ctx)) })
 			return engine.ErrUnchanged
 		}
 		s.Timeout = 20 * time.Second
 	}
-}
-
-// rehearsalKey marks the context of what is rehearsed.
-type rehearsalKey struct{}
-
-// rehearsed says whether what runs under ctx is only rehearsed: what is not so now will not be so by waiting.
-func rehearsed(ctx context.Context) bool { return ctx.Value(rehearsalKey{}) != nil }
-
-// bold makes an error of a panic: what a step before it did not make is missing.
-func bold(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("%v", v)
-		}
-	}()
-	return f()
 }
 
 // NewNode is a node whose changes are made, or in a rehearsal only announced.
@@ -194,7 +176,7 @@ func (r *Clients) etcdRecorder() []grpc.DialOption {
 		if err := r.Emit(event.Change{Step: engine.StepID(ctx), Desc: event.M("change.etcd", "method", strings.TrimPrefix(method, "/etcdserverpb."))}); err != nil {
 			return err
 		}
-		return errRehearsed
+		return wait.ErrDry
 	}
 	return []grpc.DialOption{
 		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {

@@ -25,14 +25,13 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
-const (
-	phaseRestore = "restore"
-	// revisionBump makes every revision of the restored store newer than what anybody has seen of the one before, and what is older counts
-	// as compacted: whoever watches (API servers, kubelets, controllers) is told that its view is too old and reads anew.
-	revisionBump = 1_000_000_000
-)
+// revisionBump makes every revision of the restored store newer than what anybody has seen of the one before, and what is older counts
+// as compacted: whoever watches (API servers, kubelets, controllers) is told that its view is too old and reads anew.
+const revisionBump = 1_000_000_000
 
 // restoring is the restore under way, as the jump host keeps it until it is proven: the same command goes on where it was cut off, and the
 // same file restored again later is another restore.
@@ -61,7 +60,7 @@ func Restore(env Env, snap *SnapshotFile) (*engine.Plan, error) {
 		r.token = strings.ToLower(rand.Text())[:10]
 	}
 	p := &engine.Plan{Hosts: hosts(env.Cluster)}
-	for _, id := range []string{phasePreflight, phaseRestore, phaseCheck} {
+	for _, id := range []string{plan.PhasePreflight, plan.PhaseRestore, plan.PhaseCheck} {
 		p.Phases = append(p.Phases, engine.Phase{ID: id, Title: event.M("phase." + id)})
 	}
 	var looks []string
@@ -69,7 +68,7 @@ func Restore(env Env, snap *SnapshotFile) (*engine.Plan, error) {
 		s := r.lookStep(n)
 		p.Steps, looks = append(p.Steps, s), append(looks, s.ID)
 	}
-	v := step(phasePreflight, "verdict", "", looks)
+	v := plan.Step(plan.PhasePreflight, "verdict", "", looks)
 	v.Verify = r.judgeRestore
 	p.Steps = append(p.Steps, v)
 	p.Steps = append(p.Steps, r.prepare()...)
@@ -209,7 +208,7 @@ func (r *run) judgeRestoring(ctx context.Context) []event.Finding {
 
 // prepare sends the snapshot and makes the new data of every member while the cluster runs; what cannot be made stops nothing.
 func (r *restore) prepare() []*engine.Step {
-	begin := step(phaseRestore, "begin", "", verdict())
+	begin := plan.Step(plan.PhaseRestore, "begin", "", plan.Verdict())
 	begin.Check = func(ctx context.Context) (bool, error) {
 		u, err := r.underWay()
 		if err != nil || u != (restoring{r.snap.SHA256, r.token}) {
@@ -227,7 +226,7 @@ func (r *restore) prepare() []*engine.Step {
 		}
 		return r.Keep(ctx, env.KeptRestore)
 	}
-	before := step(phaseRestore, "before", "", []string{begin.ID})
+	before := plan.Step(plan.PhaseRestore, "before", "", []string{begin.ID})
 	before.Timeout = 30 * time.Minute
 	before.When = func(ctx context.Context) (bool, event.Msg, error) {
 		n, err := r.exchangedCount(ctx)
@@ -236,15 +235,15 @@ func (r *restore) prepare() []*engine.Step {
 	before.Apply = r.snapshotBefore
 	steps := []*engine.Step{begin, before}
 	for _, n := range r.Cluster.With(bundle.Etcd) {
-		send := step(phaseRestore, "send", n.Name, []string{begin.ID})
-		send.Lane, send.Limit, send.Timeout = laneBulk, LimitUploads, 30*time.Minute
+		send := plan.Step(plan.PhaseRestore, "send", n.Name, []string{begin.ID})
+		send.Lane, send.Limit, send.Timeout = plan.LaneBulk, plan.LimitUploads, 30*time.Minute
 		send.Retry = engine.Retry{Tries: 5, Delay: 2 * time.Second, MaxDelay: 30 * time.Second}
 		send.When = func(ctx context.Context) (bool, event.Msg, error) {
 			yes, err := r.made(ctx, r.Node(n.Name))
 			return !yes, event.M("why.restore-made"), err
 		}
 		send.Apply = r.On(n.Name, r.send)
-		mk := step(phaseRestore, "make", n.Name, []string{send.ID, before.ID})
+		mk := plan.Step(plan.PhaseRestore, "make", n.Name, []string{send.ID, before.ID})
 		mk.Timeout = 30 * time.Minute
 		mk.Check = r.Ask(n.Name, r.made)
 		mk.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error { return r.makeData(ctx, n, nd) })
@@ -256,7 +255,7 @@ func (r *restore) prepare() []*engine.Step {
 // snapshotBefore saves what is there, if etcd still answers.
 func (r *restore) snapshotBefore(ctx context.Context) error {
 	err := r.snapshotAny(ctx, "")
-	if err == nil || ctx.Err() != nil || rehearsed(ctx) {
+	if err == nil || ctx.Err() != nil || wait.Dry(ctx) {
 		return err
 	}
 	if f := event.AsFault(err); f.Code == "state.write" {
@@ -301,7 +300,7 @@ func (r *restore) exchange() []*engine.Step {
 	members, cps := r.Cluster.With(bundle.Etcd), r.Cluster.With(bundle.ControlPlane)
 	var steps []*engine.Step
 	for _, n := range cps {
-		s := step(phaseRestore, "stop", n.Name, ids(phaseRestore, "make", members))
+		s := plan.Step(plan.PhaseRestore, "stop", n.Name, plan.IDs(plan.PhaseRestore, "make", members))
 		s.When = func(ctx context.Context) (bool, event.Msg, error) {
 			done, err := r.exchangedCount(ctx)
 			return done < len(members), event.M("why.restore-exchanged"), err
@@ -317,7 +316,7 @@ func (r *restore) exchange() []*engine.Step {
 		steps = append(steps, s)
 	}
 	for _, n := range members {
-		s := step(phaseRestore, "exchange", n.Name, ids(phaseRestore, "stop", cps))
+		s := plan.Step(plan.PhaseRestore, "exchange", n.Name, plan.IDs(plan.PhaseRestore, "stop", cps))
 		s.Check = r.Ask(n.Name, r.exchanged)
 		s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 			_, err := nd.Change(ctx, node.Change{Desc: event.M("change.restore-exchange", "path", r.old()), Script: fmt.Sprintf(`systemctl stop etcd.service
@@ -330,9 +329,9 @@ sync -f %[1]s 2>/dev/null || sync
 		steps = append(steps, s)
 	}
 	for _, n := range members {
-		steps = append(steps, r.starts("etcd", n, ids(phaseRestore, "exchange", members), "etcd.service"))
+		steps = append(steps, r.starts("etcd", n, plan.IDs(plan.PhaseRestore, "exchange", members), "etcd.service"))
 	}
-	health := step(phaseRestore, "health", "", ids(phaseRestore, "etcd", members))
+	health := plan.Step(plan.PhaseRestore, "health", "", plan.IDs(plan.PhaseRestore, "etcd", members))
 	health.Verify, health.Timeout = r.restored, 30*time.Second
 	health.Retry = engine.Retry{Tries: 60, Delay: time.Second, MaxDelay: 3 * time.Second}
 	return append(steps, health)
@@ -341,10 +340,10 @@ sync -f %[1]s 2>/dev/null || sync
 // starts units of ours that stand still; their files are as they were. etcd's notify answers only once there is a leader, which a member
 // alone cannot have, so nobody waits for it.
 func (r *restore) starts(what string, n config.Node, needs []string, units ...string) *engine.Step {
-	s := step(phaseRestore, what, n.Name, needs)
+	s := plan.Step(plan.PhaseRestore, what, n.Name, needs)
 	names := strings.Join(units, " ")
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
-		if rehearsed(ctx) { // what runs now will have been stopped
+		if wait.Dry(ctx) { // what runs now will have been stopped
 			return false, nil
 		}
 		out, err := nd.Query(ctx, "for u in "+names+"; do systemctl is-active $u || true; done\n")
@@ -370,7 +369,7 @@ func (r *restore) restored(ctx context.Context) error {
 	defer c.Close()
 	got, err := c.Get(ctx, "health")
 	if err != nil {
-		return again("etcd.unhealthy", "log", "").On(first.Name)
+		return wait.Again("etcd.unhealthy", "log", "").On(first.Name)
 	}
 	if got.Header.Revision < r.snap.Revision+revisionBump {
 		return event.NewFault(event.ClassFailed, "restore.not-restored", nil, "revision", strconv.FormatInt(got.Header.Revision, 10)).On(first.Name)
@@ -383,9 +382,9 @@ func (r *restore) comeBack() []*engine.Step {
 	cps := r.Cluster.With(bundle.ControlPlane)
 	var steps []*engine.Step
 	for _, n := range cps {
-		steps = append(steps, r.starts("apiserver", n, []string{id(phaseRestore, "health", "")}, "kube-apiserver.service"))
+		steps = append(steps, r.starts("apiserver", n, []string{plan.ID(plan.PhaseRestore, "health", "")}, "kube-apiserver.service"))
 	}
-	ready := step(phaseRestore, "ready", "", ids(phaseRestore, "apiserver", cps))
+	ready := plan.Step(plan.PhaseRestore, "ready", "", plan.IDs(plan.PhaseRestore, "apiserver", cps))
 	ready.Verify, ready.Timeout = r.apiReady, 30*time.Second
 	ready.Retry = engine.Retry{Tries: 120, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}
 	steps = append(steps, ready)
@@ -395,20 +394,20 @@ func (r *restore) comeBack() []*engine.Step {
 		steps, last = append(steps, s), append(last, s.ID)
 	}
 	for _, n := range kubelets(r.Cluster) {
-		s := step(phaseRestore, "kubelet", n.Name, []string{ready.ID})
+		s := plan.Step(plan.PhaseRestore, "kubelet", n.Name, []string{ready.ID})
 		s.When = r.whenThere(n)
 		s.Check = func(ctx context.Context) (bool, error) { return r.registered(ctx, n) }
 		s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 			_, err := nd.Change(ctx, node.Change{Desc: event.M("change.start", "unit", "kubelet.service"), Script: "systemctl restart kubelet.service\n"})
 			return err
 		})
-		heard := step(phaseCheck, "heard", n.Name, []string{s.ID})
+		heard := plan.Step(plan.PhaseCheck, "heard", n.Name, []string{s.ID})
 		heard.When = r.whenThere(n)
 		heard.Verify = func(ctx context.Context) error { return r.heard(ctx, n) }
-		heard.Retry, heard.Timeout = patience(), 30*time.Second
+		heard.Retry, heard.Timeout = wait.Patience(), 30*time.Second
 		steps, last = append(steps, s, heard), append(last, heard.ID)
 	}
-	end := step(phaseCheck, "restored", "", last)
+	end := plan.Step(plan.PhaseCheck, "restored", "", last)
 	end.Apply = r.end
 	return append(steps, end)
 }
@@ -455,17 +454,17 @@ func (r *restore) heard(ctx context.Context, n config.Node) error {
 	}
 	r.mu.Unlock()
 	if renewed.Equal(&first) {
-		return again("check.node-not-ready", "why", "no new lease yet").On(n.Name)
+		return wait.Again("check.node-not-ready", "why", "no new lease yet").On(n.Name)
 	}
 	if why := notReady(*obj); why != "" {
-		return again("check.node-not-ready", "why", event.Clean(why)).On(n.Name)
+		return wait.Again("check.node-not-ready", "why", event.Clean(why)).On(n.Name)
 	}
 	return nil
 }
 
 // end forgets the restore and says where the old data are.
 func (r *restore) end(ctx context.Context) error {
-	if rehearsed(ctx) {
+	if wait.Dry(ctx) {
 		return engine.ErrUnchanged
 	}
 	for _, n := range r.Cluster.With(bundle.Etcd) {

@@ -11,6 +11,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
 // rollTimeout bounds a step that may have to wait until the same component of every other node was restarted.
@@ -92,7 +94,7 @@ type component struct {
 // service is the step that starts a unit of ours with its files and binaries. One that runs already is restarted only
 // when they changed, and then in its turn; those that do not run yet start side by side.
 func (r *run) service(c component, n config.Node, needs []string) *engine.Step {
-	s := step(c.phase, c.what, n.Name, needs)
+	s := plan.Step(c.phase, c.what, n.Name, needs)
 	s.Retry = engine.Retry{Tries: 2, Delay: 2 * time.Second}
 	s.Timeout = rollTimeout
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
@@ -155,17 +157,15 @@ func (r *run) service(c component, n config.Node, needs []string) *engine.Step {
 // reportAway reports how long a restart that took so long in all took a component away.
 func (r *run) reportAway(ctx context.Context, nd *node.Node, c component, unit string, took time.Duration) error {
 	name := strings.TrimSuffix(unit, ".service")
-	text := event.M("notice.away", "component", name, "node", nd.Name(), "seconds", seconds(took-c.serves))
+	text := event.M("notice.away", "component", name, "node", nd.Name(), "seconds", wait.Seconds(took-c.serves))
 	if c.votes > 0 {
 		if stopping, err := stoppedIn(ctx, nd, unit, took); err == nil { // else all of it is reported: the restart is done
 			stopping = min(stopping, c.votes)
-			text = event.M("notice.away-voting", "component", name, "node", nd.Name(), "seconds", seconds(took-stopping), "stopping", seconds(stopping))
+			text = event.M("notice.away-voting", "component", name, "node", nd.Name(), "seconds", wait.Seconds(took-stopping), "stopping", wait.Seconds(stopping))
 		}
 	}
 	return r.Emit(event.Notice{Host: nd.Name(), Step: engine.StepID(ctx), Text: text})
 }
-
-func seconds(d time.Duration) string { return strconv.FormatFloat(max(d, 0).Seconds(), 'f', 1, 64) }
 
 // stoppedIn says how much of a restart that took so long passed until the unit was started: until then its old process
 // lived.
@@ -210,26 +210,4 @@ func running(ctx context.Context, nd *node.Node, unit string) (bool, error) {
 func unitState(ctx context.Context, nd *node.Node, unit string) (string, error) {
 	out, err := nd.Query(ctx, "systemctl is-active "+node.Quote(unit)+" || true")
 	return strings.TrimSpace(out), err
-}
-
-// until tries f until it succeeds, the limit is over or ctx is done; the last error counts.
-func until(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	tick := time.NewTicker(250 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := f(ctx)
-		if err == nil {
-			return nil
-		}
-		if rehearsed(ctx) {
-			return errRehearsed
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-tick.C:
-		}
-	}
 }

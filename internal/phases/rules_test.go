@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
 // box is a bundle that is only its manifest.
@@ -320,15 +321,15 @@ func TestTheNetworkPluginComesFirstUnlessListed(t *testing.T) {
 }
 
 func TestWhoWaitsForAProgram(t *testing.T) {
-	for want, roles := range map[string][]bundle.Role{groupEtcd: {etcdRole}, groupControl: {cpRole}, groupNode: {cpRole, workerRole, etcdRole}} {
-		if got := groupOf(config.Node{Roles: []bundle.Role{cpRole, etcdRole}}, bundle.Member{Roles: roles}); got != want {
+	for want, roles := range map[string][]bundle.Role{plan.GroupEtcd: {etcdRole}, plan.GroupControl: {cpRole}, plan.GroupNode: {cpRole, workerRole, etcdRole}} {
+		if got := plan.GroupOf(config.Node{Roles: []bundle.Role{cpRole, etcdRole}}, bundle.Member{Roles: roles}); got != want {
 			t.Errorf("%v: %s", roles, got)
 		}
-		if got := groupOf(config.Node{Roles: []bundle.Role{workerRole}}, bundle.Member{Roles: roles}); got != groupNode {
+		if got := plan.GroupOf(config.Node{Roles: []bundle.Role{workerRole}}, bundle.Member{Roles: roles}); got != plan.GroupNode {
 			t.Errorf("%v on a worker: %s", roles, got)
 		}
 	}
-	if got := groupOf(config.Node{}, bundle.Member{}); got != groupNode {
+	if got := plan.GroupOf(config.Node{}, bundle.Member{}); got != plan.GroupNode {
 		t.Error("a file that deploy.yaml lists and nobody needs:", got)
 	}
 }

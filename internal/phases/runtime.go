@@ -12,6 +12,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
 // containerRuntime is what the phases need to know of a container runtime. Every file that it names is ours: neither a distribution's unit
@@ -124,7 +126,7 @@ func (r *Payload) RuntimeEndpoint() string {
 // runtimeFiles puts what the runtime's package must find.
 func (r *run) runtimeFiles(n config.Node) *engine.Step {
 	files := func() ([]node.File, error) { return r.runtime().early(n) }
-	s := step(phaseInfra, "runtime-files", n.Name, []string{id(phaseInfra, "claim", n.Name)})
+	s := plan.Step(plan.PhaseInfra, "runtime-files", n.Name, []string{plan.ID(plan.PhaseInfra, "claim", n.Name)})
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		list, err := files()
 		if err != nil {
@@ -157,7 +159,7 @@ func (r *run) runtimeFiles(n config.Node) *engine.Step {
 // runtimeStep starts the container runtime, which comes from the distribution's package or the bundle, with a configuration of ours beside the
 // distribution's.
 func (r *run) runtimeStep(n config.Node) *engine.Step {
-	s := step(phaseInfra, "runtime", n.Name, []string{id(phaseInfra, "packages", n.Name), id(phaseInfra, "system", n.Name), programs(n, groupNode)})
+	s := plan.Step(plan.PhaseInfra, "runtime", n.Name, []string{plan.ID(plan.PhaseInfra, "packages", n.Name), plan.ID(plan.PhaseInfra, "system", n.Name), plan.Programs(n, plan.GroupNode)})
 	s.Retry = engine.Retry{Tries: 2, Delay: 2 * time.Second}
 	s.Timeout = rollTimeout
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
@@ -215,7 +217,7 @@ func (r *run) startRuntime(ctx context.Context, n config.Node, nd *node.Node, sv
 		if err := nd.Start(ctx, svc); err != nil {
 			return err
 		}
-		return until(ctx, probeLimit, func(ctx context.Context) error {
+		return wait.Until(ctx, wait.ProbeLimit, func(ctx context.Context) error {
 			_, err := nd.Query(ctx, r.runtime().alive())
 			return err
 		})

@@ -17,6 +17,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
 // servingCert is what a kubelet with serverTLSBootstrap serves with.
@@ -25,7 +27,7 @@ const servingCert = "/var/lib/kubelet/pki/kubelet-server-current.pem"
 // serving approves the kubelets' requests for serving certificates, which Kubernetes leaves to somebody who knows the machines: deploy.yaml
 // does. A kubelet asks again in the last fifth of its certificate's year; deploy approves that too.
 func (r *run) serving(n config.Node, joined string) *engine.Step {
-	s := step(phaseBootstrap, "serving", n.Name, []string{joined})
+	s := plan.Step(plan.PhaseBootstrap, "serving", n.Name, []string{joined})
 	s.Retry, s.Timeout = engine.Retry{Tries: 60, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}, time.Minute
 	s.Check = func(ctx context.Context) (bool, error) {
 		waiting, err := r.servingRequests(ctx, n)
@@ -48,7 +50,7 @@ func (r *run) serving(n config.Node, joined string) *engine.Step {
 		if err != nil || has {
 			return err
 		}
-		return again("bootstrap.no-serving-certificate").On(n.Name)
+		return wait.Again("bootstrap.no-serving-certificate").On(n.Name)
 	}
 	return s
 }

@@ -15,17 +15,15 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
-
-// phaseSnapshot has the steps of a snapshot.
-const phaseSnapshot = "snapshot"
 
 // Snapshot plans to save etcd's data as a file on the jump host: at path, or in the cluster's directory when path is "". Nothing on the
 // nodes changes. One member that answers is enough.
 func Snapshot(env Env, path string) *engine.Plan {
 	r := newRun(env)
 	p := &engine.Plan{Hosts: hosts(env.Cluster)}
-	for _, id := range []string{phasePreflight, phaseSnapshot} {
+	for _, id := range []string{plan.PhasePreflight, plan.PhaseSnapshot} {
 		p.Phases = append(p.Phases, engine.Phase{ID: id, Title: event.M("phase." + id)})
 	}
 	members := env.Cluster.With(bundle.Etcd)
@@ -34,7 +32,7 @@ func Snapshot(env Env, path string) *engine.Plan {
 		s := r.lookStep(n)
 		p.Steps, looks = append(p.Steps, s), append(looks, s.ID)
 	}
-	s := step(phaseSnapshot, "save", "", looks)
+	s := plan.Step(plan.PhaseSnapshot, "save", "", looks)
 	s.Timeout = 30 * time.Minute
 	s.Apply = func(ctx context.Context) error { return r.snapshotAny(ctx, path) }
 	p.Steps = append(p.Steps, s)

@@ -8,6 +8,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
 // Skip says whether the cluster can do without a node for now, and if so remembers to expect nothing of it: one that does nothing but
@@ -74,7 +75,7 @@ func (r *run) judgeAway(n config.Node) event.Finding {
 
 // unlessAway skips a step of a machine that the run goes on without.
 func (r *run) unlessAway(s *engine.Step) {
-	if s.Host == "" || s.Phase == phasePreflight {
+	if s.Host == "" || s.Phase == plan.PhasePreflight {
 		return
 	}
 	when := s.When

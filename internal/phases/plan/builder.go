@@ -1,6 +1,5 @@
 // Package plan makes plans: the steps of a run in their order, in declared phases that say what holds for all of their
-// steps. What a step waits for is complete when it is added; nothing is patched later. The package knows no node and no
-// cluster.
+// steps. What a step waits for is complete when it is added; nothing is patched later. The package knows no way to a node.
 package plan
 
 import (

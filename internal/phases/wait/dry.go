@@ -1,4 +1,4 @@
-// Package wait has what steps wait with, and what a dry run does in the place of waiting. It imports nothing of this module.
+// Package wait has what steps wait with, and what a dry run does in the place of waiting.
 package wait
 
 import (
