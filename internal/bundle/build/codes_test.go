@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"debug/elf"
 	"os"
@@ -76,6 +77,19 @@ func zipped(t *testing.T) string {
 	return b.String()
 }
 
+func gzipped(t *testing.T) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write([]byte("etcd")); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
 // tarWith is a tar of one member.
 func tarWith(t *testing.T, h tar.Header, body string) string {
 	t.Helper()
@@ -108,12 +122,17 @@ func TestFilesThatAreNone(t *testing.T) {
 		words            []string
 	}{
 		{"a page in place of an archive", pick, "build.archive", text("<html>gone</html>\n"), []string{"the archive file:f", "leave pick out"}},
-		{"an archive that is no tar", pick, "build.archive", zipped, []string{"neither a tar nor a compressed tar"}},
+		{"a compressed file in place of an archive", pick, "build.archive", gzipped, []string{"it is no archive"}},
+		{"half an archive", pick, "build.archive", func(t *testing.T) string {
+			t.Helper()
+			whole := zipped(t)
+			return whole[:len(whole)-10]
+		}, []string{"the archive file:f"}},
 		{"a link in place of a program", pick, "build.archive", link, []string{"no regular file"}},
 		{"a release with other directories", pick, "build.no-member", func(t *testing.T) string {
 			t.Helper()
 			return tarWith(t, tar.Header{Name: "etcd-v9/etcd", Typeflag: tar.TypeReg}, "x")
-		}, []string{"has no etcd", "tar -tf"}},
+		}, []string{"has no etcd", "List the archive"}},
 		{"half a program", "path: f", "build.elf", text(elf.ELFMAG + "\x02\x01\x01"), []string{"f cannot be read as an ELF program"}},
 		{"another architecture's", "path: f", "build.elf-arch", text(string(buildtest.ELF("arm64", "f"))),
 			[]string{"f is a program for arm64, not for amd64", "{arch}"}},

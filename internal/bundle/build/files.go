@@ -13,8 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mholt/archives"
-
 	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
 	"github.com/eggo-k8s/eggo/internal/bundle/lock"
 	"github.com/eggo-k8s/eggo/internal/bundle/spec"
@@ -157,71 +155,6 @@ func findSum(data []byte, file string) (string, error) {
 		return "", errors.New("no line for " + file)
 	}
 	return found, nil
-}
-
-// pick takes members (path in the archive → name) out of an archive into the cache, and gives them by their paths.
-func (b *builder) pick(ctx context.Context, address, what string, picks map[string]string, blob fetch.Blob) (map[string]fetch.Blob, error) {
-	fail := func(err error) error {
-		if f := (*event.Fault)(nil); errors.As(err, &f) {
-			return err
-		}
-		return event.NewFault(event.ClassFailed, "build.archive", err, "url", address, "what", what)
-	}
-	f, err := b.Cache.Open(blob)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	format, stream, err := archives.Identify(ctx, baseOf(address), f)
-	if err != nil {
-		return nil, fail(whole(f, err))
-	}
-	ex, ok := format.(archives.CompressedArchive)
-	if !ok {
-		if t, isTar := format.(archives.Tar); isTar {
-			ex, ok = archives.CompressedArchive{Extraction: t}, true
-		}
-	}
-	if _, isTar := ex.Extraction.(archives.Tar); !ok || !isTar {
-		return nil, fail(whole(f, errors.New("neither a tar nor a compressed tar")))
-	}
-	want := map[string]string{}
-	for from := range picks {
-		want[path.Clean(from)] = from
-	}
-	got := map[string]fetch.Blob{}
-	err = extract(ctx, ex, stream, func(_ context.Context, info archives.FileInfo) error {
-		from, ok := want[path.Clean(info.NameInArchive)]
-		if !ok {
-			return nil
-		}
-		if _, twice := got[from]; twice || !info.Mode().IsRegular() || info.LinkTarget != "" {
-			return errors.New(info.NameInArchive + " is there twice or is no regular file")
-		}
-		r, err := info.Open()
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		got[from], err = b.Cache.Put(r, maxProgram)
-		return err
-	})
-	if err = whole(f, err); err != nil {
-		return nil, fail(err)
-	}
-	for from := range picks {
-		if _, ok := got[from]; !ok {
-			return nil, event.NewFault(event.ClassFailed, "build.no-member", nil, "url", address, "member", from, "what", what)
-		}
-	}
-	return got, nil
-}
-
-func extract(ctx context.Context, ex archives.CompressedArchive, r io.Reader, each archives.FileHandler) error {
-	if ex.Compression == nil {
-		return ex.Extraction.Extract(ctx, r, each)
-	}
-	return ex.Extract(ctx, r, each)
 }
 
 // checkELF refuses a program of another architecture; a program that is no ELF file (a script) gives a warning.

@@ -1,0 +1,62 @@
+package build_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/mholt/archives"
+
+	"github.com/eggo-k8s/eggo/internal/bundle/build/buildtest"
+)
+
+// Members are picked from whatever upstream packs its programs in. testdata/etcd.7z holds etcd-v3/etcd, a program for amd64, and
+// etcd-v3/README.
+func TestPickFromAnyArchive(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "etcd-v3", "etcd"), string(buildtest.ELF("amd64", "etcd")))
+	write(t, filepath.Join(dir, "etcd-v3", "README"), "read me")
+	files, err := archives.FilesFromDisk(t.Context(), nil, map[string]string{filepath.Join(dir, "etcd-v3"): "etcd-v3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, format := range map[string]archives.Archiver{
+		"etcd.tar":     archives.Tar{},
+		"etcd.tar.gz":  archives.CompressedArchive{Compression: archives.Gz{}, Archival: archives.Tar{}},
+		"etcd.tar.xz":  archives.CompressedArchive{Compression: archives.Xz{}, Archival: archives.Tar{}},
+		"etcd.tar.zst": archives.CompressedArchive{Compression: archives.Zstd{}, Archival: archives.Tar{}},
+		"etcd.zip":     archives.Zip{},
+		"etcd.7z":      nil,
+		"no-extension": archives.Zip{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := buildtest.New(t)
+			o := job(t, u, "registry.test/app:1", "amd64")
+			text, err := os.ReadFile("testdata/etcd.7z")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if format != nil {
+				var b bytes.Buffer
+				if err := format.Archive(t.Context(), &b, files); err != nil {
+					t.Fatal(err)
+				}
+				text = b.Bytes()
+			}
+			write(t, filepath.Join(filepath.Dir(o.Out), name), string(text))
+			respec(t, &o, func(s string) string {
+				return s + "files:\n  - {name: f, path: " + name +
+					", dst: /opt/cni/bin, roles: [worker], pick: {etcd-v3/etcd: picked}}\n"
+			})
+			r := mustBuild(t, o)
+			has("picked")(t, manifest(t, r.Bundles[0].Path))
+			for _, p := range pins(t, o).Arches["amd64"].Files {
+				if p.Name == "f" && (len(p.Picked) != 1 || p.Picked[0].Size != int64(len(buildtest.ELF("amd64", "etcd")))) {
+					t.Errorf("%+v", p)
+				}
+			}
+		})
+	}
+}
