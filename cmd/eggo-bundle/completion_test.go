@@ -65,3 +65,16 @@ func TestCompletionScripts(t *testing.T) {
 		t.Errorf("csh: exit code %d", code)
 	}
 }
+
+// Each verb that the help shows has a page, with its flags.
+func TestTheManualHasEveryVerb(t *testing.T) {
+	dir := t.TempDir()
+	env, _ := completionEnv("man", dir)
+	if code := run(context.Background(), env); code != 0 {
+		t.Fatalf("exit code %d: %s", code, env.Stderr)
+	}
+	root := newRoot(env)
+	if list := cli.Unwritten(root, dir); len(list) > 0 {
+		t.Errorf("the manual lacks: %s", strings.Join(list, ", "))
+	}
+}

@@ -103,7 +103,7 @@ func newRoot(env *environment) *cobra.Command {
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	root.AddCommand(newBuild(env), newUpdate(env), newSpec(env), newInspect(env), newDiff(env), newVerify(env), newExtract(env), newPush(env),
 		newKeygen(env), newSign(env), newCache(env), newVersion(env),
-		cli.NewCompletion(p.T("cli.completion.short"), env.Stdout))
+		cli.NewCompletion(p.T("cli.completion.short"), env.Stdout), cli.NewMan(buildVersion()))
 	localize(root, p)
 	completions().Apply(root)
 	return root

@@ -24,7 +24,7 @@ func completions(env *environment) cli.Values {
 		"--state-dir": cli.Dirs(), "--file": cli.Files("yaml", "yml"),
 		"--output": cli.Words("plain", "json"), "--host-keys": cli.Words("ask", "strict", "accept-new"),
 		"--on-failure": cli.Words("ask", "abort", "skip", "retry=1", "retry=3"),
-		"--limit":      cli.List(k.limits), "--signers": cli.Files(), "--replay": cli.Words("1", "8", "64"),
+		"--log":        cli.Files(), "--limit": cli.List(k.limits), "--signers": cli.Files(), "--replay": cli.Words("1", "8", "64"),
 		"--type": cli.List(cli.Always("master", "worker", "etcd")), "--arch": cli.Words("amd64", "arm64"),
 		"--name": nothing(), "--port": nothing(), "--drain-timeout": nothing(),
 		"--prehook": cli.Files(), "--posthook": cli.Files(),

@@ -135,3 +135,16 @@ func TestShellsCompleteValues(t *testing.T) {
 		}
 	}
 }
+
+// Each verb that the help shows has a page, with its flags.
+func TestTheManualHasEveryVerb(t *testing.T) {
+	dir := t.TempDir()
+	env, _ := completionEnv(t, "man", dir)
+	if code := run(context.Background(), env); code != 0 {
+		t.Fatalf("exit code %d: %s", code, env.Stderr)
+	}
+	root := newRootCmd(env)
+	if list := cli.Unwritten(root, dir); len(list) > 0 {
+		t.Errorf("the manual lacks: %s", strings.Join(list, ", "))
+	}
+}

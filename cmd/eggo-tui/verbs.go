@@ -29,5 +29,6 @@ func verbs(env *environment) []*cobra.Command {
 		newValidateCmd(env),
 		newVersionCmd(env),
 		cli.NewCompletion(env.P.T("cli.completion.short"), env.Stdout),
+		cli.NewMan(buildVersion()),
 	}
 }
