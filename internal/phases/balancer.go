@@ -68,21 +68,6 @@ func (r *run) joinable() []string {
 	return append([]string{plan.ID(plan.PhaseControl, "rights", "")}, plan.IDs(plan.PhaseBalancer, "ready", r.Cluster.With(bundle.LoadBalancer))...)
 }
 
-// maskFirst has the packages of load balancers wait for the mask.
-func (r *run) maskFirst(steps []*engine.Step) []*engine.Step {
-	var masks []*engine.Step
-	for _, n := range r.Cluster.With(bundle.LoadBalancer) {
-		mask := r.maskNginx(n)
-		masks = append(masks, mask)
-		for _, s := range steps {
-			if s.ID == plan.ID(plan.PhaseInfra, "packages", n.Name) {
-				s.Needs = append(s.Needs, mask.ID)
-			}
-		}
-	}
-	return masks
-}
-
 // EndpointName is the name by which the cluster is reached; "" when it is an address, or a node's name, which all nodes are told anyway.
 func (r *Nodes) EndpointName() string {
 	host, _, err := net.SplitHostPort(r.Cluster.Endpoint)

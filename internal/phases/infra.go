@@ -24,11 +24,17 @@ func (r *run) infrastructure() []*engine.Step {
 		if r.Cluster.Eggo.Hostname == "set" {
 			steps = append(steps, r.hostname(n))
 		}
-		packages := r.installPackages(n)
-		steps = append(steps, r.claim(n), r.openPorts(n), r.system(n), r.sendPackages(n), packages)
-		if isKubelet(n) && r.runtime().seeds() {
-			files := r.runtimeFiles(n)
-			steps, packages.Needs = append(steps, files), append(packages.Needs, files.ID)
+		var first []string // what has to be there before a package starts its service
+		if n.Has(bundle.LoadBalancer) {
+			first = append(first, plan.ID(plan.PhaseInfra, "mask-nginx", n.Name))
+		}
+		seeded := isKubelet(n) && r.runtime().seeds()
+		if seeded {
+			first = append(first, plan.ID(plan.PhaseInfra, "runtime-files", n.Name))
+		}
+		steps = append(steps, r.claim(n), r.openPorts(n), r.system(n), r.sendPackages(n), r.installPackages(n, first...))
+		if seeded {
+			steps = append(steps, r.runtimeFiles(n))
 		}
 		if len(r.Listed(n, "repo")) > 0 {
 			steps = append(steps, r.repoPackages(n))
@@ -41,7 +47,10 @@ func (r *run) infrastructure() []*engine.Step {
 			steps = append(steps, r.runtimeStep(n), r.sendImages(n), r.loadImages(n))
 		}
 	}
-	return append(steps, r.maskFirst(steps)...)
+	for _, n := range r.Cluster.With(bundle.LoadBalancer) {
+		steps = append(steps, r.maskNginx(n))
+	}
+	return steps
 }
 
 // ownTrees are the directories whose whole content is ours or our daemons' on a node.

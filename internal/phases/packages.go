@@ -140,9 +140,10 @@ func (r *run) packagesSent(ctx context.Context, n config.Node, nd *node.Node) (b
 	return true, nil
 }
 
-// installPackages has the node's package manager install what it chose. Nothing that is installed is upgraded or removed.
-func (r *run) installPackages(n config.Node) *engine.Step {
-	s := r.packagesStep(n, "packages", plan.ID(plan.PhaseInfra, "send-packages", n.Name))
+// installPackages has the node's package manager install what it chose, when the steps of needs are done. Nothing that
+// is installed is upgraded or removed.
+func (r *run) installPackages(n config.Node, needs ...string) *engine.Step {
+	s := r.packagesStep(n, "packages", append([]string{plan.ID(plan.PhaseInfra, "send-packages", n.Name)}, needs...)...)
 	installed := s.Check
 	s.Check = func(ctx context.Context) (bool, error) {
 		if ok, err := installed(ctx); !ok || err != nil {
