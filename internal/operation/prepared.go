@@ -210,7 +210,7 @@ func (p *prepared) limited(plan planner) planner {
 	}
 	return func(e phases.Env) *engine.Plan {
 		e.Limit = slices.Clone(p.limit)
-		return phases.Limit(plan(e), e.Limit)
+		return plan(e)
 	}
 }
 

@@ -25,16 +25,9 @@ import (
 // Where cluster and machines go together, workers stop before control planes and these before etcd.
 func Cleanup(env Env, purge bool) *engine.Plan {
 	r := newRun(env)
-	p := r.cleanup(purge)
-	var last []string
-	for _, n := range r.Cluster.Nodes {
-		last = append(last, plan.ID(plan.PhaseClean, "record", n.Name))
-	}
-	state := plan.Step(plan.PhaseClean, "state", "", last)
+	state := plan.Step(plan.PhaseClean, "state", "", plan.IDs(plan.PhaseClean, "record", r.Cluster.Nodes))
 	state.Apply = r.forgetState
-	p.Steps = append(p.Steps, state)
-	r.hookCleanup(p)
-	return p
+	return r.cleanup(purge, state)
 }
 
 // CleanNodes plans the same for some machines alone. No other machine is asked or told, and the cluster, if it lives, is not either: it is
@@ -43,39 +36,41 @@ func CleanNodes(env Env, nodes []config.Node, purge bool) *engine.Plan {
 	c := *env.Cluster
 	c.Nodes = nodes
 	env.Cluster, env.Saved = &c, nil
-	r := newRun(env)
-	p := r.cleanup(purge)
-	r.hookCleanup(p)
-	return p
+	return newRun(env).cleanup(purge)
 }
 
-func (r *run) cleanup(purge bool) *engine.Plan {
-	p := &engine.Plan{Hosts: hosts(r.Cluster)}
-	for _, id := range []string{plan.PhasePreflight, plan.PhaseClean} {
-		p.Phases = append(p.Phases, engine.Phase{ID: id, Title: event.M("phase." + id)})
-	}
-	p.Steps = r.preflight(true)
-	var stopped [2][]string // the services of the nodes of a rank
-	for _, n := range r.Cluster.Nodes {
-		if rank := stopRank(n); rank < len(stopped) {
-			stopped[rank] = append(stopped[rank], plan.ID(plan.PhaseClean, "services", n.Name))
+// cleanup is the plan of a cleanup of all nodes, and of what follows it on the jump host.
+func (r *run) cleanup(purge bool, then ...*engine.Step) *engine.Plan {
+	b := plan.New(r.options(), plan.Phase{ID: plan.PhasePreflight, Open: true}, plan.Phase{ID: plan.PhaseClean})
+	r.hooksBefore(b, plan.PhaseClean)
+	b.Add(r.preflight(nil, func(context.Context) error {
+		elsewhere := r.tell(r.judgeAuthorities())
+		if err := r.judgeCleanup(); err != nil { // tells the rest in any case
+			return err
 		}
+		return elsewhere
+	})...)
+	var stopped [2]string // the services of the nodes of a rank
+	for rank := range stopped {
+		of := slices.DeleteFunc(slices.Clone(r.Cluster.Nodes), func(n config.Node) bool { return stopRank(n) != rank })
+		stopped[rank] = b.Barrier(stopBarrier(rank), plan.IDs(plan.PhaseClean, "services", of))
 	}
-	for rank, services := range stopped {
-		p.Barrier(stopBarrier(rank), services)
-	}
+	var scripts []*engine.Step
 	for _, n := range r.Cluster.Nodes {
-		steps := r.cleanNode(n, purge, cleanOptions{needs: plan.Verdict()})
-		for _, s := range steps {
-			for rank := range stopRank(n) {
-				if s.ID == plan.ID(plan.PhaseClean, "services", n.Name) && len(stopped[rank]) > 0 {
-					s.Needs = append(s.Needs, stopBarrier(rank))
-				}
+		o := cleanOptions{needs: plan.Verdict(), scripts: plan.Verdict()}
+		for _, barrier := range stopped[:stopRank(n)] {
+			if barrier != "" {
+				o.services = append(o.services, barrier)
 			}
 		}
-		p.Steps = append(p.Steps, steps...)
+		steps, around := r.cleanAround(n, purge, o)
+		b.Add(steps...)
+		scripts = append(scripts, around...)
 	}
-	return p
+	b.Add(then...)
+	b.Add(scripts...)
+	r.hooksAfter(b, plan.PhaseClean)
+	return b.Plan()
 }
 
 // stopBarrier is passed when the services of all nodes of a rank have stopped.
@@ -124,8 +119,24 @@ func judgeRecord(n config.Node, beyond *event.Fault) []event.Finding {
 
 // cleanOptions are what a cleanup of a node waits for, and whether the cluster lives on.
 type cleanOptions struct {
-	needs   []string
-	leaving bool // a node that is gone is no fault, and etcd's data are the others'
+	needs    []string
+	services []string // what its services wait for beside
+	scripts  []string // what the scripts around it wait for
+	leaving  bool     // a node that is gone is no fault, and etcd's data are the others'
+	// last gives what is done before the record goes, when the steps of needs are done; nil: nothing.
+	last func(needs []string) []string
+}
+
+// cleanAround is the cleanup of a node, and the scripts of deploy.yaml around it.
+func (r *run) cleanAround(n config.Node, purge bool, o cleanOptions) (steps, scripts []*engine.Step) {
+	scripts = r.cleanupScripts(preCleanup, n, o.scripts)
+	o.needs = slices.Concat(o.needs, plan.StepIDs(scripts))
+	o.last = func(needs []string) []string {
+		last := r.cleanupScripts(postCleanup, n, slices.Concat(o.scripts, needs))
+		scripts = append(scripts, last...)
+		return plan.StepIDs(last)
+	}
+	return r.cleanNode(n, purge, o), scripts
 }
 
 // cleanNode is the reverse of the install on one machine.
@@ -187,6 +198,7 @@ func (r *run) cleanNode(n config.Node, purge bool, o cleanOptions) []*engine.Ste
 		}, "unit", "table")
 	}
 	undone := func(what string, kinds ...string) { add(what, undo(what, kinds...), kinds...) }
+	needs = slices.Concat(needs, o.services)
 	undone("services", "unit")
 	undone("ports", "port", "zonefile")
 	undone("packages", "package", "rpm")
@@ -196,6 +208,9 @@ func (r *run) cleanNode(n config.Node, purge bool, o cleanOptions) []*engine.Ste
 		return err
 	}, "unit", "file")
 	undone("directories", "tree", "emptied", "dir")
+	if o.last != nil {
+		needs = slices.Concat(needs, o.last(needs))
+	}
 	forget := add("record", func(ctx context.Context, nd *node.Node, _ []node.Record) error { return nd.Forget(ctx) })
 	recorded := forget.When
 	forget.When = func(ctx context.Context) (bool, event.Msg, error) {

@@ -3,6 +3,7 @@
 package phases
 
 import (
+	"context"
 	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -13,33 +14,79 @@ import (
 )
 
 // Deploy plans the installation of the cluster.
-func Deploy(env Env) *engine.Plan { return newRun(env).deploy() }
+func Deploy(env Env) *engine.Plan {
+	r := newRun(env)
+	o := r.options()
+	o.Skip = r.Skip
+	b := plan.New(o, r.deployPhases()...)
+	r.deploy(b, r.accept(r.judge))
+	return b.Plan()
+}
 
-func (r *run) deploy() *engine.Plan {
-	p := &engine.Plan{Spare: r.Skip}
-	for _, id := range []string{plan.PhasePreflight, plan.PhaseInfra, plan.PhaseEtcd, plan.PhaseControl, plan.PhaseBalancer, plan.PhaseBootstrap, plan.PhaseAddons, plan.PhaseCheck} {
-		if id == plan.PhaseBalancer && len(r.Cluster.With(bundle.LoadBalancer)) == 0 {
-			continue
-		}
-		p.Phases = append(p.Phases, engine.Phase{ID: id, Title: event.M("phase." + id)})
+// options are what a plan of the run is made for.
+func (r *run) options() plan.Options {
+	return plan.Options{
+		Hosts: hosts(r.Cluster), Limit: r.Limit, Dry: r.Dry, Emit: r.Emit, Announced: r.changes.Of, Skipped: r.Skipped,
 	}
-	p.Hosts = hosts(r.Cluster)
-	p.Steps = append(p.Steps, r.preflight(false)...)
-	p.Steps = append(p.Steps, r.infrastructure()...)
-	p.Steps = append(p.Steps, r.etcd()...)
-	p.Steps = append(p.Steps, r.controlPlane()...)
-	p.Steps = append(p.Steps, r.balancer()...)
-	p.Steps = append(p.Steps, r.bootstrap()...)
-	p.Steps = append(p.Steps, r.addons()...)
-	p.Steps = append(p.Steps, r.check()...)
-	for _, s := range p.Steps {
-		if len(r.Limit) > 0 && !slices.Contains(r.Limit, s.Host) {
-			r.unlessAway(s)
+}
+
+// deployPhases are the phases of a deploy.
+func (r *run) deployPhases() []plan.Phase {
+	ports := func(host string) []string { // nothing of the cluster starts on a node before its ports are open
+		if host == "" {
+			return nil
 		}
+		return []string{plan.ID(plan.PhaseInfra, "ports", host)}
 	}
-	r.beforeServices(p.Steps, "ports")
-	r.hookDeploy(p)
-	return p
+	skip := len(r.Limit) > 0 || len(r.leaving) > 0
+	out := []plan.Phase{
+		{ID: plan.PhasePreflight, Open: true},
+		{ID: plan.PhaseInfra, CanSkip: skip},
+		{ID: plan.PhaseEtcd, CanSkip: skip, Needs: ports},
+		{ID: plan.PhaseControl, CanSkip: skip, Needs: ports},
+		{ID: plan.PhaseBalancer, CanSkip: skip},
+		{ID: plan.PhaseBootstrap, CanSkip: skip, Needs: ports},
+		{ID: plan.PhaseAddons, CanSkip: skip, Loose: true},
+		{ID: plan.PhaseCheck, CanSkip: skip, Loose: true},
+	}
+	if len(r.Cluster.With(bundle.LoadBalancer)) > 0 {
+		return out
+	}
+	return slices.DeleteFunc(out, func(ph plan.Phase) bool { return ph.ID == plan.PhaseBalancer })
+}
+
+// deploy adds the work of a deploy after a preflight with this judge: hooks of the command line before anything is
+// touched and after everything is proven; scripts of deploy.yaml on each node before its services and when it is in the
+// cluster.
+func (r *run) deploy(b *plan.Builder, judge func(context.Context) error, more ...string) {
+	r.hooksBefore(b, plan.PhaseInfra)
+	b.Add(r.preflight(r.Sources(), judge, more...)...)
+	b.Add(r.infrastructure()...)
+	before := map[string][]*engine.Step{} // the scripts before the services of a node
+	for _, n := range r.Cluster.Nodes {
+		before[n.Name] = r.joinScripts(plan.PhaseInfra, preJoin, n, b.IDs(plan.PhaseInfra, n.Name))
+	}
+	b.Gate(func(phase, host string) []string {
+		if !slices.Contains([]string{plan.PhaseEtcd, plan.PhaseControl, plan.PhaseBootstrap}, phase) {
+			return nil
+		}
+		return plan.StepIDs(before[host])
+	})
+	b.Add(r.etcd()...)
+	b.Add(r.controlPlane()...)
+	b.Add(r.balancer()...)
+	b.Add(r.bootstrap()...)
+	b.Add(r.addons()...)
+	b.Add(r.check()...)
+	for _, n := range r.Cluster.Nodes {
+		after := append(b.IDs("", n.Name), plan.ID(plan.PhaseCheck, "nodes", ""))
+		if len(r.scripts(n, preCleanup, postCleanup)) > 0 {
+			b.Add(r.keepScripts(n))
+		}
+		b.Add(before[n.Name]...)
+		b.Add(r.joinScripts(plan.PhaseCheck, postJoin, n, after)...)
+	}
+	r.hooksAfter(b, plan.PhaseCheck)
 }
 
 func hosts(c *config.Cluster) []event.Host {

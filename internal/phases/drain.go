@@ -18,36 +18,14 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
-// empty are the steps that empty the nodes that leave, after the hooks: all other work of the plan waits for them.
-func (r *run) empty(p *engine.Plan, hooks []*engine.Step, l Leaving) []*engine.Step {
-	drains := r.drains(l)
-	hooked := p.Barrier("hooks.before", plan.StepIDs(hooks))
-	for _, d := range drains {
-		if hooked != "" {
-			d.Needs = append(d.Needs, hooked)
-		}
-	}
-	first := slices.Concat(hooks, drains)
-	if drained := p.Barrier("drain.done", plan.StepIDs(first)); drained != "" {
-		for _, s := range p.Steps {
-			if s.Phase != plan.PhasePreflight {
-				s.Needs = append(s.Needs, drained)
-			}
-		}
-		at := slices.IndexFunc(p.Phases, func(ph engine.Phase) bool { return ph.ID == plan.PhaseInfra })
-		p.Phases = slices.Insert(p.Phases, at, engine.Phase{ID: plan.PhaseDrain, Title: event.M("phase." + plan.PhaseDrain), After: r.drained})
-	}
-	return first
-}
-
-// drains are the steps that empty the nodes that leave.
-func (r *run) drains(l Leaving) []*engine.Step {
+// drains are the steps that empty the nodes that leave, when the steps of needs are done.
+func (r *run) drains(l Leaving, needs []string) []*engine.Step {
 	var steps []*engine.Step
 	for _, n := range l.Nodes {
 		if !isKubelet(n) {
 			continue
 		}
-		s := plan.Step(plan.PhaseDrain, "node", n.Name, plan.Verdict())
+		s := plan.Step(plan.PhaseDrain, "node", n.Name, needs)
 		s.Timeout = l.Drain + 2*time.Minute
 		s.When = func(ctx context.Context) (bool, event.Msg, error) { return r.drainable(ctx, n) }
 		s.Apply = func(ctx context.Context) error { return r.drain(ctx, n, l) }

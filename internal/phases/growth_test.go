@@ -44,10 +44,12 @@ func fleetPlans(t testing.TB, n int) map[string]*engine.Plan {
 	stay.Nodes = c.Nodes[:3+n/2]
 	leave := env([]phases.Hook{{Type: phases.PreHook, Name: "a.sh"}, {Type: phases.PostHook, Name: "b.sh"}})
 	leave.Cluster = &stay
+	limited := env(hooks)
+	limited.Limit = []string{"w1"}
 	return map[string]*engine.Plan{
 		"deploy":              phases.Deploy(env(nil)),
 		"deploy with hooks":   phases.Deploy(env(hooks)),
-		"deploy with a limit": phases.Limit(phases.Deploy(env(hooks)), []string{"w1"}),
+		"deploy with a limit": phases.Deploy(limited),
 		"cleanup":             phases.Cleanup(env(nil), false),
 		"cleanup with hooks":  phases.Cleanup(env(hooks), false),
 		"delete of half":      phases.Delete(leave, phases.Leaving{Nodes: c.Nodes[3+n/2:]}),

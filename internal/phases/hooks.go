@@ -220,11 +220,12 @@ func (r *run) keepScripts(n config.Node) *engine.Step {
 	return s
 }
 
-// cleanupScripts are the steps of a schedule of a cleanup on one node. A script that fails does not stop the cleanup.
-func (r *run) cleanupScripts(schedule string, n config.Node) []*engine.Step {
+// cleanupScripts are the steps of a schedule of a cleanup on one node, each when the steps of needs are done. A script
+// that fails does not stop the cleanup.
+func (r *run) cleanupScripts(schedule string, n config.Node, needs []string) []*engine.Step {
 	var out []*engine.Step
 	for _, p := range r.scripts(n, schedule) {
-		s := plan.Step(plan.PhaseClean, schedule+"-"+p.Name, n.Name, plan.Verdict())
+		s := plan.Step(plan.PhaseClean, schedule+"-"+p.Name, n.Name, needs)
 		s.Title = event.M("step.hook", "hook", p.Name)
 		s.Timeout, s.Optional = p.Timeout+time.Minute, true
 		file := path.Join(node.HookDir, scriptDir(p), p.Name)
@@ -251,109 +252,11 @@ func (r *run) cleanupScripts(schedule string, n config.Node) []*engine.Step {
 	return out
 }
 
-// hookDeploy weaves hooks into the plan of a deploy: those of the command line before anything is touched and after everything is proven;
-// scripts of deploy.yaml on each node before its services and when it is in the cluster.
-func (r *run) hookDeploy(p *engine.Plan) {
-	work := slices.Clone(p.Steps)
-	pre := r.commandHooks(r.Cluster.Nodes, plan.PhaseInfra, false)
-	held := work
-	of := map[string][]*engine.Step{} // what is done on a node once it is touched
-	for _, s := range work {
-		if s.Phase != plan.PhasePreflight {
-			of[s.Host] = append(of[s.Host], s)
-		}
-	}
-	var scripts []*engine.Step
-	for _, n := range r.Cluster.Nodes {
-		var infra, all []string
-		for _, s := range of[n.Name] {
-			all = append(all, s.ID)
-			if s.Phase == plan.PhaseInfra {
-				infra = append(infra, s.ID)
-			}
-		}
-		if len(r.scripts(n, preCleanup, postCleanup)) > 0 {
-			keep := r.keepScripts(n)
-			held, scripts = append(held, keep), append(scripts, keep)
-		}
-		before := r.joinScripts(plan.PhaseInfra, preJoin, n, infra)
-		for _, s := range before {
-			for _, w := range of[n.Name] {
-				if slices.Contains([]string{plan.PhaseEtcd, plan.PhaseControl, plan.PhaseBootstrap}, w.Phase) {
-					w.Needs = append(w.Needs, s.ID)
-				}
-			}
-		}
-		scripts = append(append(scripts, before...), r.joinScripts(plan.PhaseCheck, postJoin, n, append(all, plan.ID(plan.PhaseCheck, "nodes", "")))...)
-	}
-	r.holdBack(p, held, pre, plan.PhasePreflight)
-	p.Steps = append(append(pre, work...), scripts...)
-	r.holdUntil(p, r.commandHooks(r.Cluster.Nodes, plan.PhaseCheck, true))
-}
-
-// hookCleanup weaves hooks into the plan of a cleanup.
-func (r *run) hookCleanup(p *engine.Plan) {
-	work := slices.Clone(p.Steps)
-	pre := r.commandHooks(r.Cluster.Nodes, plan.PhaseClean, false)
-	scripts := r.aroundCleanup(work, r.Cluster.Nodes)
-	r.holdBack(p, append(slices.Clone(work), scripts...), pre, plan.PhasePreflight)
-	p.Steps = append(append(pre, work...), scripts...)
-	r.holdUntil(p, r.commandHooks(r.Cluster.Nodes, plan.PhaseClean, true))
-}
-
-// aroundCleanup are the scripts of deploy.yaml around the cleanup of nodes, whose steps are among work.
-func (r *run) aroundCleanup(work []*engine.Step, nodes []config.Node) []*engine.Step {
-	var scripts []*engine.Step
-	of := map[string][]*engine.Step{}
-	for _, w := range work {
-		if w.Phase == plan.PhaseClean {
-			of[w.Host] = append(of[w.Host], w)
-		}
-	}
-	for _, n := range nodes {
-		first := r.cleanupScripts(preCleanup, n)
-		last := r.cleanupScripts(postCleanup, n)
-		for _, w := range of[n.Name] {
-			for _, s := range first {
-				w.Needs = append(w.Needs, s.ID)
-			}
-			if w.ID == plan.ID(plan.PhaseClean, "record", n.Name) {
-				for _, s := range last {
-					s.Needs = append(s.Needs, w.Needs...)
-				}
-				for _, s := range last {
-					w.Needs = append(w.Needs, s.ID)
-				}
-			}
-		}
-		scripts = append(append(scripts, first...), last...)
-	}
-	return scripts
-}
-
-// hookLeave weaves hooks into the leave of nodes: those of the command line before anything is touched and when the nodes have left; scripts
-// of deploy.yaml around the cleanup of each. before are the steps that are done before a node goes: the first script waits for them.
-func (r *run) hookLeave(left []*engine.Step, l Leaving, before []string) (pre, rest []*engine.Step) {
-	pre = r.commandHooks(l.Nodes, plan.PhaseDrain, false)
-	scripts := r.aroundCleanup(left, l.Nodes)
-	gone := map[string][]string{} // the pods are elsewhere, the member has left
-	for _, w := range left {
-		if w.Phase == plan.PhaseLeave && w.ID != plan.ID(plan.PhaseLeave, "object", w.Host) {
-			gone[w.Host] = append(gone[w.Host], w.ID)
-		}
-	}
-	for _, s := range scripts {
-		s.Needs = slices.Concat(s.Needs, before, gone[s.Host])
-	}
-	post := r.commandHooks(l.Nodes, plan.PhaseLeave, true)
-	for _, s := range post {
-		s.Needs = append(s.Needs, left[len(left)-1].ID)
-	}
-	return pre, append(scripts, post...)
-}
-
-// holdBack lets the steps, but for those of a phase, wait for the hooks: for all of the cluster's, for a node's on that node.
-func (r *run) holdBack(p *engine.Plan, steps, hooks []*engine.Step, but string) {
+// hooksBefore adds the hooks of the command line that run before the work, in a phase. What is added after them waits:
+// for all of the cluster's, and for a node's on that node.
+func (r *run) hooksBefore(b *plan.Builder, phase string) {
+	hooks := r.commandHooks(r.Cluster.Nodes, phase, false)
+	b.Add(hooks...)
 	var all []string
 	own := map[string][]string{} // by host
 	for _, h := range hooks {
@@ -363,25 +266,21 @@ func (r *run) holdBack(p *engine.Plan, steps, hooks []*engine.Step, but string) 
 			own[h.Host] = append(own[h.Host], h.ID)
 		}
 	}
-	barrier := p.Barrier("hooks.before", all)
-	for _, s := range steps {
-		if s.Phase == but {
-			continue
-		}
-		if s.Needs = append(s.Needs, own[s.Host]...); barrier != "" {
-			s.Needs = append(s.Needs, barrier)
-		}
+	if barrier := b.Barrier("hooks.before", all); barrier != "" {
+		all = []string{barrier}
 	}
+	b.Gate(func(_, host string) []string { return slices.Concat(all, own[host]) })
 }
 
-// holdUntil adds hooks that run when everything else is done.
-func (r *run) holdUntil(p *engine.Plan, hooks []*engine.Step) {
+// hooksAfter adds the hooks of the command line that run when everything else is done.
+func (r *run) hooksAfter(b *plan.Builder, phase string) {
+	hooks := r.commandHooks(r.Cluster.Nodes, phase, true)
 	if len(hooks) == 0 {
 		return
 	}
-	barrier := p.Barrier("hooks.after", plan.StepIDs(p.Steps))
+	barrier := b.Barrier("hooks.after", b.IDs("", ""))
 	for _, h := range hooks {
 		h.Needs = append(h.Needs, barrier)
 	}
-	p.Steps = append(p.Steps, hooks...)
+	b.Add(hooks...)
 }

@@ -46,69 +46,83 @@ type Leaving struct {
 // forgotten. Until the last of them is drained nothing else has changed, so that a leave that a disruption budget forbids leaves nothing
 // behind. Everything may be run again: what has left is not missed.
 func Delete(env Env, l Leaving) *engine.Plan {
-	accepted := env.Accepted
-	env.Accepted, env.Saved = nil, nil // the nodes that are missed are those that leave
+	env.Saved = nil // the nodes that are missed are those that leave
 	r := newRun(env)
 	r.leaving, r.force = l.Nodes, l.Force
-	p := r.deploy()
-	p.Hosts = append(p.Hosts, hosts(&config.Cluster{Nodes: l.Nodes})...)
-	at := slices.IndexFunc(p.Phases, func(ph engine.Phase) bool { return ph.ID == plan.PhaseAddons })
-	for _, id := range []string{plan.PhaseClean, plan.PhaseLeave} {
-		p.Phases = slices.Insert(p.Phases, at, engine.Phase{ID: id, Title: event.M("phase." + id)})
-	}
-	var rest []string // what the rest of the cluster is brought to before anybody goes
-	var verdictStep *engine.Step
-	for _, s := range p.Steps {
-		switch s.Phase {
-		case plan.PhasePreflight:
-			if s.ID == plan.Verdict()[0] {
-				verdictStep = s
-			}
-		case plan.PhaseInfra, plan.PhaseEtcd, plan.PhaseControl, plan.PhaseBalancer, plan.PhaseBootstrap:
-			rest = append(rest, s.ID)
+	o := r.options()
+	o.Skip, o.Hosts = r.Skip, append(o.Hosts, hosts(&config.Cluster{Nodes: l.Nodes})...)
+	hooks := r.commandHooks(l.Nodes, plan.PhaseDrain, false)
+	drains := len(hooks) > 0 || slices.ContainsFunc(l.Nodes, isKubelet)
+	b := plan.New(o, r.deletePhases(drains)...)
+	empty := slices.Concat(hooks, r.drains(l, append(plan.Verdict(), barrier(b, "hooks.before", hooks)...)))
+	drained := barrier(b, "drain.done", empty)
+	b.Gate(func(phase, _ string) []string {
+		if phase == plan.PhaseDrain {
+			return nil
 		}
+		return drained
+	})
+	r.deploy(b, r.accept(r.judge, r.judgeLeave), plan.IDs(plan.PhasePreflight, "facts", l.Nodes)...)
+	var rest []string // what the rest of the cluster is brought to before anybody goes
+	for _, phase := range []string{
+		plan.PhaseInfra, plan.PhaseEtcd, plan.PhaseControl, plan.PhaseBalancer, plan.PhaseBootstrap,
+	} {
+		rest = append(rest, b.IDs(phase, "")...)
 	}
+	others := b.Barrier("leave.others-ready", rest)
 	for _, n := range l.Nodes {
 		s := plan.Step(plan.PhasePreflight, "facts", n.Name, nil)
 		s.Optional = true
 		s.Verify = func(ctx context.Context) error { return r.KeepFault(n.Name, r.Inspect(ctx, n)) }
-		p.Steps = append(p.Steps, s)
-		verdictStep.Needs = append(verdictStep.Needs, s.ID)
+		b.Add(s)
 	}
-	judge := verdictStep.Verify
-	verdictStep.Verify = func(ctx context.Context) error {
-		err := judge(ctx)
-		if leave := r.judgeLeave(ctx); err == nil { // what is wrong with the leave itself is told in any case
-			err = leave
-		}
-		if err != nil || accepted == nil {
-			return err
-		}
-		return accepted(ctx)
+	b.Add(empty...)
+	left, scripts := r.leave(l, others)
+	b.Add(left...)
+	b.Add(scripts...)
+	after := r.commandHooks(l.Nodes, plan.PhaseLeave, true)
+	for _, h := range after {
+		h.Needs = append(h.Needs, settled()...)
 	}
-	others := []string{p.Barrier("leave.others-ready", rest)}
-	left := r.leave(l, others)
-	pre, around := r.hookLeave(left, l, others)
-	empty := r.empty(p, pre, l)
-	for _, s := range p.Steps {
-		r.unlessAway(s)
-		if s.Phase == plan.PhaseCheck {
-			s.Needs = append(s.Needs, left[len(left)-1].ID)
-		}
-	}
-	p.Steps = slices.Concat(p.Steps, empty, left, around)
-	forget := plan.Step(plan.PhaseLeave, "forget", "", []string{plan.ID(plan.PhaseCheck, "nodes", ""), left[len(left)-1].ID})
-	for _, s := range around {
-		forget.Needs = append(forget.Needs, s.ID)
-	}
+	b.Add(after...)
+	forget := plan.Step(plan.PhaseLeave, "forget", "", append(settled(), plan.ID(plan.PhaseCheck, "nodes", "")))
+	forget.Needs = append(forget.Needs, plan.StepIDs(slices.Concat(scripts, after))...)
 	forget.Apply = func(ctx context.Context) error { return r.forgetNodes(ctx, l) }
-	p.Steps = append(p.Steps, forget)
-	return p
+	b.Add(forget)
+	return b.Plan()
 }
 
-// leave are the steps of the nodes that go; the last one needs all others.
-func (r *run) leave(l Leaving, rest []string) []*engine.Step {
-	var steps []*engine.Step
+// deletePhases are those of a deploy and of the leave: the last checks look at the cluster when the nodes have left.
+func (r *run) deletePhases(drains bool) []plan.Phase {
+	var out []plan.Phase
+	for _, ph := range r.deployPhases() {
+		switch {
+		case ph.ID == plan.PhaseInfra && drains:
+			out = append(out, plan.Phase{ID: plan.PhaseDrain, After: r.drained})
+		case ph.ID == plan.PhaseAddons:
+			out = append(out, plan.Phase{ID: plan.PhaseLeave}, plan.Phase{ID: plan.PhaseClean})
+		case ph.ID == plan.PhaseCheck:
+			ph.Needs = func(string) []string { return settled() }
+		}
+		out = append(out, ph)
+	}
+	return out
+}
+
+// settled is the step that ends the leave of the nodes.
+func settled() []string { return []string{plan.ID(plan.PhaseLeave, "settle", "")} }
+
+// barrier waits for steps, as a need; none waits for none.
+func barrier(b *plan.Builder, id string, steps []*engine.Step) []string {
+	if id = b.Barrier(id, plan.StepIDs(steps)); id == "" {
+		return nil
+	}
+	return []string{id}
+}
+
+// leave are the steps of the nodes that go, when the others are ready, and the scripts of deploy.yaml around the cleanup
+// of each; the last step needs all others.
+func (r *run) leave(l Leaving, others string) (steps, scripts []*engine.Step) {
 	ready := plan.ID(plan.PhaseControl, "ready", "")
 	snapshot := plan.Step(plan.PhaseLeave, "snapshot", "", []string{ready})
 	snapshot.When = func(context.Context) (bool, event.Msg, error) {
@@ -131,8 +145,9 @@ func (r *run) leave(l Leaving, rest []string) []*engine.Step {
 			s.Apply = func(ctx context.Context) error { return r.removeMember(ctx, n) }
 			steps, needs, member = append(steps, s), append(needs, s.ID), s.ID
 		}
-		cleaning := r.cleanNode(n, l.Purge, cleanOptions{needs: append(needs, rest...), leaving: true})
-		steps = append(steps, cleaning...)
+		needs = append(needs, others)
+		cleaning, around := r.cleanAround(n, l.Purge, cleanOptions{needs: needs, scripts: needs, leaving: true})
+		steps, scripts = append(steps, cleaning...), append(scripts, around...)
 		last := cleaning[len(cleaning)-1].ID
 		if isKubelet(n) {
 			// The object goes when the kubelet no longer runs: it would write it again.
@@ -146,7 +161,7 @@ func (r *run) leave(l Leaving, rest []string) []*engine.Step {
 	pods := plan.Step(plan.PhaseLeave, "settle", "", gone)
 	pods.Retry, pods.Timeout = wait.Patience(), 30*time.Second
 	pods.Verify = func(ctx context.Context) error { return r.podsGone(ctx, l.Nodes) }
-	return append(steps, pods)
+	return append(steps, pods), scripts
 }
 
 // Unreachable says whether a node that leaves did not let us in.

@@ -15,7 +15,7 @@ import (
 func limitedTo(names ...string) func(phases.Env) *engine.Plan {
 	return func(e phases.Env) *engine.Plan {
 		e.Limit = names
-		return phases.Limit(phases.Deploy(e), names)
+		return phases.Deploy(e)
 	}
 }
 

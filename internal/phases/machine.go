@@ -35,8 +35,9 @@ type Machine struct {
 // Preflight plans a look at every machine and the verdict on what was seen. machines gives what was seen, when the plan has run.
 func Preflight(env Env) (p *engine.Plan, machines func() []Machine) {
 	r := newRun(env)
-	p = &engine.Plan{Hosts: hosts(env.Cluster), Phases: []engine.Phase{{ID: plan.PhasePreflight, Title: event.M("phase." + plan.PhasePreflight)}}, Steps: r.preflight(false)}
-	return p, func() []Machine {
+	b := plan.New(r.options(), plan.Phase{ID: plan.PhasePreflight, Open: true})
+	b.Add(r.preflight(r.Sources(), r.accept(r.judge))...)
+	return b.Plan(), func() []Machine {
 		var out []Machine
 		for _, n := range env.Cluster.Nodes {
 			out = append(out, machine(n, r.Fact(n.Name)))

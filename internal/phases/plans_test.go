@@ -120,7 +120,7 @@ func outlined(t *testing.T, c *config.Cluster, limit string, leavers ...string) 
 	}
 	limited := func(e phases.Env) *engine.Plan {
 		e.Limit = []string{limit}
-		return phases.Limit(phases.Deploy(e), e.Limit)
+		return phases.Deploy(e)
 	}
 	preflight, _ := phases.Preflight(env(nil))
 	restore, err := phases.Restore(env(nil), &phases.SnapshotFile{})

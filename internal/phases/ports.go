@@ -230,15 +230,6 @@ func (r *run) openPorts(n config.Node) *engine.Step {
 	return s
 }
 
-// beforeServices lets every step that starts something of the cluster on a machine wait for a step of its infrastructure.
-func (r *run) beforeServices(steps []*engine.Step, what string) {
-	for _, s := range steps {
-		if s.Host != "" && slices.Contains([]string{plan.PhaseEtcd, plan.PhaseControl, plan.PhaseBootstrap}, s.Phase) {
-			s.Needs = append(s.Needs, plan.ID(plan.PhaseInfra, what, s.Host))
-		}
-	}
-}
-
 // tellPorts says what will be opened where.
 func (r *run) tellPorts() error {
 	for _, n := range r.Cluster.Nodes {

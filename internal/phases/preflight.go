@@ -25,43 +25,45 @@ const (
 	warnSkew = 5 * time.Second
 )
 
-// preflight looks at everything at once and touches nothing; every later step needs its verdict. For cleanup it only connects and
-// looks. What cannot be looked at does not stop the rest: the verdict tells everything that is wrong in one go.
-func (r *run) preflight(cleanup bool) []*engine.Step {
+// preflight looks at everything at once and touches nothing; every later step needs its verdict. What cannot be looked
+// at does not stop the rest: judge tells everything that is wrong in one go. The verdict waits for the steps of more, too.
+func (r *run) preflight(
+	sources []config.BundleSource, judge func(context.Context) error, more ...string,
+) []*engine.Step {
 	var steps []*engine.Step
-	var needs []string
-	if !cleanup {
-		for _, b := range r.Sources() {
-			s := plan.Step(plan.PhasePreflight, "bundle-"+b.Key, "", nil)
-			s.Title = event.M("step.preflight.bundle", "arch", b.Key)
-			if b.Arch == "" {
-				s.Title = event.M("step.preflight.bundle-file", "file", b.Path)
-			}
-			s.Timeout = 30 * time.Minute
-			s.Optional = true
-			s.Verify = func(ctx context.Context) error { return r.KeepFault("bundle "+b.Key, r.StageBundle(ctx, b)) }
-			steps, needs = append(steps, s), append(needs, s.ID)
+	for _, b := range sources {
+		s := plan.Step(plan.PhasePreflight, "bundle-"+b.Key, "", nil)
+		s.Title = event.M("step.preflight.bundle", "arch", b.Key)
+		if b.Arch == "" {
+			s.Title = event.M("step.preflight.bundle-file", "file", b.Path)
 		}
+		s.Timeout = 30 * time.Minute
+		s.Optional = true
+		s.Verify = func(ctx context.Context) error { return r.KeepFault("bundle "+b.Key, r.StageBundle(ctx, b)) }
+		steps = append(steps, s)
 	}
 	for _, n := range r.Cluster.Nodes {
-		s := r.lookStep(n)
-		steps, needs = append(steps, s), append(needs, s.ID)
+		steps = append(steps, r.lookStep(n))
 	}
-	v := plan.Step(plan.PhasePreflight, "verdict", "", needs)
-	v.Verify = func(ctx context.Context) error {
-		if cleanup {
-			elsewhere := r.tell(r.judgeAuthorities())
-			if err := r.judgeCleanup(); err != nil { // tells the rest in any case
-				return err
+	v := plan.Step(plan.PhasePreflight, "verdict", "", append(plan.StepIDs(steps), more...))
+	v.Verify = judge
+	return append(steps, v)
+}
+
+// accept asks every judge, for each tells what it finds, and has the cluster accepted when none refuses.
+func (r *run) accept(judges ...func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		var first error
+		for _, judge := range judges {
+			if err := judge(ctx); first == nil {
+				first = err
 			}
-			return elsewhere
 		}
-		if err := r.judge(ctx); err != nil || r.Accepted == nil {
-			return err
+		if first != nil || r.Accepted == nil {
+			return first
 		}
 		return r.Accepted(ctx)
 	}
-	return append(steps, v)
 }
 
 // lookStep connects to a node and looks at it.

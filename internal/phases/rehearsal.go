@@ -3,13 +3,10 @@ package phases
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"google.golang.org/grpc"
 	"k8s.io/client-go/transport"
@@ -17,7 +14,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
@@ -26,83 +22,9 @@ import (
 // told: such a step counts as changed, with what it announced until then. Nothing is tried twice, proved or undone.
 //
 // env.StateDir is written to, so it has to be a copy that is thrown away.
-func Rehearsal(env Env, make func(Env) *engine.Plan) *engine.Plan {
-	var mu sync.Mutex
-	announced := map[string]int{}
-	emit := env.Emit
+func Rehearsal(env Env, planned func(Env) *engine.Plan) *engine.Plan {
 	env.Dry = true
-	env.Emit = func(e event.Event) error {
-		if c, ok := e.(event.Change); ok {
-			mu.Lock()
-			announced[c.Step]++
-			mu.Unlock()
-		}
-		return emit(e)
-	}
-	p := make(env)
-	p.Spare = nil
-	for i := range p.Phases {
-		p.Phases[i].Before, p.Phases[i].After = nil, nil
-	}
-	for _, s := range p.Steps {
-		if s.Phase == plan.PhasePreflight {
-			continue
-		}
-		s.Retry, s.Undo, s.Timeout = engine.Retry{}, nil, 2*time.Minute
-		rehearse(s, env.Emit, func() int {
-			mu.Lock()
-			defer mu.Unlock()
-			return announced[s.ID]
-		})
-	}
-	return p
-}
-
-// rehearse has a step ask and announce. Where its functions cannot go on because something before them was not done, they are taken for
-// work to be done.
-func rehearse(s *engine.Step, emit func(event.Event) error, announced func() int) {
-	// Nothing that is waited for comes in a rehearsal.
-	inside := wait.WithDry
-	when, check, apply, verify := s.When, s.Check, s.Apply, s.Verify
-	s.Verify = nil
-	if when != nil {
-		s.When = func(ctx context.Context) (yes bool, why event.Msg, err error) {
-			if wait.Recover(func() error { yes, why, err = when(inside(ctx)); return err }) != nil {
-				return true, event.Msg{}, nil
-			}
-			return yes, why, nil
-		}
-	}
-	if check != nil {
-		s.Check = func(ctx context.Context) (done bool, err error) {
-			if wait.Recover(func() error { done, err = check(inside(ctx)); return err }) != nil {
-				return false, ctx.Err()
-			}
-			return done, nil
-		}
-	}
-	switch {
-	case apply != nil:
-		s.Apply = func(ctx context.Context) error {
-			err := wait.Recover(func() error { return apply(inside(ctx)) })
-			switch {
-			case err != nil && event.AsFault(err).Code == "limit.not-done":
-				return err
-			case err == nil || errors.Is(err, engine.ErrUnchanged) || errors.Is(ctx.Err(), context.Canceled):
-				return err
-			case announced() > 0 && errors.Is(err, wait.ErrDry):
-				return nil
-			}
-			return emit(event.Notice{Host: s.Host, Step: s.ID, Text: event.M("plan.unsure")})
-		}
-	case verify != nil:
-		// It may make what others ask with, such as the way to the API server. That the proof is not there yet is no news.
-		s.Apply = func(ctx context.Context) error {
-			_ = wait.Recover(func() error { return verify(inside(ctx)) })
-			return engine.ErrUnchanged
-		}
-		s.Timeout = 20 * time.Second
-	}
+	return planned(env)
 }
 
 // NewNode is a node whose changes are made, or in a rehearsal only announced.

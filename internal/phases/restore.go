@@ -59,22 +59,13 @@ func Restore(env Env, snap *SnapshotFile) (*engine.Plan, error) {
 	if under.SHA256 != snap.SHA256 {
 		r.token = strings.ToLower(rand.Text())[:10]
 	}
-	p := &engine.Plan{Hosts: hosts(env.Cluster)}
-	for _, id := range []string{plan.PhasePreflight, plan.PhaseRestore, plan.PhaseCheck} {
-		p.Phases = append(p.Phases, engine.Phase{ID: id, Title: event.M("phase." + id)})
-	}
-	var looks []string
-	for _, n := range env.Cluster.Nodes {
-		s := r.lookStep(n)
-		p.Steps, looks = append(p.Steps, s), append(looks, s.ID)
-	}
-	v := plan.Step(plan.PhasePreflight, "verdict", "", looks)
-	v.Verify = r.judgeRestore
-	p.Steps = append(p.Steps, v)
-	p.Steps = append(p.Steps, r.prepare()...)
-	p.Steps = append(p.Steps, r.exchange()...)
-	p.Steps = append(p.Steps, r.comeBack()...)
-	return p, nil
+	b := plan.New(r.options(),
+		plan.Phase{ID: plan.PhasePreflight, Open: true}, plan.Phase{ID: plan.PhaseRestore}, plan.Phase{ID: plan.PhaseCheck})
+	b.Add(r.preflight(nil, r.judgeRestore)...)
+	b.Add(r.prepare()...)
+	b.Add(r.exchange()...)
+	b.Add(r.comeBack()...)
+	return b.Plan(), nil
 }
 
 func (r *restore) path() string { return filepath.Join(r.StateDir, "restore.json") }

@@ -22,21 +22,15 @@ import (
 // nodes changes. One member that answers is enough.
 func Snapshot(env Env, path string) *engine.Plan {
 	r := newRun(env)
-	p := &engine.Plan{Hosts: hosts(env.Cluster)}
-	for _, id := range []string{plan.PhasePreflight, plan.PhaseSnapshot} {
-		p.Phases = append(p.Phases, engine.Phase{ID: id, Title: event.M("phase." + id)})
+	b := plan.New(r.options(), plan.Phase{ID: plan.PhasePreflight, Open: true}, plan.Phase{ID: plan.PhaseSnapshot})
+	for _, n := range env.Cluster.With(bundle.Etcd) {
+		b.Add(r.lookStep(n))
 	}
-	members := env.Cluster.With(bundle.Etcd)
-	var looks []string
-	for _, n := range members {
-		s := r.lookStep(n)
-		p.Steps, looks = append(p.Steps, s), append(looks, s.ID)
-	}
-	s := plan.Step(plan.PhaseSnapshot, "save", "", looks)
+	s := plan.Step(plan.PhaseSnapshot, "save", "", b.IDs(plan.PhasePreflight, ""))
 	s.Timeout = 30 * time.Minute
 	s.Apply = func(ctx context.Context) error { return r.snapshotAny(ctx, path) }
-	p.Steps = append(p.Steps, s)
-	return p
+	b.Add(s)
+	return b.Plan()
 }
 
 // snapshotAny saves the snapshot of the first member that gives one.

@@ -9,6 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/pki"
 )
 
@@ -28,6 +29,7 @@ type run struct {
 	balance  chan struct{}     // one place, taken while a load balancer's configuration is written
 	told     map[string]bool   // load balancers that left a server out in this run; with the place of balance
 	etcdIs   membership
+	changes  *plan.Changes   // that were announced so far
 	force    bool            // the leave of a node goes on past what only delays it
 	cordoned []string        // nodes that this run has closed to pods
 	kicked   map[string]bool // nodes whose kubelet was started anew to register
@@ -40,7 +42,11 @@ func newRun(env Env) *run {
 	p, c := &Payload{Nodes: n}, &Certs{Env: e}
 	r := &run{Env: e, Nodes: n, Payload: p, Certs: c, Clients: &Clients{Env: e, Nodes: n, Certs: c},
 		Rolling: &Rolling{turns: map[string]*turn{}},
-		fetched: map[string][]byte{}, down: map[string]bool{}, balance: make(chan struct{}, 1), told: map[string]bool{}, nonce: strings.ToLower(rand.Text()[:12])}
+		fetched: map[string][]byte{}, down: map[string]bool{}, balance: make(chan struct{}, 1), told: map[string]bool{},
+		nonce: strings.ToLower(rand.Text()[:12]), changes: &plan.Changes{}}
+	if e.Dry {
+		e.Emit = r.changes.Count(e.Emit)
+	}
 	p.Executed = r.executed
 	return r
 }

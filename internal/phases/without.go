@@ -1,14 +1,11 @@
 package phases
 
 import (
-	"context"
 	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
 // Skip says whether the cluster can do without a node for now, and if so remembers to expect nothing of it: one that does nothing but
@@ -71,21 +68,4 @@ func (r *run) judgeAway(n config.Node) event.Finding {
 		return finding(event.Warning, n.Name, "leave-without", "cause", event.Clean(why.Fault.Error()), "cluster", r.Cluster.Name)
 	}
 	return finding(event.Error, n.Name, "leave-needs", "cause", event.Clean(why.Fault.Error()), "cluster", r.Cluster.Name)
-}
-
-// unlessAway skips a step of a machine that the run goes on without.
-func (r *run) unlessAway(s *engine.Step) {
-	if s.Host == "" || s.Phase == plan.PhasePreflight {
-		return
-	}
-	when := s.When
-	s.When = func(ctx context.Context) (bool, event.Msg, error) {
-		if r.Skipped(s.Host) {
-			return false, event.M("why.node-gone"), nil
-		}
-		if when == nil {
-			return true, event.Msg{}, nil
-		}
-		return when(ctx)
-	}
 }

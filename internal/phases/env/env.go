@@ -42,7 +42,8 @@ type Env struct {
 	// Hooks of the command line, and the verb that they hear of: deploy (also ""), join, delete, cleanup.
 	Hooks []Hook
 	Verb  string
-	// Limit are the nodes that a plan which goes through Limit keeps to; empty means all. Preflight does not insist on others that only run workloads.
+	// Limit are the nodes that a plan keeps its work to; empty means all. Preflight does not insist on others that only run
+	// workloads.
 	Limit []string
 	// Dry has every change announced and none made, on the nodes, at the API server and in etcd; see Rehearsal. StateDir is written to.
 	Dry bool

@@ -3,12 +3,41 @@ package plan
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
+
+// Changes counts the changes that steps announce.
+type Changes struct {
+	mu sync.Mutex
+	of map[string]int // by step
+}
+
+// Count is emit, counted.
+func (c *Changes) Count(emit func(event.Event) error) func(event.Event) error {
+	return func(e event.Event) error {
+		if change, ok := e.(event.Change); ok {
+			c.mu.Lock()
+			if c.of == nil {
+				c.of = map[string]int{}
+			}
+			c.of[change.Step]++
+			c.mu.Unlock()
+		}
+		return emit(e)
+	}
+}
+
+// Of is how many changes a step has announced so far.
+func (c *Changes) Of(step string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.of[step]
+}
 
 // dry makes a dry run of the plan. What comes after a change that was not made cannot always be told: such a step
 // counts as changed, with what it announced until then. Nothing is tried twice, proved or undone, and no host is left
