@@ -203,17 +203,18 @@ func work(phase, what, host string, done bool, applied *int, needs ...string) *e
 func TestALimitKeepsToItsHosts(t *testing.T) {
 	applied, skipped := 0, []string{}
 	b := plan.New(plan.Options{
-		Hosts: hosts("a", "b"), Limit: []string{"a"},
+		Hosts: hosts("a", "b", "c"), Limit: []string{"a"}, Skipped: func(host string) bool { return host == "c" },
 		Skip: func(host string) bool { skipped = append(skipped, host); return true },
 	}, phases()...)
-	others := b.Barrier("others", []string{"work.needed/b", "work.ready/b", "work.proof/b"})
+	others := b.Barrier("others", []string{"work.needed/b", "work.ready/b", "work.proof/b", "work.away/c"})
 	proof := step("work", "proof", "b")
 	proof.Verify = func(context.Context) error { return errors.New("no") }
-	broken := step("work", "broken", "b")
+	broken, away := step("work", "broken", "b"), step("work", "away", "c")
 	broken.Check = func(context.Context) (bool, error) { panic("what came before it is missing") }
+	away.Check = broken.Check
 	b.Add(
 		work("look", "x", "b", false, &applied),
-		work("work", "needed", "b", false, &applied), work("work", "ready", "b", true, &applied), proof,
+		work("work", "needed", "b", false, &applied), work("work", "ready", "b", true, &applied), proof, away,
 		work("work", "first", "a", false, &applied, others),
 		work("work", "spare", "b", false, &applied), work("work", "done", "b", true, &applied), broken,
 		work("work", "first", "b", true, &applied),
@@ -224,6 +225,7 @@ func TestALimitKeepsToItsHosts(t *testing.T) {
 		"work.needed/b limit.not-done", // a named host needs it
 		"work.ready/b done",
 		"work.proof/b limit.not-done",
+		"work.away/c skipped why.node-gone", // needed, but of a host that the run goes on without
 		"work.first/a applied",
 		"work.spare/b skipped why.not-in-limit",
 		"work.done/b done",
