@@ -105,14 +105,9 @@ func TestAChangedBinaryTakesEffectInTurn(t *testing.T) {
 // as one that was not killed.
 func TestAChangeOfBinariesKilledAnywhere(t *testing.T) {
 	t.Parallel()
-	kit, err := phasestest.NewKitOf(t.TempDir(), phasestest.Shape{Masters: 2, Balancer: true})
-	must(t, err)
 	changed := func(t *testing.T) *phasestest.Lab {
 		t.Helper()
-		l, err := phasestest.NewLab(t.TempDir(), kit)
-		must(t, err)
-		t.Cleanup(l.Close)
-		deploy(t, l)
+		l := deployed(t, phasestest.Shape{Masters: 2, Balancer: true})
 		must(t, l.Rebuild("again"))
 		return l
 	}
@@ -162,8 +157,7 @@ func TestAChangeOfBinariesKilledAnywhere(t *testing.T) {
 // ready, and the run reports how long it was away.
 func TestAnAPIServerIsRestartedAside(t *testing.T) {
 	t.Parallel()
-	l := shaped(t, phasestest.Shape{Masters: 2, Balancer: true})
-	deploy(t, l)
+	l := deployed(t, phasestest.Shape{Masters: 2, Balancer: true})
 	must(t, l.Rebuild("again"))
 	b := deploy(t, l)
 	var told []string
@@ -209,8 +203,7 @@ func TestAnAPIServerIsRestartedAside(t *testing.T) {
 // by itself.
 func TestAServerThatDoesNotComeBackIsInTheBalancerAgain(t *testing.T) {
 	t.Parallel()
-	l := shaped(t, phasestest.Shape{Masters: 2, Balancer: true})
-	deploy(t, l)
+	l := deployed(t, phasestest.Shape{Masters: 2, Balancer: true})
 	must(t, l.Rebuild("again"))
 	for _, m := range []string{"m1", "m2"} {
 		put(t, l.Nodes[m].State("broken/kube-apiserver.service"), "")
@@ -241,9 +234,8 @@ func TestAServerThatDoesNotComeBackIsInTheBalancerAgain(t *testing.T) {
 // for nobody knows whether what runs was started from them; what is recorded stays recorded.
 func TestNodesOfAnEarlierVersion(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, 1)
-	before := tree(t, l)
-	deploy(t, l)
+	before := tree(t, newLab(t, 1))
+	l := deployed(t, workers(1))
 	earlier(t, l)
 	b := deploy(t, l)
 	for _, c := range of[event.Change](b) {
@@ -293,8 +285,7 @@ func earlier(t *testing.T, l *phasestest.Lab) {
 // TestAPlanOfAChangedBinaryNamesBothVersions and changes nothing.
 func TestAPlanOfAChangedBinaryNamesBothVersions(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, 1)
-	deploy(t, l)
+	l := deployed(t, workers(1))
 	before := tree(t, l)
 	must(t, l.Rebuild("again"))
 	b, _ := rehearse(t, l, phases.Deploy)
@@ -341,9 +332,8 @@ func TestVersionsOfBinariesAreRootsAlone(t *testing.T) {
 // TestStatusNamesTheVersionsOfBinaries of a change that did not come to its end.
 func TestStatusNamesTheVersionsOfBinaries(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, 1)
-	before := tree(t, l)
-	deploy(t, l)
+	before := tree(t, newLab(t, 1))
+	l := deployed(t, workers(1))
 	status := func() *phases.Status {
 		t.Helper()
 		s, err := phases.GatherStatus(t.Context(), l.Env((&book{}).emit))
@@ -381,8 +371,7 @@ func TestWhatOthersPutBesideAVersionStays(t *testing.T) {
 		t.Skip("takes several deploys")
 	}
 	t.Parallel()
-	l := newLab(t, 1)
-	deploy(t, l)
+	l := deployed(t, workers(1))
 	w := l.Nodes["w1"]
 	old, err := os.Readlink(w.Path("/usr/local/bin/kubelet"))
 	must(t, err)
@@ -406,8 +395,7 @@ func TestWhatOthersPutBesideAVersionStays(t *testing.T) {
 // version came.
 func TestALinkIsNotSwitchedWhereOthersMayWrite(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, 1)
-	deploy(t, l)
+	l := deployed(t, workers(1))
 	must(t, l.Rebuild("again"))
 	dir := l.Nodes["w1"].Path("/usr/local/bin")
 	b := &book{}
@@ -432,8 +420,7 @@ func TestALinkIsNotSwitchedWhereOthersMayWrite(t *testing.T) {
 // TestAVersionThatIsGoneIsNotSwitchedTo: what runs goes on.
 func TestAVersionThatIsGoneIsNotSwitchedTo(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, 1)
-	deploy(t, l)
+	l := deployed(t, workers(1))
 	must(t, l.Rebuild("again"))
 	w, b := l.Nodes["w1"], &book{}
 	o := quick(b)
@@ -461,8 +448,7 @@ func TestABalancerThatFailsMeanwhileIsWholeAfterTheNextRun(t *testing.T) {
 		t.Skip("takes several deploys")
 	}
 	t.Parallel()
-	l := shaped(t, phasestest.Shape{Masters: 2, Balancer: true})
-	deploy(t, l)
+	l := deployed(t, phasestest.Shape{Masters: 2, Balancer: true})
 	must(t, l.Rebuild("again"))
 	reload := l.Nodes["lb"].State("broken/eggo-lb.service")
 	b := &book{}

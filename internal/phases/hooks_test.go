@@ -237,9 +237,8 @@ func TestAHookIsBounded(t *testing.T) {
 
 func TestHooksOfACleanup(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, 1)
-	was := tree(t, l)
-	deploy(t, l)
+	was := tree(t, newLab(t, 1))
+	l := deployed(t, workers(1))
 	plan := func(e phases.Env) *engine.Plan {
 		e.Verb = "cleanup"
 		e.Hooks = []phases.Hook{

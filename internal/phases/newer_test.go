@@ -15,8 +15,7 @@ import (
 // A node that a newer program has worked on is not cleaned, nor is any other in the same run; nothing is touched.
 func TestACleanupLeavesWhatItCannotRevert(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, 1)
-	deploy(t, l)
+	l := deployed(t, workers(1))
 	path := l.Nodes["w1"].Path("/var/lib/eggo-node/record")
 	record, err := os.ReadFile(path)
 	if err != nil || !strings.HasPrefix(string(record), "format\t1\t-\n") {

@@ -85,7 +85,7 @@ func TestARehearsalTellsEverythingAndChangesNothing(t *testing.T) {
 	}
 
 	// On a cluster that is made there is nothing to do.
-	deploy(t, l)
+	l = deployed(t, workers(1))
 	if b, sum = rehearse(t, l, phases.Deploy); len(sum.Changed) > 0 || len(of[event.Change](b)) > 0 {
 		t.Errorf("a finished cluster would be changed: %v %+v", sum.Changed, of[event.Change](b))
 	}

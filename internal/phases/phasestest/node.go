@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -39,6 +40,26 @@ var absolute = regexp.MustCompile(`(^|[^A-Za-z0-9_.})/*-])(/(?:etc|usr|opt|run|s
 
 // harmless stands before every script: a sync costs a process for each line of a node's record, and tests need none.
 const harmless = "sync() { :; }\n"
+
+// inside makes functions of the fakes that are as they were installed: a process less for each call. A fake runs in a shell of its own
+// then, too, with the options that a script of its own would have.
+func (n *Node) inside() string {
+	var b strings.Builder
+	for _, f := range []string{"systemctl", "ip", "modprobe", "dpkg", "uname", "df", "ss", "journalctl"} {
+		file := f
+		if slices.Contains(small, f) {
+			file = "small"
+		}
+		ours, err := fakes.ReadFile("fakes/" + file)
+		if err != nil {
+			continue
+		}
+		if is, err := os.ReadFile(filepath.Join(n.dir, "bin", f)); err == nil && bytes.Equal(is, ours) {
+			fmt.Fprintf(&b, `%s() ( set +euf; unset IFS; fake=%[1]s; . "$SIM/bin/%s" ); `, f, file)
+		}
+	}
+	return b.String()
+}
 
 // Node is one simulated machine: a directory that stands for its file systems, another for the state of its fakes.
 type Node struct {
@@ -101,7 +122,7 @@ func (n *Node) Run(ctx context.Context, c node.Command) (node.Result, error) {
 	defer n.turn.Unlock()
 	root := filepath.Join(n.dir, "root")
 	script := absolute.ReplaceAllString(c.Script, "${1}"+strings.ReplaceAll(root, "$", "$$")+"${2}")
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", harmless+script)
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", n.inside()+harmless+script)
 	cmd.Dir = n.dir
 	cmd.Env = []string{"SIM=" + n.dir, "LC_ALL=C", "HOME=" + n.dir, "PATH=" + filepath.Join(n.dir, "bin") + ":" + n.Path("/usr/bin") + ":" + n.Path("/usr/sbin")}
 	for k, v := range c.Env {
