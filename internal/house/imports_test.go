@@ -54,6 +54,7 @@ var within = map[string][]string{
 	"internal/phases/systemd": {},
 	"internal/phases/wait":    {"internal/phases/node"},
 	"internal/phases/env":     {"internal/phases/node"},
+	"internal/phases/facts":   {"internal/phases/node"},
 }
 
 // more is what a package within a room may import besides its room.

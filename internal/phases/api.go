@@ -1,6 +1,9 @@
 package phases
 
-import "github.com/eggo-k8s/eggo/internal/phases/env"
+import (
+	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
+)
 
 // What callers need of the packages beneath.
 type (
@@ -8,6 +11,7 @@ type (
 	Bundle = env.Bundle
 	Hook   = env.Hook
 	Kept   = env.Kept
+	Facts  = facts.Facts
 )
 
 // The parts of a cluster's files that Env.Persist is asked for.

@@ -19,6 +19,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
@@ -79,7 +80,7 @@ func (r *run) bootstrap() []*engine.Step {
 		// kube-proxy asks for its Node object first, and sits out a back-off of up to half a minute when it is not there yet.
 		proxy := r.service(component{phase: plan.PhaseBootstrap, what: "proxy", make: r.proxyService,
 			probe: wait.Answers("http://"+net.JoinHostPort(n.IP.String(), "10256")+"/healthz", "kube-proxy.service")}, n, []string{joined.ID})
-		proxy.Apply = r.Announce(n, proxy.Apply, "notice.no-conntrack", func(f *Facts) bool { return !f.Conntrack })
+		proxy.Apply = r.Announce(n, proxy.Apply, "notice.no-conntrack", func(f *facts.Facts) bool { return !f.Conntrack })
 		steps = append(steps, kubelet, joined, proxy)
 		if r.Cluster.KubeletServing {
 			steps = append(steps, r.serving(n, joined.ID))

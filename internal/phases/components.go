@@ -13,6 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
 )
@@ -204,7 +205,7 @@ func (r *run) kubeletService(n config.Node) (node.Service, error) {
 }
 
 // Announce tells ahead of apply that a limit of the machine is met with a configuration of its own.
-func (r *Nodes) Announce(n config.Node, apply func(context.Context) error, notice string, limited func(*Facts) bool) func(context.Context) error {
+func (r *Nodes) Announce(n config.Node, apply func(context.Context) error, notice string, limited func(*facts.Facts) bool) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if limited(r.Fact(n.Name)) {
 			if err := r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx), Text: event.M(notice)}); err != nil {

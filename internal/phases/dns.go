@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
@@ -93,7 +94,7 @@ func (r *run) judgeDNS(arch string, m *bundle.Manifest) []event.Finding {
 }
 
 // judgeDNSPort finds another DNS server on the address that CoreDNS will listen on.
-func (r *run) judgeDNSPort(n config.Node, f *Facts) []event.Finding {
+func (r *run) judgeDNSPort(n config.Node, f *facts.Facts) []event.Finding {
 	if !r.DNSBinary() || !n.Has(bundle.ControlPlane) || f.DNSTaken == "" || f.DNSTaken == "coredns" && f.Cluster == r.Cluster.Name {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 )
 
 // What dnf 4.14 printed with -v --assumeno.
@@ -81,27 +82,8 @@ func TestAnRPMIsFoundInTheBundle(t *testing.T) {
 	}
 }
 
-func TestOSReleaseIsReadAsAShellWould(t *testing.T) {
-	got := parseOSRelease("# comment\nNAME=\"openEuler\"\nID='openEuler'\nVERSION_ID=24.03\nPRETTY_NAME=\"a \\\"b\\\" \\$c \\d 'e'\"\nA='x'\"y\"z\\ w\nB=two words\nC=\"open\nD=\nE=v # c\n\nbad line\n=x\nF=\\\n")
-	want := map[string]string{"NAME": "openEuler", "ID": "openEuler", "VERSION_ID": "24.03", "PRETTY_NAME": `a "b" $c \d 'e'`, "A": "xyz w", "D": "", "E": "v"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func FuzzOSRelease(f *testing.F) {
-	f.Add("ID=\"a\\\"")
-	f.Fuzz(func(t *testing.T, s string) {
-		for k := range parseOSRelease(s) {
-			if k == "" {
-				t.Error("a value without a name")
-			}
-		}
-	})
-}
-
-func system(kv ...string) *Facts {
-	f := &Facts{OS: map[string]string{}, PkgManagers: []string{"apt-get", "dnf", "yum"}}
+func system(kv ...string) *facts.Facts {
+	f := &facts.Facts{OS: map[string]string{}, PkgManagers: []string{"apt-get", "dnf", "yum"}}
 	for i := 0; i < len(kv); i += 2 {
 		f.OS[kv[i]] = kv[i+1]
 	}
@@ -113,7 +95,7 @@ func TestWhichBundleFitsASystem(t *testing.T) {
 	centos := bundle.OS{Family: "rpm", ID: "centos", Release: "9"}
 	euler := bundle.OS{Family: "rpm", ID: "openEuler", Release: "24.03"}
 	for name, c := range map[string]struct {
-		f    *Facts
+		f    *facts.Facts
 		want []bundle.OS
 	}{
 		"Debian":          {system("ID", "debian", "VERSION_ID", "12", "VERSION_CODENAME", "bookworm"), []bundle.OS{debian}},
@@ -130,10 +112,10 @@ func TestWhichBundleFitsASystem(t *testing.T) {
 	} {
 		var got []bundle.OS
 		for _, os := range []bundle.OS{debian, centos, euler} {
-			if c.f.fits(&bundle.Manifest{OS: os, Install: []bundle.Package{{Name: "runc"}}}) {
+			if c.f.Fits(&bundle.Manifest{OS: os, Install: []bundle.Package{{Name: "runc"}}}) {
 				got = append(got, os)
 			}
-			if !c.f.fits(&bundle.Manifest{OS: os}) {
+			if !c.f.Fits(&bundle.Manifest{OS: os}) {
 				t.Errorf("%s: a bundle without packages does not fit", name)
 			}
 		}
@@ -176,7 +158,7 @@ func TestEachMachineGetsTheBundleOfItsSystem(t *testing.T) {
 	r.bundles["extra-1"] = box{euler}
 	w := good(worker)
 	w.OS, w.PkgManagers = map[string]string{"ID": "openEuler", "VERSION_ID": "24.03"}, []string{"apt-get", "dnf"}
-	r.facts = map[string]*Facts{master.Name: good(master), worker.Name: w}
+	r.facts = map[string]*facts.Facts{master.Name: good(master), worker.Name: w}
 	if a, b := r.BundleOf(master).Manifest().Name, r.BundleOf(worker).Manifest().Name; a != "b" || b != "e" {
 		t.Errorf("served from %s and %s", a, b)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
@@ -26,22 +27,22 @@ var etcdOnly = config.Node{Name: "e1", IP: worker.IP, Port: 22, Arch: "amd64", R
 func TestJudgeOfANodeThatIsOursOrLooksSo(t *testing.T) {
 	for name, c := range map[string]struct {
 		node  config.Node
-		spoil func(f *Facts)
+		spoil func(f *facts.Facts)
 		want  []string
 	}{
-		"ours":                          {worker, func(f *Facts) { f.Cluster, f.NodeName, f.Kubelet, f.Recorded = "mine", "w1", "v1.34.2", true }, nil},
-		"another name":                  {worker, func(f *Facts) { f.Cluster, f.NodeName = "mine", "w2" }, []string{"error preflight.renamed"}},
-		"another version":               {worker, func(f *Facts) { f.Cluster, f.Kubelet = "mine", "v1.33.9" }, []string{"error preflight.version"}},
-		"another runtime":               {worker, func(f *Facts) { f.Cluster, f.OwnRuntime = "mine", "docker" }, []string{"error preflight.runtime-change"}},
-		"the same runtime":              {worker, func(f *Facts) { f.Cluster, f.OwnRuntime = "mine", "containerd" }, nil},
-		"a kubelet of another cluster":  {worker, func(f *Facts) { f.Cluster, f.Kubelet = "theirs", "v1.33.9" }, []string{"error preflight.other-cluster"}},
-		"kept by a cleanup":             {worker, func(f *Facts) { f.Recorded, f.Present = true, []string{"/var/lib/kubelet"} }, nil},
-		"leftovers without a record":    {worker, func(f *Facts) { f.Present = []string{"/var/lib/kubelet"} }, []string{"error preflight.leftovers"}},
-		"a containerd":                  {worker, func(f *Facts) { f.Runtimes = []string{"containerd"} }, []string{"error preflight.foreign-runtime"}},
-		"ours, cut off behind packages": {worker, func(f *Facts) { f.Cluster, f.Runtimes = "mine", []string{"containerd"} }, nil},
-		"a containerd beside etcd":      {etcdOnly, func(f *Facts) { f.Runtimes = []string{"containerd"} }, nil},
-		"no route":                      {worker, func(f *Facts) { f.NoRoute = true }, []string{"error preflight.no-route"}},
-		"no route from etcd":            {etcdOnly, func(f *Facts) { f.NoRoute = true }, nil},
+		"ours":                          {worker, func(f *facts.Facts) { f.Cluster, f.NodeName, f.Kubelet, f.Recorded = "mine", "w1", "v1.34.2", true }, nil},
+		"another name":                  {worker, func(f *facts.Facts) { f.Cluster, f.NodeName = "mine", "w2" }, []string{"error preflight.renamed"}},
+		"another version":               {worker, func(f *facts.Facts) { f.Cluster, f.Kubelet = "mine", "v1.33.9" }, []string{"error preflight.version"}},
+		"another runtime":               {worker, func(f *facts.Facts) { f.Cluster, f.OwnRuntime = "mine", "docker" }, []string{"error preflight.runtime-change"}},
+		"the same runtime":              {worker, func(f *facts.Facts) { f.Cluster, f.OwnRuntime = "mine", "containerd" }, nil},
+		"a kubelet of another cluster":  {worker, func(f *facts.Facts) { f.Cluster, f.Kubelet = "theirs", "v1.33.9" }, []string{"error preflight.other-cluster"}},
+		"kept by a cleanup":             {worker, func(f *facts.Facts) { f.Recorded, f.Present = true, []string{"/var/lib/kubelet"} }, nil},
+		"leftovers without a record":    {worker, func(f *facts.Facts) { f.Present = []string{"/var/lib/kubelet"} }, []string{"error preflight.leftovers"}},
+		"a containerd":                  {worker, func(f *facts.Facts) { f.Runtimes = []string{"containerd"} }, []string{"error preflight.foreign-runtime"}},
+		"ours, cut off behind packages": {worker, func(f *facts.Facts) { f.Cluster, f.Runtimes = "mine", []string{"containerd"} }, nil},
+		"a containerd beside etcd":      {etcdOnly, func(f *facts.Facts) { f.Runtimes = []string{"containerd"} }, nil},
+		"no route":                      {worker, func(f *facts.Facts) { f.NoRoute = true }, []string{"error preflight.no-route"}},
+		"no route from etcd":            {etcdOnly, func(f *facts.Facts) { f.NoRoute = true }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := good(c.node)
@@ -148,11 +149,11 @@ func TestJudgeOfFirewalls(t *testing.T) {
 		"nftables":                     {worker, "nftables=nft inet filter input input", "", "opens", all},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := parseFacts(c.says + "\n" + c.extra)
+			f := facts.Parse(c.says + "\n" + c.extra)
 			r := newTestRun()
 			got := r.judgeFirewall(c.node, f)
 			if c.want == "opens" {
-				if closed := strings.Join(f.Firewalls[0].closed(r.inbound(c.node)), ", "); got != nil || closed != c.ports {
+				if closed := strings.Join(f.Firewalls[0].Closed(r.inbound(c.node)), ", "); got != nil || closed != c.ports {
 					t.Errorf("closed %s, %+v", closed, got)
 				}
 				return
@@ -167,16 +168,6 @@ func TestJudgeOfFirewalls(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 		})
-	}
-}
-
-func TestFactsOfResolversAndOfOurs(t *testing.T) {
-	f := parseFacts("cluster=mine\nnodename=w1\nrecorded=yes\nca=aa\netcdca=bb\nkubelet=Kubernetes v1.34.2\nruntime=containerd\nresolv=/run/x\nnoroute=yes\nnftables=nft inet filter in input\nnftables=iptables FORWARD\n")
-	want := parseFacts("")
-	want.Cluster, want.NodeName, want.Recorded, want.CA, want.EtcdCA, want.Kubelet = "mine", "w1", true, "aa", "bb", "v1.34.2"
-	want.Runtimes, want.Resolv, want.NoRoute, want.Firewalls = []string{"containerd"}, "/run/x", true, []Firewall{{Name: "nftables", Chains: []chainRef{{"nft inet filter in", false}, {"iptables FORWARD", true}}}}
-	if diff := cmp.Diff(want, f); diff != "" {
-		t.Error(diff)
 	}
 }
 
@@ -259,7 +250,7 @@ func FuzzFirewalls(f *testing.F) {
 	f.Add(publicZone)
 	f.Add(ufwHead + "ufw=1:70000/tcp ALLOW IN Anywhere")
 	f.Fuzz(func(t *testing.T, s string) {
-		for _, g := range newTestRun().judgeFirewall(worker, parseFacts(s)) {
+		for _, g := range newTestRun().judgeFirewall(worker, facts.Parse(s)) {
 			if g.Severity != event.Error && g.Severity != event.Warning {
 				t.Error(g)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
@@ -46,7 +47,7 @@ func Preflight(env Env) (p *engine.Plan, machines func() []Machine) {
 	}
 }
 
-func machine(n config.Node, f *Facts) Machine {
+func machine(n config.Node, f *facts.Facts) Machine {
 	m := Machine{Type: "machine", Node: n.Name, Address: n.IP.String()}
 	for _, role := range n.Roles {
 		m.Roles = append(m.Roles, string(role))
@@ -68,7 +69,7 @@ const (
 )
 
 // judgeSize warns of a control plane that is small.
-func judgeSize(n config.Node, f *Facts) []event.Finding {
+func judgeSize(n config.Node, f *facts.Facts) []event.Finding {
 	var out []event.Finding
 	if !n.Has(bundle.ControlPlane) {
 		return nil

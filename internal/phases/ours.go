@@ -15,13 +15,14 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
 // judgeOurs looks at a node that carries this cluster's name. The name alone proves little, it has a default: what counts is that the
 // authorities are ours, for to go on with others would end a cluster that works. They are written on the jump host before anything of
 // theirs reaches a node, so that an installation that was cut off always finds them.
-func (r *run) judgeOurs(n config.Node, f *Facts) []event.Finding {
+func (r *run) judgeOurs(n config.Node, f *facts.Facts) []event.Finding {
 	if out := r.judgeAuthority(n, f, false); out != nil {
 		return out
 	}
@@ -40,7 +41,7 @@ func (r *run) judgeOurs(n config.Node, f *Facts) []event.Finding {
 
 // judgeAuthority compares the node's authorities with those of the state directory. One that the state directory has lost is no obstacle
 // to a cleanup.
-func (r *run) judgeAuthority(n config.Node, f *Facts, cleanup bool) []event.Finding {
+func (r *run) judgeAuthority(n config.Node, f *facts.Facts, cleanup bool) []event.Finding {
 	for _, a := range []struct{ sum, file string }{{f.CA, "ca.crt"}, {f.EtcdCA, "etcd/ca.crt"}} {
 		if a.sum == "" {
 			continue

@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
@@ -98,7 +99,7 @@ func holds(ctx context.Context, nd *node.Node, condition string) (bool, error) {
 func (r *run) packagerOf(n config.Node) packager { return packagerFor(r.Fact(n.Name)) }
 
 // packagerFor is the package manager of the machine's family; nil when the machine has none that we can work with.
-func packagerFor(f *Facts) packager {
+func packagerFor(f *facts.Facts) packager {
 	switch program := f.PackageManager(); program {
 	case "apt-get":
 		return apt{}

@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
@@ -154,7 +155,7 @@ func (r *run) repoPackages(n config.Node) *engine.Step {
 }
 
 // repoProgram says which package manager is the machine's own: that of its family, whatever programs of another lie on it.
-func repoProgram(f *Facts) string {
+func repoProgram(f *facts.Facts) string {
 	p := packagerFor(f)
 	switch {
 	case p == nil: // a system that we do not know
@@ -165,7 +166,7 @@ func repoProgram(f *Facts) string {
 	return "repo_pm=apt\n"
 }
 
-func repoInstall(f *Facts, names []string) string {
+func repoInstall(f *facts.Facts, names []string) string {
 	return node.Accounts + repoProgram(f) + repoLib + "repo_install " + quoteAll(names) + "\n"
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/nodepath"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
@@ -19,7 +20,7 @@ import (
 // elsewhere.
 
 // judgePlaces finds files that a machine would get at places where none may come from outside.
-func (r *run) judgePlaces(n config.Node, f *Facts) []event.Finding {
+func (r *run) judgePlaces(n config.Node, f *facts.Facts) []event.Finding {
 	b := r.BundleFor(n, f)
 	if b == nil {
 		return nil // told already

@@ -3,24 +3,24 @@ package phases
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
 // inbound are the ports on which others come to the components of the node's roles, and those that deploy.yaml opens for a role. The
 // controller manager and the scheduler listen on loopback; NodePorts come in by address translation, ahead of the rules for ports.
-func (r *run) inbound(n config.Node) []PortRange {
-	var p []PortRange
+func (r *run) inbound(n config.Node) []facts.PortRange {
+	var p []facts.PortRange
 	add := func(port int, protos ...string) {
 		for _, proto := range protos {
-			if x := (PortRange{port, port, proto}); port != 0 && !slices.Contains(p, x) {
+			if x := (facts.PortRange{From: port, To: port, Proto: proto}); port != 0 && !slices.Contains(p, x) {
 				p = append(p, x)
 			}
 		}
@@ -55,21 +55,23 @@ func (r *run) inbound(n config.Node) []PortRange {
 }
 
 // pluginPorts are those on which a network plugin's own parts reach each other from node to node.
-func pluginPorts(plugin string) []PortRange {
-	one := func(port int, proto string) PortRange { return PortRange{port, port, proto} }
+func pluginPorts(plugin string) []facts.PortRange {
+	one := func(port int, proto string) facts.PortRange {
+		return facts.PortRange{From: port, To: port, Proto: proto}
+	}
 	switch plugin {
 	case "flannel":
-		return []PortRange{one(8472, "udp")} // VXLAN, the kernel's port for it
+		return []facts.PortRange{one(8472, "udp")} // VXLAN, the kernel's port for it
 	case "calico":
-		return []PortRange{one(179, "tcp"), one(4789, "udp"), one(5473, "tcp")} // BGP, VXLAN, Typha
+		return []facts.PortRange{one(179, "tcp"), one(4789, "udp"), one(5473, "tcp")} // BGP, VXLAN, Typha
 	case "canal":
-		return []PortRange{one(8472, "udp"), one(5473, "tcp")}
+		return []facts.PortRange{one(8472, "udp"), one(5473, "tcp")}
 	case "cilium":
-		return []PortRange{one(8472, "udp"), one(4240, "tcp"), one(4244, "tcp")} // VXLAN, health, Hubble
+		return []facts.PortRange{one(8472, "udp"), one(4240, "tcp"), one(4244, "tcp")} // VXLAN, health, Hubble
 	case "kube-router":
-		return []PortRange{one(179, "tcp")}
+		return []facts.PortRange{one(179, "tcp")}
 	case "weave":
-		return []PortRange{one(6783, "tcp"), one(6783, "udp"), one(6784, "udp")}
+		return []facts.PortRange{one(6783, "tcp"), one(6783, "udp"), one(6784, "udp")}
 	}
 	return nil
 }
@@ -79,10 +81,10 @@ func (r *run) podNetworks() []string { return []string{r.Cluster.PodCIDR.String(
 
 // rules are the rules of the machine's firewalls that the node's roles need, in the words of their records. Without all those are left out
 // whose port the firewall lets in already by a rule of somebody else's.
-func (r *run) rules(n config.Node, f *Facts, all bool) []string {
+func (r *run) rules(n config.Node, f *facts.Facts, all bool) []string {
 	var out []string
 	for i := range f.Firewalls {
-		out = append(out, f.Firewalls[i].rules(r.inbound(n), r.pods(n), all)...)
+		out = append(out, f.Firewalls[i].Rules(r.inbound(n), r.pods(n), all)...)
 	}
 	return out
 }
@@ -93,52 +95,6 @@ func (r *run) pods(n config.Node) []string {
 		return nil
 	}
 	return r.podNetworks()
-}
-
-func (w *Firewall) rules(ports []PortRange, pods []string, all bool) []string {
-	var out []string
-	port := func(p PortRange) string { return strconv.Itoa(p.From) + "/" + p.Proto }
-	switch w.Name {
-	case "firewalld":
-		for _, p := range ports {
-			if all || !w.lets(p) {
-				out = append(out, "firewalld runtime "+w.Zone+" port "+port(p))
-			}
-			if all || !w.Kept.lets(p) {
-				out = append(out, "firewalld permanent "+w.Zone+" port "+port(p))
-			}
-		}
-		// What comes from pods is forwarded and let in by the zone that trusts them; what goes to them follows a connection, or comes by
-		// address translation, or from another node's pods.
-		for _, net := range pods {
-			out = append(out, "firewalld runtime trusted source "+net, "firewalld permanent trusted source "+net)
-		}
-	case "ufw":
-		for _, p := range ports {
-			if all || !w.lets(p) {
-				out = append(out, "ufw allow "+port(p))
-			}
-		}
-		for _, net := range pods {
-			out = append(out, "ufw allow from "+net, "ufw route allow from "+net, "ufw route allow to "+net)
-		}
-	default:
-		for _, c := range w.Chains {
-			if c.Forward {
-				for _, net := range pods {
-					out = append(out, c.Name+" saddr "+net, c.Name+" daddr "+net)
-				}
-				continue
-			}
-			for _, p := range ports {
-				out = append(out, c.Name+" port "+port(p))
-			}
-			for _, net := range pods {
-				out = append(out, c.Name+" saddr "+net)
-			}
-		}
-	}
-	return out
 }
 
 const (
@@ -239,7 +195,7 @@ func (r *run) tellPorts() error {
 		}
 		for i := range f.Firewalls {
 			w := &f.Firewalls[i]
-			if closed := w.closed(r.inbound(n)); len(closed) > 0 {
+			if closed := w.Closed(r.inbound(n)); len(closed) > 0 {
 				text := event.M("notice.ports", "node", n.Name, "firewall", w.Name, "ports", strings.Join(closed, ", "))
 				if err := r.Emit(event.Notice{Host: n.Name, Step: plan.ID(plan.PhasePreflight, "verdict", ""), Text: text}); err != nil {
 					return err
@@ -251,23 +207,12 @@ func (r *run) tellPorts() error {
 }
 
 // judgeFirewall warns where a firewall has rules whose effect is not told here: what is opened may stay refused by them.
-func (r *run) judgeFirewall(n config.Node, f *Facts) []event.Finding {
+func (r *run) judgeFirewall(n config.Node, f *facts.Facts) []event.Finding {
 	var out []event.Finding
 	for i := range f.Firewalls {
 		w := &f.Firewalls[i]
-		if closed := w.closed(r.inbound(n)); w.Unsure && len(closed) > 0 {
+		if closed := w.Closed(r.inbound(n)); w.Unsure && len(closed) > 0 {
 			out = append(out, finding(event.Warning, n.Name, "firewall-unsure", "firewall", w.Name, "ports", strings.Join(closed, ", ")))
-		}
-	}
-	return out
-}
-
-// closed are those of the ports that the firewall does not let in; of a packet filter's rules nothing is known, and its ports are not named.
-func (w *Firewall) closed(ports []PortRange) []string {
-	var out []string
-	for _, p := range ports {
-		if !w.lets(p) {
-			out = append(out, p.String())
 		}
 	}
 	return out

@@ -16,6 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
@@ -129,7 +130,7 @@ func (r *Nodes) Inspect(ctx context.Context, n config.Node) error {
 		return &again
 	}
 	nd := r.NewNode(h)
-	f, err := Gather(ctx, nd, n.IP, r.Cluster.ServiceGateway, r.EndpointName(), r.Now, r.SpaceFor())
+	f, err := facts.Gather(ctx, nd, n.IP, r.Cluster.ServiceGateway, r.EndpointName(), r.Now, runtimeMarkers(), r.SpaceFor())
 	if err != nil {
 		return err
 	}
@@ -193,7 +194,7 @@ func finding(sev event.Severity, n, code string, kv ...string) event.Finding {
 	return event.Finding{Host: n, Severity: sev, Fault: *f}
 }
 
-func (r *run) judgeNode(n config.Node, f *Facts) []event.Finding {
+func (r *run) judgeNode(n config.Node, f *facts.Facts) []event.Finding {
 	var out []event.Finding
 	add := func(sev event.Severity, code string, kv ...string) {
 		out = append(out, finding(sev, n.Name, code, kv...))
@@ -251,7 +252,7 @@ func (r *run) judgeNode(n config.Node, f *Facts) []event.Finding {
 }
 
 // judgeTaken finds another cluster, or something else on our ports and paths.
-func (r *run) judgeTaken(n config.Node, f *Facts) []event.Finding {
+func (r *run) judgeTaken(n config.Node, f *facts.Facts) []event.Finding {
 	switch f.Cluster {
 	case r.Cluster.Name:
 		return r.judgeOurs(n, f)
@@ -298,7 +299,7 @@ func (r *run) ports(n config.Node) []int {
 // judgeSpace adds up by file system what will be written: members to their places, images once as archive and about
 // three times unpacked, packages once as files and about four times installed; half a gigabyte remains for logs and
 // pods. On a node of ours most is there already, but not other versions of binaries.
-func (r *run) judgeSpace(n config.Node, f *Facts, b Bundle) []event.Finding {
+func (r *run) judgeSpace(n config.Node, f *facts.Facts, b Bundle) []event.Finding {
 	need := map[string]int64{}
 	for _, m := range r.Members(n, b.Manifest()) {
 		switch {
@@ -332,7 +333,7 @@ func (r *run) addSpace(need map[string]int64, n config.Node, b Bundle) {
 }
 
 // judgeFree compares what is needed below paths with what their file systems have.
-func judgeFree(n config.Node, f *Facts, need map[string]int64) []event.Finding {
+func judgeFree(n config.Node, f *facts.Facts, need map[string]int64) []event.Finding {
 	byDevice := map[string]int64{}
 	paths := map[string]string{}
 	free := map[string]int64{}

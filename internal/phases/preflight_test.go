@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 )
@@ -178,7 +179,7 @@ func TestFactsNameTheResolvConfForPods(t *testing.T) {
 					put(t, n.Path(path), text)
 				}
 			}
-			f, err := phases.Gather(t.Context(), node.New(n, (&book{}).emit), l.Cluster.Nodes[0].IP, l.Cluster.ServiceGateway, "", time.Now)
+			f, err := facts.Gather(t.Context(), node.New(n, (&book{}).emit), l.Cluster.Nodes[0].IP, l.Cluster.ServiceGateway, "", time.Now, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,12 +6,13 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 )
 
 // judgePrograms finds that a machine would not get what its roles start, before anything is touched: its bundle does not have it, or the list
 // of deploy.yaml for the role leaves it out. A script that runs before the services start may bring anything: a role that has one is not
 // judged.
-func (r *run) judgePrograms(n config.Node, f *Facts) []event.Finding {
+func (r *run) judgePrograms(n config.Node, f *facts.Facts) []event.Finding {
 	b := r.BundleFor(n, f)
 	if b == nil {
 		return nil // told already

@@ -8,6 +8,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 )
 
 // complete is a bundle with every program of every role, but those that are absent.
@@ -28,14 +29,14 @@ func complete(absent ...string) *bundle.Manifest {
 func TestEachMachineGetsTheProgramsOfItsRoles(t *testing.T) {
 	lb := config.Node{Name: "lb", Arch: "amd64", Roles: []bundle.Role{bundle.LoadBalancer}}
 	both := config.Node{Name: "b", Arch: "amd64", Roles: []bundle.Role{cpRole, workerRole}}
-	own := func(list ...config.Package) func(*run, *Facts) {
-		return func(r *run, _ *Facts) { r.Cluster.Packages[workerRole] = list }
+	own := func(list ...config.Package) func(*run, *facts.Facts) {
+		return func(r *run, _ *facts.Facts) { r.Cluster.Packages[workerRole] = list }
 	}
 	kubelet := config.Package{Name: "kubelet", Type: "binary", Dst: "/usr/bin"}
 	for name, c := range map[string]struct {
 		node   config.Node
 		absent []string
-		change func(*run, *Facts)
+		change func(*run, *facts.Facts)
 		want   []string
 	}{
 		"all there":                     {master, nil, nil, nil},
@@ -46,8 +47,8 @@ func TestEachMachineGetsTheProgramsOfItsRoles(t *testing.T) {
 		"what other roles need":         {worker, []string{"etcd", "kube-apiserver", "nginx"}, nil, nil},
 		"a balancer":                    {lb, nil, nil, nil},
 		"a balancer without nginx":      {lb, []string{"nginx"}, nil, []string{"error preflight.no-balancer nginx loadbalancer"}},
-		"a balancer with its own nginx": {lb, []string{"nginx"}, func(_ *run, f *Facts) { f.Nginx = true }, nil},
-		"nginx from its repositories": {lb, []string{"nginx"}, func(r *run, _ *Facts) {
+		"a balancer with its own nginx": {lb, []string{"nginx"}, func(_ *run, f *facts.Facts) { f.Nginx = true }, nil},
+		"nginx from its repositories": {lb, []string{"nginx"}, func(r *run, _ *facts.Facts) {
 			r.Cluster.Packages[bundle.LoadBalancer] = []config.Package{{Name: "nginx-core", Type: "repo"}}
 		}, nil},
 		"a list that forgets one":     {worker, nil, own(kubelet), []string{"error preflight.unlisted kube-proxy worker"}},
@@ -55,8 +56,8 @@ func TestEachMachineGetsTheProgramsOfItsRoles(t *testing.T) {
 		"a list and a script":         {worker, nil, own(kubelet, config.Package{Name: "get.sh", Type: "shell", Schedule: "prejoin"}), nil},
 		"a list and a late script":    {worker, nil, own(kubelet, config.Package{Name: "get.sh", Type: "shell", Schedule: "postjoin"}), []string{"error preflight.unlisted kube-proxy worker"}},
 		"additions are no list":       {worker, nil, own(config.Package{Name: "jq", Type: "pkg", Addition: true}), nil},
-		"no bundle serves it":         {worker, []string{"kubelet"}, func(r *run, _ *Facts) { delete(r.bundles, "amd64") }, nil},
-		"a bundle for another system": {worker, []string{"kubelet"}, func(_ *run, f *Facts) { f.OS["ID"], f.OS["ID_LIKE"] = "fedora", "" }, nil},
+		"no bundle serves it":         {worker, []string{"kubelet"}, func(r *run, _ *facts.Facts) { delete(r.bundles, "amd64") }, nil},
+		"a bundle for another system": {worker, []string{"kubelet"}, func(_ *run, f *facts.Facts) { f.OS["ID"], f.OS["ID_LIKE"] = "fedora", "" }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, f := newTestRun(), good(c.node)

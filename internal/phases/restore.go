@@ -24,6 +24,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
@@ -124,7 +125,7 @@ func (r *restore) judgeRestore(ctx context.Context) error {
 	return r.tell(all)
 }
 
-func (r *restore) judgeMember(ctx context.Context, n config.Node, f *Facts) ([]event.Finding, error) {
+func (r *restore) judgeMember(ctx context.Context, n config.Node, f *facts.Facts) ([]event.Finding, error) {
 	if !n.Has(bundle.Etcd) {
 		return nil, nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
@@ -60,11 +61,11 @@ func newTestRun() *run {
 }
 
 // good are the facts of a machine with which nothing is wrong.
-func good(n config.Node) *Facts {
-	f := &Facts{Arch: "amd64", OS: map[string]string{"ID": "debian", "VERSION_CODENAME": "bookworm", "PRETTY_NAME": "Debian"}, Systemd: true, Cgroup2: true, Conntrack: true, PkgManagers: []string{"apt-get"},
-		Addresses: []string{"127.0.0.1", n.IP.String()}, Listening: map[int]string{}, Free: map[string]FreeSpace{}, MachineID: n.Name}
-	for _, p := range spacePaths() {
-		f.Free[p] = FreeSpace{Device: "/dev/vda1", Bytes: 20 << 30}
+func good(n config.Node) *facts.Facts {
+	f := &facts.Facts{Arch: "amd64", OS: map[string]string{"ID": "debian", "VERSION_CODENAME": "bookworm", "PRETTY_NAME": "Debian"}, Systemd: true, Cgroup2: true, Conntrack: true, PkgManagers: []string{"apt-get"},
+		Addresses: []string{"127.0.0.1", n.IP.String()}, Listening: map[int]string{}, Free: map[string]facts.FreeSpace{}, MachineID: n.Name}
+	for _, p := range facts.SpacePaths() {
+		f.Free[p] = facts.FreeSpace{Device: "/dev/vda1", Bytes: 20 << 30}
 	}
 	return f
 }
@@ -80,52 +81,63 @@ func codes(all []event.Finding) []string {
 func TestWhatIsWrongWithAMachine(t *testing.T) {
 	for name, c := range map[string]struct {
 		node  config.Node
-		spoil func(r *run, f *Facts)
+		spoil func(r *run, f *facts.Facts)
 		want  []string
 	}{
-		"nothing":                  {worker, func(*run, *Facts) {}, nil},
-		"another architecture":     {worker, func(_ *run, f *Facts) { f.Arch = "arm64" }, []string{"error preflight.arch"}},
-		"no systemd":               {worker, func(_ *run, f *Facts) { f.Systemd = false }, []string{"error preflight.no-systemd"}},
-		"another address":          {worker, func(_ *run, f *Facts) { f.Addresses = []string{"10.0.0.1"} }, []string{"error preflight.address"}},
-		"clock ahead":              {worker, func(_ *run, f *Facts) { f.Skew = 31 * time.Second }, []string{"error preflight.clock"}},
-		"clock behind":             {worker, func(_ *run, f *Facts) { f.Skew = -time.Hour }, []string{"error preflight.clock"}},
-		"clock a little off":       {worker, func(_ *run, f *Facts) { f.Skew = -6 * time.Second }, []string{"warning preflight.clock"}},
-		"a slow answer is no skew": {worker, func(_ *run, f *Facts) { f.Skew, f.SkewError = 32*time.Second, 30*time.Second }, nil},
-		"something missing":        {worker, func(_ *run, f *Facts) { f.Missing = []string{"program tar", "cgroup controller pids"} }, []string{"error preflight.missing"}},
-		"swap":                     {worker, func(_ *run, f *Facts) { f.Swap = true }, []string{"error preflight.swap"}},
-		"swap under etcd alone":    {config.Node{Name: "e1", IP: worker.IP, Arch: "amd64", Roles: []bundle.Role{etcdRole}}, func(_ *run, f *Facts) { f.Swap = true }, nil},
-		"another release":          {worker, func(_ *run, f *Facts) { f.OS["VERSION_CODENAME"] = "trixie" }, []string{"error preflight.os"}},
-		"another package manager":  {worker, func(_ *run, f *Facts) { f.PkgManagers = []string{"dnf"} }, []string{"error preflight.no-packager"}},
-		"dnf beside apt":           {worker, func(_ *run, f *Facts) { f.PkgManagers = []string{"apt-get", "dnf", "yum"} }, nil},
-		"another family":           {worker, func(_ *run, f *Facts) { f.OS["ID"], f.PkgManagers = "openEuler", []string{"apt-get", "dnf"} }, []string{"error preflight.os"}},
-		"a derivative":             {worker, func(_ *run, f *Facts) { f.OS["ID"], f.OS["ID_LIKE"] = "raspbian", "debian" }, nil},
-		"a system nobody knows":    {worker, func(_ *run, f *Facts) { f.OS = map[string]string{} }, []string{"error preflight.os"}},
-		"another cluster":          {worker, func(_ *run, f *Facts) { f.Cluster, f.Active = "theirs", []string{"kubelet"} }, []string{"error preflight.other-cluster"}},
-		"ours already": {worker, func(_ *run, f *Facts) {
+		"nothing":                  {worker, func(*run, *facts.Facts) {}, nil},
+		"another architecture":     {worker, func(_ *run, f *facts.Facts) { f.Arch = "arm64" }, []string{"error preflight.arch"}},
+		"no systemd":               {worker, func(_ *run, f *facts.Facts) { f.Systemd = false }, []string{"error preflight.no-systemd"}},
+		"another address":          {worker, func(_ *run, f *facts.Facts) { f.Addresses = []string{"10.0.0.1"} }, []string{"error preflight.address"}},
+		"clock ahead":              {worker, func(_ *run, f *facts.Facts) { f.Skew = 31 * time.Second }, []string{"error preflight.clock"}},
+		"clock behind":             {worker, func(_ *run, f *facts.Facts) { f.Skew = -time.Hour }, []string{"error preflight.clock"}},
+		"clock a little off":       {worker, func(_ *run, f *facts.Facts) { f.Skew = -6 * time.Second }, []string{"warning preflight.clock"}},
+		"a slow answer is no skew": {worker, func(_ *run, f *facts.Facts) { f.Skew, f.SkewError = 32*time.Second, 30*time.Second }, nil},
+		"something missing":        {worker, func(_ *run, f *facts.Facts) { f.Missing = []string{"program tar", "cgroup controller pids"} }, []string{"error preflight.missing"}},
+		"swap":                     {worker, func(_ *run, f *facts.Facts) { f.Swap = true }, []string{"error preflight.swap"}},
+		"swap under etcd alone":    {config.Node{Name: "e1", IP: worker.IP, Arch: "amd64", Roles: []bundle.Role{etcdRole}}, func(_ *run, f *facts.Facts) { f.Swap = true }, nil},
+		"another release":          {worker, func(_ *run, f *facts.Facts) { f.OS["VERSION_CODENAME"] = "trixie" }, []string{"error preflight.os"}},
+		"another package manager":  {worker, func(_ *run, f *facts.Facts) { f.PkgManagers = []string{"dnf"} }, []string{"error preflight.no-packager"}},
+		"dnf beside apt":           {worker, func(_ *run, f *facts.Facts) { f.PkgManagers = []string{"apt-get", "dnf", "yum"} }, nil},
+		"another family":           {worker, func(_ *run, f *facts.Facts) { f.OS["ID"], f.PkgManagers = "openEuler", []string{"apt-get", "dnf"} }, []string{"error preflight.os"}},
+		"a derivative":             {worker, func(_ *run, f *facts.Facts) { f.OS["ID"], f.OS["ID_LIKE"] = "raspbian", "debian" }, nil},
+		"a system nobody knows":    {worker, func(_ *run, f *facts.Facts) { f.OS = map[string]string{} }, []string{"error preflight.os"}},
+		"another cluster":          {worker, func(_ *run, f *facts.Facts) { f.Cluster, f.Active = "theirs", []string{"kubelet"} }, []string{"error preflight.other-cluster"}},
+		"ours already": {worker, func(_ *run, f *facts.Facts) {
 			f.Cluster, f.Active, f.Present, f.Listening[10250] = "mine", []string{"kubelet"}, []string{"/etc/kubernetes"}, "kubelet"
 		}, nil},
-		"a foreign kubelet":          {worker, func(_ *run, f *Facts) { f.Active, f.Listening[10250] = []string{"kubelet"}, "kubelet" }, []string{"error preflight.foreign-cluster"}},
-		"leftovers":                  {worker, func(_ *run, f *Facts) { f.Present = []string{"/var/lib/etcd"} }, []string{"error preflight.leftovers"}},
-		"a port is taken":            {worker, func(_ *run, f *Facts) { f.Listening[10250] = "nginx" }, []string{"error preflight.port"}},
-		"two ports of the master":    {master, func(_ *run, f *Facts) { f.Listening[2379], f.Listening[6443] = "x", "y" }, []string{"error preflight.port", "error preflight.port"}},
-		"the master's, on a worker":  {worker, func(_ *run, f *Facts) { f.Listening[2379], f.Listening[6443] = "x", "y" }, nil},
-		"no space":                   {worker, func(_ *run, f *Facts) { full(f, "/dev/vda1", 100<<20) }, []string{"error preflight.disk"}},
-		"no space for images":        {worker, func(_ *run, f *Facts) { f.Free["/var/lib/containerd"] = FreeSpace{"/dev/vdb", 600 << 20} }, []string{"error preflight.disk"}},
-		"just space for images":      {worker, func(_ *run, f *Facts) { f.Free["/var/lib/containerd"] = FreeSpace{"/dev/vdb", (512 + 3*71) << 20} }, nil},
-		"no space, but ours already": {worker, func(_ *run, f *Facts) { f.Cluster = "mine"; full(f, "/dev/vda1", 1); f.Versions = []string{"kubelet-"} }, nil},
-		"a daemon.json":              {worker, func(r *run, f *Facts) { r.Cluster.Runtime, f.DockerJSON = "docker", true }, []string{"warning preflight.docker-json"}},
-		"a daemon.json in vain":      {worker, func(_ *run, f *Facts) { f.DockerJSON = true }, nil},
-		"one CPU":                    {master, func(_ *run, f *Facts) { f.CPUs = 1 }, []string{"warning preflight.cpus"}},
-		"1 GiB of memory":            {master, func(_ *run, f *Facts) { f.Memory = 1 << 30 }, []string{"warning preflight.memory"}},
-		"a small worker":             {worker, func(_ *run, f *Facts) { f.CPUs, f.Memory = 1, 1<<30 }, nil},
-		"two CPUs and 2 GiB":         {master, func(_ *run, f *Facts) { f.CPUs, f.Memory = 2, 2<<30 }, nil},
-		"SELinux under nginx":        {balancerNode, func(_ *run, f *Facts) { f.SELinux = true }, []string{"warning preflight.selinux-balancer"}},
-		"SELinux elsewhere":          {worker, func(_ *run, f *Facts) { f.SELinux = true }, nil},
-		"an endpoint nobody knows":   {worker, func(r *run, f *Facts) { named(r, f); r.Cluster.Nodes = append(r.Cluster.Nodes, master) }, []string{"error preflight.endpoint-unknown"}},
-		"of one control plane":       {worker, named, []string{"warning preflight.endpoint-told"}},
-		"of a load balancer":         {worker, func(r *run, f *Facts) { named(r, f); r.Cluster.Nodes = append(r.Cluster.Nodes, master, balancerNode) }, []string{"warning preflight.endpoint-told"}},
-		"which a member never asks":  {etcdOnly, named, nil},
-		"no bundle to compare with":  {worker, func(r *run, f *Facts) { delete(r.bundles, "amd64"); f.PkgManagers = nil }, nil},
+		"a foreign kubelet":         {worker, func(_ *run, f *facts.Facts) { f.Active, f.Listening[10250] = []string{"kubelet"}, "kubelet" }, []string{"error preflight.foreign-cluster"}},
+		"leftovers":                 {worker, func(_ *run, f *facts.Facts) { f.Present = []string{"/var/lib/etcd"} }, []string{"error preflight.leftovers"}},
+		"a port is taken":           {worker, func(_ *run, f *facts.Facts) { f.Listening[10250] = "nginx" }, []string{"error preflight.port"}},
+		"two ports of the master":   {master, func(_ *run, f *facts.Facts) { f.Listening[2379], f.Listening[6443] = "x", "y" }, []string{"error preflight.port", "error preflight.port"}},
+		"the master's, on a worker": {worker, func(_ *run, f *facts.Facts) { f.Listening[2379], f.Listening[6443] = "x", "y" }, nil},
+		"no space":                  {worker, func(_ *run, f *facts.Facts) { full(f, "/dev/vda1", 100<<20) }, []string{"error preflight.disk"}},
+		"no space for images": {worker, func(_ *run, f *facts.Facts) {
+			f.Free["/var/lib/containerd"] = facts.FreeSpace{Device: "/dev/vdb", Bytes: 600 << 20}
+		}, []string{"error preflight.disk"}},
+		"just space for images": {worker, func(_ *run, f *facts.Facts) {
+			f.Free["/var/lib/containerd"] = facts.FreeSpace{Device: "/dev/vdb", Bytes: (512 + 3*71) << 20}
+		}, nil},
+		"no space, but ours already": {worker, func(_ *run, f *facts.Facts) {
+			f.Cluster = "mine"
+			full(f, "/dev/vda1", 1)
+			f.Versions = []string{"kubelet-"}
+		}, nil},
+		"a daemon.json":            {worker, func(r *run, f *facts.Facts) { r.Cluster.Runtime, f.DockerJSON = "docker", true }, []string{"warning preflight.docker-json"}},
+		"a daemon.json in vain":    {worker, func(_ *run, f *facts.Facts) { f.DockerJSON = true }, nil},
+		"one CPU":                  {master, func(_ *run, f *facts.Facts) { f.CPUs = 1 }, []string{"warning preflight.cpus"}},
+		"1 GiB of memory":          {master, func(_ *run, f *facts.Facts) { f.Memory = 1 << 30 }, []string{"warning preflight.memory"}},
+		"a small worker":           {worker, func(_ *run, f *facts.Facts) { f.CPUs, f.Memory = 1, 1<<30 }, nil},
+		"two CPUs and 2 GiB":       {master, func(_ *run, f *facts.Facts) { f.CPUs, f.Memory = 2, 2<<30 }, nil},
+		"SELinux under nginx":      {balancerNode, func(_ *run, f *facts.Facts) { f.SELinux = true }, []string{"warning preflight.selinux-balancer"}},
+		"SELinux elsewhere":        {worker, func(_ *run, f *facts.Facts) { f.SELinux = true }, nil},
+		"an endpoint nobody knows": {worker, func(r *run, f *facts.Facts) { named(r, f); r.Cluster.Nodes = append(r.Cluster.Nodes, master) }, []string{"error preflight.endpoint-unknown"}},
+		"of one control plane":     {worker, named, []string{"warning preflight.endpoint-told"}},
+		"of a load balancer": {worker, func(r *run, f *facts.Facts) {
+			named(r, f)
+			r.Cluster.Nodes = append(r.Cluster.Nodes, master, balancerNode)
+		}, []string{"warning preflight.endpoint-told"}},
+		"which a member never asks": {etcdOnly, named, nil},
+		"no bundle to compare with": {worker, func(r *run, f *facts.Facts) { delete(r.bundles, "amd64"); f.PkgManagers = nil }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, f := newTestRun(), good(c.node)
@@ -146,11 +158,11 @@ func TestWhatIsWrongWithAMachine(t *testing.T) {
 var balancerNode = config.Node{Name: "lb", IP: netip.MustParseAddr("192.0.2.41"), Port: 22, Arch: "amd64", Roles: []bundle.Role{bundle.LoadBalancer}}
 
 // named has the cluster reached by a name that the machine cannot resolve.
-func named(r *run, f *Facts) { r.Cluster.Endpoint, f.Resolves = "api.example.org:6443", "no" }
+func named(r *run, f *facts.Facts) { r.Cluster.Endpoint, f.Resolves = "api.example.org:6443", "no" }
 
-func full(f *Facts, device string, left int64) {
+func full(f *facts.Facts, device string, left int64) {
 	for p := range f.Free {
-		f.Free[p] = FreeSpace{device, left}
+		f.Free[p] = facts.FreeSpace{Device: device, Bytes: left}
 	}
 }
 
@@ -334,43 +346,6 @@ func TestWhoWaitsForAProgram(t *testing.T) {
 	}
 }
 
-func TestFactsAreRead(t *testing.T) {
-	f := parseFacts(strings.Join([]string{
-		"arch=x86_64", "hostname=a=b", "machineid=0123", "os=ID=debian", "os=VERSION_CODENAME='bookworm'", "os=PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"", "os=", "systemd=yes", "cgroup2=yes",
-		"swap=yes", "caps=000001ffffffffff", "conntrack=yes", "apparmor=yes", "missing=program tar", "missing=cgroup controller pids", "pkg=apt-get", "pkg=dnf", "address=127.0.0.1", "address=192.0.2.11",
-		"listen=22 sshd", "listen=6443 ?", "listen=x y", "cluster=mine", "joined=yes", "active=etcd", "present=/var/lib/etcd", "present=/etc/kubernetes", "free=/usr /dev/vda1 1000",
-		"free=/bad", "nameserver=yes", "noexectmp=yes", "unknown=1", "no equals sign", "",
-	}, "\n"))
-	want := &Facts{Arch: "amd64", Hostname: "a=b", MachineID: "0123", OS: map[string]string{"ID": "debian", "VERSION_CODENAME": "bookworm", "PRETTY_NAME": "Debian GNU/Linux 12 (bookworm)"},
-		Systemd: true, Cgroup2: true, Swap: true, Caps: 0x1ffffffffff, Conntrack: true, AppArmor: true, Missing: []string{"program tar", "cgroup controller pids"}, PkgManagers: []string{"apt-get", "dnf"},
-		Addresses: []string{"127.0.0.1", "192.0.2.11"}, Listening: map[int]string{22: "sshd", 6443: "?"}, Cluster: "mine", Joined: true, Active: []string{"etcd"},
-		Present: []string{"/etc/kubernetes", "/var/lib/etcd"}, Free: map[string]FreeSpace{"/usr": {"/dev/vda1", 1000}}, Nameserver: true, NoExecTmp: true}
-	if diff := cmp.Diff(want, f); diff != "" {
-		t.Error(diff)
-	}
-	if !f.HasSysResource() || parseFacts("caps=0").HasSysResource() {
-		t.Error("CAP_SYS_RESOURCE")
-	}
-	if a := parseFacts("arch=riscv64").Arch; a != "riscv64" {
-		t.Error("an architecture that nobody knows:", a)
-	}
-	if a := parseFacts("arch=aarch64").Arch; a != "arm64" {
-		t.Error(a)
-	}
-	if !f.HasAddress(master) || f.HasAddress(worker) {
-		t.Error("addresses")
-	}
-}
-
-func FuzzFacts(f *testing.F) {
-	f.Add("arch=x86_64\nfree=/usr a b\nlisten=99999999999999999999 x\n")
-	f.Fuzz(func(t *testing.T, s string) {
-		if got := parseFacts(s); got.Free == nil || got.Listening == nil || got.OS == nil {
-			t.Error(got)
-		}
-	})
-}
-
 func TestSkewIsWordedAsPreciselyAsItIsKnown(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		time.Hour - 700*time.Millisecond: "1h0m0s", time.Hour + 2*time.Second: "1h0m0s", -time.Hour - time.Second: "-1h0m0s",
@@ -401,7 +376,7 @@ func TestRoomForAnotherVersion(t *testing.T) {
 	}
 	f := good(worker)
 	f.Cluster = r.Cluster.Name
-	f.Free["/opt/eggo"] = FreeSpace{"/dev/vdc", 50 << 20}
+	f.Free["/opt/eggo"] = facts.FreeSpace{Device: "/dev/vdc", Bytes: 50 << 20}
 	if got := codes(r.judgeSpace(worker, f, box{m})); !slices.Equal(got, []string{"error preflight.disk"}) {
 		t.Errorf("60 MiB into 50: %v", got)
 	}

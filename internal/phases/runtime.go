@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
@@ -195,7 +196,7 @@ func (r *run) runtimeStep(n config.Node) *engine.Step {
 		}
 		return nil
 	})
-	s.Apply = r.Announce(n, apply, "notice.no-sysresource", func(f *Facts) bool { return !f.HasSysResource() })
+	s.Apply = r.Announce(n, apply, "notice.no-sysresource", func(f *facts.Facts) bool { return !f.HasSysResource() })
 	return s
 }
 

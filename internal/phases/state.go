@@ -8,6 +8,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/pki"
@@ -37,7 +38,7 @@ type run struct {
 
 func newRun(env Env) *run {
 	e := &env
-	n := &Nodes{Env: e, nodes: map[string]*node.Node{}, facts: map[string]*Facts{}, bundles: map[string]Bundle{},
+	n := &Nodes{Env: e, nodes: map[string]*node.Node{}, facts: map[string]*facts.Facts{}, bundles: map[string]Bundle{},
 		failed: map[string]*event.Fault{}, without: map[string]bool{}}
 	p, c := &Payload{Nodes: n}, &Certs{Env: e}
 	r := &run{Env: e, Nodes: n, Payload: p, Certs: c, Clients: &Clients{Env: e, Nodes: n, Certs: c},
@@ -56,7 +57,7 @@ type Nodes struct {
 	*Env
 	mu      sync.Mutex
 	nodes   map[string]*node.Node
-	facts   map[string]*Facts
+	facts   map[string]*facts.Facts
 	bundles map[string]Bundle       // by the key of their source
 	failed  map[string]*event.Fault // what preflight could not inspect
 	without map[string]bool         // nodes that the run continues without
@@ -141,7 +142,7 @@ func (r *Nodes) Node(name string) *node.Node {
 	return r.nodes[name]
 }
 
-func (r *Nodes) Fact(name string) *Facts {
+func (r *Nodes) Fact(name string) *facts.Facts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.facts[name]

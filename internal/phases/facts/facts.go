@@ -1,4 +1,6 @@
-package phases
+// Package facts reads what a machine is and has: one read-only script, its answer, and what follows from it. It knows no runtime and no way
+// of installing anything.
+package facts
 
 import (
 	"cmp"
@@ -75,8 +77,8 @@ const capSysResource = 24 // linux/capability.h
 // HasSysResource says whether root may lower an oom_score_adj.
 func (f *Facts) HasSysResource() bool { return f.Caps&(1<<capSysResource) != 0 }
 
-// spacePaths are where the installation puts its weight.
-func spacePaths() []string {
+// SpacePaths are where the installation puts its weight.
+func SpacePaths() []string {
 	return []string{node.Dir, "/usr/local/bin", node.VersionsDir, "/opt/cni/bin", "/var/lib/containerd", "/var/lib/docker", "/var/lib/isulad", "/var/lib/etcd", "/usr"}
 }
 
@@ -146,19 +148,21 @@ awk '$2=="/tmp" && $4 ~ /noexec/ {print "noexectmp=yes"}' /proc/mounts
 ` + firewallScript
 
 // Gather reads the machine's facts: what stands in the way of its address ip, and of packets to the Services of which service is one, and
-// whether it finds the endpoint, a name or "", and how much room there is at our usual places and at others.
-func Gather(ctx context.Context, n *node.Node, ip, service netip.Addr, endpoint string, now func() time.Time, places ...string) (*Facts, error) {
-	var markers []string
-	for name, file := range runtimeMarkers() {
-		markers = append(markers, name+":"+file)
+// whether it finds the endpoint, a name or "", and how much room there is at our usual places and at others. Markers are the files by which
+// a container runtime, the key, is known to be ours.
+func Gather(ctx context.Context, n *node.Node, ip, service netip.Addr, endpoint string, now func() time.Time,
+	markers map[string]string, places ...string) (*Facts, error) {
+	marks := make([]string, 0, len(markers))
+	for name, file := range markers {
+		marks = append(marks, name+":"+file)
 	}
-	sort.Strings(markers)
-	script := strings.NewReplacer("@MARKERS@", strings.Join(markers, " "), "@PATHS@", strings.Join(append(spacePaths(), places...), " "), "@IP@", ip.String(), "@SERVICE@", service.String(), "@ENDPOINT@", node.Quote(endpoint)).Replace(factsScript)
+	sort.Strings(marks)
+	script := strings.NewReplacer("@MARKERS@", strings.Join(marks, " "), "@PATHS@", strings.Join(append(SpacePaths(), places...), " "), "@IP@", ip.String(), "@SERVICE@", service.String(), "@ENDPOINT@", node.Quote(endpoint)).Replace(factsScript)
 	out, err := n.Query(ctx, script)
 	if err != nil {
 		return nil, err
 	}
-	f := parseFacts(out)
+	f := Parse(out)
 	// The clock is asked alone, so that the round trip that bounds its error is short.
 	before := now()
 	out, err = n.Query(ctx, "date +%s.%N")
@@ -180,7 +184,8 @@ const (
 	factsMostOne = 64 << 10
 )
 
-func parseFacts(out string) *Facts {
+// Parse reads what the script printed.
+func Parse(out string) *Facts {
 	var release strings.Builder
 	f := &Facts{Listening: map[int]string{}, Free: map[string]FreeSpace{}}
 	for line := range strings.Lines(out[:min(len(out), factsMost)]) {
@@ -290,7 +295,7 @@ func parseFacts(out string) *Facts {
 			release.WriteString(v + "\n")
 		}
 	}
-	f.OS = parseOSRelease(release.String())
+	f.OS = ParseOSRelease(release.String())
 	sort.Strings(f.Present)
 	return f
 }

@@ -1,4 +1,4 @@
-package phases
+package facts
 
 import (
 	"slices"
@@ -173,8 +173,8 @@ func parsePorts(s, sep string) (PortRange, bool) {
 	return PortRange{a, b, proto}, err == nil && err2 == nil && a <= b
 }
 
-// lets says whether the firewall lets all of want in, with one rule or several.
-func (w *Firewall) lets(want PortRange) bool {
+// Lets says whether the firewall lets all of want in, with one rule or several.
+func (w *Firewall) Lets(want PortRange) bool {
 	for port := want.From; port <= want.To; port++ {
 		if !slices.ContainsFunc(w.Open, func(o PortRange) bool {
 			return o.From <= port && port <= o.To && (o.Proto == "" || o.Proto == want.Proto)
@@ -183,4 +183,61 @@ func (w *Firewall) lets(want PortRange) bool {
 		}
 	}
 	return true
+}
+
+func (w *Firewall) Rules(ports []PortRange, pods []string, all bool) []string {
+	var out []string
+	port := func(p PortRange) string { return strconv.Itoa(p.From) + "/" + p.Proto }
+	switch w.Name {
+	case "firewalld":
+		for _, p := range ports {
+			if all || !w.Lets(p) {
+				out = append(out, "firewalld runtime "+w.Zone+" port "+port(p))
+			}
+			if all || !w.Kept.Lets(p) {
+				out = append(out, "firewalld permanent "+w.Zone+" port "+port(p))
+			}
+		}
+		// What comes from pods is forwarded and let in by the zone that trusts them; what goes to them follows a connection, or comes by
+		// address translation, or from another node's pods.
+		for _, net := range pods {
+			out = append(out, "firewalld runtime trusted source "+net, "firewalld permanent trusted source "+net)
+		}
+	case "ufw":
+		for _, p := range ports {
+			if all || !w.Lets(p) {
+				out = append(out, "ufw allow "+port(p))
+			}
+		}
+		for _, net := range pods {
+			out = append(out, "ufw allow from "+net, "ufw route allow from "+net, "ufw route allow to "+net)
+		}
+	default:
+		for _, c := range w.Chains {
+			if c.Forward {
+				for _, net := range pods {
+					out = append(out, c.Name+" saddr "+net, c.Name+" daddr "+net)
+				}
+				continue
+			}
+			for _, p := range ports {
+				out = append(out, c.Name+" port "+port(p))
+			}
+			for _, net := range pods {
+				out = append(out, c.Name+" saddr "+net)
+			}
+		}
+	}
+	return out
+}
+
+// Closed are those of the ports that the firewall does not let in; of a packet filter's rules nothing is known, and its ports are not named.
+func (w *Firewall) Closed(ports []PortRange) []string {
+	var out []string
+	for _, p := range ports {
+		if !w.Lets(p) {
+			out = append(out, p.String())
+		}
+	}
+	return out
 }
