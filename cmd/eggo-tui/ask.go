@@ -100,8 +100,7 @@ func (a atTerminal) secret(ctx context.Context, _ string, what event.Msg) (strin
 }
 
 func (a atTerminal) hostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
-	key := backend.HostKey{Node: q.Node, Addr: q.Addr, Type: q.Type, Fingerprint: q.Fingerprint}
-	trusted, err := keysAtTerminal(a.env)(ctx, []backend.HostKey{key})
+	trusted, err := keysAtTerminal(a.env)(ctx, []backend.HostKey{backend.HostKey(q)})
 	return err == nil && len(trusted) == 1 && trusted[0], err
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/lineui"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -67,11 +67,7 @@ func attach(ctx context.Context, env *environment, o attachOptions, name string)
 	env.P = env.where(o.state).printer(env.P.Lang())
 	d := &desk{env: env, state: o.state}
 	if lines {
-		err := plainWatch(ctx, d, newTalker(env), backend.Ref(ref), o.replay)
-		if errors.Is(err, errLeft) {
-			return nil
-		}
-		return err
+		return lineui.Watch(ctx, lineTerminal(env), d.services(), backend.Ref(ref), o.replay)
 	}
 	opt, err := d.open(ctx, backend.Ref(ref), o.replay)
 	if err != nil {
@@ -106,11 +102,7 @@ func attachLog(ctx context.Context, env *environment, o attachOptions) error {
 	printed := backend.NewPrinted(records)
 	board := fed(printed, records.Alive, o.replay)
 	if lines {
-		err := newPlainRun(newTalker(env), board).follow(ctx)
-		if errors.Is(err, errLeft) {
-			return nil
-		}
-		return err
+		return lineui.Play(ctx, lineTerminal(env), board)
 	}
 	board.NodeLog = printed.NodeLog
 	return showPage(ctx, env, runview.New(board), o)

@@ -6,10 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
-	"github.com/eggo-k8s/eggo/internal/report"
 )
 
 func archs(n int) []event.Finding {
@@ -60,26 +58,5 @@ func TestNodesAreCounted(t *testing.T) {
 	}
 	if !strings.HasSuffix(said.String(), "\r\x1b[K") {
 		t.Errorf("the counter stays: %q", said.String()[said.Len()-80:])
-	}
-}
-
-// Line by line what can be done about a cause is done on all its machines.
-func TestPlainMendsOfACause(t *testing.T) {
-	t.Parallel()
-	m, _ := dialogue(t, i18n.English)
-	w := plainDraft(m)
-	w.draft.Machines = nil
-	for i := range 60 {
-		w.draft.Machines = append(w.draft.Machines, config.Machine{Name: fmt.Sprintf("node-%d", i+1), IP: fmt.Sprintf("192.0.2.%d", i+1)})
-	}
-	list, do := w.mends(report.Causes(archs(60)))
-	if len(list) != 1 || !strings.Contains(list[0].text, "60 machines, such as") {
-		t.Fatalf("%+v", list)
-	}
-	do[list[0].id]()
-	for _, x := range w.draft.Machines {
-		if x.Arch != "arm64" {
-			t.Errorf("%+v", x)
-		}
 	}
 }

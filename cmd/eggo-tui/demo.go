@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
-	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/lineui"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/runview"
 )
@@ -45,12 +45,7 @@ func demo(ctx context.Context, env *environment, speed float64, ascii, lines boo
 	past := backend.NewPrinted(recorded{journal.NewReader(z, "install.jsonl")})
 	replay := backend.NewReplay(past, speed, time.Now)
 	if lines {
-		p := newTalker(env)
-		p.say("demo.note")
-		if err := newPlainRun(p, backend.Board{Feed: replay, Replay: replay}).follow(ctx); !errors.Is(err, errLeft) {
-			return err
-		}
-		return nil
+		return lineui.Play(ctx, lineTerminal(env), backend.Board{Feed: replay, Replay: replay}, env.P.T("demo.note"))
 	}
 	page := runview.New(backend.Board{Feed: replay, Replay: replay, NodeLog: past.NodeLog})
 	opt := screenOptions(env, ascii)

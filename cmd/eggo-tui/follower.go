@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -149,6 +150,8 @@ func (w *follower) say(key string, more ...string) {
 		elsewhere += " --state-dir " + shellWord(w.state)
 	}
 	name := programName(w.env.Args)
-	more = append(more, "attach", name+" attach"+elsewhere, "logs", name+" logs"+elsewhere+" "+w.ref.Run)
-	fmt.Fprintln(w.env.Stderr, w.env.P.T(key, more...))
+	args := slices.Concat(more, []string{
+		"attach", name + " attach" + elsewhere, "logs", name + " logs" + elsewhere + " " + w.ref.Run,
+	})
+	fmt.Fprintln(w.env.Stderr, w.env.P.T(key, args...))
 }

@@ -31,14 +31,14 @@ type keeper struct {
 	env  *environment
 	one  sync.Mutex
 	kept map[string]string
-	keys *keyRound
+	keys *backend.KeyRound
 }
 
 // newKeeper makes one for a command line.
 func newKeeper(env *environment) *keeper {
 	k := &keeper{asker: env.asker(), env: env, kept: map[string]string{}}
 	at := keysAtTerminal(env)
-	k.keys = &keyRound{ask: func(ctx context.Context, keys []backend.HostKey) ([]bool, error) {
+	k.keys = &backend.KeyRound{Ask: func(ctx context.Context, keys []backend.HostKey) ([]bool, error) {
 		k.one.Lock()
 		defer k.one.Unlock()
 		return at(ctx, keys)
@@ -60,7 +60,7 @@ func (k *keeper) secret(ctx context.Context, id string, what event.Msg) (string,
 }
 
 func (k *keeper) hostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
-	return k.keys.hostKey(ctx, q)
+	return k.keys.HostKey(ctx, backend.HostKey(q))
 }
 
 func (k *keeper) signer(ctx context.Context, q backend.Signer) (bool, error) {
@@ -73,8 +73,8 @@ func (k *keeper) signer(ctx context.Context, q backend.Signer) (bool, error) {
 }
 
 func (k *keeper) expect(n int) {
-	k.keys.expect(n)
+	k.keys.Expect(n)
 	fmt.Fprintln(k.env.Stderr, k.env.P.T("front.greet", "count", fmt.Sprint(n)))
 }
 
-func (k *keeper) met(ctx context.Context, _ int) { k.keys.met(ctx) }
+func (k *keeper) met(ctx context.Context, _ int) { k.keys.Met(ctx) }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/lineui"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/pages"
@@ -27,10 +28,12 @@ func (o *menuOptions) flags(cmd *cobra.Command, env *environment) {
 // menu is what a person meets who types the program's name on a terminal.
 func menu(ctx context.Context, env *environment, o menuOptions) error {
 	env.P = env.where(o.state).printer(env.P.Lang())
-	d := &desk{env: env, state: o.state}
 	if lineByLine(env, o.accessible) {
-		return plainMenu(ctx, d)
+		own := *env // its language may change
+		d := &desk{env: &own, state: o.state}
+		return lineui.Menu(ctx, lineTerminal(&own), d.lineServices())
 	}
+	d := &desk{env: env, state: o.state}
 	opt := screenOptions(env, o.ascii)
 	deps := &pages.Deps{S: d.services(), Version: buildVersion()}
 	deps.Install = func() frame.Page { return d.newCluster(ctx, deps) }

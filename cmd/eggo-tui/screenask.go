@@ -17,14 +17,14 @@ type screenAsker struct {
 	one  sync.Mutex // one secret at a time
 	mu   sync.Mutex
 	kept map[string]string
-	keys *keyRound
+	keys *backend.KeyRound
 
 	opened, refused int // machines that the answers led to, and those that did not take them
 }
 
 func newScreenAsker(ask backend.Asker) *screenAsker {
 	a := &screenAsker{ask: ask, kept: map[string]string{}}
-	a.keys = &keyRound{ask: func(ctx context.Context, keys []backend.HostKey) ([]bool, error) {
+	a.keys = &backend.KeyRound{Ask: func(ctx context.Context, keys []backend.HostKey) ([]bool, error) {
 		a.one.Lock()
 		defer a.one.Unlock()
 		return ask.HostKeys(ctx, keys, comparedWith)
@@ -72,7 +72,7 @@ func (a *screenAsker) led(err error) {
 }
 
 func (a *screenAsker) hostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
-	return a.keys.hostKey(ctx, q)
+	return a.keys.HostKey(ctx, backend.HostKey(q))
 }
 
 func (a *screenAsker) signer(ctx context.Context, q backend.Signer) (bool, error) {
@@ -82,12 +82,12 @@ func (a *screenAsker) signer(ctx context.Context, q backend.Signer) (bool, error
 }
 
 func (a *screenAsker) expect(n int) {
-	a.keys.expect(n)
+	a.keys.Expect(n)
 	a.ask.Doing(event.M("launch.greet", "done", "0", "total", strconv.Itoa(n)))
 }
 
 func (a *screenAsker) met(ctx context.Context, n int) {
-	done := a.keys.met(ctx)
+	done := a.keys.Met(ctx)
 	a.ask.Doing(event.M("launch.greet", "done", strconv.Itoa(done), "total", strconv.Itoa(n)))
 }
 

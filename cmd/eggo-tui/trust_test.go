@@ -101,20 +101,6 @@ func TestAPersonIsAskedAboutTheSigner(t *testing.T) {
 	}
 }
 
-// Line by line the key is shown before the question; anything but a yes is a no.
-func TestTheSignerLineByLine(t *testing.T) {
-	t.Parallel()
-	who := backend.Signer{Bundle: "b.tar.gz", Name: "b", Arch: "amd64", Type: "ssh-ed25519", Fingerprint: "SHA256:abc"}
-	for typed, want := range map[string]bool{"yes": true, "y": true, "": false, "n": false, "perhaps": false} {
-		m, said := dialogue(t, i18n.English, typed)
-		yes, err := m.talker.Signer(t.Context(), who)
-		if yes != want || err != nil {
-			t.Errorf("%q: %v %v", typed, yes, err)
-		}
-		says(t, said.String(), "b.tar.gz", "ssh-ed25519", "SHA256:abc", "Trust this key from now on?")
-	}
-}
-
 // The wizard says who signed a bundle. It unpacks none about whose signer somebody has yet to be asked, and reads none that would be refused.
 func TestTheWizardSaysWhoSigned(t *testing.T) {
 	file, _, _ := signedBundle(t)

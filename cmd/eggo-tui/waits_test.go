@@ -81,7 +81,7 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 		if out := listed(i18n.English, "text"); strings.Contains(out, "needs you") || strings.Count(out, "running") != 2 {
 			t.Errorf("it just runs:\n%s", out)
 		}
-		if c := seen(); c.Said() != backend.Running || c.Runs[0].Said() != backend.Running || (&plainDesk{}).entries([]backend.Cluster{c})[0].id != "watch" {
+		if c := seen(); c.Said() != backend.Running || c.Runs[0].Said() != backend.Running || backend.Offers([]backend.Cluster{c})[0].ID != "watch" {
 			t.Errorf("it just runs: %+v", c)
 		}
 	}
@@ -109,7 +109,7 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 	if w := k.Runs[0].Waits; k.Status != backend.Running || k.Said() != backend.Waiting || len(w) != 1 || w[0].Node != "n1" || w[0].Step.Key != "step.etcd.start" || w[0].Fault.Code != fault.Code {
 		t.Errorf("%+v", k)
 	}
-	if first := (&plainDesk{}).entries([]backend.Cluster{k})[0]; first.id != "decide" || len(first.of) != 1 || first.of[0].Name != "rack" {
+	if first := backend.Offers([]backend.Cluster{k})[0]; first.ID != "decide" || len(first.Of) != 1 || first.Of[0].Name != "rack" {
 		t.Errorf("%+v", first)
 	}
 

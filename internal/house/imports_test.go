@@ -33,9 +33,11 @@ var arrows = map[string][]string{
 	"internal/config":  {"internal/bundle", "internal/nodepath", "internal/event", "internal/i18n", "internal/schema"},
 	"internal/backend": {"internal/runstate", "internal/event", "internal/i18n"},
 	"internal/draft":   {"internal/backend", "internal/config", "internal/bundle", "internal/event", "internal/i18n"},
-	"internal/report":  {"internal/runstate", "internal/event", "internal/i18n"},
-	"internal/ui":      {"internal/backend", "internal/draft", "internal/runstate", "internal/event", "internal/i18n", "internal/report", "internal/config", "internal/bundle", "internal/redact"},
-	"internal/phases":  {"internal/config", "internal/bundle", "internal/nodepath", "internal/pki", "assets", "internal/engine", "internal/event"},
+	"internal/lineui": {"internal/backend", "internal/draft", "internal/report", "internal/runstate", "internal/config",
+		"internal/bundle", "internal/event", "internal/i18n"},
+	"internal/report": {"internal/runstate", "internal/event", "internal/i18n"},
+	"internal/ui":     {"internal/backend", "internal/draft", "internal/runstate", "internal/event", "internal/i18n", "internal/report", "internal/config", "internal/bundle", "internal/redact"},
+	"internal/phases": {"internal/config", "internal/bundle", "internal/nodepath", "internal/pki", "assets", "internal/engine", "internal/event"},
 	"internal/operation": {"internal/config", "internal/bundle", "internal/pki", "internal/phases", "internal/engine",
 		"internal/journal", "internal/control", "internal/remote", "internal/runstate", "internal/redact",
 		"internal/exitcode", "internal/event", "internal/nodepath"},
@@ -61,6 +63,7 @@ var within = map[string][]string{
 var more = map[string][]string{
 	"internal/backend":      {"internal/operation/request"},
 	"internal/bundle/build": {"assets"}, // the default spec's keyring
+	"internal/lineui":       {"internal/operation/request"},
 	"internal/ui/pages":     {"internal/operation/request"},
 }
 
@@ -201,6 +204,13 @@ func TestACrossingIsSeen(t *testing.T) {
 		{"internal/backend", "charm.land/bubbletea/v2", false},
 		{"internal/backend", module + "internal/ui/frame", false},
 		{"internal/backend", module + "internal/operation/request", true},
+		{"internal/lineui", module + "internal/draft", true},
+		{"internal/lineui", module + "internal/operation/request", true},
+		{"internal/lineui", module + "internal/operation", false},
+		{"internal/lineui", module + "internal/ui/wizard", false},
+		{"internal/lineui", module + "internal/remote", false},
+		{"internal/lineui", "github.com/spf13/cobra", false},
+		{"internal/lineui", "golang.org/x/term", false},
 		{"internal/bundle/build", module + "assets", true},
 		{"internal/bundle", module + "assets", false},
 		{"internal/operation", module + "internal/i18n", false},

@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// operationDir has the operation layer: nothing of the process may be in it, for several operations run in one.
-const operationDir = "../operation"
+// processFree are the directories with nothing of the process in them: several operations run in one, and the line
+// interface gets its terminal from whoever starts it.
+func processFree() []string { return []string{"../operation", "../lineui"} }
 
 // ofProcess are the packages whose use is the process's, with the names that are; none: all.
 var ofProcess = map[string][]string{
@@ -53,7 +54,7 @@ func processUses(fset *token.FileSet, f *ast.File) []string {
 	return out
 }
 
-// constant says whether a variable never changes: an error value, or an assertion about an interface.
+// constant says whether a variable never changes: an error value, a replacer of text, or an assertion about an interface.
 func constant(v *ast.ValueSpec) bool {
 	if v.Names[0].Name == "_" {
 		return true
@@ -64,10 +65,11 @@ func constant(v *ast.ValueSpec) bool {
 			return false
 		}
 		sel, ok := call.Fun.(*ast.SelectorExpr)
-		if !ok || sel.Sel.Name != "New" {
+		if !ok {
 			return false
 		}
-		if x, ok := sel.X.(*ast.Ident); !ok || x.Name != "errors" {
+		x, ok := sel.X.(*ast.Ident)
+		if !ok || !slices.Contains([]string{"errors.New", "strings.NewReplacer"}, x.Name+"."+sel.Sel.Name) {
 			return false
 		}
 	}
@@ -75,8 +77,15 @@ func constant(v *ast.ValueSpec) bool {
 }
 
 func TestOperationsKnowNoProcess(t *testing.T) {
+	for _, dir := range processFree() {
+		knowsNoProcess(t, dir)
+	}
+}
+
+func knowsNoProcess(t *testing.T, dir string) {
+	t.Helper()
 	files := 0
-	err := filepath.WalkDir(operationDir, func(path string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
 		}
@@ -92,7 +101,7 @@ func TestOperationsKnowNoProcess(t *testing.T) {
 		return nil
 	})
 	if err != nil || files < 3 {
-		t.Fatalf("%d files: %v", files, err)
+		t.Fatalf("%s: %d files: %v", dir, files, err)
 	}
 }
 
@@ -102,6 +111,8 @@ func TestAUseOfTheProcessIsSeen(t *testing.T) {
 		`var cache = map[string]int{}`:                        1,
 		`var n int`:                                           1,
 		`var errGone = errors.New("gone")`:                    0,
+		`var signs = strings.NewReplacer("a", "b")`:           0,
+		`var r = strings.NewReader("a")`:                      1,
 		`var _ io.Reader = (*reader)(nil)`:                    0,
 		`func f() { os.Exit(1) }`:                             1,
 		`func f() string { return os.Getenv("HOME") }`:        1,

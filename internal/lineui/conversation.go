@@ -1,4 +1,4 @@
-package main
+package lineui
 
 import (
 	"bufio"
@@ -6,14 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"golang.org/x/text/width"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
@@ -21,12 +19,13 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 )
 
-// talker speaks with whoever is at the other end of a line, with a screen reader or on a serial line: all that is said is whole lines, all that is
-// typed is whole lines. Nothing is coloured, drawn over or moved, and no escape sequence leaves here. It is a backend.Asker.
-type talker struct {
-	env   *environment
-	in    *bufio.Reader
-	ascii bool // signs beyond ASCII that our sentences have are written with it
+// conversation is with whoever is at the other end of a line, with a screen reader or on a serial line: all that is said
+// is whole lines, all that is typed is whole lines. Nothing is coloured, drawn over or moved, and no escape sequence
+// leaves here. It is a backend.Asker.
+type conversation struct {
+	term Terminal
+	p    *i18n.Printer // its language may change
+	in   *bufio.Reader
 
 	asks  sync.Mutex // one question at a time
 	wait  chan heard // the read that is under way, nil if none is: it outlives the question that nobody answered
@@ -50,40 +49,39 @@ const longestLine = 64 << 10
 // errLeft ends what was begun: the person has typed q, or is gone.
 var errLeft = errors.New("left")
 
-func newTalker(env *environment) *talker {
-	only, _ := ascii(env, slices.Contains(env.Args, "--ascii"))
-	return &talker{env: env, in: bufio.NewReader(env.Stdin), ascii: only}
+func newConversation(t Terminal) *conversation {
+	return &conversation{term: t, p: t.Printer, in: bufio.NewReader(t.In)}
 }
 
-func (p *talker) t(key string, kv ...string) string { return p.env.P.T(key, kv...) }
+func (p *conversation) t(key string, kv ...string) string { return p.p.T(key, kv...) }
 
 // print writes lines as they are.
-func (p *talker) print(lines ...string) {
+func (p *conversation) print(lines ...string) {
 	p.says.Lock()
 	defer p.says.Unlock()
 	for _, l := range lines {
-		if p.ascii {
+		if p.term.ASCII {
 			l = signs.Replace(l)
 		}
-		fmt.Fprintln(p.env.Stdout, l)
+		fmt.Fprintln(p.term.Out, l)
 	}
 }
 
 var signs = strings.NewReplacer("“", `"`, "”", `"`, "‘", "'", "’", "'", "…", "...", "–", "-", "—", "-", "→", "->", "×", "x", "·", "-", "•", "-")
 
-func (p *talker) say(key string, kv ...string) { p.print(p.t(key, kv...)) }
+func (p *conversation) say(key string, kv ...string) { p.print(p.t(key, kv...)) }
 
 // fault says what is wrong and what to do.
-func (p *talker) fault(err error) {
-	if err == nil || errors.As(err, new(errReported)) {
+func (p *conversation) fault(err error) {
+	if err == nil || p.term.Reported != nil && p.term.Reported(err) {
 		return
 	}
 	f := event.AsFault(err)
-	text, next := p.env.P.Fault(f)
+	text, next := p.p.Fault(f)
 	p.complain(event.Error, text+" ("+f.Code+")", next)
 }
 
-func (p *talker) complain(s event.Severity, text, next string) {
+func (p *conversation) complain(s event.Severity, text, next string) {
 	lines := []string{p.t("cli."+string(s)) + ": " + event.Clean(text)}
 	if next != "" {
 		lines = append(lines, "  "+p.t("report.next", "next", event.Clean(next)))
@@ -92,7 +90,7 @@ func (p *talker) complain(s event.Severity, text, next string) {
 }
 
 // listen begins to read a line, if that is not under way.
-func (p *talker) listen() <-chan heard {
+func (p *conversation) listen() <-chan heard {
 	if p.wait == nil {
 		p.wait = make(chan heard, 1)
 		go func(to chan<- heard) { to <- p.next() }(p.wait)
@@ -100,7 +98,7 @@ func (p *talker) listen() <-chan heard {
 	return p.wait
 }
 
-func (p *talker) next() heard {
+func (p *conversation) next() heard {
 	if p.gone != nil {
 		return heard{err: p.gone}
 	}
@@ -127,7 +125,7 @@ func (p *talker) next() heard {
 }
 
 // hear waits for a line.
-func (p *talker) hear(ctx context.Context) (string, error) {
+func (p *conversation) hear(ctx context.Context) (string, error) {
 	for {
 		select {
 		case h := <-p.listen():
@@ -144,7 +142,7 @@ func (p *talker) hear(ctx context.Context) (string, error) {
 }
 
 // line asks for a line; the prompt is one of its own. What arrow keys and other keys leave in it is dropped.
-func (p *talker) line(ctx context.Context, prompt string) (string, error) {
+func (p *conversation) line(ctx context.Context, prompt string) (string, error) {
 	p.asks.Lock()
 	defer p.asks.Unlock()
 	for {
@@ -168,12 +166,12 @@ func typed(text string) string { return strings.TrimSpace(event.Clean(arrows.Rep
 func narrow(text string) string { return strings.TrimSpace(width.Narrow.String(text)) }
 
 // secret asks for what is not to be seen: on a terminal it is not shown as it is typed.
-func (p *talker) secret(ctx context.Context, prompt string) (string, error) {
+func (p *conversation) secret(ctx context.Context, prompt string) (string, error) {
 	p.asks.Lock()
 	defer p.asks.Unlock()
 	p.print(prompt)
-	if f, ok := terminal(p.env); ok {
-		back, err := hushed(f)
+	if p.term.Hush != nil {
+		back, err := p.term.Hush()
 		if err != nil {
 			return "", err
 		}
@@ -183,20 +181,6 @@ func (p *talker) secret(ctx context.Context, prompt string) (string, error) {
 	return text, err
 }
 
-// hushed takes a terminal's echo away until the function that it gives is called.
-func hushed(f *os.File) (back func(), err error) {
-	was, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	if err != nil {
-		return nil, err
-	}
-	now := *was
-	now.Lflag &^= unix.ECHO
-	if err := unix.IoctlSetTermios(int(f.Fd()), unix.TCSETS, &now); err != nil {
-		return nil, err
-	}
-	return func() { _ = unix.IoctlSetTermios(int(f.Fd()), unix.TCSETS, was) }, nil
-}
-
 // choice is one of numbered choices.
 type choice struct {
 	id   string
@@ -204,7 +188,7 @@ type choice struct {
 }
 
 // choices of keys of i18n, which are their IDs.
-func (p *talker) choices(keys ...string) []choice {
+func (p *conversation) choices(keys ...string) []choice {
 	var out []choice
 	for _, k := range keys {
 		out = append(out, choice{k, p.t(k)})
@@ -213,7 +197,7 @@ func (p *talker) choices(keys ...string) []choice {
 }
 
 // choose shows numbered choices and asks for one, by its number; Enter takes def, if there is one of that ID. q is errLeft.
-func (p *talker) choose(ctx context.Context, list []choice, def string) (string, error) {
+func (p *conversation) choose(ctx context.Context, list []choice, def string) (string, error) {
 	for i, c := range list {
 		p.print(fmt.Sprintf("%2d  %s", i+1, c.text))
 	}
@@ -247,7 +231,7 @@ func numbered(text string, n int) (int, bool) {
 }
 
 // sure asks for a yes; everything else is a no.
-func (p *talker) sure(ctx context.Context, question string) (bool, error) {
+func (p *conversation) sure(ctx context.Context, question string) (bool, error) {
 	text, err := p.line(ctx, question+" "+p.t("plain.yes-no"))
 	if err != nil {
 		return false, err
@@ -262,24 +246,24 @@ func (p *talker) sure(ctx context.Context, question string) (bool, error) {
 }
 
 // wants asks for a word that has to be typed before anything is destroyed.
-func (p *talker) wants(ctx context.Context, prompt, word string) (bool, error) {
+func (p *conversation) wants(ctx context.Context, prompt, word string) (bool, error) {
 	text, err := p.line(ctx, prompt)
 	return err == nil && text == word, err
 }
 
 // Secret implements backend.Asker.
-func (p *talker) Secret(ctx context.Context, what event.Msg) (string, error) {
-	return p.secret(ctx, p.env.P.Msg(what)+" "+p.t("plain.unseen"))
+func (p *conversation) Secret(ctx context.Context, what event.Msg) (string, error) {
+	return p.secret(ctx, p.p.Msg(what)+" "+p.t("plain.unseen"))
 }
 
 // HostKeys implements backend.Asker.
-func (p *talker) HostKeys(ctx context.Context, keys []backend.HostKey, known backend.KnownHosts) ([]bool, error) {
-	t := &keyTable{lineInterface: p, t: p.t, fault: p.fault, known: known}
-	return t.ask(ctx, keys)
+func (p *conversation) HostKeys(ctx context.Context, keys []backend.HostKey, known backend.KnownHosts) ([]bool, error) {
+	t := &KeyTable{Print: p.print, Line: p.line, Printer: p.p, Fault: p.fault, Known: known}
+	return t.Ask(ctx, keys)
 }
 
 // Signer implements backend.Asker.
-func (p *talker) Signer(ctx context.Context, s backend.Signer) (bool, error) {
+func (p *conversation) Signer(ctx context.Context, s backend.Signer) (bool, error) {
 	p.print(p.t("ask.signer", "bundle", event.Clean(s.Bundle), "name", s.Name, "arch", s.Arch), "  "+s.Type, "  "+s.Fingerprint, p.t("ask.signer.how"))
 	return p.sure(ctx, p.t("plain.signer"))
 }
@@ -288,7 +272,7 @@ func (p *talker) Signer(ctx context.Context, s backend.Signer) (bool, error) {
 const doingEvery = 10 * time.Second
 
 // Doing implements backend.Asker: what is waited for is said when it begins, and now and then while it lasts.
-func (p *talker) Doing(what event.Msg) {
+func (p *conversation) Doing(what event.Msg) {
 	p.says.Lock()
 	said := p.doing == what.Key && time.Since(p.since) < doingEvery
 	if !said {
@@ -296,18 +280,21 @@ func (p *talker) Doing(what event.Msg) {
 	}
 	p.says.Unlock()
 	if !said {
-		p.print(p.env.P.Msg(what))
+		p.print(p.p.Msg(what))
 	}
 }
 
 // otherLang turns to the other language.
-func (p *talker) otherLang() {
+func (p *conversation) otherLang() {
 	lang := i18n.Chinese
-	if p.env.P.Lang() == i18n.Chinese {
+	if p.p.Lang() == i18n.Chinese {
 		lang = i18n.English
 	}
-	command := p.env.P.Command
-	p.env.P = i18n.NewPrinter(lang)
-	p.env.P.Command = command
+	command := p.p.Command
+	p.p = i18n.NewPrinter(lang)
+	p.p.Command = command
+	if p.term.Turned != nil {
+		p.term.Turned(p.p)
+	}
 	p.say("plain.language")
 }

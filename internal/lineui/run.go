@@ -1,4 +1,4 @@
-package main
+package lineui
 
 import (
 	"bytes"
@@ -17,13 +17,13 @@ import (
 	"github.com/eggo-k8s/eggo/internal/runstate"
 )
 
-// plainRun tells of a run line by line, from its event log alone, and takes what the person types meanwhile: it is the board for whoever
+// runView tells of a run line by line, from its event log alone, and takes what the person types meanwhile: it is the board for whoever
 // does not look at a screen. The run is a process of its own and does not need it.
-type plainRun struct {
-	*talker
+type runView struct {
+	*conversation
 	opt   backend.Board
 	state *runstate.State
-	out   *held
+	out   *pending
 	plain *report.Plain
 	calm  bool
 	told  map[asked]bool // what was decided here, or put off; the run has not said so yet
@@ -41,15 +41,15 @@ type asked struct {
 	try  int
 }
 
-// held keeps what a report says while the person answers a question.
-type held struct {
-	p    *talker
+// pending keeps what a report says while the person answers a question.
+type pending struct {
+	p    *conversation
 	back bool
 	buf  bytes.Buffer
 }
 
 // Write implements io.Writer.
-func (h *held) Write(b []byte) (int, error) {
+func (h *pending) Write(b []byte) (int, error) {
 	if h.buf.Len() < 1<<20 { // whoever leaves a question open for days is spared the rest
 		h.buf.Write(b)
 	}
@@ -59,24 +59,25 @@ func (h *held) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (h *held) flush() {
+func (h *pending) flush() {
 	if h.buf.Len() > 0 {
 		h.p.print(strings.TrimSuffix(h.buf.String(), "\n"))
 		h.buf.Reset()
 	}
 }
 
-// plainLook is how often the log is looked at.
-const plainLook = 100 * time.Millisecond
+// pollEvery is how often the log is looked at.
+const pollEvery = 100 * time.Millisecond
 
-// plainWatch tells of a run until it has ended or the person leaves, and goes on with it when its deploy.yaml was changed on the way.
-func plainWatch(ctx context.Context, d *desk, p *talker, ref backend.Ref, replay float64) error {
+// watch tells of a run until it has ended or the person leaves, and goes on with it when its deploy.yaml was changed on
+// the way.
+func watch(ctx context.Context, svc backend.Services, p *conversation, ref backend.Ref, replay float64) error {
 	for {
-		opt, err := d.open(ctx, ref, replay)
+		opt, err := svc.Open(ctx, ref, replay)
 		if err != nil {
 			return err
 		}
-		r := newPlainRun(p, opt)
+		r := newRunView(p, opt)
 		err = r.follow(ctx)
 		if opt.Close != nil {
 			opt.Close()
@@ -86,15 +87,15 @@ func plainWatch(ctx context.Context, d *desk, p *talker, ref backend.Ref, replay
 		}
 		start := backend.Resume(ref.Cluster)
 		start.Soon = true
-		if ref, err = d.launch(ctx, start, p); err != nil {
+		if ref, err = svc.Launch(ctx, start, p); err != nil {
 			return err
 		}
 	}
 }
 
-func newPlainRun(p *talker, opt backend.Board) *plainRun {
-	r := &plainRun{talker: p, opt: opt, state: runstate.New(), out: &held{p: p}, calm: true, told: map[asked]bool{}}
-	r.plain = report.NewPlain(r.out, p.env.P)
+func newRunView(p *conversation, opt backend.Board) *runView {
+	r := &runView{conversation: p, opt: opt, state: runstate.New(), out: &pending{p: p}, calm: true, told: map[asked]bool{}}
+	r.plain = report.NewPlain(r.out, p.p)
 	r.plain.Calm = true
 	if opt.Usual != nil && opt.Replay == nil {
 		r.plain.Usual = opt.Usual()
@@ -103,11 +104,11 @@ func newPlainRun(p *talker, opt backend.Board) *plainRun {
 }
 
 // live says whether the run goes on and can be reached.
-func (r *plainRun) live() bool { return r.opt.Control != nil && !r.over && r.state.Ended == nil }
+func (r *runView) live() bool { return r.opt.Control != nil && !r.over && r.state.Ended == nil }
 
 // follow is over when the run is, or when the person has left (errLeft).
-func (r *plainRun) follow(ctx context.Context) error {
-	tick := time.NewTicker(plainLook)
+func (r *runView) follow(ctx context.Context) error {
+	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	r.arm()
 	defer func() { r.disarm() }()
@@ -150,7 +151,7 @@ func (r *plainRun) follow(ctx context.Context) error {
 }
 
 // how says what can be typed.
-func (r *plainRun) how() {
+func (r *runView) how() {
 	if r.opt.Replay != nil {
 		r.say("plain.replay.how")
 		return
@@ -159,18 +160,18 @@ func (r *plainRun) how() {
 }
 
 // arm makes a question of the next interrupt, as long as a run goes on: it does not need this process.
-func (r *plainRun) arm() {
+func (r *runView) arm() {
 	if r.disarm != nil {
 		r.disarm()
 	}
 	r.halt, r.disarm = nil, func() {}
-	if r.env.Interrupts != nil && r.opt.Control != nil {
-		r.halt, r.disarm = r.env.Interrupts.begin()
+	if r.term.Interrupts != nil && r.opt.Control != nil {
+		r.halt, r.disarm = r.term.Interrupts()
 	}
 }
 
 // take reads what the run has told since.
-func (r *plainRun) take() error {
+func (r *runView) take() error {
 	for {
 		recs, err := r.opt.Feed.Take(1000)
 		for _, rec := range recs {
@@ -192,7 +193,7 @@ func (r *plainRun) take() error {
 	return nil
 }
 
-func (r *plainRun) now() time.Time {
+func (r *runView) now() time.Time {
 	if r.opt.Replay != nil {
 		return r.opt.Replay.Clock()
 	}
@@ -200,7 +201,7 @@ func (r *plainRun) now() time.Time {
 }
 
 // end says what there is to say when nothing more comes, and takes questions until an empty line. How the run ended, its report has said.
-func (r *plainRun) end(ctx context.Context) error {
+func (r *runView) end(ctx context.Context) error {
 	if r.state.Ended == nil {
 		r.say("plain.run.cut")
 	}
@@ -223,7 +224,7 @@ func (r *plainRun) end(ctx context.Context) error {
 }
 
 // open is the oldest question that was not answered here, nor put off.
-func (r *plainRun) open() *runstate.Question {
+func (r *runView) open() *runstate.Question {
 	for _, q := range r.state.Open {
 		if !r.told[asked{q.Step.ID, q.Try}] {
 			return q
@@ -233,8 +234,8 @@ func (r *plainRun) open() *runstate.Question {
 }
 
 // answer waits for a line while the log is read on; false when what was asked about is no longer asked. An interrupt is q.
-func (r *plainRun) answer(ctx context.Context, still func() bool) (string, bool, error) {
-	tick := time.NewTicker(plainLook)
+func (r *runView) answer(ctx context.Context, still func() bool) (string, bool, error) {
+	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -258,7 +259,7 @@ func (r *plainRun) answer(ctx context.Context, still func() bool) (string, bool,
 }
 
 // pick is choose while a run goes on. "" is that what was asked about is no longer asked, def that nothing else was typed.
-func (r *plainRun) pick(ctx context.Context, list []choice, def string, still func() bool) (string, error) {
+func (r *runView) pick(ctx context.Context, list []choice, def string, still func() bool) (string, error) {
 	for i, c := range list {
 		r.print(fmt.Sprintf("%2d  %s", i+1, c.text))
 	}
@@ -280,7 +281,7 @@ func (r *plainRun) pick(ctx context.Context, list []choice, def string, still fu
 }
 
 // ask tells of a failure and asks what becomes of it. What the other machines do meanwhile is told afterwards.
-func (r *plainRun) ask(ctx context.Context, q *runstate.Question) error {
+func (r *runView) ask(ctx context.Context, q *runstate.Question) error {
 	r.out.back = true
 	defer func() { r.out.back = false; r.out.flush() }()
 	k := asked{q.Step.ID, q.Try}
@@ -347,7 +348,7 @@ func (r *plainRun) ask(ctx context.Context, q *runstate.Question) error {
 }
 
 // fates are what can become of a failure.
-func (r *plainRun) fates(q *runstate.Question) []choice {
+func (r *runView) fates(q *runstate.Question) []choice {
 	list := r.choices("ui.fail.retry")
 	if r.opt.Edit != nil {
 		list = append(list, r.choices("ui.fail.edit")...)
@@ -363,8 +364,8 @@ func (r *plainRun) fates(q *runstate.Question) []choice {
 }
 
 // failure says what is known of one: machine, step, command, exit code, last lines, what is likely and what helps.
-func (r *plainRun) failure(title string, st *runstate.Step, f event.Fault, lines []runstate.Line, try int) {
-	p := r.env.P
+func (r *runView) failure(title string, st *runstate.Step, f event.Fault, lines []runstate.Line, try int) {
+	p := r.p
 	step := p.Msg(st.Title)
 	if try > 1 {
 		step = p.T("ui.fail.try", "step", step, "try", fmt.Sprint(try))
@@ -396,7 +397,7 @@ func (r *plainRun) failure(title string, st *runstate.Step, f event.Fault, lines
 	r.print(out...)
 }
 
-func (r *plainRun) name(host string) string {
+func (r *runView) name(host string) string {
 	if host == "" {
 		return r.t("report.jump-host")
 	}
@@ -404,7 +405,7 @@ func (r *plainRun) name(host string) string {
 }
 
 // detach leaves the run to itself.
-func (r *plainRun) detach() error {
+func (r *runView) detach() error {
 	if r.live() {
 		r.say("ui.quit.detached", "cluster", event.Clean(r.state.Run.Cluster))
 	}
@@ -412,7 +413,7 @@ func (r *plainRun) detach() error {
 }
 
 // leave asks what becomes of a run that goes on.
-func (r *plainRun) leave(ctx context.Context) error {
+func (r *runView) leave(ctx context.Context) error {
 	if !r.live() {
 		return errLeft
 	}
@@ -451,7 +452,7 @@ func (r *plainRun) leave(ctx context.Context) error {
 }
 
 // edit opens deploy.yaml in the person's editor. What has a fault counts for nothing and is told.
-func (r *plainRun) edit() error {
+func (r *runView) edit() error {
 	c, after, err := r.opt.Edit()
 	if err == nil {
 		err = r.outside(c)
@@ -465,7 +466,7 @@ func (r *plainRun) edit() error {
 	return err
 }
 
-func (r *plainRun) shell(host string) {
+func (r *runView) shell(host string) {
 	c, err := r.opt.Shell(host)
 	if err == nil {
 		r.say("plain.run.shell", "node", event.Clean(host))
@@ -478,7 +479,7 @@ func (r *plainRun) shell(host string) {
 }
 
 // outside gives the terminal to another program until that has ended.
-func (r *plainRun) outside(c *exec.Cmd) error {
-	c.Stdin, c.Stdout, c.Stderr = r.env.Stdin, r.env.Stdout, r.env.Stderr
+func (r *runView) outside(c *exec.Cmd) error {
+	c.Stdin, c.Stdout, c.Stderr = r.term.In, r.term.Out, r.term.Err
 	return c.Run()
 }

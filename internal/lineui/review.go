@@ -1,4 +1,4 @@
-package main
+package lineui
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ import (
 )
 
 // chooseBundle lists what was found for each architecture, and takes numbers and paths.
-func (w *plainWizard) chooseBundle(ctx context.Context) error {
+func (w *wizard) chooseBundle(ctx context.Context) error {
 	if w.found == nil {
 		w.findBundles(ctx)
 	}
@@ -37,7 +37,7 @@ func (w *plainWizard) chooseBundle(ctx context.Context) error {
 }
 
 // findBundles opens and proves what lies in the usual places.
-func (w *plainWizard) findBundles(ctx context.Context) {
+func (w *wizard) findBundles(ctx context.Context) {
 	w.say("wizard.bundle.looking")
 	w.found = []draft.Bundle{}
 	w.svc.Bundles(ctx, nil, func(b draft.Bundle) {
@@ -45,7 +45,7 @@ func (w *plainWizard) findBundles(ctx context.Context) {
 		case b.Verified || b.Fault != nil:
 			w.found = append(w.found, b)
 			if b.Fault != nil {
-				text, next := w.env.P.Fault(b.Fault)
+				text, next := w.p.Fault(b.Fault)
 				w.complain(event.Warning, b.Path+": "+text, next)
 			}
 		case b.Done > 0 && b.Size > 0:
@@ -54,7 +54,7 @@ func (w *plainWizard) findBundles(ctx context.Context) {
 	})
 }
 
-func (w *plainWizard) bundleOf(ctx context.Context, arch string) error {
+func (w *wizard) bundleOf(ctx context.Context, arch string) error {
 	key := config.BundleKey(arch)
 	var fit []string
 	for _, b := range w.found {
@@ -62,7 +62,7 @@ func (w *plainWizard) bundleOf(ctx context.Context, arch string) error {
 			fit = append(fit, b.Path)
 			w.print(fmt.Sprintf("%2d  %s  Kubernetes %s  %s  %s", len(fit), event.Clean(b.Path), event.Clean(b.Manifest.Kubernetes), event.Clean(strings.TrimSpace(b.Manifest.OS.ID+" "+cmp.Or(b.Manifest.OS.Codename, b.Manifest.OS.Release))), w.t("wizard.bundle.proven")))
 			if b.Signed.Key != "" {
-				w.print("    " + event.Clean(w.env.P.Msg(b.Signed)))
+				w.print("    " + event.Clean(w.p.Msg(b.Signed)))
 			}
 		}
 	}
@@ -98,8 +98,8 @@ func (w *plainWizard) bundleOf(ctx context.Context, arch string) error {
 }
 
 // check tells all that is wrong with the draft, and, if nothing is, what preflight finds; each has what can be done about it.
-func (w *plainWizard) check(ctx context.Context) error {
-	if err := w.await(ctx, plainPatience); err != nil {
+func (w *wizard) check(ctx context.Context) error {
+	if err := w.await(ctx, probePatience); err != nil {
 		return err
 	}
 	_, problems := w.draft.Check("deploy.yaml")
@@ -136,14 +136,14 @@ func (w *plainWizard) check(ctx context.Context) error {
 }
 
 // mends are what can be done about causes that stand in the way, on all machines that each was found on.
-func (w *plainWizard) mends(causes []report.Cause) (list []choice, do map[string]func()) {
+func (w *wizard) mends(causes []report.Cause) (list []choice, do map[string]func()) {
 	do = map[string]func(){}
 	for i, c := range causes {
 		if c.Severity != event.Error {
 			continue
 		}
 		x := c.Findings[0]
-		text, _ := w.env.P.Fault(&x.Fault)
+		text, _ := w.p.Fault(&x.Fault)
 		names := c.Hosts()
 		if len(names) > 1 {
 			text = w.t("wizard.cause", "count", strconv.Itoa(len(names)), "text", text)
@@ -175,14 +175,14 @@ func (w *plainWizard) mends(causes []report.Cause) (list []choice, do map[string
 	return list, do
 }
 
-func (w *plainWizard) memberName(name string) bool {
+func (w *wizard) memberName(name string) bool {
 	return slices.ContainsFunc(w.draft.Machines, func(m config.Machine) bool { return m.Name == name && w.members[draft.MachineKey(m)] })
 }
 
 // preflightNow is preflight of the draft as it is; it tells what it finds.
-func (w *plainWizard) preflightNow(ctx context.Context) (findings []event.Finding, ok bool) {
+func (w *wizard) preflightNow(ctx context.Context) (findings []event.Finding, ok bool) {
 	var mu sync.Mutex
-	w.checked, ok = verdict{}, true
+	w.checked, ok = checkResult{}, true
 	seen, linked, total := 0, 0, strconv.Itoa(len(w.draft.Machines))
 	w.svc.Preflight(ctx, w.draft.Clone(), w.target(), func(c draft.Check) {
 		mu.Lock()
@@ -206,7 +206,7 @@ func (w *plainWizard) preflightNow(ctx context.Context) (findings []event.Findin
 	})
 	mu.Lock()
 	defer mu.Unlock()
-	v := verdict{of: w.drafted()}
+	v := checkResult{of: w.drafted()}
 	for _, c := range report.Causes(findings) {
 		w.cause(c)
 		if c.Severity == event.Error {
@@ -225,16 +225,16 @@ func (w *plainWizard) preflightNow(ctx context.Context) (findings []event.Findin
 }
 
 // drafted is all that preflight depends on.
-func (w *plainWizard) drafted() string { return string(w.draft.YAML()) + draft.LoginText(w.draft) }
+func (w *wizard) drafted() string { return string(w.draft.YAML()) + draft.LoginText(w.draft) }
 
 // after is afterwards for one proposal.
-func (w *plainWizard) after(ctx context.Context, c choice) error {
+func (w *wizard) after(ctx context.Context, c choice) error {
 	_, err := w.afterwards(ctx, []choice{c})
 	return err
 }
 
 // afterwards asks what to do about what was found: one of the proposals, look again, or go on all the same.
-func (w *plainWizard) afterwards(ctx context.Context, list []choice) (string, error) {
+func (w *wizard) afterwards(ctx context.Context, list []choice) (string, error) {
 	list = append(list, w.choices("wizard.key.again", "plain.on")...)
 	id, err := w.number(ctx, list, list[0].id)
 	if to, is := strings.CutPrefix(id, "to "); is && err == nil {
@@ -247,13 +247,13 @@ func (w *plainWizard) afterwards(ctx context.Context, list []choice) (string, er
 }
 
 // names says whether the draft installs from the bundle.
-func (w *plainWizard) names(path string) bool {
+func (w *wizard) names(path string) bool {
 	v := w.draft.Values
 	return v["package-src.x86src"] == path || v["package-src.armsrc"] == path || slices.Contains(config.Items(v["eggo.bundles"]), path)
 }
 
 // review shows the file, what is other than on the disk and what will be done, as the person likes, and does with it what the person says.
-func (w *plainWizard) review(ctx context.Context) error {
+func (w *wizard) review(ctx context.Context) error {
 	file := w.target()
 	for {
 		words := []string{"wizard.key.install", "wizard.key.write", "plain.show", "plain.diff", "plain.plan", "plain.change", "plain.leave"}
@@ -274,7 +274,7 @@ func (w *plainWizard) review(ctx context.Context) error {
 		w.say("plain.will-be", "file", file, "count", strconv.Itoa(len(w.fresh())))
 		for _, b := range w.found {
 			if b.Signed.Key != "" && w.names(b.Path) {
-				w.print(event.Clean(w.env.P.Msg(b.Signed)))
+				w.print(event.Clean(w.p.Msg(b.Signed)))
 			}
 		}
 		do, err := w.number(ctx, w.choices(words...), "plain.show")
@@ -320,7 +320,7 @@ func (w *plainWizard) review(ctx context.Context) error {
 }
 
 // anyStep asks which step to go back to.
-func (w *plainWizard) anyStep(ctx context.Context) error {
+func (w *wizard) anyStep(ctx context.Context) error {
 	var list []choice
 	for _, s := range w.steps[:len(w.steps)-1] {
 		list = append(list, choice{s.id, w.t("wizard.step." + s.id)})
@@ -333,7 +333,7 @@ func (w *plainWizard) anyStep(ctx context.Context) error {
 }
 
 // put writes deploy.yaml. The draft is forgotten: it has become that.
-func (w *plainWizard) put(file string) error {
+func (w *wizard) put(file string) error {
 	if err := w.svc.Write(file, w.draft); err != nil {
 		return err
 	}
@@ -341,7 +341,7 @@ func (w *plainWizard) put(file string) error {
 	return w.svc.Forget()
 }
 
-func (w *plainWizard) diff(file string) {
+func (w *wizard) diff(file string) {
 	was, err := w.svc.Read(file)
 	switch {
 	case err != nil:
@@ -356,7 +356,7 @@ func (w *plainWizard) diff(file string) {
 }
 
 // planned tells what would be done, machine by machine.
-func (w *plainWizard) planned(ctx context.Context, file string) {
+func (w *wizard) planned(ctx context.Context, file string) {
 	w.say("wizard.plan.busy")
 	list, err := w.svc.Plan(ctx, w.draft.Clone(), file)
 	if err != nil {
@@ -377,7 +377,7 @@ func (w *plainWizard) planned(ctx context.Context, file string) {
 		}
 		w.print(line)
 		for _, c := range n.Changes {
-			text := w.env.P.Msg(report.Sized(c.Desc))
+			text := w.p.Msg(report.Sized(c.Desc))
 			if !c.Exact {
 				text = w.t("plan.inexact", "step", text)
 			}
@@ -387,7 +387,7 @@ func (w *plainWizard) planned(ctx context.Context, file string) {
 }
 
 // install writes deploy.yaml and installs what it says, in a process of its own.
-func (w *plainWizard) install(ctx context.Context, file string) (done bool, err error) {
+func (w *wizard) install(ctx context.Context, file string) (done bool, err error) {
 	w.say("wizard.run.about", "file", file, "count", strconv.Itoa(len(w.draft.Machines)))
 	switch {
 	case w.checked.of != w.drafted():
@@ -403,7 +403,7 @@ func (w *plainWizard) install(ctx context.Context, file string) (done bool, err 
 		w.fault(err)
 		return false, nil
 	}
-	err = w.m.begin(ctx, w.svc.Start(file, w.draft), backend.Knowing(w.talker, draft.Secrets(w.draft)))
+	err = w.m.begin(ctx, w.svc.Start(file, w.draft), backend.Knowing(w.conversation, draft.Secrets(w.draft)))
 	if err != nil {
 		return true, err
 	}
@@ -411,31 +411,31 @@ func (w *plainWizard) install(ctx context.Context, file string) (done bool, err 
 }
 
 // add lets machines join a cluster: the wizard's table over the cluster's own deploy.yaml.
-func (m *plainDesk) add(ctx context.Context, c backend.Cluster) error {
-	cluster, svc, err := m.joining(c)
+func (m *menu) add(ctx context.Context, c backend.Cluster) error {
+	cluster, svc, err := m.svc.Joining(c)
 	if err != nil {
 		return err
 	}
-	w := newPlainWizard(m, svc)
+	w := newWizard(m, svc)
 	w.draft, w.file, w.members = cluster.Clone(), c.File, map[string]bool{}
 	for _, x := range cluster.Machines {
 		w.members[draft.MachineKey(x)] = true
 	}
 	if cluster.Values["eggo.password-from"] == "prompt" {
 		delete(w.draft.Values, "eggo.password-from") // written again by itself, as the password is not kept
-		w.steps = append(w.steps, plainStep{"login", func(ctx context.Context) error { return w.fields(ctx, w.setting("password")) }})
+		w.steps = append(w.steps, step{"login", func(ctx context.Context) error { return w.fields(ctx, w.setting("password")) }})
 	}
-	w.steps = append(w.steps, plainStep{"nodes", w.machines}, plainStep{"preflight", w.check}, plainStep{"review", w.review})
+	w.steps = append(w.steps, step{"nodes", w.machines}, step{"preflight", w.check}, step{"review", w.review})
 	w.say("wizard.add.about")
 	return w.run(ctx, w.steps[0].id)
 }
 
 // letJoin begins the join of the machines that are new.
-func (w *plainWizard) letJoin(ctx context.Context) error {
+func (w *wizard) letJoin(ctx context.Context) error {
 	if err := w.svc.Write(w.file, w.draft); err != nil {
 		return err
 	}
-	err := w.m.begin(ctx, w.svc.Start(w.file, w.draft), backend.Knowing(w.talker, draft.Secrets(w.draft)))
+	err := w.m.begin(ctx, w.svc.Start(w.file, w.draft), backend.Knowing(w.conversation, draft.Secrets(w.draft)))
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package main
+package lineui
 
 import (
 	"context"
@@ -18,17 +18,17 @@ import (
 // What the entries of the menu lead to, line by line.
 
 // begin begins a run in a process of its own and tells of it.
-func (m *plainDesk) begin(ctx context.Context, st backend.Start, ask backend.Asker) error {
-	ref, err := m.launch(ctx, st, ask)
+func (m *menu) begin(ctx context.Context, st backend.Start, ask backend.Asker) error {
+	ref, err := m.svc.Launch(ctx, st, ask)
 	if err != nil {
 		return err
 	}
-	return plainWatch(ctx, m.desk, m.talker, ref, 0)
+	return watch(ctx, m.svc.Services, m.conversation, ref, 0)
 }
 
 // show shows what a query has to say; that something is not well is no error.
-func (m *plainDesk) show(ctx context.Context, q backend.Query) error {
-	lines, err := m.read(ctx, m.env().P.Lang(), q, m.talker)
+func (m *menu) show(ctx context.Context, q backend.Query) error {
+	lines, err := m.svc.Read(ctx, m.p.Lang(), q, m.conversation)
 	if err != nil {
 		return err
 	}
@@ -39,15 +39,13 @@ func (m *plainDesk) show(ctx context.Context, q backend.Query) error {
 	return nil
 }
 
-func (m *plainDesk) env() *environment { return m.desk.env }
+func (m *menu) install(ctx context.Context) error { return newCluster(ctx, m) }
 
-func (m *plainDesk) install(ctx context.Context) error { return plainCluster(ctx, m) }
-
-func (m *plainDesk) status(ctx context.Context, c backend.Cluster) error {
+func (m *menu) status(ctx context.Context, c backend.Cluster) error {
 	return m.show(ctx, backend.Status{Common: request.OfCluster(c.Name)})
 }
 
-func (m *plainDesk) resume(ctx context.Context, c backend.Cluster) error {
+func (m *menu) resume(ctx context.Context, c backend.Cluster) error {
 	switch {
 	case c.File == "": // nothing was touched yet: what was to be installed is shown again
 		return m.review(ctx, c.Tried)
@@ -56,12 +54,12 @@ func (m *plainDesk) resume(ctx context.Context, c backend.Cluster) error {
 	case c.Leaves():
 		return m.remove(ctx, c)
 	}
-	return m.begin(ctx, backend.Resume(c.Name), m.talker)
+	return m.begin(ctx, backend.Resume(c.Name), m.conversation)
 }
 
 // file takes the path of a deploy.yaml.
-func (m *plainDesk) file(ctx context.Context) error {
-	path, err := m.path(ctx, defaultConfigPath(m.env()), ".yaml", ".yml")
+func (m *menu) file(ctx context.Context) error {
+	path, err := m.path(ctx, m.svc.Usual(), ".yaml", ".yml")
 	if err != nil {
 		return err
 	}
@@ -69,15 +67,15 @@ func (m *plainDesk) file(ctx context.Context) error {
 }
 
 // path asks for a file, by the number of one that was found here or by its path; a directory shows what is in it.
-func (m *plainDesk) path(ctx context.Context, usual string, suffix ...string) (string, error) {
+func (m *menu) path(ctx context.Context, usual string, suffix ...string) (string, error) {
 	dir := ""
 	for {
-		at, found, err := m.list(ctx, dir, suffix)
+		at, found, err := m.svc.List(ctx, dir, suffix)
 		if err != nil {
 			return "", err
 		}
 		var list []string
-		if dir == "" && usual != "" && exists(usual) {
+		if dir == "" && usual != "" {
 			list = append(list, usual)
 		}
 		for _, e := range found {
@@ -105,7 +103,7 @@ func (m *plainDesk) path(ctx context.Context, usual string, suffix ...string) (s
 			dir = text
 			continue
 		}
-		path, err := m.dirOf(text)
+		path, err := m.svc.Path(text)
 		if err != nil {
 			return "", err
 		}
@@ -114,8 +112,8 @@ func (m *plainDesk) path(ctx context.Context, usual string, suffix ...string) (s
 }
 
 // review shows what a deploy.yaml says and what is wrong with it, and installs it.
-func (m *plainDesk) review(ctx context.Context, path string) error {
-	got, err := m.check(ctx, path)
+func (m *menu) review(ctx context.Context, path string) error {
+	got, err := m.svc.Check(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -127,7 +125,7 @@ func (m *plainDesk) review(ctx context.Context, path string) error {
 		}
 		lines = append(lines, event.Clean(c.Name)+": "+word)
 		for _, f := range got.Facts {
-			lines = append(lines, event.Clean(m.env().P.Msg(f)))
+			lines = append(lines, event.Clean(m.p.Msg(f)))
 		}
 		for _, n := range c.Nodes {
 			lines = append(lines, "  "+m.node(n))
@@ -135,7 +133,7 @@ func (m *plainDesk) review(ctx context.Context, path string) error {
 	}
 	m.print(lines...)
 	for _, x := range got.Problems {
-		text, next := m.env().P.Fault(x.Fault)
+		text, next := m.p.Fault(x.Fault)
 		m.complain(map[bool]event.Severity{true: event.Error, false: event.Warning}[x.Error], fmt.Sprintf("%d:%d %s: %s", x.Line, x.Col, x.Key, text), next)
 	}
 	if got.Errors > 0 {
@@ -159,15 +157,15 @@ func (m *plainDesk) review(ctx context.Context, path string) error {
 		if yes, err := m.sure(ctx, m.t("file.sure", "cluster", got.Cluster.Name)); err != nil || !yes {
 			return err
 		}
-		return m.begin(ctx, backend.Start{Request: deploy}, m.talker)
+		return m.begin(ctx, backend.Start{Request: deploy}, m.conversation)
 	}
 }
 
 // node is a machine of a cluster in a line.
-func (m *plainDesk) node(n backend.Node) string {
+func (m *menu) node(n backend.Node) string {
 	var roles []string
 	for _, r := range n.Roles {
-		if m.env().P.Has("ui.role." + r) {
+		if m.p.Has("ui.role." + r) {
 			r = m.t("ui.role." + r)
 		}
 		roles = append(roles, r)
@@ -176,7 +174,7 @@ func (m *plainDesk) node(n backend.Node) string {
 }
 
 // remove asks which nodes leave, shows what will be done, and has the cluster's name typed.
-func (m *plainDesk) remove(ctx context.Context, c backend.Cluster) error {
+func (m *menu) remove(ctx context.Context, c backend.Cluster) error {
 	m.say("remove.choose", "cluster", c.Name)
 	for i, n := range c.Nodes {
 		m.print(fmt.Sprintf("%2d  %s", i+1, m.node(n)))
@@ -220,7 +218,7 @@ func (m *plainDesk) remove(ctx context.Context, c backend.Cluster) error {
 }
 
 // cleanup shows what will go, and has the cluster's name typed.
-func (m *plainDesk) cleanup(ctx context.Context, c backend.Cluster) error {
+func (m *menu) cleanup(ctx context.Context, c backend.Cluster) error {
 	purge, err := m.sure(ctx, m.t("plain.purge"))
 	if err != nil {
 		return err
@@ -234,7 +232,7 @@ func (m *plainDesk) cleanup(ctx context.Context, c backend.Cluster) error {
 	return m.destroy(ctx, c, backend.Start{Request: request.Cleanup{Common: of, Purge: purge}})
 }
 
-func (m *plainDesk) destroy(ctx context.Context, c backend.Cluster, start backend.Start) error {
+func (m *menu) destroy(ctx context.Context, c backend.Cluster, start backend.Start) error {
 	yes, err := m.wants(ctx, m.t("cleanup.type", "cluster", c.Name), c.Name)
 	if err != nil {
 		return err
@@ -243,16 +241,16 @@ func (m *plainDesk) destroy(ctx context.Context, c backend.Cluster, start backen
 		m.say("plain.nothing-done")
 		return errLeft
 	}
-	return m.begin(ctx, start, m.talker)
+	return m.begin(ctx, start, m.conversation)
 }
 
 // bundle shows what is in one, and verifies it.
-func (m *plainDesk) bundle(ctx context.Context) error {
+func (m *menu) bundle(ctx context.Context) error {
 	path, err := m.path(ctx, "", ".tar.gz", ".tgz")
 	if err != nil {
 		return err
 	}
-	b, err := m.desk.look(ctx, path)
+	b, err := m.svc.Bundle(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -273,7 +271,7 @@ func (m *plainDesk) bundle(ctx context.Context) error {
 	if yes, err := m.sure(ctx, m.t("plain.verify")); err != nil || !yes {
 		return err
 	}
-	err = m.verify(ctx, path, func(done, total int64) {
+	err = m.svc.Verify(ctx, path, func(done, total int64) {
 		m.Doing(event.M("bundle.verifying", "part", strconv.FormatInt(100*done/max(1, total), 10)))
 	})
 	if err == nil {
@@ -282,12 +280,12 @@ func (m *plainDesk) bundle(ctx context.Context) error {
 	return err
 }
 
-// plainRuns is how many runs are listed unless more are asked for.
-const plainRuns = 20
+// runsAPage is how many runs are listed unless more are asked for.
+const runsAPage = 20
 
 // runs lists the runs of all clusters, newest first, and opens one: as it ended, or played again.
-func (m *plainDesk) runs(ctx context.Context) error {
-	clusters, err := m.clusters(ctx)
+func (m *menu) runs(ctx context.Context) error {
+	clusters, err := m.svc.Clusters(ctx)
 	if err != nil {
 		return err
 	}
@@ -298,7 +296,7 @@ func (m *plainDesk) runs(ctx context.Context) error {
 	slices.SortStableFunc(all, func(a, b backend.Run) int { return strings.Compare(b.Run, a.Run) })
 	every := all
 	for from := 0; ; {
-		for i, r := range all[from:min(from+plainRuns, len(all))] {
+		for i, r := range all[from:min(from+runsAPage, len(all))] {
 			m.print(fmt.Sprintf("%2d  %s", from+i+1, m.run(r)))
 		}
 		if len(all) == 0 {
@@ -309,11 +307,11 @@ func (m *plainDesk) runs(ctx context.Context) error {
 			return err
 		}
 		text = narrow(text)
-		if text == "q" || text == "" && from+plainRuns >= len(all) {
+		if text == "q" || text == "" && from+runsAPage >= len(all) {
 			return errLeft
 		}
 		if text == "" {
-			from += plainRuns
+			from += runsAPage
 			continue
 		}
 		if want, ok := strings.CutPrefix(text, "/"); ok { // / alone shows all again
@@ -334,20 +332,20 @@ func (m *plainDesk) runs(ctx context.Context) error {
 		if all[i].Status == backend.Running {
 			replay = 0
 		}
-		if err := plainWatch(ctx, m.desk, m.talker, all[i].Ref, replay); err != nil && !errors.Is(err, errLeft) {
+		if err := watch(ctx, m.svc.Services, m.conversation, all[i].Ref, replay); err != nil && !errors.Is(err, errLeft) {
 			return err
 		}
 	}
 }
 
 // run is one in a line.
-func (m *plainDesk) run(r backend.Run) string {
+func (m *menu) run(r backend.Run) string {
 	when := "-"
 	if !r.At.IsZero() {
 		when = r.At.Local().Format("2006-01-02 15:04")
 	}
 	verb := event.Clean(r.Verb)
-	if m.env().P.Has("menu.verb." + r.Verb) {
+	if m.p.Has("menu.verb." + r.Verb) {
 		verb = m.t("menu.verb." + r.Verb)
 	}
 	word := m.t("menu.status." + r.Said())
@@ -359,7 +357,7 @@ func (m *plainDesk) run(r backend.Run) string {
 		line += ", " + report.Short(r.Took)
 	}
 	if r.Fault != nil {
-		text, _ := m.env().P.Fault(r.Fault)
+		text, _ := m.p.Fault(r.Fault)
 		line += ": " + event.Clean(text)
 	}
 	return line

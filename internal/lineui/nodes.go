@@ -1,4 +1,4 @@
-package main
+package lineui
 
 import (
 	"context"
@@ -17,11 +17,11 @@ import (
 	"github.com/eggo-k8s/eggo/internal/report"
 )
 
-// plainPatience is how long the end of the looks at machines is waited for before the questions go on; what comes later is told later.
-const plainPatience = 5 * time.Second
+// probePatience is how long the end of the looks at machines is waited for before the questions go on; what comes later is told later.
+const probePatience = 5 * time.Second
 
 // machines takes a line for each, a range, or changes to those that are there, until an empty line; then they are looked at.
-func (w *plainWizard) machines(ctx context.Context) error {
+func (w *wizard) machines(ctx context.Context) error {
 	for shown := -1; ; {
 		if n := len(w.draft.Machines); n != shown || n <= 20 { // a long list is shown when it has changed
 			w.listMachines()
@@ -37,16 +37,16 @@ func (w *plainWizard) machines(ctx context.Context) error {
 		w.machineLine(text)
 	}
 	w.look()
-	return w.await(ctx, plainPatience)
+	return w.await(ctx, probePatience)
 }
 
 // fresh are the machines that join, or all of a new cluster.
-func (w *plainWizard) fresh() []config.Machine {
+func (w *wizard) fresh() []config.Machine {
 	return slices.DeleteFunc(slices.Clone(w.draft.Machines), func(m config.Machine) bool { return w.members[draft.MachineKey(m)] })
 }
 
 // machineLine does what a line says: @FILE, -MACHINE, MACHINE with roles or settings, or new machines.
-func (w *plainWizard) machineLine(text string) {
+func (w *wizard) machineLine(text string) {
 	if path, is := strings.CutPrefix(text, "@"); is && w.members == nil {
 		w.change(func() { w.imported(path) })
 		return
@@ -73,10 +73,10 @@ func (w *plainWizard) machineLine(text string) {
 	list, bad := draft.ReadMachines(text)
 	for _, b := range bad {
 		next := w.t("wizard.nodes.unread.next")
-		if own, ok := w.env.P.Under(b.Why, "next"); ok {
+		if own, ok := w.p.Under(b.Why, "next"); ok {
 			next = own
 		}
-		w.complain(event.Error, w.env.P.Msg(b.Why), next)
+		w.complain(event.Error, w.p.Msg(b.Why), next)
 	}
 	w.change(func() {
 		x := draft.AddMachines(&w.draft, list, w.members)
@@ -90,7 +90,7 @@ func (w *plainWizard) machineLine(text string) {
 }
 
 // find is the machine of a name, an address or a number in the list, -1 if there is none.
-func (w *plainWizard) find(name string) int {
+func (w *wizard) find(name string) int {
 	name = strings.TrimSpace(name)
 	if i, ok := numbered(name, len(w.draft.Machines)); ok {
 		return i
@@ -99,7 +99,7 @@ func (w *plainWizard) find(name string) int {
 }
 
 // machine is find for one that may be changed; it says why not.
-func (w *plainWizard) machine(name string) (int, bool) {
+func (w *wizard) machine(name string) (int, bool) {
 	i := w.find(name)
 	if i < 0 {
 		w.say("plain.no-such", "text", name)
@@ -113,7 +113,7 @@ func (w *plainWizard) machine(name string) (int, bool) {
 }
 
 // onlyChanges says whether all words are roles or settings of a machine.
-func (w *plainWizard) onlyChanges(words []string) bool {
+func (w *wizard) onlyChanges(words []string) bool {
 	return !slices.ContainsFunc(words, func(word string) bool {
 		_, role := draft.RoleOf(strings.Trim(word, ","))
 		key, _, set := strings.Cut(word, "=")
@@ -122,7 +122,7 @@ func (w *plainWizard) onlyChanges(words []string) bool {
 }
 
 // changeMachine gives a machine the roles that are named, if any are, and the settings.
-func (w *plainWizard) changeMachine(i int, words []string) {
+func (w *wizard) changeMachine(i int, words []string) {
 	m := w.draft.Machines[i]
 	var roles []bundle.Role
 	for _, word := range words {
@@ -148,7 +148,7 @@ func (w *plainWizard) changeMachine(i int, words []string) {
 	w.change(func() { w.draft.Machines[i] = m })
 }
 
-func (w *plainWizard) listMachines() {
+func (w *wizard) listMachines() {
 	for i, m := range w.draft.Machines {
 		var roles []string
 		for _, r := range m.Roles {
@@ -177,7 +177,7 @@ func (w *plainWizard) listMachines() {
 func lookID(m config.Machine) string { return m.IP + " " + m.Port }
 
 // look begins to look at the machines that were not looked at with this login.
-func (w *plainWizard) look() {
+func (w *wizard) look() {
 	if login := draft.LoginText(w.draft); login != w.login {
 		w.login, w.looked, w.asking = login, map[string]draft.Probe{}, nil
 	}
@@ -202,7 +202,7 @@ func (w *plainWizard) look() {
 }
 
 // busy is how many machines are looked at, without those that wait for the person.
-func (w *plainWizard) busy() int {
+func (w *wizard) busy() int {
 	n := 0
 	for _, l := range w.looked {
 		switch l.Stage {
@@ -215,7 +215,7 @@ func (w *plainWizard) busy() int {
 }
 
 // await waits for the looks that go on, as long as there is patience, and tells what they found.
-func (w *plainWizard) await(ctx context.Context, patience time.Duration) error {
+func (w *wizard) await(ctx context.Context, patience time.Duration) error {
 	end := time.NewTimer(patience)
 	defer end.Stop()
 	if w.busy() > 0 {
@@ -243,7 +243,7 @@ func (w *plainWizard) await(ctx context.Context, patience time.Duration) error {
 }
 
 // tellNews says what the looks have found since, and asks about host keys that nobody has seen before: of all machines at once.
-func (w *plainWizard) tellNews(ctx context.Context) error {
+func (w *wizard) tellNews(ctx context.Context) error {
 	for {
 		select {
 		case l := <-w.news:
@@ -270,11 +270,11 @@ func (w *plainWizard) tellNews(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return w.await(ctx, plainPatience)
+	return w.await(ctx, probePatience)
 }
 
 // hearOf takes news of a look; its end is told.
-func (w *plainWizard) hearOf(l draft.Probe) {
+func (w *wizard) hearOf(l draft.Probe) {
 	key := lookID(l.Machine)
 	if _, is := w.looked[key]; !is { // of a login that is no longer
 		if l.Key != nil {
@@ -288,7 +288,7 @@ func (w *plainWizard) hearOf(l draft.Probe) {
 	case draft.Asking:
 		w.asking = append(w.asking, l)
 	case draft.Failed:
-		text, next := w.env.P.Fault(l.Fault)
+		text, next := w.p.Fault(l.Fault)
 		w.complain(event.Error, name+": "+w.t(draft.FailedWord(l.Fault))+": "+text, next)
 	case draft.Seen:
 		word := "plain.seen"
@@ -311,14 +311,14 @@ func (w *plainWizard) hearOf(l draft.Probe) {
 	}
 }
 
-func (w *plainWizard) finding(f event.Finding) {
-	text, next := w.env.P.Fault(&f.Fault)
+func (w *wizard) finding(f event.Finding) {
+	text, next := w.p.Fault(&f.Fault)
 	w.complain(f.Severity, text, next)
 }
 
 // cause tells a finding once, with the machines that it was found on.
-func (w *plainWizard) cause(c report.Cause) {
-	text, next := w.env.P.Fault(&c.Findings[0].Fault)
+func (w *wizard) cause(c report.Cause) {
+	text, next := w.p.Fault(&c.Findings[0].Fault)
 	if names := c.Hosts(); len(names) > 1 {
 		text = w.t("wizard.cause", "count", strconv.Itoa(len(names)), "text", text) + " (" + strings.Join(report.Ranges(names), ", ") + ")"
 	}

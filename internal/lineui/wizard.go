@@ -1,4 +1,4 @@
-package main
+package lineui
 
 import (
 	"cmp"
@@ -17,20 +17,20 @@ import (
 	"github.com/eggo-k8s/eggo/internal/draft"
 )
 
-// plainWizard is the wizard line by line: the same draft, the same rules, numbered choices; nothing is drawn over.
-type plainWizard struct {
-	*talker
+// wizard is the wizard line by line: the same draft, the same rules, numbered choices; nothing is drawn over.
+type wizard struct {
+	*conversation
 	svc     draft.Services
-	m       *plainDesk
+	m       *menu
 	draft   config.Draft
 	file    string // where deploy.yaml goes, if it was said
 	members map[string]bool
 	history draft.History
-	steps   []plainStep
+	steps   []step
 	at      int            // the step that is asked about
 	stored  config.Draft   // as it was kept last
 	found   []draft.Bundle // once they were looked for
-	checked verdict        // of the last preflight
+	checked checkResult    // of the last preflight
 
 	// looks at machines go on while the person does; what they tell is said before the next question
 	looking sync.WaitGroup
@@ -41,14 +41,14 @@ type plainWizard struct {
 	asking  []draft.Probe
 }
 
-// verdict is what preflight has found, of which draft.
-type verdict struct {
+// checkResult is what preflight has found, of which draft.
+type checkResult struct {
 	of               string
 	errors, warnings int
 }
 
-// plainStep is a step of the wizard.
-type plainStep struct {
+// step is a step of the wizard.
+type step struct {
 	id string
 	do func(ctx context.Context) error
 }
@@ -67,17 +67,17 @@ type toStep string
 // Error implements error.
 func (t toStep) Error() string { return "to " + string(t) }
 
-func newPlainWizard(m *plainDesk, svc draft.Services) *plainWizard {
-	return &plainWizard{
-		svc: svc, talker: m.talker, m: m, draft: config.Draft{}.Clone(), news: make(chan draft.Probe, 4096),
+func newWizard(m *menu, svc draft.Services) *wizard {
+	return &wizard{
+		svc: svc, conversation: m.conversation, m: m, draft: config.Draft{}.Clone(), news: make(chan draft.Probe, 4096),
 		looked: map[string]draft.Probe{},
 	}
 }
 
-// plainCluster asks for a new cluster and installs it.
-func plainCluster(ctx context.Context, m *plainDesk) error {
-	w := newPlainWizard(m, newDraftDesk(m.env(), m.state).services())
-	w.steps = []plainStep{
+// newCluster asks for a new cluster and installs it.
+func newCluster(ctx context.Context, m *menu) error {
+	w := newWizard(m, m.svc.Draft())
+	w.steps = []step{
 		{"cluster", w.cluster}, {"login", w.howToLogIn}, {"nodes", w.machines}, {"networks", w.networks},
 		{"runtime", w.runtime}, {"bundle", w.chooseBundle}, {"extra", w.extra}, {"preflight", w.check}, {"review", w.review},
 	}
@@ -101,7 +101,7 @@ func plainCluster(ctx context.Context, m *plainDesk) error {
 }
 
 // run leads through the steps, from the one with that ID.
-func (w *plainWizard) run(ctx context.Context, first string) error {
+func (w *wizard) run(ctx context.Context, first string) error {
 	defer w.svc.Close()
 	var stop context.CancelFunc
 	w.probes, stop = context.WithCancel(ctx)
@@ -141,19 +141,19 @@ func (w *plainWizard) run(ctx context.Context, first string) error {
 }
 
 // about says what a step is for, in words that fit lines.
-func (w *plainWizard) about(id string) string {
-	if key := "wizard.about." + id + ".mono"; w.env.P.Has(key) {
+func (w *wizard) about(id string) string {
+	if key := "wizard.about." + id + ".mono"; w.p.Has(key) {
 		return w.t(key)
 	}
 	return w.t("wizard.about." + id)
 }
 
-func (w *plainWizard) index(id string) int {
-	return max(0, slices.IndexFunc(w.steps, func(s plainStep) bool { return s.id == id }))
+func (w *wizard) index(id string) int {
+	return max(0, slices.IndexFunc(w.steps, func(s step) bool { return s.id == id }))
 }
 
 // keep saves the draft as it is, without passwords unless they are to stand in the file.
-func (w *plainWizard) keep(at int) error {
+func (w *wizard) keep(at int) error {
 	if w.members != nil { // of a cluster that is there
 		return nil
 	}
@@ -166,19 +166,19 @@ func (w *plainWizard) keep(at int) error {
 }
 
 // target is where deploy.yaml goes.
-func (w *plainWizard) target() string {
+func (w *wizard) target() string {
 	return cmp.Or(w.file, w.svc.File(w.draft.Get("cluster-id")))
 }
 
 // change changes the draft as one step of undo.
-func (w *plainWizard) change(do func()) {
+func (w *wizard) change(do func()) {
 	w.history.Keep(w.draft)
 	do()
 	w.history.Changed(w.draft)
 }
 
 // undo goes back by one change, or forth again; what it says is what becomes of the step.
-func (w *plainWizard) undo(step func(config.Draft) (config.Draft, bool), word string) error {
+func (w *wizard) undo(step func(config.Draft) (config.Draft, bool), word string) error {
 	w.history.Keep(w.draft)
 	was := w.draft
 	to, ok := step(was)
@@ -187,12 +187,12 @@ func (w *plainWizard) undo(step func(config.Draft) (config.Draft, bool), word st
 		return errAgain
 	}
 	w.draft = to
-	w.say(word, "what", draft.Difference(w.env.P, w.draft, was))
+	w.say(word, "what", draft.Difference(w.p, w.draft, was))
 	return errAgain
 }
 
 // ask asks for a line. What a person may type at any question of the wizard is done here.
-func (w *plainWizard) ask(ctx context.Context, prompt string) (string, error) {
+func (w *wizard) ask(ctx context.Context, prompt string) (string, error) {
 	for {
 		if err := w.tellNews(ctx); err != nil {
 			return "", err
@@ -229,7 +229,7 @@ func (w *plainWizard) ask(ctx context.Context, prompt string) (string, error) {
 }
 
 // number asks for one of numbered choices; def is taken by Enter.
-func (w *plainWizard) number(ctx context.Context, list []choice, def string) (string, error) {
+func (w *wizard) number(ctx context.Context, list []choice, def string) (string, error) {
 	for i, c := range list {
 		w.print(strconv.Itoa(i+1) + "  " + c.text)
 	}
@@ -250,12 +250,12 @@ func (w *plainWizard) number(ctx context.Context, list []choice, def string) (st
 }
 
 // wrong tells what is wrong and what to type instead.
-func (w *plainWizard) wrong(p config.Problem) {
-	text, next := w.env.P.Fault(p.Fault())
+func (w *wizard) wrong(p config.Problem) {
+	text, next := w.p.Fault(p.Fault())
 	w.complain(p.Severity, text, next)
 }
 
-func (w *plainWizard) cluster(ctx context.Context) error {
+func (w *wizard) cluster(ctx context.Context) error {
 	if len(w.draft.Machines) == 0 {
 		w.say("plain.import")
 	}
@@ -266,7 +266,7 @@ func (w *plainWizard) cluster(ctx context.Context) error {
 }
 
 // importing lets @FILE stand for a value.
-func (w *plainWizard) importing(f field) field {
+func (w *wizard) importing(f field) field {
 	check := f.check
 	f.check = func(v string) (config.Problem, bool) {
 		if strings.HasPrefix(v, "@") {
@@ -286,7 +286,7 @@ func (w *plainWizard) importing(f field) field {
 }
 
 // imported takes a deploy.yaml in place of the draft; it can be undone.
-func (w *plainWizard) imported(path string) {
+func (w *wizard) imported(path string) {
 	path = strings.TrimSpace(path)
 	data, err := w.svc.Read(path)
 	switch {
@@ -307,7 +307,7 @@ func (w *plainWizard) imported(path string) {
 }
 
 // howToLogIn asks for user, key, passwords and bastions.
-func (w *plainWizard) howToLogIn(ctx context.Context) error {
+func (w *wizard) howToLogIn(ctx context.Context) error {
 	key := w.setting("private-key-path")
 	if own := w.svc.Keys(); key.now == "" && w.draft.Values["password"] == "" && len(own) > 0 {
 		key.now = own[0]
@@ -325,7 +325,7 @@ func (w *plainWizard) howToLogIn(ctx context.Context) error {
 	return w.fields(ctx, keep, w.setting("eggo.bastion"))
 }
 
-func (w *plainWizard) networks(ctx context.Context) error {
+func (w *wizard) networks(ctx context.Context) error {
 	endpoint, dns := w.setting("apiserver-endpoint"), w.setting("service.dnsaddr")
 	if c, _ := w.draft.Check("deploy.yaml"); c != nil {
 		endpoint.now, dns.now = cmp.Or(endpoint.now, c.Endpoint), cmp.Or(dns.now, c.DNSAddr.String())
@@ -336,7 +336,7 @@ func (w *plainWizard) networks(ctx context.Context) error {
 		w.setting("apiserver-cert-sans.dnsnames"), w.setting("apiserver-cert-sans.ips"))
 }
 
-func (w *plainWizard) runtime(ctx context.Context) error {
+func (w *wizard) runtime(ctx context.Context) error {
 	if err := w.fields(ctx, w.setting("runtime"), w.setting("service.dns.corednstype")); err != nil {
 		return err
 	}
@@ -346,7 +346,7 @@ func (w *plainWizard) runtime(ctx context.Context) error {
 }
 
 // extra takes KEY=VALUE for every key that deploy.yaml has.
-func (w *plainWizard) extra(ctx context.Context) error {
+func (w *wizard) extra(ctx context.Context) error {
 	for {
 		text, err := w.ask(ctx, w.t("plain.extra"))
 		if err != nil || text == "" {
@@ -384,7 +384,7 @@ func (w *plainWizard) extra(ctx context.Context) error {
 }
 
 // block takes lines until one that is a dot.
-func (w *plainWizard) block(ctx context.Context) (string, error) {
+func (w *wizard) block(ctx context.Context) (string, error) {
 	w.say("plain.block")
 	var lines []string
 	for {

@@ -1,4 +1,4 @@
-package main
+package lineui
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ type field struct {
 }
 
 // setting is the field of a key of deploy.yaml.
-func (w *plainWizard) setting(key string) field {
+func (w *wizard) setting(key string) field {
 	s, _ := config.SettingOf(key)
 	f := field{key: key, now: w.draft.Get(key), kind: s.Kind, picks: s.Choices}
 	if s.Kind == config.YesNo {
@@ -37,7 +37,7 @@ func (w *plainWizard) setting(key string) field {
 }
 
 // fields asks for values; Enter keeps what holds, - takes away what was said.
-func (w *plainWizard) fields(ctx context.Context, list ...field) error {
+func (w *wizard) fields(ctx context.Context, list ...field) error {
 	for _, f := range list {
 		if f.hidden {
 			continue
@@ -50,22 +50,22 @@ func (w *plainWizard) fields(ctx context.Context, list ...field) error {
 }
 
 // hint says what to type, "" if there are no words for it.
-func (w *plainWizard) hint(key string) string {
-	if w.env.P.Has("wizard.hint." + key) {
+func (w *wizard) hint(key string) string {
+	if w.p.Has("wizard.hint." + key) {
 		return w.t("wizard.hint." + key)
 	}
 	return ""
 }
 
 // name of a field; a key without words is its own.
-func (w *plainWizard) name(key string) string {
-	if w.env.P.Has("wizard.field." + key) {
+func (w *wizard) name(key string) string {
+	if w.p.Has("wizard.field." + key) {
 		return w.t("wizard.field." + key)
 	}
 	return key
 }
 
-func (w *plainWizard) one(ctx context.Context, f field) error {
+func (w *wizard) one(ctx context.Context, f field) error {
 	if hint := w.hint(f.key); hint != "" {
 		w.print(hint)
 	}
@@ -74,7 +74,7 @@ func (w *plainWizard) one(ctx context.Context, f field) error {
 		var list []choice
 		for _, c := range f.picks {
 			text := c
-			if w.env.P.Has("wizard.value." + c) {
+			if w.p.Has("wizard.value." + c) {
 				text = w.t("wizard.value." + c)
 			}
 			list = append(list, choice{c, text})

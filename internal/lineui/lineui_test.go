@@ -1,12 +1,10 @@
-package main
+package lineui
 
 import (
 	"bytes"
 	"context"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,23 +13,74 @@ import (
 	"time"
 	"unicode"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/runstate"
 )
 
+// files are the machine of a dialogue: what was kept and written there, and the runs that were begun.
+type files struct {
+	saved   draft.Saved
+	has     bool
+	written map[string]config.Draft
+	begun   []backend.Start
+}
+
+// draft are the services of a draft on a machine that nobody can be reached from.
+func (f *files) draft() draft.Services {
+	return draft.Services{
+		Load:   func() (draft.Saved, bool) { return f.saved, f.has },
+		Save:   func(s draft.Saved) error { f.saved, f.has = s, true; return nil },
+		Forget: func() error { f.has = false; return nil },
+		Path:   func(typed string) string { return typed },
+		Read:   func(string) ([]byte, error) { return nil, nil },
+		File:   func(string) string { return "/home/.eggo/deploy.yaml" },
+		Keys:   func() []string { return nil },
+		Probe: func(_ context.Context, _ config.Draft, m config.Machine, tell func(draft.Probe)) {
+			fault := event.NewFault(event.ClassFailed, "ssh.unreachable", nil, "addr", m.IP).On(m.Name)
+			tell(draft.Probe{Machine: m, Stage: draft.Failed, Fault: fault})
+		},
+		Bundles: func(context.Context, []string, func(draft.Bundle)) {},
+		Preflight: func(_ context.Context, _ config.Draft, _ string, tell func(draft.Check)) {
+			tell(draft.Check{End: true, Fault: event.NewFault(event.ClassFailed, "state.read", nil)})
+		},
+		Write: func(path string, d config.Draft) error { f.written[path] = d; return nil },
+		Start: func(string, config.Draft) backend.Start { return backend.Start{} },
+		Close: func() {},
+	}
+}
+
+// services are of a machine that knows no cluster.
+func (f *files) services() Services {
+	return Services{
+		Services: backend.Services{
+			Clusters: func(context.Context) ([]backend.Cluster, error) { return nil, nil },
+			Launch: func(_ context.Context, s backend.Start, _ backend.Asker) (backend.Ref, error) {
+				f.begun = append(f.begun, s)
+				return backend.Ref{}, io.EOF
+			},
+		},
+		Usual: func() string { return "" },
+		Path:  func(typed string) (string, error) { return typed, nil },
+		Draft: f.draft,
+	}
+}
+
 // dialogue is one line by line: what is typed, a line after the other, and what is said.
-func dialogue(t *testing.T, lang i18n.Lang, typed ...string) (*plainDesk, *bytes.Buffer) {
+func dialogue(t *testing.T, lang i18n.Lang, typed ...string) (*menu, *bytes.Buffer) {
 	t.Helper()
-	home, said := t.TempDir(), new(bytes.Buffer)
-	env := &environment{P: i18n.NewPrinter(lang), Args: []string{"eggo-tui"}, Stdout: said, Stderr: said, Stdin: strings.NewReader(strings.Join(typed, "\n") + "\n"), Getenv: func(k string) string {
-		return map[string]string{"HOME": home}[k]
-	}}
-	return &plainDesk{desk: &desk{env: env, state: filepath.Join(home, "state")}, talker: newTalker(env)}, said
+	m, said, _ := dialogueAt(lang, strings.Join(typed, "\n")+"\n")
+	return m, said
+}
+
+// dialogueAt is one with a machine of its own, and with lines that end as they are given.
+func dialogueAt(lang i18n.Lang, typed string) (*menu, *bytes.Buffer, *files) {
+	said, f := new(bytes.Buffer), &files{written: map[string]config.Draft{}}
+	term := Terminal{In: strings.NewReader(typed), Out: said, Err: said, Printer: i18n.NewPrinter(lang)}
+	return &menu{conversation: newConversation(term), svc: f.services()}, said, f
 }
 
 // plain wants lines that steer no terminal.
@@ -57,7 +106,7 @@ func says(t *testing.T, text string, words ...string) {
 // and a draft that stays when one leaves.
 func TestThePlainWizard(t *testing.T) {
 	t.Parallel()
-	m, said := dialogue(t, i18n.English,
+	m, said, f := dialogueAt(i18n.English, strings.Join([]string{
 		"UPPER", "prod", "", // the name, the file
 		"eggo", "/keys/id", "geheim", "", "1", "", // user, key, password, of sudo, not in the file, no bastion
 		"nonsense", "127.0.0.[8-9]:1 worker", "web 127.0.0.7:1 master", "-node-2", "2 worker etcd name=edge port=２", "2 port=99999", ">", // machines
@@ -71,8 +120,8 @@ func TestThePlainWizard(t *testing.T) {
 		"3", // preflight cannot be: go on all the same
 		"2", // show the file
 		"4", // leave
-	)
-	if err := plainCluster(context.Background(), m); !errors.Is(err, errLeft) {
+	}, "\n")+"\n")
+	if err := newCluster(context.Background(), m); !errors.Is(err, errLeft) {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	plain(t, said.String())
@@ -81,7 +130,7 @@ func TestThePlainWizard(t *testing.T) {
 	if strings.Contains(said.String(), "geheim") {
 		t.Error("the password is shown")
 	}
-	s, ok := newDraftDesk(m.env(), m.state).load()
+	s, ok := f.saved, f.has
 	if !ok || len(s.Draft.Machines) != 2 || s.Draft.Get("network.plugin") != "calico" || s.Draft.Get("network.podcidr") != "10.1.0.0/16" || s.Draft.Values["password"] != "" {
 		t.Fatalf("%v %+v", ok, s)
 	}
@@ -99,17 +148,13 @@ func TestHostileLines(t *testing.T) {
 		"long words": {"prod", "", "", "", strings.Repeat("a ", 20000), "", "", strings.Repeat("192.168.0.[1-250] ", 3000)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, said := dialogue(t, i18n.Chinese, typed...)
-			m.desk.env.Stdin = strings.NewReader(strings.Join(typed, "\n")) // the last line has no end
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			*m.talker = *newTalker(m.desk.env)
-			if err := plainCluster(ctx, m); !errors.Is(err, io.EOF) && !errors.Is(err, errLeft) {
+			m, said, f := dialogueAt(i18n.Chinese, strings.Join(typed, "\n")) // the last line has no end
+			if err := newCluster(t.Context(), m); !errors.Is(err, io.EOF) && !errors.Is(err, errLeft) {
 				t.Fatalf("%v\n%s", err, said)
 			}
 			plain(t, said.String())
-			if entries, _ := filepath.Glob(filepath.Join(m.state, "*")); len(entries) != 1 || filepath.Base(entries[0]) != "draft.json" {
-				t.Errorf("there is %v", entries)
+			if !f.has || len(f.written)+len(f.begun) > 0 {
+				t.Errorf("kept: %v, written: %v, begun: %v", f.has, f.written, f.begun)
 			}
 		})
 	}
@@ -196,11 +241,10 @@ func TestAFailureLineByLine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m, out := dialogue(t, i18n.English, append(c.typed, "", "")...)
 			if c.typed == nil {
-				m.desk.env.Stdin = strings.NewReader("")
-				*m.talker = *newTalker(m.desk.env)
+				m, out, _ = dialogueAt(i18n.English, "")
 			}
 			s := failing()
-			r := newPlainRun(m.talker, backend.Board{Feed: s, Control: s, Usual: func() runstate.History { return nil }})
+			r := newRunView(m.conversation, backend.Board{Feed: s, Control: s, Usual: func() runstate.History { return nil }})
 			if err := r.follow(context.Background()); errors.Is(err, errLeft) != c.left || err != nil && !c.left {
 				t.Errorf("%v", err)
 			}
@@ -222,87 +266,64 @@ func TestARunThatIsOverLineByLine(t *testing.T) {
 	m, out := dialogue(t, i18n.Chinese, "n", "l n2", "x n2", "f", "zzz", "")
 	s := failing()
 	s.add(event.StepEnded{Step: "work/n2", Outcome: event.Failed, Fault: event.NewFault(event.ClassFailed, "node.command-failed", nil, "status", "1", "command", "x")}, event.RunEnded{Outcome: event.Failed})
-	if err := newPlainRun(m.talker, backend.Board{Feed: s}).follow(context.Background()); err != nil {
+	if err := newRunView(m.conversation, backend.Board{Feed: s}).follow(context.Background()); err != nil {
 		t.Error(err)
 	}
 	plain(t, out.String())
 	says(t, out.String(), "10.0.0.2", "No space left on device", "没有“zzz”", "这里没有“x”", "失败")
 }
 
-// What a person types as a password is not on the terminal; afterwards the terminal shows again what is typed.
-func TestAPasswordIsNotEchoed(t *testing.T) {
+// What a person types as a password is asked for where it is not shown; afterwards the terminal shows again what is typed.
+func TestAPasswordIsNotShown(t *testing.T) {
 	t.Parallel()
-	m, _ := dialogue(t, i18n.English)
-	f, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Skip("this machine gives no terminals: ", err)
+	m, said, _ := dialogueAt(i18n.English, "geheim\nname\n")
+	var did []string
+	m.term.Hush = func() (func(), error) {
+		did = append(did, "hushed after "+strconv.Itoa(strings.Count(said.String(), "\n")))
+		return func() { did = append(did, "back") }, nil
 	}
-	defer f.Close()
-	tty := slave(t, f)
-	defer tty.Close()
-	env := *m.desk.env
-	env.Stdin, env.Stdout = tty, tty
-	p := newTalker(&env)
-	for i, ask := range []func() (string, error){
-		func() (string, error) { return p.secret(context.Background(), "Password:") },
-		func() (string, error) { return p.line(context.Background(), "Name:") },
-	} {
-		got := make(chan string, 1)
-		go func() { text, _ := ask(); got <- text }()
-		prompt := []string{"Password:", "Name:"}[i]
-		seen := until(t, f, prompt)
-		if _, err := f.WriteString("geheim\n"); err != nil {
-			t.Fatal(err)
-		}
-		if text := <-got; text != "geheim" {
-			t.Errorf("%q", text)
-		}
-		if i == 1 {
-			seen += until(t, f, "geheim")
-		}
-		if i == 0 && strings.Contains(seen, "geheim") {
-			t.Errorf("%q", seen)
-		}
+	if text, err := m.secret(t.Context(), "Password:"); text != "geheim" || err != nil {
+		t.Errorf("%q %v", text, err)
+	}
+	if text, err := m.line(t.Context(), "Name:"); text != "name" || err != nil {
+		t.Errorf("%q %v", text, err)
+	}
+	if want := []string{"hushed after 1", "back"}; !slices.Equal(did, want) {
+		t.Errorf("%q, want %q", did, want)
+	}
+	m.term.Hush = func() (func(), error) { return nil, errors.New("no terminal") }
+	if _, err := m.secret(t.Context(), "Password:"); err == nil {
+		t.Error("it is asked for where it is seen")
 	}
 }
 
-// slave is the other end of a pseudo-terminal.
-func slave(t *testing.T, master *os.File) *os.File {
-	t.Helper()
-	fd := int(master.Fd())
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tty, err := os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tty
+// interrupts are those of a process: the last that was begun is stopped, once.
+type interrupts struct {
+	mu    sync.Mutex
+	stops []chan struct{} // the last is nil when it was closed
 }
 
-// until reads what is on the terminal until a text is there.
-func until(t *testing.T, f *os.File, text string) string {
-	t.Helper()
-	var seen []byte
-	buf := make([]byte, 4096)
-	if err := f.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
-		t.Fatal(err)
+func (i *interrupts) begin() (<-chan struct{}, func()) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.stops = append(i.stops, make(chan struct{}))
+	return i.stops[len(i.stops)-1], func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.stops = i.stops[:len(i.stops)-1]
 	}
-	for !strings.Contains(string(seen), text) {
-		n, err := f.Read(buf)
-		if err != nil {
-			t.Fatalf("%v after %q", err, seen)
-		}
-		seen = append(seen, buf[:n]...)
+}
+
+func (i *interrupts) halt() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	last := len(i.stops) - 1
+	if last < 0 || i.stops[last] == nil {
+		return false
 	}
-	if err := f.SetReadDeadline(time.Time{}); err != nil {
-		t.Fatal(err)
-	}
-	return string(seen)
+	close(i.stops[last])
+	i.stops[last] = nil
+	return true
 }
 
 // An interrupt is q: it asks about a run that goes on, leads from a question back to the menu, and from the menu out.
@@ -311,11 +332,10 @@ func TestAnInterruptLineByLine(t *testing.T) {
 	var i interrupts
 	out := &loud{said: make(chan string, 4096)} // more than is said
 	in, typed := io.Pipe()
-	home := t.TempDir()
-	env := &environment{P: i18n.NewPrinter(i18n.English), Args: []string{"eggo-tui"}, Stdout: out, Stderr: out, Stdin: in, Interrupts: &i, Getenv: func(k string) string { return map[string]string{"HOME": home}[k] }}
-	m := &plainDesk{desk: &desk{env: env, state: filepath.Join(home, "state")}, talker: newTalker(env)}
+	term := Terminal{In: in, Out: out, Err: out, Printer: i18n.NewPrinter(i18n.English), Interrupts: i.begin}
+	f := &files{written: map[string]config.Draft{}}
 	s := failing()
-	r := newPlainRun(m.talker, backend.Board{Feed: s, Control: s})
+	r := newRunView(newConversation(term), backend.Board{Feed: s, Control: s})
 	ended := make(chan error, 1)
 	stop, end := i.begin()
 	go func() { ended <- r.follow(t.Context()) }()
@@ -337,7 +357,7 @@ func TestAnInterruptLineByLine(t *testing.T) {
 	}
 	end()
 
-	go func() { ended <- plainMenu(t.Context(), &desk{env: env, state: m.state}) }()
+	go func() { ended <- Menu(t.Context(), term, f.services()) }()
 	out.wait(t, "q leave:")
 	if _, err := typed.Write([]byte("1\n")); err != nil { // the read of the run's question takes it
 		t.Fatal(err)
@@ -385,10 +405,8 @@ func (l *loud) wait(t *testing.T, words ...string) {
 func TestEveryLineBreakEndsALine(t *testing.T) {
 	t.Parallel()
 	for _, end := range []string{"\r", "\n", "\r\n"} {
-		m, _ := dialogue(t, i18n.English)
-		env := *m.desk.env
-		env.Stdin = strings.NewReader("one" + end + "two" + end + end + "three")
-		p := newTalker(&env)
+		m, _, _ := dialogueAt(i18n.English, "one"+end+"two"+end+end+"three")
+		p := m.conversation
 		for _, want := range []string{"one", "two", "", "three"} {
 			if got, err := p.line(context.Background(), "?"); got != want || err != nil {
 				t.Errorf("%q: %q %v, want %q", end, got, err, want)

@@ -1,10 +1,9 @@
-package main
+package lineui
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -12,34 +11,14 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// plainMenu is the menu line by line, for screen readers and serial lines: numbered choices, nothing is drawn over. Runs are processes of their
-// own here too.
-func plainMenu(ctx context.Context, d *desk) error {
-	env := *d.env
-	d.env = &env // its language may change
-	m := &plainDesk{desk: d, talker: newTalker(d.env)}
-	m.say("plain.welcome")
-	for {
-		err := m.interruptible(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.Is(err, io.EOF), errors.Is(err, errQuit):
-			return nil
-		case err != nil && !errors.Is(err, errLeft):
-			m.fault(err)
-		}
-	}
-}
-
 // interruptible is a turn that an interrupt ends as q does: it leads back to the menu, and from there out.
-func (m *plainDesk) interruptible(ctx context.Context) error {
-	if m.env().Interrupts == nil {
+func (m *menu) interruptible(ctx context.Context) error {
+	if m.term.Interrupts == nil {
 		return m.turn(ctx)
 	}
 	turn, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stop, end := m.env().Interrupts.begin()
+	stop, end := m.term.Interrupts()
 	defer end()
 	go func() {
 		select {
@@ -58,18 +37,18 @@ func (m *plainDesk) interruptible(ctx context.Context) error {
 	return errLeft
 }
 
-// plainDesk is the desk with the person at it.
-type plainDesk struct {
-	*desk
-	*talker
+// menu is the menu line by line, for screen readers and serial lines: numbered choices, nothing is drawn over.
+type menu struct {
+	*conversation
+	svc  Services
 	idle bool // the menu waits for an answer
 }
 
 // errQuit leaves the program.
 var errQuit = errors.New("quit")
 
-// plainEntry is an entry of the menu: of one of some clusters, or of none.
-type plainEntry struct {
+// entry is an entry of the menu: of one of some clusters, or of none.
+type entry struct {
 	id  string
 	key string // what is typed for it
 	of  []backend.Cluster
@@ -78,8 +57,8 @@ type plainEntry struct {
 }
 
 // turn shows the menu once and does what is chosen.
-func (m *plainDesk) turn(ctx context.Context) error {
-	clusters, err := m.clusters(ctx)
+func (m *menu) turn(ctx context.Context) error {
+	clusters, err := m.svc.Clusters(ctx)
 	if err != nil {
 		return err
 	}
@@ -116,7 +95,7 @@ func (m *plainDesk) turn(ctx context.Context) error {
 		case "":
 			text = list[0].key
 		}
-		i := slices.IndexFunc(list, func(x plainEntry) bool { return x.key == strings.TrimSuffix(text, ".") })
+		i := slices.IndexFunc(list, func(x entry) bool { return x.key == strings.TrimSuffix(text, ".") })
 		if i < 0 {
 			m.say("plain.no-such", "text", text)
 			continue
@@ -130,7 +109,7 @@ func (m *plainDesk) turn(ctx context.Context) error {
 }
 
 // choice does an entry, of the cluster that is meant.
-func (m *plainDesk) choice(ctx context.Context, x plainEntry) error {
+func (m *menu) choice(ctx context.Context, x entry) error {
 	if len(x.of) <= 1 {
 		c := backend.Cluster{}
 		if len(x.of) == 1 {
@@ -151,20 +130,20 @@ func (m *plainDesk) choice(ctx context.Context, x plainEntry) error {
 }
 
 // entries are those of the menu on the screen: first what is likeliest.
-func (m *plainDesk) entries(clusters []backend.Cluster) []plainEntry {
+func (m *menu) entries(clusters []backend.Cluster) []entry {
 	free := func(do func(context.Context) error) func(context.Context, backend.Cluster) error {
 		return func(ctx context.Context, _ backend.Cluster) error { return do(ctx) }
 	}
-	watch := func(ctx context.Context, c backend.Cluster) error {
-		return plainWatch(ctx, m.desk, m.talker, c.Runs[0].Ref, 0)
+	follow := func(ctx context.Context, c backend.Cluster) error {
+		return watch(ctx, m.svc.Services, m.conversation, c.Runs[0].Ref, 0)
 	}
 	does := map[string]func(context.Context, backend.Cluster) error{
-		"watch": watch, "decide": watch, "install": free(m.install), "file": free(m.file), "resume": m.resume, "add": m.add, "remove": m.remove,
+		"watch": follow, "decide": follow, "install": free(m.install), "file": free(m.file), "resume": m.resume, "add": m.add, "remove": m.remove,
 		"cleanup": m.cleanup, "status": m.status, "bundle": free(m.bundle), "runs": free(m.runs),
 	}
-	var out []plainEntry
+	var out []entry
 	for _, o := range backend.Offers(clusters) {
-		out = append(out, plainEntry{id: o.ID, key: o.Key(), of: o.Of, why: o.Why, do: does[o.ID]})
+		out = append(out, entry{id: o.ID, key: o.Key(), of: o.Of, why: o.Why, do: does[o.ID]})
 	}
 	return out
 }

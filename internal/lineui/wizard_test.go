@@ -1,23 +1,26 @@
-package main
+package lineui
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/report"
 )
 
-// plainDraft is a wizard, line by line, that has a draft without errors.
-func plainDraft(m *plainDesk) *plainWizard {
-	w := newPlainWizard(m, newDraftDesk(m.env(), m.state).services())
-	w.steps = []plainStep{{"preflight", w.check}, {"review", w.review}}
+// readyDraft is a wizard, line by line, that has a draft without errors.
+func readyDraft(m *menu) *wizard {
+	w := newWizard(m, m.svc.Draft())
+	w.steps = []step{{"preflight", w.check}, {"review", w.review}}
 	w.draft.Values["package-src.x86src"] = "/srv/x.tar.gz"
 	w.draft.Machines = []config.Machine{{Name: "n1", IP: "192.0.2.1", Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd, bundle.Worker}}}
 	return w
@@ -27,8 +30,8 @@ func plainDraft(m *plainDesk) *plainWizard {
 func TestPlainInstallAfterPreflight(t *testing.T) {
 	t.Parallel()
 	m, said := dialogue(t, i18n.English, "1")
-	w := plainDraft(m)
-	w.checked = verdict{of: w.drafted(), errors: 2}
+	w := readyDraft(m)
+	w.checked = checkResult{of: w.drafted(), errors: 2}
 	var to toStep
 	if err := w.review(context.Background()); !errors.As(err, &to) || to != "preflight" {
 		t.Errorf("the first choice leads to %v", err)
@@ -38,8 +41,8 @@ func TestPlainInstallAfterPreflight(t *testing.T) {
 		t.Errorf("an install is offered:\n%s", said)
 	}
 	m, said = dialogue(t, i18n.English, "1", "", "7")
-	w = plainDraft(m)
-	w.checked = verdict{of: w.drafted(), warnings: 1}
+	w = readyDraft(m)
+	w.checked = checkResult{of: w.drafted(), warnings: 1}
 	if err := w.review(context.Background()); !errors.Is(err, errLeft) {
 		t.Error(err)
 	}
@@ -50,7 +53,7 @@ func TestPlainInstallAfterPreflight(t *testing.T) {
 func TestPlainMachinesWithErrorsAreNotReady(t *testing.T) {
 	t.Parallel()
 	m, said := dialogue(t, i18n.English)
-	w := plainDraft(m)
+	w := readyDraft(m)
 	x := w.draft.Machines[0]
 	w.looked[lookID(x)] = draft.Probe{Machine: x, Stage: draft.Reaching}
 	w.hearOf(draft.Probe{Machine: x, Stage: draft.Seen, OS: "Debian", Findings: []event.Finding{{Host: x.Name, Severity: event.Error, Fault: *event.NewFault(event.ClassPreflight, "preflight.other-cluster", nil, "cluster", "old")}}})
@@ -65,8 +68,8 @@ func TestPlainMachinesWithErrorsAreNotReady(t *testing.T) {
 func TestPlainLinesAreNotDropped(t *testing.T) {
 	t.Parallel()
 	m, said := dialogue(t, i18n.English, "10.0.0.1 wroker", "web 10.0.0.1:22", "10.0.0.1:2222", "web 10.0.0.1", "10.0.0.1 etcd")
-	w := plainDraft(m)
-	w.draft.Machines, w.steps = nil, []plainStep{{"nodes", w.machines}}
+	w := readyDraft(m)
+	w.draft.Machines, w.steps = nil, []step{{"nodes", w.machines}}
 	if err := w.machines(context.Background()); !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
@@ -76,5 +79,50 @@ func TestPlainLinesAreNotDropped(t *testing.T) {
 	}
 	if s, ok := w.svc.Load(); !ok || len(s.Draft.Machines) != 2 {
 		t.Errorf("kept is %+v", s)
+	}
+}
+
+// archs are findings of one cause on many machines.
+func archs(n int) []event.Finding {
+	var out []event.Finding
+	for i := range n {
+		host := fmt.Sprintf("node-%d", i+1)
+		out = append(out, event.Finding{Host: host, Severity: event.Error, Fault: *event.NewFault(event.ClassPreflight, "preflight.arch", nil, "is", "arm64", "says", "amd64").On(host)})
+	}
+	return out
+}
+
+// Line by line what can be done about a cause is done on all its machines.
+func TestPlainMendsOfACause(t *testing.T) {
+	t.Parallel()
+	m, _ := dialogue(t, i18n.English)
+	w := readyDraft(m)
+	w.draft.Machines = nil
+	for i := range 60 {
+		w.draft.Machines = append(w.draft.Machines, config.Machine{Name: fmt.Sprintf("node-%d", i+1), IP: fmt.Sprintf("192.0.2.%d", i+1)})
+	}
+	list, do := w.mends(report.Causes(archs(60)))
+	if len(list) != 1 || !strings.Contains(list[0].text, "60 machines, such as") {
+		t.Fatalf("%+v", list)
+	}
+	do[list[0].id]()
+	for _, x := range w.draft.Machines {
+		if x.Arch != "arm64" {
+			t.Errorf("%+v", x)
+		}
+	}
+}
+
+// Line by line the key is shown before the question; anything but a yes is a no.
+func TestTheSignerLineByLine(t *testing.T) {
+	t.Parallel()
+	who := backend.Signer{Bundle: "b.tar.gz", Name: "b", Arch: "amd64", Type: "ssh-ed25519", Fingerprint: "SHA256:abc"}
+	for typed, want := range map[string]bool{"yes": true, "y": true, "": false, "n": false, "perhaps": false} {
+		m, said := dialogue(t, i18n.English, typed)
+		yes, err := m.Signer(t.Context(), who)
+		if yes != want || err != nil {
+			t.Errorf("%q: %v %v", typed, yes, err)
+		}
+		says(t, said.String(), "b.tar.gz", "ssh-ed25519", "SHA256:abc", "Trust this key from now on?")
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package lineui
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 )
 
 // command does what a line says that was typed while a run is told of.
-func (r *plainRun) command(ctx context.Context, h heard) error {
+func (r *runView) command(ctx context.Context, h heard) error {
 	switch {
 	case h.long:
 		r.say("plain.too-long")
@@ -65,7 +65,7 @@ func (r *plainRun) command(ctx context.Context, h heard) error {
 }
 
 // standing says how far the run is: its steps, its phase, what runs longest.
-func (r *plainRun) standing() {
+func (r *runView) standing() {
 	s, done := r.state, 0
 	for _, n := range s.Counts {
 		done += n
@@ -73,7 +73,7 @@ func (r *plainRun) standing() {
 	r.say("report.far", "done", strconv.Itoa(done), "total", strconv.Itoa(s.Total))
 	for _, ph := range s.Phases {
 		if !ph.Start.IsZero() && ph.End.IsZero() {
-			r.say("plain.run.phase", "phase", r.env.P.Msg(ph.Title), "done", strconv.Itoa(ph.Ended), "total", strconv.Itoa(ph.Total))
+			r.say("plain.run.phase", "phase", r.p.Msg(ph.Title), "done", strconv.Itoa(ph.Ended), "total", strconv.Itoa(ph.Total))
 		}
 	}
 	for i, st := range s.Active {
@@ -89,8 +89,8 @@ func (r *plainRun) standing() {
 }
 
 // atWork is a step that runs, in words.
-func (r *plainRun) atWork(st *runstate.Step) string {
-	text := r.t("report.still", "time", report.Short(r.now().Sub(st.Start)), "step", r.env.P.Msg(st.Title))
+func (r *runView) atWork(st *runstate.Step) string {
+	text := r.t("report.still", "time", report.Short(r.now().Sub(st.Start)), "step", r.p.Msg(st.Title))
 	if st.Asked {
 		text += "; " + r.t("ui.state.asked")
 	}
@@ -100,7 +100,7 @@ func (r *plainRun) atWork(st *runstate.Step) string {
 		}
 	}
 	if st.Waits != nil {
-		text += "; " + report.Awaits(r.env.P, st.Waits)
+		text += "; " + report.Awaits(r.p, st.Waits)
 	}
 	if h := r.state.Host(st.Host); h != nil {
 		if x, ok := r.plain.Usual.Silent(h, r.now()); ok {
@@ -114,7 +114,7 @@ func (r *plainRun) atWork(st *runstate.Step) string {
 }
 
 // nodes has a line for each machine, those that need somebody first.
-func (r *plainRun) nodes() {
+func (r *runView) nodes() {
 	for _, first := range []bool{true, false} {
 		for _, h := range r.state.Hosts {
 			trouble := h.Outcome() == event.Failed || h.Outcome() == event.Unknown
@@ -144,7 +144,7 @@ func (r *plainRun) nodes() {
 }
 
 // log shows the last lines of a machine, and where all of them are.
-func (r *plainRun) log(host string, most int) {
+func (r *runView) log(host string, most int) {
 	s := r.state
 	h := s.Host(host)
 	if h == nil || host == "" {
@@ -157,7 +157,7 @@ func (r *plainRun) log(host string, most int) {
 	}
 	for i, l := range lines {
 		if st := s.Step(l.Step); st != nil && (i == 0 || lines[i-1].Step != l.Step) {
-			r.print("  " + r.env.P.Msg(st.Title) + ":")
+			r.print("  " + r.p.Msg(st.Title) + ":")
 		}
 		r.print("    " + event.Clean(l.Text))
 	}
@@ -167,7 +167,7 @@ func (r *plainRun) log(host string, most int) {
 }
 
 // failures asks again about what was put off, or tells of what has failed.
-func (r *plainRun) failures() {
+func (r *runView) failures() {
 	if len(r.state.Open) > 0 {
 		clear(r.told)
 		return
@@ -182,7 +182,7 @@ func (r *plainRun) failures() {
 	}
 }
 
-func (r *plainRun) support() {
+func (r *runView) support() {
 	if r.opt.Support == nil {
 		r.say("plain.no-such", "text", "b")
 		return

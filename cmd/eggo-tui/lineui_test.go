@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/eggo-k8s/eggo/internal/i18n"
+)
+
+func says(t *testing.T, text string, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			t.Errorf("%q was not said:\n%s", w, text)
+		}
+	}
+}
+
+// atMenu is the menu line by line: what is typed, a line after the other, and what is said. Its home directory has the
+// state directory.
+func atMenu(t *testing.T, home string, typed ...string) string {
+	t.Helper()
+	said := new(bytes.Buffer)
+	env := &environment{
+		P: i18n.NewPrinter(i18n.English), Args: []string{"eggo-tui"}, Stdout: said, Stderr: said,
+		Stdin:  strings.NewReader(strings.Join(typed, "\n") + "\n"),
+		Getenv: func(k string) string { return map[string]string{"HOME": home}[k] },
+	}
+	o := menuOptions{accessible: true, state: filepath.Join(home, "state")}
+	if err := menu(t.Context(), env, o); err != nil {
+		t.Errorf("%v\n%s", err, said)
+	}
+	return said.String()
+}
+
+// The wizard line by line keeps what was typed on this machine, begins nothing, and goes on with it the next time.
+func TestTheWizardLineByLineKeepsItsDraft(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	said := atMenu(t, home, "1", "prod", "", "eggo", "", "geheim", ":q", "q")
+	says(t, said, "Step 1 of 9", filepath.Join(home, ".eggo", "deploy.yaml"), "What was typed is kept")
+	if strings.Contains(said, "geheim") {
+		t.Error("the password is shown")
+	}
+	state := filepath.Join(home, "state")
+	if all, _ := filepath.Glob(filepath.Join(state, "*")); len(all) != 1 || filepath.Base(all[0]) != "draft.json" {
+		t.Errorf("there is %v", all)
+	}
+	data, err := os.ReadFile(filepath.Join(state, "draft.json"))
+	if err != nil || !strings.Contains(string(data), "prod") || strings.Contains(string(data), "geheim") {
+		t.Errorf("%s %v", data, err)
+	}
+	says(t, atMenu(t, home, "1", "1", ":q", "q"), "prod", "Step 2 of 9")
+}
+
+// An interrupt of the process leads from a question back to the menu, and from the menu out.
+func TestAnInterruptLineByLine(t *testing.T) {
+	t.Parallel()
+	var i interrupts
+	out := &loud{said: make(chan string, 4096)} // more than is said
+	in, typed := io.Pipe()
+	home := t.TempDir()
+	env := &environment{
+		P: i18n.NewPrinter(i18n.English), Args: []string{"eggo-tui"}, Stdout: out, Stderr: out, Stdin: in,
+		Interrupts: &i, Getenv: func(k string) string { return map[string]string{"HOME": home}[k] },
+	}
+	ended := make(chan error, 1)
+	o := menuOptions{accessible: true, state: filepath.Join(home, "state")}
+	go func() { ended <- menu(t.Context(), env, o) }()
+	out.wait(t, "q leave:")
+	if _, err := typed.Write([]byte("1\n")); err != nil {
+		t.Fatal(err)
+	}
+	out.wait(t, "Name of the cluster")
+	i.halt()
+	out.wait(t, "What was typed is kept", "q leave:")
+	i.halt()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// What a person types as a password is not on the terminal; afterwards the terminal shows again what is typed.
+func TestAPasswordIsNotEchoed(t *testing.T) {
+	t.Parallel()
+	f, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("this machine gives no terminals: ", err)
+	}
+	defer f.Close()
+	tty := slave(t, f)
+	defer tty.Close()
+	env := &environment{P: i18n.NewPrinter(i18n.English), Stdin: tty, Stdout: tty, Getenv: func(string) string { return "" }}
+	term := lineTerminal(env)
+	back, err := term.Hush()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, shown := range []bool{false, true} {
+		got := make(chan string, 1)
+		go func() { text, _ := readLine(term.In); got <- text }()
+		if _, err := f.WriteString("geheim\n"); err != nil {
+			t.Fatal(err)
+		}
+		if text := <-got; text != "geheim" {
+			t.Errorf("%q", text)
+		}
+		if !shown {
+			back()
+			if _, err := term.Out.Write([]byte("read\n")); err != nil {
+				t.Fatal(err)
+			}
+			if seen := until(t, f, "read"); strings.Contains(seen, "geheim") {
+				t.Errorf("%q", seen)
+			}
+			continue
+		}
+		until(t, f, "geheim")
+	}
+}
+
+// slave is the other end of a pseudo-terminal.
+func slave(t *testing.T, master *os.File) *os.File {
+	t.Helper()
+	fd := int(master.Fd())
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tty, err := os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tty
+}
+
+// until reads what is on the terminal until a text is there.
+func until(t *testing.T, f *os.File, text string) string {
+	t.Helper()
+	var seen []byte
+	buf := make([]byte, 4096)
+	if err := f.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	for !strings.Contains(string(seen), text) {
+		n, err := f.Read(buf)
+		if err != nil {
+			t.Fatalf("%v after %q", err, seen)
+		}
+		seen = append(seen, buf[:n]...)
+	}
+	if err := f.SetReadDeadline(time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	return string(seen)
+}
+
+// loud is what is said, for who waits for words.
+type loud struct {
+	said chan string
+	rest string // that nobody has waited for yet
+}
+
+func (l *loud) Write(b []byte) (int, error) {
+	l.said <- string(b)
+	return len(b), nil
+}
+
+func (l *loud) wait(t *testing.T, words ...string) {
+	t.Helper()
+	end := time.After(20 * time.Second)
+	for _, w := range words {
+		for !strings.Contains(l.rest, w) {
+			select {
+			case more := <-l.said:
+				l.rest += more
+			case <-end:
+				t.Fatalf("%q was not said:\n%s", w, l.rest)
+			}
+		}
+		_, l.rest, _ = strings.Cut(l.rest, w)
+	}
+}
