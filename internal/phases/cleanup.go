@@ -123,7 +123,7 @@ type cleanOptions struct {
 	services []string // what its services wait for beside
 	scripts  []string // what the scripts around it wait for
 	leaving  bool     // a node that is gone is no fault, and etcd's data are the others'
-	// last gives what is done before the record goes, when the steps of needs are done; nil: nothing.
+	// last makes what is done before the record goes, when the steps of needs are done.
 	last func(needs []string) []string
 }
 
@@ -173,15 +173,6 @@ func (r *run) cleanNode(n config.Node, purge bool, o cleanOptions) []*engine.Ste
 		steps = append(steps, s)
 		return s
 	}
-	undo := func(key string, kinds ...string) func(context.Context, *node.Node, []node.Record) error {
-		return func(ctx context.Context, nd *node.Node, recs []node.Record) error {
-			kept, err := nd.Undo(ctx, event.M("change.undo-"+key), recs, purge, kinds...)
-			if err != nil || len(kept) == 0 {
-				return err
-			}
-			return r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx), Text: event.M("notice.kept", "what", strings.Join(kept, ", "))})
-		}
-	}
 	if n.Has(bundle.Etcd) && !o.leaving {
 		add("snapshot", func(ctx context.Context, nd *node.Node, _ []node.Record) error { return r.snapshot(ctx, n, nd) }, "unit")
 	}
@@ -197,7 +188,7 @@ func (r *run) cleanNode(n config.Node, purge bool, o cleanOptions) []*engine.Ste
 			return err
 		}, "unit", "table")
 	}
-	undone := func(what string, kinds ...string) { add(what, undo(what, kinds...), kinds...) }
+	undone := func(what string, kinds ...string) { add(what, r.undo(what, purge, kinds...), kinds...) }
 	needs = slices.Concat(needs, o.services)
 	undone("services", "unit")
 	undone("ports", "port", "zonefile")
@@ -208,9 +199,7 @@ func (r *run) cleanNode(n config.Node, purge bool, o cleanOptions) []*engine.Ste
 		return err
 	}, "unit", "file")
 	undone("directories", "tree", "emptied", "dir")
-	if o.last != nil {
-		needs = slices.Concat(needs, o.last(needs))
-	}
+	needs = slices.Concat(needs, o.last(needs))
 	forget := add("record", func(ctx context.Context, nd *node.Node, _ []node.Record) error { return nd.Forget(ctx) })
 	recorded := forget.When
 	forget.When = func(ctx context.Context) (bool, event.Msg, error) {
@@ -223,6 +212,18 @@ func (r *run) cleanNode(n config.Node, purge bool, o cleanOptions) []*engine.Ste
 		return out != "", why, err
 	}
 	return steps
+}
+
+// undo reverts what the records of some kinds tell, and says what stayed.
+func (r *run) undo(key string, purge bool, kinds ...string) func(context.Context, *node.Node, []node.Record) error {
+	return func(ctx context.Context, nd *node.Node, recs []node.Record) error {
+		kept, err := nd.Undo(ctx, event.M("change.undo-"+key), recs, purge, kinds...)
+		if err != nil || len(kept) == 0 {
+			return err
+		}
+		text := event.M("notice.kept", "what", strings.Join(kept, ", "))
+		return r.Emit(event.Notice{Host: nd.Name(), Step: engine.StepID(ctx), Text: text})
+	}
 }
 
 // purgeNetwork removes the links and chains of kube-proxy, the kubelet, flannel and the CNI by their names; every other rule stays as it
