@@ -10,6 +10,8 @@ export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 PROGRAMS := eggo-tui eggo-bundle
 # Tests of a package that run at the same time: many wait for what a simulated node or a peer does.
 PARALLEL ?= 8
+# The packages whose tests take longest begin first: go test goes by the order of its list.
+LONGEST := ./internal/phases ./cmd/eggo-tui
 N    ?= 3
 NODE ?= n1
 
@@ -30,7 +32,7 @@ install: build ## the programs into $(DESTDIR)$(PREFIX)/bin, with eggo as anothe
 
 test: ## vet, and the tests that need no root and no network
 	go vet ./...
-	go test -short -parallel $(PARALLEL) -timeout 10m ./...
+	go test -short -parallel $(PARALLEL) -timeout 10m $(LONGEST) ./...
 
 test-race: ## all of them, the long ones too, with the race detector; at last, whether they provoked every error code
 	@rm -rf bin/faults && mkdir -p bin/faults

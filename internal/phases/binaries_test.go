@@ -45,9 +45,9 @@ func outOfTurn(l *phasestest.Lab) []string {
 // one node at a time; until a node's turn a crash there starts the bytes that ran.
 func TestAChangedBinaryTakesEffectInTurn(t *testing.T) {
 	t.Parallel()
-	l := shaped(t, phasestest.Shape{Masters: 3, Workers: 1, Balancer: true})
-	before := tree(t, l)
-	deploy(t, l)
+	shape := phasestest.Shape{Masters: 3, Workers: 1, Balancer: true}
+	before := tree(t, shaped(t, shape))
+	l := deployed(t, shape)
 	must(t, l.Rebuild("again"))
 	var mu sync.Mutex
 	var early []string

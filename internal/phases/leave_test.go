@@ -117,6 +117,9 @@ func TestNodesLeaveWithoutAWorkerThatIsAway(t *testing.T) {
 
 // TestARehearsalOfComingsAndGoings: plan tells what join, delete and certs renew would do, on which node, and does none of it.
 func TestARehearsalOfComingsAndGoings(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes several deploys of six machines")
+	}
 	t.Parallel()
 	l := shaped(t, phasestest.Shape{Masters: 3, Workers: 2, Balancer: true})
 	if _, sum, err := run(t, l, onlyFor("m3", "w2")); err != nil {

@@ -39,9 +39,8 @@ func TestShapesConvergeAndLeaveNothing(t *testing.T) {
 				t.Skip("long")
 			}
 			t.Parallel()
-			l := shaped(t, s)
-			before := tree(t, l)
-			deploy(t, l)
+			before := tree(t, shaped(t, s))
+			l := deployed(t, s)
 			after := tree(t, l)
 			if conf := after["lb/root/etc/eggo/nginx-lb.conf"]; strings.Count(conf, "server 192.0.2.1") != 2*s.Masters /* once more as backups */ || !strings.Contains(conf, "listen 8443 ") || !strings.Contains(conf, `load_module "/usr/lib/nginx/modules/ngx_stream_module.so"`) {
 				t.Error("the balancer's configuration:", conf)
