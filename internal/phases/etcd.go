@@ -112,8 +112,12 @@ func (r *Clients) EtcdClient(endpoints []string, via dialer) (*clientv3.Client, 
 	if err != nil {
 		return nil, err
 	}
+	tries := uint(0) // etcd's own default, which goes on until the time is over
+	if r.Dry {
+		tries = 1 // a rehearsal does not wait for an etcd that is not there yet
+	}
 	return clientv3.New(clientv3.Config{
-		Endpoints: endpoints, DialTimeout: 5 * time.Second,
+		Endpoints: endpoints, DialTimeout: 5 * time.Second, MaxUnaryRetries: tries,
 		TLS:    conf,
 		Logger: zap.NewNop(),
 		DialOptions: append(r.etcdRecorder(), grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {

@@ -105,7 +105,8 @@ func (r *Clients) etcdRecorder() []grpc.DialOption {
 			if err := refuse(ctx, method); err != nil {
 				return err
 			}
-			return invoke(ctx, method, req, reply, cc, opts...)
+			// It does not wait for an etcd that is not there yet.
+			return invoke(ctx, method, req, reply, cc, append(slices.Clip(opts), grpc.WaitForReady(false))...)
 		}),
 		grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, stream grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 			if err := refuse(ctx, method); err != nil {
