@@ -273,6 +273,29 @@ func TestARunThatIsOverLineByLine(t *testing.T) {
 	says(t, out.String(), "10.0.0.2", "No space left on device", "没有“zzz”", "这里没有“x”", "失败")
 }
 
+// pieces is a log that is read in two.
+type pieces struct{ *script }
+
+func (s pieces) Take(int) ([]event.Record, error) { return s.script.Take(3) }
+
+// The log of a run that is over may come in pieces: what is between them has not been running ever since.
+func TestAPastRunInPieces(t *testing.T) {
+	t.Parallel()
+	m, out := dialogue(t, i18n.English, "")
+	s := &script{at: time.Now().Add(-48 * time.Hour)}
+	s.add(event.RunStarted{Run: "20261120T040000Z-deploy", Cluster: "prod", Verb: "deploy"},
+		event.PlanMade{Hosts: []event.Host{{Name: "n1", Addr: "10.0.0.1"}}, Steps: []event.Step{
+			{ID: "work/n1", Host: "n1", Title: event.M("step.infrastructure.packages", "node", "n1")},
+		}}, event.StepStarted{Step: "work/n1", Try: 1},
+		event.StepEnded{Step: "work/n1", Outcome: event.OK}, event.RunEnded{Outcome: event.OK})
+	if err := newRunView(m.conversation, backend.Board{Feed: pieces{s}}).follow(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if text := out.String(); strings.Contains(text, "still running") || !strings.Contains(text, "The run is over") {
+		t.Error(text)
+	}
+}
+
 // What a person types as a password is asked for where it is not shown; afterwards the terminal shows again what is typed.
 func TestAPasswordIsNotShown(t *testing.T) {
 	t.Parallel()

@@ -30,6 +30,7 @@ type runView struct {
 	deaf  bool           // nobody types any more
 	over  bool           // nothing more will come
 	again bool           // deploy.yaml was changed: the run ends to be gone on with
+	heard time.Time      // when the last record was read
 
 	halt   <-chan struct{} // closed by an interrupt, which is a question here; nil when none is
 	disarm func()
@@ -178,6 +179,9 @@ func (r *runView) take() error {
 			r.state.Apply(rec)
 			_ = r.plain.Emit(rec) // it never fails
 		}
+		if len(recs) > 0 {
+			r.heard = time.Now()
+		}
 		if errors.Is(err, io.EOF) {
 			r.over = true
 			return nil
@@ -196,6 +200,9 @@ func (r *runView) take() error {
 func (r *runView) now() time.Time {
 	if r.opt.Replay != nil {
 		return r.opt.Replay.Clock()
+	}
+	if r.opt.Control == nil { // the log may be one of long ago: its time goes on from the last record
+		return r.state.Now.Add(time.Since(r.heard))
 	}
 	return r.state.At(time.Now())
 }
