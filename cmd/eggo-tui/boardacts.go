@@ -23,7 +23,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/runstate"
-	"github.com/eggo-k8s/eggo/internal/ui/runview"
 )
 
 // boardActs gives the board of a run what a person can do there besides looking.
@@ -146,25 +145,12 @@ func editAgain(env *environment, path string, stop func() error) (*exec.Cmd, fun
 		}
 	}
 	after := func() (bool, error) {
-		now, err := os.ReadFile(draft)
-		if err != nil {
-			return false, event.NewFault(event.ClassFailed, "state.read", err)
+		changed, problems, err := operation.ReplaceConfig(path, draft, before)
+		if err == nil {
+			err = wrongEdit(problems)
 		}
-		if string(now) == string(before) {
-			return false, os.Remove(draft)
-		}
-		c, problems, err := config.LoadFile(draft)
-		if err != nil {
+		if err != nil || !changed {
 			return false, err
-		}
-		if c != nil {
-			problems = append(problems, config.Unsupported(c)...)
-		}
-		if wrong := wrongEdit(problems); wrong != nil {
-			return false, wrong
-		}
-		if err := os.Rename(draft, path); err != nil {
-			return false, event.NewFault(event.ClassFailed, "state.write", err)
 		}
 		return true, stop()
 	}
@@ -186,12 +172,12 @@ func editorOf(env *environment) (string, error) {
 
 // wrongEdit is what is wrong with what was written, nil when nothing is.
 func wrongEdit(problems config.Problems) error {
-	var out *runview.WrongEdit
+	var out *backend.WrongEdit
 	for _, x := range problems {
 		switch {
 		case x.Severity != event.Error:
 		case out == nil:
-			out = &runview.WrongEdit{Line: x.Line, Key: x.Key, Fault: x.Fault()}
+			out = &backend.WrongEdit{Line: x.Line, Key: x.Key, Fault: x.Fault()}
 		default:
 			out.More++
 		}

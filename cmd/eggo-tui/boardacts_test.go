@@ -17,7 +17,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	states "github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/runstate"
-	"github.com/eggo-k8s/eggo/internal/ui/runview"
 )
 
 // A board is open before its run has kept the cluster's deploy.yaml: shell and edit are offered all the same, and find it when they are asked for.
@@ -87,7 +86,7 @@ func TestEditAgain(t *testing.T) {
 		t.Errorf("nothing was changed: %v %v", again, err)
 	}
 	again, err := edit("s/192.0.2.1/300.0.2.1/")
-	if w := (*runview.WrongEdit)(nil); again || !errors.As(err, &w) || w.Line != 5 || w.Key != "masters[0].ip" || w.More != 1 {
+	if w := (*backend.WrongEdit)(nil); again || !errors.As(err, &w) || w.Line != 5 || w.Key != "masters[0].ip" || w.More != 1 {
 		t.Errorf("an address that is none, twice: %v %#v", again, err)
 	}
 	if now, _ := os.ReadFile(path); string(now) != good || stops > 0 {

@@ -46,3 +46,18 @@ type Board struct {
 	// Close gives back what the feed and the logs hold.
 	Close func()
 }
+
+// WrongEdit is what is wrong with a deploy.yaml that was edited: the first of its faults, where it stands (Line from 1,
+// 0 where nobody knows), and how many more there are.
+type WrongEdit struct {
+	Line  int
+	Key   string
+	Fault *event.Fault
+	More  int
+}
+
+// Error implements error.
+func (w *WrongEdit) Error() string { return w.Fault.Error() }
+
+// Unwrap gives the fault.
+func (w *WrongEdit) Unwrap() error { return w.Fault }

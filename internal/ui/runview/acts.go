@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
@@ -122,24 +123,9 @@ func edited(after func() (bool, error)) func(error) tea.Msg {
 	}
 }
 
-// WrongEdit is what is wrong with a deploy.yaml that was edited: the first of its faults, where it stands (Line from 1, 0 where nobody knows),
-// and how many more there are.
-type WrongEdit struct {
-	Line  int
-	Key   string
-	Fault *event.Fault
-	More  int
-}
-
-// Error implements error.
-func (w *WrongEdit) Error() string { return w.Fault.Error() }
-
-// Unwrap gives the fault.
-func (w *WrongEdit) Unwrap() error { return w.Fault }
-
 // askEdit tells what is wrong with what was written, and leads back to it.
 func (p *Page) askEdit(err error, e *frame.Env) tea.Cmd {
-	f, wrong := event.AsFault(err), (*WrongEdit)(nil)
+	f, wrong := event.AsFault(err), (*backend.WrongEdit)(nil)
 	errors.As(err, &wrong)
 	return frame.Send(frame.Ask{
 		Title: event.M("ui.edit.wrong"), Danger: true,

@@ -78,7 +78,7 @@ func TestAWrongEditIsTold(t *testing.T) {
 	for lang, want := range map[i18n.Lang][]string{i18n.English: {"Line 24, network.podcidr", "10.344.0.0/16", "and 2 more faults"}, i18n.Chinese: {"第 24 行，network.podcidr", "10.344.0.0/16", "另有 2 处错误"}} {
 		e := &frame.Env{P: i18n.NewPrinter(lang), Theme: theme.New(theme.Options{}), Now: func() time.Time { return start }}
 		p := New(backend.Board{}).Still()
-		err := &WrongEdit{Line: 24, Key: "network.podcidr", More: 2, Fault: event.NewFault(event.ClassUsage, "config.cidr", nil, "value", "10.344.0.0/16")}
+		err := &backend.WrongEdit{Line: 24, Key: "network.podcidr", More: 2, Fault: event.NewFault(event.ClassUsage, "config.cidr", nil, "value", "10.344.0.0/16")}
 		for _, m := range all(p.Update(doneMsg{what: doneEdit, err: err}, e)) {
 			ask, is := m.(frame.Ask)
 			if !is || ask.Choices[0].Key != "e" {
