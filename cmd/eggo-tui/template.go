@@ -17,6 +17,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
 )
 
 type templateOptions struct {
@@ -27,6 +28,7 @@ type templateOptions struct {
 	askPassword  bool
 	workers      []string
 	amd64, arm64 string
+	schema       bool
 }
 
 func newTemplateCmd(env *environment) *cobra.Command {
@@ -39,6 +41,10 @@ func newTemplateCmd(env *environment) *cobra.Command {
 		Example: "  eggo-tui template -f deploy.yaml -n k8s-cluster -u root --password-file pw --masters 192.168.0.1 --nodes 192.168.0.2,192.168.0.3",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.schema {
+				_, err := env.Stdout.Write(config.Schema(env.P))
+				return err
+			}
 			o.Nodes = append(o.Nodes, o.workers...)
 			o.Bundles = map[string]string{"amd64": o.amd64, "arm64": o.arm64}
 			return writeTemplate(cmd.Context(), env, o, cmd.Flags().Changed("password"))
@@ -63,6 +69,7 @@ func newTemplateCmd(env *environment) *cobra.Command {
 	f.StringVar(&o.amd64, "amd64-bundle", "", p.T("cli.template.amd64-bundle"))
 	f.StringVar(&o.arm64, "arm64-bundle", "", p.T("cli.template.arm64-bundle"))
 	f.BoolVar(&o.force, "force", false, p.T("cli.template.force"))
+	f.BoolVar(&o.schema, "schema", false, p.T("cli.template.schema"))
 	cmd.MarkFlagsMutuallyExclusive("password", "password-file", "ask-password")
 	cmd.MarkFlagsMutuallyExclusive("loadbalance", "loadbalancer")
 	return cmd
@@ -85,6 +92,10 @@ func writeTemplate(ctx context.Context, env *environment, o templateOptions, pas
 	}
 	data := config.Template(o.TemplateOptions, env.P)
 	c, problems := config.Load(data, o.file)
+	if c != nil && o.file != "-" { // the schema lies beside a file
+		data = append([]byte(config.Modeline), data...)
+		c, problems = config.Load(data, o.file)
+	}
 	if c != nil {
 		problems = append(problems, asWarnings(config.Unsupported(c))...).Sorted()
 	}
@@ -100,6 +111,23 @@ func writeTemplate(ctx context.Context, env *environment, o templateOptions, pas
 		return err
 	}
 	fmt.Fprintln(env.Stderr, env.P.T("cli.template.written", "file", o.file))
+	return saveSchema(o.file, env.P)
+}
+
+// saveSchema puts the JSON Schema beside a deploy.yaml, where its first line names it. A file of that name that is none of
+// ours stays.
+func saveSchema(file string, p *i18n.Printer) error {
+	name := filepath.Join(filepath.Dir(file), config.SchemaName)
+	was, err := os.ReadFile(name)
+	switch {
+	case err == nil && !config.IsSchema(was):
+		return nil
+	case err == nil || errors.Is(err, fs.ErrNotExist):
+		err = renameio.WriteFile(name, config.Schema(p), 0o644)
+	}
+	if err != nil {
+		return event.NewFault(event.ClassFailed, "template.write", err, "file", name)
+	}
 	return nil
 }
 

@@ -175,8 +175,12 @@ func (d *draftDesk) keys() []string {
 
 // write puts deploy.yaml in its place. What was there is kept beside it, named by the time.
 func (d *draftDesk) write(path string, of config.Draft) error {
-	if err := store.Replace(d.path(path), of.YAML(), time.Now()); err != nil {
+	text := append([]byte(config.Modeline), of.YAML()...)
+	if err := store.Replace(d.path(path), text, time.Now()); err != nil {
 		return event.NewFault(event.ClassFailed, "template.write", err, "file", path)
+	}
+	if err := saveSchema(d.path(path), d.env.P); err != nil {
+		return err
 	}
 	return d.trustIn(of.Get("cluster-id"))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -101,6 +102,11 @@ func TestTheWizardWritesWithABackup(t *testing.T) {
 	kept, _ := filepath.Glob(file + ".*.bak")
 	if len(kept) != 1 {
 		t.Fatalf("kept: %v", kept)
+	}
+	text, _ := os.ReadFile(file)
+	schema, err := os.ReadFile(filepath.Join(filepath.Dir(file), config.SchemaName))
+	if err != nil || !config.IsSchema(schema) || !bytes.HasPrefix(text, []byte(config.Modeline)) {
+		t.Errorf("no schema beside the file, or its first line does not name it: %v\n%s", err, text)
 	}
 	for _, f := range append(kept, file) {
 		data, err := os.ReadFile(f)

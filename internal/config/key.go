@@ -54,7 +54,8 @@ const (
 	None  Effect = "none"  // it changes nothing by nature
 )
 
-// Place is where the wizard asks for a key: in a step, after those of smaller numbers. None is its list of all keys.
+// Place is where the wizard asks for a key: in a step, after those of smaller numbers; 0 is a step that has a form of its
+// own. No step is the list of all keys.
 type Place struct {
 	Step string
 	At   int
@@ -80,7 +81,7 @@ type Key struct {
 	Needed  bool                                   // it has to be there
 	Applies func(get func(key string) string) bool // whether the wizard asks for it, by what other keys have; nil: always
 	Wizard  Place
-	Example string // of its line in the template, see templateLine
+	Example string // what the template has in the place of the default: a value, "# VALUE" in a comment, "-" to leave it out
 	Effect  Effect
 
 	rule   rule // of a Text, a Path, an item of a List

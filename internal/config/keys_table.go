@@ -19,9 +19,9 @@ func loginKeys() []Key {
 			to: inCluster(func(c *Cluster) any { return &c.Name })},
 		{Path: "username", Kind: Text, Default: "root", rule: ruleUser, Wizard: Place{"login", 1},
 			to: inCluster(func(c *Cluster) any { return &c.SSH.User })},
-		{Path: "password", Kind: Secret, Wizard: Place{"login", 3},
+		{Path: "password", Kind: Secret, Example: "# ", Wizard: Place{"login", 3},
 			to: inCluster(func(c *Cluster) any { return &c.SSH.Password })},
-		{Path: "private-key-path", Kind: Path, rule: ruleLocalBase, Wizard: Place{"login", 2},
+		{Path: "private-key-path", Kind: Path, Example: "# ~/.ssh/id_ed25519", rule: ruleLocalBase, Wizard: Place{"login", 2},
 			to: inCluster(func(c *Cluster) any { return &c.SSH.PrivateKeyPath })},
 	}
 }
@@ -42,18 +42,18 @@ func machineLists() []Key {
 func addressKeys() []Key {
 	return []Key{
 		{Path: "external-ca", Kind: YesNo, Default: "false", to: func(l *loader, _ any) any { return &l.externalCA }},
-		{Path: "external-ca-path", Kind: Path, Default: "/opt/externalca", rule: ruleLocalBase,
+		{Path: "external-ca-path", Kind: Path, Example: "# =", Default: "/opt/externalca", rule: ruleLocalBase,
 			to: func(l *loader, _ any) any { return &l.caPath }},
 		{Path: "service", Kind: Map},
 		{Path: "service.cidr", Kind: Network, Default: "10.32.0.0/16", Wizard: Place{"networks", 2},
 			to: inCluster(func(c *Cluster) any { return &c.ServiceCIDR })},
-		{Path: "service.dnsaddr", Also: []string{"dns-address"}, Kind: Address, Wizard: Place{"networks", 3},
+		{Path: "service.dnsaddr", Also: []string{"dns-address"}, Kind: Address, Example: "10.32.0.10", Wizard: Place{"networks", 3},
 			to: inCluster(func(c *Cluster) any { return &c.DNSAddr })},
-		{Path: "service.gateway", Kind: Address, to: inCluster(func(c *Cluster) any { return &c.ServiceGateway })},
+		{Path: "service.gateway", Kind: Address, Example: "10.32.0.1", to: inCluster(func(c *Cluster) any { return &c.ServiceGateway })},
 		{Path: "service.dns", Kind: Map},
 		{Path: "service.dns.corednstype", Kind: Choice, Choices: []string{"pod", "binary"}, Default: "pod",
 			Wizard: Place{"runtime", 2}, to: inCluster(func(c *Cluster) any { return &c.DNS.Type })},
-		{Path: "service.dns.imageversion", Kind: Text, rule: ruleTag,
+		{Path: "service.dns.imageversion", Kind: Text, Example: "# v1.12.1", rule: ruleTag,
 			to: inCluster(func(c *Cluster) any { return &c.DNS.ImageVersion })},
 		{Path: "service.dns.replicas", Kind: Number, Default: "2", Low: 1, High: 100, Wizard: Place{"runtime", 3},
 			Applies: func(get func(string) string) bool { return get("service.dns.corednstype") == "pod" },
@@ -67,12 +67,12 @@ func addressKeys() []Key {
 		{Path: "network.plugin-args", Also: []string{"pluginargs"}, Kind: Block, read: by((*loader).pluginArgs)},
 		{Path: "network.plugin-args.NetworkYamlPath", Kind: Text, rule: ruleNodePath,
 			to: in(func(s *string) any { return s })},
-		{Path: "apiserver-endpoint", Kind: Text, rule: ruleEndpoint, Wizard: Place{"networks", 6},
+		{Path: "apiserver-endpoint", Kind: Text, Example: "192.168.0.1:6443", rule: ruleEndpoint, Wizard: Place{"networks", 6},
 			to: inCluster(func(c *Cluster) any { return &c.Endpoint })},
 		{Path: "apiserver-cert-sans", Kind: Map},
-		{Path: "apiserver-cert-sans.dnsnames", Kind: List, rule: ruleSANName, Wizard: Place{"networks", 7},
+		{Path: "apiserver-cert-sans.dnsnames", Kind: List, Example: "[]", rule: ruleSANName, Wizard: Place{"networks", 7},
 			to: inCluster(func(c *Cluster) any { return &c.SANs.DNSNames })},
-		{Path: "apiserver-cert-sans.ips", Kind: List, Of: string(Address), Wizard: Place{"networks", 8},
+		{Path: "apiserver-cert-sans.ips", Kind: List, Example: "[]", Of: string(Address), Wizard: Place{"networks", 8},
 			to: inCluster(func(c *Cluster) any { return &c.SANs.IPs })},
 		{Path: "apiserver-timeout", Kind: Duration, Default: "120s", Most: 24 * time.Hour,
 			to: inCluster(func(c *Cluster) any { return &c.APIServerTimeout })},
@@ -80,7 +80,7 @@ func addressKeys() []Key {
 			to: inCluster(func(c *Cluster) any { return &c.EtcdExternal })},
 		{Path: "etcd-token", Kind: Text, Default: "etcd-cluster", rule: ruleToken,
 			to: inCluster(func(c *Cluster) any { return &c.EtcdToken })},
-		{Path: "dns-vip", Kind: Address, to: func(l *loader, _ any) any { return &l.dnsVIP }},
+		{Path: "dns-vip", Kind: Address, Example: "10.32.0.10", to: func(l *loader, _ any) any { return &l.dnsVIP }},
 		{Path: "dns-domain", Kind: Text, Default: "cluster.local", rule: ruleDomain, Wizard: Place{"networks", 4},
 			to: inCluster(func(c *Cluster) any { return &c.DNSDomain })},
 	}
@@ -88,7 +88,7 @@ func addressKeys() []Key {
 
 func runtimeKeys() []Key {
 	return []Key{
-		{Path: "pause-image", Kind: Text, rule: ruleImage, to: inCluster(func(c *Cluster) any { return &c.PauseImage })},
+		{Path: "pause-image", Kind: Text, Example: "# registry.k8s.io/pause:3.10.1", rule: ruleImage, to: inCluster(func(c *Cluster) any { return &c.PauseImage })},
 		{Path: "network-plugin", Kind: Choice, Choices: []string{"cni"}, Default: "cni", Effect: None,
 			to: func(*loader, any) any { return new(string) }},
 		{Path: "cni-bin-dir", Kind: Text, Default: "/usr/libexec/cni,/opt/cni/bin", read: by((*loader).cniBinDirs)},
@@ -96,13 +96,13 @@ func runtimeKeys() []Key {
 			Wizard: Place{"runtime", 1}, to: inCluster(func(c *Cluster) any { return &c.Runtime })},
 		{Path: "runtime-endpoint", Kind: Text, rule: ruleSocket,
 			to: inCluster(func(c *Cluster) any { return &c.RuntimeEndpoint })},
-		{Path: "enable-kubelet-serving", Kind: YesNo, Default: "false",
+		{Path: "enable-kubelet-serving", Kind: YesNo, Example: "-", Default: "false",
 			to: inCluster(func(c *Cluster) any { return &c.KubeletServing })},
-		{Path: "registry-mirrors", Kind: List, rule: ruleMirror, Wizard: Place{"runtime", 5},
+		{Path: "registry-mirrors", Kind: List, Example: "[]", rule: ruleMirror, Wizard: Place{"runtime", 5},
 			to: inCluster(func(c *Cluster) any { return &c.RegistryMirrors })},
-		{Path: "insecure-registries", Kind: List, rule: ruleRegistry, Wizard: Place{"runtime", 6},
+		{Path: "insecure-registries", Kind: List, Example: "[]", rule: ruleRegistry, Wizard: Place{"runtime", 6},
 			to: inCluster(func(c *Cluster) any { return &c.InsecureRegistries })},
-		{Path: "config-extra-args", Kind: Block, Of: "<component>", read: by((*loader).extraArgs)},
+		{Path: "config-extra-args", Kind: Block, Example: "[]", Of: "<component>", read: by((*loader).extraArgs)},
 	}
 }
 
@@ -113,6 +113,9 @@ func roleKeys(above, of string, also bool, read func(role bundle.Role) func(*loa
 		worker = Key{Path: above + ".node", Also: []string{"worker"}}
 	}
 	out := []Key{{Path: above + ".master"}, worker, {Path: above + ".etcd"}, {Path: above + ".loadbalance"}}
+	if above == "pacakges" {
+		out[2].Example = "#"
+	}
 	for i, role := range []bundle.Role{bundle.ControlPlane, bundle.Worker, bundle.Etcd, bundle.LoadBalancer} {
 		out[i].Kind, out[i].Of, out[i].read = Block, of, read(role)
 	}
@@ -128,19 +131,19 @@ func payloadKeys() []Key {
 		return func(l *loader, at any) reader { return l.bundlePath(arch, at.(map[string]string)) }
 	}
 	return slices.Concat([]Key{
-		{Path: "addons", Kind: List, Of: "<addon>", Layout: Older, Wizard: Place{"runtime", 4}, read: by((*loader).addons)},
-		{Path: "open-ports", Kind: Block},
+		{Path: "addons", Kind: List, Example: "[]", Of: "<addon>", Layout: Older, Wizard: Place{"runtime", 4}, read: by((*loader).addons)},
+		{Path: "open-ports", Kind: Block, Example: "{}"},
 	}, roleKeys("open-ports", "<port>", true, func(role bundle.Role) func(*loader, any) reader {
 		return func(l *loader, _ any) reader { return l.openPortsOf(role) }
 	}), []Key{
 		{Path: "package-src", Kind: Map, Layout: Older, read: by((*loader).packageSrc)},
 		{Path: "package-src.type", Kind: Choice, Choices: []string{"tar.gz"}, Default: "tar.gz", Wizard: Place{"bundle", 0},
 			to: inCluster(func(c *Cluster) any { return &c.Source.Type })},
-		{Path: "package-src.x86src", Kind: Path, rule: ruleLocalPath, Wizard: Place{"bundle", 0}, read: bundlePath("amd64")},
-		{Path: "package-src.armsrc", Kind: Path, rule: ruleLocalPath, Wizard: Place{"bundle", 0}, read: bundlePath("arm64")},
+		{Path: "package-src.x86src", Kind: Path, Example: "# ./eggo-amd64.tar.gz", rule: ruleLocalPath, Wizard: Place{"bundle", 0}, read: bundlePath("amd64")},
+		{Path: "package-src.armsrc", Kind: Path, Example: "# ./eggo-arm64.tar.gz", rule: ruleLocalPath, Wizard: Place{"bundle", 0}, read: bundlePath("arm64")},
 		{Path: "package-src.distpath", Also: []string{"dstpath"}, Kind: Text, rule: ruleNodePath, Wizard: Place{"bundle", 0},
 			read: func(l *loader, _ any) reader { return l.dst(nodepath.Spool, &l.c.Source.DstPath) }},
-		{Path: "pacakges", Also: []string{"packages"}, Kind: Block, Layout: Older},
+		{Path: "pacakges", Also: []string{"packages"}, Kind: Block, Example: "{}", Layout: Older},
 	}, roleKeys("pacakges", "<package>", true, func(role bundle.Role) func(*loader, any) reader {
 		return packagesFor(false, role)
 	}))
@@ -184,22 +187,22 @@ func ownKeys() []Key {
 		return func(l *loader, _ any) any { return f(&l.c.Eggo) }
 	}
 	return []Key{
-		{Path: "eggo", Kind: Map},
+		{Path: "eggo", Kind: Map, Example: "#"},
 		{Path: "eggo.hostname", Kind: Choice, Choices: []string{"keep", "set"}, Default: "keep",
 			to: eggo(func(e *Eggo) any { return &e.Hostname })},
 		{Path: "eggo.sudo-password", Kind: Secret, Wizard: Place{"login", 4},
 			Applies: func(get func(string) string) bool { return get("username") != "root" },
 			to:      eggo(func(e *Eggo) any { return &e.SudoPassword })},
-		{Path: "eggo.password-from", Kind: Text, rule: ruleSource, to: eggo(func(e *Eggo) any { return &e.PasswordFrom })},
-		{Path: "eggo.sudo-password-from", Kind: Text, rule: ruleSource,
+		{Path: "eggo.password-from", Kind: Text, Example: "prompt", rule: ruleSource, to: eggo(func(e *Eggo) any { return &e.PasswordFrom })},
+		{Path: "eggo.sudo-password-from", Kind: Text, Example: "prompt", rule: ruleSource,
 			to: eggo(func(e *Eggo) any { return &e.SudoPasswordFrom })},
-		{Path: "eggo.host-keys", Kind: Choice, Choices: []string{"ask", "strict", "accept-new"}, Default: "ask", Depends: true,
+		{Path: "eggo.host-keys", Kind: Choice, Example: "strict", Choices: []string{"ask", "strict", "accept-new"}, Default: "ask", Depends: true,
 			to: eggo(func(e *Eggo) any { return &e.HostKeys })},
-		{Path: "eggo.known-hosts", Kind: Path, rule: ruleLocalBase, to: eggo(func(e *Eggo) any { return &e.KnownHosts })},
-		{Path: "eggo.ssh-legacy-algorithms", Kind: YesNo, Default: "false",
+		{Path: "eggo.known-hosts", Kind: Path, Example: "~/.ssh/known_hosts", rule: ruleLocalBase, to: eggo(func(e *Eggo) any { return &e.KnownHosts })},
+		{Path: "eggo.ssh-legacy-algorithms", Kind: YesNo, Example: "true", Default: "false",
 			to: eggo(func(e *Eggo) any { return &e.SSHLegacyAlgorithms })},
-		{Path: "eggo.bastion", Kind: Block, Of: "<hop>", Wizard: Place{"login", 5}, read: by((*loader).bastion), schema: hops},
-		{Path: "eggo.machines", Kind: Block, Of: "<login>", read: by((*loader).logins), schema: byName},
+		{Path: "eggo.bastion", Kind: Block, Example: "ops@bastion.example.com:22", Of: "<hop>", Wizard: Place{"login", 5}, read: by((*loader).bastion), schema: hops},
+		{Path: "eggo.machines", Kind: Block, Example: "{worker1: {user: ops, private-key-path: ~/.ssh/other}}", Of: "<login>", read: by((*loader).logins), schema: byName},
 		{Path: "eggo.bundles", Kind: List, rule: ruleLocalPath, Wizard: Place{"bundle", 0}, read: by((*loader).moreBundles)},
 	}
 }
@@ -216,7 +219,7 @@ func shapes() []Key {
 			read: func(_ *loader, at any) reader { return func(v val) { at.(*askedArgs).v = v } }},
 		{Path: "<addon>.type", Kind: Choice, Choices: []string{"file"}, Default: "file",
 			to: in(func(a *Addon) any { return &a.Type })},
-		{Path: "<addon>.filename", Kind: Text, rule: ruleAddon, Needed: true, to: in(func(a *Addon) any { return &a.Filename })},
+		{Path: "<addon>.filename", Kind: Text, Example: "xxx.yaml", rule: ruleAddon, Needed: true, to: in(func(a *Addon) any { return &a.Filename })},
 		{Path: "<port>.port", Kind: Number, Low: 1, High: 65535, Needed: true, to: in(func(p *Port) any { return &p.Port })},
 		{Path: "<port>.protocol", Kind: Choice, Choices: []string{"tcp", "udp"}, Default: "tcp",
 			to: in(func(p *Port) any { return &p.Protocol })},
@@ -235,13 +238,13 @@ func machineKeys(shape string) []Key {
 
 func packageKeys() []Key {
 	return []Key{
-		{Path: "<package>.name", Kind: Text, rule: ruleLine, Needed: true, to: in(func(p *Package) any { return &p.Name })},
-		{Path: "<package>.type", Kind: Choice, Choices: allTypes, Words: map[string]string{"bin": "binary"},
+		{Path: "<package>.name", Kind: Text, Example: "etcd", rule: ruleLine, Needed: true, to: in(func(p *Package) any { return &p.Name })},
+		{Path: "<package>.type", Kind: Choice, Example: "binary", Choices: allTypes, Words: map[string]string{"bin": "binary"},
 			Needed: true, to: in(func(p *Package) any { return &p.Type })},
-		{Path: "<package>.dstpath", Also: []string{"dst"}, Kind: Text, rule: ruleNodePath,
+		{Path: "<package>.dstpath", Also: []string{"dst"}, Kind: Text, Example: "/usr/local/bin", rule: ruleNodePath,
 			read: func(l *loader, at any) reader { return l.dst(nodepath.Listed, &at.(*Package).Dst) }},
 		{Path: "<package>.schedule", Kind: Choice, Choices: schedules, to: in(func(p *Package) any { return &p.Schedule })},
-		{Path: "<package>.timeout", Kind: Duration, Default: "30s", Most: time.Hour,
+		{Path: "<package>.timeout", Kind: Duration, Example: "-", Default: "30s", Most: time.Hour,
 			to: in(func(p *Package) any { return &p.Timeout })},
 	}
 }

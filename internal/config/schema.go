@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"strings"
@@ -18,6 +19,12 @@ const schemaID = "https://github.com/eggo-k8s/eggo/deploy.schema.json"
 
 // Modeline names the schema to editors.
 const Modeline = "# yaml-language-server: $schema=" + SchemaName + "\n"
+
+// IsSchema says whether a file is a schema that a program of ours wrote.
+func IsSchema(data []byte) bool { return bytes.Contains(data, []byte(schemaID)) }
+
+// WithoutModeline is a deploy.yaml without the line that names its schema to editors.
+func WithoutModeline(data []byte) []byte { return bytes.TrimPrefix(data, []byte(Modeline)) }
 
 // Schema is the JSON Schema of deploy.yaml. Whatever loads is right by it; it says what each key may be, not what the
 // values mean to each other. Where the loader takes a text as it stands, the schema takes what YAML makes of it: 007 is

@@ -2,6 +2,7 @@ package config
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -10,10 +11,10 @@ import (
 type Setting struct {
 	Key     string // path with dots: service.dns.replicas
 	Kind    Kind
-	Choices []string // of a Choice, the default first
-	Default string   // what holds when nothing is said; "" when it follows from something else, or there is none
-	Wizard  Place    // where the wizard asks for it
-	Applies func(get func(key string) string) bool
+	Choices []string                               // of a Choice, the default first
+	Default string                                 // what holds when nothing is said; "" when it follows from something else, or there is none
+	Wizard  Place                                  // where the wizard asks for it
+	Applies func(get func(key string) string) bool // whether it does, by what other keys have; nil: always
 }
 
 // Settings are all of them, in the order in which they are written: that of the manual.
@@ -45,6 +46,13 @@ func (t *table) setting(k Key) (Setting, bool) {
 		s.Kind = Text
 	}
 	return s, true
+}
+
+// SettingsOf are those that a step of the wizard asks for, in its order.
+func SettingsOf(step string) []Setting {
+	out := slices.DeleteFunc(Settings(), func(s Setting) bool { return s.Wizard.Step != step || s.Wizard.At == 0 })
+	slices.SortStableFunc(out, func(a, b Setting) int { return a.Wizard.At - b.Wizard.At })
+	return out
 }
 
 // SettingOf is the setting of a key.

@@ -28,19 +28,34 @@ type TemplateOptions struct {
 
 // Template writes a deploy.yaml in the order of the manual, with comments in the printer's language, for a person to go on from. It
 // checks nothing: Load does, and every set of options that can be right gives a file that loads.
-func Template(o TemplateOptions, p *i18n.Printer) []byte {
-	t := &template{p: p, names: map[string]string{}}
+func Template(o TemplateOptions, p *i18n.Printer) []byte { return theTable().template(o, p) }
+
+func (all *table) template(o TemplateOptions, p *i18n.Printer) []byte {
+	t := &template{table: all, p: p, names: map[string]string{}}
 	o.fill()
+	t.o, t.given = o, o.given()
 	t.head("head")
-	t.cluster(o)
-	t.hosts("masters", "k8s-master-", o.Masters, o.Arch)
-	t.hosts("nodes", "k8s-worker-", o.Nodes, o.Arch)
-	t.hosts("etcds", "etcd-", o.Etcds, o.Arch)
-	t.balancer(o)
-	t.services(o)
-	t.packages(o)
-	t.own()
+	t.keys("", 0, false)
 	return t.b.Bytes()
+}
+
+// given are the values that the options have, by the paths of their keys.
+func (o TemplateOptions) given() map[string]string {
+	endpoint := o.Masters[0] + ":6443"
+	if o.LoadBalancer != "" {
+		endpoint = o.LoadBalancer + ":8443"
+	}
+	out := map[string]string{"cluster-id": quote(o.Name), "username": quote(o.User), "apiserver-endpoint": quote(endpoint)}
+	if o.Password != "" {
+		out["password"] = quoted(o.Password)
+	}
+	if o.PrivateKey != "" {
+		out["private-key-path"] = quote(o.PrivateKey)
+	}
+	for arch, path := range o.Bundles {
+		out[BundleKey(arch)] = quote(path)
+	}
+	return out
 }
 
 // fill gives what was not said. One machine with all roles is the smallest cluster, so masters without nodes run pods too.
@@ -73,7 +88,10 @@ func (o *TemplateOptions) fill() {
 // template collects the lines. Comments stand in one column, as in the manual.
 type template struct {
 	b     bytes.Buffer
+	table *table
 	p     *i18n.Printer
+	o     TemplateOptions
+	given map[string]string // values by the paths of their keys
 	names map[string]string // machine names by address
 }
 
@@ -95,132 +113,137 @@ func (t *template) head(comment string) {
 	}
 }
 
-func (t *template) cluster(o TemplateOptions) {
-	t.line("cluster-id: "+quote(o.Name), "cluster-id")
-	t.line("username: "+quote(o.User), "username")
-	if o.Password != "" {
-		t.line("password: "+quoted(o.Password), "password")
-	} else {
-		t.line("# password: ", "password-none")
+// keys writes the keys below a path; in a comment, if the key above is in one.
+func (t *template) keys(path string, depth int, hidden bool) {
+	for _, k := range t.table.below[path] {
+		switch {
+		case k.Path == "loadbalance":
+			t.balancer()
+		case k.Kind == Machines:
+			t.hosts(k)
+		case k.Kind == Map && !t.shows(k): // nothing of it
+		default:
+			t.key(k, depth, hidden)
+		}
 	}
-	if o.PrivateKey != "" {
-		t.line("private-key-path: "+quote(o.PrivateKey), "private-key-path")
-	} else {
-		t.line("# private-key-path: ~/.ssh/id_ed25519", "private-key-path")
+}
+
+// shows says whether the template has a key, or one below it.
+func (t *template) shows(k Key) bool {
+	_, has := t.value(k)
+	return has || k.Kind == Map && slices.ContainsFunc(t.table.below[k.Path], t.shows)
+}
+
+// value is what stands after a key in the template: what was given, its example, its default.
+func (t *template) value(k Key) (value string, has bool) {
+	if v, ok := t.given[k.Path]; ok {
+		return v, true
+	}
+	if k.Example == "" {
+		return k.Default, k.Default != ""
+	}
+	return strings.Replace(k.Example, "=", k.Default, 1), k.Example != "-"
+}
+
+// key writes the line of a key, and what stands below it.
+func (t *template) key(k Key, depth int, hidden bool) {
+	value, has := t.value(k)
+	if !has && k.Kind != Map {
+		return
+	}
+	value, comment := strings.CutPrefix(value, "#")
+	words := k.words()
+	if none := words + ".none"; comment && t.p.Has("template."+none) {
+		words = none
+	}
+	t.line(t.before(depth, hidden, comment)+strings.TrimSuffix(k.name()+":"+after(value), " "), words)
+	hidden = hidden || comment
+	if k.Kind == Map || k.Kind == Block && k.Of == "" {
+		t.keys(k.Path, depth+1, hidden || k.Kind == Block)
+	} else if k.Of != "" && (value == "[]" || value == "") {
+		t.sample(k, depth)
+	}
+}
+
+func after(value string) string {
+	if value == "" {
+		return ""
+	}
+	return " " + strings.TrimPrefix(value, " ")
+}
+
+// before is what stands before a key: a comment inside of another one keeps its indent.
+func (t *template) before(depth int, hidden, comment bool) string {
+	indent := strings.Repeat("  ", depth)
+	switch {
+	case hidden:
+		return "# " + indent
+	case comment:
+		return indent + "# "
+	}
+	return indent
+}
+
+// sample writes an item of a list in comments, as it may be written in the place of [].
+func (t *template) sample(list Key, depth int) {
+	dash := "- "
+	for _, k := range t.table.below[list.Of] {
+		if value, has := t.value(k); has {
+			t.line("# "+strings.Repeat("  ", depth)+dash+k.name()+": "+value, k.words())
+			dash = "  "
+		}
 	}
 }
 
 // hosts writes a list of machines. A machine keeps the name that it got in the first list.
-func (t *template) hosts(list, prefix string, ips []string, arch string) {
-	if len(ips) == 0 {
-		t.line(list+": []", list)
+func (t *template) hosts(k Key) {
+	list := map[string]struct {
+		prefix string
+		ips    []string
+	}{"masters": {"k8s-master-", t.o.Masters}, "nodes": {"k8s-worker-", t.o.Nodes}, "etcds": {"etcd-", t.o.Etcds}}[k.Path]
+	if len(list.ips) == 0 {
+		t.line(k.Path+": []", k.words())
 		return
 	}
-	t.line(list+":", list)
-	for i, ip := range ips {
+	t.line(k.Path+":", k.words())
+	for i, ip := range list.ips {
 		name, known := t.names[ip]
 		if !known {
-			name = fmt.Sprintf("%s%d", prefix, i)
+			name = fmt.Sprintf("%s%d", list.prefix, i)
 			t.names[ip] = name
 		}
-		comments := []string{"name", "ip", "port", "arch"}
-		if i > 0 || list != "masters" {
-			comments = []string{"", "", "", ""}
-		}
-		t.line("- name: "+quote(name), comments[0])
-		t.line("  ip: "+quote(ip), comments[1])
-		t.line("  port: 22", comments[2])
-		t.line("  arch: "+quote(arch), comments[3])
+		t.machine(name, ip, "- ", "<machine>", i == 0 && k.Path == "masters")
 	}
 }
 
-func (t *template) balancer(o TemplateOptions) {
-	if o.LoadBalancer == "" {
+// machine writes the keys of a machine.
+func (t *template) machine(name, ip, first, shape string, explained bool) {
+	values := map[string]string{"name": quote(name), "ip": quote(ip), "arch": quote(t.o.Arch)}
+	for _, k := range t.table.below[shape] {
+		value, ok := values[k.name()]
+		if !ok {
+			value = k.Default
+		}
+		comment := k.words()
+		if !explained && k.name() != "bind-port" {
+			comment = ""
+		}
+		t.line(first+k.name()+": "+value, comment)
+		first = "  "
+	}
+}
+
+func (t *template) balancer() {
+	ip := t.o.LoadBalancer
+	if ip == "" {
 		return
 	}
-	name, known := t.names[o.LoadBalancer]
+	name, known := t.names[ip]
 	if !known {
 		name = "k8s-loadbalance"
 	}
 	t.line("loadbalance:", "loadbalance")
-	t.line("  name: "+quote(name), "")
-	t.line("  ip: "+quote(o.LoadBalancer), "")
-	t.line("  port: 22", "")
-	t.line("  arch: "+quote(o.Arch), "")
-	t.line("  bind-port: 8443", "bind-port")
-}
-
-func (t *template) services(o TemplateOptions) {
-	endpoint := o.Masters[0] + ":6443"
-	if o.LoadBalancer != "" {
-		endpoint = o.LoadBalancer + ":8443"
-	}
-	for _, l := range [][2]string{
-		{"external-ca: false", "external-ca"},
-		{"# external-ca-path: /opt/externalca", "external-ca-path"},
-		{"service:", "service"},
-		{"  cidr: 10.32.0.0/16", "service.cidr"},
-		{"  dnsaddr: 10.32.0.10", "service.dnsaddr"},
-		{"  gateway: 10.32.0.1", "service.gateway"},
-		{"  dns:", "service.dns"},
-		{"    corednstype: pod", "corednstype"},
-		{"    # imageversion: v1.12.1", "imageversion"},
-		{"    replicas: 2", "replicas"},
-		{"network:", "network"},
-		{"  podcidr: 10.244.0.0/16", "podcidr"},
-		{"  plugin: flannel", "plugin"},
-		{"apiserver-endpoint: " + quote(endpoint), "endpoint"},
-		{"apiserver-cert-sans:", "sans"},
-		{"  dnsnames: []", "dnsnames"},
-		{"  ips: []", "ips"},
-		{"apiserver-timeout: 120s", "timeout"},
-		{"etcd-external: false", "etcd-external"},
-		{"etcd-token: etcd-cluster", "etcd-token"},
-		{"dns-vip: 10.32.0.10", "dns-vip"},
-		{"dns-domain: cluster.local", "dns-domain"},
-		{"# pause-image: registry.k8s.io/pause:3.10.1", "pause-image"},
-		{"network-plugin: cni", "network-plugin"},
-		{"cni-bin-dir: /usr/libexec/cni,/opt/cni/bin", "cni-bin-dir"},
-		{"runtime: containerd", "runtime"},
-		{"registry-mirrors: []", "registry-mirrors"},
-		{"insecure-registries: []", "insecure-registries"},
-		{"config-extra-args: []", "extra-args"},
-		{"addons: []", "addons"},
-		{"# - type: file", "addon-type"},
-		{"#   filename: xxx.yaml", "addon-filename"},
-		{"open-ports: {}", "open-ports"},
-	} {
-		t.line(l[0], l[1])
-	}
-}
-
-func (t *template) packages(o TemplateOptions) {
-	t.line("package-src:", "package-src")
-	t.line("  type: tar.gz", "package-type")
-	for _, src := range [][2]string{{"armsrc", "arm64"}, {"x86src", "amd64"}} {
-		if path := o.Bundles[src[1]]; path != "" {
-			t.line("  "+src[0]+": "+quote(path), src[0])
-		} else {
-			t.line("  # "+src[0]+": ./eggo-"+src[1]+".tar.gz", src[0])
-		}
-	}
-	t.line("pacakges: {}", "pacakges")
-	t.line("#   etcd:", "package-roles")
-	t.line("#   - name: etcd", "package-name")
-	t.line("#     type: binary", "package-kind")
-	t.line("#     dstpath: /usr/local/bin", "package-dst")
-}
-
-func (t *template) own() {
-	t.line("# eggo:", "eggo")
-	t.line("#   hostname: keep", "eggo.hostname")
-	t.line("#   password-from: prompt", "eggo.password-from")
-	t.line("#   sudo-password-from: prompt", "eggo.sudo-password-from")
-	t.line("#   host-keys: strict", "eggo.host-keys")
-	t.line("#   known-hosts: ~/.ssh/known_hosts", "eggo.known-hosts")
-	t.line("#   ssh-legacy-algorithms: true", "eggo.ssh-legacy-algorithms")
-	t.line("#   bastion: ops@bastion.example.com:22", "eggo.bastion")
-	t.line("#   machines: {worker1: {user: ops, private-key-path: ~/.ssh/other}}", "eggo.machines")
+	t.machine(name, ip, "  ", "<balancer>", false)
 }
 
 // plainScalar is text that no version of YAML takes for anything but text (or, for addresses, for what they are).

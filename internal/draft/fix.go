@@ -42,22 +42,21 @@ func Fix(d *config.Draft, x event.Finding) (word string, change func(), to strin
 
 // StepOf is the step that a key of a draft is set in.
 func StepOf(key string) string {
-	for _, s := range []struct {
-		id   string
-		keys []string
-	}{
-		{"cluster", []string{"cluster-id"}},
-		{"login", []string{"username", "password", "private-key-path", "eggo.sudo-password", "eggo.bastion"}},
-		{"nodes", []string{"machines", "masters", "nodes", "workers", "etcds", "loadbalance"}},
-		{"networks", []string{"network", "service.cidr", "service.dnsaddr", "dns-domain", "apiserver"}},
-		{"runtime", []string{"runtime", "service.dns", "addons", "registry-mirrors", "insecure-registries"}},
-		{"bundle", []string{"package-src", "eggo.bundles"}},
-	} {
-		for _, k := range s.keys {
-			if strings.HasPrefix(key, k) {
-				return s.id
-			}
+	if slices.ContainsFunc(lists, func(k string) bool { return strings.HasPrefix(key, k) }) {
+		return "nodes"
+	}
+	for _, s := range config.Settings() {
+		if s.Wizard.Step != "" && (under(key, s.Key) || under(s.Key, key)) {
+			return s.Wizard.Step
 		}
 	}
 	return "extra"
+}
+
+// lists are the keys of what the step of the nodes edits.
+var lists = []string{"machines", "masters", "nodes", "workers", "etcds", "loadbalance"}
+
+// under says whether a key is another one or stands below it.
+func under(key, above string) bool {
+	return key == above || strings.HasPrefix(key, above+"[") || strings.HasPrefix(key, above+".")
 }

@@ -3,6 +3,7 @@ package lineui
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/config"
 )
@@ -13,7 +14,7 @@ type field struct {
 	now    string // what holds
 	kind   config.Kind
 	picks  []string
-	hidden bool
+	hidden func() bool // nil: never
 	check  func(string) (config.Problem, bool)
 	set    func(string) // "" takes away what was said
 }
@@ -24,6 +25,9 @@ func (w *wizard) setting(key string) field {
 	f := field{key: key, now: w.draft.Get(key), kind: s.Kind, picks: s.Choices}
 	if s.Kind == config.YesNo {
 		f.picks = []string{"false", "true"}
+	}
+	if s.Applies != nil {
+		f.hidden = func() bool { return !s.Applies(w.draft.Get) }
 	}
 	f.check = func(v string) (config.Problem, bool) { return config.CheckValue(key, v) }
 	f.set = func(v string) {
@@ -36,10 +40,24 @@ func (w *wizard) setting(key string) field {
 	return f
 }
 
+// settings are the fields of a step.
+func (w *wizard) settings(step string) []field {
+	var out []field
+	for _, s := range config.SettingsOf(step) {
+		out = append(out, w.setting(s.Key))
+	}
+	return out
+}
+
+// fieldOf is the place of a key among the fields, which has to be there.
+func fieldOf(list []field, key string) int {
+	return slices.IndexFunc(list, func(f field) bool { return f.key == key })
+}
+
 // fields asks for values; Enter keeps what holds, - takes away what was said.
 func (w *wizard) fields(ctx context.Context, list ...field) error {
 	for _, f := range list {
-		if f.hidden {
+		if f.hidden != nil && f.hidden() {
 			continue
 		}
 		if err := w.one(ctx, f); err != nil {

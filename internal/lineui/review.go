@@ -343,6 +343,7 @@ func (w *wizard) put(file string) error {
 
 func (w *wizard) diff(file string) {
 	was, err := w.svc.Read(file)
+	was = config.WithoutModeline(was)
 	switch {
 	case err != nil:
 		w.fault(err)

@@ -308,41 +308,29 @@ func (w *wizard) imported(path string) {
 
 // howToLogIn asks for user, key, passwords and bastions.
 func (w *wizard) howToLogIn(ctx context.Context) error {
-	key := w.setting("private-key-path")
+	list := w.settings("login")
+	key := &list[fieldOf(list, "private-key-path")]
 	if own := w.svc.Keys(); key.now == "" && w.draft.Values["password"] == "" && len(own) > 0 {
 		key.now = own[0]
 	}
-	if err := w.fields(ctx, w.setting("username"), key, w.setting("password")); err != nil {
-		return err
-	}
-	sudo := w.setting("eggo.sudo-password")
-	sudo.hidden = w.draft.Get("username") == "root"
-	if err := w.fields(ctx, sudo); err != nil {
-		return err
-	}
 	keep := field{key: "keep-secrets", now: strconv.FormatBool(w.draft.KeepSecrets), picks: []string{"false", "true"}, set: func(v string) { w.draft.KeepSecrets = v == "true" }}
-	keep.hidden = w.draft.Values["password"] == "" && w.draft.Values["eggo.sudo-password"] == ""
-	return w.fields(ctx, keep, w.setting("eggo.bastion"))
+	keep.hidden = func() bool { return w.draft.Values["password"] == "" && w.draft.Values["eggo.sudo-password"] == "" }
+	return w.fields(ctx, slices.Insert(list, fieldOf(list, "eggo.bastion"), keep)...)
 }
 
 func (w *wizard) networks(ctx context.Context) error {
-	endpoint, dns := w.setting("apiserver-endpoint"), w.setting("service.dnsaddr")
+	list := w.settings("networks")
+	endpoint, dns := &list[fieldOf(list, "apiserver-endpoint")], &list[fieldOf(list, "service.dnsaddr")]
 	if c, _ := w.draft.Check("deploy.yaml"); c != nil {
 		endpoint.now, dns.now = cmp.Or(endpoint.now, c.Endpoint), cmp.Or(dns.now, c.DNSAddr.String())
 	}
 	port := field{key: "bind-port", now: cmp.Or(w.draft.BindPort, "8443"), kind: config.Number, set: func(v string) { w.draft.BindPort = v }}
-	port.hidden = len(w.draft.With(bundle.LoadBalancer)) == 0
-	return w.fields(ctx, w.setting("network.podcidr"), w.setting("service.cidr"), dns, w.setting("dns-domain"), w.setting("network.plugin"), endpoint, port,
-		w.setting("apiserver-cert-sans.dnsnames"), w.setting("apiserver-cert-sans.ips"))
+	port.hidden = func() bool { return len(w.draft.With(bundle.LoadBalancer)) == 0 }
+	return w.fields(ctx, slices.Insert(list, fieldOf(list, "apiserver-cert-sans.dnsnames"), port)...)
 }
 
 func (w *wizard) runtime(ctx context.Context) error {
-	if err := w.fields(ctx, w.setting("runtime"), w.setting("service.dns.corednstype")); err != nil {
-		return err
-	}
-	replicas := w.setting("service.dns.replicas")
-	replicas.hidden = w.draft.Get("service.dns.corednstype") != "pod"
-	return w.fields(ctx, replicas, w.setting("addons"), w.setting("registry-mirrors"), w.setting("insecure-registries"))
+	return w.fields(ctx, w.settings("runtime")...)
 }
 
 // extra takes KEY=VALUE for every key that deploy.yaml has.

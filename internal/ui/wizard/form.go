@@ -40,12 +40,34 @@ func (p *Page) setting(key string) *item {
 	}
 	it.def = func() string { return s.Default }
 	it.check = func(v string) (config.Problem, bool) { return config.CheckValue(key, v) }
+	if s.Applies != nil {
+		it.hidden = func() bool { return !s.Applies(p.draft.Get) }
+	}
 	it.field.Narrow = s.Kind != config.Secret && s.Kind != config.Path && s.Kind != config.Block
 	it.field.Secret = s.Kind == config.Secret
 	if s.Kind == config.YesNo {
 		it.choices = []string{"false", "true"}
 	}
 	return it
+}
+
+// settings makes the items of a step.
+func (p *Page) settings(step string) []*item {
+	var out []*item
+	for _, s := range config.SettingsOf(step) {
+		out = append(out, p.setting(s.Key))
+	}
+	return out
+}
+
+// itemOf is the item of a key, which has to be there.
+func itemOf(items []*item, key string) *item {
+	return items[slices.IndexFunc(items, func(it *item) bool { return it.key == key })]
+}
+
+// putBefore puts an item before that of a key.
+func putBefore(items []*item, key string, it *item) []*item {
+	return slices.Insert(items, slices.Index(items, itemOf(items, key)), it)
 }
 
 // picks says whether the item is chosen, not typed.
@@ -377,8 +399,7 @@ func (f *form) below(e *frame.Env, it *item, chosen bool, w int) []string {
 
 // hint says what a key is: in the wizard's own words, or in those that the template writes beside it.
 func hint(e *frame.Env, key string) string {
-	last := key[strings.LastIndexByte(key, '.')+1:]
-	for _, k := range []string{"wizard.hint." + key, "template." + key, "template." + last} {
+	for _, k := range []string{"wizard.hint." + key, "template." + key} {
 		if e.P.Has(k) {
 			return e.P.T(k)
 		}

@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
@@ -96,7 +97,7 @@ func (r *review) makePlan() tea.Cmd {
 func (r *review) update(m tea.Msg, e *frame.Env) tea.Cmd {
 	switch m := m.(type) {
 	case diskMsg:
-		r.read, r.disk, r.diskErr = true, m.data, nil
+		r.read, r.disk, r.diskErr = true, config.WithoutModeline(m.data), nil
 		if m.err != nil {
 			r.diskErr = event.AsFault(m.err)
 		}

@@ -16,7 +16,7 @@ import (
 func newCluster(p *Page) step {
 	file := &item{key: "file", kind: config.Path, get: func() string { return p.file }, set: func(v string) { p.file = v }}
 	file.def = func() string { return p.target() }
-	f := &form{p: p, name: "cluster", items: []*item{p.setting("cluster-id"), file}}
+	f := &form{p: p, name: "cluster", items: append(p.settings("cluster"), file)}
 	if p.svc.Read != nil {
 		f.more = func(*frame.Env) []frame.Binding {
 			return []frame.Binding{{Keys: []string{"ctrl+o"}, Show: "Ctrl+O", Word: "wizard.key.import", Do: p.askImport, Now: true}}
@@ -93,8 +93,8 @@ func (p *Page) lookAtKey() tea.Cmd {
 
 // newLogin is how the machines are reached.
 func newLogin(p *Page) step {
-	key := p.setting(keyPath)
-	key.def = func() string {
+	items := p.settings("login")
+	itemOf(items, keyPath).def = func() string {
 		if p.svc.Keys != nil && p.draft.Values["password"] == "" {
 			if own := p.svc.Keys(); len(own) > 0 {
 				return own[0]
@@ -102,8 +102,6 @@ func newLogin(p *Page) step {
 		}
 		return ""
 	}
-	sudo := p.setting("eggo.sudo-password")
-	sudo.hidden = func() bool { return p.draft.Get("username") == "root" }
 	keep := &item{key: "keep-secrets", kind: config.YesNo, choices: []string{"false", "true"}}
 	keep.get = func() string {
 		if p.draft.KeepSecrets {
@@ -113,15 +111,14 @@ func newLogin(p *Page) step {
 	}
 	keep.set = func(v string) { p.draft.KeepSecrets = v == "true" }
 	keep.hidden = func() bool { return p.draft.Values["password"] == "" && p.draft.Values["eggo.sudo-password"] == "" }
-	return &form{p: p, name: "login", items: []*item{p.setting("username"), key, p.setting("password"), sudo, keep, p.setting("eggo.bastion")}}
+	return &form{p: p, name: "login", items: putBefore(items, "eggo.bastion", keep)}
 }
 
 // newNetworks are addresses and names.
 func newNetworks(p *Page) step {
-	endpoint := p.setting("apiserver-endpoint")
-	endpoint.def = p.endpoint
-	dns := p.setting("service.dnsaddr")
-	dns.def = func() string {
+	items := p.settings("networks")
+	itemOf(items, "apiserver-endpoint").def = p.endpoint
+	itemOf(items, "service.dnsaddr").def = func() string {
 		if p.cluster != nil {
 			return p.cluster.DNSAddr.String()
 		}
@@ -130,8 +127,7 @@ func newNetworks(p *Page) step {
 	port := &item{key: "bind-port", kind: config.Number, get: func() string { return p.draft.BindPort }, set: func(v string) { p.draft.BindPort = v }}
 	port.def, port.field.Narrow = func() string { return "8443" }, true
 	port.hidden = func() bool { return len(p.draft.With(bundle.LoadBalancer)) == 0 }
-	return &form{p: p, name: "networks", items: []*item{p.setting("network.podcidr"), p.setting("service.cidr"), dns, p.setting("dns-domain"), p.setting("network.plugin"), endpoint, port,
-		p.setting("apiserver-cert-sans.dnsnames"), p.setting("apiserver-cert-sans.ips")}}
+	return &form{p: p, name: "networks", items: putBefore(items, "apiserver-cert-sans.dnsnames", port)}
 }
 
 // endpoint is where the API is reached when nothing else is said.
@@ -154,8 +150,5 @@ func (p *Page) endpoint() string {
 
 // newRuntime is what runs on the machines.
 func newRuntime(p *Page) step {
-	replicas := p.setting("service.dns.replicas")
-	replicas.hidden = func() bool { return p.draft.Get("service.dns.corednstype") != "pod" }
-	return &form{p: p, name: "runtime", items: []*item{p.setting("runtime"), p.setting("service.dns.corednstype"), replicas, p.setting("addons"),
-		p.setting("registry-mirrors"), p.setting("insecure-registries")}}
+	return &form{p: p, name: "runtime", items: p.settings("runtime")}
 }
