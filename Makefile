@@ -2,6 +2,7 @@
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 GORELEASER  := github.com/goreleaser/goreleaser/v2@v2.15.0
+ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.7
 
 VERSION ?= $(shell git describe --tags --always --dirty --match 'v*' 2>/dev/null || echo devel)
 # The version comes from git describe above; the toolchain's own stamp fails in a checkout that belongs to somebody else.
@@ -16,7 +17,7 @@ N    ?= 3
 NODE ?= n1
 
 .DEFAULT_GOAL := help
-.PHONY: help build install test test-race fuzz lint fmt e2e e2e-full demo demo-down lab-up lab-down lab-ssh bench bench-deploy bench-rooms shots goreleaser-check clean
+.PHONY: help build install test test-race fuzz lint fmt e2e e2e-full demo demo-down lab-up lab-down lab-ssh bench bench-deploy bench-rooms shots goreleaser-check release-snapshot release clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,10 +43,11 @@ test-race: ## all of them, the long ones too, with the race detector; at last, w
 fuzz: ## every fuzz target for five seconds: make fuzz T=1m FUZZ=FuzzDecode for one of them and longer, KEEP=1 to keep what it found
 	@KEEP=$(KEEP) .ci/fuzz $(or $(T),5s) $(FUZZ)
 
-lint: ## gofmt, vet, staticcheck, and nothing of this machine in a file
+lint: ## gofmt, vet, staticcheck, the workflows, and nothing of this machine in a file
 	@.ci/gofmt
 	go vet ./...
 	go run $(STATICCHECK) ./...
+	go run $(ACTIONLINT) .github/workflows/*.yml
 	@.ci/no-machine
 
 fmt: ## format all Go files
@@ -88,6 +90,12 @@ shots: ## the pictures of docs/shots (needs fonts-dejavu-core and fonts-noto-cjk
 
 goreleaser-check: ## is .goreleaser.yaml valid? (compiles goreleaser the first time)
 	go run $(GORELEASER) check
+
+release-snapshot: ## archives, packages, checksums and bills of materials into dist; nothing is published
+	go run $(GORELEASER) release --snapshot --clean $(RELEASE)
+
+release: ## the same for a tag, published (GITHUB_TOKEN)
+	go run $(GORELEASER) release --clean $(RELEASE)
 
 clean: ## remove what the build made
 	rm -rf bin dist

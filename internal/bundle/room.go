@@ -22,7 +22,7 @@ func freeSpace(dir string) (int64, error) {
 	if err := syscall.Statfs(dir, &st); err != nil {
 		return 0, err
 	}
-	return int64(st.Bavail) * st.Bsize, nil //nolint:gosec // a disk has fewer bytes than that
+	return int64(st.Bavail) * int64(st.Bsize), nil //nolint:gosec // a disk has fewer bytes than that
 }
 
 // unpacked is what the members of a manifest take on a disk; carried is of those that the file itself has.

@@ -21,8 +21,7 @@ func makeReserve(dir string) {
 	if err != nil {
 		return
 	}
-	err = syscall.Fallocate(int(f.Fd()), 0, 0, reserveSize) //nolint:gosec // a descriptor
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err = errors.Join(allocate(f, reserveSize), f.Close()); err != nil {
 		dropReserve(dir)
 	}
 }

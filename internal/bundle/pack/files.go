@@ -170,7 +170,7 @@ func (f *files) reserve(size, estimate int64) error {
 	var st unix.Statfs_t
 	free := int64(-1)
 	if err := unix.Statfs(filepath.Dir(f.final), &st); err == nil && st.Blocks > 0 {
-		free = int64(st.Bavail) * st.Bsize
+		free = int64(st.Bavail) * int64(st.Bsize)
 		if free < estimate {
 			return spaceFault(f.final, estimate, free)
 		}
@@ -182,8 +182,7 @@ func (f *files) reserve(size, estimate int64) error {
 			return writeFault(err, f.final)
 		}
 		n := min(room, size-pos)
-		// The size is kept: on FAT a longer file would be filled with zeros first.
-		err = unix.Fallocate(fd, unix.FALLOC_FL_KEEP_SIZE, 0, n)
+		err = takeRoom(fd, n)
 		switch {
 		case errors.Is(err, unix.EINTR):
 			continue
@@ -297,7 +296,7 @@ func (f *files) flush() {
 			if st, err := temp[i].Stat(); err == nil {
 				end = st.Size()
 			}
-			_ = unix.SyncFileRange(int(temp[i].Fd()), at, syncSlice, unix.SYNC_FILE_RANGE_WRITE)
+			startWriting(int(temp[i].Fd()), at, syncSlice)
 			f.mu.RUnlock()
 		}
 	}
@@ -330,8 +329,7 @@ func (f *files) sync(ctx context.Context) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			const all = unix.SYNC_FILE_RANGE_WAIT_BEFORE | unix.SYNC_FILE_RANGE_WRITE | unix.SYNC_FILE_RANGE_WAIT_AFTER
-			err := unix.SyncFileRange(int(file.Fd()), at, syncSlice, all)
+			err := waitWritten(int(file.Fd()), at, syncSlice)
 			for _, unable := range []error{unix.EINVAL, unix.ENOSYS, unix.ESPIPE, unix.EOPNOTSUPP, unix.EPERM} {
 				if errors.Is(err, unable) {
 					err = nil

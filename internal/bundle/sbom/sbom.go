@@ -56,7 +56,12 @@ func Write(w io.Writer, m *bundle.Manifest, origins []Origin, created time.Time)
 	for _, im := range m.Images {
 		d.image(im, layers)
 	}
-	// The name space has to be another one for each document; the document itself, still without one, decides it.
+	return d.write(w)
+}
+
+// write gives the document its name space. It has to be another one for each document; the document itself, still
+// without one, decides it.
+func (d *builder) write(w io.Writer) error {
 	text, err := d.doc.encode()
 	if err != nil {
 		return err
