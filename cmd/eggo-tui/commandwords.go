@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,8 +29,16 @@ func (w where) printer(lang i18n.Lang) *i18n.Printer {
 	return p
 }
 
-// commandWords is an operation as a command line of this program that can be copied.
+// commandWords is an operation as a command line of this program that can be copied. One join takes machines that are
+// alike, so several are joined one after another.
 func commandWords(w where, c event.Call) string {
+	if len(c.Machines) > 0 {
+		var all []string
+		for _, one := range alike(c) {
+			all = append(all, commandWords(w, one))
+		}
+		return strings.Join(all, " && ")
+	}
 	out := []string{w.program, event.Clean(c.Verb)}
 	add := func(words ...string) {
 		for _, x := range words {
@@ -94,4 +103,24 @@ func commandWords(w where, c event.Call) string {
 	flag("limit", strings.Join(c.Limit, ","))
 	set("purge", c.Purge && cleans)
 	return strings.Join(out, " ")
+}
+
+// alike are the calls for the machines of a call that are like each other; one with a name is by itself.
+func alike(c event.Call) []event.Call {
+	var out []event.Call
+	machines := c.Machines
+	c.Machines = nil
+	for _, m := range machines {
+		i := slices.IndexFunc(out, func(o event.Call) bool {
+			return m.Name == "" && o.Name == "" && m.Arch == o.Arch && m.Port == o.Port && slices.Equal(m.Roles, o.Roles)
+		})
+		if i < 0 {
+			one := c
+			one.Name, one.Arch, one.Port, one.Roles, one.Nodes = m.Name, m.Arch, m.Port, m.Roles, nil
+			out = append(out, one)
+			i = len(out) - 1
+		}
+		out[i].Nodes = append(out[i].Nodes, m.Addr)
+	}
+	return out
 }

@@ -16,6 +16,9 @@ func TestACommandLosesNoFlag(t *testing.T) {
 	hooks := request.Hooks{Before: []string{"a.sh,worker"}, OfNodes: true}
 	node := config.Node{Name: "w3", IP: netip.MustParseAddr("192.0.2.5"), Port: 2222, Arch: "arm64",
 		Roles: []bundle.Role{bundle.ControlPlane, bundle.Worker}}
+	alike := func(last byte, roles ...bundle.Role) config.Node {
+		return config.Node{IP: netip.AddrFrom4([4]byte{192, 0, 2, last}), Roles: roles}
+	}
 	at := where{program: "eggo-tui", state: "/srv/my state"}
 	for _, c := range []struct {
 		q    request.Request
@@ -34,6 +37,13 @@ func TestACommandLosesNoFlag(t *testing.T) {
 			"eggo-tui delete --id c w1 --state-dir '/srv/my state'"},
 		{request.Join{Nodes: []config.Node{node}}, where{program: "eggo-tui"},
 			"eggo-tui join --id c --type master,worker --arch arm64 --name w3 --port 2222 192.0.2.5"},
+		{request.Join{Nodes: []config.Node{alike(5, bundle.Etcd), alike(6, bundle.Etcd)}}, where{program: "eggo-tui"},
+			"eggo-tui join --id c --type etcd 192.0.2.5 192.0.2.6"},
+		{request.Join{Nodes: []config.Node{node, alike(6, bundle.Etcd), alike(7), alike(8, bundle.Etcd)}}, at,
+			"eggo-tui join --id c --type master,worker --arch arm64 --name w3 --port 2222 192.0.2.5" +
+				" --state-dir '/srv/my state' && " +
+				"eggo-tui join --id c --type etcd 192.0.2.6 192.0.2.8 --state-dir '/srv/my state' && " +
+				"eggo-tui join --id c 192.0.2.7 --state-dir '/srv/my state'"},
 		{request.Join{Nodes: []config.Node{node}, List: "/my list"}, where{program: "eggo-tui"},
 			"eggo-tui join --id c -f '/my list'"},
 		{request.Cleanup{Nodes: []string{"a", "b"}, Purge: true}, at,

@@ -9,10 +9,35 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-var secretLine = regexp.MustCompile(`(?m)^(\s*(?:- )?(?:sudo-)?password:[ \t]*)\S.*$`)
+// mask is in place of a password.
+const mask = "********"
 
-// Masked is the text of a deploy.yaml without its passwords.
-func Masked(text []byte) string { return secretLine.ReplaceAllString(string(text), "${1}********") }
+// Masked is the text of a deploy.yaml without its passwords: those on a line of their own with all lines that belong to
+// them, and those in maps of one line, {password: x}.
+func Masked(text []byte) string {
+	const key = `["']?(?:sudo-)?password["']?[ \t]*:`
+	own := regexp.MustCompile(`^((?:[ \t]*- +)*[ \t]*)(` + key + `[ \t]*)(.*)$`)
+	within := regexp.MustCompile(`([{\[,]\s*` + key + `\s*)(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,{}\[\]]*[^,{}\[\]\s])`)
+	lines := strings.Split(within.ReplaceAllString(string(text), "${1}"+mask), "\n")
+	under := -1 // the column of the key whose value may go on
+	for i, line := range lines {
+		said := strings.TrimLeft(line, " \t")
+		if column := len(line) - len(said); under >= 0 && said != "" {
+			if column > under {
+				lines[i] = line[:column] + mask
+				continue
+			}
+			under = -1
+		}
+		if m := own.FindStringSubmatch(line); m != nil {
+			under = len(m[1])
+			if m[3] != "" {
+				lines[i] = m[1] + m[2] + mask
+			}
+		}
+	}
+	return strings.Join(lines, "\n")
+}
 
 // LoginText is all that a look depends on beside the machine.
 func LoginText(d config.Draft) string {

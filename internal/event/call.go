@@ -67,6 +67,8 @@ type Call struct {
 	Arch  string   `json:"arch,omitempty"`
 	Name  string   `json:"name,omitempty"`
 	Port  int      `json:"port,omitempty"`
+	// Machines are those that join, each with what is its own, where they are not alike.
+	Machines []CallMachine `json:"machines,omitempty"`
 
 	Snapshot string        `json:"snapshot,omitempty"`
 	Drain    time.Duration `json:"drain_ns,omitempty"`
@@ -81,6 +83,15 @@ type Call struct {
 	OfNodes       bool     `json:"of_nodes,omitempty"` // the hooks are those of the nodes that join or leave
 	Before        []string `json:"before,omitempty"`
 	After         []string `json:"after,omitempty"`
+}
+
+// CallMachine is a machine that joins.
+type CallMachine struct {
+	Addr  string   `json:"address"`
+	Name  string   `json:"name,omitempty"`
+	Roles []string `json:"roles,omitempty"`
+	Arch  string   `json:"arch,omitempty"`
+	Port  int      `json:"port,omitempty"`
 }
 
 // Calling makes a Msg whose sentence has the hole {command} for the operation that it advises.
@@ -101,6 +112,14 @@ func boundCall(c *Call) *Call {
 	}
 	for _, list := range []*[]string{&out.Nodes, &out.Roles, &out.Limit, &out.Before, &out.After} {
 		*list = boundList(*list, MaxArg)
+	}
+	if c.Machines != nil {
+		out.Machines = make([]CallMachine, len(c.Machines))
+	}
+	for i, m := range c.Machines {
+		names(&m.Addr, &m.Name, &m.Arch)
+		m.Roles = boundList(m.Roles, MaxName)
+		out.Machines[i] = m
 	}
 	return &out
 }

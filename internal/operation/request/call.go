@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
@@ -26,22 +27,34 @@ func (j Join) Call() event.Call {
 		c.List = j.List
 		return c
 	}
-	first := j.Nodes[0]
-	c.Arch, c.Port = first.Arch, first.Port
-	if len(j.Nodes) == 1 {
-		c.Name = first.Name
+	var each []event.CallMachine
+	for _, n := range j.Nodes {
+		each = append(each, machine(n))
+		c.Nodes = append(c.Nodes, n.IP.String())
 	}
-	for _, r := range first.Roles {
+	first := each[0]
+	differs := func(m event.CallMachine) bool {
+		return m.Name != "" || m.Arch != first.Arch || m.Port != first.Port || !slices.Equal(m.Roles, first.Roles)
+	}
+	if len(each) > 1 && slices.ContainsFunc(each, differs) {
+		c.Machines = each
+		return c
+	}
+	c.Name, c.Arch, c.Port, c.Roles = first.Name, first.Arch, first.Port, first.Roles
+	return c
+}
+
+// machine is a node as a call has it.
+func machine(n config.Node) event.CallMachine {
+	m := event.CallMachine{Addr: n.IP.String(), Name: n.Name, Arch: n.Arch, Port: n.Port}
+	for _, r := range n.Roles {
 		word := string(r)
 		if r == bundle.ControlPlane { // deploy.yaml's own word
 			word = "master"
 		}
-		c.Roles = append(c.Roles, word)
+		m.Roles = append(m.Roles, word)
 	}
-	for _, n := range j.Nodes {
-		c.Nodes = append(c.Nodes, n.IP.String())
-	}
-	return c
+	return m
 }
 
 // Call implements Request.
