@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
@@ -47,7 +48,7 @@ func (o *deleteOptions) leaveFlags(cmd *cobra.Command, env *environment) {
 // remove takes nodes out of the cluster. The cluster's own deploy.yaml loses them at the very end, so that the same
 // command continues one that was interrupted.
 func remove(ctx context.Context, env *environment, o deleteOptions, args []string) error {
-	q, err := o.request(env, args, func() error { return env.needsYes(o.yes, "delete") })
+	q, err := o.request(ctx, env, args, func() error { return env.needsYes(o.yes, "delete") })
 	if err != nil {
 		return err
 	}
@@ -58,7 +59,9 @@ func remove(ctx context.Context, env *environment, o deleteOptions, args []strin
 }
 
 // request is what the flags ask for. confirmed is asked before anything is looked for.
-func (o *deleteOptions) request(env *environment, args []string, confirmed func() error) (q request.Delete, err error) {
+func (o *deleteOptions) request(
+	ctx context.Context, env *environment, args []string, confirmed func() error,
+) (q request.Delete, err error) {
 	q = request.Delete{Names: args, Drain: o.drain, Force: o.force, Purge: o.purge}
 	if err := q.Validate(); err != nil {
 		return q, err
@@ -67,7 +70,7 @@ func (o *deleteOptions) request(env *environment, args []string, confirmed func(
 		return q, err
 	}
 	if o.file == "" {
-		if o.id, err = onlyCluster(env, o.runOptions); err != nil {
+		if o.id, err = operation.OnlyCluster(ctx, stateStore(env, o.state), o.id); err != nil {
 			return q, err
 		}
 	}

@@ -145,13 +145,9 @@ func (w *follower) left() string {
 
 // say says something about the run on stderr.
 func (w *follower) say(key string, more ...string) {
-	elsewhere := " --id " + shellWord(w.ref.Cluster)
-	if w.state != "" {
-		elsewhere += " --state-dir " + shellWord(w.state)
+	words := func(verb string) string {
+		return commandWords(w.env.where(w.state), event.Call{Verb: verb, Cluster: w.ref.Cluster})
 	}
-	name := programName(w.env.Args)
-	args := slices.Concat(more, []string{
-		"attach", name + " attach" + elsewhere, "logs", name + " logs" + elsewhere + " " + w.ref.Run,
-	})
+	args := slices.Concat(more, []string{"attach", words("attach"), "logs", words("logs") + " " + w.ref.Run})
 	fmt.Fprintln(w.env.Stderr, w.env.P.T(key, args...))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
-	"github.com/eggo-k8s/eggo/internal/operation/store"
 )
 
 type joinOptions struct {
@@ -61,7 +61,7 @@ func (o *joinOptions) machineFlags(cmd *cobra.Command, env *environment) {
 // join is deploy of the cluster's own deploy.yaml with nodes more. The longer file becomes the cluster's own when
 // preflight has passed: then the same command, or deploy, continues one that was interrupted.
 func join(ctx context.Context, env *environment, o joinOptions, args []string) error {
-	q, err := o.request(env, args)
+	q, err := o.request(ctx, env, args)
 	if err != nil {
 		return err
 	}
@@ -69,12 +69,12 @@ func join(ctx context.Context, env *environment, o joinOptions, args []string) e
 }
 
 // request is what the flags ask for.
-func (o *joinOptions) request(env *environment, args []string) (q request.Join, err error) {
+func (o *joinOptions) request(ctx context.Context, env *environment, args []string) (q request.Join, err error) {
 	q.List = o.list
 	if q.Nodes, err = o.machines(args); err != nil {
 		return q, err
 	}
-	if o.id, err = onlyCluster(env, o.runOptions); err != nil {
+	if o.id, err = operation.OnlyCluster(ctx, stateStore(env, o.state), o.id); err != nil {
 		return q, err
 	}
 	q.Common, err = o.runOptions.request(env)
@@ -121,23 +121,4 @@ func (o joinOptions) machines(args []string) ([]config.Node, error) {
 		out = append(out, config.Node{Name: o.name, IP: ip.Unmap(), Port: o.port, Arch: o.arch, Roles: roles})
 	}
 	return out, nil
-}
-
-// onlyCluster is --id, or the one cluster that the state directory has.
-func onlyCluster(env *environment, o runOptions) (string, error) {
-	if o.id != "" {
-		return o.id, nil
-	}
-	root := stateRoot(env, o.state)
-	known, err := store.Dir{Root: root}.Clusters(context.Background())
-	if err != nil {
-		return "", err
-	}
-	if len(known) == 1 {
-		return known[0], nil
-	}
-	if len(known) == 0 {
-		return "", event.NewFault(event.ClassUsage, "usage.no-clusters", nil, "dir", root)
-	}
-	return "", event.NewFault(event.ClassUsage, "usage.which-cluster", nil, "dir", root, "known", strings.Join(known, ", "))
 }

@@ -90,10 +90,7 @@ func printWaits(env *environment, state string, c request.ClusterInfo) {
 			"node", cmp.Or(event.Clean(w.Node), p.T("report.jump-host")), "step", p.Msg(w.Title),
 			"since", w.Since.Local().Format("2006-01-02 15:04:05"), "fault", text))
 	}
-	command := "eggo-tui attach --id " + shellWord(c.Name)
-	if state != "" {
-		command += " --state-dir " + shellWord(state)
-	}
+	command := commandWords(env.where(state), event.Call{Verb: "attach", Cluster: c.Name})
 	fmt.Fprintln(env.Stdout, "  "+p.T("list.decide", "command", command))
 }
 

@@ -49,7 +49,7 @@ func newPlanJoinCmd(env *environment) *cobra.Command {
 	var o joinOptions
 	cmd := &cobra.Command{Use: "join [IP...]", Short: env.P.T("cli.plan.join"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q, err := o.request(env, args)
+			q, err := o.request(cmd.Context(), env, args)
 			if err != nil {
 				return err
 			}
@@ -66,7 +66,7 @@ func newPlanDeleteCmd(env *environment) *cobra.Command {
 	var o deleteOptions
 	cmd := &cobra.Command{Use: "delete NAME|IP...", Short: env.P.T("cli.plan.delete"), Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q, err := o.request(env, args, func() error { return nil })
+			q, err := o.request(cmd.Context(), env, args, func() error { return nil })
 			if err != nil {
 				return err
 			}

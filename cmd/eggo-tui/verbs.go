@@ -24,6 +24,7 @@ func verbs(env *environment) []*cobra.Command {
 		newJoinCmd(env),
 		newDeleteCmd(env),
 		newCertsCmd(env),
+		newKubeconfigCmd(env),
 		newSignersCmd(env),
 		newTemplateCmd(env),
 		newValidateCmd(env),

@@ -20,7 +20,7 @@ func (p *prepared) deploy(q request.Deploy) (*work, error) {
 		return nil, err
 	}
 	return &work{plan: p.limited(phases.Deploy), next: func() []event.Msg {
-		conf := filepath.Join(p.files.Dir(), "admin.conf")
+		conf := filepath.Join(p.files.Dir(), adminConf)
 		out := []event.Msg{event.M("next.kubeconfig", "path", conf, "endpoint", p.cluster.Endpoint)}
 		for _, n := range p.cluster.Nodes {
 			out = append(out, nodeMsg(n))

@@ -172,6 +172,11 @@ type Restore struct {
 	Snapshot string `json:"snapshot"` // absolute
 }
 
+// Kubeconfig asks for the administrator's kubeconfig. It begins no run.
+type Kubeconfig struct {
+	Cluster string // "": the one that the store has
+}
+
 // Verb implements Request.
 func (Deploy) Verb() Verb { return VerbDeploy }
 

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+)
+
+func newKubeconfigCmd(env *environment) *cobra.Command {
+	var q request.Kubeconfig
+	var state, out string
+	cmd := &cobra.Command{
+		Use: "kubeconfig", Short: env.P.T("cli.kubeconfig.short"), Long: env.P.T("cli.kubeconfig.long"), Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return kubeconfig(cmd.Context(), env, q, state, out) },
+	}
+	cmd.Flags().StringVar(&q.Cluster, "id", "", env.P.T("cli.flag.id"))
+	cmd.Flags().StringVarP(&out, "out", "o", "", env.P.T("cli.kubeconfig.out"))
+	cmd.Flags().StringVar(&state, "state-dir", "", env.P.T("cli.flag.state"))
+	return cmd
+}
+
+// kubeconfig prints the administrator's kubeconfig of a cluster, or writes it to a file that only the user can read.
+func kubeconfig(ctx context.Context, env *environment, q request.Kubeconfig, state, out string) error {
+	conf, err := operation.Kubeconfig(ctx, stateStore(env, state), q)
+	if err != nil {
+		return err
+	}
+	if out != "" {
+		return saveNew(out, conf.Text, false)
+	}
+	_, err = env.Stdout.Write(conf.Text)
+	return err
+}
