@@ -7,6 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle/build"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/report/building"
 )
 
 type buildFlags struct {
@@ -44,14 +45,14 @@ func newBuild(env *environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		r := newReporter(env, o.Arches, f.verbose)
-		o.Report = r.event
+		r := building.New(env.building(), o.Arches, f.verbose)
+		o.Report = r.Event
 		env.tell(p.T("bundle.cli.started", "name", o.Spec.Name, "arch", strings.Join(o.Arches, ", ")))
-		r.live.start()
+		r.Start()
 		res, err := build.Build(cmd.Context(), *o)
-		r.close(res)
+		r.Close(res)
 		if err == nil {
-			r.next(res)
+			env.next(res)
 		}
 		return err
 	}
@@ -84,13 +85,13 @@ func (f *buildFlags) options(env *environment) (*build.Options, error) {
 }
 
 // next says what a person does now.
-func (r *reporter) next(res *build.Result) {
-	if r.env.json || len(res.Bundles) == 0 {
+func (env *environment) next(res *build.Result) {
+	if env.json || len(res.Bundles) == 0 {
 		return
 	}
 	var files []string
 	for _, b := range res.Bundles {
 		files = append(files, event.Clean(b.Path))
 	}
-	r.env.tell(r.env.P.T("bundle.cli.next", "files", strings.Join(files, " ")))
+	env.tell(env.P.T("bundle.cli.next", "files", strings.Join(files, " ")))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/report"
 )
 
 func newCache(env *environment) *cobra.Command {
@@ -41,7 +42,7 @@ func newCacheSize(env *environment, dir *string) *cobra.Command {
 		if asJSON {
 			return env.emit("cache", fields{"dir": where, "bytes": n})
 		}
-		return env.say(env.P.T("bundle.cli.cache.size", "dir", where, "size", size(n)))
+		return env.say(env.P.T("bundle.cli.cache.size", "dir", where, "size", report.Amount(n)))
 	}
 	return cmd
 }
@@ -91,7 +92,7 @@ func newCachePrune(env *environment, dir *string) *cobra.Command {
 			return env.emit("pruned", fields{"files": res.Files, "bytes": res.Bytes, "kept_files": res.KeptFiles, "kept_bytes": res.KeptBytes})
 		}
 		return env.say(p.T("bundle.cli.cache.pruned",
-			"files", fmt.Sprint(res.Files), "size", size(res.Bytes), "kept", fmt.Sprint(res.KeptFiles), "left", size(res.KeptBytes)))
+			"files", fmt.Sprint(res.Files), "size", report.Amount(res.Bytes), "kept", fmt.Sprint(res.KeptFiles), "left", report.Amount(res.KeptBytes)))
 	}
 	return cmd
 }

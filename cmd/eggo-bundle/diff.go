@@ -10,6 +10,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/build"
 	"github.com/eggo-k8s/eggo/internal/bundle/diff"
 	"github.com/eggo-k8s/eggo/internal/exitcode"
+	"github.com/eggo-k8s/eggo/internal/report"
 )
 
 func newDiff(env *environment) *cobra.Command {
@@ -100,7 +101,7 @@ func printDifference(env *environment, title string, d *diff.Difference) error {
 	if !d.Bytes.Exact {
 		key = "bundle.cli.diff-bytes-most"
 	}
-	bytes := p.T(key, "new", size(d.Bytes.OnlyB), "old", size(d.Bytes.OnlyA), "shared", size(d.Bytes.Shared))
+	bytes := p.T(key, "new", report.Amount(d.Bytes.OnlyB), "old", report.Amount(d.Bytes.OnlyA), "shared", report.Amount(d.Bytes.Shared))
 	return env.say("\n  " + p.T("bundle.cli.diff-summary", "counts", strings.Join(parts, p.T("bundle.cli.comma")), "bytes", bytes))
 }
 
@@ -109,9 +110,9 @@ func bytesMoved(r diff.Row) string {
 	s := ""
 	switch {
 	case r.Bytes > 0:
-		s = "+" + size(r.Bytes)
+		s = "+" + report.Amount(r.Bytes)
 	case r.Bytes < 0:
-		s = "-" + size(-r.Bytes)
+		s = "-" + report.Amount(-r.Bytes)
 	}
 	return s
 }

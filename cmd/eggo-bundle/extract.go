@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/report"
 )
 
 func newExtract(env *environment) *cobra.Command {
@@ -23,23 +24,23 @@ func newExtract(env *environment) *cobra.Command {
 		if err := needed(cmd, "out"); err != nil {
 			return err
 		}
-		var report *bundle.Report
+		var read *bundle.Report
 		err = watched(env, args[0], func(progress func(done, total int64)) (err error) {
-			report, err = bundle.Extract(cmd.Context(), args[0], *out, progress)
+			read, err = bundle.Extract(cmd.Context(), args[0], *out, progress)
 			return err
 		})
 		if err != nil {
 			return err
 		}
 		if asJSON {
-			o := fields{"file": args[0], "dir": *out, "id": report.ID, "members": report.Members, "bytes": report.Bytes}
-			if report.Base != nil {
-				o["base"] = report.Base
+			o := fields{"file": args[0], "dir": *out, "id": read.ID, "members": read.Members, "bytes": read.Bytes}
+			if read.Base != nil {
+				o["base"] = read.Base
 			}
 			return env.emit("extracted", o)
 		}
-		err = env.say(p.T("bundle.cli.extracted", "file", args[0], "dir", *out, "members", fmt.Sprint(report.Members), "size", size(report.Bytes)))
-		if b := report.Base; b != nil && err == nil {
+		err = env.say(p.T("bundle.cli.extracted", "file", args[0], "dir", *out, "members", fmt.Sprint(read.Members), "size", report.Amount(read.Bytes)))
+		if b := read.Base; b != nil && err == nil {
 			err = env.say("  " + p.T("bundle.cli.needs-base", "name", b.Name, "arch", b.Arch, "base", b.ID))
 		}
 		return err

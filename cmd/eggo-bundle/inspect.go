@@ -12,6 +12,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/report"
 )
 
 func newInspect(env *environment) *cobra.Command {
@@ -148,14 +149,14 @@ func shared(m *bundle.Manifest) map[string]int {
 func head(env *environment, a *bundle.Archive, parts []part) {
 	p, m, w := env.P, a.Manifest(), env.Stdout
 	fmt.Fprintln(w, p.T("bundle.cli.head", "name", m.Name, "arch", m.Arch, "kubernetes", m.Kubernetes, "os", osName(m.OS), "format", fmt.Sprint(m.Format),
-		"size", size(a.Size()), "id", a.ID()))
+		"size", report.Amount(a.Size()), "id", a.ID()))
 	if m.Base != nil {
 		fmt.Fprintln(w, p.T("bundle.cli.needs-base", "name", m.Base.Name, "arch", m.Base.Arch, "base", m.Base.ID))
 	}
 	if len(parts) > 0 {
 		rows := [][]string{{p.T("bundle.cli.col.part"), ">" + p.T("bundle.cli.col.size")}}
 		for _, x := range parts {
-			rows = append(rows, []string{path.Base(x.File), size(x.Size)})
+			rows = append(rows, []string{path.Base(x.File), report.Amount(x.Size)})
 		}
 		table(w, p.T("bundle.cli.parts", "count", fmt.Sprint(len(parts))), rows)
 	}
@@ -171,9 +172,9 @@ func inspect(env *environment, a *bundle.Archive, parts []part, digests bool) {
 		rows[0] = append(rows[0], ">"+p.T("bundle.cli.col.carried"))
 	}
 	for _, k := range kinds(m) {
-		r := []string{kindName(env, k.Kind), fmt.Sprint(k.Count), size(k.Bytes)}
+		r := []string{kindName(env, k.Kind), fmt.Sprint(k.Count), report.Amount(k.Bytes)}
 		if difference {
-			r = append(r, size(k.Carried))
+			r = append(r, report.Amount(k.Carried))
 		}
 		rows = append(rows, r)
 	}
@@ -182,7 +183,7 @@ func inspect(env *environment, a *bundle.Archive, parts []part, digests bool) {
 	rows = [][]string{{p.T("bundle.cli.col.kind"), p.T("bundle.cli.col.path"), p.T("bundle.cli.col.ver"), ">" + p.T("bundle.cli.col.size"),
 		p.T("bundle.cli.col.dst"), p.T("bundle.cli.col.roles")}}
 	for _, e := range m.Members {
-		where := size(e.Size)
+		where := report.Amount(e.Size)
 		if e.From != "" {
 			where = p.T("bundle.cli.in-base")
 		}
@@ -229,7 +230,7 @@ func imageRows(m *bundle.Manifest, digests bool) [][]string {
 		if !digests && len(digest) > shortDigest {
 			digest = digest[:shortDigest]
 		}
-		rows = append(rows, []string{g[0].Name, size(g[0].Size), fmt.Sprint(len(g[0].Layers)), fmt.Sprint(same[g[0].Name]), digest, roles(g[0].Roles)})
+		rows = append(rows, []string{g[0].Name, report.Amount(g[0].Size), fmt.Sprint(len(g[0].Layers)), fmt.Sprint(same[g[0].Name]), digest, roles(g[0].Roles)})
 		for _, also := range g[1:] {
 			if digests || !strings.Contains(also.Name, "@") {
 				rows = append(rows, []string{"  " + also.Name})
@@ -317,7 +318,7 @@ func printTree(env *environment, m *bundle.Manifest) {
 			if i == len(n.kids)-1 {
 				branch, below = "└─ ", "   "
 			}
-			fmt.Fprintf(env.Stdout, "%s%s%s  %s\n", indent, branch, event.Clean(k.name), size(k.size))
+			fmt.Fprintf(env.Stdout, "%s%s%s  %s\n", indent, branch, event.Clean(k.name), report.Amount(k.size))
 			show(k, indent+below)
 		}
 	}

@@ -17,6 +17,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/report/building"
 )
 
 // schema is the version of the JSON lines, which docs/json-output.md describes.
@@ -47,6 +49,24 @@ func (env *environment) emit(kind string, f fields) error {
 	return err
 }
 
+// progress is how the program shows what is under way.
+func (env *environment) progress() report.ProgressOptions {
+	o := report.ProgressOptions{Out: env.Stderr, Now: env.Now, Size: env.Size, Silent: env.json}
+	o.Bars = env.Terminal && !env.json && env.Getenv("TERM") != "dumb"
+	o.Color = o.Bars && env.Getenv("NO_COLOR") == ""
+	locale := env.Getenv("LC_ALL") + env.Getenv("LC_CTYPE") + env.Getenv("LANG")
+	o.ASCII = !strings.Contains(strings.ReplaceAll(strings.ToLower(locale), "-", ""), "utf8")
+	return o
+}
+
+// building is how it reports a build.
+func (env *environment) building() building.Output {
+	return building.Output{
+		Stdout: env.Stdout, P: env.P, Progress: env.progress(), JSON: env.json,
+		Emit: func(kind string, f map[string]any) error { return env.emit(kind, f) },
+	}
+}
+
 // say writes a result.
 func (env *environment) say(s string) error {
 	_, err := fmt.Fprintln(env.Stdout, s)
@@ -58,62 +78,6 @@ func (env *environment) tell(s string) {
 	if !env.json {
 		fmt.Fprintln(env.Stderr, s)
 	}
-}
-
-// size in bytes, for people.
-func size(n int64) string {
-	const unit = 1024
-	if n < unit {
-		return strconv.FormatInt(n, 10) + " B"
-	}
-	f, i := float64(n)/unit, 0
-	for f >= 999.5 && i < 4 {
-		f /= unit
-		i++
-	}
-	return short(f) + " " + string("KMGTP"[i]) + "iB"
-}
-
-// short is a number with three digits or so.
-func short(f float64) string {
-	if f < 99.95 {
-		return strconv.FormatFloat(f, 'f', 1, 64)
-	}
-	return strconv.FormatFloat(f, 'f', 0, 64)
-}
-
-// sized is done of total in the unit of total: 12.3/45.6 MiB.
-func sized(done, total int64) string {
-	whole := size(total)
-	number, unit, _ := strings.Cut(whole, " ")
-	if unit == "B" {
-		return strconv.FormatInt(done, 10) + "/" + whole
-	}
-	f := float64(done) / math.Pow(1024, float64(1+strings.IndexByte("KMGTP", unit[0])))
-	if !strings.Contains(number, ".") {
-		return strconv.FormatFloat(f, 'f', 0, 64) + "/" + whole
-	}
-	return short(f) + "/" + whole
-}
-
-// took writes how long something took: 0.4 s, 12.3 s, 2:05.
-func took(d time.Duration) string {
-	if d < 59950*time.Millisecond {
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	}
-	return clock(d)
-}
-
-// clock writes a time left as a watch does: 0:07, 12:34, 1:02:03.
-func clock(d time.Duration) string {
-	s := int64(d.Round(time.Second) / time.Second)
-	if s < 3600 {
-		return fmt.Sprintf("%d:%02d", s/60, s%60)
-	}
-	if s >= 100*3600 {
-		return ">99 h"
-	}
-	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
 var sizePattern = regexp.MustCompile(`^([0-9]{1,15}(?:\.[0-9]{1,6})?) ?(?:([KMGT])(iB|B)?|B)?$`)

@@ -40,21 +40,6 @@ func TestAges(t *testing.T) {
 	}
 }
 
-func TestNumbersForPeople(t *testing.T) {
-	for _, c := range []struct{ got, want string }{
-		{size(0), "0 B"}, {size(1023), "1023 B"}, {size(1024), "1.0 KiB"}, {size(99<<20 + 1<<19), "99.5 MiB"}, {size(132 << 20), "132 MiB"},
-		{size(1000 << 20), "1.0 GiB"}, {size(3 << 40), "3.0 TiB"}, {size(1 << 62), "4096 PiB"},
-		{sized(5<<20, 60<<20), "5.0/60.0 MiB"}, {sized(5<<20, 612<<20), "5/612 MiB"}, {sized(3, 100), "3/100 B"}, {sized(0, 0), "0/0 B"},
-		{clock(0), "0:00"}, {clock(7400 * time.Millisecond), "0:07"}, {clock(754 * time.Second), "12:34"}, {clock(3723 * time.Second), "1:02:03"},
-		{clock(400 * time.Hour), ">99 h"}, {took(400 * time.Millisecond), "0.4 s"}, {took(59900 * time.Millisecond), "59.9 s"}, {took(125 * time.Second), "2:05"},
-		{fit("kubelet", 9), "kubelet  "}, {fit("registry.k8s.io/coredns/coredns:v1", 12), "coredns:v1  "}, {fit("中文的名字", 6), "中文… "},
-	} {
-		if c.got != c.want {
-			t.Errorf("%q, want %q", c.got, c.want)
-		}
-	}
-}
-
 // Every line that is written with --output json is described.
 func TestTheDocumentNamesEveryLine(t *testing.T) {
 	text, err := os.ReadFile("../../docs/json-output.md")

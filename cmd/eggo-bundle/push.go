@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/image"
 	"github.com/eggo-k8s/eggo/internal/bundle/registry"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/report"
 )
 
 type pushFlags struct {
@@ -82,12 +83,12 @@ func (f *pushFlags) run(ctx context.Context, env *environment, files []string) e
 		defer done()
 		archives = append(archives, a)
 	}
-	t := &pushing{env: env, blobs: map[string]*registry.PushProgress{}, said: map[string]bool{}, meter: &meter{}}
-	t.live = newLive(env, t.rows, t.line)
+	t := &pushing{env: env, blobs: map[string]*registry.PushProgress{}, said: map[string]bool{}, meter: &report.Meter{}}
+	t.live = report.NewProgress(env.progress(), t.rows, t.line)
 	client := registry.New(registry.Options{Transport: transport, Insecure: f.insecure, Retry: t.retry})
-	t.live.start()
+	t.live.Start()
 	res, err := client.Push(ctx, archives, f.to, registry.PushOptions{KeepHost: f.keepHost, Progress: t.progress})
-	t.live.close()
+	t.live.Close()
 	if err != nil {
 		if interrupted(ctx, err) {
 			err = ctx.Err()
@@ -133,23 +134,23 @@ func stagedImages(ctx context.Context, v *vouching, file, dir string) (*image.Ar
 // pushing shows how far a push is.
 type pushing struct {
 	env   *environment
-	live  *live
+	live  *report.Progress
 	blobs map[string]*registry.PushProgress // by target and digest
 	order []string
-	meter *meter
+	meter *report.Meter
 	said  map[string]bool // reasons that were told, by code and registry
 	told  time.Time
 }
 
 func (t *pushing) progress(p registry.PushProgress) {
-	t.live.change(func() {
+	t.live.Change(func() {
 		key := p.Target + "@" + p.Digest
 		if t.blobs[key] == nil {
 			t.order = append(t.order, key)
 		}
 		t.blobs[key] = &p
 		now := t.env.Now()
-		if t.env.json && (p.Uploaded || now.Sub(t.told) >= everyJSON) {
+		if t.env.json && (p.Uploaded || now.Sub(t.told) >= report.EveryJSON) {
 			t.told = now
 			_ = t.env.emit("pushing", fields{"target": p.Target, "digest": p.Digest, "done": p.Done, "total": p.Total, "uploaded": p.Uploaded})
 		}
@@ -158,7 +159,7 @@ func (t *pushing) progress(p registry.PushProgress) {
 
 // retry says once for each reason that something is tried again: a registry that is down is one event, not one for each blob.
 func (t *pushing) retry(f *event.Fault) {
-	t.live.change(func() {
+	t.live.Change(func() {
 		reason := f.Code + " " + f.Args["registry"]
 		if t.said[reason] {
 			return
@@ -169,28 +170,28 @@ func (t *pushing) retry(f *event.Fault) {
 			_ = t.env.emit("retry", fields{"fault": f, "message": text})
 			return
 		}
-		t.live.print(t.env.Stderr, t.env.P.T("bundle.cli.retry", "why", text))
+		t.live.Print(t.env.Stderr, t.env.P.T("bundle.cli.retry", "why", text))
 	})
 }
 
-func (t *pushing) all() row {
-	r := row{label: t.env.P.T("bundle.cli.total"), meter: t.meter, main: true}
+func (t *pushing) all() report.Row {
+	r := report.Row{Label: t.env.P.T("bundle.cli.total"), Meter: t.meter, Main: true}
 	for _, p := range t.blobs {
 		if p.Present || p.Mounted {
 			continue
 		}
-		r.done += p.Done
-		r.total += p.Total
+		r.Done += p.Done
+		r.Total += p.Total
 	}
-	t.meter.see(t.env.Now(), r.done)
+	t.meter.See(t.env.Now(), r.Done)
 	return r
 }
 
-func (t *pushing) rows() []row {
-	out := []row{t.all()}
+func (t *pushing) rows() []report.Row {
+	out := []report.Row{t.all()}
 	for _, key := range t.order {
-		if p := t.blobs[key]; !p.Uploaded && !p.Present && !p.Mounted && len(out) <= most {
-			out = append(out, row{label: p.Target, done: p.Done, total: p.Total})
+		if p := t.blobs[key]; !p.Uploaded && !p.Present && !p.Mounted && len(out) <= report.MostRows {
+			out = append(out, report.Row{Label: p.Target, Done: p.Done, Total: p.Total})
 		}
 	}
 	return out
@@ -198,10 +199,10 @@ func (t *pushing) rows() []row {
 
 func (t *pushing) line() string {
 	all := t.all()
-	if all.total == 0 {
+	if all.Total == 0 {
 		return "" // nothing to send is known yet
 	}
-	return sentence(t.env, all)
+	return all.Sentence(t.env.P)
 }
 
 func printPushed(env *environment, res *registry.PushResult) error {
@@ -228,7 +229,7 @@ func printPushed(env *environment, res *registry.PushResult) error {
 	}
 	table(env.Stdout, p.T("bundle.cli.pushed", "images", fmt.Sprint(len(res.Images))), rows)
 	env.tell(p.T("bundle.cli.pushed-blobs",
-		"uploaded", fmt.Sprint(res.Uploaded), "size", size(res.Bytes), "present", fmt.Sprint(res.Present+res.Mounted)))
+		"uploaded", fmt.Sprint(res.Uploaded), "size", report.Amount(res.Bytes), "present", fmt.Sprint(res.Present+res.Mounted)))
 	if len(lost) > 0 {
 		for i := range lost {
 			lost[i] = event.Clean(lost[i])

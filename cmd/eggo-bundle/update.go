@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/build"
 	"github.com/eggo-k8s/eggo/internal/bundle/lock"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/report/building"
 )
 
 func newUpdate(env *environment) *cobra.Command {
@@ -63,12 +64,12 @@ func runUpdate(cmd *cobra.Command, env *environment, o *build.Options, dry, verb
 			return fileFault(written, err)
 		}
 	}
-	r := newReporter(env, o.Arches, verbose)
-	o.Report = r.event
+	r := building.New(env.building(), o.Arches, verbose)
+	o.Report = r.Event
 	env.tell(env.P.T("bundle.cli.updating", "name", o.Spec.Name, "arch", strings.Join(o.Arches, ", ")))
-	r.live.start()
+	r.Start()
 	res, err := build.Update(cmd.Context(), *o)
-	r.live.close()
+	r.Stop()
 	if err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func runUpdate(cmd *cobra.Command, env *environment, o *build.Options, dry, verb
 			}
 		}
 		res.Lock = written
-		r.closeJSON(res)
+		r.CloseJSON(res)
 		return nil
 	}
 	for _, arch := range o.Arches {
@@ -92,12 +93,7 @@ func runUpdate(cmd *cobra.Command, env *environment, o *build.Options, dry, verb
 			return err
 		}
 	}
-	for _, m := range res.Warnings {
-		r.warning(m)
-	}
-	if len(r.warns) > 0 {
-		env.tell(env.P.T("bundle.cli.warnings") + "\n  " + strings.Join(r.warns, "\n  "))
-	}
+	r.Warn(res.Warnings)
 	key := "bundle.cli.lock"
 	if dry {
 		key = "bundle.cli.dry"

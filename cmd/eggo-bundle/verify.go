@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/sign"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/report"
 )
 
 type verifyFlags struct {
@@ -64,14 +65,14 @@ func (f *verifyFlags) run(ctx context.Context, env *environment, files []string)
 	// Every file is looked at, and all that is wrong is told at the end.
 	var bad []error
 	for _, file := range files {
-		report, err := v.one(ctx, file)
+		found, err := v.one(ctx, file)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
 			bad = append(bad, err)
 		} else if check != nil {
-			check.add(file, report)
+			check.add(file, found)
 		}
 	}
 	if check != nil {
@@ -114,24 +115,24 @@ func (v *verifier) one(ctx context.Context, file string) (*bundle.Report, error)
 			return err
 		}))
 	}
-	report, err := checked(ctx, v.env, file, opts...)
+	found, err := checked(ctx, v.env, file, opts...)
 	if err != nil {
 		return nil, err
 	}
-	return report, v.told(file, report, signed)
+	return found, v.told(file, found, signed)
 }
 
-func (v *verifier) told(file string, report *bundle.Report, signed *sign.Signature) error {
-	m, p := report.Manifest, v.env.P
+func (v *verifier) told(file string, found *bundle.Report, signed *sign.Signature) error {
+	m, p := found.Manifest, v.env.P
 	if v.env.json {
 		o := fields{
-			"file": file, "id": report.ID, "name": m.Name, "arch": m.Arch, "kubernetes": m.Kubernetes, "members": report.Members, "bytes": report.Bytes,
+			"file": file, "id": found.ID, "name": m.Name, "arch": m.Arch, "kubernetes": m.Kubernetes, "members": found.Members, "bytes": found.Bytes,
 		}
-		if report.ImagesSum != "" {
-			o["images_sha256"] = report.ImagesSum
+		if found.ImagesSum != "" {
+			o["images_sha256"] = found.ImagesSum
 		}
-		if report.Base != nil {
-			o["base"] = report.Base
+		if found.Base != nil {
+			o["base"] = found.Base
 		}
 		if signed != nil {
 			o["signature"] = fields{"identity": signed.Identity, "key_type": signed.KeyType, "fingerprint": signed.Fingerprint, "line": signed.Line}
@@ -139,52 +140,52 @@ func (v *verifier) told(file string, report *bundle.Report, signed *sign.Signatu
 		return v.env.emit("verified", o)
 	}
 	err := v.env.say(p.T("bundle.cli.verified", "file", file, "name", m.Name, "arch", m.Arch, "kubernetes", m.Kubernetes,
-		"members", fmt.Sprint(report.Members), "size", size(report.Bytes), "id", report.ID))
+		"members", fmt.Sprint(found.Members), "size", report.Amount(found.Bytes), "id", found.ID))
 	if signed != nil && err == nil {
 		err = v.env.say("  " + p.T("bundle.cli.signed-by", "identity", signed.Identity, "type", signed.KeyType, "key", signed.Fingerprint))
 	}
-	if report.Base != nil && err == nil {
-		err = v.env.say("  " + p.T("bundle.cli.needs-base", "name", report.Base.Name, "arch", report.Base.Arch, "base", report.Base.ID))
+	if found.Base != nil && err == nil {
+		err = v.env.say("  " + p.T("bundle.cli.needs-base", "name", found.Base.Name, "arch", found.Base.Arch, "base", found.Base.ID))
 	}
 	return err
 }
 
 // checked reads a whole bundle and shows how far that is.
 func checked(ctx context.Context, env *environment, file string, opts ...bundle.Option) (*bundle.Report, error) {
-	var report *bundle.Report
+	var found *bundle.Report
 	err := watched(env, file, func(progress func(done, total int64)) (err error) {
-		report, err = bundle.Verify(ctx, file, progress, opts...)
+		found, err = bundle.Verify(ctx, file, progress, opts...)
 		return err
 	})
-	return report, err
+	return found, err
 }
 
 // watched runs something that reads one file through and shows how far it is.
 func watched(env *environment, file string, work func(progress func(done, total int64)) error) error {
-	at := row{label: event.Clean(file), total: -1, meter: &meter{}, main: true}
+	at := report.Row{Label: event.Clean(file), Total: -1, Meter: &report.Meter{}, Main: true}
 	var told time.Time
 	began := env.Now()
-	rows := func() []row {
+	rows := func() []report.Row {
 		now := env.Now()
-		at.meter.see(now, at.done)
-		if now.Sub(began) < restfulFor {
+		at.Meter.See(now, at.Done)
+		if now.Sub(began) < report.RestfulFor {
 			return nil
 		}
-		return []row{at}
+		return []report.Row{at}
 	}
 	line := func() string {
-		at.meter.see(env.Now(), at.done)
-		return sentence(env, at)
+		at.Meter.See(env.Now(), at.Done)
+		return at.Sentence(env.P)
 	}
-	l := newLive(env, rows, line).start()
-	defer l.close()
+	l := report.NewProgress(env.progress(), rows, line).Start()
+	defer l.Close()
 	return work(func(done, total int64) {
-		l.change(func() {
-			at.done, at.total = done, total
-			if now := env.Now(); env.json && now.Sub(told) >= everyJSON && now.Sub(began) >= everyJSON {
+		l.Change(func() {
+			at.Done, at.Total = done, total
+			if now := env.Now(); env.json && now.Sub(told) >= report.EveryJSON && now.Sub(began) >= report.EveryJSON {
 				told = now
-				at.meter.see(now, done)
-				_ = env.emit("progress", fields{"file": file, "done": done, "total": total, "bytes_per_second": int64(at.meter.rate)})
+				at.Meter.See(now, done)
+				_ = env.emit("progress", fields{"file": file, "done": done, "total": total, "bytes_per_second": int64(at.Meter.Rate)})
 			}
 		})
 	})

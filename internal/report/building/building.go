@@ -1,8 +1,11 @@
-package main
+// Package building reports a build of bundles: bars on a terminal, sentences in a log, JSON lines for programs. It may
+// import internal/bundle/build, whose news it reports, and what internal/report may.
+package building
 
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -11,19 +14,39 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle/build"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/report"
 )
 
-// reporter shows how far a build is. Results go to stdout, everything else to stderr.
-type reporter struct {
-	env     *environment
-	live    *live
+// Output is where a build is reported.
+type Output struct {
+	Stdout   io.Writer // results
+	P        *i18n.Printer
+	Progress report.ProgressOptions // its Out takes messages too
+	JSON     bool                   // all is said by Emit
+	Emit     func(kind string, fields map[string]any) error
+}
+
+// say writes a result.
+func (o Output) say(s string) error {
+	_, err := fmt.Fprintln(o.Stdout, s)
+	return err
+}
+
+// tell writes a message beside the results.
+func (o Output) tell(s string) { fmt.Fprintln(o.Progress.Out, s) }
+
+// Reporter shows how far a build is. Results go to stdout, everything else to stderr.
+type Reporter struct {
+	out     Output
+	live    *report.Progress
 	arches  []string
 	verbose bool // say of each source that it is there
 
 	began    time.Time
-	sources  []*source // under way, in the order in which they began
-	bundles  []*row    // being written
-	fetching *meter    // all sources together
+	sources  []*source     // under way, in the order in which they began
+	bundles  []*report.Row // being written
+	fetching *report.Meter // all sources together
 	count    struct {
 		sources, cached  int
 		fetched, written int64 // bytes
@@ -40,7 +63,7 @@ type source struct {
 	key, label, arch string
 	began            time.Time
 	blobs            map[string]*blob // by address
-	meter            meter
+	meter            report.Meter
 	note             string
 	waits            bool // for somebody who fetches it already
 }
@@ -51,21 +74,28 @@ type blob struct {
 	finished    bool
 }
 
-func newReporter(env *environment, arches []string, verbose bool) *reporter {
-	r := &reporter{
-		env: env, arches: arches, verbose: verbose, began: env.Now(), fetching: &meter{},
+// New reports a build for some architectures; verbose says of each source that it is there.
+func New(o Output, arches []string, verbose bool) *Reporter {
+	r := &Reporter{
+		out: o, arches: arches, verbose: verbose, began: o.Progress.Now(), fetching: &report.Meter{},
 		retries: map[string]string{}, warned: map[string]bool{}, told: map[string]time.Time{}, built: map[string]build.Event{},
 	}
-	r.live = newLive(env, r.rows, r.line)
-	r.live.arches = len(arches) > 1
+	r.live = report.NewProgress(o.Progress, r.rows, r.line)
+	r.live.Arches = len(arches) > 1
 	return r
 }
 
-// event takes what the builder tells.
-func (r *reporter) event(e build.Event) {
-	r.live.change(func() {
+// Start shows what is under way until Close or Stop.
+func (r *Reporter) Start() { r.live.Start() }
+
+// Stop takes the bars away.
+func (r *Reporter) Stop() { r.live.Close() }
+
+// Event takes what the builder tells.
+func (r *Reporter) Event(e build.Event) {
+	r.live.Change(func() {
 		r.note(e)
-		if r.env.json {
+		if r.out.JSON {
 			r.json(e)
 			return
 		}
@@ -74,7 +104,7 @@ func (r *reporter) event(e build.Event) {
 }
 
 // note keeps the numbers.
-func (r *reporter) note(e build.Event) {
+func (r *Reporter) note(e build.Event) {
 	switch e.Kind {
 	case build.Fetching, build.Waiting, build.Retrying:
 		s := r.source(e)
@@ -90,9 +120,9 @@ func (r *reporter) note(e build.Event) {
 		b.done, b.total = e.Done, e.Total
 		s.note, s.waits = "", e.Kind == build.Waiting
 		if s.waits {
-			s.note = r.env.P.T("bundle.cli.note.waiting")
+			s.note = r.out.P.T("bundle.cli.note.waiting")
 		} else if e.Kind == build.Retrying {
-			s.note = r.env.P.T("bundle.cli.note.retry") // why stands above
+			s.note = r.out.P.T("bundle.cli.note.retry") // why stands above
 		}
 	case build.Fetched:
 		r.finished(e)
@@ -106,20 +136,20 @@ func (r *reporter) note(e build.Event) {
 	}
 }
 
-func (r *reporter) source(e build.Event) *source {
+func (r *Reporter) source(e build.Event) *source {
 	key := e.Arch + " " + e.What
 	for _, s := range r.sources {
 		if s.key == key {
 			return s
 		}
 	}
-	s := &source{key: key, label: event.Clean(e.What), arch: e.Arch, began: r.env.Now(), blobs: map[string]*blob{}}
+	s := &source{key: key, label: event.Clean(e.What), arch: e.Arch, began: r.out.Progress.Now(), blobs: map[string]*blob{}}
 	r.sources = append(r.sources, s)
 	return s
 }
 
 // finished counts a blob that is there. Its source is under way as long as another of its blobs is.
-func (r *reporter) finished(e build.Event) {
+func (r *Reporter) finished(e build.Event) {
 	r.count.sources++
 	if e.Cached {
 		r.count.cached++
@@ -152,15 +182,15 @@ func (r *reporter) finished(e build.Event) {
 	r.sources = slices.Delete(r.sources, i, i+1)
 }
 
-func (r *reporter) writing(e build.Event) {
+func (r *Reporter) writing(e build.Event) {
 	for _, b := range r.bundles {
-		if b.label == e.What {
-			b.done, b.total = e.Done, e.Total
+		if b.Label == e.What {
+			b.Done, b.Total = e.Done, e.Total
 			return
 		}
 	}
-	r.bundles = append(r.bundles, &row{label: e.What, done: e.Done, total: e.Total, meter: &meter{}})
-	slices.SortFunc(r.bundles, func(a, b *row) int { return cmp.Compare(a.label, b.label) })
+	r.bundles = append(r.bundles, &report.Row{Label: e.What, Done: e.Done, Total: e.Total, Meter: &report.Meter{}})
+	slices.SortFunc(r.bundles, func(a, b *report.Row) int { return cmp.Compare(a.Label, b.Label) })
 }
 
 func (s *source) all(is func(url string) bool) bool {
@@ -172,20 +202,17 @@ func (s *source) all(is func(url string) bool) bool {
 	return true
 }
 
-// most is how many sources are shown at once.
-const most = 8
-
 // rows are the screen: all together, each bundle, and the sources that are under way for a while.
-func (r *reporter) rows() []row {
-	now := r.env.Now()
+func (r *Reporter) rows() []report.Row {
+	now := r.out.Progress.Now()
 	all := r.total(now)
-	out := []row{all}
+	out := []report.Row{all}
 	for _, b := range r.bundles {
-		b.meter.see(now, b.done)
+		b.Meter.See(now, b.Done)
 		out = append(out, *b)
 	}
 	if len(r.bundles) == 1 {
-		out[0].label = out[1].label // one line says it
+		out[0].Label = out[1].Label // one line says it
 		out = out[:1]
 	}
 	busy := map[string]bool{} // addresses that are fetched by ourselves
@@ -199,100 +226,84 @@ func (r *reporter) rows() []row {
 		if s.waits && s.all(func(url string) bool { return busy[url] }) {
 			continue // for the other architecture: it is there already
 		}
-		x := row{label: s.label, arch: s.arch, meter: &s.meter, note: s.note}
+		x := report.Row{Label: s.label, Arch: s.arch, Meter: &s.meter, Note: s.note}
 		for _, b := range s.blobs {
-			x.done += b.done
+			x.Done += b.done
 			if b.total < 0 {
-				x.total = -1
-			} else if x.total >= 0 {
-				x.total += b.total
+				x.Total = -1
+			} else if x.Total >= 0 {
+				x.Total += b.total
 			}
 		}
-		s.meter.see(now, x.done)
-		if now.Sub(s.began) < restfulFor {
+		s.meter.See(now, x.Done)
+		if now.Sub(s.began) < report.RestfulFor {
 			continue // most come and go faster than anyone reads
 		}
-		if len(out) >= most+1+len(r.bundles) {
+		if len(out) >= report.MostRows+1+len(r.bundles) {
 			hidden++
 			continue
 		}
 		out = append(out, x)
 	}
 	if hidden > 0 {
-		out = append(out, row{label: r.env.P.T("bundle.cli.note.more", "count", fmt.Sprint(hidden)), aside: true})
+		out = append(out, report.Row{Label: r.out.P.T("bundle.cli.note.more", "count", fmt.Sprint(hidden)), Aside: true})
 	}
 	return out
 }
 
 // total is how far everything is: what is written of all bundles; before that, what was fetched.
-func (r *reporter) total(now time.Time) row {
-	t := row{label: r.env.P.T("bundle.cli.total"), meter: r.fetching, main: true}
+func (r *Reporter) total(now time.Time) report.Row {
+	t := report.Row{Label: r.out.P.T("bundle.cli.total"), Meter: r.fetching, Main: true}
 	if len(r.bundles) == 0 {
-		t.label, t.done, t.total = r.env.P.T("bundle.cli.resolving"), r.count.fetched, -1
+		t.Label, t.Done, t.Total = r.out.P.T("bundle.cli.resolving"), r.count.fetched, -1
 	}
 	for _, b := range r.bundles {
-		t.done += b.done
-		t.total += b.total
+		t.Done += b.Done
+		t.Total += b.Total
 	}
-	r.fetching.see(now, t.done)
+	r.fetching.See(now, t.Done)
 	return t
 }
 
 // line is the same for a log.
-func (r *reporter) line() string {
-	now := r.env.Now()
-	s := sentence(r.env, r.total(now))
+func (r *Reporter) line() string {
+	now := r.out.Progress.Now()
+	s := r.total(now).Sentence(r.out.P)
 	var names []string
 	for _, x := range r.sources {
-		if now.Sub(x.began) < restfulFor {
+		if now.Sub(x.began) < report.RestfulFor {
 			continue
 		}
 		if len(names) == 3 {
-			names = append(names, r.env.P.T("bundle.cli.note.more", "count", fmt.Sprint(len(r.sources)-3)))
+			names = append(names, r.out.P.T("bundle.cli.note.more", "count", fmt.Sprint(len(r.sources)-3)))
 			break
 		}
 		name := x.label
-		if r.live.arches {
+		if r.live.Arches {
 			name = strings.TrimSpace(x.arch + " " + name)
 		}
 		names = append(names, name)
 	}
 	if len(names) > 0 {
-		s += r.env.P.T("bundle.cli.line.names", "names", strings.Join(names, ", "))
+		s += r.out.P.T("bundle.cli.line.names", "names", strings.Join(names, ", "))
 	}
 	return s
 }
 
-// sentence is a row as a sentence, of what is known.
-func sentence(env *environment, t row) string {
-	args := []string{"label", t.label, "done", size(t.done), "rate", size(int64(t.meter.rate))}
-	key := "bundle.cli.line"
-	switch left := t.meter.left(t.done, t.total); {
-	case t.total < 0 && t.meter.rate < slowest:
-		key = "bundle.cli.line.done"
-	case t.total < 0:
-	case left < 0:
-		key, args = "bundle.cli.line.of", append(args, "total", size(t.total))
-	default:
-		key, args = "bundle.cli.line.total", append(args, "total", size(t.total), "left", clock(left))
-	}
-	return env.P.T(key, args...)
-}
-
 // text says what matters and stays.
-func (r *reporter) text(e build.Event) {
-	p := r.env.P
+func (r *Reporter) text(e build.Event) {
+	p := r.out.P
 	switch e.Kind {
 	case build.Resolved:
-		r.live.print(r.env.Stderr, p.T("bundle.cli.resolved",
-			"arch", e.Arch, "packages", fmt.Sprint(e.Packages), "known", fmt.Sprint(e.Known), "size", size(e.Total)))
+		r.live.Print(r.out.Progress.Out, p.T("bundle.cli.resolved",
+			"arch", e.Arch, "packages", fmt.Sprint(e.Packages), "known", fmt.Sprint(e.Known), "size", report.Amount(e.Total)))
 	case build.Fetched:
 		if r.verbose {
 			key := "bundle.cli.fetched"
 			if e.Cached {
 				key = "bundle.cli.had"
 			}
-			r.live.print(r.env.Stderr, p.T(key, "arch", e.Arch, "what", e.What, "size", size(max(e.Total, 0))))
+			r.live.Print(r.out.Progress.Out, p.T(key, "arch", e.Arch, "what", e.What, "size", report.Amount(max(e.Total, 0))))
 		}
 	case build.Retrying:
 		// Once for each reason: a server that is down for minutes is one event, not sixty.
@@ -300,7 +311,7 @@ func (r *reporter) text(e build.Event) {
 		why := r.fault(e.Fault)
 		if who, reason := troubled(e); r.retries[who] != cmp.Or(reason, why) {
 			r.retries[who] = cmp.Or(reason, why)
-			r.live.print(r.env.Stderr, p.T("bundle.cli.retry", "why", why))
+			r.live.Print(r.out.Progress.Out, p.T("bundle.cli.retry", "why", why))
 		}
 	case build.Warned:
 		r.warning(*e.Text)
@@ -318,41 +329,41 @@ func troubled(e build.Event) (who, reason string) {
 	return e.What, ""
 }
 
-func (r *reporter) fault(f *event.Fault) string {
+func (r *Reporter) fault(f *event.Fault) string {
 	if f == nil {
 		return ""
 	}
-	text, _ := r.env.P.Fault(f)
+	text, _ := r.out.P.Fault(f)
 	return text
 }
 
 // warning keeps a warning for the end; what both architectures say is one.
-func (r *reporter) warning(m event.Msg) {
-	if text := r.env.P.Msg(m); !r.warned[text] {
+func (r *Reporter) warning(m event.Msg) {
+	if text := r.out.P.Msg(m); !r.warned[text] {
 		r.warned[text] = true
 		r.warns = append(r.warns, text)
 	}
 }
 
 // json writes the event as a line; what moves, once a second for each.
-func (r *reporter) json(e build.Event) {
-	o := fields{"arch": e.Arch}
+func (r *Reporter) json(e build.Event) {
+	o := map[string]any{"arch": e.Arch}
 	put := func(k string, v any, set bool) {
 		if set {
 			o[k] = v
 		}
 	}
 	moving := e.Kind == build.Fetching || e.Kind == build.Packing || e.Kind == build.Waiting
-	var m *meter
+	var m *report.Meter
 	if moving {
 		key := string(e.Kind) + " " + e.Arch + " " + e.What + " " + e.URL
 		if e.Done == e.Total {
 			return // what follows says so
 		}
-		if last, again := r.told[key]; again && r.env.Now().Sub(last) < everyJSON {
+		if last, again := r.told[key]; again && r.out.Progress.Now().Sub(last) < report.EveryJSON {
 			return
 		}
-		r.told[key] = r.env.Now()
+		r.told[key] = r.out.Progress.Now()
 		m = r.meterOf(e)
 	}
 	put("what", e.What, e.What != "")
@@ -360,8 +371,8 @@ func (r *reporter) json(e build.Event) {
 	put("done", e.Done, moving || e.Kind == build.Retrying)
 	put("total", e.Total, (moving || e.Kind == build.Retrying) && e.Total >= 0)
 	if m != nil {
-		put("bytes_per_second", int64(m.rate), true)
-		left := m.left(e.Done, e.Total)
+		put("bytes_per_second", int64(m.Rate), true)
+		left := m.Left(e.Done, e.Total)
 		put("left_ns", left, left >= 0)
 	}
 	put("size", e.Total, e.Kind == build.Fetched || e.Kind == build.Built || e.Kind == build.Unchanged || e.Kind == build.Resolved)
@@ -376,72 +387,77 @@ func (r *reporter) json(e build.Event) {
 		o["message"] = r.fault(e.Fault)
 	}
 	if e.Text != nil {
-		o["text"], o["message"] = e.Text, r.env.P.Msg(*e.Text)
+		o["text"], o["message"] = e.Text, r.out.P.Msg(*e.Text)
 	}
-	_ = r.env.emit(string(e.Kind), o) // a reader that went away ends the program by SIGPIPE
+	_ = r.out.Emit(string(e.Kind), o) // a reader that went away ends the program by SIGPIPE
 }
 
-func (r *reporter) meterOf(e build.Event) *meter {
-	now := r.env.Now()
+func (r *Reporter) meterOf(e build.Event) *report.Meter {
+	now := r.out.Progress.Now()
 	if e.Kind == build.Packing {
 		for _, b := range r.bundles {
-			if b.label == e.What {
-				b.meter.see(now, b.done)
-				return b.meter
+			if b.Label == e.What {
+				b.Meter.See(now, b.Done)
+				return b.Meter
 			}
 		}
 	}
 	s := r.source(e)
-	s.meter.see(now, e.Done)
+	s.meter.See(now, e.Done)
 	return &s.meter
 }
 
-// close takes the bars away and says what was made; res is nil when the build failed.
-func (r *reporter) close(res *build.Result) {
-	r.live.close()
-	if r.env.json {
-		r.closeJSON(res)
+// Close takes the bars away and says what was made; res is nil when the build failed.
+func (r *Reporter) Close(res *build.Result) {
+	r.live.Close()
+	if r.out.JSON {
+		r.CloseJSON(res)
 		return
 	}
-	p := r.env.P
+	p := r.out.P
 	if res == nil {
 		// Of several bundles some may have been finished before.
 		for _, arch := range r.arches {
 			if e, ok := r.built[arch]; ok {
-				_ = r.env.say(r.made(build.Bundle{Path: e.File, Size: e.Total, SHA256: e.SHA256, Took: e.Took, Unchanged: e.Kind == build.Unchanged}))
+				_ = r.out.say(r.made(build.Bundle{Path: e.File, Size: e.Total, SHA256: e.SHA256, Took: e.Took, Unchanged: e.Kind == build.Unchanged}))
 			}
 		}
 		return
 	}
 	for _, b := range res.Bundles {
-		_ = r.env.say(r.made(b))
+		_ = r.out.say(r.made(b))
 		if b.SHA256 != "" {
-			_ = r.env.say("  sha256 " + b.SHA256)
+			_ = r.out.say("  sha256 " + b.SHA256)
 		}
 		for _, part := range b.Parts {
-			_ = r.env.say("  " + event.Clean(filepath.Base(part)))
+			_ = r.out.say("  " + event.Clean(filepath.Base(part)))
 		}
 	}
 	if r.count.sources > 0 {
-		r.env.tell(p.T("bundle.cli.summary",
-			"sources", fmt.Sprint(r.count.sources), "cached", fmt.Sprint(r.count.cached), "fetched", size(r.count.fetched), "took", took(r.env.Now().Sub(r.began))))
+		r.out.tell(p.T("bundle.cli.summary",
+			"sources", fmt.Sprint(r.count.sources), "cached", fmt.Sprint(r.count.cached), "fetched", report.Amount(r.count.fetched), "took", report.Lasted(r.out.Progress.Now().Sub(r.began))))
 	}
-	r.env.tell(p.T("bundle.cli.lock", "file", res.Lock))
+	r.out.tell(p.T("bundle.cli.lock", "file", res.Lock))
 	for _, arch := range r.arches {
 		if d := res.Moved[arch]; d != nil && d.Same > 0 { // not all of it, as for a first lock
-			r.env.tell("  " + p.T("bundle.cli.lock-moved", "arch", arch, "count", fmt.Sprint(len(d.Changes))))
+			r.out.tell("  " + p.T("bundle.cli.lock-moved", "arch", arch, "count", fmt.Sprint(len(d.Changes))))
 		}
 	}
-	for _, m := range res.Warnings {
+	r.Warn(res.Warnings)
+}
+
+// Warn says these warnings and those that came before, each once.
+func (r *Reporter) Warn(warnings []event.Msg) {
+	for _, m := range warnings {
 		r.warning(m)
 	}
 	if len(r.warns) > 0 {
-		r.env.tell(p.T("bundle.cli.warnings") + "\n  " + strings.Join(r.warns, "\n  "))
+		r.out.tell(r.out.P.T("bundle.cli.warnings") + "\n  " + strings.Join(r.warns, "\n  "))
 	}
 }
 
-func (r *reporter) made(b build.Bundle) string {
-	args := []string{"file", b.Path, "size", size(b.Size), "took", took(b.Took), "parts", fmt.Sprint(len(b.Parts))}
+func (r *Reporter) made(b build.Bundle) string {
+	args := []string{"file", b.Path, "size", report.Amount(b.Size), "took", report.Lasted(b.Took), "parts", fmt.Sprint(len(b.Parts))}
 	key := "bundle.cli.built"
 	switch {
 	case b.Unchanged:
@@ -449,16 +465,17 @@ func (r *reporter) made(b build.Bundle) string {
 	case len(b.Parts) > 0:
 		key = "bundle.cli.built-parts"
 	}
-	return r.env.P.T(key, args...)
+	return r.out.P.T(key, args...)
 }
 
-func (r *reporter) closeJSON(res *build.Result) {
+// CloseJSON says the end as a line of JSON.
+func (r *Reporter) CloseJSON(res *build.Result) {
 	if res == nil {
 		return
 	}
-	bundles := []fields{}
+	bundles := []map[string]any{}
 	for _, b := range res.Bundles {
-		o := fields{"arch": b.Arch, "file": b.Path, "size": b.Size, "unchanged": b.Unchanged}
+		o := map[string]any{"arch": b.Arch, "file": b.Path, "size": b.Size, "unchanged": b.Unchanged}
 		if b.SHA256 != "" {
 			o["sha256"] = b.SHA256
 		}
@@ -469,9 +486,9 @@ func (r *reporter) closeJSON(res *build.Result) {
 	}
 	warnings := []string{}
 	for _, m := range res.Warnings {
-		if text := r.env.P.Msg(m); !slices.Contains(warnings, text) {
+		if text := r.out.P.Msg(m); !slices.Contains(warnings, text) {
 			warnings = append(warnings, text)
 		}
 	}
-	_ = r.env.emit("done", fields{"lock": res.Lock, "bundles": bundles, "warnings": warnings, "took_ns": r.env.Now().Sub(r.began)})
+	_ = r.out.Emit("done", map[string]any{"lock": res.Lock, "bundles": bundles, "warnings": warnings, "took_ns": r.out.Progress.Now().Sub(r.began)})
 }

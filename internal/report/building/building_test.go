@@ -1,4 +1,4 @@
-package main
+package building
 
 import (
 	"bytes"
@@ -17,42 +17,43 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/build"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/report"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
 // stage is a reporter with a clock of its own.
 type stage struct {
-	*reporter
-	at       time.Time
-	out, err bytes.Buffer
+	*Reporter
+	cols        int
+	at          time.Time
+	stdout, err bytes.Buffer
 }
 
-func newStage(lang i18n.Lang, cols int, terminal bool, vars map[string]string) *stage {
+func newStage(lang i18n.Lang, cols int, terminal bool) *stage {
 	s := &stage{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	vars["LANG"] = "C.UTF-8"
-	env := &environment{
-		Stdout: &s.out, Stderr: &s.err, P: i18n.NewPrinter(lang), Terminal: terminal, Getenv: func(k string) string { return vars[k] },
-		Size: func() (int, int) { return cols, 24 }, Now: func() time.Time { return s.at },
+	s.cols = cols
+	o := Output{Stdout: &s.stdout, P: i18n.NewPrinter(lang)}
+	o.Progress = report.ProgressOptions{
+		Out: &s.err, Now: func() time.Time { return s.at }, Size: func() (int, int) { return s.cols, 24 }, Bars: terminal,
 	}
-	s.reporter = newReporter(env, []string{"amd64", "arm64"}, false)
+	s.Reporter = New(o, []string{"amd64", "arm64"}, false)
 	return s
 }
 
 func (s *stage) pass(d time.Duration) { s.at = s.at.Add(d) }
 
 func (s *stage) fetching(arch, what, url string, done, total int64) {
-	s.event(build.Event{Kind: build.Fetching, Arch: arch, What: what, URL: url, Done: done, Total: total})
+	s.Event(build.Event{Kind: build.Fetching, Arch: arch, What: what, URL: url, Done: done, Total: total})
 }
 
 const mib = 1 << 20
 
 // frame is what stands on the terminal below what was said.
 func (s *stage) frame() string {
-	cols, _ := s.env.Size()
 	var b strings.Builder
 	for _, r := range s.rows() {
-		b.WriteString(strings.TrimRight(s.live.render(r, min(cols, widest)-1), " ") + "\n")
+		b.WriteString(strings.TrimRight(s.live.Render(r, s.cols), " ") + "\n")
 	}
 	return b.String()
 }
@@ -63,15 +64,15 @@ func story(s *stage, scene func(name string)) {
 	s.fetching("arm64", "bookworm InRelease", "u1", 0, -1)
 	s.pass(time.Second)
 	s.fetching("amd64", "bookworm/main Packages", "u2", 3*mib, 11*mib)
-	s.event(build.Event{Kind: build.Fetched, Arch: "arm64", What: "bookworm InRelease", URL: "u1", Total: 151000})
+	s.Event(build.Event{Kind: build.Fetched, Arch: "arm64", What: "bookworm InRelease", URL: "u1", Total: 151000})
 	s.pass(time.Second)
 	s.fetching("amd64", "bookworm/main Packages", "u2", 8*mib, 11*mib)
 	scene("resolving")
 	for _, u := range []string{"u0", "u2"} {
 		what := map[string]string{"u0": "bookworm InRelease", "u2": "bookworm/main Packages"}[u]
-		s.event(build.Event{Kind: build.Fetched, Arch: "amd64", What: what, URL: u, Total: 11 * mib})
+		s.Event(build.Event{Kind: build.Fetched, Arch: "amd64", What: what, URL: u, Total: 11 * mib})
 	}
-	s.event(build.Event{Kind: build.Resolved, Arch: "amd64", Packages: 142, Known: 63463, Total: 86 * mib})
+	s.Event(build.Event{Kind: build.Resolved, Arch: "amd64", Packages: 142, Known: 63463, Total: 86 * mib})
 	names := []string{"registry.k8s.io/coredns/coredns:v1.12.1", "ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel1", "kube-apiserver", "kubelet", "containerd 1.7.24~ds1-6"}
 	for step := range int64(12) {
 		for i, n := range names {
@@ -80,27 +81,27 @@ func story(s *stage, scene func(name string)) {
 			}
 		}
 		for i, arch := range []string{"amd64", "arm64"} {
-			s.event(build.Event{Kind: build.Packing, Arch: arch, What: "eggo-" + arch + ".tar.gz", Done: step*12*mib - int64(i)*step*mib, Total: 612 * mib})
+			s.Event(build.Event{Kind: build.Packing, Arch: arch, What: "eggo-" + arch + ".tar.gz", Done: step*12*mib - int64(i)*step*mib, Total: 612 * mib})
 		}
 		s.pass(time.Second)
 	}
 	s.fetching("amd64", names[0], "another layer", 2*mib, 4*mib)
 	scene("fetching")
-	s.event(build.Event{Kind: build.Retrying, Arch: "amd64", What: names[0], URL: "another layer", Done: 2 * mib, Total: 4 * mib,
+	s.Event(build.Event{Kind: build.Retrying, Arch: "amd64", What: names[0], URL: "another layer", Done: 2 * mib, Total: 4 * mib,
 		Fault: event.NewFault(event.ClassFailed, "fetch.truncated", nil, "what", names[0], "url", "https://registry.k8s.io/v2/x", "got", "2097152", "want", "4194304")})
-	s.event(build.Event{Kind: build.Waiting, Arch: "arm64", What: names[1], URL: fmt.Sprint(names[1], "arm64", 1), Done: 12 * mib, Total: 60 * mib})
+	s.Event(build.Event{Kind: build.Waiting, Arch: "arm64", What: names[1], URL: fmt.Sprint(names[1], "arm64", 1), Done: 12 * mib, Total: 60 * mib})
 	scene("trouble")
 	for _, n := range names {
 		for _, arch := range []string{"amd64", "arm64"} {
-			s.event(build.Event{Kind: build.Fetched, Arch: arch, What: n, URL: fmt.Sprint(n, arch, 1), Total: 60 * mib})
+			s.Event(build.Event{Kind: build.Fetched, Arch: arch, What: n, URL: fmt.Sprint(n, arch, 1), Total: 60 * mib})
 		}
 	}
-	s.event(build.Event{Kind: build.Fetched, Arch: "amd64", What: names[0], URL: "another layer", Total: 4 * mib})
+	s.Event(build.Event{Kind: build.Fetched, Arch: "amd64", What: names[0], URL: "another layer", Total: 4 * mib})
 	for range 8 {
 		s.pass(time.Second)
 		s.fetching("amd64", "an image of nobody/with-a-name-that-is-much-longer-than-any-screen-and-in-中文的名字:v1", "u9", 1300*mib, 1500*mib)
 		for _, arch := range []string{"amd64", "arm64"} {
-			s.event(build.Event{Kind: build.Packing, Arch: arch, What: "eggo-" + arch + ".tar.gz", Done: 612*mib - 1, Total: 612 * mib})
+			s.Event(build.Event{Kind: build.Packing, Arch: arch, What: "eggo-" + arch + ".tar.gz", Done: 612*mib - 1, Total: 612 * mib})
 		}
 	}
 	scene("standstill")
@@ -110,7 +111,7 @@ func TestTheScreen(t *testing.T) {
 	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
 		for _, cols := range []int{50, 80, 120, 200} {
 			t.Run(fmt.Sprint(lang, cols), func(t *testing.T) {
-				s := newStage(lang, cols, true, map[string]string{"NO_COLOR": "1"})
+				s := newStage(lang, cols, true)
 				var got strings.Builder
 				story(s, func(name string) {
 					f := s.frame()
@@ -129,26 +130,26 @@ func TestTheScreen(t *testing.T) {
 
 func TestALogOfABuild(t *testing.T) {
 	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
-		s := newStage(lang, 80, false, map[string]string{})
+		s := newStage(lang, 80, false)
 		story(s, func(string) {})
 		warning := event.M("build.warn.first-use", "file", "net.yml", "url", "https://dl.test/net.yml", "sha256", "00")
 		for _, arch := range []string{"amd64", "arm64"} {
-			s.event(build.Event{Kind: build.Warned, Arch: arch, Text: &warning})
+			s.Event(build.Event{Kind: build.Warned, Arch: arch, Text: &warning})
 		}
-		s.close(&build.Result{Lock: "out/bundle.lock", Bundles: []build.Bundle{
+		s.Close(&build.Result{Lock: "out/bundle.lock", Bundles: []build.Bundle{
 			{Arch: "amd64", Path: "out/eggo-amd64.tar.gz", Size: 612 * mib, SHA256: strings.Repeat("ab", 32), Took: 95 * time.Second},
 			{Arch: "arm64", Path: "out/eggo-arm64.tar.gz", Size: 612 * mib, Parts: []string{"out/eggo-arm64.tar.gz.001", "out/eggo-arm64.tar.gz.002"}, Took: 9 * time.Second},
 			{Arch: "arm64", Path: "out/other.tar.gz", Size: 612 * mib, Unchanged: true},
 		}, Warnings: []event.Msg{warning, warning}})
-		golden(t, fmt.Sprintf("log-%s.txt", lang), s.err.String()+"== stdout\n"+s.out.String())
+		golden(t, fmt.Sprintf("log-%s.txt", lang), s.err.String()+"== stdout\n"+s.stdout.String())
 	}
 }
 
 // The same trouble is told once for each source; another reason is told again.
 func TestTriesAreToldOnce(t *testing.T) {
-	s := newStage(i18n.English, 80, false, map[string]string{})
+	s := newStage(i18n.English, 80, false)
 	try := func(code string) {
-		s.event(build.Event{Kind: build.Retrying, Arch: "amd64", What: "kubelet", URL: "u", Fault: event.NewFault(event.ClassFailed, code, nil, "what", "kubelet", "url", "u")})
+		s.Event(build.Event{Kind: build.Retrying, Arch: "amd64", What: "kubelet", URL: "u", Fault: event.NewFault(event.ClassFailed, code, nil, "what", "kubelet", "url", "u")})
 	}
 	for _, code := range []string{"fetch.not-found", "fetch.not-found", "fetch.network", "fetch.network", "fetch.not-found"} {
 		try(code)
@@ -160,10 +161,10 @@ func TestTriesAreToldOnce(t *testing.T) {
 
 // A server that is down is told once, whatever was to come from it; another one is told too.
 func TestAServerThatIsDownIsToldOnce(t *testing.T) {
-	s := newStage(i18n.English, 80, false, map[string]string{})
+	s := newStage(i18n.English, 80, false)
 	for _, u := range []string{"https://a.example/kubelet", "https://a.example/kubectl", "https://b.example/etcd", "https://a.example/kubelet"} {
 		f := event.NewFault(event.ClassFailed, "fetch.network", errors.New("dial tcp 192.0.2.1:443: connect: connection refused"), "what", u, "url", u)
-		s.event(build.Event{Kind: build.Retrying, Arch: "amd64", What: u, URL: u, Fault: f})
+		s.Event(build.Event{Kind: build.Retrying, Arch: "amd64", What: u, URL: u, Fault: f})
 	}
 	if n := strings.Count(s.err.String(), "\n"); n != 2 {
 		t.Errorf("told %d times:\n%s", n, &s.err)
@@ -172,13 +173,11 @@ func TestAServerThatIsDownIsToldOnce(t *testing.T) {
 
 // A terminal gets each frame in the place of the one before: as many lines up as were drawn, also after the window became narrower.
 func TestFramesReplaceEachOther(t *testing.T) {
-	cols := 80
-	s := newStage(i18n.English, cols, true, map[string]string{})
-	s.env.Size = func() (int, int) { return cols, 24 }
+	s := newStage(i18n.English, 80, true)
 	up := func() string {
 		s.err.Reset()
 		s.pass(time.Second)
-		s.live.change(func() {})
+		s.live.Change(func() {})
 		return s.err.String()
 	}
 	s.fetching("amd64", "kubelet", "u", 0, 100)
@@ -188,17 +187,17 @@ func TestFramesReplaceEachOther(t *testing.T) {
 	if second := up(); !strings.Contains(second, "\r"+ansi.CursorUp(2)) {
 		t.Errorf("%q", second)
 	}
-	cols = 40
+	s.cols = 40
 	if third := up(); !strings.Contains(third, "\r"+ansi.CursorUp(4)) {
 		t.Errorf("each of the two lines takes two now: %q", third)
 	}
 	s.err.Reset()
-	s.live.close()
+	s.live.Close()
 	if !strings.HasSuffix(s.err.String(), ansi.EraseScreenBelow) {
 		t.Errorf("%q", &s.err)
 	}
 	s.err.Reset()
-	s.event(build.Event{Kind: build.Fetched, Arch: "amd64", What: "kubelet", URL: "u", Total: 100})
+	s.Event(build.Event{Kind: build.Fetched, Arch: "amd64", What: "kubelet", URL: "u", Total: 100})
 	if s.err.Len() != 0 {
 		t.Errorf("after the end: %q", &s.err)
 	}
