@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 
 	"golang.org/x/term"
@@ -21,6 +20,8 @@ type counting struct {
 	mu            sync.Mutex
 	total         int
 	linked, ended map[string]bool
+	checks        map[string]string          // nodes by the steps of preflight that are about one
+	left          map[string]map[string]bool // steps of preflight that have not ended, by node
 	over          bool
 }
 
@@ -44,15 +45,16 @@ func (c *counting) count(e event.Event) {
 	defer c.mu.Unlock()
 	switch e := e.(type) {
 	case event.PlanMade:
-		c.total = len(e.Hosts)
+		c.planned(e)
 	case event.HostState:
 		if e.State != "connected" {
 			return
 		}
 		c.linked[e.Host] = true
 	case event.StepEnded:
-		host, is := strings.CutPrefix(e.Step, "preflight.facts/")
-		if !is {
+		host := c.checks[e.Step]
+		delete(c.left[host], e.Step)
+		if host == "" || len(c.left[host]) > 0 {
 			return
 		}
 		c.ended[host] = true
@@ -67,5 +69,20 @@ func (c *counting) count(e event.Event) {
 	if done >= c.total {
 		c.over = true
 		fmt.Fprint(c.env.Stderr, "\r\x1b[K")
+	}
+}
+
+// planned learns which steps check a node.
+func (c *counting) planned(e event.PlanMade) {
+	c.total, c.checks, c.left = len(e.Hosts), map[string]string{}, map[string]map[string]bool{}
+	for _, s := range e.Steps {
+		if s.Phase != "preflight" || s.Host == "" {
+			continue
+		}
+		c.checks[s.ID] = s.Host
+		if c.left[s.Host] == nil {
+			c.left[s.Host] = map[string]bool{}
+		}
+		c.left[s.Host][s.ID] = true
 	}
 }

@@ -43,15 +43,19 @@ func TestNodesAreCounted(t *testing.T) {
 		}
 	}
 	var hosts []event.Host
+	var steps []event.PlannedStep
 	for i := range 60 {
-		hosts = append(hosts, event.Host{Name: fmt.Sprintf("n%d", i)})
+		name := fmt.Sprintf("n%d", i)
+		hosts = append(hosts, event.Host{Name: name})
+		steps = append(steps, event.PlannedStep{ID: fmt.Sprint("check ", i), Phase: "preflight", Host: name})
 	}
-	emit(event.PlanMade{Hosts: hosts})
+	emit(event.PlanMade{Hosts: hosts, Steps: append(steps, event.PlannedStep{ID: "verdict", Phase: "preflight"})})
 	for _, h := range hosts {
 		emit(event.HostState{Host: h.Name, State: "connected"})
 	}
-	for _, h := range hosts {
-		emit(event.StepEnded{Step: "preflight.facts/" + h.Name})
+	emit(event.StepEnded{Step: "verdict"}) // of no node
+	for _, s := range steps {
+		emit(event.StepEnded{Step: s.ID})
 	}
 	for i := range 60 {
 		says(t, said.String(), fmt.Sprintf("0 of 60 machines checked, %d connected", i+1), fmt.Sprintf("%d of 60 machines checked, 60 connected", i+1))

@@ -15,9 +15,9 @@ const mask = "********"
 // Masked is the text of a deploy.yaml without its passwords: those on a line of their own with all lines that belong to
 // them, and those in maps of one line, {password: x}.
 func Masked(text []byte) string {
-	const key = `["']?(?:sudo-)?password["']?[ \t]*:`
-	own := regexp.MustCompile(`^((?:[ \t]*- +)*[ \t]*)(` + key + `[ \t]*)(.*)$`)
-	within := regexp.MustCompile(`([{\[,]\s*` + key + `\s*)(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,{}\[\]]*[^,{}\[\]\s])`)
+	const passwordKey = `["']?(?:sudo-)?password["']?[ \t]*:`
+	own := regexp.MustCompile(`^((?:[ \t]*- +)*[ \t]*)(` + passwordKey + `[ \t]*)(.*)$`)
+	within := regexp.MustCompile(`([{\[,]\s*` + passwordKey + `\s*)(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,{}\[\]]*[^,{}\[\]\s])`)
 	lines := strings.Split(within.ReplaceAllString(string(text), "${1}"+mask), "\n")
 	under := -1 // the column of the key whose value may go on
 	for i, line := range lines {
