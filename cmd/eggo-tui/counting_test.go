@@ -43,13 +43,13 @@ func TestNodesAreCounted(t *testing.T) {
 		}
 	}
 	var hosts []event.Host
-	var steps []event.PlannedStep
+	var steps []event.Step
 	for i := range 60 {
 		name := fmt.Sprintf("n%d", i)
 		hosts = append(hosts, event.Host{Name: name})
-		steps = append(steps, event.PlannedStep{ID: fmt.Sprint("check ", i), Phase: "preflight", Host: name})
+		steps = append(steps, event.Step{ID: fmt.Sprint("check ", i), Phase: "preflight", Host: name})
 	}
-	emit(event.PlanMade{Hosts: hosts, Steps: append(steps, event.PlannedStep{ID: "verdict", Phase: "preflight"})})
+	emit(event.PlanMade{Hosts: hosts, Steps: append(steps, event.Step{ID: "verdict", Phase: "preflight"})})
 	for _, h := range hosts {
 		emit(event.HostState{Host: h.Name, State: "connected"})
 	}
