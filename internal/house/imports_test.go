@@ -57,6 +57,7 @@ var within = map[string][]string{
 	"internal/phases/wait":    {"internal/phases/node"},
 	"internal/phases/env":     {"internal/phases/node"},
 	"internal/phases/facts":   {"internal/phases/node"},
+	"internal/phases/layout":  {"internal/phases/node"},
 }
 
 // more is what a package within a room may import besides its room.

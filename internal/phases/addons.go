@@ -14,6 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
@@ -165,7 +166,7 @@ func setCNIBinDir(o *unstructured.Unstructured, dir string) bool {
 	changed := false
 	for _, x := range volumes {
 		v, _ := x.(map[string]any)
-		if host, ok := v["hostPath"].(map[string]any); ok && host["path"] == cniBinDir && dir != cniBinDir {
+		if host, ok := v["hostPath"].(map[string]any); ok && host["path"] == layout.CNIBinDir && dir != layout.CNIBinDir {
 			host["path"], changed = dir, true
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
@@ -22,7 +23,7 @@ import (
 const (
 	balancerConf = "/etc/eggo/nginx-lb.conf"
 	balancerUnit = "eggo-lb.service"
-	nginxMask    = unitDir + "nginx.service" // a link to /dev/null, so that the package's own service does not start with its installation
+	nginxMask    = layout.UnitDir + "nginx.service" // a link to /dev/null, so that the package's own service does not start with its installation
 )
 
 // balancer passes TCP connections on to the API servers: nginx's stream module from the distribution's package, with a unit and a
@@ -125,7 +126,7 @@ func (r *run) balancerService(ctx context.Context, nd *node.Node) (node.Service,
 		servers = append(servers, server{apiAddr(n), r.isDown(n.Name)})
 	}
 	return node.Service{Unit: balancerUnit, Reload: true, Files: []node.File{
-		plainFile(balancerConf, built.conf(r.Cluster.LBPort, servers)), plainFile(unitDir+balancerUnit, built.unit()),
+		layout.PlainFile(balancerConf, built.conf(r.Cluster.LBPort, servers)), layout.PlainFile(layout.UnitDir+balancerUnit, built.unit()),
 	}}, nil
 }
 

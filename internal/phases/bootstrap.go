@@ -20,16 +20,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
-)
-
-const (
-	labelControlPlane = "node-role.kubernetes.io/control-plane"
-	kubeletConf       = "/etc/kubernetes/kubelet.conf"           // written by the kubelet when it has its certificate
-	bootstrapConf     = "/etc/kubernetes/bootstrap-kubelet.conf" // holds the token; removed when the node has joined
-	tokenLife         = 24 * time.Hour
 )
 
 // bootstrap joins every kubelet by TLS bootstrapping: a token that can only ask for a certificate, and the certificate approved by the
@@ -126,7 +120,7 @@ func (r *run) makeToken(ctx context.Context) error {
 	if !ok {
 		// rand.Text is upper-case base32; a bootstrap token is [a-z0-9]{6}.[a-z0-9]{16}.
 		s := strings.ToLower(rand.Text())
-		t = token{ID: s[:6], Secret: s[6:22], Ends: r.Now().Add(tokenLife).UTC()}
+		t = token{ID: s[:6], Secret: s[6:22], Ends: r.Now().Add(layout.TokenLife).UTC()}
 		data, err := json.Marshal(t)
 		if err != nil {
 			return err
@@ -146,7 +140,7 @@ func (r *run) makeToken(ctx context.Context) error {
 			"usage-bootstrap-authentication": "true", "auth-extra-groups": "system:bootstrappers:eggo",
 		},
 	}
-	_, err := r.API().CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, secret, metav1.CreateOptions{FieldManager: fieldManager})
+	_, err := r.API().CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, secret, metav1.CreateOptions{FieldManager: layout.FieldManager})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return kubeFault(err)
 	}
@@ -155,7 +149,7 @@ func (r *run) makeToken(ctx context.Context) error {
 
 // handToken gives a node that has no certificate yet the token to ask for one.
 func (r *run) handToken(ctx context.Context, nd *node.Node) error {
-	out, err := nd.Query(ctx, "[ -s "+kubeletConf+" ] && echo joined || true")
+	out, err := nd.Query(ctx, "[ -s "+layout.KubeletConf+" ] && echo joined || true")
 	if err != nil || strings.TrimSpace(out) == "joined" {
 		return err
 	}
@@ -167,7 +161,7 @@ func (r *run) handToken(ctx context.Context, nd *node.Node) error {
 	if err != nil {
 		return err
 	}
-	_, err = nd.Put(ctx, []node.File{{Path: bootstrapConf, Mode: 0o600, Data: conf, Secret: true}})
+	_, err = nd.Put(ctx, []node.File{{Path: layout.BootstrapConf, Mode: 0o600, Data: conf, Secret: true}})
 	return err
 }
 
@@ -188,7 +182,7 @@ func (r *run) serverLine() string { return "    server: https://" + r.Cluster.En
 
 // knowsEndpoint says whether a kubelet that has joined was told the endpoint that counts.
 func (r *run) knowsEndpoint(ctx context.Context, nd *node.Node) (bool, error) {
-	out, err := nd.Query(ctx, "if [ -s "+kubeletConf+" ] && grep -q '^ *server: ' "+kubeletConf+"; then sed -n 's/^ *server: */server /p' "+kubeletConf+"; fi")
+	out, err := nd.Query(ctx, "if [ -s "+layout.KubeletConf+" ] && grep -q '^ *server: ' "+layout.KubeletConf+"; then sed -n 's/^ *server: */server /p' "+layout.KubeletConf+"; fi")
 	return out == "" || strings.TrimSpace(out) == "server https://"+r.Cluster.Endpoint, err
 }
 
@@ -196,14 +190,14 @@ func (r *run) tellEndpoint(ctx context.Context, nd *node.Node) error {
 	if ok, err := r.knowsEndpoint(ctx, nd); ok || err != nil {
 		return err
 	}
-	_, err := nd.Change(ctx, node.Change{Desc: event.M("change.endpoint", "path", kubeletConf, "endpoint", r.Cluster.Endpoint), Env: map[string]string{"LINE": r.serverLine()},
-		Script: "rm -f $D/applied/kubelet.service\n(umask 077; awk '/^ *server: / {print ENVIRON[\"LINE\"]; next} {print}' " + kubeletConf + " >" + kubeletConf + ".eggo-new)\nsync " + kubeletConf + ".eggo-new 2>/dev/null || sync\nmv -f " + kubeletConf + ".eggo-new " + kubeletConf + "\n"})
+	_, err := nd.Change(ctx, node.Change{Desc: event.M("change.endpoint", "path", layout.KubeletConf, "endpoint", r.Cluster.Endpoint), Env: map[string]string{"LINE": r.serverLine()},
+		Script: "rm -f $D/applied/kubelet.service\n(umask 077; awk '/^ *server: / {print ENVIRON[\"LINE\"]; next} {print}' " + layout.KubeletConf + " >" + layout.KubeletConf + ".eggo-new)\nsync " + layout.KubeletConf + ".eggo-new 2>/dev/null || sync\nmv -f " + layout.KubeletConf + ".eggo-new " + layout.KubeletConf + "\n"})
 	return err
 }
 
 // mayJoin says whether the node has its certificate, or the token that counts to ask for one.
 func (r *run) mayJoin(ctx context.Context, nd *node.Node) (bool, error) {
-	out, err := nd.Query(ctx, "[ -s "+kubeletConf+" ] && echo joined || true")
+	out, err := nd.Query(ctx, "[ -s "+layout.KubeletConf+" ] && echo joined || true")
 	if err != nil || strings.TrimSpace(out) == "joined" {
 		return err == nil, err
 	}
@@ -215,7 +209,7 @@ func (r *run) mayJoin(ctx context.Context, nd *node.Node) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return nd.Same(ctx, []node.File{secretFile(bootstrapConf, conf)})
+	return nd.Same(ctx, []node.File{layout.SecretFile(layout.BootstrapConf, conf)})
 }
 
 // joined: the Node object is there with its role, and the token is gone from the machine.
@@ -233,7 +227,7 @@ func (r *run) joined(ctx context.Context, n config.Node) (bool, error) {
 	if stale, err := r.stalePods(ctx, obj); err != nil || len(stale) > 0 {
 		return false, err
 	}
-	out, err := r.Node(n.Name).Query(ctx, "[ -e "+bootstrapConf+" ] && echo token || true")
+	out, err := r.Node(n.Name).Query(ctx, "[ -e "+layout.BootstrapConf+" ] && echo token || true")
 	return strings.TrimSpace(out) == "", err
 }
 
@@ -257,9 +251,9 @@ func (r *run) join(ctx context.Context, n config.Node) error {
 	if err := r.dropStalePods(ctx, obj); err != nil {
 		return err
 	}
-	if out, err := nd.Query(ctx, "[ -e "+bootstrapConf+" ] && echo token || true"); err != nil || strings.TrimSpace(out) == "" {
+	if out, err := nd.Query(ctx, "[ -e "+layout.BootstrapConf+" ] && echo token || true"); err != nil || strings.TrimSpace(out) == "" {
 		return err
 	}
-	_, err = nd.Change(ctx, node.Change{Desc: event.M("change.remove", "path", bootstrapConf), Script: "rm -f " + bootstrapConf + "\n"})
+	_, err = nd.Change(ctx, node.Change{Desc: event.M("change.remove", "path", layout.BootstrapConf), Script: "rm -f " + layout.BootstrapConf + "\n"})
 	return err
 }

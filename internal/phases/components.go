@@ -2,8 +2,6 @@ package phases
 
 import (
 	"context"
-	"fmt"
-	"net"
 	"strings"
 	"time"
 
@@ -14,40 +12,18 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
 )
-
-// Where things are on a node.
-const (
-	unitDir    = "/etc/systemd/system/"
-	kubeDir    = "/etc/kubernetes"
-	pkiDir     = kubeDir + "/pki"
-	criSocket  = "unix:///run/containerd/containerd.sock"
-	binDir     = "/usr/local/bin/"
-	cniBinDir  = "/opt/cni/bin"
-	cniConfDir = "/etc/cni/net.d"
-)
-
-func secretFile(path string, data []byte) node.File {
-	return node.File{Path: path, Mode: 0o600, Data: data, Secret: true}
-}
-
-func plainFile(path string, data []byte) node.File {
-	return node.File{Path: path, Mode: 0o644, Data: data}
-}
-
-func httpsURL(ip string, port int) string {
-	return "https://" + net.JoinHostPort(ip, fmt.Sprint(port))
-}
 
 func (r *run) apiserverService(n config.Node) (node.Service, error) {
 	leaf := r.PKI().Nodes[n.Name]
 	var etcds []string
 	for _, m := range r.Cluster.With(bundle.Etcd) {
-		etcds = append(etcds, httpsURL(m.IP.String(), 2379))
+		etcds = append(etcds, layout.HTTPSURL(m.IP.String(), 2379))
 	}
-	p := pkiDir + "/"
+	p := layout.PKIDir + "/"
 	flags := r.Override("kube-apiserver", map[string]string{
 		"advertise-address": n.IP.String(), "secure-port": "6443", "allow-privileged": "true", "authorization-mode": "Node,RBAC",
 		"enable-admission-plugins": "NodeRestriction", "enable-bootstrap-token-auth": "true",
@@ -61,20 +37,20 @@ func (r *run) apiserverService(n config.Node) (node.Service, error) {
 		"requestheader-client-ca-file": p + "front-proxy-ca.crt", "requestheader-allowed-names": "front-proxy-client",
 		"requestheader-extra-headers-prefix": "X-Remote-Extra-", "requestheader-group-headers": "X-Remote-Group", "requestheader-username-headers": "X-Remote-User",
 		"proxy-client-cert-file": p + "front-proxy-client.crt", "proxy-client-key-file": p + "front-proxy-client.key",
-		"encryption-provider-config": kubeDir + "/encryption-config.yaml", "request-timeout": r.Cluster.APIServerTimeout.String(),
+		"encryption-provider-config": layout.KubeDir + "/encryption-config.yaml", "request-timeout": r.Cluster.APIServerTimeout.String(),
 		flagStopDelay: defaultStopDelay, flagWatchGrace: "5s",
 	})
 	u := systemd.Unit{Description: "Kubernetes API server", After: []string{"network-online.target", "etcd.service"}, Wants: []string{"network-online.target"},
 		Type: "notify", StopTimeout: stopTimeout(flags), Program: r.ProgramPath(n, "kube-apiserver"), Flags: flags}
 	return node.Service{Unit: "kube-apiserver.service", Binaries: r.Binaries(n, "kube-apiserver"), Files: []node.File{
-		plainFile(p+"ca.crt", r.PKI().CA.Cert), plainFile(p+"etcd/ca.crt", r.PKI().EtcdCA.Cert), plainFile(p+"front-proxy-ca.crt", r.PKI().FrontProxyCA.Cert),
-		plainFile(p+"apiserver.crt", leaf.APIServer.Cert), secretFile(p+"apiserver.key", leaf.APIServer.Key),
-		plainFile(p+"apiserver-etcd-client.crt", r.PKI().APIServerEtcdClient.Cert), secretFile(p+"apiserver-etcd-client.key", r.PKI().APIServerEtcdClient.Key),
-		plainFile(p+"apiserver-kubelet-client.crt", r.PKI().APIServerKubeletClient.Cert), secretFile(p+"apiserver-kubelet-client.key", r.PKI().APIServerKubeletClient.Key),
-		plainFile(p+"front-proxy-client.crt", r.PKI().FrontProxyClient.Cert), secretFile(p+"front-proxy-client.key", r.PKI().FrontProxyClient.Key),
-		plainFile(p+"sa.pub", r.PKI().ServiceAccount.Public), secretFile(p+"sa.key", r.PKI().ServiceAccount.Private),
-		secretFile(kubeDir+"/encryption-config.yaml", r.PKI().EncryptionConfig),
-		plainFile(unitDir+"kube-apiserver.service", u.Render()),
+		layout.PlainFile(p+"ca.crt", r.PKI().CA.Cert), layout.PlainFile(p+"etcd/ca.crt", r.PKI().EtcdCA.Cert), layout.PlainFile(p+"front-proxy-ca.crt", r.PKI().FrontProxyCA.Cert),
+		layout.PlainFile(p+"apiserver.crt", leaf.APIServer.Cert), layout.SecretFile(p+"apiserver.key", leaf.APIServer.Key),
+		layout.PlainFile(p+"apiserver-etcd-client.crt", r.PKI().APIServerEtcdClient.Cert), layout.SecretFile(p+"apiserver-etcd-client.key", r.PKI().APIServerEtcdClient.Key),
+		layout.PlainFile(p+"apiserver-kubelet-client.crt", r.PKI().APIServerKubeletClient.Cert), layout.SecretFile(p+"apiserver-kubelet-client.key", r.PKI().APIServerKubeletClient.Key),
+		layout.PlainFile(p+"front-proxy-client.crt", r.PKI().FrontProxyClient.Cert), layout.SecretFile(p+"front-proxy-client.key", r.PKI().FrontProxyClient.Key),
+		layout.PlainFile(p+"sa.pub", r.PKI().ServiceAccount.Public), layout.SecretFile(p+"sa.key", r.PKI().ServiceAccount.Private),
+		layout.SecretFile(layout.KubeDir+"/encryption-config.yaml", r.PKI().EncryptionConfig),
+		layout.PlainFile(layout.UnitDir+"kube-apiserver.service", u.Render()),
 	}}, nil
 }
 
@@ -106,12 +82,12 @@ func duration(s string) time.Duration {
 }
 
 func (r *run) controllerManagerService(n config.Node) (node.Service, error) {
-	conf, err := r.Kubeconfig(localAPI, "system:kube-controller-manager", r.PKI().ControllerManager)
+	conf, err := r.Kubeconfig(layout.LocalAPI, "system:kube-controller-manager", r.PKI().ControllerManager)
 	if err != nil {
 		return node.Service{}, err
 	}
 	// ca-signing.crt is ca.crt without a chain, for the one who signs takes a single certificate.
-	p, c := pkiDir+"/", kubeDir+"/controller-manager.conf"
+	p, c := layout.PKIDir+"/", layout.KubeDir+"/controller-manager.conf"
 	u := systemd.Unit{Description: "Kubernetes controller manager", After: []string{"kube-apiserver.service"}, Program: r.ProgramPath(n, "kube-controller-manager"), Flags: r.Override("kube-controller-manager", map[string]string{
 		"kubeconfig": c, "authentication-kubeconfig": c, "authorization-kubeconfig": c, "bind-address": "127.0.0.1",
 		"client-ca-file": p + "ca.crt", "root-ca-file": p + "ca.crt", "requestheader-client-ca-file": p + "front-proxy-ca.crt",
@@ -121,21 +97,21 @@ func (r *run) controllerManagerService(n config.Node) (node.Service, error) {
 		"cluster-name": r.Cluster.Name, "controllers": "*,bootstrapsigner,tokencleaner", "leader-elect": "true",
 	})}
 	return node.Service{Unit: "kube-controller-manager.service", Binaries: r.Binaries(n, "kube-controller-manager"), Files: []node.File{
-		plainFile(p+"ca.crt", r.PKI().CA.Cert), plainFile(p+"ca-signing.crt", r.PKI().CA.Signing()), secretFile(p+"ca.key", r.PKI().CA.Key), secretFile(c, conf),
-		plainFile(unitDir+"kube-controller-manager.service", u.Render()),
+		layout.PlainFile(p+"ca.crt", r.PKI().CA.Cert), layout.PlainFile(p+"ca-signing.crt", r.PKI().CA.Signing()), layout.SecretFile(p+"ca.key", r.PKI().CA.Key), layout.SecretFile(c, conf),
+		layout.PlainFile(layout.UnitDir+"kube-controller-manager.service", u.Render()),
 	}}, nil
 }
 
 func (r *run) schedulerService(n config.Node) (node.Service, error) {
-	conf, err := r.Kubeconfig(localAPI, "system:kube-scheduler", r.PKI().Scheduler)
+	conf, err := r.Kubeconfig(layout.LocalAPI, "system:kube-scheduler", r.PKI().Scheduler)
 	if err != nil {
 		return node.Service{}, err
 	}
-	c := kubeDir + "/scheduler.conf"
+	c := layout.KubeDir + "/scheduler.conf"
 	u := systemd.Unit{Description: "Kubernetes scheduler", After: []string{"kube-apiserver.service"}, Program: r.ProgramPath(n, "kube-scheduler"), Flags: r.Override("kube-scheduler", map[string]string{
 		"kubeconfig": c, "authentication-kubeconfig": c, "authorization-kubeconfig": c, "bind-address": "127.0.0.1", "leader-elect": "true",
 	})}
-	return node.Service{Unit: "kube-scheduler.service", Binaries: r.Binaries(n, "kube-scheduler"), Files: []node.File{secretFile(c, conf), plainFile(unitDir+"kube-scheduler.service", u.Render())}}, nil
+	return node.Service{Unit: "kube-scheduler.service", Binaries: r.Binaries(n, "kube-scheduler"), Files: []node.File{layout.SecretFile(c, conf), layout.PlainFile(layout.UnitDir+"kube-scheduler.service", u.Render())}}, nil
 }
 
 // document renders a component's configuration, keys sorted.
@@ -148,7 +124,7 @@ func (r *run) proxyService(n config.Node) (node.Service, error) {
 	}
 	doc := map[string]any{
 		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "iptables",
-		"clientConnection": map[string]any{"kubeconfig": kubeDir + "/kube-proxy.conf"},
+		"clientConnection": map[string]any{"kubeconfig": layout.KubeDir + "/kube-proxy.conf"},
 		"clusterCIDR":      r.Cluster.PodCIDR.String(), "hostnameOverride": n.Name,
 		"healthzBindAddress": "0.0.0.0:10256", "metricsBindAddress": "127.0.0.1:10249",
 	}
@@ -162,13 +138,13 @@ func (r *run) proxyService(n config.Node) (node.Service, error) {
 	}
 	u := systemd.Unit{Description: "Kubernetes proxy", After: []string{"network-online.target"}, Wants: []string{"network-online.target"}, Program: r.ProgramPath(n, "kube-proxy"), Flags: flags}
 	return node.Service{Unit: "kube-proxy.service", Binaries: r.Binaries(n, "kube-proxy"), Tables: true, Files: []node.File{
-		secretFile(kubeDir+"/kube-proxy.conf", conf), plainFile(kubeDir+"/kube-proxy.yaml", text), plainFile(unitDir+"kube-proxy.service", u.Render()),
+		layout.SecretFile(layout.KubeDir+"/kube-proxy.conf", conf), layout.PlainFile(layout.KubeDir+"/kube-proxy.yaml", text), layout.PlainFile(layout.UnitDir+"kube-proxy.service", u.Render()),
 	}}, nil
 }
 
 func (r *run) kubeletService(n config.Node) (node.Service, error) {
 	leaf := r.PKI().Nodes[n.Name]
-	p := pkiDir + "/"
+	p := layout.PKIDir + "/"
 	doc := map[string]any{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
 		"authentication": map[string]any{
@@ -181,14 +157,14 @@ func (r *run) kubeletService(n config.Node) (node.Service, error) {
 		"resolvConf": r.Fact(n.Name).Resolv, "healthzBindAddress": "127.0.0.1", "healthzPort": 10248,
 	}
 	if n.Has(bundle.ControlPlane) && !n.Has(bundle.Worker) {
-		doc["registerWithTaints"] = []map[string]any{{"key": labelControlPlane, "effect": "NoSchedule"}}
+		doc["registerWithTaints"] = []map[string]any{{"key": layout.LabelControlPlane, "effect": "NoSchedule"}}
 	}
-	files := []node.File{plainFile(p+"ca.crt", r.PKI().CA.Cert)}
+	files := []node.File{layout.PlainFile(p+"ca.crt", r.PKI().CA.Cert)}
 	if r.Cluster.KubeletServing {
 		doc["serverTLSBootstrap"] = true
 	} else {
 		doc["tlsCertFile"], doc["tlsPrivateKeyFile"] = p+"kubelet.crt", p+"kubelet.key"
-		files = append(files, plainFile(p+"kubelet.crt", leaf.Kubelet.Cert), secretFile(p+"kubelet.key", leaf.Kubelet.Key))
+		files = append(files, layout.PlainFile(p+"kubelet.crt", leaf.Kubelet.Cert), layout.SecretFile(p+"kubelet.key", leaf.Kubelet.Key))
 	}
 	if !r.Fact(n.Name).Cgroup2 && minor(r.BundleOf(n).Manifest()) >= cgroup1Field {
 		doc["failCgroupV1"] = false
@@ -198,9 +174,9 @@ func (r *run) kubeletService(n config.Node) (node.Service, error) {
 		return node.Service{}, err
 	}
 	u := systemd.Unit{Description: "Kubernetes kubelet", After: []string{"network-online.target", r.runtime().unit()}, Wants: []string{"network-online.target", r.runtime().unit()}, Program: r.ProgramPath(n, "kubelet"), Flags: r.Override("kubelet", map[string]string{
-		"config": kubeDir + "/kubelet.yaml", "kubeconfig": kubeletConf, "bootstrap-kubeconfig": bootstrapConf, "hostname-override": n.Name, "node-ip": n.IP.String(),
+		"config": layout.KubeDir + "/kubelet.yaml", "kubeconfig": layout.KubeletConf, "bootstrap-kubeconfig": layout.BootstrapConf, "hostname-override": n.Name, "node-ip": n.IP.String(),
 	})}
-	files = append(files, plainFile(kubeDir+"/kubelet.yaml", text), plainFile(unitDir+"kubelet.service", u.Render()))
+	files = append(files, layout.PlainFile(layout.KubeDir+"/kubelet.yaml", text), layout.PlainFile(layout.UnitDir+"kubelet.service", u.Render()))
 	return node.Service{Unit: "kubelet.service", Binaries: r.Binaries(n, "kubelet"), Tables: true, Files: files}, nil
 }
 

@@ -12,22 +12,16 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
-)
-
-const (
-	containerdConf = "/etc/eggo/containerd.toml"
-	containerdUnit = "containerd.service"
-	certsDir       = "/etc/containerd/certs.d"
-	writtenByEggo  = "# Written by Eggo; removed by eggo-tui cleanup.\n"
 )
 
 // containerd of the distribution's package, with a drop-in that names a configuration of ours, or of the bundle's own program, with a unit
 // of ours.
 type containerd struct{ r *run }
 
-func (containerd) unit() string  { return containerdUnit }
+func (containerd) unit() string  { return layout.ContainerdUnit }
 func (containerd) store() string { return "/var/lib/containerd" }
 
 func (d containerd) trees() []node.Tree {
@@ -35,12 +29,12 @@ func (d containerd) trees() []node.Tree {
 }
 
 // The package's directory: files of ours below it would let the package manager leave it behind.
-func (containerd) dirs() []string { return []string{path.Dir(certsDir)} }
+func (containerd) dirs() []string { return []string{path.Dir(layout.CertsDir)} }
 
 func (d containerd) paths(n config.Node) []string {
 	var out []string
 	if d.r.Program(n, "containerd") != "" {
-		out = append(out, unitDir+containerdUnit)
+		out = append(out, layout.UnitDir+layout.ContainerdUnit)
 	}
 	for _, f := range d.registries() {
 		out = append(out, f.Path)
@@ -62,19 +56,19 @@ func (d containerd) services(ctx context.Context, n config.Node, nd *node.Node) 
 	if err != nil {
 		return nil, err
 	}
-	files := append([]node.File{plainFile(containerdConf, []byte(d.config(n, v))), d.unitFile(n)}, d.registries()...)
-	return []node.Service{{Unit: containerdUnit, Files: files, Binaries: d.r.Binaries(n, d.executes()...)}}, nil
+	files := append([]node.File{layout.PlainFile(layout.ContainerdConf, []byte(d.config(n, v))), d.unitFile(n)}, d.registries()...)
+	return []node.Service{{Unit: layout.ContainerdUnit, Files: files, Binaries: d.r.Binaries(n, d.executes()...)}}, nil
 }
 
 // unitFile is a drop-in for the package's unit, or the whole unit of the bundle's program, as containerd's own release has it.
 func (d containerd) unitFile(n config.Node) node.File {
 	if program := d.r.Program(n, "containerd"); program != "" {
-		return plainFile(unitDir+containerdUnit, []byte(writtenByEggo+"[Unit]\nDescription=containerd container runtime\nAfter=network.target dbus.service\n\n"+
-			"[Service]\nExecStartPre=-/sbin/modprobe overlay\nExecStart="+systemd.ExecPath(program)+" --config "+containerdConf+"\nType=notify\nDelegate=yes\nKillMode=process\n"+
+		return layout.PlainFile(layout.UnitDir+layout.ContainerdUnit, []byte(layout.WrittenByEggo+"[Unit]\nDescription=containerd container runtime\nAfter=network.target dbus.service\n\n"+
+			"[Service]\nExecStartPre=-/sbin/modprobe overlay\nExecStart="+systemd.ExecPath(program)+" --config "+layout.ContainerdConf+"\nType=notify\nDelegate=yes\nKillMode=process\n"+
 			"Restart=always\nRestartSec=5\nLimitNPROC=infinity\nLimitCORE=infinity\nTasksMax=infinity\nOOMScoreAdjust=-999\n\n[Install]\nWantedBy=multi-user.target\n"))
 	}
-	drop := writtenByEggo + "[Service]\nExecStart=\nExecStart=/usr/bin/containerd --config " + containerdConf + "\n"
-	return plainFile(filepath.Join(unitDir, containerdUnit+".d/10-eggo.conf"), []byte(drop))
+	drop := layout.WrittenByEggo + "[Service]\nExecStart=\nExecStart=/usr/bin/containerd --config " + layout.ContainerdConf + "\n"
+	return layout.PlainFile(filepath.Join(layout.UnitDir, layout.ContainerdUnit+".d/10-eggo.conf"), []byte(drop))
 }
 
 // containerdVersion is major and minor.
@@ -128,7 +122,7 @@ const (
 func (d containerd) config(n config.Node, v containerdVersion) string {
 	f := d.r.Fact(n.Name)
 	cri := map[string]any{
-		"cni": map[string]any{"conf_dir": cniConfDir},
+		"cni": map[string]any{"conf_dir": layout.CNIConfDir},
 		"containerd": map[string]any{"runtimes": map[string]any{"runc": map[string]any{
 			"runtime_type": "io.containerd.runc.v2", "options": map[string]any{"SystemdCgroup": true},
 		}}},
@@ -145,7 +139,7 @@ func (d containerd) config(n config.Node, v containerdVersion) string {
 		cni["bin_dir"] = d.r.CNIDir()
 	}
 	pause := d.r.PauseImage(d.r.BundleOf(n).Manifest())
-	registry := map[string]any{"config_path": certsDir}
+	registry := map[string]any{"config_path": layout.CertsDir}
 	doc := map[string]any{}
 	if v.major >= 2 {
 		doc["version"] = 3
@@ -163,7 +157,7 @@ func (d containerd) config(n config.Node, v containerdVersion) string {
 	for _, k := range slices.Sorted(maps.Keys(d.r.Override("container-engine", map[string]string{}))) {
 		put(doc, settingPath(k, v), setting(d.r.Override("container-engine", map[string]string{})[k]))
 	}
-	return writtenByEggo + tomlText(doc)
+	return layout.WrittenByEggo + tomlText(doc)
 }
 
 // settingPath is where a setting of config-extra-args stands: its dots are tables; cri is the plugin of Kubernetes' side, and images the
@@ -196,7 +190,7 @@ func put(table map[string]any, path []string, value any) {
 
 // socket is the path of a socket that is not containerd's own; "" for that one.
 func (d containerd) socket() string {
-	if d.r.RuntimeEndpoint() == criSocket {
+	if d.r.RuntimeEndpoint() == layout.CRISocket {
 		return ""
 	}
 	return strings.TrimPrefix(d.r.RuntimeEndpoint(), "unix://")
@@ -268,7 +262,7 @@ func (d containerd) registries() []node.File {
 	var out []node.File
 	for _, registry := range slices.Sorted(maps.Keys(mirrors)) {
 		var b strings.Builder
-		b.WriteString(writtenByEggo)
+		b.WriteString(layout.WrittenByEggo)
 		dir := registry
 		switch {
 		case registry == "*":
@@ -287,7 +281,7 @@ func (d containerd) registries() []node.File {
 			d.host(&b, "https://"+registry, `"pull", "resolve", "push"`)
 			d.host(&b, "http://"+registry, `"pull", "resolve", "push"`)
 		}
-		out = append(out, plainFile(path.Join(certsDir, dir, "hosts.toml"), []byte(b.String())))
+		out = append(out, layout.PlainFile(path.Join(layout.CertsDir, dir, "hosts.toml"), []byte(b.String())))
 	}
 	return out
 }

@@ -13,17 +13,11 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
-)
-
-const (
-	dnsPort     = 53
-	dnsMetrics  = 9153
-	corefile    = "/etc/eggo/coredns/Corefile"
-	corednsConf = "/etc/eggo/coredns/kubeconfig"
 )
 
 // DNSBinary says whether CoreDNS runs as a service of every control plane.
@@ -48,28 +42,28 @@ func (r *run) dnsServers() []*engine.Step {
 	for _, n := range r.Cluster.With(bundle.ControlPlane) {
 		needs := []string{plan.ID(plan.PhaseControl, "apiserver", n.Name), plan.Programs(n, plan.GroupControl), plan.ID(plan.PhaseInfra, "packages", n.Name), plan.ID(plan.PhaseControl, "rights", "")}
 		steps = append(steps, r.service(component{phase: plan.PhaseAddons, what: "coredns", make: r.corednsService,
-			probe: wait.Answers("http://"+net.JoinHostPort(n.IP.String(), fmt.Sprint(dnsMetrics))+"/metrics", "coredns.service")}, n, needs))
+			probe: wait.Answers("http://"+net.JoinHostPort(n.IP.String(), fmt.Sprint(layout.DNSMetrics))+"/metrics", "coredns.service")}, n, needs))
 	}
 	return steps
 }
 
 func (r *run) corednsService(n config.Node) (node.Service, error) {
-	conf, err := r.Kubeconfig(localAPI, "system:coredns", r.PKI().CoreDNS)
+	conf, err := r.Kubeconfig(layout.LocalAPI, "system:coredns", r.PKI().CoreDNS)
 	if err != nil {
 		return node.Service{}, err
 	}
 	// On the node's own address and not on all: a resolver of the machine on 127.0.0.53 stays where it is.
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Written by Eggo; removed by eggo-tui cleanup.\n.:%d {\n    bind %s\n    errors\n    kubernetes %s in-addr.arpa ip6.arpa {\n        kubeconfig %s\n        pods insecure\n"+
-		"        fallthrough in-addr.arpa ip6.arpa\n        ttl 30\n    }\n    prometheus %s\n", dnsPort, n.IP, r.Cluster.DNSDomain, corednsConf, net.JoinHostPort(n.IP.String(), fmt.Sprint(dnsMetrics)))
+		"        fallthrough in-addr.arpa ip6.arpa\n        ttl 30\n    }\n    prometheus %s\n", layout.DNSPort, n.IP, r.Cluster.DNSDomain, layout.CoreDNSConf, net.JoinHostPort(n.IP.String(), fmt.Sprint(layout.DNSMetrics)))
 	if f := r.Fact(n.Name); f.Nameserver && f.Resolv != "" {
 		fmt.Fprintf(&b, "    forward . %s {\n        max_concurrent 1000\n    }\n", f.Resolv)
 	}
 	b.WriteString("    cache 30\n    loop\n    reload\n    loadbalance\n}\n")
 	u := systemd.Unit{Description: "CoreDNS, the names of the cluster", After: []string{"network-online.target", "kube-apiserver.service"}, Wants: []string{"network-online.target"},
-		Program: r.DNSProgram(n, r.BundleOf(n).Manifest()), Flags: map[string]string{"conf": corefile}}
+		Program: r.DNSProgram(n, r.BundleOf(n).Manifest()), Flags: map[string]string{"conf": layout.Corefile}}
 	return node.Service{Unit: "coredns.service", Binaries: r.Binaries(n, "coredns"), Files: []node.File{
-		plainFile(corefile, []byte(b.String())), secretFile(corednsConf, conf), plainFile(unitDir+"coredns.service", u.Render()),
+		layout.PlainFile(layout.Corefile, []byte(b.String())), layout.SecretFile(layout.CoreDNSConf, conf), layout.PlainFile(layout.UnitDir+"coredns.service", u.Render()),
 	}}, nil
 }
 
@@ -98,5 +92,5 @@ func (r *run) judgeDNSPort(n config.Node, f *facts.Facts) []event.Finding {
 	if !r.DNSBinary() || !n.Has(bundle.ControlPlane) || f.DNSTaken == "" || f.DNSTaken == "coredns" && f.Cluster == r.Cluster.Name {
 		return nil
 	}
-	return []event.Finding{finding(event.Error, n.Name, "port", "port", fmt.Sprint(dnsPort), "who", event.Clean(f.DNSTaken))}
+	return []event.Finding{finding(event.Error, n.Name, "port", "port", fmt.Sprint(layout.DNSPort), "who", event.Clean(f.DNSTaken))}
 }

@@ -8,22 +8,16 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
-)
-
-const (
-	dockerConf    = "/etc/eggo/docker.json"
-	dockerSocket  = "unix:///run/docker.sock"
-	dockerdUnit   = "docker.service"
-	criDockerUnit = "cri-dockerd.service"
 )
 
 // docker of the distribution's package, and cri-dockerd out of the bundle between it and the kubelet. dockerd is started as its package
 // starts it, with a configuration of ours in the place of /etc/docker/daemon.json.
 type docker struct{ r *run }
 
-func (docker) unit() string  { return criDockerUnit }
+func (docker) unit() string  { return layout.CRIDockerUnit }
 func (docker) store() string { return "/var/lib/docker" }
 
 func (d docker) trees() []node.Tree {
@@ -32,7 +26,7 @@ func (d docker) trees() []node.Tree {
 }
 
 func (docker) dirs() []string             { return nil }
-func (docker) paths(config.Node) []string { return []string{unitDir + criDockerUnit} }
+func (docker) paths(config.Node) []string { return []string{layout.UnitDir + layout.CRIDockerUnit} }
 func (docker) seeds() bool                { return true }
 func (docker) keepsDigests() bool         { return false }
 func (docker) list() string               { return dockerList }
@@ -47,7 +41,7 @@ func (docker) links(context.Context, config.Node, *node.Node) ([]string, string,
 // early keeps dockerd from starting before it has our configuration: packages start it at once, and with its own it makes a bridge and packet
 // filter rules, and drops what is forwarded.
 func (docker) early(config.Node) ([]node.File, error) {
-	return []node.File{plainFile(unitDir+dockerdUnit+".d/05-eggo.conf", []byte(writtenByEggo+"[Unit]\nConditionPathExists="+dockerConf+"\n"))}, nil
+	return []node.File{layout.PlainFile(layout.UnitDir+layout.DockerdUnit+".d/05-eggo.conf", []byte(layout.WrittenByEggo+"[Unit]\nConditionPathExists="+layout.DockerConf+"\n"))}, nil
 }
 
 const dockerList = "command -v docker >/dev/null 2>&1 && docker image ls --format '{{.Repository}}:{{.Tag}}@' 2>/dev/null || true\n"
@@ -78,16 +72,16 @@ func (d docker) services(ctx context.Context, n config.Node, nd *node.Node) ([]n
 	if err != nil {
 		return nil, err
 	}
-	drop := writtenByEggo + "[Service]\nExecStart=\nExecStart=" + start + " --config-file=" + dockerConf + "\n"
-	cri := systemd.Unit{Description: "Docker for the kubelet", After: []string{"network-online.target", dockerdUnit}, Wants: []string{"network-online.target", dockerdUnit},
+	drop := layout.WrittenByEggo + "[Service]\nExecStart=\nExecStart=" + start + " --config-file=" + layout.DockerConf + "\n"
+	cri := systemd.Unit{Description: "Docker for the kubelet", After: []string{"network-online.target", layout.DockerdUnit}, Wants: []string{"network-online.target", layout.DockerdUnit},
 		Type: "notify", Program: d.r.Program(n, "cri-dockerd"), Flags: map[string]string{
-			"container-runtime-endpoint": d.r.RuntimeEndpoint(), "docker-endpoint": dockerSocket, "pod-infra-container-image": d.r.PauseImage(d.r.BundleOf(n).Manifest()),
-			"network-plugin": "cni", "cni-bin-dir": strings.Join(d.r.CNIDirs(), ","), "cni-conf-dir": cniConfDir, "cni-cache-dir": "/var/lib/cni/cache",
+			"container-runtime-endpoint": d.r.RuntimeEndpoint(), "docker-endpoint": layout.DockerSocket, "pod-infra-container-image": d.r.PauseImage(d.r.BundleOf(n).Manifest()),
+			"network-plugin": "cni", "cni-bin-dir": strings.Join(d.r.CNIDirs(), ","), "cni-conf-dir": layout.CNIConfDir, "cni-cache-dir": "/var/lib/cni/cache",
 			"streaming-bind-addr": "127.0.0.1:0", // the kubelet alone asks there
 		}}
 	return []node.Service{
-		{Unit: dockerdUnit, Files: []node.File{plainFile(dockerConf, conf), plainFile(unitDir+dockerdUnit+".d/10-eggo.conf", []byte(drop))}},
-		{Unit: criDockerUnit, Files: []node.File{plainFile(unitDir+criDockerUnit, cri.Render())}, Binaries: d.r.Binaries(n, d.executes()...)},
+		{Unit: layout.DockerdUnit, Files: []node.File{layout.PlainFile(layout.DockerConf, conf), layout.PlainFile(layout.UnitDir+layout.DockerdUnit+".d/10-eggo.conf", []byte(drop))}},
+		{Unit: layout.CRIDockerUnit, Files: []node.File{layout.PlainFile(layout.UnitDir+layout.CRIDockerUnit, cri.Render())}, Binaries: d.r.Binaries(n, d.executes()...)},
 	}, nil
 }
 
@@ -104,7 +98,7 @@ done
 	}
 	start := strings.TrimSpace(out)
 	if word, _, _ := strings.Cut(start, " "); !strings.HasPrefix(word, "/") || strings.Contains(start, "\n") {
-		return "", event.NewFault(event.ClassFailed, "runtime.no-unit", nil, "unit", dockerdUnit).On(nd.Name())
+		return "", event.NewFault(event.ClassFailed, "runtime.no-unit", nil, "unit", layout.DockerdUnit).On(nd.Name())
 	}
 	return start, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
@@ -47,7 +48,7 @@ func (r *run) drained(ctx context.Context, how event.Outcome) error {
 		if err := r.Emit(event.Change{Step: plan.ID(plan.PhaseDrain, "node", name), Desc: event.M("change.uncordon", "name", name)}); err != nil {
 			return err
 		}
-		if _, err := r.API().CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"unschedulable":null}}`), metav1.PatchOptions{FieldManager: fieldManager}); err != nil && !apierrors.IsNotFound(err) {
+		if _, err := r.API().CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"unschedulable":null}}`), metav1.PatchOptions{FieldManager: layout.FieldManager}); err != nil && !apierrors.IsNotFound(err) {
 			return kubeFault(err)
 		}
 	}
@@ -86,7 +87,7 @@ func (r *run) drain(ctx context.Context, n config.Node, l Leaving) error {
 		if err := r.Emit(event.Change{Step: engine.StepID(ctx), Desc: event.M("change.cordon", "name", n.Name)}); err != nil {
 			return err
 		}
-		if _, err := cs.Nodes().Patch(ctx, n.Name, types.MergePatchType, []byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
+		if _, err := cs.Nodes().Patch(ctx, n.Name, types.MergePatchType, []byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{FieldManager: layout.FieldManager}); err != nil {
 			return kubeFault(err)
 		}
 		r.mu.Lock()

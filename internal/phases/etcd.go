@@ -18,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
@@ -69,28 +70,25 @@ func (r *run) etcd() []*engine.Step {
 	return append(steps, check)
 }
 
-func clientURL(n config.Node) string { return httpsURL(n.IP.String(), 2379) }
-func peerURL(n config.Node) string   { return httpsURL(n.IP.String(), 2380) }
-
 // etcdService is a member with all its settings but those of its first start.
 func (r *run) etcdService(n config.Node) (node.Service, error) {
 	leaf := r.PKI().Nodes[n.Name]
-	d := pkiDir + "/etcd/"
+	d := layout.PKIDir + "/etcd/"
 	settings := r.Override("etcd", map[string]string{
 		"ETCD_NAME": n.Name, "ETCD_DATA_DIR": etcdData,
-		"ETCD_LISTEN_CLIENT_URLS": httpsURL("127.0.0.1", 2379) + "," + clientURL(n), "ETCD_ADVERTISE_CLIENT_URLS": clientURL(n),
-		"ETCD_LISTEN_PEER_URLS": peerURL(n), "ETCD_INITIAL_ADVERTISE_PEER_URLS": peerURL(n),
+		"ETCD_LISTEN_CLIENT_URLS": layout.HTTPSURL("127.0.0.1", 2379) + "," + layout.ClientURL(n), "ETCD_ADVERTISE_CLIENT_URLS": layout.ClientURL(n),
+		"ETCD_LISTEN_PEER_URLS": layout.PeerURL(n), "ETCD_INITIAL_ADVERTISE_PEER_URLS": layout.PeerURL(n),
 		"ETCD_CLIENT_CERT_AUTH": "true", "ETCD_TRUSTED_CA_FILE": d + "ca.crt", "ETCD_CERT_FILE": d + "server.crt", "ETCD_KEY_FILE": d + "server.key",
 		"ETCD_PEER_CLIENT_CERT_AUTH": "true", "ETCD_PEER_TRUSTED_CA_FILE": d + "ca.crt", "ETCD_PEER_CERT_FILE": d + "peer.crt", "ETCD_PEER_KEY_FILE": d + "peer.key",
 	})
 	u := systemd.Unit{Description: "etcd, the store of Kubernetes", After: []string{"network-online.target"}, Wants: []string{"network-online.target"}, Type: "notify",
 		Environment: []string{etcdConf, "-" + etcdInitial}, Program: r.ProgramPath(n, "etcd")}
 	return node.Service{Unit: "etcd.service", Binaries: r.Binaries(n, "etcd"), Files: []node.File{
-		plainFile(d+"ca.crt", r.PKI().EtcdCA.Cert),
-		plainFile(d+"server.crt", leaf.EtcdServer.Cert), secretFile(d+"server.key", leaf.EtcdServer.Key),
-		plainFile(d+"peer.crt", leaf.EtcdPeer.Cert), secretFile(d+"peer.key", leaf.EtcdPeer.Key),
-		plainFile(etcdConf, systemd.EnvironmentFile(settings)),
-		plainFile(unitDir+"etcd.service", u.Render()),
+		layout.PlainFile(d+"ca.crt", r.PKI().EtcdCA.Cert),
+		layout.PlainFile(d+"server.crt", leaf.EtcdServer.Cert), layout.SecretFile(d+"server.key", leaf.EtcdServer.Key),
+		layout.PlainFile(d+"peer.crt", leaf.EtcdPeer.Cert), layout.SecretFile(d+"peer.key", leaf.EtcdPeer.Key),
+		layout.PlainFile(etcdConf, systemd.EnvironmentFile(settings)),
+		layout.PlainFile(layout.UnitDir+"etcd.service", u.Render()),
 	}}, nil
 }
 
@@ -101,7 +99,7 @@ func (r *run) initialFile(state string, members map[string]string) node.File {
 		list = append(list, name+"="+url)
 	}
 	sort.Strings(list)
-	return plainFile(etcdInitial, systemd.EnvironmentFile(map[string]string{
+	return layout.PlainFile(etcdInitial, systemd.EnvironmentFile(map[string]string{
 		"ETCD_INITIAL_CLUSTER": strings.Join(list, ","), "ETCD_INITIAL_CLUSTER_STATE": state, "ETCD_INITIAL_CLUSTER_TOKEN": r.Cluster.EtcdToken,
 	}))
 }
@@ -155,7 +153,7 @@ func (r *run) etcdHealth(ctx context.Context) error {
 
 // memberReads is one linearized read through the node's member alone.
 func (r *run) memberReads(ctx context.Context, n config.Node) error {
-	err := r.ReadThrough(ctx, clientURL(n))
+	err := r.ReadThrough(ctx, layout.ClientURL(n))
 	if err == nil {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 )
 
 // Override lays config-extra-args over a component's own flags (for etcd: environment variables), key by key. The keys of flags carry no
@@ -28,7 +29,7 @@ func (r *Payload) Override(component string, flags map[string]string) map[string
 
 // overrideProxy lays kube-proxy's arguments over its configuration, field by field, and returns the flags that it reads beside it.
 func (r *run) overrideProxy(doc map[string]any) map[string]string {
-	flags := map[string]string{"config": kubeDir + "/kube-proxy.yaml"}
+	flags := map[string]string{"config": layout.KubeDir + "/kube-proxy.yaml"}
 	given := r.Override("kube-proxy", nil)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		path := config.ProxyField("--" + name)

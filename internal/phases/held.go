@@ -10,6 +10,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/pki"
 )
@@ -36,26 +37,26 @@ func certPlaces(c *config.Cluster, n config.Node) []certPlace {
 	own := "nodes/" + n.Name + "/"
 	var out []certPlace
 	if n.Has(bundle.ControlPlane) {
-		out = append(out, certPlace{name: own + "apiserver", file: pkiDir + "/apiserver.crt", port: 6443},
-			certPlace{name: "apiserver-kubelet-client", file: pkiDir + "/apiserver-kubelet-client.crt"},
-			certPlace{name: "apiserver-etcd-client", file: pkiDir + "/apiserver-etcd-client.crt"},
-			certPlace{name: "front-proxy-client", file: pkiDir + "/front-proxy-client.crt"},
-			certPlace{name: "controller-manager", file: kubeDir + "/controller-manager.conf", config: true},
-			certPlace{name: "scheduler", file: kubeDir + "/scheduler.conf", config: true},
-			certPlace{name: "admin", file: adminPath, config: true})
+		out = append(out, certPlace{name: own + "apiserver", file: layout.PKIDir + "/apiserver.crt", port: 6443},
+			certPlace{name: "apiserver-kubelet-client", file: layout.PKIDir + "/apiserver-kubelet-client.crt"},
+			certPlace{name: "apiserver-etcd-client", file: layout.PKIDir + "/apiserver-etcd-client.crt"},
+			certPlace{name: "front-proxy-client", file: layout.PKIDir + "/front-proxy-client.crt"},
+			certPlace{name: "controller-manager", file: layout.KubeDir + "/controller-manager.conf", config: true},
+			certPlace{name: "scheduler", file: layout.KubeDir + "/scheduler.conf", config: true},
+			certPlace{name: "admin", file: layout.AdminPath, config: true})
 		if c.DNS.Type == "binary" {
-			out = append(out, certPlace{name: "coredns", file: corednsConf, config: true})
+			out = append(out, certPlace{name: "coredns", file: layout.CoreDNSConf, config: true})
 		}
 	}
 	if n.Has(bundle.Etcd) {
-		out = append(out, certPlace{name: own + "etcd-server", file: pkiDir + "/etcd/server.crt", port: 2379}, certPlace{name: own + "etcd-peer", file: pkiDir + "/etcd/peer.crt", port: 2380})
+		out = append(out, certPlace{name: own + "etcd-server", file: layout.PKIDir + "/etcd/server.crt", port: 2379}, certPlace{name: own + "etcd-peer", file: layout.PKIDir + "/etcd/peer.crt", port: 2380})
 	}
 	if isKubelet(n) {
-		serving := certPlace{name: own + "kubelet", file: pkiDir + "/kubelet.crt", port: 10250}
+		serving := certPlace{name: own + "kubelet", file: layout.PKIDir + "/kubelet.crt", port: 10250}
 		if c.KubeletServing {
-			serving = certPlace{own: "kubelet-serving", file: servingCert, port: 10250}
+			serving = certPlace{own: "kubelet-serving", file: layout.ServingCert, port: 10250}
 		}
-		out = append(out, serving, certPlace{name: "kube-proxy", file: kubeDir + "/kube-proxy.conf", config: true},
+		out = append(out, serving, certPlace{name: "kube-proxy", file: layout.KubeDir + "/kube-proxy.conf", config: true},
 			certPlace{own: "kubelet-client", file: "/var/lib/kubelet/pki/kubelet-client-current.pem"})
 	}
 	return out

@@ -3,14 +3,16 @@ package phases
 import (
 	"slices"
 	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 )
 
 // What a kubelet serves with is looked for where it has it from: ours, or the one that it asked the cluster for.
 func TestWhereANodeHasItsCertificates(t *testing.T) {
 	for more, want := range map[string]map[string]string{
 		"":                               {"nodes/m1/kubelet": "/etc/kubernetes/pki/kubelet.crt", "kubelet-serving": "", "coredns": ""},
-		"enable-kubelet-serving: true\n": {"nodes/m1/kubelet": "", "kubelet-serving": servingCert},
-		"service: {dns: {corednstype: binary}}\n": {"coredns": corednsConf},
+		"enable-kubelet-serving: true\n": {"nodes/m1/kubelet": "", "kubelet-serving": layout.ServingCert},
+		"service: {dns: {corednstype: binary}}\n": {"coredns": layout.CoreDNSConf},
 	} {
 		r := componentRun(t, more)
 		n := r.Cluster.Nodes[0]

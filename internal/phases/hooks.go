@@ -16,6 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
@@ -44,7 +45,7 @@ func roleWords(n config.Node) string {
 // hookEnv is the environment of every hook, as the manual has it.
 func (r *run) hookEnv(n config.Node, kind string) map[string]string {
 	return map[string]string{
-		"EGGO_CLUSTER_ID": r.Cluster.Name, "EGGO_CLUSTER_API_ENDPOINT": r.Cluster.Endpoint, "EGGO_CLUSTER_CONFIG_DIR": kubeDir,
+		"EGGO_CLUSTER_ID": r.Cluster.Name, "EGGO_CLUSTER_API_ENDPOINT": r.Cluster.Endpoint, "EGGO_CLUSTER_CONFIG_DIR": layout.KubeDir,
 		"EGGO_NODE_IP": n.IP.String(), "EGGO_NODE_NAME": n.Name, "EGGO_NODE_ARCH": n.Arch, "EGGO_NODE_ROLE": roleWords(n),
 		"EGGO_HOOK_TYPE": kind, "EGGO_OPERATOR": r.operator(),
 	}

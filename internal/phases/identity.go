@@ -17,11 +17,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/pki"
 )
-
-const localAPI = "https://127.0.0.1:6443"
 
 // ReadPKI makes sure of the certificates outside the step that does so; nodes that ask for them side by side wait for the first.
 func (r *Certs) ReadPKI(ctx context.Context) error {
@@ -119,8 +118,6 @@ func (r *Certs) AdminConf() ([]byte, error) {
 	return r.Kubeconfig("https://"+r.Cluster.Endpoint, "kubernetes-admin", r.PKI().Admin)
 }
 
-const adminPath = kubeDir + "/admin.conf"
-
 func (r *run) adminConfWritten(ctx context.Context) (bool, error) {
 	want, err := r.AdminConf()
 	if err != nil {
@@ -130,7 +127,7 @@ func (r *run) adminConfWritten(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	for _, n := range r.Cluster.With(bundle.ControlPlane) {
-		if same, err := r.Node(n.Name).Same(ctx, []node.File{secretFile(adminPath, want)}); err != nil || !same {
+		if same, err := r.Node(n.Name).Same(ctx, []node.File{layout.SecretFile(layout.AdminPath, want)}); err != nil || !same {
 			return false, err
 		}
 	}
@@ -149,7 +146,7 @@ func (r *run) writeAdminConf(ctx context.Context) error {
 		return err
 	}
 	for _, n := range r.Cluster.With(bundle.ControlPlane) {
-		if _, err := r.Node(n.Name).Put(ctx, []node.File{secretFile(adminPath, data)}); err != nil {
+		if _, err := r.Node(n.Name).Put(ctx, []node.File{layout.SecretFile(layout.AdminPath, data)}); err != nil {
 			return err
 		}
 	}

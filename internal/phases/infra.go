@@ -10,6 +10,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
@@ -55,12 +56,12 @@ func (r *run) infrastructure() []*engine.Step {
 
 // ownTrees are the directories whose whole content is ours or our daemons' on a node.
 func (r *run) ownTrees(n config.Node) []node.Tree {
-	out := []node.Tree{{Path: kubeDir, Mode: 0o755}}
+	out := []node.Tree{{Path: layout.KubeDir, Mode: 0o755}}
 	if n.Has(bundle.Etcd) {
 		out = append(out, node.Tree{Path: etcdTree, Mode: 0o700})
 	}
 	if isKubelet(n) {
-		out = append(out, node.Tree{Path: r.CNIDir(), Mode: 0o755}, node.Tree{Path: cniConfDir, Mode: 0o755}, node.Tree{Path: "/var/lib/cni", Mode: 0o755},
+		out = append(out, node.Tree{Path: r.CNIDir(), Mode: 0o755}, node.Tree{Path: layout.CNIConfDir, Mode: 0o755}, node.Tree{Path: "/var/lib/cni", Mode: 0o755},
 			node.Tree{Path: "/run/flannel", Mode: 0o755}, node.Tree{Path: "/usr/libexec/kubernetes", Mode: 0o755},
 			node.Tree{Path: "/var/lib/kubelet", Mode: 0o700})
 		out = append(out, r.runtime().trees()...)

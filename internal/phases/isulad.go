@@ -6,20 +6,15 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-)
-
-const (
-	isuladUnit = "isulad.service"
-	isuladConf = "/etc/isulad/daemon.json"
-	isuladMark = "/etc/eggo/isulad"
 )
 
 // isulad of the distribution's package. It reads one file, at a fixed place, and has no flags for CRI v1 and for systemd's cgroups. So that
 // file is there, ours, before the package is installed: package managers keep a configuration that they find.
 type isulad struct{ r *run }
 
-func (isulad) unit() string  { return isuladUnit }
+func (isulad) unit() string  { return layout.IsuladUnit }
 func (isulad) store() string { return "/var/lib/isulad" }
 
 func (d isulad) trees() []node.Tree {
@@ -27,7 +22,7 @@ func (d isulad) trees() []node.Tree {
 }
 
 func (isulad) dirs() []string             { return []string{"/etc/isulad"} }
-func (isulad) paths(config.Node) []string { return []string{isuladConf} }
+func (isulad) paths(config.Node) []string { return []string{layout.IsuladConf} }
 func (isulad) seeds() bool                { return true }
 func (isulad) keepsDigests() bool         { return false }
 func (isulad) load(archive string) string { return "isula load -i " + archive + " >/dev/null\n" }
@@ -59,12 +54,12 @@ func (d isulad) early(n config.Node) ([]node.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []node.File{plainFile(isuladConf, conf), plainFile(isuladMark, []byte("# Written by Eggo: iSulad's configuration is ours.\n"))}, nil
+	return []node.File{layout.PlainFile(layout.IsuladConf, conf), layout.PlainFile(layout.IsuladMark, []byte("# Written by Eggo: iSulad's configuration is ours.\n"))}, nil
 }
 
 func (d isulad) services(_ context.Context, n config.Node, _ *node.Node) ([]node.Service, error) {
 	files, err := d.early(n)
-	return []node.Service{{Unit: isuladUnit, Files: files}}, err
+	return []node.Service{{Unit: layout.IsuladUnit, Files: files}}, err
 }
 
 // config is daemon.json as iSulad's manual has it for Kubernetes: CRI v1, which it leaves off, systemd's cgroups, which it has for runc
@@ -88,7 +83,7 @@ func (d isulad) config(n config.Node) ([]byte, error) {
 		"hosts": []string{endpoint}, "graph": d.store(), "state": "/var/run/isulad", "engine": "lcr", "default-runtime": "runc",
 		"log-level": "ERROR", "log-driver": "stdout", "pidfile": "/var/run/isulad.pid", "start-timeout": "2m", "image-opt-timeout": "5m",
 		"storage-driver": "overlay2", "storage-opts": []string{"overlay2.override_kernel_check=true"}, "native.umask": "secure", "use-decrypted-key": true,
-		"pod-sandbox-image": d.r.PauseImage(d.r.BundleOf(n).Manifest()), "network-plugin": "cni", "cni-bin-dir": strings.Join(d.r.CNIDirs(), ";"), "cni-conf-dir": cniConfDir,
+		"pod-sandbox-image": d.r.PauseImage(d.r.BundleOf(n).Manifest()), "network-plugin": "cni", "cni-bin-dir": strings.Join(d.r.CNIDirs(), ";"), "cni-conf-dir": layout.CNIConfDir,
 		"enable-cri-v1": true, "systemd-cgroup": true,
 	}
 	if len(mirrors) > 0 {

@@ -25,10 +25,8 @@ import (
 	"k8s.io/client-go/transport"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 )
-
-// fieldManager owns the fields that we apply.
-const fieldManager = "eggo"
 
 // kube is the API server, reached through a control plane's SSH connection.
 type kube struct {
@@ -162,7 +160,7 @@ func (k *kube) patch(ctx context.Context, res dynamic.ResourceInterface, o *unst
 		return nil, err
 	}
 	force := true
-	opt := metav1.PatchOptions{FieldManager: fieldManager, Force: &force}
+	opt := metav1.PatchOptions{FieldManager: layout.FieldManager, Force: &force}
 	if dry {
 		opt.DryRun = []string{metav1.DryRunAll}
 	}

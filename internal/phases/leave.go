@@ -24,6 +24,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
@@ -258,7 +259,7 @@ func (r *run) removeMember(ctx context.Context, n config.Node) error {
 		return err
 	}
 	// By its address: one that took its name at another address stays.
-	i := slices.IndexFunc(list, func(m *pb.Member) bool { return slices.Contains(m.PeerURLs, peerURL(n)) })
+	i := slices.IndexFunc(list, func(m *pb.Member) bool { return slices.Contains(m.PeerURLs, layout.PeerURL(n)) })
 	if i < 0 {
 		return engine.ErrUnchanged
 	}
@@ -267,7 +268,7 @@ func (r *run) removeMember(ctx context.Context, n config.Node) error {
 	if r.ReadThroughAny(ctx, m) == nil {
 		for _, o := range list {
 			goes, leaves := nodeOf(o, r.leaving)
-			if !leaves || o.ID == m.ID || !slices.Contains(o.PeerURLs, peerURL(goes)) || r.ReadThroughAny(ctx, o) == nil {
+			if !leaves || o.ID == m.ID || !slices.Contains(o.PeerURLs, layout.PeerURL(goes)) || r.ReadThroughAny(ctx, o) == nil {
 				continue
 			}
 			if err := r.dropMember(ctx, goes.Name, o); err != nil {
@@ -370,7 +371,7 @@ type leavingWay struct{ r *Clients }
 
 func (w leavingWay) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	for _, n := range w.r.leaving {
-		if nd := w.r.Node(n.Name); nd != nil && addr == strings.TrimPrefix(clientURL(n), "https://") {
+		if nd := w.r.Node(n.Name); nd != nil && addr == strings.TrimPrefix(layout.ClientURL(n), "https://") {
 			return dialFrom(ctx, nd, network, addr)
 		}
 	}

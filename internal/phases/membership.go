@@ -21,6 +21,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
@@ -96,7 +97,7 @@ func hasEtcdData(ctx context.Context, nd *node.Node) (bool, error) {
 // listedMember finds a node's member by its address, else by its name.
 func listedMember(list []*pb.Member, n config.Node) *pb.Member {
 	for _, m := range list {
-		if slices.Contains(m.PeerURLs, peerURL(n)) {
+		if slices.Contains(m.PeerURLs, layout.PeerURL(n)) {
 			return m
 		}
 	}
@@ -110,7 +111,7 @@ func listedMember(list []*pb.Member, n config.Node) *pb.Member {
 
 func nodeOf(m *pb.Member, nodes []config.Node) (config.Node, bool) {
 	for _, n := range nodes {
-		if slices.Contains(m.PeerURLs, peerURL(n)) {
+		if slices.Contains(m.PeerURLs, layout.PeerURL(n)) {
 			return n, true
 		}
 	}
@@ -134,7 +135,7 @@ func (r *run) askEtcd(ctx context.Context, without []string, f func(context.Cont
 			last = err
 			continue
 		}
-		c, err := r.EtcdClient([]string{clientURL(n)}, r.Peers())
+		c, err := r.EtcdClient([]string{layout.ClientURL(n)}, r.Peers())
 		if err != nil {
 			return err
 		}
@@ -183,7 +184,7 @@ func (r *run) knownMembers(ctx context.Context, without string) ([]*pb.Member, e
 		if n.Name == without || r.Node(n.Name) == nil {
 			continue
 		}
-		if list, got := peersList(ctx, client, peerURL(n)); got == nil && len(list) > 0 {
+		if list, got := peersList(ctx, client, layout.PeerURL(n)); got == nil && len(list) > 0 {
 			return list, nil
 		}
 	}
@@ -233,7 +234,7 @@ func (r *run) startMember(ctx context.Context, n config.Node, nd *node.Node, res
 	formed := map[string]string{}
 	if r.etcdState().forming {
 		for _, m := range r.Cluster.With(bundle.Etcd) {
-			formed[m.Name] = peerURL(m)
+			formed[m.Name] = layout.PeerURL(m)
 		}
 		return r.formMember(ctx, nd, formed, restart)
 	}
@@ -269,7 +270,7 @@ func (r *run) joinMember(ctx context.Context, n config.Node, nd *node.Node) erro
 		return err
 	}
 	old := listedMember(list, n)
-	fresh := old != nil && old.Name == "" && len(old.ClientURLs) == 0 && slices.Contains(old.PeerURLs, peerURL(n)) // added, never started
+	fresh := old != nil && old.Name == "" && len(old.ClientURLs) == 0 && slices.Contains(old.PeerURLs, layout.PeerURL(n)) // added, never started
 	if err := wait.Until(ctx, listPatience, func(ctx context.Context) error { return r.othersWell(ctx, list, old) }); err != nil {
 		return err
 	}
@@ -288,8 +289,8 @@ func (r *run) joinMember(ctx context.Context, n config.Node, nd *node.Node) erro
 	members := map[string]string{}
 	for _, m := range list {
 		switch {
-		case slices.Contains(m.PeerURLs, peerURL(n)):
-			members[n.Name] = peerURL(n)
+		case slices.Contains(m.PeerURLs, layout.PeerURL(n)):
+			members[n.Name] = layout.PeerURL(n)
 		case m.Name != "" && len(m.PeerURLs) > 0:
 			members[m.Name] = m.PeerURLs[0]
 		}
@@ -318,7 +319,7 @@ func (r *run) addLearner(ctx context.Context, n config.Node, old *pb.Member) (li
 				return err
 			}
 		}
-		added, err := c.MemberAddAsLearner(ctx, []string{peerURL(n)})
+		added, err := c.MemberAddAsLearner(ctx, []string{layout.PeerURL(n)})
 		if errors.Is(err, rpctypes.ErrPeerURLExist) { // an earlier try did it, and its answer was lost
 			got, err := c.MemberList(ctx)
 			if err == nil {
@@ -392,7 +393,7 @@ func (r *run) promote(ctx context.Context, n config.Node) error {
 // snapshotOfAny saves etcd's data before the membership changes, from a member that answers.
 func (r *run) snapshotOfAny(ctx context.Context, without string) error {
 	for _, n := range r.Cluster.With(bundle.Etcd) {
-		if nd := r.Node(n.Name); nd != nil && n.Name != without && r.ReadThrough(ctx, clientURL(n)) == nil {
+		if nd := r.Node(n.Name); nd != nil && n.Name != without && r.ReadThrough(ctx, layout.ClientURL(n)) == nil {
 			return r.snapshot(ctx, n, nd)
 		}
 	}

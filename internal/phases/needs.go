@@ -9,6 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/nodepath"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
@@ -38,7 +39,7 @@ func (r *Payload) Members(n config.Node, m *bundle.Manifest) []placed {
 	var out []placed
 	there := map[string]bool{}
 	add := func(mem bundle.Member, dst string, use nodepath.Use) {
-		if dst == cniBinDir {
+		if dst == layout.CNIBinDir {
 			dst = r.CNIDir()
 		}
 		p := placed{Member: mem, Dst: dst, File: path.Join(dst, path.Base(mem.Path)), Use: use}

@@ -16,6 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
@@ -89,7 +90,7 @@ func ownUnits(n config.Node) []string {
 		out = append(out, "kubelet", "kube-proxy")
 	}
 	for i, u := range out {
-		out[i] = unitDir + u + ".service"
+		out[i] = layout.UnitDir + u + ".service"
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/nodepath"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
 )
@@ -163,11 +164,11 @@ func TestOurFilesAreKeptFree(t *testing.T) {
 				t.Errorf("%s may come from outside", f.Path)
 			}
 		}
-		if file := unitDir + s.Unit; nodepath.Check(nodepath.Listed, file) == nil {
+		if file := layout.UnitDir + s.Unit; nodepath.Check(nodepath.Listed, file) == nil {
 			t.Errorf("%s may come from outside", file)
 		}
 	}
-	for _, file := range []string{adminPath, kubeletConf, bootstrapConf, nginxMask, unitDir + balancerUnit, unitDir + firewallUnit, unitDir + dockerdUnit, unitDir + criDockerUnit, unitDir + isuladUnit} {
+	for _, file := range []string{layout.AdminPath, layout.KubeletConf, layout.BootstrapConf, nginxMask, layout.UnitDir + balancerUnit, layout.UnitDir + firewallUnit, layout.UnitDir + layout.DockerdUnit, layout.UnitDir + layout.CRIDockerUnit, layout.UnitDir + layout.IsuladUnit} {
 		if nodepath.Check(nodepath.Listed, file) == nil {
 			t.Errorf("%s may come from outside", file)
 		}

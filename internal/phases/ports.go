@@ -10,6 +10,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
@@ -118,7 +119,7 @@ func firewallService(rules []string) node.Service {
 		"[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/sh " + firewallScriptPath + "\nExecReload=/bin/sh " + firewallScriptPath + "\n\n[Install]\nWantedBy=multi-user.target\n"
 	return node.Service{Unit: firewallUnit, Files: []node.File{
 		{Path: firewallScriptPath, Mode: 0o755, Data: []byte(node.FirewallAtBoot(rules))},
-		plainFile(unitDir+firewallUnit, []byte(u)),
+		layout.PlainFile(layout.UnitDir+firewallUnit, []byte(u)),
 	}}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
@@ -130,7 +131,7 @@ func (r *Nodes) Inspect(ctx context.Context, n config.Node) error {
 		return &again
 	}
 	nd := r.NewNode(h)
-	f, err := facts.Gather(ctx, nd, n.IP, r.Cluster.ServiceGateway, r.EndpointName(), r.Now, runtimeMarkers(), r.SpaceFor())
+	f, err := facts.Gather(ctx, nd, n.IP, r.Cluster.ServiceGateway, r.EndpointName(), r.Now, layout.RuntimeMarkers(), r.SpaceFor())
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
@@ -275,7 +276,7 @@ func (r *restore) send(ctx context.Context, nd *node.Node) error {
 func (r *restore) makeData(ctx context.Context, n config.Node, nd *node.Node) error {
 	var initial []string
 	for _, m := range r.Cluster.With(bundle.Etcd) {
-		initial = append(initial, m.Name+"="+httpsURL(m.IP.String(), 2380))
+		initial = append(initial, m.Name+"="+layout.HTTPSURL(m.IP.String(), 2380))
 	}
 	part := r.fresh() + ".part"
 	_, err := nd.Change(ctx, node.Change{Desc: event.M("change.restore-make", "path", r.fresh()), Quiet: true, Script: fmt.Sprintf(`umask 077
@@ -283,7 +284,7 @@ rm -rf --one-file-system %[1]s
 %[2]s snapshot restore %[3]s --data-dir %[1]s --name %[4]s --initial-cluster %[5]s --initial-cluster-token %[6]s --initial-advertise-peer-urls %[7]s --bump-revision %[8]d --mark-compacted
 mv %[1]s %[9]s
 rm -f %[3]s
-`, part, node.Quote(r.ProgramPath(n, "etcdutl")), r.uploaded(), node.Quote(n.Name), node.Quote(strings.Join(initial, ",")), node.Quote(r.Cluster.EtcdToken+"-"+r.token), node.Quote(httpsURL(n.IP.String(), 2380)), int64(revisionBump), r.fresh())})
+`, part, node.Quote(r.ProgramPath(n, "etcdutl")), r.uploaded(), node.Quote(n.Name), node.Quote(strings.Join(initial, ",")), node.Quote(r.Cluster.EtcdToken+"-"+r.token), node.Quote(layout.HTTPSURL(n.IP.String(), 2380)), int64(revisionBump), r.fresh())})
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
@@ -68,11 +69,6 @@ func (r *run) runtimeName() string {
 	return r.Cluster.Runtime
 }
 
-// runtimeMarkers are the files by which a node's runtime is known to be ours.
-func runtimeMarkers() map[string]string {
-	return map[string]string{"containerd": containerdConf, "docker": dockerConf, "isulad": isuladMark}
-}
-
 // Program is where the bundle's program of that name is placed on the node; "" when the bundle has none for it.
 func (r *Payload) Program(n config.Node, name string) string {
 	b := r.BundleOf(n)
@@ -97,15 +93,15 @@ func (r *Payload) ProgramPath(n config.Node, name string) string {
 	if at := r.Program(n, name); at != "" {
 		return at
 	}
-	return binDir + name
+	return layout.BinDir + name
 }
 
 // CNIDir is the directory of CNI plugins: /opt/cni/bin, where network plugins install theirs, unless deploy.yaml does not list it.
 func (r *Payload) CNIDir() string {
-	if d := r.Cluster.CNIBinDirs; len(d) > 0 && !slices.Contains(d, cniBinDir) {
+	if d := r.Cluster.CNIBinDirs; len(d) > 0 && !slices.Contains(d, layout.CNIBinDir) {
 		return d[0]
 	}
-	return cniBinDir
+	return layout.CNIBinDir
 }
 
 // CNIDirs are all directories where plugins are looked for.
@@ -113,7 +109,7 @@ func (r *Payload) CNIDirs() []string {
 	if d := r.Cluster.CNIBinDirs; len(d) > 0 {
 		return d
 	}
-	return []string{cniBinDir}
+	return []string{layout.CNIBinDir}
 }
 
 // RuntimeEndpoint is the runtime's CRI socket for the kubelet.
@@ -121,7 +117,7 @@ func (r *Payload) RuntimeEndpoint() string {
 	if r.Cluster.RuntimeEndpoint != "" {
 		return r.Cluster.RuntimeEndpoint
 	}
-	return criSocket
+	return layout.CRISocket
 }
 
 // runtimeFiles puts what the runtime's package must find.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 )
 
 func TestVersionOfContainerd(t *testing.T) {
@@ -124,7 +125,7 @@ func TestRegistriesOfContainerd(t *testing.T) {
 	r.Cluster.InsecureRegistries = []string{"m.example.com", "registry.local:5000"}
 	got := map[string]string{}
 	for _, f := range (containerd{r}).registries() {
-		got[f.Path] = strings.TrimPrefix(string(f.Data), writtenByEggo)
+		got[f.Path] = strings.TrimPrefix(string(f.Data), layout.WrittenByEggo)
 	}
 	want := map[string]string{
 		"/etc/containerd/certs.d/docker.io/hosts.toml": `server = "https://registry-1.docker.io"
@@ -251,7 +252,7 @@ func TestDockerWaitsForItsConfiguration(t *testing.T) {
 	d := docker{newTestRun()}
 	files, err := d.early(worker)
 	if err != nil || !d.seeds() || len(files) != 1 || !strings.HasPrefix(files[0].Path, "/etc/systemd/system/docker.service.d/") ||
-		!strings.Contains(string(files[0].Data), "\nConditionPathExists="+dockerConf+"\n") {
+		!strings.Contains(string(files[0].Data), "\nConditionPathExists="+layout.DockerConf+"\n") {
 		t.Errorf("%v %v", files, err)
 	}
 }

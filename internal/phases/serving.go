@@ -17,12 +17,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
-
-// servingCert is what a kubelet with serverTLSBootstrap serves with.
-const servingCert = "/var/lib/kubelet/pki/kubelet-server-current.pem"
 
 // serving approves the kubelets' requests for serving certificates, which Kubernetes leaves to somebody who knows the machines: deploy.yaml
 // does. A kubelet asks again in the last fifth of its certificate's year; deploy approves that too.
@@ -56,7 +54,7 @@ func (r *run) serving(n config.Node, joined string) *engine.Step {
 }
 
 func (r *run) serves(ctx context.Context, n config.Node) (bool, error) {
-	out, err := r.Node(n.Name).Query(ctx, "[ -s "+servingCert+" ] && echo yes || true")
+	out, err := r.Node(n.Name).Query(ctx, "[ -s "+layout.ServingCert+" ] && echo yes || true")
 	return strings.TrimSpace(out) == "yes", err
 }
 
@@ -78,7 +76,7 @@ func (r *run) approve(ctx context.Context, n config.Node, c *certificatesv1.Cert
 	c.Status.Conditions = append(c.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "EggoApproved", Message: "The node of deploy.yaml asked for its own name and address.",
 	})
-	if _, err := r.API().CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, c.Name, c, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil {
+	if _, err := r.API().CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, c.Name, c, metav1.UpdateOptions{FieldManager: layout.FieldManager}); err != nil {
 		return kubeFault(err)
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
@@ -157,11 +158,11 @@ func statusUnits(c *config.Cluster, n config.Node) []string {
 	if isKubelet(n) {
 		switch c.Runtime {
 		case "docker":
-			out = append(out, dockerdUnit, criDockerUnit)
+			out = append(out, layout.DockerdUnit, layout.CRIDockerUnit)
 		case "isulad":
-			out = append(out, isuladUnit)
+			out = append(out, layout.IsuladUnit)
 		default:
-			out = append(out, containerdUnit)
+			out = append(out, layout.ContainerdUnit)
 		}
 		out = append(out, "kubelet.service", "kube-proxy.service")
 	}
@@ -182,7 +183,7 @@ func (r *run) nodeStatus(ctx context.Context, n config.Node) NodeStatus {
 		var out string
 		serving := "" // without enable-kubelet-serving one of an earlier time may lie there
 		if r.Cluster.KubeletServing {
-			serving = servingCert
+			serving = layout.ServingCert
 		}
 		if out, err = nd.Query(ctx, strings.NewReplacer("@UNITS@", quoteAll(statusUnits(r.Cluster, n)), "@SERVING@", serving, "@BALANCER@", balancerConf).Replace(statusScript+versionsScript)); err == nil {
 			st.Reached = true
@@ -300,12 +301,12 @@ func (r *run) askMember(ctx context.Context, n config.Node, st *EtcdStatus) erro
 	if r.Node(n.Name) == nil {
 		return errors.New("the machine is not reached")
 	}
-	c, err := r.EtcdClient([]string{clientURL(n)}, r.Peers())
+	c, err := r.EtcdClient([]string{layout.ClientURL(n)}, r.Peers())
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	is, err := c.Status(ctx, clientURL(n))
+	is, err := c.Status(ctx, layout.ClientURL(n))
 	if err != nil {
 		return err
 	}
@@ -347,12 +348,12 @@ func (r *run) askCluster(ctx context.Context, s *Status) {
 		o := list.Items[at]
 		st.Registered, st.Why, st.Kubelet = true, event.Clean(notReady(o)), event.Clean(o.Status.NodeInfo.KubeletVersion)
 		st.Ready = st.Why == ""
-		if _, labelled := o.Labels[labelControlPlane]; labelled != n.Has(bundle.ControlPlane) {
-			s.Drift = append(s.Drift, event.M("drift.label", "node", n.Name, "label", labelControlPlane))
+		if _, labelled := o.Labels[layout.LabelControlPlane]; labelled != n.Has(bundle.ControlPlane) {
+			s.Drift = append(s.Drift, event.M("drift.label", "node", n.Name, "label", layout.LabelControlPlane))
 		}
-		tainted := slices.ContainsFunc(o.Spec.Taints, func(t corev1.Taint) bool { return t.Key == labelControlPlane })
+		tainted := slices.ContainsFunc(o.Spec.Taints, func(t corev1.Taint) bool { return t.Key == layout.LabelControlPlane })
 		if n.Has(bundle.ControlPlane) && tainted == n.Has(bundle.Worker) {
-			s.Drift = append(s.Drift, event.M("drift.taint", "node", n.Name, "taint", labelControlPlane))
+			s.Drift = append(s.Drift, event.M("drift.taint", "node", n.Name, "taint", layout.LabelControlPlane))
 		}
 		if o.Spec.Unschedulable {
 			s.Drift = append(s.Drift, event.M("drift.cordoned", "node", n.Name))

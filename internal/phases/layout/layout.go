@@ -1,0 +1,97 @@
+// Package layout says where things are on a node, and how they are called, in the words that several areas share.
+package layout
+
+import (
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+// Where things are on a node.
+const (
+	UnitDir    = "/etc/systemd/system/"
+	KubeDir    = "/etc/kubernetes"
+	PKIDir     = KubeDir + "/pki"
+	AdminPath  = KubeDir + "/admin.conf"
+	CRISocket  = "unix:///run/containerd/containerd.sock"
+	BinDir     = "/usr/local/bin/"
+	CNIBinDir  = "/opt/cni/bin"
+	CNIConfDir = "/etc/cni/net.d"
+)
+
+// What a node joins by, and what it is then.
+const (
+	LabelControlPlane = "node-role.kubernetes.io/control-plane"
+	KubeletConf       = "/etc/kubernetes/kubelet.conf"           // written by the kubelet when it has its certificate
+	BootstrapConf     = "/etc/kubernetes/bootstrap-kubelet.conf" // holds the token; removed when the node has joined
+	TokenLife         = 24 * time.Hour
+)
+
+// ServingCert is what a kubelet with serverTLSBootstrap serves with.
+const ServingCert = "/var/lib/kubelet/pki/kubelet-server-current.pem"
+
+// LocalAPI is the API server of a control plane, on the node itself.
+const LocalAPI = "https://127.0.0.1:6443"
+
+// FieldManager owns the fields that we apply.
+const FieldManager = "eggo"
+
+// Of containerd.
+const (
+	ContainerdConf = "/etc/eggo/containerd.toml"
+	ContainerdUnit = "containerd.service"
+	CertsDir       = "/etc/containerd/certs.d"
+	WrittenByEggo  = "# Written by Eggo; removed by eggo-tui cleanup.\n"
+)
+
+// Of Docker.
+const (
+	DockerConf    = "/etc/eggo/docker.json"
+	DockerSocket  = "unix:///run/docker.sock"
+	DockerdUnit   = "docker.service"
+	CRIDockerUnit = "cri-dockerd.service"
+)
+
+// Of iSulad.
+const (
+	IsuladUnit = "isulad.service"
+	IsuladConf = "/etc/isulad/daemon.json"
+	IsuladMark = "/etc/eggo/isulad"
+)
+
+// Of CoreDNS as a service.
+const (
+	DNSPort     = 53
+	DNSMetrics  = 9153
+	Corefile    = "/etc/eggo/coredns/Corefile"
+	CoreDNSConf = "/etc/eggo/coredns/kubeconfig"
+)
+
+// RuntimeMarkers are the files by which a node's runtime is known to be ours.
+func RuntimeMarkers() map[string]string {
+	return map[string]string{"containerd": ContainerdConf, "docker": DockerConf, "isulad": IsuladMark}
+}
+
+// SecretFile is a file that root alone reads and whose content is never shown.
+func SecretFile(path string, data []byte) node.File {
+	return node.File{Path: path, Mode: 0o600, Data: data, Secret: true}
+}
+
+// PlainFile is a file that everybody may read.
+func PlainFile(path string, data []byte) node.File {
+	return node.File{Path: path, Mode: 0o644, Data: data}
+}
+
+// HTTPSURL is the address of a server by IP and port.
+func HTTPSURL(ip string, port int) string {
+	return "https://" + net.JoinHostPort(ip, fmt.Sprint(port))
+}
+
+// ClientURL is where clients reach a member of etcd.
+func ClientURL(n config.Node) string { return HTTPSURL(n.IP.String(), 2379) }
+
+// PeerURL is where members of etcd reach each other.
+func PeerURL(n config.Node) string { return HTTPSURL(n.IP.String(), 2380) }
