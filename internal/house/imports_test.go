@@ -58,6 +58,7 @@ var within = map[string][]string{
 	"internal/phases/env":     {"internal/phases/node"},
 	"internal/phases/facts":   {"internal/phases/node"},
 	"internal/phases/layout":  {"internal/phases/node"},
+	"internal/phases/nodes":   {"internal/phases/env", "internal/phases/facts", "internal/phases/node", "internal/phases/layout"},
 }
 
 // more is what a package within a room may import besides its room.

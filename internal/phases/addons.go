@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
@@ -22,7 +23,7 @@ import (
 // addons applies the network plugin, CoreDNS and what deploy.yaml lists. The network waits for every node's kube-proxy: a plugin that
 // starts before the kubernetes Service can be reached gives up and sits out a back-off of half a minute.
 func (r *run) addons() []*engine.Step {
-	needs := plan.IDs(plan.PhaseBootstrap, "proxy", kubelets(r.Cluster))
+	needs := plan.IDs(plan.PhaseBootstrap, "proxy", nodes.Kubelets(r.Cluster))
 	manifests := plan.Step(plan.PhaseAddons, "manifests", "", needs)
 	manifests.Retry = engine.Retry{Tries: 10, Delay: time.Second, MaxDelay: 5 * time.Second}
 	manifests.Check = func(ctx context.Context) (bool, error) {
@@ -47,7 +48,7 @@ func (r *run) addons() []*engine.Step {
 	// CoreDNS waits for the network: pods that a node starts before its network has a lease sit out a back-off.
 	var networks []*engine.Step
 	if r.Cluster.NetworkPlugin == "flannel" {
-		for _, n := range kubelets(r.Cluster) {
+		for _, n := range nodes.Kubelets(r.Cluster) {
 			s := plan.Step(plan.PhaseAddons, "network", n.Name, []string{manifests.ID})
 			s.Verify = r.On(n.Name, r.podRoutes)
 			s.Retry, s.Timeout = wait.Patience(), 30*time.Second

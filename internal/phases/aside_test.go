@@ -48,7 +48,7 @@ func asideRun(changes ...func(context.Context, string) error) *run {
 		n := cp(fmt.Sprint("lb", i+1), "192.0.2.41")
 		n.Roles = []bundle.Role{bundle.LoadBalancer}
 		c.Nodes = append(c.Nodes, n)
-		r.nodes[n.Name] = node.New(&teller{name: n.Name, change: change}, emit)
+		r.SetNode(n.Name, node.New(&teller{name: n.Name, change: change}, emit))
 	}
 	return r
 }
@@ -88,7 +88,7 @@ func TestAServerThatWasNotPutBackIsNotDone(t *testing.T) {
 		return nil
 	})
 	n := r.Cluster.Nodes[0]
-	r.nodes[n.Name] = node.New(&teller{name: n.Name, change: func(context.Context, string) error { return nil }}, r.Emit)
+	r.SetNode(n.Name, node.New(&teller{name: n.Name, change: func(context.Context, string) error { return nil }}, r.Emit))
 	turn := r.turnOf("apiserver")
 	if err := r.InTurn(t.Context(), "apiserver", n.Name, func(ctx context.Context) error {
 		return r.aside(ctx, n, func(context.Context) error { return nil })

@@ -69,27 +69,6 @@ func (r *run) joinable() []string {
 	return append([]string{plan.ID(plan.PhaseControl, "rights", "")}, plan.IDs(plan.PhaseBalancer, "ready", r.Cluster.With(bundle.LoadBalancer))...)
 }
 
-// EndpointName is the name by which the cluster is reached; "" when it is an address, or a node's name, which all nodes are told anyway.
-func (r *Nodes) EndpointName() string {
-	host, _, err := net.SplitHostPort(r.Cluster.Endpoint)
-	if err != nil || net.ParseIP(host) != nil || slices.ContainsFunc(r.Cluster.Nodes, func(n config.Node) bool { return n.Name == host }) {
-		return ""
-	}
-	return host
-}
-
-// EndpointAddress is where the endpoint must be, as far as deploy.yaml tells: at the load balancer, or at the only control plane. "" when
-// there are several control planes and something that we do not know stands before them.
-func (r *Nodes) EndpointAddress() string {
-	if lb := r.Cluster.With(bundle.LoadBalancer); len(lb) > 0 {
-		return lb[0].IP.String()
-	}
-	if cps := r.Cluster.With(bundle.ControlPlane); len(cps) == 1 {
-		return cps[0].IP.String()
-	}
-	return ""
-}
-
 // debianLeaves: what nginx-common makes beside its files, and leaves behind when it is purged.
 const debianLeaves = "for p in /var/www /var/www/html; do [ -e $p ] || rec dir $p absent; done\n" +
 	"[ -e /var/www/html/index.nginx-debian.html ] || rec file /var/www/html/index.nginx-debian.html absent\n"

@@ -22,6 +22,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
@@ -29,10 +30,10 @@ import (
 // bootstrap joins every kubelet by TLS bootstrapping: a token that can only ask for a certificate, and the certificate approved by the
 // controller manager.
 func (r *run) bootstrap() []*engine.Step {
-	nodes := kubelets(r.Cluster)
+	kubelets := nodes.Kubelets(r.Cluster)
 	token := plan.Step(plan.PhaseBootstrap, "token", "", r.joinable())
 	token.When = func(context.Context) (bool, event.Msg, error) {
-		for _, n := range nodes {
+		for _, n := range kubelets {
 			if !r.Skipped(n.Name) && !r.Fact(n.Name).Joined {
 				return true, event.Msg{}, nil
 			}
@@ -43,7 +44,7 @@ func (r *run) bootstrap() []*engine.Step {
 	token.Check = r.tokenValid
 	token.Apply = r.makeToken
 	steps := []*engine.Step{token}
-	for _, n := range nodes {
+	for _, n := range kubelets {
 		ready := []string{token.ID, plan.Programs(n, plan.GroupNode), plan.ID(plan.PhaseInfra, "system", n.Name), plan.ID(plan.PhaseInfra, "load-images", n.Name)}
 		kubelet := r.service(component{phase: plan.PhaseBootstrap, what: "kubelet", make: r.kubeletService, probe: r.kubeletWell(n)}, n, ready)
 		running, apply := kubelet.Check, kubelet.Apply

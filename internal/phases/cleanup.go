@@ -18,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
@@ -180,7 +181,7 @@ func (r *run) cleanNode(n config.Node, purge bool, o cleanOptions) []*engine.Ste
 		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.stop-workloads"), Script: r.stopWorkloads()})
 		return err
 	}, "unit")
-	if isKubelet(n) {
+	if nodes.IsKubelet(n) {
 		// Without --purge too: the programs that can take them away leave with the packages, and rules of a cluster that is gone lead
 		// packets astray.
 		add("network", func(ctx context.Context, nd *node.Node, _ []node.Record) error {

@@ -111,8 +111,8 @@ func TestAClusterThatIsNotWhatWasInstalled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := stand(t, silent)
 			r.Cluster.NetworkPlugin = "net"
-			r.bundles["amd64"] = shelved(map[string]string{
-				"addons/net.yaml": "kind: DaemonSet\napiVersion: apps/v1\nmetadata: {name: net, namespace: kube-system}\n"})
+			r.SetBundle("amd64", shelved(map[string]string{
+				"addons/net.yaml": "kind: DaemonSet\napiVersion: apps/v1\nmetadata: {name: net, namespace: kube-system}\n"}))
 			serving(t, r, 0, c.docs)
 			f := wantFault(t, c.ask(r, t.Context()), c.code, c.host, "")
 			for k, v := range c.args {
@@ -130,7 +130,7 @@ func TestAClusterThatIsNotWhatWasInstalled(t *testing.T) {
 func TestAManifestThatIsNone(t *testing.T) {
 	r := stand(t, silent)
 	r.Cluster.NetworkPlugin = "net"
-	r.bundles["amd64"] = shelved(map[string]string{"addons/net.yaml": "kind: [DaemonSet\n"})
+	r.SetBundle("amd64", shelved(map[string]string{"addons/net.yaml": "kind: [DaemonSet\n"}))
 	_, _, err := r.addonObjects()
 	f := wantFault(t, err, "addon.unreadable", "", "yaml")
 	if f.Class != event.ClassBundle || f.Args["addon"] != "net.yaml" {
@@ -225,8 +225,8 @@ func TestDockerWithoutAUnit(t *testing.T) {
 func TestALeaveThatIsRefused(t *testing.T) {
 	r := stand(t, to("is-active", "inactive\n"))
 	e1 := etcdOnly
-	r.leaving = []config.Node{{Name: "w2", IP: worker.IP.Next(), Roles: []bundle.Role{workerRole}}, e1}
-	r.facts["e1"] = good(e1)
+	r.Removing = []config.Node{{Name: "w2", IP: worker.IP.Next(), Roles: []bundle.Role{workerRole}}, e1}
+	r.SetFact("e1", good(e1))
 	_ = r.KeepFault("w2", event.NewFault(event.ClassFailed, "ssh.unreachable", errors.New("no route to host")))
 	serving(t, r, 0, fields{"/api/v1/nodes": list("NodeList", "v1", machineObject("w2", "v1.34.2"))})
 	found := map[string]event.Fault{}
@@ -250,16 +250,16 @@ func TestARestoreThatIsRefused(t *testing.T) {
 		spoil func(r *run)
 		want  string
 	}{
-		"a worker away":      {func(r *run) { delete(r.facts, "w1") }, "warning preflight.restore-without"},
-		"a bare machine":     {func(r *run) { r.facts["w1"].Cluster = "" }, "error preflight.restore-not-deployed"},
-		"no space":           {func(r *run) { full(r.facts["m1"], "/dev/vdb", 100<<20) }, "error preflight.restore-space"},
+		"a worker away":      {func(r *run) { r.SetFact("w1", nil) }, "warning preflight.restore-without"},
+		"a bare machine":     {func(r *run) { r.Fact("w1").Cluster = "" }, "error preflight.restore-not-deployed"},
+		"no space":           {func(r *run) { full(r.Fact("m1"), "/dev/vdb", 100<<20) }, "error preflight.restore-space"},
 		"no certificates":    {func(r *run) { r.StateDir += "/elsewhere" }, "error snapshot.no-state"},
 		"nothing in the way": {func(*run) {}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := stand(t, to("etcdutl", "yes\n"))
-			for _, f := range r.facts {
-				f.Cluster = "mine"
+			for _, n := range r.Cluster.Nodes {
+				r.Fact(n.Name).Cluster = "mine"
 			}
 			c.spoil(r)
 			var all []event.Finding

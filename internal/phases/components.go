@@ -1,7 +1,6 @@
 package phases
 
 import (
-	"context"
 	"strings"
 	"time"
 
@@ -9,9 +8,6 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/engine"
-	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
@@ -178,16 +174,4 @@ func (r *run) kubeletService(n config.Node) (node.Service, error) {
 	})}
 	files = append(files, layout.PlainFile(layout.KubeDir+"/kubelet.yaml", text), layout.PlainFile(layout.UnitDir+"kubelet.service", u.Render()))
 	return node.Service{Unit: "kubelet.service", Binaries: r.Binaries(n, "kubelet"), Tables: true, Files: files}, nil
-}
-
-// Announce tells ahead of apply that a limit of the machine is met with a configuration of its own.
-func (r *Nodes) Announce(n config.Node, apply func(context.Context) error, notice string, limited func(*facts.Facts) bool) func(context.Context) error {
-	return func(ctx context.Context) error {
-		if limited(r.Fact(n.Name)) {
-			if err := r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx), Text: event.M(notice)}); err != nil {
-				return err
-			}
-		}
-		return apply(ctx)
-	}
 }

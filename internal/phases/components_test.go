@@ -25,9 +25,9 @@ func componentRun(t *testing.T, more string) *run {
 		t.Fatal(ps)
 	}
 	r := newRun(Env{Cluster: c, Now: time.Now, StateDir: t.TempDir()})
-	r.bundles["amd64"] = box{manifest()}
+	r.SetBundle("amd64", box{manifest()})
 	for _, n := range c.Nodes {
-		r.facts[n.Name] = good(n)
+		r.SetFact(n.Name, good(n))
 	}
 	r.pki = &pki.PKI{Nodes: map[string]pki.Node{}}
 	return r
@@ -143,9 +143,9 @@ func TestTheKubeletOfEveryVersion(t *testing.T) {
 			r := componentRun(t, "")
 			m := manifest()
 			m.Kubernetes = fmt.Sprintf("v1.%d.1", minor)
-			r.bundles["amd64"] = box{m}
+			r.SetBundle("amd64", box{m})
 			n := r.Cluster.Nodes[0]
-			r.facts[n.Name].Cgroup2 = cgroup2
+			r.Fact(n.Name).Cgroup2 = cgroup2
 			s, err := r.kubeletService(n)
 			text := fileOf(t, s, err, "kubelet.yaml")
 			var k kubeletv1beta1.KubeletConfiguration
@@ -158,7 +158,7 @@ func TestTheKubeletOfEveryVersion(t *testing.T) {
 			if bytes.Contains([]byte(fileOf(t, s, err, ".service")), []byte("pod-infra")) {
 				t.Error("a flag that is gone")
 			}
-			warned := slices.Contains(codes(r.judgeNode(n, r.facts[n.Name])), "warning preflight.cgroup-v1")
+			warned := slices.Contains(codes(r.judgeNode(n, r.Fact(n.Name))), "warning preflight.cgroup-v1")
 			if warned != (!cgroup2 && minor >= 35) {
 				t.Errorf("%s, cgroup2 %v: warned %v", m.Kubernetes, cgroup2, warned)
 			}

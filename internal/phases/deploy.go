@@ -7,9 +7,8 @@ import (
 	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
@@ -26,7 +25,7 @@ func Deploy(env Env) *engine.Plan {
 // options are what a plan of the run is made for.
 func (r *run) options() plan.Options {
 	return plan.Options{
-		Hosts: hosts(r.Cluster), Limit: r.Limit, Dry: r.Dry, Emit: r.Emit, Announced: r.changes.Of, Skipped: r.Skipped,
+		Hosts: nodes.Hosts(r.Cluster), Limit: r.Limit, Dry: r.Dry, Emit: r.Emit, Announced: r.changes.Of, Skipped: r.Skipped,
 	}
 }
 
@@ -38,7 +37,7 @@ func (r *run) deployPhases() []plan.Phase {
 		}
 		return []string{plan.ID(plan.PhaseInfra, "ports", host)}
 	}
-	skip := len(r.Limit) > 0 || len(r.leaving) > 0
+	skip := len(r.Limit) > 0 || len(r.Removing) > 0
 	out := []plan.Phase{
 		{ID: plan.PhasePreflight, Open: true},
 		{ID: plan.PhaseInfra, CanSkip: skip},
@@ -88,28 +87,3 @@ func (r *run) deploy(b *plan.Builder, judge func(context.Context) error, more ..
 	}
 	r.hooksAfter(b, plan.PhaseCheck)
 }
-
-func hosts(c *config.Cluster) []event.Host {
-	var out []event.Host
-	for _, n := range c.Nodes {
-		h := event.Host{Name: n.Name, Addr: n.IP.String()}
-		for _, role := range n.Roles {
-			h.Roles = append(h.Roles, string(role))
-		}
-		out = append(out, h)
-	}
-	return out
-}
-
-// kubelets are the nodes that run a kubelet: control planes always do.
-func kubelets(c *config.Cluster) []config.Node {
-	var out []config.Node
-	for _, n := range c.Nodes {
-		if isKubelet(n) {
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
-func isKubelet(n config.Node) bool { return n.Has(bundle.ControlPlane) || n.Has(bundle.Worker) }

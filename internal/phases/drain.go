@@ -16,6 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
@@ -23,7 +24,7 @@ import (
 func (r *run) drains(l Leaving, needs []string) []*engine.Step {
 	var steps []*engine.Step
 	for _, n := range l.Nodes {
-		if !isKubelet(n) {
+		if !nodes.IsKubelet(n) {
 			continue
 		}
 		s := plan.Step(plan.PhaseDrain, "node", n.Name, needs)

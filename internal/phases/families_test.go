@@ -155,10 +155,11 @@ func TestEachMachineGetsTheBundleOfItsSystem(t *testing.T) {
 	bare := manifest()
 	bare.Name, bare.Install, bare.Members = "bare", nil, nil
 	r.Cluster.Source = config.PackageSource{Bundles: map[string]string{"amd64": "b.tar.gz"}, More: []string{"e.tar.gz"}}
-	r.bundles["extra-1"] = box{euler}
+	r.SetBundle("extra-1", box{euler})
 	w := good(worker)
 	w.OS, w.PkgManagers = map[string]string{"ID": "openEuler", "VERSION_ID": "24.03"}, []string{"apt-get", "dnf"}
-	r.facts = map[string]*facts.Facts{master.Name: good(master), worker.Name: w}
+	r.SetFact(master.Name, good(master))
+	r.SetFact(worker.Name, w)
 	if a, b := r.BundleOf(master).Manifest().Name, r.BundleOf(worker).Manifest().Name; a != "b" || b != "e" {
 		t.Errorf("served from %s and %s", a, b)
 	}
@@ -174,7 +175,8 @@ func TestEachMachineGetsTheBundleOfItsSystem(t *testing.T) {
 	if !slices.Equal(codes(got), []string{"error preflight.os"}) || got[0].Fault.Args["for"] != "debian 12 (bookworm) (b), openEuler 24.03 (e)" {
 		t.Errorf("%+v", got)
 	}
-	r.Cluster.Source.More, r.bundles["extra-2"] = append(r.Cluster.Source.More, "bare.tar.gz"), box{bare}
+	r.Cluster.Source.More = append(r.Cluster.Source.More, "bare.tar.gz")
+	r.SetBundle("extra-2", box{bare})
 	if b := r.BundleOf(worker); b == nil || b.Manifest().Name != "bare" {
 		t.Error("a bundle without packages does not serve what no other fits")
 	}

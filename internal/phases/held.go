@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/pki"
 )
 
@@ -51,7 +52,7 @@ func certPlaces(c *config.Cluster, n config.Node) []certPlace {
 	if n.Has(bundle.Etcd) {
 		out = append(out, certPlace{name: own + "etcd-server", file: layout.PKIDir + "/etcd/server.crt", port: 2379}, certPlace{name: own + "etcd-peer", file: layout.PKIDir + "/etcd/peer.crt", port: 2380})
 	}
-	if isKubelet(n) {
+	if nodes.IsKubelet(n) {
 		serving := certPlace{name: own + "kubelet", file: layout.PKIDir + "/kubelet.crt", port: 10250}
 		if c.KubeletServing {
 			serving = certPlace{own: "kubelet-serving", file: layout.ServingCert, port: 10250}

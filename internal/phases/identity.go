@@ -19,6 +19,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/pki"
 )
 
@@ -47,7 +48,7 @@ func (r *Certs) EnsurePKI(ctx context.Context) error {
 		spec.ExtraIPs = append(spec.ExtraIPs[:len(spec.ExtraIPs):len(spec.ExtraIPs)], n.IP)
 	}
 	for _, n := range c.Nodes {
-		spec.Machines = append(spec.Machines, pki.Machine{Name: n.Name, IP: n.IP, ControlPlane: n.Has(bundle.ControlPlane), Etcd: n.Has(bundle.Etcd), Kubelet: isKubelet(n)})
+		spec.Machines = append(spec.Machines, pki.Machine{Name: n.Name, IP: n.IP, ControlPlane: n.Has(bundle.ControlPlane), Etcd: n.Has(bundle.Etcd), Kubelet: nodes.IsKubelet(n)})
 	}
 	dir := filepath.Join(r.StateDir, "pki")
 	var adopted []string
@@ -167,7 +168,7 @@ func (r *run) corednsManifest() ([]byte, error) {
 // anyNameserver says whether CoreDNS has somebody to ask for other names: every node's resolv.conf names a server that is not the node
 // itself. Else forwarding would loop.
 func (r *run) anyNameserver() bool {
-	for _, n := range kubelets(r.Cluster) {
+	for _, n := range nodes.Kubelets(r.Cluster) {
 		if !r.Skipped(n.Name) && !r.Fact(n.Name).Nameserver {
 			return false
 		}

@@ -3,7 +3,6 @@ package phases
 import (
 	"context"
 	"fmt"
-	"path"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -12,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
@@ -29,7 +29,7 @@ func (r *run) infrastructure() []*engine.Step {
 		if n.Has(bundle.LoadBalancer) {
 			first = append(first, plan.ID(plan.PhaseInfra, "mask-nginx", n.Name))
 		}
-		seeded := isKubelet(n) && r.runtime().seeds()
+		seeded := nodes.IsKubelet(n) && r.runtime().seeds()
 		if seeded {
 			first = append(first, plan.ID(plan.PhaseInfra, "runtime-files", n.Name))
 		}
@@ -44,7 +44,7 @@ func (r *run) infrastructure() []*engine.Step {
 		for _, group := range plan.Groups(n) {
 			steps = append(steps, r.placePrograms(n, group))
 		}
-		if isKubelet(n) {
+		if nodes.IsKubelet(n) {
 			steps = append(steps, r.runtimeStep(n), r.sendImages(n), r.loadImages(n))
 		}
 	}
@@ -60,7 +60,7 @@ func (r *run) ownTrees(n config.Node) []node.Tree {
 	if n.Has(bundle.Etcd) {
 		out = append(out, node.Tree{Path: etcdTree, Mode: 0o700})
 	}
-	if isKubelet(n) {
+	if nodes.IsKubelet(n) {
 		out = append(out, node.Tree{Path: r.CNIDir(), Mode: 0o755}, node.Tree{Path: layout.CNIConfDir, Mode: 0o755}, node.Tree{Path: "/var/lib/cni", Mode: 0o755},
 			node.Tree{Path: "/run/flannel", Mode: 0o755}, node.Tree{Path: "/usr/libexec/kubernetes", Mode: 0o755},
 			node.Tree{Path: "/var/lib/kubelet", Mode: 0o700})
@@ -68,14 +68,6 @@ func (r *run) ownTrees(n config.Node) []node.Tree {
 		out = append(out, node.Tree{Path: "/var/log/pods", Mode: 0o750, Purge: true}, node.Tree{Path: "/var/log/containers", Mode: 0o755, Purge: true})
 	}
 	return out
-}
-
-// SentDir is where bundle's packages and images lie on the node until they are installed and loaded: package-src.distpath, or a place of ours.
-func (r *Nodes) SentDir() string {
-	if d := r.Cluster.Source.DstPath; d != "" {
-		return path.Join(d, "eggo-node")
-	}
-	return node.Dir
 }
 
 // safeDir refuses a path that somebody other than root could lead elsewhere: a directory on the way that is not root's, or in which others may
@@ -100,14 +92,14 @@ func (r *run) claim(n config.Node) *engine.Step {
 		// Whoever may write in a directory above could change a package between its arrival and its installation.
 		trees = strings.Replace(safeDir, "@DIR@", node.Quote(dir), 1) + node.Tree{Path: dir, Mode: 0o700}.Script() + "[ -L $D/repo ] || rm -rf $D/repo\nln -sfn " + node.Quote(dir) + " $D/repo\n"
 	}
-	if isKubelet(n) {
+	if nodes.IsKubelet(n) {
 		own = append(own, pluginTrees(r.Cluster.NetworkPlugin)...)
 	}
 	for _, t := range own {
 		trees += t.Script()
 		names += t.Path + " "
 	}
-	if isKubelet(n) {
+	if nodes.IsKubelet(n) {
 		for _, d := range r.runtime().dirs() {
 			trees += "dirs " + node.Quote(d) + "\n"
 			names += d + " "
@@ -120,7 +112,7 @@ func (r *run) claim(n config.Node) *engine.Step {
 		return out == want, err
 	})
 	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
-		if isKubelet(n) { // what a link leads to must not be taken for ours, or a cleanup would empty it
+		if nodes.IsKubelet(n) { // what a link leads to must not be taken for ours, or a cleanup would empty it
 			if err := r.CheckTargets(ctx, nd, []placed{r.pluginPlace()}); err != nil {
 				return err
 			}
@@ -193,15 +185,4 @@ func (r *run) hostsBlock(to config.Node) string {
 	}
 	b.WriteString(blockEnd + "\n")
 	return b.String()
-}
-
-// Verified turns a check into a proof: not so is a fault with the code.
-func (r *Nodes) Verified(name string, check func(context.Context, *node.Node) (bool, error), code string) func(context.Context) error {
-	return func(ctx context.Context) error {
-		ok, err := check(ctx, r.Node(name))
-		if err == nil && !ok {
-			err = event.NewFault(event.ClassFailed, code, nil).On(name)
-		}
-		return err
-	}
 }

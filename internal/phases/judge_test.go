@@ -89,7 +89,7 @@ func TestJudgeOfAuthorities(t *testing.T) {
 			if diff := cmp.Diff(c.deploy, codes(r.judgeNode(worker, f))); diff != "" {
 				t.Error("deploy:", diff)
 			}
-			r.facts["w1"] = f
+			r.SetFact("w1", f)
 			if diff := cmp.Diff(c.cleanup, codes(r.judgeAuthorities())); diff != "" {
 				t.Error("cleanup:", diff)
 			}
@@ -271,7 +271,7 @@ func TestJudgeOfReachAsksASingleMachineToo(t *testing.T) {
 	if got := r.judgeReach(t.Context()); got != nil {
 		t.Error("a machine that could not be looked at, which is told elsewhere:", got)
 	}
-	r.nodes["m1"] = node.New(mute{}, nil)
+	r.SetNode("m1", node.New(mute{}, nil))
 	if got := r.judgeReach(t.Context()); !slices.Equal(codes(got), []string{"error preflight.unreachable"}) || got[0].Host != "m1" {
 		t.Errorf("%+v", got)
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
@@ -49,11 +50,11 @@ type Leaving struct {
 func Delete(env Env, l Leaving) *engine.Plan {
 	env.Saved = nil // the nodes that are missed are those that leave
 	r := newRun(env)
-	r.leaving, r.force = l.Nodes, l.Force
+	r.Removing, r.force = l.Nodes, l.Force
 	o := r.options()
-	o.Skip, o.Hosts = r.Skip, append(o.Hosts, hosts(&config.Cluster{Nodes: l.Nodes})...)
+	o.Skip, o.Hosts = r.Skip, append(o.Hosts, nodes.Hosts(&config.Cluster{Nodes: l.Nodes})...)
 	hooks := r.commandHooks(l.Nodes, plan.PhaseDrain, false)
-	drains := len(hooks) > 0 || slices.ContainsFunc(l.Nodes, isKubelet)
+	drains := len(hooks) > 0 || slices.ContainsFunc(l.Nodes, nodes.IsKubelet)
 	b := plan.New(o, r.deletePhases(drains)...)
 	empty := slices.Concat(hooks, r.drains(l, append(plan.Verdict(), barrier(b, "hooks.before", hooks)...)))
 	drained := barrier(b, "drain.done", empty)
@@ -136,7 +137,7 @@ func (r *run) leave(l Leaving, others string) (steps, scripts []*engine.Step) {
 	var gone []string
 	for _, n := range l.Nodes {
 		needs := []string{ready}
-		if isKubelet(n) {
+		if nodes.IsKubelet(n) {
 			needs = append(needs, plan.ID(plan.PhaseDrain, "node", n.Name))
 		}
 		if n.Has(bundle.Etcd) {
@@ -150,7 +151,7 @@ func (r *run) leave(l Leaving, others string) (steps, scripts []*engine.Step) {
 		cleaning, around := r.cleanAround(n, l.Purge, cleanOptions{needs: needs, scripts: needs, leaving: true})
 		steps, scripts = append(steps, cleaning...), append(scripts, around...)
 		last := cleaning[len(cleaning)-1].ID
-		if isKubelet(n) {
+		if nodes.IsKubelet(n) {
 			// The object goes when the kubelet no longer runs: it would write it again.
 			s := plan.Step(plan.PhaseLeave, "object", n.Name, []string{last})
 			s.Retry = engine.Retry{Tries: 10, Delay: time.Second, MaxDelay: 3 * time.Second}
@@ -164,9 +165,6 @@ func (r *run) leave(l Leaving, others string) (steps, scripts []*engine.Step) {
 	pods.Verify = func(ctx context.Context) error { return r.podsGone(ctx, l.Nodes) }
 	return append(steps, pods), scripts
 }
-
-// Unreachable says whether a node that leaves did not let us in.
-func (r *Nodes) Unreachable(n config.Node) bool { return r.Node(n.Name) == nil }
 
 // judgeLeave refuses a leave that the cluster would not survive, before anything is touched.
 func (r *run) judgeLeave(ctx context.Context) error {
@@ -190,7 +188,7 @@ func (r *run) judgeLeave(ctx context.Context) error {
 	}); err != nil {
 		add(event.Error, "", "leave-no-api", "cause", event.Clean(err.Error()), "cluster", r.Cluster.Name)
 	}
-	for _, n := range r.leaving {
+	for _, n := range r.Removing {
 		f := r.Fact(n.Name)
 		switch {
 		case f == nil:
@@ -220,7 +218,7 @@ func (r *run) judgeLeave(ctx context.Context) error {
 
 // judgeQuorum counts the members of etcd that stay and answer against the quorum of the cluster without those that go.
 func (r *run) judgeQuorum(ctx context.Context) []event.Finding {
-	if !slices.ContainsFunc(r.leaving, func(n config.Node) bool { return n.Has(bundle.Etcd) }) {
+	if !slices.ContainsFunc(r.Removing, func(n config.Node) bool { return n.Has(bundle.Etcd) }) {
 		return nil
 	}
 	list, err := r.memberList(ctx)
@@ -230,7 +228,7 @@ func (r *run) judgeQuorum(ctx context.Context) []event.Finding {
 	size, well, going := 0, 0, 0
 	var names []string
 	for _, m := range list {
-		if _, goes := nodeOf(m, r.leaving); goes {
+		if _, goes := nodeOf(m, r.Removing); goes {
 			going++
 			continue
 		}
@@ -267,7 +265,7 @@ func (r *run) removeMember(ctx context.Context, n config.Node) error {
 	// Those that are gone leave before one that is well, in whatever order they were named: each of them is counted in the quorum until then.
 	if r.ReadThroughAny(ctx, m) == nil {
 		for _, o := range list {
-			goes, leaves := nodeOf(o, r.leaving)
+			goes, leaves := nodeOf(o, r.Removing)
 			if !leaves || o.ID == m.ID || !slices.Contains(o.PeerURLs, layout.PeerURL(goes)) || r.ReadThroughAny(ctx, o) == nil {
 				continue
 			}
@@ -370,7 +368,7 @@ func (r *run) moveLeader(ctx context.Context, m *pb.Member, list []*pb.Member) e
 type leavingWay struct{ r *Clients }
 
 func (w leavingWay) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	for _, n := range w.r.leaving {
+	for _, n := range w.r.Removing {
 		if nd := w.r.Node(n.Name); nd != nil && addr == strings.TrimPrefix(layout.ClientURL(n), "https://") {
 			return dialFrom(ctx, nd, network, addr)
 		}
@@ -398,9 +396,9 @@ func (r *run) deleteObject(ctx context.Context, n config.Node) error {
 
 // podsGone takes away the pods of nodes that died: nobody is left who could confirm their end, and what makes them again waits for it. Those
 // of other nodes were evicted, and what is left of them the garbage collector takes.
-func (r *run) podsGone(ctx context.Context, nodes []config.Node) error {
-	for _, n := range nodes {
-		if !isKubelet(n) || !r.Unreachable(n) {
+func (r *run) podsGone(ctx context.Context, removed []config.Node) error {
+	for _, n := range removed {
+		if !nodes.IsKubelet(n) || !r.Unreachable(n) {
 			continue
 		}
 		list, err := r.API().CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.Name})

@@ -7,6 +7,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 )
 
 // savedName is the cluster's own deploy.yaml in its state directory.
@@ -35,7 +36,7 @@ func (r *run) judgeLost() []event.Finding {
 		var roles []string
 		for _, role := range was.Roles {
 			// A worker that is a control plane stays a node: its taints follow. A load balancer that moves is told below.
-			gone := role == bundle.ControlPlane || role == bundle.Etcd || role == bundle.Worker && !isKubelet(r.Cluster.Nodes[i])
+			gone := role == bundle.ControlPlane || role == bundle.Etcd || role == bundle.Worker && !nodes.IsKubelet(r.Cluster.Nodes[i])
 			if gone && !r.Cluster.Nodes[i].Has(role) {
 				roles = append(roles, string(role))
 			}

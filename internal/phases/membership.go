@@ -84,7 +84,7 @@ func (r *run) settleMembership(ctx context.Context) error {
 
 // leaves says whether a member is one of a node that leaves.
 func (r *run) leaves(m *pb.Member) bool {
-	_, yes := nodeOf(m, r.leaving)
+	_, yes := nodeOf(m, r.Removing)
 	return yes
 }
 

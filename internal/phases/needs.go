@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/nodepath"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 )
 
 // placed is a member of the bundle with its place on a node.
@@ -84,7 +85,7 @@ func (r *run) executed(n config.Node) []string {
 			out = append(out, "coredns")
 		}
 	}
-	if isKubelet(n) {
+	if nodes.IsKubelet(n) {
 		out = append(append(out, "kubelet", "kube-proxy"), r.runtime().executes()...)
 	}
 	return out

@@ -18,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 )
 
 // judgeOurs looks at a node that carries this cluster's name. The name alone proves little, it has a default: what counts is that the
@@ -31,7 +32,7 @@ func (r *run) judgeOurs(n config.Node, f *facts.Facts) []event.Finding {
 	if f.NodeName != "" && f.NodeName != n.Name {
 		out = append(out, finding(event.Error, n.Name, "renamed", "was", event.Clean(f.NodeName)))
 	}
-	if f.OwnRuntime != "" && isKubelet(n) && f.OwnRuntime != r.runtimeName() {
+	if f.OwnRuntime != "" && nodes.IsKubelet(n) && f.OwnRuntime != r.runtimeName() {
 		out = append(out, finding(event.Error, n.Name, "runtime-change", "is", f.OwnRuntime, "want", r.runtimeName()))
 	}
 	if b := r.BundleFor(n, f); b != nil && f.Kubelet != "" && b.Manifest().Kubernetes != "" && f.Kubelet != b.Manifest().Kubernetes {
@@ -86,7 +87,7 @@ func ownUnits(n config.Node) []string {
 	if n.Has(bundle.LoadBalancer) {
 		out = append(out, "eggo-lb")
 	}
-	if isKubelet(n) {
+	if nodes.IsKubelet(n) {
 		out = append(out, "kubelet", "kube-proxy")
 	}
 	for i, u := range out {
@@ -117,7 +118,7 @@ func (r *run) judgeFiles(ctx context.Context) []event.Finding {
 
 func (r *run) foreignFiles(ctx context.Context, n config.Node, nd *node.Node, b Bundle) []event.Finding {
 	paths := ownUnits(n)
-	if isKubelet(n) {
+	if nodes.IsKubelet(n) {
 		paths = append(paths, r.runtime().paths(n)...)
 	}
 	for _, m := range r.Members(n, b.Manifest()) {

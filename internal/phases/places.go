@@ -13,6 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/nodepath"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 )
 
 // Whatever names a place on a node, a bundle or deploy.yaml, the place is held against one list (internal/nodepath)
@@ -106,7 +107,7 @@ shadowed() { # DIR NAME: another unit of that name
 // judgeTargets finds what CheckTargets would refuse on a node.
 func (r *run) judgeTargets(ctx context.Context, n config.Node, nd *node.Node, b Bundle) []event.Finding {
 	list := slices.DeleteFunc(r.Members(n, b.Manifest()), func(p placed) bool { return placeFault(p) != nil }) // told already
-	if isKubelet(n) {
+	if nodes.IsKubelet(n) {
 		list = append(list, r.pluginPlace())
 	}
 	faults, err := r.TargetFaults(ctx, nd, list)

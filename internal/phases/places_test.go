@@ -132,7 +132,7 @@ func TestPlacesAreJudgedTogether(t *testing.T) {
 		"into our certificates": {[]config.Package{{Name: "pki", Type: "dir", Dst: "/etc/kubernetes"}}, []string{"error place.ours"}},
 	} {
 		r := newTestRun()
-		r.bundles["amd64"] = box{m}
+		r.SetBundle("amd64", box{m})
 		r.Cluster.Packages[workerRole] = c.list
 		if got := codes(r.judgePlaces(worker, good(worker))); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)

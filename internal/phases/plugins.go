@@ -16,6 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
@@ -33,7 +34,7 @@ func pluginTrees(plugin string) []node.Tree {
 // judgePlugin compares the node's kernel with what the network plugin asks of it. Whether a module is built into the kernel cannot be told
 // of every machine, so that its absence is only a warning.
 func (r *run) judgePlugin(n config.Node, f *facts.Facts) []event.Finding {
-	if !isKubelet(n) {
+	if !nodes.IsKubelet(n) {
 		return nil
 	}
 	plugin := r.Cluster.NetworkPlugin

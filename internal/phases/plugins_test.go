@@ -40,7 +40,7 @@ func pluginRun(t *testing.T, network string, members ...bundle.Member) *run {
 		m.Members = append(m.Members, bundle.Member{Path: "addons/" + name, Kind: bundle.Addon, Name: name})
 	}
 	m.Members = append(m.Members, members...)
-	r.bundles["amd64"] = shelf{m}
+	r.SetBundle("amd64", shelf{m})
 	return r
 }
 
@@ -204,11 +204,11 @@ func TestCoreDNSAsAService(t *testing.T) {
 	m := manifest()
 	m.Images = m.Images[:1] // nobody needs CoreDNS's image
 	m.Members = append(m.Members, bundle.Member{Path: "coredns", Kind: bundle.Binary, Name: "coredns", Dst: "/usr/local/bin", Roles: []bundle.Role{cpRole}})
-	r.bundles["amd64"] = box{m}
+	r.SetBundle("amd64", box{m})
 	if got := codes(r.judgeBundle(r.Bundle("amd64"), bundle.AllRoles())); len(got) > 0 {
 		t.Errorf("%v", got)
 	}
-	r.facts["m1"].Nameserver, r.facts["m1"].Resolv = true, "/run/systemd/resolve/resolv.conf"
+	r.Fact("m1").Nameserver, r.Fact("m1").Resolv = true, "/run/systemd/resolve/resolv.conf"
 	s, err := r.corednsService(n)
 	conf := fileOf(t, s, err, "Corefile")
 	for _, want := range []string{".:53 {", "bind 192.0.2.11\n", "kubernetes air.gap in-addr.arpa", "kubeconfig /etc/eggo/coredns/kubeconfig", "prometheus 192.0.2.11:9153", "forward . /run/systemd/resolve/resolv.conf"} {
@@ -222,7 +222,7 @@ func TestCoreDNSAsAService(t *testing.T) {
 	if units := statusUnits(r.Cluster, n); !slices.Contains(units, "coredns.service") {
 		t.Errorf("status asks of %v", units)
 	}
-	r.facts["m1"].Nameserver = false
+	r.Fact("m1").Nameserver = false
 	if s, err = r.corednsService(n); strings.Contains(fileOf(t, s, err, "Corefile"), "forward") {
 		t.Error("it would ask itself")
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
@@ -40,7 +41,7 @@ func (r *run) inbound(n config.Node) []facts.PortRange {
 	if n.Has(bundle.LoadBalancer) {
 		add(r.Cluster.LBPort, "tcp")
 	}
-	if isKubelet(n) {
+	if nodes.IsKubelet(n) {
 		add(10250, "tcp")
 		add(10256, "tcp")
 		for _, x := range pluginPorts(r.Cluster.NetworkPlugin) {
@@ -92,7 +93,7 @@ func (r *run) rules(n config.Node, f *facts.Facts, all bool) []string {
 
 // pods are the networks whose packets the machine has to forward.
 func (r *run) pods(n config.Node) []string {
-	if !isKubelet(n) {
+	if !nodes.IsKubelet(n) {
 		return nil
 	}
 	return r.podNetworks()

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,8 +16,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
-	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
@@ -75,70 +74,6 @@ func (r *run) lookStep(n config.Node) *engine.Step {
 	s.Optional = true
 	s.Verify = func(ctx context.Context) error { return r.KeepFault(n.Name, r.Inspect(ctx, n)) }
 	return s
-}
-
-// KeepFault keeps for the verdict what went wrong; the last try counts.
-func (r *Nodes) KeepFault(what string, err error) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.failed[what] = event.AsFault(err)
-	return err
-}
-
-// Failure is the finding of what could not be looked at.
-func (r *Nodes) Failure(what, host string) event.Finding {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	f := event.NewFault(event.ClassFailed, "internal", nil)
-	if kept := r.failed[what]; kept != nil {
-		c := *kept
-		f = &c
-	}
-	if host != "" {
-		f = f.On(host)
-	}
-	return event.Finding{Host: host, Severity: event.Error, Fault: *f}
-}
-
-func (r *Nodes) Arches() []string {
-	var out []string
-	for _, n := range r.Cluster.Nodes {
-		if !slices.Contains(out, n.Arch) {
-			out = append(out, n.Arch)
-		}
-	}
-	sort.Strings(out)
-	return out
-}
-
-func (r *Nodes) StageBundle(ctx context.Context, source config.BundleSource) error {
-	b, err := r.Stage(ctx, source)
-	if err != nil {
-		return err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.bundles[source.Key] = b
-	return nil
-}
-
-func (r *Nodes) Inspect(ctx context.Context, n config.Node) error {
-	h, err := r.Connect(ctx, n)
-	if f := event.AsFault(err); f != nil {
-		// A run that was killed holds the node until what it had begun there is ended, which takes seconds.
-		again := *f
-		again.Retry = f.Retry || f.Class == event.ClassLocked
-		return &again
-	}
-	nd := r.NewNode(h)
-	f, err := facts.Gather(ctx, nd, n.IP, r.Cluster.ServiceGateway, r.EndpointName(), r.Now, layout.RuntimeMarkers(), r.SpaceFor())
-	if err != nil {
-		return err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.nodes[n.Name], r.facts[n.Name] = nd, f
-	return nil
 }
 
 // judge turns the facts into findings, tells them all, and fails when one is an error.
@@ -217,20 +152,20 @@ func (r *run) judgeNode(n config.Node, f *facts.Facts) []event.Finding {
 	if len(f.Missing) > 0 {
 		add(event.Error, "missing", "what", strings.Join(f.Missing, ", "))
 	}
-	if f.Swap && isKubelet(n) {
+	if f.Swap && nodes.IsKubelet(n) {
 		add(event.Error, "swap")
 	}
-	if f.NoRoute && isKubelet(n) {
+	if f.NoRoute && nodes.IsKubelet(n) {
 		add(event.Error, "no-route", "service", r.Cluster.ServiceGateway.String())
 	}
-	if f.DockerJSON && isKubelet(n) && r.runtimeName() == "docker" {
+	if f.DockerJSON && nodes.IsKubelet(n) && r.runtimeName() == "docker" {
 		add(event.Warning, "docker-json")
 	}
 	out = append(out, judgeSize(n, f)...)
 	if f.SELinux && n.Has(bundle.LoadBalancer) {
 		add(event.Warning, "selinux-balancer", "port", strconv.Itoa(r.Cluster.LBPort))
 	}
-	if f.Resolves == "no" && isKubelet(n) {
+	if f.Resolves == "no" && nodes.IsKubelet(n) {
 		if addr := r.EndpointAddress(); addr != "" {
 			add(event.Warning, "endpoint-told", "name", r.EndpointName(), "addr", addr)
 		} else {
@@ -242,7 +177,7 @@ func (r *run) judgeNode(n config.Node, f *facts.Facts) []event.Finding {
 	out = append(out, r.judgePlugin(n, f)...)
 	out = append(out, r.judgeDNSPort(n, f)...)
 	if b := r.BundleFor(n, f); b != nil {
-		if isKubelet(n) && !f.Cgroup2 && minor(b.Manifest()) >= cgroup1Refused {
+		if nodes.IsKubelet(n) && !f.Cgroup2 && minor(b.Manifest()) >= cgroup1Refused {
 			add(event.Warning, "cgroup-v1", "version", b.Manifest().Kubernetes)
 		}
 		out = append(out, r.judgeSpace(n, f, b)...)
@@ -265,7 +200,7 @@ func (r *run) judgeTaken(n config.Node, f *facts.Facts) []event.Finding {
 	if len(f.Active) > 0 {
 		out = append(out, finding(event.Error, n.Name, "foreign-cluster", "services", strings.Join(f.Active, ", ")))
 	}
-	if len(f.Runtimes) > 0 && isKubelet(n) {
+	if len(f.Runtimes) > 0 && nodes.IsKubelet(n) {
 		out = append(out, finding(event.Error, n.Name, "foreign-runtime", "runtime", strings.Join(f.Runtimes, ", ")))
 	}
 	if len(f.Present) > 0 && !f.Recorded { // what a cleanup kept is recorded still
@@ -291,7 +226,7 @@ func (r *run) ports(n config.Node) []int {
 	if n.Has(bundle.LoadBalancer) {
 		p = append(p, r.Cluster.LBPort)
 	}
-	if isKubelet(n) {
+	if nodes.IsKubelet(n) {
 		p = append(p, 10248, 10249, 10250, 10256)
 	}
 	return p
@@ -357,14 +292,6 @@ func judgeFree(n config.Node, f *facts.Facts, need map[string]int64) []event.Fin
 		}
 	}
 	return out
-}
-
-// SpaceFor is the path whose file system holds what is sent, in the words of Facts.Free.
-func (r *Nodes) SpaceFor() string {
-	if d := r.Cluster.Source.DstPath; d != "" {
-		return d
-	}
-	return node.Dir
 }
 
 func mib(b int64) string { return fmt.Sprintf("%d MiB", (b+1<<20-1)>>20) }

@@ -56,12 +56,12 @@ func TestEachMachineGetsTheProgramsOfItsRoles(t *testing.T) {
 		"a list and a script":         {worker, nil, own(kubelet, config.Package{Name: "get.sh", Type: "shell", Schedule: "prejoin"}), nil},
 		"a list and a late script":    {worker, nil, own(kubelet, config.Package{Name: "get.sh", Type: "shell", Schedule: "postjoin"}), []string{"error preflight.unlisted kube-proxy worker"}},
 		"additions are no list":       {worker, nil, own(config.Package{Name: "jq", Type: "pkg", Addition: true}), nil},
-		"no bundle serves it":         {worker, []string{"kubelet"}, func(r *run, _ *facts.Facts) { delete(r.bundles, "amd64") }, nil},
+		"no bundle serves it":         {worker, []string{"kubelet"}, func(r *run, _ *facts.Facts) { r.SetBundle("amd64", nil) }, nil},
 		"a bundle for another system": {worker, []string{"kubelet"}, func(_ *run, f *facts.Facts) { f.OS["ID"], f.OS["ID_LIKE"] = "fedora", "" }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, f := newTestRun(), good(c.node)
-			r.bundles["amd64"] = box{complete(c.absent...)}
+			r.SetBundle("amd64", box{complete(c.absent...)})
 			if c.change != nil {
 				c.change(r, f)
 			}
@@ -82,7 +82,7 @@ func TestEachMachineGetsTheProgramsOfItsRoles(t *testing.T) {
 // A service starts the program where the list puts it.
 func TestServicesStartWhatWasPlaced(t *testing.T) {
 	r := newTestRun()
-	r.facts[worker.Name] = good(worker)
+	r.SetFact(worker.Name, good(worker))
 	r.Cluster.Packages[workerRole] = []config.Package{{Name: "kubelet", Type: "binary", Dst: "/usr/bin"}}
 	if got := r.ProgramPath(worker, "kubelet"); got != "/usr/bin/kubelet" {
 		t.Error(got)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
@@ -25,14 +24,6 @@ import (
 func Rehearsal(env Env, planned func(Env) *engine.Plan) *engine.Plan {
 	env.Dry = true
 	return planned(env)
-}
-
-// NewNode is a node whose changes are made, or in a rehearsal only announced.
-func (r *Nodes) NewNode(h node.Host) *node.Node {
-	if r.Dry {
-		return node.Rehearse(h, r.Emit)
-	}
-	return node.New(h, r.Emit)
 }
 
 // recorder keeps a rehearsal's requests from changing the cluster; nil when it is none.

@@ -27,6 +27,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
@@ -386,7 +387,7 @@ func (r *restore) comeBack() []*engine.Step {
 		s := r.starts("controllers", n, []string{ready.ID}, "kube-controller-manager.service", "kube-scheduler.service")
 		steps, last = append(steps, s), append(last, s.ID)
 	}
-	for _, n := range kubelets(r.Cluster) {
+	for _, n := range nodes.Kubelets(r.Cluster) {
 		s := plan.Step(plan.PhaseRestore, "kubelet", n.Name, []string{ready.ID})
 		s.When = r.whenThere(n)
 		s.Check = func(ctx context.Context) (bool, error) { return r.registered(ctx, n) }

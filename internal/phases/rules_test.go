@@ -56,7 +56,7 @@ func manifest() *bundle.Manifest {
 
 func newTestRun() *run {
 	r := newRun(Env{Cluster: &config.Cluster{Name: "mine", Nodes: []config.Node{master, worker}, NetworkPlugin: "flannel", Packages: map[bundle.Role][]config.Package{}}, Now: time.Now})
-	r.bundles["amd64"] = box{manifest()}
+	r.SetBundle("amd64", box{manifest()})
 	return r
 }
 
@@ -137,7 +137,7 @@ func TestWhatIsWrongWithAMachine(t *testing.T) {
 			r.Cluster.Nodes = append(r.Cluster.Nodes, master, balancerNode)
 		}, []string{"warning preflight.endpoint-told"}},
 		"which a member never asks": {etcdOnly, named, nil},
-		"no bundle to compare with": {worker, func(r *run, f *facts.Facts) { delete(r.bundles, "amd64"); f.PkgManagers = nil }, nil},
+		"no bundle to compare with": {worker, func(r *run, f *facts.Facts) { r.SetBundle("amd64", nil); f.PkgManagers = nil }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, f := newTestRun(), good(c.node)
@@ -198,9 +198,9 @@ func TestWhatABundleLacks(t *testing.T) {
 			r := newTestRun()
 			m := manifest()
 			c.change(r.Cluster, m)
-			r.bundles["amd64"] = box{m}
+			r.SetBundle("amd64", box{m})
 			for _, n := range r.Cluster.Nodes {
-				r.facts[n.Name] = good(n)
+				r.SetFact(n.Name, good(n))
 			}
 			got := r.judgeBundles()
 			if diff := cmp.Diff(c.want, codes(got)); diff != "" {
@@ -217,15 +217,16 @@ func TestWhatABundleLacks(t *testing.T) {
 
 func TestMachinesThatWereCopiedAreTold(t *testing.T) {
 	r := newTestRun()
-	r.facts["m1"], r.facts["w1"] = good(master), good(worker)
+	r.SetFact("m1", good(master))
+	r.SetFact("w1", good(worker))
 	if got := r.judgeTogether(); got != nil {
 		t.Error(got)
 	}
-	r.facts["w1"].MachineID = "m1"
+	r.Fact("w1").MachineID = "m1"
 	if got := codes(r.judgeTogether()); !slices.Equal(got, []string{"warning preflight.machine-id"}) {
 		t.Error(got)
 	}
-	r.facts["w1"].MachineID, r.facts["m1"].MachineID = "", ""
+	r.Fact("w1").MachineID, r.Fact("m1").MachineID = "", ""
 	if got := r.judgeTogether(); got != nil {
 		t.Error("two machines without an identity:", got)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
@@ -277,7 +278,7 @@ func (r *run) judgeRuntime(arch string, m *bundle.Manifest) []event.Finding {
 			out = append(out, event.Finding{Severity: event.Error, Fault: *f})
 		}
 	}
-	for _, n := range kubelets(r.Cluster) {
+	for _, n := range nodes.Kubelets(r.Cluster) {
 		if b := r.BundleOf(n); n.Arch != arch || b != nil && b.Manifest() != m { // another bundle's machine
 			continue
 		}

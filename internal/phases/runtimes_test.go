@@ -42,7 +42,7 @@ func engineArgs(kv ...string) []config.ExtraArgs {
 func TestConfigurationOfContainerd(t *testing.T) {
 	t.Parallel()
 	r := newTestRun()
-	r.facts["w1"] = good(worker)
+	r.SetFact("w1", good(worker))
 	r.Cluster.CNIBinDirs = []string{"/usr/libexec/cni", "/opt/cni/bin"}
 	got := containerd{r}.config(worker, containerdVersion{1, 6})
 	want := `# Written by Eggo; removed by eggo-tui cleanup.
@@ -69,7 +69,7 @@ config_path = "/etc/containerd/certs.d"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error("1.6:", diff)
 	}
-	r.facts["w1"].Caps, r.facts["w1"].AppArmor = ^uint64(0), true
+	r.Fact("w1").Caps, r.Fact("w1").AppArmor = ^uint64(0), true
 	r.Cluster.RuntimeEndpoint = "unix:///run/own/cri.sock"
 	r.Cluster.ExtraArgs = engineArgs("oom_score", "-500", "debug.level", "info", "cri.max_container_log_line_size", "32768", "images.max_concurrent_downloads", "5", "cri.enable_cdi", "false")
 	got = containerd{r}.config(worker, containerdVersion{2, 2})
@@ -209,7 +209,7 @@ func TestConfigurationOfISulad(t *testing.T) {
 		network-plugin pidfile pod-sandbox-image registry-mirrors runtimes selinux-enabled start-timeout state storage-driver storage-opts systemd-cgroup tls tls-config
 		tls-verify use-decrypted-key websocket-server-listening-port`)
 	r := newTestRun()
-	r.facts[worker.Name] = good(worker)
+	r.SetFact(worker.Name, good(worker))
 	r.Cluster.Runtime, r.Cluster.CNIBinDirs = "isulad", []string{"/usr/libexec/cni", "/opt/cni/bin"}
 	r.Cluster.RegistryMirrors, r.Cluster.InsecureRegistries = []string{"https://m.example.com", "http://10.0.0.5:5000"}, []string{"r.local:5000"}
 	r.Cluster.ExtraArgs = engineArgs("log-level", "INFO")

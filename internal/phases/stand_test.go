@@ -71,7 +71,7 @@ func stand(t *testing.T, says func(string) string) *run {
 		t.Fatal(err)
 	}
 	for _, n := range r.Cluster.Nodes {
-		r.nodes[n.Name] = node.New(stub{name: n.Name, says: says}, r.Emit)
+		r.SetNode(n.Name, node.New(stub{name: n.Name, says: says}, r.Emit))
 	}
 	return r
 }
@@ -83,9 +83,9 @@ func listen(t *testing.T, r *run, port string) net.Listener {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, _ := r.nodes["m1"].Host.(stub)
+	s, _ := r.Node("m1").Host.(stub)
 	s.ports = map[string]net.Listener{port: l}
-	r.nodes["m1"] = node.New(s, r.Emit)
+	r.SetNode("m1", node.New(s, r.Emit))
 	return l
 }
 

@@ -1,15 +1,12 @@
 package phases
 
 import (
-	"context"
 	"crypto/rand"
 	"strings"
 	"sync"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/phases/facts"
-	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/pki"
 )
@@ -17,7 +14,7 @@ import (
 // run is one run: its values, and what single areas keep during it.
 type run struct {
 	*Env
-	*Nodes
+	*nodes.Nodes
 	*Payload
 	*Certs
 	*Clients
@@ -38,8 +35,7 @@ type run struct {
 
 func newRun(env Env) *run {
 	e := &env
-	n := &Nodes{Env: e, nodes: map[string]*node.Node{}, facts: map[string]*facts.Facts{}, bundles: map[string]Bundle{},
-		failed: map[string]*event.Fault{}, without: map[string]bool{}}
+	n := nodes.New(e)
 	p, c := &Payload{Nodes: n}, &Certs{Env: e}
 	r := &run{Env: e, Nodes: n, Payload: p, Certs: c, Clients: &Clients{Env: e, Nodes: n, Certs: c},
 		Rolling: &Rolling{turns: map[string]*turn{}},
@@ -52,28 +48,9 @@ func newRun(env Env) *run {
 	return r
 }
 
-// Nodes are the nodes of a run, what is known of them and what they are served from.
-type Nodes struct {
-	*Env
-	mu      sync.Mutex
-	nodes   map[string]*node.Node
-	facts   map[string]*facts.Facts
-	bundles map[string]Bundle       // by the key of their source
-	failed  map[string]*event.Fault // what preflight could not inspect
-	without map[string]bool         // nodes that the run continues without
-	leaving []config.Node           // nodes that are removed from the cluster in this run
-}
-
-// SetNode keeps a node that is connected.
-func (r *Nodes) SetNode(name string, nd *node.Node) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.nodes[name] = nd
-}
-
 // Payload is what nodes get of their bundles.
 type Payload struct {
-	*Nodes
+	*nodes.Nodes
 	// Executed are the names of the binaries that services of ours on a node execute.
 	Executed func(config.Node) []string
 }
@@ -96,7 +73,7 @@ func (r *Certs) PKI() *pki.PKI {
 // Clients reach the API servers and etcd through the nodes.
 type Clients struct {
 	*Env
-	*Nodes
+	*nodes.Nodes
 	*Certs
 	mu      sync.Mutex
 	kube    *kube
@@ -134,34 +111,3 @@ type Rolling struct {
 
 // Unproven says whether the component's last restart on the node did not end well.
 func (r *Rolling) Unproven(what, host string) bool { return r.turnOf(what).unproven(host) }
-
-// Node returns a node that a step before this one has connected.
-func (r *Nodes) Node(name string) *node.Node {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.nodes[name]
-}
-
-func (r *Nodes) Fact(name string) *facts.Facts {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.facts[name]
-}
-
-func (r *Nodes) Bundle(key string) Bundle {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.bundles[key]
-}
-
-// On is a step's way to its node.
-func (r *Nodes) On(name string, f func(context.Context, *node.Node) error) func(context.Context) error {
-	return func(ctx context.Context) error {
-		nd := r.Node(name)
-		return r.withFullDisks(ctx, nd, f(ctx, nd))
-	}
-}
-
-func (r *Nodes) Ask(name string, f func(context.Context, *node.Node) (bool, error)) func(context.Context) (bool, error) {
-	return func(ctx context.Context) (bool, error) { return f(ctx, r.Node(name)) }
-}

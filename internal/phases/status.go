@@ -19,6 +19,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 )
 
 // The bounds of a status: what does not answer by then counts as not answering.
@@ -155,7 +156,7 @@ func statusUnits(c *config.Cluster, n config.Node) []string {
 			out = append(out, "coredns.service")
 		}
 	}
-	if isKubelet(n) {
+	if nodes.IsKubelet(n) {
 		switch c.Runtime {
 		case "docker":
 			out = append(out, layout.DockerdUnit, layout.CRIDockerUnit)
@@ -336,7 +337,7 @@ func (r *run) askCluster(ctx context.Context, s *Status) {
 		return
 	}
 	for i, n := range r.Cluster.Nodes {
-		if !isKubelet(n) {
+		if !nodes.IsKubelet(n) {
 			continue
 		}
 		st := &s.Nodes[i]
@@ -361,7 +362,7 @@ func (r *run) askCluster(ctx context.Context, s *Status) {
 	}
 	var versions []string
 	for _, o := range list.Items {
-		if !slices.ContainsFunc(kubelets(r.Cluster), func(n config.Node) bool { return n.Name == o.Name }) {
+		if !slices.ContainsFunc(nodes.Kubelets(r.Cluster), func(n config.Node) bool { return n.Name == o.Name }) {
 			s.Drift = append(s.Drift, event.M("drift.stranger", "node", event.Clean(o.Name)))
 		}
 		if v := event.Clean(o.Status.NodeInfo.KubeletVersion); v != "" && !slices.Contains(versions, v) {

@@ -1,0 +1,246 @@
+// Package nodes has the nodes of a run: the way to each, what is known of it, the bundle that it is served from, and whether the run goes
+// on without it. Each node is asked and changed through a node.Node.
+package nodes
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+// Nodes are the nodes of a run, what is known of them and what they are served from.
+type Nodes struct {
+	*env.Env
+	mu       sync.Mutex
+	nodes    map[string]*node.Node
+	facts    map[string]*facts.Facts
+	bundles  map[string]env.Bundle   // by the key of their source
+	failed   map[string]*event.Fault // what preflight could not inspect
+	skipped  map[string]bool         // nodes that the run continues without
+	Removing []config.Node           // nodes that are removed from the cluster in this run
+}
+
+// New are the nodes of a run, of which nothing is known yet.
+func New(e *env.Env) *Nodes {
+	return &Nodes{Env: e, nodes: map[string]*node.Node{}, facts: map[string]*facts.Facts{}, bundles: map[string]env.Bundle{},
+		failed: map[string]*event.Fault{}, skipped: map[string]bool{}}
+}
+
+// Node returns a node that a step before this one has connected.
+func (r *Nodes) Node(name string) *node.Node {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.nodes[name]
+}
+
+// SetNode keeps a node that is connected.
+func (r *Nodes) SetNode(name string, nd *node.Node) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.nodes[name] = nd
+}
+
+// Fact is what is known of a node; nil before it was inspected.
+func (r *Nodes) Fact(name string) *facts.Facts {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.facts[name]
+}
+
+// SetFact keeps what is known of a node.
+func (r *Nodes) SetFact(name string, f *facts.Facts) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.facts[name] = f
+}
+
+// Bundle is a staged bundle by the key of its source; nil before.
+func (r *Nodes) Bundle(key string) env.Bundle {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.bundles[key]
+}
+
+// SetBundle keeps a staged bundle by the key of its source; nil forgets it.
+func (r *Nodes) SetBundle(key string, b env.Bundle) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.bundles[key] = b
+}
+
+// NewNode is a node whose changes are made, or in a rehearsal only announced.
+func (r *Nodes) NewNode(h node.Host) *node.Node {
+	if r.Dry {
+		return node.Rehearse(h, r.Emit)
+	}
+	return node.New(h, r.Emit)
+}
+
+// Inspect connects to a node and reads its facts.
+func (r *Nodes) Inspect(ctx context.Context, n config.Node) error {
+	h, err := r.Connect(ctx, n)
+	if f := event.AsFault(err); f != nil {
+		// A run that was killed holds the node until what it had begun there is ended, which takes seconds.
+		again := *f
+		again.Retry = f.Retry || f.Class == event.ClassLocked
+		return &again
+	}
+	nd := r.NewNode(h)
+	f, err := facts.Gather(ctx, nd, n.IP, r.Cluster.ServiceGateway, r.EndpointName(), r.Now, layout.RuntimeMarkers(), r.SpaceFor())
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.nodes[n.Name], r.facts[n.Name] = nd, f
+	return nil
+}
+
+// StageBundle has a bundle unpacked and verified.
+func (r *Nodes) StageBundle(ctx context.Context, source config.BundleSource) error {
+	b, err := r.Stage(ctx, source)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.bundles[source.Key] = b
+	return nil
+}
+
+// KeepFault keeps for the verdict what went wrong; the last try counts.
+func (r *Nodes) KeepFault(what string, err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed[what] = event.AsFault(err)
+	return err
+}
+
+// Failure is the finding of what could not be looked at.
+func (r *Nodes) Failure(what, host string) event.Finding {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f := event.NewFault(event.ClassFailed, "internal", nil)
+	if kept := r.failed[what]; kept != nil {
+		c := *kept
+		f = &c
+	}
+	if host != "" {
+		f = f.On(host)
+	}
+	return event.Finding{Host: host, Severity: event.Error, Fault: *f}
+}
+
+// Unreachable says whether a node that leaves did not let us in.
+func (r *Nodes) Unreachable(n config.Node) bool { return r.Node(n.Name) == nil }
+
+// On is a step's way to its node.
+func (r *Nodes) On(name string, f func(context.Context, *node.Node) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		nd := r.Node(name)
+		return r.withFullDisks(ctx, nd, f(ctx, nd))
+	}
+}
+
+// Ask is a step's question to its node.
+func (r *Nodes) Ask(name string, f func(context.Context, *node.Node) (bool, error)) func(context.Context) (bool, error) {
+	return func(ctx context.Context) (bool, error) { return f(ctx, r.Node(name)) }
+}
+
+// Verified turns a check into a proof: not so is a fault with the code.
+func (r *Nodes) Verified(name string, check func(context.Context, *node.Node) (bool, error), code string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		ok, err := check(ctx, r.Node(name))
+		if err == nil && !ok {
+			err = event.NewFault(event.ClassFailed, code, nil).On(name)
+		}
+		return err
+	}
+}
+
+// Announce tells ahead of apply that a limit of the machine is met with a configuration of its own.
+func (r *Nodes) Announce(n config.Node, apply func(context.Context) error, notice string, limited func(*facts.Facts) bool) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if limited(r.Fact(n.Name)) {
+			if err := r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx), Text: event.M(notice)}); err != nil {
+				return err
+			}
+		}
+		return apply(ctx)
+	}
+}
+
+// fullDisks prints where the file systems are mounted that Eggo writes to and that have less than 256 KiB or 16 inodes
+// left for root, for whom some of what others see as full is kept. Images that nobody can write to are always full.
+const fullDisks = `for p in / /etc /opt /tmp /usr/local /var /var/lib /var/log @SENT@; do
+  [ -d "$p" ] && [ -w "$p" ] || continue
+  df -PB1 "$p" 2>/dev/null | awk 'NR==2 && $2-$3<262144 {print $6}'
+  df -Pi "$p" 2>/dev/null | awk 'NR==2 && $2>0 && $4<16 {print $6}'
+done | sort -u
+`
+
+// withFullDisks adds to a failure which file systems of its node are full: what fails on a full disk often does not say so, as a shell whose
+// printf says "I/O error".
+func (r *Nodes) withFullDisks(ctx context.Context, nd *node.Node, err error) error {
+	var f *event.Fault
+	if err == nil || ctx.Err() != nil || !errors.As(err, &f) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	out, asked := nd.Query(ctx, strings.ReplaceAll(fullDisks, "@SENT@", node.Quote(r.SentDir())))
+	full := strings.Fields(out)
+	for i, mount := range full {
+		full[i] = event.Clean(mount)
+	}
+	if asked == nil && len(full) > 0 {
+		told := *f
+		told.Args = maps.Clone(f.Args)
+		if told.Args == nil {
+			told.Args = map[string]string{}
+		}
+		told.Args[event.FullDisks] = strings.Join(full, ", ")
+		told.Err = err
+		return &told
+	}
+	return err
+}
+
+// Hosts are the nodes as the event log has them.
+func Hosts(c *config.Cluster) []event.Host {
+	var out []event.Host
+	for _, n := range c.Nodes {
+		h := event.Host{Name: n.Name, Addr: n.IP.String()}
+		for _, role := range n.Roles {
+			h.Roles = append(h.Roles, string(role))
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+// Kubelets are the nodes that run a kubelet: control planes always do.
+func Kubelets(c *config.Cluster) []config.Node {
+	var out []config.Node
+	for _, n := range c.Nodes {
+		if IsKubelet(n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// IsKubelet says whether a node runs a kubelet.
+func IsKubelet(n config.Node) bool { return n.Has(bundle.ControlPlane) || n.Has(bundle.Worker) }
