@@ -3,8 +3,6 @@ package phases
 import (
 	"fmt"
 	"net"
-	"path"
-	"slices"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/assets"
@@ -19,22 +17,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
-
-// DNSBinary says whether CoreDNS runs as a service of every control plane.
-func (r *Payload) DNSBinary() bool { return r.Cluster.DNS.Type == "binary" }
-
-// DNSProgram is where CoreDNS is on the control planes: a program of the bundle, or what a package of the name brings; "" without either.
-func (r *Payload) DNSProgram(n config.Node, m *bundle.Manifest) string {
-	for _, p := range r.Members(n, m) {
-		if p.Kind == bundle.Binary && path.Base(p.File) == "coredns" {
-			return p.File
-		}
-	}
-	if slices.Contains(r.Packages(n, m), "coredns") {
-		return "/usr/bin/coredns"
-	}
-	return ""
-}
 
 // dnsServers starts CoreDNS on every control plane, with a certificate that may do what its pods may.
 func (r *run) dnsServers() []*engine.Step {

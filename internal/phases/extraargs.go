@@ -3,29 +3,10 @@ package phases
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 )
-
-// Override lays config-extra-args over a component's own flags (for etcd: environment variables), key by key. The keys of flags carry no
-// dashes.
-func (r *Payload) Override(component string, flags map[string]string) map[string]string {
-	out := maps.Clone(flags)
-	if out == nil {
-		out = map[string]string{}
-	}
-	for _, e := range r.Cluster.ExtraArgs {
-		if e.Component != component {
-			continue
-		}
-		for k, v := range e.Args {
-			out[strings.TrimPrefix(k, "--")] = v
-		}
-	}
-	return out
-}
 
 // overrideProxy lays kube-proxy's arguments over its configuration, field by field, and returns the flags that it reads beside it.
 func (r *run) overrideProxy(doc map[string]any) map[string]string {

@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
@@ -72,7 +73,7 @@ func (r *run) ownTrees(n config.Node) []node.Tree {
 
 // safeDir refuses a path that somebody other than root could lead elsewhere: a directory on the way that is not root's, or in which others may
 // rename what is root's.
-const safeDir = closedLib + `d=@DIR@
+const safeDir = payload.ClosedLib + `d=@DIR@
 [ "$(realpath -m "$d")" = "$d" ] || fail node.unsafe-dir "$d"
 while :; do
   if [ -e "$d" ] && ! closed "$d"; then fail node.unsafe-dir "$d"; fi
@@ -113,7 +114,7 @@ func (r *run) claim(n config.Node) *engine.Step {
 	})
 	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 		if nodes.IsKubelet(n) { // what a link leads to must not be taken for ours, or a cleanup would empty it
-			if err := r.CheckTargets(ctx, nd, []placed{r.pluginPlace()}); err != nil {
+			if err := r.CheckTargets(ctx, nd, []payload.Placed{r.pluginPlace()}); err != nil {
 				return err
 			}
 		}

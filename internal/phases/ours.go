@@ -123,8 +123,8 @@ func (r *run) foreignFiles(ctx context.Context, n config.Node, nd *node.Node, b 
 	}
 	for _, m := range r.Members(n, b.Manifest()) {
 		paths = append(paths, m.File)
-		if m.executed {
-			paths = append(paths, m.binary().File)
+		if m.Executed {
+			paths = append(paths, m.Binary().File)
 		}
 	}
 	out, err := nd.Query(ctx, fmt.Sprintf(`for p in %s; do

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,55 +17,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
-
-// overrides says whether a role's list stands in place of what the bundle's manifest says. Additions do not, nor do lists of images, manifests
-// and scripts alone.
-func overrides(list []config.Package) bool {
-	return slices.ContainsFunc(list, func(p config.Package) bool {
-		return !p.Addition && slices.Contains([]string{"pkg", "repo", "binary", "file", "dir"}, p.Type)
-	})
-}
-
-// targets are the members of the bundle that a package of the list means, each with the directory that it goes to.
-func targets(p config.Package, m *bundle.Manifest, add func(bundle.Member, string)) {
-	for _, x := range m.Members {
-		switch {
-		case p.Type == "pkg" || !p.Means(m, x):
-		case x.Kind == bundle.Addon && p.Name == config.AllAddons:
-			add(x, path.Join(p.Dst, "addons"))
-		case x.Kind == bundle.ExtraDir:
-			add(x, path.Join(p.Dst, path.Dir(m.Rel(x))))
-		default:
-			add(x, p.Dst)
-		}
-	}
-}
-
-// Listed are the names of a type in the lists of the node's roles, each once.
-func (r *Payload) Listed(n config.Node, kind string) []string {
-	var out []string
-	for _, role := range n.Roles {
-		for _, p := range r.Cluster.Packages[role] {
-			if p.Type == kind && !slices.Contains(out, p.Name) {
-				out = append(out, p.Name)
-			}
-		}
-	}
-	return out
-}
-
-// Manifests are the packages of type yaml of all roles, in the order of the machines: they are the cluster's, not a machine's.
-func (r *Payload) Manifests() []string {
-	var out []string
-	for _, n := range r.Cluster.Nodes {
-		for _, name := range r.Listed(n, "yaml") {
-			if !slices.Contains(out, name) {
-				out = append(out, name)
-			}
-		}
-	}
-	return out
-}
 
 // maxManifest bounds a manifest from the network, in bytes.
 const maxManifest = 16 << 20

@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
@@ -20,15 +21,15 @@ func (r *run) placePrograms(n config.Node, group string) *engine.Step {
 	s := plan.Step(plan.PhaseInfra, "programs-"+group, n.Name, []string{plan.ID(plan.PhaseInfra, "claim", n.Name)})
 	s.Lane, s.Limit, s.Timeout = plan.LaneBulk, plan.LimitUploads, 30*time.Minute
 	s.Retry = engine.Retry{Tries: 5, Delay: 2 * time.Second, MaxDelay: 30 * time.Second}
-	list := func() []placed {
-		return slices.DeleteFunc(r.Members(n, r.BundleOf(n).Manifest()), func(p placed) bool { return plan.GroupOf(n, p.Member) != group })
+	list := func() []payload.Placed {
+		return slices.DeleteFunc(r.Members(n, r.BundleOf(n).Manifest()), func(p payload.Placed) bool { return plan.GroupOf(n, p.Member) != group })
 	}
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		var want, script strings.Builder
 		for _, p := range list() {
 			at := p.File
-			if p.executed {
-				at = p.binary().File
+			if p.Executed {
+				at = p.Binary().File
 				fmt.Fprintf(&script, "[ -e %[1]s ] || [ -L %[1]s ] || exit 0\n", node.Quote(p.File))
 			}
 			fmt.Fprintf(&want, "%o %s\n", p.Mode, p.SHA256)
@@ -46,8 +47,8 @@ func (r *run) placePrograms(n config.Node, group string) *engine.Step {
 			open := func() (io.ReadSeekCloser, error) { return b.Open(p.Path) }
 			up := node.Upload{Path: p.File, Mode: p.Mode, Size: p.Size, SHA256: p.SHA256, Open: open, What: p.Name + "/" + p.File}
 			var err error
-			if p.executed {
-				err = nd.PlaceBinary(ctx, p.binary(), up)
+			if p.Executed {
+				err = nd.PlaceBinary(ctx, p.Binary(), up)
 			} else {
 				_, err = nd.Place(ctx, up)
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/nodepath"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
 )
 
@@ -100,7 +101,7 @@ func TestEveryReasonHasAMessage(t *testing.T) {
 		nodepath.Listed: {"/etc/kubernetes/pki/ca.crt"},
 	} {
 		for _, file := range files {
-			f := placeFault(placed{Member: bundle.Member{Path: "member"}, File: file, Use: use})
+			f := payload.PlaceFault(payload.Placed{Member: bundle.Member{Path: "member"}, File: file, Use: use})
 			if f == nil {
 				t.Fatal(file)
 			}

@@ -3,7 +3,6 @@ package phases
 import (
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
@@ -54,26 +52,6 @@ func kernelBefore(release string, major, minor int) bool {
 	x, err := strconv.Atoi(a)
 	y, err2 := strconv.Atoi(strings.TrimRight(b, "-+abcdefghijklmnopqrstuvwxyz"))
 	return err == nil && err2 == nil && (x < major || x == major && y < minor)
-}
-
-// AddonMember is where in the bundle a manifest to apply is: an addon by its name, or, for an absolute path (NetworkYamlPath), the addon of
-// that base name, else the file that the packages place there on the control plane.
-func (r *Payload) AddonMember(m *bundle.Manifest, name string) (string, bool) {
-	has := func(member string) bool {
-		return slices.ContainsFunc(m.Members, func(x bundle.Member) bool { return x.Path == member })
-	}
-	if !path.IsAbs(name) {
-		return config.ManifestIn(m, name)
-	}
-	if member := m.Layout.Place(bundle.Addon, path.Base(name)); has(member) {
-		return member, true
-	}
-	for _, p := range r.Members(r.Cluster.With(bundle.ControlPlane)[0], m) {
-		if p.File == path.Clean(name) {
-			return p.Path, true
-		}
-	}
-	return "", false
 }
 
 // fit fits an object of an addon to the cluster, and tells what was changed.

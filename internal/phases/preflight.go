@@ -239,9 +239,9 @@ func (r *run) judgeSpace(n config.Node, f *facts.Facts, b Bundle) []event.Findin
 	need := map[string]int64{}
 	for _, m := range r.Members(n, b.Manifest()) {
 		switch {
-		case m.executed && !slices.Contains(f.Versions, node.VersionOf(m.binary().File)):
+		case m.Executed && !slices.Contains(f.Versions, node.VersionOf(m.Binary().File)):
 			need[node.VersionsDir] += m.Size
-		case !m.executed && f.Cluster != r.Cluster.Name:
+		case !m.Executed && f.Cluster != r.Cluster.Name:
 			need[m.Dst] += m.Size
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/payload"
 )
 
 // judgePrograms finds that a machine would not get what its roles start, before anything is touched: its bundle does not have it, or the list
@@ -32,7 +33,7 @@ func (r *run) judgePrograms(n config.Node, f *facts.Facts) []event.Finding {
 			continue
 		}
 		code := "no-program"
-		if overrides(list) {
+		if payload.Overrides(list) {
 			code = "unlisted"
 		}
 		for _, name := range config.StartedPrograms(role) {
@@ -41,7 +42,7 @@ func (r *run) judgePrograms(n config.Node, f *facts.Facts) []event.Finding {
 			}
 		}
 		for _, name := range config.ToolPrograms(role) {
-			if !overrides(list) && r.ProgramIn(n, m, name) == "" {
+			if !payload.Overrides(list) && r.ProgramIn(n, m, name) == "" {
 				add(event.Warning, "no-tool", name, role)
 			}
 		}

@@ -12,7 +12,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
-	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
@@ -68,57 +67,6 @@ func (r *run) runtimeName() string {
 		return "containerd"
 	}
 	return r.Cluster.Runtime
-}
-
-// Program is where the bundle's program of that name is placed on the node; "" when the bundle has none for it.
-func (r *Payload) Program(n config.Node, name string) string {
-	b := r.BundleOf(n)
-	if b == nil {
-		return ""
-	}
-	return r.ProgramIn(n, b.Manifest(), name)
-}
-
-// ProgramIn is where the program of that name of a bundle is placed on the node; "" when the bundle has none for it.
-func (r *Payload) ProgramIn(n config.Node, m *bundle.Manifest, name string) string {
-	for _, p := range r.Members(n, m) {
-		if path.Base(p.File) == name {
-			return p.File
-		}
-	}
-	return ""
-}
-
-// ProgramPath is where a service's program is: where the bundle or a list of deploy.yaml places it.
-func (r *Payload) ProgramPath(n config.Node, name string) string {
-	if at := r.Program(n, name); at != "" {
-		return at
-	}
-	return layout.BinDir + name
-}
-
-// CNIDir is the directory of CNI plugins: /opt/cni/bin, where network plugins install theirs, unless deploy.yaml does not list it.
-func (r *Payload) CNIDir() string {
-	if d := r.Cluster.CNIBinDirs; len(d) > 0 && !slices.Contains(d, layout.CNIBinDir) {
-		return d[0]
-	}
-	return layout.CNIBinDir
-}
-
-// CNIDirs are all directories where plugins are looked for.
-func (r *Payload) CNIDirs() []string {
-	if d := r.Cluster.CNIBinDirs; len(d) > 0 {
-		return d
-	}
-	return []string{layout.CNIBinDir}
-}
-
-// RuntimeEndpoint is the runtime's CRI socket for the kubelet.
-func (r *Payload) RuntimeEndpoint() string {
-	if r.Cluster.RuntimeEndpoint != "" {
-		return r.Cluster.RuntimeEndpoint
-	}
-	return layout.CRISocket
 }
 
 // runtimeFiles puts what the runtime's package must find.

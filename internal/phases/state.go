@@ -5,8 +5,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/pki"
 )
@@ -15,7 +15,7 @@ import (
 type run struct {
 	*Env
 	*nodes.Nodes
-	*Payload
+	*payload.Payload
 	*Certs
 	*Clients
 	*Rolling
@@ -36,7 +36,7 @@ type run struct {
 func newRun(env Env) *run {
 	e := &env
 	n := nodes.New(e)
-	p, c := &Payload{Nodes: n}, &Certs{Env: e}
+	p, c := &payload.Payload{Nodes: n}, &Certs{Env: e}
 	r := &run{Env: e, Nodes: n, Payload: p, Certs: c, Clients: &Clients{Env: e, Nodes: n, Certs: c},
 		Rolling: &Rolling{turns: map[string]*turn{}},
 		fetched: map[string][]byte{}, down: map[string]bool{}, balance: make(chan struct{}, 1), told: map[string]bool{},
@@ -46,13 +46,6 @@ func newRun(env Env) *run {
 	}
 	p.Executed = r.executed
 	return r
-}
-
-// Payload is what nodes get of their bundles.
-type Payload struct {
-	*nodes.Nodes
-	// Executed are the names of the binaries that services of ours on a node execute.
-	Executed func(config.Node) []string
 }
 
 // Certs are the cluster's certificates and the kubeconfigs made with them.
