@@ -158,7 +158,7 @@ func (r *run) handToken(ctx context.Context, nd *node.Node) error {
 	if !ok {
 		return event.NewFault(event.ClassFailed, "bootstrap.no-token", nil).On(nd.Name())
 	}
-	conf, err := r.BootstrapKubeconfig(t)
+	conf, err := r.BootstrapKubeconfig(t.ID + "." + t.Secret)
 	if err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func (r *run) mayJoin(ctx context.Context, nd *node.Node) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	conf, err := r.BootstrapKubeconfig(t)
+	conf, err := r.BootstrapKubeconfig(t.ID + "." + t.Secret)
 	if err != nil {
 		return false, err
 	}

@@ -29,7 +29,7 @@ func componentRun(t *testing.T, more string) *run {
 	for _, n := range c.Nodes {
 		r.SetFact(n.Name, good(n))
 	}
-	r.pki = &pki.PKI{Nodes: map[string]pki.Node{}}
+	r.Certs.Use(&pki.PKI{Nodes: map[string]pki.Node{}})
 	return r
 }
 

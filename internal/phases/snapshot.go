@@ -70,14 +70,6 @@ func (r *run) snapshotAny(ctx context.Context, path string) error {
 	return event.NewFault(event.ClassFailed, "snapshot.none", last)
 }
 
-// OpenPKI reads the cluster's certificates; where there are none it makes none, for they would be another cluster's.
-func (r *Certs) OpenPKI(ctx context.Context) error {
-	if _, err := os.Stat(filepath.Join(r.StateDir, "pki", "etcd", "ca.key")); err != nil {
-		return event.NewFault(event.ClassPreflight, "snapshot.no-state", err, "dir", r.StateDir)
-	}
-	return r.ReadPKI(ctx)
-}
-
 func ourDisk(err error) bool {
 	return errors.As(err, new(*fs.PathError)) || errors.As(err, new(*os.LinkError))
 }

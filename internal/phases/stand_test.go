@@ -65,7 +65,7 @@ func to(word, answer string) func(string) string {
 func stand(t *testing.T, says func(string) string) *run {
 	t.Helper()
 	r := componentRun(t, "")
-	r.pki = nil
+	r.Certs.Use(nil)
 	r.Emit = func(event.Event) error { return nil }
 	if err := r.EnsurePKI(t.Context()); err != nil {
 		t.Fatal(err)

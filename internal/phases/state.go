@@ -5,10 +5,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/eggo-k8s/eggo/internal/phases/certs"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
-	"github.com/eggo-k8s/eggo/internal/pki"
 )
 
 // run is one run: its values, and what single areas keep during it.
@@ -16,7 +16,7 @@ type run struct {
 	*Env
 	*nodes.Nodes
 	*payload.Payload
-	*Certs
+	*certs.Certs
 	*Clients
 	*Rolling
 
@@ -36,7 +36,7 @@ type run struct {
 func newRun(env Env) *run {
 	e := &env
 	n := nodes.New(e)
-	p, c := &payload.Payload{Nodes: n}, &Certs{Env: e}
+	p, c := &payload.Payload{Nodes: n}, certs.New(e)
 	r := &run{Env: e, Nodes: n, Payload: p, Certs: c, Clients: &Clients{Env: e, Nodes: n, Certs: c},
 		Rolling: &Rolling{turns: map[string]*turn{}},
 		fetched: map[string][]byte{}, down: map[string]bool{}, balance: make(chan struct{}, 1), told: map[string]bool{},
@@ -48,26 +48,11 @@ func newRun(env Env) *run {
 	return r
 }
 
-// Certs are the cluster's certificates and the kubeconfigs made with them.
-type Certs struct {
-	*Env
-	mu      sync.Mutex
-	pkiOnce sync.Mutex // held while ReadPKI makes pki
-	pki     *pki.PKI
-}
-
-// PKI is what was read or made; nil before.
-func (r *Certs) PKI() *pki.PKI {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.pki
-}
-
 // Clients reach the API servers and etcd through the nodes.
 type Clients struct {
 	*Env
 	*nodes.Nodes
-	*Certs
+	*certs.Certs
 	mu      sync.Mutex
 	kube    *kube
 	lastAPI string // the control plane whose API server answered last

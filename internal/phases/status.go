@@ -118,14 +118,6 @@ func GatherStatus(ctx context.Context, env Env) (*Status, error) {
 	return s, ctx.Err()
 }
 
-// HavePKI reads the cluster's certificates; none are made where there are none.
-func (r *Certs) HavePKI(ctx context.Context) error {
-	if ok := exists(r.StateDir, "pki", "ca.crt"); !ok {
-		return event.NewFault(event.ClassFailed, "status.no-pki", nil, "cluster", r.Cluster.Name)
-	}
-	return r.ReadPKI(ctx)
-}
-
 // statusScript prints the state of the units that are given, the servers of the load balancer, and the certificates: of files that hold a key
 // too only the certificate.
 const statusScript = `
