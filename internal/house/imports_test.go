@@ -61,6 +61,7 @@ var within = map[string][]string{
 	"internal/phases/nodes":   {"internal/phases/env", "internal/phases/facts", "internal/phases/node", "internal/phases/layout"},
 	"internal/phases/payload": {"internal/phases/env", "internal/phases/nodes", "internal/phases/facts", "internal/phases/layout", "internal/phases/node"},
 	"internal/phases/certs":   {"internal/phases/env", "internal/phases/nodes"},
+	"internal/phases/clients": {"internal/phases/certs", "internal/phases/env", "internal/phases/layout", "internal/phases/node", "internal/phases/nodes", "internal/phases/wait"},
 }
 
 // more is what a package within a room may import besides its room.

@@ -14,6 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
@@ -31,7 +32,7 @@ func (r *run) addons() []*engine.Step {
 		if err != nil {
 			return false, err
 		}
-		return r.API().applied(ctx, objs)
+		return r.API().Applied(ctx, objs)
 	}
 	manifests.Apply = func(ctx context.Context) error {
 		objs, patches, err := r.addonObjects()
@@ -43,7 +44,7 @@ func (r *run) addons() []*engine.Step {
 				return err
 			}
 		}
-		return r.API().apply(ctx, objs)
+		return r.API().Apply(ctx, objs)
 	}
 	// CoreDNS waits for the network: pods that a node starts before its network has a lease sit out a back-off.
 	var networks []*engine.Step
@@ -95,7 +96,7 @@ func (r *run) addonObjects() (objs []*unstructured.Unstructured, patches []event
 		if err != nil {
 			return nil, nil, err
 		}
-		list, err := parseManifests(data)
+		list, err := clients.ParseManifests(data)
 		if err != nil {
 			return nil, nil, event.NewFault(event.ClassBundle, "addon.unreadable", err, "addon", name)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
@@ -218,7 +219,7 @@ func (r *run) balancerAnswers(ctx context.Context, n config.Node, nd *node.Node)
 	if err == nil {
 		return nil
 	}
-	f := event.NewFault(event.ClassFailed, "balancer.silent", unready(err), "port", strconv.Itoa(r.Cluster.LBPort), "log", r.lastWords(ctx, nd, balancerUnit)).On(n.Name)
+	f := event.NewFault(event.ClassFailed, "balancer.silent", clients.Unready(err), "port", strconv.Itoa(r.Cluster.LBPort), "log", r.lastWords(ctx, nd, balancerUnit)).On(n.Name)
 	f.Retry = true
 	return f
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
@@ -111,7 +112,7 @@ func (r *run) tokenValid(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, kubeFault(err)
+		return false, clients.Fault(err)
 	}
 	return true, nil
 }
@@ -143,7 +144,7 @@ func (r *run) makeToken(ctx context.Context) error {
 	}
 	_, err := r.API().CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, secret, metav1.CreateOptions{FieldManager: layout.FieldManager})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return kubeFault(err)
+		return clients.Fault(err)
 	}
 	return nil
 }
@@ -220,7 +221,7 @@ func (r *run) joined(ctx context.Context, n config.Node) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, kubeFault(err)
+		return false, clients.Fault(err)
 	}
 	if !inRole(n, obj) {
 		return false, nil
@@ -244,7 +245,7 @@ func (r *run) join(ctx context.Context, n config.Node) error {
 		return f
 	}
 	if err != nil {
-		return kubeFault(err)
+		return clients.Fault(err)
 	}
 	if err := r.setRole(ctx, n, obj); err != nil {
 		return err

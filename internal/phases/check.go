@@ -13,6 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
@@ -53,7 +54,7 @@ func (r *run) controlWell(ctx context.Context) error {
 func (r *run) nodesReady(ctx context.Context) error {
 	list, err := r.API().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return kubeFault(err)
+		return clients.Fault(err)
 	}
 	byName := map[string]corev1.Node{}
 	for _, n := range list.Items {
@@ -94,7 +95,7 @@ func (r *run) systemReady(ctx context.Context) error {
 	}
 	sets, err := r.API().AppsV1().DaemonSets("").List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return kubeFault(err)
+		return clients.Fault(err)
 	}
 	for _, d := range sets.Items {
 		if !systemNamespace(d.Namespace) && !ours[d.Namespace] {
@@ -107,7 +108,7 @@ func (r *run) systemReady(ctx context.Context) error {
 	}
 	deps, err := r.API().AppsV1().Deployments("").List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return kubeFault(err)
+		return clients.Fault(err)
 	}
 	for _, d := range deps.Items {
 		if (systemNamespace(d.Namespace) || ours[d.Namespace]) && !rolledOut(d) {
@@ -131,7 +132,7 @@ func rolledOut(d appsv1.Deployment) bool {
 func (r *run) podRoutes(ctx context.Context, nd *node.Node) error {
 	list, err := r.API().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return kubeFault(err)
+		return clients.Fault(err)
 	}
 	out, err := nd.Query(ctx, "[ -s /run/flannel/subnet.env ] && echo lease || true\nip -4 route show 2>/dev/null || true\n")
 	if err != nil {

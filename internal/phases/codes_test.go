@@ -17,6 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
@@ -139,7 +140,7 @@ func TestAManifestThatIsNone(t *testing.T) {
 }
 
 func TestAnAPIServerThatRefuses(t *testing.T) {
-	objects, err := parseManifests([]byte("kind: Namespace\napiVersion: v1\nmetadata: {name: site}\n"))
+	objects, err := clients.ParseManifests([]byte("kind: Namespace\napiVersion: v1\nmetadata: {name: site}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,13 +154,10 @@ func TestAnAPIServerThatRefuses(t *testing.T) {
 		"/api/v1": fields{"kind": "APIResourceList", "groupVersion": "v1", "resources": []any{
 			fields{"name": "namespaces", "kind": "Namespace", "namespaced": false, "verbs": []any{"patch"}}}}}
 	serving(t, r, 0, discovered)
-	wantFault(t, r.kube.apply(t.Context(), objects), "kube.api", "", "Namespace site: ")
+	wantFault(t, r.API().Apply(t.Context(), objects), "kube.api", "", "Namespace site: ") // is discovered
 	// What the connection has to say stays whole: its sentence names the address.
-	if _, err := r.kube.resource(objects[0]); err != nil { // is discovered
-		t.Fatal(err)
-	}
-	r.kube.dyn = cut(t, r)
-	if f := wantFault(t, r.kube.apply(t.Context(), objects), "ssh.forward-failed", "m1", "refused"); f.Args["addr"] == "" {
+	r.SetNode("m1", node.New(stub{name: "m1", says: silent}, r.Emit))
+	if f := wantFault(t, r.API().Apply(t.Context(), objects), "ssh.forward-failed", "m1", "refused"); f.Args["addr"] == "" {
 		t.Errorf("%+v", f)
 	}
 }

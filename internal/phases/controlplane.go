@@ -2,14 +2,6 @@ package phases
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
-	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
@@ -86,48 +79,9 @@ func (r *run) serverAnswers(ctx context.Context, nd *node.Node) error {
 	if err == nil {
 		return nil
 	}
-	f := event.NewFault(event.ClassFailed, "kube.not-ready", unready(err), "log", r.lastWords(ctx, nd, "kube-apiserver.service")).On(nd.Name())
+	f := event.NewFault(event.ClassFailed, "kube.not-ready", clients.Unready(err), "log", r.lastWords(ctx, nd, "kube-apiserver.service")).On(nd.Name())
 	f.Retry = true
 	return f
-}
-
-// Readyz wants 200 of /readyz at addr, from a server with a certificate of the cluster.
-func (r *Clients) Readyz(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error), addr string) error {
-	cert, err := tls.X509KeyPair(r.PKI().Admin.Cert, r.PKI().Admin.Key)
-	if err != nil {
-		return err
-	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(r.PKI().CA.Cert)
-	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true, TLSClientConfig: &tls.Config{
-		Certificates: []tls.Certificate{cert}, RootCAs: pool, ServerName: "kubernetes", MinVersion: tls.VersionTLS12,
-	}}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+addr+"/readyz", nil)
-	if err != nil {
-		return err
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusOK {
-		return nil
-	}
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
-	return fmt.Errorf("/readyz: %s: %s", resp.Status, text)
-}
-
-// unready says which checks of /readyz failed; the API server's answer names all sixty of them.
-func unready(err error) error {
-	var failed []string
-	for _, m := range regexp.MustCompile(`\[-\]([\w./-]+) failed`).FindAllStringSubmatch(err.Error(), -1) {
-		failed = append(failed, strings.TrimPrefix(m[1], "poststarthook/"))
-	}
-	if len(failed) == 0 {
-		return err
-	}
-	return errors.New("waiting for " + strings.Join(failed, ", "))
 }
 
 // lastWords of a unit that has died; "" while it lives.
@@ -137,36 +91,4 @@ func (r *run) lastWords(ctx context.Context, nd *node.Node, unit string) string 
 		return ""
 	}
 	return nd.Journal(ctx, unit)
-}
-
-// API is the client that the ready step made.
-func (r *Clients) API() *kube {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.kube
-}
-
-// AppliedAsset and ApplyAsset work on the manifests that make returns.
-func (r *Clients) AppliedAsset(ctx context.Context, make func() ([]byte, error)) (bool, error) {
-	data, err := make()
-	if err != nil {
-		return false, err
-	}
-	objs, err := parseManifests(data)
-	if err != nil {
-		return false, err // none of a user's: these come with the program
-	}
-	return r.API().applied(ctx, objs)
-}
-
-func (r *Clients) ApplyAsset(ctx context.Context, make func() ([]byte, error)) error {
-	data, err := make()
-	if err != nil {
-		return err
-	}
-	objs, err := parseManifests(data)
-	if err != nil {
-		return err
-	}
-	return r.API().apply(ctx, objs)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
@@ -50,7 +51,7 @@ func (r *run) drained(ctx context.Context, how event.Outcome) error {
 			return err
 		}
 		if _, err := r.API().CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"unschedulable":null}}`), metav1.PatchOptions{FieldManager: layout.FieldManager}); err != nil && !apierrors.IsNotFound(err) {
-			return kubeFault(err)
+			return clients.Fault(err)
 		}
 	}
 	return nil
@@ -66,7 +67,7 @@ func (r *run) drainable(ctx context.Context, n config.Node) (bool, event.Msg, er
 		return false, event.M("why.no-object"), nil
 	}
 	if err != nil {
-		return false, event.Msg{}, kubeFault(err)
+		return false, event.Msg{}, clients.Fault(err)
 	}
 	return true, event.Msg{}, nil
 }
@@ -82,14 +83,14 @@ func (r *run) drain(ctx context.Context, n config.Node, l Leaving) error {
 	cs := r.API().CoreV1()
 	o, err := cs.Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 	if err != nil {
-		return kubeFault(err)
+		return clients.Fault(err)
 	}
 	if !o.Spec.Unschedulable {
 		if err := r.Emit(event.Change{Step: engine.StepID(ctx), Desc: event.M("change.cordon", "name", n.Name)}); err != nil {
 			return err
 		}
 		if _, err := cs.Nodes().Patch(ctx, n.Name, types.MergePatchType, []byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{FieldManager: layout.FieldManager}); err != nil {
-			return kubeFault(err)
+			return clients.Fault(err)
 		}
 		r.mu.Lock()
 		r.cordoned = append(r.cordoned, n.Name)
@@ -131,7 +132,7 @@ func (r *run) evictAll(ctx context.Context, n config.Node, l Leaving) error {
 				apierrors.IsServiceUnavailable(err), apierrors.IsInternalError(err): // it may be so again in a second, until the time is over
 				why = event.Clean(err.Error())
 			default:
-				return kubeFault(err)
+				return clients.Fault(err)
 			}
 		}
 		names := podNames(pods)
@@ -160,7 +161,7 @@ func (r *run) evictAll(ctx context.Context, n config.Node, l Leaving) error {
 func (r *run) evictable(ctx context.Context, n config.Node) ([]corev1.Pod, error) {
 	list, err := r.API().CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.Name})
 	if err != nil {
-		return nil, kubeFault(err)
+		return nil, clients.Fault(err)
 	}
 	var out []corev1.Pod
 	for _, p := range list.Items {

@@ -2,17 +2,10 @@ package phases
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"net"
 	"sort"
 	"strings"
 	"sync"
 	"time"
-
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
-	"google.golang.org/grpc"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
@@ -104,36 +97,6 @@ func (r *run) initialFile(state string, members map[string]string) node.File {
 	}))
 }
 
-// EtcdClient talks to members through via: a node, or peerWay.
-func (r *Clients) EtcdClient(endpoints []string, via dialer) (*clientv3.Client, error) {
-	conf, err := r.EtcdTLS()
-	if err != nil {
-		return nil, err
-	}
-	tries := uint(0) // etcd's own default, which goes on until the time is over
-	if r.Dry {
-		tries = 1 // a rehearsal does not wait for an etcd that is not there yet
-	}
-	return clientv3.New(clientv3.Config{
-		Endpoints: endpoints, DialTimeout: 5 * time.Second, MaxUnaryRetries: tries,
-		TLS:    conf,
-		Logger: zap.NewNop(),
-		DialOptions: append(r.etcdRecorder(), grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
-			return via.Dial(ctx, "tcp", addr)
-		})),
-	})
-}
-
-func (r *Clients) EtcdTLS() (*tls.Config, error) {
-	cert, err := tls.X509KeyPair(r.PKI().EtcdHealthcheckClient.Cert, r.PKI().EtcdHealthcheckClient.Key)
-	if err != nil {
-		return nil, err
-	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(r.PKI().EtcdCA.Cert)
-	return &tls.Config{Certificates: []tls.Certificate{cert}, RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
-}
-
 // etcdHealth wants a linearized read from every member, so that each has a leader and is up to date; all are asked at once.
 func (r *run) etcdHealth(ctx context.Context) error {
 	members := r.Cluster.With(bundle.Etcd)
@@ -164,18 +127,6 @@ func (r *run) memberReads(ctx context.Context, n config.Node) error {
 	f := event.NewFault(event.ClassFailed, "etcd.unhealthy", err, "log", log).On(n.Name)
 	f.Retry = true
 	return f
-}
-
-func (r *Clients) ReadThrough(ctx context.Context, url string) error {
-	c, err := r.EtcdClient([]string{url}, r.Peers())
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	_, err = c.Get(ctx, "health")
-	return err
 }
 
 // memberWell waits until a member that was just started answers.

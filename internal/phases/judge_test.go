@@ -18,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
@@ -203,7 +204,7 @@ func TestJudgeOfABundleIsInOrder(t *testing.T) {
 
 func TestPreflightFitsFlannelToMachinesWithSeveralInterfaces(t *testing.T) {
 	daemons := func(kind, name, container string) *unstructured.Unstructured {
-		list, err := parseManifests([]byte("kind: " + kind + "\napiVersion: apps/v1\nmetadata: {name: " + name + "}\nspec: {template: {spec: {containers: [" + container + "]}}}\n"))
+		list, err := clients.ParseManifests([]byte("kind: " + kind + "\napiVersion: apps/v1\nmetadata: {name: " + name + "}\nspec: {template: {spec: {containers: [" + container + "]}}}\n"))
 		if err != nil {
 			t.Fatal(err)
 		}

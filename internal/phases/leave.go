@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +22,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
@@ -313,22 +313,6 @@ func (r *run) dropMember(ctx context.Context, name string, m *pb.Member) error {
 	})
 }
 
-// ReadThroughAny is a linearized read through a member, on a machine that leaves or on one that stays.
-func (r *Clients) ReadThroughAny(ctx context.Context, m *pb.Member) error {
-	if len(m.ClientURLs) == 0 {
-		return errors.New("it was never started")
-	}
-	c, err := r.EtcdClient(m.ClientURLs[:1], r.PeersAndRemoved())
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	_, err = c.Get(ctx, "health")
-	return err
-}
-
 // moveLeader gives the office away if m has it: an election that nobody planned costs the API server a second.
 func (r *run) moveLeader(ctx context.Context, m *pb.Member, list []*pb.Member) error {
 	var leader uint64
@@ -364,18 +348,6 @@ func (r *run) moveLeader(ctx context.Context, m *pb.Member, list []*pb.Member) e
 	return nil // then the members elect one when it is gone
 }
 
-// leavingWay reaches members on machines that leave through themselves, and the others as peerWay does.
-type leavingWay struct{ r *Clients }
-
-func (w leavingWay) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	for _, n := range w.r.Removing {
-		if nd := w.r.Node(n.Name); nd != nil && addr == strings.TrimPrefix(layout.ClientURL(n), "https://") {
-			return dialFrom(ctx, nd, network, addr)
-		}
-	}
-	return peerWay(w).Dial(ctx, network, addr)
-}
-
 // deleteObject removes the Node.
 func (r *run) deleteObject(ctx context.Context, n config.Node) error {
 	_, err := r.API().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
@@ -383,13 +355,13 @@ func (r *run) deleteObject(ctx context.Context, n config.Node) error {
 		return engine.ErrUnchanged
 	}
 	if err != nil {
-		return kubeFault(err)
+		return clients.Fault(err)
 	}
 	if err := r.Emit(event.Change{Step: engine.StepID(ctx), Desc: event.M("change.delete-node", "name", n.Name)}); err != nil {
 		return err
 	}
 	if err := r.API().CoreV1().Nodes().Delete(ctx, n.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		return kubeFault(err)
+		return clients.Fault(err)
 	}
 	return nil
 }
@@ -403,12 +375,12 @@ func (r *run) podsGone(ctx context.Context, removed []config.Node) error {
 		}
 		list, err := r.API().CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.Name})
 		if err != nil {
-			return kubeFault(err)
+			return clients.Fault(err)
 		}
 		for _, p := range list.Items {
 			now := int64(0)
 			if err := r.API().CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil && !apierrors.IsNotFound(err) {
-				return kubeFault(err)
+				return clients.Fault(err)
 			}
 		}
 	}
@@ -455,7 +427,7 @@ func (r *run) registerAgain(ctx context.Context, n config.Node, nd *node.Node) e
 func (r *run) stalePods(ctx context.Context, obj *corev1.Node) ([]corev1.Pod, error) {
 	list, err := r.API().CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + obj.Name})
 	if err != nil {
-		return nil, kubeFault(err)
+		return nil, clients.Fault(err)
 	}
 	return slices.DeleteFunc(list.Items, func(p corev1.Pod) bool {
 		return p.Spec.NodeName != obj.Name || p.DeletionTimestamp != nil || !p.CreationTimestamp.Before(&obj.CreationTimestamp)
@@ -472,7 +444,7 @@ func (r *run) dropStalePods(ctx context.Context, obj *corev1.Node) error {
 			return err
 		}
 		if err := r.API().CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			return kubeFault(err)
+			return clients.Fault(err)
 		}
 	}
 	return nil

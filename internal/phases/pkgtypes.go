@@ -13,6 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
@@ -31,7 +32,7 @@ func (r *run) judgeURLs(ctx context.Context) []event.Finding {
 		}
 		data, err := fetchManifest(ctx, url)
 		if err == nil {
-			_, err = parseManifests(data)
+			_, err = clients.ParseManifests(data)
 		}
 		if err != nil {
 			f := event.NewFault(event.ClassPreflight, "preflight.manifest", err, "url", url)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
@@ -147,7 +148,7 @@ func (r *run) pluginReady(ctx context.Context) error {
 		}
 		d, err := r.API().AppsV1().DaemonSets(o.GetNamespace()).Get(ctx, o.GetName(), metav1.GetOptions{})
 		if err != nil {
-			return kubeFault(err)
+			return clients.Fault(err)
 		}
 		if s := d.Status; d.Generation != s.ObservedGeneration || s.NumberReady < s.DesiredNumberScheduled || s.UpdatedNumberScheduled < s.DesiredNumberScheduled {
 			return wait.Again("check.workload", "what", "DaemonSet "+d.Namespace+"/"+d.Name, "ready", fmt.Sprintf("%d/%d", s.NumberReady, s.DesiredNumberScheduled))

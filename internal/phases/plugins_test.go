@@ -15,6 +15,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
 )
 
 // shelf is a bundle whose members are files of testdata, by their base names.
@@ -231,7 +232,7 @@ func TestCoreDNSAsAService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objs, err := parseManifests(text)
+	objs, err := clients.ParseManifests(text)
 	if err != nil {
 		t.Fatal(err)
 	}

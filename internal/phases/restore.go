@@ -23,6 +23,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
@@ -419,7 +420,7 @@ func (r *restore) registered(ctx context.Context, n config.Node) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, kubeFault(err)
+		return false, clients.Fault(err)
 	}
 	return true, nil
 }
@@ -428,14 +429,14 @@ func (r *restore) registered(ctx context.Context, n config.Node) (bool, error) {
 func (r *restore) heard(ctx context.Context, n config.Node) error {
 	obj, err := r.API().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 	if err != nil {
-		return kubeFault(err)
+		return clients.Fault(err)
 	}
 	lease, err := r.API().CoordinationV1().Leases("kube-node-lease").Get(ctx, n.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		lease, err = &coordinationv1.Lease{}, nil
 	}
 	if err != nil {
-		return kubeFault(err)
+		return clients.Fault(err)
 	}
 	var renewed metav1.MicroTime
 	if lease.Spec.RenewTime != nil {

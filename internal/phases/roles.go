@@ -11,6 +11,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 )
 
@@ -52,7 +53,7 @@ func (r *run) setRole(ctx context.Context, n config.Node, o *corev1.Node) error 
 		return err
 	}
 	if _, err := r.API().CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: layout.FieldManager}); err != nil {
-		return kubeFault(err)
+		return clients.Fault(err)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
@@ -353,10 +354,10 @@ func TestSkewIsWordedAsPreciselyAsItIsKnown(t *testing.T) {
 
 func TestWhatTheAPIServerWaitsFor(t *testing.T) {
 	long := errors.New("[+]ping ok\n[+]log ok\n[-]poststarthook/rbac/bootstrap-roles failed: reason withheld\n[-]autoregister-completion failed: reason withheld\n[+]shutdown ok")
-	if got := unready(long).Error(); got != "waiting for rbac/bootstrap-roles, autoregister-completion" {
+	if got := clients.Unready(long).Error(); got != "waiting for rbac/bootstrap-roles, autoregister-completion" {
 		t.Error(got)
 	}
-	if plain := errors.New("connection refused"); unready(plain) != plain {
+	if plain := errors.New("connection refused"); clients.Unready(plain) != plain {
 		t.Error("an error without checks is not the same any more")
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
@@ -62,7 +63,7 @@ func (r *run) serves(ctx context.Context, n config.Node) (bool, error) {
 func (r *run) servingRequests(ctx context.Context, n config.Node) ([]certificatesv1.CertificateSigningRequest, error) {
 	list, err := r.API().CertificatesV1().CertificateSigningRequests().List(ctx, metav1.ListOptions{FieldSelector: "spec.signerName=" + certificatesv1.KubeletServingSignerName})
 	if err != nil {
-		return nil, kubeFault(err)
+		return nil, clients.Fault(err)
 	}
 	return slices.DeleteFunc(list.Items, func(c certificatesv1.CertificateSigningRequest) bool {
 		return c.Spec.SignerName != certificatesv1.KubeletServingSignerName || c.Spec.Username != "system:node:"+n.Name || len(c.Status.Conditions) > 0
@@ -77,7 +78,7 @@ func (r *run) approve(ctx context.Context, n config.Node, c *certificatesv1.Cert
 		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "EggoApproved", Message: "The node of deploy.yaml asked for its own name and address.",
 	})
 	if _, err := r.API().CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, c.Name, c, metav1.UpdateOptions{FieldManager: layout.FieldManager}); err != nil {
-		return kubeFault(err)
+		return clients.Fault(err)
 	}
 	return nil
 }

@@ -17,7 +17,6 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -110,6 +109,7 @@ func serving(t *testing.T, r *run, status int, docs fields) {
 		}
 		_ = json.NewEncoder(w).Encode(doc)
 	}))
+	s.Config.SetKeepAlivesEnabled(false) // each request by a connection of its own, so that one can be refused
 	s.Listener.Close()
 	s.Listener = listen(t, r, "6443")
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
@@ -199,14 +199,4 @@ type written struct {
 
 func (w written) Open(member string) (io.ReadSeekCloser, error) {
 	return closer{bytes.NewReader([]byte(w.texts[member]))}, nil
-}
-
-// cut is a client whose connections are refused.
-func cut(t *testing.T, r *run) dynamic.Interface {
-	t.Helper()
-	k, err := newKube(stub{name: "m1", says: silent}, r.PKI().CA.Cert, r.PKI().Admin.Cert, r.PKI().Admin.Key, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k.dyn
 }

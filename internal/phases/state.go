@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/eggo-k8s/eggo/internal/phases/certs"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
@@ -17,7 +18,7 @@ type run struct {
 	*nodes.Nodes
 	*payload.Payload
 	*certs.Certs
-	*Clients
+	*clients.Clients
 	*Rolling
 
 	mu       sync.Mutex
@@ -37,7 +38,7 @@ func newRun(env Env) *run {
 	e := &env
 	n := nodes.New(e)
 	p, c := &payload.Payload{Nodes: n}, certs.New(e)
-	r := &run{Env: e, Nodes: n, Payload: p, Certs: c, Clients: &Clients{Env: e, Nodes: n, Certs: c},
+	r := &run{Env: e, Nodes: n, Payload: p, Certs: c, Clients: &clients.Clients{Env: e, Nodes: n, Certs: c},
 		Rolling: &Rolling{turns: map[string]*turn{}},
 		fetched: map[string][]byte{}, down: map[string]bool{}, balance: make(chan struct{}, 1), told: map[string]bool{},
 		nonce: strings.ToLower(rand.Text()[:12]), changes: &plan.Changes{}}
@@ -47,39 +48,6 @@ func newRun(env Env) *run {
 	p.Executed = r.executed
 	return r
 }
-
-// Clients reach the API servers and etcd through the nodes.
-type Clients struct {
-	*Env
-	*nodes.Nodes
-	*certs.Certs
-	mu      sync.Mutex
-	kube    *kube
-	lastAPI string // the control plane whose API server answered last
-}
-
-// NewAPI makes a client that reaches whichever API server lives.
-func (r *Clients) NewAPI() (*kube, error) {
-	return newKube(apiWay{r}, r.PKI().CA.Cert, r.PKI().Admin.Cert, r.PKI().Admin.Key, r.recorder())
-}
-
-// ConnectAPI makes the client that API returns from then on.
-func (r *Clients) ConnectAPI() error {
-	k, err := r.NewAPI()
-	if err != nil {
-		return err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.kube = k
-	return nil
-}
-
-// Peers reaches an address of the cluster's own network.
-func (r *Clients) Peers() dialer { return peerWay{r} }
-
-// PeersAndRemoved also reaches members on nodes that are removed, through themselves.
-func (r *Clients) PeersAndRemoved() dialer { return leavingWay{r} }
 
 // Rolling restarts components on one node at a time.
 type Rolling struct {

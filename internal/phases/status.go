@@ -17,6 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
@@ -325,7 +326,7 @@ func (r *run) askCluster(ctx context.Context, s *Status) {
 	}
 	list, err := k.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		s.Unknown = kubeFault(err)
+		s.Unknown = clients.Fault(err)
 		return
 	}
 	for i, n := range r.Cluster.Nodes {
@@ -365,11 +366,11 @@ func (r *run) askCluster(ctx context.Context, s *Status) {
 		s.Drift = append(s.Drift, event.M("drift.versions", "versions", strings.Join(versions, ", ")))
 	}
 	if err := workloads(ctx, k, s); err != nil {
-		s.Unknown = kubeFault(err)
+		s.Unknown = clients.Fault(err)
 	}
 }
 
-func workloads(ctx context.Context, k *kube, s *Status) error {
+func workloads(ctx context.Context, k *clients.API, s *Status) error {
 	sets, err := k.AppsV1().DaemonSets("").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err

@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/eggo-k8s/eggo/internal/config"
 )
 
 func TestOSReleaseIsReadAsAShellWould(t *testing.T) {

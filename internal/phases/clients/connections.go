@@ -1,15 +1,23 @@
-package phases
+package clients
 
 import (
 	"context"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
+
+// Peers reaches an address of the cluster's own network.
+func (r *Clients) Peers() Dialer { return peerWay{r} }
+
+// PeersAndRemoved also reaches members on nodes that are removed, through themselves.
+func (r *Clients) PeersAndRemoved() Dialer { return leavingWay{r} }
 
 // dialLimit bounds the try of one way, so that a machine that just died costs seconds and not the step.
 const dialLimit = 5 * time.Second
@@ -24,7 +32,7 @@ func (w apiWay) Dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	err := error(event.NewFault(event.ClassFailed, "kube.no-control-plane", nil))
 	for _, name := range names {
 		var c net.Conn
-		if c, err = dialFrom(ctx, w.r.Node(name), network, "127.0.0.1:6443"); err == nil {
+		if c, err = DialFrom(ctx, w.r.Node(name), network, "127.0.0.1:6443"); err == nil {
 			w.r.mu.Lock()
 			w.r.lastAPI = name
 			w.r.mu.Unlock()
@@ -67,7 +75,7 @@ func (w peerWay) Dial(ctx context.Context, network, addr string) (net.Conn, erro
 	for _, n := range w.r.Cluster.Nodes {
 		nd := w.r.Node(n.Name)
 		if n.IP.String() == host && nd != nil {
-			return dialFrom(ctx, nd, network, addr)
+			return DialFrom(ctx, nd, network, addr)
 		}
 		if nd != nil {
 			others = append(others, nd)
@@ -76,14 +84,28 @@ func (w peerWay) Dial(ctx context.Context, network, addr string) (net.Conn, erro
 	err = event.NewFault(event.ClassFailed, "kube.no-control-plane", nil)
 	for _, nd := range others {
 		var c net.Conn
-		if c, err = dialFrom(ctx, nd, network, addr); err == nil || ctx.Err() != nil {
+		if c, err = DialFrom(ctx, nd, network, addr); err == nil || ctx.Err() != nil {
 			return c, err
 		}
 	}
 	return nil, err
 }
 
-func dialFrom(ctx context.Context, nd *node.Node, network, addr string) (net.Conn, error) {
+// leavingWay reaches members on machines that leave through themselves, and the others as peerWay does.
+type leavingWay struct{ r *Clients }
+
+// Dial opens a connection to addr.
+func (w leavingWay) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	for _, n := range w.r.Removing {
+		if nd := w.r.Node(n.Name); nd != nil && addr == strings.TrimPrefix(layout.ClientURL(n), "https://") {
+			return DialFrom(ctx, nd, network, addr)
+		}
+	}
+	return peerWay(w).Dial(ctx, network, addr)
+}
+
+// DialFrom opens a connection from a node.
+func DialFrom(ctx context.Context, nd *node.Node, network, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialLimit)
 	defer cancel()
 	return nd.Dial(ctx, network, addr)

@@ -1,4 +1,4 @@
-package phases
+package clients
 
 import (
 	"bytes"
@@ -23,25 +23,21 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/transport"
+	"k8s.io/klog/v2"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 )
 
-// kube is the API server, reached through a control plane's SSH connection.
-type kube struct {
+// API is the API server, reached through a control plane's SSH connection.
+type API struct {
 	kubernetes.Interface
 	dyn    dynamic.Interface
 	mapper *restmapper.DeferredDiscoveryRESTMapper
 }
 
-// dialer opens connections from a node.
-type dialer interface {
-	Dial(ctx context.Context, network, addr string) (net.Conn, error)
-}
-
 // newKube makes the clients; the certificate is the admin's. What they send goes through wrap, if it is not nil.
-func newKube(d dialer, ca, cert, key []byte, wrap transport.WrapperFunc) (*kube, error) {
+func newAPI(d Dialer, ca, cert, key []byte, wrap transport.WrapperFunc) (*API, error) {
 	cfg := &rest.Config{
 		Host:            "https://127.0.0.1:6443",
 		Dial:            d.Dial,
@@ -63,11 +59,42 @@ func newKube(d dialer, ca, cert, key []byte, wrap transport.WrapperFunc) (*kube,
 	if err != nil {
 		return nil, err
 	}
-	return &kube{Interface: cs, dyn: dyn, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(disc))}, nil
+	return &API{Interface: cs, dyn: dyn, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(disc))}, nil
 }
 
-// parseManifests splits a YAML stream into objects.
-func parseManifests(data []byte) ([]*unstructured.Unstructured, error) {
+// AppliedAsset says whether the manifests that make returns are applied.
+func (r *Clients) AppliedAsset(ctx context.Context, make func() ([]byte, error)) (bool, error) {
+	data, err := make()
+	if err != nil {
+		return false, err
+	}
+	objs, err := ParseManifests(data)
+	if err != nil {
+		return false, err // none of a user's: these come with the program
+	}
+	return r.API().Applied(ctx, objs)
+}
+
+// ApplyAsset applies the manifests that make returns.
+func (r *Clients) ApplyAsset(ctx context.Context, make func() ([]byte, error)) error {
+	data, err := make()
+	if err != nil {
+		return err
+	}
+	objs, err := ParseManifests(data)
+	if err != nil {
+		return err
+	}
+	return r.API().Apply(ctx, objs)
+}
+
+// Dialer opens connections from a node.
+type Dialer interface {
+	Dial(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// ParseManifests splits a YAML stream into objects.
+func ParseManifests(data []byte) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	dec := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
 	for {
@@ -88,7 +115,7 @@ func parseManifests(data []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-func (k *kube) resource(o *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+func (k *API) resource(o *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	gvk := o.GroupVersionKind()
 	m, err := k.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if meta.IsNoMatchError(err) {
@@ -108,22 +135,22 @@ func (k *kube) resource(o *unstructured.Unstructured) (dynamic.ResourceInterface
 	return k.dyn.Resource(m.Resource).Namespace(ns), nil
 }
 
-// applied says whether the cluster already has every object as given: a server-side apply as a dry run would change nothing.
-func (k *kube) applied(ctx context.Context, objects []*unstructured.Unstructured) (bool, error) {
+// Applied says whether the cluster already has every object as given: a server-side apply as a dry run would change nothing.
+func (k *API) Applied(ctx context.Context, objects []*unstructured.Unstructured) (bool, error) {
 	for _, o := range objects {
 		res, err := k.resource(o)
 		if meta.IsNoMatchError(err) {
 			return false, nil
 		}
 		if err != nil {
-			return false, kubeFault(err)
+			return false, Fault(err)
 		}
 		is, err := res.Get(ctx, o.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return false, nil
 		}
 		if err != nil {
-			return false, kubeFault(err)
+			return false, Fault(err)
 		}
 		would, err := k.patch(ctx, res, o, true)
 		if err != nil {
@@ -140,12 +167,12 @@ func (k *kube) applied(ctx context.Context, objects []*unstructured.Unstructured
 	return true, nil
 }
 
-// apply makes the objects so, in the order given.
-func (k *kube) apply(ctx context.Context, objects []*unstructured.Unstructured) error {
+// Apply makes the objects so, in the order given.
+func (k *API) Apply(ctx context.Context, objects []*unstructured.Unstructured) error {
 	for _, o := range objects {
 		res, err := k.resource(o)
 		if err != nil {
-			return kubeFault(err)
+			return Fault(err)
 		}
 		if _, err := k.patch(ctx, res, o, false); err != nil {
 			return err
@@ -154,7 +181,7 @@ func (k *kube) apply(ctx context.Context, objects []*unstructured.Unstructured) 
 	return nil
 }
 
-func (k *kube) patch(ctx context.Context, res dynamic.ResourceInterface, o *unstructured.Unstructured, dry bool) (*unstructured.Unstructured, error) {
+func (k *API) patch(ctx context.Context, res dynamic.ResourceInterface, o *unstructured.Unstructured, dry bool) (*unstructured.Unstructured, error) {
 	data, err := o.MarshalJSON()
 	if err != nil {
 		return nil, err
@@ -166,17 +193,23 @@ func (k *kube) patch(ctx context.Context, res dynamic.ResourceInterface, o *unst
 	}
 	got, err := res.Patch(ctx, o.GetName(), types.ApplyPatchType, data, opt)
 	if err != nil {
-		return nil, kubeFault(fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err))
+		return nil, Fault(fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err))
 	}
 	return got, nil
 }
 
-// kubeFault classes an error of the API: one that may pass is worth another try.
-func kubeFault(err error) *event.Fault {
+// Fault classes an error of the API: one that may pass is worth another try.
+func Fault(err error) *event.Fault {
 	if f := (*event.Fault)(nil); errors.As(err, &f) {
 		return f
 	}
 	f := event.NewFault(event.ClassFailed, "kube.api", err)
 	f.Retry = !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) && !apierrors.IsMethodNotSupported(err)
 	return f
+}
+
+// Quiet keeps the Kubernetes libraries from writing to stderr by themselves, and so over the screen: what goes wrong comes back as errors, and is
+// told as faults. Their logger is one for the process, so main calls it once, before anything else.
+func Quiet() {
+	klog.SetLogger(klog.Logger{}) // whatever its output is set to, klog's own writes errors to stderr too
 }
