@@ -1,4 +1,4 @@
-# The work of the house. "make" alone says what there is.
+# The work on this repository. "make" alone says what there is.
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 GORELEASER  := github.com/goreleaser/goreleaser/v2@v2.15.0
@@ -17,7 +17,7 @@ N    ?= 3
 NODE ?= n1
 
 .DEFAULT_GOAL := help
-.PHONY: help build install test test-race fuzz lint fmt e2e e2e-full demo demo-down lab-up lab-down lab-ssh bench bench-deploy bench-rooms shots goreleaser-check release-snapshot release clean
+.PHONY: help build install test test-race fuzz lint fmt e2e e2e-full demo demo-down lab-up lab-down lab-ssh bench bench-deploy bench-packages shots goreleaser-check release-snapshot release clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,7 +82,7 @@ bench: ## bundles built beside crane, skopeo and tar with pigz, and beside what 
 bench-deploy: build ## a cluster of three control planes: eggo-tui deploy beside a careful script of the same steps (root)
 	go run ./test/bench/cmd/deploy
 
-bench-rooms: ## the benchmarks of the packages; they report, they assert nothing
+bench-packages: ## the benchmarks of the packages; they report, they assert nothing
 	go test -run '^$$' -bench . -benchmem ./internal/...
 
 shots: ## the pictures of docs/shots (needs fonts-dejavu-core and fonts-noto-cjk, no terminal)

@@ -65,7 +65,7 @@ func attach(ctx context.Context, env *environment, o attachOptions, name string)
 		return err
 	}
 	env.P = env.where(o.state).printer(env.P.Lang())
-	d := &desk{env: env, state: o.state}
+	d := &backendServices{env: env, state: o.state}
 	if lines {
 		return lineui.Watch(ctx, lineTerminal(env), d.services(), backend.Ref(ref), o.replay)
 	}

@@ -47,7 +47,7 @@ func TestResumeTakesOverTheOptionsOfTheRun(t *testing.T) {
 // decided on the board.
 func TestTheScreenTakesOverTheOptionsOfTheRun(t *testing.T) {
 	t.Parallel()
-	d := &desk{env: &environment{Getenv: os.Getenv, P: i18n.NewPrinter(i18n.English)}, state: t.TempDir()}
+	d := &backendServices{env: &environment{Getenv: os.Getenv, P: i18n.NewPrinter(i18n.English)}, state: t.TempDir()}
 	if got := operation.LastOptions(t.Context(), stateStore(d.env, d.state), "rack"); got != nil {
 		t.Errorf("of a cluster that nobody knows: %+v", got)
 	}

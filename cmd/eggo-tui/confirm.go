@@ -69,7 +69,7 @@ func (env *environment) printInventory(w io.Writer, inv operation.NodeInventory)
 		fmt.Fprintln(w, "    "+env.P.T("cli.cleanup-not-seen", "cause", event.AsFault(inv.Err).Error()))
 		return
 	}
-	for _, l := range stockLines(env.P, inv.Stock) {
+	for _, l := range inventoryLines(env.P, inv.Stock) {
 		fmt.Fprintln(w, "    "+l)
 	}
 }

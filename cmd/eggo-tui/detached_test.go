@@ -40,7 +40,7 @@ func (p *person) Doing(event.Msg) {}
 func TestAPasswordIsAskedForOnce(t *testing.T) {
 	t.Parallel()
 	srv := remotetest.New(t, remotetest.WithUser("root", "open sesame"))
-	d := &desk{env: &environment{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English), Getenv: os.Getenv, Clock: swift{}}, state: t.TempDir()}
+	d := &backendServices{env: &environment{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English), Getenv: os.Getenv, Clock: swift{}}, state: t.TempDir()}
 	text := strings.NewReplacer("127.0.0.1, port: 1,", srv.IP+", port: "+strconv.Itoa(srv.Port)+",", "username: ops", "username: root").Replace(nobody)
 	saved := filepath.Join(d.state, "away", savedName)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(saved), 0o700), os.WriteFile(saved, []byte(text), 0o600)); err != nil {
@@ -81,7 +81,7 @@ eggo: {password-from: prompt}
 `
 
 // A run that is begun on the screen is a process of its own: it gets the password that was asked for, and neither its command line nor what it
-// leaves on the disk has it; its log says how it ended, and the desk finds it.
+// leaves on the disk has it; its log says how it ended, and the menu finds it.
 func TestARunOfItsOwn(t *testing.T) {
 	t.Parallel()
 	state, file := t.TempDir(), filepath.Join(t.TempDir(), "deploy.yaml")
@@ -89,7 +89,7 @@ func TestARunOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := &environment{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English), Getenv: os.Getenv, Clock: swift{}}
-	d := &desk{env: env, state: state}
+	d := &backendServices{env: env, state: state}
 	who := &person{}
 	ref, err := d.launch(t.Context(), backend.Start{Request: request.Deploy{Common: request.OfFile(file)}}, who)
 	if err != nil {

@@ -62,7 +62,7 @@ func TestTheTemplateOfRuntimes(t *testing.T) {
 // A path among the bundles that is none is told as what it is.
 func TestAPathThatIsNoBundle(t *testing.T) {
 	t.Parallel()
-	d := testDesk(t)
+	d := testServices(t)
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text.tar.gz")
 	if err := os.WriteFile(text, []byte("cluster-id: x\n"), 0o600); err != nil {

@@ -429,7 +429,7 @@ func TestADeadRunIsDeadWhoeverHasItsNumber(t *testing.T) {
 		if err != nil || len(all) != 1 || all[0].Status != "interrupted" {
 			t.Errorf("%s: %+v %v", name, all, err)
 		}
-		d := &desk{env: &environment{Getenv: os.Getenv}, state: root}
+		d := &backendServices{env: &environment{Getenv: os.Getenv}, state: root}
 		if on, err := d.clusters(t.Context()); err != nil || on[0].Status != "interrupted" || on[0].Runs[0].Status != "interrupted" {
 			t.Errorf("%s: the menu: %+v %v", name, on, err)
 		}

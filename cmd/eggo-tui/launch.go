@@ -17,7 +17,7 @@ import (
 
 // launch begins a run in a process of its own. What it would ask for – passwords, passphrases, unknown host keys – is
 // asked before, for nobody may be there later.
-func (d *desk) launch(ctx context.Context, st backend.Start, ask backend.Asker) (backend.Ref, error) {
+func (d *backendServices) launch(ctx context.Context, st backend.Start, ask backend.Asker) (backend.Ref, error) {
 	none, of := backend.Ref{}, st.Request.Base().Source
 	if st.Soon {
 		if err := d.after(ctx, of.Cluster, ask); err != nil {
@@ -73,7 +73,7 @@ func clusterIn(file string) string {
 }
 
 // request is that of a run that is begun here.
-func (d *desk) request(st backend.Start) (_ request.Request, err error) {
+func (d *backendServices) request(st backend.Start) (_ request.Request, err error) {
 	c := st.Request.Base()
 	if c.Source.Cluster == "" {
 		if c.Source.File, err = deployFile(d.env, c.Source.File); err != nil {
@@ -92,7 +92,7 @@ func (d *desk) request(st backend.Start) (_ request.Request, err error) {
 const soonMost = 30 * time.Second
 
 // after waits until the cluster's run has ended. One that does not is told by whoever wants its lock.
-func (d *desk) after(ctx context.Context, cluster string, ask backend.Asker) error {
+func (d *backendServices) after(ctx context.Context, cluster string, ask backend.Asker) error {
 	store, err := journal.At(d.root(), cluster)
 	if err != nil {
 		return err

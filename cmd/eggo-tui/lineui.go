@@ -30,7 +30,7 @@ func lineTerminal(env *environment) lineui.Terminal {
 }
 
 // lineServices are what the menu line by line stands on.
-func (d *desk) lineServices() lineui.Services {
+func (d *backendServices) lineServices() lineui.Services {
 	return lineui.Services{
 		Services: d.services(), Path: d.dirOf, Joining: d.joining,
 		Usual: func() string {
@@ -39,7 +39,7 @@ func (d *desk) lineServices() lineui.Services {
 			}
 			return ""
 		},
-		Draft: func() draft.Services { return newDraftDesk(d.env, d.state).services() },
+		Draft: func() draft.Services { return newDraftServices(d.env, d.state).services() },
 	}
 }
 

@@ -30,10 +30,10 @@ func menu(ctx context.Context, env *environment, o menuOptions) error {
 	env.P = env.where(o.state).printer(env.P.Lang())
 	if lineByLine(env, o.accessible) {
 		own := *env // its language may change
-		d := &desk{env: &own, state: o.state}
+		d := &backendServices{env: &own, state: o.state}
 		return lineui.Menu(ctx, lineTerminal(&own), d.lineServices())
 	}
-	d := &desk{env: env, state: o.state}
+	d := &backendServices{env: env, state: o.state}
 	opt := screenOptions(env, o.ascii)
 	deps := &pages.Deps{S: d.services(), Version: buildVersion()}
 	deps.Install = func() frame.Page { return d.newCluster(ctx, deps) }

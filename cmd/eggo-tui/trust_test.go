@@ -69,7 +69,7 @@ func TestAPersonIsAskedAboutTheSigner(t *testing.T) {
 			P: i18n.NewPrinter(i18n.English), Getenv: func(string) string { return "" }, Clock: swift{},
 		}
 		who := &decided{yes: yes}
-		d := &desk{env: env, state: state}
+		d := &backendServices{env: env, state: state}
 		_, err := d.launch(t.Context(), backend.Start{Request: request.Deploy{Common: request.OfFile(deploy)}}, who)
 		if len(who.asked) != 1 || who.asked[0].Fingerprint != fingerprint || who.asked[0].Bundle != filepath.Base(file) {
 			t.Fatalf("asked %+v", who.asked)
@@ -108,7 +108,7 @@ func TestTheWizardSaysWhoSigned(t *testing.T) {
 	dir, err := os.Getwd()
 	must(t, err)
 	file = filepath.Join(dir, filepath.Base(file))
-	d := testDesk(t)
+	d := testServices(t)
 	last := func() (out draft.Bundle) {
 		d.bundles(t.Context(), nil, func(b draft.Bundle) {
 			if filepath.Dir(b.Path) != dir {
@@ -158,7 +158,7 @@ func TestAYesIsANoToTheUnsigned(t *testing.T) {
 			P: i18n.NewPrinter(i18n.English), Getenv: func(string) string { return "" }, Clock: swift{},
 		}
 		state, who := t.TempDir(), &decided{yes: true}
-		d := &desk{env: env, state: state}
+		d := &backendServices{env: env, state: state}
 		_, err = d.launch(t.Context(), backend.Start{Request: request.Deploy{Common: request.OfFile(deploy)}}, who)
 		if f := event.AsFault(err); f == nil || f.Code != "trust.unsigned" || len(who.asked) != 1 {
 			t.Errorf("%v: %v, asked %d", order, err, len(who.asked))

@@ -69,7 +69,7 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 	}
 	seen := func() backend.Cluster {
 		t.Helper()
-		d := &desk{env: &environment{Getenv: func(string) string { return "" }}, state: root}
+		d := &backendServices{env: &environment{Getenv: func(string) string { return "" }}, state: root}
 		all, err := d.clusters(t.Context())
 		if err != nil || len(all) != 1 || len(all[0].Runs) != 1 {
 			t.Fatalf("%+v %v", all, err)

@@ -92,7 +92,7 @@ func (a *App) tooSmall() []string {
 	return widget.Block(lines, a.w, a.h, "")
 }
 
-// head names the house and the way to the page that is shown.
+// head names the program and the path to the page that is shown.
 func (a *App) head() []string {
 	t := a.env.Theme
 	right := ""

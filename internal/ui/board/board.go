@@ -113,7 +113,7 @@ func ended(s *runstate.State) int {
 	return n
 }
 
-// head: the house, what is done to which cluster, and the time.
+// head: the name of the program, what is done to which cluster, and the time.
 func (b *Board) head(s *runstate.State, now time.Time, w int) string {
 	t, p := b.Theme, b.P
 	l := new(widget.Line).Space(1).Add(t.Strong, "egg").Add(t.Brand, "o").Space(2)

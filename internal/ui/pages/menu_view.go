@@ -92,7 +92,7 @@ func (p *Menu) names(w int) int {
 	return min(n, w/3)
 }
 
-// head is the name of the house, with an egg.
+// head is the name of the program, with an egg.
 func (p *Menu) head(e *frame.Env, w int, tall bool) []string {
 	t, g := e.Theme, e.Theme.Glyphs
 	right := event.Clean(p.d.Version)

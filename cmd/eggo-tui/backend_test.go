@@ -50,7 +50,7 @@ func TestAPastRunIsAsItEnded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := deskRun(all[0])
+		r := runOf(all[0])
 		if r.Said() != c.want || r.Verb != c.verb || !r.At.Equal(begun.Add(2*time.Second)) || c.outcome != "" && r.Took != 2*time.Second {
 			t.Errorf("%s, %s: %+v", c.verb, c.outcome, r)
 		}

@@ -30,7 +30,7 @@ type watcher func(event.Event)
 func (w watcher) Emit(r event.Record) error { w(r.Event); return nil }
 
 // probe looks at one machine: the way there, the login, what it is and what is wrong with it by itself.
-func (d *draftDesk) probe(ctx context.Context, of config.Draft, m config.Machine, tell func(draft.Probe)) {
+func (d *draftServices) probe(ctx context.Context, of config.Draft, m config.Machine, tell func(draft.Probe)) {
 	fail := func(err error) {
 		if ctx.Err() == nil {
 			tell(draft.Probe{Machine: m, Stage: draft.Failed, Fault: event.AsFault(err)})
@@ -90,7 +90,7 @@ func (a probeAsker) HostKey(ctx context.Context, q remote.HostKeyQuestion) (bool
 }
 
 // asksOf hands the question about a host key to the screen and waits for the person; others are looked at meanwhile.
-func (d *draftDesk) asksOf(m config.Machine, tell func(draft.Probe)) func(context.Context, remote.HostKeyQuestion) (bool, error) {
+func (d *draftServices) asksOf(m config.Machine, tell func(draft.Probe)) func(context.Context, remote.HostKeyQuestion) (bool, error) {
 	return func(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
 		answer := make(chan bool, 1)
 		var once sync.Once
@@ -126,7 +126,7 @@ func seenLook(m config.Machine, s phases.Machine, f *phases.Facts, findings []ev
 }
 
 // bundlePlaces are the directories that are searched without being told.
-func (d *draftDesk) bundlePlaces() []string {
+func (d *draftServices) bundlePlaces() []string {
 	home := d.env.Getenv("HOME")
 	places := []string{
 		".", home, filepath.Join(home, ".eggo"), "/var/lib/eggo", "/opt", "/opt/eggo", "/srv", "/srv/eggo", "/mnt", "/media",
@@ -139,7 +139,7 @@ func (d *draftDesk) bundlePlaces() []string {
 }
 
 // bundles finds bundles where they usually are and where the paths lead, and verifies them.
-func (d *draftDesk) bundles(ctx context.Context, paths []string, tell func(draft.Bundle)) {
+func (d *draftServices) bundles(ctx context.Context, paths []string, tell func(draft.Bundle)) {
 	d.search.Find(ctx, d.paths(paths), d.paths(d.bundlePlaces()), func(f staging.Found) {
 		tell(draft.Bundle{
 			Path: f.Path, Size: f.Size, Manifest: f.Manifest, Signed: f.Signed, Fault: f.Fault, Done: f.Done,
@@ -149,7 +149,7 @@ func (d *draftDesk) bundles(ctx context.Context, paths []string, tell func(draft
 }
 
 // preflight is the verb's, told as it goes.
-func (d *draftDesk) preflight(ctx context.Context, of config.Draft, file string, tell func(draft.Check)) {
+func (d *draftServices) preflight(ctx context.Context, of config.Draft, file string, tell func(draft.Check)) {
 	end := func(err error) {
 		c := draft.Check{End: true}
 		if err != nil {
@@ -191,7 +191,7 @@ func (d *draftDesk) preflight(ctx context.Context, of config.Draft, file string,
 }
 
 // plan is the verb's.
-func (d *draftDesk) plan(ctx context.Context, of config.Draft, file string) ([]draft.Planned, error) {
+func (d *draftServices) plan(ctx context.Context, of config.Draft, file string) ([]draft.Planned, error) {
 	q, err := d.request(of, file)
 	if err != nil {
 		return nil, err

@@ -19,12 +19,12 @@ import (
 )
 
 // newCluster is the wizard; what it has written is installed in a process of its own.
-func (d *desk) newCluster(ctx context.Context, deps *pages.Deps) frame.Page {
-	return wizard.New(ctx, onScreen(newDraftDesk(d.env, d.state).services(), deps))
+func (d *backendServices) newCluster(ctx context.Context, deps *pages.Deps) frame.Page {
+	return wizard.New(ctx, onScreen(newDraftServices(d.env, d.state).services(), deps))
 }
 
 // addNodes is the wizard's table over the cluster's own deploy.yaml, for machines that join it.
-func (d *desk) addNodes(ctx context.Context, deps *pages.Deps, c backend.Cluster) frame.Page {
+func (d *backendServices) addNodes(ctx context.Context, deps *pages.Deps, c backend.Cluster) frame.Page {
 	cluster, svc, err := d.joining(c)
 	if err != nil {
 		return pages.NewAdd(deps, c) // join itself says what is wrong
@@ -50,7 +50,7 @@ func onScreen(svc draft.Services, deps *pages.Deps) wizard.Services {
 }
 
 // joining is the draft of a cluster, from its own deploy.yaml, and its services for machines that join it.
-func (d *desk) joining(c backend.Cluster) (config.Draft, draft.Services, error) {
+func (d *backendServices) joining(c backend.Cluster) (config.Draft, draft.Services, error) {
 	data, err := os.ReadFile(c.File)
 	if err != nil {
 		return config.Draft{}, draft.Services{}, event.NewFault(event.ClassFailed, "state.read", err)
@@ -59,13 +59,13 @@ func (d *desk) joining(c backend.Cluster) (config.Draft, draft.Services, error) 
 	if i := slices.IndexFunc(problems, func(p config.Problem) bool { return p.Severity == event.Error }); i >= 0 {
 		return config.Draft{}, draft.Services{}, problems[i].Fault()
 	}
-	w := newDraftDesk(d.env, d.state)
+	w := newDraftServices(d.env, d.state)
 	w.kept = store.Dir{Root: w.root}.JoinDraft(c.Name)
 	return cluster, w.joinServices(c, cluster), nil
 }
 
 // joinServices are those of a draft with machines that join a cluster.
-func (d *draftDesk) joinServices(c backend.Cluster, cluster config.Draft) draft.Services {
+func (d *draftServices) joinServices(c backend.Cluster, cluster config.Draft) draft.Services {
 	known := map[string]bool{}
 	for _, m := range cluster.Machines {
 		known[draft.MachineKey(m)] = true

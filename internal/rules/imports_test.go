@@ -1,4 +1,4 @@
-package house
+package rules
 
 import (
 	"bytes"
@@ -13,9 +13,9 @@ import (
 
 const module = "github.com/eggo-k8s/eggo/"
 
-// arrows lists, for each room, the rooms of this module that it may import. A room that is not here may import none, and a new one has to
+// dependencies lists, for each layer, the layers of this module that it may import. A layer that is not here may import none, and a new one has to
 // be added: that is the moment to think about where it stands. docs/architecture.md draws the picture.
-var arrows = map[string][]string{
+var dependencies = map[string][]string{
 	"internal/event":    {},
 	"internal/i18n":     {"internal/event"},
 	"internal/exitcode": {"internal/event"},
@@ -42,13 +42,13 @@ var arrows = map[string][]string{
 		"internal/journal", "internal/control", "internal/remote", "internal/runstate", "internal/redact",
 		"internal/exitcode", "internal/event", "internal/nodepath"},
 	"assets":          {},
-	"internal/house":  {},
+	"internal/rules":  {},
 	"internal/redact": {},
 	"cmd":             nil, // anything: here all is wired together
 	"test":            nil, // anything: tests and their tools
 }
 
-// within lists, for a package inside a room, the packages of its room that it may import. One that is not here may import all of them; a
+// within lists, for a package inside a layer, the packages of its layer that it may import. One that is not here may import all of them; a
 // new one beneath internal/phases has to be added, which is the moment to think about where it stands.
 var within = map[string][]string{
 	"internal/phases/node":    {},
@@ -64,7 +64,7 @@ var within = map[string][]string{
 	"internal/phases/clients": {"internal/phases/certs", "internal/phases/env", "internal/phases/layout", "internal/phases/node", "internal/phases/nodes", "internal/phases/wait"},
 }
 
-// more is what a package within a room may import besides its room.
+// more is what a package within a layer may import besides its layer.
 var more = map[string][]string{
 	"internal/backend":         {"internal/operation/request"},
 	"internal/bundle/build":    {"assets"}, // the default spec's keyring
@@ -73,7 +73,7 @@ var more = map[string][]string{
 	"internal/report/building": {"internal/bundle/build"},
 }
 
-// only names packages of other modules that one room alone, or one package of a room, may import.
+// only names packages of other modules that one layer alone, or one package of a layer, may import.
 var only = map[string][]string{
 	"golang.org/x/crypto/ssh":        {"internal/remote", "internal/bundle/sign"}, // sign: SSHSIG, no connections
 	"charm.land/":                    {"internal/ui"},
@@ -115,8 +115,8 @@ func packages(t *testing.T) []pkg {
 	}
 }
 
-// room is the first directory of a package, or the first two under internal.
-func room(path string) string {
+// layer is the first directory of a package, or the first two under internal.
+func layer(path string) string {
 	parts := strings.SplitN(path, "/", 3)
 	if parts[0] == "internal" && len(parts) > 1 {
 		return parts[0] + "/" + parts[1]
@@ -129,28 +129,28 @@ func crossing(from, to string) string {
 	inside, own := strings.CutPrefix(to, module)
 	if !own {
 		for prefix, owners := range only {
-			mine := slices.Contains(owners, room(from)) || slices.Contains(owners, strings.TrimPrefix(from, module))
-			if strings.HasPrefix(to, prefix) && !mine && room(from) != "test" {
+			mine := slices.Contains(owners, layer(from)) || slices.Contains(owners, strings.TrimPrefix(from, module))
+			if strings.HasPrefix(to, prefix) && !mine && layer(from) != "test" {
 				return "only " + strings.Join(owners, " and ") + " may"
 			}
 		}
 		return ""
 	}
-	allowed, known := arrows[room(from)]
+	allowed, known := dependencies[layer(from)]
 	list, bound := within[from]
 	switch {
 	case !known:
-		return "the room " + room(from) + " is not in the picture: add it to arrows"
-	case room(inside) == "cmd" || room(inside) == "test" && room(from) != "test":
-		return "nothing may import " + room(inside)
-	case bound && room(inside) == room(from) && !slices.Contains(list, inside):
-		return "inside the room the arrows do not point that way"
-	case allowed == nil || room(inside) == room(from):
+		return "the layer " + layer(from) + " is not in the picture: add it to dependencies"
+	case layer(inside) == "cmd" || layer(inside) == "test" && layer(from) != "test":
+		return "nothing may import " + layer(inside)
+	case bound && layer(inside) == layer(from) && !slices.Contains(list, inside):
+		return "inside the layer the dependencies do not point that way"
+	case allowed == nil || layer(inside) == layer(from):
 		return ""
-	case slices.Contains(allowed, room(inside)) || slices.Contains(more[from], inside):
+	case slices.Contains(allowed, layer(inside)) || slices.Contains(more[from], inside):
 		return ""
 	}
-	return "the arrows do not point that way"
+	return "the dependencies do not point that way"
 }
 
 func TestImportsPointOneWay(t *testing.T) {
@@ -161,7 +161,7 @@ func TestImportsPointOneWay(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range list {
 		from := strings.TrimPrefix(p.ImportPath, module)
-		seen[room(from)], seen[from] = true, true
+		seen[layer(from)], seen[from] = true, true
 		_, bound := within[from]
 		if strings.HasPrefix(from, "internal/phases/") && from != "internal/phases/phasestest" && !bound {
 			t.Errorf("%s is beneath internal/phases but not in within", from)
@@ -172,9 +172,9 @@ func TestImportsPointOneWay(t *testing.T) {
 			}
 		}
 	}
-	for r := range arrows {
+	for r := range dependencies {
 		if !seen[r] {
-			t.Errorf("%s is in arrows but not in the module", r)
+			t.Errorf("%s is in dependencies but not in the module", r)
 		}
 	}
 	for p := range within {
@@ -184,7 +184,7 @@ func TestImportsPointOneWay(t *testing.T) {
 	}
 }
 
-// The rules themselves, tried on arrows that must not be.
+// The rules themselves, tried on dependencies that must not be.
 func TestACrossingIsSeen(t *testing.T) {
 	for _, c := range []struct {
 		from, to string

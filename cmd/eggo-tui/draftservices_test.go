@@ -23,10 +23,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
 )
 
-func testDesk(t *testing.T) *draftDesk {
+func testServices(t *testing.T) *draftServices {
 	t.Helper()
 	home := t.TempDir()
-	d := newDraftDesk(&environment{P: i18n.NewPrinter(i18n.English), Clock: swift{}, Getenv: func(k string) string {
+	d := newDraftServices(&environment{P: i18n.NewPrinter(i18n.English), Clock: swift{}, Getenv: func(k string) string {
 		if k == "HOME" {
 			return home
 		}
@@ -36,8 +36,8 @@ func testDesk(t *testing.T) *draftDesk {
 	return d
 }
 
-// looks runs a probe to its end and answers what it asks.
-func looks(d *draftDesk, of config.Draft, m config.Machine, trust bool) (stages []string, last draft.Probe) {
+// inspect runs a probe to its end and answers what it asks.
+func inspect(d *draftServices, of config.Draft, m config.Machine, trust bool) (stages []string, last draft.Probe) {
 	d.probe(context.Background(), of, m, func(l draft.Probe) {
 		stages, last = append(stages, string(l.Stage)), l
 		if l.Stage == draft.Asking {
@@ -51,26 +51,26 @@ func looks(d *draftDesk, of config.Draft, m config.Machine, trust bool) (stages 
 func TestTheWizardLooksAtAMachine(t *testing.T) {
 	t.Parallel()
 	srv := remotetest.New(t)
-	d := testDesk(t)
+	d := testServices(t)
 	of := config.Draft{Values: map[string]string{"password": "secret", "service.cidr": "nonsense"}}
 	m := config.Machine{Name: "n1", IP: srv.IP, Port: strconv.Itoa(srv.Port), Roles: []bundle.Role{bundle.Worker}}
-	if s, last := looks(d, of, m, false); last.Stage != draft.Failed || last.Fault.Code != "ssh.hostkey-unknown" {
+	if s, last := inspect(d, of, m, false); last.Stage != draft.Failed || last.Fault.Code != "ssh.hostkey-unknown" {
 		t.Errorf("refused: %v, %v", s, last.Fault)
 	}
-	s, last := looks(d, of, m, true)
+	s, last := inspect(d, of, m, true)
 	// The login is told when the key is trusted, and when the way is there.
 	if want := "asking login looking seen"; strings.Join(slices.Compact(s), " ") != want || last.OS == "" || last.Arch == "" {
 		t.Fatalf("%v, want %s: %+v %v", s, want, last, last.Fault)
 	}
-	if s, _ := looks(d, of, m, false); strings.Join(s, " ") != "login looking seen" {
+	if s, _ := inspect(d, of, m, false); strings.Join(s, " ") != "login looking seen" {
 		t.Errorf("a key that is trusted is asked about again: %v", s)
 	}
 	of.Values["password"] = "wrong"
-	if _, last := looks(d, of, m, false); last.Stage != draft.Failed || last.Fault.Class != event.ClassAuth {
+	if _, last := inspect(d, of, m, false); last.Stage != draft.Failed || last.Fault.Class != event.ClassAuth {
 		t.Errorf("%+v", last.Fault)
 	}
 	m.Port = "1"
-	if _, last := looks(d, of, m, false); last.Stage != draft.Failed || !strings.HasPrefix(last.Fault.Code, "ssh.connect") {
+	if _, last := inspect(d, of, m, false); last.Stage != draft.Failed || !strings.HasPrefix(last.Fault.Code, "ssh.connect") {
 		t.Errorf("%+v", last.Fault)
 	}
 	file := filepath.Join(d.env.Getenv("HOME"), "c", "deploy.yaml")
@@ -86,7 +86,7 @@ func TestTheWizardLooksAtAMachine(t *testing.T) {
 // What is written is readable by its owner alone, has no password in it, and what was there is kept.
 func TestTheWizardWritesWithABackup(t *testing.T) {
 	t.Parallel()
-	d := testDesk(t)
+	d := testServices(t)
 	file := d.file("prod")
 	if filepath.Base(file) != "deploy.yaml" {
 		t.Error(file)
@@ -137,7 +137,7 @@ func TestTheWizardWritesWithABackup(t *testing.T) {
 func TestTheWizardRunsPreflight(t *testing.T) {
 	t.Parallel()
 	srv := remotetest.New(t)
-	d := testDesk(t)
+	d := testServices(t)
 	of := config.Draft{Values: map[string]string{"password": "secret", "package-src.x86src": "/nowhere/x.tar.gz", "package-src.armsrc": "/nowhere/y.tar.gz"},
 		Machines: []config.Machine{{Name: "n1", IP: srv.IP, Port: strconv.Itoa(srv.Port), Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
 	run := func() (codes []string, end draft.Check) {
@@ -155,7 +155,7 @@ func TestTheWizardRunsPreflight(t *testing.T) {
 	if got := strings.Join(codes, " "); !end.End || end.Fault != nil || !strings.Contains(got, "ssh.hostkey-unknown") || !strings.Contains(got, "bundle.") {
 		t.Errorf("%s %+v", got, end)
 	}
-	looks(d, of, of.Machines[0], true)
+	inspect(d, of, of.Machines[0], true)
 	codes, _ = run()
 	if got := strings.Join(codes, " "); strings.Contains(got, "ssh.") || !strings.Contains(got, "bundle.") {
 		t.Errorf("%s", got)
@@ -178,7 +178,7 @@ func TestTheWizardRunsPreflight(t *testing.T) {
 func TestTheWizardLooksAtMachinesThatJoin(t *testing.T) {
 	t.Parallel()
 	srv := remotetest.New(t)
-	d := testDesk(t)
+	d := testServices(t)
 	of := config.Draft{Values: map[string]string{"cluster-id": "prod", "password": "secret", "package-src.x86src": "/nowhere/x.tar.gz", "package-src.armsrc": "/nowhere/y.tar.gz"},
 		Machines: []config.Machine{{Name: "n1", IP: srv.IP, Port: strconv.Itoa(srv.Port), Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
 	saved := filepath.Join(d.root, "prod", savedName)
@@ -204,7 +204,7 @@ func TestTheWizardLooksAtMachinesThatJoin(t *testing.T) {
 // Where the list of machines that join cannot be written, nothing else is: the cluster does not trust hosts that did not
 // join it.
 func TestAListThatCannotBeWrittenTrustsNobody(t *testing.T) {
-	d, dir := testDesk(t), t.TempDir()
+	d, dir := testServices(t), t.TempDir()
 	c := backend.Cluster{Name: "prod", File: filepath.Join(dir, "deploy.yaml")}
 	own, err := d.own()
 	if err != nil {

@@ -27,7 +27,7 @@ import (
 
 // read inspects, asks on the screen, and gives what is printed. That something is not well is no error: the text says
 // it.
-func (d *desk) read(ctx context.Context, lang i18n.Lang, q backend.Query, ask backend.Asker) ([]string, error) {
+func (d *backendServices) read(ctx context.Context, lang i18n.Lang, q backend.Query, ask backend.Asker) ([]string, error) {
 	var out bytes.Buffer
 	of := q.Base().Source
 	asks := newScreenAsker(ask).knowing(d.answered(of.Cluster))
@@ -72,8 +72,8 @@ func inventory(ctx context.Context, env *environment, o runOptions, purge bool) 
 	return err
 }
 
-// stockLines has a line for each kind of what a machine has of ours.
-func stockLines(p *i18n.Printer, x phases.Stock) []string {
+// inventoryLines has a line for each kind of what a machine has of ours.
+func inventoryLines(p *i18n.Printer, x phases.Stock) []string {
 	var rows [][]string
 	for _, kind := range []struct {
 		name  string
@@ -94,7 +94,7 @@ func stockLines(p *i18n.Printer, x phases.Stock) []string {
 }
 
 // dirOf is what was typed as a directory; "" is where the program was started.
-func (d *desk) dirOf(dir string) (string, error) {
+func (d *backendServices) dirOf(dir string) (string, error) {
 	if rest, ok := strings.CutPrefix(dir, "~/"); ok || dir == "~" {
 		dir = filepath.Join(d.env.Getenv("HOME"), rest)
 	}
@@ -106,7 +106,7 @@ func (d *desk) dirOf(dir string) (string, error) {
 }
 
 // list reads a directory: directories first, then the files with one of the suffixes, the newest first.
-func (d *desk) list(_ context.Context, dir string, suffix []string) (string, []backend.Entry, error) {
+func (d *backendServices) list(_ context.Context, dir string, suffix []string) (string, []backend.Entry, error) {
 	path, err := d.dirOf(dir)
 	if err != nil {
 		return "", nil, err
@@ -134,7 +134,7 @@ func (d *desk) list(_ context.Context, dir string, suffix []string) (string, []b
 }
 
 // check reads a deploy.yaml.
-func (d *desk) check(ctx context.Context, file string) (backend.Checked, error) {
+func (d *backendServices) check(ctx context.Context, file string) (backend.Checked, error) {
 	path, err := d.dirOf(file)
 	if err != nil {
 		return backend.Checked{}, err
@@ -146,7 +146,7 @@ func (d *desk) check(ctx context.Context, file string) (backend.Checked, error) 
 	out := backend.Checked{}
 	if c != nil {
 		problems = append(problems, config.Unsupported(c)...)
-		out.Cluster = backend.Cluster{Name: c.Name, Status: backend.Unknown, Masters: len(c.With(bundle.ControlPlane)), Workers: len(c.With(bundle.Worker)), Nodes: deskNodes(c.Nodes), File: path}
+		out.Cluster = backend.Cluster{Name: c.Name, Status: backend.Unknown, Masters: len(c.With(bundle.ControlPlane)), Workers: len(c.With(bundle.Worker)), Nodes: nodesOf(c.Nodes), File: path}
 		if all, err := operation.Clusters(ctx, stateStore(d.env, d.state)); err == nil {
 			for _, k := range all {
 				if k.Name == c.Name {
@@ -168,8 +168,8 @@ func (d *desk) check(ctx context.Context, file string) (backend.Checked, error) 
 	return out, nil
 }
 
-// look is what a bundle's manifest says.
-func (d *desk) look(_ context.Context, path string) (backend.Bundle, error) {
+// bundle is what a bundle's manifest says.
+func (d *backendServices) bundle(_ context.Context, path string) (backend.Bundle, error) {
 	path, err := d.dirOf(path)
 	if err != nil {
 		return backend.Bundle{}, err
@@ -213,7 +213,7 @@ func (d *desk) look(_ context.Context, path string) (backend.Bundle, error) {
 	return out, nil
 }
 
-func (d *desk) verify(ctx context.Context, path string, progress func(done, total int64)) error {
+func (d *backendServices) verify(ctx context.Context, path string, progress func(done, total int64)) error {
 	path, err := d.dirOf(path)
 	if err != nil {
 		return err

@@ -47,7 +47,7 @@ func TestTheWizardReadsABundleOnce(t *testing.T) {
 	t.Chdir(where)
 	one, two := filepath.Join(where, "one.tar.gz"), filepath.Join(where, "two.tar.gz")
 	smallBundle(t, one, "a program")
-	proven := func(d *draftDesk, path string) (yes bool, reads int) {
+	proven := func(d *draftServices, path string) (yes bool, reads int) {
 		d.bundles(context.Background(), nil, func(b draft.Bundle) {
 			if filepath.Dir(b.Path) != where {
 				t.Skipf("this machine has a bundle where the wizard looks: %s", b.Path)
@@ -61,12 +61,12 @@ func TestTheWizardReadsABundleOnce(t *testing.T) {
 		})
 		return yes, reads
 	}
-	d := testDesk(t)
+	d := testServices(t)
 	staged := filepath.Join(d.root, "bundles")
 	if yes, reads := proven(d, one); !yes || reads == 0 || !bundle.Finished(one, staged) {
 		t.Errorf("proven %v with %d looks, unpacked %v", yes, reads, bundle.Finished(one, staged))
 	}
-	again := newDraftDesk(d.env, d.root) // another wizard
+	again := newDraftServices(d.env, d.root) // another wizard
 	defer again.close()
 	if yes, reads := proven(again, one); !yes || reads > 0 {
 		t.Errorf("unpacked already: proven %v with %d looks", yes, reads)
@@ -80,7 +80,7 @@ func TestTheWizardReadsABundleOnce(t *testing.T) {
 
 	smallBundle(t, one, "a program")
 	smallBundle(t, two, "another")
-	d = testDesk(t)
+	d = testServices(t)
 	staged = filepath.Join(d.root, "bundles")
 	if yes, _ := proven(d, two); !yes || bundle.Finished(one, staged) || bundle.Finished(two, staged) {
 		t.Errorf("one of two: proven %v, or unpacked", yes)
@@ -89,7 +89,7 @@ func TestTheWizardReadsABundleOnce(t *testing.T) {
 	if err := os.Remove(two); err != nil {
 		t.Fatal(err)
 	}
-	d = testDesk(t)
+	d = testServices(t)
 	if err := errors.Join(os.MkdirAll(d.root, 0o700), os.WriteFile(filepath.Join(d.root, "bundles"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
-// desk is what the screen knows of this machine and can begin on it.
-type desk struct {
+// backendServices are what the front ends know of this machine and can begin on it.
+type backendServices struct {
 	env   *environment
 	state string // --state-dir
 
@@ -22,14 +22,14 @@ type desk struct {
 }
 
 // answered gives what the person has answered about a cluster.
-func (d *desk) answered(cluster string) map[string]string {
+func (d *backendServices) answered(cluster string) map[string]string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return maps.Clone(d.known[cluster])
 }
 
 // remember keeps the answers that led to every machine; nil forgets them.
-func (d *desk) remember(cluster string, answers map[string]string) {
+func (d *backendServices) remember(cluster string, answers map[string]string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.known == nil {
@@ -39,7 +39,7 @@ func (d *desk) remember(cluster string, answers map[string]string) {
 }
 
 // learn remembers the answers if they led somewhere and were refused nowhere; who refuses them is asked about anew.
-func (d *desk) learn(cluster string, a *screenAsker) {
+func (d *backendServices) learn(cluster string, a *screenAsker) {
 	answers := a.answers()
 	a.mu.Lock()
 	opened, refused := a.opened, a.refused
@@ -53,17 +53,17 @@ func (d *desk) learn(cluster string, a *screenAsker) {
 	}
 }
 
-func (d *desk) services() backend.Services {
+func (d *backendServices) services() backend.Services {
 	return backend.Services{
-		Clusters: d.clusters, Open: d.open, Launch: d.launch, Read: d.read, List: d.list, Check: d.check, Bundle: d.look,
+		Clusters: d.clusters, Open: d.open, Launch: d.launch, Read: d.read, List: d.list, Check: d.check, Bundle: d.bundle,
 		Verify: d.verify,
 	}
 }
 
-func (d *desk) root() string { return stateRoot(d.env, d.state) }
+func (d *backendServices) root() string { return stateRoot(d.env, d.state) }
 
 // clusters are those of the state directory with their runs.
-func (d *desk) clusters(ctx context.Context) ([]backend.Cluster, error) {
+func (d *backendServices) clusters(ctx context.Context) ([]backend.Cluster, error) {
 	all, err := operation.Overview(ctx, stateStore(d.env, d.state))
 	if err != nil {
 		return nil, err
@@ -71,18 +71,18 @@ func (d *desk) clusters(ctx context.Context) ([]backend.Cluster, error) {
 	var out []backend.Cluster
 	for _, k := range all {
 		c := backend.Cluster{
-			Name: k.Name, Status: k.Status, Masters: k.Masters, Workers: k.Workers, Nodes: deskNodes(k.Nodes),
+			Name: k.Name, Status: k.Status, Masters: k.Masters, Workers: k.Workers, Nodes: nodesOf(k.Nodes),
 			File: k.File, Tried: k.Tried,
 		}
 		for _, r := range k.Runs {
-			c.Runs = append(c.Runs, deskRun(r))
+			c.Runs = append(c.Runs, runOf(r))
 		}
 		out = append(out, c)
 	}
 	return out, nil
 }
 
-func deskRun(r request.RunInfo) backend.Run {
+func runOf(r request.RunInfo) backend.Run {
 	out := backend.Run{
 		Ref: backend.Ref(r.Ref), Verb: r.Verb, File: r.File, Version: r.Version, Status: r.Status, At: r.At,
 		Took: r.Took, Exit: r.Exit, Fault: r.Fault,
@@ -93,7 +93,7 @@ func deskRun(r request.RunInfo) backend.Run {
 	return out
 }
 
-func deskNodes(nodes []config.Node) []backend.Node {
+func nodesOf(nodes []config.Node) []backend.Node {
 	var out []backend.Node
 	for _, n := range nodes {
 		x := backend.Node{Name: n.Name, Addr: n.IP.String(), Arch: n.Arch}
@@ -106,7 +106,7 @@ func deskNodes(nodes []config.Node) []backend.Node {
 }
 
 // open is the board of a run.
-func (d *desk) open(ctx context.Context, r backend.Ref, replay float64) (backend.Board, error) {
+func (d *backendServices) open(ctx context.Context, r backend.Ref, replay float64) (backend.Board, error) {
 	return openBoard(ctx, d.env, stateStore(d.env, d.state), r, replay)
 }
 

@@ -23,8 +23,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/remote"
 )
 
-// draftDesk is what the wizard needs of this machine. It lives as long as the wizard.
-type draftDesk struct {
+// draftServices is what an editor of a draft needs of this machine. It lives as long as the wizard.
+type draftServices struct {
 	env    *environment
 	root   string         // of all clusters
 	kept   *store.Draft   // what was typed
@@ -39,16 +39,16 @@ type draftDesk struct {
 // probesAtOnce is how many machines are looked at side by side.
 const probesAtOnce = 16
 
-func newDraftDesk(env *environment, state string) *draftDesk {
+func newDraftServices(env *environment, state string) *draftServices {
 	root := stateRoot(env, state)
-	return &draftDesk{
+	return &draftServices{
 		env: env, root: root, kept: store.Dir{Root: root}.Draft(), search: staging.NewSearch(root),
 		turn: make(chan struct{}, probesAtOnce), deps: env.quiet(root),
 	}
 }
 
 // services are those of the draft of a new cluster.
-func (d *draftDesk) services() draft.Services {
+func (d *draftServices) services() draft.Services {
 	return draft.Services{
 		Load: d.load, Save: d.save, Forget: d.forget, Path: d.path, Read: d.read, KnownHosts: d.knownHosts,
 		File: d.file, Keys: d.keys, KeyFile: d.keyFile, Probe: d.probe, Bundles: d.bundles, Preflight: d.preflight,
@@ -60,7 +60,7 @@ func (d *draftDesk) services() draft.Services {
 }
 
 // close removes what was known for the time of the draft.
-func (d *draftDesk) close() {
+func (d *draftServices) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.dir != "" {
@@ -70,7 +70,7 @@ func (d *draftDesk) close() {
 }
 
 // own is the directory of the draft.
-func (d *draftDesk) own() (string, error) {
+func (d *draftServices) own() (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.dir == "" {
@@ -83,7 +83,7 @@ func (d *draftDesk) own() (string, error) {
 	return d.dir, nil
 }
 
-func (d *draftDesk) load() (draft.Saved, bool) {
+func (d *draftServices) load() (draft.Saved, bool) {
 	var s draft.Saved
 	if json.Unmarshal(d.kept.Load(), &s) != nil {
 		return s, false // a draft that cannot be read is none
@@ -93,7 +93,7 @@ func (d *draftDesk) load() (draft.Saved, bool) {
 	return s, said
 }
 
-func (d *draftDesk) save(s draft.Saved) error {
+func (d *draftServices) save(s draft.Saved) error {
 	data, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return event.NewFault(event.ClassFailed, "state.write", err)
@@ -101,10 +101,10 @@ func (d *draftDesk) save(s draft.Saved) error {
 	return d.kept.Save(append(data, '\n'), s.When) // commands end in any order
 }
 
-func (d *draftDesk) forget() error { return d.kept.Forget() }
+func (d *draftServices) forget() error { return d.kept.Forget() }
 
 // path of this machine as it was typed.
-func (d *draftDesk) path(path string) string {
+func (d *draftServices) path(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		return filepath.Join(d.env.Getenv("HOME"), rest)
 	}
@@ -114,7 +114,7 @@ func (d *draftDesk) path(path string) string {
 	return path
 }
 
-func (d *draftDesk) paths(list []string) []string {
+func (d *draftServices) paths(list []string) []string {
 	var out []string
 	for _, p := range list {
 		out = append(out, d.path(p))
@@ -122,7 +122,7 @@ func (d *draftDesk) paths(list []string) []string {
 	return out
 }
 
-func (d *draftDesk) read(path string) ([]byte, error) {
+func (d *draftServices) read(path string) ([]byte, error) {
 	name := d.path(path)
 	i, err := os.Stat(name)
 	switch {
@@ -142,7 +142,7 @@ func (d *draftDesk) read(path string) ([]byte, error) {
 }
 
 // keyFile says what is wrong with a private key's file by itself.
-func (d *draftDesk) keyFile(path string) *event.Fault {
+func (d *draftServices) keyFile(path string) *event.Fault {
 	if err := remote.CheckKey(d.path(path)); err != nil {
 		f := *event.AsFault(err)
 		f.Args = map[string]string{"file": path}
@@ -152,7 +152,7 @@ func (d *draftDesk) keyFile(path string) *event.Fault {
 }
 
 // file is where a cluster's deploy.yaml goes: ~/.eggo/deploy.yaml, as for every verb, unless that is another cluster's.
-func (d *draftDesk) file(cluster string) string {
+func (d *draftServices) file(cluster string) string {
 	usual := defaultConfigPath(d.env)
 	data, err := os.ReadFile(usual)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -165,16 +165,16 @@ func (d *draftDesk) file(cluster string) string {
 }
 
 // knownHosts compares unknown host keys with a known_hosts file of this machine.
-func (d *draftDesk) knownHosts(path string, keys []backend.HostKey) ([]backend.KeyCheck, error) {
+func (d *draftServices) knownHosts(path string, keys []backend.HostKey) ([]backend.KeyCheck, error) {
 	return comparedWith(d.path(path), keys)
 }
 
-func (d *draftDesk) keys() []string {
+func (d *draftServices) keys() []string {
 	return dial.Keys(d.env.Getenv("HOME"))
 }
 
 // write puts deploy.yaml in its place. What was there is kept beside it, named by the time.
-func (d *draftDesk) write(path string, of config.Draft) error {
+func (d *draftServices) write(path string, of config.Draft) error {
 	text := append([]byte(config.Modeline), of.YAML()...)
 	if err := store.Replace(d.path(path), text, time.Now()); err != nil {
 		return event.NewFault(event.ClassFailed, "template.write", err, "file", path)
@@ -186,7 +186,7 @@ func (d *draftDesk) write(path string, of config.Draft) error {
 }
 
 // trustIn gives the cluster the host keys that the user has trusted meanwhile.
-func (d *draftDesk) trustIn(cluster string) error {
+func (d *draftServices) trustIn(cluster string) error {
 	d.mu.Lock()
 	dir := d.dir
 	d.mu.Unlock()
@@ -198,7 +198,7 @@ func (d *draftDesk) trustIn(cluster string) error {
 
 // request is what read-only operations with a draft are asked for: its secrets are those that were typed, its host keys
 // those that are known to the cluster and to the draft.
-func (d *draftDesk) request(of config.Draft, file string) (request.Common, error) {
+func (d *draftServices) request(of config.Draft, file string) (request.Common, error) {
 	name := d.path(file)
 	c, problems, err := of.Cluster(name)
 	if err != nil {
@@ -222,7 +222,7 @@ func (d *draftDesk) request(of config.Draft, file string) (request.Common, error
 }
 
 // knownTo writes a file with the host keys that a cluster and the draft know.
-func (d *draftDesk) knownTo(c *config.Cluster) (string, error) {
+func (d *draftServices) knownTo(c *config.Cluster) (string, error) {
 	own, err := d.own()
 	if err != nil {
 		return "", err

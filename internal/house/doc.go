@@ -1,2 +1,0 @@
-// Package house holds no code: its tests keep the rules that no single package can keep.
-package house
