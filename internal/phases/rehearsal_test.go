@@ -1,16 +1,22 @@
 package phases_test
 
 import (
+	"context"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 )
 
@@ -104,5 +110,39 @@ func TestARehearsalTellsEverythingAndChangesNothing(t *testing.T) {
 	}
 	if _, sum = rehearse(t, l, phases.Deploy); len(sum.Changed) > 0 {
 		t.Errorf("the cleanup that was only rehearsed left a mark: %v", sum.Changed)
+	}
+}
+
+// dialed counts the connections to etcd.
+type dialed struct {
+	node.Host
+	etcd *atomic.Int32
+}
+
+func (d dialed) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if strings.HasSuffix(addr, ":2379") {
+		d.etcd.Add(1)
+	}
+	return d.Host.Dial(ctx, network, addr)
+}
+
+// An etcd that is not there yet is asked once for each question, not until a time is over: a person waits for the plan.
+func TestARehearsalDoesNotWaitForEtcd(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, 0)
+	var etcd atomic.Int32
+	b := &book{}
+	env := l.Env(b.emit)
+	connect := env.Connect
+	env.Connect = func(ctx context.Context, n config.Node) (node.Host, error) {
+		h, err := connect(ctx, n)
+		return dialed{h, &etcd}, err
+	}
+	if sum, err := engine.Run(t.Context(), phases.Rehearsal(env, phases.Deploy), quick(b)); err != nil {
+		t.Fatal(err, sum)
+	}
+	// Six questions, each dialed once; until their time was over they dialed more than twice as often.
+	if etcd.Load() > 8 {
+		t.Errorf("etcd was dialed %d times", etcd.Load())
 	}
 }
