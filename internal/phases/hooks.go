@@ -75,7 +75,8 @@ func (r *run) runHook(ctx context.Context, nd *node.Node, h node.Hook, after boo
 	return err
 }
 
-// commandHooks are the steps of the hooks of the command line on some nodes, those before the work or those after it, in the given phase.
+// commandHooks are the steps of the hooks of the command line on those of the nodes that are within the limit, those
+// before the work or those after it, in the given phase.
 func (r *run) commandHooks(nodes []config.Node, phase string, after bool) []*engine.Step {
 	var out []*engine.Step
 	last := map[string]string{}
@@ -84,7 +85,7 @@ func (r *run) commandHooks(nodes []config.Node, phase string, after bool) []*eng
 			continue
 		}
 		for _, n := range nodes {
-			if !h.On(n) {
+			if !h.On(n) || len(r.Limit) > 0 && !slices.Contains(r.Limit, n.Name) {
 				continue
 			}
 			s := plan.Step(phase, h.Type+"-"+strconv.Itoa(i+1), n.Name, plan.Verdict())
@@ -279,7 +280,7 @@ func (r *run) hooksAfter(b *plan.Builder, phase string) {
 	if len(hooks) == 0 {
 		return
 	}
-	barrier := b.Barrier("hooks.after", b.IDs("", ""))
+	barrier := b.LooseBarrier("hooks.after", b.IDs("", ""))
 	for _, h := range hooks {
 		h.Needs = append(h.Needs, barrier)
 	}

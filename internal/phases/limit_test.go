@@ -79,6 +79,36 @@ func TestALimitKeepsToItsNodes(t *testing.T) {
 	}
 }
 
+// Hooks run on the named nodes only, and wait for nobody else's work.
+func TestHooksKeepToTheLimit(t *testing.T) {
+	t.Parallel()
+	l := deployed(t, workers(2))
+	for _, w := range []string{"w1", "w2"} {
+		put(t, l.Nodes[w].Path("/etc/kubernetes/kube-proxy.yaml"), "spoilt")
+	}
+	_, sum, err := run(t, l, func(e phases.Env) *engine.Plan {
+		e.Limit = []string{"w1"}
+		e.Hooks = []phases.Hook{{Type: phases.ClusterPreHook, Name: "a.sh", Data: []byte("true\n")},
+			{Type: phases.ClusterPostHook, Name: "b.sh", Data: []byte("true\n")}}
+		return phases.Deploy(e)
+	})
+	if err != nil {
+		t.Fatal(err, sum.Failed)
+	}
+	ran := 0
+	for _, id := range sum.Changed {
+		if strings.Contains(id, "hook-") {
+			ran++
+		}
+		if !strings.HasSuffix(id, "/w1") {
+			t.Error(id)
+		}
+	}
+	if ran != 2 {
+		t.Error(sum.Changed)
+	}
+}
+
 // A worker that is away does not hold up work that is kept to another; a control plane that is away does, and so does a node that is named.
 func TestALimitDoesNotWaitForOthersThatAreAway(t *testing.T) {
 	t.Parallel()

@@ -52,6 +52,7 @@ type Builder struct {
 	gates    []func(phase, host string) []string
 	steps    []*engine.Step
 	barriers []engine.Barrier
+	loose    map[string]bool // barriers
 }
 
 // New begins a plan of these phases, in the order in which they are shown.
@@ -93,6 +94,16 @@ func (b *Builder) Barrier(id string, needs []string) string {
 	}
 	b.barriers = append(b.barriers, engine.Barrier{ID: id, Needs: slices.Clone(needs)})
 	return id
+}
+
+// LooseBarrier is a barrier of which what waits for it makes nobody's work needed: within a limit it also waits for
+// hosts that are not named, whose steps are skipped when they are not done.
+func (b *Builder) LooseBarrier(id string, needs []string) string {
+	if b.loose == nil {
+		b.loose = map[string]bool{}
+	}
+	b.loose[id] = true
+	return b.Barrier(id, needs)
 }
 
 // IDs are those of the steps so far in a phase and on a host; "" is any.

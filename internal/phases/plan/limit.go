@@ -37,7 +37,7 @@ func (b *Builder) neededBy(p *engine.Plan) map[string]bool {
 	out := map[string]bool{}
 	var follow func(id string)
 	follow = func(id string) {
-		if behind, is := barriers[id]; is && !out[id] {
+		if behind, is := barriers[id]; is && !out[id] && !b.loose[id] {
 			out[id] = true
 			for _, n := range behind {
 				follow(n)
