@@ -89,16 +89,15 @@ func TestAServerThatWasNotPutBackIsNotDone(t *testing.T) {
 	})
 	n := r.Cluster.Nodes[0]
 	r.SetNode(n.Name, node.New(&teller{name: n.Name, change: func(context.Context, string) error { return nil }}, r.Emit))
-	turn := r.turnOf("apiserver")
 	if err := r.InTurn(t.Context(), "apiserver", n.Name, func(ctx context.Context) error {
 		return r.aside(ctx, n, func(context.Context) error { return nil })
-	}); err == nil || !turn.unproven(n.Name) {
+	}); err == nil || !r.Unproven("apiserver", n.Name) {
 		t.Errorf("%v, and the next try would take it for done", err)
 	}
 	fails = false
 	if err := r.InTurn(t.Context(), "apiserver", n.Name, func(ctx context.Context) error {
 		return r.aside(ctx, n, func(context.Context) error { return nil })
-	}); err != nil || turn.unproven(n.Name) {
+	}); err != nil || r.Unproven("apiserver", n.Name) {
 		t.Error(err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/config"
@@ -12,71 +11,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/rolling"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
-
-// rollTimeout bounds a step that may have to wait until the same component of every other node was restarted.
-const rollTimeout = 40 * time.Minute
-
-// turn is held by the one node of the cluster whose running component is being restarted.
-type turn struct {
-	place chan struct{} // one place
-
-	mu     sync.Mutex
-	broken string // the node whose restart did not end well; written by who holds the place
-}
-
-// unproven says whether the component's last restart on the node did not end well.
-func (t *turn) unproven(host string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.broken == host
-}
-
-func (t *turn) whose() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.broken
-}
-
-func (t *turn) end(host string, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.broken = ""
-	if err != nil {
-		t.broken = host
-	}
-}
-
-func (r *Rolling) turnOf(what string) *turn {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.turns == nil {
-		r.turns = map[string]*turn{}
-	}
-	if r.turns[what] == nil {
-		r.turns[what] = &turn{place: make(chan struct{}, 1)}
-	}
-	return r.turns[what]
-}
-
-// InTurn calls f when no other node is at it. f restarts the component and proves that it is well again: where that failed on one node, no
-// other is touched any more (rolling.stopped), for what ended it there would end it everywhere. The node itself may try again.
-func (r *Rolling) InTurn(ctx context.Context, what, host string, f func(context.Context) error) error {
-	t := r.turnOf(what)
-	select {
-	case t.place <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	defer func() { <-t.place }()
-	if other := t.whose(); other != "" && other != host {
-		return event.NewFault(event.ClassFailed, "rolling.stopped", nil, "what", what, "other", other).On(host)
-	}
-	err := f(ctx)
-	t.end(host, err)
-	return err
-}
 
 // component is a service of ours on every node of a role.
 type component struct {
@@ -96,7 +33,7 @@ type component struct {
 func (r *run) service(c component, n config.Node, needs []string) *engine.Step {
 	s := plan.Step(c.phase, c.what, n.Name, needs)
 	s.Retry = engine.Retry{Tries: 2, Delay: 2 * time.Second}
-	s.Timeout = rollTimeout
+	s.Timeout = rolling.Timeout
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		svc, err := c.make(n)
 		if err != nil || r.Unproven(c.what, n.Name) {

@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/rolling"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
@@ -107,7 +108,7 @@ func (r *run) runtimeFiles(n config.Node) *engine.Step {
 func (r *run) runtimeStep(n config.Node) *engine.Step {
 	s := plan.Step(plan.PhaseInfra, "runtime", n.Name, []string{plan.ID(plan.PhaseInfra, "packages", n.Name), plan.ID(plan.PhaseInfra, "system", n.Name), plan.Programs(n, plan.GroupNode)})
 	s.Retry = engine.Retry{Tries: 2, Delay: 2 * time.Second}
-	s.Timeout = rollTimeout
+	s.Timeout = rolling.Timeout
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		if missing, _, err := r.unlinked(ctx, n, nd); err != nil || len(missing) > 0 {
 			return false, err

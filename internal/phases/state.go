@@ -10,6 +10,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/rolling"
 )
 
 // run is one run: its values, and what single areas keep during it.
@@ -19,7 +20,7 @@ type run struct {
 	*payload.Payload
 	*certs.Certs
 	*clients.Clients
-	*Rolling
+	*rolling.Rolling
 
 	mu       sync.Mutex
 	fetched  map[string][]byte // manifests by URL
@@ -39,7 +40,7 @@ func newRun(env Env) *run {
 	n := nodes.New(e)
 	p, c := &payload.Payload{Nodes: n}, certs.New(e)
 	r := &run{Env: e, Nodes: n, Payload: p, Certs: c, Clients: &clients.Clients{Env: e, Nodes: n, Certs: c},
-		Rolling: &Rolling{turns: map[string]*turn{}},
+		Rolling: rolling.New(),
 		fetched: map[string][]byte{}, down: map[string]bool{}, balance: make(chan struct{}, 1), told: map[string]bool{},
 		nonce: strings.ToLower(rand.Text()[:12]), changes: &plan.Changes{}}
 	if e.Dry {
@@ -48,12 +49,3 @@ func newRun(env Env) *run {
 	p.Executed = r.executed
 	return r
 }
-
-// Rolling restarts components on one node at a time.
-type Rolling struct {
-	mu    sync.Mutex
-	turns map[string]*turn // by component
-}
-
-// Unproven says whether the component's last restart on the node did not end well.
-func (r *Rolling) Unproven(what, host string) bool { return r.turnOf(what).unproven(host) }

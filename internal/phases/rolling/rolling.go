@@ -1,0 +1,85 @@
+// Package rolling has components restarted on one node after the other: when one is not well again, no other is touched.
+package rolling
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// Timeout bounds a step that may have to wait until the same component of every other node was restarted.
+const Timeout = 40 * time.Minute
+
+// Rolling restarts components on one node at a time.
+type Rolling struct {
+	mu    sync.Mutex
+	turns map[string]*turn // by component
+}
+
+// New are the turns of a run, which nobody has yet.
+func New() *Rolling { return &Rolling{turns: map[string]*turn{}} }
+
+// InTurn calls f when no other node is at it. f restarts the component and proves that it is well again: where that failed on one node, no
+// other is touched any more (rolling.stopped), for what ended it there would end it everywhere. The node itself may try again.
+func (r *Rolling) InTurn(ctx context.Context, what, host string, f func(context.Context) error) error {
+	t := r.turnOf(what)
+	select {
+	case t.place <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-t.place }()
+	if other := t.whose(); other != "" && other != host {
+		return event.NewFault(event.ClassFailed, "rolling.stopped", nil, "what", what, "other", other).On(host)
+	}
+	err := f(ctx)
+	t.end(host, err)
+	return err
+}
+
+// Unproven says whether the component's last restart on the node did not end well.
+func (r *Rolling) Unproven(what, host string) bool { return r.turnOf(what).unproven(host) }
+
+func (r *Rolling) turnOf(what string) *turn {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.turns == nil {
+		r.turns = map[string]*turn{}
+	}
+	if r.turns[what] == nil {
+		r.turns[what] = &turn{place: make(chan struct{}, 1)}
+	}
+	return r.turns[what]
+}
+
+// turn is held by the one node of the cluster whose running component is being restarted.
+type turn struct {
+	place chan struct{} // one place
+
+	mu     sync.Mutex
+	broken string // the node whose restart did not end well; written by who holds the place
+}
+
+// unproven says whether the component's last restart on the node did not end well.
+func (t *turn) unproven(host string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.broken == host
+}
+
+func (t *turn) whose() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.broken
+}
+
+func (t *turn) end(host string, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.broken = ""
+	if err != nil {
+		t.broken = host
+	}
+}
