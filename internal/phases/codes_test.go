@@ -19,6 +19,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/packages"
 )
 
 func TestABalancerThatCannotBe(t *testing.T) {
@@ -202,7 +203,8 @@ func TestWhatAPackageManagerMayNotChoose(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := stand(t, to("apt-get", c.says))
-			_, err := r.choose(t.Context(), r.Cluster.Nodes[1], r.Node("w1"))
+			pk := packages.Packages{Payload: r.Payload}
+			err := pk.Install(r.Cluster.Nodes[1]).Apply(t.Context())
 			if f := wantFault(t, err, c.code, "w1", ""); f.Args[c.arg] != c.is {
 				t.Errorf("%+v", f)
 			}

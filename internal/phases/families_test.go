@@ -2,7 +2,6 @@ package phases
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,76 +10,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 )
-
-// What dnf 4.14 printed with -v --assumeno.
-const resolved = `DNF version: 4.14.0
-repo: using cache for: eggo
---> Starting dependency resolution
----> Package app.noarch 1.0-1 will be installed
----> Package lib.noarch 1.0-1 will be upgraded
----> Package lib.noarch 2.0-1 will be an upgrade
----> Package libstdc++.i686 2:13.2.1-1.el9_3 will be installed
----> Package conntrack-tools.x86_64 0:1.4.7-1~b2 will be installed
----> Package gone.x86_64 1-1 will be erased
----> Package old-name.x86_64 1-1 will be obsoleted
----> Package new-name.x86_64 1-1 will be obsoleting
----> Package app.noarch 1.0-1 will be installed
----> Package noarch 1.0-1 will be installed
----> Package odd. 1.0-1 will be installed
----> Package app.noarch
---> Finished dependency resolution
-Dependencies resolved.
- app             noarch             1.0-1                eggo             5.9 k
-Operation aborted.
-`
-
-func TestWhatDNFWouldInstall(t *testing.T) {
-	chosen, others := parseResolution(resolved)
-	want := []chosenPackage{{"app", "1.0-1", "noarch"}, {"libstdc++", "2:13.2.1-1.el9_3", "i686"}, {"conntrack-tools", "1.4.7-1~b2", "x86_64"}}
-	if !slices.Equal(chosen, want) {
-		t.Errorf("chosen %+v", chosen)
-	}
-	if !slices.Equal(others, []string{"lib", "gone", "old-name", "new-name"}) {
-		t.Errorf("others %v", others)
-	}
-	if c, o := parseResolution("Package app-1.0-1.noarch is already installed.\nDependencies resolved.\nNothing to do.\nComplete!\n"); c != nil || o != nil {
-		t.Error(c, o)
-	}
-}
-
-func FuzzResolution(f *testing.F) {
-	f.Add(resolved)
-	f.Add("---> Package a.b 1 will be installed")
-	f.Fuzz(func(t *testing.T, s string) {
-		chosen, others := parseResolution(s)
-		for _, c := range chosen {
-			if c.name == "" || c.arch == "" || strings.ContainsAny(c.name+c.version+c.arch, " \n") {
-				t.Errorf("%+v", c)
-			}
-		}
-		if slices.Contains(others, "") {
-			t.Error("a package without a name")
-		}
-	})
-}
-
-func TestAnRPMIsFoundInTheBundle(t *testing.T) {
-	m := &bundle.Manifest{Members: []bundle.Member{
-		{Path: "lib-1.0-1.i686.rpm", Kind: bundle.RPM, Name: "lib", Version: "0:1.0-1"}, {Path: "lib-1.0-1.x86_64.rpm", Kind: bundle.RPM, Name: "lib", Version: "1.0-1"},
-		{Path: "e-1.0-1.noarch.rpm", Kind: bundle.RPM, Name: "e", Version: "2:1.0-1"},
-	}}
-	for c, want := range map[chosenPackage]string{
-		{"lib", "1.0-1", "x86_64"}: "lib-1.0-1.x86_64.rpm", {"lib", "0:1.0-1", "i686"}: "lib-1.0-1.i686.rpm", {"e", "2:1.0-1", "noarch"}: "e-1.0-1.noarch.rpm",
-		{"e", "1.0-1", "noarch"}: "", {"lib", "1.0-2", "x86_64"}: "", {"lib", "1.0-1", "aarch64"}: "",
-	} {
-		if got, ok := memberOf(m, bundle.RPM, c); got.Path != want || ok != (want != "") {
-			t.Errorf("%+v: %s", c, got.Path)
-		}
-	}
-	if _, ok := memberOf(m, bundle.Deb, chosenPackage{"e", "2:1.0-1", ""}); ok {
-		t.Error("an rpm was taken for a deb")
-	}
-}
 
 func system(kv ...string) *facts.Facts {
 	f := &facts.Facts{OS: map[string]string{}, PkgManagers: []string{"apt-get", "dnf", "yum"}}
@@ -121,28 +50,6 @@ func TestWhichBundleFitsASystem(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
-		}
-	}
-}
-
-func TestThePackageManagerIsThatOfTheFamily(t *testing.T) {
-	both := []string{"apt-get", "dnf", "yum"}
-	for name, c := range map[string]struct {
-		id, like string
-		programs []string
-		want     packager
-	}{
-		"Debian with dnf":    {"debian", "", both, apt{}},
-		"openEuler with apt": {"openEuler", "", both, dnf{"dnf"}},
-		"yum alone":          {"centos", "rhel fedora", []string{"yum"}, dnf{"yum"}},
-		"like Debian":        {"raspbian", "debian", both, apt{}},
-		"Debian without apt": {"debian", "", []string{"dnf"}, nil},
-		"unknown":            {"plan9", "", both, nil},
-	} {
-		f := system("ID", c.id, "ID_LIKE", c.like)
-		f.PkgManagers = c.programs
-		if got := packagerFor(f); got != c.want {
-			t.Errorf("%s: %#v", name, got)
 		}
 	}
 }

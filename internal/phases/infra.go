@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/packages"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
@@ -22,6 +23,7 @@ func Limits() map[string]int { return map[string]int{plan.LimitUploads: 8, plan.
 // infrastructure readies every machine: identity, kernel settings, packages, programs, runtime, images.
 func (r *run) infrastructure() []*engine.Step {
 	var steps []*engine.Step
+	pk := packages.Packages{Payload: r.Payload}
 	for _, n := range r.Cluster.Nodes {
 		if r.Cluster.Eggo.Hostname == "set" {
 			steps = append(steps, r.hostname(n))
@@ -34,12 +36,12 @@ func (r *run) infrastructure() []*engine.Step {
 		if seeded {
 			first = append(first, plan.ID(plan.PhaseInfra, "runtime-files", n.Name))
 		}
-		steps = append(steps, r.claim(n), r.openPorts(n), r.system(n), r.sendPackages(n), r.installPackages(n, first...))
+		steps = append(steps, r.claim(n), r.openPorts(n), r.system(n), pk.Send(n), pk.Install(n, first...))
 		if seeded {
 			steps = append(steps, r.runtimeFiles(n))
 		}
 		if len(r.Listed(n, "repo")) > 0 {
-			steps = append(steps, r.repoPackages(n))
+			steps = append(steps, pk.FromRepositories(n))
 		}
 		// In the order in which they are waited for: etcd, then what needs it, then the rest.
 		for _, group := range plan.Groups(n) {

@@ -132,7 +132,7 @@ func (r *run) foreignFiles(ctx context.Context, n config.Node, nd *node.Node, b 
     awk -F'\t' -v p="$p" '$1=="file" && $2==p {f=1} END {exit !f}' %s/record 2>/dev/null || printf '%%s\n' "$p"
   fi
 done
-`, quoteAll(paths), node.Dir))
+`, node.QuoteAll(paths), node.Dir))
 	if err != nil {
 		return []event.Finding{{Host: n.Name, Severity: event.Error, Fault: *event.AsFault(err)}}
 	}

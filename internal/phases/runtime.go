@@ -177,7 +177,7 @@ func (r *run) unlinked(ctx context.Context, n config.Node, nd *node.Node) (missi
 	if err != nil || len(from) == 0 {
 		return nil, to, err
 	}
-	out, err := nd.Query(ctx, "for d in "+quoteAll(from)+"; do for f in \"$d\"/*; do\n"+
+	out, err := nd.Query(ctx, "for d in "+node.QuoteAll(from)+"; do for f in \"$d\"/*; do\n"+
 		"  [ ! -f \"$f\" ] || [ -e "+node.Quote(to)+"/\"${f##*/}\" ] || printf '%s\\n' \"$f\"\ndone; done\n")
 	return strings.Fields(out), to, err
 }

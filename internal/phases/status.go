@@ -179,7 +179,7 @@ func (r *run) nodeStatus(ctx context.Context, n config.Node) NodeStatus {
 		if r.Cluster.KubeletServing {
 			serving = layout.ServingCert
 		}
-		if out, err = nd.Query(ctx, strings.NewReplacer("@UNITS@", quoteAll(statusUnits(r.Cluster, n)), "@SERVING@", serving, "@BALANCER@", balancerConf).Replace(statusScript+versionsScript)); err == nil {
+		if out, err = nd.Query(ctx, strings.NewReplacer("@UNITS@", node.QuoteAll(statusUnits(r.Cluster, n)), "@SERVING@", serving, "@BALANCER@", balancerConf).Replace(statusScript+versionsScript)); err == nil {
 			st.Reached = true
 			st.parse(out)
 		}

@@ -44,7 +44,7 @@ func TakeStock(ctx context.Context, h node.Host, purge bool) (Stock, error) {
 	if len(trees) == 0 {
 		return s, nil
 	}
-	out, err := nd.Query(ctx, "for p in "+quoteAll(trees)+"; do [ ! -e \"$p\" ] || du -sxh \"$p\" 2>/dev/null || true; done\n"+
+	out, err := nd.Query(ctx, "for p in "+node.QuoteAll(trees)+"; do [ ! -e \"$p\" ] || du -sxh \"$p\" 2>/dev/null || true; done\n"+
 		countImages(trees))
 	if err != nil {
 		return s, err

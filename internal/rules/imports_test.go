@@ -51,18 +51,19 @@ var dependencies = map[string][]string{
 // within lists, for a package inside a layer, the packages of its layer that it may import. One that is not here may import all of them; a
 // new one beneath internal/phases has to be added, which is the moment to think about where it stands.
 var within = map[string][]string{
-	"internal/phases/node":    {},
-	"internal/phases/env":     {"internal/phases/node"},
-	"internal/phases/facts":   {"internal/phases/node"},
-	"internal/phases/layout":  {"internal/phases/node"},
-	"internal/phases/systemd": {},
-	"internal/phases/wait":    {"internal/phases/node"},
-	"internal/phases/plan":    {"internal/phases/wait"},
-	"internal/phases/rolling": {},
-	"internal/phases/nodes":   {"internal/phases/env", "internal/phases/facts", "internal/phases/node", "internal/phases/layout"},
-	"internal/phases/payload": {"internal/phases/env", "internal/phases/nodes", "internal/phases/facts", "internal/phases/layout", "internal/phases/node"},
-	"internal/phases/certs":   {"internal/phases/env", "internal/phases/nodes"},
-	"internal/phases/clients": {"internal/phases/certs", "internal/phases/env", "internal/phases/layout", "internal/phases/node", "internal/phases/nodes", "internal/phases/wait"},
+	"internal/phases/node":     {},
+	"internal/phases/env":      {"internal/phases/node"},
+	"internal/phases/facts":    {"internal/phases/node"},
+	"internal/phases/layout":   {"internal/phases/node"},
+	"internal/phases/systemd":  {},
+	"internal/phases/wait":     {"internal/phases/node"},
+	"internal/phases/plan":     {"internal/phases/wait"},
+	"internal/phases/rolling":  {},
+	"internal/phases/nodes":    {"internal/phases/env", "internal/phases/facts", "internal/phases/node", "internal/phases/layout"},
+	"internal/phases/payload":  {"internal/phases/env", "internal/phases/nodes", "internal/phases/facts", "internal/phases/layout", "internal/phases/node"},
+	"internal/phases/certs":    {"internal/phases/env", "internal/phases/nodes"},
+	"internal/phases/clients":  {"internal/phases/certs", "internal/phases/env", "internal/phases/layout", "internal/phases/node", "internal/phases/nodes", "internal/phases/wait"},
+	"internal/phases/packages": {"internal/phases/node", "internal/phases/facts", "internal/phases/env", "internal/phases/plan", "internal/phases/nodes", "internal/phases/payload"},
 }
 
 // more is what a package within a layer may import besides its layer.

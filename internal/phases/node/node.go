@@ -365,3 +365,12 @@ func (n *Node) Journal(ctx context.Context, unit string) string {
 
 // Quote makes one shell word of s.
 func Quote(s string) string { return shellescape.Quote(s) }
+
+// QuoteAll are words for the shell.
+func QuoteAll(names []string) string {
+	var q []string
+	for _, n := range names {
+		q = append(q, Quote(n))
+	}
+	return strings.Join(q, " ")
+}

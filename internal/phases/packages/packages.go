@@ -1,4 +1,6 @@
-package phases
+// Package packages has nodes install packages: those of their bundle, which their own package manager chooses, and those that deploy.yaml asks
+// of their own repositories. Nothing that is installed is upgraded or removed.
+package packages
 
 import (
 	"context"
@@ -12,60 +14,18 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
-// repoDir is where the bundle's packages and their metadata lie; a link when package-src.distpath names another place.
-const repoDir = node.Dir + "/repo"
+// Packages are the steps by which nodes get their packages.
+type Packages struct{ *payload.Payload }
 
-// packager is the package manager of a family of operating systems: what it is asked and told, in shell. All of it works on a repository
-// of the bundle's metadata in repoDir and on no other; nothing that is installed is upgraded or removed by it.
-type packager interface {
-	// kind is that of the bundle's packages for it.
-	kind() bundle.Kind
-	// metadata are the bundle's members that the repository consists of beside its packages.
-	metadata(m *bundle.Manifest) []bundle.Member
-	// setup makes the directories and a configuration of our own, before the metadata come.
-	setup() string
-	// refresh reads the metadata that came.
-	refresh() string
-	// fresh is a condition: the metadata that came have been read.
-	fresh() string
-	// choose prints what would be installed, in the words of the package manager, which parse reads; others are packages that something
-	// else would become of: an upgrade, a removal.
-	choose(names []string) string
-	parse(out string) (chosen []chosenPackage, others []string)
-	// mend puts right what an installation that was cut off left.
-	mend() string
-	// install installs the named packages, for which the chosen ones lie in repoDir, and removes what was sent.
-	install(names []string, chosen []chosenPackage) string
-	// installed is a condition: all the named packages are there, whole.
-	installed(names []string) string
-	// left prints something when an installation was cut off before its very end.
-	left() string
-	// record is what is recorded before a package is installed.
-	record(c chosenPackage) node.Record
-}
-
-// packagesStep is what sending and installing have in common.
-func (r *run) packagesStep(n config.Node, what string, needs ...string) *engine.Step {
-	s := plan.Step(plan.PhaseInfra, what, n.Name, needs)
-	s.Timeout = 30 * time.Minute
-	s.Retry = engine.Retry{Tries: 3, Delay: 5 * time.Second, MaxDelay: 30 * time.Second}
-	s.When = func(context.Context) (bool, event.Msg, error) {
-		return len(r.Packages(n, r.BundleOf(n).Manifest())) > 0, event.M("why.no-packages"), nil
-	}
-	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
-		names := r.Packages(n, r.BundleOf(n).Manifest())
-		return holds(ctx, nd, r.packagerOf(n).installed(names))
-	})
-	return s
-}
-
-// sendPackages lets the node's own package manager choose from the bundle's metadata and sends just the packages that it chose.
-func (r *run) sendPackages(n config.Node) *engine.Step {
+// Send lets the node's own package manager choose from the bundle's metadata and sends just the packages that it chose.
+func (r *Packages) Send(n config.Node) *engine.Step {
 	s := r.packagesStep(n, "send-packages", plan.ID(plan.PhaseInfra, "claim", n.Name))
 	s.Lane, s.Limit, s.Timeout = plan.LaneBulk, plan.LimitUploads, 30*time.Minute
 	installed := s.Check
@@ -89,36 +49,8 @@ func (r *run) sendPackages(n config.Node) *engine.Step {
 	return s
 }
 
-// holds asks a condition of the node.
-func holds(ctx context.Context, nd *node.Node, condition string) (bool, error) {
-	out, err := nd.Query(ctx, "if "+condition+"; then echo yes; fi\n")
-	return strings.TrimSpace(out) == "yes", err
-}
-
-// packagerOf is the package manager of a machine that passed the preflight.
-func (r *run) packagerOf(n config.Node) packager { return packagerFor(r.Fact(n.Name)) }
-
-// packagerFor is the package manager of the machine's family; nil when the machine has none that we can work with.
-func packagerFor(f *facts.Facts) packager {
-	switch program := f.PackageManager(); program {
-	case "apt-get":
-		return apt{}
-	case "dnf", "yum":
-		return dnf{program: program}
-	}
-	return nil
-}
-
-// inRepo is where a member of the bundle's repository lies on the node.
-func inRepo(m *bundle.Manifest, x bundle.Member) string {
-	if x.Kind == bundle.Metadata {
-		return path.Join(repoDir, m.Rel(x))
-	}
-	return path.Join(repoDir, path.Base(x.Path))
-}
-
 // packagesSent says whether the repository and all that would be installed from it lie on the node: an upload is there whole or not at all.
-func (r *run) packagesSent(ctx context.Context, n config.Node, nd *node.Node) (bool, error) {
+func (r *Packages) packagesSent(ctx context.Context, n config.Node, nd *node.Node) (bool, error) {
 	p, m := r.packagerOf(n), r.BundleOf(n).Manifest()
 	var read strings.Builder
 	for _, x := range p.metadata(m) {
@@ -141,9 +73,9 @@ func (r *run) packagesSent(ctx context.Context, n config.Node, nd *node.Node) (b
 	return true, nil
 }
 
-// installPackages has the node's package manager install what it chose, when the steps of needs are done. Nothing that
+// Install has the node's package manager install what it chose, when the steps of needs are done. Nothing that
 // is installed is upgraded or removed.
-func (r *run) installPackages(n config.Node, needs ...string) *engine.Step {
+func (r *Packages) Install(n config.Node, needs ...string) *engine.Step {
 	s := r.packagesStep(n, "packages", append([]string{plan.ID(plan.PhaseInfra, "send-packages", n.Name)}, needs...)...)
 	installed := s.Check
 	s.Check = func(ctx context.Context) (bool, error) {
@@ -179,6 +111,81 @@ func (r *run) installPackages(n config.Node, needs ...string) *engine.Step {
 	return s
 }
 
+// packagesStep is what sending and installing have in common.
+func (r *Packages) packagesStep(n config.Node, what string, needs ...string) *engine.Step {
+	s := plan.Step(plan.PhaseInfra, what, n.Name, needs)
+	s.Timeout = 30 * time.Minute
+	s.Retry = engine.Retry{Tries: 3, Delay: 5 * time.Second, MaxDelay: 30 * time.Second}
+	s.When = func(context.Context) (bool, event.Msg, error) {
+		return len(r.Packages(n, r.BundleOf(n).Manifest())) > 0, event.M("why.no-packages"), nil
+	}
+	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+		names := r.Packages(n, r.BundleOf(n).Manifest())
+		return holds(ctx, nd, r.packagerOf(n).installed(names))
+	})
+	return s
+}
+
+// repoDir is where the bundle's packages and their metadata lie; a link when package-src.distpath names another place.
+const repoDir = node.Dir + "/repo"
+
+// packager is the package manager of a family of operating systems: what it is asked and told, in shell. All of it works on a repository
+// of the bundle's metadata in repoDir and on no other; nothing that is installed is upgraded or removed by it.
+type packager interface {
+	// kind is that of the bundle's packages for it.
+	kind() bundle.Kind
+	// metadata are the bundle's members that the repository consists of beside its packages.
+	metadata(m *bundle.Manifest) []bundle.Member
+	// setup makes the directories and a configuration of our own, before the metadata come.
+	setup() string
+	// refresh reads the metadata that came.
+	refresh() string
+	// fresh is a condition: the metadata that came have been read.
+	fresh() string
+	// choose prints what would be installed, in the words of the package manager, which parse reads; others are packages that something
+	// else would become of: an upgrade, a removal.
+	choose(names []string) string
+	parse(out string) (chosen []chosenPackage, others []string)
+	// mend puts right what an installation that was cut off left.
+	mend() string
+	// install installs the named packages, for which the chosen ones lie in repoDir, and removes what was sent.
+	install(names []string, chosen []chosenPackage) string
+	// installed is a condition: all the named packages are there, whole.
+	installed(names []string) string
+	// left prints something when an installation was cut off before its very end.
+	left() string
+	// record is what is recorded before a package is installed.
+	record(c chosenPackage) node.Record
+}
+
+// holds asks a condition of the node.
+func holds(ctx context.Context, nd *node.Node, condition string) (bool, error) {
+	out, err := nd.Query(ctx, "if "+condition+"; then echo yes; fi\n")
+	return strings.TrimSpace(out) == "yes", err
+}
+
+// packagerOf is the package manager of a machine that passed the preflight.
+func (r *Packages) packagerOf(n config.Node) packager { return packagerFor(r.Fact(n.Name)) }
+
+// packagerFor is the package manager of the machine's family; nil when the machine has none that we can work with.
+func packagerFor(f *facts.Facts) packager {
+	switch program := f.PackageManager(); program {
+	case "apt-get":
+		return apt{}
+	case "dnf", "yum":
+		return dnf{program: program}
+	}
+	return nil
+}
+
+// inRepo is where a member of the bundle's repository lies on the node.
+func inRepo(m *bundle.Manifest, x bundle.Member) string {
+	if x.Kind == bundle.Metadata {
+		return path.Join(repoDir, m.Rel(x))
+	}
+	return path.Join(repoDir, path.Base(x.Path))
+}
+
 // choice is what a package manager would install, in its words and in the bundle's.
 type choice struct {
 	packages []chosenPackage
@@ -191,7 +198,7 @@ func diskSays(cause string) bool {
 }
 
 // choose asks the node's package manager what it would install, and finds that in the bundle.
-func (r *run) choose(ctx context.Context, n config.Node, nd *node.Node) (choice, error) {
+func (r *Packages) choose(ctx context.Context, n config.Node, nd *node.Node) (choice, error) {
 	b, p := r.BundleOf(n), r.packagerOf(n)
 	out, err := nd.Query(ctx, p.choose(r.Packages(n, b.Manifest())))
 	if err != nil {
@@ -217,7 +224,7 @@ func (r *run) choose(ctx context.Context, n config.Node, nd *node.Node) (choice,
 }
 
 // sendRepository puts the metadata and a configuration of the package manager's own on the node, and has it read them.
-func sendRepository(ctx context.Context, nd *node.Node, b Bundle, p packager) error {
+func sendRepository(ctx context.Context, nd *node.Node, b env.Bundle, p packager) error {
 	if _, err := nd.Change(ctx, node.Change{Desc: event.M("change.repository"), Script: p.setup()}); err != nil {
 		return err
 	}
@@ -229,7 +236,7 @@ func sendRepository(ctx context.Context, nd *node.Node, b Bundle, p packager) er
 }
 
 // sendMembers uploads members of the bundle to their places in the repository.
-func sendMembers(ctx context.Context, nd *node.Node, b Bundle, members []bundle.Member) error {
+func sendMembers(ctx context.Context, nd *node.Node, b env.Bundle, members []bundle.Member) error {
 	for _, x := range members {
 		open := func() (io.ReadSeekCloser, error) { return b.Open(x.Path) }
 		if _, err := nd.Upload(ctx, node.Upload{Path: inRepo(b.Manifest(), x), Mode: 0o644, Size: x.Size, SHA256: x.SHA256, Open: open, What: path.Base(x.Path)}); err != nil {
@@ -253,12 +260,4 @@ func memberOf(m *bundle.Manifest, kind bundle.Kind, c chosenPackage) (bundle.Mem
 		}
 	}
 	return bundle.Member{}, false
-}
-
-func quoteAll(names []string) string {
-	var q []string
-	for _, n := range names {
-		q = append(q, node.Quote(n))
-	}
-	return strings.Join(q, " ")
 }

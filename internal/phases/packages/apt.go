@@ -1,4 +1,4 @@
-package phases
+package packages
 
 import (
 	"fmt"
@@ -42,7 +42,7 @@ func (apt) fresh() string {
 }
 
 func (apt) choose(names []string) string {
-	return aptget + "aptget -s install --no-remove " + quoteAll(names)
+	return aptget + "aptget -s install --no-remove " + node.QuoteAll(names)
 }
 
 func (apt) parse(out string) (chosen []chosenPackage, upgrades []string) { return parseSimulation(out) }
@@ -54,13 +54,13 @@ func (apt) install(names []string, chosen []chosenPackage) string {
 	for _, c := range chosen {
 		come = append(come, c.name)
 	}
-	return aptget + node.Accounts + "census " + quoteAll(come) + "\nmkdir -p $D/apt/state/lists/partial $D/apt/cache/archives/partial $D/apt/tmp\ndpkgw --configure -a || :\naptget install -y --no-remove " + quoteAll(names) + "\nnewcomers\n" +
+	return aptget + node.Accounts + "census " + node.QuoteAll(come) + "\nmkdir -p $D/apt/state/lists/partial $D/apt/cache/archives/partial $D/apt/tmp\ndpkgw --configure -a || :\naptget install -y --no-remove " + node.QuoteAll(names) + "\nnewcomers\n" +
 		// An apt that was killed leaves links to what it installed among its temporary files.
 		"rm -rf " + repoDir + "/*.deb $D/apt/cache $D/apt/state $D/apt/tmp/*\n"
 }
 
 func (apt) installed(names []string) string {
-	return fmt.Sprintf("[ \"$(dpkg-query -W -f '${db:Status-Status}\\n' %s 2>/dev/null | sort | uniq -c | awk '{print $1, $2}')\" = '%d installed' ]", quoteAll(names), len(names))
+	return fmt.Sprintf("[ \"$(dpkg-query -W -f '${db:Status-Status}\\n' %s 2>/dev/null | sort | uniq -c | awk '{print $1, $2}')\" = '%d installed' ]", node.QuoteAll(names), len(names))
 }
 
 func (apt) left() string {

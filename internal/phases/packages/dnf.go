@@ -1,4 +1,4 @@
-package phases
+package packages
 
 import (
 	"slices"
@@ -66,7 +66,7 @@ func (dnf) fresh() string { return "[ -e " + node.Dir + "/dnf/cache ]" }
 
 // choose has dnf say what it would do and answers no. That it was asked is an end without success, which is told apart from a failure.
 func (d dnf) choose(names []string) string {
-	return d.run() + "rc=0\nout=$(dnfx -v --assumeno install " + quoteAll(names) + ` 2>&1) || rc=$?
+	return d.run() + "rc=0\nout=$(dnfx -v --assumeno install " + node.QuoteAll(names) + ` 2>&1) || rc=$?
 printf '%s\n' "$out"
 [ $rc -ne 0 ] || exit 0
 case $out in *'Operation aborted'* | *'Exiting on user'*) exit 0 ;; esac # dnf's word, and yum's
@@ -86,8 +86,8 @@ func (d dnf) install(names []string, chosen []chosenPackage) string {
 	for _, c := range chosen {
 		only, begun = append(only, c.name), append(begun, rpmKey(c))
 	}
-	return node.RPM + node.Accounts + d.run() + "mkdir -p $D/dnf/log $D/dnf/tmp\nrpmlock\ncensus\nprintf '%s\\n' " + quoteAll(begun) + " >$D/dnf/begun\nsync $D/dnf/begun 2>/dev/null || sync\n" +
-		"dnfx -y --setopt=eggo.includepkgs=" + node.Quote(strings.Join(only, ",")) + " install " + quoteAll(names) + "\nnewcomers\n" +
+	return node.RPM + node.Accounts + d.run() + "mkdir -p $D/dnf/log $D/dnf/tmp\nrpmlock\ncensus\nprintf '%s\\n' " + node.QuoteAll(begun) + " >$D/dnf/begun\nsync $D/dnf/begun 2>/dev/null || sync\n" +
+		"dnfx -y --setopt=eggo.includepkgs=" + node.Quote(strings.Join(only, ",")) + " install " + node.QuoteAll(names) + "\nnewcomers\n" +
 		"rm -f $D/dnf/begun\nrm -rf $D/repo/*.rpm $D/dnf/cache $D/dnf/persist $D/dnf/log $D/dnf/tmp/*\n"
 }
 

@@ -1,0 +1,82 @@
+package packages
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
+)
+
+// FromRepositories installs what deploy.yaml asks of the machine's own repositories. What came with it is recorded, and leaves at a cleanup.
+func (r *Packages) FromRepositories(n config.Node) *engine.Step {
+	s := plan.Step(plan.PhaseInfra, "repo-packages", n.Name, []string{plan.ID(plan.PhaseInfra, "packages", n.Name)})
+	s.Timeout = 30 * time.Minute
+	names := r.Listed(n, "repo")
+	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+		out, err := nd.Query(ctx, repoProgram(r.Fact(n.Name))+repoLib+"repo_missing "+node.QuoteAll(names)+"\n[ ! -e "+node.Dir+"/repo-known ] || echo cut off\n")
+		return out == "", err
+	})
+	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
+		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.repo-packages", "packages", strings.Join(names, " ")), Script: InstallScript(r.Fact(n.Name), names)})
+		return err
+	})
+	return s
+}
+
+// repoProgram says which package manager is the machine's own: that of its family, whatever programs of another lie on it.
+func repoProgram(f *facts.Facts) string {
+	p := packagerFor(f)
+	switch {
+	case p == nil: // a system that we do not know
+		return "if command -v apt-get >/dev/null 2>&1; then repo_pm=apt; else repo_pm=dnf; fi\n"
+	case p.kind() == bundle.RPM:
+		return "repo_pm=dnf\n"
+	}
+	return "repo_pm=apt\n"
+}
+
+// InstallScript installs packages from a machine's own repositories.
+func InstallScript(f *facts.Facts, names []string) string {
+	return node.Accounts + repoProgram(f) + repoLib + "repo_install " + node.QuoteAll(names) + "\n"
+}
+
+// repoLib speaks to the package manager of the machine with the machine's own repositories. The list of what was there before is kept until
+// what is new is recorded, so that an installation that was cut off is recorded by the next one.
+const repoLib = `
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C NEEDRESTART_MODE=l
+repo_list() {
+  if [ $repo_pm = apt ]; then dpkg-query -W -f '${db:Status-Status} ${Package}\n' | awk '$1=="installed" {print $2}' | sort -u
+  else rpm -qa --qf '%{NAME}.%{ARCH}\n' | grep -v '^gpg-pubkey[.]' | sort -u; fi
+}
+repo_missing() {
+  repo_list >/dev/null
+  for p in "$@"; do
+    if [ $repo_pm = apt ]; then repo_list | grep -qxF "$p" || echo "$p"
+    else rpm -q --quiet "$p" || rpm -q --quiet --whatprovides "$p" || echo "$p"; fi
+  done
+}
+repo_record() {
+  kind=package; [ $repo_pm = apt ] || kind=rpm
+  repo_list | while IFS= read -r p; do grep -qxF "$p" $D/repo-known || rec $kind "$p" absent; done
+  newcomers
+  rm -f $D/repo-known
+}
+repo_install() {
+  [ -e $D/repo-known ] || { repo_list >$D/repo-known.new; mv $D/repo-known.new $D/repo-known; }
+  census
+  s=0
+  if [ $repo_pm = apt ]; then
+    apt-get -q -o DPkg::Lock::Timeout=600 update && apt-get -q -y --no-remove -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold install "$@" || s=$?
+  elif command -v dnf >/dev/null 2>&1; then dnf -y install "$@" || s=$?
+  else yum -y install "$@" || s=$?; fi
+  repo_record
+  return $s
+}
+`
