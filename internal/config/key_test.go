@@ -8,8 +8,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 )
 
-// A key is a row of the table, the field that it is read into, and its sentences: nothing else has to know it. This adds
-// one, and asks everybody who has to do with keys.
+// A key is a row of the table, the field that it is read into, and its sentences: nothing else has to know it. This
+// adds one, and asks everybody who has to do with keys.
 func TestAKeyIsARowAFieldAndItsSentences(t *testing.T) {
 	var field int // the second place: it would stand in Cluster
 	row := Key{
@@ -44,8 +44,13 @@ func TestAKeyIsARowAFieldAndItsSentences(t *testing.T) {
 		!strings.Contains(text, "# template.service.dns.cache\n") {
 		t.Errorf("the template does not have it:\n%s", text)
 	}
-	if text := string(with.document(p)); strings.Count(text, `"default": "30"`) != 2 || !strings.Contains(text, `"maximum": 90`) {
+	if text := string(with.schema(p)); strings.Count(text, `"default": "30"`) != 2 ||
+		!strings.Contains(text, `"maximum": 90`) {
 		t.Errorf("the schema does not have it:\n%s", text)
+	}
+	if text := with.tables("<!-- keys: all -->\n<!-- end -->", p); !strings.Contains(text,
+		"| `service.dns.cache` (also `caching`) | 1–90 | `30` | key.service.dns.cache | yes |\n") {
+		t.Errorf("the document does not have it:\n%s", text)
 	}
 	for _, other := range []string{string(Template(TemplateOptions{}, p)), string(Schema(p))} {
 		if strings.Contains(other, "cach") {

@@ -29,9 +29,9 @@ func WithoutModeline(data []byte) []byte { return bytes.TrimPrefix(data, []byte(
 // Schema is the JSON Schema of deploy.yaml. Whatever loads is right by it; it says what each key may be, not what the
 // values mean to each other. Where the loader takes a text as it stands, the schema takes what YAML makes of it: 007 is
 // a number there.
-func Schema(p *i18n.Printer) []byte { return theTable().document(p) }
+func Schema(p *i18n.Printer) []byte { return theTable().schema(p) }
 
-func (t *table) document(p *i18n.Printer) []byte {
+func (t *table) schema(p *i18n.Printer) []byte {
 	d := schema.Document{ID: schemaID, Title: "deploy.yaml", Root: t.object(p, "")}
 	seen := map[string]bool{}
 	for _, k := range t.keys {

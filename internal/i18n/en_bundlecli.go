@@ -26,6 +26,7 @@ func enBundleCLI() map[string]string {
 		"bundle.cli.flag.digests":        "show every name of an image, and digests in full",
 		"bundle.cli.flag.tree":           "show the members as a tree",
 		"bundle.cli.flag.derive":         "derive the spec from `DEPLOY.YAML`",
+		"bundle.cli.flag.schema":         "print the JSON Schema of a spec for editors, and nothing else",
 		"bundle.cli.flag.signers":        "refuse what is not signed by one of `ALLOWED_SIGNERS`, a file as ssh-keygen(1) describes it",
 		"bundle.cli.flag.allow-unsigned": "push also a bundle whose signature is missing, foreign or does not fit",
 		"bundle.cli.flag.identity":       "refuse what is signed by anyone but `WHO`",

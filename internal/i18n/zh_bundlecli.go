@@ -26,6 +26,7 @@ func zhBundleCLI() map[string]string {
 		"bundle.cli.flag.digests":        "显示镜像的全部名称和完整摘要",
 		"bundle.cli.flag.tree":           "以树形显示成员",
 		"bundle.cli.flag.derive":         "由 `DEPLOY.YAML` 推导清单",
+		"bundle.cli.flag.schema":         "只输出清单的 JSON Schema，供编辑器使用",
 		"bundle.cli.flag.signers":        "拒绝并非由 `ALLOWED_SIGNERS` 所列签名者签名的离线包；文件格式见 ssh-keygen(1)",
 		"bundle.cli.flag.allow-unsigned": "即使离线包缺少签名、签名者不受信任或签名不符，也推送",
 		"bundle.cli.flag.identity":       "只接受由 `WHO` 签名的离线包",
