@@ -16,8 +16,8 @@ import (
 // Kind is how the value of a key is typed and written.
 type Kind string
 
-// The kinds. A List is typed with commas between its items; a Block is YAML, as it stands below its key in the file. The
-// kinds from Address on are Text to the one who types them, but for Map and Machines, which nobody types.
+// The kinds. A List is typed with commas between its items; a Block is YAML, as it stands below its key in the file.
+// The kinds from Address on are Text to the one who types them, but for Map and Machines, which nobody types.
 const (
 	Text     Kind = "text"
 	Number   Kind = "number"
@@ -54,35 +54,37 @@ const (
 	None  Effect = "none"  // it changes nothing by nature
 )
 
-// Place is where the wizard asks for a key: in a step, after those of smaller numbers; 0 is a step that has a form of its
-// own. No step is the list of all keys.
+// Place is where the wizard asks for a key: in a step, after those of smaller numbers; 0 is a step that has a form of
+// its own. No step is the list of all keys.
 type Place struct {
 	Step string
 	At   int
 }
 
-// Key is a row of the table of deploy.yaml: all that the program knows of one key. The loader, the settings, the wizard,
-// the template, the documentation and the JSON Schema are made from it. What people read of it stands in the catalogue:
-// template.PATH is the comment of the template, key.PATH what it means, wizard.field.PATH its label.
+// Key is a row of the table of deploy.yaml: all that the program knows of one key. The loader, the settings, the
+// wizard, the template, the documentation and the JSON Schema are made from it. What people read of it stands in the
+// catalogue: template.PATH is the comment of the template, key.PATH what it means, wizard.field.PATH its label.
 type Key struct {
-	Path    string            // with dots between its words; of a key of a shape, "<machine>.name"
-	Also    []string          // other spellings of the last word
-	Alias   []string          // spellings that are understood with a warning
-	Layout  Layout            // where it stands
-	Kind    Kind              //
-	Choices []string          // of a Choice
-	Words   map[string]string // other words for the choices, in lower case
-	Default string            // what holds when nothing is said; "" when that follows from something else, or is nothing
-	Depends bool              // Default is what holds on a terminal only: the loader leaves the key empty
-	Low     int               // of a Number
-	High    int
-	Most    time.Duration                          // of a Duration
-	Of      string                                 // shape of the items of a list, or of the values of a map with any names
-	Needed  bool                                   // it has to be there
-	Applies func(get func(key string) string) bool // whether the wizard asks for it, by what other keys have; nil: always
+	Path   string   // with dots between its words; of a key of a shape, "<machine>.name"
+	Also   []string // other spellings of the last word
+	Alias  []string // spellings that are understood with a warning
+	Layout Layout
+
+	Kind      Kind
+	Choices   []string          // of a Choice
+	Words     map[string]string // other words for the choices, in lower case
+	Low, High int               // of a Number
+	Most      time.Duration     // of a Duration
+	Of        string            // shape of the items of a list, or of the values of a map with any names
+	Needed    bool              // it has to be there
+	Effect    Effect
+
+	Default string // what holds when nothing is said; "" if it follows from something else, or there is none
+	Depends bool   // Default is what holds on a terminal only: the loader leaves the key empty
+	Example string // in the template in the place of the default: a value, "# VALUE" in a comment, "-" for no line
+
 	Wizard  Place
-	Example string // what the template has in the place of the default: a value, "# VALUE" in a comment, "-" to leave it out
-	Effect  Effect
+	Applies func(get func(key string) string) bool // whether the wizard asks for it, by other keys; nil: always
 
 	rule   rule // of a Text, a Path, an item of a List
 	to     func(l *loader, at any) any
@@ -192,7 +194,8 @@ func (k Key) reader(l *loader, at any) reader {
 	case k.read != nil:
 		return k.read(l, at)
 	case k.to == nil:
-		return func(v val) { l.object(v, k.Path, at) }
+		path := k.Path // the closure holds no more of the row
+		return func(v val) { l.object(v, path, at) }
 	}
 	switch to := k.to(l, at).(type) {
 	case *string:

@@ -10,7 +10,9 @@ import (
 
 // Keys are all keys of deploy.yaml, in the order of the manual. After them come the shapes of what stands in lists.
 func Keys() []Key {
-	return slices.Concat(loginKeys(), machineLists(), addressKeys(), runtimeKeys(), payloadKeys(), installKeys(), ownKeys(), shapes())
+	return slices.Concat(
+		loginKeys(), machineLists(), addressKeys(), runtimeKeys(), payloadKeys(), installKeys(), ownKeys(), shapes(),
+	)
 }
 
 func loginKeys() []Key {
@@ -21,8 +23,9 @@ func loginKeys() []Key {
 			to: inCluster(func(c *Cluster) any { return &c.SSH.User })},
 		{Path: "password", Kind: Secret, Example: "# ", Wizard: Place{"login", 3},
 			to: inCluster(func(c *Cluster) any { return &c.SSH.Password })},
-		{Path: "private-key-path", Kind: Path, Example: "# ~/.ssh/id_ed25519", rule: ruleLocalBase, Wizard: Place{"login", 2},
-			to: inCluster(func(c *Cluster) any { return &c.SSH.PrivateKeyPath })},
+		{Path: "private-key-path", Kind: Path, Example: "# ~/.ssh/id_ed25519", rule: ruleLocalBase,
+			Wizard: Place{"login", 2},
+			to:     inCluster(func(c *Cluster) any { return &c.SSH.PrivateKeyPath })},
 	}
 }
 
@@ -31,8 +34,10 @@ func machineLists() []Key {
 		return func(l *loader, _ any) reader { return l.hostList(name, role) }
 	}
 	return []Key{
-		{Path: "masters", Kind: Machines, Of: "<machine>", Needed: true, read: list("masters", bundle.ControlPlane)},
-		{Path: "nodes", Also: []string{"workers"}, Kind: Machines, Of: "<machine>", read: list("nodes", bundle.Worker)},
+		{Path: "masters", Kind: Machines, Of: "<machine>", Needed: true,
+			read: list("masters", bundle.ControlPlane)},
+		{Path: "nodes", Also: []string{"workers"}, Kind: Machines, Of: "<machine>",
+			read: list("nodes", bundle.Worker)},
 		{Path: "etcds", Kind: Machines, Of: "<machine>", read: list("etcds", bundle.Etcd)},
 		{Path: "loadbalance", Alias: []string{"loadbalancer", "loadbalances"}, Kind: Machines, Of: "<balancer>",
 			read: by((*loader).loadbalance), schema: oneOrList},
@@ -41,15 +46,18 @@ func machineLists() []Key {
 
 func addressKeys() []Key {
 	return []Key{
-		{Path: "external-ca", Kind: YesNo, Default: "false", to: func(l *loader, _ any) any { return &l.externalCA }},
+		{Path: "external-ca", Kind: YesNo, Default: "false",
+			to: func(l *loader, _ any) any { return &l.externalCA }},
 		{Path: "external-ca-path", Kind: Path, Example: "# =", Default: "/opt/externalca", rule: ruleLocalBase,
 			to: func(l *loader, _ any) any { return &l.caPath }},
 		{Path: "service", Kind: Map},
 		{Path: "service.cidr", Kind: Network, Default: "10.32.0.0/16", Wizard: Place{"networks", 2},
 			to: inCluster(func(c *Cluster) any { return &c.ServiceCIDR })},
-		{Path: "service.dnsaddr", Also: []string{"dns-address"}, Kind: Address, Example: "10.32.0.10", Wizard: Place{"networks", 3},
-			to: inCluster(func(c *Cluster) any { return &c.DNSAddr })},
-		{Path: "service.gateway", Kind: Address, Example: "10.32.0.1", to: inCluster(func(c *Cluster) any { return &c.ServiceGateway })},
+		{Path: "service.dnsaddr", Also: []string{"dns-address"}, Kind: Address, Example: "10.32.0.10",
+			Wizard: Place{"networks", 3},
+			to:     inCluster(func(c *Cluster) any { return &c.DNSAddr })},
+		{Path: "service.gateway", Kind: Address, Example: "10.32.0.1",
+			to: inCluster(func(c *Cluster) any { return &c.ServiceGateway })},
 		{Path: "service.dns", Kind: Map},
 		{Path: "service.dns.corednstype", Kind: Choice, Choices: []string{"pod", "binary"}, Default: "pod",
 			Wizard: Place{"runtime", 2}, to: inCluster(func(c *Cluster) any { return &c.DNS.Type })},
@@ -61,26 +69,31 @@ func addressKeys() []Key {
 		{Path: "network", Kind: Map},
 		{Path: "network.podcidr", Kind: Network, Default: "10.244.0.0/16", Wizard: Place{"networks", 1},
 			to: inCluster(func(c *Cluster) any { return &c.PodCIDR })},
-		{Path: "network.plugin", Kind: Choice, Choices: networkPlugins, Default: "flannel", Wizard: Place{"networks", 5},
-			to: inCluster(func(c *Cluster) any { return &c.NetworkPlugin })},
+		{Path: "network.plugin", Kind: Choice, Choices: networkPlugins, Default: "flannel",
+			Wizard: Place{"networks", 5},
+			to:     inCluster(func(c *Cluster) any { return &c.NetworkPlugin })},
 		// The program of the manual read only pluginargs, its manual says plugin-args.
 		{Path: "network.plugin-args", Also: []string{"pluginargs"}, Kind: Block, read: by((*loader).pluginArgs)},
 		{Path: "network.plugin-args.NetworkYamlPath", Kind: Text, rule: ruleNodePath,
 			to: in(func(s *string) any { return s })},
-		{Path: "apiserver-endpoint", Kind: Text, Example: "192.168.0.1:6443", rule: ruleEndpoint, Wizard: Place{"networks", 6},
-			to: inCluster(func(c *Cluster) any { return &c.Endpoint })},
+		{Path: "apiserver-endpoint", Kind: Text, Example: "192.168.0.1:6443", rule: ruleEndpoint,
+			Wizard: Place{"networks", 6},
+			to:     inCluster(func(c *Cluster) any { return &c.Endpoint })},
 		{Path: "apiserver-cert-sans", Kind: Map},
-		{Path: "apiserver-cert-sans.dnsnames", Kind: List, Example: "[]", rule: ruleSANName, Wizard: Place{"networks", 7},
-			to: inCluster(func(c *Cluster) any { return &c.SANs.DNSNames })},
-		{Path: "apiserver-cert-sans.ips", Kind: List, Example: "[]", Of: string(Address), Wizard: Place{"networks", 8},
-			to: inCluster(func(c *Cluster) any { return &c.SANs.IPs })},
+		{Path: "apiserver-cert-sans.dnsnames", Kind: List, Example: "[]", rule: ruleSANName,
+			Wizard: Place{"networks", 7},
+			to:     inCluster(func(c *Cluster) any { return &c.SANs.DNSNames })},
+		{Path: "apiserver-cert-sans.ips", Kind: List, Example: "[]", Of: string(Address),
+			Wizard: Place{"networks", 8},
+			to:     inCluster(func(c *Cluster) any { return &c.SANs.IPs })},
 		{Path: "apiserver-timeout", Kind: Duration, Default: "120s", Most: 24 * time.Hour,
 			to: inCluster(func(c *Cluster) any { return &c.APIServerTimeout })},
 		{Path: "etcd-external", Kind: YesNo, Default: "false", Effect: Later,
 			to: inCluster(func(c *Cluster) any { return &c.EtcdExternal })},
 		{Path: "etcd-token", Kind: Text, Default: "etcd-cluster", rule: ruleToken,
 			to: inCluster(func(c *Cluster) any { return &c.EtcdToken })},
-		{Path: "dns-vip", Kind: Address, Example: "10.32.0.10", to: func(l *loader, _ any) any { return &l.dnsVIP }},
+		{Path: "dns-vip", Kind: Address, Example: "10.32.0.10",
+			to: func(l *loader, _ any) any { return &l.dnsVIP }},
 		{Path: "dns-domain", Kind: Text, Default: "cluster.local", rule: ruleDomain, Wizard: Place{"networks", 4},
 			to: inCluster(func(c *Cluster) any { return &c.DNSDomain })},
 	}
@@ -88,7 +101,8 @@ func addressKeys() []Key {
 
 func runtimeKeys() []Key {
 	return []Key{
-		{Path: "pause-image", Kind: Text, Example: "# registry.k8s.io/pause:3.10.1", rule: ruleImage, to: inCluster(func(c *Cluster) any { return &c.PauseImage })},
+		{Path: "pause-image", Kind: Text, Example: "# registry.k8s.io/pause:3.10.1", rule: ruleImage,
+			to: inCluster(func(c *Cluster) any { return &c.PauseImage })},
 		{Path: "network-plugin", Kind: Choice, Choices: []string{"cni"}, Default: "cni", Effect: None,
 			to: func(*loader, any) any { return new(string) }},
 		{Path: "cni-bin-dir", Kind: Text, Default: "/usr/libexec/cni,/opt/cni/bin", read: by((*loader).cniBinDirs)},
@@ -131,18 +145,23 @@ func payloadKeys() []Key {
 		return func(l *loader, at any) reader { return l.bundlePath(arch, at.(map[string]string)) }
 	}
 	return slices.Concat([]Key{
-		{Path: "addons", Kind: List, Example: "[]", Of: "<addon>", Layout: Older, Wizard: Place{"runtime", 4}, read: by((*loader).addons)},
+		{Path: "addons", Kind: List, Example: "[]", Of: "<addon>", Layout: Older, Wizard: Place{"runtime", 4},
+			read: by((*loader).addons)},
 		{Path: "open-ports", Kind: Block, Example: "{}"},
 	}, roleKeys("open-ports", "<port>", true, func(role bundle.Role) func(*loader, any) reader {
 		return func(l *loader, _ any) reader { return l.openPortsOf(role) }
 	}), []Key{
 		{Path: "package-src", Kind: Map, Layout: Older, read: by((*loader).packageSrc)},
-		{Path: "package-src.type", Kind: Choice, Choices: []string{"tar.gz"}, Default: "tar.gz", Wizard: Place{"bundle", 0},
-			to: inCluster(func(c *Cluster) any { return &c.Source.Type })},
-		{Path: "package-src.x86src", Kind: Path, Example: "# ./eggo-amd64.tar.gz", rule: ruleLocalPath, Wizard: Place{"bundle", 0}, read: bundlePath("amd64")},
-		{Path: "package-src.armsrc", Kind: Path, Example: "# ./eggo-arm64.tar.gz", rule: ruleLocalPath, Wizard: Place{"bundle", 0}, read: bundlePath("arm64")},
-		{Path: "package-src.distpath", Also: []string{"dstpath"}, Kind: Text, rule: ruleNodePath, Wizard: Place{"bundle", 0},
-			read: func(l *loader, _ any) reader { return l.dst(nodepath.Spool, &l.c.Source.DstPath) }},
+		{Path: "package-src.type", Kind: Choice, Choices: []string{"tar.gz"}, Default: "tar.gz",
+			Wizard: Place{"bundle", 0},
+			to:     inCluster(func(c *Cluster) any { return &c.Source.Type })},
+		{Path: "package-src.x86src", Kind: Path, Example: "# ./eggo-amd64.tar.gz", rule: ruleLocalPath,
+			Wizard: Place{"bundle", 0}, read: bundlePath("amd64")},
+		{Path: "package-src.armsrc", Kind: Path, Example: "# ./eggo-arm64.tar.gz", rule: ruleLocalPath,
+			Wizard: Place{"bundle", 0}, read: bundlePath("arm64")},
+		{Path: "package-src.distpath", Also: []string{"dstpath"}, Kind: Text, rule: ruleNodePath,
+			Wizard: Place{"bundle", 0},
+			read:   func(l *loader, _ any) reader { return l.dst(nodepath.Spool, &l.c.Source.DstPath) }},
 		{Path: "pacakges", Also: []string{"packages"}, Kind: Block, Example: "{}", Layout: Older},
 	}, roleKeys("pacakges", "<package>", true, func(role bundle.Role) func(*loader, any) reader {
 		return packagesFor(false, role)
@@ -193,17 +212,23 @@ func ownKeys() []Key {
 		{Path: "eggo.sudo-password", Kind: Secret, Wizard: Place{"login", 4},
 			Applies: func(get func(string) string) bool { return get("username") != "root" },
 			to:      eggo(func(e *Eggo) any { return &e.SudoPassword })},
-		{Path: "eggo.password-from", Kind: Text, Example: "prompt", rule: ruleSource, to: eggo(func(e *Eggo) any { return &e.PasswordFrom })},
+		{Path: "eggo.password-from", Kind: Text, Example: "prompt", rule: ruleSource,
+			to: eggo(func(e *Eggo) any { return &e.PasswordFrom })},
 		{Path: "eggo.sudo-password-from", Kind: Text, Example: "prompt", rule: ruleSource,
 			to: eggo(func(e *Eggo) any { return &e.SudoPasswordFrom })},
-		{Path: "eggo.host-keys", Kind: Choice, Example: "strict", Choices: []string{"ask", "strict", "accept-new"}, Default: "ask", Depends: true,
+		{Path: "eggo.host-keys", Kind: Choice, Example: "strict", Choices: []string{"ask", "strict", "accept-new"},
+			Default: "ask", Depends: true,
 			to: eggo(func(e *Eggo) any { return &e.HostKeys })},
-		{Path: "eggo.known-hosts", Kind: Path, Example: "~/.ssh/known_hosts", rule: ruleLocalBase, to: eggo(func(e *Eggo) any { return &e.KnownHosts })},
+		{Path: "eggo.known-hosts", Kind: Path, Example: "~/.ssh/known_hosts", rule: ruleLocalBase,
+			to: eggo(func(e *Eggo) any { return &e.KnownHosts })},
 		{Path: "eggo.ssh-legacy-algorithms", Kind: YesNo, Example: "true", Default: "false",
 			to: eggo(func(e *Eggo) any { return &e.SSHLegacyAlgorithms })},
-		{Path: "eggo.bastion", Kind: Block, Example: "ops@bastion.example.com:22", Of: "<hop>", Wizard: Place{"login", 5}, read: by((*loader).bastion), schema: hops},
-		{Path: "eggo.machines", Kind: Block, Example: "{worker1: {user: ops, private-key-path: ~/.ssh/other}}", Of: "<login>", read: by((*loader).logins), schema: byName},
-		{Path: "eggo.bundles", Kind: List, rule: ruleLocalPath, Wizard: Place{"bundle", 0}, read: by((*loader).moreBundles)},
+		{Path: "eggo.bastion", Kind: Block, Example: "ops@bastion.example.com:22", Of: "<hop>",
+			Wizard: Place{"login", 5}, read: by((*loader).bastion), schema: hops},
+		{Path: "eggo.machines", Kind: Block, Example: "{worker1: {user: ops, private-key-path: ~/.ssh/other}}",
+			Of: "<login>", read: by((*loader).logins), schema: byName},
+		{Path: "eggo.bundles", Kind: List, rule: ruleLocalPath, Wizard: Place{"bundle", 0},
+			read: by((*loader).moreBundles)},
 	}
 }
 
@@ -219,8 +244,10 @@ func shapes() []Key {
 			read: func(_ *loader, at any) reader { return func(v val) { at.(*askedArgs).v = v } }},
 		{Path: "<addon>.type", Kind: Choice, Choices: []string{"file"}, Default: "file",
 			to: in(func(a *Addon) any { return &a.Type })},
-		{Path: "<addon>.filename", Kind: Text, Example: "xxx.yaml", rule: ruleAddon, Needed: true, to: in(func(a *Addon) any { return &a.Filename })},
-		{Path: "<port>.port", Kind: Number, Low: 1, High: 65535, Needed: true, to: in(func(p *Port) any { return &p.Port })},
+		{Path: "<addon>.filename", Kind: Text, Example: "xxx.yaml", rule: ruleAddon, Needed: true,
+			to: in(func(a *Addon) any { return &a.Filename })},
+		{Path: "<port>.port", Kind: Number, Low: 1, High: 65535, Needed: true,
+			to: in(func(p *Port) any { return &p.Port })},
 		{Path: "<port>.protocol", Kind: Choice, Choices: []string{"tcp", "udp"}, Default: "tcp",
 			to: in(func(p *Port) any { return &p.Protocol })},
 	}, hopKeys(), ownLoginKeys())
@@ -228,9 +255,11 @@ func shapes() []Key {
 
 func machineKeys(shape string) []Key {
 	return []Key{
-		{Path: shape + ".name", Kind: Text, rule: ruleHostName, Needed: true, to: in(func(h *host) any { return &h.name })},
+		{Path: shape + ".name", Kind: Text, rule: ruleHostName, Needed: true,
+			to: in(func(h *host) any { return &h.name })},
 		{Path: shape + ".ip", Kind: Address, Needed: true, to: in(func(h *host) any { return &h.ip })},
-		{Path: shape + ".port", Kind: Number, Default: "22", Low: 1, High: 65535, to: in(func(h *host) any { return &h.port })},
+		{Path: shape + ".port", Kind: Number, Default: "22", Low: 1, High: 65535,
+			to: in(func(h *host) any { return &h.port })},
 		{Path: shape + ".arch", Kind: Choice, Choices: arches, Words: archAliases, Default: "amd64",
 			to: in(func(h *host) any { return &h.arch })},
 	}
@@ -238,12 +267,16 @@ func machineKeys(shape string) []Key {
 
 func packageKeys() []Key {
 	return []Key{
-		{Path: "<package>.name", Kind: Text, Example: "etcd", rule: ruleLine, Needed: true, to: in(func(p *Package) any { return &p.Name })},
-		{Path: "<package>.type", Kind: Choice, Example: "binary", Choices: allTypes, Words: map[string]string{"bin": "binary"},
+		{Path: "<package>.name", Kind: Text, Example: "etcd", rule: ruleLine, Needed: true,
+			to: in(func(p *Package) any { return &p.Name })},
+		{Path: "<package>.type", Kind: Choice, Example: "binary", Choices: allTypes,
+			Words:  map[string]string{"bin": "binary"},
 			Needed: true, to: in(func(p *Package) any { return &p.Type })},
-		{Path: "<package>.dstpath", Also: []string{"dst"}, Kind: Text, Example: "/usr/local/bin", rule: ruleNodePath,
+		{Path: "<package>.dstpath", Also: []string{"dst"}, Kind: Text, Example: "/usr/local/bin",
+			rule: ruleNodePath,
 			read: func(l *loader, at any) reader { return l.dst(nodepath.Listed, &at.(*Package).Dst) }},
-		{Path: "<package>.schedule", Kind: Choice, Choices: schedules, to: in(func(p *Package) any { return &p.Schedule })},
+		{Path: "<package>.schedule", Kind: Choice, Choices: schedules,
+			to: in(func(p *Package) any { return &p.Schedule })},
 		{Path: "<package>.timeout", Kind: Duration, Example: "-", Default: "30s", Most: time.Hour,
 			to: in(func(p *Package) any { return &p.Timeout })},
 	}
@@ -251,13 +284,16 @@ func packageKeys() []Key {
 
 func hopKeys() []Key {
 	return []Key{
-		{Path: "<hop>.host", Kind: Text, rule: ruleHost, Needed: true, to: in(func(b *Bastion) any { return &b.Host })},
-		{Path: "<hop>.port", Kind: Number, Default: "22", Low: 1, High: 65535, to: in(func(b *Bastion) any { return &b.Port })},
+		{Path: "<hop>.host", Kind: Text, rule: ruleHost, Needed: true,
+			to: in(func(b *Bastion) any { return &b.Host })},
+		{Path: "<hop>.port", Kind: Number, Default: "22", Low: 1, High: 65535,
+			to: in(func(b *Bastion) any { return &b.Port })},
 		{Path: "<hop>.user", Kind: Text, rule: ruleUser, to: in(func(b *Bastion) any { return &b.User })},
 		{Path: "<hop>.private-key-path", Kind: Path, rule: ruleLocalBase,
 			to: in(func(b *Bastion) any { return &b.PrivateKeyPath })},
 		{Path: "<hop>.password", Kind: Secret, to: in(func(b *Bastion) any { return &b.Password })},
-		{Path: "<hop>.password-from", Kind: Text, rule: ruleSource, to: in(func(b *Bastion) any { return &b.PasswordFrom })},
+		{Path: "<hop>.password-from", Kind: Text, rule: ruleSource,
+			to: in(func(b *Bastion) any { return &b.PasswordFrom })},
 	}
 }
 
@@ -267,7 +303,8 @@ func ownLoginKeys() []Key {
 		{Path: "<login>.private-key-path", Kind: Path, rule: ruleLocalBase,
 			to: in(func(o *Login) any { return &o.PrivateKeyPath })},
 		{Path: "<login>.password", Kind: Secret, to: in(func(o *Login) any { return &o.Password })},
-		{Path: "<login>.password-from", Kind: Text, rule: ruleSource, to: in(func(o *Login) any { return &o.PasswordFrom })},
+		{Path: "<login>.password-from", Kind: Text, rule: ruleSource,
+			to: in(func(o *Login) any { return &o.PasswordFrom })},
 		{Path: "<login>.sudo-password", Kind: Secret, to: in(func(o *Login) any { return &o.SudoPassword })},
 		{Path: "<login>.sudo-password-from", Kind: Text, rule: ruleSource,
 			to: in(func(o *Login) any { return &o.SudoPasswordFrom })},

@@ -11,10 +11,11 @@ import (
 type Setting struct {
 	Key     string // path with dots: service.dns.replicas
 	Kind    Kind
-	Choices []string                               // of a Choice, the default first
-	Default string                                 // what holds when nothing is said; "" when it follows from something else, or there is none
-	Wizard  Place                                  // where the wizard asks for it
-	Applies func(get func(key string) string) bool // whether it does, by what other keys have; nil: always
+	Choices []string // of a Choice, the default first
+	Default string   // what holds when nothing is said; "" when it follows from something else, or there is none
+	Wizard  Place    // where the wizard asks for it
+	// Applies says whether it does, by what other keys have; nil: always.
+	Applies func(get func(key string) string) bool
 }
 
 // Settings are all of them, in the order in which they are written: that of the manual.
