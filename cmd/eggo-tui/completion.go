@@ -32,7 +32,8 @@ func completions(env *environment) cli.Values {
 
 		"attach": cli.First(k.runs), "logs": cli.First(k.runs), "support": cli.First(k.runs), "resume": cli.First(k.runs),
 		"logs --node": cli.One(k.runNodes), "logs --step": cli.One(k.runSteps), "support --out": cli.Files(),
-		"cleanup --node": cli.List(k.nodes), "delete": cli.Several(k.nodes), "plan delete": cli.Several(k.nodes),
+		"kubeconfig --out": cli.Files(),
+		"cleanup --node":   cli.List(k.nodes), "delete": cli.Several(k.nodes), "plan delete": cli.Several(k.nodes),
 		"demo --speed":        cli.Words("1", "8", "64"),
 		"etcd snapshot --out": cli.Files(), "etcd restore": cli.Files(), "plan etcd restore": cli.Files(),
 		"signers add": cli.Files(), "signers add --identity": nothing(), "signers remove": cli.First(k.signers),
