@@ -78,7 +78,8 @@ func (t *table) typed(k Key, p *i18n.Printer) string {
 	case k.Kind == Block && k.Of != "" && k.schema == nil:
 		return p.T("key.type.list")
 	case k.Kind == Text || k.Kind == Path:
-		if rule := "key.type." + strings.TrimPrefix(k.rule.code, "config."); p.Has(rule) {
+		_, word, _ := strings.Cut(k.rule.code, ".")
+		if rule := "key.type." + word; p.Has(rule) {
 			return p.T(rule)
 		}
 	}
