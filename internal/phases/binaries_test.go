@@ -44,6 +44,7 @@ func outOfTurn(l *phasestest.Lab) []string {
 // TestAChangedBinaryTakesEffectInTurn: a bundle of the same version with other bytes restarts what executes them, on
 // one node at a time; until a node's turn a crash there starts the bytes that ran.
 func TestAChangedBinaryTakesEffectInTurn(t *testing.T) {
+	long(t)
 	t.Parallel()
 	shape := phasestest.Shape{Masters: 3, Workers: 1, Balancer: true}
 	before := tree(t, shaped(t, shape))
@@ -158,6 +159,7 @@ func TestAChangeOfBinariesKilledAnywhere(t *testing.T) {
 // TestAnAPIServerIsRestartedAside: each is taken out of the load balancer before it stops and put back when it is
 // ready, and the run reports how long it was away.
 func TestAnAPIServerIsRestartedAside(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, phasestest.Shape{Masters: 2, Balancer: true})
 	must(t, l.Rebuild("again"))
@@ -204,6 +206,7 @@ func TestAnAPIServerIsRestartedAside(t *testing.T) {
 // TestAServerThatDoesNotComeBackIsInTheBalancerAgain: the load balancer passes over it by itself, and it may come back
 // by itself.
 func TestAServerThatDoesNotComeBackIsInTheBalancerAgain(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, phasestest.Shape{Masters: 2, Balancer: true})
 	must(t, l.Rebuild("again"))

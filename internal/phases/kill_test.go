@@ -226,6 +226,7 @@ func TestADeployKilledAnywhereIsFinishedByTheNextOne(t *testing.T) {
 }
 
 func TestCleanupAfterADeployThatWasKilledRestoresTheMachines(t *testing.T) {
+	long(t)
 	t.Parallel()
 	log, _ := child(t, "deploy", newLab(t, 1).Dir, "whole.jsonl", 0)
 	for _, k := range killPoints(log, 4) {

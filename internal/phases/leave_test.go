@@ -44,6 +44,7 @@ func leavingBy(l phases.Leaving, names ...string) func(phases.Env) *engine.Plan 
 // TestMembersThatAreGoneLeaveFirst: of three members one is dead, and it leaves together with one that is well. In the order in which they
 // were named the quorum would be lost between the two.
 func TestMembersThatAreGoneLeaveFirst(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, phasestest.Shape{Masters: 3})
 	l.Nodes["m3"].PowerOff(event.NewFault(event.ClassFailed, "ssh.unreachable", nil))
@@ -71,6 +72,7 @@ func TestMembersThatAreGoneLeaveFirst(t *testing.T) {
 // TestNodesLeaveWithoutAWorkerThatIsAway: a machine that does nothing but run workloads need not be there when another one leaves. A control
 // plane has to learn of it, and nothing is touched without it.
 func TestNodesLeaveWithoutAWorkerThatIsAway(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, phasestest.Shape{Masters: 3, Workers: 2})
 	away := event.NewFault(event.ClassFailed, "ssh.unreachable", nil)
@@ -167,6 +169,7 @@ func TestARehearsalOfComingsAndGoings(t *testing.T) {
 // TestABudgetThatForbidsTheDrainLeavesAllAsItWas: a leave ends where a node cannot be emptied; who is waited for and why is told, nothing but
 // the drain was begun, and pods may come onto all nodes again.
 func TestABudgetThatForbidsTheDrainLeavesAllAsItWas(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(2))
 	before := tree(t, l)
@@ -251,6 +254,7 @@ func TestHooksOfALeave(t *testing.T) {
 // TestTheNextControlPlaneIsAskedWhenOneDies: the API server that a run talks to ends in the middle of a drain, and the run goes on with another
 // one, which is no less than the first.
 func TestTheNextControlPlaneIsAskedWhenOneDies(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, phasestest.Shape{Masters: 3, Workers: 2})
 	l.API.AddPod("default", "web", "w2")
@@ -319,6 +323,7 @@ func withScripts(t *testing.T, l *phasestest.Lab) {
 // The endpoint's address goes with the control plane that was it: the API servers that stay are restarted once, with certificates that have
 // the new one and no longer that of the machine that left.
 func TestCertificatesLoseTheAddressOfWhoLeft(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, phasestest.Shape{Masters: 3})
 	names := func(node string) []string {

@@ -87,6 +87,15 @@ func shaped(t testing.TB, s phasestest.Shape) *phasestest.Lab {
 	return l
 }
 
+// long is for tests that deploy clusters of several control planes, or again and again: make test-race runs them, make
+// test does not.
+func long(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes long: make test-race")
+	}
+}
+
 // deployed are the machines of a cluster after its deploy, for tests that begin there. Whoever needs the events of the deploy, or changes
 // something before it, deploys.
 func deployed(t testing.TB, s phasestest.Shape) *phasestest.Lab {
