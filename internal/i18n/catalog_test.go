@@ -1,6 +1,10 @@
 package i18n
 
 import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -44,16 +48,34 @@ func TestBothLanguagesSayTheSame(t *testing.T) {
 	}
 }
 
-func TestNoKeyIsWrittenTwice(t *testing.T) {
+var update = flag.Bool("update", false, "sort the data files")
+
+// TestTheDataFilesAreInOrder: sorted by key, each key once and on a line of its own, so that two people who add
+// sentences rarely meet in one place.
+func TestTheDataFilesAreInOrder(t *testing.T) {
 	for _, lang := range []Lang{English, Chinese} {
-		seen := map[string]string{}
-		for _, part := range parts(lang) {
-			for key, s := range part {
-				if before, ok := seen[key]; ok && before != s {
-					t.Errorf("%s: %s is %q and %q", lang, key, before, s)
-				}
-				seen[key] = s
+		file := "sentences/" + string(lang) + ".json"
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if keys := bytes.Count(text, []byte("\n  \"")); keys != len(catalog(lang)) {
+			t.Errorf("%s has %d keys on lines of their own, and %d different ones", file, keys, len(catalog(lang)))
+			continue
+		}
+		var want bytes.Buffer
+		e := json.NewEncoder(&want)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		if err := e.Encode(catalog(lang)); err != nil {
+			t.Fatal(err)
+		}
+		if *update {
+			if err := os.WriteFile(file, want.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
 			}
+		} else if d := cmp.Diff(want.String(), string(text)); d != "" {
+			t.Errorf("%s is not in order (make fmt):\n%s", file, d)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // Package i18n holds every sentence that a user reads, in English and Chinese. A sentence is named by a key; {name} holes are filled
 // with the arguments of an event.Msg, and {name:one|many} is the first word when the argument is 1, else the second. Error codes are the same in both languages.
 //
-// The sentences stand in en_*.go and zh_*.go files, one pair a room, as maps merged by catalog().
+// The sentences stand in sentences/en.json and sentences/zh.json, sorted by key.
 package i18n
 
 import (
@@ -212,14 +212,4 @@ func said(f *event.Fault) event.Msg {
 		}
 	}
 	return m
-}
-
-func catalog(lang Lang) map[string]string {
-	all := map[string]string{}
-	for _, part := range parts(lang) {
-		for k, v := range part {
-			all[k] = v
-		}
-	}
-	return all
 }

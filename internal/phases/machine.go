@@ -2,8 +2,6 @@ package phases
 
 import (
 	"cmp"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -81,10 +79,4 @@ func judgeSize(n config.Node, f *facts.Facts) []event.Finding {
 		out = append(out, finding(event.Warning, n.Name, "memory", "is", mib(f.Memory), "least", mib(leastMemory)))
 	}
 	return out
-}
-
-// exists says whether there is something at the path that the parts make.
-func exists(parts ...string) bool {
-	_, err := os.Lstat(filepath.Join(parts...))
-	return err == nil
 }
