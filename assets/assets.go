@@ -1,4 +1,5 @@
-// Package assets holds the files that the programs carry with them: the default bundle spec and the keys of package archives.
+// Package assets holds the files that the programs carry with them: the default bundle spec and the keys of package
+// archives.
 package assets
 
 import (
@@ -53,6 +54,6 @@ func Keyring(name string) ([]byte, error) { return fs.ReadFile(keys, "keys/"+nam
 //go:embed demo/install.jsonl.gz
 var demoRun []byte
 
-// DemoRun is the event log, gzipped, of a real install on five machines: three control planes, a load balancer on one of two workers. Names and
-// addresses were replaced; nothing else was.
+// DemoRun is the event log, gzipped, of a real install on five machines: three control planes, a load balancer on one
+// of two workers. Names and addresses were replaced; nothing else was.
 func DemoRun() []byte { return demoRun }

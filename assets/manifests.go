@@ -31,7 +31,8 @@ type CoreDNSParams struct {
 	Forward  bool // ask the node's resolvers for other names
 }
 
-// What may stand in the manifest; regular expressions, for the values end up in YAML and in a Corefile, which has a syntax of its own.
+// What may stand in the manifest; regular expressions, for the values end up in YAML and in a Corefile, which has a
+// syntax of its own.
 var (
 	domainName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
 	imageName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@-]*$`)

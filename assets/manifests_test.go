@@ -17,16 +17,20 @@ import (
 var update = flag.Bool("update", false, "write testdata anew")
 
 func params() CoreDNSParams {
-	return CoreDNSParams{Image: "registry.k8s.io/coredns/coredns:v1.12.1", Domain: "air.gap", Address: "10.32.0.10", Replicas: 2, Forward: true}
+	return CoreDNSParams{Image: "registry.k8s.io/coredns/coredns:v1.12.1", Domain: "air.gap", Address: "10.32.0.10",
+		Replicas: 2, Forward: true}
 }
 
 // objects decodes a stream into the API's own types; a key that the API does not know is an error.
 func objects(t *testing.T, stream []byte) map[string]any {
 	t.Helper()
 	known := map[string]func() any{
-		"ServiceAccount": func() any { return new(corev1.ServiceAccount) }, "ConfigMap": func() any { return new(corev1.ConfigMap) },
-		"Service": func() any { return new(corev1.Service) }, "Deployment": func() any { return new(appsv1.Deployment) },
-		"ClusterRole": func() any { return new(rbacv1.ClusterRole) }, "ClusterRoleBinding": func() any { return new(rbacv1.ClusterRoleBinding) },
+		"ServiceAccount":     func() any { return new(corev1.ServiceAccount) },
+		"ConfigMap":          func() any { return new(corev1.ConfigMap) },
+		"Service":            func() any { return new(corev1.Service) },
+		"Deployment":         func() any { return new(appsv1.Deployment) },
+		"ClusterRole":        func() any { return new(rbacv1.ClusterRole) },
+		"ClusterRoleBinding": func() any { return new(rbacv1.ClusterRoleBinding) },
 	}
 	out := map[string]any{}
 	for _, doc := range strings.Split(string(stream), "\n---\n") {
@@ -102,7 +106,8 @@ func TestCoreDNSFitsTheAPI(t *testing.T) {
 		t.Error("a cluster of control planes only would have no DNS")
 	}
 	c := pod.Spec.Containers[0]
-	if c.SecurityContext.AllowPrivilegeEscalation == nil || *c.SecurityContext.AllowPrivilegeEscalation || c.ImagePullPolicy != corev1.PullIfNotPresent {
+	if c.SecurityContext.AllowPrivilegeEscalation == nil || *c.SecurityContext.AllowPrivilegeEscalation ||
+		c.ImagePullPolicy != corev1.PullIfNotPresent {
 		t.Errorf("%+v", c)
 	}
 	for _, p := range svc.Spec.Ports {
@@ -116,7 +121,8 @@ func TestCoreDNSFitsTheAPI(t *testing.T) {
 	}
 	role := all["ClusterRole/system:coredns"].(*rbacv1.ClusterRole)
 	binding := all["ClusterRoleBinding/system:coredns"].(*rbacv1.ClusterRoleBinding)
-	if binding.RoleRef.Name != role.Name || binding.Subjects[0].Name != pod.Spec.ServiceAccountName || len(binding.Subjects) != 1 {
+	if binding.RoleRef.Name != role.Name || binding.Subjects[0].Name != pod.Spec.ServiceAccountName ||
+		len(binding.Subjects) != 1 {
 		t.Errorf("%+v", binding)
 	}
 	for _, r := range role.Rules {
@@ -135,7 +141,8 @@ func TestForwardingOnlyWhereThereIsSomebodyToAsk(t *testing.T) {
 			t.Fatal(err)
 		}
 		corefile := objects(t, stream)["ConfigMap/coredns"].(*corev1.ConfigMap).Data["Corefile"]
-		if strings.Contains(corefile, "forward .") != forward || !strings.Contains(corefile, "kubernetes air.gap in-addr.arpa ip6.arpa {") {
+		if strings.Contains(corefile, "forward .") != forward ||
+			!strings.Contains(corefile, "kubernetes air.gap in-addr.arpa ip6.arpa {") {
 			t.Errorf("forward %v:\n%s", forward, corefile)
 		}
 		if strings.Count(corefile, "{") != strings.Count(corefile, "}") {

@@ -21,7 +21,8 @@ func newBuild(env *environment) *cobra.Command {
 	p := env.P
 	var f buildFlags
 	cmd := &cobra.Command{
-		Use: "build --arch ARCH -o DIR", Short: p.T("bundle.cli.build.short"), Long: p.T("bundle.cli.build.long"), Args: exactly(),
+		Use: "build --arch ARCH -o DIR", Short: p.T("bundle.cli.build.short"), Long: p.T("bundle.cli.build.long"),
+		Args: exactly(),
 		Example: "  eggo-bundle build --arch amd64,arm64 -o out\n" +
 			"  eggo-bundle build --arch arm64 --os openeuler-24.03 --split 4G -o out\n" +
 			"  eggo-bundle build --arch amd64,arm64 -f spec.yaml --base old/eggo-{arch}.tar.gz -o out",

@@ -12,7 +12,8 @@ import (
 
 func newCache(env *environment) *cobra.Command {
 	p := env.P
-	cmd := &cobra.Command{Use: "cache", SuggestionsMinimumDistance: 2, Short: p.T("bundle.cli.cache.short"), Args: unknownVerb}
+	cmd := &cobra.Command{Use: "cache", SuggestionsMinimumDistance: 2, Short: p.T("bundle.cli.cache.short"),
+		Args: unknownVerb}
 	dir := cmd.PersistentFlags().String("cache", "", p.T("bundle.cli.flag.cache"))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.AddCommand(newCacheSize(env, dir), newCachePrune(env, dir))
@@ -56,7 +57,8 @@ func cacheDir(dir string) (string, error) {
 
 func newCachePrune(env *environment, dir *string) *cobra.Command {
 	p := env.P
-	cmd := &cobra.Command{Use: "prune", Short: p.T("bundle.cli.cache.prune.short"), Long: p.T("bundle.cli.cache.prune.long"), Args: exactly()}
+	cmd := &cobra.Command{Use: "prune", Short: p.T("bundle.cli.cache.prune.short"),
+		Long: p.T("bundle.cli.cache.prune.long"), Args: exactly()}
 	age := cmd.Flags().String("max-age", "", p.T("bundle.cli.flag.max-age"))
 	most := cmd.Flags().String("max-size", "", p.T("bundle.cli.flag.max-size"))
 	all := cmd.Flags().Bool("all", false, p.T("bundle.cli.flag.all"))
@@ -89,10 +91,12 @@ func newCachePrune(env *environment, dir *string) *cobra.Command {
 			return err
 		}
 		if asJSON {
-			return env.emit("pruned", fields{"files": res.Files, "bytes": res.Bytes, "kept_files": res.KeptFiles, "kept_bytes": res.KeptBytes})
+			return env.emit("pruned", fields{"files": res.Files, "bytes": res.Bytes, "kept_files": res.KeptFiles,
+				"kept_bytes": res.KeptBytes})
 		}
 		return env.say(p.T("bundle.cli.cache.pruned",
-			"files", fmt.Sprint(res.Files), "size", report.Amount(res.Bytes), "kept", fmt.Sprint(res.KeptFiles), "left", report.Amount(res.KeptBytes)))
+			"files", fmt.Sprint(res.Files), "size", report.Amount(res.Bytes), "kept", fmt.Sprint(res.KeptFiles), "left",
+			report.Amount(res.KeptBytes)))
 	}
 	return cmd
 }

@@ -21,8 +21,8 @@ type derived struct {
 	notes []string // what a person has to see to
 }
 
-// derive makes the spec of the bundle that a deploy.yaml needs from the default one. deploy.yaml does not say which Kubernetes it is
-// for, nor which operating system: those are the default's.
+// derive makes the spec of the bundle that a deploy.yaml needs from the default one. deploy.yaml does not say which
+// Kubernetes it is for, nor which operating system: those are the default's.
 func derive(p *i18n.Printer, text, file string, c *config.Cluster) *derived {
 	d := &derived{p: p, lines: strings.Split(strings.TrimSuffix(text, "\n"), "\n")}
 	d.name(c)
@@ -109,7 +109,8 @@ func (d *derived) list(key string) (from, to int) {
 			continue
 		}
 		for j := i + 1; ; j++ {
-			if j == len(d.lines) || strings.TrimSpace(d.lines[j]) == "" || len(d.lines[j])-len(strings.TrimLeft(d.lines[j], " ")) <= indent {
+			if j == len(d.lines) || strings.TrimSpace(d.lines[j]) == "" ||
+				len(d.lines[j])-len(strings.TrimLeft(d.lines[j], " ")) <= indent {
 				return i + 1, j
 			}
 		}
@@ -216,7 +217,8 @@ func (d *derived) binaries(c *config.Cluster) {
 		}
 	}
 	lines := examplePrograms(c.Runtime, config.RuntimeExtras(c.Runtime), known)
-	if c.DNS.Type == "binary" && !slices.ContainsFunc(c.Packages[bundle.ControlPlane], func(p config.Package) bool { return p.Name == "coredns" && p.Type != "binary" }) {
+	if c.DNS.Type == "binary" && !slices.ContainsFunc(c.Packages[bundle.ControlPlane],
+		func(p config.Package) bool { return p.Name == "coredns" && p.Type != "binary" }) {
 		lines = append(lines, examplePrograms("coredns", []string{"coredns"}, known)...)
 	}
 	for _, role := range bundle.AllRoles() {
@@ -227,14 +229,15 @@ func (d *derived) binaries(c *config.Cluster) {
 			known[p.Name] = true
 			d.note("bundle.cli.derived.program", "name", p.Name)
 			lines = append(lines, "  # "+d.p.T("bundle.cli.derived.program", "name", p.Name),
-				fmt.Sprintf("  # - {name: %s, url: https://…, sha256: …, dst: %s, roles: [%s]}", event.Clean(p.Name), event.Clean(p.Dst), role))
+				fmt.Sprintf("  # - {name: %s, url: https://…, sha256: …, dst: %s, roles: [%s]}", event.Clean(p.Name),
+					event.Clean(p.Dst), role))
 		}
 	}
 	d.replace(to, to, lines...)
 }
 
-// examplePrograms are the lines of programs that the default spec does not have, as the example of that name has them: what a runtime needs
-// beside its package, CoreDNS as a program.
+// examplePrograms are the lines of programs that the default spec does not have, as the example of that name has them:
+// what a runtime needs beside its package, CoreDNS as a program.
 func examplePrograms(example string, extras []string, known map[string]bool) []string {
 	if len(extras) == 0 || known[extras[0]] {
 		return nil

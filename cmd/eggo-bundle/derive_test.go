@@ -12,16 +12,20 @@ import (
 
 // What is derived loads, for every system that there is a default for, and keeps the comments.
 func TestADerivedSpecLoads(t *testing.T) {
-	head := "cluster-id: c1\nmasters: [{name: m1, ip: 10.0.0.1, arch: amd64}]\napiserver-endpoint: 10.0.0.1:6443\npackage-src: {x86src: ./b.tar.gz}\n"
+	head := "cluster-id: c1\nmasters: [{name: m1, ip: 10.0.0.1, arch: amd64}]\napiserver-endpoint: 10.0.0.1:6443\n" +
+		"package-src: {x86src: ./b.tar.gz}\n"
 	for name, more := range map[string]string{
 		"plain":   "",
 		"runtime": "runtime: isulad\n",
 		"docker":  "runtime: docker\n",
 		"dns":     "service: {dns: {corednstype: binary}}\n",
-		"plugin":  "network: {plugin: calico, plugin-args: {NetworkYamlPath: /etc/kubernetes/addons/calico-3.28.yaml}}\n",
-		"addons":  "addons: [{type: file, filename: a.yaml}, {type: file, filename: kube-flannel.yml}, {type: file, filename: a.yaml}]\n",
-		"lists":   "pacakges: {master: [{name: socat, type: pkg}, {name: helm, type: binary, dst: /usr/local/bin}], node: [{name: x.sh, type: shell, schedule: prejoin}]}\n",
-		"images":  "pause-image: registry.example.com/p/pause:3.9\nservice: {dns: {imageversion: v1.9.3}}\n",
+		"plugin": "network: {plugin: calico, plugin-args: {NetworkYamlPath: " +
+			"/etc/kubernetes/addons/calico-3.28.yaml}}\n",
+		"addons": "addons: [{type: file, filename: a.yaml}, {type: file, filename: kube-flannel.yml}, {type: file, " +
+			"filename: a.yaml}]\n",
+		"lists": "pacakges: {master: [{name: socat, type: pkg}, {name: helm, type: binary, dst: /usr/local/bin}], " +
+			"node: [{name: x.sh, type: shell, schedule: prejoin}]}\n",
+		"images": "pause-image: registry.example.com/p/pause:3.9\nservice: {dns: {imageversion: v1.9.3}}\n",
 	} {
 		c, problems := config.Load([]byte(head+more), "deploy.yaml")
 		if c == nil {
@@ -39,13 +43,15 @@ func TestADerivedSpecLoads(t *testing.T) {
 					t.Errorf("%s for %s: %v\n%s", name, system, err, d.text())
 					continue
 				}
-				if name == "docker" && (s.Binaries[len(s.Binaries)-1].Name != "cri-dockerd" || !strings.Contains(d.text(), "docker")) {
+				if name == "docker" && (s.Binaries[len(s.Binaries)-1].Name != "cri-dockerd" ||
+					!strings.Contains(d.text(), "docker")) {
 					t.Errorf("docker for %s has no cri-dockerd", system)
 				}
 				if name == "dns" && (s.Binaries[len(s.Binaries)-1].Name != "coredns") {
 					t.Errorf("the spec for %s has no program coredns", system)
 				}
-				if name == "plugin" && (len(s.Addons) != 1 || s.Addons[0].Path.Name != "calico-3.28.yaml") || name == "addons" && len(s.Addons) != 2 {
+				if name == "plugin" && (len(s.Addons) != 1 || s.Addons[0].Path.Name != "calico-3.28.yaml") ||
+					name == "addons" && len(s.Addons) != 2 {
 					t.Errorf("%s for %s has the addons %+v", name, system, s.Addons)
 				}
 				for _, line := range strings.Split(string(text), "\n") {

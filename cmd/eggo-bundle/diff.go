@@ -15,7 +15,8 @@ import (
 
 func newDiff(env *environment) *cobra.Command {
 	p := env.P
-	cmd := &cobra.Command{Use: "diff OLD NEW", Short: p.T("bundle.cli.diff.short"), Long: p.T("bundle.cli.diff.long"), Args: exactly("OLD", "NEW")}
+	cmd := &cobra.Command{Use: "diff OLD NEW", Short: p.T("bundle.cli.diff.short"), Long: p.T("bundle.cli.diff.long"),
+		Args: exactly("OLD", "NEW")}
 	asCode := cmd.Flags().Bool("exit-code", false, p.T("bundle.cli.flag.exit-code"))
 	output := outputFlag(cmd, env)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
@@ -69,7 +70,8 @@ func printDifference(env *environment, title string, d *diff.Difference) error {
 		}
 		return key
 	}
-	rows := [][]string{{p.T("bundle.cli.col.change"), p.T("bundle.cli.col.kind"), p.T("bundle.cli.col.name"), p.T("bundle.cli.col.from"),
+	rows := [][]string{{p.T("bundle.cli.col.change"), p.T("bundle.cli.col.kind"), p.T("bundle.cli.col.name"),
+		p.T("bundle.cli.col.from"),
 		p.T("bundle.cli.col.to"), ">" + p.T("bundle.cli.col.bytes")}}
 	counts := map[diff.Word]int{}
 	for _, r := range d.Rows() {
@@ -93,7 +95,8 @@ func printDifference(env *environment, title string, d *diff.Difference) error {
 	var parts []string
 	for _, w := range []diff.Word{diff.Added, diff.Removed, diff.Upgraded, diff.Downgraded, diff.Changed} {
 		if counts[w] > 0 {
-			parts = append(parts, p.T("bundle.cli.diff-count", "count", fmt.Sprint(counts[w]), "word", name("diff.word.", string(w))))
+			parts = append(parts, p.T("bundle.cli.diff-count", "count", fmt.Sprint(counts[w]), "word",
+				name("diff.word.", string(w))))
 		}
 	}
 	parts = append(parts, p.T("bundle.cli.unchanged-count", "count", fmt.Sprint(d.Same)))
@@ -101,8 +104,10 @@ func printDifference(env *environment, title string, d *diff.Difference) error {
 	if !d.Bytes.Exact {
 		key = "bundle.cli.diff-bytes-most"
 	}
-	bytes := p.T(key, "new", report.Amount(d.Bytes.OnlyB), "old", report.Amount(d.Bytes.OnlyA), "shared", report.Amount(d.Bytes.Shared))
-	return env.say("\n  " + p.T("bundle.cli.diff-summary", "counts", strings.Join(parts, p.T("bundle.cli.comma")), "bytes", bytes))
+	bytes := p.T(key, "new", report.Amount(d.Bytes.OnlyB), "old", report.Amount(d.Bytes.OnlyA), "shared",
+		report.Amount(d.Bytes.Shared))
+	return env.say("\n  " + p.T("bundle.cli.diff-summary", "counts", strings.Join(parts, p.T("bundle.cli.comma")),
+		"bytes", bytes))
 }
 
 // bytesMoved is how much larger something became, with the layers that an image did not have before.

@@ -15,8 +15,8 @@ type silent struct{ exitcode.Code }
 
 func (silent) Error() string { return "" }
 
-// printErrors shows every fault of err, each with its sentence and its advice, on stderr or as JSON lines, and gives the exit code: that
-// of the faults if they agree, else Failed.
+// printErrors shows every fault of err, each with its sentence and its advice, on stderr or as JSON lines, and gives
+// the exit code: that of the faults if they agree, else Failed.
 func printErrors(env *environment, err error) exitcode.Code {
 	if err == nil {
 		return exitcode.OK

@@ -26,16 +26,20 @@ func TestAllFaultsAreTold(t *testing.T) {
 	}{
 		{"nothing", nil, exitcode.OK, nil},
 		{"one", damaged, exitcode.Bundle, []string{"a.tar.gz is not"}},
-		{"both architectures", errors.Join(lacks("arm64", "kubelet"), lacks("amd64", "kubelet")), exitcode.Failed, []string{"kubelet"}},
-		{"joined in joined, wrapped", fmt.Errorf("all: %w", errors.Join(errors.Join(lacks("amd64", "kubelet"), lacks("amd64", "etcd")), damaged)), exitcode.Failed,
+		{"both architectures", errors.Join(lacks("arm64", "kubelet"), lacks("amd64", "kubelet")), exitcode.Failed,
+			[]string{"kubelet"}},
+		{"joined in joined, wrapped", fmt.Errorf("all: %w",
+			errors.Join(errors.Join(lacks("amd64", "kubelet"), lacks("amd64", "etcd")), damaged)), exitcode.Failed,
 			[]string{"kubelet", "etcd", "a.tar.gz"}},
-		{"one kind", errors.Join(damaged, event.NewFault(event.ClassBundle, "bundle.not-gzip", nil, "file", "b.tar.gz")), exitcode.Bundle, []string{"a.tar.gz", "b.tar.gz"}},
+		{"one kind", errors.Join(damaged, event.NewFault(event.ClassBundle, "bundle.not-gzip", nil, "file",
+			"b.tar.gz")), exitcode.Bundle, []string{"a.tar.gz", "b.tar.gz"}},
 		{"no fault at all", errors.New("boom"), exitcode.Failed, []string{""}},
 		{"said before", silent{exitcode.Failed}, exitcode.Failed, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer
-			if code := printErrors(&environment{Stderr: &out, P: i18n.NewPrinter(i18n.English)}, c.err); code != c.code {
+			if code := printErrors(&environment{Stderr: &out, P: i18n.NewPrinter(i18n.English)},
+				c.err); code != c.code {
 				t.Errorf("exit code %d, want %d", code, c.code)
 			}
 			var got []string
@@ -61,7 +65,8 @@ func TestAllFaultsAreTold(t *testing.T) {
 
 // A problem with a place is told with it, as compilers do, and its fields stand in the JSON line.
 func TestAPlaceIsTold(t *testing.T) {
-	f := event.NewFault(event.ClassUsage, "spec.unknown-key", nil, "file", "s\x1b[31m.yaml", "line", "3", "key", "packges", "known", "packages")
+	f := event.NewFault(event.ClassUsage, "spec.unknown-key", nil, "file", "s\x1b[31m.yaml", "line", "3", "key",
+		"packges", "known", "packages")
 	var out bytes.Buffer
 	env := &environment{Stdout: &out, Stderr: &out, P: i18n.NewPrinter(i18n.English)}
 	printErrors(env, f)
@@ -72,7 +77,8 @@ func TestAPlaceIsTold(t *testing.T) {
 	env.json = true
 	printErrors(env, f)
 	lines := strings.Split(out.String(), "\n")
-	if !strings.HasPrefix(lines[0], `{"type":"version","schema":1,`) || !strings.Contains(lines[1], `"key":"packges","line":"3"`) {
+	if !strings.HasPrefix(lines[0], `{"type":"version","schema":1,`) ||
+		!strings.Contains(lines[1], `"key":"packges","line":"3"`) {
 		t.Errorf("%s", &out)
 	}
 }

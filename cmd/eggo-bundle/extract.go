@@ -12,7 +12,8 @@ import (
 func newExtract(env *environment) *cobra.Command {
 	p := env.P
 	cmd := &cobra.Command{
-		Use: "extract FILE -o DIR", Short: p.T("bundle.cli.extract.short"), Long: p.T("bundle.cli.extract.long"), Args: exactly("FILE"),
+		Use: "extract FILE -o DIR", Short: p.T("bundle.cli.extract.short"), Long: p.T("bundle.cli.extract.long"),
+		Args: exactly("FILE"),
 	}
 	out := cmd.Flags().StringP("out", "o", "", p.T("bundle.cli.flag.extract-out"))
 	output := outputFlag(cmd, env)
@@ -39,7 +40,8 @@ func newExtract(env *environment) *cobra.Command {
 			}
 			return env.emit("extracted", o)
 		}
-		err = env.say(p.T("bundle.cli.extracted", "file", args[0], "dir", *out, "members", fmt.Sprint(read.Members), "size", report.Amount(read.Bytes)))
+		err = env.say(p.T("bundle.cli.extracted", "file", args[0], "dir", *out, "members", fmt.Sprint(read.Members),
+			"size", report.Amount(read.Bytes)))
 		if b := read.Base; b != nil && err == nil {
 			err = env.say("  " + p.T("bundle.cli.needs-base", "name", b.Name, "arch", b.Arch, "base", b.ID))
 		}

@@ -17,7 +17,8 @@ import (
 
 func newInspect(env *environment) *cobra.Command {
 	p := env.P
-	cmd := &cobra.Command{Use: "inspect FILE", Short: p.T("bundle.cli.inspect.short"), Long: p.T("bundle.cli.inspect.long"), Args: exactly("FILE")}
+	cmd := &cobra.Command{Use: "inspect FILE", Short: p.T("bundle.cli.inspect.short"),
+		Long: p.T("bundle.cli.inspect.long"), Args: exactly("FILE")}
 	tree := cmd.Flags().Bool("tree", false, p.T("bundle.cli.flag.tree"))
 	digests := cmd.Flags().Bool("digests", false, p.T("bundle.cli.flag.digests"))
 	output := outputFlag(cmd, env)
@@ -37,7 +38,8 @@ func newInspect(env *environment) *cobra.Command {
 		switch {
 		case asJSON:
 			m := a.Manifest()
-			o := fields{"file": a.Path(), "size": a.Size(), "id": a.ID(), "manifest": m, "kinds": kinds(m), "shared_layers": shared(m)}
+			o := fields{"file": a.Path(), "size": a.Size(), "id": a.ID(), "manifest": m, "kinds": kinds(m),
+				"shared_layers": shared(m)}
 			if out := m.Outside(); len(out) > 0 {
 				o["outside"] = out
 			}
@@ -148,7 +150,8 @@ func shared(m *bundle.Manifest) map[string]int {
 // head says what the bundle is, what it is missing, and in how many parts it comes.
 func head(env *environment, a *bundle.Archive, parts []part) {
 	p, m, w := env.P, a.Manifest(), env.Stdout
-	fmt.Fprintln(w, p.T("bundle.cli.head", "name", m.Name, "arch", m.Arch, "kubernetes", m.Kubernetes, "os", osName(m.OS), "format", fmt.Sprint(m.Format),
+	fmt.Fprintln(w, p.T("bundle.cli.head", "name", m.Name, "arch", m.Arch, "kubernetes", m.Kubernetes, "os",
+		osName(m.OS), "format", fmt.Sprint(m.Format),
 		"size", report.Amount(a.Size()), "id", a.ID()))
 	if m.Base != nil {
 		fmt.Fprintln(w, p.T("bundle.cli.needs-base", "name", m.Base.Name, "arch", m.Base.Arch, "base", m.Base.ID))
@@ -167,7 +170,8 @@ func inspect(env *environment, a *bundle.Archive, parts []part, digests bool) {
 	head(env, a, parts)
 	difference := m.Base != nil
 
-	rows := [][]string{{p.T("bundle.cli.col.kind"), ">" + p.T("bundle.cli.col.count"), ">" + p.T("bundle.cli.col.size")}}
+	rows := [][]string{{p.T("bundle.cli.col.kind"), ">" + p.T("bundle.cli.col.count"),
+		">" + p.T("bundle.cli.col.size")}}
 	if difference {
 		rows[0] = append(rows[0], ">"+p.T("bundle.cli.col.carried"))
 	}
@@ -180,7 +184,8 @@ func inspect(env *environment, a *bundle.Archive, parts []part, digests bool) {
 	}
 	table(w, p.T("bundle.cli.kinds"), rows)
 
-	rows = [][]string{{p.T("bundle.cli.col.kind"), p.T("bundle.cli.col.path"), p.T("bundle.cli.col.ver"), ">" + p.T("bundle.cli.col.size"),
+	rows = [][]string{{p.T("bundle.cli.col.kind"), p.T("bundle.cli.col.path"), p.T("bundle.cli.col.ver"),
+		">" + p.T("bundle.cli.col.size"),
 		p.T("bundle.cli.col.dst"), p.T("bundle.cli.col.roles")}}
 	for _, e := range m.Members {
 		where := report.Amount(e.Size)
@@ -191,7 +196,8 @@ func inspect(env *environment, a *bundle.Archive, parts []part, digests bool) {
 	}
 	table(w, p.T("bundle.cli.members"), rows)
 
-	rows = [][]string{{p.T("bundle.cli.col.name"), ">" + p.T("bundle.cli.col.size"), ">" + p.T("bundle.cli.col.layers"), ">" + p.T("bundle.cli.col.shared"),
+	rows = [][]string{{p.T("bundle.cli.col.name"), ">" + p.T("bundle.cli.col.size"), ">" + p.T("bundle.cli.col.layers"),
+		">" + p.T("bundle.cli.col.shared"),
 		p.T("bundle.cli.col.digest"), p.T("bundle.cli.col.roles")}}
 	rows = append(rows, imageRows(m, digests)...)
 	table(w, p.T("bundle.cli.images"), rows)
@@ -220,8 +226,8 @@ func printOutside(env *environment, m *bundle.Manifest) {
 // shortDigest is how much of a digest tells two images apart: "sha256:" and twelve digits.
 const shortDigest = len("sha256:") + 12
 
-// imageRows has a row for each image. It is in the bundle under its digests too, for pods that pin one; those names are shown when
-// digests are asked for, below the first.
+// imageRows has a row for each image. It is in the bundle under its digests too, for pods that pin one; those names are
+// shown when digests are asked for, below the first.
 func imageRows(m *bundle.Manifest, digests bool) [][]string {
 	same := shared(m)
 	var rows [][]string
@@ -230,7 +236,8 @@ func imageRows(m *bundle.Manifest, digests bool) [][]string {
 		if !digests && len(digest) > shortDigest {
 			digest = digest[:shortDigest]
 		}
-		rows = append(rows, []string{g[0].Name, report.Amount(g[0].Size), fmt.Sprint(len(g[0].Layers)), fmt.Sprint(same[g[0].Name]), digest, roles(g[0].Roles)})
+		rows = append(rows, []string{g[0].Name, report.Amount(g[0].Size), fmt.Sprint(len(g[0].Layers)),
+			fmt.Sprint(same[g[0].Name]), digest, roles(g[0].Roles)})
 		for _, also := range g[1:] {
 			if digests || !strings.Contains(also.Name, "@") {
 				rows = append(rows, []string{"  " + also.Name})

@@ -18,7 +18,8 @@ import (
 
 func newKeygen(env *environment) *cobra.Command {
 	p := env.P
-	cmd := &cobra.Command{Use: "keygen -o KEY", Short: p.T("bundle.cli.keygen.short"), Long: p.T("bundle.cli.keygen.long"), Args: exactly()}
+	cmd := &cobra.Command{Use: "keygen -o KEY", Short: p.T("bundle.cli.keygen.short"),
+		Long: p.T("bundle.cli.keygen.long"), Args: exactly()}
 	out := cmd.Flags().StringP("out", "o", "", p.T("bundle.cli.flag.key-out"))
 	comment := cmd.Flags().String("comment", "", p.T("bundle.cli.flag.comment"))
 	identity := cmd.Flags().String("identity", "", p.T("bundle.cli.flag.key-identity"))
@@ -58,7 +59,8 @@ func newKeygen(env *environment) *cobra.Command {
 			return err
 		}
 		if asJSON {
-			return env.emit("key", fields{"file": *out, "public": *out + ".pub", "fingerprint": pair.Fingerprint(), "identity": name, "allowed_signers": line})
+			return env.emit("key", fields{"file": *out, "public": *out + ".pub", "fingerprint": pair.Fingerprint(),
+				"identity": name, "allowed_signers": line})
 		}
 		env.tell(p.T("bundle.cli.key", "file", *out, "public", *out+".pub", "key", pair.Fingerprint()))
 		env.tell(p.T("bundle.cli.key-line"))
@@ -140,7 +142,8 @@ func askSecret(ctx context.Context, env *environment, prompt string) ([]byte, er
 
 func newSign(env *environment) *cobra.Command {
 	p := env.P
-	cmd := &cobra.Command{Use: "sign FILE... --key KEY", Short: p.T("bundle.cli.sign.short"), Long: p.T("bundle.cli.sign.long"), Args: some("FILE")}
+	cmd := &cobra.Command{Use: "sign FILE... --key KEY", Short: p.T("bundle.cli.sign.short"),
+		Long: p.T("bundle.cli.sign.long"), Args: some("FILE")}
 	key := cmd.Flags().String("key", "", p.T("bundle.cli.flag.key"))
 	output := outputFlag(cmd, env)
 	cmd.RunE = func(cmd *cobra.Command, files []string) error {
@@ -180,7 +183,8 @@ func newSign(env *environment) *cobra.Command {
 	return cmd
 }
 
-// signOne signs what a whole reading of the bundle has shown to be its SHA256SUMS, so that nothing damaged is ever signed.
+// signOne signs what a whole reading of the bundle has shown to be its SHA256SUMS, so that nothing damaged is ever
+// signed.
 func signOne(ctx context.Context, env *environment, signer *sign.Signer, file string) error {
 	var sums []byte
 	report, err := checked(ctx, env, file, bundle.WithSums(func(text []byte) error {
@@ -199,8 +203,10 @@ func signOne(ctx context.Context, env *environment, signer *sign.Signer, file st
 		return err
 	}
 	if env.json {
-		return env.emit("signed", fields{"file": file, "signature": name, "id": report.ID, "name": report.Manifest.Name, "arch": report.Manifest.Arch,
+		return env.emit("signed", fields{"file": file, "signature": name, "id": report.ID, "name": report.Manifest.Name,
+			"arch":        report.Manifest.Arch,
 			"fingerprint": signer.Fingerprint()})
 	}
-	return env.say(env.P.T("bundle.cli.signed", "file", name, "name", report.Manifest.Name, "arch", report.Manifest.Arch, "key", signer.Fingerprint()))
+	return env.say(env.P.T("bundle.cli.signed", "file", name, "name", report.Manifest.Name, "arch",
+		report.Manifest.Arch, "key", signer.Fingerprint()))
 }

@@ -31,7 +31,8 @@ func TestAPassphraseIsTypedTwice(t *testing.T) {
 		}()
 		got, err := newPassphrase(t.Context(), env)
 		var f *event.Fault
-		if c.code == "" && (err != nil || string(got) != c.first) || c.code != "" && (!errors.As(err, &f) || f.Code != c.code) {
+		if c.code == "" && (err != nil || string(got) != c.first) || c.code != "" &&
+			(!errors.As(err, &f) || f.Code != c.code) {
 			t.Errorf("%q, then %q: %q, %v", c.first, c.second, got, err)
 		}
 	}

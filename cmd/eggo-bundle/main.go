@@ -1,5 +1,5 @@
-// Command eggo-bundle packs, compares, checks, signs and hands on offline bundles. The work is in internal/bundle; here are the verbs, one
-// file each, and what people see of them.
+// Command eggo-bundle packs, compares, checks, signs and hands on offline bundles. The work is in internal/bundle; here
+// are the verbs, one file each, and what people see of them.
 package main
 
 import (

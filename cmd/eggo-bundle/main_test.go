@@ -18,7 +18,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"eggo-bundle": func() { os.Exit(realMain()) }})
 }
 
-// TestScripts runs the verbs as a user does, each script with an upstream of its own: spec.yaml, keys.gpg and mirrors are there.
+// TestScripts runs the verbs as a user does, each script with an upstream of its own: spec.yaml, keys.gpg and mirrors
+// are there.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -30,7 +31,8 @@ func TestScripts(t *testing.T) {
 			e.Setenv("REGISTRY", u.Host)
 			e.Values["upstream"] = u
 			for name, text := range map[string]string{
-				"spec.yaml": u.Spec("registry.test/app:1"), "keys.gpg": string(u.Keyring), "mirrors": "# test\n" + strings.Join(u.Mirrors(), "\n") + "\n",
+				"spec.yaml": u.Spec("registry.test/app:1"), "keys.gpg": string(u.Keyring),
+				"mirrors": "# test\n" + strings.Join(u.Mirrors(), "\n") + "\n",
 			} {
 				if err := os.WriteFile(e.Cd+"/"+name, []byte(text), 0o600); err != nil {
 					return err
@@ -38,7 +40,8 @@ func TestScripts(t *testing.T) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"cut": cut, "flip": flip, "noise": noise, "publish": publish, "forge": forge},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"cut": cut, "flip": flip,
+			"noise": noise, "publish": publish, "forge": forge},
 	})
 }
 

@@ -47,7 +47,8 @@ func loadDeploy(env *environment, file string) (*config.Cluster, error) {
 		}
 		text, _ := env.P.Fault(x.Fault())
 		if env.json {
-			_ = env.emit("problem", fields{"severity": x.Severity, "code": x.Code, "message": text, "fault": x.Fault(), "file": x.File, "line": fmt.Sprint(x.Line), "key": x.Key})
+			_ = env.emit("problem", fields{"severity": x.Severity, "code": x.Code, "message": text, "fault": x.Fault(),
+				"file": x.File, "line": fmt.Sprint(x.Line), "key": x.Key})
 		}
 		env.tell(fmt.Sprintf("%s:%d: %s: %s (%s)", event.Clean(x.File), x.Line, env.P.T("cli.warning"), text, x.Code))
 	}
@@ -72,7 +73,8 @@ func (o *offline) add(file string, r *bundle.Report) {
 	o.given = append(o.given, given{file, r.Manifest.Full(), r.Base})
 }
 
-// judge says everything that is missing. whole: all bundles that were given are undamaged, so that one which is not there was not given.
+// judge says everything that is missing. whole: all bundles that were given are undamaged, so that one which is not
+// there was not given.
 func (o *offline) judge(whole bool) []error {
 	var bad []error
 	add := func(code string, kv ...string) {
@@ -82,7 +84,8 @@ func (o *offline) judge(whole bool) []error {
 	for _, g := range o.given {
 		same := func(x given) bool { return x.manifest.OS == g.manifest.OS }
 		if i := slices.IndexFunc(byArch[g.manifest.Arch], same); i >= 0 {
-			add("verify.two-bundles", "file", g.file, "other", byArch[g.manifest.Arch][i].file, "arch", g.manifest.Arch, "os", osName(g.manifest.OS))
+			add("verify.two-bundles", "file", g.file, "other", byArch[g.manifest.Arch][i].file, "arch", g.manifest.Arch,
+				"os", osName(g.manifest.OS))
 			continue
 		}
 		byArch[g.manifest.Arch] = append(byArch[g.manifest.Arch], g)
@@ -147,7 +150,8 @@ func (o *offline) nodes(arch string) []string {
 	return out
 }
 
-// parts looks for what deploy.yaml does not name because it goes without saying: programs, the runtime, the network's manifest, images.
+// parts looks for what deploy.yaml does not name because it goes without saying: programs, the runtime, the network's
+// manifest, images.
 func (o *offline) parts(m *bundle.Manifest, add func(code string, kv ...string)) {
 	c := o.cluster
 	has := func(kind bundle.Kind, role bundle.Role, name string) bool {
@@ -170,14 +174,17 @@ func (o *offline) parts(m *bundle.Manifest, add func(code string, kv ...string))
 	}
 	names := config.RuntimePackages(c.Runtime)
 	program := func(name string) bool {
-		return slices.ContainsFunc(m.Members, func(x bundle.Member) bool { return x.Kind == bundle.Binary && path.Base(x.Path) == name })
+		return slices.ContainsFunc(m.Members, func(x bundle.Member) bool {
+			return x.Kind == bundle.Binary && path.Base(x.Path) == name
+		})
 	}
 	for _, extra := range config.RuntimeExtras(c.Runtime) {
 		if runs && !program(extra) {
 			add("verify.no-program", "program", extra, "role", string(bundle.Worker), "arch", m.Arch)
 		}
 	}
-	if runs && !program(config.RuntimeProgram(c.Runtime)) && !slices.ContainsFunc(m.Install, func(x bundle.Package) bool { return slices.Contains(names, x.Name) }) {
+	if runs && !program(config.RuntimeProgram(c.Runtime)) &&
+		!slices.ContainsFunc(m.Install, func(x bundle.Package) bool { return slices.Contains(names, x.Name) }) {
 		add("verify.no-runtime", "runtime", c.Runtime, "packages", strings.Join(names, ", "), "arch", m.Arch)
 	}
 	pods := slices.ContainsFunc(c.Nodes, func(n config.Node) bool {
@@ -195,13 +202,16 @@ func (o *offline) parts(m *bundle.Manifest, add func(code string, kv ...string))
 		add("verify.no-image", "image", "pause", "arch", m.Arch)
 	}
 	serves := slices.ContainsFunc(c.With(bundle.ControlPlane), func(n config.Node) bool { return n.Arch == m.Arch })
-	asked := slices.ContainsFunc(c.Packages[bundle.ControlPlane], func(p config.Package) bool { return p.Name == "coredns" })
-	if c.DNS.Type == "binary" && serves && !asked && !has(bundle.Binary, bundle.ControlPlane, "coredns") && !slices.ContainsFunc(m.Install, func(x bundle.Package) bool { return x.Name == "coredns" }) {
+	asked := slices.ContainsFunc(c.Packages[bundle.ControlPlane],
+		func(p config.Package) bool { return p.Name == "coredns" })
+	if c.DNS.Type == "binary" && serves && !asked && !has(bundle.Binary, bundle.ControlPlane, "coredns") &&
+		!slices.ContainsFunc(m.Install, func(x bundle.Package) bool { return x.Name == "coredns" }) {
 		add("verify.no-program", "program", "coredns", "role", string(bundle.ControlPlane), "arch", m.Arch)
 	}
 	if c.DNS.Type == "pod" {
 		tags, want := imageTag(m, "coredns"), strings.TrimPrefix(c.DNS.ImageVersion, "v")
-		if tags == nil || want != "" && !slices.ContainsFunc(tags, func(t string) bool { return strings.TrimPrefix(t, "v") == want }) {
+		if tags == nil || want != "" && !slices.ContainsFunc(tags,
+			func(t string) bool { return strings.TrimPrefix(t, "v") == want }) {
 			add("verify.no-image", "image", strings.TrimSuffix("coredns:"+c.DNS.ImageVersion, ":"), "arch", m.Arch)
 		}
 	}
@@ -219,7 +229,8 @@ func imageTag(m *bundle.Manifest, base string) []string {
 	return out
 }
 
-// agree says where the bundles do not go together. They are for one operating system, unless deploy.yaml says that there are several.
+// agree says where the bundles do not go together. They are for one operating system, unless deploy.yaml says that
+// there are several.
 func (o *offline) agree(add func(code string, kv ...string)) {
 	for _, g := range o.given[min(1, len(o.given)):] {
 		first := o.given[0]
@@ -258,9 +269,11 @@ func (o *offline) fits() {
 		}
 	}
 	if o.env.json {
-		_ = o.env.emit("fits", fields{"file": o.file, "nodes": len(o.cluster.Nodes), "arches": o.arches(), "systems": systems})
+		_ = o.env.emit("fits", fields{"file": o.file, "nodes": len(o.cluster.Nodes), "arches": o.arches(),
+			"systems": systems})
 		return
 	}
-	_ = o.env.say(o.env.P.T("bundle.cli.fits", "file", o.file, "count", fmt.Sprint(len(o.cluster.Nodes)), "arches", strings.Join(o.arches(), ", "),
+	_ = o.env.say(o.env.P.T("bundle.cli.fits", "file", o.file, "count", fmt.Sprint(len(o.cluster.Nodes)), "arches",
+		strings.Join(o.arches(), ", "),
 		"systems", strings.Join(systems, ", ")))
 }

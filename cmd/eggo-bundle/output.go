@@ -141,8 +141,9 @@ func parseAge(flag, s string) (time.Duration, error) {
 	return time.Duration(n) * unit, nil
 }
 
-// table writes rows in columns as wide as their widest cell, counted in cells of a terminal; nothing if there is only the head. The
-// text comes from files: it is cleaned of what a terminal would obey. Columns whose head begins with > stand to the right.
+// table writes rows in columns as wide as their widest cell, counted in cells of a terminal; nothing if there is only
+// the head. The text comes from files: it is cleaned of what a terminal would obey. Columns whose head begins with >
+// stand to the right.
 func table(w io.Writer, title string, rows [][]string) {
 	if len(rows) < 2 {
 		return

@@ -11,8 +11,10 @@ import (
 
 func TestSizesThatPeopleWrite(t *testing.T) {
 	for in, want := range map[string]int64{
-		"0": 0, "512": 512, "512B": 512, "1K": 1024, "700M": 700 << 20, "700MiB": 700 << 20, "700MB": 700e6, "1.5G": 3 << 29, "1.5 GiB": 3 << 29, "2T": 2 << 40,
-		"": -1, "G": -1, "-1G": -1, "1e9": -1, "4g": -1, "4 G B": -1, "1.": -1, "0x10": -1, "999999999999999T": -1, "４G": -1,
+		"0": 0, "512": 512, "512B": 512, "1K": 1024, "700M": 700 << 20, "700MiB": 700 << 20, "700MB": 700e6,
+		"1.5G": 3 << 29, "1.5 GiB": 3 << 29, "2T": 2 << 40,
+		"": -1, "G": -1, "-1G": -1, "1e9": -1, "4g": -1, "4 G B": -1, "1.": -1, "0x10": -1, "999999999999999T": -1,
+		"４G": -1,
 	} {
 		if got, err := parseSize("--x", in); err != nil && want >= 0 || err == nil && got != want {
 			t.Errorf("%q: %d, %v", in, got, err)
@@ -22,7 +24,8 @@ func TestSizesThatPeopleWrite(t *testing.T) {
 
 func TestThePartThatEveryMediumTakes(t *testing.T) {
 	for in, want := range map[string]int64{
-		"4G": 1<<32 - 1, "4GiB": 1<<32 - 1, "4096M": 1<<32 - 1, "4GB": 4e9, "8G": 8 << 30, "1M": 1 << 20, "700M": 700 << 20, "1MB": -1, "1023K": -1, "0": -1, "x": -1,
+		"4G": 1<<32 - 1, "4GiB": 1<<32 - 1, "4096M": 1<<32 - 1, "4GB": 4e9, "8G": 8 << 30, "1M": 1 << 20,
+		"700M": 700 << 20, "1MB": -1, "1023K": -1, "0": -1, "x": -1,
 	} {
 		if got, err := parsePart("--split", in); err != nil && want >= 0 || err == nil && got != want {
 			t.Errorf("%q: %d, %v", in, got, err)
@@ -32,7 +35,8 @@ func TestThePartThatEveryMediumTakes(t *testing.T) {
 
 func TestAges(t *testing.T) {
 	for in, want := range map[string]time.Duration{
-		"12h": 12 * time.Hour, "30d": 720 * time.Hour, "4w": 672 * time.Hour, "0d": -1, "30": -1, "1y": -1, "-3d": -1, "999999w": -1, "1.5d": -1, "": -1,
+		"12h": 12 * time.Hour, "30d": 720 * time.Hour, "4w": 672 * time.Hour, "0d": -1, "30": -1, "1y": -1, "-3d": -1,
+		"999999w": -1, "1.5d": -1, "": -1,
 	} {
 		if got, err := parseAge("--max-age", in); err != nil && want >= 0 || err == nil && got != want {
 			t.Errorf("%q: %s, %v", in, got, err)
@@ -51,7 +55,9 @@ func TestTheDocumentNamesEveryLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds := []string{"started", "resolved", "progress", "fetched", "waiting", "retry", "packing", "unchanged", "built", "warning"} // build.Kind
+	// build.Kind
+	kinds := []string{"started", "resolved", "progress", "fetched", "waiting", "retry", "packing", "unchanged", "built",
+		"warning"}
 	for _, f := range files {
 		source, err := os.ReadFile(f)
 		if err != nil {

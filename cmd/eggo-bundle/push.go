@@ -29,7 +29,8 @@ func newPush(env *environment) *cobra.Command {
 	p := env.P
 	var f pushFlags
 	cmd := &cobra.Command{
-		Use: "push FILE... --to REGISTRY[/PREFIX]", Short: p.T("bundle.cli.push.short"), Long: p.T("bundle.cli.push.long"), Args: some("FILE"),
+		Use: "push FILE... --to REGISTRY[/PREFIX]", Short: p.T("bundle.cli.push.short"),
+		Long: p.T("bundle.cli.push.long"), Args: some("FILE"),
 		Example: "  eggo-bundle push eggo-amd64.tar.gz eggo-arm64.tar.gz --to registry.example.com/k8s",
 	}
 	cmd.Flags().StringVar(&f.to, "to", "", p.T("bundle.cli.flag.to"))
@@ -51,7 +52,8 @@ func newPush(env *environment) *cobra.Command {
 }
 
 func (f *pushFlags) run(ctx context.Context, env *environment, files []string) error {
-	transport, err := fetch.NewTransport(fetch.TransportOptions{CAFiles: f.ca, Insecure: f.insecure, Getenv: env.Getenv})
+	transport, err := fetch.NewTransport(fetch.TransportOptions{CAFiles: f.ca, Insecure: f.insecure,
+		Getenv: env.Getenv})
 	if err != nil {
 		return err
 	}
@@ -103,7 +105,8 @@ func stagedImages(ctx context.Context, v *vouching, file, dir string) (*image.Ar
 	var staged *bundle.Staged
 	vouch := func(m *bundle.Manifest, sums []byte) error { return v.check(ctx, file, m, sums) }
 	err := watched(v.env, file, func(progress func(done, total int64)) (err error) {
-		staged, err = bundle.Stage(ctx, file, dir, progress, bundle.WithVoucher(vouch), bundle.WithBases(bundle.Beside(file)...))
+		staged, err = bundle.Stage(ctx, file, dir, progress, bundle.WithVoucher(vouch),
+			bundle.WithBases(bundle.Beside(file)...))
 		return err
 	})
 	if err != nil {
@@ -152,12 +155,14 @@ func (t *pushing) progress(p registry.PushProgress) {
 		now := t.env.Now()
 		if t.env.json && (p.Uploaded || now.Sub(t.told) >= report.EveryJSON) {
 			t.told = now
-			_ = t.env.emit("pushing", fields{"target": p.Target, "digest": p.Digest, "done": p.Done, "total": p.Total, "uploaded": p.Uploaded})
+			_ = t.env.emit("pushing", fields{"target": p.Target, "digest": p.Digest, "done": p.Done, "total": p.Total,
+				"uploaded": p.Uploaded})
 		}
 	})
 }
 
-// retry says once for each reason that something is tried again: a registry that is down is one event, not one for each blob.
+// retry says once for each reason that something is tried again: a registry that is down is one event, not one for each
+// blob.
 func (t *pushing) retry(f *event.Fault) {
 	t.live.Change(func() {
 		reason := f.Code + " " + f.Args["registry"]
@@ -218,7 +223,8 @@ func printPushed(env *environment, res *registry.PushResult) error {
 			}
 		}
 		return env.emit("done", fields{
-			"images": len(res.Images), "uploaded": res.Uploaded, "present": res.Present, "mounted": res.Mounted, "bytes": res.Bytes,
+			"images": len(res.Images), "uploaded": res.Uploaded, "present": res.Present, "mounted": res.Mounted,
+			"bytes": res.Bytes,
 		})
 	}
 	rows := [][]string{{p.T("bundle.cli.col.name"), p.T("bundle.cli.col.target"), p.T("bundle.cli.col.platforms")}}
@@ -229,7 +235,8 @@ func printPushed(env *environment, res *registry.PushResult) error {
 	}
 	table(env.Stdout, p.T("bundle.cli.pushed", "images", fmt.Sprint(len(res.Images))), rows)
 	env.tell(p.T("bundle.cli.pushed-blobs",
-		"uploaded", fmt.Sprint(res.Uploaded), "size", report.Amount(res.Bytes), "present", fmt.Sprint(res.Present+res.Mounted)))
+		"uploaded", fmt.Sprint(res.Uploaded), "size", report.Amount(res.Bytes), "present",
+		fmt.Sprint(res.Present+res.Mounted)))
 	if len(lost) > 0 {
 		for i := range lost {
 			lost[i] = event.Clean(lost[i])

@@ -84,7 +84,8 @@ func (f *sourceFlags) options(env *environment, connections int) (*build.Options
 	if o.Netrc, err = fetch.LoadNetrc(env.Getenv); err != nil {
 		return nil, err
 	}
-	o.Transport, err = fetch.NewTransport(fetch.TransportOptions{CAFiles: f.ca, Insecure: f.insecure, Getenv: env.Getenv, Connections: connections})
+	o.Transport, err = fetch.NewTransport(fetch.TransportOptions{CAFiles: f.ca, Insecure: f.insecure,
+		Getenv: env.Getenv, Connections: connections})
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +140,8 @@ func defaultSpec(system string) ([]byte, error) {
 	}
 	text, err := assets.BundleSpec(system)
 	if err != nil {
-		return nil, event.NewFault(event.ClassUsage, "usage.os", nil, "os", system, "systems", strings.Join(assets.Systems(), ", "))
+		return nil, event.NewFault(event.ClassUsage, "usage.os", nil, "os", system, "systems",
+			strings.Join(assets.Systems(), ", "))
 	}
 	return text, nil
 }

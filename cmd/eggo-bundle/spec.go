@@ -13,7 +13,8 @@ import (
 func newSpec(env *environment) *cobra.Command {
 	p := env.P
 	cmd := &cobra.Command{
-		Use: "spec [--os OS] [-f DEPLOY.YAML] [--schema]", Short: p.T("bundle.cli.spec.short"), Long: p.T("bundle.cli.spec.long"), Args: exactly(),
+		Use: "spec [--os OS] [-f DEPLOY.YAML] [--schema]", Short: p.T("bundle.cli.spec.short"),
+		Long: p.T("bundle.cli.spec.long"), Args: exactly(),
 		Example: "  eggo-bundle spec > spec.yaml\n  eggo-bundle spec --os openeuler-24.03 -f deploy.yaml > spec.yaml",
 	}
 	system := cmd.Flags().String("os", "", p.T("bundle.cli.flag.os", "systems", strings.Join(assets.Systems(), ", ")))

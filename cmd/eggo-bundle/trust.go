@@ -20,7 +20,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/staging"
 )
 
-// trustFlags say whose bundles may be given away: the rules are those of deploy, and so is the list of the control host.
+// trustFlags say whose bundles may be given away: the rules are those of deploy, and so is the list of the control
+// host.
 type trustFlags struct {
 	signers, state string
 	allowUnsigned  bool
@@ -79,7 +80,8 @@ func (v *vouching) check(ctx context.Context, file string, m *bundle.Manifest, s
 	if v.env.json {
 		o := fields{"file": file, "signature": found.State, "message": text}
 		for field, value := range map[string]string{
-			"identity": found.Identity, "key_type": found.KeyType, "fingerprint": found.Fingerprint, "code": msg.Args["code"],
+			"identity": found.Identity, "key_type": found.KeyType, "fingerprint": found.Fingerprint,
+			"code": msg.Args["code"],
 		} {
 			if value != "" {
 				o[field] = value
@@ -100,7 +102,8 @@ func (v *vouching) ask(ctx context.Context, q trust.Question) (yes, asked bool, 
 	if _, ok := terminal(v.env); !ok {
 		return false, false, nil
 	}
-	fmt.Fprint(v.env.Stderr, v.env.P.T("ask.signer.line", "bundle", event.Clean(filepath.Base(q.File)), "name", q.Manifest.Name,
+	fmt.Fprint(v.env.Stderr, v.env.P.T("ask.signer.line", "bundle", event.Clean(filepath.Base(q.File)), "name",
+		q.Manifest.Name,
 		"arch", q.Manifest.Arch, "type", q.Signer.KeyType, "fingerprint", q.Signer.Fingerprint)+" ")
 	answer, err := v.answer(ctx)
 	if err != nil || answer != "y" && answer != "yes" {
@@ -112,7 +115,8 @@ func (v *vouching) ask(ctx context.Context, q trust.Question) (yes, asked bool, 
 func (v *vouching) remember(key sign.Unlisted, name string) error {
 	line, err := key.AllowedLine(trust.Unnamed(key))
 	if err == nil {
-		_, err = v.store.Add([]string{fmt.Sprintf("# trusted on %s for %s", v.env.Now().Format(time.DateOnly), name), line})
+		_, err = v.store.Add([]string{fmt.Sprintf("# trusted on %s for %s", v.env.Now().Format(time.DateOnly), name),
+			line})
 	}
 	return err
 }

@@ -19,7 +19,8 @@ func newUpdate(env *environment) *cobra.Command {
 	var f sourceFlags
 	var dry bool
 	cmd := &cobra.Command{
-		Use: "update --arch ARCH -o DIR", Short: p.T("bundle.cli.update.short"), Long: p.T("bundle.cli.update.long"), Args: exactly(),
+		Use: "update --arch ARCH -o DIR", Short: p.T("bundle.cli.update.short"), Long: p.T("bundle.cli.update.long"),
+		Args: exactly(),
 	}
 	f.add(cmd, env)
 	cmd.Flags().BoolVar(&dry, "dry-run", false, p.T("bundle.cli.flag.dry-run"))

@@ -26,7 +26,8 @@ func newVerify(env *environment) *cobra.Command {
 	p := env.P
 	var f verifyFlags
 	cmd := &cobra.Command{
-		Use: "verify FILE...", Short: p.T("bundle.cli.verify.short"), Long: p.T("bundle.cli.verify.long"), Args: some("FILE"),
+		Use: "verify FILE...", Short: p.T("bundle.cli.verify.short"), Long: p.T("bundle.cli.verify.long"),
+		Args: some("FILE"),
 		Example: "  eggo-bundle verify eggo-amd64.tar.gz eggo-arm64.tar.gz\n" +
 			"  eggo-bundle verify --signers allowed_signers --identity builder@example.com eggo-amd64.tar.gz\n" +
 			"  eggo-bundle verify -f deploy.yaml eggo-amd64.tar.gz",
@@ -126,7 +127,8 @@ func (v *verifier) told(file string, found *bundle.Report, signed *sign.Signatur
 	m, p := found.Manifest, v.env.P
 	if v.env.json {
 		o := fields{
-			"file": file, "id": found.ID, "name": m.Name, "arch": m.Arch, "kubernetes": m.Kubernetes, "members": found.Members, "bytes": found.Bytes,
+			"file": file, "id": found.ID, "name": m.Name, "arch": m.Arch, "kubernetes": m.Kubernetes,
+			"members": found.Members, "bytes": found.Bytes,
 		}
 		if found.ImagesSum != "" {
 			o["images_sha256"] = found.ImagesSum
@@ -135,17 +137,21 @@ func (v *verifier) told(file string, found *bundle.Report, signed *sign.Signatur
 			o["base"] = found.Base
 		}
 		if signed != nil {
-			o["signature"] = fields{"identity": signed.Identity, "key_type": signed.KeyType, "fingerprint": signed.Fingerprint, "line": signed.Line}
+			o["signature"] = fields{"identity": signed.Identity, "key_type": signed.KeyType,
+				"fingerprint": signed.Fingerprint, "line": signed.Line}
 		}
 		return v.env.emit("verified", o)
 	}
-	err := v.env.say(p.T("bundle.cli.verified", "file", file, "name", m.Name, "arch", m.Arch, "kubernetes", m.Kubernetes,
+	err := v.env.say(p.T("bundle.cli.verified", "file", file, "name", m.Name, "arch", m.Arch, "kubernetes",
+		m.Kubernetes,
 		"members", fmt.Sprint(found.Members), "size", report.Amount(found.Bytes), "id", found.ID))
 	if signed != nil && err == nil {
-		err = v.env.say("  " + p.T("bundle.cli.signed-by", "identity", signed.Identity, "type", signed.KeyType, "key", signed.Fingerprint))
+		err = v.env.say("  " + p.T("bundle.cli.signed-by", "identity", signed.Identity, "type", signed.KeyType, "key",
+			signed.Fingerprint))
 	}
 	if found.Base != nil && err == nil {
-		err = v.env.say("  " + p.T("bundle.cli.needs-base", "name", found.Base.Name, "arch", found.Base.Arch, "base", found.Base.ID))
+		err = v.env.say("  " + p.T("bundle.cli.needs-base", "name", found.Base.Name, "arch", found.Base.Arch, "base",
+			found.Base.ID))
 	}
 	return err
 }
@@ -185,7 +191,8 @@ func watched(env *environment, file string, work func(progress func(done, total 
 			if now := env.Now(); env.json && now.Sub(told) >= report.EveryJSON && now.Sub(began) >= report.EveryJSON {
 				told = now
 				at.Meter.See(now, done)
-				_ = env.emit("progress", fields{"file": file, "done": done, "total": total, "bytes_per_second": int64(at.Meter.Rate)})
+				_ = env.emit("progress", fields{"file": file, "done": done, "total": total,
+					"bytes_per_second": int64(at.Meter.Rate)})
 			}
 		})
 	})

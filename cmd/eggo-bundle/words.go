@@ -33,9 +33,11 @@ func localize(root *cobra.Command, p *i18n.Printer) {
 	root.SetUsageTemplate(strings.NewReplacer(
 		"{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", "[command]{{end}}",
 		"["+p.T("cli.help.arg")+"]{{end}}", ".FlagUsages", flags,
-		"Usage:", p.T("cli.help.usage"), "Available Commands:", p.T("cli.help.commands"), "Global Flags:", p.T("cli.help.global"),
+		"Usage:", p.T("cli.help.usage"), "Available Commands:", p.T("cli.help.commands"), "Global Flags:",
+		p.T("cli.help.global"),
 		"Flags:", p.T("cli.help.flags"), "Examples:", p.T("cli.help.examples"), "Aliases:", p.T("cli.help.aliases"),
-		`Use "{{.CommandPath}} [command] --help" for more information about a command.`, p.T("cli.help.more", "command", "{{.CommandPath}}"),
+		`Use "{{.CommandPath}} [command] --help" for more information about a command.`,
+		p.T("cli.help.more", "command", "{{.CommandPath}}"),
 	).Replace(root.UsageTemplate()))
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.InitDefaultVersionFlag()
@@ -88,7 +90,8 @@ func flagFault(err error) error {
 		}
 		return event.NewFault(event.ClassUsage, "usage.flag-empty", nil, "flag", name)
 	case errors.As(err, &wrong):
-		return event.NewFault(event.ClassUsage, "usage.flag-value", nil, "flag", "--"+wrong.GetFlag().Name, "value", wrong.GetValue())
+		return event.NewFault(event.ClassUsage, "usage.flag-value", nil, "flag", "--"+wrong.GetFlag().Name, "value",
+			wrong.GetValue())
 	}
 	return usageFault(err)
 }
@@ -104,7 +107,8 @@ func needed(cmd *cobra.Command, flags ...string) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return event.NewFault(event.ClassUsage, "usage.flag-needed", nil, "flags", strings.Join(missing, ", "), "command", cmd.CommandPath())
+	return event.NewFault(event.ClassUsage, "usage.flag-needed", nil, "flags", strings.Join(missing, ", "), "command",
+		cmd.CommandPath())
 }
 
 // unknownVerb names a verb that there is not, and what it may have meant; nil if there is no argument.
@@ -113,7 +117,8 @@ func unknownVerb(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
-		return event.NewFault(event.ClassUsage, "usage.command-like", nil, "command", args[0], "like", strings.Join(like, ", "))
+		return event.NewFault(event.ClassUsage, "usage.command-like", nil, "command", args[0], "like",
+			strings.Join(like, ", "))
 	}
 	return event.NewFault(event.ClassUsage, "usage.command", nil, "command", args[0])
 }
@@ -124,9 +129,11 @@ func exactly(names ...string) cobra.PositionalArgs {
 		switch {
 		case len(args) < len(names):
 			missing := strings.Join(names[len(args):], " ")
-			return event.NewFault(event.ClassUsage, "usage.argument-needed", nil, "argument", missing, "command", cmd.CommandPath())
+			return event.NewFault(event.ClassUsage, "usage.argument-needed", nil, "argument", missing, "command",
+				cmd.CommandPath())
 		case len(args) > len(names):
-			return event.NewFault(event.ClassUsage, "usage.argument-extra", nil, "argument", args[len(names)], "command", cmd.CommandPath())
+			return event.NewFault(event.ClassUsage, "usage.argument-extra", nil, "argument", args[len(names)],
+				"command", cmd.CommandPath())
 		}
 		return nil
 	}
@@ -136,7 +143,8 @@ func exactly(names ...string) cobra.PositionalArgs {
 func some(name string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return event.NewFault(event.ClassUsage, "usage.argument-needed", nil, "argument", name, "command", cmd.CommandPath())
+			return event.NewFault(event.ClassUsage, "usage.argument-needed", nil, "argument", name, "command",
+				cmd.CommandPath())
 		}
 		return nil
 	}

@@ -17,8 +17,9 @@ type backendServices struct {
 	env   *environment
 	state string // --state-dir
 
-	mu    sync.Mutex
-	known map[string]map[string]string // answers of the person by cluster, while the screen is open: who goes on is not asked again
+	mu sync.Mutex
+	// answers of the person by cluster, while the screen is open: who goes on is not asked again
+	known map[string]map[string]string
 }
 
 // answered gives what the person has answered about a cluster.
@@ -55,7 +56,8 @@ func (d *backendServices) learn(cluster string, a *screenAsker) {
 
 func (d *backendServices) services() backend.Services {
 	return backend.Services{
-		Clusters: d.clusters, Open: d.open, Launch: d.launch, Read: d.read, List: d.list, Check: d.check, Bundle: d.bundle,
+		Clusters: d.clusters, Open: d.open, Launch: d.launch, Read: d.read, List: d.list, Check: d.check,
+		Bundle: d.bundle,
 		Verify: d.verify,
 	}
 }

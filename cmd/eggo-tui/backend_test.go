@@ -13,7 +13,8 @@ import (
 	states "github.com/eggo-k8s/eggo/internal/operation/store"
 )
 
-// A past run is as its log says it ended and when it began, whatever connections were made before and closed afterwards.
+// A past run is as its log says it ended and when it began, whatever connections were made before and closed
+// afterwards.
 func TestAPastRunIsAsItEnded(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -26,14 +27,17 @@ func TestAPastRunIsAsItEnded(t *testing.T) {
 		verb    string
 		outcome event.Outcome
 		want    string
-	}{{"join", event.Changed, backend.Installed}, {"cleanup", event.Changed, backend.Removed}, {"deploy", event.Failed, backend.Failed}, {"deploy", event.Interrupted, backend.Interrupted}, {"deploy", "", backend.Interrupted}} {
+	}{{"join", event.Changed, backend.Installed}, {"cleanup", event.Changed, backend.Removed},
+		{"deploy", event.Failed, backend.Failed}, {"deploy", event.Interrupted, backend.Interrupted},
+		{"deploy", "", backend.Interrupted}} {
 		log, err := store.NewRun(c.verb, begun)
 		if err != nil {
 			t.Fatal(err)
 		}
 		now := begun
 		bus := event.NewBus(func() time.Time { now = now.Add(time.Second); return now }, log)
-		list := []event.Event{event.HostState{Host: "n1", State: "connected"}, event.RunStarted{Cluster: "rack", Verb: c.verb}, event.PlanMade{}}
+		list := []event.Event{event.HostState{Host: "n1", State: "connected"},
+			event.RunStarted{Cluster: "rack", Verb: c.verb}, event.PlanMade{}}
 		if c.outcome != "" {
 			list = append(list, event.RunEnded{Outcome: c.outcome})
 		}
@@ -51,7 +55,8 @@ func TestAPastRunIsAsItEnded(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := runOf(all[0])
-		if r.Said() != c.want || r.Verb != c.verb || !r.At.Equal(begun.Add(2*time.Second)) || c.outcome != "" && r.Took != 2*time.Second {
+		if r.Said() != c.want || r.Verb != c.verb || !r.At.Equal(begun.Add(2*time.Second)) || c.outcome != "" &&
+			r.Took != 2*time.Second {
 			t.Errorf("%s, %s: %+v", c.verb, c.outcome, r)
 		}
 		begun = begun.Add(time.Hour)

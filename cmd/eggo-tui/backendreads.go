@@ -27,7 +27,8 @@ import (
 
 // read inspects, asks on the screen, and gives what is printed. That something is not well is no error: the text says
 // it.
-func (d *backendServices) read(ctx context.Context, lang i18n.Lang, q backend.Query, ask backend.Asker) ([]string, error) {
+func (d *backendServices) read(ctx context.Context, lang i18n.Lang, q backend.Query, ask backend.Asker) ([]string,
+	error) {
 	var out bytes.Buffer
 	of := q.Base().Source
 	asks := newScreenAsker(ask).knowing(d.answered(of.Cluster))
@@ -80,8 +81,11 @@ func inventoryLines(p *i18n.Printer, x phases.Stock) []string {
 		is    bool
 		value string
 	}{
-		{"units", len(x.Units) > 0, strings.Join(x.Units, ", ")}, {"packages", len(x.Packages) > 0, strings.Join(x.Packages, ", ")},
-		{"files", x.Files > 0, strconv.Itoa(x.Files)}, {"directories", len(x.Directories) > 0, strings.Join(x.Directories, ", ")}, {"images", x.Images > 0, strconv.Itoa(x.Images)},
+		{"units", len(x.Units) > 0, strings.Join(x.Units, ", ")},
+		{"packages", len(x.Packages) > 0, strings.Join(x.Packages, ", ")},
+		{"files", x.Files > 0, strconv.Itoa(x.Files)},
+		{"directories", len(x.Directories) > 0, strings.Join(x.Directories, ", ")},
+		{"images", x.Images > 0, strconv.Itoa(x.Images)},
 	} {
 		if kind.is {
 			rows = append(rows, []string{p.T("cli.cleanup." + kind.name), kind.value})
@@ -122,7 +126,8 @@ func (d *backendServices) list(_ context.Context, dir string, suffix []string) (
 		case err != nil || strings.HasPrefix(e.Name(), ".") && e.Name() != ".eggo":
 		case i.IsDir():
 			dirs = append(dirs, backend.Entry{Name: e.Name(), Dir: true})
-		case i.Mode().IsRegular() && slices.ContainsFunc(suffix, func(s string) bool { return strings.HasSuffix(e.Name(), s) }):
+		case i.Mode().IsRegular() && slices.ContainsFunc(suffix,
+			func(s string) bool { return strings.HasSuffix(e.Name(), s) }):
 			files = append(files, backend.Entry{Name: e.Name(), Size: i.Size(), Changed: i.ModTime()})
 		}
 	}
@@ -146,7 +151,8 @@ func (d *backendServices) check(ctx context.Context, file string) (backend.Check
 	out := backend.Checked{}
 	if c != nil {
 		problems = append(problems, config.Unsupported(c)...)
-		out.Cluster = backend.Cluster{Name: c.Name, Status: backend.Unknown, Masters: len(c.With(bundle.ControlPlane)), Workers: len(c.With(bundle.Worker)), Nodes: nodesOf(c.Nodes), File: path}
+		out.Cluster = backend.Cluster{Name: c.Name, Status: backend.Unknown, Masters: len(c.With(bundle.ControlPlane)),
+			Workers: len(c.With(bundle.Worker)), Nodes: nodesOf(c.Nodes), File: path}
 		if all, err := operation.Clusters(ctx, stateStore(d.env, d.state)); err == nil {
 			for _, k := range all {
 				if k.Name == c.Name {
@@ -156,13 +162,15 @@ func (d *backendServices) check(ctx context.Context, file string) (backend.Check
 		}
 	}
 	if c != nil {
-		out.Facts = append(out.Facts, event.M("file.fact.network", "pods", c.PodCIDR.String(), "services", c.ServiceCIDR.String()))
+		out.Facts = append(out.Facts, event.M("file.fact.network", "pods", c.PodCIDR.String(), "services",
+			c.ServiceCIDR.String()))
 		for _, b := range c.Bundles() {
 			out.Facts = append(out.Facts, event.M("file.fact.bundle", "path", b.Path))
 		}
 	}
 	for _, p := range problems {
-		out.Problems = append(out.Problems, backend.Problem{Line: p.Line, Col: p.Col, Key: p.Key, Error: p.Severity == event.Error, Fault: p.Fault()})
+		out.Problems = append(out.Problems, backend.Problem{Line: p.Line, Col: p.Col, Key: p.Key,
+			Error: p.Severity == event.Error, Fault: p.Fault()})
 	}
 	out.Errors, _ = problems.Count()
 	return out, nil
@@ -179,7 +187,8 @@ func (d *backendServices) bundle(_ context.Context, path string) (backend.Bundle
 		return backend.Bundle{}, err
 	}
 	m := a.Manifest()
-	out := backend.Bundle{Name: m.Name, Kubernetes: m.Kubernetes, Arch: m.Arch, OS: strings.TrimSpace(m.OS.ID + " " + m.OS.Release + " " + m.OS.Codename), ID: a.ID(), Size: a.Size()}
+	out := backend.Bundle{Name: m.Name, Kubernetes: m.Kubernetes, Arch: m.Arch,
+		OS: strings.TrimSpace(m.OS.ID + " " + m.OS.Release + " " + m.OS.Codename), ID: a.ID(), Size: a.Size()}
 	if m.Base != nil {
 		out.Base = m.Base.Name + " " + m.Base.ID
 	}

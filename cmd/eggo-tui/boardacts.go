@@ -41,7 +41,8 @@ func boardActs(env *environment, c *journal.Cluster, id string, o *backend.Board
 		return file, err
 	}
 	o.Save = func(host string) (string, error) {
-		return saveLog(o.LogPath(host), "eggo-"+name+"-"+id+"-"+strings.TrimSuffix(filepath.Base(journal.NodeLog(host)), ".log")+".log")
+		return saveLog(o.LogPath(host), "eggo-"+name+"-"+id+"-"+strings.TrimSuffix(filepath.Base(journal.NodeLog(host)),
+			".log")+".log")
 	}
 	o.Pager = func(host string) (*exec.Cmd, error) { return pager(env, o.LogPath(host)) }
 	saved := filepath.Join(c.Path(), savedName)
@@ -63,8 +64,8 @@ func boardActs(env *environment, c *journal.Cluster, id string, o *backend.Board
 	}
 }
 
-// savedCluster reads the cluster's own deploy.yaml. A run writes it when preflight has passed, so it is read when it is asked for: a board is open
-// before.
+// savedCluster reads the cluster's own deploy.yaml. A run writes it when preflight has passed, so it is read when it is
+// asked for: a board is open before.
 func savedCluster(path string) (*config.Cluster, error) {
 	if !exists(path) {
 		return nil, event.NewFault(event.ClassUsage, "board.too-early", nil)
@@ -108,7 +109,8 @@ func saveLog(from, to string) (string, error) {
 	}
 }
 
-// pager shows a file with what PAGER says, else with less or more. What a node printed is cleaned before it is written there.
+// pager shows a file with what PAGER says, else with less or more. What a node printed is cleaned before it is written
+// there.
 func pager(env *environment, path string) (*exec.Cmd, error) {
 	if !exists(path) {
 		return nil, event.NewFault(event.ClassUsage, "log.empty", nil)
@@ -124,8 +126,9 @@ func pager(env *environment, path string) (*exec.Cmd, error) {
 	return nil, event.NewFault(event.ClassUsage, "log.no-pager", nil)
 }
 
-// editAgain opens the cluster's deploy.yaml in the editor of the person: a copy beside it, which takes its place when it has changed and has no faults.
-// Then the run is asked to end, so that it can be gone on with. A copy with faults stays, to be mended by the next edit.
+// editAgain opens the cluster's deploy.yaml in the editor of the person: a copy beside it, which takes its place when
+// it has changed and has no faults. Then the run is asked to end, so that it can be gone on with. A copy with faults
+// stays, to be mended by the next edit.
 func editAgain(env *environment, path string, stop func() error) (*exec.Cmd, func() (bool, error), error) {
 	editor, err := editorOf(env)
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/runstate"
 )
 
-// A board is open before its run has kept the cluster's deploy.yaml: shell and edit are offered all the same, and find it when they are asked for.
+// A board is open before its run has kept the cluster's deploy.yaml: shell and edit are offered all the same, and find
+// it when they are asked for.
 func TestABoardThatIsOpenedEarly(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -45,13 +46,15 @@ func TestABoardThatIsOpenedEarly(t *testing.T) {
 	if _, _, err := live.Edit(); event.AsFault(err).Code != "board.too-early" {
 		t.Errorf("edit: %v", err)
 	}
-	text := "cluster-id: rack\nusername: root\nprivate-key-path: /keys/k\nmasters:\n- {name: n1, ip: 192.0.2.1}\nnodes:\n- {name: n1, ip: 192.0.2.1}\nnetwork: {podcidr: 10.244.0.0/16, plugin: flannel}\n" +
+	text := "cluster-id: rack\nusername: root\nprivate-key-path: /keys/k\nmasters:\n- {name: n1, ip: 192.0.2.1}\n" +
+		"nodes:\n- {name: n1, ip: 192.0.2.1}\nnetwork: {podcidr: 10.244.0.0/16, plugin: flannel}\n" +
 		"addons:\n- {type: file, filename: kube-flannel.yml}\npackage-src: {type: tar.gz, x86src: /b.tar.gz}\n"
 	if err := os.WriteFile(filepath.Join(store.Path(), savedName), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c, err := live.Shell("n1")
-	if err != nil || !slices.Contains(c.Args, "192.0.2.1") || !slices.Contains(c.Args, `UserKnownHostsFile="`+filepath.Join(store.Path(), "known_hosts")+`"`) {
+	if err != nil || !slices.Contains(c.Args, "192.0.2.1") ||
+		!slices.Contains(c.Args, `UserKnownHostsFile="`+filepath.Join(store.Path(), "known_hosts")+`"`) {
 		t.Errorf("%v %v", c, err)
 	}
 	if c, _, err = live.Edit(); err != nil || !slices.Contains(c.Args, filepath.Join(store.Path(), "edit-"+savedName)) {
@@ -59,12 +62,14 @@ func TestABoardThatIsOpenedEarly(t *testing.T) {
 	}
 }
 
-// What is written in the editor takes the place of the cluster's deploy.yaml when it has no faults, and ends the run then; else it is kept to be mended.
+// What is written in the editor takes the place of the cluster's deploy.yaml when it has no faults, and ends the run
+// then; else it is kept to be mended.
 func TestEditAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, savedName)
-	good := "cluster-id: rack\nusername: root\nprivate-key-path: /keys/k\nmasters:\n- {name: n1, ip: 192.0.2.1}\nnodes:\n- {name: n1, ip: 192.0.2.1}\nnetwork: {podcidr: 10.244.0.0/16, plugin: flannel}\n" +
+	good := "cluster-id: rack\nusername: root\nprivate-key-path: /keys/k\nmasters:\n- {name: n1, ip: 192.0.2.1}\n" +
+		"nodes:\n- {name: n1, ip: 192.0.2.1}\nnetwork: {podcidr: 10.244.0.0/16, plugin: flannel}\n" +
 		"addons:\n- {type: file, filename: kube-flannel.yml}\npackage-src: {type: tar.gz, x86src: /b.tar.gz}\n"
 	if err := os.WriteFile(path, []byte(good), 0o600); err != nil {
 		t.Fatal(err)
@@ -86,7 +91,8 @@ func TestEditAgain(t *testing.T) {
 		t.Errorf("nothing was changed: %v %v", again, err)
 	}
 	again, err := edit("s/192.0.2.1/300.0.2.1/")
-	if w := (*backend.WrongEdit)(nil); again || !errors.As(err, &w) || w.Line != 5 || w.Key != "masters[0].ip" || w.More != 1 {
+	if w := (*backend.WrongEdit)(nil); again || !errors.As(err, &w) || w.Line != 5 || w.Key != "masters[0].ip" ||
+		w.More != 1 {
 		t.Errorf("an address that is none, twice: %v %#v", again, err)
 	}
 	if now, _ := os.ReadFile(path); string(now) != good || stops > 0 {
@@ -95,7 +101,8 @@ func TestEditAgain(t *testing.T) {
 	if again, err := edit("'s/300.0.2.1/192.0.2.2/; s/10.244/10.245/'"); !again || err != nil || stops != 1 {
 		t.Errorf("mended: %v %v, %d stops", again, err, stops)
 	}
-	if now, _ := os.ReadFile(path); !strings.Contains(string(now), "192.0.2.2") || !strings.Contains(string(now), "10.245") || exists(filepath.Join(dir, "edit-"+savedName)) {
+	if now, _ := os.ReadFile(path); !strings.Contains(string(now), "192.0.2.2") ||
+		!strings.Contains(string(now), "10.245") || exists(filepath.Join(dir, "edit-"+savedName)) {
 		t.Errorf("%s", now)
 	}
 }
@@ -144,7 +151,8 @@ func TestSaveLog(t *testing.T) {
 		{"no place for it", from, filepath.Join("none", "b.log")},
 	} {
 		_, err := saveLog(c.from, c.to)
-		if f := event.AsFault(err); f == nil || f.Code != "log.save" || f.Args["file"] != c.to || f.Cause == "" || exists(c.to) {
+		if f := event.AsFault(err); f == nil || f.Code != "log.save" || f.Args["file"] != c.to || f.Cause == "" ||
+			exists(c.to) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
@@ -186,7 +194,8 @@ func TestUsual(t *testing.T) {
 		}
 		defer log.Close()
 		bus := event.NewBus(nil, log)
-		for _, e := range []event.Event{event.PlanMade{Steps: []event.Step{{ID: "work/n", Phase: "p", Host: "n"}}}, event.StepStarted{Step: "work/n", Try: 1},
+		for _, e := range []event.Event{event.PlanMade{Steps: []event.Step{{ID: "work/n", Phase: "p", Host: "n"}}},
+			event.StepStarted{Step: "work/n", Try: 1},
 			event.StepEnded{Step: "work/n", Outcome: event.Changed, Took: took}} {
 			if err := bus.Emit(e); err != nil {
 				t.Fatal(err)

@@ -55,12 +55,14 @@ func TestTheScreenTakesOverTheOptionsOfTheRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, flags := range [][]string{{"--limit", "w9"}, {"--limit", "w1,role:etcd", "--on-failure", "retry=2", "--cluster-prehook", "/a b.sh,worker"}} {
+	for i, flags := range [][]string{{"--limit", "w9"},
+		{"--limit", "w1,role:etcd", "--on-failure", "retry=2", "--cluster-prehook", "/a b.sh,worker"}} {
 		log, err := store.NewRun("deploy", time.Date(2026, 11, 22, 9, i, 0, 0, time.UTC))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := event.NewBus(time.Now, log).Emit(event.RunStarted{Cluster: "rack", Verb: "deploy", Flags: flags}); err != nil {
+		if err := event.NewBus(time.Now, log).Emit(event.RunStarted{Cluster: "rack", Verb: "deploy",
+			Flags: flags}); err != nil {
 			t.Fatal(err)
 		}
 		log.Close()
@@ -70,7 +72,8 @@ func TestTheScreenTakesOverTheOptionsOfTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := q.Base()
-	if !slices.Equal(c.Limit, []string{"w1", "role:etcd"}) || !slices.Equal(c.Hooks.Before, []string{"/a b.sh,worker"}) ||
+	if !slices.Equal(c.Limit, []string{"w1", "role:etcd"}) ||
+		!slices.Equal(c.Hooks.Before, []string{"/a b.sh,worker"}) ||
 		c.OnFailure != (request.OnFailure{}) {
 		t.Errorf("%+v", c)
 	}
@@ -95,7 +98,8 @@ func TestResumeOfARunThatKeptNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = resume(t.Context(), &environment{Getenv: os.Getenv}, runOptions{state: root, output: "plain"}, "")
-	if f := event.AsFault(err); f == nil || f.Code != "resume.no-file" || f.Args["verb"] != "deploy" || f.Args["run"] != log.ID() {
+	if f := event.AsFault(err); f == nil || f.Code != "resume.no-file" || f.Args["verb"] != "deploy" ||
+		f.Args["run"] != log.ID() {
 		t.Error(err)
 	}
 }

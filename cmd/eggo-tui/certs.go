@@ -14,20 +14,22 @@ import (
 )
 
 func newCertsCmd(env *environment) *cobra.Command {
-	cmd := &cobra.Command{Use: "certs", Short: env.P.T("cli.certs.short"), Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-		cmd.SetOut(env.Stderr)
-		if err := cmd.Help(); err != nil {
-			return err
-		}
-		return reported(event.ClassUsage, "usage")
-	}}
+	cmd := &cobra.Command{Use: "certs", Short: env.P.T("cli.certs.short"), Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cmd.SetOut(env.Stderr)
+			if err := cmd.Help(); err != nil {
+				return err
+			}
+			return reported(event.ClassUsage, "usage")
+		}}
 	cmd.AddCommand(newCertsListCmd(env), newCertsRenewCmd(env))
 	return cmd
 }
 
 func newCertsRenewCmd(env *environment) *cobra.Command {
 	var o runOptions
-	cmd := &cobra.Command{Use: "renew", Short: env.P.T("cli.certs.renew.short"), Long: env.P.T("cli.certs.renew.long"), Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "renew", Short: env.P.T("cli.certs.renew.short"), Long: env.P.T("cli.certs.renew.long"),
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return renew(cmd.Context(), env, o) }}
 	o.flags(cmd, env)
 	o.trustFlags(cmd, env)
@@ -51,7 +53,8 @@ type certsOptions struct {
 
 func newCertsListCmd(env *environment) *cobra.Command {
 	var o certsOptions
-	cmd := &cobra.Command{Use: "list", Short: env.P.T("cli.certs.list.short"), Long: env.P.T("cli.certs.list.long"), Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "list", Short: env.P.T("cli.certs.list.short"), Long: env.P.T("cli.certs.list.long"),
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return listCerts(cmd.Context(), env, o) }}
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", env.P.T("cli.flag.deploy-file"))
 	cmd.Flags().StringVar(&o.id, "id", "", env.P.T("cli.flag.id"))
@@ -81,8 +84,8 @@ func listCerts(ctx context.Context, env *environment, o certsOptions) error {
 	return printCerts(env, o.output, rows)
 }
 
-// printCerts prints the rows, and says by the exit code what is the matter: failed when one has expired or is not what it should be, partial
-// when one ends within a month.
+// printCerts prints the rows, and says by the exit code what is the matter: failed when one has expired or is not what
+// it should be, partial when one ends within a month.
 func printCerts(env *environment, output string, rows []operation.CertificateRow) error {
 	if output == "json" {
 		enc := json.NewEncoder(env.Stdout)
@@ -98,7 +101,8 @@ func printCerts(env *environment, output string, rows []operation.CertificateRow
 			if !r.NotAfter.IsZero() {
 				end = r.NotAfter.Format("2006-01-02")
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", dash(r.Node), dash(r.Name), dash(end), env.P.T("certs.state."+r.State), event.Clean(r.At))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", dash(r.Node), dash(r.Name), dash(end),
+				env.P.T("certs.state."+r.State), event.Clean(r.At))
 		}
 		if err := w.Flush(); err != nil {
 			return err

@@ -10,7 +10,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// commandLineFault says in our words, which there are in both languages, what the library does not understand of a command line.
+// commandLineFault says in our words, which there are in both languages, what the library does not understand of a
+// command line.
 func commandLineFault(err error) *event.Fault {
 	usage := func(code string, kv ...string) *event.Fault {
 		return event.NewFault(event.ClassUsage, "usage."+code, nil, kv...)

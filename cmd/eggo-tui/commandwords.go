@@ -112,7 +112,8 @@ func alike(c event.Call) []event.Call {
 	c.Machines = nil
 	for _, m := range machines {
 		i := slices.IndexFunc(out, func(o event.Call) bool {
-			return m.Name == "" && o.Name == "" && m.Arch == o.Arch && m.Port == o.Port && slices.Equal(m.Roles, o.Roles)
+			return m.Name == "" && o.Name == "" && m.Arch == o.Arch && m.Port == o.Port &&
+				slices.Equal(m.Roles, o.Roles)
 		})
 		if i < 0 {
 			one := c

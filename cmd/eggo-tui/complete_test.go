@@ -11,7 +11,8 @@ import (
 func TestPathsAreCompleted(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("HOME", dir)
-	for _, name := range []string{"eggo-debian-amd64.tar.gz", "eggo-debian-arm64.tar.gz", "other", ".ssh/id_ed25519", "sub/离线包一", "sub/离线包二"} {
+	for _, name := range []string{"eggo-debian-amd64.tar.gz", "eggo-debian-arm64.tar.gz", "other", ".ssh/id_ed25519",
+		"sub/离线包一", "sub/离线包二"} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)

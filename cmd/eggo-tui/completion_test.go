@@ -49,7 +49,8 @@ func twoClusters(t *testing.T) (root, run string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	manual = bytes.Replace(manual, []byte("ip: 192.168.0.2 "), []byte("ip: 192.168.0.1 "), 1) // the manual's own mistake
+	// the manual's own mistake
+	manual = bytes.Replace(manual, []byte("ip: 192.168.0.2 "), []byte("ip: 192.168.0.1 "), 1)
 	for _, cluster := range []string{"rack", "shelf"} {
 		c, err := journal.Open(root, cluster)
 		if err != nil {
@@ -119,7 +120,8 @@ func TestShellsCompleteValues(t *testing.T) {
 		"delete --state-dir /no/such/directory k8s-": ":4",
 	} {
 		args := append([]string{"__complete"}, strings.Split(line, " ")...)
-		if !strings.Contains(line, "state-dir") && !strings.HasPrefix(line, "template") && !strings.HasPrefix(line, "comp") {
+		if !strings.Contains(line, "state-dir") && !strings.HasPrefix(line, "template") &&
+			!strings.HasPrefix(line, "comp") {
 			at := slices.IndexFunc(args, func(w string) bool { return strings.HasPrefix(w, "-") })
 			if at < 0 {
 				at = len(args) - 1

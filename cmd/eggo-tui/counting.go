@@ -11,8 +11,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// counting passes a read-only verb's events on and counts the nodes that were checked, on a terminal: a line that is written over as each one
-// is, and gone when something else is said.
+// counting passes a read-only verb's events on and counts the nodes that were checked, on a terminal: a line that is
+// written over as each one is, and gone when something else is said.
 type counting struct {
 	to  event.Sink
 	env *environment
@@ -65,7 +65,8 @@ func (c *counting) count(e event.Event) {
 		return
 	}
 	done := len(c.ended)
-	fmt.Fprint(c.env.Stderr, "\r\x1b[K"+c.env.P.T("wizard.preflight.busy", "done", strconv.Itoa(done), "total", strconv.Itoa(c.total), "linked", strconv.Itoa(max(done, len(c.linked)))))
+	fmt.Fprint(c.env.Stderr, "\r\x1b[K"+c.env.P.T("wizard.preflight.busy", "done", strconv.Itoa(done), "total",
+		strconv.Itoa(c.total), "linked", strconv.Itoa(max(done, len(c.linked)))))
 	if done >= c.total {
 		c.over = true
 		fmt.Fprint(c.env.Stderr, "\r\x1b[K")

@@ -14,7 +14,9 @@ func archs(n int) []event.Finding {
 	var out []event.Finding
 	for i := range n {
 		host := fmt.Sprintf("node-%d", i+1)
-		out = append(out, event.Finding{Host: host, Severity: event.Error, Fault: *event.NewFault(event.ClassPreflight, "preflight.arch", nil, "is", "arm64", "says", "amd64").On(host)})
+		out = append(out, event.Finding{Host: host, Severity: event.Error,
+			Fault: *event.NewFault(event.ClassPreflight, "preflight.arch", nil, "is", "arm64", "says",
+				"amd64").On(host)})
 	}
 	return out
 }
@@ -36,7 +38,8 @@ func TestFindingsAreToldByCause(t *testing.T) {
 func TestNodesAreCounted(t *testing.T) {
 	t.Parallel()
 	said := new(bytes.Buffer)
-	c := &counting{to: forgetful{}, env: &environment{P: i18n.NewPrinter(i18n.English), Stderr: said}, linked: map[string]bool{}, ended: map[string]bool{}}
+	c := &counting{to: forgetful{}, env: &environment{P: i18n.NewPrinter(i18n.English), Stderr: said},
+		linked: map[string]bool{}, ended: map[string]bool{}}
 	emit := func(e event.Event) {
 		if err := c.Emit(event.Record{Event: e}); err != nil {
 			t.Fatal(err)
@@ -58,7 +61,8 @@ func TestNodesAreCounted(t *testing.T) {
 		emit(event.StepEnded{Step: s.ID})
 	}
 	for i := range 60 {
-		says(t, said.String(), fmt.Sprintf("0 of 60 machines checked, %d connected", i+1), fmt.Sprintf("%d of 60 machines checked, 60 connected", i+1))
+		says(t, said.String(), fmt.Sprintf("0 of 60 machines checked, %d connected", i+1),
+			fmt.Sprintf("%d of 60 machines checked, 60 connected", i+1))
 	}
 	if !strings.HasSuffix(said.String(), "\r\x1b[K") {
 		t.Errorf("the counter stays: %q", said.String()[said.Len()-80:])

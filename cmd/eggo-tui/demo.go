@@ -21,7 +21,8 @@ import (
 
 func newDemoCmd(env *environment) *cobra.Command {
 	speed, ascii, lines := 8.0, false, false
-	cmd := &cobra.Command{Use: "demo", Short: env.P.T("cli.demo.short"), Long: env.P.T("cli.demo.long"), Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "demo", Short: env.P.T("cli.demo.short"), Long: env.P.T("cli.demo.long"),
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), env, speed, ascii, lines) }}
 	cmd.Flags().Float64Var(&speed, "speed", speed, env.P.T("cli.flag.speed"))
 	cmd.Flags().BoolVar(&ascii, "ascii", false, env.P.T("cli.flag.ascii"))

@@ -36,14 +36,19 @@ func (p *person) HostKeys(_ context.Context, keys []backend.HostKey, _ backend.K
 }
 func (p *person) Doing(event.Msg) {}
 
-// A password that was given on the screen is not asked for again by what is looked at next, in whatever language; one that was refused is.
+// A password that was given on the screen is not asked for again by what is looked at next, in whatever language; one
+// that was refused is.
 func TestAPasswordIsAskedForOnce(t *testing.T) {
 	t.Parallel()
 	srv := remotetest.New(t, remotetest.WithUser("root", "open sesame"))
-	d := &backendServices{env: &environment{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English), Getenv: os.Getenv, Clock: swift{}}, state: t.TempDir()}
-	text := strings.NewReplacer("127.0.0.1, port: 1,", srv.IP+", port: "+strconv.Itoa(srv.Port)+",", "username: ops", "username: root").Replace(nobody)
+	d := &backendServices{env: &environment{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard,
+		Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English), Getenv: os.Getenv, Clock: swift{}},
+		state: t.TempDir()}
+	text := strings.NewReplacer("127.0.0.1, port: 1,", srv.IP+", port: "+strconv.Itoa(srv.Port)+",", "username: ops",
+		"username: root").Replace(nobody)
 	saved := filepath.Join(d.state, "away", savedName)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(saved), 0o700), os.WriteFile(saved, []byte(text), 0o600)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(saved), 0o700),
+		os.WriteFile(saved, []byte(text), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	who := &person{}
@@ -80,15 +85,16 @@ package-src: {type: tar.gz, x86src: /no/such/bundle.tar.gz}
 eggo: {password-from: prompt}
 `
 
-// A run that is begun on the screen is a process of its own: it gets the password that was asked for, and neither its command line nor what it
-// leaves on the disk has it; its log says how it ended, and the menu finds it.
+// A run that is begun on the screen is a process of its own: it gets the password that was asked for, and neither its
+// command line nor what it leaves on the disk has it; its log says how it ended, and the menu finds it.
 func TestARunOfItsOwn(t *testing.T) {
 	t.Parallel()
 	state, file := t.TempDir(), filepath.Join(t.TempDir(), "deploy.yaml")
 	if err := os.WriteFile(file, []byte(nobody), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := &environment{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English), Getenv: os.Getenv, Clock: swift{}}
+	env := &environment{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard,
+		Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English), Getenv: os.Getenv, Clock: swift{}}
 	d := &backendServices{env: env, state: state}
 	who := &person{}
 	ref, err := d.launch(t.Context(), backend.Start{Request: request.Deploy{Common: request.OfFile(file)}}, who)
@@ -126,7 +132,8 @@ func TestARunOfItsOwn(t *testing.T) {
 		}
 		text, err := os.ReadFile(path)
 		i, gone := e.Info()
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(gone, fs.ErrNotExist) { // the run gives its lock back after its last word
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(gone, fs.ErrNotExist) {
+			// the run gives its lock back after its last word
 			return nil
 		}
 		if strings.Contains(string(text), "open sesame") {
@@ -143,7 +150,8 @@ func TestARunOfItsOwn(t *testing.T) {
 	all, err := d.clusters(t.Context())
 	if err != nil || len(all) != 1 || len(all[0].Runs) != 1 || all[0].Runs[0].Ref != ref {
 		t.Errorf("%+v, %v", all, err)
-	} else if c := all[0]; c.File != "" || c.Tried == "" || c.Tried != c.Runs[0].File || !exists(filepath.Join(state, "away", "runs", ref.Run, savedName)) {
+	} else if c := all[0]; c.File != "" || c.Tried == "" || c.Tried != c.Runs[0].File ||
+		!exists(filepath.Join(state, "away", "runs", ref.Run, savedName)) {
 		t.Errorf("a run that touched nothing: its deploy.yaml is %q of %+v", c.Tried, c.Runs[0])
 	}
 	// The lock's answer comes back to who would begin another.
@@ -157,7 +165,8 @@ func TestARunOfItsOwn(t *testing.T) {
 	}
 	defer lock.Unlock()
 	again := backend.Start{Request: request.Deploy{Common: request.OfFile(file)}}
-	if _, err = d.launch(t.Context(), again, who); event.AsFault(err) == nil || event.AsFault(err).Code != "lock.cluster-held" {
+	if _, err = d.launch(t.Context(), again, who); event.AsFault(err) == nil ||
+		event.AsFault(err).Code != "lock.cluster-held" {
 		t.Error(err)
 	}
 }

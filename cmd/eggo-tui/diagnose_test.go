@@ -35,11 +35,13 @@ func TestTheDemoAdvisesNothing(t *testing.T) {
 	t.Parallel()
 	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
 		said := new(bytes.Buffer)
-		env := &environment{P: i18n.NewPrinter(lang), Args: []string{"eggo-tui"}, Stdout: said, Stderr: said, Stdin: strings.NewReader(""), Getenv: func(string) string { return "" }}
+		env := &environment{P: i18n.NewPrinter(lang), Args: []string{"eggo-tui"}, Stdout: said, Stderr: said,
+			Stdin: strings.NewReader(""), Getenv: func(string) string { return "" }}
 		if err := demo(context.Background(), env, 1e9, false, true); err != nil {
 			t.Fatal(err)
 		}
-		says(t, said.String(), map[i18n.Lang]string{i18n.English: "there is no cluster to clean up", i18n.Chinese: "没有需要清理的集群"}[lang])
+		says(t, said.String(), map[i18n.Lang]string{i18n.English: "there is no cluster to clean up",
+			i18n.Chinese: "没有需要清理的集群"}[lang])
 		for _, bad := range []string{"eggo-tui cleanup", "admin.conf", "kubectl --kubeconfig", "{"} {
 			if strings.Contains(said.String(), bad) {
 				t.Errorf("%s is said:\n%s", bad, said)
@@ -53,7 +55,8 @@ func TestTheTemplateOfRuntimes(t *testing.T) {
 	t.Parallel()
 	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
 		text := i18n.NewPrinter(lang).T("template.runtime")
-		if strings.Contains(text, "not yet") || strings.Contains(text, "不能") || !strings.Contains(text, "cri-dockerd") {
+		if strings.Contains(text, "not yet") || strings.Contains(text, "不能") ||
+			!strings.Contains(text, "cri-dockerd") {
 			t.Error(text)
 		}
 	}
@@ -68,7 +71,8 @@ func TestAPathThatIsNoBundle(t *testing.T) {
 	if err := os.WriteFile(text, []byte("cluster-id: x\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{text: "bundle.text", filepath.Join(dir, "gone.tar.gz"): "bundle.open", t.TempDir(): "bundle.none-here"} {
+	for path, want := range map[string]string{text: "bundle.text", filepath.Join(dir, "gone.tar.gz"): "bundle.open",
+		t.TempDir(): "bundle.none-here"} {
 		var got []string
 		d.bundles(context.Background(), []string{path}, func(b draft.Bundle) {
 			if b.Fault != nil && b.Path == path {

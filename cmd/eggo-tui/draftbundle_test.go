@@ -18,8 +18,10 @@ import (
 // smallBundle writes a bundle with one program.
 func smallBundle(t *testing.T, path, program string) {
 	t.Helper()
-	m := &bundle.Manifest{Format: 1, Name: "small", Arch: "amd64", Kubernetes: "v1.34.2", Members: []bundle.Member{{Path: "kubelet", Kind: bundle.Binary, Name: "kubelet", Size: int64(len(program)),
-		SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(program))), Dst: "/usr/local/bin", Mode: 0o755, Roles: []bundle.Role{bundle.Worker}}}}
+	m := &bundle.Manifest{Format: 1, Name: "small", Arch: "amd64", Kubernetes: "v1.34.2",
+		Members: []bundle.Member{{Path: "kubelet", Kind: bundle.Binary, Name: "kubelet", Size: int64(len(program)),
+			SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(program))), Dst: "/usr/local/bin", Mode: 0o755,
+			Roles: []bundle.Role{bundle.Worker}}}}
 	text, err := bundle.EncodeManifest(m)
 	if err != nil {
 		t.Fatal(err)
@@ -30,8 +32,10 @@ func smallBundle(t *testing.T, path, program string) {
 	}
 	z := gzip.NewWriter(f)
 	w := tar.NewWriter(z)
-	for _, x := range [][2]string{{"manifest.json", string(text)}, {"SHA256SUMS", string(bundle.SumsText(text, m))}, {"kubelet", program}} {
-		err = errors.Join(err, w.WriteHeader(&tar.Header{Name: x[0], Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(x[1]))}))
+	for _, x := range [][2]string{{"manifest.json", string(text)}, {"SHA256SUMS", string(bundle.SumsText(text, m))},
+		{"kubelet", program}} {
+		err = errors.Join(err, w.WriteHeader(&tar.Header{Name: x[0], Typeflag: tar.TypeReg, Mode: 0o644,
+			Size: int64(len(x[1]))}))
 		_, e := w.Write([]byte(x[1]))
 		err = errors.Join(err, e)
 	}
@@ -40,8 +44,8 @@ func smallBundle(t *testing.T, path, program string) {
 	}
 }
 
-// The only bundle that there is is read once: the wizard unpacks it on the way, and preflight and the run use that. Of several nobody knows which one
-// it will be; without room, or when it is unpacked already, it is proven all the same.
+// The only bundle that there is is read once: the wizard unpacks it on the way, and preflight and the run use that. Of
+// several nobody knows which one it will be; without room, or when it is unpacked already, it is proven all the same.
 func TestTheWizardReadsABundleOnce(t *testing.T) {
 	where := t.TempDir()
 	t.Chdir(where)
@@ -90,7 +94,8 @@ func TestTheWizardReadsABundleOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	d = testServices(t)
-	if err := errors.Join(os.MkdirAll(d.root, 0o700), os.WriteFile(filepath.Join(d.root, "bundles"), nil, 0o600)); err != nil {
+	if err := errors.Join(os.MkdirAll(d.root, 0o700),
+		os.WriteFile(filepath.Join(d.root, "bundles"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	if yes, _ := proven(d, one); !yes {

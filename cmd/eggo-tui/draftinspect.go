@@ -90,13 +90,15 @@ func (a probeAsker) HostKey(ctx context.Context, q remote.HostKeyQuestion) (bool
 }
 
 // asksOf hands the question about a host key to the screen and waits for the person; others are looked at meanwhile.
-func (d *draftServices) asksOf(m config.Machine, tell func(draft.Probe)) func(context.Context, remote.HostKeyQuestion) (bool, error) {
+func (d *draftServices) asksOf(m config.Machine, tell func(draft.Probe)) func(context.Context,
+	remote.HostKeyQuestion) (bool, error) {
 	return func(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
 		answer := make(chan bool, 1)
 		var once sync.Once
-		tell(draft.Probe{Machine: m, Stage: draft.Asking, Key: &draft.KeyQuestion{Addr: q.Addr, Type: q.Type, Fingerprint: q.Fingerprint, Answer: func(trust bool) {
-			once.Do(func() { answer <- trust })
-		}}})
+		tell(draft.Probe{Machine: m, Stage: draft.Asking,
+			Key: &draft.KeyQuestion{Addr: q.Addr, Type: q.Type, Fingerprint: q.Fingerprint, Answer: func(trust bool) {
+				once.Do(func() { answer <- trust })
+			}}})
 		<-d.turn
 		defer func() { d.turn <- struct{}{} }()
 		select {
@@ -113,8 +115,11 @@ func (d *draftServices) asksOf(m config.Machine, tell func(draft.Probe)) func(co
 
 func seenLook(m config.Machine, s phases.Machine, f *phases.Facts, findings []event.Finding) draft.Probe {
 	l := draft.Probe{
-		Machine: m, Stage: draft.Seen, Hostname: f.Hostname, OS: s.OS, OSID: strings.ToLower(f.OS["ID"] + " " + f.OS["ID_LIKE"]), Codename: f.OS["VERSION_CODENAME"], Release: f.OS["VERSION_ID"],
-		Arch: s.Arch, CPUs: s.CPUs, Memory: s.MemoryBytes, Disk: s.DiskBytes, Skew: time.Duration(s.SkewNS), Cluster: s.Cluster,
+		Machine: m, Stage: draft.Seen, Hostname: f.Hostname, OS: s.OS,
+		OSID: strings.ToLower(f.OS["ID"] + " " + f.OS["ID_LIKE"]), Codename: f.OS["VERSION_CODENAME"],
+		Release: f.OS["VERSION_ID"],
+		Arch:    s.Arch, CPUs: s.CPUs, Memory: s.MemoryBytes, Disk: s.DiskBytes, Skew: time.Duration(s.SkewNS),
+		Cluster: s.Cluster,
 	}
 	for _, x := range findings {
 		if x.Fault.Code == "preflight.arch" && m.Arch == "" { // it was not said, so it is taken as it is
@@ -129,7 +134,8 @@ func seenLook(m config.Machine, s phases.Machine, f *phases.Facts, findings []ev
 func (d *draftServices) bundlePlaces() []string {
 	home := d.env.Getenv("HOME")
 	places := []string{
-		".", home, filepath.Join(home, ".eggo"), "/var/lib/eggo", "/opt", "/opt/eggo", "/srv", "/srv/eggo", "/mnt", "/media",
+		".", home, filepath.Join(home, ".eggo"), "/var/lib/eggo", "/opt", "/opt/eggo", "/srv", "/srv/eggo", "/mnt",
+		"/media",
 	}
 	for _, glob := range []string{"/mnt/*", "/media/*", "/media/*/*"} {
 		more, _ := filepath.Glob(glob) // its only error is a bad pattern

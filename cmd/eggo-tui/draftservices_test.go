@@ -47,7 +47,8 @@ func inspect(d *draftServices, of config.Draft, m config.Machine, trust bool) (s
 	return stages, last
 }
 
-// A machine is met, its key is asked about once, and what it is comes back, though the draft is far from a cluster; a wrong password is told.
+// A machine is met, its key is asked about once, and what it is comes back, though the draft is far from a cluster; a
+// wrong password is told.
 func TestTheWizardLooksAtAMachine(t *testing.T) {
 	t.Parallel()
 	srv := remotetest.New(t)
@@ -59,7 +60,8 @@ func TestTheWizardLooksAtAMachine(t *testing.T) {
 	}
 	s, last := inspect(d, of, m, true)
 	// The login is told when the key is trusted, and when the way is there.
-	if want := "asking login looking seen"; strings.Join(slices.Compact(s), " ") != want || last.OS == "" || last.Arch == "" {
+	if want := "asking login looking seen"; strings.Join(slices.Compact(s), " ") != want || last.OS == "" ||
+		last.Arch == "" {
 		t.Fatalf("%v, want %s: %+v %v", s, want, last, last.Fault)
 	}
 	if s, _ := inspect(d, of, m, false); strings.Join(s, " ") != "login looking seen" {
@@ -70,7 +72,8 @@ func TestTheWizardLooksAtAMachine(t *testing.T) {
 		t.Errorf("%+v", last.Fault)
 	}
 	m.Port = "1"
-	if _, last := inspect(d, of, m, false); last.Stage != draft.Failed || !strings.HasPrefix(last.Fault.Code, "ssh.connect") {
+	if _, last := inspect(d, of, m, false); last.Stage != draft.Failed ||
+		!strings.HasPrefix(last.Fault.Code, "ssh.connect") {
 		t.Errorf("%+v", last.Fault)
 	}
 	file := filepath.Join(d.env.Getenv("HOME"), "c", "deploy.yaml")
@@ -78,7 +81,8 @@ func TestTheWizardLooksAtAMachine(t *testing.T) {
 	if err := d.write(file, of); err != nil {
 		t.Fatal(err)
 	}
-	if known, err := os.ReadFile(filepath.Join(d.root, "prod", "known_hosts")); err != nil || strings.Count(string(known), "\n") != 1 {
+	if known, err := os.ReadFile(filepath.Join(d.root, "prod", "known_hosts")); err != nil ||
+		strings.Count(string(known), "\n") != 1 {
 		t.Errorf("the cluster does not know the key: %q %v", known, err)
 	}
 }
@@ -91,7 +95,8 @@ func TestTheWizardWritesWithABackup(t *testing.T) {
 	if filepath.Base(file) != "deploy.yaml" {
 		t.Error(file)
 	}
-	of := config.Draft{Values: map[string]string{"cluster-id": "prod", "password": "geheim"}, Machines: []config.Machine{{Name: "a", IP: "192.0.2.1", Roles: []bundle.Role{bundle.ControlPlane}}}}
+	of := config.Draft{Values: map[string]string{"cluster-id": "prod", "password": "geheim"},
+		Machines: []config.Machine{{Name: "a", IP: "192.0.2.1", Roles: []bundle.Role{bundle.ControlPlane}}}}
 	if err := d.write(file, of); err != nil {
 		t.Fatal(err)
 	}
@@ -138,8 +143,10 @@ func TestTheWizardRunsPreflight(t *testing.T) {
 	t.Parallel()
 	srv := remotetest.New(t)
 	d := testServices(t)
-	of := config.Draft{Values: map[string]string{"password": "secret", "package-src.x86src": "/nowhere/x.tar.gz", "package-src.armsrc": "/nowhere/y.tar.gz"},
-		Machines: []config.Machine{{Name: "n1", IP: srv.IP, Port: strconv.Itoa(srv.Port), Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
+	of := config.Draft{Values: map[string]string{"password": "secret", "package-src.x86src": "/nowhere/x.tar.gz",
+		"package-src.armsrc": "/nowhere/y.tar.gz"},
+		Machines: []config.Machine{{Name: "n1", IP: srv.IP, Port: strconv.Itoa(srv.Port),
+			Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
 	run := func() (codes []string, end draft.Check) {
 		d.preflight(context.Background(), of, "deploy.yaml", func(c draft.Check) {
 			if c.Finding != nil {
@@ -152,7 +159,8 @@ func TestTheWizardRunsPreflight(t *testing.T) {
 		return codes, end
 	}
 	codes, end := run()
-	if got := strings.Join(codes, " "); !end.End || end.Fault != nil || !strings.Contains(got, "ssh.hostkey-unknown") || !strings.Contains(got, "bundle.") {
+	if got := strings.Join(codes, " "); !end.End || end.Fault != nil || !strings.Contains(got, "ssh.hostkey-unknown") ||
+		!strings.Contains(got, "bundle.") {
 		t.Errorf("%s %+v", got, end)
 	}
 	inspect(d, of, of.Machines[0], true)
@@ -179,13 +187,16 @@ func TestTheWizardLooksAtMachinesThatJoin(t *testing.T) {
 	t.Parallel()
 	srv := remotetest.New(t)
 	d := testServices(t)
-	of := config.Draft{Values: map[string]string{"cluster-id": "prod", "password": "secret", "package-src.x86src": "/nowhere/x.tar.gz", "package-src.armsrc": "/nowhere/y.tar.gz"},
-		Machines: []config.Machine{{Name: "n1", IP: srv.IP, Port: strconv.Itoa(srv.Port), Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
+	of := config.Draft{Values: map[string]string{"cluster-id": "prod", "password": "secret",
+		"package-src.x86src": "/nowhere/x.tar.gz", "package-src.armsrc": "/nowhere/y.tar.gz"},
+		Machines: []config.Machine{{Name: "n1", IP: srv.IP, Port: strconv.Itoa(srv.Port),
+			Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
 	saved := filepath.Join(d.root, "prod", savedName)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(saved), 0o700), os.WriteFile(saved, of.YAML(), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	of.Machines = append(of.Machines, config.Machine{Name: "n2", IP: "127.0.0.9", Port: "1", Roles: []bundle.Role{bundle.Worker}})
+	of.Machines = append(of.Machines, config.Machine{Name: "n2", IP: "127.0.0.9", Port: "1",
+		Roles: []bundle.Role{bundle.Worker}})
 	var end draft.Check
 	var codes []string
 	d.preflight(context.Background(), of, saved, func(c draft.Check) {
@@ -201,8 +212,8 @@ func TestTheWizardLooksAtMachinesThatJoin(t *testing.T) {
 	}
 }
 
-// Where the list of machines that join cannot be written, nothing else is: the cluster does not trust hosts that did not
-// join it.
+// Where the list of machines that join cannot be written, nothing else is: the cluster does not trust hosts that did
+// not join it.
 func TestAListThatCannotBeWrittenTrustsNobody(t *testing.T) {
 	d, dir := testServices(t), t.TempDir()
 	c := backend.Cluster{Name: "prod", File: filepath.Join(dir, "deploy.yaml")}
@@ -236,7 +247,8 @@ func TestMachinesThatJoinAreARequest(t *testing.T) {
 	t.Parallel()
 	list := filepath.Join(t.TempDir(), "join.yaml")
 	machines := []config.Machine{
-		{Name: "m2", IP: "192.0.2.7", Port: "2222", Arch: "arm64", Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}},
+		{Name: "m2", IP: "192.0.2.7", Port: "2222", Arch: "arm64",
+			Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}},
 		{Name: "w9", IP: "192.0.2.9", Roles: []bundle.Role{bundle.Worker}},
 	}
 	q := joinOf("rack", list, machines)

@@ -15,13 +15,14 @@ import (
 )
 
 func newEtcdCmd(env *environment) *cobra.Command {
-	cmd := &cobra.Command{Use: "etcd", Short: env.P.T("cli.etcd.short"), Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-		cmd.SetOut(env.Stderr)
-		if err := cmd.Help(); err != nil {
-			return err
-		}
-		return reported(event.ClassUsage, "usage")
-	}}
+	cmd := &cobra.Command{Use: "etcd", Short: env.P.T("cli.etcd.short"), Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cmd.SetOut(env.Stderr)
+			if err := cmd.Help(); err != nil {
+				return err
+			}
+			return reported(event.ClassUsage, "usage")
+		}}
 	cmd.AddCommand(newEtcdSnapshotCmd(env), newEtcdRestoreCmd(env))
 	return cmd
 }

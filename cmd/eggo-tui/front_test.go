@@ -85,7 +85,8 @@ func playWith(t *testing.T, password string, full bool, flags ...string) *stage 
 	s := &stage{t: t, node: newSilent(t), state: t.TempDir(), ended: make(chan error, 1)}
 	file := filepath.Join(t.TempDir(), "deploy.yaml")
 	_, port, _ := net.SplitHostPort(s.node.Addr().String())
-	text := strings.NewReplacer("port: 1,", "port: "+port+",", "eggo: {password-from: prompt}", password).Replace(nobody)
+	text := strings.NewReplacer("port: 1,", "port: "+port+",", "eggo: {password-from: prompt}",
+		password).Replace(nobody)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +228,8 @@ func (s *stage) says(words ...string) {
 
 // outputs are the ways in which a run is shown.
 func outputs(t *testing.T, test func(t *testing.T, flags ...string)) {
-	for name, flags := range map[string][]string{"plain": nil, "json": {"--output", "json"}, "foreground": {"--foreground"}, "foreground json": {"--foreground", "--output", "json"}} {
+	for name, flags := range map[string][]string{"plain": nil, "json": {"--output", "json"},
+		"foreground": {"--foreground"}, "foreground json": {"--foreground", "--output", "json"}} {
 		t.Run(name, func(t *testing.T) { t.Parallel(); test(t, flags...) })
 	}
 }
@@ -321,7 +323,8 @@ func (s *stage) taken() {
 		if err != nil { // it has ended
 			return true
 		}
-		return strings.Contains(string(text), "ShdPnd:\t0000000000000000") && strings.Contains(string(text), "SigPnd:\t0000000000000000")
+		return strings.Contains(string(text), "ShdPnd:\t0000000000000000") &&
+			strings.Contains(string(text), "SigPnd:\t0000000000000000")
 	})
 }
 
@@ -407,7 +410,8 @@ func TestADeadRunIsDeadWhoeverHasItsNumber(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := event.NewBus(time.Now, log).Emit(event.RunStarted{Run: log.ID(), Cluster: "rack", Verb: "deploy"}); err != nil {
+	if err := event.NewBus(time.Now, log).Emit(event.RunStarted{Run: log.ID(), Cluster: "rack",
+		Verb: "deploy"}); err != nil {
 		t.Fatal(err)
 	}
 	log.Close()
@@ -430,7 +434,8 @@ func TestADeadRunIsDeadWhoeverHasItsNumber(t *testing.T) {
 			t.Errorf("%s: %+v %v", name, all, err)
 		}
 		d := &backendServices{env: &environment{Getenv: os.Getenv}, state: root}
-		if on, err := d.clusters(t.Context()); err != nil || on[0].Status != "interrupted" || on[0].Runs[0].Status != "interrupted" {
+		if on, err := d.clusters(t.Context()); err != nil || on[0].Status != "interrupted" ||
+			on[0].Runs[0].Status != "interrupted" {
 			t.Errorf("%s: the menu: %+v %v", name, on, err)
 		}
 		board, err := d.open(t.Context(), backend.Ref{Cluster: "rack", Run: log.ID()}, 0)
@@ -444,12 +449,14 @@ func TestADeadRunIsDeadWhoeverHasItsNumber(t *testing.T) {
 			t.Errorf("%s: the board: %v", name, err)
 		}
 		board.Close()
-		if c, err := operation.FindLogged(t.Context(), states.Dir{Root: root}, "", "", "interrupted"); err != nil || c.LastRun != log.ID() {
+		if c, err := operation.FindLogged(t.Context(), states.Dir{Root: root}, "", "", "interrupted"); err != nil ||
+			c.LastRun != log.ID() {
 			t.Errorf("%s: resume: %+v %v", name, c, err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		var out bytes.Buffer
-		if err := logs(ctx, &environment{P: i18n.NewPrinter(i18n.English), Stdout: &out, Getenv: os.Getenv}, logOptions{state: root, follow: true, output: "json"}, ""); err != nil {
+		if err := logs(ctx, &environment{P: i18n.NewPrinter(i18n.English), Stdout: &out, Getenv: os.Getenv},
+			logOptions{state: root, follow: true, output: "json"}, ""); err != nil {
 			t.Errorf("%s: logs -F: %v", name, err)
 		}
 		cancel()

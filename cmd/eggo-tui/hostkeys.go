@@ -21,12 +21,14 @@ func comparedWith(file string, keys []backend.HostKey) ([]backend.KeyCheck, erro
 	}
 	var asked []remote.HostKeyQuestion
 	for _, k := range keys {
-		asked = append(asked, remote.HostKeyQuestion{Node: k.Node, Addr: k.Addr, Type: k.Type, Fingerprint: k.Fingerprint})
+		asked = append(asked, remote.HostKeyQuestion{Node: k.Node, Addr: k.Addr, Type: k.Type,
+			Fingerprint: k.Fingerprint})
 	}
 	matches, err := remote.CompareKeys(file, asked)
 	var out []backend.KeyCheck
 	for _, m := range matches {
-		out = append(out, map[remote.KeyMatch]backend.KeyCheck{remote.KeyListed: backend.KeyVerified, remote.KeyDiffers: backend.KeyDiffers}[m])
+		out = append(out, map[remote.KeyMatch]backend.KeyCheck{remote.KeyListed: backend.KeyVerified,
+			remote.KeyDiffers: backend.KeyDiffers}[m])
 	}
 	return out, err
 }

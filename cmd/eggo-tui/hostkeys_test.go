@@ -17,15 +17,18 @@ func TestComparedWithAFile(t *testing.T) {
 	const a = "AAAAC3NzaC1lZDI1NTE5AAAAIB1u8sdmYwyxHT1vs6vvE8Bx4y9uAPi4mM7CvZ4YvJ9a"
 	const b = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f"
 	file := filepath.Join(t.TempDir(), "known")
-	text := "192.0.2.1 ssh-ed25519 " + a + "\n[192.0.2.2]:2222 ssh-ed25519 " + a + "\n@revoked * ssh-ed25519 " + b + "\n"
+	text := "192.0.2.1 ssh-ed25519 " + a + "\n[192.0.2.2]:2222 ssh-ed25519 " + a + "\n@revoked * ssh-ed25519 " + b +
+		"\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	key := func(addr, blob string) backend.HostKey {
 		return backend.HostKey{Addr: addr, Type: "ssh-ed25519", Fingerprint: fingerprint(t, blob)}
 	}
-	got, err := comparedWith(file, []backend.HostKey{key("192.0.2.1:22", a), key("192.0.2.2:2222", a), key("192.0.2.2:22", a), key("192.0.2.1:22", b), key("192.0.2.9:22", b)})
-	want := []backend.KeyCheck{backend.KeyVerified, backend.KeyVerified, backend.KeyUnlisted, backend.KeyDiffers, backend.KeyDiffers}
+	got, err := comparedWith(file, []backend.HostKey{key("192.0.2.1:22", a), key("192.0.2.2:2222", a),
+		key("192.0.2.2:22", a), key("192.0.2.1:22", b), key("192.0.2.9:22", b)})
+	want := []backend.KeyCheck{backend.KeyVerified, backend.KeyVerified, backend.KeyUnlisted, backend.KeyDiffers,
+		backend.KeyDiffers}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q %v, want %q", got, err, want)
 	}

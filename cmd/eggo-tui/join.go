@@ -29,10 +29,11 @@ func newJoinCmd(env *environment) *cobra.Command {
 	p := env.P
 	var o joinOptions
 	cmd := &cobra.Command{
-		Use:     "join [IP...]",
-		Short:   p.T("cli.join.short"),
-		Long:    p.T("cli.join.long"),
-		Example: "  eggo-tui join --id k8s-cluster --type master,worker --arch arm64 --port 22 192.168.0.5\n  eggo-tui join --id k8s-cluster -f join.yaml",
+		Use:   "join [IP...]",
+		Short: p.T("cli.join.short"),
+		Long:  p.T("cli.join.long"),
+		Example: "  eggo-tui join --id k8s-cluster --type master,worker --arch arm64 --port 22 192.168.0.5\n  " +
+			"eggo-tui join --id k8s-cluster -f join.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return join(cmd.Context(), env, o, args)
 		},
@@ -104,7 +105,8 @@ func (o joinOptions) machines(args []string) ([]config.Node, error) {
 	}
 	var roles []bundle.Role
 	for _, t := range o.types {
-		role, ok := map[string]bundle.Role{"master": bundle.ControlPlane, "worker": bundle.Worker, "node": bundle.Worker, "etcd": bundle.Etcd}[strings.ToLower(strings.TrimSpace(t))]
+		role, ok := map[string]bundle.Role{"master": bundle.ControlPlane, "worker": bundle.Worker,
+			"node": bundle.Worker, "etcd": bundle.Etcd}[strings.ToLower(strings.TrimSpace(t))]
 		if !ok {
 			return nil, usage("type", "type", t)
 		}

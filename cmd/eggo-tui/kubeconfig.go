@@ -13,7 +13,8 @@ func newKubeconfigCmd(env *environment) *cobra.Command {
 	var q request.Kubeconfig
 	var state, out string
 	cmd := &cobra.Command{
-		Use: "kubeconfig", Short: env.P.T("cli.kubeconfig.short"), Long: env.P.T("cli.kubeconfig.long"), Args: cobra.NoArgs,
+		Use: "kubeconfig", Short: env.P.T("cli.kubeconfig.short"), Long: env.P.T("cli.kubeconfig.long"),
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return kubeconfig(cmd.Context(), env, q, state, out) },
 	}
 	cmd.Flags().StringVar(&q.Cluster, "id", "", env.P.T("cli.flag.id"))

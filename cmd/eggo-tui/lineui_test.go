@@ -98,7 +98,8 @@ func TestAPasswordIsNotEchoed(t *testing.T) {
 	defer f.Close()
 	tty := slave(t, f)
 	defer tty.Close()
-	env := &environment{P: i18n.NewPrinter(i18n.English), Stdin: tty, Stdout: tty, Getenv: func(string) string { return "" }}
+	env := &environment{P: i18n.NewPrinter(i18n.English), Stdin: tty, Stdout: tty,
+		Getenv: func(string) string { return "" }}
 	term := lineTerminal(env)
 	back, err := term.Hush()
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 
 func newListCmd(env *environment) *cobra.Command {
 	var state, output string
-	cmd := &cobra.Command{Use: "list", Short: env.P.T("cli.list.short"), Long: env.P.T("cli.list.long"), Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "list", Short: env.P.T("cli.list.short"), Long: env.P.T("cli.list.long"),
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), env, state, output) }}
 	cmd.Flags().StringVar(&output, "output", env.output("text"), env.P.T("cli.flag.output"))
 	cmd.Flags().StringVar(&state, "state-dir", "", env.P.T("cli.flag.state"))

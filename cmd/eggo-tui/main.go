@@ -1,4 +1,5 @@
-// Command eggo-tui installs Kubernetes from an offline bundle over SSH. The work is in internal/; here are the verbs, one file each.
+// Command eggo-tui installs Kubernetes from an offline bundle over SSH. The work is in internal/; here are the verbs,
+// one file each.
 package main
 
 import (
@@ -27,7 +28,8 @@ func realMain(clock operation.Clock) int {
 	}
 	return run(ctx, &environment{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Args: os.Args, P: where{program: programName(os.Args)}.printer(i18n.FromEnv()), Getenv: os.Getenv, Output: os.Getenv("EGGO_OUTPUT"), Interrupts: &signals,
+		Args: os.Args, P: where{program: programName(os.Args)}.printer(i18n.FromEnv()), Getenv: os.Getenv,
+		Output: os.Getenv("EGGO_OUTPUT"), Interrupts: &signals,
 		Clock: clock,
 	})
 }

@@ -61,7 +61,8 @@ func screenOptions(env *environment, plain bool) ui.Options {
 	return o
 }
 
-// lineByLine says whether to speak line by line instead of drawing: because it was asked for, or because the terminal cannot be drawn on.
+// lineByLine says whether to speak line by line instead of drawing: because it was asked for, or because the terminal
+// cannot be drawn on.
 func lineByLine(env *environment, flag bool) bool {
 	if flag {
 		return true

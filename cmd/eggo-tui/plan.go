@@ -18,7 +18,8 @@ import (
 
 func newPlanCmd(env *environment) *cobra.Command {
 	var o runOptions
-	cmd := &cobra.Command{Use: "plan", Short: env.P.T("cli.plan.short"), Long: env.P.T("cli.plan.long"), Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "plan", Short: env.P.T("cli.plan.short"), Long: env.P.T("cli.plan.long"),
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return plan(cmd.Context(), env, o, func(c request.Common) (request.Request, error) {
 				return request.Deploy{Common: c}, nil
@@ -41,7 +42,8 @@ func newPlanCmd(env *environment) *cobra.Command {
 	o.looking(cleanup, env)
 	o.limitFlag(cleanup, env)
 	cleanup.Flags().BoolVar(&purge, "purge", false, env.P.T("cli.flag.purge"))
-	cmd.AddCommand(deploy, cleanup, newPlanJoinCmd(env), newPlanDeleteCmd(env), newPlanCertsCmd(env), newPlanEtcdCmd(env))
+	cmd.AddCommand(deploy, cleanup, newPlanJoinCmd(env), newPlanDeleteCmd(env), newPlanCertsCmd(env),
+		newPlanEtcdCmd(env))
 	return cmd
 }
 
@@ -53,7 +55,8 @@ func newPlanJoinCmd(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return plan(cmd.Context(), env, o.runOptions, func(request.Common) (request.Request, error) { return q, nil })
+			return plan(cmd.Context(), env, o.runOptions,
+				func(request.Common) (request.Request, error) { return q, nil })
 		}}
 	o.lookingAt(cmd, env)
 	o.trustFlags(cmd, env)
@@ -70,7 +73,8 @@ func newPlanDeleteCmd(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return plan(cmd.Context(), env, o.runOptions, func(request.Common) (request.Request, error) { return q, nil })
+			return plan(cmd.Context(), env, o.runOptions,
+				func(request.Common) (request.Request, error) { return q, nil })
 		}}
 	o.looking(cmd, env)
 	o.trustFlags(cmd, env)
@@ -96,7 +100,8 @@ func newPlanCertsCmd(env *environment) *cobra.Command {
 func newPlanEtcdCmd(env *environment) *cobra.Command {
 	var o runOptions
 	etcd := &cobra.Command{Use: "etcd", Short: env.P.T("cli.plan.restore"), Args: cobra.NoArgs}
-	restore := &cobra.Command{Use: "restore " + env.P.T("cli.etcd.arg.file"), Short: env.P.T("cli.plan.restore"), Args: cobra.ExactArgs(1),
+	restore := &cobra.Command{Use: "restore " + env.P.T("cli.etcd.arg.file"), Short: env.P.T("cli.plan.restore"),
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := phases.ReadSnapshot(cmd.Context(), args[0]); err != nil {
 				return err

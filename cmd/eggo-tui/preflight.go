@@ -17,7 +17,8 @@ import (
 
 func newPreflightCmd(env *environment) *cobra.Command {
 	var o runOptions
-	cmd := &cobra.Command{Use: "preflight", Short: env.P.T("cli.preflight.short"), Long: env.P.T("cli.preflight.long"), Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "preflight", Short: env.P.T("cli.preflight.short"), Long: env.P.T("cli.preflight.long"),
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return preflight(cmd.Context(), env, o) }}
 	o.looking(cmd, env)
 	o.trustFlags(cmd, env)
@@ -55,7 +56,8 @@ func preflight(ctx context.Context, env *environment, o runOptions) error {
 
 func printMachines(env *environment, machines []phases.Machine) {
 	p := env.P
-	rows := [][]string{{p.T("col.node"), p.T("col.address"), p.T("col.roles"), p.T("col.system"), p.T("col.arch"), p.T("col.cpus"), p.T("col.memory"), p.T("col.disk"), p.T("col.clock"), p.T("col.runtime")}}
+	rows := [][]string{{p.T("col.node"), p.T("col.address"), p.T("col.roles"), p.T("col.system"), p.T("col.arch"),
+		p.T("col.cpus"), p.T("col.memory"), p.T("col.disk"), p.T("col.clock"), p.T("col.runtime")}}
 	for _, m := range machines {
 		row := []string{m.Node, m.Address, strings.Join(m.Roles, ",")}
 		if !m.Reached {
@@ -66,7 +68,8 @@ func printMachines(env *environment, machines []phases.Machine) {
 		if m.CPUs > 0 {
 			cpus = strconv.Itoa(m.CPUs)
 		}
-		rows = append(rows, append(row, m.OS, m.Arch, cpus, report.Size(m.MemoryBytes), report.Size(m.DiskBytes), time.Duration(m.SkewNS).Round(time.Millisecond*100).String(), cmp.Or(m.Runtime, "-")))
+		rows = append(rows, append(row, m.OS, m.Arch, cpus, report.Size(m.MemoryBytes), report.Size(m.DiskBytes),
+			time.Duration(m.SkewNS).Round(time.Millisecond*100).String(), cmp.Or(m.Runtime, "-")))
 	}
 	for _, l := range report.Columns(rows) {
 		fmt.Fprintln(env.Stdout, l)

@@ -79,7 +79,8 @@ func TestQuestionsComeBeforeTheRun(t *testing.T) {
 	for _, flags := range [][]string{nil, {"--foreground"}} {
 		srv := remotetest.New(t, remotetest.WithUser("root", "open sesame"))
 		state, file := t.TempDir(), filepath.Join(t.TempDir(), "deploy.yaml")
-		text := strings.NewReplacer("127.0.0.1, port: 1,", srv.IP+", port: "+strconv.Itoa(srv.Port)+",", "username: ops", "username: root").Replace(nobody)
+		text := strings.NewReplacer("127.0.0.1, port: 1,", srv.IP+", port: "+strconv.Itoa(srv.Port)+",",
+			"username: ops", "username: root").Replace(nobody)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +95,8 @@ func TestQuestionsComeBeforeTheRun(t *testing.T) {
 		go func() { _, _ = io.Copy(io.Discard, f) }()
 		_ = cmd.Wait()
 		_, end := lastRun(t, state)
-		if end == nil || end.Fault == nil || strings.HasPrefix(end.Fault.Code, "ssh.") || cmd.ProcessState.ExitCode() != end.Exit {
+		if end == nil || end.Fault == nil || strings.HasPrefix(end.Fault.Code, "ssh.") ||
+			cmd.ProcessState.ExitCode() != end.Exit {
 			t.Errorf("%v: it ended with %+v, exit code %d", flags, end, cmd.ProcessState.ExitCode())
 		}
 		if known, err := os.ReadFile(filepath.Join(state, "away", "known_hosts")); err != nil || len(known) == 0 {
@@ -108,7 +110,8 @@ func TestARefusedHostKeyBeginsNoRun(t *testing.T) {
 	t.Parallel()
 	srv := remotetest.New(t, remotetest.WithUser("root", "x"))
 	state, file := t.TempDir(), filepath.Join(t.TempDir(), "deploy.yaml")
-	text := strings.NewReplacer("127.0.0.1, port: 1,", srv.IP+", port: "+strconv.Itoa(srv.Port)+",", "username: ops", "username: root", "eggo: {password-from: prompt}", "password: x").Replace(nobody)
+	text := strings.NewReplacer("127.0.0.1, port: 1,", srv.IP+", port: "+strconv.Itoa(srv.Port)+",", "username: ops",
+		"username: root", "eggo: {password-from: prompt}", "password: x").Replace(nobody)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +128,8 @@ func TestARefusedHostKeyBeginsNoRun(t *testing.T) {
 	}
 }
 
-// pair is a deploy.yaml with two machines: n1 has every role, n2 runs workloads. Both answer, with keys that nobody knows.
+// pair is a deploy.yaml with two machines: n1 has every role, n2 runs workloads. Both answer, with keys that nobody
+// knows.
 func pair(t *testing.T) string {
 	t.Helper()
 	var at [2]string
@@ -248,7 +252,8 @@ func TestConfirmationsComeBeforeTheRun(t *testing.T) {
 func TestALockedClusterAsksNothing(t *testing.T) {
 	t.Parallel()
 	state, file := t.TempDir(), filepath.Join(t.TempDir(), "deploy.yaml")
-	if err := os.WriteFile(file, []byte(strings.Replace(nobody, "eggo: {password-from: prompt}", "password: x", 1)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(strings.Replace(nobody, "eggo: {password-from: prompt}", "password: x", 1)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	store, err := journal.Open(state, "away")
@@ -290,20 +295,23 @@ func TestWhatCannotBeShownIsGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	bus := event.NewBus(time.Now, log)
-	for _, e := range []event.Event{event.RunStarted{Run: log.ID(), Cluster: "rack", Verb: "deploy"}, event.RunEnded{Outcome: event.OK}} {
+	for _, e := range []event.Event{event.RunStarted{Run: log.ID(), Cluster: "rack", Verb: "deploy"},
+		event.RunEnded{Outcome: event.OK}} {
 		if err := bus.Emit(e); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var said bytes.Buffer
 	for _, stderr := range []io.Writer{&said, newUnhurried(stuck{gone})} {
-		env := &environment{Stdout: stuck{gone}, Stderr: stderr, Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English)}
+		env := &environment{Stdout: stuck{gone}, Stderr: stderr, Args: []string{"eggo-tui"},
+			P: i18n.NewPrinter(i18n.English)}
 		w := newFollower(env, "json", "/srv/state", backend.Ref{Cluster: "rack", Run: log.ID()}, log.Dir())
 		w.patience = time.Millisecond
 		w.start()
 		w.end()
 	}
-	if want := "2 events are not shown. All of it: eggo-tui logs --id rack --state-dir /srv/state " + log.ID(); !strings.Contains(said.String(), want) {
+	if want := "2 events are not shown. All of it: eggo-tui logs --id rack --state-dir /srv/state " +
+		log.ID(); !strings.Contains(said.String(), want) {
 		t.Errorf("%q is not in %q", want, said.String())
 	}
 }

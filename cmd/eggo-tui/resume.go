@@ -11,7 +11,8 @@ import (
 
 func newResumeCmd(env *environment) *cobra.Command {
 	var o runOptions
-	cmd := &cobra.Command{Use: "resume [" + env.P.T("cli.arg.run") + "]", Short: env.P.T("cli.resume.short"), Long: env.P.T("cli.resume.long"), Args: cobra.MaximumNArgs(1),
+	cmd := &cobra.Command{Use: "resume [" + env.P.T("cli.arg.run") + "]", Short: env.P.T("cli.resume.short"),
+		Long: env.P.T("cli.resume.long"), Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return resume(cmd.Context(), env, o, strings.Join(args, ""))
 		}}

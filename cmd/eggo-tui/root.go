@@ -32,7 +32,8 @@ type environment struct {
 	Clock  operation.Clock // nil: the machine's
 }
 
-// output is what --output is unless given. "auto", "plain" and "text" are the usual one of each verb, which people read.
+// output is what --output is unless given. "auto", "plain" and "text" are the usual one of each verb, which people
+// read.
 func (e *environment) output(usual string) string {
 	switch e.Output {
 	case "", "auto", "plain", "text", "table":
@@ -41,7 +42,8 @@ func (e *environment) output(usual string) string {
 	return e.Output
 }
 
-// errReported ends a verb that has already told the user what went wrong; its fault gives the exit code and nothing more is printed.
+// errReported ends a verb that has already told the user what went wrong; its fault gives the exit code and nothing
+// more is printed.
 type errReported struct{ fault *event.Fault }
 
 func (e errReported) Error() string { return e.fault.Error() }
@@ -55,7 +57,8 @@ func reported(class event.Class, code string) error {
 // usageFault is a mistake on the command line.
 func usageFault(err error) error { return event.NewFault(event.ClassUsage, "usage", err) }
 
-// run is the program: it builds the commands, runs the one that was asked for, prints its error and returns the exit code.
+// run is the program: it builds the commands, runs the one that was asked for, prints its error and returns the exit
+// code.
 func run(ctx context.Context, env *environment) int {
 	err := execute(ctx, env)
 	printError(env, err)
@@ -177,7 +180,8 @@ func checkVerb(root *cobra.Command, args []string) error {
 				return nil
 			}
 			if like := root.SuggestionsFor(a); len(like) > 0 {
-				return event.NewFault(event.ClassUsage, "usage.verb-like", nil, "verb", a, "like", strings.Join(like, ", "))
+				return event.NewFault(event.ClassUsage, "usage.verb-like", nil, "verb", a, "like",
+					strings.Join(like, ", "))
 			}
 			return event.NewFault(event.ClassUsage, "usage.verb", nil, "verb", a)
 		}
@@ -220,9 +224,11 @@ func localize(root *cobra.Command, p *i18n.Printer) {
 		},
 	})
 	root.SetUsageTemplate(strings.NewReplacer(
-		"Usage:", p.T("cli.help.usage"), "Available Commands:", p.T("cli.help.commands"), "Global Flags:", p.T("cli.help.global"),
+		"Usage:", p.T("cli.help.usage"), "Available Commands:", p.T("cli.help.commands"), "Global Flags:",
+		p.T("cli.help.global"),
 		"Flags:", p.T("cli.help.flags"), "Examples:", p.T("cli.help.examples"), "Aliases:", p.T("cli.help.aliases"),
-		`Use "{{.CommandPath}} [command] --help" for more information about a command.`, p.T("cli.help.more", "command", "{{.CommandPath}}"),
+		`Use "{{.CommandPath}} [command] --help" for more information about a command.`,
+		p.T("cli.help.more", "command", "{{.CommandPath}}"),
 	).Replace(root.UsageTemplate()))
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.InitDefaultVersionFlag()

@@ -116,7 +116,8 @@ func signBundle(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(bundle.SignatureOf(file), armored, 0o600))
 }
 
-// forgeBundle is "forge FROM TO [DST]": the same with a word changed, or with its first program placed elsewhere; its sums are right.
+// forgeBundle is "forge FROM TO [DST]": the same with a word changed, or with its first program placed elsewhere; its
+// sums are right.
 func forgeBundle(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(bundletest.Forge(ts.MkAbs(args[0]), ts.MkAbs(args[1]), func(m *bundle.Manifest) {
 		for i := range m.Members {

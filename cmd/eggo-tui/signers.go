@@ -28,8 +28,9 @@ func newSignersCmd(env *environment) *cobra.Command {
 	var identity string
 	add := &cobra.Command{
 		Use: "add FILE", Short: p.T("cli.signers.add"), Args: cobra.ExactArgs(1),
-		Example: "  eggo-tui signers add allowed_signers\n  eggo-tui signers add key.pub --identity builder@example.com",
-		RunE:    func(_ *cobra.Command, args []string) error { return addSigners(env, state, args[0], identity) },
+		Example: "  eggo-tui signers add allowed_signers\n  eggo-tui signers add key.pub --identity " +
+			"builder@example.com",
+		RunE: func(_ *cobra.Command, args []string) error { return addSigners(env, state, args[0], identity) },
 	}
 	add.Flags().StringVar(&identity, "identity", "", p.T("cli.signers.identity"))
 	remove := &cobra.Command{
@@ -67,7 +68,8 @@ func listSigners(env *environment, state, output string) error {
 	if output == "json" {
 		out := newLines(env)
 		for _, l := range list {
-			out.put(jsonSigner{"signer", l.Principals, l.KeyType, l.Fingerprint, l.Namespaces, rfc(l.After), rfc(l.Before)})
+			out.put(jsonSigner{"signer", l.Principals, l.KeyType, l.Fingerprint, l.Namespaces, rfc(l.After),
+				rfc(l.Before)})
 		}
 		return out.err
 	}
@@ -75,7 +77,8 @@ func listSigners(env *environment, state, output string) error {
 		fmt.Fprintln(env.Stdout, env.P.T("cli.signers.none", "file", store.Path()))
 		return nil
 	}
-	rows := [][]string{{env.P.T("col.signer"), env.P.T("col.key-type"), env.P.T("col.fingerprint"), env.P.T("col.until")}}
+	rows := [][]string{{env.P.T("col.signer"), env.P.T("col.key-type"), env.P.T("col.fingerprint"),
+		env.P.T("col.until")}}
 	for _, l := range list {
 		until := "-"
 		if !l.Before.IsZero() {
@@ -150,7 +153,8 @@ func removeSigner(env *environment, state, who string) error {
 		return event.NewFault(event.ClassUsage, "trust.no-signer", nil, "who", event.Clean(who), "file", store.Path())
 	}
 	for _, l := range gone {
-		fmt.Fprintln(env.Stdout, env.P.T("cli.signers.removed", "who", event.Clean(l.Principals), "type", l.KeyType, "key", l.Fingerprint))
+		fmt.Fprintln(env.Stdout, env.P.T("cli.signers.removed", "who", event.Clean(l.Principals), "type", l.KeyType,
+			"key", l.Fingerprint))
 	}
 	if left, err := store.Load(); err == nil && left == nil {
 		fmt.Fprintln(env.Stdout, env.P.T("cli.signers.last"))

@@ -17,7 +17,8 @@ import (
 
 func newStatusCmd(env *environment) *cobra.Command {
 	var o runOptions
-	cmd := &cobra.Command{Use: "status", Short: env.P.T("cli.status.short"), Long: env.P.T("cli.status.long"), Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "status", Short: env.P.T("cli.status.short"), Long: env.P.T("cli.status.long"),
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return status(cmd.Context(), env, o) }}
 	o.looking(cmd, env)
 	return cmd
@@ -94,9 +95,11 @@ func printStatus(env *environment, st *phases.Status, bundles []event.Msg) {
 		}
 		fmt.Fprintln(w)
 	}
-	rows := [][]string{{p.T("col.node"), p.T("col.address"), p.T("col.roles"), p.T("col.status"), p.T("col.version"), p.T("col.components"), p.T("col.certificates")}}
+	rows := [][]string{{p.T("col.node"), p.T("col.address"), p.T("col.roles"), p.T("col.status"), p.T("col.version"),
+		p.T("col.components"), p.T("col.certificates")}}
 	for _, n := range st.Nodes {
-		rows = append(rows, []string{n.Node, n.Address, strings.Join(n.Roles, ","), nodeState(env, n), n.Kubelet, components(env, n), firstEnd(n)})
+		rows = append(rows, []string{n.Node, n.Address, strings.Join(n.Roles, ","), nodeState(env, n), n.Kubelet,
+			components(env, n), firstEnd(n)})
 	}
 	table(rows)
 	if len(st.Etcd) > 0 {

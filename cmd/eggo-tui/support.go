@@ -18,7 +18,8 @@ import (
 func newSupportCmd(env *environment) *cobra.Command {
 	var o logOptions
 	var file string
-	cmd := &cobra.Command{Use: "support [" + env.P.T("cli.arg.run") + "]", Short: env.P.T("cli.support.short"), Long: env.P.T("cli.support.long"), Args: cobra.MaximumNArgs(1),
+	cmd := &cobra.Command{Use: "support [" + env.P.T("cli.arg.run") + "]", Short: env.P.T("cli.support.short"),
+		Long: env.P.T("cli.support.long"), Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return support(cmd.Context(), env, o, strings.Join(args, ""), file)
 		}}
@@ -55,7 +56,8 @@ func support(ctx context.Context, env *environment, o logOptions, run, file stri
 	return nil
 }
 
-// supportFile writes the bundle and gives its name, and the names of what is in it. more, if given, has texts beside what was logged, by name.
+// supportFile writes the bundle and gives its name, and the names of what is in it. more, if given, has texts beside
+// what was logged, by name.
 func supportFile(
 	ctx context.Context, env *environment, o logOptions, run, file string,
 	more func(request.ClusterInfo) map[string]string,

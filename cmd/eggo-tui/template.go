@@ -35,11 +35,12 @@ func newTemplateCmd(env *environment) *cobra.Command {
 	p := env.P
 	var o templateOptions
 	cmd := &cobra.Command{
-		Use:     "template",
-		Short:   p.T("cli.template.short"),
-		Long:    p.T("cli.template.long"),
-		Example: "  eggo-tui template -f deploy.yaml -n k8s-cluster -u root --password-file pw --masters 192.168.0.1 --nodes 192.168.0.2,192.168.0.3",
-		Args:    cobra.NoArgs,
+		Use:   "template",
+		Short: p.T("cli.template.short"),
+		Long:  p.T("cli.template.long"),
+		Example: "  eggo-tui template -f deploy.yaml -n k8s-cluster -u root --password-file pw --masters " +
+			"192.168.0.1 --nodes 192.168.0.2,192.168.0.3",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.schema {
 				_, err := env.Stdout.Write(config.Schema(env.P))
@@ -63,7 +64,8 @@ func newTemplateCmd(env *environment) *cobra.Command {
 	f.StringSliceVar(&o.workers, "workers", nil, p.T("cli.template.workers"))
 	f.StringSliceVar(&o.Etcds, "etcds", nil, p.T("cli.template.etcds"))
 	f.StringVarP(&o.LoadBalancer, "loadbalancer", "l", "", p.T("cli.template.loadbalancer"))
-	f.StringVar(&o.LoadBalancer, "loadbalance", "", p.T("cli.template.loadbalancer")) // as later versions of the manual write it
+	// as later versions of the manual write it
+	f.StringVar(&o.LoadBalancer, "loadbalance", "", p.T("cli.template.loadbalancer"))
 	f.Lookup("loadbalance").Hidden = true
 	f.StringVar(&o.Arch, "arch", "", p.T("cli.template.arch"))
 	f.StringVar(&o.amd64, "amd64-bundle", "", p.T("cli.template.amd64-bundle"))
@@ -114,8 +116,8 @@ func writeTemplate(ctx context.Context, env *environment, o templateOptions, pas
 	return saveSchema(o.file, env.P)
 }
 
-// saveSchema puts the JSON Schema beside a deploy.yaml, where its first line names it. A file of that name that is none of
-// ours stays.
+// saveSchema puts the JSON Schema beside a deploy.yaml, where its first line names it. A file of that name that is none
+// of ours stays.
 func saveSchema(file string, p *i18n.Printer) error {
 	name := filepath.Join(filepath.Dir(file), config.SchemaName)
 	was, err := os.ReadFile(name)
@@ -189,7 +191,8 @@ func firstLine(r io.Reader) (string, error) {
 	return strings.TrimRight(line, "\r\n"), nil
 }
 
-// saveNew writes the file with mode 0600, whole or not at all. A file that is there already stays, unless force says otherwise.
+// saveNew writes the file with mode 0600, whole or not at all. A file that is there already stays, unless force says
+// otherwise.
 func saveNew(name string, data []byte, force bool) error {
 	fail := func(err error) error {
 		if errors.Is(err, fs.ErrExist) {

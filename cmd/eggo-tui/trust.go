@@ -37,7 +37,8 @@ type jsonBundle struct {
 // bundleOf reads what staging.Checked.Msg says.
 func bundleOf(m event.Msg) jsonBundle {
 	a := m.Args
-	return jsonBundle{"bundle", a["file"], a["name"], a["arch"], a["id"], strings.TrimPrefix(m.Key, trustKeys), a["who"], a["type"], a["key"], a["code"]}
+	return jsonBundle{"bundle", a["file"], a["name"], a["arch"], a["id"], strings.TrimPrefix(m.Key, trustKeys),
+		a["who"], a["type"], a["key"], a["code"]}
 }
 
 // trustKeys begin the keys of what staging.Checked.Msg says.

@@ -71,7 +71,8 @@ func TestAPersonIsAskedAboutTheSigner(t *testing.T) {
 		who := &decided{yes: yes}
 		d := &backendServices{env: env, state: state}
 		_, err := d.launch(t.Context(), backend.Start{Request: request.Deploy{Common: request.OfFile(deploy)}}, who)
-		if len(who.asked) != 1 || who.asked[0].Fingerprint != fingerprint || who.asked[0].Bundle != filepath.Base(file) {
+		if len(who.asked) != 1 || who.asked[0].Fingerprint != fingerprint ||
+			who.asked[0].Bundle != filepath.Base(file) {
 			t.Fatalf("asked %+v", who.asked)
 		}
 		known, lerr := trust.In(state).Load()
@@ -80,7 +81,8 @@ func TestAPersonIsAskedAboutTheSigner(t *testing.T) {
 			if f := event.AsFault(err); f == nil || f.Code != "trust.refused" || known != nil {
 				t.Errorf("%v, known: %v", err, known)
 			}
-			if runs, _ := filepath.Glob(filepath.Join(state, "*", "runs", "*")); len(runs) > 0 || exists(filepath.Join(state, "bundles")) {
+			if runs, _ := filepath.Glob(filepath.Join(state, "*", "runs", "*")); len(runs) > 0 ||
+				exists(filepath.Join(state, "bundles")) {
 				t.Errorf("something was begun: %q", runs)
 			}
 			continue
@@ -101,7 +103,8 @@ func TestAPersonIsAskedAboutTheSigner(t *testing.T) {
 	}
 }
 
-// The wizard says who signed a bundle. It unpacks none about whose signer somebody has yet to be asked, and reads none that would be refused.
+// The wizard says who signed a bundle. It unpacks none about whose signer somebody has yet to be asked, and reads none
+// that would be refused.
 func TestTheWizardSaysWhoSigned(t *testing.T) {
 	file, _, _ := signedBundle(t)
 	t.Chdir(filepath.Dir(file))
@@ -151,7 +154,8 @@ func TestAYesIsANoToTheUnsigned(t *testing.T) {
 		paths := map[string]string{"signed": file, "unsigned": unsigned}
 		text, err := os.ReadFile(deploy)
 		must(t, err)
-		both := strings.Replace(string(text), "x86src: "+file, "x86src: "+paths[order[0]]+", armsrc: "+paths[order[1]], 1)
+		both := strings.Replace(string(text), "x86src: "+file, "x86src: "+paths[order[0]]+", armsrc: "+paths[order[1]],
+			1)
 		must(t, os.WriteFile(deploy, []byte(both), 0o600))
 		env := &environment{
 			Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Args: []string{"eggo-tui"},

@@ -20,12 +20,14 @@ import (
 func TestARunThatIsNotBegunLeavesNothing(t *testing.T) {
 	t.Parallel()
 	state, file := t.TempDir(), filepath.Join(t.TempDir(), "deploy.yaml")
-	must(t, os.WriteFile(file, []byte(strings.Replace(nobody, "eggo: {password-from: prompt}", "password: x", 1)), 0o600))
+	must(t, os.WriteFile(file, []byte(strings.Replace(nobody, "eggo: {password-from: prompt}", "password: x", 1)),
+		0o600))
 	no := errors.New("no")
 	d := local.Deps(local.Options{Root: state})
 	d.Opened = func(operation.Run) error { return no }
 	source := request.Source{File: file}
-	if _, err := operation.Start(t.Context(), request.Deploy{Common: request.Common{Source: source}}, d); !errors.Is(err, no) {
+	if _, err := operation.Start(t.Context(), request.Deploy{Common: request.Common{Source: source}},
+		d); !errors.Is(err, no) {
 		t.Fatal(err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(state, "away", "runs", "*")); len(left) > 0 {
@@ -52,7 +54,8 @@ func TestAProcessWithoutAnswersSaysWhy(t *testing.T) {
 	saying.Close()
 	var r struct{ Fault *event.Fault }
 	must(t, json.NewDecoder(said).Decode(&r))
-	if r.Fault == nil || r.Fault.Code != "launch.process" || r.Fault.Class != event.ClassFailed || r.Fault.Cause == "" || cmd.ProcessState.ExitCode() != 1 {
+	if r.Fault == nil || r.Fault.Code != "launch.process" || r.Fault.Class != event.ClassFailed ||
+		r.Fault.Cause == "" || cmd.ProcessState.ExitCode() != 1 {
 		t.Errorf("%+v, exit code %d", r.Fault, cmd.ProcessState.ExitCode())
 	}
 }

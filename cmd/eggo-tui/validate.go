@@ -53,7 +53,8 @@ func validate(env *environment, o validateOptions) error {
 	c, problems, err := loadConfig(env, o.file)
 	if err != nil {
 		f := event.AsFault(err)
-		problems = config.Problems{{File: o.file, Line: 1, Col: 1, Code: f.Code, Severity: event.Error, Args: faultArgs(f)}}
+		problems = config.Problems{{File: o.file, Line: 1, Col: 1, Code: f.Code, Severity: event.Error,
+			Args: faultArgs(f)}}
 	}
 	if c != nil {
 		// What deploy would refuse does not make the file invalid.
@@ -116,7 +117,8 @@ func writeProblems(env *environment, w io.Writer, file string, problems config.P
 	if errors > 0 {
 		key = "cli.validate.invalid"
 	}
-	_, err := fmt.Fprintln(w, env.P.T(key, "file", file, "errors", strconv.Itoa(errors), "warnings", strconv.Itoa(warnings)))
+	_, err := fmt.Fprintln(w, env.P.T(key, "file", file, "errors", strconv.Itoa(errors), "warnings",
+		strconv.Itoa(warnings)))
 	return err
 }
 
@@ -171,7 +173,8 @@ func writeProblemsJSON(env *environment, w io.Writer, file string, problems conf
 	}
 	for _, p := range problems {
 		text, next := env.P.Fault(p.Fault())
-		if err := enc.Encode(jsonProblem{"problem", p.File, p.Line, p.Col, p.Key, p.Code, string(p.Severity), text, next}); err != nil {
+		if err := enc.Encode(jsonProblem{"problem", p.File, p.Line, p.Col, p.Key, p.Code, string(p.Severity), text,
+			next}); err != nil {
 			return err
 		}
 	}

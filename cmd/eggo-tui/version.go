@@ -43,7 +43,8 @@ func newVersionCmd(env *environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch output {
 			case "text":
-				_, err := fmt.Fprintf(env.Stdout, "%s %s (%s, %s/%s)\n", cmd.Root().Name(), buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				_, err := fmt.Fprintf(env.Stdout, "%s %s (%s, %s/%s)\n", cmd.Root().Name(), buildVersion(),
+					runtime.Version(), runtime.GOOS, runtime.GOARCH)
 				return err
 			case "json":
 				return json.NewEncoder(env.Stdout).Encode(map[string]string{

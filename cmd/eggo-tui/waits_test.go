@@ -17,7 +17,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases"
 )
 
-// A run that goes on and waits for a decision says so wherever runs are listed, from its log alone; when it is decided it just runs.
+// A run that goes on and waits for a decision says so wherever runs are listed, from its log alone; when it is decided
+// it just runs.
 func TestARunThatWaitsForADecision(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -51,12 +52,15 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 	fault := *event.NewFault(event.ClassFailed, "node.command-failed", nil, "status", "1").On("n1")
 	fault.Cause = "discovery failed"
 	tell(event.RunStarted{Run: log.ID(), Cluster: "rack", Verb: "deploy"},
-		event.PlanMade{Hosts: []event.Host{{Name: "n1"}}, Steps: []event.Step{{ID: "etcd.start/n1", Phase: "etcd", Host: "n1", Title: event.M("step.etcd.start")}, {ID: "kube.ready", Phase: "etcd"}}},
+		event.PlanMade{Hosts: []event.Host{{Name: "n1"}},
+			Steps: []event.Step{{ID: "etcd.start/n1", Phase: "etcd", Host: "n1", Title: event.M("step.etcd.start")},
+				{ID: "kube.ready", Phase: "etcd"}}},
 		event.StepStarted{Step: "etcd.start/n1", Try: 1})
 	listed := func(lang i18n.Lang, output string) string {
 		t.Helper()
 		var out bytes.Buffer
-		env := &environment{P: i18n.NewPrinter(lang), Stdout: &out, Stderr: &out, Getenv: func(string) string { return "" }}
+		env := &environment{P: i18n.NewPrinter(lang), Stdout: &out, Stderr: &out,
+			Getenv: func(string) string { return "" }}
 		if err := list(t.Context(), env, root, output); err != nil {
 			t.Fatal(err)
 		}
@@ -78,10 +82,12 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 	}
 	runs := func() {
 		t.Helper()
-		if out := listed(i18n.English, "text"); strings.Contains(out, "needs you") || strings.Count(out, "running") != 2 {
+		if out := listed(i18n.English, "text"); strings.Contains(out, "needs you") ||
+			strings.Count(out, "running") != 2 {
 			t.Errorf("it just runs:\n%s", out)
 		}
-		if c := seen(); c.Said() != backend.Running || c.Runs[0].Said() != backend.Running || backend.Offers([]backend.Cluster{c})[0].ID != "watch" {
+		if c := seen(); c.Said() != backend.Running || c.Runs[0].Said() != backend.Running ||
+			backend.Offers([]backend.Cluster{c})[0].ID != "watch" {
 			t.Errorf("it just runs: %+v", c)
 		}
 	}
@@ -89,7 +95,9 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 
 	tell(event.StepAsked{Step: "etcd.start/n1", Try: 1, Fault: fault})
 	attach := "eggo-tui attach --id rack --state-dir " + root
-	for lang, want := range map[i18n.Lang][]string{i18n.English: {"needs you", "waits for a decision", "n1: ", "discovery failed", attach, log.ID() + "  needs you"}, i18n.Chinese: {"等您决定", "n1：", "discovery failed", attach, log.ID() + "  等您决定"}} {
+	for lang, want := range map[i18n.Lang][]string{i18n.English: {"needs you", "waits for a decision", "n1: ",
+		"discovery failed", attach, log.ID() + "  needs you"},
+		i18n.Chinese: {"等您决定", "n1：", "discovery failed", attach, log.ID() + "  等您决定"}} {
 		out := listed(lang, "text")
 		for _, w := range want {
 			if !strings.Contains(out, w) {
@@ -102,14 +110,18 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 		Waits  []request.Wait `json:"waits_for"`
 	}
 	lines := strings.Split(strings.TrimSpace(listed(i18n.English, "json")), "\n")
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &c); err != nil || c.Status != "running" || len(c.Waits) != 1 || c.Waits[0].Step != "etcd.start/n1" || c.Waits[0].Node != "n1" || !c.Waits[0].Since.Equal(now) || c.Waits[0].Fault.Code != fault.Code {
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &c); err != nil || c.Status != "running" ||
+		len(c.Waits) != 1 || c.Waits[0].Step != "etcd.start/n1" || c.Waits[0].Node != "n1" ||
+		!c.Waits[0].Since.Equal(now) || c.Waits[0].Fault.Code != fault.Code {
 		t.Errorf("%s: %+v %v", lines, c, err)
 	}
 	k := seen()
-	if w := k.Runs[0].Waits; k.Status != backend.Running || k.Said() != backend.Waiting || len(w) != 1 || w[0].Node != "n1" || w[0].Step.Key != "step.etcd.start" || w[0].Fault.Code != fault.Code {
+	if w := k.Runs[0].Waits; k.Status != backend.Running || k.Said() != backend.Waiting || len(w) != 1 ||
+		w[0].Node != "n1" || w[0].Step.Key != "step.etcd.start" || w[0].Fault.Code != fault.Code {
 		t.Errorf("%+v", k)
 	}
-	if first := backend.Offers([]backend.Cluster{k})[0]; first.ID != "decide" || len(first.Of) != 1 || first.Of[0].Name != "rack" {
+	if first := backend.Offers([]backend.Cluster{k})[0]; first.ID != "decide" || len(first.Of) != 1 ||
+		first.Of[0].Name != "rack" {
 		t.Errorf("%+v", first)
 	}
 
@@ -117,17 +129,22 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, err := json.Marshal(statusNow(&phases.Status{Cluster: "rack"}, meanwhile, nil)); err != nil || !strings.Contains(string(text), `"cluster":"rack"`) || !strings.Contains(string(text), `"run":{"run":"`+log.ID()+`","verb":"deploy","waits_for":[{"step":"etcd.start/n1",`) {
+	if text, err := json.Marshal(statusNow(&phases.Status{Cluster: "rack"}, meanwhile, nil)); err != nil ||
+		!strings.Contains(string(text), `"cluster":"rack"`) ||
+		!strings.Contains(string(text), `"run":{"run":"`+log.ID()+
+			`","verb":"deploy","waits_for":[{"step":"etcd.start/n1",`) {
 		t.Errorf("status: %s %v", text, err)
 	}
 
-	tell(event.StepDecided{Step: "etcd.start/n1", Decision: event.TryAgain}, event.StepStarted{Step: "etcd.start/n1", Try: 2})
+	tell(event.StepDecided{Step: "etcd.start/n1", Decision: event.TryAgain},
+		event.StepStarted{Step: "etcd.start/n1", Try: 2})
 	runs()
 	tell(event.StepAsked{Step: "etcd.start/n1", Try: 2, Fault: fault})
 	if err := lock.Unlock(); err != nil { // the process has gone
 		t.Fatal(err)
 	}
-	if out := listed(i18n.English, "text"); strings.Contains(out, "needs you") || strings.Count(out, "interrupted") != 2 {
+	if out := listed(i18n.English, "text"); strings.Contains(out, "needs you") ||
+		strings.Count(out, "interrupted") != 2 {
 		t.Errorf("nobody is left to be told a decision:\n%s", out)
 	}
 }

@@ -17,12 +17,14 @@ import (
 type Services struct {
 	// Clusters that this machine knows, by name.
 	Clusters func(ctx context.Context) ([]Cluster, error)
-	// Open gives the board of a run: live when it goes on, else as it ended; replay above 0 plays it again at that speed.
+	// Open gives the board of a run: live when it goes on, else as it ended; replay above 0 plays it again at that
+	// speed.
 	Open func(ctx context.Context, r Ref, replay float64) (Board, error)
 	// Launch begins a run in a process of its own, which goes on when this one ends. It asks what has to be known
 	// before, of ask, and returns when the run's event log is there.
 	Launch func(ctx context.Context, s Start, ask Asker) (Ref, error)
-	// Read inspects and changes nothing, and gives what there is to say in lines. That something is not well is no error.
+	// Read inspects and changes nothing, and gives what there is to say in lines. That something is not well is no
+	// error.
 	Read func(ctx context.Context, lang i18n.Lang, q Query, ask Asker) ([]string, error)
 	// List reads a directory: its directories, and its files with one of the suffixes. dir "" is where the program
 	// was started; the directory that was read comes back absolute.
@@ -98,8 +100,9 @@ type Cluster struct {
 	Workers int
 	Nodes   []Node
 	File    string // its own deploy.yaml; "" if it has none
-	Tried   string // the deploy.yaml of its last run, if it has none of its own: the run ended before anything was touched
-	Runs    []Run  // newest first
+	// the deploy.yaml of its last run, if it has none of its own: the run ended before anything was touched
+	Tried string
+	Runs  []Run // newest first
 }
 
 // Node of a cluster as its deploy.yaml says.

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// together is how long unknown host keys wait for company when nobody knows how many nodes there are, or one does not answer.
+// together is how long unknown host keys wait for company when nobody knows how many nodes there are, or one does not
+// answer.
 const together = time.Second
 
 // KeyRound brings unknown host keys together, so that those of all nodes are asked about at once.
@@ -65,7 +66,8 @@ func (r *KeyRound) HostKey(ctx context.Context, key HostKey) (bool, error) {
 	}
 }
 
-// arm asks at once when all nodes wait for the answer or are over, else when nothing has come for a while. The caller holds mu.
+// arm asks at once when all nodes wait for the answer or are over, else when nothing has come for a while. The caller
+// holds mu.
 func (r *KeyRound) arm(ctx context.Context) {
 	if len(r.open) == 0 {
 		return

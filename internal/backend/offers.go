@@ -40,7 +40,9 @@ func Offers(clusters []Cluster) []Offer {
 	if len(running) > 0 {
 		busy = "menu.why.busy"
 	}
-	if slices.ContainsFunc(clusters, func(c Cluster) bool { return c.File == "" && c.Tried == "" && c.Status == Failed }) {
+	if slices.ContainsFunc(clusters, func(c Cluster) bool {
+		return c.File == "" && c.Tried == "" && c.Status == Failed
+	}) {
 		none = "menu.why.not-begun"
 	}
 	if !slices.ContainsFunc(clusters, func(c Cluster) bool { return len(c.Runs) > 0 }) {
@@ -54,7 +56,8 @@ func Offers(clusters []Cluster) []Offer {
 	}
 	resume, status := of("resume", stopped, none), of("status", known, "menu.why.no-cluster")
 	all := []Offer{{ID: "install"}, {ID: "file"}, resume, of("add", idle, busy), of("remove", idle, busy),
-		{ID: "upgrade", Why: "menu.why.upgrade"}, of("cleanup", idle, busy), status, {ID: "bundle"}, {ID: "runs", Why: ran}}
+		{ID: "upgrade", Why: "menu.why.upgrade"}, of("cleanup", idle, busy), status, {ID: "bundle"},
+		{ID: "runs", Why: ran}}
 	first := all[0]
 	switch {
 	case len(asks) > 0:

@@ -39,7 +39,8 @@ func Beside(path string) []string {
 	return out
 }
 
-// base finds the base of a difference: staged already, or among the named bundles, which are then staged, differences too.
+// base finds the base of a difference: staged already, or among the named bundles, which are then staged, differences
+// too.
 func (g *stager) base(a *Archive) (*Staged, error) {
 	b := a.manifest.Base
 	busy := append(slices.Clone(g.busy), a.ID())
@@ -66,7 +67,8 @@ func (g *stager) base(a *Archive) (*Staged, error) {
 			continue
 		}
 		// The difference names its base by sum: nobody else need vouch for it.
-		sub := stager{ctx: g.ctx, dir: g.dir, progress: g.progress, opts: options{bases: g.opts.bases, free: g.opts.free}, busy: busy}
+		sub := stager{ctx: g.ctx, dir: g.dir, progress: g.progress,
+			opts: options{bases: g.opts.bases, free: g.opts.free}, busy: busy}
 		s, err := sub.stage(p)
 		if err == nil {
 			return s, nil
@@ -84,7 +86,8 @@ func (g *stager) base(a *Archive) (*Staged, error) {
 	return nil, missing
 }
 
-// carriedSink takes the members that a difference carries. Its documents are not kept: the stage gets those of the full bundle.
+// carriedSink takes the members that a difference carries. Its documents are not kept: the stage gets those of the full
+// bundle.
 type carriedSink struct {
 	rootSink
 	images string // path of images.tar in the archive
@@ -213,7 +216,8 @@ func (j *joining) copy(from string, e Member) error {
 		return err
 	}
 	sum := sha256.New()
-	_, err = io.Copy(io.MultiWriter(&writeErrors{w: w}, sum), &countingReader{ctx: j.ctx, r: io.LimitReader(r, e.Size+1)})
+	_, err = io.Copy(io.MultiWriter(&writeErrors{w: w}, sum),
+		&countingReader{ctx: j.ctx, r: io.LimitReader(r, e.Size+1)})
 	switch we := (writeError{}); {
 	case errors.As(err, &we):
 		err = storeFault(we.error, e.Path)
@@ -266,7 +270,8 @@ func (j *joining) blamed(err error, member string) error {
 		return j.ctx.Err()
 	}
 	f := (*event.Fault)(nil)
-	if errors.As(err, &f) && f.Code != "bundle.blob-mismatch" && f.Code != "bundle.blob-missing" && f.Code != "bundle.read" {
+	if errors.As(err, &f) && f.Code != "bundle.blob-mismatch" && f.Code != "bundle.blob-missing" &&
+		f.Code != "bundle.read" {
 		return f
 	}
 	return j.damaged(err, member)
@@ -298,7 +303,8 @@ func (j *joining) write(p *partial, w io.Writer, blobs []image.Descriptor, open 
 		return "", j.blamed(err, e.Path)
 	}
 	if out.n != e.Size {
-		return "", fault("bundle.member-size", nil, "member", e.Path, "got", fmt.Sprint(out.n), "want", fmt.Sprint(e.Size))
+		return "", fault("bundle.member-size", nil, "member", e.Path, "got", fmt.Sprint(out.n), "want",
+			fmt.Sprint(e.Size))
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }

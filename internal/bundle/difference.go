@@ -10,7 +10,8 @@ import (
 // ID of a bundle whose manifest.json has that text.
 func ID(manifest []byte) string { return sumHex(manifest) }
 
-// Full is the manifest of the full bundle that a difference makes together with its base; of a full bundle it is the manifest itself.
+// Full is the manifest of the full bundle that a difference makes together with its base; of a full bundle it is the
+// manifest itself.
 func (m *Manifest) Full() *Manifest {
 	if m.Base == nil {
 		return m
@@ -25,10 +26,11 @@ func (m *Manifest) Full() *Manifest {
 	return &f
 }
 
-// NewDifference is the manifest of the difference bundle from base to full: what the base has by sum and size is not carried. base may
-// itself be the manifest of a difference; baseID is the ID of the full bundle that it stands for. imagesCarried is the size of the
-// images.tar that the difference carries (its documents and the blobs that Carry names), 0 without images. A base for another
-// architecture is the fault "bundle.wrong-arch", the same bundle as base "bundle.no-difference".
+// NewDifference is the manifest of the difference bundle from base to full: what the base has by sum and size is not
+// carried. base may itself be the manifest of a difference; baseID is the ID of the full bundle that it stands for.
+// imagesCarried is the size of the images.tar that the difference carries (its documents and the blobs that Carry
+// names), 0 without images. A base for another architecture is the fault "bundle.wrong-arch", the same bundle as base
+// "bundle.no-difference".
 func NewDifference(full, base *Manifest, baseID string, imagesCarried int64) (*Manifest, error) {
 	if err := CheckArch(base, full.Arch); err != nil {
 		return nil, err
@@ -66,8 +68,9 @@ type content struct {
 
 func contentOf(e Member) content { return content{e.SHA256, e.Size} }
 
-// Carry lists the digests of the blobs that a difference bundle with those images must carry: all but those of which the base's manifest
-// says that it has them, which are the blobs of images with the same manifest and the layers of any image.
+// Carry lists the digests of the blobs that a difference bundle with those images must carry: all but those of which
+// the base's manifest says that it has them, which are the blobs of images with the same manifest and the layers of any
+// image.
 func Carry(images []image.Image, base *Manifest) map[string]bool {
 	has := map[string]bool{}
 	for _, im := range base.Images {

@@ -57,7 +57,8 @@ func TestADifferenceMakesTheFullBundle(t *testing.T) {
 				t.Errorf("staged in %s with the manifest %+v", s.Dir(), s.Manifest())
 			}
 			m, _ := s.Manifest().Member(s.Manifest().ImagesPath())
-			if sha, n, err := s.Sum(m.Path); err != nil || sha != sum(want2[filepath.Join("members", m.Path)]) || n != m.Size {
+			if sha, n, err := s.Sum(m.Path); err != nil || sha != sum(want2[filepath.Join("members", m.Path)]) ||
+				n != m.Size {
 				t.Errorf("images.tar: %s, %d bytes, %v", sha, n, err)
 			}
 			if f, err := s.Images(context.Background(), []string{"registry.test/c:1"}); err != nil || f.Size >= m.Size {
@@ -93,7 +94,8 @@ func TestADifferenceIsSmall(t *testing.T) {
 	for _, m := range members {
 		names = append(names, m.name)
 	}
-	if want := []string{"manifest.json", "SHA256SUMS", "kubelet", "images.tar", "images.tar.sha256"}; !cmp.Equal(names, want) {
+	if want := []string{"manifest.json", "SHA256SUMS", "kubelet", "images.tar", "images.tar.sha256"}; !cmp.Equal(names,
+		want) {
 		t.Errorf("carries %v", names)
 	}
 	if strings.Count(members[1].body, "\n") != 2 {
@@ -122,7 +124,8 @@ func TestTheBaseIsMissing(t *testing.T) {
 	dir := t.TempDir()
 	_, err := bundle.Stage(context.Background(), since1, dir, nil, bundle.WithBases(full3, since1))
 	f := event.AsFault(err)
-	if code(t, since1, err) != "bundle.base-missing" || f.Args["base"] != v1.id(t) || f.Args["name"] != "test" || f.Args["arch"] != "amd64" {
+	if code(t, since1, err) != "bundle.base-missing" || f.Args["base"] != v1.id(t) || f.Args["name"] != "test" ||
+		f.Args["arch"] != "amd64" {
 		t.Fatalf("%v %v", err, f.Args)
 	}
 	// Two differences that need one another are no base for either.
@@ -165,7 +168,8 @@ func TestTheBaseHasChanged(t *testing.T) {
 			}
 			file := store(t, archive(t, v2.since(t, v1)))
 			_, err = bundle.Stage(context.Background(), file, dir, nil)
-			if code(t, file, err) != "bundle.base-damaged" || event.AsFault(err).Args["base"] != s.Dir() || event.AsFault(err).Args["member"] != victim {
+			if code(t, file, err) != "bundle.base-damaged" || event.AsFault(err).Args["base"] != s.Dir() ||
+				event.AsFault(err).Args["member"] != victim {
 				t.Fatalf("%v %v", err, event.AsFault(err).Args)
 			}
 		})
@@ -181,7 +185,8 @@ func TestHostileDifferences(t *testing.T) {
 		want     string
 	}{
 		{"another result", v2.id(t), strings.Repeat("0", 64), "bundle.manifest"},
-		{"another architecture", `"arch": "amd64",` + "\n  \"full\"", `"arch": "arm64",` + "\n  \"full\"", "bundle.manifest"},
+		{"another architecture", `"arch": "amd64",` + "\n  \"full\"", `"arch": "arm64",` + "\n  \"full\"",
+			"bundle.manifest"},
 		{"no sum of the base", v1.id(t), "../../etc", "bundle.manifest"},
 		{"its own base", v1.id(t), v2.id(t), "bundle.manifest"},
 		{"from elsewhere", `"from": "base"`, `"from": "/etc"`, "bundle.manifest"},
@@ -204,19 +209,22 @@ func TestHostileDifferences(t *testing.T) {
 			}
 		})
 	}
-	if _, err := bundle.NewDifference(first(v2.manifest(t)), first(v2.manifest(t)), v2.id(t), 9); event.AsFault(err).Code != "bundle.no-difference" {
+	if _, err := bundle.NewDifference(first(v2.manifest(t)), first(v2.manifest(t)), v2.id(t),
+		9); event.AsFault(err).Code != "bundle.no-difference" {
 		t.Errorf("a difference to itself: %v", err)
 	}
 	other, _ := v2.manifest(t)
 	other.Arch, other.Members, other.Images = "arm64", nil, nil
-	if _, err := bundle.NewDifference(first(v2.manifest(t)), other, v1.id(t), 9); event.AsFault(err).Code != "bundle.wrong-arch" {
+	if _, err := bundle.NewDifference(first(v2.manifest(t)), other, v1.id(t),
+		9); event.AsFault(err).Code != "bundle.wrong-arch" {
 		t.Errorf("a difference to another architecture: %v", err)
 	}
 }
 
 func first[A, B any](a A, _ B) A { return a }
 
-// TestHostileCarriedImages: blobs that are not what they are called, that nobody asked for, or that are not there at all.
+// TestHostileCarriedImages: blobs that are not what they are called, that nobody asked for, or that are not there at
+// all.
 func TestHostileCarriedImages(t *testing.T) {
 	v1, v2, _ := releases(bundle.Flat)
 	m, full := v2.manifest(t)
@@ -230,19 +238,23 @@ func TestHostileCarriedImages(t *testing.T) {
 		}
 		return onlyBlobs(t, full, less)
 	}
-	stray := newRelease(bundle.Flat, "registry.test/b:3=layer b, changed", "registry.test/c:1=layer a", "registry.test/a:1=layer a", "registry.test/z:1=stray")
+	stray := newRelease(bundle.Flat, "registry.test/b:3=layer b, changed", "registry.test/c:1=layer a",
+		"registry.test/a:1=layer a", "registry.test/z:1=stray")
 	_, strayTar := stray.manifest(t)
 	tests := []struct{ name, tarball, verify, stage string }{
 		{"good", good, "", ""},
 		{"all blobs", full, "", ""},
-		{"a blob changed", strings.Replace(good, "layer b, changed", "layer B, changed", 1), "bundle.blob-mismatch", "bundle.blob-mismatch"},
+		{"a blob changed", strings.Replace(good, "layer b, changed", "layer B, changed", 1), "bundle.blob-mismatch",
+			"bundle.blob-mismatch"},
 		{"a layer missing", without(v2.images[1].Layers[0].Digest), "", "bundle.base-damaged"},
 		{"a manifest missing", without(v2.images[1].Manifest.Digest), "", "bundle.base-damaged"},
 		{"other images", strayTar, "bundle.images-damaged", "bundle.images-damaged"},
 		{"not a tar", strings.Repeat("x", 2048), "bundle.images-damaged", "bundle.images-damaged"},
-		{"documents only in part", onlyBlobs(t, full, nil)[:1024] + strings.Repeat("\x00", 1024), "bundle.images-damaged", "bundle.images-damaged"},
+		{"documents only in part", onlyBlobs(t, full, nil)[:1024] + strings.Repeat("\x00", 1024),
+			"bundle.images-damaged", "bundle.images-damaged"},
 		{"something behind", good + "x", "bundle.images-damaged", "bundle.images-damaged"},
-		{"docker's document changed", strings.Replace(good, `"registry.test/b:3"],"Layers"`, `"registry.test/x:3"],"Layers"`, 1), "", "bundle.images-damaged"},
+		{"docker's document changed", strings.Replace(good, `"registry.test/b:3"],"Layers"`,
+			`"registry.test/x:3"],"Layers"`, 1), "", "bundle.images-damaged"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -266,8 +278,8 @@ func TestHostileCarriedImages(t *testing.T) {
 	}
 }
 
-// TestWhoVouches: the sums are shown to whoever vouches for them before anything is placed, and what is expected is held against what
-// is there.
+// TestWhoVouches: the sums are shown to whoever vouches for them before anything is placed, and what is expected is
+// held against what is there.
 func TestWhoVouches(t *testing.T) {
 	v1, v2, _ := releases(bundle.Flat)
 	no := event.NewFault(event.ClassBundle, "sign.nobody", nil)
@@ -279,7 +291,8 @@ func TestWhoVouches(t *testing.T) {
 			look := func(result error) bundle.Option {
 				return bundle.WithSums(func(sums []byte) error { seen = string(sums); return result })
 			}
-			if _, err := bundle.Verify(context.Background(), file, nil, look(no)); !errors.Is(err, no) || seen != members[1].body {
+			if _, err := bundle.Verify(context.Background(), file, nil, look(no)); !errors.Is(err, no) ||
+				seen != members[1].body {
 				t.Errorf("%v, saw %q", err, seen)
 			}
 			if _, err := bundle.Stage(context.Background(), file, dir, nil, look(no)); !errors.Is(err, no) {
@@ -292,10 +305,12 @@ func TestWhoVouches(t *testing.T) {
 			if _, err := bundle.Stage(context.Background(), file, dir, nil, look(no)); !errors.Is(err, no) {
 				t.Errorf("a stage that is there is used without asking: %v", err)
 			}
-			if _, err := bundle.Verify(context.Background(), file, nil, bundle.WithExpected("other", "")); code(t, file, err) != "bundle.wrong-name" {
+			if _, err := bundle.Verify(context.Background(), file, nil, bundle.WithExpected("other", "")); code(t, file,
+				err) != "bundle.wrong-name" {
 				t.Error(err)
 			}
-			if _, err := bundle.Verify(context.Background(), file, nil, bundle.WithExpected("", "arm64")); code(t, file, err) != "bundle.wrong-arch" {
+			if _, err := bundle.Verify(context.Background(), file, nil, bundle.WithExpected("", "arm64")); code(t, file,
+				err) != "bundle.wrong-arch" {
 				t.Error(err)
 			}
 		})

@@ -12,10 +12,10 @@ import (
 	"path/filepath"
 )
 
-// Extract unpacks what a bundle carries into dir, as tar -xzf would, but verified while it is read, all or nothing: dir appears when
-// everything is on the disk. Files are 0644, programs 0755, directories 0755; owners and times are those of the writer. A dir that is
-// there may be empty, or hold exactly this bundle, which is then compared and left alone. Faults beside those of Verify:
-// "bundle.extract-exists", "bundle.extract-space", "bundle.write".
+// Extract unpacks what a bundle carries into dir, as tar -xzf would, but verified while it is read, all or nothing: dir
+// appears when everything is on the disk. Files are 0644, programs 0755, directories 0755; owners and times are those
+// of the writer. A dir that is there may be empty, or hold exactly this bundle, which is then compared and left alone.
+// Faults beside those of Verify: "bundle.extract-exists", "bundle.extract-space", "bundle.write".
 func Extract(ctx context.Context, file, dir string, progress func(done, total int64), opts ...Option) (*Report, error) {
 	r, err := extract(ctx, file, dir, progress, gather(opts))
 	if f := asBundleFault(err); f != nil && f.Code == "bundle.no-space" {
@@ -69,8 +69,8 @@ func extract(ctx context.Context, file, dir string, progress func(done, total in
 	return r.report, nil
 }
 
-// modes opens up what was written privately: programs may be run, everything may be read. No other bit comes from the bundle. The files
-// are on the disk already, the directories are when it returns.
+// modes opens up what was written privately: programs may be run, everything may be read. No other bit comes from the
+// bundle. The files are on the disk already, the directories are when it returns.
 func modes(root *os.Root, m *Manifest) error {
 	run := map[string]bool{}
 	for _, e := range m.Members {
@@ -161,7 +161,8 @@ func (s *sameSink) create(member string) (io.Writer, func() error, error) {
 	}, nil
 }
 
-// comparing remembers whether what is written is what the file has; the reading goes on, so that a damaged bundle is told as such.
+// comparing remembers whether what is written is what the file has; the reading goes on, so that a damaged bundle is
+// told as such.
 type comparing struct {
 	f       io.Reader
 	buf     []byte

@@ -26,10 +26,15 @@ func TestExtract(t *testing.T) {
 		want[filepath.FromSlash(m.name)] = m.body
 	}
 	for name, prepare := range map[string]func(dir string) error{
-		"not there":        func(string) error { return nil },
-		"empty":            func(dir string) error { return os.Mkdir(dir, 0o700) },
-		"a link to a one":  func(dir string) error { return errors.Join(os.Mkdir(dir+".real", 0o700), os.Symlink(dir+".real", dir)) },
-		"there as a whole": func(dir string) error { _, err := bundle.Extract(context.Background(), file, dir, nil); return err },
+		"not there": func(string) error { return nil },
+		"empty":     func(dir string) error { return os.Mkdir(dir, 0o700) },
+		"a link to a one": func(dir string) error {
+			return errors.Join(os.Mkdir(dir+".real", 0o700), os.Symlink(dir+".real", dir))
+		},
+		"there as a whole": func(dir string) error {
+			_, err := bundle.Extract(context.Background(), file, dir, nil)
+			return err
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			parent := t.TempDir()
@@ -44,7 +49,8 @@ func TestExtract(t *testing.T) {
 			if d := cmp.Diff(want, tree(t, dir+"/")); d != "" {
 				t.Error(d)
 			}
-			for p, mode := range map[string]fs.FileMode{".": 0o755, "kubelet": 0o755, "addons": 0o755, "addons/net.yml": 0o644, "images.tar": 0o644} {
+			for p, mode := range map[string]fs.FileMode{".": 0o755, "kubelet": 0o755, "addons": 0o755,
+				"addons/net.yml": 0o644, "images.tar": 0o644} {
 				if st, err := os.Stat(filepath.Join(dir, p)); err != nil || st.Mode().Perm() != mode {
 					t.Errorf("%s: %v, %v", p, st.Mode(), err)
 				}
@@ -56,7 +62,8 @@ func TestExtract(t *testing.T) {
 	}
 }
 
-// TestSumsAreThoseOfSha256sum: after unpacking, plain sha256sum agrees, with a full bundle and with a difference, in both layouts.
+// TestSumsAreThoseOfSha256sum: after unpacking, plain sha256sum agrees, with a full bundle and with a difference, in
+// both layouts.
 func TestSumsAreThoseOfSha256sum(t *testing.T) {
 	if _, err := exec.LookPath("sha256sum"); err != nil {
 		t.Skip("no sha256sum")
@@ -87,14 +94,24 @@ func TestExtractAllOrNothing(t *testing.T) {
 		prepare func(t *testing.T, dir string)
 		want    string
 	}{
-		{"damaged at its end", func(m []member) []member { m[len(m)-1].body = strings.Repeat("x", len(m[len(m)-1].body)); return m }, nil, "bundle.sum-mismatch"},
+		{"damaged at its end", func(m []member) []member {
+			m[len(m)-1].body = strings.Repeat("x", len(m[len(m)-1].body))
+			return m
+		}, nil, "bundle.sum-mismatch"},
 		{"a link", func(m []member) []member {
 			m[4] = member{name: m[4].name, typeflag: tar.TypeSymlink, link: "/etc/passwd"}
 			return m
 		}, nil, "bundle.member-type"},
-		{"a file of others in it", nil, func(t *testing.T, dir string) { put(t, filepath.Join(dir, "mine"), "mine") }, "bundle.extract-exists"},
-		{"one more file", nil, func(t *testing.T, dir string) { unpacked(t, good, dir); put(t, filepath.Join(dir, "mine"), "mine") }, "bundle.extract-exists"},
-		{"one more directory", nil, func(t *testing.T, dir string) { unpacked(t, good, dir); mkdir(t, filepath.Join(dir, "mine")) }, "bundle.extract-exists"},
+		{"a file of others in it", nil, func(t *testing.T, dir string) { put(t, filepath.Join(dir, "mine"), "mine") },
+			"bundle.extract-exists"},
+		{"one more file", nil, func(t *testing.T, dir string) {
+			unpacked(t, good, dir)
+			put(t, filepath.Join(dir, "mine"), "mine")
+		}, "bundle.extract-exists"},
+		{"one more directory", nil, func(t *testing.T, dir string) {
+			unpacked(t, good, dir)
+			mkdir(t, filepath.Join(dir, "mine"))
+		}, "bundle.extract-exists"},
 		{"a changed file", nil, func(t *testing.T, dir string) {
 			unpacked(t, good, dir)
 			put(t, filepath.Join(dir, "kubelet"), "pr0gram")
@@ -103,8 +120,14 @@ func TestExtractAllOrNothing(t *testing.T) {
 			unpacked(t, good, dir)
 			put(t, filepath.Join(dir, "kubelet"), "programs")
 		}, "bundle.extract-exists"},
-		{"a shorter file", nil, func(t *testing.T, dir string) { unpacked(t, good, dir); put(t, filepath.Join(dir, "kubelet"), "prog") }, "bundle.extract-exists"},
-		{"a missing file", nil, func(t *testing.T, dir string) { unpacked(t, good, dir); os.Remove(filepath.Join(dir, "kubelet")) }, "bundle.extract-exists"},
+		{"a shorter file", nil, func(t *testing.T, dir string) {
+			unpacked(t, good, dir)
+			put(t, filepath.Join(dir, "kubelet"), "prog")
+		}, "bundle.extract-exists"},
+		{"a missing file", nil, func(t *testing.T, dir string) {
+			unpacked(t, good, dir)
+			os.Remove(filepath.Join(dir, "kubelet"))
+		}, "bundle.extract-exists"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -136,7 +159,8 @@ func TestExtractAllOrNothing(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	parent := t.TempDir()
-	if _, err := bundle.Extract(ctx, good, filepath.Join(parent, "out"), func(int64, int64) { cancel() }); !errors.Is(err, context.Canceled) {
+	if _, err := bundle.Extract(ctx, good, filepath.Join(parent, "out"),
+		func(int64, int64) { cancel() }); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	if left, _ := os.ReadDir(parent); len(left) > 0 {
@@ -150,16 +174,20 @@ func TestDiskFull(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount a small file system")
 	}
-	if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=64k", "none", dir).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=64k", "none",
+		dir).CombinedOutput(); err != nil {
 		t.Skipf("mount: %s", out)
 	}
 	defer exec.Command("umount", dir).Run() //nolint:errcheck // the test's directory
-	r := newRelease(bundle.Flat).with(bundle.Member{Path: "big", Kind: bundle.Binary, Name: "big", Dst: "/usr/local/bin"}, strings.Repeat("x", 256<<10))
+	r := newRelease(bundle.Flat).with(bundle.Member{Path: "big", Kind: bundle.Binary, Name: "big",
+		Dst: "/usr/local/bin"}, strings.Repeat("x", 256<<10))
 	file := store(t, archive(t, r.full(t)))
-	if _, err := bundle.Extract(context.Background(), file, filepath.Join(dir, "out"), nil); code(t, file, err) != "bundle.extract-space" {
+	if _, err := bundle.Extract(context.Background(), file, filepath.Join(dir, "out"), nil); code(t, file,
+		err) != "bundle.extract-space" {
 		t.Error(err)
 	}
-	if _, err := bundle.Stage(context.Background(), file, filepath.Join(dir, "stage"), nil); code(t, file, err) != "bundle.no-space" {
+	if _, err := bundle.Stage(context.Background(), file, filepath.Join(dir, "stage"), nil); code(t, file,
+		err) != "bundle.no-space" {
 		t.Error(err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 1 {

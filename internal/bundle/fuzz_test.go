@@ -49,7 +49,8 @@ func FuzzManifest(f *testing.F) {
 			if strings.Contains(e.Path, "..") && bundle.CheckPath(e.Path) != nil {
 				t.Fatalf("path %q", e.Path)
 			}
-			if to := m.Target(e); to != "" && (!filepath.IsAbs(to) || filepath.Clean(to) != to || !strings.HasPrefix(to, strings.TrimSuffix(e.Dst, "/")+"/")) {
+			if to := m.Target(e); to != "" && (!filepath.IsAbs(to) || filepath.Clean(to) != to ||
+				!strings.HasPrefix(to, strings.TrimSuffix(e.Dst, "/")+"/")) {
 				t.Fatalf("%q goes to %q, not below %q", e.Path, to, e.Dst)
 			}
 		}
@@ -87,7 +88,8 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// FuzzDifference changes the images that a difference carries, below its sums: what is accepted makes the full bundle and no other.
+// FuzzDifference changes the images that a difference carries, below its sums: what is accepted makes the full bundle
+// and no other.
 func FuzzDifference(f *testing.F) {
 	v1, v2, _ := releases(bundle.Flat)
 	m, full := v2.manifest(f)
@@ -164,7 +166,8 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// TestAStrangersBomb: an archive without a manifest is looked into a little way only, whatever it says of its first member.
+// TestAStrangersBomb: an archive without a manifest is looked into a little way only, whatever it says of its first
+// member.
 func TestAStrangersBomb(t *testing.T) {
 	var b bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed)
@@ -175,7 +178,8 @@ func TestAStrangersBomb(t *testing.T) {
 	}
 	z.Close()
 	file := store(t, b.Bytes())
-	if _, err := bundle.Open(file); code(t, file, err) != "bundle.no-manifest" || event.AsFault(err).Args["layout"] != "flat" {
+	if _, err := bundle.Open(file); code(t, file, err) != "bundle.no-manifest" ||
+		event.AsFault(err).Args["layout"] != "flat" {
 		t.Errorf("%v", err)
 	}
 }
@@ -187,5 +191,6 @@ func checksum(h []byte) {
 	for _, c := range h {
 		n += int(c)
 	}
-	copy(h[148:156], []byte{byte('0' + n>>15&7), byte('0' + n>>12&7), byte('0' + n>>9&7), byte('0' + n>>6&7), byte('0' + n>>3&7), byte('0' + n&7), 0, ' '})
+	copy(h[148:156], []byte{byte('0' + n>>15&7), byte('0' + n>>12&7), byte('0' + n>>9&7), byte('0' + n>>6&7),
+		byte('0' + n>>3&7), byte('0' + n&7), 0, ' '})
 }

@@ -54,7 +54,8 @@ func TestAStageInUseStays(t *testing.T) {
 		was := content(t, path)
 		put(t, path, "X"+was[1:])
 		_, err = bundle.Stage(t.Context(), again, dir, nil)
-		if fault := event.AsFault(err); fault == nil || fault.Code != "bundle.stage-damaged" || fault.Args["dir"] != first.Dir() || fault.Args["file"] != again {
+		if fault := event.AsFault(err); fault == nil || fault.Code != "bundle.stage-damaged" ||
+			fault.Args["dir"] != first.Dir() || fault.Args["file"] != again {
 			t.Errorf("%s: %+v", member, fault)
 		}
 		put(t, path, was)
@@ -62,7 +63,8 @@ func TestAStageInUseStays(t *testing.T) {
 	if err := os.Remove(filepath.Join(first.Dir(), "members", "kubelet")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = bundle.Stage(t.Context(), file, dir, nil); event.AsFault(err) == nil || event.AsFault(err).Code != "bundle.stage-damaged" {
+	if _, err = bundle.Stage(t.Context(), file, dir, nil); event.AsFault(err) == nil ||
+		event.AsFault(err).Code != "bundle.stage-damaged" {
 		t.Error("a member is missing:", err)
 	}
 	first.Release()
@@ -94,7 +96,8 @@ func TestABundleThatChangesWhileItIsRead(t *testing.T) {
 	other := archive(t, changed)
 	file, dir := store(t, data), t.TempDir()
 	replace := func([]byte) error { return os.WriteFile(file, other, 0o600) }
-	if _, err := bundle.Stage(context.Background(), file, dir, nil, bundle.WithSums(replace)); code(t, file, err) != "bundle.changed" {
+	if _, err := bundle.Stage(context.Background(), file, dir, nil, bundle.WithSums(replace)); code(t, file,
+		err) != "bundle.changed" {
 		t.Error("another bundle:", err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "*", "*")); len(left) > 0 {
@@ -111,7 +114,8 @@ func TestAMemberThatIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := s.Open("kubelet")
-	if f := event.AsFault(err); f == nil || f.Code != "bundle.read" || f.Args["member"] != "kubelet" || f.Args["file"] != s.Dir() {
+	if f := event.AsFault(err); f == nil || f.Code != "bundle.read" || f.Args["member"] != "kubelet" ||
+		f.Args["file"] != s.Dir() {
 		t.Errorf("%+v", f)
 	}
 }

@@ -34,8 +34,8 @@ func (l Layout) prefix(k Kind) string {
 	return ""
 }
 
-// Place is the path in the archive of a member of that kind whose path within its kind is rel: an addon's file name, a program's, a
-// package's, "repodata/repomd.xml", "NAME/a/b" of the extra directory NAME.
+// Place is the path in the archive of a member of that kind whose path within its kind is rel: an addon's file name, a
+// program's, a package's, "repodata/repomd.xml", "NAME/a/b" of the extra directory NAME.
 func (l Layout) Place(k Kind, rel string) string { return l.prefix(k) + rel }
 
 // Rel is what Place was given: the member's path without the directory that its layout has for its kind.
@@ -44,8 +44,8 @@ func (m *Manifest) Rel(e Member) string { return strings.TrimPrefix(e.Path, m.La
 // ImagesPath is the path of images.tar in the archive.
 func (m *Manifest) ImagesPath() string { return m.Layout.Place(Images, ImagesName) }
 
-// Target is the absolute path on a node of a member that is placed at its Dst; "" for other kinds. A directory's files keep their places
-// below Dst/NAME.
+// Target is the absolute path on a node of a member that is placed at its Dst; "" for other kinds. A directory's files
+// keep their places below Dst/NAME.
 func (m *Manifest) Target(e Member) string {
 	switch e.Kind {
 	case Binary, ExtraFile:
@@ -66,8 +66,9 @@ func (m *Manifest) NeededFormat() int {
 	return FormatVersion
 }
 
-// Needs lists the members that a node with these roles needs, and those that every node needs for its package manager to choose from
-// (dependencies and metadata, when any package is installed for one of the roles). images.tar is among them when an image is needed.
+// Needs lists the members that a node with these roles needs, and those that every node needs for its package manager
+// to choose from (dependencies and metadata, when any package is installed for one of the roles). images.tar is among
+// them when an image is needed.
 func (m *Manifest) Needs(roles ...Role) []Member {
 	packages := false
 	for _, p := range m.Install {
@@ -123,7 +124,8 @@ func (m *Manifest) Member(p string) (Member, bool) {
 func (m *Manifest) checkLayout(e Member) bool {
 	rel, ok := strings.CutPrefix(e.Path, m.Layout.prefix(e.Kind))
 	switch {
-	case m.Layout == Typed && !ok, (e.Kind == Images) != (e.Path == m.ImagesPath()), (e.Kind == SBOM) != (e.Path == SBOMName):
+	case m.Layout == Typed && !ok, (e.Kind == Images) != (e.Path == m.ImagesPath()),
+		(e.Kind == SBOM) != (e.Path == SBOMName):
 		return false
 	case e.Kind == ExtraDir:
 		below, ok := strings.CutPrefix(rel, e.Name+"/")
@@ -132,8 +134,8 @@ func (m *Manifest) checkLayout(e Member) bool {
 	return true
 }
 
-// checkTargets refuses two extra files that would fight for one place on a node. Programs among themselves are left alone: format 1 has
-// no such rule.
+// checkTargets refuses two extra files that would fight for one place on a node. Programs among themselves are left
+// alone: format 1 has no such rule.
 func (m *Manifest) checkTargets() error {
 	type place struct {
 		path string

@@ -16,7 +16,8 @@ import (
 // everything has a member of every kind.
 func everything(layout bundle.Layout) *release {
 	at := func(k bundle.Kind, rel, name, dst string) bundle.Member {
-		return bundle.Member{Path: rel, Kind: k, Name: name, Dst: dst, Mode: map[bool]uint32{true: 0o755}[k == bundle.Binary]}
+		return bundle.Member{Path: rel, Kind: k, Name: name, Dst: dst,
+			Mode: map[bool]uint32{true: 0o755}[k == bundle.Binary]}
 	}
 	return newRelease(layout, "registry.test/a:1=layer a").
 		with(at(bundle.RPM, "socat-1.x86_64.rpm", "socat", ""), "rpm").
@@ -33,10 +34,13 @@ func everything(layout bundle.Layout) *release {
 // TestBothLayouts: every kind has its place in each, and comes back from it.
 func TestBothLayouts(t *testing.T) {
 	want := map[bundle.Layout][]string{
-		bundle.Flat: {"manifest.json", "SHA256SUMS", "socat-1.x86_64.rpm", "repodata/repomd.xml", "repodata/0-primary.xml.gz", "addons/net.yml", "kubelet", "motd",
+		bundle.Flat: {"manifest.json", "SHA256SUMS", "socat-1.x86_64.rpm", "repodata/repomd.xml",
+			"repodata/0-primary.xml.gz", "addons/net.yml", "kubelet", "motd",
 			"charts/a/b.yaml", "charts/c", "sbom.spdx.json", "images.tar", "images.tar.sha256"},
-		bundle.Typed: {"manifest.json", "SHA256SUMS", "pkg/socat-1.x86_64.rpm", "pkg/repodata/repomd.xml", "pkg/repodata/0-primary.xml.gz", "file/net.yml", "bin/kubelet",
-			"file/motd", "dir/charts/a/b.yaml", "dir/charts/c", "sbom.spdx.json", "image/images.tar", "images.tar.sha256"},
+		bundle.Typed: {"manifest.json", "SHA256SUMS", "pkg/socat-1.x86_64.rpm", "pkg/repodata/repomd.xml",
+			"pkg/repodata/0-primary.xml.gz", "file/net.yml", "bin/kubelet",
+			"file/motd", "dir/charts/a/b.yaml", "dir/charts/c", "sbom.spdx.json", "image/images.tar",
+			"images.tar.sha256"},
 	}
 	for layout, names := range want {
 		t.Run(string(layout), func(t *testing.T) {
@@ -57,17 +61,20 @@ func TestBothLayouts(t *testing.T) {
 					targets = append(targets, to)
 				}
 			}
-			if d := cmp.Diff([]string{"socat-1.x86_64.rpm", "repodata/repomd.xml", "repodata/0-primary.xml.gz", "net.yml", "kubelet", "motd", "charts/a/b.yaml", "charts/c",
+			if d := cmp.Diff([]string{"socat-1.x86_64.rpm", "repodata/repomd.xml", "repodata/0-primary.xml.gz",
+				"net.yml", "kubelet", "motd", "charts/a/b.yaml", "charts/c",
 				"sbom.spdx.json", "images.tar"}, rel); d != "" {
 				t.Error(d)
 			}
-			if d := cmp.Diff([]string{"/usr/local/bin/kubelet", "/etc/kubernetes/motd", "/root/.eggo/charts/a/b.yaml", "/root/.eggo/charts/c"}, targets); d != "" {
+			if d := cmp.Diff([]string{"/usr/local/bin/kubelet", "/etc/kubernetes/motd", "/root/.eggo/charts/a/b.yaml",
+				"/root/.eggo/charts/c"}, targets); d != "" {
 				t.Error(d)
 			}
 			for _, e := range m.Needs(bundle.Worker) {
 				needs = append(needs, m.Rel(e))
 			}
-			if d := cmp.Diff([]string{"net.yml", "kubelet", "motd", "charts/a/b.yaml", "charts/c", "images.tar"}, needs); d != "" {
+			if d := cmp.Diff([]string{"net.yml", "kubelet", "motd", "charts/a/b.yaml", "charts/c", "images.tar"},
+				needs); d != "" {
 				t.Error(d)
 			}
 			f, err := s.Images(context.Background(), []string{"registry.test/a:1"})
@@ -100,27 +107,40 @@ func TestWhatAManifestMayNotSay(t *testing.T) {
 		{"as it is, typed", bundle.Typed, func(*bundle.Manifest) {}, ""},
 		{"an unknown layout", bundle.Flat, func(m *bundle.Manifest) { m.Layout = "nested" }, "bundle.manifest"},
 		{"format 1 for what needs 2", bundle.Flat, func(m *bundle.Manifest) { m.Format = 1 }, "bundle.manifest"},
-		{"format 2 for what needs 1", bundle.Flat, func(m *bundle.Manifest) { m.Members, m.Images = nil, nil }, "bundle.manifest"},
-		{"an unknown kind", bundle.Flat, set("kubelet", func(e *bundle.Member) { e.Kind = "script" }), "bundle.manifest"},
+		{"format 2 for what needs 1", bundle.Flat, func(m *bundle.Manifest) { m.Members, m.Images = nil, nil },
+			"bundle.manifest"},
+		{"an unknown kind", bundle.Flat, set("kubelet", func(e *bundle.Member) { e.Kind = "script" }),
+			"bundle.manifest"},
 		{"a program at the root of the typed layout", bundle.Typed, path("kubelet", "kubelet"), "bundle.manifest"},
-		{"images.tar at the root of the typed layout", bundle.Typed, path("images.tar", "images.tar"), "bundle.manifest"},
+		{"images.tar at the root of the typed layout", bundle.Typed, path("images.tar", "images.tar"),
+			"bundle.manifest"},
 		{"a second name of images.tar", bundle.Flat, path("kubelet", "IMAGES.tar"), "bundle.duplicate"},
 		{"the bill of materials elsewhere", bundle.Flat, path("sbom.spdx.json", "sbom.json"), "bundle.manifest"},
-		{"a program for the bill of materials", bundle.Flat, func(m *bundle.Manifest) { at(m, "sbom.spdx.json").Kind = bundle.Addon }, "bundle.manifest"},
+		{"a program for the bill of materials", bundle.Flat,
+			func(m *bundle.Manifest) { at(m, "sbom.spdx.json").Kind = bundle.Addon }, "bundle.manifest"},
 		{"a directory's file outside it", bundle.Typed, path("charts/c", "dir/other/c"), "bundle.manifest"},
-		{"a directory's name with a slash", bundle.Flat, set("charts/a/b.yaml", func(e *bundle.Member) { e.Name = "charts/a" }), "bundle.manifest"},
+		{"a directory's name with a slash", bundle.Flat,
+			set("charts/a/b.yaml", func(e *bundle.Member) { e.Name = "charts/a" }), "bundle.manifest"},
 		{"no destination", bundle.Flat, set("motd", func(e *bundle.Member) { e.Dst = "" }), "bundle.manifest"},
-		{"a relative destination", bundle.Flat, set("charts/c", func(e *bundle.Member) { e.Dst = "opt" }), "bundle.manifest"},
-		{"a destination that climbs", bundle.Flat, set("motd", func(e *bundle.Member) { e.Dst = "/etc/../root" }), "bundle.manifest"},
+		{"a relative destination", bundle.Flat, set("charts/c", func(e *bundle.Member) { e.Dst = "opt" }),
+			"bundle.manifest"},
+		{"a destination that climbs", bundle.Flat, set("motd", func(e *bundle.Member) { e.Dst = "/etc/../root" }),
+			"bundle.manifest"},
 		{"setuid", bundle.Flat, set("motd", func(e *bundle.Member) { e.Mode = 0o4755 }), "bundle.manifest"},
-		{"two files for one place", bundle.Flat, set("motd", func(e *bundle.Member) { e.Path, e.Dst = "x/kubelet", "/usr/local/bin" }), "bundle.duplicate"},
+		{"two files for one place", bundle.Flat, set("motd", func(e *bundle.Member) {
+			e.Path, e.Dst = "x/kubelet", "/usr/local/bin"
+		}), "bundle.duplicate"},
 		{"two files for one place, on different nodes", bundle.Flat, set("motd", func(e *bundle.Member) {
 			e.Path, e.Dst, e.Roles = "x/kubelet", "/usr/local/bin", []bundle.Role{bundle.Etcd}
 		}), ""},
-		{"escape sequences", bundle.Flat, set("kubelet", func(e *bundle.Member) { e.Version = "1\x1b[2J" }), "bundle.manifest"},
-		{"text that runs backwards", bundle.Flat, set("kubelet", func(e *bundle.Member) { e.Name = "kub\u202eelet" }), "bundle.manifest"},
-		{"a version of Kubernetes with control characters", bundle.Flat, func(m *bundle.Manifest) { m.Kubernetes = "v1\n2" }, "bundle.manifest"},
-		{"a layer that is no digest", bundle.Flat, func(m *bundle.Manifest) { m.Images[0].Layers[0] = "sha256:../x" }, "bundle.manifest"},
+		{"escape sequences", bundle.Flat, set("kubelet", func(e *bundle.Member) { e.Version = "1\x1b[2J" }),
+			"bundle.manifest"},
+		{"text that runs backwards", bundle.Flat, set("kubelet", func(e *bundle.Member) { e.Name = "kub\u202eelet" }),
+			"bundle.manifest"},
+		{"a version of Kubernetes with control characters", bundle.Flat,
+			func(m *bundle.Manifest) { m.Kubernetes = "v1\n2" }, "bundle.manifest"},
+		{"a layer that is no digest", bundle.Flat, func(m *bundle.Manifest) { m.Images[0].Layers[0] = "sha256:../x" },
+			"bundle.manifest"},
 		{"names that differ in case", bundle.Flat, path("motd", "KUBELET"), "bundle.duplicate"},
 		{"names that differ in normal form", bundle.Flat, func(m *bundle.Manifest) {
 			at(m, "motd").Path, at(m, "kubelet").Path = "caf\u00e9", "cafe\u0301"
@@ -129,8 +149,10 @@ func TestWhatAManifestMayNotSay(t *testing.T) {
 			at(m, "motd").Path, at(m, "kubelet").Path = "stra\u00dfe", "STRASSE"
 		}, "bundle.duplicate"},
 		{"a file where a directory is", bundle.Flat, path("motd", "Addons"), "bundle.duplicate"},
-		{"from a base that is not there", bundle.Flat, set("motd", func(e *bundle.Member) { e.From = bundle.FromBase }), "bundle.manifest"},
-		{"carried without a base", bundle.Flat, set("images.tar", func(e *bundle.Member) { e.Carried = 5 }), "bundle.manifest"},
+		{"from a base that is not there", bundle.Flat, set("motd", func(e *bundle.Member) { e.From = bundle.FromBase }),
+			"bundle.manifest"},
+		{"carried without a base", bundle.Flat, set("images.tar", func(e *bundle.Member) { e.Carried = 5 }),
+			"bundle.manifest"},
 		{"sizes that overflow", bundle.Flat, func(m *bundle.Manifest) {
 			for i := range m.Members {
 				m.Members[i].Size = 1 << 36
@@ -182,8 +204,10 @@ func TestManyOfNothing(t *testing.T) {
 
 func TestPortablePath(t *testing.T) {
 	for p, want := range map[string]bool{
-		"kubelet": true, "addons/net.yml": true, "console": true, "com10": true, "com0": true, "auxiliary.yaml": true, "a/.b": true,
-		"con": false, "CON": false, "aux.yaml": false, "addons/nul.tar.gz": false, "com1": false, "LPT9.x": false, "a./b": false, "a.": false,
+		"kubelet": true, "addons/net.yml": true, "console": true, "com10": true, "com0": true, "auxiliary.yaml": true,
+		"a/.b": true,
+		"con":  false, "CON": false, "aux.yaml": false, "addons/nul.tar.gz": false, "com1": false, "LPT9.x": false,
+		"a./b": false, "a.": false,
 	} {
 		if bundle.PortablePath(p) != want {
 			t.Errorf("%s: want %v", p, want)

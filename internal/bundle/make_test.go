@@ -33,10 +33,13 @@ func picture(name, arch, layer string, blobs map[string]string) image.Image {
 		blobs[d] = s
 		return image.Descriptor{MediaType: mediaType, Digest: d, Size: int64(len(s))}
 	}
-	config := put(fmt.Sprintf(`{"architecture":%q,"os":"linux","created":"1970-01-01T00:00:00Z"}`, arch), "application/vnd.oci.image.config.v1+json")
+	config := put(fmt.Sprintf(`{"architecture":%q,"os":"linux","created":"1970-01-01T00:00:00Z"}`, arch),
+		"application/vnd.oci.image.config.v1+json")
 	l := put(layer, "application/vnd.oci.image.layer.v1.tar+gzip")
-	doc, _ := json.Marshal(image.Document{SchemaVersion: 2, MediaType: "application/vnd.oci.image.manifest.v1+json", Config: config, Layers: []image.Descriptor{l}})
-	return image.Image{Names: []string{name}, Platform: image.Platform{OS: "linux", Architecture: arch}, Config: config, Layers: []image.Descriptor{l},
+	doc, _ := json.Marshal(image.Document{SchemaVersion: 2, MediaType: "application/vnd.oci.image.manifest.v1+json",
+		Config: config, Layers: []image.Descriptor{l}})
+	return image.Image{Names: []string{name}, Platform: image.Platform{OS: "linux", Architecture: arch}, Config: config,
+		Layers:   []image.Descriptor{l},
 		Manifest: put(string(doc), "application/vnd.oci.image.manifest.v1+json")}
 }
 
@@ -62,21 +65,25 @@ func imagesTar(t testing.TB, images []image.Image, blobs map[string]string) stri
 func sample(t testing.TB) (*bundle.Manifest, []member) {
 	t.Helper()
 	blobs := map[string]string{}
-	imgs := []image.Image{picture("registry.test/a:1", "amd64", "layer a", blobs), picture("registry.test/b:2", "amd64", "layer b, longer", blobs)}
+	imgs := []image.Image{picture("registry.test/a:1", "amd64", "layer a", blobs),
+		picture("registry.test/b:2", "amd64", "layer b, longer", blobs)}
 	tarball := imagesTar(t, imgs, blobs)
 	cp, worker := []bundle.Role{bundle.ControlPlane}, []bundle.Role{bundle.Worker}
 	m := &bundle.Manifest{Format: 1, Name: "test", Arch: "amd64", Kubernetes: "v1.34.2",
 		Install: []bundle.Package{{Name: "socat", Roles: worker}},
 		Members: []bundle.Member{
-			{Path: "socat_1_amd64.deb", Kind: bundle.Deb, Name: "socat", Size: 9, SHA256: sum("a package"), Roles: worker},
+			{Path: "socat_1_amd64.deb", Kind: bundle.Deb, Name: "socat", Size: 9, SHA256: sum("a package"),
+				Roles: worker},
 			{Path: "images.tar", Kind: bundle.Images, Name: "images", Size: int64(len(tarball))},
 			{Path: "Packages", Kind: bundle.Metadata, Name: "apt", Size: 8, SHA256: sum("metadata")},
 			{Path: "addons/net.yml", Kind: bundle.Addon, Name: "net.yml", Size: 5, SHA256: sum("addon"), Roles: cp},
-			{Path: "kubelet", Kind: bundle.Binary, Name: "kubelet", Size: 7, SHA256: sum("program"), Dst: "/usr/local/bin", Mode: 0o755, Roles: worker},
+			{Path: "kubelet", Kind: bundle.Binary, Name: "kubelet", Size: 7, SHA256: sum("program"),
+				Dst: "/usr/local/bin", Mode: 0o755, Roles: worker},
 		}}
 	for i, im := range imgs {
-		m.Images = append(m.Images, bundle.Image{Name: im.Names[0], Digest: im.Manifest.Digest, Size: im.Size(), Platform: "linux/amd64",
-			Roles: [][]bundle.Role{cp, worker}[i], Layers: []string{im.Layers[0].Digest}})
+		m.Images = append(m.Images, bundle.Image{Name: im.Names[0], Digest: im.Manifest.Digest, Size: im.Size(),
+			Platform: "linux/amd64",
+			Roles:    [][]bundle.Role{cp, worker}[i], Layers: []string{im.Layers[0].Digest}})
 	}
 	text, err := bundle.EncodeManifest(m)
 	if err != nil {
@@ -84,7 +91,8 @@ func sample(t testing.TB) (*bundle.Manifest, []member) {
 	}
 	return m, []member{
 		{name: "manifest.json", body: string(text)}, {name: "SHA256SUMS", body: string(bundle.SumsText(text, m))},
-		{name: "socat_1_amd64.deb", body: "a package"}, {name: "images.tar", body: tarball}, {name: "Packages", body: "metadata"},
+		{name: "socat_1_amd64.deb", body: "a package"}, {name: "images.tar", body: tarball},
+		{name: "Packages", body: "metadata"},
 		{name: "addons/net.yml", body: "addon"}, {name: "kubelet", body: "program"},
 		{name: "images.tar.sha256", body: string(bundle.ImagesSumText(sum(tarball)))},
 	}

@@ -1,17 +1,17 @@
-// Package bundle is the offline bundle: its spec, lock and manifest, how it is fetched and written, read and verified. The format is
-// described in docs/bundle-format.md.
+// Package bundle is the offline bundle: its spec, lock and manifest, how it is fetched and written, read and verified.
+// The format is described in docs/bundle-format.md.
 package bundle
 
-// FormatVersion of manifest.json is that of a full bundle in the flat layout. What an older reader would misread has FormatExtended: a
-// difference, the typed layout, kinds that format 1 does not have. NeededFormat says which one a manifest must have; a reader refuses
-// a higher one than it knows.
+// FormatVersion of manifest.json is that of a full bundle in the flat layout. What an older reader would misread has
+// FormatExtended: a difference, the typed layout, kinds that format 1 does not have. NeededFormat says which one a
+// manifest must have; a reader refuses a higher one than it knows.
 const (
 	FormatVersion  = 1
 	FormatExtended = 2
 )
 
-// The names of the members that are not payload. Manifest and Sums are the first two members, ImagesSum is the last. ImagesName is that
-// of the flat layout; Manifest.ImagesPath follows the layout.
+// The names of the members that are not payload. Manifest and Sums are the first two members, ImagesSum is the last.
+// ImagesName is that of the flat layout; Manifest.ImagesPath follows the layout.
 const (
 	ManifestName  = "manifest.json"
 	SumsName      = "SHA256SUMS"
@@ -23,9 +23,10 @@ const (
 // Kind of a member.
 type Kind string
 
-// The kinds. A deb or rpm is installed by the node's own package manager, which chooses by Metadata (a Packages file of a flat apt
-// repository, repodata/); a Binary is placed at Dst, so are an ExtraFile and the files of a directory, each an ExtraDir; an Addon is a manifest that
-// is applied; SBOM is the bill of materials, which no node gets; Images is the one images.tar.
+// The kinds. A deb or rpm is installed by the node's own package manager, which chooses by Metadata (a Packages file of
+// a flat apt repository, repodata/); a Binary is placed at Dst, so are an ExtraFile and the files of a directory, each
+// an ExtraDir; an Addon is a manifest that is applied; SBOM is the bill of materials, which no node gets; Images is the
+// one images.tar.
 const (
 	Deb       Kind = "deb"
 	RPM       Kind = "rpm"
@@ -41,8 +42,8 @@ const (
 // Layout of the members in the archive.
 type Layout string
 
-// The layouts. Flat has packages, programs and images.tar at the root and addons below addons/. Typed has a directory for each kind:
-// pkg/ bin/ file/ dir/ image/.
+// The layouts. Flat has packages, programs and images.tar at the root and addons below addons/. Typed has a directory
+// for each kind: pkg/ bin/ file/ dir/ image/.
 const (
 	Flat  Layout = ""
 	Typed Layout = "typed" // format 2
@@ -59,20 +60,21 @@ const (
 	LoadBalancer Role = "loadbalancer"
 )
 
-// Manifest describes a bundle for one architecture. It holds no time and no path of the builder: the same spec and lock give the same
-// bytes.
+// Manifest describes a bundle for one architecture. It holds no time and no path of the builder: the same spec and lock
+// give the same bytes.
 type Manifest struct {
-	Format     int      `json:"format"`
-	Name       string   `json:"name"`
-	Arch       string   `json:"arch"`             // amd64, arm64
-	Layout     Layout   `json:"layout,omitempty"` // of the members
-	Kubernetes string   `json:"kubernetes"`       // v1.34.2
-	OS         OS       `json:"os"`
-	Base       *Base    `json:"base,omitempty"` // of a difference bundle
-	Members    []Member `json:"members"`        // in the order of the archive, without manifest.json, SHA256SUMS and images.tar.sha256
-	Images     []Image  `json:"images"`
-	// Install lists the packages that the spec named, with their roles; their dependencies are chosen on the node by its own package
-	// manager from the metadata.
+	Format     int    `json:"format"`
+	Name       string `json:"name"`
+	Arch       string `json:"arch"`             // amd64, arm64
+	Layout     Layout `json:"layout,omitempty"` // of the members
+	Kubernetes string `json:"kubernetes"`       // v1.34.2
+	OS         OS     `json:"os"`
+	Base       *Base  `json:"base,omitempty"` // of a difference bundle
+	// in the order of the archive, without manifest.json, SHA256SUMS and images.tar.sha256
+	Members []Member `json:"members"`
+	Images  []Image  `json:"images"`
+	// Install lists the packages that the spec named, with their roles; their dependencies are chosen on the node by
+	// its own package manager from the metadata.
 	Install []Package `json:"install"`
 }
 

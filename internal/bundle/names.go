@@ -12,15 +12,18 @@ import (
 	"github.com/eggo-k8s/eggo/internal/nodepath"
 )
 
-// CheckPath says whether a member may have this path: relative, clean, slash-separated, within the bounds of a path on a node, no link to anywhere
-// else, nothing that a shell, a terminal or another operating system would take for something else. The fault is "bundle.unsafe-path".
+// CheckPath says whether a member may have this path: relative, clean, slash-separated, within the bounds of a path on
+// a node, no link to anywhere else, nothing that a shell, a terminal or another operating system would take for
+// something else. The fault is "bundle.unsafe-path".
 func CheckPath(p string) error {
 	bad := func() error { return fault("bundle.unsafe-path", nil, "member", p) }
-	if p == "" || len(p) > nodepath.MaxLength || strings.Count(p, "/") >= nodepath.MaxDepth || path.IsAbs(p) || path.Clean(p) != p || p == "." || !plain(p) || strings.ContainsAny(p, `\:*?"<>|`) {
+	if p == "" || len(p) > nodepath.MaxLength || strings.Count(p, "/") >= nodepath.MaxDepth || path.IsAbs(p) ||
+		path.Clean(p) != p || p == "." || !plain(p) || strings.ContainsAny(p, `\:*?"<>|`) {
 		return bad()
 	}
 	for _, s := range strings.Split(p, "/") {
-		if s == ".." || len(s) > 255 || strings.HasPrefix(s, "-") || strings.HasPrefix(s, " ") || strings.HasSuffix(s, " ") {
+		if s == ".." || len(s) > 255 || strings.HasPrefix(s, "-") || strings.HasPrefix(s, " ") ||
+			strings.HasSuffix(s, " ") {
 			return bad()
 		}
 	}
@@ -41,12 +44,12 @@ func isDigest(s string) bool {
 	return ok && isSum(h)
 }
 
-// fold gives the key by which names are compared: two names with the same key are one file on some system that a bundle may be unpacked
-// on (case-insensitive or normalising file systems).
+// fold gives the key by which names are compared: two names with the same key are one file on some system that a bundle
+// may be unpacked on (case-insensitive or normalising file systems).
 func fold(c cases.Caser, p string) string { return norm.NFC.String(c.String(norm.NFC.String(p))) }
 
-// PortablePath says whether a member's path can also be written on FAT and by Windows: no name that a device has there, none that ends
-// with a dot. CheckPath refuses what is dangerous; this is what a builder may warn of.
+// PortablePath says whether a member's path can also be written on FAT and by Windows: no name that a device has there,
+// none that ends with a dot. CheckPath refuses what is dangerous; this is what a builder may warn of.
 func PortablePath(p string) bool {
 	for s := range strings.SplitSeq(p, "/") {
 		stem, _, _ := strings.Cut(strings.ToUpper(s), ".")
@@ -54,7 +57,8 @@ func PortablePath(p string) bool {
 		case "CON", "PRN", "AUX", "NUL":
 			return false
 		}
-		if len(stem) == 4 && (strings.HasPrefix(stem, "COM") || strings.HasPrefix(stem, "LPT")) && stem[3] >= '1' && stem[3] <= '9' || strings.HasSuffix(s, ".") {
+		if len(stem) == 4 && (strings.HasPrefix(stem, "COM") || strings.HasPrefix(stem, "LPT")) && stem[3] >= '1' &&
+			stem[3] <= '9' || strings.HasSuffix(s, ".") {
 			return false
 		}
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 )
 
-// What is no bundle is told to be none, each kind in its own words with what to do, in both languages: copying it again helps none of them.
+// What is no bundle is told to be none, each kind in its own words with what to do, in both languages: copying it again
+// helps none of them.
 func TestWhatIsNoBundle(t *testing.T) {
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)

@@ -33,20 +33,22 @@ func (a *Archive) Manifest() *Manifest { return a.manifest }
 // Path of the bundle as it was given to Open: a file, or the name of its parts.
 func (a *Archive) Path() string { return a.path }
 
-// Sums is what SHA256SUMS of the bundle must say, by its manifest: the text that is signed. Reading the bundle proves that it says so.
+// Sums is what SHA256SUMS of the bundle must say, by its manifest: the text that is signed. Reading the bundle proves
+// that it says so.
 func (a *Archive) Sums() []byte { return SumsText(a.text, a.manifest) }
 
 // Size of the bundle in bytes, all its parts together.
 func (a *Archive) Size() int64 { return a.size }
 
-// ID is the sha256 of manifest.json: bundles with the same ID hold the same members, images.tar included, for its blobs are in the
-// manifest by digest. A difference has the ID of the full bundle that it makes.
+// ID is the sha256 of manifest.json: bundles with the same ID hold the same members, images.tar included, for its blobs
+// are in the manifest by digest. A difference has the ID of the full bundle that it makes.
 func (a *Archive) ID() string { return ID(a.full) }
 
-// Open reads the head of a bundle, which is its manifest, and closes the file again. path may be that of the first part of a split bundle,
-// or of the whole one that only its parts are there of. The faults are of class bundle: "bundle.open", "bundle.not-gzip",
-// "bundle.not-tar", "bundle.text", "bundle.truncated", "bundle.no-manifest" for archives of other tools, "bundle.order", "bundle.format", "bundle.manifest", and for
-// parts "bundle.part-missing", "bundle.part-extra", "bundle.part-empty", "bundle.part-first", "bundle.part-sums".
+// Open reads the head of a bundle, which is its manifest, and closes the file again. path may be that of the first part
+// of a split bundle, or of the whole one that only its parts are there of. The faults are of class bundle:
+// "bundle.open", "bundle.not-gzip", "bundle.not-tar", "bundle.text", "bundle.truncated", "bundle.no-manifest" for
+// archives of other tools, "bundle.order", "bundle.format", "bundle.manifest", and for parts "bundle.part-missing",
+// "bundle.part-extra", "bundle.part-empty", "bundle.part-first", "bundle.part-sums".
 func Open(path string) (*Archive, error) {
 	a, err := open(context.Background(), path)
 	return a, inFile(path, err)
@@ -171,7 +173,8 @@ func newStream(ctx context.Context, path string, progress func(done, total int64
 func isText(head []byte) bool {
 	for i := range utf8.UTFMax { // the last character may be cut
 		if i < len(head) && utf8.Valid(head[:len(head)-i]) {
-			return !bytes.ContainsFunc(head[:len(head)-i], func(r rune) bool { return r < ' ' && !strings.ContainsRune("\t\n\r\f", r) || r == 0x7f })
+			return !bytes.ContainsFunc(head[:len(head)-i],
+				func(r rune) bool { return r < ' ' && !strings.ContainsRune("\t\n\r\f", r) || r == 0x7f })
 		}
 	}
 	return false
@@ -234,8 +237,8 @@ func pathless(err error) error {
 
 func (s *stream) close() { s.src.Close() }
 
-// next goes to the next member that is not a directory; nil at the end. It refuses what no bundle has: links, devices, sparse files,
-// unsafe paths.
+// next goes to the next member that is not a directory; nil at the end. It refuses what no bundle has: links, devices,
+// sparse files, unsafe paths.
 func (s *stream) next() (*tar.Header, error) {
 	for {
 		hdr, err := s.tr.Next()
@@ -289,7 +292,8 @@ func typeName(t byte) string {
 // document reads a small member whole.
 func (s *stream) document(hdr *tar.Header, limit int64) ([]byte, error) {
 	if hdr.Size > limit {
-		return nil, fault("bundle.member-size", nil, "member", hdr.Name, "got", fmt.Sprint(hdr.Size), "want", fmt.Sprint(limit))
+		return nil, fault("bundle.member-size", nil, "member", hdr.Name, "got", fmt.Sprint(hdr.Size), "want",
+			fmt.Sprint(limit))
 	}
 	data, err := io.ReadAll(s.tr)
 	if err != nil {
@@ -336,7 +340,8 @@ func (s *stream) unknownLayout(hdr *tar.Header) error {
 		return ok && slices.Contains([]string{"pkg", "bin", "file", "dir", "image"}, dir)
 	}
 	flat := func(n string) bool {
-		return n == ImagesName || strings.HasPrefix(n, "addons/") || strings.HasSuffix(n, ".deb") || strings.HasSuffix(n, ".rpm")
+		return n == ImagesName || strings.HasPrefix(n, "addons/") || strings.HasSuffix(n, ".deb") ||
+			strings.HasSuffix(n, ".rpm")
 	}
 	switch {
 	case slices.ContainsFunc(names, typed):

@@ -18,8 +18,9 @@ func gather(opts []Option) options {
 	return o
 }
 
-// WithSums has check see the bytes of SHA256SUMS, which name manifest.json and with it the bundle's name and architecture, before any
-// member is read or placed: the place to check a signature. Its error ends the reading and is returned as it is.
+// WithSums has check see the bytes of SHA256SUMS, which name manifest.json and with it the bundle's name and
+// architecture, before any member is read or placed: the place to check a signature. Its error ends the reading and is
+// returned as it is.
 func WithSums(check func(sums []byte) error) Option {
 	return WithVoucher(func(_ *Manifest, sums []byte) error { return check(sums) })
 }
@@ -35,13 +36,14 @@ func WithExpected(name, arch string) Option {
 	return func(o *options) { o.name, o.arch = name, arch }
 }
 
-// WithBases names bundles among which Stage may look for the base of a difference that is not staged yet. They are read only then, and
-// those that are no bundles are passed over.
+// WithBases names bundles among which Stage may look for the base of a difference that is not staged yet. They are read
+// only then, and those that are no bundles are passed over.
 func WithBases(paths ...string) Option {
 	return func(o *options) { o.bases = append(o.bases, paths...) }
 }
 
-// admit holds a manifest against what is expected, its sums against who vouches for them, and the places that it names against the list.
+// admit holds a manifest against what is expected, its sums against who vouches for them, and the places that it names
+// against the list.
 func (o options) admit(m *Manifest, sums []byte) error {
 	if o.name != "" && m.Name != o.name {
 		return fault("bundle.wrong-name", nil, "got", m.Name, "want", o.name)

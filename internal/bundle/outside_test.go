@@ -17,21 +17,25 @@ import (
 func hostile(t testing.TB) map[string]*release {
 	t.Helper()
 	file := func(kind bundle.Kind, rel, name, dst string) *release {
-		return newRelease(bundle.Flat, "registry.test/a:1=layer a").with(bundle.Member{Path: rel, Kind: kind, Name: name, Dst: dst, Mode: 0o644}, "evil")
+		return newRelease(bundle.Flat, "registry.test/a:1=layer a").with(bundle.Member{Path: rel, Kind: kind,
+			Name: name, Dst: dst, Mode: 0o644}, "evil")
 	}
 	return map[string]*release{
-		"/etc/ld.so.preload":                         file(bundle.ExtraFile, "ld.so.preload", "ld.so.preload", "/etc"),
-		"/etc/sudoers.d/x":                           file(bundle.ExtraFile, "x", "x", "/etc/sudoers.d"),
-		"/root/.ssh/authorized_keys":                 file(bundle.Binary, "authorized_keys", "authorized_keys", "/root/.ssh"),
-		"/etc/cron.d/x":                              file(bundle.ExtraDir, "cron.d/x", "cron.d", "/etc"),
-		"/etc/systemd/system/x.service":              file(bundle.ExtraFile, "x.service", "x.service", "/etc/systemd/system"),
-		"/etc/systemd/system/sshd.service.d/10.conf": file(bundle.ExtraDir, "sshd.service.d/10.conf", "sshd.service.d", "/etc/systemd/system"),
-		"/etc/kubernetes/pki/ca.crt":                 file(bundle.ExtraDir, "pki/ca.crt", "pki", "/etc/kubernetes"),
-		"/usr/local/bin/a b":                         file(bundle.Binary, "a b", "a b", "/usr/local/bin"),
-		"/usr/local/bin/%h":                          file(bundle.Binary, "%h", "%h", "/usr/local/bin"),
-		"/usr/local/bin/$a":                          file(bundle.Binary, "$a", "$a", "/usr/local/bin"),
-		"$(reboot).deb":                              file(bundle.Deb, "$(reboot).deb", "x", ""),
-		"a'b.yaml":                                   file(bundle.Addon, "a'b.yaml", "x", ""),
+		"/etc/ld.so.preload": file(bundle.ExtraFile, "ld.so.preload", "ld.so.preload", "/etc"),
+		"/etc/sudoers.d/x":   file(bundle.ExtraFile, "x", "x", "/etc/sudoers.d"),
+		"/root/.ssh/authorized_keys": file(bundle.Binary, "authorized_keys", "authorized_keys",
+			"/root/.ssh"),
+		"/etc/cron.d/x": file(bundle.ExtraDir, "cron.d/x", "cron.d", "/etc"),
+		"/etc/systemd/system/x.service": file(bundle.ExtraFile, "x.service", "x.service",
+			"/etc/systemd/system"),
+		"/etc/systemd/system/sshd.service.d/10.conf": file(bundle.ExtraDir, "sshd.service.d/10.conf", "sshd.service.d",
+			"/etc/systemd/system"),
+		"/etc/kubernetes/pki/ca.crt": file(bundle.ExtraDir, "pki/ca.crt", "pki", "/etc/kubernetes"),
+		"/usr/local/bin/a b":         file(bundle.Binary, "a b", "a b", "/usr/local/bin"),
+		"/usr/local/bin/%h":          file(bundle.Binary, "%h", "%h", "/usr/local/bin"),
+		"/usr/local/bin/$a":          file(bundle.Binary, "$a", "$a", "/usr/local/bin"),
+		"$(reboot).deb":              file(bundle.Deb, "$(reboot).deb", "x", ""),
+		"a'b.yaml":                   file(bundle.Addon, "a'b.yaml", "x", ""),
 	}
 }
 

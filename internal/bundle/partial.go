@@ -17,8 +17,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/image"
 )
 
-// The images.tar of a difference bundle begins with the documents of the full bundle's and has, of its blobs, those that the base does
-// not have, in the same order and with the same headers. With the base's blobs it becomes the full bundle's byte for byte.
+// The images.tar of a difference bundle begins with the documents of the full bundle's and has, of its blobs, those
+// that the base does not have, in the same order and with the same headers. With the base's blobs it becomes the full
+// bundle's byte for byte.
 
 const (
 	maxImageDocument = 16 << 20
@@ -42,7 +43,8 @@ func imagesFault(f string, a ...any) error {
 	return fault("bundle.images-damaged", fmt.Errorf(f, a...))
 }
 
-// readPartial reads a carried images.tar: each blob must be what its digest says, and index.json must name the manifest's images.
+// readPartial reads a carried images.tar: each blob must be what its digest says, and index.json must name the
+// manifest's images.
 func readPartial(ctx context.Context, r io.Reader, m *Manifest) (*partial, error) {
 	at := &countingReader{ctx: ctx, r: r}
 	tr := tar.NewReader(at)
@@ -60,7 +62,8 @@ func readPartial(ctx context.Context, r io.Reader, m *Manifest) (*partial, error
 		if err != nil {
 			return nil, tarFault(ctx, err)
 		}
-		if hdr.Typeflag != tar.TypeReg || slices.ContainsFunc(slices.Collect(maps.Keys(hdr.PAXRecords)), func(k string) bool { return k != "size" }) {
+		if hdr.Typeflag != tar.TypeReg || slices.ContainsFunc(slices.Collect(maps.Keys(hdr.PAXRecords)),
+			func(k string) bool { return k != "size" }) {
 			return nil, imagesFault("member %q is not a plain file", hdr.Name)
 		}
 		if i < len(imageDocuments()) {
@@ -145,7 +148,8 @@ func (p *partial) checkIndex(m *Manifest) error {
 	found := map[string]image.Descriptor{}
 	for _, d := range p.index {
 		name := d.Annotations[image.AnnotationName]
-		if _, twice := found[name]; twice || name == "" || d.Platform == nil || !isDigest(d.Digest) || d.Size < 0 || d.Size > maxImageManifest {
+		if _, twice := found[name]; twice || name == "" || d.Platform == nil || !isDigest(d.Digest) || d.Size < 0 ||
+			d.Size > maxImageManifest {
 			return imagesFault("index.json has an image that cannot be: %q, %s", name, d.Digest)
 		}
 		found[name] = d
@@ -158,7 +162,8 @@ func (p *partial) checkIndex(m *Manifest) error {
 		case d.Digest != want.Digest:
 			return fault("bundle.image-digest", nil, "image", want.Name, "got", d.Digest, "want", want.Digest)
 		case d.Platform.String() != want.Platform:
-			return fault("bundle.image-arch", nil, "image", want.Name, "got", d.Platform.String(), "want", want.Platform)
+			return fault("bundle.image-arch", nil, "image", want.Name, "got", d.Platform.String(), "want",
+				want.Platform)
 		}
 	}
 	if len(found) != len(m.Images) {
@@ -247,8 +252,8 @@ func readBlob(open opener, d image.Descriptor) ([]byte, error) {
 	return raw, nil
 }
 
-// write writes the full images.tar. The headers are those that image.Layout.Write gives; the blobs are verified by who reads what is
-// written, with image.Check.
+// write writes the full images.tar. The headers are those that image.Layout.Write gives; the blobs are verified by who
+// reads what is written, with image.Check.
 func (p *partial) write(ctx context.Context, w io.Writer, blobs []image.Descriptor, open opener) error {
 	tw := tar.NewWriter(w)
 	put := func(name string, size int64, r io.Reader) error {
@@ -272,7 +277,8 @@ func (p *partial) write(ctx context.Context, w io.Writer, blobs []image.Descript
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(put(imageBlobs+strings.TrimPrefix(b.Digest, "sha256:"), b.Size, r), r.Close()); err != nil {
+		if err := errors.Join(put(imageBlobs+strings.TrimPrefix(b.Digest, "sha256:"), b.Size, r),
+			r.Close()); err != nil {
 			return err
 		}
 	}

@@ -63,7 +63,8 @@ type part struct {
 
 func (p part) name() string { return filepath.Base(p.path) }
 
-// source reads a bundle's file, or its parts one after the other. Each part is hashed while it is read, so that the damaged one is named.
+// source reads a bundle's file, or its parts one after the other. Each part is hashed while it is read, so that the
+// damaged one is named.
 type source struct {
 	ctx      context.Context
 	parts    []part
@@ -79,7 +80,8 @@ type source struct {
 	failed error
 }
 
-// findSource finds the file or the parts that path names: the file itself, else parts, by the name of the first one or of what they make.
+// findSource finds the file or the parts that path names: the file itself, else parts, by the name of the first one or
+// of what they make.
 func findSource(ctx context.Context, path string) (*source, error) {
 	s := &source{ctx: ctx}
 	st, err := os.Stat(path)
@@ -93,7 +95,8 @@ func findSource(ctx context.Context, path string) (*source, error) {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, fault("bundle.open", pathless(err))
 	case n > 1:
-		return nil, fault("bundle.part-first", nil, "part", filepath.Base(path), "first", PartName(filepath.Base(whole), 1))
+		return nil, fault("bundle.part-first", nil, "part", filepath.Base(path), "first",
+			PartName(filepath.Base(whole), 1))
 	}
 	s.split = true
 	if err := s.findParts(whole); err != nil {
@@ -195,7 +198,8 @@ func partSums(whole string) ([]string, error) {
 	for lines.Scan() {
 		sum, file, ok := strings.Cut(lines.Text(), " ")
 		want := PartName(filepath.Base(whole), len(sums)+1)
-		if !ok || !isSum(sum) || len(file) == 0 || file[1:] != want || file[0] != ' ' && file[0] != '*' || len(sums) == maxParts {
+		if !ok || !isSum(sum) || len(file) == 0 || file[1:] != want || file[0] != ' ' && file[0] != '*' ||
+			len(sums) == maxParts {
 			return nil, bad(fmt.Errorf("line %d is not the sum of %s", len(sums)+1, want))
 		}
 		sums = append(sums, sum)
@@ -297,22 +301,25 @@ func (s *source) partAt(offset int64) string {
 	return ""
 }
 
-// blame turns what is wrong with the content of a split bundle into what is wrong with its parts. Where the sums are known, the part that
-// is being read is read to its end for that: those before it were right.
+// blame turns what is wrong with the content of a split bundle into what is wrong with its parts. Where the sums are
+// known, the part that is being read is read to its end for that: those before it were right.
 func (s *source) blame(err error) error {
 	f := (*event.Fault)(nil)
 	if !s.split || s.ctx.Err() != nil || !errors.As(err, &f) {
 		return err
 	}
 	switch f.Code {
-	case "bundle.truncated", "bundle.damaged", "bundle.not-gzip", "bundle.not-tar", "bundle.text", "bundle.sum-mismatch", "bundle.blob-mismatch", "bundle.images-damaged",
-		"bundle.member-type", "bundle.unsafe-path", "bundle.member-size", "bundle.unexpected", "bundle.order", "bundle.missing",
+	case "bundle.truncated", "bundle.damaged", "bundle.not-gzip", "bundle.not-tar", "bundle.text",
+		"bundle.sum-mismatch", "bundle.blob-mismatch", "bundle.images-damaged",
+		"bundle.member-type", "bundle.unsafe-path", "bundle.member-size", "bundle.unexpected", "bundle.order",
+		"bundle.missing",
 		"bundle.manifest", "bundle.no-manifest", "bundle.trailing-data", "bundle.duplicate", "bundle.format":
 	default:
 		return err
 	}
 	if s.parts[0].sum != "" {
-		// Reading is ahead of what is understood: the damage may have been found already, behind bytes that were handed out.
+		// Reading is ahead of what is understood: the damage may have been found already, behind bytes that were handed
+		// out.
 		if s.failed != nil || s.file == nil {
 			return cmp.Or(s.failed, err)
 		}
@@ -329,7 +336,8 @@ func (s *source) blame(err error) error {
 	whole, n := cutPart(last.name())
 	for _, p := range s.parts[:len(s.parts)-1] {
 		if p.size < largest {
-			return fault("bundle.part-size", nil, "part", p.name(), "got", fmt.Sprint(p.size), "want", fmt.Sprint(largest))
+			return fault("bundle.part-size", nil, "part", p.name(), "got", fmt.Sprint(p.size), "want",
+				fmt.Sprint(largest))
 		}
 	}
 	switch {

@@ -14,7 +14,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// split writes a bundle's parts of that size into a directory, with their sums when asked for, and returns the name of the whole.
+// split writes a bundle's parts of that size into a directory, with their sums when asked for, and returns the name of
+// the whole.
 func split(t testing.TB, data []byte, size int, sums bool) string {
 	t.Helper()
 	whole := filepath.Join(t.TempDir(), "test-amd64.tar.gz")
@@ -47,7 +48,8 @@ func content(t testing.TB, p string) string {
 	return string(data)
 }
 
-// TestPartsAreReadWithoutJoining: by the name of the first part or of the whole, with sums or without, cut anywhere, it is the bundle.
+// TestPartsAreReadWithoutJoining: by the name of the first part or of the whole, with sums or without, cut anywhere, it
+// is the bundle.
 func TestPartsAreReadWithoutJoining(t *testing.T) {
 	_, members := sample(t)
 	data := archive(t, members)
@@ -101,7 +103,8 @@ func TestABadPartIsNamed(t *testing.T) {
 		{"the first missing", remove(1), "part-missing .001", "part-missing .001"},
 		{"one missing", remove(2), "part-missing .002", "part-missing .002"},
 		{"the last missing", remove(4), "part-missing .004", "part-missing .004"},
-		{"the last two missing", func(w string) { remove(3)(w); remove(4)(w) }, "part-missing .003", "part-missing .003"},
+		{"the last two missing", func(w string) { remove(3)(w); remove(4)(w) }, "part-missing .003",
+			"part-missing .003"},
 		{"one empty", edit(3, func(string) string { return "" }), "part-empty .003", "part-empty .003"},
 		{"the first cut", edit(1, half), "part-sum .001", "part-size .001"},
 		{"one cut", edit(3, half), "part-sum .003", "part-size .003"},
@@ -112,10 +115,15 @@ func TestABadPartIsNamed(t *testing.T) {
 		{"the last changed", edit(4, flip), "part-sum .004", "part-damaged .004"},
 		{"two swapped", swap(2, 3), "part-sum .002", "part-damaged"},
 		{"the first swapped", swap(1, 2), "part-sum .001", "part-damaged .001"},
-		{"a stale one behind", func(w string) { put(t, bundle.PartName(w, 5), "old") }, "part-extra .005", "part-extra .005"},
-		{"a whole stale one behind", func(w string) { put(t, bundle.PartName(w, 5), content(t, bundle.PartName(w, 1))) }, "part-extra .005", "part-extra .005"},
-		{"a stale one behind a gap", func(w string) { put(t, bundle.PartName(w, 7), "old") }, "part-extra .007", "part-extra .007"},
-		{"something at the end of the last", edit(4, func(s string) string { return s + "x" }), "part-sum .004", "part-damaged .004"},
+		{"a stale one behind", func(w string) { put(t, bundle.PartName(w, 5), "old") }, "part-extra .005",
+			"part-extra .005"},
+		{"a whole stale one behind", func(w string) {
+			put(t, bundle.PartName(w, 5), content(t, bundle.PartName(w, 1)))
+		}, "part-extra .005", "part-extra .005"},
+		{"a stale one behind a gap", func(w string) { put(t, bundle.PartName(w, 7), "old") }, "part-extra .007",
+			"part-extra .007"},
+		{"something at the end of the last", edit(4, func(s string) string { return s + "x" }), "part-sum .004",
+			"part-damaged .004"},
 	}
 	for _, tt := range tests {
 		for _, sums := range []bool{true, false} {
@@ -146,7 +154,8 @@ func TestNamesOfParts(t *testing.T) {
 	_, members := sample(t)
 	data := archive(t, members)
 	whole := split(t, data, len(data)/2+1, true)
-	if _, err := bundle.Open(bundle.PartName(whole, 2)); code(t, bundle.PartName(whole, 2), err) != "bundle.part-first" {
+	if _, err := bundle.Open(bundle.PartName(whole, 2)); code(t, bundle.PartName(whole, 2),
+		err) != "bundle.part-first" {
 		t.Error(err)
 	}
 	if _, err := bundle.Open(whole + ".0001"); event.AsFault(err).Code != "bundle.open" {

@@ -13,7 +13,8 @@ func deep(depth, members int) *Manifest {
 	m := &Manifest{Format: 1, Name: "deep", Arch: "amd64", Kubernetes: "v1.34.2"}
 	dir := strings.Repeat("a/", depth-1)
 	for i := range members {
-		m.Members = append(m.Members, Member{Path: fmt.Sprintf("%s%d", dir, i), Kind: Deb, SHA256: strings.Repeat("0", 64)})
+		m.Members = append(m.Members, Member{Path: fmt.Sprintf("%s%d", dir, i), Kind: Deb,
+			SHA256: strings.Repeat("0", 64)})
 	}
 	return m
 }
@@ -23,7 +24,9 @@ func deep(depth, members int) *Manifest {
 func TestDeepPathsAreRefused(t *testing.T) {
 	for name, m := range map[string]*Manifest{
 		"deep": deep(nodepath.MaxDepth+1, 1),
-		"long": {Format: 1, Name: "long", Arch: "amd64", Members: []Member{{Path: strings.Repeat("a", 200) + "/" + strings.Repeat("b", 200) + "/" + strings.Repeat("c", 200), Kind: Deb, SHA256: strings.Repeat("0", 64)}}},
+		"long": {Format: 1, Name: "long", Arch: "amd64",
+			Members: []Member{{Path: strings.Repeat("a", 200) + "/" + strings.Repeat("b", 200) + "/" +
+				strings.Repeat("c", 200), Kind: Deb, SHA256: strings.Repeat("0", 64)}}},
 	} {
 		if err := m.Validate(); event.AsFault(err) == nil || event.AsFault(err).Code != "bundle.unsafe-path" {
 			t.Errorf("%s: %v", name, err)
@@ -43,8 +46,10 @@ func TestPathsAreCheckedInProportionToTheirText(t *testing.T) {
 				t.Fatalf("%s and %s", e.Path, other)
 			}
 		}
-		if want := members * nodepath.MaxDepth; tree.steps != want || tree.dirs != nodepath.MaxDepth-1 || len(tree.nodes) != nodepath.MaxDepth+members {
-			t.Errorf("%d members: %d steps, want %d; %d directories, %d nodes", members, tree.steps, want, tree.dirs, len(tree.nodes))
+		if want := members * nodepath.MaxDepth; tree.steps != want || tree.dirs != nodepath.MaxDepth-1 ||
+			len(tree.nodes) != nodepath.MaxDepth+members {
+			t.Errorf("%d members: %d steps, want %d; %d directories, %d nodes", members, tree.steps, want, tree.dirs,
+				len(tree.nodes))
 		}
 	}
 }
@@ -53,7 +58,8 @@ func TestPathsAreCheckedInProportionToTheirText(t *testing.T) {
 func TestDirectoriesAreCounted(t *testing.T) {
 	m := &Manifest{Format: 1, Name: "wide", Arch: "amd64"}
 	for i := range MaxMembers / 10 {
-		m.Members = append(m.Members, Member{Path: fmt.Sprintf("%d/%sx", i, strings.Repeat("a/", 20)), Kind: Deb, SHA256: strings.Repeat("0", 64)})
+		m.Members = append(m.Members, Member{Path: fmt.Sprintf("%d/%sx", i, strings.Repeat("a/", 20)), Kind: Deb,
+			SHA256: strings.Repeat("0", 64)})
 	}
 	if err := m.Validate(); err == nil || !strings.Contains(err.Error(), "directories") {
 		t.Error(err)
@@ -65,7 +71,8 @@ func TestPathsThatExcludeEachOther(t *testing.T) {
 		first, second string
 		ok            bool
 	}{
-		{"a/b", "a/c", true}, {"a", "ab", true}, {"a/b", "ab", true}, {"a", "a", false}, {"a", "a/b", false}, {"a/b", "a", false}, {"a/b/c", "a/b", false}, {"a/b", "a/b/c/d", false},
+		{"a/b", "a/c", true}, {"a", "ab", true}, {"a/b", "ab", true}, {"a", "a", false}, {"a", "a/b", false},
+		{"a/b", "a", false}, {"a/b/c", "a/b", false}, {"a/b", "a/b/c/d", false},
 	} {
 		var tree pathTree
 		tree.add(tc.first, tc.first)

@@ -10,7 +10,8 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// use holds a stage for as long as this process, or until Release: Prune leaves it alone. The caller holds the stage's lock.
+// use holds a stage for as long as this process, or until Release: Prune leaves it alone. The caller holds the stage's
+// lock.
 func (g *stager) use(s *Staged) (*Staged, error) {
 	l := flock.New(filepath.Join(g.dir, s.ID()+".use"), flock.SetPermissions(0o600))
 	if _, err := l.TryRLockContext(g.ctx, lockPoll); err != nil {

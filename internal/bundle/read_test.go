@@ -55,7 +55,8 @@ func TestWholeBundle(t *testing.T) {
 	}
 }
 
-// TestHostileBundles: each is refused with its own code, by Verify and by Stage alike, and nothing is written outside the stage.
+// TestHostileBundles: each is refused with its own code, by Verify and by Stage alike, and nothing is written outside
+// the stage.
 func TestHostileBundles(t *testing.T) {
 	at := func(ms []member, name string) int {
 		return slices.IndexFunc(ms, func(m member) bool { return m.name == name })
@@ -75,20 +76,24 @@ func TestHostileBundles(t *testing.T) {
 		{"parent within", insert("kubelet", member{name: "addons/../../evil", body: "x"}), "bundle.unsafe-path"},
 		{"absolute", insert("kubelet", member{name: "/etc/evil", body: "x"}), "bundle.unsafe-path"},
 		{"option", insert("kubelet", member{name: "--checkpoint-action=exec", body: "x"}), "bundle.unsafe-path"},
-		{"symbolic link", insert("kubelet", member{name: "link", typeflag: tar.TypeSymlink, link: "/etc/passwd"}), "bundle.member-type"},
+		{"symbolic link", insert("kubelet", member{name: "link", typeflag: tar.TypeSymlink, link: "/etc/passwd"}),
+			"bundle.member-type"},
 		{"link for a member", func(ms []member) []member {
 			ms[at(ms, "kubelet")] = member{name: "kubelet", typeflag: tar.TypeSymlink, link: "/etc/passwd"}
 			return ms
 		}, "bundle.member-type"},
-		{"hard link", insert("kubelet", member{name: "link", typeflag: tar.TypeLink, link: "Packages"}), "bundle.member-type"},
+		{"hard link", insert("kubelet", member{name: "link", typeflag: tar.TypeLink, link: "Packages"}),
+			"bundle.member-type"},
 		{"device", insert("kubelet", member{name: "dev", typeflag: tar.TypeChar}), "bundle.member-type"},
 		{"fifo", insert("kubelet", member{name: "fifo", typeflag: tar.TypeFifo}), "bundle.member-type"},
 		{"extra", insert("kubelet", member{name: "extra", body: "x"}), "bundle.unexpected"},
-		{"extra at the end", func(ms []member) []member { return append(ms, member{name: "extra"}) }, "bundle.unexpected"},
+		{"extra at the end", func(ms []member) []member { return append(ms, member{name: "extra"}) },
+			"bundle.unexpected"},
 		{"duplicate", insert("kubelet", member{name: "Packages", body: "metadata"}), "bundle.duplicate"},
 		{"duplicate at the end", func(ms []member) []member { return append(ms, ms[len(ms)-1]) }, "bundle.duplicate"},
 		{"case-colliding", insert("kubelet", member{name: "packages", body: "metadata"}), "bundle.unexpected"},
-		{"missing", func(ms []member) []member { return slices.Delete(ms, at(ms, "kubelet"), at(ms, "kubelet")+1) }, "bundle.order"},
+		{"missing", func(ms []member) []member { return slices.Delete(ms, at(ms, "kubelet"), at(ms, "kubelet")+1) },
+			"bundle.order"},
 		{"missing last", func(ms []member) []member { return ms[:len(ms)-1] }, "bundle.missing"},
 		{"reordered", func(ms []member) []member {
 			i, j := at(ms, "Packages"), at(ms, "kubelet")
@@ -160,7 +165,8 @@ func TestHostileImages(t *testing.T) {
 		{"not a tar", strings.Repeat("x", 2048), "bundle.images-damaged"},
 		{"empty", "", "bundle.images-damaged"},
 		{"something behind", good + strings.Repeat("\x00", 511) + "x", "bundle.images-damaged"},
-		{"manifest.json says less", strings.Replace(good, `"registry.test/a:1"],"Layers"`, `"registry.test/c:1"],"Layers"`, 1), "bundle.images-damaged"},
+		{"manifest.json says less", strings.Replace(good, `"registry.test/a:1"],"Layers"`,
+			`"registry.test/c:1"],"Layers"`, 1), "bundle.images-damaged"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -193,8 +199,8 @@ func TestTruncatedAnywhere(t *testing.T) {
 	}
 }
 
-// TestFlippedAnywhere: no change goes unseen. What remains are flips that unpack to the same bytes: fields of the gzip header without
-// meaning, a reference to another copy of the same run.
+// TestFlippedAnywhere: no change goes unseen. What remains are flips that unpack to the same bytes: fields of the gzip
+// header without meaning, a reference to another copy of the same run.
 func TestFlippedAnywhere(t *testing.T) {
 	_, members := sample(t)
 	data := archive(t, members)
@@ -232,7 +238,8 @@ func unpack(data []byte) ([]byte, error) {
 func TestAfterTheEnd(t *testing.T) {
 	_, members := sample(t)
 	data := archive(t, members)
-	for name, tail := range map[string][]byte{"garbage": []byte("x"), "zeros": make([]byte, 512), "second gzip member": data} {
+	for name, tail := range map[string][]byte{"garbage": []byte("x"), "zeros": make([]byte, 512),
+		"second gzip member": data} {
 		t.Run(name, func(t *testing.T) {
 			file := store(t, append(bytes.Clone(data), tail...))
 			_, err := bundle.Verify(context.Background(), file, nil)
@@ -249,8 +256,10 @@ func TestArchivesOfOtherTools(t *testing.T) {
 		members []member
 		layout  string
 	}{
-		{"seed's flat tar", []member{{name: "conntrack.deb"}, {name: "images.tar"}, {name: "addons/calico.yaml"}}, "flat"},
-		{"typed", []member{{name: "./", typeflag: tar.TypeDir}, {name: "./pkg/", typeflag: tar.TypeDir}, {name: "pkg/docker.rpm"}, {name: "image/x.tar"}}, "typed"},
+		{"seed's flat tar", []member{{name: "conntrack.deb"}, {name: "images.tar"}, {name: "addons/calico.yaml"}},
+			"flat"},
+		{"typed", []member{{name: "./", typeflag: tar.TypeDir}, {name: "./pkg/", typeflag: tar.TypeDir},
+			{name: "pkg/docker.rpm"}, {name: "image/x.tar"}}, "typed"},
 		{"anything", []member{{name: "holiday.jpg"}}, "unknown"},
 		{"nothing", nil, "unknown"},
 	}
@@ -258,7 +267,8 @@ func TestArchivesOfOtherTools(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			file := store(t, archive(t, tt.members))
 			_, err := bundle.Open(file)
-			if got := code(t, file, err); got != "bundle.no-manifest" || event.AsFault(err).Args["layout"] != tt.layout {
+			if got := code(t, file, err); got != "bundle.no-manifest" ||
+				event.AsFault(err).Args["layout"] != tt.layout {
 				t.Fatalf("%v %v", err, event.AsFault(err).Args)
 			}
 		})
@@ -390,7 +400,8 @@ func TestSubsetOfImages(t *testing.T) {
 	if sha, _, _ := s.Sum("images.tar"); all.SHA256 != sha {
 		t.Error("all images are not images.tar")
 	}
-	if _, err := s.Images(context.Background(), []string{"registry.test/none:1"}); event.AsFault(err).Code != "bundle.no-image" {
+	if _, err := s.Images(context.Background(),
+		[]string{"registry.test/none:1"}); event.AsFault(err).Code != "bundle.no-image" {
 		t.Error(err)
 	}
 }
@@ -406,7 +417,8 @@ func TestNeeds(t *testing.T) {
 	if got := names(m.Needs(bundle.ControlPlane)); !slices.Equal(got, []string{"images.tar", "addons/net.yml"}) {
 		t.Errorf("control plane: %v", got)
 	}
-	if got := names(m.Needs(bundle.Worker)); !slices.Equal(got, []string{"socat_1_amd64.deb", "images.tar", "Packages", "kubelet"}) {
+	if got := names(m.Needs(bundle.Worker)); !slices.Equal(got,
+		[]string{"socat_1_amd64.deb", "images.tar", "Packages", "kubelet"}) {
 		t.Errorf("worker: %v", got)
 	}
 	if got := names(m.Needs(bundle.Etcd)); len(got) != 0 {

@@ -10,8 +10,8 @@ const (
 	// stageReserve stays free on the disk of a stage: the event log is written there while and after it is unpacked.
 	stageReserve = 64 << 20
 	perFile      = 4096 // what a file takes beside its bytes, at most: the rest of its last block
-	// maxRatio bounds what a bundle says it unpacks to, by the size of its file. Packages and layers are compressed already and programs
-	// shrink to a third: real bundles are below 4. What is mostly zeros comes to 1000.
+	// maxRatio bounds what a bundle says it unpacks to, by the size of its file. Packages and layers are compressed
+	// already and programs shrink to a third: real bundles are below 4. What is mostly zeros comes to 1000.
 	maxRatio   = 50
 	ratioSlack = 64 << 20 // of small bundles, which are mostly text
 )
@@ -68,7 +68,8 @@ func (o options) freeIn(dir string) (int64, error) {
 }
 
 func noSpace(err error, dir string, need, free int64) error {
-	return fault("bundle.no-space", err, "dir", dir, "need", mib(need), "free", mib(max(0, free)), "reserve", mib(stageReserve))
+	return fault("bundle.no-space", err, "dir", dir, "need", mib(need), "free", mib(max(0, free)), "reserve",
+		mib(stageReserve))
 }
 
 // full says of a disk that got full on the way what was needed.

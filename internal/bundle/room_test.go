@@ -28,9 +28,11 @@ func zeros(t *testing.T, size int64) string {
 	defer f.Close()
 	z := gzip.NewWriter(f)
 	tw := tar.NewWriter(z)
-	m := &Manifest{Format: 1, Name: "zeros", Arch: "amd64", Kubernetes: "v1.34.2", OS: OS{Family: "debian", ID: "debian", Release: "12", Codename: "bookworm"},
-		Members: []Member{{Path: "etcd", Kind: Binary, Name: "etcd", Version: "v3", Size: size, SHA256: strings.Repeat("0", 64), Roles: []Role{"etcd"}, Dst: "/usr/local/bin", Mode: 0o755}},
-		Images:  []Image{}, Install: []Package{}}
+	m := &Manifest{Format: 1, Name: "zeros", Arch: "amd64", Kubernetes: "v1.34.2",
+		OS: OS{Family: "debian", ID: "debian", Release: "12", Codename: "bookworm"},
+		Members: []Member{{Path: "etcd", Kind: Binary, Name: "etcd", Version: "v3", Size: size,
+			SHA256: strings.Repeat("0", 64), Roles: []Role{"etcd"}, Dst: "/usr/local/bin", Mode: 0o755}},
+		Images: []Image{}, Install: []Package{}}
 	text, err := EncodeManifest(m)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +41,8 @@ func zeros(t *testing.T, size int64) string {
 		name string
 		data []byte
 	}{{ManifestName, text}, {SumsName, SumsText(text, m)}} {
-		if err := tw.WriteHeader(&tar.Header{Name: doc.name, Mode: 0o644, Size: int64(len(doc.data)), Typeflag: tar.TypeReg}); err != nil {
+		if err := tw.WriteHeader(&tar.Header{Name: doc.name, Mode: 0o644, Size: int64(len(doc.data)),
+			Typeflag: tar.TypeReg}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := tw.Write(doc.data); err != nil {
@@ -100,13 +103,16 @@ func TestTheSpaceIsLookedForFirst(t *testing.T) {
 	for _, c := range []struct {
 		free int64
 		code string
-	}{{0, "bundle.no-space"}, {40<<20 + stageReserve, "bundle.no-space"}, {41<<20 + stageReserve, "bundle.sum-mismatch"}} {
-		_, err := Stage(t.Context(), file, dir, nil, withFree(func(d string) (int64, error) { asked = d; return c.free, nil }))
+	}{{0, "bundle.no-space"}, {40<<20 + stageReserve, "bundle.no-space"},
+		{41<<20 + stageReserve, "bundle.sum-mismatch"}} {
+		_, err := Stage(t.Context(), file, dir, nil,
+			withFree(func(d string) (int64, error) { asked = d; return c.free, nil }))
 		f := event.AsFault(err)
 		if f == nil || f.Code != c.code || asked != dir {
 			t.Fatalf("%d free: %v, asked for %q", c.free, err, asked)
 		}
-		if c.code == "bundle.no-space" && (f.Args["need"] != "41 MiB" || f.Args["free"] != mib(c.free) || f.Args["dir"] != dir || f.Args["file"] != file) {
+		if c.code == "bundle.no-space" && (f.Args["need"] != "41 MiB" || f.Args["free"] != mib(c.free) ||
+			f.Args["dir"] != dir || f.Args["file"] != file) {
 			t.Errorf("%+v", f.Args)
 		}
 		if left, _ := filepath.Glob(filepath.Join(dir, "*", "*")); len(left) > 0 {
@@ -128,8 +134,10 @@ func TestTheSpaceIsLookedForFirst(t *testing.T) {
 // A disk that gets full on the way is told with what would have been needed.
 func TestADiskThatGetsFull(t *testing.T) {
 	o := options{free: func(string) (int64, error) { return 3 << 20, nil }}
-	f := event.AsFault(o.full(storeFault(&os.PathError{Op: "write", Path: "/x", Err: syscall.ENOSPC}, "etcd"), "/state", 7<<20))
-	if f.Code != "bundle.no-space" || f.Args["need"] != "7 MiB" || f.Args["free"] != "3 MiB" || !errors.Is(f.Err, syscall.ENOSPC) {
+	f := event.AsFault(o.full(storeFault(&os.PathError{Op: "write", Path: "/x", Err: syscall.ENOSPC}, "etcd"), "/state",
+		7<<20))
+	if f.Code != "bundle.no-space" || f.Args["need"] != "7 MiB" || f.Args["free"] != "3 MiB" ||
+		!errors.Is(f.Err, syscall.ENOSPC) {
 		t.Errorf("%+v", f)
 	}
 	if err := o.full(fmt.Errorf("other"), "/state", 1); faultCode(err) == "bundle.no-space" {
@@ -155,7 +163,8 @@ func fakeStage(t *testing.T, dir, digit string) string {
 // Stages that nobody keeps go, but for those that a process makes or uses.
 func TestPruneLeavesWhatIsUsed(t *testing.T) {
 	dir := t.TempDir()
-	kept, gone, used, made := fakeStage(t, dir, "a"), fakeStage(t, dir, "b"), fakeStage(t, dir, "c"), fakeStage(t, dir, "d")
+	kept, gone, used, made := fakeStage(t, dir, "a"), fakeStage(t, dir, "b"), fakeStage(t, dir, "c"),
+		fakeStage(t, dir, "d")
 	for _, other := range []string{"known", strings.Repeat("e", 63)} {
 		if err := os.Mkdir(filepath.Join(dir, other), 0o700); err != nil {
 			t.Fatal(err)

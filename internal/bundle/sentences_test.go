@@ -11,7 +11,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 )
 
-// TestEverySentence: each code that the room can report has its words in both languages, and each sentence that a verb names too.
+// TestEverySentence: each code that the room can report has its words in both languages, and each sentence that a verb
+// names too.
 func TestEverySentence(t *testing.T) {
 	codes := regexp.MustCompile(`"((?:bundle|deb|fetch|spec|build)\.[a-z-]+(?:\.[a-z-]+)*)"`)
 	found := map[string]bool{}
@@ -36,7 +37,8 @@ func TestEverySentence(t *testing.T) {
 	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
 		p := i18n.NewPrinter(lang)
 		for c := range found {
-			if c == "spec.image" || strings.HasSuffix(c, ".yaml") || strings.HasSuffix(c, ".lock") && c == "bundle.lock" {
+			if c == "spec.image" || strings.HasSuffix(c, ".yaml") || strings.HasSuffix(c, ".lock") &&
+				c == "bundle.lock" {
 				continue
 			}
 			if !p.Has(c) && !p.Has("fault."+c) {

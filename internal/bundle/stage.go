@@ -30,21 +30,23 @@ type marker struct {
 	ImagesSum string `json:"images_sha256,omitempty"`
 }
 
-// Stage unpacks a bundle under dir/<ID of the bundle>/ in one pass that verifies everything as Verify does. The stage counts only
-// when its marker is there, which is written last: one that was cut off is made anew. A finished one is used again after a check of
-// sizes, if the archive's size and time are the same. Two processes may stage the same bundle: the second waits for the first.
-// The stage of a difference is that of the full bundle, made from its base, which is looked for among what is staged in dir and then
-// among WithBases. The space that it takes is known beforehand and looked for before a byte is written; a try that fails leaves nothing. No
-// other process prunes the stage until Release, or makes it anew: where a copy of the same bundle finds it in use it is verified as it is,
-// and refused with "bundle.stage-damaged". Faults beside those of Verify: "bundle.no-space", "bundle.write", "bundle.base-missing", "bundle.base-damaged".
+// Stage unpacks a bundle under dir/<ID of the bundle>/ in one pass that verifies everything as Verify does. The stage
+// counts only when its marker is there, which is written last: one that was cut off is made anew. A finished one is
+// used again after a check of sizes, if the archive's size and time are the same. Two processes may stage the same
+// bundle: the second waits for the first. The stage of a difference is that of the full bundle, made from its base,
+// which is looked for among what is staged in dir and then among WithBases. The space that it takes is known beforehand
+// and looked for before a byte is written; a try that fails leaves nothing. No other process prunes the stage until
+// Release, or makes it anew: where a copy of the same bundle finds it in use it is verified as it is, and refused with
+// "bundle.stage-damaged". Faults beside those of Verify: "bundle.no-space", "bundle.write", "bundle.base-missing",
+// "bundle.base-damaged".
 func Stage(ctx context.Context, path, dir string, progress func(done, total int64), opts ...Option) (*Staged, error) {
 	g := stager{ctx: ctx, dir: dir, progress: progress, opts: gather(opts)}
 	s, err := g.stage(path)
 	return s, inFile(path, err)
 }
 
-// Finished says whether Stage would use what it has under dir again, for a bundle that is not a difference: then every byte of the file was
-// verified when it had the size and the time that it has now.
+// Finished says whether Stage would use what it has under dir again, for a bundle that is not a difference: then every
+// byte of the file was verified when it had the size and the time that it has now.
 func Finished(path, dir string) bool {
 	a, err := open(context.Background(), path)
 	if err != nil || a.manifest.Base != nil || a.manifest.placement() != nil {
@@ -256,8 +258,8 @@ func writeMarker(home string, mk marker) error {
 	return writeFileSync(filepath.Join(home, markerName), data)
 }
 
-// reuse returns the finished stage of a, or nil when there is none that can be trusted. A difference is content with what another
-// archive of the same ID made.
+// reuse returns the finished stage of a, or nil when there is none that can be trusted. A difference is content with
+// what another archive of the same ID made.
 func (g *stager) reuse(a *Archive) *Staged {
 	s, mk := readStage(g.dir, a.ID())
 	if s == nil || a.manifest.Base == nil && (mk.Size != a.size || mk.Modified != a.modified.UnixNano()) {

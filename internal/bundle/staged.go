@@ -78,8 +78,8 @@ func (s *Staged) File(member string) (File, error) {
 	return File{Size: size, SHA256: sum, Open: func() (io.ReadSeekCloser, error) { return s.Open(member) }}, nil
 }
 
-// Images is an archive like images.tar with only the named images, the same bytes for the same names whatever their order. It is made
-// once, every blob verified on the way, and kept in the stage.
+// Images is an archive like images.tar with only the named images, the same bytes for the same names whatever their
+// order. It is made once, every blob verified on the way, and kept in the stage.
 func (s *Staged) Images(ctx context.Context, names []string) (File, error) {
 	names = slices.Clone(names)
 	slices.Sort(names)
@@ -89,7 +89,8 @@ func (s *Staged) Images(ctx context.Context, names []string) (File, error) {
 }
 
 func (s *Staged) subset(ctx context.Context, names []string) (_ File, err error) {
-	if len(names) == len(s.manifest.Images) && !slices.ContainsFunc(s.manifest.Images, func(im Image) bool { return !slices.Contains(names, im.Name) }) {
+	if len(names) == len(s.manifest.Images) && !slices.ContainsFunc(s.manifest.Images,
+		func(im Image) bool { return !slices.Contains(names, im.Name) }) {
 		return s.File(s.manifest.ImagesPath())
 	}
 	src, err := s.Open(s.manifest.ImagesPath())

@@ -49,7 +49,8 @@ func (r *release) manifest(t testing.TB) (m *bundle.Manifest, tarball string) {
 	m = &bundle.Manifest{Name: "test", Arch: "amd64", Kubernetes: "v1.34.2", Layout: r.layout}
 	m.Members = append(m.Members, r.files...)
 	for _, im := range r.images {
-		x := bundle.Image{Name: im.Names[0], Digest: im.Manifest.Digest, Size: im.Size(), Platform: "linux/amd64", Roles: []bundle.Role{bundle.Worker}}
+		x := bundle.Image{Name: im.Names[0], Digest: im.Manifest.Digest, Size: im.Size(), Platform: "linux/amd64",
+			Roles: []bundle.Role{bundle.Worker}}
 		for _, l := range im.Layers {
 			x.Layers = append(x.Layers, l.Digest)
 		}
@@ -57,7 +58,8 @@ func (r *release) manifest(t testing.TB) (m *bundle.Manifest, tarball string) {
 	}
 	if len(r.images) > 0 {
 		tarball = imagesTar(t, r.images, r.blobs)
-		m.Members = append(m.Members, bundle.Member{Path: m.ImagesPath(), Kind: bundle.Images, Name: "images", Size: int64(len(tarball))})
+		m.Members = append(m.Members, bundle.Member{Path: m.ImagesPath(), Kind: bundle.Images, Name: "images",
+			Size: int64(len(tarball))})
 	}
 	m.Format = m.NeededFormat()
 	return m, tarball
@@ -70,7 +72,8 @@ func (r *release) pack(t testing.TB, m *bundle.Manifest, tarball string) []membe
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := []member{{name: "manifest.json", body: string(text)}, {name: "SHA256SUMS", body: string(bundle.SumsText(text, m))}}
+	out := []member{{name: "manifest.json", body: string(text)},
+		{name: "SHA256SUMS", body: string(bundle.SumsText(text, m))}}
 	for _, e := range m.Members {
 		switch {
 		case e.Kind == bundle.Images:
@@ -175,8 +178,8 @@ func tree(t testing.TB, dir string, but ...string) map[string]string {
 	return out
 }
 
-// The releases of the stories: v2 changes a program, takes a package over, moves an addon, has one image more and one changed; v3 goes
-// on from v2.
+// The releases of the stories: v2 changes a program, takes a package over, moves an addon, has one image more and one
+// changed; v3 goes on from v2.
 func releases(layout bundle.Layout) (v1, v2, v3 *release) {
 	kubelet := bundle.Member{Path: "kubelet", Kind: bundle.Binary, Name: "kubelet", Dst: "/usr/local/bin", Mode: 0o755}
 	deb := bundle.Member{Path: "socat_1.deb", Kind: bundle.Deb, Name: "socat"}
@@ -184,9 +187,12 @@ func releases(layout bundle.Layout) (v1, v2, v3 *release) {
 	list := bundle.Member{Path: "Packages", Kind: bundle.Metadata, Name: "apt"}
 	v1 = newRelease(layout, "registry.test/a:1=layer a", "registry.test/b:2=layer b, longer").
 		with(deb, "a package").with(list, "metadata").with(addon("net.yml"), "addon").with(kubelet, "program 1")
-	v2 = newRelease(layout, "registry.test/a:1=layer a", "registry.test/b:3=layer b, changed", "registry.test/c:1=layer a").
+	v2 = newRelease(layout, "registry.test/a:1=layer a", "registry.test/b:3=layer b, changed",
+		"registry.test/c:1=layer a").
 		with(deb, "a package").with(list, "metadata").with(addon("network.yml"), "addon").with(kubelet, "program 2")
-	v3 = newRelease(layout, "registry.test/a:1=layer a", "registry.test/b:3=layer b, changed", "registry.test/d:1=layer d").
-		with(deb, "a package").with(list, "metadata, more").with(addon("network.yml"), "addon").with(kubelet, "program 2")
+	v3 = newRelease(layout, "registry.test/a:1=layer a", "registry.test/b:3=layer b, changed",
+		"registry.test/d:1=layer d").
+		with(deb, "a package").with(list, "metadata, more").with(addon("network.yml"), "addon").with(kubelet,
+		"program 2")
 	return v1, v2, v3
 }

@@ -26,11 +26,12 @@ type Report struct {
 	Base      *Base  // what a difference needs beside itself, else nil
 }
 
-// Verify reads every byte of a bundle and holds it against its manifest. progress (nil: none) is told the bytes of the file that were
-// read and its size. Of a difference all that it carries is checked; Report.Base says what it needs. The faults are of class bundle and
-// name file and member: "bundle.truncated", "bundle.sum-mismatch", "bundle.unsafe-path", "bundle.member-type", "bundle.duplicate",
-// "bundle.missing", "bundle.unexpected", "bundle.order", "bundle.trailing-data", of parts also "bundle.part-sum", "bundle.part-size",
-// "bundle.part-truncated", "bundle.part-damaged", and those of Open, of the options and of package image.
+// Verify reads every byte of a bundle and holds it against its manifest. progress (nil: none) is told the bytes of the
+// file that were read and its size. Of a difference all that it carries is checked; Report.Base says what it needs. The
+// faults are of class bundle and name file and member: "bundle.truncated", "bundle.sum-mismatch", "bundle.unsafe-path",
+// "bundle.member-type", "bundle.duplicate", "bundle.missing", "bundle.unexpected", "bundle.order",
+// "bundle.trailing-data", of parts also "bundle.part-sum", "bundle.part-size", "bundle.part-truncated",
+// "bundle.part-damaged", and those of Open, of the options and of package image.
 func Verify(ctx context.Context, path string, progress func(done, total int64), opts ...Option) (*Report, error) {
 	r, err := pass(ctx, path, progress, discard{}, gather(opts))
 	if err != nil {
@@ -66,7 +67,8 @@ type reading struct {
 }
 
 // pass reads a bundle once from end to end, verifying all and giving the members to out.
-func pass(ctx context.Context, path string, progress func(done, total int64), out sink, opts options) (*reading, error) {
+func pass(ctx context.Context, path string, progress func(done, total int64), out sink, opts options) (*reading,
+	error) {
 	s, err := newStream(ctx, path, progress)
 	if err != nil {
 		return nil, err
@@ -307,7 +309,8 @@ func checkImages(ctx context.Context, src io.Reader, m *Manifest) error {
 			return fault("bundle.image-digest", nil, "image", want.Name, "got", im.Manifest.Digest, "want", want.Digest)
 		}
 		if im.Platform.String() != want.Platform {
-			return fault("bundle.image-arch", nil, "image", want.Name, "got", im.Platform.String(), "want", want.Platform)
+			return fault("bundle.image-arch", nil, "image", want.Name, "got", im.Platform.String(), "want",
+				want.Platform)
 		}
 		var layers []string
 		for _, l := range im.Layers {

@@ -14,7 +14,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/pack"
 )
 
-// TestWhatTheWriterSplits: parts as package pack writes them, full and difference, are read here, and agree with the sums beside them.
+// TestWhatTheWriterSplits: parts as package pack writes them, full and difference, are read here, and agree with the
+// sums beside them.
 func TestWhatTheWriterSplits(t *testing.T) {
 	v1, v2, _ := releases(bundle.Typed)
 	want := tree(t, stage(t, store(t, archive(t, v2.full(t))), t.TempDir()).Dir(), "complete.json")
@@ -34,7 +35,9 @@ func TestWhatTheWriterSplits(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer w.Abort()
-			res, err := w.Finish(context.Background(), func(_ context.Context, sum string) (io.ReadCloser, error) { return nil, fmt.Errorf("no blob %s", sum) })
+			res, err := w.Finish(context.Background(), func(_ context.Context, sum string) (io.ReadCloser, error) {
+				return nil, fmt.Errorf("no blob %s", sum)
+			})
 			if err != nil || len(res.Parts) < 2 {
 				t.Fatalf("%+v, %v", res, err)
 			}

@@ -19,7 +19,8 @@ func (d Draft) Alone(m Machine, file string) (*Cluster, Node, error) {
 			"package-src.x86src": "x.tar.gz", "package-src.armsrc": "x.tar.gz",
 		}}
 		for _, k := range []string{
-			"cluster-id", "username", "password", "private-key-path", "eggo.sudo-password", "eggo.bastion", "eggo.machines",
+			"cluster-id", "username", "password", "private-key-path", "eggo.sudo-password", "eggo.bastion",
+			"eggo.machines",
 			"eggo.known-hosts", "eggo.ssh-legacy-algorithms", "eggo.host-keys", "eggo.password-from",
 			"eggo.sudo-password-from", "runtime",
 		} {

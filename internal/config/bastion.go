@@ -62,7 +62,8 @@ func (l *loader) bastionHop(v val) (out []Bastion) {
 	}
 	if b.Password != "" && b.PasswordFrom != "" {
 		key := v.path + ".password-from"
-		l.errAt(l.where(key), key, "config.two-secrets", "other", "password", "line", strconv.Itoa(l.where(v.path+".password").line))
+		l.errAt(l.where(key), key, "config.two-secrets", "other", "password", "line",
+			strconv.Itoa(l.where(v.path+".password").line))
 	}
 	return []Bastion{b}
 }

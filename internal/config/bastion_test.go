@@ -13,9 +13,12 @@ func TestBastions(t *testing.T) {
 		code       string // of the problem
 	}{
 		{name: "one as text", yaml: "bastion: b.example.com", want: []Bastion{{Host: "b.example.com", Port: 22}}},
-		{name: "user and port", yaml: "bastion: ops@203.0.113.7:2222", want: []Bastion{{Host: "203.0.113.7", Port: 2222, User: "ops"}}},
-		{name: "several with commas", yaml: "bastion: a@b1, b2:23", want: []Bastion{{Host: "b1", Port: 22, User: "a"}, {Host: "b2", Port: 23}}},
-		{name: "IPv6", yaml: "bastion: \"[2001:db8::1]:23,[2001:db8::2]\"", want: []Bastion{{Host: "2001:db8::1", Port: 23}, {Host: "2001:db8::2", Port: 22}}},
+		{name: "user and port", yaml: "bastion: ops@203.0.113.7:2222",
+			want: []Bastion{{Host: "203.0.113.7", Port: 2222, User: "ops"}}},
+		{name: "several with commas", yaml: "bastion: a@b1, b2:23",
+			want: []Bastion{{Host: "b1", Port: 22, User: "a"}, {Host: "b2", Port: 23}}},
+		{name: "IPv6", yaml: "bastion: \"[2001:db8::1]:23,[2001:db8::2]\"",
+			want: []Bastion{{Host: "2001:db8::1", Port: 23}, {Host: "2001:db8::2", Port: 22}}},
 		{name: "a map", yaml: "bastion: {host: b1, user: u, port: 24, private-key-path: /k, password-from: env:PW}",
 			want: []Bastion{{Host: "b1", Port: 24, User: "u", PrivateKeyPath: "/k", PasswordFrom: "env:PW"}}},
 		{name: "a list of both", yaml: "bastion: [u@b1, {host: b2, password: long-enough}]",
@@ -29,7 +32,8 @@ func TestBastions(t *testing.T) {
 		{name: "IPv6 without brackets", yaml: "bastion: \"2001:db8::1\"", code: "config.bastion"},
 		{name: "a zone", yaml: "bastion: \"[fe80::1%eth0]:22\"", code: "config.bastion"},
 		{name: "the same twice", yaml: "bastion: [b1, \"b1:22\"]", code: "config.bastion-twice"},
-		{name: "two secrets", yaml: "bastion: {host: b, password: long-enough, password-from: prompt}", code: "config.two-secrets"},
+		{name: "two secrets", yaml: "bastion: {host: b, password: long-enough, password-from: prompt}",
+			code: "config.two-secrets"},
 		{name: "nine", yaml: "bastion: \"a,b,c,d,e,f,g,h,i\"", code: "config.bastions-many"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -25,7 +25,8 @@ func TestMoreBundles(t *testing.T) {
 		for _, p := range problems {
 			got = append(got, p.Code)
 		}
-		if c.want == "" && len(got) > 0 || c.want != "" && !slices.ContainsFunc(got, func(g string) bool { return strings.HasPrefix(g, c.want) }) {
+		if c.want == "" && len(got) > 0 || c.want != "" &&
+			!slices.ContainsFunc(got, func(g string) bool { return strings.HasPrefix(g, c.want) }) {
 			t.Errorf("%s: %v, want %q", name, got, c.want)
 		}
 	}
@@ -35,7 +36,8 @@ func TestMoreBundles(t *testing.T) {
 func TestMoreBundlesStandForEveryArchitecture(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "deploy.yaml")
-	text := "masters: [{name: m0, ip: 192.168.0.1, arch: arm64}]\nnodes: [{name: w, ip: 192.168.0.2}]\npackage-src: {x86src: a.tar.gz}\neggo: {bundles: [sub/b.tar.gz, /c.tar.gz]}\nprivate-key-path: /k\n"
+	text := "masters: [{name: m0, ip: 192.168.0.1, arch: arm64}]\nnodes: [{name: w, ip: 192.168.0.2}]\npackage-src: " +
+		"{x86src: a.tar.gz}\neggo: {bundles: [sub/b.tar.gz, /c.tar.gz]}\nprivate-key-path: /k\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +45,8 @@ func TestMoreBundlesStandForEveryArchitecture(t *testing.T) {
 	if err != nil || c == nil {
 		t.Fatal(err, dump(problems))
 	}
-	want := []BundleSource{{"amd64", "amd64", filepath.Join(dir, "a.tar.gz")}, {"extra-1", "", filepath.Join(dir, "sub/b.tar.gz")}, {"extra-2", "", "/c.tar.gz"}}
+	want := []BundleSource{{"amd64", "amd64", filepath.Join(dir, "a.tar.gz")},
+		{"extra-1", "", filepath.Join(dir, "sub/b.tar.gz")}, {"extra-2", "", "/c.tar.gz"}}
 	if got := c.Bundles(); !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
 	}

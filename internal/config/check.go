@@ -29,8 +29,8 @@ func (l *loader) check() {
 
 func (l *loader) where(key string) position { return nearest(l.given, key) }
 
-// site is the first of the keys that stands in the file, and its place: a value may come from one of several. If none does, it is the place
-// of the first.
+// site is the first of the keys that stands in the file, and its place: a value may come from one of several. If none
+// does, it is the place of the first.
 func (l *loader) site(keys ...string) (string, position) {
 	for _, key := range keys {
 		if l.has(key) {
@@ -64,7 +64,8 @@ func (l *loader) checkSSH() {
 		{"eggo.sudo-password", c.Eggo.SudoPassword, "eggo.sudo-password-from", c.Eggo.SudoPasswordFrom},
 	} {
 		if s.value != "" && s.from != "" {
-			l.errAt(l.where(s.fromKey), s.fromKey, "config.two-secrets", "other", s.key, "line", strconv.Itoa(l.where(s.key).line))
+			l.errAt(l.where(s.fromKey), s.fromKey, "config.two-secrets", "other", s.key, "line",
+				strconv.Itoa(l.where(s.key).line))
 		}
 		if s.value != "" && isWeak(s.value) {
 			l.warnAt(l.where(s.key), s.key, "config.weak-password")
@@ -101,9 +102,11 @@ func (l *loader) checkServiceAddrs() {
 	switch {
 	case svc.Addr().Is4() != c.ServiceGateway.Is4(): // is told already
 	case !svc.Contains(c.ServiceGateway):
-		l.errAt(l.where("service.gateway"), "service.gateway", "config.not-in-cidr", "value", c.ServiceGateway.String(), "other", svc.String())
+		l.errAt(l.where("service.gateway"), "service.gateway", "config.not-in-cidr", "value", c.ServiceGateway.String(),
+			"other", svc.String())
 	case c.ServiceGateway != first:
-		l.errAt(l.where("service.gateway"), "service.gateway", "config.gateway", "value", c.ServiceGateway.String(), "instead", first.String())
+		l.errAt(l.where("service.gateway"), "service.gateway", "config.gateway", "value", c.ServiceGateway.String(),
+			"instead", first.String())
 	}
 	key, at := l.site(dnsKeys...)
 	switch {
@@ -114,7 +117,8 @@ func (l *loader) checkServiceAddrs() {
 		l.errAt(at, key, "config.dns-taken", "value", c.DNSAddr.String())
 	}
 	if l.dnsVIP.IsValid() && l.dnsVIP != c.DNSAddr {
-		l.errAt(l.where("dns-vip"), "dns-vip", "config.dns-vip", "value", l.dnsVIP.String(), "other", c.DNSAddr.String())
+		l.errAt(l.where("dns-vip"), "dns-vip", "config.dns-vip", "value", l.dnsVIP.String(), "other",
+			c.DNSAddr.String())
 	}
 }
 
@@ -140,13 +144,14 @@ func roomFor(a netip.Addr, machines int) netip.Prefix {
 	return netip.PrefixFrom(a, 24-bits.Len(uint(machines-1))).Masked()
 }
 
-// checkFamilies refuses IPv6, for which nothing is proven, and a mixture with IPv4: nothing in the format says which address of a machine
-// is meant for what.
+// checkFamilies refuses IPv6, for which nothing is proven, and a mixture with IPv4: nothing in the format says which
+// address of a machine is meant for what.
 func (l *loader) checkFamilies() {
 	if len(l.c.Nodes) == 0 {
 		return
 	}
-	// What can be installed is what counts: with one IPv4 address among them, those of IPv6 are wrong, whichever stands first.
+	// What can be installed is what counts: with one IPv4 address among them, those of IPv6 are wrong, whichever stands
+	// first.
 	four := slices.ContainsFunc(l.c.Nodes, func(n Node) bool { return n.IP.Is4() })
 	for i, n := range l.c.Nodes {
 		if four && !n.IP.Is4() {
@@ -191,7 +196,8 @@ func (l *loader) checkEtcd() {
 	case n > 0 && n%2 == 0:
 		l.warnAt(l.where(key), key, "config.etcd-even", "count", strconv.Itoa(n))
 	}
-	if len(l.c.With(bundle.ControlPlane)) > 0 && len(l.c.With(bundle.Worker)) == 0 && !l.has("nodes[0]") && !l.has("workers[0]") {
+	if len(l.c.With(bundle.ControlPlane)) > 0 && len(l.c.With(bundle.Worker)) == 0 && !l.has("nodes[0]") &&
+		!l.has("workers[0]") {
 		key, at := l.site("nodes", "workers")
 		l.warnAt(at, key, "config.no-workers")
 	}
@@ -221,7 +227,8 @@ func (l *loader) checkSSHPorts() {
 	for i, n := range l.c.Nodes {
 		for _, role := range n.Roles {
 			if slices.Contains(l.ownPorts(role), n.Port) {
-				l.err(l.machines[i].v, "config.ssh-port", "value", strconv.Itoa(n.Port), "ip", n.IP.String(), "role", string(role))
+				l.err(l.machines[i].v, "config.ssh-port", "value", strconv.Itoa(n.Port), "ip", n.IP.String(), "role",
+					string(role))
 				break
 			}
 		}
@@ -242,7 +249,8 @@ func (l *loader) checkBalancer() {
 		at = v.at()
 	}
 	for _, role := range n.Roles {
-		if slices.Contains(l.ownPorts(role), l.c.LBPort) || role != bundle.LoadBalancer && role != bundle.Etcd && l.c.LBPort == kubeletHealthPort {
+		if slices.Contains(l.ownPorts(role), l.c.LBPort) || role != bundle.LoadBalancer && role != bundle.Etcd &&
+			l.c.LBPort == kubeletHealthPort {
 			l.errAt(at, key, "config.balancer-port", "value", port, "ip", n.IP.String(), "role", string(role))
 			return
 		}
@@ -296,12 +304,14 @@ func (l *loader) checkEndpoint() {
 	for _, n := range masters { // a name that is a control plane's own
 		matches = matches || n.Name == host && port == "6443"
 		if _, ok := l.balancer(); ok && port == "6443" && (n.Name == host || n.IP.String() == host) {
-			l.warnAt(l.where("apiserver-endpoint"), "apiserver-endpoint", "config.endpoint-past-balancer", "value", c.Endpoint, "instead", known[0])
+			l.warnAt(l.where("apiserver-endpoint"), "apiserver-endpoint", "config.endpoint-past-balancer", "value",
+				c.Endpoint, "instead", known[0])
 			return
 		}
 	}
 	if !matches {
-		l.warnAt(l.where("apiserver-endpoint"), "apiserver-endpoint", "config.endpoint-elsewhere", "value", c.Endpoint, "instead", known[0])
+		l.warnAt(l.where("apiserver-endpoint"), "apiserver-endpoint", "config.endpoint-elsewhere", "value", c.Endpoint,
+			"instead", known[0])
 	}
 }
 
@@ -338,7 +348,8 @@ func (l *loader) checkBundles() {
 	}
 	for _, arch := range arches {
 		h, needed := first[arch]
-		if !needed || c.Source.Bundles[arch] != "" || len(c.Source.More) > 0 { // of what architecture those are, they say themselves
+		if !needed || c.Source.Bundles[arch] != "" || len(c.Source.More) > 0 {
+			// of what architecture those are, they say themselves
 			continue
 		}
 		key := map[string]string{"amd64": "package-src.x86src", "arm64": "package-src.armsrc"}[arch]

@@ -60,14 +60,16 @@ func (l *loader) warnAt(at position, key, code string, kv ...string) {
 func (l *loader) err(v val, code string, kv ...string)  { l.errAt(v.at(), v.path, code, kv...) }
 func (l *loader) warn(v val, code string, kv ...string) { l.warnAt(v.at(), v.path, code, kv...) }
 
-// kind says whether the value is of that kind, and reports if not. An empty value is of no kind and no problem: it counts as absent.
+// kind says whether the value is of that kind, and reports if not. An empty value is of no kind and no problem: it
+// counts as absent.
 func (l *loader) kind(v val, want yaml.Kind) bool {
 	if v.node.Kind == want && !isNull(v.node) {
 		return true
 	}
 	if !isNull(v.node) {
 		l.err(v, map[yaml.Kind]string{
-			yaml.ScalarNode: "config.want-value", yaml.SequenceNode: "config.want-list", yaml.MappingNode: "config.want-map",
+			yaml.ScalarNode: "config.want-value", yaml.SequenceNode: "config.want-list",
+			yaml.MappingNode: "config.want-map",
 		}[want])
 	}
 	return false
@@ -107,7 +109,8 @@ func (l *loader) pairs(v val, visit func(key *yaml.Node, sub val)) {
 			path = v.path + "." + path
 		}
 		if first := seen[key.Value]; first != nil {
-			l.errAt(position{key.Line, key.Column}, path, "config.duplicate-key", "name", clip(key.Value), "first", strconv.Itoa(first.Line))
+			l.errAt(position{key.Line, key.Column}, path, "config.duplicate-key", "name", clip(key.Value), "first",
+				strconv.Itoa(first.Line))
 			continue
 		}
 		seen[key.Value] = key
@@ -126,7 +129,8 @@ func (l *loader) items(v val, read reader) {
 	}
 }
 
-// raw is the text of a scalar as it stands in the file, whatever YAML takes it for: 123456 and 007 are text here. "" means absent.
+// raw is the text of a scalar as it stands in the file, whatever YAML takes it for: 123456 and 007 are text here. ""
+// means absent.
 func (l *loader) raw(v val) (string, bool) {
 	if !l.kind(v, yaml.ScalarNode) {
 		return "", false
@@ -263,7 +267,8 @@ func (l *loader) addr(dst *netip.Addr) reader {
 			return
 		}
 		a, err := netip.ParseAddr(s)
-		if err != nil || a.Zone() != "" || a.IsUnspecified() || a.IsMulticast() || a.Unmap().Is4() && (a.Unmap().As4()[0] == 0 || a.Unmap().As4()[0] >= 240) {
+		if err != nil || a.Zone() != "" || a.IsUnspecified() || a.IsMulticast() || a.Unmap().Is4() &&
+			(a.Unmap().As4()[0] == 0 || a.Unmap().As4()[0] >= 240) {
 			l.err(v, "config.ip", "value", clip(s))
 			return
 		}

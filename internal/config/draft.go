@@ -28,12 +28,13 @@ type Machine struct {
 // Has says whether the machine has the role.
 func (m Machine) Has(r bundle.Role) bool { return slices.Contains(m.Roles, r) }
 
-// Draft is a deploy.yaml that is being made: what was typed so far, valid or not. What it means and whether it is right say the same rules
-// as for a file: Check writes it down and loads it.
+// Draft is a deploy.yaml that is being made: what was typed so far, valid or not. What it means and whether it is right
+// say the same rules as for a file: Check writes it down and loads it.
 type Draft struct {
-	Machines []Machine         `json:"machines"`
-	BindPort string            `json:"bind-port,omitempty"` // of the load balancer; "" is 8443
-	Values   map[string]string `json:"values"`              // by the key of their setting; what is not there, or "", has its default
+	Machines []Machine `json:"machines"`
+	BindPort string    `json:"bind-port,omitempty"` // of the load balancer; "" is 8443
+	// by the key of their setting; what is not there, or "", has its default
+	Values map[string]string `json:"values"`
 	// KeepSecrets has passwords written into the file. Else they are asked for when they are needed.
 	KeepSecrets bool `json:"keep-secrets,omitempty"`
 }
@@ -53,9 +54,11 @@ func (d Draft) Clone() Draft {
 // Equal says whether both say the same.
 func (d Draft) Equal(o Draft) bool {
 	same := func(a, b Machine) bool {
-		return a.Name == b.Name && a.IP == b.IP && a.Port == b.Port && a.Arch == b.Arch && slices.Equal(a.Roles, b.Roles)
+		return a.Name == b.Name && a.IP == b.IP && a.Port == b.Port && a.Arch == b.Arch &&
+			slices.Equal(a.Roles, b.Roles)
 	}
-	return d.BindPort == o.BindPort && d.KeepSecrets == o.KeepSecrets && slices.EqualFunc(d.Machines, o.Machines, same) && maps.Equal(d.Values, o.Values)
+	return d.BindPort == o.BindPort && d.KeepSecrets == o.KeepSecrets &&
+		slices.EqualFunc(d.Machines, o.Machines, same) && maps.Equal(d.Values, o.Values)
 }
 
 // WithoutSecrets is the draft without its passwords.
@@ -98,7 +101,8 @@ type writer struct {
 	broken Problems
 }
 
-// YAML is the deploy.yaml that the draft makes: passwords only if they are to be kept, else the word that they are asked for.
+// YAML is the deploy.yaml that the draft makes: passwords only if they are to be kept, else the word that they are
+// asked for.
 func (d Draft) YAML() []byte { return d.write().b.Bytes() }
 
 func (d Draft) write() *writer {
@@ -169,7 +173,8 @@ func (w *writer) setting(s Setting, value string) {
 	}
 }
 
-// block writes YAML below its key. What is no YAML is a problem and not written, so that the rest of the draft can be judged.
+// block writes YAML below its key. What is no YAML is a problem and not written, so that the rest of the draft can be
+// judged.
 func (w *writer) block(s Setting, value string) {
 	root, second, err := decodeYAML([]byte(value))
 	if err != nil || second > 0 {
@@ -177,7 +182,8 @@ func (w *writer) block(s Setting, value string) {
 		if err != nil {
 			cause = err.Error()
 		}
-		w.broken = append(w.broken, Problem{Line: 1, Col: 1, Key: s.Key, Code: "config.syntax", Severity: event.Error, Args: map[string]string{"key": s.Key, "cause": clip(cause)}})
+		w.broken = append(w.broken, Problem{Line: 1, Col: 1, Key: s.Key, Code: "config.syntax", Severity: event.Error,
+			Args: map[string]string{"key": s.Key, "cause": clip(cause)}})
 		return
 	}
 	if root == nil || len(root.Content) == 0 {
@@ -210,7 +216,8 @@ func (w *writer) machines() {
 	}
 	for i, at := range w.d.With(bundle.LoadBalancer) {
 		if i > 0 { // there is one; a second shows as a problem of its machine
-			w.broken = append(w.broken, Problem{Line: 1, Col: 1, Key: machineKey(at), Code: "config.loadbalance-many", Severity: event.Error, Args: map[string]string{"key": "loadbalance"}})
+			w.broken = append(w.broken, Problem{Line: 1, Col: 1, Key: machineKey(at), Code: "config.loadbalance-many",
+				Severity: event.Error, Args: map[string]string{"key": "loadbalance"}})
 			continue
 		}
 		w.places["loadbalance"] = at
@@ -222,14 +229,18 @@ func (w *writer) machines() {
 	}
 	at := map[string]int{}
 	for i, m := range w.d.Machines {
-		if first, is := at[m.IP]; is && m.IP != "" { // what the loader would say of the lists that they stand in depends on their roles
-			w.broken = append(w.broken, Problem{Line: 1, Col: 1, Key: machineKey(i) + ".ip", Code: "config.shared-address", Severity: event.Error,
-				Args: map[string]string{"key": machineKey(i) + ".ip", "ip": m.IP, "name": m.Name, "other": w.d.Machines[first].Name}})
+		if first, is := at[m.IP]; is && m.IP != "" {
+			// what the loader would say of the lists that they stand in depends on their roles
+			w.broken = append(w.broken, Problem{Line: 1, Col: 1, Key: machineKey(i) + ".ip",
+				Code: "config.shared-address", Severity: event.Error,
+				Args: map[string]string{"key": machineKey(i) + ".ip", "ip": m.IP, "name": m.Name,
+					"other": w.d.Machines[first].Name}})
 		} else {
 			at[m.IP] = i
 		}
 		if len(m.Roles) == 0 {
-			w.broken = append(w.broken, Problem{Line: 1, Col: 1, Key: machineKey(i), Code: "config.no-role", Severity: event.Error, Args: map[string]string{"key": machineKey(i), "name": m.Name}})
+			w.broken = append(w.broken, Problem{Line: 1, Col: 1, Key: machineKey(i), Code: "config.no-role",
+				Severity: event.Error, Args: map[string]string{"key": machineKey(i), "name": m.Name}})
 		}
 	}
 }
@@ -261,8 +272,8 @@ func machineKey(i int) string { return itemKey("machines", i) }
 
 var entryKey = regexp.MustCompile(`\A((?:masters|nodes|etcds)\[[0-9]+\]|loadbalance)(.*)\z`)
 
-// Check loads what the draft makes, with its passwords, whether they are to be kept or not. The keys of the problems are those of the
-// draft: the setting's, or machines[2].ip. The cluster is nil when one of them is an error.
+// Check loads what the draft makes, with its passwords, whether they are to be kept or not. The keys of the problems
+// are those of the draft: the setting's, or machines[2].ip. The cluster is nil when one of them is an error.
 func (d Draft) Check(file string) (*Cluster, Problems) {
 	d.KeepSecrets = true
 	w := d.write()
@@ -292,7 +303,8 @@ func (w *writer) told(p Problem) bool {
 	})
 }
 
-// Cluster is Check with the paths of the jump host made absolute, as LoadFile does; file is where the draft is to be written.
+// Cluster is Check with the paths of the jump host made absolute, as LoadFile does; file is where the draft is to be
+// written.
 func (d Draft) Cluster(file string) (*Cluster, Problems, error) {
 	c, problems := d.Check(file)
 	if c == nil {
@@ -336,7 +348,8 @@ func only(d Draft, key string) (Problem, bool) {
 	}
 	_, problems := d.Check("")
 	for _, p := range problems {
-		if p.Severity == event.Error && (p.Key == key || strings.HasPrefix(p.Key, key+"[") || strings.HasPrefix(p.Key, key+".")) && !together(p.Code) {
+		if p.Severity == event.Error && (p.Key == key || strings.HasPrefix(p.Key, key+"[") ||
+			strings.HasPrefix(p.Key, key+".")) && !together(p.Code) {
 			return p, true
 		}
 	}
@@ -346,13 +359,14 @@ func only(d Draft, key string) (Problem, bool) {
 // together are the rules that compare a value with others.
 func together(code string) bool {
 	return slices.Contains([]string{
-		"config.cidr-overlap", "config.cidr-node", "config.not-in-cidr", "config.gateway", "config.dns-taken", "config.dns-vip", "config.pod-capacity", "config.family", "config.endpoint-cidr",
+		"config.cidr-overlap", "config.cidr-node", "config.not-in-cidr", "config.gateway", "config.dns-taken",
+		"config.dns-vip", "config.pod-capacity", "config.family", "config.endpoint-cidr",
 		"config.bundle-missing", "config.two-secrets", "config.layouts-conflict", "config.no-masters", "config.missing",
 	}, code)
 }
 
-// Ranges are the addresses that a text with a range stands for: 192.168.0.[10-30], or 192.168.0.10-30. A text without one stands for
-// itself; ok is false when the range is none.
+// Ranges are the addresses that a text with a range stands for: 192.168.0.[10-30], or 192.168.0.10-30. A text without
+// one stands for itself; ok is false when the range is none.
 func Ranges(s string) (out []string, ok bool) {
 	m := addressRange.FindStringSubmatch(s)
 	if m == nil {
@@ -377,4 +391,5 @@ func Ranges(s string) (out []string, ok bool) {
 	return out, true
 }
 
-var addressRange = regexp.MustCompile(`\A((?:[0-9]{1,3}\.){3})(?:\[([0-9]{1,3})-([0-9]{1,3})\]|([0-9]{1,3})-([0-9]{1,3}))\z`)
+var addressRange = regexp.MustCompile(
+	`\A((?:[0-9]{1,3}\.){3})(?:\[([0-9]{1,3})-([0-9]{1,3})\]|([0-9]{1,3})-([0-9]{1,3}))\z`)

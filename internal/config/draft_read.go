@@ -12,8 +12,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 )
 
-// ReadDraft makes a draft of a deploy.yaml of either layout. The problems are those of the file; of one that is no YAML, or that has machines
-// which cannot be told apart, the draft has what could be read.
+// ReadDraft makes a draft of a deploy.yaml of either layout. The problems are those of the file; of one that is no
+// YAML, or that has machines which cannot be told apart, the draft has what could be read.
 func ReadDraft(data []byte, file string) (Draft, Problems) {
 	d := Draft{Values: map[string]string{}}
 	_, problems := Load(data, file)
@@ -36,7 +36,8 @@ func ReadDraft(data []byte, file string) (Draft, Problems) {
 }
 
 func (d *Draft) read(n *yaml.Node, above string) {
-	lists := map[string]bundle.Role{"masters": bundle.ControlPlane, "nodes": bundle.Worker, "etcds": bundle.Etcd, "loadbalance": bundle.LoadBalancer}
+	lists := map[string]bundle.Role{"masters": bundle.ControlPlane, "nodes": bundle.Worker, "etcds": bundle.Etcd,
+		"loadbalance": bundle.LoadBalancer}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, v := theTable().canonical(above+n.Content[i].Value), n.Content[i+1]
 		if role, ok := lists[key]; ok {
@@ -65,7 +66,8 @@ func (d *Draft) read(n *yaml.Node, above string) {
 
 // onlySource takes the bundles out of a key install that says nothing else.
 func (d *Draft) onlySource(v *yaml.Node) bool {
-	if v.Kind != yaml.MappingNode || len(v.Content) != 2 || v.Content[0].Value != "package-source" || v.Content[1].Kind != yaml.MappingNode {
+	if v.Kind != yaml.MappingNode || len(v.Content) != 2 || v.Content[0].Value != "package-source" ||
+		v.Content[1].Kind != yaml.MappingNode {
 		return false
 	}
 	paths := map[string]string{}

@@ -45,12 +45,14 @@ func TestADraftOfAFileMakesTheSameCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	head, tail, _ := strings.Cut(string(manual), "\nnodes:")
-	manual = []byte(head + "\nnodes:" + strings.Replace(tail, "test0", "test7", 1)) // two machines with one name are an error of the manual
+	// two machines with one name are an error of the manual
+	manual = []byte(head + "\nnodes:" + strings.Replace(tail, "test0", "test7", 1))
 	p := i18n.NewPrinter(i18n.English)
 	files := map[string][]byte{
-		"manual":        manual,
-		"template":      Template(TemplateOptions{}, p),
-		"with balancer": Template(TemplateOptions{Masters: []string{"192.0.2.1", "192.0.2.2"}, Etcds: []string{"192.0.2.3"}, LoadBalancer: "192.0.2.1", Password: "it's \"so\" #1"}, p),
+		"manual":   manual,
+		"template": Template(TemplateOptions{}, p),
+		"with balancer": Template(TemplateOptions{Masters: []string{"192.0.2.1", "192.0.2.2"},
+			Etcds: []string{"192.0.2.3"}, LoadBalancer: "192.0.2.1", Password: "it's \"so\" #1"}, p),
 		"all sorts": []byte(`cluster-id: c
 masters: [{name: a, ip: 192.0.2.1, port: 2222, arch: aarch64}]
 loadbalance: {name: b, ip: 192.0.2.2, bind-port: 9443}
@@ -91,7 +93,10 @@ install:
 					}
 				}
 			}
-			if d := cmp.Diff(want, got, cmp.AllowUnexported(Cluster{}, Package{}, position{}), cmp.Comparer(func(a, b interface{ String() string }) bool { return a.String() == b.String() })); d != "" {
+			if d := cmp.Diff(want, got, cmp.AllowUnexported(Cluster{}, Package{}, position{}),
+				cmp.Comparer(func(a, b interface{ String() string }) bool {
+					return a.String() == b.String()
+				})); d != "" {
 				t.Errorf("another cluster:\n%s", d)
 			}
 			again, _ := ReadDraft(d.YAML(), "f")
@@ -104,7 +109,8 @@ install:
 }
 
 func TestProblemsOfADraftStandAtWhatWasTyped(t *testing.T) {
-	d := Draft{Values: map[string]string{"service.cidr": "10.32.0.0/33", "config-extra-args": "- name: [", "registry-mirrors": "https://ok.example, nonsense url", "password": "secret"}, Machines: []Machine{
+	d := Draft{Values: map[string]string{"service.cidr": "10.32.0.0/33", "config-extra-args": "- name: [",
+		"registry-mirrors": "https://ok.example, nonsense url", "password": "secret"}, Machines: []Machine{
 		{Name: "w", IP: "192.0.2.2", Roles: []bundle.Role{bundle.Worker}},
 		{Name: "m", IP: "192.0.2.300", Roles: []bundle.Role{bundle.ControlPlane}},
 		{Name: "w", IP: "192.0.2.4", Roles: []bundle.Role{bundle.Worker}},
@@ -116,32 +122,39 @@ func TestProblemsOfADraftStandAtWhatWasTyped(t *testing.T) {
 		t.Fatal("it is valid")
 	}
 	for key, code := range map[string]string{
-		"service.cidr": "config.", "config-extra-args": "config.syntax", "registry-mirrors[1]": "config.mirror", "machines[1].ip": "config.", "machines[2]": "config.host-twice", "machines[3]": "config.no-role",
+		"service.cidr": "config.", "config-extra-args": "config.syntax", "registry-mirrors[1]": "config.mirror",
+		"machines[1].ip": "config.", "machines[2]": "config.host-twice", "machines[3]": "config.no-role",
 		"machines[4].ip": "config.shared-address",
 	} {
-		if !slices.ContainsFunc(problems, func(p Problem) bool { return p.Key == key && strings.HasPrefix(p.Code, code) }) {
+		if !slices.ContainsFunc(problems, func(p Problem) bool {
+			return p.Key == key && strings.HasPrefix(p.Code, code)
+		}) {
 			t.Errorf("no %s at %s: %v", code, key, problems)
 		}
 	}
 	for _, keep := range []bool{false, true} { // a file that has the password asked for, and the password typed
 		typed := d.Clone()
 		typed.KeepSecrets, typed.Values["eggo.password-from"] = keep, "prompt"
-		if _, problems := typed.Check("x"); slices.ContainsFunc(problems, func(p Problem) bool { return p.Code == "config.two-secrets" }) {
+		if _, problems := typed.Check("x"); slices.ContainsFunc(problems,
+			func(p Problem) bool { return p.Code == "config.two-secrets" }) {
 			t.Errorf("keep %v: %v", keep, problems)
 		}
-		if text := string(typed.YAML()); strings.Contains(text, `password: "secret"`) != keep || strings.Contains(text, "password-from: prompt") == keep {
+		if text := string(typed.YAML()); strings.Contains(text, `password: "secret"`) != keep ||
+			strings.Contains(text, "password-from: prompt") == keep {
 			t.Errorf("keep %v:\n%s", keep, text)
 		}
 	}
 	if strings.Contains(string(d.YAML()), "secret") || !strings.Contains(string(d.YAML()), "password-from: prompt") {
 		t.Errorf("the password is written, or nothing says that it is asked for:\n%s", d.YAML())
 	}
-	for _, v := range [][2]string{{"cluster-id", "UPPER"}, {"service.cidr", "x"}, {"service.dns.replicas", "0"}, {"eggo.bundles", "-x"}} {
+	for _, v := range [][2]string{{"cluster-id", "UPPER"}, {"service.cidr", "x"}, {"service.dns.replicas", "0"},
+		{"eggo.bundles", "-x"}} {
 		if p, bad := CheckValue(v[0], v[1]); !bad || p.Severity != event.Error {
 			t.Errorf("%v is right", v)
 		}
 	}
-	for _, v := range [][2]string{{"cluster-id", "prod"}, {"service.cidr", "10.9.0.0/16"}, {"service.dnsaddr", "10.9.0.10"}, {"runtime", "docker"}, {"eggo.bastion", "ops@203.0.113.7"}} {
+	for _, v := range [][2]string{{"cluster-id", "prod"}, {"service.cidr", "10.9.0.0/16"},
+		{"service.dnsaddr", "10.9.0.10"}, {"runtime", "docker"}, {"eggo.bastion", "ops@203.0.113.7"}} {
 		if p, bad := CheckValue(v[0], v[1]); bad {
 			t.Errorf("%v: %v", v, p)
 		}
@@ -156,7 +169,8 @@ func TestProblemsOfADraftStandAtWhatWasTyped(t *testing.T) {
 
 func TestRanges(t *testing.T) {
 	for in, want := range map[string]string{
-		"192.168.0.[10-12]": "192.168.0.10 192.168.0.11 192.168.0.12", "10.0.0.1-2": "10.0.0.1 10.0.0.2", "10.0.0.1": "10.0.0.1", "name": "name",
+		"192.168.0.[10-12]": "192.168.0.10 192.168.0.11 192.168.0.12", "10.0.0.1-2": "10.0.0.1 10.0.0.2",
+		"10.0.0.1": "10.0.0.1", "name": "name",
 		"10.0.0.[5-4]": "-", "10.0.0.[250-256]": "-", "10.0.0.[1-": "-", "300.0.0.[1-2]": "-",
 	} {
 		got, ok := Ranges(in)

@@ -17,8 +17,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// text is a deploy.yaml that is being edited. Only the top-level keys that change are written anew, from their nodes; everything else
-// stays letter by letter, comments and order with it.
+// text is a deploy.yaml that is being edited. Only the top-level keys that change are written anew, from their nodes;
+// everything else stays letter by letter, comments and order with it.
 type text struct {
 	data    []byte
 	root    *yaml.Node
@@ -26,9 +26,9 @@ type text struct {
 	after   map[*yaml.Node]*yaml.Node
 }
 
-// AddNodes gives the machines their places in the lists of a deploy.yaml of either layout: one that is there already, by its address,
-// gets the roles that it lacks. Etcd members are listed only if the file lists them. The result has been loaded again: the problems are
-// those of the new text, and the error is a fault of the text that was given.
+// AddNodes gives the machines their places in the lists of a deploy.yaml of either layout: one that is there already,
+// by its address, gets the roles that it lacks. Etcd members are listed only if the file lists them. The result has
+// been loaded again: the problems are those of the new text, and the error is a fault of the text that was given.
 func AddNodes(data []byte, file string, add []Node) ([]byte, Problems, error) {
 	t, err := readText(data, file)
 	if err != nil {
@@ -65,8 +65,8 @@ func AddNodes(data []byte, file string, add []Node) ([]byte, Problems, error) {
 	return t.result(file, nodesWith(was, add))
 }
 
-// RemoveNodes takes the machines with these names out of all lists. An endpoint that named one of them names what is the default without
-// them.
+// RemoveNodes takes the machines with these names out of all lists. An endpoint that named one of them names what is
+// the default without them.
 func RemoveNodes(data []byte, file string, names []string) ([]byte, Problems, error) {
 	t, err := readText(data, file)
 	if err != nil {
@@ -119,7 +119,8 @@ func endpointWithout(c *Cluster, nodes []Node) string {
 	return c.Endpoint
 }
 
-// AbsolutePaths makes the paths of bundles absolute that are relative to dir, so that the text means the same in another directory.
+// AbsolutePaths makes the paths of bundles absolute that are relative to dir, so that the text means the same in
+// another directory.
 func AbsolutePaths(data []byte, file, dir string) ([]byte, error) {
 	c, _ := Load(data, file)
 	t, err := readText(data, file)
@@ -129,7 +130,8 @@ func AbsolutePaths(data []byte, file, dir string) ([]byte, error) {
 	paths := append(slices.Collect(maps.Values(c.Source.Bundles)), c.Source.More...)
 	var visit func(n *yaml.Node) bool
 	visit = func(n *yaml.Node) (changed bool) {
-		if n.Kind == yaml.ScalarNode && slices.Contains(paths, n.Value) && !filepath.IsAbs(n.Value) && !strings.HasPrefix(n.Value, "~/") {
+		if n.Kind == yaml.ScalarNode && slices.Contains(paths, n.Value) && !filepath.IsAbs(n.Value) &&
+			!strings.HasPrefix(n.Value, "~/") {
 			n.Value = filepath.Join(dir, n.Value)
 			return true
 		}
@@ -231,8 +233,10 @@ func (t *text) add(list string, n Node) {
 		*value = yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", LineComment: value.LineComment}
 	}
 	item := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
-	for _, kv := range [][2]string{{"name", n.Name}, {"ip", n.IP.String()}, {"port", strconv.Itoa(n.Port)}, {"arch", n.Arch}} {
-		item.Content = append(item.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: kv[0]}, &yaml.Node{Kind: yaml.ScalarNode, Value: kv[1]})
+	for _, kv := range [][2]string{{"name", n.Name}, {"ip", n.IP.String()}, {"port", strconv.Itoa(n.Port)},
+		{"arch", n.Arch}} {
+		item.Content = append(item.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: kv[0]},
+			&yaml.Node{Kind: yaml.ScalarNode, Value: kv[1]})
 	}
 	// Machines are written as those that are there.
 	for _, name := range []string{list, "masters"} {
@@ -250,7 +254,8 @@ func (t *text) add(list string, n Node) {
 
 // insert makes an empty list behind the last list of machines that is there.
 func (t *text) insert(name string) (key, value *yaml.Node) {
-	key, value = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name}, &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+	key, value = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name},
+		&yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
 	at := len(t.root.Content) - 2
 	for i := 0; i+1 < len(t.root.Content); i += 2 {
 		if slices.Contains([]string{"masters", "nodes", "workers", "etcds"}, t.root.Content[i].Value) {
@@ -307,7 +312,8 @@ func (t *text) result(file string, want []Node) ([]byte, Problems, error) {
 	}
 	c, problems := Load(out, file)
 	if c != nil && !sameNodes(c.Nodes, want) {
-		return nil, nil, event.NewFault(event.ClassUsage, "config.edit", errors.New("the lists of machines cannot be written"), "file", file)
+		return nil, nil, event.NewFault(event.ClassUsage, "config.edit",
+			errors.New("the lists of machines cannot be written"), "file", file)
 	}
 	return out, problems, nil
 }
@@ -318,7 +324,8 @@ func sameNodes(a, b []Node) bool {
 	}
 	for _, n := range a {
 		i := slices.IndexFunc(b, func(o Node) bool { return o.IP == n.IP })
-		if i < 0 || b[i].Name != n.Name || b[i].Port != n.Port || b[i].Arch != n.Arch || len(b[i].Roles) != len(n.Roles) {
+		if i < 0 || b[i].Name != n.Name || b[i].Port != n.Port || b[i].Arch != n.Arch ||
+			len(b[i].Roles) != len(n.Roles) {
 			return false
 		}
 		if slices.ContainsFunc(n.Roles, func(r bundle.Role) bool { return !b[i].Has(r) }) {

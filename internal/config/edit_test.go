@@ -47,21 +47,40 @@ func TestOnlyTheLinesOfTheMachineChange(t *testing.T) {
 		remove    []string
 		gone, new []string // lines
 	}{
-		"a worker more":        {editable, []Node{machine("w3", "192.0.2.23", bundle.Worker)}, nil, nil, []string{"- name: w3", "  ip: 192.0.2.23", "  port: 22", "  arch: amd64"}},
-		"a worker less":        {editable, nil, []string{"w1"}, []string{"- name: w1", "  ip: 192.0.2.21", "  arch: arm64"}, nil},
-		"a control plane less": {editable, nil, []string{"m1"}, []string{"- name: m1", "  ip: 192.0.2.11 # in rack 1"}, nil},
-		"a control plane that works": {editable, []Node{machine("m3", "192.0.2.13", bundle.ControlPlane, bundle.Etcd, bundle.Worker)}, nil, nil,
-			[]string{"- name: m3", "  ip: 192.0.2.13", "  port: 22", "  arch: amd64", "- name: m3", "  ip: 192.0.2.13", "  port: 22", "  arch: amd64"}},
-		"an etcd of its own": {"masters:\n  - {name: m1, ip: 192.0.2.11}\n", []Node{machine("e1", "192.0.2.31", bundle.Etcd)}, nil, nil,
-			[]string{"etcds:", "  - {name: m1, ip: 192.0.2.11, port: 22, arch: amd64}", "  - {name: e1, ip: 192.0.2.31, port: 22, arch: amd64}"}},
-		"the newer layout":     {"masters:\n- {name: m1, ip: 192.0.2.11}\ninstall: {package-source: {type: tar.gz, srcpath: {amd64: /package-src.tar.gz}}}\n", []Node{machine("w1", "192.0.2.21", bundle.Worker)}, nil, nil, []string{"workers:", "  - {name: w1, ip: 192.0.2.21, port: 22, arch: amd64}"}},
-		"a list of one line":   {"masters: [{name: m1, ip: 192.0.2.11}]\nnodes: [{name: w1, ip: 192.0.2.21}]\n", []Node{machine("w2", "192.0.2.22", bundle.Worker)}, nil, []string{"nodes: [{name: w1, ip: 192.0.2.21}]"}, []string{"nodes: [{name: w1, ip: 192.0.2.21}, {name: w2, ip: 192.0.2.22, port: 22, arch: amd64}]"}},
-		"an empty list":        {"masters:\n- {name: m1, ip: 192.0.2.11}\nworkers: []\n", []Node{machine("w1", "192.0.2.21", bundle.Worker)}, nil, []string{"workers: []"}, []string{"workers:", "  - {name: w1, ip: 192.0.2.21, port: 22, arch: amd64}"}},
-		"the last one":         {"masters:\n- {name: m1, ip: 192.0.2.11}\nworkers:\n- {name: w1, ip: 192.0.2.21}", nil, []string{"w1"}, []string{"workers:", "- {name: w1, ip: 192.0.2.21}"}, []string{"workers: []"}},
-		"the endpoint's":       {"masters:\n- {name: m1, ip: 192.0.2.11}\n- {name: m2, ip: 192.0.2.12}\napiserver-endpoint: 192.0.2.11:6443 # m1\n", nil, []string{"m1"}, []string{"- {name: m1, ip: 192.0.2.11}", "apiserver-endpoint: 192.0.2.11:6443 # m1"}, []string{"apiserver-endpoint: 192.0.2.12:6443 # m1"}},
-		"there already":        {editable, []Node{machine("w2", "192.0.2.22", bundle.Worker)}, nil, nil, nil},
-		"with another role":    {editable, []Node{machine("w2", "192.0.2.22", bundle.ControlPlane, bundle.Etcd)}, nil, nil, []string{"- name: w2", "  ip: 192.0.2.22", "  port: 22", "  arch: amd64"}},
-		"the whole as one map": {"{masters: [{name: m1, ip: 192.0.2.11}], nodes: [{name: w1, ip: 192.0.2.21}], package-src: {type: tar.gz, x86src: /x.tar.gz}}\n", nil, []string{"w1"}, nil, nil},
+		"a worker more": {editable, []Node{machine("w3", "192.0.2.23", bundle.Worker)}, nil, nil,
+			[]string{"- name: w3", "  ip: 192.0.2.23", "  port: 22", "  arch: amd64"}},
+		"a worker less": {editable, nil, []string{"w1"},
+			[]string{"- name: w1", "  ip: 192.0.2.21", "  arch: arm64"}, nil},
+		"a control plane less": {editable, nil, []string{"m1"}, []string{"- name: m1", "  ip: 192.0.2.11 # in rack 1"},
+			nil},
+		"a control plane that works": {editable, []Node{machine("m3", "192.0.2.13", bundle.ControlPlane, bundle.Etcd,
+			bundle.Worker)}, nil, nil,
+			[]string{"- name: m3", "  ip: 192.0.2.13", "  port: 22", "  arch: amd64", "- name: m3", "  ip: 192.0.2.13",
+				"  port: 22", "  arch: amd64"}},
+		"an etcd of its own": {"masters:\n  - {name: m1, ip: 192.0.2.11}\n",
+			[]Node{machine("e1", "192.0.2.31", bundle.Etcd)}, nil, nil,
+			[]string{"etcds:", "  - {name: m1, ip: 192.0.2.11, port: 22, arch: amd64}",
+				"  - {name: e1, ip: 192.0.2.31, port: 22, arch: amd64}"}},
+		"the newer layout": {"masters:\n- {name: m1, ip: 192.0.2.11}\ninstall: {package-source: {type: tar.gz, " +
+			"srcpath: {amd64: /package-src.tar.gz}}}\n", []Node{machine("w1", "192.0.2.21", bundle.Worker)}, nil, nil,
+			[]string{"workers:", "  - {name: w1, ip: 192.0.2.21, port: 22, arch: amd64}"}},
+		"a list of one line": {"masters: [{name: m1, ip: 192.0.2.11}]\nnodes: [{name: w1, ip: 192.0.2.21}]\n",
+			[]Node{machine("w2", "192.0.2.22", bundle.Worker)}, nil, []string{"nodes: [{name: w1, ip: 192.0.2.21}]"},
+			[]string{"nodes: [{name: w1, ip: 192.0.2.21}, {name: w2, ip: 192.0.2.22, port: 22, arch: amd64}]"}},
+		"an empty list": {"masters:\n- {name: m1, ip: 192.0.2.11}\nworkers: []\n",
+			[]Node{machine("w1", "192.0.2.21", bundle.Worker)}, nil, []string{"workers: []"},
+			[]string{"workers:", "  - {name: w1, ip: 192.0.2.21, port: 22, arch: amd64}"}},
+		"the last one": {"masters:\n- {name: m1, ip: 192.0.2.11}\nworkers:\n- {name: w1, ip: 192.0.2.21}", nil,
+			[]string{"w1"}, []string{"workers:", "- {name: w1, ip: 192.0.2.21}"}, []string{"workers: []"}},
+		"the endpoint's": {"masters:\n- {name: m1, ip: 192.0.2.11}\n- {name: m2, ip: 192.0.2.12}\n" +
+			"apiserver-endpoint: 192.0.2.11:6443 # m1\n", nil, []string{"m1"},
+			[]string{"- {name: m1, ip: 192.0.2.11}", "apiserver-endpoint: 192.0.2.11:6443 # m1"},
+			[]string{"apiserver-endpoint: 192.0.2.12:6443 # m1"}},
+		"there already": {editable, []Node{machine("w2", "192.0.2.22", bundle.Worker)}, nil, nil, nil},
+		"with another role": {editable, []Node{machine("w2", "192.0.2.22", bundle.ControlPlane, bundle.Etcd)}, nil,
+			nil, []string{"- name: w2", "  ip: 192.0.2.22", "  port: 22", "  arch: amd64"}},
+		"the whole as one map": {"{masters: [{name: m1, ip: 192.0.2.11}], nodes: [{name: w1, ip: 192.0.2.21}], " +
+			"package-src: {type: tar.gz, x86src: /x.tar.gz}}\n", nil, []string{"w1"}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if !strings.Contains(tc.file, "package-src") {
@@ -123,7 +142,8 @@ func TestWhatCannotBeIsRefusedWhenEdited(t *testing.T) {
 			return RemoveNodes([]byte("masters: [{name: m1, ip: 192.0.2.11}]\n"), "f", []string{"m1"})
 		},
 		"the last etcd of its own": func() ([]byte, Problems, error) {
-			return RemoveNodes([]byte("masters: [{name: m1, ip: 192.0.2.11}]\netcds: [{name: e1, ip: 192.0.2.31}]\n"), "f", []string{"e1"})
+			return RemoveNodes([]byte("masters: [{name: m1, ip: 192.0.2.11}]\netcds: [{name: e1, ip: 192.0.2.31}]\n"),
+				"f", []string{"e1"})
 		},
 		"a name twice": func() ([]byte, Problems, error) {
 			return AddNodes([]byte(editable), "f", []Node{machine("w1", "192.0.2.99", bundle.Worker)})
@@ -153,14 +173,16 @@ func TestTheManualsFileIsEdited(t *testing.T) {
 	if err != nil || problems.HasErrors() {
 		t.Fatal(err, problems)
 	}
-	if !strings.Contains(string(out), "配置etcd节点的列表") || strings.Contains(string(out), "test1") || !strings.Contains(string(out), "- name: test2\n  ip: 192.168.0.6\n") {
+	if !strings.Contains(string(out), "配置etcd节点的列表") || strings.Contains(string(out), "test1") ||
+		!strings.Contains(string(out), "- name: test2\n  ip: 192.168.0.6\n") {
 		t.Errorf("%s", out)
 	}
 }
 
 func TestPathsOfBundlesBecomeAbsolute(t *testing.T) {
 	out, err := AbsolutePaths([]byte(editable), "f", "/home/u")
-	if err != nil || !strings.Contains(string(out), "{type: tar.gz, x86src: /home/u/x.tar.gz, armsrc: /a.tar.gz}\n# the end\n") {
+	if err != nil || !strings.Contains(string(out),
+		"{type: tar.gz, x86src: /home/u/x.tar.gz, armsrc: /a.tar.gz}\n# the end\n") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	gone, added := lineDiff(editable, string(out))
@@ -196,7 +218,8 @@ func FuzzEdit(f *testing.F) {
 		if err != nil || problems.HasErrors() {
 			t.Fatalf("%v %+v\n%s", err, problems, out)
 		}
-		if is, _ := Load(back, "f"); is == nil || is.Endpoint != was.Endpoint || !strings.Contains(text, "fuzzed") && !sameNodes(is.Nodes, was.Nodes) {
+		if is, _ := Load(back, "f"); is == nil || is.Endpoint != was.Endpoint || !strings.Contains(text, "fuzzed") &&
+			!sameNodes(is.Nodes, was.Nodes) {
 			t.Fatalf("%s\n%s", text, back)
 		}
 	})

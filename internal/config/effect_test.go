@@ -55,11 +55,16 @@ func TestUnsupportedShapes(t *testing.T) {
 // Keys that are given with the value that holds anyway are no trouble.
 func TestSupportedShapes(t *testing.T) {
 	for _, line := range []string{
-		"etcds: [{name: e, ip: 192.168.0.5}]\n", "external-ca: false\netcd-external: no\n", "runtime: Containerd\nruntime-endpoint: unix:///run/containerd/containerd.sock\n",
-		"runtime: docker\ninsecure-registries: [m.example.com, 10.0.0.0/8]\nregistry-mirrors: ['https://m.example.com']\n", "runtime: iSulad\n", "runtime-endpoint: unix:///run/other.sock\n",
-		"registry-mirrors: ['https://m.example.com', 'ghcr.io=http://m.example.com:5000/v2/ghcr.io', '*=https://all.example.com']\ninsecure-registries: ['m.example.com:5000']\n",
-		"apiserver-timeout: 2m\n", "addons: [{type: file, filename: kube-flannel.yml}]\n", "network: {plugin: Flannel, plugin-args: {}}\n",
-		"pacakges: {etcd: [{name: etcd, type: binary, dstpath: /usr/local/bin}], node: [{name: containerd, type: pkg, dstpath: ''}]}\n",
+		"etcds: [{name: e, ip: 192.168.0.5}]\n", "external-ca: false\netcd-external: no\n",
+		"runtime: Containerd\nruntime-endpoint: unix:///run/containerd/containerd.sock\n",
+		"runtime: docker\ninsecure-registries: [m.example.com, 10.0.0.0/8]\nregistry-mirrors: " +
+			"['https://m.example.com']\n", "runtime: iSulad\n", "runtime-endpoint: unix:///run/other.sock\n",
+		"registry-mirrors: ['https://m.example.com', 'ghcr.io=http://m.example.com:5000/v2/ghcr.io', " +
+			"'*=https://all.example.com']\ninsecure-registries: ['m.example.com:5000']\n",
+		"apiserver-timeout: 2m\n", "addons: [{type: file, filename: kube-flannel.yml}]\n",
+		"network: {plugin: Flannel, plugin-args: {}}\n",
+		"pacakges: {etcd: [{name: etcd, type: binary, dstpath: /usr/local/bin}], node: [{name: containerd, type: " +
+			"pkg, dstpath: ''}]}\n",
 		"open-ports: {node: [{port: 179}]}\nregistry-mirrors: []\nconfig-extra-args: []\neggo: {hostname: set}\n",
 	} {
 		c, ps := Load([]byte(minimal+line), "f")
@@ -77,19 +82,27 @@ func TestMissingFromBundle(t *testing.T) {
 		Arch:   "amd64",
 		Images: []bundle.Image{{Name: "registry.k8s.io/pause:3.10.1"}},
 		Members: []bundle.Member{
-			{Path: "addons/kube-flannel.yml", Kind: bundle.Addon, Name: "kube-flannel.yml"}, {Path: "etcd", Kind: bundle.Binary, Name: "etcd"},
-			{Path: "containerd_1.deb", Kind: bundle.Deb, Name: "containerd"}, {Path: "site.conf", Kind: bundle.ExtraFile, Name: "site.conf"},
-			{Path: "go.sh", Kind: bundle.ExtraFile, Name: "go.sh"}, {Path: "tools/a/x", Kind: bundle.ExtraDir, Name: "tools"},
+			{Path: "addons/kube-flannel.yml", Kind: bundle.Addon, Name: "kube-flannel.yml"},
+			{Path: "etcd", Kind: bundle.Binary, Name: "etcd"},
+			{Path: "containerd_1.deb", Kind: bundle.Deb, Name: "containerd"},
+			{Path: "site.conf", Kind: bundle.ExtraFile, Name: "site.conf"},
+			{Path: "go.sh", Kind: bundle.ExtraFile, Name: "go.sh"},
+			{Path: "tools/a/x", Kind: bundle.ExtraDir, Name: "tools"},
 		},
 	}
 	for line, want := range map[string]string{
-		"addons: [{filename: kube-flannel.yml}]\npause-image: registry.k8s.io/pause:3.10.1\n":                                                                                                                                                       "",
-		"pacakges: {etcd: [{name: etcd, type: binary, dstpath: /usr/bin}], node: [{name: containerd, type: pkg}]}\n":                                                                                                                                "",
-		"pacakges: {master: [{name: addons, type: binary, dstpath: /etc/kubernetes}]}\n":                                                                                                                                                            "",
-		"pacakges: {loadbalance: [{name: nginx, type: pkg}]}\n":                                                                                                                                                                                     "",
-		"pacakges: {etcd: [{name: site.conf, type: file, dstpath: /tmp}, {name: tools, type: dir, dstpath: /tmp}, {name: go.sh, type: shell, schedule: prejoin}]}\n":                                                                                "",
-		"pacakges: {master: [{name: pause, type: image}, {name: kube-flannel.yml, type: yaml}, {name: 'https://x.example/y.yaml', type: yaml}, {name: jq, type: repo}]}\n":                                                                          "",
-		"pacakges:\n  etcd:\n  - {name: a.conf, type: file, dstpath: /tmp}\n  - {name: site.conf, type: dir, dstpath: /tmp}\n  - {name: no.sh, type: shell, schedule: prejoin}\n  - {name: agnhost, type: image}\n  - {name: x.yaml, type: yaml}\n": "12:config.not-in-bundle 13:config.not-in-bundle 14:config.not-in-bundle 15:config.not-in-bundle 16:config.not-in-bundle",
+		"addons: [{filename: kube-flannel.yml}]\npause-image: registry.k8s.io/pause:3.10.1\n":                        "",
+		"pacakges: {etcd: [{name: etcd, type: binary, dstpath: /usr/bin}], node: [{name: containerd, type: pkg}]}\n": "",
+		"pacakges: {master: [{name: addons, type: binary, dstpath: /etc/kubernetes}]}\n":                             "",
+		"pacakges: {loadbalance: [{name: nginx, type: pkg}]}\n":                                                      "",
+		"pacakges: {etcd: [{name: site.conf, type: file, dstpath: /tmp}, {name: tools, type: dir, dstpath: /tmp}, " +
+			"{name: go.sh, type: shell, schedule: prejoin}]}\n": "",
+		"pacakges: {master: [{name: pause, type: image}, {name: kube-flannel.yml, type: yaml}, {name: " +
+			"'https://x.example/y.yaml', type: yaml}, {name: jq, type: repo}]}\n": "",
+		"pacakges:\n  etcd:\n  - {name: a.conf, type: file, dstpath: /tmp}\n  - {name: site.conf, type: dir, " +
+			"dstpath: /tmp}\n  - {name: no.sh, type: shell, schedule: prejoin}\n  - {name: agnhost, type: image}\n  " +
+			"- {name: x.yaml, type: yaml}\n": "12:config.not-in-bundle 13:config.not-in-bundle " +
+			"14:config.not-in-bundle 15:config.not-in-bundle 16:config.not-in-bundle",
 		"addons: [{filename: calico.yaml}]\n":                                                         "10:config.not-in-bundle",
 		"pause-image: registry.k8s.io/pause:3.2\n":                                                    "10:config.not-in-bundle",
 		"pacakges: {etcd: [{name: etcd, type: pkg}],\n           node: [{name: socat, type: pkg}]}\n": "10:config.not-in-bundle 11:config.not-in-bundle",
@@ -159,8 +172,10 @@ func TestLoadFileMakesPathsAbsolute(t *testing.T) {
 		t.Fatal(err, dump(ps))
 	}
 	for got, want := range map[string]string{
-		c.Source.Bundles["amd64"]: filepath.Join(filepath.Dir(dir), "b/eggo.tar.gz"), c.Source.Bundles["arm64"]: home + "/arm.tar.gz",
-		c.SSH.PrivateKeyPath: home + "/.ssh/k", c.Eggo.KnownHosts: home + "/kh", c.Eggo.SudoPasswordFrom: "file:" + home + "/pw",
+		c.Source.Bundles["amd64"]: filepath.Join(filepath.Dir(dir), "b/eggo.tar.gz"),
+		c.Source.Bundles["arm64"]: home + "/arm.tar.gz",
+		c.SSH.PrivateKeyPath:      home + "/.ssh/k", c.Eggo.KnownHosts: home + "/kh",
+		c.Eggo.SudoPasswordFrom: "file:" + home + "/pw",
 	} {
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -177,7 +192,8 @@ func TestLoadFileTakesTheUsersOwnKey(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(home, ".ssh/id_rsa"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for line, want := range map[string]string{"": home + "/.ssh/id_rsa", "password: correct-horse\n": "", "eggo: {password-from: prompt}\n": "", "private-key-path: /k\n": "/k"} {
+	for line, want := range map[string]string{"": home + "/.ssh/id_rsa", "password: correct-horse\n": "",
+		"eggo: {password-from: prompt}\n": "", "private-key-path: /k\n": "/k"} {
 		c, ps, err := LoadFile(write(t, t.TempDir(), minimal+line, 0o600))
 		if c == nil || err != nil {
 			t.Fatal(err, dump(ps))
@@ -198,7 +214,8 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		filepath.Join(dir, "none"): "config.no-file", dir: "config.not-a-file", "/dev/zero": "config.not-a-file", big: "config.too-large", "": "config.no-file",
+		filepath.Join(dir, "none"): "config.no-file", dir: "config.not-a-file", "/dev/zero": "config.not-a-file",
+		big: "config.too-large", "": "config.no-file",
 	} {
 		c, _, err := LoadFile(name)
 		var f *event.Fault
@@ -222,11 +239,14 @@ func TestTemplateLoadsInBothLanguages(t *testing.T) {
 			"nothing":        {},
 			"single machine": {Masters: []string{"10.0.0.1"}, Password: "s3cret-enough"},
 			"the manual": {
-				Name: "k8s-cluster", User: "username", Password: "password", Masters: []string{"192.168.0.1", "192.168.0.2"},
-				Nodes: []string{"192.168.0.3"}, Etcds: []string{"192.168.0.4"}, LoadBalancer: "192.168.0.5",
+				Name: "k8s-cluster", User: "username", Password: "password",
+				Masters: []string{"192.168.0.1", "192.168.0.2"},
+				Nodes:   []string{"192.168.0.3"}, Etcds: []string{"192.168.0.4"}, LoadBalancer: "192.168.0.5",
 			},
-			"all roles":    {Masters: []string{"10.0.0.1"}, Nodes: []string{"10.0.0.1", "10.0.0.2"}, Etcds: []string{"10.0.0.1"}, LoadBalancer: "10.0.0.1", PrivateKey: "/root/.ssh/my key"},
-			"only workers": {Nodes: []string{"10.0.0.2"}, Arch: "arm64", Bundles: map[string]string{"amd64": "/a b.tar.gz"}},
+			"all roles": {Masters: []string{"10.0.0.1"}, Nodes: []string{"10.0.0.1", "10.0.0.2"},
+				Etcds: []string{"10.0.0.1"}, LoadBalancer: "10.0.0.1", PrivateKey: "/root/.ssh/my key"},
+			"only workers": {Nodes: []string{"10.0.0.2"}, Arch: "arm64",
+				Bundles: map[string]string{"amd64": "/a b.tar.gz"}},
 		} {
 			text := Template(o, p)
 			c, ps := Load(text, "f")
@@ -234,7 +254,8 @@ func TestTemplateLoadsInBothLanguages(t *testing.T) {
 				t.Errorf("%s %s: %s\n%s", lang, name, dump(ps), text)
 				continue
 			}
-			if strings.Contains(string(text), "template.") || c.SSH.Password != o.Password || o.PrivateKey != "" && c.SSH.PrivateKeyPath != o.PrivateKey {
+			if strings.Contains(string(text), "template.") || c.SSH.Password != o.Password || o.PrivateKey != "" &&
+				c.SSH.PrivateKeyPath != o.PrivateKey {
 				t.Errorf("%s %s:\n%s", lang, name, text)
 			}
 			if u := Unsupported(c); len(u) > 0 && name != "the manual" && name != "all roles" {
@@ -246,13 +267,15 @@ func TestTemplateLoadsInBothLanguages(t *testing.T) {
 
 func TestTemplateQuotesWhatItIsGiven(t *testing.T) {
 	p := i18n.NewPrinter(i18n.English)
-	for _, value := range append(hostile, "true", "null", "1e3", "0x10", "~", "a: b", "a #b", "a // b", "\U000e0001", "'", `\`) {
+	for _, value := range append(hostile, "true", "null", "1e3", "0x10", "~", "a: b", "a #b", "a // b", "\U000e0001",
+		"'", `\`) {
 		if c, ps := Load(Template(TemplateOptions{Password: value}, p), "f"); c != nil && c.SSH.Password != value {
 			t.Errorf("password %q became %q (%s)", value, c.SSH.Password, codes(ps))
 		} else if c == nil && !strings.ContainsAny(value, "\n\x00") {
 			t.Errorf("password %q: %s", value, dump(ps))
 		}
-		if c, _ := Load(Template(TemplateOptions{Name: value, User: value, PrivateKey: "/" + value, LoadBalancer: value}, p), "f"); c != nil {
+		if c, _ := Load(Template(TemplateOptions{Name: value, User: value, PrivateKey: "/" + value,
+			LoadBalancer: value}, p), "f"); c != nil {
 			t.Errorf("%q was taken for a name, a user and an address", value)
 		}
 		if c, _ := Load(Template(TemplateOptions{User: value}, p), "f"); c != nil && c.SSH.User != value {
@@ -300,9 +323,11 @@ func TestAFileThatCannotBeRead(t *testing.T) {
 	if err := os.Symlink(turning, turning); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{filepath.Join(file, "below"), socket, turning, filepath.Join(dir, strings.Repeat("long", 100))} {
+	for _, name := range []string{filepath.Join(file, "below"), socket, turning,
+		filepath.Join(dir, strings.Repeat("long", 100))} {
 		_, _, err := LoadFile(name)
-		if f := event.AsFault(err); f == nil || f.Code != "config.unreadable" || f.Class != event.ClassUsage || f.Args["file"] != name || strings.Contains(f.Cause, name) {
+		if f := event.AsFault(err); f == nil || f.Code != "config.unreadable" || f.Class != event.ClassUsage ||
+			f.Args["file"] != name || strings.Contains(f.Cause, name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -24,7 +24,8 @@ func TestSettingsOfTheRuntimeThatAreOurs(t *testing.T) {
 		{"isulad", "systemd-cgroup: false", "config.owned-flag"},
 		{"isulad", "cni-bin-dir: /x", "config.owned-key"},
 	} {
-		_, ps := Load([]byte(minimal+"runtime: "+tc.runtime+"\nconfig-extra-args: [{name: container-engine, extra-args: {"+tc.setting+"}}]\n"), "f")
+		_, ps := Load([]byte(minimal+"runtime: "+tc.runtime+
+			"\nconfig-extra-args: [{name: container-engine, extra-args: {"+tc.setting+"}}]\n"), "f")
 		got := ""
 		for _, p := range ps {
 			if p.Severity == isError {

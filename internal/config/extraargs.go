@@ -55,7 +55,8 @@ func (l *loader) extraArgMap(e *ExtraArgs, v val) {
 		l.given[sub.path] = sub.at()
 		if isNull(sub.node) {
 			l.extraArg(e, sub, key.Value, "")
-		} else if value, ok := l.line(sub); ok || sub.node.Kind == yaml.ScalarNode && value == "" && sub.node.Value == "" {
+		} else if value, ok := l.line(sub); ok || sub.node.Kind == yaml.ScalarNode && value == "" &&
+			sub.node.Value == "" {
 			l.extraArg(e, sub, key.Value, value)
 		}
 	})
@@ -93,36 +94,47 @@ func (l *loader) extraArg(e *ExtraArgs, v val, name, value string) {
 	e.Args[name] = value
 }
 
-// ownedWords are parts of the flags that hold the cluster together: certificates, keys, kubeconfigs, data directories. Changed from
-// outside they leave a cluster that this program can neither repair nor remove.
+// ownedWords are parts of the flags that hold the cluster together: certificates, keys, kubeconfigs, data directories.
+// Changed from outside they leave a cluster that this program can neither repair nor remove.
 var ownedWords = []string{
-	"-cert-file", "-key-file", "-cafile", "-certfile", "-keyfile", "-ca-file", "-private-key-file", "-signing-key-file", "client-certificate",
-	"client-key", "--kubeconfig", "--authentication-kubeconfig", "--authorization-kubeconfig", "--config", "--config-dir", "--bootstrap-kubeconfig", "--data-dir",
-	"--cert-dir", "--root-ca-file", "--root-dir", "--certificate-authority", "_CERT_FILE", "_KEY_FILE", "_CA_FILE", "_DATA_DIR", "_WAL_DIR", "_INITIAL_CLUSTER",
+	"-cert-file", "-key-file", "-cafile", "-certfile", "-keyfile", "-ca-file", "-private-key-file", "-signing-key-file",
+	"client-certificate",
+	"client-key", "--kubeconfig", "--authentication-kubeconfig", "--authorization-kubeconfig", "--config",
+	"--config-dir", "--bootstrap-kubeconfig", "--data-dir",
+	"--cert-dir", "--root-ca-file", "--root-dir", "--certificate-authority", "_CERT_FILE", "_KEY_FILE", "_CA_FILE",
+	"_DATA_DIR", "_WAL_DIR", "_INITIAL_CLUSTER",
 	"_ADVERTISE_CLIENT_URLS", "_INITIAL_ADVERTISE_PEER_URLS",
 }
 
-// ownedFlags are whole flags of the same kind, with the key of deploy.yaml that sets them, if one does: addresses, networks and names that
-// several components must agree on, and ports that others come to.
+// ownedFlags are whole flags of the same kind, with the key of deploy.yaml that sets them, if one does: addresses,
+// networks and names that several components must agree on, and ports that others come to.
 var ownedFlags = map[string]map[string]string{
 	"kube-apiserver": {
-		"--advertise-address": "", "--bind-address": "", "--secure-port": "", "--etcd-servers": "etcds", "--service-cluster-ip-range": "service.cidr", "--request-timeout": "apiserver-timeout",
-		"--encryption-provider-config": "", "--enable-bootstrap-token-auth": "", "--authorization-config": "", "--kubelet-certificate-authority": "", "--requestheader-allowed-names": "",
-		"--requestheader-extra-headers-prefix": "", "--requestheader-group-headers": "", "--requestheader-username-headers": "",
+		"--advertise-address": "", "--bind-address": "", "--secure-port": "", "--etcd-servers": "etcds",
+		"--service-cluster-ip-range": "service.cidr", "--request-timeout": "apiserver-timeout",
+		"--encryption-provider-config": "", "--enable-bootstrap-token-auth": "", "--authorization-config": "",
+		"--kubelet-certificate-authority": "", "--requestheader-allowed-names": "",
+		"--requestheader-extra-headers-prefix": "", "--requestheader-group-headers": "",
+		"--requestheader-username-headers": "",
 	},
 	"kube-controller-manager": {
-		"--allocate-node-cidrs": "", "--cluster-cidr": "network.podcidr", "--service-cluster-ip-range": "service.cidr", "--cluster-name": "cluster-id", "--use-service-account-credentials": "",
+		"--allocate-node-cidrs": "", "--cluster-cidr": "network.podcidr", "--service-cluster-ip-range": "service.cidr",
+		"--cluster-name": "cluster-id", "--use-service-account-credentials": "",
 		"--bind-address": "", "--secure-port": "", "--master": "",
 	},
 	"kube-scheduler": {"--bind-address": "", "--secure-port": "", "--master": ""},
-	"kube-proxy":     {"--cluster-cidr": "network.podcidr", "--hostname-override": "", "--healthz-bind-address": "", "--master": ""},
+	"kube-proxy": {"--cluster-cidr": "network.podcidr", "--hostname-override": "", "--healthz-bind-address": "",
+		"--master": ""},
 	"kubelet": {
-		"--hostname-override": "", "--node-ip": "", "--cluster-dns": "service.dnsaddr", "--cluster-domain": "dns-domain", "--container-runtime-endpoint": "runtime-endpoint",
-		"--register-node": "", "--port": "", "--healthz-port": "", "--healthz-bind-address": "", "--anonymous-auth": "", "--authorization-mode": "", "--rotate-certificates": "",
+		"--hostname-override": "", "--node-ip": "", "--cluster-dns": "service.dnsaddr",
+		"--cluster-domain": "dns-domain", "--container-runtime-endpoint": "runtime-endpoint",
+		"--register-node": "", "--port": "", "--healthz-port": "", "--healthz-bind-address": "", "--anonymous-auth": "",
+		"--authorization-mode": "", "--rotate-certificates": "",
 		"--rotate-server-certificates": "enable-kubelet-serving", "--fail-cgroupv1": "",
 	},
 	"etcd": {
-		"ETCD_NAME": "", "ETCD_LISTEN_CLIENT_URLS": "", "ETCD_LISTEN_PEER_URLS": "", "ETCD_CLIENT_CERT_AUTH": "", "ETCD_PEER_CLIENT_CERT_AUTH": "", "ETCD_INITIAL_CLUSTER_STATE": "",
+		"ETCD_NAME": "", "ETCD_LISTEN_CLIENT_URLS": "", "ETCD_LISTEN_PEER_URLS": "", "ETCD_CLIENT_CERT_AUTH": "",
+		"ETCD_PEER_CLIENT_CERT_AUTH": "", "ETCD_INITIAL_CLUSTER_STATE": "",
 		"ETCD_INITIAL_CLUSTER_TOKEN": "etcd-token", "ETCD_CONFIG_FILE": "", "ETCD_FORCE_NEW_CLUSTER": "",
 	},
 }
@@ -136,7 +148,8 @@ func owned(component, name string) (instead string, is bool) {
 		return instead, true
 	}
 	for _, w := range ownedWords {
-		if w == name || !strings.HasPrefix(w, "--") && (strings.HasSuffix(name, w) || strings.Contains(name, w) && strings.HasPrefix(w, "client-")) {
+		if w == name || !strings.HasPrefix(w, "--") &&
+			(strings.HasSuffix(name, w) || strings.Contains(name, w) && strings.HasPrefix(w, "client-")) {
 			return "", true
 		}
 	}
@@ -174,7 +187,8 @@ type askedPort struct {
 	v    val
 }
 
-const kubeletHealthPort = 10248 // on loopback: of no interest to a firewall, but nobody else can listen on all addresses there
+// on loopback: of no interest to a firewall, but nobody else can listen on all addresses there
+const kubeletHealthPort = 10248
 
 // dnsPorts are those of CoreDNS as a program, on control planes.
 var dnsPorts = []int{53, 9153}

@@ -14,10 +14,11 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// LoadFile loads the file: Load, and what only the file system can tell. Paths of the jump host become absolute: those of bundles
-// relative to the file's directory, ~/ in the home directory. Without a password, a source for one, or a key, the user's own key is
-// taken, if there is one (~/.ssh/id_ed25519, id_ecdsa, id_rsa). It warns when the file holds a password and others can read it, or it
-// lies in a git repository. The error is a fault of class usage: the file cannot be read at all.
+// LoadFile loads the file: Load, and what only the file system can tell. Paths of the jump host become absolute: those
+// of bundles relative to the file's directory, ~/ in the home directory. Without a password, a source for one, or a
+// key, the user's own key is taken, if there is one (~/.ssh/id_ed25519, id_ecdsa, id_rsa). It warns when the file holds
+// a password and others can read it, or it lies in a git repository. The error is a fault of class usage: the file
+// cannot be read at all.
 func LoadFile(name string) (*Cluster, Problems, error) {
 	data, info, err := readFile(name)
 	if err != nil {
@@ -82,7 +83,8 @@ func readFile(name string) ([]byte, fs.FileInfo, error) {
 	case !info.Mode().IsRegular():
 		return nil, nil, fileFault(name, "config.not-a-file", nil)
 	case info.Size() > MaxSize:
-		return nil, nil, fileFault(name, "config.too-large", nil, "size", strconv.FormatInt(info.Size(), 10), "max", strconv.Itoa(MaxSize))
+		return nil, nil, fileFault(name, "config.too-large", nil, "size", strconv.FormatInt(info.Size(), 10), "max",
+			strconv.Itoa(MaxSize))
 	}
 	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// The minors of Kubernetes 1 that this program knows: flags.txt has the flags of each, and the configurations that it writes are fit for
-// all of them.
+// The minors of Kubernetes 1 that this program knows: flags.txt has the flags of each, and the configurations that it
+// writes are fit for all of them.
 const (
 	OldestMinor = 30
 	NewestMinor = 36
@@ -25,8 +25,8 @@ var flagsText string
 //go:embed etcd.txt
 var etcdText string
 
-// checkEtcd says what is wrong with the name of a variable of etcd's environment. etcd warns of one that it does not know and goes on without
-// it, so that a slip would never show. Others than its own, as GOMAXPROCS, are the language's.
+// checkEtcd says what is wrong with the name of a variable of etcd's environment. etcd warns of one that it does not
+// know and goes on without it, so that a slip would never show. Others than its own, as GOMAXPROCS, are the language's.
 func checkEtcd(name string) (code string, args []string) {
 	if !strings.HasPrefix(name, "ETCD_") || name == "ETCD_UNSUPPORTED_ARCH" {
 		return "", nil
@@ -46,7 +46,8 @@ func checkEtcd(name string) (code string, args []string) {
 	return "config.etcd-unknown", nil
 }
 
-// flagInfo is a flag of a component: the kind of its value (b bool, i integer, d duration, s other) and the minors that have it.
+// flagInfo is a flag of a component: the kind of its value (b bool, i integer, d duration, s other) and the minors that
+// have it.
 type flagInfo struct {
 	kind     string
 	from, to int
@@ -73,23 +74,28 @@ func flagsOf(component string) map[string]flagInfo {
 	return out
 }
 
-// gone are flags that older manuals name: the minor that no longer has them, and the key or flag that is instead, if there is one.
+// gone are flags that older manuals name: the minor that no longer has them, and the key or flag that is instead, if
+// there is one.
 var gone = map[string]map[string]struct {
 	minor   int
 	instead string
 }{
 	"kubelet": {
-		"--network-plugin": {24, ""}, "--network-plugin-mtu": {24, ""}, "--cni-bin-dir": {24, "cni-bin-dir"}, "--cni-conf-dir": {24, ""}, "--docker-endpoint": {24, "runtime-endpoint"},
-		"--image-pull-progress-deadline": {24, ""}, "--container-runtime": {27, "runtime"}, "--pod-infra-container-image": {35, "pause-image"},
+		"--network-plugin": {24, ""}, "--network-plugin-mtu": {24, ""}, "--cni-bin-dir": {24, "cni-bin-dir"},
+		"--cni-conf-dir": {24, ""}, "--docker-endpoint": {24, "runtime-endpoint"},
+		"--image-pull-progress-deadline": {24, ""}, "--container-runtime": {27, "runtime"},
+		"--pod-infra-container-image": {35, "pause-image"},
 	},
-	"kube-apiserver":          {"--insecure-port": {24, ""}, "--insecure-bind-address": {24, ""}},
-	"kube-controller-manager": {"--port": {24, "--secure-port"}, "--address": {24, "--bind-address"}, "--enable-taint-manager": {27, ""}, "--pod-eviction-timeout": {27, ""}},
-	"kube-scheduler":          {"--port": {23, "--secure-port"}, "--address": {23, "--bind-address"}},
+	"kube-apiserver": {"--insecure-port": {24, ""}, "--insecure-bind-address": {24, ""}},
+	"kube-controller-manager": {"--port": {24, "--secure-port"}, "--address": {24, "--bind-address"},
+		"--enable-taint-manager": {27, ""}, "--pod-eviction-timeout": {27, ""}},
+	"kube-scheduler": {"--port": {23, "--secure-port"}, "--address": {23, "--bind-address"}},
 }
 
 // goneLogs are flags of the log that all components had until 1.26.
 var goneLogs = []string{
-	"--logtostderr", "--alsologtostderr", "--log-dir", "--log-file", "--log-file-max-size", "--log-backtrace-at", "--add-dir-header", "--skip-headers", "--skip-log-headers",
+	"--logtostderr", "--alsologtostderr", "--log-dir", "--log-file", "--log-file-max-size", "--log-backtrace-at",
+	"--add-dir-header", "--skip-headers", "--skip-log-headers",
 	"--one-output", "--stderrthreshold",
 }
 
@@ -99,8 +105,8 @@ var fixed = map[string]map[string][]string{
 	"kubelet":        {"--cgroup-driver": {"systemd"}},
 }
 
-// checkFlag says what is wrong with a flag whatever the version: a code with arguments, or "". The value comes back as the component
-// takes it.
+// checkFlag says what is wrong with a flag whatever the version: a code with arguments, or "". The value comes back as
+// the component takes it.
 func checkFlag(component, name, value string) (code string, args []string, as string) {
 	if component == "etcd" {
 		code, args = checkEtcd(name)
@@ -136,7 +142,8 @@ func checkFlag(component, name, value string) (code string, args []string, as st
 		_, err = time.ParseDuration(value)
 	}
 	if err != nil {
-		return map[string]string{"b": "config.flag-bool", "i": "config.flag-integer", "d": "config.flag-duration"}[f.kind], []string{"given", clip(value)}, value
+		return map[string]string{"b": "config.flag-bool", "i": "config.flag-integer",
+			"d": "config.flag-duration"}[f.kind], []string{"given", clip(value)}, value
 	}
 	code, args = checkFlagValue(component, name, value)
 	return code, args, value
@@ -171,8 +178,9 @@ func Minor(version string) int {
 	return n
 }
 
-// CheckFlags says which of config-extra-args the version of Kubernetes in the bundle does not have: what makes a component end at its start
-// is an error before anything is touched. Of a minor newer than those known the newest known one counts.
+// CheckFlags says which of config-extra-args the version of Kubernetes in the bundle does not have: what makes a
+// component end at its start is an error before anything is touched. Of a minor newer than those known the newest known
+// one counts.
 func CheckFlags(c *Cluster, version string) Problems {
 	minor := min(Minor(version), NewestMinor)
 	if minor < OldestMinor {
@@ -196,27 +204,40 @@ func CheckFlags(c *Cluster, version string) Problems {
 			key := fmt.Sprintf("config-extra-args[%d].extra-args.%s", i, name)
 			at := nearest(c.given, key)
 			kv = append(kv, "key", key, "value", name, "name", e.Component)
-			out = append(out, Problem{File: c.file, Line: at.line, Col: at.col, Key: key, Code: code, Severity: event.Error, Args: event.M("", kv...).Args})
+			out = append(out, Problem{File: c.file, Line: at.line, Col: at.col, Key: key, Code: code,
+				Severity: event.Error, Args: event.M("", kv...).Args})
 		}
 	}
 	return out.Sorted()
 }
 
-// proxyFields are the flags of kube-proxy that have a field of the same meaning in its configuration. Beside the file kube-proxy reads no
-// flags but those of its log.
+// proxyFields are the flags of kube-proxy that have a field of the same meaning in its configuration. Beside the file
+// kube-proxy reads no flags but those of its log.
 var proxyFields = map[string]string{
-	"--bind-address": "bindAddress", "--bind-address-hard-fail": "bindAddressHardFail", "--config-sync-period": "configSyncPeriod",
-	"--conntrack-max-per-core": "conntrack.maxPerCore", "--conntrack-min": "conntrack.min", "--conntrack-tcp-be-liberal": "conntrack.tcpBeLiberal",
-	"--conntrack-tcp-timeout-close-wait": "conntrack.tcpCloseWaitTimeout", "--conntrack-tcp-timeout-established": "conntrack.tcpEstablishedTimeout",
-	"--conntrack-udp-timeout": "conntrack.udpTimeout", "--conntrack-udp-timeout-stream": "conntrack.udpStreamTimeout", "--detect-local-mode": "detectLocalMode",
-	"--feature-gates": "featureGates", "--iptables-localhost-nodeports": "iptables.localhostNodePorts", "--iptables-masquerade-bit": "iptables.masqueradeBit",
-	"--iptables-min-sync-period": "iptables.minSyncPeriod", "--iptables-sync-period": "iptables.syncPeriod", "--ipvs-exclude-cidrs": "ipvs.excludeCIDRs",
-	"--ipvs-min-sync-period": "ipvs.minSyncPeriod", "--ipvs-scheduler": "ipvs.scheduler", "--ipvs-strict-arp": "ipvs.strictARP", "--ipvs-sync-period": "ipvs.syncPeriod",
-	"--ipvs-tcp-timeout": "ipvs.tcpTimeout", "--ipvs-tcpfin-timeout": "ipvs.tcpFinTimeout", "--ipvs-udp-timeout": "ipvs.udpTimeout",
-	"--kube-api-burst": "clientConnection.burst", "--kube-api-content-type": "clientConnection.contentType", "--kube-api-qps": "clientConnection.qps",
-	"--masquerade-all": "iptables.masqueradeAll", "--metrics-bind-address": "metricsBindAddress", "--nodeport-addresses": "nodePortAddresses",
-	"--oom-score-adj": "oomScoreAdj", "--pod-bridge-interface": "detectLocal.bridgeInterface", "--pod-interface-name-prefix": "detectLocal.interfaceNamePrefix",
-	"--profiling": "enableProfiling", "--proxy-mode": "mode", "--show-hidden-metrics-for-version": "showHiddenMetricsForVersion",
+	"--bind-address": "bindAddress", "--bind-address-hard-fail": "bindAddressHardFail",
+	"--config-sync-period":     "configSyncPeriod",
+	"--conntrack-max-per-core": "conntrack.maxPerCore", "--conntrack-min": "conntrack.min",
+	"--conntrack-tcp-be-liberal":          "conntrack.tcpBeLiberal",
+	"--conntrack-tcp-timeout-close-wait":  "conntrack.tcpCloseWaitTimeout",
+	"--conntrack-tcp-timeout-established": "conntrack.tcpEstablishedTimeout",
+	"--conntrack-udp-timeout":             "conntrack.udpTimeout",
+	"--conntrack-udp-timeout-stream":      "conntrack.udpStreamTimeout", "--detect-local-mode": "detectLocalMode",
+	"--feature-gates": "featureGates", "--iptables-localhost-nodeports": "iptables.localhostNodePorts",
+	"--iptables-masquerade-bit":  "iptables.masqueradeBit",
+	"--iptables-min-sync-period": "iptables.minSyncPeriod", "--iptables-sync-period": "iptables.syncPeriod",
+	"--ipvs-exclude-cidrs":   "ipvs.excludeCIDRs",
+	"--ipvs-min-sync-period": "ipvs.minSyncPeriod", "--ipvs-scheduler": "ipvs.scheduler",
+	"--ipvs-strict-arp": "ipvs.strictARP", "--ipvs-sync-period": "ipvs.syncPeriod",
+	"--ipvs-tcp-timeout": "ipvs.tcpTimeout", "--ipvs-tcpfin-timeout": "ipvs.tcpFinTimeout",
+	"--ipvs-udp-timeout": "ipvs.udpTimeout",
+	"--kube-api-burst":   "clientConnection.burst", "--kube-api-content-type": "clientConnection.contentType",
+	"--kube-api-qps":   "clientConnection.qps",
+	"--masquerade-all": "iptables.masqueradeAll", "--metrics-bind-address": "metricsBindAddress",
+	"--nodeport-addresses": "nodePortAddresses",
+	"--oom-score-adj":      "oomScoreAdj", "--pod-bridge-interface": "detectLocal.bridgeInterface",
+	"--pod-interface-name-prefix": "detectLocal.interfaceNamePrefix",
+	"--profiling":                 "enableProfiling", "--proxy-mode": "mode",
+	"--show-hidden-metrics-for-version": "showHiddenMetricsForVersion",
 }
 
 // ProxyField is the path of the field of kube-proxy's configuration that the flag stands for; nil when there is none.
@@ -230,7 +251,8 @@ func ProxyField(flag string) []string {
 
 // isLogFlag says whether kube-proxy reads the flag beside its configuration.
 func isLogFlag(name string) bool {
-	return name == "--v" || name == "--vmodule" || name == "--logging-format" || name == "--log-flush-frequency" || strings.HasPrefix(name, "--log-json-") || strings.HasPrefix(name, "--log-text-")
+	return name == "--v" || name == "--vmodule" || name == "--logging-format" || name == "--log-flush-frequency" ||
+		strings.HasPrefix(name, "--log-json-") || strings.HasPrefix(name, "--log-text-")
 }
 
 // ProxyValue is the value of a flag of kube-proxy as its configuration has it.

@@ -51,7 +51,8 @@ func TestFlagsThatWouldEndTheComponent(t *testing.T) {
 		{"kubelet", "--cloud-provider: external", "", ""},
 		{"kube-apiserver", "--tls-min-version: '1.2'", "config.flag-choice", "VersionTLS12"},
 		{"kube-scheduler", "--logging-format: xml", "config.flag-choice", "json"},
-		{"kube-apiserver", "--enable-admission-plugins: 'PodSecurityPolicy,NodeRestriction'", "config.flag-word-removed", "1.25"},
+		{"kube-apiserver", "--enable-admission-plugins: 'PodSecurityPolicy,NodeRestriction'",
+			"config.flag-word-removed", "1.25"},
 		{"kubelet", "--feature-gates: NodeSwap", "config.flag-gates", "NodeSwap"},
 		{"kubelet", "--feature-gates: 'NodeSwap=yes'", "config.flag-gates", "NodeSwap"},
 		{"kubelet", "--feature-gates: 'NodeSwap=true,InPlacePodVerticalScaling=false'", "", ""},
@@ -77,7 +78,8 @@ func TestFlagsThatWouldEndTheComponent(t *testing.T) {
 				}
 				return
 			}
-			if len(ps) != 1 || ps[0].Code != tc.code || ps[0].Line != 10 || !strings.Contains(fmt.Sprint(ps[0].Args), tc.args) {
+			if len(ps) != 1 || ps[0].Code != tc.code || ps[0].Line != 10 ||
+				!strings.Contains(fmt.Sprint(ps[0].Args), tc.args) {
 				t.Errorf("want %s with %s, got:\n%s", tc.code, tc.args, dump(ps))
 			}
 			rendered(t, ps)
@@ -125,7 +127,8 @@ func TestFlagsOfAVersion(t *testing.T) {
 			if tc.code == "" && len(ps) == 0 {
 				return
 			}
-			if len(ps) != 1 || ps[0].Code != tc.code || ps[0].Line != 10 || !strings.Contains(fmt.Sprint(ps[0].Args), tc.want) {
+			if len(ps) != 1 || ps[0].Code != tc.code || ps[0].Line != 10 ||
+				!strings.Contains(fmt.Sprint(ps[0].Args), tc.want) {
 				t.Errorf("want %s with %s, got:\n%s", tc.code, tc.want, dump(ps))
 			}
 			rendered(t, ps)
@@ -133,15 +136,18 @@ func TestFlagsOfAVersion(t *testing.T) {
 	}
 }
 
-// The table is whole: every line is read, every component has what each version has had for years, every owned or mapped flag is one.
+// The table is whole: every line is read, every component has what each version has had for years, every owned or
+// mapped flag is one.
 func TestTheTableOfFlags(t *testing.T) {
-	for component, least := range map[string]int{"kube-apiserver": 150, "kube-controller-manager": 150, "kube-scheduler": 50, "kube-proxy": 45, "kubelet": 100} {
+	for component, least := range map[string]int{"kube-apiserver": 150, "kube-controller-manager": 150,
+		"kube-scheduler": 50, "kube-proxy": 45, "kubelet": 100} {
 		flags := flagsOf(component)
 		if len(flags) < least {
 			t.Errorf("%s has %d flags", component, len(flags))
 		}
 		for name, f := range flags {
-			if !ruleFlag.ok(name) || !strings.Contains("bids", f.kind) || f.from < OldestMinor || f.to > NewestMinor || f.from > f.to {
+			if !ruleFlag.ok(name) || !strings.Contains("bids", f.kind) || f.from < OldestMinor || f.to > NewestMinor ||
+				f.from > f.to {
 				t.Errorf("%s %s: %+v", component, name, f)
 			}
 		}
@@ -166,7 +172,8 @@ func TestTheTableOfFlags(t *testing.T) {
 }
 
 func TestMinor(t *testing.T) {
-	for v, want := range map[string]int{"v1.34.2": 34, "v1.30.0-rc.1": 30, "v1.36": 36, "1.34.2": 0, "v2.1.0": 0, "": 0, "v1.x.1": 0, "v1.-3.1": 0} {
+	for v, want := range map[string]int{"v1.34.2": 34, "v1.30.0-rc.1": 30, "v1.36": 36, "1.34.2": 0, "v2.1.0": 0, "": 0,
+		"v1.x.1": 0, "v1.-3.1": 0} {
 		if got := Minor(v); got != want {
 			t.Errorf("%q: %d", v, got)
 		}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// flagChoices are the values that a flag can have in all versions from OldestMinor on: with another the component ends at its start. The
-// empty value leaves the flag's default.
+// flagChoices are the values that a flag can have in all versions from OldestMinor on: with another the component ends
+// at its start. The empty value leaves the flag's default.
 var flagChoices = map[string][]string{
 	"kube-proxy --proxy-mode":                       {"iptables", "ipvs", "nftables"},
 	"kubelet --cloud-provider":                      {"external"},
@@ -25,10 +25,13 @@ var flagChoices = map[string][]string{
 	"kube-controller-manager --cidr-allocator-type": {"RangeAllocator", "CloudAllocator"},
 }
 
-// goneWords are words of a flag's list that no version from OldestMinor on knows any more: the component ends at its start.
+// goneWords are words of a flag's list that no version from OldestMinor on knows any more: the component ends at its
+// start.
 var goneWords = map[string]map[string]int{
-	"kube-apiserver --enable-admission-plugins":  {"PodSecurityPolicy": 25, "SecurityContextDeny": 30, "Initializers": 14},
-	"kube-apiserver --disable-admission-plugins": {"PodSecurityPolicy": 25, "SecurityContextDeny": 30, "Initializers": 14},
+	"kube-apiserver --enable-admission-plugins": {"PodSecurityPolicy": 25, "SecurityContextDeny": 30,
+		"Initializers": 14},
+	"kube-apiserver --disable-admission-plugins": {"PodSecurityPolicy": 25, "SecurityContextDeny": 30,
+		"Initializers": 14},
 }
 
 // checkFlagValue says what is wrong with the value of a flag that is there: a code with arguments, or "".

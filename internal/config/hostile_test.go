@@ -10,8 +10,10 @@ import (
 
 // hostile values, each of which means something to a shell, a path, a unit file, a flag parser or a terminal.
 var hostile = []string{
-	"a; reboot", "$(reboot)", "`reboot`", "${IFS}", "a|b", "a&b", "a>b", "a<b", "a b", "a'b", `a"b`, `a\b`, "-rf", "--version", "a\nb", "a\tb", "a\x00b", "a\x1b[2Jb",
-	"../../etc/passwd", "a/../b", "/a/../b", "/a//b", "a*", "a?b", "[a]", "{a,b}", "~root", "!x", "#x", "%h", "a%n", "a\u202eb", "a\u2028b", "=x", "é", "名",
+	"a; reboot", "$(reboot)", "`reboot`", "${IFS}", "a|b", "a&b", "a>b", "a<b", "a b", "a'b", `a"b`, `a\b`, "-rf",
+	"--version", "a\nb", "a\tb", "a\x00b", "a\x1b[2Jb",
+	"../../etc/passwd", "a/../b", "/a/../b", "/a//b", "a*", "a?b", "[a]", "{a,b}", "~root", "!x", "#x", "%h", "a%n",
+	"a\u202eb", "a\u2028b", "=x", "é", "名",
 	strings.Repeat("a", 5000),
 }
 
@@ -22,59 +24,61 @@ func TestHostileValuesAreRefusedInEveryField(t *testing.T) {
 		file    string // with %s for the value
 		allowed []string
 	}{
-		"cluster-id":           {"cluster-id: %s\n", nil},
-		"username":             {"username: %s\n", nil},
-		"private-key-path":     {"private-key-path: %s\n", nil},
-		"master name":          {"masters: [{name: %s, ip: 192.168.0.1}]\n", nil},
-		"master ip":            {"masters: [{name: a, ip: %s}]\n", nil},
-		"master port":          {"masters: [{name: a, ip: 192.168.0.1, port: %s}]\n", nil},
-		"master arch":          {"masters: [{name: a, ip: 192.168.0.1, arch: %s}]\n", nil},
-		"loadbalance name":     {"loadbalance: {name: %s, ip: 192.168.0.5}\n", nil},
-		"bind-port":            {"loadbalance: {name: a, ip: 192.168.0.5, bind-port: %s}\n", nil},
-		"external-ca":          {"external-ca: %s\n", nil},
-		"external-ca-path":     {"external-ca-path: %s\n", nil},
-		"service.cidr":         {"service: {cidr: %s}\n", nil},
-		"service.dnsaddr":      {"service: {dnsaddr: %s}\n", nil},
-		"service.gateway":      {"service: {gateway: %s}\n", nil},
-		"corednstype":          {"service: {dns: {corednstype: %s}}\n", nil},
-		"imageversion":         {"service: {dns: {imageversion: %s}}\n", nil},
-		"replicas":             {"service: {dns: {replicas: %s}}\n", nil},
-		"podcidr":              {"network: {podcidr: %s}\n", nil},
-		"plugin":               {"network: {plugin: %s}\n", nil},
-		"NetworkYamlPath":      {"network: {plugin-args: {NetworkYamlPath: %s}}\n", nil},
-		"plugin-args key":      {"network: {plugin-args: {%s: /x}}\n", nil},
-		"apiserver-endpoint":   {"apiserver-endpoint: %s\n", nil},
-		"dnsnames":             {"apiserver-cert-sans: {dnsnames: [%s]}\n", nil},
-		"ips":                  {"apiserver-cert-sans: {ips: [%s]}\n", nil},
-		"apiserver-timeout":    {"apiserver-timeout: %s\n", nil},
-		"etcd-token":           {"etcd-token: %s\n", nil},
-		"dns-vip":              {"dns-vip: %s\n", nil},
-		"dns-domain":           {"dns-domain: %s\n", nil},
-		"pause-image":          {"pause-image: %s\n", nil},
-		"network-plugin":       {"network-plugin: %s\n", nil},
-		"cni-bin-dir":          {"cni-bin-dir: /opt/cni/bin,%s\n", nil},
-		"runtime":              {"runtime: %s\n", nil},
-		"runtime-endpoint":     {"runtime-endpoint: %s\n", nil},
-		"socket path":          {"runtime-endpoint: \"unix:///run/\"%s\n", below},
-		"registry-mirrors":     {"registry-mirrors: [%s]\n", nil},
-		"insecure-registries":  {"insecure-registries: [%s]\n", nil},
-		"component":            {"config-extra-args: [{name: %s}]\n", nil},
-		"flag":                 {"config-extra-args: [{name: kubelet, extra-args: {%s: x}}]\n", nil},
-		"setting":              {"config-extra-args: [{name: container-engine, extra-args: {%s: x}}]\n", nil},
-		"addon":                {"addons: [{filename: %s}]\n", nil},
-		"open-ports role":      {"open-ports: {%s: []}\n", nil},
-		"open-ports port":      {"open-ports: {node: [{port: %s}]}\n", nil},
-		"open-ports protocol":  {"open-ports: {node: [{port: 1, protocol: %s}]}\n", nil},
-		"package-src.type":     {"package-src: {type: %s}\n", nil},
-		"x86src":               {"package-src: {x86src: %s}\n", []string{"../../etc/passwd", "~root", "a b", "é", "名", "a%n", "%h", "=x"}},
-		"distpath":             {"package-src: {distpath: %s}\n", nil},
-		"package name":         {"pacakges: {etcd: [{name: %s, type: pkg}]}\n", nil},
-		"package type":         {"pacakges: {etcd: [{name: a, type: %s}]}\n", nil},
-		"dstpath":              {"pacakges: {etcd: [{name: a, type: binary, dstpath: %s}]}\n", nil},
-		"dstpath below":        {"pacakges: {etcd: [{name: a, type: binary, dstpath: \"/tmp/\"%s}]}\n", below},
-		"schedule":             {"install: {addition: {etcd: [{name: a, type: shell, schedule: %s}]}}\n", nil},
-		"timeout":              {"install: {addition: {etcd: [{name: a, type: shell, timeout: %s}]}}\n", nil},
-		"yaml address":         {"install: {addition: {etcd: [{name: \"https://a/\"%s, type: yaml}]}}\n", append([]string{"../../etc/passwd", "a/../b", "/a/../b", "/a//b", "~root"}, below...)},
+		"cluster-id":          {"cluster-id: %s\n", nil},
+		"username":            {"username: %s\n", nil},
+		"private-key-path":    {"private-key-path: %s\n", nil},
+		"master name":         {"masters: [{name: %s, ip: 192.168.0.1}]\n", nil},
+		"master ip":           {"masters: [{name: a, ip: %s}]\n", nil},
+		"master port":         {"masters: [{name: a, ip: 192.168.0.1, port: %s}]\n", nil},
+		"master arch":         {"masters: [{name: a, ip: 192.168.0.1, arch: %s}]\n", nil},
+		"loadbalance name":    {"loadbalance: {name: %s, ip: 192.168.0.5}\n", nil},
+		"bind-port":           {"loadbalance: {name: a, ip: 192.168.0.5, bind-port: %s}\n", nil},
+		"external-ca":         {"external-ca: %s\n", nil},
+		"external-ca-path":    {"external-ca-path: %s\n", nil},
+		"service.cidr":        {"service: {cidr: %s}\n", nil},
+		"service.dnsaddr":     {"service: {dnsaddr: %s}\n", nil},
+		"service.gateway":     {"service: {gateway: %s}\n", nil},
+		"corednstype":         {"service: {dns: {corednstype: %s}}\n", nil},
+		"imageversion":        {"service: {dns: {imageversion: %s}}\n", nil},
+		"replicas":            {"service: {dns: {replicas: %s}}\n", nil},
+		"podcidr":             {"network: {podcidr: %s}\n", nil},
+		"plugin":              {"network: {plugin: %s}\n", nil},
+		"NetworkYamlPath":     {"network: {plugin-args: {NetworkYamlPath: %s}}\n", nil},
+		"plugin-args key":     {"network: {plugin-args: {%s: /x}}\n", nil},
+		"apiserver-endpoint":  {"apiserver-endpoint: %s\n", nil},
+		"dnsnames":            {"apiserver-cert-sans: {dnsnames: [%s]}\n", nil},
+		"ips":                 {"apiserver-cert-sans: {ips: [%s]}\n", nil},
+		"apiserver-timeout":   {"apiserver-timeout: %s\n", nil},
+		"etcd-token":          {"etcd-token: %s\n", nil},
+		"dns-vip":             {"dns-vip: %s\n", nil},
+		"dns-domain":          {"dns-domain: %s\n", nil},
+		"pause-image":         {"pause-image: %s\n", nil},
+		"network-plugin":      {"network-plugin: %s\n", nil},
+		"cni-bin-dir":         {"cni-bin-dir: /opt/cni/bin,%s\n", nil},
+		"runtime":             {"runtime: %s\n", nil},
+		"runtime-endpoint":    {"runtime-endpoint: %s\n", nil},
+		"socket path":         {"runtime-endpoint: \"unix:///run/\"%s\n", below},
+		"registry-mirrors":    {"registry-mirrors: [%s]\n", nil},
+		"insecure-registries": {"insecure-registries: [%s]\n", nil},
+		"component":           {"config-extra-args: [{name: %s}]\n", nil},
+		"flag":                {"config-extra-args: [{name: kubelet, extra-args: {%s: x}}]\n", nil},
+		"setting":             {"config-extra-args: [{name: container-engine, extra-args: {%s: x}}]\n", nil},
+		"addon":               {"addons: [{filename: %s}]\n", nil},
+		"open-ports role":     {"open-ports: {%s: []}\n", nil},
+		"open-ports port":     {"open-ports: {node: [{port: %s}]}\n", nil},
+		"open-ports protocol": {"open-ports: {node: [{port: 1, protocol: %s}]}\n", nil},
+		"package-src.type":    {"package-src: {type: %s}\n", nil},
+		"x86src": {"package-src: {x86src: %s}\n",
+			[]string{"../../etc/passwd", "~root", "a b", "é", "名", "a%n", "%h", "=x"}},
+		"distpath":      {"package-src: {distpath: %s}\n", nil},
+		"package name":  {"pacakges: {etcd: [{name: %s, type: pkg}]}\n", nil},
+		"package type":  {"pacakges: {etcd: [{name: a, type: %s}]}\n", nil},
+		"dstpath":       {"pacakges: {etcd: [{name: a, type: binary, dstpath: %s}]}\n", nil},
+		"dstpath below": {"pacakges: {etcd: [{name: a, type: binary, dstpath: \"/tmp/\"%s}]}\n", below},
+		"schedule":      {"install: {addition: {etcd: [{name: a, type: shell, schedule: %s}]}}\n", nil},
+		"timeout":       {"install: {addition: {etcd: [{name: a, type: shell, timeout: %s}]}}\n", nil},
+		"yaml address": {"install: {addition: {etcd: [{name: \"https://a/\"%s, type: yaml}]}}\n",
+			append([]string{"../../etc/passwd", "a/../b", "/a/../b", "/a//b", "~root"}, below...)},
 		"srcpath arch":         {"install: {package-source: {srcpath: {%s: /a.tar.gz}}}\n", nil},
 		"eggo.hostname":        {"eggo: {hostname: %s}\n", nil},
 		"eggo.password-from":   {"eggo: {password-from: %s}\n", nil},
@@ -97,7 +101,8 @@ func TestHostileValuesAreRefusedInEveryField(t *testing.T) {
 				refused := false
 				for _, p := range ps {
 					// What the short file lacks is no answer to the value.
-					refused = refused || p.Severity == isError && p.Code != "config.no-masters" && p.Code != "config.bundle-missing"
+					refused = refused || p.Severity == isError && p.Code != "config.no-masters" &&
+						p.Code != "config.bundle-missing"
 				}
 				if ok := contains(tc.allowed, value); refused == ok {
 					t.Errorf("%q: refused %v, allowed %v: %s", clip(value), refused, ok, codes(ps))
@@ -155,7 +160,8 @@ func TestPasswordsMayHoldAnything(t *testing.T) {
 // Values of extra arguments are free text: they are one line, and reach nothing but a quoted place.
 func TestExtraArgumentValuesAreOneLine(t *testing.T) {
 	for _, value := range hostile {
-		_, ps := Load([]byte(minimal+"config-extra-args: [{name: kubelet, extra-args: {--node-labels: "+yamlString(value)+"}}]\n"), "f")
+		_, ps := Load([]byte(minimal+"config-extra-args: [{name: kubelet, extra-args: {--node-labels: "+
+			yamlString(value)+"}}]\n"), "f")
 		if bad := strings.ContainsAny(value, "\n\t\x00\x1b\u202e\u2028"); bad != ps.HasErrors() {
 			t.Errorf("%q: %s", clip(value), dump(ps))
 		}
@@ -194,13 +200,17 @@ func TestGoodValuesAreTaken(t *testing.T) {
 		"pause-image: pause\n",
 		"username: DOMAIN.user_1@corp\n",
 		"username: _svc-eggo\n",
-		"apiserver-cert-sans: {ips: ['fd00::1']}\nregistry-mirrors: ['http://[fd00::1]:5000']\ninsecure-registries: ['[fd00::1]:5000']\n",
-		"apiserver-endpoint: k8s.example.com:443\napiserver-cert-sans: {dnsnames: [k8s.example.com, '*.example.com']}\n",
+		"apiserver-cert-sans: {ips: ['fd00::1']}\nregistry-mirrors: ['http://[fd00::1]:5000']\ninsecure-registries: " +
+			"['[fd00::1]:5000']\n",
+		"apiserver-endpoint: k8s.example.com:443\napiserver-cert-sans: {dnsnames: [k8s.example.com, " +
+			"'*.example.com']}\n",
 		"registry-mirrors: ['https://mirror.example.com:8443/v2', 'http://10.0.0.1']\n",
 		"insecure-registries: ['registry.local:5000', 'hub']\n",
-		"eggo: {password-from: 'env:PASS_1', sudo-password-from: 'file:/root/pw', known-hosts: ~/.ssh/known_hosts, host-keys: Strict}\n",
+		"eggo: {password-from: 'env:PASS_1', sudo-password-from: 'file:/root/pw', known-hosts: ~/.ssh/known_hosts, " +
+			"host-keys: Strict}\n",
 		"private-key-path: ~/.ssh/id_rsa\n",
-		"config-extra-args: [{name: kubelet, extra-args: ['--v=2', '--node-labels=a=b']}, {name: etcd, extra-args: {ETCD_HEARTBEAT_INTERVAL: 1000}}]\n",
+		"config-extra-args: [{name: kubelet, extra-args: ['--v=2', '--node-labels=a=b']}, {name: etcd, extra-args: " +
+			"{ETCD_HEARTBEAT_INTERVAL: 1000}}]\n",
 		"runtime: iSulad\n",
 		"external-ca: Yes\n",
 		"cni-bin-dir: /opt/cni/bin, /usr/libexec/cni\n",

@@ -82,8 +82,8 @@ func (l *loader) loadbalance(v val) {
 	l.c.LBPort = l.hostFields(v, bundle.LoadBalancer, "<balancer>")
 }
 
-// layouts reports keys of both layouts in one file. Two places for the same packages would need a guess which one counts, so that is an
-// error; a mixture that says nothing twice is understood.
+// layouts reports keys of both layouts in one file. Two places for the same packages would need a guess which one
+// counts, so that is an error; a mixture that says nothing twice is understood.
 func (l *loader) layouts() {
 	both := false
 	if install, ok := l.given["install"]; ok {
@@ -99,7 +99,8 @@ func (l *loader) layouts() {
 	if both || len(older) == 0 || len(newer) == 0 || l.has("nodes") && l.has("workers") {
 		return
 	}
-	l.warnAt(l.given[newer[0]], newer[0], "config.layouts-mixed", "older", strings.Join(older, ", "), "newer", strings.Join(newer, ", "))
+	l.warnAt(l.given[newer[0]], newer[0], "config.layouts-mixed", "older", strings.Join(older, ", "), "newer",
+		strings.Join(newer, ", "))
 }
 
 func (l *loader) has(key string) bool { _, ok := l.given[key]; return ok }
@@ -110,7 +111,8 @@ func (l *loader) present(keys ...string) []string {
 
 // merge makes one node of every address and reports lists that disagree about it.
 func (l *loader) merge() {
-	if !slices.ContainsFunc(l.hosts, func(h host) bool { return h.role == bundle.ControlPlane }) && !l.has("masters[0]") {
+	if !slices.ContainsFunc(l.hosts, func(h host) bool { return h.role == bundle.ControlPlane }) &&
+		!l.has("masters[0]") {
 		at := position{1, 1}
 		if pos, ok := l.given["masters"]; ok {
 			at = pos
@@ -126,7 +128,9 @@ func (l *loader) merge() {
 		}
 	}
 	order := []bundle.Role{bundle.ControlPlane, bundle.Worker, bundle.Etcd, bundle.LoadBalancer}
-	slices.SortStableFunc(l.hosts, func(a, b host) int { return slices.Index(order, a.role) - slices.Index(order, b.role) })
+	slices.SortStableFunc(l.hosts, func(a, b host) int {
+		return slices.Index(order, a.role) - slices.Index(order, b.role)
+	})
 
 	byIP, byName, inList := map[netip.Addr]int{}, map[string]host{}, map[string]host{}
 	for _, h := range l.hosts {
@@ -142,7 +146,8 @@ func (l *loader) merge() {
 		i, ok := byIP[h.ip]
 		if !ok {
 			byIP[h.ip] = len(l.c.Nodes)
-			l.c.Nodes = append(l.c.Nodes, Node{Name: h.name, IP: h.ip, Port: h.port, Arch: h.arch, Roles: []bundle.Role{h.role}})
+			l.c.Nodes = append(l.c.Nodes, Node{Name: h.name, IP: h.ip, Port: h.port, Arch: h.arch,
+				Roles: []bundle.Role{h.role}})
 			l.machines = append(l.machines, h)
 			continue
 		}

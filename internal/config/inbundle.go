@@ -76,7 +76,8 @@ func (p Package) Means(m *bundle.Manifest, x bundle.Member) bool {
 	return false
 }
 
-// MeansImage says whether an image of the bundle is one that a list names: by its whole name, by its last part, or as images.tar, all of them.
+// MeansImage says whether an image of the bundle is one that a list names: by its whole name, by its last part, or as
+// images.tar, all of them.
 func MeansImage(name, image string) bool {
 	repo, tag := image, ""
 	if i := strings.LastIndexByte(image, ':'); i >= 0 && !strings.Contains(image[i:], "/") {
@@ -110,7 +111,8 @@ func ScriptIn(m *bundle.Manifest, name string) (bundle.Member, bool) {
 // choicesIn are the names that the bundle has for a type of package.
 func choicesIn(m *bundle.Manifest, kind string) []string {
 	kinds := map[string][]bundle.Kind{
-		"pkg": {bundle.Deb, bundle.RPM}, "binary": {bundle.Binary, bundle.ExtraDir}, "file": {bundle.ExtraFile, bundle.Addon}, "dir": {bundle.ExtraDir},
+		"pkg": {bundle.Deb, bundle.RPM}, "binary": {bundle.Binary, bundle.ExtraDir},
+		"file": {bundle.ExtraFile, bundle.Addon}, "dir": {bundle.ExtraDir},
 		"yaml": {bundle.Addon, bundle.ExtraFile}, "shell": {bundle.ExtraFile},
 	}[kind]
 	var out []string
@@ -132,17 +134,18 @@ func choicesIn(m *bundle.Manifest, kind string) []string {
 	return slices.Compact(out)
 }
 
-// MissingFrom compares what the deploy.yaml names with what the bundle of one architecture has, before any machine is asked (of several bundles
-// for one architecture, a manifest of all that they have together): packages of every type of roles that have a machine of that architecture;
-// addons and manifests, which are applied from the bundle of the first control plane; the pause image, where pods run. Each missing thing is an
-// error at its line.
+// MissingFrom compares what the deploy.yaml names with what the bundle of one architecture has, before any machine is
+// asked (of several bundles for one architecture, a manifest of all that they have together): packages of every type of
+// roles that have a machine of that architecture; addons and manifests, which are applied from the bundle of the first
+// control plane; the pause image, where pods run. Each missing thing is an error at its line.
 func (c *Cluster) MissingFrom(m *bundle.Manifest) Problems {
 	var out Problems
 	missing := func(key, value string, has []string) {
 		at := nearest(c.given, key)
 		out = append(out, Problem{
 			File: c.file, Line: at.line, Col: at.col, Key: key, Code: "config.not-in-bundle", Severity: event.Error,
-			Args: map[string]string{"key": key, "value": clip(value), "arch": m.Arch, "choices": clip(strings.Join(has, ", "))},
+			Args: map[string]string{"key": key, "value": clip(value), "arch": m.Arch,
+				"choices": clip(strings.Join(has, ", "))},
 		})
 	}
 	here := func(role bundle.Role) bool {
@@ -168,7 +171,8 @@ func (c *Cluster) MissingFrom(m *bundle.Manifest) Problems {
 			}
 		}
 	}
-	if c.PauseImage != "" && (here(bundle.ControlPlane) || here(bundle.Worker)) && !slices.ContainsFunc(m.Images, func(i bundle.Image) bool { return i.Name == c.PauseImage }) {
+	if c.PauseImage != "" && (here(bundle.ControlPlane) || here(bundle.Worker)) &&
+		!slices.ContainsFunc(m.Images, func(i bundle.Image) bool { return i.Name == c.PauseImage }) {
 		missing("pause-image", c.PauseImage, choicesIn(m, "image"))
 	}
 	return out.Sorted()

@@ -196,9 +196,10 @@ func installKeys() []Key {
 		}
 	}
 	out = append(out, Key{Path: "install.addition", Kind: Map})
-	return append(out, roleKeys("install.addition", "<package>", false, func(role bundle.Role) func(*loader, any) reader {
-		return packagesFor(true, role)
-	})...)
+	return append(out, roleKeys("install.addition", "<package>", false,
+		func(role bundle.Role) func(*loader, any) reader {
+			return packagesFor(true, role)
+		})...)
 }
 
 func ownKeys() []Key {
@@ -319,12 +320,14 @@ var (
 	networkPlugins = []string{"flannel", "calico", "canal", "cilium", "kube-router", "weave"}
 	arches         = []string{"amd64", "arm64"}
 	archAliases    = map[string]string{
-		"x86_64": "amd64", "x86-64": "amd64", "x86": "amd64", "x64": "amd64", "aarch64": "arm64", "arm": "arm64", "armv8": "arm64",
+		"x86_64": "amd64", "x86-64": "amd64", "x86": "amd64", "x64": "amd64", "aarch64": "arm64", "arm": "arm64",
+		"armv8": "arm64",
 	}
 	allTypes  = []string{"pkg", "repo", "binary", "file", "dir", "image", "yaml", "shell"}
 	schedules = []string{"prejoin", "postjoin", "precleanup", "postcleanup"}
 	// components that config-extra-args may name.
 	components = []string{
-		"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet", "container-engine",
+		"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet",
+		"container-engine",
 	}
 )

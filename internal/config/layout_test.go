@@ -86,7 +86,8 @@ func TestLaterLayoutLoads(t *testing.T) {
 	for _, p := range c.Packages[bundle.ControlPlane] {
 		names = append(names, p.Name+"/"+p.Type)
 	}
-	want := "kubernetes-client/pkg kubernetes-master/pkg containernetworking-plugins/pkg emacs/binary pause.tar/image coredns/repo prejoin.sh/shell https://example.com/calico.yaml/yaml"
+	want := "kubernetes-client/pkg kubernetes-master/pkg containernetworking-plugins/pkg emacs/binary " +
+		"pause.tar/image coredns/repo prejoin.sh/shell https://example.com/calico.yaml/yaml"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("packages of masters:\n got %s\nwant %s", got, want)
 	}
@@ -96,14 +97,16 @@ func TestLaterLayoutLoads(t *testing.T) {
 	if unit := c.Packages[bundle.Worker][7]; unit.Name != "docker.service" || unit.Dst != "/usr/lib/systemd/system" {
 		t.Errorf("unit: %+v", unit)
 	}
-	if c.Source.Bundles["arm64"] != "/root/packages-arm64.tar.gz" || c.Runtime != "isulad" || c.PluginArgs["NetworkYamlPath"] == "" || len(c.OpenPorts[bundle.Worker]) != 1 {
+	if c.Source.Bundles["arm64"] != "/root/packages-arm64.tar.gz" || c.Runtime != "isulad" ||
+		c.PluginArgs["NetworkYamlPath"] == "" || len(c.OpenPorts[bundle.Worker]) != 1 {
 		t.Errorf("cluster: %+v", c)
 	}
 }
 
 // Text of any look stays text where text is meant.
 func TestTextStaysText(t *testing.T) {
-	in := strings.Replace(minimal, "cluster-id: k8s\n", "cluster-id: 1e3\npassword: 0123456\netcd-token: 007\nservice: {dns: {imageversion: 1.10}}\n", 1)
+	in := strings.Replace(minimal, "cluster-id: k8s\n",
+		"cluster-id: 1e3\npassword: 0123456\netcd-token: 007\nservice: {dns: {imageversion: 1.10}}\n", 1)
 	c, ps := Load([]byte(in), "f")
 	if c == nil {
 		t.Fatal(dump(ps))
@@ -114,17 +117,21 @@ func TestTextStaysText(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
-	c, ps := Load([]byte("masters: [{name: m0, ip: 192.168.0.1, arch: x86_64}]\nnodes: [{name: w, ip: 192.168.0.2}]\nservice: {cidr: 10.96.0.0/12}\npackage-src: {x86src: a.tar.gz}\n"), "f")
+	c, ps := Load([]byte("masters: [{name: m0, ip: 192.168.0.1, arch: x86_64}]\nnodes: [{name: w, ip: "+
+		"192.168.0.2}]\nservice: {cidr: 10.96.0.0/12}\npackage-src: {x86src: a.tar.gz}\n"), "f")
 	if c == nil || len(ps) > 0 {
 		t.Fatal(dump(ps))
 	}
 	for name, pair := range map[string][2]string{
-		"cluster-id": {c.Name, "k8s-cluster"}, "user": {c.SSH.User, "root"}, "endpoint": {c.Endpoint, "192.168.0.1:6443"},
-		"gateway": {c.ServiceGateway.String(), "10.96.0.1"}, "dns": {c.DNSAddr.String(), "10.96.0.10"}, "domain": {c.DNSDomain, "cluster.local"},
+		"cluster-id": {c.Name, "k8s-cluster"}, "user": {c.SSH.User, "root"},
+		"endpoint": {c.Endpoint, "192.168.0.1:6443"},
+		"gateway":  {c.ServiceGateway.String(), "10.96.0.1"}, "dns": {c.DNSAddr.String(), "10.96.0.10"},
+		"domain":  {c.DNSDomain, "cluster.local"},
 		"runtime": {c.Runtime, "containerd"}, "socket": {c.RuntimeEndpoint, "unix:///run/containerd/containerd.sock"},
 		"pods": {c.PodCIDR.String(), "10.244.0.0/16"}, "pause": {c.PauseImage, ""}, "coredns": {c.DNS.ImageVersion, ""},
 		"dns type": {c.DNS.Type, "pod"}, "plugin": {c.NetworkPlugin, "flannel"}, "token": {c.EtcdToken, "etcd-cluster"},
-		"cni": {strings.Join(c.CNIBinDirs, ","), "/usr/libexec/cni,/opt/cni/bin"}, "hostname": {c.Eggo.Hostname, "keep"}, "arch": {c.Nodes[0].Arch, "amd64"},
+		"cni":      {strings.Join(c.CNIBinDirs, ","), "/usr/libexec/cni,/opt/cni/bin"},
+		"hostname": {c.Eggo.Hostname, "keep"}, "arch": {c.Nodes[0].Arch, "amd64"},
 	} {
 		if pair[0] != pair[1] {
 			t.Errorf("%s is %q, want %q", name, pair[0], pair[1])

@@ -30,8 +30,9 @@ type loader struct {
 	caPath     string
 }
 
-// Load reads a deploy.yaml of either layout from its bytes and returns the cluster, with defaults filled in, and all problems in the
-// order of the lines. The cluster is nil if one of the problems is an error. The filename is only for the problems; nothing is opened.
+// Load reads a deploy.yaml of either layout from its bytes and returns the cluster, with defaults filled in, and all
+// problems in the order of the lines. The cluster is nil if one of the problems is an error. The filename is only for
+// the problems; nothing is opened.
 func Load(data []byte, filename string) (*Cluster, Problems) {
 	return theTable().load(data, filename)
 }
@@ -58,7 +59,8 @@ func (t *table) load(data []byte, filename string) (*Cluster, Problems) {
 	if l.more {
 		last := l.problems[len(l.problems)-1]
 		l.problems = append(l.problems, Problem{
-			File: l.file, Line: last.Line, Col: last.Col, Code: "config.more", Severity: last.Severity, Args: map[string]string{"key": ""},
+			File: l.file, Line: last.Line, Col: last.Col, Code: "config.more", Severity: last.Severity,
+			Args: map[string]string{"key": ""},
 		})
 		event.Provoked(l.problems[len(l.problems)-1].Fault())
 	}

@@ -35,7 +35,8 @@ func TestManualExampleLoadsWithOneError(t *testing.T) {
 	}
 	want := map[string]int{ // code → line
 		"config.slash-comment": 1, "config.weak-password": 3, "config.name-conflict": 10, "config.arch-mixed": 19,
-		"config.endpoint-elsewhere": 43, "config.frozen-registry": 52, "config.docker": 55, "config.coredns-package": 84,
+		"config.endpoint-elsewhere": 43, "config.frozen-registry": 52, "config.docker": 55,
+		"config.coredns-package": 84,
 	}
 	for _, p := range problems {
 		if want[p.Code] != p.Line {
@@ -58,10 +59,12 @@ func TestManualExampleMendedIsValid(t *testing.T) {
 		t.Fatalf("want no error, got:\n%s", dump(problems))
 	}
 	first := c.Nodes[0]
-	if first.Name != "test0" || !first.Has(bundle.ControlPlane) || !first.Has(bundle.Worker) || first.Has(bundle.Etcd) || len(c.Nodes) != 4 {
+	if first.Name != "test0" || !first.Has(bundle.ControlPlane) || !first.Has(bundle.Worker) ||
+		first.Has(bundle.Etcd) || len(c.Nodes) != 4 {
 		t.Errorf("nodes: %+v", c.Nodes)
 	}
-	if c.SSH.Password != "123456" || c.Endpoint != "192.168.122.222:6443" || c.LBPort != 8443 || c.Source.Bundles["arm64"] != "/root/rpms/pacakges-arm.tar.gz" {
+	if c.SSH.Password != "123456" || c.Endpoint != "192.168.122.222:6443" || c.LBPort != 8443 ||
+		c.Source.Bundles["arm64"] != "/root/rpms/pacakges-arm.tar.gz" {
 		t.Errorf("cluster: %+v", c)
 	}
 	if n := len(c.Packages[bundle.Worker]); n != 11 {

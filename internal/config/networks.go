@@ -8,8 +8,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 )
 
-// What a problem of a network proposes instead has to be one that can be written: of a size that is allowed, apart from the machines, from the
-// other network and from the addresses that the file names.
+// What a problem of a network proposes instead has to be one that can be written: of a size that is allowed, apart from
+// the machines, from the other network and from the addresses that the file names.
 
 // proposeNetworks puts such a network into every problem that proposes one.
 func (l *loader) proposeNetworks() {
@@ -19,7 +19,8 @@ func (l *loader) proposeNetworks() {
 		switch p.Code {
 		case "config.cidr-node":
 			key = p.Args["name"]
-		case "config.cidr", "config.cidr-host-bits", "config.service-size", "config.cidr-overlap", "config.pod-capacity":
+		case "config.cidr", "config.cidr-host-bits", "config.service-size", "config.cidr-overlap",
+			"config.pod-capacity":
 		default:
 			continue
 		}
@@ -42,7 +43,8 @@ func (l *loader) freeNetwork(pods bool, want netip.Prefix) netip.Prefix {
 	} else if key, _ := l.site(dnsKeys...); l.has(key) && l.c.DNSAddr.Is4() {
 		list = append(list, netip.PrefixFrom(l.c.DNSAddr, bits).Masked())
 	}
-	usual := []string{"10.32.0.0", "10.96.0.0", "10.244.0.0", "10.128.0.0", "10.192.0.0", "172.20.0.0", "172.28.0.0", "192.168.0.0", "100.64.0.0"}
+	usual := []string{"10.32.0.0", "10.96.0.0", "10.244.0.0", "10.128.0.0", "10.192.0.0", "172.20.0.0", "172.28.0.0",
+		"192.168.0.0", "100.64.0.0"}
 	if pods {
 		usual[0], usual[2] = usual[2], usual[0]
 	}

@@ -14,7 +14,8 @@ import (
 func drafted(machines int, first string, values ...string) config.Draft {
 	d := config.Draft{Values: map[string]string{"package-src.x86src": "/x.tar.gz"}}
 	for i := range machines {
-		m := config.Machine{Name: fmt.Sprintf("n%d", i), IP: fmt.Sprintf("%s%d", first, i+1), Roles: []bundle.Role{bundle.Worker}}
+		m := config.Machine{Name: fmt.Sprintf("n%d", i), IP: fmt.Sprintf("%s%d", first, i+1),
+			Roles: []bundle.Role{bundle.Worker}}
 		if i == 0 {
 			m.Roles = []bundle.Role{bundle.ControlPlane, bundle.Etcd}
 		}
@@ -32,19 +33,24 @@ func networkProblem(problems config.Problems) (p config.Problem, key string) {
 		switch p.Code {
 		case "config.cidr-node":
 			return p, p.Args["name"]
-		case "config.cidr", "config.cidr-host-bits", "config.service-size", "config.cidr-overlap", "config.pod-capacity":
+		case "config.cidr", "config.cidr-host-bits", "config.service-size", "config.cidr-overlap",
+			"config.pod-capacity":
 			return p, p.Key
 		}
 	}
 	return config.Problem{}, ""
 }
 
-// What a problem of a network proposes can be written: done as it says, there is no such problem any more, whatever else stands in the file.
+// What a problem of a network proposes can be written: done as it says, there is no such problem any more, whatever
+// else stands in the file.
 func TestAProposedNetworkIsRight(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(22, 1))
-	nets := []string{"10.1.2.3/8", "10.0.0.0/99", "10.244.0.0/16", "10.32.0.0/16", "10.32.1.1/11", "0.0.0.1/0", "10.244.1.0/24", "192.168.0.0/16", "172.16.9.9/12", "10.0.0.0/8", "fd00::1/8", "10.96.0.0/29", "x", "100.64.1.1/10", "127.0.0.1/16", ""}
+	nets := []string{"10.1.2.3/8", "10.0.0.0/99", "10.244.0.0/16", "10.32.0.0/16", "10.32.1.1/11", "0.0.0.1/0",
+		"10.244.1.0/24", "192.168.0.0/16", "172.16.9.9/12", "10.0.0.0/8", "fd00::1/8", "10.96.0.0/29", "x",
+		"100.64.1.1/10", "127.0.0.1/16", ""}
 	for range 400 {
-		d := drafted(1+rnd.IntN(80), []string{"10.244.0.", "10.32.7.", "192.168.0.", "10.0.0.", "172.20.3.", "10.96.0."}[rnd.IntN(6)],
+		d := drafted(1+rnd.IntN(80), []string{"10.244.0.", "10.32.7.", "192.168.0.", "10.0.0.", "172.20.3.",
+			"10.96.0."}[rnd.IntN(6)],
 			"network.podcidr", nets[rnd.IntN(len(nets))], "service.cidr", nets[rnd.IntN(len(nets))])
 		was := d.Clone()
 		_, problems := d.Check("x")
@@ -82,7 +88,8 @@ func TestIPv6TypedFirst(t *testing.T) {
 
 // A name that is wrong is answered with an example of its own kind.
 func TestANameIsAnsweredWithOneOfItsKind(t *testing.T) {
-	for key, want := range map[string]string{"cluster-id": "k8s-cluster", "dns-domain": "cluster.local", "apiserver-cert-sans.dnsnames": "api.example.org"} {
+	for key, want := range map[string]string{"cluster-id": "k8s-cluster", "dns-domain": "cluster.local",
+		"apiserver-cert-sans.dnsnames": "api.example.org"} {
 		if p, is := config.CheckValue(key, "Bad Name!"); !is || p.Code != "config.name" || p.Args["example"] != want {
 			t.Errorf("%s: %+v", key, p)
 		}

@@ -9,17 +9,20 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// LoadNodes reads a file that has nothing but lists of machines, in the words of either layout (masters, workers, nodes, etcds). What an
-// entry does not say is zero: name, port, arch. A whole deploy.yaml is refused, for its other keys would have no effect.
+// LoadNodes reads a file that has nothing but lists of machines, in the words of either layout (masters, workers,
+// nodes, etcds). What an entry does not say is zero: name, port, arch. A whole deploy.yaml is refused, for its other
+// keys would have no effect.
 func LoadNodes(data []byte, file string) ([]Node, error) {
-	l := &loader{table: theTable(), file: file, lines: 1, given: map[string]position{}, once: map[string]val{}, c: &Cluster{}}
+	l := &loader{table: theTable(), file: file, lines: 1, given: map[string]position{}, once: map[string]val{},
+		c: &Cluster{}}
 	root := l.parse(data)
 	if root != nil && l.kind(val{node: root}, yaml.MappingNode) {
 		read := func(role bundle.Role) reader {
 			return func(v val) { l.items(v, func(v val) { l.joining(v, role) }) }
 		}
 		l.fields(val{node: root}, map[string]reader{
-			"masters": read(bundle.ControlPlane), "nodes": read(bundle.Worker), "workers": read(bundle.Worker), "etcds": read(bundle.Etcd),
+			"masters": read(bundle.ControlPlane), "nodes": read(bundle.Worker), "workers": read(bundle.Worker),
+			"etcds": read(bundle.Etcd),
 		})
 	}
 	if f := l.problems.Sorted().Err(); f != nil {

@@ -61,7 +61,8 @@ func (l *loader) srcPath(v val) {
 			arch = to
 		}
 		if !slices.Contains(arches, arch) {
-			l.errAt(position{key.Line, key.Column}, sub.path, "config.choice", "value", clip(key.Value), "choices", strings.Join(arches, ", "))
+			l.errAt(position{key.Line, key.Column}, sub.path, "config.choice", "value", clip(key.Value), "choices",
+				strings.Join(arches, ", "))
 			return
 		}
 		l.given[sub.path] = sub.at()
@@ -141,7 +142,8 @@ func (l *loader) onePackage(v val) []Package {
 // filled says whether one of the keys stands in the map with something after it.
 func (l *loader) filled(v val, keys ...string) bool {
 	for i := 0; i+1 < len(v.node.Content); i += 2 {
-		if slices.Contains(keys, v.node.Content[i].Value) && v.node.Content[i+1].Value != "" && !isNull(v.node.Content[i+1]) {
+		if slices.Contains(keys, v.node.Content[i].Value) && v.node.Content[i+1].Value != "" &&
+			!isNull(v.node.Content[i+1]) {
 			return true
 		}
 	}
@@ -157,7 +159,8 @@ func (l *loader) addPackage(role bundle.Role, p listed) {
 		l.asked[key] = p
 		l.c.Packages[role] = append(l.c.Packages[role], p.Package)
 	case first.Type != p.Type:
-		l.err(p.v, "config.package-conflict", "name", p.Name, "value", p.Type, "other", first.Type, "line", strconv.Itoa(first.v.at().line))
+		l.err(p.v, "config.package-conflict", "name", p.Name, "value", p.Type, "other", first.Type, "line",
+			strconv.Itoa(first.v.at().line))
 	case first.v.path != p.v.path:
 		l.warn(p.v, "config.twice-in-list", "value", p.Name)
 	}
@@ -178,7 +181,8 @@ func (l *loader) checkPackages() {
 				}
 				if id := now.v.path + first.v.path; (first.Type != now.Type || first.Dst != now.Dst) && !told[id] {
 					told[id] = true
-					l.err(now.v, "config.package-conflict", "name", p.Name, "value", strings.TrimSpace(now.Type+" "+now.Dst), "other", strings.TrimSpace(first.Type+" "+first.Dst),
+					l.err(now.v, "config.package-conflict", "name", p.Name, "value",
+						strings.TrimSpace(now.Type+" "+now.Dst), "other", strings.TrimSpace(first.Type+" "+first.Dst),
 						"line", strconv.Itoa(first.v.at().line))
 				}
 			}

@@ -46,7 +46,8 @@ func (ps Problems) Count() (errors, warnings int) {
 	return errors, warnings
 }
 
-// Err returns nil without errors, else a fault of class usage that counts them; the problems themselves are shown one by one.
+// Err returns nil without errors, else a fault of class usage that counts them; the problems themselves are shown one
+// by one.
 func (ps Problems) Err() error {
 	n, _ := ps.Count()
 	if n == 0 {
@@ -59,7 +60,8 @@ func (ps Problems) Err() error {
 func (ps Problems) Sorted() Problems {
 	ps.provoked()
 	slices.SortStableFunc(ps, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Key, b.Key))
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col), cmp.Compare(a.Code, b.Code),
+			cmp.Compare(a.Key, b.Key))
 	})
 	return slices.CompactFunc(ps, func(a, b Problem) bool {
 		return a.Line == b.Line && a.Col == b.Col && a.Key == b.Key && a.Code == b.Code && maps.Equal(a.Args, b.Args)

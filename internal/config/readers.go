@@ -14,8 +14,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/nodepath"
 )
 
-// single guards a key that has several spellings: the second that stands in the file is a problem. If both say the same, it is only a
-// warning.
+// single guards a key that has several spellings: the second that stands in the file is a problem. If both say the
+// same, it is only a warning.
 func (l *loader) single(canonical string, read reader) reader {
 	return func(v val) {
 		first, twice := l.once[canonical]
@@ -46,7 +46,8 @@ func sameNode(a, b *yaml.Node) bool {
 // alias reads a spelling that is understood but is not the format's.
 func (l *loader) alias(canonical string, read reader) reader {
 	return func(v val) {
-		l.warnAt(position{v.key.Line, v.key.Column}, v.path, "config.alias-key", "name", v.key.Value, "instead", canonical)
+		l.warnAt(position{v.key.Line, v.key.Column}, v.path, "config.alias-key", "name", v.key.Value, "instead",
+			canonical)
 		read(v)
 	}
 }
@@ -132,7 +133,8 @@ func (l *loader) require(v val, keys ...string) bool {
 		found := false
 		for i := 0; i+1 < len(v.node.Content); i += 2 {
 			n := v.node.Content[i+1]
-			found = found || v.node.Content[i].Value == key && (n.Kind != yaml.ScalarNode || n.Value != "" && !isNull(n))
+			found = found || v.node.Content[i].Value == key &&
+				(n.Kind != yaml.ScalarNode || n.Value != "" && !isNull(n))
 		}
 		if !found {
 			l.err(v, "config.missing", "name", key)
@@ -142,7 +144,8 @@ func (l *loader) require(v val, keys ...string) bool {
 	return all
 }
 
-// moreBundles are paths beside package-src: of an architecture that has one already, for machines of another operating system.
+// moreBundles are paths beside package-src: of an architecture that has one already, for machines of another operating
+// system.
 func (l *loader) moreBundles(v val) {
 	l.items(v, func(v val) {
 		if s, ok := l.checked(v, ruleLocalPath); ok {

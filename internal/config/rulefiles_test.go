@@ -12,9 +12,10 @@ import (
 
 var mark = regexp.MustCompile(`(error|warning) (config\.[a-z0-9-]+)`)
 
-// Each file of testdata/rules breaks one rule, whose number in the table of what the earlier program did not check is the file's (17 is for
-// rules beside that table). A comment "# <- error config.CODE" stands in the line of the problem; nothing else is found. Rule 12's file
-// modes are in TestLoadFile's, rule 14 is the bundle's: its file is in order here, and refused by preflight.
+// Each file of testdata/rules breaks one rule, whose number in the table of what the earlier program did not check is
+// the file's (17 is for rules beside that table). A comment "# <- error config.CODE" stands in the line of the problem;
+// nothing else is found. Rule 12's file modes are in TestLoadFile's, rule 14 is the bundle's: its file is in order
+// here, and refused by preflight.
 func TestEveryRuleHasAFileThatBreaksIt(t *testing.T) {
 	names, err := filepath.Glob("testdata/rules/*.yaml")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/nodepath"
 )
 
-// rule is what the text of one field must be. Fields that travel to a node have a tight set of characters, so that no value of a
-// deploy.yaml can mean anything to a shell, a unit file or a path there, whatever the code behind it does.
+// rule is what the text of one field must be. Fields that travel to a node have a tight set of characters, so that no
+// value of a deploy.yaml can mean anything to a shell, a unit file or a path there, whatever the code behind it does.
 type rule struct {
 	code    string
 	ok      func(string) bool
@@ -36,7 +36,8 @@ const (
 	subdomain = label + `(?:\.` + label + `)*`
 	// The grammar of image references, as github.com/distribution/reference has it.
 	imagePath = `[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`
-	imageRef  = `(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?/)?` + imagePath + `(?:/` + imagePath + `)*` +
+	imageRef  = `(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?/)?` + imagePath + `(?:/` + imagePath +
+		`)*` +
 		`(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[a-f0-9]{64})?`
 )
 
@@ -58,10 +59,14 @@ var (
 	ruleEndpoint  = rule{code: "config.endpoint", ok: isEndpoint}
 	ruleLine      = rule{ok: func(string) bool { return true }} // any line
 
-	ruleLocalPath  = rule{code: "config.local-path", ok: isLocalPath}
-	ruleLocalBase  = rule{code: "config.local-path-base", ok: func(s string) bool { return isLocalPath(s) && (path.IsAbs(s) || strings.HasPrefix(s, "~/")) }}
-	ruleNodePath   = rule{code: "config.node-path", ok: nodepath.Clean}
-	ruleSocket     = rule{code: "config.socket", ok: func(s string) bool { p, ok := strings.CutPrefix(s, "unix://"); return ok && isSocket(p) }}
+	ruleLocalPath = rule{code: "config.local-path", ok: isLocalPath}
+	ruleLocalBase = rule{code: "config.local-path-base",
+		ok: func(s string) bool { return isLocalPath(s) && (path.IsAbs(s) || strings.HasPrefix(s, "~/")) }}
+	ruleNodePath = rule{code: "config.node-path", ok: nodepath.Clean}
+	ruleSocket   = rule{code: "config.socket", ok: func(s string) bool {
+		p, ok := strings.CutPrefix(s, "unix://")
+		return ok && isSocket(p)
+	}}
 	ruleURL        = rule{code: "config.url", ok: isHTTPURL}
 	ruleMirror     = rule{code: "config.mirror", ok: isMirror}
 	ruleRegistry   = rule{code: "config.registry", ok: isRegistry}
@@ -73,7 +78,8 @@ var (
 
 // isSocket: a path below the directories of sockets. A runtime removes what lies where it is told to listen.
 func isSocket(s string) bool {
-	return nodepath.Clean(s) && !strings.HasSuffix(s, "/") && (strings.HasPrefix(s, "/run/") || strings.HasPrefix(s, "/var/run/"))
+	return nodepath.Clean(s) && !strings.HasSuffix(s, "/") &&
+		(strings.HasPrefix(s, "/run/") || strings.HasPrefix(s, "/var/run/"))
 }
 
 // cleanPath says whether the path has no empty, . or .. elements.
@@ -81,8 +87,8 @@ func cleanPath(s string) bool {
 	return s == "/" || path.Clean(s) == strings.TrimSuffix(s, "/")
 }
 
-// isLocalPath: a file of the jump host, that is only ever opened. Letters of any script, spaces, but no control characters; it does not
-// look like a flag, and it is clean but for a leading ./ or ../ of a relative one.
+// isLocalPath: a file of the jump host, that is only ever opened. Letters of any script, spaces, but no control
+// characters; it does not look like a flag, and it is clean but for a leading ./ or ../ of a relative one.
 func isLocalPath(s string) bool {
 	if s == "" || len(s) > 1024 || strings.HasPrefix(s, "-") {
 		return false
@@ -101,7 +107,8 @@ func isLocalPath(s string) bool {
 
 func isHTTPURL(s string) bool {
 	u, err := url.Parse(s)
-	return err == nil && len(s) <= 1024 && urlCharsRE.MatchString(strings.Replace(s, u.Host, "", 1)) && (u.Scheme == "http" || u.Scheme == "https") && u.User == nil &&
+	return err == nil && len(s) <= 1024 && urlCharsRE.MatchString(strings.Replace(s, u.Host, "", 1)) &&
+		(u.Scheme == "http" || u.Scheme == "https") && u.User == nil &&
 		isHostPort(u.Host)
 }
 
@@ -144,7 +151,8 @@ func isSecretSource(s string) bool {
 }
 
 // weakPasswords are those that every scanner tries first.
-var weakPasswords = []string{"123456", "12345678", "password", "root", "admin", "changeme", "eggo", "kubernetes", "openeuler", "toor", "qwerty"}
+var weakPasswords = []string{"123456", "12345678", "password", "root", "admin", "changeme", "eggo", "kubernetes",
+	"openeuler", "toor", "qwerty"}
 
 // isWeak says whether the password is guessed at once.
 func isWeak(p string) bool { return len(p) < 6 || slices.Contains(weakPasswords, strings.ToLower(p)) }

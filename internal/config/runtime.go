@@ -63,7 +63,8 @@ func RuntimePackages(runtime string) []string {
 	return []string{"containerd", "containerd.io"}
 }
 
-// RuntimeProgram is the program that may stand in a bundle in the place of a package of the runtime; "" where there is none.
+// RuntimeProgram is the program that may stand in a bundle in the place of a package of the runtime; "" where there is
+// none.
 func RuntimeProgram(runtime string) string {
 	if runtime == "containerd" {
 		return "containerd"
@@ -79,8 +80,8 @@ func RuntimeExtras(runtime string) []string {
 	return nil
 }
 
-// checkRegistries finds what the runtime cannot be told: only containerd has mirrors of other registries than docker.io, only docker knows
-// networks of registries, and only containerd takes a path in a mirror.
+// checkRegistries finds what the runtime cannot be told: only containerd has mirrors of other registries than
+// docker.io, only docker knows networks of registries, and only containerd takes a path in a mirror.
 func (l *loader) checkRegistries() {
 	c := l.c
 	for _, m := range c.Mirrors() {
@@ -89,14 +90,17 @@ func (l *loader) checkRegistries() {
 			continue // told already
 		}
 		if c.Runtime != "containerd" && m.Registry != DefaultRegistry {
-			l.errAt(l.where("registry-mirrors"), "registry-mirrors", "config.mirror-registry", "value", m.Registry+"="+m.URL, "runtime", c.Runtime)
+			l.errAt(l.where("registry-mirrors"), "registry-mirrors", "config.mirror-registry", "value",
+				m.Registry+"="+m.URL, "runtime", c.Runtime)
 		} else if c.Runtime != "containerd" && strings.Trim(u.Path, "/") != "" {
-			l.errAt(l.where("registry-mirrors"), "registry-mirrors", "config.mirror-path", "value", m.URL, "runtime", c.Runtime)
+			l.errAt(l.where("registry-mirrors"), "registry-mirrors", "config.mirror-path", "value", m.URL, "runtime",
+				c.Runtime)
 		}
 	}
 	for _, s := range c.InsecureRegistries {
 		if _, err := netip.ParsePrefix(s); err == nil && c.Runtime != "docker" {
-			l.errAt(l.where("insecure-registries"), "insecure-registries", "config.insecure-network", "value", s, "runtime", c.Runtime)
+			l.errAt(l.where("insecure-registries"), "insecure-registries", "config.insecure-network", "value", s,
+				"runtime", c.Runtime)
 		}
 	}
 }

@@ -86,8 +86,8 @@ func judged(s *jsonschema.Schema, text string) (wrong error, isYAML bool) {
 	return s.Validate(inJSON(doc.Content[0])), true
 }
 
-// examples are all texts that stand in the tests of this package, by themselves and below the minimal file; those with a
-// place for a value have the hostile ones there.
+// examples are all texts that stand in the tests of this package, by themselves and below the minimal file; those with
+// a place for a value have the hostile ones there.
 func examples(t testing.TB) []string {
 	t.Helper()
 	files, err := filepath.Glob("*_test.go")
@@ -122,12 +122,14 @@ func examples(t testing.TB) []string {
 	return slices.Compact(out)
 }
 
-// What loads is right by the schema: both layouts, the manual's file, the template, and every valid example of the tests.
+// What loads is right by the schema: both layouts, the manual's file, the template, and every valid example of the
+// tests.
 func TestTheSchemaTakesWhatLoads(t *testing.T) {
 	s := compiled(t)
 	texts := append(examples(t), newLayout, strings.Replace(manual(t), "ip: 192.168.0.2 ", "ip: 192.168.0.1 ", 1))
 	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
-		texts = append(texts, string(Template(TemplateOptions{LoadBalancer: "10.0.0.9", PrivateKey: "~/k"}, i18n.NewPrinter(lang))))
+		texts = append(texts, string(Template(TemplateOptions{LoadBalancer: "10.0.0.9", PrivateKey: "~/k"},
+			i18n.NewPrinter(lang))))
 	}
 	n := 0
 	for _, text := range texts {
@@ -149,7 +151,8 @@ func TestTheSchemaTakesWhatLoads(t *testing.T) {
 func TestTheSchemaRefusesWhatIsNoKeyAndNoChoice(t *testing.T) {
 	s := compiled(t)
 	codes := []string{
-		"config.choice", "config.integer", "config.unknown-key", "config.misspelt-key", "config.boolean", "config.want-list", "config.want-map",
+		"config.choice", "config.integer", "config.unknown-key", "config.misspelt-key", "config.boolean",
+		"config.want-list", "config.want-map",
 	}
 	n := 0
 	for _, text := range examples(t) {

@@ -41,7 +41,8 @@ func (t *table) setting(k Key) (Setting, bool) {
 			return Setting{}, false
 		}
 	}
-	s := Setting{Key: k.Path, Kind: k.Kind, Choices: k.Choices, Default: k.Default, Wizard: k.Wizard, Applies: k.Applies}
+	s := Setting{Key: k.Path, Kind: k.Kind, Choices: k.Choices, Default: k.Default, Wizard: k.Wizard,
+		Applies: k.Applies}
 	switch k.Kind {
 	case Address, Network, Duration:
 		s.Kind = Text
@@ -74,7 +75,8 @@ func BundleKey(arch string) string {
 	return "package-src.x86src"
 }
 
-var bareScalar = regexp.MustCompile(`\A(?:true|false|0|[1-9][0-9]{0,8}|[0-9]+(?:\.[0-9]+){3}(?::[0-9]+|/[0-9]+)?|[1-9][0-9]*(?:ms|s|m|h))\z`)
+var bareScalar = regexp.MustCompile(
+	`\A(?:true|false|0|[1-9][0-9]{0,8}|[0-9]+(?:\.[0-9]+){3}(?::[0-9]+|/[0-9]+)?|[1-9][0-9]*(?:ms|s|m|h))\z`)
 
 // written is how the value of a setting stands after its key.
 func (s Setting) written(value string) string {

@@ -63,7 +63,8 @@ func (l *loader) readable(data []byte) bool {
 		return false
 	}
 	if i := bytes.IndexByte(data, 0); i >= 0 {
-		l.errAt(position{bytes.Count(data[:i], []byte("\n")) + 1, i - bytes.LastIndexByte(data[:i], '\n')}, "", "config.binary")
+		l.errAt(position{bytes.Count(data[:i], []byte("\n")) + 1, i - bytes.LastIndexByte(data[:i], '\n')}, "",
+			"config.binary")
 		return false
 	}
 	ok, crlf := true, false
@@ -112,8 +113,9 @@ func isBidi(r rune) bool {
 	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f || r == 0xfeff
 }
 
-// slashComments turns the manual's // comments into YAML's: outside quotes and comments, and only after white space or at the start of
-// a line, so that https:// stays. Lines and columns stay where they were. It returns the first such line and how many there are.
+// slashComments turns the manual's // comments into YAML's: outside quotes and comments, and only after white space or
+// at the start of a line, so that https:// stays. Lines and columns stay where they were. It returns the first such
+// line and how many there are.
 func slashComments(data []byte) (out []byte, first, count int) {
 	out = bytes.Clone(data)
 	var quote byte // the quote that is open, also across lines
@@ -193,7 +195,8 @@ func decodeYAML(data []byte) (root *yaml.Node, second int, err error) {
 
 var yamlError = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
 
-// syntax reports the parser's error. What it says of anchors may hold a part of an unquoted secret, so that is left out.
+// syntax reports the parser's error. What it says of anchors may hold a part of an unquoted secret, so that is left
+// out.
 func (l *loader) syntax(err error) {
 	line, cause := 1, err.Error()
 	if m := yamlError.FindStringSubmatch(cause); m != nil {

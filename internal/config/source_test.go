@@ -86,7 +86,8 @@ func TestHostileFilesAreRefusedWithALine(t *testing.T) {
 
 // Whatever a megabyte of YAML is made of, it is answered in bounded time and with a bounded number of problems.
 func TestAMegabyteOfAnythingEndsSoon(t *testing.T) {
-	for _, unit := range []string{"[", "{", "- ", "? ", "a: ", "&a ", "'", "x", "- a\n", "a: b\n", "{a: ", "//\n", "- {name: a, ip: 1.1.1.1}\n"} {
+	for _, unit := range []string{"[", "{", "- ", "? ", "a: ", "&a ", "'", "x", "- a\n", "a: b\n", "{a: ", "//\n",
+		"- {name: a, ip: 1.1.1.1}\n"} {
 		doc := "masters:\n" + strings.Repeat(unit, (MaxSize-20)/len(unit))
 		before := cpu(t)
 		_, ps := Load([]byte(doc), "f")
@@ -109,8 +110,9 @@ func cpu(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano())
 }
 
-// A file that was cut off anywhere is a file with problems, or a shorter file, but never a panic. The manual's example is cut at every
-// byte of what is not comment, and with its comments at every few bytes, in the middle of Chinese characters too.
+// A file that was cut off anywhere is a file with problems, or a shorter file, but never a panic. The manual's example
+// is cut at every byte of what is not comment, and with its comments at every few bytes, in the middle of Chinese
+// characters too.
 func TestCutAtEveryByte(t *testing.T) {
 	commented := strings.Replace(manual(t), "ip: 192.168.0.2 ", "ip: 192.168.0.1 ", 1)
 	bare := regexp.MustCompile(` *//[^\n]*`).ReplaceAllString(commented, "")

@@ -8,7 +8,8 @@ import (
 // maxDistance of a misspelt key from the key that was probably meant.
 const maxDistance = 2
 
-// suggest returns the candidate nearest to word, or "" if none is near. Case does not count, so that TimeOut finds timeout.
+// suggest returns the candidate nearest to word, or "" if none is near. Case does not count, so that TimeOut finds
+// timeout.
 func suggest(word string, candidates []string) string {
 	if len(word) > 64 { // no key is that long, and the distance costs the product of the lengths
 		return ""
@@ -24,7 +25,8 @@ func suggest(word string, candidates []string) string {
 	return found
 }
 
-// distance is the number of insertions, deletions, replacements and swaps of neighbours between a and b (optimal string alignment).
+// distance is the number of insertions, deletions, replacements and swaps of neighbours between a and b (optimal string
+// alignment).
 func distance(a, b string) int {
 	s, t := []rune(a), []rune(b)
 	rows := make([][]int, len(s)+1)

@@ -26,8 +26,8 @@ type TemplateOptions struct {
 	Bundles      map[string]string // path of the bundle of each architecture
 }
 
-// Template writes a deploy.yaml in the order of the manual, with comments in the printer's language, for a person to go on from. It
-// checks nothing: Load does, and every set of options that can be right gives a file that loads.
+// Template writes a deploy.yaml in the order of the manual, with comments in the printer's language, for a person to go
+// on from. It checks nothing: Load does, and every set of options that can be right gives a file that loads.
 func Template(o TemplateOptions, p *i18n.Printer) []byte { return theTable().template(o, p) }
 
 func (all *table) template(o TemplateOptions, p *i18n.Printer) []byte {
@@ -45,7 +45,8 @@ func (o TemplateOptions) given() map[string]string {
 	if o.LoadBalancer != "" {
 		endpoint = o.LoadBalancer + ":8443"
 	}
-	out := map[string]string{"cluster-id": quote(o.Name), "username": quote(o.User), "apiserver-endpoint": quote(endpoint)}
+	out := map[string]string{"cluster-id": quote(o.Name), "username": quote(o.User),
+		"apiserver-endpoint": quote(endpoint)}
 	if o.Password != "" {
 		out["password"] = quoted(o.Password)
 	}
@@ -58,7 +59,8 @@ func (o TemplateOptions) given() map[string]string {
 	return out
 }
 
-// fill gives what was not said. One machine with all roles is the smallest cluster, so masters without nodes run pods too.
+// fill gives what was not said. One machine with all roles is the smallest cluster, so masters without nodes run pods
+// too.
 func (o *TemplateOptions) fill() {
 	set := func(s *string, to string) {
 		if *s == "" {
@@ -101,7 +103,8 @@ const commentColumn = 44
 func (t *template) line(code, comment string) {
 	t.b.WriteString(code)
 	if comment != "" {
-		fmt.Fprintf(&t.b, "%s# %s", strings.Repeat(" ", max(1, commentColumn-len([]rune(code)))), t.p.T("template."+comment))
+		fmt.Fprintf(&t.b, "%s# %s", strings.Repeat(" ", max(1, commentColumn-len([]rune(code)))),
+			t.p.T("template."+comment))
 	}
 	t.b.WriteByte('\n')
 }
@@ -200,7 +203,8 @@ func (t *template) hosts(k Key) {
 	list := map[string]struct {
 		prefix string
 		ips    []string
-	}{"masters": {"k8s-master-", t.o.Masters}, "nodes": {"k8s-worker-", t.o.Nodes}, "etcds": {"etcd-", t.o.Etcds}}[k.Path]
+	}{"masters": {"k8s-master-", t.o.Masters}, "nodes": {"k8s-worker-", t.o.Nodes},
+		"etcds": {"etcd-", t.o.Etcds}}[k.Path]
 	if len(list.ips) == 0 {
 		t.line(k.Path+": []", k.words())
 		return
@@ -247,7 +251,8 @@ func (t *template) balancer() {
 }
 
 // plainScalar is text that no version of YAML takes for anything but text (or, for addresses, for what they are).
-var plainScalar = regexp.MustCompile(`\A(?:[./~]?[A-Za-z/.][A-Za-z0-9_./-]*|[0-9]+(?:\.[0-9]+){3}(?::[0-9]+|/[0-9]+)?)\z`)
+var plainScalar = regexp.MustCompile(
+	`\A(?:[./~]?[A-Za-z/.][A-Za-z0-9_./-]*|[0-9]+(?:\.[0-9]+){3}(?::[0-9]+|/[0-9]+)?)\z`)
 
 // quote writes a value as YAML, in quotes if it needs them.
 func quote(s string) string {

@@ -1,5 +1,5 @@
-// Package config is deploy.yaml: its canonical type, loading of both layouts, defaults, validation with all problems at once, saving,
-// and the template. What each key means is in docs/deploy-yaml.md.
+// Package config is deploy.yaml: its canonical type, loading of both layouts, defaults, validation with all problems at
+// once, saving, and the template. What each key means is in docs/deploy-yaml.md.
 package config
 
 import (
@@ -51,7 +51,8 @@ type Cluster struct {
 
 	Eggo Eggo
 
-	// given tells which keys stand in the file, and where, so that those without effect can be refused by name and line.
+	// given tells which keys stand in the file, and where, so that those without effect can be refused by name and
+	// line.
 	given map[string]position
 	file  string
 }
@@ -179,8 +180,8 @@ type Eggo struct {
 	SSHLegacyAlgorithms bool
 }
 
-// Bastion is one hop on the way to every machine, in the order from the jump host outward. What it does not say of user, key and password
-// is the machines'.
+// Bastion is one hop on the way to every machine, in the order from the jump host outward. What it does not say of
+// user, key and password is the machines'.
 type Bastion struct {
 	Host           string // name or address, without brackets
 	Port           int

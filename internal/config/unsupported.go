@@ -2,8 +2,8 @@ package config
 
 import "github.com/eggo-k8s/eggo/internal/event"
 
-// Unsupported lists what a valid deploy.yaml asks for and deploy cannot do yet, each an error with its line and key, in the order of
-// the lines. Nothing of a deploy.yaml is ignored in silence: what has no effect stands here.
+// Unsupported lists what a valid deploy.yaml asks for and deploy cannot do yet, each an error with its line and key, in
+// the order of the lines. Nothing of a deploy.yaml is ignored in silence: what has no effect stands here.
 func Unsupported(c *Cluster) Problems {
 	u := &unsupported{c: c}
 	u.settings()
@@ -20,7 +20,8 @@ type unsupported struct {
 func (u *unsupported) add(key, code string, kv ...string) {
 	at := nearest(u.c.given, key)
 	u.out = append(u.out, Problem{
-		File: u.c.file, Line: at.line, Col: at.col, Key: key, Code: code, Severity: event.Error, Args: event.M("", append(kv, "key", key)...).Args,
+		File: u.c.file, Line: at.line, Col: at.col, Key: key, Code: code, Severity: event.Error,
+		Args: event.M("", append(kv, "key", key)...).Args,
 	})
 }
 

@@ -1,5 +1,6 @@
-// Package control is how a board speaks to the process that does a run: a socket in the run's directory, which only its owner may enter. One
-// request and one answer a connection, a line of JSON each. The socket goes with the run; what is left of a process that died answers nobody.
+// Package control is how a board speaks to the process that does a run: a socket in the run's directory, which only its
+// owner may enter. One request and one answer a connection, a line of JSON each. The socket goes with the run; what is
+// left of a process that died answers nobody.
 package control
 
 import (
@@ -90,7 +91,8 @@ func (s *Server) serve() {
 
 func (s *Server) one(c net.Conn) {
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(patient)) // without one a client that says nothing stays for nothing more than a goroutine
+	// without one a client that says nothing stays for nothing more than a goroutine
+	_ = c.SetDeadline(time.Now().Add(patient))
 	line, err := bufio.NewReaderSize(c, longest).ReadSlice('\n')
 	if err != nil {
 		return
@@ -165,7 +167,8 @@ func (c Client) ask(r request) error {
 	return nil
 }
 
-// shortened is a name of the socket in dir that fits into a socket's address, which has 108 bytes; done gives back what it holds.
+// shortened is a name of the socket in dir that fits into a socket's address, which has 108 bytes; done gives back what
+// it holds.
 func shortened(dir string) (path string, done func(), err error) {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -32,7 +32,8 @@ func (a *asked) Decide(step string, d event.Decision) error {
 func (a *asked) Stop()  { a.note("stop") }
 func (a *asked) Abort() { a.note("abort") }
 
-// A board decides, stops and aborts over the socket, also where the directory's name is longer than a socket's may be; only its owner can.
+// A board decides, stops and aborts over the socket, also where the directory's name is longer than a socket's may be;
+// only its owner can.
 func TestAskAndAnswer(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 40))
 	if err := os.Mkdir(dir, 0o700); err != nil {

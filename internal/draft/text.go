@@ -17,7 +17,8 @@ const mask = "********"
 func Masked(text []byte) string {
 	const passwordKey = `["']?(?:sudo-)?password["']?[ \t]*:`
 	own := regexp.MustCompile(`^((?:[ \t]*- +)*[ \t]*)(` + passwordKey + `[ \t]*)(.*)$`)
-	within := regexp.MustCompile(`([{\[,]\s*` + passwordKey + `\s*)(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,{}\[\]]*[^,{}\[\]\s])`)
+	within := regexp.MustCompile(`([{\[,]\s*` + passwordKey +
+		`\s*)(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,{}\[\]]*[^,{}\[\]\s])`)
 	lines := strings.Split(within.ReplaceAllString(string(text), "${1}"+mask), "\n")
 	under := -1 // the column of the key whose value may go on
 	for i, line := range lines {

@@ -14,8 +14,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// gated is a plan in which the work of every host waits for the hooks of all hosts and the end for all work, with barriers or without.
-// The hook on the second host fails.
+// gated is a plan in which the work of every host waits for the hooks of all hosts and the end for all work, with
+// barriers or without. The hook on the second host fails.
 func gated(barriers bool, hook func(context.Context) error) (*engine.Plan, *[]string) {
 	var steps []*engine.Step
 	var hooks, work []string
@@ -73,7 +73,8 @@ func TestABarrierStandsForAllThatItNeeds(t *testing.T) {
 		"one fails":           {hook: fails("bad")},
 		"one fails and abort": {hook: fails("bad"), opts: engine.Options{OnFailure: engine.Abort}},
 		"one is left out":     {hook: fails("bad"), opts: engine.Options{OnFailure: engine.LeaveOut}, spare: spare},
-		"one cannot be":       {hook: fails("bad"), opts: engine.Options{OnFailure: engine.LeaveOut}, spare: func(string) bool { return false }},
+		"one cannot be": {hook: fails("bad"), opts: engine.Options{OnFailure: engine.LeaveOut},
+			spare: func(string) bool { return false }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ends := func(barriers bool) []string {
@@ -83,7 +84,8 @@ func TestABarrierStandsForAllThatItNeeds(t *testing.T) {
 					t.Fatal(err)
 				}
 				l, sum, err := run(t, p, c.opts)
-				out := []string{"error " + codeOf(err), fmt.Sprint(sum.Counts), "left out " + fmt.Sprint(sum.LeftOut), "undone " + fmt.Sprint(len(*undone))}
+				out := []string{"error " + codeOf(err), fmt.Sprint(sum.Counts), "left out " + fmt.Sprint(sum.LeftOut),
+					"undone " + fmt.Sprint(len(*undone))}
 				for _, e := range l.all {
 					switch e := e.(type) {
 					case event.StepEnded:
@@ -107,7 +109,8 @@ func TestABarrierStandsForAllThatItNeeds(t *testing.T) {
 // A barrier without needs, or whose needs are barriers, is passed; one that nobody waits for is no matter.
 func TestBarriersAreNoEvents(t *testing.T) {
 	p := plan(step("a/n1", nothing, "open"), step("b/n2", nothing, "chain"))
-	p.Barriers = []engine.Barrier{{ID: "open"}, {ID: "chain", Needs: []string{"open", "link"}}, {ID: "link", Needs: []string{"a/n1"}}, {ID: "idle", Needs: []string{"b/n2"}}}
+	p.Barriers = []engine.Barrier{{ID: "open"}, {ID: "chain", Needs: []string{"open", "link"}},
+		{ID: "link", Needs: []string{"a/n1"}}, {ID: "idle", Needs: []string{"b/n2"}}}
 	l, sum, err := run(t, p, engine.Options{})
 	if err != nil || !slices.Equal(sum.Changed, []string{"a/n1", "b/n2"}) || len(sum.Left) > 0 {
 		t.Fatal(err, sum)
@@ -121,11 +124,13 @@ func TestBarriersAreNoEvents(t *testing.T) {
 	}
 	for _, e := range l.all {
 		line, _ := json.Marshal(e)
-		if _, plan := e.(event.PlanMade); !plan && (strings.Contains(string(line), "link") || strings.Contains(string(line), "open")) {
+		if _, plan := e.(event.PlanMade); !plan && (strings.Contains(string(line), "link") ||
+			strings.Contains(string(line), "open")) {
 			t.Errorf("%s", line)
 		}
 	}
-	for _, bad := range []engine.Barrier{{ID: "a/n1"}, {ID: "open"}, {ID: "x", Needs: []string{"nobody"}}, {ID: "x", Needs: []string{"x"}}, {}} {
+	for _, bad := range []engine.Barrier{{ID: "a/n1"}, {ID: "open"}, {ID: "x", Needs: []string{"nobody"}},
+		{ID: "x", Needs: []string{"x"}}, {}} {
 		q := *p
 		q.Barriers = append(slices.Clone(p.Barriers), bad)
 		if q.Validate() == nil {

@@ -24,7 +24,8 @@ func (r *runner) ask(n *node, o event.Outcome) {
 		m := message{node: n, failed: o, answer: GoOn}
 		defer func() { r.messages <- m }()
 		answer := GoOn
-		if fault := safely(func() error { answer = r.opts.Decide(r.pauses, f); return nil }); fault != nil || answer == "" {
+		if fault := safely(func() error { answer = r.opts.Decide(r.pauses, f); return nil }); fault != nil ||
+			answer == "" {
 			answer = GoOn
 		}
 		if r.pauses.Err() == nil {
@@ -73,7 +74,8 @@ func (r *runner) conclude(n *node, o event.Outcome, d Decision) {
 		}
 	}
 	r.settle(n, o)
-	// A failure that is ignored stops nobody: what it means for the host is for the steps there to find out, else nobody would have failed.
+	// A failure that is ignored stops nobody: what it means for the host is for the steps there to find out, else
+	// nobody would have failed.
 	if !failed {
 		return
 	}
@@ -85,7 +87,8 @@ func (r *runner) conclude(n *node, o event.Outcome, d Decision) {
 	case r.out[host]:
 		r.blockHost(host, n.step.ID, "engine.host-left-out")
 		for _, l := range r.lanes {
-			if l.busy != nil && l.busy.state == again && l.busy.step.Host == host { // waits for a place that it is not to have
+			if l.busy != nil && l.busy.state == again && l.busy.step.Host == host {
+				// waits for a place that it is not to have
 				r.poke(l)
 			}
 		}

@@ -121,7 +121,8 @@ func (r *runner) closePhases() {
 // outcome of a phase is the gravest of its steps'.
 func (ph *phase) outcome() event.Outcome {
 	rank := map[event.Outcome]int{
-		event.Skipped: 1, event.OK: 2, event.Ignored: 3, event.Changed: 4, event.Blocked: 5, event.Interrupted: 6, event.Unknown: 7, event.Failed: 8,
+		event.Skipped: 1, event.OK: 2, event.Ignored: 3, event.Changed: 4, event.Blocked: 5, event.Interrupted: 6,
+		event.Unknown: 7, event.Failed: 8,
 	}
 	worst := event.Skipped
 	for _, n := range ph.nodes {

@@ -1,5 +1,5 @@
-// Package engine runs a plan: a graph of steps over hosts, with checks, retries, timeouts, limits, undo and decisions. It emits
-// what happens as events and knows nothing of Kubernetes, of SSH or of screens.
+// Package engine runs a plan: a graph of steps over hosts, with checks, retries, timeouts, limits, undo and decisions.
+// It emits what happens as events and knows nothing of Kubernetes, of SSH or of screens.
 package engine
 
 import (
@@ -17,12 +17,14 @@ type Plan struct {
 	Steps  []*Step
 	// Barriers stand among what steps need. They are no work and no events of their own.
 	Barriers []Barrier
-	// Spare is asked when a host is left out: may the steps of other hosts that need its steps go on without it? nil: they may not.
+	// Spare is asked when a host is left out: may the steps of other hosts that need its steps go on without it? nil:
+	// they may not.
 	Spare func(host string) bool
 }
 
-// Barrier is passed when all that it needs is done: N steps that wait for N others have N + N dependencies with it, not N × N. Who needs it
-// stands as if it needed each of those steps itself: a failed one blocks it, one of a host that the others go on without does not.
+// Barrier is passed when all that it needs is done: N steps that wait for N others have N + N dependencies with it, not
+// N × N. Who needs it stands as if it needed each of those steps itself: a failed one blocks it, one of a host that the
+// others go on without does not.
 type Barrier struct {
 	ID    string // unique among steps and barriers
 	Needs []string
@@ -32,8 +34,8 @@ type Barrier struct {
 type Phase struct {
 	ID    string
 	Title event.Msg
-	// Before runs ahead of the phase's first step; an error fails the phase's steps. After runs once all its steps have ended,
-	// with the phase's outcome, also when a step failed.
+	// Before runs ahead of the phase's first step; an error fails the phase's steps. After runs once all its steps have
+	// ended, with the phase's outcome, also when a step failed.
 	Before func(context.Context) error
 	After  func(context.Context, event.Outcome) error
 }
@@ -45,26 +47,27 @@ type Step struct {
 	Host  string // "" is the jump host itself
 	Title event.Msg
 	Needs []string // IDs of steps and barriers that must have an outcome that is Done before this one starts
-	// Lane: the steps of one host and lane run one after another, in the order of the plan among those that may start; those of
-	// another lane ("bulk" for uploads) run beside them. "" is the main lane.
+	// Lane: the steps of one host and lane run one after another, in the order of the plan among those that may start;
+	// those of another lane ("bulk" for uploads) run beside them. "" is the main lane.
 	Lane string
 
 	// When says whether the step applies; if not it is skipped, with the reason given. nil: it applies.
 	When func(context.Context) (bool, event.Msg, error)
 	// Check says whether the step's work is already done; then the outcome is OK and nothing is touched. nil: never.
 	Check func(context.Context) (bool, error)
-	// Apply does the work. It must be safe to run again after it was cut off anywhere. When it found nothing to do it returns
-	// ErrUnchanged, and the outcome is OK. nil: there is nothing to do but Verify, and the outcome is OK too.
+	// Apply does the work. It must be safe to run again after it was cut off anywhere. When it found nothing to do it
+	// returns ErrUnchanged, and the outcome is OK. nil: there is nothing to do but Verify, and the outcome is OK too.
 	Apply func(context.Context) error
 	// Verify proves the work after Apply (not after a Check that said yes). nil: nothing to prove.
 	Verify func(context.Context) error
 	// Undo reverts what Apply did; the engine runs it only when asked to (Options.Undo).
 	Undo func(context.Context) error
 
-	Retry    Retry
-	Timeout  time.Duration // for one try of Check, Apply and Verify together; 0 means DefaultTimeout
-	Limit    string        // name of a limit in Options.Limits that the step holds a place of while it runs (not between tries)
-	Optional bool          // a failure is reported as ignored and does not stop those that need it
+	Retry   Retry
+	Timeout time.Duration // for one try of Check, Apply and Verify together; 0 means DefaultTimeout
+	// name of a limit in Options.Limits that the step holds a place of while it runs (not between tries)
+	Limit    string
+	Optional bool // a failure is reported as ignored and does not stop those that need it
 }
 
 // DefaultTimeout bounds a try of a step that names none.
@@ -76,16 +79,17 @@ var ErrUnchanged = errors.New("nothing had to be changed")
 // CodeUnknown is the code of a fault that leaves open whether the command was done.
 const CodeUnknown = "ssh.unknown-outcome"
 
-// Retry of a step: Tries in all (0 and 1 mean one), the first pause Delay (0 means a second), doubled each time up to MaxDelay (0 means
-// a minute). Only faults marked Retry are tried again, and timeouts; a lost outcome (CodeUnknown) is probed with Check and then tried
-// again, once at least, whatever Tries says.
+// Retry of a step: Tries in all (0 and 1 mean one), the first pause Delay (0 means a second), doubled each time up to
+// MaxDelay (0 means a minute). Only faults marked Retry are tried again, and timeouts; a lost outcome (CodeUnknown) is
+// probed with Check and then tried again, once at least, whatever Tries says.
 type Retry struct {
 	Tries    int
 	Delay    time.Duration
 	MaxDelay time.Duration
 }
 
-// stepKey carries the running step's ID in a context, so that the code below a step can attribute changes, output and progress.
+// stepKey carries the running step's ID in a context, so that the code below a step can attribute changes, output and
+// progress.
 type stepKey struct{}
 
 // WithStep returns a context that belongs to the step id, as the engine gives it to the functions of a step.
@@ -106,7 +110,8 @@ func (p *Plan) Describe() event.PlanMade {
 		made.Phases = append(made.Phases, event.Phase{ID: ph.ID, Title: ph.Title})
 	}
 	for _, s := range p.Steps {
-		made.Steps = append(made.Steps, event.Step{ID: s.ID, Phase: s.Phase, Host: s.Host, Lane: s.Lane, Title: s.Title, Needs: s.Needs})
+		made.Steps = append(made.Steps, event.Step{ID: s.ID, Phase: s.Phase, Host: s.Host, Lane: s.Lane, Title: s.Title,
+			Needs: s.Needs})
 	}
 	for _, b := range p.Barriers {
 		made.Barriers = append(made.Barriers, event.Barrier{ID: b.ID, Needs: b.Needs})

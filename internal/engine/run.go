@@ -19,8 +19,8 @@ const (
 	GoOn     = event.GoOn     // everything that does not need the failed step goes on to its end
 	Abort    = event.Abort    // no new step starts
 	TryAgain = event.TryAgain // the step is tried again, with all its tries
-	// LeaveOut blocks what is left of the step's host. Steps of other hosts that need its steps go on without it if Plan.Spare agrees, else
-	// they are blocked too. For a step of the jump host it is GoOn.
+	// LeaveOut blocks what is left of the step's host. Steps of other hosts that need its steps go on without it if
+	// Plan.Spare agrees, else they are blocked too. For a step of the jump host it is GoOn.
 	LeaveOut = event.LeaveOut
 )
 
@@ -33,11 +33,11 @@ type Failure struct {
 
 // Options of a run.
 type Options struct {
-	// Emit takes the events of the run; when it returns, the event is safe in the journal. It is called from many goroutines. An
-	// error stops the run before the next step.
+	// Emit takes the events of the run; when it returns, the event is safe in the journal. It is called from many
+	// goroutines. An error stops the run before the next step.
 	Emit func(event.Event) error
-	// Done are the steps that the journal of an earlier, unfinished run has as done. It counts for steps without Check only: they are not
-	// applied again. A step with Check asks the node itself.
+	// Done are the steps that the journal of an earlier, unfinished run has as done. It counts for steps without Check
+	// only: they are not applied again. A step with Check asks the node itself.
 	Done map[string]bool
 	// Limits are the places of each named limit. A limit that is not in it, or below one, has one place.
 	Limits map[string]int
@@ -45,11 +45,13 @@ type Options struct {
 	Undo bool
 	// OnFailure is the decision on every failure where Decide is nil; TryAgain is GoOn then.
 	OnFailure Decision
-	// Decide is asked about a step that failed for good and may not (Step.Optional). It is called in a goroutine of its own, for several
-	// steps at once, and may wait for a person as long as it likes: the other steps go on meanwhile, the step's lane waits. When ctx ends the
-	// run has been stopped and the answer no longer counts. It is not asked about a host that is already left out.
+	// Decide is asked about a step that failed for good and may not (Step.Optional). It is called in a goroutine of its
+	// own, for several steps at once, and may wait for a person as long as it likes: the other steps go on meanwhile,
+	// the step's lane waits. When ctx ends the run has been stopped and the answer no longer counts. It is not asked
+	// about a host that is already left out.
 	Decide func(ctx context.Context, f Failure) Decision
-	// Stop, when closed, lets running steps end and starts no new ones. Cancelling the context also tells the running ones.
+	// Stop, when closed, lets running steps end and starts no new ones. Cancelling the context also tells the running
+	// ones.
 	Stop <-chan struct{}
 	// Now and Sleep are for tests.
 	Now   func() time.Time
@@ -93,13 +95,14 @@ type Summary struct {
 	Steps        []StepTiming // every step that was tried, in the order of the plan
 }
 
-// Run works through the plan, which it tells first as PlanMade. A step starts when all that it needs is done, its host's lane is free and its limit has a place;
-// phases are no barrier. Run returns when nothing runs any more: it leaves no goroutine behind, and for that waits for step functions
-// that do not heed their context.
+// Run works through the plan, which it tells first as PlanMade. A step starts when all that it needs is done, its
+// host's lane is free and its limit has a place; phases are no barrier. Run returns when nothing runs any more: it
+// leaves no goroutine behind, and for that waits for step functions that do not heed their context.
 //
-// The error is nil when every step is done. Otherwise it is a *event.Fault: engine.* for a plan that cannot be run, journal.write when Emit
-// failed, engine.interrupted (class interrupted), the fault of the one step that failed, engine.steps-failed when there are several, or
-// engine.left-out (class partial) when nothing failed but on hosts that were left out.
+// The error is nil when every step is done. Otherwise it is a *event.Fault: engine.* for a plan that cannot be run,
+// journal.write when Emit failed, engine.interrupted (class interrupted), the fault of the one step that failed,
+// engine.steps-failed when there are several, or engine.left-out (class partial) when nothing failed but on hosts that
+// were left out.
 func Run(ctx context.Context, plan *Plan, opts Options) (Summary, error) {
 	if err := plan.Validate(); err != nil {
 		return Summary{Counts: map[event.Outcome]int{}}, err
@@ -139,7 +142,8 @@ func (r *runner) err() error {
 	case r.journal != nil:
 		return journalFault(r.journal)
 	case r.interrupted && left > 0:
-		return event.NewFault(event.ClassInterrupted, "engine.interrupted", context.Cause(r.ctx), "left", strconv.Itoa(left))
+		return event.NewFault(event.ClassInterrupted, "engine.interrupted", context.Cause(r.ctx), "left",
+			strconv.Itoa(left))
 	}
 	if r.partial() {
 		return event.NewFault(event.ClassPartial, "engine.left-out", nil, "hosts", strings.Join(r.leftOut, ", "))
@@ -191,7 +195,8 @@ func (r *runner) summary() Summary {
 		}
 		if n.state == ended && n.try > 0 {
 			s.Steps = append(s.Steps, StepTiming{
-				Step: n.step.ID, Phase: n.step.Phase, Host: n.step.Host, Lane: n.step.Lane, Title: n.step.Title, Needs: n.step.Needs, Start: n.start, End: n.end,
+				Step: n.step.ID, Phase: n.step.Phase, Host: n.step.Host, Lane: n.step.Lane, Title: n.step.Title,
+				Needs: n.step.Needs, Start: n.start, End: n.end,
 			})
 		}
 	}

@@ -137,10 +137,13 @@ func TestAPlanThatCannotBeRunIsRefused(t *testing.T) {
 		{"no name", "engine.duplicate-step", "", plan(step("", nil))},
 		{"a need that is not there", "engine.unknown-need", "b", plan(step("a", nil, "b"))},
 		{"itself", "engine.cycle", "a → a", plan(step("a", nil, "a"))},
-		{"a ring with a tail", "engine.cycle", "b → c → d → b", plan(step("a", nil, "b"), step("b", nil, "c"), step("c", nil, "d"), step("d", nil, "b"))},
+		{"a ring with a tail", "engine.cycle", "b → c → d → b",
+			plan(step("a", nil, "b"), step("b", nil, "c"), step("c", nil, "d"), step("d", nil, "b"))},
 		{"a strange phase", "engine.unknown-phase", "a", &engine.Plan{Steps: []*engine.Step{step("a", nil)}}},
-		{"a strange host", "engine.unknown-host", "n9", &engine.Plan{Phases: []engine.Phase{{ID: "p"}}, Steps: []*engine.Step{step("a/n9", nil)}}},
-		{"two phases of a name", "engine.duplicate-phase", "p", &engine.Plan{Phases: []engine.Phase{{ID: "p"}, {ID: "p"}}}},
+		{"a strange host", "engine.unknown-host", "n9",
+			&engine.Plan{Phases: []engine.Phase{{ID: "p"}}, Steps: []*engine.Step{step("a/n9", nil)}}},
+		{"two phases of a name", "engine.duplicate-phase", "p",
+			&engine.Plan{Phases: []engine.Phase{{ID: "p"}, {ID: "p"}}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l, _, err := run(t, c.plan, engine.Options{})
@@ -169,18 +172,30 @@ func TestHowAStepEnds(t *testing.T) {
 		want []string
 		err  string
 	}{
-		{"does its work", engine.Step{Check: no, Apply: nothing, Verify: nothing}, []string{"start s 1", "end s changed"}, ""},
+		{"does its work", engine.Step{Check: no, Apply: nothing, Verify: nothing},
+			[]string{"start s 1", "end s changed"}, ""},
 		{"finds it done", engine.Step{Check: yes, Apply: never, Verify: never}, []string{"start s 1", "end s ok"}, ""},
-		{"applies to nothing", engine.Step{When: func(context.Context) (bool, event.Msg, error) { return false, event.M("because"), nil }, Check: yes, Apply: never}, []string{"start s 1", "end s skipped because"}, ""},
-		{"cannot tell whether it applies", engine.Step{When: func(context.Context) (bool, event.Msg, error) { return false, event.Msg{}, broken }, Apply: never}, []string{"start s 1", "end s failed internal"}, "internal"},
-		{"cannot check", engine.Step{Check: func(context.Context) (bool, error) { return true, broken }, Apply: never}, []string{"start s 1", "end s failed internal"}, "internal"},
-		{"had nothing to change", engine.Step{Apply: func(context.Context) error { return fmt.Errorf("upload: %w", engine.ErrUnchanged) }}, []string{"start s 1", "end s ok"}, ""},
+		{"applies to nothing", engine.Step{When: func(context.Context) (bool, event.Msg, error) {
+			return false, event.M("because"), nil
+		}, Check: yes, Apply: never}, []string{"start s 1", "end s skipped because"}, ""},
+		{"cannot tell whether it applies", engine.Step{When: func(context.Context) (bool, event.Msg, error) {
+			return false, event.Msg{}, broken
+		}, Apply: never}, []string{"start s 1", "end s failed internal"}, "internal"},
+		{"cannot check", engine.Step{Check: func(context.Context) (bool, error) { return true, broken }, Apply: never},
+			[]string{"start s 1", "end s failed internal"}, "internal"},
+		{"had nothing to change", engine.Step{Apply: func(context.Context) error {
+			return fmt.Errorf("upload: %w", engine.ErrUnchanged)
+		}}, []string{"start s 1", "end s ok"}, ""},
 		{"only looks", engine.Step{Verify: nothing}, []string{"start s 1", "end s ok"}, ""},
-		{"looks and sees nothing good", engine.Step{Apply: nothing, Verify: fails("v")}, []string{"start s 1", "end s failed v"}, "v"},
-		{"fails", engine.Step{Apply: fails("a"), Verify: never, Retry: engine.Retry{Tries: 5}}, []string{"start s 1", "end s failed a"}, "a"},
+		{"looks and sees nothing good", engine.Step{Apply: nothing, Verify: fails("v")},
+			[]string{"start s 1", "end s failed v"}, "v"},
+		{"fails", engine.Step{Apply: fails("a"), Verify: never, Retry: engine.Retry{Tries: 5}},
+			[]string{"start s 1", "end s failed a"}, "a"},
 		{"may fail", engine.Step{Apply: fails("a"), Optional: true}, []string{"start s 1", "end s ignored a"}, ""},
-		{"panics", engine.Step{Apply: func(context.Context) error { panic("ouch") }}, []string{"start s 1", "end s failed engine.panic"}, "engine.panic"},
-		{"ends its goroutine", engine.Step{Apply: func(context.Context) error { runtime.Goexit(); return nil }}, []string{"start s 1", "end s failed engine.panic"}, "engine.panic"},
+		{"panics", engine.Step{Apply: func(context.Context) error { panic("ouch") }},
+			[]string{"start s 1", "end s failed engine.panic"}, "engine.panic"},
+		{"ends its goroutine", engine.Step{Apply: func(context.Context) error { runtime.Goexit(); return nil }},
+			[]string{"start s 1", "end s failed engine.panic"}, "engine.panic"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := c.step
@@ -203,22 +218,26 @@ func TestThePlanIsToldFirst(t *testing.T) {
 	p := plan(s, step("b/n1", nothing, "a/n1"))
 	l, _, err := run(t, p, engine.Options{})
 	want := event.PlanMade{Phases: []event.Phase{{ID: "p"}}, Hosts: p.Hosts, Steps: []event.Step{
-		{ID: "a/n1", Phase: "p", Host: "n1", Lane: "bulk", Title: event.M("t")}, {ID: "b/n1", Phase: "p", Host: "n1", Needs: []string{"a/n1"}},
+		{ID: "a/n1", Phase: "p", Host: "n1", Lane: "bulk", Title: event.M("t")},
+		{ID: "b/n1", Phase: "p", Host: "n1", Needs: []string{"a/n1"}},
 	}}
 	if d := cmp.Diff(event.Event(want), l.all[0]); d != "" || err != nil {
 		t.Error(d, err)
 	}
 	ran := false
-	_, err = engine.Run(t.Context(), plan(step("a", func(context.Context) error { ran = true; return nil })), engine.Options{Emit: func(event.Event) error { return errors.New("full") }})
+	_, err = engine.Run(t.Context(), plan(step("a", func(context.Context) error { ran = true; return nil })),
+		engine.Options{Emit: func(event.Event) error { return errors.New("full") }})
 	if codeOf(err) != "journal.write" || ran {
 		t.Error(err, ran)
 	}
 }
 
 func TestAPanicTellsWhereItWas(t *testing.T) {
-	_, sum, _ := run(t, plan(step("boom/n1", func(context.Context) error { panic(errors.New("ouch")) })), engine.Options{})
+	_, sum, _ := run(t, plan(step("boom/n1", func(context.Context) error { panic(errors.New("ouch")) })),
+		engine.Options{})
 	f := sum.Failed[0].Fault
-	if f.Args["value"] != "ouch" || !strings.Contains(f.Cause, "run_test.go:") || strings.Contains(f.Cause, " /") || len(f.Cause) > 2000 || f.Node != "n1" || f.Step != "boom/n1" {
+	if f.Args["value"] != "ouch" || !strings.Contains(f.Cause, "run_test.go:") || strings.Contains(f.Cause, " /") ||
+		len(f.Cause) > 2000 || f.Node != "n1" || f.Step != "boom/n1" {
 		t.Errorf("%+v", f)
 	}
 }
@@ -238,12 +257,14 @@ func TestRetries(t *testing.T) {
 		if err != nil || sum.Counts[event.Changed] != 1 {
 			t.Fatal(err, sum)
 		}
-		l.has(t, "retry s/n1 in 1s: busy", "retry s/n1 in 2s: busy", "retry s/n1 in 3s: busy", "start s/n1 5", "end s/n1 changed")
+		l.has(t, "retry s/n1 in 1s: busy", "retry s/n1 in 2s: busy", "retry s/n1 in 3s: busy", "start s/n1 5",
+			"end s/n1 changed")
 		if took := time.Since(start); took != 9*time.Second || sum.Steps[0].Took() != took {
 			t.Errorf("took %v, the timing says %v", took, sum.Steps[0].Took())
 		}
 		tries = -10
-		if _, sum, err = run(t, plan(s), engine.Options{}); codeOf(err) != "busy" || tries != -5 || sum.Failed[0].Fault.Node != "n1" {
+		if _, sum, err = run(t, plan(s), engine.Options{}); codeOf(err) != "busy" || tries != -5 ||
+			sum.Failed[0].Fault.Node != "n1" {
 			t.Error("five tries and no more:", err, tries)
 		}
 	})
@@ -298,7 +319,8 @@ func TestAStepHasItsTimeAndNoMore(t *testing.T) {
 		start := time.Now()
 		_, sum, err := run(t, plan(s), engine.Options{})
 		f := event.AsFault(err)
-		if f.Code != "engine.timeout" || f.Args["timeout"] != "7s" || !strings.Contains(f.Cause, "godot") || time.Since(start) != 7*time.Second {
+		if f.Code != "engine.timeout" || f.Args["timeout"] != "7s" || !strings.Contains(f.Cause, "godot") ||
+			time.Since(start) != 7*time.Second {
 			t.Errorf("%+v after %v", f, time.Since(start))
 		}
 		if sum.Failed[0].Took != 7*time.Second {
@@ -309,12 +331,14 @@ func TestAStepHasItsTimeAndNoMore(t *testing.T) {
 
 func TestAFailureStopsThoseThatNeedItAndNoOther(t *testing.T) {
 	l, sum, err := run(t, plan(
-		step("a/n1", fails("a")), step("b/n1", nothing, "a/n1"), step("c/n2", nothing, "b/n1"), step("d/n1", nothing), step("e/n2", nothing, "d/n1"),
+		step("a/n1", fails("a")), step("b/n1", nothing, "a/n1"), step("c/n2", nothing, "b/n1"), step("d/n1", nothing),
+		step("e/n2", nothing, "d/n1"),
 	), engine.Options{})
 	if codeOf(err) != "a" {
 		t.Fatal(err)
 	}
-	l.has(t, "end a/n1 failed a", "end b/n1 blocked engine.blockeda/n1", "end c/n2 blocked engine.blockeda/n1", "end d/n1 changed", "end e/n2 changed", "phase p failed")
+	l.has(t, "end a/n1 failed a", "end b/n1 blocked engine.blockeda/n1", "end c/n2 blocked engine.blockeda/n1",
+		"end d/n1 changed", "end e/n2 changed", "phase p failed")
 	if sum.Counts[event.Blocked] != 2 || len(sum.Failed) != 1 || len(sum.Left) != 0 {
 		t.Errorf("%+v", sum)
 	}
@@ -336,12 +360,15 @@ func TestSeveralFailuresAreOneError(t *testing.T) {
 
 func TestALostHostDoesNotHoldUpTheOthers(t *testing.T) {
 	for _, gone := range []*event.Fault{
-		event.NewFault(event.ClassAuth, "ssh.auth", nil), event.NewFault(event.ClassFailed, "ssh.lost", nil), event.NewFault(event.ClassFailed, "ssh.unreachable", nil),
+		event.NewFault(event.ClassAuth, "ssh.auth", nil), event.NewFault(event.ClassFailed, "ssh.lost", nil),
+		event.NewFault(event.ClassFailed, "ssh.unreachable", nil),
 	} {
 		l, sum, _ := run(t, plan(
-			step("a/n1", func(context.Context) error { return gone }), step("b/n1", nothing), step("c/n2", nothing), step("d/n2", nothing, "b/n1"), step("e/n2", nothing, "c/n2"),
+			step("a/n1", func(context.Context) error { return gone }), step("b/n1", nothing), step("c/n2", nothing),
+			step("d/n2", nothing, "b/n1"), step("e/n2", nothing, "c/n2"),
 		), engine.Options{})
-		l.has(t, "end a/n1 failed "+gone.Code, "end b/n1 blocked engine.host-losta/n1", "end d/n2 blocked engine.blockeda/n1", "end e/n2 changed")
+		l.has(t, "end a/n1 failed "+gone.Code, "end b/n1 blocked engine.host-losta/n1",
+			"end d/n2 blocked engine.blockeda/n1", "end e/n2 changed")
 		if len(sum.Failed) != 1 {
 			t.Error(sum.Failed)
 		}
@@ -352,7 +379,9 @@ func TestAnIgnoredLossStopsNobodyAndHidesNoFailure(t *testing.T) {
 	gone := event.NewFault(event.ClassFailed, "ssh.unreachable", nil)
 	look := step("look/n1", func(context.Context) error { return gone })
 	look.Optional = true
-	l, sum, err := run(t, plan(look, step("a/n1", func(context.Context) error { return event.NewFault(event.ClassPartial, "node.gone", nil) }, "look/n1"), step("b/n2", nothing, "look/n1")), engine.Options{})
+	l, sum, err := run(t, plan(look, step("a/n1", func(context.Context) error {
+		return event.NewFault(event.ClassPartial, "node.gone", nil)
+	}, "look/n1"), step("b/n2", nothing, "look/n1")), engine.Options{})
 	l.has(t, "end look/n1 ignored ssh.unreachable", "end a/n1 failed node.gone", "end b/n2 changed")
 	if f := event.AsFault(err); f == nil || f.Class != event.ClassPartial || len(sum.Failed) != 1 {
 		t.Error(err, sum.Failed)
@@ -363,7 +392,8 @@ func TestTheHooksOfAPhase(t *testing.T) {
 	var heard []string
 	two := func(before, apply, after error) *engine.Plan {
 		heard = nil
-		p := plan(step("a/n1", func(context.Context) error { heard = append(heard, "a"); return apply }), step("b/n1", nothing, "a/n1"))
+		p := plan(step("a/n1", func(context.Context) error { heard = append(heard, "a"); return apply }),
+			step("b/n1", nothing, "a/n1"))
 		p.Phases[0].Before = func(context.Context) error { heard = append(heard, "before"); return before }
 		p.Phases[0].After = func(_ context.Context, o event.Outcome) error {
 			heard = append(heard, "after "+string(o))
@@ -386,7 +416,8 @@ func TestTheHooksOfAPhase(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			l, _, err := run(t, two(c.before, c.apply, c.after), engine.Options{})
 			story := l.story()
-			if strings.Join(heard, " ") != c.heard || story[len(story)-1] != c.last || codeOf(err) != c.err || story[0] != "phase p" {
+			if strings.Join(heard, " ") != c.heard || story[len(story)-1] != c.last || codeOf(err) != c.err ||
+				story[0] != "phase p" {
 				t.Errorf("heard %v, error %v\n%s", heard, err, strings.Join(story, "\n"))
 			}
 		})
@@ -403,11 +434,13 @@ func TestCancelTellsTheRunningStepsAndStartsNoMore(t *testing.T) {
 	l := &log{}
 	p := plan(
 		step("a/n1", func(ctx context.Context) error { cancel(); <-ctx.Done(); return ctx.Err() }),
-		step("b/n1", nothing), step("c/n2", func(ctx context.Context) error { <-ctx.Done(); return nil }), step("d/n2", nothing, "c/n2"))
+		step("b/n1", nothing), step("c/n2", func(ctx context.Context) error { <-ctx.Done(); return nil }),
+		step("d/n2", nothing, "c/n2"))
 	after := false
 	p.Phases[0].After = func(ctx context.Context, _ event.Outcome) error { after = true; return ctx.Err() }
 	sum, err := engine.Run(ctx, p, engine.Options{Emit: l.Emit})
-	if f := event.AsFault(err); f.Code != "engine.interrupted" || f.Class != event.ClassInterrupted || f.Args["left"] != "3" {
+	if f := event.AsFault(err); f.Code != "engine.interrupted" || f.Class != event.ClassInterrupted ||
+		f.Args["left"] != "3" {
 		t.Errorf("%+v", f)
 	}
 	l.has(t, "end a/n1 interrupted internal", "end c/n2 changed", "phase p interrupted")
@@ -456,12 +489,14 @@ func TestUndoTakesBackWhatWasChangedInReverse(t *testing.T) {
 		undone = nil
 		already := u("already/n1", nothing, nil)
 		already.Check = func(context.Context) (bool, error) { return true, nil }
-		return plan(already, u("a/n1", nothing, nil, "already/n1"), u("b/n2", nothing, nil, "a/n1"), u("c/n1", nothing, undoC, "b/n2"),
+		return plan(already, u("a/n1", nothing, nil, "already/n1"), u("b/n2", nothing, nil, "a/n1"),
+			u("c/n1", nothing, undoC, "b/n2"),
 			u("d/n1", func(context.Context) error { return last }, nil, "c/n1"), u("e/n1", nothing, nil, "d/n1"))
 	}
 	bad := event.NewFault(event.ClassFailed, "bad", nil)
 	l, sum, err := run(t, mk(bad, nil), engine.Options{Undo: true})
-	if got := strings.Join(undone, " "); got != "d/n1 c/n1 b/n2 a/n1" || codeOf(err) != "bad" || !slices.Equal(sum.Undone, undone) {
+	if got := strings.Join(undone, " "); got != "d/n1 c/n1 b/n2 a/n1" || codeOf(err) != "bad" ||
+		!slices.Equal(sum.Undone, undone) {
 		t.Error(got, err)
 	}
 	l.has(t, "undone a/n1 changed")
@@ -480,7 +515,8 @@ func TestUndoTakesBackWhatWasChangedInReverse(t *testing.T) {
 
 func TestAStepKnowsItsName(t *testing.T) {
 	var got string
-	_, _, err := run(t, plan(step("a/n1", func(ctx context.Context) error { got = engine.StepID(ctx); return nil })), engine.Options{})
+	_, _, err := run(t, plan(step("a/n1", func(ctx context.Context) error { got = engine.StepID(ctx); return nil })),
+		engine.Options{})
 	if err != nil || got != "a/n1" || engine.StepID(t.Context()) != "" {
 		t.Error(got, err)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// runner is the state of one Run. Everything in it belongs to the goroutine of loop, except what a worker is given in its node while
-// it runs; workers answer with a message.
+// runner is the state of one Run. Everything in it belongs to the goroutine of loop, except what a worker is given in
+// its node while it runs; workers answer with a message.
 type runner struct {
 	ctx   context.Context
 	plan  *Plan
@@ -118,7 +118,8 @@ type message struct {
 }
 
 func newRunner(ctx context.Context, plan *Plan, opts Options) *runner {
-	r := &runner{ctx: ctx, plan: plan, opts: opts, phases: map[string]*phase{}, hosts: map[string][]*node{}, messages: make(chan message), lost: map[string]bool{},
+	r := &runner{ctx: ctx, plan: plan, opts: opts, phases: map[string]*phase{}, hosts: map[string][]*node{},
+		messages: make(chan message), lost: map[string]bool{},
 		out: map[string]bool{}, spared: map[string]bool{}, hostOf: map[string]string{}}
 	r.pauses, r.endPauses = context.WithCancel(ctx)
 	for _, ph := range plan.Phases {
@@ -231,7 +232,8 @@ func (r *runner) journalBroke(err error) {
 func (r *runner) hook(ph *phase, f func() *event.Fault) {
 	r.busy++
 	go func() {
-		m := message{phase: ph, fault: panicFault("runtime.Goexit", nil)} // unless f returns: a test's function may call FailNow
+		// unless f returns: a test's function may call FailNow
+		m := message{phase: ph, fault: panicFault("runtime.Goexit", nil)}
 		defer func() { r.messages <- m }()
 		m.fault = f()
 	}()
@@ -390,7 +392,8 @@ func (r *runner) settle(n *node, o event.Outcome) {
 	n.state, n.outcome = ended, o
 	r.order = append(r.order, n)
 	if o == event.Failed || o == event.Unknown {
-		r.failures = append(r.failures, event.StepEnded{Step: n.step.ID, Outcome: o, Took: n.end.Sub(n.start), Fault: n.fault})
+		r.failures = append(r.failures, event.StepEnded{Step: n.step.ID, Outcome: o, Took: n.end.Sub(n.start),
+			Fault: n.fault})
 		n.root = n.step.ID
 	}
 	for _, d := range n.dependants {

@@ -22,7 +22,8 @@ func TestAHostDoesOneThingAtATimeInTheOrderOfThePlan(t *testing.T) {
 		up := step("up/n1", nap)
 		up.Lane = "bulk"
 		start := time.Now()
-		_, sum, err := run(t, plan(step("c/n1", nap, "x/n2"), step("a/n1", nap), step("b/n1", nap), up, step("x/n2", nothing)), engine.Options{})
+		_, sum, err := run(t, plan(step("c/n1", nap, "x/n2"), step("a/n1", nap), step("b/n1", nap), up,
+			step("x/n2", nothing)), engine.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,9 +49,11 @@ func TestALimitHasItsPlacesAndAPauseHoldsNone(t *testing.T) {
 			s.Limit = "uploads"
 			steps = append(steps, s)
 		}
-		for places, want := range map[int]time.Duration{0: 10 * time.Second, 1: 10 * time.Second, 4: 3 * time.Second, 10: time.Second} {
+		for places, want := range map[int]time.Duration{0: 10 * time.Second, 1: 10 * time.Second, 4: 3 * time.Second,
+			10: time.Second} {
 			start := time.Now()
-			if _, _, err := run(t, plan(steps...), engine.Options{Limits: map[string]int{"uploads": places}}); err != nil || time.Since(start) != want {
+			if _, _, err := run(t, plan(steps...),
+				engine.Options{Limits: map[string]int{"uploads": places}}); err != nil || time.Since(start) != want {
 				t.Errorf("%d places: %v, want %v (%v)", places, time.Since(start), want, err)
 			}
 		}
@@ -217,7 +220,9 @@ func TestRandomPlansKeepEveryPromise(t *testing.T) {
 	for seed := range uint64(300) {
 		synctest.Test(t, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 1))
-			w := &world{t: t, lanes: map[string]string{}, limits: map[string]int{}, outcome: map[string]event.Outcome{}, byID: map[string]*engine.Step{}, applied: map[string]int{}, asked: map[string]bool{}, spared: map[string]bool{}}
+			w := &world{t: t, lanes: map[string]string{}, limits: map[string]int{}, outcome: map[string]event.Outcome{},
+				byID: map[string]*engine.Step{}, applied: map[string]int{}, asked: map[string]bool{},
+				spared: map[string]bool{}}
 			w.places = map[string]int{"x": 1, "y": 1 + rng.IntN(3)}
 			p := w.plan(rng)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -244,8 +249,10 @@ func TestRandomPlansKeepEveryPromise(t *testing.T) {
 					t.Errorf("seed %d: %s is %s but was never tried", seed, id, s.ID)
 				}
 			}
-			if left > 0 && !cut && !*aborted || left != len(sum.Left) || failed != len(sum.Failed) || (err == nil) != (failed == 0 && left == 0) {
-				t.Errorf("seed %d: %d failed, %d left, error %v, summary %v %v", seed, failed, left, err, sum.Failed, sum.Left)
+			if left > 0 && !cut && !*aborted || left != len(sum.Left) || failed != len(sum.Failed) ||
+				(err == nil) != (failed == 0 && left == 0) {
+				t.Errorf("seed %d: %d failed, %d left, error %v, summary %v %v", seed, failed, left, err, sum.Failed,
+					sum.Left)
 			}
 		})
 		if t.Failed() {
@@ -281,7 +288,12 @@ func TestKilledAnywhere(t *testing.T) {
 						s.Needs = []string{fmt.Sprintf("s%d/n%d", i-1, h), fmt.Sprintf("s%d/n%d", i-1, (h+1)%4)}
 					}
 					if withCheck {
-						s.Check = func(context.Context) (bool, error) { mu.Lock(); defer mu.Unlock(); return state[s.ID] == 1, nil }
+						s.Check = func(context.Context) (bool,
+							error) {
+							mu.Lock()
+							defer mu.Unlock()
+							return state[s.ID] == 1, nil
+						}
 					}
 					steps = append(steps, s)
 				}
@@ -332,13 +344,14 @@ func TestAJournalThatCannotBeWrittenStopsTheRunBeforeTheNextStep(t *testing.T) {
 	ran := 0
 	count := func(context.Context) error { ran++; return nil }
 	emitted := 0
-	_, err := engine.Run(t.Context(), plan(step("a", count), step("b", count, "a")), engine.Options{Emit: func(e event.Event) error {
-		emitted++
-		if _, ok := e.(event.StepEnded); ok {
-			return errors.New("no space left on device")
-		}
-		return nil
-	}})
+	_, err := engine.Run(t.Context(), plan(step("a", count), step("b", count, "a")),
+		engine.Options{Emit: func(e event.Event) error {
+			emitted++
+			if _, ok := e.(event.StepEnded); ok {
+				return errors.New("no space left on device")
+			}
+			return nil
+		}})
 	if codeOf(err) != "journal.write" || ran != 1 || emitted != 4 {
 		t.Error(err, ran, emitted)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// undo takes back what this run has applied, the half-done steps included, in reverse order of their ends and one at a time. What a step
-// rests on whose own undo failed is left as it is.
+// undo takes back what this run has applied, the half-done steps included, in reverse order of their ends and one at a
+// time. What a step rests on whose own undo failed is left as it is.
 func (r *runner) undo() {
 	for _, n := range slices.Backward(r.order) {
 		if n.barrier && slices.ContainsFunc(n.dependants, func(d *node) bool { return d.undoFailed }) {

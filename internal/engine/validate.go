@@ -7,8 +7,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// Validate says whether the plan can be run: IDs are unique, phases, hosts and needs exist, and no step needs itself by any way; the
-// fault of a cycle names the steps on it.
+// Validate says whether the plan can be run: IDs are unique, phases, hosts and needs exist, and no step needs itself by
+// any way; the fault of a cycle names the steps on it.
 func (p *Plan) Validate() error {
 	phases, hosts := map[string]bool{}, map[string]bool{"": true}
 	for _, ph := range p.Phases {

@@ -18,9 +18,11 @@ func (r *runner) work(n *node) {
 	m := message{node: n}
 	s := n.step
 	defer func() {
-		if m.outcome == "" && m.failed == "" && !m.retry && m.journal == nil { // Goexit, as of a test's FailNow, ran only the deferred calls
+		if m.outcome == "" && m.failed == "" && !m.retry && m.journal == nil {
+			// Goexit, as of a test's FailNow, ran only the deferred calls
 			n.end = r.opts.Now()
-			m.finish(r, n, event.StepEnded{Step: s.ID, Outcome: n.failedAs(), Took: n.end.Sub(n.start), Fault: n.blame(panicFault("runtime.Goexit", nil))})
+			m.finish(r, n, event.StepEnded{Step: s.ID, Outcome: n.failedAs(), Took: n.end.Sub(n.start),
+				Fault: n.blame(panicFault("runtime.Goexit", nil))})
 		}
 		r.messages <- m
 	}()

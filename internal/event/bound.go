@@ -80,7 +80,8 @@ func okCode(s string) bool {
 	}
 	for i := range len(s) {
 		c := s[i]
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.' || c == '.' && s[i-1] == '.' {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.' || c == '.' &&
+			s[i-1] == '.' {
 			return false
 		}
 	}
@@ -128,7 +129,8 @@ func plain(f *Fault) *Fault {
 		return nil
 	}
 	c := Fault{
-		Code: f.Code, Class: Class(Clip(string(f.Class), MaxName)), Node: Clip(f.Node, MaxName), Step: Clip(f.Step, MaxName),
+		Code: f.Code, Class: Class(Clip(string(f.Class), MaxName)), Node: Clip(f.Node, MaxName),
+		Step: Clip(f.Step, MaxName),
 		Args: boundArgs(f.Args), Cause: clipCause(f.Cause),
 	}
 	if !okCode(c.Code) {

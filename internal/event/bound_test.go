@@ -147,7 +147,8 @@ func TestACommandKeepsItsLines(t *testing.T) {
 }
 
 func TestACodeIsOneOrIsNot(t *testing.T) {
-	for code, ok := range map[string]bool{"ssh.auth": true, "etcd.no-quorum": true, "internal": true, "": true, "a b": false, ".a": false, "a..b": false,
+	for code, ok := range map[string]bool{"ssh.auth": true, "etcd.no-quorum": true, "internal": true, "": true,
+		"a b": false, ".a": false, "a..b": false,
 		"a.": false, "A": false, "a\x1b": false, "a\n": false, strings.Repeat("a", 200): false, "é": false} {
 		f := plain(&Fault{Code: code})
 		if (f.Code == code) != ok {
@@ -171,7 +172,8 @@ func FuzzClip(f *testing.F) {
 func TestACauseKeepsItsEnd(t *testing.T) {
 	err := errors.New(strings.Repeat("in the chart: ", 2000) + "世界 no such file")
 	f := NewFault(ClassFailed, "x.y", err)
-	if len(f.Cause) > MaxCause || !strings.HasPrefix(f.Cause, "in the chart: ") || !strings.HasSuffix(f.Cause, "世界 no such file") || !utf8.ValidString(f.Cause) {
+	if len(f.Cause) > MaxCause || !strings.HasPrefix(f.Cause, "in the chart: ") ||
+		!strings.HasSuffix(f.Cause, "世界 no such file") || !utf8.ValidString(f.Cause) {
 		t.Errorf("%d bytes: …%q", len(f.Cause), f.Cause[max(0, len(f.Cause)-40):])
 	}
 }

@@ -62,7 +62,8 @@ func (b *Bus) Publish(e Event) (Record, error) {
 	at := b.start.Add(now.Sub(b.start)).UTC().Round(0)
 	if by := now.Round(0).Sub(at) - b.set; by.Abs() >= clockStep {
 		b.set += by
-		_, _, _ = b.append(at, Notice{Text: M(ClockSet, "by", by.Round(time.Second).String())}) // what fails here fails below
+		// what fails here fails below
+		_, _, _ = b.append(at, Notice{Text: M(ClockSet, "by", by.Round(time.Second).String())})
 	}
 	r, wait, first := b.append(at, e)
 	b.mu.Unlock()

@@ -95,9 +95,11 @@ func TestCommitsShareTheirWait(t *testing.T) {
 func TestWhatIsPublishedIsWhatWillBeReadBack(t *testing.T) {
 	clock := func() time.Time { return time.Now() } // with a monotonic reading, which no log has
 	bus := NewBus(clock)
-	f := &Fault{Code: "c", Class: ClassFailed, Cause: "a\x1b[31mb", Retry: true, Err: errors.New("e"), Args: map[string]string{}}
+	f := &Fault{Code: "c", Class: ClassFailed, Cause: "a\x1b[31mb", Retry: true, Err: errors.New("e"),
+		Args: map[string]string{}}
 	for _, e := range []Event{
-		Output{Line: "a\x1b]0;title\x07b\n"}, StepEnded{Fault: f}, StepUndone{Fault: f}, StepRetry{Fault: *f}, StepAsked{Fault: *f}, Finding{Fault: *f}, HostState{Fault: f}, RunEnded{Fault: f}, PhaseEnded{Fault: f},
+		Output{Line: "a\x1b]0;title\x07b\n"}, StepEnded{Fault: f}, StepUndone{Fault: f}, StepRetry{Fault: *f},
+		StepAsked{Fault: *f}, Finding{Fault: *f}, HostState{Fault: f}, RunEnded{Fault: f}, PhaseEnded{Fault: f},
 	} {
 		r, err := bus.Publish(e)
 		if err != nil {
@@ -122,7 +124,8 @@ func TestWhatIsPublishedIsWhatWillBeReadBack(t *testing.T) {
 
 func TestALineIsBounded(t *testing.T) {
 	bus := NewBus(nil)
-	for _, long := range []string{strings.Repeat("中", MaxLine), strings.Repeat("a\xff", MaxLine), strings.Repeat("a\n", MaxLine), strings.Repeat("x", MaxLine)} {
+	for _, long := range []string{strings.Repeat("中", MaxLine), strings.Repeat("a\xff", MaxLine),
+		strings.Repeat("a\n", MaxLine), strings.Repeat("x", MaxLine)} {
 		r, _ := bus.Publish(Output{Line: long})
 		line := r.Event.(Output).Line
 		if len(line) > MaxLine || len(line) < MaxLine-16 || !utf8.ValidString(line) {
@@ -134,7 +137,8 @@ func TestALineIsBounded(t *testing.T) {
 func TestTimings(t *testing.T) {
 	t0 := time.Unix(1000, 0)
 	at := func(id, host string, from, to int, needs ...string) Timing {
-		return Timing{Step: id, Host: host, Needs: needs, Start: t0.Add(time.Duration(from) * time.Second), End: t0.Add(time.Duration(to) * time.Second)}
+		return Timing{Step: id, Host: host, Needs: needs, Start: t0.Add(time.Duration(from) * time.Second),
+			End: t0.Add(time.Duration(to) * time.Second)}
 	}
 	up := at("b", "n1", 0, 4)
 	up.Lane = "bulk"
@@ -152,10 +156,13 @@ func TestTimings(t *testing.T) {
 	}{
 		{"nothing ran", nil, "", "", nil},
 		{"one", []Timing{at("a", "n1", 0, 5)}, "a", "a", nil},
-		{"a chain over hosts", []Timing{at("a", "n1", 0, 5), at("b", "n2", 5, 9, "a"), at("c", "n1", 5, 6, "a")}, "ab", "ab", nil},
+		{"a chain over hosts", []Timing{at("a", "n1", 0, 5), at("b", "n2", 5, 9, "a"), at("c", "n1", 5, 6, "a")}, "ab",
+			"ab", nil},
 		{"another lane is not waited for", []Timing{at("a", "n1", 0, 3), up, at("c", "n1", 5, 6)}, "ac", "b", nil},
-		{"a busy host", []Timing{at("a", "n1", 0, 3), at("b", "n1", 3, 9), at("c", "n2", 0, 1), at("d", "n1", 9, 10, "c")}, "abd", "b", nil},
-		{"through barriers", []Timing{at("a", "n1", 0, 5), at("b", "n2", 0, 3), at("c", "n3", 5, 9, "y")}, "ac", "ac", []Barrier{{"y", []string{"x", "b", "gone"}}, {"x", []string{"a", "y"}}}},
+		{"a busy host", []Timing{at("a", "n1", 0, 3), at("b", "n1", 3, 9), at("c", "n2", 0, 1),
+			at("d", "n1", 9, 10, "c")}, "abd", "b", nil},
+		{"through barriers", []Timing{at("a", "n1", 0, 5), at("b", "n2", 0, 3), at("c", "n3", 5, 9, "y")}, "ac", "ac",
+			[]Barrier{{"y", []string{"x", "b", "gone"}}, {"x", []string{"a", "y"}}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := ids(CriticalPath(c.steps, c.barriers)); got != c.critical {

@@ -10,8 +10,9 @@ type RunOptions struct {
 	Limit     []string `json:"limit,omitempty"`
 	OnFailure string   `json:"on_failure,omitempty"`
 	Signers   string   `json:"signers,omitempty"` // a file, absolute
-	Before    []string `json:"before,omitempty"`  // the cluster's hooks: absolute paths, with ",ROLE" where one was given
-	After     []string `json:"after,omitempty"`
+	// the cluster's hooks: absolute paths, with ",ROLE" where one was given
+	Before []string `json:"before,omitempty"`
+	After  []string `json:"after,omitempty"`
 }
 
 // Flags are the options as words of a command line, a flag and its value each: --limit a,b --on-failure skip.

@@ -7,7 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestOptionsOfAnOlderLog: what a program without options wrote as flags is read as options; what is not known is passed over.
+// TestOptionsOfAnOlderLog: what a program without options wrote as flags is read as options; what is not known is
+// passed over.
 func TestOptionsOfAnOlderLog(t *testing.T) {
 	want := RunOptions{Limit: []string{"w1", "role:etcd"}, OnFailure: "skip", Signers: "/etc/keys",
 		Before: []string{"/a b.sh,worker", "/c.sh"}, After: []string{"/b.sh"}}

@@ -9,10 +9,11 @@ import (
 // marksMost is how many combining marks a character keeps: scripts need two, a tower of them reaches over other lines.
 const marksMost = 2
 
-// Clean drops control characters (C0 but tab, C1, DEL), escape sequences' leaders, all that is there to change how other text is shown
-// (bidirectional overrides, joiners, variation selectors, marks beyond the second) and invalid UTF-8, so that text from a node can be shown
-// and stored, and takes the same number of cells whoever counts them. Letters that are written from right to left are named by their code
-// (\u05d0): a terminal that turns them round takes what stands between two of them along, over the borders of panes. Newlines become " / ".
+// Clean drops control characters (C0 but tab, C1, DEL), escape sequences' leaders, all that is there to change how
+// other text is shown (bidirectional overrides, joiners, variation selectors, marks beyond the second) and invalid
+// UTF-8, so that text from a node can be shown and stored, and takes the same number of cells whoever counts them.
+// Letters that are written from right to left are named by their code (\u05d0): a terminal that turns them round takes
+// what stands between two of them along, over the borders of panes. Newlines become " / ".
 func Clean(s string) string {
 	s = strings.TrimRight(s, "\r\n")
 	if plainASCII(s) {
@@ -30,7 +31,8 @@ func Clean(s string) string {
 		case r < 0x20 || r >= 0x7f && r < 0xa0:
 			return -1
 		case r < 0x300 && r != 0xad:
-		case unicode.Is(unicode.Cf, r), r >= 0xfe00 && r <= 0xfe0f, r >= 0xe0100 && r <= 0xe01ef, r >= 0x1f3fb && r <= 0x1f3ff:
+		case unicode.Is(unicode.Cf, r), r >= 0xfe00 && r <= 0xfe0f, r >= 0xe0100 && r <= 0xe01ef, r >= 0x1f3fb &&
+			r <= 0x1f3ff:
 			return -1
 		case r >= 0x1f1e6 && r <= 0x1f1ff: // letters of flags: wide or narrow as the terminal likes
 			r += 'A' - 0x1f1e6
@@ -45,12 +47,14 @@ func Clean(s string) string {
 	}, s)
 }
 
-// rightToLeft says whether a character is of a script that is written from right to left, or of a block that is kept for such.
+// rightToLeft says whether a character is of a script that is written from right to left, or of a block that is kept
+// for such.
 func rightToLeft(r rune) bool {
 	switch {
 	case r < 0x590 || unicode.Is(unicode.Cf, r):
 		return false
-	case r <= 0x8ff, r >= 0xfb1d && r <= 0xfdff, r >= 0xfe70 && r <= 0xfefe, r >= 0x10800 && r <= 0x10fff, r >= 0x1e800 && r <= 0x1efff:
+	case r <= 0x8ff, r >= 0xfb1d && r <= 0xfdff, r >= 0xfe70 && r <= 0xfefe, r >= 0x10800 && r <= 0x10fff,
+		r >= 0x1e800 && r <= 0x1efff:
 		return true
 	}
 	return false

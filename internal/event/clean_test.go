@@ -45,7 +45,8 @@ func TestClean(t *testing.T) {
 
 // Whatever a node prints, what is left of it steers no terminal, and cleaning it again changes nothing.
 func FuzzClean(f *testing.F) {
-	for _, s := range []string{"", "\x1b[2J", "\u202e\u0301", "\xff\n\r\n", "\u200d\U0001F3FD", "e\u0301\u0301\u0301\n\n"} {
+	for _, s := range []string{"", "\x1b[2J", "\u202e\u0301", "\xff\n\r\n", "\u200d\U0001F3FD",
+		"e\u0301\u0301\u0301\n\n"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Other is an event of a type that this program does not know, kept as it came: a log written by a newer program can still be read
-// (DecodeLenient) and written again without loss.
+// Other is an event of a type that this program does not know, kept as it came: a log written by a newer program can
+// still be read (DecodeLenient) and written again without loss.
 type Other struct {
 	Type string
 	Raw  json.RawMessage // the whole JSON object
@@ -19,8 +19,9 @@ type Other struct {
 
 func (o Other) kind() string { return o.Type }
 
-// LogFormat is the format of the log that this program writes, and the highest that it reads. A log that does not say is of format 1. It
-// changes when a program of today would misread the log; new types and fields alone do not change it.
+// LogFormat is the format of the log that this program writes, and the highest that it reads. A log that does not say
+// is of format 1. It changes when a program of today would misread the log; new types and fields alone do not change
+// it.
 const LogFormat = 1
 
 // decoders has one entry for every type of the sealed set.
@@ -78,8 +79,8 @@ type opening struct {
 	Format int `json:"format"`
 }
 
-// Encode writes a record as one line of JSON without the newline: seq, time (RFC 3339 with nanoseconds, UTC) and type first, then
-// the event's own fields.
+// Encode writes a record as one line of JSON without the newline: seq, time (RFC 3339 with nanoseconds, UTC) and type
+// first, then the event's own fields.
 func Encode(r Record) ([]byte, error) {
 	if o, ok := r.Event.(Other); ok {
 		var line bytes.Buffer
@@ -106,7 +107,8 @@ func Encode(r Record) ([]byte, error) {
 	return line[:len(line)-1], nil
 }
 
-// Decode reads what Encode wrote. Text is cleaned and bounded, for a log may come from elsewhere. Unknown fields are passed over; an unknown type is a fault with the code event.unknown-type, a
+// Decode reads what Encode wrote. Text is cleaned and bounded, for a log may come from elsewhere. Unknown fields are
+// passed over; an unknown type is a fault with the code event.unknown-type, a
 // line that is no record one with the code event.bad-record.
 func Decode(line []byte) (Record, error) { return decodeLine(line, false) }
 
@@ -123,11 +125,13 @@ func decodeLine(line []byte, lenient bool) (Record, error) {
 	}
 	h := first.header
 	if h.Type == "run_started" && json.Unmarshal(line, &first) == nil && first.Format > LogFormat {
-		return Record{}, NewFault(ClassUsage, "event.newer-format", nil, "format", strconv.Itoa(first.Format), "ours", strconv.Itoa(LogFormat))
+		return Record{}, NewFault(ClassUsage, "event.newer-format", nil, "format", strconv.Itoa(first.Format), "ours",
+			strconv.Itoa(LogFormat))
 	}
 	h.Time = h.Time.UTC()
 	if y := h.Time.Year(); h.Seq == 0 || y < 0 || y > 9999 || h.Type == "" {
-		return Record{}, NewFault(ClassFailed, "event.bad-record", fmt.Errorf("seq, time or type is missing or out of range"))
+		return Record{}, NewFault(ClassFailed, "event.bad-record",
+			fmt.Errorf("seq, time or type is missing or out of range"))
 	}
 	dec, known := types[h.Type]
 	if !known {
@@ -151,8 +155,8 @@ func decodeLine(line []byte, lenient bool) (Record, error) {
 	return Record{h.Seq, h.Time, normal(e)}, nil
 }
 
-// Fields lists the JSON names of the fields of an event type, in order, without seq, time and type; nil for an unknown type. It is
-// for the test that keeps docs/json-output.md whole.
+// Fields lists the JSON names of the fields of an event type, in order, without seq, time and type; nil for an unknown
+// type. It is for the test that keeps docs/json-output.md whole.
 func Fields(name string) []string {
 	dec, ok := types[name]
 	if !ok {

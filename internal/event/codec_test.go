@@ -71,7 +71,8 @@ func TestEveryTypeComesBackAsItWas(t *testing.T) {
 			if err != nil {
 				t.Fatal(name, err)
 			}
-			if !strings.HasPrefix(string(line), `{"seq":7,"time":"2026-11-21T02:15:30.123456789Z","type":"`+name+`",`) || strings.Contains(string(line), "\n") {
+			if !strings.HasPrefix(string(line), `{"seq":7,"time":"2026-11-21T02:15:30.123456789Z","type":"`+name+
+				`",`) || strings.Contains(string(line), "\n") {
 				t.Errorf("%s: not the line that the documents promise: %s", name, line)
 			}
 			out, err := Decode(line)
@@ -131,7 +132,8 @@ func TestANewerProgramsEventIsKeptAsItCame(t *testing.T) {
 	if err != nil || string(again) != line {
 		t.Fatalf("%s %v", again, err)
 	}
-	if _, err := Decode([]byte(`{"seq":1,"time":"2026-11-21T10:15:30Z","type":"phase_started","phase":"p","new":1}`)); err != nil {
+	if _, err := Decode(
+		[]byte(`{"seq":1,"time":"2026-11-21T10:15:30Z","type":"phase_started","phase":"p","new":1}`)); err != nil {
 		t.Fatal("a new field must not hurt:", err)
 	}
 }

@@ -1,5 +1,6 @@
-// Package event holds everything that can happen in a run, as values. The engine emits them, the journal keeps them, and every
-// front end (plain, JSON, the run board) is a pure function of their sequence: what is on a screen is in events.jsonl.
+// Package event holds everything that can happen in a run, as values. The engine emits them, the journal keeps them,
+// and every front end (plain, JSON, the run board) is a pure function of their sequence: what is on a screen is in
+// events.jsonl.
 //
 // The set is sealed: a new event is a new type here, registered in codec.go.
 package event
@@ -12,14 +13,16 @@ import (
 // Event is one thing that happened. The set of types is sealed to this package.
 type Event interface{ kind() string }
 
-// Record is an event with its place in the run. Seq starts at 1 and has no gaps; Time is the control host's clock, see Bus.
+// Record is an event with its place in the run. Seq starts at 1 and has no gaps; Time is the control host's clock, see
+// Bus.
 type Record struct {
 	Seq   uint64
 	Time  time.Time
 	Event Event
 }
 
-// Sink takes records in order. Emit may block (the journal syncs to disk) and its error stops the run before the next step.
+// Sink takes records in order. Emit may block (the journal syncs to disk) and its error stops the run before the next
+// step.
 type Sink interface {
 	Emit(Record) error
 }
@@ -44,8 +47,8 @@ func M(key string, kv ...string) Msg {
 	return m
 }
 
-// With is the message with another value of an argument. Arguments belong to the key that they came with: nobody but this package puts a Msg together out
-// of the key of one and the arguments of another.
+// With is the message with another value of an argument. Arguments belong to the key that they came with: nobody but
+// this package puts a Msg together out of the key of one and the arguments of another.
 func (m Msg) With(name, value string) Msg {
 	args := maps.Clone(m.Args)
 	if args == nil {
@@ -55,15 +58,15 @@ func (m Msg) With(name, value string) Msg {
 	return Msg{Key: m.Key, Args: args, Call: m.Call}
 }
 
-// OutputCut is the key of a Notice that says how much of a command's output, in lines and in bytes, is not in the log. The command's last lines
-// follow it, if there is room for them.
+// OutputCut is the key of a Notice that says how much of a command's output, in lines and in bytes, is not in the log.
+// The command's last lines follow it, if there is room for them.
 const OutputCut = "output.cut"
 
 // Outcome is how a step, a phase or a run ended.
 type Outcome string
 
-// The outcomes. A step that found its work already done is OK; one that did it is Changed. Unknown means that the connection
-// was lost while the command ran, so nobody knows: it is probed before it is tried again.
+// The outcomes. A step that found its work already done is OK; one that did it is Changed. Unknown means that the
+// connection was lost while the command ran, so nobody knows: it is probed before it is tried again.
 const (
 	OK          Outcome = "ok"
 	Changed     Outcome = "changed"
@@ -99,7 +102,8 @@ const (
 )
 
 type (
-	// RunStarted opens the log. Verb is deploy, cleanup, …; Config is the sha256 of the deploy.yaml that the run follows.
+	// RunStarted opens the log. Verb is deploy, cleanup, …; Config is the sha256 of the deploy.yaml that the run
+	// follows.
 	RunStarted struct {
 		Format  int    `json:"format,omitempty"` // LogFormat of who wrote the log; the bus fills it in
 		Run     string `json:"run"`
@@ -182,7 +186,8 @@ type (
 		Took    time.Duration `json:"took_ns"`
 		Fault   *Fault        `json:"fault,omitempty"`
 	}
-	// Change is one change of a node, announced before it is made. The list of these is the dry run, the log and the audit.
+	// Change is one change of a node, announced before it is made. The list of these is the dry run, the log and the
+	// audit.
 	Change struct {
 		Host string `json:"host"`
 		Step string `json:"step"`

@@ -20,9 +20,9 @@ const (
 	ClassInterrupted Class = "interrupted" // 130
 )
 
-// Fault is an error that a person can act on: who (Node), what (Step), why (Code with Args, and Cause, the underlying error's
-// own words), and what to do next (the sentence "<Code>.next" of internal/i18n). Code is stable and the same in every language;
-// its sentence is the key "fault.<Code>" in internal/i18n and its advice "fault.<Code>.next".
+// Fault is an error that a person can act on: who (Node), what (Step), why (Code with Args, and Cause, the underlying
+// error's own words), and what to do next (the sentence "<Code>.next" of internal/i18n). Code is stable and the same in
+// every language; its sentence is the key "fault.<Code>" in internal/i18n and its advice "fault.<Code>.next".
 type Fault struct {
 	Code  string            `json:"code"`
 	Class Class             `json:"class"`
@@ -54,8 +54,8 @@ func (f *Fault) Error() string {
 
 func (f *Fault) Unwrap() error { return f.Err }
 
-// NewFault makes a fault about err (which may be nil); kv are alternating argument names and values. Both are cleaned and bounded: they often
-// hold what a node said.
+// NewFault makes a fault about err (which may be nil); kv are alternating argument names and values. Both are cleaned
+// and bounded: they often hold what a node said.
 func NewFault(class Class, code string, err error, kv ...string) *Fault {
 	f := &Fault{Code: code, Class: class, Args: boundArgs(M("", kv...).Args), Err: err}
 	if err != nil {

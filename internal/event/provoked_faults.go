@@ -19,8 +19,9 @@ const Recording = true
 
 var known sync.Map // what this process has written down
 
-// Provoked appends a fault to a file of this process in the directory EGGO_FAULTS, with the place in the source that made it, so that a
-// test of internal/i18n can see that every code was provoked and reads well. What a test makes itself is not provoked.
+// Provoked appends a fault to a file of this process in the directory EGGO_FAULTS, with the place in the source that
+// made it, so that a test of internal/i18n can see that every code was provoked and reads well. What a test makes
+// itself is not provoked.
 func Provoked(f *Fault) {
 	dir := os.Getenv("EGGO_FAULTS")
 	if dir == "" {
@@ -30,7 +31,8 @@ func Provoked(f *Fault) {
 	if at == "" {
 		return
 	}
-	if _, twice := known.LoadOrStore(fmt.Sprint(at, f.Code, slices.Sorted(maps.Keys(f.Args)), f.Cause != ""), nil); twice {
+	if _, twice := known.LoadOrStore(fmt.Sprint(at, f.Code, slices.Sorted(maps.Keys(f.Args)), f.Cause != ""),
+		nil); twice {
 		return
 	}
 	args := map[string]string{}

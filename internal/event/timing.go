@@ -21,9 +21,10 @@ type Timing struct {
 // Took is the time from the first start to the end.
 func (t Timing) Took() time.Duration { return t.End.Sub(t.Start) }
 
-// CriticalPath is the chain of steps, in order of time, that the run's end waited for: back from the step that ended last, each time to
-// the one that ended last among those that it needed and those that its host was busy with before in the same lane. Shortening a step that is not in it
-// makes no run shorter. Who needed a barrier needed all that it needs.
+// CriticalPath is the chain of steps, in order of time, that the run's end waited for: back from the step that ended
+// last, each time to the one that ended last among those that it needed and those that its host was busy with before in
+// the same lane. Shortening a step that is not in it makes no run shorter. Who needed a barrier needed all that it
+// needs.
 func CriticalPath(steps []Timing, barriers []Barrier) []Timing {
 	if len(steps) == 0 {
 		return nil
@@ -60,7 +61,9 @@ func CriticalPath(steps []Timing, barriers []Barrier) []Timing {
 			}
 		})
 		same := lanes[lane{s.Host, s.Lane}]
-		for k := sort.Search(len(same), func(k int) bool { return steps[same[k]].End.After(s.Start) }) - 1; k >= 0; k-- {
+		for k := sort.Search(len(same), func(k int) bool {
+			return steps[same[k]].End.After(s.Start)
+		}) - 1; k >= 0; k-- {
 			if !seen[same[k]] {
 				consider(same[k])
 				break
@@ -88,13 +91,15 @@ func through(needs []string, barriers []Barrier, gone map[string]bool, f func(id
 	}
 }
 
-// LongestChain is the chain of needs whose steps took longest in sum: no number of hands makes the run shorter than that.
+// LongestChain is the chain of needs whose steps took longest in sum: no number of hands makes the run shorter than
+// that.
 func LongestChain(steps []Timing, barriers []Barrier) []Timing {
 	order := make([]int, len(steps))
 	for i := range order {
 		order[i] = i
 	}
-	// A step starts after those that it needs have ended, so the order of starts (then of ends) is an order of the graph.
+	// A step starts after those that it needs have ended, so the order of starts (then of ends) is an order of the
+	// graph.
 	sort.SliceStable(order, func(a, b int) bool {
 		x, y := steps[order[a]], steps[order[b]]
 		if !x.Start.Equal(y.Start) {
@@ -109,7 +114,8 @@ func LongestChain(steps []Timing, barriers []Barrier) []Timing {
 	sum := make([]time.Duration, len(steps))
 	from := make([]int, len(steps))
 	best := -1
-	// The step behind a barrier that the longest chain ends in: found when the first one that needs it comes, for then all that it needs has ended.
+	// The step behind a barrier that the longest chain ends in: found when the first one that needs it comes, for then
+	// all that it needs has ended.
 	behind := map[string]int{}
 	var last func(id string) (int, bool)
 	last = func(id string) (int, bool) {

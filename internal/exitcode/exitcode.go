@@ -46,7 +46,8 @@ func OfClass(c event.Class) Code {
 	return Failed
 }
 
-// Of returns the exit code of an error: that of the fault in its chain, Interrupted for a cancelled context, else Failed; OK for nil.
+// Of returns the exit code of an error: that of the fault in its chain, Interrupted for a cancelled context, else
+// Failed; OK for nil.
 func Of(err error) Code {
 	if err == nil {
 		return OK

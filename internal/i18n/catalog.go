@@ -26,7 +26,8 @@ func catalog(lang Lang) map[string]string {
 	return english()
 }
 
-// read parses a data file. It is part of the program, and a test reads both: a file that cannot be read is a fault of the build.
+// read parses a data file. It is part of the program, and a test reads both: a file that cannot be read is a fault of
+// the build.
 func read(lang Lang) map[string]string {
 	text, err := sentences.ReadFile("sentences/" + string(lang) + ".json")
 	if err != nil {

@@ -98,13 +98,16 @@ func TestAMessageIsFilledInOneLanguage(t *testing.T) {
 		want string
 	}{
 		{"no key is lost", event.M("no.such.key", "a", "b"), "no.such.key b"},
-		{"values are cleaned", event.M("fault.pki.read", "file", "a\x1b[31m\u202eb", "cause", "c\nd"), "a[31mb cannot be read: c / d"},
+		{"values are cleaned", event.M("fault.pki.read", "file", "a\x1b[31m\u202eb", "cause", "c\nd"),
+			"a[31mb cannot be read: c / d"},
 		{"what is missing is no template", event.M("wizard.preflight.failed"), "(?) findings stand in the way"},
 		{"what is missing of several", event.M("fault.pki.read", "file", "a"), "a cannot be read: (?)"},
 		{"one", event.M("menu.members", "masters", "1", "workers", "2"), "1 control plane, 2 workers"},
 		{"many", event.M("ui.sum.blocked", "count", "3"), "3 steps were not tried because of it"},
-		{"a value is no choice", event.M("fault.pki.read", "file", "{cause:a|b}", "cause", "1"), "{cause:a|b} cannot be read: 1"},
-		{"a value is no template", event.M("fault.pki.read", "file", "{cause}", "cause", "x"), "{cause} cannot be read: x"},
+		{"a value is no choice", event.M("fault.pki.read", "file", "{cause:a|b}", "cause", "1"),
+			"{cause:a|b} cannot be read: 1"},
+		{"a value is no template", event.M("fault.pki.read", "file", "{cause}", "cause", "x"),
+			"{cause} cannot be read: x"},
 	} {
 		if got := NewPrinter(English).Msg(c.msg); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)

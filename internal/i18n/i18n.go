@@ -1,5 +1,6 @@
-// Package i18n holds every sentence that a user reads, in English and Chinese. A sentence is named by a key; {name} holes are filled
-// with the arguments of an event.Msg, and {name:one|many} is the first word when the argument is 1, else the second. Error codes are the same in both languages.
+// Package i18n holds every sentence that a user reads, in English and Chinese. A sentence is named by a key; {name}
+// holes are filled with the arguments of an event.Msg, and {name:one|many} is the first word when the argument is 1,
+// else the second. Error codes are the same in both languages.
 //
 // The sentences stand in sentences/en.json and sentences/zh.json, sorted by key.
 package i18n
@@ -22,7 +23,8 @@ const (
 	Chinese Lang = "zh"
 )
 
-// FromEnv picks the language: EGGO_LANG, else LC_ALL, LC_MESSAGES, LANG as POSIX orders them; English unless it is a zh locale.
+// FromEnv picks the language: EGGO_LANG, else LC_ALL, LC_MESSAGES, LANG as POSIX orders them; English unless it is a zh
+// locale.
 func FromEnv() Lang {
 	for _, k := range []string{"EGGO_LANG", "LC_ALL", "LC_MESSAGES", "LANG"} {
 		if v := os.Getenv(k); v != "" {
@@ -68,8 +70,8 @@ const missing = "(?)"
 // Missing is what stands where an argument is missing, for tests to look for.
 func Missing() string { return missing }
 
-// Msg renders m. Arguments are cleaned of control characters. A key without a sentence shows as itself with its arguments, so that
-// nothing is lost; an argument that is missing shows as "(?)". Tests keep both from happening.
+// Msg renders m. Arguments are cleaned of control characters. A key without a sentence shows as itself with its
+// arguments, so that nothing is lost; an argument that is missing shows as "(?)". Tests keep both from happening.
 func (p *Printer) Msg(m event.Msg) string {
 	s, ok := p.sentences[m.Key]
 	if !ok {
@@ -88,7 +90,8 @@ func (p *Printer) Msg(m event.Msg) string {
 	return filled(numbered(s, m.Args), m.Args)
 }
 
-// Under renders the sentence that stands below the one of m, for what belongs to it, with the arguments of m; false: there is none.
+// Under renders the sentence that stands below the one of m, for what belongs to it, with the arguments of m; false:
+// there is none.
 func (p *Printer) Under(m event.Msg, suffix string) (string, bool) {
 	m.Key += "." + suffix
 	if !p.Has(m.Key) {
@@ -188,8 +191,8 @@ func (p *Printer) Fault(f *event.Fault) (text, next string) {
 	return text, next
 }
 
-// FaultIn is Fault where a place has words of its own for it, such as a form, where the line of a file means nothing. They stand below the
-// fault's own key and get its arguments. Words without advice of their own have none.
+// FaultIn is Fault where a place has words of its own for it, such as a form, where the line of a file means nothing.
+// They stand below the fault's own key and get its arguments. Words without advice of their own have none.
 func (p *Printer) FaultIn(place string, f *event.Fault) (text, next string) {
 	text, next = p.Fault(f)
 	m := said(f)

@@ -53,15 +53,16 @@ func codes() map[string]bool {
 	out := map[string]bool{}
 	for key := range catalog(English) {
 		code, ok := strings.CutPrefix(key, "fault.")
-		if ok && !strings.HasSuffix(code, ".next") && !strings.HasSuffix(code, ".form") { // the advice, and the words on the screen
+		if ok && !strings.HasSuffix(code, ".next") && !strings.HasSuffix(code, ".form") {
+			// the advice, and the words on the screen
 			out[code] = true
 		}
 	}
 	return out
 }
 
-// Every code is provoked by a test, out of the code that means it, and what it says is whole in both languages. It needs what all other
-// tests wrote down: make test-race.
+// Every code is provoked by a test, out of the code that means it, and what it says is whole in both languages. It
+// needs what all other tests wrote down: make test-race.
 func TestEveryCodeIsProvokedAndSaysAllInBothLanguages(t *testing.T) {
 	dir := os.Getenv("EGGO_FAULTS_OF_ALL")
 	if dir == "" {

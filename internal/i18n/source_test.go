@@ -14,7 +14,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// sink is a function that takes a key: event.M, NewFault, Printer.T, and every function of the module that hands a parameter on to one.
+// sink is a function that takes a key: event.M, NewFault, Printer.T, and every function of the module that hands a
+// parameter on to one.
 type sink struct {
 	arg   int      // index of the key among the arguments
 	under string   // what stands before it in the catalogue: "" or "fault."
@@ -25,19 +26,23 @@ type sink struct {
 
 type source struct {
 	fset  *token.FileSet
-	files map[string][]*ast.File     // by directory
-	sinks map[string]map[string]sink // by directory, then by the name of the function or method; those of "" are everywhere
-	texts map[string]string          // string constants by name, "" when the name is ambiguous
+	files map[string][]*ast.File // by directory
+	// by directory, then by the name of the function or method; those of "" are everywhere
+	sinks map[string]map[string]sink
+	texts map[string]string // string constants by name, "" when the name is ambiguous
 }
 
 func readModule(t *testing.T) *source {
 	t.Helper()
-	s := &source{fset: token.NewFileSet(), files: map[string][]*ast.File{}, texts: map[string]string{}, sinks: map[string]map[string]sink{
-		"": {
-			"M": {arg: 0, args: 1}, "T": {arg: 0, args: 1}, "NewFault": {arg: 1, under: "fault.", args: 3},
-		},
-		filepath.Join("..", "..", "internal", "event"): {"Calling": {arg: 0, args: 2, given: []string{"{command}"}}}, // the printer fills it in
-	}}
+	s := &source{fset: token.NewFileSet(), files: map[string][]*ast.File{}, texts: map[string]string{},
+		sinks: map[string]map[string]sink{
+			"": {
+				"M": {arg: 0, args: 1}, "T": {arg: 0, args: 1}, "NewFault": {arg: 1, under: "fault.", args: 3},
+			},
+			// the printer fills it in
+			filepath.Join("..", "..", "internal", "event"): {"Calling": {arg: 0, args: 2,
+				given: []string{"{command}"}}},
+		}}
 	root := filepath.Join("..", "..")
 	for _, top := range []string{"cmd", "internal"} {
 		err := filepath.WalkDir(filepath.Join(root, top), func(path string, d fs.DirEntry, err error) error {
@@ -222,7 +227,8 @@ func (s *source) add(dir, name string, k sink) {
 	s.sinks[dir][name] = k
 }
 
-// handedOn is the sink that a function is whose parameter i is the key of a call: the arguments are the function's own, or those of the call.
+// handedOn is the sink that a function is whose parameter i is the key of a call: the arguments are the function's own,
+// or those of the call.
 func (s *source) handedOn(fn *ast.FuncDecl, call *ast.CallExpr, k sink, i int) sink {
 	out := sink{arg: i, under: k.under, args: -1, given: slices.Clone(k.given), made: k.made}
 	if k.args < 0 {
@@ -304,8 +310,8 @@ func TestWhateverIsSaidHasASentence(t *testing.T) {
 	}
 }
 
-// What a sentence leaves open has to be filled in where it is said. The who and the why of a fault are filled in by the printer. Where only the beginning of a key is
-// known, each sentence that begins so has to get what it needs.
+// What a sentence leaves open has to be filled in where it is said. The who and the why of a fault are filled in by the
+// printer. Where only the beginning of a key is known, each sentence that begins so has to get what it needs.
 func TestEveryHoleIsFilled(t *testing.T) {
 	s := readModule(t)
 	en := catalog(English)
@@ -346,7 +352,8 @@ func TestEveryHoleIsFilled(t *testing.T) {
 	}
 }
 
-// meant are the sentences that a call may say: the one of the key with those that stand below it, or all that begin and end as the key does.
+// meant are the sentences that a call may say: the one of the key with those that stand below it, or all that begin and
+// end as the key does.
 func (s *source) meant(en map[string]string, key string, prefix bool, call *ast.CallExpr, k sink) (out []string) {
 	if !prefix {
 		for _, suffix := range []string{"", ".next", ".form", ".form.next"} {
@@ -364,7 +371,8 @@ func (s *source) meant(en map[string]string, key string, prefix bool, call *ast.
 		end, _ = literal(b.Y)
 	}
 	for said := range en {
-		if rest, ok := strings.CutPrefix(said, key); ok && strings.HasSuffix(rest, end) && !strings.Contains(strings.TrimSuffix(rest, end), ".") {
+		if rest, ok := strings.CutPrefix(said, key); ok && strings.HasSuffix(rest, end) &&
+			!strings.Contains(strings.TrimSuffix(rest, end), ".") {
 			out = append(out, said)
 		}
 	}
@@ -398,9 +406,11 @@ func TestEveryFaultIsASentence(t *testing.T) {
 		}
 		for _, lang := range []Lang{English, Chinese} {
 			p := NewPrinter(lang)
-			for _, shown := range []func() (string, string){func() (string, string) { return p.Fault(f) }, func() (string, string) { return p.FaultIn("form", f) }} {
+			for _, shown := range []func() (string, string){func() (string, string) { return p.Fault(f) },
+				func() (string, string) { return p.FaultIn("form", f) }} {
 				text, next := shown()
-				if all := text + next; strings.Contains(all, missing) || hole.MatchString(all) || strings.Contains(all, key) {
+				if all := text + next; strings.Contains(all, missing) || hole.MatchString(all) ||
+					strings.Contains(all, key) {
 					t.Errorf("%s: %s in %s: %s %s", at, key, lang, text, next)
 				}
 			}
@@ -441,7 +451,8 @@ func TestWordsOfKeysLeaveNothingOpen(t *testing.T) {
 	}
 }
 
-// Arguments belong to the key that they came with: nobody puts a message together out of the key of one and the arguments of another.
+// Arguments belong to the key that they came with: nobody puts a message together out of the key of one and the
+// arguments of another.
 func TestNobodyMixesMessages(t *testing.T) {
 	s := readModule(t)
 	for dir, files := range s.files {
@@ -460,8 +471,11 @@ func TestNobodyMixesMessages(t *testing.T) {
 				case *ast.AssignStmt:
 					for _, l := range x.Lhs {
 						if sel, ok := l.(*ast.SelectorExpr); ok && sel.Sel.Name == "Args" {
-							if inner, ok := sel.X.(*ast.SelectorExpr); ok && (inner.Sel.Name == "Text" || inner.Sel.Name == "Title" || inner.Sel.Name == "Desc" || inner.Sel.Name == "Why") {
-								t.Errorf("%s: arguments of a message are given by event.M and With", s.fset.Position(x.Pos()))
+							if inner, ok := sel.X.(*ast.SelectorExpr); ok &&
+								(inner.Sel.Name == "Text" || inner.Sel.Name == "Title" || inner.Sel.Name == "Desc" ||
+									inner.Sel.Name == "Why") {
+								t.Errorf("%s: arguments of a message are given by event.M and With",
+									s.fset.Position(x.Pos()))
 							}
 						}
 					}

@@ -22,7 +22,8 @@ func BenchmarkStepEnded(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			if err := bus.Emit(event.StepEnded{Step: "infra.upload/worker-1", Outcome: event.Changed, Took: time.Second}); err != nil {
+			if err := bus.Emit(event.StepEnded{Step: "infra.upload/worker-1", Outcome: event.Changed,
+				Took: time.Second}); err != nil {
 				b.Error(err)
 				return
 			}

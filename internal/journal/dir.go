@@ -1,5 +1,6 @@
-// Package journal keeps runs on disk: a directory for each, with the event log, a log for each node, and a lock on the cluster that only
-// one run can hold. What is in the event log has happened; a run that was cut off anywhere goes on from there.
+// Package journal keeps runs on disk: a directory for each, with the event log, a log for each node, and a lock on the
+// cluster that only one run can hold. What is in the event log has happened; a run that was cut off anywhere goes on
+// from there.
 //
 //	<state>/<cluster>/format               of all that is in the directory
 //	<state>/<cluster>/lock, lock.json      who works on the cluster
@@ -52,7 +53,8 @@ type Cluster struct {
 	path string
 }
 
-// Open makes the cluster's directory, if it is not there, and gives it. The faults are journal.bad-cluster and journal.open.
+// Open makes the cluster's directory, if it is not there, and gives it. The faults are journal.bad-cluster and
+// journal.open.
 func Open(state, name string) (*Cluster, error) {
 	c, err := At(state, name)
 	if err != nil {
@@ -67,8 +69,8 @@ func Open(state, name string) (*Cluster, error) {
 	return c, nil
 }
 
-// At is Open for those who only read: nothing is made. A directory that a newer program has changed in a way that this one does not know is
-// the fault state.newer-format.
+// At is Open for those who only read: nothing is made. A directory that a newer program has changed in a way that this
+// one does not know is the fault state.newer-format.
 func At(state, name string) (*Cluster, error) {
 	if !okNames.MatchString(name) {
 		return nil, event.NewFault(event.ClassUsage, "journal.bad-cluster", nil, "cluster", name)
@@ -110,8 +112,9 @@ func (c *Cluster) Latest(verb string) (string, error) {
 	return "", err
 }
 
-// NewRun makes the directory of a new run and opens its log. Its ID is the time and the verb, like 20261121T101530Z-deploy, and sorts after
-// all that are there, also when the clock was set back. Old runs beyond KeepRuns are removed. Hold the cluster's lock.
+// NewRun makes the directory of a new run and opens its log. Its ID is the time and the verb, like
+// 20261121T101530Z-deploy, and sorts after all that are there, also when the clock was set back. Old runs beyond
+// KeepRuns are removed. Hold the cluster's lock.
 func (c *Cluster) NewRun(verb string, now time.Time) (*Writer, error) {
 	if !okVerb.MatchString(verb) {
 		return nil, fault("journal.open", c.path, fmt.Errorf("%q is no verb", verb))
@@ -142,8 +145,8 @@ func (c *Cluster) NewRun(verb string, now time.Time) (*Writer, error) {
 	return w, nil
 }
 
-// prune removes all but the newest runs. Only directories that NewRun made have such names and an event log in them. One that cannot be
-// removed stays, and is tried again by the next run: it is no reason to stop this one.
+// prune removes all but the newest runs. Only directories that NewRun made have such names and an event log in them.
+// One that cannot be removed stays, and is tried again by the next run: it is no reason to stop this one.
 func (c *Cluster) prune(ids []string, keep int) {
 	for len(ids) > keep {
 		dir := c.RunDir(ids[0])

@@ -15,8 +15,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// StateFormat is the format of a cluster's directory that this program writes, and the highest that it reads. One without the file is of
-// format 1.
+// StateFormat is the format of a cluster's directory that this program writes, and the highest that it reads. One
+// without the file is of format 1.
 const StateFormat = 1
 
 // formatFile in a cluster's directory says its format.
@@ -43,7 +43,8 @@ func (c *Cluster) checkFormat() error {
 		return fault("journal.read", path, err)
 	}
 	if doc.Format > StateFormat {
-		return event.NewFault(event.ClassUsage, "state.newer-format", nil, "path", c.path, "format", strconv.Itoa(doc.Format), "ours", strconv.Itoa(StateFormat))
+		return event.NewFault(event.ClassUsage, "state.newer-format", nil, "path", c.path, "format",
+			strconv.Itoa(doc.Format), "ours", strconv.Itoa(StateFormat))
 	}
 	return nil
 }

@@ -107,11 +107,13 @@ func TestANewerFormatIsRefused(t *testing.T) {
 	_, resume := c.Resume("deploy", "x")
 	for _, err := range []error{read, resume} {
 		f := event.AsFault(err)
-		if f == nil || f.Code != "journal.newer-format" || f.Args["path"] != path || f.Args["format"] != "2" || f.Args["ours"] != "1" {
+		if f == nil || f.Code != "journal.newer-format" || f.Args["path"] != path || f.Args["format"] != "2" ||
+			f.Args["ours"] != "1" {
 			t.Errorf("%+v", f)
 		}
 	}
-	for text, code := range map[string]string{"{\"format\":2,\"more\":{}}": "state.newer-format", "torn": "journal.read", "{}": "journal.read", "{\"format\":1}": ""} {
+	for text, code := range map[string]string{"{\"format\":2,\"more\":{}}": "state.newer-format",
+		"torn": "journal.read", "{}": "journal.read", "{\"format\":1}": ""} {
 		if err := os.WriteFile(filepath.Join(c.Path(), formatFile), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +122,8 @@ func TestANewerFormatIsRefused(t *testing.T) {
 		if codeOf(at) != code || codeOf(opened) != code {
 			t.Errorf("%s: %v, %v", text, at, opened)
 		}
-		if f := event.AsFault(at); code == "state.newer-format" && (f.Args["path"] != c.Path() || f.Args["format"] != "2") {
+		if f := event.AsFault(at); code == "state.newer-format" &&
+			(f.Args["path"] != c.Path() || f.Args["format"] != "2") {
 			t.Errorf("%+v", f)
 		}
 	}

@@ -63,7 +63,8 @@ func TestStateDir(t *testing.T) {
 		euid      int
 		xdg, want string
 	}{
-		{0, "/x", "/var/lib/eggo"}, {1000, "/x/state", "/x/state/eggo"}, {1000, "", "/h/.local/state/eggo"}, {1000, "relative", "/h/.local/state/eggo"},
+		{0, "/x", "/var/lib/eggo"}, {1000, "/x/state", "/x/state/eggo"}, {1000, "", "/h/.local/state/eggo"},
+		{1000, "relative", "/h/.local/state/eggo"},
 	} {
 		env := map[string]string{"XDG_STATE_HOME": c.xdg, "HOME": "/h"}
 		if got := StateDir(func(k string) string { return env[k] }, c.euid); got != c.want {
@@ -73,7 +74,8 @@ func TestStateDir(t *testing.T) {
 }
 
 func TestAClusterNameIsNoWayOut(t *testing.T) {
-	for _, name := range []string{"", ".", "..", "../x", "a/b", "/abs", "a\x00b", "-rf", ".hidden", strings.Repeat("x", 200), "集群"} {
+	for _, name := range []string{"", ".", "..", "../x", "a/b", "/abs", "a\x00b", "-rf", ".hidden",
+		strings.Repeat("x", 200), "集群"} {
 		if _, err := Open(t.TempDir(), name); codeOf(err) != "journal.bad-cluster" {
 			t.Errorf("%q: %v", name, err)
 		}
@@ -85,7 +87,8 @@ func TestTheRunDirectoryIsPrivate(t *testing.T) {
 	w := newRun(t, c, "deploy")
 	bus := event.NewBus(nil, w)
 	for _, host := range []string{"n1", "", "../../etc/passwd", ".."} {
-		if err := bus.Emit(event.Output{Host: host, Step: "s", Stream: "stdout", Line: "hello \x1b[31m" + host}); err != nil {
+		if err := bus.Emit(event.Output{Host: host, Step: "s", Stream: "stdout",
+			Line: "hello \x1b[31m" + host}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -109,7 +112,8 @@ func TestTheRunDirectoryIsPrivate(t *testing.T) {
 		}
 		return err
 	})
-	want := []string{"events.jsonl", "jump-host.log", "nodes/%2E..log", "nodes/%2E.%2F..%2Fetc%2Fpasswd.log", "nodes/n1.log", "run.json"}
+	want := []string{"events.jsonl", "jump-host.log", "nodes/%2E..log", "nodes/%2E.%2F..%2Fetc%2Fpasswd.log",
+		"nodes/n1.log", "run.json"}
 	slices.Sort(files)
 	slices.Sort(want)
 	if d := cmp.Diff(want, files); d != "" || err != nil {
@@ -132,7 +136,8 @@ func TestRunsSortByAgeAlsoWhenTheClockIsSetBack(t *testing.T) {
 		want = append(want, w.ID())
 		_ = w.Close()
 	}
-	if d := cmp.Diff([]string{"20261121T101530Z-deploy", "20261121T101531Z-cleanup", "20261121T101532Z-deploy", "20261121T101630Z-cleanup"}, want); d != "" {
+	if d := cmp.Diff([]string{"20261121T101530Z-deploy", "20261121T101531Z-cleanup", "20261121T101532Z-deploy",
+		"20261121T101630Z-cleanup"}, want); d != "" {
 		t.Error(d)
 	}
 	if got, err := c.Runs(); cmp.Diff(want, got) != "" || err != nil {
@@ -150,7 +155,8 @@ func TestRunsSortByAgeAlsoWhenTheClockIsSetBack(t *testing.T) {
 
 func TestTwentyRunsAreKeptAndNothingElseIsRemoved(t *testing.T) {
 	c := open(t)
-	foreign := []string{c.RunDir("notes"), c.RunDir("20200101T000000Z-deploy")} // the second looks like ours but holds no log
+	// the second looks like ours but holds no log
+	foreign := []string{c.RunDir("notes"), c.RunDir("20200101T000000Z-deploy")}
 	for _, d := range foreign {
 		if err := os.Mkdir(d, 0o700); err != nil {
 			t.Fatal(err)
@@ -230,7 +236,8 @@ func TestALogCutAnywhereIsReadUpToThere(t *testing.T) {
 	dir := t.TempDir()
 	for cut := range len(whole) + 1 {
 		for _, tail := range []string{"", "\x00\x00\x00", "\x00\x00\n\x00"} {
-			if err := os.WriteFile(filepath.Join(dir, eventsFile), append(bytes.Clone(whole[:cut]), tail...), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, eventsFile), append(bytes.Clone(whole[:cut]), tail...),
+				0o600); err != nil {
 				t.Fatal(err)
 			}
 			recs, err := readAll(t, dir)
@@ -239,13 +246,15 @@ func TestALogCutAnywhereIsReadUpToThere(t *testing.T) {
 			}
 			n := bytes.Count(whole[:cut], []byte("\n"))
 			clean := tail == "" && (cut == 0 || whole[cut-1] == '\n')
-			if clean && len(recs) != n || !clean && (len(recs) != n+1 || recs[n].Event.(event.Notice).Text.Key != "journal.cut-line") {
+			if clean && len(recs) != n || !clean && (len(recs) != n+1 ||
+				recs[n].Event.(event.Notice).Text.Key != "journal.cut-line") {
 				t.Fatalf("cut at %d %q: %d records of %d", cut, tail, len(recs), n)
 			}
 		}
 	}
 	for name, bad := range map[string][]byte{
-		"a line lost":      bytes.Join(append(bytes.SplitAfter(whole, []byte("\n"))[:2:2], bytes.SplitAfter(whole, []byte("\n"))[3:]...), nil),
+		"a line lost": bytes.Join(append(bytes.SplitAfter(whole, []byte("\n"))[:2:2],
+			bytes.SplitAfter(whole, []byte("\n"))[3:]...), nil),
 		"a hole":           bytes.Replace(whole, []byte(`"seq":3`), []byte("\x00\x00\x00\x00\x00\x00\x00"), 1),
 		"something before": append([]byte("hello\n"), whole...),
 	} {
@@ -426,15 +435,22 @@ func TestResumePoint(t *testing.T) {
 		done   []string
 	}{
 		{"no runs", nil, false, nil},
-		{"killed", [][]event.Event{{start("deploy", "x"), end("a", event.Changed), end("b", event.OK), end("c", event.Failed), end("d", event.Skipped), end("e", event.Blocked), end("f", event.Interrupted), end("g", event.Ignored)}}, true, []string{"a", "b"}},
+		{"killed", [][]event.Event{{start("deploy", "x"), end("a", event.Changed), end("b", event.OK),
+			end("c", event.Failed), end("d", event.Skipped), end("e", event.Blocked), end("f", event.Interrupted),
+			end("g", event.Ignored)}}, true, []string{"a", "b"}},
 		{"ended badly", [][]event.Event{{start("deploy", "x"), end("a", event.Changed), failed}}, true, []string{"a"}},
 		{"ended well", [][]event.Event{{start("deploy", "x"), end("a", event.Changed), good}}, false, nil},
 		{"another file", [][]event.Event{{start("deploy", "y"), end("a", event.Changed)}}, false, nil},
-		{"cleaned since", [][]event.Event{{start("deploy", "x"), end("a", event.Changed)}, {start("cleanup", "x")}}, false, nil},
-		{"killed twice", [][]event.Event{{start("deploy", "x"), end("a", event.Changed)}, {start("deploy", "x"), end("b", event.Changed)}}, true, []string{"a", "b"}},
-		{"killed before it began", [][]event.Event{{start("deploy", "x"), end("a", event.Changed)}, {}}, false, []string{"a"}},
-		{"undone", [][]event.Event{{start("deploy", "x"), end("a", event.Changed), end("b", event.Changed)}, {start("deploy", "x"), event.StepUndone{Step: "a"}, failed}}, true, []string{"b"}},
-		{"the end of a series", [][]event.Event{{start("deploy", "x"), end("a", event.Changed), good}, {start("deploy", "x"), end("b", event.Changed)}}, true, []string{"b"}},
+		{"cleaned since", [][]event.Event{{start("deploy", "x"), end("a", event.Changed)}, {start("cleanup", "x")}},
+			false, nil},
+		{"killed twice", [][]event.Event{{start("deploy", "x"), end("a", event.Changed)},
+			{start("deploy", "x"), end("b", event.Changed)}}, true, []string{"a", "b"}},
+		{"killed before it began", [][]event.Event{{start("deploy", "x"), end("a", event.Changed)}, {}}, false,
+			[]string{"a"}},
+		{"undone", [][]event.Event{{start("deploy", "x"), end("a", event.Changed), end("b", event.Changed)},
+			{start("deploy", "x"), event.StepUndone{Step: "a"}, failed}}, true, []string{"b"}},
+		{"the end of a series", [][]event.Event{{start("deploy", "x"), end("a", event.Changed), good},
+			{start("deploy", "x"), end("b", event.Changed)}}, true, []string{"b"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cl := open(t)
@@ -470,7 +486,8 @@ func TestResumePoint(t *testing.T) {
 func TestADamagedLogCountsForNothing(t *testing.T) {
 	c := open(t)
 	w := newRun(t, c, "deploy")
-	for i, e := range []event.Event{event.RunStarted{Verb: "deploy", Config: "x"}, event.StepEnded{Step: "a", Outcome: event.Changed}} {
+	for i, e := range []event.Event{event.RunStarted{Verb: "deploy", Config: "x"},
+		event.StepEnded{Step: "a", Outcome: event.Changed}} {
 		if err := w.Emit(event.Record{Seq: uint64(i + 1), Time: t0, Event: e}); err != nil {
 			t.Fatal(err)
 		}

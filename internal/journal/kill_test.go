@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 func child(t *testing.T, part, state string, kill uint64) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", "EGGO_TEST_PART="+part, "EGGO_TEST_STATE="+state, fmt.Sprintf("EGGO_TEST_KILL=%d", kill))
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", "EGGO_TEST_PART="+part, "EGGO_TEST_STATE="+state,
+		fmt.Sprintf("EGGO_TEST_KILL=%d", kill))
 	cmd.Stderr = os.Stderr
 	return cmd
 }
@@ -45,7 +46,8 @@ func hold(state string) int {
 	if err != nil {
 		return 1
 	}
-	if _, err := c.Lock(Holder{PID: os.Getpid(), User: "alice", Host: "jump-1", Verb: "deploy", Since: t0}); err != nil {
+	if _, err := c.Lock(Holder{PID: os.Getpid(), User: "alice", Host: "jump-1", Verb: "deploy",
+		Since: t0}); err != nil {
 		return 1
 	}
 	fmt.Println("held")
@@ -78,8 +80,10 @@ func TestTheLockNamesItsHolderAndDiesWithIt(t *testing.T) {
 	me := Holder{PID: 1, User: "bob", Host: "jump-2", Verb: "cleanup", Since: t0}
 	_, err = c.Lock(me)
 	f := event.AsFault(err)
-	if f == nil || f.Code != "lock.cluster-held" || f.Class != event.ClassLocked || f.Args["user"] != "alice" || f.Args["host"] != "jump-1" ||
-		f.Args["pid"] != strconv.Itoa(cmd.Process.Pid) || f.Args["verb"] != "deploy" || f.Args["since"] != "2026-11-21T10:15:30Z" {
+	if f == nil || f.Code != "lock.cluster-held" || f.Class != event.ClassLocked || f.Args["user"] != "alice" ||
+		f.Args["host"] != "jump-1" ||
+		f.Args["pid"] != strconv.Itoa(cmd.Process.Pid) || f.Args["verb"] != "deploy" ||
+		f.Args["since"] != "2026-11-21T10:15:30Z" {
 		t.Fatalf("%+v", f)
 	}
 	if err := cmd.Process.Kill(); err != nil {
@@ -117,7 +121,8 @@ func (k killer) Emit(r event.Record) error {
 	return nil
 }
 
-// deploy runs a plan over three "nodes", directories in which each step adds a line to its file and writes to a log of what it did.
+// deploy runs a plan over three "nodes", directories in which each step adds a line to its file and writes to a log of
+// what it did.
 func deploy(state string, kill uint64) int {
 	c, err := Open(state, "c")
 	if err != nil {
@@ -138,7 +143,8 @@ func deploy(state string, kill uint64) int {
 	}
 	defer func() { _ = w.Close() }()
 	bus := event.NewBus(nil, w, killer(kill))
-	plan := &engine.Plan{Phases: []engine.Phase{{ID: "p"}}, Hosts: []event.Host{{Name: "n0"}, {Name: "n1"}, {Name: "n2"}}}
+	plan := &engine.Plan{Phases: []engine.Phase{{ID: "p"}},
+		Hosts: []event.Host{{Name: "n0"}, {Name: "n1"}, {Name: "n2"}}}
 	for i := range 3 {
 		for h := range 3 {
 			s := &engine.Step{ID: fmt.Sprintf("s%d/n%d", i, h), Phase: "p", Host: fmt.Sprintf("n%d", h)}

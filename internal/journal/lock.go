@@ -61,7 +61,8 @@ func (c *Cluster) Lock(me Holder) (*Lock, error) {
 		return nil, c.held()
 	}
 	if err := l.write(); err != nil {
-		return nil, event.NewFault(event.ClassFailed, "lock.cluster-failed", errors.Join(err, l.lock.Unlock()), "path", l.holder)
+		return nil, event.NewFault(event.ClassFailed, "lock.cluster-failed", errors.Join(err, l.lock.Unlock()), "path",
+			l.holder)
 	}
 	return l, nil
 }

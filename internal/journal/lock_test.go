@@ -98,7 +98,8 @@ func TestALockThatCannotBeTaken(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := c.Lock(Holder{PID: 1})
-		if f := event.AsFault(err); f == nil || f.Code != "lock.cluster-failed" || f.Args["path"] != path || f.Cause == "" {
+		if f := event.AsFault(err); f == nil || f.Code != "lock.cluster-failed" || f.Args["path"] != path ||
+			f.Cause == "" {
 			t.Errorf("%s: %+v", name, f)
 		}
 		if err := os.Remove(path); err != nil {

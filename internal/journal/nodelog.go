@@ -9,9 +9,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// nodeLogs keeps what each node printed, a file each, for people: "time step stream| line", and "time step cut| N lines, N bytes" where
-// output is missing (the limits of remote). The files are opened for each flush: a
-// thousand nodes need their descriptors for connections.
+// nodeLogs keeps what each node printed, a file each, for people: "time step stream| line", and "time step cut| N
+// lines, N bytes" where output is missing (the limits of remote). The files are opened for each flush: a thousand nodes
+// need their descriptors for connections.
 type nodeLogs struct {
 	dir   string
 	wait  map[string][]byte // by file name
@@ -23,7 +23,8 @@ func (n *nodeLogs) add(r event.Record) {
 	o, ok := r.Event.(event.Output)
 	if c, is := r.Event.(event.Notice); is && c.Text.Key == event.OutputCut {
 		// Where lines are missing is said among them.
-		o, ok = event.Output{Host: c.Host, Step: c.Step, Stream: "cut", Line: c.Text.Args["lines"] + " lines, " + c.Text.Args["bytes"] + " bytes"}, true
+		o, ok = event.Output{Host: c.Host, Step: c.Step, Stream: "cut",
+			Line: c.Text.Args["lines"] + " lines, " + c.Text.Args["bytes"] + " bytes"}, true
 	}
 	if !ok {
 		return
@@ -32,7 +33,8 @@ func (n *nodeLogs) add(r event.Record) {
 		n.wait = map[string][]byte{}
 	}
 	var b strings.Builder
-	for _, s := range []string{r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), " ", event.Clean(o.Step), " ", event.Clean(o.Stream), "| ", event.Clean(o.Line), "\n"} {
+	for _, s := range []string{r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), " ", event.Clean(o.Step), " ",
+		event.Clean(o.Stream), "| ", event.Clean(o.Line), "\n"} {
 		b.WriteString(s)
 	}
 	name := NodeLog(o.Host)
@@ -65,8 +67,8 @@ func (n *nodeLogs) flush() error {
 	return nil
 }
 
-// NodeLog is the path of a node's log in the run directory; host "" is the jump host. Bytes that are not plain in a file name are
-// written as %XX.
+// NodeLog is the path of a node's log in the run directory; host "" is the jump host. Bytes that are not plain in a
+// file name are written as %XX.
 func NodeLog(host string) string {
 	if host == "" {
 		return "jump-host.log"
@@ -75,7 +77,8 @@ func NodeLog(host string) string {
 	var b strings.Builder
 	for i := range len(host) {
 		c := host[i]
-		plain := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' && i > 0
+		plain := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' ||
+			c == '.' && i > 0
 		if plain {
 			b.WriteByte(c)
 		} else {

@@ -16,7 +16,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// Reader reads an event log, also one that is being written: after io.EOF, Next may be called again for what has come since.
+// Reader reads an event log, also one that is being written: after io.EOF, Next may be called again for what has come
+// since.
 type Reader struct {
 	in   *bufio.Reader
 	path string
@@ -34,8 +35,8 @@ func NewReader(in io.Reader, path string) *Reader {
 	return &Reader{in: bufio.NewReaderSize(in, 64<<10), path: path}
 }
 
-// Next gives the next record, io.EOF when there is none (yet), or the fault journal.damaged. Events of types that this program does not
-// know are event.Other. A log in a newer format is the fault journal.newer-format.
+// Next gives the next record, io.EOF when there is none (yet), or the fault journal.damaged. Events of types that this
+// program does not know are event.Other. A log in a newer format is the fault journal.newer-format.
 func (r *Reader) Next() (event.Record, error) {
 	more, err := r.in.ReadBytes('\n')
 	r.part = append(r.part, more...)
@@ -56,17 +57,20 @@ func (r *Reader) Next() (event.Record, error) {
 	}
 	r.line++
 	if f := event.AsFault(err); f != nil && f.Code == "event.newer-format" {
-		return event.Record{}, event.NewFault(event.ClassUsage, "journal.newer-format", nil, "path", r.path, "format", f.Args["format"], "ours", f.Args["ours"])
+		return event.Record{}, event.NewFault(event.ClassUsage, "journal.newer-format", nil, "path", r.path, "format",
+			f.Args["format"], "ours", f.Args["ours"])
 	}
 	if err != nil {
-		return event.Record{}, event.NewFault(event.ClassFailed, "journal.damaged", err, "path", r.path, "line", strconv.Itoa(r.line))
+		return event.Record{}, event.NewFault(event.ClassFailed, "journal.damaged", err, "path", r.path, "line",
+			strconv.Itoa(r.line))
 	}
 	r.part = r.part[:0]
 	r.seq, r.last = rec.Seq, rec.Time
 	return rec, nil
 }
 
-// onlyRubbishFollows says whether nothing but zero bytes is left: some file systems show those in place of what a power cut took.
+// onlyRubbishFollows says whether nothing but zero bytes is left: some file systems show those in place of what a power
+// cut took.
 func (r *Reader) onlyRubbishFollows() bool {
 	for {
 		b, err := r.in.ReadByte()
@@ -205,9 +209,10 @@ type Point struct {
 	Done map[string]bool // for engine.Options.Done
 }
 
-// Resume gives what earlier runs of the verb with this deploy.yaml (its sha256, as in RunStarted.Config) have done, if the newest run of the
-// cluster is such a one and did not end well. Runs before it count as far back as they are of the same kind; one that ended well, or
-// of another verb or file, ends the series, for after it the nodes may be different; so does one whose log is damaged. Ask before NewRun.
+// Resume gives what earlier runs of the verb with this deploy.yaml (its sha256, as in RunStarted.Config) have done, if
+// the newest run of the cluster is such a one and did not end well. Runs before it count as far back as they are of the
+// same kind; one that ended well, or of another verb or file, ends the series, for after it the nodes may be different;
+// so does one whose log is damaged. Ask before NewRun.
 func (c *Cluster) Resume(verb, config string) (Point, error) {
 	ids, err := c.Runs()
 	if err != nil {

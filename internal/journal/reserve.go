@@ -7,8 +7,9 @@ import (
 	"syscall"
 )
 
-// A run keeps some space of the disk for its log, so that what fills the disk beside it, a bundle that is unpacked above all, ends with its own
-// fault and not with the log's. The reserve is given up when the log cannot grow otherwise.
+// A run keeps some space of the disk for its log, so that what fills the disk beside it, a bundle that is unpacked
+// above all, ends with its own fault and not with the log's. The reserve is given up when the log cannot grow
+// otherwise.
 const (
 	// ReserveName is the file in a run's directory that holds the space.
 	ReserveName = "reserve"

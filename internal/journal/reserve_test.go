@@ -87,7 +87,8 @@ type late struct{ crowded }
 
 func (l *late) Write(p []byte) (int, error) { return l.File.Write(p) }
 
-// The reserve is also there for a disk that says only at the sync that it is full: what was written since is written again.
+// The reserve is also there for a disk that says only at the sync that it is full: what was written since is written
+// again.
 func TestADiskThatIsFullAtTheSync(t *testing.T) {
 	c := open(t)
 	w := newRun(t, c, "deploy")
@@ -129,7 +130,8 @@ func TestANodesLogIsWrittenOnce(t *testing.T) {
 		return f.Write(p)
 	}
 	now := time.Date(2026, 11, 21, 10, 15, 30, 0, time.UTC)
-	if err := event.NewBus(func() time.Time { return now }, w).Emit(event.Output{Host: "n1", Step: "a", Stream: "out", Line: "once"}); err != nil {
+	if err := event.NewBus(func() time.Time { return now },
+		w).Emit(event.Output{Host: "n1", Step: "a", Stream: "out", Line: "once"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {

@@ -24,9 +24,10 @@ type disk interface {
 	Truncate(size int64) error
 }
 
-// Writer is the journal of a running run: an event.Committer. The file has the records in the order of Seq. Output and Progress wait up
-// to 200 ms for company; every other record is written before Append returns, so that it survives the program; and those that a resumed run
-// or an audit rests on (see synced) are on the disk when Commit returns, many of them with one sync.
+// Writer is the journal of a running run: an event.Committer. The file has the records in the order of Seq. Output and
+// Progress wait up to 200 ms for company; every other record is written before Append returns, so that it survives the
+// program; and those that a resumed run or an audit rests on (see synced) are on the disk when Commit returns, many of
+// them with one sync.
 //
 // After an error nothing more is written, and every further call returns that error (journal.write): the run must stop.
 type Writer struct {
@@ -79,7 +80,8 @@ func (w *Writer) ID() string { return w.id }
 // Dir is the run's directory.
 func (w *Writer) Dir() string { return w.dir }
 
-// mustSync says which records must be on the disk before anything rests on them. A blocked step was not touched, so its record may be lost.
+// mustSync says which records must be on the disk before anything rests on them. A blocked step was not touched, so its
+// record may be lost.
 func mustSync(e event.Event) bool {
 	switch e := e.(type) {
 	case event.StepEnded:
@@ -183,8 +185,8 @@ func (w *Writer) fail(err error) error {
 	return w.err
 }
 
-// Commit returns when the record is on the disk, if it is of a kind that must be. Whoever comes first syncs for all that are written
-// by then; the others wait for it, or for the next.
+// Commit returns when the record is on the disk, if it is of a kind that must be. Whoever comes first syncs for all
+// that are written by then; the others wait for it, or for the next.
 func (w *Writer) Commit(r event.Record) error {
 	if !mustSync(r.Event) {
 		return nil
@@ -228,8 +230,8 @@ func (w *Writer) sync() {
 	w.done.Broadcast()
 }
 
-// rewrite writes what no sync has brought to the disk once more, and syncs it: after one that failed the system may take
-// it for written. The caller holds mu.
+// rewrite writes what no sync has brought to the disk once more, and syncs it: after one that failed the system may
+// take it for written. The caller holds mu.
 func (w *Writer) rewrite() error {
 	f, err := os.Open(w.path)
 	if err != nil {

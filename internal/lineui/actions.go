@@ -134,10 +134,12 @@ func (m *menu) review(ctx context.Context, path string) error {
 	m.print(lines...)
 	for _, x := range got.Problems {
 		text, next := m.p.Fault(x.Fault)
-		m.complain(map[bool]event.Severity{true: event.Error, false: event.Warning}[x.Error], fmt.Sprintf("%d:%d %s: %s", x.Line, x.Col, x.Key, text), next)
+		m.complain(map[bool]event.Severity{true: event.Error, false: event.Warning}[x.Error],
+			fmt.Sprintf("%d:%d %s: %s", x.Line, x.Col, x.Key, text), next)
 	}
 	if got.Errors > 0 {
-		m.say("file.problems", "errors", strconv.Itoa(got.Errors), "warnings", strconv.Itoa(len(got.Problems)-got.Errors))
+		m.say("file.problems", "errors", strconv.Itoa(got.Errors), "warnings",
+			strconv.Itoa(len(got.Problems)-got.Errors))
 		return errLeft
 	}
 	if len(got.Problems) == 0 {
@@ -224,7 +226,8 @@ func (m *menu) cleanup(ctx context.Context, c backend.Cluster) error {
 		return err
 	}
 	of := request.OfCluster(c.Name)
-	m.fault(m.show(ctx, backend.Inventory{Common: of, Purge: purge})) // what cannot be seen can be cleaned up all the same
+	// what cannot be seen can be cleaned up all the same
+	m.fault(m.show(ctx, backend.Inventory{Common: of, Purge: purge}))
 	m.say("cleanup.sure", "cluster", c.Name, "count", strconv.Itoa(len(c.Nodes)))
 	if purge {
 		m.say("cleanup.purge")
@@ -254,7 +257,8 @@ func (m *menu) bundle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range [][2]string{{"bundle.name", b.Name}, {"bundle.kubernetes", b.Kubernetes}, {"bundle.arch", b.Arch}, {"bundle.os", b.OS}, {"bundle.size", report.Size(b.Size)}, {"bundle.base", b.Base}, {"bundle.id", b.ID}} {
+	for _, f := range [][2]string{{"bundle.name", b.Name}, {"bundle.kubernetes", b.Kubernetes}, {"bundle.arch", b.Arch},
+		{"bundle.os", b.OS}, {"bundle.size", report.Size(b.Size)}, {"bundle.base", b.Base}, {"bundle.id", b.ID}} {
 		if f[1] != "" {
 			m.print(m.t(f[0]) + ": " + event.Clean(f[1]))
 		}
@@ -316,7 +320,8 @@ func (m *menu) runs(ctx context.Context) error {
 		}
 		if want, ok := strings.CutPrefix(text, "/"); ok { // / alone shows all again
 			from, all = 0, slices.DeleteFunc(slices.Clone(every), func(r backend.Run) bool {
-				return !strings.Contains(strings.ToLower(m.run(r)+" "+r.Status+" "+r.Verb), strings.ToLower(strings.TrimSpace(want)))
+				return !strings.Contains(strings.ToLower(m.run(r)+" "+r.Status+" "+r.Verb),
+					strings.ToLower(strings.TrimSpace(want)))
 			})
 			continue
 		}
@@ -332,7 +337,8 @@ func (m *menu) runs(ctx context.Context) error {
 		if all[i].Status == backend.Running {
 			replay = 0
 		}
-		if err := watch(ctx, m.svc.Services, m.conversation, all[i].Ref, replay); err != nil && !errors.Is(err, errLeft) {
+		if err := watch(ctx, m.svc.Services, m.conversation, all[i].Ref, replay); err != nil &&
+			!errors.Is(err, errLeft) {
 			return err
 		}
 	}

@@ -19,9 +19,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 )
 
-// conversation is with whoever is at the other end of a line, with a screen reader or on a serial line: all that is said
-// is whole lines, all that is typed is whole lines. Nothing is coloured, drawn over or moved, and no escape sequence
-// leaves here. It is a backend.Asker.
+// conversation is with whoever is at the other end of a line, with a screen reader or on a serial line: all that is
+// said is whole lines, all that is typed is whole lines. Nothing is coloured, drawn over or moved, and no escape
+// sequence leaves here. It is a backend.Asker.
 type conversation struct {
 	term Terminal
 	p    *i18n.Printer // its language may change
@@ -67,7 +67,8 @@ func (p *conversation) print(lines ...string) {
 	}
 }
 
-var signs = strings.NewReplacer("“", `"`, "”", `"`, "‘", "'", "’", "'", "…", "...", "–", "-", "—", "-", "→", "->", "×", "x", "·", "-", "•", "-")
+var signs = strings.NewReplacer("“", `"`, "”", `"`, "‘", "'", "’", "'", "…", "...", "–", "-", "—", "-", "→", "->", "×",
+	"x", "·", "-", "•", "-")
 
 func (p *conversation) say(key string, kv ...string) { p.print(p.t(key, kv...)) }
 
@@ -149,14 +150,16 @@ func (p *conversation) line(ctx context.Context, prompt string) (string, error) 
 		p.print(prompt)
 		text, err := p.hear(ctx)
 		is := typed(text)
-		if is == "" && strings.TrimSpace(text) != "" && err == nil { // keys that are no text are no answer, not even Enter's
+		if is == "" && strings.TrimSpace(text) != "" && err == nil {
+			// keys that are no text are no answer, not even Enter's
 			continue
 		}
 		return is, err
 	}
 }
 
-var arrows = strings.NewReplacer("\x1b[A", "", "\x1b[B", "", "\x1b[C", "", "\x1b[D", "", "\x1bOA", "", "\x1bOB", "", "\x1bOC", "", "\x1bOD", "", "\x1b[3~", "", "\x1b[H", "", "\x1b[F", "",
+var arrows = strings.NewReplacer("\x1b[A", "", "\x1b[B", "", "\x1b[C", "", "\x1b[D", "", "\x1bOA", "", "\x1bOB", "",
+	"\x1bOC", "", "\x1bOD", "", "\x1b[3~", "", "\x1b[H", "", "\x1b[F", "",
 	"\x1b[200~", "", "\x1b[201~", "")
 
 // typed is what a line says, without what no key for text has left there.
@@ -196,7 +199,8 @@ func (p *conversation) choices(keys ...string) []choice {
 	return out
 }
 
-// choose shows numbered choices and asks for one, by its number; Enter takes def, if there is one of that ID. q is errLeft.
+// choose shows numbered choices and asks for one, by its number; Enter takes def, if there is one of that ID. q is
+// errLeft.
 func (p *conversation) choose(ctx context.Context, list []choice, def string) (string, error) {
 	for i, c := range list {
 		p.print(fmt.Sprintf("%2d  %s", i+1, c.text))
@@ -264,7 +268,8 @@ func (p *conversation) HostKeys(ctx context.Context, keys []backend.HostKey, kno
 
 // Signer implements backend.Asker.
 func (p *conversation) Signer(ctx context.Context, s backend.Signer) (bool, error) {
-	p.print(p.t("ask.signer", "bundle", event.Clean(s.Bundle), "name", s.Name, "arch", s.Arch), "  "+s.Type, "  "+s.Fingerprint, p.t("ask.signer.how"))
+	p.print(p.t("ask.signer", "bundle", event.Clean(s.Bundle), "name", s.Name, "arch", s.Arch), "  "+s.Type,
+		"  "+s.Fingerprint, p.t("ask.signer.how"))
 	return p.sure(ctx, p.t("plain.signer"))
 }
 

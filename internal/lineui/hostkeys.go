@@ -26,7 +26,8 @@ type KeyTable struct {
 	trusted []bool
 }
 
-// keysAPage is how many keys are shown before one is asked whether to go on: none is trusted that has scrolled by unseen.
+// keysAPage is how many keys are shown before one is asked whether to go on: none is trusted that has scrolled by
+// unseen.
 const keysAPage = 20
 
 func (k *KeyTable) t(key string, kv ...string) string { return k.Printer.T(key, kv...) }
@@ -82,7 +83,8 @@ func (k *KeyTable) show(ctx context.Context) (stop bool, err error) {
 		if k.checks[i] != backend.KeyUnlisted {
 			check = k.t("ask.key-check." + string(k.checks[i]))
 		}
-		rows = append(rows, []string{fmt.Sprintf("%2d", i+1), event.Clean(x.Node), event.Clean(x.Addr), event.Clean(x.Type), event.Clean(x.Fingerprint), check})
+		rows = append(rows, []string{fmt.Sprintf("%2d", i+1), event.Clean(x.Node), event.Clean(x.Addr),
+			event.Clean(x.Type), event.Clean(x.Fingerprint), check})
 	}
 	lines := report.Columns(rows)
 	k.Print(lines[0])
@@ -111,7 +113,8 @@ func (k *KeyTable) compare(path string) bool {
 	return true
 }
 
-// numbers trusts the keys with these numbers and ranges of numbers; false: one of them is none, or differs from the file's.
+// numbers trusts the keys with these numbers and ranges of numbers; false: one of them is none, or differs from the
+// file's.
 func (k *KeyTable) numbers(text string) bool {
 	picked := make([]bool, len(k.keys))
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,;、", r) }) {

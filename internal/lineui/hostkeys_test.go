@@ -18,7 +18,8 @@ func TestTheTableOfKeysLineByLine(t *testing.T) {
 	t.Parallel()
 	var keys []backend.HostKey
 	for i := range 25 {
-		keys = append(keys, backend.HostKey{Node: fmt.Sprintf("n%d", i+1), Addr: fmt.Sprintf("192.0.2.%d:22", i+1), Type: "ssh-ed25519", Fingerprint: fmt.Sprintf("SHA256:%043d", i+1)})
+		keys = append(keys, backend.HostKey{Node: fmt.Sprintf("n%d", i+1), Addr: fmt.Sprintf("192.0.2.%d:22", i+1),
+			Type: "ssh-ed25519", Fingerprint: fmt.Sprintf("SHA256:%043d", i+1)})
 	}
 	known := func(path string, list []backend.HostKey) ([]backend.KeyCheck, error) {
 		if path != "/Known" {
@@ -39,16 +40,20 @@ func TestTheTableOfKeysLineByLine(t *testing.T) {
 		{name: "stopped before the second page", typed: []string{"q"}},
 		{name: "none", typed: []string{"", ""}},
 		{name: "numbers and ranges", typed: []string{"", "1 3-5,25"}, want: []int{1, 3, 4, 5, 25}},
-		{name: "a number that is none", typed: []string{"", "1 99", "2"}, want: []int{2}, says: "There is no “99” here"},
-		{name: "those of the file", typed: []string{"", "o /nowhere", "o /Known", "", "v"}, want: []int{3}, says: "no such file"},
-		{name: "one that differs", typed: []string{"", "o /Known", "", "4", "1"}, want: []int{1}, says: "n4: the file has another key"},
-		{name: "all but what differs", typed: []string{"", "o /Known", "", "y"}, want: append([]int{1, 2, 3}, slices.Collect(func(yield func(int) bool) {
-			for i := 5; i <= 25; i++ {
-				if !yield(i) {
-					return
+		{name: "a number that is none", typed: []string{"", "1 99", "2"}, want: []int{2},
+			says: "There is no “99” here"},
+		{name: "those of the file", typed: []string{"", "o /nowhere", "o /Known", "", "v"}, want: []int{3},
+			says: "no such file"},
+		{name: "one that differs", typed: []string{"", "o /Known", "", "4", "1"}, want: []int{1},
+			says: "n4: the file has another key"},
+		{name: "all but what differs", typed: []string{"", "o /Known", "", "y"},
+			want: append([]int{1, 2, 3}, slices.Collect(func(yield func(int) bool) {
+				for i := 5; i <= 25; i++ {
+					if !yield(i) {
+						return
+					}
 				}
-			}
-		})...), says: "differs from the file"},
+			})...), says: "differs from the file"},
 		{name: "the end of the input", typed: nil},
 	} {
 		t.Run(x.name, func(t *testing.T) {

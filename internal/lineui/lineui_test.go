@@ -102,21 +102,25 @@ func says(t *testing.T, text string, words ...string) {
 	}
 }
 
-// The wizard line by line: questions with defaults, what is wrong told where it is typed, steps back, undo, changes of machines, every key,
-// and a draft that stays when one leaves.
+// The wizard line by line: questions with defaults, what is wrong told where it is typed, steps back, undo, changes of
+// machines, every key, and a draft that stays when one leaves.
 func TestThePlainWizard(t *testing.T) {
 	t.Parallel()
 	m, said, f := dialogueAt(i18n.English, strings.Join([]string{
 		"UPPER", "prod", "", // the name, the file
 		"eggo", "/keys/id", "geheim", "", "1", "", // user, key, password, of sudo, not in the file, no bastion
-		"nonsense", "127.0.0.[8-9]:1 worker", "web 127.0.0.7:1 master", "-node-2", "2 worker etcd name=edge port=２", "2 port=99999", ">", // machines
+		// machines
+		"nonsense", "127.0.0.[8-9]:1 worker", "web 127.0.0.7:1 master", "-node-2", "2 worker etcd name=edge port=２",
+		"2 port=99999", ">",
 		"10.1.0.0/99", "<", // a network, and back: nothing is lost
 		">",
 		"10.1.0.0/16", "", "", "", "9", "2", "", "", "", // networks
 		":u", ":r", // undo shows what was before
 		">",     // runtime
 		"-", "", // no bundle
-		"nonsense=1", "dns-domain=x.local", "*extra", "config-extra-args=|", "- name: kubelet", "  extra-args: {--v: \"2\"}", ".", "", // settings
+		// settings
+		"nonsense=1", "dns-domain=x.local", "*extra", "config-extra-args=|", "- name: kubelet",
+		"  extra-args: {--v: \"2\"}", ".", "",
 		"3", // preflight cannot be: go on all the same
 		"2", // show the file
 		"4", // leave
@@ -125,16 +129,22 @@ func TestThePlainWizard(t *testing.T) {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	plain(t, said.String())
-	says(t, said.String(), "Step 1 of 9", "UPPER", "no machine: nonsense", "127.0.0.9", "10.1.0.0/99", "There is no “9” here", "Undone: ", "Done again: ",
-		"cluster-id: prod", "plugin: calico", "dns-domain: x.local", "private-key-path: /keys/id", "edge", "config-extra-args", "What was typed is kept")
+	says(t, said.String(), "Step 1 of 9", "UPPER", "no machine: nonsense", "127.0.0.9", "10.1.0.0/99",
+		"There is no “9” here", "Undone: ", "Done again: ",
+		"cluster-id: prod", "plugin: calico", "dns-domain: x.local", "private-key-path: /keys/id", "edge",
+		"config-extra-args", "What was typed is kept")
 	if strings.Contains(said.String(), "geheim") {
 		t.Error("the password is shown")
 	}
 	s, ok := f.saved, f.has
-	if !ok || len(s.Draft.Machines) != 2 || s.Draft.Get("network.plugin") != "calico" || s.Draft.Get("network.podcidr") != "10.1.0.0/16" || s.Draft.Values["password"] != "" {
+	if !ok || len(s.Draft.Machines) != 2 || s.Draft.Get("network.plugin") != "calico" ||
+		s.Draft.Get("network.podcidr") != "10.1.0.0/16" || s.Draft.Values["password"] != "" {
 		t.Fatalf("%v %+v", ok, s)
 	}
-	if x := s.Draft.Machines[1]; x.Name != "web" && x.Name != "edge" || !slices.ContainsFunc(s.Draft.Machines, func(m config.Machine) bool { return m.Name == "edge" && m.Port == "2" && len(m.Roles) == 2 }) {
+	if x := s.Draft.Machines[1]; x.Name != "web" && x.Name != "edge" ||
+		!slices.ContainsFunc(s.Draft.Machines, func(m config.Machine) bool {
+			return m.Name == "edge" && m.Port == "2" && len(m.Roles) == 2
+		}) {
 		t.Errorf("%+v", s.Draft.Machines)
 	}
 }
@@ -143,9 +153,14 @@ func TestThePlainWizard(t *testing.T) {
 func TestHostileLines(t *testing.T) {
 	t.Parallel()
 	for name, typed := range map[string][]string{
-		"the end at once": {}, "the end in the middle": {"prod", "", "root"}, "a line of megabytes": {strings.Repeat("x", 10<<20), "prod"}, "escape sequences": {"\x1b[2J\x1b[31m", "prod", "\x1b]0;owned\x07"},
-		"invalid UTF-8": {"\xff\xfe", "prod\xff"}, "full width": {"ｐｒｏｄ", "", "？", "＜", ">", ">", "１９２.１６８.０.[１-３]", "１ worker"}, "right to left": {"\u202eevil", "שלום"}, "commands": {":u", ":r", "<", "<", ">", ":l", ":l", "?", ":q"},
-		"long words": {"prod", "", "", "", strings.Repeat("a ", 20000), "", "", strings.Repeat("192.168.0.[1-250] ", 3000)},
+		"the end at once": {}, "the end in the middle": {"prod", "", "root"},
+		"a line of megabytes": {strings.Repeat("x", 10<<20), "prod"},
+		"escape sequences":    {"\x1b[2J\x1b[31m", "prod", "\x1b]0;owned\x07"},
+		"invalid UTF-8":       {"\xff\xfe", "prod\xff"},
+		"full width":          {"ｐｒｏｄ", "", "？", "＜", ">", ">", "１９２.１６８.０.[１-３]", "１ worker"},
+		"right to left":       {"\u202eevil", "שלום"}, "commands": {":u", ":r", "<", "<", ">", ":l", ":l", "?", ":q"},
+		"long words": {"prod", "", "", "", strings.Repeat("a ", 20000), "", "",
+			strings.Repeat("192.168.0.[1-250] ", 3000)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, said, f := dialogueAt(i18n.Chinese, strings.Join(typed, "\n")) // the last line has no end
@@ -199,16 +214,23 @@ func (s *script) Abort() error                               { return s.done("ab
 // failing is a run of two machines one of which has failed.
 func failing() *script {
 	s := &script{at: time.Date(2026, 11, 22, 4, 0, 0, 0, time.UTC), then: map[string][]event.Event{}}
-	fault := event.NewFault(event.ClassFailed, "node.command-failed", errors.New("exit 1"), "status", "1", "command", "apt-get install containerd").On("n2")
-	plan := event.PlanMade{Phases: []event.Phase{{ID: "p", Title: event.M("phase.preflight")}}, Hosts: []event.Host{{Name: "n1", Addr: "10.0.0.1", Roles: []string{"worker"}}, {Name: "n2", Addr: "10.0.0.2", Roles: []string{"worker"}}}}
+	fault := event.NewFault(event.ClassFailed, "node.command-failed", errors.New("exit 1"), "status", "1", "command",
+		"apt-get install containerd").On("n2")
+	plan := event.PlanMade{Phases: []event.Phase{{ID: "p", Title: event.M("phase.preflight")}},
+		Hosts: []event.Host{{Name: "n1", Addr: "10.0.0.1", Roles: []string{"worker"}},
+			{Name: "n2", Addr: "10.0.0.2", Roles: []string{"worker"}}}}
 	for _, h := range []string{"n1", "n2"} {
-		plan.Steps = append(plan.Steps, event.Step{ID: "work/" + h, Phase: "p", Host: h, Title: event.M("step.infrastructure.packages", "node", h)})
+		plan.Steps = append(plan.Steps, event.Step{ID: "work/" + h, Phase: "p", Host: h,
+			Title: event.M("step.infrastructure.packages", "node", h)})
 	}
-	s.add(event.RunStarted{Run: "20261122T040000Z-deploy", Cluster: "prod", Verb: "deploy"}, plan, event.PhaseStarted{Phase: "p"},
+	s.add(event.RunStarted{Run: "20261122T040000Z-deploy", Cluster: "prod", Verb: "deploy"}, plan,
+		event.PhaseStarted{Phase: "p"},
 		event.StepStarted{Step: "work/n1", Try: 1}, event.StepStarted{Step: "work/n2", Try: 1},
-		event.Output{Host: "n2", Step: "work/n2", Stream: "stderr", Line: "E: No space left on device"}, event.StepAsked{Step: "work/n2", Try: 1, Fault: *fault})
+		event.Output{Host: "n2", Step: "work/n2", Stream: "stderr", Line: "E: No space left on device"},
+		event.StepAsked{Step: "work/n2", Try: 1, Fault: *fault})
 	ended := func(o event.Outcome) []event.Event {
-		return []event.Event{event.StepDecided{Step: "work/n2"}, event.StepEnded{Step: "work/n2", Outcome: o}, event.StepEnded{Step: "work/n1", Outcome: event.OK}, event.RunEnded{Outcome: o}}
+		return []event.Event{event.StepDecided{Step: "work/n2"}, event.StepEnded{Step: "work/n2", Outcome: o},
+			event.StepEnded{Step: "work/n1", Outcome: event.OK}, event.RunEnded{Outcome: o}}
 	}
 	s.then["retry work/n2"] = ended(event.Changed)
 	s.then["skip work/n2"] = ended(event.Failed)
@@ -217,7 +239,8 @@ func failing() *script {
 	return s
 }
 
-// A failure line by line: what it is, and every choice; q asks what becomes of the run; the end of the person is not the run's.
+// A failure line by line: what it is, and every choice; q asks what becomes of the run; the end of the person is not
+// the run's.
 func TestAFailureLineByLine(t *testing.T) {
 	t.Parallel()
 	said := func(words ...string) []string { return words }
@@ -227,16 +250,22 @@ func TestAFailureLineByLine(t *testing.T) {
 		says  []string
 		left  bool
 	}{
-		"tried again":          {typed: said("1"), did: said("retry work/n2"), says: said("n2 needs you", "Exit code: 1", "apt-get install containerd", "No space left on device", "changed after")},
-		"left out":             {typed: said("９", "2"), did: said("skip work/n2"), says: said("There is no “9” here")},
-		"a log, then again":    {typed: said("3", "１"), did: said("retry work/n2")},
-		"ended":                {typed: said("4", "2", "4", "1"), did: said("abort work/n2"), says: said("What runs now ends first")},
-		"later, and asked for": {typed: said("", "n", "", "f", "1"), did: said("retry work/n2"), says: said("f asks again", "0 of 1 steps", "Steps that wait for you: 1")},
-		"detached":             {typed: said("q", "1"), left: true, says: said("continues. To come back to it: eggo-tui attach")},
-		"stopped":              {typed: said("q", "2"), did: said("stop"), says: said("the run ends after what runs now")},
-		"aborted":              {typed: said("q", "3"), did: said("abort")},
-		"gone on with":         {typed: said("q", "", "1"), did: said("retry work/n2")},
-		"the terminal closed":  {left: true, says: said("continues. To come back to it")},
+		"tried again": {typed: said("1"), did: said("retry work/n2"),
+			says: said("n2 needs you", "Exit code: 1", "apt-get install containerd", "No space left on device",
+				"changed after")},
+		"left out":          {typed: said("９", "2"), did: said("skip work/n2"), says: said("There is no “9” here")},
+		"a log, then again": {typed: said("3", "１"), did: said("retry work/n2")},
+		"ended": {typed: said("4", "2", "4", "1"), did: said("abort work/n2"),
+			says: said("What runs now ends first")},
+		"later, and asked for": {typed: said("", "n", "", "f", "1"), did: said("retry work/n2"),
+			says: said("f asks again", "0 of 1 steps", "Steps that wait for you: 1")},
+		"detached": {typed: said("q", "1"), left: true,
+			says: said("continues. To come back to it: eggo-tui attach")},
+		"stopped": {typed: said("q", "2"), did: said("stop"),
+			says: said("the run ends after what runs now")},
+		"aborted":             {typed: said("q", "3"), did: said("abort")},
+		"gone on with":        {typed: said("q", "", "1"), did: said("retry work/n2")},
+		"the terminal closed": {left: true, says: said("continues. To come back to it")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, out := dialogue(t, i18n.English, append(c.typed, "", "")...)
@@ -244,7 +273,9 @@ func TestAFailureLineByLine(t *testing.T) {
 				m, out, _ = dialogueAt(i18n.English, "")
 			}
 			s := failing()
-			r := newRunView(m.conversation, backend.Board{Feed: s, Control: s, Usual: func() runstate.History { return nil }})
+			r := newRunView(m.conversation, backend.Board{Feed: s, Control: s, Usual: func() runstate.History {
+				return nil
+			}})
 			if err := r.follow(context.Background()); errors.Is(err, errLeft) != c.left || err != nil && !c.left {
 				t.Errorf("%v", err)
 			}
@@ -265,7 +296,9 @@ func TestARunThatIsOverLineByLine(t *testing.T) {
 	t.Parallel()
 	m, out := dialogue(t, i18n.Chinese, "n", "l n2", "x n2", "f", "zzz", "")
 	s := failing()
-	s.add(event.StepEnded{Step: "work/n2", Outcome: event.Failed, Fault: event.NewFault(event.ClassFailed, "node.command-failed", nil, "status", "1", "command", "x")}, event.RunEnded{Outcome: event.Failed})
+	s.add(event.StepEnded{Step: "work/n2", Outcome: event.Failed,
+		Fault: event.NewFault(event.ClassFailed, "node.command-failed", nil, "status", "1", "command", "x")},
+		event.RunEnded{Outcome: event.Failed})
 	if err := newRunView(m.conversation, backend.Board{Feed: s}).follow(context.Background()); err != nil {
 		t.Error(err)
 	}
@@ -296,7 +329,8 @@ func TestAPastRunInPieces(t *testing.T) {
 	}
 }
 
-// What a person types as a password is asked for where it is not shown; afterwards the terminal shows again what is typed.
+// What a person types as a password is asked for where it is not shown; afterwards the terminal shows again what is
+// typed.
 func TestAPasswordIsNotShown(t *testing.T) {
 	t.Parallel()
 	m, said, _ := dialogueAt(i18n.English, "geheim\nname\n")

@@ -138,7 +138,8 @@ func (m *menu) entries(clusters []backend.Cluster) []entry {
 		return watch(ctx, m.svc.Services, m.conversation, c.Runs[0].Ref, 0)
 	}
 	does := map[string]func(context.Context, backend.Cluster) error{
-		"watch": follow, "decide": follow, "install": free(m.install), "file": free(m.file), "resume": m.resume, "add": m.add, "remove": m.remove,
+		"watch": follow, "decide": follow, "install": free(m.install), "file": free(m.file), "resume": m.resume,
+		"add": m.add, "remove": m.remove,
 		"cleanup": m.cleanup, "status": m.status, "bundle": free(m.bundle), "runs": free(m.runs),
 	}
 	var out []entry

@@ -17,10 +17,12 @@ import (
 	"github.com/eggo-k8s/eggo/internal/report"
 )
 
-// probePatience is how long the end of the looks at machines is waited for before the questions go on; what comes later is told later.
+// probePatience is how long the end of the looks at machines is waited for before the questions go on; what comes later
+// is told later.
 const probePatience = 5 * time.Second
 
-// machines takes a line for each, a range, or changes to those that are there, until an empty line; then they are looked at.
+// machines takes a line for each, a range, or changes to those that are there, until an empty line; then they are
+// looked at.
 func (w *wizard) machines(ctx context.Context) error {
 	for shown := -1; ; {
 		if n := len(w.draft.Machines); n != shown || n <= 20 { // a long list is shown when it has changed
@@ -42,7 +44,8 @@ func (w *wizard) machines(ctx context.Context) error {
 
 // fresh are the machines that join, or all of a new cluster.
 func (w *wizard) fresh() []config.Machine {
-	return slices.DeleteFunc(slices.Clone(w.draft.Machines), func(m config.Machine) bool { return w.members[draft.MachineKey(m)] })
+	return slices.DeleteFunc(slices.Clone(w.draft.Machines),
+		func(m config.Machine) bool { return w.members[draft.MachineKey(m)] })
 }
 
 // machineLine does what a line says: @FILE, -MACHINE, MACHINE with roles or settings, or new machines.
@@ -242,7 +245,8 @@ func (w *wizard) await(ctx context.Context, patience time.Duration) error {
 	return w.tellNews(ctx)
 }
 
-// tellNews says what the looks have found since, and asks about host keys that nobody has seen before: of all machines at once.
+// tellNews says what the looks have found since, and asks about host keys that nobody has seen before: of all machines
+// at once.
 func (w *wizard) tellNews(ctx context.Context) error {
 	for {
 		select {
@@ -260,7 +264,8 @@ func (w *wizard) tellNews(ctx context.Context) error {
 	w.asking = nil
 	var keys []backend.HostKey
 	for _, l := range list {
-		keys = append(keys, backend.HostKey{Node: l.Machine.Name, Addr: l.Key.Addr, Type: l.Key.Type, Fingerprint: l.Key.Fingerprint})
+		keys = append(keys, backend.HostKey{Node: l.Machine.Name, Addr: l.Key.Addr, Type: l.Key.Type,
+			Fingerprint: l.Key.Fingerprint})
 	}
 	trusted, err := w.HostKeys(ctx, keys, w.svc.KnownHosts)
 	for i, l := range list {
@@ -295,7 +300,9 @@ func (w *wizard) hearOf(l draft.Probe) {
 		if l.Errors() > 0 {
 			word = "plain.seen.errors"
 		}
-		w.say(word, "count", strconv.Itoa(l.Errors()), "node", name, "os", event.Clean(l.OS), "arch", event.Clean(l.Arch), "cpus", strconv.Itoa(l.CPUs), "memory", report.Size(l.Memory), "disk", report.Size(l.Disk), "skew", report.Short(max(l.Skew, -l.Skew)))
+		w.say(word, "count", strconv.Itoa(l.Errors()), "node", name, "os", event.Clean(l.OS), "arch",
+			event.Clean(l.Arch), "cpus", strconv.Itoa(l.CPUs), "memory", report.Size(l.Memory), "disk",
+			report.Size(l.Disk), "skew", report.Short(max(l.Skew, -l.Skew)))
 		if l.Cluster != "" {
 			w.say("plain.seen.cluster", "node", name, "cluster", event.Clean(l.Cluster))
 		}
@@ -320,7 +327,8 @@ func (w *wizard) finding(f event.Finding) {
 func (w *wizard) cause(c report.Cause) {
 	text, next := w.p.Fault(&c.Findings[0].Fault)
 	if names := c.Hosts(); len(names) > 1 {
-		text = w.t("wizard.cause", "count", strconv.Itoa(len(names)), "text", text) + " (" + strings.Join(report.Ranges(names), ", ") + ")"
+		text = w.t("wizard.cause", "count", strconv.Itoa(len(names)), "text", text) + " (" +
+			strings.Join(report.Ranges(names), ", ") + ")"
 	}
 	w.complain(c.Severity, text, next)
 }

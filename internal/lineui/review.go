@@ -49,7 +49,8 @@ func (w *wizard) findBundles(ctx context.Context) {
 				w.complain(event.Warning, b.Path+": "+text, next)
 			}
 		case b.Done > 0 && b.Size > 0:
-			w.Doing(event.M("plain.proving", "path", event.Clean(b.Path), "percent", strconv.FormatInt(100*b.Done/b.Size, 10)))
+			w.Doing(event.M("plain.proving", "path", event.Clean(b.Path), "percent",
+				strconv.FormatInt(100*b.Done/b.Size, 10)))
 		}
 	})
 }
@@ -60,7 +61,9 @@ func (w *wizard) bundleOf(ctx context.Context, arch string) error {
 	for _, b := range w.found {
 		if b.Fault == nil && b.Manifest != nil && b.Manifest.Arch == arch {
 			fit = append(fit, b.Path)
-			w.print(fmt.Sprintf("%2d  %s  Kubernetes %s  %s  %s", len(fit), event.Clean(b.Path), event.Clean(b.Manifest.Kubernetes), event.Clean(strings.TrimSpace(b.Manifest.OS.ID+" "+cmp.Or(b.Manifest.OS.Codename, b.Manifest.OS.Release))), w.t("wizard.bundle.proven")))
+			w.print(fmt.Sprintf("%2d  %s  Kubernetes %s  %s  %s", len(fit), event.Clean(b.Path),
+				event.Clean(b.Manifest.Kubernetes), event.Clean(strings.TrimSpace(b.Manifest.OS.ID+" "+
+					cmp.Or(b.Manifest.OS.Codename, b.Manifest.OS.Release))), w.t("wizard.bundle.proven")))
 			if b.Signed.Key != "" {
 				w.print("    " + event.Clean(w.p.Msg(b.Signed)))
 			}
@@ -73,7 +76,8 @@ func (w *wizard) bundleOf(ctx context.Context, arch string) error {
 		w.change(func() { w.draft.Values[key] = fit[0] })
 	}
 	for {
-		text, err := w.ask(ctx, w.t("plain.bundle", "arch", arch)+" ["+cmp.Or(w.draft.Values[key], w.t("wizard.unset"))+"]:")
+		text, err := w.ask(ctx, w.t("plain.bundle", "arch", arch)+" ["+cmp.Or(w.draft.Values[key], w.t("wizard.unset"))+
+			"]:")
 		if err != nil || text == "" {
 			return err
 		}
@@ -97,7 +101,8 @@ func (w *wizard) bundleOf(ctx context.Context, arch string) error {
 	}
 }
 
-// check tells all that is wrong with the draft, and, if nothing is, what preflight finds; each has what can be done about it.
+// check tells all that is wrong with the draft, and, if nothing is, what preflight finds; each has what can be done
+// about it.
 func (w *wizard) check(ctx context.Context) error {
 	if err := w.await(ctx, probePatience); err != nil {
 		return err
@@ -165,18 +170,23 @@ func (w *wizard) mends(causes []report.Cause) (list []choice, do map[string]func
 			list = append(list, choice{id, w.t("plain.mend", "do", w.t(word), "what", event.Clean(text))})
 		}
 		names = slices.DeleteFunc(names, w.memberName)
-		if out := "without " + strings.Join(names, " "); len(names) > 0 && len(names) < len(w.fresh()) && do[out] == nil {
+		if out := "without " + strings.Join(names, " "); len(names) > 0 && len(names) < len(w.fresh()) &&
+			do[out] == nil {
 			do[out] = func() {
-				w.draft.Machines = slices.DeleteFunc(w.draft.Machines, func(m config.Machine) bool { return slices.Contains(names, m.Name) })
+				w.draft.Machines = slices.DeleteFunc(w.draft.Machines,
+					func(m config.Machine) bool { return slices.Contains(names, m.Name) })
 			}
-			list = append(list, choice{out, w.t("ui.fail.skip", "node", event.Clean(strings.Join(report.Ranges(names), ", ")))})
+			list = append(list, choice{out, w.t("ui.fail.skip", "node",
+				event.Clean(strings.Join(report.Ranges(names), ", ")))})
 		}
 	}
 	return list, do
 }
 
 func (w *wizard) memberName(name string) bool {
-	return slices.ContainsFunc(w.draft.Machines, func(m config.Machine) bool { return m.Name == name && w.members[draft.MachineKey(m)] })
+	return slices.ContainsFunc(w.draft.Machines, func(m config.Machine) bool {
+		return m.Name == name && w.members[draft.MachineKey(m)]
+	})
 }
 
 // preflightNow is preflight of the draft as it is; it tells what it finds.
@@ -193,11 +203,13 @@ func (w *wizard) preflightNow(ctx context.Context) (findings []event.Finding, ok
 			ok = ok && c.Finding.Severity != event.Error
 		case c.Machine != "":
 			seen++
-			w.Doing(event.M("wizard.preflight.busy", "done", strconv.Itoa(seen), "total", total, "linked", strconv.Itoa(max(seen, linked))))
+			w.Doing(event.M("wizard.preflight.busy", "done", strconv.Itoa(seen), "total", total, "linked",
+				strconv.Itoa(max(seen, linked))))
 		case c.Linked != "":
 			linked++
 		case c.Total > 0:
-			w.Doing(event.M("wizard.preflight.bundle", "file", event.Clean(c.Bundle), "percent", strconv.FormatInt(100*c.Done/c.Total, 10)))
+			w.Doing(event.M("wizard.preflight.bundle", "file", event.Clean(c.Bundle), "percent",
+				strconv.FormatInt(100*c.Done/c.Total, 10)))
 		}
 		if c.Fault != nil {
 			w.fault(c.Fault)
@@ -249,14 +261,17 @@ func (w *wizard) afterwards(ctx context.Context, list []choice) (string, error) 
 // names says whether the draft installs from the bundle.
 func (w *wizard) names(path string) bool {
 	v := w.draft.Values
-	return v["package-src.x86src"] == path || v["package-src.armsrc"] == path || slices.Contains(config.Items(v["eggo.bundles"]), path)
+	return v["package-src.x86src"] == path || v["package-src.armsrc"] == path ||
+		slices.Contains(config.Items(v["eggo.bundles"]), path)
 }
 
-// review shows the file, what is other than on the disk and what will be done, as the person likes, and does with it what the person says.
+// review shows the file, what is other than on the disk and what will be done, as the person likes, and does with it
+// what the person says.
 func (w *wizard) review(ctx context.Context) error {
 	file := w.target()
 	for {
-		words := []string{"wizard.key.install", "wizard.key.write", "plain.show", "plain.diff", "plain.plan", "plain.change", "plain.leave"}
+		words := []string{"wizard.key.install", "wizard.key.write", "plain.show", "plain.diff", "plain.plan",
+			"plain.change", "plain.leave"}
 		if _, problems := w.draft.Check("deploy.yaml"); problems.HasErrors() {
 			for _, p := range problems {
 				w.wrong(p)
@@ -304,7 +319,8 @@ func (w *wizard) review(ctx context.Context) error {
 			if len(w.fresh()) == 0 {
 				return toStep("nodes")
 			}
-			if yes, err := w.sure(ctx, w.t("wizard.join.title", "count", strconv.Itoa(len(w.fresh())), "cluster", w.draft.Get("cluster-id"))); err != nil || !yes {
+			if yes, err := w.sure(ctx, w.t("wizard.join.title", "count", strconv.Itoa(len(w.fresh())), "cluster",
+				w.draft.Get("cluster-id"))); err != nil || !yes {
 				if err != nil {
 					return err
 				}
@@ -424,7 +440,9 @@ func (m *menu) add(ctx context.Context, c backend.Cluster) error {
 	}
 	if cluster.Values["eggo.password-from"] == "prompt" {
 		delete(w.draft.Values, "eggo.password-from") // written again by itself, as the password is not kept
-		w.steps = append(w.steps, step{"login", func(ctx context.Context) error { return w.fields(ctx, w.setting("password")) }})
+		w.steps = append(w.steps, step{"login", func(ctx context.Context) error {
+			return w.fields(ctx, w.setting("password"))
+		}})
 	}
 	w.steps = append(w.steps, step{"nodes", w.machines}, step{"preflight", w.check}, step{"review", w.review})
 	w.say("wizard.add.about")

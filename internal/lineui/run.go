@@ -17,8 +17,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/runstate"
 )
 
-// runView tells of a run line by line, from its event log alone, and takes what the person types meanwhile: it is the board for whoever
-// does not look at a screen. The run is a process of its own and does not need it.
+// runView tells of a run line by line, from its event log alone, and takes what the person types meanwhile: it is the
+// board for whoever does not look at a screen. The run is a process of its own and does not need it.
 type runView struct {
 	*conversation
 	opt   backend.Board
@@ -95,7 +95,8 @@ func watch(ctx context.Context, svc backend.Services, p *conversation, ref backe
 }
 
 func newRunView(p *conversation, opt backend.Board) *runView {
-	r := &runView{conversation: p, opt: opt, state: runstate.New(), out: &pending{p: p}, calm: true, told: map[asked]bool{}}
+	r := &runView{conversation: p, opt: opt, state: runstate.New(), out: &pending{p: p}, calm: true,
+		told: map[asked]bool{}}
 	r.plain = report.NewPlain(r.out, p.p)
 	r.plain.Calm = true
 	if opt.Usual != nil && opt.Replay == nil {
@@ -207,7 +208,8 @@ func (r *runView) now() time.Time {
 	return r.state.At(time.Now())
 }
 
-// end says what there is to say when nothing more comes, and takes questions until an empty line. How the run ended, its report has said.
+// end says what there is to say when nothing more comes, and takes questions until an empty line. How the run ended,
+// its report has said.
 func (r *runView) end(ctx context.Context) error {
 	if r.state.Ended == nil {
 		r.say("plain.run.cut")
@@ -240,7 +242,8 @@ func (r *runView) open() *runstate.Question {
 	return nil
 }
 
-// answer waits for a line while the log is read on; false when what was asked about is no longer asked. An interrupt is q.
+// answer waits for a line while the log is read on; false when what was asked about is no longer asked. An interrupt is
+// q.
 func (r *runView) answer(ctx context.Context, still func() bool) (string, bool, error) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -265,12 +268,15 @@ func (r *runView) answer(ctx context.Context, still func() bool) (string, bool, 
 	}
 }
 
-// pick is choose while a run goes on. "" is that what was asked about is no longer asked, def that nothing else was typed.
+// pick is choose while a run goes on. "" is that what was asked about is no longer asked, def that nothing else was
+// typed.
 func (r *runView) pick(ctx context.Context, list []choice, def string, still func() bool) (string, error) {
 	for i, c := range list {
 		r.print(fmt.Sprintf("%2d  %s", i+1, c.text))
 	}
-	r.say("plain.number-default", "default", fmt.Sprint(1+slices.IndexFunc(list, func(c choice) bool { return c.id == def })))
+	r.say("plain.number-default", "default", fmt.Sprint(1+slices.IndexFunc(list, func(c choice) bool {
+		return c.id == def
+	})))
 	for {
 		text, on, err := r.answer(ctx, still)
 		switch i, ok := numbered(text, len(list)); {
@@ -338,7 +344,8 @@ func (r *runView) ask(ctx context.Context, q *runstate.Question) error {
 		case "ui.fail.later":
 			r.say("plain.run.later")
 		default:
-			err := r.opt.Control.Decide(k.step, map[string]event.Decision{"ui.fail.retry": event.TryAgain, "ui.fail.skip": event.LeaveOut}[do])
+			err := r.opt.Control.Decide(k.step, map[string]event.Decision{"ui.fail.retry": event.TryAgain,
+				"ui.fail.skip": event.LeaveOut}[do])
 			if err != nil {
 				r.fault(err)
 				continue

@@ -73,7 +73,8 @@ func (r *runView) standing() {
 	r.say("report.far", "done", strconv.Itoa(done), "total", strconv.Itoa(s.Total))
 	for _, ph := range s.Phases {
 		if !ph.Start.IsZero() && ph.End.IsZero() {
-			r.say("plain.run.phase", "phase", r.p.Msg(ph.Title), "done", strconv.Itoa(ph.Ended), "total", strconv.Itoa(ph.Total))
+			r.say("plain.run.phase", "phase", r.p.Msg(ph.Title), "done", strconv.Itoa(ph.Ended), "total",
+				strconv.Itoa(ph.Total))
 		}
 	}
 	for i, st := range s.Active {

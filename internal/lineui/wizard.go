@@ -79,18 +79,21 @@ func newCluster(ctx context.Context, m *menu) error {
 	w := newWizard(m, m.svc.Draft())
 	w.steps = []step{
 		{"cluster", w.cluster}, {"login", w.howToLogIn}, {"nodes", w.machines}, {"networks", w.networks},
-		{"runtime", w.runtime}, {"bundle", w.chooseBundle}, {"extra", w.extra}, {"preflight", w.check}, {"review", w.review},
+		{"runtime", w.runtime}, {"bundle", w.chooseBundle}, {"extra", w.extra}, {"preflight", w.check},
+		{"review", w.review},
 	}
 	first := "cluster"
 	if s, ok := w.svc.Load(); ok {
-		w.say("wizard.resume", "cluster", s.Draft.Get("cluster-id"), "count", strconv.Itoa(len(s.Draft.Machines)), "when", s.When.Local().Format("2006-01-02 15:04"))
+		w.say("wizard.resume", "cluster", s.Draft.Get("cluster-id"), "count", strconv.Itoa(len(s.Draft.Machines)),
+			"when", s.When.Local().Format("2006-01-02 15:04"))
 		do, err := w.choose(ctx, w.choices("wizard.resume.go-on", "wizard.resume.new"), "wizard.resume.go-on")
 		if err != nil {
 			return err
 		}
 		if do == "wizard.resume.go-on" {
 			w.draft, w.file, first = s.Draft, s.File, s.Step
-			for _, field := range slices.Sorted(maps.Keys(s.Typed)) { // what the screen did not take has no place here, but it is not lost
+			for _, field := range slices.Sorted(maps.Keys(s.Typed)) {
+				// what the screen did not take has no place here, but it is not lost
 				if text := s.Typed[field]; text != "" {
 					w.say("plain.typed", "text", text)
 				}
@@ -111,7 +114,8 @@ func (w *wizard) run(ctx context.Context, first string) error {
 	for {
 		w.at = at
 		if s := w.steps[at]; len(w.steps) > 1 {
-			w.print("", w.t("plain.step", "at", strconv.Itoa(at+1), "of", strconv.Itoa(len(w.steps)), "step", w.t("wizard.head."+s.id)), w.about(s.id))
+			w.print("", w.t("plain.step", "at", strconv.Itoa(at+1), "of", strconv.Itoa(len(w.steps)), "step",
+				w.t("wizard.head."+s.id)), w.about(s.id))
 		}
 		err := w.steps[at].do(ctx)
 		var to toStep
@@ -313,7 +317,8 @@ func (w *wizard) howToLogIn(ctx context.Context) error {
 	if own := w.svc.Keys(); key.now == "" && w.draft.Values["password"] == "" && len(own) > 0 {
 		key.now = own[0]
 	}
-	keep := field{key: "keep-secrets", now: strconv.FormatBool(w.draft.KeepSecrets), picks: []string{"false", "true"}, set: func(v string) { w.draft.KeepSecrets = v == "true" }}
+	keep := field{key: "keep-secrets", now: strconv.FormatBool(w.draft.KeepSecrets), picks: []string{"false", "true"},
+		set: func(v string) { w.draft.KeepSecrets = v == "true" }}
 	keep.hidden = func() bool { return w.draft.Values["password"] == "" && w.draft.Values["eggo.sudo-password"] == "" }
 	return w.fields(ctx, slices.Insert(list, fieldOf(list, "eggo.bastion"), keep)...)
 }
@@ -324,7 +329,8 @@ func (w *wizard) networks(ctx context.Context) error {
 	if c, _ := w.draft.Check("deploy.yaml"); c != nil {
 		endpoint.now, dns.now = cmp.Or(endpoint.now, c.Endpoint), cmp.Or(dns.now, c.DNSAddr.String())
 	}
-	port := field{key: "bind-port", now: cmp.Or(w.draft.BindPort, "8443"), kind: config.Number, set: func(v string) { w.draft.BindPort = v }}
+	port := field{key: "bind-port", now: cmp.Or(w.draft.BindPort, "8443"), kind: config.Number,
+		set: func(v string) { w.draft.BindPort = v }}
 	port.hidden = func() bool { return len(w.draft.With(bundle.LoadBalancer)) == 0 }
 	return w.fields(ctx, slices.Insert(list, fieldOf(list, "apiserver-cert-sans.dnsnames"), port)...)
 }

@@ -22,11 +22,13 @@ func readyDraft(m *menu) *wizard {
 	w := newWizard(m, m.svc.Draft())
 	w.steps = []step{{"preflight", w.check}, {"review", w.review}}
 	w.draft.Values["package-src.x86src"] = "/srv/x.tar.gz"
-	w.draft.Machines = []config.Machine{{Name: "n1", IP: "192.0.2.1", Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd, bundle.Worker}}}
+	w.draft.Machines = []config.Machine{{Name: "n1", IP: "192.0.2.1",
+		Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd, bundle.Worker}}}
 	return w
 }
 
-// After a preflight that failed, an install is none of the choices; with warnings it is, and they are told before the question.
+// After a preflight that failed, an install is none of the choices; with warnings it is, and they are told before the
+// question.
 func TestPlainInstallAfterPreflight(t *testing.T) {
 	t.Parallel()
 	m, said := dialogue(t, i18n.English, "1")
@@ -56,7 +58,9 @@ func TestPlainMachinesWithErrorsAreNotReady(t *testing.T) {
 	w := readyDraft(m)
 	x := w.draft.Machines[0]
 	w.looked[lookID(x)] = draft.Probe{Machine: x, Stage: draft.Reaching}
-	w.hearOf(draft.Probe{Machine: x, Stage: draft.Seen, OS: "Debian", Findings: []event.Finding{{Host: x.Name, Severity: event.Error, Fault: *event.NewFault(event.ClassPreflight, "preflight.other-cluster", nil, "cluster", "old")}}})
+	w.hearOf(draft.Probe{Machine: x, Stage: draft.Seen, OS: "Debian",
+		Findings: []event.Finding{{Host: x.Name, Severity: event.Error,
+			Fault: *event.NewFault(event.ClassPreflight, "preflight.other-cluster", nil, "cluster", "old")}}})
 	w.listMachines()
 	says(t, said.String(), "n1 has 1 error: Debian", "control plane, etcd, worker  1 error")
 	if strings.Contains(said.String(), "is ready") {
@@ -64,10 +68,12 @@ func TestPlainMachinesWithErrorsAreNotReady(t *testing.T) {
 	}
 }
 
-// Line by line too: what a line says that is no machine is told part by part, and each change is kept before the next question.
+// Line by line too: what a line says that is no machine is told part by part, and each change is kept before the next
+// question.
 func TestPlainLinesAreNotDropped(t *testing.T) {
 	t.Parallel()
-	m, said := dialogue(t, i18n.English, "10.0.0.1 wroker", "web 10.0.0.1:22", "10.0.0.1:2222", "web 10.0.0.1", "10.0.0.1 etcd")
+	m, said := dialogue(t, i18n.English, "10.0.0.1 wroker", "web 10.0.0.1:22", "10.0.0.1:2222", "web 10.0.0.1",
+		"10.0.0.1 etcd")
 	w := readyDraft(m)
 	w.draft.Machines, w.steps = nil, []step{{"nodes", w.machines}}
 	if err := w.machines(context.Background()); !errors.Is(err, io.EOF) {
@@ -87,7 +93,9 @@ func archs(n int) []event.Finding {
 	var out []event.Finding
 	for i := range n {
 		host := fmt.Sprintf("node-%d", i+1)
-		out = append(out, event.Finding{Host: host, Severity: event.Error, Fault: *event.NewFault(event.ClassPreflight, "preflight.arch", nil, "is", "arm64", "says", "amd64").On(host)})
+		out = append(out, event.Finding{Host: host, Severity: event.Error,
+			Fault: *event.NewFault(event.ClassPreflight, "preflight.arch", nil, "is", "arm64", "says",
+				"amd64").On(host)})
 	}
 	return out
 }
@@ -99,7 +107,8 @@ func TestPlainMendsOfACause(t *testing.T) {
 	w := readyDraft(m)
 	w.draft.Machines = nil
 	for i := range 60 {
-		w.draft.Machines = append(w.draft.Machines, config.Machine{Name: fmt.Sprintf("node-%d", i+1), IP: fmt.Sprintf("192.0.2.%d", i+1)})
+		w.draft.Machines = append(w.draft.Machines, config.Machine{Name: fmt.Sprintf("node-%d", i+1),
+			IP: fmt.Sprintf("192.0.2.%d", i+1)})
 	}
 	list, do := w.mends(report.Causes(archs(60)))
 	if len(list) != 1 || !strings.Contains(list[0].text, "60 machines, such as") {

@@ -87,7 +87,8 @@ func Clean(p string) bool {
 // Package says whether name is a file name that a package may have: a version has ~ and ^ too, and a name in a
 // repository may be escaped with %. It lies in a directory of our own, so nothing but its characters has to be checked.
 func Package(name string) bool {
-	return name != "" && len(name) <= 255 && characters(name, "~^%") && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "-")
+	return name != "" && len(name) <= 255 && characters(name, "~^%") && !strings.HasPrefix(name, ".") &&
+		!strings.HasPrefix(name, "-")
 }
 
 // characters says whether s has letters and digits of ASCII, ._/+@=- and those of more, and no others.
@@ -155,7 +156,8 @@ func InUnits(file string) bool {
 // below another unit.
 func isUnit(name string) bool {
 	kind := path.Ext(name)
-	return len(name) > len(kind) && !strings.ContainsAny(name, "@=") && slices.Contains([]string{".service", ".socket", ".timer", ".path", ".target"}, kind)
+	return len(name) > len(kind) && !strings.ContainsAny(name, "@=") &&
+		slices.Contains([]string{".service", ".socket", ".timer", ".path", ".target"}, kind)
 }
 
 // ours says whether this program writes, or a component of its reads, what is at the path: certificates, kubeconfigs,
@@ -178,7 +180,8 @@ func ours(file string) bool {
 // kubernetesFiles are those of /etc/kubernetes itself.
 func kubernetesFiles() []string {
 	return []string{
-		"pki", "manifests", "admin.conf", "controller-manager.conf", "scheduler.conf", "kubelet.conf", "bootstrap-kubelet.conf", "kube-proxy.conf",
+		"pki", "manifests", "admin.conf", "controller-manager.conf", "scheduler.conf", "kubelet.conf",
+		"bootstrap-kubelet.conf", "kube-proxy.conf",
 		"kubelet.yaml", "kube-proxy.yaml", "encryption-config.yaml",
 	}
 }
@@ -186,7 +189,8 @@ func kubernetesFiles() []string {
 // components have units of ours, or of a package with drop-ins of ours.
 func components() []string {
 	return []string{
-		"kubelet", "kube-proxy", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd", "coredns", "nginx", "containerd", "docker",
+		"kubelet", "kube-proxy", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd", "coredns",
+		"nginx", "containerd", "docker",
 		"cri-docker", "cri-dockerd", "isulad",
 	}
 }

@@ -87,8 +87,10 @@ func TestWhereFilesMayGo(t *testing.T) {
 
 func TestDirectories(t *testing.T) {
 	for dir, want := range map[string]bool{
-		"/usr/bin": true, "/usr/bin/": true, "/usr/bin/x": true, "/opt/cni/bin": true, "/etc/kubernetes/addons": true, "/tmp/a": true, "/etc/cni/net.d": true,
-		"/etc/systemd/system": true, "/etc/systemd/system/x": false, "/opt/cni/binevil": false, "/usr": false, "/": false, "": false, "usr/bin": false, "/tmp/../etc": false,
+		"/usr/bin": true, "/usr/bin/": true, "/usr/bin/x": true, "/opt/cni/bin": true, "/etc/kubernetes/addons": true,
+		"/tmp/a": true, "/etc/cni/net.d": true,
+		"/etc/systemd/system": true, "/etc/systemd/system/x": false, "/opt/cni/binevil": false, "/usr": false,
+		"/": false, "": false, "usr/bin": false, "/tmp/../etc": false,
 		"/usr/bin//x": false, "/tmp/./x": false, "/tmp/a b": false,
 	} {
 		if Dir(Listed, dir) != want {
@@ -104,8 +106,10 @@ func TestDirectories(t *testing.T) {
 
 func TestPackageNames(t *testing.T) {
 	for name, want := range map[string]bool{
-		"containerd_1.6.20~ds1-1+deb12u1_amd64.deb": true, "a-1^git1-1.x86_64.rpm": true, "x_1%3a2_all.deb": true, "repomd.xml": true,
-		"": false, ".x": false, "-x": false, "a b": false, "a'b": false, "a$b": false, "ä": false, "a\n": false, strings.Repeat("a", 256): false,
+		"containerd_1.6.20~ds1-1+deb12u1_amd64.deb": true, "a-1^git1-1.x86_64.rpm": true, "x_1%3a2_all.deb": true,
+		"repomd.xml": true,
+		"":           false, ".x": false, "-x": false, "a b": false, "a'b": false, "a$b": false, "ä": false,
+		"a\n": false, strings.Repeat("a", 256): false,
 	} {
 		if Package(name) != want {
 			t.Errorf("%q: %v", name, !want)
@@ -115,7 +119,8 @@ func TestPackageNames(t *testing.T) {
 
 // What is accepted has the characters and stays below a directory of the list, whatever was tried.
 func FuzzCheck(f *testing.F) {
-	for _, s := range []string{"/usr/local/bin/kubelet", "/etc/systemd/system/x.service", "/usr/bin/../x", "/etc/kubernetes/pki/x", "/tmp//x", "/root/.eggo/-x"} {
+	for _, s := range []string{"/usr/local/bin/kubelet", "/etc/systemd/system/x.service", "/usr/bin/../x",
+		"/etc/kubernetes/pki/x", "/tmp//x", "/root/.eggo/-x"} {
 		for use := range 5 {
 			f.Add(use, s)
 		}

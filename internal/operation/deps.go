@@ -55,8 +55,8 @@ type Store interface {
 	Read(ctx context.Context, cluster string) (Files, error)
 	// Open gives them for a run: what is not there yet is made.
 	Open(ctx context.Context, cluster string) (Files, error)
-	// Copy gives a copy that Close throws away, for operations that change nothing. Its Journal and the path of its Config
-	// are the original's.
+	// Copy gives a copy that Close throws away, for operations that change nothing. Its Journal and the path of its
+	// Config are the original's.
 	Copy(ctx context.Context, cluster string) (Files, error)
 	// Stages are the unpacked bundles that clusters use.
 	Stages(ctx context.Context) ([]string, error)
@@ -68,7 +68,8 @@ type Files interface {
 	Dir() string
 	// Journal has the runs and the lock; it is a directory by design.
 	Journal() *journal.Cluster
-	// Config is the cluster's own deploy.yaml, and the path that it has, or would have; fs.ErrNotExist when it has none.
+	// Config is the cluster's own deploy.yaml, and the path that it has, or would have; fs.ErrNotExist when it has
+	// none.
 	Config() (text []byte, path string, err error)
 	// SaveConfig makes a text the cluster's own deploy.yaml, and persists it.
 	SaveConfig(ctx context.Context, text []byte) error
@@ -111,7 +112,8 @@ type Access struct {
 	HostKeys   remote.Policy
 	Asker      Asker // nil: nobody is there
 	Emit       func(event.Event)
-	// Added is called when the key of a host was accepted and is in the file, before the connection is used; nil: nothing.
+	// Added is called when the key of a host was accepted and is in the file, before the connection is used; nil:
+	// nothing.
 	Added func(ctx context.Context) error
 }
 
@@ -125,8 +127,8 @@ type Bundles interface {
 // BundleSession is the bundles of one run: each is unpacked once, and its signature checked once.
 type BundleSession interface {
 	Stage(ctx context.Context, b config.BundleSource) (phases.Bundle, error)
-	// Check decides about the signatures of bundles from their heads, before a run. One that cannot be read is no error:
-	// that is preflight's to report.
+	// Check decides about the signatures of bundles from their heads, before a run. One that cannot be read is no
+	// error: that is preflight's to report.
 	Check(ctx context.Context, bundles []config.BundleSource) error
 	// Checked are the bundles that were decided about, as they are in the log.
 	Checked() []event.Msg

@@ -37,7 +37,8 @@ package-src: {type: tar.gz, x86src: /b.tar.gz}
 			t.Parallel()
 			dir := t.TempDir()
 			own, edited := filepath.Join(dir, "deploy.yaml"), filepath.Join(dir, "edit-deploy.yaml")
-			if err := errors.Join(os.WriteFile(own, []byte(good), 0o600), os.WriteFile(edited, []byte(c.edited), 0o600)); err != nil {
+			if err := errors.Join(os.WriteFile(own, []byte(good), 0o600),
+				os.WriteFile(edited, []byte(c.edited), 0o600)); err != nil {
 				t.Fatal(err)
 			}
 			changed, problems, err := ReplaceConfig(own, edited, []byte(good))

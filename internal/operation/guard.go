@@ -72,7 +72,8 @@ func Removable(c *config.Cluster, named []string) ([]config.Node, error) {
 			out = append(out, n)
 		}
 	}
-	for role, code := range map[bundle.Role]string{bundle.ControlPlane: "last-control-plane", bundle.Etcd: "last-etcd"} {
+	for role, code := range map[bundle.Role]string{bundle.ControlPlane: "last-control-plane",
+		bundle.Etcd: "last-etcd"} {
 		if !slices.ContainsFunc(out, func(n config.Node) bool { return n.Has(role) }) {
 			continue
 		}

@@ -37,7 +37,8 @@ func TestGuards(t *testing.T) {
 		{limit, "w1", "w1"}, {limit, "role:master", "m1 m2"}, {limit, "role:control-plane w1", "m1 m2 w1"},
 		{limit, "w1 m1", "m1 w1"}, {limit, "nobody", "usage.limit"}, {limit, "role:nobody", "usage.limit"},
 		{removable, "w1", "w1"}, {removable, "192.0.2.3 w1", "w1"}, {removable, "m2", "m2"},
-		{removable, "m1", "delete.last-etcd"}, {removable, "lb", "delete.balancer"}, {removable, "w9", "delete.unknown"},
+		{removable, "m1", "delete.last-etcd"}, {removable, "lb", "delete.balancer"},
+		{removable, "w9", "delete.unknown"},
 		{alone, "w1 192.0.2.9", "w1 192.0.2.9"}, {alone, "::ffff:192.0.2.3", "w1"}, {alone, "w9", "cleanup.unknown"},
 	} {
 		got, err := c.guard(strings.Fields(c.args))

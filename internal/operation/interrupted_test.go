@@ -58,7 +58,8 @@ func TestInterruptedBeforeThereIsALog(t *testing.T) {
 		if err := json.Unmarshal(out.Bytes(), &said); err != nil {
 			t.Fatal(err)
 		}
-		if said.Fault == nil || said.Fault.Code != "run.interrupted" || exitcode.Of(said.Fault) != exitcode.Interrupted {
+		if said.Fault == nil || said.Fault.Code != "run.interrupted" ||
+			exitcode.Of(said.Fault) != exitcode.Interrupted {
 			t.Errorf("%s: it says %v", what, said.Fault)
 		}
 		if exitcode.Of(err) != exitcode.Interrupted {

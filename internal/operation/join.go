@@ -73,7 +73,8 @@ func (p *prepared) complete(ctx context.Context, fresh []config.Node) ([]config.
 		if i := slices.IndexFunc(p.cluster.Nodes, func(o config.Node) bool { return o.IP == n.IP }); i >= 0 {
 			old := p.cluster.Nodes[i]
 			if n.Name != "" && n.Name != old.Name {
-				return nil, event.NewFault(event.ClassUsage, "join.other-name", nil, "ip", n.IP.String(), "name", old.Name)
+				return nil, event.NewFault(event.ClassUsage, "join.other-name", nil, "ip", n.IP.String(), "name",
+					old.Name)
 			}
 			n.Name, n.Port, n.Arch = old.Name, old.Port, old.Arch
 		}
@@ -123,7 +124,8 @@ func (p *prepared) archOf(ctx context.Context, n config.Node) (string, error) {
 	is := strings.TrimSpace(event.Clean(string(r.Stdout)))
 	arch, ok := map[string]string{"x86_64": "amd64", "aarch64": "arm64"}[is]
 	if !ok {
-		return "", event.NewFault(event.ClassPreflight, "preflight.arch", nil, "is", is, "says", "amd64, arm64").On(n.Name)
+		return "", event.NewFault(event.ClassPreflight, "preflight.arch", nil, "is", is, "says",
+			"amd64, arm64").On(n.Name)
 	}
 	return arch, nil
 }

@@ -30,7 +30,8 @@ func TestWhatIsWantedOfALog(t *testing.T) {
 	plan := event.PlanMade{Hosts: []event.Host{{Name: "a"}, {Name: "b"}},
 		Steps: []event.Step{{ID: "one/a", Host: "a"}, {ID: "one/b", Host: "b"}, {ID: "two/b", Host: "b"}}}
 	list := []event.Event{
-		event.RunStarted{}, event.HostState{Host: "b"}, event.Finding{Host: "a"}, plan, event.StepStarted{Step: "one/a"},
+		event.RunStarted{}, event.HostState{Host: "b"}, event.Finding{Host: "a"}, plan,
+		event.StepStarted{Step: "one/a"},
 		event.StepStarted{Step: "one/b"}, event.StepEnded{Step: "one/a"},
 		event.StepEnded{Step: "one/b", Outcome: event.Failed}, event.StepStarted{Step: "two/b"}, event.RunEnded{},
 	}

@@ -25,7 +25,8 @@ func TestProbe(t *testing.T) {
 		t.Error(stages, f.locked)
 	}
 	q.HostKeys = "whatever"
-	if _, err := Probe(t.Context(), q, d, nil); event.AsFault(err) == nil || event.AsFault(err).Code != "usage.host-keys" {
+	if _, err := Probe(t.Context(), q, d, nil); event.AsFault(err) == nil ||
+		event.AsFault(err).Code != "usage.host-keys" {
 		t.Error(err)
 	}
 	q.HostKeys, c.Eggo.PasswordFrom = "strict", "prompt"

@@ -49,7 +49,8 @@ func TestARunFromItsStartToItsEnd(t *testing.T) {
 		t.Errorf("%+v %+v", h.Run(), opened)
 	}
 	began, _ := first.Event.(event.RunStarted)
-	if began.Verb != "deploy" || began.Options == nil || began.Options.OnFailure != "skip" || began.File != q.Source.File {
+	if began.Verb != "deploy" || began.Options == nil || began.Options.OnFailure != "skip" ||
+		began.File != q.Source.File {
 		t.Errorf("%+v", began)
 	}
 	ended, _ := last.Event.(event.RunEnded)
@@ -178,7 +179,8 @@ func TestAStoppedRun(t *testing.T) {
 		}
 		close(begun)
 		res, err := h.Wait(t.Context())
-		if res.Outcome != event.Interrupted || event.AsFault(err) == nil || event.AsFault(err).Code != "run.interrupted" {
+		if res.Outcome != event.Interrupted || event.AsFault(err) == nil ||
+			event.AsFault(err).Code != "run.interrupted" {
 			t.Errorf("%s: %+v %v", how, res, err)
 		}
 		var end event.RunEnded

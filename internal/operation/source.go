@@ -92,7 +92,8 @@ func configOf(ctx context.Context, st Store, cluster string) (text []byte, path 
 	}
 	root := filepath.Dir(files.Dir())
 	if len(known) == 0 {
-		return nil, "", event.NewFault(event.ClassUsage, "usage.none-of-that-name", nil, "cluster", cluster, "dir", root)
+		return nil, "", event.NewFault(event.ClassUsage, "usage.none-of-that-name", nil, "cluster", cluster, "dir",
+			root)
 	}
 	return nil, "", event.NewFault(event.ClassUsage, "usage.no-cluster", nil,
 		"cluster", cluster, "dir", root, "known", strings.Join(known, ", "))

@@ -22,7 +22,8 @@ type own struct {
 
 func (o *own) Config() ([]byte, string, error) { return []byte(o.text), o.path, nil }
 
-// What was read before the lock was taken has to be what is there under it; a draft may differ, and so may another file.
+// What was read before the lock was taken has to be what is there under it; a draft may differ, and so may another
+// file.
 func TestADeployYamlThatIsChangedMeanwhile(t *testing.T) {
 	const file = "/var/lib/eggo/one/deploy.yaml"
 	for name, c := range map[string]struct {

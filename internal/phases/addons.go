@@ -21,8 +21,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
-// addons applies the network plugin, CoreDNS and what deploy.yaml lists. The network waits for every node's kube-proxy: a plugin that
-// starts before the kubernetes Service can be reached gives up and sits out a back-off of half a minute.
+// addons applies the network plugin, CoreDNS and what deploy.yaml lists. The network waits for every node's kube-proxy:
+// a plugin that starts before the kubernetes Service can be reached gives up and sits out a back-off of half a minute.
 func (r *run) addons() []*engine.Step {
 	needs := plan.IDs(plan.PhaseBootstrap, "proxy", nodes.Kubelets(r.Cluster))
 	manifests := plan.Step(plan.PhaseAddons, "manifests", "", needs)
@@ -79,7 +79,8 @@ func (r *run) addons() []*engine.Step {
 	dns.Check = func(ctx context.Context) (bool, error) { return r.AppliedAsset(ctx, manifest) }
 	dns.Apply = func(ctx context.Context) error {
 		if !r.anyNameserver() {
-			if err := r.Emit(event.Notice{Step: engine.StepID(ctx), Text: event.M("notice.no-nameserver")}); err != nil {
+			if err := r.Emit(event.Notice{Step: engine.StepID(ctx),
+				Text: event.M("notice.no-nameserver")}); err != nil {
 				return err
 			}
 		}
@@ -131,8 +132,8 @@ func setFlannelNetwork(o *unstructured.Unstructured, cidr string) bool {
 	return unstructured.SetNestedField(o.Object, out.String(), "data", "net-conf.json") == nil
 }
 
-// setFlannelInterface tells flannel to use the interface of the node's own address, unless it is told one already: by itself it takes that
-// of the default route, which on a machine with several is another one, or there is none.
+// setFlannelInterface tells flannel to use the interface of the node's own address, unless it is told one already: by
+// itself it takes that of the default route, which on a machine with several is another one, or there is none.
 func setFlannelInterface(o *unstructured.Unstructured) bool {
 	if o.GetKind() != "DaemonSet" || !strings.HasPrefix(o.GetName(), "kube-flannel") {
 		return false
@@ -154,21 +155,24 @@ func setFlannelInterface(o *unstructured.Unstructured) bool {
 		c["args"] = append(args, "--iface=$(HOST_IP)")
 		env, _ := c["env"].([]any)
 		if !slices.ContainsFunc(env, func(e any) bool { m, _ := e.(map[string]any); return m["name"] == "HOST_IP" }) {
-			c["env"] = append(env, map[string]any{"name": "HOST_IP", "valueFrom": map[string]any{"fieldRef": map[string]any{"fieldPath": "status.hostIP"}}})
+			c["env"] = append(env, map[string]any{"name": "HOST_IP",
+				"valueFrom": map[string]any{"fieldRef": map[string]any{"fieldPath": "status.hostIP"}}})
 		}
 		return unstructured.SetNestedSlice(o.Object, containers, path...) == nil
 	}
 	return false
 }
 
-// setCNIBinDir has a network plugin install its CNI plugin where the runtime looks: upstream's manifests name /opt/cni/bin.
+// setCNIBinDir has a network plugin install its CNI plugin where the runtime looks: upstream's manifests name
+// /opt/cni/bin.
 func setCNIBinDir(o *unstructured.Unstructured, dir string) bool {
 	path := []string{"spec", "template", "spec", "volumes"}
 	volumes, _, _ := unstructured.NestedSlice(o.Object, path...) // a copy
 	changed := false
 	for _, x := range volumes {
 		v, _ := x.(map[string]any)
-		if host, ok := v["hostPath"].(map[string]any); ok && host["path"] == layout.CNIBinDir && dir != layout.CNIBinDir {
+		if host, ok := v["hostPath"].(map[string]any); ok && host["path"] == layout.CNIBinDir &&
+			dir != layout.CNIBinDir {
 			host["path"], changed = dir, true
 		}
 	}

@@ -41,7 +41,8 @@ func asideRun(changes ...func(context.Context, string) error) *run {
 	cp := func(name, ip string) config.Node {
 		return config.Node{Name: name, IP: netip.MustParseAddr(ip), Roles: []bundle.Role{bundle.ControlPlane}}
 	}
-	c := &config.Cluster{Name: "mine", LBPort: 8443, Nodes: []config.Node{cp("m1", "192.0.2.11"), cp("m2", "192.0.2.12")}}
+	c := &config.Cluster{Name: "mine", LBPort: 8443,
+		Nodes: []config.Node{cp("m1", "192.0.2.11"), cp("m2", "192.0.2.12")}}
 	emit := func(event.Event) error { return nil }
 	r := newRun(Env{Cluster: c, Now: time.Now, Emit: emit})
 	for i, change := range changes {
@@ -88,7 +89,9 @@ func TestAServerThatWasNotPutBackIsNotDone(t *testing.T) {
 		return nil
 	})
 	n := r.Cluster.Nodes[0]
-	r.SetNode(n.Name, node.New(&teller{name: n.Name, change: func(context.Context, string) error { return nil }}, r.Emit))
+	r.SetNode(n.Name, node.New(&teller{name: n.Name, change: func(context.Context, string) error {
+		return nil
+	}}, r.Emit))
 	if err := r.InTurn(t.Context(), "apiserver", n.Name, func(ctx context.Context) error {
 		return r.aside(ctx, n, func(context.Context) error { return nil })
 	}); err == nil || !r.Unproven("apiserver", n.Name) {

@@ -24,15 +24,17 @@ import (
 const (
 	balancerConf = "/etc/eggo/nginx-lb.conf"
 	balancerUnit = "eggo-lb.service"
-	nginxMask    = layout.UnitDir + "nginx.service" // a link to /dev/null, so that the package's own service does not start with its installation
+	// a link to /dev/null, so that the package's own service does not start with its installation
+	nginxMask = layout.UnitDir + "nginx.service"
 )
 
-// balancer passes TCP connections on to the API servers: nginx's stream module from the distribution's package, with a unit and a
-// configuration of ours. Nodes join through it, so it must answer before.
+// balancer passes TCP connections on to the API servers: nginx's stream module from the distribution's package, with a
+// unit and a configuration of ours. Nodes join through it, so it must answer before.
 func (r *run) balancer() []*engine.Step {
 	var steps []*engine.Step
 	for _, n := range r.Cluster.With(bundle.LoadBalancer) {
-		s := plan.Step(plan.PhaseBalancer, "start", n.Name, []string{plan.ID(plan.PhaseInfra, "packages", n.Name), plan.ID(plan.PhaseInfra, "system", n.Name)})
+		s := plan.Step(plan.PhaseBalancer, "start", n.Name,
+			[]string{plan.ID(plan.PhaseInfra, "packages", n.Name), plan.ID(plan.PhaseInfra, "system", n.Name)})
 		s.Retry = engine.Retry{Tries: 2, Delay: 2 * time.Second}
 		s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (done bool, err error) {
 			err = r.balancing(ctx, func() error {
@@ -57,7 +59,9 @@ func (r *run) balancer() []*engine.Step {
 			})
 		})
 		ready := plan.Step(plan.PhaseBalancer, "ready", n.Name, []string{s.ID, plan.ID(plan.PhaseControl, "ready", "")})
-		ready.Verify = r.On(n.Name, func(ctx context.Context, nd *node.Node) error { return r.balancerAnswers(ctx, n, nd) })
+		ready.Verify = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
+			return r.balancerAnswers(ctx, n, nd)
+		})
 		ready.Retry = engine.Retry{Tries: 30, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}
 		ready.Timeout = 30 * time.Second
 		steps = append(steps, s, ready)
@@ -67,25 +71,28 @@ func (r *run) balancer() []*engine.Step {
 
 // joinable are the steps after which nodes can join through the cluster's endpoint.
 func (r *run) joinable() []string {
-	return append([]string{plan.ID(plan.PhaseControl, "rights", "")}, plan.IDs(plan.PhaseBalancer, "ready", r.Cluster.With(bundle.LoadBalancer))...)
+	return append([]string{plan.ID(plan.PhaseControl, "rights", "")},
+		plan.IDs(plan.PhaseBalancer, "ready", r.Cluster.With(bundle.LoadBalancer))...)
 }
 
 // debianLeaves: what nginx-common makes beside its files, and leaves behind when it is purged.
 const debianLeaves = "for p in /var/www /var/www/html; do [ -e $p ] || rec dir $p absent; done\n" +
 	"[ -e /var/www/html/index.nginx-debian.html ] || rec file /var/www/html/index.nginx-debian.html absent\n"
 
-// maskNginx keeps the package's own service from starting when the package is installed. An nginx that is there already is somebody's, and
-// stays as it is.
+// maskNginx keeps the package's own service from starting when the package is installed. An nginx that is there already
+// is somebody's, and stays as it is.
 func (r *run) maskNginx(n config.Node) *engine.Step {
 	s := plan.Step(plan.PhaseInfra, "mask-nginx", n.Name, []string{plan.ID(plan.PhaseInfra, "claim", n.Name)})
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
-		out, err := nd.Query(ctx, "if [ -L "+nginxMask+" ] && [ \"$(readlink "+nginxMask+")\" = /dev/null ]; then echo masked\n"+
+		out, err := nd.Query(ctx, "if [ -L "+nginxMask+" ] && [ \"$(readlink "+nginxMask+
+			")\" = /dev/null ]; then echo masked\n"+
 			"elif [ -e /usr/sbin/nginx ] && ! grep -qs '^package\tnginx\t' "+node.Dir+"/record; then echo theirs; fi\n")
 		return strings.TrimSpace(out) != "", err
 	})
 	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.mask", "unit", "nginx.service"),
-			Script: debianLeaves + "own " + nginxMask + "\nln -sfn /dev/null " + nginxMask + "\nsystemctl daemon-reload\nsystemctl stop nginx.service 2>/dev/null || true\n"})
+			Script: debianLeaves + "own " + nginxMask + "\nln -sfn /dev/null " + nginxMask +
+				"\nsystemctl daemon-reload\nsystemctl stop nginx.service 2>/dev/null || true\n"})
 		return err
 	})
 	return s
@@ -93,7 +100,9 @@ func (r *run) maskNginx(n config.Node) *engine.Step {
 
 // balancerService asks the machine's nginx how it was built, and writes what it needs.
 func (r *run) balancerService(ctx context.Context, nd *node.Node) (node.Service, error) {
-	out, err := nd.Query(ctx, "nginx=$(command -v nginx || echo /usr/sbin/nginx); [ -x \"$nginx\" ] || exit 0\necho \"program $nginx\"\n\"$nginx\" -V 2>&1\nif [ -s /proc/net/if_inet6 ]; then echo ipv6; fi\n")
+	out, err := nd.Query(ctx,
+		"nginx=$(command -v nginx || echo /usr/sbin/nginx); [ -x \"$nginx\" ] || exit 0\necho \"program $nginx\"\n"+
+			"\"$nginx\" -V 2>&1\nif [ -s /proc/net/if_inet6 ]; then echo ipv6; fi\n")
 	if err != nil {
 		return node.Service{}, err
 	}
@@ -106,7 +115,8 @@ func (r *run) balancerService(ctx context.Context, nd *node.Node) (node.Service,
 		servers = append(servers, server{apiAddr(n), r.isDown(n.Name)})
 	}
 	return node.Service{Unit: balancerUnit, Reload: true, Files: []node.File{
-		layout.PlainFile(balancerConf, built.conf(r.Cluster.LBPort, servers)), layout.PlainFile(layout.UnitDir+balancerUnit, built.unit()),
+		layout.PlainFile(balancerConf, built.conf(r.Cluster.LBPort, servers)),
+		layout.PlainFile(layout.UnitDir+balancerUnit, built.unit()),
 	}}, nil
 }
 
@@ -164,7 +174,8 @@ func (n nginx) conf(port int, servers []server) []byte {
 	if n.module != "" {
 		fmt.Fprintf(&b, "load_module %q;\n", n.module)
 	}
-	b.WriteString("worker_processes 2;\nworker_rlimit_nofile 16384;\npid /run/eggo-lb/nginx.pid;\nerror_log stderr warn;\nevents {\n    worker_connections 8192;\n}\nstream {\n    upstream apiservers {\n        least_conn;\n")
+	b.WriteString("worker_processes 2;\nworker_rlimit_nofile 16384;\npid /run/eggo-lb/nginx.pid;\nerror_log stderr " +
+		"warn;\nevents {\n    worker_connections 8192;\n}\nstream {\n    upstream apiservers {\n        least_conn;\n")
 	for _, how := range []string{"max_fails=1 fail_timeout=5s", "max_fails=0 backup"} {
 		for _, s := range servers {
 			down := ""
@@ -179,12 +190,13 @@ func (n nginx) conf(port int, servers []server) []byte {
 	if n.ipv6 {
 		fmt.Fprintf(&b, "        listen [::]:%d ipv6only=on so_keepalive=on;\n", port)
 	}
-	b.WriteString("        proxy_pass apiservers;\n        proxy_connect_timeout 2s;\n        proxy_timeout 24h;\n        proxy_socket_keepalive on;\n    }\n}\n")
+	b.WriteString("        proxy_pass apiservers;\n        proxy_connect_timeout 2s;\n        proxy_timeout 24h;\n  " +
+		"      proxy_socket_keepalive on;\n    }\n}\n")
 	return []byte(b.String())
 }
 
-// unit starts nginx with our configuration and no other. It is started when nginx listens; a reload tries the new configuration first and
-// lets the connections that are open go on.
+// unit starts nginx with our configuration and no other. It is started when nginx listens; a reload tries the new
+// configuration first and lets the connections that are open go on.
 func (n nginx) unit() []byte {
 	program := systemd.ExecPath(n.program)
 	return []byte(`# Written by Eggo; removed by eggo-tui cleanup.
@@ -219,7 +231,8 @@ func (r *run) balancerAnswers(ctx context.Context, n config.Node, nd *node.Node)
 	if err == nil {
 		return nil
 	}
-	f := event.NewFault(event.ClassFailed, "balancer.silent", clients.Unready(err), "port", strconv.Itoa(r.Cluster.LBPort), "log", r.lastWords(ctx, nd, balancerUnit)).On(n.Name)
+	f := event.NewFault(event.ClassFailed, "balancer.silent", clients.Unready(err), "port",
+		strconv.Itoa(r.Cluster.LBPort), "log", r.lastWords(ctx, nd, balancerUnit)).On(n.Name)
 	f.Retry = true
 	return f
 }

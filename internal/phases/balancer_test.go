@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestTheBalancerNeverGivesUpEveryServer: a server that failed is left alone for a while, but there is always a way to each: nginx refuses
-// everybody while all servers of a group are left alone, as when one is restarted right after the other.
+// TestTheBalancerNeverGivesUpEveryServer: a server that failed is left alone for a while, but there is always a way to
+// each: nginx refuses everybody while all servers of a group are left alone, as when one is restarted right after the
+// other.
 func TestTheBalancerNeverGivesUpEveryServer(t *testing.T) {
 	servers := []string{"192.0.2.11:6443", "192.0.2.12:6443", "192.0.2.13:6443"}
 	var list []server
@@ -15,7 +16,8 @@ func TestTheBalancerNeverGivesUpEveryServer(t *testing.T) {
 	}
 	conf := string(nginx{}.conf(8443, list))
 	for _, s := range servers {
-		for _, want := range []string{"server " + s + " max_fails=1 fail_timeout=5s;\n", "server " + s + " max_fails=0 backup;\n"} {
+		for _, want := range []string{"server " + s + " max_fails=1 fail_timeout=5s;\n",
+			"server " + s + " max_fails=0 backup;\n"} {
 			if strings.Count(conf, want) != 1 {
 				t.Errorf("%q does not stand there once:\n%s", want, conf)
 			}

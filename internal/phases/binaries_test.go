@@ -18,7 +18,8 @@ import (
 )
 
 // runners are the units whose program comes out of the bundle.
-var runners = []string{"etcd.service", "kube-apiserver.service", "kube-controller-manager.service", "kube-scheduler.service",
+var runners = []string{"etcd.service", "kube-apiserver.service", "kube-controller-manager.service",
+	"kube-scheduler.service",
 	"kubelet.service", "kube-proxy.service"}
 
 // afterCrash is what a unit that dies in this moment is started from again.
@@ -91,7 +92,8 @@ func TestAChangedBinaryTakesEffectInTurn(t *testing.T) {
 		t.Errorf("the second deploy: %v, changed %v: %+v", err, sum.Changed, changes)
 	}
 	for path, what := range tree(t, l) {
-		if strings.Contains(path, "/root/opt/eggo/") && strings.Contains(what, "program ") && !strings.Contains(what, "again") {
+		if strings.Contains(path, "/root/opt/eggo/") && strings.Contains(what, "program ") &&
+			!strings.Contains(what, "again") {
 			t.Errorf("the old version is left: %s: %s", path, what)
 		}
 	}
@@ -183,7 +185,8 @@ func TestAnAPIServerIsRestartedAside(t *testing.T) {
 	}
 	for i := 0; i < 6; i += 3 {
 		m, _, _ := strings.Cut(told[i], " ")
-		if !slices.Equal(told[i:i+3], []string{m + " change.balancer-down", m + " change.start", m + " change.balancer-up"}) {
+		if !slices.Equal(told[i:i+3], []string{m + " change.balancer-down", m + " change.start",
+			m + " change.balancer-up"}) {
 			t.Errorf("%v", told)
 		}
 	}
@@ -248,7 +251,8 @@ func TestNodesOfAnEarlierVersion(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	if to, err := os.Readlink(l.Nodes["w1"].Path("/usr/local/bin/kubelet")); err != nil || !strings.Contains(to, "/opt/eggo/kubelet-") {
+	if to, err := os.Readlink(l.Nodes["w1"].Path("/usr/local/bin/kubelet")); err != nil ||
+		!strings.Contains(to, "/opt/eggo/kubelet-") {
 		t.Error(to, err)
 	}
 	if b, sum, err := run(t, l, phases.Deploy); err != nil || len(of[event.Change](b)) > 0 {
@@ -301,7 +305,8 @@ func TestAPlanOfAChangedBinaryNamesBothVersions(t *testing.T) {
 	for _, c := range of[event.Change](b) {
 		a := c.Desc.Args
 		if c.Host == "w1" {
-			switched = switched || c.Desc.Key == "change.switch" && a["was"] == version && strings.HasPrefix(a["to"], "kubelet-") && a["to"] != version
+			switched = switched || c.Desc.Key == "change.switch" && a["was"] == version &&
+				strings.HasPrefix(a["to"], "kubelet-") && a["to"] != version
 			removed = removed || c.Desc.Key == "change.remove" && a["path"] == "/opt/eggo/"+version
 		}
 	}
@@ -345,7 +350,8 @@ func TestStatusNamesTheVersionsOfBinaries(t *testing.T) {
 		must(t, err)
 		return s
 	}
-	if s := status(); !s.Healthy || len(s.Drift) > 0 || len(s.Nodes[1].Binaries) != 2 || s.Nodes[1].Binaries[0].Linked == "" {
+	if s := status(); !s.Healthy || len(s.Drift) > 0 || len(s.Nodes[1].Binaries) != 2 ||
+		s.Nodes[1].Binaries[0].Linked == "" {
 		t.Errorf("%+v", s)
 	}
 	must(t, l.Rebuild("again"))
@@ -417,8 +423,10 @@ func TestALinkIsNotSwitchedWhereOthersMayWrite(t *testing.T) {
 	for _, e := range of[event.StepEnded](b) {
 		refused = refused || e.Fault != nil && e.Fault.Code == "node.place-open"
 	}
-	if is := l.Nodes["w1"].Runs("kubelet.service"); !refused || is != "program kubelet" || afterCrash(l.Nodes["w1"], "kubelet.service") != is {
-		t.Errorf("refused %v, %q runs, and a crash would start %q", refused, is, afterCrash(l.Nodes["w1"], "kubelet.service"))
+	if is := l.Nodes["w1"].Runs("kubelet.service"); !refused || is != "program kubelet" ||
+		afterCrash(l.Nodes["w1"], "kubelet.service") != is {
+		t.Errorf("refused %v, %q runs, and a crash would start %q", refused, is,
+			afterCrash(l.Nodes["w1"], "kubelet.service"))
 	}
 }
 
@@ -430,7 +438,8 @@ func TestAVersionThatIsGoneIsNotSwitchedTo(t *testing.T) {
 	w, b := l.Nodes["w1"], &book{}
 	o := quick(b)
 	_, err := engine.Run(t.Context(), phases.Deploy(l.Env(func(e event.Event) error {
-		if c, ok := e.(event.Change); ok && c.Host == "w1" && c.Desc.Key == "change.switch" && c.Desc.Args["path"] == "/usr/local/bin/kubelet" {
+		if c, ok := e.(event.Change); ok && c.Host == "w1" && c.Desc.Key == "change.switch" &&
+			c.Desc.Args["path"] == "/usr/local/bin/kubelet" {
 			must(t, os.RemoveAll(w.Path("/opt/eggo/"+c.Desc.Args["to"])))
 		}
 		return b.emit(e)
@@ -442,7 +451,8 @@ func TestAVersionThatIsGoneIsNotSwitchedTo(t *testing.T) {
 	for _, e := range of[event.StepEnded](b) {
 		gone = gone || e.Fault != nil && e.Fault.Code == "node.no-binary"
 	}
-	if !gone || w.Runs("kubelet.service") != "program kubelet" || afterCrash(w, "kubelet.service") != "program kubelet" {
+	if !gone || w.Runs("kubelet.service") != "program kubelet" ||
+		afterCrash(w, "kubelet.service") != "program kubelet" {
 		t.Errorf("%v: %q runs", gone, w.Runs("kubelet.service"))
 	}
 }

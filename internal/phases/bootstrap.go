@@ -28,8 +28,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
-// bootstrap joins every kubelet by TLS bootstrapping: a token that can only ask for a certificate, and the certificate approved by the
-// controller manager.
+// bootstrap joins every kubelet by TLS bootstrapping: a token that can only ask for a certificate, and the certificate
+// approved by the controller manager.
 func (r *run) bootstrap() []*engine.Step {
 	kubelets := nodes.Kubelets(r.Cluster)
 	token := plan.Step(plan.PhaseBootstrap, "token", "", r.joinable())
@@ -46,10 +46,13 @@ func (r *run) bootstrap() []*engine.Step {
 	token.Apply = r.makeToken
 	steps := []*engine.Step{token}
 	for _, n := range kubelets {
-		ready := []string{token.ID, plan.Programs(n, plan.GroupNode), plan.ID(plan.PhaseInfra, "system", n.Name), plan.ID(plan.PhaseInfra, "load-images", n.Name)}
-		kubelet := r.service(component{phase: plan.PhaseBootstrap, what: "kubelet", make: r.kubeletService, probe: r.kubeletWell(n)}, n, ready)
+		ready := []string{token.ID, plan.Programs(n, plan.GroupNode), plan.ID(plan.PhaseInfra, "system", n.Name),
+			plan.ID(plan.PhaseInfra, "load-images", n.Name)}
+		kubelet := r.service(component{phase: plan.PhaseBootstrap, what: "kubelet", make: r.kubeletService,
+			probe: r.kubeletWell(n)}, n, ready)
 		running, apply := kubelet.Check, kubelet.Apply
-		// A kubelet that has not joined may hold a token that has ended since: then it is given the new one and started anew.
+		// A kubelet that has not joined may hold a token that has ended since: then it is given the new one and started
+		// anew.
 		kubelet.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 			if ok, err := running(ctx); !ok || err != nil {
 				return false, err
@@ -73,10 +76,13 @@ func (r *run) bootstrap() []*engine.Step {
 		joined.Apply = func(ctx context.Context) error { return r.join(ctx, n) }
 		joined.Timeout = 2 * time.Minute
 		joined.Retry = engine.Retry{Tries: 60, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}
-		// kube-proxy asks for its Node object first, and sits out a back-off of up to half a minute when it is not there yet.
+		// kube-proxy asks for its Node object first, and sits out a back-off of up to half a minute when it is not
+		// there yet.
 		proxy := r.service(component{phase: plan.PhaseBootstrap, what: "proxy", make: r.proxyService,
-			probe: wait.Answers("http://"+net.JoinHostPort(n.IP.String(), "10256")+"/healthz", "kube-proxy.service")}, n, []string{joined.ID})
-		proxy.Apply = r.Announce(n, proxy.Apply, "notice.no-conntrack", func(f *facts.Facts) bool { return !f.Conntrack })
+			probe: wait.Answers("http://"+net.JoinHostPort(n.IP.String(), "10256")+"/healthz", "kube-proxy.service")},
+			n, []string{joined.ID})
+		proxy.Apply = r.Announce(n, proxy.Apply, "notice.no-conntrack",
+			func(f *facts.Facts) bool { return !f.Conntrack })
 		steps = append(steps, kubelet, joined, proxy)
 		if r.Cluster.KubeletServing {
 			steps = append(steps, r.serving(n, joined.ID))
@@ -142,7 +148,8 @@ func (r *run) makeToken(ctx context.Context) error {
 			"usage-bootstrap-authentication": "true", "auth-extra-groups": "system:bootstrappers:eggo",
 		},
 	}
-	_, err := r.API().CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, secret, metav1.CreateOptions{FieldManager: layout.FieldManager})
+	_, err := r.API().CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, secret,
+		metav1.CreateOptions{FieldManager: layout.FieldManager})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return clients.Fault(err)
 	}
@@ -167,7 +174,8 @@ func (r *run) handToken(ctx context.Context, nd *node.Node) error {
 	return err
 }
 
-// kubeletWell waits for the health probe of a kubelet that has joined; one that has not waits for its certificate first.
+// kubeletWell waits for the health probe of a kubelet that has joined; one that has not waits for its certificate
+// first.
 func (r *run) kubeletWell(n config.Node) func(context.Context, *node.Node) error {
 	healthy := wait.Answers("http://127.0.0.1:10248/healthz", "kubelet.service")
 	return func(ctx context.Context, nd *node.Node) error {
@@ -178,13 +186,14 @@ func (r *run) kubeletWell(n config.Node) func(context.Context, *node.Node) error
 	}
 }
 
-// serverLine is the line of the kubelet's own kubeconfig that names the cluster's endpoint. The kubelet writes the file when it joins, from
-// the one with the token, and never looks at it again; so a new endpoint is told by us.
+// serverLine is the line of the kubelet's own kubeconfig that names the cluster's endpoint. The kubelet writes the file
+// when it joins, from the one with the token, and never looks at it again; so a new endpoint is told by us.
 func (r *run) serverLine() string { return "    server: https://" + r.Cluster.Endpoint }
 
 // knowsEndpoint says whether a kubelet that has joined was told the endpoint that counts.
 func (r *run) knowsEndpoint(ctx context.Context, nd *node.Node) (bool, error) {
-	out, err := nd.Query(ctx, "if [ -s "+layout.KubeletConf+" ] && grep -q '^ *server: ' "+layout.KubeletConf+"; then sed -n 's/^ *server: */server /p' "+layout.KubeletConf+"; fi")
+	out, err := nd.Query(ctx, "if [ -s "+layout.KubeletConf+" ] && grep -q '^ *server: ' "+layout.KubeletConf+
+		"; then sed -n 's/^ *server: */server /p' "+layout.KubeletConf+"; fi")
 	return out == "" || strings.TrimSpace(out) == "server https://"+r.Cluster.Endpoint, err
 }
 
@@ -192,8 +201,11 @@ func (r *run) tellEndpoint(ctx context.Context, nd *node.Node) error {
 	if ok, err := r.knowsEndpoint(ctx, nd); ok || err != nil {
 		return err
 	}
-	_, err := nd.Change(ctx, node.Change{Desc: event.M("change.endpoint", "path", layout.KubeletConf, "endpoint", r.Cluster.Endpoint), Env: map[string]string{"LINE": r.serverLine()},
-		Script: "rm -f $D/applied/kubelet.service\n(umask 077; awk '/^ *server: / {print ENVIRON[\"LINE\"]; next} {print}' " + layout.KubeletConf + " >" + layout.KubeletConf + ".eggo-new)\nsync " + layout.KubeletConf + ".eggo-new 2>/dev/null || sync\nmv -f " + layout.KubeletConf + ".eggo-new " + layout.KubeletConf + "\n"})
+	_, err := nd.Change(ctx, node.Change{Desc: event.M("change.endpoint", "path", layout.KubeletConf, "endpoint",
+		r.Cluster.Endpoint), Env: map[string]string{"LINE": r.serverLine()},
+		Script: "rm -f $D/applied/kubelet.service\n(umask 077; awk '/^ *server: / {print ENVIRON[\"LINE\"]; next} " +
+			"{print}' " + layout.KubeletConf + " >" + layout.KubeletConf + ".eggo-new)\nsync " + layout.KubeletConf +
+			".eggo-new 2>/dev/null || sync\nmv -f " + layout.KubeletConf + ".eggo-new " + layout.KubeletConf + "\n"})
 	return err
 }
 
@@ -240,7 +252,8 @@ func (r *run) join(ctx context.Context, n config.Node) error {
 		if err := r.registerAgain(ctx, n, nd); err != nil {
 			return err
 		}
-		f := event.NewFault(event.ClassFailed, "bootstrap.not-registered", nil, "log", r.lastWords(ctx, nd, "kubelet.service")).On(n.Name)
+		f := event.NewFault(event.ClassFailed, "bootstrap.not-registered", nil, "log",
+			r.lastWords(ctx, nd, "kubelet.service")).On(n.Name)
 		f.Retry = true
 		return f
 	}
@@ -253,9 +266,11 @@ func (r *run) join(ctx context.Context, n config.Node) error {
 	if err := r.dropStalePods(ctx, obj); err != nil {
 		return err
 	}
-	if out, err := nd.Query(ctx, "[ -e "+layout.BootstrapConf+" ] && echo token || true"); err != nil || strings.TrimSpace(out) == "" {
+	if out, err := nd.Query(ctx, "[ -e "+layout.BootstrapConf+" ] && echo token || true"); err != nil ||
+		strings.TrimSpace(out) == "" {
 		return err
 	}
-	_, err = nd.Change(ctx, node.Change{Desc: event.M("change.remove", "path", layout.BootstrapConf), Script: "rm -f " + layout.BootstrapConf + "\n"})
+	_, err = nd.Change(ctx, node.Change{Desc: event.M("change.remove", "path", layout.BootstrapConf),
+		Script: "rm -f " + layout.BootstrapConf + "\n"})
 	return err
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 )
 
-// judgeSystem says why no bundle serves a machine: there is none of its architecture, none for its operating system, or no package manager
-// that could install from one. What is wrong with a bundle itself is told of the bundle.
+// judgeSystem says why no bundle serves a machine: there is none of its architecture, none for its operating system, or
+// no package manager that could install from one. What is wrong with a bundle itself is told of the bundle.
 func (r *run) judgeSystem(n config.Node, f *facts.Facts) []event.Finding {
 	list := r.Candidates(n)
 	is := f.OS["PRETTY_NAME"]
@@ -23,8 +23,10 @@ func (r *run) judgeSystem(n config.Node, f *facts.Facts) []event.Finding {
 		return nil // the one of its architecture could not be staged
 	case len(list) == 0:
 		return []event.Finding{finding(event.Error, n.Name, "no-bundle", "arch", n.Arch)}
-	case f.PackageManager() == "" && slices.ContainsFunc(list, func(b Bundle) bool { return b.Manifest().OS.Family == f.Family() }):
-		return []event.Finding{finding(event.Error, n.Name, "no-packager", "is", event.Clean(is), "programs", map[string]string{facts.FamilyDebian: "apt-get", facts.FamilyRPM: "dnf, yum"}[f.Family()])}
+	case f.PackageManager() == "" && slices.ContainsFunc(list,
+		func(b Bundle) bool { return b.Manifest().OS.Family == f.Family() }):
+		return []event.Finding{finding(event.Error, n.Name, "no-packager", "is", event.Clean(is), "programs",
+			map[string]string{facts.FamilyDebian: "apt-get", facts.FamilyRPM: "dnf, yum"}[f.Family()])}
 	}
 	return []event.Finding{finding(event.Error, n.Name, "os", "is", event.Clean(is), "for", systemsOf(list))}
 }
@@ -41,7 +43,8 @@ func (r *run) judgeBundles() []event.Finding {
 		}
 		m := b.Manifest()
 		add := func(code string, kv ...string) {
-			all = append(all, event.Finding{Severity: event.Error, Fault: *event.NewFault(event.ClassBundle, "bundle."+code, nil, kv...)})
+			all = append(all, event.Finding{Severity: event.Error,
+				Fault: *event.NewFault(event.ClassBundle, "bundle."+code, nil, kv...)})
 		}
 		if s.Arch != "" && m.Arch != s.Arch {
 			add("wrong-arch", "bundle", m.Name, "got", m.Arch, "want", s.Arch, "arch", s.Arch)
@@ -56,7 +59,8 @@ func (r *run) judgeBundles() []event.Finding {
 		if first == nil {
 			first = b
 		} else if was := first.Manifest(); was.Kubernetes != m.Kubernetes {
-			add("versions", "bundle", first.Manifest().Name, "other", m.Name, "version", was.Kubernetes, "other_version", m.Kubernetes)
+			add("versions", "bundle", first.Manifest().Name, "other", m.Name, "version", was.Kubernetes,
+				"other_version", m.Kubernetes)
 		}
 		all = append(all, r.judgeBundle(b, roles)...)
 	}
@@ -74,7 +78,8 @@ func (r *run) judgeBundle(b Bundle, roles []bundle.Role) []event.Finding {
 	out = append(out, r.judgeVersion(m)...)
 	out = append(out, r.judgeRuntime(m.Arch, m)...)
 	out = append(out, r.judgeDNS(m.Arch, m)...)
-	// Images are for machines with a kubelet; what a bundle for members of etcd and load balancers alone lacks of them, nobody misses.
+	// Images are for machines with a kubelet; what a bundle for members of etcd and load balancers alone lacks of them,
+	// nobody misses.
 	var needed []string
 	if slices.Contains(roles, bundle.ControlPlane) || slices.Contains(roles, bundle.Worker) {
 		needed = append(needed, r.PauseImage(m))

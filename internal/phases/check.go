@@ -19,7 +19,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
-// check proves that the cluster is what deploy.yaml says: every node Ready in the right version, the system's workloads rolled out.
+// check proves that the cluster is what deploy.yaml says: every node Ready in the right version, the system's workloads
+// rolled out.
 func (r *run) check() []*engine.Step {
 	addons := []string{plan.ID(plan.PhaseAddons, "manifests", ""), plan.ID(plan.PhaseAddons, "dns", "")}
 	nodes := plan.Step(plan.PhaseCheck, "nodes", "", addons)
@@ -35,7 +36,8 @@ func (r *run) check() []*engine.Step {
 	return append([]*engine.Step{nodes, system, control}, r.retire([]string{nodes.ID, system.ID, control.ID})...)
 }
 
-// controlWell wants every member of etcd, every API server and the load balancer to answer, now that all is restarted that had to be.
+// controlWell wants every member of etcd, every API server and the load balancer to answer, now that all is restarted
+// that had to be.
 func (r *run) controlWell(ctx context.Context) error {
 	if err := r.etcdHealth(ctx); err != nil {
 		return err
@@ -69,7 +71,8 @@ func (r *run) nodesReady(ctx context.Context) error {
 			return wait.Again("check.node-not-ready", "why", event.Clean(why)).On(n.Name)
 		}
 		if want := r.BundleOf(n).Manifest().Kubernetes; obj.Status.NodeInfo.KubeletVersion != want {
-			return event.NewFault(event.ClassFailed, "check.version", nil, "is", obj.Status.NodeInfo.KubeletVersion, "want", want).On(n.Name)
+			return event.NewFault(event.ClassFailed, "check.version", nil, "is", obj.Status.NodeInfo.KubeletVersion,
+				"want", want).On(n.Name)
 		}
 	}
 	return nil
@@ -102,8 +105,10 @@ func (r *run) systemReady(ctx context.Context) error {
 			continue
 		}
 		s := d.Status
-		if want := s.DesiredNumberScheduled - r.SkippedCount(); d.Generation != s.ObservedGeneration || s.NumberReady < want || s.UpdatedNumberScheduled < want || s.DesiredNumberScheduled == 0 {
-			return wait.Again("check.workload", "what", "DaemonSet "+d.Namespace+"/"+d.Name, "ready", fmt.Sprintf("%d/%d", s.NumberReady, s.DesiredNumberScheduled))
+		if want := s.DesiredNumberScheduled - r.SkippedCount(); d.Generation != s.ObservedGeneration ||
+			s.NumberReady < want || s.UpdatedNumberScheduled < want || s.DesiredNumberScheduled == 0 {
+			return wait.Again("check.workload", "what", "DaemonSet "+d.Namespace+"/"+d.Name, "ready",
+				fmt.Sprintf("%d/%d", s.NumberReady, s.DesiredNumberScheduled))
 		}
 	}
 	deps, err := r.API().AppsV1().Deployments("").List(ctx, metav1.ListOptions{})
@@ -112,7 +117,8 @@ func (r *run) systemReady(ctx context.Context) error {
 	}
 	for _, d := range deps.Items {
 		if (systemNamespace(d.Namespace) || ours[d.Namespace]) && !rolledOut(d) {
-			return wait.Again("check.workload", "what", "Deployment "+d.Namespace+"/"+d.Name, "ready", fmt.Sprintf("%d/%d", d.Status.ReadyReplicas, d.Status.Replicas))
+			return wait.Again("check.workload", "what", "Deployment "+d.Namespace+"/"+d.Name, "ready",
+				fmt.Sprintf("%d/%d", d.Status.ReadyReplicas, d.Status.Replicas))
 		}
 	}
 	return nil
@@ -125,7 +131,8 @@ func rolledOut(d appsv1.Deployment) bool {
 	if d.Spec.Replicas != nil {
 		want = *d.Spec.Replicas
 	}
-	return d.Generation == d.Status.ObservedGeneration && d.Status.UpdatedReplicas >= want && d.Status.ReadyReplicas >= want && d.Status.Replicas == want
+	return d.Generation == d.Status.ObservedGeneration && d.Status.UpdatedReplicas >= want &&
+		d.Status.ReadyReplicas >= want && d.Status.Replicas == want
 }
 
 // podRoutes: flannel has the node's lease and a route to every other node's pods.
@@ -134,7 +141,8 @@ func (r *run) podRoutes(ctx context.Context, nd *node.Node) error {
 	if err != nil {
 		return clients.Fault(err)
 	}
-	out, err := nd.Query(ctx, "[ -s /run/flannel/subnet.env ] && echo lease || true\nip -4 route show 2>/dev/null || true\n")
+	out, err := nd.Query(ctx,
+		"[ -s /run/flannel/subnet.env ] && echo lease || true\nip -4 route show 2>/dev/null || true\n")
 	if err != nil {
 		return err
 	}
@@ -142,7 +150,8 @@ func (r *run) podRoutes(ctx context.Context, nd *node.Node) error {
 		return wait.Again("check.no-lease").On(nd.Name())
 	}
 	for _, o := range list.Items {
-		if o.Name != nd.Name() && !r.Skipped(o.Name) && o.Spec.PodCIDR != "" && !strings.Contains(out, o.Spec.PodCIDR+" via") {
+		if o.Name != nd.Name() && !r.Skipped(o.Name) && o.Spec.PodCIDR != "" &&
+			!strings.Contains(out, o.Spec.PodCIDR+" via") {
 			return wait.Again("check.no-route", "cidr", o.Spec.PodCIDR, "other", o.Name).On(nd.Name())
 		}
 	}

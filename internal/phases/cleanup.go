@@ -22,8 +22,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
-// Cleanup plans the removal of what was recorded on every node. With purge also the runtime's store and what daemons made by themselves.
-// Where cluster and machines go together, workers stop before control planes and these before etcd.
+// Cleanup plans the removal of what was recorded on every node. With purge also the runtime's store and what daemons
+// made by themselves. Where cluster and machines go together, workers stop before control planes and these before etcd.
 func Cleanup(env Env, purge bool) *engine.Plan {
 	r := newRun(env)
 	state := plan.Step(plan.PhaseClean, "state", "", plan.IDs(plan.PhaseClean, "record", r.Cluster.Nodes))
@@ -31,8 +31,9 @@ func Cleanup(env Env, purge bool) *engine.Plan {
 	return r.cleanup(purge, state)
 }
 
-// CleanNodes plans the same for some machines alone. No other machine is asked or told, and the cluster, if it lives, is not either: it is
-// for machines whose cluster is gone, or has gone on without them. The machines' own scripts and the hooks of the command line run on them.
+// CleanNodes plans the same for some machines alone. No other machine is asked or told, and the cluster, if it lives,
+// is not either: it is for machines whose cluster is gone, or has gone on without them. The machines' own scripts and
+// the hooks of the command line run on them.
 func CleanNodes(env Env, nodes []config.Node, purge bool) *engine.Plan {
 	c := *env.Cluster
 	c.Nodes = nodes
@@ -88,15 +89,16 @@ func stopRank(n config.Node) int {
 	return 0
 }
 
-// judgeCleanup refuses a node of another cluster, one where another run is at work, and one that does not let us in; one that is gone does
-// not stop the cleanup of the others.
+// judgeCleanup refuses a node of another cluster, one where another run is at work, and one that does not let us in;
+// one that is gone does not stop the cleanup of the others.
 func (r *run) judgeCleanup() error {
 	all := r.judgeForgotten()
 	for _, n := range r.Cluster.Nodes {
 		f := r.Fact(n.Name)
 		switch {
 		case f == nil:
-			if why := r.Failure(n.Name, n.Name); why.Fault.Class == event.ClassLocked || why.Fault.Class == event.ClassAuth {
+			if why := r.Failure(n.Name, n.Name); why.Fault.Class == event.ClassLocked ||
+				why.Fault.Class == event.ClassAuth {
 				all = append(all, why)
 				continue
 			}
@@ -110,7 +112,8 @@ func (r *run) judgeCleanup() error {
 	return r.tell(all)
 }
 
-// judgeRecord is the finding of a record that says more than this program knows: what it does not know it could not revert.
+// judgeRecord is the finding of a record that says more than this program knows: what it does not know it could not
+// revert.
 func judgeRecord(n config.Node, beyond *event.Fault) []event.Finding {
 	if beyond == nil {
 		return nil
@@ -161,7 +164,9 @@ func (r *run) cleanNode(n config.Node, purge bool, o cleanOptions) []*engine.Ste
 			if err == nil {
 				err = nd.Understood(recs)
 			}
-			return slices.ContainsFunc(recs, func(r node.Record) bool { return len(kinds) == 0 || slices.Contains(kinds, r.Kind) }), event.M("why.nothing-recorded"), err
+			return slices.ContainsFunc(recs, func(r node.Record) bool {
+				return len(kinds) == 0 || slices.Contains(kinds, r.Kind)
+			}), event.M("why.nothing-recorded"), err
 		}
 		s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 			recs, err := nd.Records(ctx)
@@ -175,15 +180,17 @@ func (r *run) cleanNode(n config.Node, purge bool, o cleanOptions) []*engine.Ste
 		return s
 	}
 	if n.Has(bundle.Etcd) && !o.leaving {
-		add("snapshot", func(ctx context.Context, nd *node.Node, _ []node.Record) error { return r.snapshot(ctx, n, nd) }, "unit")
+		add("snapshot", func(ctx context.Context, nd *node.Node, _ []node.Record) error {
+			return r.snapshot(ctx, n, nd)
+		}, "unit")
 	}
 	add("workloads", func(ctx context.Context, nd *node.Node, _ []node.Record) error {
 		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.stop-workloads"), Script: r.stopWorkloads()})
 		return err
 	}, "unit")
 	if nodes.IsKubelet(n) {
-		// Without --purge too: the programs that can take them away leave with the packages, and rules of a cluster that is gone lead
-		// packets astray.
+		// Without --purge too: the programs that can take them away leave with the packages, and rules of a cluster
+		// that is gone lead packets astray.
 		add("network", func(ctx context.Context, nd *node.Node, _ []node.Record) error {
 			_, err := nd.Change(ctx, node.Change{Desc: event.M("change.purge-network"), Script: purgeNetwork})
 			return err
@@ -196,7 +203,8 @@ func (r *run) cleanNode(n config.Node, purge bool, o cleanOptions) []*engine.Ste
 	undone("packages", "package", "rpm")
 	undone("files", "file", "block", "sysctl", "module", "hostname")
 	add("reload", func(ctx context.Context, nd *node.Node, recs []node.Record) error {
-		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.reload"), Script: "systemctl daemon-reload\nsystemctl reset-failed 2>/dev/null || true\n"})
+		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.reload"),
+			Script: "systemctl daemon-reload\nsystemctl reset-failed 2>/dev/null || true\n"})
 		return err
 	}, "unit", "file")
 	undone("directories", "tree", "emptied", "dir")
@@ -227,8 +235,8 @@ func (r *run) undo(key string, purge bool, kinds ...string) func(context.Context
 	}
 }
 
-// purgeNetwork removes the links and chains of kube-proxy, the kubelet, flannel and the CNI by their names; every other rule stays as it
-// is. A rule in somebody else's chain goes only when it jumps to one of theirs.
+// purgeNetwork removes the links and chains of kube-proxy, the kubelet, flannel and the CNI by their names; every other
+// rule stays as it is. A rule in somebody else's chain goes only when it jumps to one of theirs.
 const purgeNetwork = `
 for l in cni0 flannel.1 flannel-v6.1 vxlan.calico cilium_vxlan cilium_host; do ip link show "$l" >/dev/null 2>&1 && ip link del "$l" || true; done
 for v in iptables ip6tables; do
@@ -253,12 +261,14 @@ if command -v nft >/dev/null 2>&1; then
 fi
 `
 
-// snapshot saves etcd's data on the jump host before it goes. An etcd that does not answer is said, and does not stop the cleanup.
+// snapshot saves etcd's data on the jump host before it goes. An etcd that does not answer is said, and does not stop
+// the cleanup.
 func (r *run) snapshot(ctx context.Context, n config.Node, nd *node.Node) error {
 	tell := func(key string, kv ...string) error {
 		return r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx), Text: event.M(key, kv...)})
 	}
-	if out, err := nd.Query(ctx, "systemctl is-active etcd.service || true"); err != nil || strings.TrimSpace(out) != "active" {
+	if out, err := nd.Query(ctx, "systemctl is-active etcd.service || true"); err != nil ||
+		strings.TrimSpace(out) != "active" {
 		if err != nil {
 			return err
 		}
@@ -285,8 +295,9 @@ func (r *run) snapshot(ctx context.Context, n config.Node, nd *node.Node) error 
 	return tell("notice.snapshot", "path", path)
 }
 
-// forgetState removes the cluster's authorities and kubeconfig from the jump host: they open nothing any more. Logs of the runs, known
-// hosts and snapshots stay, and the cluster's own deploy.yaml under another name, so that nobody takes the cluster for one that lives.
+// forgetState removes the cluster's authorities and kubeconfig from the jump host: they open nothing any more. Logs of
+// the runs, known hosts and snapshots stay, and the cluster's own deploy.yaml under another name, so that nobody takes
+// the cluster for one that lives.
 func (r *run) forgetState(ctx context.Context) error {
 	left := false
 	for _, name := range []string{"pki", "admin.conf", savedName} {

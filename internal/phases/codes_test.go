@@ -59,7 +59,8 @@ func TestServingCertificatesThatDoNotCome(t *testing.T) {
 	}
 	serving(t, r, 0, fields{path: list("CertificateSigningRequestList", "certificates.k8s.io/v1",
 		thing("", "csr-x", fields{"spec": fields{
-			"signerName": "kubernetes.io/kubelet-serving", "username": "system:node:w1", "groups": []any{"system:masters"}}}))})
+			"signerName": "kubernetes.io/kubelet-serving", "username": "system:node:w1",
+			"groups": []any{"system:masters"}}}))})
 	f := wantFault(t, apply(), "bootstrap.serving-refused", "w1", "asks for it")
 	if f.Retry || f.Args["request"] != "csr-x" {
 		t.Errorf("%+v", f)
@@ -107,14 +108,16 @@ func TestAClusterThatIsNotWhatWasInstalled(t *testing.T) {
 			"check.workload", "", map[string]string{"what": "DaemonSet kube-system/net", "ready": "1/2"}, true},
 		"a Deployment": {docs(nil, []any{daemons(2)}, []any{dns}), (*run).systemReady,
 			"check.workload", "", map[string]string{"what": "Deployment kube-system/coredns", "ready": "1/2"}, true},
-		"the network plugin": {fields{"/apis/apps/v1/namespaces/kube-system/daemonsets/net": daemons(0)}, (*run).pluginReady,
+		"the network plugin": {fields{"/apis/apps/v1/namespaces/kube-system/daemonsets/net": daemons(0)},
+			(*run).pluginReady,
 			"check.workload", "", map[string]string{"what": "DaemonSet kube-system/net", "ready": "0/2"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := stand(t, silent)
 			r.Cluster.NetworkPlugin = "net"
 			r.SetBundle("amd64", shelved(map[string]string{
-				"addons/net.yaml": "kind: DaemonSet\napiVersion: apps/v1\nmetadata: {name: net, namespace: kube-system}\n"}))
+				"addons/net.yaml": "kind: DaemonSet\napiVersion: apps/v1\nmetadata: {name: net, namespace: " +
+					"kube-system}\n"}))
 			serving(t, r, 0, c.docs)
 			f := wantFault(t, c.ask(r, t.Context()), c.code, c.host, "")
 			for k, v := range c.args {
@@ -158,7 +161,8 @@ func TestAnAPIServerThatRefuses(t *testing.T) {
 	wantFault(t, r.API().Apply(t.Context(), objects), "kube.api", "", "Namespace site: ") // is discovered
 	// What the connection has to say stays whole: its sentence names the address.
 	r.SetNode("m1", node.New(stub{name: "m1", says: silent}, r.Emit))
-	if f := wantFault(t, r.API().Apply(t.Context(), objects), "ssh.forward-failed", "m1", "refused"); f.Args["addr"] == "" {
+	if f := wantFault(t, r.API().Apply(t.Context(), objects), "ssh.forward-failed", "m1",
+		"refused"); f.Args["addr"] == "" {
 		t.Errorf("%+v", f)
 	}
 }
@@ -197,8 +201,10 @@ func TestAHookWhoseEndIsNotKnown(t *testing.T) {
 func TestWhatAPackageManagerMayNotChoose(t *testing.T) {
 	const ours = "Inst containerd (1.6.20~ds1-1+b1 Eggo [amd64])\n"
 	for name, c := range map[string]struct{ says, code, arg, is string }{
-		"an upgrade":        {"Inst libc6 [2.36-9] (2.36-10 Debian)\n" + ours, "packages.would-upgrade", "packages", "libc6"},
-		"another version":   {"Inst containerd (1.7.0-1 Eggo [amd64])\n", "packages.not-in-bundle", "version", "1.7.0-1"},
+		"an upgrade": {"Inst libc6 [2.36-9] (2.36-10 Debian)\n" + ours, "packages.would-upgrade", "packages",
+			"libc6"},
+		"another version": {"Inst containerd (1.7.0-1 Eggo [amd64])\n", "packages.not-in-bundle", "version",
+			"1.7.0-1"},
 		"a foreign package": {ours + "Inst tini (0.19 Eggo [amd64])\n", "packages.not-in-bundle", "package", "tini"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -250,9 +256,10 @@ func TestARestoreThatIsRefused(t *testing.T) {
 		spoil func(r *run)
 		want  string
 	}{
-		"a worker away":      {func(r *run) { r.SetFact("w1", nil) }, "warning preflight.restore-without"},
-		"a bare machine":     {func(r *run) { r.Fact("w1").Cluster = "" }, "error preflight.restore-not-deployed"},
-		"no space":           {func(r *run) { full(r.Fact("m1"), "/dev/vdb", 100<<20) }, "error preflight.restore-space"},
+		"a worker away":  {func(r *run) { r.SetFact("w1", nil) }, "warning preflight.restore-without"},
+		"a bare machine": {func(r *run) { r.Fact("w1").Cluster = "" }, "error preflight.restore-not-deployed"},
+		"no space": {func(r *run) { full(r.Fact("m1"), "/dev/vdb", 100<<20) },
+			"error preflight.restore-space"},
 		"no certificates":    {func(r *run) { r.StateDir += "/elsewhere" }, "error snapshot.no-state"},
 		"nothing in the way": {func(*run) {}, ""},
 	} {

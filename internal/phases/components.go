@@ -21,37 +21,52 @@ func (r *run) apiserverService(n config.Node) (node.Service, error) {
 	}
 	p := layout.PKIDir + "/"
 	flags := r.Override("kube-apiserver", map[string]string{
-		"advertise-address": n.IP.String(), "secure-port": "6443", "allow-privileged": "true", "authorization-mode": "Node,RBAC",
+		"advertise-address": n.IP.String(), "secure-port": "6443", "allow-privileged": "true",
+		"authorization-mode":       "Node,RBAC",
 		"enable-admission-plugins": "NodeRestriction", "enable-bootstrap-token-auth": "true",
-		"etcd-servers": strings.Join(etcds, ","), "etcd-cafile": p + "etcd/ca.crt", "etcd-certfile": p + "apiserver-etcd-client.crt", "etcd-keyfile": p + "apiserver-etcd-client.key",
-		"client-ca-file": p + "ca.crt", "tls-cert-file": p + "apiserver.crt", "tls-private-key-file": p + "apiserver.key",
-		"kubelet-client-certificate": p + "apiserver-kubelet-client.crt", "kubelet-client-key": p + "apiserver-kubelet-client.key",
+		"etcd-servers": strings.Join(etcds, ","), "etcd-cafile": p + "etcd/ca.crt",
+		"etcd-certfile": p + "apiserver-etcd-client.crt", "etcd-keyfile": p + "apiserver-etcd-client.key",
+		"client-ca-file": p + "ca.crt", "tls-cert-file": p + "apiserver.crt",
+		"tls-private-key-file":          p + "apiserver.key",
+		"kubelet-client-certificate":    p + "apiserver-kubelet-client.crt",
+		"kubelet-client-key":            p + "apiserver-kubelet-client.key",
 		"kubelet-certificate-authority": p + "ca.crt", "kubelet-preferred-address-types": "InternalIP,Hostname",
 		"service-account-issuer":   "https://kubernetes.default.svc." + r.Cluster.DNSDomain,
 		"service-account-key-file": p + "sa.pub", "service-account-signing-key-file": p + "sa.key",
 		"service-cluster-ip-range": r.Cluster.ServiceCIDR.String(), "service-node-port-range": "30000-32767",
 		"requestheader-client-ca-file": p + "front-proxy-ca.crt", "requestheader-allowed-names": "front-proxy-client",
-		"requestheader-extra-headers-prefix": "X-Remote-Extra-", "requestheader-group-headers": "X-Remote-Group", "requestheader-username-headers": "X-Remote-User",
-		"proxy-client-cert-file": p + "front-proxy-client.crt", "proxy-client-key-file": p + "front-proxy-client.key",
-		"encryption-provider-config": layout.KubeDir + "/encryption-config.yaml", "request-timeout": r.Cluster.APIServerTimeout.String(),
-		flagStopDelay: defaultStopDelay, flagWatchGrace: "5s",
+		"requestheader-extra-headers-prefix": "X-Remote-Extra-", "requestheader-group-headers": "X-Remote-Group",
+		"requestheader-username-headers": "X-Remote-User",
+		"proxy-client-cert-file":         p + "front-proxy-client.crt",
+		"proxy-client-key-file":          p + "front-proxy-client.key",
+		"encryption-provider-config":     layout.KubeDir + "/encryption-config.yaml",
+		"request-timeout":                r.Cluster.APIServerTimeout.String(),
+		flagStopDelay:                    defaultStopDelay, flagWatchGrace: "5s",
 	})
-	u := systemd.Unit{Description: "Kubernetes API server", After: []string{"network-online.target", "etcd.service"}, Wants: []string{"network-online.target"},
-		Type: "notify", StopTimeout: stopTimeout(flags), Program: r.ProgramPath(n, "kube-apiserver"), Flags: flags}
+	u := systemd.Unit{Description: "Kubernetes API server", After: []string{"network-online.target", "etcd.service"},
+		Wants: []string{"network-online.target"},
+		Type:  "notify", StopTimeout: stopTimeout(flags), Program: r.ProgramPath(n, "kube-apiserver"), Flags: flags}
 	return node.Service{Unit: "kube-apiserver.service", Binaries: r.Binaries(n, "kube-apiserver"), Files: []node.File{
-		layout.PlainFile(p+"ca.crt", r.PKI().CA.Cert), layout.PlainFile(p+"etcd/ca.crt", r.PKI().EtcdCA.Cert), layout.PlainFile(p+"front-proxy-ca.crt", r.PKI().FrontProxyCA.Cert),
-		layout.PlainFile(p+"apiserver.crt", leaf.APIServer.Cert), layout.SecretFile(p+"apiserver.key", leaf.APIServer.Key),
-		layout.PlainFile(p+"apiserver-etcd-client.crt", r.PKI().APIServerEtcdClient.Cert), layout.SecretFile(p+"apiserver-etcd-client.key", r.PKI().APIServerEtcdClient.Key),
-		layout.PlainFile(p+"apiserver-kubelet-client.crt", r.PKI().APIServerKubeletClient.Cert), layout.SecretFile(p+"apiserver-kubelet-client.key", r.PKI().APIServerKubeletClient.Key),
-		layout.PlainFile(p+"front-proxy-client.crt", r.PKI().FrontProxyClient.Cert), layout.SecretFile(p+"front-proxy-client.key", r.PKI().FrontProxyClient.Key),
-		layout.PlainFile(p+"sa.pub", r.PKI().ServiceAccount.Public), layout.SecretFile(p+"sa.key", r.PKI().ServiceAccount.Private),
+		layout.PlainFile(p+"ca.crt", r.PKI().CA.Cert), layout.PlainFile(p+"etcd/ca.crt", r.PKI().EtcdCA.Cert),
+		layout.PlainFile(p+"front-proxy-ca.crt", r.PKI().FrontProxyCA.Cert),
+		layout.PlainFile(p+"apiserver.crt", leaf.APIServer.Cert),
+		layout.SecretFile(p+"apiserver.key", leaf.APIServer.Key),
+		layout.PlainFile(p+"apiserver-etcd-client.crt", r.PKI().APIServerEtcdClient.Cert),
+		layout.SecretFile(p+"apiserver-etcd-client.key", r.PKI().APIServerEtcdClient.Key),
+		layout.PlainFile(p+"apiserver-kubelet-client.crt", r.PKI().APIServerKubeletClient.Cert),
+		layout.SecretFile(p+"apiserver-kubelet-client.key", r.PKI().APIServerKubeletClient.Key),
+		layout.PlainFile(p+"front-proxy-client.crt", r.PKI().FrontProxyClient.Cert),
+		layout.SecretFile(p+"front-proxy-client.key", r.PKI().FrontProxyClient.Key),
+		layout.PlainFile(p+"sa.pub", r.PKI().ServiceAccount.Public),
+		layout.SecretFile(p+"sa.key", r.PKI().ServiceAccount.Private),
 		layout.SecretFile(layout.KubeDir+"/encryption-config.yaml", r.PKI().EncryptionConfig),
 		layout.PlainFile(layout.UnitDir+"kube-apiserver.service", u.Render()),
 	}}, nil
 }
 
-// How an API server stops. During the delay it still answers while Services and load balancers turn away from it. Then its watches get the
-// grace to end: without it a server with watches, so every one, needs its whole request timeout to stop.
+// How an API server stops. During the delay it still answers while Services and load balancers turn away from it. Then
+// its watches get the grace to end: without it a server with watches, so every one, needs its whole request timeout to
+// stop.
 const (
 	flagStopDelay  = "shutdown-delay-duration"
 	flagWatchGrace = "shutdown-watch-termination-grace-period"
@@ -64,11 +79,12 @@ func (r *run) stopDelay() time.Duration {
 	return duration(r.Override("kube-apiserver", map[string]string{flagStopDelay: defaultStopDelay})[flagStopDelay])
 }
 
-// stopTimeout is longer than an API server with these flags takes to stop: the delay, and then its watches and the requests that it works on
-// side by side.
+// stopTimeout is longer than an API server with these flags takes to stop: the delay, and then its watches and the
+// requests that it works on side by side.
 func stopTimeout(flags map[string]string) time.Duration {
 	const margin = 30 * time.Second
-	return duration(flags[flagStopDelay]) + duration(flags[flagWatchGrace]) + duration(flags["request-timeout"]) + margin
+	return duration(flags[flagStopDelay]) + duration(flags[flagWatchGrace]) + duration(flags["request-timeout"]) +
+		margin
 }
 
 // duration of a flag that was checked when deploy.yaml was read.
@@ -84,18 +100,25 @@ func (r *run) controllerManagerService(n config.Node) (node.Service, error) {
 	}
 	// ca-signing.crt is ca.crt without a chain, for the one who signs takes a single certificate.
 	p, c := layout.PKIDir+"/", layout.KubeDir+"/controller-manager.conf"
-	u := systemd.Unit{Description: "Kubernetes controller manager", After: []string{"kube-apiserver.service"}, Program: r.ProgramPath(n, "kube-controller-manager"), Flags: r.Override("kube-controller-manager", map[string]string{
-		"kubeconfig": c, "authentication-kubeconfig": c, "authorization-kubeconfig": c, "bind-address": "127.0.0.1",
-		"client-ca-file": p + "ca.crt", "root-ca-file": p + "ca.crt", "requestheader-client-ca-file": p + "front-proxy-ca.crt",
-		"cluster-signing-cert-file": p + "ca-signing.crt", "cluster-signing-key-file": p + "ca.key",
-		"service-account-private-key-file": p + "sa.key", "use-service-account-credentials": "true",
-		"allocate-node-cidrs": "true", "cluster-cidr": r.Cluster.PodCIDR.String(), "service-cluster-ip-range": r.Cluster.ServiceCIDR.String(),
-		"cluster-name": r.Cluster.Name, "controllers": "*,bootstrapsigner,tokencleaner", "leader-elect": "true",
-	})}
-	return node.Service{Unit: "kube-controller-manager.service", Binaries: r.Binaries(n, "kube-controller-manager"), Files: []node.File{
-		layout.PlainFile(p+"ca.crt", r.PKI().CA.Cert), layout.PlainFile(p+"ca-signing.crt", r.PKI().CA.Signing()), layout.SecretFile(p+"ca.key", r.PKI().CA.Key), layout.SecretFile(c, conf),
-		layout.PlainFile(layout.UnitDir+"kube-controller-manager.service", u.Render()),
-	}}, nil
+	u := systemd.Unit{Description: "Kubernetes controller manager", After: []string{"kube-apiserver.service"},
+		Program: r.ProgramPath(n, "kube-controller-manager"),
+		Flags: r.Override("kube-controller-manager", map[string]string{
+			"kubeconfig": c, "authentication-kubeconfig": c, "authorization-kubeconfig": c, "bind-address": "127.0.0.1",
+			"client-ca-file": p + "ca.crt", "root-ca-file": p + "ca.crt",
+			"requestheader-client-ca-file": p + "front-proxy-ca.crt",
+			"cluster-signing-cert-file":    p + "ca-signing.crt", "cluster-signing-key-file": p + "ca.key",
+			"service-account-private-key-file": p + "sa.key", "use-service-account-credentials": "true",
+			"allocate-node-cidrs": "true", "cluster-cidr": r.Cluster.PodCIDR.String(),
+			"service-cluster-ip-range": r.Cluster.ServiceCIDR.String(),
+			"cluster-name":             r.Cluster.Name, "controllers": "*,bootstrapsigner,tokencleaner",
+			"leader-elect": "true",
+		})}
+	return node.Service{Unit: "kube-controller-manager.service", Binaries: r.Binaries(n, "kube-controller-manager"),
+		Files: []node.File{
+			layout.PlainFile(p+"ca.crt", r.PKI().CA.Cert), layout.PlainFile(p+"ca-signing.crt", r.PKI().CA.Signing()),
+			layout.SecretFile(p+"ca.key", r.PKI().CA.Key), layout.SecretFile(c, conf),
+			layout.PlainFile(layout.UnitDir+"kube-controller-manager.service", u.Render()),
+		}}, nil
 }
 
 func (r *run) schedulerService(n config.Node) (node.Service, error) {
@@ -104,10 +127,14 @@ func (r *run) schedulerService(n config.Node) (node.Service, error) {
 		return node.Service{}, err
 	}
 	c := layout.KubeDir + "/scheduler.conf"
-	u := systemd.Unit{Description: "Kubernetes scheduler", After: []string{"kube-apiserver.service"}, Program: r.ProgramPath(n, "kube-scheduler"), Flags: r.Override("kube-scheduler", map[string]string{
-		"kubeconfig": c, "authentication-kubeconfig": c, "authorization-kubeconfig": c, "bind-address": "127.0.0.1", "leader-elect": "true",
-	})}
-	return node.Service{Unit: "kube-scheduler.service", Binaries: r.Binaries(n, "kube-scheduler"), Files: []node.File{layout.SecretFile(c, conf), layout.PlainFile(layout.UnitDir+"kube-scheduler.service", u.Render())}}, nil
+	u := systemd.Unit{Description: "Kubernetes scheduler", After: []string{"kube-apiserver.service"},
+		Program: r.ProgramPath(n, "kube-scheduler"), Flags: r.Override("kube-scheduler", map[string]string{
+			"kubeconfig": c, "authentication-kubeconfig": c, "authorization-kubeconfig": c, "bind-address": "127.0.0.1",
+			"leader-elect": "true",
+		})}
+	return node.Service{Unit: "kube-scheduler.service", Binaries: r.Binaries(n, "kube-scheduler"),
+		Files: []node.File{layout.SecretFile(c, conf),
+			layout.PlainFile(layout.UnitDir+"kube-scheduler.service", u.Render())}}, nil
 }
 
 // document renders a component's configuration, keys sorted.
@@ -132,10 +159,14 @@ func (r *run) proxyService(n config.Node) (node.Service, error) {
 	if err != nil {
 		return node.Service{}, err
 	}
-	u := systemd.Unit{Description: "Kubernetes proxy", After: []string{"network-online.target"}, Wants: []string{"network-online.target"}, Program: r.ProgramPath(n, "kube-proxy"), Flags: flags}
-	return node.Service{Unit: "kube-proxy.service", Binaries: r.Binaries(n, "kube-proxy"), Tables: true, Files: []node.File{
-		layout.SecretFile(layout.KubeDir+"/kube-proxy.conf", conf), layout.PlainFile(layout.KubeDir+"/kube-proxy.yaml", text), layout.PlainFile(layout.UnitDir+"kube-proxy.service", u.Render()),
-	}}, nil
+	u := systemd.Unit{Description: "Kubernetes proxy", After: []string{"network-online.target"},
+		Wants: []string{"network-online.target"}, Program: r.ProgramPath(n, "kube-proxy"), Flags: flags}
+	return node.Service{Unit: "kube-proxy.service", Binaries: r.Binaries(n, "kube-proxy"), Tables: true,
+		Files: []node.File{
+			layout.SecretFile(layout.KubeDir+"/kube-proxy.conf", conf),
+			layout.PlainFile(layout.KubeDir+"/kube-proxy.yaml", text),
+			layout.PlainFile(layout.UnitDir+"kube-proxy.service", u.Render()),
+		}}, nil
 }
 
 func (r *run) kubeletService(n config.Node) (node.Service, error) {
@@ -160,7 +191,8 @@ func (r *run) kubeletService(n config.Node) (node.Service, error) {
 		doc["serverTLSBootstrap"] = true
 	} else {
 		doc["tlsCertFile"], doc["tlsPrivateKeyFile"] = p+"kubelet.crt", p+"kubelet.key"
-		files = append(files, layout.PlainFile(p+"kubelet.crt", leaf.Kubelet.Cert), layout.SecretFile(p+"kubelet.key", leaf.Kubelet.Key))
+		files = append(files, layout.PlainFile(p+"kubelet.crt", leaf.Kubelet.Cert),
+			layout.SecretFile(p+"kubelet.key", leaf.Kubelet.Key))
 	}
 	if !r.Fact(n.Name).Cgroup2 && minor(r.BundleOf(n).Manifest()) >= cgroup1Field {
 		doc["failCgroupV1"] = false
@@ -169,9 +201,13 @@ func (r *run) kubeletService(n config.Node) (node.Service, error) {
 	if err != nil {
 		return node.Service{}, err
 	}
-	u := systemd.Unit{Description: "Kubernetes kubelet", After: []string{"network-online.target", r.runtime().unit()}, Wants: []string{"network-online.target", r.runtime().unit()}, Program: r.ProgramPath(n, "kubelet"), Flags: r.Override("kubelet", map[string]string{
-		"config": layout.KubeDir + "/kubelet.yaml", "kubeconfig": layout.KubeletConf, "bootstrap-kubeconfig": layout.BootstrapConf, "hostname-override": n.Name, "node-ip": n.IP.String(),
-	})}
-	files = append(files, layout.PlainFile(layout.KubeDir+"/kubelet.yaml", text), layout.PlainFile(layout.UnitDir+"kubelet.service", u.Render()))
+	u := systemd.Unit{Description: "Kubernetes kubelet", After: []string{"network-online.target", r.runtime().unit()},
+		Wants: []string{"network-online.target", r.runtime().unit()}, Program: r.ProgramPath(n, "kubelet"),
+		Flags: r.Override("kubelet", map[string]string{
+			"config": layout.KubeDir + "/kubelet.yaml", "kubeconfig": layout.KubeletConf,
+			"bootstrap-kubeconfig": layout.BootstrapConf, "hostname-override": n.Name, "node-ip": n.IP.String(),
+		})}
+	files = append(files, layout.PlainFile(layout.KubeDir+"/kubelet.yaml", text),
+		layout.PlainFile(layout.UnitDir+"kubelet.service", u.Render()))
 	return node.Service{Unit: "kubelet.service", Binaries: r.Binaries(n, "kubelet"), Tables: true, Files: files}, nil
 }

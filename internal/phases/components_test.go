@@ -20,7 +20,8 @@ import (
 // componentRun is a run that knows its nodes and certificates, for a deploy.yaml with more keys.
 func componentRun(t *testing.T, more string) *run {
 	t.Helper()
-	c, ps := config.Load([]byte("cluster-id: mine\nmasters: [{name: m1, ip: 192.0.2.11}]\nnodes: [{name: w1, ip: 192.0.2.21}]\npackage-src: {x86src: /b.tar.gz}\n"+more), "deploy.yaml")
+	c, ps := config.Load([]byte("cluster-id: mine\nmasters: [{name: m1, ip: 192.0.2.11}]\nnodes: [{name: w1, ip: "+
+		"192.0.2.21}]\npackage-src: {x86src: /b.tar.gz}\n"+more), "deploy.yaml")
 	if c == nil {
 		t.Fatal(ps)
 	}
@@ -61,7 +62,8 @@ config-extra-args:
 	m := r.Cluster.Nodes[0]
 	s, err := r.apiserverService(m)
 	api := fileOf(t, s, err, "kube-apiserver.service")
-	for _, want := range []string{"\n  --service-node-port-range=31000-31999 ", "\n  --request-timeout=1m17s ", "\n  \"--audit-webhook-version=a%%b $$c \\\"d\\\"\" \\\n"} {
+	for _, want := range []string{"\n  --service-node-port-range=31000-31999 ", "\n  --request-timeout=1m17s ",
+		"\n  \"--audit-webhook-version=a%%b $$c \\\"d\\\"\" \\\n"} {
 		if !strings.Contains(api, want) {
 			t.Errorf("kube-apiserver has no %q:\n%s", want, api)
 		}
@@ -79,7 +81,8 @@ config-extra-args:
 		t.Errorf("not sorted: %v", flags)
 	}
 	s, err = r.controllerManagerService(m)
-	if text := fileOf(t, s, err, ".service"); !strings.Contains(text, "--node-monitor-grace-period=20s") || !strings.Contains(text, "--controllers=* ") {
+	if text := fileOf(t, s, err, ".service"); !strings.Contains(text, "--node-monitor-grace-period=20s") ||
+		!strings.Contains(text, "--controllers=* ") {
 		t.Error(text)
 	}
 	s, err = r.schedulerService(m)
@@ -87,7 +90,8 @@ config-extra-args:
 		t.Error(text)
 	}
 	s, err = r.kubeletService(m)
-	if text := fileOf(t, s, err, ".service"); !strings.Contains(text, "--max-pods=42 ") || !strings.Contains(text, "--node-labels=a=b,c=d") {
+	if text := fileOf(t, s, err, ".service"); !strings.Contains(text, "--max-pods=42 ") ||
+		!strings.Contains(text, "--node-labels=a=b,c=d") {
 		t.Error(text)
 	}
 	s, err = r.proxyService(m)
@@ -98,24 +102,32 @@ config-extra-args:
 	if err := yaml.UnmarshalStrict([]byte(fileOf(t, s, err, "kube-proxy.yaml")), &p); err != nil {
 		t.Fatal(err)
 	}
-	if p.Mode != "nftables" || len(p.NodePortAddresses) != 2 || *p.Conntrack.Min != 5 || !p.FeatureGates["A"] || p.FeatureGates["B"] || !p.IPTables.MasqueradeAll {
+	if p.Mode != "nftables" || len(p.NodePortAddresses) != 2 || *p.Conntrack.Min != 5 || !p.FeatureGates["A"] ||
+		p.FeatureGates["B"] || !p.IPTables.MasqueradeAll {
 		t.Errorf("%+v", p)
 	}
 }
 
 // Every flag of kube-proxy that is taken has a field that the real type knows.
 func TestEveryFieldOfTheProxyIsReal(t *testing.T) {
-	values := map[string]string{"--proxy-mode": "ipvs", "--feature-gates": "A=true", "--nodeport-addresses": "10.0.0.0/8", "--oom-score-adj": "-5", "--kube-api-qps": "7",
-		"--kube-api-burst": "9", "--conntrack-max-per-core": "1", "--conntrack-min": "1", "--iptables-masquerade-bit": "3"}
+	values := map[string]string{"--proxy-mode": "ipvs", "--feature-gates": "A=true",
+		"--nodeport-addresses": "10.0.0.0/8", "--oom-score-adj": "-5", "--kube-api-qps": "7",
+		"--kube-api-burst": "9", "--conntrack-max-per-core": "1", "--conntrack-min": "1",
+		"--iptables-masquerade-bit": "3"}
 	r := componentRun(t, "")
-	for _, name := range []string{"bind-address", "config-sync-period", "conntrack-tcp-be-liberal", "conntrack-tcp-timeout-close-wait", "conntrack-tcp-timeout-established", "conntrack-udp-timeout",
-		"conntrack-udp-timeout-stream", "detect-local-mode", "iptables-localhost-nodeports", "iptables-min-sync-period", "iptables-sync-period", "ipvs-exclude-cidrs", "ipvs-min-sync-period",
-		"ipvs-scheduler", "ipvs-strict-arp", "ipvs-sync-period", "ipvs-tcp-timeout", "ipvs-tcpfin-timeout", "ipvs-udp-timeout", "kube-api-content-type", "masquerade-all", "metrics-bind-address",
-		"pod-bridge-interface", "pod-interface-name-prefix", "profiling", "show-hidden-metrics-for-version", "bind-address-hard-fail"} {
+	for _, name := range []string{"bind-address", "config-sync-period", "conntrack-tcp-be-liberal",
+		"conntrack-tcp-timeout-close-wait", "conntrack-tcp-timeout-established", "conntrack-udp-timeout",
+		"conntrack-udp-timeout-stream", "detect-local-mode", "iptables-localhost-nodeports", "iptables-min-sync-period",
+		"iptables-sync-period", "ipvs-exclude-cidrs", "ipvs-min-sync-period",
+		"ipvs-scheduler", "ipvs-strict-arp", "ipvs-sync-period", "ipvs-tcp-timeout", "ipvs-tcpfin-timeout",
+		"ipvs-udp-timeout", "kube-api-content-type", "masquerade-all", "metrics-bind-address",
+		"pod-bridge-interface", "pod-interface-name-prefix", "profiling", "show-hidden-metrics-for-version",
+		"bind-address-hard-fail"} {
 		switch v := "--" + name; {
 		case strings.Contains(name, "period"), strings.Contains(name, "timeout"):
 			values[v] = "5s"
-		case slices.Contains([]string{"conntrack-tcp-be-liberal", "iptables-localhost-nodeports", "ipvs-strict-arp", "masquerade-all", "profiling", "bind-address-hard-fail"}, name):
+		case slices.Contains([]string{"conntrack-tcp-be-liberal", "iptables-localhost-nodeports", "ipvs-strict-arp",
+			"masquerade-all", "profiling", "bind-address-hard-fail"}, name):
 			values[v] = "true"
 		default:
 			values[v] = "10.0.0.1"
@@ -128,7 +140,8 @@ func TestEveryFieldOfTheProxyIsReal(t *testing.T) {
 	if err := yaml.UnmarshalStrict([]byte(text), &p); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	if p.IPVS.TCPFinTimeout.Duration != 5*time.Second || p.ClientConnection.QPS != 7 || p.DetectLocal.InterfaceNamePrefix != "10.0.0.1" || !p.EnableProfiling || *p.OOMScoreAdj != -5 {
+	if p.IPVS.TCPFinTimeout.Duration != 5*time.Second || p.ClientConnection.QPS != 7 ||
+		p.DetectLocal.InterfaceNamePrefix != "10.0.0.1" || !p.EnableProfiling || *p.OOMScoreAdj != -5 {
 		t.Errorf("%+v", p)
 	}
 	if n := strings.Count(fileOf(t, s, err, ".service"), "\n  --"); n != 1 {
@@ -171,7 +184,8 @@ func TestOurFlagsExistInEveryVersion(t *testing.T) {
 	r := componentRun(t, "")
 	m := r.Cluster.Nodes[0]
 	for component, make := range map[string]func(config.Node) (node.Service, error){
-		"kube-apiserver": r.apiserverService, "kube-controller-manager": r.controllerManagerService, "kube-scheduler": r.schedulerService, "kube-proxy": r.proxyService, "kubelet": r.kubeletService,
+		"kube-apiserver": r.apiserverService, "kube-controller-manager": r.controllerManagerService,
+		"kube-scheduler": r.schedulerService, "kube-proxy": r.proxyService, "kubelet": r.kubeletService,
 	} {
 		s, err := make(m)
 		args := map[string]string{}
@@ -200,7 +214,8 @@ func TestOurFlagsExistInEveryVersion(t *testing.T) {
 
 func TestTheBundlesVersionIsJudged(t *testing.T) {
 	for version, want := range map[string][]string{
-		"v1.29.14": {"error bundle.kubernetes-old"}, "v1.30.0": nil, "v1.36.3": nil, "v1.37.0": {"warning bundle.kubernetes-new"}, "1.34": {"error bundle.kubernetes-old"},
+		"v1.29.14": {"error bundle.kubernetes-old"}, "v1.30.0": nil, "v1.36.3": nil,
+		"v1.37.0": {"warning bundle.kubernetes-new"}, "1.34": {"error bundle.kubernetes-old"},
 	} {
 		r := componentRun(t, "")
 		m := manifest()
@@ -217,18 +232,23 @@ func TestTheBundlesVersionIsJudged(t *testing.T) {
 	}
 }
 
-// systemd waits for an API server longer than it can take to stop, whatever deploy.yaml sets for it; a flag of deploy.yaml takes the place of ours.
+// systemd waits for an API server longer than it can take to stop, whatever deploy.yaml sets for it; a flag of
+// deploy.yaml takes the place of ours.
 func TestSystemdDoesNotKillAnAPIServerThatStops(t *testing.T) {
 	for name, c := range map[string]struct {
 		yaml  string
 		flags []string
 		most  time.Duration // what stopping can take
 	}{
-		"ours": {"", []string{"shutdown-delay-duration=2s", "shutdown-watch-termination-grace-period=5s"}, 2*time.Second + 5*time.Second + 120*time.Second},
-		"the user's": {"apiserver-timeout: 10m\nconfig-extra-args:\n- {name: kube-apiserver, extra-args: {--shutdown-delay-duration: 70s, --shutdown-watch-termination-grace-period: 1m}}\n",
-			[]string{"shutdown-delay-duration=70s", "shutdown-watch-termination-grace-period=1m"}, 70*time.Second + time.Minute + 10*time.Minute},
+		"ours": {"", []string{"shutdown-delay-duration=2s", "shutdown-watch-termination-grace-period=5s"},
+			2*time.Second + 5*time.Second + 120*time.Second},
+		"the user's": {"apiserver-timeout: 10m\nconfig-extra-args:\n- {name: kube-apiserver, extra-args: " +
+			"{--shutdown-delay-duration: 70s, --shutdown-watch-termination-grace-period: 1m}}\n",
+			[]string{"shutdown-delay-duration=70s", "shutdown-watch-termination-grace-period=1m"},
+			70*time.Second + time.Minute + 10*time.Minute},
 		"off": {"config-extra-args:\n- {name: kube-apiserver, extra-args: {--shutdown-delay-duration: 0s}}\n",
-			[]string{"shutdown-delay-duration=0s", "shutdown-watch-termination-grace-period=5s"}, 5*time.Second + 120*time.Second},
+			[]string{"shutdown-delay-duration=0s", "shutdown-watch-termination-grace-period=5s"},
+			5*time.Second + 120*time.Second},
 	} {
 		r := componentRun(t, c.yaml)
 		s, err := r.apiserverService(r.Cluster.Nodes[0])
@@ -253,14 +273,15 @@ func TestSystemdDoesNotKillAnAPIServerThatStops(t *testing.T) {
 	}
 }
 
-// Every version that is installed knows every flag that this program sets: an unknown one ends a component at its start.
-// A bundle of an older version is refused (bundle.kubernetes-old).
+// Every version that is installed knows every flag that this program sets: an unknown one ends a component at its
+// start. A bundle of an older version is refused (bundle.kubernetes-old).
 func TestOurFlagsAreOfEveryVersion(t *testing.T) {
 	r := componentRun(t, "")
 	n := r.Cluster.Nodes[0]
 	for component, service := range map[string]func(config.Node) (node.Service, error){
-		"kube-apiserver": r.apiserverService, "kube-controller-manager": r.controllerManagerService, "kube-scheduler": r.schedulerService,
-		"kube-proxy": r.proxyService, "kubelet": r.kubeletService,
+		"kube-apiserver": r.apiserverService, "kube-controller-manager": r.controllerManagerService,
+		"kube-scheduler": r.schedulerService,
+		"kube-proxy":     r.proxyService, "kubelet": r.kubeletService,
 	} {
 		s, err := service(n)
 		args := map[string]string{}

@@ -17,8 +17,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
 )
 
-// containerd of the distribution's package, with a drop-in that names a configuration of ours, or of the bundle's own program, with a unit
-// of ours.
+// containerd of the distribution's package, with a drop-in that names a configuration of ours, or of the bundle's own
+// program, with a unit of ours.
 type containerd struct{ r *run }
 
 func (containerd) unit() string  { return layout.ContainerdUnit }
@@ -56,18 +56,25 @@ func (d containerd) services(ctx context.Context, n config.Node, nd *node.Node) 
 	if err != nil {
 		return nil, err
 	}
-	files := append([]node.File{layout.PlainFile(layout.ContainerdConf, []byte(d.config(n, v))), d.unitFile(n)}, d.registries()...)
+	files := append([]node.File{layout.PlainFile(layout.ContainerdConf, []byte(d.config(n, v))), d.unitFile(n)},
+		d.registries()...)
 	return []node.Service{{Unit: layout.ContainerdUnit, Files: files, Binaries: d.r.Binaries(n, d.executes()...)}}, nil
 }
 
-// unitFile is a drop-in for the package's unit, or the whole unit of the bundle's program, as containerd's own release has it.
+// unitFile is a drop-in for the package's unit, or the whole unit of the bundle's program, as containerd's own release
+// has it.
 func (d containerd) unitFile(n config.Node) node.File {
 	if program := d.r.Program(n, "containerd"); program != "" {
-		return layout.PlainFile(layout.UnitDir+layout.ContainerdUnit, []byte(layout.WrittenByEggo+"[Unit]\nDescription=containerd container runtime\nAfter=network.target dbus.service\n\n"+
-			"[Service]\nExecStartPre=-/sbin/modprobe overlay\nExecStart="+systemd.ExecPath(program)+" --config "+layout.ContainerdConf+"\nType=notify\nDelegate=yes\nKillMode=process\n"+
-			"Restart=always\nRestartSec=5\nLimitNPROC=infinity\nLimitCORE=infinity\nTasksMax=infinity\nOOMScoreAdjust=-999\n\n[Install]\nWantedBy=multi-user.target\n"))
+		return layout.PlainFile(layout.UnitDir+layout.ContainerdUnit,
+			[]byte(layout.WrittenByEggo+
+				"[Unit]\nDescription=containerd container runtime\nAfter=network.target dbus.service\n\n"+
+				"[Service]\nExecStartPre=-/sbin/modprobe overlay\nExecStart="+systemd.ExecPath(program)+" --config "+
+				layout.ContainerdConf+"\nType=notify\nDelegate=yes\nKillMode=process\n"+
+				"Restart=always\nRestartSec=5\nLimitNPROC=infinity\nLimitCORE=infinity\nTasksMax=infinity\n"+
+				"OOMScoreAdjust=-999\n\n[Install]\nWantedBy=multi-user.target\n"))
 	}
-	drop := layout.WrittenByEggo + "[Service]\nExecStart=\nExecStart=/usr/bin/containerd --config " + layout.ContainerdConf + "\n"
+	drop := layout.WrittenByEggo + "[Service]\nExecStart=\nExecStart=/usr/bin/containerd --config " +
+		layout.ContainerdConf + "\n"
 	return layout.PlainFile(filepath.Join(layout.UnitDir, layout.ContainerdUnit+".d/10-eggo.conf"), []byte(drop))
 }
 
@@ -90,7 +97,8 @@ func (d containerd) ask(ctx context.Context, n config.Node, nd *node.Node) (cont
 	}
 	v, ok := parseContainerd(out)
 	if !ok {
-		return v, event.NewFault(event.ClassFailed, "runtime.version-unknown", nil, "program", "containerd", "says", event.Clean(strings.TrimSpace(out))).On(nd.Name())
+		return v, event.NewFault(event.ClassFailed, "runtime.version-unknown", nil, "program", "containerd", "says",
+			event.Clean(strings.TrimSpace(out))).On(nd.Name())
 	}
 	return v, nil
 }
@@ -160,8 +168,8 @@ func (d containerd) config(n config.Node, v containerdVersion) string {
 	return layout.WrittenByEggo + tomlText(doc)
 }
 
-// settingPath is where a setting of config-extra-args stands: its dots are tables; cri is the plugin of Kubernetes' side, and images the
-// one that 2.x split off from it.
+// settingPath is where a setting of config-extra-args stands: its dots are tables; cri is the plugin of Kubernetes'
+// side, and images the one that 2.x split off from it.
 func settingPath(key string, v containerdVersion) []string {
 	p := strings.Split(key, ".")
 	switch {
@@ -219,7 +227,8 @@ func (d containerd) ctr() string {
 }
 
 func (d containerd) list() string {
-	return "command -v ctr >/dev/null 2>&1 && " + d.ctr() + " images ls 2>/dev/null | awk 'NR>1 {print $1 \"@\" $3}' || true\n"
+	return "command -v ctr >/dev/null 2>&1 && " + d.ctr() +
+		" images ls 2>/dev/null | awk 'NR>1 {print $1 \"@\" $3}' || true\n"
 }
 
 func (containerd) keepsDigests() bool { return true }
@@ -228,8 +237,9 @@ func (d containerd) load(archive string) string {
 	return d.ctr() + " images import " + archive + " >/dev/null\n"
 }
 
-// Every call is bounded: a task that is not dead makes "tasks rm -f" wait for ever. A pod's sandbox ends after its containers: the shim of
-// containerd 2 goes with the sandbox's task, and stays for ever if there is another one at that time.
+// Every call is bounded: a task that is not dead makes "tasks rm -f" wait for ever. A pod's sandbox ends after its
+// containers: the shim of containerd 2 goes with the sandbox's task, and stays for ever if there is another one at that
+// time.
 func (d containerd) stop() string {
 	return strings.ReplaceAll(`if command -v ctr >/dev/null 2>&1 && systemctl is-active --quiet containerd; then
   boxes=$(timeout 20 @CTR@ containers ls -q 'labels."io.cri-containerd.kind"==sandbox') || boxes=
@@ -243,11 +253,12 @@ func (d containerd) stop() string {
   done
   for c in $(timeout 20 @CTR@ containers ls -q); do timeout 10 @CTR@ containers rm "$c" 2>/dev/null || true; done
 fi
-`, "@CTR@", d.ctr()) + unmount("^/run/containerd/io.containerd.runtime.v2.task/k8s.io/") + unmount("^/run/containerd/io.containerd.grpc.v1.cri/")
+`, "@CTR@", d.ctr()) + unmount("^/run/containerd/io.containerd.runtime.v2.task/k8s.io/") +
+		unmount("^/run/containerd/io.containerd.grpc.v1.cri/")
 }
 
-// registries are the mirrors and insecure registries as files of certs.d. A registry that is not secure is tried with a certificate of
-// anybody's, then over http, as docker does.
+// registries are the mirrors and insecure registries as files of certs.d. A registry that is not secure is tried with a
+// certificate of anybody's, then over http, as docker does.
 func (d containerd) registries() []node.File {
 	c := d.r.Cluster
 	mirrors := map[string][]string{}
@@ -286,7 +297,8 @@ func (d containerd) registries() []node.File {
 	return out
 }
 
-// host is one that is asked. A path that begins with /v2 is the whole of it; behind another one containerd asks for /v2.
+// host is one that is asked. A path that begins with /v2 is the whole of it; behind another one containerd asks for
+// /v2.
 func (d containerd) host(b *strings.Builder, url, capabilities string) {
 	scheme, rest, _ := strings.Cut(url, "://")
 	host, at, _ := strings.Cut(rest, "/")

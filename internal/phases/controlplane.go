@@ -15,17 +15,21 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
-// controlPlane starts the API server, the controller manager and the scheduler, and gives the rights that nodes and the API server need.
+// controlPlane starts the API server, the controller manager and the scheduler, and gives the rights that nodes and the
+// API server need.
 func (r *run) controlPlane() []*engine.Step {
 	var steps []*engine.Step
 	cps := r.Cluster.With(bundle.ControlPlane)
 	for _, n := range cps {
-		ready := []string{plan.ID(plan.PhaseEtcd, "health", ""), plan.Programs(n, plan.GroupControl), plan.ID(plan.PhaseInfra, "system", n.Name)}
-		api := r.service(component{phase: plan.PhaseControl, what: "apiserver", make: r.apiserverService, probe: r.serverReady,
+		ready := []string{plan.ID(plan.PhaseEtcd, "health", ""), plan.Programs(n, plan.GroupControl),
+			plan.ID(plan.PhaseInfra, "system", n.Name)}
+		api := r.service(component{phase: plan.PhaseControl, what: "apiserver", make: r.apiserverService,
+			probe: r.serverReady,
 			aside: r.aside, reports: true, serves: r.stopDelay()}, n, ready)
 		steps = append(steps, api,
 			r.service(component{phase: plan.PhaseControl, what: "controller-manager", make: r.controllerManagerService,
-				probe: wait.Answers("https://127.0.0.1:10257/healthz", "kube-controller-manager.service")}, n, []string{api.ID}),
+				probe: wait.Answers("https://127.0.0.1:10257/healthz", "kube-controller-manager.service")}, n,
+				[]string{api.ID}),
 			r.service(component{phase: plan.PhaseControl, what: "scheduler", make: r.schedulerService,
 				probe: wait.Answers("https://127.0.0.1:10259/healthz", "kube-scheduler.service")}, n, []string{api.ID}))
 	}
@@ -73,13 +77,15 @@ func (r *run) serverReady(ctx context.Context, nd *node.Node) error {
 	return wait.Until(ctx, 2*wait.ProbeLimit, func(ctx context.Context) error { return r.serverAnswers(ctx, nd) })
 }
 
-// serverAnswers asks the node's own API server whether it is ready, as the administrator: an anonymous request may be refused.
+// serverAnswers asks the node's own API server whether it is ready, as the administrator: an anonymous request may be
+// refused.
 func (r *run) serverAnswers(ctx context.Context, nd *node.Node) error {
 	err := r.Readyz(ctx, nd.Dial, "127.0.0.1:6443")
 	if err == nil {
 		return nil
 	}
-	f := event.NewFault(event.ClassFailed, "kube.not-ready", clients.Unready(err), "log", r.lastWords(ctx, nd, "kube-apiserver.service")).On(nd.Name())
+	f := event.NewFault(event.ClassFailed, "kube.not-ready", clients.Unready(err), "log",
+		r.lastWords(ctx, nd, "kube-apiserver.service")).On(nd.Name())
 	f.Retry = true
 	return f
 }

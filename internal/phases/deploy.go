@@ -1,5 +1,6 @@
-// Package phases says what is done on which node: the plans of deploy and of cleanup as graphs of engine steps, for the binary driver
-// (components as systemd services). How a node is reached is internal/remote's business, seen here as node.Host.
+// Package phases says what is done on which node: the plans of deploy and of cleanup as graphs of engine steps, for the
+// binary driver (components as systemd services). How a node is reached is internal/remote's business, seen here as
+// node.Host.
 package phases
 
 import (
@@ -25,7 +26,8 @@ func Deploy(env Env) *engine.Plan {
 // options are what a plan of the run is made for.
 func (r *run) options() plan.Options {
 	return plan.Options{
-		Hosts: nodes.Hosts(r.Cluster), Limit: r.Limit, Dry: r.Dry, Emit: r.Emit, Announced: r.changes.Of, Skipped: r.Skipped,
+		Hosts: nodes.Hosts(r.Cluster), Limit: r.Limit, Dry: r.Dry, Emit: r.Emit, Announced: r.changes.Of,
+		Skipped: r.Skipped,
 	}
 }
 

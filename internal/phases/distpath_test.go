@@ -21,7 +21,8 @@ func TestWhatIsSentLiesWhereDeployYamlSays(t *testing.T) {
 	before := tree(t, l)
 	deploy(t, l)
 	for _, name := range []string{"m1", "w1"} {
-		if to, err := os.Readlink(l.Nodes[name].Path("/var/lib/eggo-node/repo")); err != nil || !strings.HasSuffix(to, "/root/.eggo/packages/eggo-node") {
+		if to, err := os.Readlink(l.Nodes[name].Path("/var/lib/eggo-node/repo")); err != nil ||
+			!strings.HasSuffix(to, "/root/.eggo/packages/eggo-node") {
 			t.Error(name, to, err)
 		}
 		if _, err := os.Stat(l.Nodes[name].Path("/root/.eggo/packages/eggo-node/Packages")); err != nil {
@@ -42,7 +43,9 @@ func TestAPlaceThatOthersMayChangeIsRefused(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, dir string){
 		"others may write": func(t *testing.T, dir string) { must(t, os.Mkdir(dir, 0o755), os.Chmod(dir, 0o777)) },
 		"a link":           func(t *testing.T, dir string) { must(t, os.Symlink("/", dir)) },
-		"a file":           func(t *testing.T, dir string) { must(t, os.WriteFile(dir, nil, 0o666), os.Chmod(dir, 0o666)) },
+		"a file": func(t *testing.T, dir string) {
+			must(t, os.WriteFile(dir, nil, 0o666), os.Chmod(dir, 0o666))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

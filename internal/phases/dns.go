@@ -22,9 +22,11 @@ import (
 func (r *run) dnsServers() []*engine.Step {
 	var steps []*engine.Step
 	for _, n := range r.Cluster.With(bundle.ControlPlane) {
-		needs := []string{plan.ID(plan.PhaseControl, "apiserver", n.Name), plan.Programs(n, plan.GroupControl), plan.ID(plan.PhaseInfra, "packages", n.Name), plan.ID(plan.PhaseControl, "rights", "")}
+		needs := []string{plan.ID(plan.PhaseControl, "apiserver", n.Name), plan.Programs(n, plan.GroupControl),
+			plan.ID(plan.PhaseInfra, "packages", n.Name), plan.ID(plan.PhaseControl, "rights", "")}
 		steps = append(steps, r.service(component{phase: plan.PhaseAddons, what: "coredns", make: r.corednsService,
-			probe: wait.Answers("http://"+net.JoinHostPort(n.IP.String(), fmt.Sprint(layout.DNSMetrics))+"/metrics", "coredns.service")}, n, needs))
+			probe: wait.Answers("http://"+net.JoinHostPort(n.IP.String(), fmt.Sprint(layout.DNSMetrics))+"/metrics",
+				"coredns.service")}, n, needs))
 	}
 	return steps
 }
@@ -36,20 +38,26 @@ func (r *run) corednsService(n config.Node) (node.Service, error) {
 	}
 	// On the node's own address and not on all: a resolver of the machine on 127.0.0.53 stays where it is.
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Written by Eggo; removed by eggo-tui cleanup.\n.:%d {\n    bind %s\n    errors\n    kubernetes %s in-addr.arpa ip6.arpa {\n        kubeconfig %s\n        pods insecure\n"+
-		"        fallthrough in-addr.arpa ip6.arpa\n        ttl 30\n    }\n    prometheus %s\n", layout.DNSPort, n.IP, r.Cluster.DNSDomain, layout.CoreDNSConf, net.JoinHostPort(n.IP.String(), fmt.Sprint(layout.DNSMetrics)))
+	fmt.Fprintf(&b,
+		"# Written by Eggo; removed by eggo-tui cleanup.\n.:%d {\n    bind %s\n    errors\n    kubernetes %s "+
+			"in-addr.arpa ip6.arpa {\n        kubeconfig %s\n        pods insecure\n"+
+			"        fallthrough in-addr.arpa ip6.arpa\n        ttl 30\n    }\n    prometheus %s\n", layout.DNSPort,
+		n.IP, r.Cluster.DNSDomain, layout.CoreDNSConf, net.JoinHostPort(n.IP.String(), fmt.Sprint(layout.DNSMetrics)))
 	if f := r.Fact(n.Name); f.Nameserver && f.Resolv != "" {
 		fmt.Fprintf(&b, "    forward . %s {\n        max_concurrent 1000\n    }\n", f.Resolv)
 	}
 	b.WriteString("    cache 30\n    loop\n    reload\n    loadbalance\n}\n")
-	u := systemd.Unit{Description: "CoreDNS, the names of the cluster", After: []string{"network-online.target", "kube-apiserver.service"}, Wants: []string{"network-online.target"},
+	u := systemd.Unit{Description: "CoreDNS, the names of the cluster",
+		After: []string{"network-online.target", "kube-apiserver.service"}, Wants: []string{"network-online.target"},
 		Program: r.DNSProgram(n, r.BundleOf(n).Manifest()), Flags: map[string]string{"conf": layout.Corefile}}
 	return node.Service{Unit: "coredns.service", Binaries: r.Binaries(n, "coredns"), Files: []node.File{
-		layout.PlainFile(layout.Corefile, []byte(b.String())), layout.SecretFile(layout.CoreDNSConf, conf), layout.PlainFile(layout.UnitDir+"coredns.service", u.Render()),
+		layout.PlainFile(layout.Corefile, []byte(b.String())), layout.SecretFile(layout.CoreDNSConf, conf),
+		layout.PlainFile(layout.UnitDir+"coredns.service", u.Render()),
 	}}, nil
 }
 
-// dnsServiceManifest is the Service of the cluster's DNS with the control planes behind it: no selector, for there are no pods.
+// dnsServiceManifest is the Service of the cluster's DNS with the control planes behind it: no selector, for there are
+// no pods.
 func (r *run) dnsServiceManifest() ([]byte, error) {
 	var servers []string
 	for _, n := range r.Cluster.With(bundle.ControlPlane) {
@@ -71,8 +79,10 @@ func (r *run) judgeDNS(arch string, m *bundle.Manifest) []event.Finding {
 
 // judgeDNSPort finds another DNS server on the address that CoreDNS will listen on.
 func (r *run) judgeDNSPort(n config.Node, f *facts.Facts) []event.Finding {
-	if !r.DNSBinary() || !n.Has(bundle.ControlPlane) || f.DNSTaken == "" || f.DNSTaken == "coredns" && f.Cluster == r.Cluster.Name {
+	if !r.DNSBinary() || !n.Has(bundle.ControlPlane) || f.DNSTaken == "" || f.DNSTaken == "coredns" &&
+		f.Cluster == r.Cluster.Name {
 		return nil
 	}
-	return []event.Finding{finding(event.Error, n.Name, "port", "port", fmt.Sprint(layout.DNSPort), "who", event.Clean(f.DNSTaken))}
+	return []event.Finding{finding(event.Error, n.Name, "port", "port", fmt.Sprint(layout.DNSPort), "who",
+		event.Clean(f.DNSTaken))}
 }

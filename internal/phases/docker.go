@@ -13,15 +13,16 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
 )
 
-// docker of the distribution's package, and cri-dockerd out of the bundle between it and the kubelet. dockerd is started as its package
-// starts it, with a configuration of ours in the place of /etc/docker/daemon.json.
+// docker of the distribution's package, and cri-dockerd out of the bundle between it and the kubelet. dockerd is
+// started as its package starts it, with a configuration of ours in the place of /etc/docker/daemon.json.
 type docker struct{ r *run }
 
 func (docker) unit() string  { return layout.CRIDockerUnit }
 func (docker) store() string { return "/var/lib/docker" }
 
 func (d docker) trees() []node.Tree {
-	return []node.Tree{{Path: "/etc/docker", Mode: 0o755}, {Path: "/var/lib/cri-dockerd", Mode: 0o755}, {Path: "/opt/containerd", Mode: 0o711},
+	return []node.Tree{{Path: "/etc/docker", Mode: 0o755}, {Path: "/var/lib/cri-dockerd", Mode: 0o755},
+		{Path: "/opt/containerd", Mode: 0o711},
 		{Path: "/var/lib/containerd", Mode: 0o711, Purge: true}, {Path: d.store(), Mode: 0o710, Purge: true}}
 }
 
@@ -38,16 +39,18 @@ func (docker) links(context.Context, config.Node, *node.Node) ([]string, string,
 	return nil, "", nil
 }
 
-// early keeps dockerd from starting before it has our configuration: packages start it at once, and with its own it makes a bridge and packet
-// filter rules, and drops what is forwarded.
+// early keeps dockerd from starting before it has our configuration: packages start it at once, and with its own it
+// makes a bridge and packet filter rules, and drops what is forwarded.
 func (docker) early(config.Node) ([]node.File, error) {
-	return []node.File{layout.PlainFile(layout.UnitDir+layout.DockerdUnit+".d/05-eggo.conf", []byte(layout.WrittenByEggo+"[Unit]\nConditionPathExists="+layout.DockerConf+"\n"))}, nil
+	return []node.File{layout.PlainFile(layout.UnitDir+layout.DockerdUnit+".d/05-eggo.conf",
+		[]byte(layout.WrittenByEggo+"[Unit]\nConditionPathExists="+layout.DockerConf+"\n"))}, nil
 }
 
-const dockerList = "command -v docker >/dev/null 2>&1 && docker image ls --format '{{.Repository}}:{{.Tag}}@' 2>/dev/null || true\n"
+const dockerList = "command -v docker >/dev/null 2>&1 && docker image ls --format '{{.Repository}}:{{.Tag}}@' " +
+	"2>/dev/null || true\n"
 
-// dockerStop ends what cri-dockerd labels as its own; other containers are somebody's. dockerd leaves the networks mounted that it made: it is
-// stopped here, where they are taken away, if it is ours.
+// dockerStop ends what cri-dockerd labels as its own; other containers are somebody's. dockerd leaves the networks
+// mounted that it made: it is stopped here, where they are taken away, if it is ours.
 const dockerStop = `systemctl stop cri-dockerd.service 2>/dev/null || true
 if command -v docker >/dev/null 2>&1 && systemctl is-active --quiet docker; then
   for i in 1 2 3 4 5 6; do
@@ -72,20 +75,28 @@ func (d docker) services(ctx context.Context, n config.Node, nd *node.Node) ([]n
 	if err != nil {
 		return nil, err
 	}
-	drop := layout.WrittenByEggo + "[Service]\nExecStart=\nExecStart=" + start + " --config-file=" + layout.DockerConf + "\n"
-	cri := systemd.Unit{Description: "Docker for the kubelet", After: []string{"network-online.target", layout.DockerdUnit}, Wants: []string{"network-online.target", layout.DockerdUnit},
-		Type: "notify", Program: d.r.Program(n, "cri-dockerd"), Flags: map[string]string{
-			"container-runtime-endpoint": d.r.RuntimeEndpoint(), "docker-endpoint": layout.DockerSocket, "pod-infra-container-image": d.r.PauseImage(d.r.BundleOf(n).Manifest()),
-			"network-plugin": "cni", "cni-bin-dir": strings.Join(d.r.CNIDirs(), ","), "cni-conf-dir": layout.CNIConfDir, "cni-cache-dir": "/var/lib/cni/cache",
+	drop := layout.WrittenByEggo + "[Service]\nExecStart=\nExecStart=" + start + " --config-file=" + layout.DockerConf +
+		"\n"
+	cri := systemd.Unit{Description: "Docker for the kubelet",
+		After: []string{"network-online.target", layout.DockerdUnit},
+		Wants: []string{"network-online.target", layout.DockerdUnit},
+		Type:  "notify", Program: d.r.Program(n, "cri-dockerd"), Flags: map[string]string{
+			"container-runtime-endpoint": d.r.RuntimeEndpoint(), "docker-endpoint": layout.DockerSocket,
+			"pod-infra-container-image": d.r.PauseImage(d.r.BundleOf(n).Manifest()),
+			"network-plugin":            "cni", "cni-bin-dir": strings.Join(d.r.CNIDirs(), ","),
+			"cni-conf-dir": layout.CNIConfDir, "cni-cache-dir": "/var/lib/cni/cache",
 			"streaming-bind-addr": "127.0.0.1:0", // the kubelet alone asks there
 		}}
 	return []node.Service{
-		{Unit: layout.DockerdUnit, Files: []node.File{layout.PlainFile(layout.DockerConf, conf), layout.PlainFile(layout.UnitDir+layout.DockerdUnit+".d/10-eggo.conf", []byte(drop))}},
-		{Unit: layout.CRIDockerUnit, Files: []node.File{layout.PlainFile(layout.UnitDir+layout.CRIDockerUnit, cri.Render())}, Binaries: d.r.Binaries(n, d.executes()...)},
+		{Unit: layout.DockerdUnit, Files: []node.File{layout.PlainFile(layout.DockerConf, conf),
+			layout.PlainFile(layout.UnitDir+layout.DockerdUnit+".d/10-eggo.conf", []byte(drop))}},
+		{Unit: layout.CRIDockerUnit, Files: []node.File{layout.PlainFile(layout.UnitDir+layout.CRIDockerUnit,
+			cri.Render())}, Binaries: d.r.Binaries(n, d.executes()...)},
 	}, nil
 }
 
-// dockerStart is the command line of the package's unit: where dockerd is and which sockets it gets differ between distributions.
+// dockerStart is the command line of the package's unit: where dockerd is and which sockets it gets differ between
+// distributions.
 func dockerStart(ctx context.Context, nd *node.Node) (string, error) {
 	out, err := nd.Query(ctx, `for f in /usr/lib/systemd/system/docker.service /lib/systemd/system/docker.service; do
   [ -r "$f" ] || continue
@@ -103,16 +114,17 @@ done
 	return start, nil
 }
 
-// config is docker's daemon.json. The network of pods is CNI's: docker makes no bridge and no packet filter rules of its own. Containers
-// outlive a restart of dockerd, as they do with the other runtimes.
+// config is docker's daemon.json. The network of pods is CNI's: docker makes no bridge and no packet filter rules of
+// its own. Containers outlive a restart of dockerd, as they do with the other runtimes.
 func (d docker) config() ([]byte, error) {
 	var mirrors []string
 	for _, m := range d.r.Cluster.Mirrors() {
 		mirrors = append(mirrors, m.URL)
 	}
 	doc := map[string]any{
-		"exec-opts": []string{"native.cgroupdriver=systemd"}, "bridge": "none", "iptables": false, "ip-masq": false, "live-restore": true,
-		"log-driver": "json-file", "log-opts": map[string]any{"max-size": "100m", "max-file": "3"},
+		"exec-opts": []string{"native.cgroupdriver=systemd"}, "bridge": "none", "iptables": false, "ip-masq": false,
+		"live-restore": true,
+		"log-driver":   "json-file", "log-opts": map[string]any{"max-size": "100m", "max-file": "3"},
 	}
 	if len(mirrors) > 0 {
 		doc["registry-mirrors"] = mirrors
@@ -123,7 +135,8 @@ func (d docker) config() ([]byte, error) {
 	return d.r.engineSettings(doc)
 }
 
-// engineSettings lays config-extra-args of the container engine over a runtime's JSON configuration, keys as it names them.
+// engineSettings lays config-extra-args of the container engine over a runtime's JSON configuration, keys as it names
+// them.
 func (r *run) engineSettings(doc map[string]any) ([]byte, error) {
 	for k, v := range r.Override("container-engine", map[string]string{}) {
 		doc[k] = setting(v)

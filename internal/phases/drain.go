@@ -37,8 +37,8 @@ func (r *run) drains(l Leaving, needs []string) []*engine.Step {
 	return steps
 }
 
-// drained lets pods onto the nodes again that this run has closed to them, when one of those that leave could not be emptied: the leave ends
-// there, and the cluster has all its nodes.
+// drained lets pods onto the nodes again that this run has closed to them, when one of those that leave could not be
+// emptied: the leave ends there, and the cluster has all its nodes.
 func (r *run) drained(ctx context.Context, how event.Outcome) error {
 	if how.Done() {
 		return nil
@@ -47,10 +47,13 @@ func (r *run) drained(ctx context.Context, how event.Outcome) error {
 	closed := slices.Clone(r.cordoned)
 	r.mu.Unlock()
 	for _, name := range closed {
-		if err := r.Emit(event.Change{Step: plan.ID(plan.PhaseDrain, "node", name), Desc: event.M("change.uncordon", "name", name)}); err != nil {
+		if err := r.Emit(event.Change{Step: plan.ID(plan.PhaseDrain, "node", name),
+			Desc: event.M("change.uncordon", "name", name)}); err != nil {
 			return err
 		}
-		if _, err := r.API().CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"unschedulable":null}}`), metav1.PatchOptions{FieldManager: layout.FieldManager}); err != nil && !apierrors.IsNotFound(err) {
+		if _, err := r.API().CoreV1().Nodes().Patch(ctx, name, types.MergePatchType,
+			[]byte(`{"spec":{"unschedulable":null}}`),
+			metav1.PatchOptions{FieldManager: layout.FieldManager}); err != nil && !apierrors.IsNotFound(err) {
 			return clients.Fault(err)
 		}
 	}
@@ -78,7 +81,8 @@ func (r *run) fitToDrain(ctx context.Context, n config.Node) bool {
 	return err == nil && notReady(*o) == ""
 }
 
-// drain lets no new pod onto the node and evicts those that are there, as their disruption budgets allow, until the time is over.
+// drain lets no new pod onto the node and evicts those that are there, as their disruption budgets allow, until the
+// time is over.
 func (r *run) drain(ctx context.Context, n config.Node, l Leaving) error {
 	cs := r.API().CoreV1()
 	o, err := cs.Nodes().Get(ctx, n.Name, metav1.GetOptions{})
@@ -86,10 +90,12 @@ func (r *run) drain(ctx context.Context, n config.Node, l Leaving) error {
 		return clients.Fault(err)
 	}
 	if !o.Spec.Unschedulable {
-		if err := r.Emit(event.Change{Step: engine.StepID(ctx), Desc: event.M("change.cordon", "name", n.Name)}); err != nil {
+		if err := r.Emit(event.Change{Step: engine.StepID(ctx),
+			Desc: event.M("change.cordon", "name", n.Name)}); err != nil {
 			return err
 		}
-		if _, err := cs.Nodes().Patch(ctx, n.Name, types.MergePatchType, []byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{FieldManager: layout.FieldManager}); err != nil {
+		if _, err := cs.Nodes().Patch(ctx, n.Name, types.MergePatchType, []byte(`{"spec":{"unschedulable":true}}`),
+			metav1.PatchOptions{FieldManager: layout.FieldManager}); err != nil {
 			return clients.Fault(err)
 		}
 		r.mu.Lock()
@@ -106,7 +112,8 @@ func (r *run) drain(ctx context.Context, n config.Node, l Leaving) error {
 	if err := r.tellLost(ctx, pods); err != nil {
 		return err
 	}
-	if err := r.Emit(event.Change{Step: engine.StepID(ctx), Desc: event.M("change.evict", "name", n.Name, "pods", podNames(pods))}); err != nil {
+	if err := r.Emit(event.Change{Step: engine.StepID(ctx),
+		Desc: event.M("change.evict", "name", n.Name, "pods", podNames(pods))}); err != nil {
 		return err
 	}
 	return r.evictAll(ctx, n, l)
@@ -125,11 +132,14 @@ func (r *run) evictAll(ctx context.Context, n config.Node, l Leaving) error {
 			if p.DeletionTimestamp != nil {
 				continue
 			}
-			err := r.API().PolicyV1().Evictions(p.Namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace}})
+			err := r.API().PolicyV1().Evictions(p.Namespace).Evict(ctx,
+				&policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace}})
 			switch {
 			case err == nil, apierrors.IsNotFound(err):
-			case apierrors.IsTooManyRequests(err), apierrors.IsConflict(err), apierrors.IsServerTimeout(err), apierrors.IsTimeout(err),
-				apierrors.IsServiceUnavailable(err), apierrors.IsInternalError(err): // it may be so again in a second, until the time is over
+			case apierrors.IsTooManyRequests(err), apierrors.IsConflict(err), apierrors.IsServerTimeout(err),
+				apierrors.IsTimeout(err),
+				apierrors.IsServiceUnavailable(err), apierrors.IsInternalError(err):
+				// it may be so again in a second, until the time is over
 				why = event.Clean(err.Error())
 			default:
 				return clients.Fault(err)
@@ -138,13 +148,16 @@ func (r *run) evictAll(ctx context.Context, n config.Node, l Leaving) error {
 		names := podNames(pods)
 		if time.Now().After(end) {
 			if !l.Force {
-				return event.NewFault(event.ClassFailed, "leave.drain-timeout", nil, "pods", names, "limit", l.Drain.String(), "why", why).On(n.Name)
+				return event.NewFault(event.ClassFailed, "leave.drain-timeout", nil, "pods", names, "limit",
+					l.Drain.String(), "why", why).On(n.Name)
 			}
-			return r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx), Text: event.M("notice.drain-forced", "pods", names)})
+			return r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx),
+				Text: event.M("notice.drain-forced", "pods", names)})
 		}
 		if names != told {
 			told = names
-			if err := r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx), Text: event.M("notice.drain-waits", "pods", names, "why", why)}); err != nil {
+			if err := r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx),
+				Text: event.M("notice.drain-waits", "pods", names, "why", why)}); err != nil {
 				return err
 			}
 		}
@@ -156,8 +169,8 @@ func (r *run) evictAll(ctx context.Context, n config.Node, l Leaving) error {
 	}
 }
 
-// evictable are the node's pods that have to go elsewhere: those of DaemonSets and of the kubelet's own manifests belong to the node, and
-// those that have ended are nowhere.
+// evictable are the node's pods that have to go elsewhere: those of DaemonSets and of the kubelet's own manifests
+// belong to the node, and those that have ended are nowhere.
 func (r *run) evictable(ctx context.Context, n config.Node) ([]corev1.Pod, error) {
 	list, err := r.API().CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.Name})
 	if err != nil {
@@ -167,7 +180,8 @@ func (r *run) evictable(ctx context.Context, n config.Node) ([]corev1.Pod, error
 	for _, p := range list.Items {
 		owner := metav1.GetControllerOf(&p)
 		_, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]
-		if mirror || owner != nil && owner.Kind == "DaemonSet" || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+		if mirror || owner != nil && owner.Kind == "DaemonSet" || p.Status.Phase == corev1.PodSucceeded ||
+			p.Status.Phase == corev1.PodFailed {
 			continue
 		}
 		out = append(out, p)
@@ -190,7 +204,8 @@ func (r *run) tellLost(ctx context.Context, pods []corev1.Pod) error {
 		if len(list) == 0 {
 			continue
 		}
-		if err := r.Emit(event.Notice{Step: engine.StepID(ctx), Text: event.M(key, "pods", podNames(list))}); err != nil {
+		if err := r.Emit(event.Notice{Step: engine.StepID(ctx),
+			Text: event.M(key, "pods", podNames(list))}); err != nil {
 			return err
 		}
 	}

@@ -29,8 +29,8 @@ const (
 	etcdData    = etcdTree + "/default.etcd"
 )
 
-// etcd makes the authorities and certificates, starts every member, and waits until each answers a linearized read. The members of a new
-// cluster start side by side, for each waits for the quorum; so none is started before all can be.
+// etcd makes the authorities and certificates, starts every member, and waits until each answers a linearized read. The
+// members of a new cluster start side by side, for each waits for the quorum; so none is started before all can be.
 func (r *run) etcd() []*engine.Step {
 	members := r.Cluster.With(bundle.Etcd)
 	certs := plan.Step(plan.PhaseEtcd, "certificates", "", plan.Verdict())
@@ -44,8 +44,10 @@ func (r *run) etcd() []*engine.Step {
 	settle.Retry = engine.Retry{Tries: 5, Delay: time.Second, MaxDelay: 5 * time.Second}
 	steps := []*engine.Step{certs, settle}
 	for _, n := range members {
-		s := r.service(component{phase: plan.PhaseEtcd, what: "start", make: r.etcdService, reports: true, votes: etcdVotes,
-			probe: func(ctx context.Context, _ *node.Node) error { return r.memberWell(ctx, n) }}, n, []string{settle.ID})
+		s := r.service(component{phase: plan.PhaseEtcd, what: "start", make: r.etcdService, reports: true,
+			votes: etcdVotes,
+			probe: func(ctx context.Context, _ *node.Node) error { return r.memberWell(ctx, n) }}, n,
+			[]string{settle.ID})
 		running, restart := s.Check, s.Apply
 		s.Check = func(ctx context.Context) (bool, error) {
 			if r.etcdState().unfinished[n.Name] {
@@ -53,7 +55,9 @@ func (r *run) etcd() []*engine.Step {
 			}
 			return running(ctx)
 		}
-		s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error { return r.startMember(ctx, n, nd, restart) })
+		s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
+			return r.startMember(ctx, n, nd, restart)
+		})
 		steps = append(steps, s)
 	}
 	check := plan.Step(plan.PhaseEtcd, "health", "", plan.IDs(plan.PhaseEtcd, "start", members))
@@ -69,12 +73,16 @@ func (r *run) etcdService(n config.Node) (node.Service, error) {
 	d := layout.PKIDir + "/etcd/"
 	settings := r.Override("etcd", map[string]string{
 		"ETCD_NAME": n.Name, "ETCD_DATA_DIR": etcdData,
-		"ETCD_LISTEN_CLIENT_URLS": layout.HTTPSURL("127.0.0.1", 2379) + "," + layout.ClientURL(n), "ETCD_ADVERTISE_CLIENT_URLS": layout.ClientURL(n),
-		"ETCD_LISTEN_PEER_URLS": layout.PeerURL(n), "ETCD_INITIAL_ADVERTISE_PEER_URLS": layout.PeerURL(n),
-		"ETCD_CLIENT_CERT_AUTH": "true", "ETCD_TRUSTED_CA_FILE": d + "ca.crt", "ETCD_CERT_FILE": d + "server.crt", "ETCD_KEY_FILE": d + "server.key",
-		"ETCD_PEER_CLIENT_CERT_AUTH": "true", "ETCD_PEER_TRUSTED_CA_FILE": d + "ca.crt", "ETCD_PEER_CERT_FILE": d + "peer.crt", "ETCD_PEER_KEY_FILE": d + "peer.key",
+		"ETCD_LISTEN_CLIENT_URLS":    layout.HTTPSURL("127.0.0.1", 2379) + "," + layout.ClientURL(n),
+		"ETCD_ADVERTISE_CLIENT_URLS": layout.ClientURL(n),
+		"ETCD_LISTEN_PEER_URLS":      layout.PeerURL(n), "ETCD_INITIAL_ADVERTISE_PEER_URLS": layout.PeerURL(n),
+		"ETCD_CLIENT_CERT_AUTH": "true", "ETCD_TRUSTED_CA_FILE": d + "ca.crt", "ETCD_CERT_FILE": d + "server.crt",
+		"ETCD_KEY_FILE":              d + "server.key",
+		"ETCD_PEER_CLIENT_CERT_AUTH": "true", "ETCD_PEER_TRUSTED_CA_FILE": d + "ca.crt",
+		"ETCD_PEER_CERT_FILE": d + "peer.crt", "ETCD_PEER_KEY_FILE": d + "peer.key",
 	})
-	u := systemd.Unit{Description: "etcd, the store of Kubernetes", After: []string{"network-online.target"}, Wants: []string{"network-online.target"}, Type: "notify",
+	u := systemd.Unit{Description: "etcd, the store of Kubernetes", After: []string{"network-online.target"},
+		Wants: []string{"network-online.target"}, Type: "notify",
 		Environment: []string{etcdConf, "-" + etcdInitial}, Program: r.ProgramPath(n, "etcd")}
 	return node.Service{Unit: "etcd.service", Binaries: r.Binaries(n, "etcd"), Files: []node.File{
 		layout.PlainFile(d+"ca.crt", r.PKI().EtcdCA.Cert),
@@ -85,7 +93,8 @@ func (r *run) etcdService(n config.Node) (node.Service, error) {
 	}}, nil
 }
 
-// initialFile is what a member reads at its first start: whom it forms the cluster with (state new), or whom it joins (existing).
+// initialFile is what a member reads at its first start: whom it forms the cluster with (state new), or whom it joins
+// (existing).
 func (r *run) initialFile(state string, members map[string]string) node.File {
 	var list []string
 	for name, url := range members {
@@ -93,11 +102,13 @@ func (r *run) initialFile(state string, members map[string]string) node.File {
 	}
 	sort.Strings(list)
 	return layout.PlainFile(etcdInitial, systemd.EnvironmentFile(map[string]string{
-		"ETCD_INITIAL_CLUSTER": strings.Join(list, ","), "ETCD_INITIAL_CLUSTER_STATE": state, "ETCD_INITIAL_CLUSTER_TOKEN": r.Cluster.EtcdToken,
+		"ETCD_INITIAL_CLUSTER": strings.Join(list, ","), "ETCD_INITIAL_CLUSTER_STATE": state,
+		"ETCD_INITIAL_CLUSTER_TOKEN": r.Cluster.EtcdToken,
 	}))
 }
 
-// etcdHealth wants a linearized read from every member, so that each has a leader and is up to date; all are asked at once.
+// etcdHealth wants a linearized read from every member, so that each has a leader and is up to date; all are asked at
+// once.
 func (r *run) etcdHealth(ctx context.Context) error {
 	members := r.Cluster.With(bundle.Etcd)
 	faults := make([]error, len(members))

@@ -8,7 +8,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 )
 
-// overrideProxy lays kube-proxy's arguments over its configuration, field by field, and returns the flags that it reads beside it.
+// overrideProxy lays kube-proxy's arguments over its configuration, field by field, and returns the flags that it reads
+// beside it.
 func (r *run) overrideProxy(doc map[string]any) map[string]string {
 	flags := map[string]string{"config": layout.KubeDir + "/kube-proxy.yaml"}
 	given := r.Override("kube-proxy", nil)

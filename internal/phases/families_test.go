@@ -27,17 +27,20 @@ func TestWhichBundleFitsASystem(t *testing.T) {
 		f    *facts.Facts
 		want []bundle.OS
 	}{
-		"Debian":          {system("ID", "debian", "VERSION_ID", "12", "VERSION_CODENAME", "bookworm"), []bundle.OS{debian}},
-		"Debian 13":       {system("ID", "debian", "VERSION_ID", "13", "VERSION_CODENAME", "trixie"), nil},
-		"Ubuntu":          {system("ID", "ubuntu", "ID_LIKE", "debian", "VERSION_ID", "22.04", "VERSION_CODENAME", "jammy"), nil},
+		"Debian": {system("ID", "debian", "VERSION_ID", "12", "VERSION_CODENAME", "bookworm"),
+			[]bundle.OS{debian}},
+		"Debian 13": {system("ID", "debian", "VERSION_ID", "13", "VERSION_CODENAME", "trixie"), nil},
+		"Ubuntu": {system("ID", "ubuntu", "ID_LIKE", "debian", "VERSION_ID", "22.04", "VERSION_CODENAME",
+			"jammy"), nil},
 		"openEuler":       {system("ID", "openEuler", "VERSION_ID", "24.03"), []bundle.OS{euler}},
 		"openEuler 22.03": {system("ID", "openEuler", "VERSION_ID", "22.03"), nil},
 		"CentOS Stream":   {system("ID", "centos", "ID_LIKE", "rhel fedora", "VERSION_ID", "9"), []bundle.OS{centos}},
-		"Rocky":           {system("ID", "rocky", "ID_LIKE", "rhel centos fedora", "VERSION_ID", "9.4"), []bundle.OS{centos}},
-		"RHEL":            {system("ID", "rhel", "ID_LIKE", "fedora", "VERSION_ID", "9.5"), []bundle.OS{centos}},
-		"RHEL 8":          {system("ID", "rhel", "ID_LIKE", "fedora", "VERSION_ID", "8.9"), nil},
-		"Fedora":          {system("ID", "fedora", "VERSION_ID", "9"), nil},
-		"nobody":          {system(), nil},
+		"Rocky": {system("ID", "rocky", "ID_LIKE", "rhel centos fedora", "VERSION_ID", "9.4"),
+			[]bundle.OS{centos}},
+		"RHEL":   {system("ID", "rhel", "ID_LIKE", "fedora", "VERSION_ID", "9.5"), []bundle.OS{centos}},
+		"RHEL 8": {system("ID", "rhel", "ID_LIKE", "fedora", "VERSION_ID", "8.9"), nil},
+		"Fedora": {system("ID", "fedora", "VERSION_ID", "9"), nil},
+		"nobody": {system(), nil},
 	} {
 		var got []bundle.OS
 		for _, os := range []bundle.OS{debian, centos, euler} {
@@ -79,7 +82,8 @@ func TestEachMachineGetsTheBundleOfItsSystem(t *testing.T) {
 	}
 	w.OS["VERSION_ID"] = "22.03"
 	got := r.judgeNode(worker, w)
-	if !slices.Equal(codes(got), []string{"error preflight.os"}) || got[0].Fault.Args["for"] != "debian 12 (bookworm) (b), openEuler 24.03 (e)" {
+	if !slices.Equal(codes(got), []string{"error preflight.os"}) ||
+		got[0].Fault.Args["for"] != "debian 12 (bookworm) (b), openEuler 24.03 (e)" {
 		t.Errorf("%+v", got)
 	}
 	r.Cluster.Source.More = append(r.Cluster.Source.More, "bare.tar.gz")

@@ -25,7 +25,8 @@ func fleet(t testing.TB, n int) *config.Cluster {
 	for i := range n {
 		fmt.Fprintf(&b, "- {name: w%d, ip: 10.2.%d.%d, port: 22, arch: amd64}\n", i, i/250, i%250+1)
 	}
-	b.WriteString("network: {podcidr: 10.200.0.0/14, plugin: flannel}\npackage-src: {type: tar.gz, x86src: /bundle.tar.gz}\n")
+	b.WriteString("network: {podcidr: 10.200.0.0/14, plugin: flannel}\npackage-src: {type: tar.gz, x86src: " +
+		"/bundle.tar.gz}\n")
 	c, problems := config.Load([]byte(b.String()), "deploy.yaml")
 	if problems.HasErrors() {
 		t.Fatalf("%+v", problems)
@@ -36,7 +37,8 @@ func fleet(t testing.TB, n int) *config.Cluster {
 // fleetPlans are plans for a cluster of n workers with a hook before and one after the work on every node.
 func fleetPlans(t testing.TB, n int) map[string]*engine.Plan {
 	c := fleet(t, n)
-	hooks := []phases.Hook{{Type: phases.ClusterPreHook, Name: "a.sh", Data: []byte("true\n")}, {Type: phases.ClusterPostHook, Name: "b.sh", Data: []byte("true\n")}}
+	hooks := []phases.Hook{{Type: phases.ClusterPreHook, Name: "a.sh", Data: []byte("true\n")},
+		{Type: phases.ClusterPostHook, Name: "b.sh", Data: []byte("true\n")}}
 	env := func(h []phases.Hook) phases.Env {
 		return phases.Env{Cluster: c, Now: time.Now, Emit: func(event.Event) error { return nil }, Hooks: h}
 	}

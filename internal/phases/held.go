@@ -50,14 +50,16 @@ func certPlaces(c *config.Cluster, n config.Node) []certPlace {
 		}
 	}
 	if n.Has(bundle.Etcd) {
-		out = append(out, certPlace{name: own + "etcd-server", file: layout.PKIDir + "/etcd/server.crt", port: 2379}, certPlace{name: own + "etcd-peer", file: layout.PKIDir + "/etcd/peer.crt", port: 2380})
+		out = append(out, certPlace{name: own + "etcd-server", file: layout.PKIDir + "/etcd/server.crt", port: 2379},
+			certPlace{name: own + "etcd-peer", file: layout.PKIDir + "/etcd/peer.crt", port: 2380})
 	}
 	if nodes.IsKubelet(n) {
 		serving := certPlace{name: own + "kubelet", file: layout.PKIDir + "/kubelet.crt", port: 10250}
 		if c.KubeletServing {
 			serving = certPlace{own: "kubelet-serving", file: layout.ServingCert, port: 10250}
 		}
-		out = append(out, serving, certPlace{name: "kube-proxy", file: layout.KubeDir + "/kube-proxy.conf", config: true},
+		out = append(out, serving, certPlace{name: "kube-proxy", file: layout.KubeDir + "/kube-proxy.conf",
+			config: true},
 			certPlace{own: "kubelet-client", file: "/var/lib/kubelet/pki/kubelet-client-current.pem"})
 	}
 	return out
@@ -71,9 +73,11 @@ func HeldCertificates(ctx context.Context, h node.Host, c *config.Cluster, n con
 		f := node.Quote(p.file)
 		script.WriteString("echo '=='\n")
 		if p.config {
-			script.WriteString("sed -n 's/^ *client-certificate-data: *//p' " + f + " 2>/dev/null | base64 -d 2>/dev/null || true\n")
+			script.WriteString("sed -n 's/^ *client-certificate-data: *//p' " + f +
+				" 2>/dev/null | base64 -d 2>/dev/null || true\n")
 		} else {
-			script.WriteString("sed -n '/^-----BEGIN CERTIFICATE-----$/,/^-----END CERTIFICATE-----$/p' " + f + " 2>/dev/null || true\n")
+			script.WriteString("sed -n '/^-----BEGIN CERTIFICATE-----$/,/^-----END CERTIFICATE-----$/p' " + f +
+				" 2>/dev/null || true\n")
 		}
 	}
 	out, err := node.New(h, nil).Query(ctx, script.String())
@@ -107,7 +111,8 @@ func shown(ctx context.Context, h node.Host, p certPlace, addr string) Held {
 		held.Why = "silent"
 		return held
 	}
-	t := tls.Client(c, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}) //nolint:gosec // it is looked at, not trusted
+	//nolint:gosec // it is looked at, not trusted
+	t := tls.Client(c, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12})
 	defer t.Close()
 	// A server that wants a certificate of ours refuses after it has shown its own.
 	_ = t.HandshakeContext(ctx)

@@ -10,8 +10,9 @@ import (
 // What a kubelet serves with is looked for where it has it from: ours, or the one that it asked the cluster for.
 func TestWhereANodeHasItsCertificates(t *testing.T) {
 	for more, want := range map[string]map[string]string{
-		"":                               {"nodes/m1/kubelet": "/etc/kubernetes/pki/kubelet.crt", "kubelet-serving": "", "coredns": ""},
-		"enable-kubelet-serving: true\n": {"nodes/m1/kubelet": "", "kubelet-serving": layout.ServingCert},
+		"": {"nodes/m1/kubelet": "/etc/kubernetes/pki/kubelet.crt", "kubelet-serving": "",
+			"coredns": ""},
+		"enable-kubelet-serving: true\n":          {"nodes/m1/kubelet": "", "kubelet-serving": layout.ServingCert},
 		"service: {dns: {corednstype: binary}}\n": {"coredns": layout.CoreDNSConf},
 	} {
 		r := componentRun(t, more)
@@ -31,7 +32,8 @@ func TestWhereANodeHasItsCertificates(t *testing.T) {
 }
 
 func TestUnitsThatStatusLooksAt(t *testing.T) {
-	for runtime, want := range map[string][]string{"containerd": {"containerd.service"}, "docker": {"docker.service", "cri-dockerd.service"}, "isulad": {"isulad.service"}} {
+	for runtime, want := range map[string][]string{"containerd": {"containerd.service"},
+		"docker": {"docker.service", "cri-dockerd.service"}, "isulad": {"isulad.service"}} {
 		r := componentRun(t, "runtime: "+runtime+"\n")
 		units := statusUnits(r.Cluster, r.Cluster.Nodes[1])
 		if got := slices.Concat(want, []string{"kubelet.service", "kube-proxy.service"}); !slices.Equal(units, got) {

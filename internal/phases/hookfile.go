@@ -22,8 +22,8 @@ const (
 	PostHook        = "posthook"
 )
 
-// HooksRun says whether each hook has a machine among the nodes to run on. One that has none was given for nothing, and whoever relies on it
-// has to know: hook.nowhere.
+// HooksRun says whether each hook has a machine among the nodes to run on. One that has none was given for nothing, and
+// whoever relies on it has to know: hook.nowhere.
 func HooksRun(hooks []Hook, nodes []config.Node) error {
 	for _, h := range hooks {
 		if !slices.ContainsFunc(nodes, h.On) {
@@ -33,7 +33,8 @@ func HooksRun(hooks []Hook, nodes []config.Node) error {
 					word = w
 				}
 			}
-			return event.NewFault(event.ClassUsage, "hook.nowhere", nil, "flag", "--"+h.Type, "hook", h.Name, "role", word)
+			return event.NewFault(event.ClassUsage, "hook.nowhere", nil, "flag", "--"+h.Type, "hook", h.Name, "role",
+				word)
 		}
 	}
 	return nil
@@ -43,11 +44,13 @@ func HooksRun(hooks []Hook, nodes []config.Node) error {
 const maxHook = 1 << 20
 
 func hookRoles() map[string]bundle.Role {
-	return map[string]bundle.Role{"master": bundle.ControlPlane, "worker": bundle.Worker, "node": bundle.Worker, "etcd": bundle.Etcd, "loadbalance": bundle.LoadBalancer}
+	return map[string]bundle.Role{"master": bundle.ControlPlane, "worker": bundle.Worker, "node": bundle.Worker,
+		"etcd": bundle.Etcd, "loadbalance": bundle.LoadBalancer}
 }
 
-// LoadHooks reads what the flag of a type says: PATH[,ROLE], where PATH is a script, or a directory whose scripts run in the order of their
-// names, and ROLE is master when it is not given; without it PreHook and PostHook are for all machines that come or go. What runs as root on machines has to be the caller's or root's own and out of reach of
+// LoadHooks reads what the flag of a type says: PATH[,ROLE], where PATH is a script, or a directory whose scripts run
+// in the order of their names, and ROLE is master when it is not given; without it PreHook and PostHook are for all
+// machines that come or go. What runs as root on machines has to be the caller's or root's own and out of reach of
 // others: the faults are hook.role, hook.path, hook.file with the reason, hook.empty.
 func LoadHooks(kind, flag string) ([]Hook, error) {
 	path, word, given := strings.Cut(flag, ",")
@@ -58,7 +61,8 @@ func LoadHooks(kind, flag string) ([]Hook, error) {
 	if given {
 		var ok bool
 		if role, ok = hookRoles()[word]; !ok {
-			return nil, event.NewFault(event.ClassUsage, "hook.role", nil, "role", event.Clean(word), "choices", "master, worker, etcd, loadbalance")
+			return nil, event.NewFault(event.ClassUsage, "hook.role", nil, "role", event.Clean(word), "choices",
+				"master, worker, etcd, loadbalance")
 		}
 	}
 	if !filepath.IsAbs(path) {
@@ -99,7 +103,8 @@ func LoadHooks(kind, flag string) ([]Hook, error) {
 	return out, nil
 }
 
-// readHook reads one script after looking at the file that it has opened, not at a name that may have changed its meaning.
+// readHook reads one script after looking at the file that it has opened, not at a name that may have changed its
+// meaning.
 func readHook(path string) ([]byte, error) {
 	refuse := func(why string) error {
 		return event.NewFault(event.ClassUsage, "hook."+why, nil, "path", event.Clean(path))

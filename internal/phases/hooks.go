@@ -34,7 +34,8 @@ const (
 
 // roleWords are the node's roles in the words of deploy.yaml.
 func roleWords(n config.Node) string {
-	words := map[bundle.Role]string{bundle.ControlPlane: "master", bundle.Worker: "worker", bundle.Etcd: "etcd", bundle.LoadBalancer: "loadbalance"}
+	words := map[bundle.Role]string{bundle.ControlPlane: "master", bundle.Worker: "worker", bundle.Etcd: "etcd",
+		bundle.LoadBalancer: "loadbalance"}
 	var out []string
 	for _, r := range n.Roles {
 		out = append(out, words[r])
@@ -45,8 +46,10 @@ func roleWords(n config.Node) string {
 // hookEnv is the environment of every hook, as the manual has it.
 func (r *run) hookEnv(n config.Node, kind string) map[string]string {
 	return map[string]string{
-		"EGGO_CLUSTER_ID": r.Cluster.Name, "EGGO_CLUSTER_API_ENDPOINT": r.Cluster.Endpoint, "EGGO_CLUSTER_CONFIG_DIR": layout.KubeDir,
-		"EGGO_NODE_IP": n.IP.String(), "EGGO_NODE_NAME": n.Name, "EGGO_NODE_ARCH": n.Arch, "EGGO_NODE_ROLE": roleWords(n),
+		"EGGO_CLUSTER_ID": r.Cluster.Name, "EGGO_CLUSTER_API_ENDPOINT": r.Cluster.Endpoint,
+		"EGGO_CLUSTER_CONFIG_DIR": layout.KubeDir,
+		"EGGO_NODE_IP":            n.IP.String(), "EGGO_NODE_NAME": n.Name, "EGGO_NODE_ARCH": n.Arch,
+		"EGGO_NODE_ROLE": roleWords(n),
 		"EGGO_HOOK_TYPE": kind, "EGGO_OPERATOR": r.operator(),
 	}
 }
@@ -58,7 +61,8 @@ func (r *run) operator() string {
 	return r.Verb
 }
 
-// runHook runs one and says what was left out of its output. One that runs after the work is done leaves the run partly done when it fails.
+// runHook runs one and says what was left out of its output. One that runs after the work is done leaves the run partly
+// done when it fails.
 func (r *run) runHook(ctx context.Context, nd *node.Node, h node.Hook, after bool) error {
 	cut, err := nd.RunHook(ctx, h)
 	if cut > 0 {
@@ -95,7 +99,8 @@ func (r *run) commandHooks(nodes []config.Node, phase string, after bool) []*eng
 			}
 			last[n.Name] = s.ID
 			r.hookStep(s, n, node.Hook{
-				Desc: event.M("change.hook", "hook", h.Name, "type", h.Type), Dir: "cmd-" + r.nonce + "-" + strconv.Itoa(i+1), Name: h.Name, Data: h.Data,
+				Desc: event.M("change.hook", "hook", h.Name, "type", h.Type),
+				Dir:  "cmd-" + r.nonce + "-" + strconv.Itoa(i+1), Name: h.Name, Data: h.Data,
 				Env: r.hookEnv(n, h.Type), Timeout: hookTimeout, Passing: true,
 			}, after)
 			out = append(out, s)
@@ -104,7 +109,8 @@ func (r *run) commandHooks(nodes []config.Node, phase string, after bool) []*eng
 	return out
 }
 
-// hookStep fills a step that runs one hook. A connection that broke leaves open how the hook ended: that is asked before it could run again.
+// hookStep fills a step that runs one hook. A connection that broke leaves open how the hook ended: that is asked
+// before it could run again.
 func (r *run) hookStep(s *engine.Step, n config.Node, h node.Hook, after bool) {
 	s.Timeout = h.Timeout + time.Minute
 	s.When = func(context.Context) (bool, event.Msg, error) {
@@ -160,8 +166,8 @@ func hookKind(schedule string) string {
 
 func scriptDir(p config.Package) string { return p.Schedule + "-" + p.Name }
 
-// joinScripts are the steps of a schedule on one node. A script runs once for each node: how it ended stays on the node, so that another
-// deploy does not run it again; one that failed, or whose end is not known, runs again.
+// joinScripts are the steps of a schedule on one node. A script runs once for each node: how it ended stays on the
+// node, so that another deploy does not run it again; one that failed, or whose end is not known, runs again.
 func (r *run) joinScripts(phase, schedule string, n config.Node, needs []string) []*engine.Step {
 	var out []*engine.Step
 	for _, p := range r.scripts(n, schedule) {
@@ -177,7 +183,8 @@ func (r *run) joinScripts(phase, schedule string, n config.Node, needs []string)
 			if err != nil {
 				return err
 			}
-			return r.runHook(ctx, nd, node.Hook{Desc: event.M("change.hook", "hook", p.Name, "type", schedule), Dir: scriptDir(p), Name: p.Name, Data: data,
+			return r.runHook(ctx, nd, node.Hook{Desc: event.M("change.hook", "hook", p.Name, "type", schedule),
+				Dir: scriptDir(p), Name: p.Name, Data: data,
 				Env: r.hookEnv(n, hookKind(schedule)), Timeout: p.Timeout}, schedule == postJoin)
 		})
 		needs = []string{s.ID}
@@ -200,7 +207,8 @@ func (r *run) keepScripts(n config.Node) *engine.Step {
 			}
 			sum := sha256.Sum256(data)
 			want += hex.EncodeToString(sum[:]) + "\n"
-			script += "[ -f " + node.Quote(file(p)) + " ] || exit 0\nsha256sum <" + node.Quote(file(p)) + " | cut -d' ' -f1\n"
+			script += "[ -f " + node.Quote(file(p)) + " ] || exit 0\nsha256sum <" + node.Quote(file(p)) +
+				" | cut -d' ' -f1\n"
 		}
 		out, err := nd.Query(ctx, script)
 		return out == want, err
@@ -212,8 +220,10 @@ func (r *run) keepScripts(n config.Node) *engine.Step {
 				return err
 			}
 			dir := node.Quote(path.Dir(file(p)))
-			script := fmt.Sprintf("mkdir -p -m 700 %s %s\n(umask 077; cat >%[3]s.new)\nchmod 700 %[3]s.new\nmv -f %[3]s.new %[3]s\n", node.HookDir, dir, node.Quote(file(p)))
-			if _, err := nd.Change(ctx, node.Change{Desc: event.M("change.keep-script", "hook", p.Name), Stdin: data, Script: script}); err != nil {
+			script := fmt.Sprintf("mkdir -p -m 700 %s %s\n(umask 077; cat >%[3]s.new)\nchmod 700 %[3]s.new\nmv -f "+
+				"%[3]s.new %[3]s\n", node.HookDir, dir, node.Quote(file(p)))
+			if _, err := nd.Change(ctx, node.Change{Desc: event.M("change.keep-script", "hook", p.Name), Stdin: data,
+				Script: script}); err != nil {
 				return err
 			}
 		}
@@ -246,7 +256,8 @@ func (r *run) cleanupScripts(schedule string, n config.Node, needs []string) []*
 			return begun && status == 0, err
 		})
 		s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
-			return r.runHook(ctx, nd, node.Hook{Desc: event.M("change.hook", "hook", p.Name, "type", schedule), Dir: scriptDir(p), Name: p.Name, Data: data,
+			return r.runHook(ctx, nd, node.Hook{Desc: event.M("change.hook", "hook", p.Name, "type", schedule),
+				Dir: scriptDir(p), Name: p.Name, Data: data,
 				Env: r.hookEnv(n, hookKind(schedule)), Timeout: p.Timeout}, true)
 		})
 		out = append(out, s)

@@ -59,20 +59,21 @@ func TestWhichHooksAreTaken(t *testing.T) {
 		names      string
 		role       bundle.Role
 	}{
-		"a file":             {"", good, "", "a.sh", bundle.ControlPlane},
-		"for workers":        {"", good + ",worker", "", "a.sh", bundle.Worker},
-		"for etcd":           {"", good + ",etcd", "", "a.sh", bundle.Etcd},
-		"a directory":        {"", several, "", "10.sh 20.bash", bundle.ControlPlane},
-		"another role":       {"", good + ",boss", "hook.role", "", ""},
-		"relative":           {"", "a.sh", "hook.path", "", ""},
-		"absent":             {"", filepath.Join(dir, "b.sh"), "hook.unreadable", "", ""},
-		"a link":             {"", link, "hook.not-regular", "", ""},
-		"others write":       {"", script(t, dir, "w.sh", "true\n", 0o777), "hook.mode", "", ""},
-		"the group writes":   {"", script(t, dir, "g.sh", "true\n", 0o770), "hook.mode", "", ""},
-		"others read":        {"", script(t, dir, "r.sh", "true\n", 0o755), "hook.mode", "", ""},
-		"owner alone":        {"", script(t, dir, "o.sh", "true\n", 0o600), "", "o.sh", bundle.ControlPlane},
-		"nothing in it":      {"", script(t, dir, "n.sh", "", 0o750), "hook.size", "", ""},
-		"1 MiB":              {"", script(t, dir, "m.sh", strings.Repeat("#", 1<<20), 0o750), "", "m.sh", bundle.ControlPlane},
+		"a file":           {"", good, "", "a.sh", bundle.ControlPlane},
+		"for workers":      {"", good + ",worker", "", "a.sh", bundle.Worker},
+		"for etcd":         {"", good + ",etcd", "", "a.sh", bundle.Etcd},
+		"a directory":      {"", several, "", "10.sh 20.bash", bundle.ControlPlane},
+		"another role":     {"", good + ",boss", "hook.role", "", ""},
+		"relative":         {"", "a.sh", "hook.path", "", ""},
+		"absent":           {"", filepath.Join(dir, "b.sh"), "hook.unreadable", "", ""},
+		"a link":           {"", link, "hook.not-regular", "", ""},
+		"others write":     {"", script(t, dir, "w.sh", "true\n", 0o777), "hook.mode", "", ""},
+		"the group writes": {"", script(t, dir, "g.sh", "true\n", 0o770), "hook.mode", "", ""},
+		"others read":      {"", script(t, dir, "r.sh", "true\n", 0o755), "hook.mode", "", ""},
+		"owner alone":      {"", script(t, dir, "o.sh", "true\n", 0o600), "", "o.sh", bundle.ControlPlane},
+		"nothing in it":    {"", script(t, dir, "n.sh", "", 0o750), "hook.size", "", ""},
+		"1 MiB": {"", script(t, dir, "m.sh", strings.Repeat("#", 1<<20), 0o750), "", "m.sh",
+			bundle.ControlPlane},
 		"more than 1 MiB":    {"", script(t, dir, "l.sh", strings.Repeat("#", 1<<20+1), 0o750), "hook.size", "", ""},
 		"another ending":     {"", script(t, dir, "x.py", "true\n", 0o750), "hook.name", "", ""},
 		"a name with words":  {"", script(t, dir, "a b.sh", "true\n", 0o750), "hook.name", "", ""},
@@ -107,7 +108,8 @@ func TestWhichHooksAreTaken(t *testing.T) {
 		if err := os.Chown(f, 12345, 12345); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := phases.LoadHooks(phases.PreHook, f); event.AsFault(err) == nil || event.AsFault(err).Code != "hook.owner" {
+		if _, err := phases.LoadHooks(phases.PreHook, f); event.AsFault(err) == nil ||
+			event.AsFault(err).Code != "hook.owner" {
 			t.Error(err)
 		}
 	}
@@ -115,7 +117,8 @@ func TestWhichHooksAreTaken(t *testing.T) {
 
 // A hook that no machine is there for was given for nothing, and that is said before anything is touched.
 func TestAHookHasAMachineToRunOn(t *testing.T) {
-	nodes := []config.Node{{Name: "m1", Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}, {Name: "w1", Roles: []bundle.Role{bundle.Worker}}}
+	nodes := []config.Node{{Name: "m1", Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}},
+		{Name: "w1", Roles: []bundle.Role{bundle.Worker}}}
 	for name, c := range map[string]struct {
 		hook  phases.Hook
 		nodes []config.Node
@@ -128,7 +131,8 @@ func TestAHookHasAMachineToRunOn(t *testing.T) {
 		"of workers, a worker leaves": {phases.Hook{Role: bundle.Worker, Nodes: []string{"w1"}}, nodes, true},
 	} {
 		err := phases.HooksRun([]phases.Hook{c.hook}, c.nodes)
-		if f := event.AsFault(err); (err == nil) != c.runs || err != nil && (f.Code != "hook.nowhere" || f.Class != event.ClassUsage) {
+		if f := event.AsFault(err); (err == nil) != c.runs || err != nil &&
+			(f.Code != "hook.nowhere" || f.Class != event.ClassUsage) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -141,17 +145,23 @@ func with(hooks ...phases.Hook) func(phases.Env) *engine.Plan {
 	}
 }
 
-// Hooks of the command line run before anything is touched and after everything is proven, on the machines of their role, each time.
+// Hooks of the command line run before anything is touched and after everything is proven, on the machines of their
+// role, each time.
 func TestHooksOfTheCommandLine(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, 2)
-	before := phases.Hook{Type: phases.ClusterPreHook, Name: "before.sh", Role: bundle.Worker, Data: []byte("[ ! -e $SIM/root/etc/kubernetes ] || exit 9\nenv | grep ^EGGO_ | sort >$SIM/root/opt/env-$EGGO_NODE_NAME\necho said before\n")}
-	after := phases.Hook{Type: phases.ClusterPostHook, Name: "after.bash", Role: bundle.ControlPlane, Data: []byte("#!/bin/sh\n[ -e $SIM/root/etc/kubernetes/manifests ] || [ -e $SIM/root/etc/kubernetes ]\necho again >>$SIM/root/opt/after\n")}
+	before := phases.Hook{Type: phases.ClusterPreHook, Name: "before.sh", Role: bundle.Worker,
+		Data: []byte("[ ! -e $SIM/root/etc/kubernetes ] || exit 9\nenv | grep ^EGGO_ | sort " +
+			">$SIM/root/opt/env-$EGGO_NODE_NAME\necho said before\n")}
+	after := phases.Hook{Type: phases.ClusterPostHook, Name: "after.bash", Role: bundle.ControlPlane,
+		Data: []byte("#!/bin/sh\n[ -e $SIM/root/etc/kubernetes/manifests ] || [ -e $SIM/root/etc/kubernetes ]\necho " +
+			"again >>$SIM/root/opt/after\n")}
 	b, sum, err := run(t, l, with(before, after))
 	if err != nil {
 		t.Fatal(err, sum.Failed)
 	}
-	want := []string{"EGGO_CLUSTER_API_ENDPOINT=192.0.2.11:6443", "EGGO_CLUSTER_CONFIG_DIR=/etc/kubernetes", "EGGO_CLUSTER_ID=sim", "EGGO_HOOK_TYPE=cluster-prehook", "EGGO_NODE_ARCH=amd64",
+	want := []string{"EGGO_CLUSTER_API_ENDPOINT=192.0.2.11:6443", "EGGO_CLUSTER_CONFIG_DIR=/etc/kubernetes",
+		"EGGO_CLUSTER_ID=sim", "EGGO_HOOK_TYPE=cluster-prehook", "EGGO_NODE_ARCH=amd64",
 		"EGGO_NODE_IP=192.0.2.22", "EGGO_NODE_NAME=w2", "EGGO_NODE_ROLE=worker", "EGGO_OPERATOR=deploy"}
 	if diff := cmp.Diff(want, lines(t, l.Nodes["w2"].Path("/opt/env-w2"))); diff != "" {
 		t.Error(diff)
@@ -185,19 +195,22 @@ func TestAHookThatFailsBeforeStopsAll(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, 1)
 	was := tree(t, l)
-	_, sum, err := run(t, l, with(phases.Hook{Type: phases.ClusterPreHook, Name: "no.sh", Role: bundle.Worker, Data: []byte("echo the disk is not ready >&2\nexit 7\n")}))
+	_, sum, err := run(t, l, with(phases.Hook{Type: phases.ClusterPreHook, Name: "no.sh", Role: bundle.Worker,
+		Data: []byte("echo the disk is not ready >&2\nexit 7\n")}))
 	if len(sum.Failed) == 0 || err == nil && len(sum.Failed) == 0 {
 		t.Fatal(err, sum)
 	}
 	f := sum.Failed[0].Fault
-	if f.Code != "hook.failed" || f.Args["status"] != "7" || f.Node != "w1" || !strings.Contains(f.Cause, "disk is not ready") {
+	if f.Code != "hook.failed" || f.Args["status"] != "7" || f.Node != "w1" ||
+		!strings.Contains(f.Cause, "disk is not ready") {
 		t.Errorf("%+v", f)
 	}
 	if diff := cmp.Diff(was, tree(t, l)); diff != "" {
 		t.Error("touched:", diff)
 	}
 	// One that fails after the work leaves a cluster that works, and a run that says that it is not all done.
-	_, sum, _ = run(t, l, with(phases.Hook{Type: phases.ClusterPostHook, Name: "no.sh", Role: bundle.Worker, Data: []byte("exit 1\n")}))
+	_, sum, _ = run(t, l, with(phases.Hook{Type: phases.ClusterPostHook, Name: "no.sh", Role: bundle.Worker,
+		Data: []byte("exit 1\n")}))
 	if len(sum.Failed) != 1 || sum.Failed[0].Fault.Class != event.ClassPartial {
 		t.Errorf("%+v", sum.Failed)
 	}
@@ -214,17 +227,20 @@ func TestAHookIsBounded(t *testing.T) {
 	}
 	n := node.New(sim, func(event.Event) error { return nil })
 	try := func(name, text string, limit time.Duration) (int64, *event.Fault) {
-		cut, err := n.RunHook(t.Context(), node.Hook{Dir: "x", Name: name, Data: []byte(text), Timeout: limit, Passing: true})
+		cut, err := n.RunHook(t.Context(), node.Hook{Dir: "x", Name: name, Data: []byte(text), Timeout: limit,
+			Passing: true})
 		return cut, event.AsFault(err)
 	}
 	began := time.Now()
-	if _, f := try("hang.sh", "echo begun; sleep 300 & sleep 300\n", time.Second); f == nil || f.Code != "hook.timeout" || f.Args["timeout"] != "1s" || !strings.Contains(f.Cause, "begun") {
+	if _, f := try("hang.sh", "echo begun; sleep 300 & sleep 300\n", time.Second); f == nil ||
+		f.Code != "hook.timeout" || f.Args["timeout"] != "1s" || !strings.Contains(f.Cause, "begun") {
 		t.Errorf("%+v", f)
 	}
 	if took := time.Since(began); took > 60*time.Second {
 		t.Error("it took", took)
 	}
-	if cut, f := try("loud.sh", "head -c 1048576 /dev/zero | tr '\\0' x\necho end\n", 20*time.Second); f != nil || cut != 1<<20+4-64<<10 {
+	if cut, f := try("loud.sh", "head -c 1048576 /dev/zero | tr '\\0' x\necho end\n", 20*time.Second); f != nil ||
+		cut != 1<<20+4-64<<10 {
 		t.Error(cut, f)
 	}
 	if _, f := try("says.bash", "echo \"$0\"; exit 3", time.Second); f == nil || f.Args["status"] != "3" {
@@ -242,8 +258,10 @@ func TestHooksOfACleanup(t *testing.T) {
 	plan := func(e phases.Env) *engine.Plan {
 		e.Verb = "cleanup"
 		e.Hooks = []phases.Hook{
-			{Type: phases.ClusterPreHook, Name: "first.sh", Role: bundle.ControlPlane, Data: []byte("[ -e $SIM/root/etc/kubernetes ] && [ \"$EGGO_OPERATOR\" = cleanup ]\n")},
-			{Type: phases.ClusterPostHook, Name: "last.sh", Role: bundle.ControlPlane, Data: []byte("[ ! -e $SIM/root/etc/kubernetes ]\n")},
+			{Type: phases.ClusterPreHook, Name: "first.sh", Role: bundle.ControlPlane,
+				Data: []byte("[ -e $SIM/root/etc/kubernetes ] && [ \"$EGGO_OPERATOR\" = cleanup ]\n")},
+			{Type: phases.ClusterPostHook, Name: "last.sh", Role: bundle.ControlPlane,
+				Data: []byte("[ ! -e $SIM/root/etc/kubernetes ]\n")},
 		}
 		return phases.Cleanup(e, true)
 	}
@@ -274,8 +292,10 @@ func TestHostNames(t *testing.T) {
 	l.Cluster.Eggo.Hostname = "set"
 	was := tree(t, l)
 	deploy(t, l)
-	for name, want := range map[string][]string{"m1": {"m1", "m1"}, "w1": {"w1.example.com", "w1.example.com"}, "w2": {"w2", "w2"}} {
-		got := slices.Concat(lines(t, l.Nodes[name].Path("/proc/sys/kernel/hostname")), lines(t, l.Nodes[name].Path("/etc/hostname")))
+	for name, want := range map[string][]string{"m1": {"m1", "m1"}, "w1": {"w1.example.com", "w1.example.com"},
+		"w2": {"w2", "w2"}} {
+		got := slices.Concat(lines(t, l.Nodes[name].Path("/proc/sys/kernel/hostname")),
+			lines(t, l.Nodes[name].Path("/etc/hostname")))
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %q", name, got)
 		}

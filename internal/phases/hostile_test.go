@@ -21,7 +21,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 )
 
-// hostile is a value that no deploy.yaml and no bundle gets through validation; if one did, no shell may run what is in it.
+// hostile is a value that no deploy.yaml and no bundle gets through validation; if one did, no shell may run what is in
+// it.
 const hostile = "x'\"$(touch PWNED1)`touch PWNED2`;touch PWNED3 & touch PWNED4|<>*?~#\\ -n %s ${IFS}"
 
 // forgiving is a node on which every script seems to succeed, so that a plan's steps go on to their last script.
@@ -64,14 +65,18 @@ type chest struct{}
 
 func (chest) Manifest() *bundle.Manifest {
 	all := bundle.AllRoles()
-	return &bundle.Manifest{Name: hostile, Arch: "amd64", Kubernetes: hostile, OS: bundle.OS{Family: "debian", Codename: "bookworm"},
+	return &bundle.Manifest{Name: hostile, Arch: "amd64", Kubernetes: hostile,
+		OS: bundle.OS{Family: "debian", Codename: "bookworm"},
 		Members: []bundle.Member{
-			{Path: hostile, Kind: bundle.Binary, Name: hostile, Dst: "/usr/local/" + hostile, Roles: all, SHA256: hostile},
-			{Path: "etcd" + hostile, Kind: bundle.Binary, Name: hostile, Dst: "/usr/local/" + hostile, Roles: []bundle.Role{bundle.Etcd}},
+			{Path: hostile, Kind: bundle.Binary, Name: hostile, Dst: "/usr/local/" + hostile, Roles: all,
+				SHA256: hostile},
+			{Path: "etcd" + hostile, Kind: bundle.Binary, Name: hostile, Dst: "/usr/local/" + hostile,
+				Roles: []bundle.Role{bundle.Etcd}},
 			{Path: hostile + ".deb", Kind: bundle.Deb, Name: hostile, Version: hostile},
 			{Path: "Packages", Kind: bundle.Metadata, SHA256: hostile},
 		},
-		Images:  []bundle.Image{{Name: hostile + "/pause:1", Digest: hostile, Roles: all}, {Name: hostile + "/coredns:1", Digest: hostile, Roles: all}},
+		Images: []bundle.Image{{Name: hostile + "/pause:1", Digest: hostile, Roles: all},
+			{Name: hostile + "/coredns:1", Digest: hostile, Roles: all}},
 		Install: []bundle.Package{{Name: hostile, Roles: all}},
 	}
 }
@@ -81,8 +86,8 @@ func (chest) Images(context.Context, []string) (bundle.File, error) {
 	return bundle.File{Size: 1, SHA256: hostile}, nil
 }
 
-// walker runs all functions of all steps, one after the other, whatever comes of them. One that does the same again and again waits for
-// a component that never comes; it is given up, for nothing else follows.
+// walker runs all functions of all steps, one after the other, whatever comes of them. One that does the same again and
+// again waits for a component that never comes; it is given up, for nothing else follows.
 type walker struct {
 	mu     sync.Mutex
 	times  map[string]int // by script or address, of the function that runs
@@ -146,8 +151,11 @@ func TestNoValueReachesAShellUnquoted(t *testing.T) {
 	}
 	w.walk(t, phases.Deploy(env))
 	for _, n := range l.Nodes {
-		for _, kind := range []string{"unit", "file", "tree", "emptied", "dir", "sysctl", "module", "block", "package", "rpm", "table"} {
-			put(t, n.Path("/var/lib/eggo-node/record"), readFile(t, n.Path("/var/lib/eggo-node/record"))+kind+"\t/opt/"+hostile+"\tpurge\n"+kind+"\t"+hostile+"\t"+hostile+"\n")
+		for _, kind := range []string{"unit", "file", "tree", "emptied", "dir", "sysctl", "module", "block", "package",
+			"rpm", "table"} {
+			put(t, n.Path("/var/lib/eggo-node/record"),
+				readFile(t, n.Path("/var/lib/eggo-node/record"))+kind+"\t/opt/"+hostile+"\tpurge\n"+kind+"\t"+hostile+
+					"\t"+hostile+"\n")
 		}
 	}
 	w.walk(t, phases.Cleanup(env, false))

@@ -11,7 +11,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
-// hostname gives the machine its name of deploy.yaml, now and for the next boot. A machine whose name is that with a domain after it keeps it.
+// hostname gives the machine its name of deploy.yaml, now and for the next boot. A machine whose name is that with a
+// domain after it keeps it.
 func (r *run) hostname(n config.Node) *engine.Step {
 	s := plan.Step(plan.PhaseInfra, "hostname", n.Name, []string{plan.ID(plan.PhaseInfra, "claim", n.Name)})
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {

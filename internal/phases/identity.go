@@ -18,7 +18,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/pki"
 )
 
-// judgeExternal looks at the user's authorities before anything is touched: whether they can be used, and whether the cluster has others.
+// judgeExternal looks at the user's authorities before anything is touched: whether they can be used, and whether the
+// cluster has others.
 func (r *run) judgeExternal() []event.Finding {
 	if r.Cluster.ExternalCA == "" {
 		return nil
@@ -44,7 +45,8 @@ func (r *run) adminConfWritten(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	for _, n := range r.Cluster.With(bundle.ControlPlane) {
-		if same, err := r.Node(n.Name).Same(ctx, []node.File{layout.SecretFile(layout.AdminPath, want)}); err != nil || !same {
+		if same, err := r.Node(n.Name).Same(ctx, []node.File{layout.SecretFile(layout.AdminPath, want)}); err != nil ||
+			!same {
 			return false, err
 		}
 	}
@@ -77,12 +79,13 @@ func (r *run) rights() ([]byte, error) { return assets.Rights(), nil }
 func (r *run) corednsManifest() ([]byte, error) {
 	b := r.BundleOf(r.Cluster.With(bundle.ControlPlane)[0])
 	return assets.CoreDNS(assets.CoreDNSParams{
-		Image: r.DNSImage(b.Manifest()), Domain: r.Cluster.DNSDomain, Address: r.Cluster.DNSAddr.String(), Replicas: r.Cluster.DNS.Replicas, Forward: r.anyNameserver(),
+		Image: r.DNSImage(b.Manifest()), Domain: r.Cluster.DNSDomain, Address: r.Cluster.DNSAddr.String(),
+		Replicas: r.Cluster.DNS.Replicas, Forward: r.anyNameserver(),
 	})
 }
 
-// anyNameserver says whether CoreDNS has somebody to ask for other names: every node's resolv.conf names a server that is not the node
-// itself. Else forwarding would loop.
+// anyNameserver says whether CoreDNS has somebody to ask for other names: every node's resolv.conf names a server that
+// is not the node itself. Else forwarding would loop.
 func (r *run) anyNameserver() bool {
 	for _, n := range nodes.Kubelets(r.Cluster) {
 		if !r.Skipped(n.Name) && !r.Fact(n.Name).Nameserver {

@@ -57,7 +57,9 @@ func (r *run) sendImages(n config.Node) *engine.Step {
 	s := plan.Step(plan.PhaseInfra, "send-images", n.Name, []string{plan.ID(plan.PhaseInfra, "claim", n.Name)})
 	s.Lane, s.Limit, s.Timeout = plan.LaneBulk, plan.LimitUploads, 60*time.Minute
 	s.Retry = engine.Retry{Tries: 5, Delay: 2 * time.Second, MaxDelay: 30 * time.Second}
-	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) { return r.imagesLoaded(ctx, n, nd) })
+	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+		return r.imagesLoaded(ctx, n, nd)
+	})
 	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 		var names []string
 		for _, im := range r.Images(n, r.BundleOf(n).Manifest()) {
@@ -67,7 +69,8 @@ func (r *run) sendImages(n config.Node) *engine.Step {
 		if err != nil {
 			return err
 		}
-		sent, err := nd.Place(ctx, node.Upload{Path: r.imagesPath(), Mode: 0o600, Size: f.Size, SHA256: f.SHA256, Open: f.Open, What: "images.tar"})
+		sent, err := nd.Place(ctx, node.Upload{Path: r.imagesPath(), Mode: 0o600, Size: f.Size, SHA256: f.SHA256,
+			Open: f.Open, What: "images.tar"})
 		if err == nil && !sent {
 			return engine.ErrUnchanged
 		}
@@ -78,7 +81,8 @@ func (r *run) sendImages(n config.Node) *engine.Step {
 
 // loadImages imports them into the runtime and removes the archive.
 func (r *run) loadImages(n config.Node) *engine.Step {
-	s := plan.Step(plan.PhaseInfra, "load-images", n.Name, []string{plan.ID(plan.PhaseInfra, "send-images", n.Name), plan.ID(plan.PhaseInfra, "runtime", n.Name)})
+	s := plan.Step(plan.PhaseInfra, "load-images", n.Name,
+		[]string{plan.ID(plan.PhaseInfra, "send-images", n.Name), plan.ID(plan.PhaseInfra, "runtime", n.Name)})
 	s.Limit, s.Timeout = plan.LimitLoads, 30*time.Minute
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		if ok, err := r.imagesLoaded(ctx, n, nd); !ok || err != nil {
@@ -90,9 +94,12 @@ func (r *run) loadImages(n config.Node) *engine.Step {
 	})
 	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.images"), Quiet: true,
-			Script: r.runtime().load(node.Quote(r.imagesPath())) + "stamp images " + node.Quote(r.imagesStamp(n)) + "\nrm -f " + node.Quote(r.imagesPath()) + "\n"})
+			Script: r.runtime().load(node.Quote(r.imagesPath())) + "stamp images " + node.Quote(r.imagesStamp(n)) +
+				"\nrm -f " + node.Quote(r.imagesPath()) + "\n"})
 		return err
 	})
-	s.Verify = r.Verified(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) { return r.imagesLoaded(ctx, n, nd) }, "runtime.image-missing")
+	s.Verify = r.Verified(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+		return r.imagesLoaded(ctx, n, nd)
+	}, "runtime.image-missing")
 	return s
 }

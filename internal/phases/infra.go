@@ -64,17 +64,19 @@ func (r *run) ownTrees(n config.Node) []node.Tree {
 		out = append(out, node.Tree{Path: etcdTree, Mode: 0o700})
 	}
 	if nodes.IsKubelet(n) {
-		out = append(out, node.Tree{Path: r.CNIDir(), Mode: 0o755}, node.Tree{Path: layout.CNIConfDir, Mode: 0o755}, node.Tree{Path: "/var/lib/cni", Mode: 0o755},
+		out = append(out, node.Tree{Path: r.CNIDir(), Mode: 0o755}, node.Tree{Path: layout.CNIConfDir, Mode: 0o755},
+			node.Tree{Path: "/var/lib/cni", Mode: 0o755},
 			node.Tree{Path: "/run/flannel", Mode: 0o755}, node.Tree{Path: "/usr/libexec/kubernetes", Mode: 0o755},
 			node.Tree{Path: "/var/lib/kubelet", Mode: 0o700})
 		out = append(out, r.runtime().trees()...)
-		out = append(out, node.Tree{Path: "/var/log/pods", Mode: 0o750, Purge: true}, node.Tree{Path: "/var/log/containers", Mode: 0o755, Purge: true})
+		out = append(out, node.Tree{Path: "/var/log/pods", Mode: 0o750, Purge: true},
+			node.Tree{Path: "/var/log/containers", Mode: 0o755, Purge: true})
 	}
 	return out
 }
 
-// safeDir refuses a path that somebody other than root could lead elsewhere: a directory on the way that is not root's, or in which others may
-// rename what is root's.
+// safeDir refuses a path that somebody other than root could lead elsewhere: a directory on the way that is not root's,
+// or in which others may rename what is root's.
 const safeDir = payload.ClosedLib + `d=@DIR@
 [ "$(realpath -m "$d")" = "$d" ] || fail node.unsafe-dir "$d"
 while :; do
@@ -85,7 +87,8 @@ while :; do
 done
 `
 
-// claim writes whose node this is, cluster and name, and takes the directories whose content will be ours, before a package makes them.
+// claim writes whose node this is, cluster and name, and takes the directories whose content will be ours, before a
+// package makes them.
 func (r *run) claim(n config.Node) *engine.Step {
 	s := plan.Step(plan.PhaseInfra, "claim", n.Name, plan.Verdict())
 	trees, names := "", ""
@@ -93,7 +96,8 @@ func (r *run) claim(n config.Node) *engine.Step {
 	if dir := r.SentDir(); dir != node.Dir {
 		names = dir + " "
 		// Whoever may write in a directory above could change a package between its arrival and its installation.
-		trees = strings.Replace(safeDir, "@DIR@", node.Quote(dir), 1) + node.Tree{Path: dir, Mode: 0o700}.Script() + "[ -L $D/repo ] || rm -rf $D/repo\nln -sfn " + node.Quote(dir) + " $D/repo\n"
+		trees = strings.Replace(safeDir, "@DIR@", node.Quote(dir), 1) + node.Tree{Path: dir, Mode: 0o700}.Script() +
+			"[ -L $D/repo ] || rm -rf $D/repo\nln -sfn " + node.Quote(dir) + " $D/repo\n"
 	}
 	if nodes.IsKubelet(n) {
 		own = append(own, pluginTrees(r.Cluster.NetworkPlugin)...)
@@ -120,7 +124,8 @@ func (r *run) claim(n config.Node) *engine.Step {
 				return err
 			}
 		}
-		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.claim", "cluster", r.Cluster.Name), Stdin: []byte(want), Script: trees + "cat >$D/node.new\nmv -f $D/node.new $D/node\n"})
+		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.claim", "cluster", r.Cluster.Name),
+			Stdin: []byte(want), Script: trees + "cat >$D/node.new\nmv -f $D/node.new $D/node\n"})
 		return err
 	})
 	return s
@@ -134,7 +139,8 @@ const (
 )
 
 func sysctls() [][2]string {
-	return [][2]string{{"net.bridge.bridge-nf-call-iptables", "1"}, {"net.bridge.bridge-nf-call-ip6tables", "1"}, {"net.ipv4.ip_forward", "1"}}
+	return [][2]string{{"net.bridge.bridge-nf-call-iptables", "1"}, {"net.bridge.bridge-nf-call-ip6tables", "1"},
+		{"net.ipv4.ip_forward", "1"}}
 }
 
 // system sets kernel modules, sysctls (persistent and now) and the names of all nodes in /etc/hosts.
@@ -144,7 +150,9 @@ func (r *run) system(n config.Node) *engine.Step {
 	for _, kv := range sysctls() {
 		fmt.Fprintf(&conf, "%s = %s\n", kv[0], kv[1])
 		p := "/proc/sys/" + strings.ReplaceAll(kv[0], ".", "/")
-		fmt.Fprintf(&live, "[ \"$(cat %[1]s)\" = %[2]s ] || { rec sysctl %[3]s \"$(cat %[1]s)\"; echo %[2]s >%[1]s; }\n", p, kv[1], kv[0])
+		fmt.Fprintf(&live,
+			"[ \"$(cat %[1]s)\" = %[2]s ] || { rec sysctl %[3]s \"$(cat %[1]s)\"; echo %[2]s >%[1]s; }\n", p, kv[1],
+			kv[0])
 		fmt.Fprintf(&check, "[ \"$(cat %s)\" = %s ] || exit 0\n", p, kv[1])
 	}
 	files := []node.File{
@@ -164,13 +172,17 @@ func (r *run) system(n config.Node) *engine.Step {
 			return err
 		}
 		// What is built into the kernel needs no module, and a machine that has all of it may have no modprobe.
-		modules := "grep -qw overlay /proc/filesystems || { rec module overlay absent; modprobe overlay; } || fail node.module overlay\n" +
-			"[ -d /proc/sys/net/bridge ] || { rec module br_netfilter absent; modprobe br_netfilter; } || fail node.module br_netfilter\n"
-		if _, err := nd.Change(ctx, node.Change{Desc: event.M("change.kernel"), Script: modules + live.String()}); err != nil {
+		modules := "grep -qw overlay /proc/filesystems || { rec module overlay absent; modprobe overlay; } || fail " +
+			"node.module overlay\n" +
+			"[ -d /proc/sys/net/bridge ] || { rec module br_netfilter absent; modprobe br_netfilter; } || fail " +
+			"node.module br_netfilter\n"
+		if _, err := nd.Change(ctx, node.Change{Desc: event.M("change.kernel"),
+			Script: modules + live.String()}); err != nil {
 			return err
 		}
-		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.hosts"), Stdin: []byte(r.hostsBlock(n)), Records: []node.Record{{Kind: "block", Key: "/etc/hosts", Was: "absent"}},
-			Script: "[ -e /etc/hosts ] || : >/etc/hosts\nblock /etc/hosts\n"})
+		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.hosts"), Stdin: []byte(r.hostsBlock(n)),
+			Records: []node.Record{{Kind: "block", Key: "/etc/hosts", Was: "absent"}},
+			Script:  "[ -e /etc/hosts ] || : >/etc/hosts\nblock /etc/hosts\n"})
 		return err
 	})
 	return s

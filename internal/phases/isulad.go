@@ -10,8 +10,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
-// isulad of the distribution's package. It reads one file, at a fixed place, and has no flags for CRI v1 and for systemd's cgroups. So that
-// file is there, ours, before the package is installed: package managers keep a configuration that they find.
+// isulad of the distribution's package. It reads one file, at a fixed place, and has no flags for CRI v1 and for
+// systemd's cgroups. So that file is there, ours, before the package is installed: package managers keep a
+// configuration that they find.
 type isulad struct{ r *run }
 
 func (isulad) unit() string  { return layout.IsuladUnit }
@@ -34,7 +35,8 @@ func (isulad) links(context.Context, config.Node, *node.Node) ([]string, string,
 
 // list: iSulad's table has repository and tag in two columns.
 func (isulad) list() string {
-	return "command -v isula >/dev/null 2>&1 && isula images 2>/dev/null | awk 'NR>1 {print $1 \":\" $2 \"@\"}' || true\n"
+	return "command -v isula >/dev/null 2>&1 && isula images 2>/dev/null | awk 'NR>1 {print $1 \":\" $2 \"@\"}' || " +
+		"true\n"
 }
 
 func (isulad) stop() string {
@@ -54,7 +56,8 @@ func (d isulad) early(n config.Node) ([]node.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []node.File{layout.PlainFile(layout.IsuladConf, conf), layout.PlainFile(layout.IsuladMark, []byte("# Written by Eggo: iSulad's configuration is ours.\n"))}, nil
+	return []node.File{layout.PlainFile(layout.IsuladConf, conf),
+		layout.PlainFile(layout.IsuladMark, []byte("# Written by Eggo: iSulad's configuration is ours.\n"))}, nil
 }
 
 func (d isulad) services(_ context.Context, n config.Node, _ *node.Node) ([]node.Service, error) {
@@ -62,8 +65,8 @@ func (d isulad) services(_ context.Context, n config.Node, _ *node.Node) ([]node
 	return []node.Service{{Unit: layout.IsuladUnit, Files: files}}, err
 }
 
-// config is daemon.json as iSulad's manual has it for Kubernetes: CRI v1, which it leaves off, systemd's cgroups, which it has for runc
-// alone, and CNI.
+// config is daemon.json as iSulad's manual has it for Kubernetes: CRI v1, which it leaves off, systemd's cgroups, which
+// it has for runc alone, and CNI.
 func (d isulad) config(n config.Node) ([]byte, error) {
 	// It names mirrors by host, and takes those that are not secure from the other list.
 	var mirrors []string
@@ -80,10 +83,14 @@ func (d isulad) config(n config.Node) ([]byte, error) {
 		endpoint = e
 	}
 	doc := map[string]any{
-		"hosts": []string{endpoint}, "graph": d.store(), "state": "/var/run/isulad", "engine": "lcr", "default-runtime": "runc",
-		"log-level": "ERROR", "log-driver": "stdout", "pidfile": "/var/run/isulad.pid", "start-timeout": "2m", "image-opt-timeout": "5m",
-		"storage-driver": "overlay2", "storage-opts": []string{"overlay2.override_kernel_check=true"}, "native.umask": "secure", "use-decrypted-key": true,
-		"pod-sandbox-image": d.r.PauseImage(d.r.BundleOf(n).Manifest()), "network-plugin": "cni", "cni-bin-dir": strings.Join(d.r.CNIDirs(), ";"), "cni-conf-dir": layout.CNIConfDir,
+		"hosts": []string{endpoint}, "graph": d.store(), "state": "/var/run/isulad", "engine": "lcr",
+		"default-runtime": "runc",
+		"log-level":       "ERROR", "log-driver": "stdout", "pidfile": "/var/run/isulad.pid", "start-timeout": "2m",
+		"image-opt-timeout": "5m",
+		"storage-driver":    "overlay2", "storage-opts": []string{"overlay2.override_kernel_check=true"},
+		"native.umask": "secure", "use-decrypted-key": true,
+		"pod-sandbox-image": d.r.PauseImage(d.r.BundleOf(n).Manifest()), "network-plugin": "cni",
+		"cni-bin-dir": strings.Join(d.r.CNIDirs(), ";"), "cni-conf-dir": layout.CNIConfDir,
 		"enable-cri-v1": true, "systemd-cgroup": true,
 	}
 	if len(mirrors) > 0 {

@@ -31,19 +31,34 @@ func TestJudgeOfANodeThatIsOursOrLooksSo(t *testing.T) {
 		spoil func(f *facts.Facts)
 		want  []string
 	}{
-		"ours":                          {worker, func(f *facts.Facts) { f.Cluster, f.NodeName, f.Kubelet, f.Recorded = "mine", "w1", "v1.34.2", true }, nil},
-		"another name":                  {worker, func(f *facts.Facts) { f.Cluster, f.NodeName = "mine", "w2" }, []string{"error preflight.renamed"}},
-		"another version":               {worker, func(f *facts.Facts) { f.Cluster, f.Kubelet = "mine", "v1.33.9" }, []string{"error preflight.version"}},
-		"another runtime":               {worker, func(f *facts.Facts) { f.Cluster, f.OwnRuntime = "mine", "docker" }, []string{"error preflight.runtime-change"}},
-		"the same runtime":              {worker, func(f *facts.Facts) { f.Cluster, f.OwnRuntime = "mine", "containerd" }, nil},
-		"a kubelet of another cluster":  {worker, func(f *facts.Facts) { f.Cluster, f.Kubelet = "theirs", "v1.33.9" }, []string{"error preflight.other-cluster"}},
-		"kept by a cleanup":             {worker, func(f *facts.Facts) { f.Recorded, f.Present = true, []string{"/var/lib/kubelet"} }, nil},
-		"leftovers without a record":    {worker, func(f *facts.Facts) { f.Present = []string{"/var/lib/kubelet"} }, []string{"error preflight.leftovers"}},
-		"a containerd":                  {worker, func(f *facts.Facts) { f.Runtimes = []string{"containerd"} }, []string{"error preflight.foreign-runtime"}},
-		"ours, cut off behind packages": {worker, func(f *facts.Facts) { f.Cluster, f.Runtimes = "mine", []string{"containerd"} }, nil},
-		"a containerd beside etcd":      {etcdOnly, func(f *facts.Facts) { f.Runtimes = []string{"containerd"} }, nil},
-		"no route":                      {worker, func(f *facts.Facts) { f.NoRoute = true }, []string{"error preflight.no-route"}},
-		"no route from etcd":            {etcdOnly, func(f *facts.Facts) { f.NoRoute = true }, nil},
+		"ours": {worker, func(f *facts.Facts) {
+			f.Cluster, f.NodeName, f.Kubelet, f.Recorded = "mine", "w1", "v1.34.2", true
+		}, nil},
+		"another name": {worker, func(f *facts.Facts) { f.Cluster, f.NodeName = "mine", "w2" },
+			[]string{"error preflight.renamed"}},
+		"another version": {worker, func(f *facts.Facts) { f.Cluster, f.Kubelet = "mine", "v1.33.9" },
+			[]string{"error preflight.version"}},
+		"another runtime": {worker, func(f *facts.Facts) { f.Cluster, f.OwnRuntime = "mine", "docker" },
+			[]string{"error preflight.runtime-change"}},
+		"the same runtime": {worker, func(f *facts.Facts) {
+			f.Cluster, f.OwnRuntime = "mine", "containerd"
+		}, nil},
+		"a kubelet of another cluster": {worker, func(f *facts.Facts) { f.Cluster, f.Kubelet = "theirs", "v1.33.9" },
+			[]string{"error preflight.other-cluster"}},
+		"kept by a cleanup": {worker, func(f *facts.Facts) {
+			f.Recorded, f.Present = true, []string{"/var/lib/kubelet"}
+		}, nil},
+		"leftovers without a record": {worker, func(f *facts.Facts) { f.Present = []string{"/var/lib/kubelet"} },
+			[]string{"error preflight.leftovers"}},
+		"a containerd": {worker, func(f *facts.Facts) { f.Runtimes = []string{"containerd"} },
+			[]string{"error preflight.foreign-runtime"}},
+		"ours, cut off behind packages": {worker, func(f *facts.Facts) {
+			f.Cluster, f.Runtimes = "mine", []string{"containerd"}
+		}, nil},
+		"a containerd beside etcd": {etcdOnly, func(f *facts.Facts) { f.Runtimes = []string{"containerd"} }, nil},
+		"no route": {worker, func(f *facts.Facts) { f.NoRoute = true },
+			[]string{"error preflight.no-route"}},
+		"no route from etcd": {etcdOnly, func(f *facts.Facts) { f.NoRoute = true }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := good(c.node)
@@ -66,12 +81,16 @@ func TestJudgeOfAuthorities(t *testing.T) {
 		"the same":              {map[string]string{"ca.crt": "a", "etcd/ca.crt": "e"}, sum("a"), sum("e"), nil, nil},
 		"not yet on the node":   {map[string]string{"ca.crt": "a", "etcd/ca.crt": "e"}, "", "", nil, nil},
 		"only claimed, no keys": {nil, "", "", nil, nil},
-		"another":               {map[string]string{"ca.crt": "b", "etcd/ca.crt": "e"}, sum("a"), sum("e"), []string{no}, []string{no}},
-		"another etcd's":        {map[string]string{"ca.crt": "a", "etcd/ca.crt": "x"}, sum("a"), sum("e"), []string{no}, []string{no}},
-		"lost":                  {nil, sum("a"), sum("e"), []string{no}, nil},
-		"one lost":              {map[string]string{"ca.crt": "a"}, sum("a"), sum("e"), []string{no}, nil},
-		"one lost, one another": {map[string]string{"etcd/ca.crt": "x"}, sum("a"), sum("e"), []string{no}, []string{no}},
-		"an etcd member alone":  {map[string]string{"ca.crt": "a", "etcd/ca.crt": "e"}, "", sum("other"), []string{no}, []string{no}},
+		"another": {map[string]string{"ca.crt": "b", "etcd/ca.crt": "e"}, sum("a"), sum("e"),
+			[]string{no}, []string{no}},
+		"another etcd's": {map[string]string{"ca.crt": "a", "etcd/ca.crt": "x"}, sum("a"), sum("e"),
+			[]string{no}, []string{no}},
+		"lost":     {nil, sum("a"), sum("e"), []string{no}, nil},
+		"one lost": {map[string]string{"ca.crt": "a"}, sum("a"), sum("e"), []string{no}, nil},
+		"one lost, one another": {map[string]string{"etcd/ca.crt": "x"}, sum("a"), sum("e"), []string{no},
+			[]string{no}},
+		"an etcd member alone": {map[string]string{"ca.crt": "a", "etcd/ca.crt": "e"}, "", sum("other"), []string{no},
+			[]string{no}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newTestRun()
@@ -130,31 +149,43 @@ func TestJudgeOfFirewalls(t *testing.T) {
 		says, extra string
 		want, ports string
 	}{
-		"none":                         {worker, "", "", "", ""},
-		"firewalld":                    {worker, publicZone, "", "opens", all},
-		"firewalld, some open":         {worker, publicZone + "firewalld=  ports: 10250-10256/tcp", "", "opens", "8472/udp"},
-		"firewalld, all open":          {worker, publicZone + "firewalld=  ports: 10250/tcp 8472/udp 10256/tcp", "", "", ""},
-		"firewalld, of a master":       {master, publicZone + "firewalld=  ports: 10250-10256/tcp 8472/udp 2379/tcp 6443/udp", "", "opens", "2380/tcp, 6443/tcp"},
+		"none":      {worker, "", "", "", ""},
+		"firewalld": {worker, publicZone, "", "opens", all},
+		"firewalld, some open": {worker, publicZone + "firewalld=  ports: 10250-10256/tcp", "", "opens",
+			"8472/udp"},
+		"firewalld, all open": {worker, publicZone + "firewalld=  ports: 10250/tcp 8472/udp 10256/tcp", "", "",
+			""},
+		"firewalld, of a master": {master, publicZone +
+			"firewalld=  ports: 10250-10256/tcp 8472/udp 2379/tcp 6443/udp", "", "opens", "2380/tcp, 6443/tcp"},
 		"firewalld, etcd port by port": {etcdOnly, publicZone + "firewalld=  ports: 2379/tcp 2380/tcp", "", "", ""},
 		"firewalld, a trusted zone":    {worker, "firewalld=trusted (active)\nfirewalld=  target: ACCEPT", "", "", ""},
-		"firewalld, a rich rule":       {worker, publicZone + "firewalld=  rich rules: \nfirewalld=\trule family=\"ipv4\" source address=\"192.0.2.0/24\" accept", "", "warning preflight.firewall-unsure", all},
-		"firewalld, a zone of sources": {worker, publicZone + "firewalld=sources: 192.0.2.0/24", "", "warning preflight.firewall-unsure", all},
-		"firewalld, a service":         {worker, publicZone + "firewalld=  services: ssh kubelet-worker", "", "opens", all},
-		"ufw":                          {worker, ufwHead, "", "opens", all},
-		"ufw that denies one":          {worker, ufwHead + "ufw=10250,10256/tcp ALLOW IN Anywhere\nufw=8472/udp  DENY IN  Anywhere", "", "opens", "8472/udp"},
-		"ufw, all open":                {worker, ufwHead + "ufw=10250:10260/tcp  ALLOW IN  192.0.2.0/24\nufw=8472  ALLOW IN  Anywhere\n", "", "", ""},
-		"ufw, only for IPv6":           {worker, ufwHead + "ufw=10250:10260/tcp (v6)  ALLOW IN  Anywhere (v6)\n", "", "opens", all},
-		"ufw, only outwards":           {worker, ufwHead + "ufw=10250:10260/tcp  ALLOW OUT  Anywhere\n", "", "opens", all},
-		"ufw, all from a network":      {worker, ufwHead + "ufw=Anywhere  ALLOW IN  192.0.2.0/24\n", "", "warning preflight.firewall-unsure", all},
-		"ufw that lets all in":         {worker, "ufw=Status: active\nufw=Default: allow (incoming), allow (outgoing)", "", "", ""},
-		"nftables":                     {worker, "nftables=nft inet filter input input", "", "opens", all},
+		"firewalld, a rich rule": {worker, publicZone +
+			"firewalld=  rich rules: \nfirewalld=\trule family=\"ipv4\" source address=\"192.0.2.0/24\" accept", "",
+			"warning preflight.firewall-unsure", all},
+		"firewalld, a zone of sources": {worker, publicZone + "firewalld=sources: 192.0.2.0/24", "",
+			"warning preflight.firewall-unsure", all},
+		"firewalld, a service": {worker, publicZone + "firewalld=  services: ssh kubelet-worker", "", "opens", all},
+		"ufw":                  {worker, ufwHead, "", "opens", all},
+		"ufw that denies one": {worker, ufwHead +
+			"ufw=10250,10256/tcp ALLOW IN Anywhere\nufw=8472/udp  DENY IN  Anywhere", "", "opens", "8472/udp"},
+		"ufw, all open": {worker, ufwHead +
+			"ufw=10250:10260/tcp  ALLOW IN  192.0.2.0/24\nufw=8472  ALLOW IN  Anywhere\n", "", "", ""},
+		"ufw, only for IPv6": {worker, ufwHead + "ufw=10250:10260/tcp (v6)  ALLOW IN  Anywhere (v6)\n", "",
+			"opens", all},
+		"ufw, only outwards": {worker, ufwHead + "ufw=10250:10260/tcp  ALLOW OUT  Anywhere\n", "", "opens", all},
+		"ufw, all from a network": {worker, ufwHead + "ufw=Anywhere  ALLOW IN  192.0.2.0/24\n", "",
+			"warning preflight.firewall-unsure", all},
+		"ufw that lets all in": {worker, "ufw=Status: active\nufw=Default: allow (incoming), allow (outgoing)", "", "",
+			""},
+		"nftables": {worker, "nftables=nft inet filter input input", "", "opens", all},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := facts.Parse(c.says + "\n" + c.extra)
 			r := newTestRun()
 			got := r.judgeFirewall(c.node, f)
 			if c.want == "opens" {
-				if closed := strings.Join(f.Firewalls[0].Closed(r.inbound(c.node)), ", "); got != nil || closed != c.ports {
+				if closed := strings.Join(f.Firewalls[0].Closed(r.inbound(c.node)), ", "); got != nil ||
+					closed != c.ports {
 					t.Errorf("closed %s, %+v", closed, got)
 				}
 				return
@@ -180,7 +211,8 @@ func TestABundleForServersNeedsNoImages(t *testing.T) {
 	if got := codes(r.judgeBundle(box{&m}, []bundle.Role{etcdRole, bundle.LoadBalancer})); len(got) > 0 {
 		t.Error(got)
 	}
-	if got := codes(r.judgeBundle(box{&m}, []bundle.Role{workerRole})); !slices.Equal(got, []string{"error bundle.image-absent", "error bundle.image-absent"}) {
+	if got := codes(r.judgeBundle(box{&m}, []bundle.Role{workerRole})); !slices.Equal(got,
+		[]string{"error bundle.image-absent", "error bundle.image-absent"}) {
 		t.Error(got)
 	}
 }
@@ -189,7 +221,8 @@ func TestABundleForServersNeedsNoImages(t *testing.T) {
 func TestJudgeOfABundleIsInOrder(t *testing.T) {
 	r := newTestRun()
 	for _, role := range []bundle.Role{workerRole, etcdRole, cpRole, bundle.LoadBalancer} {
-		r.Cluster.Packages[role] = []config.Package{{Name: "no-" + string(role), Type: "pkg"}, {Name: "containerd", Type: "pkg"}}
+		r.Cluster.Packages[role] = []config.Package{{Name: "no-" + string(role), Type: "pkg"},
+			{Name: "containerd", Type: "pkg"}}
 	}
 	for range 20 {
 		var got []string
@@ -204,24 +237,28 @@ func TestJudgeOfABundleIsInOrder(t *testing.T) {
 
 func TestPreflightFitsFlannelToMachinesWithSeveralInterfaces(t *testing.T) {
 	daemons := func(kind, name, container string) *unstructured.Unstructured {
-		list, err := clients.ParseManifests([]byte("kind: " + kind + "\napiVersion: apps/v1\nmetadata: {name: " + name + "}\nspec: {template: {spec: {containers: [" + container + "]}}}\n"))
+		list, err := clients.ParseManifests([]byte("kind: " + kind + "\napiVersion: apps/v1\nmetadata: {name: " + name +
+			"}\nspec: {template: {spec: {containers: [" + container + "]}}}\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return list[0]
 	}
-	const upstream = "{name: kube-flannel, command: [/opt/bin/flanneld], args: [--ip-masq, --kube-subnet-mgr], env: [{name: POD_NAME, value: x}]}"
+	const upstream = "{name: kube-flannel, command: [/opt/bin/flanneld], args: [--ip-masq, --kube-subnet-mgr], env: " +
+		"[{name: POD_NAME, value: x}]}"
 	for name, c := range map[string]struct {
 		o       *unstructured.Unstructured
 		changed bool
 	}{
-		"upstream's":           {daemons("DaemonSet", "kube-flannel-ds", "{name: other}, "+upstream), true},
-		"without arguments":    {daemons("DaemonSet", "kube-flannel-ds", "{name: kube-flannel}"), true},
-		"told an interface":    {daemons("DaemonSet", "kube-flannel-ds", strings.Replace(upstream, "--ip-masq", "--iface=eth1", 1)), false},
-		"told how to find one": {daemons("DaemonSet", "kube-flannel-ds", strings.Replace(upstream, "/opt/bin/flanneld", "/opt/bin/flanneld, -iface-can-reach=192.0.2.1", 1)), false},
-		"another container":    {daemons("DaemonSet", "kube-flannel-ds", "{name: other}"), false},
-		"another workload":     {daemons("DaemonSet", "own", upstream), false},
-		"not a DaemonSet":      {daemons("Deployment", "kube-flannel-ds", upstream), false},
+		"upstream's":        {daemons("DaemonSet", "kube-flannel-ds", "{name: other}, "+upstream), true},
+		"without arguments": {daemons("DaemonSet", "kube-flannel-ds", "{name: kube-flannel}"), true},
+		"told an interface": {daemons("DaemonSet", "kube-flannel-ds",
+			strings.Replace(upstream, "--ip-masq", "--iface=eth1", 1)), false},
+		"told how to find one": {daemons("DaemonSet", "kube-flannel-ds",
+			strings.Replace(upstream, "/opt/bin/flanneld", "/opt/bin/flanneld, -iface-can-reach=192.0.2.1", 1)), false},
+		"another container": {daemons("DaemonSet", "kube-flannel-ds", "{name: other}"), false},
+		"another workload":  {daemons("DaemonSet", "own", upstream), false},
+		"not a DaemonSet":   {daemons("Deployment", "kube-flannel-ds", upstream), false},
 	} {
 		before := c.o.DeepCopy()
 		if got := setFlannelInterface(c.o); got != c.changed {
@@ -238,9 +275,11 @@ func TestPreflightFitsFlannelToMachinesWithSeveralInterfaces(t *testing.T) {
 			continue
 		}
 		list, _, _ := unstructured.NestedSlice(c.o.Object, "spec", "template", "spec", "containers")
-		want := map[string]any{"name": "kube-flannel", "command": []any{"/opt/bin/flanneld"}, "args": []any{"--ip-masq", "--kube-subnet-mgr", "--iface=$(HOST_IP)"}, "env": []any{
-			map[string]any{"name": "POD_NAME", "value": "x"},
-			map[string]any{"name": "HOST_IP", "valueFrom": map[string]any{"fieldRef": map[string]any{"fieldPath": "status.hostIP"}}}}}
+		want := map[string]any{"name": "kube-flannel", "command": []any{"/opt/bin/flanneld"},
+			"args": []any{"--ip-masq", "--kube-subnet-mgr", "--iface=$(HOST_IP)"}, "env": []any{
+				map[string]any{"name": "POD_NAME", "value": "x"},
+				map[string]any{"name": "HOST_IP",
+					"valueFrom": map[string]any{"fieldRef": map[string]any{"fieldPath": "status.hostIP"}}}}}
 		if diff := cmp.Diff(want, list[1]); diff != "" {
 			t.Error(diff)
 		}
@@ -273,7 +312,8 @@ func TestJudgeOfReachAsksASingleMachineToo(t *testing.T) {
 		t.Error("a machine that could not be looked at, which is told elsewhere:", got)
 	}
 	r.SetNode("m1", node.New(mute{}, nil))
-	if got := r.judgeReach(t.Context()); !slices.Equal(codes(got), []string{"error preflight.unreachable"}) || got[0].Host != "m1" {
+	if got := r.judgeReach(t.Context()); !slices.Equal(codes(got), []string{"error preflight.unreachable"}) ||
+		got[0].Host != "m1" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -38,7 +38,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// killer is a sink that ends the process after a record, as a power cut of the jump host would; before it keeps each record in a file.
+// killer is a sink that ends the process after a record, as a power cut of the jump host would; before it keeps each
+// record in a file.
 type killer struct {
 	after uint64
 	out   *os.File
@@ -81,13 +82,14 @@ func work(dir string, kill uint64) error {
 	return err
 }
 
-// child runs a verb in a process group of its own, whose scripts end with it, as internal/remote ends them when the jump host is gone.
-// It returns what happened, and whether the child was killed.
+// child runs a verb in a process group of its own, whose scripts end with it, as internal/remote ends them when the
+// jump host is gone. It returns what happened, and whether the child was killed.
 func child(t *testing.T, verb, dir, name string, kill uint64) (log []event.Record, killed bool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	path := filepath.Join(dir, name)
-	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", "EGGO_TEST_LAB="+dir, "EGGO_TEST_VERB="+verb, "EGGO_TEST_LOG="+path, fmt.Sprintf("EGGO_TEST_KILL=%d", kill))
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", "EGGO_TEST_LAB="+dir, "EGGO_TEST_VERB="+verb,
+		"EGGO_TEST_LOG="+path, fmt.Sprintf("EGGO_TEST_KILL=%d", kill))
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
@@ -128,8 +130,8 @@ func splitLines(data []byte) []json.RawMessage {
 	return out
 }
 
-// killPoints chooses the records to kill after: all of them when EGGO_LONG is set, else some, spread over the whole run and over the kinds
-// of records that stand around work.
+// killPoints chooses the records to kill after: all of them when EGGO_LONG is set, else some, spread over the whole run
+// and over the kinds of records that stand around work.
 func killPoints(log []event.Record, want int) []uint64 {
 	if testing.Short() {
 		want = min(want, 2)

@@ -36,17 +36,19 @@ type Leaving struct {
 	Nodes []config.Node // not in Env.Cluster, which is the cluster without them
 	// Drain bounds the eviction of a node's pods.
 	Drain time.Duration
-	// Force goes on when pods cannot be evicted in that time, and past a node that does not let us in though the cluster sees it alive.
+	// Force goes on when pods cannot be evicted in that time, and past a node that does not let us in though the
+	// cluster sees it alive.
 	Force bool
 	Purge bool // clean the nodes with their containers, images and data
 	// Left is called at the very end, when the nodes have left.
 	Left func(context.Context) error
 }
 
-// Delete plans the leave of nodes: they are drained, the rest of the cluster is brought to what it is without them (members of the load
-// balancer, endpoints, names, certificates: the steps of Deploy), they leave etcd one at a time, are cleaned by their record, and are
-// forgotten. Until the last of them is drained nothing else has changed, so that a leave that a disruption budget forbids leaves nothing
-// behind. Everything may be run again: what has left is not missed.
+// Delete plans the leave of nodes: they are drained, the rest of the cluster is brought to what it is without them
+// (members of the load balancer, endpoints, names, certificates: the steps of Deploy), they leave etcd one at a time,
+// are cleaned by their record, and are forgotten. Until the last of them is drained nothing else has changed, so that a
+// leave that a disruption budget forbids leaves nothing behind. Everything may be run again: what has left is not
+// missed.
 func Delete(env Env, l Leaving) *engine.Plan {
 	env.Saved = nil // the nodes that are missed are those that leave
 	r := newRun(env)
@@ -122,13 +124,14 @@ func barrier(b *plan.Builder, id string, steps []*engine.Step) []string {
 	return []string{id}
 }
 
-// leave are the steps of the nodes that go, when the others are ready, and the scripts of deploy.yaml around the cleanup
-// of each; the last step needs all others.
+// leave are the steps of the nodes that go, when the others are ready, and the scripts of deploy.yaml around the
+// cleanup of each; the last step needs all others.
 func (r *run) leave(l Leaving, others string) (steps, scripts []*engine.Step) {
 	ready := plan.ID(plan.PhaseControl, "ready", "")
 	snapshot := plan.Step(plan.PhaseLeave, "snapshot", "", []string{ready})
 	snapshot.When = func(context.Context) (bool, event.Msg, error) {
-		return slices.ContainsFunc(l.Nodes, func(n config.Node) bool { return n.Has(bundle.Etcd) }), event.M("why.no-member-leaves"), nil
+		return slices.ContainsFunc(l.Nodes, func(n config.Node) bool { return n.Has(bundle.Etcd) }),
+			event.M("why.no-member-leaves"), nil
 	}
 	snapshot.Apply = func(ctx context.Context) error { return r.snapshotOfAny(ctx, "") }
 	snapshot.Timeout = 10 * time.Minute
@@ -223,7 +226,8 @@ func (r *run) judgeQuorum(ctx context.Context) []event.Finding {
 	}
 	list, err := r.memberList(ctx)
 	if err != nil {
-		return []event.Finding{finding(event.Error, "", "leave-no-quorum", "cause", event.Clean(event.AsFault(err).Cause))}
+		return []event.Finding{finding(event.Error, "", "leave-no-quorum", "cause",
+			event.Clean(event.AsFault(err).Cause))}
 	}
 	size, well, going := 0, 0, 0
 	var names []string
@@ -242,7 +246,8 @@ func (r *run) judgeQuorum(ctx context.Context) []event.Finding {
 		}
 	}
 	if quorum := size/2 + 1; well < quorum {
-		return []event.Finding{finding(event.Error, "", "leave-quorum", "well", strconv.Itoa(well), "size", strconv.Itoa(size), "quorum", strconv.Itoa(quorum), "names", strings.Join(names, ", "))}
+		return []event.Finding{finding(event.Error, "", "leave-quorum", "well", strconv.Itoa(well), "size",
+			strconv.Itoa(size), "quorum", strconv.Itoa(quorum), "names", strings.Join(names, ", "))}
 	}
 	if size%2 == 0 && going > 0 {
 		return []event.Finding{finding(event.Warning, "", "leave-even", "size", strconv.Itoa(size))}
@@ -262,11 +267,13 @@ func (r *run) removeMember(ctx context.Context, n config.Node) error {
 		return engine.ErrUnchanged
 	}
 	m := list[i]
-	// Those that are gone leave before one that is well, in whatever order they were named: each of them is counted in the quorum until then.
+	// Those that are gone leave before one that is well, in whatever order they were named: each of them is counted in
+	// the quorum until then.
 	if r.ReadThroughAny(ctx, m) == nil {
 		for _, o := range list {
 			goes, leaves := nodeOf(o, r.Removing)
-			if !leaves || o.ID == m.ID || !slices.Contains(o.PeerURLs, layout.PeerURL(goes)) || r.ReadThroughAny(ctx, o) == nil {
+			if !leaves || o.ID == m.ID || !slices.Contains(o.PeerURLs, layout.PeerURL(goes)) ||
+				r.ReadThroughAny(ctx, o) == nil {
 				continue
 			}
 			if err := r.dropMember(ctx, goes.Name, o); err != nil {
@@ -301,7 +308,8 @@ func (r *run) removeMember(ctx context.Context, n config.Node) error {
 
 // dropMember removes one member.
 func (r *run) dropMember(ctx context.Context, name string, m *pb.Member) error {
-	if err := r.Emit(event.Change{Step: engine.StepID(ctx), Desc: event.M("change.etcd-remove", "member", name)}); err != nil {
+	if err := r.Emit(event.Change{Step: engine.StepID(ctx),
+		Desc: event.M("change.etcd-remove", "member", name)}); err != nil {
 		return err
 	}
 	return r.askEtcd(ctx, nil, func(ctx context.Context, c *clientv3.Client) error {
@@ -357,17 +365,19 @@ func (r *run) deleteObject(ctx context.Context, n config.Node) error {
 	if err != nil {
 		return clients.Fault(err)
 	}
-	if err := r.Emit(event.Change{Step: engine.StepID(ctx), Desc: event.M("change.delete-node", "name", n.Name)}); err != nil {
+	if err := r.Emit(event.Change{Step: engine.StepID(ctx),
+		Desc: event.M("change.delete-node", "name", n.Name)}); err != nil {
 		return err
 	}
-	if err := r.API().CoreV1().Nodes().Delete(ctx, n.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if err := r.API().CoreV1().Nodes().Delete(ctx, n.Name, metav1.DeleteOptions{}); err != nil &&
+		!apierrors.IsNotFound(err) {
 		return clients.Fault(err)
 	}
 	return nil
 }
 
-// podsGone takes away the pods of nodes that died: nobody is left who could confirm their end, and what makes them again waits for it. Those
-// of other nodes were evicted, and what is left of them the garbage collector takes.
+// podsGone takes away the pods of nodes that died: nobody is left who could confirm their end, and what makes them
+// again waits for it. Those of other nodes were evicted, and what is left of them the garbage collector takes.
 func (r *run) podsGone(ctx context.Context, removed []config.Node) error {
 	for _, n := range removed {
 		if !nodes.IsKubelet(n) || !r.Unreachable(n) {
@@ -379,7 +389,8 @@ func (r *run) podsGone(ctx context.Context, removed []config.Node) error {
 		}
 		for _, p := range list.Items {
 			now := int64(0)
-			if err := r.API().CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil && !apierrors.IsNotFound(err) {
+			if err := r.API().CoreV1().Pods(p.Namespace).Delete(ctx, p.Name,
+				metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil && !apierrors.IsNotFound(err) {
 				return clients.Fault(err)
 			}
 		}
@@ -394,7 +405,9 @@ func (r *run) forgetNodes(ctx context.Context, l Leaving) error {
 			return event.NewFault(event.ClassFailed, "state.write", err)
 		}
 		if r.Unreachable(n) {
-			if err := r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx), Text: event.M("notice.not-cleaned", "node", n.Name, "ip", n.IP.String(), "cluster", r.Cluster.Name)}); err != nil {
+			if err := r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx),
+				Text: event.M("notice.not-cleaned", "node", n.Name, "ip", n.IP.String(), "cluster",
+					r.Cluster.Name)}); err != nil {
 				return err
 			}
 		}
@@ -417,20 +430,24 @@ func (r *run) registerAgain(ctx context.Context, n config.Node, nd *node.Node) e
 	if f := r.Fact(n.Name); done || f == nil || !f.Joined {
 		return nil
 	}
-	_, err := nd.Change(ctx, node.Change{Desc: event.M("change.register-again"), Script: "systemctl restart kubelet.service\n"})
+	_, err := nd.Change(ctx, node.Change{Desc: event.M("change.register-again"),
+		Script: "systemctl restart kubelet.service\n"})
 	return err
 }
 
-// stalePods are those on a node that are older than its Node: they belong to one of the same name that was deleted, or to a machine that
-// was replaced. What they know of the node is no longer so, the network of its pods above all: flannel tells the others of the new one when
-// it starts. The cluster itself takes such pods away only while there is no Node.
+// stalePods are those on a node that are older than its Node: they belong to one of the same name that was deleted, or
+// to a machine that was replaced. What they know of the node is no longer so, the network of its pods above all:
+// flannel tells the others of the new one when it starts. The cluster itself takes such pods away only while there is
+// no Node.
 func (r *run) stalePods(ctx context.Context, obj *corev1.Node) ([]corev1.Pod, error) {
-	list, err := r.API().CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + obj.Name})
+	list, err := r.API().CoreV1().Pods(metav1.NamespaceAll).List(ctx,
+		metav1.ListOptions{FieldSelector: "spec.nodeName=" + obj.Name})
 	if err != nil {
 		return nil, clients.Fault(err)
 	}
 	return slices.DeleteFunc(list.Items, func(p corev1.Pod) bool {
-		return p.Spec.NodeName != obj.Name || p.DeletionTimestamp != nil || !p.CreationTimestamp.Before(&obj.CreationTimestamp)
+		return p.Spec.NodeName != obj.Name || p.DeletionTimestamp != nil ||
+			!p.CreationTimestamp.Before(&obj.CreationTimestamp)
 	}), nil
 }
 
@@ -440,10 +457,12 @@ func (r *run) dropStalePods(ctx context.Context, obj *corev1.Node) error {
 		return err
 	}
 	for _, p := range stale {
-		if err := r.Emit(event.Change{Host: obj.Name, Step: engine.StepID(ctx), Desc: event.M("change.stale-pod", "pod", p.Namespace+"/"+p.Name)}); err != nil {
+		if err := r.Emit(event.Change{Host: obj.Name, Step: engine.StepID(ctx),
+			Desc: event.M("change.stale-pod", "pod", p.Namespace+"/"+p.Name)}); err != nil {
 			return err
 		}
-		if err := r.API().CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		if err := r.API().CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{}); err != nil &&
+			!apierrors.IsNotFound(err) {
 			return clients.Fault(err)
 		}
 	}

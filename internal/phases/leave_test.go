@@ -41,8 +41,8 @@ func leavingBy(l phases.Leaving, names ...string) func(phases.Env) *engine.Plan 
 	}
 }
 
-// TestMembersThatAreGoneLeaveFirst: of three members one is dead, and it leaves together with one that is well. In the order in which they
-// were named the quorum would be lost between the two.
+// TestMembersThatAreGoneLeaveFirst: of three members one is dead, and it leaves together with one that is well. In the
+// order in which they were named the quorum would be lost between the two.
 func TestMembersThatAreGoneLeaveFirst(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -64,13 +64,14 @@ func TestMembersThatAreGoneLeaveFirst(t *testing.T) {
 	}
 	// What has left is not missed: the same command again ends well and takes nobody else.
 	b, sum, err = run(t, l, leave)
-	if err != nil || slices.ContainsFunc(of[event.Change](b), func(c event.Change) bool { return c.Desc.Key == "change.etcd-remove" }) {
+	if err != nil || slices.ContainsFunc(of[event.Change](b),
+		func(c event.Change) bool { return c.Desc.Key == "change.etcd-remove" }) {
 		t.Errorf("again: %v %+v", err, sum.Failed)
 	}
 }
 
-// TestNodesLeaveWithoutAWorkerThatIsAway: a machine that does nothing but run workloads need not be there when another one leaves. A control
-// plane has to learn of it, and nothing is touched without it.
+// TestNodesLeaveWithoutAWorkerThatIsAway: a machine that does nothing but run workloads need not be there when another
+// one leaves. A control plane has to learn of it, and nothing is touched without it.
 func TestNodesLeaveWithoutAWorkerThatIsAway(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -90,7 +91,8 @@ func TestNodesLeaveWithoutAWorkerThatIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, _, err = run(t, l, leaving("m3"))
-	if err == nil || !slices.Contains(b.findings(), "preflight.leave-needs") || !slices.Contains(b.findings(), "preflight.leave-quorum") {
+	if err == nil || !slices.Contains(b.findings(), "preflight.leave-needs") ||
+		!slices.Contains(b.findings(), "preflight.leave-quorum") {
 		t.Errorf("%v, found: %v", err, b.findings())
 	}
 	l.Nodes["m2"].PowerOff(nil)
@@ -109,7 +111,8 @@ func TestNodesLeaveWithoutAWorkerThatIsAway(t *testing.T) {
 	}
 	// It is back, and learns what it missed.
 	l.Nodes["w2"].PowerOff(nil)
-	if _, sum, err = run(t, l, onlyFor("m3")); err != nil || slices.ContainsFunc(sum.Changed, func(s string) bool { return !strings.HasSuffix(s, "/w2") }) {
+	if _, sum, err = run(t, l, onlyFor("m3")); err != nil ||
+		slices.ContainsFunc(sum.Changed, func(s string) bool { return !strings.HasSuffix(s, "/w2") }) {
 		t.Fatalf("%v %+v, changed: %v", err, sum.Failed, sum.Changed)
 	}
 	if text := tree(t, l)["w2/root/etc/hosts"]; strings.Contains(text, " m3\n") || text == "" {
@@ -117,7 +120,8 @@ func TestNodesLeaveWithoutAWorkerThatIsAway(t *testing.T) {
 	}
 }
 
-// TestARehearsalOfComingsAndGoings: plan tells what join, delete and certs renew would do, on which node, and does none of it.
+// TestARehearsalOfComingsAndGoings: plan tells what join, delete and certs renew would do, on which node, and does none
+// of it.
 func TestARehearsalOfComingsAndGoings(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes several deploys of six machines")
@@ -129,7 +133,8 @@ func TestARehearsalOfComingsAndGoings(t *testing.T) {
 	}
 
 	b, _ := rehearse(t, l, phases.Deploy) // of the longer file: join
-	for host, want := range map[string][]string{"m3": {"change.claim", "change.start", "change.etcd-add"}, "w2": {"change.claim", "change.start"}, "m1": {"change.hosts"}, "lb": {"change.hosts", "change.file"}} {
+	for host, want := range map[string][]string{"m3": {"change.claim", "change.start", "change.etcd-add"},
+		"w2": {"change.claim", "change.start"}, "m1": {"change.hosts"}, "lb": {"change.hosts", "change.file"}} {
 		for _, key := range want {
 			if !slices.Contains(changes(b, host), key) {
 				t.Errorf("join: %s is not told of %s: %v", key, host, changes(b, host))
@@ -139,7 +144,8 @@ func TestARehearsalOfComingsAndGoings(t *testing.T) {
 
 	deploy(t, l)
 	b, _ = rehearse(t, l, leaving("m1", "w2"))
-	for host, want := range map[string][]string{"m1": {"change.undo-services", "change.undo-files"}, "w2": {"change.undo-services"}, "m2": {"change.hosts", "change.file"}, "lb": {"change.file"}} {
+	for host, want := range map[string][]string{"m1": {"change.undo-services", "change.undo-files"},
+		"w2": {"change.undo-services"}, "m2": {"change.hosts", "change.file"}, "lb": {"change.file"}} {
 		for _, key := range want {
 			if !slices.Contains(changes(b, host), key) {
 				t.Errorf("delete: %s is not told of %s: %v", key, host, changes(b, host))
@@ -166,8 +172,8 @@ func TestARehearsalOfComingsAndGoings(t *testing.T) {
 	}
 }
 
-// TestABudgetThatForbidsTheDrainLeavesAllAsItWas: a leave ends where a node cannot be emptied; who is waited for and why is told, nothing but
-// the drain was begun, and pods may come onto all nodes again.
+// TestABudgetThatForbidsTheDrainLeavesAllAsItWas: a leave ends where a node cannot be emptied; who is waited for and
+// why is told, nothing but the drain was begun, and pods may come onto all nodes again.
 func TestABudgetThatForbidsTheDrainLeavesAllAsItWas(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -178,10 +184,12 @@ func TestABudgetThatForbidsTheDrainLeavesAllAsItWas(t *testing.T) {
 	l.API.Budget(why)
 	plan := leavingBy(phases.Leaving{Drain: 2 * time.Second}, "w1", "w2")
 	b, sum, err := run(t, l, plan)
-	if err == nil || len(sum.Failed) != 1 || sum.Failed[0].Fault.Code != "leave.drain-timeout" || sum.Failed[0].Fault.Args["why"] != why || sum.Failed[0].Fault.Args["pods"] != "default/web" {
+	if err == nil || len(sum.Failed) != 1 || sum.Failed[0].Fault.Code != "leave.drain-timeout" ||
+		sum.Failed[0].Fault.Args["why"] != why || sum.Failed[0].Fault.Args["pods"] != "default/web" {
 		t.Fatalf("%v %+v", err, sum.Failed)
 	}
-	waits := slices.IndexFunc(of[event.Notice](b), func(n event.Notice) bool { return n.Text.Key == "notice.drain-waits" })
+	waits := slices.IndexFunc(of[event.Notice](b),
+		func(n event.Notice) bool { return n.Text.Key == "notice.drain-waits" })
 	if waits < 0 || of[event.Notice](b)[waits].Text.Args["why"] != why {
 		t.Errorf("who is waited for: %+v", of[event.Notice](b))
 	}
@@ -210,8 +218,8 @@ func TestABudgetThatForbidsTheDrainLeavesAllAsItWas(t *testing.T) {
 	}
 }
 
-// TestHooksOfALeave: hooks of the command line run on the nodes that leave and nowhere else, before anything is touched and when they have
-// left; one that fails before stops all.
+// TestHooksOfALeave: hooks of the command line run on the nodes that leave and nowhere else, before anything is touched
+// and when they have left; one that fails before stops all.
 func TestHooksOfALeave(t *testing.T) {
 	t.Parallel()
 	l := deployed(t, workers(2))
@@ -225,16 +233,21 @@ func TestHooksOfALeave(t *testing.T) {
 			return leaving("w2")(e)
 		}
 	}
-	_, sum, err := run(t, l, hooked(phases.Hook{Type: phases.PreHook, Name: "no.sh", Data: []byte("echo it may not go >&2; exit 7\n")}))
-	if err == nil || len(sum.Failed) != 1 || sum.Failed[0].Fault.Code != "hook.failed" || sum.Failed[0].Fault.Node != "w2" {
+	_, sum, err := run(t, l, hooked(phases.Hook{Type: phases.PreHook, Name: "no.sh",
+		Data: []byte("echo it may not go >&2; exit 7\n")}))
+	if err == nil || len(sum.Failed) != 1 || sum.Failed[0].Fault.Code != "hook.failed" ||
+		sum.Failed[0].Fault.Node != "w2" {
 		t.Fatalf("%v %+v", err, sum.Failed)
 	}
 	if d := cmp.Diff(before, tree(t, l)); d != "" {
 		t.Error("touched:", d)
 	}
 	b, sum, err := run(t, l, hooked(
-		phases.Hook{Type: phases.PreHook, Name: "first.sh", Data: []byte("[ -e $SIM/root/etc/kubernetes ] && [ \"$EGGO_OPERATOR $EGGO_HOOK_TYPE $EGGO_NODE_NAME\" = 'delete prehook w2' ]\n")},
-		phases.Hook{Type: phases.PostHook, Name: "last.sh", Data: []byte("[ ! -e $SIM/root/etc/kubernetes ] && [ $EGGO_HOOK_TYPE = posthook ]\n")}))
+		phases.Hook{Type: phases.PreHook, Name: "first.sh",
+			Data: []byte("[ -e $SIM/root/etc/kubernetes ] && [ \"$EGGO_OPERATOR $EGGO_HOOK_TYPE $EGGO_NODE_NAME\" = " +
+				"'delete prehook w2' ]\n")},
+		phases.Hook{Type: phases.PostHook, Name: "last.sh",
+			Data: []byte("[ ! -e $SIM/root/etc/kubernetes ] && [ $EGGO_HOOK_TYPE = posthook ]\n")}))
 	if err != nil {
 		t.Fatalf("%v %+v", err, sum.Failed)
 	}
@@ -251,8 +264,8 @@ func TestHooksOfALeave(t *testing.T) {
 	}
 }
 
-// TestTheNextControlPlaneIsAskedWhenOneDies: the API server that a run talks to ends in the middle of a drain, and the run goes on with another
-// one, which is no less than the first.
+// TestTheNextControlPlaneIsAskedWhenOneDies: the API server that a run talks to ends in the middle of a drain, and the
+// run goes on with another one, which is no less than the first.
 func TestTheNextControlPlaneIsAskedWhenOneDies(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -260,7 +273,8 @@ func TestTheNextControlPlaneIsAskedWhenOneDies(t *testing.T) {
 	l.API.AddPod("default", "web", "w2")
 	l.API.Budget("not yet")
 	b, ended := &book{}, false
-	sum, err := engine.Run(t.Context(), leavingBy(phases.Leaving{Drain: time.Minute}, "w2")(l.Env(func(e event.Event) error {
+	sum, err := engine.Run(t.Context(), leavingBy(phases.Leaving{Drain: time.Minute},
+		"w2")(l.Env(func(e event.Event) error {
 		if n, ok := e.(event.Notice); ok && n.Text.Key == "notice.drain-waits" && !ended {
 			ended = true
 			if err := l.End("m1", "kube-apiserver.service"); err != nil {
@@ -278,14 +292,16 @@ func TestTheNextControlPlaneIsAskedWhenOneDies(t *testing.T) {
 	}
 }
 
-// TestScriptsOfDeployYaml: a script for precleanup finds a machine as it was, one for postcleanup after all is gone but the record; when it
-// leaves the cluster, and when it alone is cleaned.
+// TestScriptsOfDeployYaml: a script for precleanup finds a machine as it was, one for postcleanup after all is gone but
+// the record; when it leaves the cluster, and when it alone is cleaned.
 func TestScriptsOfDeployYaml(t *testing.T) {
 	t.Parallel()
 	for verb, plan := range map[string]func(phases.Env) *engine.Plan{
 		"delete": func(e phases.Env) *engine.Plan { return leaving("w1")(e) },
 		"cleanup": func(e phases.Env) *engine.Plan {
-			return phases.CleanNodes(e, slices.DeleteFunc(slices.Clone(e.Cluster.Nodes), func(n config.Node) bool { return n.Name != "w1" }), false)
+			return phases.CleanNodes(e, slices.DeleteFunc(slices.Clone(e.Cluster.Nodes), func(n config.Node) bool {
+				return n.Name != "w1"
+			}), false)
 		},
 	} {
 		t.Run(verb, func(t *testing.T) {
@@ -299,7 +315,8 @@ func TestScriptsOfDeployYaml(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v %+v", err, sum.Failed)
 			}
-			if d := cmp.Diff([]string{verb + " prehook", "posthook"}, lines(t, l.Nodes["w1"].Path("/opt/said"))); d != "" {
+			if d := cmp.Diff([]string{verb + " prehook", "posthook"},
+				lines(t, l.Nodes["w1"].Path("/opt/said"))); d != "" {
 				t.Error(d)
 			}
 		})
@@ -315,13 +332,14 @@ func withScripts(t *testing.T, l *phasestest.Lab) {
 		"precleanup":  "[ -e $SIM/root/etc/kubernetes ] && echo $EGGO_OPERATOR $EGGO_HOOK_TYPE >$SIM/root/opt/said\n",
 		"postcleanup": "[ ! -e $SIM/root/etc/kubernetes ] && echo $EGGO_HOOK_TYPE >>$SIM/root/opt/said\n",
 	} {
-		l.Cluster.Packages[bundle.Worker] = append(l.Cluster.Packages[bundle.Worker], config.Package{Name: schedule + ".sh", Type: "shell", Schedule: schedule, Timeout: 20 * time.Second})
+		l.Cluster.Packages[bundle.Worker] = append(l.Cluster.Packages[bundle.Worker],
+			config.Package{Name: schedule + ".sh", Type: "shell", Schedule: schedule, Timeout: 20 * time.Second})
 		put(t, w1.Path(node.HookDir+"/"+schedule+"-"+schedule+".sh/"+schedule+".sh"), text)
 	}
 }
 
-// The endpoint's address goes with the control plane that was it: the API servers that stay are restarted once, with certificates that have
-// the new one and no longer that of the machine that left.
+// The endpoint's address goes with the control plane that was it: the API servers that stay are restarted once, with
+// certificates that have the new one and no longer that of the machine that left.
 func TestCertificatesLoseTheAddressOfWhoLeft(t *testing.T) {
 	long(t)
 	t.Parallel()

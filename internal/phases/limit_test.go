@@ -19,7 +19,8 @@ func limitedTo(names ...string) func(phases.Env) *engine.Plan {
 	}
 }
 
-// A worker alone cannot be installed before its control plane: the run says which step of which node is missing, and touches no other.
+// A worker alone cannot be installed before its control plane: the run says which step of which node is missing, and
+// touches no other.
 func TestALimitDoesNotDoWhatOthersHaveToDoFirst(t *testing.T) {
 	l := newLab(t, 1)
 	b, sum, err := run(t, l, limitedTo("w1"))
@@ -109,7 +110,8 @@ func TestHooksKeepToTheLimit(t *testing.T) {
 	}
 }
 
-// A worker that is away does not hold up work that is kept to another; a control plane that is away does, and so does a node that is named.
+// A worker that is away does not hold up work that is kept to another; a control plane that is away does, and so does a
+// node that is named.
 func TestALimitDoesNotWaitForOthersThatAreAway(t *testing.T) {
 	t.Parallel()
 	away := event.NewFault(event.ClassFailed, "ssh.unreachable", nil)
@@ -117,7 +119,8 @@ func TestALimitDoesNotWaitForOthersThatAreAway(t *testing.T) {
 	put(t, l.Nodes["w1"].Path("/etc/kubernetes/kube-proxy.yaml"), "spoilt")
 	l.Nodes["w2"].PowerOff(away)
 	b, sum, err := run(t, l, limitedTo("w1"))
-	if err != nil || !slices.Equal(sum.Changed, []string{"bootstrap.proxy/w1"}) || !slices.Contains(b.findings(), "preflight.limit-without") {
+	if err != nil || !slices.Equal(sum.Changed, []string{"bootstrap.proxy/w1"}) ||
+		!slices.Contains(b.findings(), "preflight.limit-without") {
 		t.Fatal(err, sum.Changed, sum.Failed, b.findings())
 	}
 	if _, _, err := run(t, l, limitedTo("w1", "w2")); err == nil {

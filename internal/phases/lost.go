@@ -13,8 +13,8 @@ import (
 // savedName is the cluster's own deploy.yaml in its state directory.
 const savedName = "deploy.yaml"
 
-// judgeLost finds machines, and roles of machines, that the cluster has and deploy.yaml no longer names: to leave them where they are
-// would be two truths, and to take them away is not what deploy is asked for.
+// judgeLost finds machines, and roles of machines, that the cluster has and deploy.yaml no longer names: to leave them
+// where they are would be two truths, and to take them away is not what deploy is asked for.
 func (r *run) judgeLost() []event.Finding {
 	if r.Saved == nil {
 		return nil
@@ -27,7 +27,8 @@ func (r *run) judgeLost() []event.Finding {
 	for _, was := range r.Saved.Nodes {
 		i := slices.IndexFunc(r.Cluster.Nodes, func(n config.Node) bool { return n.IP == was.IP })
 		if i < 0 {
-			out = append(out, finding(event.Error, was.Name, "node-lost", "ip", was.IP.String(), "cluster", r.Cluster.Name))
+			out = append(out, finding(event.Error, was.Name, "node-lost", "ip", was.IP.String(), "cluster",
+				r.Cluster.Name))
 			continue
 		}
 		if was.Has(bundle.LoadBalancer) && !r.Cluster.Nodes[i].Has(bundle.LoadBalancer) {
@@ -35,20 +36,24 @@ func (r *run) judgeLost() []event.Finding {
 		}
 		var roles []string
 		for _, role := range was.Roles {
-			// A worker that is a control plane stays a node: its taints follow. A load balancer that moves is told below.
-			gone := role == bundle.ControlPlane || role == bundle.Etcd || role == bundle.Worker && !nodes.IsKubelet(r.Cluster.Nodes[i])
+			// A worker that is a control plane stays a node: its taints follow. A load balancer that moves is told
+			// below.
+			gone := role == bundle.ControlPlane || role == bundle.Etcd || role == bundle.Worker &&
+				!nodes.IsKubelet(r.Cluster.Nodes[i])
 			if gone && !r.Cluster.Nodes[i].Has(role) {
 				roles = append(roles, string(role))
 			}
 		}
 		if len(roles) > 0 {
-			out = append(out, finding(event.Error, was.Name, "role-lost", "roles", strings.Join(roles, ", "), "cluster", r.Cluster.Name))
+			out = append(out, finding(event.Error, was.Name, "role-lost", "roles", strings.Join(roles, ", "), "cluster",
+				r.Cluster.Name))
 		}
 	}
 	return out
 }
 
-// judgeForgotten is judgeLost for a cleanup: whoever forgets the cluster's authorities has to forget all of its machines.
+// judgeForgotten is judgeLost for a cleanup: whoever forgets the cluster's authorities has to forget all of its
+// machines.
 func (r *run) judgeForgotten() []event.Finding {
 	var out []event.Finding
 	for _, f := range r.judgeLost() {

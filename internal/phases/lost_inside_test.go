@@ -8,7 +8,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 )
 
-// A load balancer that deploy.yaml no longer has on its machine goes on there, and nobody brings its list up to date: that is said.
+// A load balancer that deploy.yaml no longer has on its machine goes on there, and nobody brings its list up to date:
+// that is said.
 func TestALoadBalancerThatMovedIsTold(t *testing.T) {
 	r := newTestRun()
 	was := worker

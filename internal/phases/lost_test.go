@@ -21,7 +21,8 @@ func TestADeployYamlThatLacksWhatTheClusterHasIsRefused(t *testing.T) {
 	before := tree(t, l)
 	saved := *l.Cluster
 	saved.Nodes = slices.Clone(l.Cluster.Nodes)
-	saved.Nodes = append(saved.Nodes, config.Node{Name: "w9", IP: saved.Nodes[1].IP.Next().Next().Next(), Roles: []bundle.Role{bundle.Worker}})
+	saved.Nodes = append(saved.Nodes, config.Node{Name: "w9", IP: saved.Nodes[1].IP.Next().Next().Next(),
+		Roles: []bundle.Role{bundle.Worker}})
 	saved.Nodes[1].Roles = append(slices.Clone(saved.Nodes[1].Roles), bundle.Etcd)
 	// One that was a worker too, and would go on being one behind everybody's back.
 	shorter := *l.Cluster
@@ -35,7 +36,8 @@ func TestADeployYamlThatLacksWhatTheClusterHasIsRefused(t *testing.T) {
 		}
 	}
 	b, _, err := run(t, l, with(phases.Deploy, &saved))
-	if err == nil || accepted > 0 || !slices.Contains(b.findings(), "preflight.node-lost") || !slices.Contains(b.findings(), "preflight.role-lost") {
+	if err == nil || accepted > 0 || !slices.Contains(b.findings(), "preflight.node-lost") ||
+		!slices.Contains(b.findings(), "preflight.role-lost") {
 		t.Errorf("%v, accepted %d: %v", err, accepted, b.findings())
 	}
 	b, _, err = run(t, l, func(e phases.Env) *engine.Plan {

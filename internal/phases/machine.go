@@ -31,7 +31,8 @@ type Machine struct {
 	Kubelet     string   `json:"kubelet,omitempty"`         // version that runs
 }
 
-// Preflight plans a look at every machine and the verdict on what was seen. machines gives what was seen, when the plan has run.
+// Preflight plans a look at every machine and the verdict on what was seen. machines gives what was seen, when the plan
+// has run.
 func Preflight(env Env) (p *engine.Plan, machines func() []Machine) {
 	r := newRun(env)
 	b := plan.New(r.options(), plan.Phase{ID: plan.PhasePreflight, Open: true})
@@ -73,7 +74,8 @@ func judgeSize(n config.Node, f *facts.Facts) []event.Finding {
 		return nil
 	}
 	if f.CPUs > 0 && f.CPUs < leastCPUs {
-		out = append(out, finding(event.Warning, n.Name, "cpus", "is", strconv.Itoa(f.CPUs), "least", strconv.Itoa(leastCPUs)))
+		out = append(out, finding(event.Warning, n.Name, "cpus", "is", strconv.Itoa(f.CPUs), "least",
+			strconv.Itoa(leastCPUs)))
 	}
 	if f.Memory > 0 && f.Memory < leastMemory {
 		out = append(out, finding(event.Warning, n.Name, "memory", "is", mib(f.Memory), "least", mib(leastMemory)))

@@ -43,7 +43,8 @@ func (r *run) etcdState() membership {
 	return r.etcdIs
 }
 
-// settleMembership finds out whether the cluster of etcd begins or is there, and tells of members that deploy.yaml does not have.
+// settleMembership finds out whether the cluster of etcd begins or is there, and tells of members that deploy.yaml does
+// not have.
 func (r *run) settleMembership(ctx context.Context) error {
 	nodes := r.Cluster.With(bundle.Etcd)
 	data := make([]bool, len(nodes))
@@ -58,8 +59,12 @@ func (r *run) settleMembership(ctx context.Context) error {
 	}
 	is := membership{unfinished: map[string]bool{}}
 	if !slices.Contains(data, true) {
-		// Kubelets that have joined knew a cluster whose data were somewhere: to begin anew in their midst would lose it in silence.
-		if i := slices.IndexFunc(r.Cluster.Nodes, func(n config.Node) bool { f := r.Fact(n.Name); return f != nil && f.Joined }); i >= 0 {
+		// Kubelets that have joined knew a cluster whose data were somewhere: to begin anew in their midst would lose
+		// it in silence.
+		if i := slices.IndexFunc(r.Cluster.Nodes, func(n config.Node) bool {
+			f := r.Fact(n.Name)
+			return f != nil && f.Joined
+		}); i >= 0 {
 			return event.NewFault(event.ClassFailed, "etcd.data-lost", nil, "joined", r.Cluster.Nodes[i].Name)
 		}
 		is.forming = true
@@ -70,7 +75,9 @@ func (r *run) settleMembership(ctx context.Context) error {
 			case ours && m.IsLearner:
 				is.unfinished[n.Name] = true
 			case !ours && len(m.PeerURLs) > 0 && !r.leaves(m):
-				if err := r.Emit(event.Notice{Step: engine.StepID(ctx), Text: event.M("notice.etcd-stranger", "member", event.Clean(m.Name), "url", event.Clean(m.PeerURLs[0]))}); err != nil {
+				if err := r.Emit(event.Notice{Step: engine.StepID(ctx),
+					Text: event.M("notice.etcd-stranger", "member", event.Clean(m.Name), "url",
+						event.Clean(m.PeerURLs[0]))}); err != nil {
 					return err
 				}
 			}
@@ -88,7 +95,8 @@ func (r *run) leaves(m *pb.Member) bool {
 	return yes
 }
 
-// hasEtcdData says whether a member was started on the machine and has a log. Without one it knows nothing of any cluster.
+// hasEtcdData says whether a member was started on the machine and has a log. Without one it knows nothing of any
+// cluster.
 func hasEtcdData(ctx context.Context, nd *node.Node) (bool, error) {
 	out, err := nd.Query(ctx, "ls -A "+etcdData+"/member/wal 2>/dev/null | head -n 1")
 	return strings.TrimSpace(out) != "", err
@@ -168,8 +176,8 @@ func (r *run) memberList(ctx context.Context, without ...string) ([]*pb.Member, 
 	return list, err
 }
 
-// knownMembers is the quorum's list, or while there is no quorum what one member knows by itself and tells the others: enough to see whom
-// a formation was begun with.
+// knownMembers is the quorum's list, or while there is no quorum what one member knows by itself and tells the others:
+// enough to see whom a formation was begun with.
 func (r *run) knownMembers(ctx context.Context, without string) ([]*pb.Member, error) {
 	list, err := r.memberList(ctx, without)
 	if err == nil {
@@ -179,7 +187,8 @@ func (r *run) knownMembers(ctx context.Context, without string) ([]*pb.Member, e
 	if fault != nil {
 		return nil, fault
 	}
-	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DialContext: r.Peers().Dial, DisableKeepAlives: true, TLSClientConfig: conf}}
+	client := &http.Client{Timeout: 5 * time.Second,
+		Transport: &http.Transport{DialContext: r.Peers().Dial, DisableKeepAlives: true, TLSClientConfig: conf}}
 	for _, n := range r.Cluster.With(bundle.Etcd) {
 		if n.Name == without || r.Node(n.Name) == nil {
 			continue
@@ -213,14 +222,16 @@ func peersList(ctx context.Context, client *http.Client, url string) ([]*pb.Memb
 	}
 	var out []*pb.Member
 	for _, m := range list {
-		out = append(out, &pb.Member{ID: m.ID, Name: m.Name, PeerURLs: m.PeerURLs, ClientURLs: m.ClientURLs, IsLearner: m.IsLearner})
+		out = append(out, &pb.Member{ID: m.ID, Name: m.Name, PeerURLs: m.PeerURLs, ClientURLs: m.ClientURLs,
+			IsLearner: m.IsLearner})
 	}
 	return out, nil
 }
 
-// startMember starts a node's member as what it is: one of a cluster that begins, one that has its data, one whose first start was cut off,
-// or one that joins. restart is the service's own Apply.
-func (r *run) startMember(ctx context.Context, n config.Node, nd *node.Node, restart func(context.Context) error) error {
+// startMember starts a node's member as what it is: one of a cluster that begins, one that has its data, one whose
+// first start was cut off, or one that joins. restart is the service's own Apply.
+func (r *run) startMember(ctx context.Context, n config.Node, nd *node.Node,
+	restart func(context.Context) error) error {
 	data, err := hasEtcdData(ctx, nd)
 	if err != nil {
 		return err
@@ -239,10 +250,14 @@ func (r *run) startMember(ctx context.Context, n config.Node, nd *node.Node, res
 		return r.formMember(ctx, nd, formed, restart)
 	}
 	var list []*pb.Member
-	if err := wait.Until(ctx, listPatience, func(ctx context.Context) (err error) { list, err = r.knownMembers(ctx, n.Name); return err }); err != nil {
+	if err := wait.Until(ctx, listPatience, func(ctx context.Context) (err error) {
+		list, err = r.knownMembers(ctx, n.Name)
+		return err
+	}); err != nil {
 		return err
 	}
-	// Listed by name, but never started: the cluster is being formed with it. One that was added has no name before its first start.
+	// Listed by name, but never started: the cluster is being formed with it. One that was added has no name before its
+	// first start.
 	if m := listedMember(list, n); m != nil && m.Name != "" && len(m.ClientURLs) == 0 && !m.IsLearner {
 		for _, m := range list {
 			if m.Name != "" && len(m.PeerURLs) > 0 {
@@ -255,34 +270,48 @@ func (r *run) startMember(ctx context.Context, n config.Node, nd *node.Node, res
 }
 
 // formMember starts a member of a cluster that begins; it is started when the quorum is.
-func (r *run) formMember(ctx context.Context, nd *node.Node, formed map[string]string, restart func(context.Context) error) error {
+func (r *run) formMember(ctx context.Context, nd *node.Node, formed map[string]string,
+	restart func(context.Context) error) error {
 	if _, err := nd.Put(ctx, []node.File{r.initialFile("new", formed)}); err != nil {
 		return err
 	}
 	return restart(ctx)
 }
 
-// joinMember adds a node's member to the cluster that is there, as a learner first, so that its data come before its vote counts. A member
-// that the cluster remembers but whose disk is empty is another one: it is removed and added again. It holds the turn.
+// joinMember adds a node's member to the cluster that is there, as a learner first, so that its data come before its
+// vote counts. A member that the cluster remembers but whose disk is empty is another one: it is removed and added
+// again. It holds the turn.
 func (r *run) joinMember(ctx context.Context, n config.Node, nd *node.Node) error {
 	var list []*pb.Member
-	if err := wait.Until(ctx, listPatience, func(ctx context.Context) (err error) { list, err = r.memberList(ctx, n.Name); return err }); err != nil {
+	if err := wait.Until(ctx, listPatience, func(ctx context.Context) (err error) {
+		list, err = r.memberList(ctx, n.Name)
+		return err
+	}); err != nil {
 		return err
 	}
 	old := listedMember(list, n)
-	fresh := old != nil && old.Name == "" && len(old.ClientURLs) == 0 && slices.Contains(old.PeerURLs, layout.PeerURL(n)) // added, never started
-	if err := wait.Until(ctx, listPatience, func(ctx context.Context) error { return r.othersWell(ctx, list, old) }); err != nil {
+	// added, never started
+	fresh := old != nil && old.Name == "" && len(old.ClientURLs) == 0 &&
+		slices.Contains(old.PeerURLs, layout.PeerURL(n))
+	if err := wait.Until(ctx, listPatience, func(ctx context.Context) error {
+		return r.othersWell(ctx, list, old)
+	}); err != nil {
 		return err
 	}
 	if !fresh {
 		if err := r.snapshotOfAny(ctx, n.Name); err != nil {
 			return err
 		}
-		if err := r.Emit(event.Change{Host: n.Name, Step: engine.StepID(ctx), Desc: event.M("change.etcd-add", "member", n.Name)}); err != nil {
+		if err := r.Emit(event.Change{Host: n.Name, Step: engine.StepID(ctx),
+			Desc: event.M("change.etcd-add", "member", n.Name)}); err != nil {
 			return err
 		}
-		// etcd takes no member while one that came just before is not known to be well for five seconds (unhealthy cluster).
-		if err := wait.Until(ctx, listPatience, func(ctx context.Context) (err error) { list, err = r.addLearner(ctx, n, old); return err }); err != nil {
+		// etcd takes no member while one that came just before is not known to be well for five seconds (unhealthy
+		// cluster).
+		if err := wait.Until(ctx, listPatience, func(ctx context.Context) (err error) {
+			list, err = r.addLearner(ctx, n, old)
+			return err
+		}); err != nil {
 			return err
 		}
 	}
@@ -335,8 +364,8 @@ func (r *run) addLearner(ctx context.Context, n config.Node, old *pb.Member) (li
 	return list, err
 }
 
-// othersWell wants every voting member but the one that is replaced to answer a linearized read: a member that is added while another is
-// away makes the quorum larger, and the cluster weaker.
+// othersWell wants every voting member but the one that is replaced to answer a linearized read: a member that is added
+// while another is away makes the quorum larger, and the cluster weaker.
 func (r *run) othersWell(ctx context.Context, list []*pb.Member, replaced *pb.Member) error {
 	for _, m := range list {
 		if m.IsLearner || replaced != nil && m.ID == replaced.ID {

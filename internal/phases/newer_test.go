@@ -28,11 +28,13 @@ func TestACleanupLeavesWhatItCannotRevert(t *testing.T) {
 		put(t, path, text)
 		before := tree(t, l)
 		b, _, err := run(t, l, plain)
-		if f := event.AsFault(err); f == nil || f.Class != event.ClassPreflight || !slices.Contains(b.findings(), code) {
+		if f := event.AsFault(err); f == nil || f.Class != event.ClassPreflight ||
+			!slices.Contains(b.findings(), code) {
 			t.Errorf("%s: %v, %v", code, err, b.findings())
 		}
 		for _, f := range of[event.Finding](b) {
-			if f.Fault.Code == code && (f.Host != "w1" || f.Fault.Args["kinds"] != "quota" && f.Fault.Args["format"] != "2") {
+			if f.Fault.Code == code && (f.Host != "w1" || f.Fault.Args["kinds"] != "quota" &&
+				f.Fault.Args["format"] != "2") {
 				t.Errorf("%+v", f)
 			}
 		}
@@ -40,7 +42,8 @@ func TestACleanupLeavesWhatItCannotRevert(t *testing.T) {
 			t.Errorf("%s: changed:\n%s", code, d)
 		}
 		b, _, err = run(t, l, phases.Deploy)
-		if refused := slices.Contains(b.findings(), code); refused != (code == "node.record-format") || refused == (err == nil) {
+		if refused := slices.Contains(b.findings(), code); refused != (code == "node.record-format") ||
+			refused == (err == nil) {
 			t.Errorf("%s at a deploy: %v, %v", code, err, b.findings())
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 )
 
-// Probe looks at one machine by itself: what it is, and what preflight would say of it whatever the others and the bundles are. Nothing is
-// changed. Of env it needs Cluster, Connect, Emit and Now.
+// Probe looks at one machine by itself: what it is, and what preflight would say of it whatever the others and the
+// bundles are. Nothing is changed. Of env it needs Cluster, Connect, Emit and Now.
 func Probe(ctx context.Context, env Env, n config.Node) (Machine, *facts.Facts, []event.Finding, error) {
 	r := newRun(env)
 	if err := r.Inspect(ctx, n); err != nil {

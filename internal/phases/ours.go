@@ -21,9 +21,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 )
 
-// judgeOurs looks at a node that carries this cluster's name. The name alone proves little, it has a default: what counts is that the
-// authorities are ours, for to go on with others would end a cluster that works. They are written on the jump host before anything of
-// theirs reaches a node, so that an installation that was cut off always finds them.
+// judgeOurs looks at a node that carries this cluster's name. The name alone proves little, it has a default: what
+// counts is that the authorities are ours, for to go on with others would end a cluster that works. They are written on
+// the jump host before anything of theirs reaches a node, so that an installation that was cut off always finds them.
 func (r *run) judgeOurs(n config.Node, f *facts.Facts) []event.Finding {
 	if out := r.judgeAuthority(n, f, false); out != nil {
 		return out
@@ -35,14 +35,16 @@ func (r *run) judgeOurs(n config.Node, f *facts.Facts) []event.Finding {
 	if f.OwnRuntime != "" && nodes.IsKubelet(n) && f.OwnRuntime != r.runtimeName() {
 		out = append(out, finding(event.Error, n.Name, "runtime-change", "is", f.OwnRuntime, "want", r.runtimeName()))
 	}
-	if b := r.BundleFor(n, f); b != nil && f.Kubelet != "" && b.Manifest().Kubernetes != "" && f.Kubelet != b.Manifest().Kubernetes {
-		out = append(out, finding(event.Error, n.Name, "version", "is", event.Clean(f.Kubelet), "bundle", b.Manifest().Kubernetes))
+	if b := r.BundleFor(n, f); b != nil && f.Kubelet != "" && b.Manifest().Kubernetes != "" &&
+		f.Kubelet != b.Manifest().Kubernetes {
+		out = append(out, finding(event.Error, n.Name, "version", "is", event.Clean(f.Kubelet), "bundle",
+			b.Manifest().Kubernetes))
 	}
 	return out
 }
 
-// judgeAuthority compares the node's authorities with those of the state directory. One that the state directory has lost is no obstacle
-// to a cleanup.
+// judgeAuthority compares the node's authorities with those of the state directory. One that the state directory has
+// lost is no obstacle to a cleanup.
 func (r *run) judgeAuthority(n config.Node, f *facts.Facts, cleanup bool) []event.Finding {
 	for _, a := range []struct{ sum, file string }{{f.CA, "ca.crt"}, {f.EtcdCA, "etcd/ca.crt"}} {
 		if a.sum == "" {
@@ -58,13 +60,15 @@ func (r *run) judgeAuthority(n config.Node, f *facts.Facts, cleanup bool) []even
 		}
 		have := sha256.Sum256(data)
 		if err != nil || hex.EncodeToString(have[:]) != a.sum {
-			return []event.Finding{finding(event.Error, n.Name, "state-elsewhere", "cluster", r.Cluster.Name, "dir", r.StateDir)}
+			return []event.Finding{finding(event.Error, n.Name, "state-elsewhere", "cluster", r.Cluster.Name, "dir",
+				r.StateDir)}
 		}
 	}
 	return nil
 }
 
-// judgeAuthorities is judgeAuthority for a cleanup: whoever has another cluster of the same name does not take this one down.
+// judgeAuthorities is judgeAuthority for a cleanup: whoever has another cluster of the same name does not take this one
+// down.
 func (r *run) judgeAuthorities() []event.Finding {
 	var all []event.Finding
 	for _, n := range r.Cluster.Nodes {
@@ -96,8 +100,8 @@ func ownUnits(n config.Node) []string {
 	return out
 }
 
-// judgeFiles finds files of somebody else where ours will be, and places that are not safe for them, before the run comes to them; all nodes
-// are asked at once.
+// judgeFiles finds files of somebody else where ours will be, and places that are not safe for them, before the run
+// comes to them; all nodes are asked at once.
 func (r *run) judgeFiles(ctx context.Context) []event.Finding {
 	found := make([][]event.Finding, len(r.Cluster.Nodes))
 	var wg sync.WaitGroup

@@ -16,8 +16,8 @@ import (
 // maxManifest bounds a manifest from the network, in bytes.
 const maxManifest = 16 << 20
 
-// judgeURLs fetches the manifests that deploy.yaml names by URL, on this machine: the nodes need no way there, and what cannot be had is told
-// before anything is touched.
+// judgeURLs fetches the manifests that deploy.yaml names by URL, on this machine: the nodes need no way there, and what
+// cannot be had is told before anything is touched.
 func (r *run) judgeURLs(ctx context.Context) []event.Finding {
 	var out []event.Finding
 	for _, url := range r.Manifests() {

@@ -25,11 +25,16 @@ func TestPackagesOfAllTypes(t *testing.T) {
 		list  []config.Package
 		files []string
 	}{
-		"a file":                 {[]config.Package{{Name: "site.conf", Type: "file", Dst: "/etc/kubernetes"}}, []string{"/etc/kubernetes/site.conf"}},
-		"a directory":            {[]config.Package{{Name: "tools", Type: "dir", Dst: "/opt/cni/bin"}}, []string{"/opt/cni/bin/tools/a/x", "/opt/cni/bin/tools/y"}},
-		"a directory as binary":  {[]config.Package{{Name: "tools", Type: "binary", Dst: "/tmp"}}, []string{"/tmp/tools/a/x", "/tmp/tools/y"}},
-		"beside what there is":   {[]config.Package{{Name: "site.conf", Type: "file", Dst: "/etc/kubernetes", Addition: true}}, append(slices.Clone(manifests), "/etc/kubernetes/site.conf")},
-		"images and a script":    {[]config.Package{{Name: "agnhost", Type: "image"}, {Name: "post.sh", Type: "shell", Schedule: "postjoin"}}, manifests},
+		"a file": {[]config.Package{{Name: "site.conf", Type: "file", Dst: "/etc/kubernetes"}},
+			[]string{"/etc/kubernetes/site.conf"}},
+		"a directory": {[]config.Package{{Name: "tools", Type: "dir", Dst: "/opt/cni/bin"}},
+			[]string{"/opt/cni/bin/tools/a/x", "/opt/cni/bin/tools/y"}},
+		"a directory as binary": {[]config.Package{{Name: "tools", Type: "binary", Dst: "/tmp"}},
+			[]string{"/tmp/tools/a/x", "/tmp/tools/y"}},
+		"beside what there is": {[]config.Package{{Name: "site.conf", Type: "file", Dst: "/etc/kubernetes",
+			Addition: true}}, append(slices.Clone(manifests), "/etc/kubernetes/site.conf")},
+		"images and a script": {[]config.Package{{Name: "agnhost", Type: "image"},
+			{Name: "post.sh", Type: "shell", Schedule: "postjoin"}}, manifests},
 		"from the machine's own": {[]config.Package{{Name: "jq", Type: "repo", Addition: true}}, manifests},
 	} {
 		r := newTestRun()
@@ -48,11 +53,13 @@ func TestPackagesOfAllTypes(t *testing.T) {
 		}
 	}
 	r := newTestRun()
-	r.Cluster.Packages[cpRole] = []config.Package{{Name: "agnhost:2.57", Type: "image"}, {Name: "metrics.yaml", Type: "yaml"}, {Name: "https://x.example/y.yaml", Type: "yaml"}}
+	r.Cluster.Packages[cpRole] = []config.Package{{Name: "agnhost:2.57", Type: "image"},
+		{Name: "metrics.yaml", Type: "yaml"}, {Name: "https://x.example/y.yaml", Type: "yaml"}}
 	if got := r.Images(master, m); len(got) != 3 {
 		t.Error(got)
 	}
-	if diff := cmp.Diff([]string{"kube-flannel.yml", "metrics.yaml", "https://x.example/y.yaml"}, r.AddonFiles(m)); diff != "" {
+	if diff := cmp.Diff([]string{"kube-flannel.yml", "metrics.yaml", "https://x.example/y.yaml"},
+		r.AddonFiles(m)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -71,7 +78,8 @@ func TestManifestsByURL(t *testing.T) {
 	}))
 	defer srv.Close()
 	r := newTestRun()
-	r.Cluster.Packages[workerRole] = []config.Package{{Name: srv.URL + "/good.yaml", Type: "yaml"}, {Name: srv.URL + "/bad.yaml", Type: "yaml"}, {Name: srv.URL + "/none.yaml", Type: "yaml"}}
+	r.Cluster.Packages[workerRole] = []config.Package{{Name: srv.URL + "/good.yaml", Type: "yaml"},
+		{Name: srv.URL + "/bad.yaml", Type: "yaml"}, {Name: srv.URL + "/none.yaml", Type: "yaml"}}
 	got := r.judgeURLs(t.Context())
 	if !slices.Equal(codes(got), []string{"error preflight.manifest", "error preflight.manifest"}) {
 		t.Error(got)

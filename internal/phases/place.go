@@ -22,7 +22,8 @@ func (r *run) placePrograms(n config.Node, group string) *engine.Step {
 	s.Lane, s.Limit, s.Timeout = plan.LaneBulk, plan.LimitUploads, 30*time.Minute
 	s.Retry = engine.Retry{Tries: 5, Delay: 2 * time.Second, MaxDelay: 30 * time.Second}
 	list := func() []payload.Placed {
-		return slices.DeleteFunc(r.Members(n, r.BundleOf(n).Manifest()), func(p payload.Placed) bool { return plan.GroupOf(n, p.Member) != group })
+		return slices.DeleteFunc(r.Members(n, r.BundleOf(n).Manifest()),
+			func(p payload.Placed) bool { return plan.GroupOf(n, p.Member) != group })
 	}
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		var want, script strings.Builder
@@ -33,7 +34,9 @@ func (r *run) placePrograms(n config.Node, group string) *engine.Step {
 				fmt.Fprintf(&script, "[ -e %[1]s ] || [ -L %[1]s ] || exit 0\n", node.Quote(p.File))
 			}
 			fmt.Fprintf(&want, "%o %s\n", p.Mode, p.SHA256)
-			fmt.Fprintf(&script, "[ -f %[1]s ] || exit 0\nm=$(stat -c %%a %[1]s); s=$(sha256sum <%[1]s); echo \"$m ${s%%%% *}\"\n", node.Quote(at))
+			fmt.Fprintf(&script,
+				"[ -f %[1]s ] || exit 0\nm=$(stat -c %%a %[1]s); s=$(sha256sum <%[1]s); echo \"$m ${s%%%% *}\"\n",
+				node.Quote(at))
 		}
 		out, err := nd.Query(ctx, script.String())
 		return out == want.String(), err
@@ -45,7 +48,8 @@ func (r *run) placePrograms(n config.Node, group string) *engine.Step {
 		}
 		for _, p := range list() {
 			open := func() (io.ReadSeekCloser, error) { return b.Open(p.Path) }
-			up := node.Upload{Path: p.File, Mode: p.Mode, Size: p.Size, SHA256: p.SHA256, Open: open, What: p.Name + "/" + p.File}
+			up := node.Upload{Path: p.File, Mode: p.Mode, Size: p.Size, SHA256: p.SHA256, Open: open,
+				What: p.Name + "/" + p.File}
 			var err error
 			if p.Executed {
 				err = nd.PlaceBinary(ctx, p.Binary(), up)

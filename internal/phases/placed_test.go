@@ -26,14 +26,16 @@ import (
 func TestAPlaceIsLookedAtOnTheMachine(t *testing.T) {
 	t.Parallel()
 	listed := func(l *phasestest.Lab, dst string) {
-		l.Cluster.Packages[bundle.Worker] = []config.Package{{Name: "kube-flannel.yml", Type: "file", Dst: dst, Addition: true}}
+		l.Cluster.Packages[bundle.Worker] = []config.Package{{Name: "kube-flannel.yml", Type: "file", Dst: dst,
+			Addition: true}}
 	}
 	for name, c := range map[string]struct {
 		spoil      func(t *testing.T, l *phasestest.Lab, w *phasestest.Node)
 		code, what string
 	}{
 		"a link out of the list": {func(t *testing.T, _ *phasestest.Lab, w *phasestest.Node) {
-			must(t, os.MkdirAll(w.Path("/etc/sudoers.d"), 0o755), os.MkdirAll(w.Path("/opt/cni"), 0o755), os.Symlink(w.Path("/etc/sudoers.d"), w.Path("/opt/cni/bin")))
+			must(t, os.MkdirAll(w.Path("/etc/sudoers.d"), 0o755), os.MkdirAll(w.Path("/opt/cni"), 0o755),
+				os.Symlink(w.Path("/etc/sudoers.d"), w.Path("/opt/cni/bin")))
 		}, "node.outside-whitelist", "/etc/sudoers.d"},
 		"a link within the list": {func(t *testing.T, _ *phasestest.Lab, w *phasestest.Node) {
 			must(t, os.RemoveAll(w.Path("/usr/local/bin")), os.Symlink("../bin", w.Path("/usr/local/bin")))
@@ -121,9 +123,11 @@ func TestPlacesOfNodesThatAreInstalled(t *testing.T) {
 		"as the record says":       {was + via, "", "", nil},
 		"root is in the group":     {was + via, "root", "", nil},
 		"the link is not recorded": {was, "", "", []string{"node.outside-whitelist /opt/cni/bin"}},
-		"the link leads elsewhere": {was + strings.Replace(via, "srv-cni", "srv", 1), "", "", []string{"node.outside-whitelist /opt/cni/bin"}},
+		"the link leads elsewhere": {was + strings.Replace(via, "srv-cni", "srv", 1), "", "",
+			[]string{"node.outside-whitelist /opt/cni/bin"}},
 		"somebody is in the group": {was + via, "root,me", "", []string{"node.place-open /usr/local/bin"}},
-		"it is somebody's group":   {was + via, "", fmt.Sprintf("you:x:1001:%d::/:/bin/sh\n", os.Getgid()), []string{"node.place-open /usr/local/bin"}},
+		"it is somebody's group": {was + via, "", fmt.Sprintf("you:x:1001:%d::/:/bin/sh\n", os.Getgid()),
+			[]string{"node.place-open /usr/local/bin"}},
 	} {
 		staff(c.members)
 		put(t, record, c.record)
@@ -145,7 +149,8 @@ func TestPlacesOfNodesThatAreInstalled(t *testing.T) {
 	staff("")
 	put(t, w.Path("/etc/passwd"), "root:x:0:0:root:/root:/bin/sh\n")
 	put(t, record, was+via)
-	if err := phases.CheckTarget(t.Context(), node.New(w, func(event.Event) error { return nil }), "/opt/cni/bin/x"); err != nil {
+	if err := phases.CheckTarget(t.Context(), node.New(w, func(event.Event) error { return nil }),
+		"/opt/cni/bin/x"); err != nil {
 		t.Error(err)
 	}
 	must(t, os.Chmod(w.Path("/opt"), 0o777)) // others could turn the link
@@ -162,7 +167,8 @@ func TestAUnitHidesNoOther(t *testing.T) {
 	t.Parallel()
 	sim, err := phasestest.NewNode(t.TempDir(), "n1", "192.0.2.1")
 	units := sim.Path("/usr/local/lib/systemd/system")
-	must(t, err, os.MkdirAll(units, 0o755), os.WriteFile(filepath.Join(units, "sshd.service"), nil, 0o600), os.Symlink("/dev/null", sim.Path("/run/systemd/system/masked.service")))
+	must(t, err, os.MkdirAll(units, 0o755), os.WriteFile(filepath.Join(units, "sshd.service"), nil, 0o600),
+		os.Symlink("/dev/null", sim.Path("/run/systemd/system/masked.service")))
 	nd := node.New(sim, func(event.Event) error { return nil })
 	for file, want := range map[string]string{
 		"/etc/systemd/system/site.service":    "",

@@ -36,7 +36,9 @@ func (r *run) judgePlaces(n config.Node, f *facts.Facts) []event.Finding {
 
 // judgeTargets finds what CheckTargets would refuse on a node.
 func (r *run) judgeTargets(ctx context.Context, n config.Node, nd *node.Node, b Bundle) []event.Finding {
-	list := slices.DeleteFunc(r.Members(n, b.Manifest()), func(p payload.Placed) bool { return payload.PlaceFault(p) != nil }) // told already
+	// told already
+	list := slices.DeleteFunc(r.Members(n, b.Manifest()),
+		func(p payload.Placed) bool { return payload.PlaceFault(p) != nil })
 	if nodes.IsKubelet(n) {
 		list = append(list, r.pluginPlace())
 	}

@@ -19,7 +19,8 @@ import (
 
 // odd are names that mean something to systemd, a shell or a terminal.
 var odd = []string{
-	"a b", "a%hb", "100%", "$HOME", "${X}", "$(reboot)", "`reboot`", `a"b`, "a'b", `a\b`, `a\`, "a;b", ";", "a\nExecStartPre=/bin/evil", "a\r", "a\tb", "a\x1b[2J",
+	"a b", "a%hb", "100%", "$HOME", "${X}", "$(reboot)", "`reboot`", `a"b`, "a'b", `a\b`, `a\`, "a;b", ";",
+	"a\nExecStartPre=/bin/evil", "a\r", "a\tb", "a\x1b[2J",
 	"-a", "@a", "!a", "+a", ":a", "|a", "#a", "名", "a\\\nb", "  ", "",
 }
 
@@ -80,12 +81,14 @@ func systemdWords(t *testing.T, text string) []string {
 func TestUnitsSayWhatWasMeant(t *testing.T) {
 	for _, s := range odd {
 		program := "/usr/local/bin/" + s
-		u := systemd.Unit{Description: s, Environment: []string{"/etc/" + s}, Program: program, Flags: map[string]string{"a": s, "b": "c"}}
+		u := systemd.Unit{Description: s, Environment: []string{"/etc/" + s}, Program: program,
+			Flags: map[string]string{"a": s, "b": "c"}}
 		text := string(u.Render())
 		if got := systemdWords(t, text); !slices.Equal(got, []string{program, "--a=" + s, "--b=c"}) {
 			t.Errorf("%q: %q", s, got)
 		}
-		if n := strings.Count(text, "\n"); n != strings.Count(string(systemd.Unit{Environment: []string{"x"}, Flags: map[string]string{"a": "", "b": ""}}.Render()), "\n") {
+		if n := strings.Count(text, "\n"); n != strings.Count(string(systemd.Unit{Environment: []string{"x"},
+			Flags: map[string]string{"a": "", "b": ""}}.Render()), "\n") {
 			t.Errorf("%q: another number of lines:\n%s", s, text)
 		}
 		if got := systemdWords(t, string(nginx{program: program}.unit())); got[0] != program {
@@ -107,7 +110,8 @@ func TestEveryReasonHasAMessage(t *testing.T) {
 			}
 			for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
 				text, next := i18n.NewPrinter(lang).Fault(f.On("n1"))
-				if !strings.Contains(text, "n1") || !strings.Contains(text, path.Base(file)) || next == "" || strings.Contains(text+next, "{") {
+				if !strings.Contains(text, "n1") || !strings.Contains(text, path.Base(file)) || next == "" ||
+					strings.Contains(text+next, "{") {
 					t.Errorf("%s: %s %s", file, text, next)
 				}
 			}
@@ -119,7 +123,8 @@ func TestEveryReasonHasAMessage(t *testing.T) {
 func TestPlacesAreJudgedTogether(t *testing.T) {
 	m := manifest()
 	m.Members = append(m.Members,
-		bundle.Member{Path: "x", Kind: bundle.ExtraFile, Name: "x", Dst: "/etc/sudoers.d", Roles: []bundle.Role{workerRole}},
+		bundle.Member{Path: "x", Kind: bundle.ExtraFile, Name: "x", Dst: "/etc/sudoers.d",
+			Roles: []bundle.Role{workerRole}},
 		bundle.Member{Path: "pki/ca.crt", Kind: bundle.ExtraDir, Name: "pki"},
 		bundle.Member{Path: "site.service", Kind: bundle.ExtraFile, Name: "site.service"},
 		bundle.Member{Path: "kubelet.service", Kind: bundle.ExtraFile, Name: "kubelet.service"})
@@ -127,10 +132,13 @@ func TestPlacesAreJudgedTogether(t *testing.T) {
 		list []config.Package
 		want []string
 	}{
-		"the manifest alone":    {nil, []string{"error place.not-listed"}},
-		"a unit that is listed": {[]config.Package{{Name: "site.service", Type: "file", Dst: "/etc/systemd/system"}}, nil},
-		"a unit of ours":        {[]config.Package{{Name: "kubelet.service", Type: "file", Dst: "/etc/systemd/system"}}, []string{"error place.ours"}},
-		"into our certificates": {[]config.Package{{Name: "pki", Type: "dir", Dst: "/etc/kubernetes"}}, []string{"error place.ours"}},
+		"the manifest alone": {nil, []string{"error place.not-listed"}},
+		"a unit that is listed": {[]config.Package{{Name: "site.service", Type: "file", Dst: "/etc/systemd/system"}},
+			nil},
+		"a unit of ours": {[]config.Package{{Name: "kubelet.service", Type: "file", Dst: "/etc/systemd/system"}},
+			[]string{"error place.ours"}},
+		"into our certificates": {[]config.Package{{Name: "pki", Type: "dir", Dst: "/etc/kubernetes"}},
+			[]string{"error place.ours"}},
 	} {
 		r := newTestRun()
 		r.SetBundle("amd64", box{m})
@@ -144,13 +152,15 @@ func TestPlacesAreJudgedTogether(t *testing.T) {
 // Nothing that this program writes below a directory of the list may come from a bundle or a list of deploy.yaml.
 func TestOurFilesAreKeptFree(t *testing.T) {
 	listed := func(file string) bool {
-		return slices.ContainsFunc(nodepath.Dirs(nodepath.Listed), func(d string) bool { return strings.HasPrefix(file, d+"/") })
+		return slices.ContainsFunc(nodepath.Dirs(nodepath.Listed),
+			func(d string) bool { return strings.HasPrefix(file, d+"/") })
 	}
 	seen := 0
 	r := componentRun(t, "")
 	n := r.Cluster.Nodes[0]
 	for _, service := range []func(config.Node) (node.Service, error){
-		r.apiserverService, r.controllerManagerService, r.schedulerService, r.proxyService, r.kubeletService, r.etcdService,
+		r.apiserverService, r.controllerManagerService, r.schedulerService, r.proxyService, r.kubeletService,
+		r.etcdService,
 	} {
 		s, err := service(n)
 		if err != nil {
@@ -169,7 +179,9 @@ func TestOurFilesAreKeptFree(t *testing.T) {
 			t.Errorf("%s may come from outside", file)
 		}
 	}
-	for _, file := range []string{layout.AdminPath, layout.KubeletConf, layout.BootstrapConf, nginxMask, layout.UnitDir + balancerUnit, layout.UnitDir + firewallUnit, layout.UnitDir + layout.DockerdUnit, layout.UnitDir + layout.CRIDockerUnit, layout.UnitDir + layout.IsuladUnit} {
+	for _, file := range []string{layout.AdminPath, layout.KubeletConf, layout.BootstrapConf, nginxMask,
+		layout.UnitDir + balancerUnit, layout.UnitDir + firewallUnit, layout.UnitDir + layout.DockerdUnit,
+		layout.UnitDir + layout.CRIDockerUnit, layout.UnitDir + layout.IsuladUnit} {
 		if nodepath.Check(nodepath.Listed, file) == nil {
 			t.Errorf("%s may come from outside", file)
 		}

@@ -24,8 +24,9 @@ import (
 
 var updatePlans = flag.Bool("update", false, "write testdata/plans")
 
-// outline is a plan as text: its phases, and a line for each step in the order of the plan, with how many steps end before it and a hash of
-// which. Those are the steps behind all needs, so that a plan that says the same order with other dependencies and barriers is the same.
+// outline is a plan as text: its phases, and a line for each step in the order of the plan, with how many steps end
+// before it and a hash of which. Those are the steps behind all needs, so that a plan that says the same order with
+// other dependencies and barriers is the same.
 func outline(p *engine.Plan) string {
 	var b strings.Builder
 	for _, h := range p.Hosts {
@@ -170,15 +171,16 @@ func everything(c *config.Cluster) {
 		list := []config.Package{{Name: "jq", Type: "repo"}}
 		for _, schedule := range []string{"prejoin", "postjoin", "precleanup", "postcleanup"} {
 			for _, name := range []string{"1.sh", "2.sh"} {
-				list = append(list, config.Package{Name: name, Type: "shell", Schedule: schedule, Timeout: 30 * time.Second})
+				list = append(list, config.Package{Name: name, Type: "shell", Schedule: schedule,
+					Timeout: 30 * time.Second})
 			}
 		}
 		c.Packages[role] = list
 	}
 }
 
-// The plans are those of the files: what is done, in what order, how often and for how long, and what waits for what. After a change that
-// is meant: go test ./internal/phases -run TestPlansAreWhatTheyWere -args -update
+// The plans are those of the files: what is done, in what order, how often and for how long, and what waits for what.
+// After a change that is meant: go test ./internal/phases -run TestPlansAreWhatTheyWere -args -update
 func TestPlansAreWhatTheyWere(t *testing.T) {
 	const top = "cluster-id: sim\nusername: root\nprivate-key-path: /root/.ssh/id_rsa\n" +
 		"network: {podcidr: 10.200.0.0/16, plugin: flannel}\npackage-src: {type: tar.gz, x86src: /bundle.tar.gz}\n"

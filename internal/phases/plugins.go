@@ -30,15 +30,16 @@ func pluginTrees(plugin string) []node.Tree {
 	return nil
 }
 
-// judgePlugin compares the node's kernel with what the network plugin asks of it. Whether a module is built into the kernel cannot be told
-// of every machine, so that its absence is only a warning.
+// judgePlugin compares the node's kernel with what the network plugin asks of it. Whether a module is built into the
+// kernel cannot be told of every machine, so that its absence is only a warning.
 func (r *run) judgePlugin(n config.Node, f *facts.Facts) []event.Finding {
 	if !nodes.IsKubelet(n) {
 		return nil
 	}
 	plugin := r.Cluster.NetworkPlugin
 	if plugin == "cilium" && f.Kernel != "" && kernelBefore(f.Kernel, 5, 10) {
-		return []event.Finding{finding(event.Error, n.Name, "plugin-kernel", "plugin", plugin, "is", event.Clean(f.Kernel), "need", "5.10")}
+		return []event.Finding{finding(event.Error, n.Name, "plugin-kernel", "plugin", plugin, "is",
+			event.Clean(f.Kernel), "need", "5.10")}
 	}
 	if (plugin == "calico" || plugin == "canal") && f.NoIPSet {
 		return []event.Finding{finding(event.Warning, n.Name, "plugin-module", "plugin", plugin, "module", "ip_set")}
@@ -71,8 +72,8 @@ func (r *run) fit(o *unstructured.Unstructured, addon string) []event.Msg {
 	return out
 }
 
-// setCalicoPool gives calico-node the cluster's pod network, which upstream's manifest has in a comment only, and the operator's
-// Installation its pool.
+// setCalicoPool gives calico-node the cluster's pod network, which upstream's manifest has in a comment only, and the
+// operator's Installation its pool.
 func setCalicoPool(o *unstructured.Unstructured, cidr string) bool {
 	switch {
 	case o.GetKind() == "DaemonSet" && o.GetName() == "calico-node":
@@ -119,8 +120,8 @@ func setEnv(o *unstructured.Unstructured, container, name, value string) bool {
 	return false
 }
 
-// setCiliumPool gives cilium's operator the cluster's pod network, where it is the operator that hands out addresses; with ipam: kubernetes
-// the nodes have theirs from the controller manager.
+// setCiliumPool gives cilium's operator the cluster's pod network, where it is the operator that hands out addresses;
+// with ipam: kubernetes the nodes have theirs from the controller manager.
 func setCiliumPool(o *unstructured.Unstructured, cidr string) bool {
 	if o.GetKind() != "ConfigMap" || o.GetName() != "cilium-config" {
 		return false
@@ -150,8 +151,10 @@ func (r *run) pluginReady(ctx context.Context) error {
 		if err != nil {
 			return clients.Fault(err)
 		}
-		if s := d.Status; d.Generation != s.ObservedGeneration || s.NumberReady < s.DesiredNumberScheduled || s.UpdatedNumberScheduled < s.DesiredNumberScheduled {
-			return wait.Again("check.workload", "what", "DaemonSet "+d.Namespace+"/"+d.Name, "ready", fmt.Sprintf("%d/%d", s.NumberReady, s.DesiredNumberScheduled))
+		if s := d.Status; d.Generation != s.ObservedGeneration || s.NumberReady < s.DesiredNumberScheduled ||
+			s.UpdatedNumberScheduled < s.DesiredNumberScheduled {
+			return wait.Again("check.workload", "what", "DaemonSet "+d.Namespace+"/"+d.Name, "ready",
+				fmt.Sprintf("%d/%d", s.NumberReady, s.DesiredNumberScheduled))
 		}
 	}
 	return nil

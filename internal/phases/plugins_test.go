@@ -54,14 +54,16 @@ func object(objs []*unstructured.Unstructured, kind, name string) *unstructured.
 	return nil
 }
 
-// calico's pool is the cluster's pod network though upstream's manifest has it in a comment; the change is told, and made once.
+// calico's pool is the cluster's pod network though upstream's manifest has it in a comment; the change is told, and
+// made once.
 func TestCalicoGetsThePodNetwork(t *testing.T) {
 	r := pluginRun(t, "{plugin: calico, podcidr: 10.200.0.0/16}")
 	objs, told, err := r.addonObjects()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(told) != 1 || told[0].Key != "notice.pod-cidr" || told[0].Args["cidr"] != "10.200.0.0/16" || told[0].Args["addon"] != "calico.yaml" {
+	if len(told) != 1 || told[0].Key != "notice.pod-cidr" || told[0].Args["cidr"] != "10.200.0.0/16" ||
+		told[0].Args["addon"] != "calico.yaml" {
 		t.Errorf("%+v", told)
 	}
 	node := object(objs, "DaemonSet", "calico-node")
@@ -69,7 +71,8 @@ func TestCalicoGetsThePodNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(text), `{"name":"CALICO_IPV4POOL_CIDR","value":"10.200.0.0/16"}`) || !strings.Contains(string(text), "CALICO_IPV4POOL_IPIP") {
+	if !strings.Contains(string(text), `{"name":"CALICO_IPV4POOL_CIDR","value":"10.200.0.0/16"}`) ||
+		!strings.Contains(string(text), "CALICO_IPV4POOL_IPIP") {
 		t.Errorf("%s", text)
 	}
 	if again := r.fit(node, "calico.yaml"); again != nil {
@@ -86,7 +89,8 @@ func TestCalicoGetsThePodNetwork(t *testing.T) {
 
 func TestCalicosOperatorGetsThePodNetwork(t *testing.T) {
 	install := func(pools ...any) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "operator.tigera.io/v1", "kind": "Installation", "metadata": map[string]any{"name": "default"},
+		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "operator.tigera.io/v1",
+			"kind": "Installation", "metadata": map[string]any{"name": "default"},
 			"spec": map[string]any{"calicoNetwork": map[string]any{"ipPools": pools}}}}
 	}
 	one := install(map[string]any{"cidr": "192.168.0.0/16", "encapsulation": "VXLANCrossSubnet"})
@@ -97,7 +101,8 @@ func TestCalicosOperatorGetsThePodNetwork(t *testing.T) {
 	if p := pools[0].(map[string]any); p["cidr"] != "10.200.0.0/16" || p["encapsulation"] != "VXLANCrossSubnet" {
 		t.Error(p)
 	}
-	if setCalicoPool(install(map[string]any{"cidr": "10.1.0.0/16"}, map[string]any{"cidr": "10.2.0.0/16"}), "10.200.0.0/16") {
+	if setCalicoPool(install(map[string]any{"cidr": "10.1.0.0/16"}, map[string]any{"cidr": "10.2.0.0/16"}),
+		"10.200.0.0/16") {
 		t.Error("several pools are left alone")
 	}
 }
@@ -124,7 +129,8 @@ func TestCiliumGetsThePodNetwork(t *testing.T) {
 }
 
 func TestTheManifestThatNetworkYamlPathNames(t *testing.T) {
-	placed := bundle.Member{Path: "own/calico-own.yaml", Kind: bundle.ExtraFile, Name: "calico-own.yaml", Dst: "/etc/kubernetes/network", Roles: []bundle.Role{cpRole}}
+	placed := bundle.Member{Path: "own/calico-own.yaml", Kind: bundle.ExtraFile, Name: "calico-own.yaml",
+		Dst: "/etc/kubernetes/network", Roles: []bundle.Role{cpRole}}
 	for at, want := range map[string]string{
 		"/etc/kubernetes/addons/calico.yaml":      "addons/calico.yaml",
 		"/etc/kubernetes/addons/kube-flannel.yml": "addons/kube-flannel.yml",
@@ -137,7 +143,8 @@ func TestTheManifestThatNetworkYamlPathNames(t *testing.T) {
 			if ok {
 				t.Errorf("%s: %s", at, got)
 			}
-			if c := codes(r.judgeBundle(r.Bundle("amd64"), bundle.AllRoles())); !slices.Contains(c, "error bundle.no-addon") {
+			if c := codes(r.judgeBundle(r.Bundle("amd64"), bundle.AllRoles())); !slices.Contains(c,
+				"error bundle.no-addon") {
 				t.Errorf("%s: %v", at, c)
 			}
 			continue
@@ -154,7 +161,8 @@ func TestTheManifestThatNetworkYamlPathNames(t *testing.T) {
 // A file that the packages place on the control plane can be the network's manifest.
 func TestTheManifestThatPackagesBring(t *testing.T) {
 	r := pluginRun(t, "{plugin: calico, plugin-args: {NetworkYamlPath: /etc/kubernetes/calico-own.yaml}}",
-		bundle.Member{Path: "calico-own.yaml", Kind: bundle.ExtraFile, Name: "calico-own", Dst: "/etc/kubernetes", Roles: []bundle.Role{cpRole}})
+		bundle.Member{Path: "calico-own.yaml", Kind: bundle.ExtraFile, Name: "calico-own", Dst: "/etc/kubernetes",
+			Roles: []bundle.Role{cpRole}})
 	m := r.Bundle("amd64").Manifest()
 	if got, ok := r.AddonMember(m, r.AddonFiles(m)[0]); !ok || got != "calico-own.yaml" {
 		t.Errorf("%q", got)
@@ -162,7 +170,8 @@ func TestTheManifestThatPackagesBring(t *testing.T) {
 }
 
 func TestPortsAndKernelOfPlugins(t *testing.T) {
-	for plugin, want := range map[string]string{"flannel": "8472/udp", "calico": "179/tcp", "cilium": "4240/tcp", "weave": "6783/tcp", "kube-router": "179/tcp", "canal": "8472/udp"} {
+	for plugin, want := range map[string]string{"flannel": "8472/udp", "calico": "179/tcp", "cilium": "4240/tcp",
+		"weave": "6783/tcp", "kube-router": "179/tcp", "canal": "8472/udp"} {
 		r := componentRun(t, "network: {plugin: "+plugin+"}\n")
 		var got []string
 		for _, p := range r.inbound(worker) {
@@ -199,12 +208,14 @@ func TestPortsAndKernelOfPlugins(t *testing.T) {
 func TestCoreDNSAsAService(t *testing.T) {
 	r := componentRun(t, "service: {dns: {corednstype: binary}, dnsaddr: 10.32.0.53}\ndns-domain: air.gap\n")
 	n := r.Cluster.Nodes[0]
-	if got := codes(r.judgeBundle(r.Bundle("amd64"), bundle.AllRoles())); !slices.Contains(got, "error bundle.no-coredns") {
+	if got := codes(r.judgeBundle(r.Bundle("amd64"), bundle.AllRoles())); !slices.Contains(got,
+		"error bundle.no-coredns") {
 		t.Errorf("a bundle without the program: %v", got)
 	}
 	m := manifest()
 	m.Images = m.Images[:1] // nobody needs CoreDNS's image
-	m.Members = append(m.Members, bundle.Member{Path: "coredns", Kind: bundle.Binary, Name: "coredns", Dst: "/usr/local/bin", Roles: []bundle.Role{cpRole}})
+	m.Members = append(m.Members, bundle.Member{Path: "coredns", Kind: bundle.Binary, Name: "coredns",
+		Dst: "/usr/local/bin", Roles: []bundle.Role{cpRole}})
 	r.SetBundle("amd64", box{m})
 	if got := codes(r.judgeBundle(r.Bundle("amd64"), bundle.AllRoles())); len(got) > 0 {
 		t.Errorf("%v", got)
@@ -212,12 +223,15 @@ func TestCoreDNSAsAService(t *testing.T) {
 	r.Fact("m1").Nameserver, r.Fact("m1").Resolv = true, "/run/systemd/resolve/resolv.conf"
 	s, err := r.corednsService(n)
 	conf := fileOf(t, s, err, "Corefile")
-	for _, want := range []string{".:53 {", "bind 192.0.2.11\n", "kubernetes air.gap in-addr.arpa", "kubeconfig /etc/eggo/coredns/kubeconfig", "prometheus 192.0.2.11:9153", "forward . /run/systemd/resolve/resolv.conf"} {
+	for _, want := range []string{".:53 {", "bind 192.0.2.11\n", "kubernetes air.gap in-addr.arpa",
+		"kubeconfig /etc/eggo/coredns/kubeconfig", "prometheus 192.0.2.11:9153",
+		"forward . /run/systemd/resolve/resolv.conf"} {
 		if !strings.Contains(conf, want) {
 			t.Errorf("no %q in\n%s", want, conf)
 		}
 	}
-	if unit := fileOf(t, s, err, "coredns.service"); !strings.Contains(unit, "ExecStart=/usr/local/bin/coredns \\\n  --conf=/etc/eggo/coredns/Corefile") {
+	if unit := fileOf(t, s, err, "coredns.service"); !strings.Contains(unit,
+		"ExecStart=/usr/local/bin/coredns \\\n  --conf=/etc/eggo/coredns/Corefile") {
 		t.Error(unit)
 	}
 	if units := statusUnits(r.Cluster, n); !slices.Contains(units, "coredns.service") {
@@ -227,7 +241,8 @@ func TestCoreDNSAsAService(t *testing.T) {
 	if s, err = r.corednsService(n); strings.Contains(fileOf(t, s, err, "Corefile"), "forward") {
 		t.Error("it would ask itself")
 	}
-	r.Cluster.Nodes = append(r.Cluster.Nodes, config.Node{Name: "m2", IP: netip.MustParseAddr("192.0.2.12"), Arch: "amd64", Roles: []bundle.Role{cpRole}})
+	r.Cluster.Nodes = append(r.Cluster.Nodes, config.Node{Name: "m2", IP: netip.MustParseAddr("192.0.2.12"),
+		Arch: "amd64", Roles: []bundle.Role{cpRole}})
 	text, err := r.dnsServiceManifest()
 	if err != nil {
 		t.Fatal(err)

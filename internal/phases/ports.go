@@ -16,8 +16,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
-// inbound are the ports on which others come to the components of the node's roles, and those that deploy.yaml opens for a role. The
-// controller manager and the scheduler listen on loopback; NodePorts come in by address translation, ahead of the rules for ports.
+// inbound are the ports on which others come to the components of the node's roles, and those that deploy.yaml opens
+// for a role. The controller manager and the scheduler listen on loopback; NodePorts come in by address translation,
+// ahead of the rules for ports.
 func (r *run) inbound(n config.Node) []facts.PortRange {
 	var p []facts.PortRange
 	add := func(port int, protos ...string) {
@@ -81,8 +82,8 @@ func pluginPorts(plugin string) []facts.PortRange {
 // podNetworks are the networks that pods send from, as the packet filter names them.
 func (r *run) podNetworks() []string { return []string{r.Cluster.PodCIDR.String()} }
 
-// rules are the rules of the machine's firewalls that the node's roles need, in the words of their records. Without all those are left out
-// whose port the firewall lets in already by a rule of somebody else's.
+// rules are the rules of the machine's firewalls that the node's roles need, in the words of their records. Without all
+// those are left out whose port the firewall lets in already by a rule of somebody else's.
 func (r *run) rules(n config.Node, f *facts.Facts, all bool) []string {
 	var out []string
 	for i := range f.Firewalls {
@@ -104,8 +105,8 @@ const (
 	firewallUnit       = "eggo-firewall.service"
 )
 
-// forgets are those of the rules that are gone when the machine or its packet filter is started anew: their owner's files are not ours to
-// write in.
+// forgets are those of the rules that are gone when the machine or its packet filter is started anew: their owner's
+// files are not ours to write in.
 func forgets(rules []string) []string {
 	return slices.DeleteFunc(slices.Clone(rules), func(rule string) bool {
 		return strings.HasPrefix(rule, "firewalld ") || strings.HasPrefix(rule, "ufw ")
@@ -114,17 +115,22 @@ func forgets(rules []string) []string {
 
 // firewallService brings them back at boot and whenever the packet filter's own unit loads its file.
 func firewallService(rules []string) node.Service {
-	u := "# Written by Eggo; removed by eggo-tui cleanup.\n[Unit]\nDescription=Ports of Kubernetes in the packet filter\n" +
-		"After=nftables.service netfilter-persistent.service iptables.service\nPartOf=nftables.service netfilter-persistent.service iptables.service\n" +
-		"ReloadPropagatedFrom=nftables.service netfilter-persistent.service iptables.service\nBefore=kubelet.service\n\n" +
-		"[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/sh " + firewallScriptPath + "\nExecReload=/bin/sh " + firewallScriptPath + "\n\n[Install]\nWantedBy=multi-user.target\n"
+	u := "# Written by Eggo; removed by eggo-tui cleanup.\n[Unit]\nDescription=Ports of Kubernetes in the packet " +
+		"filter\n" +
+		"After=nftables.service netfilter-persistent.service iptables.service\nPartOf=nftables.service " +
+		"netfilter-persistent.service iptables.service\n" +
+		"ReloadPropagatedFrom=nftables.service netfilter-persistent.service iptables.service\n" +
+		"Before=kubelet.service\n\n" +
+		"[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/sh " + firewallScriptPath +
+		"\nExecReload=/bin/sh " + firewallScriptPath + "\n\n[Install]\nWantedBy=multi-user.target\n"
 	return node.Service{Unit: firewallUnit, Files: []node.File{
 		{Path: firewallScriptPath, Mode: 0o755, Data: []byte(node.FirewallAtBoot(rules))},
 		layout.PlainFile(layout.UnitDir+firewallUnit, []byte(u)),
 	}}
 }
 
-// openPorts opens what the node's roles need in the machine's firewalls, and closes of what it opened once whatever they need no more.
+// openPorts opens what the node's roles need in the machine's firewalls, and closes of what it opened once whatever
+// they need no more.
 func (r *run) openPorts(n config.Node) *engine.Step {
 	s := plan.Step(plan.PhaseInfra, "ports", n.Name, []string{plan.ID(plan.PhaseInfra, "claim", n.Name)})
 	var recorded []string
@@ -167,7 +173,8 @@ func (r *run) openPorts(n config.Node) *engine.Step {
 	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 		open, shut := want()
 		if len(shut) > 0 {
-			if err := nd.Close(ctx, event.M("change.close-ports", "rules", strings.Join(shut, "; ")), shut); err != nil {
+			if err := nd.Close(ctx, event.M("change.close-ports", "rules", strings.Join(shut, "; ")),
+				shut); err != nil {
 				return err
 			}
 		}
@@ -176,7 +183,8 @@ func (r *run) openPorts(n config.Node) *engine.Step {
 			return err
 		}
 		if len(closed) > 0 {
-			if err := nd.Open(ctx, event.M("change.open-ports", "rules", strings.Join(closed, "; ")), closed); err != nil {
+			if err := nd.Open(ctx, event.M("change.open-ports", "rules", strings.Join(closed, "; ")),
+				closed); err != nil {
 				return err
 			}
 		}
@@ -199,7 +207,8 @@ func (r *run) tellPorts() error {
 			w := &f.Firewalls[i]
 			if closed := w.Closed(r.inbound(n)); len(closed) > 0 {
 				text := event.M("notice.ports", "node", n.Name, "firewall", w.Name, "ports", strings.Join(closed, ", "))
-				if err := r.Emit(event.Notice{Host: n.Name, Step: plan.ID(plan.PhasePreflight, "verdict", ""), Text: text}); err != nil {
+				if err := r.Emit(event.Notice{Host: n.Name, Step: plan.ID(plan.PhasePreflight, "verdict", ""),
+					Text: text}); err != nil {
 					return err
 				}
 			}
@@ -208,13 +217,15 @@ func (r *run) tellPorts() error {
 	return nil
 }
 
-// judgeFirewall warns where a firewall has rules whose effect is not told here: what is opened may stay refused by them.
+// judgeFirewall warns where a firewall has rules whose effect is not told here: what is opened may stay refused by
+// them.
 func (r *run) judgeFirewall(n config.Node, f *facts.Facts) []event.Finding {
 	var out []event.Finding
 	for i := range f.Firewalls {
 		w := &f.Firewalls[i]
 		if closed := w.Closed(r.inbound(n)); w.Unsure && len(closed) > 0 {
-			out = append(out, finding(event.Warning, n.Name, "firewall-unsure", "firewall", w.Name, "ports", strings.Join(closed, ", ")))
+			out = append(out, finding(event.Warning, n.Name, "firewall-unsure", "firewall", w.Name, "ports",
+				strings.Join(closed, ", ")))
 		}
 	}
 	return out

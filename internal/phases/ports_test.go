@@ -15,7 +15,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 )
 
-// fakeFirewalld keeps the rules of each zone in a file, those that run and those for good; it writes a zone's own file as firewalld does.
+// fakeFirewalld keeps the rules of each zone in a file, those that run and those for good; it writes a zone's own file
+// as firewalld does.
 const fakeFirewalld = `perm=run zone='' verb='' what=''
 for a in "$@"; do
   case $a in
@@ -94,20 +95,25 @@ func TestPortsAreOpenedAndClosedAgain(t *testing.T) {
 	withFirewalld(t, m1)
 	put(t, w1.State("ufw"), "ufw allow 22/tcp\nufw allow 10250/tcp comment 'kubelet'\n")
 	program(t, w1, "ufw", fakeUFW)
-	l.Cluster.OpenPorts = map[bundle.Role][]config.Port{bundle.Worker: {{Port: 111, Protocol: "tcp"}}, bundle.ControlPlane: {{Port: 179, Protocol: "udp"}}}
+	l.Cluster.OpenPorts = map[bundle.Role][]config.Port{bundle.Worker: {{Port: 111, Protocol: "tcp"}},
+		bundle.ControlPlane: {{Port: 179, Protocol: "udp"}}}
 	before := tree(t, l)
 
 	b := deploy(t, l)
 	if n := strings.Count(strings.Join(b.notices(), " "), "notice.ports"); n != 2 {
 		t.Error("told:", b.notices())
 	}
-	wantRun := []string{"port=10250/tcp", "port=10256/tcp", "port=179/udp", "port=2379/tcp", "port=2380/tcp", "port=6443/tcp", "port=8472/udp", "service=ssh"}
-	for f, want := range map[string][]string{"run.public": wantRun, "perm.public": wantRun[:len(wantRun)-1], "run.trusted": {"source=10.200.0.0/16"}, "perm.trusted": {"source=10.200.0.0/16"}} {
+	wantRun := []string{"port=10250/tcp", "port=10256/tcp", "port=179/udp", "port=2379/tcp", "port=2380/tcp",
+		"port=6443/tcp", "port=8472/udp", "service=ssh"}
+	for f, want := range map[string][]string{"run.public": wantRun, "perm.public": wantRun[:len(wantRun)-1],
+		"run.trusted": {"source=10.200.0.0/16"}, "perm.trusted": {"source=10.200.0.0/16"}} {
 		if diff := cmp.Diff(want, lines(t, m1.State("firewalld/"+f))); diff != "" {
 			t.Errorf("%s: %s", f, diff)
 		}
 	}
-	wantUFW := []string{"ufw allow 10250/tcp comment 'kubelet'", "ufw allow 10256/tcp comment 'eggo'", "ufw allow 111/tcp comment 'eggo'", "ufw allow 22/tcp", "ufw allow 8472/udp comment 'eggo'", "ufw allow from 10.200.0.0/16 comment 'eggo'",
+	wantUFW := []string{"ufw allow 10250/tcp comment 'kubelet'", "ufw allow 10256/tcp comment 'eggo'",
+		"ufw allow 111/tcp comment 'eggo'", "ufw allow 22/tcp", "ufw allow 8472/udp comment 'eggo'",
+		"ufw allow from 10.200.0.0/16 comment 'eggo'",
 		"ufw route allow from 10.200.0.0/16 comment 'eggo'", "ufw route allow to 10.200.0.0/16 comment 'eggo'"}
 	if diff := cmp.Diff(wantUFW, lines(t, w1.State("ufw"))); diff != "" {
 		t.Error(diff)
@@ -119,7 +125,9 @@ func TestPortsAreOpenedAndClosedAgain(t *testing.T) {
 	// A port that deploy.yaml asks for no more is closed, the others stay.
 	l.Cluster.OpenPorts = nil
 	deploy(t, l)
-	if slices.Contains(lines(t, w1.State("ufw")), "ufw allow 111/tcp comment 'eggo'") || slices.Contains(lines(t, m1.State("firewalld/perm.public")), "port=179/udp") || len(lines(t, w1.State("ufw"))) != len(wantUFW)-1 {
+	if slices.Contains(lines(t, w1.State("ufw")), "ufw allow 111/tcp comment 'eggo'") ||
+		slices.Contains(lines(t, m1.State("firewalld/perm.public")), "port=179/udp") ||
+		len(lines(t, w1.State("ufw"))) != len(wantUFW)-1 {
 		t.Error("still open:", lines(t, w1.State("ufw")))
 	}
 	// Somebody else's reload of the rules is mended.
@@ -147,7 +155,8 @@ func TestAZoneThatItsOwnerChangedIsKept(t *testing.T) {
 	m1 := l.Nodes["m1"]
 	withFirewalld(t, m1)
 	deploy(t, l)
-	put(t, m1.State("firewalld/perm.public"), strings.Join(append(lines(t, m1.State("firewalld/perm.public")), "port=8080/tcp"), "\n")+"\n")
+	put(t, m1.State("firewalld/perm.public"), strings.Join(append(lines(t, m1.State("firewalld/perm.public")),
+		"port=8080/tcp"), "\n")+"\n")
 	cleanup(t, l, purge)
 	if diff := cmp.Diff([]string{"port=8080/tcp"}, lines(t, m1.State("firewalld/perm.public"))); diff != "" {
 		t.Error(diff)

@@ -27,7 +27,8 @@ const (
 )
 
 // preflight looks at everything at once and touches nothing; every later step needs its verdict. What cannot be looked
-// at does not stop the rest: judge tells everything that is wrong in one go. The verdict waits for the steps of more, too.
+// at does not stop the rest: judge tells everything that is wrong in one go. The verdict waits for the steps of more,
+// too.
 func (r *run) preflight(
 	sources []config.BundleSource, judge func(context.Context) error, more ...string,
 ) []*engine.Step {
@@ -102,7 +103,8 @@ func (r *run) judge(ctx context.Context) error {
 	return r.tell(all)
 }
 
-// tell emits the findings. The class of the error, and with it the exit code, is that of the finding that says most about what to do.
+// tell emits the findings. The class of the error, and with it the exit code, is that of the finding that says most
+// about what to do.
 func (r *run) tell(all []event.Finding) error {
 	grave := []event.Class{event.ClassLocked, event.ClassAuth, event.ClassBundle}
 	bad, class := 0, event.ClassPreflight
@@ -288,7 +290,8 @@ func judgeFree(n config.Node, f *facts.Facts, need map[string]int64) []event.Fin
 	for _, dev := range slices.Sorted(maps.Keys(byDevice)) {
 		bytes := byDevice[dev]
 		if bytes > free[dev] {
-			out = append(out, finding(event.Error, n.Name, "disk", "path", paths[dev], "device", dev, "need", mib(bytes), "free", mib(free[dev])))
+			out = append(out, finding(event.Error, n.Name, "disk", "path", paths[dev], "device", dev, "need",
+				mib(bytes), "free", mib(free[dev])))
 		}
 	}
 	return out
@@ -314,9 +317,9 @@ func (r *run) judgeTogether() []event.Finding {
 	return out
 }
 
-// judgeReach tries, from every node, the way to each control plane's SSH port, which is known to be open: a firewall or a wrong route
-// between the nodes shows here and not ten minutes later as a kubelet that never joins. The control planes try it too: their SSH servers
-// have to forward, for that is our way to the API.
+// judgeReach tries, from every node, the way to each control plane's SSH port, which is known to be open: a firewall or
+// a wrong route between the nodes shows here and not ten minutes later as a kubelet that never joins. The control
+// planes try it too: their SSH servers have to forward, for that is our way to the API.
 func (r *run) judgeReach(ctx context.Context) []event.Finding {
 	found := make([][]event.Finding, len(r.Cluster.Nodes))
 	var wg sync.WaitGroup
@@ -335,7 +338,8 @@ func (r *run) judgeReach(ctx context.Context) []event.Finding {
 				c, err := nd.Dial(dial, "tcp", target)
 				cancel()
 				if err != nil {
-					found[i] = append(found[i], finding(event.Error, n.Name, "unreachable", "target", target, "other", cp.Name, "cause", event.AsFault(err).Cause))
+					found[i] = append(found[i], finding(event.Error, n.Name, "unreachable", "target", target, "other",
+						cp.Name, "cause", event.AsFault(err).Cause))
 					continue
 				}
 				c.Close()

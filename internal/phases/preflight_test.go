@@ -33,14 +33,19 @@ func TestPreflightFindsWhatWouldFailLater(t *testing.T) {
 		spoil func(t *testing.T, n *phasestest.Node)
 		want  []string
 	}{
-		"no default route": {func(t *testing.T, n *phasestest.Node) { put(t, n.State("noroute"), "") }, []string{"preflight.no-route"}},
+		"no default route": {func(t *testing.T, n *phasestest.Node) { put(t, n.State("noroute"), "") },
+			[]string{"preflight.no-route"}},
 		"foreign files": {func(t *testing.T, n *phasestest.Node) {
 			put(t, n.Path("/usr/local/bin/kubelet"), "x")
 			put(t, n.Path("/etc/systemd/system/kubelet.service"), "x")
 			put(t, n.Path("/etc/systemd/system/etcd.service"), "x") // no etcd comes to a worker
 		}, []string{"preflight.foreign-files"}},
-		"a containerd":         {func(t *testing.T, n *phasestest.Node) { put(t, n.State("active/containerd.service"), "") }, []string{"preflight.foreign-runtime"}},
-		"leftovers of another": {func(t *testing.T, n *phasestest.Node) { put(t, n.Path("/var/lib/kubelet/pods/x"), "") }, []string{"preflight.leftovers"}},
+		"a containerd": {func(t *testing.T, n *phasestest.Node) {
+			put(t, n.State("active/containerd.service"), "")
+		}, []string{"preflight.foreign-runtime"}},
+		"leftovers of another": {func(t *testing.T, n *phasestest.Node) {
+			put(t, n.Path("/var/lib/kubelet/pods/x"), "")
+		}, []string{"preflight.leftovers"}},
 		"another name": {func(t *testing.T, n *phasestest.Node) {
 			put(t, n.Path("/var/lib/eggo-node/node"), "sim\nw7\n")
 		}, []string{"preflight.renamed"}},
@@ -60,7 +65,8 @@ func TestPreflightFindsWhatWouldFailLater(t *testing.T) {
 			c.spoil(t, l.Nodes["w1"])
 			before := tree(t, l)
 			b, sum, err := run(t, l, phases.Deploy)
-			if f := event.AsFault(err); f == nil || f.Class != event.ClassPreflight || len(sum.Changed) > 0 || !slices.Equal(b.findings(), c.want) {
+			if f := event.AsFault(err); f == nil || f.Class != event.ClassPreflight || len(sum.Changed) > 0 ||
+				!slices.Equal(b.findings(), c.want) {
 				t.Errorf("%v, changed %v, found %+v", err, sum.Changed, of[event.Finding](b))
 			}
 			if diff := cmp.Diff(before, tree(t, l)); diff != "" {
@@ -79,7 +85,8 @@ func TestPreflightFindsThatTheBundleLacksAProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := phasestest.WriteBundleWithout(filepath.Join(l.Dir, "bundle.tar.gz"), "kube-proxy", "etcdctl"); err != nil {
+	if err := phasestest.WriteBundleWithout(filepath.Join(l.Dir, "bundle.tar.gz"), "kube-proxy",
+		"etcdctl"); err != nil {
 		t.Fatal(err)
 	}
 	before := tree(t, l)
@@ -88,7 +95,8 @@ func TestPreflightFindsThatTheBundleLacksAProgram(t *testing.T) {
 	for _, f := range of[event.Finding](b) {
 		got = append(got, f.Host+" "+string(f.Severity)+" "+f.Fault.Code+" "+f.Fault.Args["program"])
 	}
-	want := []string{"m1 error preflight.no-program kube-proxy", "m1 warning preflight.no-tool etcdctl", "w1 error preflight.no-program kube-proxy"}
+	want := []string{"m1 error preflight.no-program kube-proxy", "m1 warning preflight.no-tool etcdctl",
+		"w1 error preflight.no-program kube-proxy"}
 	if f := event.AsFault(err); f == nil || f.Class != event.ClassPreflight || len(sum.Changed) > 0 {
 		t.Errorf("%v, changed %v", err, sum.Changed)
 	}
@@ -110,8 +118,12 @@ func TestPreflightLetsAWorkingSetupBe(t *testing.T) {
 		}
 	}
 	put(t, n.State("active/firewalld.service"), "")
-	program(t, n, "firewall-cmd", "case $1 in --get-zone-of-interface=eth0) exit 2 ;; --get-default-zone) echo public ;; --zone=public) printf '  target: default\\n  ports: 2379-2380/tcp 6443/tcp 10250/tcp 10256/tcp 8472/udp\\n' ;; esac\n")
-	program(t, n, "nft", "[ \"$*\" != 'list ruleset' ] || echo 'type filter hook input priority filter; policy drop;'\nexit 1\n") // firewalld's own
+	program(t, n, "firewall-cmd",
+		"case $1 in --get-zone-of-interface=eth0) exit 2 ;; --get-default-zone) echo public ;; --zone=public) "+
+			"printf '  target: default\\n  ports: 2379-2380/tcp 6443/tcp 10250/tcp 10256/tcp 8472/udp\\n' ;; esac\n")
+	// firewalld's own
+	program(t, n, "nft",
+		"[ \"$*\" != 'list ruleset' ] || echo 'type filter hook input priority filter; policy drop;'\nexit 1\n")
 	r := &book{}
 	p := phases.Deploy(l.Env(r.emit))
 	p.Steps = slices.DeleteFunc(p.Steps, func(s *engine.Step) bool { return s.Phase != "preflight" })
@@ -120,7 +132,8 @@ func TestPreflightLetsAWorkingSetupBe(t *testing.T) {
 	}
 }
 
-// A jump host that has lost its state, or another one with a cluster of the same name, takes no cluster that works from its nodes.
+// A jump host that has lost its state, or another one with a cluster of the same name, takes no cluster that works from
+// its nodes.
 func TestPreflightKeepsAClusterFromAnotherStateDirectory(t *testing.T) {
 	t.Parallel()
 	l := deployed(t, workers(0))
@@ -128,7 +141,8 @@ func TestPreflightKeepsAClusterFromAnotherStateDirectory(t *testing.T) {
 	refused := func(what string, plan func(phases.Env) *engine.Plan) {
 		t.Helper()
 		b, sum, err := run(t, l, plan)
-		if f := event.AsFault(err); f == nil || f.Class != event.ClassPreflight || len(sum.Changed) > 0 || !slices.Equal(b.findings(), []string{"preflight.state-elsewhere"}) {
+		if f := event.AsFault(err); f == nil || f.Class != event.ClassPreflight || len(sum.Changed) > 0 ||
+			!slices.Equal(b.findings(), []string{"preflight.state-elsewhere"}) {
 			t.Errorf("%s: %v, found %v", what, err, b.findings())
 		}
 		if diff := cmp.Diff(before, tree(t, l)); diff != "" {
@@ -160,8 +174,9 @@ func TestFactsNameTheResolvConfForPods(t *testing.T) {
 		want         string
 		nameserver   bool
 	}{
-		"one of its own":         {"nameserver 192.0.2.53\n", "", "/etc/resolv.conf", true},
-		"both":                   {stub + "nameserver 192.0.2.53\n", "nameserver 192.0.2.54\n", "/etc/resolv.conf", true},
+		"one of its own": {"nameserver 192.0.2.53\n", "", "/etc/resolv.conf", true},
+		"both": {stub + "nameserver 192.0.2.53\n", "nameserver 192.0.2.54\n", "/etc/resolv.conf",
+			true},
 		"systemd-resolved":       {stub, "nameserver 192.0.2.53\n", "/run/systemd/resolve/resolv.conf", true},
 		"resolved that has none": {stub, "# none\n", "/run/systemd/resolve/resolv.conf", false},
 		"a forwarder of its own": {stub, "", "/etc/resolv.conf", false},
@@ -174,12 +189,14 @@ func TestFactsNameTheResolvConfForPods(t *testing.T) {
 			if err := os.Remove(n.Path("/etc/resolv.conf")); err != nil {
 				t.Fatal(err)
 			}
-			for path, text := range map[string]string{"/etc/resolv.conf": c.etc, "/run/systemd/resolve/resolv.conf": c.systemd} {
+			for path, text := range map[string]string{"/etc/resolv.conf": c.etc,
+				"/run/systemd/resolve/resolv.conf": c.systemd} {
 				if text != "" {
 					put(t, n.Path(path), text)
 				}
 			}
-			f, err := facts.Gather(t.Context(), node.New(n, (&book{}).emit), l.Cluster.Nodes[0].IP, l.Cluster.ServiceGateway, "", time.Now, nil)
+			f, err := facts.Gather(t.Context(), node.New(n, (&book{}).emit), l.Cluster.Nodes[0].IP,
+				l.Cluster.ServiceGateway, "", time.Now, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

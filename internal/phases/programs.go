@@ -10,9 +10,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 )
 
-// judgePrograms finds that a machine would not get what its roles start, before anything is touched: its bundle does not have it, or the list
-// of deploy.yaml for the role leaves it out. A script that runs before the services start may bring anything: a role that has one is not
-// judged.
+// judgePrograms finds that a machine would not get what its roles start, before anything is touched: its bundle does
+// not have it, or the list of deploy.yaml for the role leaves it out. A script that runs before the services start may
+// bring anything: a role that has one is not judged.
 func (r *run) judgePrograms(n config.Node, f *facts.Facts) []event.Finding {
 	b := r.BundleFor(n, f)
 	if b == nil {
@@ -24,12 +24,15 @@ func (r *run) judgePrograms(n config.Node, f *facts.Facts) []event.Finding {
 	add := func(sev event.Severity, code, program string, role bundle.Role) {
 		if !told[program] {
 			told[program] = true
-			out = append(out, finding(sev, n.Name, code, "program", program, "role", string(role), "bundle", m.Name, "arch", m.Arch))
+			out = append(out, finding(sev, n.Name, code, "program", program, "role", string(role), "bundle", m.Name,
+				"arch", m.Arch))
 		}
 	}
 	for _, role := range n.Roles {
 		list := r.Cluster.Packages[role]
-		if slices.ContainsFunc(list, func(p config.Package) bool { return p.Type == "shell" && p.Schedule == "prejoin" }) {
+		if slices.ContainsFunc(list, func(p config.Package) bool {
+			return p.Type == "shell" && p.Schedule == "prejoin"
+		}) {
 			continue
 		}
 		code := "no-program"
@@ -53,8 +56,10 @@ func (r *run) judgePrograms(n config.Node, f *facts.Facts) []event.Finding {
 	return out
 }
 
-// bringsNginx says whether one of the packages that a machine gets is an nginx, by the names that distributions have for it.
+// bringsNginx says whether one of the packages that a machine gets is an nginx, by the names that distributions have
+// for it.
 func (r *run) bringsNginx(n config.Node, m *bundle.Manifest) bool {
 	names := []string{"nginx", "nginx-core", "nginx-light", "nginx-full", "nginx-extras"}
-	return r.ProgramIn(n, m, "nginx") != "" || slices.ContainsFunc(append(r.Packages(n, m), r.Listed(n, "repo")...), func(p string) bool { return slices.Contains(names, p) })
+	return r.ProgramIn(n, m, "nginx") != "" || slices.ContainsFunc(append(r.Packages(n, m), r.Listed(n, "repo")...),
+		func(p string) bool { return slices.Contains(names, p) })
 }

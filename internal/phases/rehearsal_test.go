@@ -20,7 +20,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 )
 
-// rehearse plays a plan and proves that neither the machines nor the state directory nor what the API server keeps have changed.
+// rehearse plays a plan and proves that neither the machines nor the state directory nor what the API server keeps have
+// changed.
 func rehearse(t *testing.T, l *phasestest.Lab, plan func(phases.Env) *engine.Plan) (*book, engine.Summary) {
 	t.Helper()
 	state := t.TempDir()
@@ -80,7 +81,8 @@ func TestARehearsalTellsEverythingAndChangesNothing(t *testing.T) {
 	l := newLab(t, 1)
 	b, sum := rehearse(t, l, phases.Deploy)
 	for _, host := range []string{"m1", "w1"} {
-		for _, want := range []string{"change.claim", "change.file", "change.hosts", "change.kernel", "change.start", "change.upload"} {
+		for _, want := range []string{"change.claim", "change.file", "change.hosts", "change.kernel", "change.start",
+			"change.upload"} {
 			if !slices.Contains(changes(b, host), want) {
 				t.Errorf("%s: %s is not in %v", host, want, changes(b, host))
 			}
@@ -97,13 +99,15 @@ func TestARehearsalTellsEverythingAndChangesNothing(t *testing.T) {
 	}
 	// What somebody has spoilt is what would be done.
 	put(t, l.Nodes["w1"].Path("/etc/kubernetes/kube-proxy.yaml"), "spoilt")
-	if b, sum = rehearse(t, l, phases.Deploy); !slices.Equal(sum.Changed, []string{"bootstrap.proxy/w1"}) || len(changes(b, "m1")) > 0 {
+	if b, sum = rehearse(t, l, phases.Deploy); !slices.Equal(sum.Changed, []string{"bootstrap.proxy/w1"}) ||
+		len(changes(b, "m1")) > 0 {
 		t.Errorf("%v %v", sum.Changed, changes(b, "m1"))
 	}
 	deploy(t, l)
 
 	b, _ = rehearse(t, l, purge)
-	for _, want := range []string{"change.undo-services", "change.undo-files", "change.undo-directories", "change.forget"} {
+	for _, want := range []string{"change.undo-services", "change.undo-files", "change.undo-directories",
+		"change.forget"} {
 		if !slices.Contains(changes(b, "w1"), want) {
 			t.Errorf("%s is not in %v", want, changes(b, "w1"))
 		}

@@ -21,8 +21,8 @@ func fake(t *testing.T, sim *phasestest.Node, name, text string) {
 	}
 }
 
-// On a machine of the rpm family what comes from its own repositories is recorded by rpm's names, so that rpm takes it away again; a key
-// that dnf imported is no package. An installation that was cut off is recorded by the next one.
+// On a machine of the rpm family what comes from its own repositories is recorded by rpm's names, so that rpm takes it
+// away again; a key that dnf imported is no package. An installation that was cut off is recorded by the next one.
 func TestPackagesOfTheMachinesOwnRPMRepositories(t *testing.T) {
 	sim, err := phasestest.NewNode(t.TempDir(), "n1", "192.0.2.11")
 	if err != nil {
@@ -48,7 +48,8 @@ esac
 	}
 	n := node.New(sim, (&book{}).emit)
 	install := func() error {
-		_, err := n.Change(t.Context(), node.Change{Desc: event.M("change.repo-packages"), Script: phases.RepoInstall(facts, []string{"jq"})})
+		_, err := n.Change(t.Context(), node.Change{Desc: event.M("change.repo-packages"),
+			Script: phases.RepoInstall(facts, []string{"jq"})})
 		return err
 	}
 	if err := install(); err == nil {
@@ -68,7 +69,8 @@ esac
 	for _, r := range recs {
 		got = append(got, strings.Join([]string{r.Kind, r.Key, r.Was}, " "))
 	}
-	if want := []string{"rpm jq.x86_64 absent", "rpm oniguruma.x86_64 absent", "user _jq absent"}; !slices.Equal(got, want) {
+	if want := []string{"rpm jq.x86_64 absent", "rpm oniguruma.x86_64 absent", "user _jq absent"}; !slices.Equal(got,
+		want) {
 		t.Errorf("recorded %q", got)
 	}
 }

@@ -33,12 +33,13 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
-// revisionBump makes every revision of the restored store newer than what anybody has seen of the one before, and what is older counts
-// as compacted: whoever watches (API servers, kubelets, controllers) is told that its view is too old and reads anew.
+// revisionBump makes every revision of the restored store newer than what anybody has seen of the one before, and what
+// is older counts as compacted: whoever watches (API servers, kubelets, controllers) is told that its view is too old
+// and reads anew.
 const revisionBump = 1_000_000_000
 
-// restoring is the restore under way, as the jump host keeps it until it is proven: the same command goes on where it was cut off, and the
-// same file restored again later is another restore.
+// restoring is the restore under way, as the jump host keeps it until it is proven: the same command goes on where it
+// was cut off, and the same file restored again later is another restore.
 type restoring struct{ SHA256, Token string }
 
 // restore is one run of it.
@@ -51,8 +52,9 @@ type restore struct {
 	leases map[string]metav1.MicroTime // as first seen after the API came back
 }
 
-// Restore plans to make the whole etcd cluster anew from a snapshot that ReadSnapshot has proven. Every member's new data is made beside
-// the old while the cluster runs; then API servers and members stop, the data change places, and all start. The old data stay on the nodes.
+// Restore plans to make the whole etcd cluster anew from a snapshot that ReadSnapshot has proven. Every member's new
+// data is made beside the old while the cluster runs; then API servers and members stop, the data change places, and
+// all start. The old data stay on the nodes.
 func Restore(env Env, snap *SnapshotFile) (*engine.Plan, error) {
 	r := &restore{run: newRun(env), snap: snap, leases: map[string]metav1.MicroTime{}}
 	under, err := r.underWay()
@@ -64,7 +66,8 @@ func Restore(env Env, snap *SnapshotFile) (*engine.Plan, error) {
 		r.token = strings.ToLower(rand.Text())[:10]
 	}
 	b := plan.New(r.options(),
-		plan.Phase{ID: plan.PhasePreflight, Open: true}, plan.Phase{ID: plan.PhaseRestore}, plan.Phase{ID: plan.PhaseCheck})
+		plan.Phase{ID: plan.PhasePreflight, Open: true}, plan.Phase{ID: plan.PhaseRestore},
+		plan.Phase{ID: plan.PhaseCheck})
 	b.Add(r.preflight(nil, r.judgeRestore)...)
 	b.Add(r.prepare()...)
 	b.Add(r.exchange()...)
@@ -96,7 +99,8 @@ func (r *restore) fresh() string    { return etcdData + ".restore-" + r.token }
 func (r *restore) old() string      { return etcdData + ".before-" + r.token }
 func (r *restore) uploaded() string { return node.Dir + "/restore-" + r.token + ".db" }
 
-// judgeRestore refuses what would end in half a restore: every member of etcd and every control plane must be there and ours.
+// judgeRestore refuses what would end in half a restore: every member of etcd and every control plane must be there and
+// ours.
 func (r *restore) judgeRestore(ctx context.Context) error {
 	var all []event.Finding
 	for _, n := range r.Cluster.Nodes {
@@ -117,7 +121,8 @@ func (r *restore) judgeRestore(ctx context.Context) error {
 			all = append(all, more...)
 		}
 	}
-	// A member that the file no longer names would go on with the old data, and its API server with it: two clusters of one name.
+	// A member that the file no longer names would go on with the old data, and its API server with it: two clusters of
+	// one name.
 	all = append(all, r.judgeLost()...)
 	if err := r.OpenPKI(ctx); err != nil {
 		f := event.AsFault(err)
@@ -133,14 +138,16 @@ func (r *restore) judgeMember(ctx context.Context, n config.Node, f *facts.Facts
 		return nil, nil
 	}
 	var out []event.Finding
-	if has, err := r.Node(n.Name).Query(ctx, "[ ! -x "+node.Quote(r.ProgramPath(n, "etcdutl"))+" ] || echo yes"); err != nil {
+	if has, err := r.Node(n.Name).Query(ctx, "[ ! -x "+node.Quote(r.ProgramPath(n, "etcdutl"))+
+		" ] || echo yes"); err != nil {
 		return nil, err
 	} else if strings.TrimSpace(has) == "" {
 		out = append(out, finding(event.Error, n.Name, "restore-no-etcdutl"))
 	}
 	// The file, the new data with a first log of 64 MiB, and room to work in.
 	if need := 2*r.snap.Size + 256<<20; f.Free["/var/lib/etcd"].Bytes < need {
-		out = append(out, finding(event.Error, n.Name, "restore-space", "need", strconv.FormatInt(need>>20, 10), "free", strconv.FormatInt(f.Free["/var/lib/etcd"].Bytes>>20, 10)))
+		out = append(out, finding(event.Error, n.Name, "restore-space", "need", strconv.FormatInt(need>>20, 10), "free",
+			strconv.FormatInt(f.Free["/var/lib/etcd"].Bytes>>20, 10)))
 	}
 	return out, nil
 }
@@ -165,8 +172,9 @@ func (r *restore) exchangedCount(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// judgeRestoring refuses what is not the restore while one is half done: some members would start with the new data and others with the old.
-// Before the first member was touched, and when all have their new data, there is nothing in the way.
+// judgeRestoring refuses what is not the restore while one is half done: some members would start with the new data and
+// others with the old. Before the first member was touched, and when all have their new data, there is nothing in the
+// way.
 func (r *run) judgeRestoring(ctx context.Context) []event.Finding {
 	re := &restore{run: r}
 	under, err := re.underWay()
@@ -198,10 +206,12 @@ func (r *run) judgeRestoring(ctx context.Context) []event.Finding {
 	if touched == 0 || whole == len(members) {
 		return nil
 	}
-	return []event.Finding{finding(event.Error, "", "restore-half", "cluster", r.Cluster.Name, "done", strconv.Itoa(whole), "members", strconv.Itoa(len(members)))}
+	return []event.Finding{finding(event.Error, "", "restore-half", "cluster", r.Cluster.Name, "done",
+		strconv.Itoa(whole), "members", strconv.Itoa(len(members)))}
 }
 
-// prepare sends the snapshot and makes the new data of every member while the cluster runs; what cannot be made stops nothing.
+// prepare sends the snapshot and makes the new data of every member while the cluster runs; what cannot be made stops
+// nothing.
 func (r *restore) prepare() []*engine.Step {
 	begin := plan.Step(plan.PhaseRestore, "begin", "", plan.Verdict())
 	begin.Check = func(ctx context.Context) (bool, error) {
@@ -256,7 +266,8 @@ func (r *restore) snapshotBefore(ctx context.Context) error {
 	if f := event.AsFault(err); f.Code == "state.write" {
 		return err
 	}
-	return r.Emit(event.Notice{Step: engine.StepID(ctx), Text: event.M("notice.no-snapshot", "cause", event.Clean(err.Error()))})
+	return r.Emit(event.Notice{Step: engine.StepID(ctx),
+		Text: event.M("notice.no-snapshot", "cause", event.Clean(err.Error()))})
 }
 
 // made says whether the member's new data are beside the old, or in their place.
@@ -274,19 +285,23 @@ func (r *restore) send(ctx context.Context, nd *node.Node) error {
 	return err
 }
 
-// makeData has the member's own etcdutl make its data; the members get a new cluster's identity, so that none of the old can join them.
+// makeData has the member's own etcdutl make its data; the members get a new cluster's identity, so that none of the
+// old can join them.
 func (r *restore) makeData(ctx context.Context, n config.Node, nd *node.Node) error {
 	var initial []string
 	for _, m := range r.Cluster.With(bundle.Etcd) {
 		initial = append(initial, m.Name+"="+layout.HTTPSURL(m.IP.String(), 2380))
 	}
 	part := r.fresh() + ".part"
-	_, err := nd.Change(ctx, node.Change{Desc: event.M("change.restore-make", "path", r.fresh()), Quiet: true, Script: fmt.Sprintf(`umask 077
+	_, err := nd.Change(ctx, node.Change{Desc: event.M("change.restore-make", "path", r.fresh()), Quiet: true,
+		Script: fmt.Sprintf(`umask 077
 rm -rf --one-file-system %[1]s
 %[2]s snapshot restore %[3]s --data-dir %[1]s --name %[4]s --initial-cluster %[5]s --initial-cluster-token %[6]s --initial-advertise-peer-urls %[7]s --bump-revision %[8]d --mark-compacted
 mv %[1]s %[9]s
 rm -f %[3]s
-`, part, node.Quote(r.ProgramPath(n, "etcdutl")), r.uploaded(), node.Quote(n.Name), node.Quote(strings.Join(initial, ",")), node.Quote(r.Cluster.EtcdToken+"-"+r.token), node.Quote(layout.HTTPSURL(n.IP.String(), 2380)), int64(revisionBump), r.fresh())})
+`, part, node.Quote(r.ProgramPath(n, "etcdutl")), r.uploaded(), node.Quote(n.Name),
+			node.Quote(strings.Join(initial, ",")), node.Quote(r.Cluster.EtcdToken+"-"+r.token),
+			node.Quote(layout.HTTPSURL(n.IP.String(), 2380)), int64(revisionBump), r.fresh())})
 	return err
 }
 
@@ -305,7 +320,9 @@ func (r *restore) exchange() []*engine.Step {
 			return strings.TrimSpace(out) == "inactive", err
 		})
 		s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
-			_, err := nd.Change(ctx, node.Change{Desc: event.M("change.restore-stop"), Script: "systemctl stop kube-scheduler.service kube-controller-manager.service kube-apiserver.service\n"})
+			_, err := nd.Change(ctx, node.Change{Desc: event.M("change.restore-stop"),
+				Script: "systemctl stop kube-scheduler.service kube-controller-manager.service " +
+					"kube-apiserver.service\n"})
 			return err
 		})
 		steps = append(steps, s)
@@ -314,7 +331,8 @@ func (r *restore) exchange() []*engine.Step {
 		s := plan.Step(plan.PhaseRestore, "exchange", n.Name, plan.IDs(plan.PhaseRestore, "stop", cps))
 		s.Check = r.Ask(n.Name, r.exchanged)
 		s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
-			_, err := nd.Change(ctx, node.Change{Desc: event.M("change.restore-exchange", "path", r.old()), Script: fmt.Sprintf(`systemctl stop etcd.service
+			_, err := nd.Change(ctx, node.Change{Desc: event.M("change.restore-exchange", "path", r.old()),
+				Script: fmt.Sprintf(`systemctl stop etcd.service
 if [ ! -d %[2]s ]; then if [ -d %[1]s ]; then mv %[1]s %[2]s; else mkdir -m 700 %[2]s; fi; fi
 if [ -d %[3]s ]; then mv %[3]s %[1]s; fi
 sync -f %[1]s 2>/dev/null || sync
@@ -332,8 +350,8 @@ sync -f %[1]s 2>/dev/null || sync
 	return append(steps, health)
 }
 
-// starts units of ours that stand still; their files are as they were. etcd's notify answers only once there is a leader, which a member
-// alone cannot have, so nobody waits for it.
+// starts units of ours that stand still; their files are as they were. etcd's notify answers only once there is a
+// leader, which a member alone cannot have, so nobody waits for it.
 func (r *restore) starts(what string, n config.Node, needs []string, units ...string) *engine.Step {
 	s := plan.Step(plan.PhaseRestore, what, n.Name, needs)
 	names := strings.Join(units, " ")
@@ -345,7 +363,8 @@ func (r *restore) starts(what string, n config.Node, needs []string, units ...st
 		return strings.Count(out, "active\n") == len(units) && !strings.Contains(out, "inactive"), err
 	})
 	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
-		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.start", "unit", names), Script: "systemctl start --no-block " + names + "\n"})
+		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.start", "unit", names),
+			Script: "systemctl start --no-block " + names + "\n"})
 		return err
 	})
 	return s
@@ -367,7 +386,8 @@ func (r *restore) restored(ctx context.Context) error {
 		return wait.Again("etcd.unhealthy", "log", "").On(first.Name)
 	}
 	if got.Header.Revision < r.snap.Revision+revisionBump {
-		return event.NewFault(event.ClassFailed, "restore.not-restored", nil, "revision", strconv.FormatInt(got.Header.Revision, 10)).On(first.Name)
+		return event.NewFault(event.ClassFailed, "restore.not-restored", nil, "revision",
+			strconv.FormatInt(got.Header.Revision, 10)).On(first.Name)
 	}
 	return nil
 }
@@ -377,7 +397,8 @@ func (r *restore) comeBack() []*engine.Step {
 	cps := r.Cluster.With(bundle.ControlPlane)
 	var steps []*engine.Step
 	for _, n := range cps {
-		steps = append(steps, r.starts("apiserver", n, []string{plan.ID(plan.PhaseRestore, "health", "")}, "kube-apiserver.service"))
+		steps = append(steps, r.starts("apiserver", n, []string{plan.ID(plan.PhaseRestore, "health", "")},
+			"kube-apiserver.service"))
 	}
 	ready := plan.Step(plan.PhaseRestore, "ready", "", plan.IDs(plan.PhaseRestore, "apiserver", cps))
 	ready.Verify, ready.Timeout = r.apiReady, 30*time.Second
@@ -393,7 +414,8 @@ func (r *restore) comeBack() []*engine.Step {
 		s.When = r.whenThere(n)
 		s.Check = func(ctx context.Context) (bool, error) { return r.registered(ctx, n) }
 		s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
-			_, err := nd.Change(ctx, node.Change{Desc: event.M("change.start", "unit", "kubelet.service"), Script: "systemctl restart kubelet.service\n"})
+			_, err := nd.Change(ctx, node.Change{Desc: event.M("change.start", "unit", "kubelet.service"),
+				Script: "systemctl restart kubelet.service\n"})
 			return err
 		})
 		heard := plan.Step(plan.PhaseCheck, "heard", n.Name, []string{s.ID})
@@ -425,7 +447,8 @@ func (r *restore) registered(ctx context.Context, n config.Node) (bool, error) {
 	return true, nil
 }
 
-// heard: the node is Ready, and its kubelet has renewed its lease since the API is back: what the snapshot says of it is history.
+// heard: the node is Ready, and its kubelet has renewed its lease since the API is back: what the snapshot says of it
+// is history.
 func (r *restore) heard(ctx context.Context, n config.Node) error {
 	obj, err := r.API().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 	if err != nil {
@@ -463,7 +486,8 @@ func (r *restore) end(ctx context.Context) error {
 		return engine.ErrUnchanged
 	}
 	for _, n := range r.Cluster.With(bundle.Etcd) {
-		if err := r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx), Text: event.M("notice.restore-old", "path", r.old())}); err != nil {
+		if err := r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx),
+			Text: event.M("notice.restore-old", "path", r.old())}); err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,8 @@ func saved(t *testing.T, l *phasestest.Lab) *phases.SnapshotFile {
 	t.Helper()
 	b := &book{}
 	path := filepath.Join(t.TempDir(), "out", "snapshot.db")
-	sum, err := engine.Run(t.Context(), phases.Snapshot(l.Env(b.emit), path), engine.Options{Emit: b.emit, Limits: phases.Limits()})
+	sum, err := engine.Run(t.Context(), phases.Snapshot(l.Env(b.emit), path),
+		engine.Options{Emit: b.emit, Limits: phases.Limits()})
 	if err != nil || len(sum.Failed) > 0 {
 		t.Fatalf("%v %+v", err, sum.Failed)
 	}
@@ -77,7 +78,8 @@ func TestARestoreKeepsTheOldDataAndEverythingRunsAgain(t *testing.T) {
 		if len(sum.Failed) > 0 {
 			t.Fatalf("%+v", sum.Failed)
 		}
-		if !slices.Contains(b.notices(), "notice.restore-old") || !slices.Contains(b.notices(), "notice.snapshot-saved") {
+		if !slices.Contains(b.notices(), "notice.restore-old") ||
+			!slices.Contains(b.notices(), "notice.snapshot-saved") {
 			t.Error("told:", b.notices())
 		}
 		if old := oldData(t, l); len(old) != k || !strings.HasPrefix(old[0], "default.etcd.before-") {
@@ -104,15 +106,16 @@ func TestARestoreKeepsTheOldDataAndEverythingRunsAgain(t *testing.T) {
 	}
 }
 
-// TestARestoreThatWasCutOffGoesOn: each change in turn is the last one that is made; the same command then finishes, with one copy of the
-// old data and the old data in it.
+// TestARestoreThatWasCutOffGoesOn: each change in turn is the last one that is made; the same command then finishes,
+// with one copy of the old data and the old data in it.
 func TestARestoreThatWasCutOffGoesOn(t *testing.T) {
 	t.Parallel()
 	l := deployed(t, workers(0))
 	s := saved(t, l)
 	stop := errors.New("cut off")
 	for at := 1; ; at++ {
-		if err := os.WriteFile(l.Nodes["m1"].Path("/var/lib/etcd/default.etcd/mark"), []byte{byte(at)}, 0o600); err != nil {
+		if err := os.WriteFile(l.Nodes["m1"].Path("/var/lib/etcd/default.etcd/mark"), []byte{byte(at)},
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 		before := len(oldData(t, l))
@@ -217,7 +220,8 @@ func TestARestoreIsOfAllMembers(t *testing.T) {
 	s, b := saved(t, l), &book{}
 	env := l.Env(b.emit)
 	had := *l.Cluster
-	had.Nodes = append(slices.Clone(had.Nodes), config.Node{Name: "m9", IP: had.Nodes[1].IP.Next().Next(), Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}})
+	had.Nodes = append(slices.Clone(had.Nodes), config.Node{Name: "m9", IP: had.Nodes[1].IP.Next().Next(),
+		Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}})
 	env.Saved = &had
 	p, err := phases.Restore(env, s)
 	if err != nil {
@@ -246,8 +250,10 @@ func TestASnapshotIsProven(t *testing.T) {
 		data []byte
 		code string
 	}{
-		"good": {data, ""}, "empty": {nil, "snapshot.truncated"}, "only a sum": {data[len(data)-32:], "snapshot.truncated"}, "cut": {data[:len(data)-1000], "snapshot.truncated"},
-		"cut by pages": {append(slices.Clone(data[:4096]), data[len(data)-32:]...), "snapshot.damaged"}, "raw database": {data[:len(data)-32], "snapshot.truncated"}, "a bit": {flipped, "snapshot.damaged"},
+		"good": {data, ""}, "empty": {nil, "snapshot.truncated"},
+		"only a sum": {data[len(data)-32:], "snapshot.truncated"}, "cut": {data[:len(data)-1000], "snapshot.truncated"},
+		"cut by pages": {append(slices.Clone(data[:4096]), data[len(data)-32:]...), "snapshot.damaged"},
+		"raw database": {data[:len(data)-32], "snapshot.truncated"}, "a bit": {flipped, "snapshot.damaged"},
 	} {
 		file := filepath.Join(dir, "x.db")
 		if err := os.WriteFile(file, c.data, 0o600); err != nil {
@@ -258,12 +264,14 @@ func TestASnapshotIsProven(t *testing.T) {
 			t.Errorf("%s: %v, not %q", name, err, c.code)
 		}
 	}
-	if _, err := phases.ReadSnapshot(t.Context(), filepath.Join(dir, "nowhere")); event.AsFault(err).Code != "snapshot.unreadable" {
+	if _, err := phases.ReadSnapshot(t.Context(), filepath.Join(dir,
+		"nowhere")); event.AsFault(err).Code != "snapshot.unreadable" {
 		t.Error(err)
 	}
 }
 
-// TestThePlanOfARestoreSaysWhatStopsAndStarts: what would be stopped is started again in the plan too, and nothing is done.
+// TestThePlanOfARestoreSaysWhatStopsAndStarts: what would be stopped is started again in the plan too, and nothing is
+// done.
 func TestThePlanOfARestoreSaysWhatStopsAndStarts(t *testing.T) {
 	t.Parallel()
 	l := deployed(t, workers(1))
@@ -282,7 +290,8 @@ func TestThePlanOfARestoreSaysWhatStopsAndStarts(t *testing.T) {
 			got = append(got, strings.TrimSpace(c.Desc.Key+" "+c.Desc.Args["unit"]))
 		}
 	}
-	for _, want := range []string{"change.restore-stop", "change.restore-exchange", "change.start etcd.service", "change.start kube-apiserver.service", "change.start kube-controller-manager.service kube-scheduler.service"} {
+	for _, want := range []string{"change.restore-stop", "change.restore-exchange", "change.start etcd.service",
+		"change.start kube-apiserver.service", "change.start kube-controller-manager.service kube-scheduler.service"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%s is not in the plan: %v", want, got)
 		}

@@ -15,7 +15,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 )
 
-// taintsFor are the node's taints as its roles want them: a control plane that is no worker keeps workloads away. Other taints stay.
+// taintsFor are the node's taints as its roles want them: a control plane that is no worker keeps workloads away. Other
+// taints stay.
 func taintsFor(n config.Node, is []corev1.Taint) []corev1.Taint {
 	out := slices.DeleteFunc(slices.Clone(is), func(t corev1.Taint) bool {
 		return t.Key == layout.LabelControlPlane && t.Effect == corev1.TaintEffectNoSchedule
@@ -46,13 +47,15 @@ func (r *run) setRole(ctx context.Context, n config.Node, o *corev1.Node) error 
 	}
 	patch, err := json.Marshal(map[string]any{
 		// The version: somebody else's taint that comes in between is not lost.
-		"metadata": map[string]any{"labels": map[string]any{layout.LabelControlPlane: label}, "resourceVersion": o.ResourceVersion},
-		"spec":     map[string]any{"taints": taintsFor(n, o.Spec.Taints)},
+		"metadata": map[string]any{"labels": map[string]any{layout.LabelControlPlane: label},
+			"resourceVersion": o.ResourceVersion},
+		"spec": map[string]any{"taints": taintsFor(n, o.Spec.Taints)},
 	})
 	if err != nil {
 		return err
 	}
-	if _, err := r.API().CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: layout.FieldManager}); err != nil {
+	if _, err := r.API().CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch,
+		metav1.PatchOptions{FieldManager: layout.FieldManager}); err != nil {
 		return clients.Fault(err)
 	}
 	return nil

@@ -96,9 +96,11 @@ func (r *run) reportAway(ctx context.Context, nd *node.Node, c component, unit s
 	name := strings.TrimSuffix(unit, ".service")
 	text := event.M("notice.away", "component", name, "node", nd.Name(), "seconds", wait.Seconds(took-c.serves))
 	if c.votes > 0 {
-		if stopping, err := stoppedIn(ctx, nd, unit, took); err == nil { // else all of it is reported: the restart is done
+		if stopping, err := stoppedIn(ctx, nd, unit, took); err == nil {
+			// else all of it is reported: the restart is done
 			stopping = min(stopping, c.votes)
-			text = event.M("notice.away-voting", "component", name, "node", nd.Name(), "seconds", wait.Seconds(took-stopping), "stopping", wait.Seconds(stopping))
+			text = event.M("notice.away-voting", "component", name, "node", nd.Name(), "seconds",
+				wait.Seconds(took-stopping), "stopping", wait.Seconds(stopping))
 		}
 	}
 	return r.Emit(event.Notice{Host: nd.Name(), Step: engine.StepID(ctx), Text: text})
@@ -107,7 +109,8 @@ func (r *run) reportAway(ctx context.Context, nd *node.Node, c component, unit s
 // stoppedIn says how much of a restart that took so long passed until the unit was started: until then its old process
 // lived.
 func stoppedIn(ctx context.Context, nd *node.Node, unit string, took time.Duration) (time.Duration, error) {
-	out, err := nd.Query(ctx, "systemctl show -p InactiveExitTimestampMonotonic --value "+node.Quote(unit)+"\ncat /proc/uptime 2>/dev/null || true\n")
+	out, err := nd.Query(ctx, "systemctl show -p InactiveExitTimestampMonotonic --value "+node.Quote(unit)+
+		"\ncat /proc/uptime 2>/dev/null || true\n")
 	if err != nil {
 		return 0, err
 	}
@@ -133,7 +136,8 @@ func active(ctx context.Context, nd *node.Node, unit string) (bool, error) {
 // started does not run yet while it starts, and an etcd that starts may wait for the others.
 func running(ctx context.Context, nd *node.Node, unit string) (bool, error) {
 	u := node.Quote(unit)
-	out, err := nd.Query(ctx, "systemctl is-active "+u+" || true\n[ ! -e "+node.Dir+"/applied/"+u+" ] || echo applied\n")
+	out, err := nd.Query(ctx, "systemctl is-active "+u+" || true\n[ ! -e "+node.Dir+"/applied/"+u+
+		" ] || echo applied\n")
 	state, rest, _ := strings.Cut(strings.TrimSpace(out), "\n")
 	switch strings.TrimSpace(state) {
 	case "active", "deactivating", "reloading":

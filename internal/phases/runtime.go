@@ -19,14 +19,15 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
-// containerRuntime is what the phases need to know of a container runtime. Every file that it names is ours: neither a distribution's unit
-// nor its configuration is touched.
+// containerRuntime is what the phases need to know of a container runtime. Every file that it names is ours: neither a
+// distribution's unit nor its configuration is touched.
 type containerRuntime interface {
 	// unit is what the kubelet is started after.
 	unit() string
 	// store is the directory that holds images and containers.
 	store() string
-	// trees are the directories whose whole content is the runtime's; dirs are those that hold files of ours and of the package.
+	// trees are the directories whose whole content is the runtime's; dirs are those that hold files of ours and of the
+	// package.
 	trees() []node.Tree
 	dirs() []string
 	// paths are files and units that are ours on a node of this bundle.
@@ -40,14 +41,17 @@ type containerRuntime interface {
 	executes() []string
 	// alive is a script that fails while the runtime does not answer.
 	alive() string
-	// links are directories of CNI plugins whose plugins are linked into another one, for a runtime that looks in one only.
+	// links are directories of CNI plugins whose plugins are linked into another one, for a runtime that looks in one
+	// only.
 	links(ctx context.Context, n config.Node, nd *node.Node) (from []string, to string, err error)
-	// list is a script that prints a line NAME@DIGEST for each image, or NAME@ where the runtime does not keep the digest of registries.
+	// list is a script that prints a line NAME@DIGEST for each image, or NAME@ where the runtime does not keep the
+	// digest of registries.
 	list() string
 	keepsDigests() bool
 	// load is a script that imports the archive at a path.
 	load(archive string) string
-	// stop is a script that ends all containers of pods, in bounded time, while the runtime runs, and then unmounts what they held.
+	// stop is a script that ends all containers of pods, in bounded time, while the runtime runs, and then unmounts
+	// what they held.
 	stop() string
 }
 
@@ -86,7 +90,8 @@ func (r *run) runtimeFiles(n config.Node) *engine.Step {
 		if err != nil {
 			return err
 		}
-		// A package manager that finds our file keeps its own beside it, and ours when it is removed: they are ours too.
+		// A package manager that finds our file keeps its own beside it, and ours when it is removed: they are ours
+		// too.
 		var rec strings.Builder
 		for _, f := range list {
 			for _, ending := range []string{".rpmnew", ".rpmsave", ".dpkg-dist"} {
@@ -103,10 +108,12 @@ func (r *run) runtimeFiles(n config.Node) *engine.Step {
 	return s
 }
 
-// runtimeStep starts the container runtime, which comes from the distribution's package or the bundle, with a configuration of ours beside the
-// distribution's.
+// runtimeStep starts the container runtime, which comes from the distribution's package or the bundle, with a
+// configuration of ours beside the distribution's.
 func (r *run) runtimeStep(n config.Node) *engine.Step {
-	s := plan.Step(plan.PhaseInfra, "runtime", n.Name, []string{plan.ID(plan.PhaseInfra, "packages", n.Name), plan.ID(plan.PhaseInfra, "system", n.Name), plan.Programs(n, plan.GroupNode)})
+	s := plan.Step(plan.PhaseInfra, "runtime", n.Name,
+		[]string{plan.ID(plan.PhaseInfra, "packages", n.Name), plan.ID(plan.PhaseInfra, "system", n.Name),
+			plan.Programs(n, plan.GroupNode)})
 	s.Retry = engine.Retry{Tries: 2, Delay: 2 * time.Second}
 	s.Timeout = rolling.Timeout
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
@@ -153,7 +160,8 @@ func (r *run) startRuntime(ctx context.Context, n config.Node, nd *node.Node, sv
 		return err
 	}
 	unit := node.Quote(svc.Unit)
-	out, err := nd.Query(ctx, "if [ -e "+node.Dir+"/applied/"+unit+" ]; then systemctl is-active "+unit+" || true; fi\n")
+	out, err := nd.Query(ctx, "if [ -e "+node.Dir+"/applied/"+unit+" ]; then systemctl is-active "+unit+
+		" || true; fi\n")
 	if err != nil {
 		return err
 	}
@@ -197,7 +205,8 @@ func (r *run) linkPlugins(ctx context.Context, n config.Node, nd *node.Node) err
 	return err
 }
 
-// stopWorkloads stops the kubelet first, so that nothing is started again, then the pods' containers through the runtime.
+// stopWorkloads stops the kubelet first, so that nothing is started again, then the pods' containers through the
+// runtime.
 func (r *run) stopWorkloads() string {
 	return "systemctl stop kubelet.service kube-proxy.service 2>/dev/null || true\n" + r.runtime().stop() + stopRest
 }
@@ -213,17 +222,20 @@ for n in /run/netns/cni-*; do [ -e "$n" ] || continue; umount "$n" 2>/dev/null |
 // unmount is a script that takes away mounts whose place matches an expression of awk.
 func unmount(expression string) string {
 	return "awk '$2 ~ \"" + expression + "\" {print $2}' /proc/mounts |\n" +
-		"  sort -r | while read -r m; do m=$(printf '%b' \"$m\"); umount \"$m\" 2>/dev/null || umount -l \"$m\" || true; done\n"
+		"  sort -r | while read -r m; do m=$(printf '%b' \"$m\"); umount \"$m\" 2>/dev/null || umount -l \"$m\" || " +
+		"true; done\n"
 }
 
-// judgeRuntime finds a bundle from which no node gets the runtime that deploy.yaml names, or not all that belongs to it.
+// judgeRuntime finds a bundle from which no node gets the runtime that deploy.yaml names, or not all that belongs to
+// it.
 func (r *run) judgeRuntime(arch string, m *bundle.Manifest) []event.Finding {
 	var out []event.Finding
 	packages, told := config.RuntimePackages(r.runtimeName()), map[string]bool{}
 	miss := func(what string) {
 		if !told[what] {
 			told[what] = true
-			f := event.NewFault(event.ClassBundle, "bundle.no-runtime", nil, "runtime", r.runtimeName(), "what", what, "arch", arch)
+			f := event.NewFault(event.ClassBundle, "bundle.no-runtime", nil, "runtime", r.runtimeName(), "what", what,
+				"arch", arch)
 			out = append(out, event.Finding{Severity: event.Error, Fault: *f})
 		}
 	}
@@ -232,7 +244,8 @@ func (r *run) judgeRuntime(arch string, m *bundle.Manifest) []event.Finding {
 			continue
 		}
 		own := config.RuntimeProgram(r.runtimeName())
-		if (own == "" || r.Program(n, own) == "") && !slices.ContainsFunc(r.Packages(n, m), func(p string) bool { return slices.Contains(packages, p) }) {
+		if (own == "" || r.Program(n, own) == "") &&
+			!slices.ContainsFunc(r.Packages(n, m), func(p string) bool { return slices.Contains(packages, p) }) {
 			miss(strings.Join(packages, " / "))
 		}
 		for _, extra := range config.RuntimeExtras(r.runtimeName()) {

@@ -23,7 +23,8 @@ func TestVersionOfContainerd(t *testing.T) {
 			t.Errorf("%q is %v, %v", said, got, ok)
 		}
 	}
-	for _, said := range []string{"", "containerd", "sh: containerd: not found", "containerd x unknown", "containerd x 0.2.5", "containerd x 1"} {
+	for _, said := range []string{"", "containerd", "sh: containerd: not found", "containerd x unknown",
+		"containerd x 0.2.5", "containerd x 1"} {
 		if v, ok := parseContainerd(said); ok {
 			t.Errorf("%q is %v", said, v)
 		}
@@ -71,7 +72,8 @@ config_path = "/etc/containerd/certs.d"
 	}
 	r.Fact("w1").Caps, r.Fact("w1").AppArmor = ^uint64(0), true
 	r.Cluster.RuntimeEndpoint = "unix:///run/own/cri.sock"
-	r.Cluster.ExtraArgs = engineArgs("oom_score", "-500", "debug.level", "info", "cri.max_container_log_line_size", "32768", "images.max_concurrent_downloads", "5", "cri.enable_cdi", "false")
+	r.Cluster.ExtraArgs = engineArgs("oom_score", "-500", "debug.level", "info", "cri.max_container_log_line_size",
+		"32768", "images.max_concurrent_downloads", "5", "cri.enable_cdi", "false")
 	got = containerd{r}.config(worker, containerdVersion{2, 2})
 	want = `# Written by Eggo; removed by eggo-tui cleanup.
 oom_score = -500
@@ -109,10 +111,12 @@ SystemdCgroup = true
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error("2.2:", diff)
 	}
-	if got := (containerd{r}).load("/x.tar"); !strings.HasPrefix(got, "ctr -a /run/own/cri.sock -n k8s.io images import") {
+	if got := (containerd{r}).load("/x.tar"); !strings.HasPrefix(got,
+		"ctr -a /run/own/cri.sock -n k8s.io images import") {
 		t.Error(got)
 	}
-	if got := (containerd{r}).config(worker, containerdVersion{2, 0}); !strings.Contains(got, "bin_dir = \"/opt/cni/bin\"\n") {
+	if got := (containerd{r}).config(worker, containerdVersion{2, 0}); !strings.Contains(got,
+		"bin_dir = \"/opt/cni/bin\"\n") {
 		t.Error("2.0 knows one directory:", got)
 	}
 }
@@ -121,7 +125,8 @@ func TestRegistriesOfContainerd(t *testing.T) {
 	t.Parallel()
 	r := newTestRun()
 	r.Cluster.Runtime = "containerd"
-	r.Cluster.RegistryMirrors = []string{"https://m.example.com", "http://10.0.0.5:5000/", "ghcr.io=http://10.0.0.5:5000/v2/ghcr.io", "*=https://all.local"}
+	r.Cluster.RegistryMirrors = []string{"https://m.example.com", "http://10.0.0.5:5000/",
+		"ghcr.io=http://10.0.0.5:5000/v2/ghcr.io", "*=https://all.local"}
 	r.Cluster.InsecureRegistries = []string{"m.example.com", "registry.local:5000"}
 	got := map[string]string{}
 	for _, f := range (containerd{r}).registries() {
@@ -188,10 +193,12 @@ func TestConfigurationOfDocker(t *testing.T) {
 	r := newTestRun()
 	r.Cluster.Runtime = "docker"
 	r.Cluster.RegistryMirrors, r.Cluster.InsecureRegistries = []string{"https://m.example.com"}, []string{"10.0.0.0/8"}
-	r.Cluster.ExtraArgs = engineArgs("log-level", "debug", "iptables", "true", "default-ulimits", `{"nofile":{"Name":"nofile","Hard":64000,"Soft":64000}}`)
+	r.Cluster.ExtraArgs = engineArgs("log-level", "debug", "iptables", "true", "default-ulimits",
+		`{"nofile":{"Name":"nofile","Hard":64000,"Soft":64000}}`)
 	data, err := docker{r}.config()
 	want := map[string]any{
-		"exec-opts": []any{"native.cgroupdriver=systemd"}, "bridge": "none", "iptables": true, "ip-masq": false, "live-restore": true, "log-level": "debug",
+		"exec-opts": []any{"native.cgroupdriver=systemd"}, "bridge": "none", "iptables": true, "ip-masq": false,
+		"live-restore": true, "log-level": "debug",
 		"log-driver": "json-file", "log-opts": map[string]any{"max-size": "100m", "max-file": "3"},
 		"registry-mirrors": []any{"https://m.example.com"}, "insecure-registries": []any{"10.0.0.0/8"},
 		"default-ulimits": map[string]any{"nofile": map[string]any{"Name": "nofile", "Hard": 64000.0, "Soft": 64000.0}},
@@ -204,14 +211,16 @@ func TestConfigurationOfDocker(t *testing.T) {
 // The keys are those of iSulad's own daemon.json and of its manual on Kubernetes, CRI v1 and systemd's cgroups.
 func TestConfigurationOfISulad(t *testing.T) {
 	t.Parallel()
-	known := strings.Fields(`authorization-plugin cgroup-parent cni-bin-dir cni-conf-dir default-runtime default-ulimits enable-cri-v1 enable-pod-events engine graph group hook-spec
+	known := strings.Fields(
+		`authorization-plugin cgroup-parent cni-bin-dir cni-conf-dir default-runtime default-ulimits enable-cri-v1 enable-pod-events engine graph group hook-spec
 		hosts image-layer-check image-opt-timeout image-server-sock-addr insecure-registries insecure-skip-verify-enforce log-driver log-level log-opts native.umask
 		network-plugin pidfile pod-sandbox-image registry-mirrors runtimes selinux-enabled start-timeout state storage-driver storage-opts systemd-cgroup tls tls-config
 		tls-verify use-decrypted-key websocket-server-listening-port`)
 	r := newTestRun()
 	r.SetFact(worker.Name, good(worker))
 	r.Cluster.Runtime, r.Cluster.CNIBinDirs = "isulad", []string{"/usr/libexec/cni", "/opt/cni/bin"}
-	r.Cluster.RegistryMirrors, r.Cluster.InsecureRegistries = []string{"https://m.example.com", "http://10.0.0.5:5000"}, []string{"r.local:5000"}
+	r.Cluster.RegistryMirrors, r.Cluster.InsecureRegistries = []string{"https://m.example.com", "http://10.0.0.5:5000"},
+		[]string{"r.local:5000"}
 	r.Cluster.ExtraArgs = engineArgs("log-level", "INFO")
 	files, err := isulad{r}.early(worker)
 	if err != nil || len(files) != 2 || files[0].Path != "/etc/isulad/daemon.json" {
@@ -224,8 +233,10 @@ func TestConfigurationOfISulad(t *testing.T) {
 		}
 	}
 	for k, want := range map[string]any{
-		"hosts": []any{"unix:///var/run/isulad.sock"}, "pod-sandbox-image": "registry.k8s.io/pause:3.10.1", "network-plugin": "cni", "enable-cri-v1": true, "systemd-cgroup": true,
-		"default-runtime": "runc", "cni-bin-dir": "/usr/libexec/cni;/opt/cni/bin", "registry-mirrors": []any{"m.example.com", "10.0.0.5:5000"},
+		"hosts": []any{"unix:///var/run/isulad.sock"}, "pod-sandbox-image": "registry.k8s.io/pause:3.10.1",
+		"network-plugin": "cni", "enable-cri-v1": true, "systemd-cgroup": true,
+		"default-runtime": "runc", "cni-bin-dir": "/usr/libexec/cni;/opt/cni/bin",
+		"registry-mirrors":    []any{"m.example.com", "10.0.0.5:5000"},
 		"insecure-registries": []any{"r.local:5000", "10.0.0.5:5000"}, "log-level": "INFO",
 	} {
 		if diff := cmp.Diff(want, doc[k]); diff != "" {
@@ -237,7 +248,8 @@ func TestConfigurationOfISulad(t *testing.T) {
 func TestSettingsAreOfTheirKind(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"true": "true", "5": "5", "-1.5": "-1.5", "text": `"text"`, "1 2": `"1 2"`, "": `""`, "null": `"null"`, `["a",1]`: `["a", 1]`, `"5"`: `"5"`,
+		"true": "true", "5": "5", "-1.5": "-1.5", "text": `"text"`, "1 2": `"1 2"`, "": `""`, "null": `"null"`,
+		`["a",1]`: `["a", 1]`, `"5"`: `"5"`,
 		`a"b\c`: `"a\"b\\c"`, "<&>": `"<&>"`, "tab\tend": `"tab\tend"`,
 	} {
 		if got := tomlValue(setting(text)); got != want {
@@ -251,7 +263,8 @@ func TestDockerWaitsForItsConfiguration(t *testing.T) {
 	t.Parallel()
 	d := docker{newTestRun()}
 	files, err := d.early(worker)
-	if err != nil || !d.seeds() || len(files) != 1 || !strings.HasPrefix(files[0].Path, "/etc/systemd/system/docker.service.d/") ||
+	if err != nil || !d.seeds() || len(files) != 1 ||
+		!strings.HasPrefix(files[0].Path, "/etc/systemd/system/docker.service.d/") ||
 		!strings.Contains(string(files[0].Data), "\nConditionPathExists="+layout.DockerConf+"\n") {
 		t.Errorf("%v %v", files, err)
 	}

@@ -23,8 +23,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
-// serving approves the kubelets' requests for serving certificates, which Kubernetes leaves to somebody who knows the machines: deploy.yaml
-// does. A kubelet asks again in the last fifth of its certificate's year; deploy approves that too.
+// serving approves the kubelets' requests for serving certificates, which Kubernetes leaves to somebody who knows the
+// machines: deploy.yaml does. A kubelet asks again in the last fifth of its certificate's year; deploy approves that
+// too.
 func (r *run) serving(n config.Node, joined string) *engine.Step {
 	s := plan.Step(plan.PhaseBootstrap, "serving", n.Name, []string{joined})
 	s.Retry, s.Timeout = engine.Retry{Tries: 60, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}, time.Minute
@@ -61,37 +62,43 @@ func (r *run) serves(ctx context.Context, n config.Node) (bool, error) {
 
 // servingRequests are the node's requests that nobody has decided on.
 func (r *run) servingRequests(ctx context.Context, n config.Node) ([]certificatesv1.CertificateSigningRequest, error) {
-	list, err := r.API().CertificatesV1().CertificateSigningRequests().List(ctx, metav1.ListOptions{FieldSelector: "spec.signerName=" + certificatesv1.KubeletServingSignerName})
+	list, err := r.API().CertificatesV1().CertificateSigningRequests().List(ctx,
+		metav1.ListOptions{FieldSelector: "spec.signerName=" + certificatesv1.KubeletServingSignerName})
 	if err != nil {
 		return nil, clients.Fault(err)
 	}
 	return slices.DeleteFunc(list.Items, func(c certificatesv1.CertificateSigningRequest) bool {
-		return c.Spec.SignerName != certificatesv1.KubeletServingSignerName || c.Spec.Username != "system:node:"+n.Name || len(c.Status.Conditions) > 0
+		return c.Spec.SignerName != certificatesv1.KubeletServingSignerName ||
+			c.Spec.Username != "system:node:"+n.Name || len(c.Status.Conditions) > 0
 	}), nil
 }
 
 func (r *run) approve(ctx context.Context, n config.Node, c *certificatesv1.CertificateSigningRequest) error {
 	if err := mayServe(n, &c.Spec); err != nil {
-		return event.NewFault(event.ClassFailed, "bootstrap.serving-refused", err, "request", event.Clean(c.Name)).On(n.Name)
+		return event.NewFault(event.ClassFailed, "bootstrap.serving-refused", err, "request",
+			event.Clean(c.Name)).On(n.Name)
 	}
 	c.Status.Conditions = append(c.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
-		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "EggoApproved", Message: "The node of deploy.yaml asked for its own name and address.",
+		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "EggoApproved",
+		Message: "The node of deploy.yaml asked for its own name and address.",
 	})
-	if _, err := r.API().CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, c.Name, c, metav1.UpdateOptions{FieldManager: layout.FieldManager}); err != nil {
+	if _, err := r.API().CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, c.Name, c,
+		metav1.UpdateOptions{FieldManager: layout.FieldManager}); err != nil {
 		return clients.Fault(err)
 	}
 	return nil
 }
 
-// mayServe says why a request for a serving certificate is not the node's own: who asks, for what use, and every name in it are compared
-// with deploy.yaml. A kubelet that was taken over could else ask for the API server's name.
+// mayServe says why a request for a serving certificate is not the node's own: who asks, for what use, and every name
+// in it are compared with deploy.yaml. A kubelet that was taken over could else ask for the API server's name.
 func mayServe(n config.Node, spec *certificatesv1.CertificateSigningRequestSpec) error {
 	name := "system:node:" + n.Name
 	if spec.Username != name || !slices.Contains(spec.Groups, "system:nodes") {
 		return fmt.Errorf("%q asks for it", spec.Username)
 	}
 	for _, u := range spec.Usages {
-		if !slices.Contains([]certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageServerAuth}, u) {
+		if !slices.Contains([]certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature,
+			certificatesv1.UsageKeyEncipherment, certificatesv1.UsageServerAuth}, u) {
 			return fmt.Errorf("it asks for the use %q", u)
 		}
 	}

@@ -32,21 +32,32 @@ func TestWhoMayServeAsANode(t *testing.T) {
 		"another node asks": {func(r request) { r.spec.Username = "system:node:m1" }, "asks for it"},
 		"a user asks":       {func(r request) { r.spec.Groups = []string{"system:authenticated"} }, "asks for it"},
 		"another's subject": {func(r request) { r.csr.Subject.CommonName = "system:node:m1" }, "it is for"},
-		"masters":           {func(r request) { r.csr.Subject.Organization = []string{"system:nodes", "system:masters"} }, "it is for"},
-		"client use":        {func(r request) { r.spec.Usages = append(r.spec.Usages, certificatesv1.UsageClientAuth) }, "the use"},
-		"no server":         {func(r request) { r.spec.Usages = r.spec.Usages[:1] }, "not for a server"},
-		"the API's name":    {func(r request) { r.csr.DNSNames = append(r.csr.DNSNames, "kubernetes.default") }, "the name"},
-		"a wildcard":        {func(r request) { r.csr.DNSNames = []string{"*"} }, "the name"},
-		"another address":   {func(r request) { r.csr.IPAddresses = append(r.csr.IPAddresses, net.ParseIP("192.0.2.11")) }, "the address"},
-		"no name":           {func(r request) { r.csr.DNSNames, r.csr.IPAddresses = nil, nil }, "no names"},
+		"masters": {func(r request) {
+			r.csr.Subject.Organization = []string{"system:nodes", "system:masters"}
+		}, "it is for"},
+		"client use": {func(r request) { r.spec.Usages = append(r.spec.Usages, certificatesv1.UsageClientAuth) },
+			"the use"},
+		"no server": {func(r request) { r.spec.Usages = r.spec.Usages[:1] }, "not for a server"},
+		"the API's name": {func(r request) { r.csr.DNSNames = append(r.csr.DNSNames, "kubernetes.default") },
+			"the name"},
+		"a wildcard": {func(r request) { r.csr.DNSNames = []string{"*"} }, "the name"},
+		"another address": {func(r request) {
+			r.csr.IPAddresses = append(r.csr.IPAddresses, net.ParseIP("192.0.2.11"))
+		}, "the address"},
+		"no name": {func(r request) { r.csr.DNSNames, r.csr.IPAddresses = nil, nil }, "no names"},
 		"an address of the web": {func(r request) {
 			r.csr.URIs = []*url.URL{{Scheme: "https", Host: "x"}}
 		}, "others besides"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := request{
-				&certificatesv1.CertificateSigningRequestSpec{Username: "system:node:w1", Groups: []string{"system:nodes", "system:authenticated"}, Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth}},
-				&x509.CertificateRequest{Subject: pkix.Name{CommonName: "system:node:w1", Organization: []string{"system:nodes"}}, DNSNames: []string{"w1"}, IPAddresses: []net.IP{net.ParseIP("192.0.2.21")}},
+				&certificatesv1.CertificateSigningRequestSpec{Username: "system:node:w1",
+					Groups: []string{"system:nodes", "system:authenticated"},
+					Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature,
+						certificatesv1.UsageServerAuth}},
+				&x509.CertificateRequest{Subject: pkix.Name{CommonName: "system:node:w1",
+					Organization: []string{"system:nodes"}}, DNSNames: []string{"w1"},
+					IPAddresses: []net.IP{net.ParseIP("192.0.2.21")}},
 			}
 			c.spoil(r)
 			key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -64,7 +75,9 @@ func TestWhoMayServeAsANode(t *testing.T) {
 			}
 		})
 	}
-	if err := mayServe(worker, &certificatesv1.CertificateSigningRequestSpec{Username: "system:node:w1", Groups: []string{"system:nodes"}, Usages: []certificatesv1.KeyUsage{certificatesv1.UsageServerAuth}, Request: []byte("x")}); err == nil {
+	if err := mayServe(worker, &certificatesv1.CertificateSigningRequestSpec{Username: "system:node:w1",
+		Groups: []string{"system:nodes"}, Usages: []certificatesv1.KeyUsage{certificatesv1.UsageServerAuth},
+		Request: []byte("x")}); err == nil {
 		t.Error("what is no request was approved")
 	}
 }

@@ -22,7 +22,8 @@ import (
 func onlyFor(without ...string) func(phases.Env) *engine.Plan {
 	return func(e phases.Env) *engine.Plan {
 		c := *e.Cluster
-		c.Nodes = slices.DeleteFunc(slices.Clone(c.Nodes), func(n config.Node) bool { return slices.Contains(without, n.Name) })
+		c.Nodes = slices.DeleteFunc(slices.Clone(c.Nodes),
+			func(n config.Node) bool { return slices.Contains(without, n.Name) })
 		e.Cluster = &c
 		return phases.Deploy(e)
 	}
@@ -42,10 +43,14 @@ func TestShapesConvergeAndLeaveNothing(t *testing.T) {
 			before := tree(t, shaped(t, s))
 			l := deployed(t, s)
 			after := tree(t, l)
-			if conf := after["lb/root/etc/eggo/nginx-lb.conf"]; strings.Count(conf, "server 192.0.2.1") != 2*s.Masters /* once more as backups */ || !strings.Contains(conf, "listen 8443 ") || !strings.Contains(conf, `load_module "/usr/lib/nginx/modules/ngx_stream_module.so"`) {
+			if conf := after["lb/root/etc/eggo/nginx-lb.conf"]; strings.Count(conf,
+				"server 192.0.2.1") != 2*s.Masters /* once more as backups */ ||
+				!strings.Contains(conf, "listen 8443 ") ||
+				!strings.Contains(conf, `load_module "/usr/lib/nginx/modules/ngx_stream_module.so"`) {
 				t.Error("the balancer's configuration:", conf)
 			}
-			if proxy := after["w1/root/etc/kubernetes/kube-proxy.conf"]; !strings.Contains(proxy, "https://192.0.2.41:8443") {
+			if proxy := after["w1/root/etc/kubernetes/kube-proxy.conf"]; !strings.Contains(proxy,
+				"https://192.0.2.41:8443") {
 				t.Error("the worker does not go through the balancer:", proxy)
 			}
 			b, sum, err := run(t, l, phases.Deploy)
@@ -71,10 +76,12 @@ func TestMembersJoinOneAfterTheOtherAsLearners(t *testing.T) {
 		t.Error("members", got)
 	}
 	asked := l.Etcd.Changes()
-	if len(asked) != 4 || !strings.HasPrefix(asked[0], "add ") || !strings.HasPrefix(asked[1], "promote ") || !strings.HasPrefix(asked[2], "add ") || !strings.HasPrefix(asked[3], "promote ") {
+	if len(asked) != 4 || !strings.HasPrefix(asked[0], "add ") || !strings.HasPrefix(asked[1], "promote ") ||
+		!strings.HasPrefix(asked[2], "add ") || !strings.HasPrefix(asked[3], "promote ") {
 		t.Error("one at a time:", asked)
 	}
-	if conf := tree(t, l)["m1/root/etc/systemd/system/kube-apiserver.service"]; !strings.Contains(conf, "192.0.2.31:2379,https://192.0.2.32:2379,https://192.0.2.33:2379") {
+	if conf := tree(t, l)["m1/root/etc/systemd/system/kube-apiserver.service"]; !strings.Contains(conf,
+		"192.0.2.31:2379,https://192.0.2.32:2379,https://192.0.2.33:2379") {
 		t.Error("the API server does not know the members:", conf)
 	}
 	if kept, err := filepath.Glob(filepath.Join(l.StateDir(), "snapshots", "*.db")); err != nil || len(kept) == 0 {
@@ -114,7 +121,8 @@ func TestAFormationThatWasCutOffGoesOn(t *testing.T) {
 	if got := l.Etcd.Changes(); len(got) > 0 {
 		t.Error("it was formed with all three, and needs no change:", got)
 	}
-	if conf := tree(t, l)["m3/root/etc/etcd/initial.conf"]; !strings.Contains(conf, `ETCD_INITIAL_CLUSTER_STATE="new"`) {
+	if conf := tree(t, l)["m3/root/etc/etcd/initial.conf"]; !strings.Contains(conf,
+		`ETCD_INITIAL_CLUSTER_STATE="new"`) {
 		t.Error(conf)
 	}
 }
@@ -190,7 +198,8 @@ func TestRenewedCertificatesReachEveryNodeAndTheAuthoritiesStay(t *testing.T) {
 		}
 		for _, h := range held {
 			i := slices.IndexFunc(after, func(c pki.Certificate) bool { return c.Name == h.Name })
-			if h.Name != "" && strings.HasPrefix(h.At, "/") && (i < 0 || h.Cert == nil || h.Cert.Fingerprint != after[i].Fingerprint) {
+			if h.Name != "" && strings.HasPrefix(h.At, "/") &&
+				(i < 0 || h.Cert == nil || h.Cert.Fingerprint != after[i].Fingerprint) {
 				t.Errorf("%s: %s at %s is %+v %s", n.Name, h.Name, h.At, h.Cert, h.Why)
 			}
 		}

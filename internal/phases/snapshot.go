@@ -18,8 +18,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
-// Snapshot plans to save etcd's data as a file on the jump host: at path, or in the cluster's directory when path is "". Nothing on the
-// nodes changes. One member that answers is enough.
+// Snapshot plans to save etcd's data as a file on the jump host: at path, or in the cluster's directory when path is
+// "". Nothing on the nodes changes. One member that answers is enough.
 func Snapshot(env Env, path string) *engine.Plan {
 	r := newRun(env)
 	b := plan.New(r.options(), plan.Phase{ID: plan.PhasePreflight, Open: true}, plan.Phase{ID: plan.PhaseSnapshot})
@@ -88,7 +88,8 @@ func (r *run) saveSnapshot(ctx context.Context, n config.Node, nd *node.Node, pa
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
 	defer cancel()
-	meter := &meter{emit: r.Emit, event: event.Progress{Host: n.Name, Step: engine.StepID(ctx), What: filepath.Base(path)}, now: r.Now}
+	meter := &meter{emit: r.Emit, event: event.Progress{Host: n.Name, Step: engine.StepID(ctx),
+		What: filepath.Base(path)}, now: r.Now}
 	ask, stop := context.WithTimeout(ctx, 10*time.Second)
 	if status, err := c.Status(ask, c.Endpoints()[0]); err == nil {
 		meter.event.Total = status.DbSize

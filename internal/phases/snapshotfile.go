@@ -34,8 +34,8 @@ type SnapshotFile struct {
 // rootCA is where the controller manager publishes the cluster's authority to pods. It is never encrypted.
 const rootCA = "/registry/configmaps/kube-system/kube-root-ca.crt"
 
-// ReadSnapshot proves a snapshot: its length, its sum, that it can be read as a database, and what is in it. Faults: snapshot.unreadable,
-// snapshot.truncated, snapshot.damaged.
+// ReadSnapshot proves a snapshot: its length, its sum, that it can be read as a database, and what is in it. Faults:
+// snapshot.unreadable, snapshot.truncated, snapshot.damaged.
 func ReadSnapshot(ctx context.Context, path string) (*SnapshotFile, error) {
 	fault := func(code string, err error) error {
 		return event.NewFault(event.ClassPreflight, code, err, "path", path)
@@ -96,7 +96,8 @@ func (r readerWithContext) Read(p []byte) (int, error) {
 	return r.r.Read(p)
 }
 
-// readStore reads revision, members and authority out of the database. bbolt maps the file and trusts its pages, so the sum comes first.
+// readStore reads revision, members and authority out of the database. bbolt maps the file and trusts its pages, so the
+// sum comes first.
 func (s *SnapshotFile) readStore() error {
 	db, err := bolt.Open(s.Path, 0o400, &bolt.Options{ReadOnly: true, Timeout: 5 * time.Second})
 	if err != nil {
@@ -144,5 +145,6 @@ func (s *SnapshotFile) foreign(ca []byte) bool {
 
 // args are the snapshot's particulars for a message.
 func (s *SnapshotFile) args() []string {
-	return []string{"path", s.Path, "size", strconv.FormatInt(s.Size, 10), "revision", strconv.FormatInt(s.Revision, 10), "sha256", s.SHA256}
+	return []string{"path", s.Path, "size", strconv.FormatInt(s.Size, 10), "revision",
+		strconv.FormatInt(s.Revision, 10), "sha256", s.SHA256}
 }

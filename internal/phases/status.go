@@ -62,8 +62,9 @@ type NodeStatus struct {
 
 // Component is a unit on a machine.
 type Component struct {
-	Name  string `json:"name"`
-	State string `json:"state"` // active, inactive, failed, …, as systemd has it; "unready" when it runs and does not answer
+	Name string `json:"name"`
+	// active, inactive, failed, …, as systemd has it; "unready" when it runs and does not answer
+	State string `json:"state"`
 	// Version of its binary that runs, where that is one of the bundle.
 	Version string `json:"version,omitempty"`
 }
@@ -94,12 +95,14 @@ type WorkloadStatus struct {
 	Want  int32  `json:"want"`
 }
 
-// GatherStatus asks every machine, etcd and the API servers how they are. It changes nothing, does not wait for what does not come, and
-// fails only when it is interrupted. env.StateDir needs the cluster's pki for all but the machines themselves.
+// GatherStatus asks every machine, etcd and the API servers how they are. It changes nothing, does not wait for what
+// does not come, and fails only when it is interrupted. env.StateDir needs the cluster's pki for all but the machines
+// themselves.
 func GatherStatus(ctx context.Context, env Env) (*Status, error) {
 	env.Dry = true
 	r := newRun(env)
-	s := &Status{Type: "status", Cluster: env.Cluster.Name, Nodes: make([]NodeStatus, len(env.Cluster.Nodes)), Etcd: []EtcdStatus{}, Workloads: []WorkloadStatus{}, Drift: []event.Msg{}}
+	s := &Status{Type: "status", Cluster: env.Cluster.Name, Nodes: make([]NodeStatus, len(env.Cluster.Nodes)),
+		Etcd: []EtcdStatus{}, Workloads: []WorkloadStatus{}, Drift: []event.Msg{}}
 	var wg sync.WaitGroup
 	for i, n := range env.Cluster.Nodes {
 		wg.Go(func() { s.Nodes[i] = r.nodeStatus(ctx, n) })
@@ -119,8 +122,8 @@ func GatherStatus(ctx context.Context, env Env) (*Status, error) {
 	return s, ctx.Err()
 }
 
-// statusScript prints the state of the units that are given, the servers of the load balancer, and the certificates: of files that hold a key
-// too only the certificate.
+// statusScript prints the state of the units that are given, the servers of the load balancer, and the certificates: of
+// files that hold a key too only the certificate.
 const statusScript = `
 for u in @UNITS@; do printf 'unit=%s %s\n' "$u" "$(systemctl is-active "$u" 2>/dev/null || true)"; done
 sed -n 's/^ *server \(.*;\)$/balancer=server \1/p' @BALANCER@ 2>/dev/null || true
@@ -166,7 +169,8 @@ func statusUnits(c *config.Cluster, n config.Node) []string {
 func (r *run) nodeStatus(ctx context.Context, n config.Node) NodeStatus {
 	ctx, cancel := context.WithTimeout(ctx, statusNode)
 	defer cancel()
-	st := NodeStatus{Node: n.Name, Address: n.IP.String(), Components: []Component{}, Binaries: []Binary{}, Certificates: []Certificates{}}
+	st := NodeStatus{Node: n.Name, Address: n.IP.String(), Components: []Component{}, Binaries: []Binary{},
+		Certificates: []Certificates{}}
 	for _, role := range n.Roles {
 		st.Roles = append(st.Roles, string(role))
 	}
@@ -179,7 +183,8 @@ func (r *run) nodeStatus(ctx context.Context, n config.Node) NodeStatus {
 		if r.Cluster.KubeletServing {
 			serving = layout.ServingCert
 		}
-		if out, err = nd.Query(ctx, strings.NewReplacer("@UNITS@", node.QuoteAll(statusUnits(r.Cluster, n)), "@SERVING@", serving, "@BALANCER@", balancerConf).Replace(statusScript+versionsScript)); err == nil {
+		if out, err = nd.Query(ctx, strings.NewReplacer("@UNITS@", node.QuoteAll(statusUnits(r.Cluster, n)),
+			"@SERVING@", serving, "@BALANCER@", balancerConf).Replace(statusScript+versionsScript)); err == nil {
 			st.Reached = true
 			st.parse(out)
 		}
@@ -201,7 +206,8 @@ func (st *NodeStatus) parse(out string) {
 			if value == "" {
 				value = "unknown"
 			}
-			st.Components = append(st.Components, Component{Name: strings.TrimSuffix(event.Clean(name), ".service"), State: event.Clean(value)})
+			st.Components = append(st.Components, Component{Name: strings.TrimSuffix(event.Clean(name), ".service"),
+				State: event.Clean(value)})
 		case "runs", "version", "link":
 			st.parseVersion(kind, rest)
 		case "balancer":
@@ -279,7 +285,8 @@ func (r *run) askMembership(ctx context.Context, s *Status) {
 	nodes := r.Cluster.With(bundle.Etcd)
 	for _, m := range list {
 		if _, ours := nodeOf(m, nodes); !ours && len(m.PeerURLs) > 0 {
-			s.Drift = append(s.Drift, event.M("drift.etcd-stranger", "member", event.Clean(m.Name), "url", event.Clean(m.PeerURLs[0])))
+			s.Drift = append(s.Drift, event.M("drift.etcd-stranger", "member", event.Clean(m.Name), "url",
+				event.Clean(m.PeerURLs[0])))
 		}
 	}
 	for _, n := range nodes {
@@ -340,12 +347,14 @@ func (r *run) askCluster(ctx context.Context, s *Status) {
 			continue
 		}
 		o := list.Items[at]
-		st.Registered, st.Why, st.Kubelet = true, event.Clean(notReady(o)), event.Clean(o.Status.NodeInfo.KubeletVersion)
+		st.Registered, st.Why, st.Kubelet = true, event.Clean(notReady(o)),
+			event.Clean(o.Status.NodeInfo.KubeletVersion)
 		st.Ready = st.Why == ""
 		if _, labelled := o.Labels[layout.LabelControlPlane]; labelled != n.Has(bundle.ControlPlane) {
 			s.Drift = append(s.Drift, event.M("drift.label", "node", n.Name, "label", layout.LabelControlPlane))
 		}
-		tainted := slices.ContainsFunc(o.Spec.Taints, func(t corev1.Taint) bool { return t.Key == layout.LabelControlPlane })
+		tainted := slices.ContainsFunc(o.Spec.Taints,
+			func(t corev1.Taint) bool { return t.Key == layout.LabelControlPlane })
 		if n.Has(bundle.ControlPlane) && tainted == n.Has(bundle.Worker) {
 			s.Drift = append(s.Drift, event.M("drift.taint", "node", n.Name, "taint", layout.LabelControlPlane))
 		}
@@ -377,7 +386,8 @@ func workloads(ctx context.Context, k *clients.API, s *Status) error {
 	}
 	for _, d := range sets.Items {
 		if systemNamespace(d.Namespace) {
-			s.Workloads = append(s.Workloads, WorkloadStatus{"DaemonSet", d.Namespace + "/" + d.Name, d.Status.NumberReady, d.Status.DesiredNumberScheduled})
+			s.Workloads = append(s.Workloads, WorkloadStatus{"DaemonSet", d.Namespace + "/" + d.Name,
+				d.Status.NumberReady, d.Status.DesiredNumberScheduled})
 		}
 	}
 	deps, err := k.AppsV1().Deployments("").List(ctx, metav1.ListOptions{})
@@ -390,14 +400,15 @@ func workloads(ctx context.Context, k *clients.API, s *Status) error {
 			if d.Spec.Replicas != nil {
 				want = *d.Spec.Replicas
 			}
-			s.Workloads = append(s.Workloads, WorkloadStatus{"Deployment", d.Namespace + "/" + d.Name, d.Status.ReadyReplicas, want})
+			s.Workloads = append(s.Workloads, WorkloadStatus{"Deployment", d.Namespace + "/" + d.Name,
+				d.Status.ReadyReplicas, want})
 		}
 	}
 	return nil
 }
 
-// well says whether nothing is wrong: everything answers, runs and is ready, no certificate ends within a month, and the cluster is what
-// deploy.yaml says.
+// well says whether nothing is wrong: everything answers, runs and is ready, no certificate ends within a month, and
+// the cluster is what deploy.yaml says.
 func (s *Status) well(now time.Time) bool {
 	if s.Unknown != nil || len(s.Drift) > 0 {
 		return false

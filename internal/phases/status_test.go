@@ -28,7 +28,8 @@ func TestStatusSeesWhatIsWrong(t *testing.T) {
 	l = deployed(t, workers(1))
 	before := tree(t, l)
 	s := status()
-	if !s.Healthy || len(s.Nodes) != 2 || !s.Nodes[1].Ready || s.Nodes[1].Kubelet == "" || len(s.Nodes[0].Certificates) < 5 || len(s.Etcd) != 1 || !s.Etcd[0].Leader || len(s.Workloads) == 0 {
+	if !s.Healthy || len(s.Nodes) != 2 || !s.Nodes[1].Ready || s.Nodes[1].Kubelet == "" ||
+		len(s.Nodes[0].Certificates) < 5 || len(s.Etcd) != 1 || !s.Etcd[0].Leader || len(s.Workloads) == 0 {
 		t.Errorf("%+v", s)
 	}
 	for _, c := range s.Nodes[0].Certificates {
@@ -40,7 +41,8 @@ func TestStatusSeesWhatIsWrong(t *testing.T) {
 	if err := os.Remove(l.Nodes["w1"].State("active/kube-proxy.service")); err != nil {
 		t.Fatal(err)
 	}
-	if s = status(); s.Healthy || !slices.Contains(s.Nodes[1].Components, phases.Component{Name: "kube-proxy", State: "inactive"}) {
+	if s = status(); s.Healthy || !slices.Contains(s.Nodes[1].Components,
+		phases.Component{Name: "kube-proxy", State: "inactive"}) {
 		t.Errorf("%+v", s.Nodes[1])
 	}
 	put(t, l.Nodes["w1"].State("active/kube-proxy.service"), ran)
@@ -50,7 +52,8 @@ func TestStatusSeesWhatIsWrong(t *testing.T) {
 		}
 	}
 	l.Nodes["w1"].PowerOff(event.NewFault(event.ClassFailed, "ssh.unreachable", errors.New("gone")))
-	if s = status(); s.Healthy || s.Nodes[1].Reached || s.Nodes[1].Fault.Code != "ssh.unreachable" || !s.Etcd[0].Healthy {
+	if s = status(); s.Healthy || s.Nodes[1].Reached || s.Nodes[1].Fault.Code != "ssh.unreachable" ||
+		!s.Etcd[0].Healthy {
 		t.Errorf("%+v", s)
 	}
 }

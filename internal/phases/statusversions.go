@@ -69,12 +69,14 @@ func (r *run) versionDrift(s *Status) {
 		for _, b := range st.Binaries {
 			if len(b.Versions) > 1 {
 				versions := strings.Join(b.Versions, ", ")
-				s.Drift = append(s.Drift, event.M("drift.binary-several", "node", st.Node, "binary", b.Name, "versions", versions, "linked", b.Linked))
+				s.Drift = append(s.Drift, event.M("drift.binary-several", "node", st.Node, "binary", b.Name, "versions",
+					versions, "linked", b.Linked))
 			}
 			// Names of units and binaries are the same.
 			i := slices.IndexFunc(st.Components, func(c Component) bool { return c.Name == b.Name })
 			if i >= 0 && b.Linked != "" && st.Components[i].Version != "" && st.Components[i].Version != b.Linked {
-				s.Drift = append(s.Drift, event.M("drift.binary-runs", "node", st.Node, "binary", b.Name, "runs", st.Components[i].Version, "linked", b.Linked))
+				s.Drift = append(s.Drift, event.M("drift.binary-runs", "node", st.Node, "binary", b.Name, "runs",
+					st.Components[i].Version, "linked", b.Linked))
 			}
 		}
 	}

@@ -44,7 +44,8 @@ func TakeStock(ctx context.Context, h node.Host, purge bool) (Stock, error) {
 	if len(trees) == 0 {
 		return s, nil
 	}
-	out, err := nd.Query(ctx, "for p in "+node.QuoteAll(trees)+"; do [ ! -e \"$p\" ] || du -sxh \"$p\" 2>/dev/null || true; done\n"+
+	out, err := nd.Query(ctx, "for p in "+node.QuoteAll(trees)+
+		"; do [ ! -e \"$p\" ] || du -sxh \"$p\" 2>/dev/null || true; done\n"+
 		countImages(trees))
 	if err != nil {
 		return s, err
@@ -66,12 +67,13 @@ func TakeStock(ctx context.Context, h node.Host, purge bool) (Stock, error) {
 	return s, nil
 }
 
-// countImages is a script that prints the number of images in the stores that go: each runtime knows its own. What cannot be asked, for the
-// runtime does not run, counts for none.
+// countImages is a script that prints the number of images in the stores that go: each runtime knows its own. What
+// cannot be asked, for the runtime does not run, counts for none.
 func countImages(trees []string) string {
 	var b strings.Builder
 	for _, runtime := range []struct{ store, list string }{
-		{containerd{}.store(), "ctr -n k8s.io images ls -q"}, {docker{}.store(), "docker images -q --no-trunc"}, {isulad{}.store(), "isula images -q"},
+		{containerd{}.store(), "ctr -n k8s.io images ls -q"}, {docker{}.store(), "docker images -q --no-trunc"},
+		{isulad{}.store(), "isula images -q"},
 	} {
 		if slices.Contains(trees, runtime.store) {
 			b.WriteString("timeout 20 " + runtime.list + " 2>/dev/null | sort -u || true\n")

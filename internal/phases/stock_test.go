@@ -18,17 +18,21 @@ func TestImagesOfEveryRuntimeAreCounted(t *testing.T) {
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	for want, trees := range map[string][]string{
-		"images 3\n": {"/var/lib/containerd", "/var/lib/kubelet"}, "images 2\n": {"/var/lib/docker"}, "images 1\n": {"/var/lib/isulad"}, "images 5\n": {"/var/lib/containerd", "/var/lib/docker"},
+		"images 3\n": {"/var/lib/containerd", "/var/lib/kubelet"}, "images 2\n": {"/var/lib/docker"},
+		"images 1\n": {"/var/lib/isulad"}, "images 5\n": {"/var/lib/containerd", "/var/lib/docker"},
 		"images 0\n": {"/var/lib/kubelet"},
 	} {
-		if out, err := exec.Command("sh", "-euc", countImages(trees)).CombinedOutput(); err != nil || string(out) != want {
+		if out, err := exec.Command("sh", "-euc", countImages(trees)).CombinedOutput(); err != nil ||
+			string(out) != want {
 			t.Errorf("%v: %s %v", trees, out, err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/sh\necho no daemon >&2; exit 1\n"), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/sh\necho no daemon >&2; exit 1\n"),
+		0o755); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("sh", "-euc", countImages([]string{"/var/lib/docker"})).CombinedOutput(); err != nil || string(out) != "images 0\n" {
+	if out, err := exec.Command("sh", "-euc", countImages([]string{"/var/lib/docker"})).CombinedOutput(); err != nil ||
+		string(out) != "images 0\n" {
 		t.Errorf("%s %v", out, err)
 	}
 }

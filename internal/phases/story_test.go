@@ -96,8 +96,8 @@ func long(t testing.TB) {
 	}
 }
 
-// deployed are the machines of a cluster after its deploy, for tests that begin there. Whoever needs the events of the deploy, or changes
-// something before it, deploys.
+// deployed are the machines of a cluster after its deploy, for tests that begin there. Whoever needs the events of the
+// deploy, or changes something before it, deploys.
 func deployed(t testing.TB, s phasestest.Shape) *phasestest.Lab {
 	t.Helper()
 	k := kitOf(t, s)
@@ -173,14 +173,15 @@ func (b *book) findings() []string {
 
 // quick are the options of a run whose pauses between tries are short.
 func quick(b *book) engine.Options {
-	return engine.Options{Emit: b.emit, Limits: phases.Limits(), Sleep: func(ctx context.Context, d time.Duration) error {
-		select {
-		case <-time.After(min(d, 20*time.Millisecond)):
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}}
+	return engine.Options{Emit: b.emit, Limits: phases.Limits(),
+		Sleep: func(ctx context.Context, d time.Duration) error {
+			select {
+			case <-time.After(min(d, 20*time.Millisecond)):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}}
 }
 
 func run(t testing.TB, l *phasestest.Lab, plan func(phases.Env) *engine.Plan) (*book, engine.Summary, error) {
@@ -215,7 +216,8 @@ func TestDeployEndsWellAndASecondOneChangesNothing(t *testing.T) {
 	t.Parallel()
 	l := deployed(t, workers(2))
 	after := tree(t, l)
-	for _, unit := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "containerd"} {
+	for _, unit := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet",
+		"kube-proxy", "containerd"} {
 		for _, n := range l.Cluster.Nodes {
 			_, runs := after[n.Name+"/state/active/"+unit+".service"]
 			everywhere := slices.Contains([]string{"kubelet", "kube-proxy", "containerd"}, unit)
@@ -225,7 +227,8 @@ func TestDeployEndsWellAndASecondOneChangesNothing(t *testing.T) {
 		}
 	}
 	for p := range after {
-		if strings.HasSuffix(p, "bootstrap-kubelet.conf") || strings.HasSuffix(p, ".eggo-part") || strings.HasSuffix(p, ".eggo-new") || strings.HasSuffix(p, "images.tar") || strings.HasSuffix(p, ".deb") {
+		if strings.HasSuffix(p, "bootstrap-kubelet.conf") || strings.HasSuffix(p, ".eggo-part") ||
+			strings.HasSuffix(p, ".eggo-new") || strings.HasSuffix(p, "images.tar") || strings.HasSuffix(p, ".deb") {
 			t.Error("left over:", p)
 		}
 	}
@@ -245,7 +248,8 @@ func TestDeployEndsWellAndASecondOneChangesNothing(t *testing.T) {
 	}
 }
 
-// kept says whether a plain cleanup leaves a path, with what is in it: the runtime's store, logs, and the record of these.
+// kept says whether a plain cleanup leaves a path, with what is in it: the runtime's store, logs, and the record of
+// these.
 func kept(p string) bool {
 	_, p, _ = strings.Cut(p, "/root")
 	for _, k := range []string{"/var/lib/containerd", "/var/log/pods", "/var/log/containers", "/var/lib/eggo-node"} {
@@ -271,12 +275,14 @@ func TestCleanupRestoresTheMachines(t *testing.T) {
 	}
 	if files, err := filepath.Glob(filepath.Join(l.StateDir(), "snapshots", "*.db")); err != nil || len(files) != 1 {
 		t.Error("snapshots:", files, err)
-	} else if s, err := phases.ReadSnapshot(t.Context(), files[0]); err != nil || s.Revision != phasestest.Revision || !slices.Equal(s.Members, []string{"m1"}) {
+	} else if s, err := phases.ReadSnapshot(t.Context(), files[0]); err != nil || s.Revision != phasestest.Revision ||
+		!slices.Equal(s.Members, []string{"m1"}) {
 		t.Errorf("the snapshot is %+v, %v", s, err)
 	}
 	deploy(t, l) // beside what was kept, and with other certificates
 	for _, what := range []string{"tasks", "containers"} {
-		if err := os.WriteFile(l.Nodes["w1"].Path("/var/lib/containerd/"+what), []byte("1sandbox\n2app\n3sandbox\n4app\n"), 0o600); err != nil {
+		if err := os.WriteFile(l.Nodes["w1"].Path("/var/lib/containerd/"+what),
+			[]byte("1sandbox\n2app\n3sandbox\n4app\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

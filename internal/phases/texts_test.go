@@ -10,7 +10,8 @@ import (
 
 func TestFlannelGetsTheClustersNetwork(t *testing.T) {
 	conf := func(kind, name, text string) *unstructured.Unstructured {
-		o := &unstructured.Unstructured{Object: map[string]any{"kind": kind, "apiVersion": "v1", "metadata": map[string]any{"name": name}}}
+		o := &unstructured.Unstructured{Object: map[string]any{"kind": kind, "apiVersion": "v1",
+			"metadata": map[string]any{"name": name}}}
 		if text != "" {
 			o.Object["data"] = map[string]any{"net-conf.json": text, "cni-conf.json": "{}"}
 		}
@@ -20,7 +21,8 @@ func TestFlannelGetsTheClustersNetwork(t *testing.T) {
 		o       *unstructured.Unstructured
 		changed bool
 	}{
-		"upstream's":         {conf("ConfigMap", "kube-flannel-cfg", `{"Network": "10.244.0.0/16", "EnableNFTables": false, "Backend": {"Type": "vxlan"}}`), true},
+		"upstream's": {conf("ConfigMap", "kube-flannel-cfg",
+			`{"Network": "10.244.0.0/16", "EnableNFTables": false, "Backend": {"Type": "vxlan"}}`), true},
 		"the right one":      {conf("ConfigMap", "kube-flannel-cfg", `{"Network": "10.200.0.0/16"}`), false},
 		"somebody else's":    {conf("ConfigMap", "other", `{"Network": "10.244.0.0/16"}`), false},
 		"not a ConfigMap":    {conf("Secret", "kube-flannel-cfg", `{"Network": "10.244.0.0/16"}`), false},
@@ -35,7 +37,8 @@ func TestFlannelGetsTheClustersNetwork(t *testing.T) {
 		switch {
 		case !c.changed && !cmp.Equal(before, c.o):
 			t.Errorf("%s: %v", name, c.o)
-		case c.changed && (!strings.Contains(text, `"Network": "10.200.0.0/16"`) || !strings.Contains(text, `"vxlan"`) || strings.Contains(text, "10.244")):
+		case c.changed && (!strings.Contains(text, `"Network": "10.200.0.0/16"`) ||
+			!strings.Contains(text, `"vxlan"`) || strings.Contains(text, "10.244")):
 			t.Errorf("%s: %s", name, text)
 		}
 		if setFlannelNetwork(c.o, "10.200.0.0/16") {

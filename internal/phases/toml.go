@@ -11,8 +11,8 @@ import (
 
 var bareKey = regexp.MustCompile(`\A[A-Za-z0-9_-]+\z`)
 
-// tomlText renders tables, keys sorted, so that the same settings give the same bytes. Values are text, bool, int, json.Number, lists of
-// these, and tables.
+// tomlText renders tables, keys sorted, so that the same settings give the same bytes. Values are text, bool, int,
+// json.Number, lists of these, and tables.
 func tomlText(doc map[string]any) string {
 	var b strings.Builder
 	tomlTable(&b, "", doc)
@@ -35,7 +35,8 @@ func tomlTable(b *strings.Builder, path string, table map[string]any) {
 		if path != "" {
 			at = path + "." + at
 		}
-		if len(sub) == 0 || slices.ContainsFunc(slices.Collect(maps.Values(sub)), func(v any) bool { _, is := v.(map[string]any); return !is }) {
+		if len(sub) == 0 || slices.ContainsFunc(slices.Collect(maps.Values(sub)),
+			func(v any) bool { _, is := v.(map[string]any); return !is }) {
 			fmt.Fprintf(b, "\n[%s]\n", at)
 		}
 		tomlTable(b, at, sub)
@@ -80,7 +81,8 @@ func tomlList[T any](list []T, word func(T) string) string {
 	return "[" + strings.Join(words, ", ") + "]"
 }
 
-// setting is a value of config-extra-args for a runtime: what is JSON (a number, true, a list, an object) is that, everything else is text.
+// setting is a value of config-extra-args for a runtime: what is JSON (a number, true, a list, an object) is that,
+// everything else is text.
 func setting(text string) any {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()

@@ -30,8 +30,8 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-// twice makes a plan whose steps each do their work two times, as after a cut that lost the outcome, and asks each that can say so whether
-// it is done.
+// twice makes a plan whose steps each do their work two times, as after a cut that lost the outcome, and asks each that
+// can say so whether it is done.
 func twice(t *testing.T, plan func(phases.Env) *engine.Plan) func(phases.Env) *engine.Plan {
 	return func(e phases.Env) *engine.Plan {
 		p := plan(e)
@@ -59,7 +59,8 @@ func twice(t *testing.T, plan func(phases.Env) *engine.Plan) func(phases.Env) *e
 						return err
 					}
 				}
-				if s.Check != nil && !strings.HasPrefix(s.ID, "infrastructure.send-images/") { // which knows only of loaded ones, and finds that nothing is to be sent
+				if s.Check != nil && !strings.HasPrefix(s.ID, "infrastructure.send-images/") {
+					// which knows only of loaded ones, and finds that nothing is to be sent
 					if ok, err := s.Check(ctx); err != nil || !ok {
 						t.Errorf("%s was applied and does not know it: %v", s.ID, err)
 					}
@@ -112,7 +113,8 @@ func TestAFileOfSomebodyElseIsNotOverwritten(t *testing.T) {
 			if step == early {
 				fault, what = &of[event.Finding](b)[0].Fault, "files"
 			}
-			if want := map[bool]string{true: "preflight.foreign-files", false: "node.file-exists"}[step == early]; fault.Code != want || fault.Args[what] != path {
+			if want := map[bool]string{true: "preflight.foreign-files",
+				false: "node.file-exists"}[step == early]; fault.Code != want || fault.Args[what] != path {
 				t.Fatalf("%+v", fault)
 			}
 			key := "m1/root" + path
@@ -135,7 +137,8 @@ func TestANodeOfAnotherClusterIsRefused(t *testing.T) {
 	before := tree(t, l)
 	for _, plan := range []func(phases.Env) *engine.Plan{phases.Deploy, plain, purge} {
 		b, _, err := run(t, l, plan)
-		if f := event.AsFault(err); f == nil || f.Class != event.ClassPreflight || !slices.Contains(b.findings(), "preflight.other-cluster") {
+		if f := event.AsFault(err); f == nil || f.Class != event.ClassPreflight ||
+			!slices.Contains(b.findings(), "preflight.other-cluster") {
 			t.Errorf("%v, found %v", err, b.findings())
 		}
 		if diff := cmp.Diff(before, tree(t, l)); diff != "" {
@@ -158,8 +161,14 @@ func TestWhatPreflightFindsStopsEverything(t *testing.T) {
 		"preflight.missing": func(t *testing.T, n *phasestest.Node) {
 			put(t, n.Path("/sys/fs/cgroup/cgroup.controllers"), "cpu io\n")
 		},
-		"preflight.leftovers":       func(t *testing.T, n *phasestest.Node) { put(t, n.Path("/etc/kubernetes/admin.conf"), "of a cluster\n") },
-		"preflight.foreign-cluster": func(t *testing.T, n *phasestest.Node) { put(t, n.State("active/k3s.service"), "") },
+		"preflight.leftovers": func(t *testing.T,
+			n *phasestest.Node) {
+			put(t, n.Path("/etc/kubernetes/admin.conf"), "of a cluster\n")
+		},
+		"preflight.foreign-cluster": func(t *testing.T,
+			n *phasestest.Node) {
+			put(t, n.State("active/k3s.service"), "")
+		},
 		"preflight.port": func(t *testing.T, n *phasestest.Node) {
 			put(t, n.State("listening"), "LISTEN 0 4096 *:10250 *:* users:((\"nginx\",pid=7,fd=3))\n")
 		},
@@ -222,7 +231,8 @@ func TestAComponentThatDoesNotStartIsNamedAndTheNextDeployGoesOn(t *testing.T) {
 		t.Fatal(err, sum.Failed)
 	}
 	f := sum.Failed[0].Fault
-	if f.Step != "control-plane.scheduler/m1" || f.Code != "node.command-failed" || !strings.Contains(f.Cause, "it is broken") {
+	if f.Step != "control-plane.scheduler/m1" || f.Code != "node.command-failed" ||
+		!strings.Contains(f.Cause, "it is broken") {
 		t.Errorf("%+v", f)
 	}
 	if full, ok := f.Args[event.FullDisks]; ok {
@@ -249,7 +259,8 @@ func TestAFailureOnAFullDiskSaysSo(t *testing.T) {
 		t.Fatal(err, sum.Failed)
 	}
 	f := sum.Failed[0].Fault
-	if f.Code != "node.command-failed" || !strings.Contains(f.Cause, "it is broken") || f.Args[event.FullDisks] != "/, /etc, /usr/local" {
+	if f.Code != "node.command-failed" || !strings.Contains(f.Cause, "it is broken") ||
+		f.Args[event.FullDisks] != "/, /etc, /usr/local" {
 		t.Errorf("%+v", f)
 	}
 }
@@ -268,7 +279,8 @@ func TestSecretsStayWhereTheyBelong(t *testing.T) {
 			data = bytes.Trim(data[i+len("Secret"):i+len("Secret")+20], `":,`)
 		}
 		for _, line := range bytes.Split(data, []byte("\n")) {
-			if line = bytes.TrimSpace(line); len(line) > 15 && !bytes.HasPrefix(line, []byte("-")) && !bytes.HasSuffix(line, []byte(":")) && !bytes.Contains(line, []byte("apiVersion")) &&
+			if line = bytes.TrimSpace(line); len(line) > 15 && !bytes.HasPrefix(line, []byte("-")) &&
+				!bytes.HasSuffix(line, []byte(":")) && !bytes.Contains(line, []byte("apiVersion")) &&
 				!bytes.Contains(line, []byte("kind")) {
 				secrets = append(secrets, line)
 			}
@@ -302,7 +314,8 @@ func TestSecretsStayWhereTheyBelong(t *testing.T) {
 				return err
 			}
 			i, err := d.Info()
-			if i.Mode().Perm()&0o077 != 0 && (bytes.Contains(data, []byte("PRIVATE KEY")) || bytes.Contains(data, []byte("client-key-data")) || bytes.Contains(data, []byte("token:"))) {
+			if i.Mode().Perm()&0o077 != 0 && (bytes.Contains(data, []byte("PRIVATE KEY")) ||
+				bytes.Contains(data, []byte("client-key-data")) || bytes.Contains(data, []byte("token:"))) {
 				t.Errorf("%s: %s may be read by others", name, p)
 			}
 			return err

@@ -22,7 +22,9 @@ case "$1 $u" in
 esac
 `)
 	out, err := phases.UnitStates(t.Context(), sim)
-	if err != nil || !strings.Contains(out, "Id=kubelet.service\nLoadState=loaded\nActiveState=failed\nNRestarts=7\n\n") || !strings.Contains(out, "Failed to connect to bus") || strings.Contains(out, "docker") {
+	if err != nil ||
+		!strings.Contains(out, "Id=kubelet.service\nLoadState=loaded\nActiveState=failed\nNRestarts=7\n\n") ||
+		!strings.Contains(out, "Failed to connect to bus") || strings.Contains(out, "docker") {
 		t.Errorf("%q %v", out, err)
 	}
 }

@@ -21,7 +21,8 @@ func TestAVersionThatALinkStillLeadsToIsNotRemoved(t *testing.T) {
 	must(t, err, l.Rebuild("again"))
 	b := &book{}
 	_, err = engine.Run(t.Context(), phases.Deploy(l.Env(func(e event.Event) error {
-		if c, ok := e.(event.Change); ok && c.Host == "w1" && c.Desc.Key == "change.remove" && strings.Contains(c.Desc.Args["path"], "/kubelet-") {
+		if c, ok := e.(event.Change); ok && c.Host == "w1" && c.Desc.Key == "change.remove" &&
+			strings.Contains(c.Desc.Args["path"], "/kubelet-") {
 			must(t, os.Remove(link), os.Symlink(old, link)) // somebody takes the new one back
 		}
 		return b.emit(e)

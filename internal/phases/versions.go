@@ -11,14 +11,15 @@ import (
 // minor of the Kubernetes that the bundle has, 34 for v1.34.2; 0 when it does not say.
 func minor(m *bundle.Manifest) int { return config.Minor(m.Kubernetes) }
 
-// Since which minor the kubelet's configuration has failCgroupV1, and since which it refuses cgroup v1 unless that is false.
+// Since which minor the kubelet's configuration has failCgroupV1, and since which it refuses cgroup v1 unless that is
+// false.
 const (
 	cgroup1Field   = 31
 	cgroup1Refused = 35
 )
 
-// judgeVersion compares the bundle's Kubernetes with the versions that this program writes configurations for, and the arguments that
-// deploy.yaml has for components with the flags of that version.
+// judgeVersion compares the bundle's Kubernetes with the versions that this program writes configurations for, and the
+// arguments that deploy.yaml has for components with the flags of that version.
 func (r *run) judgeVersion(m *bundle.Manifest) []event.Finding {
 	var out []event.Finding
 	find := func(sev event.Severity, code string) {

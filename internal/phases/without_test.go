@@ -10,7 +10,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases"
 )
 
-// A worker that does not come up is left out on request; the cluster is made and checked without it, and the next run takes it in.
+// A worker that does not come up is left out on request; the cluster is made and checked without it, and the next run
+// takes it in.
 func TestAWorkerIsLeftOutAndComesLater(t *testing.T) {
 	l := newLab(t, 2)
 	broken := l.Nodes["w2"].State("broken/kubelet.service")
@@ -19,7 +20,8 @@ func TestAWorkerIsLeftOutAndComesLater(t *testing.T) {
 	opts := quick(b)
 	opts.OnFailure = engine.LeaveOut
 	sum, err := engine.Run(t.Context(), phases.Deploy(l.Env(b.emit)), opts)
-	if f := event.AsFault(err); f == nil || f.Code != "engine.left-out" || f.Class != event.ClassPartial || f.Args["hosts"] != "w2" {
+	if f := event.AsFault(err); f == nil || f.Code != "engine.left-out" || f.Class != event.ClassPartial ||
+		f.Args["hosts"] != "w2" {
 		t.Fatal(err, sum.Failed)
 	}
 	outcome := map[string]event.Outcome{}
@@ -29,7 +31,8 @@ func TestAWorkerIsLeftOutAndComesLater(t *testing.T) {
 			t.Error("blocked:", e.Step)
 		}
 	}
-	if outcome["check.nodes"] != event.OK || outcome["check.system"] != event.OK || outcome["bootstrap.join/w1"] != event.Changed || outcome["bootstrap.join/w2"] != event.Blocked {
+	if outcome["check.nodes"] != event.OK || outcome["check.system"] != event.OK ||
+		outcome["bootstrap.join/w1"] != event.Changed || outcome["bootstrap.join/w2"] != event.Blocked {
 		t.Error(outcome)
 	}
 	if err := os.Remove(broken); err != nil {
@@ -46,7 +49,8 @@ func TestAControlPlaneIsNotSpared(t *testing.T) {
 	opts := quick(b)
 	opts.OnFailure = engine.LeaveOut
 	sum, err := engine.Run(t.Context(), phases.Deploy(l.Env(b.emit)), opts)
-	if f := event.AsFault(err); f == nil || f.Class != event.ClassFailed || len(sum.LeftOut) > 0 || sum.Counts[event.Blocked] == 0 {
+	if f := event.AsFault(err); f == nil || f.Class != event.ClassFailed || len(sum.LeftOut) > 0 ||
+		sum.Counts[event.Blocked] == 0 {
 		t.Fatal(err, sum.Counts)
 	}
 }

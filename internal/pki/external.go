@@ -13,14 +13,15 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// External are authorities of the user's own, as files by their names in the state directory: ca.crt, ca.key and perhaps front-proxy-ca.*
-// and etcd/ca.*.
+// External are authorities of the user's own, as files by their names in the state directory: ca.crt, ca.key and
+// perhaps front-proxy-ca.* and etcd/ca.*.
 type External map[string][]byte
 
-// ReadExternal reads the authorities in a directory and proves that they can be used: certificates of authorities that may sign, alive for
-// a day at least, each with its key (EC, RSA or PKCS 8, not encrypted). A file ca.crt may hold a chain, the signing certificate first. The
-// cluster's authority must be there with its key, for kubelets' certificates are signed with it on the control planes; of the two others
-// those that are not there are made by Ensure. The faults, with the file's path in "file":
+// ReadExternal reads the authorities in a directory and proves that they can be used: certificates of authorities that
+// may sign, alive for a day at least, each with its key (EC, RSA or PKCS 8, not encrypted). A file ca.crt may hold a
+// chain, the signing certificate first. The cluster's authority must be there with its key, for kubelets' certificates
+// are signed with it on the control planes; of the two others those that are not there are made by Ensure. The faults,
+// with the file's path in "file":
 //
 //	pki.external-missing   no ca.crt, or half of a pair
 //	pki.external-no-key    ca.crt without ca.key
@@ -85,21 +86,24 @@ func usable(from, name string, cert, key []byte, now time.Time) error {
 	}
 	switch {
 	case !c.IsCA || !c.BasicConstraintsValid:
-		return externalFault("pki.external-bad", from, name+".crt", errors.New("not the certificate of an authority (CA:TRUE)"))
+		return externalFault("pki.external-bad", from, name+".crt",
+			errors.New("not the certificate of an authority (CA:TRUE)"))
 	case c.KeyUsage != 0 && c.KeyUsage&x509.KeyUsageCertSign == 0:
-		return externalFault("pki.external-bad", from, name+".crt", errors.New("its key usage does not allow it to sign certificates"))
+		return externalFault("pki.external-bad", from, name+".crt",
+			errors.New("its key usage does not allow it to sign certificates"))
 	case !samePublic(c.PublicKey, k.Public()):
 		return externalFault("pki.mismatch", from, name+".crt", nil)
 	case now.Add(24 * time.Hour).After(c.NotAfter):
 		return externalFault("pki.expired", from, name+".crt", nil, "until", c.NotAfter.UTC().Format(time.DateOnly))
 	case now.Before(c.NotBefore):
-		return externalFault("pki.clock", from, name+".crt", nil, "from", c.NotBefore.UTC().Format(time.RFC3339), "now", now.UTC().Format(time.RFC3339))
+		return externalFault("pki.clock", from, name+".crt", nil, "from", c.NotBefore.UTC().Format(time.RFC3339), "now",
+			now.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
 
-// Differs names a file of the state directory that holds another authority than the external one; "" when there is none. An authority is
-// never exchanged under a cluster.
+// Differs names a file of the state directory that holds another authority than the external one; "" when there is
+// none. An authority is never exchanged under a cluster.
 func (e External) Differs(dir string) string {
 	for name, want := range e {
 		if have, err := os.ReadFile(filepath.Join(dir, name)); err == nil && !bytes.Equal(have, want) {
@@ -109,8 +113,8 @@ func (e External) Differs(dir string) string {
 	return ""
 }
 
-// Adopt copies the authorities into the state directory, where they are not there yet; the key goes before its certificate. changed lists
-// the files written.
+// Adopt copies the authorities into the state directory, where they are not there yet; the key goes before its
+// certificate. changed lists the files written.
 func (e External) Adopt(dir string, now time.Time) (changed []string, err error) {
 	if file := e.Differs(dir); file != "" {
 		return nil, event.NewFault(event.ClassFailed, "pki.external-differs", nil, "file", file)

@@ -31,7 +31,8 @@ type own struct {
 
 func authorityOf(t *testing.T, key crypto.Signer, by *own, edit func(*x509.Certificate)) own {
 	t.Helper()
-	c := &x509.Certificate{SerialNumber: big.NewInt(7), Subject: pkix.Name{CommonName: "Example CA"}, IsCA: true, BasicConstraintsValid: true, NotBefore: born.Add(-time.Hour),
+	c := &x509.Certificate{SerialNumber: big.NewInt(7), Subject: pkix.Name{CommonName: "Example CA"}, IsCA: true,
+		BasicConstraintsValid: true, NotBefore: born.Add(-time.Hour),
 		NotAfter: born.Add(1000 * time.Hour), KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign}
 	if edit != nil {
 		edit(c)
@@ -98,7 +99,8 @@ func put(t *testing.T, dir, name string, data []byte) {
 	}
 }
 
-// An RSA authority, an intermediate one with its chain, and a PKCS 8 key: every certificate is signed by the user's authorities.
+// An RSA authority, an intermediate one with its chain, and a PKCS 8 key: every certificate is signed by the user's
+// authorities.
 func TestTheUsersAuthoritiesAreUsed(t *testing.T) {
 	from, dir := t.TempDir(), t.TempDir()
 	root := authorityOf(t, rsaKey(t), nil, nil)
@@ -121,8 +123,10 @@ func TestTheUsersAuthoritiesAreUsed(t *testing.T) {
 	roots.AddCert(root.cert)
 	between := x509.NewCertPool()
 	between.AddCert(middle.cert)
-	for name, leaf := range map[string]Pair{"admin": p.Admin, "apiserver": p.Nodes["m1"].APIServer, "kubelet": p.Nodes["w1"].Kubelet} {
-		if _, err := parsed(t, leaf.Cert).Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: born, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
+	for name, leaf := range map[string]Pair{"admin": p.Admin, "apiserver": p.Nodes["m1"].APIServer,
+		"kubelet": p.Nodes["w1"].Kubelet} {
+		if _, err := parsed(t, leaf.Cert).Verify(x509.VerifyOptions{Roots: roots, Intermediates: between,
+			CurrentTime: born, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -165,18 +169,26 @@ func TestAuthoritiesThatCannotBeUsed(t *testing.T) {
 		files map[string][]byte
 		code  string
 	}{
-		"nothing":           {nil, "pki.external-missing"},
-		"no key":            {map[string][]byte{"ca.key": nil}, "pki.external-no-key"},
-		"half of etcd's":    {map[string][]byte{"etcd/ca.crt": good.pem}, "pki.external-no-key"},
-		"half of the proxy": {map[string][]byte{"front-proxy-ca.key": keyPEM(t, key, "EC PRIVATE KEY")}, "pki.external-missing"},
+		"nothing":        {nil, "pki.external-missing"},
+		"no key":         {map[string][]byte{"ca.key": nil}, "pki.external-no-key"},
+		"half of etcd's": {map[string][]byte{"etcd/ca.crt": good.pem}, "pki.external-no-key"},
+		"half of the proxy": {map[string][]byte{"front-proxy-ca.key": keyPEM(t, key, "EC PRIVATE KEY")},
+			"pki.external-missing"},
 		"not a certificate": {map[string][]byte{"ca.crt": []byte("x")}, "pki.external-bad"},
 		"not a key":         {map[string][]byte{"ca.key": []byte("x")}, "pki.external-bad"},
-		"encrypted key":     {map[string][]byte{"ca.key": pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte("x")})}, "pki.external-bad"},
-		"another's key":     {map[string][]byte{"ca.key": keyPEM(t, other, "PRIVATE KEY")}, "pki.mismatch"},
-		"no authority":      {map[string][]byte{"ca.crt": edited(func(c *x509.Certificate) { c.IsCA = false })}, "pki.external-bad"},
-		"may not sign":      {map[string][]byte{"ca.crt": edited(func(c *x509.Certificate) { c.KeyUsage = x509.KeyUsageDigitalSignature })}, "pki.external-bad"},
-		"over":              {map[string][]byte{"ca.crt": edited(func(c *x509.Certificate) { c.NotAfter = born.Add(time.Hour) })}, "pki.expired"},
-		"not yet":           {map[string][]byte{"ca.crt": edited(func(c *x509.Certificate) { c.NotBefore = born.Add(time.Hour) })}, "pki.clock"},
+		"encrypted key": {map[string][]byte{"ca.key": pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY",
+			Bytes: []byte("x")})}, "pki.external-bad"},
+		"another's key": {map[string][]byte{"ca.key": keyPEM(t, other, "PRIVATE KEY")}, "pki.mismatch"},
+		"no authority": {map[string][]byte{"ca.crt": edited(func(c *x509.Certificate) { c.IsCA = false })},
+			"pki.external-bad"},
+		"may not sign": {map[string][]byte{"ca.crt": edited(func(c *x509.Certificate) {
+			c.KeyUsage = x509.KeyUsageDigitalSignature
+		})}, "pki.external-bad"},
+		"over": {map[string][]byte{"ca.crt": edited(func(c *x509.Certificate) { c.NotAfter = born.Add(time.Hour) })},
+			"pki.expired"},
+		"not yet": {map[string][]byte{"ca.crt": edited(func(c *x509.Certificate) {
+			c.NotBefore = born.Add(time.Hour)
+		})}, "pki.clock"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -92,7 +92,8 @@ func Describe(text []byte) (Certificate, error) {
 // Of describes a certificate.
 func Of(c *x509.Certificate) Certificate {
 	sum := sha256.Sum256(c.Raw)
-	out := Certificate{Subject: c.Subject.String(), Issuer: c.Issuer.String(), Authority: c.IsCA, NotBefore: c.NotBefore.UTC(), NotAfter: c.NotAfter.UTC(),
+	out := Certificate{Subject: c.Subject.String(), Issuer: c.Issuer.String(), Authority: c.IsCA,
+		NotBefore: c.NotBefore.UTC(), NotAfter: c.NotAfter.UTC(),
 		Fingerprint: hex.EncodeToString(sum[:]), Names: slices.Clone(c.DNSNames)}
 	for _, ip := range c.IPAddresses {
 		out.Names = append(out.Names, ip.String())

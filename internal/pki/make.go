@@ -99,7 +99,8 @@ func (m *maker) write(name string, data []byte, mode os.FileMode) {
 		return
 	}
 	path := filepath.Join(m.dir, name)
-	if err := renameio.WriteFile(path, data, mode, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(mode)); err != nil {
+	if err := renameio.WriteFile(path, data, mode, renameio.WithTempDir(filepath.Dir(path)),
+		renameio.WithStaticPermissions(mode)); err != nil {
 		m.fail("pki.write", name, err)
 		return
 	}
@@ -150,15 +151,16 @@ func (m *maker) leaf(name string, ca *signer, out *Pair, want request) {
 	if own == nil {
 		return
 	}
-	// The key first: when this is cut off in between, key and certificate do not belong together, and both are made anew.
+	// The key first: when this is cut off in between, key and certificate do not belong together, and both are made
+	// anew.
 	out.Key = m.encodeKey(name+".key", own)
 	out.Cert = m.sign(name+".crt", t, ca.cert, ca.key, own.Public())
 	m.write(name+".key", out.Key, 0o600)
 	m.write(name+".crt", out.Cert, 0o644)
 }
 
-// serves says whether a leaf can stay. It covers the names that are asked for and no others: the address of a machine that left may be
-// somebody else's tomorrow.
+// serves says whether a leaf can stay. It covers the names that are asked for and no others: the address of a machine
+// that left may be somebody else's tomorrow.
 func (m *maker) serves(have signer, ca *signer, want request) bool {
 	c := have.cert
 	if !samePublic(c.PublicKey, have.key.Public()) || c.CheckSignatureFrom(ca.cert) != nil {
@@ -173,7 +175,8 @@ func (m *maker) serves(have signer, ca *signer, want request) bool {
 	if want.org != "" {
 		orgs = []string{want.org}
 	}
-	if c.Subject.CommonName != want.cn || !slices.Equal(c.Subject.Organization, orgs) || !slices.Equal(c.ExtKeyUsage, want.usages()) {
+	if c.Subject.CommonName != want.cn || !slices.Equal(c.Subject.Organization, orgs) ||
+		!slices.Equal(c.ExtKeyUsage, want.usages()) {
 		return false
 	}
 	for _, d := range want.dns {
@@ -340,8 +343,8 @@ func (m *maker) serviceAccount(out *KeyPair) {
 	*out = KeyPair{Private: data, Public: pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})}
 }
 
-// encryption reads or makes the API server's configuration for secrets at rest (apiserver.config.k8s.io/v1). Without its key the secrets in
-// etcd are lost, so it is never made anew.
+// encryption reads or makes the API server's configuration for secrets at rest (apiserver.config.k8s.io/v1). Without
+// its key the secrets in etcd are lost, so it is never made anew.
 func (m *maker) encryption(out *[]byte) {
 	const name = "encryption-config.yaml"
 	if *out = m.secret(name); *out != nil || m.err != nil {

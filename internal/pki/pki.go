@@ -1,8 +1,9 @@
-// Package pki keeps a cluster's authorities, leaf certificates and keys in a directory of the jump host. Keys leave it only for the node
-// that needs them; the etcd authority's key never does.
+// Package pki keeps a cluster's authorities, leaf certificates and keys in a directory of the jump host. Keys leave it
+// only for the node that needs them; the etcd authority's key never does.
 //
-// The set of certificates is the one that Kubernetes documents (kubernetes.io/docs/setup/best-practices/certificates), on ECDSA P-256, with
-// one difference: kubelets get their serving certificates from here too, so that the API server can verify them.
+// The set of certificates is the one that Kubernetes documents (kubernetes.io/docs/setup/best-practices/certificates),
+// on ECDSA P-256, with one difference: kubelets get their serving certificates from here too, so that the API server
+// can verify them.
 package pki
 
 import (
@@ -71,9 +72,10 @@ type Spec struct {
 	IssuedAfter time.Time
 }
 
-// Ensure makes in dir what is missing, keeps what is there, and issues a leaf anew when its names are not just those that spec asks, it is within 30
-// days of its end or not valid yet. changed lists the files written, relative to dir. Nothing that a running cluster could not live without
-// is made anew in silence. The faults, all of class failed and with the file's path in the argument "file":
+// Ensure makes in dir what is missing, keeps what is there, and issues a leaf anew when its names are not just those
+// that spec asks, it is within 30 days of its end or not valid yet. changed lists the files written, relative to dir.
+// Nothing that a running cluster could not live without is made anew in silence. The faults, all of class failed and
+// with the file's path in the argument "file":
 //
 //	pki.mismatch   an authority's key does not belong to its certificate
 //	pki.damaged    a file does not hold what its name says
@@ -146,35 +148,46 @@ type leaf struct {
 // leavesOf lists what spec asks for; those of the cluster are put straight into p.
 func leavesOf(p *PKI, spec Spec) []leaf {
 	list := []leaf{
-		// Only this one is above the cluster's rules (system:masters); the components have the rights that RBAC gives to their names.
-		{name: "admin", ca: clusterCA, out: &p.Admin, want: request{cn: "kubernetes-admin", org: "system:masters", client: true}},
-		{name: "controller-manager", ca: clusterCA, out: &p.ControllerManager, want: request{cn: "system:kube-controller-manager", client: true}},
+		// Only this one is above the cluster's rules (system:masters); the components have the rights that RBAC gives
+		// to their names.
+		{name: "admin", ca: clusterCA, out: &p.Admin,
+			want: request{cn: "kubernetes-admin", org: "system:masters", client: true}},
+		{name: "controller-manager", ca: clusterCA, out: &p.ControllerManager,
+			want: request{cn: "system:kube-controller-manager", client: true}},
 		{name: "scheduler", ca: clusterCA, out: &p.Scheduler, want: request{cn: "system:kube-scheduler", client: true}},
 		{name: "kube-proxy", ca: clusterCA, out: &p.KubeProxy, want: request{cn: "system:kube-proxy", client: true}},
-		{name: "apiserver-kubelet-client", ca: clusterCA, out: &p.APIServerKubeletClient, want: request{cn: "kube-apiserver-kubelet-client", client: true}},
-		{name: "apiserver-etcd-client", ca: etcdCA, out: &p.APIServerEtcdClient, want: request{cn: "kube-apiserver-etcd-client", client: true}},
-		{name: "front-proxy-client", ca: frontProxyCA, out: &p.FrontProxyClient, want: request{cn: "front-proxy-client", client: true}},
-		{name: "etcd/healthcheck-client", ca: etcdCA, out: &p.EtcdHealthcheckClient, want: request{cn: "kube-etcd-healthcheck-client", client: true}},
+		{name: "apiserver-kubelet-client", ca: clusterCA, out: &p.APIServerKubeletClient,
+			want: request{cn: "kube-apiserver-kubelet-client", client: true}},
+		{name: "apiserver-etcd-client", ca: etcdCA, out: &p.APIServerEtcdClient,
+			want: request{cn: "kube-apiserver-etcd-client", client: true}},
+		{name: "front-proxy-client", ca: frontProxyCA, out: &p.FrontProxyClient,
+			want: request{cn: "front-proxy-client", client: true}},
+		{name: "etcd/healthcheck-client", ca: etcdCA, out: &p.EtcdHealthcheckClient,
+			want: request{cn: "kube-etcd-healthcheck-client", client: true}},
 	}
 	if spec.CoreDNS {
-		list = append(list, leaf{name: "coredns", ca: clusterCA, out: &p.CoreDNS, want: request{cn: "system:coredns", client: true}})
+		list = append(list, leaf{name: "coredns", ca: clusterCA, out: &p.CoreDNS,
+			want: request{cn: "system:coredns", client: true}})
 	}
 	for _, n := range spec.Machines {
 		own := func(file string, ca int, want request, field func(*Node) *Pair) {
-			list = append(list, leaf{name: "nodes/" + n.Name + "/" + file, ca: ca, out: new(Pair), want: want, node: n.Name, field: field})
+			list = append(list, leaf{name: "nodes/" + n.Name + "/" + file, ca: ca, out: new(Pair), want: want,
+				node: n.Name, field: field})
 		}
 		if n.ControlPlane {
 			own("apiserver", clusterCA, spec.apiServer(n), func(o *Node) *Pair { return &o.APIServer })
 		}
 		if n.Etcd {
 			// Client too: a member shows this certificate to the others, and etcd's own gateway to the member.
-			member := request{cn: n.Name, server: true, client: true, dns: []string{n.Name, "localhost"}, ips: []netip.Addr{n.IP, loopback()}}
+			member := request{cn: n.Name, server: true, client: true, dns: []string{n.Name, "localhost"},
+				ips: []netip.Addr{n.IP, loopback()}}
 			own("etcd-server", etcdCA, member, func(o *Node) *Pair { return &o.EtcdServer })
 			own("etcd-peer", etcdCA, member, func(o *Node) *Pair { return &o.EtcdPeer })
 		}
 		if n.Kubelet {
 			// Server only: as a client the kubelet has the certificate that it asked the cluster for.
-			own("kubelet", clusterCA, request{cn: "system:node:" + n.Name, org: "system:nodes", server: true, dns: []string{n.Name}, ips: []netip.Addr{n.IP}},
+			own("kubelet", clusterCA, request{cn: "system:node:" + n.Name, org: "system:nodes", server: true,
+				dns: []string{n.Name}, ips: []netip.Addr{n.IP}},
 				func(o *Node) *Pair { return &o.Kubelet })
 		}
 	}
@@ -185,7 +198,8 @@ func loopback() netip.Addr { return netip.AddrFrom4([4]byte{127, 0, 0, 1}) }
 
 func (s Spec) apiServer(n Machine) request {
 	r := request{cn: "kube-apiserver", server: true,
-		dns: append([]string{"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc." + s.Domain, "localhost", n.Name}, s.ExtraDNS...),
+		dns: append([]string{"kubernetes", "kubernetes.default", "kubernetes.default.svc",
+			"kubernetes.default.svc." + s.Domain, "localhost", n.Name}, s.ExtraDNS...),
 		ips: append([]netip.Addr{loopback(), s.ServiceGateway, n.IP}, s.ExtraIPs...)}
 	if ip, err := netip.ParseAddr(s.Endpoint); err == nil {
 		r.ips = append(r.ips, ip)
@@ -195,8 +209,9 @@ func (s Spec) apiServer(n Machine) request {
 	return r
 }
 
-// authority reads an authority, or makes it where nothing was made with it yet. A key alone (the work was cut off between the two files, or
-// the certificate was lost) gets a new certificate: what the key has signed stays valid under it.
+// authority reads an authority, or makes it where nothing was made with it yet. A key alone (the work was cut off
+// between the two files, or the certificate was lost) gets a new certificate: what the key has signed stays valid under
+// it.
 func (m *maker) authority(name, cn string, out *Pair) *signer {
 	key, cert := m.secret(name+".key"), m.read(name+".crt")
 	if m.err != nil {
@@ -218,7 +233,8 @@ func (m *maker) authority(name, cn string, out *Pair) *signer {
 	}
 	if cert == nil && m.err == nil {
 		t := &x509.Certificate{
-			Subject: pkix.Name{CommonName: cn}, IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, NotAfter: m.now.Add(caLife),
+			Subject: pkix.Name{CommonName: cn}, IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
+			NotAfter: m.now.Add(caLife),
 			KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign | x509.KeyUsageDigitalSignature,
 		}
 		cert = m.sign(name+".crt", t, t, s.key, s.key.Public())
@@ -239,7 +255,8 @@ func (m *maker) authority(name, cn string, out *Pair) *signer {
 	case m.now.After(s.cert.NotAfter):
 		m.fail("pki.expired", name+".crt", nil, "until", s.cert.NotAfter.UTC().Format(time.DateOnly))
 	case m.now.Before(s.cert.NotBefore):
-		m.fail("pki.clock", name+".crt", nil, "from", s.cert.NotBefore.UTC().Format(time.RFC3339), "now", m.now.UTC().Format(time.RFC3339))
+		m.fail("pki.clock", name+".crt", nil, "from", s.cert.NotBefore.UTC().Format(time.RFC3339), "now",
+			m.now.UTC().Format(time.RFC3339))
 	}
 	return s
 }

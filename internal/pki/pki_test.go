@@ -101,11 +101,14 @@ func TestEveryCertificateServesItsPurposeAndNoOther(t *testing.T) {
 		{"front proxy", "front", client, "front-proxy-client", "", p.FrontProxyClient, nil},
 		{"health check", "etcd", client, "kube-etcd-healthcheck-client", "", p.EtcdHealthcheckClient, nil},
 		{"API server", "ca", server, "kube-apiserver", "", m1.APIServer, []string{
-			"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.air.gap", "localhost", "m1",
+			"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.air.gap", "localhost",
+			"m1",
 			"api.example.com", "extra.example.com", "127.0.0.1", "10.32.0.1", "192.0.2.1", "192.0.2.9"}},
-		{"etcd of the master", "etcd", both, "m1", "", m1.EtcdServer, []string{"m1", "localhost", "127.0.0.1", "192.0.2.1"}},
+		{"etcd of the master", "etcd", both, "m1", "", m1.EtcdServer,
+			[]string{"m1", "localhost", "127.0.0.1", "192.0.2.1"}},
 		{"etcd peer", "etcd", both, "e1", "", e1.EtcdPeer, []string{"e1", "localhost", "127.0.0.1", "192.0.2.3"}},
-		{"kubelet of the worker", "ca", server, "system:node:w1", "system:nodes", w1.Kubelet, []string{"w1", "2001:db8::2"}},
+		{"kubelet of the worker", "ca", server, "system:node:w1", "system:nodes", w1.Kubelet,
+			[]string{"w1", "2001:db8::2"}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			cert := certOf(t, c.pair.Cert)
@@ -115,8 +118,10 @@ func TestEveryCertificateServesItsPurposeAndNoOther(t *testing.T) {
 			for name, a := range authorities {
 				pool := x509.NewCertPool()
 				pool.AddCert(certOf(t, a.Cert))
-				for use, eku := range map[string]x509.ExtKeyUsage{client: x509.ExtKeyUsageClientAuth, server: x509.ExtKeyUsageServerAuth} {
-					_, err := cert.Verify(x509.VerifyOptions{Roots: pool, CurrentTime: born, KeyUsages: []x509.ExtKeyUsage{eku}})
+				for use, eku := range map[string]x509.ExtKeyUsage{client: x509.ExtKeyUsageClientAuth,
+					server: x509.ExtKeyUsageServerAuth} {
+					_, err := cert.Verify(x509.VerifyOptions{Roots: pool, CurrentTime: born,
+						KeyUsages: []x509.ExtKeyUsage{eku}})
 					if want := name == c.ca && (c.use == use || c.use == both); (err == nil) != want {
 						t.Errorf("as %s under %s: %v, want accepted %v", use, name, err, want)
 					}
@@ -199,18 +204,26 @@ func TestOnlyWhatMustBeIsIssuedAnew(t *testing.T) {
 		later  time.Duration
 		want   []string
 	}{
-		"a name more":                     {func(s *Spec) { s.ExtraDNS = append(s.ExtraDNS, "new.example.com") }, 0, files("nodes/m1/apiserver")},
-		"a name less":                     {func(s *Spec) { s.ExtraDNS = nil }, 0, files("nodes/m1/apiserver")},
-		"an address less":                 {func(s *Spec) { s.ExtraIPs = nil }, 0, files("nodes/m1/apiserver")},
-		"an endpoint that is an address":  {func(s *Spec) { s.Endpoint = "198.51.100.7" }, 0, files("nodes/m1/apiserver")},
-		"another domain":                  {func(s *Spec) { s.Domain = "cluster.local" }, 0, files("nodes/m1/apiserver")},
-		"a node that moved":               {func(s *Spec) { s.Machines[1].IP = netip.MustParseAddr("192.0.2.22") }, 0, files("nodes/w1/kubelet")},
-		"a node more":                     {func(s *Spec) { s.Machines = append(s.Machines, Machine{Name: "w2", IP: loopback(), Kubelet: true}) }, 0, files("nodes/w2/kubelet")},
+		"a name more": {func(s *Spec) { s.ExtraDNS = append(s.ExtraDNS, "new.example.com") }, 0,
+			files("nodes/m1/apiserver")},
+		"a name less":     {func(s *Spec) { s.ExtraDNS = nil }, 0, files("nodes/m1/apiserver")},
+		"an address less": {func(s *Spec) { s.ExtraIPs = nil }, 0, files("nodes/m1/apiserver")},
+		"an endpoint that is an address": {func(s *Spec) { s.Endpoint = "198.51.100.7" }, 0,
+			files("nodes/m1/apiserver")},
+		"another domain": {func(s *Spec) { s.Domain = "cluster.local" }, 0,
+			files("nodes/m1/apiserver")},
+		"a node that moved": {func(s *Spec) { s.Machines[1].IP = netip.MustParseAddr("192.0.2.22") }, 0,
+			files("nodes/w1/kubelet")},
+		"a node more": {func(s *Spec) {
+			s.Machines = append(s.Machines, Machine{Name: "w2", IP: loopback(), Kubelet: true})
+		}, 0, files("nodes/w2/kubelet")},
 		"a node less":                     {func(s *Spec) { s.Machines = s.Machines[:2] }, 0, nil},
 		"a day before the month of grace": {func(*Spec) {}, 334 * 24 * time.Hour, nil},
-		"in the month of grace": {func(*Spec) {}, 336 * 24 * time.Hour, files("admin", "apiserver-etcd-client", "apiserver-kubelet-client", "controller-manager",
-			"etcd/healthcheck-client", "front-proxy-client", "kube-proxy", "nodes/e1/etcd-peer", "nodes/e1/etcd-server", "nodes/m1/apiserver",
-			"nodes/m1/etcd-peer", "nodes/m1/etcd-server", "nodes/m1/kubelet", "nodes/w1/kubelet", "scheduler")},
+		"in the month of grace": {func(*Spec) {}, 336 * 24 * time.Hour,
+			files("admin", "apiserver-etcd-client", "apiserver-kubelet-client", "controller-manager",
+				"etcd/healthcheck-client", "front-proxy-client", "kube-proxy", "nodes/e1/etcd-peer",
+				"nodes/e1/etcd-server", "nodes/m1/apiserver",
+				"nodes/m1/etcd-peer", "nodes/m1/etcd-server", "nodes/m1/kubelet", "nodes/w1/kubelet", "scheduler")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -243,7 +256,8 @@ func TestALeafDoesNotOutliveItsAuthority(t *testing.T) {
 	}
 }
 
-// What a run that was cut off between the two files of a pair leaves is mended, and the cluster's trust stays what it was.
+// What a run that was cut off between the two files of a pair leaves is mended, and the cluster's trust stays what it
+// was.
 func TestWhatWasCutOffIsMended(t *testing.T) {
 	other := t.TempDir()
 	ensure(t, other, cluster(), born)
@@ -261,14 +275,17 @@ func TestWhatWasCutOffIsMended(t *testing.T) {
 			if len(changed) == 0 {
 				t.Fatal("nothing was mended")
 			}
-			if !bytes.Equal(before.CA.Key, after.CA.Key) || !bytes.Equal(before.EncryptionConfig, after.EncryptionConfig) {
+			if !bytes.Equal(before.CA.Key, after.CA.Key) ||
+				!bytes.Equal(before.EncryptionConfig, after.EncryptionConfig) {
 				t.Error("what the cluster rests on has changed")
 			}
 			for _, a := range []Pair{before.CA, after.CA} {
 				pool := x509.NewCertPool()
 				pool.AddCert(certOf(t, a.Cert))
 				for _, leaf := range []Pair{before.Scheduler, after.Admin} {
-					if _, err := certOf(t, leaf.Cert).Verify(x509.VerifyOptions{Roots: pool, CurrentTime: born.Add(2 * time.Minute), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
+					if _, err := certOf(t, leaf.Cert).Verify(x509.VerifyOptions{Roots: pool,
+						CurrentTime: born.Add(2 * time.Minute),
+						KeyUsages:   []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -308,21 +325,43 @@ func TestWhatCannotBeTrustedIsAFaultThatNamesTheFile(t *testing.T) {
 		later      time.Duration
 		code, file string
 	}{
-		"another key of the authority":   {func(t *testing.T, d string) { copyFrom(t, other, d, "ca.key") }, 0, "pki.mismatch", "ca.crt"},
-		"another etcd authority":         {func(t *testing.T, d string) { copyFrom(t, other, d, "etcd/ca.crt") }, 0, "pki.mismatch", "etcd/ca.crt"},
-		"no authority":                   {func(t *testing.T, d string) { remove(t, d, "ca.key"); remove(t, d, "ca.crt") }, 0, "pki.lost", "ca.key"},
-		"no key of the authority":        {func(t *testing.T, d string) { remove(t, d, "front-proxy-ca.key") }, 0, "pki.lost", "front-proxy-ca.key"},
-		"no key of service accounts":     {func(t *testing.T, d string) { remove(t, d, "sa.key") }, 0, "pki.lost", "sa.key"},
-		"no key of the secrets":          {func(t *testing.T, d string) { remove(t, d, "encryption-config.yaml") }, 0, "pki.lost", "encryption-config.yaml"},
-		"an empty authority":             {func(t *testing.T, d string) { overwrite(t, d, "ca.crt", "") }, 0, "pki.damaged", "ca.crt"},
-		"an empty key of the accounts":   {func(t *testing.T, d string) { overwrite(t, d, "sa.key", "") }, 0, "pki.damaged", "sa.key"},
-		"a key in place of an authority": {func(t *testing.T, d string) { copyFrom(t, d, d, "ca.key"); rename(t, d, "ca.key", "ca.crt") }, 0, "pki.lost", "ca.key"},
-		"a leaf as authority":            {func(t *testing.T, d string) { rename(t, d, "admin.crt", "ca.crt"); rename(t, d, "admin.key", "ca.key") }, 0, "pki.damaged", "ca.crt"},
-		"a leaf cut in half":             {func(t *testing.T, d string) { overwrite(t, d, "scheduler.crt", "-----BEGIN CERTIFICATE-----\nMIIB") }, 0, "pki.damaged", "scheduler.crt"},
+		"another key of the authority": {func(t *testing.T, d string) { copyFrom(t, other, d, "ca.key") }, 0,
+			"pki.mismatch", "ca.crt"},
+		"another etcd authority": {func(t *testing.T, d string) { copyFrom(t, other, d, "etcd/ca.crt") }, 0,
+			"pki.mismatch", "etcd/ca.crt"},
+		"no authority": {func(t *testing.T, d string) {
+			remove(t, d, "ca.key")
+			remove(t, d, "ca.crt")
+		}, 0, "pki.lost", "ca.key"},
+		"no key of the authority": {func(t *testing.T, d string) { remove(t, d, "front-proxy-ca.key") }, 0,
+			"pki.lost", "front-proxy-ca.key"},
+		"no key of service accounts": {func(t *testing.T, d string) { remove(t, d, "sa.key") }, 0, "pki.lost",
+			"sa.key"},
+		"no key of the secrets": {func(t *testing.T, d string) { remove(t, d, "encryption-config.yaml") }, 0,
+			"pki.lost", "encryption-config.yaml"},
+		"an empty authority": {func(t *testing.T, d string) { overwrite(t, d, "ca.crt", "") }, 0,
+			"pki.damaged", "ca.crt"},
+		"an empty key of the accounts": {func(t *testing.T, d string) { overwrite(t, d, "sa.key", "") }, 0,
+			"pki.damaged", "sa.key"},
+		"a key in place of an authority": {func(t *testing.T, d string) {
+			copyFrom(t, d, d, "ca.key")
+			rename(t, d, "ca.key", "ca.crt")
+		}, 0, "pki.lost", "ca.key"},
+		"a leaf as authority": {func(t *testing.T, d string) {
+			rename(t, d, "admin.crt", "ca.crt")
+			rename(t, d, "admin.key", "ca.key")
+		}, 0, "pki.damaged", "ca.crt"},
+		"a leaf cut in half": {func(t *testing.T, d string) {
+			overwrite(t, d, "scheduler.crt", "-----BEGIN CERTIFICATE-----\nMIIB")
+		}, 0, "pki.damaged", "scheduler.crt"},
 		"garbage in PEM": {func(t *testing.T, d string) {
-			overwrite(t, d, "nodes/m1/apiserver.key", "-----BEGIN EC PRIVATE KEY-----\nAAAA\n-----END EC PRIVATE KEY-----\n")
+			overwrite(t, d, "nodes/m1/apiserver.key",
+				"-----BEGIN EC PRIVATE KEY-----\nAAAA\n-----END EC PRIVATE KEY-----\n")
 		}, 0, "pki.damaged", "nodes/m1/apiserver.key"},
-		"a directory for a file":    {func(t *testing.T, d string) { remove(t, d, "admin.crt"); mkdir(t, d, "admin.crt") }, 0, "pki.read", "admin.crt"},
+		"a directory for a file": {func(t *testing.T, d string) {
+			remove(t, d, "admin.crt")
+			mkdir(t, d, "admin.crt")
+		}, 0, "pki.read", "admin.crt"},
 		"after the authority's end": {func(*testing.T, string) {}, 11 * 365 * 24 * time.Hour, "pki.expired", "ca.crt"},
 		"a clock of last year":      {func(*testing.T, string) {}, -365 * 24 * time.Hour, "pki.clock", "ca.crt"},
 	} {
@@ -390,7 +429,8 @@ func TestAPlaceThatCannotBeWritten(t *testing.T) {
 				t.Fatal(err)
 			}
 			var f *event.Fault
-			if _, _, err := Ensure(dir, cluster(), born); !errors.As(err, &f) || f.Code != "pki.write" || f.Args["file"] != path {
+			if _, _, err := Ensure(dir, cluster(), born); !errors.As(err, &f) || f.Code != "pki.write" ||
+				f.Args["file"] != path {
 				t.Errorf("%v with %v", err, f)
 			}
 		})
@@ -418,8 +458,10 @@ func TestTwoClustersShareNoSecret(t *testing.T) {
 	a, _ := ensure(t, t.TempDir(), cluster(), born)
 	b, _ := ensure(t, t.TempDir(), cluster(), born)
 	for what, same := range map[string]bool{
-		"authority": bytes.Equal(a.CA.Key, b.CA.Key), "accounts": bytes.Equal(a.ServiceAccount.Private, b.ServiceAccount.Private),
-		"secrets": bytes.Equal(a.EncryptionConfig, b.EncryptionConfig), "authorities of one": bytes.Equal(a.CA.Key, a.EtcdCA.Key),
+		"authority":          bytes.Equal(a.CA.Key, b.CA.Key),
+		"accounts":           bytes.Equal(a.ServiceAccount.Private, b.ServiceAccount.Private),
+		"secrets":            bytes.Equal(a.EncryptionConfig, b.EncryptionConfig),
+		"authorities of one": bytes.Equal(a.CA.Key, a.EtcdCA.Key),
 	} {
 		if same {
 			t.Error(what)
@@ -440,7 +482,8 @@ func TestTheEncryptionConfigurationIsWhatTheAPIServerReads(t *testing.T) {
 	if err := yaml.UnmarshalStrict(p.EncryptionConfig, &c); err != nil {
 		t.Fatal(err)
 	}
-	if c.APIVersion != "apiserver.config.k8s.io/v1" || c.Kind != "EncryptionConfiguration" || len(c.Resources) != 1 || len(c.Resources[0].Providers) != 2 {
+	if c.APIVersion != "apiserver.config.k8s.io/v1" || c.Kind != "EncryptionConfiguration" || len(c.Resources) != 1 ||
+		len(c.Resources[0].Providers) != 2 {
 		t.Fatalf("%+v", c)
 	}
 	box := c.Resources[0].Providers[0]["secretbox"].(map[string]any)["keys"].([]any)[0].(map[string]any)

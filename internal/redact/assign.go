@@ -118,7 +118,8 @@ func (r *assignments) yamlEnd(text string, name, value int) int {
 		if strings.TrimSpace(said) == "" {
 			continue
 		}
-		if len(line)-len(said) <= column || !all && (r.key.MatchString(said) || r.machine(strings.TrimPrefix(said, "- "))) {
+		if len(line)-len(said) <= column || !all && (r.key.MatchString(said) ||
+			r.machine(strings.TrimPrefix(said, "- "))) {
 			break
 		}
 		end = at

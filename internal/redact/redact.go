@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// Redactor takes secrets out of what is given away: the values that the cluster's files hold, wherever they occur, and what looks like a
-// secret. Values go and keys stay, so that what had a form keeps it.
+// Redactor takes secrets out of what is given away: the values that the cluster's files hold, wherever they occur, and
+// what looks like a secret. Values go and keys stay, so that what had a form keeps it.
 type Redactor struct {
 	secrets []string
 	values  *strings.Replacer
@@ -28,14 +28,16 @@ const redacted = "(redacted)"
 // secretWords are what the names of secrets have in them.
 const secretWords = `password|passwd|passphrase|token|secret|private-key-data|client-key-data`
 
-// New learns the secrets of the cluster in dir: what stands behind a secret's key in its deploy.yaml files, its tokens, and every
+// New learns the secrets of the cluster in dir: what stands behind a secret's key in its deploy.yaml files, its tokens,
+// and every
 // line of its private keys.
 func New(dir string) (*Redactor, error) {
 	r := &Redactor{
 		key:  regexp.MustCompile(`(?i)` + secretWords),
 		line: regexp.MustCompile(`(?im)((?:` + secretWords + `)[\w-]*["']?\s*[:=]\s*)(\S.*)$`),
 		looks: []*regexp.Regexp{
-			// A block may stand in one line with its newlines escaped, or over several lines of a log, each with its own beginning.
+			// A block may stand in one line with its newlines escaped, or over several lines of a log, each with its
+			// own beginning.
 			regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----`),
 			regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`),           // bootstrap token
 			regexp.MustCompile(`\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,}`), // service account token
@@ -61,10 +63,13 @@ func New(dir string) (*Redactor, error) {
 		switch {
 		case strings.Contains(d.Name(), "deploy.yaml"):
 			r.secrets = append(r.secrets, r.secretsIn(data)...)
-		case strings.HasSuffix(d.Name(), ".crt"), strings.HasSuffix(d.Name(), ".pub"), strings.Contains(d.Name(), "known_hosts"),
-			strings.HasPrefix(d.Name(), "lock"), d.Name() == "format", d.Name() == "stages.json", d.Name() == "join.draft.json":
+		case strings.HasSuffix(d.Name(), ".crt"), strings.HasSuffix(d.Name(), ".pub"),
+			strings.Contains(d.Name(), "known_hosts"),
+			strings.HasPrefix(d.Name(), "lock"), d.Name() == "format", d.Name() == "stages.json",
+			d.Name() == "join.draft.json":
 		default: // keys, tokens, encryption configuration, kubeconfigs
-			r.secrets = append(r.secrets, regexp.MustCompile(`[A-Za-z0-9+/=_.-]{16,}`).FindAllString(string(data), -1)...)
+			r.secrets = append(r.secrets, regexp.MustCompile(`[A-Za-z0-9+/=_.-]{16,}`).FindAllString(string(data),
+				-1)...)
 		}
 		return nil
 	})
@@ -84,7 +89,8 @@ func replacer(secrets []string) *strings.Replacer {
 			all = append(all, lines...)
 		}
 	}
-	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) }) // the longest first: one may be part of another
+	// the longest first: one may be part of another
+	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
 	var pairs []string
 	for _, s := range all {
 		if s = strings.TrimSpace(s); len(s) >= 4 && s != "root" && !strings.Contains(redacted, s) {
@@ -94,7 +100,8 @@ func replacer(secrets []string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// isSecret says whether what stands behind a key is a secret, not the place where it can be found, and not etcd's, which is the cluster's name.
+// isSecret says whether what stands behind a key is a secret, not the place where it can be found, and not etcd's,
+// which is the cluster's name.
 func (r *Redactor) isSecret(key string) bool {
 	for _, place := range []string{"-from", "-path", "-file", "-dir", "etcd-token"} {
 		if strings.HasSuffix(key, place) {
@@ -119,7 +126,8 @@ func (r *Redactor) clean(s string, values *strings.Replacer) string {
 	return s
 }
 
-// inLines redacts a block that may go over several lines of a log: the lines stay, without what is in them, and so does the form of JSON.
+// inLines redacts a block that may go over several lines of a log: the lines stay, without what is in them, and so does
+// the form of JSON.
 func inLines(block string) string {
 	lines := strings.Split(block, "\n")
 	for i, l := range lines {

@@ -61,7 +61,8 @@ func hostileYAML() []string {
 		"note: |\n  -----BEGIN PRIVATE KEY-----\n  MIIEvcanarycanarycanarycanary\n  -----END PRIVATE KEY-----\nx: 1\n",
 		"a: &a [*a, {password: canary-loop}]\ntoken: *a\n",
 		"extra-args: {api-server: {--token-auth-file: /etc/x, env: [\"PASSWORD=canary-env\"]}}\n",
-		"", "# only a comment\n", "- 1\n- password: canary\n", "password: !!binary Y2FuYXJ5\n", "password: 12345678\nport: 12345678\n",
+		"", "# only a comment\n", "- 1\n- password: canary\n", "password: !!binary Y2FuYXJ5\n",
+		"password: 12345678\nport: 12345678\n",
 	}
 }
 
@@ -85,7 +86,8 @@ func checkYAML(t testing.TB, in string) {
 	}
 	visible := shown(after)
 	for _, s := range r.secretsIn([]byte(in)) {
-		if len(strings.TrimSpace(s)) >= 4 && s != "root" && !strings.Contains(redacted, strings.TrimSpace(s)) && strings.Contains(visible, strings.TrimSpace(s)) {
+		if len(strings.TrimSpace(s)) >= 4 && s != "root" && !strings.Contains(redacted, strings.TrimSpace(s)) &&
+			strings.Contains(visible, strings.TrimSpace(s)) {
 			t.Fatalf("%q is in it\nin:\n%s\nout:\n%s", s, in, out)
 		}
 	}
@@ -94,14 +96,17 @@ func checkYAML(t testing.TB, in string) {
 func TestARedactedYAMLHasItsKeysAndNoSecret(t *testing.T) {
 	for _, in := range hostileYAML() {
 		checkYAML(t, in)
-		if out := string(redactorOf(t, in).YAML([]byte(in))); strings.Contains(out, "canary") || strings.Contains(out, "Y2FuYXJ5") || strings.Contains(out, "12345678") || strings.Contains(out, "4711471147") {
+		if out := string(redactorOf(t, in).YAML([]byte(in))); strings.Contains(out, "canary") ||
+			strings.Contains(out, "Y2FuYXJ5") || strings.Contains(out, "12345678") ||
+			strings.Contains(out, "4711471147") {
 			t.Errorf("in:\n%s\nout:\n%s", in, out)
 		}
 	}
 	if out := string(redactorOf(t, "").YAML([]byte("password: [canary\n"))); strings.Contains(out, "canary") {
 		t.Error("what is no YAML is given away:", out)
 	}
-	const kept = "password-from: prompt\nprivate-key-path: /root/.ssh/id\netcd-token: etcd-cluster\nname: etcd-cluster\n"
+	const kept = "password-from: prompt\nprivate-key-path: /root/.ssh/id\netcd-token: etcd-cluster\nname: " +
+		"etcd-cluster\n"
 	if out := string(redactorOf(t, kept).YAML([]byte(kept))); out != kept {
 		t.Error(out)
 	}
@@ -117,11 +122,13 @@ func FuzzRedactYAML(f *testing.F) {
 // A log's keys stay though a secret is called like one, and a secret goes though JSON writes it in another way.
 func TestARedactedLogIsALogStill(t *testing.T) {
 	r := redactorOf(t, "password: type\neggo: {sudo-password: \"a\\\"quoted\\\"<one>\"}\n")
-	in := `{"seq":1,"type":"output","line":"the type is a\"quoted\"<one> \u0061\"quoted\"\u003cone\u003e","n":5}` + "\n" + `{"type":"cut off a\"quoted`
+	in := `{"seq":1,"type":"output","line":"the type is a\"quoted\"<one> \u0061\"quoted\"\u003cone\u003e","n":5}` +
+		"\n" + `{"type":"cut off a\"quoted`
 	out := string(r.JSON([]byte(in)))
 	first, _, _ := strings.Cut(out, "\n")
 	var line struct{ Type, Line string }
-	if err := json.Unmarshal([]byte(first), &line); err != nil || line.Type != "output" || line.Line != "the (redacted) is (redacted) (redacted)" {
+	if err := json.Unmarshal([]byte(first), &line); err != nil || line.Type != "output" ||
+		line.Line != "the (redacted) is (redacted) (redacted)" {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// YAML takes the secrets out of a YAML file: what stands behind a secret's key, whatever its form, and where its value occurs again, in
-// comments too. Keys and structure stay. What is no YAML is not given away.
+// YAML takes the secrets out of a YAML file: what stands behind a secret's key, whatever its form, and where its value
+// occurs again, in comments too. Keys and structure stay. What is no YAML is not given away.
 func (r *Redactor) YAML(data []byte) []byte {
 	for how := range plainest + 1 {
 		if out, err := r.tryYAML(data, how); err == nil {
@@ -89,7 +89,8 @@ type yamlSecrets struct {
 	known *strings.Replacer
 }
 
-// find collects the scalars behind secrets' keys. What a secret's key names by an alias is a secret where it stands, too.
+// find collects the scalars behind secrets' keys. What a secret's key names by an alias is a secret where it stands,
+// too.
 func (y *yamlSecrets) find(n *yaml.Node, secret bool) {
 	switch n.Kind {
 	case yaml.DocumentNode, yaml.SequenceNode:
@@ -206,7 +207,8 @@ func writeYAML(docs []*yaml.Node) (out []byte, err error) {
 
 // sameKeys says whether two trees have the same form and the same keys.
 func sameKeys(a, b *yaml.Node) bool {
-	if a.Kind != b.Kind || len(a.Content) != len(b.Content) || a.Anchor != b.Anchor || a.Kind == yaml.AliasNode && a.Value != b.Value {
+	if a.Kind != b.Kind || len(a.Content) != len(b.Content) || a.Anchor != b.Anchor || a.Kind == yaml.AliasNode &&
+		a.Value != b.Value {
 		return false
 	}
 	for i, c := range a.Content {

@@ -27,7 +27,8 @@ func sha1Only(name string) bool {
 // never offered.
 func algorithms(legacy bool) ssh.Config {
 	a := ssh.SupportedAlgorithms()
-	c := ssh.Config{KeyExchanges: slices.DeleteFunc(a.KeyExchanges, sha1Only), MACs: slices.DeleteFunc(a.MACs, sha1Only), Ciphers: a.Ciphers}
+	c := ssh.Config{KeyExchanges: slices.DeleteFunc(a.KeyExchanges, sha1Only),
+		MACs: slices.DeleteFunc(a.MACs, sha1Only), Ciphers: a.Ciphers}
 	if legacy {
 		c.KeyExchanges = append(c.KeyExchanges,
 			ssh.InsecureKeyExchangeDH14SHA1, ssh.InsecureKeyExchangeDHGEXSHA1, ssh.InsecureKeyExchangeDH1SHA1)
@@ -46,7 +47,8 @@ func hostKeyAlgorithms(known []string, legacy bool) []string {
 		return known
 	}
 	all := []string{
-		ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256,
+		ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSASHA512,
+		ssh.KeyAlgoRSASHA256,
 	}
 	if legacy {
 		all = append(all, ssh.KeyAlgoRSA)
@@ -81,7 +83,8 @@ func modern(s ssh.Signer, legacy bool) (ssh.MultiAlgorithmSigner, error) {
 // negotiationFault says that a node has nothing in common with us. If it would have with SHA-1, it says that.
 func negotiationFault(err error, algo *ssh.AlgorithmNegotiationError, addr string, legacy bool) *event.Fault {
 	if !legacy && slices.ContainsFunc(algo.RequestedAlgorithms, sha1Only) {
-		return refused("ssh.legacy-algorithms", err, "addr", addr, "offered", strings.Join(algo.RequestedAlgorithms, ", "))
+		return refused("ssh.legacy-algorithms", err, "addr", addr, "offered",
+			strings.Join(algo.RequestedAlgorithms, ", "))
 	}
 	return refused("ssh.algorithms", err, "addr", addr)
 }

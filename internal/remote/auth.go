@@ -28,7 +28,8 @@ var (
 )
 
 const (
-	// keysAtOnce is how many keys are offered in one connection: sshd hangs up after six failures, and the password must have its turn.
+	// keysAtOnce is how many keys are offered in one connection: sshd hangs up after six failures, and the password
+	// must have its turn.
 	keysAtOnce = 5
 	// loginsMost bounds how many connections one login takes. An sshd may shut out an address that fails often.
 	loginsMost = 12
@@ -102,8 +103,8 @@ func newLogin(ctx context.Context, t Target, o *Options) (*login, error) {
 			l.named++
 		}
 	}
-	// With no key named, the agent's first keys go before the password, as OpenSSH has it: a password that is only sudo's
-	// or is stale would lock an account that many nodes share.
+	// With no key named, the agent's first keys go before the password, as OpenSSH has it: a password that is only
+	// sudo's or is stale would lock an account that many nodes share.
 	if l.named == 0 {
 		l.named = min(len(l.keys), keysAtOnce)
 	}

@@ -7,12 +7,13 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// bastionDials is how many connections are opened through one bastion at the same time. Its sshd may take hundreds of them, but what it
-// looks up and logs for each is slow on a small machine.
+// bastionDials is how many connections are opened through one bastion at the same time. Its sshd may take hundreds of
+// them, but what it looks up and logs for each is slow on a small machine.
 const bastionDials = 8
 
-// Bastion is a machine that only forwards: one connection, opened when the first node is reached through it, kept, shared by all nodes
-// behind it and opened anew when it was lost. No session is opened on it and nothing is run there, so it needs no sudo and no shell.
+// Bastion is a machine that only forwards: one connection, opened when the first node is reached through it, kept,
+// shared by all nodes behind it and opened anew when it was lost. No session is opened on it and nothing is run there,
+// so it needs no sudo and no shell.
 //
 // Faults on the way to it have its name as their node.
 type Bastion struct {
@@ -20,7 +21,8 @@ type Bastion struct {
 	turns chan struct{}
 }
 
-// NewBastion makes the way to a bastion; nothing is connected yet. Bastions behind each other are each other's Options.Via.
+// NewBastion makes the way to a bastion; nothing is connected yet. Bastions behind each other are each other's
+// Options.Via.
 func NewBastion(t Target, o Options) *Bastion {
 	if t.User == "" {
 		t.User = "root"
@@ -30,10 +32,12 @@ func NewBastion(t Target, o Options) *Bastion {
 	}
 	o.Emit = nil // a bastion is no node of the run: its states are told as the nodes' faults
 	o.fill()
-	return &Bastion{host: &Host{target: t, opt: o, dialing: make(chan struct{}, 1)}, turns: make(chan struct{}, bastionDials)}
+	return &Bastion{host: &Host{target: t, opt: o, dialing: make(chan struct{}, 1)},
+		turns: make(chan struct{}, bastionDials)}
 }
 
-// Ready connects, once for all who ask. A person may be asked for a host key or a passphrase meanwhile, so that no clock runs but ctx.
+// Ready connects, once for all who ask. A person may be asked for a host key or a passphrase meanwhile, so that no
+// clock runs but ctx.
 func (b *Bastion) Ready(ctx context.Context) error {
 	_, err := b.host.connected(ctx)
 	return b.host.fault(err)

@@ -46,7 +46,8 @@ func TestManyNodesShareTheBastions(t *testing.T) {
 		wg.Go(func() {
 			own := o
 			own.LockFile = n.Root + "/lock"
-			h, err := remote.Dial(limit(t), remote.Target{Name: fmt.Sprintf("n%d", i), Addr: n.IP, Port: n.Port, Password: "secret"}, own)
+			h, err := remote.Dial(limit(t), remote.Target{Name: fmt.Sprintf("n%d", i), Addr: n.IP, Port: n.Port,
+				Password: "secret"}, own)
 			if err == nil {
 				_, err = h.Run(limit(t), remote.Command{Script: "echo hello"})
 			}
@@ -116,18 +117,23 @@ func TestBastionFaults(t *testing.T) {
 		to               *remotetest.Server
 		class            event.Class
 	}{
-		{name: "no forwarding", code: "ssh.forward-prohibited", node: "b", server: noForward, to: n, class: event.ClassFailed},
-		{name: "wrong password", code: "ssh.auth", node: "b", server: good, password: "wrong", to: n, class: event.ClassAuth},
-		{name: "unknown host key", code: "ssh.hostkey-unknown", node: "b", server: unknown, policy: remote.Strict, to: n, class: event.ClassAuth},
+		{name: "no forwarding", code: "ssh.forward-prohibited", node: "b", server: noForward, to: n,
+			class: event.ClassFailed},
+		{name: "wrong password", code: "ssh.auth", node: "b", server: good, password: "wrong", to: n,
+			class: event.ClassAuth},
+		{name: "unknown host key", code: "ssh.hostkey-unknown", node: "b", server: unknown, policy: remote.Strict,
+			to: n, class: event.ClassAuth},
 		{name: "down", code: "ssh.connect-refused", node: "b", server: closed, to: n, class: event.ClassFailed},
-		{name: "the node is down", code: "ssh.behind-bastion", node: "n1", server: good, to: closed, class: event.ClassFailed},
+		{name: "the node is down", code: "ssh.behind-bastion", node: "n1", server: good, to: closed,
+			class: event.ClassFailed},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			o := options(t, n)
 			if tc.policy != "" {
 				o.HostKeys = tc.policy
 			}
-			tg := remote.Target{Name: "b", Addr: tc.server.IP, Port: tc.server.Port, User: "hop", Password: "of the hop"}
+			tg := remote.Target{Name: "b", Addr: tc.server.IP, Port: tc.server.Port, User: "hop",
+				Password: "of the hop"}
 			if tc.password != "" {
 				tg.Password = tc.password
 			}
@@ -143,7 +149,8 @@ func TestBastionFaults(t *testing.T) {
 	}
 }
 
-// A person who thinks about the bastion's host key is not hurried by the clocks of the nodes behind it, and is asked once.
+// A person who thinks about the bastion's host key is not hurried by the clocks of the nodes behind it, and is asked
+// once.
 func TestBastionAsksOnce(t *testing.T) {
 	b := hop(t)
 	nodes := []*remotetest.Server{remotetest.New(t), remotetest.New(t), remotetest.New(t)}

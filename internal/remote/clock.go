@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// clock measures how long ago something was, whatever becomes of the time of day meanwhile. It is safe for concurrent use.
+// clock measures how long ago something was, whatever becomes of the time of day meanwhile. It is safe for concurrent
+// use.
 type clock struct {
 	now   func() time.Time
 	start time.Time     // with its monotonic reading

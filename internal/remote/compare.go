@@ -15,7 +15,8 @@ import (
 // KeyMatch is what a known_hosts file says of a host key.
 type KeyMatch int
 
-// The matches: the file has nothing of the host with that type of key, it has this key, or it has another one or calls it revoked.
+// The matches: the file has nothing of the host with that type of key, it has this key, or it has another one or calls
+// it revoked.
 const (
 	KeyUnlisted KeyMatch = iota
 	KeyListed

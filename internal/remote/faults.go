@@ -48,15 +48,17 @@ func connectFault(ctx context.Context, err error, addr string, limit time.Durati
 		return failed("ssh.unknown-host", dns.Temporary(), err, "addr", addr)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return failed("ssh.connect-refused", true, err, "addr", addr)
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &ne) && ne.Timeout():
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &ne) &&
+		ne.Timeout():
 		return failed("ssh.timeout", true, err, "addr", addr, "limit", limit.String())
 	}
 	return failed("ssh.unreachable", true, err, "addr", addr)
 }
 
-// handshakeFault classifies why the handshake failed after the TCP connection was there. tried lists the ways of authentication that were
-// offered, without secrets.
-func handshakeFault(ctx context.Context, err error, addr, user string, tried []string, limit time.Duration) *event.Fault {
+// handshakeFault classifies why the handshake failed after the TCP connection was there. tried lists the ways of
+// authentication that were offered, without secrets.
+func handshakeFault(ctx context.Context, err error, addr, user string, tried []string,
+	limit time.Duration) *event.Fault {
 	var own *event.Fault
 	text := err.Error()
 	switch {
@@ -66,7 +68,8 @@ func handshakeFault(ctx context.Context, err error, addr, user string, tried []s
 		return own
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return failed("ssh.handshake-timeout", true, err, "addr", addr, "limit", limit.String())
-	case strings.Contains(text, "unable to authenticate"), strings.Contains(text, "oo many authentication failures"), errors.Is(err, errSpent), errors.Is(err, errNotYet):
+	case strings.Contains(text, "unable to authenticate"), strings.Contains(text, "oo many authentication failures"),
+		errors.Is(err, errSpent), errors.Is(err, errNotYet):
 		return refused("ssh.auth", err, "addr", addr, "user", user, "tried", strings.Join(tried, ", "))
 	case strings.Contains(text, "overflow reading version string"), strings.Contains(text, "invalid packet length"),
 		strings.Contains(text, "malformed version"), strings.Contains(text, "version string"):

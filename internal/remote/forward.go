@@ -31,7 +31,8 @@ func (h *Host) Dial(ctx context.Context, network, addr string) (net.Conn, error)
 	return nil, h.fault(lostFault(err))
 }
 
-// forwarded gives a channel the deadlines that it does not have, and that TLS, HTTP and gRPC set: what is late is closed.
+// forwarded gives a channel the deadlines that it does not have, and that TLS, HTTP and gRPC set: what is late is
+// closed.
 type forwarded struct {
 	net.Conn
 	mu    sync.Mutex

@@ -19,7 +19,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	_ = flag.Set("test.parallel", "6") // most tests wait for clocks and processes and not for a processor; -parallel still counts more
+	// most tests wait for clocks and processes and not for a processor; -parallel still counts more
+	_ = flag.Set("test.parallel", "6")
 	goleak.VerifyTestMain(m)
 }
 
@@ -75,14 +76,16 @@ func options(t testing.TB, s *remotetest.Server) remote.Options {
 	}
 }
 
-// clocks are for all tests but those of clocks: on a busy machine anything may take its time, and limit and moving tell of a hang.
+// clocks are for all tests but those of clocks: on a busy machine anything may take its time, and limit and moving tell
+// of a hang.
 func clocks() remote.Timeouts {
-	return remote.Timeouts{Connect: time.Minute, Handshake: time.Minute, Start: time.Minute, Keepalive: time.Minute, Lease: 2 * time.Minute,
-		Kill: 10 * time.Second, Reconnect: time.Minute}
+	return remote.Timeouts{Connect: time.Minute, Handshake: time.Minute, Start: time.Minute, Keepalive: time.Minute,
+		Lease: 2 * time.Minute,
+		Kill:  10 * time.Second, Reconnect: time.Minute}
 }
 
-// moving is a context for what moves many bytes over connections that are made with o: it ends when none has moved for a minute, however long
-// the whole takes on a busy machine.
+// moving is a context for what moves many bytes over connections that are made with o: it ends when none has moved for
+// a minute, however long the whole takes on a busy machine.
 func moving(t testing.TB, o *remote.Options) context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	t.Cleanup(func() { cancel(nil) })

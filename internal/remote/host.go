@@ -16,7 +16,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// Host is one node, connected. Its methods may be called side by side: scripts run one after the other, uploads beside them.
+// Host is one node, connected. Its methods may be called side by side: scripts run one after the other, uploads beside
+// them.
 type Host struct {
 	target Target
 	opt    Options
@@ -97,7 +98,8 @@ func (h *Host) state(state string, err error) {
 	h.opt.Emit(e)
 }
 
-// connected returns the connection, opened anew when it was lost: a node may reboot. The first connection is tried once.
+// connected returns the connection, opened anew when it was lost: a node may reboot. The first connection is tried
+// once.
 func (h *Host) connected(ctx context.Context) (*link, error) {
 	select {
 	case h.dialing <- struct{}{}:
@@ -164,7 +166,8 @@ func (h *Host) reach(ctx context.Context, again bool) (*link, error) {
 			return nil, err
 		}
 		if h.gone.Load() || time.Now().Add(pause).After(end) {
-			// It was tried long enough: whoever asks next, from another place or in another try, is not to wait as long again.
+			// It was tried long enough: whoever asks next, from another place or in another try, is not to wait as long
+			// again.
 			h.gone.Store(true)
 			last := *f
 			last.Retry = false
@@ -219,8 +222,9 @@ func (h *Host) discard(p *place) {
 	}
 }
 
-// Run feeds a script to a privileged POSIX shell and returns what it printed. A status that is not zero is not an error. A child that the
-// script leaves behind is neither waited for nor killed. When ctx ends, the script's process group is killed before Run returns.
+// Run feeds a script to a privileged POSIX shell and returns what it printed. A status that is not zero is not an
+// error. A child that the script leaves behind is neither waited for nor killed. When ctx ends, the script's process
+// group is killed before Run returns.
 func (h *Host) Run(ctx context.Context, c Command) (Result, error) {
 	script, err := compose(c)
 	if err != nil {
@@ -252,7 +256,8 @@ func (h *Host) Run(ctx context.Context, c Command) (Result, error) {
 	}
 }
 
-// errUnsent says that a script did not leave whole. The agent runs none that did not arrive whole, so it can be sent again.
+// errUnsent says that a script did not leave whole. The agent runs none that did not arrive whole, so it can be sent
+// again.
 var errUnsent = errors.New("the script was not sent")
 
 // do runs a job in a session and gives the session up when it cannot be used again.
@@ -281,8 +286,8 @@ func (h *Host) do(ctx context.Context, p *place, s *session, mode string, j *job
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// compose makes one text of a command. It is evaluated whole or not at all, and the script in it stands in quotes, so that nothing of it can
-// reach out of its place.
+// compose makes one text of a command. It is evaluated whole or not at all, and the script in it stands in quotes, so
+// that nothing of it can reach out of its place.
 func compose(c Command) ([]byte, error) {
 	names := make([]string, 0, len(c.Env))
 	for n, v := range c.Env {

@@ -14,8 +14,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// unknownKey is returned from the callback under the policy Ask: the handshake is given up while a person thinks, because the node would
-// close the connection before long.
+// unknownKey is returned from the callback under the policy Ask: the handshake is given up while a person thinks,
+// because the node would close the connection before long.
 type unknownKey struct {
 	addr string
 	key  ssh.PublicKey
@@ -34,15 +34,16 @@ type hostKeys struct {
 func newHostKeys(ctx context.Context, t Target, o *Options) *hostKeys {
 	h := &hostKeys{file: o.KnownHosts, known: o.Shared.known(o.KnownHosts), policy: o.HostKeys}
 	h.tell = func() {
-		o.Emit(event.Notice{Host: t.Name, Step: o.Step(ctx), Text: event.M("notice.known-hosts-locked", "file", h.lockFile())})
+		o.Emit(event.Notice{Host: t.Name, Step: o.Step(ctx),
+			Text: event.M("notice.known-hosts-locked", "file", h.lockFile())})
 	}
 	return h
 }
 
 func (h *hostKeys) lockFile() string { return h.file + ".lock" }
 
-// load returns the callback and the algorithms of the keys that are known for addr. Only these are asked for if there are any: a node that is
-// known by its ed25519 key alone may show another one and look like an impostor.
+// load returns the callback and the algorithms of the keys that are known for addr. Only these are asked for if there
+// are any: a node that is known by its ed25519 key alone may show another one and look like an impostor.
 func (h *hostKeys) load(ctx context.Context, addr string) (ssh.HostKeyCallback, []string, error) {
 	algorithms, err := h.known.algorithms(addr)
 	if err != nil {
@@ -86,7 +87,8 @@ func (h *hostKeys) decide(ctx context.Context, err error, addr string, key ssh.P
 }
 
 func (h *hostKeys) unknown(addr string, key ssh.PublicKey) *event.Fault {
-	return refused("ssh.hostkey-unknown", nil, "addr", addr, "type", key.Type(), "fingerprint", ssh.FingerprintSHA256(key), "file", h.file)
+	return refused("ssh.hostkey-unknown", nil, "addr", addr, "type", key.Type(), "fingerprint",
+		ssh.FingerprintSHA256(key), "file", h.file)
 }
 
 // add puts a key into the file.
@@ -113,7 +115,8 @@ func (h *hostKeys) persist(ctx context.Context, added func(context.Context) erro
 		if ctx.Err() != nil {
 			return ctxFault(ctx)
 		}
-		return event.NewFault(event.ClassFailed, "state.write", err) // the file is in order, it is the store that is not
+		// the file is in order, it is the store that is not
+		return event.NewFault(event.ClassFailed, "state.write", err)
 	}
 	h.known.safe.Store(n)
 	return nil

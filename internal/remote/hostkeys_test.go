@@ -41,7 +41,8 @@ func TestKnownHostsThatAnotherProcessHolds(t *testing.T) {
 	}()
 	select {
 	case n := <-said:
-		if n.Host != "n1" || n.Step != "the step" || n.Text.Key != "notice.known-hosts-locked" || n.Text.Args["file"] != o.KnownHosts+".lock" {
+		if n.Host != "n1" || n.Step != "the step" || n.Text.Key != "notice.known-hosts-locked" ||
+			n.Text.Args["file"] != o.KnownHosts+".lock" {
 			t.Errorf("%+v", n)
 		}
 	case <-limit(t).Done():
@@ -55,7 +56,8 @@ func TestKnownHostsThatAnotherProcessHolds(t *testing.T) {
 	dial(t, target(s), o)
 }
 
-// A key that the file marks as revoked is refused under every policy, with the line that says so; it is not asked about.
+// A key that the file marks as revoked is refused under every policy, with the line that says so; it is not asked
+// about.
 func TestARevokedHostKey(t *testing.T) {
 	s := remotetest.New(t)
 	o := options(t, s)
@@ -70,7 +72,8 @@ func TestARevokedHostKey(t *testing.T) {
 	for _, p := range []remote.Policy{remote.Strict, remote.AcceptNew, remote.Ask} {
 		o.HostKeys = p
 		f := wantFault(t, dialFails(t, target(s), o), "ssh.hostkey-revoked")
-		if f.Class != event.ClassAuth || f.Retry || f.Args["fingerprint"] != ssh.FingerprintSHA256(s.HostKey()) || f.Args["line"] != o.KnownHosts+":2" {
+		if f.Class != event.ClassAuth || f.Retry || f.Args["fingerprint"] != ssh.FingerprintSHA256(s.HostKey()) ||
+			f.Args["line"] != o.KnownHosts+":2" {
 			t.Errorf("%s: %+v", p, f)
 		}
 	}

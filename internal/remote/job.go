@@ -135,7 +135,8 @@ func (s *session) begin(mode string, j *job, script []byte) error {
 	return s.write(b.Bytes())
 }
 
-// result of a job that is done. By then the session may have the next one: who kills a job on the side sees its end late.
+// result of a job that is done. By then the session may have the next one: who kills a job on the side sees its end
+// late.
 func (s *session) result(j *job) (Result, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,8 +152,9 @@ func (s *session) result(j *job) (Result, error) {
 	return Result{Stdout: j.stdout.Bytes(), Stderr: j.stderr.bytes(), Status: j.status}, nil
 }
 
-// await waits for the end of a job that was begun. When ctx ends before, the script's process group is killed; usable says whether the
-// session can be used again. The helper is asked from time to time what the script waits for; one that says nothing is lost.
+// await waits for the end of a job that was begun. When ctx ends before, the script's process group is killed; usable
+// says whether the session can be used again. The helper is asked from time to time what the script waits for; one that
+// says nothing is lost.
 func (s *session) await(ctx context.Context, j *job) (r Result, usable bool, err error) {
 	w := s.watch(j)
 	defer w.tick.Stop()

@@ -11,8 +11,8 @@ type closer struct{ io.Writer }
 
 func (closer) Close() error { return nil }
 
-// An upload that is cancelled is killed by two: who waits for it, and who watches its context. The later of them finds the session at work
-// for somebody else.
+// An upload that is cancelled is killed by two: who waits for it, and who watches its context. The later of them finds
+// the session at work for somebody else.
 func TestALateKillLeavesTheNextJobAlone(t *testing.T) {
 	var sent bytes.Buffer
 	s := &session{opt: &Options{Timeouts: Timeouts{Kill: time.Hour}}, in: closer{&sent}, ended: make(chan struct{})}

@@ -28,8 +28,8 @@ const (
 // errHeld says that the lock of the file was not to be had.
 var errHeld = errors.New("another process holds the lock of the file")
 
-// knownFile is a known_hosts file as the connections of one run see it: it is parsed again only when somebody else changed it, and the
-// keys that come together are written together. It is safe for concurrent use.
+// knownFile is a known_hosts file as the connections of one run see it: it is parsed again only when somebody else
+// changed it, and the keys that come together are written together. It is safe for concurrent use.
 type knownFile struct {
 	path  string
 	parse func(files ...string) (*knownhosts.HostKeyDB, error)
@@ -151,8 +151,9 @@ func (k *knownFile) check(host string, remote net.Addr, key ssh.PublicKey) error
 	return k.db.HostKeyCallback()(host, remote, key)
 }
 
-// add returns when the key is in the file. Who comes first writes for all that came meanwhile; tell is called when that takes long because
-// another process has the lock of the file, if it is not nil. A key may be in the file though ctx ended meanwhile.
+// add returns when the key is in the file. Who comes first writes for all that came meanwhile; tell is called when that
+// takes long because another process has the lock of the file, if it is not nil. A key may be in the file though ctx
+// ended meanwhile.
 func (k *knownFile) add(ctx context.Context, addr string, key ssh.PublicKey, tell func()) error {
 	if tell == nil {
 		tell = func() {}
@@ -218,7 +219,8 @@ func (k *knownFile) hold(lock *flock.Flock, batch []*newKey) error {
 	return err
 }
 
-// append adds keys to the file, which is written anew and renamed, under a lock, so that runs beside each other lose nothing.
+// append adds keys to the file, which is written anew and renamed, under a lock, so that runs beside each other lose
+// nothing.
 func (k *knownFile) append(batch []*newKey) error {
 	lock := flock.New(k.path+".lock", flock.SetPermissions(0o600))
 	if err := k.hold(lock, batch); err != nil {

@@ -53,7 +53,8 @@ func counted(t *testing.T, all int) (k *knownFile, parses, writes *int) {
 	return k, parses, writes
 }
 
-// A thousand first contacts parse the file once and write it twice at most: once for who came first, once for all that came meanwhile.
+// A thousand first contacts parse the file once and write it twice at most: once for who came first, once for all that
+// came meanwhile.
 func TestAThousandFirstContactsAreTwoWrites(t *testing.T) {
 	const nodes = 1000
 	k, parses, writes := counted(t, nodes)
@@ -74,7 +75,8 @@ func TestAThousandFirstContactsAreTwoWrites(t *testing.T) {
 			if err := k.check(addr(i), &net.TCPAddr{}, key); err != nil {
 				t.Error("added and not known:", err)
 			}
-			if algorithms, err := k.algorithms(addr(i)); err != nil || len(algorithms) != 1 || algorithms[0] != ssh.KeyAlgoED25519 {
+			if algorithms, err := k.algorithms(addr(i)); err != nil || len(algorithms) != 1 ||
+				algorithms[0] != ssh.KeyAlgoED25519 {
 				t.Error(algorithms, err)
 			}
 		})
@@ -139,8 +141,8 @@ func TestAKnownHostsFileOfTwoRuns(t *testing.T) {
 	}
 }
 
-// A lock that nobody gives back ends the wait, with a word on what was waited for; who is cancelled does not wait that long, and when the
-// lock is free again all is as before.
+// A lock that nobody gives back ends the wait, with a word on what was waited for; who is cancelled does not wait that
+// long, and when the lock is free again all is as before.
 func TestALockThatIsNotGivenBack(t *testing.T) {
 	k := newKnownFile(filepath.Join(t.TempDir(), "known_hosts"))
 	k.soon, k.limit = time.Millisecond, 20*time.Millisecond

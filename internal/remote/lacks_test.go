@@ -39,8 +39,12 @@ func TestNowhere(t *testing.T) {
 		addr, code string
 		dialer     net.Dialer
 	}{
-		{addr: "no-such-node.invalid", code: "ssh.unknown-host", dialer: net.Dialer{Resolver: &net.Resolver{PreferGo: true,
-			Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no name server") }}}},
+		{addr: "no-such-node.invalid", code: "ssh.unknown-host",
+			dialer: net.Dialer{Resolver: &net.Resolver{PreferGo: true,
+				Dial: func(context.Context, string, string) (net.Conn,
+					error) {
+					return nil, errors.New("no name server")
+				}}}},
 		{addr: "224.0.0.1", code: "ssh.unreachable"}, // TCP has no way to a multicast address
 	} {
 		o, tg := options(t, s), target(s)
@@ -55,7 +59,8 @@ func TestNowhere(t *testing.T) {
 // stub puts a program before the node's own, as a shell script.
 func stub(t *testing.T, dir, name, script string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+		//nolint:gosec // a program
 		t.Fatal(err)
 	}
 }
@@ -63,18 +68,21 @@ func stub(t *testing.T, dir, name, script string) {
 // without is a directory whose sh does not find a command.
 func without(t *testing.T, command string) string {
 	dir := t.TempDir()
-	stub(t, dir, "sh", "command() { [ \"$2\" != "+command+" ] && type \"$2\" >/dev/null; }\n[ \"$1\" = -c ] || exec /bin/sh \"$@\"\neg_t=$2\nshift 2\neval \"$eg_t\"")
+	stub(t, dir, "sh", "command() { [ \"$2\" != "+command+
+		" ] && type \"$2\" >/dev/null; }\n[ \"$1\" = -c ] || exec /bin/sh \"$@\"\neg_t=$2\nshift 2\neval \"$eg_t\"")
 	return dir
 }
 
 // What is missing on a node is named: for the session, and for the lock.
 func TestToolsThatTheNodeLacks(t *testing.T) {
 	s := remotetest.New(t, remotetest.WithPath(without(t, "setsid")))
-	if f := wantFault(t, dialFails(t, target(s), options(t, s)), "ssh.node-tools"); f.Args["tools"] != "setsid" || f.Retry {
+	if f := wantFault(t, dialFails(t, target(s), options(t, s)), "ssh.node-tools"); f.Args["tools"] != "setsid" ||
+		f.Retry {
 		t.Errorf("%+v", f)
 	}
 	s = remotetest.New(t, remotetest.WithPath(without(t, "flock")))
-	if f := wantFault(t, dial(t, target(s), options(t, s)).Lock(limit(t), "me"), "ssh.node-tools"); f.Args["tools"] != "flock" || f.Retry {
+	if f := wantFault(t, dial(t, target(s), options(t, s)).Lock(limit(t), "me"),
+		"ssh.node-tools"); f.Args["tools"] != "flock" || f.Retry {
 		t.Errorf("%+v", f)
 	}
 }
@@ -117,7 +125,8 @@ func TestAnotherTransferOfTheSameFile(t *testing.T) {
 			s := remotetest.New(t)
 			path := filepath.Join(s.Root, "f")
 			part := path + ".eggo-part"
-			stub(t, filepath.Join(s.Root, "bin"), "flock", "echo >>"+s.Root+"/calls; n=$(wc -l <"+s.Root+"/calls)\npart="+part+"\n"+c.flock)
+			stub(t, filepath.Join(s.Root, "bin"), "flock",
+				"echo >>"+s.Root+"/calls; n=$(wc -l <"+s.Root+"/calls)\npart="+part+"\n"+c.flock)
 			if c.begun {
 				if err := os.WriteFile(part, data[:1000], 0o600); err != nil {
 					t.Fatal(err)

@@ -26,8 +26,8 @@ type link struct {
 	login  *login
 }
 
-// heard remembers when something was read: on a slow link full of our own data an answer to a keepalive is late, but every byte from the
-// node is a sign of life.
+// heard remembers when something was read: on a slow link full of our own data an answer to a keepalive is late, but
+// every byte from the node is a sign of life.
 type heard struct {
 	net.Conn
 	last clock
@@ -75,7 +75,8 @@ func ask(ctx context.Context, t Target, o *Options, keys *hostKeys, u *unknownKe
 	if o.Ask == nil {
 		return keys.unknown(u.addr, u.key)
 	}
-	yes, err := o.Ask(ctx, HostKeyQuestion{Node: t.Name, Addr: u.addr, Type: u.key.Type(), Fingerprint: ssh.FingerprintSHA256(u.key)})
+	yes, err := o.Ask(ctx, HostKeyQuestion{Node: t.Name, Addr: u.addr, Type: u.key.Type(),
+		Fingerprint: ssh.FingerprintSHA256(u.key)})
 	if ctx.Err() != nil {
 		return ctxFault(ctx)
 	}
@@ -133,7 +134,8 @@ func handshake(ctx context.Context, t Target, o *Options, l *login, keys *hostKe
 	}
 	setUserTimeout(raw, o.Timeouts.User)
 	conn := &heard{Conn: raw, last: newClock(o.Now)}
-	// The library's own time limit covers the TCP connection only: a port that accepts and says nothing would hold it for ever.
+	// The library's own time limit covers the TCP connection only: a port that accepts and says nothing would hold it
+	// for ever.
 	_ = raw.SetDeadline(time.Now().Add(o.Timeouts.Handshake))
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
 	// What the callback says is kept aside, for the library wraps only the words of some errors.
@@ -213,8 +215,8 @@ func (k *link) dead() bool {
 
 var errSilent = errors.New("the node does not answer keepalives")
 
-// keepalive probes a connection on which nothing was read for an interval, and cuts it after too many. The clock is its own: the request
-// itself has none.
+// keepalive probes a connection on which nothing was read for an interval, and cuts it after too many. The clock is its
+// own: the request itself has none.
 func (k *link) keepalive(t Timeouts) {
 	defer k.wg.Done()
 	tick := time.NewTicker(t.Keepalive)

@@ -10,8 +10,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// lockScript is evaluated in the agent itself, whose file descriptor 9 holds the lock: it is free the moment that the session is gone, and
-// no clock is in it. Who got the lock of a file that was removed meanwhile tries again. The other scripts do not inherit the descriptor.
+// lockScript is evaluated in the agent itself, whose file descriptor 9 holds the lock: it is free the moment that the
+// session is gone, and no clock is in it. Who got the lock of a file that was removed meanwhile tries again. The other
+// scripts do not inherit the descriptor.
 const lockScript = `
 eg_lock() {
   command -v flock >/dev/null || return 76
@@ -33,8 +34,8 @@ eg_lock`
 const unlockScript = `
 if [ -n "$eg_held" ]; then rm -f "$eg_held"; eg_held=; exec 9>&-; fi`
 
-// Lock takes the node's lock, or says who holds it: fault lock.node-held, class locked, with the argument holder. A Host that loses its
-// connection takes the lock again before it does anything else.
+// Lock takes the node's lock, or says who holds it: fault lock.node-held, class locked, with the argument holder. A
+// Host that loses its connection takes the lock again before it does anything else.
 func (h *Host) Lock(ctx context.Context, holder string) error {
 	if err := h.enter(ctx, &h.run); err != nil {
 		return h.fault(err)
@@ -80,7 +81,8 @@ func shown(holder string) string {
 	return holder
 }
 
-// relock takes the lock for a new session after the old one was lost. The node may hold it for the old one until the lease ends.
+// relock takes the lock for a new session after the old one was lost. The node may hold it for the old one until the
+// lease ends.
 func (h *Host) relock(ctx context.Context, s *session, holder string) error {
 	end := time.Now().Add(h.opt.Timeouts.Lease + 2*h.opt.Timeouts.Kill + 5*time.Second)
 	for {
@@ -116,8 +118,8 @@ func (h *Host) Unlock(ctx context.Context) error {
 	return h.fault(err)
 }
 
-// keepLock sees to it that the lock, if this Host had it, is held on the connection k, before something is done there beside the session that
-// holds it.
+// keepLock sees to it that the lock, if this Host had it, is held on the connection k, before something is done there
+// beside the session that holds it.
 func (h *Host) keepLock(ctx context.Context, k *link) error {
 	for again := true; ; again = false {
 		h.mu.Lock()

@@ -57,7 +57,8 @@ func TestSHA1IsUsedOnlyWhenAskedFor(t *testing.T) {
 				}
 			}
 			err := dialFails(t, tg, o)
-			if f := wantFault(t, err, "ssh.legacy-algorithms"); !strings.Contains(f.Args["offered"], "sha1") && !strings.Contains(f.Args["offered"], "ssh-rsa") {
+			if f := wantFault(t, err, "ssh.legacy-algorithms"); !strings.Contains(f.Args["offered"], "sha1") &&
+				!strings.Contains(f.Args["offered"], "ssh-rsa") {
 				t.Errorf("it does not say what the node offers: %v", f.Args)
 			}
 			o.LegacyAlgorithms = true

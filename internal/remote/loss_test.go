@@ -24,7 +24,8 @@ func during(t *testing.T, s *remotetest.Server, h *remote.Host, do func()) (int,
 	_ = os.Remove(file)
 	got := make(chan error, 1)
 	go func() {
-		_, err := h.Run(limit(t), remote.Command{Script: `sh -c 'echo $$ >"$F"; exec sleep 1000'`, Env: map[string]string{"F": file}})
+		_, err := h.Run(limit(t), remote.Command{Script: `sh -c 'echo $$ >"$F"; exec sleep 1000'`,
+			Env: map[string]string{"F": file}})
 		got <- err
 	}()
 	pid := pidIn(t, file)
@@ -154,7 +155,9 @@ func TestLease(t *testing.T) {
 			ctx, cancel := context.WithCancel(limit(t))
 			got := make(chan error, 1)
 			go func() {
-				_, err := h.Run(ctx, remote.Command{Script: `trap '' TERM; sh -c 'echo $$ >"$F"; while :; do sleep 0.1; done'`, Env: map[string]string{"F": file}})
+				_, err := h.Run(ctx,
+					remote.Command{Script: `trap '' TERM; sh -c 'echo $$ >"$F"; while :; do sleep 0.1; done'`,
+						Env: map[string]string{"F": file}})
 				got <- err
 			}()
 			pid := pidIn(t, file)

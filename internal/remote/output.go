@@ -83,7 +83,8 @@ func (p *purse) pay(step string, bytes int) (limit string, news bool) {
 	return limit, news
 }
 
-// reserve is what the last lines of a command may cost: a quarter of what is left for them, so that a later command has a last word, too.
+// reserve is what the last lines of a command may cost: a quarter of what is left for them, so that a later command has
+// a last word, too.
 func (p *purse) reserve() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -181,8 +182,8 @@ func (p *printed) ended(i int) {
 	}
 }
 
-// end is called when the command is over. What was left out is said, and its last lines follow, as far as the node's purse goes: they say
-// how it ended.
+// end is called when the command is over. What was left out is said, and its last lines follow, as far as the node's
+// purse goes: they say how it ended.
 func (p *printed) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -216,7 +217,8 @@ func (p *printed) end() {
 	}
 	for i, lines := range last {
 		for _, l := range lines {
-			p.emit(event.Output{Host: p.host, Step: p.step, Stream: p.streams[i].name, Line: event.Clip(l, event.MaxLine)})
+			p.emit(event.Output{Host: p.host, Step: p.step, Stream: p.streams[i].name,
+				Line: event.Clip(l, event.MaxLine)})
 		}
 	}
 }

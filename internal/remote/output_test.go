@@ -66,8 +66,11 @@ func TestAFloodOfOutputIsBounded(t *testing.T) {
 			o.Emit = func(e event.Event) { _ = bus.Emit(e) }
 			ctx := moving(t, &o)
 			h := dial(t, tg, o)
-			r, err := h.Run(ctx, remote.Command{Script: "echo first >&2\nyes | head -c 60000000 >&2\nyes no | head -c 30000000\necho 'disk is full' >&2\nexit 3"})
-			if err != nil || r.Status != 3 || !strings.HasSuffix(string(r.Stderr), "\ndisk is full\n") || !strings.HasSuffix(string(r.Stdout), "no\n") {
+			r, err := h.Run(ctx,
+				remote.Command{Script: "echo first >&2\nyes | head -c 60000000 >&2\nyes no | head -c 30000000\necho " +
+					"'disk is full' >&2\nexit 3"})
+			if err != nil || r.Status != 3 || !strings.HasSuffix(string(r.Stderr), "\ndisk is full\n") ||
+				!strings.HasSuffix(string(r.Stdout), "no\n") {
 				t.Fatalf("status %d, %.40q, %v", r.Status, r.Stderr, err)
 			}
 			if err := log.Close(); err != nil {
@@ -84,9 +87,11 @@ func TestAFloodOfOutputIsBounded(t *testing.T) {
 				t.Errorf("90 MB of output made %d bytes of log", size)
 			}
 			said, err := os.ReadFile(filepath.Join(log.Dir(), journal.NodeLog("n1")))
-			if err != nil || !strings.Contains(string(said), "stderr| first\n") || !strings.Contains(string(said), "stderr| disk is full\n") ||
+			if err != nil || !strings.Contains(string(said), "stderr| first\n") ||
+				!strings.Contains(string(said), "stderr| disk is full\n") ||
 				!strings.Contains(string(said), " lines, ") {
-				t.Errorf("the node's log has neither the beginning nor the end, or does not say that something is missing: %v", err)
+				t.Errorf("the node's log has neither the beginning nor the end, or does not say that something is "+
+					"missing: %v", err)
 			}
 		})
 	}
@@ -137,7 +142,8 @@ func TestLimitsOfOutput(t *testing.T) {
 		t.Errorf("%d bytes of output in all", cost)
 	}
 	// What is in nobody's way still comes.
-	if r, err := first.Run(limit(t), remote.Command{Script: "seq 300000", Quiet: true}); err != nil || len(r.Stdout) != 1988895 {
+	if r, err := first.Run(limit(t), remote.Command{Script: "seq 300000", Quiet: true}); err != nil ||
+		len(r.Stdout) != 1988895 {
 		t.Errorf("%d bytes: %v", len(r.Stdout), err)
 	}
 }
@@ -157,15 +163,17 @@ func TestLastWordsOfACommandThatIsKilled(t *testing.T) {
 		eventually(t, "the command has spoken", func() bool { return exists(flag) })
 		cancel()
 	}()
-	_, err := h.Run(ctx, remote.Command{Script: "head -c 3000000 /dev/zero | tr '\\0' x; echo; seq 1000; echo I am at the end; : >" + flag + "; exec sleep 1000"})
+	_, err := h.Run(ctx,
+		remote.Command{Script: "head -c 3000000 /dev/zero | tr '\\0' x; echo; seq 1000; echo I am at the end; : >" +
+			flag + "; exec sleep 1000"})
 	wantFault(t, err, "ssh.cancelled")
 	if all := strings.Join(l.lines(), "\n"); !strings.Contains(all[max(0, len(all)-100):], "I am at the end") {
 		t.Errorf("the end is %.100q", all[max(0, len(all)-100):])
 	}
 }
 
-// The last lines of commands beyond the limit are paid for, too: many commands, each with an end to show, do not get round the limit of a
-// node. Each line is either there or counted, and the first commands have all of their ends.
+// The last lines of commands beyond the limit are paid for, too: many commands, each with an end to show, do not get
+// round the limit of a node. Each line is either there or counted, and the first commands have all of their ends.
 func TestTheLastLinesOfManyCommandsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := remotetest.New(t)

@@ -57,8 +57,8 @@ type Options struct {
 	HostKeys   Policy // "" means Strict
 	KnownHosts string // the cluster's own file; made 0600 when the first key is added
 	Ask        func(ctx context.Context, q HostKeyQuestion) (bool, error)
-	// Added is called when a key was added to KnownHosts, before the connection is used; nil does nothing. After an error,
-	// which ends the connection, the next connection calls it again.
+	// Added is called when a key was added to KnownHosts, before the connection is used; nil does nothing. After an
+	// error, which ends the connection, the next connection calls it again.
 	Added func(ctx context.Context) error
 
 	// Emit gets Output, Notice, Waiting, Progress and HostState events. It may block. nil: nobody listens.

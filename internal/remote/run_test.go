@@ -21,8 +21,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
 )
 
-// shells are the POSIX shells of this machine under the name sh, each in a directory of its own. That of busybox has its applets too, in
-// place of coreutils.
+// shells are the POSIX shells of this machine under the name sh, each in a directory of its own. That of busybox has
+// its applets too, in place of coreutils.
 func shells(t *testing.T) map[string]string {
 	dirs := map[string]string{}
 	for _, name := range []string{"dash", "bash", "busybox"} {
@@ -64,18 +64,26 @@ func TestRun(t *testing.T) {
 				want remote.Result
 			}{
 				{"status", remote.Command{Script: "exit 7"}, remote.Result{Status: 7}},
-				{"streams apart", remote.Command{Script: "echo out; echo err >&2"}, remote.Result{Stdout: []byte("out\n"), Stderr: []byte("err\n")}},
-				{"no newline at the end", remote.Command{Script: "printf a; printf b >&2"}, remote.Result{Stdout: []byte("a"), Stderr: []byte("b")}},
+				{"streams apart", remote.Command{Script: "echo out; echo err >&2"},
+					remote.Result{Stdout: []byte("out\n"), Stderr: []byte("err\n")}},
+				{"no newline at the end", remote.Command{Script: "printf a; printf b >&2"},
+					remote.Result{Stdout: []byte("a"), Stderr: []byte("b")}},
 				{"nothing", remote.Command{}, remote.Result{}},
 				{"a comment at the end", remote.Command{Script: "echo x # y"}, remote.Result{Stdout: []byte("x\n")}},
-				{"stdin", remote.Command{Script: "cat; echo .", Stdin: []byte("a\x00b\n")}, remote.Result{Stdout: []byte("a\x00b\n.\n")}},
-				{"stdin is never the session's", remote.Command{Script: "cat; read x || echo none"}, remote.Result{Stdout: []byte("none\n")}},
-				{"stdin that nobody reads", remote.Command{Script: "exit 3", Stdin: make([]byte, 300_000)}, remote.Result{Status: 3}},
-				{"a script as long as a file", remote.Command{Script: strings.Repeat(": 12345678\n", 20_000) + "echo end"}, remote.Result{Stdout: []byte("end\n")}},
-				{"here-documents", remote.Command{Script: "cat <<E\nit's $((1+1))\nE\n"}, remote.Result{Stdout: []byte("it's 2\n")}},
+				{"stdin", remote.Command{Script: "cat; echo .", Stdin: []byte("a\x00b\n")},
+					remote.Result{Stdout: []byte("a\x00b\n.\n")}},
+				{"stdin is never the session's", remote.Command{Script: "cat; read x || echo none"},
+					remote.Result{Stdout: []byte("none\n")}},
+				{"stdin that nobody reads", remote.Command{Script: "exit 3", Stdin: make([]byte, 300_000)},
+					remote.Result{Status: 3}},
+				{"a script as long as a file", remote.Command{Script: strings.Repeat(": 12345678\n", 20_000) +
+					"echo end"}, remote.Result{Stdout: []byte("end\n")}},
+				{"here-documents", remote.Command{Script: "cat <<E\nit's $((1+1))\nE\n"},
+					remote.Result{Stdout: []byte("it's 2\n")}},
 				{"set -e", remote.Command{Script: "set -eu; false; echo no"}, remote.Result{Status: 1}},
 				{"killed by a signal", remote.Command{Script: "sh -c 'kill -9 $$'"}, remote.Result{Status: 137}},
-				{"nothing of the last one stays", remote.Command{Script: `echo "${LEFT-unset} $#"`}, remote.Result{Stdout: []byte("unset 0\n")}},
+				{"nothing of the last one stays", remote.Command{Script: `echo "${LEFT-unset} $#"`},
+					remote.Result{Stdout: []byte("unset 0\n")}},
 			} {
 				t.Run(c.name, func(t *testing.T) {
 					run(t, h, "LEFT=over; export LEFT; cd /tmp; set -- 1 2")
@@ -86,8 +94,10 @@ func TestRun(t *testing.T) {
 					if c.name == "killed by a signal" {
 						got.Stderr = nil // some shells say so
 					}
-					if !bytes.Equal(got.Stdout, c.want.Stdout) || !bytes.Equal(got.Stderr, c.want.Stderr) || got.Status != c.want.Status {
-						t.Errorf("got %.200q %.200q %d, want %.200q %.200q %d", got.Stdout, got.Stderr, got.Status, c.want.Stdout, c.want.Stderr, c.want.Status)
+					if !bytes.Equal(got.Stdout, c.want.Stdout) || !bytes.Equal(got.Stderr, c.want.Stderr) ||
+						got.Status != c.want.Status {
+						t.Errorf("got %.200q %.200q %d, want %.200q %.200q %d", got.Stdout, got.Stderr, got.Status,
+							c.want.Stdout, c.want.Stderr, c.want.Status)
 					}
 				})
 			}
@@ -103,12 +113,15 @@ func TestRun(t *testing.T) {
 
 // hostile are values that break a careless quoting, each in several company.
 func hostile() []string {
-	seeds := []string{"$(touch /tmp/eggo-was-here)", "`id`", "'", "\"", "\\", "\n", "\r\n", "\t", "!", "!!", "$HOME", "${x}", "$'a'", "-n", "-e a", "--", "*", "?", "[a]", "~",
-		"{a,b}", "#", ";", "&", "&&", "|", "<", ">", "(", ")", "=", "a=b", " ", "", "\x01", "\x1b[31m", "\x7f", "\x80\xff", "\u202e", "世界", "%s", "%", "\\n", "\\0",
+	seeds := []string{"$(touch /tmp/eggo-was-here)", "`id`", "'", "\"", "\\", "\n", "\r\n", "\t", "!", "!!", "$HOME",
+		"${x}", "$'a'", "-n", "-e a", "--", "*", "?", "[a]", "~",
+		"{a,b}", "#", ";", "&", "&&", "|", "<", ">", "(", ")", "=", "a=b", " ", "", "\x01", "\x1b[31m", "\x7f",
+		"\x80\xff", "\u202e", "世界", "%s", "%", "\\n", "\\0",
 		"'\\''", "EOF", ".", "q", "l", "\n.\n", "\nq\n", "d 1 5\n", "[sudo] password for x: ", "eg_m", "x\n", "\n\n"}
 	var all []string
 	for i, a := range seeds {
-		all = append(all, a, "a"+a+"b", a+a, a+"\n", "\n"+a, " "+a+" ", "'"+a+"'", "\""+a, a+seeds[(i*7+3)%len(seeds)], "\\"+a, "$"+a)
+		all = append(all, a, "a"+a+"b", a+a, a+"\n", "\n"+a, " "+a+" ", "'"+a+"'", "\""+a, a+seeds[(i*7+3)%len(seeds)],
+			"\\"+a, "$"+a)
 	}
 	return append(all, strings.Repeat("'", 1000), strings.Repeat("é\n", 5000))
 }
@@ -136,7 +149,8 @@ func TestHostileValues(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(strings.Split(want.String(), "\x00"), strings.Split(string(r.Stdout), "\x00")); diff != "" {
+			if diff := cmp.Diff(strings.Split(want.String(), "\x00"),
+				strings.Split(string(r.Stdout), "\x00")); diff != "" {
 				t.Error(diff)
 			}
 			r, err = h.Run(limit(t), remote.Command{Script: "cat", Stdin: want.Bytes(), Quiet: true})
@@ -241,7 +255,8 @@ func TestManyCommandsOneSession(t *testing.T) {
 	start := time.Now()
 	for i := range 120 {
 		want := strconv.Itoa(i)
-		r, err := h.Run(limit(t), remote.Command{Script: "echo $A; cat", Env: map[string]string{"A": want}, Stdin: []byte(want)})
+		r, err := h.Run(limit(t), remote.Command{Script: "echo $A; cat", Env: map[string]string{"A": want},
+			Stdin: []byte(want)})
 		if err != nil || string(r.Stdout) != want+"\n"+want {
 			t.Fatalf("%d: %q %v", i, r.Stdout, err)
 		}

@@ -63,17 +63,17 @@ func token(n int) string {
 	return hex.EncodeToString(b)
 }
 
-// bootScript runs before the agent's text can be sent. It stands in an argv, so it has nothing secret; and it is read by whatever the login
-// shell is, so it has no quotes, backslashes, newlines or exclamation marks. The word that it prints is written in two halves, so that a
-// shell that traces its commands does not seem to have run them.
+// bootScript runs before the agent's text can be sent. It stands in an argv, so it has nothing secret; and it is read
+// by whatever the login shell is, so it has no quotes, backslashes, newlines or exclamation marks. The word that it
+// prints is written in two halves, so that a shell that traces its commands does not seem to have run them.
 func bootScript(hello string) string {
 	h := len(hello) / 2
 	return `echo ` + hello[:h] + `""` + hello[h:] + `; IFS= read -r n; [ "$n" -gt 0 ] 2>/dev/null || exit 9; ` +
 		`p=$(dd bs=$n count=1 iflag=fullblock); eval "$p"`
 }
 
-// loginCommand is what the node's login shell is asked to execute. sudo's prompt is a random word with a % in it, which is doubled in
-// the argv only, for the same reason.
+// loginCommand is what the node's login shell is asked to execute. sudo's prompt is a random word with a % in it, which
+// is doubled in the argv only, for the same reason.
 func loginCommand(user string, b *boot) string {
 	sh := `sh -c '` + bootScript(b.hello) + `'`
 	if user == "root" {
@@ -87,7 +87,8 @@ func open(ctx context.Context, k *link, t Target, o *Options) (*session, error) 
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeouts.Start, errStart)
 	defer cancel()
 	s := &session{link: k, opt: o, word: token(16), ended: make(chan struct{}), heard: newClock(o.Now)}
-	s.boot = &boot{prompt: token(8) + "%" + token(8), hello: token(16), out: tail{n: 4 << 10}, err: tail{n: 4 << 10}, signal: make(chan string, 8)}
+	s.boot = &boot{prompt: token(8) + "%" + token(8), hello: token(16), out: tail{n: 4 << 10}, err: tail{n: 4 << 10},
+		signal: make(chan string, 8)}
 	s.out, s.fed = newDemux(s.word, s.stdout, s.stdoutMark), newDemux(s.word, s.stderr, s.stderrMark)
 	// NewSession and Start have no clock of their own; the connection is cut when they take too long.
 	stop := context.AfterFunc(ctx, func() { k.cut(context.Cause(ctx)) })
@@ -243,13 +244,15 @@ func (s *session) greet(ctx context.Context, t Target) error {
 		case "again":
 			return refused("ssh.sudo-password", nil, "user", t.User)
 		case "hello":
-			hello := fmt.Sprintf("%d\n%s%s\n%d\n", len(agentScript), agentScript, s.word, int(max(s.opt.Timeouts.Lease, time.Second)/time.Second))
+			hello := fmt.Sprintf("%d\n%s%s\n%d\n", len(agentScript), agentScript, s.word,
+				int(max(s.opt.Timeouts.Lease, time.Second)/time.Second))
 			if err := s.write([]byte(hello)); err != nil {
 				return lostFault(err)
 			}
 		case "missing":
 			said := s.said()
-			return failed("ssh.node-tools", false, nil, "tools", event.Clean(strings.TrimSpace(said[strings.LastIndexByte(said, '\n')+1:])))
+			return failed("ssh.node-tools", false, nil, "tools",
+				event.Clean(strings.TrimSpace(said[strings.LastIndexByte(said, '\n')+1:])))
 		case "ready":
 			s.mu.Lock()
 			s.boot = nil
@@ -271,9 +274,11 @@ func (s *session) bootFault(typed bool) error {
 		return lostFault(s.err)
 	case user == "root":
 		return failed("ssh.no-shell", false, err)
-	case isExit && exit.ExitStatus() == 127 && strings.Contains(said, "sudo"): // env's word, in the language of the login
+	case isExit && exit.ExitStatus() == 127 && strings.Contains(said, "sudo"):
+		// env's word, in the language of the login
 		return refused("ssh.sudo-missing", err, "user", user)
-	case strings.Contains(said, "sudoers"), strings.Contains(said, "not allowed to"), strings.Contains(said, "may not run"),
+	case strings.Contains(said, "sudoers"), strings.Contains(said, "not allowed to"),
+		strings.Contains(said, "may not run"),
 		strings.Contains(said, "must have a tty"), strings.Contains(said, "ot found"):
 		return refused("ssh.sudo-not-allowed", err, "user", user)
 	case typed:
@@ -369,7 +374,8 @@ func (s *session) send(p []byte, alive func()) error {
 	return nil
 }
 
-// abandon ends the session when its streams may hang: the channel first, so that others on the connection go on, then the connection.
+// abandon ends the session when its streams may hang: the channel first, so that others on the connection go on, then
+// the connection.
 func (s *session) abandon(why error) {
 	_ = s.ssh.Close()
 	t := time.NewTimer(s.opt.Timeouts.Kill)

@@ -30,12 +30,14 @@ func sshd(t testing.TB, config string) (remote.Target, remote.Options) {
 	}
 	dir := t.TempDir()
 	for _, name := range []string{"host", "user"} {
-		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, name)).CombinedOutput(); err != nil {
+		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f",
+			filepath.Join(dir, name)).CombinedOutput(); err != nil {
 			t.Skipf("%v: %s", err, out)
 		}
 	}
 	// ECDSA beside it, which the client would rather have: known_hosts has only the other one.
-	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ecdsa", "-N", "", "-f", filepath.Join(dir, "ecdsa")).CombinedOutput(); err != nil {
+	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ecdsa", "-N", "", "-f",
+		filepath.Join(dir, "ecdsa")).CombinedOutput(); err != nil {
 		t.Skipf("%v: %s", err, out)
 	}
 	file := filepath.Join(dir, "sshd_config")
@@ -61,8 +63,8 @@ func sshd(t testing.TB, config string) (remote.Target, remote.Options) {
 		remote.Options{KnownHosts: known, LockFile: filepath.Join(dir, "lock"), Timeouts: clocks()}
 }
 
-// serveSSHD runs a program for each connection at a port, as inetd does: the port is the test's own from the beginning, and there is nobody to
-// wait for until it listens.
+// serveSSHD runs a program for each connection at a port, as inetd does: the port is the test's own from the beginning,
+// and there is nobody to wait for until it listens.
 func serveSSHD(t testing.TB, file string, argv ...string) (port int) {
 	t.Helper()
 	log, err := os.Create(file)
@@ -118,7 +120,8 @@ func serveSSHD(t testing.TB, file string, argv ...string) (port int) {
 	return ln.Addr().(*net.TCPAddr).Port
 }
 
-// Of a node that is not known the ed25519 key is taken, as ssh itself does, though the server has others that the library would rather have.
+// Of a node that is not known the ed25519 key is taken, as ssh itself does, though the server has others that the
+// library would rather have.
 func TestTheKeyOfAnUnknownNodeIsTheOneThatOpenSSHShows(t *testing.T) {
 	t.Parallel()
 	for _, p := range []remote.Policy{remote.AcceptNew, remote.Ask} {
@@ -165,7 +168,8 @@ func TestSSHD(t *testing.T) {
 			file := filepath.Join(dir, "pid")
 			got := make(chan error, 1)
 			go func() {
-				_, err := h.Run(limit(t), remote.Command{Script: `sh -c 'echo $$ >"$F"; exec sleep 1000'`, Env: map[string]string{"F": file}})
+				_, err := h.Run(limit(t), remote.Command{Script: `sh -c 'echo $$ >"$F"; exec sleep 1000'`,
+					Env: map[string]string{"F": file}})
 				got <- err
 			}()
 			pid := pidIn(t, file)

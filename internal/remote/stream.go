@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// mark is one line of the agent: what (b began, x ended, y not begun, ready, missing), of which script, with which status.
+// mark is one line of the agent: what (b began, x ended, y not begun, ready, missing), of which script, with which
+// status.
 type mark struct {
 	what   string
 	id     int
@@ -17,8 +18,8 @@ type mark struct {
 // maxMark bounds a mark's line after the random word.
 const maxMark = 128
 
-// demux splits one stream of the session into what scripts wrote and the agent's marks. Its work is linear in what it reads: of a piece, only
-// as much is kept for the next as could be the beginning of a mark.
+// demux splits one stream of the session into what scripts wrote and the agent's marks. Its work is linear in what it
+// reads: of a piece, only as much is kept for the next as could be the beginning of a mark.
 type demux struct {
 	word []byte
 	buf  []byte
@@ -93,8 +94,8 @@ func overlap(p, word []byte) int {
 	return 0
 }
 
-// lines cuts a stream into lines for events. A line longer than lineCap comes in pieces; of a line that was drawn over and over with carriage
-// returns, the last drawing counts.
+// lines cuts a stream into lines for events. A line longer than lineCap comes in pieces; of a line that was drawn over
+// and over with carriage returns, the last drawing counts.
 type lines struct {
 	buf  []byte
 	emit func(string)

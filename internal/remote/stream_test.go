@@ -11,7 +11,8 @@ import (
 // split feeds p in pieces of n bytes and returns what was heard, marks in angle brackets.
 func split(p []byte, n int) string {
 	var b strings.Builder
-	d := newDemux("WORD", func(t []byte) { b.Write(t) }, func(m mark) { fmt.Fprintf(&b, "<%s %d %d>", m.what, m.id, m.status) })
+	d := newDemux("WORD", func(t []byte) { b.Write(t) },
+		func(m mark) { fmt.Fprintf(&b, "<%s %d %d>", m.what, m.id, m.status) })
 	for len(p) > 0 {
 		k := min(n, len(p))
 		d.feed(p[:k])

@@ -58,7 +58,8 @@ func TestLogin(t *testing.T) {
 	say := func(p string) func(context.Context, string) (string, error) {
 		return func(context.Context, string) (string, error) { return p, nil }
 	}
-	for file, bad := range map[string]bool{plain: false, locked: false, "/nonexistent": true, t.TempDir(): true, "trap_test.go": true} {
+	for file, bad := range map[string]bool{plain: false, locked: false, "/nonexistent": true, t.TempDir(): true,
+		"trap_test.go": true} {
 		if err := remote.CheckKey(file); (err != nil) != bad {
 			t.Errorf("the key %s: %v", file, err)
 		}
@@ -72,30 +73,44 @@ func TestLogin(t *testing.T) {
 		cause  string
 	}{
 		{name: "password", target: remote.Target{Password: "secret"}},
-		{name: "keyboard-interactive", server: []remotetest.Option{remotetest.WithKeyboard()}, target: remote.Target{Password: "secret"}},
-		{name: "key", server: []remotetest.Option{remotetest.WithKey(pub)}, target: remote.Target{Keys: []string{plain}}},
+		{name: "keyboard-interactive", server: []remotetest.Option{remotetest.WithKeyboard()},
+			target: remote.Target{Password: "secret"}},
+		{name: "key", server: []remotetest.Option{remotetest.WithKey(pub)},
+			target: remote.Target{Keys: []string{plain}}},
 		{name: "the second key", server: []remotetest.Option{remotetest.WithKey(lockedPub)},
 			target: remote.Target{Keys: []string{plain, locked}, Passphrase: say("open sesame")}},
 		{name: "agent", server: []remotetest.Option{remotetest.WithKey(agentPub)}, target: remote.Target{Agent: true}},
 		{name: "a key that is not let in, then the password", server: []remotetest.Option{remotetest.WithKey(pub)},
 			target: remote.Target{Keys: []string{locked}, Passphrase: say("open sesame"), Password: "secret"}},
 		{name: "wrong password", target: remote.Target{Password: "wrong"}, code: "ssh.auth", class: event.ClassAuth},
-		{name: "wrong key", server: []remotetest.Option{remotetest.WithKey(lockedPub)}, target: remote.Target{Keys: []string{plain}}, code: "ssh.auth", class: event.ClassAuth},
-		{name: "passwords are not taken", server: []remotetest.Option{remotetest.WithKey(pub), remotetest.WithoutPasswords()},
+		{name: "wrong key", server: []remotetest.Option{remotetest.WithKey(lockedPub)},
+			target: remote.Target{Keys: []string{plain}}, code: "ssh.auth", class: event.ClassAuth},
+		{name: "passwords are not taken", server: []remotetest.Option{remotetest.WithKey(pub),
+			remotetest.WithoutPasswords()},
 			target: remote.Target{Password: "secret"}, code: "ssh.no-password-login", class: event.ClassAuth},
-		{name: "passwords are not taken, nor is the key", server: []remotetest.Option{remotetest.WithKey(lockedPub), remotetest.WithoutPasswords()},
-			target: remote.Target{Keys: []string{plain}, Password: "secret"}, code: "ssh.no-password-login", class: event.ClassAuth},
-		{name: "keys are not taken", target: remote.Target{Keys: []string{plain}}, code: "ssh.no-key-login", class: event.ClassAuth},
-		{name: "wrong passphrase", target: remote.Target{Keys: []string{locked}, Passphrase: say("no")}, code: "ssh.key-file", class: event.ClassAuth},
-		{name: "nobody knows the passphrase", target: remote.Target{Keys: []string{locked}}, code: "ssh.key-file", class: event.ClassAuth},
-		{name: "no such key", target: remote.Target{Keys: []string{"/nonexistent"}}, code: "ssh.key-file", class: event.ClassAuth},
+		{name: "passwords are not taken, nor is the key",
+			server: []remotetest.Option{remotetest.WithKey(lockedPub), remotetest.WithoutPasswords()},
+			target: remote.Target{Keys: []string{plain}, Password: "secret"}, code: "ssh.no-password-login",
+			class: event.ClassAuth},
+		{name: "keys are not taken", target: remote.Target{Keys: []string{plain}}, code: "ssh.no-key-login",
+			class: event.ClassAuth},
+		{name: "wrong passphrase", target: remote.Target{Keys: []string{locked}, Passphrase: say("no")},
+			code: "ssh.key-file", class: event.ClassAuth},
+		{name: "nobody knows the passphrase", target: remote.Target{Keys: []string{locked}}, code: "ssh.key-file",
+			class: event.ClassAuth},
+		{name: "no such key", target: remote.Target{Keys: []string{"/nonexistent"}}, code: "ssh.key-file",
+			class: event.ClassAuth},
 		{name: "nothing to log in with", code: "ssh.no-credentials", class: event.ClassAuth},
-		{name: "a port that is silent", server: []remotetest.Option{remotetest.WithNoAnswer()}, target: remote.Target{Password: "secret"},
-			code: "ssh.handshake-timeout", class: event.ClassFailed},
-		{name: "a port that is something else", server: []remotetest.Option{remotetest.WithBanner("HTTP/1.1 400 Bad Request\r\n\r\n" + strings.Repeat("x", 70000))},
+		{name: "a port that is silent", server: []remotetest.Option{remotetest.WithNoAnswer()},
+			target: remote.Target{Password: "secret"},
+			code:   "ssh.handshake-timeout", class: event.ClassFailed},
+		{name: "a port that is something else",
+			server: []remotetest.Option{remotetest.WithBanner("HTTP/1.1 400 Bad Request\r\n\r\n" + strings.Repeat("x",
+				70000))},
 			target: remote.Target{Password: "secret"}, code: "ssh.not-ssh", class: event.ClassFailed},
-		{name: "a port that hangs up", server: []remotetest.Option{remotetest.WithBanner("\n")}, target: remote.Target{Password: "secret"},
-			code: "ssh.handshake", class: event.ClassFailed},
+		{name: "a port that hangs up", server: []remotetest.Option{remotetest.WithBanner("\n")},
+			target: remote.Target{Password: "secret"},
+			code:   "ssh.handshake", class: event.ClassFailed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := remotetest.New(t, c.server...)
@@ -211,7 +226,8 @@ func TestHostKeys(t *testing.T) {
 					t.Fatal(err)
 				}
 				_ = h.Close()
-			} else if f := wantFault(t, err, c.code); f.Class != event.ClassAuth || f.Retry || f.Args["fingerprint"] != finger || f.Args["file"] != o.KnownHosts {
+			} else if f := wantFault(t, err, c.code); f.Class != event.ClassAuth || f.Retry ||
+				f.Args["fingerprint"] != finger || f.Args["file"] != o.KnownHosts {
 				t.Errorf("%+v", f)
 			}
 			if c.policy == remote.Ask && c.ask != nil {
@@ -238,7 +254,8 @@ func TestHostKeys(t *testing.T) {
 				o.HostKeys, o.Ask = p, yes
 				_, err = remote.Dial(limit(t), target(s), o)
 				f := wantFault(t, err, "ssh.hostkey-changed")
-				if f.Retry || f.Class != event.ClassAuth || f.Args["fingerprint"] != ssh.FingerprintSHA256(s.HostKey()) ||
+				if f.Retry || f.Class != event.ClassAuth ||
+					f.Args["fingerprint"] != ssh.FingerprintSHA256(s.HostKey()) ||
 					!strings.Contains(f.Args["known"], finger) || f.Args["line"] != o.KnownHosts+":1" {
 					t.Errorf("%+v", f)
 				}
@@ -294,15 +311,21 @@ func TestSudo(t *testing.T) {
 		code  string
 		typed []string
 	}{
-		{name: "with a password", sudo: remotetest.Sudo{Password: "sudo-pw"}, give: "sudo-pw", typed: []string{"sudo-pw"}},
+		{name: "with a password", sudo: remotetest.Sudo{Password: "sudo-pw"}, give: "sudo-pw",
+			typed: []string{"sudo-pw"}},
 		{name: "the login's password", sudo: remotetest.Sudo{Password: "secret"}, typed: []string{"secret"}},
 		{name: "without one", sudo: remotetest.Sudo{}, give: "sudo-pw"},
-		{name: "with a lecture", sudo: remotetest.Sudo{Password: "sudo-pw", Lecture: "We trust you.\n[sudo] password for op: \n"}, give: "sudo-pw", typed: []string{"sudo-pw"}},
-		{name: "wrong", sudo: remotetest.Sudo{Password: "sudo-pw"}, give: "wrong", code: "ssh.sudo-password", typed: []string{"wrong"}},
-		{name: "wrong, and sudo gives one try", sudo: remotetest.Sudo{Password: "sudo-pw", Tries: 1}, give: "wrong", code: "ssh.sudo-password", typed: []string{"wrong"}},
-		{name: "not allowed", sudo: remotetest.Sudo{Password: "sudo-pw", Refuse: "op is not in the sudoers file."}, give: "sudo-pw",
+		{name: "with a lecture", sudo: remotetest.Sudo{Password: "sudo-pw",
+			Lecture: "We trust you.\n[sudo] password for op: \n"}, give: "sudo-pw", typed: []string{"sudo-pw"}},
+		{name: "wrong", sudo: remotetest.Sudo{Password: "sudo-pw"}, give: "wrong", code: "ssh.sudo-password",
+			typed: []string{"wrong"}},
+		{name: "wrong, and sudo gives one try", sudo: remotetest.Sudo{Password: "sudo-pw", Tries: 1}, give: "wrong",
+			code: "ssh.sudo-password", typed: []string{"wrong"}},
+		{name: "not allowed", sudo: remotetest.Sudo{Password: "sudo-pw", Refuse: "op is not in the sudoers file."},
+			give: "sudo-pw",
 			code: "ssh.sudo-not-allowed", typed: []string{"sudo-pw"}},
-		{name: "wants a terminal", sudo: remotetest.Sudo{Refuse: "sudo: sorry, you must have a tty to run sudo"}, give: "sudo-pw", code: "ssh.sudo-not-allowed"},
+		{name: "wants a terminal", sudo: remotetest.Sudo{Refuse: "sudo: sorry, you must have a tty to run sudo"},
+			give: "sudo-pw", code: "ssh.sudo-not-allowed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := remotetest.New(t, remotetest.WithUser("op", "secret"), remotetest.WithSudo(c.sudo))
@@ -320,7 +343,8 @@ func TestSudo(t *testing.T) {
 				defer func() { _ = h.Close() }()
 				// A command that reads its input and asks like sudo gets nothing.
 				r := run(t, h, `printf '[sudo] password for op: ' >&2; cat; read x; echo "got:$x"; env; set`)
-				if all := string(r.Stdout) + string(r.Stderr); strings.Contains(all, "sudo-pw") || !strings.Contains(all, "got:\n") {
+				if all := string(r.Stdout) + string(r.Stderr); strings.Contains(all, "sudo-pw") ||
+					!strings.Contains(all, "got:\n") {
 					t.Errorf("%s", all)
 				}
 			}
@@ -331,7 +355,8 @@ func TestSudo(t *testing.T) {
 	}
 	t.Run("no password to give", func(t *testing.T) {
 		file, pub, _ := key(t, "")
-		s := remotetest.New(t, remotetest.WithUser("op", ""), remotetest.WithKey(pub), remotetest.WithSudo(remotetest.Sudo{Password: "x"}))
+		s := remotetest.New(t, remotetest.WithUser("op", ""), remotetest.WithKey(pub),
+			remotetest.WithSudo(remotetest.Sudo{Password: "x"}))
 		tg := target(s)
 		tg.User, tg.Password, tg.Keys = "op", "", []string{file}
 		_, err := remote.Dial(limit(t), tg, options(t, s))
@@ -341,7 +366,8 @@ func TestSudo(t *testing.T) {
 		}
 	})
 	t.Run("no sudo there", func(t *testing.T) {
-		s := remotetest.New(t, remotetest.WithUser("op", "secret"), remotetest.WithEnv("PATH="+t.TempDir()), remotetest.WithLoginShell("/bin/sh"))
+		s := remotetest.New(t, remotetest.WithUser("op", "secret"), remotetest.WithEnv("PATH="+t.TempDir()),
+			remotetest.WithLoginShell("/bin/sh"))
 		tg := target(s)
 		tg.User = "op"
 		_, err := remote.Dial(limit(t), tg, options(t, s))
@@ -363,11 +389,13 @@ func TestShellsAsTheyAre(t *testing.T) {
 	}{
 		{"a chatty one", []remotetest.Option{remotetest.WithNoise(strings.Repeat("motd of the day\n", 20_000))}},
 		{"one that ends no line", []remotetest.Option{remotetest.WithNoise("hello")}},
-		{"one that traces", []remotetest.Option{remotetest.WithLoginShell("/bin/bash"), remotetest.WithEnv("BASH_ENV=" + tracing)}},
+		{"one that traces", []remotetest.Option{remotetest.WithLoginShell("/bin/bash"),
+			remotetest.WithEnv("BASH_ENV=" + tracing)}},
 		{"a slow one", []remotetest.Option{remotetest.WithDelay(300 * time.Millisecond)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := remotetest.New(t, append(c.opts, remotetest.WithUser("op", "secret"), remotetest.WithSudo(remotetest.Sudo{Password: "pw"}))...)
+			s := remotetest.New(t, append(c.opts, remotetest.WithUser("op", "secret"),
+				remotetest.WithSudo(remotetest.Sudo{Password: "pw"}))...)
 			tg := target(s)
 			tg.User, tg.SudoPassword = "op", "pw"
 			h := dial(t, tg, options(t, s))
@@ -380,14 +408,16 @@ func TestShellsAsTheyAre(t *testing.T) {
 		})
 	}
 	t.Run("one that runs something else", func(t *testing.T) {
-		s := remotetest.New(t, remotetest.WithLoginShell("/bin/sh", "-c", "echo This account is for backups only. >&2; exit 1"))
+		s := remotetest.New(t, remotetest.WithLoginShell("/bin/sh", "-c",
+			"echo This account is for backups only. >&2; exit 1"))
 		_, err := remote.Dial(limit(t), target(s), options(t, s))
 		if f := wantFault(t, err, "ssh.no-shell"); f.Cause != "This account is for backups only." {
 			t.Errorf("%q", f.Cause)
 		}
 	})
 	t.Run("one that hangs", func(t *testing.T) {
-		s := remotetest.New(t, remotetest.WithLoginShell("/bin/sh", "-c", "echo Choose a terminal type: ; exec cat >/dev/null"))
+		s := remotetest.New(t, remotetest.WithLoginShell("/bin/sh", "-c",
+			"echo Choose a terminal type: ; exec cat >/dev/null"))
 		o := options(t, s)
 		// The limit has to be long enough for the words, which a busy machine takes its time for.
 		for o.Timeouts.Start = 100 * time.Millisecond; ; o.Timeouts.Start *= 2 {
@@ -449,12 +479,14 @@ func TestForward(t *testing.T) {
 
 // Nothing secret stands in an argv on the node while a command runs.
 func TestNothingSecretInArgv(t *testing.T) {
-	s := remotetest.New(t, remotetest.WithUser("op", "secret"), remotetest.WithSudo(remotetest.Sudo{Password: "pw-in-argv"}))
+	s := remotetest.New(t, remotetest.WithUser("op", "secret"),
+		remotetest.WithSudo(remotetest.Sudo{Password: "pw-in-argv"}))
 	tg := target(s)
 	tg.User, tg.SudoPassword = "op", "pw-in-argv"
 	h := dial(t, tg, options(t, s))
-	r, err := h.Run(limit(t), remote.Command{Script: `: script-in-argv; for f in /proc/[0-9]*/cmdline; do tr '\0' ' ' <$f; done 2>/dev/null`,
-		Env: map[string]string{"TOKEN": "token-in-argv"}, Stdin: []byte("stdin-in-argv"), Quiet: true})
+	r, err := h.Run(limit(t),
+		remote.Command{Script: `: script-in-argv; for f in /proc/[0-9]*/cmdline; do tr '\0' ' ' <$f; done 2>/dev/null`,
+			Env: map[string]string{"TOKEN": "token-in-argv"}, Stdin: []byte("stdin-in-argv"), Quiet: true})
 	if err != nil || len(r.Stdout) == 0 {
 		t.Fatal(err)
 	}

@@ -32,8 +32,9 @@ room() { df -Pk "${path%/*}/" | awk 'NR==2 && $2>0 {print $4; f=1} END {if (!f) 
 part=$path.eggo-part
 `
 
-// lookScript says what is there: "same", "mode" (the file is right and its permissions were not), or "part SIZE SHA256 ROOM" with the size
-// in bytes and the room in KiB. The lock waits for an earlier try that the node has not given up yet: it may still write what it got.
+// lookScript says what is there: "same", "mode" (the file is right and its permissions were not), or "part SIZE SHA256
+// ROOM" with the size in bytes and the room in KiB. The lock waits for an earlier try that the node has not given up
+// yet: it may still write what it got.
 const lookScript = hashLib + `
 dir=${path%/*}/
 if [ ! -d "$dir" ]; then echo "dir"; exit 0; fi
@@ -55,7 +56,8 @@ if [ "$n" -gt "$size" ]; then n=0; fi
 if [ "$n" -gt 0 ]; then h=$(head -c "$n" "$part" | hash); fi
 echo "part $n $h $(room)"`
 
-// writeScript takes the rest of the file over its standard input, alone under the lock. The hash is of what is written, in the pass that writes it; the size is of what is in the file then, so a write that failed is noticed.
+// writeScript takes the rest of the file over its standard input, alone under the lock. The hash is of what is written,
+// in the pass that writes it; the size is of what is in the file then, so a write that failed is noticed.
 const writeScript = hashLib + `
 umask 077
 : >>"$part" || exit 81
@@ -83,10 +85,12 @@ type transfer struct {
 	last time.Time
 }
 
-// Upload writes a file on the node: beside its place, hashed in the pass that writes it, renamed when the sum is right. It does nothing when
-// the file is there, and goes on where an earlier try broke. It reports whether the node was changed.
+// Upload writes a file on the node: beside its place, hashed in the pass that writes it, renamed when the sum is right.
+// It does nothing when the file is there, and goes on where an earlier try broke. It reports whether the node was
+// changed.
 func (h *Host) Upload(ctx context.Context, up Upload) (changed bool, err error) {
-	if !strings.HasPrefix(up.Path, "/") || strings.HasSuffix(up.Path, "/") || strings.ContainsRune(up.Path, 0) || len(up.SHA256) != 64 {
+	if !strings.HasPrefix(up.Path, "/") || strings.HasSuffix(up.Path, "/") || strings.ContainsRune(up.Path, 0) ||
+		len(up.SHA256) != 64 {
 		return false, h.fault(failed("ssh.bad-command", false, nil, "what", event.Clean(up.Path)))
 	}
 	if err := h.enter(ctx, &h.up); err != nil {
@@ -103,15 +107,16 @@ func (h *Host) Upload(ctx context.Context, up Upload) (changed bool, err error) 
 		return false, h.fault(err)
 	}
 	t := &transfer{h: h, up: up, step: h.opt.Step(ctx), env: map[string]string{
-		"path": up.Path, "size": strconv.FormatInt(up.Size, 10), "sha": up.SHA256, "mode": strconv.FormatUint(uint64(up.Mode&0o7777), 8),
+		"path": up.Path, "size": strconv.FormatInt(up.Size, 10), "sha": up.SHA256,
+		"mode": strconv.FormatUint(uint64(up.Mode&0o7777), 8),
 		"wait": strconv.Itoa(int((h.opt.Timeouts.Lease+h.opt.Timeouts.Kill)/time.Second) + 5),
 	}}
 	changed, err = t.run(ctx, p)
 	return changed, h.fault(err)
 }
 
-// bulk returns the place of the session that uploads go through: one of their own, or the scripts' (then the caller has its turn) on a node
-// that allows no second.
+// bulk returns the place of the session that uploads go through: one of their own, or the scripts' (then the caller has
+// its turn) on a node that allows no second.
 func (h *Host) bulk(ctx context.Context) (*place, error) {
 	h.mu.Lock()
 	single := h.single
@@ -337,7 +342,8 @@ func mib(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 // broken is for what the scripts do not foresee: a read-only file system, say.
 func (t *transfer) broken(r Result) error {
 	words := strings.Split(strings.TrimSpace(string(r.Stderr)), "\n")
-	return failed("ssh.upload-failed", false, errors.New(words[len(words)-1]), "path", t.up.Path, "status", strconv.Itoa(r.Status))
+	return failed("ssh.upload-failed", false, errors.New(words[len(words)-1]), "path", t.up.Path, "status",
+		strconv.Itoa(r.Status))
 }
 
 // progress tells how far it is, a few times a second.

@@ -206,7 +206,8 @@ func TestUploadDistrustsWhatIsThere(t *testing.T) {
 	t.Parallel()
 	data := content(2 << 20)
 	for name, part := range map[string][]byte{
-		"other bytes": make([]byte, 1<<20), "too long": make([]byte, 3<<20), "whole": data, "whole but wrong": make([]byte, 2<<20),
+		"other bytes": make([]byte, 1<<20), "too long": make([]byte, 3<<20), "whole": data,
+		"whole but wrong": make([]byte, 2<<20),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := remotetest.New(t)
@@ -225,7 +226,8 @@ func TestUploadDistrustsWhatIsThere(t *testing.T) {
 		s := remotetest.New(t)
 		h := dial(t, target(s), options(t, s))
 		path, victim := filepath.Join(s.Root, "f"), filepath.Join(s.Root, "victim")
-		if err := errors.Join(os.WriteFile(victim, []byte("mine"), 0o600), os.Symlink(victim, path+".eggo-part"), os.Symlink(victim, path)); err != nil {
+		if err := errors.Join(os.WriteFile(victim, []byte("mine"), 0o600), os.Symlink(victim, path+".eggo-part"),
+			os.Symlink(victim, path)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := h.Upload(limit(t), upload(path, data)); err != nil {
@@ -309,7 +311,8 @@ func TestDiskFull(t *testing.T) {
 	t.Run("while it is written", func(t *testing.T) {
 		// The df of this node promises what is not there.
 		s := remotetest.New(t)
-		if err := os.WriteFile(filepath.Join(s.Root, "bin", "df"), []byte("#!/bin/sh\necho h; echo x 1 1 99999999 1% /\n"), 0o700); err != nil {
+		if err := os.WriteFile(filepath.Join(s.Root, "bin", "df"),
+			[]byte("#!/bin/sh\necho h; echo x 1 1 99999999 1% /\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		h := dial(t, target(s), options(t, s))

@@ -28,7 +28,8 @@ func parseAwaited(m mark) (a awaited, ok bool) {
 	if len(f) != 5 || f[0] != "w" {
 		return a, false
 	}
-	a = awaited{pid: max(0, m.status), state: event.Clip(f[1], 8), process: event.Clip(f[2], 32), lock: event.Clip(f[4], 32)}
+	a = awaited{pid: max(0, m.status), state: event.Clip(f[1], 8), process: event.Clip(f[2], 32),
+		lock: event.Clip(f[4], 32)}
 	a.lockPID, _ = strconv.Atoi(f[3])
 	for _, s := range []*string{&a.state, &a.process, &a.lock} {
 		if *s == "-" {
@@ -52,7 +53,8 @@ type watch struct {
 
 func (s *session) watch(j *job) *watch {
 	s.heard.reset()
-	return &watch{s: s, j: j, tick: time.NewTicker(s.opt.Timeouts.Probe), begun: newClock(s.opt.Now), said: newClock(s.opt.Now),
+	return &watch{s: s, j: j, tick: time.NewTicker(s.opt.Timeouts.Probe), begun: newClock(s.opt.Now),
+		said:  newClock(s.opt.Now),
 		asked: make(chan struct{}, 1)}
 }
 
@@ -81,7 +83,8 @@ func (w *watch) tell(a awaited) {
 	if w.j.log != nil {
 		quiet = w.j.log.since.since()
 	}
-	if w.j.tell == nil || quiet < w.s.opt.Timeouts.Probe || w.told && a == w.last && w.said.since() < tellAgain*w.s.opt.Timeouts.Probe {
+	if w.j.tell == nil || quiet < w.s.opt.Timeouts.Probe || w.told && a == w.last &&
+		w.said.since() < tellAgain*w.s.opt.Timeouts.Probe {
 		return
 	}
 	w.said.reset()

@@ -42,7 +42,8 @@ func TestAClockThatIsSetCutsNothing(t *testing.T) {
 			case <-step:
 				asked.Add(1)
 				now := stepped(time.Now(), by)
-				if d := now.Sub(start); d < 0 || d > 10*time.Minute || now.Round(0).Sub(start.Round(0)).Abs() < 50*time.Minute {
+				if d := now.Sub(start); d < 0 || d > 10*time.Minute ||
+					now.Round(0).Sub(start.Round(0)).Abs() < 50*time.Minute {
 					panic("this version of Go keeps its times in another way")
 				}
 				return now
@@ -92,7 +93,9 @@ func TestWhatACommandWaitsForIsTold(t *testing.T) {
 			defer func() { _ = syscall.Kill(-holder.Process.Pid, syscall.SIGKILL); _ = holder.Wait() }()
 			ctx, cancel := context.WithCancel(limit(t))
 			defer cancel()
-			eventually(t, "the lock is held", func() bool { return exec.Command("flock", "-n", lock, "true").Run() != nil })
+			eventually(t, "the lock is held", func() bool {
+				return exec.Command("flock", "-n", lock, "true").Run() != nil
+			})
 			got := make(chan error, 1)
 			go func() {
 				_, err := h.Run(ctx, remote.Command{Script: "(sh -c 'flock " + lock + " echo never; true'); true"})
@@ -104,7 +107,8 @@ func TestWhatACommandWaitsForIsTold(t *testing.T) {
 					if w.Process != "flock" || w.Lock == "" {
 						continue // it is on its way there
 					}
-					if w.Host != "n1" || w.Step != "the step" || w.PID <= 1 || w.State != "S" || w.LockPID != holder.Process.Pid || w.Lock != "flock" || w.For <= 0 {
+					if w.Host != "n1" || w.Step != "the step" || w.PID <= 1 || w.State != "S" ||
+						w.LockPID != holder.Process.Pid || w.Lock != "flock" || w.For <= 0 {
 						t.Errorf("%+v, the lock is held by %d", w, holder.Process.Pid)
 					}
 				case <-time.After(30 * time.Second):
@@ -123,7 +127,8 @@ func TestAHelperThatDoesNotAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	s := remotetest.New(t)
 	o := options(t, s)
-	o.Timeouts.Probe, o.Timeouts.Answer, o.Timeouts.Kill, o.Timeouts.Reconnect = 20*time.Millisecond, 2*time.Second, 50*time.Millisecond, time.Second
+	o.Timeouts.Probe, o.Timeouts.Answer, o.Timeouts.Kill, o.Timeouts.Reconnect = 20*time.Millisecond, 2*time.Second,
+		50*time.Millisecond, time.Second
 	h := dial(t, target(s), o)
 	run(t, h, "sleep 3")
 	got := make(chan error, 1)
@@ -148,7 +153,8 @@ func TestAHelperThatDoesNotAnswerIsLost(t *testing.T) {
 
 // An answer may say what it likes.
 func TestAnAnswerOfAHostileHelper(t *testing.T) {
-	for _, what := range []string{"", "w", "w:S:a:1", "w:S:a:1:b:c", "w:\x1b[31mS:\x1b]0;:x:\xff", "w:" + strings.Repeat("S", 9000) + ":a:1:b", "w:::::"} {
+	for _, what := range []string{"", "w", "w:S:a:1", "w:S:a:1:b:c", "w:\x1b[31mS:\x1b]0;:x:\xff",
+		"w:" + strings.Repeat("S", 9000) + ":a:1:b", "w:::::"} {
 		state, process, lock, ok := remote.Awaited(what)
 		for _, v := range []string{state, process, lock} {
 			if event.Clean(v) != v || len(v) > 32 {

@@ -28,7 +28,8 @@ func (c Cause) Hosts() []string {
 
 // measured are the arguments of a fault that differ from node to node although what is wrong is the same.
 func measured() []string {
-	return []string{"node", "addr", "ip", "free", "skew", "is", "have", "pid", "cause", "fingerprint", "names", "hostname", "address"}
+	return []string{"node", "addr", "ip", "free", "skew", "is", "have", "pid", "cause", "fingerprint", "names",
+		"hostname", "address"}
 }
 
 // Causes puts findings of the same cause together: errors first, then what is on most nodes.
@@ -41,7 +42,8 @@ func Causes(findings []event.Finding) []Cause {
 	for _, f := range findings {
 		key := string(f.Severity) + " " + f.Fault.Code
 		for _, k := range slices.Sorted(maps.Keys(f.Fault.Args)) {
-			if v := f.Fault.Args[k]; !slices.Contains(measured(), k) && !hosts[v] { // which other node it is may differ as well
+			if v := f.Fault.Args[k]; !slices.Contains(measured(), k) && !hosts[v] {
+				// which other node it is may differ as well
 				key += "\x00" + k + "=" + v
 			}
 		}

@@ -14,10 +14,12 @@ func TestCauses(t *testing.T) {
 	for i := range 60 {
 		host := fmt.Sprintf("node-%d", i+1)
 		add := func(sev event.Severity, code string, kv ...string) {
-			list = append(list, event.Finding{Host: host, Severity: sev, Fault: *event.NewFault(event.ClassPreflight, code, nil, kv...).On(host)})
+			list = append(list, event.Finding{Host: host, Severity: sev,
+				Fault: *event.NewFault(event.ClassPreflight, code, nil, kv...).On(host)})
 		}
 		add(event.Warning, "preflight.cpus", "is", "1", "least", "2")
-		add(event.Error, "preflight.disk", "path", "/var/lib/containerd", "need", "4096 MiB", "free", fmt.Sprint(1000+i))
+		add(event.Error, "preflight.disk", "path", "/var/lib/containerd", "need", "4096 MiB", "free",
+			fmt.Sprint(1000+i))
 		if i > 0 {
 			add(event.Warning, "preflight.machine-id", "other", fmt.Sprintf("node-%d", i))
 		}
@@ -26,7 +28,8 @@ func TestCauses(t *testing.T) {
 			add(event.Error, "preflight.port", "port", "2379")
 		}
 	}
-	list = append(list, event.Finding{Severity: event.Error, Fault: *event.NewFault(event.ClassBundle, "bundle.no-addon", nil, "addon", "x")})
+	list = append(list, event.Finding{Severity: event.Error,
+		Fault: *event.NewFault(event.ClassBundle, "bundle.no-addon", nil, "addon", "x")})
 	got := report.Causes(list)
 	total := 0
 	for _, c := range got {

@@ -14,12 +14,17 @@ func TestWhatLiesBehindAFailure(t *testing.T) {
 		lines []string
 		want  string
 	}{
-		{"dpkg: error processing archive: cannot copy extracted data for './usr/bin/containerd': No space left on device", nil, "likely.disk-full"},
-		{"exit status 1", []string{"E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 812 (apt)", "all is well"}, "likely.package-lock"},
-		{"", []string{"no route to host", "Job failed", "listen tcp :2379: bind: address already in use"}, "likely.port-taken"},
-		{"x509: certificate has expired or is not yet valid: current time 2020-01-01T00:00:00Z is before", nil, "likely.clock"},
+		{"dpkg: error processing archive: cannot copy extracted data for './usr/bin/containerd': No space left on " +
+			"device", nil, "likely.disk-full"},
+		{"exit status 1", []string{"E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 812 (apt)",
+			"all is well"}, "likely.package-lock"},
+		{"", []string{"no route to host", "Job failed", "listen tcp :2379: bind: address already in use"},
+			"likely.port-taken"},
+		{"x509: certificate has expired or is not yet valid: current time 2020-01-01T00:00:00Z is before", nil,
+			"likely.clock"},
 		{"x509: certificate signed by unknown authority", nil, "likely.certificate"},
-		{"Failed to start etcd.service\ndiscovery failed: error parsing CompactionRetention: time: unknown unit \"d\" in duration \"1d\"", nil, "likely.setting"},
+		{"Failed to start etcd.service\ndiscovery failed: error parsing CompactionRetention: time: unknown unit " +
+			"\"d\" in duration \"1d\"", nil, "likely.setting"},
 		{"", []string{"Error: unknown flag: --max-podz"}, "likely.setting"},
 		{"something nobody has seen", []string{"nor this"}, ""},
 		{"", nil, ""},
@@ -51,7 +56,8 @@ func TestCausesHaveWords(t *testing.T) {
 }
 
 func TestAFullDiskIsSaidWhateverTheProgramSaid(t *testing.T) {
-	found := &event.Fault{Code: "node.command-failed", Cause: "printf: I/O error", Args: map[string]string{event.FullDisks: "/, /var"}}
+	found := &event.Fault{Code: "node.command-failed", Cause: "printf: I/O error",
+		Args: map[string]string{event.FullDisks: "/, /var"}}
 	cause, do, ok := Likely(found, nil)
 	if !ok || cause.Key != "likely.disk-full-at" || cause.Args["path"] != "/, /var" || do.Args["path"] != "/, /var" {
 		t.Errorf("%v %v %v", cause, do, ok)

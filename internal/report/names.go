@@ -23,7 +23,8 @@ func More(p *i18n.Printer, above, below int) string {
 // rangeLeast is how many names in a row are told as a range.
 const rangeLeast = 4
 
-// Ranges gives the names with those that are numbered in a row told together, worker-[2-9], as the wizard and the verbs read them.
+// Ranges gives the names with those that are numbered in a row told together, worker-[2-9], as the wizard and the verbs
+// read them.
 func Ranges(names []string) []string {
 	var out []string
 	for i := 0; i < len(names); {
@@ -42,7 +43,8 @@ func Ranges(names []string) []string {
 	return out
 }
 
-// numbered takes the number at the end of a name apart; false: there is none, or it is not written as numbers are counted.
+// numbered takes the number at the end of a name apart; false: there is none, or it is not written as numbers are
+// counted.
 func numbered(name string) (stem string, n int, ok bool) {
 	stem = strings.TrimRight(name, "0123456789")
 	digits := name[len(stem):]

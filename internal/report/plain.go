@@ -1,5 +1,6 @@
-// Package report has the headless front ends: plain lines for people and CI logs, JSON lines for programs. Both are sinks of the event
-// bus; what they print comes from the records and from runstate alone. They assume no terminal: no colours, no widths, no cursor.
+// Package report has the headless front ends: plain lines for people and CI logs, JSON lines for programs. Both are
+// sinks of the event bus; what they print comes from the records and from runstate alone. They assume no terminal: no
+// colours, no widths, no cursor.
 //
 // A writer that fails (a closed pipe) silences the report and does not stop the run.
 package report
@@ -32,8 +33,8 @@ const (
 type Plain struct {
 	// Debug prints also what the nodes print. Set it before the first record.
 	Debug bool
-	// Calm is for ears: phases, what went wrong, what is said to a person and how far it is, but not each step and change that went well. Set it
-	// with Calmly once records have come.
+	// Calm is for ears: phases, what went wrong, what is said to a person and how far it is, but not each step and
+	// change that went well. Set it with Calmly once records have come.
 	Calm bool
 	// Usual is how long steps took in earlier runs; nil: nobody knows.
 	Usual runstate.History
@@ -54,7 +55,8 @@ type Plain struct {
 
 // NewPlain makes a plain report on w.
 func NewPlain(w io.Writer, p *i18n.Printer) *Plain {
-	pl := &Plain{w: w, p: p, state: runstate.New(), told: map[string]time.Time{}, reason: map[string]string{}, hosts: width(p.T("report.jump-host"))}
+	pl := &Plain{w: w, p: p, state: runstate.New(), told: map[string]time.Time{}, reason: map[string]string{},
+		hosts: width(p.T("report.jump-host"))}
 	for _, o := range outcomes() {
 		pl.words = max(pl.words, width(pl.outcome(o)))
 	}
@@ -88,7 +90,8 @@ func (pl *Plain) Emit(r event.Record) error {
 	return nil
 }
 
-// Tick says what is waited for when nothing has been printed for ten seconds, thirty when it is calm. Call it about once a second; now is the clock of the bus.
+// Tick says what is waited for when nothing has been printed for ten seconds, thirty when it is calm. Call it about
+// once a second; now is the clock of the bus.
 func (pl *Plain) Tick(now time.Time) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
@@ -100,7 +103,8 @@ func (pl *Plain) Tick(now time.Time) {
 		return
 	}
 	if pl.Calm {
-		pl.line(now, "", pl.p.T("report.waiting"), pl.p.T("report.far", "done", itoa(pl.ended()), "total", itoa(pl.state.Total)))
+		pl.line(now, "", pl.p.T("report.waiting"), pl.p.T("report.far", "done", itoa(pl.ended()), "total",
+			itoa(pl.state.Total)))
 	}
 	pl.beat(now)
 	pl.flush(now)
@@ -174,7 +178,8 @@ func (pl *Plain) verb() string {
 }
 
 func outcomes() []event.Outcome {
-	return []event.Outcome{event.Changed, event.OK, event.Skipped, event.Ignored, event.Failed, event.Unknown, event.Blocked, event.Interrupted}
+	return []event.Outcome{event.Changed, event.OK, event.Skipped, event.Ignored, event.Failed, event.Unknown,
+		event.Blocked, event.Interrupted}
 }
 
 // ended are the steps that have come to an end.
@@ -189,7 +194,8 @@ func (pl *Plain) ended() int {
 // spared says whether a calm report leaves the event out.
 func (pl *Plain) spared(e event.Event) bool {
 	switch e := e.(type) {
-	case event.Change, event.Progress, event.Output, event.Waiting, event.StepAsked: // whoever listens to a calm report is asked
+	case event.Change, event.Progress, event.Output, event.Waiting, event.StepAsked:
+		// whoever listens to a calm report is asked
 		return true
 	case event.HostState:
 		return e.State == "connected"
@@ -215,14 +221,16 @@ func (pl *Plain) tell(r event.Record) {
 		for _, h := range e.Hosts {
 			pl.hosts = max(pl.hosts, min(24, width(event.Clean(h.Name))))
 		}
-		pl.out.WriteString(p.T("report.plan", "steps", itoa(len(e.Steps)), "phases", itoa(len(e.Phases)), "hosts", itoa(len(e.Hosts))) + "\n")
+		pl.out.WriteString(p.T("report.plan", "steps", itoa(len(e.Steps)), "phases", itoa(len(e.Phases)), "hosts",
+			itoa(len(e.Hosts))) + "\n")
 	case event.HostState:
 		pl.hostState(r.Time, e)
 	case event.Finding:
 		pl.line(r.Time, e.Host, p.T("report.severity."+string(e.Severity)), "")
 		pl.trimmed(func() { pl.fault(&e.Fault) })
 	case event.PhaseStarted:
-		pl.out.WriteString(padLeft(seconds(r.Time.Sub(pl.state.Started)), 9) + "  == " + p.T("report.phase-started", "phase", p.Msg(pl.state.Phase(e.Phase).Title)) + "\n")
+		pl.out.WriteString(padLeft(seconds(r.Time.Sub(pl.state.Started)), 9) + "  == " + p.T("report.phase-started",
+			"phase", p.Msg(pl.state.Phase(e.Phase).Title)) + "\n")
 	case event.PhaseEnded:
 		pl.phaseEnded(r.Time, e)
 	case event.Change:
@@ -253,15 +261,19 @@ func (pl *Plain) tellStep(r event.Record) {
 	case event.StepRetry:
 		st := pl.state.Step(e.Step)
 		text, _ := p.Fault(&e.Fault)
-		// A step that waits for something tries often, and mostly for the same reason: the reason is told once, until it changes.
+		// A step that waits for something tries often, and mostly for the same reason: the reason is told once, until
+		// it changes.
 		if pl.reason[e.Step] == text {
 			return
 		}
 		pl.reason[e.Step] = text
-		pl.line(r.Time, st.Host, p.T("report.retry"), p.T("report.retry-text", "step", p.Msg(st.Title), "try", itoa(e.Try), "delay", Short(e.Delay), "fault", text))
+		pl.line(r.Time, st.Host, p.T("report.retry"),
+			p.T("report.retry-text", "step", p.Msg(st.Title), "try", itoa(e.Try), "delay", Short(e.Delay), "fault",
+				text))
 	case event.StepAsked:
 		if st := pl.state.Step(e.Step); !pl.state.Alone() {
-			pl.line(r.Time, st.Host, p.T("report.asked"), p.T("report.asked-text", "step", p.Msg(st.Title), "cluster", pl.state.Run.Cluster))
+			pl.line(r.Time, st.Host, p.T("report.asked"),
+				p.T("report.asked-text", "step", p.Msg(st.Title), "cluster", pl.state.Run.Cluster))
 			pl.fault(&e.Fault)
 		}
 	case event.StepDecided:
@@ -269,7 +281,8 @@ func (pl *Plain) tellStep(r event.Record) {
 		case e.Decision != event.TryAgain:
 		case pl.state.Alone():
 			text, _ := p.Fault(st.Fault)
-			pl.line(r.Time, st.Host, p.T("report.retry"), p.T("report.decided-retry", "step", p.Msg(st.Title), "fault", text))
+			pl.line(r.Time, st.Host, p.T("report.retry"),
+				p.T("report.decided-retry", "step", p.Msg(st.Title), "fault", text))
 		default:
 			pl.line(r.Time, st.Host, p.T("report.retry"), p.T("report.decided-again", "step", p.Msg(st.Title)))
 		}
@@ -308,7 +321,8 @@ func (pl *Plain) hostState(at time.Time, e event.HostState) {
 
 func (pl *Plain) phaseEnded(at time.Time, e event.PhaseEnded) {
 	ph := pl.state.Phase(e.Phase)
-	if ph.Start.IsZero() && e.Outcome == event.Blocked && e.Fault == nil { // it never began: the summary counts its steps
+	if ph.Start.IsZero() && e.Outcome == event.Blocked && e.Fault == nil {
+		// it never began: the summary counts its steps
 		return
 	}
 	var spent time.Duration
@@ -316,7 +330,8 @@ func (pl *Plain) phaseEnded(at time.Time, e event.PhaseEnded) {
 		spent = ph.End.Sub(ph.Start)
 	}
 	pl.out.WriteString(padLeft(seconds(at.Sub(pl.state.Started)), 9) + "  == " +
-		pl.p.T("report.phase-ended", "phase", pl.p.Msg(ph.Title), "outcome", pl.outcome(e.Outcome)) + took(spent) + "\n")
+		pl.p.T("report.phase-ended", "phase", pl.p.Msg(ph.Title), "outcome", pl.outcome(e.Outcome)) + took(spent) +
+		"\n")
 	if e.Fault != nil {
 		pl.fault(e.Fault)
 	}
@@ -434,7 +449,8 @@ func (pl *Plain) beat(now time.Time) {
 			break
 		}
 		if st.Asked {
-			pl.line(now, st.Host, p.T("report.asked"), p.T("report.asked-text", "step", p.Msg(st.Title), "cluster", pl.state.Run.Cluster))
+			pl.line(now, st.Host, p.T("report.asked"), p.T("report.asked-text", "step", p.Msg(st.Title), "cluster",
+				pl.state.Run.Cluster))
 			continue
 		}
 		text := p.T("report.still", "time", Short(now.Sub(st.Start)), "step", p.Msg(st.Title))

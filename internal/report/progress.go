@@ -76,8 +76,8 @@ func (m *Meter) Left(done, total int64) time.Duration {
 	return time.Duration(min(float64(total-done)/m.Rate, 1e6) * float64(time.Second))
 }
 
-// Progress shows what is under way: bars on a terminal, which are drawn over and over below what was said; a line every few seconds
-// elsewhere; nothing by itself when the output is JSON. All of it happens within Change.
+// Progress shows what is under way: bars on a terminal, which are drawn over and over below what was said; a line every
+// few seconds elsewhere; nothing by itself when the output is JSON. All of it happens within Change.
 type Progress struct {
 	Arches bool // rows say for which architecture they are
 

@@ -53,14 +53,19 @@ func begin(l *teller, verb string) {
 		_, host, _ := strings.Cut(id, "/")
 		return event.Step{ID: id, Phase: phase, Host: host, Title: event.M(title), Needs: needs}
 	}
-	l.at(0, event.RunStarted{Run: "20261121T100000Z-deploy", Cluster: "k8s-cluster", Verb: verb, Version: "0.1.0"}, event.PlanMade{
-		Phases: []event.Phase{{ID: "infra", Title: event.M("Infrastructure")}, {ID: "etcd", Title: event.M("EtcdCluster")}},
-		Hosts:  []event.Host{{Name: "master-1", Addr: "192.168.0.2", Roles: []string{"master", "etcd"}}, {Name: "节点2", Addr: "192.168.0.3", Roles: []string{"worker"}}},
-		Steps: []event.Step{
-			step("pki", "infra", "Making certificates"), step("up/master-1", "infra", "Uploading images"), step("up/节点2", "infra", "Uploading images"),
-			step("etcd/master-1", "etcd", "Starting etcd", "up/master-1", "pki"), step("join/节点2", "etcd", "Joining", "etcd/master-1"),
-		},
-	})
+	l.at(0, event.RunStarted{Run: "20261121T100000Z-deploy", Cluster: "k8s-cluster", Verb: verb, Version: "0.1.0"},
+		event.PlanMade{
+			Phases: []event.Phase{{ID: "infra", Title: event.M("Infrastructure")},
+				{ID: "etcd", Title: event.M("EtcdCluster")}},
+			Hosts: []event.Host{{Name: "master-1", Addr: "192.168.0.2", Roles: []string{"master", "etcd"}},
+				{Name: "节点2", Addr: "192.168.0.3", Roles: []string{"worker"}}},
+			Steps: []event.Step{
+				step("pki", "infra", "Making certificates"), step("up/master-1", "infra", "Uploading images"),
+				step("up/节点2", "infra", "Uploading images"),
+				step("etcd/master-1", "etcd", "Starting etcd", "up/master-1", "pki"),
+				step("join/节点2", "etcd", "Joining", "etcd/master-1"),
+			},
+		})
 }
 
 // failing is a run in which most things happen that can.
@@ -68,25 +73,36 @@ func failing(l *teller) {
 	begin(l, "deploy")
 	why := event.M("engine.done-before")
 	blocked := event.M("engine.blocked", "step", "etcd/master-1")
-	fault := event.Fault{Code: "engine.timeout", Class: event.ClassFailed, Node: "master-1", Args: map[string]string{"timeout": "5m0s"}, Cause: "context deadline exceeded"}
-	l.at(0.4, event.HostState{Host: "master-1", State: "connected"}, event.HostState{Host: "节点2", State: "connecting"})
-	l.at(0.5, event.Finding{Host: "节点2", Severity: event.Warning, Fault: event.Fault{Code: "event.bad-record", Cause: "x"}})
+	fault := event.Fault{Code: "engine.timeout", Class: event.ClassFailed, Node: "master-1",
+		Args: map[string]string{"timeout": "5m0s"}, Cause: "context deadline exceeded"}
+	l.at(0.4, event.HostState{Host: "master-1", State: "connected"},
+		event.HostState{Host: "节点2", State: "connecting"})
+	l.at(0.5, event.Finding{Host: "节点2", Severity: event.Warning,
+		Fault: event.Fault{Code: "event.bad-record", Cause: "x"}})
 	l.at(0.5, event.PhaseStarted{Phase: "infra"}, event.StepEnded{Step: "pki", Outcome: event.OK, Why: &why})
 	l.at(0.6, event.StepStarted{Step: "up/master-1", Try: 1}, event.StepStarted{Step: "up/节点2", Try: 1})
 	l.at(0.7, event.Change{Host: "master-1", Step: "up/master-1", Desc: event.M("write /opt/images.tar")})
 	for i := range 50 {
-		l.at(0.8+float64(i)/10, event.Progress{Host: "master-1", Step: "up/master-1", What: "images.tar", Done: int64(i) << 20, Total: 50 << 20})
+		l.at(0.8+float64(i)/10, event.Progress{Host: "master-1", Step: "up/master-1", What: "images.tar",
+			Done: int64(i) << 20, Total: 50 << 20})
 	}
 	l.at(6, event.StepRetry{Step: "up/节点2", Try: 1, Delay: 2 * time.Second, Fault: fault})
 	l.at(6.1, event.StepEnded{Step: "up/master-1", Outcome: event.Changed, Took: 5500 * time.Millisecond})
 	l.at(8, event.StepStarted{Step: "up/节点2", Try: 2})
-	l.at(9, event.StepEnded{Step: "up/节点2", Outcome: event.Changed, Took: 8400 * time.Millisecond}, event.PhaseEnded{Phase: "infra", Outcome: event.Changed})
-	l.at(9.1, event.PhaseStarted{Phase: "etcd"}, event.StepStarted{Step: "etcd/master-1", Try: 1}, event.Notice{Step: "etcd/master-1", Text: event.M("a small note")})
-	l.at(10, event.Output{Host: "master-1", Step: "etcd/master-1", Stream: "stderr", Line: "waiting for quorum \x1b[31m|"})
-	l.at(75, event.StepEnded{Step: "etcd/master-1", Outcome: event.Failed, Took: 65900 * time.Millisecond, Fault: &fault},
-		event.StepEnded{Step: "join/节点2", Outcome: event.Blocked, Why: &blocked}, event.PhaseEnded{Phase: "etcd", Outcome: event.Failed},
+	l.at(9, event.StepEnded{Step: "up/节点2", Outcome: event.Changed, Took: 8400 * time.Millisecond},
+		event.PhaseEnded{Phase: "infra", Outcome: event.Changed})
+	l.at(9.1, event.PhaseStarted{Phase: "etcd"}, event.StepStarted{Step: "etcd/master-1", Try: 1},
+		event.Notice{Step: "etcd/master-1", Text: event.M("a small note")})
+	l.at(10, event.Output{Host: "master-1", Step: "etcd/master-1", Stream: "stderr",
+		Line: "waiting for quorum \x1b[31m|"})
+	l.at(75, event.StepEnded{Step: "etcd/master-1", Outcome: event.Failed, Took: 65900 * time.Millisecond,
+		Fault: &fault},
+		event.StepEnded{Step: "join/节点2", Outcome: event.Blocked, Why: &blocked},
+		event.PhaseEnded{Phase: "etcd", Outcome: event.Failed},
 		event.StepUndone{Step: "up/节点2", Outcome: event.Changed, Took: time.Second})
-	l.at(75.2, event.RunEnded{Outcome: event.Failed, Exit: 3, Changed: 2, Fault: &event.Fault{Code: "engine.steps-failed", Args: map[string]string{"count": "2"}}, Next: []event.Msg{event.M("eggo-tui deploy -f deploy.yaml")}})
+	l.at(75.2, event.RunEnded{Outcome: event.Failed, Exit: 3, Changed: 2,
+		Fault: &event.Fault{Code: "engine.steps-failed", Args: map[string]string{"count": "2"}},
+		Next:  []event.Msg{event.M("eggo-tui deploy -f deploy.yaml")}})
 }
 
 // idle is a second deploy: nothing to do.
@@ -165,7 +181,8 @@ func TestNothingWaitsInSilence(t *testing.T) {
 		emit(event.RunStarted{Verb: "deploy"})
 		made := event.PlanMade{Phases: []event.Phase{{ID: "p"}}}
 		for i := range 7 {
-			made.Steps = append(made.Steps, event.Step{ID: fmt.Sprint("s", i), Phase: "p", Host: fmt.Sprint("n", i), Title: event.M(fmt.Sprint("Step", i))})
+			made.Steps = append(made.Steps, event.Step{ID: fmt.Sprint("s", i), Phase: "p", Host: fmt.Sprint("n", i),
+				Title: event.M(fmt.Sprint("Step", i))})
 		}
 		emit(made)
 		time.Sleep(15 * time.Second) // a hook runs
@@ -175,7 +192,8 @@ func TestNothingWaitsInSilence(t *testing.T) {
 		for i := 1; i < 7; i++ {
 			emit(event.StepStarted{Step: fmt.Sprint("s", i), Try: 1})
 		}
-		emit(event.StepRetry{Step: "s1", Try: 1, Delay: time.Minute, Fault: event.Fault{Code: "engine.timeout", Args: map[string]string{"timeout": "9s"}}})
+		emit(event.StepRetry{Step: "s1", Try: 1, Delay: time.Minute,
+			Fault: event.Fault{Code: "engine.timeout", Args: map[string]string{"timeout": "9s"}}})
 		time.Sleep(25 * time.Second)
 		emit(event.RunEnded{Outcome: event.Failed})
 		at := out.times
@@ -192,7 +210,9 @@ func TestNothingWaitsInSilence(t *testing.T) {
 			}
 			last = x
 		}
-		for _, want := range []string{"nothing new for 10s", "still running 15s: Step0; last line: waiting for [2Jgodot", "and 4 more steps", "Step1; next try in 50s, because: the step was not done within 9s"} {
+		for _, want := range []string{"nothing new for 10s",
+			"still running 15s: Step0; last line: waiting for [2Jgodot", "and 4 more steps",
+			"Step1; next try in 50s, because: the step was not done within 9s"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%q is not in\n%s", want, out.String())
 			}
@@ -216,7 +236,8 @@ func TestManyTransfersDoNotFloodTheLog(t *testing.T) {
 	l := tell(NewPlain(&out, i18n.NewPrinter(i18n.English)))
 	for i := range 600 { // a minute of ten reports a second, of a hundred nodes
 		for h := range 100 {
-			l.at(float64(i)/10, event.Progress{Host: fmt.Sprint("n", h), Step: fmt.Sprint("s", h), What: "f", Done: int64(i), Total: 600})
+			l.at(float64(i)/10, event.Progress{Host: fmt.Sprint("n", h), Step: fmt.Sprint("s", h), What: "f",
+				Done: int64(i), Total: 600})
 		}
 	}
 	if n := strings.Count(out.String(), "\n"); n < 60 || n > 180 {
@@ -257,7 +278,8 @@ func TestEverySentenceIsThereInBothLanguages(t *testing.T) {
 	for _, o := range outcomes() {
 		keys["report.outcome."+string(o)] = true
 	}
-	for _, s := range []string{"verb.deploy", "verb.cleanup", "severity.error", "severity.warning", "connection.connected", "connection.lost"} {
+	for _, s := range []string{"verb.deploy", "verb.cleanup", "severity.error", "severity.warning",
+		"connection.connected", "connection.lost"} {
 		keys["report."+s] = true
 	}
 	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
@@ -277,13 +299,17 @@ func TestAStoppedRunDoesNotBlameItsSteps(t *testing.T) {
 	var out bytes.Buffer
 	l := tell(NewPlain(&out, i18n.NewPrinter(i18n.English)))
 	begin(l, "deploy")
-	l.at(1, event.StepStarted{Step: "pki", Try: 1}, event.StepEnded{Step: "pki", Outcome: event.Interrupted, Took: time.Second, Fault: event.NewFault(event.ClassFailed, "internal", context.Canceled)})
-	l.at(2, event.RunEnded{Outcome: event.Interrupted, Exit: 130, Fault: event.NewFault(event.ClassInterrupted, "engine.interrupted", nil, "left", "5")})
+	l.at(1, event.StepStarted{Step: "pki", Try: 1},
+		event.StepEnded{Step: "pki", Outcome: event.Interrupted, Took: time.Second,
+			Fault: event.NewFault(event.ClassFailed, "internal", context.Canceled)})
+	l.at(2, event.RunEnded{Outcome: event.Interrupted, Exit: 130,
+		Fault: event.NewFault(event.ClassInterrupted, "engine.interrupted", nil, "left", "5")})
 	text := out.String()
 	if strings.Contains(text, "context canceled") || strings.Contains(text, "What failed") {
 		t.Error(text)
 	}
-	for _, want := range []string{"stopped    Making certificates", "deploy of cluster k8s-cluster: stopped after 2.0s", "not started 4", "5 steps are left", "it resumes from here"} {
+	for _, want := range []string{"stopped    Making certificates", "deploy of cluster k8s-cluster: stopped after 2.0s",
+		"not started 4", "5 steps are left", "it resumes from here"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -292,14 +318,17 @@ func TestAStoppedRunDoesNotBlameItsSteps(t *testing.T) {
 
 func TestShortTimesAndSizes(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		0: "0.0s", 9949 * time.Millisecond: "9.9s", 9950 * time.Millisecond: "10s", 59499 * time.Millisecond: "59s", 59500 * time.Millisecond: "1m00s",
-		185 * time.Second: "3m05s", time.Hour: "1h00m", 3*time.Hour + 59*time.Minute + 40*time.Second: "4h00m", -time.Second: "0.0s",
+		0: "0.0s", 9949 * time.Millisecond: "9.9s", 9950 * time.Millisecond: "10s", 59499 * time.Millisecond: "59s",
+		59500 * time.Millisecond: "1m00s",
+		185 * time.Second:        "3m05s", time.Hour: "1h00m", 3*time.Hour + 59*time.Minute + 40*time.Second: "4h00m",
+		-time.Second: "0.0s",
 	} {
 		if got := Short(d); got != want {
 			t.Errorf("%v: %s, want %s", d, got, want)
 		}
 	}
-	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1 << 20: "1.0 MiB", 1<<20 - 1: "1.0 MiB", 5 << 40: "5.0 TiB"} {
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1 << 20: "1.0 MiB",
+		1<<20 - 1: "1.0 MiB", 5 << 40: "5.0 TiB"} {
 		if got := Size(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
@@ -327,8 +356,8 @@ func TestTheTableHoldsItsColumnsInChinese(t *testing.T) {
 	}
 }
 
-// A run that waits for a decision says so when it is asked, again while nothing happens, and how it is decided; one that --on-failure decides
-// says what is done.
+// A run that waits for a decision says so when it is asked, again while nothing happens, and how it is decided; one
+// that --on-failure decides says what is done.
 func TestADecisionThatIsWaitedFor(t *testing.T) {
 	for _, c := range []struct {
 		flags []string
@@ -336,10 +365,15 @@ func TestADecisionThatIsWaitedFor(t *testing.T) {
 		want  []string
 		not   string
 	}{
-		{nil, i18n.English, []string{"2.0s  master-1   needs you  Uploading images: failed, and waits for a decision: eggo-tui attach --id k8s-cluster", "[engine.timeout]",
-			"22.0s  master-1   needs you  Uploading images: failed, and waits for a decision", "Uploading images: is tried again, as was decided"}, "still running"},
-		{[]string{"--on-failure", "ask"}, i18n.Chinese, []string{"等您决定", "eggo-tui attach --id k8s-cluster", "按您的决定重试"}, "--on-failure"},
-		{[]string{"--on-failure", "retry=2"}, i18n.English, []string{"failed, is tried again as --on-failure says"}, "needs you"},
+		{nil, i18n.English,
+			[]string{"2.0s  master-1   needs you  Uploading images: failed, and waits for a decision: eggo-tui " +
+				"attach --id k8s-cluster", "[engine.timeout]",
+				"22.0s  master-1   needs you  Uploading images: failed, and waits for a decision",
+				"Uploading images: is tried again, as was decided"}, "still running"},
+		{[]string{"--on-failure", "ask"}, i18n.Chinese,
+			[]string{"等您决定", "eggo-tui attach --id k8s-cluster", "按您的决定重试"}, "--on-failure"},
+		{[]string{"--on-failure", "retry=2"}, i18n.English, []string{"failed, is tried again as --on-failure says"},
+			"needs you"},
 	} {
 		var out bytes.Buffer
 		pl := NewPlain(&out, i18n.NewPrinter(c.lang))
@@ -347,7 +381,9 @@ func TestADecisionThatIsWaitedFor(t *testing.T) {
 		begin(l, "deploy")
 		l.at(0, event.RunStarted{Run: "r", Cluster: "k8s-cluster", Verb: "deploy", Flags: c.flags})
 		l.at(1, event.StepStarted{Step: "up/master-1", Try: 1})
-		l.at(2, event.StepAsked{Step: "up/master-1", Try: 1, Fault: event.Fault{Code: "engine.timeout", Class: event.ClassFailed, Args: map[string]string{"timeout": "5m0s"}}})
+		l.at(2, event.StepAsked{Step: "up/master-1", Try: 1,
+			Fault: event.Fault{Code: "engine.timeout", Class: event.ClassFailed,
+				Args: map[string]string{"timeout": "5m0s"}}})
 		pl.Tick(t0.Add(22 * time.Second))
 		l.at(30, event.StepDecided{Step: "up/master-1", Decision: event.TryAgain})
 		for _, w := range c.want {
@@ -361,16 +397,20 @@ func TestADecisionThatIsWaitedFor(t *testing.T) {
 	}
 }
 
-// A calm report has the phases, what goes wrong and how far it is, not each step that went well; it is calm as long as it is to be.
+// A calm report has the phases, what goes wrong and how far it is, not each step that went well; it is calm as long as
+// it is to be.
 func TestACalmReport(t *testing.T) {
 	var out bytes.Buffer
 	pl := NewPlain(&out, i18n.NewPrinter(i18n.English))
 	pl.Calm, pl.Usual = true, runstate.History{"up": 40 * time.Second}
 	l := tell(pl)
 	begin(l, "deploy")
-	l.at(1, event.HostState{Host: "master-1", State: "connected"}, event.PhaseStarted{Phase: "infra"}, event.StepStarted{Step: "up/master-1", Try: 1}, event.Change{Host: "master-1", Step: "up/master-1", Desc: event.M("a change")})
+	l.at(1, event.HostState{Host: "master-1", State: "connected"}, event.PhaseStarted{Phase: "infra"},
+		event.StepStarted{Step: "up/master-1", Try: 1},
+		event.Change{Host: "master-1", Step: "up/master-1", Desc: event.M("a change")})
 	for i := range 40 {
-		l.at(2+float64(i), event.Progress{Host: "master-1", Step: "up/master-1", What: "images.tar", Done: int64(i) << 20, Total: 100 << 20})
+		l.at(2+float64(i), event.Progress{Host: "master-1", Step: "up/master-1", What: "images.tar",
+			Done: int64(i) << 20, Total: 100 << 20})
 		pl.Tick(l.now)
 	}
 	text := out.String()
@@ -384,10 +424,13 @@ func TestACalmReport(t *testing.T) {
 	}
 	l.at(50, event.StepEnded{Step: "up/master-1", Outcome: event.Changed, Took: time.Second})
 	pl.Calmly(false)
-	l.at(51, event.StepStarted{Step: "pki", Try: 1}, event.StepEnded{Step: "pki", Outcome: event.OK}, event.PhaseEnded{Phase: "infra", Outcome: event.OK})
+	l.at(51, event.StepStarted{Step: "pki", Try: 1}, event.StepEnded{Step: "pki", Outcome: event.OK},
+		event.PhaseEnded{Phase: "infra", Outcome: event.OK})
 	pl.Calmly(true)
 	l.at(52, event.RunEnded{Outcome: event.Changed})
-	if text = out.String(); strings.Count(text, "Uploading images") != 1 || !strings.Contains(text, "Making certificates") || strings.Contains(text, "|--") || !strings.Contains(text, "Infrastructure: 50s") {
+	if text = out.String(); strings.Count(text, "Uploading images") != 1 ||
+		!strings.Contains(text, "Making certificates") || strings.Contains(text, "|--") ||
+		!strings.Contains(text, "Infrastructure: 50s") {
 		t.Errorf("%s", text)
 	}
 }

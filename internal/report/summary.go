@@ -16,7 +16,8 @@ const topSteps = 12
 func (pl *Plain) summary(e event.RunEnded) {
 	s, p := pl.state, pl.p
 	b := &pl.out
-	b.WriteString("\n" + p.T("report.run-ended", "verb", pl.verb(), "cluster", s.Run.Cluster, "outcome", pl.outcome(e.Outcome), "time", Short(s.Elapsed())) + "\n")
+	b.WriteString("\n" + p.T("report.run-ended", "verb", pl.verb(), "cluster", s.Run.Cluster, "outcome",
+		pl.outcome(e.Outcome), "time", Short(s.Elapsed())) + "\n")
 	b.WriteString("  " + pl.counts(s.Counts) + "\n")
 	if s.Total > 0 && e.Outcome.Done() && s.Counts[event.Changed] == 0 {
 		b.WriteString("  " + p.T("report.nothing-changed") + "\n")
@@ -79,7 +80,8 @@ func (pl *Plain) where(outcome event.Outcome) {
 		if o := h.Outcome(); o != "" {
 			word = pl.outcome(o)
 		}
-		rows = append(rows, []string{event.Clean(h.Name), event.Clean(h.Addr), event.Clean(strings.Join(h.Roles, ", ")), word})
+		rows = append(rows, []string{event.Clean(h.Name), event.Clean(h.Addr), event.Clean(strings.Join(h.Roles, ", ")),
+			word})
 	}
 	if len(rows) == 0 {
 		return
@@ -124,7 +126,8 @@ func (pl *Plain) failures(e event.RunEnded) {
 		}
 		listed = append(listed, f.Fault)
 		text, next := p.Fault(&f.Fault)
-		pl.out.WriteString("  " + pl.host(f.Step.Host) + "  " + p.Msg(f.Step.Title) + "\n    " + text + " [" + event.Clean(f.Fault.Code) + "]\n")
+		pl.out.WriteString("  " + pl.host(f.Step.Host) + "  " + p.Msg(f.Step.Title) + "\n    " + text + " [" +
+			event.Clean(f.Fault.Code) + "]\n")
 		if next != "" && !told[next] {
 			told[next] = true
 			pl.out.WriteString("    " + p.T("report.next", "next", next) + "\n")
@@ -143,8 +146,8 @@ func (pl *Plain) failures(e event.RunEnded) {
 	}
 }
 
-// TimingTable says where the time of a run went: its steps by the time during which any node was at them, and the chain of steps that the
-// end waited for. It is Markdown, "" when no step ran.
+// TimingTable says where the time of a run went: its steps by the time during which any node was at them, and the chain
+// of steps that the end waited for. It is Markdown, "" when no step ran.
 func TimingTable(s *runstate.State, p *i18n.Printer) string {
 	titles := s.ByTitle()
 	if len(titles) == 0 {
@@ -165,11 +168,13 @@ func TimingTable(s *runstate.State, p *i18n.Printer) string {
 		if ph := s.Phase(r.Phase); ph != nil {
 			phase = p.Msg(ph.Title)
 		}
-		rows = append(rows, []string{p.Msg(r.Title), phase, itoa(r.Steps), seconds(r.Wall), seconds(r.Max), host(r.Host)})
+		rows = append(rows, []string{p.Msg(r.Title), phase, itoa(r.Steps), seconds(r.Wall), seconds(r.Max),
+			host(r.Host)})
 	}
 	var b strings.Builder
 	b.WriteString(p.T("report.times", "time", seconds(s.Elapsed())) + "\n\n")
-	b.WriteString(table([]string{p.T("report.col.step"), p.T("report.col.phase"), p.T("report.col.times"), p.T("report.col.wall"), p.T("report.col.slowest"), p.T("report.col.node")}, "llrrrl", rows))
+	b.WriteString(table([]string{p.T("report.col.step"), p.T("report.col.phase"), p.T("report.col.times"),
+		p.T("report.col.wall"), p.T("report.col.slowest"), p.T("report.col.node")}, "llrrrl", rows))
 	if more := len(titles) - topSteps; more > 0 {
 		b.WriteString("\n" + p.T("report.more-steps", "count", itoa(more)) + "\n")
 	}
@@ -191,11 +196,14 @@ func TimingTable(s *runstate.State, p *i18n.Printer) string {
 			short++
 			continue
 		}
-		rows = append(rows, []string{seconds(t.Start.Sub(s.Started)), seconds(t.Took()), wait, host(t.Host), p.Msg(t.Title)})
+		rows = append(rows, []string{seconds(t.Start.Sub(s.Started)), seconds(t.Took()), wait, host(t.Host),
+			p.Msg(t.Title)})
 	}
 	if len(rows) > 0 {
-		b.WriteString("\n" + p.T("report.chain", "steps", itoa(len(path)), "time", seconds(busy), "all", seconds(s.Elapsed())) + "\n\n")
-		b.WriteString(table([]string{p.T("report.col.at"), p.T("report.col.took"), p.T("report.col.waited"), p.T("report.col.node"), p.T("report.col.step")}, "rrrll", rows))
+		b.WriteString("\n" + p.T("report.chain", "steps", itoa(len(path)), "time", seconds(busy), "all",
+			seconds(s.Elapsed())) + "\n\n")
+		b.WriteString(table([]string{p.T("report.col.at"), p.T("report.col.took"), p.T("report.col.waited"),
+			p.T("report.col.node"), p.T("report.col.step")}, "rrrll", rows))
 		if short > 0 {
 			b.WriteString("\n" + p.T("report.chain-short", "count", itoa(short)) + "\n")
 		}

@@ -56,7 +56,8 @@ func Size(n int64) string {
 	return fmt.Sprintf("%.1f TiB", f/1024)
 }
 
-// table lays out rows below a head, as Markdown that is also aligned for the eye. Columns whose name in align is 'r' are flush right.
+// table lays out rows below a head, as Markdown that is also aligned for the eye. Columns whose name in align is 'r'
+// are flush right.
 func table(head []string, align string, rows [][]string) string {
 	widths := make([]int, len(head))
 	for _, row := range append([][]string{head}, rows...) {
@@ -109,7 +110,8 @@ func Awaits(p *i18n.Printer, w *event.Waiting) string {
 	if !p.Has(state) {
 		state = "report.process"
 	}
-	args := []string{"process", cmp.Or(w.Process, "?"), "pid", strconv.Itoa(w.PID), "state", p.T(state), "lock", w.Lock, "lock-pid", strconv.Itoa(w.LockPID)}
+	args := []string{"process", cmp.Or(w.Process, "?"), "pid", strconv.Itoa(w.PID), "state", p.T(state), "lock", w.Lock,
+		"lock-pid", strconv.Itoa(w.LockPID)}
 	if w.Lock != "" {
 		return p.T("report.awaits-lock", args...)
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The time of day is set while a run goes on: what is measured with it cut every connection once. In these packages a duration is the
-// difference of two readings of time.Now, which measure it.
+// The time of day is set while a run goes on: what is measured with it cut every connection once. In these packages a
+// duration is the difference of two readings of time.Now, which measure it.
 func TestDurationsAreMeasured(t *testing.T) {
 	ofTheDay := regexp.MustCompile(`\.Unix(Nano|Milli|Micro)?\(|time\.Unix(Milli|Micro)?\(`)
 	for _, pkg := range []string{"engine", "event", "remote", "runstate", "control", "report"} {

@@ -26,7 +26,8 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
-// A document that leads nowhere is worse than none: what the documents link to is there, and the make targets that they name exist.
+// A document that leads nowhere is worse than none: what the documents link to is there, and the make targets that they
+// name exist.
 func TestDocumentsLeadSomewhere(t *testing.T) {
 	targets := map[string]bool{}
 	for _, m := range target.FindAllStringSubmatch(read(t, filepath.Join(root(), "Makefile")), -1) {

@@ -13,8 +13,9 @@ import (
 
 const module = "github.com/eggo-k8s/eggo/"
 
-// dependencies lists, for each layer, the layers of this module that it may import. A layer that is not here may import none, and a new one has to
-// be added: that is the moment to think about where it stands. docs/architecture.md draws the picture.
+// dependencies lists, for each layer, the layers of this module that it may import. A layer that is not here may import
+// none, and a new one has to be added: that is the moment to think about where it stands. docs/architecture.md draws
+// the picture.
 var dependencies = map[string][]string{
 	"internal/event":    {},
 	"internal/i18n":     {"internal/event"},
@@ -36,8 +37,10 @@ var dependencies = map[string][]string{
 	"internal/lineui": {"internal/backend", "internal/draft", "internal/report", "internal/runstate", "internal/config",
 		"internal/bundle", "internal/event", "internal/i18n"},
 	"internal/report": {"internal/runstate", "internal/event", "internal/i18n"},
-	"internal/ui":     {"internal/backend", "internal/draft", "internal/runstate", "internal/event", "internal/i18n", "internal/report", "internal/config", "internal/bundle", "internal/redact"},
-	"internal/phases": {"internal/config", "internal/bundle", "internal/nodepath", "internal/pki", "assets", "internal/engine", "internal/event"},
+	"internal/ui": {"internal/backend", "internal/draft", "internal/runstate", "internal/event", "internal/i18n",
+		"internal/report", "internal/config", "internal/bundle", "internal/redact"},
+	"internal/phases": {"internal/config", "internal/bundle", "internal/nodepath", "internal/pki", "assets",
+		"internal/engine", "internal/event"},
 	"internal/operation": {"internal/config", "internal/bundle", "internal/pki", "internal/phases", "internal/engine",
 		"internal/journal", "internal/control", "internal/remote", "internal/runstate", "internal/redact",
 		"internal/exitcode", "internal/event", "internal/nodepath"},
@@ -48,22 +51,27 @@ var dependencies = map[string][]string{
 	"test":            nil, // anything: tests and their tools
 }
 
-// within lists, for a package inside a layer, the packages of its layer that it may import. One that is not here may import all of them; a
-// new one beneath internal/phases has to be added, which is the moment to think about where it stands.
+// within lists, for a package inside a layer, the packages of its layer that it may import. One that is not here may
+// import all of them; a new one beneath internal/phases has to be added, which is the moment to think about where it
+// stands.
 var within = map[string][]string{
-	"internal/phases/node":     {},
-	"internal/phases/env":      {"internal/phases/node"},
-	"internal/phases/facts":    {"internal/phases/node"},
-	"internal/phases/layout":   {"internal/phases/node"},
-	"internal/phases/systemd":  {},
-	"internal/phases/wait":     {"internal/phases/node"},
-	"internal/phases/plan":     {"internal/phases/wait"},
-	"internal/phases/rolling":  {},
-	"internal/phases/nodes":    {"internal/phases/env", "internal/phases/facts", "internal/phases/node", "internal/phases/layout"},
-	"internal/phases/payload":  {"internal/phases/env", "internal/phases/nodes", "internal/phases/facts", "internal/phases/layout", "internal/phases/node"},
-	"internal/phases/certs":    {"internal/phases/env", "internal/phases/nodes"},
-	"internal/phases/clients":  {"internal/phases/certs", "internal/phases/env", "internal/phases/layout", "internal/phases/node", "internal/phases/nodes", "internal/phases/wait"},
-	"internal/phases/packages": {"internal/phases/node", "internal/phases/facts", "internal/phases/env", "internal/phases/plan", "internal/phases/nodes", "internal/phases/payload"},
+	"internal/phases/node":    {},
+	"internal/phases/env":     {"internal/phases/node"},
+	"internal/phases/facts":   {"internal/phases/node"},
+	"internal/phases/layout":  {"internal/phases/node"},
+	"internal/phases/systemd": {},
+	"internal/phases/wait":    {"internal/phases/node"},
+	"internal/phases/plan":    {"internal/phases/wait"},
+	"internal/phases/rolling": {},
+	"internal/phases/nodes": {"internal/phases/env", "internal/phases/facts", "internal/phases/node",
+		"internal/phases/layout"},
+	"internal/phases/payload": {"internal/phases/env", "internal/phases/nodes", "internal/phases/facts",
+		"internal/phases/layout", "internal/phases/node"},
+	"internal/phases/certs": {"internal/phases/env", "internal/phases/nodes"},
+	"internal/phases/clients": {"internal/phases/certs", "internal/phases/env", "internal/phases/layout",
+		"internal/phases/node", "internal/phases/nodes", "internal/phases/wait"},
+	"internal/phases/packages": {"internal/phases/node", "internal/phases/facts", "internal/phases/env",
+		"internal/phases/plan", "internal/phases/nodes", "internal/phases/payload"},
 }
 
 // more is what a package within a layer may import besides its layer.
@@ -98,7 +106,8 @@ type pkg struct {
 
 func packages(t *testing.T) []pkg {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", module+"...")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,TestImports,XTestImports",
+		module+"...")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

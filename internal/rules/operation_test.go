@@ -54,7 +54,8 @@ func processUses(fset *token.FileSet, f *ast.File) []string {
 	return out
 }
 
-// constant says whether a variable never changes: an error value, a replacer of text, or an assertion about an interface.
+// constant says whether a variable never changes: an error value, a replacer of text, or an assertion about an
+// interface.
 func constant(v *ast.ValueSpec) bool {
 	if v.Names[0].Name == "_" {
 		return true

@@ -14,8 +14,9 @@ type History map[string]time.Duration
 // quiet is how long a node may be silent before it is said what is waited for.
 const quiet = 30 * time.Second
 
-// Learn makes a history out of earlier runs: the median of each kind of step over all their machines. What found its work done already says
-// nothing about how long the work takes, and a step that was tried again or failed none about how long it takes when all is well.
+// Learn makes a history out of earlier runs: the median of each kind of step over all their machines. What found its
+// work done already says nothing about how long the work takes, and a step that was tried again or failed none about
+// how long it takes when all is well.
 func Learn(runs ...*State) History {
 	took := map[string][]time.Duration{}
 	for _, s := range runs {
@@ -49,8 +50,9 @@ type Stall struct {
 	Usual time.Duration // that such a step takes; 0 when nobody knows
 }
 
-// Silent says whether nothing has come from the node for so long that a person wonders what it waits for: none of its running steps has shown a
-// sign of life, and each has run longer than it usually does. A node that waits for a decision is not silent.
+// Silent says whether nothing has come from the node for so long that a person wonders what it waits for: none of its
+// running steps has shown a sign of life, and each has run longer than it usually does. A node that waits for a
+// decision is not silent.
 func (h History) Silent(n *Host, now time.Time) (Stall, bool) {
 	x := Stall{}
 	for _, st := range n.Active {

@@ -7,7 +7,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// A step that failed waits until somebody has decided; several wait in the order in which they failed, and the end of the run ends them all.
+// A step that failed waits until somebody has decided; several wait in the order in which they failed, and the end of
+// the run ends them all.
 func TestQuestionsQueueUp(t *testing.T) {
 	l := newTeller()
 	open := func() (out string) {
@@ -25,7 +26,8 @@ func TestQuestionsQueueUp(t *testing.T) {
 	if got := open(); got != "up/n1 up/n2 pki " {
 		t.Fatalf("open: %s", got)
 	}
-	if q := l.s.Open[1]; q.Try != 3 || q.Fault.Code != "bad" || !q.Since.Equal(t0.Add(2*time.Second)) || len(q.Lines) != 1 || q.Lines[0].Text != "no space on up/n2" {
+	if q := l.s.Open[1]; q.Try != 3 || q.Fault.Code != "bad" || !q.Since.Equal(t0.Add(2*time.Second)) ||
+		len(q.Lines) != 1 || q.Lines[0].Text != "no space on up/n2" {
 		t.Errorf("%+v", q)
 	}
 	l.at(3, event.StepDecided{Step: "up/n2", Decision: event.TryAgain})
@@ -55,7 +57,8 @@ func TestWhatIsUsual(t *testing.T) {
 		l := newTeller()
 		for i, host := range []string{"n1", "n2"} {
 			l.at(0, event.StepStarted{Step: "up/" + host, Try: 1})
-			l.at(0, event.StepEnded{Step: "up/" + host, Outcome: event.Changed, Took: time.Duration(took[i] * float64(time.Second))})
+			l.at(0, event.StepEnded{Step: "up/" + host, Outcome: event.Changed,
+				Took: time.Duration(took[i] * float64(time.Second))})
 		}
 		l.at(0, event.StepStarted{Step: "pki", Try: 1})
 		l.at(0, event.StepEnded{Step: "pki", Outcome: event.OK, Took: time.Hour})
@@ -65,14 +68,16 @@ func TestWhatIsUsual(t *testing.T) {
 	}
 	h := Learn(past(10, 40), past(90, 20))
 	l := newTeller()
-	for id, want := range map[string]time.Duration{"up/n1": 40 * time.Second, "up/n2": 40 * time.Second, "pki": 0, "join/n2": 0, "etcd/n1": 0} {
+	for id, want := range map[string]time.Duration{"up/n1": 40 * time.Second, "up/n2": 40 * time.Second, "pki": 0,
+		"join/n2": 0, "etcd/n1": 0} {
 		if got, ok := h.Usual(l.s.Step(id)); got != want || ok != (want > 0) {
 			t.Errorf("%s usually takes %s, want %s", id, got, want)
 		}
 	}
 }
 
-// A stall is told when nothing has come for half a minute and longer than usual; a sign of life ends it, and so does a question.
+// A stall is told when nothing has come for half a minute and longer than usual; a sign of life ends it, and so does a
+// question.
 func TestAStall(t *testing.T) {
 	l := newTeller()
 	h := History{"up": 40 * time.Second}
@@ -86,7 +91,8 @@ func TestAStall(t *testing.T) {
 		sec  float64
 		step string
 		want bool
-	}{{29, "pki", false}, {30, "pki", true}, {30, "up/n1", false}, {39, "up/n1", false}, {41, "up/n1", true}, {100, "up/n2", false}} {
+	}{{29, "pki", false}, {30, "pki", true}, {30, "up/n1", false}, {39, "up/n1", false}, {41, "up/n1", true},
+		{100, "up/n2", false}} {
 		if got := stalled(c.sec, c.step); got != c.want {
 			t.Errorf("%s after %v s: stalled %v", c.step, c.sec, got)
 		}
@@ -124,7 +130,8 @@ func TestNobodyIsAskedWhenTheCommandLineDecides(t *testing.T) {
 		l.at(0, event.RunStarted{Verb: "deploy", Flags: []string{"--limit", "n1", "--on-failure", value}})
 		l.at(0, event.StepStarted{Step: "up/n1", Try: 1})
 		l.at(1, event.StepAsked{Step: "up/n1", Try: 1, Fault: *event.NewFault(event.ClassFailed, "bad", nil)})
-		if st := l.s.Step("up/n1"); len(l.s.Open) != want || st.Asked != (want > 0) || l.s.Alone() == (want > 0) || st.Fault.Code != "bad" {
+		if st := l.s.Step("up/n1"); len(l.s.Open) != want || st.Asked != (want > 0) || l.s.Alone() == (want > 0) ||
+			st.Fault.Code != "bad" {
 			t.Errorf("%s: %d questions, asked %v", value, len(l.s.Open), st.Asked)
 		}
 	}

@@ -37,7 +37,8 @@ func TestTheJournalOfARealRunShowsWhatWasSeenLive(t *testing.T) {
 		plan.Hosts = append(plan.Hosts, event.Host{Name: fmt.Sprintf("n%d", h)})
 	}
 	for i := range 60 {
-		s := &engine.Step{ID: fmt.Sprintf("s%d", i), Phase: []string{"p", "q"}[i%2], Host: fmt.Sprintf("n%d", i%5), Title: event.M("do", "i", fmt.Sprint(i))}
+		s := &engine.Step{ID: fmt.Sprintf("s%d", i), Phase: []string{"p", "q"}[i%2], Host: fmt.Sprintf("n%d", i%5),
+			Title: event.M("do", "i", fmt.Sprint(i))}
 		if i > 7 {
 			s.Needs = []string{fmt.Sprintf("s%d", i-8), fmt.Sprintf("s%d", i/2)}
 		}
@@ -77,7 +78,8 @@ func TestTheJournalOfARealRunShowsWhatWasSeenLive(t *testing.T) {
 	if !reflect.DeepEqual(seen.State, again) {
 		t.Error("the log does not show what was seen")
 	}
-	if !reflect.DeepEqual(sum.Counts, again.Counts) || again.Counts[event.Failed] == 0 || again.Counts[event.Blocked] == 0 || again.Counts[event.Changed] == 0 || len(again.Active) != 0 {
+	if !reflect.DeepEqual(sum.Counts, again.Counts) || again.Counts[event.Failed] == 0 ||
+		again.Counts[event.Blocked] == 0 || again.Counts[event.Changed] == 0 || len(again.Active) != 0 {
 		t.Error(sum.Counts, again.Counts)
 	}
 }

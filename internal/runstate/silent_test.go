@@ -7,8 +7,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// A node is silent when nothing at all comes from it: a step that prints nothing beside one that does is none, and how long it has been silent
-// counts from the last sign of life, not from the start of a step.
+// A node is silent when nothing at all comes from it: a step that prints nothing beside one that does is none, and how
+// long it has been silent counts from the last sign of life, not from the start of a step.
 func TestANodeIsSilentWhenAllItsStepsAre(t *testing.T) {
 	l := newTeller()
 	h := History{}
@@ -30,9 +30,11 @@ func TestANodeIsSilentWhenAllItsStepsAre(t *testing.T) {
 		{"nothing runs", 0, event.HostState{Host: "n1", State: "connected"}, 300, 0, ""},
 		{"a step has begun", 10, event.StepStarted{Step: "up/n1", Try: 1}, 39, 0, ""},
 		{"it prints", 20, event.Output{Host: "n1", Step: "up/n1", Line: "x"}, 49, 0, ""},
-		{"the age is that of the line", 20, event.Output{Host: "n1", Step: "up/n1", Line: "x"}, 69, 49 * time.Second, "up/n1"},
+		{"the age is that of the line", 20, event.Output{Host: "n1", Step: "up/n1", Line: "x"}, 69, 49 * time.Second,
+			"up/n1"},
 		{"a second one begins", 60, event.StepStarted{Step: "etcd/n1", Try: 1}, 89, 0, ""},
-		{"the first one is silent, the second is not", 100, event.Output{Host: "n1", Step: "etcd/n1", Line: "y"}, 129, 0, ""},
+		{"the first one is silent, the second is not", 100, event.Output{Host: "n1", Step: "etcd/n1", Line: "y"}, 129,
+			0, ""},
 		{"both are", 100, event.Output{Host: "n1", Step: "etcd/n1", Line: "y"}, 149, 49 * time.Second, "up/n1"},
 		{"progress counts", 150, event.Progress{Host: "n1", Step: "up/n1", What: "f", Done: 1, Total: 9}, 179, 0, ""},
 		{"so does a step that ends", 175, event.StepEnded{Step: "etcd/n1", Outcome: event.OK}, 204, 0, ""},

@@ -1,5 +1,6 @@
-// Package runstate reduces the events of a run to everything that a front end shows. It is pure: the same records give the same state,
-// live or read back from events.jsonl, in any front end. It has no clock; ages are asked for with a time.
+// Package runstate reduces the events of a run to everything that a front end shows. It is pure: the same records give
+// the same state, live or read back from events.jsonl, in any front end. It has no clock; ages are asked for with a
+// time.
 //
 // Its memory is bounded by the plan, whatever the nodes print.
 package runstate
@@ -81,7 +82,8 @@ type Host struct {
 
 // Outcome of a host so far is the gravest of its steps'; "" before the first has ended.
 func (h *Host) Outcome() event.Outcome {
-	for _, o := range []event.Outcome{event.Failed, event.Unknown, event.Blocked, event.Interrupted, event.Changed, event.Ignored, event.OK, event.Skipped} {
+	for _, o := range []event.Outcome{event.Failed, event.Unknown, event.Blocked, event.Interrupted, event.Changed,
+		event.Ignored, event.OK, event.Skipped} {
 		if h.Counts[o] > 0 {
 			return o
 		}
@@ -132,7 +134,8 @@ type Notice struct {
 	Time time.Time
 }
 
-// Question is a step that failed for good and waits for somebody to decide what becomes of it, with the last lines that it printed.
+// Question is a step that failed for good and waits for somebody to decide what becomes of it, with the last lines that
+// it printed.
 type Question struct {
 	Step  *Step
 	Try   int
@@ -151,7 +154,8 @@ type Failure struct {
 // New makes the state of a run of which nothing is known yet.
 func New() *State {
 	return &State{
-		Counts: map[event.Outcome]int{}, steps: map[string]*Step{}, phases: map[string]*Phase{}, hosts: map[string]*Host{},
+		Counts: map[event.Outcome]int{}, steps: map[string]*Step{}, phases: map[string]*Phase{},
+		hosts:     map[string]*Host{},
 		transfers: map[transferKey]*Transfer{},
 	}
 }
@@ -303,7 +307,8 @@ func (s *State) stepEvent(r event.Record) {
 			return
 		}
 		st.Asked = true
-		s.Open = append(s.Open, &Question{Step: st, Try: e.Try, Fault: e.Fault, Since: r.Time, Lines: s.host(st.Host).LinesOf(st.ID, FailLines)})
+		s.Open = append(s.Open, &Question{Step: st, Try: e.Try, Fault: e.Fault, Since: r.Time,
+			Lines: s.host(st.Host).LinesOf(st.ID, FailLines)})
 	case event.StepDecided:
 		st := get(e.Step)
 		s.answered(st)
@@ -363,8 +368,8 @@ func (s *State) deactivate(st *Step) {
 	h.Active = without(h.Active, st)
 }
 
-// Doing is the step that says most about the host now: of those that run the newest, and what the host does itself before what is sent to it;
-// else the one that ended last. It is nil before the first.
+// Doing is the step that says most about the host now: of those that run the newest, and what the host does itself
+// before what is sent to it; else the one that ended last. It is nil before the first.
 func (h *Host) Doing() *Step {
 	if len(h.Active) == 0 {
 		return h.Last
@@ -392,7 +397,8 @@ func (h *Host) LinesOf(step string, n int) []Line {
 	return out
 }
 
-// push appends to a list of bounded length: the newest keep at least, twice as many at most, so that it is moved only now and then.
+// push appends to a list of bounded length: the newest keep at least, twice as many at most, so that it is moved only
+// now and then.
 func push[T any](list []T, x T, keep int) []T {
 	if len(list) == 2*keep {
 		n := copy(list, list[keep:])

@@ -39,7 +39,8 @@ func newTeller() *teller {
 	}
 	l.at(0, event.PlanMade{
 		Phases: []event.Phase{{ID: "infra", Title: event.M("Infra")}, {ID: "etcd", Title: event.M("Etcd")}},
-		Hosts:  []event.Host{{Name: "n1", Addr: "10.0.0.1", Roles: []string{"master", "etcd"}}, {Name: "n2", Addr: "10.0.0.2"}},
+		Hosts: []event.Host{{Name: "n1", Addr: "10.0.0.1", Roles: []string{"master", "etcd"}},
+			{Name: "n2", Addr: "10.0.0.2"}},
 		Steps: []event.Step{
 			step("up/n1", "infra", "upload"), step("up/n2", "infra", "upload"), step("pki", "infra", "pki"),
 			step("etcd/n1", "etcd", "start", "up/n1", "pki"), step("join/n2", "etcd", "join", "etcd/n1"),
@@ -74,7 +75,8 @@ func TestInTheMiddleOfARun(t *testing.T) {
 	if st := s.Step("up/n2"); !st.Running() || !st.Pause.Equal(t0.Add(4*time.Second)) || st.Fault.Code != "busy" {
 		t.Errorf("%+v", st)
 	}
-	if len(s.Active) != 2 || s.Host("n1").Connection != "connected" || s.Phase("infra").Ended != 1 || s.Phase("infra").Total != 3 || s.Changed != 1 || s.Total != 5 {
+	if len(s.Active) != 2 || s.Host("n1").Connection != "connected" || s.Phase("infra").Ended != 1 ||
+		s.Phase("infra").Total != 3 || s.Changed != 1 || s.Total != 5 {
 		t.Errorf("%+v", s)
 	}
 	if s.Elapsed() != 3*time.Second {
@@ -100,20 +102,24 @@ func TestToTheEnd(t *testing.T) {
 		l.at(10, event.Output{Host: "n1", Step: "etcd/n1", Stream: "stderr", Line: fmt.Sprint(i)})
 		l.at(10, event.Output{Host: "n1", Step: "other", Stream: "stderr", Line: "noise"})
 	}
-	l.at(12, event.StepEnded{Step: "etcd/n1", Outcome: event.Failed, Took: 3 * time.Second, Fault: &event.Fault{Code: "etcd", Node: "n1"}})
+	l.at(12, event.StepEnded{Step: "etcd/n1", Outcome: event.Failed, Took: 3 * time.Second,
+		Fault: &event.Fault{Code: "etcd", Node: "n1"}})
 	why := event.M("engine.blocked", "step", "etcd/n1")
 	l.at(12, event.StepEnded{Step: "join/n2", Outcome: event.Blocked, Why: &why})
 	l.at(12, event.StepUndone{Step: "up/n1", Outcome: event.Changed})
 	l.at(12, event.RunEnded{Outcome: event.Failed, Exit: 1})
 	s := l.s
-	if d := cmp.Diff(map[event.Outcome]int{event.OK: 1, event.Changed: 2, event.Failed: 1, event.Blocked: 1}, s.Counts); d != "" {
+	if d := cmp.Diff(map[event.Outcome]int{event.OK: 1, event.Changed: 2, event.Failed: 1, event.Blocked: 1},
+		s.Counts); d != "" {
 		t.Error(d)
 	}
 	f := s.Failures[0]
-	if len(s.Failures) != 1 || f.Step.ID != "etcd/n1" || len(f.Lines) != FailLines || f.Lines[0].Text != "5" || f.Lines[14].Text != "19" {
+	if len(s.Failures) != 1 || f.Step.ID != "etcd/n1" || len(f.Lines) != FailLines || f.Lines[0].Text != "5" ||
+		f.Lines[14].Text != "19" {
 		t.Errorf("%+v", f)
 	}
-	if len(s.Active) != 0 || len(s.Transfers) != 0 || s.Host("n1").Outcome() != event.Failed || s.Host("n2").Outcome() != event.Blocked || s.Ended.Exit != 1 || !s.Step("up/n1").Undone {
+	if len(s.Active) != 0 || len(s.Transfers) != 0 || s.Host("n1").Outcome() != event.Failed ||
+		s.Host("n2").Outcome() != event.Blocked || s.Ended.Exit != 1 || !s.Step("up/n1").Undone {
 		t.Errorf("%+v", s)
 	}
 	var path, chain []string
@@ -127,11 +133,13 @@ func TestToTheEnd(t *testing.T) {
 		t.Error(d)
 	}
 	rows := s.ByTitle()
-	if d := cmp.Diff(Row{Title: event.M("upload"), Phase: "infra", Steps: 2, Sum: 14 * time.Second, Max: 9 * time.Second, Host: "n1", Wall: 9 * time.Second}, rows[0]); d != "" || len(rows) != 3 {
+	if d := cmp.Diff(Row{Title: event.M("upload"), Phase: "infra", Steps: 2, Sum: 14 * time.Second,
+		Max: 9 * time.Second, Host: "n1", Wall: 9 * time.Second}, rows[0]); d != "" || len(rows) != 3 {
 		t.Error(d, rows)
 	}
 	phases := s.ByPhase()
-	if len(phases) != 2 || phases[0].Title.Key != "Infra" || phases[0].Wall != 9*time.Second || phases[1].Wall != 3*time.Second {
+	if len(phases) != 2 || phases[0].Title.Key != "Infra" || phases[0].Wall != 9*time.Second ||
+		phases[1].Wall != 3*time.Second {
 		t.Errorf("%+v", phases)
 	}
 }
@@ -208,7 +216,8 @@ func TestMemoryIsBoundedByThePlan(t *testing.T) {
 	for h := range 100 {
 		made.Hosts = append(made.Hosts, event.Host{Name: fmt.Sprintf("n%d", h)})
 		for i := range 200 {
-			made.Steps = append(made.Steps, event.Step{ID: fmt.Sprintf("s%d/n%d", i, h), Phase: "p", Host: fmt.Sprintf("n%d", h), Title: event.M(fmt.Sprintf("s%d", i))})
+			made.Steps = append(made.Steps, event.Step{ID: fmt.Sprintf("s%d/n%d", i, h), Phase: "p",
+				Host: fmt.Sprintf("n%d", h), Title: event.M(fmt.Sprintf("s%d", i))})
 		}
 	}
 	apply(made)
@@ -231,10 +240,12 @@ func TestMemoryIsBoundedByThePlan(t *testing.T) {
 		t.Errorf("%d MiB", m.HeapAlloc>>20)
 	}
 	lines := s.Host("n7").Lines
-	if len(lines) < KeepLines || len(lines) > 2*KeepLines || len(lines[0].Text) > KeepLine+3 || !utf8.ValidString(lines[0].Text) {
+	if len(lines) < KeepLines || len(lines) > 2*KeepLines || len(lines[0].Text) > KeepLine+3 ||
+		!utf8.ValidString(lines[0].Text) {
 		t.Error(len(lines), len(lines[0].Text))
 	}
-	if s.Changed != 20000 || len(s.Changes) > 2*KeepChanges || len(s.Notices) > 2*KeepNotices || s.Counts[event.Changed] != 20000 {
+	if s.Changed != 20000 || len(s.Changes) > 2*KeepChanges || len(s.Notices) > 2*KeepNotices ||
+		s.Counts[event.Changed] != 20000 {
 		t.Error(s.Changed, len(s.Changes), len(s.Notices))
 	}
 	if rows := s.ByTitle(); len(rows) != 200 || rows[0].Steps != 100 {

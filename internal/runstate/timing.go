@@ -25,7 +25,8 @@ func (s *State) Timings() []event.Timing {
 		if st.Try == 0 || st.Outcome == "" {
 			continue
 		}
-		out = append(out, event.Timing{Step: st.ID, Phase: st.Phase, Host: st.Host, Lane: st.Lane, Title: st.Title, Needs: st.Needs, Start: st.Start, End: st.End})
+		out = append(out, event.Timing{Step: st.ID, Phase: st.Phase, Host: st.Host, Lane: st.Lane, Title: st.Title,
+			Needs: st.Needs, Start: st.Start, End: st.End})
 	}
 	return out
 }

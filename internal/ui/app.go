@@ -1,5 +1,5 @@
-// Package ui is the screen: the only room that knows Charm's libraries. It shows what the event log says and what deploy.yaml holds, and knows
-// no node, no phase and no engine: what it needs of them main hands in.
+// Package ui is the screen: the only room that knows Charm's libraries. It shows what the event log says and what
+// deploy.yaml holds, and knows no node, no phase and no engine: what it needs of them main hands in.
 //
 // App is the one tea.Model: it keeps the pages (internal/ui/frame) on a stack, draws what is around them and
 // carries messages to them.
@@ -105,7 +105,8 @@ func (a *App) dress(lang i18n.Lang) {
 func Run(ctx context.Context, first frame.Page, o Options, in io.Reader, out io.Writer) error {
 	a := New(first, o)
 	a.terminal = true
-	prog := tea.NewProgram(a, tea.WithContext(ctx), tea.WithInput(newInput(in)), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithFilter(calm()))
+	prog := tea.NewProgram(a, tea.WithContext(ctx), tea.WithInput(newInput(in)), tea.WithOutput(out),
+		tea.WithoutSignalHandler(), tea.WithFilter(calm()))
 	_, err := prog.Run()
 	for _, p := range a.stack {
 		a.farewell(p)
@@ -295,7 +296,9 @@ func (a *App) drop(from int) tea.Cmd {
 	}
 	a.stack = slices.Delete(a.stack, from, len(a.stack))
 	was := a.first()
-	a.dialogs = slices.DeleteFunc(a.dialogs, func(d *open) bool { return d.from != nil && !slices.Contains(a.stack, d.from) })
+	a.dialogs = slices.DeleteFunc(a.dialogs, func(d *open) bool {
+		return d.from != nil && !slices.Contains(a.stack, d.from)
+	})
 	if a.first() != was {
 		all = append(all, a.unsure(drawTime))
 	}

@@ -26,13 +26,15 @@ var start = time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
 func records(n int) []event.Record {
 	var out []event.Record
 	add := func(sec float64, e event.Event) {
-		out = append(out, event.Record{Seq: uint64(len(out) + 1), Time: start.Add(time.Duration(sec * float64(time.Second))), Event: e})
+		out = append(out, event.Record{Seq: uint64(len(out) + 1),
+			Time: start.Add(time.Duration(sec * float64(time.Second))), Event: e})
 	}
 	plan := event.PlanMade{Phases: []event.Phase{{ID: "infrastructure", Title: event.M("phase.infrastructure")}}}
 	for i := range n {
 		h := fmt.Sprintf("n%d", i)
 		plan.Hosts = append(plan.Hosts, event.Host{Name: h, Roles: []string{"worker"}})
-		plan.Steps = append(plan.Steps, event.Step{ID: "infrastructure.claim/" + h, Phase: "infrastructure", Host: h, Title: event.M("step.infrastructure.claim", "node", h)})
+		plan.Steps = append(plan.Steps, event.Step{ID: "infrastructure.claim/" + h, Phase: "infrastructure", Host: h,
+			Title: event.M("step.infrastructure.claim", "node", h)})
 	}
 	add(0, event.RunStarted{Cluster: "c", Verb: "deploy"})
 	add(0, plan)
@@ -41,7 +43,8 @@ func records(n int) []event.Record {
 	}
 	for sec := range 60 {
 		for _, h := range plan.Hosts {
-			add(float64(sec), event.Output{Host: h.Name, Step: "infrastructure.claim/" + h.Name, Stream: "stdout", Line: fmt.Sprint("second ", sec)})
+			add(float64(sec), event.Output{Host: h.Name, Step: "infrastructure.claim/" + h.Name, Stream: "stdout",
+				Line: fmt.Sprint("second ", sec)})
 		}
 	}
 	for _, s := range plan.Steps {
@@ -66,12 +69,14 @@ func (l *list) Next() (event.Record, error) {
 func watch(t testing.TB, n int) *App {
 	t.Helper()
 	l := list(records(n))
-	a := New(runview.New(backend.Board{Feed: &backend.Live{From: &l, Over: true}, NodeLog: func(host string) (backend.NodeLog, error) {
-		if host == "n1" {
-			return nil, errors.New("no such log")
-		}
-		return backend.LogText(strings.Repeat("2026-11-21T10:00:00.000Z s stdout| all is well\n", 200) + "2026-11-21T10:00:00.000Z s stderr| error: no space\n"), nil
-	}}).Still(), Options{Lang: i18n.English})
+	a := New(runview.New(backend.Board{Feed: &backend.Live{From: &l, Over: true},
+		NodeLog: func(host string) (backend.NodeLog, error) {
+			if host == "n1" {
+				return nil, errors.New("no such log")
+			}
+			return backend.LogText(strings.Repeat("2026-11-21T10:00:00.000Z s stdout| all is well\n", 200) +
+				"2026-11-21T10:00:00.000Z s stderr| error: no space\n"), nil
+		}}).Still(), Options{Lang: i18n.English})
 	uitest.Drive(t, a, tea.WindowSizeMsg{Width: 100, Height: 30})
 	uitest.Run(t, a, a.Init())
 	return a
@@ -114,14 +119,16 @@ func FuzzKeysAndSizes(f *testing.F) {
 	f.Add(uint64(1), uint16(80), uint16(24))
 	f.Add(uint64(2), uint16(1), uint16(1))
 	f.Add(uint64(3), uint16(400), uint16(120))
-	keys := []string{"enter", "esc", "up", "down", "pgup", "pgdown", "backspace", "space", "?", "L", "/", "e", "n", "N", "w", "t", "f", "g", "G", "+", "-", "节", "x"}
+	keys := []string{"enter", "esc", "up", "down", "pgup", "pgdown", "backspace", "space", "?", "L", "/", "e", "n", "N",
+		"w", "t", "f", "g", "G", "+", "-", "节", "x"}
 	f.Fuzz(func(t *testing.T, seed uint64, w, h uint16) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		a := watch(t, 1+rnd.IntN(60))
 		for range 40 {
 			switch rnd.IntN(6) {
 			case 0:
-				uitest.Drive(t, a, tea.WindowSizeMsg{Width: 1 + (int(w)+rnd.IntN(60))%400, Height: 1 + (int(h)+rnd.IntN(30))%120})
+				uitest.Drive(t, a, tea.WindowSizeMsg{Width: 1 + (int(w)+rnd.IntN(60))%400,
+					Height: 1 + (int(h)+rnd.IntN(30))%120})
 			case 1:
 				uitest.Drive(t, a, tea.MouseWheelMsg{Button: tea.MouseWheelDown})
 			default:
@@ -152,7 +159,8 @@ func BenchmarkHundredMachines(b *testing.B) {
 	})
 }
 
-// A terminal of 16 or of 256 colours gets the colours that were chosen for it; NO_COLOR counts whatever the terminal has.
+// A terminal of 16 or of 256 colours gets the colours that were chosen for it; NO_COLOR counts whatever the terminal
+// has.
 func TestColoursAreThoseOfTheTerminal(t *testing.T) {
 	for _, c := range []struct {
 		profile    colorprofile.Profile
@@ -174,9 +182,11 @@ func TestColoursAreThoseOfTheTerminal(t *testing.T) {
 	}
 }
 
-// Ctrl+L draws the screen again and Ctrl+Z gives the terminal to the shell, whatever is open and whatever is typed; the help says so.
+// Ctrl+L draws the screen again and Ctrl+Z gives the terminal to the shell, whatever is open and whatever is typed; the
+// help says so.
 func TestRedrawAndSuspend(t *testing.T) {
-	for name, open := range map[string][]string{"the board": nil, "the help": {"?"}, "a log's search": {"enter", "/"}, "a question": {"q"}} {
+	for name, open := range map[string][]string{"the board": nil, "the help": {"?"}, "a log's search": {"enter", "/"},
+		"a question": {"q"}} {
 		a := watch(t, 3)
 		uitest.Keys(t, a, open...)
 		before := uitest.Screen(a)

@@ -20,13 +20,15 @@ func TestNothingIsAgreedToUnread(t *testing.T) {
 		agreed := 0
 		p := &paper{name: "a"}
 		p.do = map[string]func() tea.Cmd{"o": func() tea.Cmd {
-			return frame.Send(frame.Ask{Title: event.M("ask.title.keys", "count", "1"), Whole: true, Body: func(*frame.Env, int) []string {
-				var out []string
-				for i := range lines {
-					out = append(out, fmt.Sprintf("key %d;", i))
-				}
-				return out
-			}, Choices: []frame.Choice{{Key: "n", Word: "ask.keys.none"}, {Key: "y", Word: "ask.keys.all", Do: func() tea.Cmd { agreed++; return nil }}}})
+			return frame.Send(frame.Ask{Title: event.M("ask.title.keys", "count", "1"), Whole: true,
+				Body: func(*frame.Env, int) []string {
+					var out []string
+					for i := range lines {
+						out = append(out, fmt.Sprintf("key %d;", i))
+					}
+					return out
+				}, Choices: []frame.Choice{{Key: "n", Word: "ask.keys.none"},
+					{Key: "y", Word: "ask.keys.all", Do: func() tea.Cmd { agreed++; return nil }}}})
 		}}
 		a := New(p, Options{Lang: i18n.English})
 		uitest.Drive(t, a, tea.WindowSizeMsg{Width: 80, Height: 24})
@@ -59,7 +61,8 @@ func TestTheFooterKeepsTheHelp(t *testing.T) {
 	for i := range 20 {
 		list = append(list, frame.Binding{Keys: []string{fmt.Sprint(i)}, Word: "ui.key.support"})
 	}
-	list = append(list, frame.Binding{Keys: []string{"?"}, Word: "ui.key.help", Keep: true}, frame.Binding{Keys: []string{"q"}, Word: "ui.key.quit"})
+	list = append(list, frame.Binding{Keys: []string{"?"}, Word: "ui.key.help", Keep: true},
+		frame.Binding{Keys: []string{"q"}, Word: "ui.key.quit"})
 	a := New(&paper{name: "a"}, Options{Lang: i18n.English})
 	for w := frame.MinWidth; w < 400; w += 7 {
 		text, spots := frame.Footer(a.Env(), list, w)

@@ -70,7 +70,8 @@ func (a *App) lines() ([]string, *tea.Cursor) {
 
 // plain puts ASCII for the signs that sentences and keys have: one cell for one cell. Words of other languages stay.
 func plain(lines []string) {
-	r := strings.NewReplacer("…", ".", "“", `"`, "”", `"`, "’", "'", "–", "-", "—", "-", "×", "x", "·", ".", "→", ">", "←", "<", "↑", "^", "↓", "v")
+	r := strings.NewReplacer("…", ".", "“", `"`, "”", `"`, "’", "'", "–", "-", "—", "-", "×", "x", "·", ".", "→", ">",
+		"←", "<", "↑", "^", "↓", "v")
 	for i, l := range lines {
 		lines[i] = r.Replace(l)
 	}
@@ -124,7 +125,8 @@ func (a *App) head() []string {
 			l.Add(t.Strong, widget.Cut(w, max(0, a.w-l.Width()-widget.Width(right)-2), t.Glyphs.Cut))
 		}
 	}
-	return []string{l.To(a.w-widget.Width(right)-1).String() + t.Dim.Render(right) + " ", t.Border.Render(strings.Repeat(t.Glyphs.Rule, a.w))}
+	return []string{l.To(a.w-widget.Width(right)-1).String() + t.Dim.Render(right) + " ",
+		t.Border.Render(strings.Repeat(t.Glyphs.Rule, a.w))}
 }
 
 // helpBox lists the keys of the page; it scrolls when there are more than fit.
@@ -160,7 +162,8 @@ func (a *App) overlay(body, box []string) area {
 }
 
 func (a *App) foot() string {
-	right := widget.Cut(a.note, a.w-14, a.env.Theme.Glyphs.Cut) // a word to the person goes before the keys, but for that of the help
+	// a word to the person goes before the keys, but for that of the help
+	right := widget.Cut(a.note, a.w-14, a.env.Theme.Glyphs.Cut)
 	if s, ok := a.top().(frame.Asider); ok && right == "" && a.bare() {
 		right = s.Aside(&a.env)
 	}

@@ -83,9 +83,11 @@ func (a *App) ended(d *open, c tea.Cmd, done bool) tea.Cmd {
 func (a *App) bindings() []frame.Binding {
 	own := a.top().Keys(&a.env)
 	if _, has := frame.Find(own, "esc"); !has && len(a.stack) > 1 {
-		own = append(own, frame.Binding{Keys: []string{"esc"}, Show: "Esc", Word: "ui.key.back", Do: a.back, Keep: true})
+		own = append(own, frame.Binding{Keys: []string{"esc"}, Show: "Esc", Word: "ui.key.back", Do: a.back,
+			Keep: true})
 	}
-	// Where letters are typed, only the keys beside the letters do these. Function keys may never arrive (consoles in browsers), so they are extras.
+	// Where letters are typed, only the keys beside the letters do these. Function keys may never arrive (consoles in
+	// browsers), so they are extras.
 	show := []string{"", "", "", ""}
 	if t, is := a.top().(frame.Typer); is && t.Typing() {
 		show = []string{"Ctrl+G", "Ctrl+X", "Ctrl+T", "Ctrl+C"}
@@ -104,9 +106,11 @@ func (a *App) bindings() []frame.Binding {
 		frame.Binding{Keys: []string{"ctrl+l"}, Show: "Ctrl+L", Word: "ui.key.redraw", Help: true},
 		frame.Binding{Keys: []string{"ctrl+z"}, Show: "Ctrl+Z", Word: "ui.key.suspend", Help: true})
 	return append(own,
-		frame.Binding{Keys: []string{"?", "ctrl+g", "f1"}, Show: show[0], Word: "ui.key.help", Do: func() tea.Cmd { a.help, a.helpTop = true, 0; return nil }, Keep: true},
+		frame.Binding{Keys: []string{"?", "ctrl+g", "f1"}, Show: show[0], Word: "ui.key.help",
+			Do: func() tea.Cmd { a.help, a.helpTop = true, 0; return nil }, Keep: true},
 		frame.Binding{Keys: []string{"L", "ctrl+x", "f2"}, Show: show[1], Word: lang, Do: a.otherLang},
-		frame.Binding{Keys: []string{"M", "ctrl+t", "f3"}, Show: show[2], Word: "ui.key.mouse", Do: a.freeMouse, Help: true},
+		frame.Binding{Keys: []string{"M", "ctrl+t", "f3"}, Show: show[2], Word: "ui.key.mouse", Do: a.freeMouse,
+			Help: true},
 		frame.Binding{Keys: []string{"q", "ctrl+c"}, Show: show[3], Word: "ui.key.quit", Do: a.leave})
 }
 

@@ -32,7 +32,8 @@ func TestALongPasteArrives(t *testing.T) {
 					want := widget.Breaks(sent)
 					got := atTerminal(t, send, len(want))
 					if strings.Contains(got, "<") || got != want {
-						t.Errorf("%d of %d bytes: %.120q … %.120q", len(got), len(want), got, got[max(0, len(got)-120):])
+						t.Errorf("%d of %d bytes: %.120q … %.120q", len(got), len(want), got,
+							got[max(0, len(got)-120):])
 					}
 				})
 			}

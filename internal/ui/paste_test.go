@@ -76,15 +76,18 @@ func TestAPasteIsMarked(t *testing.T) {
 		{"ahead of a slow line", []string{"name\r10.0.0.5"}, "name\r10.0.0.5"},
 		{"the same in pieces, and a field left out", []string{"name\r>", "\r10.0.0.5"}, "name\r\r10.0.0.5"},
 		{"two lines that end", []string{"name\r10.0.0.5\r"}, marked("name\r10.0.0.5\r")},
-		{"more than is typed ahead", []string{"k8s-master-0 10.0.0.1\rk8s-worker-0"}, marked("k8s-master-0 10.0.0.1\rk8s-worker-0")},
+		{"more than is typed ahead", []string{"k8s-master-0 10.0.0.1\rk8s-worker-0"},
+			marked("k8s-master-0 10.0.0.1\rk8s-worker-0")},
 		{"in pieces, then a key", []string{"a\rb\r>", "\x1b[A"}, marked("a\rb\r") + "\x1b[A"},
 		{"with a key in one piece", []string{"a\rb\r\x1b[A"}, marked("a\rb\r") + "\x1b[A"},
 		{"an arrow", []string{"\x1b[A"}, "\x1b[A"},
 		{"marked by the terminal", []string{marked("a\rb\r")}, marked("a\rb\r")},
-		{"marked, in pieces", []string{pasteStart + "a\r", "b\rc", "\r" + pasteEnd, "d\ne"}, marked("a\rb\rc\r") + marked("d\ne")},
+		{"marked, in pieces", []string{pasteStart + "a\r", "b\rc", "\r" + pasteEnd, "d\ne"},
+			marked("a\rb\rc\r") + marked("d\ne")},
 		{"a mark in small pieces", []string{"\x1b>", "[", "200~", "a\rb\rc", pasteEnd}, marked("a\rb\rc")},
 		{"Esc, then a paste", []string{"\x1b", "a\rb\r"}, "\x1b" + marked("a\rb\r")},
-		{"a mark in pieces", []string{"\x1b[2", "00~a\rb", "c\rd", "\x1b[20", "1~", "e\nf"}, marked("a\rbc\rd") + marked("e\nf")},
+		{"a mark in pieces", []string{"\x1b[2", "00~a\rb", "c\rd", "\x1b[20", "1~", "e\nf"},
+			marked("a\rbc\rd") + marked("e\nf")},
 	} {
 		if got := strings.Join(read(t, 4096, c.in...), ""); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)

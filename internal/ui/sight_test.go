@@ -22,7 +22,8 @@ func atScreen(t *testing.T) (a *App, p *paper, ask frame.Ask, answers *string) {
 	answers = new(string)
 	answer := func(what string) func() tea.Cmd { return func() tea.Cmd { *answers += what; return nil } }
 	ask = frame.Ask{Title: event.M("wizard.resume.title"), Choices: []frame.Choice{
-		{Key: "c", Word: "wizard.resume.go-on", Do: answer("c")}, {Key: "n", Word: "wizard.resume.new", Do: answer("n")}}}
+		{Key: "c", Word: "wizard.resume.go-on", Do: answer("c")},
+		{Key: "n", Word: "wizard.resume.new", Do: answer("n")}}}
 	uitest.Drive(t, a, tea.WindowSizeMsg{Width: 80, Height: 24})
 	return a, p, ask, answers
 }

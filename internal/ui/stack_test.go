@@ -60,7 +60,12 @@ func (p *paper) Click(x, y int, _ *frame.Env) tea.Cmd {
 	return nil
 }
 func (p *paper) Leaving(*frame.Env) (tea.Cmd, bool) {
-	return frame.Send(frame.Ask{Title: event.M("ui.help"), Choices: []frame.Choice{{Key: "a", Word: "ui.key.open", Do: func() tea.Cmd { return frame.Send("stays") }}, {Key: "b", Word: "ui.key.quit", Do: func() tea.Cmd { return frame.Send(frame.Quit{Last: event.M("ui.quit.detached", "cluster", p.name)}) }}}}), p.busy
+	return frame.Send(frame.Ask{Title: event.M("ui.help"),
+		Choices: []frame.Choice{{Key: "a", Word: "ui.key.open", Do: func() tea.Cmd {
+			return frame.Send("stays")
+		}}, {Key: "b", Word: "ui.key.quit", Do: func() tea.Cmd {
+			return frame.Send(frame.Quit{Last: event.M("ui.quit.detached", "cluster", p.name)})
+		}}}}), p.busy
 }
 func (p *paper) Close() { *p.ended++ }
 
@@ -135,7 +140,11 @@ func TestPrompt(t *testing.T) {
 	one := sheet("one")
 	var got []string
 	one.do["x"] = func() tea.Cmd {
-		return frame.Send(frame.Prompt{Title: event.M("ui.help"), Label: event.M("ui.key.open"), Must: "rack-7", Word: "ui.key.open", Danger: true, Do: func(s string) tea.Cmd { got = append(got, s); return nil }})
+		return frame.Send(frame.Prompt{Title: event.M("ui.help"), Label: event.M("ui.key.open"), Must: "rack-7",
+			Word: "ui.key.open", Danger: true, Do: func(s string) tea.Cmd {
+				got = append(got, s)
+				return nil
+			}})
 	}
 	a := New(one, Options{Lang: i18n.English})
 	uitest.Run(t, a, a.Init())

@@ -12,8 +12,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 )
 
-// suspend gives the terminal back to the shell until that continues the program. Where there is no such shell, as in ssh -t HOST eggo-tui, the kernel
-// would not stop the program, which then would wait for ever for somebody to continue it.
+// suspend gives the terminal back to the shell until that continues the program. Where there is no such shell, as in
+// ssh -t HOST eggo-tui, the kernel would not stop the program, which then would wait for ever for somebody to continue
+// it.
 func (a *App) suspend() tea.Cmd {
 	top, note := a.top(), frame.Note{Text: a.env.P.T("ui.suspend.no-shell")}
 	return func() tea.Msg {
@@ -24,8 +25,8 @@ func (a *App) suspend() tea.Cmd {
 	}
 }
 
-// watched says whether a shell with job control is there that would continue the process: a process of the same session and of another group is
-// the parent of one of the group.
+// watched says whether a shell with job control is there that would continue the process: a process of the same session
+// and of another group is the parent of one of the group.
 func watched(pid int) bool {
 	for range 100 { // generations
 		parent, err := parentOf(pid)
@@ -52,7 +53,8 @@ func parentOf(pid int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:]) // behind the name, which may have blanks: state, parent
+	// behind the name, which may have blanks: state, parent
+	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
 	if len(fields) < 2 {
 		return 0, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
 	}

@@ -110,7 +110,8 @@ func resolved(t *testing.T, w *bench.Workload, server string) {
 // floors: each floor gets every byte, and says so when one is wrong.
 func floors(t *testing.T, w *bench.Workload, server string) {
 	ctx := context.Background()
-	for _, f := range []bench.Floor{bench.FloorFetch, bench.FloorHash, bench.FloorWrite, bench.FloorSync, bench.FloorTwice, bench.FloorBundle, bench.FloorRead, bench.FloorPack} {
+	for _, f := range []bench.Floor{bench.FloorFetch, bench.FloorHash, bench.FloorWrite, bench.FloorSync,
+		bench.FloorTwice, bench.FloorBundle, bench.FloorRead, bench.FloorPack} {
 		under(t, server, bench.Conditions{})
 		if err := bench.RunFloor(ctx, f, w, server, "amd64", t.TempDir(), bench.Whole); err != nil {
 			t.Errorf("%s: %v", f, err)
@@ -164,10 +165,12 @@ func faults(t *testing.T, w *bench.Workload, server string) {
 		t.Errorf("%d bytes came before the cut", len(first))
 	}
 	rest, status := get("4000")
-	if status != http.StatusPartialContent || int64(len(rest)) != item.Size-4000 || !bytes.Equal(rest[:1000], first[4000:]) {
+	if status != http.StatusPartialContent || int64(len(rest)) != item.Size-4000 ||
+		!bytes.Equal(rest[:1000], first[4000:]) {
 		t.Errorf("the range has status %d and %d bytes", status, len(rest))
 	}
-	if s := under(t, server, bench.Conditions{Rate: 1 << 30, Latency: time.Millisecond}); s.Requests != 2 || s.Twice != 1000 || s.Bytes != item.Size+1000 {
+	if s := under(t, server, bench.Conditions{Rate: 1 << 30, Latency: time.Millisecond}); s.Requests != 2 ||
+		s.Twice != 1000 || s.Bytes != item.Size+1000 {
 		t.Errorf("served %+v", s)
 	}
 	if all, _ := get(""); int64(len(all)) != item.Size {

@@ -43,8 +43,10 @@ func fresh(dirs ...string) error {
 
 func (b *Bench) floor(name string, f Floor, set Set, link Conditions) *Case {
 	out := b.path("floor")
-	return &Case{Name: name, Command: []string{b.Self, "floor", string(f), b.Workload.Dir, b.Server, arch, out, string(set)}, Link: link,
-		Prepare: func() error { return fresh(out) }, Floor: f == FloorWrite, Serves: f != FloorRead && f != FloorPack, Out: out}
+	return &Case{Name: name, Command: []string{b.Self, "floor", string(f), b.Workload.Dir, b.Server, arch, out,
+		string(set)}, Link: link,
+		Prepare: func() error { return fresh(out) }, Floor: f == FloorWrite, Serves: f != FloorRead && f != FloorPack,
+		Out: out}
 }
 
 // state of cache and output that a build begins with.
@@ -66,11 +68,13 @@ func (b *Bench) eggo(name, spec string, from state, link Conditions, arches ...s
 	out, cache := filepath.Join(dir, "out"), filepath.Join(dir, "cache")
 	mirrors := filepath.Join(dir, "mirrors")
 	c := &Case{Name: name, Link: link, Out: out, Serves: from < warm,
-		Command: []string{b.Eggo, "build", "-f", filepath.Join(b.Workload.Dir, spec), "--arch", strings.Join(arches, ","), "-o", out, "--cache", cache, "--mirrors", mirrors}}
+		Command: []string{b.Eggo, "build", "-f", filepath.Join(b.Workload.Dir, spec), "--arch",
+			strings.Join(arches, ","), "-o", out, "--cache", cache, "--mirrors", mirrors}}
 	build := c.Command
 	c.Prepare = func() error {
 		text := ""
-		for _, m := range []string{"https://dl.test=" + b.Server + "/files/dl", "http://deb.test/debian=" + b.Server + "/files/debian",
+		for _, m := range []string{"https://dl.test=" + b.Server + "/files/dl",
+			"http://deb.test/debian=" + b.Server + "/files/debian",
 			"registry.k8s.io=" + b.host() + "/registry.k8s.io", "quay.io=" + b.host() + "/quay.io"} {
 			text += m + "\n"
 		}
@@ -151,7 +155,8 @@ func (b *Bench) references() []string {
 // shell is a case of several commands, of which each must be there and succeed.
 func (b *Bench) shell(name, dir, script string, link Conditions, rounds int, needs ...string) *Case {
 	dir = b.path(dir)
-	c := &Case{Name: name, Dir: dir, Command: []string{"sh", "-ec", script}, Link: link, Rounds: rounds, Serves: true, Out: filepath.Join(dir, "out"),
+	c := &Case{Name: name, Dir: dir, Command: []string{"sh", "-ec", script}, Link: link, Rounds: rounds, Serves: true,
+		Out:     filepath.Join(dir, "out"),
 		Prepare: func() error { return fresh(dir, filepath.Join(dir, "in"), filepath.Join(dir, "out")) }}
 	for _, n := range needs {
 		if _, err := exec.LookPath(n); err != nil {
@@ -165,7 +170,9 @@ func (b *Bench) shell(name, dir, script string, link Conditions, rounds int, nee
 func (b *Bench) skopeo(link Conditions, rounds int) *Case {
 	var s strings.Builder
 	for i, r := range b.references() {
-		fmt.Fprintf(&s, "skopeo --insecure-policy --override-os linux --override-arch %s copy -q --src-tls-verify=false docker://%s oci:in:image%d\n", arch, r, i)
+		fmt.Fprintf(&s,
+			"skopeo --insecure-policy --override-os linux --override-arch %s copy -q --src-tls-verify=false "+
+				"docker://%s oci:in:image%d\n", arch, r, i)
 	}
 	s.WriteString("tar -C in -cf out/images.tar .\n")
 	return b.shell("skopeo copy to OCI, tar", "skopeo", s.String(), link, rounds, "skopeo", "tar")
@@ -180,14 +187,16 @@ func (b *Bench) byHand(name, gzip string, rounds int, needs ...string) *Case {
 		fmt.Fprintf(&sums, "%s  in/%s\n", f.SHA256, base)
 	}
 	fmt.Fprintf(&s, "%s pull --platform linux/%s %s in/images.tar\n", b.Crane, arch, strings.Join(b.references(), " "))
-	fmt.Fprintf(&s, "curl -fsS --parallel --parallel-max 16 -K ../hand.curl\nsha256sum --quiet -c ../hand.sums\n%s\n", gzip)
+	fmt.Fprintf(&s, "curl -fsS --parallel --parallel-max 16 -K ../hand.curl\nsha256sum --quiet -c ../hand.sums\n%s\n",
+		gzip)
 	c := b.shell(name, "hand", s.String(), Conditions{}, rounds, append(needs, "curl", "sha256sum", "tar")...)
 	if b.Crane == "" {
 		c.Skip = "crane could not be built"
 	}
 	prepare := c.Prepare
 	c.Prepare = func() error {
-		return errors.Join(prepare(), writeText(b.path("hand.curl"), "%s", list.String()), writeText(b.path("hand.sums"), "%s", sums.String()))
+		return errors.Join(prepare(), writeText(b.path("hand.curl"), "%s", list.String()),
+			writeText(b.path("hand.sums"), "%s", sums.String()))
 	}
 	return c
 }
@@ -217,26 +226,36 @@ func (b *Bench) Sections() []*Section {
 	few := func(c *Case, rounds int) *Case { c.Rounds = rounds; return c }
 	all := []*Section{
 		{Title: "Images only, nothing cached", Cases: []*Case{
-			b.floor(nameFetch, FloorFetch, ImagesOnly, plain), b.floor(nameHash, FloorHash, ImagesOnly, plain), b.floor(nameWrite, FloorWrite, ImagesOnly, plain),
-			b.floor(nameSync, FloorSync, ImagesOnly, plain), b.floor(nameTwice, FloorTwice, ImagesOnly, plain), b.floor(nameBundle, FloorBundle, ImagesOnly, plain),
+			b.floor(nameFetch, FloorFetch, ImagesOnly, plain), b.floor(nameHash, FloorHash, ImagesOnly, plain),
+			b.floor(nameWrite, FloorWrite, ImagesOnly, plain),
+			b.floor(nameSync, FloorSync, ImagesOnly, plain), b.floor(nameTwice, FloorTwice, ImagesOnly, plain),
+			b.floor(nameBundle, FloorBundle, ImagesOnly, plain),
 			{Name: "eggo-bundle version: nothing done", Command: []string{b.Eggo, "version"}},
 			b.eggo(nameEggo, imagesSpec, cold, plain), b.eggo(nameLocked, imagesSpec, locked, plain),
 			b.crane("crane pull", cold, plain), b.skopeo(plain, 2)}},
 		{Title: "Images only, cache filled, output removed", Cases: []*Case{
-			b.floor(nameRead, FloorRead, ImagesOnly, plain), b.eggo(nameWarm, imagesSpec, warm, plain), few(b.crane("crane pull -c", warm, plain), 2)}},
+			b.floor(nameRead, FloorRead, ImagesOnly, plain), b.eggo(nameWarm, imagesSpec, warm, plain),
+			few(b.crane("crane pull -c", warm, plain), 2)}},
 		{Title: "Whole bundle, nothing cached", Cases: []*Case{
-			b.floor(nameWrite, FloorWrite, Whole, plain), b.floor(nameBundle, FloorBundle, Whole, plain), b.floor(namePack, FloorPack, Whole, plain),
+			b.floor(nameWrite, FloorWrite, Whole, plain), b.floor(nameBundle, FloorBundle, Whole, plain),
+			b.floor(namePack, FloorPack, Whole, plain),
 			b.eggo(nameEggo, wholeSpec, cold, plain), b.eggo(nameLocked, wholeSpec, locked, plain),
 			few(b.eggo("eggo-bundle, both architectures", wholeSpec, cold, plain, arches[:]...), 2),
 			b.byHand("crane, curl, sha256sum, tar and pigz", "tar -C in -cf - . | pigz > out/bundle.tar.gz", 1, "pigz"),
 			b.byHand("crane, curl, sha256sum, tar czf", "tar -C in -czf out/bundle.tar.gz .", 1)}},
 		{Title: "Whole bundle, again", Cases: []*Case{
-			b.floor(nameRead, FloorRead, Whole, plain), b.eggo(nameWarm, wholeSpec, warm, plain), b.eggo(nameUnchanged, wholeSpec, unchanged, plain), b.verify()}},
+			b.floor(nameRead, FloorRead, Whole, plain), b.eggo(nameWarm, wholeSpec, warm, plain),
+			b.eggo(nameUnchanged, wholeSpec, unchanged, plain), b.verify()}},
 		{Title: "Images only over a slow link", Note: "20 MB/s a connection, 40 ms before each answer.", Cases: []*Case{
-			few(b.floor(nameLargest, FloorWrite, Largest, slow), 2), few(b.floor(nameHash, FloorHash, ImagesOnly, slow), 2), few(b.eggo(nameEggo, imagesSpec, cold, slow), 3),
-			few(b.eggo(nameLocked, imagesSpec, locked, slow), 2), few(b.crane("crane pull", cold, slow), 1), b.skopeo(slow, 1)}},
-		{Title: "Images only, connections cut", Note: fmt.Sprintf("The connection of each blob breaks once, after %.1f MB.", float64(cut.Cut)/mega), Cases: []*Case{
-			few(b.eggo(nameEggo, imagesSpec, cold, cut), 2), few(b.crane("crane pull", cold, cut), 1), b.skopeo(cut, 1)}},
+			few(b.floor(nameLargest, FloorWrite, Largest, slow), 2),
+			few(b.floor(nameHash, FloorHash, ImagesOnly, slow), 2), few(b.eggo(nameEggo, imagesSpec, cold, slow), 3),
+			few(b.eggo(nameLocked, imagesSpec, locked, slow), 2), few(b.crane("crane pull", cold, slow), 1),
+			b.skopeo(slow, 1)}},
+		{Title: "Images only, connections cut",
+			Note: fmt.Sprintf("The connection of each blob breaks once, after %.1f MB.", float64(cut.Cut)/mega),
+			Cases: []*Case{
+				few(b.eggo(nameEggo, imagesSpec, cold, cut), 2), few(b.crane("crane pull", cold, cut), 1),
+				b.skopeo(cut, 1)}},
 	}
 	for _, s := range all {
 		s.Settle = syscall.Sync // what was written is on the disk

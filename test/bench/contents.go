@@ -20,7 +20,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-const pieceSize = 128 << 10 // bytes; larger than what deflate looks back, so that a piece dealt out twice does not compress better
+// bytes; larger than what deflate looks back, so that a piece dealt out twice does not compress better
+const pieceSize = 128 << 10
 
 // pieces are what programs and layers are made of: the toolchain's own programs, which compress as programs do.
 type pieces [][]byte
@@ -119,7 +120,8 @@ func (p pieces) layer(dir string, size int64, rng *rand.Rand) (layer Blob, diffI
 	tw := tar.NewWriter(io.MultiWriter(plain, z))
 	for i := 0; i == 0 || out.n < size; i++ {
 		n := 1 + rng.IntN(int(min(8, size/pieceSize+1)))
-		h := &tar.Header{Typeflag: tar.TypeReg, Name: fmt.Sprintf("usr/lib/part-%04d", i), Mode: 0o755, Size: int64(n) * pieceSize, Format: tar.FormatUSTAR}
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: fmt.Sprintf("usr/lib/part-%04d", i), Mode: 0o755,
+			Size: int64(n) * pieceSize, Format: tar.FormatUSTAR}
 		if err := tw.WriteHeader(h); err != nil {
 			return Blob{}, "", err
 		}

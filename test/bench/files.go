@@ -69,7 +69,8 @@ func (w *Workload) makePrograms(p pieces) error {
 
 // makePackages writes a signed Debian repository of packages that do not compress.
 func (w *Workload) makePackages() error {
-	key, err := openpgp.NewEntity("a benchmark", "", "bench@eggo.test", &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA})
+	key, err := openpgp.NewEntity("a benchmark", "", "bench@eggo.test",
+		&packet.Config{Algorithm: packet.PubKeyAlgoEdDSA})
 	if err != nil {
 		return err
 	}
@@ -82,7 +83,9 @@ func (w *Workload) makePackages() error {
 	}
 	w.Packages = map[string][]File{}
 	var release strings.Builder
-	fmt.Fprintf(&release, "Suite: stable\nCodename: bookworm\nDate: %s\nArchitectures: amd64 arm64\nComponents: main\nSHA256:\n", epoch.Format("Mon, 02 Jan 2006 15:04:05 UTC"))
+	fmt.Fprintf(&release,
+		"Suite: stable\nCodename: bookworm\nDate: %s\nArchitectures: amd64 arm64\nComponents: main\nSHA256:\n",
+		epoch.Format("Mon, 02 Jan 2006 15:04:05 UTC"))
 	for a, arch := range arches {
 		var list bytes.Buffer
 		for i := range packages {
@@ -103,7 +106,8 @@ func (w *Workload) makePackages() error {
 		if err := writeText(w.file("debian/dists/bookworm/"+path+".gz"), "%s", packed); err != nil {
 			return err
 		}
-		fmt.Fprintf(&release, " %s %d %s\n %s %d %s.gz\n", hexSum(list.Bytes()), list.Len(), path, hexSum(packed), len(packed), path)
+		fmt.Fprintf(&release, " %s %d %s\n %s %d %s.gz\n", hexSum(list.Bytes()), list.Len(), path, hexSum(packed),
+			len(packed), path)
 	}
 	var signed bytes.Buffer
 	s, err := clearsign.Encode(&signed, key.PrivateKey, nil)
@@ -121,9 +125,11 @@ func (w *Workload) makePackages() error {
 
 func packageName(i int) string { return fmt.Sprintf("pkg-%02d", i) }
 
-// makeDeb writes a package (deb(5)) of about size bytes and gives its paragraph of the Packages file. Each depends on the one before.
+// makeDeb writes a package (deb(5)) of about size bytes and gives its paragraph of the Packages file. Each depends on
+// the one before.
 func (w *Workload) makeDeb(i int, arch string, size int64, rng *rand.Rand) (File, string, error) {
-	control := fmt.Sprintf("Package: %s\nVersion: 1.0-1\nArchitecture: %s\nMaintainer: a benchmark <bench@eggo.test>\n", packageName(i), arch)
+	control := fmt.Sprintf("Package: %s\nVersion: 1.0-1\nArchitecture: %s\nMaintainer: a benchmark <bench@eggo.test>\n",
+		packageName(i), arch)
 	if i > 0 {
 		control += "Depends: " + packageName(i-1) + "\n"
 	}
@@ -163,13 +169,15 @@ func (w *Workload) makeDeb(i int, arch string, size int64, rng *rand.Rand) (File
 		return File{}, "", err
 	}
 	b, err := out.done(w.file(path))
-	return File{b, path}, fmt.Sprintf("%sFilename: %s\nSize: %d\nSHA256: %s\n\n", control, strings.TrimPrefix(path, "debian/"), b.Size, b.SHA256), err
+	return File{b, path}, fmt.Sprintf("%sFilename: %s\nSize: %d\nSHA256: %s\n\n", control,
+		strings.TrimPrefix(path, "debian/"), b.Size, b.SHA256), err
 }
 
 // tarOf writes an archive of one file.
 func tarOf(w io.Writer, name string, size int64, content io.Reader) error {
 	tw := tar.NewWriter(w)
-	if err := tw.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: size, Typeflag: tar.TypeReg, Format: tar.FormatUSTAR}); err != nil {
+	if err := tw.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: size, Typeflag: tar.TypeReg,
+		Format: tar.FormatUSTAR}); err != nil {
 		return err
 	}
 	if _, err := io.CopyN(tw, content, size); err != nil {

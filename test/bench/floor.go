@@ -24,14 +24,15 @@ type Floor string
 
 // The floors, each with what the one before does.
 const (
-	FloorFetch  Floor = "fetch"
-	FloorHash   Floor = "hash"   // and sha256
-	FloorWrite  Floor = "write"  // and write all into one file
-	FloorSync   Floor = "sync"   // and bring that to the disk
-	FloorTwice  Floor = "twice"  // as write, with a copy of each blob in a file of its own, as a cache has it
-	FloorBundle Floor = "bundle" // as twice, with the two more sums that a bundle has (of images.tar and of the file), and all of that on the disk
-	FloorRead   Floor = "read"   // as write, but from files on this machine
-	FloorPack   Floor = "pack"   // compress the programs at level 1, on all cores; nothing is fetched or written
+	FloorFetch Floor = "fetch"
+	FloorHash  Floor = "hash"  // and sha256
+	FloorWrite Floor = "write" // and write all into one file
+	FloorSync  Floor = "sync"  // and bring that to the disk
+	FloorTwice Floor = "twice" // as write, with a copy of each blob in a file of its own, as a cache has it
+	// as twice, with the two more sums that a bundle has (of images.tar and of the file), and all of that on the disk
+	FloorBundle Floor = "bundle"
+	FloorRead   Floor = "read" // as write, but from files on this machine
+	FloorPack   Floor = "pack" // compress the programs at level 1, on all cores; nothing is fetched or written
 	connections       = 16
 	buffer            = 256 << 10 // bytes
 	packPiece         = 1 << 20

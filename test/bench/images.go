@@ -24,8 +24,10 @@ var layers = [...]struct {
 	name string
 	mb   float64
 }{
-	{"pause", 0.3}, {"base-1", 0.1}, {"base-2", 0.7}, {"runner", 1.5}, {"apiserver", 28}, {"controller-manager", 24}, {"proxy-base", 15}, {"proxy", 13},
-	{"etcd-1", 40}, {"etcd-2", 21}, {"coredns", 20}, {"calico", 2}, {"node-1", 67}, {"node-2", 55}, {"cni-1", 60}, {"cni-2", 34.4},
+	{"pause", 0.3}, {"base-1", 0.1}, {"base-2", 0.7}, {"runner", 1.5}, {"apiserver", 28}, {"controller-manager", 24},
+	{"proxy-base", 15}, {"proxy", 13},
+	{"etcd-1", 40}, {"etcd-2", 21}, {"coredns", 20}, {"calico", 2}, {"node-1", 67}, {"node-2", 55}, {"cni-1", 60},
+	{"cni-2", 34.4},
 }
 
 // images have 24 references to the 16 layers.
@@ -37,7 +39,8 @@ var images = [...]struct {
 }{
 	{"registry.k8s.io", "pause", "3.10.1", []string{"pause"}, false, false},
 	{"registry.k8s.io", "kube-apiserver", "v1.34.2", []string{"base-1", "base-2", "runner", "apiserver"}, false, false},
-	{"registry.k8s.io", "kube-controller-manager", "v1.34.2", []string{"base-1", "base-2", "runner", "controller-manager"}, false, false},
+	{"registry.k8s.io", "kube-controller-manager", "v1.34.2",
+		[]string{"base-1", "base-2", "runner", "controller-manager"}, false, false},
 	{"registry.k8s.io", "kube-proxy", "v1.34.2", []string{"proxy-base", "runner", "proxy"}, false, false},
 	{"registry.k8s.io", "etcd", "3.6.4-0", []string{"base-1", "base-2", "etcd-1", "etcd-2"}, false, false},
 	{"registry.k8s.io", "coredns/coredns", "v1.12.1", []string{"base-1", "coredns"}, true, true},
@@ -69,7 +72,8 @@ type made struct {
 	diffID string
 }
 
-// makeImages writes all blobs and documents. Layers are made side by side; each has its own generator, so that the order does not matter.
+// makeImages writes all blobs and documents. Layers are made side by side; each has its own generator, so that the
+// order does not matter.
 func (w *Workload) makeImages(p pieces) error {
 	have := map[string][]made{}
 	var g errgroup.Group
@@ -134,7 +138,8 @@ func (w *Workload) makeManifest(im Image, arch string, oci bool, its []made) (v1
 	if oci {
 		manifest, config, layer = types.OCIManifestSchema1, types.OCIConfigJSON, types.OCILayer
 	}
-	c := v1.ConfigFile{Architecture: arch, OS: "linux", Variant: variant(arch), Created: v1.Time{Time: epoch}, RootFS: v1.RootFS{Type: "layers"},
+	c := v1.ConfigFile{Architecture: arch, OS: "linux", Variant: variant(arch), Created: v1.Time{Time: epoch},
+		RootFS: v1.RootFS{Type: "layers"},
 		Config: v1.Config{Entrypoint: []string{"/usr/lib/part-0000"}}}
 	m := v1.Manifest{SchemaVersion: 2, MediaType: manifest}
 	for _, l := range its {
@@ -166,15 +171,18 @@ func (w *Workload) attestation(im Image, of string) (v1.Descriptor, error) {
 	if err != nil {
 		return v1.Descriptor{}, err
 	}
-	config, err := w.small([]byte(`{"architecture":"unknown","os":"unknown","config":{},"rootfs":{"type":"layers","diff_ids":[]}}`))
+	config, err := w.small(
+		[]byte(`{"architecture":"unknown","os":"unknown","config":{},"rootfs":{"type":"layers","diff_ids":[]}}`))
 	if err != nil {
 		return v1.Descriptor{}, err
 	}
-	m := v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1, Config: descriptor(config, types.OCIConfigJSON),
+	m := v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1,
+		Config: descriptor(config, types.OCIConfigJSON),
 		Layers: []v1.Descriptor{descriptor(statement, "application/vnd.in-toto+json")}}
 	d, err := w.document(im.Host+"/"+im.Path, "", types.OCIManifestSchema1, m)
 	d.Platform = &v1.Platform{OS: "unknown", Architecture: "unknown"}
-	d.Annotations = map[string]string{"vnd.docker.reference.digest": of, "vnd.docker.reference.type": "attestation-manifest"}
+	d.Annotations = map[string]string{"vnd.docker.reference.digest": of,
+		"vnd.docker.reference.type": "attestation-manifest"}
 	return d, err
 }
 

@@ -44,11 +44,11 @@ type Sample struct {
 // longest is how long a command may take.
 const longest = 15 * time.Minute
 
-// run runs a case once. What the command writes is kept for the case that it fails. A failure of the command is part of the sample; the error
-// is one of the benchmark.
+// run runs a case once. What the command writes is kept for the case that it fails. A failure of the command is part of
+// the sample; the error is one of the benchmark.
 //
-// The peak memory that the kernel tells of a child begins with that of the process that starts it (it is inherited up to exec), so this
-// one has to stay small: all that is large is done in children.
+// The peak memory that the kernel tells of a child begins with that of the process that starts it (it is inherited up
+// to exec), so this one has to stay small: all that is large is done in children.
 func (c *Case) run(ctx context.Context, server string, settle func()) (*Sample, error) {
 	if c.Prepare != nil {
 		if err := c.Prepare(); err != nil {
@@ -149,7 +149,8 @@ type Section struct {
 	Title string
 	Note  string
 	Cases []*Case
-	// Settle is called before each run, so that what the one before left to be done is not done at the cost of this one; may be nil.
+	// Settle is called before each run, so that what the one before left to be done is not done at the cost of this
+	// one; may be nil.
 	Settle func()
 }
 
@@ -157,7 +158,8 @@ type Section struct {
 type Results map[*Case][]*Sample
 
 // Run runs all rounds of a section.
-func (s *Section) Run(ctx context.Context, server string, rounds int, log func(format string, args ...any)) (Results, error) {
+func (s *Section) Run(ctx context.Context, server string, rounds int, log func(format string, args ...any)) (Results,
+	error) {
 	out := Results{}
 	for round := range rounds {
 		for _, c := range s.Cases {

@@ -48,7 +48,8 @@ func (s *Section) Table(w io.Writer, r Results) {
 	if s.Note != "" {
 		fmt.Fprintf(w, "%s\n\n", s.Note)
 	}
-	rows := [][]string{{"", "runs", "min s", "median s", "CPU s", "server CPU s", "x floor", "RSS MB", "out MB", "fetched twice MB"}}
+	rows := [][]string{{"", "runs", "min s", "median s", "CPU s", "server CPU s", "x floor", "RSS MB", "out MB",
+		"fetched twice MB"}}
 	floor := s.floorOf(r)
 	var notes []string
 	for _, c := range s.Cases {
@@ -60,7 +61,8 @@ func (s *Section) Table(w io.Writer, r Results) {
 			continue
 		}
 		x := summarize(r[c])
-		row := []string{c.Name, fmt.Sprint(len(r[c])), seconds(x.min), seconds(x.median), seconds(x.cpu), "-", "-", megabytes(x.rss), "-", "-"}
+		row := []string{c.Name, fmt.Sprint(len(r[c])), seconds(x.min), seconds(x.median), seconds(x.cpu), "-", "-",
+			megabytes(x.rss), "-", "-"}
 		if c.Serves {
 			row[5], row[9] = seconds(x.server), megabytes(x.twice)
 		}
@@ -163,7 +165,8 @@ func (r *Report) Goals(w io.Writer) {
 			verdict = "not met"
 			notes = append(notes, fmt.Sprintf("- %s: %s", name, bound))
 		}
-		rows = append(rows, []string{name, fmt.Sprintf("%.2f%s", got, unit), fmt.Sprintf("%.4g%s", limit, unit), verdict})
+		rows = append(rows, []string{name, fmt.Sprintf("%.2f%s", got, unit), fmt.Sprintf("%.4g%s", limit, unit),
+			verdict})
 	}
 	r.goalImages(add)
 	r.goalWhole(add)
@@ -187,9 +190,12 @@ func (r *Report) goalImages(add addGoal) {
 			continue
 		}
 		add("images only, "+name+": times fetch, sha256, write", ratio(x.min, floor.min), 1.15, "", fmt.Sprintf(
-			"a bundle has more than that: sums of images.tar and of the file, every blob a second time in the cache, and it is on the disk when it gets its name. "+
-				"A plain program that does all that takes %s s, and %s CPU seconds with its server; the build takes %.2f times and %.2f times that. On %d cores its CPU seconds take at least %s s, %.2f times the floor",
-			seconds(all.min), seconds(all.cpu+all.server), ratio(x.min, all.min), ratio(spread(x), spread(all)), runtime.NumCPU(), seconds(spread(x)), ratio(spread(x), floor.min)))
+			"a bundle has more than that: sums of images.tar and of the file, every blob a second time in the "+
+				"cache, and it is on the disk when it gets its name. "+
+				"A plain program that does all that takes %s s, and %s CPU seconds with its server; the build takes "+
+				"%.2f times and %.2f times that. On %d cores its CPU seconds take at least %s s, %.2f times the floor",
+			seconds(all.min), seconds(all.cpu+all.server), ratio(x.min, all.min), ratio(spread(x), spread(all)),
+			runtime.NumCPU(), seconds(spread(x)), ratio(spread(x), floor.min)))
 	}
 }
 
@@ -208,9 +214,12 @@ func (r *Report) goalWhole(add addGoal) {
 			continue
 		}
 		add("whole bundle, "+name+": times what the cores can do", ratio(x.min, best), 1.35, "", fmt.Sprintf(
-			"that is %s s: (%s CPU seconds of fetch, sha256, write, %s of its server and %s of compressing) / %d. The sums, the cache and the disk that a bundle has besides make that %s s; "+
-				"the CPU seconds of the build and its server, %s, take at least %s s, %.2f times the goal's base. What goes beyond that is other load on the cores, or waiting",
-			seconds(best), seconds(floor.cpu), seconds(floor.server), seconds(compress.cpu), runtime.NumCPU(), seconds(spread(all)+packing),
+			"that is %s s: (%s CPU seconds of fetch, sha256, write, %s of its server and %s of compressing) / %d. "+
+				"The sums, the cache and the disk that a bundle has besides make that %s s; "+
+				"the CPU seconds of the build and its server, %s, take at least %s s, %.2f times the goal's base. "+
+				"What goes beyond that is other load on the cores, or waiting",
+			seconds(best), seconds(floor.cpu), seconds(floor.server), seconds(compress.cpu), runtime.NumCPU(),
+			seconds(spread(all)+packing),
 			seconds(x.cpu+x.server), seconds(spread(x)), ratio(spread(x), best)))
 	}
 }
@@ -220,19 +229,23 @@ func (r *Report) goalOthers(add addGoal) {
 	for _, name := range []string{nameEggo, nameLocked} {
 		if x, ok := r.get(slowLink, name); ok && ok1 {
 			add("slow link, "+name+": times its largest layer", ratio(x.min, largest.min), 1.1, "", fmt.Sprintf(
-				"%.2f s more than the layer: manifests and configurations, each asked for after the one before; then, when the last byte is there, the sums of what lies behind the first "+
+				"%.2f s more than the layer: manifests and configurations, each asked for after the one before; "+
+					"then, when the last byte is there, the sums of what lies behind the first "+
 					"layer that was still coming, and bringing it to the disk", (x.min-largest.min).Seconds()))
 		}
 	}
 	const memory = 64 * (1 << 20) / mega
 	for _, s := range []int{imagesCold, wholeCold} {
 		if x, ok := r.get(s, nameLocked); ok {
-			add("memory for fetching and writing, "+strings.ToLower(strings.Split(r.Sections[s].Title, ",")[0]), float64(x.rss)/mega, memory, " MB",
-				"what the program has before it does anything (eggo-bundle version), a buffer for each of 16 connections, 3 MB a core for compressing")
+			add("memory for fetching and writing, "+strings.ToLower(strings.Split(r.Sections[s].Title, ",")[0]),
+				float64(x.rss)/mega, memory, " MB",
+				"what the program has before it does anything (eggo-bundle version), a buffer for each of 16 "+
+					"connections, 3 MB a core for compressing")
 		}
 	}
 	if x, ok := r.get(wholeAgain, nameUnchanged); ok && x.out > 0 {
 		add("nothing changed: seconds a gigabyte of bundle", x.min.Seconds()/(float64(x.out)/1e9), 1, " s", fmt.Sprintf(
-			"the bundle is read once to see that it is what it should be: %s CPU seconds for %s MB", seconds(x.cpu), megabytes(x.out)))
+			"the bundle is read once to see that it is what it should be: %s CPU seconds for %s MB", seconds(x.cpu),
+			megabytes(x.out)))
 	}
 }

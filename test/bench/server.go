@@ -18,7 +18,8 @@ import (
 type Conditions struct {
 	Rate    int64         `json:"rate,omitempty"`    // bytes a second and connection; 0: as fast as it goes
 	Latency time.Duration `json:"latency,omitempty"` // before each answer
-	Cut     int64         `json:"cut,omitempty"`     // after so many bytes each file's connection breaks, once; 0: never
+	// after so many bytes each file's connection breaks, once; 0: never
+	Cut int64 `json:"cut,omitempty"`
 }
 
 // Served is what the server did since it was last told the conditions.
@@ -206,7 +207,8 @@ func (m *meter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadFrom is how ServeContent hands the file over: a limited reader of it, whose limit is moved so that the kernel still copies.
+// ReadFrom is how ServeContent hands the file over: a limited reader of it, whose limit is moved so that the kernel
+// still copies.
 func (m *meter) ReadFrom(r io.Reader) (int64, error) {
 	l, ok := r.(*io.LimitedReader)
 	to, can := m.ResponseWriter.(io.ReaderFrom)
@@ -221,7 +223,8 @@ func (m *meter) ReadFrom(r io.Reader) (int64, error) {
 		step := min(all-sum, m.left)
 		if m.rate > 0 {
 			step = min(step, 64<<10)
-			time.Sleep(time.Until(m.begin.Add(time.Duration(float64(m.sent+step) / float64(m.rate) * float64(time.Second)))))
+			time.Sleep(time.Until(m.begin.Add(time.Duration(float64(m.sent+
+				step) / float64(m.rate) * float64(time.Second)))))
 		}
 		l.N = step
 		n, err := to.ReadFrom(l)

@@ -16,8 +16,9 @@ import (
 // format of a workload on the disk; another one is made anew.
 const format = 1
 
-// Workload is everything that a bundle of both architectures is made of: 382 MB of images, 246 MB of programs and 84 MB of packages for each
-// at scale 1. The contents follow from the Go toolchain and the scale alone; only the key that signs the repository is a new one.
+// Workload is everything that a bundle of both architectures is made of: 382 MB of images, 246 MB of programs and 84 MB
+// of packages for each at scale 1. The contents follow from the Go toolchain and the scale alone; only the key that
+// signs the repository is a new one.
 type Workload struct {
 	Dir       string `json:"-"`
 	Format    int
@@ -51,7 +52,8 @@ func Make(dir string, scale float64) (*Workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, step := range []func() error{func() error { return w.makeImages(p) }, func() error { return w.makePrograms(p) }, w.makePackages, w.makeSpecs} {
+	for _, step := range []func() error{func() error { return w.makeImages(p) },
+		func() error { return w.makePrograms(p) }, w.makePackages, w.makeSpecs} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -107,7 +109,8 @@ spec:
       containers:
         - {name: node, image: "%s"}
 `, cni, node)
-	head := "version: 1\nname: bench\nkubernetes: v1.34.2\nos: {family: debian, id: debian, release: \"12\", codename: bookworm}\n"
+	head := "version: 1\nname: bench\nkubernetes: v1.34.2\nos: {family: debian, id: debian, release: \"12\", " +
+		"codename: bookworm}\n"
 	var list, files strings.Builder
 	for _, im := range w.Images {
 		fmt.Fprintf(&list, "  - {name: %q, roles: [worker], why: a benchmark}\n", im.Name())
@@ -117,14 +120,18 @@ spec:
 		if i < 2 {
 			checksum = p.name + "-{arch}.sha256"
 		}
-		fmt.Fprintf(&files, "  - {name: %s, version: v1.34.2, url: \"https://dl.test/%s-{arch}\", checksum: \"https://dl.test/%s\", dst: /usr/local/bin, roles: [worker]}\n",
+		fmt.Fprintf(&files,
+			"  - {name: %s, version: v1.34.2, url: \"https://dl.test/%s-{arch}\", checksum: \"https://dl.test/%s\", "+
+				"dst: /usr/local/bin, roles: [worker]}\n",
 			p.name, p.name, checksum)
 	}
-	repository := "packages:\n  repositories:\n    - {type: deb, url: http://deb.test/debian, suites: [bookworm], components: [main], keyring: keys.gpg}\n  install:\n" +
+	repository := "packages:\n  repositories:\n    - {type: deb, url: http://deb.test/debian, suites: [bookworm], " +
+		"components: [main], keyring: keys.gpg}\n  install:\n" +
 		"    - {name: " + packageName(packages-1) + ", roles: [worker]}\n"
 	return errors.Join(err,
 		writeText(filepath.Join(w.Dir, imagesSpec), "%simages:\n%s", head, list.String()),
-		writeText(filepath.Join(w.Dir, wholeSpec), "%s%sbinaries:\n%saddons:\n  - {name: net.yaml, url: https://dl.test/net.yaml}\nimages:\n%s",
+		writeText(filepath.Join(w.Dir, wholeSpec),
+			"%s%sbinaries:\n%saddons:\n  - {name: net.yaml, url: https://dl.test/net.yaml}\nimages:\n%s",
 			head, repository, files.String(), list.String()))
 }
 

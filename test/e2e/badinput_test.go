@@ -63,8 +63,8 @@ func (c *badLab) write(t *testing.T, name string, data []byte) string {
 	return path
 }
 
-// TestBadInput: whatever is wrong before a deploy is found before anything is touched, is said with node, cause and advice, and has its
-// exit code.
+// TestBadInput: whatever is wrong before a deploy is found before anything is touched, is said with node, cause and
+// advice, and has its exit code.
 func TestBadInput(t *testing.T) {
 	c := &badLab{Stand: newLab(t, 3)}
 	var err error
@@ -145,23 +145,27 @@ func badAccess() []bad {
 	return []bad{
 		{name: "wrong password", file: byPassword("  password-from: env:EGGO_WRONG\n"), code: 4,
 			words: []string{"ssh.auth", "n1", "n2", "n3", "ops", "tried: ", "password"}},
-		{name: "wrong sudo password", file: byPassword("  password-from: env:EGGO_OPS\n  sudo-password-from: env:EGGO_WRONG\n"), code: 4,
+		{name: "wrong sudo password",
+			file: byPassword("  password-from: env:EGGO_OPS\n  sudo-password-from: env:EGGO_WRONG\n"), code: 4,
 			words: []string{"ssh.sudo-password", "n1", "ops"}},
-		{name: "changed host key", code: 4, words: []string{"ssh.hostkey-changed", "n1: ", "SHA256:"}, file: func(t *testing.T, c *badLab) string {
-			known, err := os.ReadFile(c.Lab.KnownHosts())
-			must(t, "known_hosts", err)
-			n1, n2 := c.address(t, "n1"), c.address(t, "n2")
-			text := strings.NewReplacer(n1, n2, n2, n1).Replace(string(known))
-			return c.vary(t, c.Lab.KnownHosts(), c.write(t, "changed_hosts", []byte(text)))
-		}},
-		{name: "unknown host key", code: 4, args: []string{"--host-keys", "strict"}, words: []string{"ssh.hostkey-unknown", "n1: ", "n2: ", "n3: ", "SHA256:"},
+		{name: "changed host key", code: 4, words: []string{"ssh.hostkey-changed", "n1: ", "SHA256:"},
+			file: func(t *testing.T, c *badLab) string {
+				known, err := os.ReadFile(c.Lab.KnownHosts())
+				must(t, "known_hosts", err)
+				n1, n2 := c.address(t, "n1"), c.address(t, "n2")
+				text := strings.NewReplacer(n1, n2, n2, n1).Replace(string(known))
+				return c.vary(t, c.Lab.KnownHosts(), c.write(t, "changed_hosts", []byte(text)))
+			}},
+		{name: "unknown host key", code: 4, args: []string{"--host-keys", "strict"},
+			words: []string{"ssh.hostkey-unknown", "n1: ", "n2: ", "n3: ", "SHA256:"},
 			file: func(t *testing.T, c *badLab) string {
 				return c.vary(t, c.Lab.KnownHosts(), c.write(t, "unknown_hosts", nil))
 			}},
-		{name: "nothing listens", code: 5, words: []string{"ssh.connect-refused", "n2: ", ":23"}, within: time.Minute, file: func(t *testing.T, c *badLab) string {
-			at := "ip: " + c.address(t, "n2") + "\n  port: "
-			return c.vary(t, at+"22\n", at+"23\n")
-		}},
+		{name: "nothing listens", code: 5, words: []string{"ssh.connect-refused", "n2: ", ":23"}, within: time.Minute,
+			file: func(t *testing.T, c *badLab) string {
+				at := "ip: " + c.address(t, "n2") + "\n  port: "
+				return c.vary(t, at+"22\n", at+"23\n")
+			}},
 	}
 }
 
@@ -169,17 +173,21 @@ func badAccess() []bad {
 func badMachines() []bad {
 	return []bad{
 		{name: "no room", node: "n2", code: 5, words: []string{"preflight.disk", "n2", "MiB"},
-			spoil: `fallocate -l $(( ($(df --output=avail -B1 / | tail -1) - 104857600) )) /var/log/full`, mend: "rm -f /var/log/full"},
+			spoil: `fallocate -l $(( ($(df --output=avail -B1 / | tail -1) - 104857600) )) /var/log/full`,
+			mend:  "rm -f /var/log/full"},
 		{name: "clock an hour ahead", node: "n3", code: 5, words: []string{"preflight.clock", "n3", "1h0m0s"},
 			spoil: `printf '#!/bin/sh\nexec /usr/bin/date -d "1 hour" "$@"\n' >/usr/local/bin/date; chmod 755 /usr/local/bin/date`, mend: "rm -f /usr/local/bin/date"},
-		{name: "of another cluster", node: "n1", code: 5, words: []string{"preflight.other-cluster", "n1", "production"},
-			spoil: "mkdir /var/lib/eggo-node; echo production >/var/lib/eggo-node/node", mend: "rm -r /var/lib/eggo-node"},
+		{name: "of another cluster", node: "n1", code: 5,
+			words: []string{"preflight.other-cluster", "n1", "production"},
+			spoil: "mkdir /var/lib/eggo-node; echo production >/var/lib/eggo-node/node",
+			mend:  "rm -r /var/lib/eggo-node"},
 		{name: "another kubelet", node: "n2", code: 5, words: []string{"preflight.foreign-cluster", "n2", "kubelet"},
 			spoil: "systemd-run --quiet --unit=kubelet sleep infinity", mend: "systemctl stop kubelet"},
 		{name: "leftovers", node: "n1", code: 5, words: []string{"preflight.leftovers", "n1", "/etc/kubernetes"},
 			spoil: "mkdir /etc/kubernetes; touch /etc/kubernetes/admin.conf", mend: "rm -r /etc/kubernetes"},
 		{name: "a port is taken", node: "n1", code: 5, words: []string{"preflight.port", "n1", "6443"},
-			spoil: "systemd-run --quiet --unit=squatter --socket-property=ListenStream=6443 cat", mend: "systemctl stop squatter.socket"},
+			spoil: "systemd-run --quiet --unit=squatter --socket-property=ListenStream=6443 cat",
+			mend:  "systemctl stop squatter.socket"},
 	}
 }
 
@@ -189,18 +197,22 @@ func badBundles() []bad {
 		return func(t *testing.T, c *badLab) string { return c.vary(t, c.Bundle, make(t, c)) }
 	}
 	return []bad{
-		{name: "truncated bundle", code: 6, words: []string{"bundle.truncated", "cut.tar.gz"}, file: with(func(t *testing.T, c *badLab) string {
-			return c.copyBundle(t, "cut.tar.gz", func(f *os.File, size int64) error { return f.Truncate(size / 2) })
-		})},
-		{name: "flipped byte", code: 6, words: []string{"bundle.", "flipped.tar.gz"}, file: with(func(t *testing.T, c *badLab) string {
-			return c.copyBundle(t, "flipped.tar.gz", flip)
-		})},
-		{name: "bundle of the wrong architecture", code: 6, words: []string{"bundle.wrong-arch", "amd64", "arm64"}, file: with(func(t *testing.T, c *badLab) string {
-			return c.otherArch(t)
-		})},
-		{name: "no bundle", code: 6, words: []string{"bundle.open", "absent.tar.gz"}, file: with(func(t *testing.T, c *badLab) string {
-			return filepath.Join(c.Dir, "absent.tar.gz")
-		})},
+		{name: "truncated bundle", code: 6, words: []string{"bundle.truncated", "cut.tar.gz"},
+			file: with(func(t *testing.T, c *badLab) string {
+				return c.copyBundle(t, "cut.tar.gz", func(f *os.File, size int64) error { return f.Truncate(size / 2) })
+			})},
+		{name: "flipped byte", code: 6, words: []string{"bundle.", "flipped.tar.gz"},
+			file: with(func(t *testing.T, c *badLab) string {
+				return c.copyBundle(t, "flipped.tar.gz", flip)
+			})},
+		{name: "bundle of the wrong architecture", code: 6, words: []string{"bundle.wrong-arch", "amd64", "arm64"},
+			file: with(func(t *testing.T, c *badLab) string {
+				return c.otherArch(t)
+			})},
+		{name: "no bundle", code: 6, words: []string{"bundle.open", "absent.tar.gz"},
+			file: with(func(t *testing.T, c *badLab) string {
+				return filepath.Join(c.Dir, "absent.tar.gz")
+			})},
 	}
 }
 
@@ -243,7 +255,8 @@ func (c *badLab) otherArch(t *testing.T) string {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	w := tar.NewWriter(z)
-	must(t, "head", w.WriteHeader(&tar.Header{Name: bundle.ManifestName, Mode: 0o644, Size: int64(len(text)), Typeflag: tar.TypeReg}))
+	must(t, "head", w.WriteHeader(&tar.Header{Name: bundle.ManifestName, Mode: 0o644, Size: int64(len(text)),
+		Typeflag: tar.TypeReg}))
 	_, err = w.Write(text)
 	must(t, "head", err)
 	must(t, "head", w.Close())
@@ -279,7 +292,8 @@ func (c *badLab) silentPort(t *testing.T) {
 	must(t, "listen", err)
 	defer ln.Close()
 	port := ln.Addr().(*net.TCPAddr).Port
-	file := c.vary(t, "ip: "+c.address(t, "n2")+"\n  port: 22\n", fmt.Sprintf("ip: %s\n  port: %d\n", c.Lab.HostAddress(), port))
+	file := c.vary(t, "ip: "+c.address(t, "n2")+"\n  port: 22\n",
+		fmt.Sprintf("ip: %s\n  port: %d\n", c.Lab.HostAddress(), port))
 	got := try(t, c.Stand, 5, "deploy", "-f", file)
 	c.said(t, got, "ssh.handshake-timeout", "n2: ", ln.Addr().String(), "What to do: ")
 	noChange(t, c.State(), "bad")
@@ -320,8 +334,8 @@ func (c *badLab) everything(t *testing.T) {
 	noChange(t, c.State(), "bad")
 }
 
-// locked: while one deploy is at work, another one on the same jump host and one on another jump host are told who it is. The first is
-// then stopped by Ctrl-C.
+// locked: while one deploy is at work, another one on the same jump host and one on another jump host are told who it
+// is. The first is then stopped by Ctrl-C.
 func (c *badLab) locked(t *testing.T) {
 	ctx := t.Context()
 	first := otherJumpHost(t, c.Stand, "locked") // it unpacks the bundle anew and so stays in preflight for seconds
@@ -359,7 +373,8 @@ func looked(runs [][]event.Record) int {
 	n := 0
 	for _, run := range runs {
 		for _, r := range run {
-			if e, ok := r.Event.(event.StepEnded); ok && strings.HasPrefix(e.Step, "preflight.facts/") && e.Outcome == event.OK {
+			if e, ok := r.Event.(event.StepEnded); ok && strings.HasPrefix(e.Step, "preflight.facts/") &&
+				e.Outcome == event.OK {
 				n++
 			}
 		}

@@ -28,7 +28,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/build/buildtest"
 )
 
-// trick is what a server does to one request; n counts the requests of that path from 1. It says false to leave the answer to the upstream.
+// trick is what a server does to one request; n counts the requests of that path from 1. It says false to leave the
+// answer to the upstream.
 type trick func(w http.ResponseWriter, r *http.Request, n int) bool
 
 // crooked stands before an upstream and plays tricks on the requests whose path contains a word.
@@ -40,7 +41,8 @@ type crooked struct {
 
 func (c *crooked) handler(word string, do trick) http.Handler {
 	to, err := url.Parse(c.upstream.URL)
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, ErrorLog: log.New(io.Discard, "", 0)}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) },
+		ErrorLog: log.New(io.Discard, "", 0)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -107,58 +109,65 @@ func crookedCases(u *buildtest.Upstream) []crookedCase {
 // crookedTransfers are servers that do not hand out what they have as they should.
 func crookedTransfers(u *buildtest.Upstream) []crookedCase {
 	resumed := func(t *testing.T, c *crooked) {
-		if r := c.ranges(kubeletPath); len(r) != 2 || r[0] != "" || !strings.HasPrefix(r[1], fmt.Sprintf("bytes=%d-", half)) {
+		if r := c.ranges(kubeletPath); len(r) != 2 || r[0] != "" ||
+			!strings.HasPrefix(r[1], fmt.Sprintf("bytes=%d-", half)) {
 			t.Errorf("it was asked for in the ranges %q", r)
 		}
 	}
 	return []crookedCase{
 		{name: "honest", code: 0},
-		{name: "fails twice", path: "/kubelet", code: 0, trick: func(w http.ResponseWriter, _ *http.Request, n int) bool {
-			if n < 3 {
-				w.Header().Set("Retry-After", "1")
-				w.WriteHeader(http.StatusServiceUnavailable)
-			}
-			return n < 3
-		}, words: []string{"503"}},
-		{name: "fails for ever", path: "/kubelet", code: 1, trick: func(w http.ResponseWriter, _ *http.Request, _ int) bool {
-			w.WriteHeader(http.StatusInternalServerError)
-			return true
-		}, words: []string{"fetch.refused", "/kubelet", "500"}},
+		{name: "fails twice", path: "/kubelet", code: 0,
+			trick: func(w http.ResponseWriter, _ *http.Request, n int) bool {
+				if n < 3 {
+					w.Header().Set("Retry-After", "1")
+					w.WriteHeader(http.StatusServiceUnavailable)
+				}
+				return n < 3
+			}, words: []string{"503"}},
+		{name: "fails for ever", path: "/kubelet", code: 1,
+			trick: func(w http.ResponseWriter, _ *http.Request, _ int) bool {
+				w.WriteHeader(http.StatusInternalServerError)
+				return true
+			}, words: []string{"fetch.refused", "/kubelet", "500"}},
 		{name: "does not have two things", code: 1, change: func(u *buildtest.Upstream) {
 			u.Set(kubeletPath, nil)
 			u.Set("/dl/net.yml", nil)
 		}, words: []string{"fetch.not-found", "/kubelet", "net.yml"}},
-		{name: "stalls", slow: true, path: "/kubelet", code: 0, trick: func(w http.ResponseWriter, r *http.Request, n int) bool {
-			if n > 1 {
-				return false
-			}
-			w.Header().Set("Content-Length", fmt.Sprint(len(u.Get(kubeletPath))))
-			_, _ = w.Write(u.Get(kubeletPath)[:half])
-			w.(http.Flusher).Flush()
-			<-r.Context().Done()
-			return true
-		}, check: resumed},
+		{name: "stalls", slow: true, path: "/kubelet", code: 0,
+			trick: func(w http.ResponseWriter, r *http.Request, n int) bool {
+				if n > 1 {
+					return false
+				}
+				w.Header().Set("Content-Length", fmt.Sprint(len(u.Get(kubeletPath))))
+				_, _ = w.Write(u.Get(kubeletPath)[:half])
+				w.(http.Flusher).Flush()
+				<-r.Context().Done()
+				return true
+			}, check: resumed},
 		{name: "cuts", path: "/kubelet", code: 0, trick: cutAt(u, kubeletPath, half), check: resumed},
-		{name: "ignores Range", path: "/kubelet", code: 0, trick: func(w http.ResponseWriter, r *http.Request, n int) bool {
-			if n == 1 {
-				return cutAt(u, kubeletPath, half)(w, r, n)
-			}
-			_, _ = w.Write(u.Get(kubeletPath))
-			return true
-		}},
-		{name: "promises too much", path: "/kubelet", code: 0, trick: func(w http.ResponseWriter, _ *http.Request, n int) bool {
-			if n > 1 {
-				return false
-			}
-			w.Header().Set("Content-Length", fmt.Sprint(len(u.Get(kubeletPath))+1000))
-			_, _ = w.Write(u.Get(kubeletPath))
-			panic(http.ErrAbortHandler)
-		}},
-		{name: "promises too little", path: "/kubelet", code: 1, trick: func(w http.ResponseWriter, _ *http.Request, _ int) bool {
-			w.Header().Set("Content-Length", fmt.Sprint(half))
-			_, _ = w.Write(u.Get(kubeletPath)[:half])
-			return true
-		}, words: []string{"fetch.sum-mismatch", "/kubelet"}},
+		{name: "ignores Range", path: "/kubelet", code: 0,
+			trick: func(w http.ResponseWriter, r *http.Request, n int) bool {
+				if n == 1 {
+					return cutAt(u, kubeletPath, half)(w, r, n)
+				}
+				_, _ = w.Write(u.Get(kubeletPath))
+				return true
+			}},
+		{name: "promises too much", path: "/kubelet", code: 0,
+			trick: func(w http.ResponseWriter, _ *http.Request, n int) bool {
+				if n > 1 {
+					return false
+				}
+				w.Header().Set("Content-Length", fmt.Sprint(len(u.Get(kubeletPath))+1000))
+				_, _ = w.Write(u.Get(kubeletPath))
+				panic(http.ErrAbortHandler)
+			}},
+		{name: "promises too little", path: "/kubelet", code: 1,
+			trick: func(w http.ResponseWriter, _ *http.Request, _ int) bool {
+				w.Header().Set("Content-Length", fmt.Sprint(half))
+				_, _ = w.Write(u.Get(kubeletPath)[:half])
+				return true
+			}, words: []string{"fetch.sum-mismatch", "/kubelet"}},
 	}
 }
 
@@ -166,17 +175,20 @@ func crookedTransfers(u *buildtest.Upstream) []crookedCase {
 func crookedContents(u *buildtest.Upstream) []crookedCase {
 	yesterday, tomorrow := time.Now().Add(-24*time.Hour), time.Now().Add(24*time.Hour)
 	return []crookedCase{
-		{name: "another package than promised", path: "/libc6_2.36-1+deb12u1_amd64.deb", code: 1, trick: func(w http.ResponseWriter, _ *http.Request, _ int) bool {
-			_, _ = w.Write(make([]byte, 100_000))
-			return true
-		}, words: []string{"libc6", "(fetch."}},
-		{name: "changes between two tries", path: "/kubelet", code: 1, trick: func(w http.ResponseWriter, r *http.Request, n int) bool {
-			if n == 1 {
-				return cutAt(u, kubeletPath, half)(w, r, n)
-			}
-			http.ServeContent(w, r, "", time.Time{}, strings.NewReader(strings.ReplaceAll(string(u.Get(kubeletPath)), "kubelet", "malware")))
-			return true
-		}, words: []string{"fetch.sum-mismatch", "/kubelet"}},
+		{name: "another package than promised", path: "/libc6_2.36-1+deb12u1_amd64.deb", code: 1,
+			trick: func(w http.ResponseWriter, _ *http.Request, _ int) bool {
+				_, _ = w.Write(make([]byte, 100_000))
+				return true
+			}, words: []string{"libc6", "(fetch."}},
+		{name: "changes between two tries", path: "/kubelet", code: 1,
+			trick: func(w http.ResponseWriter, r *http.Request, n int) bool {
+				if n == 1 {
+					return cutAt(u, kubeletPath, half)(w, r, n)
+				}
+				http.ServeContent(w, r, "", time.Time{},
+					strings.NewReader(strings.ReplaceAll(string(u.Get(kubeletPath)), "kubelet", "malware")))
+				return true
+			}, words: []string{"fetch.sum-mismatch", "/kubelet"}},
 		{name: "a changed file", code: 1, change: func(u *buildtest.Upstream) {
 			u.Set(kubeletPath, buildtest.ELF("amd64", "another"))
 		}, words: []string{"fetch.sum-mismatch", "/kubelet"}},
@@ -185,22 +197,27 @@ func crookedContents(u *buildtest.Upstream) []crookedCase {
 			u.Set(kubeletPath, other)
 			u.Set(kubeletPath+".sha256", fmt.Appendf(nil, "%x", sha256.Sum256(other)))
 		}, words: []string{"build.elf-arch", "kubelet", "amd64"}},
-		{name: "an image of another architecture", arch: "arm64", image: "registry.test/lies:1", code: 1, words: []string{"bundle.image-arch", "registry.test/lies:1", "arm64"}},
-		{name: "a changed blob of an image", path: anyBlob, code: 1, trick: func(w http.ResponseWriter, r *http.Request, _ int) bool {
-			if r.Header.Get("Range") == "" {
-				_, _ = io.WriteString(w, "{}")
-			}
-			return r.Header.Get("Range") == ""
-		}, words: []string{"registry.test/app:1", "sha256:"}},
-		{name: "no such image", image: "registry.test/none:1", code: 1, words: []string{"registry.not-found", "registry.test/none:1"}},
-		{name: "an expired certificate", cert: &yesterday, code: 1, words: []string{"fetch.certificate", "certificate has expired", "127.0.0.1"}},
-		{name: "an unknown authority", cert: &tomorrow, noCA: true, code: 1, words: []string{"fetch.certificate", "unknown authority", "--ca", "127.0.0.1"}},
+		{name: "an image of another architecture", arch: "arm64", image: "registry.test/lies:1", code: 1,
+			words: []string{"bundle.image-arch", "registry.test/lies:1", "arm64"}},
+		{name: "a changed blob of an image", path: anyBlob, code: 1,
+			trick: func(w http.ResponseWriter, r *http.Request, _ int) bool {
+				if r.Header.Get("Range") == "" {
+					_, _ = io.WriteString(w, "{}")
+				}
+				return r.Header.Get("Range") == ""
+			}, words: []string{"registry.test/app:1", "sha256:"}},
+		{name: "no such image", image: "registry.test/none:1", code: 1,
+			words: []string{"registry.not-found", "registry.test/none:1"}},
+		{name: "an expired certificate", cert: &yesterday, code: 1,
+			words: []string{"fetch.certificate", "certificate has expired", "127.0.0.1"}},
+		{name: "an unknown authority", cert: &tomorrow, noCA: true, code: 1,
+			words: []string{"fetch.certificate", "unknown authority", "--ca", "127.0.0.1"}},
 		{name: "a private authority", cert: &tomorrow, code: 0},
 	}
 }
 
-// TestFaultyUpstream: servers that fail, stall, cut, lie and change things are overcome or named by eggo-bundle, with its exit code, and
-// no bundle appears where one could not be made.
+// TestFaultyUpstream: servers that fail, stall, cut, lie and change things are overcome or named by eggo-bundle, with
+// its exit code, and no bundle appears where one could not be made.
 func TestFaultyUpstream(t *testing.T) {
 	s := newStand(t)
 	must(t, "build", s.Build(t.Context()))
@@ -250,7 +267,8 @@ func (c crookedCase) run(t *testing.T, w *workshop, u *buildtest.Upstream) {
 	must(t, "keys", os.WriteFile(filepath.Join(dir, "keys.gpg"), u.Keyring, 0o600))
 	out := filepath.Join(dir, "out")
 	host := srv.Listener.Addr().String()
-	args = append([]string{"build", "-f", spec, "--arch", arch, "-o", out, "--cache", filepath.Join(dir, "cache"), "--mirror", "https://dl.test=" + srv.URL + "/dl",
+	args = append([]string{"build", "-f", spec, "--arch", arch, "-o", out, "--cache", filepath.Join(dir, "cache"),
+		"--mirror", "https://dl.test=" + srv.URL + "/dl",
 		"--mirror", "registry.test=" + host + "/registry.test"}, args...)
 	got, err := w.Packs(t.Context(), nil, args...)
 	must(t, "eggo-bundle", err)
@@ -274,18 +292,23 @@ func (c crookedCase) run(t *testing.T, w *workshop, u *buildtest.Upstream) {
 	}
 }
 
-// serverUntil is a certificate for 127.0.0.1, valid until a time, of an authority of its own, which is written to a file.
+// serverUntil is a certificate for 127.0.0.1, valid until a time, of an authority of its own, which is written to a
+// file.
 func serverUntil(t *testing.T, until time.Time, file string) *tls.Config {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(t, "key", err)
-	ca := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, NotBefore: time.Now().Add(-48 * time.Hour),
-		NotAfter: time.Now().Add(48 * time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	ca := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"},
+		NotBefore: time.Now().Add(-48 * time.Hour),
+		NotAfter:  time.Now().Add(48 * time.Hour), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign}
 	der, err := x509.CreateCertificate(rand.Reader, ca, ca, &key.PublicKey, key)
 	must(t, "authority", err)
 	must(t, "authority", os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
-	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "server"}, NotBefore: ca.NotBefore, NotAfter: until,
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "server"},
+		NotBefore: ca.NotBefore, NotAfter: until,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
 	der, err = x509.CreateCertificate(rand.Reader, leaf, ca, &key.PublicKey, key)
 	must(t, "certificate", err)
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}

@@ -97,7 +97,8 @@ func (w *workshop) runs(t *testing.T, want int, args ...string) stand.Try {
 	must(t, strings.Join(args, " "), err)
 	w.Say("eggo-bundle %s: exit code %d after %s", strings.Join(args, " "), got.Code, got.Took)
 	if got.Code != want {
-		t.Fatalf("eggo-bundle %s: exit code %d, want %d\n%s", strings.Join(args, " "), got.Code, want, tail(got.Out, 40))
+		t.Fatalf("eggo-bundle %s: exit code %d, want %d\n%s", strings.Join(args, " "), got.Code, want,
+			tail(got.Out, 40))
 	}
 	return got
 }
@@ -118,7 +119,8 @@ func need(t *testing.T, pairs ...string) {
 		t.Skipf("this machine lacks %s, and apt-get to install them", strings.Join(missing, ", "))
 	}
 	apt := func(args ...string) error {
-		c := exec.CommandContext(t.Context(), "apt-get", append([]string{"-q", "-y", "-o", "DPkg::Lock::Timeout=300"}, args...)...)
+		c := exec.CommandContext(t.Context(), "apt-get",
+			append([]string{"-q", "-y", "-o", "DPkg::Lock::Timeout=300"}, args...)...)
 		c.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 		out, err := c.CombinedOutput()
 		if err != nil {

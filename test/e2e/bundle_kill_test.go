@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// TestBuildSurvivesKills kills a build with SIGKILL at random moments. Each run goes on where the last one was; what comes out in the end is
-// byte for byte what an undisturbed build makes on one core, with another cache, directory, time zone and umask; nothing is left behind;
-// and little is fetched twice.
+// TestBuildSurvivesKills kills a build with SIGKILL at random moments. Each run goes on where the last one was; what
+// comes out in the end is byte for byte what an undisturbed build makes on one core, with another cache, directory,
+// time zone and umask; nothing is left behind; and little is fetched twice.
 func TestBuildSurvivesKills(t *testing.T) {
 	w := newWorkshop(t)
 	kills := 10
@@ -32,7 +32,8 @@ func TestBuildSurvivesKills(t *testing.T) {
 	}
 	began, before := time.Now(), w.front.Sent()
 	calm := filepath.Join(w.Dir, "calm")
-	program(t, "env", append([]string{"GOMAXPROCS=1", "TZ=Asia/Kathmandu", "LC_ALL=zh_CN.UTF-8", "sh", "-c", `umask 077; cd /; exec "$@"`, "sh", w.Program("eggo-bundle")},
+	program(t, "env", append([]string{"GOMAXPROCS=1", "TZ=Asia/Kathmandu", "LC_ALL=zh_CN.UTF-8", "sh", "-c",
+		`umask 077; cd /; exec "$@"`, "sh", w.Program("eggo-bundle")},
 		append(args, "--cache", filepath.Join(w.Dir, "calm-cache"), "-o", calm)...)...)
 	once, took := w.front.Sent()-before, time.Since(began)
 	w.Say("undisturbed: %s, %d MiB fetched", took.Round(time.Millisecond), once>>20)
@@ -53,7 +54,8 @@ func TestBuildSurvivesKills(t *testing.T) {
 		timer.Stop()
 		must(t, "build", err)
 		if got.Code > 0 {
-			t.Fatalf("after %d kills a build ends by itself with exit code %d:\n%s", killed, got.Code, tail(got.Out, 40))
+			t.Fatalf("after %d kills a build ends by itself with exit code %d:\n%s", killed, got.Code,
+				tail(got.Out, 40))
 		}
 		if got.Code < 0 {
 			killed++
@@ -71,7 +73,8 @@ func TestBuildSurvivesKills(t *testing.T) {
 	sameFiles(t, want, sums(t, out))
 	nothingLeft(t, cache)
 	twice := w.front.Sent() - before - int64(rounds)*once
-	w.Say("%d kills in %d builds from nothing: %d MiB a build, and %.1f MiB more a kill", kills, rounds, once>>20, float64(twice)/float64(kills)/(1<<20))
+	w.Say("%d kills in %d builds from nothing: %d MiB a build, and %.1f MiB more a kill", kills, rounds, once>>20,
+		float64(twice)/float64(kills)/(1<<20))
 	// What was on its way when a run was killed is in nobody's hands; it is far less than what was there already.
 	if twice > int64(kills)*once/4 {
 		t.Errorf("%d MiB were fetched twice in %d kills of a build of %d MiB", twice>>20, kills, once>>20)
@@ -79,7 +82,8 @@ func TestBuildSurvivesKills(t *testing.T) {
 	w.runs(t, 0, "verify", filepath.Join(out, "eggo-"+runtime.GOARCH+".tar.gz"))
 }
 
-// sums are the sha256 of all files of a directory but the lock, which says what a mirror's signed index was at that hour.
+// sums are the sha256 of all files of a directory but the lock, which says what a mirror's signed index was at that
+// hour.
 func sums(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}

@@ -56,17 +56,19 @@ func threeForms(t *testing.T, w *workshop, spec, part string, older func(map[str
 	if err != nil || len(found) != 1 {
 		t.Fatalf("the difference is %v, %v", found, err)
 	}
-	return forms{full: filepath.Join(out("full"), file), split: filepath.Join(out("split"), file), difference: found[0], older: filepath.Join(out("older"), file)}
+	return forms{full: filepath.Join(out("full"), file), split: filepath.Join(out("split"), file), difference: found[0],
+		older: filepath.Join(out("older"), file)}
 }
 
-// TestSplitAndDifference: a bundle in parts is the bundle, byte for byte; staged from its parts, or from a difference and the older bundle
-// that it needs, it is what the full one is. A part or a base that is missing is named.
+// TestSplitAndDifference: a bundle in parts is the bundle, byte for byte; staged from its parts, or from a difference
+// and the older bundle that it needs, it is what the full one is. A part or a base that is missing is named.
 func TestSplitAndDifference(t *testing.T) {
 	w := newWorkshop(t)
 	small := func(doc map[string]any) {
 		only(doc, "packages", "binaries", "images")
 		install(doc, "socat", "conntrack")
-		doc["binaries"] = slices.DeleteFunc(doc["binaries"].([]any), func(b any) bool { return b.(map[string]any)["name"] != "etcd" })
+		doc["binaries"] = slices.DeleteFunc(doc["binaries"].([]any),
+			func(b any) bool { return b.(map[string]any)["name"] != "etcd" })
 	}
 	spec := w.spec(t, "eggo", small)
 	must(t, "spec", os.Rename(spec, filepath.Join(w.Dir, "new.yaml")))
@@ -138,8 +140,8 @@ func size(t *testing.T, file string) int64 {
 	return st.Size()
 }
 
-// TestSplitAndDifferenceInstall: a machine is installed from parts; the same deploy with the difference and the older bundle beside it, from
-// a jump host that has neither, finds nothing to change.
+// TestSplitAndDifferenceInstall: a machine is installed from parts; the same deploy with the difference and the older
+// bundle beside it, from a jump host that has neither, finds nothing to change.
 func TestSplitAndDifferenceInstall(t *testing.T) {
 	full(t)
 	s := newStand(t)

@@ -18,8 +18,8 @@ type forge struct {
 	url string
 }
 
-// rpmSpecs are the vendor's packages; ARCH is where a package for each architecture stands. app needs a package by its file, one by what it
-// provides and, because lib is there, one by a rich dependency; nothing needs spare.
+// rpmSpecs are the vendor's packages; ARCH is where a package for each architecture stands. app needs a package by its
+// file, one by what it provides and, because lib is there, one by a rich dependency; nothing needs spare.
 var rpmSpecs = map[string]string{
 	"app": `BuildArch: ARCH
 Requires: /opt/vendor/libexec/helper
@@ -47,7 +47,8 @@ func newForge(t *testing.T) *forge {
 	if os.Getenv("EGGO_E2E") != "1" {
 		t.Skip("needs a Linux machine and root: run it by make e2e")
 	}
-	need(t, "rpmbuild", "rpm", "rpm", "rpm", "dnf", "dnf", "createrepo_c", "createrepo-c", "modifyrepo_c", "createrepo-c", "gpg", "gpg", "gpg-agent", "gpg-agent")
+	need(t, "rpmbuild", "rpm", "rpm", "rpm", "dnf", "dnf", "createrepo_c", "createrepo-c", "modifyrepo_c",
+		"createrepo-c", "gpg", "gpg", "gpg-agent", "gpg-agent")
 	f := &forge{dir: t.TempDir()}
 	srv := httptest.NewServer(http.FileServer(http.Dir(f.dir)))
 	t.Cleanup(srv.Close)
@@ -61,7 +62,8 @@ func newForge(t *testing.T) *forge {
 	})
 	t.Setenv("GNUPGHOME", home)
 	for _, who := range []string{"vendor", "stranger"} {
-		program(t, "gpg", "--batch", "--quiet", "--passphrase", "", "--quick-generate-key", who+"@eggo.test", "rsa2048", "sign", "never")
+		program(t, "gpg", "--batch", "--quiet", "--passphrase", "", "--quick-generate-key", who+"@eggo.test", "rsa2048",
+			"sign", "never")
 	}
 	f.key = filepath.Join(f.dir, "KEY")
 	must(t, "key", os.WriteFile(f.key, []byte(program(t, "gpg", "--armor", "--export", "vendor@eggo.test")), 0o644))
@@ -81,14 +83,18 @@ func (f *forge) build(t *testing.T, arch, into string, names ...string) string {
 			target = uname(otherThan(arch))
 		}
 		head, tail, _ := strings.Cut(body, "%")
-		head = strings.ReplaceAll(head, "BuildArch: "+target+"\n", map[bool]string{true: "BuildArch: noarch\n"}[target == "noarch"])
+		head = strings.ReplaceAll(head, "BuildArch: "+target+"\n",
+			map[bool]string{true: "BuildArch: noarch\n"}[target == "noarch"])
 		file := tail[strings.LastIndex(tail, "\n")+1:]
-		text := fmt.Sprintf("Name: %s\nVersion: 1.0\nRelease: 1\nSummary: of a test\nLicense: MIT\nAutoReqProv: no\n%s%%description\nOf a test.\n%%install\nmkdir -p %%{buildroot}%s\n"+
+		text := fmt.Sprintf("Name: %s\nVersion: 1.0\nRelease: 1\nSummary: of a test\nLicense: MIT\nAutoReqProv: no\n"+
+			"%s%%description\nOf a test.\n%%install\nmkdir -p %%{buildroot}%s\n"+
 			"echo %s >%%{buildroot}%s\n%%%s\n", name, head, filepath.Dir(file), name, file, tail)
 		spec := filepath.Join(top, name+".spec")
 		must(t, name, os.WriteFile(spec, []byte(text), 0o644))
-		program(t, "rpmbuild", "-bb", "--quiet", "--target", target, "--define", "_topdir "+top, "--define", "_rpmdir "+out, "--define", "_rpmfilename %{NAME}-%{VERSION}-%{RELEASE}.%{ARCH}.rpm",
-			"--define", "debug_package %{nil}", "--define", "__os_install_post %{nil}", "--define", "_build_id_links none", spec)
+		program(t, "rpmbuild", "-bb", "--quiet", "--target", target, "--define", "_topdir "+top, "--define",
+			"_rpmdir "+out, "--define", "_rpmfilename %{NAME}-%{VERSION}-%{RELEASE}.%{ARCH}.rpm",
+			"--define", "debug_package %{nil}", "--define", "__os_install_post %{nil}", "--define",
+			"_build_id_links none", spec)
 	}
 	return out
 }
@@ -98,7 +104,8 @@ func (f *forge) sign(t *testing.T, dir, who string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.rpm"))
 	must(t, dir, err)
-	program(t, "rpmsign", append([]string{"--define", "_gpg_name " + who + "@eggo.test", "--define", "__gpg /usr/bin/gpg", "--addsign"}, files...)...)
+	program(t, "rpmsign", append([]string{"--define", "_gpg_name " + who + "@eggo.test", "--define",
+		"__gpg /usr/bin/gpg", "--addsign"}, files...)...)
 }
 
 // publish makes the metadata of a directory and signs it.
@@ -111,7 +118,8 @@ func (f *forge) publish(t *testing.T, dir, who string) {
 func (f *forge) signRepomd(t *testing.T, dir, who string) {
 	t.Helper()
 	md := filepath.Join(dir, "repodata", "repomd.xml")
-	program(t, "gpg", "--batch", "--yes", "--quiet", "--local-user", who+"@eggo.test", "--detach-sign", "--armor", "--output", md+".asc", md)
+	program(t, "gpg", "--batch", "--yes", "--quiet", "--local-user", who+"@eggo.test", "--detach-sign", "--armor",
+		"--output", md+".asc", md)
 }
 
 // spec writes a spec that installs a package from a repository of the server.
@@ -132,8 +140,9 @@ packages:
 	return file
 }
 
-// TestRPMBundle: rpms that a vendor signs are packed for both architectures with their closure; what comes out is verified, unpacked with
-// plain tar, and installed offline by dnf and by rpm, which check every signature, into empty roots.
+// TestRPMBundle: rpms that a vendor signs are packed for both architectures with their closure; what comes out is
+// verified, unpacked with plain tar, and installed offline by dnf and by rpm, which check every signature, into empty
+// roots.
 func TestRPMBundle(t *testing.T) {
 	f := newForge(t)
 	s := newStand(t)
@@ -167,14 +176,19 @@ func TestRPMBundle(t *testing.T) {
 // byDNF lets dnf, which knows nothing but the unpacked bundle and the vendor's key, install into an empty root.
 func (f *forge) byDNF(t *testing.T, arch, dir string) {
 	root, private := t.TempDir(), t.TempDir()
-	must(t, "dnf.conf", os.WriteFile(filepath.Join(private, "dnf.conf"), []byte("[main]\nplugins=0\nreposdir="+private+"\nvarsdir="+private+"\nlogdir="+private+"\n"), 0o644))
-	args := []string{"--config", filepath.Join(private, "dnf.conf"), "--installroot", root, "--releasever", "24.03", "--disablerepo=*", "--repofrompath=eggo,file://" + dir,
-		"--setopt=eggo.gpgcheck=1", "--setopt=eggo.gpgkey=file://" + f.key, "--setopt=localpkg_gpgcheck=1", "--setopt=cachedir=" + private + "/cache", "--assumeyes"}
+	must(t, "dnf.conf", os.WriteFile(filepath.Join(private, "dnf.conf"),
+		[]byte("[main]\nplugins=0\nreposdir="+private+"\nvarsdir="+private+"\nlogdir="+private+"\n"), 0o644))
+	args := []string{"--config", filepath.Join(private, "dnf.conf"), "--installroot", root, "--releasever", "24.03",
+		"--disablerepo=*", "--repofrompath=eggo,file://" + dir,
+		"--setopt=eggo.gpgcheck=1", "--setopt=eggo.gpgkey=file://" + f.key, "--setopt=localpkg_gpgcheck=1",
+		"--setopt=cachedir=" + private + "/cache", "--assumeyes"}
 	foreign := arch != runtime.GOARCH
 	if foreign { // its scriptlets are not for this machine
 		args = append(args, "--forcearch="+uname(arch), "--setopt=tsflags=noscripts")
 	}
-	said, err := attempt(t.Context(), nil, "unshare", append([]string{"--net", "dnf"}, append(args, "install", "app")...)...) // no network, not even loopback
+	// no network, not even loopback
+	said, err := attempt(t.Context(), nil, "unshare",
+		append([]string{"--net", "dnf"}, append(args, "install", "app")...)...)
 	if err != nil {
 		t.Fatalf("dnf: %v\n%s", err, said)
 	}
@@ -186,7 +200,8 @@ func (f *forge) byDNF(t *testing.T, arch, dir string) {
 	for i, a := range args {
 		args[i] = strings.ReplaceAll(strings.ReplaceAll(a, root, t.TempDir()), "file://"+f.key, "file://"+other)
 	}
-	if said, err := attempt(t.Context(), nil, "dnf", append(args, "install", "app")...); err == nil || !strings.Contains(said, "GPG") {
+	if said, err := attempt(t.Context(), nil, "dnf", append(args, "install", "app")...); err == nil ||
+		!strings.Contains(said, "GPG") {
 		t.Errorf("dnf with a stranger's key: %v\n%s", err, said)
 	}
 }
@@ -227,7 +242,8 @@ func (f *forge) installed(t *testing.T, root, arch string, scripts bool) {
 		}
 		want = append(want, name+"."+a)
 	}
-	got := program(t, "sh", "-c", `rpm --root "$1" -qa --qf '%{NAME}.%{ARCH}\n' | grep -v ^gpg-pubkey | sort`, "sh", root)
+	got := program(t, "sh", "-c", `rpm --root "$1" -qa --qf '%{NAME}.%{ARCH}\n' | grep -v ^gpg-pubkey | sort`, "sh",
+		root)
 	if strings.Join(want, "\n") != strings.TrimSpace(got) {
 		t.Errorf("installed is %s, want %v", got, want)
 	}
@@ -249,7 +265,8 @@ func (f *forge) refused(t *testing.T, w *workshop) {
 		install string
 		words   []string
 	}{
-		{"unsigned", func(t *testing.T, dir string) { f.publish(t, dir, "vendor") }, "spare", []string{"rpm.unsigned", "spare-1.0-1.noarch.rpm"}},
+		{"unsigned", func(t *testing.T, dir string) { f.publish(t, dir, "vendor") }, "spare",
+			[]string{"rpm.unsigned", "spare-1.0-1.noarch.rpm"}},
 		{"tampered", func(t *testing.T, dir string) {
 			f.sign(t, dir, "vendor")
 			spoil(t, filepath.Join(dir, "spare-1.0-1.noarch.rpm"))

@@ -25,8 +25,8 @@ apt() { apt-get -q -y -o Dir::Etc::SourceList=/tmp/flat.list -o Dir::Etc::Source
 apt update
 `
 
-// TestDockerLoadsImages: Debian's docker is installed on a node from a bundle by the node's own apt, offline; dockerd, containerd, skopeo
-// and podman then read images.tar, and each image is there by its name, with its own identity.
+// TestDockerLoadsImages: Debian's docker is installed on a node from a bundle by the node's own apt, offline; dockerd,
+// containerd, skopeo and podman then read images.tar, and each image is there by its name, with its own identity.
 func TestDockerLoadsImages(t *testing.T) {
 	s := newLab(t, 1)
 	w := workshopOn(t, s)
@@ -38,8 +38,12 @@ func TestDockerLoadsImages(t *testing.T) {
 	packages := filepath.Join(w.pack(t, spec, runtime.GOARCH), "docker-"+runtime.GOARCH+".tar.gz")
 
 	must(t, "route", noWayOut(t, s))
-	onNode(t, s, "mkdir -p /root/bundle && tar -xzf - -C /root/bundle && cd /root/bundle && sha256sum --quiet -c SHA256SUMS", packages)
-	said := onNode(t, s, "DIR=/root/bundle\n"+flatApt+"apt install docker.io\nsystemctl is-active docker containerd\ndocker version --format '{{.Server.Version}}'", "")
+	onNode(t, s,
+		"mkdir -p /root/bundle && tar -xzf - -C /root/bundle && cd /root/bundle && sha256sum --quiet -c SHA256SUMS",
+		packages)
+	said := onNode(t, s, "DIR=/root/bundle\n"+flatApt+
+		"apt install docker.io\nsystemctl is-active docker containerd\ndocker version --format '{{.Server.Version}}'",
+		"")
 	t.Logf("docker on the node: %s", strings.Join(strings.Fields(tail(said, 3)), " "))
 	onNode(t, s, "cat >/root/images.tar", full.images)
 
@@ -59,7 +63,8 @@ type unpacked struct {
 
 // tagged are the images by the names that docker's archive can carry: those with a tag.
 func (u unpacked) tagged() []bundle.Image {
-	return slices.DeleteFunc(slices.Clone(u.manifest.Images), func(i bundle.Image) bool { return u.configs[i.Name] == "" })
+	return slices.DeleteFunc(slices.Clone(u.manifest.Images),
+		func(i bundle.Image) bool { return u.configs[i.Name] == "" })
 }
 
 func bundleFiles(t *testing.T, file, dir string) unpacked {
@@ -67,7 +72,8 @@ func bundleFiles(t *testing.T, file, dir string) unpacked {
 	a, err := bundle.Open(file)
 	must(t, file, err)
 	unpack(t, file, dir)
-	u := unpacked{images: filepath.Join(dir, "images.tar"), manifest: a.Manifest(), configs: map[string]string{}, formats: map[string]string{}}
+	u := unpacked{images: filepath.Join(dir, "images.tar"), manifest: a.Manifest(), configs: map[string]string{},
+		formats: map[string]string{}}
 	var index struct {
 		Manifests []struct {
 			MediaType   string
@@ -136,14 +142,17 @@ func noWayOut(t *testing.T, s *stand.Stand) error {
 	return nil
 }
 
-// dockerLoads wants every image in dockerd under its name, with the digest of its configuration as ID, and of this architecture.
+// dockerLoads wants every image in dockerd under its name, with the digest of its configuration as ID, and of this
+// architecture.
 func dockerLoads(t *testing.T, s *stand.Stand, u unpacked) {
 	said := onNode(t, s, "docker load -i /root/images.tar", "")
 	for _, im := range u.tagged() {
 		if !strings.Contains(said, "Loaded image: "+im.Name+"\n") {
 			t.Errorf("docker load does not say %s:\n%s", im.Name, said)
 		}
-		got := strings.TrimSpace(onNode(t, s, "docker image inspect --format '{{.Id}} {{.Os}}/{{.Architecture}} {{len .RootFS.Layers}}' "+quote(im.Name), ""))
+		got := strings.TrimSpace(onNode(t, s,
+			"docker image inspect --format '{{.Id}} {{.Os}}/{{.Architecture}} {{len .RootFS.Layers}}' "+quote(im.Name),
+			""))
 		if want := fmt.Sprintf("%s linux/%s %d", u.configs[im.Name], runtime.GOARCH, len(im.Layers)); got != want {
 			t.Errorf("%s is %s, want %s", im.Name, got, want)
 		}
@@ -151,13 +160,14 @@ func dockerLoads(t *testing.T, s *stand.Stand, u unpacked) {
 			onNode(t, s, "docker run --rm --network none "+quote(im.Name)+" help >/dev/null", "")
 		}
 	}
-	if got := strings.Fields(onNode(t, s, "docker image ls --quiet --no-trunc | sort -u", "")); len(got) != len(u.tagged()) {
+	if got := strings.Fields(onNode(t, s, "docker image ls --quiet --no-trunc | sort -u",
+		"")); len(got) != len(u.tagged()) {
 		t.Errorf("docker has %d images, want %d: %v", len(got), len(u.tagged()), got)
 	}
 }
 
-// ctrImports wants every image in containerd with the registry's own digest, by its tag, by the digest of the index that manifests pin, and
-// by that of the platform.
+// ctrImports wants every image in containerd with the registry's own digest, by its tag, by the digest of the index
+// that manifests pin, and by that of the platform.
 func ctrImports(t *testing.T, s *stand.Stand, u unpacked) {
 	onNode(t, s, "ctr images import /root/images.tar", "")
 	names := map[string]string{}
@@ -187,13 +197,15 @@ func ctrImports(t *testing.T, s *stand.Stand, u unpacked) {
 	}
 }
 
-// skopeoReads reads images.tar as each of the two archives that it is. In an OCI archive skopeo finds by name only images whose manifest
-// has OCI's own media type; the others, in docker's format of registries, it reads from the docker archive.
+// skopeoReads reads images.tar as each of the two archives that it is. In an OCI archive skopeo finds by name only
+// images whose manifest has OCI's own media type; the others, in docker's format of registries, it reads from the
+// docker archive.
 func skopeoReads(t *testing.T, u unpacked) {
 	need(t, "skopeo", "skopeo")
 	byDigest := 0
 	for _, im := range u.tagged() {
-		if got := digestOf(t, "inspect", "--config", "--raw", "docker-archive:"+u.images+":"+im.Name); got != u.configs[im.Name] {
+		if got := digestOf(t, "inspect", "--config", "--raw",
+			"docker-archive:"+u.images+":"+im.Name); got != u.configs[im.Name] {
 			t.Errorf("docker-archive: the configuration of %s is %s, want %s", im.Name, got, u.configs[im.Name])
 		}
 		from := "docker-archive:"
@@ -234,10 +246,12 @@ func podmanLoads(t *testing.T, u unpacked) {
 	must(t, "home", err)
 	t.Cleanup(func() { os.RemoveAll(home) })
 	must(t, "policy", os.MkdirAll(filepath.Join(home, ".config/containers"), 0o700))
-	must(t, "policy", os.WriteFile(filepath.Join(home, ".config/containers/policy.json"), []byte(`{"default":[{"type":"insecureAcceptAnything"}]}`), 0o600))
+	must(t, "policy", os.WriteFile(filepath.Join(home, ".config/containers/policy.json"),
+		[]byte(`{"default":[{"type":"insecureAcceptAnything"}]}`), 0o600))
 	podman := func(args ...string) string {
 		t.Helper()
-		all := append([]string{"--root", home + "/storage", "--runroot", home + "/run", "--storage-driver", "vfs", "--log-level", "error"}, args...)
+		all := append([]string{"--root", home + "/storage", "--runroot", home + "/run", "--storage-driver", "vfs",
+			"--log-level", "error"}, args...)
 		out, err := attempt(t.Context(), []string{"HOME=" + home, "XDG_RUNTIME_DIR=" + home}, "podman", all...)
 		if err != nil {
 			t.Fatalf("podman %v: %v\n%s", args, err, out)

@@ -67,7 +67,8 @@ func callTwiceASecond(t *testing.T, name string, limit time.Duration, do func(co
 	return c
 }
 
-// end stops the client, waits for the last answers, and tells how many calls there were, those that failed, and the slowest.
+// end stops the client, waits for the last answers, and tells how many calls there were, those that failed, and the
+// slowest.
 func (c *callers) end(s *stand.Stand) (calls int, failed []call) {
 	c.stop()
 	c.wg.Wait()
@@ -79,7 +80,8 @@ func (c *callers) end(s *stand.Stand) (calls int, failed []call) {
 			slowest = one
 		}
 	}
-	s.Say("%s was called %d times, %d times in vain; the slowest answer took %.1f s, at %s", c.name, len(c.all), len(failed), slowest.took.Seconds(), slowest.began.Format("15:04:05"))
+	s.Say("%s was called %d times, %d times in vain; the slowest answer took %.1f s, at %s", c.name, len(c.all),
+		len(failed), slowest.took.Seconds(), slowest.began.Format("15:04:05"))
 	for _, f := range failed {
 		s.Say("  %s", f)
 	}
@@ -96,9 +98,11 @@ func callAPI(t *testing.T, s *stand.Stand, cluster, balancer string) *callers {
 	must(t, "authority", err)
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(pem)
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool}}}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool}}}
 	url := "https://" + net.JoinHostPort(address(t, s, balancer), "8443") + "/api/v1/namespaces/default"
-	return callTwiceASecond(t, "the API", 20*time.Second, func(ctx context.Context) error { return get(ctx, client, url, `"name":"default"`) })
+	return callTwiceASecond(t, "the API", 20*time.Second,
+		func(ctx context.Context) error { return get(ctx, client, url, `"name":"default"`) })
 }
 
 // callService asks the workload through its NodePort on a node.
@@ -106,7 +110,8 @@ func callService(t *testing.T, s *stand.Stand, node string) *callers {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	url := "http://" + net.JoinHostPort(address(t, s, node), "30080") + "/hostname"
-	return callTwiceASecond(t, "the Service", 5*time.Second, func(ctx context.Context) error { return get(ctx, client, url, "web-") })
+	return callTwiceASecond(t, "the Service", 5*time.Second,
+		func(ctx context.Context) error { return get(ctx, client, url, "web-") })
 }
 
 // get wants 200 and a word in the answer.

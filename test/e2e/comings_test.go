@@ -25,13 +25,15 @@ func moveTo(t *testing.T, s *stand.Stand, from, to string) {
 	}
 	kubectl("cordon", from)
 	kubectl("delete", "pod", "-l", "app=web", "--field-selector", "spec.nodeName="+from)
-	must(t, "a replica on "+to, stand.Until(t.Context(), 2*time.Minute, "a replica on "+to, func(ctx context.Context) error {
-		out, err := s.Kubectl(ctx, "get", "pods", "-l", "app=web", "--field-selector", "spec.nodeName="+to, "--no-headers")
-		if err == nil && !strings.Contains(out, "1/1") {
-			err = fmt.Errorf("%q", out)
-		}
-		return err
-	}))
+	must(t, "a replica on "+to, stand.Until(t.Context(), 2*time.Minute, "a replica on "+to,
+		func(ctx context.Context) error {
+			out, err := s.Kubectl(ctx, "get", "pods", "-l", "app=web", "--field-selector", "spec.nodeName="+to,
+				"--no-headers")
+			if err == nil && !strings.Contains(out, "1/1") {
+				err = fmt.Errorf("%q", out)
+			}
+			return err
+		}))
 	kubectl("uncordon", from)
 }
 
@@ -46,7 +48,8 @@ func address(t *testing.T, s *stand.Stand, name string) string {
 // absent wants the cluster to know nothing of a node.
 func absent(t *testing.T, s *stand.Stand, cluster, name string) {
 	t.Helper()
-	if out, err := s.Kubectl(t.Context(), "get", "nodes", "-o", "name"); err != nil || strings.Contains(out, "node/"+name) {
+	if out, err := s.Kubectl(t.Context(), "get", "nodes", "-o", "name"); err != nil ||
+		strings.Contains(out, "node/"+name) {
 		t.Errorf("nodes: %s %v", out, err)
 	}
 	data, err := os.ReadFile(filepath.Join(s.State(), cluster, "deploy.yaml"))
@@ -67,18 +70,20 @@ metadata: {name: web}
 spec: {minAvailable: 2, selector: {matchLabels: {app: web}}}
 `
 
-// budgeted deletes a worker whose pod's disruption budget allows no eviction: at first in vain, and all is as it was; then the budget goes while
-// the drain waits for it.
+// budgeted deletes a worker whose pod's disruption budget allows no eviction: at first in vain, and all is as it was;
+// then the budget goes while the drain waits for it.
 func budgeted(t *testing.T, s *stand.Stand, cluster, node string) stand.Try {
 	t.Helper()
 	ctx := t.Context()
 	must(t, "budget", s.Apply(ctx, budget))
 	vain := try(t, s, 1, "delete", "--id", cluster, "--yes", "--purge", "--drain-timeout", "15s", node)
-	if err := vain.Has("waiting for default/web-", "disruption budget", "leave.drain-timeout", "--drain-timeout"); err != nil {
+	if err := vain.Has("waiting for default/web-", "disruption budget", "leave.drain-timeout",
+		"--drain-timeout"); err != nil {
 		t.Errorf("why the drain ended: %v\n%s", err, tail(vain.Out, 30))
 	}
 	must(t, "use after a drain in vain", s.Works(ctx, 3))
-	must(t, "status", stand.Until(ctx, time.Minute, "all is well", func(ctx context.Context) error { // other pods were evicted
+	must(t, "status", stand.Until(ctx, time.Minute, "all is well", func(ctx context.Context) error {
+		// other pods were evicted
 		got, err := s.Try(ctx, "", "status", "--id", cluster)
 		if err == nil && got.Code != 0 {
 			err = fmt.Errorf("exit code %d: %s", got.Code, got.Out)
@@ -107,7 +112,8 @@ func budgeted(t *testing.T, s *stand.Stand, cluster, node string) stand.Try {
 	return gone
 }
 
-// TestWorkerComesAndGoes: a worker joins, carries pods, has its Node deleted by hand and is registered again, and leaves as it came.
+// TestWorkerComesAndGoes: a worker joins, carries pods, has its Node deleted by hand and is registered again, and
+// leaves as it came.
 func TestWorkerComesAndGoes(t *testing.T) {
 	s := newLab(t, 3)
 	ctx := t.Context()

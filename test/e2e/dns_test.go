@@ -11,8 +11,8 @@ import (
 	"github.com/eggo-k8s/eggo/test/lab"
 )
 
-// TestCoreDNSAsAService: CoreDNS is a service of both control planes, from a program of the bundle, which has no image of it. Pods ask it through
-// the Service and each server by itself; one that is killed comes back.
+// TestCoreDNSAsAService: CoreDNS is a service of both control planes, from a program of the bundle, which has no image
+// of it. Pods ask it through the Service and each server by itself; one that is killed comes back.
 func TestCoreDNSAsAService(t *testing.T) {
 	full(t)
 	s := newLab(t, 2)
@@ -41,7 +41,8 @@ func TestCoreDNSAsAService(t *testing.T) {
 	if err := try(t, s, 6, "deploy", "-f", lacks).Has("bundle.no-coredns"); err != nil {
 		t.Error(err)
 	}
-	if got, err := s.Packs(ctx, nil, "verify", without, "-f", lacks); err != nil || got.Code != 6 || got.Has("verify.no-program", "coredns") != nil {
+	if got, err := s.Packs(ctx, nil, "verify", without, "-f", lacks); err != nil || got.Code != 6 ||
+		got.Has("verify.no-program", "coredns") != nil {
 		t.Errorf("eggo-bundle verify: %d %v\n%s", got.Code, err, tail(got.Out, 20))
 	}
 
@@ -54,14 +55,17 @@ func TestCoreDNSAsAService(t *testing.T) {
 		must(t, "address", err)
 		addresses = append(addresses, a)
 	}
-	servers, err := s.Kubectl(ctx, "get", "endpointslices", "-n", "kube-system", "-l", "kubernetes.io/service-name=kube-dns", "-o", "jsonpath={.items[*].endpoints[*].addresses[*]} {.items[*].ports[*].port}")
+	servers, err := s.Kubectl(ctx, "get", "endpointslices", "-n", "kube-system", "-l",
+		"kubernetes.io/service-name=kube-dns", "-o",
+		"jsonpath={.items[*].endpoints[*].addresses[*]} {.items[*].ports[*].port}")
 	must(t, "endpoints", err)
 	for _, want := range append(addresses, "53", "9153") {
 		if !strings.Contains(servers+" ", want+" ") {
 			t.Errorf("kube-dns leads to %q, without %s", servers, want)
 		}
 	}
-	if out, err := s.Kubectl(ctx, "get", "pods", "-n", "kube-system", "-o", "name"); err != nil || strings.Contains(out, "coredns") {
+	if out, err := s.Kubectl(ctx, "get", "pods", "-n", "kube-system", "-o", "name"); err != nil ||
+		strings.Contains(out, "coredns") {
 		t.Errorf("pods of kube-system: %s %v", out, err)
 	}
 	answered := func(servers ...string) {

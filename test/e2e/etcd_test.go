@@ -14,7 +14,8 @@ import (
 	"github.com/eggo-k8s/eggo/test/lab"
 )
 
-// TestEtcdSnapshotAndRestore: what was there at the snapshot is there again, what came later is not, and the workload never stands still.
+// TestEtcdSnapshotAndRestore: what was there at the snapshot is there again, what came later is not, and the workload
+// never stands still.
 func TestEtcdSnapshotAndRestore(t *testing.T) {
 	s := newLab(t, 2)
 	file, err := s.Deploy("deploy.yaml", "etcd", []stand.Node{{Name: "n1", Roles: "mne"}, {Name: "n2", Roles: "n"}})
@@ -57,7 +58,8 @@ func snapshotAndRestore(t *testing.T, s *stand.Stand, file, cluster string, memb
 	must(t, "why", try(t, s, 5, "etcd", "restore", bad, "-f", file, "--yes").Has("snapshot.truncated"))
 
 	s.Say("== the plan of the restore names what stops, and stops nothing")
-	must(t, "plan", try(t, s, 0, "plan", "etcd", "restore", snapshot, "-f", file).Has("kube-apiserver.service", "etcd.service", members[0]))
+	must(t, "plan", try(t, s, 0, "plan", "etcd", "restore", snapshot, "-f", file).Has("kube-apiserver.service",
+		"etcd.service", members[0]))
 	kubectl("get", "configmap", "second")
 
 	s.Say("== restore, while a client asks the Service twice a second")
@@ -68,7 +70,8 @@ func snapshotAndRestore(t *testing.T, s *stand.Stand, file, cluster string, memb
 	if asked == 0 || failed > 0 {
 		t.Errorf("the workload stood still: %d of %d calls failed", failed, asked)
 	}
-	if out := kubectl("get", "configmap", "-o", "name"); !strings.Contains(out, "configmap/first") || strings.Contains(out, "configmap/second") {
+	if out := kubectl("get", "configmap", "-o", "name"); !strings.Contains(out, "configmap/first") ||
+		strings.Contains(out, "configmap/second") {
 		t.Errorf("after the restore: %s", out)
 	}
 	must(t, "use after the restore", s.Works(ctx, kubelets))
@@ -88,14 +91,16 @@ func snapshotAndRestore(t *testing.T, s *stand.Stand, file, cluster string, memb
 	noChange(t, s.State(), cluster)
 }
 
-// watchService asks the workload's Service through its NodePort twice a second until the function that it returns is called, which says how
-// often it asked and how often in vain.
+// watchService asks the workload's Service through its NodePort twice a second until the function that it returns is
+// called, which says how often it asked and how often in vain.
 func watchService(t *testing.T, s *stand.Stand) func() (asked, failed int) {
 	t.Helper()
 	ip, err := s.Lab.Address("n1")
 	must(t, "address", err)
 	ctx, stop := context.WithCancel(t.Context())
-	c := s.Lab.SSH(ctx, "n2", fmt.Sprintf("while sleep 0.5; do curl -sS -m 2 http://%s:30080/hostname >/dev/null 2>&1 && echo ok || echo failed; done", ip))
+	c := s.Lab.SSH(ctx, "n2",
+		fmt.Sprintf("while sleep 0.5; do curl -sS -m 2 http://%s:30080/hostname >/dev/null 2>&1 && echo ok || echo "+
+			"failed; done", ip))
 	var out bytes.Buffer
 	c.Stdout = &out
 	c.WaitDelay = 5 * time.Second

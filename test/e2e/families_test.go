@@ -31,8 +31,9 @@ func debField(t *testing.T, file, field string) string {
 
 var notInVersion = regexp.MustCompile(`[^A-Za-z0-9.~+]+`)
 
-// fromDebs makes rpms of the Debian packages in a bundle: those that a node of the rpm family lacks, with the same files, for its programs
-// are Debian's. Units come with their package, and are neither enabled nor started by it, as in that family.
+// fromDebs makes rpms of the Debian packages in a bundle: those that a node of the rpm family lacks, with the same
+// files, for its programs are Debian's. Units come with their package, and are neither enabled nor started by it, as in
+// that family.
 func (f *forge) fromDebs(t *testing.T, s *stand.Stand, node string) (dir string) {
 	t.Helper()
 	debs := t.TempDir()
@@ -62,10 +63,12 @@ func (f *forge) fromDebs(t *testing.T, s *stand.Stand, node string) (dir string)
 			t.Fatalf("the bundle has no %s", name)
 		}
 		var needs []string
-		for alternative := range strings.SplitSeq(debField(t, files[name], "Pre-Depends")+","+debField(t, files[name], "Depends"), ",") {
+		for alternative := range strings.SplitSeq(debField(t, files[name], "Pre-Depends")+","+debField(t, files[name],
+			"Depends"), ",") {
 			dep, _, _ := strings.Cut(strings.TrimSpace(alternative), " ")
 			if dep, _, _ = strings.Cut(dep, ":"); dep != "" && !slices.Contains(base, dep) {
-				needs, queue = append(needs, fmt.Sprintf("%s >= %s", rpmName(dep), rpmVersion(t, files[dep]))), append(queue, dep)
+				needs, queue = append(needs, fmt.Sprintf("%s >= %s", rpmName(dep), rpmVersion(t, files[dep]))),
+					append(queue, dep)
 			}
 		}
 		f.fromDeb(t, files[name], name, out, needs, dirs)
@@ -96,7 +99,8 @@ func (f *forge) fromDeb(t *testing.T, deb, name, out string, needs, dirs []strin
 	top := t.TempDir()
 	tree := filepath.Join(top, "tree")
 	program(t, "dpkg-deb", "-x", deb, tree)
-	program(t, "sh", "-c", `cd "$1" && rm -rf usr/share/doc usr/share/man usr/share/lintian usr/share/bash-completion && for d in bin sbin lib lib64; do [ ! -d $d ] || [ -L $d ] || { mkdir -p usr/$d && cp -a $d/. usr/$d/ && rm -rf $d; }; done
+	program(t, "sh", "-c",
+		`cd "$1" && rm -rf usr/share/doc usr/share/man usr/share/lintian usr/share/bash-completion && for d in bin sbin lib lib64; do [ ! -d $d ] || [ -L $d ] || { mkdir -p usr/$d && cp -a $d/. usr/$d/ && rm -rf $d; }; done
 for l in iptables ip6tables iptables-save ip6tables-save iptables-restore ip6tables-restore; do [ ! -e usr/sbin/xtables-nft-multi ] || [ -e usr/sbin/$l ] || ln -s xtables-nft-multi usr/sbin/$l; done
 find . -depth -type d -empty -delete`, "sh", tree)
 	var list strings.Builder
@@ -117,11 +121,13 @@ find . -depth -type d -empty -delete`, "sh", tree)
 		return nil
 	}))
 	var spec strings.Builder
-	fmt.Fprintf(&spec, "Name: %s\nVersion: %s\nRelease: 1\nSummary: of Debian\nLicense: various\nAutoReqProv: no\n", rpmName(name), rpmVersion(t, deb))
+	fmt.Fprintf(&spec, "Name: %s\nVersion: %s\nRelease: 1\nSummary: of Debian\nLicense: various\nAutoReqProv: no\n",
+		rpmName(name), rpmVersion(t, deb))
 	for _, n := range needs {
 		fmt.Fprintf(&spec, "Requires: %s\n", n)
 	}
-	fmt.Fprintf(&spec, "%%description\nOf Debian.\n%%install\nmkdir -p %%{buildroot}\ncp -a %s/. %%{buildroot}/\n", tree)
+	fmt.Fprintf(&spec, "%%description\nOf Debian.\n%%install\nmkdir -p %%{buildroot}\ncp -a %s/. %%{buildroot}/\n",
+		tree)
 	if strings.HasPrefix(name, "lib") {
 		spec.WriteString("%post -p /sbin/ldconfig\n%postun -p /sbin/ldconfig\n")
 	}
@@ -131,8 +137,10 @@ find . -depth -type d -empty -delete`, "sh", tree)
 	fmt.Fprintf(&spec, "%%files\n%%defattr(-,root,root)\n%s", list.String())
 	file := filepath.Join(top, name+".spec")
 	must(t, name, os.WriteFile(file, []byte(spec.String()), 0o644))
-	program(t, "rpmbuild", "-bb", "--quiet", "--target", uname(runtime.GOARCH), "--define", "_topdir "+top, "--define", "_rpmdir "+filepath.Join(f.dir, out), "--define", "_rpmfilename %{NAME}-%{VERSION}-%{RELEASE}.%{ARCH}.rpm",
-		"--define", "debug_package %{nil}", "--define", "__os_install_post %{nil}", "--define", "_build_id_links none", "--define", "_binary_payload w3.zstdio", file)
+	program(t, "rpmbuild", "-bb", "--quiet", "--target", uname(runtime.GOARCH), "--define", "_topdir "+top, "--define",
+		"_rpmdir "+filepath.Join(f.dir, out), "--define", "_rpmfilename %{NAME}-%{VERSION}-%{RELEASE}.%{ARCH}.rpm",
+		"--define", "debug_package %{nil}", "--define", "__os_install_post %{nil}", "--define", "_build_id_links none",
+		"--define", "_binary_payload w3.zstdio", file)
 }
 
 // rpmBundle packs all that a node of the rpm family needs.
@@ -151,7 +159,8 @@ func rpmBundle(t *testing.T, s *stand.Stand, node string) string {
 	}
 	spec := w.spec(t, "families", func(doc map[string]any) {
 		doc["os"] = map[string]any{"family": "rpm", "id": "openEuler", "release": "24.03"}
-		doc["packages"] = map[string]any{"repositories": []any{map[string]any{"type": "rpm", "url": f.url + "/node-{uname}", "keyring": f.key}}}
+		doc["packages"] = map[string]any{"repositories": []any{map[string]any{"type": "rpm",
+			"url": f.url + "/node-{uname}", "keyring": f.key}}}
 		var list []any
 		for _, n := range names {
 			list = append(list, map[string]any{"name": n, "roles": []string{"control-plane", "worker"}})
@@ -176,7 +185,8 @@ func families(t *testing.T, cluster, rpm string) (s *stand.Stand, file string) {
 	s.Lab.OfRPM(rpm)
 	must(t, "lab", s.Lab.Up(ctx, 2))
 	must(t, "old state", os.RemoveAll(s.State()))
-	base, err := s.Deploy(cluster+"-debian.yaml", cluster, []stand.Node{{Name: "n1", Roles: "mne"}, {Name: "n2", Roles: "n"}})
+	base, err := s.Deploy(cluster+"-debian.yaml", cluster,
+		[]stand.Node{{Name: "n1", Roles: "mne"}, {Name: "n2", Roles: "n"}})
 	must(t, "deploy.yaml", err)
 
 	s.Say("== a bundle for one family is refused for the other, before anything is touched")
@@ -210,8 +220,10 @@ func lives(t *testing.T, s *stand.Stand, cluster, file string, before []lab.Snap
 func headRPM(t *testing.T, dir, head string) string {
 	t.Helper()
 	spec := filepath.Join(t.TempDir(), "one.spec")
-	must(t, "spec", os.WriteFile(spec, []byte(head+"Release: 1\nSummary: of a test\nLicense: MIT\nBuildArch: noarch\n%description\nOf a test.\n%files\n"), 0o644))
-	program(t, "rpmbuild", "-bb", "--quiet", "--define", "_topdir "+t.TempDir(), "--define", "_rpmdir "+dir, "--define", "_rpmfilename %{NAME}-%{VERSION}-%{RELEASE}.%{ARCH}.rpm", spec)
+	must(t, "spec", os.WriteFile(spec, []byte(head+
+		"Release: 1\nSummary: of a test\nLicense: MIT\nBuildArch: noarch\n%description\nOf a test.\n%files\n"), 0o644))
+	program(t, "rpmbuild", "-bb", "--quiet", "--define", "_topdir "+t.TempDir(), "--define", "_rpmdir "+dir, "--define",
+		"_rpmfilename %{NAME}-%{VERSION}-%{RELEASE}.%{ARCH}.rpm", spec)
 	name, version := strings.Fields(head)[1], strings.Fields(head)[3]
 	return filepath.Join(dir, name+"-"+version+"-1.noarch.rpm")
 }
@@ -229,8 +241,8 @@ func putRPM(t *testing.T, s *stand.Stand, node, file string) {
 	}
 }
 
-// TestFamilies is a cluster of a Debian control plane and a worker of the rpm family, each installed by its own package manager. dnf is
-// killed in the middle of its transaction, and the next run goes on.
+// TestFamilies is a cluster of a Debian control plane and a worker of the rpm family, each installed by its own package
+// manager. dnf is killed in the middle of its transaction, and the next run goes on.
 func TestFamilies(t *testing.T) {
 	s, file := families(t, "families", "n2")
 	ctx := t.Context()
@@ -264,7 +276,8 @@ func TestFamilies(t *testing.T) {
 done
 exit 1`)
 		if err == nil {
-			s.Say("dnf killed when %s packages (of these, begun with) were there", strings.Join(strings.Fields(out), " of "))
+			s.Say("dnf killed when %s packages (of these, begun with) were there",
+				strings.Join(strings.Fields(out), " of "))
 		}
 		return err
 	})
@@ -276,8 +289,8 @@ exit 1`)
 	lives(t, s, "families", file, before)
 }
 
-// TestFamiliesTheOtherWayRound has the control plane in the rpm family; before that, the machine has an older version of something that the
-// bundle's packages need newer.
+// TestFamiliesTheOtherWayRound has the control plane in the rpm family; before that, the machine has an older version
+// of something that the bundle's packages need newer.
 func TestFamiliesTheOtherWayRound(t *testing.T) {
 	full(t)
 	s, file := families(t, "turned", "n1")

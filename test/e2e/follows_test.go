@@ -13,22 +13,23 @@ import (
 	"github.com/eggo-k8s/eggo/test/e2e/stand"
 )
 
-// follows wants every machine of a cluster to know who the others are now, and nobody else: looked up on the nodes, in what runs there, and
-// in the API. nodes are all machines of the cluster with their roles.
+// follows wants every machine of a cluster to know who the others are now, and nobody else: looked up on the nodes, in
+// what runs there, and in the API. nodes are all machines of the cluster with their roles.
 func follows(t *testing.T, s *stand.Stand, nodes ...stand.Node) {
 	t.Helper()
-	must(t, "everybody knows who is there", stand.Until(t.Context(), time.Minute, "everybody knows who is there", func(ctx context.Context) error {
-		l := look{ctx: ctx, s: s, nodes: nodes}
-		l.servers()
-		l.members()
-		l.balancer()
-		l.names()
-		l.api()
-		if len(l.wrong) > 0 {
-			return fmt.Errorf("%s", strings.Join(l.wrong, "\n"))
-		}
-		return nil
-	}))
+	must(t, "everybody knows who is there", stand.Until(t.Context(), time.Minute, "everybody knows who is there",
+		func(ctx context.Context) error {
+			l := look{ctx: ctx, s: s, nodes: nodes}
+			l.servers()
+			l.members()
+			l.balancer()
+			l.names()
+			l.api()
+			if len(l.wrong) > 0 {
+				return fmt.Errorf("%s", strings.Join(l.wrong, "\n"))
+			}
+			return nil
+		}))
 }
 
 // look is one look at all machines.
@@ -76,15 +77,18 @@ func (l *look) wants(where, what string, have, want []string) {
 	}
 }
 
-// servers: every API server runs with the members of etcd that there are, and shows a certificate with its own address, the endpoint's and
-// the load balancer's. It may have more: a certificate that names who has left is not issued anew for that.
+// servers: every API server runs with the members of etcd that there are, and shows a certificate with its own address,
+// the endpoint's and the load balancer's. It may have more: a certificate that names who has left is not issued anew
+// for that.
 func (l *look) servers() {
 	for _, n := range l.nodes {
 		if !strings.Contains(n.Roles, "m") {
 			continue
 		}
-		flag := l.on(n.Name, `tr '\0' '\n' </proc/$(systemctl show -P MainPID kube-apiserver.service)/cmdline | sed -n 's/^--etcd-servers=//p'`)
-		l.wants(n.Name, "--etcd-servers", strings.Split(strings.TrimSpace(flag), ","), l.addresses("e", "https://%s:2379"))
+		flag := l.on(n.Name,
+			`tr '\0' '\n' </proc/$(systemctl show -P MainPID kube-apiserver.service)/cmdline | sed -n 's/^--etcd-servers=//p'`)
+		l.wants(n.Name, "--etcd-servers", strings.Split(strings.TrimSpace(flag), ","),
+			l.addresses("e", "https://%s:2379"))
 		own, err := l.s.Lab.Address(n.Name)
 		l.note(n.Name, err)
 		want := append([]string{own, "127.0.0.1", "10.32.0.1", l.endpoint()}, l.addresses("l", "%s")...)
@@ -127,7 +131,8 @@ func (l *look) shown(addr string) []string {
 	return out
 }
 
-const etcdctl = "ETCDCTL_API=3 etcdctl --cacert /etc/kubernetes/pki/etcd/ca.crt --cert /etc/kubernetes/pki/etcd/server.crt --key /etc/kubernetes/pki/etcd/server.key --endpoints https://127.0.0.1:2379 "
+const etcdctl = "ETCDCTL_API=3 etcdctl --cacert /etc/kubernetes/pki/etcd/ca.crt --cert " +
+	"/etc/kubernetes/pki/etcd/server.crt --key /etc/kubernetes/pki/etcd/server.key --endpoints https://127.0.0.1:2379 "
 
 // members: etcd has one on each machine that should have one, all vote, and each answers.
 func (l *look) members() {
@@ -160,7 +165,10 @@ func (l *look) balancer() {
 		if !strings.Contains(n.Roles, "l") {
 			continue
 		}
-		l.wants(n.Name, "servers of the load balancer", strings.Fields(l.on(n.Name, `sed -n 's/^ *server \([0-9.:]*\) max_fails=1 .*/\1/p' /etc/eggo/nginx-lb.conf`)), l.addresses("m", "%s:6443"))
+		l.wants(n.Name, "servers of the load balancer",
+			strings.Fields(l.on(n.Name,
+				`sed -n 's/^ *server \([0-9.:]*\) max_fails=1 .*/\1/p' /etc/eggo/nginx-lb.conf`)),
+			l.addresses("m", "%s:6443"))
 		l.on(n.Name, `systemctl is-active -q eggo-lb.service && /usr/sbin/nginx -t -q -c /etc/eggo/nginx-lb.conf`)
 	}
 }
@@ -174,12 +182,14 @@ func (l *look) names() {
 			l.note(m.Name, err)
 			want = append(want, ip+" "+m.Name)
 		}
-		have := strings.Split(strings.TrimSpace(l.on(n.Name, `sed -n '/^# eggo begin$/,/^# eggo end$/p' /etc/hosts | grep -v '^#' | awk '{print $1" "$2}'`)), "\n")
+		have := strings.Split(strings.TrimSpace(l.on(n.Name,
+			`sed -n '/^# eggo begin$/,/^# eggo end$/p' /etc/hosts | grep -v '^#' | awk '{print $1" "$2}'`)), "\n")
 		l.wants(n.Name, "names in /etc/hosts", have, want)
 	}
 }
 
-// api: the Nodes, which of them are control planes, the endpoints of the API, and those of DNS, which must be pods of machines that are there.
+// api: the Nodes, which of them are control planes, the endpoints of the API, and those of DNS, which must be pods of
+// machines that are there.
 func (l *look) api() {
 	kubectl := func(args ...string) []string {
 		out, err := l.s.Kubectl(l.ctx, args...)
@@ -197,9 +207,12 @@ func (l *look) api() {
 	}
 	const names = "jsonpath={.items[*].metadata.name}"
 	l.wants("the API", "nodes", kubectl("get", "nodes", "-o", names), kubelets)
-	l.wants("the API", "control planes", kubectl("get", "nodes", "-l", "node-role.kubernetes.io/control-plane", "-o", names), control)
-	l.wants("the API", "its endpoints", kubectl("get", "endpointslices", "kubernetes", "-o", "jsonpath={.endpoints[*].addresses[*]}"), l.addresses("m", "%s"))
-	dns := kubectl("get", "endpointslices", "-n", "kube-system", "-l", "kubernetes.io/service-name=kube-dns", "-o", "jsonpath={.items[*].endpoints[*].nodeName}")
+	l.wants("the API", "control planes", kubectl("get", "nodes", "-l", "node-role.kubernetes.io/control-plane", "-o",
+		names), control)
+	l.wants("the API", "its endpoints", kubectl("get", "endpointslices", "kubernetes", "-o",
+		"jsonpath={.endpoints[*].addresses[*]}"), l.addresses("m", "%s"))
+	dns := kubectl("get", "endpointslices", "-n", "kube-system", "-l", "kubernetes.io/service-name=kube-dns", "-o",
+		"jsonpath={.items[*].endpoints[*].nodeName}")
 	if len(dns) != 2 {
 		l.wrong = append(l.wrong, fmt.Sprintf("DNS has the endpoints on %v", dns))
 	}

@@ -33,7 +33,8 @@ func TestNoFrontEndEndsARun(t *testing.T) {
 	}
 	under := func(cluster string, n int) {
 		t.Helper()
-		await(t, s, cluster, 5*time.Minute, "the install of "+cluster+" is under way", func(run []event.Record) bool { return changes([][]event.Record{run}) >= n })
+		await(t, s, cluster, 5*time.Minute, "the install of "+cluster+" is under way",
+			func(run []event.Record) bool { return changes([][]event.Record{run}) >= n })
 	}
 	s.Say("== a terminal that is stopped, and one that is closed")
 	stopped, closed := sit(t, s, "en"), sit(t, s, "en")
@@ -83,7 +84,8 @@ func takenNumber(t *testing.T, s *stand.Stand, file string) {
 	ctx := t.Context()
 	r, err := s.Start(ctx, "", "deploy", "-f", file)
 	must(t, "deploy", err)
-	if ok, err := r.When(ctx, "dead", func(runs [][]event.Record) bool { return changes(runs) >= 3 }); err != nil || !ok {
+	if ok, err := r.When(ctx, "dead", func(runs [][]event.Record) bool { return changes(runs) >= 3 }); err != nil ||
+		!ok {
 		got, _ := r.Wait()
 		t.Fatalf("%v\n%s", err, tail(got.Out, 40))
 	}
@@ -159,7 +161,8 @@ func controlHost(t *testing.T, s *stand.Stand, line string) *exec.Cmd {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"host", "user"} {
-		must(t, "key", exec.CommandContext(t.Context(), "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, name)).Run())
+		must(t, "key", exec.CommandContext(t.Context(), "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f",
+			filepath.Join(dir, name)).Run())
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, "port", err)
@@ -168,7 +171,9 @@ func controlHost(t *testing.T, s *stand.Stand, line string) *exec.Cmd {
 	must(t, "port", l.Close())
 	must(t, "sshd", os.MkdirAll("/run/sshd", 0o755))
 	conf := filepath.Join(dir, "sshd_config")
-	must(t, "sshd", os.WriteFile(conf, fmt.Appendf(nil, "ListenAddress 127.0.0.1:%s\nHostKey %s\nAuthorizedKeysFile %s\nPidFile none\nStrictModes no\nPermitRootLogin yes\nUsePAM no\n",
+	must(t, "sshd", os.WriteFile(conf, fmt.Appendf(nil,
+		"ListenAddress 127.0.0.1:%s\nHostKey %s\nAuthorizedKeysFile %s\nPidFile none\nStrictModes no\n"+
+			"PermitRootLogin yes\nUsePAM no\n",
 		port, filepath.Join(dir, "host"), filepath.Join(dir, "user.pub")), 0o600))
 	server := exec.CommandContext(t.Context(), "/usr/sbin/sshd", "-D", "-f", conf)
 	must(t, "sshd", server.Start())
@@ -181,7 +186,8 @@ func controlHost(t *testing.T, s *stand.Stand, line string) *exec.Cmd {
 		return c.Close()
 	}))
 	line = strings.Replace(line, "eggo-tui", "LC_ALL=C.UTF-8 "+s.Program("eggo-tui"), 1) + " --state-dir " + s.State()
-	client := exec.CommandContext(t.Context(), "ssh", "-T", "-F", "none", "-i", filepath.Join(dir, "user"), "-p", port, "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "root@127.0.0.1", line)
+	client := exec.CommandContext(t.Context(), "ssh", "-T", "-F", "none", "-i", filepath.Join(dir, "user"), "-p", port,
+		"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "root@127.0.0.1", line)
 	out, err := client.StdoutPipe()
 	must(t, "ssh", err)
 	client.Stderr = os.Stderr

@@ -77,8 +77,8 @@ func noChange(t *testing.T, state, cluster string) {
 	}
 }
 
-// same wants the machines to be what they were. What a run started there may take a moment to end (the shell that watched over it, a
-// login's session), so a difference counts when it stays.
+// same wants the machines to be what they were. What a run started there may take a moment to end (the shell that
+// watched over it, a login's session), so a difference counts when it stays.
 func same(t *testing.T, before []lab.Snapshot, now func() []lab.Snapshot) {
 	t.Helper()
 	var left []string
@@ -101,7 +101,8 @@ func same(t *testing.T, before []lab.Snapshot, now func() []lab.Snapshot) {
 	}
 }
 
-// otherJumpHost is a state directory that knows nothing of the cluster but has the bundles, so that they need not be unpacked again.
+// otherJumpHost is a state directory that knows nothing of the cluster but has the bundles, so that they need not be
+// unpacked again.
 func otherJumpHost(t *testing.T, s *stand.Stand, name string) string {
 	t.Helper()
 	dir := filepath.Join(s.Dir, name)

@@ -20,8 +20,8 @@ import (
 	"github.com/eggo-k8s/eggo/test/e2e/stand"
 )
 
-// TestEveryKey sets as many keys of deploy.yaml at once as two machines can show, none to its default, and looks up the effect of each on
-// the machines and in the API.
+// TestEveryKey sets as many keys of deploy.yaml at once as two machines can show, none to its default, and looks up the
+// effect of each on the machines and in the API.
 func TestEveryKey(t *testing.T) {
 	full(t)
 	s := newLab(t, 2)
@@ -30,9 +30,13 @@ func TestEveryKey(t *testing.T) {
 	must(t, "deploy.yaml", err)
 	ca, roots := ownAuthority(t, filepath.Join(s.Dir, "externalca"))
 	file, err := s.Vary(base, "keys.yaml",
-		"service:\n  cidr: 10.32.0.0/16\n  dnsaddr: 10.32.0.10\n  gateway: 10.32.0.1\n  dns: {corednstype: pod, replicas: 2}\n",
-		"service:\n  cidr: 10.96.0.0/20\n  dnsaddr: 10.96.0.53\n  gateway: 10.96.0.1\n  dns: {corednstype: pod, replicas: 1, imageversion: 1.12.1}\n",
-		"podcidr: 10.244.0.0/16\n  plugin: flannel\n", "podcidr: 10.200.0.0/16\n  plugin: flannel\n  plugin-args: {NetworkYamlPath: /etc/kubernetes/addons/kube-flannel.yml}\n",
+		"service:\n  cidr: 10.32.0.0/16\n  dnsaddr: 10.32.0.10\n  gateway: 10.32.0.1\n  dns: {corednstype: pod, "+
+			"replicas: 2}\n",
+		"service:\n  cidr: 10.96.0.0/20\n  dnsaddr: 10.96.0.53\n  gateway: 10.96.0.1\n  dns: {corednstype: pod, "+
+			"replicas: 1, imageversion: 1.12.1}\n",
+		"podcidr: 10.244.0.0/16\n  plugin: flannel\n",
+		"podcidr: 10.200.0.0/16\n  plugin: flannel\n  plugin-args: {NetworkYamlPath: "+
+			"/etc/kubernetes/addons/kube-flannel.yml}\n",
 		"runtime: containerd\n", `runtime: containerd
 external-ca: true
 external-ca-path: `+ca+`
@@ -65,7 +69,8 @@ config-extra-args:
 
 	s.Say("== what runs")
 	for unit, flags := range map[string][]string{
-		"kube-apiserver":          {"--request-timeout=1m17s", "--service-node-port-range=30000-30999", "--profiling=false", "--service-cluster-ip-range=10.96.0.0/20"},
+		"kube-apiserver": {"--request-timeout=1m17s", "--service-node-port-range=30000-30999",
+			"--profiling=false", "--service-cluster-ip-range=10.96.0.0/20"},
 		"kube-controller-manager": {"--node-monitor-grace-period=44s", "--cluster-cidr=10.200.0.0/16"},
 		"kube-scheduler":          {"--kube-api-qps=99"},
 		"kube-proxy":              {"--v=1"},
@@ -96,13 +101,14 @@ config-extra-args:
 
 	s.Say("== what the API says")
 	for what, want := range map[string]string{
-		"get service kubernetes -o jsonpath={.spec.clusterIP}":                                                            "10.96.0.1",
-		"get service kube-dns -n kube-system -o jsonpath={.spec.clusterIP}":                                               "10.96.0.53",
-		"get deployment coredns -n kube-system -o jsonpath={.spec.replicas}":                                              "1",
-		"get node n1 -o jsonpath={.status.capacity.pods}":                                                                 "42",
-		"get nodes -o jsonpath={.items[*].spec.podCIDR}":                                                                  "10.200.",
-		"get configmap -n kube-flannel kube-flannel-cfg -o jsonpath={.data}":                                              "10.200.0.0/16",
-		"get csr -o jsonpath={.items[?(@.spec.signerName==\"kubernetes.io/kubelet-serving\")].status.conditions[*].type}": "Approved",
+		"get service kubernetes -o jsonpath={.spec.clusterIP}":               "10.96.0.1",
+		"get service kube-dns -n kube-system -o jsonpath={.spec.clusterIP}":  "10.96.0.53",
+		"get deployment coredns -n kube-system -o jsonpath={.spec.replicas}": "1",
+		"get node n1 -o jsonpath={.status.capacity.pods}":                    "42",
+		"get nodes -o jsonpath={.items[*].spec.podCIDR}":                     "10.200.",
+		"get configmap -n kube-flannel kube-flannel-cfg -o jsonpath={.data}": "10.200.0.0/16",
+		"get csr -o " +
+			"jsonpath={.items[?(@.spec.signerName==\"kubernetes.io/kubelet-serving\")].status.conditions[*].type}": "Approved",
 	} {
 		out, err := s.Kubectl(ctx, strings.Fields(what)...)
 		if err != nil || !strings.Contains(out, want) {
@@ -116,7 +122,8 @@ config-extra-args:
 	n2, err := s.Lab.Address("n2")
 	must(t, "address", err)
 	for _, c := range []struct{ addr, name string }{
-		{n1 + ":6443", "api.keys.example"}, {n1 + ":6443", "203.0.113.7"}, {n1 + ":6443", "10.96.0.1"}, {n1 + ":6443", "kubernetes.default.svc.keys.local"},
+		{n1 + ":6443", "api.keys.example"}, {n1 + ":6443", "203.0.113.7"}, {n1 + ":6443", "10.96.0.1"},
+		{n1 + ":6443", "kubernetes.default.svc.keys.local"},
 		{n2 + ":10250", "n2"}, {n2 + ":10250", n2}, {n1 + ":10250", "n1"},
 	} {
 		if err := handshake(ctx, c.addr, c.name, roots); err != nil {
@@ -125,26 +132,28 @@ config-extra-args:
 	}
 
 	s.Say("== names and Services under the cluster's own domain")
-	must(t, "names", stand.Until(ctx, 2*time.Minute, "the Service answers by its name", func(ctx context.Context) error {
-		pods, err := s.Kubectl(ctx, "get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].metadata.name}")
-		if err != nil {
-			return err
-		}
-		for _, p := range strings.Fields(pods) {
-			for _, to := range []string{"web:80", "web.default.svc.keys.local:80"} {
-				if _, err := s.Kubectl(ctx, "exec", p, "--", "/agnhost", "connect", "--timeout=5s", to); err != nil {
+	must(t, "names", stand.Until(ctx, 2*time.Minute, "the Service answers by its name",
+		func(ctx context.Context) error {
+			pods, err := s.Kubectl(ctx, "get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].metadata.name}")
+			if err != nil {
+				return err
+			}
+			for _, p := range strings.Fields(pods) {
+				for _, to := range []string{"web:80", "web.default.svc.keys.local:80"} {
+					if _, err := s.Kubectl(ctx, "exec", p, "--", "/agnhost", "connect", "--timeout=5s",
+						to); err != nil {
+						return err
+					}
+				}
+				if _, err := s.Kubectl(ctx, "logs", p); err != nil {
 					return err
 				}
 			}
-			if _, err := s.Kubectl(ctx, "logs", p); err != nil {
-				return err
+			if n := len(strings.Fields(pods)); n != 2 {
+				return fmt.Errorf("%d pods", n)
 			}
-		}
-		if n := len(strings.Fields(pods)); n != 2 {
-			return fmt.Errorf("%d pods", n)
-		}
-		return nil
-	}))
+			return nil
+		}))
 
 	s.Say("== the same again")
 	try(t, s, 0, "deploy", "-f", file)
@@ -163,15 +172,18 @@ func ownAuthority(t *testing.T, dir string) (string, *x509.CertPool) {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	must(t, "key", err)
-	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Example Company CA"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(2000 * time.Hour), KeyUsage: x509.KeyUsageCertSign}
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Example Company CA"},
+		IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(2000 * time.Hour),
+		KeyUsage: x509.KeyUsageCertSign}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
 	must(t, "certificate", err)
 	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	must(t, "directory", os.RemoveAll(dir))
 	must(t, "directory", os.MkdirAll(dir, 0o700))
 	must(t, "ca.crt", os.WriteFile(filepath.Join(dir, "ca.crt"), cert, 0o600))
-	must(t, "ca.key", os.WriteFile(filepath.Join(dir, "ca.key"), pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}), 0o600))
+	must(t, "ca.key", os.WriteFile(filepath.Join(dir, "ca.key"),
+		pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}), 0o600))
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(cert)
 	return dir, pool
@@ -179,7 +191,8 @@ func ownAuthority(t *testing.T, dir string) (string, *x509.CertPool) {
 
 // handshake wants a server to have a certificate for the name, of the authority in roots.
 func handshake(ctx context.Context, addr, name string, roots *x509.CertPool) error {
-	d := &tls.Dialer{NetDialer: &net.Dialer{Timeout: 10 * time.Second}, Config: &tls.Config{RootCAs: roots, ServerName: name, MinVersion: tls.VersionTLS12}}
+	d := &tls.Dialer{NetDialer: &net.Dialer{Timeout: 10 * time.Second},
+		Config: &tls.Config{RootCAs: roots, ServerName: name, MinVersion: tls.VersionTLS12}}
 	c, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return err

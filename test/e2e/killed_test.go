@@ -11,15 +11,16 @@ import (
 	"github.com/eggo-k8s/eggo/test/lab"
 )
 
-// TestControlPlaneKilledAndReplaced: the first of three control planes loses its power for good while a client calls the API through the load
-// balancer and a Service twice a second. It is deleted, an empty machine of the same name and address takes its place, and every call that
-// failed is accounted for.
+// TestControlPlaneKilledAndReplaced: the first of three control planes loses its power for good while a client calls
+// the API through the load balancer and a Service twice a second. It is deleted, an empty machine of the same name and
+// address takes its place, and every call that failed is accounted for.
 func TestControlPlaneKilledAndReplaced(t *testing.T) {
 	full(t)
 	const cluster = "killed"
 	s := newLab(t, 4)
 	ctx := t.Context()
-	nodes := []stand.Node{{Name: "n1", Roles: "me"}, {Name: "n2", Roles: "me"}, {Name: "n3", Roles: "mne"}, {Name: "n4", Roles: "nl"}}
+	nodes := []stand.Node{{Name: "n1", Roles: "me"}, {Name: "n2", Roles: "me"}, {Name: "n3", Roles: "mne"},
+		{Name: "n4", Roles: "nl"}}
 	file, err := s.Deploy("killed.yaml", cluster, nodes)
 	must(t, "deploy.yaml", err)
 	before := untouched(t, s, 4)
@@ -60,9 +61,9 @@ func TestControlPlaneKilledAndReplaced(t *testing.T) {
 	calls, failed := api.end(s)
 	asked, unserved := service.end(s)
 	for _, f := range failed {
-		// A call that was with n1 when its power went has nobody to answer it. One that came later found another API server: the balancer
-		// passes it on after two seconds; but etcd, without its leader, answers nobody until it has another: a second, and what the machines
-		// are busy with.
+		// A call that was with n1 when its power went has nobody to answer it. One that came later found another API
+		// server: the balancer passes it on after two seconds; but etcd, without its leader, answers nobody until it
+		// has another: a second, and what the machines are busy with.
 		if f.began.Before(killed.Add(-time.Second)) || f.began.After(killed.Add(10*time.Second)) {
 			t.Errorf("a call of the API failed without a reason: %s", f)
 		}
@@ -70,8 +71,10 @@ func TestControlPlaneKilledAndReplaced(t *testing.T) {
 	if len(unserved) > 0 || calls < 100 || asked < 100 { // no replica was on n1, and no way to one led through it
 		t.Errorf("the API was called %d times, the Service %d times, in vain: %v", calls, asked, unserved)
 	}
-	// Kubelets whose connection led to n1 should find another way before they are given up; on a busy machine one may be late.
-	out, err := s.Kubectl(ctx, "get", "events", "--field-selector", "reason=NodeNotReady", "-o", "jsonpath={.items[*].involvedObject.name}")
+	// Kubelets whose connection led to n1 should find another way before they are given up; on a busy machine one may
+	// be late.
+	out, err := s.Kubectl(ctx, "get", "events", "--field-selector", "reason=NodeNotReady", "-o",
+		"jsonpath={.items[*].involvedObject.name}")
 	must(t, "events", err)
 	s.Say("NotReady were: %s", out)
 

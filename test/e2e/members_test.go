@@ -19,8 +19,8 @@ func kept(t *testing.T, s *stand.Stand, cluster string) int {
 	return len(files)
 }
 
-// moved wants the newest run to have changed the membership of etcd so often, each time with a snapshot on the jump host before, and every
-// machine to know who is there now.
+// moved wants the newest run to have changed the membership of etcd so often, each time with a snapshot on the jump
+// host before, and every machine to know who is there now.
 func moved(t *testing.T, s *stand.Stand, cluster string, had, added, removed int, nodes ...stand.Node) {
 	t.Helper()
 	if n := kept(t, s, cluster) - had; added+removed > 0 && n < max(added, min(removed, 1)) {
@@ -77,14 +77,15 @@ func joinFile(t *testing.T, s *stand.Stand, kind string, names ...string) string
 	return path
 }
 
-// TestControlPlanesComeAndGo: one control plane with etcd on it becomes two and three, without a load balancer; then the first one leaves,
-// by whose address all others reached the API, and the cluster goes on and shrinks to one.
+// TestControlPlanesComeAndGo: one control plane with etcd on it becomes two and three, without a load balancer; then
+// the first one leaves, by whose address all others reached the API, and the cluster goes on and shrinks to one.
 func TestControlPlanesComeAndGo(t *testing.T) {
 	full(t)
 	const cluster = "control"
 	s := newLab(t, 4)
 	ctx := t.Context()
-	n1, n2, n3, n4 := stand.Node{Name: "n1", Roles: "mne"}, stand.Node{Name: "n2", Roles: "n"}, stand.Node{Name: "n3", Roles: "mne"}, stand.Node{Name: "n4", Roles: "me"}
+	n1, n2, n3, n4 := stand.Node{Name: "n1", Roles: "mne"}, stand.Node{Name: "n2", Roles: "n"},
+		stand.Node{Name: "n3", Roles: "mne"}, stand.Node{Name: "n4", Roles: "me"}
 	file, err := s.Deploy("control.yaml", cluster, []stand.Node{n1, n2})
 	must(t, "deploy.yaml", err)
 	before := untouched(t, s, 4)
@@ -132,13 +133,15 @@ func TestControlPlanesComeAndGo(t *testing.T) {
 	same(t, before, func() []lab.Snapshot { return snapshots(t, s, 4) })
 }
 
-// TestMembersComeAndGo: etcd on machines of its own, three of them, becomes five by machines that have other roles, and three others again.
+// TestMembersComeAndGo: etcd on machines of its own, three of them, becomes five by machines that have other roles, and
+// three others again.
 func TestMembersComeAndGo(t *testing.T) {
 	full(t)
 	const cluster = "members"
 	s := newLab(t, 5)
 	ctx := t.Context()
-	n1, n2, n3, n4, n5 := stand.Node{Name: "n1", Roles: "m"}, stand.Node{Name: "n2", Roles: "ne"}, stand.Node{Name: "n3", Roles: "mne"}, stand.Node{Name: "n4", Roles: "e"}, stand.Node{Name: "n5", Roles: "l"}
+	n1, n2, n3, n4, n5 := stand.Node{Name: "n1", Roles: "m"}, stand.Node{Name: "n2", Roles: "ne"},
+		stand.Node{Name: "n3", Roles: "mne"}, stand.Node{Name: "n4", Roles: "e"}, stand.Node{Name: "n5", Roles: "l"}
 	file, err := s.Deploy("members.yaml", cluster, []stand.Node{n1, n2, n3, n4, n5})
 	must(t, "deploy.yaml", err)
 	before := untouched(t, s, 5)

@@ -29,7 +29,8 @@ func TestMinors(t *testing.T) {
 			must(t, "lab", s.Lab.Up(ctx, 2))
 			must(t, "old state", os.RemoveAll(s.State())) // of another run in the same directory: these nodes are new
 			cluster := "minor" + strings.ReplaceAll(version, ".", "-")
-			file, err := s.Deploy(cluster+".yaml", cluster, []stand.Node{{Name: "n1", Roles: "mne"}, {Name: "n2", Roles: "n"}})
+			file, err := s.Deploy(cluster+".yaml", cluster,
+				[]stand.Node{{Name: "n1", Roles: "mne"}, {Name: "n2", Roles: "n"}})
 			must(t, "deploy.yaml", err)
 			before := untouched(t, s, 2)
 			deploy(t, s, file)

@@ -21,15 +21,17 @@ import (
 // hookLog is where hooks and scripts on a node say that they ran; /run is no part of a listing.
 const hookLog = "/run/e2e-hooks"
 
-// hookText is a hook: its name, what the manual promises it in its environment, and what of the node was there when it ran.
+// hookText is a hook: its name, what the manual promises it in its environment, and what of the node was there when it
+// ran.
 func hookText(name string) string {
 	return `#!/bin/sh
 here=; for f in /etc/kubernetes/admin.conf /usr/local/bin/kubelet; do [ ! -e $f ] || here="$here,$(basename $f)"; done
-echo "` + name + ` $EGGO_OPERATOR $EGGO_HOOK_TYPE $EGGO_CLUSTER_ID $EGGO_CLUSTER_API_ENDPOINT $EGGO_CLUSTER_CONFIG_DIR $EGGO_NODE_NAME $EGGO_NODE_IP $EGGO_NODE_ARCH $EGGO_NODE_ROLE kubelet=$(systemctl is-active kubelet) here=${here#,}" >>` + hookLog + "\n"
+echo "` + name +
+		` $EGGO_OPERATOR $EGGO_HOOK_TYPE $EGGO_CLUSTER_ID $EGGO_CLUSTER_API_ENDPOINT $EGGO_CLUSTER_CONFIG_DIR $EGGO_NODE_NAME $EGGO_NODE_IP $EGGO_NODE_ARCH $EGGO_NODE_ROLE kubelet=$(systemctl is-active kubelet) here=${here#,}" >>` + hookLog + "\n"
 }
 
-// packagesBundle packs the default spec in a layout, with a package, files, a directory, a manifest and scripts beside it that no role gets by
-// itself.
+// packagesBundle packs the default spec in a layout, with a package, files, a directory, a manifest and scripts beside
+// it that no role gets by itself.
 func packagesBundle(t *testing.T, s *stand.Stand, layout string) (bundle string, spec map[string]any) {
 	t.Helper()
 	w := workshopOn(t, s)
@@ -45,15 +47,18 @@ func packagesBundle(t *testing.T, s *stand.Stand, layout string) (bundle string,
 	put("added.yaml", configMap("added"), 0o644)
 	put("tools/bin/run", "#!/bin/sh\necho ran\n", 0o755)
 	put("tools/conf/.hidden", "yes\n", 0o644)
-	files := []any{map[string]any{"name": "site.conf", "path": "parts/site.conf", "dst": "/etc/kubernetes", "mode": "0640", "roles": []any{}},
+	files := []any{map[string]any{"name": "site.conf", "path": "parts/site.conf", "dst": "/etc/kubernetes",
+		"mode": "0640", "roles": []any{}},
 		map[string]any{"name": "filed.yaml", "path": "parts/filed.yaml", "dst": "/etc/kubernetes", "roles": []any{}}}
 	for _, schedule := range []string{"prejoin", "postjoin", "precleanup", "postcleanup"} {
 		put(schedule+".sh", hookText(schedule), 0o644)
-		files = append(files, map[string]any{"name": schedule + ".sh", "path": "parts/" + schedule + ".sh", "dst": "/tmp", "roles": []any{}})
+		files = append(files, map[string]any{"name": schedule + ".sh", "path": "parts/" + schedule + ".sh",
+			"dst": "/tmp", "roles": []any{}})
 	}
 	path := w.spec(t, "packages-"+layout, func(doc map[string]any) {
 		doc["layout"], doc["files"] = layout, files
-		doc["dirs"] = []any{map[string]any{"name": "tools", "path": "parts/tools", "dst": "/root/.eggo", "roles": []any{}}}
+		doc["dirs"] = []any{map[string]any{"name": "tools", "path": "parts/tools", "dst": "/root/.eggo",
+			"roles": []any{}}}
 		doc["addons"] = append(doc["addons"].([]any), map[string]any{"name": "added.yaml", "path": "parts/added.yaml"})
 		p := doc["packages"].(map[string]any)
 		p["install"] = append(p["install"].([]any), map[string]any{"name": "jq", "roles": []any{}})
@@ -72,7 +77,8 @@ func ownRepository(t *testing.T, s *stand.Stand, nodes int) {
 	dir := t.TempDir()
 	var index strings.Builder
 	for name, more := range map[string]string{"e2e-tool": "Depends: e2e-library\n", "e2e-library": ""} {
-		control := "Package: " + name + "\nVersion: 1.0\nArchitecture: all\nMaintainer: nobody\n" + more + "Description: of a test\n"
+		control := "Package: " + name + "\nVersion: 1.0\nArchitecture: all\nMaintainer: nobody\n" + more +
+			"Description: of a test\n"
 		root := filepath.Join(dir, name)
 		must(t, name, os.MkdirAll(filepath.Join(root, "DEBIAN"), 0o755))
 		must(t, name, os.MkdirAll(filepath.Join(root, "usr/bin"), 0o755))
@@ -81,7 +87,8 @@ func ownRepository(t *testing.T, s *stand.Stand, nodes int) {
 		program(t, "dpkg-deb", "--root-owner-group", "--build", root, filepath.Join(dir, name+".deb"))
 		data, err := os.ReadFile(filepath.Join(dir, name+".deb"))
 		must(t, name, err)
-		fmt.Fprintf(&index, "%sFilename: ./%s.deb\nSize: %d\nSHA256: %x\n\n", control, name, len(data), sha256.Sum256(data))
+		fmt.Fprintf(&index, "%sFilename: ./%s.deb\nSize: %d\nSHA256: %x\n\n", control, name, len(data),
+			sha256.Sum256(data))
 	}
 	must(t, "Packages", os.WriteFile(filepath.Join(dir, "Packages"), []byte(index.String()), 0o644))
 	archive := filepath.Join(dir, "repository.tar")
@@ -89,7 +96,9 @@ func ownRepository(t *testing.T, s *stand.Stand, nodes int) {
 	for k := 1; k <= nodes; k++ {
 		f, err := os.Open(archive)
 		must(t, "repository", err)
-		c := s.Lab.SSH(t.Context(), fmt.Sprintf("n%d", k), "mkdir /srv/repository && tar -xf - -C /srv/repository && echo 'deb [trusted=yes] file:/srv/repository ./' >/etc/apt/sources.list.d/site.list")
+		c := s.Lab.SSH(t.Context(), fmt.Sprintf("n%d", k),
+			"mkdir /srv/repository && tar -xf - -C /srv/repository && echo 'deb [trusted=yes] file:/srv/repository "+
+				"./' >/etc/apt/sources.list.d/site.list")
 		c.Stdin = f
 		out, err := c.CombinedOutput()
 		_ = f.Close()
@@ -100,10 +109,14 @@ func ownRepository(t *testing.T, s *stand.Stand, nodes int) {
 // everyType is a list with one of each type, as the older layout writes it.
 func everyType(dst, url string) []string {
 	return []string{
-		"{name: jq, type: pkg, " + dst + ": ''}", "{name: e2e-tool, type: repo, " + dst + ": ''}", "{name: site.conf, type: file, " + dst + ": /root/.eggo/site}",
-		"{name: tools, type: dir, " + dst + ": /usr/local/bin}", "{name: agnhost, type: image}", "{name: filed.yaml, type: yaml}", "{name: added.yaml, type: yaml}",
-		"{name: '" + url + "', type: yaml}", "{name: prejoin.sh, type: shell, schedule: prejoin}", "{name: postjoin.sh, type: shell, schedule: postjoin, timeout: 60s}",
-		"{name: precleanup.sh, type: shell, schedule: precleanup}", "{name: postcleanup.sh, type: shell, schedule: postcleanup}",
+		"{name: jq, type: pkg, " + dst + ": ''}", "{name: e2e-tool, type: repo, " + dst + ": ''}",
+		"{name: site.conf, type: file, " + dst + ": /root/.eggo/site}",
+		"{name: tools, type: dir, " + dst + ": /usr/local/bin}", "{name: agnhost, type: image}",
+		"{name: filed.yaml, type: yaml}", "{name: added.yaml, type: yaml}",
+		"{name: '" + url + "', type: yaml}", "{name: prejoin.sh, type: shell, schedule: prejoin}",
+		"{name: postjoin.sh, type: shell, schedule: postjoin, timeout: 60s}",
+		"{name: precleanup.sh, type: shell, schedule: precleanup}",
+		"{name: postcleanup.sh, type: shell, schedule: postcleanup}",
 	}
 }
 
@@ -148,13 +161,15 @@ func wholeList(spec map[string]any, role, url string) string {
 	return "\n  - " + strings.Join(out, "\n  - ") + "\n"
 }
 
-// TestPackagesAndHooks deploys packages of all types, from a flat bundle by lists that stand in place of the manifest's and from a typed one by
-// additions to it, with scripts of deploy.yaml and hooks of the command line: each is looked up on the machines, the second run changes
-// nothing, and a purge leaves the machines as they were.
+// TestPackagesAndHooks deploys packages of all types, from a flat bundle by lists that stand in place of the manifest's
+// and from a typed one by additions to it, with scripts of deploy.yaml and hooks of the command line: each is looked up
+// on the machines, the second run changes nothing, and a purge leaves the machines as they were.
 func TestPackagesAndHooks(t *testing.T) {
 	full(t)
 	s := newLab(t, 2)
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(configMap("fetched"))) }))
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(configMap("fetched")))
+	}))
 	defer web.Close()
 	url := web.URL + "/fetched.yaml"
 	ownRepository(t, s, 2)
@@ -165,21 +180,25 @@ func TestPackagesAndHooks(t *testing.T) {
 	t.Run("flat", func(t *testing.T) {
 		bundle, spec := packagesBundle(t, s, "flat")
 		base := packagesBase(t, s, bundle)
-		file, err := s.Vary(base, "flat.yaml", source, "pacakges:\n  master:"+wholeList(spec, "control-plane", url)+"  node:"+wholeList(spec, "worker", url)+"  etcd:"+wholeList(spec, "etcd", url)+source)
+		file, err := s.Vary(base, "flat.yaml", source,
+			"pacakges:\n  master:"+wholeList(spec, "control-plane", url)+"  node:"+wholeList(spec, "worker", url)+
+				"  etcd:"+wholeList(spec, "etcd", url)+source)
 		must(t, "deploy.yaml", err)
 		packagesLife(t, s, "flat", base, file, hooks, before)
 		if t.Failed() {
 			return
 		}
 		s.Say("== what is not in the bundle, and what may not be where, is told before anything is touched")
-		for old, now := range map[string]string{"name: tools, type: dir": "name: tolls, type: dir", "name: postjoin.sh": "name: absent.sh", "name: agnhost, type: image": "name: acmhost, type: image"} {
+		for old, now := range map[string]string{"name: tools, type: dir": "name: tolls, type: dir",
+			"name: postjoin.sh": "name: absent.sh", "name: agnhost, type: image": "name: acmhost, type: image"} {
 			wrong, err := s.Vary(file, "wrong.yaml", old, now)
 			must(t, "deploy.yaml", err)
 			name, _, _ := strings.Cut(strings.TrimPrefix(now, "name: "), ",")
 			if err := try(t, s, 6, "deploy", "-f", wrong).Has(name); err != nil {
 				t.Error(err)
 			}
-			if got, err := s.Packs(t.Context(), nil, "verify", bundle, "-f", wrong); err != nil || got.Code != 6 || got.Has("config.not-in-bundle", name) != nil {
+			if got, err := s.Packs(t.Context(), nil, "verify", bundle, "-f", wrong); err != nil || got.Code != 6 ||
+				got.Has("config.not-in-bundle", name) != nil {
 				t.Errorf("eggo-bundle verify: %d %v\n%s", got.Code, err, tail(got.Out, 20))
 			}
 		}
@@ -194,7 +213,9 @@ func TestPackagesAndHooks(t *testing.T) {
 		bundle, _ := packagesBundle(t, s, "typed")
 		base := packagesBase(t, s, bundle)
 		list := "\n    - " + strings.Join(everyType("dst", url), "\n    - ") + "\n"
-		file, err := s.Vary(base, "typed.yaml", source+bundle+"\n", "install:\n  package-source: {type: tar.gz, srcpath: {"+runtime.GOARCH+": "+bundle+"}}\n  addition:\n    master:"+list+"    worker:"+list)
+		file, err := s.Vary(base, "typed.yaml", source+bundle+"\n",
+			"install:\n  package-source: {type: tar.gz, srcpath: {"+runtime.GOARCH+": "+bundle+
+				"}}\n  addition:\n    master:"+list+"    worker:"+list)
 		must(t, "deploy.yaml", err)
 		packagesLife(t, s, "typed", base, file, hooks, before)
 	})
@@ -231,7 +252,8 @@ func packagesLife(t *testing.T, s *stand.Stand, layout, base, file, hooks string
 		address[n.Name] = n.IP.String()
 	}
 	line := func(name, operator, kind, node, role, kubelet, here string) string {
-		return strings.Join([]string{name, operator, kind, "parts", address["n1"] + ":6443", "/etc/kubernetes", node, address[node], runtime.GOARCH, role, "kubelet=" + kubelet, "here=" + here}, " ")
+		return strings.Join([]string{name, operator, kind, "parts", address["n1"] + ":6443", "/etc/kubernetes", node,
+			address[node], runtime.GOARCH, role, "kubelet=" + kubelet, "here=" + here}, " ")
 	}
 	ran := func(want map[string][]string) {
 		t.Helper()
@@ -260,15 +282,21 @@ func packagesLife(t *testing.T, s *stand.Stand, layout, base, file, hooks string
 	same(t, before, func() []lab.Snapshot { return snapshots(t, s, 2) })
 
 	s.Say("== %s: deploy", layout)
-	try(t, s, 0, "deploy", "-f", file, "--cluster-prehook", filepath.Join(hooks, "first.d"), "--cluster-prehook", filepath.Join(hooks, "workers.sh")+",worker",
-		"--cluster-posthook", filepath.Join(hooks, "etcds.sh")+",etcd", "--cluster-posthook", filepath.Join(hooks, "after.sh")+",worker")
+	try(t, s, 0, "deploy", "-f", file, "--cluster-prehook", filepath.Join(hooks, "first.d"), "--cluster-prehook",
+		filepath.Join(hooks, "workers.sh")+",worker",
+		"--cluster-posthook", filepath.Join(hooks, "etcds.sh")+",etcd", "--cluster-posthook",
+		filepath.Join(hooks, "after.sh")+",worker")
 	programs, all := "kubelet", "admin.conf,kubelet"
 	ran(map[string][]string{
-		"n1": {line("10-a.sh", "deploy", "cluster-prehook", "n1", "master,etcd", "inactive", ""), line("20-b.bash", "deploy", "cluster-prehook", "n1", "master,etcd", "inactive", ""),
-			line("prejoin", "deploy", "prehook", "n1", "master,etcd", "inactive", programs), line("postjoin", "deploy", "posthook", "n1", "master,etcd", "active", all),
+		"n1": {line("10-a.sh", "deploy", "cluster-prehook", "n1", "master,etcd", "inactive", ""),
+			line("20-b.bash", "deploy", "cluster-prehook", "n1", "master,etcd", "inactive", ""),
+			line("prejoin", "deploy", "prehook", "n1", "master,etcd", "inactive", programs),
+			line("postjoin", "deploy", "posthook", "n1", "master,etcd", "active", all),
 			line("etcds.sh", "deploy", "cluster-posthook", "n1", "master,etcd", "active", all)},
-		"n2": {line("workers.sh", "deploy", "cluster-prehook", "n2", "worker", "inactive", ""), line("prejoin", "deploy", "prehook", "n2", "worker", "inactive", programs),
-			line("postjoin", "deploy", "posthook", "n2", "worker", "active", programs), line("after.sh", "deploy", "cluster-posthook", "n2", "worker", "active", programs)},
+		"n2": {line("workers.sh", "deploy", "cluster-prehook", "n2", "worker", "inactive", ""),
+			line("prejoin", "deploy", "prehook", "n2", "worker", "inactive", programs),
+			line("postjoin", "deploy", "posthook", "n2", "worker", "active", programs),
+			line("after.sh", "deploy", "cluster-posthook", "n2", "worker", "active", programs)},
 	})
 	looked, err := s.Each(ctx, 2, `set -e
 jq --version >/dev/null
@@ -278,12 +306,14 @@ stat -c '%n=%a' /root/.eggo/site/site.conf /usr/local/bin/tools/bin/run /usr/loc
 ctr -n k8s.io images ls -q | grep -x 'registry.k8s.io/e2e-test-images/agnhost:2.57'`)
 	must(t, "packages", err)
 	for i, got := range looked {
-		if want := "e2e-library=1.0 e2e-tool=1.0 /root/.eggo/site/site.conf=640\n/usr/local/bin/tools/bin/run=755\n/usr/local/bin/tools/conf/.hidden=644\nran\nyes\nregistry.k8s.io/e2e-test-images/agnhost:2.57"; got != want {
+		if want := "e2e-library=1.0 e2e-tool=1.0 /root/.eggo/site/site.conf=640\n/usr/local/bin/tools/bin/run=755\n" +
+			"/usr/local/bin/tools/conf/.hidden=644\nran\nyes\nregistry.k8s.io/e2e-test-images/agnhost:2.57"; got != want {
 			t.Errorf("on n%d:\n%s\nwant\n%s", i+1, got, want)
 		}
 	}
 	if layout == "flat" {
-		onNode(t, s, "cmp /etc/kubernetes/addons/added.yaml - <<'Y'\n"+configMap("added")+"Y\n[ -e /etc/kubernetes/addons/kube-flannel.yml ]", "")
+		onNode(t, s, "cmp /etc/kubernetes/addons/added.yaml - <<'Y'\n"+configMap("added")+
+			"Y\n[ -e /etc/kubernetes/addons/kube-flannel.yml ]", "")
 	}
 	for _, name := range []string{"filed", "added", "fetched"} {
 		_, err := s.Kubectl(ctx, "get", "configmap", name)
@@ -304,14 +334,18 @@ ctr -n k8s.io images ls -q | grep -x 'registry.k8s.io/e2e-test-images/agnhost:2.
 	s.Say("== %s: cleanup", layout)
 	_, err = s.Lab.Run(ctx, "n2", "mv /usr/local/bin/tools /srv/tools && ln -s /srv/tools /usr/local/bin/tools")
 	must(t, "link", err)
-	got := try(t, s, 0, "cleanup", "-f", file, "--yes", "--purge", "--cluster-prehook", filepath.Join(hooks, "workers.sh")+",worker", "--cluster-posthook", filepath.Join(hooks, "after.sh")+",worker")
+	got := try(t, s, 0, "cleanup", "-f", file, "--yes", "--purge", "--cluster-prehook",
+		filepath.Join(hooks, "workers.sh")+",worker", "--cluster-posthook", filepath.Join(hooks, "after.sh")+",worker")
 	if err := got.Has("/usr/local/bin/tools/bin/run"); err != nil {
 		t.Errorf("what was kept: %v\n%s", err, tail(got.Out, 30))
 	}
 	ran(map[string][]string{
-		"n1": {line("precleanup", "cleanup", "prehook", "n1", "master,etcd", "active", all), line("postcleanup", "cleanup", "posthook", "n1", "master,etcd", "inactive", "")},
-		"n2": {line("workers.sh", "cleanup", "cluster-prehook", "n2", "worker", "active", programs), line("precleanup", "cleanup", "prehook", "n2", "worker", "active", programs),
-			line("postcleanup", "cleanup", "posthook", "n2", "worker", "inactive", ""), line("after.sh", "cleanup", "cluster-posthook", "n2", "worker", "inactive", "")},
+		"n1": {line("precleanup", "cleanup", "prehook", "n1", "master,etcd", "active", all),
+			line("postcleanup", "cleanup", "posthook", "n1", "master,etcd", "inactive", "")},
+		"n2": {line("workers.sh", "cleanup", "cluster-prehook", "n2", "worker", "active", programs),
+			line("precleanup", "cleanup", "prehook", "n2", "worker", "active", programs),
+			line("postcleanup", "cleanup", "posthook", "n2", "worker", "inactive", ""),
+			line("after.sh", "cleanup", "cluster-posthook", "n2", "worker", "inactive", "")},
 	})
 	_, err = s.Lab.Run(ctx, "n2", "[ \"$(/srv/tools/bin/run)\" = ran ] && rm -r /srv/tools /usr/local/bin/tools")
 	must(t, "what the link leads to is kept", err)

@@ -12,8 +12,8 @@ import (
 	"github.com/eggo-k8s/eggo/test/e2e/stand"
 )
 
-// aDay is how somebody writes a day who does not know that etcd counts in hours. It is text to deploy.yaml and to preflight; only etcd itself
-// refuses it, when it starts.
+// aDay is how somebody writes a day who does not know that etcd counts in hours. It is text to deploy.yaml and to
+// preflight; only etcd itself refuses it, when it starts.
 const aDay = `config-extra-args:
 - name: etcd
   extra-args:
@@ -21,9 +21,10 @@ const aDay = `config-extra-args:
     ETCD_AUTO_COMPACTION_RETENTION: "1d"
 `
 
-// TestAPersonMendsTheFile: etcd does not start with a value of deploy.yaml that nobody can know to be wrong but etcd. The panel says so in etcd's
-// own words. The person leaves the board and comes back by the menu, which says what waits; opens deploy.yaml from the panel in vi, makes a
-// mistake that is told, mends it, and the run goes on in place with what was written, to a cluster that works.
+// TestAPersonMendsTheFile: etcd does not start with a value of deploy.yaml that nobody can know to be wrong but etcd.
+// The panel says so in etcd's own words. The person leaves the board and comes back by the menu, which says what waits;
+// opens deploy.yaml from the panel in vi, makes a mistake that is told, mends it, and the run goes on in place with
+// what was written, to a cluster that works.
 func TestAPersonMendsTheFile(t *testing.T) {
 	const cluster = "edit"
 	s := newLab(t, 3)
@@ -33,11 +34,14 @@ func TestAPersonMendsTheFile(t *testing.T) {
 	beginSaved(x, cluster, stand.OneAndTwo(), aDay)
 
 	s.Say("== etcd does not start, and the board says why")
-	x.see(5*time.Minute, "n1 needs you", "etcd.service", `unknown unit "d"`, "A setting has a value", "e edit, then again")
+	x.see(5*time.Minute, "n1 needs you", "etcd.service", `unknown unit "d"`, "A setting has a value",
+		"e edit, then again")
 	s.Say("what the person sees:\n%s", x.screen())
-	run := await(t, s, cluster, time.Minute, "etcd is asked about", func(run []event.Record) bool { return len(asked(run, "n1")) > 0 })
+	run := await(t, s, cluster, time.Minute, "etcd is asked about",
+		func(run []event.Record) bool { return len(asked(run, "n1")) > 0 })
 	for _, n := range []string{"n2", "n3"} {
-		await(t, s, cluster, 5*time.Minute, n+" goes on while n1 waits", func(now []event.Record) bool { return endedAfter(now, asked(run, "n1")[0], n) })
+		await(t, s, cluster, 5*time.Minute, n+" goes on while n1 waits",
+			func(now []event.Record) bool { return endedAfter(now, asked(run, "n1")[0], n) })
 	}
 
 	s.Say("== the person leaves it for later; what lists runs says that it waits, and the menu leads back to it first")
@@ -111,7 +115,8 @@ func read(t *testing.T, file string) string {
 	return string(data)
 }
 
-// twoRuns wants one run that ended when what ran had ended, and one that goes on from there and does nothing again that the first had done.
+// twoRuns wants one run that ended when what ran had ended, and one that goes on from there and does nothing again that
+// the first had done.
 func twoRuns(t *testing.T, s *stand.Stand, cluster string) {
 	t.Helper()
 	runs, err := stand.Runs(s.State(), cluster)

@@ -20,7 +20,8 @@ until fallocate -l $free /var/log/full 2>/dev/null; do free=$((free - 1048576));
 cat /dev/zero >/var/log/full-too 2>/dev/null
 df -h /`
 
-// beginSaved begins a run from the menu with a deploy.yaml of three machines that lies in the person's home. more is text at its end.
+// beginSaved begins a run from the menu with a deploy.yaml of three machines that lies in the person's home. more is
+// text at its end.
 func beginSaved(x *terminal, cluster string, nodes []stand.Node, more ...string) {
 	x.t.Helper()
 	name := filepath.Base(x.home) + "/" + cluster + ".yaml"
@@ -37,8 +38,9 @@ func beginSaved(x *terminal, cluster string, nodes []stand.Node, more ...string)
 	x.press("y")
 }
 
-// TestAPersonMendsAFullDisk: the disk of a worker fills up in the middle of an install that was begun from the menu. The board says where,
-// what and why, and the other machines go on; the person logs in from the board, makes room, has it tried again, and the cluster works.
+// TestAPersonMendsAFullDisk: the disk of a worker fills up in the middle of an install that was begun from the menu.
+// The board says where, what and why, and the other machines go on; the person logs in from the board, makes room, has
+// it tried again, and the cluster works.
 func TestAPersonMendsAFullDisk(t *testing.T) {
 	const cluster = "disk"
 	s := newLab(t, 3)
@@ -56,14 +58,16 @@ func TestAPersonMendsAFullDisk(t *testing.T) {
 	s.Say("n2's disk is full:\n%s", out)
 
 	s.Say("== the board says so, and the others go on")
-	x.see(3*time.Minute, "n2 needs you", "The disk is full", "Make room", "r try again", "s leave n2 out", "x shell on n2")
+	x.see(3*time.Minute, "n2 needs you", "The disk is full", "Make room", "r try again", "s leave n2 out",
+		"x shell on n2")
 	s.Say("what the person sees:\n%s", x.screen())
 	run := await(t, s, cluster, 10*time.Minute, "all that runs on n2 is asked about", func(run []event.Record) bool {
 		return len(asked(run, "n2")) > 0 && len(asked(run, "n2")) == running(run, "n2")
 	})
 	wanted := asked(run, "n2")
 	for _, n := range []string{"n1", "n3"} {
-		await(t, s, cluster, 5*time.Minute, n+" goes on while n2 waits", func(run []event.Record) bool { return len(wanted) == 0 || endedAfter(run, wanted[0], n) })
+		await(t, s, cluster, 5*time.Minute, n+" goes on while n2 waits",
+			func(run []event.Record) bool { return len(wanted) == 0 || endedAfter(run, wanted[0], n) })
 	}
 	x.see(time.Minute, "n2 needs you")
 
@@ -75,7 +79,8 @@ func TestAPersonMendsAFullDisk(t *testing.T) {
 	x.see(time.Minute, "n2 needs you")
 	for i := range wanted {
 		x.press("r")
-		await(t, s, cluster, time.Minute, "the decision", func(run []event.Record) bool { return decisions(run, event.TryAgain) == i+1 })
+		await(t, s, cluster, time.Minute, "the decision",
+			func(run []event.Record) bool { return decisions(run, event.TryAgain) == i+1 })
 	}
 
 	s.Say("== it ends well")
@@ -90,12 +95,13 @@ func TestAPersonMendsAFullDisk(t *testing.T) {
 	noChange(t, s.State(), cluster)
 }
 
-// leaveAndComeBack leaves a run that goes on, once by the board's own way and once by the death of the terminal, and sees it to its end in a
-// new terminal, which it gives.
+// leaveAndComeBack leaves a run that goes on, once by the board's own way and once by the death of the terminal, and
+// sees it to its end in a new terminal, which it gives.
 func leaveAndComeBack(t *testing.T, s *stand.Stand, x *terminal, cluster string) *terminal {
 	t.Helper()
 	s.Say("== the person detaches, and comes back by attach")
-	await(t, s, cluster, 5*time.Minute, "the install is under way", func(run []event.Record) bool { return changes([][]event.Record{run}) >= 20 })
+	await(t, s, cluster, 5*time.Minute, "the install is under way",
+		func(run []event.Record) bool { return changes([][]event.Record{run}) >= 20 })
 	x.see(time.Minute, "Infrastructure", "running")
 	x.press("q")
 	x.see(time.Minute, "The run on "+cluster+" continues", "detach", "eggo-tui attach comes back")
@@ -116,7 +122,8 @@ func leaveAndComeBack(t *testing.T, s *stand.Stand, x *terminal, cluster string)
 	s.Say("== the terminal is killed, with the board in it")
 	x.kill()
 	logged := len(await(t, s, cluster, time.Minute, "the run", func([]event.Record) bool { return true }))
-	await(t, s, cluster, 3*time.Minute, "the run goes on by itself", func(run []event.Record) bool { return len(run) > logged+5 })
+	await(t, s, cluster, 3*time.Minute, "the run goes on by itself",
+		func(run []event.Record) bool { return len(run) > logged+5 })
 	x = sit(t, s, "en")
 	x.command("eggo-tui")
 	x.see(time.Minute, "Return to the current run")
@@ -152,7 +159,8 @@ func lookBack(s *stand.Stand, x *terminal, cluster string) {
 	x.back(time.Minute)
 }
 
-// changeFromTheMenu lets a third machine join, looks at the status, removes the machine and cleans up, without leaving the menu.
+// changeFromTheMenu lets a third machine join, looks at the status, removes the machine and cleans up, without leaving
+// the menu.
 func changeFromTheMenu(t *testing.T, s *stand.Stand, x *terminal, cluster string) {
 	t.Helper()
 	ctx := t.Context()

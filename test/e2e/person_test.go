@@ -9,7 +9,8 @@ import (
 	"github.com/eggo-k8s/eggo/test/lab"
 )
 
-// wizardWay is what a person types and sees from the menu to an install that has begun, on machines with these roles, of which the last is a worker.
+// wizardWay is what a person types and sees from the menu to an install that has begun, on machines with these roles,
+// of which the last is a worker.
 func wizardWay(x *terminal, cluster string, words map[string]string, roles ...string) {
 	t, s := x.t, x.s
 	t.Helper()
@@ -57,8 +58,8 @@ func wizardWay(x *terminal, cluster string, words map[string]string, roles ...st
 	x.press("y")
 }
 
-// firstContacts trusts the keys of machines that are met for the first time. They are asked about side by side: what is shown is trusted, and what
-// comes after it too.
+// firstContacts trusts the keys of machines that are met for the first time. They are asked about side by side: what is
+// shown is trusted, and what comes after it too.
 func firstContacts(x *terminal, ready, whose string) {
 	x.t.Helper()
 	x.seeWhat(3*time.Minute, "the machines are ready", func(screen string) error {
@@ -74,17 +75,22 @@ func firstContacts(x *terminal, ready, whose string) {
 	})
 }
 
-// TestAPersonsWholeWay is in English: from the menu through the wizard to an install on two machines, which is left and attached again; then the
-// terminal is killed with the board in it, the install goes on all the same, and another terminal shows it to its end: a cluster that works. From
-// the menu a machine joins, all are asked how they are, the machine leaves, the cluster is cleaned up, and every machine is what it was.
+// TestAPersonsWholeWay is in English: from the menu through the wizard to an install on two machines, which is left and
+// attached again; then the terminal is killed with the board in it, the install goes on all the same, and another
+// terminal shows it to its end: a cluster that works. From the menu a machine joins, all are asked how they are, the
+// machine leaves, the cluster is cleaned up, and every machine is what it was.
 func TestAPersonsWholeWay(t *testing.T) {
 	const cluster = "person"
 	s := newLab(t, 3)
 	ctx := t.Context()
 	before := snapshots(t, s, 3)
 	x := sit(t, s, "en")
-	wizardWay(x, cluster, map[string]string{"install": "Install a new cluster", "cluster": "What is the cluster called?", "login": "How are the machines reached?", "nodes": "Which machines", "keys": "host keys",
-		"ready": "ready", "whose": "whose key?", "bundle": "What is it installed from?", "path": "Path ❯", "proven": "✔ proven", "passed": "Nothing stands in the way", "really": "Install person now?"}, "master worker etcd", "worker")
+	wizardWay(x, cluster, map[string]string{"install": "Install a new cluster",
+		"cluster": "What is the cluster called?", "login": "How are the machines reached?", "nodes": "Which machines",
+		"keys":  "host keys",
+		"ready": "ready", "whose": "whose key?", "bundle": "What is it installed from?", "path": "Path ❯",
+		"proven": "✔ proven", "passed": "Nothing stands in the way", "really": "Install person now?"},
+		"master worker etcd", "worker")
 	x = leaveAndComeBack(t, s, x, cluster)
 	must(t, "workload", s.StartWorkload(ctx))
 	must(t, "use", s.Works(ctx, 2))
@@ -99,8 +105,10 @@ func TestAPersonInstallsInChinese(t *testing.T) {
 	s := newLab(t, 3)
 	ctx := t.Context()
 	x := sit(t, s, "zh")
-	wizardWay(x, "person", map[string]string{"install": "安装新集群", "cluster": "集群叫什么名字", "login": "怎样登录", "nodes": "有哪些机器", "keys": "主机密钥",
-		"ready": "就绪", "whose": "密钥待确认", "bundle": "从哪个离线包安装", "path": "路径 ❯", "proven": "✔ 校验通过", "passed": "没有问题", "really": "现在安装 person"}, "master etcd", "worker", "worker")
+	wizardWay(x, "person", map[string]string{"install": "安装新集群", "cluster": "集群叫什么名字", "login": "怎样登录",
+		"nodes": "有哪些机器", "keys": "主机密钥",
+		"ready": "就绪", "whose": "密钥待确认", "bundle": "从哪个离线包安装", "path": "路径 ❯", "proven": "✔ 校验通过",
+		"passed": "没有问题", "really": "现在安装 person"}, "master etcd", "worker", "worker")
 	const done = "集群 person 一切就绪"
 	x.see(25*time.Minute, done)
 	must(t, "workload", s.StartWorkload(ctx))

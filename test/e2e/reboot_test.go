@@ -12,8 +12,9 @@ import (
 	"github.com/eggo-k8s/eggo/test/e2e/stand"
 )
 
-// TestEveryNodeRebootedAtOnce: nobody is left to help anybody up. All nodes reboot in the same moment, then all lose their power in the same
-// moment, and each time cluster and workload come back by themselves, with nothing to do for a deploy.
+// TestEveryNodeRebootedAtOnce: nobody is left to help anybody up. All nodes reboot in the same moment, then all lose
+// their power in the same moment, and each time cluster and workload come back by themselves, with nothing to do for a
+// deploy.
 func TestEveryNodeRebootedAtOnce(t *testing.T) {
 	full(t)
 	s := newLab(t, 3)
@@ -49,10 +50,14 @@ func rebootedAtOnce(t *testing.T, s *stand.Stand, file, cluster string, n, kubel
 		since := func() time.Duration { return time.Since(began).Round(100 * time.Millisecond) }
 		must(t, way.name, way.do())
 		up := since()
-		must(t, "nodes", stand.Until(ctx, 3*time.Minute, "every node is Ready in its new boot", func(ctx context.Context) error { return booted(ctx, s, kubelets) }))
+		must(t, "nodes", stand.Until(ctx, 3*time.Minute, "every node is Ready in its new boot",
+			func(ctx context.Context) error {
+				return booted(ctx, s, kubelets)
+			}))
 		ready := since()
 		must(t, "use", s.Works(ctx, kubelets))
-		s.Say("every node %s at once: machines up after %s, all nodes Ready after %s, everything works after %s", way.name, up, ready, since())
+		s.Say("every node %s at once: machines up after %s, all nodes Ready after %s, everything works after %s",
+			way.name, up, ready, since())
 	}
 	deploy(t, s, file)
 	noChange(t, s.State(), cluster)
@@ -66,10 +71,11 @@ func each(nodes []string, do func(string) error) error {
 	return all.Wait()
 }
 
-// booted: every node is Ready, and the kubelet that says so runs in the boot that the machine is in now. What a kubelet said before the
-// reboot is still in the API for a while.
+// booted: every node is Ready, and the kubelet that says so runs in the boot that the machine is in now. What a kubelet
+// said before the reboot is still in the API for a while.
 func booted(ctx context.Context, s *stand.Stand, kubelets int) error {
-	out, err := s.Kubectl(ctx, "get", "nodes", "-o", `jsonpath={range .items[*]}{.metadata.name} {.status.nodeInfo.bootID} {.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}`)
+	out, err := s.Kubectl(ctx, "get", "nodes", "-o",
+		`jsonpath={range .items[*]}{.metadata.name} {.status.nodeInfo.bootID} {.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}`)
 	if err != nil {
 		return err
 	}

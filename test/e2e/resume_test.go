@@ -43,8 +43,9 @@ func random(s *stand.Stand) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// TestResume kills the program again and again in the middle of a deploy. Every run goes on from there, nothing that was done is done
-// again, and in the end the cluster works. It is then removed from a jump host that has never heard of it.
+// TestResume kills the program again and again in the middle of a deploy. Every run goes on from there, nothing that
+// was done is done again, and in the end the cluster works. It is then removed from a jump host that has never heard of
+// it.
 func TestResume(t *testing.T) {
 	s := newLab(t, 3)
 	ctx := t.Context()
@@ -106,8 +107,8 @@ func TestResume(t *testing.T) {
 	same(t, before, func() []lab.Snapshot { return snapshots(t, s, 3) })
 }
 
-// doneTwice finds steps that made changes although an earlier run had finished them, and lanes of a node in which a kill left more than
-// one step to be done again.
+// doneTwice finds steps that made changes although an earlier run had finished them, and lanes of a node in which a
+// kill left more than one step to be done again.
 func doneTwice(runs [][]event.Record) []string {
 	var complaints []string
 	finished := map[string]int{} // step → run
@@ -125,7 +126,9 @@ func doneTwice(runs [][]event.Record) []string {
 				}
 			case event.Change:
 				if j, done := finished[e.Step]; done && !touched[e.Step] {
-					complaints = append(complaints, fmt.Sprintf("run %d changed something in %s, which run %d had finished: %v", i+1, e.Step, j+1, e.Desc))
+					complaints = append(complaints,
+						fmt.Sprintf("run %d changed something in %s, which run %d had finished: %v", i+1, e.Step, j+1,
+							e.Desc))
 				}
 				if begun[e.Step] && !touched[e.Step] && e.Host != "" {
 					again[lane[e.Step]] = append(again[lane[e.Step]], e.Step)
@@ -139,7 +142,8 @@ func doneTwice(runs [][]event.Record) []string {
 		}
 		for l, steps := range again {
 			if len(steps) > 1 {
-				complaints = append(complaints, fmt.Sprintf("run %d did %v again in one lane of %s", i+1, steps, strings.TrimRight(l, "\x00")))
+				complaints = append(complaints, fmt.Sprintf("run %d did %v again in one lane of %s", i+1, steps,
+					strings.TrimRight(l, "\x00")))
 			}
 		}
 		begun = map[string]bool{}
@@ -158,7 +162,8 @@ func doneTwice(runs [][]event.Record) []string {
 // nothingHalfDone looks for what a killed upload, write or package manager leaves behind.
 func nothingHalfDone(t *testing.T, s *stand.Stand, nodes int) {
 	t.Helper()
-	out, err := s.Each(t.Context(), nodes, `find / -xdev \( -name '*.eggo-new' -o -name '*.eggo-part' -o -name '*.part' \) -not -path '/proc/*' -not -path '/var/lib/containerd/*'; dpkg --audit; systemctl --failed --plain --no-legend --no-pager | grep -E 'kube|etcd|containerd' || true`)
+	out, err := s.Each(t.Context(), nodes,
+		`find / -xdev \( -name '*.eggo-new' -o -name '*.eggo-part' -o -name '*.part' \) -not -path '/proc/*' -not -path '/var/lib/containerd/*'; dpkg --audit; systemctl --failed --plain --no-legend --no-pager | grep -E 'kube|etcd|containerd' || true`)
 	must(t, "look for leftovers", err)
 	for k, text := range out {
 		if text != "" {
@@ -187,9 +192,10 @@ func TestCableCut(t *testing.T) {
 	}, func(ctx context.Context, s *stand.Stand) error { return s.Lab.Mend(ctx, "n2") })
 }
 
-// disturbed deploys with n2 disturbed while a step runs there: the deploy recovers, or ends with a fault that names n2; then the same
-// command ends well.
-func disturbed(t *testing.T, cluster string, hurt func(context.Context, *stand.Stand) error, heal func(context.Context, *stand.Stand) error) {
+// disturbed deploys with n2 disturbed while a step runs there: the deploy recovers, or ends with a fault that names n2;
+// then the same command ends well.
+func disturbed(t *testing.T, cluster string, hurt func(context.Context, *stand.Stand) error,
+	heal func(context.Context, *stand.Stand) error) {
 	s := newLab(t, 3)
 	ctx := t.Context()
 	file, err := s.Deploy(cluster+".yaml", cluster, stand.OneAndTwo())
@@ -198,7 +204,9 @@ func disturbed(t *testing.T, cluster string, hurt func(context.Context, *stand.S
 	m := 20 + random(s).IntN(60)
 	r, err := s.Start(ctx, "", "deploy", "-f", file)
 	must(t, "deploy", err)
-	reached, err := r.When(ctx, cluster, func(runs [][]event.Record) bool { return changes(runs) >= m && busy(runs, "n2") })
+	reached, err := r.When(ctx, cluster, func(runs [][]event.Record) bool {
+		return changes(runs) >= m && busy(runs, "n2")
+	})
 	must(t, "watch", err)
 	if !reached {
 		t.Fatal("the deploy ended before it was disturbed")

@@ -55,13 +55,15 @@ func example(t *testing.T, s *stand.Stand, file string, change func(map[string]a
 	must(t, "upstream of "+file, err)
 	for _, m := range made {
 		if m.Name == strings.ReplaceAll(criDocker, "{arch}", runtime.GOARCH) {
-			program(t, "sh", "-c", `tar -xzOf "$1" cri-dockerd/cri-dockerd >"$2" && chmod 755 "$2"`, "sh", m.File, filepath.Join(s.Dir, "cri-dockerd-"+runtime.GOARCH))
+			program(t, "sh", "-c", `tar -xzOf "$1" cri-dockerd/cri-dockerd >"$2" && chmod 755 "$2"`, "sh", m.File,
+				filepath.Join(s.Dir, "cri-dockerd-"+runtime.GOARCH))
 		}
 	}
 	s.Bundle = filepath.Join(w.pack(t, path, runtime.GOARCH), title+"-"+runtime.GOARCH+".tar.gz")
 }
 
-// plainRegistry is a registry over plain http on the lab's address of this machine, with agnhost under a name that no bundle has.
+// plainRegistry is a registry over plain http on the lab's address of this machine, with agnhost under a name that no
+// bundle has.
 func plainRegistry(t *testing.T, s *stand.Stand) (address string, asked func() int) {
 	t.Helper()
 	ctx := t.Context()
@@ -74,12 +76,13 @@ func plainRegistry(t *testing.T, s *stand.Stand) (address string, asked func() i
 	count := make(chan int, 1)
 	count <- 0
 	store := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
-	srv := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet {
-			count <- <-count + 1
-		}
-		store.ServeHTTP(w, r)
-	})}
+	srv := &http.Server{ReadHeaderTimeout: 10 * time.Second,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				count <- <-count + 1
+			}
+			store.ServeHTTP(w, r)
+		})}
 	go func() { _ = srv.Serve(l) }()
 	context.AfterFunc(ctx, func() { _ = srv.Close() })
 	from, err := name.ParseReference(up.Addr+"/registry.k8s.io/e2e-test-images/agnhost:2.57", name.Insecure)
@@ -94,12 +97,14 @@ func plainRegistry(t *testing.T, s *stand.Stand) (address string, asked func() i
 	return l.Addr().String(), func() int { n := <-count; count <- n; return n }
 }
 
-// pulls runs pods of images that only the registry has: one of docker.io that comes through the mirror, one of the registry itself.
+// pulls runs pods of images that only the registry has: one of docker.io that comes through the mirror, one of the
+// registry itself.
 func pulls(t *testing.T, s *stand.Stand, address string, asked func() int) {
 	t.Helper()
 	ctx := t.Context()
 	before := asked()
-	for pod, image := range map[string]string{"mirrored": "docker.io/library/through-a-mirror:1", "insecure": address + "/own/insecure:1"} {
+	for pod, image := range map[string]string{"mirrored": "docker.io/library/through-a-mirror:1",
+		"insecure": address + "/own/insecure:1"} {
 		out, err := s.Kubectl(ctx, "run", pod, "--image="+image, "--restart=Never", "--", "pause")
 		must(t, "run "+pod+": "+out, err)
 	}
@@ -139,7 +144,8 @@ func life(t *testing.T, s *stand.Stand, cluster, file string, nodes int, use fun
 // runsOn wants the kubelet of every node to name its runtime.
 func runsOn(t *testing.T, s *stand.Stand, want string) {
 	t.Helper()
-	out, err := s.Kubectl(t.Context(), "get", "nodes", "-o", "jsonpath={.items[*].status.nodeInfo.containerRuntimeVersion}")
+	out, err := s.Kubectl(t.Context(), "get", "nodes", "-o",
+		"jsonpath={.items[*].status.nodeInfo.containerRuntimeVersion}")
 	must(t, "nodes", err)
 	for _, v := range strings.Fields(out) {
 		if !strings.HasPrefix(v, want) {
@@ -149,20 +155,25 @@ func runsOn(t *testing.T, s *stand.Stand, want string) {
 	s.Say("the runtime is %s", out)
 }
 
-// TestContainerdOne: a cluster on the distribution's containerd 1.x with mirror, insecure registry, a socket and settings of its own, and with
-// CNI plugins in a directory that is not the usual one.
+// TestContainerdOne: a cluster on the distribution's containerd 1.x with mirror, insecure registry, a socket and
+// settings of its own, and with CNI plugins in a directory that is not the usual one.
 func TestContainerdOne(t *testing.T) {
 	full(t)
 	s := newLab(t, 1)
 	address, asked := plainRegistry(t, s)
 	base, err := s.Deploy("root.yaml", "ctr1", []stand.Node{{Name: "n1", Roles: "mne"}})
 	must(t, "deploy.yaml", err)
-	file, err := s.Vary(base, "containerd-1.yaml", "runtime: containerd\n", "runtime: containerd\nruntime-endpoint: unix:///run/own/cri.sock\ncni-bin-dir: /usr/libexec/cni\n"+registries(address)+
-		"config-extra-args:\n- {name: container-engine, extra-args: {debug.level: warn, cri.max_container_log_line_size: 20000}}\n")
+	file, err := s.Vary(base, "containerd-1.yaml", "runtime: containerd\n",
+		"runtime: containerd\nruntime-endpoint: unix:///run/own/cri.sock\ncni-bin-dir: /usr/libexec/cni\n"+
+			registries(address)+
+			"config-extra-args:\n- {name: container-engine, extra-args: {debug.level: warn, "+
+			"cri.max_container_log_line_size: 20000}}\n")
 	must(t, "deploy.yaml", err)
 	life(t, s, "ctr1", file, 1, func() {
 		runsOn(t, s, "containerd://1.")
-		onNode(t, s, "[ -S /run/own/cri.sock ] && [ -x /usr/libexec/cni/flannel ] && [ ! -e /opt/cni/bin ] && grep -q 'max_container_log_line_size = 20000' /etc/eggo/containerd.toml", "")
+		onNode(t, s,
+			"[ -S /run/own/cri.sock ] && [ -x /usr/libexec/cni/flannel ] && [ ! -e /opt/cni/bin ] && grep -q "+
+				"'max_container_log_line_size = 20000' /etc/eggo/containerd.toml", "")
 		pulls(t, s, address, asked)
 	})
 }
@@ -188,12 +199,15 @@ func TestContainerdTwo(t *testing.T) {
 	must(t, "deploy.yaml", err)
 	life(t, s, "ctr2", file, 1, func() {
 		runsOn(t, s, "containerd://2.")
-		onNode(t, s, "grep -qx 'version = 3' /etc/eggo/containerd.toml && containerd --config /etc/eggo/containerd.toml config dump | grep -q 'SystemdCgroup = true'", "")
+		onNode(t, s,
+			"grep -qx 'version = 3' /etc/eggo/containerd.toml && containerd --config /etc/eggo/containerd.toml "+
+				"config dump | grep -q 'SystemdCgroup = true'", "")
 		pulls(t, s, address, asked)
 	})
 }
 
-// aRunc is runc for docker on a machine whose root may not lower an oom_score_adj; containerd can be told not to, docker cannot.
+// aRunc is runc for docker on a machine whose root may not lower an oom_score_adj; containerd can be told not to,
+// docker cannot.
 const aRunc = `cat >/usr/local/sbin/runc-lab <<'RUNC'
 #!/bin/sh
 prev=
@@ -213,13 +227,16 @@ func TestDocker(t *testing.T) {
 	base, err := s.Deploy("root.yaml", "dock", []stand.Node{{Name: "n1", Roles: "mne"}, {Name: "n2", Roles: "n"}})
 	must(t, "deploy.yaml", err)
 	file, err := s.Vary(base, "docker-deploy.yaml", "runtime: containerd\n", "runtime: docker\n"+registries(address)+
-		"config-extra-args:\n- name: container-engine\n  extra-args: {default-runtime: lab, runtimes: '{\"lab\":{\"path\":\"/usr/local/sbin/runc-lab\"}}'}\n")
+		"config-extra-args:\n- name: container-engine\n  extra-args: {default-runtime: lab, runtimes: "+
+		"'{\"lab\":{\"path\":\"/usr/local/sbin/runc-lab\"}}'}\n")
 	must(t, "deploy.yaml", err)
 	_, err = s.Each(ctx, 2, aRunc)
 	must(t, "runc", err)
 	life(t, s, "dock", file, 2, func() {
 		runsOn(t, s, "docker://")
-		out, err := s.Each(ctx, 2, "docker info --format '{{.CgroupDriver}}'; ip link show docker0 2>/dev/null || true; iptables-save | grep DOCKER || true; [ ! -e /etc/docker/daemon.json ]")
+		out, err := s.Each(ctx, 2,
+			"docker info --format '{{.CgroupDriver}}'; ip link show docker0 2>/dev/null || true; iptables-save | "+
+				"grep DOCKER || true; [ ! -e /etc/docker/daemon.json ]")
 		must(t, "docker", err)
 		for _, o := range out {
 			if o != "systemd" {

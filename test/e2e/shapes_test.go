@@ -10,8 +10,8 @@ import (
 	"github.com/eggo-k8s/eggo/test/lab"
 )
 
-// shape is the life of a cluster of some shape: installed, used, installed again in vain, and removed without a trace. between runs while
-// it lives. kubelets are the first so many nodes.
+// shape is the life of a cluster of some shape: installed, used, installed again in vain, and removed without a trace.
+// between runs while it lives. kubelets are the first so many nodes.
 func shape(t *testing.T, name string, nodes []stand.Node, kubelets int, between func(*stand.Stand, string)) {
 	t.Helper()
 	s := newLab(t, len(nodes))
@@ -30,8 +30,9 @@ func shape(t *testing.T, name string, nodes []stand.Node, kubelets int, between 
 	same(t, before, func() []lab.Snapshot { return snapshots(t, s, len(nodes)) })
 }
 
-// changedLive makes a change that restarts every control plane while a client asks the API through the load balancer twice a second, each time on a
-// new connection and without a second try: no call fails, and systemd kills nothing. The absence of each server is reported by the run.
+// changedLive makes a change that restarts every control plane while a client asks the API through the load balancer
+// twice a second, each time on a new connection and without a second try: no call fails, and systemd kills nothing. The
+// absence of each server is reported by the run.
 func changedLive(t *testing.T, s *stand.Stand, cluster, balancer string, args ...string) {
 	t.Helper()
 	api := callAPI(t, s, cluster, balancer)
@@ -40,7 +41,8 @@ func changedLive(t *testing.T, s *stand.Stand, cluster, balancer string, args ..
 		t.Errorf("%d calls of the API during %v, failed: %v", calls, args, failed)
 	}
 	absences(t, s, cluster)
-	killed, err := s.Each(t.Context(), 5, `journalctl -q -o short-iso SYSLOG_IDENTIFIER=systemd | grep -E '(etcd|kube[a-z-]*|containerd|eggo-lb)\.service: .*(SIGKILL|timed out|timeout)' || true`)
+	killed, err := s.Each(t.Context(), 5,
+		`journalctl -q -o short-iso SYSLOG_IDENTIFIER=systemd | grep -E '(etcd|kube[a-z-]*|containerd|eggo-lb)\.service: .*(SIGKILL|timed out|timeout)' || true`)
 	must(t, "journals", err)
 	for _, k := range killed {
 		if strings.Contains(k, ".service") {
@@ -72,8 +74,8 @@ func absences(t *testing.T, s *stand.Stand, cluster string) {
 	}
 }
 
-// anotherBuild rolls out a bundle of the same versions with other bytes of etcd, kube-apiserver and kubelet: afterwards these run, and the version
-// that they took the place of is gone.
+// anotherBuild rolls out a bundle of the same versions with other bytes of etcd, kube-apiserver and kubelet: afterwards
+// these run, and the version that they took the place of is gone.
 func anotherBuild(t *testing.T, s *stand.Stand, file, cluster, balancer string) {
 	t.Helper()
 	ctx := t.Context()
@@ -89,7 +91,8 @@ func anotherBuild(t *testing.T, s *stand.Stand, file, cluster, balancer string) 
 			if m.Name != "kubelet" && (m.Name != "etcd" && m.Name != "kube-apiserver" || n > "n3") {
 				continue
 			}
-			out, err := s.Lab.Run(ctx, n, "sha256sum </proc/$(systemctl show -p MainPID --value "+m.Name+")/exe; ls -d /opt/eggo/"+m.Name+"-*")
+			out, err := s.Lab.Run(ctx, n, "sha256sum </proc/$(systemctl show -p MainPID --value "+m.Name+
+				")/exe; ls -d /opt/eggo/"+m.Name+"-*")
 			must(t, m.Name+" on "+n, err)
 			if want := m.SHA256 + "  -\n/opt/eggo/" + m.Name + "-" + m.SHA256[:12] + "\n"; out != want {
 				t.Errorf("%s on %s: the process and the versions are\n%swant\n%s", m.Name, n, out, want)
@@ -100,10 +103,11 @@ func anotherBuild(t *testing.T, s *stand.Stand, file, cluster, balancer string) 
 	noChange(t, s.State(), cluster)
 }
 
-// TestThreeControlPlanes is the cluster that most users want: etcd on the three control planes, a load balancer that shares a worker's
-// machine, and another worker.
+// TestThreeControlPlanes is the cluster that most users want: etcd on the three control planes, a load balancer that
+// shares a worker's machine, and another worker.
 func TestThreeControlPlanes(t *testing.T) {
-	shape(t, "three", []stand.Node{{Name: "n1", Roles: "me"}, {Name: "n2", Roles: "me"}, {Name: "n3", Roles: "me"}, {Name: "n4", Roles: "nl"}, {Name: "n5", Roles: "n"}}, 5,
+	shape(t, "three", []stand.Node{{Name: "n1", Roles: "me"}, {Name: "n2", Roles: "me"}, {Name: "n3", Roles: "me"},
+		{Name: "n4", Roles: "nl"}, {Name: "n5", Roles: "n"}}, 5,
 		func(s *stand.Stand, file string) {
 			changedLive(t, s, "three", "n4", "certs", "renew", "-f", file)
 			try(t, s, 0, "certs", "list", "-f", file)
@@ -114,6 +118,7 @@ func TestThreeControlPlanes(t *testing.T) {
 // TestEtcdOfItsOwn has etcd on other machines than the control planes, some of them with other roles.
 func TestEtcdOfItsOwn(t *testing.T) {
 	full(t)
-	shape(t, "apart", []stand.Node{{Name: "n1", Roles: "m"}, {Name: "n2", Roles: "m"}, {Name: "n3", Roles: "m"}, {Name: "n4", Roles: "ne"}, {Name: "n5", Roles: "ne"},
+	shape(t, "apart", []stand.Node{{Name: "n1", Roles: "m"}, {Name: "n2", Roles: "m"}, {Name: "n3", Roles: "m"},
+		{Name: "n4", Roles: "ne"}, {Name: "n5", Roles: "ne"},
 		{Name: "n6", Roles: "el"}}, 5, nil)
 }

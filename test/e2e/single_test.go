@@ -9,19 +9,20 @@ import (
 	"github.com/eggo-k8s/eggo/test/lab"
 )
 
-// asOps is a deploy.yaml whose machines are reached as the user ops, whose password comes from EGGO_OPS and is that of sudo too. more are
-// further lines of its map eggo.
+// asOps is a deploy.yaml whose machines are reached as the user ops, whose password comes from EGGO_OPS and is that of
+// sudo too. more are further lines of its map eggo.
 func asOps(t *testing.T, s *stand.Stand, base, name, more string) string {
 	t.Helper()
 	t.Setenv("EGGO_OPS", lab.OpsPassword)
-	file, err := s.Vary(base, name, "username: root\n", "username: ops\n", "private-key-path: "+s.Lab.IdentityFile()+"\n", "",
+	file, err := s.Vary(base, name, "username: root\n", "username: ops\n",
+		"private-key-path: "+s.Lab.IdentityFile()+"\n", "",
 		"eggo:\n", "eggo:\n  password-from: env:EGGO_OPS\n"+more)
 	must(t, name, err)
 	return file
 }
 
-// TestSingleMachine is a cluster of one machine with every role, installed by a user with a password and sudo through two bastions, one
-// behind the other.
+// TestSingleMachine is a cluster of one machine with every role, installed by a user with a password and sudo through
+// two bastions, one behind the other.
 func TestSingleMachine(t *testing.T) {
 	s := newLab(t, 3)
 	ctx := t.Context()
@@ -48,7 +49,8 @@ func TestSingleMachine(t *testing.T) {
 	if err := plain.Has("kept: ", "/var/lib/containerd", "etcd's snapshot: "); err != nil {
 		t.Errorf("a plain cleanup says what it kept: %v\n%s", err, tail(plain.Out, 40))
 	}
-	if kept, err := filepath.Glob(filepath.Join(s.State(), "single", "snapshots", "*.db")); err != nil || len(kept) != 1 {
+	if kept, err := filepath.Glob(filepath.Join(s.State(), "single", "snapshots", "*.db")); err != nil ||
+		len(kept) != 1 {
 		t.Errorf("not one snapshot of etcd: %v %v", kept, err)
 	}
 	try(t, s, 0, "cleanup", "-f", file, "--yes", "--purge")
@@ -81,7 +83,8 @@ func secretAtRest(t *testing.T, s *stand.Stand) {
 		_, err := s.Kubectl(t.Context(), args...)
 		must(t, "create "+kind, err)
 	}
-	const get = "ETCDCTL_API=3 etcdctl --endpoints https://127.0.0.1:2379 --cacert /etc/kubernetes/pki/etcd/ca.crt --cert /etc/kubernetes/pki/etcd/server.crt --key /etc/kubernetes/pki/etcd/server.key get --print-value-only "
+	const get = "ETCDCTL_API=3 etcdctl --endpoints https://127.0.0.1:2379 --cacert /etc/kubernetes/pki/etcd/ca.crt " +
+		"--cert /etc/kubernetes/pki/etcd/server.crt --key /etc/kubernetes/pki/etcd/server.key get --print-value-only "
 	plain, err := s.Lab.Run(t.Context(), "n1", get+"/registry/configmaps/default/at-rest")
 	must(t, "etcdctl", err)
 	if !strings.Contains(plain, canary) {

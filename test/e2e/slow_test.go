@@ -26,7 +26,8 @@ func TestSlowLinkAndFlood(t *testing.T) {
 	must(t, "deploy.yaml", err)
 	addr, err := s.Lab.Address("n2")
 	must(t, "address", err)
-	file, err := s.Vary(base, "deploy.yaml", "ip: "+addr+"\n  port: 22\n", "ip: "+addr+"\n  port: 2200\n", "host-keys: strict", "host-keys: accept-new")
+	file, err := s.Vary(base, "deploy.yaml", "ip: "+addr+"\n  port: 22\n", "ip: "+addr+"\n  port: 2200\n",
+		"host-keys: strict", "host-keys: accept-new")
 	must(t, "deploy.yaml", err)
 	_, err = s.Lab.Run(ctx, "n1", noisy)
 	must(t, "a noisy systemctl", err)

@@ -25,15 +25,17 @@ func smallDisk(t *testing.T, s *stand.Stand, name string, size int64) string {
 		must(t, cmd[0]+": "+string(out), err)
 	}
 	t.Cleanup(func() {
-		if out, err := exec.CommandContext(context.WithoutCancel(t.Context()), "umount", dir).CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(context.WithoutCancel(t.Context()), "umount",
+			dir).CombinedOutput(); err != nil {
 			t.Errorf("umount: %v: %s", err, out)
 		}
 	})
 	return dir
 }
 
-// TestSmallStateDisk: a disk without the space for the bundle is named before a byte is unpacked; one that something else fills meanwhile ends
-// with the same fault. The event log is whole each time, nothing of the bundle is left, and nothing is touched.
+// TestSmallStateDisk: a disk without the space for the bundle is named before a byte is unpacked; one that something
+// else fills meanwhile ends with the same fault. The event log is whole each time, nothing of the bundle is left, and
+// nothing is touched.
 func TestSmallStateDisk(t *testing.T) {
 	s := newLab(t, 1)
 	file, err := s.Deploy("small.yaml", "small", []stand.Node{{Name: "n1", Roles: "mne"}})

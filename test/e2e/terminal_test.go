@@ -32,13 +32,17 @@ const prompt = "jump-host>"
 func sit(t *testing.T, s *stand.Stand, lang string) *terminal {
 	t.Helper()
 	must(t, "tmux", s.Lab.Provide(t.Context(), "tmux", "tmux"))
-	x := &terminal{t, s, fmt.Sprintf("eggo-e2e-%d-%d", os.Getpid(), time.Now().UnixNano()), filepath.Join(s.Dir, "home-"+lang)}
+	x := &terminal{t, s, fmt.Sprintf("eggo-e2e-%d-%d", os.Getpid(), time.Now().UnixNano()),
+		filepath.Join(s.Dir, "home-"+lang)}
 	must(t, "home", os.MkdirAll(x.home, 0o700))
 	rc := filepath.Join(s.Dir, "rc-"+lang)
-	must(t, "rc", os.WriteFile(rc, fmt.Appendf(nil, "PS1='%s '\nunset VISUAL EDITOR PAGER NO_COLOR ACCESSIBLE EGGO_ASCII\nexport HOME=%q LC_ALL=C.UTF-8 EGGO_LANG=%s\ncd\neggo-tui() { %q \"$@\" --state-dir %q; }\n",
+	must(t, "rc", os.WriteFile(rc, fmt.Appendf(nil,
+		"PS1='%s '\nunset VISUAL EDITOR PAGER NO_COLOR ACCESSIBLE EGGO_ASCII\nexport HOME=%q LC_ALL=C.UTF-8 "+
+			"EGGO_LANG=%s\ncd\neggo-tui() { %q \"$@\" --state-dir %q; }\n",
 		prompt, x.home, lang, s.Program("eggo-tui"), s.State()), 0o600))
 	t.Cleanup(func() { _ = x.tmux(context.WithoutCancel(t.Context()), "kill-server").Run() })
-	if out, err := x.tmux(t.Context(), "-f", "/dev/null", "new-session", "-d", "-s", "t", "-x", "120", "-y", "40", "bash", "--noprofile", "--rcfile", rc).CombinedOutput(); err != nil {
+	if out, err := x.tmux(t.Context(), "-f", "/dev/null", "new-session", "-d", "-s", "t", "-x", "120", "-y", "40",
+		"bash", "--noprofile", "--rcfile", rc).CombinedOutput(); err != nil {
 		t.Fatalf("tmux: %v\n%s", err, out)
 	}
 	x.see(time.Minute, prompt)
@@ -53,7 +57,8 @@ func (x *terminal) tmux(ctx context.Context, args ...string) *exec.Cmd {
 
 // screen is what the person sees.
 func (x *terminal) screen() string {
-	out, _ := x.tmux(x.t.Context(), "capture-pane", "-p", "-t", "t").Output() // the end of the program is seen by what is not there
+	// the end of the program is seen by what is not there
+	out, _ := x.tmux(x.t.Context(), "capture-pane", "-p", "-t", "t").Output()
 	return string(out)
 }
 
@@ -108,7 +113,8 @@ func (x *terminal) command(line string) {
 func (x *terminal) back(limit time.Duration, words ...string) {
 	x.t.Helper()
 	x.seeWhat(limit, "the shell's prompt, after "+strings.Join(words, ", "), func(string) error {
-		out, err := x.tmux(x.t.Context(), "capture-pane", "-p", "-S", "-", "-t", "t").Output() // with what has scrolled away
+		// with what has scrolled away
+		out, err := x.tmux(x.t.Context(), "capture-pane", "-p", "-S", "-", "-t", "t").Output()
 		if err != nil {
 			return err
 		}
@@ -160,7 +166,8 @@ func (x *terminal) kill() {
 }
 
 // await watches the newest run of a cluster until enough says so of its records.
-func await(t *testing.T, s *stand.Stand, cluster string, limit time.Duration, what string, enough func([]event.Record) bool) []event.Record {
+func await(t *testing.T, s *stand.Stand, cluster string, limit time.Duration, what string,
+	enough func([]event.Record) bool) []event.Record {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

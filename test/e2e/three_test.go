@@ -15,7 +15,8 @@ import (
 
 // threeAndOne is three control planes with etcd on them, and a worker.
 func threeAndOne() []stand.Node {
-	return []stand.Node{{Name: "n1", Roles: "me"}, {Name: "n2", Roles: "me"}, {Name: "n3", Roles: "mne"}, {Name: "n4", Roles: "n"}}
+	return []stand.Node{{Name: "n1", Roles: "me"}, {Name: "n2", Roles: "me"}, {Name: "n3", Roles: "mne"},
+		{Name: "n4", Roles: "n"}}
 }
 
 // TestThreeControlPlanesRebootedAtOnce: a quorum that is lost in one moment finds itself again.
@@ -37,14 +38,15 @@ func TestEtcdRestoreOfThreeMembers(t *testing.T) {
 	snapshotAndRestore(t, s, file, "etcd3", []string{"n1", "n2", "n3"}, 4)
 }
 
-// TestFiveControlPlanes: five control planes with etcd on them, the load balancer on one of them; two, etcd's leader among them, lose
-// their power in the same moment, and the API goes on answering.
+// TestFiveControlPlanes: five control planes with etcd on them, the load balancer on one of them; two, etcd's leader
+// among them, lose their power in the same moment, and the API goes on answering.
 func TestFiveControlPlanes(t *testing.T) {
 	full(t)
 	const cluster = "five"
 	s := newLab(t, 5)
 	ctx := t.Context()
-	nodes := []stand.Node{{Name: "n1", Roles: "me"}, {Name: "n2", Roles: "me"}, {Name: "n3", Roles: "me"}, {Name: "n4", Roles: "mne"}, {Name: "n5", Roles: "mnel"}}
+	nodes := []stand.Node{{Name: "n1", Roles: "me"}, {Name: "n2", Roles: "me"}, {Name: "n3", Roles: "me"},
+		{Name: "n4", Roles: "mne"}, {Name: "n5", Roles: "mnel"}}
 	file, err := s.Deploy("five.yaml", cluster, nodes)
 	must(t, "deploy.yaml", err)
 	before := untouched(t, s, 5)
@@ -66,20 +68,22 @@ func TestFiveControlPlanes(t *testing.T) {
 	wg.Wait()
 	must(t, "kill", errors.Join(errs...))
 	says(t, s, cluster, 3, "n1: ", "n2: ")
-	must(t, "two are given up", stand.Until(ctx, 2*time.Minute, "n1 and n2 are NotReady", func(ctx context.Context) error {
-		out, err := s.Kubectl(ctx, "get", "nodes", "n1", "n2", "--no-headers")
-		if err == nil && strings.Count(out, "NotReady") != 2 {
-			err = fmt.Errorf("%s", out)
-		}
-		return err
-	}))
+	must(t, "two are given up", stand.Until(ctx, 2*time.Minute, "n1 and n2 are NotReady",
+		func(ctx context.Context) error {
+			out, err := s.Kubectl(ctx, "get", "nodes", "n1", "n2", "--no-headers")
+			if err == nil && strings.Count(out, "NotReady") != 2 {
+				err = fmt.Errorf("%s", out)
+			}
+			return err
+		}))
 	s.Say("== they come back")
 	for _, n := range []string{"n1", "n2"} {
 		must(t, "power on", s.Lab.Start(ctx, n))
 	}
 	must(t, "use", s.Works(ctx, 5))
 	calls, failed := api.end(s)
-	for _, f := range failed { // those that were with a machine whose power went, and those that waited for etcd's next leader
+	for _, f := range failed {
+		// those that were with a machine whose power went, and those that waited for etcd's next leader
 		if f.began.Before(killed.Add(-time.Second)) || f.began.After(killed.Add(10*time.Second)) {
 			t.Errorf("a call of the API failed without a reason: %s", f)
 		}

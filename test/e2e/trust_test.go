@@ -52,7 +52,9 @@ func TestTrust(t *testing.T) {
 	for _, name := range []string{"signed", "unsigned", "foreign"} {
 		must(t, name, os.Symlink(s.Bundle, at(name)))
 	}
-	must(t, "altered", bundletest.Forge(s.Bundle, at("altered"), func(m *bundle.Manifest) { m.Members[0].Version = "altered" }))
+	must(t, "altered", bundletest.Forge(s.Bundle, at("altered"), func(m *bundle.Manifest) {
+		m.Members[0].Version = "altered"
+	}))
 	must(t, "hostile", bundletest.Forge(s.Bundle, at("hostile"), func(m *bundle.Manifest) {
 		i := slices.IndexFunc(m.Members, func(e bundle.Member) bool { return e.Kind == bundle.Binary })
 		m.Members[i].Dst = "/etc/sudoers.d"
@@ -95,7 +97,8 @@ func TestTrust(t *testing.T) {
 	same(t, before, func() []lab.Snapshot { return snapshots(t, s, 1) })
 
 	s.Say("== the right one")
-	if err := try(t, s, 0, "preflight", "-f", with("signed")).Has("is signed by mine (ssh-ed25519 SHA256:"); err != nil {
+	if err := try(t, s, 0, "preflight", "-f",
+		with("signed")).Has("is signed by mine (ssh-ed25519 SHA256:"); err != nil {
 		t.Error(err)
 	}
 	if err := try(t, s, 0, "preflight", "-f", with("unsigned"), "--allow-unsigned").Has("trust.override"); err != nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/eggo-k8s/eggo/test/lab"
 )
 
-// TestLooking has the verbs that only look tell what is so, on machines before, with and after a cluster, and change nothing.
+// TestLooking has the verbs that only look tell what is so, on machines before, with and after a cluster, and change
+// nothing.
 func TestLooking(t *testing.T) {
 	s := newLab(t, 2)
 	file, err := s.Deploy("looking.yaml", "looking", []stand.Node{{Name: "n1", Roles: "me"}, {Name: "n2", Roles: "n"}})

@@ -1,10 +1,12 @@
 // Flags writes internal/config/flags.txt, the table of the flags of every component in every minor of Kubernetes.
 //
-//	go run ./test/flags -bin DIR -version v1.34.4 -mod "$(go env GOMODCACHE)" v1.30.14 … v1.36.3 >internal/config/flags.txt
+//	go run ./test/flags -bin DIR -version v1.34.4 -mod "$(go env GOMODCACHE)" v1.30.14 … v1.36.3
+//	>internal/config/flags.txt
 //
-// The flags of one version come from the programs themselves (DIR/kubelet --help). Those of the others are these, less those and more
-// those whose registration differs in the sources: the string literals that are given to pflag in all packages that a component's main
-// package imports, compared with the same of the one version. The modules must be in the module cache (go mod download).
+// The flags of one version come from the programs themselves (DIR/kubelet --help). Those of the others are these, less
+// those and more those whose registration differs in the sources: the string literals that are given to pflag in all
+// packages that a component's main package imports, compared with the same of the one version. The modules must be in
+// the module cache (go mod download).
 package main
 
 import (
@@ -37,8 +39,10 @@ func main() {
 	if !slices.Contains(all, *version) {
 		log.Fatalf("%s is not among %v", *version, all)
 	}
-	fmt.Printf("# The flags of Kubernetes' components: name, kind of value (b bool, i integer, d duration, s other), and the minors that have it,\n"+
-		"# if not all of %s to %s. Made by test/flags from %s.\n", minor(all[0]), minor(all[len(all)-1]), strings.Join(all, " "))
+	fmt.Printf("# The flags of Kubernetes' components: name, kind of value (b bool, i integer, d duration, s "+
+		"other), and the minors that have it,\n"+
+		"# if not all of %s to %s. Made by test/flags from %s.\n", minor(all[0]), minor(all[len(all)-1]),
+		strings.Join(all, " "))
 	for _, c := range components {
 		truth, err := help(filepath.Join(*bin, c))
 		if err != nil {
@@ -103,7 +107,8 @@ func help(program string) (map[string]string, error) {
 	}
 	out := map[string]string{}
 	for line := range strings.Lines(string(text)) {
-		if m := helpLine.FindStringSubmatch(strings.TrimRight(line, "\n")); m != nil && m[1] != "help" && m[1] != "version" {
+		if m := helpLine.FindStringSubmatch(strings.TrimRight(line, "\n")); m != nil && m[1] != "help" &&
+			m[1] != "version" {
 			out[m[1]] = kindOf(m[2])
 		}
 	}
@@ -123,7 +128,8 @@ func kindOf(word string) string {
 }
 
 var (
-	setter   = regexp.MustCompile(`^(Var|(Bool|String|Int|Int32|Int64|Uint|Uint32|Float32|Float64|Duration|IP|IPNet)(Slice|Array|ToString)?(Var)?)P?$`)
+	setter = regexp.MustCompile(
+		`^(Var|(Bool|String|Int|Int32|Int64|Uint|Uint32|Float32|Float64|Duration|IP|IPNet)(Slice|Array|ToString)?(Var)?)P?$`)
 	flagName = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 )
 
@@ -131,9 +137,11 @@ var (
 var idle = func() map[string][]string {
 	all := []string{"k8s.io/apiserver/pkg/server/options/deprecated_insecure_serving.go"}
 	all = append(all, "k8s.io/cloud-provider/")
-	node := append([]string{"k8s.io/apiserver/", "k8s.io/controller-manager/", "k8s.io/component-base/compatibility/", "k8s.io/component-base/featuregate/"}, all...)
+	node := append([]string{"k8s.io/apiserver/", "k8s.io/controller-manager/", "k8s.io/component-base/compatibility/",
+		"k8s.io/component-base/featuregate/"}, all...)
 	bare := append([]string{"k8s.io/controller-manager/"}, all...)
-	return map[string][]string{"kube-apiserver": bare, "kube-controller-manager": all, "kube-scheduler": bare, "kube-proxy": node, "kubelet": node}
+	return map[string][]string{"kube-apiserver": bare, "kube-controller-manager": all, "kube-scheduler": bare,
+		"kube-proxy": node, "kubelet": node}
 }()
 
 // registered are the names given to pflag in the packages that the component is made of.
@@ -153,7 +161,9 @@ func registered(mod, version, component string) map[string]string {
 				continue
 			}
 			counted := out
-			if slices.ContainsFunc(idle[component], func(p string) bool { return strings.HasPrefix(pkg+"/"+filepath.Base(name), p) }) {
+			if slices.ContainsFunc(idle[component], func(p string) bool {
+				return strings.HasPrefix(pkg+"/"+filepath.Base(name), p)
+			}) {
 				counted = nil
 			}
 			f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)

@@ -17,7 +17,8 @@ func (l *Lab) identity(ctx context.Context) error {
 		return nil
 	}
 	_ = os.Remove(l.IdentityFile())
-	return program(ctx, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "lab-"+l.name, "-f", l.IdentityFile()).run()
+	return program(ctx, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "lab-"+l.name, "-f",
+		l.IdentityFile()).run()
 }
 
 // writeAccess writes known_hosts and ssh_config for the nodes there are.

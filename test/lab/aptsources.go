@@ -107,7 +107,8 @@ func parseDeb822(text string) []aptSource {
 // use; root is "/" but for tests.
 func aptSources(root, suite string) ([]aptSource, error) {
 	var all []aptSource
-	for _, pattern := range []string{"etc/apt/sources.list", "etc/apt/sources.list.d/*.list", "etc/apt/sources.list.d/*.sources"} {
+	for _, pattern := range []string{"etc/apt/sources.list", "etc/apt/sources.list.d/*.list",
+		"etc/apt/sources.list.d/*.sources"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			return nil, err
@@ -132,7 +133,8 @@ func aptSources(root, suite string) ([]aptSource, error) {
 		all[i].Components = []string{"main"}
 	}
 	if !slices.ContainsFunc(all, func(s aptSource) bool { return s.Suite == suite }) {
-		return nil, fmt.Errorf("this machine's apt sources have no archive of Debian %s, from which the nodes are made", suite)
+		return nil, fmt.Errorf("this machine's apt sources have no archive of Debian %s, from which the nodes are made",
+			suite)
 	}
 	return all, nil
 }

@@ -38,8 +38,10 @@ type hostProgram struct{ program, pkg string }
 
 var hostPrograms = []hostProgram{
 	{"systemd-nspawn", "systemd-container"}, {"mmdebstrap", "mmdebstrap"}, {"ip", "iproute2"}, {"ss", "iproute2"},
-	{"mke2fs", "e2fsprogs"}, {"mount", "mount"}, {"unshare", "util-linux"}, {"nsenter", "util-linux"}, {"setsid", "util-linux"},
-	{"ssh", "openssh-client"}, {"ssh-keygen", "openssh-client"}, {"depmod", "kmod"}, {"nft", "nftables"}, {"tar", "tar"},
+	{"mke2fs", "e2fsprogs"}, {"mount", "mount"}, {"unshare", "util-linux"}, {"nsenter", "util-linux"},
+	{"setsid", "util-linux"},
+	{"ssh", "openssh-client"}, {"ssh-keygen", "openssh-client"}, {"depmod", "kmod"}, {"nft", "nftables"},
+	{"tar", "tar"},
 }
 
 // withSbin has the directories of system programs on PATH too: a plain user's PATH, or cron's, lacks them.
@@ -91,7 +93,8 @@ func (l *Lab) Install(ctx context.Context) error {
 	return l.install(ctx, missing)
 }
 
-// Provide installs the Debian package that has a program, if the program is not there: for what is not the lab's own need.
+// Provide installs the Debian package that has a program, if the program is not there: for what is not the lab's own
+// need.
 func (l *Lab) Provide(ctx context.Context, program, pkg string) error {
 	return l.install(ctx, missingOf([]hostProgram{{program, pkg}}))
 }
@@ -104,7 +107,8 @@ func (l *Lab) install(ctx context.Context, missing []string) error {
 		return &Problems{{"not root, and these packages are missing: " + strings.Join(missing, " "), "run it as root"}}
 	}
 	if !programExists("apt-get") {
-		return &Problems{{"these programs' packages are missing: " + strings.Join(missing, " "), "this is no Debian: install them by hand"}}
+		return &Problems{{"these programs' packages are missing: " + strings.Join(missing, " "),
+			"this is no Debian: install them by hand"}}
 	}
 	lists, err := filepath.Glob("/var/lib/apt/lists/*_Packages*")
 	if err != nil {

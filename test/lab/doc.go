@@ -12,10 +12,11 @@
 // (the jump host, the first address of the subnet), and nothing else: their default gateway is the bridge,
 // which has no way out.
 //
-// A node may be of the other architecture: a Debian of which qemu's user emulation runs every program, systemd as PID 1 too. The kernel is
-// this machine's, so what asks it for more than system calls of the usual kinds (runc, the kubelet, packet filters by netlink) does not run
-// there. The registration with the kernel (binfmt_misc) is held by a mount in the node's own mount namespace and is gone with the last such
-// node; one that the machine has already is left as it is.
+// A node may be of the other architecture: a Debian of which qemu's user emulation runs every program, systemd as PID 1
+// too. The kernel is this machine's, so what asks it for more than system calls of the usual kinds (runc, the kubelet,
+// packet filters by netlink) does not run there. The registration with the kernel (binfmt_misc) is held by a mount in
+// the node's own mount namespace and is gone with the last such node; one that the machine has already is left as it
+// is.
 //
 // Nodes share the machine's kernel and clock. Killing a node ends its processes at once; what it had
 // written and not yet synced survives, unlike on a machine that loses its power.

@@ -25,7 +25,8 @@ type inotify struct {
 	say                  func(format string, args ...any)
 }
 
-// instancesPerNode is what a node with systemd, container runtime and kubelet was seen to use (12.5), and as much again for pods.
+// instancesPerNode is what a node with systemd, container runtime and kubelet was seen to use (12.5), and as much again
+// for pods.
 const instancesPerNode = 25
 
 // raised is the record. It means nothing after a reboot of the machine: the setting is as it was.
@@ -43,7 +44,8 @@ type labInUse struct {
 }
 
 func (l *Lab) inotify() inotify {
-	return inotify{"/proc/sys/fs/inotify/max_user_instances", "/run/eggo-lab/inotify.json", "/proc/sys/kernel/random/boot_id", inotifyUsed, l.say}
+	return inotify{"/proc/sys/fs/inotify/max_user_instances", "/run/eggo-lab/inotify.json",
+		"/proc/sys/kernel/random/boot_id", inotifyUsed, l.say}
 }
 
 // inotifyUsed counts the open instances of all processes: those of nodes, and of whatever else runs on this machine.
@@ -72,7 +74,8 @@ func (i inotify) hold(ctx context.Context, dir string, nodes int) error {
 		for _, u := range r.Labs {
 			total += u.Nodes
 		}
-		// Nodes that run already are counted twice, as open and by what they may open yet: too much does no harm, too little does.
+		// Nodes that run already are counted twice, as open and by what they may open yet: too much does no harm, too
+		// little does.
 		need := i.used() + total*instancesPerNode
 		if need <= now {
 			return i.write(*r)
@@ -81,7 +84,8 @@ func (i inotify) hold(ctx context.Context, dir string, nodes int) error {
 			r.Before = now
 		}
 		r.Now = 2 * need
-		i.say("fs.inotify.max_user_instances of this machine: %d is too low for %d nodes, raised to %d until the last lab goes down", now, total, r.Now)
+		i.say("fs.inotify.max_user_instances of this machine: %d is too low for %d nodes, raised to %d until the "+
+			"last lab goes down", now, total, r.Now)
 		// The record first: after a crash it says what there was before.
 		return errors.Join(i.write(*r), i.set(r.Now))
 	})
@@ -105,7 +109,8 @@ func (i inotify) release(ctx context.Context, dir string) error {
 				return err
 			}
 		case now != r.Before:
-			i.say("fs.inotify.max_user_instances of this machine is %d, not the %d of the lab: somebody else set it, and it stays", now, r.Now)
+			i.say("fs.inotify.max_user_instances of this machine is %d, not the %d of the lab: somebody else set "+
+				"it, and it stays", now, r.Now)
 		}
 		return os.Remove(i.record)
 	})

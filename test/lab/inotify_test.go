@@ -21,11 +21,12 @@ func newInotifyBench(t *testing.T) *inotifyBench {
 	d := t.TempDir()
 	b := &inotifyBench{T: t}
 	var mu sync.Mutex
-	b.inotify = inotify{filepath.Join(d, "sysctl"), filepath.Join(d, "run", "record.json"), "/proc/sys/kernel/random/boot_id", func() int { return b.open }, func(format string, args ...any) {
-		mu.Lock()
-		defer mu.Unlock()
-		b.said = append(b.said, fmt.Sprintf(format, args...))
-	}}
+	b.inotify = inotify{filepath.Join(d, "sysctl"), filepath.Join(d, "run", "record.json"),
+		"/proc/sys/kernel/random/boot_id", func() int { return b.open }, func(format string, args ...any) {
+			mu.Lock()
+			defer mu.Unlock()
+			b.said = append(b.said, fmt.Sprintf(format, args...))
+		}}
 	write(t, b.sysctl, "128\n")
 	return b
 }

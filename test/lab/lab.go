@@ -96,7 +96,8 @@ func first(values ...string) string {
 	return ""
 }
 
-// OfRPM has the named nodes be of the rpm family when they get their disk. One that has a disk keeps it, with the family that it has.
+// OfRPM has the named nodes be of the rpm family when they get their disk. One that has a disk keeps it, with the
+// family that it has.
 func (l *Lab) OfRPM(nodes ...string) { l.of(RPM, nodes) }
 
 // OfForeign has the named nodes be of the other architecture, run by qemu's emulation, when they get their disk.
@@ -229,7 +230,8 @@ func (l *Lab) enoughSpace() error {
 		return err
 	}
 	if free := int64(st.Bavail) * st.Bsize; free < minFree {
-		return fmt.Errorf("only %.1f GiB are free beneath %s, the lab wants %d GiB", float64(free)/(1<<30), l.root, minFree>>30)
+		return fmt.Errorf("only %.1f GiB are free beneath %s, the lab wants %d GiB", float64(free)/(1<<30), l.root,
+			minFree>>30)
 	}
 	return nil
 }

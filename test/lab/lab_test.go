@@ -33,11 +33,13 @@ func TestRealNodes(t *testing.T) {
 		name string
 		do   func(*story)
 	}{
-		{"up again changes nothing", upAgain}, {"systemd has started everything", systemdRuns}, {"nodes are bare", bare},
+		{"up again changes nothing", upAgain}, {"systemd has started everything", systemdRuns},
+		{"nodes are bare", bare},
 		{"logins", logins}, {"no way to the Internet", airGap}, {"the machine's settings are its own", sysctls},
 		{"ground for a container runtime", runtimeGround}, {"apt works with local files", aptLocal},
 		{"snapshots see every change", snapshots}, {"reboot", reboot}, {"kill and start", killAndStart},
-		{"power off from inside", powerOff}, {"freeze and thaw", freezeAndThaw}, {"cut and mend", cutAndMend}, {"wipe", wipe},
+		{"power off from inside", powerOff}, {"freeze and thaw", freezeAndThaw}, {"cut and mend", cutAndMend},
+		{"wipe", wipe},
 		{"two labs side by side", sideBySide}, {"ten nodes beside three", tenNodes},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.do(&story{t, l}) })
@@ -134,7 +136,8 @@ func freshLab(t *testing.T, name string) *Lab {
 func machineState(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	for _, f := range []string{"net/ipv4/ip_forward", "net/ipv4/conf/all/forwarding", "net/ipv4/conf/default/forwarding", "kernel/panic", "kernel/panic_on_oops",
+	for _, f := range []string{"net/ipv4/ip_forward", "net/ipv4/conf/all/forwarding",
+		"net/ipv4/conf/default/forwarding", "kernel/panic", "kernel/panic_on_oops",
 		"kernel/hostname", "kernel/keys/root_maxkeys", "vm/overcommit_memory", "vm/panic_on_oom"} {
 		text, err := os.ReadFile("/proc/sys/" + f)
 		if err != nil {
@@ -154,7 +157,8 @@ func machineState(t *testing.T) string {
 
 func nothingLeft(t *testing.T, l *Lab) {
 	t.Helper()
-	for _, pattern := range []string{"/run/netns/" + l.name + "-*", "/sys/class/net/" + l.name + "-*", "/sys/fs/cgroup/*/" + l.cgroup(), "/sys/fs/cgroup/" + l.cgroup(), l.dir} {
+	for _, pattern := range []string{"/run/netns/" + l.name + "-*", "/sys/class/net/" + l.name + "-*",
+		"/sys/fs/cgroup/*/" + l.cgroup(), "/sys/fs/cgroup/" + l.cgroup(), l.dir} {
 		left, err := filepath.Glob(pattern)
 		if err != nil || len(left) > 0 {
 			t.Errorf("left: %v %v", left, err)
@@ -191,7 +195,8 @@ func upAgain(s *story) {
 
 func systemdRuns(s *story) {
 	for _, n := range []string{"n1", "n2", "n3"} {
-		if got := s.run(n, "systemctl is-system-running; hostname; cat /proc/1/comm"); got != "running\n"+n+"\nsystemd" {
+		if got := s.run(n, "systemctl is-system-running; hostname; cat /proc/1/comm"); got != "running\n"+n+
+			"\nsystemd" {
 			s.Errorf("%s is %q; failed: %s", n, got, s.run(n, "systemctl --failed --no-legend --no-pager"))
 		}
 	}
@@ -202,7 +207,8 @@ func systemdRuns(s *story) {
 }
 
 func bare(s *story) {
-	s.expect("for p in containerd runc docker etcd kubelet kubectl kubeadm nginx haproxy iptables nft ipset conntrack socat ethtool modprobe python3; do command -v $p; done; "+
+	s.expect("for p in containerd runc docker etcd kubelet kubectl kubeadm nginx haproxy iptables nft ipset "+
+		"conntrack socat ethtool modprobe python3; do command -v $p; done; "+
 		"ls -d /opt/cni /usr/lib/cni /etc/cni 2>/dev/null; true", "")
 	s.expect("cat /etc/apt/sources.list; ls /etc/apt/sources.list.d", "")
 }
@@ -262,7 +268,9 @@ func airGap(s *story) {
 	s.run("n1", "ping -c 1 -W 2 "+s.l.subnet.Node(2))
 	listener, err := net.Listen("tcp", net.JoinHostPort(s.l.HostAddress(), "0"))
 	s.must(err)
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "the jump host") }), ReadHeaderTimeout: time.Second}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "the jump host")
+	}), ReadHeaderTimeout: time.Second}
 	go func() { _ = server.Serve(listener) }()
 	defer func() { _ = server.Close() }()
 	s.expect("curl -sS -m 5 http://"+listener.Addr().String(), "the jump host")
@@ -273,7 +281,8 @@ func airGap(s *story) {
 
 func sysctls(s *story) {
 	before := machineState(s.T)
-	s.expect("sysctl -q -w kernel.panic=77 vm.overcommit_memory=1 kernel.keys.root_maxkeys=12345 net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0; "+
+	s.expect("sysctl -q -w kernel.panic=77 vm.overcommit_memory=1 kernel.keys.root_maxkeys=12345 "+
+		"net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0; "+
 		"sysctl -n kernel.panic vm.overcommit_memory net.ipv4.ip_forward", "77\n1\n1")
 	if s.run("n1", "sysctl -q -w vm.drop_caches=1 || echo refused") != "refused" {
 		s.Error("a node may write a setting of this machine")
@@ -290,10 +299,13 @@ func sysctls(s *story) {
 }
 
 func runtimeGround(s *story) {
-	s.expect("systemd-run -q --scope -p MemoryMax=64M sh -c 'cat /sys/fs/cgroup/memory$(sed -n s/^.*:memory://p /proc/self/cgroup)/memory.limit_in_bytes 2>/dev/null || "+
+	s.expect("systemd-run -q --scope -p MemoryMax=64M sh -c 'cat /sys/fs/cgroup/memory$(sed -n s/^.*:memory://p "+
+		"/proc/self/cgroup)/memory.limit_in_bytes 2>/dev/null || "+
 		"cat /sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup)/memory.max'", "67108864")
-	s.expect("d=/var/lib/try; mkdir -p $d/l $d/u $d/w $d/m && mount -t overlay overlay -o lowerdir=$d/l,upperdir=$d/u,workdir=$d/w $d/m && touch $d/m/f && umount $d/m && ls $d/u; rm -r $d", "f")
-	s.expect("ip link add vx type vxlan id 1 dev eth0 dstport 8472 && ip link add br9 type bridge && ip link add ve8 type veth peer name ve9 && ip link del vx && ip link del br9 && ip link del ve8 && echo made", "made")
+	s.expect("d=/var/lib/try; mkdir -p $d/l $d/u $d/w $d/m && mount -t overlay overlay -o "+
+		"lowerdir=$d/l,upperdir=$d/u,workdir=$d/w $d/m && touch $d/m/f && umount $d/m && ls $d/u; rm -r $d", "f")
+	s.expect("ip link add vx type vxlan id 1 dev eth0 dstport 8472 && ip link add br9 type bridge && ip link add "+
+		"ve8 type veth peer name ve9 && ip link del vx && ip link del br9 && ip link del ve8 && echo made", "made")
 	s.expect("findmnt -n -o PROPAGATION /", "shared")
 	s.expect("dd if=/dev/kmsg of=/dev/null bs=8k count=1 iflag=nonblock status=none && echo readable", "readable")
 	release, err := kernelRelease()
@@ -318,8 +330,10 @@ func snapshots(s *story) {
 	s.must(s.l.Reboot(s.Context(), "n1"))
 	before, err := s.l.Snapshot(s.Context(), "n1")
 	s.must(err)
-	if len(before.Sections["files"]) < 1000 || len(before.Sections["packages"]) < 50 || len(before.Sections["listening ports"]) == 0 {
-		s.Fatalf("only %d files, %d packages, %d ports", len(before.Sections["files"]), len(before.Sections["packages"]), len(before.Sections["listening ports"]))
+	if len(before.Sections["files"]) < 1000 || len(before.Sections["packages"]) < 50 ||
+		len(before.Sections["listening ports"]) == 0 {
+		s.Fatalf("only %d files, %d packages, %d ports", len(before.Sections["files"]),
+			len(before.Sections["packages"]), len(before.Sections["listening ports"]))
 	}
 	s.run("n1", `set -e; echo x > /opt/x; chmod 600 /etc/hosts; useradd -r try; ip link add try0 type bridge; ip route add 192.0.2.0/24 dev eth0
 mkdir /mnt/t; mount -t tmpfs t /mnt/t; systemctl disable -q ssh.service; systemd-run -q --unit=try-fail false || true
@@ -338,8 +352,10 @@ systemd-run -q --unit=try-listen perl -MSocket -e 'socket(S,PF_INET,SOCK_STREAM,
 	for _, d := range Diff(before, after) {
 		fmt.Fprintln(&seen, d)
 	}
-	for _, want := range []string{"files: + /opt/x", "files: ~ /etc/hosts", "users: + try", "groups: + try", "links: + try0", "routes: + ip -4 192.0.2.0/24", "mounts: + /mnt/t",
-		"units: ~ ssh.service", "failed units: + try-fail.service", "listening ports: + tcp 0.0.0.0:4711 perl", "packet filter: + table ip try", "processes: + perl"} {
+	for _, want := range []string{"files: + /opt/x", "files: ~ /etc/hosts", "users: + try", "groups: + try",
+		"links: + try0", "routes: + ip -4 192.0.2.0/24", "mounts: + /mnt/t",
+		"units: ~ ssh.service", "failed units: + try-fail.service", "listening ports: + tcp 0.0.0.0:4711 perl",
+		"packet filter: + table ip try", "processes: + perl"} {
 		if !strings.Contains(seen.String(), want) {
 			s.Errorf("not seen: %s\n%s", want, seen.String())
 		}
@@ -357,7 +373,9 @@ func reboot(s *story) {
 	boot := s.run("n2", "cat /proc/sys/kernel/random/boot_id; echo kept > /root/kept")
 	s.run("n2", "sysctl -q -w kernel.panic=33; ip route add 192.0.2.0/24 dev eth0")
 	s.must(s.l.Reboot(s.Context(), "n2"))
-	if got := s.run("n2", "cat /root/kept /proc/sys/kernel/random/boot_id; ip route show 192.0.2.0/24"); !strings.HasPrefix(got, "kept\n") || got == "kept\n"+boot {
+	if got := s.run("n2",
+		"cat /root/kept /proc/sys/kernel/random/boot_id; ip route show 192.0.2.0/24"); !strings.HasPrefix(got,
+		"kept\n") || got == "kept\n"+boot {
 		s.Errorf("after the reboot: %q; the boot before: %q", got, boot)
 	}
 }
@@ -425,7 +443,8 @@ func cutAndMend(s *story) {
 func wipe(s *story) {
 	key := s.run("n2", "cat /etc/ssh/ssh_host_ed25519_key.pub; touch /root/mark")
 	s.must(s.l.Wipe(s.Context(), "n2"))
-	if got := s.run("n2", "cat /etc/ssh/ssh_host_ed25519_key.pub; ls /root"); got == key || strings.Contains(got, "mark") {
+	if got := s.run("n2", "cat /etc/ssh/ssh_host_ed25519_key.pub; ls /root"); got == key ||
+		strings.Contains(got, "mark") {
 		s.Errorf("n2 was wiped and still has %q", got)
 	}
 	if s.state("n1") != On {
@@ -436,11 +455,13 @@ func wipe(s *story) {
 func sideBySide(s *story) {
 	other := freshLab(s.T, "labtest2")
 	s.must(other.Up(s.Context(), 2))
-	if _, err := s.l.Run(s.Context(), "n1", "timeout 1 bash -c 'echo > /dev/tcp/"+other.subnet.Node(1)+"/22'"); err == nil {
+	if _, err := s.l.Run(s.Context(), "n1", "timeout 1 bash -c 'echo > /dev/tcp/"+other.subnet.Node(1)+
+		"/22'"); err == nil {
 		s.Error("a node reaches a node of another lab")
 	}
 	// Not even with this machine as its router.
-	if _, err := s.l.Run(s.Context(), "n1", "ip route add "+other.subnet.String()+" via "+s.l.HostAddress()+"; timeout 1 bash -c 'echo > /dev/tcp/"+other.subnet.Node(1)+"/22'"); err == nil {
+	if _, err := s.l.Run(s.Context(), "n1", "ip route add "+other.subnet.String()+" via "+s.l.HostAddress()+
+		"; timeout 1 bash -c 'echo > /dev/tcp/"+other.subnet.Node(1)+"/22'"); err == nil {
 		s.Error("this machine routes between labs")
 	}
 	stranger, err := Open(Options{Name: other.name, Dir: s.TempDir()})

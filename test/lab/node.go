@@ -213,12 +213,15 @@ func (l *Lab) boot(ctx context.Context, node string) error {
 		dirs = append(dirs, h.dir)
 	}
 	var settings strings.Builder
-	for _, v := range [][2]string{{"HIERARCHIES", strings.Join(dirs, " ")}, {"CGROUP", l.nodeCgroup(node)}, {"MACHINE", l.name + "-" + node},
+	for _, v := range [][2]string{{"HIERARCHIES", strings.Join(dirs, " ")}, {"CGROUP", l.nodeCgroup(node)},
+		{"MACHINE", l.name + "-" + node},
 		{"HOSTNAME", node}, {"SWITCH", l.switchNetns()}, {"NETNS", l.netns(node)}, {"PORT", l.netns(node)},
-		{"EMULATE", l.machine(node)}, {"MAC", l.subnet.mac(k)}, {"ADDRESS", l.subnet.Node(k)}, {"GATEWAY", l.subnet.Gateway()}} {
+		{"EMULATE", l.machine(node)}, {"MAC", l.subnet.mac(k)}, {"ADDRESS", l.subnet.Node(k)},
+		{"GATEWAY", l.subnet.Gateway()}} {
 		fmt.Fprintf(&settings, "%s=%s\n", v[0], shellescape.Quote(v[1]))
 	}
-	for name, text := range map[string]string{"settings": settings.String(), "supervise.sh": superviseScript, "emulate.sh": emulateScript} {
+	for name, text := range map[string]string{"settings": settings.String(), "supervise.sh": superviseScript,
+		"emulate.sh": emulateScript} {
 		if err := renameio.WriteFile(l.file(node, name), []byte(text), 0o755); err != nil {
 			return err
 		}
@@ -249,10 +252,12 @@ func (l *Lab) ready(ctx context.Context, node, otherThan string) error {
 	var state, last string
 	for {
 		if _, ok := l.supervisor(node); !ok {
-			return fmt.Errorf("it did not start; the end of %s:%s", l.ConsoleLog(node), lastWords(readTail(l.ConsoleLog(node))))
+			return fmt.Errorf("it did not start; the end of %s:%s", l.ConsoleLog(node),
+				lastWords(readTail(l.ConsoleLog(node))))
 		}
 		out, err := l.Run(ctx, node, "cat /proc/sys/kernel/random/boot_id; systemctl is-system-running --wait; true")
-		if boot, rest, _ := strings.Cut(out, "\n"); err == nil && boot != otherThan && strings.TrimSpace(rest) != "stopping" {
+		if boot, rest, _ := strings.Cut(out, "\n"); err == nil && boot != otherThan &&
+			strings.TrimSpace(rest) != "stopping" {
 			state = strings.TrimSpace(rest)
 			break
 		} else if err != nil {

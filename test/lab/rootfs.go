@@ -46,11 +46,13 @@ var foreignScript string
 // Family is what a node is to an installer: whose package manager it has and what its os-release says.
 type Family string
 
-// The families. Debian is what nodes are when nothing else is said; an RPM node has Debian's files too, but is openEuler by all that tells.
+// The families. Debian is what nodes are when nothing else is said; an RPM node has Debian's files too, but is
+// openEuler by all that tells.
 const (
 	Debian Family = "debian"
 	RPM    Family = "rpm"
-	// Foreign is a Debian of the other architecture. qemu's user emulation runs its programs, PID 1 too, on this machine's kernel.
+	// Foreign is a Debian of the other architecture. qemu's user emulation runs its programs, PID 1 too, on this
+	// machine's kernel.
 	Foreign Family = "foreign"
 )
 
@@ -73,7 +75,8 @@ var emulateScript string
 // program runs one that runs programs of the root file system's architecture.
 func (r rootfs) program(ctx context.Context, name string, args ...string) command {
 	if m := r.machine(); m != "" {
-		return program(ctx, "unshare", append([]string{"--mount", "--propagation", "private", "--", "sh", "-c", emulateScript, "sh", m, name}, args...)...)
+		return program(ctx, "unshare", append([]string{"--mount", "--propagation", "private", "--", "sh", "-c",
+			emulateScript, "sh", m, name}, args...)...)
 	}
 	return program(ctx, name, args...)
 }
@@ -153,7 +156,8 @@ func (r rootfs) build(ctx context.Context, tree string) error {
 	for _, s := range sources {
 		fmt.Fprintln(&list, s.line())
 	}
-	r.say("building the nodes' root file system (Debian %s, for the %s family), one to three minutes (under emulation ten)", suite, r.family)
+	r.say("building the nodes' root file system (Debian %s, for the %s family), one to three minutes (under "+
+		"emulation ten)", suite, r.family)
 	tmp := tree + ".part"
 	if err := os.RemoveAll(tmp); err != nil {
 		return err
@@ -182,7 +186,8 @@ func (r rootfs) forgetOthers() {
 	}
 	for _, e := range entries {
 		family, _, other := strings.Cut(e.Name(), "-")
-		if ours := other && Family(family) == r.family || !other && r.family == Debian; ours && e.IsDir() && e.Name() != filepath.Base(r.home()) {
+		if ours := other && Family(family) == r.family || !other && r.family == Debian; ours && e.IsDir() &&
+			e.Name() != filepath.Base(r.home()) {
 			_ = os.RemoveAll(filepath.Join(r.dir, e.Name()))
 		}
 	}
@@ -210,7 +215,8 @@ func (r rootfs) bootstrap(ctx context.Context, tree, sources string, log io.Writ
 		return fmt.Errorf("mmdebstrap: %w", err)
 	}
 	c = r.program(ctx, "chroot", tree, "/bin/sh").stdin([]byte(script))
-	c.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "ROOT_PASSWORD=" + RootPassword, "OPS_PASSWORD=" + OpsPassword}
+	c.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "ROOT_PASSWORD=" + RootPassword,
+		"OPS_PASSWORD=" + OpsPassword}
 	c.Stdout, c.Stderr = log, log
 	if err := c.Run(); err != nil {
 		return fmt.Errorf("customizing: %w", err)
@@ -228,14 +234,16 @@ func (r rootfs) aptProxies(ctx context.Context) []string {
 	for line := range strings.Lines(out) {
 		line = strings.TrimSpace(line)
 		key, value, _ := strings.Cut(line, " ")
-		if strings.HasPrefix(strings.ToLower(key), "acquire::http") && strings.HasSuffix(strings.ToLower(key), "::proxy") && value != `"";` {
+		if strings.HasPrefix(strings.ToLower(key), "acquire::http") &&
+			strings.HasSuffix(strings.ToLower(key), "::proxy") && value != `"";` {
 			options = append(options, strings.TrimSuffix(line, ";"))
 		}
 	}
 	return options
 }
 
-// BuildRootfs makes the disk that nodes of a family are copied from, if the cache does not have it, and returns its path.
+// BuildRootfs makes the disk that nodes of a family are copied from, if the cache does not have it, and returns its
+// path.
 func (l *Lab) BuildRootfs(ctx context.Context, family Family) (string, error) {
 	l.of(family, []string{""}) // what its programs need on this machine
 	if err := l.Install(ctx); err != nil {

@@ -38,7 +38,8 @@ func (s *seed) add(path string, mode int64, uid int, content string) {
 	if s.err != nil {
 		return
 	}
-	h := &tar.Header{Name: path, Mode: mode, Uid: uid, Gid: uid, Size: int64(len(content)), ModTime: time.Now(), Typeflag: tar.TypeReg}
+	h := &tar.Header{Name: path, Mode: mode, Uid: uid, Gid: uid, Size: int64(len(content)), ModTime: time.Now(),
+		Typeflag: tar.TypeReg}
 	if strings.HasSuffix(path, "/") {
 		h.Typeflag, h.Size = tar.TypeDir, 0
 	}
@@ -84,7 +85,8 @@ func (l *Lab) visit(ctx context.Context, node string, s *seed) ([]string, error)
 
 // diskReleased waits until no loop device has the node's disk: two mounts of one disk would destroy it.
 func (l *Lab) diskReleased(node string) error {
-	return until(20*time.Second, "the disk of "+node+" to be released", func() bool { return len(loopsOf(l.disk(node))) == 0 })
+	return until(20*time.Second, "the disk of "+node+" to be released",
+		func() bool { return len(loopsOf(l.disk(node))) == 0 })
 }
 
 // loopsOf lists the loop devices over files whose path starts with the prefix.
@@ -141,7 +143,8 @@ func (l *Lab) makeNode(ctx context.Context, node string) (err error) {
 	}
 	s.add("etc/machine-id", 0o444, 0, hex.EncodeToString(id)+"\n")
 	s.add("etc/hostname", 0o644, 0, node+"\n")
-	s.add("etc/hosts", 0o644, 0, "127.0.0.1\tlocalhost\n127.0.1.1\t"+node+"\n\n::1\tlocalhost ip6-localhost ip6-loopback\n")
+	s.add("etc/hosts", 0o644, 0, "127.0.0.1\tlocalhost\n127.0.1.1\t"+node+
+		"\n\n::1\tlocalhost ip6-localhost ip6-loopback\n")
 	// Nobody answers there. Not a loopback address: CoreDNS would refuse to forward to itself.
 	s.add("etc/resolv.conf", 0o644, 0, "nameserver "+l.subnet.Host()+"\n")
 	s.add("root/.ssh/", 0o700, 0, "")
@@ -172,7 +175,8 @@ func hostKeys(ctx context.Context, dir, node string, s *seed) error {
 	for _, kind := range []string{"ed25519", "ecdsa"} {
 		name := "ssh_host_" + kind + "_key"
 		file := filepath.Join(tmp, name)
-		if err := program(ctx, "ssh-keygen", "-q", "-t", kind, "-N", "", "-C", "root@"+node, "-f", file).run(); err != nil {
+		if err := program(ctx, "ssh-keygen", "-q", "-t", kind, "-N", "", "-C", "root@"+node, "-f",
+			file).run(); err != nil {
 			return err
 		}
 		private, err := os.ReadFile(file)
@@ -205,7 +209,8 @@ func addKernel(ctx context.Context, dir, release string, s *seed) error {
 	if err := os.MkdirAll(modules, 0o755); err != nil {
 		return err
 	}
-	for name, text := range map[string]string{"modules.order": "", "modules.builtin": strings.Join(builtin, "\n") + "\n"} {
+	for name, text := range map[string]string{"modules.order": "",
+		"modules.builtin": strings.Join(builtin, "\n") + "\n"} {
 		if err := os.WriteFile(filepath.Join(modules, name), []byte(text), 0o644); err != nil {
 			return err
 		}
@@ -232,19 +237,25 @@ func addKernel(ctx context.Context, dir, release string, s *seed) error {
 // nodeModules are what container networks and runtimes ask the kernel for, and the setting that says whether
 // it has them.
 var nodeModules = []struct{ path, config string }{
-	{"fs/overlayfs/overlay", "OVERLAY_FS"}, {"net/bridge/bridge", "BRIDGE"}, {"net/bridge/br_netfilter", "BRIDGE_NETFILTER"},
+	{"fs/overlayfs/overlay", "OVERLAY_FS"}, {"net/bridge/bridge", "BRIDGE"},
+	{"net/bridge/br_netfilter", "BRIDGE_NETFILTER"},
 	{"drivers/net/vxlan/vxlan", "VXLAN"}, {"drivers/net/veth", "VETH"}, {"drivers/net/dummy", "DUMMY"},
 	{"net/ipv4/ipip", "NET_IPIP"}, {"drivers/net/wireguard/wireguard", "WIREGUARD"}, {"kernel/configs", "IKCONFIG"},
-	{"net/netfilter/nf_conntrack", "NF_CONNTRACK"}, {"net/netfilter/nf_nat", "NF_NAT"}, {"net/netfilter/nf_tables", "NF_TABLES"},
+	{"net/netfilter/nf_conntrack", "NF_CONNTRACK"}, {"net/netfilter/nf_nat", "NF_NAT"},
+	{"net/netfilter/nf_tables", "NF_TABLES"},
 	{"net/netfilter/nft_compat", "NFT_COMPAT"}, {"net/netfilter/x_tables", "NETFILTER_XTABLES"},
 	{"net/ipv4/netfilter/ip_tables", "IP_NF_IPTABLES"}, {"net/ipv4/netfilter/iptable_filter", "IP_NF_FILTER"},
 	{"net/ipv4/netfilter/iptable_nat", "IP_NF_NAT"}, {"net/ipv4/netfilter/iptable_mangle", "IP_NF_MANGLE"},
-	{"net/netfilter/ipset/ip_set", "IP_SET"}, {"net/netfilter/ipvs/ip_vs", "IP_VS"}, {"net/netfilter/ipvs/ip_vs_rr", "IP_VS_RR"},
+	{"net/netfilter/ipset/ip_set", "IP_SET"}, {"net/netfilter/ipvs/ip_vs", "IP_VS"},
+	{"net/netfilter/ipvs/ip_vs_rr", "IP_VS_RR"},
 	{"net/netfilter/ipvs/ip_vs_wrr", "IP_VS_WRR"}, {"net/netfilter/ipvs/ip_vs_sh", "IP_VS_SH"},
-	{"net/netfilter/xt_addrtype", "NETFILTER_XT_MATCH_ADDRTYPE"}, {"net/netfilter/xt_comment", "NETFILTER_XT_MATCH_COMMENT"},
+	{"net/netfilter/xt_addrtype", "NETFILTER_XT_MATCH_ADDRTYPE"},
+	{"net/netfilter/xt_comment", "NETFILTER_XT_MATCH_COMMENT"},
 	{"net/netfilter/xt_conntrack", "NETFILTER_XT_MATCH_CONNTRACK"}, {"net/netfilter/xt_mark", "NETFILTER_XT_MARK"},
-	{"net/netfilter/xt_multiport", "NETFILTER_XT_MATCH_MULTIPORT"}, {"net/netfilter/xt_statistic", "NETFILTER_XT_MATCH_STATISTIC"},
-	{"net/netfilter/xt_MASQUERADE", "NETFILTER_XT_TARGET_MASQUERADE"}, {"net/netfilter/xt_REDIRECT", "NETFILTER_XT_TARGET_REDIRECT"},
+	{"net/netfilter/xt_multiport", "NETFILTER_XT_MATCH_MULTIPORT"},
+	{"net/netfilter/xt_statistic", "NETFILTER_XT_MATCH_STATISTIC"},
+	{"net/netfilter/xt_MASQUERADE", "NETFILTER_XT_TARGET_MASQUERADE"},
+	{"net/netfilter/xt_REDIRECT", "NETFILTER_XT_TARGET_REDIRECT"},
 }
 
 // builtinModules lists what the running kernel has built in, as paths of modules.builtin. Nodes cannot load

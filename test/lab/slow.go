@@ -22,7 +22,8 @@ func (l *Lab) Slow(ctx context.Context, node, rate string) error {
 	}
 	ends := [][]string{{l.switchNetns(), l.netns(node)}, {l.netns(node), "eth0"}}
 	for _, e := range ends {
-		if err := program(ctx, "tc", "-n", e[0], "qdisc", "replace", "dev", e[1], "root", "tbf", "rate", rate, "burst", "32kb", "latency", "400ms").run(); err != nil {
+		if err := program(ctx, "tc", "-n", e[0], "qdisc", "replace", "dev", e[1], "root", "tbf", "rate", rate, "burst",
+			"32kb", "latency", "400ms").run(); err != nil {
 			return fmt.Errorf("slowing the link of %s: %w", node, err)
 		}
 	}
@@ -52,7 +53,10 @@ func (l *Lab) FarSSH(ctx context.Context, node string, port int, roundTrip time.
 			}
 			go func() {
 				var to net.Conn
-				if err := l.inside(node, func() (err error) { to, err = net.Dial("tcp", net.JoinHostPort(addr, "22")); return err }); err != nil {
+				if err := l.inside(node, func() (err error) {
+					to, err = net.Dial("tcp", net.JoinHostPort(addr, "22"))
+					return err
+				}); err != nil {
 					_ = from.Close()
 					return
 				}

@@ -44,15 +44,21 @@ type Exclusion struct {
 var exclusions = []Exclusion{
 	{"/proc", "not files"}, {"/sys", "not files"}, {"/dev", "not files"}, {"/run", "gone at reboot"},
 	{"/var/log", "logs"},
-	{"/var/lib/apt/lists", "package lists"}, {"/var/cache/apt", "package cache"}, {"/var/lib/apt/extended_states", "rewritten by apt; see packages"},
-	{"/var/lib/dpkg", "rewritten by dpkg; see packages"}, {"/var/cache/debconf", "rewritten by debconf"}, {"/var/backups", "copies of dpkg's state"},
+	{"/var/lib/apt/lists", "package lists"}, {"/var/cache/apt", "package cache"},
+	{"/var/lib/apt/extended_states", "rewritten by apt; see packages"},
+	{"/var/lib/dpkg", "rewritten by dpkg; see packages"}, {"/var/cache/debconf", "rewritten by debconf"},
+	{"/var/backups", "copies of dpkg's state"},
 	{"/var/lib/rpm", "rewritten by rpm; see packages"},
 	{"/var/cache/ldconfig", "cache"}, {"/etc/ld.so.cache", "cache"}, {"/var/cache/man", "cache"},
 	{"/var/lib/systemd", "clocks and random seed of systemd"}, {"/var/lib/private", "state of systemd's dynamic users"},
-	{"/var/lib/sudo", "who was lectured"}, {"/home/*/.sudo_as_admin_successful", "that sudo was used once"}, {"/tmp/systemd-private-*", "private /tmp of a running unit"}, {"/var/tmp/systemd-private-*", "private /tmp of a running unit"},
+	{"/var/lib/sudo", "who was lectured"}, {"/home/*/.sudo_as_admin_successful", "that sudo was used once"},
+	{"/tmp/systemd-private-*", "private /tmp of a running unit"},
+	{"/var/tmp/systemd-private-*", "private /tmp of a running unit"},
 	{"/lost+found", "of the file system"}, {"/etc/.pwd.lock", "lock of useradd"},
-	{"/etc/passwd-", "copy that useradd makes"}, {"/etc/group-", "copy that groupadd makes"}, {"/etc/shadow-", "copy that useradd makes"},
-	{"/etc/gshadow-", "copy that groupadd makes"}, {"/etc/subuid-", "copy that useradd makes"}, {"/etc/subgid-", "copy that useradd makes"},
+	{"/etc/passwd-", "copy that useradd makes"}, {"/etc/group-", "copy that groupadd makes"},
+	{"/etc/shadow-", "copy that useradd makes"},
+	{"/etc/gshadow-", "copy that groupadd makes"}, {"/etc/subuid-", "copy that useradd makes"},
+	{"/etc/subgid-", "copy that useradd makes"},
 	{"/root/.bash_history", "of whoever logged in"}, {"/home/*/.bash_history", "of whoever logged in"},
 }
 
@@ -76,23 +82,27 @@ func (l *Lab) Snapshot(ctx context.Context, node string) (Snapshot, error) {
 		name string
 		list func() ([]Entry, error)
 	}{
-		{"files", n.files}, {"packages", n.packages}, {"units", n.units}, {"failed units", n.failedUnits}, {"mounts", n.mounts},
+		{"files", n.files}, {"packages", n.packages}, {"units", n.units}, {"failed units", n.failedUnits},
+		{"mounts", n.mounts},
 		{"links", n.links}, {"addresses", n.addresses}, {"routes", n.routes}, {"packet filter", n.packetFilter},
-		{"users", n.accounts("/etc/passwd")}, {"groups", n.accounts("/etc/group")}, {"listening ports", n.ports}, {"processes", n.processes},
+		{"users", n.accounts("/etc/passwd")}, {"groups", n.accounts("/etc/group")}, {"listening ports", n.ports},
+		{"processes", n.processes},
 	} {
 		entries, err := section.list()
 		if err != nil {
 			return Snapshot{}, fmt.Errorf("%s of %s: %w", section.name, node, err)
 		}
-		slices.SortFunc(entries, func(a, b Entry) int { return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value)) })
+		slices.SortFunc(entries, func(a, b Entry) int {
+			return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value))
+		})
 		s.Sections[section.name] = slices.Compact(entries)
 	}
 	return s, nil
 }
 
-// Settled takes snapshots of a node that has just started until two in a row are alike: what systemd starts once all units run, and
-// the kernel's routes to addresses that it still proves, come a moment later and are no change of anybody's making. A node that goes on
-// changing by itself for a minute is an error.
+// Settled takes snapshots of a node that has just started until two in a row are alike: what systemd starts once all
+// units run, and the kernel's routes to addresses that it still proves, come a moment later and are no change of
+// anybody's making. A node that goes on changing by itself for a minute is an error.
 func (l *Lab) Settled(ctx context.Context, node string) (Snapshot, error) {
 	last, err := l.Snapshot(ctx, node)
 	for end := time.Now().Add(time.Minute); err == nil; {
@@ -154,7 +164,8 @@ func (n inside) node(name string, args ...string) (string, error) {
 
 // net runs a program of this machine in the node's network, so that the node need not have it.
 func (n inside) net(name string, args ...string) (string, error) {
-	return program(n.ctx, "nsenter", append([]string{"--net", "--target", strconv.Itoa(n.pid), "--", name}, args...)...).output()
+	return program(n.ctx, "nsenter", append([]string{"--net", "--target", strconv.Itoa(n.pid), "--", name},
+		args...)...).output()
 }
 
 func (n inside) files() ([]Entry, error) {
@@ -237,7 +248,8 @@ func describe(path string, st syscall.Stat_t) (string, error) {
 }
 
 func (n inside) packages() ([]Entry, error) {
-	out, err := n.node("dpkg-query", "--show", "--showformat", "${Package}:${Architecture}\t${Version} ${db:Status-Abbrev}\n")
+	out, err := n.node("dpkg-query", "--show", "--showformat",
+		"${Package}:${Architecture}\t${Version} ${db:Status-Abbrev}\n")
 	if err != nil {
 		return nil, err
 	}
@@ -292,7 +304,8 @@ func parseMounts(mountinfo string) []Entry {
 	for line := range strings.Lines(mountinfo) {
 		before, after, ok := strings.Cut(line, " - ")
 		b, a := strings.Fields(before), strings.Fields(after)
-		if !ok || len(b) < 5 || len(a) < 2 || strings.HasPrefix(b[4], "/run/user/") || strings.HasPrefix(b[4], "/run/credentials/") {
+		if !ok || len(b) < 5 || len(a) < 2 || strings.HasPrefix(b[4], "/run/user/") ||
+			strings.HasPrefix(b[4], "/run/credentials/") {
 			continue
 		}
 		source := a[1]
@@ -460,7 +473,8 @@ func (n inside) processes() ([]Entry, error) {
 		}
 		ns, err := os.Readlink(filepath.Join(filepath.Dir(file), "ns/pid"))
 		// What stands in brackets is systemd's child, on its way to become the program of a unit.
-		if name := strings.TrimSpace(string(text)); err == nil && ns == namespace && !slices.Contains(passing, name) && !strings.HasPrefix(name, "(") {
+		if name := strings.TrimSpace(string(text)); err == nil && ns == namespace && !slices.Contains(passing, name) &&
+			!strings.HasPrefix(name, "(") {
 			entries = append(entries, Entry{name, ""})
 		}
 	}

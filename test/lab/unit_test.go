@@ -18,7 +18,8 @@ func TestAptListsGiveTheirDebLines(t *testing.T) {
 		want       []string
 	}{
 		{"plain", "deb http://a/debian bookworm main contrib\n", []string{"deb http://a/debian bookworm main contrib"}},
-		{"signed", "deb [arch=amd64 signed-by=/k.gpg] http://a bookworm main # here\n", []string{"deb [signed-by=/k.gpg] http://a bookworm main"}},
+		{"signed", "deb [arch=amd64 signed-by=/k.gpg] http://a bookworm main # here\n",
+			[]string{"deb [signed-by=/k.gpg] http://a bookworm main"}},
 		{"comments and sources", "# deb http://a x main\ndeb-src http://a x main\n\n", nil},
 		{"no components", "deb http://a ./\n", nil},
 		{"option never closed", "deb [arch=amd64 http://a x main\n", nil},
@@ -55,7 +56,8 @@ Signed-By:
  -----END PGP PUBLIC KEY BLOCK-----
 `
 	want := []string{"deb [signed-by=/usr/share/keyrings/k.gpg] http://a/debian bookworm main",
-		"deb [signed-by=/usr/share/keyrings/k.gpg] http://a/debian bookworm-updates main", "deb http://c/ bookworm main"}
+		"deb [signed-by=/usr/share/keyrings/k.gpg] http://a/debian bookworm-updates main",
+		"deb http://c/ bookworm main"}
 	if diff := cmp.Diff(want, lines(parseDeb822(text))); diff != "" {
 		t.Error(diff)
 	}
@@ -63,13 +65,16 @@ Signed-By:
 
 func TestOnlyTheDistributionsArchivesAreUsed(t *testing.T) {
 	root := t.TempDir()
-	write(t, filepath.Join(root, "etc/apt/sources.list"), "deb http://a bookworm main contrib\ndeb http://other stable main\n")
-	write(t, filepath.Join(root, "etc/apt/sources.list.d/s.sources"), "Types: deb\nURIs: http://s\nSuites: bookworm-security\nComponents: main\n")
+	write(t, filepath.Join(root, "etc/apt/sources.list"),
+		"deb http://a bookworm main contrib\ndeb http://other stable main\n")
+	write(t, filepath.Join(root, "etc/apt/sources.list.d/s.sources"),
+		"Types: deb\nURIs: http://s\nSuites: bookworm-security\nComponents: main\n")
 	got, err := aptSources(root, "bookworm")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"deb http://a bookworm main", "deb http://s bookworm-security main"}, lines(got)); diff != "" {
+	if diff := cmp.Diff([]string{"deb http://a bookworm main", "deb http://s bookworm-security main"},
+		lines(got)); diff != "" {
 		t.Error(diff)
 	}
 	if _, err := aptSources(root, "trixie"); err == nil || !strings.Contains(err.Error(), "trixie") {
@@ -126,7 +131,8 @@ func TestEveryLabHasItsSubnet(t *testing.T) {
 	if _, err := chooseSubnet("one", []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}); err == nil {
 		t.Error("all of 10/8 is taken and lab one still has a subnet")
 	}
-	if got := []string{free.Host(), free.Gateway(), free.Node(1), free.mac(1)}; !slices.Equal(got, []string{"10.99.0.1", "10.99.0.254", "10.99.0.11", "02:00:0a:63:00:0b"}) {
+	if got := []string{free.Host(), free.Gateway(), free.Node(1), free.mac(1)}; !slices.Equal(got,
+		[]string{"10.99.0.1", "10.99.0.254", "10.99.0.11", "02:00:0a:63:00:0b"}) {
 		t.Errorf("addresses are %v", got)
 	}
 }
@@ -244,7 +250,8 @@ func TestNamesWithParenthesesInStat(t *testing.T) {
 			t.Errorf("%q is taken for a stat", bad)
 		}
 	}
-	for status, want := range map[string]int{"NSpid:\t812\t1\n": 1, "NSpid:\t812\n": 0, "Name:\tx\n": 0, "NSpid:\t9\t7\t3\n": 3} {
+	for status, want := range map[string]int{"NSpid:\t812\t1\n": 1, "NSpid:\t812\n": 0, "Name:\tx\n": 0,
+		"NSpid:\t9\t7\t3\n": 3} {
 		if got := innermostPid(status); got != want {
 			t.Errorf("%q: %d, not %d", status, got, want)
 		}
@@ -252,7 +259,8 @@ func TestNamesWithParenthesesInStat(t *testing.T) {
 }
 
 func TestWhoseLabANodeIs(t *testing.T) {
-	args := []string{"/usr/bin/systemd-nspawn", "--quiet", "--directory=/x/labs/eggo/nodes/n2/root", "--machine=eggo-n2"}
+	args := []string{"/usr/bin/systemd-nspawn", "--quiet", "--directory=/x/labs/eggo/nodes/n2/root",
+		"--machine=eggo-n2"}
 	if dir := labOf("eggo", args); dir != "/x/labs/eggo" {
 		t.Errorf("it is of %q", dir)
 	}
@@ -274,8 +282,10 @@ func TestKernelConfigSaysWhatIsBuiltIn(t *testing.T) {
 }
 
 func TestMountsDoNotDependOnTheBoot(t *testing.T) {
-	before := parseMounts("1 0 7:0 / / rw - ext4 /dev/loop0 rw\n2 1 0:5 /.#proc-kmsg83715a9339885ea4//deleted /proc/kmsg rw - tmpfs tmpfs rw\n3 1 0:9 / /run/user/0 rw - tmpfs t rw\n")
-	after := parseMounts("1 0 7:3 / / rw - ext4 /dev/loop3 rw\n2 1 0:5 /.#proc-kmsg647cf6d75814eba2//deleted /proc/kmsg rw - tmpfs tmpfs rw\n")
+	before := parseMounts("1 0 7:0 / / rw - ext4 /dev/loop0 rw\n2 1 0:5 /.#proc-kmsg83715a9339885ea4//deleted " +
+		"/proc/kmsg rw - tmpfs tmpfs rw\n3 1 0:9 / /run/user/0 rw - tmpfs t rw\n")
+	after := parseMounts("1 0 7:3 / / rw - ext4 /dev/loop3 rw\n2 1 0:5 /.#proc-kmsg647cf6d75814eba2//deleted " +
+		"/proc/kmsg rw - tmpfs tmpfs rw\n")
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Error(diff)
 	}
@@ -308,7 +318,8 @@ func TestDiffNamesEveryChange(t *testing.T) {
 }
 
 func TestExclusionsLeaveTheirNeighboursIn(t *testing.T) {
-	for path, want := range map[string]bool{"/var/log": true, "/var/lib/dpkg": true, "/tmp/systemd-private-x-y": true, "/tmp": false, "/tmp/x": false,
+	for path, want := range map[string]bool{"/var/log": true, "/var/lib/dpkg": true, "/tmp/systemd-private-x-y": true,
+		"/tmp": false, "/tmp/x": false,
 		"/var/lib": false, "/etc/passwd": false, "/home/ops/.bash_history": true, "/var/lib/kubelet": false} {
 		if excluded(path) != want {
 			t.Errorf("%s: excluded is %v", path, !want)
@@ -319,14 +330,16 @@ func TestExclusionsLeaveTheirNeighboursIn(t *testing.T) {
 	if err := s.Write(&b); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(b.String(), "not listed: /var/log (logs)\n") || !strings.HasSuffix(b.String(), "\n[links]\neth0\tup\nlo\n") {
+	if !strings.Contains(b.String(), "not listed: /var/log (logs)\n") ||
+		!strings.HasSuffix(b.String(), "\n[links]\neth0\tup\nlo\n") {
 		t.Error(b.String())
 	}
 }
 
 func TestErrorsShowTheLastWordsAndNoScripts(t *testing.T) {
 	err := program(t.Context(), "sh", "-c", "echo one; echo two >&2; exit 3\n# the rest of a long script").run()
-	if err == nil || !strings.Contains(err.Error(), "exit status 3: two") || strings.Contains(err.Error(), "long script") {
+	if err == nil || !strings.Contains(err.Error(), "exit status 3: two") ||
+		strings.Contains(err.Error(), "long script") {
 		t.Errorf("error: %v", err)
 	}
 	p := Problems{{"not root", "run it as root"}, {"no bridges", ""}}

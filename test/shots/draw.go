@@ -32,7 +32,8 @@ const (
 	corner   = 14
 )
 
-// pen draws screens cell by cell: each character stands where a terminal would put it, whatever its glyph's own width is.
+// pen draws screens cell by cell: each character stands where a terminal would put it, whatever its glyph's own width
+// is.
 type pen struct {
 	regular, bold []face               // the first that has a character draws it
 	cw, ch, base  int                  // of a cell
@@ -52,8 +53,10 @@ func newPen(dirs []string) (*pen, error) {
 		file, name string
 		size       float64
 	}{
-		{&p.regular, "DejaVuSansMono.ttf", "", fontSize}, {&p.regular, "NotoSansCJK-Regular.ttc", "Noto Sans Mono CJK SC", cjkSize},
-		{&p.bold, "DejaVuSansMono-Bold.ttf", "", fontSize}, {&p.bold, "NotoSansCJK-Bold.ttc", "Noto Sans Mono CJK SC", cjkSize},
+		{&p.regular, "DejaVuSansMono.ttf", "", fontSize},
+		{&p.regular, "NotoSansCJK-Regular.ttc", "Noto Sans Mono CJK SC", cjkSize},
+		{&p.bold, "DejaVuSansMono-Bold.ttf", "", fontSize},
+		{&p.bold, "NotoSansCJK-Bold.ttc", "Noto Sans Mono CJK SC", cjkSize},
 	} {
 		x, err := load(dirs, f.file, f.name, f.size)
 		if err != nil {
@@ -249,8 +252,8 @@ func (p *pen) save(path string, img image.Image) (err error) {
 	return (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(f, p.few(img))
 }
 
-// few gives the picture in 256 colours, which a third of the bytes hold: those that were used and the commonest of the edges of letters; the others take
-// the nearest.
+// few gives the picture in 256 colours, which a third of the bytes hold: those that were used and the commonest of the
+// edges of letters; the others take the nearest.
 func (p *pen) few(img image.Image) image.Image {
 	b := img.Bounds()
 	count := map[color.NRGBA]int{}

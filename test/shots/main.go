@@ -1,5 +1,5 @@
-// Command shots draws the screens for the documents: the recorded install that the demo plays, as it is and with more machines, at chosen
-// moments, in both languages, on dark and light terminals. It needs two fonts and no terminal.
+// Command shots draws the screens for the documents: the recorded install that the demo plays, as it is and with more
+// machines, at chosen moments, in both languages, on dark and light terminals. It needs two fonts and no terminal.
 package main
 
 import (
@@ -40,7 +40,8 @@ func shots() []shot {
 	return []shot{
 		{name: "board", at: 79 * time.Second, w: 120, h: 36, also: true},
 		{name: "board-30", more: 25, at: 114 * time.Second, w: 150, h: 44},
-		{name: "board-100", more: 95, at: 114 * time.Second, w: 180, h: 50, fails: true, host: "worker-4", keys: []string{"esc"}},
+		{name: "board-100", more: 95, at: 114 * time.Second, w: 180, h: 50, fails: true, host: "worker-4",
+			keys: []string{"esc"}},
 		{name: "failure", at: 79 * time.Second, w: 120, h: 36, fails: true},
 		{name: "log", at: 100 * time.Second, w: 120, h: 30, keys: []string{"enter", "t", "up", "up", "up"}},
 		{name: "summary", w: 120, h: 28},
@@ -111,13 +112,19 @@ type picture struct {
 func pictures(list []event.Record) []picture {
 	var out []picture
 	for _, s := range shots() {
-		out = append(out, picture{s.name, s.w, s.h, s.also, func(lang i18n.Lang, dark bool) (string, error) { return s.screen(list, lang, dark) }})
+		out = append(out, picture{s.name, s.w, s.h, s.also, func(lang i18n.Lang, dark bool) (string, error) {
+			return s.screen(list, lang, dark)
+		}})
 	}
 	for _, s := range wizardShots() {
-		out = append(out, picture{s.name, 120, 32, s.also, func(lang i18n.Lang, dark bool) (string, error) { return s.screen(lang, dark, 120, 32), nil }})
+		out = append(out, picture{s.name, 120, 32, s.also, func(lang i18n.Lang, dark bool) (string, error) {
+			return s.screen(lang, dark, 120, 32), nil
+		}})
 	}
 	for _, s := range pageShots() {
-		out = append(out, picture{s.name, 110, 30, s.also, func(lang i18n.Lang, dark bool) (string, error) { return s.screen(lang, dark, 110, 30), nil }})
+		out = append(out, picture{s.name, 110, 30, s.also, func(lang i18n.Lang, dark bool) (string, error) {
+			return s.screen(lang, dark, 110, 30), nil
+		}})
 	}
 	return out
 }
@@ -152,7 +159,8 @@ func (s shot) screen(list []event.Record, lang i18n.Lang, dark bool) (string, er
 			break
 		}
 		if o, ok := r.Event.(event.Output); ok {
-			logs[o.Host] += r.Time.UTC().Format("2006-01-02T15:04:05.000Z") + " " + o.Step + " " + o.Stream + "| " + o.Line + "\n"
+			logs[o.Host] += r.Time.UTC().Format("2006-01-02T15:04:05.000Z") + " " + o.Step + " " + o.Stream + "| " +
+				o.Line + "\n"
 		}
 		if _, end := r.Event.(event.RunEnded); end {
 			last = append(last, r)
@@ -164,8 +172,14 @@ func (s shot) screen(list []event.Record, lang i18n.Lang, dark bool) (string, er
 		before = append(before, full(before[len(before)-1], cmp.Or(s.host, pattern))...)
 	}
 	feed := &reel{list: before, logs: logs}
-	page := runview.New(backend.Board{Feed: feed, Control: feed, NodeLog: func(host string) (backend.NodeLog, error) { return backend.LogText(logs[host]), nil },
-		Shell: func(string) (*exec.Cmd, error) { return nil, errors.New("there is none") }, Edit: func() (*exec.Cmd, func() (bool, error), error) { return nil, nil, errors.New("there is none") }}).Still()
+	page := runview.New(backend.Board{Feed: feed, Control: feed, NodeLog: func(host string) (backend.NodeLog, error) {
+		return backend.LogText(logs[host]), nil
+	},
+		Shell: func(string) (*exec.Cmd, error) { return nil, errors.New("there is none") },
+		Edit: func() (*exec.Cmd, func() (bool, error),
+			error) {
+			return nil, nil, errors.New("there is none")
+		}}).Still()
 	app := ui.New(page, ui.Options{Lang: lang, ASCII: s.plain, Mono: s.plain, Now: func() time.Time { return now }})
 	do(app, func() tea.Msg { return tea.WindowSizeMsg{Width: s.w, Height: s.h} })
 	if !dark {
@@ -185,15 +199,18 @@ func (s shot) screen(list []event.Record, lang i18n.Lang, dark bool) (string, er
 // full is the failure of a machine whose disk is full.
 func full(r event.Record, host string) []event.Record {
 	step := "infrastructure.packages/" + host
-	f := event.NewFault(event.ClassFailed, "node.command-failed", nil, "status", "100", "command", "apt-get install -y --no-install-recommends containerd runc conntrack socat").On(host)
+	f := event.NewFault(event.ClassFailed, "node.command-failed", nil, "status", "100", "command",
+		"apt-get install -y --no-install-recommends containerd runc conntrack socat").On(host)
 	f.Cause = "E: Sub-process /usr/bin/dpkg returned an error code (1)"
 	var out []event.Record
 	add := func(e event.Event) {
 		r.Seq++
 		out = append(out, event.Record{Seq: r.Seq, Time: r.Time, Event: e})
 	}
-	for _, l := range []string{"Preparing to unpack .../09-containerd_1.6.20~ds1-1+deb12u1_amd64.deb ...", "Unpacking containerd (1.6.20~ds1-1+deb12u1) ...",
-		"dpkg: error processing archive 09-containerd_1.6.20~ds1-1+deb12u1_amd64.deb (--unpack):", " cannot copy extracted data for './usr/bin/containerd': No space left on device",
+	for _, l := range []string{"Preparing to unpack .../09-containerd_1.6.20~ds1-1+deb12u1_amd64.deb ...",
+		"Unpacking containerd (1.6.20~ds1-1+deb12u1) ...",
+		"dpkg: error processing archive 09-containerd_1.6.20~ds1-1+deb12u1_amd64.deb (--unpack):",
+		" cannot copy extracted data for './usr/bin/containerd': No space left on device",
 		"Errors were encountered while processing:", "E: Sub-process /usr/bin/dpkg returned an error code (1)"} {
 		add(event.Output{Host: host, Step: step, Stream: "stderr", Line: l})
 	}

@@ -39,7 +39,8 @@ func recorded() ([]event.Record, error) {
 // pattern is the machine of which there are more.
 const pattern = "worker-2"
 
-// many is the recorded install with so many workers more, each a little later than the one before: what the recorded one did, they do too.
+// many is the recorded install with so many workers more, each a little later than the one before: what the recorded
+// one did, they do too.
 func many(list []event.Record, n int) []event.Record {
 	rnd := rand.New(rand.NewPCG(7, uint64(n)))
 	late := map[int]time.Duration{}

@@ -33,14 +33,18 @@ func pageShots() []pageShot {
 	return []pageShot{
 		{name: "menu", page: menu, also: true},
 		{name: "help", page: func(d *pages.Deps) frame.Page { return pages.NewRuns(d, "") }, keys: []string{"?"}},
-		{name: "runs", page: func(d *pages.Deps) frame.Page { return pages.NewRuns(d, "") }, keys: []string{"down", "down"}},
+		{name: "runs", page: func(d *pages.Deps) frame.Page { return pages.NewRuns(d, "") },
+			keys: []string{"down", "down"}},
 		{name: "status", page: func(d *pages.Deps) frame.Page {
 			return pages.NewTell(d, "menu.status", rack.Name, backend.Status{Common: request.OfCluster(rack.Name)})
 		}},
 		{name: "file", page: func(d *pages.Deps) frame.Page { return pages.NewReview(d, "/srv/eggo/deploy.yaml") }},
-		{name: "bundle", page: func(d *pages.Deps) frame.Page { return pages.NewLook(d, "/srv/eggo-amd64.tar.gz") }, keys: []string{"v"}},
-		{name: "remove", page: func(d *pages.Deps) frame.Page { return pages.NewRemove(d, rack) }, keys: []string{"down", "down", "down", "space", "down", "space"}},
-		{name: "cleanup", page: func(d *pages.Deps) frame.Page { return pages.NewCleanup(d, rack) }, keys: []string{"enter", "=rack"}},
+		{name: "bundle", page: func(d *pages.Deps) frame.Page { return pages.NewLook(d, "/srv/eggo-amd64.tar.gz") },
+			keys: []string{"v"}},
+		{name: "remove", page: func(d *pages.Deps) frame.Page { return pages.NewRemove(d, rack) },
+			keys: []string{"down", "down", "down", "space", "down", "space"}},
+		{name: "cleanup", page: func(d *pages.Deps) frame.Page { return pages.NewCleanup(d, rack) },
+			keys: []string{"enter", "=rack"}},
 		{name: "first-contact", page: func(d *pages.Deps) frame.Page {
 			return pages.NewLaunch(d, backend.Start{Request: request.Deploy{Common: request.OfCluster(rack.Name)}})
 		}},
@@ -65,7 +69,8 @@ func jumpNow() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func jumpNodes(n int) []backend.Node {
 	var out []backend.Node
 	for i := range n {
-		x := backend.Node{Name: fmt.Sprintf("node-%d", i+1), Addr: fmt.Sprintf("192.0.2.%d", i+11), Arch: "amd64", Roles: []string{"worker"}}
+		x := backend.Node{Name: fmt.Sprintf("node-%d", i+1), Addr: fmt.Sprintf("192.0.2.%d", i+11), Arch: "amd64",
+			Roles: []string{"worker"}}
 		switch {
 		case i < 3:
 			x.Roles = []string{"control-plane", "etcd"}
@@ -81,19 +86,26 @@ func jumpNodes(n int) []backend.Node {
 func jumpClusters() []backend.Cluster {
 	run := func(cluster, verb, status string, ago, took time.Duration) backend.Run {
 		at := jumpNow().Add(-ago)
-		return backend.Run{Ref: backend.Ref{Cluster: cluster, Run: at.Format("20060102T150405Z") + "-" + verb}, Verb: verb, Version: "v1.2.0", Status: status, At: at, Took: took}
+		return backend.Run{Ref: backend.Ref{Cluster: cluster, Run: at.Format("20060102T150405Z") + "-" + verb},
+			Verb: verb, Version: "v1.2.0", Status: status, At: at, Took: took}
 	}
 	stopped := run("rack-7", "deploy", backend.Failed, 20*time.Minute, 4*time.Minute)
 	stopped.Fault = event.NewFault(event.ClassFailed, "run.failed", nil, "count", "2")
 	return []backend.Cluster{
-		{Name: "rack-7", Status: backend.Failed, Masters: 3, Workers: 5, Nodes: jumpNodes(8), File: "/var/lib/eggo/rack-7/deploy.yaml", Runs: []backend.Run{stopped}},
-		{Name: "edge-berlin", Status: backend.Installed, Masters: 1, Workers: 2, Nodes: jumpNodes(3), File: "/var/lib/eggo/edge-berlin/deploy.yaml", Runs: []backend.Run{
-			run("edge-berlin", "join", backend.Installed, 52*time.Hour, 95*time.Second), run("edge-berlin", "deploy", backend.Installed, 76*time.Hour, 6*time.Minute),
-		}},
-		{Name: "shanghai-2", Status: backend.Installed, Masters: 3, Workers: 97, Nodes: jumpNodes(100), File: "/var/lib/eggo/shanghai-2/deploy.yaml", Runs: []backend.Run{
-			run("shanghai-2", "delete", backend.Interrupted, 26*time.Hour, 12*time.Minute), run("shanghai-2", "deploy", backend.Installed, 12*24*time.Hour, 31*time.Minute),
-		}},
-		{Name: "trial", Status: backend.Removed, Runs: []backend.Run{run("trial", "cleanup", backend.Removed, 51*24*time.Hour, 20*time.Second)}},
+		{Name: "rack-7", Status: backend.Failed, Masters: 3, Workers: 5, Nodes: jumpNodes(8),
+			File: "/var/lib/eggo/rack-7/deploy.yaml", Runs: []backend.Run{stopped}},
+		{Name: "edge-berlin", Status: backend.Installed, Masters: 1, Workers: 2, Nodes: jumpNodes(3),
+			File: "/var/lib/eggo/edge-berlin/deploy.yaml", Runs: []backend.Run{
+				run("edge-berlin", "join", backend.Installed, 52*time.Hour, 95*time.Second),
+				run("edge-berlin", "deploy", backend.Installed, 76*time.Hour, 6*time.Minute),
+			}},
+		{Name: "shanghai-2", Status: backend.Installed, Masters: 3, Workers: 97, Nodes: jumpNodes(100),
+			File: "/var/lib/eggo/shanghai-2/deploy.yaml", Runs: []backend.Run{
+				run("shanghai-2", "delete", backend.Interrupted, 26*time.Hour, 12*time.Minute),
+				run("shanghai-2", "deploy", backend.Installed, 12*24*time.Hour, 31*time.Minute),
+			}},
+		{Name: "trial", Status: backend.Removed, Runs: []backend.Run{run("trial", "cleanup", backend.Removed,
+			51*24*time.Hour, 20*time.Second)}},
 	}
 }
 
@@ -108,25 +120,37 @@ func jumpDeps() *pages.Deps {
 		Launch: func(ctx context.Context, _ backend.Start, ask backend.Asker) (backend.Ref, error) {
 			var keys []backend.HostKey
 			for i, n := range jumpNodes(3) {
-				keys = append(keys, backend.HostKey{Node: n.Name, Addr: n.Addr + ":22", Type: "ssh-ed25519", Fingerprint: "SHA256:1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7u" + string("ABC"[i]) + "k"})
+				keys = append(keys, backend.HostKey{Node: n.Name, Addr: n.Addr + ":22", Type: "ssh-ed25519",
+					Fingerprint: "SHA256:1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7u" + string("ABC"[i]) + "k"})
 			}
-			_, err := ask.HostKeys(ctx, keys, func(string, []backend.HostKey) ([]backend.KeyCheck, error) { return nil, nil })
+			_, err := ask.HostKeys(ctx, keys, func(string, []backend.HostKey) ([]backend.KeyCheck, error) {
+				return nil, nil
+			})
 			return backend.Ref{}, err
 		},
 		Read: jumpTold,
 		Check: func(_ context.Context, file string) (backend.Checked, error) {
 			c := jumpClusters()[0]
 			c.Status, c.File = backend.Unknown, file
-			return backend.Checked{Cluster: c, Facts: []event.Msg{event.M("file.fact.network", "pods", "10.244.0.0/16", "services", "10.32.0.0/16"), event.M("file.fact.bundle", "path", "/srv/eggo-amd64.tar.gz")},
-				Problems: []backend.Problem{{Line: 7, Col: 3, Key: "masters", Fault: event.NewFault(event.ClassUsage, "config.etcd-even", nil, "count", "2")}}}, nil
+			return backend.Checked{Cluster: c, Facts: []event.Msg{event.M("file.fact.network", "pods", "10.244.0.0/16",
+				"services", "10.32.0.0/16"), event.M("file.fact.bundle", "path", "/srv/eggo-amd64.tar.gz")},
+				Problems: []backend.Problem{{Line: 7, Col: 3, Key: "masters",
+					Fault: event.NewFault(event.ClassUsage, "config.etcd-even", nil, "count", "2")}}}, nil
 		},
 		Bundle: func(context.Context, string) (backend.Bundle, error) {
-			return backend.Bundle{Name: "eggo", Kubernetes: "v1.34.2", Arch: "amd64", OS: "debian 12 bookworm", ID: "5f1c0a97d2be44e1", Size: 684 << 20, Groups: []backend.Group{
-				{Kind: "images", Size: 412 << 20, Members: []backend.Member{{Name: "registry.k8s.io/pause:3.10.1", Version: "linux/amd64", Size: 300 << 10}, {Name: "registry.k8s.io/coredns/coredns:v1.12.1", Version: "linux/amd64", Size: 20 << 20},
-					{Name: "ghcr.io/flannel-io/flannel:v0.27.4", Version: "linux/amd64", Size: 34 << 20}}},
-				{Kind: "binary", Size: 210 << 20, Members: []backend.Member{{Name: "kube-apiserver", Version: "v1.34.2", Size: 72 << 20}, {Name: "kubelet", Version: "v1.34.2", Size: 58 << 20}, {Name: "etcd", Version: "v3.6.5", Size: 25 << 20}}},
-				{Kind: "deb", Size: 60 << 20, Members: []backend.Member{{Name: "containerd", Version: "1.6.20~ds1-1+deb12u3", Size: 26 << 20}, {Name: "conntrack", Version: "1:1.4.7-1+b2", Size: 35 << 10}}},
-			}}, nil
+			return backend.Bundle{Name: "eggo", Kubernetes: "v1.34.2", Arch: "amd64", OS: "debian 12 bookworm",
+				ID: "5f1c0a97d2be44e1", Size: 684 << 20, Groups: []backend.Group{
+					{Kind: "images", Size: 412 << 20, Members: []backend.Member{{Name: "registry.k8s.io/pause:3.10.1",
+						Version: "linux/amd64", Size: 300 << 10},
+						{Name: "registry.k8s.io/coredns/coredns:v1.12.1", Version: "linux/amd64", Size: 20 << 20},
+						{Name: "ghcr.io/flannel-io/flannel:v0.27.4", Version: "linux/amd64", Size: 34 << 20}}},
+					{Kind: "binary", Size: 210 << 20, Members: []backend.Member{{Name: "kube-apiserver",
+						Version: "v1.34.2", Size: 72 << 20}, {Name: "kubelet", Version: "v1.34.2", Size: 58 << 20},
+						{Name: "etcd", Version: "v3.6.5", Size: 25 << 20}}},
+					{Kind: "deb", Size: 60 << 20, Members: []backend.Member{{Name: "containerd",
+						Version: "1.6.20~ds1-1+deb12u3", Size: 26 << 20},
+						{Name: "conntrack", Version: "1:1.4.7-1+b2", Size: 35 << 10}}},
+				}}, nil
 		},
 		Verify: func(_ context.Context, _ string, progress func(done, total int64)) error {
 			progress(1, 1)
@@ -142,16 +166,21 @@ func jumpTold(_ context.Context, lang i18n.Lang, q backend.Query, _ backend.Aske
 		var out []string
 		for _, n := range jumpNodes(8) {
 			out = append(out, "  "+n.Name+"  "+n.Addr+"  "+strings.Join(n.Roles, ","))
-			for _, l := range report.Columns([][]string{{p.T("cli.cleanup.units"), "kubelet.service, containerd.service"}, {p.T("cli.cleanup.packages"), "containerd, conntrack, socat"}, {p.T("cli.cleanup.files"), "41"},
-				{p.T("cli.cleanup.directories"), "/etc/kubernetes, /var/lib/kubelet, /opt/cni"}, {p.T("cli.cleanup.images"), "9"}}) {
+			for _, l := range report.Columns([][]string{{p.T("cli.cleanup.units"),
+				"kubelet.service, containerd.service"}, {p.T("cli.cleanup.packages"), "containerd, conntrack, socat"},
+				{p.T("cli.cleanup.files"), "41"},
+				{p.T("cli.cleanup.directories"), "/etc/kubernetes, /var/lib/kubelet, /opt/cni"},
+				{p.T("cli.cleanup.images"), "9"}}) {
 				out = append(out, "    "+l)
 			}
 		}
 		return out, nil
 	}
-	rows := [][]string{{p.T("col.node"), p.T("col.address"), p.T("col.roles"), p.T("col.status"), p.T("col.version"), p.T("col.components"), p.T("col.certificates")}}
+	rows := [][]string{{p.T("col.node"), p.T("col.address"), p.T("col.roles"), p.T("col.status"), p.T("col.version"),
+		p.T("col.components"), p.T("col.certificates")}}
 	for _, n := range jumpNodes(8) {
-		rows = append(rows, []string{n.Name, n.Addr, strings.Join(n.Roles, ","), "Ready", "v1.34.2", p.T("status.run", "count", "7"), "2027-11-21"})
+		rows = append(rows, []string{n.Name, n.Addr, strings.Join(n.Roles, ","), "Ready", "v1.34.2",
+			p.T("status.run", "count", "7"), "2027-11-21"})
 	}
 	out := append(report.Columns(rows), "")
 	rows = [][]string{{"ETCD", p.T("col.status"), p.T("col.version"), p.T("col.size"), ""}}
@@ -163,6 +192,7 @@ func jumpTold(_ context.Context, lang i18n.Lang, q backend.Query, _ backend.Aske
 		rows = append(rows, []string{n.Name, state, "3.6.5", report.Size(int64(6+i) << 20), ""})
 	}
 	out = append(append(out, report.Columns(rows)...), "")
-	rows = [][]string{{p.T("col.workload"), p.T("col.ready")}, {"DaemonSet kube-flannel/kube-flannel-ds", "8/8"}, {"Deployment kube-system/coredns", "2/2"}}
+	rows = [][]string{{p.T("col.workload"), p.T("col.ready")}, {"DaemonSet kube-flannel/kube-flannel-ds", "8/8"},
+		{"Deployment kube-system/coredns", "2/2"}}
 	return append(append(out, report.Columns(rows)...), "", p.T("status.all-well", "cluster", "rack-7")), nil
 }

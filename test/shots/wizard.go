@@ -26,7 +26,8 @@ type wizardShot struct {
 }
 
 func wizardShots() []wizardShot {
-	nodes := []string{"=rack-7", "ctrl+n", "ctrl+n", "=192.0.2.[11-17]", "enter", "enter", "home", "down", "m", "down", "down", "l"}
+	nodes := []string{"=rack-7", "ctrl+n", "ctrl+n", "=192.0.2.[11-17]", "enter", "enter", "home", "down", "m", "down",
+		"down", "l"}
 	to := func(steps int, more ...string) []string {
 		out := nodes[:len(nodes):len(nodes)]
 		for i := range steps {
@@ -94,7 +95,8 @@ func stepKey(k string) tea.KeyPressMsg {
 
 // pretended are services of machines that there are not.
 func pretended() wizard.Services {
-	was := "cluster-id: rack-7\nmasters:\n- name: node-1\n  ip: 192.0.2.11\n  port: 22\n  arch: amd64\nnodes:\n- name: old\n  ip: 192.0.2.40\n  port: 22\n  arch: amd64\n"
+	was := "cluster-id: rack-7\nmasters:\n- name: node-1\n  ip: 192.0.2.11\n  port: 22\n  arch: amd64\nnodes:\n- " +
+		"name: old\n  ip: 192.0.2.40\n  port: 22\n  arch: amd64\n"
 	return wizard.Services{
 		Services: draft.Services{
 			Read:  func(string) ([]byte, error) { return []byte(was), nil },
@@ -102,23 +104,32 @@ func pretended() wizard.Services {
 			Keys:  func() []string { return []string{"/root/.ssh/id_ed25519"} },
 			Write: func(string, config.Draft) error { return nil },
 			Probe: func(_ context.Context, _ config.Draft, m config.Machine, tell func(draft.Probe)) {
-				l := draft.Probe{Machine: m, Stage: draft.Seen, OS: "Debian GNU/Linux 12 (bookworm)", OSID: "debian", Codename: "bookworm", Arch: "amd64", CPUs: 8, Memory: 32 << 30, Disk: 180 << 30}
+				l := draft.Probe{Machine: m, Stage: draft.Seen, OS: "Debian GNU/Linux 12 (bookworm)", OSID: "debian",
+					Codename: "bookworm", Arch: "amd64", CPUs: 8, Memory: 32 << 30, Disk: 180 << 30}
 				switch m.IP[len(m.IP)-1] {
 				case '3':
-					l = draft.Probe{Machine: m, Stage: draft.Failed, Fault: event.NewFault(event.ClassFailed, "ssh.timeout", nil, "addr", m.IP+":22", "limit", "10s").On(m.Name)}
+					l = draft.Probe{Machine: m, Stage: draft.Failed,
+						Fault: event.NewFault(event.ClassFailed, "ssh.timeout", nil, "addr", m.IP+":22", "limit",
+							"10s").On(m.Name)}
 				case '5', '6':
-					l = draft.Probe{Machine: m, Stage: draft.Asking, Key: &draft.KeyQuestion{Addr: m.IP + ":22", Type: "ssh-ed25519", Fingerprint: "SHA256:1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7u" + m.IP[len(m.IP)-1:] + "k", Answer: func(bool) {}}}
+					l = draft.Probe{Machine: m, Stage: draft.Asking,
+						Key: &draft.KeyQuestion{Addr: m.IP + ":22", Type: "ssh-ed25519",
+							Fingerprint: "SHA256:1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7u" + m.IP[len(m.IP)-1:] + "k",
+							Answer:      func(bool) {}}}
 				case '7':
 					l = draft.Probe{Machine: m, Stage: draft.Inspecting}
 				}
 				tell(l)
 			},
 			Bundles: func(_ context.Context, _ []string, tell func(draft.Bundle)) {
-				m := &bundle.Manifest{Name: "eggo", Arch: "amd64", Kubernetes: "v1.34.2", OS: bundle.OS{Family: "debian", ID: "debian", Release: "12", Codename: "bookworm"}}
-				tell(draft.Bundle{Path: "/srv/eggo-amd64.tar.gz", Size: 684 << 20, Manifest: m, Done: 684 << 20, Verified: true})
+				m := &bundle.Manifest{Name: "eggo", Arch: "amd64", Kubernetes: "v1.34.2",
+					OS: bundle.OS{Family: "debian", ID: "debian", Release: "12", Codename: "bookworm"}}
+				tell(draft.Bundle{Path: "/srv/eggo-amd64.tar.gz", Size: 684 << 20, Manifest: m, Done: 684 << 20,
+					Verified: true})
 				arm := *m
 				arm.Arch, arm.OS = "arm64", bundle.OS{Family: "rpm", ID: "openEuler", Release: "24.03"}
-				tell(draft.Bundle{Path: "/srv/eggo-openeuler-arm64.tar.gz", Size: 651 << 20, Manifest: &arm, Done: 402 << 20})
+				tell(draft.Bundle{Path: "/srv/eggo-openeuler-arm64.tar.gz", Size: 651 << 20, Manifest: &arm,
+					Done: 402 << 20})
 			},
 			Preflight: func(_ context.Context, d config.Draft, _ string, tell func(draft.Check)) {
 				for _, m := range d.Machines {
@@ -126,18 +137,24 @@ func pretended() wizard.Services {
 				}
 				find := func(sev event.Severity, i int, code string, kv ...string) {
 					name := d.Machines[i].Name
-					tell(draft.Check{Finding: &event.Finding{Host: name, Severity: sev, Fault: *event.NewFault(event.ClassPreflight, code, nil, kv...).On(name)}})
+					tell(draft.Check{Finding: &event.Finding{Host: name, Severity: sev,
+						Fault: *event.NewFault(event.ClassPreflight, code, nil, kv...).On(name)}})
 				}
 				find(event.Error, 4, "preflight.arch", "is", "arm64", "says", "amd64")
-				find(event.Error, 5, "preflight.disk", "path", "/var/lib/containerd", "device", "/dev/vda1", "need", "4096 MiB", "free", "1210 MiB")
+				find(event.Error, 5, "preflight.disk", "path", "/var/lib/containerd", "device", "/dev/vda1", "need",
+					"4096 MiB", "free", "1210 MiB")
 				find(event.Warning, 0, "preflight.cpus", "is", "1", "least", "2")
 				tell(draft.Check{End: true})
 			},
 			Plan: func(_ context.Context, d config.Draft, _ string) ([]draft.Planned, error) {
-				out := []draft.Planned{{Changes: []draft.PlannedChange{{Desc: event.M("change.api", "method", "POST", "path", "/api/v1/namespaces"), Exact: true}}}}
+				out := []draft.Planned{{Changes: []draft.PlannedChange{{Desc: event.M("change.api", "method", "POST",
+					"path", "/api/v1/namespaces"), Exact: true}}}}
 				for _, m := range d.Machines {
-					out = append(out, draft.Planned{Node: m.Name, Address: m.IP, Upload: 310 << 20, Changes: []draft.PlannedChange{
-						{Desc: event.M("change.upload", "path", "/var/lib/eggo-node/images.tar", "bytes", "325058560"), Exact: true}, {Desc: event.M("change.file", "path", "/etc/systemd/system/kubelet.service"), Exact: true}}})
+					out = append(out, draft.Planned{Node: m.Name, Address: m.IP, Upload: 310 << 20,
+						Changes: []draft.PlannedChange{
+							{Desc: event.M("change.upload", "path", "/var/lib/eggo-node/images.tar", "bytes",
+								"325058560"), Exact: true}, {Desc: event.M("change.file", "path",
+								"/etc/systemd/system/kubelet.service"), Exact: true}}})
 				}
 				return out, nil
 			},

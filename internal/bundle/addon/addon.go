@@ -1,10 +1,11 @@
-// Package addon knows what is applied to a cluster beside Kubernetes itself: which images manifests name, which ones a version of
-// Kubernetes needs, how a Helm chart becomes a manifest, what of a directory is taken. It fetches nothing and changes no manifest that it
-// is given.
+// Package addon knows what is applied to a cluster beside Kubernetes itself: which images manifests name, which ones a
+// version of Kubernetes needs, how a Helm chart becomes a manifest, what of a directory is taken. It fetches nothing
+// and changes no manifest that it is given.
 //
-// Images are found by what Kubernetes' API says of pods (https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/),
-// in whatever object a pod's template stands; by hints, which say where custom resources and ConfigMaps carry them; and by guessing from
-// arguments and environment variables. Names are compared as containerd and docker read them (github.com/distribution/reference).
+// Images are found by what Kubernetes' API says of pods
+// (https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/), in whatever object a pod's template
+// stands; by hints, which say where custom resources and ConfigMaps carry them; and by guessing from arguments and
+// environment variables. Names are compared as containerd and docker read them (github.com/distribution/reference).
 //
 // Helm's libraries write warnings about odd values with the standard log package; the program decides where that goes.
 package addon

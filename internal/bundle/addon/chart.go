@@ -58,7 +58,8 @@ func (f *files) add(name string, r io.Reader, nested int) error {
 	if f.left -= int64(len(data)); f.left < 0 || len(data) > maxChartFile || len(f.list) == maxFiles {
 		return f.tooLarge()
 	}
-	if dir, base := path.Split(name); (dir == "charts/" || strings.HasSuffix(dir, "/charts/")) && path.Ext(base) == ".tgz" {
+	if dir, base := path.Split(name); (dir == "charts/" || strings.HasSuffix(dir, "/charts/")) &&
+		path.Ext(base) == ".tgz" {
 		if nested == maxNested {
 			return f.member(name, errors.New("charts packed within charts too deeply"))
 		}

@@ -8,7 +8,8 @@ import (
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 )
 
-// elsewhen is what "now" becomes in one rendering of several, so that a chart which writes the time is found out within the same second.
+// elsewhen is what "now" becomes in one rendering of several, so that a chart which writes the time is found out within
+// the same second.
 const elsewhen = `(toDate "2006-01-02 15:04:05" "1999-12-31 23:59:58")`
 
 // moveClock replaces the function now in a chart's templates and those of the charts within it.
@@ -21,7 +22,8 @@ func moveClock(c *chart.Chart) {
 	}
 }
 
-// withoutNow replaces each call of now in a template; one that cannot be parsed is left as it is, rendering it says why.
+// withoutNow replaces each call of now in a template; one that cannot be parsed is left as it is, rendering it says
+// why.
 func withoutNow(name, text string) string {
 	t := parse.New(name)
 	t.Mode = parse.SkipFuncCheck

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// File is a manifest of a directory. Path is where it stands there; Name is what it is called in a bundle, where addons lie side by side:
-// the path with __ for each slash.
+// File is a manifest of a directory. Path is where it stands there; Name is what it is called in a bundle, where addons
+// lie side by side: the path with __ for each slash.
 type File struct {
 	Path, Name string
 	Data       []byte
@@ -19,9 +19,10 @@ type File struct {
 // fileRE is how deploy.yaml can name an addon.
 var fileRE = regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._-]*\.(?:yaml|yml|json)\z`)
 
-// Collect reads the manifests of a directory and those below it, sorted by Name, which is the order they are applied in when nobody says
-// another. Everything there must be a regular file called .yaml, .yml or .json; hidden files and directories (.git, .helmignore) are passed
-// over. Links are refused, and so are names that fall together, also when only the case of letters tells them apart.
+// Collect reads the manifests of a directory and those below it, sorted by Name, which is the order they are applied in
+// when nobody says another. Everything there must be a regular file called .yaml, .yml or .json; hidden files and
+// directories (.git, .helmignore) are passed over. Links are refused, and so are names that fall together, also when
+// only the case of letters tells them apart.
 func Collect(fsys fs.FS) ([]File, error) {
 	var out []File
 	total := int64(0)

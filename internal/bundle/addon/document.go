@@ -29,8 +29,8 @@ func (r *repeated) Error() string {
 	return fmt.Sprintf("line %d: the key %s is there twice", r.line, strconv.Quote(r.key))
 }
 
-// documents reads a stream of YAML (JSON is YAML) within the bounds. Empty documents are nil, so that an index counts them. Aliases are
-// left as they are: who follows them has to count.
+// documents reads a stream of YAML (JSON is YAML) within the bounds. Empty documents are nil, so that an index counts
+// them. Aliases are left as they are: who follows them has to count.
 func documents(data []byte) ([]*yaml.Node, error) {
 	if len(data) > maxManifest || marks(data) > maxMarks {
 		return nil, errSize
@@ -99,7 +99,8 @@ func check(n *yaml.Node, depth int) error {
 	return nil
 }
 
-// explain makes a fault of what documents or a walk returned. What looks like a template that nobody rendered is said to be one.
+// explain makes a fault of what documents or a walk returned. What looks like a template that nobody rendered is said
+// to be one.
 func explain(name string, data []byte, err error) error {
 	var twice *repeated
 	switch f := (*event.Fault)(nil); {

@@ -10,8 +10,8 @@ import (
 // maxGuess is the length of a string that is searched for names of images.
 const maxGuess = 64 << 10
 
-// guess looks for images where the API promises none: in arguments and the environment of a map, and in a custom resource's own fields.
-// Operators start what such values name.
+// guess looks for images where the API promises none: in arguments and the environment of a map, and in a custom
+// resource's own fields. Operators start what such values name.
 func (s *scan) guess(fields []field, path string, depth int) error {
 	for _, f := range fields {
 		p := within(path, f.key)
@@ -43,7 +43,8 @@ func (s *scan) guess(fields []field, path string, depth int) error {
 
 func imageKey(key string) bool { return key == "image" || strings.HasSuffix(key, "Image") }
 
-// joined puts together a name that is split into registry, repository (or image, name), tag and digest; "" if it is none.
+// joined puts together a name that is split into registry, repository (or image, name), tag and digest; "" if it is
+// none.
 func joined(fields []field) string {
 	repo := text(fields, "repository")
 	if repo == "" {

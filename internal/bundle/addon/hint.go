@@ -8,9 +8,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Hint says where objects of a kind carry the names of images that the API does not tell: in custom resources, ConfigMaps, arguments.
-// What it points at has to be there only where the object has it, but must then be an image's name (also behind an argument's =), a list
-// of them, a map of repository and tag, or the text of a manifest whose images count.
+// Hint says where objects of a kind carry the names of images that the API does not tell: in custom resources,
+// ConfigMaps, arguments. What it points at has to be there only where the object has it, but must then be an image's
+// name (also behind an argument's =), a list of them, a map of repository and tag, or the text of a manifest whose
+// images count.
 type Hint struct {
 	Kind       string // "" is any
 	APIVersion string // group or group/version; "" is any
@@ -29,8 +30,9 @@ func (h Hint) String() string {
 	return s
 }
 
-// Hints are those for custom resources in wide use whose definition says that the field is an image's name: prometheus-operator
-// (https://prometheus-operator.dev/docs/api-reference/api/) and Rook (https://rook.io/docs/rook/latest/CRDs/specification/).
+// Hints are those for custom resources in wide use whose definition says that the field is an image's name:
+// prometheus-operator (https://prometheus-operator.dev/docs/api-reference/api/) and Rook
+// (https://rook.io/docs/rook/latest/CRDs/specification/).
 func Hints() []Hint {
 	return []Hint{
 		{"Alertmanager", "monitoring.coreos.com", "spec.image"},
@@ -108,7 +110,8 @@ func (h Hint) steps() ([]step, error) {
 
 func (h Hint) matches(kind, apiVersion string) bool {
 	group, _, _ := strings.Cut(apiVersion, "/")
-	return (h.Kind == "" || h.Kind == kind) && (h.APIVersion == "" || h.APIVersion == apiVersion || h.APIVersion == group && group != apiVersion)
+	return (h.Kind == "" || h.Kind == kind) && (h.APIVersion == "" || h.APIVersion == apiVersion ||
+		h.APIVersion == group && group != apiVersion)
 }
 
 // place is a node and where it stands.

@@ -63,11 +63,12 @@ type scan struct {
 	hint                     string
 }
 
-// Images are the images that a manifest of that name (for messages) names, document by document: YAML of one or several, JSON, lists in
-// lists. Containers, init and ephemeral containers and image volumes count wherever a pod's template stands, and what hints point at.
-// Guesses are marked: names in arguments and the environment, in fields of custom resources that are called image or have repository and
-// tag, and in manifests within a ConfigMap. It fails when the text is no YAML or too much of it, has a key twice or a template that was
-// not rendered, when a document is no object, when an image's name is none, or a hint is wrong.
+// Images are the images that a manifest of that name (for messages) names, document by document: YAML of one or
+// several, JSON, lists in lists. Containers, init and ephemeral containers and image volumes count wherever a pod's
+// template stands, and what hints point at. Guesses are marked: names in arguments and the environment, in fields of
+// custom resources that are called image or have repository and tag, and in manifests within a ConfigMap. It fails when
+// the text is no YAML or too much of it, has a key twice or a template that was not rendered, when a document is no
+// object, when an image's name is none, or a hint is wrong.
 func Images(name string, data []byte, hints ...Hint) ([]Found, error) {
 	s := &scan{name: name, data: data, hints: hints, index: map[string]int{}}
 	for _, h := range hints {
@@ -106,7 +107,8 @@ func (s *scan) objects(n *yaml.Node, depth int) error {
 	if strings.Contains(s.kind+s.apiVersion, "{{") {
 		return s.template(n.Line)
 	}
-	if items := get(fields, "items"); items != nil && items.Kind == yaml.SequenceNode && strings.HasSuffix(s.kind, "List") {
+	if items := get(fields, "items"); items != nil && items.Kind == yaml.SequenceNode &&
+		strings.HasSuffix(s.kind, "List") {
 		for _, c := range items.Content {
 			if err := s.objects(target(c), depth+1); err != nil {
 				return err
@@ -236,7 +238,8 @@ func (s *scan) must(n *yaml.Node, path string) error {
 }
 
 func (s *scan) notImage(n *yaml.Node, path string) error {
-	return fault("addon.image", nil, "addon", s.name, "line", strconv.Itoa(n.Line+s.offset), "path", s.kind+" "+s.object+" "+path, "image", n.Value)
+	return fault("addon.image", nil, "addon", s.name, "line", strconv.Itoa(n.Line+s.offset), "path",
+		s.kind+" "+s.object+" "+path, "image", n.Value)
 }
 
 // add remembers an image; one that is sure takes the place of a guess about the same field.
@@ -245,7 +248,8 @@ func (s *scan) add(name, path string, line int, guess bool) error {
 	if !ok {
 		return nil
 	}
-	f := Found{Name: name, Ref: norm, Doc: s.doc, Kind: s.kind, Object: s.object, Path: path, Line: line + s.offset, Guess: guess, Hint: s.hint}
+	f := Found{Name: name, Ref: norm, Doc: s.doc, Kind: s.kind, Object: s.object, Path: path, Line: line + s.offset,
+		Guess: guess, Hint: s.hint}
 	key := strings.Join([]string{strconv.Itoa(s.doc), s.kind, s.object, path, norm}, "\x00")
 	if i, known := s.index[key]; known {
 		if s.found[i].Guess && !guess {
@@ -341,7 +345,8 @@ func (s *scan) texts(data *yaml.Node, depth int) error {
 		return err
 	}
 	for _, f := range fields {
-		if f.value.Kind == yaml.ScalarNode && strings.ContainsRune(f.value.Value, '\n') && strings.Contains(f.value.Value, "image") {
+		if f.value.Kind == yaml.ScalarNode && strings.ContainsRune(f.value.Value, '\n') &&
+			strings.Contains(f.value.Value, "image") {
 			if err := s.embedded(place{within("data", f.key), f.value}); err != nil {
 				return err
 			}

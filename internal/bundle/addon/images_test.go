@@ -45,29 +45,39 @@ func TestImagesOfWellKnownAddons(t *testing.T) {
 		hints []addon.Hint
 		want  []string
 	}{
-		{"flannel.yaml", nil, []string{"ghcr.io/flannel-io/flannel-cni-plugin:v1.7.1", "ghcr.io/flannel-io/flannel:v0.27.0"}},
+		{"flannel.yaml", nil, []string{"ghcr.io/flannel-io/flannel-cni-plugin:v1.7.1",
+			"ghcr.io/flannel-io/flannel:v0.27.0"}},
 		{"calico.yaml", nil, []string{"?quay.io/calico/node:v3.30.0", "quay.io/tigera/operator:v1.38.0"}},
 		{"calico.yaml", []addon.Hint{
 			{Kind: "Installation", APIVersion: "operator.tigera.io", Path: "spec.images[*].name"},
 			{Kind: "Installation", APIVersion: "operator.tigera.io/v1", Path: "$.spec.calicoNode.image"},
 			{Kind: "Installation", APIVersion: "operator.tigera.io/v2", Path: "spec.registry"},
-		}, []string{"quay.io/calico/cni:v3.30.0", "quay.io/calico/node:v3.30.0", "quay.io/calico/typha:v3.30.0", "quay.io/tigera/operator:v1.38.0"}},
+		}, []string{"quay.io/calico/cni:v3.30.0", "quay.io/calico/node:v3.30.0", "quay.io/calico/typha:v3.30.0",
+			"quay.io/tigera/operator:v1.38.0"}},
 		{"cilium.yaml", nil, []string{
-			"quay.io/cilium/cilium@sha256:" + strings.Repeat("1", 64), "quay.io/cilium/cilium@sha256:" + strings.Repeat("1", 64),
+			"quay.io/cilium/cilium@sha256:" + strings.Repeat("1", 64),
+			"quay.io/cilium/cilium@sha256:" + strings.Repeat("1", 64),
 			"quay.io/cilium/cilium@sha256:" + strings.Repeat("1", 64), "quay.io/cilium/operator-generic:v1.18.0",
 		}},
-		{"cert-manager.yaml", nil, []string{"?quay.io/jetstack/cert-manager-acmesolver:v1.18.2", "quay.io/jetstack/cert-manager-controller:v1.18.2"}},
+		{"cert-manager.yaml", nil, []string{"?quay.io/jetstack/cert-manager-acmesolver:v1.18.2",
+			"quay.io/jetstack/cert-manager-controller:v1.18.2"}},
 		{"cert-manager.yaml", []addon.Hint{{Kind: "Deployment", Path: "spec.template.spec.containers[0].args[2]"}},
-			[]string{"quay.io/jetstack/cert-manager-acmesolver:v1.18.2", "quay.io/jetstack/cert-manager-controller:v1.18.2"}},
+			[]string{"quay.io/jetstack/cert-manager-acmesolver:v1.18.2",
+				"quay.io/jetstack/cert-manager-controller:v1.18.2"}},
 		{"prometheus-operator.yaml", addon.Hints(), []string{
-			"?docker.io/grafana/grafana:12.1.0", "?docker.io/thanos/thanos:v0.39.0", "?quay.io/prometheus-operator/prometheus-config-reloader:v0.85.0",
-			"quay.io/brancz/kube-rbac-proxy:v0.19.1", "quay.io/prometheus-operator/prometheus-operator:v0.85.0", "quay.io/prometheus/prometheus:v3.5.0",
+			"?docker.io/grafana/grafana:12.1.0", "?docker.io/thanos/thanos:v0.39.0",
+			"?quay.io/prometheus-operator/prometheus-config-reloader:v0.85.0",
+			"quay.io/brancz/kube-rbac-proxy:v0.19.1", "quay.io/prometheus-operator/prometheus-operator:v0.85.0",
+			"quay.io/prometheus/prometheus:v3.5.0",
 		}},
 		{"storage.yaml", nil, []string{"?docker.io/library/busybox:latest"}},
-		{"storage.yaml", []addon.Hint{{Kind: "ConfigMap", Path: `data["helperPod.yaml"]`}}, []string{"docker.io/library/busybox:latest"}},
+		{"storage.yaml", []addon.Hint{{Kind: "ConfigMap", Path: `data["helperPod.yaml"]`}},
+			[]string{"docker.io/library/busybox:latest"}},
 		{"kinds.json", nil, []string{
-			"docker.io/library/cron:1", "docker.io/library/custom:1", "docker.io/library/ephemeral:1", "docker.io/library/job:1",
-			"docker.io/library/pod:1", "docker.io/library/pt:1", "docker.io/library/rc:1", "docker.io/library/rs:1", "docker.io/library/sts:1",
+			"docker.io/library/cron:1", "docker.io/library/custom:1", "docker.io/library/ephemeral:1",
+			"docker.io/library/job:1",
+			"docker.io/library/pod:1", "docker.io/library/pt:1", "docker.io/library/rc:1", "docker.io/library/rs:1",
+			"docker.io/library/sts:1",
 			"?docker.io/library/no-name:1", "example.com/volume:1",
 		}},
 	} {
@@ -78,12 +88,14 @@ func TestImagesOfWellKnownAddons(t *testing.T) {
 		found, err := addon.Images(c.file, data, c.hints...)
 		slices.Sort(c.want)
 		if got := said(found); err != nil || !slices.Equal(got, c.want) {
-			t.Errorf("%s with %d hints: %v\n got %s\nwant %s", c.file, len(c.hints), err, strings.Join(got, " "), strings.Join(c.want, " "))
+			t.Errorf("%s with %d hints: %v\n got %s\nwant %s", c.file, len(c.hints), err, strings.Join(got, " "),
+				strings.Join(c.want, " "))
 		}
 		lines := strings.Split(string(data), "\n")
 		for _, f := range found {
 			near := strings.Join(lines[f.Line-1:min(f.Line+1, len(lines))], "\n")
-			if short := f.Name[strings.LastIndex(f.Name, "/")+1:]; !strings.Contains(near, strings.Split(short, ":")[0]) {
+			if short := f.Name[strings.LastIndex(f.Name, "/")+1:]; !strings.Contains(near,
+				strings.Split(short, ":")[0]) {
 				t.Errorf("%s: %s is not at line %d: %s", c.file, f.Name, f.Line, near)
 			}
 		}
@@ -100,7 +112,8 @@ func TestWhereAnImageStands(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(found, func(f addon.Found) bool { return strings.Contains(f.Name, "prometheus:") })
-	want := addon.Found{Name: "quay.io/prometheus/prometheus:v3.5.0", Ref: "quay.io/prometheus/prometheus:v3.5.0", Doc: 2, Kind: "Prometheus",
+	want := addon.Found{Name: "quay.io/prometheus/prometheus:v3.5.0", Ref: "quay.io/prometheus/prometheus:v3.5.0",
+		Doc: 2, Kind: "Prometheus",
 		Object: "monitoring/k8s", Path: "spec.image", Line: 24, Hint: "monitoring.coreos.com Prometheus spec.image"}
 	if i < 0 || found[i] != want {
 		t.Errorf("%+v", found)
@@ -127,7 +140,8 @@ func TestManifestsThatAreRefused(t *testing.T) {
 		{"a template's image", pod + `"{{ .Values.image }}:1"`, "addon.template"},
 		{"an unquoted template's image", pod + "{{ .Values.image }}\n", "addon.template"},
 		{"a template in an annotation",
-			"apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {a: \"{{ $x }}\"}}\nspec: {containers: [{name: c, image: a}]}\n", ""},
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {a: \"{{ $x }}\"}}\nspec: {containers: " +
+				"[{name: c, image: a}]}\n", ""},
 		{"no image's name", pod + "$IMAGE\n", "addon.image"},
 		{"upper case", pod + "quay.io/Foo/bar:1\n", "addon.image"},
 		{"a number", pod + "{x: 1}\n", "addon.image"},
@@ -254,7 +268,8 @@ func TestMissingAndUnused(t *testing.T) {
 			t.Errorf("%s with %s: unused %v", c.want, c.have, got)
 		}
 	}
-	for name, want := range map[string]bool{"a": true, "a:latest": true, "a:1": false, "a:latest@" + sum: false, "A B": false} {
+	for name, want := range map[string]bool{"a": true, "a:latest": true, "a:1": false, "a:latest@" + sum: false,
+		"A B": false} {
 		if addon.Floating(name) != want {
 			t.Errorf("Floating(%s) is %v", name, !want)
 		}
@@ -284,7 +299,8 @@ func FuzzImages(f *testing.F) {
 			if x.Ref == "" || x.Line < 1 || x.Doc < 1 {
 				t.Fatalf("%+v", x)
 			}
-			if len(addon.Missing([]addon.Found{x}, []string{x.Name})) > 0 || len(addon.Unused([]addon.Found{x}, []string{x.Name})) > 0 {
+			if len(addon.Missing([]addon.Found{x}, []string{x.Name})) > 0 ||
+				len(addon.Unused([]addon.Found{x}, []string{x.Name})) > 0 {
 				t.Fatalf("%q does not mean itself", x.Name)
 			}
 		}

@@ -26,9 +26,10 @@ type chartVersion struct {
 	Deprecated bool     `yaml:"deprecated"`
 }
 
-// ChartIndexEntry looks a chart up in a classic repository's index.yaml (https://helm.sh/docs/topics/chart_repository/), which was fetched
-// from indexURL: relative addresses are resolved against it. The version is an exact one, a range ("~1.18", ">=4.0, <5") or "" for the
-// newest, where prereleases are only taken when the range names one. The URL is http, https or oci.
+// ChartIndexEntry looks a chart up in a classic repository's index.yaml
+// (https://helm.sh/docs/topics/chart_repository/), which was fetched from indexURL: relative addresses are resolved
+// against it. The version is an exact one, a range ("~1.18", ">=4.0, <5") or "" for the newest, where prereleases are
+// only taken when the range names one. The URL is http, https or oci.
 func ChartIndexEntry(index []byte, indexURL, name, version string) (ChartEntry, error) {
 	e := ChartEntry{Name: name}
 	repository := redacted(indexURL)
@@ -67,8 +68,8 @@ func ChartIndexEntry(index []byte, indexURL, name, version string) (ChartEntry, 
 	return e, nil
 }
 
-// choose takes the version as it is written, else the highest in the range; nil if there is none. Versions that are not semantic ones can
-// only be taken as written.
+// choose takes the version as it is written, else the highest in the range; nil if there is none. Versions that are not
+// semantic ones can only be taken as written.
 func choose(versions []chartVersion, want string) (*chartVersion, error) {
 	if i := slices.IndexFunc(versions, func(v chartVersion) bool { return want != "" && v.Version == want }); i >= 0 {
 		return &versions[i], nil

@@ -39,7 +39,8 @@ func TestChartIndexEntry(t *testing.T) {
 		{"odd", "", "addon.index", "", "", ""},
 		{"none", "", "addon.index-chart", "", "", ""},
 	} {
-		e, err := addon.ChartIndexEntry(chartIndex, "https://user:secret@charts.test/stable/index.yaml", c.chart, c.version)
+		e, err := addon.ChartIndexEntry(chartIndex, "https://user:secret@charts.test/stable/index.yaml", c.chart,
+			c.version)
 		if code(t, err) != c.code {
 			t.Errorf("%s %s: %v", c.chart, c.version, err)
 			continue
@@ -50,11 +51,13 @@ func TestChartIndexEntry(t *testing.T) {
 			}
 			continue
 		}
-		if e.Version != c.gotVersion || e.URL != c.url || e.SHA256 != c.sum || e.Deprecated != (c.gotVersion == "v0.9.0") {
+		if e.Version != c.gotVersion || e.URL != c.url || e.SHA256 != c.sum ||
+			e.Deprecated != (c.gotVersion == "v0.9.0") {
 			t.Errorf("%s %s: %+v", c.chart, c.version, e)
 		}
 	}
-	if _, err := addon.ChartIndexEntry([]byte("entries: ["), "https://x.test/index.yaml", "a", ""); code(t, err) != "addon.index" {
+	if _, err := addon.ChartIndexEntry([]byte("entries: ["), "https://x.test/index.yaml", "a", ""); code(t,
+		err) != "addon.index" {
 		t.Errorf("no YAML: %v", err)
 	}
 }

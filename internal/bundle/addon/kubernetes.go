@@ -9,8 +9,9 @@ import (
 
 // KubernetesImage is an image that a version of Kubernetes needs.
 type KubernetesImage struct {
-	Name    string
-	Kubeadm bool // only a control plane that kubeadm makes of pods needs it; without, its parts are programs on the node
+	Name string
+	// only a control plane that kubeadm makes of pods needs it; without, its parts are programs on the node
+	Kubeadm bool
 }
 
 // listed is what kubeadm lists from a patch release of a minor version on.
@@ -19,8 +20,9 @@ type listed struct {
 	etcd, coredns, pause string
 }
 
-// releases are PauseVersion, CoreDNSVersion and DefaultEtcdVersion of cmd/kubeadm/app/constants/constants.go at the tags of
-// https://github.com/kubernetes/kubernetes named beside; each change between two releases of a minor version was looked up at both.
+// releases are PauseVersion, CoreDNSVersion and DefaultEtcdVersion of cmd/kubeadm/app/constants/constants.go at the
+// tags of https://github.com/kubernetes/kubernetes named beside; each change between two releases of a minor version
+// was looked up at both.
 func releases() []listed {
 	return []listed{
 		{30, 0, "3.5.12-0", "v1.11.1", "3.9"},
@@ -47,8 +49,9 @@ func checked(minor int) (patch int, ok bool) {
 
 var versionRE = regexp.MustCompile(`\Av?1\.([0-9]{1,3})\.([0-9]{1,3})\z`)
 
-// KubernetesImages are the images that "kubeadm config images list" names for a version such as v1.34.2, in its order. A minor version that
-// this program does not know is a fault; a patch release newer than those it was compared with gets the newest list, and a note.
+// KubernetesImages are the images that "kubeadm config images list" names for a version such as v1.34.2, in its order.
+// A minor version that this program does not know is a fault; a patch release newer than those it was compared with
+// gets the newest list, and a note.
 func KubernetesImages(version string) ([]KubernetesImage, []event.Msg, error) {
 	m := versionRE.FindStringSubmatch(version)
 	if m == nil {
@@ -66,11 +69,13 @@ func KubernetesImages(version string) ([]KubernetesImage, []event.Msg, error) {
 	last, known := checked(minor)
 	if !known {
 		first, newest := list[0].minor, list[len(list)-1].minor
-		return nil, nil, fault("addon.kubernetes-unknown", nil, "version", version, "from", "v1."+strconv.Itoa(first), "to", "v1."+strconv.Itoa(newest))
+		return nil, nil, fault("addon.kubernetes-unknown", nil, "version", version, "from", "v1."+strconv.Itoa(first),
+			"to", "v1."+strconv.Itoa(newest))
 	}
 	var notes []event.Msg
 	if patch > last {
-		notes = append(notes, event.M("addon.note.kubernetes-patch", "version", version, "known", "v1."+m[1]+"."+strconv.Itoa(last)))
+		notes = append(notes, event.M("addon.note.kubernetes-patch", "version", version, "known",
+			"v1."+m[1]+"."+strconv.Itoa(last)))
 	}
 	const registry = "registry.k8s.io/"
 	tag := ":v1." + m[1] + "." + m[2]

@@ -33,23 +33,29 @@ func TestImagesOfAVersionOfKubernetes(t *testing.T) {
 			}
 		}
 		v := "v" + strings.TrimPrefix(c.version, "v")
-		want := "registry.k8s.io/kube-apiserver:" + v + " registry.k8s.io/kube-controller-manager:" + v + " registry.k8s.io/kube-scheduler:" + v +
-			" registry.k8s.io/kube-proxy:" + v + " registry.k8s.io/coredns/coredns:" + c.coredns + " registry.k8s.io/pause:" + c.pause +
+		want := "registry.k8s.io/kube-apiserver:" + v + " registry.k8s.io/kube-controller-manager:" + v +
+			" registry.k8s.io/kube-scheduler:" + v +
+			" registry.k8s.io/kube-proxy:" + v + " registry.k8s.io/coredns/coredns:" + c.coredns +
+			" registry.k8s.io/pause:" + c.pause +
 			" registry.k8s.io/etcd:" + c.etcd
 		if got := strings.Join(all, " "); got != want {
 			t.Errorf("%s: %s", c.version, got)
 		}
-		if got := strings.Join(pods, " "); got != "registry.k8s.io/coredns/coredns:"+c.coredns+" registry.k8s.io/pause:"+c.pause {
+		if got := strings.Join(pods, " "); got != "registry.k8s.io/coredns/coredns:"+c.coredns+
+			" registry.k8s.io/pause:"+c.pause {
 			t.Errorf("%s without kubeadm: %s", c.version, got)
 		}
 	}
-	for version, want := range map[string]string{"v1.29.4": "addon.kubernetes-unknown", "v1.99.0": "addon.kubernetes-unknown",
-		"v1.34": "addon.kubernetes-version", "v1.36.0-rc.1": "addon.kubernetes-version", "v2.0.0": "addon.kubernetes-version", "": "addon.kubernetes-version"} {
+	for version, want := range map[string]string{"v1.29.4": "addon.kubernetes-unknown",
+		"v1.99.0": "addon.kubernetes-unknown",
+		"v1.34":   "addon.kubernetes-version", "v1.36.0-rc.1": "addon.kubernetes-version",
+		"v2.0.0": "addon.kubernetes-version", "": "addon.kubernetes-version"} {
 		if _, _, err := addon.KubernetesImages(version); code(t, err) != want {
 			t.Errorf("%s: %v", version, err)
 		}
 	}
-	if _, notes, err := addon.KubernetesImages("v1.36.99"); err != nil || len(notes) != 1 || notes[0].Args["known"] != "v1.36.3" {
+	if _, notes, err := addon.KubernetesImages("v1.36.99"); err != nil || len(notes) != 1 ||
+		notes[0].Args["known"] != "v1.36.3" {
 		t.Errorf("a newer patch release: %v %v", notes, err)
 	}
 }

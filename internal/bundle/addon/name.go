@@ -31,7 +31,8 @@ func parseRef(s string) (ref, bool) {
 		return ref{}, false
 	}
 	r := ref{m[1], m[2], m[3], m[4]}
-	if r.host != "" && !strings.ContainsAny(r.host, ".:") && r.host != "localhost" && strings.ToLower(r.host) == r.host {
+	if r.host != "" && !strings.ContainsAny(r.host, ".:") && r.host != "localhost" &&
+		strings.ToLower(r.host) == r.host {
 		r.host, r.path = "", r.host+"/"+r.path // library/name: no host
 	}
 	return r, len(r.path) <= 255
@@ -65,7 +66,8 @@ func (r ref) names() []string {
 	return out
 }
 
-// normalize writes a name as containerd looks it up: docker.io/library/ and :latest filled in, a tag beside a digest dropped.
+// normalize writes a name as containerd looks it up: docker.io/library/ and :latest filled in, a tag beside a digest
+// dropped.
 func normalize(s string) (string, bool) {
 	r, ok := parseRef(s)
 	if !ok {
@@ -74,14 +76,15 @@ func normalize(s string) (string, bool) {
 	return r.names()[0], true
 }
 
-// Floating says that a name has no digest and its tag is latest, written or not: what it means changes under one's hands.
+// Floating says that a name has no digest and its tag is latest, written or not: what it means changes under one's
+// hands.
 func Floating(name string) bool {
 	r, ok := parseRef(name)
 	return ok && r.digest == "" && (r.tag == "" || r.tag == "latest")
 }
 
-// Missing are the images that none of the names in have means, in their order. Names are normalised on both sides. One that pins a
-// digest needs that digest among the names (name@sha256:…); a name in have with tag and digest means both.
+// Missing are the images that none of the names in have means, in their order. Names are normalised on both sides. One
+// that pins a digest needs that digest among the names (name@sha256:…); a name in have with tag and digest means both.
 func Missing(found []Found, have []string) []Found {
 	known := map[string]bool{}
 	for _, h := range have {

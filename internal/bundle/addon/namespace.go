@@ -7,17 +7,23 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Helm's client puts objects without a namespace into the release's; whoever applies a rendered manifest puts them into "default". So
-// the namespace is written into them here.
+// Helm's client puts objects without a namespace into the release's; whoever applies a rendered manifest puts them into
+// "default". So the namespace is written into them here.
 
-// clusterWide says whether one of Kubernetes' own kinds is in no namespace, as "kubectl api-resources --namespaced=false" lists them.
+// clusterWide says whether one of Kubernetes' own kinds is in no namespace, as "kubectl api-resources
+// --namespaced=false" lists them.
 func clusterWide(kind string) bool {
 	switch kind {
-	case "Namespace", "Node", "PersistentVolume", "ComponentStatus", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "APIService",
-		"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
-		"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "PriorityClass", "StorageClass", "CSIDriver", "CSINode", "VolumeAttachment",
-		"VolumeAttributesClass", "IngressClass", "IPAddress", "ServiceCIDR", "RuntimeClass", "FlowSchema", "PriorityLevelConfiguration",
-		"CertificateSigningRequest", "ClusterTrustBundle", "DeviceClass", "ResourceSlice", "DeviceTaintRule", "StorageVersionMigration",
+	case "Namespace", "Node", "PersistentVolume", "ComponentStatus", "ClusterRole", "ClusterRoleBinding",
+		"CustomResourceDefinition", "APIService",
+		"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy",
+		"ValidatingAdmissionPolicyBinding",
+		"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "PriorityClass", "StorageClass", "CSIDriver",
+		"CSINode", "VolumeAttachment",
+		"VolumeAttributesClass", "IngressClass", "IPAddress", "ServiceCIDR", "RuntimeClass", "FlowSchema",
+		"PriorityLevelConfiguration",
+		"CertificateSigningRequest", "ClusterTrustBundle", "DeviceClass", "ResourceSlice", "DeviceTaintRule",
+		"StorageVersionMigration",
 		"PodSecurityPolicy":
 		return true
 	}
@@ -27,9 +33,12 @@ func clusterWide(kind string) bool {
 // builtin says whether a group is served by Kubernetes itself.
 func builtin(group string) bool {
 	switch group {
-	case "", "apps", "batch", "autoscaling", "policy", "extensions", "networking.k8s.io", "rbac.authorization.k8s.io", "storage.k8s.io",
-		"scheduling.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "coordination.k8s.io",
-		"discovery.k8s.io", "events.k8s.io", "flowcontrol.apiserver.k8s.io", "node.k8s.io", "certificates.k8s.io", "resource.k8s.io",
+	case "", "apps", "batch", "autoscaling", "policy", "extensions", "networking.k8s.io", "rbac.authorization.k8s.io",
+		"storage.k8s.io",
+		"scheduling.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io",
+		"coordination.k8s.io",
+		"discovery.k8s.io", "events.k8s.io", "flowcontrol.apiserver.k8s.io", "node.k8s.io", "certificates.k8s.io",
+		"resource.k8s.io",
 		"storagemigration.k8s.io":
 		return true
 	}
@@ -107,7 +116,8 @@ func (s *scopes) find(n *yaml.Node, places *[]insertion, depth int) error {
 		return err
 	}
 	kind, apiVersion := text(fields, "kind"), text(fields, "apiVersion")
-	if items := get(fields, "items"); items != nil && items.Kind == yaml.SequenceNode && strings.HasSuffix(kind, "List") {
+	if items := get(fields, "items"); items != nil && items.Kind == yaml.SequenceNode &&
+		strings.HasSuffix(kind, "List") {
 		for _, c := range items.Content {
 			if err := s.find(target(c), places, depth+1); err != nil {
 				return err
@@ -126,7 +136,8 @@ func (s *scopes) find(n *yaml.Node, places *[]insertion, depth int) error {
 	namespaced, defined := s.custom[group(apiVersion)+"/"+kind]
 	switch {
 	case builtin(group(apiVersion)) && clusterWide(kind), defined && !namespaced:
-	case !builtin(group(apiVersion)) && !defined, meta.Style&yaml.FlowStyle != 0, len(meta.Content) == 0, get(m, "namespace") != nil:
+	case !builtin(group(apiVersion)) && !defined, meta.Style&yaml.FlowStyle != 0, len(meta.Content) == 0,
+		get(m, "namespace") != nil:
 		s.unknown = append(s.unknown, kind+" "+text(m, "name"))
 	default:
 		*places = append(*places, insertion{meta.Content[0].Line, meta.Content[0].Column})

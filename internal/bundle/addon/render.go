@@ -48,14 +48,16 @@ var labelRE = regexp.MustCompile(`\A[a-z0-9](?:[-a-z0-9]*[a-z0-9])?\z`)
 // piece is a document of the result, and where in the chart it comes from.
 type piece struct{ source, text string }
 
-// Render makes a chart into one manifest, as helm template would with --include-crds and without tests and notes: the release's namespace
-// unless Kubernetes has it already, definitions of crds/ by their path, then hooks of pre-install by weight, the objects in
-// helm's order, hooks of post-install. Nobody runs hooks where a manifest is applied: those two kinds become plain objects, the others are
-// left out, and a note names both. Objects without a namespace get the release's. lookup finds nothing, and no name is resolved.
+// Render makes a chart into one manifest, as helm template would with --include-crds and without tests and notes: the
+// release's namespace unless Kubernetes has it already, definitions of crds/ by their path, then hooks of pre-install
+// by weight, the objects in helm's order, hooks of post-install. Nobody runs hooks where a manifest is applied: those
+// two kinds become plain objects, the others are left out, and a note names both. Objects without a namespace get the
+// release's. lookup finds nothing, and no name is resolved.
 //
-// The chart is rendered several times, once with another clock: text that differs is a fault, as no bundle could be made twice. Schemas of
-// values are checked but those that refer to other files or addresses. Rendering has bounds of time and memory; Go cannot stop a template
-// that runs on, so after the fault "addon.render-limit" (or when ctx ends) the program should end too.
+// The chart is rendered several times, once with another clock: text that differs is a fault, as no bundle could be
+// made twice. Schemas of values are checked but those that refer to other files or addresses. Rendering has bounds of
+// time and memory; Go cannot stop a template that runs on, so after the fault "addon.render-limit" (or when ctx ends)
+// the program should end too.
 func Render(ctx context.Context, src ChartSource, o RenderOptions) ([]byte, []event.Msg, error) {
 	return renderWithin(ctx, src, o, bounds{maxRender, maxHeap})
 }
@@ -99,7 +101,8 @@ func renderWithin(ctx context.Context, src ChartSource, o RenderOptions, most bo
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	limit := func(err error) error {
-		return fault("addon.render-limit", err, "addon", src.Name, "time", most.time.String(), "memory", mib(int64(most.heap)))
+		return fault("addon.render-limit", err, "addon", src.Name, "time", most.time.String(), "memory",
+			mib(int64(most.heap)))
 	}
 	ended := func() error {
 		if ctx.Err() != nil {
@@ -135,7 +138,8 @@ func heap() uint64 {
 }
 
 // render makes the rounds and compares them.
-func render(ctx context.Context, name string, list []*archive.BufferedFile, o RenderOptions) ([]byte, []event.Msg, error) {
+func render(ctx context.Context, name string, list []*archive.BufferedFile, o RenderOptions) ([]byte, []event.Msg,
+	error) {
 	first, notes, err := once(name, list, o, false)
 	if err != nil {
 		return nil, nil, err
@@ -225,7 +229,8 @@ func once(name string, list []*archive.BufferedFile, o RenderOptions, moved bool
 		return nil, nil, err
 	}
 	if want := c.Metadata.KubeVersion; want != "" && !chartutil.IsCompatibleRange(want, caps.KubeVersion.String()) {
-		return nil, nil, fault("addon.chart-kubernetes", nil, "addon", name, "want", want, "version", caps.KubeVersion.String())
+		return nil, nil, fault("addon.chart-kubernetes", nil, "addon", name, "want", want, "version",
+			caps.KubeVersion.String())
 	}
 	top, err := chartvalues.ToRenderValuesWithSchemaValidation(c, values, common.ReleaseOptions{
 		Name: o.Release, Namespace: o.namespace(), Revision: 1, IsInstall: true}, caps, true)
@@ -235,7 +240,8 @@ func once(name string, list []*archive.BufferedFile, o RenderOptions, moved bool
 	all, _ := top["Values"].(common.Values)
 	remote, problems := validate(c, all)
 	if len(problems) > 0 {
-		return nil, nil, fault("addon.chart-schema", nil, "addon", name, "problems", event.Clean(strings.Join(problems, "\n")))
+		return nil, nil, fault("addon.chart-schema", nil, "addon", name, "problems",
+			event.Clean(strings.Join(problems, "\n")))
 	}
 	if moved {
 		moveClock(c)
@@ -361,12 +367,14 @@ func arrange(name string, o RenderOptions, crds []piece, files map[string]string
 		notes = append(notes, event.M("addon.note.hooks-dropped", "addon", name, "hooks", shown(dropped)))
 	}
 	if len(unknown) > 0 {
-		notes = append(notes, event.M("addon.note.no-namespace", "addon", name, "namespace", o.namespace(), "objects", shown(unknown)))
+		notes = append(notes, event.M("addon.note.no-namespace", "addon", name, "namespace", o.namespace(), "objects",
+			shown(unknown)))
 	}
 	return pieces, notes, nil
 }
 
-// settle puts the namespace before everything and into what lacks one. unknown are objects of which nobody can say whether they do.
+// settle puts the namespace before everything and into what lacks one. unknown are objects of which nobody can say
+// whether they do.
 func settle(namespace string, crds, objects []piece) (pieces []piece, unknown []string, err error) {
 	s := &scopes{custom: map[string]bool{}}
 	own := false
@@ -412,7 +420,8 @@ func settle(namespace string, crds, objects []piece) (pieces []piece, unknown []
 		}
 	}
 	if pieces = append(pieces, rest...); !own && !given(namespace) && len(pieces) > 0 {
-		pieces = append([]piece{{"(namespace of the release)", "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: " + namespace}}, pieces...)
+		pieces = append([]piece{{"(namespace of the release)",
+			"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: " + namespace}}, pieces...)
 	}
 	return pieces, s.unknown, nil
 }

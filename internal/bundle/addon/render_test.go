@@ -17,7 +17,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 )
 
-// site is the chart of the tests: two charts within it, one of them behind a condition, hooks, a test, a definition, a schema.
+// site is the chart of the tests: two charts within it, one of them behind a condition, hooks, a test, a definition, a
+// schema.
 func site() map[string]string {
 	return map[string]string{
 		"Chart.yaml": `apiVersion: v2
@@ -28,9 +29,11 @@ dependencies:
 - {name: cache, version: 1.x.x, repository: "https://charts.test", condition: cache.enabled}
 - {name: db, version: "*", repository: "https://charts.test", alias: store, tags: [data]}
 `,
-		"values.yaml":        "replicas: 1\nimage: {repository: quay.io/site/web, tag: v1}\ncache: {enabled: false}\ntags: {data: true}\n",
+		"values.yaml": "replicas: 1\nimage: {repository: quay.io/site/web, tag: v1}\ncache: {enabled: " +
+			"false}\ntags: {data: true}\n",
 		"values.schema.json": `{"type": "object", "properties": {"replicas": {"type": "integer", "minimum": 1}}}`,
-		"crds/thing.yaml": "---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: things.site.test}\n" +
+		"crds/thing.yaml": "---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: " +
+			"{name: things.site.test}\n" +
 			"spec: {group: site.test, scope: Namespaced, names: {kind: Thing}}\n",
 		"templates/_helpers.tpl": `{{- define "site.labels" }}
 app: {{ .Release.Name }}
@@ -105,12 +108,14 @@ metadata:
   name: try
   annotations: {helm.sh/hook: test}
 `,
-		"templates/NOTES.txt":           "Visit {{ .Release.Name }}.\n",
-		"charts/cache/Chart.yaml":       "apiVersion: v2\nname: cache\nversion: 1.4.0\n",
-		"charts/cache/templates/c.yaml": "apiVersion: v1\nkind: Pod\nmetadata:\n  name: cache\nspec:\n  containers:\n  - {name: c, image: \"cache:1\"}\n",
-		"charts/db/Chart.yaml":          "apiVersion: v2\nname: db\nversion: 0.1.0\n",
-		"charts/db/templates/d.yaml":    "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Chart.Name }}\ndata:\n  size: {{ .Values.size | quote }}\n",
-		"charts/db/values.yaml":         "size: 1\n",
+		"templates/NOTES.txt":     "Visit {{ .Release.Name }}.\n",
+		"charts/cache/Chart.yaml": "apiVersion: v2\nname: cache\nversion: 1.4.0\n",
+		"charts/cache/templates/c.yaml": "apiVersion: v1\nkind: Pod\nmetadata:\n  name: cache\nspec:\n  " +
+			"containers:\n  - {name: c, image: \"cache:1\"}\n",
+		"charts/db/Chart.yaml": "apiVersion: v2\nname: db\nversion: 0.1.0\n",
+		"charts/db/templates/d.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Chart.Name }}\n" +
+			"data:\n  size: {{ .Values.size | quote }}\n",
+		"charts/db/values.yaml": "size: 1\n",
 	}
 }
 
@@ -123,7 +128,8 @@ func packed(t *testing.T, name string, files map[string]string) *bytes.Buffer {
 	}
 	tw := tar.NewWriter(gz)
 	for _, f := range slices.Sorted(maps.Keys(files)) {
-		if err := tw.WriteHeader(&tar.Header{Name: name + "/" + f, Size: int64(len(files[f])), Mode: 0o644, Typeflag: tar.TypeReg}); err != nil {
+		if err := tw.WriteHeader(&tar.Header{Name: name + "/" + f, Size: int64(len(files[f])), Mode: 0o644,
+			Typeflag: tar.TypeReg}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := tw.Write([]byte(files[f])); err != nil {
@@ -172,14 +178,17 @@ func TestRender(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "Namespace/web CustomResourceDefinition/things.site.test Secret/key Job/migrate ServiceAccount/site ConfigMap/store ClusterRole/site " +
+	want := "Namespace/web CustomResourceDefinition/things.site.test Secret/key Job/migrate ServiceAccount/site " +
+		"ConfigMap/store ClusterRole/site " +
 		"Deployment/rel-web Thing/mine Unknown/whose Job/announce"
 	if got := names(text); got != want {
 		t.Errorf("got  %s\nwant %s\n%s", got, want, text)
 	}
 	for _, s := range []string{
-		"metadata:\n  namespace: web\n  name: rel-web\n", "metadata:\n  namespace: web\n  name: mine\n", "  name: site\n  namespace: elsewhere\n",
-		"kind: ClusterRole\nmetadata:\n  name: site\n", "kind: Unknown\nmetadata:\n  name: whose\n", "size: \"1\"", "# Source: site/templates/web.yaml\n",
+		"metadata:\n  namespace: web\n  name: rel-web\n", "metadata:\n  namespace: web\n  name: mine\n",
+		"  name: site\n  namespace: elsewhere\n",
+		"kind: ClusterRole\nmetadata:\n  name: site\n", "kind: Unknown\nmetadata:\n  name: whose\n", "size: \"1\"",
+		"# Source: site/templates/web.yaml\n",
 	} {
 		if !strings.Contains(text, s) {
 			t.Errorf("%q is not in\n%s", s, text)
@@ -191,9 +200,11 @@ func TestRender(t *testing.T) {
 		all = append(all, p.Msg(n))
 	}
 	wantNotes := []string{
-		"site: nobody runs hooks where a manifest is applied; these are applied as plain objects: Secret key, Job migrate, Job announce",
+		"site: nobody runs hooks where a manifest is applied; these are applied as plain objects: Secret key, Job " +
+			"migrate, Job announce",
 		"site: hooks for other times than the installation are left out: Job wipe",
-		"site: these name no namespace, and nothing here says whether their kinds are in one, so they may not get into web: Unknown whose",
+		"site: these name no namespace, and nothing here says whether their kinds are in one, so they may not get " +
+			"into web: Unknown whose",
 	}
 	if !slices.Equal(all, wantNotes) {
 		t.Errorf("notes: %q", all)
@@ -233,8 +244,10 @@ func TestRenderOptions(t *testing.T) {
 		has    string
 		lacks  string
 	}{
-		{"the default namespace", func(o *addon.RenderOptions) { o.Namespace = "" }, "kind: Deployment\nmetadata:\n  name: rel-web", "namespace: default"},
-		{"one that is there", func(o *addon.RenderOptions) { o.Namespace = "kube-system" }, "  namespace: kube-system\n  name: rel-web", "kind: Namespace"},
+		{"the default namespace", func(o *addon.RenderOptions) { o.Namespace = "" },
+			"kind: Deployment\nmetadata:\n  name: rel-web", "namespace: default"},
+		{"one that is there", func(o *addon.RenderOptions) { o.Namespace = "kube-system" },
+			"  namespace: kube-system\n  name: rel-web", "kind: Namespace"},
 		{"no definitions", func(o *addon.RenderOptions) { o.IncludeCRDs = false }, "rel-web", "things.site.test"},
 		{"a later value wins", func(o *addon.RenderOptions) {
 			o.Values = [][]byte{[]byte("image: {tag: v2}\nreplicas: 2"), []byte("image: {tag: v3}")}
@@ -244,7 +257,8 @@ func TestRenderOptions(t *testing.T) {
 		}, "replicas: 3", "v2"},
 		{"a condition", func(o *addon.RenderOptions) { o.Set = []string{"cache.enabled=true"} }, "cache:1", "absent"},
 		{"tags", func(o *addon.RenderOptions) { o.Set = []string{"tags.data=false"} }, "rel-web", "name: store"},
-		{"an alias's values", func(o *addon.RenderOptions) { o.Set = []string{"store.size=9"} }, `size: "9"`, `size: "1"`},
+		{"an alias's values", func(o *addon.RenderOptions) { o.Set = []string{"store.size=9"} }, `size: "9"`,
+			`size: "1"`},
 	} {
 		o := options()
 		c.change(&o)
@@ -254,8 +268,10 @@ func TestRenderOptions(t *testing.T) {
 		}
 	}
 	f := site()
-	f["templates/caps.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: caps\ndata:\n  v: {{ .Capabilities.KubeVersion }} " +
-		"{{ .Capabilities.APIVersions.Has \"site.test/v9\" }} {{ .Capabilities.HelmVersion.Version }}{{ .Capabilities.HelmVersion.GoVersion }}\n"
+	f["templates/caps.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: caps\ndata:\n  v: {{ " +
+		".Capabilities.KubeVersion }} " +
+		"{{ .Capabilities.APIVersions.Has \"site.test/v9\" }} {{ .Capabilities.HelmVersion.Version }}{{ " +
+		".Capabilities.HelmVersion.GoVersion }}\n"
 	o := options()
 	o.APIVersions = []string{"site.test/v9"}
 	if text, _, err := render(t, f, o); err != nil || !strings.Contains(text, "v: v1.34.2 true v4.0.1\n") {
@@ -283,29 +299,40 @@ func TestChartsThatAreRefused(t *testing.T) {
 	}{
 		{"a password", template("{{ randAlphaNum 20 }}"), "addon.not-deterministic", "site/templates/x.yaml"},
 		{"an id", template("{{ uuidv4 }}"), "addon.not-deterministic", "site/templates/x.yaml"},
-		{"a private key", template(`{{ genPrivateKey "ed25519" | b64enc }}`), "addon.not-deterministic", "site/templates/x.yaml"},
+		{"a private key", template(`{{ genPrivateKey "ed25519" | b64enc }}`), "addon.not-deterministic",
+			"site/templates/x.yaml"},
 		{"the date", template(`{{ now | date "2006-01-02" }}`), "addon.not-deterministic", "site/templates/x.yaml"},
-		{"the year", template(`{{ with $x := now.Year }}{{ $x }}{{ end }}`), "addon.not-deterministic", "site/templates/x.yaml"},
+		{"the year", template(`{{ with $x := now.Year }}{{ $x }}{{ end }}`), "addon.not-deterministic",
+			"site/templates/x.yaml"},
 		{"a time that does not show", template(`{{ $x := now }}1`), "", ""},
 		{"a missing value", template(`{{ required "say x" .Values.x }}`), "addon.render", "say x"},
 		{"a template's end", template(`{{ if }}`), "addon.render", "x.yaml"},
 		{"no YAML", file("templates/x.yaml", "a: [\n"), "addon.render", "x.yaml"},
-		{"a name that includes itself", template(`{{ define "a" }}{{ include "a" . }}{{ end }}{{ include "a" . }}`), "addon.render", "nested"},
+		{"a name that includes itself", template(`{{ define "a" }}{{ include "a" . }}{{ end }}{{ include "a" . }}`),
+			"addon.render", "nested"},
 		{"a panic of helm", template(`{{ index (dict) 1 2 3 }}`), "addon.render", ""},
-		{"no chart", func(f map[string]string, _ *addon.RenderOptions) { delete(f, "Chart.yaml") }, "addon.chart", "Chart.yaml"},
+		{"no chart", func(f map[string]string, _ *addon.RenderOptions) { delete(f, "Chart.yaml") }, "addon.chart",
+			"Chart.yaml"},
 		{"a chart that is not there", func(f map[string]string, _ *addon.RenderOptions) {
 			delete(f, "charts/db/Chart.yaml")
 			delete(f, "charts/db/values.yaml")
 			delete(f, "charts/db/templates/d.yaml")
 		}, "addon.chart-dependency", "store *"},
-		{"a library", file("Chart.yaml", "apiVersion: v2\nname: site\nversion: 1.0.0\ntype: library\n"), "addon.chart-library", ""},
-		{"another Kubernetes", option(func(o *addon.RenderOptions) { o.KubeVersion = "1.29.0" }), "addon.chart-kubernetes", ""},
-		{"no Kubernetes", option(func(o *addon.RenderOptions) { o.KubeVersion = "new" }), "addon.kubernetes-version", ""},
-		{"values against the schema", option(func(o *addon.RenderOptions) { o.Set = []string{"replicas=none"} }), "addon.chart-schema", "'/replicas': got string"},
-		{"values that are no YAML", option(func(o *addon.RenderOptions) { o.Values = [][]byte{[]byte("[")} }), "addon.chart-values", ""},
-		{"a setting that is none", option(func(o *addon.RenderOptions) { o.Set = []string{"replicas"} }), "addon.chart-values", ""},
+		{"a library", file("Chart.yaml", "apiVersion: v2\nname: site\nversion: 1.0.0\ntype: library\n"),
+			"addon.chart-library", ""},
+		{"another Kubernetes", option(func(o *addon.RenderOptions) { o.KubeVersion = "1.29.0" }),
+			"addon.chart-kubernetes", ""},
+		{"no Kubernetes", option(func(o *addon.RenderOptions) { o.KubeVersion = "new" }), "addon.kubernetes-version",
+			""},
+		{"values against the schema", option(func(o *addon.RenderOptions) { o.Set = []string{"replicas=none"} }),
+			"addon.chart-schema", "'/replicas': got string"},
+		{"values that are no YAML", option(func(o *addon.RenderOptions) { o.Values = [][]byte{[]byte("[")} }),
+			"addon.chart-values", ""},
+		{"a setting that is none", option(func(o *addon.RenderOptions) { o.Set = []string{"replicas"} }),
+			"addon.chart-values", ""},
 		{"a release's name", option(func(o *addon.RenderOptions) { o.Release = "No Name" }), "addon.chart-names", ""},
-		{"a namespace's name", option(func(o *addon.RenderOptions) { o.Namespace = "a\n  b: c" }), "addon.chart-names", ""},
+		{"a namespace's name", option(func(o *addon.RenderOptions) { o.Namespace = "a\n  b: c" }), "addon.chart-names",
+			""},
 		{"nothing to make", func(f map[string]string, o *addon.RenderOptions) {
 			clear(f)
 			f["Chart.yaml"] = "apiVersion: v2\nname: site\nversion: 1.0.0\n"
@@ -367,7 +394,8 @@ func TestAnArchiveWithMoreThanFiles(t *testing.T) {
 		}
 	}
 	dir := fstest.MapFS{"Chart.yaml": {Data: []byte("/etc/passwd"), Mode: 0o777 | 1<<27}} // fs.ModeSymlink
-	if _, _, err := addon.Render(t.Context(), addon.ChartSource{Name: "x", Dir: dir}, options()); code(t, err) != "addon.chart-member" {
+	if _, _, err := addon.Render(t.Context(), addon.ChartSource{Name: "x", Dir: dir}, options()); code(t,
+		err) != "addon.chart-member" {
 		t.Errorf("a link in a directory: %v", err)
 	}
 	// Charts packed within charts share one budget, and have a bottom.
@@ -378,7 +406,8 @@ func TestAnArchiveWithMoreThanFiles(t *testing.T) {
 	if _, _, err := render(t, inner, options()); code(t, err) != "addon.chart-member" {
 		t.Errorf("a chart within a chart within a chart …: %v", err)
 	}
-	bomb, zeros := map[string]string{}, packed(t, "x", map[string]string{"files/zero": strings.Repeat("\x00", 5<<20)}).String()
+	bomb, zeros := map[string]string{}, packed(t, "x",
+		map[string]string{"files/zero": strings.Repeat("\x00", 5<<20)}).String()
 	for _, n := range []string{"a", "b", "c", "d", "e", "f", "g"} {
 		bomb["charts/"+n+".tgz"] = zeros
 	}
@@ -405,8 +434,10 @@ func TestRenderingHasBounds(t *testing.T) {
 		most           time.Duration
 		heap           uint64
 	}{
-		"of time":   {`{{ range until 1000 }}{{ range until 1000 }}{{ end }}{{ end }}`, "more than 1ms or", time.Millisecond, 1 << 40},
-		"of memory": {`{{ $x := repeat 67108864 "x" }}{{ range until 1000 }}{{ range until 1000 }}{{ end }}{{ end }}`, "or 1 MiB", time.Hour, 1 << 20},
+		"of time": {`{{ range until 1000 }}{{ range until 1000 }}{{ end }}{{ end }}`, "more than 1ms or",
+			time.Millisecond, 1 << 40},
+		"of memory": {`{{ $x := repeat 67108864 "x" }}{{ range until 1000 }}{{ range until 1000 }}{{ end }}{{ end }}`,
+			"or 1 MiB", time.Hour, 1 << 20},
 	} {
 		f := site()
 		f["templates/slow.yaml"] = c.template

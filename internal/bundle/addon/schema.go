@@ -16,13 +16,14 @@ type remoteSchema struct{ url string }
 
 func (r remoteSchema) Error() string { return "it refers to " + r.url }
 
-// refuse is a loader that loads nothing: helm's own reads any file of this machine and any address that a chart's schema names.
+// refuse is a loader that loads nothing: helm's own reads any file of this machine and any address that a chart's
+// schema names.
 type refuse struct{}
 
 func (refuse) Load(url string) (any, error) { return nil, remoteSchema{url} }
 
-// validate holds values against the schemas of a chart and the charts within it. remote are the charts whose schema refers elsewhere and
-// was passed over; problems has what the others found, in the words of the validator.
+// validate holds values against the schemas of a chart and the charts within it. remote are the charts whose schema
+// refers elsewhere and was passed over; problems has what the others found, in the words of the validator.
 func validate(c *chart.Chart, values map[string]any) (remote []string, problems []string) {
 	if c.Schema != nil {
 		switch err := against(c.Schema, values); {

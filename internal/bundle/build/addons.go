@@ -74,7 +74,8 @@ func (r *resolver) addon(ctx context.Context, a spec.Addon) (lock.Addon, error) 
 	return out, r.pinFiles(a, files, &out)
 }
 
-// beside reads what an addon has beside the spec: its files if they are all of it, and the sums by which it is known again.
+// beside reads what an addon has beside the spec: its files if they are all of it, and the sums by which it is known
+// again.
 func (r *resolver) beside(a spec.Addon) (files []addon.File, sums []string, err error) {
 	switch {
 	case a.Path.Name != "":
@@ -143,10 +144,13 @@ func (r *resolver) firstUse(ctx context.Context, a spec.Addon, out *lock.Addon) 
 		src.SHA256, out.Trust = sum, "checksum"
 	}
 	if src.SHA256 == "" {
-		// A sum that an earlier build took on first use still counts, also when something else of the addon's spec has changed.
+		// A sum that an earlier build took on first use still counts, also when something else of the addon's spec has
+		// changed.
 		out.Trust = "first-use"
 		for _, set := range r.first {
-			i := slices.IndexFunc(set.Addons, func(o lock.Addon) bool { return o.URL == src.URL && o.Trust == "first-use" })
+			i := slices.IndexFunc(set.Addons, func(o lock.Addon) bool {
+				return o.URL == src.URL && o.Trust == "first-use"
+			})
 			if i >= 0 && src.SHA256 == "" {
 				src.SHA256 = set.Addons[i].SHA256
 			}
@@ -166,7 +170,8 @@ func (r *resolver) firstUse(ctx context.Context, a spec.Addon, out *lock.Addon) 
 
 // otherThanFirst says of a download that is not what it was when it was first used that this is the reason.
 func otherThanFirst(err error, trust string) error {
-	if f := event.AsFault(err); trust == "first-use" && (f.Code == "fetch.sum-mismatch" || f.Code == "fetch.size" || f.Code == "fetch.too-large") {
+	if f := event.AsFault(err); trust == "first-use" &&
+		(f.Code == "fetch.sum-mismatch" || f.Code == "fetch.size" || f.Code == "fetch.too-large") {
 		return event.NewFault(f.Class, "build.first-use", nil, "what", f.Args["what"], "url", f.Args["url"])
 	}
 	return err
@@ -193,7 +198,8 @@ func (r *resolver) addonSource(ctx context.Context, a spec.Addon) (fetch.Source,
 		if err != nil {
 			return src, "", err
 		}
-		if u, err := url.Parse(e.URL); err == nil && u.Scheme == "http" && e.SHA256 == "" && !fetch.Loopback(u.Hostname()) {
+		if u, err := url.Parse(e.URL); err == nil && u.Scheme == "http" && e.SHA256 == "" &&
+			!fetch.Loopback(u.Hostname()) {
 			return src, "", event.NewFault(event.ClassFailed, "build.chart-http", nil, "what", a.Name, "url", e.URL)
 		}
 		src.URL = e.URL
@@ -209,7 +215,8 @@ func (r *resolver) addonSource(ctx context.Context, a spec.Addon) (fetch.Source,
 func (r *resolver) ociChart(ctx context.Context, name, what string) (fetch.Source, string, error) {
 	layer, err := r.registry.Artifact(ctx, name, "application/vnd.cncf.helm.chart.content.v1.tar+gzip")
 	if err == nil && layer.Size > maxAddon {
-		err = event.NewFault(event.ClassFailed, "fetch.too-large", nil, "what", what, "url", "oci://"+name, "limit", fmt.Sprint(maxAddon))
+		err = event.NewFault(event.ClassFailed, "fetch.too-large", nil, "what", what, "url", "oci://"+name, "limit",
+			fmt.Sprint(maxAddon))
 	}
 	if err != nil {
 		return fetch.Source{}, "", err
@@ -250,7 +257,8 @@ func (b *builder) addonFiles(ctx context.Context, a spec.Addon, pin lock.Addon) 
 		}
 		src.Archive = bytes.NewReader(data)
 	}
-	o := addon.RenderOptions{Release: a.Chart.Release, Namespace: a.Chart.Namespace, KubeVersion: b.Spec.Kubernetes, IncludeCRDs: true}
+	o := addon.RenderOptions{Release: a.Chart.Release, Namespace: a.Chart.Namespace, KubeVersion: b.Spec.Kubernetes,
+		IncludeCRDs: true}
 	if a.Chart.ValueFile.Name != "" {
 		data, err := readFile(a.Chart.ValueFile, maxAddon)
 		if err != nil {
@@ -334,7 +342,8 @@ func (b *builder) addonMembers(s *spec.Spec, set *lock.Set) []content {
 		x := s.Addons[i]
 		for _, f := range a.Files {
 			out = append(out, content{
-				member: bundle.Member{Path: layoutOf(s).Place(bundle.Addon, f.Path), Kind: bundle.Addon, Name: f.Path, Version: x.Version, Source: a.URL,
+				member: bundle.Member{Path: layoutOf(s).Place(bundle.Addon, f.Path), Kind: bundle.Addon, Name: f.Path,
+					Version: x.Version, Source: a.URL,
 					Size: f.Size, SHA256: f.SHA256, Roles: x.Roles},
 				get: func(ctx context.Context, p *plan) error { return p.addon(ctx, x, a) },
 			})
@@ -349,7 +358,8 @@ func (p *plan) addon(ctx context.Context, x spec.Addon, a lock.Addon) error {
 		src := fetch.Source{URL: a.URL, SHA256: a.SHA256, Size: a.Size, What: a.Name}
 		if name, ok := strings.CutPrefix(a.URL, "oci://"); ok {
 			var err error
-			if src, err = p.registry.BlobSource(name, image.Descriptor{Digest: "sha256:" + a.SHA256, Size: a.Size}, a.Name); err != nil {
+			if src, err = p.registry.BlobSource(name, image.Descriptor{Digest: "sha256:" + a.SHA256, Size: a.Size},
+				a.Name); err != nil {
 				return err
 			}
 		}
@@ -378,7 +388,8 @@ func (p *plan) addon(ctx context.Context, x spec.Addon, a lock.Addon) error {
 		case a.URL == "": // of what lies beside the spec
 			return changed(nil, cmp.Or(x.Path.File, x.Dir.File, a.Name))
 		default:
-			return event.NewFault(event.ClassFailed, "fetch.sum-mismatch", nil, "url", a.URL, "what", f.Path, "got", got[f.Path], "want", f.SHA256)
+			return event.NewFault(event.ClassFailed, "fetch.sum-mismatch", nil, "url", a.URL, "what", f.Path, "got",
+				got[f.Path], "want", f.SHA256)
 		}
 	}
 	return nil

@@ -1,6 +1,6 @@
-// Package build makes bundles from a spec in three stages: what bundle.lock does not pin yet is resolved; from spec and lock follows every
-// byte's place in the bundles; everything is fetched at once and written where it belongs. The same spec, lock and time stamp give the
-// same bytes on every machine.
+// Package build makes bundles from a spec in three stages: what bundle.lock does not pin yet is resolved; from spec and
+// lock follows every byte's place in the bundles; everything is fetched at once and written where it belongs. The same
+// spec, lock and time stamp give the same bytes on every machine.
 package build
 
 import (
@@ -39,12 +39,13 @@ type Options struct {
 	Report    func(Event)       // called by one goroutine at a time; may be nil
 	Machine   fs.FS             // the machine whose sources a spec may name; nil: this one
 
-	Locked      bool   // refuse to go beyond the lock
-	Update      bool   // forget the lock's pins of these architectures
-	Base        string // path of a bundle that the new one is a difference to, with {arch} in it for several architectures
-	PartSize    int64  // bytes of a part at most; 0: one file
-	NoSums      bool   // do not write NAME.tar.gz.sha256
-	Connections int    // at once; 0 means 16
+	Locked bool // refuse to go beyond the lock
+	Update bool // forget the lock's pins of these architectures
+	// path of a bundle that the new one is a difference to, with {arch} in it for several architectures
+	Base        string
+	PartSize    int64 // bytes of a part at most; 0: one file
+	NoSums      bool  // do not write NAME.tar.gz.sha256
+	Connections int   // at once; 0 means 16
 }
 
 // Kind of an Event.
@@ -84,9 +85,10 @@ type Event struct {
 
 // Result of a build or an update.
 type Result struct {
-	Bundles  []Bundle
-	Lock     string                      // path
-	Moved    map[string]*diff.Difference // between the lock that was there and the new one, by architecture; only where there is one
+	Bundles []Bundle
+	Lock    string // path
+	// between the lock that was there and the new one, by architecture; only where there is one
+	Moved    map[string]*diff.Difference
 	Warnings []event.Msg
 }
 
@@ -131,7 +133,8 @@ func newBuilder(o *Options) *builder {
 	if c.Connections == 0 {
 		c.Connections = 16
 	}
-	b := &builder{Options: &c, http: fetch.NewHTTPClient(c.Netrc.Transport(c.Transport, c.Insecure...), c.Insecure...), start: time.Now(), warned: map[string]bool{}, specs: map[string]*spec.Spec{}}
+	b := &builder{Options: &c, http: fetch.NewHTTPClient(c.Netrc.Transport(c.Transport, c.Insecure...), c.Insecure...),
+		start: time.Now(), warned: map[string]bool{}, specs: map[string]*spec.Spec{}}
 	b.registry = b.registries()
 	return b
 }
@@ -160,11 +163,13 @@ func (b *builder) warn(arch string, m event.Msg) {
 
 // client fetches for one architecture, so that what it tells says for which.
 func (b *builder) client(arch string) *fetch.Client {
-	return &fetch.Client{HTTP: b.http, Cache: b.Cache, Mirrors: b.Mirrors, Progress: func(p fetch.Progress) { b.tell(b.progress(arch, p)) }}
+	return &fetch.Client{HTTP: b.http, Cache: b.Cache, Mirrors: b.Mirrors,
+		Progress: func(p fetch.Progress) { b.tell(b.progress(arch, p)) }}
 }
 
-// Build makes a bundle for each architecture and the lock. A bundle appears under its name only when it is finished. Faults are of
-// class failed (what could not be fetched, resolved or written) or usage (spec, lock, keyring); several are joined.
+// Build makes a bundle for each architecture and the lock. A bundle appears under its name only when it is finished.
+// Faults are of class failed (what could not be fetched, resolved or written) or usage (spec, lock, keyring); several
+// are joined.
 func Build(ctx context.Context, o Options) (*Result, error) {
 	b := newBuilder(&o)
 	release, err := b.useCache(ctx)
@@ -214,8 +219,8 @@ func (b *builder) build(ctx context.Context) (*Result, error) {
 	return &Result{Bundles: bundles, Lock: b.Lock, Moved: moved(old, next, b.Arches), Warnings: b.warnings}, nil
 }
 
-// useCache keeps the cache from being pruned. Temporary files that killed builds left there, which no build would use again, go first,
-// unless another build is at work.
+// useCache keeps the cache from being pruned. Temporary files that killed builds left there, which no build would use
+// again, go first, unless another build is at work.
 func (b *builder) useCache(ctx context.Context) (release func(), err error) {
 	_, err = b.Cache.Prune(ctx, fetch.PruneOptions{}, time.Now())
 	if err != nil && (ctx.Err() != nil || event.AsFault(err).Class != event.ClassLocked) {
@@ -247,7 +252,8 @@ func Update(ctx context.Context, o Options) (*Result, error) {
 	return &Result{Lock: b.Lock, Moved: moved(old, next, b.Arches), Warnings: b.warnings}, nil
 }
 
-// together runs all tasks side by side and joins what went wrong, in the order of the tasks: a person wants to hear everything at once.
+// together runs all tasks side by side and joins what went wrong, in the order of the tasks: a person wants to hear
+// everything at once.
 func together(ctx context.Context, tasks ...func(context.Context) error) error {
 	errs := make([]error, len(tasks))
 	var wg sync.WaitGroup

@@ -69,7 +69,8 @@ func TestBuild(t *testing.T) {
 			paths = append(paths, m.Path)
 		}
 		suffix := "_2.36-1+deb12u1_" + b.Arch + ".deb"
-		want := []string{"libc6" + suffix, "libssl3" + suffix, "socat" + suffix, "images.tar", "Packages", "addons/net.yml", "etcd", "etcdctl", "kubelet", "sbom.spdx.json"}
+		want := []string{"libc6" + suffix, "libssl3" + suffix, "socat" + suffix, "images.tar", "Packages",
+			"addons/net.yml", "etcd", "etcdctl", "kubelet", "sbom.spdx.json"}
 		if !slices.Equal(paths, want) {
 			t.Errorf("%s has %v", b.Arch, paths)
 		}
@@ -145,7 +146,8 @@ func TestRefused(t *testing.T) {
 		{"checksum file without the program", "amd64", "registry.test/app:1", func(u *buildtest.Upstream) {
 			u.Set("/dl/SHA256SUMS", []byte("0000  other\n"))
 		}, "build.checksum"},
-		{"no addon", "amd64", "registry.test/app:1", func(u *buildtest.Upstream) { u.Set("/dl/net.yml", nil) }, "fetch.not-found"},
+		{"no addon", "amd64", "registry.test/app:1", func(u *buildtest.Upstream) { u.Set("/dl/net.yml", nil) },
+			"fetch.not-found"},
 		{"changed package", "amd64", "registry.test/app:1", func(u *buildtest.Upstream) {
 			p := "/debian/pool/libc6_2.36-1+deb12u1_amd64.deb"
 			changed := bytes.Clone(u.Get(p))
@@ -155,7 +157,8 @@ func TestRefused(t *testing.T) {
 		{"changed metadata", "amd64", "registry.test/app:1", func(u *buildtest.Upstream) {
 			u.Set(dir, bytes.Replace(u.Get(dir), []byte("Codename: bookworm"), []byte("Codename: bookw0rm"), 1))
 		}, "deb.signature"},
-		{"unsigned metadata", "amd64", "registry.test/app:1", func(u *buildtest.Upstream) { u.Set(dir, []byte("Suite: stable\n")) }, "deb.signature"},
+		{"unsigned metadata", "amd64", "registry.test/app:1",
+			func(u *buildtest.Upstream) { u.Set(dir, []byte("Suite: stable\n")) }, "deb.signature"},
 		{"signed by another key", "amd64", "registry.test/app:1", func(u *buildtest.Upstream) {
 			u.Set(dir, buildtest.New(t).Get(dir))
 		}, "deb.signature"},
@@ -202,7 +205,8 @@ func TestFirstUseIsPinned(t *testing.T) {
 	}
 }
 
-// TestResume: a connection that always breaks after 100 kB still ends in the right bytes, each time going on where it broke.
+// TestResume: a connection that always breaks after 100 kB still ends in the right bytes, each time going on where it
+// broke.
 func TestResume(t *testing.T) {
 	u := buildtest.New(t)
 	const file = "/dl/v1.34.2/amd64/kubelet"

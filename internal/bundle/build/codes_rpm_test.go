@@ -29,21 +29,24 @@ func (r rpms) publish(u *buildtest.Upstream) {
 	if r.requires != "" {
 		r.requires = `<rpm:requires><rpm:entry name="` + r.requires + `"/></rpm:requires>`
 	}
-	primary := `<metadata xmlns="http://linux.duke.edu/metadata/common" xmlns:rpm="http://linux.duke.edu/metadata/rpm" packages="1">` +
-		`<package type="rpm"><name>a</name><arch>noarch</arch><version epoch="0" ver="1" rel="1"/>` + r.sum +
-		`<summary>s</summary><description>d</description><packager/><url/><time file="1" build="1"/>` +
-		`<size package="1" installed="1" archive="1"/><location href="a-1-1.noarch.rpm"/>` +
-		`<format><rpm:license>MIT</rpm:license><rpm:sourcerpm>s.src.rpm</rpm:sourcerpm><rpm:header-range start="1" end="2"/>` +
-		`<rpm:provides><rpm:entry name="a" flags="EQ" epoch="0" ver="1" rel="1"/></rpm:provides>` +
-		r.requires + "</format></package></metadata>"
+	primary :=
+		`<metadata xmlns="http://linux.duke.edu/metadata/common" xmlns:rpm="http://linux.duke.edu/metadata/rpm" packages="1">` +
+			`<package type="rpm"><name>a</name><arch>noarch</arch><version epoch="0" ver="1" rel="1"/>` + r.sum +
+			`<summary>s</summary><description>d</description><packager/><url/><time file="1" build="1"/>` +
+			`<size package="1" installed="1" archive="1"/><location href="a-1-1.noarch.rpm"/>` +
+			`<format><rpm:license>MIT</rpm:license><rpm:sourcerpm>s.src.rpm</rpm:sourcerpm><rpm:header-range start="1" end="2"/>` +
+			`<rpm:provides><rpm:entry name="a" flags="EQ" epoch="0" ver="1" rel="1"/></rpm:provides>` +
+			r.requires + "</format></package></metadata>"
 	var data strings.Builder
 	for typ, text := range map[string]string{"filelists": r.filelists, "primary": primary} {
 		file := "repodata/" + typ + ".xml"
 		u.Set("/rpm/"+file, []byte(text))
-		fmt.Fprintf(&data, `<data type="%s"><checksum type="sha256">%x</checksum><location href="%s"/><size>%d</size></data>`,
+		fmt.Fprintf(&data,
+			`<data type="%s"><checksum type="sha256">%x</checksum><location href="%s"/><size>%d</size></data>`,
 			typ, sha256.Sum256([]byte(text)), file, len(text))
 	}
-	u.Set("/rpm/repodata/repomd.xml", []byte(`<repomd xmlns="http://linux.duke.edu/metadata/repo"><revision>1</revision>`+data.String()+`</repomd>`))
+	u.Set("/rpm/repodata/repomd.xml",
+		[]byte(`<repomd xmlns="http://linux.duke.edu/metadata/repo"><revision>1</revision>`+data.String()+`</repomd>`))
 }
 
 // rpmJob is a build of the package a for a distribution of the rpm family.
@@ -52,7 +55,8 @@ func rpmJob(t *testing.T, u *buildtest.Upstream, repository, install string) bui
 	o := job(t, u, "registry.test/app:1", "amd64")
 	respec(t, &o, func(string) string {
 		return "version: 1\nname: test\nkubernetes: v1.34.2\nos: {family: rpm, id: openEuler, release: \"24.03\"}\n" +
-			"packages:\n  repositories:\n    - {type: rpm, " + repository + "}\n  install:\n    - {name: \"" + install + "\", roles: [worker]}\n"
+			"packages:\n  repositories:\n    - {type: rpm, " + repository + "}\n  install:\n    - {name: \"" + install +
+			"\", roles: [worker]}\n"
 	})
 	return o
 }
@@ -65,11 +69,14 @@ func TestRPMRepositories(t *testing.T) {
 		want          string
 		words         []string
 	}{
-		{"sums of another kind", "keys.gpg", rpms{sum: `<checksum type="sha512" pkgid="YES">` + strings.Repeat("a", 128) + `</checksum>`},
+		{"sums of another kind", "keys.gpg", rpms{sum: `<checksum type="sha512" pkgid="YES">` + strings.Repeat("a",
+			128) + `</checksum>`},
 			"build.no-sha256", []string{"a-1-1.noarch", "dir: …"}},
-		{"a list of files that is cut off", "keys.gpg", rpms{requires: "/opt/tool", filelists: "<filelists packages=\"1\"><package"},
+		{"a list of files that is cut off", "keys.gpg",
+			rpms{requires: "/opt/tool", filelists: "<filelists packages=\"1\"><package"},
 			"rpm.filelists", []string{"/rpm cannot be used", "another one"}},
-		{"a file that has no keys", "spec.yaml", rpms{}, "rpm.keyring", []string{"The keyring spec.yaml of http://", "RPM-GPG-KEY"}},
+		{"a file that has no keys", "spec.yaml", rpms{}, "rpm.keyring",
+			[]string{"The keyring spec.yaml of http://", "RPM-GPG-KEY"}},
 		{"a key file that is empty", "empty", rpms{}, "rpm.keyring", []string{"no keys in it"}},
 		{"a key file that is not there", "none", rpms{}, "build.keyring", []string{"The keyring none of http://"}},
 	} {

@@ -28,7 +28,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 )
 
-// wantFault builds, sees the fault with that code, and that what it says has the words; nothing is left in the directory of the bundles.
+// wantFault builds, sees the fault with that code, and that what it says has the words; nothing is left in the
+// directory of the bundles.
 func wantFault(t *testing.T, o build.Options, want string, words ...string) *event.Fault {
 	t.Helper()
 	_, err := build.Build(context.Background(), o)
@@ -121,7 +122,8 @@ func TestFilesThatAreNone(t *testing.T) {
 		body             func(*testing.T) string
 		words            []string
 	}{
-		{"a page in place of an archive", pick, "build.archive", text("<html>gone</html>\n"), []string{"the archive file:f", "leave pick out"}},
+		{"a page in place of an archive", pick, "build.archive", text("<html>gone</html>\n"),
+			[]string{"the archive file:f", "leave pick out"}},
 		{"a compressed file in place of an archive", pick, "build.archive", gzipped, []string{"it is no archive"}},
 		{"half an archive", pick, "build.archive", func(t *testing.T) string {
 			t.Helper()
@@ -133,13 +135,16 @@ func TestFilesThatAreNone(t *testing.T) {
 			t.Helper()
 			return tarWith(t, tar.Header{Name: "etcd-v9/etcd", Typeflag: tar.TypeReg}, "x")
 		}, []string{"has no etcd", "List the archive"}},
-		{"half a program", "path: f", "build.elf", text(elf.ELFMAG + "\x02\x01\x01"), []string{"f cannot be read as an ELF program"}},
+		{"half a program", "path: f", "build.elf", text(elf.ELFMAG + "\x02\x01\x01"),
+			[]string{"f cannot be read as an ELF program"}},
 		{"another architecture's", "path: f", "build.elf-arch", text(string(buildtest.ELF("arm64", "f"))),
 			[]string{"f is a program for arm64, not for amd64", "{arch}"}},
-		{"another architecture's in an archive", "path: f, pick: {etcd: e}", "build.elf-arch", func(t *testing.T) string {
-			t.Helper()
-			return tarWith(t, tar.Header{Name: "./etcd", Typeflag: tar.TypeReg}, string(buildtest.ELF("arm64", "f")))
-		}, []string{"e is a program for arm64"}},
+		{"another architecture's in an archive", "path: f, pick: {etcd: e}", "build.elf-arch",
+			func(t *testing.T) string {
+				t.Helper()
+				return tarWith(t, tar.Header{Name: "./etcd", Typeflag: tar.TypeReg},
+					string(buildtest.ELF("arm64", "f")))
+			}, []string{"e is a program for arm64"}},
 		{"a directory", "path: .", "build.file", text(""), []string{"it is no regular file"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -219,7 +224,9 @@ func TestPinnedElsewhere(t *testing.T) {
 func TestAChartOverPlainHTTP(t *testing.T) {
 	u := buildtest.New(t)
 	o := job(t, u, "registry.test/app:1", "amd64")
-	u.Set("/charts/index.yaml", []byte("apiVersion: v1\nentries:\n  c:\n    - {name: c, version: 1.0.0, urls: ['http://charts.test/c-1.0.0.tgz']}\n"))
+	u.Set("/charts/index.yaml",
+		[]byte("apiVersion: v1\nentries:\n  c:\n    - {name: c, version: 1.0.0, urls: "+
+			"['http://charts.test/c-1.0.0.tgz']}\n"))
 	chart := "  - {name: c.yaml, chart: {repository: \"" + u.URL + "/charts\", name: c, version: 1.0.0, release: c}}\n"
 	respec(t, &o, replaced("addons:\n", "addons:\n"+chart))
 	wantFault(t, o, "build.chart-http", "http://charts.test/c-1.0.0.tgz", "c.yaml", "https")
@@ -245,19 +252,24 @@ func TestKeyrings(t *testing.T) {
 func TestTheMachinesSources(t *testing.T) {
 	u := buildtest.New(t)
 	line := func(text string) fstest.MapFS {
-		return fstest.MapFS{"etc/apt/sources.list": {Data: []byte(text + "\n")}, "keys/k.gpg": {Data: u.Keyring}, "keys/bad.gpg": {Data: []byte("x")}}
+		return fstest.MapFS{"etc/apt/sources.list": {Data: []byte(text + "\n")}, "keys/k.gpg": {Data: u.Keyring},
+			"keys/bad.gpg": {Data: []byte("x")}}
 	}
 	at := strings.TrimPrefix(u.URL, "http://")
 	for _, tt := range []struct{ name, line, want, words string }{
-		{"a password", "deb http://me:secret@" + at + "/debian bookworm main", "build.source-password", "etc/apt/sources.list"},
-		{"keys that are not there", "deb [signed-by=/keys/none.gpg] " + u.URL + "/debian bookworm main", "build.keyring", "/keys/none.gpg"},
-		{"keys that are none", "deb [signed-by=/keys/bad.gpg] " + u.URL + "/debian bookworm main", "build.keyring", "/keys/bad.gpg"},
+		{"a password", "deb http://me:secret@" + at + "/debian bookworm main", "build.source-password",
+			"etc/apt/sources.list"},
+		{"keys that are not there", "deb [signed-by=/keys/none.gpg] " + u.URL + "/debian bookworm main",
+			"build.keyring", "/keys/none.gpg"},
+		{"keys that are none", "deb [signed-by=/keys/bad.gpg] " + u.URL + "/debian bookworm main", "build.keyring",
+			"/keys/bad.gpg"},
 		{"good", "deb [signed-by=/keys/k.gpg] " + u.URL + "/debian bookworm main", "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o := job(t, u, "registry.test/app:1", "amd64")
 			o.Machine = line(tt.line)
-			repository := "{type: deb, url: " + u.URL + "/debian, suites: [bookworm], components: [main], keyring: keys.gpg}"
+			repository := "{type: deb, url: " + u.URL +
+				"/debian, suites: [bookworm], components: [main], keyring: keys.gpg}"
 			respec(t, &o, replaced(repository, "{type: deb, machine: true}"))
 			if tt.want == "" {
 				mustBuild(t, o)
@@ -273,7 +285,8 @@ func TestTheMachinesSources(t *testing.T) {
 	}
 }
 
-// A clock that is wrong is the reason that is told, not a mirror that is not to be trusted; one that is a little behind does no harm.
+// A clock that is wrong is the reason that is told, not a mirror that is not to be trusted; one that is a little behind
+// does no harm.
 func TestAClockThatIsBehind(t *testing.T) {
 	u := buildtest.New(t)
 	o := job(t, u, "registry.test/app:1", "amd64")
@@ -281,7 +294,8 @@ func TestAClockThatIsBehind(t *testing.T) {
 	behind(48 * time.Hour)
 	wantFault(t, o, "deb.release-future", "bookworm", "clock")
 	good := u.Get("/debian/dists/bookworm/InRelease")
-	u.Set("/debian/dists/bookworm/InRelease", bytes.Replace(good, []byte("Codename: bookworm"), []byte("Codename: bookw0rm"), 1))
+	u.Set("/debian/dists/bookworm/InRelease", bytes.Replace(good, []byte("Codename: bookworm"),
+		[]byte("Codename: bookw0rm"), 1))
 	wantFault(t, o, "deb.signature")
 	u.Set("/debian/dists/bookworm/InRelease", good)
 	behind(2 * time.Hour)

@@ -64,7 +64,8 @@ func (q *question) debs(ctx context.Context) error {
 		if strings.HasPrefix(p.Repository, "file:") {
 			u, trust = p.Repository+"/"+strings.TrimPrefix(p.Filename, "./"), "local"
 		}
-		q.out.Packages = append(q.out.Packages, lock.Package{Name: p.Name, Version: p.Version, Arch: p.Arch, URL: u, SHA256: p.SHA256, Size: p.Size, Trust: trust,
+		q.out.Packages = append(q.out.Packages, lock.Package{Name: p.Name, Version: p.Version, Arch: p.Arch, URL: u,
+			SHA256: p.SHA256, Size: p.Size, Trust: trust,
 			Meta: deb.MetaOf(p, fileName(p.Filename))})
 	}
 	q.chosen(idx.Len())
@@ -91,7 +92,8 @@ func (q *question) debRepository(ctx context.Context, idx *deb.Index, r spec.Rep
 			if err == nil {
 				err = errors.New("no keys in it")
 			}
-			return event.NewFault(event.ClassUsage, "build.keyring", err, "keyring", r.Keyring+r.KeyringFile.Name, "repository", r.URL)
+			return event.NewFault(event.ClassUsage, "build.keyring", err, "keyring", r.Keyring+r.KeyringFile.Name,
+				"repository", r.URL)
 		}
 	}
 	return q.suites(ctx, idx, r, keys)
@@ -106,8 +108,8 @@ func (q *question) suites(ctx context.Context, idx *deb.Index, r spec.Repository
 	return nil
 }
 
-// machine reads the sources that this machine's own apt is set up with. What stands there is part of the answer, not of the question: a
-// build on another machine takes what the lock pins.
+// machine reads the sources that this machine's own apt is set up with. What stands there is part of the answer, not of
+// the question: a build on another machine takes what the lock pins.
 func (q *question) machine(ctx context.Context, idx *deb.Index, r spec.Repository) error {
 	entries, err := deb.ParseSources(q.Machine)
 	if err != nil {
@@ -123,12 +125,14 @@ func (q *question) machine(ctx context.Context, idx *deb.Index, r spec.Repositor
 		}
 		keys, err := machineKeys(q.Machine, e)
 		if err != nil {
-			return event.NewFault(event.ClassUsage, "build.keyring", err, "keyring", strings.Join(e.SignedBy, ", "), "repository", e.URL)
+			return event.NewFault(event.ClassUsage, "build.keyring", err, "keyring", strings.Join(e.SignedBy, ", "),
+				"repository", e.URL)
 		}
 		if e.Trusted {
 			q.unsigned[e.URL] = true
 		}
-		x := spec.Repository{Type: "deb", URL: e.URL, Suites: []string{e.Suite}, Components: e.Components, Priority: r.Priority, Trusted: e.Trusted,
+		x := spec.Repository{Type: "deb", URL: e.URL, Suites: []string{e.Suite}, Components: e.Components,
+			Priority: r.Priority, Trusted: e.Trusted,
 			IgnoreExpiry: e.IgnoreExpiry}
 		if e.Flat {
 			x.Suites = []string{strings.TrimSuffix(e.Suite, "/") + "/"}
@@ -152,7 +156,8 @@ func machineKeys(root fs.FS, e deb.SourceEntry) (openpgp.EntityList, error) {
 		}
 	}
 	if len(files) == 0 {
-		for _, pattern := range []string{"etc/apt/trusted.gpg", "etc/apt/trusted.gpg.d/*.gpg", "etc/apt/trusted.gpg.d/*.asc", "usr/share/keyrings/*-archive-*.gpg"} {
+		for _, pattern := range []string{"etc/apt/trusted.gpg", "etc/apt/trusted.gpg.d/*.gpg",
+			"etc/apt/trusted.gpg.d/*.asc", "usr/share/keyrings/*-archive-*.gpg"} {
 			list, err := fs.Glob(root, pattern)
 			if err != nil {
 				return nil, err
@@ -176,7 +181,8 @@ func machineKeys(root fs.FS, e deb.SourceEntry) (openpgp.EntityList, error) {
 }
 
 // suite reads the signed metadata of a suite's components into the index.
-func (q *question) suite(ctx context.Context, idx *deb.Index, r spec.Repository, suite string, keys openpgp.EntityList) error {
+func (q *question) suite(ctx context.Context, idx *deb.Index, r spec.Repository, suite string,
+	keys openpgp.EntityList) error {
 	base := r.URL + "/dists/" + suite + "/"
 	if flat(suite) { // a flat repository
 		base = strings.TrimSuffix(r.URL+"/"+strings.TrimPrefix(suite, "./"), "/") + "/"
@@ -202,10 +208,13 @@ func (q *question) suite(ctx context.Context, idx *deb.Index, r spec.Repository,
 }
 
 // release fetches InRelease, or Release with its detached signature where a suite has no InRelease.
-func (q *question) release(ctx context.Context, r spec.Repository, base, suite string, keys openpgp.EntityList) (*deb.Release, fetch.Blob, error) {
-	check := deb.Check{Suite: suite, Arch: q.arch, Flat: flat(suite), Keys: keys, Trusted: r.Trusted, Now: q.Now(), IgnoreExpiry: r.IgnoreExpiry}
+func (q *question) release(ctx context.Context, r spec.Repository, base, suite string,
+	keys openpgp.EntityList) (*deb.Release, fetch.Blob, error) {
+	check := deb.Check{Suite: suite, Arch: q.arch, Flat: flat(suite), Keys: keys, Trusted: r.Trusted, Now: q.Now(),
+		IgnoreExpiry: r.IgnoreExpiry}
 	get := func(name string) ([]byte, fetch.Blob, error) {
-		blob, err := q.client.Get(ctx, fetch.Source{URL: base + name, Size: -1, Limit: maxRelease, What: suite + " " + name})
+		blob, err := q.client.Get(ctx, fetch.Source{URL: base + name, Size: -1, Limit: maxRelease,
+			What: suite + " " + name})
 		if err != nil {
 			return nil, blob, err
 		}
@@ -246,7 +255,8 @@ func (q *question) release(ctx context.Context, r spec.Repository, base, suite s
 // flat says whether a suite is the directory of a flat repository.
 func flat(suite string) bool { return strings.HasSuffix(suite, "/") }
 
-func (q *question) component(ctx context.Context, idx *deb.Index, rel *deb.Release, base string, r spec.Repository, component string) error {
+func (q *question) component(ctx context.Context, idx *deb.Index, rel *deb.Release, base string, r spec.Repository,
+	component string) error {
 	if rel == nil {
 		return q.bare(ctx, idx, base, r)
 	}
@@ -254,7 +264,8 @@ func (q *question) component(ctx context.Context, idx *deb.Index, rel *deb.Relea
 	if err != nil {
 		return err
 	}
-	src := fetch.Source{URL: base + file, SHA256: e.SHA256, Size: e.Size, What: rel.Codename + "/" + component + " Packages"}
+	src := fetch.Source{URL: base + file, SHA256: e.SHA256, Size: e.Size,
+		What: rel.Codename + "/" + component + " Packages"}
 	var blob fetch.Blob
 	if byHash != "" {
 		s := src
@@ -276,7 +287,8 @@ func (q *question) component(ctx context.Context, idx *deb.Index, rel *deb.Relea
 func (q *question) bare(ctx context.Context, idx *deb.Index, base string, r spec.Repository) error {
 	var last error
 	for _, file := range deb.PackagesFiles("", q.arch) {
-		blob, err := q.client.Get(ctx, fetch.Source{URL: base + file, Size: -1, Limit: maxPackages, What: "Packages of " + r.URL})
+		blob, err := q.client.Get(ctx, fetch.Source{URL: base + file, Size: -1, Limit: maxPackages,
+			What: "Packages of " + r.URL})
 		if err == nil {
 			return q.index(idx, blob, base+file, 0, r)
 		}

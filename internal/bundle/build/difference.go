@@ -70,7 +70,8 @@ func (p *plan) imageArchive() ([]pack.Part, int64, error) {
 		if h, err := image.Hex(d.Digest); err != nil {
 			return nil, 0, err
 		} else if p.base == nil || carried[d.Digest] {
-			members = append(members, pack.Member{Path: image.BlobPath(d.Digest), Parts: []pack.Part{{SHA256: h, Size: d.Size}}})
+			members = append(members, pack.Member{Path: image.BlobPath(d.Digest),
+				Parts: []pack.Part{{SHA256: h, Size: d.Size}}})
 		}
 	}
 	return pack.Archive(members, time.Unix(0, 0).UTC())
@@ -92,7 +93,8 @@ func moved(old, next *lock.Lock, arches []string) map[string]*diff.Difference {
 func side(s *lock.Set) diff.Side {
 	var out diff.Side
 	add := func(kind diff.Kind, name, version, sum string, size int64, blobs ...diff.Blob) {
-		out.Things = append(out.Things, diff.Thing{Kind: kind, Name: name, Version: version, Sum: sum, Size: size, Blobs: blobs})
+		out.Things = append(out.Things, diff.Thing{Kind: kind, Name: name, Version: version, Sum: sum, Size: size,
+			Blobs: blobs})
 	}
 	if s.Packages != nil {
 		for _, p := range s.Packages.Packages {
@@ -112,7 +114,8 @@ func side(s *lock.Set) diff.Side {
 		}
 	}
 	for _, im := range s.Images {
-		blobs := []diff.Blob{{Digest: im.Manifest.Digest, Size: im.Manifest.Size}, {Digest: im.Config.Digest, Size: im.Config.Size}}
+		blobs := []diff.Blob{{Digest: im.Manifest.Digest, Size: im.Manifest.Size},
+			{Digest: im.Config.Digest, Size: im.Config.Size}}
 		for _, l := range im.Layers {
 			blobs = append(blobs, diff.Blob{Digest: l.Digest, Size: l.Size})
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/spec"
 )
 
-// specFor is the spec for an architecture, with the files of its directories among the other files. They are listed once: a file that comes
-// or goes while a build runs is no part of it.
+// specFor is the spec for an architecture, with the files of its directories among the other files. They are listed
+// once: a file that comes or goes while a build runs is no part of it.
 func (b *builder) specFor(arch string) (*spec.Spec, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -30,8 +30,8 @@ func (b *builder) specFor(arch string) (*spec.Spec, error) {
 	return s, nil
 }
 
-// filesOf lists a directory. A file that its owner may execute is 0755 on the nodes, another 0644; links are refused, for what they lead to is
-// somebody else's. A directory without files would vanish in silence.
+// filesOf lists a directory. A file that its owner may execute is 0755 on the nodes, another 0644; links are refused,
+// for what they lead to is somebody else's. A directory without files would vanish in silence.
 func filesOf(d spec.Dir) ([]spec.Binary, error) {
 	root, err := filepath.EvalSymlinks(d.Path.File) // the spec may name a link; below it there are none
 	if err != nil {
@@ -53,8 +53,9 @@ func filesOf(d spec.Dir) ([]spec.Binary, error) {
 		if err != nil {
 			return err
 		}
-		x := spec.Binary{Name: d.Name + "/" + filepath.ToSlash(rel), Dir: d.Name, Dst: d.Dst, Mode: 0o644, Roles: d.Roles,
-			Path: spec.Path{Name: filepath.Join(d.Path.Name, rel), File: filepath.Join(d.Path.File, rel)}}
+		x := spec.Binary{Name: d.Name + "/" + filepath.ToSlash(rel), Dir: d.Name, Dst: d.Dst, Mode: 0o644,
+			Roles: d.Roles,
+			Path:  spec.Path{Name: filepath.Join(d.Path.Name, rel), File: filepath.Join(d.Path.File, rel)}}
 		if info.Mode().Perm()&0o100 != 0 {
 			x.Mode = 0o755
 		}

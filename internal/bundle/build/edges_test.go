@@ -33,7 +33,9 @@ func has(path string) func(*testing.T, *bundle.Manifest) {
 func hasImage(name string, roles ...bundle.Role) func(*testing.T, *bundle.Manifest) {
 	return func(t *testing.T, m *bundle.Manifest) {
 		t.Helper()
-		if !slices.ContainsFunc(m.Images, func(im bundle.Image) bool { return im.Name == name && slices.Equal(im.Roles, roles) }) {
+		if !slices.ContainsFunc(m.Images, func(im bundle.Image) bool {
+			return im.Name == name && slices.Equal(im.Roles, roles)
+		}) {
 			t.Errorf("%s for %v is not among %+v", name, roles, m.Images)
 		}
 	}
@@ -74,7 +76,8 @@ func localDebs(dir string) func(*testing.T, *buildtest.Upstream, string, string)
 				t.Fatal(err)
 			}
 		}
-		return strings.Replace(s, "  install:\n", "    - {type: deb, dir: "+dir+"}\n  install:\n    - {name: mine, roles: [worker]}\n", 1)
+		return strings.Replace(s, "  install:\n", "    - {type: deb, dir: "+dir+
+			"}\n  install:\n    - {name: mine, roles: [worker]}\n", 1)
 	}
 }
 
@@ -83,32 +86,41 @@ func edges() []edge {
 		{"packages of a directory", localDebs("pkgs"), has("mine_1.0_amd64.deb")},
 		{"a directory as people write it", localDebs("./pkgs/"), has("mine_1.0_amd64.deb")},
 		{"a link to a directory", localDebs("link"), has("mine_1.0_amd64.deb")},
-		{"two included specs with a directory of one name", func(t *testing.T, _ *buildtest.Upstream, dir, s string) string {
-			t.Helper()
-			for _, x := range []string{"one", "two"} {
-				write(t, filepath.Join(dir, x, "pkgs", x+"_1.0_amd64.deb"), string(buildtest.Deb(x, "1.0", "amd64")))
-				write(t, filepath.Join(dir, x, "spec.yaml"), "version: 1\npackages:\n  repositories: [{type: deb, dir: pkgs}]\n  install: [{name: "+x+", roles: [etcd]}]\n")
-			}
-			return s + "include: [one/spec.yaml, two/spec.yaml]\n"
-		}, has("two_1.0_amd64.deb")},
+		{"two included specs with a directory of one name",
+			func(t *testing.T, _ *buildtest.Upstream, dir, s string) string {
+				t.Helper()
+				for _, x := range []string{"one", "two"} {
+					write(t, filepath.Join(dir, x, "pkgs", x+"_1.0_amd64.deb"),
+						string(buildtest.Deb(x, "1.0", "amd64")))
+					write(t, filepath.Join(dir, x, "spec.yaml"),
+						"version: 1\npackages:\n  repositories: [{type: deb, dir: pkgs}]\n  install: [{name: "+x+
+							", roles: [etcd]}]\n")
+				}
+				return s + "include: [one/spec.yaml, two/spec.yaml]\n"
+			}, has("two_1.0_amd64.deb")},
 		{"a path that is no URL", func(t *testing.T, u *buildtest.Upstream, dir, s string) string {
 			t.Helper()
 			write(t, filepath.Join(dir, "50%zz", "a"), string(u.Get("/dl/etcd-amd64.tar.gz")))
-			return s + "files:\n  - {name: a, path: \"" + dir + "/50%zz/a\", dst: /opt/cni/bin, roles: [worker], pick: {etcd-amd64/README: readme}}\n"
+			return s + "files:\n  - {name: a, path: \"" + dir +
+				"/50%zz/a\", dst: /opt/cni/bin, roles: [worker], pick: {etcd-amd64/README: readme}}\n"
 		}, has("readme")},
-		{"an addon that pins what the spec names by tag", func(t *testing.T, u *buildtest.Upstream, dir, s string) string {
-			t.Helper()
-			write(t, filepath.Join(dir, "pod.yaml"), podOf("registry.test/app:1@"+digest(t, u, "registry.test/app:1")))
-			return strings.Replace(s, "addons:\n", "addons:\n  - {name: pod.yaml, path: pod.yaml}\n", 1)
-		}, hasImage("registry.test/app:1", bundle.Worker, bundle.ControlPlane)},
-		{"an addon that pins another image of the tag", func(t *testing.T, u *buildtest.Upstream, dir, s string) string {
-			t.Helper()
-			write(t, filepath.Join(dir, "pod.yaml"), podOf("registry.test/app:1@"+retag(t, u)))
-			return strings.Replace(s, "addons:\n", "addons:\n  - {name: pod.yaml, path: pod.yaml}\n", 1)
-		}, hasImage("registry.test/app:1", bundle.Worker)},
+		{"an addon that pins what the spec names by tag",
+			func(t *testing.T, u *buildtest.Upstream, dir, s string) string {
+				t.Helper()
+				write(t, filepath.Join(dir, "pod.yaml"), podOf("registry.test/app:1@"+digest(t, u,
+					"registry.test/app:1")))
+				return strings.Replace(s, "addons:\n", "addons:\n  - {name: pod.yaml, path: pod.yaml}\n", 1)
+			}, hasImage("registry.test/app:1", bundle.Worker, bundle.ControlPlane)},
+		{"an addon that pins another image of the tag",
+			func(t *testing.T, u *buildtest.Upstream, dir, s string) string {
+				t.Helper()
+				write(t, filepath.Join(dir, "pod.yaml"), podOf("registry.test/app:1@"+retag(t, u)))
+				return strings.Replace(s, "addons:\n", "addons:\n  - {name: pod.yaml, path: pod.yaml}\n", 1)
+			}, hasImage("registry.test/app:1", bundle.Worker)},
 		{"an image twice", func(t *testing.T, u *buildtest.Upstream, _, s string) string {
 			t.Helper()
-			return s + "  - {name: \"registry.test/app:1@" + digest(t, u, "registry.test/app:1") + "\", roles: [etcd], why: a test}\n"
+			return s + "  - {name: \"registry.test/app:1@" + digest(t, u, "registry.test/app:1") +
+				"\", roles: [etcd], why: a test}\n"
 		}, hasImage("registry.test/app:1", bundle.Worker, bundle.Etcd)},
 		{"a baseline that has every package", func(t *testing.T, _ *buildtest.Upstream, dir, s string) string {
 			write(t, filepath.Join(dir, "base"), "socat\nlibc6\nlibssl3\n")
@@ -124,7 +136,8 @@ func edges() []edge {
 		}, has("empty")},
 		{"one file under two names", func(t *testing.T, _ *buildtest.Upstream, dir, s string) string {
 			write(t, filepath.Join(dir, "a"), "x")
-			return s + "files:\n  - {name: a, path: a, dst: /opt/cni/bin, roles: [worker]}\n  - {name: b, path: a, dst: /opt/cni/bin, roles: [worker]}\n"
+			return s + "files:\n  - {name: a, path: a, dst: /opt/cni/bin, roles: [worker]}\n  - {name: b, path: a, " +
+				"dst: /opt/cni/bin, roles: [worker]}\n"
 		}, has("b")},
 		{"a directory", func(t *testing.T, _ *buildtest.Upstream, dir, s string) string {
 			write(t, filepath.Join(dir, "mine-amd64", "bin", "run"), "#!/bin/sh\n")
@@ -134,14 +147,18 @@ func edges() []edge {
 			t.Helper()
 			has("tools/.conf")(t, m)
 			x, _ := m.Member("tools/bin/run")
-			if x.Kind != bundle.ExtraDir || x.Name != "tools" || m.Target(x) != "/opt/cni/bin/tools/bin/run" || x.Mode != 0o644 {
+			if x.Kind != bundle.ExtraDir || x.Name != "tools" || m.Target(x) != "/opt/cni/bin/tools/bin/run" ||
+				x.Mode != 0o644 {
 				t.Errorf("%+v", x)
 			}
 		}},
-		{"no images", func(_ *testing.T, _ *buildtest.Upstream, _, s string) string { return s[:strings.Index(s, "images:")] }, has("kubelet")},
+		{"no images", func(_ *testing.T, _ *buildtest.Upstream, _, s string) string {
+			return s[:strings.Index(s, "images:")]
+		}, has("kubelet")},
 		{"nothing but a file", func(t *testing.T, _ *buildtest.Upstream, dir, s string) string {
 			write(t, filepath.Join(dir, "a"), "x")
-			return s[:strings.Index(s, "packages:")] + "files:\n  - {name: a, path: a, dst: /opt/cni/bin, roles: [worker]}\n"
+			return s[:strings.Index(s, "packages:")] +
+				"files:\n  - {name: a, path: a, dst: /opt/cni/bin, roles: [worker]}\n"
 		}, has("a")},
 		{"nothing", func(_ *testing.T, _ *buildtest.Upstream, _, s string) string {
 			return s[:strings.Index(s, "packages:")]

@@ -48,8 +48,10 @@ func (r *resolver) file(ctx context.Context, x spec.Binary, program bool) (lock.
 		address = "file:" + x.Path.Name
 	}
 	old, pinned := r.old.File(x.Name, address)
-	pinned = pinned && old.Version == x.Version && old.Checksum == x.Checksum && (x.SHA256 == "" || x.SHA256 == old.SHA256) && samePicks(old, x)
-	pinned = pinned && (x.URL == "" || (x.SHA256 != "") == (old.Trust == "spec")) // a sum that the spec no longer gives vouches for nothing
+	pinned = pinned && old.Version == x.Version && old.Checksum == x.Checksum &&
+		(x.SHA256 == "" || x.SHA256 == old.SHA256) && samePicks(old, x)
+	// a sum that the spec no longer gives vouches for nothing
+	pinned = pinned && (x.URL == "" || (x.SHA256 != "") == (old.Trust == "spec"))
 	if pinned && x.URL != "" {
 		return old, nil
 	}
@@ -94,7 +96,8 @@ func (r *resolver) download(ctx context.Context, x spec.Binary, out *lock.File) 
 		out.Trust = "local"
 		blob, err := r.local(x.Path, maxProgram)
 		if err == nil && x.SHA256 != "" && blob.SHA256 != x.SHA256 {
-			err = event.NewFault(event.ClassFailed, "fetch.sum-mismatch", nil, "url", x.Path.File, "what", x.Name, "got", blob.SHA256, "want", x.SHA256)
+			err = event.NewFault(event.ClassFailed, "fetch.sum-mismatch", nil, "url", x.Path.File, "what", x.Name,
+				"got", blob.SHA256, "want", x.SHA256)
 		}
 		return blob, err
 	}
@@ -112,9 +115,11 @@ func (r *resolver) download(ctx context.Context, x spec.Binary, out *lock.File) 
 	return r.client.Get(ctx, fetch.Source{URL: x.URL, SHA256: sum, Size: -1, Limit: maxProgram, What: x.Name})
 }
 
-// checksum reads upstream's checksum file: a bare sum, or lines as sha256sum writes them, of which the one with the file's name counts.
+// checksum reads upstream's checksum file: a bare sum, or lines as sha256sum writes them, of which the one with the
+// file's name counts.
 func (r *resolver) checksum(ctx context.Context, x spec.Binary) (string, error) {
-	blob, err := r.client.Get(ctx, fetch.Source{URL: x.Checksum, Size: -1, Limit: maxChecksum, What: x.Name + " checksum"})
+	blob, err := r.client.Get(ctx, fetch.Source{URL: x.Checksum, Size: -1, Limit: maxChecksum,
+		What: x.Name + " checksum"})
 	if err != nil {
 		return "", err
 	}
@@ -180,7 +185,8 @@ func (r *resolver) checkELF(name string, blob fetch.Blob, program bool) error {
 		got = e.Machine.String()
 	}
 	if got != r.arch {
-		return event.NewFault(event.ClassFailed, "build.elf-arch", nil, "file", name, "got", got, "want", r.arch, "hole", "{arch}")
+		return event.NewFault(event.ClassFailed, "build.elf-arch", nil, "file", name, "got", got, "want", r.arch,
+			"hole", "{arch}")
 	}
 	return nil
 }

@@ -20,9 +20,10 @@ import (
 
 // registries is one client for all architectures, so that they see the same index.
 func (b *builder) registries() *registry.Client {
-	return registry.New(registry.Options{Transport: b.Transport, Mirrors: b.Mirrors, Insecure: b.Insecure, Keychain: registry.Keychain(), Retry: func(f *event.Fault) {
-		b.tell(Event{Kind: Retrying, What: f.Args["image"], Fault: f})
-	}})
+	return registry.New(registry.Options{Transport: b.Transport, Mirrors: b.Mirrors, Insecure: b.Insecure,
+		Keychain: registry.Keychain(), Retry: func(f *event.Fault) {
+			b.tell(Event{Kind: Retrying, What: f.Args["image"], Fault: f})
+		}})
 }
 
 func (r *resolver) want() image.Want {
@@ -114,7 +115,8 @@ func (r *resolver) images(ctx context.Context) error {
 			}
 			var kerr error
 			if x.Name = list[at[k]].Name; x.Name != names[k] { // it was not the spec that wrote a digest
-				x.Warnings = slices.DeleteFunc(x.Warnings, func(m event.Msg) bool { return m.Key == "image.warn.pinned" })
+				x.Warnings = slices.DeleteFunc(x.Warnings,
+					func(m event.Msg) bool { return m.Key == "image.warn.pinned" })
 			}
 			out[at[k]], kerr = r.keep(x, "")
 			err = errors.Join(err, kerr)
@@ -128,8 +130,8 @@ func (r *resolver) images(ctx context.Context) error {
 	return nil
 }
 
-// sameIndex is the name to ask for: where another architecture's build has pinned the tag, the index that it meant then, so that the nodes of
-// a cluster run one version.
+// sameIndex is the name to ask for: where another architecture's build has pinned the tag, the index that it meant
+// then, so that the nodes of a cluster run one version.
 func (r *resolver) sameIndex(name string) string {
 	if strings.Contains(name, "@") {
 		return name
@@ -152,7 +154,8 @@ func (r *resolver) keep(x *image.Resolved, source string) (lock.Image, error) {
 			return lock.Image{}, err
 		}
 	}
-	out := lock.Image{Name: x.Name, Names: x.Names, Source: source, Index: x.Index, Manifest: blobOf(x.Manifest), Config: blobOf(x.Config),
+	out := lock.Image{Name: x.Name, Names: x.Names, Source: source, Index: x.Index, Manifest: blobOf(x.Manifest),
+		Config:  blobOf(x.Config),
 		Variant: x.Platform.Variant, Layers: []lock.Blob{}}
 	for _, l := range x.Layers {
 		out.Layers = append(out.Layers, blobOf(l))
@@ -170,8 +173,8 @@ func descriptorOf(b lock.Blob) image.Descriptor {
 
 const maxDocument = 16 << 20 // bytes of a manifest or a configuration
 
-// checkImage holds the documents of a pinned image, of which the manifest is there, against what the lock says of it and what the spec asks
-// for now: the lock may have been edited, or be of a build for another runtime.
+// checkImage holds the documents of a pinned image, of which the manifest is there, against what the lock says of it
+// and what the spec asks for now: the lock may have been edited, or be of a build for another runtime.
 func (p *plan) checkImage(ctx context.Context, li lock.Image) error {
 	quiet := &fetch.Client{HTTP: p.http, Cache: p.Cache, Mirrors: p.Mirrors}
 	var docs [][]byte
@@ -181,7 +184,8 @@ func (p *plan) checkImage(ctx context.Context, li lock.Image) error {
 			return err
 		}
 		if b.Size > maxDocument {
-			return event.NewFault(event.ClassFailed, "fetch.too-large", nil, "what", li.Name, "url", p.blobs[h].URL, "limit", fmt.Sprint(maxDocument))
+			return event.NewFault(event.ClassFailed, "fetch.too-large", nil, "what", li.Name, "url", p.blobs[h].URL,
+				"limit", fmt.Sprint(maxDocument))
 		}
 		blob, err := quiet.Get(ctx, p.blobs[h]) // the configuration may be on its way by itself
 		if err != nil {
@@ -193,7 +197,8 @@ func (p *plan) checkImage(ctx context.Context, li lock.Image) error {
 		}
 		docs = append(docs, data)
 	}
-	x, err := image.Assemble(li.Name, image.Parts{Index: li.Index, ManifestType: li.Manifest.MediaType, ManifestRaw: docs[0], ConfigRaw: docs[1]},
+	x, err := image.Assemble(li.Name, image.Parts{Index: li.Index, ManifestType: li.Manifest.MediaType,
+		ManifestRaw: docs[0], ConfigRaw: docs[1]},
 		image.Want{Arch: p.arch, Runtime: image.Runtime(p.spec.Runtime)})
 	if err != nil {
 		return err
@@ -217,7 +222,8 @@ func (p *plan) checkImage(ctx context.Context, li lock.Image) error {
 	return nil
 }
 
-// archived pins an image of another tool's archive. The archive is looked into each time: nothing else says whether it is the same.
+// archived pins an image of another tool's archive. The archive is looked into each time: nothing else says whether it
+// is the same.
 func (r *resolver) archived(ctx context.Context, im spec.Image) (lock.Image, error) {
 	src, err := image.OpenSource(ctx, im.Archive.File, "")
 	if err != nil {
@@ -233,13 +239,15 @@ func (r *resolver) archived(ctx context.Context, im spec.Image) (lock.Image, err
 			return lock.Image{}, err
 		}
 	}
-	// The layers go into the cache: the archive, which may be unpacked in a temporary file, need not stay open until they are written.
+	// The layers go into the cache: the archive, which may be unpacked in a temporary file, need not stay open until
+	// they are written.
 	for _, l := range x.Layers {
 		h, err := image.Hex(l.Digest)
 		if err != nil {
 			return lock.Image{}, err
 		}
-		if _, err := r.client.Get(ctx, fetch.Source{URL: im.Archive.Name, SHA256: h, Size: l.Size, What: im.Name, Local: src.Local(l.Digest)}); err != nil {
+		if _, err := r.client.Get(ctx, fetch.Source{URL: im.Archive.Name, SHA256: h, Size: l.Size, What: im.Name,
+			Local: src.Local(l.Digest)}); err != nil {
 			return lock.Image{}, err
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// lint looks for what would only be found out where nothing can be fetched any more. Errors end the build, all told at once. What a
-// download turns out to be (its architecture, whether a runtime loads it) is checked when it is resolved; here it is held against
-// what the spec says now.
+// lint looks for what would only be found out where nothing can be fetched any more. Errors end the build, all told at
+// once. What a download turns out to be (its architecture, whether a runtime loads it) is checked when it is resolved;
+// here it is held against what the spec says now.
 func (p *plan) lint(m *bundle.Manifest) error {
 	var errs []error
 	add := func(code string, kv ...string) {

@@ -38,7 +38,8 @@ func (q *question) rpmDirectory(ctx context.Context, idx *rpm.Index, r spec.Repo
 	return idx.AddPackages(list, name, r.Priority)
 }
 
-// checkRPM holds a fetched rpm against its own signature, and what it says of itself against the metadata that it was chosen by.
+// checkRPM holds a fetched rpm against its own signature, and what it says of itself against the metadata that it was
+// chosen by.
 func (p *plan) checkRPM(ctx context.Context, f io.Reader, x lock.Package) error {
 	want, err := rpm.PackageOfMeta(x.Meta)
 	if err != nil {
@@ -71,21 +72,23 @@ func otherKeyring(x lock.Package) error {
 	return event.NewFault(event.ClassUsage, "build.keyring", why, "keyring", x.Keyring, "repository", x.URL)
 }
 
-// vouches says whether the keyring that the lock names for a package is that of its repository in the spec: the lock is no way around it. A
-// package whose address is elsewhere (xml:base) is of some repository of the spec.
+// vouches says whether the keyring that the lock names for a package is that of its repository in the spec: the lock is
+// no way around it. A package whose address is elsewhere (xml:base) is of some repository of the spec.
 func (p *plan) vouches(x lock.Package) bool {
 	some, own, ok := false, false, false
 	for _, r := range p.spec.Repositories {
 		same := r.Keyring+r.KeyringFile.Name == x.Keyring
 		some = some || same
-		if r.URL != "" && strings.HasPrefix(x.URL, r.URL+"/") || r.Dir.Name != "" && strings.HasPrefix(x.URL, "file:"+r.Dir.Name+"/") {
+		if r.URL != "" && strings.HasPrefix(x.URL, r.URL+"/") || r.Dir.Name != "" &&
+			strings.HasPrefix(x.URL, "file:"+r.Dir.Name+"/") {
 			own, ok = true, ok || same
 		}
 	}
 	return ok || some && !own
 }
 
-// localPackage reads a package of a directory that the spec names; name begins with the directory as the spec writes it.
+// localPackage reads a package of a directory that the spec names; name begins with the directory as the spec writes
+// it.
 func (p *plan) localPackage(name string) func(int64) (io.ReadCloser, error) {
 	return func(offset int64) (io.ReadCloser, error) {
 		for _, r := range p.spec.Repositories {

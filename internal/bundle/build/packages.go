@@ -26,7 +26,9 @@ import (
 
 // Versions are the families' rules.
 func Versions() diff.Versions {
-	return diff.Versions{diff.Deb: deb.Compare, diff.RPM: func(a, b string) int { return rpm.Compare(rpm.ParseEVR(a), rpm.ParseEVR(b)) }}
+	return diff.Versions{diff.Deb: deb.Compare, diff.RPM: func(a, b string) int {
+		return rpm.Compare(rpm.ParseEVR(a), rpm.ParseEVR(b))
+	}}
 }
 
 const maxKeyring = 16 << 20 // bytes
@@ -68,7 +70,8 @@ func (r *resolver) packages(ctx context.Context) error {
 	if err := r.beyond("packages"); err != nil {
 		return err
 	}
-	q := &question{resolver: r, roots: roots, baseline: baseline, unsigned: map[string]bool{}, out: &lock.Packages{Inputs: inputs, Repositories: []lock.Repository{}, Packages: []lock.Package{}}}
+	q := &question{resolver: r, roots: roots, baseline: baseline, unsigned: map[string]bool{},
+		out: &lock.Packages{Inputs: inputs, Repositories: []lock.Repository{}, Packages: []lock.Package{}}}
 	if r.spec.OS.Family == spec.RPM {
 		err = q.rpms(ctx)
 	} else {
@@ -90,7 +93,8 @@ func (p *plan) keysNamed(ctx context.Context, x lock.Package) (openpgp.EntityLis
 		if r.Keyring+r.KeyringFile.Name != name {
 			continue
 		}
-		q := &question{resolver: &resolver{builder: p.builder, arch: p.arch, spec: p.spec, client: p.client, first: []*lock.Set{p.set}}, out: &lock.Packages{}}
+		q := &question{resolver: &resolver{builder: p.builder, arch: p.arch, spec: p.spec, client: p.client,
+			first: []*lock.Set{p.set}}, out: &lock.Packages{}}
 		k, err := q.rpmKeys(ctx, r)
 		if err == nil {
 			p.keys.by[name] = k
@@ -105,14 +109,17 @@ type question struct {
 	*resolver
 	roots    []string
 	baseline []byte
-	unsigned map[string]bool // repositories whose signature, if they have one, is not what counts: the spec or the machine vouches
+	// repositories whose signature, if they have one, is not what counts: the spec or the machine vouches
+	unsigned map[string]bool
 	out      *lock.Packages
 }
 
-// keyring reads the keys that a repository is held against: embedded ones, a file, or what its address gives, pinned by the lock.
+// keyring reads the keys that a repository is held against: embedded ones, a file, or what its address gives, pinned by
+// the lock.
 func (q *question) keyring(ctx context.Context, r spec.Repository) ([]byte, error) {
 	fail := func(err error) error {
-		return event.NewFault(event.ClassUsage, "build.keyring", err, "keyring", r.Keyring+r.KeyringFile.Name, "repository", r.URL)
+		return event.NewFault(event.ClassUsage, "build.keyring", err, "keyring", r.Keyring+r.KeyringFile.Name,
+			"repository", r.URL)
 	}
 	if name, ok := strings.CutPrefix(r.Keyring, "embedded:"); ok {
 		data, err := assets.Keyring(name)
@@ -189,7 +196,8 @@ func below(repository, file string) (string, error) {
 	return u.String(), nil
 }
 
-// fileName is a package's file in the bundle. A colon, which some archives have in names as %3a, is no part of a member's path.
+// fileName is a package's file in the bundle. A colon, which some archives have in names as %3a, is no part of a
+// member's path.
 func fileName(name string) string {
 	return strings.NewReplacer("%3a", "_", "%3A", "_", ":", "_").Replace(path.Base(name))
 }
@@ -215,13 +223,16 @@ func (p *plan) packageMembers() ([]content, error) {
 		if err != nil {
 			return nil, err
 		}
-		m := bundle.Member{Path: layoutOf(p.spec).Place(kind, file), Kind: kind, Name: x.Name, Version: x.Version, Source: x.URL,
-			Size: x.Size, SHA256: x.SHA256}
+		m := bundle.Member{Path: layoutOf(p.spec).Place(kind, file), Kind: kind, Name: x.Name, Version: x.Version,
+			Source: x.URL,
+			Size:   x.Size, SHA256: x.SHA256}
 		if i := slices.IndexFunc(p.spec.Install, func(r bundle.Package) bool { return r.Name == x.Name }); i >= 0 {
 			m.Roles = p.spec.Install[i].Roles
 		}
 		metas = append(metas, x.Meta)
-		out = append(out, content{member: m, source: &src, check: func(ctx context.Context, p *plan) error { return p.checkPackage(ctx, kind, x) }})
+		out = append(out, content{member: m, source: &src, check: func(ctx context.Context, p *plan) error {
+			return p.checkPackage(ctx, kind, x)
+		}})
 	}
 	files, err := metadata(kind, metas)
 	if err != nil {
@@ -229,8 +240,10 @@ func (p *plan) packageMembers() ([]content, error) {
 	}
 	for _, name := range sortedKeys(files) {
 		data := append([]byte{}, files[name]...) // not nil, also where the baseline has every package
-		out = append(out, content{data: data, member: bundle.Member{Path: layoutOf(p.spec).Place(bundle.Metadata, name), Kind: bundle.Metadata,
-			Name: map[bundle.Kind]string{bundle.Deb: "apt", bundle.RPM: "dnf"}[kind], Size: int64(len(data)), SHA256: sumOf(data)}})
+		out = append(out, content{data: data, member: bundle.Member{Path: layoutOf(p.spec).Place(bundle.Metadata, name),
+			Kind: bundle.Metadata,
+			Name: map[bundle.Kind]string{bundle.Deb: "apt", bundle.RPM: "dnf"}[kind], Size: int64(len(data)),
+			SHA256: sumOf(data)}})
 	}
 	return out, nil
 }
@@ -256,8 +269,8 @@ func metadata(kind bundle.Kind, metas []string) (map[string][]byte, error) {
 	return map[string][]byte{spec.PackagesName: data}, err
 }
 
-// checkPackage holds a fetched package against what its repository said: a repository that signs its metadata vouches for a sum, and rpms
-// are signed themselves.
+// checkPackage holds a fetched package against what its repository said: a repository that signs its metadata vouches
+// for a sum, and rpms are signed themselves.
 func (p *plan) checkPackage(ctx context.Context, kind bundle.Kind, x lock.Package) error {
 	f, err := p.Cache.File(fetch.Blob{SHA256: x.SHA256, Size: x.Size})
 	if err != nil {
@@ -271,8 +284,9 @@ func (p *plan) checkPackage(ctx context.Context, kind bundle.Kind, x lock.Packag
 	if err != nil {
 		return err
 	}
-	// One at a time, and what it needed is given back at once: xz reserves a dictionary of 8 MB for a control file of a kilobyte, and forty
-	// packages later the collector would let the heap be twice as large for it (98 MB at the peak instead of 63).
+	// One at a time, and what it needed is given back at once: xz reserves a dictionary of 8 MB for a control file of a
+	// kilobyte, and forty packages later the collector would let the heap be twice as large for it (98 MB at the peak
+	// instead of 63).
 	p.debs.Lock()
 	defer p.debs.Unlock()
 	defer runtime.GC()

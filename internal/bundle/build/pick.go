@@ -51,8 +51,8 @@ func (b *builder) pick(ctx context.Context, address, what string, picks map[stri
 	return got, nil
 }
 
-// members gives each the members of an archive of any format. No fault is returned before the whole file was found to be
-// the one that its sum promises: a damaged file explains any other fault.
+// members gives each the members of an archive of any format. No fault is returned before the whole file was found to
+// be the one that its sum promises: a damaged file explains any other fault.
 func (b *builder) members(ctx context.Context, name string, blob fetch.Blob, each archives.FileHandler) error {
 	f, err := b.Cache.Open(blob)
 	if err != nil {

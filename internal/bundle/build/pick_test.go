@@ -11,8 +11,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/build/buildtest"
 )
 
-// Members are picked from whatever upstream packs its programs in. testdata/etcd.7z holds etcd-v3/etcd, a program for amd64, and
-// etcd-v3/README.
+// Members are picked from whatever upstream packs its programs in. testdata/etcd.7z holds etcd-v3/etcd, a program for
+// amd64, and etcd-v3/README.
 func TestPickFromAnyArchive(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "etcd-v3", "etcd"), string(buildtest.ELF("amd64", "etcd")))
@@ -53,7 +53,8 @@ func TestPickFromAnyArchive(t *testing.T) {
 			r := mustBuild(t, o)
 			has("picked")(t, manifest(t, r.Bundles[0].Path))
 			for _, p := range pins(t, o).Arches["amd64"].Files {
-				if p.Name == "f" && (len(p.Picked) != 1 || p.Picked[0].Size != int64(len(buildtest.ELF("amd64", "etcd")))) {
+				if p.Name == "f" && (len(p.Picked) != 1 ||
+					p.Picked[0].Size != int64(len(buildtest.ELF("amd64", "etcd")))) {
 					t.Errorf("%+v", p)
 				}
 			}

@@ -28,8 +28,8 @@ import (
 
 func sumOf(data []byte) string { h := sha256.Sum256(data); return hex.EncodeToString(h[:]) }
 
-// content is a member and where its bytes come from: they are here already, or from a source that goes straight to its place, or get
-// brings them into the cache.
+// content is a member and where its bytes come from: they are here already, or from a source that goes straight to its
+// place, or get brings them into the cache.
 type content struct {
 	member bundle.Member
 	data   []byte
@@ -74,7 +74,8 @@ func (b *builder) plan(_ context.Context, arch string, set *lock.Set) (*plan, er
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{builder: b, arch: arch, client: b.client(arch), spec: full, set: set, contents: map[string][]content{}, blobs: map[string]fetch.Source{}, pinned: map[string][]lock.Image{}}
+	p := &plan{builder: b, arch: arch, client: b.client(arch), spec: full, set: set, contents: map[string][]content{},
+		blobs: map[string]fetch.Source{}, pinned: map[string][]lock.Image{}}
 	p.keys.by = map[string]openpgp.EntityList{}
 	p.file = filepath.Join(b.Out, p.spec.Name+"-"+arch+".tar.gz")
 	packages, err := p.packageMembers()
@@ -91,7 +92,8 @@ func (b *builder) plan(_ context.Context, arch string, set *lock.Set) (*plan, er
 		members = append(members, c.member)
 		p.contents[c.member.SHA256] = append(p.contents[c.member.SHA256], c)
 	}
-	m := &bundle.Manifest{Name: p.spec.Name, Arch: arch, Layout: layoutOf(p.spec), Kubernetes: p.spec.Kubernetes, OS: p.spec.OS, Members: members, Images: images,
+	m := &bundle.Manifest{Name: p.spec.Name, Arch: arch, Layout: layoutOf(p.spec), Kubernetes: p.spec.Kubernetes,
+		OS: p.spec.OS, Members: members, Images: images,
 		Install: []bundle.Package{}}
 	for _, x := range p.spec.Install {
 		m.Install = append(m.Install, bundle.Package{Name: x.Name, Roles: x.Roles})
@@ -122,7 +124,8 @@ func (p *plan) bill(m *bundle.Manifest) error {
 	if err := sbom.Write(&b, m, p.origins(m), p.epoch()); err != nil {
 		return err
 	}
-	e := bundle.Member{Path: bundle.SBOMName, Kind: bundle.SBOM, Name: bundle.SBOMName, Size: int64(b.Len()), SHA256: sumOf(b.Bytes())}
+	e := bundle.Member{Path: bundle.SBOMName, Kind: bundle.SBOM, Name: bundle.SBOMName, Size: int64(b.Len()),
+		SHA256: sumOf(b.Bytes())}
 	m.Members = append(m.Members, e)
 	p.contents[e.SHA256] = append(p.contents[e.SHA256], content{member: e, data: b.Bytes()})
 	return nil
@@ -147,13 +150,16 @@ func (p *plan) origins(m *bundle.Manifest) []sbom.Origin {
 	for _, e := range m.Members {
 		for i, a := range p.set.Addons {
 			chart := p.spec.Addons[i].Chart
-			if chart != nil && e.Kind == bundle.Addon && slices.ContainsFunc(a.Files, func(f lock.AddonFile) bool { return f.SHA256 == e.SHA256 }) {
-				out = append(out, sbom.Origin{Member: e.Path, Name: chart.Release, Version: chart.Version, Source: a.URL, SHA256: a.SHA256})
+			if chart != nil && e.Kind == bundle.Addon &&
+				slices.ContainsFunc(a.Files, func(f lock.AddonFile) bool { return f.SHA256 == e.SHA256 }) {
+				out = append(out, sbom.Origin{Member: e.Path, Name: chart.Release, Version: chart.Version,
+					Source: a.URL, SHA256: a.SHA256})
 			}
 		}
 		for _, f := range p.set.Files {
 			if slices.ContainsFunc(f.Picked, func(k lock.Picked) bool { return k.SHA256 == e.SHA256 }) {
-				out = append(out, sbom.Origin{Member: e.Path, Name: f.Name, Version: f.Version, Source: f.URL, SHA256: f.SHA256})
+				out = append(out, sbom.Origin{Member: e.Path, Name: f.Name, Version: f.Version, Source: f.URL,
+					SHA256: f.SHA256})
 			}
 		}
 	}
@@ -176,7 +182,8 @@ func (p *plan) imageList() ([]bundle.Member, []bundle.Image, error) {
 	}
 	names, at := namesOf(p.set.Images), map[string]int{}
 	for i, li := range p.set.Images {
-		im := image.Image{Names: names[i], Platform: image.Platform{OS: "linux", Architecture: p.arch, Variant: li.Variant}, Manifest: descriptorOf(li.Manifest),
+		im := image.Image{Names: names[i], Platform: image.Platform{OS: "linux", Architecture: p.arch,
+			Variant: li.Variant}, Manifest: descriptorOf(li.Manifest),
 			Config: descriptorOf(li.Config)}
 		var layers []string
 		for _, l := range li.Layers {
@@ -193,7 +200,8 @@ func (p *plan) imageList() ([]bundle.Member, []bundle.Image, error) {
 				continue
 			}
 			at[n] = len(list)
-			list = append(list, bundle.Image{Name: n, Digest: li.Manifest.Digest, Size: im.Size(), Roles: wanted[i].Roles, Platform: "linux/" + p.arch,
+			list = append(list, bundle.Image{Name: n, Digest: li.Manifest.Digest, Size: im.Size(),
+				Roles: wanted[i].Roles, Platform: "linux/" + p.arch,
 				Index: li.Index, Layers: layers})
 		}
 	}
@@ -204,11 +212,12 @@ func (p *plan) imageList() ([]bundle.Member, []bundle.Image, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return []bundle.Member{{Path: layoutOf(p.spec).Place(bundle.Images, bundle.ImagesName), Kind: bundle.Images, Name: "images", Size: layout.Size()}}, list, nil
+	return []bundle.Member{{Path: layoutOf(p.spec).Place(bundle.Images, bundle.ImagesName), Kind: bundle.Images,
+		Name: "images", Size: layout.Size()}}, list, nil
 }
 
-// namesOf are the names of each image in images.tar. One that was asked for by a digest has its tag as well, but not where that is the name
-// of another image: who writes both looks it up by the digest.
+// namesOf are the names of each image in images.tar. One that was asked for by a digest has its tag as well, but not
+// where that is the name of another image: who writes both looks it up by the digest.
 func namesOf(images []lock.Image) [][]string {
 	byDigest := func(im lock.Image) bool { return strings.Contains(im.Name, "@") }
 	owner := map[string]string{}
@@ -290,7 +299,8 @@ func (p *plan) fileMembers() []content {
 		}
 		add := func(name, sum string, size int64) {
 			out = append(out, content{
-				member: bundle.Member{Path: layoutOf(p.spec).Place(kind, name), Kind: kind, Name: title(name), Version: x.Version, Source: x.URL, Size: size, SHA256: sum,
+				member: bundle.Member{Path: layoutOf(p.spec).Place(kind, name), Kind: kind, Name: title(name),
+					Version: x.Version, Source: x.URL, Size: size, SHA256: sum,
 					Roles: x.Roles, Dst: x.Dst, Mode: x.Mode},
 				get: func(ctx context.Context, p *plan) error { return p.bring(ctx, x, f) },
 			})
@@ -313,10 +323,14 @@ func (p *plan) bring(ctx context.Context, x spec.Binary, f lock.File) error {
 		if err != nil || got != blob {
 			return changed(err, x.Path.File)
 		}
-	} else if _, err := p.client.Get(ctx, fetch.Source{URL: f.URL, SHA256: f.SHA256, Size: f.Size, What: f.Name}); err != nil {
+	} else if _, err := p.client.Get(ctx, fetch.Source{URL: f.URL, SHA256: f.SHA256, Size: f.Size,
+		What: f.Name}); err != nil {
 		return err
 	}
-	missing := slices.ContainsFunc(f.Picked, func(k lock.Picked) bool { _, ok := p.Cache.Find(k.SHA256, k.Size); return !ok })
+	missing := slices.ContainsFunc(f.Picked, func(k lock.Picked) bool {
+		_, ok := p.Cache.Find(k.SHA256, k.Size)
+		return !ok
+	})
 	if !missing {
 		return nil
 	}
@@ -326,7 +340,8 @@ func (p *plan) bring(ctx context.Context, x spec.Binary, f lock.File) error {
 	}
 	for _, k := range f.Picked {
 		if got := picked[k.Member]; got.SHA256 != k.SHA256 {
-			return event.NewFault(event.ClassFailed, "fetch.sum-mismatch", nil, "url", f.URL, "what", k.Name, "got", got.SHA256, "want", k.SHA256)
+			return event.NewFault(event.ClassFailed, "fetch.sum-mismatch", nil, "url", f.URL, "what", k.Name, "got",
+				got.SHA256, "want", k.SHA256)
 		}
 	}
 	return nil
@@ -339,8 +354,8 @@ func changed(err error, file string) error {
 	return event.NewFault(event.ClassFailed, "build.changed", nil, "file", file)
 }
 
-// order sorts the members as the archive has them: what does not shrink first, so that its place is known before it is fetched, then
-// what is compressed; each sorted by path, images.tar at the end of the first part.
+// order sorts the members as the archive has them: what does not shrink first, so that its place is known before it is
+// fetched, then what is compressed; each sorted by path, images.tar at the end of the first part.
 func order(members []bundle.Member) {
 	rank := func(m bundle.Member) int {
 		switch m.Kind {
@@ -391,15 +406,18 @@ func (p *plan) places() (*pack.Layout, error) {
 	if images != "" {
 		// The last member is the sum that images.tar turns out to have.
 		text := string(p.manifest.ImagesSumText(strings.Repeat("0", 64)))
-		members = append(members, pack.Member{Path: bundle.ImagesSumName, Stored: len(p.manifest.Members) > 0 && !p.deflates(),
+		members = append(members, pack.Member{Path: bundle.ImagesSumName, Stored: len(p.manifest.Members) > 0 &&
+			!p.deflates(),
 			Parts: []pack.Part{{SumOf: images}, {Data: []byte(strings.TrimLeft(text, "0"))}}})
 	}
 	return pack.Plan(members, p.epoch())
 }
 
-// deflates says whether anything before the last member is compressed; the compressed part begins with the first such member.
+// deflates says whether anything before the last member is compressed; the compressed part begins with the first such
+// member.
 func (p *plan) deflates() bool {
-	return slices.ContainsFunc(p.manifest.Members, func(e bundle.Member) bool { return e.From == "" && !stored(e.Kind) })
+	return slices.ContainsFunc(p.manifest.Members,
+		func(e bundle.Member) bool { return e.From == "" && !stored(e.Kind) })
 }
 
 // baseOf is the last element of a URL's path, or of that of a file beside the spec, which is written as it is.

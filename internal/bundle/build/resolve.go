@@ -16,7 +16,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// resolve gives the lock that was there (nil: none) and the new one, in which everything that the spec asks for is pinned.
+// resolve gives the lock that was there (nil: none) and the new one, in which everything that the spec asks for is
+// pinned.
 func (b *builder) resolve(ctx context.Context) (old, next *lock.Lock, err error) {
 	if old, err = lock.Read(b.Lock); err != nil && (!b.Update || errors.As(err, new(syscall.Errno))) {
 		return nil, nil, err // an update only passes over what it can read and not make sense of
@@ -25,7 +26,8 @@ func (b *builder) resolve(ctx context.Context) (old, next *lock.Lock, err error)
 		b.warn("", event.M("build.warn.lock-replaced", "file", b.Lock))
 	}
 	if old != nil && old.Name != b.Spec.Name {
-		return nil, nil, event.NewFault(event.ClassUsage, "lock.other", nil, "file", b.Lock, "name", old.Name, "want", b.Spec.Name)
+		return nil, nil, event.NewFault(event.ClassUsage, "lock.other", nil, "file", b.Lock, "name", old.Name, "want",
+			b.Spec.Name)
 	}
 	next = lock.New(b.Spec.Name, b.Spec.Kubernetes)
 	if old != nil {
@@ -73,7 +75,8 @@ func (b *builder) writeLock(next *lock.Lock) error {
 		return writeFault(err, dir)
 	}
 	defer d.Close()
-	_ = syscall.Flock(int(d.Fd()), syscall.LOCK_EX) // where there are no locks the time between reading and writing is short
+	// where there are no locks the time between reading and writing is short
+	_ = syscall.Flock(int(d.Fd()), syscall.LOCK_EX)
 	if now, err := lock.Read(b.Lock); err == nil && now != nil && now.Name == next.Name {
 		for a, s := range now.Arches {
 			if !slices.Contains(b.Arches, a) {
@@ -90,9 +93,11 @@ type resolver struct {
 	arch   string
 	spec   *spec.Spec
 	client *fetch.Client
-	old    *lock.Set   // what is pinned
-	first  []*lock.Set // old and what is pinned for other architectures: what one took by a name that can move is no other thing for the next
-	set    *lock.Set
+	old    *lock.Set // what is pinned
+	// old and what is pinned for other architectures: what one took by a name that can move is no other thing for the
+	// next
+	first []*lock.Set
+	set   *lock.Set
 }
 
 func (r *resolver) run(ctx context.Context) error {

@@ -59,9 +59,11 @@ func (q *question) rpms(ctx context.Context) error {
 }
 
 func (q *question) rpmPackage(p *rpm.Package, repos []rpmRepository) (lock.Package, error) {
-	x := lock.Package{Name: p.Name, Version: p.EVR().String(), Arch: p.Arch, SHA256: p.SHA256, Size: p.Size, Trust: "metadata", Meta: rpm.MetaOf(p)}
+	x := lock.Package{Name: p.Name, Version: p.EVR().String(), Arch: p.Arch, SHA256: p.SHA256, Size: p.Size,
+		Trust: "metadata", Meta: rpm.MetaOf(p)}
 	if p.SHA256 == "" {
-		return x, event.NewFault(event.ClassFailed, "build.no-sha256", nil, "package", p.String(), "repository", p.Repository)
+		return x, event.NewFault(event.ClassFailed, "build.no-sha256", nil, "package", p.String(), "repository",
+			p.Repository)
 	}
 	for _, r := range repos {
 		if r.name != p.Repository {
@@ -114,8 +116,8 @@ func (q *question) rpmRepository(ctx context.Context, idx *rpm.Index, r spec.Rep
 	return out, q.entry(ctx, r, out.md, rpm.Modules, func(in io.Reader) error { return idx.AddModules(in, r.URL, nil) })
 }
 
-// signedRepomd checks the signature of repomd.xml. Not every distribution signs it (openEuler does not everywhere): then the packages' own
-// signatures are what counts, and they are checked in any case.
+// signedRepomd checks the signature of repomd.xml. Not every distribution signs it (openEuler does not everywhere):
+// then the packages' own signatures are what counts, and they are checked in any case.
 func (q *question) signedRepomd(ctx context.Context, r spec.Repository, data []byte) error {
 	keys, err := q.rpmKeys(ctx, r)
 	if err != nil {
@@ -150,8 +152,10 @@ func (q *question) small(ctx context.Context, address, what string) ([]byte, fet
 	return data, blob, err
 }
 
-// entry fetches a file of the metadata, verified by repomd.xml, and reads it. One that the repository does not have is passed over.
-func (q *question) entry(ctx context.Context, r spec.Repository, md *rpm.Repomd, typ string, read func(io.Reader) error) error {
+// entry fetches a file of the metadata, verified by repomd.xml, and reads it. One that the repository does not have is
+// passed over.
+func (q *question) entry(ctx context.Context, r spec.Repository, md *rpm.Repomd, typ string,
+	read func(io.Reader) error) error {
 	e, ok := md.Choose(typ)
 	if !ok {
 		return nil
@@ -187,7 +191,8 @@ func (q *question) entry(ctx context.Context, r spec.Repository, md *rpm.Repomd,
 		return err
 	}
 	if got := hex.EncodeToString(h.Sum(nil)); got != e.Sum.Hex {
-		return event.NewFault(event.ClassFailed, "fetch.sum-mismatch", nil, "url", address, "what", src.What, "got", got, "want", e.Sum.Hex)
+		return event.NewFault(event.ClassFailed, "fetch.sum-mismatch", nil, "url", address, "what", src.What, "got",
+			got, "want", e.Sum.Hex)
 	}
 	return nil
 }
@@ -204,7 +209,8 @@ func (q *question) filelists(ctx context.Context, idx *rpm.Index, repos []rpmRep
 			if r.md == nil {
 				continue
 			}
-			err := q.entry(ctx, r.spec, r.md, rpm.Filelists, func(in io.Reader) error { return idx.AddFilelists(in, r.spec.URL, paths) })
+			err := q.entry(ctx, r.spec, r.md, rpm.Filelists,
+				func(in io.Reader) error { return idx.AddFilelists(in, r.spec.URL, paths) })
 			if err != nil {
 				return err
 			}

@@ -85,12 +85,14 @@ func counted(o *build.Options, fetched *int) {
 	}
 }
 
-// TestAPinnedBuildAsksNoIndex: with the lock and an empty cache only what goes into the bundle is fetched; with the bundle there, nothing.
+// TestAPinnedBuildAsksNoIndex: with the lock and an empty cache only what goes into the bundle is fetched; with the
+// bundle there, nothing.
 func TestAPinnedBuildAsksNoIndex(t *testing.T) {
 	u := buildtest.New(t)
 	o := job(t, u, "registry.test/app:1", "amd64")
 	first := mustBuild(t, o)
-	for _, gone := range []string{"/debian/dists/bookworm/InRelease", "/dl/v1.34.2/amd64/kubelet.sha256", "/dl/SHA256SUMS"} {
+	for _, gone := range []string{"/debian/dists/bookworm/InRelease", "/dl/v1.34.2/amd64/kubelet.sha256",
+		"/dl/SHA256SUMS"} {
 		u.Set(gone, nil)
 	}
 	again := o
@@ -135,7 +137,8 @@ func TestLocked(t *testing.T) {
 	mustBuild(t, o)
 	o.Locked = true
 	respec(t, &o, func(s string) string { return strings.Replace(s, "registry.test/app:1", "registry.test/only:1", 1) })
-	if _, err := build.Build(context.Background(), o); code(err) != "build.locked" || event.AsFault(err).Args["what"] != "registry.test/only:1" {
+	if _, err := build.Build(context.Background(), o); code(err) != "build.locked" ||
+		event.AsFault(err).Args["what"] != "registry.test/only:1" {
 		t.Errorf("another image: %v", err)
 	}
 	pins, err := lock.Read(filepath.Join(o.Out, lock.Name))
@@ -218,7 +221,8 @@ func TestSplit(t *testing.T) {
 	t.Chdir(filepath.Dir(o.Out))
 	elsewhere := o
 	elsewhere.Out = "parts"
-	if again := mustBuild(t, elsewhere).Bundles[0]; !again.Unchanged || len(again.Parts) != len(b.Parts) || again.Parts[1] != filepath.Join("parts", filepath.Base(b.Parts[1])) {
+	if again := mustBuild(t, elsewhere).Bundles[0]; !again.Unchanged || len(again.Parts) != len(b.Parts) ||
+		again.Parts[1] != filepath.Join("parts", filepath.Base(b.Parts[1])) {
 		t.Errorf("%+v", again)
 	}
 	for _, f := range beside {
@@ -297,10 +301,12 @@ func TestTyped(t *testing.T) {
 	write(t, filepath.Join(filepath.Dir(o.Out), "motd"), "hello\n")
 	write(t, filepath.Join(filepath.Dir(o.Out), "tools", "a", "b"), "hello\n")
 	respec(t, &o, func(s string) string {
-		return s + "layout: typed\nfiles:\n  - {name: motd, path: motd, dst: /etc/kubernetes, roles: [worker]}\ndirs: [{name: tools, path: tools, dst: /root/.eggo, roles: [worker]}]\n"
+		return s + "layout: typed\nfiles:\n  - {name: motd, path: motd, dst: /etc/kubernetes, roles: [worker]}\n" +
+			"dirs: [{name: tools, path: tools, dst: /root/.eggo, roles: [worker]}]\n"
 	})
 	got := paths(manifest(t, mustBuild(t, o).Bundles[0].Path))
-	for _, want := range []string{"pkg/socat_2.36-1+deb12u1_amd64.deb", "pkg/Packages", "image/images.tar", "bin/kubelet", "file/net.yml", "file/motd", "dir/tools/a/b"} {
+	for _, want := range []string{"pkg/socat_2.36-1+deb12u1_amd64.deb", "pkg/Packages", "image/images.tar",
+		"bin/kubelet", "file/net.yml", "file/motd", "dir/tools/a/b"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%s is not among %v", want, got)
 		}
@@ -312,12 +318,14 @@ func TestAddons(t *testing.T) {
 	u := buildtest.New(t)
 	o := job(t, u, "registry.test/only:1", "amd64")
 	dir := filepath.Dir(o.Out)
-	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a, image: \"registry.test/app:1\"}]}\n"
+	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a, image: " +
+		"\"registry.test/app:1\"}]}\n"
 	write(t, filepath.Join(dir, "pod.yaml"), pod)
 	write(t, filepath.Join(dir, "many", "10-a.yaml"), pod)
 	write(t, filepath.Join(dir, "many", "sub", "b.yaml"), pod)
 	write(t, filepath.Join(dir, "chart", "Chart.yaml"), "apiVersion: v2\nname: c\nversion: 0.1.0\n")
-	write(t, filepath.Join(dir, "chart", "templates", "pod.yaml"), strings.Replace(pod, "registry.test/app:1", "{{ .Values.image }}", 1))
+	write(t, filepath.Join(dir, "chart", "templates", "pod.yaml"),
+		strings.Replace(pod, "registry.test/app:1", "{{ .Values.image }}", 1))
 	respec(t, &o, func(s string) string {
 		return strings.Replace(s, "addons:\n", `addons:
   - {name: pod.yaml, path: pod.yaml}
@@ -328,18 +336,22 @@ func TestAddons(t *testing.T) {
 	})
 	res := mustBuild(t, o)
 	m := manifest(t, res.Bundles[0].Path)
-	for _, want := range []string{"addons/pod.yaml", "addons/many__10-a.yaml", "addons/many__sub__b.yaml", "addons/c.yaml"} {
+	for _, want := range []string{"addons/pod.yaml", "addons/many__10-a.yaml", "addons/many__sub__b.yaml",
+		"addons/c.yaml"} {
 		if !slices.Contains(paths(m), want) {
 			t.Errorf("%s is not among %v", want, paths(m))
 		}
 	}
-	if !slices.ContainsFunc(m.Images, func(im bundle.Image) bool { return im.Name == "registry.test/app:1" && len(im.Roles) == 2 }) {
+	if !slices.ContainsFunc(m.Images, func(im bundle.Image) bool {
+		return im.Name == "registry.test/app:1" && len(im.Roles) == 2
+	}) {
 		t.Errorf("%+v", m.Images)
 	}
 	// What lies beside the spec is part of the question.
 	write(t, filepath.Join(dir, "pod.yaml"), strings.Replace(pod, "{name: p}", "{name: q}", 1))
 	o.Locked = true
-	if _, err := build.Build(context.Background(), o); code(err) != "build.locked" || event.AsFault(err).Args["what"] != "pod.yaml" {
+	if _, err := build.Build(context.Background(), o); code(err) != "build.locked" ||
+		event.AsFault(err).Args["what"] != "pod.yaml" {
 		t.Error(err)
 	}
 	o.Locked = false
@@ -358,7 +370,8 @@ func TestAnotherRuntime(t *testing.T) {
 	}
 	img, err := remote.Image(ref)
 	if err == nil {
-		img, err = mutate.CreatedAt(img, v1.Time{Time: time.Date(2050, 1, 1, 0, 0, 0, 0, time.UTC)}) // which iSulad does not take
+		// which iSulad does not take
+		img, err = mutate.CreatedAt(img, v1.Time{Time: time.Date(2050, 1, 1, 0, 0, 0, 0, time.UTC)})
 	}
 	if err == nil {
 		err = remote.Write(ref, img)
@@ -398,7 +411,8 @@ func TestArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	respec(t, &o, func(s string) string {
-		return strings.Replace(s, `name: "registry.test/saved:1"`, `archive: saved.tar, name: "registry.test/saved:1"`, 1)
+		return strings.Replace(s, `name: "registry.test/saved:1"`, `archive: saved.tar, name: "registry.test/saved:1"`,
+			1)
 	})
 	res := mustBuild(t, o)
 	if m := manifest(t, res.Bundles[0].Path); m.Images[0].Name != "registry.test/saved:1" {
@@ -427,7 +441,8 @@ func TestLockOfAnother(t *testing.T) {
 		t.Error(err)
 	}
 	res, err := build.Update(context.Background(), o)
-	if err != nil || !slices.ContainsFunc(res.Warnings, func(m event.Msg) bool { return m.Key == "build.warn.lock-replaced" }) {
+	if err != nil || !slices.ContainsFunc(res.Warnings,
+		func(m event.Msg) bool { return m.Key == "build.warn.lock-replaced" }) {
 		t.Errorf("%v, %v", res, err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/build/buildtest"
 )
 
-// TestKilledBuildsLeaveNothing: the temporary files of builds that were killed are gone after the next one; while another build is at
-// work they may be its own.
+// TestKilledBuildsLeaveNothing: the temporary files of builds that were killed are gone after the next one; while
+// another build is at work they may be its own.
 func TestKilledBuildsLeaveNothing(t *testing.T) {
 	o := job(t, buildtest.New(t), "registry.test/app:1", "amd64")
 	left := filepath.Join(filepath.Dir(o.Out), "cache", "tmp", "part-123")

@@ -34,7 +34,9 @@ func TestFirstUseIsOnce(t *testing.T) {
 		u := buildtest.New(t)
 		o := job(t, u, "registry.test/app:1", "amd64")
 		u.Set("/keys", u.Keyring)
-		respec(t, &o, func(s string) string { return strings.Replace(s, "keyring: keys.gpg", "keyring: "+u.URL+"/keys", 1) })
+		respec(t, &o, func(s string) string {
+			return strings.Replace(s, "keyring: keys.gpg", "keyring: "+u.URL+"/keys", 1)
+		})
 		mustBuild(t, o)
 		o.Arches = []string{"arm64"}
 		good := u.Get(file)
@@ -58,7 +60,8 @@ func TestFirstUseIsOnce(t *testing.T) {
 		if _, err := build.Update(context.Background(), o); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
-		if l := pins(t, o); l.Set("amd64").Addons[0].SHA256 != l.Set("arm64").Addons[0].SHA256 || l.Set("amd64").Packages == nil {
+		if l := pins(t, o); l.Set("amd64").Addons[0].SHA256 != l.Set("arm64").Addons[0].SHA256 ||
+			l.Set("amd64").Packages == nil {
 			t.Errorf("%s: %+v", file, l)
 		}
 	}
@@ -148,7 +151,8 @@ func TestWhoVouches(t *testing.T) {
 		return strings.Replace(s, "checksum: https://dl.test/{kubernetes}/{arch}/kubelet.sha512", "sha256: "+sum, 1)
 	})
 	mustBuild(t, o)
-	if s := pins(t, o).Set("amd64"); s.Packages.Packages[0].Trust != "trusted" || s.Files[0].Trust != "spec" || s.Files[0].Checksum != "" {
+	if s := pins(t, o).Set("amd64"); s.Packages.Packages[0].Trust != "trusted" || s.Files[0].Trust != "spec" ||
+		s.Files[0].Checksum != "" {
 		t.Errorf("%+v", s)
 	}
 }
@@ -168,28 +172,38 @@ func TestHostileLock(t *testing.T) {
 	for name, change := range map[string]func(*lock.Set){
 		"a package that is a file of this machine": func(s *lock.Set) { socat(s).URL = "file:" + secret },
 		"a package out of a directory":             func(s *lock.Set) { socat(s).URL = "file:pkgs/../../etc/passwd" },
-		"a package of another scheme":              func(s *lock.Set) { socat(s).URL = "ftp://a.test/socat_2.36-1+deb12u1_amd64.deb" },
-		"a package of another name":                func(s *lock.Set) { socat(s).URL += "/.." },
-		"a package named as a member":              func(s *lock.Set) { socat(s).URL = u.URL + "/SHA256SUMS" },
-		"two stanzas":                              func(s *lock.Set) { p := socat(s); p.Meta += "\n" + p.Meta },
-		"metadata of another package":              func(s *lock.Set) { socat(s).Meta = s.Packages.Packages[0].Meta },
-		"one package twice":                        func(s *lock.Set) { s.Packages.Packages = append(s.Packages.Packages, *socat(s)) },
-		"a package of another architecture":        func(s *lock.Set) { socat(s).Arch = "arm64" },
-		"a path out of addons":                     func(s *lock.Set) { s.Addons[0].Files[0].Path = "../../etc/x" },
-		"an absolute path":                         func(s *lock.Set) { s.Addons[0].Files[0].Path = "/etc/x" },
-		"the name of a member":                     func(s *lock.Set) { s.Addons[0].Files[0].Path = "../manifest.json" },
-		"one addon's file twice":                   func(s *lock.Set) { s.Addons[0].Files = append(s.Addons[0].Files, s.Addons[0].Files[0]) },
-		"a member picked twice":                    func(s *lock.Set) { s.Files[1].Picked[1] = s.Files[1].Picked[0] },
-		"an addon of a registry that is none":      func(s *lock.Set) { s.Addons[0].URL = "oci://///" },
-		"an addon of another sum":                  func(s *lock.Set) { s.Addons[0].Files[0].SHA256 = strings.Repeat("0", 64) },
-		"a program of another sum":                 func(s *lock.Set) { s.Files[0].SHA256 = strings.Repeat("0", 64) },
-		"a program of another size":                func(s *lock.Set) { s.Files[0].Size = 1 << 60 },
-		"a layer of another size":                  func(s *lock.Set) { s.Images[0].Layers[0].Size = 1 << 60 },
-		"sizes that overflow":                      func(s *lock.Set) { s.Images[0].Layers[0].Size, s.Images[0].Config.Size = 1<<63-1, 1<<63-1 },
-		"a layer that is the manifest":             func(s *lock.Set) { s.Images[0].Layers[0] = s.Images[0].Manifest },
-		"a manifest that is a layer":               func(s *lock.Set) { s.Images[0].Manifest = s.Images[0].Layers[0] },
-		"an image's name that is none":             func(s *lock.Set) { s.Images[0].Names = []string{"../../x"} },
-		"no configuration":                         func(s *lock.Set) { s.Images[0].Config = s.Images[0].Layers[0] },
+		"a package of another scheme": func(s *lock.Set) {
+			socat(s).URL = "ftp://a.test/socat_2.36-1+deb12u1_amd64.deb"
+		},
+		"a package of another name":   func(s *lock.Set) { socat(s).URL += "/.." },
+		"a package named as a member": func(s *lock.Set) { socat(s).URL = u.URL + "/SHA256SUMS" },
+		"two stanzas":                 func(s *lock.Set) { p := socat(s); p.Meta += "\n" + p.Meta },
+		"metadata of another package": func(s *lock.Set) { socat(s).Meta = s.Packages.Packages[0].Meta },
+		"one package twice": func(s *lock.Set) {
+			s.Packages.Packages = append(s.Packages.Packages, *socat(s))
+		},
+		"a package of another architecture": func(s *lock.Set) { socat(s).Arch = "arm64" },
+		"a path out of addons":              func(s *lock.Set) { s.Addons[0].Files[0].Path = "../../etc/x" },
+		"an absolute path":                  func(s *lock.Set) { s.Addons[0].Files[0].Path = "/etc/x" },
+		"the name of a member":              func(s *lock.Set) { s.Addons[0].Files[0].Path = "../manifest.json" },
+		"one addon's file twice": func(s *lock.Set) {
+			s.Addons[0].Files = append(s.Addons[0].Files, s.Addons[0].Files[0])
+		},
+		"a member picked twice":               func(s *lock.Set) { s.Files[1].Picked[1] = s.Files[1].Picked[0] },
+		"an addon of a registry that is none": func(s *lock.Set) { s.Addons[0].URL = "oci://///" },
+		"an addon of another sum": func(s *lock.Set) {
+			s.Addons[0].Files[0].SHA256 = strings.Repeat("0", 64)
+		},
+		"a program of another sum":  func(s *lock.Set) { s.Files[0].SHA256 = strings.Repeat("0", 64) },
+		"a program of another size": func(s *lock.Set) { s.Files[0].Size = 1 << 60 },
+		"a layer of another size":   func(s *lock.Set) { s.Images[0].Layers[0].Size = 1 << 60 },
+		"sizes that overflow": func(s *lock.Set) {
+			s.Images[0].Layers[0].Size, s.Images[0].Config.Size = 1<<63-1, 1<<63-1
+		},
+		"a layer that is the manifest": func(s *lock.Set) { s.Images[0].Layers[0] = s.Images[0].Manifest },
+		"a manifest that is a layer":   func(s *lock.Set) { s.Images[0].Manifest = s.Images[0].Layers[0] },
+		"an image's name that is none": func(s *lock.Set) { s.Images[0].Names = []string{"../../x"} },
+		"no configuration":             func(s *lock.Set) { s.Images[0].Config = s.Images[0].Layers[0] },
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, err := lock.Parse(text)

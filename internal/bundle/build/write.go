@@ -32,19 +32,21 @@ func (b *builder) write(ctx context.Context, plans []*plan) ([]Bundle, error) {
 	return out, mended(func() error { return b.writeAll(ctx, plans, out) })
 }
 
-// mended does a step again that failed for nothing but damaged files of the cache. What rotted there is only found while it is read, and is
-// gone from there then: it is fetched anew.
+// mended does a step again that failed for nothing but damaged files of the cache. What rotted there is only found
+// while it is read, and is gone from there then: it is fetched anew.
 func mended(step func() error) error {
 	const rotten = 4
 	for try := 1; ; try++ {
 		err := step()
-		if err == nil || try == rotten || slices.ContainsFunc(fetch.Faults(err), func(f *event.Fault) bool { return f.Code != "fetch.cache-damaged" }) {
+		if err == nil || try == rotten || slices.ContainsFunc(fetch.Faults(err),
+			func(f *event.Fault) bool { return f.Code != "fetch.cache-damaged" }) {
 			return err
 		}
 	}
 }
 
-// whole reads a file of the cache to its end, so that its sum is checked. err is what came of reading it; if the file is damaged, that is why.
+// whole reads a file of the cache to its end, so that its sum is checked. err is what came of reading it; if the file
+// is damaged, that is why.
 func whole(f io.Reader, err error) error {
 	if _, end := io.Copy(io.Discard, f); end != nil {
 		return end
@@ -52,7 +54,8 @@ func whole(f io.Reader, err error) error {
 	return err
 }
 
-// writeAll writes the bundles side by side that are not in out yet. Those that are there already and are what they should be are left.
+// writeAll writes the bundles side by side that are not in out yet. Those that are there already and are what they
+// should be are left.
 func (b *builder) writeAll(ctx context.Context, plans []*plan, out []Bundle) error {
 	var writing []*writing
 	for i, p := range plans {
@@ -96,9 +99,10 @@ type writing struct {
 func (p *plan) begin(ctx context.Context, out *Bundle) (*writing, error) {
 	w := &writing{plan: p, out: out, tail: map[string]func() error{}}
 	var err error
-	w.pack, err = pack.Create(ctx, p.layout, pack.Options{Path: p.file, PartSize: p.PartSize, Sums: !p.NoSums, Progress: func(done, total int64) {
-		p.tell(Event{Kind: Packing, Arch: p.arch, What: filepath.Base(p.file), Done: done, Total: total})
-	}})
+	w.pack, err = pack.Create(ctx, p.layout, pack.Options{Path: p.file, PartSize: p.PartSize, Sums: !p.NoSums,
+		Progress: func(done, total int64) {
+			p.tell(Event{Kind: Packing, Arch: p.arch, What: filepath.Base(p.file), Done: done, Total: total})
+		}})
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +200,9 @@ func (b *builder) jobs(ctx context.Context, all []*writing) []fetch.Job {
 			if !ok {
 				continue
 			}
-			jobs = append(jobs, fetch.Job{Source: src, Sinks: func() []fetch.Sink { return []fetch.Sink{sink} }, Done: func(fetch.Blob) {
+			jobs = append(jobs, fetch.Job{Source: src, Sinks: func() []fetch.Sink {
+				return []fetch.Sink{sink}
+			}, Done: func(fetch.Blob) {
 				if err := w.check(ctx, blob.SHA256); err != nil {
 					w.fail(err)
 					return
@@ -247,7 +253,8 @@ func (w *writing) bringTail() {
 	_ = g.Wait()
 }
 
-// open opens what is compressed, as soon as it is there. If it never comes the bundle is not finished: who is told of the reason ends ctx.
+// open opens what is compressed, as soon as it is there. If it never comes the bundle is not finished: who is told of
+// the reason ends ctx.
 func (w *writing) open(ctx context.Context, sha256 string) (io.ReadCloser, error) {
 	if err := w.tail[sha256](); err != nil {
 		<-ctx.Done()
@@ -305,7 +312,8 @@ type note struct {
 }
 
 func (p *plan) note() note {
-	return note{ID: sumOf(p.text), PartSize: p.PartSize, Epoch: p.epoch().Unix(), Sums: !p.NoSums, Runtime: p.spec.Runtime}
+	return note{ID: sumOf(p.text), PartSize: p.PartSize, Epoch: p.epoch().Unix(), Sums: !p.NoSums,
+		Runtime: p.spec.Runtime}
 }
 
 func (p *plan) noteKey() (string, error) {
@@ -347,7 +355,8 @@ func (p *plan) unchanged(ctx context.Context) (Bundle, bool) {
 		return Bundle{}, false
 	}
 	want := p.note()
-	if n.ID != want.ID || n.PartSize != want.PartSize || n.Epoch != want.Epoch || n.Sums != want.Sums || n.Runtime != want.Runtime {
+	if n.ID != want.ID || n.PartSize != want.PartSize || n.Epoch != want.Epoch || n.Sums != want.Sums ||
+		n.Runtime != want.Runtime {
 		return Bundle{}, false
 	}
 	if same, err := pack.Same(ctx, p.Out, n.Record); err != nil || !same {

@@ -74,7 +74,8 @@ func forge(r *tar.Reader, w *tar.Writer, edit func(m *bundle.Manifest)) error {
 		if body != nil {
 			h.Size = int64(len(body))
 		}
-		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: h.Name, Size: h.Size, Mode: 0o644, ModTime: h.ModTime}); err != nil {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: h.Name, Size: h.Size, Mode: 0o644,
+			ModTime: h.ModTime}); err != nil {
 			return err
 		}
 		if body != nil {

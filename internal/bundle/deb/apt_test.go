@@ -54,9 +54,9 @@ var hard = []string{
 	"dbus-user-session policykit-1",
 }
 
-// TestClosureIsApts holds the closure against apt's own answer in an empty root, which is the truth that a node will apply: hand-picked
-// sets and random ones from the archive, for two architectures. Where the answers differ, apt must be able to install ours from nothing
-// but our packages.
+// TestClosureIsApts holds the closure against apt's own answer in an empty root, which is the truth that a node will
+// apply: hand-picked sets and random ones from the archive, for two architectures. Where the answers differ, apt must
+// be able to install ours from nothing but our packages.
 func TestClosureIsApts(t *testing.T) {
 	if os.Getenv("EGGO_E2E_FULL") != "1" {
 		t.Skip("asks this machine's apt mirror: EGGO_E2E_FULL=1 runs it")
@@ -207,7 +207,8 @@ func (l *live) add(t *testing.T, e SourceEntry, keys openpgp.EntityList) {
 			t.Fatal(err)
 		}
 	}
-	l.sources += fmt.Sprintf("deb [signed-by=%s] %s %s %s\n", e.SignedBy[0], e.URL, e.Suite, strings.Join(e.Components, " "))
+	l.sources += fmt.Sprintf("deb [signed-by=%s] %s %s %s\n", e.SignedBy[0], e.URL, e.Suite,
+		strings.Join(e.Components, " "))
 }
 
 func get(t testing.TB, url string) []byte {
@@ -237,17 +238,20 @@ type apt struct{ root string }
 func newApt(t *testing.T, arch, sources string) apt {
 	t.Helper()
 	root := t.TempDir()
-	for _, d := range []string{"etc/apt/apt.conf.d", "etc/apt/preferences.d", "etc/apt/trusted.gpg.d", "var/lib/apt/lists/partial", "var/cache/apt/archives/partial", "var/lib/dpkg"} {
+	for _, d := range []string{"etc/apt/apt.conf.d", "etc/apt/preferences.d", "etc/apt/trusted.gpg.d",
+		"var/lib/apt/lists/partial", "var/cache/apt/archives/partial", "var/lib/dpkg"} {
 		if err := os.MkdirAll(filepath.Join(root, d), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	conf := fmt.Sprintf(`Dir "%[1]s"; Dir::State "%[1]s/var/lib/apt"; Dir::State::status "%[1]s/var/lib/dpkg/status"; Dir::Cache "%[1]s/var/cache/apt";
+	conf := fmt.Sprintf(
+		`Dir "%[1]s"; Dir::State "%[1]s/var/lib/apt"; Dir::State::status "%[1]s/var/lib/dpkg/status"; Dir::Cache "%[1]s/var/cache/apt";
 Dir::Etc "%[1]s/etc/apt"; APT::Architecture "%[2]s"; APT::Architectures { "%[2]s"; }; APT::Install-Recommends "false"; APT::Sandbox::User "";
 APT::Get::List-Cleanup "false"; Acquire::Languages "none"; Acquire::Check-Valid-Until "false"; Dir::Bin::methods "/usr/lib/apt/methods";
 APT::Get::Upgrade-By-Source-Package "false";
 `, root, arch)
-	for name, data := range map[string]string{"etc/apt/sources.list": sources, "apt.conf": conf, "var/lib/dpkg/status": ""} {
+	for name, data := range map[string]string{"etc/apt/sources.list": sources, "apt.conf": conf,
+		"var/lib/dpkg/status": ""} {
 		if err := os.WriteFile(filepath.Join(root, name), []byte(data), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -57,17 +57,19 @@ func (a *arena) get(at uint32, n int) string {
 	}
 }
 
-// blockSize is about how much text of stanzas is compressed together: large enough to compress well, small enough that the few of a
-// closure are read quickly.
+// blockSize is about how much text of stanzas is compressed together: large enough to compress well, small enough that
+// the few of a closure are read quickly.
 const blockSize = 128 << 10
 
 // newEncoder makes the compressor of blocks.
 func newEncoder() (*zstd.Encoder, error) {
-	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(blockSize),
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+		zstd.WithWindowSize(blockSize),
 		zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false))
 }
 
 // newDecoder makes their decompressor. The blocks are this process's own, one stanza at most above blockSize.
 func newDecoder() (*zstd.Decoder, error) {
-	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(blockSize+maxStanza))
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxMemory(blockSize+maxStanza))
 }

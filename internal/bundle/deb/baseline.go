@@ -33,9 +33,9 @@ const maxInstalled = 1 << 17
 //
 //	dpkg-query -W -f '${Package}\t${Version}\t${Architecture}\t${Status}\n'
 //
-// of which the fields from the second on may be missing; or a list of names, one a line, optionally with "=version". Empty lines and
-// those that begin with # are passed over, and so is what is not installed (removed but configured, half-installed). Fault
-// "deb.baseline".
+// of which the fields from the second on may be missing; or a list of names, one a line, optionally with "=version".
+// Empty lines and those that begin with # are passed over, and so is what is not installed (removed but configured,
+// half-installed). Fault "deb.baseline".
 func ReadBaseline(r io.Reader) (*Baseline, error) {
 	br := bufio.NewReaderSize(r, 64<<10)
 	head, _ := br.Peek(64 << 10)
@@ -80,7 +80,8 @@ func (b *Baseline) status(r io.Reader) error {
 		if status == "" {
 			status = "install ok installed" // a Packages file will do
 		}
-		return b.add(installed{name: s.Get("Package"), version: s.Get("Version"), arch: s.Get("Architecture"), stanza: s}, status)
+		return b.add(installed{name: s.Get("Package"), version: s.Get("Version"), arch: s.Get("Architecture"),
+			stanza: s}, status)
 	})
 }
 
@@ -150,8 +151,8 @@ func (s *solver) install(b *Baseline) {
 	}
 }
 
-// present makes the package that is there. Where only its name and version are known and no repository has that version, it is taken
-// to provide what the candidate does, and to need what the candidate needs in its own version.
+// present makes the package that is there. Where only its name and version are known and no repository has that
+// version, it is taken to provide what the candidate does, and to need what the candidate needs in its own version.
 func (s *solver) present(in installed, candidate *Package) *Package {
 	if in.version == "" && candidate != nil {
 		return candidate
@@ -163,8 +164,10 @@ func (s *solver) present(in installed, candidate *Package) *Package {
 	}
 	p := &Package{Name: in.name, Version: in.version, Arch: in.arch, entry: -1}
 	if in.stanza != nil {
-		p.MultiArch, p.Priority, p.Essential = in.stanza.Get("Multi-Arch"), in.stanza.Get("Priority"), in.stanza.Get("Essential") == "yes"
-		fields := [...]string{textPreDepends: "Pre-Depends", textDepends: "Depends", textConflicts: "Conflicts", textBreaks: "Breaks", textProvides: "Provides"}
+		p.MultiArch, p.Priority, p.Essential = in.stanza.Get("Multi-Arch"), in.stanza.Get("Priority"),
+			in.stanza.Get("Essential") == "yes"
+		fields := [...]string{textPreDepends: "Pre-Depends", textDepends: "Depends", textConflicts: "Conflicts",
+			textBreaks: "Breaks", textProvides: "Provides"}
 		if err := p.relate(func(n int) string { return in.stanza.Get(fields[n]) }, s.x.arch); err != nil {
 			s.err = event.NewFault(event.ClassUsage, "deb.baseline", fmt.Errorf("package %q: %w", in.name, err))
 		}

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// archive returns the Packages file that EGGO_PACKAGES names (unpacked), or a made-up one with as many packages and relationships as
-// Debian's.
+// archive returns the Packages file that EGGO_PACKAGES names (unpacked), or a made-up one with as many packages and
+// relationships as Debian's.
 func archive(b *testing.B) []byte {
 	if p := os.Getenv("EGGO_PACKAGES"); p != "" {
 		data, err := os.ReadFile(p)
@@ -24,17 +24,22 @@ func archive(b *testing.B) []byte {
 	r := rand.New(rand.NewPCG(1, 1))
 	var t bytes.Buffer
 	for i := range n {
-		fmt.Fprintf(&t, "Package: library-%05d\nVersion: %d.%d-%d+deb12u1\nArchitecture: amd64\nPriority: optional\nDepends: ", i, r.IntN(9), r.IntN(99), r.IntN(9))
+		fmt.Fprintf(&t,
+			"Package: library-%05d\nVersion: %d.%d-%d+deb12u1\nArchitecture: amd64\nPriority: optional\nDepends: ", i,
+			r.IntN(9), r.IntN(99), r.IntN(9))
 		for range 8 {
 			fmt.Fprintf(&t, "library-%05d (>= 0), ", r.IntN(i+1))
 		}
-		fmt.Fprintf(&t, "library-00000\nDescription: a library\n%sFilename: pool/main/l/library-%05d.deb\nSize: 1\nSHA256: %064x\n\n",
+		fmt.Fprintf(&t,
+			"library-00000\nDescription: a library\n%sFilename: pool/main/l/library-%05d.deb\nSize: 1\nSHA256: "+
+				"%064x\n\n",
 			strings.Repeat(" Text that says what it is good for, and for whom, in some words.\n", 4), i, r.Uint64())
 	}
 	return t.Bytes()
 }
 
-// BenchmarkIndex reads an archive and resolves a root; live-MB is what the index holds, peak-MB what the heap took at most while it read.
+// BenchmarkIndex reads an archive and resolves a root; live-MB is what the index holds, peak-MB what the heap took at
+// most while it read.
 func BenchmarkIndex(b *testing.B) {
 	data := archive(b)
 	root := []string{"library-61999"}

@@ -35,15 +35,17 @@ const maxRepairs = 1000
 // Closure resolves the named packages with everything that they (pre-)depend on, into an empty system.
 func (x *Index) Closure(roots []string) ([]*Package, error) { return x.Resolve(Request{Roots: roots}) }
 
-// Resolve chooses packages as apt would, sorted by name: what is chosen already satisfies; else the first alternative that can be had
-// is taken, a package of that name before one that provides it. Of each package only the candidate is considered (see Repository);
-// where a relationship needs an older version and nothing else would do, that one becomes the candidate. Recommended packages are not
-// taken, essential ones only when something depends on them. What the baseline has counts as chosen and is not in the result, unless a
-// newer version is needed; then what needs the very version that is replaced is taken anew too. Nothing of the baseline is removed.
+// Resolve chooses packages as apt would, sorted by name: what is chosen already satisfies; else the first alternative
+// that can be had is taken, a package of that name before one that provides it. Of each package only the candidate is
+// considered (see Repository); where a relationship needs an older version and nothing else would do, that one becomes
+// the candidate. Recommended packages are not taken, essential ones only when something depends on them. What the
+// baseline has counts as chosen and is not in the result, unless a newer version is needed; then what needs the very
+// version that is replaced is taken anew too. Nothing of the baseline is removed.
 //
-// Faults: "deb.root" for what names no package, "deb.baseline", "deb.no-package" for a root that is not there, "deb.unresolved" with the
-// chain from a root to the relationship that nothing satisfies, "deb.conflict" when two that are needed exclude each other; when there
-// are several of these, "deb.unresolvable" with all of them in words, and each in Problems.
+// Faults: "deb.root" for what names no package, "deb.baseline", "deb.no-package" for a root that is not there,
+// "deb.unresolved" with the chain from a root to the relationship that nothing satisfies, "deb.conflict" when two that
+// are needed exclude each other; when there are several of these, "deb.unresolvable" with all of them in words, and
+// each in Problems.
 func (x *Index) Resolve(q Request) ([]*Package, error) {
 	roots, err := x.roots(q.Roots)
 	if err != nil {
@@ -197,8 +199,8 @@ func (s *solver) packed() []*state {
 	return list
 }
 
-// sweep takes back what was chosen on a way that was given up: all that no root leads to, not even by a recommendation or suggestion
-// of what is chosen, as apt's search for packages that are no longer required goes.
+// sweep takes back what was chosen on a way that was given up: all that no root leads to, not even by a recommendation
+// or suggestion of what is chosen, as apt's search for packages that are no longer required goes.
 func (s *solver) sweep(roots []*state) {
 	packed := s.packed()
 	for _, st := range packed {
@@ -310,13 +312,15 @@ func join(faults []*event.Fault, arch string) error {
 		errs = append(errs, f)
 		words = append(words, inWords(f))
 	}
-	f := event.NewFault(faults[0].Class, "deb.unresolvable", errors.Join(errs...), "count", strconv.Itoa(len(faults)), "arch", arch,
+	f := event.NewFault(faults[0].Class, "deb.unresolvable", errors.Join(errs...), "count", strconv.Itoa(len(faults)),
+		"arch", arch,
 		"problems", strings.Join(words, "; "))
 	f.Cause = ""
 	return f
 }
 
-// inWords tells a problem without a language: "a → b → c | d" for what is missing, "a → b ⨯ c" for what excludes another.
+// inWords tells a problem without a language: "a → b → c | d" for what is missing, "a → b ⨯ c" for what excludes
+// another.
 func inWords(f *event.Fault) string {
 	switch f.Code {
 	case "deb.unresolved":

@@ -1,6 +1,7 @@
-// Package deb resolves Debian packages with their dependency closure from signed repository metadata, without apt: for another
-// release or architecture than the machine's own. Formats: deb822 control files and relationships as Debian's policy manual, chapters
-// 5 and 7, describes them; repositories as https://wiki.debian.org/DebianRepository/Format does.
+// Package deb resolves Debian packages with their dependency closure from signed repository metadata, without apt: for
+// another release or architecture than the machine's own. Formats: deb822 control files and relationships as Debian's
+// policy manual, chapters 5 and 7, describes them; repositories as https://wiki.debian.org/DebianRepository/Format
+// does.
 package deb
 
 import (
@@ -27,7 +28,8 @@ func (s Stanza) Get(name string) string {
 	return ""
 }
 
-// What one stanza may have at most. Debian's largest are some hundreds of kilobytes in Release files and some tens in Packages.
+// What one stanza may have at most. Debian's largest are some hundreds of kilobytes in Release files and some tens in
+// Packages.
 const (
 	maxLine   = 1 << 20
 	maxStanza = 64 << 20

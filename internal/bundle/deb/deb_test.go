@@ -50,23 +50,32 @@ func TestClosure(t *testing.T) {
 		{"real package before provider", "a", "a b", []string{"a 1 Depends=b", "c 1 Provides=b", "b 1"}},
 		{"provider", "a", "a c", []string{"a 1 Depends=b", "c 1 Provides=b"}},
 		{"chosen provider satisfies", "a c", "a c", []string{"a 1 Depends=b", "b 1", "c 1 Provides=b"}},
-		{"provider of higher priority", "a", "a d", []string{"a 1 Depends=b", "c 1 Provides=b; Priority=optional", "d 1 Provides=b; Priority=important"}},
-		{"versioned relation wants versioned provides", "a", "a d", []string{"a 1 Depends=b (>= 2)", "c 1 Provides=b", "d 1 Provides=b (= 3)"}},
-		{"unversioned provides do not do", "a", "code: deb.unresolved", []string{"a 1 Depends=b (>= 2)", "c 1 Provides=b"}},
-		{"any needs Multi-Arch allowed", "a", "a python", []string{"a 1 Depends=python:any", "python 1 Multi-Arch=allowed"}},
-		{"any without Multi-Arch allowed", "a", "code: deb.unresolved", []string{"a 1 Depends=python:any", "python 1 Multi-Arch=foreign"}},
+		{"provider of higher priority", "a", "a d", []string{"a 1 Depends=b", "c 1 Provides=b; Priority=optional",
+			"d 1 Provides=b; Priority=important"}},
+		{"versioned relation wants versioned provides", "a", "a d",
+			[]string{"a 1 Depends=b (>= 2)", "c 1 Provides=b", "d 1 Provides=b (= 3)"}},
+		{"unversioned provides do not do", "a", "code: deb.unresolved",
+			[]string{"a 1 Depends=b (>= 2)", "c 1 Provides=b"}},
+		{"any needs Multi-Arch allowed", "a", "a python",
+			[]string{"a 1 Depends=python:any", "python 1 Multi-Arch=allowed"}},
+		{"any without Multi-Arch allowed", "a", "code: deb.unresolved",
+			[]string{"a 1 Depends=python:any", "python 1 Multi-Arch=foreign"}},
 		{"qualifier of this architecture", "a", "a b", []string{"a 1 Depends=b:amd64", "b 1"}},
 		{"qualifier of another", "a", "code: deb.unresolved", []string{"a 1 Depends=b:i386", "b 1"}},
 		{"architecture all", "a", "a b", []string{"a 1 Depends=b", "b 1 Architecture=all"}},
-		{"foreign architecture is not there", "a", "code: deb.unresolved", []string{"a 1 Depends=b", "b 1 Architecture=arm64"}},
+		{"foreign architecture is not there", "a", "code: deb.unresolved",
+			[]string{"a 1 Depends=b", "b 1 Architecture=arm64"}},
 		{"a circle", "a", "a b", []string{"a 1 Depends=b", "b 1 Depends=a"}},
 		{"root missing", "z", "code: deb.no-package", []string{"a 1"}},
 		{"conflict", "a", "code: deb.conflict", []string{"a 1 Depends=b, c", "b 1 Conflicts=c", "c 1"}},
 		{"breaks an older one", "a", "code: deb.conflict", []string{"a 1 Depends=b, c", "b 1 Breaks=c (<< 2)", "c 1"}},
 		{"does not break this one", "a", "a b c", []string{"a 1 Depends=b, c", "b 1 Breaks=c (<< 2)", "c 2"}},
-		{"conflict with what it provides itself", "a", "a b", []string{"a 1 Depends=b", "b 1 Provides=mta; Conflicts=mta"}},
-		{"two of one kind", "a", "code: deb.conflict", []string{"a 1 Depends=b, c", "b 1 Provides=mta; Conflicts=mta", "c 1 Provides=mta"}},
-		{"two versions cannot both be", "a", "code: deb.unresolved", []string{"a 1 Depends=b (= 1), c", "b 1", "b 2", "c 1 Depends=b (= 2)"}},
+		{"conflict with what it provides itself", "a", "a b",
+			[]string{"a 1 Depends=b", "b 1 Provides=mta; Conflicts=mta"}},
+		{"two of one kind", "a", "code: deb.conflict",
+			[]string{"a 1 Depends=b, c", "b 1 Provides=mta; Conflicts=mta", "c 1 Provides=mta"}},
+		{"two versions cannot both be", "a", "code: deb.unresolved",
+			[]string{"a 1 Depends=b (= 1), c", "b 1", "b 2", "c 1 Depends=b (= 2)"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -104,16 +113,20 @@ func TestUnresolvedNamesTheChain(t *testing.T) {
 }
 
 func TestHostilePackages(t *testing.T) {
-	good := "Package: a\nVersion: 1\nArchitecture: amd64\nFilename: pool/a.deb\nSize: 1\nSHA256: " + strings.Repeat("0", 64) + "\n"
+	good := "Package: a\nVersion: 1\nArchitecture: amd64\nFilename: pool/a.deb\nSize: 1\nSHA256: " + strings.Repeat("0",
+		64) + "\n"
 	if err := NewIndex("amd64").Add(strings.NewReader(good), ""); err != nil {
 		t.Fatal(err)
 	}
 	for _, change := range [][2]string{
-		{"Package: a", "Package: ../a"}, {"Package: a", "Package: a b"}, {"pool/a.deb", "../../etc/a.deb"}, {"pool/a.deb", "/etc/a.deb"}, {"pool/a.deb", "pool/a;rm.deb"},
-		{"pool/a.deb", "pool/a.sh"}, {"Size: 1", "Size: -1"}, {"Size: 1", "Size: x"}, {"SHA256: 00", "SHA256: zz"}, {"SHA256: 00", "MD5sum: 00"},
+		{"Package: a", "Package: ../a"}, {"Package: a", "Package: a b"}, {"pool/a.deb", "../../etc/a.deb"},
+		{"pool/a.deb", "/etc/a.deb"}, {"pool/a.deb", "pool/a;rm.deb"},
+		{"pool/a.deb", "pool/a.sh"}, {"Size: 1", "Size: -1"}, {"Size: 1", "Size: x"}, {"SHA256: 00", "SHA256: zz"},
+		{"SHA256: 00", "MD5sum: 00"},
 		{"Version: 1", "Version: 1\nDepends: b ("}, {"Version: 1", "Version: 1\nDepends: b <!nocheck>"},
 	} {
-		if err := NewIndex("amd64").Add(strings.NewReader(strings.Replace(good, change[0], change[1], 1)), ""); err == nil {
+		if err := NewIndex("amd64").Add(strings.NewReader(strings.Replace(good, change[0], change[1], 1)),
+			""); err == nil {
 			t.Errorf("%q was accepted", change[1])
 		}
 	}
@@ -144,7 +157,8 @@ func TestWritePackages(t *testing.T) {
 	if err := WritePackages(&out, list, (*Package).File); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Filename: ./a.deb\n", "Depends: b | c\n", "Description: first\n second line\n .\n third\n"} {
+	for _, want := range []string{"Filename: ./a.deb\n", "Depends: b | c\n",
+		"Description: first\n second line\n .\n third\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing from\n%s", want, &out)
 		}
@@ -155,7 +169,8 @@ func TestWritePackages(t *testing.T) {
 }
 
 func FuzzPackages(f *testing.F) {
-	f.Add("Package: a\nVersion: 1\nArchitecture: all\nFilename: pool/a.deb\nSize: 1\nSHA256: " + strings.Repeat("0", 64) + "\nDepends: b | c:any (>= 1), d\nProvides: e (= 1)\n")
+	f.Add("Package: a\nVersion: 1\nArchitecture: all\nFilename: pool/a.deb\nSize: 1\nSHA256: " + strings.Repeat("0",
+		64) + "\nDepends: b | c:any (>= 1), d\nProvides: e (= 1)\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		x := NewIndex("amd64")
 		if x.Add(strings.NewReader(text), "") != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// What a .deb may have at most before its control file is found. The control archives of Debian's largest packages (which list
-// conffiles and md5sums) have some megabytes.
+// What a .deb may have at most before its control file is found. The control archives of Debian's largest packages
+// (which list conffiles and md5sums) have some megabytes.
 const (
 	maxControlMember  = 32 << 20 // bytes of control.tar as it is packed
 	maxControlTar     = 128 << 20
@@ -31,8 +31,8 @@ const (
 	maxDictionary     = 64 << 20 // bytes of a zstd window
 )
 
-// ReadControl reads the control file of a .deb (deb(5): an ar archive of debian-binary, control.tar and data.tar). It reads no further
-// than it must, and holds what it reads to bounds.
+// ReadControl reads the control file of a .deb (deb(5): an ar archive of debian-binary, control.tar and data.tar). It
+// reads no further than it must, and holds what it reads to bounds.
 func ReadControl(r io.Reader) (Stanza, error) {
 	magic := make([]byte, 8)
 	if _, err := io.ReadFull(r, magic); err != nil || string(magic) != "!<arch>\n" {
@@ -123,7 +123,8 @@ func controlTar(data []byte, ext string) (Stanza, error) {
 		}
 		plain = z
 	case ".zst":
-		z, err := zstd.NewReader(plain, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxControlTar), zstd.WithDecoderMaxWindow(maxDictionary))
+		z, err := zstd.NewReader(plain, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxControlTar),
+			zstd.WithDecoderMaxWindow(maxDictionary))
 		if err != nil {
 			return nil, err
 		}
@@ -164,18 +165,20 @@ func oneStanza(r io.Reader) (Stanza, error) {
 	return s, err
 }
 
-// CheckDeb holds what a .deb says of itself against the metadata that it was chosen by. Faults: "deb.file" when it is no .deb,
-// "deb.wrong-arch", "deb.mismatch".
+// CheckDeb holds what a .deb says of itself against the metadata that it was chosen by. Faults: "deb.file" when it is
+// no .deb, "deb.wrong-arch", "deb.mismatch".
 func CheckDeb(r io.Reader, want *Package) error {
 	s, err := ReadControl(r)
 	if err != nil {
 		return event.NewFault(event.ClassFailed, "deb.file", err, "file", want.File())
 	}
 	if got := s.Get("Architecture"); got != want.Arch {
-		return event.NewFault(event.ClassFailed, "deb.wrong-arch", nil, "file", want.File(), "got", got, "arch", want.Arch)
+		return event.NewFault(event.ClassFailed, "deb.wrong-arch", nil, "file", want.File(), "got", got, "arch",
+			want.Arch)
 	}
 	if name, version := s.Get("Package"), s.Get("Version"); name != want.Name || version != want.Version {
-		return event.NewFault(event.ClassFailed, "deb.mismatch", nil, "file", want.File(), "got", name+" "+version, "package", want.String())
+		return event.NewFault(event.ClassFailed, "deb.mismatch", nil, "file", want.File(), "got", name+" "+version,
+			"package", want.String())
 	}
 	return nil
 }
@@ -183,9 +186,9 @@ func CheckDeb(r io.Reader, want *Package) error {
 // maxLocalFiles of a directory.
 const maxLocalFiles = 20000
 
-// AddFiles reads the *.deb files of a directory that has no metadata (not those of directories below it) into the index, sorted by
-// name: what they say of themselves, their sizes and sums. The Filename of each is "./" and its name. Files for other architectures are
-// passed over. Faults: "deb.file" with the file, "deb.packages".
+// AddFiles reads the *.deb files of a directory that has no metadata (not those of directories below it) into the
+// index, sorted by name: what they say of themselves, their sizes and sums. The Filename of each is "./" and its name.
+// Files for other architectures are passed over. Faults: "deb.file" with the file, "deb.packages".
 func (x *Index) AddFiles(ctx context.Context, fsys fs.FS, repo Repository) error {
 	list, err := fs.Glob(fsys, "*.deb")
 	if err == nil && len(list) > maxLocalFiles {
@@ -238,7 +241,8 @@ func localStanza(ctx context.Context, fsys fs.FS, name string) (Stanza, error) {
 			out = append(out, f)
 		}
 	}
-	return append(out, Field{"Filename", "./" + name}, Field{"Size", fmt.Sprint(n.n)}, Field{"SHA256", hex.EncodeToString(sum.Sum(nil))}), nil
+	return append(out, Field{"Filename", "./" + name}, Field{"Size", fmt.Sprint(n.n)},
+		Field{"SHA256", hex.EncodeToString(sum.Sum(nil))}), nil
 }
 
 // counter counts bytes until its context ends.

@@ -41,7 +41,8 @@ func debFile(t testing.TB, ext, control string) []byte {
 	}
 	w := tar.NewWriter(z)
 	for _, f := range [][2]string{{"./md5sums", "none\n"}, {"./control", control}} {
-		if err := w.WriteHeader(&tar.Header{Name: f[0], Size: int64(len(f[1])), Mode: 0o644, Typeflag: tar.TypeReg}); err != nil {
+		if err := w.WriteHeader(&tar.Header{Name: f[0], Size: int64(len(f[1])), Mode: 0o644,
+			Typeflag: tar.TypeReg}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := io.WriteString(w, f[1]); err != nil {
@@ -65,7 +66,8 @@ func ar(members ...string) []byte {
 	var b bytes.Buffer
 	b.WriteString("!<arch>\n")
 	for i := 0; i+1 < len(members); i += 2 {
-		fmt.Fprintf(&b, "%-16s%-12d%-6d%-6d%-8s%-10d`\n%s", members[i], 0, 0, 0, "100644", len(members[i+1]), members[i+1])
+		fmt.Fprintf(&b, "%-16s%-12d%-6d%-6d%-8s%-10d`\n%s", members[i], 0, 0, 0, "100644", len(members[i+1]),
+			members[i+1])
 		if len(members[i+1])%2 == 1 {
 			b.WriteByte('\n')
 		}
@@ -85,17 +87,19 @@ func TestCheckDeb(t *testing.T) {
 		file []byte
 		code string
 	}{
-		"another version":      {debFile(t, ".gz", strings.Replace(someControl, "1:2", "1:3", 1)), "deb.mismatch"},
-		"another package":      {debFile(t, ".gz", strings.Replace(someControl, "a", "b", 2)), "deb.mismatch"},
-		"another architecture": {debFile(t, ".gz", strings.Replace(someControl, "amd64", "arm64", 1)), "deb.wrong-arch"},
-		"cut off":              {good[:200], "deb.file"},
-		"nothing":              {nil, "deb.file"},
-		"no control":           {ar("debian-binary", "2.0\n", "data.tar", "x"), "deb.file"},
-		"of format 3":          {ar("debian-binary", "3.0\n", "control.tar", "x"), "deb.file"},
-		"another archive":      {ar("x", "2.0\n"), "deb.file"},
-		"a size beyond bounds": {append(ar("debian-binary", "2.0\n"), fmt.Sprintf("%-48s%-10s`\n", "control.tar", "9999999999")...), "deb.file"},
-		"two paragraphs":       {debFile(t, ".gz", someControl+"\n"+someControl), "deb.file"},
-		"unknown compression":  {ar("debian-binary", "2.0\n", "control.tar.lz", "x"), "deb.file"},
+		"another version": {debFile(t, ".gz", strings.Replace(someControl, "1:2", "1:3", 1)), "deb.mismatch"},
+		"another package": {debFile(t, ".gz", strings.Replace(someControl, "a", "b", 2)), "deb.mismatch"},
+		"another architecture": {debFile(t, ".gz", strings.Replace(someControl, "amd64", "arm64", 1)),
+			"deb.wrong-arch"},
+		"cut off":         {good[:200], "deb.file"},
+		"nothing":         {nil, "deb.file"},
+		"no control":      {ar("debian-binary", "2.0\n", "data.tar", "x"), "deb.file"},
+		"of format 3":     {ar("debian-binary", "3.0\n", "control.tar", "x"), "deb.file"},
+		"another archive": {ar("x", "2.0\n"), "deb.file"},
+		"a size beyond bounds": {append(ar("debian-binary", "2.0\n"),
+			fmt.Sprintf("%-48s%-10s`\n", "control.tar", "9999999999")...), "deb.file"},
+		"two paragraphs":      {debFile(t, ".gz", someControl+"\n"+someControl), "deb.file"},
+		"unknown compression": {ar("debian-binary", "2.0\n", "control.tar.lz", "x"), "deb.file"},
 	} {
 		if code := faultCode(CheckDeb(bytes.NewReader(c.file), want)); code != c.code {
 			t.Errorf("%s: %q, want %q", name, code, c.code)
@@ -106,7 +110,8 @@ func TestCheckDeb(t *testing.T) {
 func TestAddFiles(t *testing.T) {
 	dir := fstest.MapFS{
 		"a_2_amd64.deb": {Data: debFile(t, ".xz", someControl)},
-		"b_1_all.deb":   {Data: debFile(t, ".zst", "Package: b\nVersion: 1\nArchitecture: all\nSize: 1\nDescription: b\n")},
+		"b_1_all.deb": {Data: debFile(t, ".zst",
+			"Package: b\nVersion: 1\nArchitecture: all\nSize: 1\nDescription: b\n")},
 		"c_1_arm64.deb": {Data: debFile(t, ".gz", "Package: c\nVersion: 1\nArchitecture: arm64\nDescription: c\n")},
 		"README":        {Data: []byte("no package")},
 	}
@@ -124,7 +129,8 @@ func TestAddFiles(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"bad.deb", "evil;name.deb"} {
-		err := NewIndex("amd64").AddFiles(context.Background(), fstest.MapFS{name: {Data: dir["a_2_amd64.deb"].Data[:strings.Index(name, ".")*20]}}, Repository{})
+		err := NewIndex("amd64").AddFiles(context.Background(),
+			fstest.MapFS{name: {Data: dir["a_2_amd64.deb"].Data[:strings.Index(name, ".")*20]}}, Repository{})
 		if faultCode(err) != "deb.file" {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -150,7 +156,8 @@ func TestDpkgsDeb(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, z := range []string{"none", "gzip", "xz", "zstd"} {
-		out, err := exec.Command("dpkg-deb", "--uniform-compression", "-Z"+z, "-b", filepath.Join(dir, "p"), filepath.Join(dir, "p.deb")).CombinedOutput()
+		out, err := exec.Command("dpkg-deb", "--uniform-compression", "-Z"+z, "-b", filepath.Join(dir, "p"),
+			filepath.Join(dir, "p.deb")).CombinedOutput()
 		if err != nil {
 			if z == "zstd" {
 				continue // dpkg of older releases has none
@@ -183,7 +190,8 @@ func FuzzBaseline(f *testing.F) {
 		if err != nil {
 			return
 		}
-		list, err := index(t, "a 1 Depends=libc6 (>= 2)", "libc6 3", "mawk 2").Resolve(Request{Roots: []string{"a"}, Baseline: b})
+		list, err := index(t, "a 1 Depends=libc6 (>= 2)", "libc6 3",
+			"mawk 2").Resolve(Request{Roots: []string{"a"}, Baseline: b})
 		if err == nil && len(list) > 2 {
 			t.Fatalf("%v", list)
 		}

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// graph writes a random archive of n packages: alternatives, virtual packages with and without versions, several versions, conflicts,
-// Multi-Arch, priorities.
+// graph writes a random archive of n packages: alternatives, virtual packages with and without versions, several
+// versions, conflicts, Multi-Arch, priorities.
 func graph(r *rand.Rand, n int, conflicts float64) string {
 	var b strings.Builder
 	name := func() string { return fmt.Sprintf("p%02d", r.IntN(n)) }
@@ -48,7 +48,8 @@ func graph(r *rand.Rand, n int, conflicts float64) string {
 	}
 	for i := range n {
 		for v := range 1 + r.IntN(10)/8 {
-			fmt.Fprintf(&b, "Package: p%02d\nVersion: %d\nArchitecture: %s\n", i, v+r.IntN(4), []string{"amd64", "all"}[r.IntN(2)])
+			fmt.Fprintf(&b, "Package: p%02d\nVersion: %d\nArchitecture: %s\n", i, v+r.IntN(4),
+				[]string{"amd64", "all"}[r.IntN(2)])
 			if m := r.IntN(8); m < 3 {
 				fmt.Fprintf(&b, "Multi-Arch: %s\n", multiArch[1+m])
 			}
@@ -74,9 +75,9 @@ func graph(r *rand.Rand, n int, conflicts float64) string {
 	return b.String()
 }
 
-// TestRandomGraphsAreApts holds closures of random archives against apt's simulation of installing the same. Whatever apt finds by its
-// first rule we find; where only its second one, which scores packages and changes choices made before, has an answer, we may refuse or
-// find another.
+// TestRandomGraphsAreApts holds closures of random archives against apt's simulation of installing the same. Whatever
+// apt finds by its first rule we find; where only its second one, which scores packages and changes choices made
+// before, has an answer, we may refuse or find another.
 func TestRandomGraphsAreApts(t *testing.T) {
 	needApt(t)
 	if testing.Short() {
@@ -119,7 +120,8 @@ func TestRandomGraphsAreApts(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d sets: %d equal, %d other but whole, %d refused by both, %d where only apt's repair has an answer, %d where an older version does",
+	t.Logf("%d sets: %d equal, %d other but whole, %d refused by both, %d where only apt's repair has an answer, %d "+
+		"where an older version does",
 		sets, equal, other, refused, repaired, more)
 	if equal < sets/3 || repaired+other > sets/20 {
 		t.Errorf("too few have the same answer")

@@ -13,8 +13,8 @@ import (
 // DefaultPriority is the priority of a repository that has none of its own, as in apt_preferences(5).
 const DefaultPriority = 500
 
-// Repository is where packages come from. Of a package that several have, the version from the one of the highest priority is the
-// candidate, whatever the others' versions are; among equals the highest version.
+// Repository is where packages come from. Of a package that several have, the version from the one of the highest
+// priority is the candidate, whatever the others' versions are; among equals the highest version.
 type Repository struct {
 	URL      string
 	Priority int // 0: DefaultPriority; a negative one: its packages are never chosen
@@ -27,8 +27,8 @@ func (r Repository) priority() int {
 	return r.Priority
 }
 
-// Index holds the packages of several repositories for one architecture. It keeps little more than names, versions and relationships,
-// and the stanzas compressed: some 30 MB for the whole of Debian. It is not safe for concurrent use.
+// Index holds the packages of several repositories for one architecture. It keeps little more than names, versions and
+// relationships, and the stanzas compressed: some 30 MB for the whole of Debian. It is not safe for concurrent use.
 type Index struct {
 	arch  string
 	ids   map[string]uint32 // names in the order in which they were first mentioned, which is apt's last tie-breaker
@@ -101,9 +101,9 @@ func (x *Index) Add(r io.Reader, repository string) error {
 	return x.AddFrom(r, Repository{URL: repository})
 }
 
-// AddFrom reads a Packages file. Packages of other architectures are passed over. An entry that is not whole is an error (fault
-// "deb.packages"), for the file was signed. The same version of a package from several repositories is the first's, unless a later one
-// has a higher priority.
+// AddFrom reads a Packages file. Packages of other architectures are passed over. An entry that is not whole is an
+// error (fault "deb.packages"), for the file was signed. The same version of a package from several repositories is the
+// first's, unless a later one has a higher priority.
 func (x *Index) AddFrom(r io.Reader, repo Repository) error {
 	l, err := x.loader(repo)
 	if err == nil {
@@ -150,8 +150,8 @@ func (x *Index) insert(e entry, version string) bool {
 	return true
 }
 
-// candidate returns the entry that stands for a name: of the highest priority, then the highest version, then the first; -1: none. With
-// only, just entries that it accepts are looked at.
+// candidate returns the entry that stands for a name: of the highest priority, then the highest version, then the
+// first; -1: none. With only, just entries that it accepts are looked at.
 func (x *Index) candidate(id uint32, only func(version string) bool) int32 {
 	best, bestVersion := int32(-1), ""
 	for i := x.names[id].entries; i >= 0; i = x.list[i].next {
@@ -177,7 +177,8 @@ func (x *Index) candidate(id uint32, only func(version string) bool) int32 {
 // light makes a package of what the index has at hand: all but Filename, SHA256, Size and Stanza.
 func (x *Index) light(i int32) (*Package, error) {
 	e := &x.list[i]
-	p := &Package{Name: x.names[e.name].text, Version: x.text.get(e.text, textVersion), Arch: x.arch, MultiArch: multiArch[e.multi],
+	p := &Package{Name: x.names[e.name].text, Version: x.text.get(e.text, textVersion), Arch: x.arch,
+		MultiArch: multiArch[e.multi],
 		Essential: e.essential, important: e.important, Repository: x.repos[e.repo].URL, entry: i}
 	if e.all {
 		p.Arch = "all"

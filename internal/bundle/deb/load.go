@@ -220,10 +220,12 @@ func (l *loader) take() (bool, error) {
 	fail := func(what string, err error) (bool, error) {
 		return false, fmt.Errorf("package %q: %s: %w", name, what, err)
 	}
-	if err := checkEntry(name, l.get(fieldVersion), l.get(fieldSHA256), l.get(fieldSize), l.get(fieldFilename)); err != nil {
+	if err := checkEntry(name, l.get(fieldVersion), l.get(fieldSHA256), l.get(fieldSize),
+		l.get(fieldFilename)); err != nil {
 		return false, err
 	}
-	e := entry{block: uint32(len(l.x.block)), at: uint32(l.start), size: uint32(len(l.block) - l.start), repo: l.repo, all: arch == "all"}
+	e := entry{block: uint32(len(l.x.block)), at: uint32(l.start), size: uint32(len(l.block) - l.start), repo: l.repo,
+		all: arch == "all"}
 	e.essential = string(l.get(fieldEssential)) == "yes"
 	e.important = string(l.get(fieldProtected)) == "yes" || string(l.get(fieldImportant)) == "yes"
 	e.priority = uint8(priority(string(l.get(fieldPriority))) - 1)
@@ -243,7 +245,8 @@ func (l *loader) take() (bool, error) {
 	if err != nil {
 		return fail("Provides", err)
 	}
-	e.text, err = l.x.text.put(l.get(fieldVersion), l.get(fieldPreDepends), l.get(fieldDepends), l.get(fieldConflicts), l.get(fieldBreaks), l.get(fieldProvides))
+	e.text, err = l.x.text.put(l.get(fieldVersion), l.get(fieldPreDepends), l.get(fieldDepends), l.get(fieldConflicts),
+		l.get(fieldBreaks), l.get(fieldProvides))
 	if err != nil {
 		return fail("texts", err)
 	}
@@ -258,7 +261,8 @@ func (l *loader) take() (bool, error) {
 	return true, nil
 }
 
-// mention gives every name of a relationship field its number. What the resolver goes by must be well formed; the rest may be as it is.
+// mention gives every name of a relationship field its number. What the resolver goes by must be well formed; the rest
+// may be as it is.
 func (l *loader) mention(field int) error {
 	var problem error
 	err := eachRelation(string(l.get(field)), l.x.arch, func(_ int, r Relation) {

@@ -39,8 +39,8 @@ func candidateOf(st *state) *Package { return st.candidate }
 func chosenOf(st *state) *Package    { return st.chosen }
 func currentOf(st *state) *Package   { return st.current }
 
-// matches says whether the package of that very name satisfies the relation, version and Multi-Arch qualifier included. Packages of
-// other architectures are not in the index.
+// matches says whether the package of that very name satisfies the relation, version and Multi-Arch qualifier included.
+// Packages of other architectures are not in the index.
 func (x *Index) matches(p *Package, r Relation) bool {
 	if p.Name != r.Name || !r.holds(p.Version) {
 		return false
@@ -127,7 +127,8 @@ func (s *solver) load(i int32) *Package {
 	return p
 }
 
-// each calls f for every package that satisfies the relation, the one of that name first; of each name only the one that which says.
+// each calls f for every package that satisfies the relation, the one of that name first; of each name only the one
+// that which says.
 func (s *solver) each(r Relation, which func(*state) *Package, f func(*Package) bool) {
 	for _, p := range s.foreign[r.Name] {
 		if which(s.of(p)) == p && (s.x.matches(p, r) || s.x.provides(p, r)) && !f(p) {
@@ -183,7 +184,8 @@ func (s *solver) broken(p *Package) bool {
 	return false
 }
 
-// excluded returns the packages that r, a negative relation of p, is about. None is excluded by a package of its own name.
+// excluded returns the packages that r, a negative relation of p, is about. None is excluded by a package of its own
+// name.
 func (s *solver) excluded(p *Package, r Relation, which func(*state) *Package) []*Package {
 	var out []*Package
 	s.each(r, which, func(q *Package) bool {
@@ -195,8 +197,8 @@ func (s *solver) excluded(p *Package, r Relation, which func(*state) *Package) [
 	return out
 }
 
-// solutions returns the candidates that satisfy a clause, in the order in which they are tried if sorted: those of which the baseline
-// has an older version, then each alternative's.
+// solutions returns the candidates that satisfy a clause, in the order in which they are tried if sorted: those of
+// which the baseline has an older version, then each alternative's.
 func (s *solver) solutions(cl Clause, sorted bool) []*Package {
 	var upgrades, news []*Package
 	for _, r := range cl {
@@ -223,7 +225,8 @@ func (s *solver) solutions(cl Clause, sorted bool) []*Package {
 	})
 }
 
-// onlySolution returns the one package that satisfies the clause, be it a candidate or of the baseline; nil if there are several.
+// onlySolution returns the one package that satisfies the clause, be it a candidate or of the baseline; nil if there
+// are several.
 func (s *solver) onlySolution(cl Clause) *state {
 	var only *Package
 	several := false
@@ -245,8 +248,8 @@ func (s *solver) onlySolution(cl Clause) *state {
 	return s.of(only)
 }
 
-// sorted orders packages that satisfy r as apt does: protected ones, those there already, that of the very name, essential and
-// important ones, by priority, and at last that whose name was mentioned last in the metadata.
+// sorted orders packages that satisfy r as apt does: protected ones, those there already, that of the very name,
+// essential and important ones, by priority, and at last that whose name was mentioned last in the metadata.
 func (s *solver) sorted(list []*Package, r Relation) []*Package {
 	yes := func(b bool) int {
 		if b {

@@ -12,9 +12,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// MetaOf returns a package's stanza as it stands in the Packages file of a flat repository (files at its root) in which the package's
-// file is called member: all fields of its repository's stanza in their order, but Filename, which is "./" and member. The last line has
-// its newline; there is no empty line after it. Control characters, what is not UTF-8, and a field's second occurrence are left out.
+// MetaOf returns a package's stanza as it stands in the Packages file of a flat repository (files at its root) in which
+// the package's file is called member: all fields of its repository's stanza in their order, but Filename, which is
+// "./" and member. The last line has its newline; there is no empty line after it. Control characters, what is not
+// UTF-8, and a field's second occurrence are left out.
 func MetaOf(p *Package, member string) string {
 	var b strings.Builder
 	seen := map[string]bool{}
@@ -80,9 +81,9 @@ func WritePackages(w io.Writer, list []*Package, file func(*Package) string) err
 // maxMetas bounds the whole of a bundle's metadata, in bytes.
 const maxMetas = 256 << 20
 
-// PackagesFromMetas makes the Packages file that WritePackages made, of what MetaOf returned. The metas may come from anywhere: each must be
-// exactly one stanza, with each field once and no control characters, whole, for a file at the root, and no two for the same file.
-// Fault "deb.meta".
+// PackagesFromMetas makes the Packages file that WritePackages made, of what MetaOf returned. The metas may come from
+// anywhere: each must be exactly one stanza, with each field once and no control characters, whole, for a file at the
+// root, and no two for the same file. Fault "deb.meta".
 func PackagesFromMetas(metas []string) ([]byte, error) {
 	var out bytes.Buffer
 	files := map[string]bool{}
@@ -104,8 +105,8 @@ func PackagesFromMetas(metas []string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// CheckMeta holds a meta against what else is known of the file: its name in the bundle, its sum and its size in bytes. It returns the
-// package, whose architecture the caller knows to expect or not. Fault "deb.meta".
+// CheckMeta holds a meta against what else is known of the file: its name in the bundle, its sum and its size in bytes.
+// It returns the package, whose architecture the caller knows to expect or not. Fault "deb.meta".
 func CheckMeta(meta, member, sha256 string, size int64) (*Package, error) {
 	p, err := parseMeta(meta)
 	switch {

@@ -38,7 +38,8 @@ func (p *Package) File() string { return path.Base(p.Filename) }
 func parsePackage(s Stanza, arch string) (*Package, error) {
 	p := &Package{
 		Name: s.Get("Package"), Version: s.Get("Version"), Arch: s.Get("Architecture"), MultiArch: s.Get("Multi-Arch"),
-		Priority: s.Get("Priority"), Essential: s.Get("Essential") == "yes", Filename: s.Get("Filename"), SHA256: s.Get("SHA256"),
+		Priority: s.Get("Priority"), Essential: s.Get("Essential") == "yes", Filename: s.Get("Filename"),
+		SHA256: s.Get("SHA256"),
 	}
 	err := checkEntry(p.Name, []byte(p.Version), []byte(p.SHA256), []byte(s.Get("Size")), []byte(p.Filename))
 	if err != nil {
@@ -47,7 +48,8 @@ func parsePackage(s Stanza, arch string) (*Package, error) {
 	if p.Size, err = strconv.ParseInt(s.Get("Size"), 10, 64); err != nil {
 		return nil, err
 	}
-	fields := map[int]string{textPreDepends: "Pre-Depends", textDepends: "Depends", textConflicts: "Conflicts", textBreaks: "Breaks",
+	fields := map[int]string{textPreDepends: "Pre-Depends", textDepends: "Depends", textConflicts: "Conflicts",
+		textBreaks:   "Breaks",
 		textProvides: "Provides"}
 	if err := p.relate(func(n int) string { return s.Get(fields[n]) }, arch); err != nil {
 		return nil, fmt.Errorf("package %q: %w", p.Name, err)

@@ -47,7 +47,9 @@ func (s *solver) problems() []problem {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b problem) int { return slices.Compare(a.chain, b.chain) })
-	return slices.CompactFunc(out, func(a, b problem) bool { return slices.Equal(a.chain, b.chain) && a.text() == b.text() })
+	return slices.CompactFunc(out, func(a, b problem) bool {
+		return slices.Equal(a.chain, b.chain) && a.text() == b.text()
+	})
 }
 
 func (p problem) text() string {
@@ -57,7 +59,8 @@ func (p problem) text() string {
 	return p.relation.String()
 }
 
-// wrong says what is wrong with one of the chosen. A baseline is taken for whole: it is only asked whether what is new harms it.
+// wrong says what is wrong with one of the chosen. A baseline is taken for whole: it is only asked whether what is new
+// harms it.
 func (s *solver) wrong(st *state) []problem {
 	var out []problem
 	p := st.chosen
@@ -70,7 +73,8 @@ func (s *solver) wrong(st *state) []problem {
 	for r := range exclusions(p) {
 		for _, q := range s.excluded(p, r, chosenOf) {
 			if st.install || s.of(q).install {
-				out = append(out, problem{chain: s.chain(p), block: block{p: p, other: q, relation: r}, otherChain: s.chain(q)})
+				out = append(out, problem{chain: s.chain(p), block: block{p: p, other: q, relation: r},
+					otherChain: s.chain(q)})
 			}
 		}
 	}
@@ -87,8 +91,8 @@ func (s *solver) had(r Relation) bool {
 	return found
 }
 
-// deepest follows a clause that could not be satisfied through the packages that could not be chosen for it, the first of each
-// clause, to the reason of it all.
+// deepest follows a clause that could not be satisfied through the packages that could not be chosen for it, the first
+// of each clause, to the reason of it all.
 func (s *solver) deepest(pr problem) problem {
 	seen := map[*state]bool{}
 	for pr.clause != nil {
@@ -122,7 +126,8 @@ func (s *solver) deepest(pr problem) problem {
 	return pr
 }
 
-// older looks for a version that is not the candidate and would satisfy a clause that nothing does. It says whether there is one.
+// older looks for a version that is not the candidate and would satisfy a clause that nothing does. It says whether
+// there is one.
 func (s *solver) older(override map[uint32]int32, problems []problem) bool {
 	found := false
 	for _, pr := range problems {
@@ -150,13 +155,17 @@ func (s *solver) fault(problems []problem) error {
 		arch := s.x.arch
 		switch {
 		case pr.p == nil:
-			faults = append(faults, event.NewFault(event.ClassFailed, "deb.no-package", nil, "package", pr.clause.String(), "arch", arch))
+			faults = append(faults, event.NewFault(event.ClassFailed, "deb.no-package", nil, "package",
+				pr.clause.String(), "arch", arch))
 		case pr.clause != nil:
-			faults = append(faults, event.NewFault(event.ClassFailed, "deb.unresolved", nil, "package", pr.p.String(), "needs", pr.clause.String(),
+			faults = append(faults, event.NewFault(event.ClassFailed, "deb.unresolved", nil, "package", pr.p.String(),
+				"needs", pr.clause.String(),
 				"chain", arrows(pr.chain), "arch", arch))
 		case pr.other != nil:
-			faults = append(faults, event.NewFault(event.ClassFailed, "deb.conflict", nil, "package", pr.p.String(), "other", pr.other.String(),
-				"relation", pr.relation.String(), "chain", arrows(pr.chain), "other_chain", arrows(pr.otherChain), "arch", arch))
+			faults = append(faults, event.NewFault(event.ClassFailed, "deb.conflict", nil, "package", pr.p.String(),
+				"other", pr.other.String(),
+				"relation", pr.relation.String(), "chain", arrows(pr.chain), "other_chain", arrows(pr.otherChain),
+				"arch", arch))
 		}
 	}
 	return join(faults, s.x.arch)

@@ -35,8 +35,8 @@ func (c Clause) String() string {
 	return strings.Join(s, " | ")
 }
 
-// ParseRelations reads a relationship field of a binary package for the architecture arch (which decides architecture lists in
-// brackets; restriction formulas in angle brackets stand only in source packages and are refused).
+// ParseRelations reads a relationship field of a binary package for the architecture arch (which decides architecture
+// lists in brackets; restriction formulas in angle brackets stand only in source packages and are refused).
 func ParseRelations(field, arch string) ([]Clause, error) {
 	var out []Clause
 	last := -1
@@ -53,7 +53,8 @@ func ParseRelations(field, arch string) ([]Clause, error) {
 	return out, nil
 }
 
-// eachRelation calls each for every alternative that applies to the architecture, with the number of the clause that it belongs to.
+// eachRelation calls each for every alternative that applies to the architecture, with the number of the clause that it
+// belongs to.
 func eachRelation(field, arch string, each func(group int, r Relation)) error {
 	for group := 0; field != ""; group++ {
 		var part string

@@ -73,14 +73,16 @@ type Check struct {
 	IgnoreExpiry bool
 }
 
-// ParseRelease checks the signature of an InRelease file with any key of the ring, and that it is for the suite, for now and for the
-// architecture. Faults: see Check.InRelease.
-func ParseRelease(data []byte, keys openpgp.EntityList, suite, arch string, now time.Time, ignoreExpiry bool) (*Release, error) {
+// ParseRelease checks the signature of an InRelease file with any key of the ring, and that it is for the suite, for
+// now and for the architecture. Faults: see Check.InRelease.
+func ParseRelease(data []byte, keys openpgp.EntityList, suite, arch string, now time.Time, ignoreExpiry bool) (*Release,
+	error) {
 	return Check{Suite: suite, Arch: arch, Keys: keys, Now: now, IgnoreExpiry: ignoreExpiry}.InRelease(data)
 }
 
-// InRelease reads an InRelease file, whose signature is inside. Faults: "deb.signature", "deb.release", "deb.release-weak" (no SHA256
-// sums), "deb.release-suite", "deb.release-expired" (never when IgnoreExpiry), "deb.release-future", "deb.release-arch".
+// InRelease reads an InRelease file, whose signature is inside. Faults: "deb.signature", "deb.release",
+// "deb.release-weak" (no SHA256 sums), "deb.release-suite", "deb.release-expired" (never when IgnoreExpiry),
+// "deb.release-future", "deb.release-arch".
 func (c Check) InRelease(data []byte) (*Release, error) {
 	text, err := c.clearsigned(data)
 	if err == nil {
@@ -111,8 +113,9 @@ func (c Check) Detached(release, signature []byte) (*Release, error) {
 	return nil, relFault("deb.signature", err, c.Suite)
 }
 
-// later is the same check at the time of a file that is dated in the future, and that date; nil for any other file. A clock that is wrong makes
-// good signatures look like bad ones, and is another reason than a mirror that is not to be trusted.
+// later is the same check at the time of a file that is dated in the future, and that date; nil for any other file. A
+// clock that is wrong makes good signatures look like bad ones, and is another reason than a mirror that is not to be
+// trusted.
 func (c Check) later(text []byte) (*Check, time.Time) {
 	r, err := parseRelease(text)
 	if err != nil || !r.Date.After(c.Now.Add(maxSkew)) {
@@ -126,8 +129,9 @@ func (c Check) future(date time.Time) error {
 	return relFault("deb.release-future", nil, c.Suite, "date", date.UTC().Format(time.RFC3339))
 }
 
-// Unsigned reads a Release file that has no signature, which needs Trusted (fault "deb.unsigned"). A repository may have no Release file
-// at all; then release is nil, the result is too, and the files to look for are those of PackagesFiles.
+// Unsigned reads a Release file that has no signature, which needs Trusted (fault "deb.unsigned"). A repository may
+// have no Release file at all; then release is nil, the result is too, and the files to look for are those of
+// PackagesFiles.
 func (c Check) Unsigned(release []byte) (*Release, error) {
 	if !c.Trusted {
 		return nil, relFault("deb.unsigned", nil, c.Suite)
@@ -147,7 +151,8 @@ func (c Check) release(text []byte) (*Release, error) {
 		return nil, relFault("deb.release", err, c.Suite)
 	}
 	// A mirror may not answer with another suite, however well it is signed.
-	if base, _, _ := strings.Cut(c.Suite, "/"); !c.Flat && r.Suite != c.Suite && r.Codename != c.Suite && r.Codename != base {
+	if base, _, _ := strings.Cut(c.Suite, "/"); !c.Flat && r.Suite != c.Suite && r.Codename != c.Suite &&
+		r.Codename != base {
 		return nil, relFault("deb.release-suite", nil, c.Suite, "got", r.Suite+"/"+r.Codename)
 	}
 	if r.Date.After(c.Now.Add(maxSkew)) {
@@ -162,14 +167,15 @@ func (c Check) release(text []byte) (*Release, error) {
 	return r, nil
 }
 
-// clearsigned returns the signed text if one of the signatures over it is good. Debian signs with several keys, of which a keyring may
-// have some, and some of those may have expired: each signature is tried by itself.
+// clearsigned returns the signed text if one of the signatures over it is good. Debian signs with several keys, of
+// which a keyring may have some, and some of those may have expired: each signature is tried by itself.
 func (c Check) clearsigned(data []byte) ([]byte, error) {
 	block, rest := clearsign.Decode(data)
 	if block == nil {
 		return nil, errors.New("not a clear-signed file")
 	}
-	if len(bytes.TrimSpace(rest)) > 0 || !bytes.HasPrefix(bytes.TrimSpace(data), []byte("-----BEGIN PGP SIGNED MESSAGE-----")) {
+	if len(bytes.TrimSpace(rest)) > 0 || !bytes.HasPrefix(bytes.TrimSpace(data),
+		[]byte("-----BEGIN PGP SIGNED MESSAGE-----")) {
 		return nil, errors.New("text outside the signature")
 	}
 	body, err := io.ReadAll(io.LimitReader(block.ArmoredSignature.Body, maxSignature))
@@ -199,13 +205,14 @@ func (c Check) detached(text, signature []byte) error {
 	return c.anyGood(text, signature)
 }
 
-// anyGood says whether one of the signatures in body over text is good. Each is tried by itself, but no more than maxSignatures. As clocks
-// differ, it may have been made a little after now.
+// anyGood says whether one of the signatures in body over text is good. Each is tried by itself, but no more than
+// maxSignatures. As clocks differ, it may have been made a little after now.
 func (c Check) anyGood(text, body []byte) error {
 	good := func(signature []byte) (err error) {
 		for _, now := range []time.Time{c.Now.Add(maxSkew), c.Now} {
 			config := &packet.Config{Time: func() time.Time { return now }}
-			if _, err = openpgp.CheckDetachedSignature(c.Keys, bytes.NewReader(text), bytes.NewReader(signature), config); err == nil {
+			if _, err = openpgp.CheckDetachedSignature(c.Keys, bytes.NewReader(text), bytes.NewReader(signature),
+				config); err == nil {
 				return nil
 			}
 		}
@@ -242,8 +249,9 @@ func parseRelease(text []byte) (*Release, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Release{Suite: s.Get("Suite"), Codename: s.Get("Codename"), Architectures: strings.Fields(s.Get("Architectures")),
-		ByHash: s.Get("Acquire-By-Hash") == "yes"}
+	r := &Release{Suite: s.Get("Suite"), Codename: s.Get("Codename"),
+		Architectures: strings.Fields(s.Get("Architectures")),
+		ByHash:        s.Get("Acquire-By-Hash") == "yes"}
 	if r.Date, err = parseDate(s.Get("Date")); err != nil {
 		return nil, err
 	}
@@ -296,8 +304,8 @@ func parseDate(s string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("date %q", s)
 }
 
-// PackagesFiles are the paths that a component's Packages file may have below the suite's directory, the best first. A flat repository
-// has the component "".
+// PackagesFiles are the paths that a component's Packages file may have below the suite's directory, the best first. A
+// flat repository has the component "".
 func PackagesFiles(component, arch string) []string {
 	base := "Packages"
 	if component != "" {
@@ -306,9 +314,9 @@ func PackagesFiles(component, arch string) []string {
 	return []string{base + ".xz", base + ".gz", base}
 }
 
-// PackagesFile says which form of a component's Packages file to fetch ("" for a flat repository's): its path below the suite's
-// directory, the path by hash to try before it ("" if the suite does not offer that), and its unpacked size in bytes, 0 if the suite does
-// not say.
+// PackagesFile says which form of a component's Packages file to fetch ("" for a flat repository's): its path below the
+// suite's directory, the path by hash to try before it ("" if the suite does not offer that), and its unpacked size in
+// bytes, 0 if the suite does not say.
 func (r *Release) PackagesFile(component, arch string) (file, byHash string, e Entry, unpacked int64, err error) {
 	files := PackagesFiles(component, arch)
 	plain := files[len(files)-1]
@@ -324,5 +332,6 @@ func (r *Release) PackagesFile(component, arch string) (file, byHash string, e E
 		}
 		return file, byHash, e, max(r.Files[plain].Size, r.Files["./"+plain].Size), nil
 	}
-	return "", "", Entry{}, 0, relFault("deb.release-component", nil, cmp.Or(r.Codename, r.Suite), "component", cmp.Or(component, "./"), "arch", arch)
+	return "", "", Entry{}, 0, relFault("deb.release-component", nil, cmp.Or(r.Codename, r.Suite), "component",
+		cmp.Or(component, "./"), "arch", arch)
 }

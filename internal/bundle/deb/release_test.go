@@ -19,8 +19,9 @@ var releaseDay = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 
 func signer(t testing.TB) *openpgp.Entity {
 	t.Helper()
-	e, err := openpgp.NewEntity("archive", "", "archive@example.org", &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA, DefaultHash: crypto.SHA256,
-		Time: func() time.Time { return releaseDay.Add(-time.Hour) }})
+	e, err := openpgp.NewEntity("archive", "", "archive@example.org",
+		&packet.Config{Algorithm: packet.PubKeyAlgoEdDSA, DefaultHash: crypto.SHA256,
+			Time: func() time.Time { return releaseDay.Add(-time.Hour) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,8 +30,10 @@ func signer(t testing.TB) *openpgp.Entity {
 
 func releaseText(fields ...string) string {
 	sum := strings.Repeat("0a", 32)
-	text := "Suite: stable\nCodename: bookworm\nArchitectures: all amd64\nDate: Fri, 01 May 2026 00:00:00 UTC\nValid-Until: Fri, 08 May 2026 00:00:00 UTC\nSHA256:\n" +
-		" " + sum + " 100 main/binary-amd64/Packages\n " + sum + " 10 main/binary-amd64/Packages.xz\n " + sum + " 7 Packages.gz\n " + sum + " 70 Packages\n"
+	text := "Suite: stable\nCodename: bookworm\nArchitectures: all amd64\nDate: Fri, 01 May 2026 00:00:00 UTC\n" +
+		"Valid-Until: Fri, 08 May 2026 00:00:00 UTC\nSHA256:\n" +
+		" " + sum + " 100 main/binary-amd64/Packages\n " + sum + " 10 main/binary-amd64/Packages.xz\n " + sum +
+		" 7 Packages.gz\n " + sum + " 70 Packages\n"
 	for i := 0; i+1 < len(fields); i += 2 {
 		text = strings.ReplaceAll(text, fields[i], fields[i+1])
 	}
@@ -89,15 +92,22 @@ func TestReleases(t *testing.T) {
 		want string
 	}{
 		{"inside", func() (*Release, error) { return check.InRelease(inline(good, key)) }, ""},
-		{"inside, another's", func() (*Release, error) { return check.InRelease(inline(good, other)) }, "deb.signature"},
+		{"inside, another's", func() (*Release, error) { return check.InRelease(inline(good, other)) },
+			"deb.signature"},
 		{"inside, another's, trusted", func() (*Release, error) { return trusted.InRelease(inline(good, other)) }, ""},
 		{"detached", func() (*Release, error) { return check.Detached([]byte(good), detached(good, false, key)) }, ""},
-		{"detached, armoured", func() (*Release, error) { return check.Detached([]byte(good), detached(good, true, key)) }, ""},
+		{"detached, armoured", func() (*Release, error) {
+			return check.Detached([]byte(good), detached(good, true, key))
+		}, ""},
 		{"detached, two signatures", func() (*Release, error) {
 			return check.Detached([]byte(good), append(detached(good, false, other), detached(good, false, key)...))
 		}, ""},
-		{"detached, another's", func() (*Release, error) { return check.Detached([]byte(good), detached(good, false, other)) }, "deb.signature"},
-		{"detached, of another text", func() (*Release, error) { return check.Detached([]byte(good+"\n"), detached(good, false, key)) }, "deb.signature"},
+		{"detached, another's", func() (*Release, error) {
+			return check.Detached([]byte(good), detached(good, false, other))
+		}, "deb.signature"},
+		{"detached, of another text", func() (*Release, error) {
+			return check.Detached([]byte(good+"\n"), detached(good, false, key))
+		}, "deb.signature"},
 		{"detached, empty", func() (*Release, error) { return check.Detached([]byte(good), nil) }, "deb.signature"},
 		{"unsigned", func() (*Release, error) { return check.Unsigned([]byte(good)) }, "deb.unsigned"},
 		{"unsigned, trusted", func() (*Release, error) { return trusted.Unsigned([]byte(good)) }, ""},
@@ -106,17 +116,21 @@ func TestReleases(t *testing.T) {
 		{"expired", func() (*Release, error) { return late.InRelease(inline(good, key)) }, "deb.release-expired"},
 		{"expired, ignored", func() (*Release, error) { return patient.InRelease(inline(good, key)) }, ""},
 		{"a clock a little behind", func() (*Release, error) { return slow.InRelease(inline(good, key)) }, ""},
-		{"a clock a little behind, another's", func() (*Release, error) { return slow.InRelease(inline(good, other)) }, "deb.signature"},
-		{"a clock far behind", func() (*Release, error) { return early.InRelease(inline(good, key)) }, "deb.release-future"},
+		{"a clock a little behind, another's", func() (*Release, error) { return slow.InRelease(inline(good, other)) },
+			"deb.signature"},
+		{"a clock far behind", func() (*Release, error) { return early.InRelease(inline(good, key)) },
+			"deb.release-future"},
 		{"a clock far behind, detached", func() (*Release, error) {
 			return early.Detached([]byte(good), detached(good, true, key))
 		}, "deb.release-future"},
-		{"a clock far behind, another's", func() (*Release, error) { return early.InRelease(inline(good, other)) }, "deb.signature"},
+		{"a clock far behind, another's", func() (*Release, error) { return early.InRelease(inline(good, other)) },
+			"deb.signature"},
 		{"a clock far behind, another's, detached", func() (*Release, error) {
 			return early.Detached([]byte(good), detached(good, true, other))
 		}, "deb.signature"},
 		{"flat, names nothing", func() (*Release, error) {
-			return flat.InRelease(inline(releaseText("Suite: stable\nCodename: bookworm\nArchitectures: all amd64\n", ""), key))
+			return flat.InRelease(inline(releaseText("Suite: stable\nCodename: bookworm\nArchitectures: all amd64\n",
+				""), key))
 		}, ""},
 		{"names nothing", func() (*Release, error) {
 			return check.InRelease(inline(releaseText("Suite: stable\nCodename: bookworm\n", ""), key))
@@ -124,10 +138,16 @@ func TestReleases(t *testing.T) {
 		{"another architecture", func() (*Release, error) {
 			return flat.InRelease(inline(releaseText("all amd64", "all arm64"), key))
 		}, "deb.release-arch"},
-		{"a path out of it", func() (*Release, error) { return trusted.Unsigned([]byte(releaseText("main/binary", "../binary"))) }, "deb.release"},
-		{"an absolute path", func() (*Release, error) { return trusted.Unsigned([]byte(releaseText("main/binary", "/binary"))) }, "deb.release"},
-		{"a short sum", func() (*Release, error) { return trusted.Unsigned([]byte(releaseText("0a0a0a", "0a"))) }, "deb.release"},
-		{"no sum", func() (*Release, error) { return trusted.Unsigned([]byte(releaseText("0a", "zz"))) }, "deb.release"},
+		{"a path out of it", func() (*Release, error) {
+			return trusted.Unsigned([]byte(releaseText("main/binary", "../binary")))
+		}, "deb.release"},
+		{"an absolute path", func() (*Release, error) {
+			return trusted.Unsigned([]byte(releaseText("main/binary", "/binary")))
+		}, "deb.release"},
+		{"a short sum", func() (*Release, error) { return trusted.Unsigned([]byte(releaseText("0a0a0a", "0a"))) },
+			"deb.release"},
+		{"no sum", func() (*Release, error) { return trusted.Unsigned([]byte(releaseText("0a", "zz"))) },
+			"deb.release"},
 		{"two sums", func() (*Release, error) {
 			return trusted.Unsigned([]byte(good + " " + strings.Repeat("0b", 32) + " 100 main/binary-amd64/Packages\n"))
 		}, "deb.release"},
@@ -147,7 +167,8 @@ func TestPackagesFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for component, want := range map[string]string{"main": "main/binary-amd64/Packages.xz 100", "": "Packages.gz 70", "contrib": " 0"} {
+	for component, want := range map[string]string{"main": "main/binary-amd64/Packages.xz 100", "": "Packages.gz 70",
+		"contrib": " 0"} {
 		file, _, _, size, err := r.PackagesFile(component, "amd64")
 		if got := fmt.Sprint(file, " ", size); got != want || (err != nil) != (file == "") {
 			t.Errorf("%q: %s (%v), want %s", component, got, err, want)

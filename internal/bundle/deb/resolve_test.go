@@ -28,7 +28,8 @@ func stanzas(lines ...string) string {
 				fmt.Fprintf(&b, "%s: %s\n", k, v)
 			}
 		}
-		fmt.Fprintf(&b, "Architecture: %s\nFilename: pool/%s_%s.deb\nSize: 1\nSHA256: %064d\n\n", arch, f[0], strings.ReplaceAll(f[1], ":", "%3a"), 0)
+		fmt.Fprintf(&b, "Architecture: %s\nFilename: pool/%s_%s.deb\nSize: 1\nSHA256: %064d\n\n", arch, f[0],
+			strings.ReplaceAll(f[1], ":", "%3a"), 0)
 	}
 	return b.String()
 }
@@ -86,7 +87,8 @@ func TestOnlyNegativeRepositories(t *testing.T) {
 
 func TestRootsWithVersions(t *testing.T) {
 	x := index(t, "a 1", "a 2", "a 3", "b 1 Depends=a (<< 3)")
-	for roots, want := range map[string]string{"a": "a=3", "a=1": "a=1", "a (<< 3)": "a=2", "a=9": "deb.no-package", "a=1,a=2": "deb.root", "a b": "deb.root",
+	for roots, want := range map[string]string{"a": "a=3", "a=1": "a=1", "a (<< 3)": "a=2", "a=9": "deb.no-package",
+		"a=1,a=2": "deb.root", "a b": "deb.root",
 		"a,b": "a=2 b=1", "": "deb.root"} {
 		list, err := x.Closure(strings.Split(roots, ","))
 		got := names(list)
@@ -107,14 +109,16 @@ func TestModeNone(t *testing.T) {
 }
 
 func TestAllProblemsAtOnce(t *testing.T) {
-	x := index(t, "a 1 Depends=b, x1 | x2", "b 1 Depends=gone", "c 1 Depends=lost (>= 2)", "lost 1", "d 1 Conflicts=e", "e 1")
+	x := index(t, "a 1 Depends=b, x1 | x2", "b 1 Depends=gone", "c 1 Depends=lost (>= 2)", "lost 1", "d 1 Conflicts=e",
+		"e 1")
 	_, err := x.Closure([]string{"a", "c", "d", "e", "nowhere"})
 	var got []string
 	for _, f := range Problems(err) {
 		got = append(got, strings.TrimPrefix(f.Code, "deb.")+" "+inWords(f))
 	}
 	slices.Sort(got)
-	want := []string{"conflict d ⨯ e (e)", "no-package nowhere", "unresolved a → b → gone", "unresolved a → x1 | x2", "unresolved c → lost (>= 2)"}
+	want := []string{"conflict d ⨯ e (e)", "no-package nowhere", "unresolved a → b → gone", "unresolved a → x1 | x2",
+		"unresolved c → lost (>= 2)"}
 	if !slices.Equal(got, want) {
 		t.Fatalf("%q\nwant %q", got, want)
 	}
@@ -131,7 +135,8 @@ func TestChains(t *testing.T) {
 }
 
 func TestBaseline(t *testing.T) {
-	repo := []string{"a 1 Depends=libc6 (>= 2)", "libc6 3", "b 1 Depends=libc6", "libc-dev 3 Depends=libc6 (= 3)", "awk-user 1 Depends=awk", "mawk 2 Provides=awk",
+	repo := []string{"a 1 Depends=libc6 (>= 2)", "libc6 3", "b 1 Depends=libc6", "libc-dev 3 Depends=libc6 (= 3)",
+		"awk-user 1 Depends=awk", "mawk 2 Provides=awk",
 		"gawk 2 Provides=awk; Priority=required", "breaker 1 Breaks=libc6 (<< 3)", "hater 1 Conflicts=mawk"}
 	status := stanzas("libc6 1", "libc-dev 1 Depends=libc6 (= 1)")
 	tests := []struct{ name, base, roots, want string }{
@@ -139,7 +144,8 @@ func TestBaseline(t *testing.T) {
 		{"a newer one is needed", "libc6\t1\tamd64\tinstall ok installed\n", "a", "a=1 libc6=3"},
 		{"of another state", "libc6\t2\tamd64\tdeinstall ok config-files\n", "a", "a=1 libc6=3"},
 		{"of another architecture", "libc6\t2\tarm64\tinstall ok installed\n", "a", "a=1 libc6=3"},
-		{"what needs the replaced version exactly", "libc6\t1\tamd64\nlibc-dev\t1\tamd64\n", "a", "a=1 libc-dev=3 libc6=3"},
+		{"what needs the replaced version exactly", "libc6\t1\tamd64\nlibc-dev\t1\tamd64\n", "a",
+			"a=1 libc-dev=3 libc6=3"},
 		{"the same from a status file", status, "a", "a=1 libc-dev=3 libc6=3"},
 		{"nothing needs it", "libc6\t1\tamd64\nlibc-dev\t1\tamd64\n", "b", "b=1"},
 		{"a provider is there", "# base system\n\nmawk=1\n", "awk-user", "awk-user=1"},
@@ -173,9 +179,12 @@ func TestBaseline(t *testing.T) {
 // TestBaselineIsApts holds what is packed beside a baseline against apt with that baseline as its dpkg status.
 func TestBaselineIsApts(t *testing.T) {
 	needApt(t)
-	repo := stanzas("a 1 Depends=libc6 (>= 2), tool | other", "libc6 3", "libc-dev 3 Depends=libc6 (= 3)", "tool 1", "other 2", "user 1 Depends=awk", "mawk 2 Provides=awk",
+	repo := stanzas("a 1 Depends=libc6 (>= 2), tool | other", "libc6 3", "libc-dev 3 Depends=libc6 (= 3)", "tool 1",
+		"other 2", "user 1 Depends=awk", "mawk 2 Provides=awk",
 		"gawk 2 Provides=awk; Priority=required", "breaker 1 Breaks=libc6 (<< 3)")
-	status := stanzas("libc6 1 Status=install ok installed", "libc-dev 1 Status=install ok installed; Depends=libc6 (= 1)", "mawk 1 Status=install ok installed; Provides=awk",
+	status := stanzas("libc6 1 Status=install ok installed",
+		"libc-dev 1 Status=install ok installed; Depends=libc6 (= 1)",
+		"mawk 1 Status=install ok installed; Provides=awk",
 		"other 1 Status=install ok installed")
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "Packages"), []byte(repo), 0o644); err != nil {
@@ -228,10 +237,14 @@ func TestMetas(t *testing.T) {
 	}
 	good := metas[0]
 	for name, bad := range map[string]string{
-		"empty": "", "two stanzas": good + "\n" + metas[1], "no newline": strings.TrimSuffix(good, "\n"), "an escape": strings.Replace(good, "first", "\x1b[2J", 1),
-		"a carriage return": strings.Replace(good, "first", "fi\rrst", 1), "not UTF-8": strings.Replace(good, "first", "\xff", 1),
-		"another file": strings.Replace(good, "./a.deb", "./../a.deb", 1), "a directory": strings.Replace(good, "./a.deb", "./x/a.deb", 1),
-		"absolute": strings.Replace(good, "./a.deb", "/a.deb", 1), "a field twice": good + "package: b\n", "no sum": strings.Replace(good, "SHA256", "SHA1", 1),
+		"empty": "", "two stanzas": good + "\n" + metas[1], "no newline": strings.TrimSuffix(good, "\n"),
+		"an escape":         strings.Replace(good, "first", "\x1b[2J", 1),
+		"a carriage return": strings.Replace(good, "first", "fi\rrst", 1),
+		"not UTF-8":         strings.Replace(good, "first", "\xff", 1),
+		"another file":      strings.Replace(good, "./a.deb", "./../a.deb", 1),
+		"a directory":       strings.Replace(good, "./a.deb", "./x/a.deb", 1),
+		"absolute":          strings.Replace(good, "./a.deb", "/a.deb", 1), "a field twice": good + "package: b\n",
+		"no sum":    strings.Replace(good, "SHA256", "SHA1", 1),
 		"a comment": "# x\n" + good, "twice the same": good + "",
 	} {
 		list := []string{bad}

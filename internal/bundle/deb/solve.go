@@ -2,12 +2,14 @@ package deb
 
 import "slices"
 
-// The rule by which apt 2.x completes a selection ("MarkInstall" in its documentation of the resolver), told in short: a package's
-// negative relationships are looked at first, then each clause that nothing satisfies yet takes the first solution that can be had, with
-// all that it needs in turn, depth first. What can not be had is never tried again. What is asked for, and what it needs for want of
-// any alternative, is protected: nothing that excludes it can be chosen any more. There is no backtracking over choices.
+// The rule by which apt 2.x completes a selection ("MarkInstall" in its documentation of the resolver), told in short:
+// a package's negative relationships are looked at first, then each clause that nothing satisfies yet takes the first
+// solution that can be had, with all that it needs in turn, depth first. What can not be had is never tried again. What
+// is asked for, and what it needs for want of any alternative, is protected: nothing that excludes it can be chosen any
+// more. There is no backtracking over choices.
 //
-// Following the same order makes the same choices, which matters: a node's apt is to install from the bundle what was resolved here.
+// Following the same order makes the same choices, which matters: a node's apt is to install from the bundle what was
+// resolved here.
 
 // state is what becomes of one name.
 type state struct {
@@ -24,7 +26,8 @@ type state struct {
 	why       *block    // why there is no candidate any more
 }
 
-// block is the reason why a package cannot be chosen: nothing satisfies the clause, or it excludes another, or another excludes it.
+// block is the reason why a package cannot be chosen: nothing satisfies the clause, or it excludes another, or another
+// excludes it.
 type block struct {
 	p        *Package
 	clause   Clause
@@ -146,7 +149,8 @@ func (s *solver) discard(st *state, why *block) {
 	}
 }
 
-// possible says whether each clause of the candidate could be satisfied with what can be had now; else there is no candidate any more.
+// possible says whether each clause of the candidate could be satisfied with what can be had now; else there is no
+// candidate any more.
 func (s *solver) possible(st *state) bool {
 	for cl := range clauses(st.candidate) {
 		if s.satisfied(cl) || len(s.solutions(cl, false)) > 0 {
@@ -161,7 +165,8 @@ func (s *solver) possible(st *state) bool {
 	return true
 }
 
-// collect returns what is to be looked at for a candidate: clauses that want something, relations that exclude something.
+// collect returns what is to be looked at for a candidate: clauses that want something, relations that exclude
+// something.
 func (s *solver) collect(st *state) (install []Clause, remove []Relation) {
 	for cl := range clauses(st.candidate) {
 		if st.protected || !s.satisfied(cl) {

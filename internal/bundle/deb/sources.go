@@ -39,9 +39,10 @@ const (
 	maxSourceEntries = 10000
 )
 
-// ParseSources reads etc/apt/sources.list and etc/apt/sources.list.d/*.list and *.sources below the root of fsys, in apt's order: one entry
-// for each suite and URL. Entries that cannot be taken (sources of packages, disabled ones, schemes other than http, https and file) are
-// there too and say why. $(ARCH) in suites is left as it is; see SourceEntry.For. Fault "deb.sources" with the file and line.
+// ParseSources reads etc/apt/sources.list and etc/apt/sources.list.d/*.list and *.sources below the root of fsys, in
+// apt's order: one entry for each suite and URL. Entries that cannot be taken (sources of packages, disabled ones,
+// schemes other than http, https and file) are there too and say why. $(ARCH) in suites is left as it is; see
+// SourceEntry.For. Fault "deb.sources" with the file and line.
 func ParseSources(fsys fs.FS) ([]SourceEntry, error) {
 	files := []string{"etc/apt/sources.list"}
 	const dir = "etc/apt/sources.list.d"
@@ -253,7 +254,8 @@ func isYes(v string) bool {
 }
 
 func isNo(v string) bool {
-	return slices.Contains([]string{"no", "false", "without", "off", "disable", "0"}, strings.ToLower(strings.TrimSpace(v)))
+	return slices.Contains([]string{"no", "false", "without", "off", "disable", "0"},
+		strings.ToLower(strings.TrimSpace(v)))
 }
 
 // deb822 reads the format of paragraphs.
@@ -286,7 +288,8 @@ func paragraphLines(data []byte) []int {
 func (p *sources) paragraph(s Stanza) error {
 	e := SourceEntry{File: p.file, Line: p.line}
 	types := strings.Fields(s.Get("Types"))
-	urls, suites, components := strings.Fields(s.Get("URIs")), strings.Fields(s.Get("Suites")), strings.Fields(s.Get("Components"))
+	urls, suites, components := strings.Fields(s.Get("URIs")), strings.Fields(s.Get("Suites")),
+		strings.Fields(s.Get("Components"))
 	if len(types) == 0 || len(urls) == 0 || len(suites) == 0 {
 		return errors.New("no Types, URIs or Suites")
 	}
@@ -294,7 +297,8 @@ func (p *sources) paragraph(s Stanza) error {
 		return fmt.Errorf("more than %d entries", maxSourceEntries)
 	}
 	archs := archOption{}
-	for _, o := range [][2]string{{"Architectures", "arch"}, {"Architectures-Add", "arch+"}, {"Architectures-Remove", "arch-"},
+	for _, o := range [][2]string{{"Architectures", "arch"}, {"Architectures-Add", "arch+"},
+		{"Architectures-Remove", "arch-"},
 		{"Trusted", "trusted"}, {"Check-Valid-Until", "check-valid-until"}} {
 		if v := s.Get(o[0]); v != "" {
 			if err := e.option(o[1]+"="+v, &archs); err != nil {
@@ -348,7 +352,8 @@ func (p *sources) add(e SourceEntry, raw, suite string, components []string) err
 	if !ok || scheme == "" || strings.ContainsFunc(raw, control) {
 		return errors.New("not a URL")
 	}
-	if e.URL = strings.TrimRight(raw, "/"); e.Skip == "" && !slices.Contains([]string{"http", "https", "file"}, scheme) {
+	if e.URL = strings.TrimRight(raw, "/"); e.Skip == "" &&
+		!slices.Contains([]string{"http", "https", "file"}, scheme) {
 		e.Skip = scheme
 	}
 	if _, err := url.Parse(raw); err != nil && e.Skip == "" {

@@ -53,7 +53,8 @@ func TestParseSources(t *testing.T) {
 	want := []string{
 		"sources.list:2 http://deb.debian.org/debian/dists/bookworm/ [main contrib] [] [] ",
 		"sources.list:3 http://deb.debian.org/debian/dists/bookworm/ [main] [] [] source",
-		"sources.list:5 https://user:secret@example.org/apt/dists/stable/updates/ [main] [amd64 arm64] [/usr/share/keyrings/x.gpg] trusted",
+		"sources.list:5 https://user:secret@example.org/apt/dists/stable/updates/ [main] [amd64 arm64] " +
+			"[/usr/share/keyrings/x.gpg] trusted",
 		"sources.list:6 cdrom:[Debian GNU/Linux 12 _Bookworm_ # 1]/dists/bookworm/ [main] [] [] cdrom",
 		"sources.list:7 mirror+file:/etc/apt/mirrors/dists/bookworm/ [main] [] [] mirror+file",
 		"sources.list:8 file:/srv/repo/ [] [] [] flat trusted old",
@@ -82,7 +83,8 @@ func TestParseSources(t *testing.T) {
 				flags = append(flags, f.name)
 			}
 		}
-		got := fmt.Sprintf("%s:%d %s %v %v %v %s", e.File[strings.LastIndex(e.File, "/")+1:], e.Line, e.Base(), e.Components, e.Architectures, e.SignedBy, strings.Join(flags, " "))
+		got := fmt.Sprintf("%s:%d %s %v %v %v %s", e.File[strings.LastIndex(e.File, "/")+1:], e.Line, e.Base(),
+			e.Components, e.Architectures, e.SignedBy, strings.Join(flags, " "))
 		if i >= len(want) || got != want[i] {
 			t.Errorf("%d: %s", i, got)
 		}
@@ -90,7 +92,8 @@ func TestParseSources(t *testing.T) {
 	if len(list) != len(want) {
 		t.Errorf("%d entries, want %d", len(list), len(want))
 	}
-	if k := string(list[8].Key); k != "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmDMEYwh\n-----END PGP PUBLIC KEY BLOCK-----\n" {
+	if k := string(list[8].Key); k != "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmDMEYwh\n-----END PGP PUBLIC KEY "+
+		"BLOCK-----\n" {
 		t.Errorf("key %q", k)
 	}
 	if _, ok := list[2].For("riscv64"); ok {
@@ -99,8 +102,10 @@ func TestParseSources(t *testing.T) {
 }
 
 func TestBadSources(t *testing.T) {
-	for _, line := range []string{"nonsense", "deb http://user:secret@x", "deb [arch=amd64 http://user:secret@x y main", "deb http://user:secret@x ../y main", "deb http://user:secret@x y",
-		"deb http://user:secret@x ./ main", `deb "http://user:secret@x y main`, "deb user y main", "deb http://user:secret@x%zz y main", "deb http://user:secret@x y ../../main"} {
+	for _, line := range []string{"nonsense", "deb http://user:secret@x", "deb [arch=amd64 http://user:secret@x y main",
+		"deb http://user:secret@x ../y main", "deb http://user:secret@x y",
+		"deb http://user:secret@x ./ main", `deb "http://user:secret@x y main`, "deb user y main",
+		"deb http://user:secret@x%zz y main", "deb http://user:secret@x y ../../main"} {
 		_, err := ParseSources(fstest.MapFS{"etc/apt/sources.list": {Data: []byte("\n" + line)}})
 		f := event.AsFault(err)
 		if err == nil || f.Code != "deb.sources" || f.Args["line"] != "2" || strings.Contains(f.Error(), "secret") {
@@ -113,9 +118,11 @@ func TestBadSources(t *testing.T) {
 }
 
 func FuzzSources(f *testing.F) {
-	f.Add("deb [arch=amd64 trusted=yes] http://x y main # c", "Types: deb\nURIs: http://x\nSuites: ./\nSigned-By:\n -----BEGIN\n .\n")
+	f.Add("deb [arch=amd64 trusted=yes] http://x y main # c",
+		"Types: deb\nURIs: http://x\nSuites: ./\nSigned-By:\n -----BEGIN\n .\n")
 	f.Fuzz(func(t *testing.T, lines, paragraphs string) {
-		for name, text := range map[string]string{"etc/apt/sources.list": lines, "etc/apt/sources.list.d/x.sources": paragraphs} {
+		for name, text := range map[string]string{"etc/apt/sources.list": lines,
+			"etc/apt/sources.list.d/x.sources": paragraphs} {
 			list, err := ParseSources(fstest.MapFS{name: {Data: []byte(text)}})
 			if err != nil {
 				continue

@@ -2,9 +2,10 @@ package deb
 
 import "strings"
 
-// Compare orders two versions as dpkg does (Debian policy 5.6.12): epoch, upstream version, revision; each of the latter in runs of other
-// characters and of digits, a tilde before the end. Digits may be of any number. It is defined for any two strings, so that versions that
-// policy does not allow have their place too: an epoch that is no number belongs to the upstream version.
+// Compare orders two versions as dpkg does (Debian policy 5.6.12): epoch, upstream version, revision; each of the
+// latter in runs of other characters and of digits, a tilde before the end. Digits may be of any number. It is defined
+// for any two strings, so that versions that policy does not allow have their place too: an epoch that is no number
+// belongs to the upstream version.
 func Compare(a, b string) int {
 	if a == b {
 		return 0

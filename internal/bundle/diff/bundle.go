@@ -9,18 +9,19 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 )
 
-// SizeOf tells the size of a layer by its digest; false when it is not known. A manifest has only the sizes of whole images, a lock and
-// images.tar have those of their layers.
+// SizeOf tells the size of a layer by its digest; false when it is not known. A manifest has only the sizes of whole
+// images, a lock and images.tar have those of their layers.
 type SizeOf func(digest string) (int64, bool)
 
-// Compare compares two bundles by their manifests; b is the newer one. size (nil: no sizes are known) makes the numbers of bytes exact.
+// Compare compares two bundles by their manifests; b is the newer one. size (nil: no sizes are known) makes the numbers
+// of bytes exact.
 func Compare(a, b *bundle.Manifest, rules Versions, size SizeOf) *Difference {
 	return Sides(Manifest(a, size), Manifest(b, size), rules)
 }
 
-// Manifest gives what a bundle's manifest describes. Where something came from is not part of it: the same content from another mirror is
-// no difference, and neither is a place in the archive that only follows from its layout. Of a difference bundle it gives the whole that
-// it makes with its base.
+// Manifest gives what a bundle's manifest describes. Where something came from is not part of it: the same content from
+// another mirror is no difference, and neither is a place in the archive that only follows from its layout. Of a
+// difference bundle it gives the whole that it makes with its base.
 func Manifest(m *bundle.Manifest, size SizeOf) Side {
 	s := Side{Arch: m.Arch, Properties: []Property{
 		{"name", m.Name}, {"kubernetes", m.Kubernetes}, {"layout", string(m.Layout)},
@@ -36,7 +37,8 @@ func Manifest(m *bundle.Manifest, size SizeOf) Side {
 	}
 	for _, im := range m.Images {
 		name, version := SplitImage(im.Name)
-		t := Thing{Kind: Image, Name: name, Version: version, Sum: im.Digest, Origin: im.Index, Size: im.Size, More: roles(im.Roles)}
+		t := Thing{Kind: Image, Name: name, Version: version, Sum: im.Digest, Origin: im.Index, Size: im.Size,
+			More: roles(im.Roles)}
 		for _, l := range im.Layers {
 			b := Blob{Digest: l, Size: -1}
 			if size != nil {
@@ -97,7 +99,8 @@ func roles(list []bundle.Role) []Property {
 	return []Property{{"roles", strings.Join(words, ",")}}
 }
 
-// SplitImage cuts an image's name into its repository and what follows: a tag (1.2), a digest (@sha256:…), or both (1.2@sha256:…).
+// SplitImage cuts an image's name into its repository and what follows: a tag (1.2), a digest (@sha256:…), or both
+// (1.2@sha256:…).
 func SplitImage(name string) (repository, version string) {
 	name, digest, pinned := strings.Cut(name, "@")
 	repository = name

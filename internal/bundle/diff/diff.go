@@ -1,5 +1,6 @@
-// Package diff says what two bundles, or two locks, have different: things added, removed, moved up or down, the layers that an image kept,
-// and how many bytes are on one side alone. It compares descriptions and reads no bundle; version rules are given to it.
+// Package diff says what two bundles, or two locks, have different: things added, removed, moved up or down, the layers
+// that an image kept, and how many bytes are on one side alone. It compares descriptions and reads no bundle; version
+// rules are given to it.
 package diff
 
 import (
@@ -8,7 +9,8 @@ import (
 	"strings"
 )
 
-// Kind of a thing: a bundle's kinds of members, but for images.tar, whose images are things of their own, and for what the spec names.
+// Kind of a thing: a bundle's kinds of members, but for images.tar, whose images are things of their own, and for what
+// the spec names.
 type Kind string
 
 // The kinds, in the order in which changes are listed.
@@ -55,14 +57,15 @@ type Side struct {
 	Things     []Thing
 }
 
-// Versions has, for a kind, the rule by which its versions are ordered: below 0 when a is the older one. Without a rule a version is
-// another one, neither up nor down.
+// Versions has, for a kind, the rule by which its versions are ordered: below 0 when a is the older one. Without a rule
+// a version is another one, neither up nor down.
 type Versions map[Kind]func(a, b string) int
 
 // Word says what happened to a thing; it stands in JSON.
 type Word string
 
-// The words. Changed is a thing of the same version whose content or description moved, or whose kind has no order of versions.
+// The words. Changed is a thing of the same version whose content or description moved, or whose kind has no order of
+// versions.
 const (
 	Added      Word = "added"
 	Removed    Word = "removed"
@@ -108,7 +111,8 @@ type Sizes struct {
 	OnlyA  int64 `json:"only_a"`
 	OnlyB  int64 `json:"only_b"`
 	Shared int64 `json:"shared"`
-	Exact  bool  `json:"exact"` // false when layers' sizes are not known: an image that moved then counts whole, on both sides
+	// false when layers' sizes are not known: an image that moved then counts whole, on both sides
+	Exact bool `json:"exact"`
 }
 
 // Difference of two sides.
@@ -116,8 +120,8 @@ type Difference struct {
 	Properties []Move   `json:"properties"`
 	Changes    []Change `json:"changes"`
 	Same       int      `json:"same"` // things without a change
-	// OtherBuilds are things of the same version whose content differs as the architectures do; they count as the same. 0 within one
-	// architecture.
+	// OtherBuilds are things of the same version whose content differs as the architectures do; they count as the same.
+	// 0 within one architecture.
 	OtherBuilds int   `json:"other_builds"`
 	Bytes       Sizes `json:"bytes"`
 }
@@ -127,7 +131,8 @@ func (d *Difference) Empty() bool { return len(d.Properties) == 0 && len(d.Chang
 
 // Sides compares a with b, which is the newer one.
 func Sides(a, b Side, rules Versions) *Difference {
-	d := &Difference{Properties: moves(a.Properties, b.Properties), Changes: []Change{}, Bytes: sizes(a.Things, b.Things)}
+	d := &Difference{Properties: moves(a.Properties, b.Properties), Changes: []Change{},
+		Bytes: sizes(a.Things, b.Things)}
 	if a.Arch != b.Arch {
 		d.Properties = append([]Move{{"arch", a.Arch, b.Arch}}, d.Properties...)
 	}
@@ -149,7 +154,8 @@ func Sides(a, b Side, rules Versions) *Difference {
 	note(left, a.Things)
 	note(right, b.Things)
 	slices.SortFunc(keys, func(x, y key) int {
-		return cmp.Or(cmp.Compare(place(x.kind), place(y.kind)), cmp.Compare(x.kind, y.kind), cmp.Compare(x.name, y.name))
+		return cmp.Or(cmp.Compare(place(x.kind), place(y.kind)), cmp.Compare(x.kind, y.kind),
+			cmp.Compare(x.name, y.name))
 	})
 	for _, k := range keys {
 		for _, p := range pair(left[k], right[k], rules[k.kind]) {
@@ -200,8 +206,9 @@ func moves(a, b []Property) []Move {
 	return out
 }
 
-// pair matches things of one kind and name, which both sides may have several times (an image under several tags, packages of several
-// versions): first those of the same version, then those of the same content, then the rest in the order of their versions.
+// pair matches things of one kind and name, which both sides may have several times (an image under several tags,
+// packages of several versions): first those of the same version, then those of the same content, then the rest in the
+// order of their versions.
 func pair(a, b []Thing, rule func(a, b string) int) [][2]*Thing {
 	a, b = slices.Clone(a), slices.Clone(b)
 	var out [][2]*Thing
@@ -286,8 +293,9 @@ func compare(a, b *Thing, crossed bool, rule func(a, b string) int) (c Change, s
 	return c, false, false
 }
 
-// built says whether the contents of two things of the same version may differ because their architectures do: packages, programs and
-// what describes them may, manifests and files may not, and an image may unless its indexes are known to differ.
+// built says whether the contents of two things of the same version may differ because their architectures do:
+// packages, programs and what describes them may, manifests and files may not, and an image may unless its indexes are
+// known to differ.
 func built(a, b *Thing) bool {
 	switch a.Kind {
 	case Addon, File, Dir, Install:
@@ -342,7 +350,8 @@ func sizes(a, b []Thing) Sizes {
 	return s
 }
 
-// contents are the sizes of what the things consist of by their sums: their blobs and what is left of them beside those.
+// contents are the sizes of what the things consist of by their sums: their blobs and what is left of them beside
+// those.
 func contents(things []Thing, exact *bool) map[string]int64 {
 	out := map[string]int64{}
 	for _, t := range things {

@@ -8,8 +8,8 @@ const (
 	FieldContent = "content" // same version, other content: From and To are the first twelve digits of the sums
 )
 
-// Row of a table: one thing that moved. The words, kinds and fields are keys of internal/i18n: diff.word.…, diff.kind.…, diff.field.…;
-// fields that are not there are shown as they are.
+// Row of a table: one thing that moved. The words, kinds and fields are keys of internal/i18n: diff.word.…,
+// diff.kind.…, diff.field.…; fields that are not there are shown as they are.
 type Row struct {
 	Word  Word
 	Kind  Kind // "" for a property of the whole
@@ -18,12 +18,13 @@ type Row struct {
 	From  string
 	To    string
 	Bytes int64 // how much larger it became; 0 where the row says nothing of its content
-	// New are the bytes of the layers that the image did not have before, -1 when not known or when it is no image that moved.
+	// New are the bytes of the layers that the image did not have before, -1 when not known or when it is no image that
+	// moved.
 	New int64
 }
 
-// Rows lists all differences in their order: properties of the whole, then things by kind and name. A thing of which several properties
-// moved has a row for each.
+// Rows lists all differences in their order: properties of the whole, then things by kind and name. A thing of which
+// several properties moved has a row for each.
 func (d *Difference) Rows() []Row {
 	var out []Row
 	for _, m := range d.Properties {
@@ -58,7 +59,8 @@ func (c Change) rows() []Row {
 		out = append(out, r)
 	}
 	for _, m := range c.More {
-		out = append(out, Row{Word: Changed, Kind: c.Kind, Name: c.Name, Field: m.Name, From: m.From, To: m.To, New: -1})
+		out = append(out, Row{Word: Changed, Kind: c.Kind, Name: c.Name, Field: m.Name, From: m.From, To: m.To,
+			New: -1})
 	}
 	return out
 }

@@ -24,7 +24,8 @@ func (d *download) accept(resp *http.Response) error {
 		return d.fault("fetch.not-found", nil, "status", resp.Status)
 	case code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusProxyAuthRequired:
 		return d.fault("fetch.denied", nil, "status", resp.Status)
-	case code == http.StatusRequestTimeout || code == http.StatusTooEarly || code == http.StatusTooManyRequests || code >= 500:
+	case code == http.StatusRequestTimeout || code == http.StatusTooEarly || code == http.StatusTooManyRequests ||
+		code >= 500:
 		d.after = retryAfter(resp.Header.Get("Retry-After"), time.Now())
 		return d.transient("fetch.refused", nil, "status", resp.Status)
 	}
@@ -118,8 +119,8 @@ func digits(s string) (int64, bool) {
 	return n, err == nil
 }
 
-// validators are what another request may name in If-Range: a strong entity tag, or a time of modification so long before the answer that
-// no second change can hide in the same second (RFC 9110, 8.8.2.2).
+// validators are what another request may name in If-Range: a strong entity tag, or a time of modification so long
+// before the answer that no second change can hide in the same second (RFC 9110, 8.8.2.2).
 func validators(h http.Header) (etag, modified string) {
 	if e := h.Get("ETag"); strongETag(e) {
 		etag = e

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// BenchmarkGet gets 16 blobs of 16 MiB from a server on loopback that sends them with sendfile: by All, and by what could not do less: a
-// goroutine each that copies the body into a file and a sha256. Compare the MB/s of the two.
+// BenchmarkGet gets 16 blobs of 16 MiB from a server on loopback that sends them with sendfile: by All, and by what
+// could not do less: a goroutine each that copies the body into a file and a sha256. Compare the MB/s of the two.
 func BenchmarkGet(b *testing.B) {
 	const n, size = 16, 16 << 20
 	dir := b.TempDir()

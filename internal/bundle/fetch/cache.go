@@ -1,6 +1,7 @@
-// Package fetch gets files over HTTP, or from this machine, into a cache by digest: with mirrors, retries, progress, many at once, and
-// resume inside a body even after the process was killed. What passes is hashed on the way and handed to sinks as it comes. Nothing is
-// held in memory but a buffer a connection, and nothing enters the cache that was not hashed.
+// Package fetch gets files over HTTP, or from this machine, into a cache by digest: with mirrors, retries, progress,
+// many at once, and resume inside a body even after the process was killed. What passes is hashed on the way and handed
+// to sinks as it comes. Nothing is held in memory but a buffer a connection, and nothing enters the cache that was not
+// hashed.
 package fetch
 
 import (
@@ -23,14 +24,14 @@ type Blob struct {
 	Size   int64
 }
 
-// Cache holds files under their sha256. A file appears there whole or not at all; it is verified again whenever it is read. Several
-// processes may use one at once.
+// Cache holds files under their sha256. A file appears there whole or not at all; it is verified again whenever it is
+// read. Several processes may use one at once.
 //
-// In its directory are sha256/<sum>, the files; partial/<sum> and partial/<sum>.json, downloads that were cut off and how to go on with
-// them (each locked by who writes it); tmp/, files whose sum is not known yet; and lock, see Use.
+// In its directory are sha256/<sum>, the files; partial/<sum> and partial/<sum>.json, downloads that were cut off and
+// how to go on with them (each locked by who writes it); tmp/, files whose sum is not known yet; and lock, see Use.
 //
-// Nothing is synced to disk: a file's name is its sum and each read checks it, so what a power cut leaves half written is found and
-// fetched anew. Syncing each of several hundred files would cost more than fetching them.
+// Nothing is synced to disk: a file's name is its sum and each read checks it, so what a power cut leaves half written
+// is found and fetched anew. Syncing each of several hundred files would cost more than fetching them.
 type Cache struct{ dir string }
 
 const (
@@ -41,9 +42,9 @@ const (
 	useFile    = "lock"
 )
 
-// OpenCache makes the cache's directories where they are missing. A directory that belongs to another user or that everyone may write to
-// is refused with "fetch.cache-unsafe": somebody could put a link there and have us write through it, or change a file between
-// the check of its sum and its use.
+// OpenCache makes the cache's directories where they are missing. A directory that belongs to another user or that
+// everyone may write to is refused with "fetch.cache-unsafe": somebody could put a link there and have us write through
+// it, or change a file between the check of its sum and its use.
 func OpenCache(dir string) (*Cache, error) {
 	for _, d := range []string{"", entriesDir, partialDir, tempDir} {
 		p := filepath.Join(dir, d)
@@ -92,7 +93,8 @@ func validSum(s string) bool { return len(s) == 64 && strings.Trim(s, "012345678
 
 func (c *Cache) path(sum string) string { return filepath.Join(c.dir, entriesDir, sum) }
 
-// Find says whether the cache has a file with that sum, by name and size; its content is verified when it is read. size < 0 means any.
+// Find says whether the cache has a file with that sum, by name and size; its content is verified when it is read. size
+// < 0 means any.
 func (c *Cache) Find(sum string, size int64) (Blob, bool) {
 	if !validSum(sum) {
 		return Blob{}, false
@@ -104,8 +106,8 @@ func (c *Cache) Find(sum string, size int64) (Blob, bool) {
 	return Blob{sum, st.Size()}, true
 }
 
-// touch marks a file as used now, for Prune. The time of access would say that by itself, but most systems do not keep it (noatime, relatime);
-// the time of modification means nothing else here, as a file never changes.
+// touch marks a file as used now, for Prune. The time of access would say that by itself, but most systems do not keep
+// it (noatime, relatime); the time of modification means nothing else here, as a file never changes.
 func (c *Cache) touch(sum string) { _ = os.Chtimes(c.path(sum), time.Time{}, time.Now()) }
 
 func (c *Cache) open(b Blob) (*os.File, error) {
@@ -120,8 +122,8 @@ func (c *Cache) open(b Blob) (*os.File, error) {
 	return f, nil
 }
 
-// Open reads a file of the cache, verifying it: the last Read fails with the fault "fetch.cache-damaged" when the content is not what
-// its name says, and the file is removed so that the next build fetches it again.
+// Open reads a file of the cache, verifying it: the last Read fails with the fault "fetch.cache-damaged" when the
+// content is not what its name says, and the file is removed so that the next build fetches it again.
 func (c *Cache) Open(b Blob) (io.ReadCloser, error) {
 	f, err := c.open(b)
 	if err != nil {

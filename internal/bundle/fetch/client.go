@@ -20,20 +20,20 @@ type Source struct {
 	What   string // for progress and faults
 	// Client asks the server, nil for the Client's own; registries need one that knows their tokens.
 	Client *http.Client
-	// Local, if not nil, is where the bytes come from instead of the network: a file, or a part of one, on this machine, from the given offset
-	// of the blob on. URL then only names it. Its errors are never retried.
+	// Local, if not nil, is where the bytes come from instead of the network: a file, or a part of one, on this
+	// machine, from the given offset of the blob on. URL then only names it. Its errors are never retried.
 	Local func(offset int64) (io.ReadCloser, error)
 }
 
-// Sink is fed with a blob's bytes in order from its beginning, in pieces of up to 256 KiB, from one goroutine. Reset means: forget
-// everything, a new beginning follows. What a sink got is the blob only when Get ends without an error.
+// Sink is fed with a blob's bytes in order from its beginning, in pieces of up to 256 KiB, from one goroutine. Reset
+// means: forget everything, a new beginning follows. What a sink got is the blob only when Get ends without an error.
 type Sink interface {
 	io.Writer
 	Reset() error
 }
 
-// SinkError is an error of a sink, not of the fetch: it is never retried. There is a fault in its chain, "fetch.sink" if the sink's own error
-// has none.
+// SinkError is an error of a sink, not of the fetch: it is never retried. There is a fault in its chain, "fetch.sink"
+// if the sink's own error has none.
 type SinkError struct{ Err error }
 
 func (e *SinkError) Error() string { return e.Err.Error() }
@@ -57,8 +57,8 @@ type Client struct {
 	HTTP    *http.Client
 	Cache   *Cache
 	Mirrors *Mirrors
-	// Progress may be nil. It is called from the goroutine of each Get, so from many at once if there are many; at most every 100 ms for a
-	// blob, besides its retries and its end.
+	// Progress may be nil. It is called from the goroutine of each Get, so from many at once if there are many; at most
+	// every 100 ms for a blob, besides its retries and its end.
 	Progress func(Progress)
 
 	Tries int           // without progress (64 KiB) in between; 0 means 6
@@ -71,7 +71,8 @@ type Client struct {
 
 const bufferSize = 256 << 10 // bytes: one write, one hash, one call of each sink
 
-// buffers is a free list: a sync.Pool is emptied by each garbage collection. It grows to as many buffers as there were Gets at once.
+// buffers is a free list: a sync.Pool is emptied by each garbage collection. It grows to as many buffers as there were
+// Gets at once.
 type buffers struct {
 	mu   sync.Mutex
 	free [][]byte
@@ -94,18 +95,20 @@ func (b *buffers) put(p []byte) {
 	b.free = append(b.free, p)
 }
 
-// Get returns the source from the cache, or fetches it, and feeds the sinks as it comes. Broken bodies go on with a Range request, also
-// those of an earlier run that was killed, transient errors are tried again after a pause (Retry-After where the server says so). What comes is
-// held against size and sum. If another process fetches the same sum just now, Get waits and takes what that got.
+// Get returns the source from the cache, or fetches it, and feeds the sinks as it comes. Broken bodies go on with a
+// Range request, also those of an earlier run that was killed, transient errors are tried again after a pause
+// (Retry-After where the server says so). What comes is held against size and sum. If another process fetches the same
+// sum just now, Get waits and takes what that got.
 //
-// With sinks, what is in the cache is verified on the way to them; a damaged file is removed and fetched anew. Without, nothing is read: who
-// opens the file verifies it. A blob without a sum goes on in the middle only where the server gives a strong validator, and only within
-// this call.
+// With sinks, what is in the cache is verified on the way to them; a damaged file is removed and fetched anew. Without,
+// nothing is read: who opens the file verifies it. A blob without a sum goes on in the middle only where the server
+// gives a strong validator, and only within this call.
 //
-// An error is a fault, a *SinkError or the context's own. The faults name the URL that was asked. Not found: "fetch.not-found". Not for us:
-// "fetch.denied". Any other status: "fetch.refused". No way there: "fetch.dns", "fetch.no-route", "fetch.proxy", "fetch.network",
-// "fetch.certificate", "fetch.tls", "fetch.redirect", "fetch.redirect-plain", "fetch.url". Wrong content: "fetch.truncated", "fetch.size",
-// "fetch.too-large", "fetch.sum-mismatch". This machine: "fetch.no-space", "fetch.cache", "fetch.local"; "fetch.sum-invalid" for what is
+// An error is a fault, a *SinkError or the context's own. The faults name the URL that was asked. Not found:
+// "fetch.not-found". Not for us: "fetch.denied". Any other status: "fetch.refused". No way there: "fetch.dns",
+// "fetch.no-route", "fetch.proxy", "fetch.network", "fetch.certificate", "fetch.tls", "fetch.redirect",
+// "fetch.redirect-plain", "fetch.url". Wrong content: "fetch.truncated", "fetch.size", "fetch.too-large",
+// "fetch.sum-mismatch". This machine: "fetch.no-space", "fetch.cache", "fetch.local"; "fetch.sum-invalid" for what is
 // no sha256.
 func (c *Client) Get(ctx context.Context, s Source, sinks ...Sink) (Blob, error) {
 	d := &download{c: c, s: s, url: s.URL, length: -1, out: fanout{sinks: sinks, what: s.What}}

@@ -35,7 +35,8 @@ type download struct {
 
 	best     int64 // as far as any try got
 	restarts int
-	doubtful bool // the bytes come from several answers, or from one whose end cannot be told from a cut: a wrong sum may be mended
+	// the bytes come from several answers, or from one whose end cannot be told from a cut: a wrong sum may be mended
+	doubtful bool
 	again    bool // it was started over after a wrong sum
 	useless  bool // what is there must not be resumed by another run
 }
@@ -75,7 +76,8 @@ func (d *download) resume(ctx context.Context, w *incoming) (Blob, error) {
 	b := Blob{}
 	if err == nil {
 		d.doubtful, d.best = w.n > 0, w.n
-		if o, ok := d.c.Cache.readOrigin(d.s.SHA256); ok && w.n > 0 && o.URL == hashURL(d.url) && (o.Total < 0 || o.Total >= w.n) {
+		if o, ok := d.c.Cache.readOrigin(d.s.SHA256); ok && w.n > 0 && o.URL == hashURL(d.url) &&
+			(o.Total < 0 || o.Total >= w.n) {
 			d.etag, d.modified, d.length = o.ETag, o.Modified, o.Total
 		}
 		b, err = d.run(ctx)
@@ -160,7 +162,8 @@ func (d *download) fill(ctx context.Context) error {
 		if d.right() { // only the length was a lie
 			return nil
 		}
-		// The furthest point counts, not this try's bytes: else a server that knows no ranges and breaks each time would be asked for ever.
+		// The furthest point counts, not this try's bytes: else a server that knows no ranges and breaks each time
+		// would be asked for ever.
 		rest := delay
 		if d.w.n >= d.best+minProgress {
 			// The server works, only the connection broke: no reason to let it rest for long.
@@ -327,7 +330,8 @@ func (d *download) ask(ctx context.Context) (*http.Response, error) {
 	return client.Do(req)
 }
 
-// watchdog ends a try in which too little comes: a server that sends a byte now and then holds a connection for ever otherwise.
+// watchdog ends a try in which too little comes: a server that sends a byte now and then holds a connection for ever
+// otherwise.
 type watchdog struct {
 	t     *time.Timer
 	stall time.Duration

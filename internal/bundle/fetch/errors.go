@@ -36,7 +36,8 @@ func Faults(err error) []*event.Fault {
 }
 
 func (d *download) fault(code string, err error, kv ...string) *event.Fault {
-	return event.NewFault(event.ClassFailed, code, err, append([]string{"url", redact(d.url), "what", d.s.What}, kv...)...)
+	return event.NewFault(event.ClassFailed, code, err,
+		append([]string{"url", redact(d.url), "what", d.s.What}, kv...)...)
 }
 
 func (d *download) transient(code string, err error, kv ...string) *event.Fault {
@@ -99,7 +100,8 @@ func (d *download) network(err error) *event.Fault {
 		return d.fault("fetch.redirect", err)
 	case badCertificate(err):
 		return d.fault("fetch.certificate", err, "host", host)
-	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, new(tls.RecordHeaderError)), errors.As(err, new(tls.AlertError)):
+	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, new(tls.RecordHeaderError)),
+		errors.As(err, new(tls.AlertError)):
 		return d.fault("fetch.tls", err, "host", host)
 	case errors.As(err, &proxy):
 		f := d.fault("fetch.proxy", err)

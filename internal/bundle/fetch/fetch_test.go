@@ -59,7 +59,8 @@ func newRig(t *testing.T, answers ...http.HandlerFunc) *rig {
 		t.Fatal(err)
 	}
 	r.url = srv.URL + "/file"
-	r.Client = &Client{HTTP: NewHTTPClient(http.DefaultTransport), Cache: cache, Tries: 3, Delay: time.Millisecond, Stall: 10 * time.Second}
+	r.Client = &Client{HTTP: NewHTTPClient(http.DefaultTransport), Cache: cache, Tries: 3, Delay: time.Millisecond,
+		Stall: 10 * time.Second}
 	return r
 }
 
@@ -113,14 +114,18 @@ func TestServers(t *testing.T) {
 			w.Header().Set("Content-Length", fmt.Sprint(len(body)-1))
 			w.Write(body[1:])
 		}}, "fetch.size", 1},
-		{"ends early without a word", []http.HandlerFunc{func(w http.ResponseWriter, _ *http.Request) { w.Write(body[1:]) }}, "fetch.truncated", 3},
+		{"ends early without a word", []http.HandlerFunc{func(w http.ResponseWriter, _ *http.Request) {
+			w.Write(body[1:])
+		}}, "fetch.truncated", 3},
 		{"another content", []http.HandlerFunc{other}, "fetch.sum-mismatch", 1},
-		{"hangs up", []http.HandlerFunc{func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }}, "fetch.network", 3},
+		{"hangs up", []http.HandlerFunc{func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
+			"fetch.network", 3},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t, tt.answers...)
-			b, err := r.Get(context.Background(), Source{URL: r.url, SHA256: sum(body), Size: int64(len(body)), What: "it"})
+			b, err := r.Get(context.Background(), Source{URL: r.url, SHA256: sum(body), Size: int64(len(body)),
+				What: "it"})
 			if asked := r.requests(); code(err) != tt.want || len(asked) != tt.asked {
 				t.Fatalf("%v after %q, want %q", err, asked, tt.want)
 			}
@@ -203,7 +208,8 @@ func TestStalledServer(t *testing.T) {
 		}
 	}, whole)
 	r.Stall = 50 * time.Millisecond
-	if _, err := r.Get(context.Background(), Source{URL: r.url, SHA256: sum(body), Size: int64(len(body))}); err != nil {
+	if _, err := r.Get(context.Background(), Source{URL: r.url, SHA256: sum(body),
+		Size: int64(len(body))}); err != nil {
 		t.Fatal(err)
 	}
 	if asked := r.requests(); len(asked) != 2 || asked[1] != "bytes=10-9999" {
@@ -240,7 +246,8 @@ func TestCacheVerifiesWhatItGives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, bad := range [][]byte{body[1:], append(bytes.Clone(body), 'x'), bytes.ToUpper(bytes.Replace(body, []byte("0"), []byte("a"), 1))} {
+	for _, bad := range [][]byte{body[1:], append(bytes.Clone(body), 'x'),
+		bytes.ToUpper(bytes.Replace(body, []byte("0"), []byte("a"), 1))} {
 		if err := os.WriteFile(c.path(b.SHA256), bad, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -263,25 +270,29 @@ func TestCacheVerifiesWhatItGives(t *testing.T) {
 }
 
 func TestMirrors(t *testing.T) {
-	m, err := ParseMirrors([]string{"https://dl.k8s.io=http://127.0.0.1:80/dl.k8s.io", "https://dl.k8s.io/release=https://m.test/r/", "http://deb.debian.org=http://mirror.test",
+	m, err := ParseMirrors([]string{"https://dl.k8s.io=http://127.0.0.1:80/dl.k8s.io",
+		"https://dl.k8s.io/release=https://m.test/r/", "http://deb.debian.org=http://mirror.test",
 		"registry.k8s.io=127.0.0.1:80/registry.k8s.io", "ghcr.io=m.test"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for from, want := range map[string]string{
-		"https://dl.k8s.io/x?y": "http://127.0.0.1:80/dl.k8s.io/x?y", "https://dl.k8s.io/release/v1": "https://m.test/r/v1", "https://dl.k8s.io.evil/x": "https://dl.k8s.io.evil/x",
+		"https://dl.k8s.io/x?y":        "http://127.0.0.1:80/dl.k8s.io/x?y",
+		"https://dl.k8s.io/release/v1": "https://m.test/r/v1", "https://dl.k8s.io.evil/x": "https://dl.k8s.io.evil/x",
 		"https://other/x": "https://other/x", "http://deb.debian.org/debian": "http://mirror.test/debian",
 	} {
 		if got := m.URL(from); got != want {
 			t.Errorf("%s → %s, want %s", from, got, want)
 		}
 	}
-	for from, want := range map[string]string{"registry.k8s.io": "127.0.0.1:80 registry.k8s.io/", "ghcr.io": "m.test ", "quay.io": "quay.io "} {
+	for from, want := range map[string]string{"registry.k8s.io": "127.0.0.1:80 registry.k8s.io/", "ghcr.io": "m.test ",
+		"quay.io": "quay.io "} {
 		if h, p := m.Registry(from); h+" "+p != want {
 			t.Errorf("%s → %s %s", from, h, p)
 		}
 	}
-	for _, bad := range []string{"x", "=y", "x=", "https://a.test=http://b.test", "https://a.test=ftp://b.test", "a.test/x=b", "a.test=http://b"} {
+	for _, bad := range []string{"x", "=y", "x=", "https://a.test=http://b.test", "https://a.test=ftp://b.test",
+		"a.test/x=b", "a.test=http://b"} {
 		if _, err := ParseMirrors([]string{bad}); code(err) != "fetch.mirror" {
 			t.Errorf("%s: %v", bad, err)
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// incoming is a file on its way into the cache, written from its beginning to its end and hashed on the way. It is locked.
+// incoming is a file on its way into the cache, written from its beginning to its end and hashed on the way. It is
+// locked.
 type incoming struct {
 	c *Cache
 	f *os.File

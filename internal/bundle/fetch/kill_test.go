@@ -57,7 +57,8 @@ func child() error {
 		}
 	}}
 	f := &file{}
-	b, err := c.Get(context.Background(), Source{URL: os.Getenv("FETCH_TEST_URL"), SHA256: os.Getenv("FETCH_TEST_SUM"), Size: size, What: "it"}, f)
+	b, err := c.Get(context.Background(), Source{URL: os.Getenv("FETCH_TEST_URL"), SHA256: os.Getenv("FETCH_TEST_SUM"),
+		Size: size, What: "it"}, f)
 	if err == nil && sum(f.Bytes()) != b.SHA256 {
 		err = errTorn
 	}
@@ -90,7 +91,8 @@ func start(t *testing.T, c *Cache, url string, data []byte, kill int64) (*exec.C
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), exe)
-	cmd.Env = append(os.Environ(), "FETCH_TEST_CHILD=1", "FETCH_TEST_CACHE="+c.dir, "FETCH_TEST_URL="+url, "FETCH_TEST_SUM="+sum(data),
+	cmd.Env = append(os.Environ(), "FETCH_TEST_CHILD=1", "FETCH_TEST_CACHE="+c.dir, "FETCH_TEST_URL="+url,
+		"FETCH_TEST_SUM="+sum(data),
 		fmt.Sprint("FETCH_TEST_SIZE=", len(data)), fmt.Sprint("FETCH_TEST_KILL=", kill))
 	out := &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = out, out
@@ -134,10 +136,12 @@ func TestKilledAgainAndAgain(t *testing.T) {
 			resumed++
 		}
 	}
-	t.Logf("%d of %d requests went on in the middle, %.2f times the bytes", resumed, len(u.asked), float64(u.served())/float64(len(data)))
+	t.Logf("%d of %d requests went on in the middle, %.2f times the bytes", resumed, len(u.asked),
+		float64(u.served())/float64(len(data)))
 }
 
-// Two processes want the same blob: one fetches, the other waits for it and says so. When the first is killed, the other goes on where that was.
+// Two processes want the same blob: one fetches, the other waits for it and says so. When the first is killed, the
+// other goes on where that was.
 func TestTwoProcesses(t *testing.T) {
 	for _, kill := range []bool{false, true} {
 		t.Run(fmt.Sprint("kill ", kill), func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Locks are flock(2) on the very file that they guard: the kernel gives them back when a process dies, and a lock file beside each of several
-// thousand partial files, which none may ever remove, is not needed.
+// Locks are flock(2) on the very file that they guard: the kernel gives them back when a process dies, and a lock file
+// beside each of several thousand partial files, which none may ever remove, is not needed.
 const (
 	shared    = unix.LOCK_SH
 	exclusive = unix.LOCK_EX
@@ -69,8 +69,8 @@ func (c *Cache) useLock() (*os.File, error) {
 	return f, nil
 }
 
-// Use keeps Prune away until release is called: a build holds it from its first Find or Get to its last read. Any number may hold it at once,
-// over all processes. It waits while a Prune is at work.
+// Use keeps Prune away until release is called: a build holds it from its first Find or Get to its last read. Any
+// number may hold it at once, over all processes. It waits while a Prune is at work.
 func (c *Cache) Use(ctx context.Context) (release func(), err error) {
 	f, err := c.useLock()
 	if err != nil {

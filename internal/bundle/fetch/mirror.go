@@ -9,15 +9,15 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// Mirrors map where things are fetched from; names stay upstream's. From is a URL prefix (https://dl.k8s.io), mapped to another URL
-// prefix, or a registry's host (registry.k8s.io), mapped to host[/prefix].
+// Mirrors map where things are fetched from; names stay upstream's. From is a URL prefix (https://dl.k8s.io), mapped to
+// another URL prefix, or a registry's host (registry.k8s.io), mapped to host[/prefix].
 type Mirrors struct {
 	urls     [][2]string
 	registry map[string]string
 }
 
-// ParseMirrors reads FROM=TO pairs. Plain http is accepted for loopback, and where FROM is plain http itself (signed package
-// repositories). The fault is "fetch.mirror", class usage.
+// ParseMirrors reads FROM=TO pairs. Plain http is accepted for loopback, and where FROM is plain http itself (signed
+// package repositories). The fault is "fetch.mirror", class usage.
 func ParseMirrors(pairs []string) (*Mirrors, error) {
 	m := &Mirrors{registry: map[string]string{}}
 	for _, p := range pairs {

@@ -40,8 +40,8 @@ func readSmall(name string) ([]byte, error) {
 	return data, err
 }
 
-// LoadNetrc reads the file that $NETRC names, else ~/.netrc, which may be missing. The fault is "fetch.netrc", class usage; it never has
-// words of the file in it.
+// LoadNetrc reads the file that $NETRC names, else ~/.netrc, which may be missing. The fault is "fetch.netrc", class
+// usage; it never has words of the file in it.
 func LoadNetrc(getenv func(string) string) (*Netrc, error) {
 	name, named := getenv("NETRC"), true
 	if name == "" {
@@ -64,9 +64,9 @@ func LoadNetrc(getenv func(string) string) (*Netrc, error) {
 	return n, nil
 }
 
-// parseNetrc reads "machine HOST login USER password SECRET" in any layout, # comments at the beginning of a word, words in double quotes with
-// backslashes as curl knows them, and macdef up to an empty line. The first entry of a host counts. "default" is passed over: it would give
-// its password to every host there is.
+// parseNetrc reads "machine HOST login USER password SECRET" in any layout, # comments at the beginning of a word,
+// words in double quotes with backslashes as curl knows them, and macdef up to an empty line. The first entry of a host
+// counts. "default" is passed over: it would give its password to every host there is.
 func parseNetrc(text string) (*Netrc, error) {
 	n := &Netrc{by: map[string]login{}}
 	host, cur := "", login{}
@@ -198,9 +198,9 @@ func (t *words) skipMacro() {
 	}
 }
 
-// Transport adds the credentials of each host to what is asked from that host, over https, on loopback, or at a host of insecure. As it looks at
-// every request by itself, a redirect to another host carries none but that host's own. It leaves requests alone that have credentials; a
-// registry's client, which negotiates them, must not be built on it.
+// Transport adds the credentials of each host to what is asked from that host, over https, on loopback, or at a host of
+// insecure. As it looks at every request by itself, a redirect to another host carries none but that host's own. It
+// leaves requests alone that have credentials; a registry's client, which negotiates them, must not be built on it.
 func (n *Netrc) Transport(rt http.RoundTripper, insecure ...string) http.RoundTripper {
 	if n == nil || len(n.by) == 0 {
 		return rt

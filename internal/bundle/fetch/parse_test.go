@@ -16,7 +16,8 @@ func TestContentRanges(t *testing.T) {
 			t.Errorf("%q: %+v %v", h, got, ok)
 		}
 	}
-	for _, h := range []string{"", "bytes", "bytes */10", "bytes 5-9", "bytes 9-5/10", "bytes 5-10/10", "bytes -5-9/10", "bytes +5-9/10", "lines 5-9/10",
+	for _, h := range []string{"", "bytes", "bytes */10", "bytes 5-9", "bytes 9-5/10", "bytes 5-10/10", "bytes -5-9/10",
+		"bytes +5-9/10", "lines 5-9/10",
 		"bytes 5-9/99999999999999999999", "bytes 5-9/10 ", "bytes=5-9/10"} {
 		if got, ok := parseContentRange(h); ok {
 			t.Errorf("%q: %+v", h, got)
@@ -42,7 +43,8 @@ func TestValidators(t *testing.T) {
 
 func TestRedact(t *testing.T) {
 	for s, want := range map[string]string{
-		"https://a.test/x": "https://a.test/x", "https://u:secret@a.test/x": "https://u:xxxxx@a.test/x", "https://u:sec%zzret@a.test/x": "https://xxxxx@a.test/x", "%zz": "%zz",
+		"https://a.test/x": "https://a.test/x", "https://u:secret@a.test/x": "https://u:xxxxx@a.test/x",
+		"https://u:sec%zzret@a.test/x": "https://xxxxx@a.test/x", "%zz": "%zz",
 	} {
 		if got := redact(s); got != want {
 			t.Errorf("%q: %q", s, got)
@@ -51,7 +53,8 @@ func TestRedact(t *testing.T) {
 }
 
 func FuzzContentRange(f *testing.F) {
-	for _, s := range []string{"bytes 5-9/10", "bytes 5-9/*", "bytes */10", "bytes 9-5/10", "bytes 0-18446744073709551615/*"} {
+	for _, s := range []string{"bytes 5-9/10", "bytes 5-9/*", "bytes */10", "bytes 9-5/10",
+		"bytes 0-18446744073709551615/*"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -83,7 +86,8 @@ func FuzzOrigin(f *testing.F) {
 }
 
 func FuzzNetrc(f *testing.F) {
-	for _, s := range []string{"machine a login b password c", "machine a login \"b\\n\" # x\ndefault", "macdef x\nfoo\n\nmachine a", "\"", "machine"} {
+	for _, s := range []string{"machine a login b password c", "machine a login \"b\\n\" # x\ndefault",
+		"macdef x\nfoo\n\nmachine a", "\"", "machine"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

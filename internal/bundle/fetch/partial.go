@@ -17,8 +17,8 @@ import (
 
 func (c *Cache) partialPath(sum string) string { return filepath.Join(c.dir, partialDir, sum) }
 
-// partial opens and locks the partial file of a sum. While another build has it, waiting is called now and then with the bytes that the
-// other has got so far. nil without an error means: look into the cache again.
+// partial opens and locks the partial file of a sum. While another build has it, waiting is called now and then with
+// the bytes that the other has got so far. nil without an error means: look into the cache again.
 func (c *Cache) partial(ctx context.Context, s Source, waiting func(done int64)) (*incoming, error) {
 	name := c.partialPath(s.SHA256)
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
@@ -80,8 +80,8 @@ func (w *incoming) load(ctx context.Context, buf []byte, limit int64, each func(
 	return nil
 }
 
-// origin is where a partial file came from, kept beside it as JSON so that another run can ask for the rest of the very same file. It only
-// saves a useless answer: what decides in the end is the sum.
+// origin is where a partial file came from, kept beside it as JSON so that another run can ask for the rest of the very
+// same file. It only saves a useless answer: what decides in the end is the sum.
 type origin struct {
 	URL      string `json:"url"`                // the sha256 of the URL that was asked, which may have secrets in it
 	ETag     string `json:"etag,omitempty"`     // a strong one
@@ -107,7 +107,8 @@ func parseOrigin(data []byte) (o origin, ok bool) {
 	if err := dec.Decode(&o); err != nil || len(data) > maxOrigin {
 		return origin{}, false
 	}
-	if !validSum(o.URL) || o.Total < -1 || o.ETag != "" && !strongETag(o.ETag) || o.Modified != "" && !httpDate(o.Modified) {
+	if !validSum(o.URL) || o.Total < -1 || o.ETag != "" && !strongETag(o.ETag) || o.Modified != "" &&
+		!httpDate(o.Modified) {
 		return origin{}, false
 	}
 	return o, true

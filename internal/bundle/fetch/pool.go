@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Connections is how many blobs All fetches at once if it is not told: over a link that is slow for each connection by itself, the largest
-// layer alone then decides how long everything takes.
+// Connections is how many blobs All fetches at once if it is not told: over a link that is slow for each connection by
+// itself, the largest layer alone then decides how long everything takes.
 const Connections = 16
 
 // Job is one blob of many.
@@ -20,11 +20,12 @@ type Job struct {
 	Done  func(Blob)    // called from the goroutine that fetched it, when it is in the cache; nil for nobody
 }
 
-// All gets all jobs, connections at once (0: Connections), the largest first; those whose size is unknown before all others. Two jobs with the
-// same sum are one fetch that feeds the sinks of both.
+// All gets all jobs, connections at once (0: Connections), the largest first; those whose size is unknown before all
+// others. Two jobs with the same sum are one fetch that feeds the sinks of both.
 //
-// An error of one job does not stop the others: all are returned together, joined in the order of the jobs (see Faults). A full disk ends
-// everything at once, as nothing else can succeed, and so does the context, whose error is then returned alone.
+// An error of one job does not stop the others: all are returned together, joined in the order of the jobs (see
+// Faults). A full disk ends everything at once, as nothing else can succeed, and so does the context, whose error is
+// then returned alone.
 func (c *Client) All(ctx context.Context, jobs []Job, connections int) error {
 	groups := grouped(jobs)
 	if connections <= 0 {
@@ -86,7 +87,8 @@ func (g *group) weight() int64 {
 	return math.MaxInt64
 }
 
-// grouped keeps the order of the first job of each. Jobs that differ about the size of a sum stay apart: one of them is wrong and must fail.
+// grouped keeps the order of the first job of each. Jobs that differ about the size of a sum stay apart: one of them is
+// wrong and must fail.
 func grouped(jobs []Job) []*group {
 	sized := map[string]int64{}
 	for _, j := range jobs {

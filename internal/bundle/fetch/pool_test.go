@@ -55,7 +55,11 @@ func TestManyAtOnce(t *testing.T) {
 	var mu sync.Mutex
 	sinks, done := map[int]*file{}, 0
 	for i, s := range sources {
-		jobs = append(jobs, Job{Source: s, Done: func(Blob) { mu.Lock(); defer mu.Unlock(); done++ }, Sinks: func() []Sink {
+		jobs = append(jobs, Job{Source: s, Done: func(Blob) {
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+		}, Sinks: func() []Sink {
 			mu.Lock()
 			defer mu.Unlock()
 			sinks[i] = &file{}
@@ -202,7 +206,8 @@ func TestFullDiskEndsAll(t *testing.T) {
 	r := newRig(t, whole)
 	other := known(srv.URL+"/hangs", blob(900))
 	never := known(srv.URL+"/never", blob(800))
-	full := Job{Source: known(srv.URL+"/full", data), Sinks: func() []Sink { return []Sink{&file{err: syscall.ENOSPC}} }}
+	full := Job{Source: known(srv.URL+"/full", data),
+		Sinks: func() []Sink { return []Sink{&file{err: syscall.ENOSPC}} }}
 	err := r.All(context.Background(), []Job{{Source: other}, full, {Source: never}}, 2)
 	if f := Faults(err); len(f) != 1 || f[0].Code != "fetch.sink" || !errors.Is(err, syscall.ENOSPC) {
 		t.Fatal(err)
@@ -211,7 +216,10 @@ func TestFullDiskEndsAll(t *testing.T) {
 
 func TestInterruptedPool(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { cancel(); <-r.Context().Done() }))
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+	}))
 	defer srv.Close()
 	r := newRig(t, whole)
 	var jobs []Job
@@ -282,7 +290,8 @@ func TestInterruptedWait(t *testing.T) {
 func TestASumThatIsNone(t *testing.T) {
 	r := newRig(t, whole)
 	for _, s := range []string{"../../etc/passwd", sum(body)[1:], string(bytes.ToUpper([]byte(sum(body))))} {
-		if _, err := r.Get(context.Background(), Source{URL: r.url, SHA256: s, Size: -1, Limit: 1}); code(err) != "fetch.sum-invalid" {
+		if _, err := r.Get(context.Background(), Source{URL: r.url, SHA256: s, Size: -1,
+			Limit: 1}); code(err) != "fetch.sum-invalid" {
 			t.Error(s, err)
 		}
 	}

@@ -18,8 +18,8 @@ import (
 // stalePartial is how long a download that was cut off is kept for another run, if PruneOptions do not say less.
 const stalePartial = 7 * 24 * time.Hour
 
-// PruneOptions say what goes. With none set, only what no build will use again does: temporary files that a killed process left, and partial
-// downloads older than a week.
+// PruneOptions say what goes. With none set, only what no build will use again does: temporary files that a killed
+// process left, and partial downloads older than a week.
 type PruneOptions struct {
 	MaxAge  time.Duration // what was not used for longer; 0: no limit
 	MaxSize int64         // bytes that may stay, the most recently used; 0: no limit
@@ -40,8 +40,8 @@ type cacheFile struct {
 	kind string // its directory
 }
 
-// pair makes one of a partial file and the origin beside it, and says false for the origin's own turn. An origin that was left alone is
-// of no use.
+// pair makes one of a partial file and the origin beside it, and says false for the origin's own turn. An origin that
+// was left alone is of no use.
 func (f *cacheFile) pair() bool {
 	if data, ok := strings.CutSuffix(f.path, ".json"); ok {
 		_, err := os.Lstat(data)
@@ -108,8 +108,9 @@ func (c *Cache) Size(ctx context.Context) (int64, error) {
 	return n, err
 }
 
-// Prune removes what o says, the least recently used first. While a build uses the cache (Use), in any process, it removes nothing and
-// returns the fault "fetch.cache-busy", class locked. A download under way is never touched, even if its build does not hold Use.
+// Prune removes what o says, the least recently used first. While a build uses the cache (Use), in any process, it
+// removes nothing and returns the fault "fetch.cache-busy", class locked. A download under way is never touched, even
+// if its build does not hold Use.
 func (c *Cache) Prune(ctx context.Context, o PruneOptions, now time.Time) (PruneResult, error) {
 	var res PruneResult
 	lock, err := c.useLock()
@@ -163,7 +164,8 @@ func (o PruneOptions) removes(f cacheFile, now time.Time, kept int64) bool {
 	return f.kind == partialDir && age > stalePartial
 }
 
-// remove says whether it removed the file: one that is being written is locked, and one that has gone already is not counted.
+// remove says whether it removed the file: one that is being written is locked, and one that has gone already is not
+// counted.
 func remove(f cacheFile) (bool, error) {
 	if f.kind != entriesDir {
 		h, err := os.OpenFile(f.path, os.O_RDONLY|syscall.O_NOFOLLOW, 0)

@@ -151,7 +151,8 @@ func TestPruneAndBuilds(t *testing.T) {
 	}
 	dead, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := c.Prune(dead, PruneOptions{All: true}, time.Now()); err != context.Canceled { //nolint:errorlint // bare
+	if _, err := c.Prune(dead, PruneOptions{All: true}, time.Now()); err != context.Canceled {
+		//nolint:errorlint // bare
 		t.Error(err)
 	}
 }
@@ -192,7 +193,8 @@ func TestUnsafeDirectories(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for dir, want := range map[string]string{open: "fetch.cache-unsafe", linked: "fetch.cache-unsafe", file: "fetch.cache"} {
+	for dir, want := range map[string]string{open: "fetch.cache-unsafe", linked: "fetch.cache-unsafe",
+		file: "fetch.cache"} {
 		if _, err := OpenCache(dir); code(err) != want {
 			t.Errorf("%s: %v", dir, err)
 		}

@@ -43,19 +43,23 @@ func TestALeftoverGoesOn(t *testing.T) {
 		{name: "nothing left", size: 1 << 20},
 		{name: "the half", left: data[:half], size: 1 << 20, ranges: rangeFrom(half, len(data))},
 		{name: "the half, of unknown size", left: data[:half], size: -1, ranges: fmt.Sprintf("bytes=%d-", half)},
-		{name: "the half, of a size that the origin knows", left: data[:half], origin: strong, size: -1, u: &upstream{etag: `"v1"`},
+		{name: "the half, of a size that the origin knows", left: data[:half], origin: strong, size: -1,
+			u:      &upstream{etag: `"v1"`},
 			ranges: rangeFrom(half, len(data)), ifRange: `"v1"`},
 		{name: "all of it", left: data, size: 1 << 20, ranges: "none"},
 		{name: "all of it, of unknown size", left: data, size: -1, ranges: "none"},
 		{name: "too much", left: append(bytes.Clone(data), 'x'), size: 1 << 20},
 		{name: "changed since, with a tag", left: blob(half), origin: strong, size: 1 << 20, u: &upstream{etag: `"v2"`},
 			ranges: rangeFrom(half, len(data)), ifRange: `"v1"`, resets: 1},
-		{name: "changed since, without one", left: blob(half), size: 1 << 20, ranges: rangeFrom(half, len(data)) + " ", resets: 1},
+		{name: "changed since, without one", left: blob(half), size: 1 << 20, ranges: rangeFrom(half, len(data)) + " ",
+			resets: 1},
 		{name: "torn by a power cut", left: append(bytes.Clone(data[:half]), make([]byte, 4096)...), size: 1 << 20,
 			ranges: rangeFrom(half+4096, len(data)) + " ", resets: 1},
 		{name: "all of something else", left: blob(1<<20 + 7)[7:], size: 1 << 20, resets: 1},
-		{name: "no ranges there", left: data[:half], size: 1 << 20, u: &upstream{noRange: true}, ranges: rangeFrom(half, len(data)), resets: 1},
-		{name: "changed since, and wrong for ever", left: data[:half], size: 1 << 20, u: &upstream{data: data[1:]}, want: "fetch.size",
+		{name: "no ranges there", left: data[:half], size: 1 << 20, u: &upstream{noRange: true},
+			ranges: rangeFrom(half, len(data)), resets: 1},
+		{name: "changed since, and wrong for ever", left: data[:half], size: 1 << 20, u: &upstream{data: data[1:]},
+			want:   "fetch.size",
 			ranges: rangeFrom(half, len(data))},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -105,8 +109,8 @@ func TestALeftoverGoesOn(t *testing.T) {
 	}
 }
 
-// A server that lets no connection live for more than 100 kB: each try goes on where the last one ended, and only what was cut off is
-// asked for.
+// A server that lets no connection live for more than 100 kB: each try goes on where the last one ended, and only what
+// was cut off is asked for.
 func TestEachConnectionIsCut(t *testing.T) {
 	data := blob(3 << 20)
 	u := &upstream{data: data, cut: 100_000, etag: `"v"`}
@@ -210,8 +214,10 @@ func TestStrangeOrigins(t *testing.T) {
 	half := len(data) / 2
 	for name, text := range map[string]string{
 		"of another URL": `{"url":"` + strings.Repeat("a", 64) + `","etag":"\"x\"","total":1048576}`,
-		"no JSON":        "\x00\xff", "empty": "", "huge": strings.Repeat(" ", 1<<20), "a header smuggled in": `{"url":"U","etag":"\"a\r\nX: y\"","total":1048576}`,
-		"a lie about the total": `{"url":"U","total":7}`, "fields of a later program": `{"url":"U","etag":"\"x\"","total":1048576,"more":1}`,
+		"no JSON":        "\x00\xff", "empty": "", "huge": strings.Repeat(" ", 1<<20),
+		"a header smuggled in":      `{"url":"U","etag":"\"a\r\nX: y\"","total":1048576}`,
+		"a lie about the total":     `{"url":"U","total":7}`,
+		"fields of a later program": `{"url":"U","etag":"\"x\"","total":1048576,"more":1}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := &upstream{data: data, etag: `"v"`}
@@ -264,7 +270,8 @@ func TestPoisonedEntry(t *testing.T) {
 	}
 	asked := len(u.asked)
 	f := &file{}
-	if _, err := c.Get(context.Background(), known(url, data), f); err != nil || f.resets != 0 || len(u.asked) != asked {
+	if _, err := c.Get(context.Background(), known(url, data), f); err != nil || f.resets != 0 ||
+		len(u.asked) != asked {
 		t.Fatal(err, f.resets)
 	}
 	wantBytes(t, c.Cache, data, f)
@@ -276,11 +283,13 @@ func TestSinkFails(t *testing.T) {
 	u := &upstream{data: data}
 	c, url := over(t, u)
 	_, err := c.Get(context.Background(), known(url, data), &file{}, &file{err: errTorn})
-	if se := (*SinkError)(nil); !errors.As(err, &se) || !errors.Is(err, errTorn) || code(err) != "fetch.sink" || len(u.asked) != 1 {
+	if se := (*SinkError)(nil); !errors.As(err, &se) || !errors.Is(err, errTorn) || code(err) != "fetch.sink" ||
+		len(u.asked) != 1 {
 		t.Fatal(err)
 	}
 	f := &file{}
-	if _, err := c.Get(context.Background(), known(url, data), f); err != nil || joined(u.requests("Range")) != " "+rangeFrom(bufferSize, len(data)) {
+	if _, err := c.Get(context.Background(), known(url, data), f); err != nil ||
+		joined(u.requests("Range")) != " "+rangeFrom(bufferSize, len(data)) {
 		t.Fatal(err, u.requests("Range"))
 	}
 	wantBytes(t, c.Cache, data, f)
@@ -359,15 +368,21 @@ func TestEvilServers(t *testing.T) {
 		want string
 	}{
 		{"an endless body", forever(make([]byte, 64<<10), func(*http.Request) {}), "fetch.too-large"},
-		{"a byte now and then", forever([]byte("x"), func(r *http.Request) { _ = sleep(r.Context(), time.Millisecond) }), "fetch.network"},
+		{"a byte now and then", forever([]byte("x"), func(r *http.Request) {
+			_ = sleep(r.Context(), time.Millisecond)
+		}), "fetch.network"},
 		{"headers without end", func(w http.ResponseWriter, _ *http.Request) {
 			for i := range 100 {
 				w.Header().Set(fmt.Sprint("X-", i), strings.Repeat("x", 10_000))
 			}
 		}, "fetch.network"},
 		{"no headers ever", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "fetch.network"},
-		{"a length beyond all limits", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "999999999999") }, "fetch.too-large"},
-		{"redirects in a circle", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", http.StatusFound) }, "fetch.redirect"},
+		{"a length beyond all limits", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "999999999999")
+		}, "fetch.too-large"},
+		{"redirects in a circle", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/again", http.StatusFound)
+		}, "fetch.redirect"},
 		{"a redirect to a file", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "file:///etc/passwd", http.StatusFound)
 		}, "fetch.redirect-plain"},
@@ -380,7 +395,8 @@ func TestEvilServers(t *testing.T) {
 			}
 			r.HTTP, r.Tries, r.Stall = NewHTTPClient(rt), 2, 200*time.Millisecond
 			defer r.HTTP.CloseIdleConnections()
-			if _, err := r.Get(context.Background(), Source{URL: r.url, Size: -1, Limit: 1 << 20}); code(err) != tt.want {
+			if _, err := r.Get(context.Background(), Source{URL: r.url, Size: -1,
+				Limit: 1 << 20}); code(err) != tt.want {
 				t.Fatal(err)
 			}
 		})
@@ -391,7 +407,8 @@ func TestTheServersOwnPause(t *testing.T) {
 	later := func(h string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", h); w.WriteHeader(429) }
 	}
-	r := newRig(t, later("7"), later("999999"), later("-1"), later(time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)), later("soon"), whole)
+	r := newRig(t, later("7"), later("999999"), later("-1"),
+		later(time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)), later("soon"), whole)
 	var pauses []time.Duration
 	r.Tries = 9
 	r.pause = func(_ context.Context, d time.Duration) error {

@@ -107,7 +107,8 @@ func (u *upstream) served() int64 {
 	return u.bytes
 }
 
-// settled is what was served when all answers have come to their end: a client may have all of one before the server has counted it.
+// settled is what was served when all answers have come to their end: a client may have all of one before the server
+// has counted it.
 func (u *upstream) settled() int64 {
 	u.busy.Wait()
 	return u.served()

@@ -18,8 +18,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// NewHTTPClient makes a client that follows up to ten redirects and never goes from https to plain http, but to the hosts of insecure
-// (host or host:port).
+// NewHTTPClient makes a client that follows up to ten redirects and never goes from https to plain http, but to the
+// hosts of insecure (host or host:port).
 func NewHTTPClient(rt http.RoundTripper, insecure ...string) *http.Client {
 	return &http.Client{Transport: rt, CheckRedirect: func(req *http.Request, via []*http.Request) error {
 		if len(via) > 10 {
@@ -28,7 +28,8 @@ func NewHTTPClient(rt http.RoundTripper, insecure ...string) *http.Client {
 		if req.URL.Scheme == "https" || listed(insecure, req.URL) {
 			return nil
 		}
-		if req.URL.Scheme != "http" || slices.ContainsFunc(via, func(r *http.Request) bool { return r.URL.Scheme == "https" }) {
+		if req.URL.Scheme != "http" || slices.ContainsFunc(via,
+			func(r *http.Request) bool { return r.URL.Scheme == "https" }) {
 			return errPlainRedirect
 		}
 		return nil
@@ -51,9 +52,9 @@ type TransportOptions struct {
 
 // NewTransport makes a transport for many large files at once. It does not decompress behind our back.
 //
-// It speaks HTTP/1.1 only: HTTP/2 puts all blobs of a host into one TCP connection with one congestion window, where 16 connections have 16.
-// Measured for 16 blobs of 16 MiB over TLS on loopback, server included, it took 1.1 times the CPU and 1.5 times the time. A larger
-// ReadBufferSize saved no CPU: a read into a whole buffer passes it by.
+// It speaks HTTP/1.1 only: HTTP/2 puts all blobs of a host into one TCP connection with one congestion window, where 16
+// connections have 16. Measured for 16 blobs of 16 MiB over TLS on loopback, server included, it took 1.1 times the CPU
+// and 1.5 times the time. A larger ReadBufferSize saved no CPU: a read into a whole buffer passes it by.
 //
 // Faults: "fetch.ca" for a file of CAFiles, "fetch.proxy-setting" for a variable that is no URL; both of class usage.
 func NewTransport(o TransportOptions) (http.RoundTripper, error) {
@@ -76,7 +77,8 @@ func NewTransport(o TransportOptions) (http.RoundTripper, error) {
 	if len(o.Insecure) == 0 {
 		return strict, nil
 	}
-	lax := newTransport(proxy, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, o.Connections) //nolint:gosec // for hosts that the user named
+	//nolint:gosec // for hosts that the user named
+	lax := newTransport(proxy, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, o.Connections)
 	return &byHost{strict: strict, lax: lax, insecure: slices.Clone(o.Insecure)}, nil
 }
 
@@ -133,8 +135,10 @@ func proxies(getenv func(string) string) (func(*http.Request) (*url.URL, error),
 				full = "http://" + v
 			}
 			u, err := url.Parse(full)
-			if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
-				return "", event.NewFault(event.ClassUsage, "fetch.proxy-setting", nil, "variable", n) // without the value: it may have a password
+			if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"},
+				u.Scheme) {
+				// without the value: it may have a password
+				return "", event.NewFault(event.ClassUsage, "fetch.proxy-setting", nil, "variable", n)
 			}
 			return v, nil
 		}

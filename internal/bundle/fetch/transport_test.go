@@ -39,7 +39,8 @@ func certificate(t *testing.T, end time.Time, names ...string) (tls.Certificate,
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: end,
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"},
+		NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: end,
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature}
 	for _, n := range names {
 		if ip := net.ParseIP(n); ip != nil {
@@ -89,7 +90,10 @@ func TestCertificates(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			asked := 0
-			srv := secure(t, tt.cert, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked++; whole(w, r) }))
+			srv := secure(t, tt.cert, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked++
+				whole(w, r)
+			}))
 			o := TransportOptions{Getenv: noEnv}
 			if tt.ca != "" {
 				o.CAFiles = []string{tt.ca}
@@ -163,7 +167,8 @@ func TestKindsOfNo(t *testing.T) {
 		}}
 	}
 	through := func(addr string) http.RoundTripper {
-		rt, err := NewTransport(TransportOptions{Getenv: env(map[string]string{"HTTPS_PROXY": "http://me:secret@" + addr})})
+		rt, err := NewTransport(TransportOptions{Getenv: env(map[string]string{"HTTPS_PROXY": "http://me:secret@" +
+			addr})})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,12 +184,16 @@ func TestKindsOfNo(t *testing.T) {
 		want      string
 		tries     int
 	}{
-		{"no such name", "https://a.test/x", fails(&net.DNSError{Err: "no such host", Name: "a.test", IsNotFound: true}), "fetch.dns", 1},
-		{"no answer about the name", "https://a.test/x", fails(&net.DNSError{Err: "server misbehaving", Name: "a.test", IsTemporary: true}), "fetch.dns", 3},
-		{"no route", "https://a.test/x", fails(os.NewSyscallError("connect", syscall.ENETUNREACH)), "fetch.no-route", 3},
+		{"no such name", "https://a.test/x", fails(&net.DNSError{Err: "no such host", Name: "a.test",
+			IsNotFound: true}), "fetch.dns", 1},
+		{"no answer about the name", "https://a.test/x",
+			fails(&net.DNSError{Err: "server misbehaving", Name: "a.test", IsTemporary: true}), "fetch.dns", 3},
+		{"no route", "https://a.test/x", fails(os.NewSyscallError("connect", syscall.ENETUNREACH)), "fetch.no-route",
+			3},
 		{"nobody listens", "http://" + nobody + "/x", direct, "fetch.network", 3},
 		{"no proxy there", "https://a.test/x", through(nobody), "fetch.proxy", 3},
-		{"the proxy wants a password", "https://a.test/x", through(strings.TrimPrefix(proxy.URL, "http://")), "fetch.proxy", 1},
+		{"the proxy wants a password", "https://a.test/x", through(strings.TrimPrefix(proxy.URL, "http://")),
+			"fetch.proxy", 1},
 		{"plain http behind https", strings.Replace(plain.URL, "http:", "https:", 1), direct, "fetch.tls", 1},
 		{"another protocol", "ftp://a.test/x", direct, "fetch.url", 1},
 		{"no URL", "http://[::1", direct, "fetch.url", 1},
@@ -219,9 +228,11 @@ func TestProxies(t *testing.T) {
 		}
 		return p.String(), err
 	}
-	m := map[string]string{"HTTPS_PROXY": "http://p.test:3128", "http_proxy": "q.test:80", "NO_PROXY": "in.test,10.0.0.0/8"}
+	m := map[string]string{"HTTPS_PROXY": "http://p.test:3128", "http_proxy": "q.test:80",
+		"NO_PROXY": "in.test,10.0.0.0/8"}
 	for u, want := range map[string]string{
-		"https://a.test/": "http://p.test:3128", "http://a.test/": "http://q.test:80", "https://x.in.test/": "", "https://10.1.2.3/": "", "https://127.0.0.1/": "",
+		"https://a.test/": "http://p.test:3128", "http://a.test/": "http://q.test:80", "https://x.in.test/": "",
+		"https://10.1.2.3/": "", "https://127.0.0.1/": "",
 	} {
 		if got, err := choose(m, u); got != want || err != nil {
 			t.Errorf("%s through %q, want %q: %v", u, got, want, err)
@@ -237,7 +248,8 @@ func TestProxies(t *testing.T) {
 
 // Credentials reach the host that they are for, and no other: not by a redirect, not in the clear, not in a fault.
 func TestNetrcStaysAtItsHost(t *testing.T) {
-	n, err := parseNetrc("machine localhost login me password geheim\ndefault login any password geheim\nmachine a.test login me password geheim")
+	n, err := parseNetrc("machine localhost login me password geheim\ndefault login any password geheim\nmachine " +
+		"a.test login me password geheim")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +280,8 @@ func TestNetrcStaysAtItsHost(t *testing.T) {
 		bare = req.Header.Get("Authorization") == ""
 		return nil, errors.New("enough")
 	}))
-	for u, want := range map[string]bool{"http://a.test/": true, "https://a.test/": false, "https://b.test/": true, "https://x:y@a.test/": true} {
+	for u, want := range map[string]bool{"http://a.test/": true, "https://a.test/": false, "https://b.test/": true,
+		"https://x:y@a.test/": true} {
 		req, _ := http.NewRequestWithContext(context.Background(), http.MethodGet, u, nil)
 		if _, err := rt.RoundTrip(req); err == nil || bare != want || req.Header.Get("Authorization") != "" {
 			t.Errorf("%s: bare %v", u, bare)

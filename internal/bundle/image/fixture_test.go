@@ -35,7 +35,8 @@ func tarOf(t testing.TB, files ...file) []byte {
 		if f.kind == 0 {
 			f.kind = tar.TypeReg
 		}
-		if err := w.WriteHeader(&tar.Header{Name: f.name, Typeflag: f.kind, Linkname: f.link, Size: int64(len(f.body)), Mode: 0o644}); err != nil {
+		if err := w.WriteHeader(&tar.Header{Name: f.name, Typeflag: f.kind, Linkname: f.link, Size: int64(len(f.body)),
+			Mode: 0o644}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.Write([]byte(f.body)); err != nil {
@@ -88,7 +89,8 @@ func newPeer(t testing.TB, arch string, layers ...[]byte) peer {
 	for _, l := range layers {
 		diffs = append(diffs, sumOf(l))
 	}
-	config, err := json.Marshal(map[string]any{"architecture": arch, "os": "linux", "created": "2025-01-02T03:04:05Z", "config": map[string]any{},
+	config, err := json.Marshal(map[string]any{"architecture": arch, "os": "linux", "created": "2025-01-02T03:04:05Z",
+		"config": map[string]any{},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": diffs}})
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +153,8 @@ func dockerSave(t testing.TB, tags []string, images ...peer) []file {
 		out = append(out, file{name: name, body: string(p.config)})
 		for n, l := range p.layers {
 			dir := fmt.Sprintf("%064x", i*100+n)
-			out = append(out, file{name: dir + "/", kind: tar.TypeDir}, file{name: dir + "/VERSION", body: "1.0"}, file{name: dir + "/json", body: "{}"})
+			out = append(out, file{name: dir + "/", kind: tar.TypeDir}, file{name: dir + "/VERSION", body: "1.0"},
+				file{name: dir + "/json", body: "{}"})
 			f := file{name: dir + "/layer.tar", body: string(l)}
 			if old, ok := at[string(l)]; ok {
 				f = file{name: dir + "/layer.tar", kind: tar.TypeSymlink, link: "../" + old}

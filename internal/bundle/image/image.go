@@ -1,9 +1,9 @@
-// Package image reads and writes images.tar: a hybrid archive that is an OCI image layout and a docker archive over the same blobs, so
-// that docker load, ctr images import, skopeo and isula load take it and the registry's manifest digests survive. It knows nothing of
-// registries; package registry fetches.
+// Package image reads and writes images.tar: a hybrid archive that is an OCI image layout and a docker archive over the
+// same blobs, so that docker load, ctr images import, skopeo and isula load take it and the registry's manifest digests
+// survive. It knows nothing of registries; package registry fetches.
 //
-// The formats: https://github.com/opencontainers/image-spec (image-layout.md, manifest.md) and docker's image specification v1.2
-// (manifest.json).
+// The formats: https://github.com/opencontainers/image-spec (image-layout.md, manifest.md) and docker's image
+// specification v1.2 (manifest.json).
 package image
 
 import (
@@ -105,8 +105,8 @@ type dockerEntry struct {
 	Layers   []string `json:"Layers"`
 }
 
-// parseManifest reads the manifest of one platform, whatever its layers are: schema 2, sha256 digests, sizes that can be. name is for the fault:
-// "bundle.image-manifest" or "bundle.image-media-type".
+// parseManifest reads the manifest of one platform, whatever its layers are: schema 2, sha256 digests, sizes that can
+// be. name is for the fault: "bundle.image-manifest" or "bundle.image-media-type".
 func parseManifest(name string, raw []byte) (Document, error) {
 	var d Document
 	if err := json.Unmarshal(raw, &d); err != nil {
@@ -140,7 +140,8 @@ func parseManifest(name string, raw []byte) (Document, error) {
 // loadable says whether docker 20.10, containerd 1.6 and iSulad can unpack a layer of this type.
 func loadable(mediaType string) bool {
 	switch mediaType {
-	case "application/vnd.oci.image.layer.v1.tar", "application/vnd.oci.image.layer.v1.tar+gzip", mediaDockerLayer, mediaDockerLayer + ".gzip":
+	case "application/vnd.oci.image.layer.v1.tar", "application/vnd.oci.image.layer.v1.tar+gzip", mediaDockerLayer,
+		mediaDockerLayer + ".gzip":
 		return true
 	}
 	return false

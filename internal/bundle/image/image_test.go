@@ -21,20 +21,26 @@ func build(t testing.TB, names ...[]string) ([]Image, []byte) {
 	}
 	var images []Image
 	for i, n := range names {
-		config := put(fmt.Sprintf(`{"architecture":"arm64","os":"linux","n":%d}`, i), "application/vnd.oci.image.config.v1+json")
-		layers := []Descriptor{put("shared", "application/vnd.oci.image.layer.v1.tar+gzip"), put(fmt.Sprint("own ", i), "application/vnd.oci.image.layer.v1.tar+gzip")}
-		doc, err := json.Marshal(Document{SchemaVersion: 2, MediaType: mediaOCIManifest, Config: config, Layers: layers})
+		config := put(fmt.Sprintf(`{"architecture":"arm64","os":"linux","n":%d}`, i),
+			"application/vnd.oci.image.config.v1+json")
+		layers := []Descriptor{put("shared", "application/vnd.oci.image.layer.v1.tar+gzip"),
+			put(fmt.Sprint("own ", i), "application/vnd.oci.image.layer.v1.tar+gzip")}
+		doc, err := json.Marshal(Document{SchemaVersion: 2, MediaType: mediaOCIManifest, Config: config,
+			Layers: layers})
 		if err != nil {
 			t.Fatal(err)
 		}
-		images = append(images, Image{Names: n, Platform: Platform{OS: "linux", Architecture: "arm64", Variant: "v8"}, Config: config, Layers: layers, Manifest: put(string(doc), mediaOCIManifest)})
+		images = append(images, Image{Names: n, Platform: Platform{OS: "linux", Architecture: "arm64", Variant: "v8"},
+			Config: config, Layers: layers, Manifest: put(string(doc), mediaOCIManifest)})
 	}
 	l, err := Plan(images)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := l.Write(context.Background(), &out, func(d string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(blobs[d])), nil }); err != nil {
+	if err := l.Write(context.Background(), &out, func(d string) (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(blobs[d])), nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if int64(out.Len()) != l.Size() {
@@ -43,10 +49,12 @@ func build(t testing.TB, names ...[]string) ([]Image, []byte) {
 	return images, out.Bytes()
 }
 
-// TestRoundTrip: what was written is read again, names by tag and by digest alike, and a subset of all is the archive itself.
+// TestRoundTrip: what was written is read again, names by tag and by digest alike, and a subset of all is the archive
+// itself.
 func TestRoundTrip(t *testing.T) {
 	pinned := "r.test/c@" + sumOf([]byte("index"))
-	images, data := build(t, []string{"r.test/a:1"}, []string{"r.test/b:1", "r.test/b:2"}, []string{"r.test/c:1", pinned}, []string{"r.test/d@" + sumOf([]byte("x"))})
+	images, data := build(t, []string{"r.test/a:1"}, []string{"r.test/b:1", "r.test/b:2"},
+		[]string{"r.test/c:1", pinned}, []string{"r.test/d@" + sumOf([]byte("x"))})
 	got, err := Check(context.Background(), bytes.NewReader(data))
 	if err != nil {
 		t.Fatal(err)
@@ -94,11 +102,13 @@ func TestWriteVerifies(t *testing.T) {
 func TestManifestRules(t *testing.T) {
 	const d = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
 	text := func(schema int, layer, digest string) string {
-		return fmt.Sprintf(`{"schemaVersion":%d,"config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":%q},"layers":[{"mediaType":%q,"digest":%q}]}`, schema, d, layer, digest)
+		return fmt.Sprintf(
+			`{"schemaVersion":%d,"config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":%q},"layers":[{"mediaType":%q,"digest":%q}]}`, schema, d, layer, digest)
 	}
 	const gz = "application/vnd.docker.image.rootfs.diff.tar.gzip"
 	for in, want := range map[string]string{
-		text(2, gz, d): "", text(1, gz, d): "bundle.image-manifest", text(2, gz, "sha256:../../x"): "bundle.image-manifest", "{": "bundle.image-manifest",
+		text(2, gz, d): "", text(1, gz, d): "bundle.image-manifest",
+		text(2, gz, "sha256:../../x"): "bundle.image-manifest", "{": "bundle.image-manifest",
 		text(2, "application/vnd.oci.image.layer.v1.tar+zstd", d):               "image.layer-runtime",
 		text(2, "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip", d): "image.foreign-layer",
 	} {

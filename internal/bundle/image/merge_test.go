@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestOneManifestOfManyNames: the same image under several names is one image of the archive, whatever stood between them, and images that
-// share nothing but a neighbour's place stay apart.
+// TestOneManifestOfManyNames: the same image under several names is one image of the archive, whatever stood between
+// them, and images that share nothing but a neighbour's place stay apart.
 func TestOneManifestOfManyNames(t *testing.T) {
 	images, data := build(t, []string{"r.test/a:1"}, []string{"r.test/b:1"})
 	open, err := NewArchive(t.Context(), bytes.NewReader(data), int64(len(data)))
@@ -26,9 +26,12 @@ func TestOneManifestOfManyNames(t *testing.T) {
 		in   []Image
 		want [][]string
 	}{
-		"together":     {[]Image{as(a, "r.test/a:1", pin("r.test/a")), as(a, "q.test/a:1", pin("q.test/a"))}, [][]string{{"r.test/a:1", pin("r.test/a"), "q.test/a:1", pin("q.test/a")}}},
-		"apart":        {[]Image{as(a, "r.test/a:1"), b, as(a, "r.test/a:2")}, [][]string{{"r.test/a:1", "r.test/a:2"}, {"r.test/b:1"}}},
-		"shared alias": {[]Image{as(a, "r.test/a:1", pin("r.test/a")), as(a, "r.test/a:2", pin("r.test/a"))}, [][]string{{"r.test/a:1", pin("r.test/a"), "r.test/a:2"}}},
+		"together": {[]Image{as(a, "r.test/a:1", pin("r.test/a")), as(a, "q.test/a:1", pin("q.test/a"))},
+			[][]string{{"r.test/a:1", pin("r.test/a"), "q.test/a:1", pin("q.test/a")}}},
+		"apart": {[]Image{as(a, "r.test/a:1"), b, as(a, "r.test/a:2")},
+			[][]string{{"r.test/a:1", "r.test/a:2"}, {"r.test/b:1"}}},
+		"shared alias": {[]Image{as(a, "r.test/a:1", pin("r.test/a")), as(a, "r.test/a:2", pin("r.test/a"))},
+			[][]string{{"r.test/a:1", pin("r.test/a"), "r.test/a:2"}}},
 		"digests only": {[]Image{as(a, pin("r.test/a")), b}, [][]string{{pin("r.test/a")}, {"r.test/b:1"}}},
 	} {
 		l, err := Plan(x.in)
@@ -40,7 +43,8 @@ func TestOneManifestOfManyNames(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		got, err := Check(t.Context(), bytes.NewReader(out.Bytes()))
-		if err != nil || !slices.EqualFunc(got, x.want, func(im Image, want []string) bool { return slices.Equal(im.Names, want) }) {
+		if err != nil || !slices.EqualFunc(got, x.want,
+			func(im Image, want []string) bool { return slices.Equal(im.Names, want) }) {
 			t.Errorf("%s: %v, %v; want %q", name, got, err, x.want)
 		}
 		again, err := Plan(got)
@@ -56,20 +60,25 @@ func TestOneManifestOfManyNames(t *testing.T) {
 // TestZstdIsRead: what containerd alone loads may be in an archive; whether it should was asked when it was made.
 func TestZstdIsRead(t *testing.T) {
 	layer := []byte("a layer")
-	doc := []byte(fmt.Sprintf(`{"schemaVersion":2,"config":{"mediaType":%q,"digest":%q,"size":2},"layers":[{"mediaType":"application/vnd.oci.image.layer.v1.tar+zstd","digest":%q,"size":%d}]}`,
-		mediaOCIConfig, sumOf([]byte("{}")), sumOf(layer), len(layer)))
+	doc := []byte(
+		fmt.Sprintf(
+			`{"schemaVersion":2,"config":{"mediaType":%q,"digest":%q,"size":2},"layers":[{"mediaType":"application/vnd.oci.image.layer.v1.tar+zstd","digest":%q,"size":%d}]}`,
+			mediaOCIConfig, sumOf([]byte("{}")), sumOf(layer), len(layer)))
 	blobs := map[string][]byte{sumOf(layer): layer, sumOf(doc): doc, sumOf([]byte("{}")): []byte("{}")}
 	m, err := ReadManifest("x", doc, Containerd)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := Plan([]Image{{Names: []string{"r.test/a:1"}, Platform: Platform{OS: "linux", Architecture: "arm64"}, Config: m.Config, Layers: m.Layers,
+	l, err := Plan([]Image{{Names: []string{"r.test/a:1"}, Platform: Platform{OS: "linux", Architecture: "arm64"},
+		Config: m.Config, Layers: m.Layers,
 		Manifest: Descriptor{MediaType: mediaOCIManifest, Digest: sumOf(doc), Size: int64(len(doc))}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := l.Write(t.Context(), &out, func(d string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(blobs[d])), nil }); err != nil {
+	if err := l.Write(t.Context(), &out, func(d string) (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(blobs[d])), nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Check(t.Context(), &out); err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/distribution/reference"
 )
 
-// Ref is an image's name taken apart the way containerd and the kubelet do: docker.io and library/ are filled in, and of a tag and a digest
-// only the digest counts.
+// Ref is an image's name taken apart the way containerd and the kubelet do: docker.io and library/ are filled in, and
+// of a tag and a digest only the digest counts.
 type Ref struct {
 	Host   string // registry.k8s.io, docker.io; with its port
 	Path   string // library/nginx
@@ -17,7 +17,8 @@ type Ref struct {
 	Latest bool   // the tag is latest, written or, as neither tag nor digest was, implied
 }
 
-// maxName is what the kubelet and containerd accept with room to spare: 255 for the repository, 128 for the tag, and a digest.
+// maxName is what the kubelet and containerd accept with room to spare: 255 for the repository, 128 for the tag, and a
+// digest.
 const maxName = 512
 
 // ParseName takes a name as pods write it apart. The error says what is wrong with it and is not a fault.
@@ -60,8 +61,8 @@ func (r Ref) String() string {
 	return r.Repository() + ":" + r.Tag
 }
 
-// Normalize returns the name that containerd and the kubelet look an image up by: nginx becomes docker.io/library/nginx:latest, and
-// repo:tag@digest becomes repo@digest. ParseName says whether "latest" was implied.
+// Normalize returns the name that containerd and the kubelet look an image up by: nginx becomes
+// docker.io/library/nginx:latest, and repo:tag@digest becomes repo@digest. ParseName says whether "latest" was implied.
 func Normalize(name string) (string, error) {
 	r, err := ParseName(name)
 	if err != nil {
@@ -70,8 +71,9 @@ func Normalize(name string) (string, error) {
 	return r.String(), nil
 }
 
-// Names are all that an archive must carry so that every spelling of a pod finds the image offline: the tag, the spelling with the digest that
-// was asked for, and the digests of the upstream index (may be "") and of the platform's manifest.
+// Names are all that an archive must carry so that every spelling of a pod finds the image offline: the tag, the
+// spelling with the digest that was asked for, and the digests of the upstream index (may be "") and of the platform's
+// manifest.
 func (r Ref) Names(index, manifest string) []string {
 	var out []string
 	if r.Tag != "" {

@@ -22,7 +22,8 @@ func TestNormalize(t *testing.T) {
 		"[::1]:5000/a:b":                     "[::1]:5000/a:b",
 		"quay.io/a/b@" + digestA:             "quay.io/a/b@" + digestA,
 		"quay.io/a/b:v1@" + digestA:          "quay.io/a/b@" + digestA,
-		"":                                   "", "UPPER": "", "a//b": "", "https://quay.io/a": "", "a:": "", "a@sha256:12": "", "a b": "", "a\x00": "", "../a": "", "a_b.c/d": "", "a_b:5000/d:1": "",
+		"":                                   "", "UPPER": "", "a//b": "", "https://quay.io/a": "", "a:": "",
+		"a@sha256:12": "", "a b": "", "a\x00": "", "../a": "", "a_b.c/d": "", "a_b:5000/d:1": "",
 		"a@sha512:" + strings.Repeat("a", 128): "", digestA[7:]: "", "quay.io/" + strings.Repeat("a/", 300) + "a": "",
 	} {
 		got, err := Normalize(in)
@@ -30,7 +31,8 @@ func TestNormalize(t *testing.T) {
 			t.Errorf("%q: %q, %v; want %q", in, got, err, want)
 		}
 	}
-	for in, want := range map[string]bool{"a": true, "a:latest": true, "a:v1": false, "a@" + digestA: false, "a:latest@" + digestA: false} {
+	for in, want := range map[string]bool{"a": true, "a:latest": true, "a:v1": false, "a@" + digestA: false,
+		"a:latest@" + digestA: false} {
 		if r, err := ParseName(in); err != nil || r.Latest != want {
 			t.Errorf("%q: latest is %v, %v", in, r.Latest, err)
 		}
@@ -42,7 +44,8 @@ func TestNames(t *testing.T) {
 	index, manifest := digestA, strings.ReplaceAll(digestA, "a", "b")
 	manifest = strings.Replace(manifest, "shb", "sha", 1)
 	for in, want := range map[string][]string{
-		"pause:3":              {"docker.io/library/pause:3", "docker.io/library/pause@" + index, "docker.io/library/pause@" + manifest},
+		"pause:3": {"docker.io/library/pause:3", "docker.io/library/pause@" + index,
+			"docker.io/library/pause@" + manifest},
 		"r.test/p:3@" + index:  {"r.test/p:3", "r.test/p@" + index, "r.test/p@" + manifest},
 		"r.test/p@" + manifest: {"r.test/p@" + manifest, "r.test/p@" + index},
 	} {

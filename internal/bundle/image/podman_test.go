@@ -34,7 +34,8 @@ func (p podman) run(args ...string) string {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), 2*time.Minute)
 	defer cancel()
-	all := append([]string{"--root", filepath.Join(p.home, "storage"), "--runroot", filepath.Join(p.home, "run"), "--storage-driver", "vfs", "--log-level", "error"}, args...)
+	all := append([]string{"--root", filepath.Join(p.home, "storage"), "--runroot", filepath.Join(p.home, "run"),
+		"--storage-driver", "vfs", "--log-level", "error"}, args...)
 	cmd := exec.CommandContext(ctx, "podman", all...)
 	cmd.Env = append(os.Environ(), "HOME="+p.home, "XDG_RUNTIME_DIR="+p.home)
 	var stderr bytes.Buffer
@@ -49,19 +50,22 @@ func (p podman) run(args ...string) string {
 	return string(out)
 }
 
-// TestPodman loads ours with all tags and saves sources that we read, in all its formats and with several images in one file.
+// TestPodman loads ours with all tags and saves sources that we read, in all its formats and with several images in one
+// file.
 func TestPodman(t *testing.T) {
 	pod := newPodman(t)
 	blobs := map[string][]byte{}
 	var images []Image
 	var want []*Resolved
-	for name, layers := range map[string][][]byte{"r.test/a:1": {layerOf(t, "base"), layerOf(t, "a")}, "r.test/b:2": {layerOf(t, "base"), layerOf(t, "base"), layerOf(t, "b")}} {
+	for name, layers := range map[string][][]byte{"r.test/a:1": {layerOf(t, "base"), layerOf(t, "a")},
+		"r.test/b:2": {layerOf(t, "base"), layerOf(t, "base"), layerOf(t, "b")}} {
 		p := newPeer(t, "amd64", layers...)
 		b, m := p.oci(t)
 		for d, raw := range b {
 			blobs[d] = raw
 		}
-		r, err := Assemble(name, Parts{Index: sumOf([]byte(name)), ManifestType: mediaOCIManifest, ManifestRaw: b[m.Digest], ConfigRaw: p.config}, amd64)
+		r, err := Assemble(name, Parts{Index: sumOf([]byte(name)), ManifestType: mediaOCIManifest,
+			ManifestRaw: b[m.Digest], ConfigRaw: p.config}, amd64)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +76,9 @@ func TestPodman(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := l.Write(t.Context(), &out, func(d string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(blobs[d])), nil }); err != nil {
+	if err := l.Write(t.Context(), &out, func(d string) (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(blobs[d])), nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	pod.run("load", "-i", write(t, pod.home, "images.tar", out.Bytes()))
@@ -89,7 +95,8 @@ func TestPodman(t *testing.T) {
 			t.Errorf("podman has %q, not %s", names, r.Name)
 		}
 	}
-	for format, args := range map[string][]string{"docker-archive": {"-m", "--format", "docker-archive", "r.test/a:1", "r.test/b:2"}, "oci-archive": {"--format", "oci-archive", "r.test/b:2"},
+	for format, args := range map[string][]string{"docker-archive": {"-m", "--format", "docker-archive", "r.test/a:1",
+		"r.test/b:2"}, "oci-archive": {"--format", "oci-archive", "r.test/b:2"},
 		"oci-dir": {"--format", "oci-dir", "r.test/b:2"}, "docker-dir": {"--format", "docker-dir", "r.test/b:2"}} {
 		file := filepath.Join(pod.home, format)
 		pod.run(append([]string{"save", "-o", file}, args...)...)

@@ -33,9 +33,9 @@ type contents struct {
 
 type place struct{ offset, size int64 }
 
-// Check reads a whole archive from r in one pass with little memory and returns its images. Every blob must have its digest, every
-// blob that a manifest names must be there and no other, index.json and docker's manifest.json must name the same images; nothing may
-// follow the end. The faults are of class bundle.
+// Check reads a whole archive from r in one pass with little memory and returns its images. Every blob must have its
+// digest, every blob that a manifest names must be there and no other, index.json and docker's manifest.json must name
+// the same images; nothing may follow the end. The faults are of class bundle.
 func Check(ctx context.Context, r io.Reader) ([]Image, error) {
 	c, err := walk(ctx, r, true)
 	if err != nil {
@@ -56,7 +56,8 @@ func (o *offsetReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// walk goes through the members. With verify every byte is hashed; without, r should be a Seeker so that blobs are passed over.
+// walk goes through the members. With verify every byte is hashed; without, r should be a Seeker so that blobs are
+// passed over.
 func walk(ctx context.Context, r io.Reader, verify bool) (*contents, error) {
 	c := &contents{manifests: map[string][]byte{}, blobs: map[string]place{}}
 	or := &offsetReader{r: &ctxReader{ctx, r}}
@@ -236,8 +237,8 @@ func (c *contents) images() ([]Image, error) {
 	return out, c.cross(out)
 }
 
-// groups says whether name is another name of image number n: docker's manifest.json has it in that entry, or it pins a digest, which
-// manifest.json cannot say.
+// groups says whether name is another name of image number n: docker's manifest.json has it in that entry, or it pins a
+// digest, which manifest.json cannot say.
 func (c *contents) groups(n int, name string) bool {
 	return IsDigestName(name) || n < len(c.docker) && slices.Contains(c.docker[n].RepoTags, name)
 }
@@ -260,7 +261,8 @@ func bare(d Descriptor) Descriptor {
 	return Descriptor{MediaType: d.MediaType, Digest: d.Digest, Size: d.Size}
 }
 
-// cross checks that no blob is missing or extra and that planning these images would write the same docker manifest.json.
+// cross checks that no blob is missing or extra and that planning these images would write the same docker
+// manifest.json.
 func (c *contents) cross(images []Image) error {
 	needed := map[string]bool{}
 	for _, im := range images {
@@ -294,7 +296,8 @@ func (c *contents) cross(images []Image) error {
 		for _, l := range im.Layers {
 			layers = append(layers, blobPath(l.Digest))
 		}
-		if e.Config != blobPath(im.Config.Digest) || !slices.Equal(e.Layers, layers) || !slices.Equal(e.RepoTags, tags) {
+		if e.Config != blobPath(im.Config.Digest) || !slices.Equal(e.Layers, layers) ||
+			!slices.Equal(e.RepoTags, tags) {
 			return badf("manifest.json and index.json disagree on %s", im.Names[0])
 		}
 	}
@@ -308,8 +311,8 @@ type Archive struct {
 	blobs  map[string]place
 }
 
-// NewArchive reads the headers and documents of an archive of size bytes, not its layers: those are verified when they are written
-// to a subset.
+// NewArchive reads the headers and documents of an archive of size bytes, not its layers: those are verified when they
+// are written to a subset.
 func NewArchive(ctx context.Context, ra io.ReaderAt, size int64) (*Archive, error) {
 	c, err := walk(ctx, io.NewSectionReader(ra, 0, size), false)
 	if err != nil {

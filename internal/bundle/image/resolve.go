@@ -30,7 +30,8 @@ type Want struct {
 // Platform that is wanted, without a variant.
 func (w Want) Platform() Platform { return Platform{OS: "linux", Architecture: w.Arch} }
 
-// accepts says whether every machine of the architecture runs an image of that platform: without a variant, or of the baseline one.
+// accepts says whether every machine of the architecture runs an image of that platform: without a variant, or of the
+// baseline one.
 func (w Want) accepts(p Platform) bool {
 	baseline := map[string]string{"arm64": "v8", "amd64": "v1"}[w.Arch]
 	return p.OS == "linux" && p.Architecture == w.Arch && (p.Variant == "" || p.Variant == baseline)
@@ -63,7 +64,8 @@ func failed(code string, err error, kv ...string) *event.Fault {
 	return event.NewFault(event.ClassFailed, code, err, kv...)
 }
 
-// asFailed returns err with its fault's class changed from bundle to failed: nothing that was made is damaged when a source is.
+// asFailed returns err with its fault's class changed from bundle to failed: nothing that was made is damaged when a
+// source is.
 func asFailed(err error) error {
 	f := (*event.Fault)(nil)
 	if !errors.As(err, &f) || f.Class != event.ClassBundle {
@@ -74,9 +76,9 @@ func asFailed(err error) error {
 	return &c
 }
 
-// Kind reads what sort of document a registry or a layout gave: the media type that it is to have, and whether it is an index. What the
-// document says of itself counts, and contentType (may be "") must not contradict it. Faults, of class failed: "image.schema1",
-// "bundle.image-manifest", "bundle.image-media-type".
+// Kind reads what sort of document a registry or a layout gave: the media type that it is to have, and whether it is an
+// index. What the document says of itself counts, and contentType (may be "") must not contradict it. Faults, of class
+// failed: "image.schema1", "bundle.image-manifest", "bundle.image-media-type".
 func Kind(name string, raw []byte, contentType string) (mediaType string, isIndex bool, err error) {
 	if len(raw) > maxManifest {
 		return "", false, failed("bundle.image-manifest", fmt.Errorf("it has %d bytes", len(raw)), "image", name)
@@ -93,7 +95,8 @@ func Kind(name string, raw []byte, contentType string) (mediaType string, isInde
 		return "", false, failed("image.schema1", nil, "image", name)
 	}
 	if d.Manifests != nil && (d.Layers != nil || d.Config != nil) {
-		return "", false, failed("bundle.image-manifest", errors.New("it is an index and a manifest at once"), "image", name)
+		return "", false, failed("bundle.image-manifest", errors.New("it is an index and a manifest at once"), "image",
+			name)
 	}
 	contentType, _, _ = strings.Cut(contentType, ";")
 	if !known(contentType) {
@@ -107,14 +110,16 @@ func Kind(name string, raw []byte, contentType string) (mediaType string, isInde
 	case mediaType == "":
 		mediaType = mediaOCIManifest
 	case contentType != "" && contentType != mediaType:
-		return "", false, failed("bundle.image-manifest", fmt.Errorf("it was sent as %s and says %s", contentType, mediaType), "image", name)
+		return "", false, failed("bundle.image-manifest",
+			fmt.Errorf("it was sent as %s and says %s", contentType, mediaType), "image", name)
 	}
 	if !known(mediaType) {
 		return "", false, failed("bundle.image-media-type", nil, "image", name, "type", mediaType)
 	}
 	isIndex = indexType(mediaType)
 	if isIndex != (d.Manifests != nil) {
-		return "", false, failed("bundle.image-manifest", fmt.Errorf("it says that it is %s and is not", mediaType), "image", name)
+		return "", false, failed("bundle.image-manifest", fmt.Errorf("it says that it is %s and is not", mediaType),
+			"image", name)
 	}
 	return mediaType, isIndex, nil
 }
@@ -127,9 +132,10 @@ func indexType(mediaType string) bool {
 	return mediaType == mediaOCIIndex || mediaType == mediaDockerList
 }
 
-// Choose takes the entry of an index (OCI, or docker's manifest list) that is wanted. Attestations, which have the platform unknown/unknown,
-// and artefacts are passed over. An entry without a platform is taken if there is no other: its configuration decides then. Faults, of class
-// failed: "image.platform" with what there is, "image.nested-index", "bundle.image-manifest".
+// Choose takes the entry of an index (OCI, or docker's manifest list) that is wanted. Attestations, which have the
+// platform unknown/unknown, and artefacts are passed over. An entry without a platform is taken if there is no other:
+// its configuration decides then. Faults, of class failed: "image.platform" with what there is, "image.nested-index",
+// "bundle.image-manifest".
 func Choose(name string, raw []byte, want Want) (Descriptor, error) {
 	var x index
 	if err := json.Unmarshal(raw, &x); err != nil {
@@ -193,16 +199,18 @@ func checkDescriptor(name string, d Descriptor, limit int64) error {
 // MaxConfig bounds an image's configuration, in bytes.
 const MaxConfig = 8 << 20
 
-// ReadManifest reads the manifest of one platform and holds it against what the runtime can load: plain and gzipped layers, and zstd ones for
-// containerd alone (docker before 23 and iSulad have none). Foreign layers are refused: they are not in the registry. Faults, of class
-// failed: "bundle.image-manifest", "bundle.image-media-type", "image.foreign-layer", "image.layer-runtime".
+// ReadManifest reads the manifest of one platform and holds it against what the runtime can load: plain and gzipped
+// layers, and zstd ones for containerd alone (docker before 23 and iSulad have none). Foreign layers are refused: they
+// are not in the registry. Faults, of class failed: "bundle.image-manifest", "bundle.image-media-type",
+// "image.foreign-layer", "image.layer-runtime".
 func ReadManifest(name string, raw []byte, runtime Runtime) (Document, error) {
 	d, err := parseManifest(name, raw)
 	if err != nil {
 		return d, asFailed(err)
 	}
 	if d.Config.Size > MaxConfig {
-		return d, failed("bundle.image-manifest", fmt.Errorf("a configuration of %d bytes", d.Config.Size), "image", name)
+		return d, failed("bundle.image-manifest", fmt.Errorf("a configuration of %d bytes", d.Config.Size), "image",
+			name)
 	}
 	for _, l := range d.Layers {
 		if err := CheckLayer(name, l.MediaType, runtime); err != nil {
@@ -212,7 +220,8 @@ func ReadManifest(name string, raw []byte, runtime Runtime) (Document, error) {
 	return d, nil
 }
 
-// CheckLayer says whether the runtime can load a layer of that type: the part of ReadManifest that depends on the runtime.
+// CheckLayer says whether the runtime can load a layer of that type: the part of ReadManifest that depends on the
+// runtime.
 func CheckLayer(name, mediaType string, runtime Runtime) error {
 	switch {
 	case strings.Contains(mediaType, "foreign") || strings.Contains(mediaType, "nondistributable"):
@@ -253,7 +262,8 @@ func parseConfig(name string, raw []byte) (config, error) {
 // check holds the configuration against what is wanted and against the manifest: an index, or a registry, may lie.
 func (c config) check(name string, layers []Descriptor, want Want) ([]event.Msg, error) {
 	if !want.accepts(c.platform()) {
-		return nil, failed("bundle.image-arch", nil, "image", name, "got", c.platform().full(), "want", want.Platform().String())
+		return nil, failed("bundle.image-arch", nil, "image", name, "got", c.platform().full(), "want",
+			want.Platform().String())
 	}
 	if len(c.RootFS.DiffIDs) != len(layers) {
 		err := fmt.Errorf("%d layers, and %d in its configuration", len(layers), len(c.RootFS.DiffIDs))
@@ -268,8 +278,8 @@ func (c config) check(name string, layers []Descriptor, want Want) ([]event.Msg,
 	return c.dates(name, want)
 }
 
-// dates: iSulad refuses an image without the time of its creation, or with a history entry without one. Its rule: RFC 3339, from 1970 to
-// 2038, or the zero time of Go.
+// dates: iSulad refuses an image without the time of its creation, or with a history entry without one. Its rule: RFC
+// 3339, from 1970 to 2038, or the zero time of Go.
 func (c config) dates(name string, want Want) (warnings []event.Msg, err error) {
 	strict := want.Runtime == ISulad
 	if !dated(c.Created, strict) {
@@ -309,9 +319,9 @@ type Parts struct {
 	ManifestRaw, ConfigRaw []byte
 }
 
-// Assemble checks the documents of an image against each other and against what is wanted. The faults are those of ReadManifest and, of class
-// failed too, "bundle.image-arch" (the configuration counts, not the index), "image.created" and "image.history" (iSulad), "image.blob-wrong";
-// "image.name" is of class usage.
+// Assemble checks the documents of an image against each other and against what is wanted. The faults are those of
+// ReadManifest and, of class failed too, "bundle.image-arch" (the configuration counts, not the index), "image.created"
+// and "image.history" (iSulad), "image.blob-wrong"; "image.name" is of class usage.
 func Assemble(name string, p Parts, want Want) (*Resolved, error) {
 	ref, err := ParseName(name)
 	if err != nil {
@@ -333,8 +343,10 @@ func Assemble(name string, p Parts, want Want) (*Resolved, error) {
 		return nil, err
 	}
 	digest := sumOf(p.ManifestRaw)
-	r := &Resolved{Name: name, Ref: ref, Index: p.Index, IndexRaw: p.IndexRaw, ManifestRaw: p.ManifestRaw, ConfigRaw: p.ConfigRaw,
-		Config: bare(doc.Config), Manifest: Descriptor{MediaType: p.ManifestType, Digest: digest, Size: int64(len(p.ManifestRaw))},
+	r := &Resolved{Name: name, Ref: ref, Index: p.Index, IndexRaw: p.IndexRaw, ManifestRaw: p.ManifestRaw,
+		ConfigRaw: p.ConfigRaw,
+		Config:    bare(doc.Config), Manifest: Descriptor{MediaType: p.ManifestType, Digest: digest,
+			Size: int64(len(p.ManifestRaw))},
 		Platform: c.platform(), Names: ref.Names(p.Index, digest), Warnings: warnings}
 	for _, l := range doc.Layers {
 		r.Layers = append(r.Layers, bare(l))

@@ -36,7 +36,9 @@ func skopeo(t *testing.T, args ...string) []byte {
 func TestSkopeoReadsOurs(t *testing.T) {
 	p := newPeer(t, "amd64", layerOf(t, "base"), layerOf(t, "a"))
 	blobs, manifest := p.oci(t)
-	got, err := Assemble("registry.k8s.io/pause:3.10", Parts{Index: sumOf([]byte("index")), ManifestType: mediaOCIManifest, ManifestRaw: blobs[manifest.Digest], ConfigRaw: p.config}, amd64)
+	got, err := Assemble("registry.k8s.io/pause:3.10",
+		Parts{Index: sumOf([]byte("index")), ManifestType: mediaOCIManifest, ManifestRaw: blobs[manifest.Digest],
+			ConfigRaw: p.config}, amd64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +47,8 @@ func TestSkopeoReadsOurs(t *testing.T) {
 	for d, raw := range more {
 		blobs[d] = raw
 	}
-	second, err := Assemble("nginx:1.29", Parts{ManifestType: mediaOCIManifest, ManifestRaw: blobs[other.Digest], ConfigRaw: q.config}, amd64)
+	second, err := Assemble("nginx:1.29", Parts{ManifestType: mediaOCIManifest, ManifestRaw: blobs[other.Digest],
+		ConfigRaw: q.config}, amd64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +57,9 @@ func TestSkopeoReadsOurs(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := l.Write(t.Context(), &out, func(d string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(blobs[d])), nil }); err != nil {
+	if err := l.Write(t.Context(), &out, func(d string) (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(blobs[d])), nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
@@ -67,7 +72,8 @@ func TestSkopeoReadsOurs(t *testing.T) {
 			}
 		}
 		var config struct{ Architecture string }
-		if err := json.Unmarshal(skopeo(t, "inspect", "--config", "docker-archive:"+file+":"+r.Names[0]), &config); err != nil || config.Architecture != "amd64" {
+		if err := json.Unmarshal(skopeo(t, "inspect", "--config", "docker-archive:"+file+":"+r.Names[0]),
+			&config); err != nil || config.Architecture != "amd64" {
 			t.Errorf("%+v, %v", config, err)
 		}
 		// A copy reads and verifies every layer.

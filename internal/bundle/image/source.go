@@ -16,8 +16,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// Source is an archive or directory of images that another tool wrote: docker save, podman save, skopeo (docker-archive:, oci:, oci-archive:,
-// dir:), an OCI image layout, or an images.tar of ours; a tar may be gzipped. It is safe for several goroutines.
+// Source is an archive or directory of images that another tool wrote: docker save, podman save, skopeo
+// (docker-archive:, oci:, oci-archive:, dir:), an OCI image layout, or an images.tar of ours; a tar may be gzipped. It
+// is safe for several goroutines.
 type Source struct {
 	path  string
 	store store
@@ -44,9 +45,10 @@ type SourceImage struct {
 	Platforms []string // os/architecture[/variant]
 }
 
-// OpenSource opens a file or directory. A gzipped archive is unpacked to a temporary file in temp ("" is the system's directory) that Close
-// removes. What the archive may do to us is bounded: names and links that lead out of it, duplicates, devices, and what unpacks to more than
-// 200 times its size are refused. The fault, of class failed, is "image.source".
+// OpenSource opens a file or directory. A gzipped archive is unpacked to a temporary file in temp ("" is the system's
+// directory) that Close removes. What the archive may do to us is bounded: names and links that lead out of it,
+// duplicates, devices, and what unpacks to more than 200 times its size are refused. The fault, of class failed, is
+// "image.source".
 func OpenSource(ctx context.Context, path, temp string) (*Source, error) {
 	s := &Source{path: path, blobs: map[string]span{}, hashed: map[span]layer{}}
 	st, err := os.Stat(path)
@@ -88,7 +90,8 @@ func (s *Source) fault(ctx context.Context, err error) error {
 	return failed("image.source", err, "file", s.path)
 }
 
-// recognise finds out what wrote the source. An OCI layout goes before a docker archive over the same blobs: it keeps the manifests.
+// recognise finds out what wrote the source. An OCI layout goes before a docker archive over the same blobs: it keeps
+// the manifests.
 func (s *Source) recognise() error {
 	idx, err := s.document(indexName)
 	if err != nil {
@@ -251,8 +254,8 @@ func (s *Source) place(digest string) (span, error) {
 	return span{}, &fs.PathError{Op: "find", Path: digest, Err: fs.ErrNotExist}
 }
 
-// Local reads a blob of an image that was resolved from any offset on, as fetch.Source.Local wants it; nil if it is not there. The bytes are
-// verified when they are fetched by digest; only those of docker archives have been already.
+// Local reads a blob of an image that was resolved from any offset on, as fetch.Source.Local wants it; nil if it is not
+// there. The bytes are verified when they are fetched by digest; only those of docker archives have been already.
 func (s *Source) Local(digest string) func(offset int64) (io.ReadCloser, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -324,7 +327,8 @@ func indexPlatforms(name string, raw []byte) (out []Platform, err error) {
 		return nil, failed("bundle.image-manifest", err, "image", name)
 	}
 	for _, m := range x.Manifests {
-		if m.Platform != nil && m.Platform.OS != "unknown" && m.Annotations["vnd.docker.reference.type"] == "" && known(m.MediaType) {
+		if m.Platform != nil && m.Platform.OS != "unknown" && m.Annotations["vnd.docker.reference.type"] == "" &&
+			known(m.MediaType) {
 			out = append(out, *m.Platform)
 		}
 	}

@@ -16,13 +16,13 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// Resolve finds an image by the name that pods give it, checks it like one from a registry, and remembers where its layers lie. A source that
-// gives no full name to its only image has it under any. Docker archives keep no manifest: one is made from the layers as they are, always the
-// same, and Own says that its digest is not the registry's; their layers are read and held against the configuration here, those of other
-// sources when they are read by digest.
+// Resolve finds an image by the name that pods give it, checks it like one from a registry, and remembers where its
+// layers lie. A source that gives no full name to its only image has it under any. Docker archives keep no manifest:
+// one is made from the layers as they are, always the same, and Own says that its digest is not the registry's; their
+// layers are read and held against the configuration here, those of other sources when they are read by digest.
 //
-// Faults beside those of Assemble and Choose, all of class failed: "image.source" (damaged), "image.source-none" with what there is,
-// "image.source-twice", "image.source-digest" (a docker archive has no digest to pin).
+// Faults beside those of Assemble and Choose, all of class failed: "image.source" (damaged), "image.source-none" with
+// what there is, "image.source-twice", "image.source-digest" (a docker archive has no digest to pin).
 func (s *Source) Resolve(ctx context.Context, name string, want Want) (*Resolved, error) {
 	ref, err := ParseName(name)
 	if err != nil {
@@ -36,10 +36,12 @@ func (s *Source) Resolve(ctx context.Context, name string, want Want) (*Resolved
 		r, err := s.resolveEntry(ctx, name, e, want)
 		switch {
 		case err != nil:
-			// Of several platforms under one name only the wanted one counts; the first problem is told if there is none.
+			// Of several platforms under one name only the wanted one counts; the first problem is told if there is
+			// none.
 			problem = firstError(problem, s.fault(ctx, err))
 		case found != nil && found.Manifest.Digest != r.Manifest.Digest:
-			return nil, failed("image.source-twice", nil, "image", name, "file", s.path, "digest", found.Manifest.Digest, "other", r.Manifest.Digest)
+			return nil, failed("image.source-twice", nil, "image", name, "file", s.path, "digest",
+				found.Manifest.Digest, "other", r.Manifest.Digest)
 		default:
 			found = r
 		}
@@ -67,7 +69,8 @@ func firstError(a, b error) error {
 	return b
 }
 
-// match gives the entries that a name may mean, by the first rule that finds any: its digest, its full name, a bare tag, being the only one.
+// match gives the entries that a name may mean, by the first rule that finds any: its digest, its full name, a bare
+// tag, being the only one.
 func (s *Source) match(ref Ref) []entry {
 	full := []string{ref.String()}
 	if ref.Tag != "" {
@@ -106,7 +109,8 @@ func (s *Source) keep(ctx context.Context, r *Resolved) error {
 			return s.fault(ctx, err)
 		}
 		if p.Size != l.Size {
-			return s.fault(ctx, fmt.Errorf("layer %s of %s has %d bytes and should have %d", l.Digest, r.Name, p.Size, l.Size))
+			return s.fault(ctx, fmt.Errorf("layer %s of %s has %d bytes and should have %d", l.Digest, r.Name, p.Size,
+				l.Size))
 		}
 		s.blobs[l.Digest] = p
 	}
@@ -194,7 +198,8 @@ func (s *Source) fromDocker(ctx context.Context, name string, d *dockerEntry, wa
 		return nil, failed("image.source-digest", err, "image", name, "file", s.path)
 	}
 	if len(d.Layers) != len(c.RootFS.DiffIDs) {
-		return nil, fmt.Errorf("%s has %d layers, and %d in its configuration", name, len(d.Layers), len(c.RootFS.DiffIDs))
+		return nil, fmt.Errorf("%s has %d layers, and %d in its configuration", name, len(d.Layers),
+			len(c.RootFS.DiffIDs))
 	}
 	doc := Document{SchemaVersion: 2, MediaType: mediaDockerManifest, Layers: []Descriptor{},
 		Config: Descriptor{MediaType: mediaDockerConfig, Digest: sumOf(raw), Size: int64(len(raw))}}
@@ -222,7 +227,8 @@ func (s *Source) fromDocker(ctx context.Context, name string, d *dockerEntry, wa
 		s.blobs[digest] = p
 	}
 	r.Own, r.Names = true, r.Ref.Names("", "")
-	r.Warnings = append(r.Warnings, event.M("image.warn.own-digest", "image", name, "file", s.path, "digest", r.Manifest.Digest))
+	r.Warnings = append(r.Warnings, event.M("image.warn.own-digest", "image", name, "file", s.path, "digest",
+		r.Manifest.Digest))
 	return r, nil
 }
 

@@ -68,8 +68,10 @@ func TestPeers(t *testing.T) {
 	blobs, manifest := a.oci(t)
 	armBlobs, arm := newPeer(t, "arm64", layerOf(t, "arm")).oci(t)
 	amdChild, armChild := manifest, arm
-	amdChild.Platform, armChild.Platform = &Platform{OS: "linux", Architecture: "amd64"}, &Platform{OS: "linux", Architecture: "arm64", Variant: "v8"}
-	idx, err := json.Marshal(index{SchemaVersion: 2, MediaType: mediaOCIIndex, Manifests: []Descriptor{armChild, amdChild}})
+	amdChild.Platform, armChild.Platform = &Platform{OS: "linux", Architecture: "amd64"},
+		&Platform{OS: "linux", Architecture: "arm64", Variant: "v8"}
+	idx, err := json.Marshal(index{SchemaVersion: 2, MediaType: mediaOCIIndex,
+		Manifests: []Descriptor{armChild, amdChild}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +89,8 @@ func TestPeers(t *testing.T) {
 	saved := dockerSave(t, []string{"a:1", "quay.io/x/b:2"}, a, b)
 	otherBlobs, other := b.oci(t)
 	maps.Copy(otherBlobs, blobs)
-	twice := put("twice.tar", layoutOf(t, otherBlobs, named(manifest, AnnotationName, "r.test/a:1"), named(other, AnnotationName, "r.test/a:1")))
+	twice := put("twice.tar", layoutOf(t, otherBlobs, named(manifest, AnnotationName, "r.test/a:1"),
+		named(other, AnnotationName, "r.test/a:1")))
 	partial := maps.Clone(blobs) // as skopeo copy with a directory of shared blobs leaves it
 	delete(partial, sumOf([]byte(gzipped(t, a.layers[1]))))
 	_, ours := build(t, []string{"r.test/a:1"})
@@ -97,7 +100,8 @@ func TestPeers(t *testing.T) {
 		}
 		return filepath.Join(dir, name)
 	}
-	skopeoDir := []file{{name: "version", body: "Directory Transport Version: 1.1\n"}, {name: dockerName, body: string(blobs[manifest.Digest])}}
+	skopeoDir := []file{{name: "version", body: "Directory Transport Version: 1.1\n"},
+		{name: dockerName, body: string(blobs[manifest.Digest])}}
 	for d, raw := range blobs {
 		skopeoDir = append(skopeoDir, file{name: d[7:], body: string(raw)})
 	}
@@ -108,32 +112,53 @@ func TestPeers(t *testing.T) {
 		index     string
 		fault     string
 	}{
-		"docker save":               {put("save.tar", saved), "a:1", amd64, "", "", ""},
-		"docker save, full name":    {put("save.tar", saved), "docker.io/library/a:1", amd64, "", "", ""},
-		"docker save, repeated":     {put("save.tar", saved), "quay.io/x/b:2", amd64, "", "", ""},
-		"docker save, gzipped":      {write(t, dir, "save.tar.gz", []byte(gzipped(t, tarOf(t, saved...)))), "quay.io/x/b:2", amd64, "", "", ""},
-		"docker save, another":      {put("save.tar", saved), "c:1", amd64, "", "", "image.source-none"},
-		"docker save, digest":       {put("save.tar", saved), "a:1@" + manifest.Digest, amd64, "", "", "image.source-digest"},
-		"docker save, arm64":        {put("save.tar", saved), "a:1", Want{"arm64", Docker}, "", "", "image.platform"},
-		"docker save, untagged":     {put("untagged.tar", dockerSave(t, nil, a)), "quay.io/any/thing:1", amd64, "", "", ""},
-		"oci archive, full name":    {put("oci.tar", layoutOf(t, blobs, named(manifest, AnnotationRef, "localhost/a:1"))), "localhost/a:1", amd64, manifest.Digest, "", ""},
-		"oci archive, bare tag":     {put("tag.tar", layoutOf(t, blobs, named(manifest, AnnotationRef, "1"))), "r.test/a:1", amd64, manifest.Digest, "", ""},
-		"oci archive, other name":   {put("oci.tar", layoutOf(t, blobs, named(manifest, AnnotationRef, "localhost/a:1"))), "localhost/b:1", amd64, "", "", "image.source-none"},
-		"oci archive, by digest":    {put("oci.tar", layoutOf(t, blobs, named(manifest, AnnotationRef, "localhost/a:1"))), "r.test/a@" + manifest.Digest, amd64, manifest.Digest, "", ""},
-		"oci layout, nameless":      {tree("layout", layoutOf(t, blobs, manifest)), "r.test/a:1", amd64, manifest.Digest, "", ""},
-		"oci layout, index":         {tree("multi", layoutOf(t, multi, named(top, AnnotationName, "r.test/a:1"))), "r.test/a:1", Want{"arm64", ISulad}, arm.Digest, top.Digest, ""},
-		"oci layout, pinned index":  {tree("multi", layoutOf(t, multi, named(top, AnnotationName, "r.test/a:1"))), "r.test/a:1@" + top.Digest, amd64, manifest.Digest, top.Digest, ""},
-		"oci layout, wrong pin":     {tree("multi", layoutOf(t, multi, named(top, AnnotationName, "r.test/a:1"))), "r.test/a:1@" + sumOf(nil), amd64, "", "", "image.blob-wrong"},
-		"docker 25 save, half":      {put("half.tar", layoutOf(t, half, named(top, AnnotationName, "r.test/a:1"))), "r.test/a:1", amd64, manifest.Digest, top.Digest, ""},
-		"docker 25 save, the other": {put("half.tar", layoutOf(t, half, named(top, AnnotationName, "r.test/a:1"))), "r.test/a:1", Want{"arm64", Docker}, "", "", "image.platform"},
-		"two platforms, one name": {put("two.tar", layoutOf(t, multi, named(manifest, AnnotationName, "r.test/a:1"), named(arm, AnnotationName, "r.test/a:1"))), "r.test/a:1",
+		"docker save":            {put("save.tar", saved), "a:1", amd64, "", "", ""},
+		"docker save, full name": {put("save.tar", saved), "docker.io/library/a:1", amd64, "", "", ""},
+		"docker save, repeated":  {put("save.tar", saved), "quay.io/x/b:2", amd64, "", "", ""},
+		"docker save, gzipped": {write(t, dir, "save.tar.gz", []byte(gzipped(t, tarOf(t, saved...)))),
+			"quay.io/x/b:2", amd64, "", "", ""},
+		"docker save, another": {put("save.tar", saved), "c:1", amd64, "", "", "image.source-none"},
+		"docker save, digest": {put("save.tar", saved), "a:1@" + manifest.Digest, amd64, "", "",
+			"image.source-digest"},
+		"docker save, arm64": {put("save.tar", saved), "a:1", Want{"arm64", Docker}, "", "", "image.platform"},
+		"docker save, untagged": {put("untagged.tar", dockerSave(t, nil, a)), "quay.io/any/thing:1", amd64, "", "",
+			""},
+		"oci archive, full name": {put("oci.tar",
+			layoutOf(t, blobs, named(manifest, AnnotationRef, "localhost/a:1"))), "localhost/a:1", amd64,
+			manifest.Digest, "", ""},
+		"oci archive, bare tag": {put("tag.tar", layoutOf(t, blobs, named(manifest, AnnotationRef, "1"))),
+			"r.test/a:1", amd64, manifest.Digest, "", ""},
+		"oci archive, other name": {put("oci.tar",
+			layoutOf(t, blobs, named(manifest, AnnotationRef, "localhost/a:1"))), "localhost/b:1", amd64, "", "",
+			"image.source-none"},
+		"oci archive, by digest": {put("oci.tar",
+			layoutOf(t, blobs, named(manifest, AnnotationRef, "localhost/a:1"))), "r.test/a@" + manifest.Digest, amd64,
+			manifest.Digest, "", ""},
+		"oci layout, nameless": {tree("layout", layoutOf(t, blobs, manifest)), "r.test/a:1", amd64,
+			manifest.Digest, "", ""},
+		"oci layout, index": {tree("multi", layoutOf(t, multi, named(top, AnnotationName, "r.test/a:1"))),
+			"r.test/a:1", Want{"arm64", ISulad}, arm.Digest, top.Digest, ""},
+		"oci layout, pinned index": {tree("multi", layoutOf(t, multi, named(top, AnnotationName, "r.test/a:1"))),
+			"r.test/a:1@" + top.Digest, amd64, manifest.Digest, top.Digest, ""},
+		"oci layout, wrong pin": {tree("multi", layoutOf(t, multi, named(top, AnnotationName, "r.test/a:1"))),
+			"r.test/a:1@" + sumOf(nil), amd64, "", "", "image.blob-wrong"},
+		"docker 25 save, half": {put("half.tar", layoutOf(t, half, named(top, AnnotationName, "r.test/a:1"))),
+			"r.test/a:1", amd64, manifest.Digest, top.Digest, ""},
+		"docker 25 save, the other": {put("half.tar", layoutOf(t, half, named(top, AnnotationName, "r.test/a:1"))),
+			"r.test/a:1", Want{"arm64", Docker}, "", "", "image.platform"},
+		"two platforms, one name": {put("two.tar", layoutOf(t, multi, named(manifest, AnnotationName, "r.test/a:1"),
+			named(arm, AnnotationName, "r.test/a:1"))), "r.test/a:1",
 			Want{"arm64", Docker}, arm.Digest, "", ""},
-		"oci archive, one name twice":    {twice, "r.test/a:1", amd64, "", "", "image.source-twice"},
-		"oci archive, one of two":        {twice, "r.test/a:1@" + other.Digest, amd64, other.Digest, "", ""},
-		"oci archive, another's digest":  {twice, "r.test/a:1@" + sumOf(nil), amd64, "", "", "image.blob-wrong"},
-		"oci archive, a layer elsewhere": {put("partial.tar", layoutOf(t, partial, named(manifest, AnnotationName, "r.test/a:1"))), "r.test/a:1", amd64, "", "", "image.source-layer"},
-		"skopeo dir":                     {tree("dir", skopeoDir), "r.test/a:1", amd64, manifest.Digest, "", ""},
-		"ours":                           {write(t, dir, "images.tar", ours), "r.test/a:1", Want{"arm64", Docker}, "", "", "bundle.image-manifest"}, // the fixture's config has no diff_ids
+		"oci archive, one name twice":   {twice, "r.test/a:1", amd64, "", "", "image.source-twice"},
+		"oci archive, one of two":       {twice, "r.test/a:1@" + other.Digest, amd64, other.Digest, "", ""},
+		"oci archive, another's digest": {twice, "r.test/a:1@" + sumOf(nil), amd64, "", "", "image.blob-wrong"},
+		"oci archive, a layer elsewhere": {put("partial.tar",
+			layoutOf(t, partial, named(manifest, AnnotationName, "r.test/a:1"))), "r.test/a:1", amd64, "", "",
+			"image.source-layer"},
+		"skopeo dir": {tree("dir", skopeoDir), "r.test/a:1", amd64, manifest.Digest, "", ""},
+		// the fixture's config has no diff_ids
+		"ours": {write(t, dir, "images.tar", ours), "r.test/a:1", Want{"arm64", Docker}, "", "",
+			"bundle.image-manifest"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, x.path)
@@ -144,14 +169,16 @@ func TestPeers(t *testing.T) {
 			if err != nil {
 				return
 			}
-			if got.Own != (x.digest == "") || x.digest != "" && got.Manifest.Digest != x.digest || got.Index != x.index {
+			if got.Own != (x.digest == "") || x.digest != "" && got.Manifest.Digest != x.digest ||
+				got.Index != x.index {
 				t.Errorf("%+v", got)
 			}
 			if got.Own && (len(got.Names) != 1 || len(got.Warnings) != 1) {
 				t.Errorf("%q, %v", got.Names, got.Warnings)
 			}
 			back := repack(t, s, got)
-			if len(back) != 1 || !slices.Equal(back[0].Names, got.Names) || back[0].Manifest.Digest != got.Manifest.Digest {
+			if len(back) != 1 || !slices.Equal(back[0].Names, got.Names) ||
+				back[0].Manifest.Digest != got.Manifest.Digest {
 				t.Errorf("%+v", back)
 			}
 			again, err := open(t, x.path).Resolve(t.Context(), x.ask, x.want)
@@ -232,36 +259,45 @@ func TestHostileSources(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"good":                {tarOf(t, good...), ""},
-		"good layout":         {tarOf(t, layout...), ""},
-		"traversal":           {with(file{name: "../x", body: "x"}), "image.source"},
-		"absolute":            {with(file{name: "/etc/x", body: "x"}), "image.source"},
-		"inner traversal":     {with(file{name: "a/../../x", body: "x"}), "image.source"},
-		"twice":               {with(file{name: "repositories", body: "x"}), "image.source"},
-		"device":              {with(file{name: "dev", kind: tar.TypeChar}), "image.source"},
-		"fifo":                {with(file{name: "fifo", kind: tar.TypeFifo}), "image.source"},
-		"link out":            {with(file{name: "l", kind: tar.TypeSymlink, link: "../../etc/passwd"}), "image.source"},
-		"link to root":        {with(file{name: "l", kind: tar.TypeSymlink, link: "/etc/passwd"}), "image.source"},
-		"hard link out":       {with(file{name: "l", kind: tar.TypeLink, link: "../x"}), "image.source"},
-		"layer is a cycle":    {tarOf(t, swap(good, "layer.tar", file{kind: tar.TypeSymlink, link: "layer.tar"})...), "image.source"},
-		"layer leads nowhere": {tarOf(t, swap(good, "layer.tar", file{kind: tar.TypeSymlink, link: "nowhere"})...), "image.source"},
-		"layer changed":       {tarOf(t, swap(good, "layer.tar", file{body: fill('a', 'b')})...), "image.blob-wrong"},
-		"config changed":      {tarOf(t, swap(good, config, file{body: strings.Replace(string(p.config), "2025", "2024", 1)})...), "image.blob-wrong"},
-		"config outside":      {evil("../../../etc/passwd", "x"), "image.source"},
-		"layer outside":       {evil(config, "/etc/passwd"), "image.source"},
-		"no such layer":       {evil(config, "nowhere"), "image.source"},
-		"zstd":                {tarOf(t, swap(good, "layer.tar", file{body: "\x28\xb5\x2f\xfdxxxx"})...), "image.source"},
-		"cut":                 {tarOf(t, good...)[:3000], "image.source"},
-		"empty":               {nil, "image.source"},
-		"not a tar":           {bytes.Repeat([]byte("x"), 2000), "image.source"},
-		"broken gzip":         {[]byte("\x1f\x8bxxxxxxxxxxxxxxxx"), "image.source"},
-		"nothing in it":       {tarOf(t), "image.source"},
-		"before 1.10":         {tarOf(t, file{name: "repositories", body: "{}"}), "image.source"},
-		"manifest.json cut":   {tarOf(t, swap(good, dockerName, file{body: "[{"})...), "image.source"},
-		"a huge manifest":     {tarOf(t, swap(good, dockerName, file{body: "[" + strings.Repeat(" ", maxDocuments) + "]"})...), "image.source"},
-		"a blob is changed":   {tarOf(t, swap(layout, manifest.Digest[7:], file{body: `{"schemaVersion":2}`})...), "image.blob-wrong"},
-		"an index of itself":  {tarOf(t, layoutOf(t, map[string][]byte{}, named(Descriptor{MediaType: mediaOCIIndex, Digest: sumOf(nil), Size: 0}, AnnotationName, "a:1"))...), "image.source"},
-		"an entry elsewhere":  {tarOf(t, layoutOf(t, nil, Descriptor{MediaType: mediaOCIIndex, Digest: "sha256:../../x"})...), "bundle.image-manifest"},
+		"good":            {tarOf(t, good...), ""},
+		"good layout":     {tarOf(t, layout...), ""},
+		"traversal":       {with(file{name: "../x", body: "x"}), "image.source"},
+		"absolute":        {with(file{name: "/etc/x", body: "x"}), "image.source"},
+		"inner traversal": {with(file{name: "a/../../x", body: "x"}), "image.source"},
+		"twice":           {with(file{name: "repositories", body: "x"}), "image.source"},
+		"device":          {with(file{name: "dev", kind: tar.TypeChar}), "image.source"},
+		"fifo":            {with(file{name: "fifo", kind: tar.TypeFifo}), "image.source"},
+		"link out":        {with(file{name: "l", kind: tar.TypeSymlink, link: "../../etc/passwd"}), "image.source"},
+		"link to root":    {with(file{name: "l", kind: tar.TypeSymlink, link: "/etc/passwd"}), "image.source"},
+		"hard link out":   {with(file{name: "l", kind: tar.TypeLink, link: "../x"}), "image.source"},
+		"layer is a cycle": {tarOf(t, swap(good, "layer.tar", file{kind: tar.TypeSymlink, link: "layer.tar"})...),
+			"image.source"},
+		"layer leads nowhere": {tarOf(t, swap(good, "layer.tar", file{kind: tar.TypeSymlink, link: "nowhere"})...),
+			"image.source"},
+		"layer changed": {tarOf(t, swap(good, "layer.tar", file{body: fill('a', 'b')})...), "image.blob-wrong"},
+		"config changed": {tarOf(t, swap(good, config,
+			file{body: strings.Replace(string(p.config), "2025", "2024", 1)})...), "image.blob-wrong"},
+		"config outside": {evil("../../../etc/passwd", "x"), "image.source"},
+		"layer outside":  {evil(config, "/etc/passwd"), "image.source"},
+		"no such layer":  {evil(config, "nowhere"), "image.source"},
+		"zstd": {tarOf(t, swap(good, "layer.tar", file{body: "\x28\xb5\x2f\xfdxxxx"})...),
+			"image.source"},
+		"cut":               {tarOf(t, good...)[:3000], "image.source"},
+		"empty":             {nil, "image.source"},
+		"not a tar":         {bytes.Repeat([]byte("x"), 2000), "image.source"},
+		"broken gzip":       {[]byte("\x1f\x8bxxxxxxxxxxxxxxxx"), "image.source"},
+		"nothing in it":     {tarOf(t), "image.source"},
+		"before 1.10":       {tarOf(t, file{name: "repositories", body: "{}"}), "image.source"},
+		"manifest.json cut": {tarOf(t, swap(good, dockerName, file{body: "[{"})...), "image.source"},
+		"a huge manifest": {tarOf(t, swap(good, dockerName,
+			file{body: "[" + strings.Repeat(" ", maxDocuments) + "]"})...), "image.source"},
+		"a blob is changed": {tarOf(t, swap(layout, manifest.Digest[7:], file{body: `{"schemaVersion":2}`})...),
+			"image.blob-wrong"},
+		"an index of itself": {tarOf(t, layoutOf(t, map[string][]byte{},
+			named(Descriptor{MediaType: mediaOCIIndex, Digest: sumOf(nil), Size: 0}, AnnotationName, "a:1"))...),
+			"image.source"},
+		"an entry elsewhere": {tarOf(t, layoutOf(t, nil,
+			Descriptor{MediaType: mediaOCIIndex, Digest: "sha256:../../x"})...), "bundle.image-manifest"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := OpenSource(t.Context(), write(t, t.TempDir(), "x.tar", x.data), t.TempDir())
@@ -280,7 +316,8 @@ func TestHostileSources(t *testing.T) {
 func TestSourceBomb(t *testing.T) {
 	temp := t.TempDir()
 	bomb := gzipped(t, make([]byte, 1<<20))
-	if _, err := gunzip(t.Context(), strings.NewReader(bomb), temp, 1<<20-1); err == nil || !strings.Contains(err.Error(), "unpacks to more than") {
+	if _, err := gunzip(t.Context(), strings.NewReader(bomb), temp, 1<<20-1); err == nil ||
+		!strings.Contains(err.Error(), "unpacks to more than") {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -315,7 +352,8 @@ func TestDirectoryLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := open(t, filepath.Join(dir, "l")).Resolve(t.Context(), "r.test/a:1", amd64); code(err) != "image.source" {
+	if _, err := open(t, filepath.Join(dir, "l")).Resolve(t.Context(), "r.test/a:1",
+		amd64); code(err) != "image.source" {
 		t.Error(err)
 	}
 }

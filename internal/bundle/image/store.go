@@ -71,7 +71,8 @@ func (d dirStore) close() error { return d.root.Close() }
 const (
 	maxMembers = 200_000
 	maxLinks   = 8
-	// A gzipped archive may unpack to so many times its size and a bit: layers that are plain shrink by ten, not by a thousand.
+	// A gzipped archive may unpack to so many times its size and a bit: layers that are plain shrink by ten, not by a
+	// thousand.
 	maxRatio = 200
 	ratioBit = 256 << 20
 )
@@ -79,8 +80,8 @@ const (
 // unpacked is how much something compressed may unpack to.
 func unpacked(size int64) int64 { return size*maxRatio + ratioBit }
 
-// tarStore is a tar file. Old docker save writes a repeated layer as a link to the first one; links are followed within the archive and
-// only there.
+// tarStore is a tar file. Old docker save writes a repeated layer as a link to the first one; links are followed within
+// the archive and only there.
 type tarStore struct {
 	path    string
 	members map[string]member
@@ -113,7 +114,8 @@ func (t *tarStore) find(name string) (span, error) {
 	return span{}, fmt.Errorf("%s is a link to a link without end", name)
 }
 
-// openTar indexes a tar or tar.gz file; a compressed one is unpacked to a temporary file in temp first, for its blobs are read at random.
+// openTar indexes a tar or tar.gz file; a compressed one is unpacked to a temporary file in temp first, for its blobs
+// are read at random.
 func openTar(ctx context.Context, file, temp string) (*tarStore, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -6,8 +6,8 @@ type Text struct {
 	Data []byte
 }
 
-// Texts are the documents of the archive in its order; each stands as a regular file with mode 0644 and time 0, as the blobs do that
-// follow under BlobPath.
+// Texts are the documents of the archive in its order; each stands as a regular file with mode 0644 and time 0, as the
+// blobs do that follow under BlobPath.
 func (l *Layout) Texts() []Text {
 	var out []Text
 	for _, d := range l.documents {

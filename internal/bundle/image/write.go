@@ -27,9 +27,9 @@ type document struct {
 	data []byte
 }
 
-// Plan lays out an archive with the images in the given order. The result depends on nothing but the images, so that the same images
-// give the same bytes. Images with the same manifest become one with the names of all. One name for two manifests is the fault
-// "image.name-twice".
+// Plan lays out an archive with the images in the given order. The result depends on nothing but the images, so that
+// the same images give the same bytes. Images with the same manifest become one with the names of all. One name for two
+// manifests is the fault "image.name-twice".
 func Plan(images []Image) (*Layout, error) {
 	images, err := merge(images)
 	if err != nil {
@@ -145,13 +145,14 @@ type counter int64
 
 func (c *counter) Write(p []byte) (int, error) { *c += counter(len(p)); return len(p), nil }
 
-// header has nothing of the builder in it. The time is always 0: a subset written on the jump host must not differ either.
+// header has nothing of the builder in it. The time is always 0: a subset written on the jump host must not differ
+// either.
 func header(name string, size int64) *tar.Header {
 	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, ModTime: time.Unix(0, 0).UTC()}
 }
 
-// Write writes the archive, verifying every blob by its digest while it passes. A blob that is not what its digest says is the fault
-// "bundle.blob-mismatch".
+// Write writes the archive, verifying every blob by its digest while it passes. A blob that is not what its digest says
+// is the fault "bundle.blob-mismatch".
 func (l *Layout) Write(ctx context.Context, w io.Writer, open Opener) error {
 	tw := tar.NewWriter(w)
 	for _, d := range l.documents {

@@ -1,5 +1,6 @@
-// Package lock is bundle.lock: what a build took, by digest, so that the same spec gives the same bundle tomorrow. A build takes what the
-// lock pins without asking any index again, and resolves only what it does not pin yet or what the spec now says otherwise.
+// Package lock is bundle.lock: what a build took, by digest, so that the same spec gives the same bundle tomorrow. A
+// build takes what the lock pins without asking any index again, and resolves only what it does not pin yet or what the
+// spec now says otherwise.
 package lock
 
 import (
@@ -49,7 +50,8 @@ type Set struct {
 	Images   []Image   `json:"images,omitempty"`
 }
 
-// Packages is the answer to one question to package repositories. Inputs is the sum of the question: another one is asked anew.
+// Packages is the answer to one question to package repositories. Inputs is the sum of the question: another one is
+// asked anew.
 type Packages struct {
 	Inputs       string       `json:"inputs_sha256"`
 	Repositories []Repository `json:"repositories"`
@@ -63,8 +65,8 @@ type Repository struct {
 	SHA256 string `json:"index_sha256"`
 }
 
-// Package is one chosen package. Meta is its entry of the repository's metadata as it stands in the bundle: a stanza of Packages, or an
-// element of primary.xml.
+// Package is one chosen package. Meta is its entry of the repository's metadata as it stands in the bundle: a stanza of
+// Packages, or an element of primary.xml.
 type Package struct {
 	Name    string `json:"name"`
 	Version string `json:"version"` // as the family writes it: [epoch:]version[-release]
@@ -72,19 +74,21 @@ type Package struct {
 	URL     string `json:"url"`
 	SHA256  string `json:"sha256"`
 	Size    int64  `json:"size"`
-	Trust   string `json:"trust"`             // metadata: signed repository; local: a directory; trusted: the spec vouches
+	// metadata: signed repository; local: a directory; trusted: the spec vouches
+	Trust   string `json:"trust"`
 	Keyring string `json:"keyring,omitempty"` // that its own signature was held against, for rpm
 	Meta    string `json:"meta"`
 }
 
 // File is one download of programs or files; Picked are the members taken from an archive.
 type File struct {
-	Name     string   `json:"name"`
-	Version  string   `json:"version,omitempty"`
-	URL      string   `json:"url"`
-	SHA256   string   `json:"sha256"`
-	Size     int64    `json:"size"`
-	Trust    string   `json:"trust"`              // checksum: upstream's file; spec: given there; local: beside the spec
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+	URL     string `json:"url"`
+	SHA256  string `json:"sha256"`
+	Size    int64  `json:"size"`
+	// checksum: upstream's file; spec: given there; local: beside the spec
+	Trust    string   `json:"trust"`
 	Checksum string   `json:"checksum,omitempty"` // the address of upstream's file
 	Picked   []Picked `json:"picked,omitempty"`
 }
@@ -170,7 +174,8 @@ func readFault(path string, err error) error {
 	return event.NewFault(event.ClassUsage, "lock.read", err, "file", path)
 }
 
-// Parse reads a lock's text and checks all that its users rely on: versions, sums, digests, sizes, paths without control characters.
+// Parse reads a lock's text and checks all that its users rely on: versions, sums, digests, sizes, paths without
+// control characters.
 func Parse(data []byte) (*Lock, error) {
 	if len(data) > MaxSize {
 		return nil, fmt.Errorf("more than %d bytes", MaxSize)
@@ -285,8 +290,8 @@ func (s *Set) validate() error {
 
 func isSum(s string) bool { return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == "" }
 
-// Write replaces the lock at path; it is whole or not there. The same lock gives the same bytes. What Read would refuse (a repository may
-// answer with anything) is not written: the next build could not go on.
+// Write replaces the lock at path; it is whole or not there. The same lock gives the same bytes. What Read would refuse
+// (a repository may answer with anything) is not written: the next build could not go on.
 func (l *Lock) Write(path string) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

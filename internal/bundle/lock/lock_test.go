@@ -19,10 +19,14 @@ func full() *Lock {
 	blob := Blob{MediaType: "application/vnd.oci.image.layer.v1.tar+gzip", Digest: "sha256:" + sum, Size: 3}
 	l.Arches["arm64"] = &Set{
 		Packages: &Packages{Inputs: sum, Repositories: []Repository{{URL: "https://r.test", Suite: "s", SHA256: sum}},
-			Packages: []Package{{Name: "socat", Version: "1:2-3", Arch: "arm64", URL: "https://r.test/socat.deb", SHA256: sum, Size: 1, Trust: "metadata", Meta: "Package: socat\n"}}},
-		Files:  []File{{Name: "etcd", URL: "https://a.test/e.tgz", SHA256: sum, Size: 2, Trust: "checksum", Picked: []Picked{{Member: "./etcd", Name: "etcd", SHA256: sum, Size: 2}}}},
-		Addons: []Addon{{Name: "net.yaml", Inputs: sum, Trust: "local", Files: []AddonFile{{Path: "net.yaml", SHA256: sum, Size: 1}}, Images: []string{"r.test/a:1"}}},
-		Images: []Image{{Name: "r.test/a:1", Names: []string{"r.test/a:1"}, Manifest: blob, Config: blob, Layers: []Blob{blob}}},
+			Packages: []Package{{Name: "socat", Version: "1:2-3", Arch: "arm64", URL: "https://r.test/socat.deb",
+				SHA256: sum, Size: 1, Trust: "metadata", Meta: "Package: socat\n"}}},
+		Files: []File{{Name: "etcd", URL: "https://a.test/e.tgz", SHA256: sum, Size: 2, Trust: "checksum",
+			Picked: []Picked{{Member: "./etcd", Name: "etcd", SHA256: sum, Size: 2}}}},
+		Addons: []Addon{{Name: "net.yaml", Inputs: sum, Trust: "local",
+			Files: []AddonFile{{Path: "net.yaml", SHA256: sum, Size: 1}}, Images: []string{"r.test/a:1"}}},
+		Images: []Image{{Name: "r.test/a:1", Names: []string{"r.test/a:1"}, Manifest: blob, Config: blob,
+			Layers: []Blob{blob}}},
 	}
 	return l
 }
@@ -135,7 +139,8 @@ func TestNotWritten(t *testing.T) {
 	} {
 		l := full()
 		change(l.Arches["arm64"])
-		if err := l.Write(file); err == nil || event.AsFault(err).Code != "lock.write" || strings.Contains(fmt.Sprint(err), "u:p@") {
+		if err := l.Write(file); err == nil || event.AsFault(err).Code != "lock.write" ||
+			strings.Contains(fmt.Sprint(err), "u:p@") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := Read(file); err != nil {

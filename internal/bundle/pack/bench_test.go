@@ -41,9 +41,9 @@ func (e *endless) Read(p []byte) (int, error) {
 	return copy(p, e.next(len(p))), nil
 }
 
-// BenchmarkPack writes a bundle of 16 layers, from 16 goroutines, and of programs, beside the plain writing of a file of the same size.
-// EGGO_BENCH_MB is the size of the layers (default 96; 382 is that of a real bundle); the programs are 64 % of it. Each line has the
-// processor's seconds and the peak of memory so far.
+// BenchmarkPack writes a bundle of 16 layers, from 16 goroutines, and of programs, beside the plain writing of a file
+// of the same size. EGGO_BENCH_MB is the size of the layers (default 96; 382 is that of a real bundle); the programs
+// are 64 % of it. Each line has the processor's seconds and the peak of memory so far.
 func BenchmarkPack(b *testing.B) {
 	layers := int64(96)
 	if n, err := strconv.ParseInt(os.Getenv("EGGO_BENCH_MB"), 10, 32); err == nil {
@@ -222,11 +222,12 @@ func TestMemoryIsBounded(t *testing.T) {
 	open := func(context.Context, string) (io.ReadCloser, error) {
 		return io.NopCloser(&endless{data: text, left: 130 << 20}), nil
 	}
-	_, err = scatter(t.Context(), l, Options{Path: filepath.Join(t.TempDir(), "b.tar.gz"), Sums: true, Progress: func(int64, int64) {
-		if n++; n%16 == 0 {
-			peak = max(peak, heap())
-		}
-	}}, text, open, 16)
+	_, err = scatter(t.Context(), l, Options{Path: filepath.Join(t.TempDir(), "b.tar.gz"), Sums: true,
+		Progress: func(int64, int64) {
+			if n++; n%16 == 0 {
+				peak = max(peak, heap())
+			}
+		}}, text, open, 16)
 	if err != nil {
 		t.Fatal(err)
 	}

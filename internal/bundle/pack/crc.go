@@ -2,9 +2,9 @@ package pack
 
 import "hash/crc32"
 
-// A CRC is the remainder of a polynomial over GF(2). That of two strings put together follows from theirs and the length of the second:
-// crc(ab) = crc(a)·x^(8·len(b)) + crc(b) mod P; the inversions before and after (RFC 1952, 8) cancel out. Polynomials are kept as
-// crc32 does, the coefficient of x^0 in the highest bit.
+// A CRC is the remainder of a polynomial over GF(2). That of two strings put together follows from theirs and the
+// length of the second: crc(ab) = crc(a)·x^(8·len(b)) + crc(b) mod P; the inversions before and after (RFC 1952, 8)
+// cancel out. Polynomials are kept as crc32 does, the coefficient of x^0 in the highest bit.
 
 const (
 	one   = 1 << 31 // x^0

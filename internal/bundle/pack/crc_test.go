@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestCRCsAreCombined: the CRC of a whole from those of its pieces, for both polynomials, many lengths, and pieces of nothing.
+// TestCRCsAreCombined: the CRC of a whole from those of its pieces, for both polynomials, many lengths, and pieces of
+// nothing.
 func TestCRCsAreCombined(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, poly := range []uint32{crc32.IEEE, crc32.Castagnoli} {

@@ -24,8 +24,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// child is this test binary run again: it builds the small bundle over and over, into the directory that it is told, until it is
-// killed; or once, under a limit of the size of files, and then says the code of the fault.
+// child is this test binary run again: it builds the small bundle over and over, into the directory that it is told,
+// until it is killed; or once, under a limit of the size of files, and then says the code of the fault.
 func child() {
 	path, mode, _ := strings.Cut(os.Getenv("EGGO_PACK_CHILD"), "|")
 	t, blobs := &testing.T{}, store{}
@@ -44,7 +44,8 @@ func child() {
 		if mode == "split" {
 			part = 500_000
 		}
-		if _, err := build(context.Background(), l, Options{Path: path, PartSize: part, Sums: true}, blobs, seed); err != nil {
+		if _, err := build(context.Background(), l, Options{Path: path, PartSize: part, Sums: true}, blobs,
+			seed); err != nil {
 			_, _ = os.Stderr.WriteString(err.Error())
 			os.Exit(3)
 		}
@@ -62,7 +63,8 @@ func again(t *testing.T, path, mode string) *exec.Cmd {
 	return cmd
 }
 
-// TestKilledAtAnyMoment: whatever has the final name is whole, in one file or in parts, and the next build overwrites what was left.
+// TestKilledAtAnyMoment: whatever has the final name is whole, in one file or in parts, and the next build overwrites
+// what was left.
 func TestKilledAtAnyMoment(t *testing.T) {
 	for _, mode := range []string{"one", "split"} {
 		t.Run(mode, func(t *testing.T) {
@@ -167,7 +169,8 @@ func TestSumsAreThoseOfSha256sum(t *testing.T) {
 	_, l := small(t, blobs)
 	for _, part := range []int64{0, 400_000} {
 		dir := t.TempDir()
-		if _, err := build(t.Context(), l, Options{Path: filepath.Join(dir, "b.tar.gz"), PartSize: part, Sums: true}, blobs, 1); err != nil {
+		if _, err := build(t.Context(), l, Options{Path: filepath.Join(dir, "b.tar.gz"), PartSize: part, Sums: true},
+			blobs, 1); err != nil {
 			t.Fatal(err)
 		}
 		files := contents(t, dir)
@@ -275,7 +278,8 @@ func TestNoRoomIsToldBeforeAnythingIsFetched(t *testing.T) {
 	check()
 }
 
-// TestTheDiskBecomesFull: what is compressed does not shrink as expected, so that the room that was there at the beginning is not enough.
+// TestTheDiskBecomesFull: what is compressed does not shrink as expected, so that the room that was there at the
+// beginning is not enough.
 func TestTheDiskBecomesFull(t *testing.T) {
 	dir, blobs := tmpfs(t, "6m"), store{}
 	r := rand.New(rand.NewPCG(1, 1))
@@ -299,8 +303,10 @@ func TestWhatCannotBeWritten(t *testing.T) {
 	for name, prepare := range map[string]func(dir string) error{
 		"no directory":              os.Remove,
 		"a directory with its name": func(dir string) error { return os.Mkdir(filepath.Join(dir, "b.tar.gz"), 0o755) },
-		"a fifo":                    func(dir string) error { return unix.Mkfifo(filepath.Join(dir, "b.tar.gz.part"), 0o600) },
-		"a link":                    func(dir string) error { return os.Symlink("/etc/hostname", filepath.Join(dir, "b.tar.gz.part")) },
+		"a fifo": func(dir string) error {
+			return unix.Mkfifo(filepath.Join(dir, "b.tar.gz.part"), 0o600)
+		},
+		"a link": func(dir string) error { return os.Symlink("/etc/hostname", filepath.Join(dir, "b.tar.gz.part")) },
 	} {
 		dir := filepath.Join(t.TempDir(), "out")
 		_ = os.Mkdir(dir, 0o755)

@@ -24,8 +24,8 @@ const (
 	syncSlice  = 16 << 20
 )
 
-// files is the bundle on the disk, one file or parts of one size, under temporary names. A position is one in all parts put together.
-// Everything can be called from several goroutines.
+// files is the bundle on the disk, one file or parts of one size, under temporary names. A position is one in all parts
+// put together. Everything can be called from several goroutines.
 type files struct {
 	final string
 	part  int64 // size of a part, 0 for one file
@@ -40,8 +40,8 @@ type files struct {
 	flushing atomic.Bool
 }
 
-// openFiles takes the lock and removes what a build left that was killed. The lock is on NAME.part, which is the bundle itself or, beside
-// parts, empty; the kernel frees it when the process ends.
+// openFiles takes the lock and removes what a build left that was killed. The lock is on NAME.part, which is the bundle
+// itself or, beside parts, empty; the kernel frees it when the process ends.
 func openFiles(final string, part int64) (*files, error) {
 	if st, err := os.Lstat(final); err == nil && st.IsDir() {
 		return nil, writeFault(unix.EISDIR, final)
@@ -89,7 +89,8 @@ func lockFile(path string) (*os.File, error) {
 			err = errors.New("not a regular file")
 		}
 		if err == nil {
-			// The build that held the lock may have renamed or removed the file after we opened it: then it is not ours to write to.
+			// The build that held the lock may have renamed or removed the file after we opened it: then it is not ours
+			// to write to.
 			named, nerr := os.Lstat(path)
 			if nerr == nil && os.SameFile(mine, named) {
 				return file, nil
@@ -163,7 +164,8 @@ func (f *files) descriptor(i int) (int, error) {
 	return int(f.temp[i].Fd()), nil
 }
 
-// reserve takes the room for the first size bytes, where the file system can do that, after a look whether estimate bytes are free.
+// reserve takes the room for the first size bytes, where the file system can do that, after a look whether estimate
+// bytes are free.
 func (f *files) reserve(size, estimate int64) error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -280,8 +282,9 @@ func (f *files) read(p []byte, pos int64) error {
 	return nil
 }
 
-// flush starts the writing of what is dirty, without waiting for its end, so that the disk works from the beginning on; what cannot be
-// done here is left to sync. The lock is taken for each slice, since a slow disk makes even the start of writing wait.
+// flush starts the writing of what is dirty, without waiting for its end, so that the disk works from the beginning on;
+// what cannot be done here is left to sync. The lock is taken for each slice, since a slow disk makes even the start of
+// writing wait.
 func (f *files) flush() {
 	for i := 0; ; i++ {
 		for at, end := int64(0), int64(1); at < end; at += syncSlice {
@@ -369,8 +372,8 @@ func (f *files) unlock() {
 	_ = f.lock.Close()
 }
 
-// publish gives everything its final name, in an order in which a set is never taken for whole that is not: the sums go first, since they
-// do not fit what is coming; the first part comes last, when no part of an earlier bundle is left.
+// publish gives everything its final name, in an order in which a set is never taken for whole that is not: the sums go
+// first, since they do not fit what is coming; the first part comes last, when no part of an earlier bundle is left.
 func (f *files) publish() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -32,11 +32,11 @@ type PartFile struct {
 	SHA256 string
 }
 
-// Finish writes the compressed part, whose blobs it gets from open, waits until all sinks are closed, brings everything to the disk and
-// gives the bundle its name. It can be called before the sinks are done: compressing then goes on beside them. When one of them
-// cannot be finished, the caller ends ctx (or that of Create). The error is the first thing that went wrong; nothing of the bundle is
-// left then, and what had its name before is still there. Only an error after the renaming (of the directory, or of the file with the
-// sums) leaves the new bundle.
+// Finish writes the compressed part, whose blobs it gets from open, waits until all sinks are closed, brings everything
+// to the disk and gives the bundle its name. It can be called before the sinks are done: compressing then goes on
+// beside them. When one of them cannot be finished, the caller ends ctx (or that of Create). The error is the first
+// thing that went wrong; nothing of the bundle is left then, and what had its name before is still there. Only an error
+// after the renaming (of the directory, or of the file with the sums) leaves the new bundle.
 func (w *Writer) Finish(ctx context.Context, open Opener) (*Result, error) {
 	w.ending.Lock()
 	defer w.ending.Unlock()

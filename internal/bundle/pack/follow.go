@@ -10,9 +10,10 @@ import (
 	"sync/atomic"
 )
 
-// follower hashes what is finished from the beginning on, while the rest is still coming: the bytes of the members whose sum is asked for,
-// and those of the file if its sum is. It reads them back once for both, from the page cache. A blob that is not closed may come again
-// with other bytes (Sink.Reset); so the state of the hashes is kept where each such blob begins.
+// follower hashes what is finished from the beginning on, while the rest is still coming: the bytes of the members
+// whose sum is asked for, and those of the file if its sum is. It reads them back once for both, from the page cache. A
+// blob that is not closed may come again with other bytes (Sink.Reset); so the state of the hashes is kept where each
+// such blob begins.
 type follower struct {
 	w      *Writer
 	wake   chan struct{}
@@ -52,7 +53,8 @@ type hashing struct {
 const followStep = 15 * (storedBlock + blockHead)
 
 func startFollower(w *Writer) *follower {
-	f := &follower{w: w, wake: make(chan struct{}, 1), ended: make(chan struct{}), known: make(chan struct{}), final: make(chan struct{}),
+	f := &follower{w: w, wake: make(chan struct{}, 1), ended: make(chan struct{}), known: make(chan struct{}),
+		final: make(chan struct{}),
 		ready: make([]atomic.Bool, len(w.layout.pieces)), frames: w.opts.Sums, sums: map[string]string{}}
 	f.state.member = sha256.New()
 	if f.frames {
@@ -176,8 +178,8 @@ func (f *follower) restore() {
 	f.back, f.marks, f.at, f.state = nil, f.marks[:i], m.at, m.state
 }
 
-// next says what can be hashed next: bytes of the tar that are written, at most a step, not beyond the beginning of an open blob, of
-// which the state has to be kept.
+// next says what can be hashed next: bytes of the tar that are written, at most a step, not beyond the beginning of an
+// open blob, of which the state has to be kept.
 func (f *follower) next() (from, to int64, err error) {
 	l := f.w.layout
 	if !f.frames {
@@ -185,7 +187,9 @@ func (f *follower) next() (from, to int64, err error) {
 	}
 	from, to = f.at, f.at
 	limit := min(l.stored, (from/storedBlock+14)*storedBlock)
-	for i := sort.Search(len(l.pieces), func(i int) bool { return l.pieces[i].at+l.pieces[i].size > from }); i < len(l.pieces) && to < limit; i++ {
+	for i := sort.Search(len(l.pieces), func(i int) bool {
+		return l.pieces[i].at+l.pieces[i].size > from
+	}); i < len(l.pieces) && to < limit; i++ {
 		p, s := l.pieces[i], f.w.order[i]
 		end := p.at + p.size
 		switch {

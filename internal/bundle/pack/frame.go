@@ -21,8 +21,8 @@ func (l *Layout) file(t int64) int64 {
 // blockLen is the length of the stored block that begins at t.
 func (l *Layout) blockLen(t int64) int { return int(min(storedBlock, l.stored-t)) }
 
-// header writes the header of the stored block that begins at t of the tar: not the last block, type 0, length and its complement
-// (RFC 1951, 3.2.4).
+// header writes the header of the stored block that begins at t of the tar: not the last block, type 0, length and its
+// complement (RFC 1951, 3.2.4).
 func (l *Layout) header(to []byte, t int64) {
 	n := uint16(l.blockLen(t))
 	to[0] = 0
@@ -30,8 +30,8 @@ func (l *Layout) header(to []byte, t int64) {
 	binary.LittleEndian.PutUint16(to[3:], ^n)
 }
 
-// framer turns bytes of the tar into what stands for them in the file: slices of the data with the headers of blocks between them.
-// Nothing is copied. It is reused for one write after the other.
+// framer turns bytes of the tar into what stands for them in the file: slices of the data with the headers of blocks
+// between them. Nothing is copied. It is reused for one write after the other.
 type framer struct {
 	l     *Layout
 	vec   [][]byte
@@ -41,8 +41,8 @@ type framer struct {
 // maxFrame bounds the data of one write: 64 blocks are 128 slices, far below IOV_MAX (1024).
 const maxFrame = 64 * storedBlock
 
-// frame gives the slices for data (at most maxFrame bytes) that stands at t of the tar, and where the first of them goes in the file. The
-// header of a block is written by who writes its first byte.
+// frame gives the slices for data (at most maxFrame bytes) that stands at t of the tar, and where the first of them
+// goes in the file. The header of a block is written by who writes its first byte.
 func (f *framer) frame(t int64, data []byte) ([][]byte, int64) {
 	if f.heads == nil {
 		f.heads = make([]byte, (maxFrame/storedBlock+2)*blockHead)
@@ -63,7 +63,8 @@ func (f *framer) frame(t int64, data []byte) ([][]byte, int64) {
 	return f.vec, at
 }
 
-// unframe calls take with the bytes of the tar from t up to end that are in data, which is what the file has from file(t) on.
+// unframe calls take with the bytes of the tar from t up to end that are in data, which is what the file has from
+// file(t) on.
 func (l *Layout) unframe(data []byte, t, end int64, take func(t int64, data []byte)) {
 	for t < end {
 		in := t % storedBlock

@@ -1,7 +1,8 @@
-// Package pack writes a bundle in place: every place in the file follows from the sizes of its members, so that blobs can be written
-// where they belong in the order in which they arrive, many at once, and the compressed rest is deflated beside them. The file has the
-// same bytes as if tar and gzip had been written from the beginning to the end. docs/bundle-format.md, "Compression", has the format;
-// it stands on RFC 1952 (gzip), RFC 1951 (deflate, stored blocks) and POSIX ustar.
+// Package pack writes a bundle in place: every place in the file follows from the sizes of its members, so that blobs
+// can be written where they belong in the order in which they arrive, many at once, and the compressed rest is deflated
+// beside them. The file has the same bytes as if tar and gzip had been written from the beginning to the end.
+// docs/bundle-format.md, "Compression", has the format; it stands on RFC 1952 (gzip), RFC 1951 (deflate, stored blocks)
+// and POSIX ustar.
 //
 // The package knows neither specs nor networks. A build goes:
 //
@@ -39,9 +40,9 @@ func (m Member) Size() int64 {
 	return n
 }
 
-// Part of a member's content, one of three things: Data itself, the blob whose sha256 is SHA256 and whose size is Size bytes, or
-// the sha256 of another member as 64 hexadecimal digits, which is known when that one is written: SumOf names it, by its path. That member
-// must be a stored one and stand before.
+// Part of a member's content, one of three things: Data itself, the blob whose sha256 is SHA256 and whose size is Size
+// bytes, or the sha256 of another member as 64 hexadecimal digits, which is known when that one is written: SumOf names
+// it, by its path. That member must be a stored one and stand before.
 type Part struct {
 	Data   []byte
 	SHA256 string
@@ -67,8 +68,8 @@ func (p Part) length() int64 {
 	return int64(len(p.Data))
 }
 
-// Archive lays out a tar of the members as the content of another member, with the headers, the padding and the end of the archive, and
-// gives its size in bytes. Stored has no meaning in it.
+// Archive lays out a tar of the members as the content of another member, with the headers, the padding and the end of
+// the archive, and gives its size in bytes. Stored has no meaning in it.
 func Archive(members []Member, epoch time.Time) ([]Part, int64, error) {
 	b := &builder{epoch: epoch}
 	for _, m := range members {
@@ -102,8 +103,8 @@ type span struct {
 	from, to int64 // in the tar
 }
 
-// Plan lays out a bundle. A zero epoch means 1970. Its errors are the caller's mistakes: a path twice, a stored member after a
-// compressed one, one blob with two sizes.
+// Plan lays out a bundle. A zero epoch means 1970. Its errors are the caller's mistakes: a path twice, a stored member
+// after a compressed one, one blob with two sizes.
 func Plan(members []Member, epoch time.Time) (*Layout, error) {
 	l := &Layout{}
 	b, spans, paths, asked := &builder{epoch: epoch}, map[string]span{}, map[string]bool{}, map[string]bool{}
@@ -182,7 +183,8 @@ func (l *Layout) place(head []Part) error {
 	return nil
 }
 
-// Stored lists the distinct blobs of the stored part in the order of their first places: what has to be written to sinks.
+// Stored lists the distinct blobs of the stored part in the order of their first places: what has to be written to
+// sinks.
 func (l *Layout) Stored() []Blob { return append([]Blob(nil), l.blobs...) }
 
 // Deflated lists the distinct blobs of the compressed part in its order: what Finish opens.
@@ -191,8 +193,8 @@ func (l *Layout) Deflated() []Blob { return append([]Blob(nil), l.more...) }
 // StoredSize is the exact size in bytes of the file's part before the compressed one.
 func (l *Layout) StoredSize() int64 { return l.file(l.stored) }
 
-// Estimate is about the size of the whole file: the part that is compressed is taken for half of what it was, which programs and text do
-// not reach.
+// Estimate is about the size of the whole file: the part that is compressed is taken for half of what it was, which
+// programs and text do not reach.
 func (l *Layout) Estimate() int64 { return l.StoredSize() + l.rest/2 + 64 }
 
 // Total is the size of the uncompressed archive, which Options.Progress counts in.
@@ -247,7 +249,8 @@ func (b *builder) member(m Member) error {
 	if at.IsZero() {
 		at = time.Unix(0, 0)
 	}
-	h := &tar.Header{Typeflag: tar.TypeReg, Name: m.Path, Size: m.Size(), Mode: int64(mode), ModTime: at.UTC().Truncate(time.Second)}
+	h := &tar.Header{Typeflag: tar.TypeReg, Name: m.Path, Size: m.Size(), Mode: int64(mode),
+		ModTime: at.UTC().Truncate(time.Second)}
 	var head bytes.Buffer
 	// A writer of its own for each header: it writes that at once and nothing else.
 	if err := tar.NewWriter(&head).WriteHeader(h); err != nil {

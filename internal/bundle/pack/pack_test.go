@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// randomMembers is a bundle as builds make them, of awkward sizes: literals, packages, images.tar over blobs, some of them twice, then
-// what is compressed, and the sum of images.tar.
+// randomMembers is a bundle as builds make them, of awkward sizes: literals, packages, images.tar over blobs, some of
+// them twice, then what is compressed, and the sum of images.tar.
 func randomMembers(t testing.TB, r *rand.Rand, blobs store) []Member {
 	t.Helper()
 	var members []Member
@@ -68,7 +68,8 @@ func randomMembers(t testing.TB, r *rand.Rand, blobs store) []Member {
 		members = append(members, Member{Path: "images.tar", Stored: true, Parts: parts})
 	}
 	for i := range r.IntN(4) {
-		members = append(members, Member{Path: fmt.Sprintf("bin/%s%d", strings.Repeat("long", r.IntN(30)), i), Mode: 0o755, Parts: pick(prose)})
+		members = append(members, Member{Path: fmt.Sprintf("bin/%s%d", strings.Repeat("long", r.IntN(30)), i),
+			Mode: 0o755, Parts: pick(prose)})
 	}
 	if images {
 		stored := r.IntN(4) == 0 && (len(members) == 0 || members[len(members)-1].Stored)
@@ -78,7 +79,8 @@ func randomMembers(t testing.TB, r *rand.Rand, blobs store) []Member {
 	return members
 }
 
-// feed writes a blob to its sink in writes of random length, as a bad network may bring it: with wrong bytes first, and cut off.
+// feed writes a blob to its sink in writes of random length, as a bad network may bring it: with wrong bytes first, and
+// cut off.
 func feed(r *rand.Rand, s *Sink, data []byte) error {
 	for r.IntN(3) == 0 {
 		wrong := noise(r, r.IntN(len(data)+1))
@@ -137,7 +139,8 @@ func checkBuild(t *testing.T, seed uint64) {
 	}
 	dir := t.TempDir()
 	var last int64
-	o := Options{Path: filepath.Join(dir, "b.tar.gz"), Sums: r.IntN(2) == 0, Progress: func(done, total int64) { last = done - total }}
+	o := Options{Path: filepath.Join(dir, "b.tar.gz"), Sums: r.IntN(2) == 0,
+		Progress: func(done, total int64) { last = done - total }}
 	switch r.IntN(9) {
 	case 0, 1, 2:
 		o.PartSize = int64(len(want)/(1+r.IntN(40)) + 1)
@@ -168,7 +171,8 @@ func checkBuild(t *testing.T, seed uint64) {
 	if !bytes.Equal(got, want) {
 		t.Fatalf("%d bytes, the plain writer has %d", len(got), len(want))
 	}
-	if int64(len(got)) != res.Size || last != 0 || l.StoredSize() > res.Size || o.Sums && o.PartSize == 0 && res.SHA256 != hexOf(want) {
+	if int64(len(got)) != res.Size || last != 0 || l.StoredSize() > res.Size || o.Sums && o.PartSize == 0 &&
+		res.SHA256 != hexOf(want) {
 		t.Errorf("%+v; progress ended at %d", res, last)
 	}
 	for path, sum := range res.MemberSums {
@@ -208,7 +212,8 @@ func small(t testing.TB, blobs store) ([]Member, *Layout) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(7, 7))
 	images, _, err := Archive([]Member{{Path: "oci-layout", Parts: []Part{{Data: []byte("{}")}}},
-		{Path: "1", Parts: []Part{blobs.put(noise(r, 300_000))}}, {Path: "2", Parts: []Part{blobs.put(noise(r, 700_000))}}}, time.Time{})
+		{Path: "1", Parts: []Part{blobs.put(noise(r, 300_000))}},
+		{Path: "2", Parts: []Part{blobs.put(noise(r, 700_000))}}}, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +250,8 @@ func TestALayoutSaysWhatItNeeds(t *testing.T) {
 	if n := len(l.Deflated()); n != 1 {
 		t.Errorf("%d compressed blobs", n)
 	}
-	if l.StoredSize() < 1_100_000 || l.StoredSize() >= int64(len(want)) || l.Estimate() <= l.StoredSize() || l.Total() < 4_100_000 {
+	if l.StoredSize() < 1_100_000 || l.StoredSize() >= int64(len(want)) || l.Estimate() <= l.StoredSize() ||
+		l.Total() < 4_100_000 {
 		t.Error(l.StoredSize(), l.Estimate(), l.Total())
 	}
 }
@@ -253,12 +259,13 @@ func TestALayoutSaysWhatItNeeds(t *testing.T) {
 func TestPlanRefusesWhatCannotBe(t *testing.T) {
 	blob := Part{SHA256: strings.Repeat("a", 64), Size: 5}
 	for name, members := range map[string][]Member{
-		"stored after compressed":  {{Path: "a"}, {Path: "b", Stored: true}},
-		"twice":                    {{Path: "a"}, {Path: "a"}},
-		"no path":                  {{Path: ""}},
-		"a directory":              {{Path: "a/"}},
-		"an absolute path":         {{Path: "/a"}},
-		"two sizes":                {{Path: "a", Parts: []Part{blob}}, {Path: "b", Parts: []Part{{SHA256: blob.SHA256, Size: 6}}}},
+		"stored after compressed": {{Path: "a"}, {Path: "b", Stored: true}},
+		"twice":                   {{Path: "a"}, {Path: "a"}},
+		"no path":                 {{Path: ""}},
+		"a directory":             {{Path: "a/"}},
+		"an absolute path":        {{Path: "/a"}},
+		"two sizes": {{Path: "a", Parts: []Part{blob}},
+			{Path: "b", Parts: []Part{{SHA256: blob.SHA256, Size: 6}}}},
 		"negative":                 {{Path: "a", Parts: []Part{{SHA256: blob.SHA256, Size: -1}}}},
 		"sum of nothing":           {{Path: "a", Parts: []Part{{SumOf: "b"}}}},
 		"sum of what comes later":  {{Path: "a", Stored: true, Parts: []Part{{SumOf: "b"}}}, {Path: "b", Stored: true}},
@@ -373,7 +380,8 @@ func TestWrongBytesThatWereHashedAreForgotten(t *testing.T) {
 	}
 }
 
-// TestTheTailWaitsForItsBlobs: compressing goes on beside the sinks, and Open may wait for what a sink's download brings.
+// TestTheTailWaitsForItsBlobs: compressing goes on beside the sinks, and Open may wait for what a sink's download
+// brings.
 func TestTheTailWaitsForItsBlobs(t *testing.T) {
 	blobs := store{}
 	members, l := small(t, blobs)

@@ -64,14 +64,14 @@ func inode(st fs.FileInfo) uint64 {
 	return 0
 }
 
-// Record gives a small JSON text (some 11 bytes for 16 MiB of the bundle) by which Same can tell later whether the files are still what
-// was written. Nothing is read for it.
+// Record gives a small JSON text (some 11 bytes for 16 MiB of the bundle) by which Same can tell later whether the
+// files are still what was written. Nothing is read for it.
 func (r *Result) Record() ([]byte, error) { return json.Marshal(r.record) }
 
-// Same says whether the files in dir are still those of the record: names, sizes, times, inodes, and a CRC-32C of each 16 MiB, for which
-// they are read with several cores. It finds accidents: rot, a copy that was cut off, another program's hand. It is no protection
-// against an attacker, who can make any bytes have any CRC; signatures and sha256 sums are. An error is one of reading, of ctx, or of the
-// record itself; a file that is missing is not.
+// Same says whether the files in dir are still those of the record: names, sizes, times, inodes, and a CRC-32C of each
+// 16 MiB, for which they are read with several cores. It finds accidents: rot, a copy that was cut off, another
+// program's hand. It is no protection against an attacker, who can make any bytes have any CRC; signatures and sha256
+// sums are. An error is one of reading, of ctx, or of the record itself; a file that is missing is not.
 func Same(ctx context.Context, dir string, text []byte) (bool, error) {
 	var r record
 	if err := json.Unmarshal(text, &r); err != nil {
@@ -104,7 +104,8 @@ func Same(ctx context.Context, dir string, text []byte) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if !st.Mode().IsRegular() || st.Size() != want.Size || st.ModTime().UnixNano() != want.MTime || inode(st) != want.Inode {
+		if !st.Mode().IsRegular() || st.Size() != want.Size || st.ModTime().UnixNano() != want.MTime ||
+			inode(st) != want.Inode {
 			return false, nil
 		}
 	}

@@ -18,7 +18,8 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// sequential is the format as docs/bundle-format.md tells it, in the plainest way: one writer from the beginning to the end.
+// sequential is the format as docs/bundle-format.md tells it, in the plainest way: one writer from the beginning to the
+// end.
 type sequential struct {
 	out, buf bytes.Buffer
 	tar      *tar.Writer
@@ -90,7 +91,8 @@ func reference(t testing.TB, members []Member, epoch time.Time, blobs map[string
 		if epoch.IsZero() {
 			epoch = time.Unix(0, 0)
 		}
-		h := &tar.Header{Typeflag: tar.TypeReg, Name: m.Path, Size: int64(len(content)), Mode: mode, ModTime: epoch.UTC()}
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: m.Path, Size: int64(len(content)), Mode: mode,
+			ModTime: epoch.UTC()}
 		if err := s.tar.WriteHeader(h); err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +137,8 @@ func noise(r *rand.Rand, n int) []byte {
 }
 
 func prose(r *rand.Rand, n int) []byte {
-	words := []string{"the ", "bundle ", "has ", "everything ", "that ", "a ", "cluster ", "needs\n", "\x00\x00\x00\x7fELF"}
+	words := []string{"the ", "bundle ", "has ", "everything ", "that ", "a ", "cluster ", "needs\n",
+		"\x00\x00\x00\x7fELF"}
 	b := make([]byte, 0, n+10)
 	for len(b) < n {
 		b = append(b, words[r.IntN(len(words))]...)
@@ -145,7 +148,8 @@ func prose(r *rand.Rand, n int) []byte {
 
 // awkward are sizes at which something begins or ends: nothing, blocks of tar, of deflate, and pieces of the tail.
 func awkward(r *rand.Rand) int {
-	sizes := []int{0, 1, 63, 511, 512, 513, 4096, 65534 - 512, 65535 - 512, 65536 - 512, 65534, 65535, 65536, 2*65535 - 1,
+	sizes := []int{0, 1, 63, 511, 512, 513, 4096, 65534 - 512, 65535 - 512, 65536 - 512, 65534, 65535, 65536,
+		2*65535 - 1,
 		1<<20 - 513, 1<<20 - 1, 1 << 20, 1<<20 + 1}
 	if r.IntN(3) == 0 {
 		return r.IntN(200_000)

@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Opener opens a blob; what it gives must have been verified, or say so at its end by an error. It may wait until the blob is there.
+// Opener opens a blob; what it gives must have been verified, or say so at its end by an error. It may wait until the
+// blob is there.
 type Opener func(ctx context.Context, sha256 string) (io.ReadCloser, error)
 
 // maxWorkers bounds the memory: 3 MB each. Six deflate as fast as one goroutine reads and verifies.
@@ -37,8 +38,8 @@ type chunk struct {
 	done chan error
 }
 
-// deflate writes the compressed part: pieces of 1 MiB, each deflated for itself at level 1 and ended on a byte boundary, side by side;
-// they are read and written in their order.
+// deflate writes the compressed part: pieces of 1 MiB, each deflated for itself at level 1 and ended on a byte
+// boundary, side by side; they are read and written in their order.
 func (w *Writer) deflate(ctx context.Context, open Opener) error {
 	workers := min(runtime.GOMAXPROCS(0), maxWorkers, int(w.layout.rest/deflatePiece)+1)
 	free := make(chan *chunk, workers+1)
@@ -197,8 +198,8 @@ func (r *tailReader) begin(p Part) error {
 	return nil
 }
 
-// read reads from the open blob and closes it at its end, after a look whether it really ends there: that is where a reader that
-// verifies tells what it found.
+// read reads from the open blob and closes it at its end, after a look whether it really ends there: that is where a
+// reader that verifies tells what it found.
 func (r *tailReader) read(p []byte) (int, error) {
 	probe := [1]byte{}
 	end := r.left == 0

@@ -9,8 +9,8 @@ import (
 // recordPiece is how much of a file has one CRC in a record.
 const recordPiece = 16 << 20
 
-// trace notes the CRC-32C of what is written, run by run, each cut where a piece of a record ends, so that the CRC of all pieces is
-// known at the end without reading the file.
+// trace notes the CRC-32C of what is written, run by run, each cut where a piece of a record ends, so that the CRC of
+// all pieces is known at the end without reading the file.
 type trace struct{ runs []run }
 
 type run struct {
@@ -41,8 +41,8 @@ func (t *trace) add(f *files, pos int64, b []byte) {
 	}
 }
 
-// pieces puts the runs together to the pieces of a file of size bytes. A gap or an overlap would mean that the bundle is not what was
-// planned.
+// pieces puts the runs together to the pieces of a file of size bytes. A gap or an overlap would mean that the bundle
+// is not what was planned.
 func (f *files) pieces(runs []run, size int64) ([]run, error) {
 	slices.SortFunc(runs, func(a, b run) int { return int(min(max(a.pos-b.pos, -1), 1)) })
 	var out []run

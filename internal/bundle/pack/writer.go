@@ -14,17 +14,19 @@ import (
 type Options struct {
 	// Path of the finished bundle, NAME.tar.gz. Until then it is NAME.tar.gz.part.
 	Path string
-	// PartSize writes NAME.tar.gz.001, .002 … of at most so many bytes instead of one file; 0 means one file. At most 999 parts.
+	// PartSize writes NAME.tar.gz.001, .002 … of at most so many bytes instead of one file; 0 means one file. At most
+	// 999 parts.
 	PartSize int64
-	// Sums also computes the sha256 of the file (of each part), and writes it to NAME.tar.gz.sha256 in the form of sha256sum.
+	// Sums also computes the sha256 of the file (of each part), and writes it to NAME.tar.gz.sha256 in the form of
+	// sha256sum.
 	Sums bool
-	// Progress is told how many of all bytes are written, counted before compression. It is called from several goroutines, one at a time,
-	// often; a sink's Reset makes done smaller. May be nil.
+	// Progress is told how many of all bytes are written, counted before compression. It is called from several
+	// goroutines, one at a time, often; a sink's Reset makes done smaller. May be nil.
 	Progress func(done, total int64)
 }
 
-// Writer writes one bundle. Its memory is bounded whatever the bundle's size: 1 MB, and 3 MB a core (at most 6) while something is
-// compressed, beside the literals of the layout.
+// Writer writes one bundle. Its memory is bounded whatever the bundle's size: 1 MB, and 3 MB a core (at most 6) while
+// something is compressed, beside the literals of the layout.
 type Writer struct {
 	layout *Layout
 	opts   Options
@@ -52,9 +54,9 @@ type Writer struct {
 // errAborted is what goes on after Abort gets.
 var errAborted = errors.New("writing the bundle was given up")
 
-// Create begins a bundle: it takes the lock, looks whether there is room for all of it and reserves that (fault pack.no-space), and writes
-// everything that is known already. Another build of the same file is the fault pack.busy. When ctx ends, everything ends with its
-// error. The caller defers Abort.
+// Create begins a bundle: it takes the lock, looks whether there is room for all of it and reserves that (fault
+// pack.no-space), and writes everything that is known already. Another build of the same file is the fault pack.busy.
+// When ctx ends, everything ends with its error. The caller defers Abort.
 func Create(ctx context.Context, layout *Layout, opts Options) (*Writer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -66,7 +68,8 @@ func Create(ctx context.Context, layout *Layout, opts Options) (*Writer, error) 
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{layout: layout, opts: opts, files: fs, sinks: map[string]*Sink{}, whole: make(chan struct{}), dead: make(chan struct{})}
+	w := &Writer{layout: layout, opts: opts, files: fs, sinks: map[string]*Sink{}, whole: make(chan struct{}),
+		dead: make(chan struct{})}
 	w.tail.init(layout)
 	for _, b := range layout.blobs {
 		w.sinks[b.SHA256] = &Sink{w: w, blob: b, frame: framer{l: layout}}
@@ -160,8 +163,8 @@ func (w *Writer) failure() error {
 	}
 }
 
-// Abort gives the bundle up and removes what was written of it; a bundle of that name that was there before is not touched. After Finish
-// it does nothing.
+// Abort gives the bundle up and removes what was written of it; a bundle of that name that was there before is not
+// touched. After Finish it does nothing.
 func (w *Writer) Abort() {
 	w.fail(errAborted)
 	w.ending.Lock()
@@ -203,8 +206,8 @@ func (w *Writer) Sink(sha256 string) (*Sink, bool) {
 	return s, ok
 }
 
-// Write takes the next bytes of the blob. More than its size is the fault pack.oversize, after which Reset can begin anew; what goes
-// wrong with the file ends the whole build.
+// Write takes the next bytes of the blob. More than its size is the fault pack.oversize, after which Reset can begin
+// anew; what goes wrong with the file ends the whole build.
 func (s *Sink) Write(p []byte) (int, error) {
 	if err := s.w.failure(); err != nil {
 		return 0, err
@@ -252,8 +255,8 @@ func (s *Sink) Reset() error {
 	return nil
 }
 
-// Close says that the blob is whole and verified. The fault pack.short tells that bytes are missing; the sink is open then. Closing
-// again does nothing.
+// Close says that the blob is whole and verified. The fault pack.short tells that bytes are missing; the sink is open
+// then. Closing again does nothing.
 func (s *Sink) Close() error {
 	if err := s.w.failure(); err != nil {
 		return err

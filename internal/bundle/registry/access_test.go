@@ -65,8 +65,8 @@ func (k keychain) Resolve(authn.Resource) (authn.Authenticator, error) {
 	return authn.FromConfig(authn.AuthConfig{Username: k.name, Password: k.password}), nil
 }
 
-// TestTokens: one handshake for a repository however many images of it are asked for at once, a new token when the old one has expired,
-// and a wrong password is told without the password.
+// TestTokens: one handshake for a repository however many images of it are asked for at once, a new token when the old
+// one has expired, and a wrong password is told without the password.
 func TestTokens(t *testing.T) {
 	r := plainRig(t)
 	var names []string
@@ -84,14 +84,17 @@ func TestTokens(t *testing.T) {
 		t.Errorf("%d tokens, for %q", k.made, k.scopes)
 	}
 	k.uses, k.good = 2, map[string]int{}
-	if _, err := newClient(t, Options{Keychain: keychain{"u", "s3cret"}, Jobs: 1}, map[string]*rig{"r.test": r}).ResolveAll(t.Context(), names, arm64); err != nil {
+	if _, err := newClient(t, Options{Keychain: keychain{"u", "s3cret"}, Jobs: 1},
+		map[string]*rig{"r.test": r}).ResolveAll(t.Context(), names, arm64); err != nil {
 		t.Fatal(err)
 	}
 	if k.made < 5 {
 		t.Errorf("%d tokens", k.made)
 	}
-	_, err := newClient(t, Options{Keychain: keychain{"u", "wr0ng"}}, map[string]*rig{"r.test": r}).Resolve(t.Context(), names[0], arm64)
-	if f := event.AsFault(err); f.Code != "registry.denied" || strings.Contains(fmt.Sprintf("%+v %v", f, f.Err), "wr0ng") {
+	_, err := newClient(t, Options{Keychain: keychain{"u", "wr0ng"}}, map[string]*rig{"r.test": r}).Resolve(t.Context(),
+		names[0], arm64)
+	if f := event.AsFault(err); f.Code != "registry.denied" ||
+		strings.Contains(fmt.Sprintf("%+v %v", f, f.Err), "wr0ng") {
 		t.Errorf("%+v", f)
 	}
 }
@@ -107,13 +110,14 @@ func TestATokenServerThatTalksNonsense(t *testing.T) {
 		return (&tokens{}).guard(w, req)
 	})
 	_, err := newClient(t, Options{Tries: 1}, map[string]*rig{"r.test": r}).Resolve(t.Context(), "r.test/a:v1", arm64)
-	if f := event.AsFault(err); f.Class != event.ClassFailed || strings.Contains(fmt.Sprintf("%+v %v", f, f.Err), "s3cret") || !strings.Contains(f.Cause, "no token") {
+	if f := event.AsFault(err); f.Class != event.ClassFailed ||
+		strings.Contains(fmt.Sprintf("%+v %v", f, f.Err), "s3cret") || !strings.Contains(f.Cause, "no token") {
 		t.Errorf("%+v", f)
 	}
 }
 
-// TestLayers: a layer comes through the fetcher with the repository's token, goes on where it broke, and where the registry redirects to
-// gets no token.
+// TestLayers: a layer comes through the fetcher with the repository's token, goes on where it broke, and where the
+// registry redirects to gets no token.
 func TestLayers(t *testing.T) {
 	r := plainRig(t)
 	_, arm, _ := r.multi("a", "v1")
@@ -153,7 +157,8 @@ func TestLayers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fetch.Client{HTTP: fetch.NewHTTPClient(http.DefaultTransport), Cache: cache, Delay: time.Millisecond, Tries: 3}
+	f := &fetch.Client{HTTP: fetch.NewHTTPClient(http.DefaultTransport), Cache: cache, Delay: time.Millisecond,
+		Tries: 3}
 	// The lock has all that is needed: nothing is resolved before.
 	s, err := c.ManifestSource("r.test/a:v1", arm, "manifest")
 	if err != nil {
@@ -179,11 +184,13 @@ func TestLayers(t *testing.T) {
 	}
 	// A refusal of the handshake is one of the fetch, and is not tried again.
 	denied := newClient(t, Options{Keychain: keychain{"u", "no"}}, map[string]*rig{"r.test": r})
-	if s, err = denied.BlobSource("r.test/a:v1", image.Descriptor{Digest: sum([]byte("x")), Size: 1}, "layer"); err != nil {
+	if s, err = denied.BlobSource("r.test/a:v1", image.Descriptor{Digest: sum([]byte("x")), Size: 1},
+		"layer"); err != nil {
 		t.Fatal(err)
 	}
 	before := r.count("GET", "/token")
-	if _, err := f.Get(t.Context(), s); code(err) != "fetch.refused" && code(err) != "fetch.denied" || r.count("GET", "/token") != before+1 {
+	if _, err := f.Get(t.Context(), s); code(err) != "fetch.refused" && code(err) != "fetch.denied" ||
+		r.count("GET", "/token") != before+1 {
 		t.Errorf("%v after %d handshakes", err, r.count("GET", "/token")-before)
 	}
 }
@@ -225,7 +232,8 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// TestPlainHTTP is for those registries only that it was asked for, private addresses or not; credentials never go out without TLS.
+// TestPlainHTTP is for those registries only that it was asked for, private addresses or not; credentials never go out
+// without TLS.
 func TestPlainHTTP(t *testing.T) {
 	r := newRig(t, quietServer)
 	r.multi("a", "v1")
@@ -237,7 +245,8 @@ func TestPlainHTTP(t *testing.T) {
 		if code(err) != "registry.plain-http" || r.count("GET") != before {
 			t.Errorf("%s: %v after %d requests", host, err, r.count("GET")-before)
 		}
-		if _, err := newClient(t, Options{Transport: rt, Insecure: []string{host}}, nil).Resolve(t.Context(), host+"/a:v1", arm64); err != nil {
+		if _, err := newClient(t, Options{Transport: rt, Insecure: []string{host}}, nil).Resolve(t.Context(),
+			host+"/a:v1", arm64); err != nil {
 			t.Errorf("%s: %v", host, err)
 		}
 		rt.CloseIdleConnections()
@@ -263,13 +272,16 @@ func TestDockersConfiguration(t *testing.T) {
 		"none":       {"", "", nil, "registry.denied"},
 		"a password": {fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, r.host, auth), "", nil, ""},
 		"podman's":   {"", fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, r.host, auth), nil, ""},
-		"podman's first": {fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, r.host, base64.StdEncoding.EncodeToString([]byte("u:old"))),
+		"podman's first": {fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, r.host,
+			base64.StdEncoding.EncodeToString([]byte("u:old"))),
 			fmt.Sprintf(`{"auths":{"%s/a":{"auth":%q}}}`, r.host, auth), nil, ""},
-		"podman's of another": {fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, r.host, auth), `{"auths":{"quay.io":{"auth":"` + auth + `"}}}`, nil, ""},
+		"podman's of another": {fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, r.host, auth),
+			`{"auths":{"quay.io":{"auth":"` + auth + `"}}}`, nil, ""},
 		"podman's is damaged": {"", "{", nil, "registry.credentials"},
 		"helper": {config, "", helper(`read host; [ "$1 $host" = "get ` + r.host + `" ] || exit 1
 echo '{"ServerURL":"x","Username":"u","Secret":"s3cret"}'`), ""},
-		"store":             {`{"credsStore":"fake"}`, "", helper(`echo '{"ServerURL":"x","Username":"u","Secret":"s3cret"}'`), ""},
+		"store": {`{"credsStore":"fake"}`, "",
+			helper(`echo '{"ServerURL":"x","Username":"u","Secret":"s3cret"}'`), ""},
 		"no such helper":    {config, "", nil, "registry.credentials"},
 		"helper that says":  {config, "", helper(`echo the keyring is locked; exit 1`), "registry.credentials"},
 		"helper that leaks": {config, "", helper(`echo '{"Secret":"s3cret"}'; exit 1`), "registry.credentials"},
@@ -290,8 +302,10 @@ echo '{"ServerURL":"x","Username":"u","Secret":"s3cret"}'`), ""},
 			for path, text := range x.files {
 				write(path, text)
 			}
-			for key, value := range map[string]string{"HOME": home, "DOCKER_CONFIG": filepath.Join(home, "docker"), "REGISTRY_AUTH_FILE": filepath.Join(home, "podman.json"),
-				"XDG_RUNTIME_DIR": home, "XDG_CONFIG_HOME": home, "PATH": filepath.Join(home, "bin") + ":/bin:/usr/bin"} {
+			for key, value := range map[string]string{"HOME": home, "DOCKER_CONFIG": filepath.Join(home, "docker"),
+				"REGISTRY_AUTH_FILE": filepath.Join(home, "podman.json"),
+				"XDG_RUNTIME_DIR":    home, "XDG_CONFIG_HOME": home,
+				"PATH": filepath.Join(home, "bin") + ":/bin:/usr/bin"} {
 				t.Setenv(key, value)
 			}
 			if x.config != "" {
@@ -300,7 +314,8 @@ echo '{"ServerURL":"x","Username":"u","Secret":"s3cret"}'`), ""},
 			if x.podman != "" {
 				write("podman.json", x.podman)
 			}
-			_, err := newClient(t, Options{Keychain: Keychain(), Tries: 1}, map[string]*rig{"r.test": r}).Resolve(t.Context(), "r.test/a:v1", arm64)
+			_, err := newClient(t, Options{Keychain: Keychain(), Tries: 1},
+				map[string]*rig{"r.test": r}).Resolve(t.Context(), "r.test/a:v1", arm64)
 			if code(err) != x.want {
 				t.Fatalf("%v, want %q", err, x.want)
 			}
@@ -324,7 +339,8 @@ func TestTheHubsNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"docker.io/library/nginx", "docker.io/library", "docker.io", "https://index.docker.io/v1/"} {
+	for _, key := range []string{"docker.io/library/nginx", "docker.io/library", "docker.io",
+		"https://index.docker.io/v1/"} {
 		file := filepath.Join(t.TempDir(), "auth.json")
 		if err := os.WriteFile(file, []byte(fmt.Sprintf(`{"auths":{%q:{"auth":"dTpw"}}}`, key)), 0o600); err != nil {
 			t.Fatal(err)
@@ -349,7 +365,8 @@ func TestAHelperThatHangs(t *testing.T) {
 		<-asked
 		cancel()
 	}()
-	_, err := newClient(t, Options{Keychain: hanging{asked, release}}, map[string]*rig{"r.test": r}).Resolve(ctx, "r.test/a:v1", arm64)
+	_, err := newClient(t, Options{Keychain: hanging{asked, release}}, map[string]*rig{"r.test": r}).Resolve(ctx,
+		"r.test/a:v1", arm64)
 	if err != context.Canceled {
 		t.Error(err)
 	}

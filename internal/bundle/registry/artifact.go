@@ -9,8 +9,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// Artifact finds the layer of that media type in something that is kept in a registry and is no image, such as a chart. Faults beside those
-// of Resolve, of class failed: "registry.artifact", when it has no such layer.
+// Artifact finds the layer of that media type in something that is kept in a registry and is no image, such as a chart.
+// Faults beside those of Resolve, of class failed: "registry.artifact", when it has no such layer.
 func (c *Client) Artifact(ctx context.Context, name, mediaType string) (image.Descriptor, error) {
 	ref, repo, err := c.parse(name)
 	if err != nil {
@@ -34,5 +34,6 @@ func (c *Client) Artifact(ctx context.Context, name, mediaType string) (image.De
 		has = append(has, l.MediaType)
 	}
 	list := strings.Join(has, ", ")
-	return image.Descriptor{}, event.NewFault(event.ClassFailed, "registry.artifact", err, "image", name, "want", mediaType, "has", list)
+	return image.Descriptor{}, event.NewFault(event.ClassFailed, "registry.artifact", err, "image", name, "want",
+		mediaType, "has", list)
 }

@@ -1,6 +1,6 @@
-// Package registry talks to container registries: it resolves the names that pods use to the manifest and configuration of one platform,
-// tells package fetch where the layers are, and pushes images of bundles to a private registry. Names, tokens and credentials are those of
-// go-containerregistry; layers are fetched by package fetch.
+// Package registry talks to container registries: it resolves the names that pods use to the manifest and configuration
+// of one platform, tells package fetch where the layers are, and pushes images of bundles to a private registry. Names,
+// tokens and credentials are those of go-containerregistry; layers are fetched by package fetch.
 //
 // The protocol: https://github.com/opencontainers/distribution-spec and docker's token authentication.
 package registry
@@ -34,7 +34,8 @@ type Options struct {
 	Transport http.RoundTripper
 	// Mirrors map a registry's host; the mirror is asked instead of upstream, never after it.
 	Mirrors *fetch.Mirrors
-	// Insecure are the hosts that may be asked without TLS, at one port (host:port) or at any (host). Loopback always may.
+	// Insecure are the hosts that may be asked without TLS, at one port (host:port) or at any (host). Loopback always
+	// may.
 	Insecure []string
 	// Keychain has the credentials; nil is Keychain().
 	Keychain authn.Keychain
@@ -47,8 +48,8 @@ type Options struct {
 	Timeout time.Duration // of one request for a manifest; 0 means a minute
 }
 
-// Client asks registries. It keeps the manifests that it got, so that all architectures of a build see the same index, and one session for
-// each repository. It is safe for several goroutines.
+// Client asks registries. It keeps the manifests that it got, so that all architectures of a build see the same index,
+// and one session for each repository. It is safe for several goroutines.
 type Client struct {
 	o  Options
 	rt http.RoundTripper
@@ -83,7 +84,8 @@ func (c *Client) plain(host string) bool {
 	if n, _, err := net.SplitHostPort(host); err == nil {
 		h = n
 	}
-	return fetch.Loopback(strings.Trim(h, "[]")) || slices.Contains(c.o.Insecure, host) || slices.Contains(c.o.Insecure, h)
+	return fetch.Loopback(strings.Trim(h, "[]")) || slices.Contains(c.o.Insecure, host) ||
+		slices.Contains(c.o.Insecure, h)
 }
 
 // repository is where to ask for a path of a registry.
@@ -105,18 +107,20 @@ func (c *Client) locate(ref image.Ref) (name.Repository, error) {
 	return c.repository(host, prefix+ref.Path)
 }
 
-// url of something in a repository. The scheme is what was asked for; the session falls back to http where that is allowed.
+// url of something in a repository. The scheme is what was asked for; the session falls back to http where that is
+// allowed.
 func (c *Client) url(repo name.Repository, kind, id string) string {
 	scheme := "https"
 	if c.plain(repo.RegistryStr()) {
 		scheme = "http"
 	}
-	u := url.URL{Scheme: scheme, Host: repo.RegistryStr(), Path: fmt.Sprintf("/v2/%s/%s/%s", repo.RepositoryStr(), kind, id)}
+	u := url.URL{Scheme: scheme, Host: repo.RegistryStr(),
+		Path: fmt.Sprintf("/v2/%s/%s/%s", repo.RepositoryStr(), kind, id)}
 	return u.String()
 }
 
-// session is the authenticated way to a repository: the handshake is done once, when it is first used, and tokens are renewed when the
-// registry no longer takes them.
+// session is the authenticated way to a repository: the handshake is done once, when it is first used, and tokens are
+// renewed when the registry no longer takes them.
 type session struct {
 	c      *Client
 	repo   name.Repository
@@ -208,8 +212,8 @@ func helperWords(err error) string {
 	return s
 }
 
-// guard keeps requests off plain http where that was not asked for, and notes how long a registry wants us to wait. go-containerregistry
-// itself would go without TLS to all private addresses.
+// guard keeps requests off plain http where that was not asked for, and notes how long a registry wants us to wait.
+// go-containerregistry itself would go without TLS to all private addresses.
 type guard struct {
 	next  http.RoundTripper
 	plain func(host string) bool

@@ -19,8 +19,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// try does something that asks a registry until it works, the fault is one that another try does not mend, or there were enough of them.
-// what is the image, or the file, that it is done for.
+// try does something that asks a registry until it works, the fault is one that another try does not mend, or there
+// were enough of them. what is the image, or the file, that it is done for.
 func (c *Client) try(ctx context.Context, what, registry string, do func(context.Context) error) error {
 	c.mu.Lock()
 	down := c.down[registry]
@@ -116,13 +116,15 @@ func status(n int) (code string, retry bool) {
 		return "registry.denied", false
 	case http.StatusTooManyRequests:
 		return "registry.rate-limited", true
-	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway,
+		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return "registry.refused", true
 	}
 	return "registry.refused", false
 }
 
-// words are the error's own, without URLs (a signed one is a secret), without what a token server sent, and no page of HTML.
+// words are the error's own, without URLs (a signed one is a secret), without what a token server sent, and no page of
+// HTML.
 func words(err error) string {
 	if te := (*transport.Error)(nil); errors.As(err, &te) {
 		s := http.StatusText(te.StatusCode)

@@ -10,8 +10,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// Keychain has the credentials of this machine's user: the file that $REGISTRY_AUTH_FILE names, as podman and skopeo read it; what it does
-// not know is asked of docker's configuration and its helper programs, or of podman's file where docker has none.
+// Keychain has the credentials of this machine's user: the file that $REGISTRY_AUTH_FILE names, as podman and skopeo
+// read it; what it does not know is asked of docker's configuration and its helper programs, or of podman's file where
+// docker has none.
 func Keychain() authn.Keychain {
 	return authn.NewMultiKeychain(named{}, authn.DefaultKeychain)
 }

@@ -22,16 +22,16 @@ import (
 type PushOptions struct {
 	// KeepHost puts upstream's host before the path: TARGET/registry.k8s.io/pause:3.10 instead of TARGET/pause:3.10.
 	KeepHost bool
-	// Index gives the bytes of an upstream index by digest, nil if they are not at hand; may be nil. With them, and all its platforms among
-	// what is pushed, the target has upstream's own digest.
+	// Index gives the bytes of an upstream index by digest, nil if they are not at hand; may be nil. With them, and all
+	// its platforms among what is pushed, the target has upstream's own digest.
 	Index func(digest string) []byte
 	// Progress may be nil; it is called from several goroutines.
 	Progress func(PushProgress)
 	Jobs     int // blobs at once; 0 means 4
 }
 
-// PushProgress tells of one blob or manifest: Done of Total bytes. At its end one of the last three is set. What is tried again is told to
-// Options.Retry.
+// PushProgress tells of one blob or manifest: Done of Total bytes. At its end one of the last three is set. What is
+// tried again is told to Options.Retry.
 type PushProgress struct {
 	Target string // repository
 	Digest string
@@ -49,7 +49,8 @@ type Pushed struct {
 	Target    string // what to write in its place
 	Digest    string // of the index, or of the manifest if there is one platform
 	Platforms []string
-	// Lost are names of the bundle that pin a digest which the target cannot have: an upstream index whose bytes or platforms are not at hand.
+	// Lost are names of the bundle that pin a digest which the target cannot have: an upstream index whose bytes or
+	// platforms are not at hand.
 	Lost []string
 }
 
@@ -62,13 +63,16 @@ type PushResult struct {
 	Bytes    int64
 }
 
-// Push copies the images of archives, one or more for each architecture, to a registry: target is host[:port][/prefix]. Blobs that are
-// there are not sent again, one that another repository of the target got is mounted from it, and an upload that breaks goes on where the
-// registry lets it. Manifests keep their digests. The manifests of several architectures under one name become an index under its tag
-// (docker's list if all are docker's); a single one is tagged itself. A second run sends nothing.
+// Push copies the images of archives, one or more for each architecture, to a registry: target is host[:port][/prefix].
+// Blobs that are there are not sent again, one that another repository of the target got is mounted from it, and an
+// upload that breaks goes on where the registry lets it. Manifests keep their digests. The manifests of several
+// architectures under one name become an index under its tag (docker's list if all are docker's); a single one is
+// tagged itself. A second run sends nothing.
 //
-// Faults beside those of Resolve: "registry.target" (class usage), "registry.push-collision" (two names become one), "registry.push".
-func (c *Client) Push(ctx context.Context, archives []*image.Archive, target string, o PushOptions) (*PushResult, error) {
+// Faults beside those of Resolve: "registry.target" (class usage), "registry.push-collision" (two names become one),
+// "registry.push".
+func (c *Client) Push(ctx context.Context, archives []*image.Archive, target string, o PushOptions) (*PushResult,
+	error) {
 	if o.Jobs == 0 {
 		o.Jobs = 4
 	}
@@ -159,12 +163,14 @@ func planPush(archives []*image.Archive, prefix string, keepHost bool) ([]*repos
 				}
 				path = prefix + path
 				if old, ok := owner[path]; ok && old != ref.Repository() {
-					return nil, event.NewFault(event.ClassUsage, "registry.push-collision", nil, "image", ref.Repository(), "other", old, "target", path)
+					return nil, event.NewFault(event.ClassUsage, "registry.push-collision", nil, "image",
+						ref.Repository(), "other", old, "target", path)
 				}
 				owner[path] = ref.Repository()
 				r := repos[path]
 				if r == nil {
-					r = &repository{path: path, blobs: map[string]part{}, manifests: map[string]part{}, tags: map[string]*tag{}, digests: map[string]string{}}
+					r = &repository{path: path, blobs: map[string]part{}, manifests: map[string]part{},
+						tags: map[string]*tag{}, digests: map[string]string{}}
 					repos[path] = r
 				}
 				if err := r.add(a, im, n, ref); err != nil {
@@ -195,7 +201,8 @@ func (r *repository) add(a *image.Archive, im image.Image, name string, ref imag
 		r.tags[ref.Tag] = t
 	}
 	for _, n := range im.Names {
-		if other, err := image.ParseName(n); err == nil && other.Digest != "" && other.Repository() == ref.Repository() {
+		if other, err := image.ParseName(n); err == nil && other.Digest != "" &&
+			other.Repository() == ref.Repository() {
 			t.aliases = append(t.aliases, other.Digest)
 		}
 	}
@@ -203,7 +210,8 @@ func (r *repository) add(a *image.Archive, im image.Image, name string, ref imag
 	d.Platform = &im.Platform
 	key := im.Platform.String()
 	if old, ok := t.platforms[key]; ok && old.Digest != d.Digest {
-		return event.NewFault(event.ClassUsage, "registry.push-platform", nil, "image", name, "platform", key, "digest", old.Digest, "other", d.Digest)
+		return event.NewFault(event.ClassUsage, "registry.push-platform", nil, "image", name, "platform", key, "digest",
+			old.Digest, "other", d.Digest)
 	}
 	t.platforms[key] = d
 	return nil
@@ -278,7 +286,8 @@ func (p *pusher) manifest(ctx context.Context, r *repository, m part) error {
 		return err
 	}
 	if got := sum(raw); got != m.desc.Digest {
-		return event.NewFault(event.ClassBundle, "image.blob-wrong", nil, "image", r.path, "blob", m.desc.Digest, "got", got)
+		return event.NewFault(event.ClassBundle, "image.blob-wrong", nil, "image", r.path, "blob", m.desc.Digest, "got",
+			got)
 	}
 	return p.putManifest(ctx, r, m.desc.Digest, m.desc.MediaType, raw)
 }
@@ -306,7 +315,8 @@ func (p *pusher) tags(ctx context.Context, r *repository) error {
 	}
 	for _, d := range slices.Sorted(maps.Keys(r.digests)) {
 		if have[d] && !told[d] {
-			done = append(done, &Pushed{Name: r.digests[d], Target: p.host + "/" + r.path + "@" + d, Digest: d, Platforms: []string{}})
+			done = append(done, &Pushed{Name: r.digests[d], Target: p.host + "/" + r.path + "@" + d, Digest: d,
+				Platforms: []string{}})
 		} else if !told[d] {
 			done = append(done, &Pushed{Name: r.digests[d], Platforms: []string{}, Lost: []string{r.digests[d]}})
 		}

@@ -19,7 +19,8 @@ import (
 // archive makes the images.tar of a bundle with the named images of a rig.
 func archive(t testing.TB, from *rig, arch string, names ...string) *image.Archive {
 	t.Helper()
-	got, err := newClient(t, Options{}, map[string]*rig{"r.test": from, "q.test": from}).ResolveAll(t.Context(), names, image.Want{Arch: arch, Runtime: image.Containerd})
+	got, err := newClient(t, Options{}, map[string]*rig{"r.test": from, "q.test": from}).ResolveAll(t.Context(), names,
+		image.Want{Arch: arch, Runtime: image.Containerd})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,9 @@ func archive(t testing.TB, from *rig, arch string, names ...string) *image.Archi
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	err = layout.Write(t.Context(), &out, func(d string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(blobs[d])), nil })
+	err = layout.Write(t.Context(), &out, func(d string) (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(blobs[d])), nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,28 +51,32 @@ func archive(t testing.TB, from *rig, arch string, names ...string) *image.Archi
 	return a
 }
 
-// TestPush: the images of two bundles come back from the private registry as they were, in an index of both architectures, and a second run
-// sends nothing.
+// TestPush: the images of two bundles come back from the private registry as they were, in an index of both
+// architectures, and a second run sends nothing.
 func TestPush(t *testing.T) {
 	from, to := plainRig(t), plainRig(t)
 	idx, arm, amd := from.multi("k/pause", "3.10")
 	from.multi("k/coredns/coredns", "v1")
 	single := from.image("only", "v1", made{})
 	from.manifest("dock", "v1", dockerList, mustJSON(t, manifestList{2, dockerList, []image.Descriptor{
-		on(from.image("dock", "", made{docker: true}), "linux", "arm64", "v8"), on(from.image("dock", "", made{docker: true, arch: "amd64"}), "linux", "amd64", "")}}))
+		on(from.image("dock", "", made{docker: true}), "linux", "arm64", "v8"),
+		on(from.image("dock", "", made{docker: true, arch: "amd64"}), "linux", "amd64", "")}}))
 	names := []string{"r.test/k/pause:3.10", "r.test/k/coredns/coredns:v1", "r.test/dock:v1"}
-	archives := []*image.Archive{archive(t, from, "arm64", append(names, "r.test/only:v1")...), archive(t, from, "amd64", names...)}
+	archives := []*image.Archive{archive(t, from, "arm64", append(names, "r.test/only:v1")...),
+		archive(t, from, "amd64", names...)}
 
 	c := newClient(t, Options{}, nil)
 	res, err := c.Push(t.Context(), archives, to.host+"/mirror", PushOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"r.test/dock:v1 dock:v1 linux/amd64,linux/arm64 1", "r.test/k/coredns/coredns:v1 k/coredns/coredns:v1 linux/amd64,linux/arm64 1",
+	want := []string{"r.test/dock:v1 dock:v1 linux/amd64,linux/arm64 1",
+		"r.test/k/coredns/coredns:v1 k/coredns/coredns:v1 linux/amd64,linux/arm64 1",
 		"r.test/k/pause:3.10 k/pause:3.10 linux/amd64,linux/arm64 1", "r.test/only:v1 only:v1 linux/arm64 0"}
 	var got []string
 	for _, p := range res.Images {
-		got = append(got, fmt.Sprint(p.Name, strings.TrimPrefix(" "+p.Target, " "+to.host+"/mirror/"), " ", strings.Join(p.Platforms, ","), " ", len(p.Lost)))
+		got = append(got, fmt.Sprint(p.Name, strings.TrimPrefix(" "+p.Target, " "+to.host+"/mirror/"), " ",
+			strings.Join(p.Platforms, ","), " ", len(p.Lost)))
 		got[len(got)-1] = strings.Replace(got[len(got)-1], p.Name, p.Name+" ", 1)
 	}
 	if !slices.Equal(got, want) {
@@ -80,7 +87,8 @@ func TestPush(t *testing.T) {
 	}
 	for arch, d := range map[string]string{"arm64": arm.Digest, "amd64": amd.Digest} {
 		for _, name := range []string{":3.10", "@" + d} {
-			r, err := c.Resolve(t.Context(), to.host+"/mirror/k/pause"+name, image.Want{Arch: arch, Runtime: image.Containerd})
+			r, err := c.Resolve(t.Context(), to.host+"/mirror/k/pause"+name,
+				image.Want{Arch: arch, Runtime: image.Containerd})
 			if err != nil || r.Manifest.Digest != d {
 				t.Errorf("%s of %s: %v, %v", name, arch, r, err)
 			}
@@ -88,10 +96,13 @@ func TestPush(t *testing.T) {
 	}
 	var list manifestList
 	answer := to.do("GET", "/v2/mirror/dock/manifests/v1", "", nil)
-	if err := json.Unmarshal(answer.Body.Bytes(), &list); err != nil || list.MediaType != dockerList || answer.Header().Get("Content-Type") != dockerList || list.Manifests[1].Platform.Variant != "v8" && list.Manifests[1].Platform.Variant != "" {
+	if err := json.Unmarshal(answer.Body.Bytes(), &list); err != nil || list.MediaType != dockerList ||
+		answer.Header().Get("Content-Type") != dockerList || list.Manifests[1].Platform.Variant != "v8" &&
+		list.Manifests[1].Platform.Variant != "" {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if d := to.do("GET", "/v2/mirror/only/manifests/v1", "", nil).Header().Get("Docker-Content-Digest"); d != single.Digest {
+	if d := to.do("GET", "/v2/mirror/only/manifests/v1", "",
+		nil).Header().Get("Docker-Content-Digest"); d != single.Digest {
 		t.Errorf("the only platform is %s, want %s", d, single.Digest)
 	}
 
@@ -100,24 +111,28 @@ func TestPush(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := to.count("PUT") + to.count("POST") + to.count("PATCH"); n != before || again.Uploaded != 0 || again.Bytes != 0 || !slices.EqualFunc(again.Images, res.Images, func(a, b Pushed) bool { return a.Digest == b.Digest }) {
+	if n := to.count("PUT") + to.count("POST") + to.count("PATCH"); n != before || again.Uploaded != 0 ||
+		again.Bytes != 0 || !slices.EqualFunc(again.Images, res.Images,
+		func(a, b Pushed) bool { return a.Digest == b.Digest }) {
 		t.Errorf("the second run sent %d requests and %d things", n-before, again.Uploaded)
 	}
 }
 
-// TestPushOneAfterTheOther: bundles of two architectures that arrive one after the other, in either order, make the index of both; what has
-// moved for one architecture takes the place of what was there.
+// TestPushOneAfterTheOther: bundles of two architectures that arrive one after the other, in either order, make the
+// index of both; what has moved for one architecture takes the place of what was there.
 func TestPushOneAfterTheOther(t *testing.T) {
 	from, to := plainRig(t), plainRig(t)
 	_, arm, amd := from.multi("k/pause", "3.10")
-	archives := map[string]*image.Archive{"arm64": archive(t, from, "arm64", "r.test/k/pause:3.10"), "amd64": archive(t, from, "amd64", "r.test/k/pause:3.10")}
+	archives := map[string]*image.Archive{"arm64": archive(t, from, "arm64", "r.test/k/pause:3.10"),
+		"amd64": archive(t, from, "amd64", "r.test/k/pause:3.10")}
 	both := ""
 	for _, order := range [][]string{{"amd64", "arm64"}, {"arm64", "amd64", "arm64"}} {
 		target := to.host + "/" + order[0]
 		var last *PushResult
 		for _, arch := range order {
 			var err error
-			if last, err = newClient(t, Options{}, nil).Push(t.Context(), []*image.Archive{archives[arch]}, target, PushOptions{}); err != nil {
+			if last, err = newClient(t, Options{}, nil).Push(t.Context(), []*image.Archive{archives[arch]}, target,
+				PushOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -125,7 +140,8 @@ func TestPushOneAfterTheOther(t *testing.T) {
 			t.Errorf("%v: %s", order, got)
 		}
 		for arch, d := range map[string]string{"arm64": arm.Digest, "amd64": amd.Digest} {
-			r, err := newClient(t, Options{}, nil).Resolve(t.Context(), target+"/k/pause:3.10", image.Want{Arch: arch, Runtime: image.Containerd})
+			r, err := newClient(t, Options{}, nil).Resolve(t.Context(), target+"/k/pause:3.10",
+				image.Want{Arch: arch, Runtime: image.Containerd})
 			if err != nil || r.Manifest.Digest != d {
 				t.Errorf("%v: %s: %v, %v", order, arch, r, err)
 			}
@@ -140,7 +156,8 @@ func TestPushOneAfterTheOther(t *testing.T) {
 // TestPushUpstreamsIndex: with the bytes of upstream's index and all its platforms, a pod that pins it finds it.
 func TestPushUpstreamsIndex(t *testing.T) {
 	from, to := plainRig(t), plainRig(t)
-	idx := from.index("a", "v1", on(from.image("a", "", made{}), "linux", "arm64", "v8"), on(from.image("a", "", made{arch: "amd64"}), "linux", "amd64", ""))
+	idx := from.index("a", "v1", on(from.image("a", "", made{}), "linux", "arm64", "v8"),
+		on(from.image("a", "", made{arch: "amd64"}), "linux", "amd64", ""))
 	raw := from.do("GET", "/v2/a/manifests/v1", "", nil).Body.Bytes()
 	two := []*image.Archive{archive(t, from, "arm64", "r.test/a:v1"), archive(t, from, "amd64", "r.test/a:v1")}
 	o := PushOptions{KeepHost: true, Index: func(d string) []byte {
@@ -183,13 +200,15 @@ func TestPushRefuses(t *testing.T) {
 		"a URL":       {[]*image.Archive{before}, "https://" + to.host, "registry.target"},
 		"two, halves": {[]*image.Archive{before, before}, to.host, ""},
 	} {
-		if _, err := newClient(t, Options{Tries: 1}, nil).Push(t.Context(), x.archives, x.target, PushOptions{}); code(err) != x.want {
+		if _, err := newClient(t, Options{Tries: 1}, nil).Push(t.Context(), x.archives, x.target,
+			PushOptions{}); code(err) != x.want {
 			t.Errorf("%s: %v, want %q", name, err, x.want)
 		}
 	}
 }
 
-// slow is a registry that keeps repositories apart, mounts between them, and breaks uploads: it takes a part of what is sent and hangs up.
+// slow is a registry that keeps repositories apart, mounts between them, and breaks uploads: it takes a part of what is
+// sent and hangs up.
 type slow struct {
 	mu      sync.Mutex
 	has     map[string]bool // repository and digest
@@ -235,7 +254,8 @@ func (s *slow) serve(w http.ResponseWriter, r *http.Request) bool {
 		w.WriteHeader(http.StatusNoContent)
 	case http.MethodPatch:
 		id := strings.TrimPrefix(rest, "uploads/")
-		if cr := r.Header.Get("Content-Range"); cr != "" && !strings.HasPrefix(cr, fmt.Sprint(len(s.uploads[id]), "-")) {
+		if cr := r.Header.Get("Content-Range"); cr != "" &&
+			!strings.HasPrefix(cr, fmt.Sprint(len(s.uploads[id]), "-")) {
 			w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
 			return true
 		}
@@ -270,13 +290,15 @@ func (s *slow) serve(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// TestUploads: what breaks goes on where it broke, or begins anew where the registry cannot say; other repositories get the blob by mounting.
+// TestUploads: what breaks goes on where it broke, or begins anew where the registry cannot say; other repositories get
+// the blob by mounting.
 func TestUploads(t *testing.T) {
 	from := plainRig(t)
 	size := 0
 	for _, repo := range []string{"a", "b"} {
 		from.manifest(repo, "v1", ociManifest, mustJSON(t, map[string]any{"schemaVersion": 2, "mediaType": ociManifest,
-			"config": from.blob(repo, ociConfig, []byte(`{"architecture":"arm64","os":"linux","created":"2025-01-02T03:04:05Z","rootfs":{"diff_ids":["sha256:a"]}}`)),
+			"config": from.blob(repo, ociConfig,
+				[]byte(`{"architecture":"arm64","os":"linux","created":"2025-01-02T03:04:05Z","rootfs":{"diff_ids":["sha256:a"]}}`)),
 			"layers": []image.Descriptor{from.blob(repo, ociLayer, bytes.Repeat([]byte("0123456789"), 100_000))}}))
 	}
 	bundle := archive(t, from, "arm64", "r.test/a:v1", "r.test/b:v1")
@@ -299,14 +321,15 @@ func TestUploads(t *testing.T) {
 			to.wrap(s.serve)
 			var mu sync.Mutex
 			var last PushProgress
-			res, err := newClient(t, Options{Tries: 4}, nil).Push(t.Context(), []*image.Archive{bundle}, to.host, PushOptions{Jobs: 1, Progress: func(p PushProgress) {
-				mu.Lock()
-				defer mu.Unlock()
-				if p.Done > p.Total || p.Done < 0 {
-					t.Errorf("%+v", p)
-				}
-				last = p
-			}})
+			res, err := newClient(t, Options{Tries: 4}, nil).Push(t.Context(), []*image.Archive{bundle}, to.host,
+				PushOptions{Jobs: 1, Progress: func(p PushProgress) {
+					mu.Lock()
+					defer mu.Unlock()
+					if p.Done > p.Total || p.Done < 0 {
+						t.Errorf("%+v", p)
+					}
+					last = p
+				}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -336,7 +359,8 @@ func TestPushDamaged(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := newClient(t, Options{}, nil).Push(ctx, []*image.Archive{a}, to.host, PushOptions{}); err != context.Canceled {
+	if _, err := newClient(t, Options{}, nil).Push(ctx, []*image.Archive{a}, to.host,
+		PushOptions{}); err != context.Canceled {
 		t.Error(err)
 	}
 }

@@ -22,7 +22,8 @@ import (
 // maxDocument bounds a manifest or index, in bytes; registries take no larger ones.
 const maxDocument = 4 << 20
 
-// accept are the documents that are understood, for the Accept header; schema 1 is in it so that it can be refused by name.
+// accept are the documents that are understood, for the Accept header; schema 1 is in it so that it can be refused by
+// name.
 const accept = "application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.list.v2+json, " +
 	"application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json, " +
 	"application/vnd.docker.distribution.manifest.v1+prettyjws, application/vnd.docker.distribution.manifest.v1+json"
@@ -41,12 +42,12 @@ type call struct {
 	err  error
 }
 
-// Resolve finds the image that a pod's name means for a platform: index, manifest and configuration, all verified by digest and checked as
-// image.Assemble does. A mirror is only the way there: names stay.
+// Resolve finds the image that a pod's name means for a platform: index, manifest and configuration, all verified by
+// digest and checked as image.Assemble does. A mirror is only the way there: names stay.
 //
-// Faults of class failed: "registry.not-found", "registry.denied", "registry.credentials", "registry.rate-limited", "registry.certificate",
-// "registry.plain-http", "registry.unreachable", "registry.refused", and those of image.Kind, image.Choose and image.Assemble. Class usage:
-// "image.name".
+// Faults of class failed: "registry.not-found", "registry.denied", "registry.credentials", "registry.rate-limited",
+// "registry.certificate", "registry.plain-http", "registry.unreachable", "registry.refused", and those of image.Kind,
+// image.Choose and image.Assemble. Class usage: "image.name".
 func (c *Client) Resolve(ctx context.Context, podName string, want image.Want) (*image.Resolved, error) {
 	ref, repo, err := c.parse(podName)
 	if err != nil {
@@ -89,8 +90,8 @@ func (c *Client) Resolve(ctx context.Context, podName string, want image.Want) (
 	return image.Assemble(podName, p, want)
 }
 
-// ResolveAll resolves many names at once. The results stand in the order of the names, nil where one failed; the error joins the faults of
-// all that did (Unwrap() []error), in that order too.
+// ResolveAll resolves many names at once. The results stand in the order of the names, nil where one failed; the error
+// joins the faults of all that did (Unwrap() []error), in that order too.
 func (c *Client) ResolveAll(ctx context.Context, names []string, want image.Want) ([]*image.Resolved, error) {
 	out := make([]*image.Resolved, len(names))
 	errs := make([]error, len(names))
@@ -156,7 +157,8 @@ func (c *Client) document(ctx context.Context, podName string, repo name.Reposit
 	return k.doc, k.err
 }
 
-func (c *Client) askDocument(ctx context.Context, podName string, repo name.Repository, id string) (doc document, err error) {
+func (c *Client) askDocument(ctx context.Context, podName string, repo name.Repository, id string) (doc document,
+	err error) {
 	err = c.try(ctx, podName, repo.RegistryStr(), func(ctx context.Context) error {
 		raw, resp, err := c.get(ctx, repo, "manifests", id, maxDocument)
 		if err != nil {
@@ -171,7 +173,8 @@ func (c *Client) askDocument(ctx context.Context, podName string, repo name.Repo
 	return doc, err
 }
 
-func (c *Client) config(ctx context.Context, podName string, repo name.Repository, d image.Descriptor) (raw []byte, err error) {
+func (c *Client) config(ctx context.Context, podName string, repo name.Repository, d image.Descriptor) (raw []byte,
+	err error) {
 	err = c.try(ctx, podName, repo.RegistryStr(), func(ctx context.Context) error {
 		if raw, _, err = c.get(ctx, repo, "blobs", d.Digest, d.Size); err != nil {
 			return err
@@ -194,7 +197,8 @@ func wrong(podName, want, got string) error {
 }
 
 // get reads a small thing whole, once.
-func (c *Client) get(ctx context.Context, repo name.Repository, kind, id string, limit int64) ([]byte, *http.Response, error) {
+func (c *Client) get(ctx context.Context, repo name.Repository, kind, id string, limit int64) ([]byte, *http.Response,
+	error) {
 	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url(repo, kind, id), nil)
@@ -218,18 +222,20 @@ func (c *Client) get(ctx context.Context, repo name.Repository, kind, id string,
 		return nil, nil, err
 	}
 	if int64(len(raw)) > limit {
-		return nil, nil, event.NewFault(event.ClassFailed, "bundle.image-manifest", fmt.Errorf("%s of more than %d bytes", kind, limit), "image", id)
+		return nil, nil, event.NewFault(event.ClassFailed, "bundle.image-manifest",
+			fmt.Errorf("%s of more than %d bytes", kind, limit), "image", id)
 	}
 	return raw, resp, nil
 }
 
-// BlobSource tells where a layer or configuration of an image is: nothing is asked before it is fetched, and the client that comes with it
-// knows the repository's tokens and renews them. what is for progress and faults.
+// BlobSource tells where a layer or configuration of an image is: nothing is asked before it is fetched, and the client
+// that comes with it knows the repository's tokens and renews them. what is for progress and faults.
 func (c *Client) BlobSource(podName string, d image.Descriptor, what string) (fetch.Source, error) {
 	return c.source(podName, "blobs", d, what)
 }
 
-// ManifestSource is BlobSource for a manifest or index, which registries keep elsewhere: for a build that has all but the bytes from its lock.
+// ManifestSource is BlobSource for a manifest or index, which registries keep elsewhere: for a build that has all but
+// the bytes from its lock.
 func (c *Client) ManifestSource(podName string, d image.Descriptor, what string) (fetch.Source, error) {
 	return c.source(podName, "manifests", d, what)
 }
@@ -248,7 +254,8 @@ func (c *Client) source(podName, kind string, d image.Descriptor, what string) (
 		Client: fetch.NewHTTPClient(answers{s, kind == "manifests"})}, nil
 }
 
-// answers turns a refusal of the handshake into the answer that it was, so that the fetcher sorts it as any other: to be tried again or not.
+// answers turns a refusal of the handshake into the answer that it was, so that the fetcher sorts it as any other: to
+// be tried again or not.
 type answers struct {
 	s        *session
 	manifest bool
@@ -270,6 +277,7 @@ func (a answers) RoundTrip(req *http.Request) (*http.Response, error) {
 	} else if code == "registry.unreachable" || retry {
 		return nil, err
 	}
-	return &http.Response{Status: fmt.Sprintf("%d %s", n, words(err)), StatusCode: n, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{}, Body: http.NoBody, Request: req}, nil
+	return &http.Response{Status: fmt.Sprintf("%d %s", n, words(err)), StatusCode: n, Proto: "HTTP/1.1", ProtoMajor: 1,
+		ProtoMinor: 1,
+		Header:     http.Header{}, Body: http.NoBody, Request: req}, nil
 }

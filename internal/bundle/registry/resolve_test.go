@@ -16,7 +16,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// TestEverySpellingOfAName: whatever a pod writes, the same image is found, and the archive gets all the names that it may be looked up by.
+// TestEverySpellingOfAName: whatever a pod writes, the same image is found, and the archive gets all the names that it
+// may be looked up by.
 func TestEverySpellingOfAName(t *testing.T) {
 	r := plainRig(t)
 	idx, arm, amd := r.multi("k8s/library/nginx", "1.29")
@@ -41,10 +42,12 @@ func TestEverySpellingOfAName(t *testing.T) {
 			t.Errorf("%s: %v", in, err)
 			continue
 		}
-		if !slices.Equal(got.Names, want) || got.Manifest.Digest != arm.Digest || got.Manifest.Size != arm.Size || got.Manifest.MediaType != ociManifest {
+		if !slices.Equal(got.Names, want) || got.Manifest.Digest != arm.Digest || got.Manifest.Size != arm.Size ||
+			got.Manifest.MediaType != ociManifest {
 			t.Errorf("%s: %q is %+v, want %q of %s", in, got.Names, got.Manifest, want, arm.Digest)
 		}
-		if strings.Contains(in, arm.Digest) == (got.Index == idx.Digest) || got.Platform != (image.Platform{OS: "linux", Architecture: "arm64", Variant: "v8"}) {
+		if strings.Contains(in, arm.Digest) == (got.Index == idx.Digest) ||
+			got.Platform != (image.Platform{OS: "linux", Architecture: "arm64", Variant: "v8"}) {
 			t.Errorf("%s: index %q, platform %+v", in, got.Index, got.Platform)
 		}
 		if len(got.Layers) != 2 || sum(got.ConfigRaw) != got.Config.Digest || sum(got.ManifestRaw) != arm.Digest {
@@ -54,10 +57,12 @@ func TestEverySpellingOfAName(t *testing.T) {
 			t.Errorf("%s: %v", in, err)
 		}
 	}
-	if got, err := c.Resolve(t.Context(), "nginx:1.29", image.Want{Arch: "amd64", Runtime: image.Docker}); err != nil || got.Manifest.Digest != amd.Digest {
+	if got, err := c.Resolve(t.Context(), "nginx:1.29", image.Want{Arch: "amd64", Runtime: image.Docker}); err != nil ||
+		got.Manifest.Digest != amd.Digest {
 		t.Errorf("amd64: %v, %v", got, err)
 	}
-	if _, err := c.Resolve(t.Context(), "Not a name", arm64); code(err) != "image.name" || event.AsFault(err).Class != event.ClassUsage {
+	if _, err := c.Resolve(t.Context(), "Not a name", arm64); code(err) != "image.name" ||
+		event.AsFault(err).Class != event.ClassUsage {
 		t.Error(err)
 	}
 	// Both architectures and all spellings must have seen one and the same index.
@@ -79,33 +84,52 @@ func TestWhatIsRefused(t *testing.T) {
 		want    string
 		warn    string
 	}{
-		"good":                        {},
-		"good for docker":             {runtime: image.Docker, made: made{docker: true}},
-		"good for isulad":             {runtime: image.ISulad},
-		"plain manifest of another":   {made: made{arch: "amd64"}, want: "bundle.image-arch"},
-		"windows":                     {made: made{config: strings.Replace(fmt.Sprintf(good, dated), "linux", "windows", 1)}, want: "bundle.image-arch"},
-		"newer variant":               {made: made{variant: "v9"}, want: "bundle.image-arch"},
-		"no config to read":           {made: made{config: "{"}, want: "bundle.image-manifest"},
-		"layers and diff ids":         {made: made{edit: layers(1)}, want: "bundle.image-manifest"},
-		"zstd":                        {made: made{layer: "application/vnd.oci.image.layer.v1.tar+zstd"}},
-		"zstd for docker":             {runtime: image.Docker, made: made{layer: "application/vnd.oci.image.layer.v1.tar+zstd"}, want: "image.layer-runtime"},
-		"zstd for isulad":             {runtime: image.ISulad, made: made{layer: "application/vnd.oci.image.layer.v1.tar+zstd"}, want: "image.layer-runtime"},
-		"foreign":                     {made: made{layer: "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip"}, want: "image.foreign-layer"},
-		"nondistributable":            {made: made{layer: "application/vnd.oci.image.layer.nondistributable.v1.tar+gzip"}, want: "image.foreign-layer"},
-		"a chart":                     {made: made{layer: "application/vnd.cncf.helm.chart.content.v1.tar+gzip"}, want: "bundle.image-media-type"},
-		"plain layer that is another": {made: made{layer: "application/vnd.oci.image.layer.v1.tar"}, want: "image.blob-wrong"},
-		"undated":                     {made: made{config: fmt.Sprintf(good, "")}, warn: "image.warn.created"},
-		"undated for isulad":          {runtime: image.ISulad, made: made{config: fmt.Sprintf(good, "")}, want: "image.created"},
-		"null date for isulad":        {runtime: image.ISulad, made: made{config: fmt.Sprintf(good, `"created":null,`)}, want: "image.created"},
-		"zero date for isulad":        {runtime: image.ISulad, made: made{config: fmt.Sprintf(good, `"created":"0001-01-01T00:00:00Z",`)}},
-		"far date for isulad":         {runtime: image.ISulad, made: made{config: fmt.Sprintf(good, `"created":"2039-01-01T00:00:00Z",`)}, want: "image.created"},
-		"undated history":             {made: made{config: fmt.Sprintf(good, dated+`"history":[{}],`)}, warn: "image.warn.history"},
-		"undated history, isulad":     {runtime: image.ISulad, made: made{config: fmt.Sprintf(good, dated+`"history":[{"created":null}],`)}, want: "image.history"},
-		"schema 1":                    {made: made{edit: func(m map[string]any) { m["schemaVersion"] = 1 }}, want: "image.schema1"},
-		"two in one":                  {made: made{edit: func(m map[string]any) { m["manifests"] = []string{} }}, want: "bundle.image-manifest"},
-		"sent as something else":      {made: made{declare: dockerManifest}, want: "bundle.image-manifest"},
-		"says something else":         {made: made{declare: ociIndex, edit: func(m map[string]any) { delete(m, "mediaType") }}, want: "bundle.image-manifest"},
-		"a size below nothing":        {made: made{edit: func(m map[string]any) { m["layers"].([]image.Descriptor)[0].Size = -1 }}, want: "bundle.image-manifest"},
+		"good":                      {},
+		"good for docker":           {runtime: image.Docker, made: made{docker: true}},
+		"good for isulad":           {runtime: image.ISulad},
+		"plain manifest of another": {made: made{arch: "amd64"}, want: "bundle.image-arch"},
+		"windows": {made: made{config: strings.Replace(fmt.Sprintf(good, dated), "linux", "windows",
+			1)}, want: "bundle.image-arch"},
+		"newer variant":       {made: made{variant: "v9"}, want: "bundle.image-arch"},
+		"no config to read":   {made: made{config: "{"}, want: "bundle.image-manifest"},
+		"layers and diff ids": {made: made{edit: layers(1)}, want: "bundle.image-manifest"},
+		"zstd":                {made: made{layer: "application/vnd.oci.image.layer.v1.tar+zstd"}},
+		"zstd for docker": {runtime: image.Docker,
+			made: made{layer: "application/vnd.oci.image.layer.v1.tar+zstd"}, want: "image.layer-runtime"},
+		"zstd for isulad": {runtime: image.ISulad,
+			made: made{layer: "application/vnd.oci.image.layer.v1.tar+zstd"}, want: "image.layer-runtime"},
+		"foreign": {made: made{layer: "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip"},
+			want: "image.foreign-layer"},
+		"nondistributable": {made: made{layer: "application/vnd.oci.image.layer.nondistributable.v1.tar+gzip"},
+			want: "image.foreign-layer"},
+		"a chart": {made: made{layer: "application/vnd.cncf.helm.chart.content.v1.tar+gzip"},
+			want: "bundle.image-media-type"},
+		"plain layer that is another": {made: made{layer: "application/vnd.oci.image.layer.v1.tar"},
+			want: "image.blob-wrong"},
+		"undated": {made: made{config: fmt.Sprintf(good, "")}, warn: "image.warn.created"},
+		"undated for isulad": {runtime: image.ISulad, made: made{config: fmt.Sprintf(good, "")},
+			want: "image.created"},
+		"null date for isulad": {runtime: image.ISulad, made: made{config: fmt.Sprintf(good, `"created":null,`)},
+			want: "image.created"},
+		"zero date for isulad": {runtime: image.ISulad,
+			made: made{config: fmt.Sprintf(good, `"created":"0001-01-01T00:00:00Z",`)}},
+		"far date for isulad": {runtime: image.ISulad,
+			made: made{config: fmt.Sprintf(good, `"created":"2039-01-01T00:00:00Z",`)}, want: "image.created"},
+		"undated history": {made: made{config: fmt.Sprintf(good, dated+`"history":[{}],`)},
+			warn: "image.warn.history"},
+		"undated history, isulad": {runtime: image.ISulad,
+			made: made{config: fmt.Sprintf(good, dated+`"history":[{"created":null}],`)}, want: "image.history"},
+		"schema 1": {made: made{edit: func(m map[string]any) { m["schemaVersion"] = 1 }},
+			want: "image.schema1"},
+		"two in one": {made: made{edit: func(m map[string]any) { m["manifests"] = []string{} }},
+			want: "bundle.image-manifest"},
+		"sent as something else": {made: made{declare: dockerManifest}, want: "bundle.image-manifest"},
+		"says something else": {made: made{declare: ociIndex, edit: func(m map[string]any) {
+			delete(m, "mediaType")
+		}}, want: "bundle.image-manifest"},
+		"a size below nothing": {made: made{edit: func(m map[string]any) {
+			m["layers"].([]image.Descriptor)[0].Size = -1
+		}}, want: "bundle.image-manifest"},
 		"one digest, two sizes": {made: made{edit: func(m map[string]any) {
 			l := m["layers"].([]image.Descriptor)
 			l[0].Digest = l[1].Digest
@@ -117,7 +141,8 @@ func TestWhatIsRefused(t *testing.T) {
 			if x.runtime == "" {
 				x.runtime = image.Containerd
 			}
-			got, err := newClient(t, Options{Tries: 1}, map[string]*rig{"r.test": r}).Resolve(t.Context(), "r.test/a/b:v1", image.Want{Arch: "arm64", Runtime: x.runtime})
+			got, err := newClient(t, Options{Tries: 1}, map[string]*rig{"r.test": r}).Resolve(t.Context(),
+				"r.test/a/b:v1", image.Want{Arch: "arm64", Runtime: x.runtime})
 			if code(err) != x.want {
 				t.Fatalf("%v, want %q", err, x.want)
 			}
@@ -143,14 +168,19 @@ func TestIndexes(t *testing.T) {
 	arm := r.image("a", "", made{})
 	amd := r.image("a", "", made{arch: "amd64"})
 	inner := r.index("a", "", on(arm, "linux", "arm64", ""))
-	r.index("a", "no-arm", on(amd, "linux", "amd64", ""), on(amd, "linux", "amd64", "v3"), on(arm, "unknown", "unknown", ""))
+	r.index("a", "no-arm", on(amd, "linux", "amd64", ""), on(amd, "linux", "amd64", "v3"),
+		on(arm, "unknown", "unknown", ""))
 	r.index("a", "lies", on(amd, "linux", "arm64", ""))
 	r.index("a", "nested", inner)
 	r.index("a", "bare", arm)
 	r.index("a", "v9", on(arm, "linux", "arm64", "v9"))
 	r.index("a", "empty")
-	raw := map[string][]byte{"traversal": mustJSON(t, manifestList{2, ociIndex, []image.Descriptor{on(image.Descriptor{MediaType: ociManifest, Digest: "sha256:../../../x"}, "linux", "arm64", "")}}),
-		"gone": mustJSON(t, manifestList{2, ociIndex, []image.Descriptor{on(image.Descriptor{MediaType: ociManifest, Digest: sum(nil), Size: 3}, "linux", "arm64", "")}})}
+	raw := map[string][]byte{"traversal": mustJSON(t,
+		manifestList{2, ociIndex, []image.Descriptor{on(image.Descriptor{MediaType: ociManifest,
+			Digest: "sha256:../../../x"}, "linux", "arm64", "")}}),
+		"gone": mustJSON(t, manifestList{2, ociIndex,
+			[]image.Descriptor{on(image.Descriptor{MediaType: ociManifest, Digest: sum(nil), Size: 3}, "linux", "arm64",
+				"")}})}
 	r.wrap(func(w http.ResponseWriter, req *http.Request) bool {
 		body, ok := raw[path.Base(req.URL.Path)]
 		if ok {
@@ -158,12 +188,17 @@ func TestIndexes(t *testing.T) {
 		}
 		return ok
 	})
-	r.index("a", "huge", on(image.Descriptor{MediaType: ociManifest, Digest: arm.Digest, Size: 1 << 40}, "linux", "arm64", ""))
-	r.manifest("a", "docker", dockerList, mustJSON(t, manifestList{2, dockerList, []image.Descriptor{on(r.image("a", "", made{docker: true}), "linux", "arm64", "v8")}}))
+	r.index("a", "huge", on(image.Descriptor{MediaType: ociManifest, Digest: arm.Digest, Size: 1 << 40}, "linux",
+		"arm64", ""))
+	r.manifest("a", "docker", dockerList, mustJSON(t,
+		manifestList{2, dockerList, []image.Descriptor{on(r.image("a", "", made{docker: true}), "linux", "arm64",
+			"v8")}}))
 	c := newClient(t, Options{Tries: 1}, map[string]*rig{"r.test": r})
 	for tag, want := range map[string]string{
-		"no-arm": "image.platform", "lies": "bundle.image-arch", "nested": "image.nested-index", "bare": "", "v9": "image.platform",
-		"empty": "image.platform", "traversal": "bundle.image-manifest", "huge": "bundle.image-manifest", "gone": "registry.not-found", "docker": "",
+		"no-arm": "image.platform", "lies": "bundle.image-arch", "nested": "image.nested-index", "bare": "",
+		"v9":    "image.platform",
+		"empty": "image.platform", "traversal": "bundle.image-manifest", "huge": "bundle.image-manifest",
+		"gone": "registry.not-found", "docker": "",
 		"missing": "registry.not-found",
 	} {
 		_, err := c.Resolve(t.Context(), "r.test/a:"+tag, arm64)
@@ -241,7 +276,8 @@ func TestTryingAgain(t *testing.T) {
 			r.wrap(func(w http.ResponseWriter, req *http.Request) bool {
 				r.mu.Lock()
 				defer r.mu.Unlock()
-				match := strings.HasSuffix(req.URL.Path, x.path) || x.path != "/v2/" && strings.Contains(req.URL.Path, x.path)
+				match := strings.HasSuffix(req.URL.Path, x.path) || x.path != "/v2/" &&
+					strings.Contains(req.URL.Path, x.path)
 				if !match || left == 0 {
 					return false
 				}
@@ -267,14 +303,16 @@ func TestTryingAgain(t *testing.T) {
 				t.Errorf("%v after %d more tries", err, again)
 			}
 			left = -1
-			if _, err := newClient(t, Options{Tries: 3}, map[string]*rig{"r.test": r}).Resolve(t.Context(), "r.test/a:v1", arm64); code(err) != x.want {
+			if _, err := newClient(t, Options{Tries: 3}, map[string]*rig{"r.test": r}).Resolve(t.Context(),
+				"r.test/a:v1", arm64); code(err) != x.want {
 				t.Errorf("%v, want %s", err, x.want)
 			}
 		})
 	}
 }
 
-// TestAllProblemsAtOnce: one image that cannot be had does not hide the next, and a registry that is not there is not waited for by each.
+// TestAllProblemsAtOnce: one image that cannot be had does not hide the next, and a registry that is not there is not
+// waited for by each.
 func TestAllProblemsAtOnce(t *testing.T) {
 	r := plainRig(t)
 	r.multi("a", "v1")
@@ -282,13 +320,16 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	gone := plainRig(t)
 	gone.srv.Close()
 	again := 0
-	c := newClient(t, Options{Jobs: 1, Retry: func(*event.Fault) { again++ }}, map[string]*rig{"r.test": r, "gone.test": gone})
-	got, err := c.ResolveAll(t.Context(), []string{"r.test/amd:v1", "r.test/a:v1", "gone.test/x:1", "gone.test/y:1", "bad name", "r.test/a:v2"}, arm64)
+	c := newClient(t, Options{Jobs: 1, Retry: func(*event.Fault) { again++ }},
+		map[string]*rig{"r.test": r, "gone.test": gone})
+	got, err := c.ResolveAll(t.Context(), []string{"r.test/amd:v1", "r.test/a:v1", "gone.test/x:1", "gone.test/y:1",
+		"bad name", "r.test/a:v2"}, arm64)
 	var codes []string
 	for _, e := range err.(interface{ Unwrap() []error }).Unwrap() {
 		codes = append(codes, code(e)+" "+event.AsFault(e).Args["image"])
 	}
-	want := []string{"bundle.image-arch r.test/amd:v1", "registry.unreachable gone.test/x:1", "registry.unreachable gone.test/y:1", "image.name bad name", "registry.not-found r.test/a:v2"}
+	want := []string{"bundle.image-arch r.test/amd:v1", "registry.unreachable gone.test/x:1",
+		"registry.unreachable gone.test/y:1", "image.name bad name", "registry.not-found r.test/a:v2"}
 	if !slices.Equal(codes, want) {
 		t.Errorf("%q\nwant %q", codes, want)
 	}
@@ -306,15 +347,18 @@ func TestAllProblemsAtOnce(t *testing.T) {
 func TestARegistryThatSaysNothing(t *testing.T) {
 	r := plainRig(t)
 	r.wrap(func(_ http.ResponseWriter, req *http.Request) bool { <-req.Context().Done(); return true })
-	_, err := newClient(t, Options{Timeout: time.Millisecond, Tries: 2}, map[string]*rig{"r.test": r}).Resolve(t.Context(), "r.test/a:v1", arm64)
+	_, err := newClient(t, Options{Timeout: time.Millisecond, Tries: 2},
+		map[string]*rig{"r.test": r}).Resolve(t.Context(), "r.test/a:v1", arm64)
 	if f := event.AsFault(err); f.Code != "registry.unreachable" || f.Cause != "no answer in time" {
 		t.Error(err)
 	}
 }
 
 func FuzzIndexAndManifest(f *testing.F) {
-	f.Add([]byte(`{"schemaVersion":2,"mediaType":"`+ociIndex+`","manifests":[{"mediaType":"`+ociManifest+`","digest":"`+sum(nil)+`","size":1,"platform":{"os":"linux","architecture":"arm64"}}]}`), "")
-	f.Add([]byte(`{"schemaVersion":2,"config":{"mediaType":"`+ociConfig+`","digest":"`+sum(nil)+`"},"layers":[{"mediaType":"`+ociLayer+`","digest":"`+sum(nil)+`"}]}`), ociManifest)
+	f.Add([]byte(`{"schemaVersion":2,"mediaType":"`+ociIndex+`","manifests":[{"mediaType":"`+ociManifest+`","digest":"`+
+		sum(nil)+`","size":1,"platform":{"os":"linux","architecture":"arm64"}}]}`), "")
+	f.Add([]byte(`{"schemaVersion":2,"config":{"mediaType":"`+ociConfig+`","digest":"`+sum(nil)+
+		`"},"layers":[{"mediaType":"`+ociLayer+`","digest":"`+sum(nil)+`"}]}`), ociManifest)
 	f.Fuzz(func(t *testing.T, raw []byte, contentType string) {
 		_, isIndex, err := image.Kind("x", raw, contentType)
 		if err != nil {
@@ -343,8 +387,9 @@ func TestArtifact(t *testing.T) {
 	const chart = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 	r := plainRig(t)
 	d := r.blob("charts/x", chart, []byte("a chart"))
-	r.manifest("charts/x", "1.2.3", ociManifest, mustJSON(t, map[string]any{"schemaVersion": 2, "mediaType": ociManifest, "layers": []image.Descriptor{d},
-		"config": r.blob("charts/x", "application/vnd.cncf.helm.config.v1+json", []byte("{}"))}))
+	r.manifest("charts/x", "1.2.3", ociManifest, mustJSON(t,
+		map[string]any{"schemaVersion": 2, "mediaType": ociManifest, "layers": []image.Descriptor{d},
+			"config": r.blob("charts/x", "application/vnd.cncf.helm.config.v1+json", []byte("{}"))}))
 	r.image("an/image", "v1", made{})
 	c := newClient(t, Options{Tries: 1}, map[string]*rig{"r.test": r})
 	if got, err := c.Artifact(t.Context(), "r.test/charts/x:1.2.3", chart); err != nil || got.Digest != d.Digest {

@@ -148,10 +148,12 @@ func (r *rig) image(repo, ref string, m made) image.Descriptor {
 		layer = m.layer
 	}
 	if m.config == "" {
-		m.config = fmt.Sprintf(`{"architecture":%q,"os":"linux","variant":%q,"created":"2025-01-02T03:04:05Z","seed":%q,"rootfs":{"type":"layers","diff_ids":["sha256:a","sha256:b"]}}`, m.arch, m.variant, m.seed)
+		m.config = fmt.Sprintf(
+			`{"architecture":%q,"os":"linux","variant":%q,"created":"2025-01-02T03:04:05Z","seed":%q,"rootfs":{"type":"layers","diff_ids":["sha256:a","sha256:b"]}}`, m.arch, m.variant, m.seed)
 	}
 	doc := map[string]any{"schemaVersion": 2, "mediaType": manifest, "config": r.blob(repo, config, []byte(m.config)),
-		"layers": []image.Descriptor{r.blob(repo, layer, []byte("shared")), r.blob(repo, layer, bytes.Repeat([]byte(repo+m.arch+m.seed), 1000))}}
+		"layers": []image.Descriptor{r.blob(repo, layer, []byte("shared")),
+			r.blob(repo, layer, bytes.Repeat([]byte(repo+m.arch+m.seed), 1000))}}
 	if m.edit != nil {
 		m.edit(doc)
 	}
@@ -210,8 +212,8 @@ type closing struct {
 
 func (c *closing) Close() error { c.closed(); return c.ReadCloser.Close() }
 
-// newClient makes a client without credentials that does not wait long, and sees to it that it leaves no answer open. What is asked of
-// registries in names is asked of the rigs.
+// newClient makes a client without credentials that does not wait long, and sees to it that it leaves no answer open.
+// What is asked of registries in names is asked of the rigs.
 func newClient(t testing.TB, o Options, names map[string]*rig) *Client {
 	t.Helper()
 	var pairs []string
@@ -249,14 +251,15 @@ func newClient(t testing.TB, o Options, names map[string]*rig) *Client {
 
 // dialing sends every connection to the rigs, by host name.
 func dialing(hosts map[string]*rig, config *tls.Config) *http.Transport {
-	return &http.Transport{TLSClientConfig: config, DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-		host, _, _ := net.SplitHostPort(addr)
-		r := hosts[host]
-		if r == nil {
-			return nil, errors.New("no such host here: " + addr)
-		}
-		return (&net.Dialer{}).DialContext(ctx, network, r.host)
-	}}
+	return &http.Transport{TLSClientConfig: config,
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			host, _, _ := net.SplitHostPort(addr)
+			r := hosts[host]
+			if r == nil {
+				return nil, errors.New("no such host here: " + addr)
+			}
+			return (&net.Dialer{}).DialContext(ctx, network, r.host)
+		}}
 }
 
 // quiet is for servers that complain of what a test does to them.

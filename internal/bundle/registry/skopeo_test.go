@@ -20,15 +20,18 @@ func TestSkopeoPullsWhatWasPushed(t *testing.T) {
 	}
 	from, to := plainRig(t), plainRig(t)
 	_, arm, amd := from.multi("k/pause", "3.10")
-	archives := []*image.Archive{archive(t, from, "arm64", "r.test/k/pause:3.10"), archive(t, from, "amd64", "r.test/k/pause:3.10")}
-	if _, err := newClient(t, Options{}, nil).Push(t.Context(), archives, to.host, PushOptions{KeepHost: true}); err != nil {
+	archives := []*image.Archive{archive(t, from, "arm64", "r.test/k/pause:3.10"),
+		archive(t, from, "amd64", "r.test/k/pause:3.10")}
+	if _, err := newClient(t, Options{}, nil).Push(t.Context(), archives, to.host,
+		PushOptions{KeepHost: true}); err != nil {
 		t.Fatal(err)
 	}
 	for arch, want := range map[string]string{"arm64": arm.Digest, "amd64": amd.Digest} {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		dir := t.TempDir()
-		cmd := exec.CommandContext(ctx, "skopeo", "--insecure-policy", "--override-arch", arch, "copy", "--src-tls-verify=false", "docker://"+to.host+"/r.test/k/pause:3.10", "dir:"+dir)
+		cmd := exec.CommandContext(ctx, "skopeo", "--insecure-policy", "--override-arch", arch, "copy",
+			"--src-tls-verify=false", "docker://"+to.host+"/r.test/k/pause:3.10", "dir:"+dir)
 		cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_RUNTIME_DIR="+dir)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", arch, err, out)

@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	// uploadStall ends a try in which no byte went out for so long; commitWait leaves the registry time to hash what it got.
+	// uploadStall ends a try in which no byte went out for so long; commitWait leaves the registry time to hash what it
+	// got.
 	uploadStall = time.Minute
 	commitWait  = 15 * time.Minute
 )
@@ -50,7 +51,8 @@ func (p *pusher) count(r *repository, digest string, size int64, mark func(*Push
 }
 
 // send asks the target once and returns its answer without a body, if it has one of the wanted codes.
-func (p *pusher) send(ctx context.Context, r *repository, method, u string, body io.Reader, size int64, header map[string]string,
+func (p *pusher) send(ctx context.Context, r *repository, method, u string, body io.Reader, size int64,
+	header map[string]string,
 	want ...int) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -176,7 +178,8 @@ func (u *upload) run(ctx context.Context) error {
 	q := to.Query()
 	q.Set("digest", d.Digest)
 	to.RawQuery = q.Encode()
-	if _, err := p.send(ctx, r, http.MethodPut, to.String(), nil, 0, nil, http.StatusCreated, http.StatusNoContent, http.StatusOK); err != nil {
+	if _, err := p.send(ctx, r, http.MethodPut, to.String(), nil, 0, nil, http.StatusCreated, http.StatusNoContent,
+		http.StatusOK); err != nil {
 		return u.forget(err)
 	}
 	p.count(r, d.Digest, d.Size, func(e *PushProgress) { e.Uploaded = true })
@@ -200,7 +203,8 @@ func (u *upload) begin(ctx context.Context) (done bool, err error) {
 		from = "?" + url.Values{"mount": {d.Digest}, "from": {u.job.from.name.RepositoryStr()}}.Encode()
 	}
 	resp, err := p.send(ctx, r, http.MethodPost, open+from, nil, 0, nil, http.StatusAccepted, http.StatusCreated)
-	if te := (*transport.Error)(nil); from != "" && errors.As(err, &te) && te.StatusCode < 500 && te.StatusCode != http.StatusTooManyRequests {
+	if te := (*transport.Error)(nil); from != "" && errors.As(err, &te) && te.StatusCode < 500 &&
+		te.StatusCode != http.StatusTooManyRequests {
 		// A registry that does not know how to mount, or may not.
 		resp, err = p.send(ctx, r, http.MethodPost, open, nil, 0, nil, http.StatusAccepted)
 	}
@@ -236,12 +240,14 @@ func (u *upload) patch(ctx context.Context) error {
 		return err
 	}
 	left := d.Size - u.offset
-	body := &counted{r: io.NewSectionReader(s, u.offset, left), done: u.offset, tell: func(n int64) { p.tell(r, d.Digest, n, d.Size, nil) }}
+	body := &counted{r: io.NewSectionReader(s, u.offset, left), done: u.offset,
+		tell: func(n int64) { p.tell(r, d.Digest, n, d.Size, nil) }}
 	header := map[string]string{"Content-Type": "application/octet-stream"}
 	if u.offset > 0 {
 		header["Content-Range"] = fmt.Sprintf("%d-%d", u.offset, d.Size-1)
 	}
-	resp, err := p.send(ctx, r, http.MethodPatch, u.location, body, left, header, http.StatusAccepted, http.StatusNoContent, http.StatusCreated)
+	resp, err := p.send(ctx, r, http.MethodPatch, u.location, body, left, header, http.StatusAccepted,
+		http.StatusNoContent, http.StatusCreated)
 	if err != nil {
 		return err
 	}
@@ -265,7 +271,8 @@ func (c *counted) Read(b []byte) (int, error) {
 // resume asks how much of a broken upload the registry has; one that cannot say starts anew.
 func (u *upload) resume(ctx context.Context) (done bool, err error) {
 	p, r, d := u.p, u.job.to, u.job.part.desc
-	resp, err := p.send(ctx, r, http.MethodGet, u.location, nil, 0, nil, http.StatusNoContent, http.StatusOK, http.StatusAccepted)
+	resp, err := p.send(ctx, r, http.MethodGet, u.location, nil, 0, nil, http.StatusNoContent, http.StatusOK,
+		http.StatusAccepted)
 	if err != nil {
 		if p.retry(err) {
 			return false, err
@@ -311,7 +318,8 @@ func (p *pusher) putManifest(ctx context.Context, r *repository, id, mediaType s
 			return err
 		}
 		header := map[string]string{"Content-Type": mediaType}
-		_, err = p.send(ctx, r, http.MethodPut, u, bytes.NewReader(raw), int64(len(raw)), header, http.StatusCreated, http.StatusOK, http.StatusAccepted)
+		_, err = p.send(ctx, r, http.MethodPut, u, bytes.NewReader(raw), int64(len(raw)), header, http.StatusCreated,
+			http.StatusOK, http.StatusAccepted)
 		if err != nil {
 			return err
 		}

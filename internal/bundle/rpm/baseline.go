@@ -23,9 +23,9 @@ const BaselineFormat = `%{NAME}\t%{EPOCH}:%{VERSION}-%{RELEASE}\t%{ARCH}\n`
 
 const maxBaseline = 100000
 
-// ReadBaseline reads the list that rpm -qa prints in BaselineFormat: name, epoch:version-release ("(none)" for no epoch) and
-// architecture, separated by tabs, one package in a line; empty lines and those that begin with "#" are passed over. The keys that rpm
-// keeps as packages (gpg-pubkey) are left out. Fault: "rpm.baseline".
+// ReadBaseline reads the list that rpm -qa prints in BaselineFormat: name, epoch:version-release ("(none)" for no
+// epoch) and architecture, separated by tabs, one package in a line; empty lines and those that begin with "#" are
+// passed over. The keys that rpm keeps as packages (gpg-pubkey) are left out. Fault: "rpm.baseline".
 func ReadBaseline(r io.Reader) ([]Installed, error) {
 	var list []Installed
 	sc := bufio.NewScanner(r)
@@ -53,7 +53,8 @@ func ReadBaseline(r io.Reader) ([]Installed, error) {
 		if f[0] == "gpg-pubkey" {
 			continue
 		}
-		p := &Package{Name: f[0], Epoch: e.Epoch, Version: e.Version, Release: e.Release, Arch: f[2], Location: "x.rpm", Sum: Sum{Hex: "0"}, Size: 1}
+		p := &Package{Name: f[0], Epoch: e.Epoch, Version: e.Version, Release: e.Release, Arch: f[2], Location: "x.rpm",
+			Sum: Sum{Hex: "0"}, Size: 1}
 		if err := p.valid(); err != nil || !ok || epoch == "" {
 			return bad(fmt.Errorf("%.200q: %w", line, err))
 		}
@@ -69,16 +70,19 @@ func ReadBaseline(r io.Reader) ([]Installed, error) {
 	return list, nil
 }
 
-// baseline finds the installed packages in the repositories, whose metadata says what they provide. One that no repository has in that
-// very version provides its name and version, and nothing else that would be known.
+// baseline finds the installed packages in the repositories, whose metadata says what they provide. One that no
+// repository has in that very version provides its name and version, and nothing else that would be known.
 func (q *question) baseline(list []Installed) {
 	for _, in := range list {
-		i := slices.IndexFunc(q.x.byName[in.Name], func(p *Package) bool { return p.Arch == in.Arch && Compare(p.EVR(), in.EVR) == 0 })
+		i := slices.IndexFunc(q.x.byName[in.Name], func(p *Package) bool {
+			return p.Arch == in.Arch && Compare(p.EVR(), in.EVR) == 0
+		})
 		if i >= 0 {
 			q.installed[q.x.byName[in.Name][i]] = true
 			continue
 		}
-		p := &Package{Name: in.Name, Epoch: in.EVR.Epoch, Version: in.EVR.Version, Release: in.EVR.Release, Arch: in.Arch}
+		p := &Package{Name: in.Name, Epoch: in.EVR.Epoch, Version: in.EVR.Version, Release: in.EVR.Release,
+			Arch: in.Arch}
 		p.provides = []*Dep{{Name: in.Name, Op: EQ, EVR: in.EVR}}
 		if isa := map[string]string{"aarch64": "aarch-64", "x86_64": "x86-64", "i686": "x86-32"}[in.Arch]; isa != "" {
 			p.provides = append(p.provides, &Dep{Name: in.Name + "(" + isa + ")", Op: EQ, EVR: in.EVR})

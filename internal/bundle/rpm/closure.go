@@ -18,13 +18,15 @@ type Options struct {
 	Exclude  []string    // packages never to be taken: names or name.arch, with * and ?
 }
 
-// Closure resolves the roots (names of packages, or capabilities as ParseDep reads them: "name = 1.2-3", "/usr/bin/x") with everything
-// that they require, as dnf does without weak dependencies: what is chosen already satisfies; else the best of those that provide it,
-// by repository priority, version, Obsoletes and name. What the baseline has counts as chosen and is not in the result, unless it is too
-// old for something, when the newer one is. The result is sorted by name.
+// Closure resolves the roots (names of packages, or capabilities as ParseDep reads them: "name = 1.2-3", "/usr/bin/x")
+// with everything that they require, as dnf does without weak dependencies: what is chosen already satisfies; else the
+// best of those that provide it, by repository priority, version, Obsoletes and name. What the baseline has counts as
+// chosen and is not in the result, unless it is too old for something, when the newer one is. The result is sorted by
+// name.
 //
-// Faults: "rpm.no-package" for roots that nothing provides, "rpm.unresolvable" with everything that is missing and the chains from the
-// roots to it (Missing has them one by one), "rpm.conflict" when two that are needed exclude each other, "rpm.too-large".
+// Faults: "rpm.no-package" for roots that nothing provides, "rpm.unresolvable" with everything that is missing and the
+// chains from the roots to it (Missing has them one by one), "rpm.conflict" when two that are needed exclude each
+// other, "rpm.too-large".
 func (x *Index) Closure(ctx context.Context, roots []string, o Options) ([]*Package, error) {
 	q, err := x.ask(roots, o)
 	if err != nil {
@@ -68,8 +70,9 @@ func (x *Index) hard(err error) error {
 	return event.NewFault(event.ClassFailed, "rpm.too-large", err, "arch", x.arch)
 }
 
-// Wanted returns the paths that something which the roots could lead to requires and that no primary.xml has: filelists.xml of the
-// repositories has to be read for them (AddFilelists), after which there may be further ones. Without any, that file is not needed.
+// Wanted returns the paths that something which the roots could lead to requires and that no primary.xml has:
+// filelists.xml of the repositories has to be read for them (AddFilelists), after which there may be further ones.
+// Without any, that file is not needed.
 func (x *Index) Wanted(ctx context.Context, roots []string, o Options) ([]string, error) {
 	q, err := x.ask(roots, o)
 	if err != nil || o.NoDeps {
@@ -138,7 +141,8 @@ func (x *Index) ask(roots []string, o Options) (*question, error) {
 		q.roots = append(q.roots, d)
 	}
 	if len(missing) > 0 {
-		return nil, event.NewFault(event.ClassFailed, "rpm.no-package", nil, "package", strings.Join(missing, ", "), "arch", x.arch)
+		return nil, event.NewFault(event.ClassFailed, "rpm.no-package", nil, "package", strings.Join(missing, ", "),
+			"arch", x.arch)
 	}
 	return q, nil
 }
@@ -166,8 +170,8 @@ func (x *Index) lookPath(d *Dep) {
 	}
 }
 
-// candidatesFor are the packages that a root stands for, as dnf takes its arguments: those of that name and what obsoletes them, else
-// those that provide it.
+// candidatesFor are the packages that a root stands for, as dnf takes its arguments: those of that name and what
+// obsoletes them, else those that provide it.
 func (q *question) candidatesFor(u *universe, d *Dep) []int32 {
 	all := u.candidates(d)
 	named := slices.DeleteFunc(slices.Clone(all), func(v int32) bool { return u.pkgs[v].Name != d.Name })
@@ -229,7 +233,8 @@ func (q *question) fill(u *universe) error {
 	return nil
 }
 
-// keep is what an installed package may become: it stays, or a newer one of its name or one that obsoletes it comes in its place.
+// keep is what an installed package may become: it stays, or a newer one of its name or one that obsoletes it comes in
+// its place.
 func (q *question) keep(u *universe, p *Package) []int32 {
 	list := []int32{u.variable(p)}
 	for _, n := range q.x.byName[p.Name] {
@@ -259,7 +264,8 @@ func (q *question) alone(ctx context.Context, u *universe) ([]*Package, error) {
 	}
 	s := newSolver(u)
 	for _, list := range lists {
-		if slices.ContainsFunc(list, func(v int32) bool { return s.value[v] > 0 || q.installed[u.pkgs[v]] }) || len(list) == 0 {
+		if slices.ContainsFunc(list, func(v int32) bool { return s.value[v] > 0 || q.installed[u.pkgs[v]] }) ||
+			len(list) == 0 {
 			continue
 		}
 		if err := s.decide(ctx, s.prefer(s.filter(list))[0]); err != nil {

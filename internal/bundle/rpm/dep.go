@@ -43,8 +43,8 @@ func (o Op) flag() string {
 	return [...]string{"", "LT", "GT", "", "EQ", "LE", "GE", ""}[o&7]
 }
 
-// Dep is a capability that a package provides, requires, conflicts with or obsoletes, with a range of versions. A rich dependency has all
-// of its text, parentheses included, as its name.
+// Dep is a capability that a package provides, requires, conflicts with or obsoletes, with a range of versions. A rich
+// dependency has all of its text, parentheses included, as its name.
 type Dep struct {
 	Name string
 	Op   Op
@@ -63,8 +63,8 @@ func (d *Dep) rich() bool { return strings.HasPrefix(d.Name, "(") }
 // ignored says that rpm itself answers for the requirement, not a package.
 func (d *Dep) ignored() bool { return strings.HasPrefix(d.Name, "rpmlib(") }
 
-// overlaps says whether what a package provides (p) is within what is required (d), names being equal: whether the two ranges have a
-// version in common. A side without a version matches all; a side without a release matches each.
+// overlaps says whether what a package provides (p) is within what is required (d), names being equal: whether the two
+// ranges have a version in common. A side without a version matches all; a side without a release matches each.
 func (d *Dep) overlaps(p *Dep) bool {
 	if d.Op == 0 || p.Op == 0 {
 		return true
@@ -96,7 +96,8 @@ const (
 	maxRichTerms = 1000
 )
 
-// ParseDep reads a dependency as rpm prints it: "name", "name >= 1:2-3" or a rich one in parentheses, whose syntax is checked too.
+// ParseDep reads a dependency as rpm prints it: "name", "name >= 1:2-3" or a rich one in parentheses, whose syntax is
+// checked too.
 func ParseDep(s string) (*Dep, error) {
 	s = strings.TrimSpace(s)
 	if len(s) > maxDepName {
@@ -142,7 +143,8 @@ func depOf(f []string) (*Dep, error) {
 	return d, nil
 }
 
-// expr is a rich dependency: one capability, or an operator over others. https://rpm-software-management.github.io/rpm/manual/boolean_dependencies.html
+// expr is a rich dependency: one capability, or an operator over others.
+// https://rpm-software-management.github.io/rpm/manual/boolean_dependencies.html
 type expr struct {
 	op   string // "" for dep; and, or, with, without, if, unless
 	dep  *Dep
@@ -235,7 +237,8 @@ func (p *richParser) eat(s string) bool {
 	return ok
 }
 
-// word reads up to a space or to a parenthesis that closes the group; parentheses within a name, as in libc.so.6()(64bit), are part of it.
+// word reads up to a space or to a parenthesis that closes the group; parentheses within a name, as in
+// libc.so.6()(64bit), are part of it.
 func (p *richParser) word() string {
 	p.rest = strings.TrimLeft(p.rest, " \t")
 	open, i := 0, 0

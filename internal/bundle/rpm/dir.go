@@ -10,9 +10,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// ReadDir describes the rpm files at the root of a file system, sorted by name, for AddPackages: a directory without metadata. Source
-// packages, other files and directories below are passed over; links are not followed. Nothing is verified (see Verify). Name is the
-// directory's, for the fault "rpm.directory"; the other one is "rpm.file".
+// ReadDir describes the rpm files at the root of a file system, sorted by name, for AddPackages: a directory without
+// metadata. Source packages, other files and directories below are passed over; links are not followed. Nothing is
+// verified (see Verify). Name is the directory's, for the fault "rpm.directory"; the other one is "rpm.file".
 func ReadDir(ctx context.Context, fsys fs.FS, name string) ([]*Package, error) {
 	entries, err := fs.ReadDir(fsys, ".")
 	if err == nil && len(entries) > maxPackages {
@@ -27,7 +27,8 @@ func ReadDir(ctx context.Context, fsys fs.FS, name string) ([]*Package, error) {
 	var list []*Package
 	for _, e := range entries {
 		n := e.Name()
-		if !e.Type().IsRegular() || !strings.HasSuffix(n, ".rpm") || strings.HasSuffix(n, ".src.rpm") || strings.HasSuffix(n, ".nosrc.rpm") {
+		if !e.Type().IsRegular() || !strings.HasSuffix(n, ".rpm") || strings.HasSuffix(n, ".src.rpm") ||
+			strings.HasSuffix(n, ".nosrc.rpm") {
 			continue
 		}
 		if err := ctx.Err(); err != nil {

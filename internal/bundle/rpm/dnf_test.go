@@ -107,8 +107,8 @@ func askDnf(t *testing.T, py string, jobs []dnfJob) [][]dnfAnswer {
 	return out
 }
 
-// graph makes a random repository: versions, requirements with versions, alternatives, virtual capabilities, files, rich dependencies,
-// now and then an obsolete or a conflict.
+// graph makes a random repository: versions, requirements with versions, alternatives, virtual capabilities, files,
+// rich dependencies, now and then an obsolete or a conflict.
 func graph(r *rand.Rand, n int, hard bool) []string {
 	name := func() string { return fmt.Sprintf("p%02d", r.Intn(n)) }
 	virtual := func() string { return fmt.Sprintf("virt%d", r.Intn(n/6+1)) }
@@ -131,9 +131,12 @@ func graph(r *rand.Rand, n int, hard bool) []string {
 	rich := func() string {
 		a, b, c := dep(), dep(), dep()
 		return []string{
-			"(" + a + " or " + b + ")", "(" + a + " or " + b + " or " + c + ")", "(" + a + " and " + b + ")", "(" + a + " if " + b + ")",
-			"(" + a + " if " + b + " else " + c + ")", "(" + virtual() + " with " + virtual() + ")", "(" + virtual() + " without " + virtual() + ")",
-			"((" + a + " or " + b + ") and " + c + ")", "(" + a + " or (" + b + " and " + c + "))", "(" + a + " unless " + b + ")",
+			"(" + a + " or " + b + ")", "(" + a + " or " + b + " or " + c + ")", "(" + a + " and " + b + ")",
+			"(" + a + " if " + b + ")",
+			"(" + a + " if " + b + " else " + c + ")", "(" + virtual() + " with " + virtual() + ")",
+			"(" + virtual() + " without " + virtual() + ")",
+			"((" + a + " or " + b + ") and " + c + ")", "(" + a + " or (" + b + " and " + c + "))",
+			"(" + a + " unless " + b + ")",
 		}[r.Intn(10)]
 	}
 	var lines []string
@@ -183,7 +186,8 @@ func writeRepo(t *testing.T, dir, primary string) {
 	for name, text := range map[string]string{
 		"primary.xml": primary,
 		"repomd.xml": `<repomd xmlns="http://linux.duke.edu/metadata/repo"><revision>1</revision><data type="primary"><checksum type="sha256">` + sum +
-			`</checksum><open-checksum type="sha256">` + sum + `</open-checksum><location href="repodata/primary.xml"/><timestamp>1</timestamp></data></repomd>`,
+			`</checksum><open-checksum type="sha256">` + sum +
+			`</open-checksum><location href="repodata/primary.xml"/><timestamp>1</timestamp></data></repomd>`,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, "repodata", name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -255,7 +259,8 @@ func TestClosureIsDnfs(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d root sets, %d that cannot be resolved, %d resolved otherwise, %d packages", total, refused, other, packages)
+	t.Logf("%d root sets, %d that cannot be resolved, %d resolved otherwise, %d packages", total, refused, other,
+		packages)
 	if other > total/50 {
 		t.Error("too many are resolved otherwise")
 	}
@@ -264,7 +269,8 @@ func TestClosureIsDnfs(t *testing.T) {
 	}
 }
 
-// standsAlone checks an answer without the solver: every root and requirement is satisfied by the chosen, and none excludes another.
+// standsAlone checks an answer without the solver: every root and requirement is satisfied by the chosen, and none
+// excludes another.
 func standsAlone(list []*Package, x *Index, roots []string) error {
 	chosen := map[*Package]bool{}
 	names := map[string]bool{}

@@ -1,9 +1,10 @@
-// Package rpm resolves rpm packages with their dependency closure from signed repository metadata, without dnf: for another
-// distribution, release or architecture than the machine's own. It reads and writes the repository format of createrepo_c (repomd.xml,
-// primary.xml, filelists.xml, modules.yaml), reads rpm files (the format is in rpm's docs/manual/format_v4.md), and verifies the OpenPGP
-// signatures of both. It fetches nothing: readers in, values out.
+// Package rpm resolves rpm packages with their dependency closure from signed repository metadata, without dnf: for
+// another distribution, release or architecture than the machine's own. It reads and writes the repository format of
+// createrepo_c (repomd.xml, primary.xml, filelists.xml, modules.yaml), reads rpm files (the format is in rpm's
+// docs/manual/format_v4.md), and verifies the OpenPGP signatures of both. It fetches nothing: readers in, values out.
 //
-// The rules that decide between packages are those of libsolv, which dnf asks: the tests hold the answers against dnf's.
+// The rules that decide between packages are those of libsolv, which dnf asks: the tests hold the answers against
+// dnf's.
 package rpm
 
 import "strings"
@@ -70,9 +71,9 @@ func compare(a, b EVR) (c int, release bool) {
 func digit(c byte) bool { return c >= '0' && c <= '9' }
 func alpha(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// Vercmp orders two versions (or two releases) by rpm's rules: runs of digits by their value, runs of letters as strings, digits above
-// letters, all else only separates; "~" sorts before the end of the version, "^" after it but before anything that goes on. go-rpmutils
-// has a Vercmp too, which does not know "^".
+// Vercmp orders two versions (or two releases) by rpm's rules: runs of digits by their value, runs of letters as
+// strings, digits above letters, all else only separates; "~" sorts before the end of the version, "^" after it but
+// before anything that goes on. go-rpmutils has a Vercmp too, which does not know "^".
 func Vercmp(a, b string) int {
 	if a == b {
 		return 0

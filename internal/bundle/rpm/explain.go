@@ -24,15 +24,16 @@ func (e MissingError) Error() string { return fmt.Sprintf("%d capabilities are m
 
 const maxMissing = 100 // told at once
 
-// explain makes the fault for a contradiction: capabilities that nothing provides, if that is the reason, or two packages that exclude each
-// other.
+// explain makes the fault for a contradiction: capabilities that nothing provides, if that is the reason, or two
+// packages that exclude each other.
 func (q *question) explain(s *solver, err error) error {
 	if m := q.missing(s); len(m) > 0 {
 		var list []string
 		for _, one := range m {
 			list = append(list, one.String())
 		}
-		return event.NewFault(event.ClassFailed, "rpm.unresolvable", m, "needs", strings.Join(list, "; "), "count", fmt.Sprint(len(m)), "arch", q.x.arch)
+		return event.NewFault(event.ClassFailed, "rpm.unresolvable", m, "needs", strings.Join(list, "; "), "count",
+			fmt.Sprint(len(m)), "arch", q.x.arch)
 	}
 	if errors.Is(err, errGaveUp) {
 		return event.NewFault(event.ClassFailed, "rpm.too-large", err, "arch", q.x.arch)
@@ -43,10 +44,12 @@ func (q *question) explain(s *solver, err error) error {
 	}
 	chain, otherChain := strings.Join(q.chain(s, a), " → "), strings.Join(q.chain(s, b), " → ")
 	if why == "" {
-		return event.NewFault(event.ClassFailed, "rpm.two-versions", nil, "package", a.String(), "other", b.String(), "chain", chain,
+		return event.NewFault(event.ClassFailed, "rpm.two-versions", nil, "package", a.String(), "other", b.String(),
+			"chain", chain,
 			"other_chain", otherChain, "arch", q.x.arch)
 	}
-	return event.NewFault(event.ClassFailed, "rpm.conflict", nil, "package", a.String(), "other", b.String(), "relation", why,
+	return event.NewFault(event.ClassFailed, "rpm.conflict", nil, "package", a.String(), "other", b.String(),
+		"relation", why,
 		"chain", chain, "other_chain", otherChain, "arch", q.x.arch)
 }
 
@@ -136,7 +139,8 @@ func (s *solver) dead() []bool {
 	return dead
 }
 
-// excluding finds, going back from the last contradiction, two packages that both have to be chosen and exclude each other.
+// excluding finds, going back from the last contradiction, two packages that both have to be chosen and exclude each
+// other.
 func (q *question) excluding(s *solver) (a, b *Package, why string) {
 	seen := map[int32]bool{}
 	todo := slices.Clone(s.last)
@@ -171,7 +175,8 @@ func (q *question) excluding(s *solver) (a, b *Package, why string) {
 	// A rich conflict is about more than two.
 	for i := range s.clauses {
 		c := &s.clauses[i]
-		if c.why != becauseConflicts || slices.ContainsFunc(s.literalsOf(c), func(l int32) bool { return s.val(l) >= 0 }) {
+		if c.why != becauseConflicts || slices.ContainsFunc(s.literalsOf(c),
+			func(l int32) bool { return s.val(l) >= 0 }) {
 			continue
 		}
 		for _, l := range c.list {
@@ -199,7 +204,8 @@ func (s *solver) exclusion(v, w int32) (a, b *Package, why string) {
 			x, y, a, b = v, w, b, a
 		}
 		if x == v && y == w {
-			return a, b, map[reasonKind]string{becauseConflicts: "Conflicts: ", becauseObsoletes: "Obsoletes: "}[c.why] + c.dep.String()
+			return a, b, map[reasonKind]string{becauseConflicts: "Conflicts: ",
+				becauseObsoletes: "Obsoletes: "}[c.why] + c.dep.String()
 		}
 	}
 	return nil, nil, ""

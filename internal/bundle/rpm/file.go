@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// Header is what stands before the payload of an rpm file: the lead, the signature header, the header. Reading it is done here and not by
-// go-rpmutils, which trusts the counts and offsets of a file that nothing has vouched for yet.
+// Header is what stands before the payload of an rpm file: the lead, the signature header, the header. Reading it is
+// done here and not by go-rpmutils, which trusts the counts and offsets of a file that nothing has vouched for yet.
 type Header struct {
 	sig, gen   map[int32]tag
 	raw        []byte // of the header: what is signed
@@ -139,7 +139,8 @@ func (t tag) strings() ([]string, error) {
 	if t.data == nil {
 		return nil, nil
 	}
-	if t.typ != typeString && t.typ != typeStrings && t.typ != typeI18N || t.count > maxTagElements || t.typ == typeString && t.count != 1 {
+	if t.typ != typeString && t.typ != typeStrings && t.typ != typeI18N || t.count > maxTagElements ||
+		t.typ == typeString && t.count != 1 {
 		return nil, errors.New("a tag has the wrong type")
 	}
 	out := make([]string, 0, min(t.count, 4096))

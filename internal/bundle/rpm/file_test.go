@@ -86,12 +86,17 @@ const payload = "the payload, which rpm would unpack"
 
 func simpleTags() values {
 	return values{
-		tagName: "app", tagVersion: "1.0", tagRelease: "1", tagArch: "aarch64", tagSummary: "An app", tagLicense: "MIT", tagSourceRPM: "app.src.rpm",
-		tagEpoch: []uint32{2}, tagBuildTime: []uint32{1000}, tagSize: []uint32{7},
-		tagProvideName: []string{"app", "libapp.so"}, tagProvideFlags: []uint32{8, 0}, tagProvideVersion: []string{"2:1.0-1", ""},
-		tagRequireName: []string{"rpmlib(X)", "lib", "(a or b)"}, tagRequireFlags: []uint32{1<<24 | 10, 12, 0}, tagRequireVersion: []string{"1", "3", ""},
-		tagBaseNames: []string{"app", "d"}, tagDirNames: []string{"/usr/bin/", "/opt/"}, tagDirIndexes: []uint32{0, 1}, tagFileModes: []uint32{0o100755, 0o40755},
-		tagFileFlags: []uint32{0, 0}, tagPayloadDigest: []string{sum([]byte(payload))}, tagPayloadDigestAlgo: []uint32{8},
+		tagName: "app", tagVersion: "1.0", tagRelease: "1", tagArch: "aarch64", tagSummary: "An app", tagLicense: "MIT",
+		tagSourceRPM: "app.src.rpm",
+		tagEpoch:     []uint32{2}, tagBuildTime: []uint32{1000}, tagSize: []uint32{7},
+		tagProvideName: []string{"app", "libapp.so"}, tagProvideFlags: []uint32{8, 0},
+		tagProvideVersion: []string{"2:1.0-1", ""},
+		tagRequireName:    []string{"rpmlib(X)", "lib", "(a or b)"}, tagRequireFlags: []uint32{1<<24 | 10, 12, 0},
+		tagRequireVersion: []string{"1", "3", ""},
+		tagBaseNames:      []string{"app", "d"}, tagDirNames: []string{"/usr/bin/", "/opt/"},
+		tagDirIndexes: []uint32{0, 1}, tagFileModes: []uint32{0o100755, 0o40755},
+		tagFileFlags: []uint32{0, 0}, tagPayloadDigest: []string{sum([]byte(payload))},
+		tagPayloadDigestAlgo: []uint32{8},
 	}
 }
 
@@ -113,10 +118,12 @@ func TestReadPackage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.NEVRA() != "app-2:1.0-1.aarch64" || p.SHA256 != sum(simple()) || p.Size != int64(len(simple())) || p.Summary != "An app" {
+	if p.NEVRA() != "app-2:1.0-1.aarch64" || p.SHA256 != sum(simple()) || p.Size != int64(len(simple())) ||
+		p.Summary != "An app" {
 		t.Errorf("%+v", p)
 	}
-	if got := fmt.Sprint(p.Provides(), p.Requires(), p.files); got != "[app = 2:1.0-1 libapp.so] [lib >= 3 (a or b)] [{/usr/bin/app } {/opt/d dir}]" {
+	if got := fmt.Sprint(p.Provides(), p.Requires(),
+		p.files); got != "[app = 2:1.0-1 libapp.so] [lib >= 3 (a or b)] [{/usr/bin/app } {/opt/d dir}]" {
 		t.Error(got)
 	}
 	x := NewIndex("aarch64")
@@ -126,8 +133,9 @@ func TestReadPackage(t *testing.T) {
 }
 
 func TestReadDir(t *testing.T) {
-	fsys := fstest.MapFS{"b.rpm": {Data: simple()}, "README": {Data: []byte("x")}, "a.src.rpm": {Data: []byte("x")}, "sub/c.rpm": {Data: []byte("x")},
-		"link.rpm": {Data: []byte("x"), Mode: fs.ModeSymlink}}
+	fsys := fstest.MapFS{"b.rpm": {Data: simple()}, "README": {Data: []byte("x")}, "a.src.rpm": {Data: []byte("x")},
+		"sub/c.rpm": {Data: []byte("x")},
+		"link.rpm":  {Data: []byte("x"), Mode: fs.ModeSymlink}}
 	list, err := ReadDir(t.Context(), fsys, "pkgs")
 	if err != nil || len(list) != 1 || list[0].Location != "b.rpm" {
 		t.Fatalf("%v %v", list, err)
@@ -227,7 +235,8 @@ func TestVerify(t *testing.T) {
 	if err := h.Match(&Package{Name: "app", Epoch: "2", Version: "1.0", Release: "1", Arch: "aarch64"}); err != nil {
 		t.Error(err)
 	}
-	if err := h.Match(&Package{Name: "app", Epoch: "2", Version: "1.1", Release: "1", Arch: "aarch64"}); err == nil || faultOf(err).Code != "rpm.mismatch" {
+	if err := h.Match(&Package{Name: "app", Epoch: "2", Version: "1.1", Release: "1", Arch: "aarch64"}); err == nil ||
+		faultOf(err).Code != "rpm.mismatch" {
 		t.Error(err)
 	}
 	if _, err := VerifyDigests(bytes.NewReader(change("unpack", "unpick")), "x.rpm"); err == nil {
@@ -238,7 +247,8 @@ func TestVerify(t *testing.T) {
 func TestAnExpiredOrRevokedKey(t *testing.T) {
 	then := time.Now().Add(-100 * time.Hour)
 	at := func(d time.Duration) *packet.Config {
-		return &packet.Config{RSABits: 2048, Algorithm: packet.PubKeyAlgoRSA, KeyLifetimeSecs: 3600, Time: func() time.Time { return then.Add(d) }}
+		return &packet.Config{RSABits: 2048, Algorithm: packet.PubKeyAlgoRSA, KeyLifetimeSecs: 3600,
+			Time: func() time.Time { return then.Add(d) }}
 	}
 	e, err := openpgp.NewEntity("Old", "", "old@repo.test", at(0))
 	if err != nil {
@@ -251,7 +261,8 @@ func TestAnExpiredOrRevokedKey(t *testing.T) {
 		}
 		if d > time.Hour { // made with the same key, after it had expired
 			sig.Reset()
-			s := &packet.Signature{SigType: packet.SigTypeBinary, CreationTime: then.Add(d), PubKeyAlgo: e.PrivateKey.PubKeyAlgo, Hash: crypto.SHA256, IssuerKeyId: &e.PrimaryKey.KeyId}
+			s := &packet.Signature{SigType: packet.SigTypeBinary, CreationTime: then.Add(d),
+				PubKeyAlgo: e.PrivateKey.PubKeyAlgo, Hash: crypto.SHA256, IssuerKeyId: &e.PrimaryKey.KeyId}
 			h := crypto.SHA256.New()
 			h.Write([]byte("text"))
 			if err := s.Sign(h, e.PrivateKey, nil); err != nil {
@@ -273,7 +284,8 @@ func TestAnExpiredOrRevokedKey(t *testing.T) {
 	if err := e.RevokeKey(packet.KeyCompromised, "lost", at(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	if err := verifyDetached([]byte("text"), sig.Bytes(), openpgp.EntityList{e}, time.Now()); err == nil || !strings.Contains(err.Error(), "revoked") {
+	if err := verifyDetached([]byte("text"), sig.Bytes(), openpgp.EntityList{e}, time.Now()); err == nil ||
+		!strings.Contains(err.Error(), "revoked") {
 		t.Error(err)
 	}
 }
@@ -312,7 +324,8 @@ func sign3(t testing.TB, e *openpgp.Entity, data []byte, hash byte) []byte {
 func FuzzHeader(f *testing.F) {
 	f.Add(simple())
 	gen := simpleTags()
-	f.Add(rpmFile(values{sigSHA256: sum(header(gen)), sigPGP: []byte{0x88, 3, 3, 5, 0}, sigOpenPGP: []string{"iAA="}}, gen, ""))
+	f.Add(rpmFile(values{sigSHA256: sum(header(gen)), sigPGP: []byte{0x88, 3, 3, 5, 0}, sigOpenPGP: []string{"iAA="}},
+		gen, ""))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, err := ReadPackage(bytes.NewReader(data), "x.rpm", 0)
 		_, verr := Verify(bytes.NewReader(data), "x.rpm", nil, time.Now())

@@ -18,8 +18,9 @@ const (
 	fileGhost                           = 1 << 6
 )
 
-// ReadPackage reads an rpm file to its end and describes it as a repository would: for directories of packages without metadata. name is
-// the file's base name and becomes the location. mtime is in seconds since 1970. Nothing is verified (see Verify). Fault: "rpm.file".
+// ReadPackage reads an rpm file to its end and describes it as a repository would: for directories of packages without
+// metadata. name is the file's base name and becomes the location. mtime is in seconds since 1970. Nothing is verified
+// (see Verify). Fault: "rpm.file".
 func ReadPackage(r io.Reader, name string, mtime int64) (*Package, error) {
 	sum := sha256.New()
 	n := &counter{r: io.TeeReader(r, sum)}

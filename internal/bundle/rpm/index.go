@@ -10,8 +10,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// Index holds the packages of several repositories for one architecture. Read all of them with Add, then ask Closure. It is not for use
-// by several goroutines at once.
+// Index holds the packages of several repositories for one architecture. Read all of them with Add, then ask Closure.
+// It is not for use by several goroutines at once.
 type Index struct {
 	arch   string
 	arches map[string]bool
@@ -31,10 +31,11 @@ type Index struct {
 	owned  map[string]bool // names of packages that an active module has
 }
 
-// NewIndex makes an empty index for an architecture in rpm's words (x86_64, aarch64); noarch is always in. Packages of other
-// architectures are passed over unless they are named too (i686 beside x86_64).
+// NewIndex makes an empty index for an architecture in rpm's words (x86_64, aarch64); noarch is always in. Packages of
+// other architectures are passed over unless they are named too (i686 beside x86_64).
 func NewIndex(arch string, also ...string) *Index {
-	x := &Index{arch: arch, arches: map[string]bool{arch: true, "noarch": true}, t: newTable(), byName: map[string][]*Package{},
+	x := &Index{arch: arch, arches: map[string]bool{arch: true, "noarch": true}, t: newTable(),
+		byName: map[string][]*Package{},
 		looked: map[string]bool{}, hidden: map[string]bool{}, active: map[string]bool{}, owned: map[string]bool{}}
 	for _, a := range also {
 		x.arches[a] = true
@@ -48,9 +49,9 @@ func (x *Index) Len() int { return len(x.list) }
 // DefaultPriority is that of a repository which does not say one.
 const DefaultPriority = 99
 
-// Add reads a primary.xml. The lower the priority, the better: where several packages would do, only those of the best repository among
-// theirs are looked at, as dnf does it. Order matters as in dnf's configuration: between equals the earlier is taken. An entry that is not
-// whole is an error, for the file was signed. Fault: "rpm.primary".
+// Add reads a primary.xml. The lower the priority, the better: where several packages would do, only those of the best
+// repository among theirs are looked at, as dnf does it. Order matters as in dnf's configuration: between equals the
+// earlier is taken. An entry that is not whole is an error, for the file was signed. Fault: "rpm.primary".
 func (x *Index) Add(r io.Reader, repository string, priority int) error {
 	err := readPrimary(r, x.t, func(arch string) bool { return x.arches[arch] }, func(p *Package) error {
 		p.Repository, p.priority = repository, int32(priority)
@@ -62,7 +63,8 @@ func (x *Index) Add(r io.Reader, repository string, priority int) error {
 	return nil
 }
 
-// AddPackages adds packages of which only the files are at hand (ReadPackage). Those of other architectures are passed over.
+// AddPackages adds packages of which only the files are at hand (ReadPackage). Those of other architectures are passed
+// over.
 func (x *Index) AddPackages(list []*Package, repository string, priority int) error {
 	for _, q := range list {
 		if !x.arches[q.Arch] {
@@ -92,8 +94,8 @@ func (x *Index) insert(p *Package) error {
 	return nil
 }
 
-// AddFilelists reads the filelists.xml of a repository that was added, and keeps of it the paths that Wanted named. Fault:
-// "rpm.filelists".
+// AddFilelists reads the filelists.xml of a repository that was added, and keeps of it the paths that Wanted named.
+// Fault: "rpm.filelists".
 func (x *Index) AddFilelists(r io.Reader, repository string, wanted []string) error {
 	want := map[string]bool{}
 	for _, w := range wanted {
@@ -169,7 +171,8 @@ func (x *Index) wantPaths(name string) {
 	}
 }
 
-// visible says that a package is not one of a module's inactive stream, nor hidden by an active one's package of the same name.
+// visible says that a package is not one of a module's inactive stream, nor hidden by an active one's package of the
+// same name.
 func (x *Index) visible(p *Package) bool {
 	if len(x.hidden)+len(x.owned) == 0 {
 		return true
@@ -178,7 +181,8 @@ func (x *Index) visible(p *Package) bool {
 	return x.active[n] || !x.hidden[n] && !x.owned[p.Name]
 }
 
-// lookup returns the visible packages that satisfy a simple dependency, in the order of the index. The result is shared.
+// lookup returns the visible packages that satisfy a simple dependency, in the order of the index. The result is
+// shared.
 func (x *Index) lookup(d *Dep) []*Package {
 	if list, ok := x.byDep[d]; ok {
 		return list

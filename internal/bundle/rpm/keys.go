@@ -20,8 +20,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// ReadKeyring reads OpenPGP public keys: binary, or armoured, of which a file may have several one after the other as distributions'
-// RPM-GPG-KEY files do; name and repository are for the fault "rpm.keyring".
+// ReadKeyring reads OpenPGP public keys: binary, or armoured, of which a file may have several one after the other as
+// distributions' RPM-GPG-KEY files do; name and repository are for the fault "rpm.keyring".
 func ReadKeyring(data []byte, name, repository string) (openpgp.EntityList, error) {
 	var keys openpgp.EntityList
 	var err error
@@ -59,16 +59,16 @@ func (e errUnknownKey) Error() string {
 	return fmt.Sprintf("made by the key %016X, which the keyring lacks", e.id)
 }
 
-// signature is one OpenPGP signature over data, of version 4 or later, or of version 3, which the packages of some distributions
-// still have and go-crypto no longer reads.
+// signature is one OpenPGP signature over data, of version 4 or later, or of version 3, which the packages of some
+// distributions still have and go-crypto no longer reads.
 type signature struct {
 	hash crypto.Hash
 	v4   *packet.Signature
 	v3   *signatureV3
 }
 
-// parseSignatures reads a detached signature, armoured or not. Packets that cannot be read are passed over: among several signatures
-// there may be some of a kind that comes later.
+// parseSignatures reads a detached signature, armoured or not. Packets that cannot be read are passed over: among
+// several signatures there may be some of a kind that comes later.
 func parseSignatures(data []byte) ([]signature, error) {
 	if len(data) > maxSignature {
 		return nil, fmt.Errorf("signature of more than %d bytes", maxSignature)
@@ -178,7 +178,8 @@ func (s signature) check(keys openpgp.EntityList, h hash.Hash, now time.Time) er
 			continue
 		}
 		// A package outlives the key that signed it: the key must have been good when it signed.
-		if k.SelfSignature != nil && made.After(k.PublicKey.CreationTime) && k.PublicKey.KeyExpired(k.SelfSignature, made) {
+		if k.SelfSignature != nil && made.After(k.PublicKey.CreationTime) &&
+			k.PublicKey.KeyExpired(k.SelfSignature, made) {
 			err = fmt.Errorf("the key %016X had expired when it signed", id)
 			continue
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// signatureV3 is a signature packet of version 3 (RFC 4880, 5.2.2) by an RSA key: obs-signd, with which some distributions sign, made
-// these for long.
+// signatureV3 is a signature packet of version 3 (RFC 4880, 5.2.2) by an RSA key: obs-signd, with which some
+// distributions sign, made these for long.
 type signatureV3 struct {
 	hash   crypto.Hash
 	made   time.Time
@@ -30,7 +30,8 @@ func parseV3(b []byte) (*signatureV3, error) {
 	if b[2] != 0 {
 		return nil, fmt.Errorf("signature of type %d", b[2])
 	}
-	s := &signatureV3{suffix: b[2:7], made: time.Unix(int64(binary.BigEndian.Uint32(b[3:7])), 0), keyID: binary.BigEndian.Uint64(b[7:15])}
+	s := &signatureV3{suffix: b[2:7], made: time.Unix(int64(binary.BigEndian.Uint32(b[3:7])), 0),
+		keyID: binary.BigEndian.Uint64(b[7:15])}
 	if alg := packet.PublicKeyAlgorithm(b[15]); alg != packet.PubKeyAlgoRSA && alg != packet.PubKeyAlgoRSASignOnly {
 		return nil, fmt.Errorf("signature of version 3 with the algorithm %d", alg)
 	}

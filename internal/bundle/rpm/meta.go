@@ -26,9 +26,9 @@ const (
 	rpmNS    = "http://linux.duke.edu/metadata/rpm"
 )
 
-// MetaOf is the package's element of primary.xml as it stands in a bundle, on one line: its location is the file's plain name, and
-// what no resolver asks for (description, packager, changes, weak dependencies) is left out. The same package gives the same text,
-// whatever repository it came from and however that wrote it.
+// MetaOf is the package's element of primary.xml as it stands in a bundle, on one line: its location is the file's
+// plain name, and what no resolver asks for (description, packager, changes, weak dependencies) is left out. The same
+// package gives the same text, whatever repository it came from and however that wrote it.
 func MetaOf(p *Package) string {
 	var b strings.Builder
 	text := func(name, s string) {
@@ -42,12 +42,14 @@ func MetaOf(p *Package) string {
 	b.WriteString(`<package type="rpm">`)
 	text("name", p.Name)
 	text("arch", p.Arch)
-	b.WriteString(`<version epoch="` + escape(orZero(p.Epoch)) + `" ver="` + escape(p.Version) + `" rel="` + escape(p.Release) + `"/>`)
+	b.WriteString(`<version epoch="` + escape(orZero(p.Epoch)) + `" ver="` + escape(p.Version) + `" rel="` +
+		escape(p.Release) + `"/>`)
 	b.WriteString(`<checksum type="` + p.Sum.Type + `" pkgid="YES">` + p.Sum.Hex + `</checksum>`)
 	text("summary", p.Summary)
 	b.WriteString(`<description/><packager/><url/>`)
 	b.WriteString(`<time file="` + num(p.FileTime) + `" build="` + num(p.BuildTime) + `"/>`)
-	b.WriteString(`<size package="` + num(p.Size) + `" installed="` + num(p.Installed) + `" archive="` + num(p.Archive) + `"/>`)
+	b.WriteString(`<size package="` + num(p.Size) + `" installed="` + num(p.Installed) + `" archive="` +
+		num(p.Archive) + `"/>`)
 	b.WriteString(`<location href="` + escape(p.File()) + `"/><format>`)
 	text("rpm:license", p.License)
 	b.WriteString(`<rpm:vendor/><rpm:group/><rpm:buildhost/>`)
@@ -70,7 +72,8 @@ func writeDeps(b *strings.Builder, kind string, list []*Dep) {
 	for _, d := range list {
 		b.WriteString(`<rpm:entry name="` + escape(d.Name) + `"`)
 		if d.Op != 0 {
-			b.WriteString(` flags="` + d.Op.flag() + `" epoch="` + escape(orZero(d.EVR.Epoch)) + `" ver="` + escape(d.EVR.Version) + `"`)
+			b.WriteString(` flags="` + d.Op.flag() + `" epoch="` + escape(orZero(d.EVR.Epoch)) + `" ver="` +
+				escape(d.EVR.Version) + `"`)
 			if d.EVR.Release != "" {
 				b.WriteString(` rel="` + escape(d.EVR.Release) + `"`)
 			}
@@ -94,8 +97,8 @@ func escape(s string) string {
 // MaxMeta is how long the metadata of one package may be, in bytes. Kernels and TeX have some hundreds of kilobytes.
 const MaxMeta = 16 << 20
 
-// PackageOfMeta reads back what MetaOf wrote. It takes nothing else: a text that is not, byte for byte, the one that MetaOf gives for the
-// package that it describes is refused. Fault: "rpm.meta".
+// PackageOfMeta reads back what MetaOf wrote. It takes nothing else: a text that is not, byte for byte, the one that
+// MetaOf gives for the package that it describes is refused. Fault: "rpm.meta".
 func PackageOfMeta(meta string) (*Package, error) {
 	p, err := packageOfMeta(meta)
 	if err != nil {
@@ -125,8 +128,8 @@ func packageOfMeta(meta string) (*Package, error) {
 	return p, nil
 }
 
-// WriteRepodata makes the metadata of a repository with these packages at its root, by the files' names: what the nodes' dnf chooses
-// from. It depends on the packages alone, not on their order.
+// WriteRepodata makes the metadata of a repository with these packages at its root, by the files' names: what the
+// nodes' dnf chooses from. It depends on the packages alone, not on their order.
 func WriteRepodata(list []*Package) (map[string][]byte, error) {
 	metas := make([]string, 0, len(list))
 	for _, p := range list {
@@ -135,8 +138,8 @@ func WriteRepodata(list []*Package) (map[string][]byte, error) {
 	return RepodataFromMetas(metas)
 }
 
-// RepodataFromMetas is WriteRepodata for packages of which only the metadata is at hand, as a lock has it. Faults: "rpm.meta" and
-// "rpm.same-file", when two packages would have the same file.
+// RepodataFromMetas is WriteRepodata for packages of which only the metadata is at hand, as a lock has it. Faults:
+// "rpm.meta" and "rpm.same-file", when two packages would have the same file.
 func RepodataFromMetas(metas []string) (map[string][]byte, error) {
 	type entry struct {
 		p    *Package
@@ -152,7 +155,8 @@ func RepodataFromMetas(metas []string) (map[string][]byte, error) {
 		}
 		key := strings.ToLower(p.File())
 		if other := files[key]; other != nil {
-			return nil, event.NewFault(event.ClassFailed, "rpm.same-file", nil, "file", p.File(), "package", p.NEVRA(), "other", other.NEVRA())
+			return nil, event.NewFault(event.ClassFailed, "rpm.same-file", nil, "file", p.File(), "package", p.NEVRA(),
+				"other", other.NEVRA())
 		}
 		files[key] = p
 		list = append(list, entry{p, m})
@@ -171,8 +175,10 @@ func RepodataFromMetas(metas []string) (map[string][]byte, error) {
 	}
 	out := map[string][]byte{}
 	var index bytes.Buffer
-	fmt.Fprintf(&index, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<repomd xmlns=\"http://linux.duke.edu/metadata/repo\" xmlns:rpm=\"%s\">\n"+
-		"  <revision>%d</revision>\n", rpmNS, newest)
+	fmt.Fprintf(&index,
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<repomd xmlns=\"http://linux.duke.edu/metadata/repo\" "+
+			"xmlns:rpm=\"%s\">\n"+
+			"  <revision>%d</revision>\n", rpmNS, newest)
 	for _, f := range []struct {
 		typ, path string
 		doc       *document
@@ -183,8 +189,11 @@ func RepodataFromMetas(metas []string) (map[string][]byte, error) {
 			return nil, err
 		}
 		out[f.path] = packed
-		fmt.Fprintf(&index, "  <data type=\"%s\">\n    <checksum type=\"sha256\">%s</checksum>\n    <open-checksum type=\"sha256\">%s</open-checksum>\n"+
-			"    <location href=\"%s\"/>\n    <timestamp>%d</timestamp>\n    <size>%d</size>\n    <open-size>%d</open-size>\n  </data>\n",
+		fmt.Fprintf(&index,
+			"  <data type=\"%s\">\n    <checksum type=\"sha256\">%s</checksum>\n    <open-checksum "+
+				"type=\"sha256\">%s</open-checksum>\n"+
+				"    <location href=\"%s\"/>\n    <timestamp>%d</timestamp>\n    <size>%d</size>\n    "+
+				"<open-size>%d</open-size>\n  </data>\n",
 			f.typ, sum256(packed), sum256(plain), f.path, newest, len(packed), len(plain))
 	}
 	index.WriteString("</repomd>\n")
@@ -194,7 +203,8 @@ func RepodataFromMetas(metas []string) (map[string][]byte, error) {
 
 // listHead begins the package's element in the lists beside primary.xml.
 func (p *Package) listHead() string {
-	return `<package pkgid="` + p.Sum.Hex + `" name="` + escape(p.Name) + `" arch="` + escape(p.Arch) + `"><version epoch="` + escape(orZero(p.Epoch)) +
+	return `<package pkgid="` + p.Sum.Hex + `" name="` + escape(p.Name) + `" arch="` + escape(p.Arch) +
+		`"><version epoch="` + escape(orZero(p.Epoch)) +
 		`" ver="` + escape(p.Version) + `" rel="` + escape(p.Release) + `"/>`
 }
 
@@ -223,7 +233,8 @@ func (d *document) line(s string) {
 }
 
 func (d *document) bytes() []byte {
-	return fmt.Appendf(nil, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<%s %s packages=\"%d\">\n%s</%s>\n", d.name, d.ns, d.count, d.body.Bytes(), d.name)
+	return fmt.Appendf(nil, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<%s %s packages=\"%d\">\n%s</%s>\n", d.name,
+		d.ns, d.count, d.body.Bytes(), d.name)
 }
 
 // pack compresses with a header that has no name and no time.

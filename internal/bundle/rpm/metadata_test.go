@@ -20,10 +20,12 @@ func repomdText(change func(string) string) []byte {
 	s := `<?xml version="1.0" encoding="UTF-8"?>
 <repomd xmlns="http://linux.duke.edu/metadata/repo" xmlns:rpm="http://linux.duke.edu/metadata/rpm">
   <revision>17</revision><tags><content>x</content></tags>
-  <data type="primary"><checksum type="sha512">` + strings.Repeat("a", 128) + `</checksum><open-checksum type="sha256">` + strings.Repeat("b", 64) + `</open-checksum>
+  <data type="primary"><checksum type="sha512">` + strings.Repeat("a", 128) +
+		`</checksum><open-checksum type="sha256">` + strings.Repeat("b", 64) + `</open-checksum>
     <location href="repodata/p.xml.gz"/><timestamp>1</timestamp><size>10</size><open-size>20</open-size></data>
   <data type="primary_db"><checksum type="md5">x</checksum><location href="../../etc/passwd"/></data>
-  <data type="filelists"><checksum type="sha256">` + strings.Repeat("c", 64) + `</checksum><location href="repodata/f.xml.zst"/></data>
+  <data type="filelists"><checksum type="sha256">` + strings.Repeat("c", 64) +
+		`</checksum><location href="repodata/f.xml.zst"/></data>
 </repomd>`
 	return []byte(change(s))
 }
@@ -38,14 +40,20 @@ func TestRepomd(t *testing.T) {
 	p, _ := m.Choose(Primary)
 	f, ok := m.Choose(Filelists)
 	_, modules := m.Choose(Modules)
-	if p.Sum.Type != "sha512" || p.Size != 10 || p.OpenSize != 20 || p.Location != "repodata/p.xml.gz" || m.Revision != "17" || !ok || f.Size != -1 || modules {
+	if p.Sum.Type != "sha512" || p.Size != 10 || p.OpenSize != 20 || p.Location != "repodata/p.xml.gz" ||
+		m.Revision != "17" || !ok || f.Size != -1 || modules {
 		t.Errorf("%+v %+v", p, f)
 	}
 	for _, c := range [][2]string{
-		{`type="sha512"`, `type="md5"`}, {`type="sha512"`, `type="sha"`}, {"aaaa", "aaa"}, {"aaaa", "AAAA"}, {"repodata/p.xml.gz", "/etc/p.xml.gz"}, {"repodata/p.xml.gz", "../p.xml.gz"},
-		{"repodata/p.xml.gz", "http://x.test/p.xml.gz"}, {`href="repodata/p.xml.gz"`, `href="p.xml.gz" xml:base="http://x.test"`}, {"<size>10", "<size>-1"}, {"<size>10", "<size>x"},
-		{`type="filelists"`, `type="primary"`}, {"<repomd", "<!DOCTYPE a [<!ENTITY b 'c'>]><repomd"}, {"17", "&b;"}, {"</repomd>", ""}, {"</repomd>", "</repomd><x/>"},
-		{"</repomd>", "</repomd>x"}, {"repomd", "metadata"}, {`"primary"`, `"other"`}, {"<tags>", strings.Repeat("<a>", 20)},
+		{`type="sha512"`, `type="md5"`}, {`type="sha512"`, `type="sha"`}, {"aaaa", "aaa"}, {"aaaa", "AAAA"},
+		{"repodata/p.xml.gz", "/etc/p.xml.gz"}, {"repodata/p.xml.gz", "../p.xml.gz"},
+		{"repodata/p.xml.gz", "http://x.test/p.xml.gz"},
+		{`href="repodata/p.xml.gz"`, `href="p.xml.gz" xml:base="http://x.test"`}, {"<size>10", "<size>-1"},
+		{"<size>10", "<size>x"},
+		{`type="filelists"`, `type="primary"`}, {"<repomd", "<!DOCTYPE a [<!ENTITY b 'c'>]><repomd"}, {"17", "&b;"},
+		{"</repomd>", ""}, {"</repomd>", "</repomd><x/>"},
+		{"</repomd>", "</repomd>x"}, {"repomd", "metadata"}, {`"primary"`, `"other"`},
+		{"<tags>", strings.Repeat("<a>", 20)},
 	} {
 		_, err := ParseRepomd(repomdText(func(s string) string { return strings.Replace(s, c[0], c[1], 1) }), "r")
 		if err == nil || faultOf(err).Code != "rpm.repomd" {
@@ -80,8 +88,9 @@ func TestOpenChecksWhatItUnpacks(t *testing.T) {
 			sum  string
 			ok   bool
 		}{
-			"good": {int64(len(text)), sum256(text), true}, "size unknown": {-1, sum256(text), true}, "no sum": {int64(len(text)), "", true},
-			"bomb": {int64(len(text)) - 1, "", false}, "another": {-1, sum256(nil), false},
+			"good": {int64(len(text)), sum256(text), true}, "size unknown": {-1, sum256(text), true},
+			"no sum": {int64(len(text)), "", true},
+			"bomb":   {int64(len(text)) - 1, "", false}, "another": {-1, sum256(nil), false},
 		} {
 			e := Entry{Type: Primary, Location: "p.xml" + ext, OpenSize: c.size, OpenSum: Sum{"sha256", c.sum}}
 			r, err := e.Open(bytes.NewReader(data))
@@ -109,30 +118,40 @@ func TestHostilePrimary(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range [][2]string{
-		{"<name>a<", "<name>../a<"}, {"<name>a<", "<name>a b<"}, {"<name>a<", "<name>-a<"}, {"<name>a<", "<name><"}, {"<name>a<", "<name>" + strings.Repeat("a", 300) + "<"},
-		{`ver="1"`, `ver="1/2"`}, {`ver="1"`, `ver=""`}, {`rel="1"`, `rel="1-2"`}, {`epoch="0"`, `epoch="-1"`}, {"a-1-1.noarch.rpm", "/etc/a.rpm"}, {"a-1-1.noarch.rpm", "../a.rpm"},
-		{"a-1-1.noarch.rpm", "a.sh"}, {"a-1-1.noarch.rpm", "a;b.rpm"}, {`type="sha256"`, `type="sha"`}, {`package="1"`, `package="-1"`}, {`package="1"`, `package="x"`}, {`package="1"`, `package="0"`},
-		{`flags="GE"`, `flags="XX"`}, {`name="b"`, `name=""`}, {`name="b"`, "name=\"b\x07\""}, {"<file>/", "<file>"}, {"<file>", `<file type="device">`}, {"<metadata", "<!DOCTYPE x><metadata"},
-		{"<summary>s", "<summary>&x;"}, {"<summary>s", "<summary>" + strings.Repeat("s", 2<<20)}, {"</package>", ""}, {"</metadata>", ""}, {"<arch>", "<arch"}, {`ver="1"`, `ver=1`},
-		{`<location href="`, `<location xml:base="file:///" href="`}, {"<description>", strings.Repeat("<d>", 50)}, {"<description>", "<d " + strings.Repeat(`x="1" `, 50) + "/><description>"},
+		{"<name>a<", "<name>../a<"}, {"<name>a<", "<name>a b<"}, {"<name>a<", "<name>-a<"}, {"<name>a<", "<name><"},
+		{"<name>a<", "<name>" + strings.Repeat("a", 300) + "<"},
+		{`ver="1"`, `ver="1/2"`}, {`ver="1"`, `ver=""`}, {`rel="1"`, `rel="1-2"`}, {`epoch="0"`, `epoch="-1"`},
+		{"a-1-1.noarch.rpm", "/etc/a.rpm"}, {"a-1-1.noarch.rpm", "../a.rpm"},
+		{"a-1-1.noarch.rpm", "a.sh"}, {"a-1-1.noarch.rpm", "a;b.rpm"}, {`type="sha256"`, `type="sha"`},
+		{`package="1"`, `package="-1"`}, {`package="1"`, `package="x"`}, {`package="1"`, `package="0"`},
+		{`flags="GE"`, `flags="XX"`}, {`name="b"`, `name=""`}, {`name="b"`, "name=\"b\x07\""}, {"<file>/", "<file>"},
+		{"<file>", `<file type="device">`}, {"<metadata", "<!DOCTYPE x><metadata"},
+		{"<summary>s", "<summary>&x;"}, {"<summary>s", "<summary>" + strings.Repeat("s", 2<<20)}, {"</package>", ""},
+		{"</metadata>", ""}, {"<arch>", "<arch"}, {`ver="1"`, `ver=1`},
+		{`<location href="`, `<location xml:base="file:///" href="`}, {"<description>", strings.Repeat("<d>", 50)},
+		{"<description>", "<d " + strings.Repeat(`x="1" `, 50) + "/><description>"},
 	} {
 		text := strings.Replace(good, c[0], c[1], 1)
 		if text == good {
 			t.Fatalf("%q is not there", c[0])
 		}
-		if err := NewIndex("aarch64").Add(strings.NewReader(text), "r", 99); err == nil || faultOf(err).Code != "rpm.primary" {
+		if err := NewIndex("aarch64").Add(strings.NewReader(text), "r", 99); err == nil ||
+			faultOf(err).Code != "rpm.primary" {
 			t.Errorf("%.60q was accepted: %v", c[1], err)
 		}
 	}
 	// A tag full of ">" in quotes is read once, not again for each.
 	tag := `<description a="` + strings.Repeat(">", 1<<19) + `"/>`
-	if err := NewIndex("aarch64").Add(strings.NewReader(strings.Replace(good, "<description>d</description>", tag, 1)), "r", 99); err != nil {
+	if err := NewIndex("aarch64").Add(strings.NewReader(strings.Replace(good, "<description>d</description>", tag, 1)),
+		"r", 99); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestMetaComesBackAsItWas(t *testing.T) {
-	x := index(t, "a 2:1.0~rc1^git-1.oe aarch64; requires=(b or c >= 1:2-3); requires=lib<x>&'y' = 3; provides=v < 2; conflicts=d; obsoletes=e <= 3; file=/usr/bin/a; file=/a&amp;b c", "b 1-1", "c 9-1")
+	x := index(t,
+		"a 2:1.0~rc1^git-1.oe aarch64; requires=(b or c >= 1:2-3); requires=lib<x>&'y' = 3; provides=v < 2; "+
+			"conflicts=d; obsoletes=e <= 3; file=/usr/bin/a; file=/a&amp;b c", "b 1-1", "c 9-1")
 	var metas []string
 	for _, p := range x.list {
 		metas = append(metas, MetaOf(p))
@@ -179,8 +198,10 @@ func TestMetaComesBackAsItWas(t *testing.T) {
 		t.Errorf("%d %q", y.Len(), y.byName["a"][0].Location)
 	}
 
-	bad := []string{"", "x", metas[0] + " ", strings.Replace(metas[0], "<summary>", "<summary> ", 1), strings.Replace(metas[0], "<packager/>", "", 1),
-		strings.Replace(metas[0], "</package>", "</package><package/>", 1), strings.Replace(metas[0], ".rpm", "", 1), strings.Replace(metas[0], `href="`, `href="../`, 1),
+	bad := []string{"", "x", metas[0] + " ", strings.Replace(metas[0], "<summary>", "<summary> ", 1),
+		strings.Replace(metas[0], "<packager/>", "", 1),
+		strings.Replace(metas[0], "</package>", "</package><package/>", 1), strings.Replace(metas[0], ".rpm", "", 1),
+		strings.Replace(metas[0], `href="`, `href="../`, 1),
 		strings.Replace(metas[0], "<name>", "<!-- --><name>", 1)}
 	for _, m := range bad {
 		if _, err := RepodataFromMetas([]string{m}); err == nil || faultOf(err).Code != "rpm.meta" {
@@ -198,7 +219,8 @@ func TestLargeClosures(t *testing.T) {
 	var lines []string
 	const n = 3000
 	for i := range n {
-		lines = append(lines, fmt.Sprintf("p%d 1-1; provides=all; requires=p%d; requires=all >= 1; requires=(all or none)", i, (i+1)%n))
+		lines = append(lines,
+			fmt.Sprintf("p%d 1-1; provides=all; requires=p%d; requires=all >= 1; requires=(all or none)", i, (i+1)%n))
 	}
 	got, err := index(t, lines...).Closure(t.Context(), []string{"p0"}, Options{})
 	if err != nil || len(got) != n {
@@ -207,7 +229,9 @@ func TestLargeClosures(t *testing.T) {
 }
 
 func FuzzPrimary(f *testing.F) {
-	f.Add(primaryText(f, "a 1:1-1 aarch64; requires=b; requires=(c if d else e); provides=v = 2; file=/x; obsoletes=c; conflicts=d", "b 1-1; recommends=a; supplements=c"))
+	f.Add(primaryText(f,
+		"a 1:1-1 aarch64; requires=b; requires=(c if d else e); provides=v = 2; file=/x; obsoletes=c; conflicts=d",
+		"b 1-1; recommends=a; supplements=c"))
 	f.Fuzz(func(t *testing.T, text string) {
 		x := NewIndex("aarch64")
 		if x.Add(strings.NewReader(text), "r", 99) != nil {
@@ -267,7 +291,8 @@ func events(text string) (string, error) {
 		case tokStart:
 			fmt.Fprintf(&b, "<%s", x.name)
 			for _, a := range x.attrs {
-				fmt.Fprintf(&b, " %s=%q", a.name, strings.ReplaceAll(strings.ReplaceAll(string(a.value), "\r\n", "\n"), "\r", "\n"))
+				fmt.Fprintf(&b, " %s=%q", a.name, strings.ReplaceAll(strings.ReplaceAll(string(a.value), "\r\n", "\n"),
+					"\r", "\n"))
 			}
 			b.WriteString(">")
 		case tokEnd:
@@ -347,7 +372,8 @@ func FuzzBaseline(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := index(t, "a 1-1; requires=b", "b 1-1").Closure(t.Context(), []string{"a"}, Options{Baseline: list}); err != nil && faultOf(err) == nil {
+		if _, err := index(t, "a 1-1; requires=b", "b 1-1").Closure(t.Context(), []string{"a"},
+			Options{Baseline: list}); err != nil && faultOf(err) == nil {
 			t.Fatal(err)
 		}
 	})
@@ -358,7 +384,8 @@ func large(t testing.TB, n int) string {
 	t.Helper()
 	lines := make([]string, 0, n)
 	for i := range n {
-		l := fmt.Sprintf("package-%d-devel 1.%d.0-3.oe2203 aarch64; provides=package-%d-devel(aarch-64) = 1.%d.0-3.oe2203; file=/usr/bin/package-%d; file=/etc/package-%d/package.conf", i, i, i, i, i, i)
+		l := fmt.Sprintf("package-%d-devel 1.%d.0-3.oe2203 aarch64; provides=package-%d-devel(aarch-64) = "+
+			"1.%d.0-3.oe2203; file=/usr/bin/package-%d; file=/etc/package-%d/package.conf", i, i, i, i, i, i)
 		for j := range 6 {
 			l += fmt.Sprintf("; provides=libpackage%d.so.%d()(64bit)", i, j)
 		}

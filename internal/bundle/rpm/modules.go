@@ -27,9 +27,9 @@ type moduleDoc struct {
 
 const maxModuleDocs = 100000
 
-// AddModules reads a modules.yaml. Of each module the default stream is active, or the one that streams (module → stream) names;
-// packages of other streams are hidden, and so are packages outside of modules that have the name of one in an active stream. Fault:
-// "rpm.modules".
+// AddModules reads a modules.yaml. Of each module the default stream is active, or the one that streams (module →
+// stream) names; packages of other streams are hidden, and so are packages outside of modules that have the name of one
+// in an active stream. Fault: "rpm.modules".
 func (x *Index) AddModules(r io.Reader, repository string, streams map[string]string) error {
 	if err := x.readModules(r, streams); err != nil {
 		return event.NewFault(event.ClassFailed, "rpm.modules", err, "repository", repository)

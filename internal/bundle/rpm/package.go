@@ -23,8 +23,9 @@ type Package struct {
 	HeaderStart, HeaderEnd      int64 // bytes range of the header in the file
 
 	provides, requires, conflicts, obsoletes []*Dep
-	recommends, supplements                  []*Dep // only to choose between packages that are equally good; never followed
-	files                                    []file
+	// only to choose between packages that are equally good; never followed
+	recommends, supplements []*Dep
+	files                   []file
 
 	id       int32 // order in the index; 0: made up for an installed package that no repository has
 	priority int32
@@ -50,7 +51,8 @@ func orZero(epoch string) string {
 	return epoch
 }
 
-// File is the name of the package's file, which is the same in the repository and in the bundle: name-version-release.arch.rpm.
+// File is the name of the package's file, which is the same in the repository and in the bundle:
+// name-version-release.arch.rpm.
 func (p *Package) File() string {
 	return p.Name + "-" + p.Version + "-" + p.Release + "." + p.Arch + ".rpm"
 }
@@ -69,7 +71,8 @@ func strs(list []*Dep) []string {
 	return out
 }
 
-// Bounds of one package. The kernel provides some thousands of symbols, a documentation package has some ten thousand files.
+// Bounds of one package. The kernel provides some thousands of symbols, a documentation package has some ten thousand
+// files.
 const (
 	maxDeps     = 100000
 	maxFiles    = 500000
@@ -102,7 +105,8 @@ func (p *Package) valid() error {
 		return fmt.Errorf("%s: no checksum", p.Name)
 	case p.Size <= 0:
 		return fmt.Errorf("%s: size %d", p.Name, p.Size)
-	case p.FileTime < 0 || p.BuildTime < 0 || p.Installed < 0 || p.Archive < 0 || p.HeaderStart < 0 || p.HeaderEnd < p.HeaderStart:
+	case p.FileTime < 0 || p.BuildTime < 0 || p.Installed < 0 || p.Archive < 0 || p.HeaderStart < 0 ||
+		p.HeaderEnd < p.HeaderStart:
 		return fmt.Errorf("%s: a negative number", p.Name)
 	}
 	return nil
@@ -175,7 +179,8 @@ func (t *table) dep(d Dep) *Dep {
 	return p
 }
 
-// intern returns the one copy of the dependency with these parts, and whether it was not there before. Its strings are parts of one.
+// intern returns the one copy of the dependency with these parts, and whether it was not there before. Its strings are
+// parts of one.
 func (t *table) intern(name []byte, op Op, epoch, version, release []byte) (d *Dep, fresh bool) {
 	if string(epoch) == "0" {
 		epoch = nil

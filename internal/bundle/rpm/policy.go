@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// run chooses until all clauses hold. The roots come first, then what is installed stays, then what is required is chosen; of choices that
-// turned out to be unneeded because another candidate was chosen later, the first is made again.
+// run chooses until all clauses hold. The roots come first, then what is installed stays, then what is required is
+// chosen; of choices that turned out to be unneeded because another candidate was chosen later, the first is made
+// again.
 func (s *solver) run(ctx context.Context) error {
 	if err := s.begin(); err != nil {
 		return err
@@ -52,7 +53,8 @@ func (s *solver) decideJobs(ctx context.Context) error {
 		if list == nil {
 			continue
 		}
-		if have := slices.DeleteFunc(slices.Clone(list), func(v int32) bool { return !s.o.installed[s.pkgs[v]] }); len(have) > 0 {
+		if have := slices.DeleteFunc(slices.Clone(list),
+			func(v int32) bool { return !s.o.installed[s.pkgs[v]] }); len(have) > 0 {
 			list = have
 		}
 		if err := s.choose(ctx, list); err != nil {
@@ -74,8 +76,8 @@ func (s *solver) keepInstalled(ctx context.Context) error {
 	return nil
 }
 
-// decideRequirements goes round the clauses. Those of which policy leaves one candidate are decided at once; the others wait until there
-// is nothing else to be done.
+// decideRequirements goes round the clauses. Those of which policy leaves one candidate are decided at once; the others
+// wait until there is nothing else to be done.
 func (s *solver) decideRequirements(ctx context.Context) error {
 	base := s.depth
 	postponed := -1
@@ -128,8 +130,8 @@ func (s *solver) choose(ctx context.Context, list []int32) error {
 	return s.decide(ctx, list[0])
 }
 
-// minimize makes the first choice again of which another candidate was chosen later, this time for that one; or for one that what was
-// chosen recommends.
+// minimize makes the first choice again of which another candidate was chosen later, this time for that one; or for one
+// that what was chosen recommends.
 func (s *solver) minimize(ctx context.Context) (bool, error) {
 	at, pick := -1, -1
 	for i := len(s.branches) - 1; i >= 0; i-- {
@@ -148,7 +150,8 @@ func (s *solver) minimize(ctx context.Context) (bool, error) {
 				recommended = k
 			}
 		}
-		if !later && recommended >= 0 && s.value[b.taken] > 0 && s.level[b.taken] == b.level+1 && !s.recommended(b.taken) {
+		if !later && recommended >= 0 && s.value[b.taken] > 0 && s.level[b.taken] == b.level+1 &&
+			!s.recommended(b.taken) {
 			at, pick = i, recommended
 		}
 	}
@@ -163,8 +166,9 @@ func (s *solver) minimize(ctx context.Context) (bool, error) {
 	return true, s.decide(ctx, v)
 }
 
-// filter leaves those candidates that policy has no reason to pass over: of the best repository, of the best architecture, the newest of
-// each name, none that another one obsoletes; and if some are recommended by what is chosen, only these.
+// filter leaves those candidates that policy has no reason to pass over: of the best repository, of the best
+// architecture, the newest of each name, none that another one obsoletes; and if some are recommended by what is
+// chosen, only these.
 func (s *solver) filter(list []int32) []int32 {
 	if len(list) < 2 {
 		return list
@@ -179,7 +183,9 @@ func (s *solver) filter(list []int32) []int32 {
 		native = native || s.pkgs[v].Arch == s.x.arch
 	}
 	if native {
-		list = slices.DeleteFunc(list, func(v int32) bool { return s.pkgs[v].Arch != s.x.arch && s.pkgs[v].Arch != "noarch" })
+		list = slices.DeleteFunc(list, func(v int32) bool {
+			return s.pkgs[v].Arch != s.x.arch && s.pkgs[v].Arch != "noarch"
+		})
 	}
 	list = s.unobsoleted(s.newest(list))
 	if len(list) < 2 {
@@ -262,8 +268,9 @@ func (s *solver) unobsoleted(list []int32) []int32 {
 	return slices.DeleteFunc(list, func(v int32) bool { return gone[v] })
 }
 
-// prefer orders equally good candidates: those of which the repositories have a newer version go back, then those that provide an older
-// version of what another one provides too; else they are in the order of their names. What is installed comes first.
+// prefer orders equally good candidates: those of which the repositories have a newer version go back, then those that
+// provide an older version of what another one provides too; else they are in the order of their names. What is
+// installed comes first.
 func (s *solver) prefer(list []int32) []int32 {
 	if len(list) < 2 {
 		return list
@@ -271,7 +278,9 @@ func (s *solver) prefer(list []int32) []int32 {
 	fresh := slices.DeleteFunc(slices.Clone(list), func(v int32) bool { return s.outdated(v) })
 	stale := slices.DeleteFunc(slices.Clone(list), func(v int32) bool { return !s.outdated(v) })
 	list = s.byProvided(append(fresh, stale...))
-	sort.SliceStable(list, func(i, j int) bool { return s.o.installed[s.pkgs[list[i]]] && !s.o.installed[s.pkgs[list[j]]] })
+	sort.SliceStable(list, func(i, j int) bool {
+		return s.o.installed[s.pkgs[list[i]]] && !s.o.installed[s.pkgs[list[j]]]
+	})
 	return list
 }
 

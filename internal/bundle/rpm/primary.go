@@ -8,7 +8,8 @@ import (
 	"strconv"
 )
 
-// readPrimary calls each for every package of a primary.xml. Packages for which admit says no (by their architecture) are only skimmed.
+// readPrimary calls each for every package of a primary.xml. Packages for which admit says no (by their architecture)
+// are only skimmed.
 func readPrimary(r io.Reader, t *table, admit func(arch string) bool, each func(*Package) error) error {
 	x := newScanner(r)
 	if err := x.root("metadata"); err != nil {
@@ -91,7 +92,8 @@ func (pr *packageReader) field(name string) (err error) {
 		s, err = x.content(maxText)
 		p.Summary = clean(s)
 	case "version":
-		p.Epoch, p.Version, p.Release = orZero(pr.t.str(x.attr("epoch"))), pr.t.str(x.attr("ver")), pr.t.str(x.attr("rel"))
+		p.Epoch, p.Version, p.Release = orZero(pr.t.str(x.attr("epoch"))), pr.t.str(x.attr("ver")),
+			pr.t.str(x.attr("rel"))
 		err = x.skip()
 	case "checksum":
 		typ := append([]byte(nil), x.attr("type")...)
@@ -105,7 +107,8 @@ func (pr *packageReader) field(name string) (err error) {
 	case "time":
 		err = errors.Join(number(x, "file", &p.FileTime), number(x, "build", &p.BuildTime), x.skip())
 	case "size":
-		err = errors.Join(number(x, "package", &p.Size), number(x, "installed", &p.Installed), number(x, "archive", &p.Archive), x.skip())
+		err = errors.Join(number(x, "package", &p.Size), number(x, "installed", &p.Installed),
+			number(x, "archive", &p.Archive), x.skip())
 	case "location":
 		p.Location, p.Base = string(x.attr("href")), string(x.attr("base"))
 		err = x.skip()
@@ -270,7 +273,8 @@ func (d *Dep) valid() error {
 	return nil
 }
 
-// readFilelists calls each for every file of a filelists.xml that is wanted. Packages are named by their checksum there.
+// readFilelists calls each for every file of a filelists.xml that is wanted. Packages are named by their checksum
+// there.
 func readFilelists(r io.Reader, wanted func(path []byte) bool, each func(pkgid string, f file)) error {
 	x := newScanner(r)
 	if err := x.root("filelists"); err != nil {

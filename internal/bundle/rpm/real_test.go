@@ -17,9 +17,11 @@ import (
 	"github.com/sassoftware/go-rpmutils"
 )
 
-// specs of the packages that the tests build: name, version-release, architecture, then lines of the preamble; "file /path" is a file in it.
+// specs of the packages that the tests build: name, version-release, architecture, then lines of the preamble; "file
+// /path" is a file in it.
 var specs = [][]string{
-	{"app", "2.0~rc1-1", "aarch64", "Requires: libone >= 1.0", "Requires: (tool-a or tool-b)", "Requires: /opt/deep/libexec/helper", "Requires: (extra if libone)",
+	{"app", "2.0~rc1-1", "aarch64", "Requires: libone >= 1.0", "Requires: (tool-a or tool-b)",
+		"Requires: /opt/deep/libexec/helper", "Requires: (extra if libone)",
 		"Recommends: never", "file /usr/bin/app"},
 	{"libone", "1.0^git5-3", "aarch64", "Epoch: 1", "Provides: one(abi) = 3", "file /usr/lib64/libone.so.1"},
 	{"libone", "0.9-1", "aarch64", "Epoch: 1", "file /usr/lib64/libone.so.1"},
@@ -64,7 +66,8 @@ func buildAll(t *testing.T) string {
 	for i, s := range specs {
 		e := ParseEVR(s[1])
 		var b, install, files strings.Builder
-		fmt.Fprintf(&b, "Name: %s\nVersion: %s\nRelease: %s\nSummary: The %s & <others>\nLicense: MIT\n", s[0], e.Version, e.Release, s[0])
+		fmt.Fprintf(&b, "Name: %s\nVersion: %s\nRelease: %s\nSummary: The %s & <others>\nLicense: MIT\n", s[0],
+			e.Version, e.Release, s[0])
 		if s[2] == "noarch" {
 			b.WriteString("BuildArch: noarch\n")
 		}
@@ -74,7 +77,8 @@ func buildAll(t *testing.T) string {
 				b.WriteString(l + "\n")
 				continue
 			}
-			fmt.Fprintf(&install, "mkdir -p \"%%{buildroot}%s\"\necho %s > \"%%{buildroot}%s\"\n", filepath.Dir(p), s[0], p)
+			fmt.Fprintf(&install, "mkdir -p \"%%{buildroot}%s\"\necho %s > \"%%{buildroot}%s\"\n", filepath.Dir(p),
+				s[0], p)
 			fmt.Fprintf(&files, "\"%s\"\n", p)
 		}
 		fmt.Fprintf(&b, "%%description\nIt is %s.\n%%install\n%s%%files\n%s", s[0], &install, &files)
@@ -82,8 +86,10 @@ func buildAll(t *testing.T) string {
 		if err := os.WriteFile(spec, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		tool(t, "rpmbuild", "-bb", "--quiet", "--target", s[2], "--define", "_topdir "+top, "--define", "_rpmdir "+out, "--define", "_rpmfilename %{NAME}-%{VERSION}-%{RELEASE}.%{ARCH}.rpm",
-			"--define", "debug_package %{nil}", "--define", "__os_install_post %{nil}", "--define", "_build_id_links none", spec)
+		tool(t, "rpmbuild", "-bb", "--quiet", "--target", s[2], "--define", "_topdir "+top, "--define", "_rpmdir "+out,
+			"--define", "_rpmfilename %{NAME}-%{VERSION}-%{RELEASE}.%{ARCH}.rpm",
+			"--define", "debug_package %{nil}", "--define", "__os_install_post %{nil}", "--define",
+			"_build_id_links none", spec)
 	}
 	return out
 }
@@ -91,8 +97,9 @@ func buildAll(t *testing.T) string {
 // key makes an RSA key and its armoured public half.
 func key(t testing.TB) (*openpgp.Entity, []byte) {
 	t.Helper()
-	e, err := openpgp.NewEntity("Builder", "", "builder@repo.test", &packet.Config{RSABits: 2048, Algorithm: packet.PubKeyAlgoRSA,
-		Time: func() time.Time { return time.Now().Add(-time.Hour) }})
+	e, err := openpgp.NewEntity("Builder", "", "builder@repo.test",
+		&packet.Config{RSABits: 2048, Algorithm: packet.PubKeyAlgoRSA,
+			Time: func() time.Time { return time.Now().Add(-time.Hour) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,8 +184,9 @@ func readEntry(t *testing.T, dir string, e Entry, read func(*checkedReader) erro
 	}
 }
 
-// TestRealPackages goes the whole way with rpm's and dnf's own tools: packages built for another architecture and signed, a repository
-// made of them, the closure, and the bundle's own metadata from which dnf installs into an empty root, offline and with gpgcheck.
+// TestRealPackages goes the whole way with rpm's and dnf's own tools: packages built for another architecture and
+// signed, a repository made of them, the closure, and the bundle's own metadata from which dnf installs into an empty
+// root, offline and with gpgcheck.
 func TestRealPackages(t *testing.T) {
 	needRpm(t)
 	dir := buildAll(t)
@@ -191,7 +199,8 @@ func TestRealPackages(t *testing.T) {
 	if len(rpms) != len(specs) {
 		t.Fatalf("%d packages of %d", len(rpms), len(specs))
 	}
-	if _, err := Verify(bytes.NewReader(readFile(t, rpms[0])), "x.rpm", keys, time.Now()); faultOf(err) == nil || faultOf(err).Code != "rpm.unsigned" {
+	if _, err := Verify(bytes.NewReader(readFile(t, rpms[0])), "x.rpm", keys, time.Now()); faultOf(err) == nil ||
+		faultOf(err).Code != "rpm.unsigned" {
 		t.Errorf("unsigned: %v", err)
 	}
 	for _, r := range rpms {
@@ -219,7 +228,8 @@ func TestRealPackages(t *testing.T) {
 	for _, p := range closure {
 		names = append(names, p.String())
 	}
-	want := []string{"app-2.0~rc1-1.aarch64", "extra-3-1.noarch", "helper-1-1.aarch64", "libone-1:1.0^git5-3.aarch64", "tool-b-1+2-1.noarch"}
+	want := []string{"app-2.0~rc1-1.aarch64", "extra-3-1.noarch", "helper-1-1.aarch64", "libone-1:1.0^git5-3.aarch64",
+		"tool-b-1+2-1.noarch"}
 	if !slices.Equal(names, want) {
 		t.Fatalf("closure %v", names)
 	}
@@ -265,8 +275,10 @@ func dnfArgs(t *testing.T, repo string) []string {
 	if err := os.Mkdir(filepath.Join(root, "log"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return []string{"--quiet", "-y", "--forcearch", "aarch64", "--releasever", "1", "--installroot", root, "--disablerepo=*", "--repofrompath=eggo,file://" + repo,
-		"--setopt=install_weak_deps=False", "--setopt=reposdir=/dev/null", "--setopt=cachedir=" + filepath.Join(root, "cache"), "--setopt=logdir=" + filepath.Join(root, "log")}
+	return []string{"--quiet", "-y", "--forcearch", "aarch64", "--releasever", "1", "--installroot", root,
+		"--disablerepo=*", "--repofrompath=eggo,file://" + repo,
+		"--setopt=install_weak_deps=False", "--setopt=reposdir=/dev/null",
+		"--setopt=cachedir=" + filepath.Join(root, "cache"), "--setopt=logdir=" + filepath.Join(root, "log")}
 }
 
 func dnfDownloads(t *testing.T, dir string, want []string) {
@@ -286,11 +298,13 @@ func dnfDownloads(t *testing.T, dir string, want []string) {
 
 func dnfInstalls(t *testing.T, bundle string, want []string) {
 	t.Helper()
-	args := append(dnfArgs(t, bundle), "--setopt=eggo.gpgcheck=1", "--setopt=eggo.gpgkey=file://"+filepath.Join(bundle, "key.asc"))
+	args := append(dnfArgs(t, bundle), "--setopt=eggo.gpgcheck=1",
+		"--setopt=eggo.gpgkey=file://"+filepath.Join(bundle, "key.asc"))
 	root := args[slices.Index(args, "--installroot")+1]
 	if os.Geteuid() != 0 { // dnf install wants to be root even to be asked
 		tmp := t.TempDir()
-		job := dnfJob{Arch: "aarch64", Tmp: tmp, Root: filepath.Join(tmp, "root"), Repos: []dnfRepo{{bundle, DefaultPriority}}, Roots: [][]string{{"app", "extra-old"}}}
+		job := dnfJob{Arch: "aarch64", Tmp: tmp, Root: filepath.Join(tmp, "root"),
+			Repos: []dnfRepo{{bundle, DefaultPriority}}, Roots: [][]string{{"app", "extra-old"}}}
 		if got := askDnf(t, needDnf(t), []dnfJob{job})[0][0]; !slices.Equal(got.Files, want) {
 			t.Errorf("dnf chooses %v %s", got.Files, got.Error)
 		}
@@ -298,7 +312,8 @@ func dnfInstalls(t *testing.T, bundle string, want []string) {
 		return
 	}
 	tool(t, "dnf", append(args, "install", "app", "extra-old")...)
-	out := tool(t, "rpm", "--root", root, "-qa", "--qf", "%{NAME}-%|EPOCH?{%{EPOCH}:}:{}|%{VERSION}-%{RELEASE}.%{ARCH}\n")
+	out := tool(t, "rpm", "--root", root, "-qa", "--qf",
+		"%{NAME}-%|EPOCH?{%{EPOCH}:}:{}|%{VERSION}-%{RELEASE}.%{ARCH}\n")
 	got := slices.DeleteFunc(strings.Fields(out), func(s string) bool { return strings.HasPrefix(s, "gpg-pubkey") })
 	slices.Sort(got)
 	if !slices.Equal(got, want) {

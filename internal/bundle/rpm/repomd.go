@@ -22,7 +22,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// RepomdPath is where a repository's index of its metadata is; its detached signature is beside it, with ".asc" after the name.
+// RepomdPath is where a repository's index of its metadata is; its detached signature is beside it, with ".asc" after
+// the name.
 const RepomdPath = "repodata/repomd.xml"
 
 // Kinds of metadata.
@@ -83,8 +84,8 @@ const (
 	maxModules   = 64 << 20
 )
 
-// VerifyRepomd says whether sig, the text of repomd.xml.asc, is a good signature over repomd.xml by a key of the ring. Fault:
-// "rpm.repomd-signature".
+// VerifyRepomd says whether sig, the text of repomd.xml.asc, is a good signature over repomd.xml by a key of the ring.
+// Fault: "rpm.repomd-signature".
 func VerifyRepomd(data, sig []byte, keys openpgp.EntityList, repository string, now time.Time) error {
 	if err := verifyDetached(data, sig, keys, now); err != nil {
 		return event.NewFault(event.ClassFailed, "rpm.repomd-signature", err, "repository", repository)
@@ -218,9 +219,9 @@ func (e Entry) limit() int64 {
 	return n
 }
 
-// Open returns a reader of the unpacked file; r has the file as it was fetched (its own checksum is the caller's to check). The reader
-// fails beyond the size that repomd.xml says (or that any metadata may have), and at its end when the checksum of the unpacked file is
-// not the one of repomd.xml.
+// Open returns a reader of the unpacked file; r has the file as it was fetched (its own checksum is the caller's to
+// check). The reader fails beyond the size that repomd.xml says (or that any metadata may have), and at its end when
+// the checksum of the unpacked file is not the one of repomd.xml.
 func (e Entry) Open(r io.Reader) (io.ReadCloser, error) {
 	var in io.Reader
 	closer := func() {}
@@ -238,7 +239,8 @@ func (e Entry) Open(r io.Reader) (io.ReadCloser, error) {
 		}
 		in = z
 	case ".zst", ".zstd":
-		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20), zstd.WithDecoderMaxMemory(256<<20))
+		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20),
+			zstd.WithDecoderMaxMemory(256<<20))
 		if err != nil {
 			return nil, err
 		}
@@ -255,7 +257,8 @@ func (e Entry) Open(r io.Reader) (io.ReadCloser, error) {
 	return c, nil
 }
 
-// checkedReader fails beyond its limit, where io.LimitReader would end in silence, and at the end if the sum is another.
+// checkedReader fails beyond its limit, where io.LimitReader would end in silence, and at the end if the sum is
+// another.
 type checkedReader struct {
 	r     io.Reader
 	left  int64
@@ -286,7 +289,8 @@ func (c *checkedReader) Close() error {
 // safeLocation accepts what lies below the repository and ends in a plain name.
 func safeLocation(s string) bool {
 	s = strings.TrimPrefix(s, "./")
-	if s == "" || len(s) > 1024 || path.IsAbs(s) || path.Clean(s) != s || s == "." || s == ".." || strings.HasPrefix(s, "../") {
+	if s == "" || len(s) > 1024 || path.IsAbs(s) || path.Clean(s) != s || s == "." || s == ".." ||
+		strings.HasPrefix(s, "../") {
 		return false
 	}
 	return strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+~^%:=@,{}()-/") == ""

@@ -10,7 +10,8 @@ import (
 func primaryText(t testing.TB, lines ...string) string {
 	t.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, `<?xml version="1.0" encoding="UTF-8"?>`+"\n"+`<metadata xmlns="%s" xmlns:rpm="%s" packages="%d">`+"\n", commonNS, rpmNS, len(lines))
+	fmt.Fprintf(&b, `<?xml version="1.0" encoding="UTF-8"?>`+"\n"+`<metadata xmlns="%s" xmlns:rpm="%s" packages="%d">`+
+		"\n", commonNS, rpmNS, len(lines))
 	for i, l := range lines {
 		parts := strings.Split(l, "; ")
 		f := strings.Fields(parts[0])
@@ -23,9 +24,10 @@ func primaryText(t testing.TB, lines ...string) string {
 			k, v, _ := strings.Cut(x, "=")
 			fields[k] = append(fields[k], v)
 		}
-		fmt.Fprintf(&b, `<package type="rpm"><name>%s</name><arch>%s</arch><version epoch="%s" ver="%s" rel="%s"/><checksum type="sha256" pkgid="YES">%064x</checksum>`+
-			`<summary>s</summary><description>d</description><packager/><url/><time file="1" build="1"/><size package="1" installed="1" archive="1"/>`+
-			`<location href="%s-%s-%s.%s.rpm"/><format><rpm:license>MIT</rpm:license><rpm:sourcerpm>s.src.rpm</rpm:sourcerpm><rpm:header-range start="1" end="2"/>`,
+		fmt.Fprintf(&b,
+			`<package type="rpm"><name>%s</name><arch>%s</arch><version epoch="%s" ver="%s" rel="%s"/><checksum type="sha256" pkgid="YES">%064x</checksum>`+
+				`<summary>s</summary><description>d</description><packager/><url/><time file="1" build="1"/><size package="1" installed="1" archive="1"/>`+
+				`<location href="%s-%s-%s.%s.rpm"/><format><rpm:license>MIT</rpm:license><rpm:sourcerpm>s.src.rpm</rpm:sourcerpm><rpm:header-range start="1" end="2"/>`,
 			f[0], f[2], orZero(e.Epoch), e.Version, e.Release, i+1, f[0], e.Version, e.Release, f[2])
 		for _, kind := range []string{"provides", "requires", "conflicts", "obsoletes", "recommends", "supplements"} {
 			if kind == "provides" {

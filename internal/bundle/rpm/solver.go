@@ -5,8 +5,9 @@ import (
 	"errors"
 )
 
-// solver finds a set of packages for which all clauses hold: what follows from one choice is drawn at once (unit propagation), a
-// contradiction is learnt from and taken back (conflict-driven clause learning), and choices are made by policy in libsolv's order.
+// solver finds a set of packages for which all clauses hold: what follows from one choice is drawn at once (unit
+// propagation), a contradiction is learnt from and taken back (conflict-driven clause learning), and choices are made
+// by policy in libsolv's order.
 type solver struct {
 	*universe
 	value   []int8  // by variable: 1 chosen, -1 not to be chosen, 0 open
@@ -49,7 +50,8 @@ const (
 
 func newSolver(u *universe) *solver {
 	n := len(u.pkgs)
-	return &solver{universe: u, value: make([]int8, n), level: make([]int32, n), reason: make([]reason, n), watches: map[int32][]int32{}, seen: make([]bool, n)}
+	return &solver{universe: u, value: make([]int8, n), level: make([]int32, n), reason: make([]reason, n),
+		watches: map[int32][]int32{}, seen: make([]bool, n)}
 }
 
 func (s *solver) val(l int32) int8 {
@@ -243,8 +245,8 @@ func (s *solver) causes(l int32) []int32 {
 	return nil
 }
 
-// analyze finds the clause to learn, with the literal that it makes true first, and the level on which it does: that of the first unique
-// implication point.
+// analyze finds the clause to learn, with the literal that it makes true first, and the level on which it does: that of
+// the first unique implication point.
 func (s *solver) analyze(conflict []int32) (learnt []int32, back int32) {
 	learnt = []int32{0}
 	open := 0
@@ -304,7 +306,8 @@ func (s *solver) revert(level int32) {
 	}
 }
 
-// open returns the packages that could make a clause true which does not hold yet, nil if it holds or may come to hold otherwise.
+// open returns the packages that could make a clause true which does not hold yet, nil if it holds or may come to hold
+// otherwise.
 func (s *solver) open(c *clause) []int32 {
 	if c.head != 0 && s.value[c.head] <= 0 {
 		return nil

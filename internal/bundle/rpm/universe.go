@@ -7,8 +7,8 @@ import (
 	"sort"
 )
 
-// universe is all that a set of roots could lead to: a variable for each package that could be chosen, and clauses over them of which
-// each must hold. A literal is the number of a variable, negative for "not".
+// universe is all that a set of roots could lead to: a variable for each package that could be chosen, and clauses over
+// them of which each must hold. A literal is the number of a variable, negative for "not".
 type universe struct {
 	ctx   context.Context
 	x     *Index
@@ -60,8 +60,9 @@ const maxLiterals = 64 << 20
 var errTooLarge = errors.New("the dependencies lead to more than can be looked at")
 
 func newUniverse(ctx context.Context, x *Index, o *selection) *universe {
-	return &universe{ctx: ctx, x: x, o: o, vars: map[*Package]int32{}, pkgs: make([]*Package, 1), todo: make([]bool, 1), groups: map[string][]int32{},
-		byDep: map[*Dep][]int32{}, byRich: map[richKey][][]int32{}}
+	return &universe{ctx: ctx, x: x, o: o, vars: map[*Package]int32{}, pkgs: make([]*Package, 1), todo: make([]bool, 1),
+		groups: map[string][]int32{},
+		byDep:  map[*Dep][]int32{}, byRich: map[richKey][][]int32{}}
 }
 
 // variable returns that of the package.
@@ -303,7 +304,8 @@ func (u *universe) leaf(list []int32, negated bool) [][]int32 {
 	return out
 }
 
-// cnf is normal for an expression. "with" and "without" are about one package and so stand for a set of packages; the others combine.
+// cnf is normal for an expression. "with" and "without" are about one package and so stand for a set of packages; the
+// others combine.
 func (u *universe) cnf(e *expr, negated bool) ([][]int32, error) {
 	sub := func(i int, neg bool) ([][]int32, error) { return u.cnf(e.args[i], neg) }
 	switch {
@@ -335,9 +337,10 @@ func (u *universe) cnf(e *expr, negated bool) ([][]int32, error) {
 	if e.op == "not" {
 		return sub(0, !negated)
 	}
-	// a if b else c: (a or not b) and (c or b). a unless b else c: (a and not b) or (c and b), which is the same as (a or b) and (c or
-	// not b) when c is there. Without c: a or not b; a and not b.
-	and, or := func(a, b *expr) *expr { return &expr{op: "and", args: []*expr{a, b}} }, func(a, b *expr) *expr { return &expr{op: "or", args: []*expr{a, b}} }
+	// a if b else c: (a or not b) and (c or b). a unless b else c: (a and not b) or (c and b), which is the same as (a
+	// or b) and (c or not b) when c is there. Without c: a or not b; a and not b.
+	and, or := func(a, b *expr) *expr { return &expr{op: "and", args: []*expr{a, b}} },
+		func(a, b *expr) *expr { return &expr{op: "or", args: []*expr{a, b}} }
 	a, b := e.args[0], e.args[1]
 	not := func(x *expr) *expr { return &expr{op: "not", args: []*expr{x}} }
 	var whole *expr
@@ -411,8 +414,8 @@ func (u *universe) place(l int32) int32 {
 	return u.pkgs[l].id
 }
 
-// order sorts the clauses as libsolv has its rules, for where one choice bears on another the first one decides: those of the packages
-// that came last first, and among a package's own by the order of the candidates.
+// order sorts the clauses as libsolv has its rules, for where one choice bears on another the first one decides: those
+// of the packages that came last first, and among a package's own by the order of the candidates.
 func (u *universe) order() {
 	sort.SliceStable(u.clauses, func(i, j int) bool {
 		a, b := &u.clauses[i], &u.clauses[j]

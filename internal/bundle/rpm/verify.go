@@ -16,12 +16,12 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// Verify reads an rpm file to its end and says whether a key of the ring signed all of it: either header and payload, or the header, and
-// the header's strong digest is that of the payload. All digests in the file must be right too, and no signature by a key of the ring may
-// be bad. name is for the faults.
+// Verify reads an rpm file to its end and says whether a key of the ring signed all of it: either header and payload,
+// or the header, and the header's strong digest is that of the payload. All digests in the file must be right too, and
+// no signature by a key of the ring may be bad. name is for the faults.
 //
-// Faults: "rpm.file" (no rpm file, or cut short), "rpm.digest", "rpm.unsigned" (there is no signature at all, or none that covers the
-// payload), "rpm.unknown-key" (there are some, of keys that the ring lacks), "rpm.signature".
+// Faults: "rpm.file" (no rpm file, or cut short), "rpm.digest", "rpm.unsigned" (there is no signature at all, or none
+// that covers the payload), "rpm.unknown-key" (there are some, of keys that the ring lacks), "rpm.signature".
 func Verify(r io.Reader, name string, keys openpgp.EntityList, now time.Time) (*Header, error) {
 	v, err := verifyFile(r, name)
 	if err != nil {
@@ -56,7 +56,8 @@ func Verify(r io.Reader, name string, keys openpgp.EntityList, now time.Time) (*
 	return fault("rpm.unsigned", nil)
 }
 
-// VerifyDigests is Verify without signatures, for repositories that the spec vouches for: the file is whole, nothing more.
+// VerifyDigests is Verify without signatures, for repositories that the spec vouches for: the file is whole, nothing
+// more.
 func VerifyDigests(r io.Reader, name string) (*Header, error) {
 	v, err := verifyFile(r, name)
 	if err != nil {
@@ -145,7 +146,8 @@ func (h *Header) payloadDigest() (hash.Hash, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	known, ok := map[int64]crypto.Hash{1: crypto.MD5, 2: crypto.SHA1, 8: crypto.SHA256, 9: crypto.SHA384, 10: crypto.SHA512, 11: crypto.SHA224}[algorithm]
+	known, ok := map[int64]crypto.Hash{1: crypto.MD5, 2: crypto.SHA1, 8: crypto.SHA256, 9: crypto.SHA384,
+		10: crypto.SHA512, 11: crypto.SHA224}[algorithm]
 	if !ok {
 		return nil, "", fmt.Errorf("payload digest of the unknown kind %d", algorithm)
 	}

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// scanner reads the XML of repository metadata in pieces: elements, attributes, text, comments, CDATA, the predefined and the numeric
-// entities. What the metadata never has and an attacker would want is refused (document types with their entities). It exists beside
-// encoding/xml for speed alone: primary.xml of a distribution has 50 to 100 MB.
+// scanner reads the XML of repository metadata in pieces: elements, attributes, text, comments, CDATA, the predefined
+// and the numeric entities. What the metadata never has and an attacker would want is refused (document types with
+// their entities). It exists beside encoding/xml for speed alone: primary.xml of a distribution has 50 to 100 MB.
 //
 // Names lose their prefix ("rpm:entry" is entry). All slices are valid until the next call of next.
 type scanner struct {
@@ -123,7 +123,8 @@ func (x *scanner) next() (token, error) {
 		if i > 0 {
 			x.text, err = unescape(x.buf[x.pos : x.pos+i])
 			x.pos += i
-			if err == nil && len(x.marks) == 0 && len(bytes.TrimSpace(bytes.TrimPrefix(x.text, []byte("\xef\xbb\xbf")))) > 0 {
+			if err == nil && len(x.marks) == 0 && len(bytes.TrimSpace(bytes.TrimPrefix(x.text,
+				[]byte("\xef\xbb\xbf")))) > 0 {
 				err = errors.New("text outside of the document")
 			}
 			return tokText, err
@@ -212,7 +213,8 @@ func (x *scanner) start() error {
 
 func space(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// parseStart reads the inside of a tag. If it ends in a quoted value, that quote and the place of the value are returned.
+// parseStart reads the inside of a tag. If it ends in a quoted value, that quote and the place of the value are
+// returned.
 func (x *scanner) parseStart(b []byte) (open string, at int, err error) {
 	bad := func(f string, a ...any) (string, int, error) { return "", 0, fmt.Errorf(f, a...) }
 	x.attrs = x.attrs[:0]

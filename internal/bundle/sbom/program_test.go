@@ -15,7 +15,8 @@ func TestTheBillOfAProgram(t *testing.T) {
 	info := &debug.BuildInfo{
 		GoVersion: "go1.26.8", Path: "example.com/prog/cmd/prog", Deps: []*debug.Module{
 			{Path: "example.com/a", Version: "v1.2.3", Sum: "h1:abc="},
-			{Path: "example.com/old", Version: "v1.0.0", Replace: &debug.Module{Path: "example.com/New+er", Version: "v2.0.0+x"}},
+			{Path: "example.com/old", Version: "v1.0.0",
+				Replace: &debug.Module{Path: "example.com/New+er", Version: "v2.0.0+x"}},
 		},
 	}
 	var first, second bytes.Buffer

@@ -60,12 +60,14 @@ func debURL(m *bundle.Manifest, e bundle.Member) string {
 	if parts := strings.Split(strings.TrimSuffix(path.Base(e.Path), ".deb"), "_"); len(parts) == 3 {
 		arch = parts[2]
 	}
-	return packageURL("deb", strings.ToLower(m.OS.ID), strings.ToLower(e.Name), e.Version, map[string]string{"arch": arch, "distro": distribution(m.OS)})
+	return packageURL("deb", strings.ToLower(m.OS.ID), strings.ToLower(e.Name), e.Version,
+		map[string]string{"arch": arch, "distro": distribution(m.OS)})
 }
 
 // rpmURL takes the architecture from the file's name, NAME-VERSION-RELEASE.ARCH.rpm. The epoch is a qualifier.
 func rpmURL(m *bundle.Manifest, e bundle.Member) string {
-	q := map[string]string{"distro": distribution(m.OS), "arch": map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[m.Arch]}
+	q := map[string]string{"distro": distribution(m.OS),
+		"arch": map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[m.Arch]}
 	if base, ok := strings.CutSuffix(path.Base(e.Path), ".rpm"); ok {
 		if i := strings.LastIndexByte(base, '.'); i >= 0 {
 			q["arch"] = base[i+1:]
@@ -99,5 +101,6 @@ func imageURL(arch string, im bundle.Image) (url, tag string) {
 		repository, tag = repository[:i], repository[i+1:]
 	}
 	name := strings.ToLower(path.Base(repository))
-	return packageURL("oci", "", name, im.Digest, map[string]string{"arch": arch, "repository_url": repository, "tag": tag}), tag
+	return packageURL("oci", "", name, im.Digest, map[string]string{"arch": arch, "repository_url": repository,
+		"tag": tag}), tag
 }

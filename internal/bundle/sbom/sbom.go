@@ -1,5 +1,6 @@
-// Package sbom writes the bill of materials of a bundle: an SPDX 2.3 document in JSON that names each package, program, addon, image and
-// layer with its version, sum and package URL. It is a pure function of the bundle's manifest, so that the same bundle has the same bytes.
+// Package sbom writes the bill of materials of a bundle: an SPDX 2.3 document in JSON that names each package, program,
+// addon, image and layer with its version, sum and package URL. It is a pure function of the bundle's manifest, so that
+// the same bundle has the same bytes.
 //
 // The formats: https://spdx.github.io/spdx-spec/v2.3/ and https://github.com/package-url/purl-spec.
 package sbom
@@ -21,7 +22,8 @@ import (
 // Suffix of the copy that stands beside the bundle: NAME-ARCH and this.
 const Suffix = ".spdx.json"
 
-// Origin is something that a member was made from and that the manifest does not name, such as the chart that an addon was rendered from.
+// Origin is something that a member was made from and that the manifest does not name, such as the chart that an addon
+// was rendered from.
 type Origin struct {
 	Member  string // path of the member
 	Name    string
@@ -30,9 +32,9 @@ type Origin struct {
 	SHA256  string // "" when not known
 }
 
-// Write writes the document for a bundle with that manifest. The member that will hold the document (bundle.SBOMName) is left out whether it
-// is in the manifest or not, since it cannot hold its own sum. created is that of the sources (SOURCE_DATE_EPOCH, else 1970). The only
-// errors are those of w.
+// Write writes the document for a bundle with that manifest. The member that will hold the document (bundle.SBOMName)
+// is left out whether it is in the manifest or not, since it cannot hold its own sum. created is that of the sources
+// (SOURCE_DATE_EPOCH, else 1970). The only errors are those of w.
 func Write(w io.Writer, m *bundle.Manifest, origins []Origin, created time.Time) error {
 	d := &builder{manifest: m, ids: map[string]int{}, doc: document{
 		Version: "SPDX-2.3", License: "CC0-1.0", ID: "SPDXRef-DOCUMENT", Name: m.Name + "-" + m.Arch,
@@ -102,7 +104,8 @@ type builder struct {
 func (d *builder) add(p pkg, words ...string) string {
 	id := "SPDXRef-" + idString(strings.Join(words, "-"))
 	p.ID = id
-	for d.ids[p.ID] > 0 { // goes on where it was, else many names that differ in odd characters alone would take quadratic time
+	for d.ids[p.ID] > 0 {
+		// goes on where it was, else many names that differ in odd characters alone would take quadratic time
 		d.ids[id]++
 		p.ID = fmt.Sprintf("%s-%d", id, d.ids[id])
 	}
@@ -123,13 +126,15 @@ func (d *builder) bundle() {
 	m := d.manifest
 	d.root = d.add(pkg{
 		Name: m.Name, VersionInfo: m.Kubernetes, File: m.Name + "-" + m.Arch + ".tar.gz", Purpose: "ARCHIVE",
-		Comment: fmt.Sprintf("Kubernetes %s with what it needs on %s %s (%s)", m.Kubernetes, m.OS.ID, m.OS.Release, m.Arch),
+		Comment: fmt.Sprintf("Kubernetes %s with what it needs on %s %s (%s)", m.Kubernetes, m.OS.ID, m.OS.Release,
+			m.Arch),
 	}, "bundle", m.Name, m.Arch)
 	d.relate(d.doc.ID, "DESCRIBES", d.root)
 }
 
 func (d *builder) member(e bundle.Member) string {
-	p := pkg{Name: e.Name, VersionInfo: e.Version, File: path.Base(e.Path), Location: location(e.Source), Sums: sums(e.SHA256)}
+	p := pkg{Name: e.Name, VersionInfo: e.Version, File: path.Base(e.Path), Location: location(e.Source),
+		Sums: sums(e.SHA256)}
 	if p.Name == "" {
 		p.Name = path.Base(e.Path)
 	}
@@ -151,7 +156,8 @@ func (d *builder) member(e bundle.Member) string {
 }
 
 func (d *builder) origin(member string, o Origin) {
-	p := pkg{Name: o.Name, VersionInfo: o.Version, Location: location(o.Source), Sums: sums(o.SHA256), Purpose: "SOURCE"}
+	p := pkg{Name: o.Name, VersionInfo: o.Version, Location: location(o.Source), Sums: sums(o.SHA256),
+		Purpose: "SOURCE"}
 	p.Refs = purl(genericURL(o.Name, o.Version, p.Location, o.SHA256))
 	d.relate(member, "GENERATED_FROM", d.add(p, "origin", o.Name, o.Version))
 }

@@ -51,7 +51,8 @@ func (a *AllowedSigners) List() []Listed {
 		if err != nil { // it was parsed from there
 			continue
 		}
-		out = append(out, Listed{l.number, l.principals, l.namespaces, l.after, l.before, key.Type(), ssh.FingerprintSHA256(key)})
+		out = append(out, Listed{l.number, l.principals, l.namespaces, l.after, l.before, key.Type(),
+			ssh.FingerprintSHA256(key)})
 	}
 	return out
 }
@@ -59,11 +60,12 @@ func (a *AllowedSigners) List() []Listed {
 // Len is the number of lines that allow a key.
 func (a *AllowedSigners) Len() int { return len(a.lines) }
 
-// ParseAllowedSigners reads a file as ssh-keygen(1) describes it under ALLOWED SIGNERS: principals, options (namespaces, valid-after,
-// valid-before), key. local is the time zone of times without a Z. Where ssh-keygen would pass over a line until it needs it, a line that
-// cannot be understood is refused here, and so is cert-authority: signatures by certificates are not supported, and a list that seems to
-// trust what it does not must not stay. The faults: "sign.allowed-line" and "sign.allowed-certificate" with the line's number,
-// "sign.allowed-read", "sign.allowed-empty".
+// ParseAllowedSigners reads a file as ssh-keygen(1) describes it under ALLOWED SIGNERS: principals, options
+// (namespaces, valid-after, valid-before), key. local is the time zone of times without a Z. Where ssh-keygen would
+// pass over a line until it needs it, a line that cannot be understood is refused here, and so is cert-authority:
+// signatures by certificates are not supported, and a list that seems to trust what it does not must not stay. The
+// faults: "sign.allowed-line" and "sign.allowed-certificate" with the line's number, "sign.allowed-read",
+// "sign.allowed-empty".
 func ParseAllowedSigners(r io.Reader, local *time.Location) (*AllowedSigners, error) {
 	var a AllowedSigners
 	limited := &io.LimitedReader{R: r, N: maxAllowed + 1}
@@ -106,7 +108,8 @@ var errAuthority = errors.New("cert-authority")
 
 // parseLine reads "principals [options] key-type base64 [comment]". line is not empty.
 func parseLine(line string, local *time.Location) (l allowed, err error) {
-	if !utf8.ValidString(line) || strings.ContainsFunc(line, func(r rune) bool { return r != '\t' && unicode.IsControl(r) }) {
+	if !utf8.ValidString(line) || strings.ContainsFunc(line,
+		func(r rune) bool { return r != '\t' && unicode.IsControl(r) }) {
 		return l, errors.New("control characters")
 	}
 	rest := ""
@@ -282,7 +285,8 @@ func timestamp(s string, local *time.Location) (time.Time, error) {
 	return t, nil
 }
 
-// matchList says whether s matches a comma-separated list of patterns with * and ?; a match of one with ! before it refuses s.
+// matchList says whether s matches a comma-separated list of patterns with * and ?; a match of one with ! before it
+// refuses s.
 func matchList(s, list string) bool {
 	found := false
 	for _, p := range strings.Split(list, ",") {
@@ -317,7 +321,8 @@ func match(s, p string) bool {
 	return strings.Trim(p[j:], "*") == ""
 }
 
-// PublicLine is the line of an allowed_signers file that trusts a public key, given as the line of its .pub file, under the identity.
+// PublicLine is the line of an allowed_signers file that trusts a public key, given as the line of its .pub file, under
+// the identity.
 func PublicLine(public, identity string) (string, error) {
 	key, err := publicKey(public)
 	if err != nil {
@@ -329,7 +334,8 @@ func PublicLine(public, identity string) (string, error) {
 	return allowedLine(identity, key)
 }
 
-// allowedLine trusts key for bundles under the identity, which must be one name. One with a blank in it stands in quotes.
+// allowedLine trusts key for bundles under the identity, which must be one name. One with a blank in it stands in
+// quotes.
 func allowedLine(identity string, key ssh.PublicKey) (string, error) {
 	odd := func(r rune) bool { return !unicode.IsPrint(r) || strings.ContainsRune(`*?,"`, r) }
 	if identity == "" || strings.ContainsFunc(identity, odd) || strings.ContainsAny(identity[:1], "!# ") {

@@ -115,8 +115,10 @@ func TestPatterns(t *testing.T) {
 		s, p string
 		want bool
 	}{
-		{"abc", "abc", true}, {"abc", "ab", false}, {"abc", "a*", true}, {"abc", "*c", true}, {"abc", "a*b", false}, {"", "*", true}, {"", "", true},
-		{"abc", "a?c", true}, {"abc", "????", false}, {"abc", "***", true}, {"aXbXc", "a*b*c", true}, {"abab", "*ab", true}, {"abc", "", false},
+		{"abc", "abc", true}, {"abc", "ab", false}, {"abc", "a*", true}, {"abc", "*c", true}, {"abc", "a*b", false},
+		{"", "*", true}, {"", "", true},
+		{"abc", "a?c", true}, {"abc", "????", false}, {"abc", "***", true}, {"aXbXc", "a*b*c", true},
+		{"abab", "*ab", true}, {"abc", "", false},
 		{strings.Repeat("a", 5000), strings.Repeat("a*", 2000) + "b", false},
 	} {
 		if match(c.s, c.p) != c.want {
@@ -129,7 +131,8 @@ func TestAnIdentityIsOneName(t *testing.T) {
 	s := newKey(t)
 	for identity, want := range map[string]string{
 		"builder@example.com": "", "Release Team": "", "构建": "",
-		"": "sign.identity-name", "*": "sign.identity-name", "a,b": "sign.identity-name", "!a": "sign.identity-name", "#a": "sign.identity-name",
+		"": "sign.identity-name", "*": "sign.identity-name", "a,b": "sign.identity-name", "!a": "sign.identity-name",
+		"#a":   "sign.identity-name",
 		"a\nb": "sign.identity-name", `a"b`: "sign.identity-name", " a": "sign.identity-name",
 	} {
 		l, err := s.AllowedLine(identity)
@@ -148,7 +151,8 @@ func TestAnIdentityIsOneName(t *testing.T) {
 
 func FuzzAllowedSigners(f *testing.F) {
 	k := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(newKey(f).key.PublicKey())))
-	for _, s := range []string{"a@x " + k, `"a b",!c* namespaces="x,\"y",valid-before="20260102Z" ` + k + " c", "a@x cert-authority " + k, "#\n\n" + k} {
+	for _, s := range []string{"a@x " + k, `"a b",!c* namespaces="x,\"y",valid-before="20260102Z" ` + k + " c",
+		"a@x cert-authority " + k, "#\n\n" + k} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -176,10 +180,12 @@ func FuzzVerify(f *testing.F) {
 	f.Add(string(signed(f, s)))
 	f.Add(begin + "\nU1NIU0lH\n" + end)
 	token := newFIDO(f, 1)
-	f.Add(string(forge(f, blob{Version: version, PublicKey: token.Marshal(), Namespace: Namespace, Hash: "sha256"}, sums, token.sign)))
+	f.Add(string(forge(f, blob{Version: version, PublicKey: token.Marshal(), Namespace: Namespace, Hash: "sha256"},
+		sums, token.sign)))
 	allowed := allow(f, line("a@x", s.key.PublicKey()), line("b@x", token))
 	f.Fuzz(func(t *testing.T, text string) {
-		got, err := Verify(t.Context(), []byte(text), strings.NewReader(sums+"changed"), Check{Namespace, "", allowed, noon()})
+		got, err := Verify(t.Context(), []byte(text), strings.NewReader(sums+"changed"),
+			Check{Namespace, "", allowed, noon()})
 		if err == nil {
 			t.Fatalf("%+v was believed", got)
 		}
@@ -187,7 +193,8 @@ func FuzzVerify(f *testing.F) {
 			t.Fatal(err)
 		}
 		if b, err := parseArmored([]byte(text)); err == nil {
-			if again, err := parseArmored(b.armor()); err != nil || again.Namespace != b.Namespace || string(again.Signature) != string(b.Signature) {
+			if again, err := parseArmored(b.armor()); err != nil || again.Namespace != b.Namespace ||
+				string(again.Signature) != string(b.Signature) {
 				t.Fatalf("%v: %+v became %+v", err, b, again)
 			}
 		}

@@ -30,8 +30,8 @@ type KeyPair struct {
 	key     ssh.PublicKey
 }
 
-// Generate makes a key pair. The comment (such as an address) ends the public line; an empty passphrase leaves the private key
-// unencrypted. A comment with control characters is the fault "sign.comment".
+// Generate makes a key pair. The comment (such as an address) ends the public line; an empty passphrase leaves the
+// private key unencrypted. A comment with control characters is the fault "sign.comment".
 func Generate(comment string, passphrase []byte) (KeyPair, error) {
 	if strings.ContainsFunc(comment, unicode.IsControl) {
 		return KeyPair{}, usage("sign.comment", nil, "comment", comment)
@@ -54,18 +54,19 @@ func Generate(comment string, passphrase []byte) (KeyPair, error) {
 		return KeyPair{}, err
 	}
 	line := strings.TrimSuffix(string(ssh.MarshalAuthorizedKey(public)), "\n")
-	return KeyPair{Private: pem.EncodeToMemory(block), Public: strings.TrimSpace(line+" "+comment) + "\n", key: public}, nil
+	return KeyPair{Private: pem.EncodeToMemory(block), Public: strings.TrimSpace(line+" "+comment) + "\n", key: public},
+		nil
 }
 
 // Fingerprint of the key, as ssh-keygen -l shows it.
 func (k KeyPair) Fingerprint() string { return ssh.FingerprintSHA256(k.key) }
 
-// AllowedLine is the line of an allowed_signers file that trusts the key for bundles under the identity. The identity must be one name,
-// not a pattern, else the fault is "sign.identity-name".
+// AllowedLine is the line of an allowed_signers file that trusts the key for bundles under the identity. The identity
+// must be one name, not a pattern, else the fault is "sign.identity-name".
 func (k KeyPair) AllowedLine(identity string) (string, error) { return allowedLine(identity, k.key) }
 
-// Save writes the private key to path (mode 0600) and the public one to path.pub. It replaces nothing: a file that is there is the fault
-// "sign.key-exists"; any other failure is "sign.key-write".
+// Save writes the private key to path (mode 0600) and the public one to path.pub. It replaces nothing: a file that is
+// there is the fault "sign.key-exists"; any other failure is "sign.key-write".
 func (k KeyPair) Save(path string) error {
 	public := path + ".pub"
 	if _, err := os.Lstat(public); err == nil {
@@ -92,13 +93,15 @@ func create(path string, data []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// Ask for the passphrase of the key in that file; again says that the last one was wrong. Its errors are returned as they are.
+// Ask for the passphrase of the key in that file; again says that the last one was wrong. Its errors are returned as
+// they are.
 type Ask func(ctx context.Context, file string, again bool) ([]byte, error)
 
-// Load makes a signer of the key in a file: a private key in OpenSSH's format or PEM, or a public key (its line) whose private half an
-// agent holds, which SSH_AUTH_SOCK (agent) names. Like ssh, it refuses a private key of this user that others can read. ask (nil: nobody
-// to ask) is called up to three times. The faults: "sign.key-read", "sign.key-mode", "sign.key-format", "sign.key-passphrase",
-// "sign.key-type", "sign.key-weak", "sign.certificate", "sign.agent", "sign.agent-key".
+// Load makes a signer of the key in a file: a private key in OpenSSH's format or PEM, or a public key (its line) whose
+// private half an agent holds, which SSH_AUTH_SOCK (agent) names. Like ssh, it refuses a private key of this user that
+// others can read. ask (nil: nobody to ask) is called up to three times. The faults: "sign.key-read", "sign.key-mode",
+// "sign.key-format", "sign.key-passphrase", "sign.key-type", "sign.key-weak", "sign.certificate", "sign.agent",
+// "sign.agent-key".
 func Load(ctx context.Context, file, agent string, ask Ask) (*Signer, error) {
 	data, private, err := readKey(file)
 	if err != nil {
@@ -162,7 +165,8 @@ func decrypt(ctx context.Context, file string, data []byte, ask Ask) (*Signer, e
 			if phrase, err = ask(ctx, file, n > 0); err != nil {
 				return nil, err
 			}
-			if key, err = nil, x509.IncorrectPasswordError; len(phrase) > 0 { // an empty one would be no wrong passphrase but a damaged key
+			if key, err = nil, x509.IncorrectPasswordError; len(phrase) > 0 {
+				// an empty one would be no wrong passphrase but a damaged key
 				key, err = ssh.ParseRawPrivateKeyWithPassphrase(data, phrase)
 			}
 			clear(phrase)

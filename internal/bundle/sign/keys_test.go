@@ -60,7 +60,8 @@ func TestANewKeyIsSavedAndSigns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Verify(t.Context(), signed(t, s), strings.NewReader(sums), Check{Namespace, "", allow(t, l), noon()}); err != nil {
+	if _, err := Verify(t.Context(), signed(t, s), strings.NewReader(sums),
+		Check{Namespace, "", allow(t, l), noon()}); err != nil {
 		t.Error(err)
 	}
 	if err := pair.Save(file); code(err) != "sign.key-exists" {
@@ -137,9 +138,11 @@ func TestKeysThatAreNotTaken(t *testing.T) {
 		{"huge", write(t, "huge", strings.Repeat("x", maxKeyFile+1), 0o600), "sign.key-read"},
 		{"readable by the group", open, "sign.key-mode"},
 		{"no key", write(t, "text", "hello\n", 0o600), "sign.key-format"},
-		{"a damaged key", write(t, "bad", strings.Replace(string(pair.Private), "AAAA", "BBBB", 1), 0o600), "sign.key-format"},
+		{"a damaged key", write(t, "bad", strings.Replace(string(pair.Private), "AAAA", "BBBB", 1), 0o600),
+			"sign.key-format"},
 		{"another PEM", write(t, "pem", "-----BEGIN X-----\n-----END X-----\n", 0o600), "sign.key-format"},
-		{"weak", write(t, "weak", string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(weak)})), 0o600), "sign.key-weak"},
+		{"weak", write(t, "weak", string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY",
+			Bytes: x509.MarshalPKCS1PrivateKey(weak)})), 0o600), "sign.key-weak"},
 		{"public, no agent named", public, "sign.agent"},
 		{"of a type not known", write(t, "dss.pub", "ssh-dss AAAAB3NzaC1kc3MAAAAA\n", 0o644), "sign.key-format"},
 	} {
@@ -200,7 +203,8 @@ func TestAnAgentSigns(t *testing.T) {
 		}
 	}
 	socket := serve(t, ring)
-	for name, public := range map[string]string{"ed25519": pair.Public, "rsa": string(ssh.MarshalAuthorizedKey(rsaPublic))} {
+	for name, public := range map[string]string{"ed25519": pair.Public,
+		"rsa": string(ssh.MarshalAuthorizedKey(rsaPublic))} {
 		t.Run(name, func(t *testing.T) {
 			s, err := Load(t.Context(), write(t, "id.pub", public, 0o644), socket, nil)
 			if err != nil {
@@ -219,7 +223,8 @@ func TestAnAgentSigns(t *testing.T) {
 		})
 	}
 	other, _ := saved(t, "")
-	if _, err := Load(t.Context(), write(t, "id.pub", other.Public, 0o644), socket, nil); code(err) != "sign.agent-key" {
+	if _, err := Load(t.Context(), write(t, "id.pub", other.Public, 0o644), socket,
+		nil); code(err) != "sign.agent-key" {
 		t.Error(err)
 	}
 	if _, err := Load(t.Context(), write(t, "id.pub", pair.Public, 0o644), socket+"x", nil); code(err) != "sign.agent" {

@@ -45,7 +45,8 @@ func run(t *testing.T, stdin string, env []string, name string, args ...string) 
 func opensshVerify(t *testing.T, keygen, allowed, identity, namespace, message string, sig []byte) error {
 	t.Helper()
 	file := write(t, "allowed_signers", allowed, 0o600)
-	_, err := run(t, message, nil, keygen, "-Y", "verify", "-f", file, "-I", identity, "-n", namespace, "-s", write(t, "sig", string(sig), 0o600))
+	_, err := run(t, message, nil, keygen, "-Y", "verify", "-f", file, "-I", identity, "-n", namespace, "-s",
+		write(t, "sig", string(sig), 0o600))
 	return err
 }
 
@@ -68,7 +69,8 @@ func TestOpenSSHsKeysSignHereAndThere(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := opensshVerify(t, keygen, allowed, "builder@example.com", Namespace, sums, signed(t, s)); err != nil {
+			if err := opensshVerify(t, keygen, allowed, "builder@example.com", Namespace, sums,
+				signed(t, s)); err != nil {
 				t.Errorf("ssh-keygen on ours: %v", err)
 			}
 			for _, hash := range []string{"sha256", "sha512"} {
@@ -95,7 +97,8 @@ func TestOpenSSHTakesOurKeysWithAndWithoutPassphrase(t *testing.T) {
 		if out, err := run(t, "", nil, keygen, "-y", "-P", phrase, "-f", file); err != nil || out != pair.Public {
 			t.Errorf("%q: %s, %v", phrase, out, err)
 		}
-		if out, err := run(t, "", nil, keygen, "-l", "-f", file+".pub"); err != nil || !strings.Contains(out, pair.Fingerprint()) {
+		if out, err := run(t, "", nil, keygen, "-l", "-f", file+".pub"); err != nil ||
+			!strings.Contains(out, pair.Fingerprint()) {
 			t.Errorf("%q: %s, %v", phrase, out, err)
 		}
 		if phrase == "" {
@@ -104,7 +107,9 @@ func TestOpenSSHTakesOurKeysWithAndWithoutPassphrase(t *testing.T) {
 		if _, err := run(t, "", nil, keygen, "-p", "-P", phrase, "-N", "another", "-f", file); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Load(t.Context(), file, "", func(context.Context, string, bool) ([]byte, error) { return []byte("another"), nil }); err != nil {
+		if _, err := Load(t.Context(), file, "", func(context.Context, string, bool) ([]byte, error) {
+			return []byte("another"), nil
+		}); err != nil {
 			t.Errorf("ssh-keygen's passphrase: %v", err)
 		}
 	}
@@ -116,7 +121,8 @@ func TestOpenSSHJudgesAlike(t *testing.T) {
 	one, two, token := newKey(t), newKey(t), newFIDO(t, 1)
 	k1, k2 := one.key.PublicKey(), two.key.PublicKey()
 	sig := signed(t, one)
-	fromToken := forge(t, blob{Version: version, PublicKey: token.Marshal(), Namespace: Namespace, Hash: "sha512"}, sums, token.sign)
+	fromToken := forge(t, blob{Version: version, PublicKey: token.Marshal(), Namespace: Namespace, Hash: "sha512"},
+		sums, token.sign)
 	year := func(n int) string { return time.Now().UTC().AddDate(n, 0, 0).Format("20060102150405Z") }
 	for _, c := range []struct {
 		name, allowed, identity, namespace, message string
@@ -137,7 +143,8 @@ func TestOpenSSHJudgesAlike(t *testing.T) {
 		{"expired", line(`a@x valid-before="`+year(-1)+`"`, k1), "a@x", Namespace, sums, sig},
 		{"not yet", line(`a@x valid-after="`+year(1)+`"`, k1), "a@x", Namespace, sums, sig},
 		{"in time", line(`a@x valid-after="`+year(-1)+`",valid-before="`+year(1)+`"`, k1), "a@x", Namespace, sums, sig},
-		{"expired, and a line that is not", line(`a@x valid-before="`+year(-1)+`"`, k1) + "\n" + line("a@x", k1), "a@x", Namespace, sums, sig},
+		{"expired, and a line that is not", line(`a@x valid-before="`+year(-1)+`"`, k1) + "\n" + line("a@x", k1), "a@x",
+			Namespace, sums, sig},
 		{"a security key", line("a@x", token), "a@x", Namespace, sums, fromToken},
 		{"a security key, tampered", line("a@x", token), "a@x", Namespace, "x", fromToken},
 		{"a comment", "# c\n" + line("a@x", k1) + " comment here", "a@x", Namespace, sums, sig},

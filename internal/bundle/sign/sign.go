@@ -1,6 +1,7 @@
-// Package sign signs bundles and checks their signatures, in OpenSSH's own format: a signature is made here or by ssh-keygen -Y sign, and
-// checked here or by ssh-keygen -Y verify, with the keys and the allowed_signers file that people have already. It knows nothing of
-// bundles: what is signed is a text, and for a bundle that text is SHA256SUMS (docs/decisions/0006-signatures.md).
+// Package sign signs bundles and checks their signatures, in OpenSSH's own format: a signature is made here or by
+// ssh-keygen -Y sign, and checked here or by ssh-keygen -Y verify, with the keys and the allowed_signers file that
+// people have already. It knows nothing of bundles: what is signed is a text, and for a bundle that text is SHA256SUMS
+// (docs/decisions/0006-signatures.md).
 //
 // The formats: PROTOCOL.sshsig and PROTOCOL.u2f of OpenSSH, and the section ALLOWED SIGNERS of ssh-keygen(1).
 package sign
@@ -22,7 +23,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// Namespace of a bundle's signature. A signature made for anything else, such as a commit or a mail, does not pass for one.
+// Namespace of a bundle's signature. A signature made for anything else, such as a commit or a mail, does not pass for
+// one.
 const Namespace = "eggo-bundle"
 
 // minRSA is the least length of an RSA key in bits.
@@ -38,9 +40,9 @@ func usage(code string, err error, kv ...string) *event.Fault {
 	return event.NewFault(event.ClassUsage, code, err, kv...)
 }
 
-// Sign signs message for the namespace with sha512 and returns the armored signature, as ssh-keygen -Y sign would write it. The signature
-// is verified before it is returned. The faults: "sign.key-type", "sign.key-weak", "sign.certificate", "sign.read", "sign.refused" (the
-// key or the agent that holds it did not sign).
+// Sign signs message for the namespace with sha512 and returns the armored signature, as ssh-keygen -Y sign would write
+// it. The signature is verified before it is returned. The faults: "sign.key-type", "sign.key-weak",
+// "sign.certificate", "sign.read", "sign.refused" (the key or the agent that holds it did not sign).
 func Sign(ctx context.Context, signer *Signer, namespace string, message io.Reader) ([]byte, error) {
 	if namespace == "" {
 		return nil, errors.New("no namespace")
@@ -148,8 +150,8 @@ type Signer struct {
 // Fingerprint of the key, as ssh-keygen -l shows it: SHA256:….
 func (s *Signer) Fingerprint() string { return ssh.FingerprintSHA256(s.key.PublicKey()) }
 
-// AllowedLine is the line of an allowed_signers file that trusts this key for bundles under the identity. The identity must be one name,
-// not a pattern, else the fault is "sign.identity-name".
+// AllowedLine is the line of an allowed_signers file that trusts this key for bundles under the identity. The identity
+// must be one name, not a pattern, else the fault is "sign.identity-name".
 func (s *Signer) AllowedLine(identity string) (string, error) {
 	return allowedLine(identity, s.key.PublicKey())
 }
@@ -162,7 +164,8 @@ func (s *Signer) Close() error {
 	return s.close()
 }
 
-// sign signs with sha512 where the key leaves a choice. An agent may ask a person, so the end of ctx breaks its connection.
+// sign signs with sha512 where the key leaves a choice. An agent may ask a person, so the end of ctx breaks its
+// connection.
 func (s *Signer) sign(ctx context.Context, data []byte) (*ssh.Signature, error) {
 	if s.close != nil {
 		defer context.AfterFunc(ctx, func() { _ = s.close() })()

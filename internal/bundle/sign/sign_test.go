@@ -155,7 +155,8 @@ func TestEachKindOfKeySignsAndIsBelieved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sig := signed(t, s)
 			pub := s.key.PublicKey()
-			check := Check{Namespace, "builder@example.com", allow(t, "# builders", line("builder@example.com", pub)), noon()}
+			check := Check{Namespace, "builder@example.com", allow(t, "# builders", line("builder@example.com", pub)),
+				noon()}
 			got, err := Verify(t.Context(), sig, strings.NewReader(sums), check)
 			want := Signature{"builder@example.com", pub.Type(), s.Fingerprint(), 2, nil}
 			if err != nil || got != want {
@@ -202,11 +203,14 @@ func TestWhoMaySignForWhatAndWhen(t *testing.T) {
 		{"expired", "a@x", []string{line(`a@x valid-before="20260615115959Z"`, k1)}, "sign.expired", 0},
 		{"valid already", "a@x", []string{line(`a@x valid-after="202606151200Z"`, k1)}, "", 1},
 		{"not yet valid", "a@x", []string{line(`a@x valid-after="20260616"`, k1)}, "sign.not-yet", 0},
-		{"a second line helps", "a@x", []string{line(`a@x valid-before="20250101"`, k1), line(`a@x namespaces="eggo-bundle"`, k1)}, "", 2},
-		{"the nearest miss is told", "a@x", []string{line(`a@x namespaces="git"`, k1), line("b@x", k1), line("a@x", k2)}, "sign.scope", 0},
+		{"a second line helps", "a@x", []string{line(`a@x valid-before="20250101"`, k1),
+			line(`a@x namespaces="eggo-bundle"`, k1)}, "", 2},
+		{"the nearest miss is told", "a@x", []string{line(`a@x namespaces="git"`, k1), line("b@x", k1),
+			line("a@x", k2)}, "sign.scope", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := Verify(t.Context(), signed(t, one), strings.NewReader(sums), Check{Namespace, c.identity, allow(t, c.lines...), noon()})
+			got, err := Verify(t.Context(), signed(t, one), strings.NewReader(sums),
+				Check{Namespace, c.identity, allow(t, c.lines...), noon()})
 			if code(err) != c.code || got.Line != c.line {
 				t.Errorf("%+v, %v; want line %d, %q", got, err, c.line, c.code)
 			}
@@ -250,10 +254,12 @@ func TestASecurityKeyMustBeTouched(t *testing.T) {
 		got, err := Verify(t.Context(), sig, strings.NewReader(sums), check)
 		if code(err) != c.code {
 			t.Errorf("flags %d: %v, want %q", c.flags, err, c.code)
-		} else if err == nil && (got.Token == nil || got.Token.Counter != 42 || got.Token.UserVerified != (c.flags&4 != 0)) {
+		} else if err == nil && (got.Token == nil || got.Token.Counter != 42 ||
+			got.Token.UserVerified != (c.flags&4 != 0)) {
 			t.Errorf("flags %d: %+v", c.flags, got.Token)
 		}
-		if _, err := Verify(t.Context(), sig, strings.NewReader("x"), check); c.code == "" && code(err) != "sign.mismatch" {
+		if _, err := Verify(t.Context(), sig, strings.NewReader("x"), check); c.code == "" &&
+			code(err) != "sign.mismatch" {
 			t.Error(err)
 		}
 	}
@@ -304,17 +310,24 @@ func TestForgeriesAreNamed(t *testing.T) {
 		{"a key of an old type", with(func(b *blob) { b.PublicKey = dsaKey() }), "sign.key-type"},
 		{"a weak key", with(func(b *blob) { b.PublicKey = weak.key.PublicKey().Marshal() }), "sign.key-weak"},
 		{"another's key", with(func(b *blob) { b.PublicKey = newKey(t).key.PublicKey().Marshal() }), "sign.untrusted"},
-		{"sha1 of the message", raw(append([]byte(magic), ssh.Marshal(blob{1, pub.Marshal(), Namespace, "", "sha1", []byte("x")})...)), "sign.hash"},
+		{"sha1 of the message", raw(append([]byte(magic),
+			ssh.Marshal(blob{1, pub.Marshal(), Namespace, "", "sha1", []byte("x")})...)), "sign.hash"},
 		{"no signature", raw(append([]byte(magic), ssh.Marshal(good)...)), "sign.malformed"},
-		{"bytes after the signature", forge(t, good, sums, func(d []byte) *ssh.Signature { x := plain(d); x.Rest = []byte{0}; return x }), "sign.malformed"},
-		{"RSA with SHA-1", forge(t, blob{Version: 1, PublicKey: big.key.PublicKey().Marshal(), Namespace: Namespace, Hash: "sha512"}, sums, func(d []byte) *ssh.Signature {
+		{"bytes after the signature", forge(t, good, sums, func(d []byte) *ssh.Signature {
+			x := plain(d)
+			x.Rest = []byte{0}
+			return x
+		}), "sign.malformed"},
+		{"RSA with SHA-1", forge(t, blob{Version: 1, PublicKey: big.key.PublicKey().Marshal(), Namespace: Namespace,
+			Hash: "sha512"}, sums, func(d []byte) *ssh.Signature {
 			x, err := big.key.(ssh.AlgorithmSigner).SignWithAlgorithm(rand.Reader, d, ssh.KeyAlgoRSA)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return x
 		}), "sign.algorithm"},
-		{"a signature of the text without its frame", forge(t, good, sums, func([]byte) *ssh.Signature { return plain([]byte(sums)) }), "sign.mismatch"},
+		{"a signature of the text without its frame",
+			forge(t, good, sums, func([]byte) *ssh.Signature { return plain([]byte(sums)) }), "sign.mismatch"},
 		{"a signature of another name for the hash", func() []byte {
 			b, err := parseArmored(signed(t, s))
 			if err != nil {

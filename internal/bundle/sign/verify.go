@@ -108,7 +108,8 @@ func parse(armored []byte, namespace string) (blob, ssh.PublicKey, *ssh.Signatur
 }
 
 // fits checks that the key signed the message, and says what a security key vouches for besides.
-func (b blob) fits(ctx context.Context, key ssh.PublicKey, sig *ssh.Signature, message io.Reader) (t *Token, err error) {
+func (b blob) fits(ctx context.Context, key ssh.PublicKey, sig *ssh.Signature, message io.Reader) (t *Token,
+	err error) {
 	if onToken(key.Type()) {
 		if t, err = token(sig.Rest); err != nil {
 			return nil, err

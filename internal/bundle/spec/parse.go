@@ -41,9 +41,12 @@ func (p Problems) Unwrap() []error {
 	return out
 }
 
-// Parse reads a spec that stands alone. An unknown key, a wrong type or value is never passed over; the error is Problems with all of them.
+// Parse reads a spec that stands alone. An unknown key, a wrong type or value is never passed over; the error is
+// Problems with all of them.
 func Parse(data []byte) (*Spec, error) {
-	return parse("", data, func(string) ([]byte, error) { return nil, errors.New("only a spec in a file can include others") })
+	return parse("", data, func(string) ([]byte, error) {
+		return nil, errors.New("only a spec in a file can include others")
+	})
 }
 
 // Load reads a spec from a file, and the files that it includes. Problems name the file in which they are.
@@ -125,8 +128,8 @@ func (p *parser) include(s *Spec) func(*yaml.Node, string) {
 
 const maxIncludes = 16 // files in all
 
-// place is where a file is that the spec names, beside the spec unless the name is absolute. The name of one that an included spec names
-// is from the first spec on: two included ones may each have a directory debs.
+// place is where a file is that the spec names, beside the spec unless the name is absolute. The name of one that an
+// included spec names is from the first spec on: two included ones may each have a directory debs.
 func (p *parser) place(name string) Path {
 	if name == "" || filepath.IsAbs(name) {
 		return Path{Name: name, File: name}
@@ -253,7 +256,8 @@ func (p *parser) list(each func(n *yaml.Node, key string)) func(*yaml.Node, stri
 	}
 }
 
-// text reads a string and holds it against check, which may be nil. Any scalar is taken as it is written: release: 12 means "12".
+// text reads a string and holds it against check, which may be nil. Any scalar is taken as it is written: release: 12
+// means "12".
 func (p *parser) text(to *string, check func(string) error) func(*yaml.Node, string) {
 	return func(n *yaml.Node, key string) {
 		if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {

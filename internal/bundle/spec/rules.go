@@ -65,7 +65,8 @@ func (p *parser) cross(s *Spec) {
 			files[low] = true
 		}
 	}
-	for _, n := range []string{bundle.ManifestName, bundle.SumsName, bundle.ImagesName, bundle.ImagesSumName, PackagesName} {
+	for _, n := range []string{bundle.ManifestName, bundle.SumsName, bundle.ImagesName, bundle.ImagesSumName,
+		PackagesName} {
 		files[strings.ToLower(n)] = true
 	}
 	for _, b := range append(slices.Clone(s.Binaries), s.Files...) {
@@ -95,7 +96,8 @@ func (p *parser) cross(s *Spec) {
 	}
 	for _, x := range s.Install {
 		once("package ", x.Name)
-		if err := matching(debPattern)(replacer("amd64", "v1.0.0").Replace(x.Name)); s.OS.Family == Debian && err != nil {
+		if err := matching(debPattern)(replacer("amd64", "v1.0.0").Replace(x.Name)); s.OS.Family == Debian &&
+			err != nil {
 			p.add(nil, "packages.install", "spec.value", err, "value", x.Name)
 		}
 	}
@@ -104,7 +106,8 @@ func (p *parser) cross(s *Spec) {
 
 // whole looks for what has to be there once all files are read.
 func (p *parser) whole(s *Spec) {
-	for key, v := range map[string]*string{"name": &s.Name, "kubernetes": &s.Kubernetes, "os.id": &s.OS.ID, "os.release": &s.OS.Release, "os.codename": &s.OS.Codename} {
+	for key, v := range map[string]*string{"name": &s.Name, "kubernetes": &s.Kubernetes, "os.id": &s.OS.ID,
+		"os.release": &s.OS.Release, "os.codename": &s.OS.Codename} {
 		if key != "kubernetes" {
 			*v = strings.ReplaceAll(*v, "{kubernetes}", s.Kubernetes)
 		}
@@ -123,10 +126,13 @@ func (p *parser) whole(s *Spec) {
 	}
 	for i, r := range s.Repositories {
 		if want := map[string]string{Debian: "deb", RPM: "rpm"}[s.OS.Family]; r.Type != want {
-			p.add(nil, fmt.Sprintf("packages.repositories[%d].type", i), "spec.value", fmt.Errorf("%s, for os.family is %s", want, s.OS.Family), "value", r.Type)
+			p.add(nil, fmt.Sprintf("packages.repositories[%d].type", i), "spec.value",
+				fmt.Errorf("%s, for os.family is %s", want, s.OS.Family), "value", r.Type)
 		}
 	}
-	slices.SortStableFunc(p.problems, func(a, b *event.Fault) int { return strings.Compare(a.Args["key"], b.Args["key"]) })
+	slices.SortStableFunc(p.problems, func(a, b *event.Fault) int {
+		return strings.Compare(a.Args["key"], b.Args["key"])
+	})
 }
 
 func sortedValues(m map[string]string) []string {

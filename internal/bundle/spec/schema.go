@@ -14,9 +14,11 @@ func Schema() []byte {
 	return schema.Document{
 		ID: "https://github.com/eggo-k8s/eggo/bundle.schema.json", Title: "the spec of a bundle",
 		Root: object(
-			must("version", scalar("^1$")), key("include", list(text())), key("name", text()), key("kubernetes", text()),
+			must("version", scalar("^1$")), key("include", list(text())), key("name", text()),
+			key("kubernetes", text()),
 			key("os", object(
-				must("family", words(Debian, RPM)), must("id", text()), must("release", text()), key("codename", text()),
+				must("family", words(Debian, RPM)), must("id", text()), must("release", text()),
+				key("codename", text()),
 			)),
 			key("runtime", words("containerd", "docker", "isulad")), key("layout", words("flat", "typed")),
 			key("discover", list(words("addons", "kubernetes"))),
@@ -39,7 +41,8 @@ func Schema() []byte {
 
 func repository() *schema.Value {
 	return object(
-		must("type", words("deb", "rpm")), key("arches", list(words("amd64", "arm64"))), key("url", text()), key("dir", text()),
+		must("type", words("deb", "rpm")), key("arches", list(words("amd64", "arm64"))), key("url", text()),
+		key("dir", text()),
 		key("machine", yesNo()), key("suites", list(text())), key("components", list(text())), key("keyring", text()),
 		key("trusted", yesNo()), key("priority", text()), key("check-valid-until", yesNo()),
 	)

@@ -64,7 +64,8 @@ func TestTheSchemaJudgesSpecs(t *testing.T) {
 	for text, right := range map[string]bool{
 		small: true, small + "addons:\n - {name: x, url: https://a.test/x, roles: [worker]}\n": true,
 		small + "packages: {repositories: [{type: '{arch}', machine: true, priority: 7}]}\n": true,
-		"": false, "- a\n": false, small + "image: []\n": false, small + "images: {}\n": false, small + "runtime: podman\n": false,
+		"": false, "- a\n": false, small + "image: []\n": false, small + "images: {}\n": false,
+		small + "runtime: podman\n":                   false,
 		small + "addons: [{url: https://a.test/x}]\n": false, small + "addons: [{name: x, roles: [gateway]}]\n": false,
 		small + "binaries: [{name: x, dst: /tmp, roles: [etcd], chekcsum: x}]\n": false,
 		strings.Replace(small, "version: 1", "version: '2'", 1):                  false, "name: a\n": false,

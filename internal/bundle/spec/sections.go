@@ -32,7 +32,8 @@ func (p *parser) packages(s *Spec, n *yaml.Node, key string) {
 		"repositories": {p.list(func(n *yaml.Node, k string) { p.repository(s, n, k) }), false},
 		"install": {p.list(func(n *yaml.Node, k string) {
 			var x bundle.Package
-			p.mapping(n, k, map[string]field{"name": {p.text(&x.Name, matching(packagePattern)), true}, "roles": {p.roles(&x.Roles), true}})
+			p.mapping(n, k, map[string]field{"name": {p.text(&x.Name, matching(packagePattern)), true},
+				"roles": {p.roles(&x.Roles), true}})
 			s.Install = append(s.Install, x)
 		}), false},
 	})
@@ -47,16 +48,19 @@ func (p *parser) repository(s *Spec, n *yaml.Node, key string) {
 	trusted, isTrusted := truth(&r.Trusted)
 	machine, isMachine := truth(&r.Machine)
 	p.mapping(n, key, map[string]field{
-		"type":              {p.text(&r.Type, oneOf("deb", "rpm")), true},
-		"arches":            {p.texts(&r.Arches, oneOf("amd64", "arm64")), false},
-		"url":               {p.text(&r.URL, webURL(true)), false},
-		"dir":               {p.path(&r.Dir), false},
-		"machine":           {p.text(machine, isMachine), false},
-		"suites":            {p.texts(&r.Suites, matching(wordPattern)), false},
-		"components":        {p.texts(&r.Components, matching(wordPattern)), false},
-		"keyring":           {p.text(&keyring, nil), false},
-		"trusted":           {p.text(trusted, isTrusted), false},
-		"priority":          {p.text(&priority, func(v string) error { _, err := strconv.ParseInt(v, 10, 16); return err }), false},
+		"type":       {p.text(&r.Type, oneOf("deb", "rpm")), true},
+		"arches":     {p.texts(&r.Arches, oneOf("amd64", "arm64")), false},
+		"url":        {p.text(&r.URL, webURL(true)), false},
+		"dir":        {p.path(&r.Dir), false},
+		"machine":    {p.text(machine, isMachine), false},
+		"suites":     {p.texts(&r.Suites, matching(wordPattern)), false},
+		"components": {p.texts(&r.Components, matching(wordPattern)), false},
+		"keyring":    {p.text(&keyring, nil), false},
+		"trusted":    {p.text(trusted, isTrusted), false},
+		"priority": {p.text(&priority, func(v string) error {
+			_, err := strconv.ParseInt(v, 10, 16)
+			return err
+		}), false},
 		"check-valid-until": {p.text(validUntil, isCheck), false},
 	})
 	r.URL = strings.TrimSuffix(r.URL, "/")

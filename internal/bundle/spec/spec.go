@@ -1,5 +1,5 @@
-// Package spec is the description of what goes into a bundle: packages, binaries, files, addons, images and the roles that need each. Its
-// format is described in docs/bundle-format.md and by the comments of assets/bundle.yaml.
+// Package spec is the description of what goes into a bundle: packages, binaries, files, addons, images and the roles
+// that need each. Its format is described in docs/bundle-format.md and by the comments of assets/bundle.yaml.
 package spec
 
 import (
@@ -91,7 +91,8 @@ type Binary struct {
 	Dst      string            // absolute directory on the node
 	Mode     uint32            // permission bits; a program has 0755 unless given, a file 0644
 	Roles    []bundle.Role
-	Dir      string // the directory of Dirs that it is a file of; Name is then its path from there, with the directory's name before it
+	// the directory of Dirs that it is a file of; Name is then its path from there, with the directory's name before it
+	Dir string
 }
 
 // Dir is a directory beside the spec; its files go to Dst/Name on the node, each at its place below it.
@@ -102,7 +103,8 @@ type Dir struct {
 	Roles []bundle.Role
 }
 
-// Addon is a manifest, a directory of manifests, or a chart, put into addons/. Exactly one of URL, Path, Dir and Chart is set.
+// Addon is a manifest, a directory of manifests, or a chart, put into addons/. Exactly one of URL, Path, Dir and Chart
+// is set.
 type Addon struct {
 	Name    string
 	Version string
@@ -152,8 +154,8 @@ func (s *Spec) Arch(goarch string) string {
 	return goarch
 }
 
-// For returns the spec with {arch}, {uname} (x86_64, aarch64) and {kubernetes} filled in. The order stays. In the bundle's own name and its os,
-// which are one for all architectures, {kubernetes} was filled in when the spec was read.
+// For returns the spec with {arch}, {uname} (x86_64, aarch64) and {kubernetes} filled in. The order stays. In the
+// bundle's own name and its os, which are one for all architectures, {kubernetes} was filled in when the spec was read.
 func (s *Spec) For(arch string) *Spec {
 	r := replacer(arch, s.Kubernetes)
 	out := *s
@@ -181,11 +183,13 @@ func (s *Spec) For(arch string) *Spec {
 	}
 	out.Addons = nil
 	for _, x := range s.Addons {
-		x.Name, x.Version, x.URL, x.Images = r.Replace(x.Name), r.Replace(x.Version), r.Replace(x.URL), texts(r, x.Images)
+		x.Name, x.Version, x.URL, x.Images = r.Replace(x.Name), r.Replace(x.Version), r.Replace(x.URL),
+			texts(r, x.Images)
 		x.Path, x.Dir = fill(r, x.Path), fill(r, x.Dir)
 		if x.Chart != nil {
 			c := *x.Chart
-			c.URL, c.Repo, c.Name, c.Version, c.Path = r.Replace(c.URL), r.Replace(c.Repo), r.Replace(c.Name), r.Replace(c.Version), fill(r, c.Path)
+			c.URL, c.Repo, c.Name, c.Version, c.Path = r.Replace(c.URL), r.Replace(c.Repo), r.Replace(c.Name),
+				r.Replace(c.Version), fill(r, c.Path)
 			c.Release, c.Namespace = r.Replace(c.Release), r.Replace(c.Namespace)
 			c.Values, c.ValueFile = r.Replace(c.Values), fill(r, c.ValueFile)
 			x.Chart = &c
@@ -220,7 +224,8 @@ func texts(r *strings.Replacer, in []string) []string {
 func binaries(r *strings.Replacer, in []Binary) []Binary {
 	var out []Binary
 	for _, x := range in {
-		x.Name, x.Version, x.URL, x.Checksum = r.Replace(x.Name), r.Replace(x.Version), r.Replace(x.URL), r.Replace(x.Checksum)
+		x.Name, x.Version, x.URL, x.Checksum = r.Replace(x.Name), r.Replace(x.Version), r.Replace(x.URL),
+			r.Replace(x.Checksum)
 		x.Dst, x.Path = r.Replace(x.Dst), fill(r, x.Path)
 		pick := map[string]string{}
 		for k, v := range x.Pick {

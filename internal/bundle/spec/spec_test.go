@@ -70,21 +70,31 @@ func TestProblems(t *testing.T) {
 		{"unknown and duplicate keys", small + "image: []\nname: b\n", "5 spec.unknown-key, 6 spec.duplicate"},
 		{"no way to an addon", small + "addons:\n - {name: x}\n", "6 spec.one-of"},
 		{"two ways to an addon", small + "addons:\n - {name: x, url: https://a.test/x, dir: y}\n", "6 spec.one-of"},
-		{"a chart of a repository without its name", small + "addons:\n - {name: x, chart: {repository: https://a.test, release: r}}\n", "6 spec.chart"},
-		{"rpms for debian", small + "packages: {repositories: [{type: rpm, url: https://a.test, keyring: k}]}\n", "1 spec.value"},
-		{"nobody signs it", small + "packages: {repositories: [{type: deb, url: https://a.test, suites: [x]}]}\n", "5 spec.missing"},
+		{"a chart of a repository without its name",
+			small + "addons:\n - {name: x, chart: {repository: https://a.test, release: r}}\n", "6 spec.chart"},
+		{"rpms for debian", small + "packages: {repositories: [{type: rpm, url: https://a.test, keyring: k}]}\n",
+			"1 spec.value"},
+		{"nobody signs it", small + "packages: {repositories: [{type: deb, url: https://a.test, suites: [x]}]}\n",
+			"5 spec.missing"},
 		{"a baseline that is nowhere", small + "packages: {closure: minus-baseline}\n", "1 spec.missing"},
-		{"nothing signs it and no TLS either", small + "packages: {repositories: [{type: deb, url: 'HTTP://a.test', suites: [x], trusted: true}]}\n", "5 spec.value"},
-		{"a hole in what is one for all architectures", strings.Replace(small, "name: a", "name: 'a-{arch}'", 1), "1 spec.hole"},
+		{"nothing signs it and no TLS either", small +
+			"packages: {repositories: [{type: deb, url: 'HTTP://a.test', suites: [x], trusted: true}]}\n",
+			"5 spec.value"},
+		{"a hole in what is one for all architectures", strings.Replace(small, "name: a", "name: 'a-{arch}'", 1),
+			"1 spec.hole"},
 		{"a version of itself", strings.Replace(small, "v1.34.2", "'{kubernetes}'", 1), "1 spec.hole"},
 		{"includes from nowhere", small + "include: [x.yaml]\n", "5 spec.include"},
 		{"nothing at all", "version: 1\n", "1 spec.missing, 1 spec.missing, 1 spec.missing"},
 		{"hole", small + "images:\n - {name: 'r.test/x:{version}', roles: [etcd]}\n", "6 spec.hole, 6 spec.value"},
 		{"alias", small + "addons: &a []\nimages: *a\n", "6 spec.alias"},
 		{"escape", small + "addons:\n - {name: ../../x, url: https://a.test/x}\n", "6 spec.value"},
-		{"same member twice", small + "addons:\n - {name: x, url: https://a.test/x}\n - {name: X, url: https://a.test/x}\n", "1 spec.duplicate"},
-		{"reserved directory", small + "dirs:\n - {name: Addons, path: x, dst: /tmp, roles: [etcd]}\n", "1 spec.duplicate"},
-		{"reserved member", small + "binaries:\n - {name: Packages, url: https://a.test/x, sha256: " + strings.Repeat("0", 64) + ", dst: /tmp, roles: [etcd]}\n", "1 spec.duplicate"},
+		{"same member twice",
+			small + "addons:\n - {name: x, url: https://a.test/x}\n - {name: X, url: https://a.test/x}\n",
+			"1 spec.duplicate"},
+		{"reserved directory", small + "dirs:\n - {name: Addons, path: x, dst: /tmp, roles: [etcd]}\n",
+			"1 spec.duplicate"},
+		{"reserved member", small + "binaries:\n - {name: Packages, url: https://a.test/x, sha256: " +
+			strings.Repeat("0", 64) + ", dst: /tmp, roles: [etcd]}\n", "1 spec.duplicate"},
 		{"another file than a spec", "# " + strings.Repeat("x", maxSpec), "1 spec.too-large"},
 		{"packages from nowhere", small + "packages: {install: [{name: socat, roles: [worker]}]}\n", "1 spec.missing"},
 		{"credentials", small + "addons:\n - {name: x, url: 'https://u:p@a.test/x'}\n", "6 spec.value"},
@@ -110,8 +120,10 @@ func TestProblems(t *testing.T) {
 func TestImageNames(t *testing.T) {
 	digest := "@sha256:" + strings.Repeat("a", 64)
 	for name, ok := range map[string]bool{
-		"registry.k8s.io/pause:3.10.1": true, "localhost:5000/a/b:1": true, "ghcr.io/a/b" + digest: true, "ghcr.io/a/b:1" + digest: true,
-		"nginx": false, "nginx:1": false, "library/nginx:1": false, "ghcr.io/a/b": false, "ghcr.io/a/b@sha512:00": false, "ghcr.io/A/b:1": false,
+		"registry.k8s.io/pause:3.10.1": true, "localhost:5000/a/b:1": true, "ghcr.io/a/b" + digest: true,
+		"ghcr.io/a/b:1" + digest: true,
+		"nginx":                  false, "nginx:1": false, "library/nginx:1": false, "ghcr.io/a/b": false,
+		"ghcr.io/a/b@sha512:00": false, "ghcr.io/A/b:1": false,
 	} {
 		if err := imageName(name); (err == nil) != ok {
 			t.Errorf("%s: %v", name, err)
@@ -153,8 +165,10 @@ addons:
 	}
 	x := s.For("arm64")
 	r, a, c := x.Repositories[0], x.Addons[0], x.Addons[1].Chart
-	got := []string{x.Name, r.URL, r.Suites[0], r.Components[0], x.Install[0].Name, a.Name, a.Images[0], c.Release, c.Values}
-	want := []string{"a-v1.34.2", "http://127.0.0.1:1/arm64", "aarch64/x", "c-arm64", "linux-image-arm64", "a-arm64.yaml", "r.test/kube-proxy:v1.34.2", "r-arm64",
+	got := []string{x.Name, r.URL, r.Suites[0], r.Components[0], x.Install[0].Name, a.Name, a.Images[0], c.Release,
+		c.Values}
+	want := []string{"a-v1.34.2", "http://127.0.0.1:1/arm64", "aarch64/x", "c-arm64", "linux-image-arm64",
+		"a-arm64.yaml", "r.test/kube-proxy:v1.34.2", "r-arm64",
 		"{image: {tag: 'v1.34.2'}, flow: {arch: x}}\n"}
 	for i := range want {
 		if got[i] != want[i] {
@@ -166,7 +180,8 @@ addons:
 	}
 }
 
-// TestIncludes: what is included comes first, single values of the including file count, paths are beside the file that names them.
+// TestIncludes: what is included comes first, single values of the including file count, paths are beside the file that
+// names them.
 func TestIncludes(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -179,12 +194,14 @@ func TestIncludes(t *testing.T) {
 		}
 	}
 	write("common/base.yaml", small+"addons:\n - {name: first.yaml, path: first.yaml}\n")
-	write("site.yaml", "version: 1\ninclude: [common/base.yaml]\nname: site\naddons:\n - {name: second.yaml, path: second.yaml}\n")
+	write("site.yaml",
+		"version: 1\ninclude: [common/base.yaml]\nname: site\naddons:\n - {name: second.yaml, path: second.yaml}\n")
 	s, err := Load(filepath.Join(dir, "site.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Name != "site" || s.Kubernetes != "v1.34.2" || len(s.Addons) != 2 || s.Addons[0].Path.File != filepath.Join(dir, "common/first.yaml") ||
+	if s.Name != "site" || s.Kubernetes != "v1.34.2" || len(s.Addons) != 2 ||
+		s.Addons[0].Path.File != filepath.Join(dir, "common/first.yaml") ||
 		s.Addons[0].Path.Name != "common/first.yaml" || s.Addons[1].Path.File != filepath.Join(dir, "second.yaml") {
 		t.Errorf("%+v", s)
 	}
@@ -196,7 +213,8 @@ func TestIncludes(t *testing.T) {
 	}
 	write("bad.yaml", "version: 1\ninclude: [worse.yaml]\nname: a\n")
 	write("worse.yaml", "version: 1\nnme: b\n")
-	if _, err := Load(filepath.Join(dir, "bad.yaml")); !errors.As(err, &ps) || filepath.Base(ps[0].Args["file"]) != "worse.yaml" || ps[0].Args["line"] != "2" {
+	if _, err := Load(filepath.Join(dir, "bad.yaml")); !errors.As(err, &ps) ||
+		filepath.Base(ps[0].Args["file"]) != "worse.yaml" || ps[0].Args["line"] != "2" {
 		t.Errorf("a problem in an included file: %v", err)
 	}
 }

@@ -120,7 +120,8 @@ func named(err error, path, signature string) error {
 	}
 	switch f.Code {
 	case "sign.mismatch":
-		return event.NewFault(event.ClassBundle, "trust.altered", nil, "file", path, "signature", signature, "key", f.Args["key"])
+		return event.NewFault(event.ClassBundle, "trust.altered", nil, "file", path, "signature", signature, "key",
+			f.Args["key"])
 	case "sign.untrusted":
 		return event.NewFault(event.ClassBundle, "trust.foreign", nil, "file", path, "key", f.Args["key"])
 	}

@@ -135,7 +135,8 @@ func TestWhatIsInstalled(t *testing.T) {
 				return
 			}
 			refused := tc.code != ""
-			if err != nil || refused && (v.State != trust.Overridden || v.Why.Code != tc.code) || !refused && v.State != tc.state {
+			if err != nil || refused && (v.State != trust.Overridden || v.Why.Code != tc.code) || !refused &&
+				v.State != tc.state {
 				t.Errorf("with --allow-unsigned: %+v %v", v, err)
 			}
 		})
@@ -145,7 +146,8 @@ func TestWhatIsInstalled(t *testing.T) {
 // Parts have one signature, that of the whole.
 func TestTheSignatureOfParts(t *testing.T) {
 	for path, want := range map[string]string{
-		"a/b-amd64.tar.gz": "a/b-amd64.tar.gz.sig", "a/b-amd64.tar.gz.001": "a/b-amd64.tar.gz.sig", "b.tar.gz.1000": "b.tar.gz.sig",
+		"a/b-amd64.tar.gz": "a/b-amd64.tar.gz.sig", "a/b-amd64.tar.gz.001": "a/b-amd64.tar.gz.sig",
+		"b.tar.gz.1000": "b.tar.gz.sig",
 	} {
 		if got := bundle.SignatureOf(path); got != want {
 			t.Errorf("%s: %s", path, got)
@@ -159,7 +161,8 @@ func TestASignatureThatIsNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := trust.Judge{Now: time.Now}
-	if _, err := j.Check(t.Context(), file, &bundle.Manifest{}, nil); event.AsFault(err).Code != "trust.signature-read" {
+	if _, err := j.Check(t.Context(), file, &bundle.Manifest{},
+		nil); event.AsFault(err).Code != "trust.signature-read" {
 		t.Error(err)
 	}
 }
@@ -190,7 +193,8 @@ func TestStore(t *testing.T) {
 		t.Fatal(a, err)
 	}
 	list := a.List()
-	if gone, err := s.Remove(list[0].Fingerprint); len(gone) != 1 || err != nil || gone[0].Principals != "one@example.com" {
+	if gone, err := s.Remove(list[0].Fingerprint); len(gone) != 1 || err != nil ||
+		gone[0].Principals != "one@example.com" {
 		t.Error(gone, err)
 	}
 	if gone, err := s.Remove("nobody"); len(gone) != 0 || err != nil {
@@ -221,7 +225,8 @@ func TestAStoreThatCannotBeUsed(t *testing.T) {
 	want := func(err error, file string) {
 		t.Helper()
 		f := event.AsFault(err)
-		if f == nil || f.Code != "trust.store" || f.Args["file"] != file || f.Cause == "" || strings.Contains(f.Cause, file) {
+		if f == nil || f.Code != "trust.store" || f.Args["file"] != file || f.Cause == "" ||
+			strings.Contains(f.Cause, file) {
 			t.Errorf("%v", err)
 		}
 	}

@@ -35,7 +35,8 @@ func TestCommand(t *testing.T) {
 	if !slices.Equal(cmd.Args[1:], want) {
 		t.Errorf("%q\nwant %q", cmd.Args[1:], want)
 	}
-	c.Eggo.Bastions = []config.Bastion{{Host: "b1", Port: 22, Password: "a-secret"}, {Host: "b2", Port: 23, User: "hop"}}
+	c.Eggo.Bastions = []config.Bastion{{Host: "b1", Port: 22, Password: "a-secret"},
+		{Host: "b2", Port: 23, User: "hop"}}
 	if cmd, err = Command(c, "/k", "n2"); err != nil {
 		t.Fatal(err)
 	}

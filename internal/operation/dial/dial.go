@@ -65,8 +65,8 @@ type connections struct {
 	mu     sync.Mutex
 	hosts  map[string]*connection
 	closed bool
-	// bastions to the nodes, each behind those that were made before it, and the last ones: by the node that has bastions
-	// of its own, and "" of all others.
+	// bastions to the nodes, each behind those that were made before it, and the last ones: by the node that has
+	// bastions of its own, and "" of all others.
 	bastions []*remote.Bastion
 	last     map[string]*remote.Bastion
 }

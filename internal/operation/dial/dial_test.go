@@ -49,7 +49,8 @@ func TestANodeIsDialledOnce(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if r, err := h.Run(t.Context(), node.Command{Script: "echo here"}); err != nil || string(r.Stdout) != "here\n" {
+			if r, err := h.Run(t.Context(), node.Command{Script: "echo here"}); err != nil ||
+				string(r.Stdout) != "here\n" {
 				t.Error(string(r.Stdout), err)
 			}
 		})

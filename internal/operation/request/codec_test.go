@@ -21,12 +21,14 @@ func every() []Request {
 		Hooks: Hooks{Before: []string{"a.sh,worker"}, After: []string{"b"}, OfNodes: true},
 	}
 	nodes := []config.Node{{
-		Name: "w1", IP: netip.MustParseAddr("2001:db8::1"), Port: 22, Arch: "arm64", Roles: []bundle.Role{bundle.Worker},
+		Name: "w1", IP: netip.MustParseAddr("2001:db8::1"), Port: 22, Arch: "arm64",
+		Roles: []bundle.Role{bundle.Worker},
 	}, {IP: netip.MustParseAddr("192.0.2.1")}}
 	return []Request{
 		Deploy{c}, Join{c, nodes, "/list"}, Delete{c, []string{"w1"}, time.Minute, true, true},
 		Cleanup{c, []string{"192.0.2.9"}, true}, Renew{c}, Snapshot{c, "/out"}, Restore{c, "/snap"},
-		Deploy{}, Deploy{Common{OnFailure: OnFailure{Ask: true}}}, Deploy{Common{OnFailure: OnFailure{Do: event.LeaveOut}}},
+		Deploy{}, Deploy{Common{OnFailure: OnFailure{Ask: true}}},
+		Deploy{Common{OnFailure: OnFailure{Do: event.LeaveOut}}},
 	}
 }
 

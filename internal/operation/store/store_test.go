@@ -62,7 +62,8 @@ func TestFilesOfACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	if err := errors.Join(f.CopyConfig(log.ID(), []byte("begun")), f.SaveConfig(t.Context(), []byte("kept"))); err != nil {
+	if err := errors.Join(f.CopyConfig(log.ID(), []byte("begun")),
+		f.SaveConfig(t.Context(), []byte("kept"))); err != nil {
 		t.Fatal(err)
 	}
 	if got := textOf(t, own) + " " + textOf(t, filepath.Join(log.Dir(), "deploy.yaml")); got != "kept begun" {
@@ -83,7 +84,8 @@ func TestFilesOfACluster(t *testing.T) {
 func TestACopyIsThrownAway(t *testing.T) {
 	d := Dir{t.TempDir()}
 	own := filepath.Join(d.Root, "one")
-	for _, name := range []string{"deploy.yaml", "known_hosts", "admin.conf", "pki/etcd/ca.crt", "runs/log", "etcd/snap"} {
+	for _, name := range []string{"deploy.yaml", "known_hosts", "admin.conf", "pki/etcd/ca.crt", "runs/log",
+		"etcd/snap"} {
 		place(t, filepath.Join(own, name), "original")
 	}
 	f, err := d.Copy(t.Context(), "one")

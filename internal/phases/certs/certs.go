@@ -1,5 +1,5 @@
-// Package certs has the certificates of a run and the kubeconfigs made with them: made or read once, and persisted before a node depends on
-// them.
+// Package certs has the certificates of a run and the kubeconfigs made with them: made or read once, and persisted
+// before a node depends on them.
 package certs
 
 import (
@@ -46,7 +46,8 @@ func (r *Certs) Use(p *pki.PKI) {
 	r.pki = p
 }
 
-// ReadPKI makes sure of the certificates outside the step that does so; nodes that ask for them side by side wait for the first.
+// ReadPKI makes sure of the certificates outside the step that does so; nodes that ask for them side by side wait for
+// the first.
 func (r *Certs) ReadPKI(ctx context.Context) error {
 	r.pkiOnce.Lock()
 	defer r.pkiOnce.Unlock()
@@ -82,12 +83,14 @@ func (r *Certs) EnsurePKI(ctx context.Context) error {
 	if err != nil {
 		host = c.Endpoint
 	}
-	spec := pki.Spec{Domain: c.DNSDomain, ServiceGateway: c.ServiceGateway, Endpoint: host, ExtraDNS: c.SANs.DNSNames, ExtraIPs: c.SANs.IPs, CoreDNS: c.DNS.Type == "binary", IssuedAfter: r.RenewBefore}
+	spec := pki.Spec{Domain: c.DNSDomain, ServiceGateway: c.ServiceGateway, Endpoint: host, ExtraDNS: c.SANs.DNSNames,
+		ExtraIPs: c.SANs.IPs, CoreDNS: c.DNS.Type == "binary", IssuedAfter: r.RenewBefore}
 	for _, n := range c.With(bundle.LoadBalancer) { // the endpoint may be a name of it
 		spec.ExtraIPs = append(spec.ExtraIPs[:len(spec.ExtraIPs):len(spec.ExtraIPs)], n.IP)
 	}
 	for _, n := range c.Nodes {
-		spec.Machines = append(spec.Machines, pki.Machine{Name: n.Name, IP: n.IP, ControlPlane: n.Has(bundle.ControlPlane), Etcd: n.Has(bundle.Etcd), Kubelet: nodes.IsKubelet(n)})
+		spec.Machines = append(spec.Machines, pki.Machine{Name: n.Name, IP: n.IP,
+			ControlPlane: n.Has(bundle.ControlPlane), Etcd: n.Has(bundle.Etcd), Kubelet: nodes.IsKubelet(n)})
 	}
 	dir := filepath.Join(r.StateDir, "pki")
 	var adopted []string
@@ -131,9 +134,11 @@ func (r *Certs) kubeconfigOf(server, user string, auth clientcmdapi.AuthInfo) ([
 	name := r.Cluster.Name
 	return yaml.Marshal(clientcmdapi.Config{
 		APIVersion: "v1", Kind: "Config", CurrentContext: user + "@" + name,
-		Clusters:  []clientcmdapi.NamedCluster{{Name: name, Cluster: clientcmdapi.Cluster{Server: server, CertificateAuthorityData: r.PKI().CA.Cert}}},
+		Clusters: []clientcmdapi.NamedCluster{{Name: name,
+			Cluster: clientcmdapi.Cluster{Server: server, CertificateAuthorityData: r.PKI().CA.Cert}}},
 		AuthInfos: []clientcmdapi.NamedAuthInfo{{Name: user, AuthInfo: auth}},
-		Contexts:  []clientcmdapi.NamedContext{{Name: user + "@" + name, Context: clientcmdapi.Context{Cluster: name, AuthInfo: user}}},
+		Contexts: []clientcmdapi.NamedContext{{Name: user + "@" + name,
+			Context: clientcmdapi.Context{Cluster: name, AuthInfo: user}}},
 	})
 }
 

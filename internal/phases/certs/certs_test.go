@@ -68,7 +68,8 @@ func TestCertificatesThatAreNotPersisted(t *testing.T) {
 // What only reads makes no certificates: they would be another cluster's.
 func TestCertificatesAreNotMadeByReading(t *testing.T) {
 	r, _ := one(t)
-	for code, read := range map[string]func(context.Context) error{"snapshot.no-state": r.OpenPKI, "status.no-pki": r.HavePKI} {
+	for code, read := range map[string]func(context.Context) error{"snapshot.no-state": r.OpenPKI,
+		"status.no-pki": r.HavePKI} {
 		if err := read(t.Context()); event.AsFault(err).Code != code {
 			t.Errorf("%s: %v", code, err)
 		}

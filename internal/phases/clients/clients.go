@@ -1,5 +1,5 @@
-// Package clients reaches the API servers and the members of etcd, through the SSH connections of the nodes: whichever lives, the one that
-// answered last first. In a dry run what would change something is announced and not sent.
+// Package clients reaches the API servers and the members of etcd, through the SSH connections of the nodes: whichever
+// lives, the one that answered last first. In a dry run what would change something is announced and not sent.
 package clients
 
 import (
@@ -61,16 +61,19 @@ func (r *Clients) API() *API {
 }
 
 // Readyz wants 200 of /readyz at addr, from a server with a certificate of the cluster.
-func (r *Clients) Readyz(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error), addr string) error {
+func (r *Clients) Readyz(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error),
+	addr string) error {
 	cert, err := tls.X509KeyPair(r.PKI().Admin.Cert, r.PKI().Admin.Key)
 	if err != nil {
 		return err
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(r.PKI().CA.Cert)
-	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true, TLSClientConfig: &tls.Config{
-		Certificates: []tls.Certificate{cert}, RootCAs: pool, ServerName: "kubernetes", MinVersion: tls.VersionTLS12,
-	}}}
+	client := &http.Client{Timeout: 10 * time.Second,
+		Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true, TLSClientConfig: &tls.Config{
+			Certificates: []tls.Certificate{cert}, RootCAs: pool, ServerName: "kubernetes",
+			MinVersion: tls.VersionTLS12,
+		}}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+addr+"/readyz", nil)
 	if err != nil {
 		return err
@@ -113,7 +116,8 @@ func (r *Clients) EtcdClient(endpoints []string, via Dialer) (*clientv3.Client, 
 		Endpoints: endpoints, DialTimeout: 5 * time.Second, MaxUnaryRetries: tries,
 		TLS:    conf,
 		Logger: zap.NewNop(),
-		DialOptions: append(r.etcdRecorder(), grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+		DialOptions: append(r.etcdRecorder(), grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn,
+			error) {
 			return via.Dial(ctx, "tcp", addr)
 		})),
 	})

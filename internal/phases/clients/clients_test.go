@@ -48,7 +48,8 @@ func three() (r *Clients, down map[string]*bool, asked *[]string) {
 	at := netip.MustParseAddr("192.0.2.10")
 	for _, name := range []string{"m1", "m2", "m3"} {
 		at, down[name] = at.Next(), new(bool)
-		e.Cluster.Nodes = append(e.Cluster.Nodes, config.Node{Name: name, IP: at, Roles: []bundle.Role{bundle.ControlPlane}})
+		e.Cluster.Nodes = append(e.Cluster.Nodes, config.Node{Name: name, IP: at,
+			Roles: []bundle.Role{bundle.ControlPlane}})
 		n.SetNode(name, node.New(host{name: name, down: down[name], asked: asked}, nil))
 	}
 	return r, down, asked
@@ -68,7 +69,8 @@ func TestTheAPIServerThatAnsweredLastIsAskedFirst(t *testing.T) {
 		t.Errorf("asked %q, want %q", *asked, want)
 	}
 	*down["m2"], *down["m3"], *asked = true, true, nil
-	if _, err := (apiWay{r}).Dial(t.Context(), "tcp", ""); event.AsFault(err).Code != "ssh.forward-failed" || len(*asked) != 3 {
+	if _, err := (apiWay{r}).Dial(t.Context(), "tcp", ""); event.AsFault(err).Code != "ssh.forward-failed" ||
+		len(*asked) != 3 {
 		t.Errorf("nobody answers: %v, asked %q", err, *asked)
 	}
 }
@@ -124,7 +126,8 @@ func TestADryRunSendsNoChange(t *testing.T) {
 		}
 		resp.Body.Close()
 	}
-	if !slices.Equal(sent, []string{"GET"}) || !slices.Equal(announced, []string{"DELETE /api/v1/pods", "POST /api/v1/pods"}) {
+	if !slices.Equal(sent, []string{"GET"}) || !slices.Equal(announced,
+		[]string{"DELETE /api/v1/pods", "POST /api/v1/pods"}) {
 		t.Errorf("sent %q, announced %q", sent, announced)
 	}
 }

@@ -22,8 +22,8 @@ func (r *Clients) PeersAndRemoved() Dialer { return leavingWay{r} }
 // dialLimit bounds the try of one way, so that a machine that just died costs seconds and not the step.
 const dialLimit = 5 * time.Second
 
-// apiWay reaches the API server of any control plane that lives, whatever address is asked for: the one that answered last first, and when
-// it is gone the next. No control plane is above the others.
+// apiWay reaches the API server of any control plane that lives, whatever address is asked for: the one that answered
+// last first, and when it is gone the next. No control plane is above the others.
 type apiWay struct{ r *Clients }
 
 // Dial opens a connection to an API server on its own machine.
@@ -61,8 +61,8 @@ func (r *Clients) livingFrom(role bundle.Role) []string {
 	return names
 }
 
-// peerWay reaches an address of the cluster's own network: through the machine that carries it, for it needs no firewall's leave there; an
-// address that no connected machine carries through any that is connected.
+// peerWay reaches an address of the cluster's own network: through the machine that carries it, for it needs no
+// firewall's leave there; an address that no connected machine carries through any that is connected.
 type peerWay struct{ r *Clients }
 
 // Dial opens a connection to addr.

@@ -24,8 +24,8 @@ func (r *Clients) recorder() transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper { return &recordingTransport{next, r.Emit} }
 }
 
-// recordingTransport lets requests through that only read, or that the server itself is told to take for a dry run. The others it announces
-// and answers itself, with the object as it was sent or as it stands.
+// recordingTransport lets requests through that only read, or that the server itself is told to take for a dry run. The
+// others it announces and answers itself, with the object as it was sent or as it stands.
 type recordingTransport struct {
 	next http.RoundTripper
 	emit func(event.Event) error
@@ -63,7 +63,8 @@ func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error
 	}
 	return &http.Response{
 		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
-		Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+		Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(bytes.NewReader(body)),
+		ContentLength: int64(len(body)),
 	}, nil
 }
 
@@ -72,25 +73,29 @@ func (r *Clients) etcdRecorder() []grpc.DialOption {
 	if !r.Dry {
 		return nil
 	}
-	reads := []string{"/etcdserverpb.KV/Range", "/etcdserverpb.Cluster/MemberList", "/etcdserverpb.Maintenance/Status", "/etcdserverpb.Maintenance/Hash", "/etcdserverpb.Maintenance/HashKV"}
+	reads := []string{"/etcdserverpb.KV/Range", "/etcdserverpb.Cluster/MemberList", "/etcdserverpb.Maintenance/Status",
+		"/etcdserverpb.Maintenance/Hash", "/etcdserverpb.Maintenance/HashKV"}
 	refuse := func(ctx context.Context, method string) error {
 		if slices.Contains(reads, method) {
 			return nil
 		}
-		if err := r.Emit(event.Change{Step: engine.StepID(ctx), Desc: event.M("change.etcd", "method", strings.TrimPrefix(method, "/etcdserverpb."))}); err != nil {
+		if err := r.Emit(event.Change{Step: engine.StepID(ctx),
+			Desc: event.M("change.etcd", "method", strings.TrimPrefix(method, "/etcdserverpb."))}); err != nil {
 			return err
 		}
 		return wait.ErrDry
 	}
 	return []grpc.DialOption{
-		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
+			invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 			if err := refuse(ctx, method); err != nil {
 				return err
 			}
 			// It does not wait for an etcd that is not there yet.
 			return invoke(ctx, method, req, reply, cc, append(slices.Clip(opts), grpc.WaitForReady(false))...)
 		}),
-		grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, stream grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+		grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn,
+			method string, stream grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 			if err := refuse(ctx, method); err != nil {
 				return nil, err
 			}

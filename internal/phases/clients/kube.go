@@ -59,7 +59,8 @@ func newAPI(d Dialer, ca, cert, key []byte, wrap transport.WrapperFunc) (*API, e
 	if err != nil {
 		return nil, err
 	}
-	return &API{Interface: cs, dyn: dyn, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(disc))}, nil
+	return &API{Interface: cs, dyn: dyn,
+		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(disc))}, nil
 }
 
 // AppliedAsset says whether the manifests that make returns are applied.
@@ -106,7 +107,10 @@ func ParseManifests(data []byte) ([]*unstructured.Unstructured, error) {
 			return nil, err
 		case len(u.Object) == 0:
 		case u.IsList():
-			if err := u.EachListItem(func(o runtime.Object) error { out = append(out, o.(*unstructured.Unstructured)); return nil }); err != nil {
+			if err := u.EachListItem(func(o runtime.Object) error {
+				out = append(out, o.(*unstructured.Unstructured))
+				return nil
+			}); err != nil {
 				return nil, err
 			}
 		default:
@@ -135,7 +139,8 @@ func (k *API) resource(o *unstructured.Unstructured) (dynamic.ResourceInterface,
 	return k.dyn.Resource(m.Resource).Namespace(ns), nil
 }
 
-// Applied says whether the cluster already has every object as given: a server-side apply as a dry run would change nothing.
+// Applied says whether the cluster already has every object as given: a server-side apply as a dry run would change
+// nothing.
 func (k *API) Applied(ctx context.Context, objects []*unstructured.Unstructured) (bool, error) {
 	for _, o := range objects {
 		res, err := k.resource(o)
@@ -181,7 +186,8 @@ func (k *API) Apply(ctx context.Context, objects []*unstructured.Unstructured) e
 	return nil
 }
 
-func (k *API) patch(ctx context.Context, res dynamic.ResourceInterface, o *unstructured.Unstructured, dry bool) (*unstructured.Unstructured, error) {
+func (k *API) patch(ctx context.Context, res dynamic.ResourceInterface, o *unstructured.Unstructured,
+	dry bool) (*unstructured.Unstructured, error) {
 	data, err := o.MarshalJSON()
 	if err != nil {
 		return nil, err
@@ -208,8 +214,9 @@ func Fault(err error) *event.Fault {
 	return f
 }
 
-// Quiet keeps the Kubernetes libraries from writing to stderr by themselves, and so over the screen: what goes wrong comes back as errors, and is
-// told as faults. Their logger is one for the process, so main calls it once, before anything else.
+// Quiet keeps the Kubernetes libraries from writing to stderr by themselves, and so over the screen: what goes wrong
+// comes back as errors, and is told as faults. Their logger is one for the process, so main calls it once, before
+// anything else.
 func Quiet() {
 	klog.SetLogger(klog.Logger{}) // whatever its output is set to, klog's own writes errors to stderr too
 }

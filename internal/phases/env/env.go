@@ -1,5 +1,5 @@
-// Package env is what a run needs from outside: the cluster as it is wanted, ways to its nodes and bundles, hooks, a place for what must
-// not be lost.
+// Package env is what a run needs from outside: the cluster as it is wanted, ways to its nodes and bundles, hooks, a
+// place for what must not be lost.
 package env
 
 import (
@@ -42,10 +42,11 @@ type Env struct {
 	// Hooks of the command line, and the verb that they hear of: deploy (also ""), join, delete, cleanup.
 	Hooks []Hook
 	Verb  string
-	// Limit are the nodes that a plan keeps its work to; empty means all. Preflight does not insist on others that only run
-	// workloads.
+	// Limit are the nodes that a plan keeps its work to; empty means all. Preflight does not insist on others that only
+	// run workloads.
 	Limit []string
-	// Dry has every change announced and none made, on the nodes, at the API server and in etcd; see Rehearsal. StateDir is written to.
+	// Dry has every change announced and none made, on the nodes, at the API server and in etcd; see Rehearsal.
+	// StateDir is written to.
 	Dry bool
 	// RenewBefore, when it is set, has the leaf certificates that were issued before it issued anew.
 	RenewBefore time.Time
@@ -57,7 +58,8 @@ type Hook struct {
 	Name string // file name
 	Data []byte
 	Role bundle.Role
-	// Nodes are the names of the machines that it is for; none are all that have the role. Role is "" when it is for them whatever they are.
+	// Nodes are the names of the machines that it is for; none are all that have the role. Role is "" when it is for
+	// them whatever they are.
 	Nodes []string
 }
 

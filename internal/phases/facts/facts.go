@@ -1,5 +1,5 @@
-// Package facts reads what a machine is and has: one read-only script, its answer, and what follows from it. It knows no runtime and no way
-// of installing anything.
+// Package facts reads what a machine is and has: one read-only script, its answer, and what follows from it. It knows
+// no runtime and no way of installing anything.
 package facts
 
 import (
@@ -59,7 +59,8 @@ type Facts struct {
 	OwnRuntime   string   // the one that has our configuration
 	DockerJSON   bool     // there is a daemon.json of docker's own
 	NoExecTmp    bool
-	// PkgManagers are the programs of package managers that lie on the machine; which of them is its own, its family says.
+	// PkgManagers are the programs of package managers that lie on the machine; which of them is its own, its family
+	// says.
 	PkgManagers []string
 	Nginx       bool   // there is one, whosever it is
 	SELinux     bool   // it is enforcing
@@ -79,7 +80,8 @@ func (f *Facts) HasSysResource() bool { return f.Caps&(1<<capSysResource) != 0 }
 
 // SpacePaths are where the installation puts its weight.
 func SpacePaths() []string {
-	return []string{node.Dir, "/usr/local/bin", node.VersionsDir, "/opt/cni/bin", "/var/lib/containerd", "/var/lib/docker", "/var/lib/isulad", "/var/lib/etcd", "/usr"}
+	return []string{node.Dir, "/usr/local/bin", node.VersionsDir, "/opt/cni/bin", "/var/lib/containerd",
+		"/var/lib/docker", "/var/lib/isulad", "/var/lib/etcd", "/usr"}
 }
 
 const factsScript = `
@@ -147,9 +149,9 @@ fi
 awk '$2=="/tmp" && $4 ~ /noexec/ {print "noexectmp=yes"}' /proc/mounts
 ` + firewallScript
 
-// Gather reads the machine's facts: what stands in the way of its address ip, and of packets to the Services of which service is one, and
-// whether it finds the endpoint, a name or "", and how much room there is at our usual places and at others. Markers are the files by which
-// a container runtime, the key, is known to be ours.
+// Gather reads the machine's facts: what stands in the way of its address ip, and of packets to the Services of which
+// service is one, and whether it finds the endpoint, a name or "", and how much room there is at our usual places and
+// at others. Markers are the files by which a container runtime, the key, is known to be ours.
 func Gather(ctx context.Context, n *node.Node, ip, service netip.Addr, endpoint string, now func() time.Time,
 	markers map[string]string, places ...string) (*Facts, error) {
 	marks := make([]string, 0, len(markers))
@@ -157,7 +159,9 @@ func Gather(ctx context.Context, n *node.Node, ip, service netip.Addr, endpoint 
 		marks = append(marks, name+":"+file)
 	}
 	sort.Strings(marks)
-	script := strings.NewReplacer("@MARKERS@", strings.Join(marks, " "), "@PATHS@", strings.Join(append(SpacePaths(), places...), " "), "@IP@", ip.String(), "@SERVICE@", service.String(), "@ENDPOINT@", node.Quote(endpoint)).Replace(factsScript)
+	script := strings.NewReplacer("@MARKERS@", strings.Join(marks, " "), "@PATHS@",
+		strings.Join(append(SpacePaths(), places...), " "), "@IP@", ip.String(), "@SERVICE@", service.String(),
+		"@ENDPOINT@", node.Quote(endpoint)).Replace(factsScript)
 	out, err := n.Query(ctx, script)
 	if err != nil {
 		return nil, err
@@ -177,8 +181,8 @@ func Gather(ctx context.Context, n *node.Node, ip, service netip.Addr, endpoint 
 	return f, nil
 }
 
-// What a node says of itself is bounded, in bytes: in all, and a line of it. A line of a firewall may be a long list, which is read to its
-// end; of the others each is one value.
+// What a node says of itself is bounded, in bytes: in all, and a line of it. A line of a firewall may be a long list,
+// which is read to its end; of the others each is one value.
 const (
 	factsMost    = 1 << 20
 	factsMostOne = 64 << 10

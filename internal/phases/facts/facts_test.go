@@ -12,8 +12,10 @@ import (
 )
 
 func TestOSReleaseIsReadAsAShellWould(t *testing.T) {
-	got := ParseOSRelease("# comment\nNAME=\"openEuler\"\nID='openEuler'\nVERSION_ID=24.03\nPRETTY_NAME=\"a \\\"b\\\" \\$c \\d 'e'\"\nA='x'\"y\"z\\ w\nB=two words\nC=\"open\nD=\nE=v # c\n\nbad line\n=x\nF=\\\n")
-	want := map[string]string{"NAME": "openEuler", "ID": "openEuler", "VERSION_ID": "24.03", "PRETTY_NAME": `a "b" $c \d 'e'`, "A": "xyz w", "D": "", "E": "v"}
+	got := ParseOSRelease("# comment\nNAME=\"openEuler\"\nID='openEuler'\nVERSION_ID=24.03\nPRETTY_NAME=\"a " +
+		"\\\"b\\\" \\$c \\d 'e'\"\nA='x'\"y\"z\\ w\nB=two words\nC=\"open\nD=\nE=v # c\n\nbad line\n=x\nF=\\\n")
+	want := map[string]string{"NAME": "openEuler", "ID": "openEuler", "VERSION_ID": "24.03",
+		"PRETTY_NAME": `a "b" $c \d 'e'`, "A": "xyz w", "D": "", "E": "v"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -31,10 +33,14 @@ func FuzzOSRelease(f *testing.F) {
 }
 
 func TestFactsOfResolversAndOfOurs(t *testing.T) {
-	f := Parse("cluster=mine\nnodename=w1\nrecorded=yes\nca=aa\netcdca=bb\nkubelet=Kubernetes v1.34.2\nruntime=containerd\nresolv=/run/x\nnoroute=yes\nnftables=nft inet filter in input\nnftables=iptables FORWARD\n")
+	f := Parse("cluster=mine\nnodename=w1\nrecorded=yes\nca=aa\netcdca=bb\nkubelet=Kubernetes v1.34.2\n" +
+		"runtime=containerd\nresolv=/run/x\nnoroute=yes\nnftables=nft inet filter in input\nnftables=iptables " +
+		"FORWARD\n")
 	want := Parse("")
-	want.Cluster, want.NodeName, want.Recorded, want.CA, want.EtcdCA, want.Kubelet = "mine", "w1", true, "aa", "bb", "v1.34.2"
-	want.Runtimes, want.Resolv, want.NoRoute, want.Firewalls = []string{"containerd"}, "/run/x", true, []Firewall{{Name: "nftables", Chains: []chainRef{{"nft inet filter in", false}, {"iptables FORWARD", true}}}}
+	want.Cluster, want.NodeName, want.Recorded, want.CA, want.EtcdCA, want.Kubelet = "mine", "w1", true, "aa", "bb",
+		"v1.34.2"
+	want.Runtimes, want.Resolv, want.NoRoute, want.Firewalls = []string{"containerd"}, "/run/x", true,
+		[]Firewall{{Name: "nftables", Chains: []chainRef{{"nft inet filter in", false}, {"iptables FORWARD", true}}}}
 	if diff := cmp.Diff(want, f); diff != "" {
 		t.Error(diff)
 	}
@@ -54,15 +60,23 @@ func TestALongListOfPortsIsReadWhole(t *testing.T) {
 
 func TestFactsAreRead(t *testing.T) {
 	f := Parse(strings.Join([]string{
-		"arch=x86_64", "hostname=a=b", "machineid=0123", "os=ID=debian", "os=VERSION_CODENAME='bookworm'", "os=PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"", "os=", "systemd=yes", "cgroup2=yes",
-		"swap=yes", "caps=000001ffffffffff", "conntrack=yes", "apparmor=yes", "missing=program tar", "missing=cgroup controller pids", "pkg=apt-get", "pkg=dnf", "address=127.0.0.1", "address=192.0.2.11",
-		"listen=22 sshd", "listen=6443 ?", "listen=x y", "cluster=mine", "joined=yes", "active=etcd", "present=/var/lib/etcd", "present=/etc/kubernetes", "free=/usr /dev/vda1 1000",
+		"arch=x86_64", "hostname=a=b", "machineid=0123", "os=ID=debian", "os=VERSION_CODENAME='bookworm'",
+		"os=PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"", "os=", "systemd=yes", "cgroup2=yes",
+		"swap=yes", "caps=000001ffffffffff", "conntrack=yes", "apparmor=yes", "missing=program tar",
+		"missing=cgroup controller pids", "pkg=apt-get", "pkg=dnf", "address=127.0.0.1", "address=192.0.2.11",
+		"listen=22 sshd", "listen=6443 ?", "listen=x y", "cluster=mine", "joined=yes", "active=etcd",
+		"present=/var/lib/etcd", "present=/etc/kubernetes", "free=/usr /dev/vda1 1000",
 		"free=/bad", "nameserver=yes", "noexectmp=yes", "unknown=1", "no equals sign", "",
 	}, "\n"))
-	want := &Facts{Arch: "amd64", Hostname: "a=b", MachineID: "0123", OS: map[string]string{"ID": "debian", "VERSION_CODENAME": "bookworm", "PRETTY_NAME": "Debian GNU/Linux 12 (bookworm)"},
-		Systemd: true, Cgroup2: true, Swap: true, Caps: 0x1ffffffffff, Conntrack: true, AppArmor: true, Missing: []string{"program tar", "cgroup controller pids"}, PkgManagers: []string{"apt-get", "dnf"},
-		Addresses: []string{"127.0.0.1", "192.0.2.11"}, Listening: map[int]string{22: "sshd", 6443: "?"}, Cluster: "mine", Joined: true, Active: []string{"etcd"},
-		Present: []string{"/etc/kubernetes", "/var/lib/etcd"}, Free: map[string]FreeSpace{"/usr": {"/dev/vda1", 1000}}, Nameserver: true, NoExecTmp: true}
+	want := &Facts{Arch: "amd64", Hostname: "a=b", MachineID: "0123",
+		OS: map[string]string{"ID": "debian", "VERSION_CODENAME": "bookworm",
+			"PRETTY_NAME": "Debian GNU/Linux 12 (bookworm)"},
+		Systemd: true, Cgroup2: true, Swap: true, Caps: 0x1ffffffffff, Conntrack: true, AppArmor: true,
+		Missing: []string{"program tar", "cgroup controller pids"}, PkgManagers: []string{"apt-get", "dnf"},
+		Addresses: []string{"127.0.0.1", "192.0.2.11"}, Listening: map[int]string{22: "sshd", 6443: "?"},
+		Cluster: "mine", Joined: true, Active: []string{"etcd"},
+		Present: []string{"/etc/kubernetes", "/var/lib/etcd"}, Free: map[string]FreeSpace{"/usr": {"/dev/vda1", 1000}},
+		Nameserver: true, NoExecTmp: true}
 	if diff := cmp.Diff(want, f); diff != "" {
 		t.Error(diff)
 	}
@@ -75,7 +89,8 @@ func TestFactsAreRead(t *testing.T) {
 	if a := Parse("arch=aarch64").Arch; a != "arm64" {
 		t.Error(a)
 	}
-	if !f.HasAddress(config.Node{IP: netip.MustParseAddr("192.0.2.11")}) || f.HasAddress(config.Node{IP: netip.MustParseAddr("192.0.2.21")}) {
+	if !f.HasAddress(config.Node{IP: netip.MustParseAddr("192.0.2.11")}) ||
+		f.HasAddress(config.Node{IP: netip.MustParseAddr("192.0.2.21")}) {
 		t.Error("addresses")
 	}
 }

@@ -17,7 +17,8 @@ type Firewall struct {
 	Chains []chainRef // of a packet filter: those that refuse
 }
 
-// chainRef is a chain whose policy is to drop, in the words of the records of rules in it: "nft inet filter input", "iptables INPUT".
+// chainRef is a chain whose policy is to drop, in the words of the records of rules in it: "nft inet filter input",
+// "iptables INPUT".
 type chainRef struct {
 	Name    string
 	Forward bool
@@ -37,8 +38,8 @@ func (p PortRange) String() string {
 	return s + "/" + p.Proto
 }
 
-// firewallScript prints what an active firewall says of itself, each line with its name before it. Both front ends show as packet filter
-// rules too, so that those are asked for only where neither runs.
+// firewallScript prints what an active firewall says of itself, each line with its name before it. Both front ends show
+// as packet filter rules too, so that those are asked for only where neither runs.
 const firewallScript = `
 fw=''
 if command -v firewall-cmd >/dev/null 2>&1 && systemctl is-active --quiet firewalld >/dev/null 2>&1; then
@@ -103,8 +104,9 @@ func (w *Firewall) read(line string) {
 	}
 }
 
-// readFirewalld reads a line of firewall-cmd --list-all of the zone that the node's address is in: "  ports: 6443/tcp 2379-2380/tcp".
-// Sources and rich rules may refuse or let in what ports does not list; a service may let it in, and opening it beside that does no harm.
+// readFirewalld reads a line of firewall-cmd --list-all of the zone that the node's address is in: " ports: 6443/tcp
+// 2379-2380/tcp". Sources and rich rules may refuse or let in what ports does not list; a service may let it in, and
+// opening it beside that does no harm.
 func (w *Firewall) readFirewalld(line string) {
 	line = strings.TrimSpace(line)
 	if w.Kept == nil {
@@ -133,14 +135,16 @@ func (w *Firewall) readFirewalld(line string) {
 	}
 }
 
-// readUFW reads a line of ufw status verbose: "6443/tcp   ALLOW IN    Anywhere", "2379:2380,10250/tcp (Own)  ALLOW IN  192.0.2.0/24".
+// readUFW reads a line of ufw status verbose: "6443/tcp ALLOW IN Anywhere", "2379:2380,10250/tcp (Own) ALLOW IN
+// 192.0.2.0/24".
 func (w *Firewall) readUFW(line string) {
 	if rest, ok := strings.CutPrefix(line, "Default: "); ok {
 		w.All = strings.HasPrefix(rest, "allow (incoming)")
 		return
 	}
 	to, _, allow := strings.Cut(line, " ALLOW")
-	if !allow || strings.Contains(line, "ALLOW OUT") || strings.Contains(line, "ALLOW FWD") || strings.Contains(to, "(v6)") {
+	if !allow || strings.Contains(line, "ALLOW OUT") || strings.Contains(line, "ALLOW FWD") ||
+		strings.Contains(to, "(v6)") {
 		return
 	}
 	w.Unsure = w.Unsure || strings.Contains(to, " on ")
@@ -198,8 +202,8 @@ func (w *Firewall) Rules(ports []PortRange, pods []string, all bool) []string {
 				out = append(out, "firewalld permanent "+w.Zone+" port "+port(p))
 			}
 		}
-		// What comes from pods is forwarded and let in by the zone that trusts them; what goes to them follows a connection, or comes by
-		// address translation, or from another node's pods.
+		// What comes from pods is forwarded and let in by the zone that trusts them; what goes to them follows a
+		// connection, or comes by address translation, or from another node's pods.
 		for _, net := range pods {
 			out = append(out, "firewalld runtime trusted source "+net, "firewalld permanent trusted source "+net)
 		}
@@ -231,7 +235,8 @@ func (w *Firewall) Rules(ports []PortRange, pods []string, all bool) []string {
 	return out
 }
 
-// Closed are those of the ports that the firewall does not let in; of a packet filter's rules nothing is known, and its ports are not named.
+// Closed are those of the ports that the firewall does not let in; of a packet filter's rules nothing is known, and its
+// ports are not named.
 func (w *Firewall) Closed(ports []PortRange) []string {
 	var out []string
 	for _, p := range ports {

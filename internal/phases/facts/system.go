@@ -17,12 +17,13 @@ const (
 func families() map[string][]string {
 	return map[string][]string{
 		FamilyDebian: {"debian", "ubuntu"},
-		FamilyRPM:    {"rhel", "centos", "fedora", "rocky", "almalinux", "ol", "openeuler", "anolis", "kylin", "uos", "amzn", "scientific"},
+		FamilyRPM: {"rhel", "centos", "fedora", "rocky", "almalinux", "ol", "openeuler", "anolis", "kylin", "uos",
+			"amzn", "scientific"},
 	}
 }
 
-// ParseOSRelease reads os-release(5): NAME=VALUE in lines, the value quoted as a shell would have it. What is not so is passed over, as
-// every reader of such files does.
+// ParseOSRelease reads os-release(5): NAME=VALUE in lines, the value quoted as a shell would have it. What is not so is
+// passed over, as every reader of such files does.
 func ParseOSRelease(text string) map[string]string {
 	out := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -73,7 +74,8 @@ func (f *Facts) ids() []string {
 	return strings.Fields(strings.ToLower(f.OS["ID"] + " " + f.OS["ID_LIKE"]))
 }
 
-// Family is that of the machine's operating system by its own words, whatever programs lie on it; "" when it is none that we know.
+// Family is that of the machine's operating system by its own words, whatever programs lie on it; "" when it is none
+// that we know.
 func (f *Facts) Family() string {
 	for _, id := range f.ids() {
 		for family, known := range families() {
@@ -85,7 +87,8 @@ func (f *Facts) Family() string {
 	return ""
 }
 
-// PackageManager is the program by which the machine's family installs packages; "" when the machine has none that we can work with.
+// PackageManager is the program by which the machine's family installs packages; "" when the machine has none that we
+// can work with.
 func (f *Facts) PackageManager() string {
 	has := func(name string) bool { return slices.Contains(f.PkgManagers, name) }
 	switch family := f.Family(); {
@@ -101,11 +104,13 @@ func (f *Facts) PackageManager() string {
 
 // HasPackages says whether a bundle has packages, so that it is for one operating system.
 func HasPackages(m *bundle.Manifest) bool {
-	return len(m.Install) > 0 || slices.ContainsFunc(m.Members, func(x bundle.Member) bool { return x.Kind == bundle.Deb || x.Kind == bundle.RPM })
+	return len(m.Install) > 0 || slices.ContainsFunc(m.Members,
+		func(x bundle.Member) bool { return x.Kind == bundle.Deb || x.Kind == bundle.RPM })
 }
 
-// Fits says whether the packages of a bundle are for the machine's operating system: its family, its name or that of one it is like, and
-// its codename or, where there is none, its release. A release of the bundle such as 9 is that of 9.4 too.
+// Fits says whether the packages of a bundle are for the machine's operating system: its family, its name or that of
+// one it is like, and its codename or, where there is none, its release. A release of the bundle such as 9 is that of
+// 9.4 too.
 func (f *Facts) Fits(m *bundle.Manifest) bool {
 	os := m.OS
 	if !HasPackages(m) {
@@ -123,7 +128,8 @@ func (f *Facts) Fits(m *bundle.Manifest) bool {
 	return os.Release == "" || f.OS["VERSION_ID"] == os.Release || strings.HasPrefix(f.OS["VERSION_ID"], os.Release+".")
 }
 
-// sameBuild says whether packages for id run on what is built from the same sources: CentOS, Rocky, Alma and Oracle are RHEL by another name.
+// sameBuild says whether packages for id run on what is built from the same sources: CentOS, Rocky, Alma and Oracle are
+// RHEL by another name.
 func sameBuild(id string, ids []string) bool {
 	rebuilds := []string{"rhel", "centos", "rocky", "almalinux", "ol"}
 	return slices.Contains(rebuilds, id) && len(ids) > 0 && slices.Contains(rebuilds, ids[0])

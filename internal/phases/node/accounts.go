@@ -1,7 +1,8 @@
 package node
 
-// Accounts is the shell prelude, after that of every change, of changes that install or remove packages. Packages make users and groups
-// for their daemons and leave them behind when they go, and Debian's purge some of them with directories that were there before them.
+// Accounts is the shell prelude, after that of every change, of changes that install or remove packages. Packages make
+// users and groups for their daemons and leave them behind when they go, and Debian's purge some of them with
+// directories that were there before them.
 const Accounts = `# accounts: the users and groups of the system; people have higher numbers
 accounts() {
   awk -F: '$3<1000 {print "user", $1}' /etc/passwd

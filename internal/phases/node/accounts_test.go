@@ -34,7 +34,8 @@ func debs(t *testing.T, sim *phasestest.Node, packages map[string]string) {
 // change makes a change with the prelude of accounts.
 func change(t *testing.T, n *node.Node, script string) {
 	t.Helper()
-	if _, err := n.Change(t.Context(), node.Change{Desc: event.M("change.packages"), Script: node.Accounts + script}); err != nil {
+	if _, err := n.Change(t.Context(), node.Change{Desc: event.M("change.packages"),
+		Script: node.Accounts + script}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -53,7 +54,8 @@ func expel(t *testing.T, n *node.Node, names ...string) []string {
 	return kept
 }
 
-// Users and groups that came with packages leave with them; those that were there, people, and what somebody has taken into use stay.
+// Users and groups that came with packages leave with them; those that were there, people, and what somebody has taken
+// into use stay.
 func TestAccountsThatCameWithPackagesLeaveWithThem(t *testing.T) {
 	sim, n, _ := machine(t)
 	was := map[string]string{"/etc/passwd": read(t, sim, "/etc/passwd"), "/etc/group": read(t, sim, "/etc/group")}
@@ -68,7 +70,8 @@ func TestAccountsThatCameWithPackagesLeaveWithThem(t *testing.T) {
 	change(t, n, "census docker.io\n")
 	add("/etc/passwd", "you:x:1001:1001::/home/you:/bin/sh")
 	change(t, n, "newcomers\n")
-	if want := []string{"user _rpc absent", "user busy absent", "group docker absent", "group used absent"}; !slices.Equal(records(t, n), want) {
+	if want := []string{"user _rpc absent", "user busy absent", "group docker absent",
+		"group used absent"}; !slices.Equal(records(t, n), want) {
 		t.Fatalf("recorded %q", records(t, n))
 	}
 	write(t, sim.State("busy-busy"), "")
@@ -97,12 +100,14 @@ func TestAccountsOfAPackageThatIsKept(t *testing.T) {
 	write(t, sim.Path("/etc/group"), "docker:x:103:\n")
 	change(t, n, "newcomers\n")
 	write(t, sim.State("dpkg/other.needs"), "docker.io\n")
-	if kept := expel(t, n, "docker.io"); !slices.Equal(kept, []string{"package docker.io"}) || !strings.Contains(read(t, sim, "/etc/group"), "docker:") {
+	if kept := expel(t, n, "docker.io"); !slices.Equal(kept, []string{"package docker.io"}) ||
+		!strings.Contains(read(t, sim, "/etc/group"), "docker:") {
 		t.Errorf("kept %q, groups %q", kept, read(t, sim, "/etc/group"))
 	}
 }
 
-// A purge of Debian's would take directories that are not the package's own making: what was in them before the package came stays.
+// A purge of Debian's would take directories that are not the package's own making: what was in them before the package
+// came stays.
 func TestWhatAPackageFoundStays(t *testing.T) {
 	sim, n, _ := machine(t)
 	place(t, sim, "/etc/nginx/nginx.conf", "of the administrator, for a program of his own")
@@ -111,8 +116,10 @@ func TestWhatAPackageFoundStays(t *testing.T) {
 	change(t, n, "census nginx-common docker.io keepalived conntrack\n")
 	debs(t, sim, map[string]string{
 		"nginx-common": "file /usr/share/nginx/x\npostrm rm -rf ./etc/nginx",
-		"docker.io":    "file /usr/bin/dockerd\npostrm if [ -e ./var/lib/docker/nuke-graph-directory.sh ]; then rm -rf ./var/lib/docker; fi",
-		"keepalived":   "file /etc/keepalived.conf\n", "conntrack": "file /etc/conntrack.conf\nfile /usr/sbin/conntrack\n",
+		"docker.io": "file /usr/bin/dockerd\npostrm if [ -e ./var/lib/docker/nuke-graph-directory.sh ]; then rm " +
+			"-rf ./var/lib/docker; fi",
+		"keepalived": "file /etc/keepalived.conf\n",
+		"conntrack":  "file /etc/conntrack.conf\nfile /usr/sbin/conntrack\n",
 	})
 	place(t, sim, "/var/lib/docker/nuke-graph-directory.sh", "rm -rf")
 	change(t, n, "newcomers\n")
@@ -121,8 +128,10 @@ func TestWhatAPackageFoundStays(t *testing.T) {
 			t.Fatalf("kept %q", kept)
 		}
 	}
-	all := []string{"/etc/nginx/nginx.conf", "/usr/share/nginx/x", "/var/lib/docker/volumes/data", "/usr/bin/dockerd", "/etc/keepalived.conf", "/etc/conntrack.conf", "/usr/sbin/conntrack"}
-	if got := there(sim, all...); !slices.Equal(got, []string{"/etc/nginx/nginx.conf", "/var/lib/docker/volumes/data", "/etc/keepalived.conf"}) {
+	all := []string{"/etc/nginx/nginx.conf", "/usr/share/nginx/x", "/var/lib/docker/volumes/data", "/usr/bin/dockerd",
+		"/etc/keepalived.conf", "/etc/conntrack.conf", "/usr/sbin/conntrack"}
+	if got := there(sim, all...); !slices.Equal(got,
+		[]string{"/etc/nginx/nginx.conf", "/var/lib/docker/volumes/data", "/etc/keepalived.conf"}) {
 		t.Errorf("there is %q", got)
 	}
 }

@@ -83,7 +83,8 @@ retire() {
 // PlaceBinary uploads a version of a binary beside those that are there. Its link is made if there is none; one that
 // leads elsewhere, or a file of an earlier time in its place, waits for the service's turn.
 func (n *Node) PlaceBinary(ctx context.Context, b Binary, up Upload) error {
-	out, err := n.Query(ctx, fmt.Sprintf("if [ -f %[1]s ]; then stat -c '%%a %%s' %[1]s; sha256sum <%[1]s; fi\n", Quote(b.File)))
+	out, err := n.Query(ctx, fmt.Sprintf("if [ -f %[1]s ]; then stat -c '%%a %%s' %[1]s; sha256sum <%[1]s; fi\n",
+		Quote(b.File)))
 	if err != nil {
 		return err
 	}
@@ -93,7 +94,8 @@ func (n *Node) PlaceBinary(ctx context.Context, b Binary, up Upload) error {
 			return n.announceUpload(ctx, up)
 		}
 		desc := event.M("change.upload", "path", b.File, "bytes", strconv.FormatInt(up.Size, 10))
-		if _, err := n.Change(ctx, Change{Desc: desc, Script: binaryLib + "version " + Quote(b.File) + " " + Quote(b.Link) + "\n"}); err != nil {
+		if _, err := n.Change(ctx, Change{Desc: desc,
+			Script: binaryLib + "version " + Quote(b.File) + " " + Quote(b.Link) + "\n"}); err != nil {
 			return err
 		}
 		if _, err := n.Upload(ctx, up); err != nil {
@@ -104,7 +106,8 @@ func (n *Node) PlaceBinary(ctx context.Context, b Binary, up Upload) error {
 	if err != nil || is[0] != "" {
 		return err
 	}
-	_, err = n.Change(ctx, Change{Desc: event.M("change.link", "path", b.Link, "to", VersionOf(b.File)), Script: binaryLib + point(b)})
+	_, err = n.Change(ctx, Change{Desc: event.M("change.link", "path", b.Link, "to", VersionOf(b.File)),
+		Script: binaryLib + point(b)})
 	return err
 }
 
@@ -114,7 +117,8 @@ func point(b Binary) string { return "point " + Quote(b.Link) + " " + Quote(b.Fi
 func (n *Node) links(ctx context.Context, list []Binary) ([]string, error) {
 	var script strings.Builder
 	for _, b := range list {
-		fmt.Fprintf(&script, "if [ -L %[1]s ]; then readlink %[1]s; elif [ -e %[1]s ]; then echo file; else echo; fi\n", Quote(b.Link))
+		fmt.Fprintf(&script, "if [ -L %[1]s ]; then readlink %[1]s; elif [ -e %[1]s ]; then echo file; else echo; fi\n",
+			Quote(b.Link))
 	}
 	out, err := n.Query(ctx, script.String())
 	if err != nil {
@@ -176,7 +180,8 @@ func (n *Node) Retired(ctx context.Context, keep []Binary) ([]string, error) {
 	}
 	var out []string
 	for _, r := range recs {
-		if r.Kind != "file" || VersionOf(r.Key) == "" || slices.ContainsFunc(keep, func(b Binary) bool { return b.File == r.Key }) {
+		if r.Kind != "file" || VersionOf(r.Key) == "" ||
+			slices.ContainsFunc(keep, func(b Binary) bool { return b.File == r.Key }) {
 			continue
 		}
 		if slices.ContainsFunc(keep, func(b Binary) bool { return path.Base(b.File) == path.Base(r.Key) }) {
@@ -195,7 +200,8 @@ func (n *Node) Retire(ctx context.Context, files []string, keep []Binary) error 
 	}
 	for _, f := range files {
 		desc := event.M("change.remove", "path", path.Dir(path.Dir(f)))
-		if _, err := n.Change(ctx, Change{Desc: desc, Script: binaryLib + "retire " + Quote(f) + links + "\n"}); err != nil {
+		if _, err := n.Change(ctx, Change{Desc: desc,
+			Script: binaryLib + "retire " + Quote(f) + links + "\n"}); err != nil {
 			return err
 		}
 	}

@@ -31,8 +31,8 @@ type Hook struct {
 	Passing bool
 }
 
-// hookLib runs a script in a process group of its own, which ends as a whole when the time is up or the run is stopped. Who reads its
-// output stops soon after its end, whatever it left behind that still holds the pipe.
+// hookLib runs a script in a process group of its own, which ends as a whole when the time is up or the run is stopped.
+// Who reads its output stops soon after its end, whatever it left behind that still holds the pipe.
 const hookLib = `
 hookrun() { # DIR FILE SECONDS
   d=$1 f=$2 secs=$3
@@ -51,11 +51,13 @@ hookrun() { # DIR FILE SECONDS
     wait $t || s=$?
     echo $s >"$d/status.new"
     mv -f "$d/status.new" "$d/status"
-  } | timeout $((secs + 10)) sh -c 'dd bs=4096 count=` + "65536" + ` iflag=count_bytes 2>/dev/null; n=$(wc -c); [ "$n" -eq 0 ] || echo "$n" >"$0/cut"' "$d" || :
+  } | timeout $((secs + 10)) sh -c 'dd bs=4096 count=` + "65536" +
+	` iflag=count_bytes 2>/dev/null; n=$(wc -c); [ "$n" -eq 0 ] || echo "$n" >"$0/cut"' "$d" || :
 }
 `
 
-// HookEnded says how a hook ended that was begun in the directory: 0 and true when it ended well; -1 and true when its end is not known.
+// HookEnded says how a hook ended that was begun in the directory: 0 and true when it ended well; -1 and true when its
+// end is not known.
 func (n *Node) HookEnded(ctx context.Context, dir string) (status int, begun bool, err error) {
 	d := Quote(path.Join(HookDir, dir))
 	out, err := n.Query(ctx, "cat "+d+"/status 2>/dev/null || if [ -e "+d+"/began ]; then echo -1; fi\n")
@@ -66,23 +68,28 @@ func (n *Node) HookEnded(ctx context.Context, dir string) (status int, begun boo
 	return status, true, err
 }
 
-// RunHook copies the script to the node and runs it; what it prints comes as output of the node. cut is how many bytes of that were left out.
-// Faults are hook.failed with the exit status and hook.timeout.
+// RunHook copies the script to the node and runs it; what it prints comes as output of the node. cut is how many bytes
+// of that were left out. Faults are hook.failed with the exit status and hook.timeout.
 func (n *Node) RunHook(ctx context.Context, h Hook) (cut int64, err error) {
 	dir := path.Join(HookDir, h.Dir)
 	file := path.Join(dir, h.Name)
-	put := fmt.Sprintf("mkdir -p -m 700 %[1]s %[2]s\nrm -f %[3]s\n(umask 077; head -c %[4]d >%[3]s)\nchmod 700 %[3]s\n", Quote(HookDir), Quote(dir), Quote(file), len(h.Data))
+	put := fmt.Sprintf("mkdir -p -m 700 %[1]s %[2]s\nrm -f %[3]s\n(umask 077; head -c %[4]d >%[3]s)\nchmod 700 %[3]s\n",
+		Quote(HookDir), Quote(dir), Quote(file), len(h.Data))
 	secs := int(h.Timeout.Round(time.Second).Seconds())
-	res, err := n.Change(ctx, Change{Desc: h.Desc, Env: h.Env, Stdin: h.Data, Script: hookLib + put + fmt.Sprintf("hookrun %s %s %d\n", Quote(dir), Quote(file), max(1, secs))})
+	res, err := n.Change(ctx, Change{Desc: h.Desc, Env: h.Env, Stdin: h.Data,
+		Script: hookLib + put + fmt.Sprintf("hookrun %s %s %d\n", Quote(dir), Quote(file), max(1, secs))})
 	if err != nil {
 		return 0, err
 	}
-	out, err := n.Query(ctx, fmt.Sprintf("cat %[1]s/status 2>/dev/null || echo 255\ncat %[1]s/cut 2>/dev/null || echo 0\n", Quote(dir)))
+	out, err := n.Query(ctx,
+		fmt.Sprintf("cat %[1]s/status 2>/dev/null || echo 255\ncat %[1]s/cut 2>/dev/null || echo 0\n", Quote(dir)))
 	if err != nil {
 		return 0, err
 	}
 	if h.Passing {
-		if _, err := n.must(ctx, Command{Quiet: true, Script: lib + "rm -rf " + Quote(dir) + "\nrmdir " + HookDir + " 2>/dev/null || :\nrecorded || { rm -f $R; rmdir $D 2>/dev/null || :; }\n"}); err != nil {
+		if _, err := n.must(ctx, Command{Quiet: true,
+			Script: lib + "rm -rf " + Quote(dir) + "\nrmdir " + HookDir +
+				" 2>/dev/null || :\nrecorded || { rm -f $R; rmdir $D 2>/dev/null || :; }\n"}); err != nil {
 			return 0, err
 		}
 	}
@@ -96,7 +103,8 @@ func (n *Node) RunHook(ctx context.Context, h Hook) (cut int64, err error) {
 	}
 	fault := event.NewFault(event.ClassFailed, "hook.failed", nil, "hook", h.Name, "status", f[0]).On(n.Name())
 	if f[0] == "124" || f[0] == "137" {
-		fault = event.NewFault(event.ClassFailed, "hook.timeout", nil, "hook", h.Name, "timeout", h.Timeout.String()).On(n.Name())
+		fault = event.NewFault(event.ClassFailed, "hook.timeout", nil, "hook", h.Name, "timeout",
+			h.Timeout.String()).On(n.Name())
 	}
 	lines := strings.Split(strings.TrimSpace(string(res.Stdout)), "\n")
 	fault.Cause = event.Clean(strings.Join(lines[max(0, len(lines)-hookWords):], "\n"))

@@ -6,7 +6,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// renameLib sets the name of the machine and the file that it has it from at boot; a file that was not there goes again.
+// renameLib sets the name of the machine and the file that it has it from at boot; a file that was not there goes
+// again.
 const renameLib = `
 rename() { # NAME FILE-NAME: "" takes the file away
   if [ -n "$1" ]; then echo "$1" >/proc/sys/kernel/hostname; fi

@@ -8,23 +8,25 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// RecordFormat is the format of the record that this program writes, in the record's first line, and the highest that it reads. A record that
-// does not say is of format 1.
+// RecordFormat is the format of the record that this program writes, in the record's first line, and the highest that
+// it reads. A record that does not say is of format 1.
 const RecordFormat = 1
 
 // kinds of records that this program can read, and for cleanup revert or pass over.
 func kinds() []string {
-	return []string{"block", "dir", "emptied", "file", "group", "hostname", "module", "package", "port", "residue", "rpm", "sysctl", "table", "tree", "unit", "user", "via", "zonefile"}
+	return []string{"block", "dir", "emptied", "file", "group", "hostname", "module", "package", "port", "residue",
+		"rpm", "sysctl", "table", "tree", "unit", "user", "via", "zonefile"}
 }
 
 // formatKind is of the line with the format.
 const formatKind = "format"
 
-// Beyond is the fault of a record that says more than this program knows; nil when there is none. format is "" when the record does not say;
-// names are the kinds that are in it.
+// Beyond is the fault of a record that says more than this program knows; nil when there is none. format is "" when the
+// record does not say; names are the kinds that are in it.
 func Beyond(format string, names []string) *event.Fault {
 	if n, err := strconv.Atoi(format); format != "" && (err != nil || n > RecordFormat) {
-		return event.NewFault(event.ClassPreflight, "node.record-format", nil, "format", event.Clean(format), "ours", strconv.Itoa(RecordFormat))
+		return event.NewFault(event.ClassPreflight, "node.record-format", nil, "format", event.Clean(format), "ours",
+			strconv.Itoa(RecordFormat))
 	}
 	var unknown []string
 	for _, k := range names {
@@ -42,8 +44,8 @@ func Beyond(format string, names []string) *event.Fault {
 // Dir is where everything of ours lives on a node, 0700.
 const Dir = "/var/lib/eggo-node"
 
-// lib is the shell prelude of every change. Records are lines "kind<TAB>key<TAB>was"; the first line for a kind and key stands, so that
-// a repeated step does not record its own work as the state before.
+// lib is the shell prelude of every change. Records are lines "kind<TAB>key<TAB>was"; the first line for a kind and key
+// stands, so that a repeated step does not record its own work as the state before.
 const lib = `set -eu
 umask 022
 D=/var/lib/eggo-node

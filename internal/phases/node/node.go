@@ -88,7 +88,8 @@ func (n *Node) Change(ctx context.Context, c Change) (Result, error) {
 // commandMost bounds, in bytes, what a fault keeps of the script that failed.
 const commandMost = 600
 
-// withCommand adds to the fault of a script that failed what was run, for a person who is to understand it. A secret's script is not kept.
+// withCommand adds to the fault of a script that failed what was run, for a person who is to understand it. A secret's
+// script is not kept.
 func withCommand(err error, script string, secret bool) error {
 	f := (*event.Fault)(nil)
 	if secret || !errors.As(err, &f) || f.Code != "node.command-failed" {
@@ -112,8 +113,8 @@ func (n *Node) Query(ctx context.Context, script string) (string, error) {
 	return string(r.Stdout), withCommand(err, script, false)
 }
 
-// must runs cmd and turns a non-zero exit status into a fault: the one that the prelude named, or node.command-failed with the
-// last words of stderr.
+// must runs cmd and turns a non-zero exit status into a fault: the one that the prelude named, or node.command-failed
+// with the last words of stderr.
 func (n *Node) must(ctx context.Context, cmd Command) (Result, error) {
 	r, err := n.Host.Run(ctx, cmd)
 	if err != nil {
@@ -139,8 +140,8 @@ func (n *Node) must(ctx context.Context, cmd Command) (Result, error) {
 	return r, f
 }
 
-// scriptFault says whether a script of ours ends with that fault (fail CODE). Any program on a node can say such a line, so that it chooses
-// among these and no others.
+// scriptFault says whether a script of ours ends with that fault (fail CODE). Any program on a node can say such a
+// line, so that it chooses among these and no others.
 func scriptFault(code string) bool {
 	switch code {
 	case "node.file-exists", "node.module", "node.no-binary", "node.short-write", "node.torn-block", "node.unsafe-dir",
@@ -169,7 +170,9 @@ func (n *Node) Same(ctx context.Context, files []File) (bool, error) {
 func (n *Node) differing(ctx context.Context, files []File) ([]File, error) {
 	var b strings.Builder
 	for _, f := range files {
-		fmt.Fprintf(&b, "if [ -f %[1]s ]; then printf '%%s %%s\\n' \"$(stat -c %%a %[1]s)\" \"$(sha256sum <%[1]s)\"; else echo absent; fi\n", Quote(f.Path))
+		fmt.Fprintf(&b,
+			"if [ -f %[1]s ]; then printf '%%s %%s\\n' \"$(stat -c %%a %[1]s)\" \"$(sha256sum <%[1]s)\"; else echo "+
+				"absent; fi\n", Quote(f.Path))
 	}
 	out, err := n.Query(ctx, b.String())
 	if err != nil {
@@ -199,7 +202,8 @@ func (n *Node) Put(ctx context.Context, files []File) (changed bool, err error) 
 		}
 	}
 	script, data := puts(diff)
-	_, err = n.Change(ctx, Change{Desc: event.M("change.file", "path", diff[0].Path), Script: script, Stdin: data, Secret: secret(diff)})
+	_, err = n.Change(ctx, Change{Desc: event.M("change.file", "path", diff[0].Path), Script: script, Stdin: data,
+		Secret: secret(diff)})
 	return err == nil, err
 }
 
@@ -218,7 +222,8 @@ func secret(files []File) bool {
 
 // Place uploads a file to its place on the node, recorded like Put.
 func (n *Node) Place(ctx context.Context, up Upload) (changed bool, err error) {
-	out, err := n.Query(ctx, fmt.Sprintf("if [ -f %[1]s ]; then stat -c '%%a %%s' %[1]s; sha256sum <%[1]s; fi", Quote(up.Path)))
+	out, err := n.Query(ctx, fmt.Sprintf("if [ -f %[1]s ]; then stat -c '%%a %%s' %[1]s; sha256sum <%[1]s; fi",
+		Quote(up.Path)))
 	if err != nil {
 		return false, err
 	}
@@ -228,7 +233,8 @@ func (n *Node) Place(ctx context.Context, up Upload) (changed bool, err error) {
 	if n.dry {
 		return true, n.announceUpload(ctx, up)
 	}
-	if _, err := n.Change(ctx, Change{Desc: event.M("change.upload", "path", up.Path, "bytes", strconv.FormatInt(up.Size, 10)), Script: "own " + Quote(up.Path) + "\n"}); err != nil {
+	if _, err := n.Change(ctx, Change{Desc: event.M("change.upload", "path", up.Path, "bytes",
+		strconv.FormatInt(up.Size, 10)), Script: "own " + Quote(up.Path) + "\n"}); err != nil {
 		return false, err
 	}
 	return n.Upload(ctx, up)
@@ -286,7 +292,9 @@ func (s Service) unitHash() string {
 
 // Running says whether the service runs, is enabled, and was started with exactly these files and binaries.
 func (n *Node) Running(ctx context.Context, s Service) (bool, error) {
-	out, err := n.Query(ctx, fmt.Sprintf("cat %s/applied/%s 2>/dev/null || echo none; systemctl is-active %[2]s || true; systemctl is-enabled %[2]s 2>/dev/null || true", Dir, Quote(s.Unit)))
+	out, err := n.Query(ctx,
+		fmt.Sprintf("cat %s/applied/%s 2>/dev/null || echo none; systemctl is-active %[2]s || true; systemctl "+
+			"is-enabled %[2]s 2>/dev/null || true", Dir, Quote(s.Unit)))
 	if err != nil {
 		return false, err
 	}
@@ -324,7 +332,8 @@ func (n *Node) Restart(ctx context.Context, s Service) error {
 	if err != nil {
 		return err
 	}
-	_, err = n.Change(ctx, Change{Desc: event.M("change.start", "unit", s.Unit), Records: s.records(), Script: s.script(binaries)})
+	_, err = n.Change(ctx, Change{Desc: event.M("change.start", "unit", s.Unit), Records: s.records(),
+		Script: s.script(binaries)})
 	return err
 }
 
@@ -335,7 +344,8 @@ func (n *Node) StartAs(ctx context.Context, s Service, desc event.Msg) error {
 		return err
 	}
 	files, data := puts(diff)
-	_, err = n.Change(ctx, Change{Desc: desc, Records: s.records(), Script: files + s.script(""), Stdin: data, Secret: secret(diff)})
+	_, err = n.Change(ctx, Change{Desc: desc, Records: s.records(), Script: files + s.script(""), Stdin: data,
+		Secret: secret(diff)})
 	return err
 }
 
@@ -346,11 +356,13 @@ func (s Service) script(before string) string {
 	u, file := Quote(s.Unit), Quote(s.Unit+".file")
 	how, after := "how=restart\n", ""
 	if s.Reload {
-		how += "if [ \"$(cat $D/applied/" + file + " 2>/dev/null)\" = " + s.unitHash() + " ] && systemctl is-active --quiet " + u + "; then how=reload; fi\n"
+		how += "if [ \"$(cat $D/applied/" + file + " 2>/dev/null)\" = " + s.unitHash() +
+			" ] && systemctl is-active --quiet " + u + "; then how=reload; fi\n"
 		after = "stamp " + file + " " + s.unitHash() + "\n"
 	}
 	return "systemctl daemon-reload\nsystemctl enable " + u + "\n" + how + before +
-		"if ! systemctl $how " + u + "; then systemctl status --no-pager -l " + u + " >&2 || true; journalctl -u " + u + " -n 20 --no-pager -o cat >&2 || true; exit 1; fi\n" +
+		"if ! systemctl $how " + u + "; then systemctl status --no-pager -l " + u + " >&2 || true; journalctl -u " + u +
+		" -n 20 --no-pager -o cat >&2 || true; exit 1; fi\n" +
 		after + "stamp " + u + " " + s.hash() + "\n"
 }
 

@@ -74,7 +74,9 @@ func codeOf(err error) string {
 
 func TestFilesAreWrittenWholeAndRecordedFirst(t *testing.T) {
 	sim, n, said := machine(t)
-	files := []node.File{{Path: "/etc/kubernetes/a b.conf", Mode: 0o600, Data: []byte("secret\n"), Secret: true}, {Path: "/etc/kubernetes/pki/c", Mode: 0o644, Data: []byte{0, 1, '\n', 0xff}}, {Path: "/etc/kubernetes/empty", Mode: 0o640}}
+	files := []node.File{{Path: "/etc/kubernetes/a b.conf", Mode: 0o600, Data: []byte("secret\n"), Secret: true},
+		{Path: "/etc/kubernetes/pki/c", Mode: 0o644, Data: []byte{0, 1, '\n', 0xff}},
+		{Path: "/etc/kubernetes/empty", Mode: 0o640}}
 	for i, want := range []bool{true, false} {
 		if changed, err := n.Put(t.Context(), files); err != nil || changed != want {
 			t.Fatal(i, changed, err)
@@ -87,10 +89,13 @@ func TestFilesAreWrittenWholeAndRecordedFirst(t *testing.T) {
 		}
 	}
 	slices.Sort(*said)
-	if want := []string{"change.file /etc/kubernetes/a b.conf", "change.file /etc/kubernetes/empty", "change.file /etc/kubernetes/pki/c"}; !slices.Equal(*said, want) {
+	if want := []string{"change.file /etc/kubernetes/a b.conf", "change.file /etc/kubernetes/empty",
+		"change.file /etc/kubernetes/pki/c"}; !slices.Equal(*said, want) {
 		t.Errorf("announced %q", *said)
 	}
-	if want := []string{"dir /etc/kubernetes absent", "file /etc/kubernetes/a b.conf absent", "dir /etc/kubernetes/pki absent", "file /etc/kubernetes/pki/c absent", "file /etc/kubernetes/empty absent"}; !slices.Equal(records(t, n), want) {
+	if want := []string{"dir /etc/kubernetes absent", "file /etc/kubernetes/a b.conf absent",
+		"dir /etc/kubernetes/pki absent", "file /etc/kubernetes/pki/c absent",
+		"file /etc/kubernetes/empty absent"}; !slices.Equal(records(t, n), want) {
 		t.Errorf("recorded %q", records(t, n))
 	}
 	// Another mode or content is written again, and only that.
@@ -114,7 +119,8 @@ func TestFilesAreWrittenWholeAndRecordedFirst(t *testing.T) {
 func TestARehearsalRunsNoScript(t *testing.T) {
 	sim, _, _ := machine(t)
 	n := node.Rehearse(sim, func(event.Event) error { return nil })
-	if _, err := n.Run(t.Context(), node.Command{Script: "touch /etc/x\n"}); codeOf(err) != "node.rehearsal" || event.AsFault(err).Node != "n1" {
+	if _, err := n.Run(t.Context(), node.Command{Script: "touch /etc/x\n"}); codeOf(err) != "node.rehearsal" ||
+		event.AsFault(err).Node != "n1" {
 		t.Error(err)
 	}
 	if list := sim.Commands(); len(list) > 0 {
@@ -129,7 +135,8 @@ func TestWhatSomebodyElseMadeIsRefused(t *testing.T) {
 	}
 	place(t, sim, "/etc/dir/x", "")
 	for _, path := range []string{"/etc/hosts", "/etc/link", "/etc/dir"} {
-		if _, err := n.Put(t.Context(), []node.File{{Path: path, Mode: 0o644, Data: []byte("ours")}}); codeOf(err) != "node.file-exists" || event.AsFault(err).Node != "n1" {
+		if _, err := n.Put(t.Context(), []node.File{{Path: path, Mode: 0o644,
+			Data: []byte("ours")}}); codeOf(err) != "node.file-exists" || event.AsFault(err).Node != "n1" {
 			t.Errorf("%s: %v", path, err)
 		}
 		if _, err := n.Place(t.Context(), upload(path, "ours")); codeOf(err) != "node.file-exists" {
@@ -147,17 +154,20 @@ func (reader) Close() error { return nil }
 
 func upload(path, text string) node.Upload {
 	sum := sha256.Sum256([]byte(text))
-	return node.Upload{Path: path, Mode: 0o755, Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:]), Open: func() (io.ReadSeekCloser, error) { return reader{bytes.NewReader([]byte(text))}, nil }}
+	return node.Upload{Path: path, Mode: 0o755, Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:]),
+		Open: func() (io.ReadSeekCloser, error) { return reader{bytes.NewReader([]byte(text))}, nil }}
 }
 
 func TestAnUploadIsRecordedAndNotRepeated(t *testing.T) {
 	sim, n, said := machine(t)
 	for i, want := range []bool{true, false} {
-		if changed, err := n.Place(t.Context(), upload("/opt/cni/bin/bridge", "program")); err != nil || changed != want {
+		if changed, err := n.Place(t.Context(), upload("/opt/cni/bin/bridge", "program")); err != nil ||
+			changed != want {
 			t.Fatal(i, changed, err)
 		}
 	}
-	if read(t, sim, "/opt/cni/bin/bridge") != "program" || len(*said) != 1 || !slices.Contains(records(t, n), "file /opt/cni/bin/bridge absent") {
+	if read(t, sim, "/opt/cni/bin/bridge") != "program" || len(*said) != 1 ||
+		!slices.Contains(records(t, n), "file /opt/cni/bin/bridge absent") {
 		t.Error(*said, records(t, n))
 	}
 }
@@ -165,7 +175,8 @@ func TestAnUploadIsRecordedAndNotRepeated(t *testing.T) {
 func TestTheFirstRecordStands(t *testing.T) {
 	_, n, _ := machine(t)
 	for _, was := range []string{"0", "1"} {
-		if _, err := n.Change(t.Context(), node.Change{Records: []node.Record{{Kind: "sysctl", Key: "net.ipv4.ip_forward", Was: was}}}); err != nil {
+		if _, err := n.Change(t.Context(), node.Change{Records: []node.Record{{Kind: "sysctl",
+			Key: "net.ipv4.ip_forward", Was: was}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -176,7 +187,8 @@ func TestTheFirstRecordStands(t *testing.T) {
 
 func TestATornRecordIsLeftOut(t *testing.T) {
 	sim, n, _ := machine(t)
-	place(t, sim, node.Dir+"/record", "file\t/a\tabsent\n\nnonsense\nfile\t/b\nfile\t/c\tabsent\textra\ndir\t/d\tabsent\nfile\t/cut")
+	place(t, sim, node.Dir+"/record",
+		"file\t/a\tabsent\n\nnonsense\nfile\t/b\nfile\t/c\tabsent\textra\ndir\t/d\tabsent\nfile\t/cut")
 	if got := records(t, n); !slices.Equal(got, []string{"file /a absent", "file+ /c absent\textra", "dir /d absent"}) {
 		t.Errorf("%q", got)
 	}
@@ -185,7 +197,8 @@ func TestATornRecordIsLeftOut(t *testing.T) {
 // What a newer program recorded is neither dropped nor taken for something else, and its format is refused.
 func TestARecordThatSaysMoreThanWeKnow(t *testing.T) {
 	sim, n, _ := machine(t)
-	if _, err := n.Change(t.Context(), node.Change{Records: []node.Record{{Kind: "unit", Key: "a.service", Was: "stopped"}}}); err != nil {
+	if _, err := n.Change(t.Context(), node.Change{Records: []node.Record{{Kind: "unit", Key: "a.service",
+		Was: "stopped"}}}); err != nil {
 		t.Fatal(err)
 	}
 	record := read(t, sim, node.Dir+"/record")
@@ -212,7 +225,8 @@ func TestARecordThatSaysMoreThanWeKnow(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	place(t, sim, node.Dir+"/record", "format\t2\t-\n"+record)
-	if _, err := n.Records(t.Context()); codeOf(err) != "node.record-format" || event.AsFault(err).Args["format"] != "2" {
+	if _, err := n.Records(t.Context()); codeOf(err) != "node.record-format" ||
+		event.AsFault(err).Args["format"] != "2" {
 		t.Error(err)
 	}
 }
@@ -245,24 +259,34 @@ func TestEveryKindThatIsRecordedIsKnown(t *testing.T) {
 
 func TestAFailureNamesItsCause(t *testing.T) {
 	_, n, _ := machine(t)
-	_, err := n.Change(t.Context(), node.Change{Script: "for i in 1 2 3 4 5 6 7; do echo line $i >&2; done\nprintf '\\033[31mred\\n' >&2\nexit 7\n"})
+	_, err := n.Change(t.Context(),
+		node.Change{Script: "for i in 1 2 3 4 5 6 7; do echo line $i >&2; done\nprintf '\\033[31mred\\n' >&2\nexit " +
+			"7\n"})
 	f := event.AsFault(err)
-	if codeOf(err) != "node.command-failed" || f.Args["status"] != "7" || f.Node != "n1" || strings.Contains(f.Cause, "line 3") || !strings.Contains(f.Cause, "line 7") || strings.ContainsRune(f.Cause, 0x1b) {
+	if codeOf(err) != "node.command-failed" || f.Args["status"] != "7" || f.Node != "n1" ||
+		strings.Contains(f.Cause, "line 3") || !strings.Contains(f.Cause, "line 7") ||
+		strings.ContainsRune(f.Cause, 0x1b) {
 		t.Errorf("%+v", f)
 	}
 	if cmd := f.Args["command"]; !strings.HasPrefix(cmd, "for i in 1 2 3") || !strings.HasSuffix(cmd, "exit 7") {
 		t.Errorf("what was run: %q", cmd)
 	}
-	if _, err = n.Query(t.Context(), "false "+strings.Repeat("长", 400)); len(event.AsFault(err).Args["command"]) > 610 {
+	if _, err = n.Query(t.Context(), "false "+strings.Repeat("长",
+		400)); len(event.AsFault(err).Args["command"]) > 610 {
 		t.Errorf("a script of %d bytes is kept", len(event.AsFault(err).Args["command"]))
 	}
-	if _, err = n.Change(t.Context(), node.Change{Script: "echo a-password >&2; exit 1\n", Secret: true}); strings.Contains(event.AsFault(err).Error(), "a-password") || event.AsFault(err).Args["command"] != "" {
+	if _, err = n.Change(t.Context(), node.Change{Script: "echo a-password >&2; exit 1\n",
+		Secret: true}); strings.Contains(event.AsFault(err).Error(), "a-password") ||
+		event.AsFault(err).Args["command"] != "" {
 		t.Error(err)
 	}
-	if _, err = n.Change(t.Context(), node.Change{Script: "fail node.module 'over lay'\n"}); codeOf(err) != "node.module" || event.AsFault(err).Args["what"] != "over lay" {
+	if _, err = n.Change(t.Context(),
+		node.Change{Script: "fail node.module 'over lay'\n"}); codeOf(err) != "node.module" ||
+		event.AsFault(err).Args["what"] != "over lay" {
 		t.Error(err)
 	}
-	if _, err = n.Query(t.Context(), "echo eggo-fault node.module x >&2; exit 1"); codeOf(err) != "node.command-failed" {
+	if _, err = n.Query(t.Context(),
+		"echo eggo-fault node.module x >&2; exit 1"); codeOf(err) != "node.command-failed" {
 		t.Error("another status than ours names no code:", err)
 	}
 	if _, err = n.Query(t.Context(), "false; echo not reached"); codeOf(err) != "node.command-failed" {
@@ -271,7 +295,9 @@ func TestAFailureNamesItsCause(t *testing.T) {
 }
 
 func service(text string) node.Service {
-	return node.Service{Unit: "thing.service", Files: []node.File{{Path: "/etc/systemd/system/thing.service", Mode: 0o644, Data: []byte("[Service]\nExecStart=/usr/local/bin/own\n")}, {Path: "/etc/thing.conf", Mode: 0o600, Data: []byte(text)}}}
+	return node.Service{Unit: "thing.service", Files: []node.File{{Path: "/etc/systemd/system/thing.service",
+		Mode: 0o644, Data: []byte("[Service]\nExecStart=/usr/local/bin/own\n")},
+		{Path: "/etc/thing.conf", Mode: 0o600, Data: []byte(text)}}}
 }
 
 func TestAServiceIsStartedAnewOnlyForAReason(t *testing.T) {
@@ -332,11 +358,14 @@ func TestUndo(t *testing.T) {
 	if err := n.Start(t.Context(), service("a")); err != nil {
 		t.Fatal(err)
 	}
-	script := "tree /var/lib/thing 700 cleanup\ntree /var/log/thing 755 purge\ntree /opt/empty 755 cleanup\n[ \"$(cat /proc/sys/net/ipv4/ip_forward)\" = 1 ] || { rec sysctl net.ipv4.ip_forward \"$(cat /proc/sys/net/ipv4/ip_forward)\"; echo 1 >/proc/sys/net/ipv4/ip_forward; }\ndirs /opt/shared\n"
+	script := "tree /var/lib/thing 700 cleanup\ntree /var/log/thing 755 purge\ntree /opt/empty 755 cleanup\n[ " +
+		"\"$(cat /proc/sys/net/ipv4/ip_forward)\" = 1 ] || { rec sysctl net.ipv4.ip_forward \"$(cat " +
+		"/proc/sys/net/ipv4/ip_forward)\"; echo 1 >/proc/sys/net/ipv4/ip_forward; }\ndirs /opt/shared\n"
 	if _, err := n.Change(t.Context(), node.Change{Script: script}); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []string{"/var/lib/thing/data/x", "/var/log/thing/log", "/opt/empty/made", "/opt/shared/of-somebody"} {
+	for _, p := range []string{"/var/lib/thing/data/x", "/var/log/thing/log", "/opt/empty/made",
+		"/opt/shared/of-somebody"} {
 		place(t, sim, p, "made later")
 	}
 	gone := func(paths ...string) {
@@ -390,7 +419,9 @@ func TestUndo(t *testing.T) {
 
 func TestWhatIsKeptStaysRecorded(t *testing.T) {
 	sim, n, _ := machine(t)
-	if _, err := n.Change(t.Context(), node.Change{Script: "tree /opt/a 755 cleanup\ntree /opt/b 755 purge\ndirs /opt/c\nown /opt/c/file\nstamp x y\n"}); err != nil {
+	if _, err := n.Change(t.Context(),
+		node.Change{Script: "tree /opt/a 755 cleanup\ntree /opt/b 755 purge\ndirs /opt/c\nown /opt/c/file\nstamp x " +
+			"y\n"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(sim.Path("/opt/a")); err != nil {
@@ -410,7 +441,8 @@ func TestWhatIsKeptStaysRecorded(t *testing.T) {
 func TestARecordAfterATornOneIsALineOfItsOwn(t *testing.T) {
 	sim, n, _ := machine(t)
 	place(t, sim, node.Dir+"/record", "file\t/a\tabsent\nfile\t/b\tab")
-	if _, err := n.Change(t.Context(), node.Change{Records: []node.Record{{Kind: "file", Key: "/c", Was: "absent"}}}); err != nil {
+	if _, err := n.Change(t.Context(), node.Change{Records: []node.Record{{Kind: "file", Key: "/c",
+		Was: "absent"}}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := records(t, n); !slices.Contains(got, "file /a absent") || !slices.Contains(got, "file /c absent") {
@@ -438,7 +470,8 @@ func TestABlockIsOursAndTheRestIsNot(t *testing.T) {
 	}
 	torn := before + "# eggo begin\n192.0.2.11 m1\n10.0.0.1 of-somebody\n"
 	place(t, sim, "/etc/hosts", torn)
-	if err := write("# eggo begin\n# eggo end\n"); codeOf(err) != "node.torn-block" || read(t, sim, "/etc/hosts") != torn {
+	if err := write("# eggo begin\n# eggo end\n"); codeOf(err) != "node.torn-block" ||
+		read(t, sim, "/etc/hosts") != torn {
 		t.Errorf("%v: %q", err, read(t, sim, "/etc/hosts"))
 	}
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// firewallLib opens and closes rules of a machine's own firewall. A rule is the words of its record, so that what was opened is closed by
-// the same words:
+// firewallLib opens and closes rules of a machine's own firewall. A rule is the words of its record, so that what was
+// opened is closed by the same words:
 //
 //	firewalld runtime|permanent ZONE port|source VALUE    ufw [route] allow …
 //	nft FAMILY TABLE CHAIN port|saddr|daddr VALUE         iptables|ip6tables CHAIN port|saddr|daddr VALUE
 //
-// Nothing is reloaded and nothing flushed. In nft and iptables a rule goes ahead of the chain's first unconditional refusal and otherwise to
-// its end: what the owner of the machine refuses by name stays refused.
+// Nothing is reloaded and nothing flushed. In nft and iptables a rule goes ahead of the chain's first unconditional
+// refusal and otherwise to its end: what the owner of the machine refuses by name stays refused.
 const firewallLib = `
 fw() {
   op=$1; shift

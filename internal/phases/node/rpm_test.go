@@ -12,7 +12,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 )
 
-// rpms puts packages into the database of a machine, with their files; what the text of one says is as the simulated rpm has it.
+// rpms puts packages into the database of a machine, with their files; what the text of one says is as the simulated
+// rpm has it.
 func rpms(t *testing.T, sim *phasestest.Node, packages map[string]string) {
 	t.Helper()
 	for name, text := range packages {
@@ -48,8 +49,10 @@ func there(sim *phasestest.Node, paths ...string) (out []string) {
 func TestRPMsThatSomethingElseNeedsAreKept(t *testing.T) {
 	sim, n, _ := machine(t)
 	rpms(t, sim, map[string]string{
-		"containerd.x86_64": "needs runc.x86_64\nfile -rwxr-xr-x /usr/bin/containerd\n", "runc.x86_64": "needs libseccomp.x86_64\nfile -rwxr-xr-x /usr/bin/runc\n",
-		"libseccomp.x86_64": "file -rwxr-xr-x /usr/lib/libseccomp.so\n", "socat.x86_64": "file -rwxr-xr-x /usr/bin/socat\n", "podman.x86_64": "needs runc.x86_64\n",
+		"containerd.x86_64": "needs runc.x86_64\nfile -rwxr-xr-x /usr/bin/containerd\n",
+		"runc.x86_64":       "needs libseccomp.x86_64\nfile -rwxr-xr-x /usr/bin/runc\n",
+		"libseccomp.x86_64": "file -rwxr-xr-x /usr/lib/libseccomp.so\n",
+		"socat.x86_64":      "file -rwxr-xr-x /usr/bin/socat\n", "podman.x86_64": "needs runc.x86_64\n",
 	})
 	var recs []node.Record
 	for _, p := range []string{"libseccomp", "runc", "containerd", "socat", "never-came"} {
@@ -61,21 +64,28 @@ func TestRPMsThatSomethingElseNeedsAreKept(t *testing.T) {
 			t.Fatal(kept, err)
 		}
 	}
-	if got := there(sim, "/usr/bin/containerd", "/usr/bin/runc", "/usr/lib/libseccomp.so", "/usr/bin/socat"); !slices.Equal(got, []string{"/usr/bin/runc", "/usr/lib/libseccomp.so"}) {
+	if got := there(sim, "/usr/bin/containerd", "/usr/bin/runc", "/usr/lib/libseccomp.so",
+		"/usr/bin/socat"); !slices.Equal(got, []string{"/usr/bin/runc", "/usr/lib/libseccomp.so"}) {
 		t.Error("there is", got)
 	}
 }
 
-// A transaction that was cut off is taken back: what got in, what has no owner yet, and nothing that was there before us or is not ours.
+// A transaction that was cut off is taken back: what got in, what has no owner yet, and nothing that was there before
+// us or is not ours.
 func TestARPMTransactionThatWasCutOffIsTakenBack(t *testing.T) {
 	sim, n, _ := machine(t)
 	place(t, sim, "/etc/runc/own.conf", "of the administrator")
-	if _, err := n.Change(t.Context(), node.Change{Desc: event.M("change.claim"), Script: "cat >$D/node\n", Stdin: []byte("mine\n")}); err != nil {
+	if _, err := n.Change(t.Context(), node.Change{Desc: event.M("change.claim"), Script: "cat >$D/node\n",
+		Stdin: []byte("mine\n")}); err != nil {
 		t.Fatal(err)
 	}
-	rpms(t, sim, map[string]string{"libseccomp.x86_64": "file -rwxr-xr-x /usr/lib/libseccomp.so\n", "bash.x86_64": "file -rwxr-xr-x /usr/bin/bash\n"})
-	place(t, sim, "/var/lib/eggo-node/repo/libseccomp-1-1.x86_64.rpm", "name libseccomp.x86_64\nfile -rwxr-xr-x /usr/lib/libseccomp.so\n")
-	place(t, sim, "/var/lib/eggo-node/repo/runc-1-1.x86_64.rpm", "name runc.x86_64\nfile -rwxr-xr-x /usr/bin/runc\nfile -rwxr-xr-x /usr/bin/bash\nfile drwxr-xr-x /opt/runc\nfile -rw-r--r-- /opt/runc/a\nfile drwxr-xr-x /etc/runc\n")
+	rpms(t, sim, map[string]string{"libseccomp.x86_64": "file -rwxr-xr-x /usr/lib/libseccomp.so\n",
+		"bash.x86_64": "file -rwxr-xr-x /usr/bin/bash\n"})
+	place(t, sim, "/var/lib/eggo-node/repo/libseccomp-1-1.x86_64.rpm",
+		"name libseccomp.x86_64\nfile -rwxr-xr-x /usr/lib/libseccomp.so\n")
+	place(t, sim, "/var/lib/eggo-node/repo/runc-1-1.x86_64.rpm",
+		"name runc.x86_64\nfile -rwxr-xr-x /usr/bin/runc\nfile -rwxr-xr-x /usr/bin/bash\nfile drwxr-xr-x /opt/runc\n"+
+			"file -rw-r--r-- /opt/runc/a\nfile drwxr-xr-x /etc/runc\n")
 	place(t, sim, "/var/lib/eggo-node/dnf/begun", "libseccomp.x86_64\nrunc.x86_64\n")
 	place(t, sim, "/usr/bin/runc;5f3a", "half of it")
 	if err := os.Symlink("../sbin/not-yet", sim.Path("/opt/runc;5f3a")); err != nil {
@@ -84,10 +94,12 @@ func TestARPMTransactionThatWasCutOffIsTakenBack(t *testing.T) {
 	place(t, sim, "/opt/runc/a", "whole")
 	place(t, sim, "/usr/bin/runc", "whole")
 	write(t, sim.State("rpm-broken"), "")
-	if _, err := n.Change(t.Context(), node.Change{Desc: event.M("change.mend-packages"), Script: node.RPM + "mendrpm\n"}); err != nil {
+	if _, err := n.Change(t.Context(), node.Change{Desc: event.M("change.mend-packages"),
+		Script: node.RPM + "mendrpm\n"}); err != nil {
 		t.Fatal(err)
 	}
-	got := there(sim, "/usr/lib/libseccomp.so", "/usr/bin/runc;5f3a", "/usr/bin/runc", "/opt/runc/a", "/opt/runc;5f3a", "/opt/runc", "/var/lib/eggo-node/dnf/begun", "/usr/bin/bash", "/etc/runc/own.conf")
+	got := there(sim, "/usr/lib/libseccomp.so", "/usr/bin/runc;5f3a", "/usr/bin/runc", "/opt/runc/a", "/opt/runc;5f3a",
+		"/opt/runc", "/var/lib/eggo-node/dnf/begun", "/usr/bin/bash", "/etc/runc/own.conf")
 	if want := []string{"/usr/bin/bash", "/etc/runc/own.conf"}; !slices.Equal(got, want) {
 		t.Errorf("there is %v, want %v", got, want)
 	}

@@ -25,7 +25,8 @@ func (s saying) Run(context.Context, node.Command) (node.Result, error) { return
 // faultOf is the fault of a script that ended with the status and these last words.
 func faultOf(t testing.TB, status int, said string) *event.Fault {
 	t.Helper()
-	n := node.New(saying{result: node.Result{Status: status, Stderr: []byte(said)}}, func(event.Event) error { return nil })
+	n := node.New(saying{result: node.Result{Status: status, Stderr: []byte(said)}},
+		func(event.Event) error { return nil })
 	_, err := n.Change(context.Background(), node.Change{Desc: event.M("x"), Script: "true"})
 	return event.AsFault(err)
 }
@@ -33,7 +34,8 @@ func faultOf(t testing.TB, status int, said string) *event.Fault {
 // A node says which of the few faults of our scripts it was; it does not choose among all, nor what is written into the
 // log.
 func TestANodeDoesNotChooseTheFault(t *testing.T) {
-	for _, code := range []string{"lock.node-held", "ssh.auth", "etcd.no-quorum", "run.interrupted", "x", "node.file-exists\x1b[2J", "../../x", ""} {
+	for _, code := range []string{"lock.node-held", "ssh.auth", "etcd.no-quorum", "run.interrupted", "x",
+		"node.file-exists\x1b[2J", "../../x", ""} {
 		f := faultOf(t, 90, "eggo-fault "+code+" /etc/x\n")
 		if f.Code != "node.command-failed" || f.Args["status"] != "90" || strings.ContainsRune(f.Cause, 0x1b) {
 			t.Errorf("%q became %q %v", code, f.Code, f.Args)
@@ -43,7 +45,8 @@ func TestANodeDoesNotChooseTheFault(t *testing.T) {
 		t.Errorf("with another status it became %q", f.Code)
 	}
 	f := faultOf(t, 90, "eggo-fault node.file-exists /etc/\x1b[31m"+strings.Repeat("x", 64<<10)+"\u202e\n")
-	if w := f.Args["what"]; f.Code != "node.file-exists" || len(w) > event.MaxArg || strings.ContainsAny(w, "\x1b\u202e") {
+	if w := f.Args["what"]; f.Code != "node.file-exists" || len(w) > event.MaxArg ||
+		strings.ContainsAny(w, "\x1b\u202e") {
 		t.Errorf("%s with %d bytes: %.80q", f.Code, len(w), w)
 	}
 }

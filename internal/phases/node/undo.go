@@ -10,8 +10,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// Records reads what was recorded on the machine, in the order of the changes, kinds that this program does not know among it. A record in
-// a newer format is the fault node.record-format.
+// Records reads what was recorded on the machine, in the order of the changes, kinds that this program does not know
+// among it. A record in a newer format is the fault node.record-format.
 func (n *Node) Records(ctx context.Context) ([]Record, error) {
 	out, err := n.Query(ctx, "cat "+Dir+"/record 2>/dev/null || true")
 	if err != nil {
@@ -24,7 +24,8 @@ func (n *Node) Records(ctx context.Context) ([]Record, error) {
 	return all, nil
 }
 
-// Understood is the fault of records with kinds that this program does not know, which a cleanup would leave on the machine.
+// Understood is the fault of records with kinds that this program does not know, which a cleanup would leave on the
+// machine.
 func (n *Node) Understood(records []Record) error {
 	var names []string
 	for _, r := range records {
@@ -56,13 +57,15 @@ func parseRecords(out string) (all []Record, format string) {
 // known are the kinds as a pattern of the shell.
 func known() string { return strings.Join(append(kinds(), formatKind), "|") }
 
-// Undo reverts the records of the given kinds, last first, and returns what it kept. An undo that was cut off is run again: the records
-// stand until Forget.
-func (n *Node) Undo(ctx context.Context, desc event.Msg, records []Record, purge bool, kinds ...string) (kept []string, err error) {
+// Undo reverts the records of the given kinds, last first, and returns what it kept. An undo that was cut off is run
+// again: the records stand until Forget.
+func (n *Node) Undo(ctx context.Context, desc event.Msg, records []Record, purge bool, kinds ...string) (kept []string,
+	err error) {
 	var script strings.Builder
 	var packages, rpms []string
 	done := 0
-	if slices.ContainsFunc(records, func(r Record) bool { return r.Kind == "port" || r.Kind == "zonefile" }) && slices.Contains(kinds, "port") {
+	if slices.ContainsFunc(records, func(r Record) bool { return r.Kind == "port" || r.Kind == "zonefile" }) &&
+		slices.Contains(kinds, "port") {
 		script.WriteString(firewallLib)
 	}
 	if slices.Contains(kinds, "hostname") {
@@ -117,12 +120,15 @@ func undo(r Record, purge bool) string {
 		if !content {
 			return fmt.Sprintf("[ ! -e %[1]s ] || keep %[1]s\n", k)
 		}
-		return fmt.Sprintf("if mounted %[1]s; then keep %[1]s; elif [ -e %[1]s ]; then rm -rf --one-file-system %[1]s; [ ! -e %[1]s ] || keep %[1]s; fi\n", k)
+		return fmt.Sprintf("if mounted %[1]s; then keep %[1]s; elif [ -e %[1]s ]; then rm -rf --one-file-system "+
+			"%[1]s; [ ! -e %[1]s ] || keep %[1]s; fi\n", k)
 	case "emptied":
 		if !content {
 			return fmt.Sprintf("[ -z \"$(ls -A %[1]s 2>/dev/null | grep -vx lost+found)\" ] || keep %[1]s\n", k)
 		}
-		return fmt.Sprintf("if awk -v p=%[1]s/ 'index($2,p)==1 {f=1} END {exit !f}' /proc/mounts; then keep %[1]s; elif [ -d %[1]s ]; then find %[1]s -xdev -mindepth 1 -maxdepth 1 ! -name lost+found -exec rm -rf --one-file-system {} +; fi\n", k)
+		return fmt.Sprintf("if awk -v p=%[1]s/ 'index($2,p)==1 {f=1} END {exit !f}' /proc/mounts; then keep %[1]s; "+
+			"elif [ -d %[1]s ]; then find %[1]s -xdev -mindepth 1 -maxdepth 1 ! -name lost+found -exec rm -rf "+
+			"--one-file-system {} +; fi\n", k)
 	case "dir":
 		return fmt.Sprintf("[ ! -d %[1]s ] || rmdir %[1]s 2>/dev/null || keep %[1]s\n", k)
 	case "sysctl":
@@ -142,14 +148,17 @@ func undo(r Record, purge bool) string {
 	return ""
 }
 
-// undoPackages removes those of the packages that are there, then their configuration, which was not there before; of one that had left it
-// here once it stays. A package that something else has come to need is kept, and said; so is what a running firewalld uses.
+// undoPackages removes those of the packages that are there, then their configuration, which was not there before; of
+// one that had left it here once it stays. A package that something else has come to need is kept, and said; so is what
+// a running firewalld uses.
 func undoPackages(names []string) string {
 	var q []string
 	for _, p := range names {
 		q = append(q, Quote(p))
 	}
-	return Accounts + "export DEBIAN_FRONTEND=noninteractive LC_ALL=C\nmend\n" + strings.ReplaceAll(`here() { dpkg-query -W -f '${db:Status-Status} ${binary:Package}\n' @ 2>/dev/null | awk "$1"; }
+	return Accounts + "export DEBIAN_FRONTEND=noninteractive LC_ALL=C\nmend\n" +
+		strings.ReplaceAll(
+			`here() { dpkg-query -W -f '${db:Status-Status} ${binary:Package}\n' @ 2>/dev/null | awk "$1"; }
 have=$(here '$1!="not-installed" && $1!="config-files" {print $2}')
 all=yes
 hold=$(held dpkg-query -S | sed 's/:.*//')
@@ -173,8 +182,9 @@ for p in $(here '$1=="config-files" {print $2}'); do has residue "${p%%:*}" || l
 `, "@", strings.Join(q, " "))
 }
 
-// Forget removes the machine's record and our directory. What was kept and is still there stays recorded, so that a later cleanup finds it, and
-// so does what this program does not know; the record goes last, for without it nothing could be taken back.
+// Forget removes the machine's record and our directory. What was kept and is still there stays recorded, so that a
+// later cleanup finds it, and so does what this program does not know; the record goes last, for without it nothing
+// could be taken back.
 func (n *Node) Forget(ctx context.Context) error {
 	script := `cd /
 : >$D/record.new

@@ -18,10 +18,12 @@ const wordMost = 1 << 10
 var klog = regexp.MustCompile(`^([IWEF])\d{4} \d\d:\d\d:\d\d`)
 
 // manager is what systemd says of a unit: that it failed, which the fault says, and how it stands.
-var manager = regexp.MustCompile(`^\s*([●×*] \S+\.service|(Loaded|Drop-In|Active|Docs|Process|Main PID|Status|Tasks|Memory|CPU|CGroup): )|^\S+\.service: |^(Created symlink|Job for|See "systemctl|Failed to start|Starting|Started|Stopped) `)
+var manager = regexp.MustCompile(
+	`^\s*([●×*] \S+\.service|(Loaded|Drop-In|Active|Docs|Process|Main PID|Status|Tasks|Memory|CPU|CGroup): )|^\S+\.service: |^(Created symlink|Job for|See "systemctl|Failed to start|Starting|Started|Stopped) `)
 
-// lastWords are the lines with which a program said what is wrong, for a fault: of one that says itself which of its lines are of errors, these
-// and what others said between them, without systemd, else the last ones. A line in JSON, as etcd writes them, becomes its message and its error.
+// lastWords are the lines with which a program said what is wrong, for a fault: of one that says itself which of its
+// lines are of errors, these and what others said between them, without systemd, else the last ones. A line in JSON, as
+// etcd writes them, becomes its message and its error.
 func lastWords(text string) string {
 	var all, grave []string
 	wrong := false

@@ -16,13 +16,17 @@ Failed to start etcd.service - etcd, the store of Kubernetes.
 `, "discovery failed: error parsing CompactionRetention: time: unknown unit \"d\" in duration \"1d\""},
 		"kubelet": {`I1122 09:52:44.170317   12 server.go:1] "starting"
 E1122 09:52:44.170317   12 run.go:72] "command failed" err="failed to parse"
-I1122 09:52:44.170317   12 server.go:2] "ending"`, `E1122 09:52:44.170317   12 run.go:72] "command failed" err="failed to parse"`},
+I1122 09:52:44.170317   12 server.go:2] "ending"`,
+			`E1122 09:52:44.170317   12 run.go:72] "command failed" err="failed to parse"`},
 		"nothing is wrong": {`{"level":"info","msg":"one"}` + "\n" + `{"level":"info","msg":"two"}`, "one / two"},
-		"only systemd":     {"a.service: Main process exited\nFailed to start a.service - a.", "a.service: Main process exited / Failed to start a.service - a."},
-		"others between":   {"E1122 09:52:44.1 1 run.go:72] one\npanic: two\nI1122 09:52:44.1 1 run.go:72] three", "E1122 09:52:44.1 1 run.go:72] one / panic: two"},
-		"no level":         {"1\n2\n3\n4\n5\n6\n", "2 / 3 / 4 / 5 / 6"},
-		"no log line":      {`{"level":3,"msg":"x"}` + "\n{}\n{\"kind\":\"Pod\"}", `{"level":3,"msg":"x"} / {} / {"kind":"Pod"}`},
-		"empty":            {"", ""},
+		"only systemd": {"a.service: Main process exited\nFailed to start a.service - a.",
+			"a.service: Main process exited / Failed to start a.service - a."},
+		"others between": {"E1122 09:52:44.1 1 run.go:72] one\npanic: two\nI1122 09:52:44.1 1 run.go:72] three",
+			"E1122 09:52:44.1 1 run.go:72] one / panic: two"},
+		"no level": {"1\n2\n3\n4\n5\n6\n", "2 / 3 / 4 / 5 / 6"},
+		"no log line": {`{"level":3,"msg":"x"}` + "\n{}\n{\"kind\":\"Pod\"}",
+			`{"level":3,"msg":"x"} / {} / {"kind":"Pod"}`},
+		"empty": {"", ""},
 	} {
 		if got := lastWords(c[0]); got != c[1] {
 			t.Errorf("%s:\n%q\nwant\n%q", name, got, c[1])

@@ -10,17 +10,19 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
-// EndpointName is the name by which the cluster is reached; "" when it is an address, or a node's name, which all nodes are told anyway.
+// EndpointName is the name by which the cluster is reached; "" when it is an address, or a node's name, which all nodes
+// are told anyway.
 func (r *Nodes) EndpointName() string {
 	host, _, err := net.SplitHostPort(r.Cluster.Endpoint)
-	if err != nil || net.ParseIP(host) != nil || slices.ContainsFunc(r.Cluster.Nodes, func(n config.Node) bool { return n.Name == host }) {
+	if err != nil || net.ParseIP(host) != nil || slices.ContainsFunc(r.Cluster.Nodes,
+		func(n config.Node) bool { return n.Name == host }) {
 		return ""
 	}
 	return host
 }
 
-// EndpointAddress is where the endpoint must be, as far as deploy.yaml tells: at the load balancer, or at the only control plane. "" when
-// there are several control planes and something that we do not know stands before them.
+// EndpointAddress is where the endpoint must be, as far as deploy.yaml tells: at the load balancer, or at the only
+// control plane. "" when there are several control planes and something that we do not know stands before them.
 func (r *Nodes) EndpointAddress() string {
 	if lb := r.Cluster.With(bundle.LoadBalancer); len(lb) > 0 {
 		return lb[0].IP.String()
@@ -31,7 +33,8 @@ func (r *Nodes) EndpointAddress() string {
 	return ""
 }
 
-// SentDir is where bundle's packages and images lie on the node until they are installed and loaded: package-src.distpath, or a place of ours.
+// SentDir is where bundle's packages and images lie on the node until they are installed and loaded:
+// package-src.distpath, or a place of ours.
 func (r *Nodes) SentDir() string {
 	if d := r.Cluster.Source.DstPath; d != "" {
 		return path.Join(d, "eggo-node")

@@ -1,5 +1,5 @@
-// Package nodes has the nodes of a run: the way to each, what is known of it, the bundle that it is served from, and whether the run goes
-// on without it. Each node is asked and changed through a node.Node.
+// Package nodes has the nodes of a run: the way to each, what is known of it, the bundle that it is served from, and
+// whether the run goes on without it. Each node is asked and changed through a node.Node.
 package nodes
 
 import (
@@ -34,8 +34,9 @@ type Nodes struct {
 
 // New are the nodes of a run, of which nothing is known yet.
 func New(e *env.Env) *Nodes {
-	return &Nodes{Env: e, nodes: map[string]*node.Node{}, facts: map[string]*facts.Facts{}, bundles: map[string]env.Bundle{},
-		failed: map[string]*event.Fault{}, skipped: map[string]bool{}}
+	return &Nodes{Env: e, nodes: map[string]*node.Node{}, facts: map[string]*facts.Facts{},
+		bundles: map[string]env.Bundle{},
+		failed:  map[string]*event.Fault{}, skipped: map[string]bool{}}
 }
 
 // Node returns a node that a step before this one has connected.
@@ -98,7 +99,8 @@ func (r *Nodes) Inspect(ctx context.Context, n config.Node) error {
 		return &again
 	}
 	nd := r.NewNode(h)
-	f, err := facts.Gather(ctx, nd, n.IP, r.Cluster.ServiceGateway, r.EndpointName(), r.Now, layout.RuntimeMarkers(), r.SpaceFor())
+	f, err := facts.Gather(ctx, nd, n.IP, r.Cluster.ServiceGateway, r.EndpointName(), r.Now, layout.RuntimeMarkers(),
+		r.SpaceFor())
 	if err != nil {
 		return err
 	}
@@ -155,12 +157,14 @@ func (r *Nodes) On(name string, f func(context.Context, *node.Node) error) func(
 }
 
 // Ask is a step's question to its node.
-func (r *Nodes) Ask(name string, f func(context.Context, *node.Node) (bool, error)) func(context.Context) (bool, error) {
+func (r *Nodes) Ask(name string, f func(context.Context, *node.Node) (bool, error)) func(context.Context) (bool,
+	error) {
 	return func(ctx context.Context) (bool, error) { return f(ctx, r.Node(name)) }
 }
 
 // Verified turns a check into a proof: not so is a fault with the code.
-func (r *Nodes) Verified(name string, check func(context.Context, *node.Node) (bool, error), code string) func(context.Context) error {
+func (r *Nodes) Verified(name string, check func(context.Context, *node.Node) (bool, error),
+	code string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ok, err := check(ctx, r.Node(name))
 		if err == nil && !ok {
@@ -171,7 +175,8 @@ func (r *Nodes) Verified(name string, check func(context.Context, *node.Node) (b
 }
 
 // Announce tells ahead of apply that a limit of the machine is met with a configuration of its own.
-func (r *Nodes) Announce(n config.Node, apply func(context.Context) error, notice string, limited func(*facts.Facts) bool) func(context.Context) error {
+func (r *Nodes) Announce(n config.Node, apply func(context.Context) error, notice string,
+	limited func(*facts.Facts) bool) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if limited(r.Fact(n.Name)) {
 			if err := r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx), Text: event.M(notice)}); err != nil {
@@ -191,8 +196,8 @@ const fullDisks = `for p in / /etc /opt /tmp /usr/local /var /var/lib /var/log @
 done | sort -u
 `
 
-// withFullDisks adds to a failure which file systems of its node are full: what fails on a full disk often does not say so, as a shell whose
-// printf says "I/O error".
+// withFullDisks adds to a failure which file systems of its node are full: what fails on a full disk often does not say
+// so, as a shell whose printf says "I/O error".
 func (r *Nodes) withFullDisks(ctx context.Context, nd *node.Node, err error) error {
 	var f *event.Fault
 	if err == nil || ctx.Err() != nil || !errors.As(err, &f) {

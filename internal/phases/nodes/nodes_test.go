@@ -85,7 +85,8 @@ func TestTheLastFaultOfANodeIsKept(t *testing.T) {
 		}
 	}
 	f := r.Failure("w1", "w1")
-	if f.Severity != event.Error || f.Fault.Code != "node.second" || f.Fault.Class != event.ClassAuth || f.Fault.Node != "w1" {
+	if f.Severity != event.Error || f.Fault.Code != "node.second" || f.Fault.Class != event.ClassAuth ||
+		f.Fault.Node != "w1" {
 		t.Errorf("%+v", f)
 	}
 	if f := r.Failure("bundle amd64", ""); f.Fault.Code != "internal" || f.Host != "" {

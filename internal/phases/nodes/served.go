@@ -20,8 +20,8 @@ func (r *Nodes) Arches() []string {
 	return out
 }
 
-// Sources are the bundles that the machines may need, by key: one of an architecture and those of eggo.bundles, in the order in which they
-// are tried.
+// Sources are the bundles that the machines may need, by key: one of an architecture and those of eggo.bundles, in the
+// order in which they are tried.
 func (r *Nodes) Sources() []config.BundleSource {
 	arches := r.Arches()
 	var out []config.BundleSource
@@ -52,8 +52,9 @@ func (r *Nodes) Candidates(n config.Node) []env.Bundle {
 	return out
 }
 
-// BundleOf is the bundle that the machine is served from: of its architecture the first whose packages are for its operating system, else
-// one without packages. It is nil when none fits, which the verdict tells, and when the machine's facts are not known.
+// BundleOf is the bundle that the machine is served from: of its architecture the first whose packages are for its
+// operating system, else one without packages. It is nil when none fits, which the verdict tells, and when the
+// machine's facts are not known.
 func (r *Nodes) BundleOf(n config.Node) env.Bundle {
 	if f := r.Fact(n.Name); f != nil {
 		return r.BundleFor(n, f)

@@ -5,8 +5,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 )
 
-// Skip says whether the cluster can do without a node for now, and if so remembers to expect nothing of it: one that does nothing but
-// run workloads. A control plane, an etcd member or a load balancer is waited for by the others.
+// Skip says whether the cluster can do without a node for now, and if so remembers to expect nothing of it: one that
+// does nothing but run workloads. A control plane, an etcd member or a load balancer is waited for by the others.
 func (r *Nodes) Skip(name string) bool {
 	for _, n := range r.Cluster.Nodes {
 		if n.Name == name {

@@ -11,8 +11,9 @@ import (
 // apt is the package manager of Debian's family.
 type apt struct{}
 
-// aptget runs apt-get on the bundle's repository alone: the machine's own sources, lists and configuration of them are not looked at, and
-// its own package state stays apt's. The sandbox user could not read our 0700 directory. TMPDIR is ours: /tmp may be noexec.
+// aptget runs apt-get on the bundle's repository alone: the machine's own sources, lists and configuration of them are
+// not looked at, and its own package state stays apt's. The sandbox user could not read our 0700 directory. TMPDIR is
+// ours: /tmp may be noexec.
 const aptget = `export DEBIAN_FRONTEND=noninteractive LC_ALL=C NEEDRESTART_MODE=l NEEDRESTART_SUSPEND=1 TMPDIR=/var/lib/eggo-node/apt/tmp
 aptget() {
   apt-get -o Dir::Etc::SourceList=/var/lib/eggo-node/apt/sources.list -o Dir::Etc::SourceParts=/dev/null -o Dir::State=/var/lib/eggo-node/apt/state -o Dir::State::status=/var/lib/dpkg/status \
@@ -32,7 +33,8 @@ func (apt) metadata(m *bundle.Manifest) []bundle.Member {
 }
 
 func (apt) setup() string {
-	return "mkdir -p $D/repo $D/apt/state/lists/partial $D/apt/cache/archives/partial $D/apt/tmp\nprintf 'deb [trusted=yes] file:%s ./\\n' $D/repo >$D/apt/sources.list\n"
+	return "mkdir -p $D/repo $D/apt/state/lists/partial $D/apt/cache/archives/partial $D/apt/tmp\nprintf 'deb " +
+		"[trusted=yes] file:%s ./\\n' $D/repo >$D/apt/sources.list\n"
 }
 
 func (apt) refresh() string { return aptget + "aptget update -q\n" }
@@ -54,17 +56,21 @@ func (apt) install(names []string, chosen []chosenPackage) string {
 	for _, c := range chosen {
 		come = append(come, c.name)
 	}
-	return aptget + node.Accounts + "census " + node.QuoteAll(come) + "\nmkdir -p $D/apt/state/lists/partial $D/apt/cache/archives/partial $D/apt/tmp\ndpkgw --configure -a || :\naptget install -y --no-remove " + node.QuoteAll(names) + "\nnewcomers\n" +
+	return aptget + node.Accounts + "census " + node.QuoteAll(come) +
+		"\nmkdir -p $D/apt/state/lists/partial $D/apt/cache/archives/partial $D/apt/tmp\ndpkgw --configure -a || :\n" +
+		"aptget install -y --no-remove " + node.QuoteAll(names) + "\nnewcomers\n" +
 		// An apt that was killed leaves links to what it installed among its temporary files.
 		"rm -rf " + repoDir + "/*.deb $D/apt/cache $D/apt/state $D/apt/tmp/*\n"
 }
 
 func (apt) installed(names []string) string {
-	return fmt.Sprintf("[ \"$(dpkg-query -W -f '${db:Status-Status}\\n' %s 2>/dev/null | sort | uniq -c | awk '{print $1, $2}')\" = '%d installed' ]", node.QuoteAll(names), len(names))
+	return fmt.Sprintf("[ \"$(dpkg-query -W -f '${db:Status-Status}\\n' %s 2>/dev/null | sort | uniq -c | awk "+
+		"'{print $1, $2}')\" = '%d installed' ]", node.QuoteAll(names), len(names))
 }
 
 func (apt) left() string {
-	return "find " + repoDir + "/ " + node.Dir + "/apt -name '*.deb' -o -path '*/apt/state' -o -path '*/apt/cache' 2>/dev/null | head -n 1 || true"
+	return "find " + repoDir + "/ " + node.Dir +
+		"/apt -name '*.deb' -o -path '*/apt/state' -o -path '*/apt/cache' 2>/dev/null | head -n 1 || true"
 }
 
 func (apt) record(c chosenPackage) node.Record {

@@ -11,9 +11,10 @@ import (
 // dnf is the package manager of the rpm family: dnf, or yum where it goes by that name alone.
 type dnf struct{ program string }
 
-// dnfConf is a configuration of our own: the machine's repositories, plugins, variables, caches and history are not looked at. There is one
-// repository, whose packages were verified against the bundle's sums when they came; weak dependencies are not taken, as for the bundle.
-// module_hotfixes: a module of the machine's that is not enabled there would hide packages of the same names.
+// dnfConf is a configuration of our own: the machine's repositories, plugins, variables, caches and history are not
+// looked at. There is one repository, whose packages were verified against the bundle's sums when they came; weak
+// dependencies are not taken, as for the bundle. module_hotfixes: a module of the machine's that is not enabled there
+// would hide packages of the same names.
 const dnfConf = `[main]
 plugins=0
 reposdir=/var/lib/eggo-node/dnf/repos
@@ -41,7 +42,8 @@ skip_if_unavailable=0
 
 // run is the shell function dnfx. TMPDIR is ours: /tmp may be noexec.
 func (d dnf) run() string {
-	return "export LC_ALL=C TMPDIR=" + node.Dir + "/dnf/tmp\ndnfx() { " + d.program + " --config " + node.Dir + "/dnf/dnf.conf --releasever=eggo \"$@\"; }\n"
+	return "export LC_ALL=C TMPDIR=" + node.Dir + "/dnf/tmp\ndnfx() { " + d.program + " --config " + node.Dir +
+		"/dnf/dnf.conf --releasever=eggo \"$@\"; }\n"
 }
 
 func (dnf) kind() bundle.Kind { return bundle.RPM }
@@ -57,14 +59,16 @@ func (dnf) metadata(m *bundle.Manifest) []bundle.Member {
 }
 
 func (dnf) setup() string {
-	return "mkdir -p $D/repo/repodata $D/dnf/repos $D/dnf/vars $D/dnf/log $D/dnf/tmp\ncat >$D/dnf/dnf.conf <<'EOF'\n" + dnfConf + "EOF\n"
+	return "mkdir -p $D/repo/repodata $D/dnf/repos $D/dnf/vars $D/dnf/log $D/dnf/tmp\ncat >$D/dnf/dnf.conf <<'EOF'\n" +
+		dnfConf + "EOF\n"
 }
 
 func (d dnf) refresh() string { return d.run() + "dnfx makecache\n" }
 
 func (dnf) fresh() string { return "[ -e " + node.Dir + "/dnf/cache ]" }
 
-// choose has dnf say what it would do and answers no. That it was asked is an end without success, which is told apart from a failure.
+// choose has dnf say what it would do and answers no. That it was asked is an end without success, which is told apart
+// from a failure.
 func (d dnf) choose(names []string) string {
 	return d.run() + "rc=0\nout=$(dnfx -v --assumeno install " + node.QuoteAll(names) + ` 2>&1) || rc=$?
 printf '%s\n' "$out"
@@ -79,15 +83,17 @@ func (dnf) parse(out string) (chosen []chosenPackage, others []string) { return 
 
 func (dnf) mend() string { return node.RPM + "mendrpm\n" }
 
-// install offers dnf nothing but what was chosen, so that it cannot come to another decision. What it begins with is written down first:
-// a transaction that is cut off does not say so anywhere.
+// install offers dnf nothing but what was chosen, so that it cannot come to another decision. What it begins with is
+// written down first: a transaction that is cut off does not say so anywhere.
 func (d dnf) install(names []string, chosen []chosenPackage) string {
 	var only, begun []string
 	for _, c := range chosen {
 		only, begun = append(only, c.name), append(begun, rpmKey(c))
 	}
-	return node.RPM + node.Accounts + d.run() + "mkdir -p $D/dnf/log $D/dnf/tmp\nrpmlock\ncensus\nprintf '%s\\n' " + node.QuoteAll(begun) + " >$D/dnf/begun\nsync $D/dnf/begun 2>/dev/null || sync\n" +
-		"dnfx -y --setopt=eggo.includepkgs=" + node.Quote(strings.Join(only, ",")) + " install " + node.QuoteAll(names) + "\nnewcomers\n" +
+	return node.RPM + node.Accounts + d.run() + "mkdir -p $D/dnf/log $D/dnf/tmp\nrpmlock\ncensus\nprintf '%s\\n' " +
+		node.QuoteAll(begun) + " >$D/dnf/begun\nsync $D/dnf/begun 2>/dev/null || sync\n" +
+		"dnfx -y --setopt=eggo.includepkgs=" + node.Quote(strings.Join(only, ",")) + " install " +
+		node.QuoteAll(names) + "\nnewcomers\n" +
 		"rm -f $D/dnf/begun\nrm -rf $D/repo/*.rpm $D/dnf/cache $D/dnf/persist $D/dnf/log $D/dnf/tmp/*\n"
 }
 
@@ -101,7 +107,9 @@ func (dnf) installed(names []string) string {
 }
 
 func (dnf) left() string {
-	return "find " + repoDir + "/ " + node.Dir + "/dnf -name '*.rpm' -o -path '*/dnf/cache' -o -path '*/dnf/persist' -o -path '*/dnf/begun' 2>/dev/null | head -n 1 || true"
+	return "find " + repoDir + "/ " + node.Dir +
+		"/dnf -name '*.rpm' -o -path '*/dnf/cache' -o -path '*/dnf/persist' -o -path '*/dnf/begun' 2>/dev/null | " +
+		"head -n 1 || true"
 }
 
 func (dnf) record(c chosenPackage) node.Record {
@@ -111,8 +119,8 @@ func (dnf) record(c chosenPackage) node.Record {
 // rpmKey names a package to rpm: two of one name may be there for two architectures.
 func rpmKey(c chosenPackage) string { return c.name + "." + c.arch }
 
-// parseResolution reads what dnf -v and yum tell while they resolve: "---> Package NAME.ARCH EVR will be installed", or what else will become
-// of a package: that it is upgraded, erased, obsoleted.
+// parseResolution reads what dnf -v and yum tell while they resolve: "---> Package NAME.ARCH EVR will be installed", or
+// what else will become of a package: that it is upgraded, erased, obsoleted.
 func parseResolution(out string) (chosen []chosenPackage, others []string) {
 	for line := range strings.Lines(out) {
 		rest, ok := strings.CutPrefix(strings.TrimSpace(line), "---> Package ")

@@ -1,5 +1,5 @@
-// Package packages has nodes install packages: those of their bundle, which their own package manager chooses, and those that deploy.yaml asks
-// of their own repositories. Nothing that is installed is upgraded or removed.
+// Package packages has nodes install packages: those of their bundle, which their own package manager chooses, and
+// those that deploy.yaml asks of their own repositories. Nothing that is installed is upgraded or removed.
 package packages
 
 import (
@@ -49,13 +49,15 @@ func (r *Packages) Send(n config.Node) *engine.Step {
 	return s
 }
 
-// packagesSent says whether the repository and all that would be installed from it lie on the node: an upload is there whole or not at all.
+// packagesSent says whether the repository and all that would be installed from it lie on the node: an upload is there
+// whole or not at all.
 func (r *Packages) packagesSent(ctx context.Context, n config.Node, nd *node.Node) (bool, error) {
 	p, m := r.packagerOf(n), r.BundleOf(n).Manifest()
 	var read strings.Builder
 	for _, x := range p.metadata(m) {
 		file := node.Quote(inRepo(m, x))
-		fmt.Fprintf(&read, "[ -f %[1]s ] && [ \"$(sha256sum <%[1]s | cut -d' ' -f1)\" = %[2]s ] && ", file, node.Quote(x.SHA256))
+		fmt.Fprintf(&read, "[ -f %[1]s ] && [ \"$(sha256sum <%[1]s | cut -d' ' -f1)\" = %[2]s ] && ", file,
+			node.Quote(x.SHA256))
 	}
 	if ok, err := holds(ctx, nd, read.String()+p.fresh()); !ok || err != nil {
 		return false, err
@@ -66,7 +68,8 @@ func (r *Packages) packagesSent(ctx context.Context, n config.Node, nd *node.Nod
 	}
 	for _, x := range chosen.members {
 		file := node.Quote(inRepo(m, x))
-		if ok, err := holds(ctx, nd, fmt.Sprintf("[ -f %[1]s ] && [ \"$(stat -c %%s %[1]s)\" = %[2]d ]", file, x.Size)); !ok || err != nil {
+		if ok, err := holds(ctx, nd, fmt.Sprintf("[ -f %[1]s ] && [ \"$(stat -c %%s %[1]s)\" = %[2]d ]", file,
+			x.Size)); !ok || err != nil {
 			return false, err
 		}
 	}
@@ -86,7 +89,8 @@ func (r *Packages) Install(n config.Node, needs ...string) *engine.Step {
 		out, err := r.Node(n.Name).Query(ctx, r.packagerOf(n).left())
 		return out == "", err
 	}
-	s.Verify = r.Verified(n.Name, func(ctx context.Context, _ *node.Node) (bool, error) { return installed(ctx) }, "packages.not-installed")
+	s.Verify = r.Verified(n.Name, func(ctx context.Context, _ *node.Node) (bool, error) { return installed(ctx) },
+		"packages.not-installed")
 	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 		p := r.packagerOf(n)
 		if _, err := nd.Change(ctx, node.Change{Desc: event.M("change.mend-packages"), Script: p.mend()}); err != nil {
@@ -129,8 +133,9 @@ func (r *Packages) packagesStep(n config.Node, what string, needs ...string) *en
 // repoDir is where the bundle's packages and their metadata lie; a link when package-src.distpath names another place.
 const repoDir = node.Dir + "/repo"
 
-// packager is the package manager of a family of operating systems: what it is asked and told, in shell. All of it works on a repository
-// of the bundle's metadata in repoDir and on no other; nothing that is installed is upgraded or removed by it.
+// packager is the package manager of a family of operating systems: what it is asked and told, in shell. All of it
+// works on a repository of the bundle's metadata in repoDir and on no other; nothing that is installed is upgraded or
+// removed by it.
 type packager interface {
 	// kind is that of the bundle's packages for it.
 	kind() bundle.Kind
@@ -142,8 +147,8 @@ type packager interface {
 	refresh() string
 	// fresh is a condition: the metadata that came have been read.
 	fresh() string
-	// choose prints what would be installed, in the words of the package manager, which parse reads; others are packages that something
-	// else would become of: an upgrade, a removal.
+	// choose prints what would be installed, in the words of the package manager, which parse reads; others are
+	// packages that something else would become of: an upgrade, a removal.
 	choose(names []string) string
 	parse(out string) (chosen []chosenPackage, others []string)
 	// mend puts right what an installation that was cut off left.
@@ -192,7 +197,8 @@ type choice struct {
 	members  []bundle.Member
 }
 
-// diskSays says whether it is the disk that keeps a package manager from choosing, and not what there is to choose from.
+// diskSays says whether it is the disk that keeps a package manager from choosing, and not what there is to choose
+// from.
 func diskSays(cause string) bool {
 	return strings.Contains(cause, "No space left on device") || strings.Contains(cause, "Read-only file system")
 }
@@ -210,13 +216,15 @@ func (r *Packages) choose(ctx context.Context, n config.Node, nd *node.Node) (ch
 	}
 	chosen, others := p.parse(out)
 	if len(others) > 0 {
-		return choice{}, event.NewFault(event.ClassFailed, "packages.would-upgrade", nil, "packages", event.Clean(strings.Join(others, ", "))).On(n.Name)
+		return choice{}, event.NewFault(event.ClassFailed, "packages.would-upgrade", nil, "packages",
+			event.Clean(strings.Join(others, ", "))).On(n.Name)
 	}
 	got := choice{packages: chosen}
 	for _, c := range chosen {
 		m, ok := memberOf(b.Manifest(), p.kind(), c)
 		if !ok {
-			return choice{}, event.NewFault(event.ClassBundle, "packages.not-in-bundle", nil, "package", event.Clean(c.name), "version", event.Clean(c.version)).On(n.Name)
+			return choice{}, event.NewFault(event.ClassBundle, "packages.not-in-bundle", nil, "package",
+				event.Clean(c.name), "version", event.Clean(c.version)).On(n.Name)
 		}
 		got.members = append(got.members, m)
 	}
@@ -239,7 +247,8 @@ func sendRepository(ctx context.Context, nd *node.Node, b env.Bundle, p packager
 func sendMembers(ctx context.Context, nd *node.Node, b env.Bundle, members []bundle.Member) error {
 	for _, x := range members {
 		open := func() (io.ReadSeekCloser, error) { return b.Open(x.Path) }
-		if _, err := nd.Upload(ctx, node.Upload{Path: inRepo(b.Manifest(), x), Mode: 0o644, Size: x.Size, SHA256: x.SHA256, Open: open, What: path.Base(x.Path)}); err != nil {
+		if _, err := nd.Upload(ctx, node.Upload{Path: inRepo(b.Manifest(), x), Mode: 0o644, Size: x.Size,
+			SHA256: x.SHA256, Open: open, What: path.Base(x.Path)}); err != nil {
 			return err
 		}
 	}
@@ -249,10 +258,12 @@ func sendMembers(ctx context.Context, nd *node.Node, b env.Bundle, members []bun
 // chosenPackage is one that a package manager would install; version with the epoch where it has one.
 type chosenPackage struct{ name, version, arch string }
 
-// memberOf finds a chosen package in the bundle. Of an rpm its architecture stands in the file's name alone, and an epoch of 0 is none.
+// memberOf finds a chosen package in the bundle. Of an rpm its architecture stands in the file's name alone, and an
+// epoch of 0 is none.
 func memberOf(m *bundle.Manifest, kind bundle.Kind, c chosenPackage) (bundle.Member, bool) {
 	for _, x := range m.Members {
-		if x.Kind != kind || x.Name != c.name || strings.TrimPrefix(x.Version, "0:") != strings.TrimPrefix(c.version, "0:") {
+		if x.Kind != kind || x.Name != c.name || strings.TrimPrefix(x.Version, "0:") != strings.TrimPrefix(c.version,
+			"0:") {
 			continue
 		}
 		if kind != bundle.RPM || c.arch == "" || strings.HasSuffix(x.Path, "."+c.arch+".rpm") {

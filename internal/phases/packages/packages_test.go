@@ -12,7 +12,8 @@ import (
 // On a full disk a package manager cannot choose either: that is no reason to build another bundle.
 func TestAFullDiskIsNoChoiceOfPackages(t *testing.T) {
 	for cause, want := range map[string]bool{
-		"E: Write error - write (28: No space left on device)\nE: IO Error saving source cache\nE: The package lists or status " +
+		"E: Write error - write (28: No space left on device)\nE: IO Error saving source cache\nE: The package " +
+			"lists or status " +
 			"file could not be parsed or opened.": true,
 		"E: Unable to mkstemp /tmp/fileutl.message.x - GetTempFile (30: Read-only file system)": true,
 		"The following packages have unmet dependencies:\n containerd : Depends: runc":          false,
@@ -47,14 +48,16 @@ Operation aborted.
 
 func TestWhatDNFWouldInstall(t *testing.T) {
 	chosen, others := parseResolution(resolved)
-	want := []chosenPackage{{"app", "1.0-1", "noarch"}, {"libstdc++", "2:13.2.1-1.el9_3", "i686"}, {"conntrack-tools", "1.4.7-1~b2", "x86_64"}}
+	want := []chosenPackage{{"app", "1.0-1", "noarch"}, {"libstdc++", "2:13.2.1-1.el9_3", "i686"},
+		{"conntrack-tools", "1.4.7-1~b2", "x86_64"}}
 	if !slices.Equal(chosen, want) {
 		t.Errorf("chosen %+v", chosen)
 	}
 	if !slices.Equal(others, []string{"lib", "gone", "old-name", "new-name"}) {
 		t.Errorf("others %v", others)
 	}
-	if c, o := parseResolution("Package app-1.0-1.noarch is already installed.\nDependencies resolved.\nNothing to do.\nComplete!\n"); c != nil || o != nil {
+	if c, o := parseResolution("Package app-1.0-1.noarch is already installed.\nDependencies resolved.\nNothing to " +
+		"do.\nComplete!\n"); c != nil || o != nil {
 		t.Error(c, o)
 	}
 }
@@ -77,12 +80,14 @@ func FuzzResolution(f *testing.F) {
 
 func TestAnRPMIsFoundInTheBundle(t *testing.T) {
 	m := &bundle.Manifest{Members: []bundle.Member{
-		{Path: "lib-1.0-1.i686.rpm", Kind: bundle.RPM, Name: "lib", Version: "0:1.0-1"}, {Path: "lib-1.0-1.x86_64.rpm", Kind: bundle.RPM, Name: "lib", Version: "1.0-1"},
+		{Path: "lib-1.0-1.i686.rpm", Kind: bundle.RPM, Name: "lib", Version: "0:1.0-1"},
+		{Path: "lib-1.0-1.x86_64.rpm", Kind: bundle.RPM, Name: "lib", Version: "1.0-1"},
 		{Path: "e-1.0-1.noarch.rpm", Kind: bundle.RPM, Name: "e", Version: "2:1.0-1"},
 	}}
 	for c, want := range map[chosenPackage]string{
-		{"lib", "1.0-1", "x86_64"}: "lib-1.0-1.x86_64.rpm", {"lib", "0:1.0-1", "i686"}: "lib-1.0-1.i686.rpm", {"e", "2:1.0-1", "noarch"}: "e-1.0-1.noarch.rpm",
-		{"e", "1.0-1", "noarch"}: "", {"lib", "1.0-2", "x86_64"}: "", {"lib", "1.0-1", "aarch64"}: "",
+		{"lib", "1.0-1", "x86_64"}: "lib-1.0-1.x86_64.rpm", {"lib", "0:1.0-1", "i686"}: "lib-1.0-1.i686.rpm",
+		{"e", "2:1.0-1", "noarch"}: "e-1.0-1.noarch.rpm",
+		{"e", "1.0-1", "noarch"}:   "", {"lib", "1.0-2", "x86_64"}: "", {"lib", "1.0-1", "aarch64"}: "",
 	} {
 		if got, ok := memberOf(m, bundle.RPM, c); got.Path != want || ok != (want != "") {
 			t.Errorf("%+v: %s", c, got.Path)
@@ -138,14 +143,16 @@ Conf containerd (1.6.20~ds1-1+b1 localhost [amd64])
 
 func TestWhatAptWouldInstall(t *testing.T) {
 	chosen, upgrades := parseSimulation(simulated)
-	want := []chosenPackage{{"libc6", "2.36-9+deb12u8", "i386"}, {"runc", "1.1.5+ds1-1+b1", "amd64"}, {"containerd", "1.6.20~ds1-1+b1", "amd64"}, {"conntrack", "1:1.4.7-1+b2", "amd64"}}
+	want := []chosenPackage{{"libc6", "2.36-9+deb12u8", "i386"}, {"runc", "1.1.5+ds1-1+b1", "amd64"},
+		{"containerd", "1.6.20~ds1-1+b1", "amd64"}, {"conntrack", "1:1.4.7-1+b2", "amd64"}}
 	if !slices.Equal(chosen, want) {
 		t.Errorf("chosen %+v", chosen)
 	}
 	if !slices.Equal(upgrades, []string{"libssl3"}) {
 		t.Errorf("upgrades %v", upgrades)
 	}
-	if c, u := parseSimulation("containerd is already the newest version (1.6.20~ds1-1+b1).\n0 upgraded, 0 newly installed\n"); c != nil || u != nil {
+	if c, u := parseSimulation("containerd is already the newest version (1.6.20~ds1-1+b1).\n0 upgraded, 0 newly " +
+		"installed\n"); c != nil || u != nil {
 		t.Error(c, u)
 	}
 	in := &bundle.Manifest{Members: []bundle.Member{

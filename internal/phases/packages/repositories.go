@@ -14,23 +14,27 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
-// FromRepositories installs what deploy.yaml asks of the machine's own repositories. What came with it is recorded, and leaves at a cleanup.
+// FromRepositories installs what deploy.yaml asks of the machine's own repositories. What came with it is recorded, and
+// leaves at a cleanup.
 func (r *Packages) FromRepositories(n config.Node) *engine.Step {
 	s := plan.Step(plan.PhaseInfra, "repo-packages", n.Name, []string{plan.ID(plan.PhaseInfra, "packages", n.Name)})
 	s.Timeout = 30 * time.Minute
 	names := r.Listed(n, "repo")
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
-		out, err := nd.Query(ctx, repoProgram(r.Fact(n.Name))+repoLib+"repo_missing "+node.QuoteAll(names)+"\n[ ! -e "+node.Dir+"/repo-known ] || echo cut off\n")
+		out, err := nd.Query(ctx, repoProgram(r.Fact(n.Name))+repoLib+"repo_missing "+node.QuoteAll(names)+"\n[ ! -e "+
+			node.Dir+"/repo-known ] || echo cut off\n")
 		return out == "", err
 	})
 	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
-		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.repo-packages", "packages", strings.Join(names, " ")), Script: InstallScript(r.Fact(n.Name), names)})
+		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.repo-packages", "packages",
+			strings.Join(names, " ")), Script: InstallScript(r.Fact(n.Name), names)})
 		return err
 	})
 	return s
 }
 
-// repoProgram says which package manager is the machine's own: that of its family, whatever programs of another lie on it.
+// repoProgram says which package manager is the machine's own: that of its family, whatever programs of another lie on
+// it.
 func repoProgram(f *facts.Facts) string {
 	p := packagerFor(f)
 	switch {
@@ -47,8 +51,8 @@ func InstallScript(f *facts.Facts, names []string) string {
 	return node.Accounts + repoProgram(f) + repoLib + "repo_install " + node.QuoteAll(names) + "\n"
 }
 
-// repoLib speaks to the package manager of the machine with the machine's own repositories. The list of what was there before is kept until
-// what is new is recorded, so that an installation that was cut off is recorded by the next one.
+// repoLib speaks to the package manager of the machine with the machine's own repositories. The list of what was there
+// before is kept until what is new is recorded, so that an installation that was cut off is recorded by the next one.
 const repoLib = `
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C NEEDRESTART_MODE=l
 repo_list() {

@@ -26,11 +26,12 @@ func (r *Payload) AddonFiles(m *bundle.Manifest) []string {
 	return out
 }
 
-// networkAddon is the bundle's manifest for the network plugin: the one that NetworkYamlPath names, else the addon whose name contains the
-// plugin's.
+// networkAddon is the bundle's manifest for the network plugin: the one that NetworkYamlPath names, else the addon
+// whose name contains the plugin's.
 func (r *Payload) networkAddon(m *bundle.Manifest) string {
 	if at := r.Cluster.PluginArgs["NetworkYamlPath"]; at != "" {
-		if member := m.Layout.Place(bundle.Addon, path.Base(at)); slices.ContainsFunc(m.Members, func(x bundle.Member) bool { return x.Path == member }) {
+		if member := m.Layout.Place(bundle.Addon, path.Base(at)); slices.ContainsFunc(m.Members,
+			func(x bundle.Member) bool { return x.Path == member }) {
 			return path.Base(at)
 		}
 		return at
@@ -43,8 +44,8 @@ func (r *Payload) networkAddon(m *bundle.Manifest) string {
 	return r.Cluster.NetworkPlugin + ".yaml"
 }
 
-// AddonMember is where in the bundle a manifest to apply is: an addon by its name, or, for an absolute path (NetworkYamlPath), the addon of
-// that base name, else the file that the packages place there on the control plane.
+// AddonMember is where in the bundle a manifest to apply is: an addon by its name, or, for an absolute path
+// (NetworkYamlPath), the addon of that base name, else the file that the packages place there on the control plane.
 func (r *Payload) AddonMember(m *bundle.Manifest, name string) (string, bool) {
 	has := func(member string) bool {
 		return slices.ContainsFunc(m.Members, func(x bundle.Member) bool { return x.Path == member })

@@ -1,5 +1,5 @@
-// Package payload says what a node gets of its bundle: programs and files and where they are placed, packages, images, manifests. What
-// deploy.yaml lists for a role comes before what the bundle's manifest says.
+// Package payload says what a node gets of its bundle: programs and files and where they are placed, packages, images,
+// manifests. What deploy.yaml lists for a role comes before what the bundle's manifest says.
 package payload
 
 import (
@@ -43,8 +43,8 @@ func wants(n config.Node, roles []bundle.Role) bool {
 	return slices.ContainsFunc(roles, n.Has)
 }
 
-// Members are the programs and files that the node's roles need: the manifest says, and a list in deploy.yaml for a role overrides it for
-// that role.
+// Members are the programs and files that the node's roles need: the manifest says, and a list in deploy.yaml for a
+// role overrides it for that role.
 func (r *Payload) Members(n config.Node, m *bundle.Manifest) []Placed {
 	var out []Placed
 	there := map[string]bool{}
@@ -128,7 +128,8 @@ func (r *Payload) Packages(n config.Node, m *bundle.Manifest) []string {
 func (r *Payload) Images(n config.Node, m *bundle.Manifest) []bundle.Image {
 	var out []bundle.Image
 	for _, im := range m.Images {
-		if wants(n, im.Roles) || slices.ContainsFunc(r.Listed(n, "image"), func(name string) bool { return config.MeansImage(name, im.Name) }) {
+		if wants(n, im.Roles) || slices.ContainsFunc(r.Listed(n, "image"),
+			func(name string) bool { return config.MeansImage(name, im.Name) }) {
 			out = append(out, im)
 		}
 	}
@@ -138,7 +139,8 @@ func (r *Payload) Images(n config.Node, m *bundle.Manifest) []bundle.Image {
 // DNSBinary says whether CoreDNS runs as a service of every control plane.
 func (r *Payload) DNSBinary() bool { return r.Cluster.DNS.Type == "binary" }
 
-// DNSProgram is where CoreDNS is on the control planes: a program of the bundle, or what a package of the name brings; "" without either.
+// DNSProgram is where CoreDNS is on the control planes: a program of the bundle, or what a package of the name brings;
+// "" without either.
 func (r *Payload) DNSProgram(n config.Node, m *bundle.Manifest) string {
 	for _, p := range r.Members(n, m) {
 		if p.Kind == bundle.Binary && path.Base(p.File) == "coredns" {
@@ -151,8 +153,8 @@ func (r *Payload) DNSProgram(n config.Node, m *bundle.Manifest) string {
 	return ""
 }
 
-// Override lays config-extra-args over a component's own flags (for etcd: environment variables), key by key. The keys of flags carry no
-// dashes.
+// Override lays config-extra-args over a component's own flags (for etcd: environment variables), key by key. The keys
+// of flags carry no dashes.
 func (r *Payload) Override(component string, flags map[string]string) map[string]string {
 	out := maps.Clone(flags)
 	if out == nil {
@@ -208,8 +210,8 @@ func cutTag(image string) (repo, tag string, ok bool) {
 	return image[:i], image[i+1:], true
 }
 
-// Overrides says whether a role's list stands in place of what the bundle's manifest says. Additions do not, nor do lists of images, manifests
-// and scripts alone.
+// Overrides says whether a role's list stands in place of what the bundle's manifest says. Additions do not, nor do
+// lists of images, manifests and scripts alone.
 func Overrides(list []config.Package) bool {
 	return slices.ContainsFunc(list, func(p config.Package) bool {
 		return !p.Addition && slices.Contains([]string{"pkg", "repo", "binary", "file", "dir"}, p.Type)
@@ -244,7 +246,8 @@ func (r *Payload) Listed(n config.Node, kind string) []string {
 	return out
 }
 
-// Manifests are the packages of type yaml of all roles, in the order of the machines: they are the cluster's, not a machine's.
+// Manifests are the packages of type yaml of all roles, in the order of the machines: they are the cluster's, not a
+// machine's.
 func (r *Payload) Manifests() []string {
 	var out []string
 	for _, n := range r.Cluster.Nodes {
@@ -284,7 +287,8 @@ func (r *Payload) ProgramPath(n config.Node, name string) string {
 	return layout.BinDir + name
 }
 
-// CNIDir is the directory of CNI plugins: /opt/cni/bin, where network plugins install theirs, unless deploy.yaml does not list it.
+// CNIDir is the directory of CNI plugins: /opt/cni/bin, where network plugins install theirs, unless deploy.yaml does
+// not list it.
 func (r *Payload) CNIDir() string {
 	if d := r.Cluster.CNIBinDirs; len(d) > 0 && !slices.Contains(d, layout.CNIBinDir) {
 		return d[0]

@@ -32,7 +32,8 @@ func PlaceFault(p Placed) *event.Fault {
 	if err == nil {
 		return nil
 	}
-	return event.NewFault(event.ClassBundle, "place."+nodepath.Why(err), nil, "path", event.Clean(p.File), "member", event.Clean(p.Path),
+	return event.NewFault(event.ClassBundle, "place."+nodepath.Why(err), nil, "path", event.Clean(p.File), "member",
+		event.Clean(p.Path),
 		"choices", strings.Join(nodepath.Dirs(p.Use), ", "))
 }
 
@@ -146,7 +147,8 @@ func (r *Payload) TargetFaults(ctx context.Context, nd *node.Node, list []Placed
 			continue
 		}
 		code := map[string]string{"link": "node.outside-whitelist", "unit": "node.place-unit"}[kind]
-		f := event.NewFault(event.ClassFailed, cmp.Or(code, "node.place-open"), nil, "path", what, "is", event.Clean(is))
+		f := event.NewFault(event.ClassFailed, cmp.Or(code, "node.place-open"), nil, "path", what, "is",
+			event.Clean(is))
 		faults = append(faults, f.On(nd.Name()))
 	}
 	return faults, nil

@@ -26,7 +26,8 @@ var kinds = map[string]struct {
 	gv, kind   string
 	namespaced bool
 }{
-	"namespaces": {"v1", "Namespace", false}, "nodes": {"v1", "Node", false}, "configmaps": {"v1", "ConfigMap", true}, "secrets": {"v1", "Secret", true},
+	"namespaces": {"v1", "Namespace", false}, "nodes": {"v1", "Node", false}, "configmaps": {"v1", "ConfigMap", true},
+	"secrets":         {"v1", "Secret", true},
 	"serviceaccounts": {"v1", "ServiceAccount", true}, "services": {"v1", "Service", true}, "pods": {"v1", "Pod", true},
 	"leases":     {"coordination.k8s.io/v1", "Lease", true},
 	"daemonsets": {"apps/v1", "DaemonSet", true}, "deployments": {"apps/v1", "Deployment", true},
@@ -34,8 +35,8 @@ var kinds = map[string]struct {
 	"clusterrolebindings": {"rbac.authorization.k8s.io/v1", "ClusterRoleBinding", false},
 }
 
-// API is a Kubernetes API in memory: discovery, get, list, create, merge patch and server-side apply with dry run, without defaults,
-// admission and conflicts. What controllers do, refresh does before each request.
+// API is a Kubernetes API in memory: discovery, get, list, create, merge patch and server-side apply with dry run,
+// without defaults, admission and conflicts. What controllers do, refresh does before each request.
 type API struct {
 	mu      sync.Mutex
 	store   map[string]object // by path, /apis/apps/v1/namespaces/x/daemonsets/y
@@ -157,10 +158,13 @@ func split(path string) (resource, name string, ok bool) {
 func (a *API) AddPod(namespace, name, on string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.store["/api/v1/namespaces/"+namespace+"/pods/"+name] = object{"apiVersion": "v1", "kind": "Pod", "spec": object{"nodeName": on}, "metadata": object{
-		"name": name, "namespace": namespace, "creationTimestamp": time.Now().Add(time.Hour).UTC().Format(time.RFC3339),
-		"ownerReferences": []any{object{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "set", "uid": "u", "controller": true}},
-	}}
+	a.store["/api/v1/namespaces/"+namespace+"/pods/"+name] = object{"apiVersion": "v1", "kind": "Pod",
+		"spec": object{"nodeName": on}, "metadata": object{
+			"name": name, "namespace": namespace,
+			"creationTimestamp": time.Now().Add(time.Hour).UTC().Format(time.RFC3339),
+			"ownerReferences": []any{object{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "set", "uid": "u",
+				"controller": true}},
+		}}
 }
 
 // Budget says why no pod may be evicted; "" lets all go.
@@ -205,7 +209,8 @@ func (a *API) list(w http.ResponseWriter, path, resource, on string) {
 		}
 		items = append(items, a.store[p])
 	}
-	reply(w, http.StatusOK, object{"kind": k.kind + "List", "apiVersion": k.gv, "metadata": object{"resourceVersion": fmt.Sprint(a.version)}, "items": items})
+	reply(w, http.StatusOK, object{"kind": k.kind + "List", "apiVersion": k.gv,
+		"metadata": object{"resourceVersion": fmt.Sprint(a.version)}, "items": items})
 }
 
 func (a *API) create(w http.ResponseWriter, path, resource string, body []byte) {
@@ -343,14 +348,16 @@ func reply(w http.ResponseWriter, code int, doc any) {
 }
 
 func status(w http.ResponseWriter, code int, reason, message string) {
-	reply(w, code, object{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": message, "code": code})
+	reply(w, code, object{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason,
+		"message": message, "code": code})
 }
 
 // discovery answers what there is, in the form without aggregation.
 func discovery(path string) any {
 	groups := map[string][]any{}
 	for name, k := range kinds {
-		groups[k.gv] = append(groups[k.gv], object{"name": name, "singularName": "", "namespaced": k.namespaced, "kind": k.kind, "verbs": []any{"get", "list", "create", "patch"}})
+		groups[k.gv] = append(groups[k.gv], object{"name": name, "singularName": "", "namespaced": k.namespaced,
+			"kind": k.kind, "verbs": []any{"get", "list", "create", "patch"}})
 	}
 	switch path {
 	case "/api":

@@ -62,8 +62,9 @@ func writeBundle(path, build string, absent []string) error {
 	both := []bundle.Role{bundle.ControlPlane, bundle.Worker}
 	cp := []bundle.Role{bundle.ControlPlane}
 	m := &bundle.Manifest{Format: bundle.FormatVersion, Name: "sim", Arch: "amd64", Kubernetes: Version,
-		OS:      bundle.OS{Family: "debian", ID: "debian", Release: "12", Codename: "bookworm"},
-		Install: []bundle.Package{{Name: "containerd", Roles: both}, {Name: "conntrack", Roles: both}, {Name: "nginx", Roles: []bundle.Role{bundle.LoadBalancer}}}}
+		OS: bundle.OS{Family: "debian", ID: "debian", Release: "12", Codename: "bookworm"},
+		Install: []bundle.Package{{Name: "containerd", Roles: both}, {Name: "conntrack", Roles: both},
+			{Name: "nginx", Roles: []bundle.Role{bundle.LoadBalancer}}}}
 	var payload []member
 	add := func(e bundle.Member, body string) {
 		if slices.Contains(absent, e.Name) {
@@ -87,14 +88,19 @@ func writeBundle(path, build string, absent []string) error {
 		add(bundle.Member{Path: file, Kind: bundle.Deb, Name: p[0], Version: "1.2-3"}, "package "+p[0])
 	}
 	add(bundle.Member{Path: "Packages", Kind: bundle.Metadata, Name: "apt"}, packages.String())
-	add(bundle.Member{Path: "addons/kube-flannel.yml", Kind: bundle.Addon, Name: "kube-flannel.yml", Roles: cp}, Flannel)
-	for name, roles := range map[string][]bundle.Role{"kube-apiserver": cp, "kube-controller-manager": cp, "kube-scheduler": cp, "kubectl": cp,
+	add(bundle.Member{Path: "addons/kube-flannel.yml", Kind: bundle.Addon, Name: "kube-flannel.yml", Roles: cp},
+		Flannel)
+	for name, roles := range map[string][]bundle.Role{"kube-apiserver": cp, "kube-controller-manager": cp,
+		"kube-scheduler": cp, "kubectl": cp,
 		"kubelet": both, "kube-proxy": both, "etcd": {bundle.Etcd}, "etcdctl": {bundle.Etcd}} {
-		add(bundle.Member{Path: name, Kind: bundle.Binary, Name: name, Version: "1", Roles: roles, Dst: "/usr/local/bin", Mode: 0o755}, strings.TrimSpace("program "+name+" "+build))
+		add(bundle.Member{Path: name, Kind: bundle.Binary, Name: name, Version: "1", Roles: roles,
+			Dst: "/usr/local/bin", Mode: 0o755}, strings.TrimSpace("program "+name+" "+build))
 	}
-	add(bundle.Member{Path: "etcdutl", Kind: bundle.Binary, Name: "etcdutl", Version: "1", Roles: []bundle.Role{bundle.Etcd}, Dst: "/usr/local/bin", Mode: 0o755}, etcdutl)
+	add(bundle.Member{Path: "etcdutl", Kind: bundle.Binary, Name: "etcdutl", Version: "1",
+		Roles: []bundle.Role{bundle.Etcd}, Dst: "/usr/local/bin", Mode: 0o755}, etcdutl)
 	for _, name := range []string{"bridge", "portmap"} {
-		add(bundle.Member{Path: "cni/" + name, Kind: bundle.Binary, Name: "cni-" + name, Version: "1", Roles: both, Dst: "/opt/cni/bin", Mode: 0o755}, "plugin "+name)
+		add(bundle.Member{Path: "cni/" + name, Kind: bundle.Binary, Name: "cni-" + name, Version: "1", Roles: both,
+			Dst: "/opt/cni/bin", Mode: 0o755}, "plugin "+name)
 	}
 	tarball, err := images(m, both)
 	if err != nil {
@@ -105,8 +111,10 @@ func writeBundle(path, build string, absent []string) error {
 	if err != nil {
 		return err
 	}
-	all := append([]member{{bundle.ManifestName, string(text)}, {bundle.SumsName, string(bundle.SumsText(text, m))}}, payload...)
-	return archive(path, append(all, member{bundle.ImagesSumName, string(bundle.ImagesSumText(hexSum([]byte(tarball))))}))
+	all := append([]member{{bundle.ManifestName, string(text)}, {bundle.SumsName, string(bundle.SumsText(text, m))}},
+		payload...)
+	return archive(path, append(all, member{bundle.ImagesSumName,
+		string(bundle.ImagesSumText(hexSum([]byte(tarball))))}))
 }
 
 // images adds three images to the manifest and returns images.tar.
@@ -118,24 +126,31 @@ func images(m *bundle.Manifest, roles []bundle.Role) (string, error) {
 		return image.Descriptor{MediaType: mediaType, Digest: d, Size: int64(len(s))}
 	}
 	var all []image.Image
-	for _, name := range []string{"registry.test/pause:3.10.1", "registry.test/coredns/coredns:v1.12.1", "registry.test/flannel:v0.28.4"} {
-		config := put(`{"architecture":"amd64","os":"linux","created":"1970-01-01T00:00:00Z"}`, "application/vnd.oci.image.config.v1+json")
+	for _, name := range []string{"registry.test/pause:3.10.1", "registry.test/coredns/coredns:v1.12.1",
+		"registry.test/flannel:v0.28.4"} {
+		config := put(`{"architecture":"amd64","os":"linux","created":"1970-01-01T00:00:00Z"}`,
+			"application/vnd.oci.image.config.v1+json")
 		layer := put("layer of "+name, "application/vnd.oci.image.layer.v1.tar+gzip")
-		doc, err := json.Marshal(image.Document{SchemaVersion: 2, MediaType: "application/vnd.oci.image.manifest.v1+json", Config: config, Layers: []image.Descriptor{layer}})
+		doc, err := json.Marshal(image.Document{SchemaVersion: 2,
+			MediaType: "application/vnd.oci.image.manifest.v1+json", Config: config, Layers: []image.Descriptor{layer}})
 		if err != nil {
 			return "", err
 		}
-		im := image.Image{Names: []string{name}, Platform: image.Platform{OS: "linux", Architecture: "amd64"}, Config: config, Layers: []image.Descriptor{layer},
+		im := image.Image{Names: []string{name}, Platform: image.Platform{OS: "linux", Architecture: "amd64"},
+			Config: config, Layers: []image.Descriptor{layer},
 			Manifest: put(string(doc), "application/vnd.oci.image.manifest.v1+json")}
 		all = append(all, im)
-		m.Images = append(m.Images, bundle.Image{Name: name, Digest: im.Manifest.Digest, Size: im.Size(), Roles: roles, Platform: "linux/amd64", Layers: []string{layer.Digest}})
+		m.Images = append(m.Images, bundle.Image{Name: name, Digest: im.Manifest.Digest, Size: im.Size(), Roles: roles,
+			Platform: "linux/amd64", Layers: []string{layer.Digest}})
 	}
 	l, err := image.Plan(all)
 	if err != nil {
 		return "", err
 	}
 	var b bytes.Buffer
-	err = l.Write(context.Background(), &b, func(d string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(blobs[d])), nil })
+	err = l.Write(context.Background(), &b, func(d string) (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader(blobs[d])), nil
+	})
 	return b.String(), err
 }
 
@@ -144,7 +159,8 @@ func archive(path string, members []member) error {
 	z := gzip.NewWriter(&b)
 	t := tar.NewWriter(z)
 	for _, m := range members {
-		if err := t.WriteHeader(&tar.Header{Name: m.name, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(m.body))}); err != nil {
+		if err := t.WriteHeader(&tar.Header{Name: m.name, Typeflag: tar.TypeReg, Mode: 0o644,
+			Size: int64(len(m.body))}); err != nil {
 			return err
 		}
 		if _, err := io.WriteString(t, m.body); err != nil {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Copy makes machines under dir in the state of l's, with what its API and its etcd hold. Nobody may be changing l meanwhile; l need not
-// serve any more. It costs a hundredth of the deploy that it spares.
+// Copy makes machines under dir in the state of l's, with what its API and its etcd hold. Nobody may be changing l
+// meanwhile; l need not serve any more. It costs a hundredth of the deploy that it spares.
 func (l *Lab) Copy(dir string) (*Lab, error) {
 	c, err := assemble(dir, l.shape)
 	if err != nil {
@@ -30,7 +30,8 @@ func (l *Lab) Copy(dir string) (*Lab, error) {
 	for path, o := range l.API.store {
 		c.API.store[path] = clone(o)
 	}
-	c.API.version, c.API.era, c.API.budget, c.API.writes = l.API.version, l.API.era, l.API.budget, slices.Clone(l.API.writes)
+	c.API.version, c.API.era, c.API.budget, c.API.writes = l.API.version, l.API.era, l.API.budget,
+		slices.Clone(l.API.writes)
 	l.API.mu.Unlock()
 	l.Etcd.mu.Lock()
 	for _, m := range l.Etcd.list {
@@ -42,8 +43,8 @@ func (l *Lab) Copy(dir string) (*Lab, error) {
 	return c, c.publish()
 }
 
-// copyTree copies a directory. Where a file or a link names the directory, the copy names its own: scripts write the paths of their
-// node's root.
+// copyTree copies a directory. Where a file or a link names the directory, the copy names its own: scripts write the
+// paths of their node's root.
 func copyTree(from, to string) error {
 	return filepath.WalkDir(from, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {

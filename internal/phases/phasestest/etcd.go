@@ -46,7 +46,8 @@ func WriteSnapshot(path string, ca []byte) error {
 			return err
 		}
 		for revision, kv := range map[uint64]mvccpb.KeyValue{
-			3:        {Key: []byte("/registry/configmaps/kube-system/kube-root-ca.crt"), Value: append([]byte("k8s\x00\x06ca.crt"), ca...)},
+			3: {Key: []byte("/registry/configmaps/kube-system/kube-root-ca.crt"),
+				Value: append([]byte("k8s\x00\x06ca.crt"), ca...)},
 			Revision: {Key: []byte("/registry/namespaces/default")},
 		} {
 			value, err := kv.Marshal()
@@ -74,8 +75,8 @@ func WriteSnapshot(path string, ca []byte) error {
 	return os.WriteFile(path, append(data, sum[:]...), 0o600)
 }
 
-// etcdutl is the program of that name on a simulated member: it makes a data directory whose revision is bumped. What the API holds it
-// leaves alone.
+// etcdutl is the program of that name on a simulated member: it makes a data directory whose revision is bumped. What
+// the API holds it leaves alone.
 const etcdutl = `#!/bin/sh
 [ "$1 $2" = 'snapshot restore' ] || exit 64
 f=$3
@@ -139,7 +140,8 @@ func (e *Etcd) era() string {
 	return e.data
 }
 
-// refresh looks at the nodes: members that run have a name, and the first of a cluster that begins brings the list of all.
+// refresh looks at the nodes: members that run have a name, and the first of a cluster that begins brings the list of
+// all.
 func (e *Etcd) refresh() {
 	any := false
 	for _, n := range e.lab.Cluster.With(bundle.Etcd) {
@@ -194,7 +196,8 @@ func (e *Etcd) quorum() bool {
 		}
 		voters++
 		for _, n := range e.lab.Cluster.With(bundle.Etcd) {
-			if slices.Contains(m.PeerURLs, "https://"+n.IP.String()+":2380") && e.lab.Nodes[n.Name].active("etcd.service") {
+			if slices.Contains(m.PeerURLs, "https://"+n.IP.String()+":2380") &&
+				e.lab.Nodes[n.Name].active("etcd.service") {
 				run++
 			}
 		}
@@ -217,13 +220,15 @@ func (s *server) Range(context.Context, *pb.RangeRequest) (*pb.RangeResponse, er
 	if !s.quorum() {
 		return nil, rpctypes.ErrGRPCNoLeader
 	}
-	text, _ := os.ReadFile(s.lab.Nodes[s.node.Name].Path("/var/lib/etcd/default.etcd/member/revision")) // none before the first restore
+	// none before the first restore
+	text, _ := os.ReadFile(s.lab.Nodes[s.node.Name].Path("/var/lib/etcd/default.etcd/member/revision"))
 	n, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 	return &pb.RangeResponse{Header: &pb.ResponseHeader{Revision: max(n, Revision)}}, nil
 }
 
 func (*server) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
-	return &pb.StatusResponse{Header: &pb.ResponseHeader{MemberId: 1}, Leader: 1, Version: "3.6.0", DbSize: 1 << 20}, nil
+	return &pb.StatusResponse{Header: &pb.ResponseHeader{MemberId: 1}, Leader: 1, Version: "3.6.0", DbSize: 1 << 20},
+		nil
 }
 
 func (s *server) Snapshot(_ *pb.SnapshotRequest, to pb.Maintenance_SnapshotServer) error {
@@ -288,7 +293,8 @@ func (s *server) MemberAdd(_ context.Context, r *pb.MemberAddRequest) (*pb.Membe
 	s.asked = append(s.asked, "add "+strings.TrimSuffix(strings.TrimPrefix(r.PeerURLs[0], "https://"), ":2380"))
 	m := &pb.Member{ID: s.next, PeerURLs: r.PeerURLs, IsLearner: r.IsLearner}
 	s.list = append(s.list, m)
-	return &pb.MemberAddResponse{Header: &pb.ResponseHeader{}, Member: s.members()[len(s.list)-1], Members: s.members()}, nil
+	return &pb.MemberAddResponse{Header: &pb.ResponseHeader{}, Member: s.members()[len(s.list)-1],
+		Members: s.members()}, nil
 }
 
 func (s *server) MemberRemove(_ context.Context, r *pb.MemberRemoveRequest) (*pb.MemberRemoveResponse, error) {

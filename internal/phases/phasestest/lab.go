@@ -1,6 +1,6 @@
-// Package phasestest simulates the machines that a deploy changes: their file systems are directories, their scripts run in the real shell,
-// and behind their ports stand a Kubernetes API and an etcd in memory. All state of the machines is on disk, so that it survives the program
-// that changes them.
+// Package phasestest simulates the machines that a deploy changes: their file systems are directories, their scripts
+// run in the real shell, and behind their ports stand a Kubernetes API and an etcd in memory. All state of the machines
+// is on disk, so that it survives the program that changes them.
 package phasestest
 
 import (
@@ -31,7 +31,8 @@ import (
 
 const control = "m1"
 
-// Shape of a cluster: control planes m1, m2, …, etcd on them or on e1, e2, …, workers w1, w2, …, and a load balancer on lb.
+// Shape of a cluster: control planes m1, m2, …, etcd on them or on e1, e2, …, workers w1, w2, …, and a load balancer on
+// lb.
 type Shape struct {
 	Masters, Etcds, Workers int
 	Balancer                bool
@@ -84,9 +85,12 @@ func NewKitOf(dir string, shape Shape) (*Kit, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec := pki.Spec{Domain: c.DNSDomain, ServiceGateway: c.ServiceGateway, Endpoint: strings.Split(c.Endpoint, ":")[0], ExtraDNS: c.SANs.DNSNames, ExtraIPs: c.SANs.IPs}
+	spec := pki.Spec{Domain: c.DNSDomain, ServiceGateway: c.ServiceGateway, Endpoint: strings.Split(c.Endpoint, ":")[0],
+		ExtraDNS: c.SANs.DNSNames, ExtraIPs: c.SANs.IPs}
 	for _, n := range c.Nodes {
-		spec.Machines = append(spec.Machines, pki.Machine{Name: n.Name, IP: n.IP, ControlPlane: n.Has(bundle.ControlPlane), Etcd: n.Has(bundle.Etcd), Kubelet: n.Has(bundle.ControlPlane) || n.Has(bundle.Worker)})
+		spec.Machines = append(spec.Machines, pki.Machine{Name: n.Name, IP: n.IP,
+			ControlPlane: n.Has(bundle.ControlPlane), Etcd: n.Has(bundle.Etcd), Kubelet: n.Has(bundle.ControlPlane) ||
+				n.Has(bundle.Worker)})
 	}
 	_, _, err = pki.Ensure(filepath.Join(dir, "pki"), spec, time.Now())
 	return k, err
@@ -125,11 +129,13 @@ func deployYAML(shape Shape) []byte {
 	if shape.Balancer {
 		b.WriteString("loadbalance: {name: lb, ip: 192.0.2.41, port: 22, arch: amd64, bind-port: 8443}\n")
 	}
-	b.WriteString("network: {podcidr: 10.200.0.0/16, plugin: flannel}\npackage-src: {type: tar.gz, x86src: /bundle.tar.gz}\n")
+	b.WriteString("network: {podcidr: 10.200.0.0/16, plugin: flannel}\npackage-src: {type: tar.gz, x86src: " +
+		"/bundle.tar.gz}\n")
 	return []byte(b.String())
 }
 
-// NewLab makes bare machines under dir and serves what stands behind their ports. Its state directory has the kit's certificates.
+// NewLab makes bare machines under dir and serves what stands behind their ports. Its state directory has the kit's
+// certificates.
 func NewLab(dir string, k *Kit) (*Lab, error) {
 	l, err := assemble(dir, k.shape)
 	if err != nil {
@@ -206,7 +212,8 @@ func assemble(dir string, shape Shape) (*Lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Lab{Dir: dir, Cluster: c, Nodes: map[string]*Node{}, shape: shape, ways: map[string][]net.Conn{}, addr: addresses{Etcd: map[string]string{}}}
+	l := &Lab{Dir: dir, Cluster: c, Nodes: map[string]*Node{}, shape: shape, ways: map[string][]net.Conn{},
+		addr: addresses{Etcd: map[string]string{}}}
 	for _, n := range c.Nodes {
 		l.Nodes[n.Name] = &Node{name: n.Name, dir: filepath.Join(dir, "nodes", n.Name), dial: l.dial}
 	}
@@ -260,8 +267,11 @@ func (l *Lab) dial(ctx context.Context, from, addr string) (net.Conn, error) {
 		return nil, refused(addr)
 	}
 	for p, unit := range map[string]struct{ unit, at string }{
-		"6443": {"kube-apiserver.service", l.addr.API}, "2379": {"etcd.service", l.addr.Etcd[to.name]}, "8443": {"eggo-lb.service", l.addr.API}, "10256": {"kube-proxy.service", l.addr.Health}, "10248": {"kubelet.service", l.addr.Health},
-		"10257": {"kube-controller-manager.service", l.addr.SecureHealth}, "10259": {"kube-scheduler.service", l.addr.SecureHealth},
+		"6443": {"kube-apiserver.service", l.addr.API}, "2379": {"etcd.service", l.addr.Etcd[to.name]},
+		"8443": {"eggo-lb.service", l.addr.API}, "10256": {"kube-proxy.service", l.addr.Health},
+		"10248": {"kubelet.service", l.addr.Health},
+		"10257": {"kube-controller-manager.service", l.addr.SecureHealth},
+		"10259": {"kube-scheduler.service", l.addr.SecureHealth},
 	} {
 		if p == port && to.active(unit.unit) {
 			var d net.Dialer
@@ -296,19 +306,23 @@ func (l *Lab) End(name, unit string) error {
 
 // serve starts the API, etcd and the components' health probes.
 func (l *Lab) serve() error {
-	// The certificates that the machines' files hold: those of the state directory, which a deploy after a cleanup makes anew.
+	// The certificates that the machines' files hold: those of the state directory, which a deploy after a cleanup
+	// makes anew.
 	conf := func(ca, cert string) *tls.Config {
-		return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			dir := filepath.Join(l.StateDir(), "pki")
-			pair, err := tls.LoadX509KeyPair(filepath.Join(dir, cert+".crt"), filepath.Join(dir, cert+".key"))
-			if err != nil {
-				return nil, err
-			}
-			pem, err := os.ReadFile(filepath.Join(dir, ca))
-			pool := x509.NewCertPool()
-			pool.AppendCertsFromPEM(pem)
-			return &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}, err
-		}}
+		return &tls.Config{MinVersion: tls.VersionTLS12,
+			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+				dir := filepath.Join(l.StateDir(), "pki")
+				pair, err := tls.LoadX509KeyPair(filepath.Join(dir, cert+".crt"), filepath.Join(dir, cert+".key"))
+				if err != nil {
+					return nil, err
+				}
+				pem, err := os.ReadFile(filepath.Join(dir, ca))
+				pool := x509.NewCertPool()
+				pool.AppendCertsFromPEM(pem)
+				return &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool,
+					ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12,
+					NextProtos: []string{"h2", "http/1.1"}}, err
+			}}
 	}
 	listen := func(at *string) (net.Listener, error) {
 		s, err := net.Listen("tcp", "127.0.0.1:0")
@@ -345,13 +359,14 @@ func (l *Lab) serve() error {
 	}
 	// No client certificate is asked for on the way to a health probe.
 	own := conf("ca.crt", "nodes/"+control+"/apiserver")
-	l.web(tls.NewListener(secure, &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
-		c, err := own.GetConfigForClient(h)
-		if c != nil {
-			c.ClientAuth = tls.NoClientCert
-		}
-		return c, err
-	}}), ok)
+	l.web(tls.NewListener(secure, &tls.Config{MinVersion: tls.VersionTLS12,
+		GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+			c, err := own.GetConfigForClient(h)
+			if c != nil {
+				c.ClientAuth = tls.NoClientCert
+			}
+			return c, err
+		}}), ok)
 	return nil
 }
 
@@ -361,7 +376,8 @@ func (l *Lab) web(at net.Listener, h http.Handler) {
 	l.stop = append(l.stop, func() { _ = s.Close() })
 }
 
-// controllers do what a cluster's own do: nodes register when their kubelet runs, workloads roll out, flannel gives its lease and routes.
+// controllers do what a cluster's own do: nodes register when their kubelet runs, workloads roll out, flannel gives its
+// lease and routes.
 func (l *Lab) controllers(a *API) (era string) {
 	era = l.Etcd.era()
 	if era == "" {
@@ -380,15 +396,19 @@ func (l *Lab) controllers(a *API) (era string) {
 			if n.Has(bundle.ControlPlane) && !n.Has(bundle.Worker) { // as its kubelet is told to register
 				spec["taints"] = []any{object{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}}
 			}
-			a.put(path, object{"kind": "Node", "apiVersion": "v1", "metadata": object{"name": n.Name}, "spec": spec, "status": object{
-				"nodeInfo": object{"kubeletVersion": Version}, "conditions": []any{object{"type": "Ready", "status": "True"}},
-			}}, true)
+			a.put(path, object{"kind": "Node", "apiVersion": "v1", "metadata": object{"name": n.Name}, "spec": spec,
+				"status": object{
+					"nodeInfo":   object{"kubeletVersion": Version},
+					"conditions": []any{object{"type": "Ready", "status": "True"}},
+				}}, true)
 		}
 		if a.store[path] != nil {
 			names = append(names, n.Name)
 			if l.Nodes[n.Name].active("kubelet.service") {
-				a.store["/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/"+n.Name] = object{"kind": "Lease", "apiVersion": "coordination.k8s.io/v1",
-					"metadata": object{"name": n.Name, "namespace": "kube-node-lease"}, "spec": object{"renewTime": time.Now().UTC().Format("2006-01-02T15:04:05.000000Z07:00")}}
+				a.store["/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/"+
+					n.Name] = object{"kind": "Lease", "apiVersion": "coordination.k8s.io/v1",
+					"metadata": object{"name": n.Name, "namespace": "kube-node-lease"},
+					"spec":     object{"renewTime": time.Now().UTC().Format("2006-01-02T15:04:05.000000Z07:00")}}
 			}
 		}
 	}
@@ -396,10 +416,12 @@ func (l *Lab) controllers(a *API) (era string) {
 		spec, _ := o["spec"].(object)
 		switch o["kind"] {
 		case "DaemonSet":
-			o["status"] = object{"observedGeneration": meta(o)["generation"], "desiredNumberScheduled": len(names), "numberReady": len(names), "updatedNumberScheduled": len(names)}
+			o["status"] = object{"observedGeneration": meta(o)["generation"], "desiredNumberScheduled": len(names),
+				"numberReady": len(names), "updatedNumberScheduled": len(names)}
 		case "Deployment":
 			n := spec["replicas"]
-			o["status"] = object{"observedGeneration": meta(o)["generation"], "replicas": n, "readyReplicas": n, "updatedReplicas": n}
+			o["status"] = object{"observedGeneration": meta(o)["generation"], "replicas": n, "readyReplicas": n,
+				"updatedReplicas": n}
 		}
 		if strings.HasSuffix(path, "/daemonsets/kube-flannel-ds") {
 			l.flannel(names, cidr)

@@ -26,23 +26,26 @@ import (
 //go:embed fakes
 var fakes embed.FS
 
-// tools of this machine that scripts may use on a simulated node; everything else there is a fake or is missing, so that no script can
-// reach this machine's own services, packages or packet filter.
-var tools = []string{"sh", "awk", "sed", "grep", "head", "tail", "stat", "sha256sum", "mktemp", "flock", "tar", "gzip", "cat", "mkdir", "mv", "rm", "rmdir", "cp", "ln",
-	"chmod", "ls", "dirname", "basename", "wc", "sort", "uniq", "tr", "cut", "find", "date", "timeout", "sleep", "touch", "tee", "dd", "env", "bash", "realpath", "readlink", "base64"}
+// tools of this machine that scripts may use on a simulated node; everything else there is a fake or is missing, so
+// that no script can reach this machine's own services, packages or packet filter.
+var tools = []string{"sh", "awk", "sed", "grep", "head", "tail", "stat", "sha256sum", "mktemp", "flock", "tar", "gzip",
+	"cat", "mkdir", "mv", "rm", "rmdir", "cp", "ln",
+	"chmod", "ls", "dirname", "basename", "wc", "sort", "uniq", "tr", "cut", "find", "date", "timeout", "sleep",
+	"touch", "tee", "dd", "env", "bash", "realpath", "readlink", "base64"}
 
 // small are the fakes that share a file.
 var small = []string{"uname", "df", "ss", "journalctl", "umount", "sync", "userdel", "groupdel"}
 
-// absolute finds the paths of a script that are the node's own. A path that follows a letter, a variable or a closing brace is the rest of
-// another one.
-var absolute = regexp.MustCompile(`(^|[^A-Za-z0-9_.})/*-])(/(?:etc|usr|opt|run|sys|root|var/lib|var/log|proc/(?:sys|filesystems|swaps|cgroups|mounts))(?:/|\b))`)
+// absolute finds the paths of a script that are the node's own. A path that follows a letter, a variable or a closing
+// brace is the rest of another one.
+var absolute = regexp.MustCompile(
+	`(^|[^A-Za-z0-9_.})/*-])(/(?:etc|usr|opt|run|sys|root|var/lib|var/log|proc/(?:sys|filesystems|swaps|cgroups|mounts))(?:/|\b))`)
 
 // harmless stands before every script: a sync costs a process for each line of a node's record, and tests need none.
 const harmless = "sync() { :; }\n"
 
-// inside makes functions of the fakes that are as they were installed: a process less for each call. A fake runs in a shell of its own
-// then, too, with the options that a script of its own would have.
+// inside makes functions of the fakes that are as they were installed: a process less for each call. A fake runs in a
+// shell of its own then, too, with the options that a script of its own would have.
 func (n *Node) inside() string {
 	var b strings.Builder
 	for _, f := range []string{"systemctl", "ip", "modprobe", "dpkg", "uname", "df", "ss", "journalctl"} {
@@ -76,7 +79,9 @@ var _ node.Host = (*Node)(nil)
 
 // NewNode makes a bare machine under dir behind whose ports nobody listens.
 func NewNode(dir, name, address string) (*Node, error) {
-	n := &Node{name: name, dir: dir, dial: func(_ context.Context, _, addr string) (net.Conn, error) { return nil, refused(addr) }}
+	n := &Node{name: name, dir: dir, dial: func(_ context.Context, _, addr string) (net.Conn, error) {
+		return nil, refused(addr)
+	}}
 	return n, n.install(address)
 }
 
@@ -124,7 +129,8 @@ func (n *Node) Run(ctx context.Context, c node.Command) (node.Result, error) {
 	script := absolute.ReplaceAllString(c.Script, "${1}"+strings.ReplaceAll(root, "$", "$$")+"${2}")
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", n.inside()+harmless+script)
 	cmd.Dir = n.dir
-	cmd.Env = []string{"SIM=" + n.dir, "LC_ALL=C", "HOME=" + n.dir, "PATH=" + filepath.Join(n.dir, "bin") + ":" + n.Path("/usr/bin") + ":" + n.Path("/usr/sbin")}
+	cmd.Env = []string{"SIM=" + n.dir, "LC_ALL=C", "HOME=" + n.dir,
+		"PATH=" + filepath.Join(n.dir, "bin") + ":" + n.Path("/usr/bin") + ":" + n.Path("/usr/sbin")}
 	for k, v := range c.Env {
 		cmd.Env = append(cmd.Env, k+"="+v)
 	}
@@ -201,47 +207,52 @@ func hexSum(b []byte) string { s := sha256.Sum256(b); return hex.EncodeToString(
 // install makes the machine as it is before anything is deployed: Debian 12, bare.
 func (n *Node) install(address string) error {
 	files := map[string]string{
-		"root/etc/os-release":                            "ID=debian\nID_LIKE=\nVERSION_ID=12\nVERSION_CODENAME=bookworm\nPRETTY_NAME='Debian GNU/Linux 12 (bookworm)'\n",
-		"root/etc/machine-id":                            hexSum([]byte(n.name))[:32] + "\n",
-		"root/etc/passwd":                                "root:x:0:0:root:/root:/bin/sh\nme:x:1000:1000::/home/me:/bin/sh\n",
-		"root/etc/group":                                 "root:x:0:\nme:x:1000:\n",
-		"root/etc/hosts":                                 "127.0.0.1 localhost\n192.0.2.1 router\n",
-		"root/etc/resolv.conf":                           "nameserver 192.0.2.53\n",
-		"root/etc/systemd/system/own.service":            "[Service]\nExecStart=/usr/bin/own\n",
-		"root/usr/local/bin/own":                         "a program of somebody else\n",
-		"root/usr/bin/.keep":                             "",
-		"root/usr/sbin/.keep":                            "",
-		"root/lib/systemd/system/.keep":                  "",
-		"root/opt/.keep":                                 "",
-		"root/run/systemd/system/.keep":                  "",
-		"root/sys/fs/cgroup/cgroup.controllers":          "cpuset cpu io memory hugetlb pids\n",
-		"root/proc/sys/kernel/hostname":                  n.name + "\n",
-		"root/proc/sys/net/ipv4/ip_forward":              "0\n",
-		"root/proc/sys/net/netfilter/nf_conntrack_max":   "65536\n",
-		"root/proc/filesystems":                          "nodev\tsysfs\nnodev\tproc\n\text4\n",
-		"root/proc/swaps":                                "Filename\tType\tSize\tUsed\tPriority\n",
-		"root/proc/mounts":                               "/dev/sim / ext4 rw 0 0\n",
-		"root/proc/cgroups":                              "#subsys_name\thierarchy\tnum_cgroups\tenabled\n",
-		"root/var/lib/.keep":                             "",
-		"root/var/log/syslog":                            "",
-		"state/address":                                  address + "\n",
-		"state/free":                                     "50000000000\n",
-		"state/active/own.service":                       "",
-		"state/enabled/own.service":                      "",
-		"state/journal/.keep":                            "",
-		"state/broken/.keep":                             "",
-		"state/dpkg/.keep":                               "",
-		"packages/containerd.files":                      "755 /usr/bin/containerd\n755 /usr/bin/ctr\n644 /lib/systemd/system/containerd.service\n644 /etc/containerd/config.toml\n",
-		"packages/containerd.dirs":                       "/etc/containerd\n",
-		"tmp/.keep":                                      "",
-		"packages/containerd.unit":                       "containerd.service\n",
-		"packages/containerd/usr/bin/containerd":         "#!/bin/sh\necho containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1\n",
-		"packages/containerd/etc/containerd/config.toml": "version = 2\n",
+		"root/etc/os-release": "ID=debian\nID_LIKE=\nVERSION_ID=12\n" +
+			"VERSION_CODENAME=bookworm\nPRETTY_NAME='Debian GNU/Linux 12 (bookworm)'\n",
+		"root/etc/machine-id": hexSum([]byte(n.name))[:32] + "\n",
+		"root/etc/passwd": "root:x:0:0:root:/root:/bin/sh\n" +
+			"me:x:1000:1000::/home/me:/bin/sh\n",
+		"root/etc/group":                               "root:x:0:\nme:x:1000:\n",
+		"root/etc/hosts":                               "127.0.0.1 localhost\n192.0.2.1 router\n",
+		"root/etc/resolv.conf":                         "nameserver 192.0.2.53\n",
+		"root/etc/systemd/system/own.service":          "[Service]\nExecStart=/usr/bin/own\n",
+		"root/usr/local/bin/own":                       "a program of somebody else\n",
+		"root/usr/bin/.keep":                           "",
+		"root/usr/sbin/.keep":                          "",
+		"root/lib/systemd/system/.keep":                "",
+		"root/opt/.keep":                               "",
+		"root/run/systemd/system/.keep":                "",
+		"root/sys/fs/cgroup/cgroup.controllers":        "cpuset cpu io memory hugetlb pids\n",
+		"root/proc/sys/kernel/hostname":                n.name + "\n",
+		"root/proc/sys/net/ipv4/ip_forward":            "0\n",
+		"root/proc/sys/net/netfilter/nf_conntrack_max": "65536\n",
+		"root/proc/filesystems":                        "nodev\tsysfs\nnodev\tproc\n\text4\n",
+		"root/proc/swaps":                              "Filename\tType\tSize\tUsed\tPriority\n",
+		"root/proc/mounts":                             "/dev/sim / ext4 rw 0 0\n",
+		"root/proc/cgroups":                            "#subsys_name\thierarchy\tnum_cgroups\tenabled\n",
+		"root/var/lib/.keep":                           "",
+		"root/var/log/syslog":                          "",
+		"state/address":                                address + "\n",
+		"state/free":                                   "50000000000\n",
+		"state/active/own.service":                     "",
+		"state/enabled/own.service":                    "",
+		"state/journal/.keep":                          "",
+		"state/broken/.keep":                           "",
+		"state/dpkg/.keep":                             "",
+		"packages/containerd.files": "755 /usr/bin/containerd\n755 /usr/bin/ctr\n644 " +
+			"/lib/systemd/system/containerd.service\n644 /etc/containerd/config.toml\n",
+		"packages/containerd.dirs": "/etc/containerd\n",
+		"tmp/.keep":                "",
+		"packages/containerd.unit": "containerd.service\n",
+		"packages/containerd/usr/bin/containerd": "#!/bin/sh\necho containerd " +
+			"github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1\n",
+		"packages/containerd/etc/containerd/config.toml":            "version = 2\n",
 		"packages/containerd/lib/systemd/system/containerd.service": "[Service]\nExecStart=/usr/bin/containerd\n",
-		"packages/runc.files":                   "755 /usr/sbin/runc\n",
-		"packages/runc/usr/sbin/runc":           "runc\n",
-		"packages/nginx.files":                  "755 /usr/sbin/nginx\n",
-		"packages/nginx/usr/sbin/nginx":         "#!/bin/sh\necho 'configure arguments: --modules-path=/usr/lib/nginx/modules --with-stream=dynamic'\n",
+		"packages/runc.files":         "755 /usr/sbin/runc\n",
+		"packages/runc/usr/sbin/runc": "runc\n",
+		"packages/nginx.files":        "755 /usr/sbin/nginx\n",
+		"packages/nginx/usr/sbin/nginx": "#!/bin/sh\necho 'configure arguments: " +
+			"--modules-path=/usr/lib/nginx/modules --with-stream=dynamic'\n",
 		"packages/conntrack.files":              "755 /usr/sbin/conntrack\n",
 		"packages/conntrack/usr/sbin/conntrack": "conntrack\n",
 		"packages/conntrack.passwd":             "_conntrack:x:102:103::/nonexistent:/usr/sbin/nologin\n",
@@ -313,7 +324,8 @@ func (n *Node) active(unit string) bool {
 
 // refused is what a dial to a port gets on which nobody listens.
 func refused(addr string) error {
-	return event.NewFault(event.ClassFailed, "ssh.forward-failed", fmt.Errorf("connect to %s: connection refused", addr), "addr", addr)
+	return event.NewFault(event.ClassFailed, "ssh.forward-failed",
+		fmt.Errorf("connect to %s: connection refused", addr), "addr", addr)
 }
 
 // idle is a connection on which nothing is ever said.

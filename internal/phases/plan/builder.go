@@ -1,5 +1,6 @@
 // Package plan makes plans: the steps of a run in their order, in declared phases that say what holds for all of their
-// steps. What a step waits for is complete when it is added; nothing is patched later. The package knows no way to a node.
+// steps. What a step waits for is complete when it is added; nothing is patched later. The package knows no way to a
+// node.
 package plan
 
 import (
@@ -17,13 +18,14 @@ type Options struct {
 	// steps of other hosts nothing but the questions is left. One that a named host's step needs and that is not done
 	// ends what needs it (limit.not-done); one that no named host needs is skipped when it is not done.
 	Limit []string
-	// Dry makes a plan that looks at everything and changes nothing: the open phases run as they are, then every step is
-	// asked whether its work is done, and the changes of one that says no are announced and not made.
+	// Dry makes a plan that looks at everything and changes nothing: the open phases run as they are, then every step
+	// is asked whether its work is done, and the changes of one that says no are announced and not made.
 	Dry  bool
 	Emit func(event.Event) error // of a dry run
 	// Announced is how many changes a step has announced so far, in a dry run.
 	Announced func(step string) int
-	// Skip is asked for a host that has failed, or whose work is not done: may the run go on without it? nil: it may not.
+	// Skip is asked for a host that has failed, or whose work is not done: may the run go on without it? nil: it may
+	// not.
 	Skip func(host string) bool
 	// Skipped says whether the run goes on without a host.
 	Skipped func(host string) bool

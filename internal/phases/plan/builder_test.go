@@ -169,7 +169,8 @@ func verdict(ctx context.Context, s *engine.Step) string {
 func TestStepsOfHostsThatAreSkipped(t *testing.T) {
 	o := plan.Options{Hosts: hosts("a", "b", "c"), Skipped: func(host string) bool { return host != "a" }}
 	for limit, want := range map[string]string{
-		"":  "look.x/b applied, work.x/a skipped mine, work.x/b skipped why.node-gone, work.x applied, free.x/b applied",
+		"": "look.x/b applied, work.x/a skipped mine, work.x/b skipped why.node-gone, work.x applied, free.x/b " +
+			"applied",
 		"b": "look.x/b applied, work.x/a skipped mine, work.x/b applied, work.x applied, free.x/b applied",
 	} {
 		o.Limit = strings.Fields(limit)

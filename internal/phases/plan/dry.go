@@ -93,7 +93,8 @@ func runDry(s *engine.Step, emit func(event.Event) error, announced func(step st
 			return emit(event.Notice{Host: s.Host, Step: s.ID, Text: event.M("plan.unsure")})
 		}
 	case verify != nil:
-		// It may make what others ask with, such as the way to the API server. That the proof is not there yet is no news.
+		// It may make what others ask with, such as the way to the API server. That the proof is not there yet is no
+		// news.
 		s.Apply = func(ctx context.Context) error {
 			_ = wait.Recover(func() error { return verify(inside(ctx)) })
 			return engine.ErrUnchanged

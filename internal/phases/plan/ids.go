@@ -55,7 +55,8 @@ func Step(phase, what, host string, needs []string) *engine.Step {
 	if host != "" {
 		args = append(args, "node", host)
 	}
-	return &engine.Step{ID: ID(phase, what, host), Phase: phase, Host: host, Title: event.M("step."+phase+"."+what, args...), Needs: needs}
+	return &engine.Step{ID: ID(phase, what, host), Phase: phase, Host: host,
+		Title: event.M("step."+phase+"."+what, args...), Needs: needs}
 }
 
 // LaneBulk is the lane of transfers: they run beside a node's other steps.

@@ -1,4 +1,5 @@
-// Package rolling has components restarted on one node after the other: when one is not well again, no other is touched.
+// Package rolling has components restarted on one node after the other: when one is not well again, no other is
+// touched.
 package rolling
 
 import (
@@ -21,8 +22,9 @@ type Rolling struct {
 // New are the turns of a run, which nobody has yet.
 func New() *Rolling { return &Rolling{turns: map[string]*turn{}} }
 
-// InTurn calls f when no other node is at it. f restarts the component and proves that it is well again: where that failed on one node, no
-// other is touched any more (rolling.stopped), for what ended it there would end it everywhere. The node itself may try again.
+// InTurn calls f when no other node is at it. f restarts the component and proves that it is well again: where that
+// failed on one node, no other is touched any more (rolling.stopped), for what ended it there would end it everywhere.
+// The node itself may try again.
 func (r *Rolling) InTurn(ctx context.Context, what, host string, f func(context.Context) error) error {
 	t := r.turnOf(what)
 	select {

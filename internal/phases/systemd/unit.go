@@ -14,7 +14,8 @@ import (
 type Unit struct {
 	Description string
 	After       []string
-	Wants       []string      // not Requires: a dependency whose first start fails at boot must not keep this one down for good
+	// not Requires: a dependency whose first start fails at boot must not keep this one down for good
+	Wants       []string
 	Type        string        // "" is simple
 	StopTimeout time.Duration // 0 is systemd's own; after it systemd kills
 	Environment []string      // files; one with a dash before it may be absent
@@ -25,7 +26,8 @@ type Unit struct {
 // Render is the text of the unit.
 func (u Unit) Render() []byte {
 	var b strings.Builder
-	b.WriteString("# Written by Eggo; removed by eggo-tui cleanup.\n[Unit]\nDescription=" + unitLine(u.Description) + "\n")
+	b.WriteString("# Written by Eggo; removed by eggo-tui cleanup.\n[Unit]\nDescription=" + unitLine(u.Description) +
+		"\n")
 	if len(u.After) > 0 {
 		fmt.Fprintf(&b, "After=%s\n", strings.Join(u.After, " "))
 	}

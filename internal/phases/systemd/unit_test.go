@@ -7,7 +7,8 @@ import (
 )
 
 func TestAUnitAsItIsWritten(t *testing.T) {
-	u := Unit{Description: "a thing", After: []string{"network-online.target", "etcd.service"}, Wants: []string{"containerd.service"}, Type: "notify", Program: "/usr/local/bin/thing",
+	u := Unit{Description: "a thing", After: []string{"network-online.target", "etcd.service"},
+		Wants: []string{"containerd.service"}, Type: "notify", Program: "/usr/local/bin/thing",
 		Flags: map[string]string{"name": "m1", "a-list": "a=1,b=2", "message": `50% of $HOME is "quoted" \ here`}}
 	want := `# Written by Eggo; removed by eggo-tui cleanup.
 [Unit]
@@ -37,8 +38,10 @@ WantedBy=multi-user.target
 
 func TestAWordOfExecStart(t *testing.T) {
 	for in, want := range map[string]string{
-		"--a=b": "--a=b", "100%": "100%%", "$HOME": "$$HOME", "${X}": "$${X}", "a b": `"a b"`, "a\tb": `"a\x09b"`, `a"b`: `"a\"b"`, "a'b": `"a'b"`, `a\b`: `"a\\b"`, "a;b": `"a;b"`, "": `""`,
-		"a\nExecStartPre=/bin/evil": `"a\x0aExecStartPre=/bin/evil"`, "a\x1b[2J": `"a\x1b[2J"`, "a\r": `"a\x0d"`, "a\x00": `"a\x00"`, ";": `";"`, "名": "名",
+		"--a=b": "--a=b", "100%": "100%%", "$HOME": "$$HOME", "${X}": "$${X}", "a b": `"a b"`, "a\tb": `"a\x09b"`,
+		`a"b`: `"a\"b"`, "a'b": `"a'b"`, `a\b`: `"a\\b"`, "a;b": `"a;b"`, "": `""`,
+		"a\nExecStartPre=/bin/evil": `"a\x0aExecStartPre=/bin/evil"`, "a\x1b[2J": `"a\x1b[2J"`, "a\r": `"a\x0d"`,
+		"a\x00": `"a\x00"`, ";": `";"`, "名": "名",
 	} {
 		if got := ExecWord(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)

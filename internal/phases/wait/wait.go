@@ -28,12 +28,14 @@ func Again(code string, kv ...string) *event.Fault {
 // ProbeLimit bounds the wait for a component that was just started.
 const ProbeLimit = 60 * time.Second
 
-// Answers waits until a component on the node answers its health probe with 200: systemd calls a service started that dies a second
-// later. The request goes through the node's SSH connection to the component itself, whose certificate on loopback is of its own making.
+// Answers waits until a component on the node answers its health probe with 200: systemd calls a service started that
+// dies a second later. The request goes through the node's SSH connection to the component itself, whose certificate on
+// loopback is of its own making.
 func Answers(url, unit string) func(context.Context, *node.Node) error {
 	return func(ctx context.Context, nd *node.Node) error {
 		client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
-			DialContext: nd.Dial, DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // see above
+			//nolint:gosec // see above
+			DialContext: nd.Dial, DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 		}}
 		limit, cancel := context.WithTimeout(ctx, ProbeLimit)
 		defer cancel()
@@ -49,7 +51,8 @@ func Answers(url, unit string) func(context.Context, *node.Node) error {
 			}
 			select {
 			case <-limit.Done():
-				f := event.NewFault(event.ClassFailed, "component.unhealthy", err, "unit", unit, "log", nd.Journal(ctx, unit)).On(nd.Name())
+				f := event.NewFault(event.ClassFailed, "component.unhealthy", err, "unit", unit, "log",
+					nd.Journal(ctx, unit)).On(nd.Name())
 				f.Retry = true
 				return f
 			case <-tick.C:

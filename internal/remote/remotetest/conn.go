@@ -110,7 +110,8 @@ func (s *Server) config() *ssh.ServerConfig {
 	switch {
 	case o.noPasswords:
 	case o.keyboard:
-		cfg.KeyboardInteractiveCallback = func(m ssh.ConnMetadata, ask ssh.KeyboardInteractiveChallenge) (*ssh.Permissions, error) {
+		cfg.KeyboardInteractiveCallback = func(m ssh.ConnMetadata,
+			ask ssh.KeyboardInteractiveChallenge) (*ssh.Permissions, error) {
 			a, err := ask("", "", []string{"Password: "}, []bool{false})
 			if err != nil || len(a) != 1 {
 				return nil, errRefused
@@ -118,7 +119,10 @@ func (s *Server) config() *ssh.ServerConfig {
 			return password(m.User(), a[0])
 		}
 	default:
-		cfg.PasswordCallback = func(m ssh.ConnMetadata, pw []byte) (*ssh.Permissions, error) { return password(m.User(), string(pw)) }
+		cfg.PasswordCallback = func(m ssh.ConnMetadata, pw []byte) (*ssh.Permissions,
+			error) {
+			return password(m.User(), string(pw))
+		}
 	}
 	if len(o.keys) > 0 {
 		cfg.PublicKeyCallback = func(m ssh.ConnMetadata, k ssh.PublicKey) (*ssh.Permissions, error) {
@@ -203,7 +207,8 @@ func (s *Server) environment() []string {
 	if s.opt.path != "" {
 		path = filepath.Join(s.Root, "bin") + ":" + s.opt.path + ":" + os.Getenv("PATH")
 	}
-	return append([]string{"PATH=" + path, "HOME=" + filepath.Join(s.Root, "home"), "TMPDIR=" + filepath.Join(s.Root, "tmp"),
+	return append([]string{"PATH=" + path, "HOME=" + filepath.Join(s.Root, "home"),
+		"TMPDIR=" + filepath.Join(s.Root, "tmp"),
 		"USER=" + s.opt.user, "LOGNAME=" + s.opt.user}, s.opt.env...)
 }
 

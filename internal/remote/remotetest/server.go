@@ -1,5 +1,6 @@
-// Package remotetest is an SSH server inside the test's process, with faults to inject. Its sessions run real shells on this machine, in a
-// scratch directory. Like sshd, it does not kill what a session leaves running; the end of the test does.
+// Package remotetest is an SSH server inside the test's process, with faults to inject. Its sessions run real shells on
+// this machine, in a scratch directory. Like sshd, it does not kill what a session leaves running; the end of the test
+// does.
 package remotetest
 
 import (
@@ -266,7 +267,8 @@ func (s *Server) RefuseAuth() { s.refuse.Store(true) }
 // Received is how many bytes of standard input have come in all sessions.
 func (s *Server) Received() int64 { return s.received.Load() }
 
-// Connections is how many were accepted, Sessions how many commands were started, PasswordTries how many passwords came.
+// Connections is how many were accepted, Sessions how many commands were started, PasswordTries how many passwords
+// came.
 func (s *Server) Connections() int64 { return s.dials.Load() }
 
 // Sessions is how many commands were started.
@@ -307,7 +309,8 @@ func (s *Server) writeSudo(sudo Sudo) {
 	script := `#!/bin/sh
 prompt='Password: '
 while :; do case $1 in -S) shift;; -p) prompt=$2; shift 2;; --) shift; break;; *) break;; esac; done
-want=` + q(sudo.Password) + ` refuse=` + q(sudo.Refuse) + ` lecture=` + q(sudo.Lecture) + ` tries=` + strconv.Itoa(tries) + `
+want=` + q(sudo.Password) + ` refuse=` + q(sudo.Refuse) + ` lecture=` + q(sudo.Lecture) + ` tries=` +
+		strconv.Itoa(tries) + `
 printf %s "$lecture" >&2
 n=0
 while [ -n "$want" ]; do
@@ -322,7 +325,8 @@ done
 [ -n "$refuse" ] && { printf '%s\n' "$refuse" >&2; exit 1; }
 exec "$@"
 `
-	if err := os.WriteFile(filepath.Join(s.Root, "bin", "sudo"), []byte(script), 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(filepath.Join(s.Root, "bin", "sudo"), []byte(script), 0o700); err != nil {
+		//nolint:gosec // a program
 		s.t.Fatal(err)
 	}
 }

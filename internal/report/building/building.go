@@ -78,7 +78,8 @@ type blob struct {
 func New(o Output, arches []string, verbose bool) *Reporter {
 	r := &Reporter{
 		out: o, arches: arches, verbose: verbose, began: o.Progress.Now(), fetching: &report.Meter{},
-		retries: map[string]string{}, warned: map[string]bool{}, told: map[string]time.Time{}, built: map[string]build.Event{},
+		retries: map[string]string{}, warned: map[string]bool{}, told: map[string]time.Time{},
+		built: map[string]build.Event{},
 	}
 	r.live = report.NewProgress(o.Progress, r.rows, r.line)
 	r.live.Arches = len(arches) > 1
@@ -143,7 +144,8 @@ func (r *Reporter) source(e build.Event) *source {
 			return s
 		}
 	}
-	s := &source{key: key, label: event.Clean(e.What), arch: e.Arch, began: r.out.Progress.Now(), blobs: map[string]*blob{}}
+	s := &source{key: key, label: event.Clean(e.What), arch: e.Arch, began: r.out.Progress.Now(),
+		blobs: map[string]*blob{}}
 	r.sources = append(r.sources, s)
 	return s
 }
@@ -246,7 +248,8 @@ func (r *Reporter) rows() []report.Row {
 		out = append(out, x)
 	}
 	if hidden > 0 {
-		out = append(out, report.Row{Label: r.out.P.T("bundle.cli.note.more", "count", fmt.Sprint(hidden)), Aside: true})
+		out = append(out, report.Row{Label: r.out.P.T("bundle.cli.note.more", "count", fmt.Sprint(hidden)),
+			Aside: true})
 	}
 	return out
 }
@@ -296,14 +299,16 @@ func (r *Reporter) text(e build.Event) {
 	switch e.Kind {
 	case build.Resolved:
 		r.live.Print(r.out.Progress.Out, p.T("bundle.cli.resolved",
-			"arch", e.Arch, "packages", fmt.Sprint(e.Packages), "known", fmt.Sprint(e.Known), "size", report.Amount(e.Total)))
+			"arch", e.Arch, "packages", fmt.Sprint(e.Packages), "known", fmt.Sprint(e.Known), "size",
+			report.Amount(e.Total)))
 	case build.Fetched:
 		if r.verbose {
 			key := "bundle.cli.fetched"
 			if e.Cached {
 				key = "bundle.cli.had"
 			}
-			r.live.Print(r.out.Progress.Out, p.T(key, "arch", e.Arch, "what", e.What, "size", report.Amount(max(e.Total, 0))))
+			r.live.Print(r.out.Progress.Out, p.T(key, "arch", e.Arch, "what", e.What, "size",
+				report.Amount(max(e.Total, 0))))
 		}
 	case build.Retrying:
 		// Once for each reason: a server that is down for minutes is one event, not sixty.
@@ -318,8 +323,8 @@ func (r *Reporter) text(e build.Event) {
 	}
 }
 
-// troubled is whom a retry is about. A server that cannot be reached at all is one trouble, not one for each source it has, and its reason
-// is the same whatever is asked of it; the reason is "" where the sentence has to tell.
+// troubled is whom a retry is about. A server that cannot be reached at all is one trouble, not one for each source it
+// has, and its reason is the same whatever is asked of it; the reason is "" where the sentence has to tell.
 func troubled(e build.Event) (who, reason string) {
 	if f := e.Fault; f != nil && strings.Contains(f.Cause, "dial ") {
 		if u, err := url.Parse(e.URL); err == nil && u.Host != "" {
@@ -375,7 +380,8 @@ func (r *Reporter) json(e build.Event) {
 		left := m.Left(e.Done, e.Total)
 		put("left_ns", left, left >= 0)
 	}
-	put("size", e.Total, e.Kind == build.Fetched || e.Kind == build.Built || e.Kind == build.Unchanged || e.Kind == build.Resolved)
+	put("size", e.Total, e.Kind == build.Fetched || e.Kind == build.Built || e.Kind == build.Unchanged ||
+		e.Kind == build.Resolved)
 	put("cached", e.Cached, e.Kind == build.Fetched)
 	put("packages", e.Packages, e.Kind == build.Resolved)
 	put("known", e.Known, e.Kind == build.Resolved)
@@ -419,7 +425,8 @@ func (r *Reporter) Close(res *build.Result) {
 		// Of several bundles some may have been finished before.
 		for _, arch := range r.arches {
 			if e, ok := r.built[arch]; ok {
-				_ = r.out.say(r.made(build.Bundle{Path: e.File, Size: e.Total, SHA256: e.SHA256, Took: e.Took, Unchanged: e.Kind == build.Unchanged}))
+				_ = r.out.say(r.made(build.Bundle{Path: e.File, Size: e.Total, SHA256: e.SHA256, Took: e.Took,
+					Unchanged: e.Kind == build.Unchanged}))
 			}
 		}
 		return
@@ -435,7 +442,8 @@ func (r *Reporter) Close(res *build.Result) {
 	}
 	if r.count.sources > 0 {
 		r.out.tell(p.T("bundle.cli.summary",
-			"sources", fmt.Sprint(r.count.sources), "cached", fmt.Sprint(r.count.cached), "fetched", report.Amount(r.count.fetched), "took", report.Lasted(r.out.Progress.Now().Sub(r.began))))
+			"sources", fmt.Sprint(r.count.sources), "cached", fmt.Sprint(r.count.cached), "fetched",
+			report.Amount(r.count.fetched), "took", report.Lasted(r.out.Progress.Now().Sub(r.began))))
 	}
 	r.out.tell(p.T("bundle.cli.lock", "file", res.Lock))
 	for _, arch := range r.arches {
@@ -457,7 +465,8 @@ func (r *Reporter) Warn(warnings []event.Msg) {
 }
 
 func (r *Reporter) made(b build.Bundle) string {
-	args := []string{"file", b.Path, "size", report.Amount(b.Size), "took", report.Lasted(b.Took), "parts", fmt.Sprint(len(b.Parts))}
+	args := []string{"file", b.Path, "size", report.Amount(b.Size), "took", report.Lasted(b.Took), "parts",
+		fmt.Sprint(len(b.Parts))}
 	key := "bundle.cli.built"
 	switch {
 	case b.Unchanged:
@@ -490,5 +499,6 @@ func (r *Reporter) CloseJSON(res *build.Result) {
 			warnings = append(warnings, text)
 		}
 	}
-	_ = r.out.Emit("done", map[string]any{"lock": res.Lock, "bundles": bundles, "warnings": warnings, "took_ns": r.out.Progress.Now().Sub(r.began)})
+	_ = r.out.Emit("done", map[string]any{"lock": res.Lock, "bundles": bundles, "warnings": warnings,
+		"took_ns": r.out.Progress.Now().Sub(r.began)})
 }

@@ -35,7 +35,8 @@ func newStage(lang i18n.Lang, cols int, terminal bool) *stage {
 	s.cols = cols
 	o := Output{Stdout: &s.stdout, P: i18n.NewPrinter(lang)}
 	o.Progress = report.ProgressOptions{
-		Out: &s.err, Now: func() time.Time { return s.at }, Size: func() (int, int) { return s.cols, 24 }, Bars: terminal,
+		Out: &s.err, Now: func() time.Time { return s.at }, Size: func() (int, int) { return s.cols, 24 },
+		Bars: terminal,
 	}
 	s.Reporter = New(o, []string{"amd64", "arm64"}, false)
 	return s
@@ -73,7 +74,8 @@ func story(s *stage, scene func(name string)) {
 		s.Event(build.Event{Kind: build.Fetched, Arch: "amd64", What: what, URL: u, Total: 11 * mib})
 	}
 	s.Event(build.Event{Kind: build.Resolved, Arch: "amd64", Packages: 142, Known: 63463, Total: 86 * mib})
-	names := []string{"registry.k8s.io/coredns/coredns:v1.12.1", "ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel1", "kube-apiserver", "kubelet", "containerd 1.7.24~ds1-6"}
+	names := []string{"registry.k8s.io/coredns/coredns:v1.12.1",
+		"ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel1", "kube-apiserver", "kubelet", "containerd 1.7.24~ds1-6"}
 	for step := range int64(12) {
 		for i, n := range names {
 			for _, arch := range []string{"amd64", "arm64"} {
@@ -81,15 +83,19 @@ func story(s *stage, scene func(name string)) {
 			}
 		}
 		for i, arch := range []string{"amd64", "arm64"} {
-			s.Event(build.Event{Kind: build.Packing, Arch: arch, What: "eggo-" + arch + ".tar.gz", Done: step*12*mib - int64(i)*step*mib, Total: 612 * mib})
+			s.Event(build.Event{Kind: build.Packing, Arch: arch, What: "eggo-" + arch + ".tar.gz",
+				Done: step*12*mib - int64(i)*step*mib, Total: 612 * mib})
 		}
 		s.pass(time.Second)
 	}
 	s.fetching("amd64", names[0], "another layer", 2*mib, 4*mib)
 	scene("fetching")
-	s.Event(build.Event{Kind: build.Retrying, Arch: "amd64", What: names[0], URL: "another layer", Done: 2 * mib, Total: 4 * mib,
-		Fault: event.NewFault(event.ClassFailed, "fetch.truncated", nil, "what", names[0], "url", "https://registry.k8s.io/v2/x", "got", "2097152", "want", "4194304")})
-	s.Event(build.Event{Kind: build.Waiting, Arch: "arm64", What: names[1], URL: fmt.Sprint(names[1], "arm64", 1), Done: 12 * mib, Total: 60 * mib})
+	s.Event(build.Event{Kind: build.Retrying, Arch: "amd64", What: names[0], URL: "another layer", Done: 2 * mib,
+		Total: 4 * mib,
+		Fault: event.NewFault(event.ClassFailed, "fetch.truncated", nil, "what", names[0], "url",
+			"https://registry.k8s.io/v2/x", "got", "2097152", "want", "4194304")})
+	s.Event(build.Event{Kind: build.Waiting, Arch: "arm64", What: names[1], URL: fmt.Sprint(names[1], "arm64", 1),
+		Done: 12 * mib, Total: 60 * mib})
 	scene("trouble")
 	for _, n := range names {
 		for _, arch := range []string{"amd64", "arm64"} {
@@ -99,9 +105,11 @@ func story(s *stage, scene func(name string)) {
 	s.Event(build.Event{Kind: build.Fetched, Arch: "amd64", What: names[0], URL: "another layer", Total: 4 * mib})
 	for range 8 {
 		s.pass(time.Second)
-		s.fetching("amd64", "an image of nobody/with-a-name-that-is-much-longer-than-any-screen-and-in-中文的名字:v1", "u9", 1300*mib, 1500*mib)
+		s.fetching("amd64", "an image of nobody/with-a-name-that-is-much-longer-than-any-screen-and-in-中文的名字:v1",
+			"u9", 1300*mib, 1500*mib)
 		for _, arch := range []string{"amd64", "arm64"} {
-			s.Event(build.Event{Kind: build.Packing, Arch: arch, What: "eggo-" + arch + ".tar.gz", Done: 612*mib - 1, Total: 612 * mib})
+			s.Event(build.Event{Kind: build.Packing, Arch: arch, What: "eggo-" + arch + ".tar.gz", Done: 612*mib - 1,
+				Total: 612 * mib})
 		}
 	}
 	scene("standstill")
@@ -137,8 +145,10 @@ func TestALogOfABuild(t *testing.T) {
 			s.Event(build.Event{Kind: build.Warned, Arch: arch, Text: &warning})
 		}
 		s.Close(&build.Result{Lock: "out/bundle.lock", Bundles: []build.Bundle{
-			{Arch: "amd64", Path: "out/eggo-amd64.tar.gz", Size: 612 * mib, SHA256: strings.Repeat("ab", 32), Took: 95 * time.Second},
-			{Arch: "arm64", Path: "out/eggo-arm64.tar.gz", Size: 612 * mib, Parts: []string{"out/eggo-arm64.tar.gz.001", "out/eggo-arm64.tar.gz.002"}, Took: 9 * time.Second},
+			{Arch: "amd64", Path: "out/eggo-amd64.tar.gz", Size: 612 * mib, SHA256: strings.Repeat("ab", 32),
+				Took: 95 * time.Second},
+			{Arch: "arm64", Path: "out/eggo-arm64.tar.gz", Size: 612 * mib,
+				Parts: []string{"out/eggo-arm64.tar.gz.001", "out/eggo-arm64.tar.gz.002"}, Took: 9 * time.Second},
 			{Arch: "arm64", Path: "out/other.tar.gz", Size: 612 * mib, Unchanged: true},
 		}, Warnings: []event.Msg{warning, warning}})
 		golden(t, fmt.Sprintf("log-%s.txt", lang), s.err.String()+"== stdout\n"+s.stdout.String())
@@ -149,9 +159,11 @@ func TestALogOfABuild(t *testing.T) {
 func TestTriesAreToldOnce(t *testing.T) {
 	s := newStage(i18n.English, 80, false)
 	try := func(code string) {
-		s.Event(build.Event{Kind: build.Retrying, Arch: "amd64", What: "kubelet", URL: "u", Fault: event.NewFault(event.ClassFailed, code, nil, "what", "kubelet", "url", "u")})
+		s.Event(build.Event{Kind: build.Retrying, Arch: "amd64", What: "kubelet", URL: "u",
+			Fault: event.NewFault(event.ClassFailed, code, nil, "what", "kubelet", "url", "u")})
 	}
-	for _, code := range []string{"fetch.not-found", "fetch.not-found", "fetch.network", "fetch.network", "fetch.not-found"} {
+	for _, code := range []string{"fetch.not-found", "fetch.not-found", "fetch.network", "fetch.network",
+		"fetch.not-found"} {
 		try(code)
 	}
 	if n := strings.Count(s.err.String(), "\n"); n != 3 {
@@ -162,8 +174,10 @@ func TestTriesAreToldOnce(t *testing.T) {
 // A server that is down is told once, whatever was to come from it; another one is told too.
 func TestAServerThatIsDownIsToldOnce(t *testing.T) {
 	s := newStage(i18n.English, 80, false)
-	for _, u := range []string{"https://a.example/kubelet", "https://a.example/kubectl", "https://b.example/etcd", "https://a.example/kubelet"} {
-		f := event.NewFault(event.ClassFailed, "fetch.network", errors.New("dial tcp 192.0.2.1:443: connect: connection refused"), "what", u, "url", u)
+	for _, u := range []string{"https://a.example/kubelet", "https://a.example/kubectl", "https://b.example/etcd",
+		"https://a.example/kubelet"} {
+		f := event.NewFault(event.ClassFailed, "fetch.network",
+			errors.New("dial tcp 192.0.2.1:443: connect: connection refused"), "what", u, "url", u)
 		s.Event(build.Event{Kind: build.Retrying, Arch: "amd64", What: u, URL: u, Fault: f})
 	}
 	if n := strings.Count(s.err.String(), "\n"); n != 2 {
@@ -171,7 +185,8 @@ func TestAServerThatIsDownIsToldOnce(t *testing.T) {
 	}
 }
 
-// A terminal gets each frame in the place of the one before: as many lines up as were drawn, also after the window became narrower.
+// A terminal gets each frame in the place of the one before: as many lines up as were drawn, also after the window
+// became narrower.
 func TestFramesReplaceEachOther(t *testing.T) {
 	s := newStage(i18n.English, 80, true)
 	up := func() string {

@@ -1,5 +1,5 @@
-// Package board draws a run: the phases across the top, a pane for every machine, those in trouble first. It is a pure function of the
-// state of the run, a time and a size; it draws a screen's worth, however large the run is.
+// Package board draws a run: the phases across the top, a pane for every machine, those in trouble first. It is a pure
+// function of the state of the run, a time and a size; it draws a screen's worth, however large the run is.
 package board
 
 import (
@@ -46,7 +46,8 @@ func (b *Board) Render(s *runstate.State, now time.Time, w, h int) []string {
 	}
 	views := b.views(s, now)
 	b.Cursor = min(max(0, b.Cursor), max(0, len(views)-1))
-	lines := []string{b.head(s, now, w), b.whole(s, w), b.rail(s, w), b.Theme.Border.Render(strings.Repeat(b.Theme.Glyphs.Rule, w))}
+	lines := []string{b.head(s, now, w), b.whole(s, w), b.rail(s, w),
+		b.Theme.Border.Render(strings.Repeat(b.Theme.Glyphs.Rule, w))}
 	if b.Filter != "" {
 		lines = append(lines, b.filterLine(len(views), b.count(s), w))
 	}
@@ -101,7 +102,8 @@ func (b *Board) Host(s *runstate.State, now time.Time) (string, bool) {
 }
 
 func (b *Board) tooSmall(s *runstate.State, w, h int) []string {
-	text := []string{b.P.T("ui.too-small", "width", fmt.Sprint(MinWidth), "height", fmt.Sprint(MinHeight+1)), b.P.T("ui.goes-on", "ended", fmt.Sprint(ended(s)), "total", fmt.Sprint(s.Total))}
+	text := []string{b.P.T("ui.too-small", "width", fmt.Sprint(MinWidth), "height", fmt.Sprint(MinHeight+1)),
+		b.P.T("ui.goes-on", "ended", fmt.Sprint(ended(s)), "total", fmt.Sprint(s.Total))}
 	return widget.Block(text, w, h, b.Theme.Glyphs.Cut)
 }
 
@@ -145,7 +147,8 @@ func (b *Board) whole(s *runstate.State, w int) string {
 	if s.Total > 0 {
 		part = float64(done) / float64(s.Total)
 	}
-	text := new(widget.Line).Add(t.Dim, " "+fmt.Sprintf("%3d %%", int(part*100))+"  "+b.P.T("ui.steps", "ended", fmt.Sprint(done), "total", fmt.Sprint(s.Total)))
+	text := new(widget.Line).Add(t.Dim, " "+fmt.Sprintf("%3d %%", int(part*100))+"  "+b.P.T("ui.steps", "ended",
+		fmt.Sprint(done), "total", fmt.Sprint(s.Total)))
 	if n := s.Counts[event.Failed] + s.Counts[event.Unknown]; n > 0 {
 		text.Space(2).Add(t.Bad, t.Glyphs.Failed+" "+b.P.T("ui.failed-count", "count", fmt.Sprint(n)))
 	}
@@ -153,11 +156,12 @@ func (b *Board) whole(s *runstate.State, w int) string {
 		text.Space(2).Add(t.Bad, t.Glyphs.Ignored+" "+b.P.T("ui.open-count", "count", fmt.Sprint(n)))
 	}
 	text.Space(1)
-	return " " + widget.Bar(t.BarFull, t.BarRest, t.Glyphs.BarFull, t.Glyphs.BarRest, w-1-text.Width(), part) + text.String()
+	return " " + widget.Bar(t.BarFull, t.BarRest, t.Glyphs.BarFull, t.Glyphs.BarRest, w-1-text.Width(), part) +
+		text.String()
 }
 
-// rail names the phases with their states. Where they do not all fit, those that have ended and those to come are only counted, the ones
-// farthest from the present first.
+// rail names the phases with their states. Where they do not all fit, those that have ended and those to come are only
+// counted, the ones farthest from the present first.
 func (b *Board) rail(s *runstate.State, w int) string {
 	type stop struct {
 		glyph, name, count string

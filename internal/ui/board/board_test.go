@@ -37,8 +37,10 @@ func story(n int) (*runstate.State, time.Time) {
 		plan.Phases = append(plan.Phases, event.Phase{ID: p, Title: event.M("phase." + p)})
 	}
 	name := func(i int) string { return fmt.Sprintf("node-%d", i+1) }
-	steps := []struct{ phase, what string }{{"preflight", "facts"}, {"infrastructure", "claim"}, {"infrastructure", "send-packages"}, {"infrastructure", "packages"},
-		{"infrastructure", "send-images"}, {"infrastructure", "load-images"}, {"bootstrap", "kubelet"}, {"bootstrap", "join"}, {"bootstrap", "proxy"}}
+	steps := []struct{ phase, what string }{{"preflight", "facts"}, {"infrastructure", "claim"},
+		{"infrastructure", "send-packages"}, {"infrastructure", "packages"},
+		{"infrastructure", "send-images"}, {"infrastructure", "load-images"}, {"bootstrap", "kubelet"},
+		{"bootstrap", "join"}, {"bootstrap", "proxy"}}
 	for i := range n {
 		roles := []string{"worker"}
 		if i < 3 {
@@ -46,10 +48,12 @@ func story(n int) (*runstate.State, time.Time) {
 		}
 		plan.Hosts = append(plan.Hosts, event.Host{Name: name(i), Addr: fmt.Sprintf("192.0.2.%d", i+11), Roles: roles})
 		for _, st := range steps {
-			plan.Steps = append(plan.Steps, event.Step{ID: st.phase + "." + st.what + "/" + name(i), Phase: st.phase, Host: name(i), Title: event.M("step."+st.phase+"."+st.what, "node", name(i))})
+			plan.Steps = append(plan.Steps, event.Step{ID: st.phase + "." + st.what + "/" + name(i), Phase: st.phase,
+				Host: name(i), Title: event.M("step."+st.phase+"."+st.what, "node", name(i))})
 		}
 	}
-	plan.Steps = append(plan.Steps, event.Step{ID: "preflight.verdict", Phase: "preflight", Title: event.M("step.preflight.verdict")})
+	plan.Steps = append(plan.Steps, event.Step{ID: "preflight.verdict", Phase: "preflight",
+		Title: event.M("step.preflight.verdict")})
 	at(0, plan)
 	at(0, event.PhaseStarted{Phase: "preflight"})
 	for i := range n {
@@ -68,26 +72,34 @@ func story(n int) (*runstate.State, time.Time) {
 		at(1.5, event.StepStarted{Step: "infrastructure.send-packages/" + h, Try: 1})
 		switch i % 5 {
 		case 0:
-			at(2, event.Progress{Host: h, Step: "infrastructure.send-packages/" + h, What: "images.tar", Done: 40 << 20, Total: 310 << 20})
-			at(8, event.Progress{Host: h, Step: "infrastructure.send-packages/" + h, What: "images.tar", Done: 217 << 20, Total: 310 << 20})
+			at(2, event.Progress{Host: h, Step: "infrastructure.send-packages/" + h, What: "images.tar", Done: 40 << 20,
+				Total: 310 << 20})
+			at(8, event.Progress{Host: h, Step: "infrastructure.send-packages/" + h, What: "images.tar",
+				Done: 217 << 20, Total: 310 << 20})
 		case 1:
-			at(5, event.StepEnded{Step: "infrastructure.send-packages/" + h, Outcome: event.Changed, Took: 3 * time.Second})
+			at(5, event.StepEnded{Step: "infrastructure.send-packages/" + h, Outcome: event.Changed,
+				Took: 3 * time.Second})
 			at(5, event.StepStarted{Step: "infrastructure.packages/" + h, Try: 1})
-			for _, l := range []string{"Selecting previously unselected package containerd.", "正在解压 containerd (1.6.20~ds1-1+deb12u3) …", "Setting up runc (1.1.5+ds1-1+deb12u1) …"} {
+			for _, l := range []string{"Selecting previously unselected package containerd.",
+				"正在解压 containerd (1.6.20~ds1-1+deb12u3) …", "Setting up runc (1.1.5+ds1-1+deb12u1) …"} {
 				at(6, event.Output{Host: h, Step: "infrastructure.packages/" + h, Stream: "stdout", Line: l})
 			}
 		case 2:
-			at(5, event.StepEnded{Step: "infrastructure.send-packages/" + h, Outcome: event.Changed, Took: 3 * time.Second})
+			at(5, event.StepEnded{Step: "infrastructure.send-packages/" + h, Outcome: event.Changed,
+				Took: 3 * time.Second})
 			if i == 2 {
 				at(6, event.StepStarted{Step: "infrastructure.packages/" + h, Try: 1})
 				f := event.NewFault(event.ClassFailed, "node.command-failed", nil, "status", "100").On(h)
-				f.Cause = "dpkg: error processing archive /var/lib/eggo-node/repo/containerd.deb: cannot copy extracted data for './usr/bin/containerd': No space left on device"
-				at(8, event.StepEnded{Step: "infrastructure.packages/" + h, Outcome: event.Failed, Took: 2 * time.Second, Fault: f})
+				f.Cause = "dpkg: error processing archive /var/lib/eggo-node/repo/containerd.deb: cannot copy " +
+					"extracted data for './usr/bin/containerd': No space left on device"
+				at(8, event.StepEnded{Step: "infrastructure.packages/" + h, Outcome: event.Failed,
+					Took: 2 * time.Second, Fault: f})
 				at(8, event.StepEnded{Step: "bootstrap.kubelet/" + h, Outcome: event.Blocked})
 			}
 		case 3:
 			f := event.NewFault(event.ClassFailed, "ssh.lost", nil)
-			at(7, event.StepRetry{Step: "infrastructure.send-packages/" + h, Try: 1, Delay: 20 * time.Second, Fault: *f})
+			at(7, event.StepRetry{Step: "infrastructure.send-packages/" + h, Try: 1, Delay: 20 * time.Second,
+				Fault: *f})
 			at(7, event.HostState{Host: h, State: "lost"})
 		}
 	}
@@ -102,7 +114,8 @@ func TestGoldens(t *testing.T) {
 			name := fmt.Sprintf("%d-%s", n, shape)
 			t.Run(name, func(t *testing.T) {
 				s, now := story(n)
-				b := &Board{P: i18n.NewPrinter(shape.Lang), Theme: theme.New(theme.Options{Dark: true, ASCII: shape.ASCII}), Cursor: 1}
+				b := &Board{P: i18n.NewPrinter(shape.Lang),
+					Theme: theme.New(theme.Options{Dark: true, ASCII: shape.ASCII}), Cursor: 1}
 				lines := b.Render(s, now, shape.W, shape.H)
 				fills(t, lines, shape.W, shape.H)
 				golden(t, name, ansi.Strip(strings.Join(lines, "\n"))+"\n")
@@ -151,12 +164,14 @@ func TestATransferInLittleRoom(t *testing.T) {
 	s := runstate.New()
 	at := time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
 	for i := range 6 {
-		s.Apply(event.Record{Seq: uint64(i + 1), Time: at.Add(time.Duration(i) * time.Second), Event: event.Progress{Host: "n1", Step: "up/n1", What: "x", Done: int64(i) * 40 << 20, Total: 300 << 20}})
+		s.Apply(event.Record{Seq: uint64(i + 1), Time: at.Add(time.Duration(i) * time.Second),
+			Event: event.Progress{Host: "n1", Step: "up/n1", What: "x", Done: int64(i) * 40 << 20, Total: 300 << 20}})
 	}
 	for _, c := range []struct {
 		w    int
 		want string
-	}{{60, "200.0 MiB of 300.0 MiB  40.0 MiB/s  2.5s left"}, {32, "200/300 MiB 40 MiB/s 2.5s left"}, {28, "67 % 40 MiB/s 2.5s left"}, {10, "67 %"}, {3, ""}} {
+	}{{60, "200.0 MiB of 300.0 MiB  40.0 MiB/s  2.5s left"}, {32, "200/300 MiB 40 MiB/s 2.5s left"},
+		{28, "67 % 40 MiB/s 2.5s left"}, {10, "67 %"}, {3, ""}} {
 		if got := b.flow(s.Transfers[0], c.w); got != c.want {
 			t.Errorf("%d cells: %q, want %q", c.w, got, c.want)
 		}

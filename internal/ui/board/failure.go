@@ -52,11 +52,13 @@ type panel struct {
 // commandLines is how many lines of a command the panel shows.
 const commandLines = 4
 
-// Render draws the panel as a box of w cells and at most h lines. What does not fit goes from its last lines first, the oldest ahead.
+// Render draws the panel as a box of w cells and at most h lines. What does not fit goes from its last lines first, the
+// oldest ahead.
 func (f Failure) Render(p *i18n.Printer, t *theme.Theme, w, h int) []string {
 	in := w - 4
 	c := &panel{p: p, t: t, w: in}
-	for _, key := range []string{"ui.fail.step", "ui.fail.what", "ui.fail.command", "ui.fail.exit", "ui.fail.likely", "ui.fail.do"} {
+	for _, key := range []string{"ui.fail.step", "ui.fail.what", "ui.fail.command", "ui.fail.exit", "ui.fail.likely",
+		"ui.fail.do"} {
 		c.label = max(c.label, widget.Width(p.T(key))+2)
 	}
 	f.fields(c)
@@ -71,7 +73,8 @@ func (f Failure) Render(p *i18n.Printer, t *theme.Theme, w, h int) []string {
 	}
 	if most := h - 2; len(body) > most { // a small screen: the choices stay
 		keep := max(0, most-len(foot)-1)
-		body = append(append([]string{}, body[:min(keep, len(body))]...), append([]string{t.Dim.Render(t.Glyphs.Cut)}, foot...)...)
+		body = append(append([]string{}, body[:min(keep, len(body))]...),
+			append([]string{t.Dim.Render(t.Glyphs.Cut)}, foot...)...)
 		body = body[:min(len(body), most)]
 	}
 	return f.box(c, body)
@@ -213,7 +216,8 @@ func (f Failure) box(c *panel, body []string) []string {
 	}
 	head := widget.Cut(" "+mark+" "+c.p.T(title, "node", where(c.p, f.Step.Host))+" ", c.w-widget.Width(right), g.Cut)
 	top := edge.Render(g.TopLeft+g.Horizontal) + t.Bad.Render(head) +
-		edge.Render(strings.Repeat(g.Horizontal, max(0, c.w-widget.Width(head)-widget.Width(right)))) + t.Strong.Render(right) + edge.Render(g.Horizontal+g.TopRight)
+		edge.Render(strings.Repeat(g.Horizontal, max(0, c.w-widget.Width(head)-widget.Width(right)))) +
+		t.Strong.Render(right) + edge.Render(g.Horizontal+g.TopRight)
 	out := []string{top}
 	for _, l := range body {
 		out = append(out, edge.Render(g.Vertical)+" "+widget.Fit(l, c.w, g.Cut)+" "+edge.Render(g.Vertical))
@@ -221,7 +225,8 @@ func (f Failure) box(c *panel, body []string) []string {
 	return append(out, edge.Render(g.BottomLeft+strings.Repeat(g.Horizontal, c.w+2)+g.BottomRight))
 }
 
-// PanelWidth is how wide a panel is on a screen of w cells: all of a narrow one, where a few cells of what is behind it would tell nothing.
+// PanelWidth is how wide a panel is on a screen of w cells: all of a narrow one, where a few cells of what is behind it
+// would tell nothing.
 func PanelWidth(w int) int {
 	if w < 96 {
 		return w

@@ -7,9 +7,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
-// fits says whether a machine is one of those that the filter names: words, all of which must fit. role:etcd and state:failed are of its roles
-// and its state, in the language of the screen or by their English names; any other word is part of its name, address, roles, state or step.
-// A "!" before a word turns it round.
+// fits says whether a machine is one of those that the filter names: words, all of which must fit. role:etcd and
+// state:failed are of its roles and its state, in the language of the screen or by their English names; any other word
+// is part of its name, address, roles, state or step. A "!" before a word turns it round.
 func (b *Board) fits(v view) bool {
 	for _, word := range strings.Fields(strings.ToLower(b.Filter)) {
 		want := true

@@ -38,10 +38,12 @@ const (
 	rankFine
 )
 
-// retryLong is the pause before a next try from which on it counts as trouble: those that ask every second whether something is there yet are not in any.
+// retryLong is the pause before a next try from which on it counts as trouble: those that ask every second whether
+// something is there yet are not in any.
 const retryLong = 5 * time.Second
 
-// views of all machines, in the order in which they are drawn: trouble first, else as planned, so that nothing jumps about while all is well.
+// views of all machines, in the order in which they are drawn: trouble first, else as planned, so that nothing jumps
+// about while all is well.
 func (b *Board) views(s *runstate.State, now time.Time) []view {
 	out := make([]view, 0, len(s.Hosts))
 	for _, h := range s.Hosts {
@@ -106,7 +108,8 @@ func (b *Board) view(s *runstate.State, h *runstate.Host, now time.Time) view {
 	if x, ok := b.Usual.Silent(h, now); ok && !over && v.rank == rankFine {
 		v.style = b.Theme.Warn
 		step, since, quiet := b.P.Msg(x.Step.Title), report.Short(x.Since), report.Short(x.Quiet)
-		v.stall, v.brief = b.P.T("ui.stall", "step", step, "since", quiet), b.P.T("ui.stall.brief", "step", step, "since", quiet)
+		v.stall, v.brief = b.P.T("ui.stall", "step", step, "since", quiet),
+			b.P.T("ui.stall.brief", "step", step, "since", quiet)
 		if x.Usual > 0 {
 			v.stall = b.P.T("ui.stall.usual", "step", step, "since", since, "usual", report.Short(x.Usual))
 			v.brief = b.P.T("ui.stall.brief-usual", "step", step, "since", since, "usual", report.Short(x.Usual))
@@ -181,8 +184,8 @@ func transfer(s *runstate.State, host string) *runstate.Transfer {
 	return nil
 }
 
-// flow says in w cells how far a transfer is, at what rate, and how long the rest takes: in fewer words where there is little room, for the end of it
-// says most.
+// flow says in w cells how far a transfer is, at what rate, and how long the rest takes: in fewer words where there is
+// little room, for the end of it says most.
 func (b *Board) flow(t *runstate.Transfer, w int) string {
 	rate, left, timed := t.Rate(), "", false
 	if d, ok := t.Left(); ok {
@@ -243,8 +246,8 @@ func round(n float64) string {
 	return head + " " + unit
 }
 
-// words are the newest lines that the step of the view printed, or the fault of a failed step, newest last. What another step printed is none of
-// its: below its title that would be false.
+// words are the newest lines that the step of the view printed, or the fault of a failed step, newest last. What
+// another step printed is none of its: below its title that would be false.
 func (b *Board) words(s *runstate.State, v view, n int) []string {
 	var out []string
 	if v.rank <= rankFailed && v.step != nil && v.step.Fault != nil {
@@ -252,7 +255,8 @@ func (b *Board) words(s *runstate.State, v view, n int) []string {
 		if cause, do, ok := report.Likely(v.step.Fault, v.host.LinesOf(v.step.ID, runstate.FailLines)); ok {
 			next = b.P.Join(b.P.Msg(cause), b.P.Msg(do))
 		}
-		out = append(out, strings.TrimLeft(strings.TrimPrefix(text, event.Clean(v.host.Name)), ": ：")) // it stands below the machine's name
+		// it stands below the machine's name
+		out = append(out, strings.TrimLeft(strings.TrimPrefix(text, event.Clean(v.host.Name)), ": ："))
 		if next != "" {
 			out = append(out, b.Theme.Glyphs.Arrow+" "+next)
 		}

@@ -26,9 +26,12 @@ func asked(n int) (*runstate.State, time.Time) {
 		s.Apply(event.Record{Seq: seq, Time: now, Event: e})
 	}
 	for i, l := range []string{
-		"Reading package lists...", "Selecting previously unselected package containerd.", "(Reading database ... 11482 files and directories currently installed.)",
-		"Preparing to unpack .../containerd_1.6.20~ds1-1+deb12u3_amd64.deb ...", "正在解压 containerd (1.6.20~ds1-1+deb12u3) …",
-		"dpkg: error processing archive /var/lib/eggo-node/repo/containerd.deb (--unpack):", " cannot copy extracted data for './usr/bin/containerd': No space left on device",
+		"Reading package lists...", "Selecting previously unselected package containerd.",
+		"(Reading database ... 11482 files and directories currently installed.)",
+		"Preparing to unpack .../containerd_1.6.20~ds1-1+deb12u3_amd64.deb ...",
+		"正在解压 containerd (1.6.20~ds1-1+deb12u3) …",
+		"dpkg: error processing archive /var/lib/eggo-node/repo/containerd.deb (--unpack):",
+		" cannot copy extracted data for './usr/bin/containerd': No space left on device",
 		"Errors were encountered while processing:", "E: Sub-process /usr/bin/dpkg returned an error code (1)",
 	} {
 		stream := "stdout"
@@ -37,10 +40,12 @@ func asked(n int) (*runstate.State, time.Time) {
 		}
 		at(event.Output{Host: "node-2", Step: "infrastructure.packages/node-2", Stream: stream, Line: l})
 	}
-	f := event.NewFault(event.ClassFailed, "node.command-failed", nil, "status", "100", "command", "apt-get install -y --no-install-recommends \\\n  containerd runc conntrack\nstamp packages 5c1f").On("node-2")
+	f := event.NewFault(event.ClassFailed, "node.command-failed", nil, "status", "100", "command",
+		"apt-get install -y --no-install-recommends \\\n  containerd runc conntrack\nstamp packages 5c1f").On("node-2")
 	f.Cause = "E: Sub-process /usr/bin/dpkg returned an error code (1)"
 	at(event.StepAsked{Step: "infrastructure.packages/node-2", Try: 3, Fault: *f})
-	at(event.StepAsked{Step: "infrastructure.send-packages/node-1", Try: 1, Fault: *event.NewFault(event.ClassFailed, "ssh.lost", nil).On("node-1")})
+	at(event.StepAsked{Step: "infrastructure.send-packages/node-1", Try: 1,
+		Fault: *event.NewFault(event.ClassFailed, "ssh.lost", nil).On("node-1")})
 	return s, now
 }
 
@@ -82,18 +87,22 @@ func finished(n int, outcome event.Outcome) *runstate.State {
 			}
 			at(10*i+14, event.PhaseEnded{Phase: p.ID, Outcome: event.Changed})
 		}
-		at(90, event.RunEnded{Outcome: outcome, Next: []event.Msg{event.M("next.kubeconfig", "path", "/var/lib/eggo/rack-7/admin.conf", "endpoint", "192.0.2.11:6443"),
-			event.M("next.kubectl", "path", "/var/lib/eggo/rack-7/admin.conf", "node", "node-1"), event.M("next.cleanup", "command", "eggo-tui cleanup --id rack-7")}})
+		at(90, event.RunEnded{Outcome: outcome, Next: []event.Msg{event.M("next.kubeconfig", "path",
+			"/var/lib/eggo/rack-7/admin.conf", "endpoint", "192.0.2.11:6443"),
+			event.M("next.kubectl", "path", "/var/lib/eggo/rack-7/admin.conf", "node", "node-1"),
+			event.M("next.cleanup", "command", "eggo-tui cleanup --id rack-7")}})
 		return s
 	}
-	at(40, event.RunEnded{Outcome: outcome, Fault: event.NewFault(event.ClassFailed, "run.failed", nil, "count", "1"), Next: []event.Msg{event.M("next.log", "path", "/var/lib/eggo/rack-7/runs/20261121T020000Z-deploy/events.jsonl"),
-		event.M("next.resume", "command", "eggo-tui deploy --id rack-7")}})
+	at(40, event.RunEnded{Outcome: outcome, Fault: event.NewFault(event.ClassFailed, "run.failed", nil, "count", "1"),
+		Next: []event.Msg{event.M("next.log", "path", "/var/lib/eggo/rack-7/runs/20261121T020000Z-deploy/events.jsonl"),
+			event.M("next.resume", "command", "eggo-tui deploy --id rack-7")}})
 	return s
 }
 
 func choices() []Choice {
 	return []Choice{
-		{"r", event.M("ui.fail.retry")}, {"e", event.M("ui.fail.edit")}, {"s", event.M("ui.fail.skip", "node", "node-2")}, {"h", event.M("ui.fail.shell", "node", "node-2")},
+		{"r", event.M("ui.fail.retry")}, {"e", event.M("ui.fail.edit")},
+		{"s", event.M("ui.fail.skip", "node", "node-2")}, {"h", event.M("ui.fail.shell", "node", "node-2")},
 		{"a", event.M("ui.fail.abort")}, {"l", event.M("ui.fail.log")}, {"Esc", event.M("ui.fail.later")},
 	}
 }
@@ -128,7 +137,9 @@ func TestSummaries(t *testing.T) {
 	for name, outcome := range map[string]event.Outcome{"done": event.Changed, "failed": event.Failed} {
 		for _, n := range []int{3, 30, 100} {
 			everyScreen(t, "summary-"+name, n, func(p *i18n.Printer, th *theme.Theme, w, h int) []string {
-				x := Summary{P: p, Theme: th, LogPath: func(h string) string { return "/var/lib/eggo/rack-7/runs/20261121T020000Z-deploy/nodes/" + h + ".log" }}
+				x := Summary{P: p, Theme: th, LogPath: func(h string) string {
+					return "/var/lib/eggo/rack-7/runs/20261121T020000Z-deploy/nodes/" + h + ".log"
+				}}
 				lines := x.Screen(finished(n, outcome), w, h)
 				for i, l := range lines {
 					if ansi.StringWidth(l) > w {
@@ -160,7 +171,8 @@ func TestAPanelOfAnySizeKeepsItsChoices(t *testing.T) {
 						t.Fatalf("%dx%d: %d cells: %q", w, h, ansi.StringWidth(l), ansi.Strip(l))
 					}
 				}
-				if text := ansi.Strip(strings.Join(lines, "\n")); !strings.Contains(text, "try again") || !strings.Contains(text, "later") {
+				if text := ansi.Strip(strings.Join(lines, "\n")); !strings.Contains(text, "try again") ||
+					!strings.Contains(text, "later") {
 					t.Fatalf("%dx%d: no choices\n%s", w, h, text)
 				}
 			}
@@ -176,10 +188,15 @@ func TestFilter(t *testing.T) {
 		want   []string // the first of them
 		n      int
 	}{
-		{i18n.English, "", nil, 31}, {i18n.English, "role:etcd", []string{"node-1", "node-2", "node-3"}, 3}, {i18n.English, "role:etcd state:failed", []string{"node-3"}, 1},
-		{i18n.English, "!role:worker node-1", []string{"node-1"}, 1}, {i18n.English, "state:needs", []string{"node-1", "node-2"}, 2}, {i18n.English, "state:asked", []string{"node-1", "node-2"}, 2},
-		{i18n.English, "NODE-30", []string{"node-30"}, 1}, {i18n.English, "192.0.2.12", []string{"node-2"}, 1}, {i18n.English, "install packages !state:failed !state:asked role:worker", nil, 5},
-		{i18n.Chinese, "role:控制平面", nil, 3}, {i18n.Chinese, "state:失败", []string{"node-3"}, 1}, {i18n.Chinese, "state:failed", []string{"node-3"}, 1}, {i18n.English, "no such machine", nil, 0},
+		{i18n.English, "", nil, 31}, {i18n.English, "role:etcd", []string{"node-1", "node-2", "node-3"}, 3},
+		{i18n.English, "role:etcd state:failed", []string{"node-3"}, 1},
+		{i18n.English, "!role:worker node-1", []string{"node-1"}, 1},
+		{i18n.English, "state:needs", []string{"node-1", "node-2"}, 2},
+		{i18n.English, "state:asked", []string{"node-1", "node-2"}, 2},
+		{i18n.English, "NODE-30", []string{"node-30"}, 1}, {i18n.English, "192.0.2.12", []string{"node-2"}, 1},
+		{i18n.English, "install packages !state:failed !state:asked role:worker", nil, 5},
+		{i18n.Chinese, "role:控制平面", nil, 3}, {i18n.Chinese, "state:失败", []string{"node-3"}, 1},
+		{i18n.Chinese, "state:failed", []string{"node-3"}, 1}, {i18n.English, "no such machine", nil, 0},
 	} {
 		b := &Board{P: i18n.NewPrinter(c.lang), Theme: theme.New(theme.Options{}), Filter: c.filter}
 		var got []string
@@ -196,7 +213,8 @@ func TestFilter(t *testing.T) {
 		}
 	}
 	b := &Board{P: i18n.NewPrinter(i18n.English), Theme: theme.New(theme.Options{}), Filter: "nothing"}
-	if got := ansi.Strip(strings.Join(b.Render(s, now, 80, 24), "\n")); !strings.Contains(got, "No machine is like that") || !strings.Contains(got, "0 of 31 machines") || b.Trouble(s, now) {
+	if got := ansi.Strip(strings.Join(b.Render(s, now, 80, 24), "\n")); !strings.Contains(got,
+		"No machine is like that") || !strings.Contains(got, "0 of 31 machines") || b.Trouble(s, now) {
 		t.Errorf("an empty result:\n%s", got)
 	}
 }
@@ -217,7 +235,8 @@ func TestWhatIsSeenIsHit(t *testing.T) {
 					}
 					x = ansi.StringWidth(ansi.Strip(l)[:x]) + 1
 					if at, ok := b.At(x, y); !ok || at != i {
-						t.Errorf("%d machines, %v: %s at %d,%d is hit as %d %v, want %d", n, size, v.host.Name, x, y, at, ok, i)
+						t.Errorf("%d machines, %v: %s at %d,%d is hit as %d %v, want %d", n, size, v.host.Name, x, y,
+							at, ok, i)
 					}
 					found++
 					break
@@ -254,14 +273,16 @@ func TestAStallIsTold(t *testing.T) {
 		want  string
 	}{
 		"nobody knows what is usual": {nil, 2 * time.Minute, "silent for 2m02s: Install packages"},
-		"longer than usual":          {runstate.History{"infrastructure.packages": 40 * time.Second}, 2 * time.Minute, "waiting 2m03s for “Install packages”, usually 40s"},
-		"not yet":                    {runstate.History{"infrastructure.packages": 10 * time.Minute}, 2 * time.Minute, ""},
-		"just now":                   {nil, 10 * time.Second, ""},
+		"longer than usual": {runstate.History{"infrastructure.packages": 40 * time.Second}, 2 * time.Minute,
+			"waiting 2m03s for “Install packages”, usually 40s"},
+		"not yet":  {runstate.History{"infrastructure.packages": 10 * time.Minute}, 2 * time.Minute, ""},
+		"just now": {nil, 10 * time.Second, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := &Board{P: i18n.NewPrinter(i18n.English), Theme: theme.New(theme.Options{}), Usual: c.usual}
 			got := ansi.Strip(strings.Join(b.Render(s, now.Add(c.after), 130, 40), "\n"))
-			if c.want == "" && (strings.Contains(got, ": Install packages") || strings.Contains(got, "for “Install packages")) || !strings.Contains(got, c.want) {
+			if c.want == "" && (strings.Contains(got, ": Install packages") ||
+				strings.Contains(got, "for “Install packages")) || !strings.Contains(got, c.want) {
 				t.Errorf("want %q:\n%s", c.want, got)
 			}
 		})
@@ -293,7 +314,8 @@ func TestOutputBelongsToItsStep(t *testing.T) {
 	}
 }
 
-// At 120 columns the phase line has all names, however many phases run and whatever their numbers are; at 80 it says how many it has not.
+// At 120 columns the phase line has all names, however many phases run and whatever their numbers are; at 80 it says
+// how many it has not.
 func TestThePhaseLineKeepsItsNames(t *testing.T) {
 	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
 		for running := range 7 {
@@ -303,7 +325,8 @@ func TestThePhaseLineKeepsItsNames(t *testing.T) {
 			for i, id := range ids {
 				plan.Phases = append(plan.Phases, event.Phase{ID: id, Title: event.M("phase." + id)})
 				for k := range 700 * (i + 1) {
-					plan.Steps = append(plan.Steps, event.Step{ID: fmt.Sprint(id, k), Phase: id, Host: "n1", Title: event.M("step.preflight.verdict")})
+					plan.Steps = append(plan.Steps, event.Step{ID: fmt.Sprint(id, k), Phase: id, Host: "n1",
+						Title: event.M("step.preflight.verdict")})
 				}
 			}
 			at := func(e event.Event) { s.Apply(event.Record{Seq: s.Seq + 1, Time: start, Event: e}) }

@@ -52,8 +52,8 @@ func (b *Board) machines(s *runstate.State, now time.Time, views []view, w, h in
 
 func ceil(a, b int) int { return (a + b - 1) / b }
 
-// grid chooses columns and rows for n panes, so that each has at least minW×minH cells and they fill the screen as evenly as can be; rows is
-// 0 when they do not fit.
+// grid chooses columns and rows for n panes, so that each has at least minW×minH cells and they fill the screen as
+// evenly as can be; rows is 0 when they do not fit.
 func grid(n, w, h, minW, minH int) (cols, rows int) {
 	best := -1
 	for c := 1; c <= n && c*minW <= w; c++ {
@@ -73,9 +73,10 @@ func grid(n, w, h, minW, minH int) (cols, rows int) {
 
 func abs(n int) int { return max(n, -n) }
 
-// tiles puts what draw makes of each machine into a grid, across and then down: draw gets the lines that its machine has a part of, and how
-// many cells of them are its own.
-func (b *Board) tiles(views []view, w, h, cols, rows, ch int, draw func(v view, on bool, lines []*widget.Line, w int)) []string {
+// tiles puts what draw makes of each machine into a grid, across and then down: draw gets the lines that its machine
+// has a part of, and how many cells of them are its own.
+func (b *Board) tiles(views []view, w, h, cols, rows, ch int,
+	draw func(v view, on bool, lines []*widget.Line, w int)) []string {
 	var out []string
 	b.down = cols
 	lines := make([]*widget.Line, ch)
@@ -130,7 +131,8 @@ func (b *Board) pane(s *runstate.State, now time.Time, v view, on bool, w, h int
 	}
 	top.Space(1)
 	fill := w - top.Width() - widget.Width(state) - 4
-	top.Add(edge, strings.Repeat(g.Horizontal, max(0, fill))).Space(1).Add(v.style, state).Space(1).Add(edge, g.Horizontal+g.TopRight)
+	top.Add(edge, strings.Repeat(g.Horizontal, max(0, fill))).Space(1).Add(v.style, state).Space(1).Add(edge,
+		g.Horizontal+g.TopRight)
 
 	body := []string{b.stepLine(v, in), b.barLine(s, v, in)}
 	room := h - 2 - len(body)

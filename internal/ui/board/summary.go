@@ -14,7 +14,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
-// Summary is what is left of a run when it has ended: on the screen until the person leaves, and in the scrollback after.
+// Summary is what is left of a run when it has ended: on the screen until the person leaves, and in the scrollback
+// after.
 type Summary struct {
 	P     *i18n.Printer
 	Theme *theme.Theme
@@ -31,7 +32,8 @@ func (x Summary) Lines(s *runstate.State, w int) []string {
 	return x.parts(s, w, x.failed(s, w), x.nodes(s, w), x.times(s, w), x.next(s, w))
 }
 
-// Screen are the same lines for a screen of h of them: where they do not all fit, what is to be done next comes before what can wait.
+// Screen are the same lines for a screen of h of them: where they do not all fit, what is to be done next comes before
+// what can wait.
 func (x Summary) Screen(s *runstate.State, w, h int) []string {
 	if all := x.Lines(s, w); len(all) <= h+1 {
 		return all
@@ -60,7 +62,8 @@ func (x Summary) title(s *runstate.State, w int) string {
 			key = "ui.sum.title.cleaned"
 		}
 	}
-	right := p.T("ui.sum.took", "time", report.Short(s.Elapsed()), "steps", fmt.Sprint(s.Total), "changes", fmt.Sprint(s.Changed))
+	right := p.T("ui.sum.took", "time", report.Short(s.Elapsed()), "steps", fmt.Sprint(s.Total), "changes",
+		fmt.Sprint(s.Changed))
 	title := glyph + " " + p.T(key, "cluster", event.Clean(s.Run.Cluster))
 	l := new(widget.Line).Space(1).Add(style, widget.Cut(title, max(0, w-4-widget.Width(right)), t.Glyphs.Cut))
 	return l.To(w-1-widget.Width(right)).Add(t.Dim, right).String()
@@ -77,7 +80,8 @@ func (x Summary) nodes(s *runstate.State, w int) []string {
 	for _, h := range s.Hosts {
 		if h.Name != "" {
 			hosts = append(hosts, h)
-			names, addrs, roles = max(names, widget.Width(event.Clean(h.Name))), max(addrs, widget.Width(event.Clean(h.Addr))), max(roles, widget.Width(b.roles(h, w)))
+			names, addrs, roles = max(names, widget.Width(event.Clean(h.Name))),
+				max(addrs, widget.Width(event.Clean(h.Addr))), max(roles, widget.Width(b.roles(h, w)))
 		}
 	}
 	if len(hosts) == 0 {
@@ -101,8 +105,10 @@ func (x Summary) nodes(s *runstate.State, w int) []string {
 			if i := c*per + r; i < len(hosts) {
 				h := hosts[i]
 				glyph, style := t.Outcome(came(s, h))
-				l.To(c*cell+3).Add(style, glyph).Space(1).Add(t.Strong, widget.Fit(event.Clean(h.Name), names, t.Glyphs.Cut)).Space(2)
-				l.Add(t.Dim, widget.Fit(event.Clean(h.Addr), addrs, t.Glyphs.Cut)).Space(2).Add(t.Text, widget.Cut(b.roles(h, roles), roles, t.Glyphs.Cut))
+				l.To(c*cell+3).Add(style, glyph).Space(1).Add(t.Strong,
+					widget.Fit(event.Clean(h.Name), names, t.Glyphs.Cut)).Space(2)
+				l.Add(t.Dim, widget.Fit(event.Clean(h.Addr), addrs, t.Glyphs.Cut)).Space(2).Add(t.Text,
+					widget.Cut(b.roles(h, roles), roles, t.Glyphs.Cut))
 			}
 		}
 		out = append(out, l.String())
@@ -152,8 +158,10 @@ func (x Summary) crowded(b *Board, s *runstate.State, hosts []*runstate.Host, w 
 	var out []string
 	for _, k := range order {
 		glyph, style := x.Theme.Outcome(k.outcome)
-		l := new(widget.Line).Space(3).Add(style, glyph).Space(1).Add(x.Theme.Text, k.roles).Space(2).Add(x.Theme.Dim, fmt.Sprint(len(names[k])))
-		out = append(append(out, l.String()), x.wrapped(strings.Join(report.Ranges(names[k]), "  "), 5, w, x.Theme.Strong.Render)...)
+		l := new(widget.Line).Space(3).Add(style, glyph).Space(1).Add(x.Theme.Text, k.roles).Space(2).Add(x.Theme.Dim,
+			fmt.Sprint(len(names[k])))
+		out = append(append(out, l.String()), x.wrapped(strings.Join(report.Ranges(names[k]), "  "), 5, w,
+			x.Theme.Strong.Render)...)
 	}
 	return out
 }
@@ -166,7 +174,8 @@ func (x Summary) failed(s *runstate.State, w int) []string {
 		if f.Step.Outcome == event.Ignored || f.Step.Outcome.Done() {
 			continue
 		}
-		out = append(out, new(widget.Line).Space(3).Add(t.Bad, t.Glyphs.Failed+" "+where(p, f.Step.Host)).Space(2).Add(t.Text, p.Msg(f.Step.Title)).String())
+		out = append(out, new(widget.Line).Space(3).Add(t.Bad,
+			t.Glyphs.Failed+" "+where(p, f.Step.Host)).Space(2).Add(t.Text, p.Msg(f.Step.Title)).String())
 		text, next := p.Fault(&f.Fault)
 		if cause, do, ok := report.Likely(&f.Fault, f.Lines); ok {
 			next = p.Join(p.Msg(cause), p.Msg(do))
@@ -234,7 +243,8 @@ func (x Summary) times(s *runstate.State, w int) []string {
 		from := min(max(0, cellAt(ph.Start.Sub(s.Started))), room-1)
 		to := min(max(from+1, cellAt(end.Sub(s.Started))), room)
 		l := new(widget.Line).Space(3).Add(t.Text, widget.Fit(x.P.Msg(ph.Title), names, t.Glyphs.Cut)).Space(2)
-		l.Add(t.BarRest, strings.Repeat(t.Glyphs.BarRest, from)).Add(t.BarFull, strings.Repeat(t.Glyphs.BarFull, to-from)).Add(t.BarRest, strings.Repeat(t.Glyphs.BarRest, room-to))
+		l.Add(t.BarRest, strings.Repeat(t.Glyphs.BarRest, from)).Add(t.BarFull,
+			strings.Repeat(t.Glyphs.BarFull, to-from)).Add(t.BarRest, strings.Repeat(t.Glyphs.BarRest, room-to))
 		l.Space(2).Add(t.Dim, widget.FitRight(report.Short(end.Sub(ph.Start)), 7, ""))
 		out = append(out, l.String())
 	}

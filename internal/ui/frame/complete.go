@@ -12,8 +12,9 @@ import (
 // Completed is a message: a path was looked up. The program calls Take, and nothing that Take does is slow.
 type Completed struct{ Take func() tea.Cmd }
 
-// CompletePath completes the path before a field's cursor: its command reads the directory. What it finds is put in unless something was typed since, and
-// done is called; where several go on, their names are noted. Nothing that can be completed, as where nothing is typed, is what otherwise is for.
+// CompletePath completes the path before a field's cursor: its command reads the directory. What it finds is put in
+// unless something was typed since, and done is called; where several go on, their names are noted. Nothing that can be
+// completed, as where nothing is typed, is what otherwise is for.
 func CompletePath(e *Env, f *widget.Field, done, otherwise func() tea.Cmd) tea.Cmd {
 	before, _ := f.Around()
 	if e.Complete == nil || strings.TrimSpace(before) == "" {

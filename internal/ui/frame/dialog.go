@@ -30,7 +30,8 @@ type Ask struct {
 	Cancel  func() tea.Cmd
 }
 
-// Prompt is a message: it asks for a line. With Must set, what Do does can only be done once that word is typed: for what destroys something.
+// Prompt is a message: it asks for a line. With Must set, what Do does can only be done once that word is typed: for
+// what destroys something.
 type Prompt struct {
 	Title  event.Msg
 	Lines  []event.Msg
@@ -114,7 +115,8 @@ func (s *scroll) cut(e *Env, lines []string, room int) []string {
 	if s.more == 0 {
 		word = e.P.T("ui.ask.above", "count", strconv.Itoa(s.top))
 	}
-	return append(out, new(widget.Line).Add(e.Theme.Key, "PgUp PgDn").Space(1).Add(e.Theme.Warn, word).String())[max(0, s.page+1-room):]
+	return append(out, new(widget.Line).Add(e.Theme.Key, "PgUp PgDn").Space(1).Add(e.Theme.Warn, word).String())[max(0,
+		s.page+1-room):]
 }
 
 // take does a choice, unless there is more to be read before.
@@ -175,7 +177,8 @@ func (q *question) Render(e *Env, w, h int) ([]string, *tea.Cursor) {
 		if i == q.at {
 			style, mark = t.Strong, t.Glyphs.Pointer+" "
 		}
-		l := new(widget.Line).Add(t.Chosen, mark).Add(t.Key, widget.Fit(c.Key, keys, "")).Space(2).Add(style, widget.Fit(e.P.T(c.Word), words, ""))
+		l := new(widget.Line).Add(t.Chosen, mark).Add(t.Key, widget.Fit(c.Key, keys, "")).Space(2).Add(style,
+			widget.Fit(e.P.T(c.Word), words, ""))
 		if c.Hint != "" {
 			l.Space(2).Add(t.Dim, e.P.T(c.Hint))
 		}
@@ -265,7 +268,8 @@ func (p *prompt) Render(e *Env, w, h int) ([]string, *tea.Cursor) {
 	return Box(e, edge, e.P.Msg(p.Title), append(body, wrong, hint.String()), in), cursor
 }
 
-// inside is how many cells the inside of a box takes, of w for the whole: as much as its lines need, never less than a third of the screen.
+// inside is how many cells the inside of a box takes, of w for the whole: as much as its lines need, never less than a
+// third of the screen.
 func inside(e *Env, w int, title event.Msg, lines []string) int {
 	in := max(widget.Width(e.P.Msg(title))+2, min(64, w*2/3))
 	for _, l := range lines {
@@ -289,7 +293,8 @@ func text(e *Env, w int, lines []event.Msg, body func(*Env, int) []string) []str
 func Box(e *Env, edge widget.Ink, title string, lines []string, w int) []string {
 	g := e.Theme.Glyphs
 	title = widget.Cut(" "+title+" ", w, g.Cut)
-	out := []string{edge.Render(g.TopLeft+g.Horizontal) + e.Theme.Title.Render(title) + edge.Render(strings.Repeat(g.Horizontal, max(0, w+1-widget.Width(title)))+g.TopRight)}
+	out := []string{edge.Render(g.TopLeft+g.Horizontal) + e.Theme.Title.Render(title) +
+		edge.Render(strings.Repeat(g.Horizontal, max(0, w+1-widget.Width(title)))+g.TopRight)}
 	for _, l := range lines {
 		out = append(out, edge.Render(g.Vertical)+" "+widget.Fit(l, w, g.Cut)+" "+edge.Render(g.Vertical))
 	}

@@ -1,8 +1,9 @@
-// Package frame is the contract between the screens and the program that shows them: pages on a stack, what they get, what they may ask for,
-// keys as data, and dialogs over a page. The program (ui.App) is the only tea.Model; a page is a struct with methods.
+// Package frame is the contract between the screens and the program that shows them: pages on a stack, what they get,
+// what they may ask for, keys as data, and dialogs over a page. The program (ui.App) is the only tea.Model; a page is a
+// struct with methods.
 //
-// A page does nothing slow in its methods: what takes time it hands back as a command, and what a command says comes back to the page that
-// gave it, on top of the stack or not, until it has left the stack.
+// A page does nothing slow in its methods: what takes time it hands back as a command, and what a command says comes
+// back to the page that gave it, on top of the stack or not, until it has left the stack.
 package frame
 
 import (
@@ -21,13 +22,14 @@ const (
 	MinHeight = 16
 )
 
-// Env is what every call gets: words, looks and the clock. Language and colours may be others at the next call, so nothing made of them is kept.
+// Env is what every call gets: words, looks and the clock. Language and colours may be others at the next call, so
+// nothing made of them is kept.
 type Env struct {
 	P     *i18n.Printer
 	Theme *theme.Theme
 	Now   func() time.Time
-	// Complete goes on with a path as far as the files agree that are there, and names those that begin so. It reads a directory: it is called in commands.
-	// nil: nothing is completed.
+	// Complete goes on with a path as far as the files agree that are there, and names those that begin so. It reads a
+	// directory: it is called in commands. nil: nothing is completed.
 	Complete func(text string) (string, []string)
 }
 
@@ -39,10 +41,11 @@ type Page interface {
 	Update(msg tea.Msg, e *Env) tea.Cmd
 	// Type lets a field that is being typed into take a key before Keys is looked at; false: it is none of the field's.
 	Type(m tea.KeyPressMsg, e *Env) (tea.Cmd, bool)
-	// Keys are the keys that do something now: what handles them, what the footer shows and what the help lists. Those that every page has
-	// (help, language, back, leave) are not among them; one that is given here goes before.
+	// Keys are the keys that do something now: what handles them, what the footer shows and what the help lists. Those
+	// that every page has (help, language, back, leave) are not among them; one that is given here goes before.
 	Keys(e *Env) []Binding
-	// Render draws the page in w×h cells: what is more is cut off. The cursor, of the page's own cells, is nil where nothing is typed.
+	// Render draws the page in w×h cells: what is more is cut off. The cursor, of the page's own cells, is nil where
+	// nothing is typed.
 	Render(e *Env, w, h int) ([]string, *tea.Cursor)
 	// Title of the page in the head, short.
 	Title(e *Env) string
@@ -54,8 +57,8 @@ type (
 	Asider interface{ Aside(e *Env) string }
 	// Bare pages draw the whole screen but for the footer, the head too.
 	Bare interface{ Bare() bool }
-	// Leaver is asked when the program is to be left while the page is on the stack. ask says that the page's command asks the person first, and
-	// sends Quit if it is to be.
+	// Leaver is asked when the program is to be left while the page is on the stack. ask says that the page's command
+	// asks the person first, and sends Quit if it is to be.
 	Leaver interface {
 		Leaving(e *Env) (c tea.Cmd, ask bool)
 	}
@@ -93,7 +96,8 @@ type (
 	Gauge interface{ Gauge(e *Env) *tea.ProgressBar }
 )
 
-// Messages that a page's command sends to the program. Pop and Replace are about the page that sent them, wherever on the stack it is.
+// Messages that a page's command sends to the program. Pop and Replace are about the page that sent them, wherever on
+// the stack it is.
 type (
 	// Push puts a page on top.
 	Push struct{ Page Page }
@@ -101,7 +105,8 @@ type (
 	Pop struct{}
 	// Replace puts another page in the page's place; those above it go.
 	Replace struct{ Page Page }
-	// Settle puts another page in the place of all pages but the first: what led there is done, and nobody wants to come back to it.
+	// Settle puts another page in the place of all pages but the first: what led there is done, and nobody wants to
+	// come back to it.
 	Settle struct{ Page Page }
 	// Home goes back to the first page.
 	Home struct{}

@@ -12,7 +12,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
-// AskKeys is a message: it shows unknown host keys as a table, in which each is trusted or not. No key is trusted that was not on the screen.
+// AskKeys is a message: it shows unknown host keys as a table, in which each is trusted or not. No key is trusted that
+// was not on the screen.
 type AskKeys struct {
 	Title event.Msg
 	About event.Msg
@@ -50,7 +51,8 @@ type keyTable struct {
 
 func newKeyTable(m AskKeys) *keyTable {
 	n := len(m.Keys)
-	return &keyTable{AskKeys: m, trusted: make([]bool, n), shown: make([]bool, n), checks: make([]backend.KeyCheck, n), news: &atomic.Pointer[checked]{}, room: 1, tall: 1}
+	return &keyTable{AskKeys: m, trusted: make([]bool, n), shown: make([]bool, n), checks: make([]backend.KeyCheck, n),
+		news: &atomic.Pointer[checked]{}, room: 1, tall: 1}
 }
 
 // hear takes what a file said: keys that it has are trusted, for somebody has verified them; those that differ are not.
@@ -251,7 +253,8 @@ func (k *keyTable) Render(e *Env, w, h int) ([]string, *tea.Cursor) {
 
 func (k *keyTable) columns(e *Env) (name, addr, kind int) {
 	for _, x := range k.Keys {
-		name, addr, kind = max(name, widget.Width(event.Clean(x.Node))), max(addr, widget.Width(event.Clean(x.Addr))), max(kind, widget.Width(event.Clean(x.Type)))
+		name, addr, kind = max(name, widget.Width(event.Clean(x.Node))), max(addr, widget.Width(event.Clean(x.Addr))),
+			max(kind, widget.Width(event.Clean(x.Type)))
 	}
 	return min(name, 24), min(addr, 46), min(kind, 20)
 }
@@ -277,7 +280,8 @@ func (k *keyTable) row(e *Env, i, name, addr, kind, w int) []string {
 	if k.trusted[i] {
 		box = "[" + g.OK + "]"
 	}
-	l := new(widget.Line).Add(t.Chosen, pointer).Add(t.Accent, box).Space(2).Add(t.Strong, widget.Fit(event.Clean(x.Node), name, g.Cut)).Space(2).
+	l := new(widget.Line).Add(t.Chosen, pointer).Add(t.Accent, box).Space(2).Add(t.Strong,
+		widget.Fit(event.Clean(x.Node), name, g.Cut)).Space(2).
 		Add(t.Text, widget.Fit(event.Clean(x.Addr), addr, g.Cut)).Space(2)
 	check := func() {
 		switch k.checks[i] {
@@ -290,7 +294,8 @@ func (k *keyTable) row(e *Env, i, name, addr, kind, w int) []string {
 	}
 	style := t.Accent
 	if k.tall == 1 {
-		l.Add(t.Dim, widget.Fit(event.Clean(x.Type), kind, g.Cut)).Space(2).Add(style, event.Clean(x.Fingerprint)).Space(2)
+		l.Add(t.Dim, widget.Fit(event.Clean(x.Type), kind, g.Cut)).Space(2).Add(style,
+			event.Clean(x.Fingerprint)).Space(2)
 		check()
 	} else { // the fingerprint has a line of its own, which is never cut
 		check()
@@ -303,13 +308,15 @@ func (k *keyTable) row(e *Env, i, name, addr, kind, w int) []string {
 	if k.tall == 1 {
 		return []string{first}
 	}
-	return []string{first, new(widget.Line).Space(max(0, min(6, w-widget.Width(x.Fingerprint)))).Add(style, event.Clean(x.Fingerprint)).String()}
+	return []string{first, new(widget.Line).Space(max(0, min(6, w-widget.Width(x.Fingerprint)))).Add(style,
+		event.Clean(x.Fingerprint)).String()}
 }
 
 // foot says how far one is, and which keys there are.
 func (k *keyTable) foot(e *Env, w int) []string {
 	t := e.Theme
-	status := new(widget.Line).Add(t.Strong, e.P.T("ask.keys.trusted", "count", strconv.Itoa(k.count(k.trusted)), "of", strconv.Itoa(len(k.Keys))))
+	status := new(widget.Line).Add(t.Strong, e.P.T("ask.keys.trusted", "count", strconv.Itoa(k.count(k.trusted)), "of",
+		strconv.Itoa(len(k.Keys))))
 	if n := len(k.Keys) - k.count(k.shown); n > 0 {
 		status.Space(3).Add(t.Warn, e.P.T("ask.keys.unseen", "count", strconv.Itoa(n)))
 	}
@@ -320,7 +327,8 @@ func (k *keyTable) foot(e *Env, w int) []string {
 		out = append(out, t.Bad.Render(widget.Cut(t.Glyphs.Failed+" "+event.Clean(text), w, t.Glyphs.Cut)))
 	}
 	type hint struct{ key, word string }
-	list := []hint{{"Space", "ask.keys.one"}, {"y", "ask.keys.all"}, {"Enter", k.Done}, {"n", "ask.keys.none"}, {"Esc", k.Leave}}
+	list := []hint{{"Space", "ask.keys.one"}, {"y", "ask.keys.all"}, {"Enter", k.Done}, {"n", "ask.keys.none"},
+		{"Esc", k.Leave}}
 	if k.Known != nil {
 		list = append(list[:2:2], append([]hint{{"o", "ask.keys.file"}}, list[2:]...)...)
 	}

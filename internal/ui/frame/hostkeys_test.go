@@ -32,12 +32,16 @@ type table struct {
 func openTable(t *testing.T, n, w, h int, known func(string, []backend.HostKey) ([]backend.KeyCheck, error)) *table {
 	var keys []backend.HostKey
 	for i := range n {
-		keys = append(keys, backend.HostKey{Node: fmt.Sprintf("node-%d", i+1), Addr: fmt.Sprintf("127.0.1.%d:2222", i+1), Type: "ssh-ed25519", Fingerprint: fmt.Sprintf("SHA256:%043d", i+1)})
+		keys = append(keys, backend.HostKey{Node: fmt.Sprintf("node-%d", i+1),
+			Addr: fmt.Sprintf("127.0.1.%d:2222", i+1), Type: "ssh-ed25519",
+			Fingerprint: fmt.Sprintf("SHA256:%043d", i+1)})
 	}
 	x := &table{t: t, e: &frame.Env{P: i18n.NewPrinter(i18n.English), Theme: theme.New(theme.Options{})}, w: w, h: h}
-	x.d, _ = frame.Open(frame.AskKeys{Title: event.M("ask.title.keys", "count", fmt.Sprint(n)), About: event.M("ask.keys"), Done: "ask.keys.go", Leave: "ask.keys.stop", Keys: keys, Known: known,
+	x.d, _ = frame.Open(frame.AskKeys{Title: event.M("ask.title.keys", "count", fmt.Sprint(n)),
+		About: event.M("ask.keys"), Done: "ask.keys.go", Leave: "ask.keys.stop", Keys: keys, Known: known,
 		Do:     func(trusted []bool) tea.Cmd { x.result, x.end = slices.Clone(trusted), "done"; return nil },
-		Refuse: func() tea.Cmd { x.end = "refused"; return nil }, Cancel: func() tea.Cmd { x.end = "cancelled"; return nil }})
+		Refuse: func() tea.Cmd { x.end = "refused"; return nil },
+		Cancel: func() tea.Cmd { x.end = "cancelled"; return nil }})
 	x.draw()
 	return x
 }
@@ -64,10 +68,12 @@ func (x *table) keys(keys ...string) {
 	}
 }
 
-// No key is trusted that was not on the screen, by whatever keys, at whatever size; with y alone all are, once all were shown.
+// No key is trusted that was not on the screen, by whatever keys, at whatever size; with y alone all are, once all were
+// shown.
 func TestNoKeyIsTrustedUnseen(t *testing.T) {
 	for _, size := range [][2]int{{80, 20}, {120, 36}, {60, 13}, {200, 56}} {
-		for _, keys := range [][]string{{"y"}, {"G", "space", "y"}, {"pgdown", "y", "enter"}, {"end", "y"}, {"o", "/", "k", "enter", "enter"}} {
+		for _, keys := range [][]string{{"y"}, {"G", "space", "y"}, {"pgdown", "y", "enter"}, {"end", "y"},
+			{"o", "/", "k", "enter", "enter"}} {
 			x := openTable(t, 60, size[0], size[1], func(_ string, list []backend.HostKey) ([]backend.KeyCheck, error) {
 				return slices.Repeat([]backend.KeyCheck{backend.KeyVerified}, len(list)), nil
 			})
@@ -101,7 +107,8 @@ func TestKeysAreTrustedOneByOne(t *testing.T) {
 		if path != "/known" {
 			return nil, event.NewFault(event.ClassUsage, "ssh.known-hosts", errors.New("no such file"), "file", path)
 		}
-		return []backend.KeyCheck{backend.KeyUnlisted, backend.KeyVerified, backend.KeyDiffers, backend.KeyUnlisted}, nil
+		return []backend.KeyCheck{backend.KeyUnlisted, backend.KeyVerified, backend.KeyDiffers, backend.KeyUnlisted},
+			nil
 	})
 	x.keys("o", "/", "x", "enter")
 	if text := x.draw(); !strings.Contains(text, "/x") || !strings.Contains(text, "no such file") {
@@ -109,7 +116,8 @@ func TestKeysAreTrustedOneByOne(t *testing.T) {
 	}
 	x.keys("o", "backspace", "k", "n", "o", "w", "n", "enter")
 	text := x.draw()
-	if !strings.Contains(text, "1 of 4 trusted") || !strings.Contains(text, "✔ verified") || !strings.Contains(text, "✘ differs from the file") {
+	if !strings.Contains(text, "1 of 4 trusted") || !strings.Contains(text, "✔ verified") ||
+		!strings.Contains(text, "✘ differs from the file") {
 		t.Errorf("the file is not told:\n%s", text)
 	}
 	x.keys("home", "space", "down", "space", "space", "space", "enter")
@@ -124,7 +132,8 @@ func TestKeysAreTrustedOneByOne(t *testing.T) {
 	}
 }
 
-// A table of no keys, as a caller's mistake or a list that emptied meanwhile makes one, takes every key and trusts nothing.
+// A table of no keys, as a caller's mistake or a list that emptied meanwhile makes one, takes every key and trusts
+// nothing.
 func TestATableWithoutKeys(t *testing.T) {
 	for _, key := range []string{"space", "up", "down", "pgup", "pgdown", "home", "end", "o"} {
 		x := openTable(t, 0, 80, 24, nil)

@@ -17,8 +17,8 @@ type Binding struct {
 	Do   func() tea.Cmd
 	Help bool // in the help only, not in the footer
 	Keep bool // stays in the footer however narrow it is
-	// Now: what Do gives is a message and nothing else. The program takes it before the next key, so that letters which are typed right after it go
-	// where they belong: into the dialog or the page that it opens.
+	// Now: what Do gives is a message and nothing else. The program takes it before the next key, so that letters which
+	// are typed right after it go where they belong: into the dialog or the page that it opens.
 	Now bool
 }
 
@@ -49,8 +49,8 @@ type Spot struct {
 	Binding  Binding
 }
 
-// Footer shows the keys that do something now, as many as fit into w cells, those on the left first, but for those that are to be kept. It
-// says where each of them is.
+// Footer shows the keys that do something now, as many as fit into w cells, those on the left first, but for those that
+// are to be kept. It says where each of them is.
 func Footer(e *Env, list []Binding, w int) (string, []Spot) {
 	t := e.Theme
 	wide := func(b Binding) int { return widget.Width(b.Name(e)) + 1 + widget.Width(e.P.T(b.Word)) + 3 }
@@ -101,12 +101,14 @@ func HelpLines(e *Env, list []Binding) []string {
 	}
 	var out []string
 	for _, l := range lines {
-		out = append(out, new(widget.Line).Add(e.Theme.Key, widget.FitRight(l.keys, wide, "")).Space(2).Add(e.Theme.Text, e.P.T(l.word)).String())
+		out = append(out, new(widget.Line).Add(e.Theme.Key,
+			widget.FitRight(l.keys, wide, "")).Space(2).Add(e.Theme.Text, e.P.T(l.word)).String())
 	}
 	return out
 }
 
-// Columns puts lines that are more than h into as many columns of w cells in all as that takes, as far as there is room for them.
+// Columns puts lines that are more than h into as many columns of w cells in all as that takes, as far as there is room
+// for them.
 func Columns(lines []string, w, h int) []string {
 	wide := 0
 	for _, l := range lines {

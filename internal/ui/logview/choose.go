@@ -8,8 +8,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// Choose puts the choice n lines down, or up when negative, and keeps it in sight; without one it begins at the edge that it comes from. It says
-// at which offset more has to be loaded, -1 when nothing has.
+// Choose puts the choice n lines down, or up when negative, and keeps it in sight; without one it begins at the edge
+// that it comes from. It says at which offset more has to be loaded, -1 when nothing has.
 func (l *Log) Choose(n int) int64 {
 	if len(l.held) == 0 {
 		return -1
@@ -45,7 +45,8 @@ func (l *Log) Choose(n int) int64 {
 	return -1
 }
 
-// height is how many rows the lines from one offset to the other take, both among them; it counts no farther than two screens.
+// height is how many rows the lines from one offset to the other take, both among them; it counts no farther than two
+// screens.
 func (l *Log) height(from, to int64) int {
 	if to-from > int64(2*l.h*maxLine) || bytes.Count(l.held[from-l.from:to-l.from], []byte("\n")) > 2*l.h {
 		l.top = l.back(to, l.h)
@@ -71,7 +72,8 @@ func (l *Log) Click(row int) {
 	l.cur, l.mark = l.rows[row], -1
 }
 
-// Chosen is the offset of the line that is chosen, or found; while nobody has chosen one it is the last in sight. -1: there is none.
+// Chosen is the offset of the line that is chosen, or found; while nobody has chosen one it is the last in sight. -1:
+// there is none.
 func (l *Log) Chosen() int64 {
 	switch {
 	case len(l.held) == 0:
@@ -107,8 +109,8 @@ func (l *Log) StepOf(at int64) string {
 // stepMost bounds, in bytes, what is copied of a step: terminals take no more.
 const stepMost = 64 << 10
 
-// Step gives the command that reads what the step of the line at the offset has printed, all its lines together, the newest if there are too
-// many. cut says that some are missing.
+// Step gives the command that reads what the step of the line at the offset has printed, all its lines together, the
+// newest if there are too many. cut says that some are missing.
 func Step(src backend.NodeLog, at int64) func() (text string, cut bool, err error) {
 	return func() (string, bool, error) {
 		c := load(src, at, -1)

@@ -1,5 +1,5 @@
-// Package logview shows a log of any length: a window of bytes around the place that is looked at is held, the rest stays in the file. Reading
-// is the caller's, in commands; moving and drawing touch memory only.
+// Package logview shows a log of any length: a window of bytes around the place that is looked at is held, the rest
+// stays in the file. Reading is the caller's, in commands; moving and drawing touch memory only.
 package logview
 
 import (
@@ -322,8 +322,8 @@ func Trouble(line string) bool {
 // searchStep is how much is read at a time.
 const searchStep = 1 << 20
 
-// Find gives the command that looks for the next line after (or before, when back) the offset that satisfies want, and loads what is
-// around it. Its Chunk has Mark -1 and no data when there is none.
+// Find gives the command that looks for the next line after (or before, when back) the offset that satisfies want, and
+// loads what is around it. Its Chunk has Mark -1 and no data when there is none.
 func Find(src backend.NodeLog, after int64, back bool, want func(line []byte) bool) func() Chunk {
 	return func() Chunk {
 		size, err := src.Size()

@@ -81,7 +81,8 @@ func TestFinding(t *testing.T) {
 		text string
 		back bool
 		line string
-	}{{"line 110000", false, "110000"}, {"line 7", true, "7"}, {"0099", false, "10099"}, {"0099", false, "20099"}, {"0099", true, "10099"}, {"line 0", true, "0"}} {
+	}{{"line 110000", false, "110000"}, {"line 7", true, "7"}, {"0099", false, "10099"}, {"0099", false, "20099"},
+		{"0099", true, "10099"}, {"line 0", true, "0"}} {
 		l.Take(Find(src, l.Found(), tc.back, want(tc.text))())
 		if got := view(t, l, 40, 10); !strings.Contains(got, "line "+tc.line+" ") {
 			t.Errorf("%q, back %v: line %s is not in sight:\n%s", tc.text, tc.back, tc.line, got)
@@ -118,8 +119,10 @@ func TestTheEndIsFollowed(t *testing.T) {
 // What a node prints cannot disturb the screen.
 func TestHostileLines(t *testing.T) {
 	for name, text := range map[string]string{
-		"escape sequences": "\x1b[2J\x1b]0;title\x07\x1b[31mred", "invalid UTF-8": "\xff\xfe\xc3", "right to left": "\u202eabc\u2066", "zero width": "a\u200bb\u0301\u0301\u0301",
-		"ten megabytes": strings.Repeat("x", 10<<20), "tabs and returns": "a\tb\rc\x00d", "wide": strings.Repeat("节", 300), "no line at all": "",
+		"escape sequences": "\x1b[2J\x1b]0;title\x07\x1b[31mred", "invalid UTF-8": "\xff\xfe\xc3",
+		"right to left": "\u202eabc\u2066", "zero width": "a\u200bb\u0301\u0301\u0301",
+		"ten megabytes": strings.Repeat("x", 10<<20), "tabs and returns": "a\tb\rc\x00d",
+		"wide": strings.Repeat("节", 300), "no line at all": "",
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, wrap := range []bool{false, true} {

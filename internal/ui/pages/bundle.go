@@ -17,7 +17,8 @@ import (
 
 // NewBundle chooses a bundle and leads to what is in it.
 func NewBundle(d *Deps) *Files {
-	return newFiles(d, "menu.bundle", "", func(path string) tea.Cmd { return push(NewLook(d, path)) }, ".tar.gz", ".tgz", ".part00", ".part01", ".00", ".01")
+	return newFiles(d, "menu.bundle", "", func(path string) tea.Cmd { return push(NewLook(d, path)) }, ".tar.gz",
+		".tgz", ".part00", ".part01", ".00", ".01")
 }
 
 // Look shows the manifest of a bundle and verifies it when asked to.
@@ -41,7 +42,9 @@ func NewLook(d *Deps, path string) *Look { return &Look{d: d, path: path} }
 // Init implements frame.Page.
 func (p *Look) Init(*frame.Env) tea.Cmd {
 	get, path := p.d.S.Bundle, p.path
-	return p.task.start(event.M("files.reading"), func(ctx context.Context, _ backend.Asker) (any, error) { return get(ctx, path) })
+	return p.task.start(event.M("files.reading"), func(ctx context.Context, _ backend.Asker) (any, error) {
+		return get(ctx, path)
+	})
 }
 
 type verified struct{}
@@ -53,17 +56,18 @@ func (p *Look) check() tea.Cmd {
 	p.checked = false
 	p.part.Store(0)
 	run, path := p.d.S.Verify, p.path
-	return p.verify.start(event.M("bundle.verifying", "part", "0"), func(ctx context.Context, ask backend.Asker) (any, error) {
-		var last time.Time
-		err := run(ctx, path, func(done, total int64) {
-			if now := time.Now(); total > 0 && now.Sub(last) > 100*time.Millisecond {
-				last = now
-				p.part.Store(uint64(1000 * done / total))
-				ask.Doing(event.M("bundle.verifying", "part", fmt.Sprint(100*done/total)))
-			}
+	return p.verify.start(event.M("bundle.verifying", "part", "0"),
+		func(ctx context.Context, ask backend.Asker) (any, error) {
+			var last time.Time
+			err := run(ctx, path, func(done, total int64) {
+				if now := time.Now(); total > 0 && now.Sub(last) > 100*time.Millisecond {
+					last = now
+					p.part.Store(uint64(1000 * done / total))
+					ask.Doing(event.M("bundle.verifying", "part", fmt.Sprint(100*done/total)))
+				}
+			})
+			return verified{}, err
 		})
-		return verified{}, err
-	})
 }
 
 // Update implements frame.Page.
@@ -139,7 +143,8 @@ func (p *Look) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		part := float64(p.part.Load()) / 1000
 		word := e.P.Msg(p.verify.doing)
 		room := w - 8 - widget.Width(word)
-		out = append(out, "   "+widget.Bar(t.BarFull, t.BarRest, t.Glyphs.BarFull, t.Glyphs.BarRest, room, part)+"  "+t.Dim.Render(word))
+		out = append(out, "   "+widget.Bar(t.BarFull, t.BarRest, t.Glyphs.BarFull, t.Glyphs.BarRest, room, part)+"  "+
+			t.Dim.Render(word))
 	case p.verify.fault != nil:
 		out = append(out, indent(told(e, p.verify.fault, w-6), 3)...)
 	case p.checked:
@@ -169,21 +174,26 @@ func (p *Look) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 func (p *Look) facts(e *frame.Env, w int) []string {
 	t, b := e.Theme, p.got
 	var body []string
-	for _, f := range [][2]string{{"bundle.name", b.Name}, {"bundle.kubernetes", b.Kubernetes}, {"bundle.arch", b.Arch}, {"bundle.os", b.OS}, {"bundle.size", report.Size(b.Size)}, {"bundle.base", b.Base}, {"bundle.id", b.ID}} {
+	for _, f := range [][2]string{{"bundle.name", b.Name}, {"bundle.kubernetes", b.Kubernetes}, {"bundle.arch", b.Arch},
+		{"bundle.os", b.OS}, {"bundle.size", report.Size(b.Size)}, {"bundle.base", b.Base}, {"bundle.id", b.ID}} {
 		if f[1] != "" {
-			body = append(body, new(widget.Line).Add(t.Dim, widget.Fit(e.P.T(f[0]), 16, t.Glyphs.Cut)).Space(2).Add(t.Text, widget.Cut(event.Clean(f[1]), w-26, t.Glyphs.Cut)).String())
+			body = append(body, new(widget.Line).Add(t.Dim,
+				widget.Fit(e.P.T(f[0]), 16, t.Glyphs.Cut)).Space(2).Add(t.Text,
+				widget.Cut(event.Clean(f[1]), w-26, t.Glyphs.Cut)).String())
 		}
 	}
 	return append(body, "")
 }
 
-// members are the lines of what is in the bundle, by kind, as far as the filter lets it through, and how many these are of how many.
+// members are the lines of what is in the bundle, by kind, as far as the filter lets it through, and how many these are
+// of how many.
 func (p *Look) members(e *frame.Env, w int) (body []string, shown, all int) {
 	t := e.Theme
 	name, version := 8, 8 // the groups stand in the same columns
 	for _, g := range p.got.Groups {
 		for _, m := range g.Members {
-			name, version = max(name, widget.Width(event.Clean(m.Name))), max(version, widget.Width(event.Clean(m.Version)))
+			name, version = max(name, widget.Width(event.Clean(m.Name))),
+				max(version, widget.Width(event.Clean(m.Version)))
 		}
 	}
 	name = min(name, w/2)
@@ -194,7 +204,10 @@ func (p *Look) members(e *frame.Env, w int) (body []string, shown, all int) {
 		var lines []string
 		for _, m := range g.Members {
 			if p.filter.fits(map[string]string{"name": m.Name, "version": m.Version, "kind": g.Kind + " " + kind}) {
-				l := new(widget.Line).Space(2).Add(t.Text, widget.Fit(event.Clean(m.Name), name, t.Glyphs.Cut)).Space(2).Add(t.Dim, widget.Fit(event.Clean(m.Version), version, t.Glyphs.Cut)).Space(2).Add(t.Dim, widget.FitRight(report.Size(m.Size), 10, ""))
+				l := new(widget.Line).Space(2).Add(t.Text,
+					widget.Fit(event.Clean(m.Name), name, t.Glyphs.Cut)).Space(2).Add(t.Dim,
+					widget.Fit(event.Clean(m.Version), version, t.Glyphs.Cut)).Space(2).Add(t.Dim,
+					widget.FitRight(report.Size(m.Size), 10, ""))
 				lines = append(lines, l.String())
 			}
 		}
@@ -204,7 +217,8 @@ func (p *Look) members(e *frame.Env, w int) (body []string, shown, all int) {
 		if shown += len(lines); len(body) > 0 {
 			body = append(body, "")
 		}
-		body = append(append(body, t.Strong.Render(kind)+"  "+t.Dim.Render(fmt.Sprintf("%d  %s", len(g.Members), report.Size(g.Size)))), lines...)
+		body = append(append(body, t.Strong.Render(kind)+"  "+
+			t.Dim.Render(fmt.Sprintf("%d  %s", len(g.Members), report.Size(g.Size)))), lines...)
 	}
 	return body, shown, all
 }

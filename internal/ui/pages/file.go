@@ -85,16 +85,18 @@ func (p *Files) enter() tea.Cmd {
 }
 
 func (p *Files) typed() tea.Cmd {
-	return frame.Send(frame.Prompt{Title: event.M("files.path"), Lines: []event.Msg{event.M("files.path.what")}, Value: strings.TrimRight(p.dir, "/") + "/", Path: true, Word: "ui.key.choose", Do: func(s string) tea.Cmd {
-		s = afresh(s)
-		if strings.HasSuffix(s, "/") || s == "" {
-			return p.read(s)
-		}
-		return p.open(s)
-	}})
+	return frame.Send(frame.Prompt{Title: event.M("files.path"), Lines: []event.Msg{event.M("files.path.what")},
+		Value: strings.TrimRight(p.dir, "/") + "/", Path: true, Word: "ui.key.choose", Do: func(s string) tea.Cmd {
+			s = afresh(s)
+			if strings.HasSuffix(s, "/") || s == "" {
+				return p.read(s)
+			}
+			return p.open(s)
+		}})
 }
 
-// afresh is what was typed from where it begins anew: an absolute path, or one from the home directory, behind the directory that stood there.
+// afresh is what was typed from where it begins anew: an absolute path, or one from the home directory, behind the
+// directory that stood there.
 func afresh(s string) string {
 	s = strings.TrimSpace(s)
 	if i := max(strings.LastIndex(s, "//"), strings.LastIndex(s, "/~/")); i >= 0 {
@@ -119,7 +121,8 @@ func (p *Files) Keys(*frame.Env) []frame.Binding {
 	}
 	keys := append(p.list.keys(),
 		frame.Binding{Keys: []string{"enter", "right"}, Show: "Enter", Word: "ui.key.choose", Do: p.enter},
-		frame.Binding{Keys: []string{"left", "backspace"}, Show: "←", Word: "ui.key.up", Do: func() tea.Cmd { return p.read(filepath.Dir(p.dir)) }},
+		frame.Binding{Keys: []string{"left", "backspace"}, Show: "←", Word: "ui.key.up",
+			Do: func() tea.Cmd { return p.read(filepath.Dir(p.dir)) }},
 		frame.Binding{Keys: []string{"e"}, Word: "ui.key.path", Do: p.typed, Now: true})
 	return append(keys, p.filter.keys()...)
 }
@@ -166,7 +169,9 @@ func (p *Files) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		if x.Dir {
 			l.Add(t.Busy, widget.Fit(event.Clean(x.Name)+"/", room, t.Glyphs.Cut))
 		} else {
-			l.Add(t.Text, widget.Fit(event.Clean(x.Name), room, t.Glyphs.Cut)).Add(t.Dim, widget.FitRight(report.Size(x.Size), 10, "")).Space(2).Add(t.Dim, x.Changed.Local().Format("2006-01-02 15:04"))
+			l.Add(t.Text, widget.Fit(event.Clean(x.Name), room, t.Glyphs.Cut)).Add(t.Dim,
+				widget.FitRight(report.Size(x.Size), 10, "")).Space(2).Add(t.Dim,
+				x.Changed.Local().Format("2006-01-02 15:04"))
 		}
 		out = append(out, row(e, i == p.list.at, l.String(), w))
 	}
@@ -201,7 +206,9 @@ func (p *Review) Init(*frame.Env) tea.Cmd { return p.begin() }
 
 func (p *Review) begin() tea.Cmd {
 	get, path := p.d.S.Check, p.path
-	return p.task.start(event.M("files.reading"), func(ctx context.Context, _ backend.Asker) (any, error) { return get(ctx, path) })
+	return p.task.start(event.M("files.reading"), func(ctx context.Context, _ backend.Asker) (any, error) {
+		return get(ctx, path)
+	})
 }
 
 // Update implements frame.Page.
@@ -239,7 +246,8 @@ func (p *Review) deploy() request.Deploy { return request.Deploy{Common: request
 
 func (p *Review) sure() tea.Cmd {
 	return frame.Send(frame.Ask{
-		Title: event.M("file.sure", "cluster", p.got.Cluster.Name), Lines: []event.Msg{event.M("file.sure.what", "count", fmt.Sprint(len(p.got.Cluster.Nodes)))},
+		Title: event.M("file.sure", "cluster", p.got.Cluster.Name),
+		Lines: []event.Msg{event.M("file.sure.what", "count", fmt.Sprint(len(p.got.Cluster.Nodes)))},
 		Choices: []frame.Choice{
 			{Key: "y", Word: "file.do", Do: func() tea.Cmd {
 				return frame.Send(frame.Replace{Page: NewLaunch(p.d, backend.Start{Request: p.deploy()})})
@@ -286,7 +294,9 @@ func (p *Review) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		name, addr = max(name, widget.Width(event.Clean(n.Name))), max(addr, len(n.Addr))
 	}
 	for _, n := range c.Nodes {
-		body = append(body, new(widget.Line).Add(t.Strong, widget.Fit(event.Clean(n.Name), min(name, w/3), t.Glyphs.Cut)).Space(2).Add(t.Text, widget.Fit(event.Clean(n.Addr), addr, "")).Space(2).
+		body = append(body, new(widget.Line).Add(t.Strong,
+			widget.Fit(event.Clean(n.Name), min(name, w/3), t.Glyphs.Cut)).Space(2).Add(t.Text,
+			widget.Fit(event.Clean(n.Addr), addr, "")).Space(2).
 			Add(t.Dim, widget.Fit(n.Arch, 6, "")).Space(2).Add(t.Dim, roles(e, n)).String())
 	}
 	if p.got.Errors == 0 {
@@ -303,7 +313,8 @@ func (p *Review) problems(e *frame.Env, w int) []string {
 	if len(p.got.Problems) == 0 {
 		return []string{t.Good.Render(t.Glyphs.OK + " " + e.P.T("file.fine"))}
 	}
-	out := []string{t.Strong.Render(e.P.T("file.problems", "errors", fmt.Sprint(p.got.Errors), "warnings", fmt.Sprint(len(p.got.Problems)-p.got.Errors)))}
+	out := []string{t.Strong.Render(e.P.T("file.problems", "errors", fmt.Sprint(p.got.Errors), "warnings",
+		fmt.Sprint(len(p.got.Problems)-p.got.Errors)))}
 	for _, x := range p.got.Problems {
 		style, glyph := t.Warn, t.Glyphs.Ignored
 		if x.Error {

@@ -13,8 +13,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
-// Launch is the page between an intention and the board: it asks what has to be known, begins the run, and gives its place to the board, and
-// that of the pages before it: from the board the way back leads to the menu.
+// Launch is the page between an intention and the board: it asks what has to be known, begins the run, and gives its
+// place to the board, and that of the pages before it: from the board the way back leads to the menu.
 type Launch struct {
 	quiet
 	task
@@ -95,7 +95,9 @@ func NewOpening(d *Deps, r backend.Ref, replay float64) *Opening {
 // Init implements frame.Page.
 func (p *Opening) Init(*frame.Env) tea.Cmd {
 	d, ref, replay := p.d, p.ref, p.replay
-	return p.task.start(event.M("launch.open"), func(ctx context.Context, _ backend.Asker) (any, error) { return d.open(ctx, ref, replay) })
+	return p.task.start(event.M("launch.open"), func(ctx context.Context, _ backend.Asker) (any, error) {
+		return d.open(ctx, ref, replay)
+	})
 }
 
 // Update implements frame.Page.

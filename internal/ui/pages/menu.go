@@ -49,7 +49,9 @@ func (p *Menu) load() tea.Cmd {
 		p.loaded = true
 		return nil
 	}
-	return p.task.start(event.M("menu.reading"), func(ctx context.Context, _ backend.Asker) (any, error) { return get(ctx) })
+	return p.task.start(event.M("menu.reading"), func(ctx context.Context, _ backend.Asker) (any, error) {
+		return get(ctx)
+	})
 }
 
 // Update implements frame.Page.

@@ -109,10 +109,12 @@ func (p *Menu) head(e *frame.Env, w int, tall bool) []string {
 		known = e.P.T("menu.knows", "count", fmt.Sprint(n))
 	}
 	one := new(widget.Line).Space(3).Add(t.Strong, g.TopLeft+g.Horizontal+g.Horizontal+g.Horizontal+g.TopRight)
-	two := new(widget.Line).Space(3).Add(t.Strong, g.Vertical).Space(1).Add(t.Brand, g.Yolk).Space(1).Add(t.Strong, g.Vertical).Space(2).Add(t.Strong, "egg").Add(t.Brand, "o").Space(3)
+	two := new(widget.Line).Space(3).Add(t.Strong, g.Vertical).Space(1).Add(t.Brand, g.Yolk).Space(1).Add(t.Strong,
+		g.Vertical).Space(2).Add(t.Strong, "egg").Add(t.Brand, "o").Space(3)
 	two.Add(t.Text, widget.Cut(words, w-two.Width()-widget.Width(right)-4, g.Cut))
 	two.To(w-widget.Width(right)-3).Add(t.Dim, right)
-	three := new(widget.Line).Space(3).Add(t.Strong, g.BottomLeft+g.Horizontal+g.Horizontal+g.Horizontal+g.BottomRight).Space(2)
+	three := new(widget.Line).Space(3).Add(t.Strong,
+		g.BottomLeft+g.Horizontal+g.Horizontal+g.Horizontal+g.BottomRight).Space(2)
 	three.Add(t.Dim, widget.Cut(known, w-three.Width()-3, g.Cut))
 	out := []string{one.String(), two.String(), three.String(), t.Border.Render(strings.Repeat(g.Rule, w))}
 	if tall {
@@ -189,7 +191,8 @@ func (p *Menu) says(e *frame.Env, x entry, w, most int, whole bool) []string {
 				out = append(out, indent(wrapped(t.Text, t.Glyphs.Arrow+" "+e.P.T("menu.resume."+r.Verb), w-2), 2)...)
 			}
 			if c.File == "" && c.Tried != "" {
-				out = append(out, indent(wrapped(t.Text, t.Glyphs.Arrow+" "+e.P.T("menu.tried", "file", c.Tried), w-2), 2)...)
+				out = append(out, indent(wrapped(t.Text, t.Glyphs.Arrow+" "+e.P.T("menu.tried", "file", c.Tried), w-2),
+					2)...)
 			}
 		}
 	}
@@ -213,7 +216,8 @@ func waits(e *frame.Env, r backend.Run, w int) []string {
 		if node == "" {
 			node = e.P.T("report.jump-host")
 		}
-		out = append(out, wrapped(e.Theme.Bad, e.Theme.Glyphs.Ignored+" "+e.P.T("menu.waits", "node", node, "step", e.P.Msg(x.Step), "ago", ago(e, x.Since)), w)...)
+		out = append(out, wrapped(e.Theme.Bad, e.Theme.Glyphs.Ignored+" "+e.P.T("menu.waits", "node", node, "step",
+			e.P.Msg(x.Step), "ago", ago(e, x.Since)), w)...)
 		if x.Fault != nil {
 			text, _ := e.P.Fault(x.Fault)
 			out = append(out, indent(wrapped(e.Theme.Dim, text, w-2), 2)...)
@@ -227,11 +231,13 @@ func clusterLine(e *frame.Env, c backend.Cluster, w, name int) string {
 	t := e.Theme
 	word, style := status(e, c.Said())
 	wide := 0
-	for _, s := range []string{backend.Running, backend.Waiting, backend.Installed, backend.Failed, backend.Interrupted, backend.Removed, backend.Unknown} {
+	for _, s := range []string{backend.Running, backend.Waiting, backend.Installed, backend.Failed, backend.Interrupted,
+		backend.Removed, backend.Unknown} {
 		said, _ := status(e, s)
 		wide = max(wide, widget.Width(said))
 	}
-	l := new(widget.Line).Add(t.Strong, widget.Fit(event.Clean(c.Name), name, t.Glyphs.Cut)).Space(2).Add(style, widget.Fit(word, wide, ""))
+	l := new(widget.Line).Add(t.Strong, widget.Fit(event.Clean(c.Name), name, t.Glyphs.Cut)).Space(2).Add(style,
+		widget.Fit(word, wide, ""))
 	if m := members(e, c); m != "" {
 		l.Space(2).Add(t.Dim, m)
 	}

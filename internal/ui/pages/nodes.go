@@ -68,7 +68,8 @@ func (p *Remove) shown() []backend.Node {
 		if p.out[n.Name] {
 			state = "leaves"
 		}
-		return !p.filter.fits(map[string]string{"name": n.Name, "addr": n.Addr, "arch": n.Arch, "role": strings.Join(n.Roles, " "), "state": state})
+		return !p.filter.fits(map[string]string{"name": n.Name, "addr": n.Addr, "arch": n.Arch,
+			"role": strings.Join(n.Roles, " "), "state": state})
 	})
 }
 
@@ -103,7 +104,8 @@ func (p *Remove) plan(e *frame.Env) tea.Cmd {
 	start := backend.Start{Request: q}
 	page.then("remove.do", func() tea.Cmd {
 		return frame.Send(frame.Prompt{
-			Title: event.M("remove.title", "count", fmt.Sprint(len(names)), "cluster", p.c.Name), Lines: []event.Msg{event.M("remove.sure", "names", e.P.List(report.Ranges(names)))},
+			Title: event.M("remove.title", "count", fmt.Sprint(len(names)), "cluster", p.c.Name),
+			Lines: []event.Msg{event.M("remove.sure", "names", e.P.List(report.Ranges(names)))},
 			Label: event.M("cleanup.type", "cluster", p.c.Name), Must: p.c.Name, Word: "remove.do", Danger: true,
 			Do: func(string) tea.Cmd { return frame.Send(frame.Replace{Page: NewLaunch(p.d, start)}) },
 		})
@@ -119,7 +121,8 @@ func (p *Remove) Keys(e *frame.Env) []frame.Binding {
 	keys := append(p.list.keys(),
 		frame.Binding{Keys: []string{"space", "x"}, Show: "Space", Word: "ui.key.mark", Do: p.toggle},
 		frame.Binding{Keys: []string{"p"}, Word: "ui.key.purge", Do: func() tea.Cmd { p.purge = !p.purge; return nil }},
-		frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.plan", Do: func() tea.Cmd { return p.plan(e) }, Now: true},
+		frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.plan",
+			Do: func() tea.Cmd { return p.plan(e) }, Now: true},
 		frame.Binding{Keys: []string{"*"}, Word: "wizard.key.mark-all", Do: p.all, Help: true})
 	return append(keys, p.filter.keys()...)
 }
@@ -139,13 +142,15 @@ func (p *Remove) Click(_, y int, _ *frame.Env) tea.Cmd {
 // Render implements frame.Page.
 func (p *Remove) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	t := e.Theme
-	out := []string{"", "   " + t.Dim.Render(widget.Cut(e.P.T("remove.choose", "cluster", p.c.Name), w-6, t.Glyphs.Cut)), ""}
+	out := []string{"", "   " + t.Dim.Render(widget.Cut(e.P.T("remove.choose", "cluster", p.c.Name), w-6,
+		t.Glyphs.Cut)), ""}
 	list := p.shown()
 	if p.filter.typing || p.filter.text != "" {
 		out[2] = p.filter.line(e, len(list), len(p.c.Nodes), w)
 	}
 	if len(list) == 0 {
-		out = append(out, "   "+t.Dim.Render(widget.Cut(e.P.T("wizard.nodes.filtered", "filter", p.filter.text), w-6, t.Glyphs.Cut)))
+		out = append(out, "   "+t.Dim.Render(widget.Cut(e.P.T("wizard.nodes.filtered", "filter", p.filter.text), w-6,
+			t.Glyphs.Cut)))
 	}
 	from, to := p.list.sight(len(list), h-len(out)-3)
 	name, addr := 4, 7
@@ -160,7 +165,8 @@ func (p *Remove) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		} else {
 			l.Add(t.Dim, "[ ]")
 		}
-		l.Space(1).Add(t.Strong, widget.Fit(event.Clean(n.Name), min(name, w/3), t.Glyphs.Cut)).Space(2).Add(t.Text, widget.Fit(event.Clean(n.Addr), addr, "")).Space(2).Add(t.Dim, roles(e, n))
+		l.Space(1).Add(t.Strong, widget.Fit(event.Clean(n.Name), min(name, w/3), t.Glyphs.Cut)).Space(2).Add(t.Text,
+			widget.Fit(event.Clean(n.Addr), addr, "")).Space(2).Add(t.Dim, roles(e, n))
 		if p.out[n.Name] {
 			l.Space(2).Add(t.Bad, e.P.T("remove.leaves"))
 		}
@@ -228,7 +234,8 @@ func (p *Add) Update(tea.Msg, *frame.Env) tea.Cmd { return nil }
 
 func (p *Add) ask() tea.Cmd {
 	return frame.Send(frame.Prompt{
-		Title: event.M("add.title", "cluster", p.c.Name), Lines: []event.Msg{event.M("add.explain")}, Label: event.M("add.addresses"), Value: strings.Join(p.addrs, " "), Word: "ui.key.choose",
+		Title: event.M("add.title", "cluster", p.c.Name), Lines: []event.Msg{event.M("add.explain")},
+		Label: event.M("add.addresses"), Value: strings.Join(p.addrs, " "), Word: "ui.key.choose",
 		Check: func(s string) (event.Msg, bool) {
 			_, bad := p.parse(s)
 			return bad, bad.Key == ""
@@ -243,7 +250,9 @@ func (p *Add) ask() tea.Cmd {
 // parse reads addresses; the second result says what is wrong.
 func (p *Add) parse(s string) ([]string, event.Msg) {
 	var out []string
-	for _, f := range strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == ',' || r == '，' || r == ';' }) {
+	for _, f := range strings.FieldsFunc(s, func(r rune) bool {
+		return r == ' ' || r == ',' || r == '，' || r == ';'
+	}) {
 		ip, err := netip.ParseAddr(f)
 		if err != nil {
 			return nil, event.M("add.no-address", "text", f)
@@ -287,14 +296,16 @@ func (p *Add) Keys(e *frame.Env) []frame.Binding {
 		{Keys: []string{"up", "k"}, Show: "↑ ↓", Word: "ui.key.move", Do: turn(-1)},
 		{Keys: []string{"down", "j"}, Do: turn(1), Help: true},
 		{Keys: []string{"e"}, Word: "ui.key.edit", Do: p.ask, Now: true},
-		{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.plan", Do: func() tea.Cmd { return p.plan(e) }, Now: true},
+		{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.plan", Do: func() tea.Cmd { return p.plan(e) },
+			Now: true},
 	}
 }
 
 // Render implements frame.Page.
 func (p *Add) Render(e *frame.Env, w, _ int) ([]string, *tea.Cursor) {
 	t := e.Theme
-	out := []string{"", "   " + clusterLine(e, p.c, w-6, min(24, w/3)), "", "   " + t.Strong.Render(e.P.T("add.addresses"))}
+	out := []string{"", "   " + clusterLine(e, p.c, w-6, min(24, w/3)), "",
+		"   " + t.Strong.Render(e.P.T("add.addresses"))}
 	if len(p.addrs) == 0 {
 		out = append(out, "   "+t.Dim.Render(e.P.T("add.none")))
 	}

@@ -1,5 +1,5 @@
-// Package pages has the screens around a run: the menu, the clusters and runs of this jump host, and what leads from an intention to a run that
-// has begun. What they know comes from backend.Services, in commands.
+// Package pages has the screens around a run: the menu, the clusters and runs of this jump host, and what leads from an
+// intention to a run that has begun. What they know comes from backend.Services, in commands.
 package pages
 
 import (
@@ -87,7 +87,8 @@ func (l *list) keys() []frame.Binding {
 	return []frame.Binding{
 		{Keys: []string{"up", "k"}, Show: "↑ ↓", Word: "ui.key.move", Do: by(one(-1))},
 		{Keys: []string{"down", "j"}, Do: by(one(1)), Help: true},
-		{Keys: []string{"pgup"}, Show: "PgUp PgDn", Word: "ui.key.page", Do: by(func() int { return -l.h }), Help: true},
+		{Keys: []string{"pgup"}, Show: "PgUp PgDn", Word: "ui.key.page", Do: by(func() int { return -l.h }),
+			Help: true},
 		{Keys: []string{"pgdown"}, Do: by(func() int { return l.h }), Help: true},
 		{Keys: []string{"home", "g"}, Show: "g G", Word: "ui.key.top", Do: by(func() int { return -l.n }), Help: true},
 		{Keys: []string{"end", "G"}, Do: by(func() int { return l.n }), Help: true},
@@ -160,7 +161,8 @@ func status(e *frame.Env, s string) (string, widget.Ink) {
 	return g + " " + e.P.T("menu.status."+s), st
 }
 
-// ended is how a run ended as a glyph and a word: a run that installed something and one that removed it both went well.
+// ended is how a run ended as a glyph and a word: a run that installed something and one that removed it both went
+// well.
 func ended(e *frame.Env, r backend.Run) (string, widget.Ink) {
 	if r.Status == backend.Installed || r.Status == backend.Removed {
 		return e.Theme.Glyphs.OK + " " + e.P.T("menu.run.well"), e.Theme.Good

@@ -39,13 +39,15 @@ func TestMain(m *testing.M) {
 }
 
 func run(cluster, id, verb, status string, ago, took time.Duration) backend.Run {
-	return backend.Run{Ref: backend.Ref{Cluster: cluster, Run: id}, Verb: verb, Version: "v1.2.0", Status: status, At: now.Add(-ago), Took: took}
+	return backend.Run{Ref: backend.Ref{Cluster: cluster, Run: id}, Verb: verb, Version: "v1.2.0", Status: status,
+		At: now.Add(-ago), Took: took}
 }
 
 func nodes(n int) []backend.Node {
 	var out []backend.Node
 	for i := range n {
-		x := backend.Node{Name: fmt.Sprintf("node-%d", i+1), Addr: fmt.Sprintf("192.0.2.%d", i+11), Arch: "amd64", Roles: []string{"worker"}}
+		x := backend.Node{Name: fmt.Sprintf("node-%d", i+1), Addr: fmt.Sprintf("192.0.2.%d", i+11), Arch: "amd64",
+			Roles: []string{"worker"}}
 		if i < 3 {
 			x.Roles = []string{"control-plane", "etcd"}
 		}
@@ -59,27 +61,36 @@ func clusters() []backend.Cluster {
 	stopped := run("rack-7", "20261121T114000Z-deploy", "deploy", backend.Failed, 20*time.Minute, 4*time.Minute)
 	stopped.Fault = event.NewFault(event.ClassFailed, "run.failed", nil, "count", "2")
 	return []backend.Cluster{
-		{Name: "lager-süd", Status: backend.Installed, Masters: 1, Workers: 2, Nodes: nodes(3), File: "/var/lib/eggo/lager-süd/deploy.yaml", Runs: []backend.Run{
-			run("lager-süd", "20261119T081500Z-join", "join", backend.Installed, 52*time.Hour, 95*time.Second),
-			run("lager-süd", "20261118T081500Z-deploy", "deploy", backend.Installed, 76*time.Hour, 6*time.Minute),
-		}},
-		{Name: "old", Status: backend.Removed, Runs: []backend.Run{run("old", "20261001T081500Z-cleanup", "cleanup", backend.Removed, 51*24*time.Hour, 20*time.Second)}},
-		{Name: "rack-7", Status: backend.Failed, Masters: 3, Workers: 5, Nodes: nodes(8), File: "/var/lib/eggo/rack-7/deploy.yaml", Runs: []backend.Run{stopped}},
-		{Name: "机房三", Status: backend.Interrupted, Masters: 3, Workers: 97, Nodes: nodes(100), File: "/var/lib/eggo/机房三/deploy.yaml", Runs: []backend.Run{
-			run("机房三", "20261121T090000Z-join", "join", backend.Interrupted, 3*time.Hour, 12*time.Minute),
-		}},
+		{Name: "lager-süd", Status: backend.Installed, Masters: 1, Workers: 2, Nodes: nodes(3),
+			File: "/var/lib/eggo/lager-süd/deploy.yaml", Runs: []backend.Run{
+				run("lager-süd", "20261119T081500Z-join", "join", backend.Installed, 52*time.Hour, 95*time.Second),
+				run("lager-süd", "20261118T081500Z-deploy", "deploy", backend.Installed, 76*time.Hour, 6*time.Minute),
+			}},
+		{Name: "old", Status: backend.Removed, Runs: []backend.Run{run("old", "20261001T081500Z-cleanup", "cleanup",
+			backend.Removed, 51*24*time.Hour, 20*time.Second)}},
+		{Name: "rack-7", Status: backend.Failed, Masters: 3, Workers: 5, Nodes: nodes(8),
+			File: "/var/lib/eggo/rack-7/deploy.yaml", Runs: []backend.Run{stopped}},
+		{Name: "机房三", Status: backend.Interrupted, Masters: 3, Workers: 97, Nodes: nodes(100),
+			File: "/var/lib/eggo/机房三/deploy.yaml", Runs: []backend.Run{
+				run("机房三", "20261121T090000Z-join", "join", backend.Interrupted, 3*time.Hour, 12*time.Minute),
+			}},
 	}
 }
 
-// waitingClusters are those of clusters, with one more whose run waits for two decisions, and one whose run just goes on.
+// waitingClusters are those of clusters, with one more whose run waits for two decisions, and one whose run just goes
+// on.
 func waitingClusters() []backend.Cluster {
 	r := run("halle-2", "20261121T115200Z-deploy", "deploy", backend.Running, 8*time.Minute, 0)
 	f := event.NewFault(event.ClassFailed, "node.command-failed", nil, "status", "1").On("h1")
 	f.Cause = `etcd: discovery failed: error parsing CompactionRetention: time: unknown unit "d" in duration "1d"`
-	r.Waits = []backend.Wait{{Node: "h1", Step: event.M("step.etcd.start"), Since: now.Add(-5 * time.Minute), Fault: f}, {Node: "h2", Step: event.M("step.infrastructure.packages"), Since: now.Add(-time.Minute), Fault: event.NewFault(event.ClassFailed, "ssh.lost", errors.New("broken pipe")).On("h2")}}
+	r.Waits = []backend.Wait{{Node: "h1", Step: event.M("step.etcd.start"), Since: now.Add(-5 * time.Minute), Fault: f},
+		{Node: "h2", Step: event.M("step.infrastructure.packages"), Since: now.Add(-time.Minute),
+			Fault: event.NewFault(event.ClassFailed, "ssh.lost", errors.New("broken pipe")).On("h2")}}
 	goes := run("anna", "20261121T115900Z-deploy", "deploy", backend.Running, time.Minute, 0)
-	return append(clusters(), backend.Cluster{Name: "anna", Status: backend.Running, Masters: 1, Workers: 1, Nodes: nodes(2), Runs: []backend.Run{goes}},
-		backend.Cluster{Name: "halle-2", Status: backend.Running, Masters: 1, Workers: 2, Nodes: nodes(3), Runs: []backend.Run{r}})
+	return append(clusters(), backend.Cluster{Name: "anna", Status: backend.Running, Masters: 1, Workers: 1,
+		Nodes: nodes(2), Runs: []backend.Run{goes}},
+		backend.Cluster{Name: "halle-2", Status: backend.Running, Masters: 1, Workers: 2, Nodes: nodes(3),
+			Runs: []backend.Run{r}})
 }
 
 // world is a machine for tests.
@@ -125,17 +136,21 @@ func (w *world) deps() *Deps {
 				}
 				var keys []backend.HostKey
 				for i, x := range nodes(max(2, w.nodes)) {
-					keys = append(keys, backend.HostKey{Node: x.Name, Addr: x.Addr + ":22", Type: "ssh-ed25519", Fingerprint: fmt.Sprintf("SHA256:%c1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7uZk", 'a'+i%26)})
+					keys = append(keys, backend.HostKey{Node: x.Name, Addr: x.Addr + ":22", Type: "ssh-ed25519",
+						Fingerprint: fmt.Sprintf("SHA256:%c1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7uZk", 'a'+i%26)})
 				}
 				trusted, err := ask.HostKeys(ctx, keys, nil)
 				if err != nil || slices.Contains(trusted, false) || pw != "secret" {
-					return backend.Ref{}, errors.Join(event.NewFault(event.ClassAuth, "ssh.no-credentials", nil, "user", pw), err)
+					return backend.Ref{}, errors.Join(event.NewFault(event.ClassAuth, "ssh.no-credentials", nil, "user",
+						pw), err)
 				}
 			}
 			if w.signer {
-				who := backend.Signer{Bundle: "eggo-amd64.tar.gz", Name: "eggo", Arch: "amd64", Type: "ssh-ed25519", Fingerprint: "SHA256:s1Gner3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7"}
+				who := backend.Signer{Bundle: "eggo-amd64.tar.gz", Name: "eggo", Arch: "amd64", Type: "ssh-ed25519",
+					Fingerprint: "SHA256:s1Gner3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7"}
 				if yes, err := ask.Signer(ctx, who); err != nil || !yes {
-					return backend.Ref{}, errors.Join(event.NewFault(event.ClassBundle, "trust.refused", nil, "file", who.Bundle, "key", who.Fingerprint), err)
+					return backend.Ref{}, errors.Join(event.NewFault(event.ClassBundle, "trust.refused", nil, "file",
+						who.Bundle, "key", who.Fingerprint), err)
 				}
 			}
 			w.launched = append(w.launched, s)
@@ -149,8 +164,12 @@ func (w *world) deps() *Deps {
 				for _, x := range nodes(n) {
 					out = append(out, "  "+x.Name+"  "+x.Addr+"  "+strings.Join(x.Roles, ", "))
 					for _, l := range report.Columns([][]string{
-						{p.T("cli.cleanup.units"), "etcd.service, kube-apiserver.service, kube-controller-manager.service, kube-scheduler.service"},
-						{p.T("cli.cleanup.packages"), "conntrack, containerd, ebtables, ethtool, iptables, kmod, libip6tc2, libjansson4, libnetfilter-conntrack3, runc, socat"},
+						{p.T("cli.cleanup.units"),
+							"etcd.service, kube-apiserver.service, kube-controller-manager.service, " +
+								"kube-scheduler.service"},
+						{p.T("cli.cleanup.packages"),
+							"conntrack, containerd, ebtables, ethtool, iptables, kmod, libip6tc2, libjansson4, " +
+								"libnetfilter-conntrack3, runc, socat"},
 						{p.T("cli.cleanup.files"), "31"},
 					}) {
 						out = append(out, "    "+l)
@@ -158,28 +177,40 @@ func (w *world) deps() *Deps {
 				}
 				return out, nil
 			}
-			rows := [][]string{{p.T("col.node"), p.T("col.address"), p.T("col.roles"), p.T("col.status"), p.T("col.version"), p.T("col.components"), p.T("col.certificates")}}
+			rows := [][]string{{p.T("col.node"), p.T("col.address"), p.T("col.roles"), p.T("col.status"),
+				p.T("col.version"), p.T("col.components"), p.T("col.certificates")}}
 			for _, x := range nodes(n) {
-				rows = append(rows, []string{x.Name, x.Addr, strings.Join(x.Roles, ","), "Ready", "v1.34.2", p.T("status.run", "count", "7"), "2027-11-21"})
+				rows = append(rows, []string{x.Name, x.Addr, strings.Join(x.Roles, ","), "Ready", "v1.34.2",
+					p.T("status.run", "count", "7"), "2027-11-21"})
 			}
 			return append(report.Columns(rows), "", p.T("status.all-well", "cluster", "rack-7")), nil
 		},
 		List: func(_ context.Context, dir string, _ []string) (string, []backend.Entry, error) {
-			return "/srv/eggo" + dir, []backend.Entry{{Name: "deploy.yaml", Size: 1834, Changed: now.Add(-time.Hour)}, {Name: "eggo-1.34-amd64.tar.gz", Size: 316 << 20, Changed: now.Add(-48 * time.Hour)}, {Name: "旧的", Dir: true}}, nil
+			return "/srv/eggo" + dir, []backend.Entry{{Name: "deploy.yaml", Size: 1834, Changed: now.Add(-time.Hour)},
+				{Name: "eggo-1.34-amd64.tar.gz", Size: 316 << 20, Changed: now.Add(-48 * time.Hour)},
+				{Name: "旧的", Dir: true}}, nil
 		},
 		Check: func(_ context.Context, file string) (backend.Checked, error) {
-			c := backend.Checked{Cluster: backend.Cluster{Name: "rack-7", Status: backend.Unknown, Masters: 3, Workers: n - 3, Nodes: nodes(n), File: file}, Facts: []event.Msg{event.M("file.fact.network", "pods", "10.244.0.0/16", "services", "10.32.0.0/16"), event.M("file.fact.bundle", "path", "/srv/eggo/eggo-1.34-amd64.tar.gz")}}
+			c := backend.Checked{Cluster: backend.Cluster{Name: "rack-7", Status: backend.Unknown, Masters: 3,
+				Workers: n - 3, Nodes: nodes(n), File: file},
+				Facts: []event.Msg{event.M("file.fact.network", "pods", "10.244.0.0/16", "services", "10.32.0.0/16"),
+					event.M("file.fact.bundle", "path", "/srv/eggo/eggo-1.34-amd64.tar.gz")}}
 			if strings.Contains(file, "bad") {
 				c.Errors = 1
-				c.Problems = []backend.Problem{{Line: 12, Col: 7, Key: "masters[0].ip", Error: true, Fault: event.NewFault(event.ClassUsage, "config.unreadable", errors.New("no"), "file", file)}}
+				c.Problems = []backend.Problem{{Line: 12, Col: 7, Key: "masters[0].ip", Error: true,
+					Fault: event.NewFault(event.ClassUsage, "config.unreadable", errors.New("no"), "file", file)}}
 			}
 			return c, nil
 		},
 		Bundle: func(context.Context, string) (backend.Bundle, error) {
-			return backend.Bundle{Name: "eggo", Kubernetes: "v1.34.2", Arch: "amd64", OS: "debian 12 bookworm", ID: "0123456789abcdef", Size: 316 << 20, Groups: []backend.Group{
-				{Kind: "images", Size: 200 << 20, Members: []backend.Member{{Name: "registry.k8s.io/pause:3.10.1", Version: "linux/amd64", Size: 300 << 10}, {Name: "registry.k8s.io/coredns/coredns:v1.12.1", Version: "linux/amd64", Size: 20 << 20}}},
-				{Kind: "deb", Size: 60 << 20, Members: []backend.Member{{Name: "containerd", Version: "1.6.20~ds1-1+deb12u3", Size: 26 << 20}}},
-			}}, nil
+			return backend.Bundle{Name: "eggo", Kubernetes: "v1.34.2", Arch: "amd64", OS: "debian 12 bookworm",
+				ID: "0123456789abcdef", Size: 316 << 20, Groups: []backend.Group{
+					{Kind: "images", Size: 200 << 20, Members: []backend.Member{{Name: "registry.k8s.io/pause:3.10.1",
+						Version: "linux/amd64", Size: 300 << 10},
+						{Name: "registry.k8s.io/coredns/coredns:v1.12.1", Version: "linux/amd64", Size: 20 << 20}}},
+					{Kind: "deb", Size: 60 << 20, Members: []backend.Member{{Name: "containerd",
+						Version: "1.6.20~ds1-1+deb12u3", Size: 26 << 20}}},
+				}}, nil
 		},
 		Verify: func(_ context.Context, _ string, progress func(done, total int64)) error {
 			progress(1, 2)
@@ -207,7 +238,8 @@ func begin(t testing.TB, p frame.Page, lang i18n.Lang, ascii bool, w, h int) *ui
 	return a
 }
 
-// Every page fills its screen to the cell, in both languages, with and without Unicode; those that show machines with three, thirty and a hundred.
+// Every page fills its screen to the cell, in both languages, with and without Unicode; those that show machines with
+// three, thirty and a hundred.
 func TestGoldens(t *testing.T) {
 	full, fresh := &world{clusters: clusters()}, &world{}
 	pages := map[string]func() frame.Page{
@@ -220,7 +252,8 @@ func TestGoldens(t *testing.T) {
 		"bundle":     func() frame.Page { return NewLook(full.deps(), "/srv/eggo/eggo-1.34-amd64.tar.gz") },
 		"help":       func() frame.Page { return NewRuns(full.deps(), "") },
 		"launch": func() frame.Page {
-			d := (&world{fail: event.NewFault(event.ClassLocked, "lock.cluster-held", nil, "pid", "7", "user", "root", "host", "jump", "verb", "deploy", "since", "now")}).deps()
+			d := (&world{fail: event.NewFault(event.ClassLocked, "lock.cluster-held", nil, "pid", "7", "user", "root",
+				"host", "jump", "verb", "deploy", "since", "now")}).deps()
 			return NewLaunch(d, backend.Start{Request: request.Deploy{Common: request.OfCluster("rack-7")}})
 		},
 	}
@@ -230,7 +263,8 @@ func TestGoldens(t *testing.T) {
 		}
 	}
 	for _, n := range []int{3, 30, 100} {
-		c := backend.Cluster{Name: "rack-7", Status: backend.Installed, Masters: min(3, n), Workers: n - min(3, n), Nodes: nodes(n), File: "/var/lib/eggo/rack-7/deploy.yaml"}
+		c := backend.Cluster{Name: "rack-7", Status: backend.Installed, Masters: min(3, n), Workers: n - min(3, n),
+			Nodes: nodes(n), File: "/var/lib/eggo/rack-7/deploy.yaml"}
 		w := &world{clusters: []backend.Cluster{c}, nodes: n}
 		for name, page := range map[string]func() frame.Page{
 			"review":     func() frame.Page { return NewReview(w.deps(), "/srv/eggo/deploy.yaml") },
@@ -260,7 +294,8 @@ func golden(t *testing.T, name string, s uitest.Shape, page frame.Page) {
 		a := begin(t, page, s.Lang, s.ASCII, s.W, s.H)
 		uitest.Screen(a)
 		kind, _, _ := strings.Cut(name, "-")
-		uitest.Keys(t, a, map[string][]string{"remove": {"space", "down", "space"}, "runs": {"down"}, "cleanup": {"enter"}, "help": {"?"}, "keys": {"s", "e", "c", "r", "e", "t", "enter"}}[kind]...)
+		uitest.Keys(t, a, map[string][]string{"remove": {"space", "down", "space"}, "runs": {"down"},
+			"cleanup": {"enter"}, "help": {"?"}, "keys": {"s", "e", "c", "r", "e", "t", "enter"}}[kind]...)
 		uitest.Fills(t, a, s.W, s.H)
 		uitest.Golden(t, a, name+"-"+s.String())
 		if s.ASCII && strings.ContainsAny(uitest.Screen(a), "─│╭●▌✔✘…↑↓“”×→·•") {
@@ -271,7 +306,8 @@ func golden(t *testing.T, name string, s uitest.Shape, page frame.Page) {
 
 var errEnd = io.EOF
 
-// The likeliest thing stands first: a run that goes on, then one that stopped, then what is installed, else the first cluster.
+// The likeliest thing stands first: a run that goes on, then one that stopped, then what is installed, else the first
+// cluster.
 func TestTheLikeliestFirst(t *testing.T) {
 	all := clusters()
 	busy := all[2]
@@ -326,7 +362,8 @@ func TestResume(t *testing.T) {
 	uitest.Keys(t, a, "enter")
 	uitest.Has(t, a, "2 unknown host keys", "SHA256:a1B", "SHA256:b1B")
 	uitest.Keys(t, a, "y")
-	if len(w.launched) != 1 || w.launched[0].Request.Base().Source.Cluster != "rack-7" || w.launched[0].Request.Verb() != request.VerbDeploy {
+	if len(w.launched) != 1 || w.launched[0].Request.Base().Source.Cluster != "rack-7" ||
+		w.launched[0].Request.Verb() != request.VerbDeploy {
 		t.Errorf("%+v", w.launched)
 	}
 	uitest.Has(t, a, "rack-7")
@@ -336,8 +373,10 @@ func TestResume(t *testing.T) {
 // Who signed a bundle is asked about before a run begins; the key is on the screen whole, and the default is no.
 func TestTheSignerOfABundle(t *testing.T) {
 	words := map[i18n.Lang][]string{
-		i18n.English: {"Unknown signer", "eggo-amd64.tar.gz", "ssh-ed25519", "SHA256:s1Gner3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7", "No, stop here", "Yes, trust this key"},
-		i18n.Chinese: {"未知的签名者", "eggo-amd64.tar.gz", "SHA256:s1Gner3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7", "是，信任此密钥"},
+		i18n.English: {"Unknown signer", "eggo-amd64.tar.gz", "ssh-ed25519",
+			"SHA256:s1Gner3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7", "No, stop here", "Yes, trust this key"},
+		i18n.Chinese: {"未知的签名者", "eggo-amd64.tar.gz", "SHA256:s1Gner3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7",
+			"是，信任此密钥"},
 	}
 	for lang, want := range words {
 		w := &world{signer: true}
@@ -360,10 +399,12 @@ func TestTheSignerOfABundle(t *testing.T) {
 	}
 }
 
-// A run that ended before anything was touched left no deploy.yaml of the cluster: that of the run is shown again, and installed.
+// A run that ended before anything was touched left no deploy.yaml of the cluster: that of the run is shown again, and
+// installed.
 func TestWhatWasNotBegunIsOfferedAgain(t *testing.T) {
 	r := run("rack-9", "20261121T114000Z-deploy", "deploy", backend.Failed, time.Minute, time.Second)
-	w := &world{clusters: []backend.Cluster{{Name: "rack-9", Status: backend.Failed, Tried: "/root/.eggo/deploy.yaml", Runs: []backend.Run{r}}}}
+	w := &world{clusters: []backend.Cluster{{Name: "rack-9", Status: backend.Failed, Tried: "/root/.eggo/deploy.yaml",
+		Runs: []backend.Run{r}}}}
 	a := begin(t, NewMenu(w.deps()), i18n.English, false, 100, 30)
 	uitest.Has(t, a, "▌  3  Resume", "/root/.eggo/deploy.yaml is shown again")
 	uitest.Keys(t, a, "enter")
@@ -376,10 +417,12 @@ func TestWhatWasNotBegunIsOfferedAgain(t *testing.T) {
 
 // A cleanup or a removal that was cut off stands first too: what is left is shown, and confirmed again.
 func TestWhatTakesAwayIsGoneOnWith(t *testing.T) {
-	for verb, want := range map[string]string{"cleanup": "also delete the runtime's images", "delete": "Which nodes are to leave rack-7?"} {
+	for verb, want := range map[string]string{"cleanup": "also delete the runtime's images",
+		"delete": "Which nodes are to leave rack-7?"} {
 		c := clusters()[2]
 		c.Status = backend.Interrupted
-		c.Runs = []backend.Run{run("rack-7", "20261121T114000Z-"+verb, verb, backend.Interrupted, time.Minute, time.Second)}
+		c.Runs = []backend.Run{run("rack-7", "20261121T114000Z-"+verb, verb, backend.Interrupted, time.Minute,
+			time.Second)}
 		w := &world{clusters: []backend.Cluster{c}}
 		a := begin(t, NewMenu(w.deps()), i18n.English, false, 100, 30)
 		uitest.Has(t, a, "▌  3  Resume an interrupted run", "again")
@@ -395,7 +438,8 @@ func TestWhatTakesAwayIsGoneOnWith(t *testing.T) {
 // What a verb says is asked for again in the other language, once; what is wider than the screen can be moved to.
 func TestStatusInBothLanguages(t *testing.T) {
 	w := &world{clusters: clusters()}
-	a := begin(t, NewTell(w.deps(), "menu.status", "rack-7", backend.Status{Common: request.OfCluster("rack-7")}), i18n.English, false, 80, 24)
+	a := begin(t, NewTell(w.deps(), "menu.status", "rack-7", backend.Status{Common: request.OfCluster("rack-7")}),
+		i18n.English, false, 80, 24)
 	uitest.Has(t, a, "ADDRESS", "rack-7 is well")
 	uitest.Lacks(t, a, "CERTIFICATES")
 	uitest.Keys(t, a, "right")
@@ -414,7 +458,8 @@ func TestStatusInBothLanguages(t *testing.T) {
 func TestCleanup(t *testing.T) {
 	w := &world{clusters: clusters()}
 	a := begin(t, NewCleanup(w.deps(), w.clusters[2]), i18n.English, false, 100, 30)
-	uitest.Has(t, a, "node-1", "kube-scheduler.service", "\n                 libnetfilter-conntrack3, runc, socat") // whoever confirms it has seen all of it
+	// whoever confirms it has seen all of it
+	uitest.Has(t, a, "node-1", "kube-scheduler.service", "\n                 libnetfilter-conntrack3, runc, socat")
 	uitest.Keys(t, a, "enter")
 	uitest.Has(t, a, "Type the cluster's name", "8 machines")
 	uitest.Keys(t, a, "y", "enter")
@@ -493,7 +538,8 @@ func TestAdd(t *testing.T) {
 // A path that is typed behind the directory that stands there begins anew where it is absolute.
 func TestAPathBeginsAnew(t *testing.T) {
 	for typed, want := range map[string]string{
-		"/root/deploy.yaml": "/root/deploy.yaml", "/root//srv/a.yaml": "/srv/a.yaml", "/root/~/a.yaml": "~/a.yaml", "/root//srv//x/a.yaml": "/x/a.yaml", " /root/ ": "/root/", "": "", "a.yaml": "a.yaml",
+		"/root/deploy.yaml": "/root/deploy.yaml", "/root//srv/a.yaml": "/srv/a.yaml", "/root/~/a.yaml": "~/a.yaml",
+		"/root//srv//x/a.yaml": "/x/a.yaml", " /root/ ": "/root/", "": "", "a.yaml": "a.yaml",
 	} {
 		if got := afresh(typed); got != want {
 			t.Errorf("%q: %q, want %q", typed, got, want)
@@ -579,7 +625,9 @@ func FuzzPages(f *testing.F) {
 	f.Add(uint64(1), uint16(80), uint16(24))
 	f.Add(uint64(2), uint16(1), uint16(1))
 	f.Add(uint64(3), uint16(400), uint16(120))
-	keys := []string{"enter", "esc", "up", "down", "left", "right", "pgup", "pgdown", "home", "end", "backspace", "space", "?", "L", "/", "e", "p", "r", "v", "y", "n", "1", "2", "3", "4", "5", "6", "7", "8", "9", "0", "节", "x", "M"}
+	keys := []string{"enter", "esc", "up", "down", "left", "right", "pgup", "pgdown", "home", "end", "backspace",
+		"space", "?", "L", "/", "e", "p", "r", "v", "y", "n", "1", "2", "3", "4", "5", "6", "7", "8", "9", "0", "节",
+		"x", "M"}
 	f.Fuzz(func(t *testing.T, seed uint64, w, h uint16) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		width, height := 80, 24
@@ -594,7 +642,9 @@ func FuzzPages(f *testing.F) {
 			case 2:
 				uitest.Drive(t, a, tea.MouseWheelMsg{Button: tea.MouseWheelDown})
 			case 3:
-				uitest.Drive(t, a, tea.PasteMsg{Content: []string{"rack", "\x1b[2J\x1b]0;owned\x07", "\xff\xfe\xc3", "\u202eevil שלום", strings.Repeat("\u200b\ufeff", 40), "z" + strings.Repeat("\u0336", 99), strings.Repeat("节点 ", 500), "a\nb\rc\td"}[rnd.IntN(8)]})
+				uitest.Drive(t, a, tea.PasteMsg{Content: []string{"rack", "\x1b[2J\x1b]0;owned\x07", "\xff\xfe\xc3",
+					"\u202eevil שלום", strings.Repeat("\u200b\ufeff", 40), "z" + strings.Repeat("\u0336", 99),
+					strings.Repeat("节点 ", 500), "a\nb\rc\td"}[rnd.IntN(8)]})
 			default:
 				uitest.Drive(t, a, uitest.Press(keys[rnd.IntN(len(keys))]))
 			}
@@ -603,10 +653,12 @@ func FuzzPages(f *testing.F) {
 	})
 }
 
-// A run that waits for a decision is the menu's first offer, before one that just goes on, with what failed and why; so it stands among the runs.
+// A run that waits for a decision is the menu's first offer, before one that just goes on, with what failed and why; so
+// it stands among the runs.
 func TestWhatWaitsForADecisionComesFirst(t *testing.T) {
 	w := &world{clusters: waitingClusters()}
-	for lang, words := range map[i18n.Lang][]string{i18n.English: {"Return to the run that needs you", "needs you", "5 min ago", "CompactionRetention"}, i18n.Chinese: {"回到等您决定的运行", "待决定", "CompactionRetention"}} {
+	for lang, words := range map[i18n.Lang][]string{i18n.English: {"Return to the run that needs you", "needs you",
+		"5 min ago", "CompactionRetention"}, i18n.Chinese: {"回到等您决定的运行", "待决定", "CompactionRetention"}} {
 		a := begin(t, NewMenu(w.deps()), lang, false, 120, 40)
 		uitest.Has(t, a, words...)
 		uitest.Keys(t, a, "enter")

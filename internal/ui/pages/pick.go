@@ -65,7 +65,8 @@ func (p *Pick) Keys(*frame.Env) []frame.Binding {
 	if p.filter.typing {
 		return append(p.filter.typed(), p.list.keys()...)
 	}
-	return append(append(p.list.keys(), frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.choose", Do: p.enter, Now: true}), p.filter.keys()...)
+	return append(append(p.list.keys(), frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.choose",
+		Do: p.enter, Now: true}), p.filter.keys()...)
 }
 
 // Wheel implements frame.Wheeler.

@@ -69,19 +69,27 @@ func (f *filter) line(e *frame.Env, shown, all, w int) string {
 
 // key is the binding that begins it, and Esc's while there is something to clear.
 func (f *filter) keys() []frame.Binding {
-	out := []frame.Binding{{Keys: []string{"/"}, Word: "ui.key.filter", Do: func() tea.Cmd { f.typing = true; return nil }}}
+	out := []frame.Binding{{Keys: []string{"/"}, Word: "ui.key.filter", Do: func() tea.Cmd {
+		f.typing = true
+		return nil
+	}}}
 	if f.text != "" {
-		out = append(out, frame.Binding{Keys: []string{"esc"}, Show: "Esc", Word: "ui.key.clear", Do: func() tea.Cmd { f.text = ""; return nil }})
+		out = append(out, frame.Binding{Keys: []string{"esc"}, Show: "Esc", Word: "ui.key.clear", Do: func() tea.Cmd {
+			f.text = ""
+			return nil
+		}})
 	}
 	return out
 }
 
 // typed are the keys while it is typed: all others are letters.
 func (f *filter) typed() []frame.Binding {
-	return []frame.Binding{{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.filter-this"}, {Keys: []string{"esc"}, Show: "Esc", Word: "ui.key.clear"}}
+	return []frame.Binding{{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.filter-this"},
+		{Keys: []string{"esc"}, Show: "Esc", Word: "ui.key.clear"}}
 }
 
-// fits says whether all words are in the text; key:value words match that field only, and ! before a word turns it round.
+// fits says whether all words are in the text; key:value words match that field only, and ! before a word turns it
+// round.
 func (f *filter) fits(fields map[string]string) bool {
 	all := ""
 	for _, v := range fields {
@@ -122,7 +130,9 @@ func (p *Runs) Init(*frame.Env) tea.Cmd { return p.load() }
 
 func (p *Runs) load() tea.Cmd {
 	get := p.d.S.Clusters
-	return p.task.start(event.M("menu.reading"), func(ctx context.Context, _ backend.Asker) (any, error) { return get(ctx) })
+	return p.task.start(event.M("menu.reading"), func(ctx context.Context, _ backend.Asker) (any, error) {
+		return get(ctx)
+	})
 }
 
 // Update implements frame.Page.
@@ -156,7 +166,8 @@ func (p *Runs) shown(e *frame.Env) []backend.Run {
 	var out []backend.Run
 	for _, r := range p.all {
 		word, _ := ended(e, r)
-		if p.filter.fits(map[string]string{"cluster": r.Cluster, "run": r.Run, "verb": r.Verb + " " + verb(e, r.Verb), "state": r.Status + " " + r.Said() + " " + word}) {
+		if p.filter.fits(map[string]string{"cluster": r.Cluster, "run": r.Run, "verb": r.Verb + " " + verb(e, r.Verb),
+			"state": r.Status + " " + r.Said() + " " + word}) {
 			out = append(out, r)
 		}
 	}
@@ -192,9 +203,11 @@ func (p *Runs) Keys(e *frame.Env) []frame.Binding {
 	}
 	keys := p.list.keys()
 	keys = append(keys,
-		frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.open-run", Do: func() tea.Cmd { return p.open(e, 0) }},
+		frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.open-run",
+			Do: func() tea.Cmd { return p.open(e, 0) }},
 		frame.Binding{Keys: []string{"p"}, Word: "ui.key.replay", Do: func() tea.Cmd { return p.open(e, 8) }})
-	return append(append(keys, p.filter.keys()...), frame.Binding{Keys: []string{"r"}, Word: "ui.key.again", Do: p.load, Help: true})
+	return append(append(keys, p.filter.keys()...),
+		frame.Binding{Keys: []string{"r"}, Word: "ui.key.again", Do: p.load, Help: true})
 }
 
 // Wheel implements frame.Wheeler.
@@ -226,7 +239,9 @@ func (p *Runs) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		out = append(out, p.filter.line(e, len(runs), len(p.all), w))
 	}
 	cols := p.columns(e, runs, w)
-	out = append(out, "   "+t.Dim.Render(widget.Cut(p.line(cols, []string{e.P.T("col.when"), e.P.T("col.cluster"), e.P.T("col.what"), e.P.T("col.status"), e.P.T("col.took")}), w-3, "")))
+	out = append(out, "   "+t.Dim.Render(widget.Cut(p.line(cols,
+		[]string{e.P.T("col.when"), e.P.T("col.cluster"), e.P.T("col.what"), e.P.T("col.status"), e.P.T("col.took")}),
+		w-3, "")))
 	p.first = len(out)
 	details := 0
 	switch {
@@ -240,8 +255,10 @@ func (p *Runs) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	for i := from; i < to; i++ {
 		r := runs[i]
 		word, style := ended(e, r)
-		l := new(widget.Line).Add(t.Dim, widget.Fit(when(r), cols[0], "")).Space(2).Add(t.Strong, widget.Fit(event.Clean(r.Cluster), cols[1], t.Glyphs.Cut)).Space(2).
-			Add(t.Text, widget.Fit(verb(e, r.Verb), cols[2], t.Glyphs.Cut)).Space(2).Add(style, widget.Fit(word, cols[3], t.Glyphs.Cut)).Space(2).Add(t.Dim, widget.FitRight(took(r.Took), cols[4], ""))
+		l := new(widget.Line).Add(t.Dim, widget.Fit(when(r), cols[0], "")).Space(2).Add(t.Strong,
+			widget.Fit(event.Clean(r.Cluster), cols[1], t.Glyphs.Cut)).Space(2).
+			Add(t.Text, widget.Fit(verb(e, r.Verb), cols[2], t.Glyphs.Cut)).Space(2).Add(style,
+			widget.Fit(word, cols[3], t.Glyphs.Cut)).Space(2).Add(t.Dim, widget.FitRight(took(r.Took), cols[4], ""))
 		if r.Fault != nil && w >= why+24 {
 			text, _ := e.P.Fault(r.Fault)
 			l.Space(3).Add(t.Dim, widget.Cut(event.Clean(text), w-why-3, t.Glyphs.Cut))
@@ -272,10 +289,12 @@ func (p *Runs) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 
 // columns are the widths of when, cluster, what, status, took.
 func (p *Runs) columns(e *frame.Env, runs []backend.Run, w int) [5]int {
-	c := [5]int{16, widget.Width(e.P.T("col.cluster")), widget.Width(e.P.T("col.what")), widget.Width(e.P.T("col.status")), 7}
+	c := [5]int{16, widget.Width(e.P.T("col.cluster")), widget.Width(e.P.T("col.what")),
+		widget.Width(e.P.T("col.status")), 7}
 	for _, r := range runs {
 		word, _ := ended(e, r)
-		c[1], c[2], c[3] = max(c[1], widget.Width(event.Clean(r.Cluster))), max(c[2], widget.Width(verb(e, r.Verb))), max(c[3], widget.Width(word))
+		c[1], c[2], c[3] = max(c[1], widget.Width(event.Clean(r.Cluster))), max(c[2], widget.Width(verb(e, r.Verb))),
+			max(c[3], widget.Width(word))
 	}
 	if over := 3 + c[0] + c[1] + c[2] + c[3] + c[4] + 8 - w; over > 0 {
 		c[1] = max(8, c[1]-over)
@@ -284,7 +303,8 @@ func (p *Runs) columns(e *frame.Env, runs []backend.Run, w int) [5]int {
 }
 
 func (p *Runs) line(c [5]int, cells []string) string {
-	return widget.Fit(cells[0], c[0], "") + "  " + widget.Fit(cells[1], c[1], "") + "  " + widget.Fit(cells[2], c[2], "") + "  " + widget.Fit(cells[3], c[3], "") + "  " + widget.FitRight(cells[4], c[4], "")
+	return widget.Fit(cells[0], c[0], "") + "  " + widget.Fit(cells[1], c[1], "") + "  " + widget.Fit(cells[2], c[2],
+		"") + "  " + widget.Fit(cells[3], c[3], "") + "  " + widget.FitRight(cells[4], c[4], "")
 }
 
 func when(r backend.Run) string {

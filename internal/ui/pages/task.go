@@ -104,9 +104,13 @@ func (t *task) take(m tea.Msg) (c tea.Cmd, result any, done bool) {
 			Cancel: func() tea.Cmd { return t.after(tm.ctx, func() { close(m.answer) }) },
 		}), nil, false
 	case keysMsg:
-		return frame.Send(askKeys(m.keys, m.known, func(trusted []bool) tea.Cmd { return t.after(tm.ctx, func() { m.answer <- trusted }) })), nil, false
+		return frame.Send(askKeys(m.keys, m.known, func(trusted []bool) tea.Cmd {
+			return t.after(tm.ctx, func() { m.answer <- trusted })
+		})), nil, false
 	case signerMsg:
-		return frame.Send(askSigner(m.signer, func(yes bool) tea.Cmd { return t.after(tm.ctx, func() { m.answer <- yes }) })), nil, false
+		return frame.Send(askSigner(m.signer, func(yes bool) tea.Cmd {
+			return t.after(tm.ctx, func() { m.answer <- yes })
+		})), nil, false
 	case doneMsg:
 		t.busy = false
 		t.cancel()
@@ -136,7 +140,8 @@ func (t *task) lines(e *frame.Env, w int) []string {
 	case t.fault != nil:
 		return told(e, t.fault, w)
 	case t.busy:
-		return []string{e.Theme.Busy.Render(widget.Cut(e.Theme.Glyphs.Running+" "+e.P.Msg(t.doing), w, e.Theme.Glyphs.Cut))}
+		return []string{e.Theme.Busy.Render(widget.Cut(e.Theme.Glyphs.Running+" "+e.P.Msg(t.doing), w,
+			e.Theme.Glyphs.Cut))}
 	}
 	return nil
 }
@@ -145,7 +150,8 @@ func (t *task) lines(e *frame.Env, w int) []string {
 func askKeys(keys []backend.HostKey, known backend.KnownHosts, answer func([]bool) tea.Cmd) frame.AskKeys {
 	none := func() tea.Cmd { return answer(make([]bool, len(keys))) }
 	return frame.AskKeys{
-		Title: event.M("ask.title.keys", "count", strconv.Itoa(len(keys))), About: event.M("ask.keys"), Done: "ask.keys.go", Leave: "ask.keys.stop", Keys: keys, Known: known,
+		Title: event.M("ask.title.keys", "count", strconv.Itoa(len(keys))), About: event.M("ask.keys"),
+		Done: "ask.keys.go", Leave: "ask.keys.stop", Keys: keys, Known: known,
 		Do: answer, Refuse: none, Cancel: none,
 	}
 }
@@ -155,8 +161,10 @@ func askSigner(s backend.Signer, answer func(bool) tea.Cmd) frame.Ask {
 	return frame.Ask{
 		Title: event.M("ask.title.signer"),
 		Body: func(e *frame.Env, w int) []string {
-			out := wrapped(e.Theme.Text, e.P.T("ask.signer", "bundle", event.Clean(s.Bundle), "name", s.Name, "arch", s.Arch), w)
-			out = append(out, "", "  "+e.Theme.Dim.Render(event.Clean(s.Type)), "  "+e.Theme.Accent.Render(event.Clean(s.Fingerprint)), "")
+			out := wrapped(e.Theme.Text, e.P.T("ask.signer", "bundle", event.Clean(s.Bundle), "name", s.Name, "arch",
+				s.Arch), w)
+			out = append(out, "", "  "+e.Theme.Dim.Render(event.Clean(s.Type)),
+				"  "+e.Theme.Accent.Render(event.Clean(s.Fingerprint)), "")
 			return append(out, wrapped(e.Theme.Dim, e.P.T("ask.signer.how"), w)...)
 		},
 		Whole: true,

@@ -100,7 +100,8 @@ func (p *Tell) Keys(e *frame.Env) []frame.Binding {
 		{Keys: []string{"r"}, Word: "ui.key.again", Do: func() tea.Cmd { return p.begin(e) }},
 	}
 	if p.do != nil && !p.busy && (p.fault == nil || p.even) {
-		keys = append([]frame.Binding{{Keys: []string{"enter"}, Show: "Enter", Word: p.word, Do: p.do, Now: true}}, keys...)
+		keys = append([]frame.Binding{{Keys: []string{"enter"}, Show: "Enter", Word: p.word, Do: p.do, Now: true}},
+			keys...)
 	}
 	return keys
 }
@@ -190,7 +191,8 @@ func cells(e *frame.Env, row string) string {
 	return out.String()
 }
 
-// hanging breaks a line that is too long; what goes on below stands under the line's last column, or under its beginning.
+// hanging breaks a line that is too long; what goes on below stands under the line's last column, or under its
+// beginning.
 func hanging(l string, w int) []string {
 	text := strings.TrimLeft(l, " ")
 	at := len(l) - len(text)

@@ -133,7 +133,8 @@ func (p *Page) askEdit(err error, e *frame.Env) tea.Cmd {
 			text, next := e.P.Fault(f)
 			var out []string
 			if wrong != nil && wrong.Line > 0 {
-				out = append(out, widget.Lines(e.P.T("ui.edit.where", "line", fmt.Sprint(wrong.Line), "key", event.Clean(wrong.Key)), w)...)
+				out = append(out, widget.Lines(e.P.T("ui.edit.where", "line", fmt.Sprint(wrong.Line), "key",
+					event.Clean(wrong.Key)), w)...)
 			}
 			out = append(out, widget.Lines(event.Clean(text), w)...)
 			if next != "" {
@@ -144,7 +145,8 @@ func (p *Page) askEdit(err error, e *frame.Env) tea.Cmd {
 			}
 			return out
 		},
-		Choices: []frame.Choice{{Key: "e", Word: "ui.edit.again", Do: func() tea.Cmd { return p.edit(e) }}, {Key: "b", Word: "ui.key.back"}},
+		Choices: []frame.Choice{{Key: "e", Word: "ui.edit.again", Do: func() tea.Cmd { return p.edit(e) }},
+			{Key: "b", Word: "ui.key.back"}},
 	})
 }
 
@@ -176,7 +178,8 @@ func (p *Page) Leaving(*frame.Env) (tea.Cmd, bool) {
 		Choices: []frame.Choice{
 			{Key: "d", Word: "ui.quit.detach", Hint: "ui.quit.detach-hint", Do: quit},
 			{Key: "s", Word: "ui.quit.stop", Hint: "ui.quit.stop-hint", Do: do(p.opt.Control.Stop, "ui.quit.stopping")},
-			{Key: "a", Word: "ui.quit.abort", Hint: "ui.quit.abort-hint", Do: do(p.opt.Control.Abort, "ui.quit.aborting")},
+			{Key: "a", Word: "ui.quit.abort", Hint: "ui.quit.abort-hint",
+				Do: do(p.opt.Control.Abort, "ui.quit.aborting")},
 			{Key: "g", Word: "ui.quit.go-on"},
 		},
 	}), true

@@ -35,9 +35,11 @@ func all(c tea.Cmd) []tea.Msg {
 	}
 }
 
-// A person who changes deploy.yaml at a failure stays on the board: when what runs has ended, the page that goes on takes its place.
+// A person who changes deploy.yaml at a failure stays on the board: when what runs has ended, the page that goes on
+// takes its place.
 func TestAnEditIsGoneOnWith(t *testing.T) {
-	e := &frame.Env{P: i18n.NewPrinter(i18n.English), Theme: theme.New(theme.Options{}), Now: func() time.Time { return start }}
+	e := &frame.Env{P: i18n.NewPrinter(i18n.English), Theme: theme.New(theme.Options{}),
+		Now: func() time.Time { return start }}
 	for _, again := range []bool{true, false} {
 		l := list(records(1))
 		next := New(backend.Board{})
@@ -46,11 +48,13 @@ func TestAnEditIsGoneOnWith(t *testing.T) {
 		p.Render(e, 100, 30)
 		p.Update(newsMsg{list: l[:3]}, e)
 		p.Render(e, 100, 30)
-		asked := event.StepAsked{Step: "infrastructure.claim/n0", Try: 1, Fault: *event.NewFault(event.ClassFailed, "node.command-failed", nil)}
+		asked := event.StepAsked{Step: "infrastructure.claim/n0", Try: 1,
+			Fault: *event.NewFault(event.ClassFailed, "node.command-failed", nil)}
 		p.Update(newsMsg{list: []event.Record{{Seq: 4, Time: start, Event: asked}}}, e)
 		p.openPanel(e)
 		p.Update(doneMsg{what: doneEdit, again: again}, e)
-		if said := strings.Contains(p.Aside(e), "deploy.yaml"); said != again || p.panel.on == again || len(p.open()) == 0 != again {
+		if said := strings.Contains(p.Aside(e), "deploy.yaml"); said != again || p.panel.on == again ||
+			len(p.open()) == 0 != again {
 			t.Errorf("again %v: %q, panel %v, %d questions", again, p.Aside(e), p.panel.on, len(p.open()))
 		}
 		replaced := false
@@ -75,10 +79,13 @@ func TestAnEditIsGoneOnWith(t *testing.T) {
 
 // What is wrong with what was written is told with its place, in the person's language, and leads back to the editor.
 func TestAWrongEditIsTold(t *testing.T) {
-	for lang, want := range map[i18n.Lang][]string{i18n.English: {"Line 24, network.podcidr", "10.344.0.0/16", "and 2 more faults"}, i18n.Chinese: {"第 24 行，network.podcidr", "10.344.0.0/16", "另有 2 处错误"}} {
-		e := &frame.Env{P: i18n.NewPrinter(lang), Theme: theme.New(theme.Options{}), Now: func() time.Time { return start }}
+	for lang, want := range map[i18n.Lang][]string{i18n.English: {"Line 24, network.podcidr", "10.344.0.0/16",
+		"and 2 more faults"}, i18n.Chinese: {"第 24 行，network.podcidr", "10.344.0.0/16", "另有 2 处错误"}} {
+		e := &frame.Env{P: i18n.NewPrinter(lang), Theme: theme.New(theme.Options{}),
+			Now: func() time.Time { return start }}
 		p := New(backend.Board{}).Still()
-		err := &backend.WrongEdit{Line: 24, Key: "network.podcidr", More: 2, Fault: event.NewFault(event.ClassUsage, "config.cidr", nil, "value", "10.344.0.0/16")}
+		err := &backend.WrongEdit{Line: 24, Key: "network.podcidr", More: 2,
+			Fault: event.NewFault(event.ClassUsage, "config.cidr", nil, "value", "10.344.0.0/16")}
 		for _, m := range all(p.Update(doneMsg{what: doneEdit, err: err}, e)) {
 			ask, is := m.(frame.Ask)
 			if !is || ask.Choices[0].Key != "e" {
@@ -94,12 +101,14 @@ func TestAWrongEditIsTold(t *testing.T) {
 	}
 }
 
-// An editor that fails changes nothing, and it is said with its exit code; one that ends well has what was written taken.
+// An editor that fails changes nothing, and it is said with its exit code; one that ends well has what was written
+// taken.
 func TestAnEditorThatFails(t *testing.T) {
 	taken := 0
 	after := func() (bool, error) { taken++; return true, nil }
 	m, _ := edited(after)(exec.Command("sh", "-c", "exit 3").Run()).(doneMsg)
-	if f := event.AsFault(m.err); f == nil || f.Code != "edit.editor" || f.Args["status"] != "3" || m.again || taken > 0 {
+	if f := event.AsFault(m.err); f == nil || f.Code != "edit.editor" || f.Args["status"] != "3" || m.again ||
+		taken > 0 {
 		t.Errorf("%+v, taken %d times", m, taken)
 	}
 	if m, _ := edited(after)(errors.New("it did not start")).(doneMsg); m.err == nil || m.again || taken > 0 {

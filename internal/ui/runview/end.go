@@ -46,14 +46,17 @@ func (p *Page) summaryKeys() []frame.Binding {
 		return func() tea.Cmd { p.sum.top = max(0, min(p.sum.most, p.sum.top+n)); return nil }
 	}
 	list := []frame.Binding{
-		{Keys: []string{"s", "b"}, Show: "s", Word: "ui.key.board", Do: func() tea.Cmd { p.sum.on = false; return nil }},
+		{Keys: []string{"s", "b"}, Show: "s", Word: "ui.key.board",
+			Do: func() tea.Cmd { p.sum.on = false; return nil }},
 		{Keys: []string{"up", "k"}, Show: "↑ ↓", Word: "ui.key.move", Do: scroll(-1), Help: p.sum.most == 0},
 		{Keys: []string{"down", "j"}, Do: scroll(1), Help: true},
 		{Keys: []string{"pgup"}, Do: scroll(-10), Help: true},
 		{Keys: []string{"pgdown", "space"}, Do: scroll(10), Help: true},
 	}
 	if len(p.failures()) > 0 {
-		list = append(list, frame.Binding{Keys: []string{"d"}, Word: "ui.key.failures", Do: func() tea.Cmd { return p.openPanel(nil) }})
+		list = append(list, frame.Binding{Keys: []string{"d"}, Word: "ui.key.failures", Do: func() tea.Cmd {
+			return p.openPanel(nil)
+		}})
 	}
 	if p.opt.Support != nil {
 		list = append(list, frame.Binding{Keys: []string{"B"}, Word: "ui.key.support", Do: p.support})

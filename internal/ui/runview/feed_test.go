@@ -17,13 +17,15 @@ var start = time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
 func records(n int) []event.Record {
 	var out []event.Record
 	add := func(sec float64, e event.Event) {
-		out = append(out, event.Record{Seq: uint64(len(out) + 1), Time: start.Add(time.Duration(sec * float64(time.Second))), Event: e})
+		out = append(out, event.Record{Seq: uint64(len(out) + 1),
+			Time: start.Add(time.Duration(sec * float64(time.Second))), Event: e})
 	}
 	plan := event.PlanMade{Phases: []event.Phase{{ID: "infrastructure", Title: event.M("phase.infrastructure")}}}
 	for i := range n {
 		h := fmt.Sprintf("n%d", i)
 		plan.Hosts = append(plan.Hosts, event.Host{Name: h, Roles: []string{"worker"}})
-		plan.Steps = append(plan.Steps, event.Step{ID: "infrastructure.claim/" + h, Phase: "infrastructure", Host: h, Title: event.M("step.infrastructure.claim", "node", h)})
+		plan.Steps = append(plan.Steps, event.Step{ID: "infrastructure.claim/" + h, Phase: "infrastructure", Host: h,
+			Title: event.M("step.infrastructure.claim", "node", h)})
 	}
 	add(0, event.RunStarted{Cluster: "c", Verb: "deploy"})
 	add(0, plan)
@@ -32,7 +34,8 @@ func records(n int) []event.Record {
 	}
 	for sec := range 60 {
 		for _, h := range plan.Hosts {
-			add(float64(sec), event.Output{Host: h.Name, Step: "infrastructure.claim/" + h.Name, Stream: "stdout", Line: fmt.Sprint("second ", sec)})
+			add(float64(sec), event.Output{Host: h.Name, Step: "infrastructure.claim/" + h.Name, Stream: "stdout",
+				Line: fmt.Sprint("second ", sec)})
 		}
 	}
 	for _, s := range plan.Steps {

@@ -24,10 +24,15 @@ import (
 // hostile is what a machine may print to disturb a screen.
 func hostile() map[string]string {
 	return map[string]string{
-		"clears the screen": "\x1b[2J\x1b[H\x1b[31mred\x1b[999;999Hx", "sets the title": "\x1b]0;owned\x07", "copies": "\x1b]52;c;ZXZpbA==\x07", "C1": "\u009b2J\u0090q\u009c",
-		"asks the terminal": "\x1b[6n\x1b[c\x05", "alternate screen": "\x1b[?1049l\x1bc", "invalid UTF-8": "\xff\xfe\xc3\x28\xe2\x82", "right to left": "\u202eevil\u2066x\u061c שלום مرحبا",
-		"zero width": strings.Repeat("\u200b\u200d\ufeff", 50) + "a", "tower": "z" + strings.Repeat("\u0336\u0301", 300), "wide": strings.Repeat("节点", 400), "emoji": "👨‍👩‍👧‍👦👍🏽🇩🇪❤️",
-		"returns": "10 %\r20 %\r\b\b\b30 %", "tabs": strings.Repeat("\t", 80), "newlines": strings.Repeat("a\n", 500), "null": "a\x00b", "Indic": "क्षि ক্ষ์ำ", "Hangul": "\u1112\u1161\u11ab", "private": "\ue000\U000F0000",
+		"clears the screen": "\x1b[2J\x1b[H\x1b[31mred\x1b[999;999Hx", "sets the title": "\x1b]0;owned\x07",
+		"copies": "\x1b]52;c;ZXZpbA==\x07", "C1": "\u009b2J\u0090q\u009c",
+		"asks the terminal": "\x1b[6n\x1b[c\x05", "alternate screen": "\x1b[?1049l\x1bc",
+		"invalid UTF-8": "\xff\xfe\xc3\x28\xe2\x82", "right to left": "\u202eevil\u2066x\u061c שלום مرحبا",
+		"zero width": strings.Repeat("\u200b\u200d\ufeff", 50) + "a",
+		"tower":      "z" + strings.Repeat("\u0336\u0301", 300), "wide": strings.Repeat("节点", 400),
+		"emoji":   "👨‍👩‍👧‍👦👍🏽🇩🇪❤️",
+		"returns": "10 %\r20 %\r\b\b\b30 %", "tabs": strings.Repeat("\t", 80), "newlines": strings.Repeat("a\n", 500),
+		"null": "a\x00b", "Indic": "क्षि ক্ষ์ำ", "Hangul": "\u1112\u1161\u11ab", "private": "\ue000\U000F0000",
 		"megabytes": strings.Repeat("x", 10<<20),
 	}
 }
@@ -45,8 +50,8 @@ func steady(t *testing.T, m tea.Model, w, h int) {
 	}
 }
 
-// What a machine prints, is called or fails with cannot disturb a screen: neither the board in any shape, nor the panel, the summary or the log.
-// It takes the way that it takes in a run, over the bus.
+// What a machine prints, is called or fails with cannot disturb a screen: neither the board in any shape, nor the
+// panel, the summary or the log. It takes the way that it takes in a run, over the bus.
 func TestHostileMachines(t *testing.T) {
 	for name, text := range hostile() {
 		t.Run(name, func(t *testing.T) {
@@ -55,9 +60,11 @@ func TestHostileMachines(t *testing.T) {
 					continue
 				}
 				s := &stand{t: t, now: start}
-				bus := event.NewBus(func() time.Time { return s.now }, sinkFunc(func(r event.Record) error { s.wait = append(s.wait, r); return nil }))
+				bus := event.NewBus(func() time.Time { return s.now },
+					sinkFunc(func(r event.Record) error { s.wait = append(s.wait, r); return nil }))
 				s.page = runview.New(backend.Board{Feed: s, Control: s, NodeLog: func(string) (backend.NodeLog, error) {
-					return backend.LogText("2026-11-21T02:00:00.000Z s stdout| " + text + "\n" + text + "\n2026-11-21T02:00:00.000" + text), nil
+					return backend.LogText("2026-11-21T02:00:00.000Z s stdout| " + text + "\n" + text +
+						"\n2026-11-21T02:00:00.000" + text), nil
 				}}).Still()
 				s.app = ui.New(s.page, ui.Options{Lang: i18n.English, Now: func() time.Time { return s.now }})
 				s.run(s.app.Init())
@@ -73,10 +80,12 @@ func TestHostileMachines(t *testing.T) {
 				for i := range n {
 					h := fmt.Sprint(short, i)
 					plan.Hosts = append(plan.Hosts, event.Host{Name: h, Addr: short, Roles: []string{short}})
-					plan.Steps = append(plan.Steps, event.Step{ID: "s/" + h, Phase: "p", Host: h, Title: event.M("step.infrastructure.packages", "node", short)})
+					plan.Steps = append(plan.Steps, event.Step{ID: "s/" + h, Phase: "p", Host: h,
+						Title: event.M("step.infrastructure.packages", "node", short)})
 				}
 				emit(plan)
-				f := event.NewFault(event.ClassFailed, "node.command-failed", fmt.Errorf("%s", text), "status", short, "command", short).On(short)
+				f := event.NewFault(event.ClassFailed, "node.command-failed", fmt.Errorf("%s", text), "status", short,
+					"command", short).On(short)
 				for i, st := range plan.Steps {
 					emit(event.StepStarted{Step: st.ID, Try: 1})
 					emit(event.Output{Host: st.Host, Step: st.ID, Stream: "stderr", Line: text})
@@ -98,7 +107,8 @@ func TestHostileMachines(t *testing.T) {
 				steady(t, s.app, 97, 31)
 				s.keys("esc")
 				emit(event.StepEnded{Step: plan.Steps[0].ID, Outcome: event.Failed, Fault: f})
-				emit(event.RunEnded{Outcome: event.Failed, Fault: f, Next: []event.Msg{event.M("next.log", "path", short)}})
+				emit(event.RunEnded{Outcome: event.Failed, Fault: f,
+					Next: []event.Msg{event.M("next.log", "path", short)}})
 				s.run(s.page.Look())
 				steady(t, s.app, 97, 31)
 				for _, l := range s.page.Farewell(s.app.Env(), 80) {
@@ -115,13 +125,15 @@ type sinkFunc func(event.Record) error
 
 func (f sinkFunc) Emit(r event.Record) error { return f(r) }
 
-// Whatever keys come, at whatever size, whatever happens meanwhile: the screen is full to the cell, nothing breaks, and what is being typed stays.
+// Whatever keys come, at whatever size, whatever happens meanwhile: the screen is full to the cell, nothing breaks, and
+// what is being typed stays.
 func FuzzRun(f *testing.F) {
 	for seed := range uint64(8) {
 		f.Add(seed, uint16(37*seed), uint16(11*seed))
 	}
 	f.Add(uint64(77), uint16(399), uint16(119))
-	keys := []string{"enter", "esc", "up", "down", "left", "right", "pgup", "pgdown", "backspace", "space", "tab", "?", "L", "M", "/", "e", "E", "n", "N", "w", "t", "f", "g", "G", "+", "-",
+	keys := []string{"enter", "esc", "up", "down", "left", "right", "pgup", "pgdown", "backspace", "space", "tab", "?",
+		"L", "M", "/", "e", "E", "n", "N", "w", "t", "f", "g", "G", "+", "-",
 		"节", "x", "d", "r", "s", "a", "l", "y", "Y", "S", "|", "B", "q", "!", ":"}
 	f.Fuzz(func(t *testing.T, seed uint64, w, h uint16) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -159,11 +171,15 @@ func FuzzRun(f *testing.F) {
 			case 4:
 				s.happens(asks(host, 1+rnd.IntN(3)))
 			case 5:
-				s.happens(event.StepDecided{Step: "work/" + host, Decision: event.TryAgain}, event.StepStarted{Step: "work/" + host, Try: 1 + rnd.IntN(4)})
+				s.happens(event.StepDecided{Step: "work/" + host, Decision: event.TryAgain},
+					event.StepStarted{Step: "work/" + host, Try: 1 + rnd.IntN(4)})
 			case 6:
-				s.happens(event.Output{Host: host, Step: "work/" + host, Line: event.Clean(bad[names[rnd.IntN(len(names))]])})
+				s.happens(event.Output{Host: host, Step: "work/" + host,
+					Line: event.Clean(bad[names[rnd.IntN(len(names))]])})
 			case 7:
-				s.happens(event.StepEnded{Step: "work/" + host, Outcome: []event.Outcome{event.OK, event.Failed, event.Blocked, event.Ignored}[rnd.IntN(4)], Fault: event.NewFault(event.ClassFailed, "ssh.lost", nil)})
+				s.happens(event.StepEnded{Step: "work/" + host,
+					Outcome: []event.Outcome{event.OK, event.Failed, event.Blocked, event.Ignored}[rnd.IntN(4)],
+					Fault:   event.NewFault(event.ClassFailed, "ssh.lost", nil)})
 			case 8:
 				if rnd.IntN(5) == 0 {
 					s.happens(event.RunEnded{Outcome: event.Failed})

@@ -16,10 +16,11 @@ import (
 
 var _ = flag.Bool("update", false, "write the goldens")
 
-// The screens of a run as a person meets them, footer and all: a machine's log, a search in it, the question when one leaves, the panel, what is seen
-// where there is no room.
+// The screens of a run as a person meets them, footer and all: a machine's log, a search in it, the question when one
+// leaves, the panel, what is seen where there is no room.
 func TestScreens(t *testing.T) {
-	for name, keys := range map[string][]string{"log": {"esc", "enter", "t", "up", "up"}, "search": {"esc", "enter", "/", "c", "o", "n", "f", "enter"}, "leaving": {"esc", "q"}, "panel": {},
+	for name, keys := range map[string][]string{"log": {"esc", "enter", "t", "up", "up"},
+		"search": {"esc", "enter", "/", "c", "o", "n", "f", "enter"}, "leaving": {"esc", "q"}, "panel": {},
 		"filter": {"esc", "/", "n", "2"}, "help": {"esc", "?"}} {
 		for _, shape := range uitest.Shapes() {
 			file := name + "-" + shape.String()
@@ -53,14 +54,17 @@ func TestScreens(t *testing.T) {
 func installing(string) (backend.NodeLog, error) {
 	var b strings.Builder
 	at := func(sec int, stream, text string) {
-		fmt.Fprintf(&b, "2026-11-21T02:%02d:%02d.%03dZ infrastructure.packages/n1 %s| %s\n", sec/60, sec%60, sec*37%1000, stream, text)
+		fmt.Fprintf(&b, "2026-11-21T02:%02d:%02d.%03dZ infrastructure.packages/n1 %s| %s\n", sec/60, sec%60,
+			sec*37%1000, stream, text)
 	}
 	for i := range 40 {
 		at(i, "stdout", fmt.Sprintf("Preparing to unpack .../%02d-containerd_1.6.20~ds1-1+deb12u3_amd64.deb ...", i))
 	}
 	at(41, "stdout", "正在解压 containerd (1.6.20~ds1-1+deb12u3) …")
 	at(42, "stdout", "\x1b[31m\x1b[2Jshalom \u202eשלום\u200b e\u0301\u0301\u0301\u0301 end")
-	at(43, "stderr", "W: could not read /etc/apt/apt.conf.d/99conf, which is of no matter to what comes, but it takes a long sentence to say so, and a screen is not that wide")
+	at(43, "stderr",
+		"W: could not read /etc/apt/apt.conf.d/99conf, which is of no matter to what comes, but it takes a long "+
+			"sentence to say so, and a screen is not that wide")
 	at(44, "stderr", "dpkg: error processing archive /var/lib/eggo-node/repo/containerd.deb (--unpack):")
 	at(45, "stdout", "Setting up kmod (30+20221128-1) ...")
 	return backend.LogText(b.String()), nil

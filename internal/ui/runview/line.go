@@ -51,7 +51,8 @@ func (l *line) change(how func()) {
 
 // typedKeys are the keys while a line is typed: all others are letters.
 func typedKeys(take, drop string) []frame.Binding {
-	return []frame.Binding{{Keys: []string{"enter"}, Show: "Enter", Word: take}, {Keys: []string{"esc"}, Show: "Esc", Word: drop}}
+	return []frame.Binding{{Keys: []string{"enter"}, Show: "Enter", Word: take},
+		{Keys: []string{"esc"}, Show: "Esc", Word: drop}}
 }
 
 // render gives the line and where its cursor is; what is typed last stays in sight.

@@ -117,12 +117,16 @@ func (l *logPage) Keys(e *frame.Env) []frame.Binding {
 	}
 	set := func(f func()) func() tea.Cmd { return func() tea.Cmd { f(); return nil } }
 	list := []frame.Binding{
-		{Keys: []string{"esc", "backspace"}, Show: "Esc", Word: "ui.key.back", Do: func() tea.Cmd { return frame.Send(frame.Pop{}) }},
+		{Keys: []string{"esc", "backspace"}, Show: "Esc", Word: "ui.key.back",
+			Do: func() tea.Cmd { return frame.Send(frame.Pop{}) }},
 		{Keys: []string{"f"}, Word: "ui.key.follow", Do: l.toggleFollow},
 		{Keys: []string{"/"}, Word: "ui.key.search", Do: set(func() { l.search = line{on: true} })},
-		{Keys: []string{"n"}, Show: "n N", Word: "ui.key.next", Do: func() tea.Cmd { return l.again(false) }, Help: l.needle == ""},
+		{Keys: []string{"n"}, Show: "n N", Word: "ui.key.next", Do: func() tea.Cmd { return l.again(false) },
+			Help: l.needle == ""},
 		{Keys: []string{"e"}, Show: "e E", Word: "ui.key.error", Do: trouble(false)},
-		{Keys: []string{"y"}, Word: "ui.key.copy", Do: func() tea.Cmd { return l.copied(l.log.Text(l.log.Chosen()), false, e) }},
+		{Keys: []string{"y"}, Word: "ui.key.copy", Do: func() tea.Cmd {
+			return l.copied(l.log.Text(l.log.Chosen()), false, e)
+		}},
 		{Keys: []string{"Y"}, Word: "ui.key.copy-step", Do: l.copyStep, Help: true},
 	}
 	if l.opt.Save != nil {
@@ -138,10 +142,13 @@ func (l *logPage) Keys(e *frame.Env) []frame.Binding {
 		frame.Binding{Keys: []string{"E"}, Do: trouble(true), Help: true},
 		frame.Binding{Keys: []string{"up", "k"}, Show: "↑ ↓", Word: "ui.key.choose-line", Do: choose(-1), Help: true},
 		frame.Binding{Keys: []string{"down", "j"}, Do: choose(1), Help: true},
-		frame.Binding{Keys: []string{"pgup", "b"}, Show: "PgUp PgDn", Word: "ui.key.page", Do: move(2 - l.h), Help: true},
+		frame.Binding{Keys: []string{"pgup", "b"}, Show: "PgUp PgDn", Word: "ui.key.page", Do: move(2 - l.h),
+			Help: true},
 		frame.Binding{Keys: []string{"pgdown", "space"}, Do: move(l.h - 2), Help: true},
-		frame.Binding{Keys: []string{"home", "g"}, Show: "g G", Word: "ui.key.top", Do: func() tea.Cmd { l.log.Follow = false; return l.load(0) }, Help: true},
-		frame.Binding{Keys: []string{"end", "G"}, Do: func() tea.Cmd { l.log.Follow = true; return l.load(atEnd) }, Help: true})
+		frame.Binding{Keys: []string{"home", "g"}, Show: "g G", Word: "ui.key.top",
+			Do: func() tea.Cmd { l.log.Follow = false; return l.load(0) }, Help: true},
+		frame.Binding{Keys: []string{"end", "G"}, Do: func() tea.Cmd { l.log.Follow = true; return l.load(atEnd) },
+			Help: true})
 }
 
 // Click implements frame.Clicker: it chooses a line.

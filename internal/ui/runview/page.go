@@ -1,5 +1,6 @@
-// Package runview has the screens of one run: the board with its panel of failures and its summary, and the log of a machine. They show what the
-// event log says and nothing else; what they can do to the run goes through a Controller, to the process that does it.
+// Package runview has the screens of one run: the board with its panel of failures and its summary, and the log of a
+// machine. They show what the event log says and nothing else; what they can do to the run goes through a Controller,
+// to the process that does it.
 package runview
 
 import (
@@ -223,18 +224,29 @@ func (p *Page) Keys(e *frame.Env) []frame.Binding {
 	var list []frame.Binding
 	switch {
 	case len(p.open()) > 0:
-		list = append(list, frame.Binding{Keys: []string{"d"}, Word: "ui.key.decide", Do: func() tea.Cmd { return p.openPanel(e) }})
+		list = append(list, frame.Binding{Keys: []string{"d"}, Word: "ui.key.decide", Do: func() tea.Cmd {
+			return p.openPanel(e)
+		}})
 	case len(p.failures()) > 0:
-		list = append(list, frame.Binding{Keys: []string{"d"}, Word: "ui.key.failures", Do: func() tea.Cmd { return p.openPanel(e) }})
+		list = append(list, frame.Binding{Keys: []string{"d"}, Word: "ui.key.failures", Do: func() tea.Cmd {
+			return p.openPanel(e)
+		}})
 	}
 	if p.state.Ended != nil || p.over {
-		list = append(list, frame.Binding{Keys: []string{"s"}, Word: "ui.key.summary", Do: func() tea.Cmd { p.sum.on = true; return nil }})
+		list = append(list, frame.Binding{Keys: []string{"s"}, Word: "ui.key.summary", Do: func() tea.Cmd {
+			p.sum.on = true
+			return nil
+		}})
 	}
 	if p.board.Filter != "" {
-		list = append(list, frame.Binding{Keys: []string{"esc"}, Show: "Esc", Word: "ui.key.all", Do: func() tea.Cmd { p.board.Filter, p.filter = "", line{}; return nil }})
+		list = append(list, frame.Binding{Keys: []string{"esc"}, Show: "Esc", Word: "ui.key.all", Do: func() tea.Cmd {
+			p.board.Filter, p.filter = "", line{}
+			return nil
+		}})
 	}
 	list = append(list,
-		frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.open", Do: func() tea.Cmd { return p.openLog(e, "") }},
+		frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.open",
+			Do: func() tea.Cmd { return p.openLog(e, "") }},
 		frame.Binding{Keys: []string{"up", "k"}, Show: "↑ ↓ ← →", Word: "ui.key.move", Do: move(0, -1)},
 		frame.Binding{Keys: []string{"down", "j"}, Do: move(0, 1), Help: true},
 		frame.Binding{Keys: []string{"left", "h"}, Do: move(-1, 0), Help: true},
@@ -243,15 +255,21 @@ func (p *Page) Keys(e *frame.Env) []frame.Binding {
 		frame.Binding{Keys: []string{"pgdown"}, Do: func() tea.Cmd { return p.Wheel(10, e) }, Help: true})
 	if r := p.opt.Replay; r != nil && !p.over {
 		list = append(list,
-			frame.Binding{Keys: []string{"space"}, Show: "Space", Word: "ui.key.pause", Do: func() tea.Cmd { r.Pause(); return nil }},
-			frame.Binding{Keys: []string{"+", "="}, Show: "+ -", Word: "ui.key.speed", Do: func() tea.Cmd { r.Speed(2); return nil }},
+			frame.Binding{Keys: []string{"space"}, Show: "Space", Word: "ui.key.pause",
+				Do: func() tea.Cmd { r.Pause(); return nil }},
+			frame.Binding{Keys: []string{"+", "="}, Show: "+ -", Word: "ui.key.speed",
+				Do: func() tea.Cmd { r.Speed(2); return nil }},
 			frame.Binding{Keys: []string{"-"}, Do: func() tea.Cmd { r.Speed(0.5); return nil }, Help: true})
 	}
 	list = append(list,
-		frame.Binding{Keys: []string{"/"}, Word: "ui.key.filter", Do: func() tea.Cmd { p.filter = line{on: true, text: p.board.Filter}; return nil }},
-		frame.Binding{Keys: []string{"e", "!"}, Word: "ui.key.trouble", Do: func() tea.Cmd { return p.trouble(e) }, Help: true})
+		frame.Binding{Keys: []string{"/"}, Word: "ui.key.filter",
+			Do: func() tea.Cmd { p.filter = line{on: true, text: p.board.Filter}; return nil }},
+		frame.Binding{Keys: []string{"e", "!"}, Word: "ui.key.trouble", Do: func() tea.Cmd { return p.trouble(e) },
+			Help: true})
 	if p.opt.Shell != nil {
-		list = append(list, frame.Binding{Keys: []string{"x"}, Word: "ui.key.shell", Do: func() tea.Cmd { return p.shellHere(e) }})
+		list = append(list, frame.Binding{Keys: []string{"x"}, Word: "ui.key.shell", Do: func() tea.Cmd {
+			return p.shellHere(e)
+		}})
 	}
 	if p.opt.Support != nil {
 		list = append(list, frame.Binding{Keys: []string{"B"}, Word: "ui.key.support", Do: p.support, Help: true})

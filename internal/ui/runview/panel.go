@@ -17,7 +17,8 @@ type question struct {
 	try  int
 }
 
-// panel is the state of the panel of failures: those that somebody is to decide about, or, when there are none, those of the past.
+// panel is the state of the panel of failures: those that somebody is to decide about, or, when there are none, those
+// of the past.
 type panel struct {
 	on    bool
 	at    int
@@ -26,7 +27,8 @@ type panel struct {
 	told  map[question]bool // those that were decided here; the run has not said so yet
 }
 
-// guard is how long a panel that opened by itself takes no decision: the key that a person was about to press is not meant for it.
+// guard is how long a panel that opened by itself takes no decision: the key that a person was about to press is not
+// meant for it.
 const guard = 700 * time.Millisecond
 
 // open are the questions that are not answered here yet.
@@ -121,7 +123,8 @@ func (p *Page) choices(f board.Failure, e *frame.Env) []choice {
 		add("a", "ui.fail.abort", event.M("ui.fail.abort"), func() tea.Cmd { return p.askAbort(f, e) })
 	}
 	if p.opt.NodeLog != nil {
-		add("l", "ui.fail.log", event.M("ui.fail.log"), func() tea.Cmd { p.panel.on = false; return p.openLog(e, f.Step.ID) })
+		add("l", "ui.fail.log", event.M("ui.fail.log"),
+			func() tea.Cmd { p.panel.on = false; return p.openLog(e, f.Step.ID) })
 	}
 	return list
 }
@@ -142,9 +145,14 @@ func (p *Page) panelKeys(e *frame.Env) []frame.Binding {
 	}
 	if f.Of > 1 {
 		step := func(n int) func() tea.Cmd {
-			return func() tea.Cmd { p.panel.at = (p.panel.at + n + f.Of) % f.Of; p.panel.since = time.Time{}; return nil }
+			return func() tea.Cmd {
+				p.panel.at = (p.panel.at + n + f.Of) % f.Of
+				p.panel.since = time.Time{}
+				return nil
+			}
 		}
-		list = append(list, frame.Binding{Keys: []string{"right", "n", "tab", "down"}, Show: "← →", Word: "ui.key.next", Do: step(1)},
+		list = append(list, frame.Binding{Keys: []string{"right", "n", "tab", "down"}, Show: "← →", Word: "ui.key.next",
+			Do: step(1)},
 			frame.Binding{Keys: []string{"left", "p", "shift+tab", "up"}, Do: step(-1), Help: true})
 	}
 	return append(list, frame.Binding{Keys: []string{"esc", "d"}, Show: "Esc", Word: word, Do: shut})
@@ -184,9 +192,13 @@ func (p *Page) askAbort(f board.Failure, e *frame.Env) tea.Cmd {
 		return nil
 	}
 	return frame.Send(frame.Ask{
-		Title: event.M("ui.fail.abort-title"), Lines: []event.Msg{event.M("ui.fail.abort-text")}, Default: 1, Danger: true,
+		Title: event.M("ui.fail.abort-title"), Lines: []event.Msg{event.M("ui.fail.abort-text")}, Default: 1,
+		Danger: true,
 		Choices: []frame.Choice{
-			{Key: "a", Word: "ui.fail.abort", Do: func() tea.Cmd { p.panel.since = time.Time{}; return p.decide(f, event.Abort, e) }},
+			{Key: "a", Word: "ui.fail.abort", Do: func() tea.Cmd {
+				p.panel.since = time.Time{}
+				return p.decide(f, event.Abort, e)
+			}},
 			{Key: "b", Word: "ui.key.back"},
 		},
 	})

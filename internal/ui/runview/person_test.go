@@ -103,7 +103,9 @@ func begin(t *testing.T, set func(*stand, *backend.Board)) *stand {
 	t.Helper()
 	s := &stand{t: t, now: start}
 	o := backend.Board{Feed: s, Control: s, NodeLog: func(host string) (backend.NodeLog, error) {
-		return backend.LogText("2026-11-21T02:00:00.000Z work/" + host + " stdout| first of " + host + "   \n2026-11-21T02:00:01.000Z other stdout| between\n2026-11-21T02:00:02.000Z work/" + host + " stderr| no space left\n"), nil
+		return backend.LogText("2026-11-21T02:00:00.000Z work/" + host + " stdout| first of " + host +
+			"   \n2026-11-21T02:00:01.000Z other stdout| between\n2026-11-21T02:00:02.000Z work/" + host +
+			" stderr| no space left\n"), nil
 	}, LogPath: func(host string) string { return "/runs/x/nodes/" + host + ".log" }}
 	if set != nil {
 		set(s, &o)
@@ -115,28 +117,34 @@ func begin(t *testing.T, set func(*stand, *backend.Board)) *stand {
 	plan := event.PlanMade{Phases: []event.Phase{{ID: "p", Title: event.M("phase.infrastructure")}}}
 	var starts []event.Event
 	for i, h := range []string{"n1", "n2", "n3"} {
-		plan.Hosts = append(plan.Hosts, event.Host{Name: h, Addr: fmt.Sprintf("192.0.2.%d", i+1), Roles: []string{"worker"}})
+		plan.Hosts = append(plan.Hosts, event.Host{Name: h, Addr: fmt.Sprintf("192.0.2.%d", i+1),
+			Roles: []string{"worker"}})
 		for _, w := range []string{"work/", "more/"} {
-			plan.Steps = append(plan.Steps, event.Step{ID: w + h, Phase: "p", Host: h, Title: event.M("step.infrastructure.packages", "node", h)})
+			plan.Steps = append(plan.Steps, event.Step{ID: w + h, Phase: "p", Host: h,
+				Title: event.M("step.infrastructure.packages", "node", h)})
 		}
 		starts = append(starts, event.StepStarted{Step: "work/" + h, Try: 1})
 	}
-	s.happens(append([]event.Event{event.RunStarted{Cluster: "rack-7", Verb: "deploy"}, plan, event.PhaseStarted{Phase: "p"}}, starts...)...)
+	s.happens(append([]event.Event{event.RunStarted{Cluster: "rack-7", Verb: "deploy"}, plan,
+		event.PhaseStarted{Phase: "p"}}, starts...)...)
 	return s
 }
 
 // asks is a failure of a machine that is asked about.
 func asks(host string, try int) event.Event {
-	f := event.NewFault(event.ClassFailed, "node.command-failed", nil, "status", "100", "command", "apt-get install containerd").On(host)
+	f := event.NewFault(event.ClassFailed, "node.command-failed", nil, "status", "100", "command",
+		"apt-get install containerd").On(host)
 	f.Cause = "No space left on device"
 	return event.StepAsked{Step: "work/" + host, Try: try, Fault: *f}
 }
 
-// Two machines fail. The person is called, sees what, why and what helps, tries one again and leaves the other out; the third goes on.
+// Two machines fail. The person is called, sees what, why and what helps, tries one again and leaves the other out; the
+// third goes on.
 func TestAPersonDecides(t *testing.T) {
 	s := begin(t, nil)
 	s.happens(asks("n2", 1), asks("n3", 1))
-	s.has("n2 needs you", "1 of 2", "apt-get install containerd", "100", "The disk is full", "df -h", "It printed nothing", "r try again", "s leave n2 out", "a end the run")
+	s.has("n2 needs you", "1 of 2", "apt-get install containerd", "100", "The disk is full", "df -h",
+		"It printed nothing", "r try again", "s leave n2 out", "a end the run")
 	if s.bells != 1 {
 		t.Errorf("%d bells, want one for both", s.bells)
 	}
@@ -155,8 +163,10 @@ func TestAPersonDecides(t *testing.T) {
 		t.Errorf("decided %v, want %v", s.said, want)
 	}
 	s.lacks("r try again", "decide")
-	s.happens(event.StepDecided{Step: "work/n2", Decision: event.TryAgain}, event.StepStarted{Step: "work/n2", Try: 2}, event.StepDecided{Step: "work/n3", Decision: event.LeaveOut},
-		event.StepEnded{Step: "work/n3", Outcome: event.Failed, Fault: event.NewFault(event.ClassFailed, "node.command-failed", nil, "status", "100").On("n3")})
+	s.happens(event.StepDecided{Step: "work/n2", Decision: event.TryAgain}, event.StepStarted{Step: "work/n2", Try: 2},
+		event.StepDecided{Step: "work/n3", Decision: event.LeaveOut},
+		event.StepEnded{Step: "work/n3", Outcome: event.Failed,
+			Fault: event.NewFault(event.ClassFailed, "node.command-failed", nil, "status", "100").On("n3")})
 	s.has("n3", "failed", "n2", "running")
 	s.now = s.now.Add(2 * time.Second)
 	s.happens(asks("n2", 2))
@@ -166,7 +176,8 @@ func TestAPersonDecides(t *testing.T) {
 	s.has("n2", "needs you", "1 needs you", "d decide")
 	s.keys("d")
 	s.has("n2 needs you")
-	s.happens(event.StepDecided{Step: "work/n2", Decision: event.GoOn}, event.StepEnded{Step: "work/n2", Outcome: event.Changed})
+	s.happens(event.StepDecided{Step: "work/n2", Decision: event.GoOn},
+		event.StepEnded{Step: "work/n2", Outcome: event.Changed})
 	s.keys("esc", "d")
 	s.has("Failed on n3", "Esc close")
 	s.lacks("r try again")
@@ -243,10 +254,15 @@ func TestTheEnd(t *testing.T) {
 	s := begin(t, nil)
 	s.has("n1", "running")
 	s.now = s.now.Add(90 * time.Second)
-	s.happens(event.StepEnded{Step: "work/n1", Outcome: event.Changed, Took: time.Second}, event.PhaseEnded{Phase: "p", Outcome: event.Failed},
-		event.StepEnded{Step: "work/n2", Outcome: event.Failed, Fault: event.NewFault(event.ClassFailed, "node.command-failed", errors.New("No space left on device"), "status", "100").On("n2")},
-		event.RunEnded{Outcome: event.Failed, Exit: 1, Next: []event.Msg{event.M("next.resume", "command", "eggo-tui deploy --id rack-7")}})
-	words := []string{"Cluster rack-7 is not finished", "1m30s", "n1", "192.0.2.1", "worker", "What failed", "No space left", "The disk is full", "/runs/x/nodes/n2.log", "Where the time went",
+	s.happens(event.StepEnded{Step: "work/n1", Outcome: event.Changed, Took: time.Second},
+		event.PhaseEnded{Phase: "p", Outcome: event.Failed},
+		event.StepEnded{Step: "work/n2", Outcome: event.Failed,
+			Fault: event.NewFault(event.ClassFailed, "node.command-failed", errors.New("No space left on device"),
+				"status", "100").On("n2")},
+		event.RunEnded{Outcome: event.Failed, Exit: 1,
+			Next: []event.Msg{event.M("next.resume", "command", "eggo-tui deploy --id rack-7")}})
+	words := []string{"Cluster rack-7 is not finished", "1m30s", "n1", "192.0.2.1", "worker", "What failed",
+		"No space left", "The disk is full", "/runs/x/nodes/n2.log", "Where the time went",
 		"Infrastructure", "What to do next", "eggo-tui deploy --id rack-7"}
 	s.has(words...)
 	if s.bells != 1 {
@@ -351,9 +367,12 @@ func TestTheMouse(t *testing.T) {
 
 func TestThePercentIsInTheTitleAndTheTaskbar(t *testing.T) {
 	s := begin(t, nil)
-	s.happens(event.StepEnded{Step: "work/n1", Outcome: event.Changed}, event.StepStarted{Step: "more/n1", Try: 1}, event.StepEnded{Step: "more/n1", Outcome: event.Changed}, event.StepEnded{Step: "work/n3", Outcome: event.Changed})
+	s.happens(event.StepEnded{Step: "work/n1", Outcome: event.Changed}, event.StepStarted{Step: "more/n1", Try: 1},
+		event.StepEnded{Step: "more/n1", Outcome: event.Changed},
+		event.StepEnded{Step: "work/n3", Outcome: event.Changed})
 	v := s.app.View()
-	if v.WindowTitle != "eggo rack-7 50 %" || v.ProgressBar == nil || v.ProgressBar.Value != 50 || v.ProgressBar.State != tea.ProgressBarDefault {
+	if v.WindowTitle != "eggo rack-7 50 %" || v.ProgressBar == nil || v.ProgressBar.Value != 50 ||
+		v.ProgressBar.State != tea.ProgressBarDefault {
 		t.Errorf("%q %+v", v.WindowTitle, v.ProgressBar)
 	}
 	s.happens(asks("n2", 1))

@@ -18,9 +18,12 @@ import (
 // The sixteen colours as terminals have them: the VGA's (the Linux console), xterm's and PuTTY's.
 func sixteen() map[string]string {
 	return map[string]string{
-		"vga":   "000000 aa0000 00aa00 aa5500 0000aa aa00aa 00aaaa aaaaaa 555555 ff5555 55ff55 ffff55 5555ff ff55ff 55ffff ffffff",
-		"xterm": "000000 cd0000 00cd00 cdcd00 0000ee cd00cd 00cdcd e5e5e5 7f7f7f ff0000 00ff00 ffff00 5c5cff ff00ff 00ffff ffffff",
-		"putty": "000000 bb0000 00bb00 bbbb00 0000bb bb00bb 00bbbb bbbbbb 555555 ff5555 55ff55 ffff55 5555ff ff55ff 55ffff ffffff",
+		"vga": "000000 aa0000 00aa00 aa5500 0000aa aa00aa 00aaaa aaaaaa 555555 ff5555 55ff55 ffff55 5555ff ff55ff " +
+			"55ffff ffffff",
+		"xterm": "000000 cd0000 00cd00 cdcd00 0000ee cd00cd 00cdcd e5e5e5 7f7f7f ff0000 00ff00 ffff00 5c5cff ff00ff " +
+			"00ffff ffffff",
+		"putty": "000000 bb0000 00bb00 bbbb00 0000bb bb00bb 00bbbb bbbbbb 555555 ff5555 55ff55 ffff55 5555ff ff55ff " +
+			"55ffff ffffff",
 	}
 }
 
@@ -161,7 +164,8 @@ func TestHuesMeanOneThing(t *testing.T) {
 			}
 			return s.color(fg)
 		}
-		hues := map[string]float64{"brand": hue(seen(p.Brand)), "good": hue(seen(p.Good)), "warn": hue(seen(p.Warn)), "bad": hue(seen(p.Bad)), "busy": hue(seen(p.Busy))}
+		hues := map[string]float64{"brand": hue(seen(p.Brand)), "good": hue(seen(p.Good)), "warn": hue(seen(p.Warn)),
+			"bad": hue(seen(p.Bad)), "busy": hue(seen(p.Busy))}
 		for a, x := range hues {
 			for b, y := range hues {
 				if a < b && !(apart(x, y) >= 28) {
@@ -181,11 +185,13 @@ func TestHuesMeanOneThing(t *testing.T) {
 	})
 }
 
-// Nothing is left for a terminal library to convert: each palette speaks in codes that its terminals have, and a terminal of sixteen colours gets no
-// bold colour, which many draw as another one.
+// Nothing is left for a terminal library to convert: each palette speaks in codes that its terminals have, and a
+// terminal of sixteen colours gets no bold colour, which many draw as another one.
 func TestNothingIsConverted(t *testing.T) {
-	few, many := regexp.MustCompile(`^\x1b\[(7|([349][0-7]|10[0-7])(;(4[0-7]|10[0-7]))?)m$`), regexp.MustCompile(`^\x1b\[(1;)?((38|48);5;\d+;?)+m$`)
-	for c, codes := range map[Colours]*regexp.Regexp{Sixteen: few, Hundreds: many, None: regexp.MustCompile(`^\x1b\[(1|7|1;4(;4)?)m$`)} {
+	few, many := regexp.MustCompile(`^\x1b\[(7|([349][0-7]|10[0-7])(;(4[0-7]|10[0-7]))?)m$`),
+		regexp.MustCompile(`^\x1b\[(1;)?((38|48);5;\d+;?)+m$`)
+	for c, codes := range map[Colours]*regexp.Regexp{Sixteen: few, Hundreds: many,
+		None: regexp.MustCompile(`^\x1b\[(1|7|1;4(;4)?)m$`)} {
 		for _, dark := range []bool{true, false} {
 			th := New(Options{Dark: dark, Colours: c})
 			v := reflect.ValueOf(*th)
@@ -201,8 +207,9 @@ func TestNothingIsConverted(t *testing.T) {
 
 func TestColoursOfTerminals(t *testing.T) {
 	for env, want := range map[string]Colours{
-		"TERM=xterm": Sixteen, "TERM=linux": Sixteen, "TERM=xterm-256color": Hundreds, "TERM=screen": Hundreds, "TERM=xterm-256color COLORTERM=truecolor": Millions,
-		"TERM=xterm NO_COLOR=1": None,
+		"TERM=xterm": Sixteen, "TERM=linux": Sixteen, "TERM=xterm-256color": Hundreds, "TERM=screen": Hundreds,
+		"TERM=xterm-256color COLORTERM=truecolor": Millions,
+		"TERM=xterm NO_COLOR=1":                   None,
 	} {
 		if got := ColoursOf(colorprofile.Env(strings.Fields(env))); got != want {
 			t.Errorf("%s: %d, want %d", env, got, want)

@@ -1,5 +1,5 @@
-// Package theme is how the screen looks: colours by meaning, for light and dark terminals, and glyphs with an ASCII stand-in for each. No
-// state is told by colour alone: every colour goes with a glyph and a word.
+// Package theme is how the screen looks: colours by meaning, for light and dark terminals, and glyphs with an ASCII
+// stand-in for each. No state is told by colour alone: every colour goes with a glyph and a word.
 package theme
 
 import (
@@ -31,8 +31,8 @@ type Theme struct {
 	ASCII bool
 }
 
-// Glyphs take one cell each. Of the Unicode ones, those that stand before text are narrow in every terminal; lines and bars are wide where a
-// terminal shows ambiguous characters wide, and there the ASCII set is right.
+// Glyphs take one cell each. Of the Unicode ones, those that stand before text are narrow in every terminal; lines and
+// bars are wide where a terminal shows ambiguous characters wide, and there the ASCII set is right.
 type Glyphs struct {
 	OK, Changed, Failed, Running, Waiting, Skipped, Blocked, Unknown, Stopped, Ignored string
 	BarFull, BarRest, Rule, Cut, Pointer, Prompt, Bullet, Arrow, Trail, Yolk           string
@@ -42,8 +42,10 @@ type Glyphs struct {
 // Unicode is the usual set.
 func Unicode() Glyphs {
 	return Glyphs{
-		OK: "✔", Changed: "✔", Failed: "✘", Running: "▸", Waiting: "◌", Skipped: "»", Blocked: "⊘", Unknown: "?", Stopped: "■", Ignored: "!",
-		BarFull: "━", BarRest: "─", Rule: "─", Cut: "…", Pointer: "▌", Prompt: "❯", Trail: "›", Yolk: "●", Bullet: "•", Arrow: "→",
+		OK: "✔", Changed: "✔", Failed: "✘", Running: "▸", Waiting: "◌", Skipped: "»", Blocked: "⊘", Unknown: "?",
+		Stopped: "■", Ignored: "!",
+		BarFull: "━", BarRest: "─", Rule: "─", Cut: "…", Pointer: "▌", Prompt: "❯", Trail: "›", Yolk: "●", Bullet: "•",
+		Arrow:   "→",
 		TopLeft: "╭", TopRight: "╮", BottomLeft: "╰", BottomRight: "╯", Horizontal: "─", Vertical: "│",
 	}
 }
@@ -51,8 +53,10 @@ func Unicode() Glyphs {
 // ASCII is for terminals and fonts that have nothing else.
 func ASCII() Glyphs {
 	return Glyphs{
-		OK: "+", Changed: "*", Failed: "X", Running: ">", Waiting: ".", Skipped: "-", Blocked: "/", Unknown: "?", Stopped: "=", Ignored: "!",
-		BarFull: "#", BarRest: ".", Rule: "-", Cut: "~", Pointer: ">", Prompt: ">", Trail: ">", Yolk: "o", Bullet: "*", Arrow: ">",
+		OK: "+", Changed: "*", Failed: "X", Running: ">", Waiting: ".", Skipped: "-", Blocked: "/", Unknown: "?",
+		Stopped: "=", Ignored: "!",
+		BarFull: "#", BarRest: ".", Rule: "-", Cut: "~", Pointer: ">", Prompt: ">", Trail: ">", Yolk: "o", Bullet: "*",
+		Arrow:   ">",
 		TopLeft: "+", TopRight: "+", BottomLeft: "+", BottomRight: "+", Horizontal: "-", Vertical: "|",
 	}
 }

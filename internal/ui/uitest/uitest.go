@@ -43,7 +43,8 @@ func Shapes() []Shape {
 
 // Crossed are half of the shapes: every two of size, language and glyphs come together in one of them.
 func Crossed() []Shape {
-	return []Shape{{80, 24, i18n.English, false}, {80, 24, i18n.Chinese, true}, {120, 40, i18n.Chinese, false}, {120, 40, i18n.English, true}, {200, 60, i18n.English, false}, {200, 60, i18n.Chinese, true}}
+	return []Shape{{80, 24, i18n.English, false}, {80, 24, i18n.Chinese, true}, {120, 40, i18n.Chinese, false},
+		{120, 40, i18n.English, true}, {200, 60, i18n.English, false}, {200, 60, i18n.Chinese, true}}
 }
 
 // For is the shapes for a screen with n machines: all with few, else the crossed ones.
@@ -96,8 +97,10 @@ func Type(t testing.TB, m tea.Model, text string) {
 
 // Press is a key by the name that bindings have for it.
 func Press(key string) tea.KeyPressMsg {
-	named := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight,
-		"pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown, "home": tea.KeyHome, "end": tea.KeyEnd, "backspace": tea.KeyBackspace, "delete": tea.KeyDelete, "tab": tea.KeyTab}
+	named := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "up": tea.KeyUp, "down": tea.KeyDown,
+		"left": tea.KeyLeft, "right": tea.KeyRight,
+		"pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown, "home": tea.KeyHome, "end": tea.KeyEnd,
+		"backspace": tea.KeyBackspace, "delete": tea.KeyDelete, "tab": tea.KeyTab}
 	if c, ok := named[key]; ok {
 		return tea.KeyPressMsg{Code: c}
 	}

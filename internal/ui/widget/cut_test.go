@@ -21,7 +21,8 @@ func TestWhatIsCutSaysSo(t *testing.T) {
 		"lines, cut already":  Block([]string{"one", "12345678…", "three"}, 9, 2, "…")[1],
 		"lines, without sign": Block([]string{"one", "two", "three"}, 9, 2, "")[1],
 	} {
-		if trimmed := strings.TrimRight(got, " "); !strings.HasSuffix(trimmed, "…") && !strings.HasSuffix(trimmed, "~") {
+		if trimmed := strings.TrimRight(got, " "); !strings.HasSuffix(trimmed, "…") &&
+			!strings.HasSuffix(trimmed, "~") {
 			t.Errorf("%s: %q", name, got)
 		}
 	}

@@ -7,15 +7,18 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// EditKeys are the keys that every field has besides arrows and letters, as the help lists them: key, and what it does (of i18n).
+// EditKeys are the keys that every field has besides arrows and letters, as the help lists them: key, and what it does
+// (of i18n).
 func EditKeys() [][2]string {
 	return [][2]string{
-		{"Ctrl+A Ctrl+E", "ui.edit.ends"}, {"Alt+B Alt+F Ctrl+← Ctrl+→", "ui.edit.words"}, {"Ctrl+W Alt+Backspace", "ui.edit.word-before"},
+		{"Ctrl+A Ctrl+E", "ui.edit.ends"}, {"Alt+B Alt+F Ctrl+← Ctrl+→", "ui.edit.words"},
+		{"Ctrl+W Alt+Backspace", "ui.edit.word-before"},
 		{"Alt+D", "ui.edit.word-after"}, {"Ctrl+U Ctrl+K", "ui.edit.rest"},
 	}
 }
 
-// edit takes a key that moves in a line or takes something out of it, as readline does. The text that is given is not changed.
+// edit takes a key that moves in a line or takes something out of it, as readline does. The text that is given is not
+// changed.
 func edit(text []rune, at int, m tea.KeyPressMsg) (after []rune, to int, ok bool) {
 	del := func(from, to int) ([]rune, int, bool) {
 		return append(text[:from:from], text[to:]...), from, true

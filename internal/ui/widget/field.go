@@ -8,8 +8,8 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Field is one line that is typed into. It knows its cells: the cursor is where the terminal's own has to be, so that an input method opens
-// its window there.
+// Field is one line that is typed into. It knows its cells: the cursor is where the terminal's own has to be, so that
+// an input method opens its window there.
 type Field struct {
 	Secret bool // shown as stars
 	Narrow bool // full-width letters and digits become plain ones: for addresses, ports, paths and names
@@ -33,7 +33,8 @@ func (f *Field) Set(s string) {
 	f.at = len(f.text)
 }
 
-// Insert puts text in at the cursor. What cannot be printed is left out; a line break, whichever it is, becomes a space, but for those at the end.
+// Insert puts text in at the cursor. What cannot be printed is left out; a line break, whichever it is, becomes a
+// space, but for those at the end.
 func (f *Field) Insert(s string) {
 	clean := f.clean(strings.TrimRight(Breaks(s), "\n"), nil)
 	clean = clean[:min(len(clean), max(0, fieldMost-len(f.text)))]
@@ -200,14 +201,16 @@ func (a *Area) Key(m tea.KeyPressMsg) bool {
 			break
 		}
 		before := a.lines[a.row-1]
-		a.lines = append(a.lines[:a.row-1:a.row-1], append([][]rune{append(before[:len(before):len(before)], l...)}, a.lines[a.row+1:]...)...)
+		a.lines = append(a.lines[:a.row-1:a.row-1], append([][]rune{append(before[:len(before):len(before)], l...)},
+			a.lines[a.row+1:]...)...)
 		a.row, a.col = a.row-1, len(before)
 	case "delete", "alt+d", "ctrl+delete", "alt+delete":
 		if a.col < len(l) || a.row+1 == len(a.lines) {
 			a.edit(m)
 			break
 		}
-		a.lines = append(a.lines[:a.row:a.row], append([][]rune{append(l[:len(l):len(l)], a.lines[a.row+1]...)}, a.lines[a.row+2:]...)...)
+		a.lines = append(a.lines[:a.row:a.row], append([][]rune{append(l[:len(l):len(l)], a.lines[a.row+1]...)},
+			a.lines[a.row+2:]...)...)
 	default:
 		switch {
 		case a.edit(m):

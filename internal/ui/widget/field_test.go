@@ -9,7 +9,9 @@ import (
 )
 
 func press(f interface{ Key(tea.KeyPressMsg) bool }, keys ...string) {
-	named := map[string]rune{"left": tea.KeyLeft, "right": tea.KeyRight, "home": tea.KeyHome, "end": tea.KeyEnd, "backspace": tea.KeyBackspace, "delete": tea.KeyDelete, "enter": tea.KeyEnter, "up": tea.KeyUp, "down": tea.KeyDown}
+	named := map[string]rune{"left": tea.KeyLeft, "right": tea.KeyRight, "home": tea.KeyHome, "end": tea.KeyEnd,
+		"backspace": tea.KeyBackspace, "delete": tea.KeyDelete, "enter": tea.KeyEnter, "up": tea.KeyUp,
+		"down": tea.KeyDown}
 	for _, k := range keys {
 		if c, ok := named[k]; ok {
 			f.Key(tea.KeyPressMsg{Code: c})
@@ -54,7 +56,8 @@ func TestALineIsTyped(t *testing.T) {
 
 func TestLinesAreTyped(t *testing.T) {
 	var a Area
-	press(&a, "- name: kubelet", "enter", "  args:", "enter", "x", "backspace", "backspace", "backspace", "backspace", "up", "home", "!", "down", "down", "end", "?")
+	press(&a, "- name: kubelet", "enter", "  args:", "enter", "x", "backspace", "backspace", "backspace", "backspace",
+		"up", "home", "!", "down", "down", "end", "?")
 	if got := a.Value(); got != "!- name: kubelet\n  args:?" {
 		t.Errorf("%q", got)
 	}
@@ -130,7 +133,8 @@ func TestWordsAreMovedOverAndDeleted(t *testing.T) {
 		{"back", []tea.KeyPressMsg{alt('b')}, "/srv/主节点 a-b.|c"},
 		{"back twice", []tea.KeyPressMsg{alt('b'), ctrl(tea.KeyLeft)}, "/srv/主节点 a-|b.c"},
 		{"forward", []tea.KeyPressMsg{ctrl('a'), alt('f')}, "/srv|/主节点 a-b.c"},
-		{"forward over what is no word", []tea.KeyPressMsg{ctrl('a'), alt('f'), ctrl(tea.KeyRight)}, "/srv/主节点| a-b.c"},
+		{"forward over what is no word", []tea.KeyPressMsg{ctrl('a'), alt('f'), ctrl(tea.KeyRight)},
+			"/srv/主节点| a-b.c"},
 		{"delete back", []tea.KeyPressMsg{alt(tea.KeyBackspace)}, "/srv/主节点 a-b.|"},
 		{"delete back to a blank", []tea.KeyPressMsg{ctrl('w')}, "/srv/主节点 |"},
 		{"delete forward", []tea.KeyPressMsg{ctrl('a'), alt('d'), alt('d')}, "| a-b.c"},

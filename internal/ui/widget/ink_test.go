@@ -11,7 +11,8 @@ func TestInkLooksAsTheStyleDoes(t *testing.T) {
 	if got := Ink("\x1b[1m").Render(""); got != "" {
 		t.Errorf("nothing became %q", got)
 	}
-	for _, st := range []lipgloss.Style{lipgloss.NewStyle(), fg, fg.Bold(true), lipgloss.NewStyle().Bold(true), fg.Background(lipgloss.Color("#3A3222")), fg.Reverse(true), fg.Faint(true)} {
+	for _, st := range []lipgloss.Style{lipgloss.NewStyle(), fg, fg.Bold(true), lipgloss.NewStyle().Bold(true),
+		fg.Background(lipgloss.Color("#3A3222")), fg.Reverse(true), fg.Faint(true)} {
 		for _, text := range []string{"x", "一段 text", "  spaces  ", "───"} {
 			if got, want := NewInk(st).Render(text), st.Render(text); got != want {
 				t.Errorf("%q, want %q", got, want)

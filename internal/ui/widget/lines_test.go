@@ -13,12 +13,14 @@ func TestLines(t *testing.T) {
 		w    int
 		want []string
 	}{
-		"words":                {"the quick brown fox", 10, []string{"the quick", "brown fox"}},
-		"what fits":            {"  as it is ", 11, []string{"  as it is "}},
-		"Chinese is filled":    {"如果 agent 中有密钥，这里什么都不用填。", 16, []string{"如果 agent 中有", "密钥，这里什么都", "不用填。"}},
-		"no mark begins":       {"一二三四，五六", 8, []string{"一二三", "四，五六"}},
-		"none ends":            {"一二三（四五）", 8, []string{"一二三", "（四五）"}},
-		"options stay whole":   {"with --no-install-recommends here", 22, []string{"with", "--no-install-recommend", "s here"}},
+		"words":     {"the quick brown fox", 10, []string{"the quick", "brown fox"}},
+		"what fits": {"  as it is ", 11, []string{"  as it is "}},
+		"Chinese is filled": {"如果 agent 中有密钥，这里什么都不用填。", 16,
+			[]string{"如果 agent 中有", "密钥，这里什么都", "不用填。"}},
+		"no mark begins": {"一二三四，五六", 8, []string{"一二三", "四，五六"}},
+		"none ends":      {"一二三（四五）", 8, []string{"一二三", "（四五）"}},
+		"options stay whole": {"with --no-install-recommends here", 22,
+			[]string{"with", "--no-install-recommend", "s here"}},
 		"a path is broken":     {"see /var/lib/eggo-node/repo", 12, []string{"see", "/var/lib/egg", "o-node/repo"}},
 		"lines stay":           {"a\nb c", 3, []string{"a", "b c"}},
 		"indented":             {"    four five six", 10, []string{"    four", "five six"}},

@@ -22,7 +22,8 @@ func TestTheQuickMeasureIsRight(t *testing.T) {
 }
 
 func FuzzWidth(f *testing.F) {
-	for _, s := range []string{"", "\x1b[31mred\x1b[m", "\x1b[", "\x1b]0;x\x07", "节e\u0301…─", "\x1b[38;2;1mx", "👨‍👩‍👧"} {
+	for _, s := range []string{"", "\x1b[31mred\x1b[m", "\x1b[", "\x1b]0;x\x07", "节e\u0301…─", "\x1b[38;2;1mx",
+		"👨‍👩‍👧"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

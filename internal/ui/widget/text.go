@@ -1,5 +1,5 @@
-// Package widget has the pieces that screens are made of: text that fits its place, bars, boxes. They measure in terminal cells, never in
-// bytes: a Chinese character takes two.
+// Package widget has the pieces that screens are made of: text that fits its place, bars, boxes. They measure in
+// terminal cells, never in bytes: a Chinese character takes two.
 package widget
 
 import (
@@ -18,7 +18,8 @@ func Width(s string) int {
 	return ansi.StringWidth(s)
 }
 
-// quick measures what nearly all lines are made of: ASCII, colours, lines and bars, Chinese. false: it takes a closer look.
+// quick measures what nearly all lines are made of: ASCII, colours, lines and bars, Chinese. false: it takes a closer
+// look.
 func quick(s string) (int, bool) {
 	n := 0
 	for i := 0; i < len(s); {
@@ -93,7 +94,8 @@ func quickCut(s string, w int) string {
 // quickRune is how many cells one of the usual characters takes; 0: it is none of them.
 func quickRune(r rune) int {
 	switch {
-	case r >= 0x2500 && r <= 0x25fb, r == 0x2026, r == 0x2022, r >= 0x2190 && r <= 0x2193, r == 0x2714, r == 0x2718, r == 0x2298, r == 0xb7, r == 0xbb, r == 0xd7, r >= 0x201c && r <= 0x201d:
+	case r >= 0x2500 && r <= 0x25fb, r == 0x2026, r == 0x2022, r >= 0x2190 && r <= 0x2193, r == 0x2714, r == 0x2718,
+		r == 0x2298, r == 0xb7, r == 0xbb, r == 0xd7, r >= 0x201c && r <= 0x201d:
 		return 1
 	case r >= 0x4e00 && r <= 0x9fff, r >= 0x3001 && r <= 0x3011, r >= 0xff01 && r <= 0xff5e:
 		return 2
@@ -213,8 +215,9 @@ func (l *Line) Width() int { return l.w }
 // String is the line with its styles.
 func (l *Line) String() string { return l.b.String() }
 
-// Paint gives a line of styled text the style of its row, a background as a rule, over all of w cells. In reverse video the text loses its own
-// colours: they would become backgrounds, on which nobody has made sure that anything can be read.
+// Paint gives a line of styled text the style of its row, a background as a rule, over all of w cells. In reverse video
+// the text loses its own colours: they would become backgrounds, on which nobody has made sure that anything can be
+// read.
 func Paint(st Ink, line string, w int, tail string) string {
 	line = Fit(line, w, tail)
 	if st == Reverse {
@@ -242,8 +245,8 @@ func Bar(full, rest Ink, fullGlyph, restGlyph string, w int, part float64) strin
 	return full.Render(strings.Repeat(fullGlyph, n)) + rest.Render(strings.Repeat(restGlyph, w-n))
 }
 
-// Block makes exactly h lines of exactly w cells out of lines; what is too much is cut off, and where lines are, the last one says so. Nothing that is drawn
-// through it can reach past the screen's edge.
+// Block makes exactly h lines of exactly w cells out of lines; what is too much is cut off, and where lines are, the
+// last one says so. Nothing that is drawn through it can reach past the screen's edge.
 func Block(lines []string, w, h int, tail string) []string {
 	tail = cmp.Or(tail, Ellipsis)
 	out := make([]string, 0, max(0, h))
@@ -276,7 +279,8 @@ func blank(lines []string) bool {
 	return true
 }
 
-// Over lays text over a line of w cells, beginning at the cell x. A wide character that is half covered becomes a space.
+// Over lays text over a line of w cells, beginning at the cell x. A wide character that is half covered becomes a
+// space.
 func Over(line, text string, x, w int) string {
 	tw := Width(text)
 	left, right := ansi.Cut(line, 0, x), ansi.Cut(line, x+tw, w)

@@ -16,8 +16,9 @@ const (
 	opening = "（「『【《“‘([{"
 )
 
-// Lines breaks text into lines of at most w cells: between words, and between the characters of Chinese, which has no blanks. A hyphen is no
-// place to break at: it would tear options and paths apart. What is longer than a line is broken where it ends.
+// Lines breaks text into lines of at most w cells: between words, and between the characters of Chinese, which has no
+// blanks. A hyphen is no place to break at: it would tear options and paths apart. What is longer than a line is broken
+// where it ends.
 func Lines(s string, w int) []string {
 	var out []string
 	for part := range strings.SplitSeq(s, "\n") {

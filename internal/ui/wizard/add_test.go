@@ -19,8 +19,10 @@ import (
 // openAdd opens the page that adds nodes to a cluster of one machine.
 func openAdd(t *testing.T, w *world, lang i18n.Lang) (*ui.App, *Page) {
 	t.Helper()
-	d := config.Draft{Values: map[string]string{"cluster-id": "prod", "password": "geheim", "package-src.x86src": "/srv/x.tar.gz"}, KeepSecrets: true,
-		Machines: []config.Machine{{Name: "m1", IP: "10.0.0.1", Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
+	d := config.Draft{Values: map[string]string{"cluster-id": "prod", "password": "geheim",
+		"package-src.x86src": "/srv/x.tar.gz"}, KeepSecrets: true,
+		Machines: []config.Machine{{Name: "m1", IP: "10.0.0.1",
+			Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
 	p := NewAdd(context.Background(), w.services(), d, "/state/deploy.yaml")
 	a := ui.New(p, ui.Options{Lang: lang})
 	uitest.Drive(t, a, tea.WindowSizeMsg{Width: 100, Height: 30})
@@ -41,7 +43,8 @@ func TestNodesToAddOutliveTheTerminal(t *testing.T) {
 		uitest.Type(t, a, "web-1 10.0.0.20")
 		uitest.Keys(t, a, "enter")
 		uitest.Type(t, a, "web-2 10.0.0.")
-		if s := w.saved; len(s.Draft.Machines) != 1 || len(s.Draft.Values) > 0 || s.Typed["machine"] != "web-2 10.0.0." {
+		if s := w.saved; len(s.Draft.Machines) != 1 || len(s.Draft.Values) > 0 ||
+			s.Typed["machine"] != "web-2 10.0.0." {
 			t.Fatalf("%+v", s)
 		}
 		a, p = openAdd(t, w, lang)
@@ -71,7 +74,8 @@ func TestNodesPastedWhileTheDraftIsOffered(t *testing.T) {
 		{Name: "web-3", IP: "10.0.0.21", Port: "2222", Roles: []bundle.Role{bundle.Worker}},
 		{Name: "web-5", IP: "10.0.0.22", Roles: []bundle.Role{bundle.Worker}}}}}
 	a, p := openAdd(t, w, i18n.English)
-	uitest.Run(t, a, p.Paste("web-1 10.0.0.20\nweb-2 10.0.0.21\nweb-4 10.0.0.22:2222\n", &frame.Env{P: i18n.NewPrinter(i18n.English)}))
+	uitest.Run(t, a, p.Paste("web-1 10.0.0.20\nweb-2 10.0.0.21\nweb-4 10.0.0.22:2222\n",
+		&frame.Env{P: i18n.NewPrinter(i18n.English)}))
 	uitest.Keys(t, a, "c")
 	var names []string
 	for _, m := range p.draft.Machines {

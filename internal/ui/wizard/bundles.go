@@ -147,15 +147,18 @@ func (p *Page) arches() []string {
 
 // chosen says whether the draft names the bundle.
 func (p *Page) chosen(path string) bool {
-	return p.draft.Values["package-src.x86src"] == path || p.draft.Values["package-src.armsrc"] == path || slices.Contains(config.Items(p.draft.Values["eggo.bundles"]), path)
+	return p.draft.Values["package-src.x86src"] == path || p.draft.Values["package-src.armsrc"] == path ||
+		slices.Contains(config.Items(p.draft.Values["eggo.bundles"]), path)
 }
 
 // fits says whether a bundle is for the operating system of a machine that was looked at.
 func fits(m *bundle.Manifest, l *draft.Probe) bool {
-	return m.OS.ID == "" || slices.Contains(strings.Fields(l.OSID), strings.ToLower(m.OS.ID)) && (m.OS.Codename == "" || l.Codename == m.OS.Codename)
+	return m.OS.ID == "" || slices.Contains(strings.Fields(l.OSID), strings.ToLower(m.OS.ID)) &&
+		(m.OS.Codename == "" || l.Codename == m.OS.Codename)
 }
 
-// misfits are the machines of the bundle's architecture whose operating system it is not for, as far as they were looked at.
+// misfits are the machines of the bundle's architecture whose operating system it is not for, as far as they were
+// looked at.
 func (p *Page) misfits(m *bundle.Manifest) []string {
 	var out []string
 	for _, x := range p.draft.Machines {
@@ -187,7 +190,8 @@ func (p *Page) unserved() []string {
 	return out
 }
 
-// choose names the bundle, or takes it away. A second one of an architecture is one more, for machines of another operating system.
+// choose names the bundle, or takes it away. A second one of an architecture is one more, for machines of another
+// operating system.
 func (b *bundles) choose() tea.Cmd {
 	p := b.p
 	x, ok := b.now()
@@ -299,19 +303,23 @@ func (b *bundles) click(_, y int, _ *frame.Env) tea.Cmd {
 
 func (b *bundles) keys(e *frame.Env) []frame.Binding {
 	if b.asks {
-		return []frame.Binding{{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.look", Do: func() tea.Cmd { return nil }}}
+		return []frame.Binding{{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.look", Do: func() tea.Cmd {
+			return nil
+		}}}
 	}
 	return []frame.Binding{
 		{Keys: []string{"space"}, Show: "Space", Word: "wizard.key.choose", Do: b.choose},
 		{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.on", Do: func() tea.Cmd {
-			if x, ok := b.now(); ok && x.Manifest != nil && !slices.ContainsFunc(b.p.bundles, func(o draft.Bundle) bool { return b.p.chosen(o.Path) }) {
+			if x, ok := b.now(); ok && x.Manifest != nil &&
+				!slices.ContainsFunc(b.p.bundles, func(o draft.Bundle) bool { return b.p.chosen(o.Path) }) {
 				return b.choose()
 			}
 			return b.p.next(e)
 		}},
 		{Keys: []string{"a"}, Word: "wizard.key.path", Do: func() tea.Cmd { b.asks = true; return nil }},
 		{Keys: []string{"r"}, Word: "wizard.key.again", Do: b.look},
-		{Keys: []string{"up", "k"}, Show: "↑ ↓", Word: "wizard.key.move", Do: func() tea.Cmd { b.at--; return nil }, Help: true},
+		{Keys: []string{"up", "k"}, Show: "↑ ↓", Word: "wizard.key.move", Do: func() tea.Cmd { b.at--; return nil },
+			Help: true},
 		{Keys: []string{"down", "j"}, Do: func() tea.Cmd { b.at++; return nil }, Help: true},
 		{Keys: []string{"u"}, Word: "wizard.key.undo", Do: func() tea.Cmd { return b.p.undo(e) }},
 	}
@@ -334,7 +342,8 @@ func (b *bundles) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 				count++
 			}
 		}
-		l := new(widget.Line).Add(t.Strong, widget.Fit(arch, 6, "")).Space(1).Add(t.Dim, e.P.T("wizard.bundle.machines", "count", itoa(count))).Space(2)
+		l := new(widget.Line).Add(t.Strong, widget.Fit(arch, 6, "")).Space(1).Add(t.Dim,
+			e.P.T("wizard.bundle.machines", "count", itoa(count))).Space(2)
 		if path == "" {
 			put(-1, l.Add(t.Warn, g.Ignored+" "+e.P.T("wizard.bundle.needed")).String())
 		} else {
@@ -399,7 +408,8 @@ func (b *bundles) mark(e *frame.Env, path string) (string, widget.Ink) {
 	switch {
 	case i < 0:
 		return g.Waiting, t.Idle
-	case b.p.bundles[i].Fault != nil, b.p.bundles[i].Manifest != nil && len(b.p.misfits(b.p.bundles[i].Manifest)) > 0 && len(b.p.unserved()) > 0:
+	case b.p.bundles[i].Fault != nil, b.p.bundles[i].Manifest != nil && len(b.p.misfits(b.p.bundles[i].Manifest)) > 0 &&
+		len(b.p.unserved()) > 0:
 		return g.Failed, t.Bad
 	case !b.p.bundles[i].Verified:
 		return g.Running, t.Busy
@@ -437,8 +447,13 @@ func (b *bundles) one(e *frame.Env, i int, x draft.Bundle, w int) []string {
 	}
 	out := []string{head}
 	if m := x.Manifest; m != nil {
-		parts := []string{"Kubernetes " + m.Kubernetes, m.Arch, strings.TrimSpace(m.OS.ID + " " + cmp.Or(m.OS.Codename, m.OS.Release)), report.Size(x.Size), filepath.Dir(x.Path)}
-		out = append(out, "      "+t.Dim.Render(widget.Cut(event.Clean(strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "  ")), w-6, g.Cut)))
+		parts := []string{"Kubernetes " + m.Kubernetes, m.Arch,
+			strings.TrimSpace(m.OS.ID + " " + cmp.Or(m.OS.Codename, m.OS.Release)), report.Size(x.Size),
+			filepath.Dir(x.Path)}
+		out = append(out, "      "+t.Dim.Render(widget.Cut(event.Clean(strings.Join(slices.DeleteFunc(parts,
+			func(s string) bool {
+				return s == ""
+			}), "  ")), w-6, g.Cut)))
 	}
 	if x.Signed.Key != "" && (b.p.chosen(x.Path) || i == b.at) {
 		for _, s := range wrapped(event.Clean(e.P.Msg(x.Signed)), w-6) {
@@ -477,10 +492,14 @@ func badBundle(f *event.Fault) string {
 func (b *bundles) against(e *frame.Env, x draft.Bundle, w int) []string {
 	var out []string
 	if !slices.Contains(b.p.arches(), x.Manifest.Arch) && len(b.p.draft.Machines) > 0 {
-		out = append(out, complaint(e, event.Warning, e.P.T("wizard.bundle.no-machine", "arch", x.Manifest.Arch), "", w)...)
+		out = append(out, complaint(e, event.Warning, e.P.T("wizard.bundle.no-machine", "arch", x.Manifest.Arch), "",
+			w)...)
 	}
 	if who := b.p.misfits(x.Manifest); len(who) > 0 {
-		out = append(out, complaint(e, event.Error, e.P.T("wizard.bundle.other-os", "nodes", strings.Join(who[:min(len(who), 5)], ", "), "os", strings.TrimSpace(x.Manifest.OS.ID+" "+x.Manifest.OS.Codename)), e.P.T("wizard.bundle.other-os.next"), w)...)
+		out = append(out, complaint(e, event.Error, e.P.T("wizard.bundle.other-os", "nodes",
+			strings.Join(who[:min(len(who), 5)], ", "), "os",
+			strings.TrimSpace(x.Manifest.OS.ID+" "+x.Manifest.OS.Codename)), e.P.T("wizard.bundle.other-os.next"),
+			w)...)
 	}
 	if b.p.cluster != nil {
 		for _, p := range b.p.cluster.MissingFrom(x.Manifest) {

@@ -20,7 +20,8 @@ func sixty(w *world) func(context.Context, config.Draft, string, func(draft.Chec
 			tell(draft.Check{Linked: m.Name})
 		}
 		find := func(m config.Machine, sev event.Severity, code string, kv ...string) {
-			tell(draft.Check{Finding: &event.Finding{Host: m.Name, Severity: sev, Fault: *event.NewFault(event.ClassPreflight, code, nil, kv...).On(m.Name)}})
+			tell(draft.Check{Finding: &event.Finding{Host: m.Name, Severity: sev,
+				Fault: *event.NewFault(event.ClassPreflight, code, nil, kv...).On(m.Name)}})
 		}
 		for i, m := range d.Machines {
 			if w.slow && i == 17 {
@@ -34,15 +35,16 @@ func sixty(w *world) func(context.Context, config.Draft, string, func(draft.Chec
 				find(m, event.Warning, "preflight.cpus", "is", fmt.Sprint(i), "least", "200")
 			}
 			if i == 40 {
-				find(m, event.Error, "preflight.disk", "path", "/var/lib/containerd", "device", "/dev/vda1", "need", "4096 MiB", "free", "1210 MiB")
+				find(m, event.Error, "preflight.disk", "path", "/var/lib/containerd", "device", "/dev/vda1", "need",
+					"4096 MiB", "free", "1210 MiB")
 			}
 		}
 		tell(draft.Check{End: true})
 	}
 }
 
-// What is found on sixty machines is told by cause, with the machines beneath and where one is; what the wizard can fix is fixed on all at once,
-// and a counter moves with each machine.
+// What is found on sixty machines is told by cause, with the machines beneath and where one is; what the wizard can fix
+// is fixed on all at once, and a counter moves with each machine.
 func TestFindingsOfSixtyMachines(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 40}} {
 		a, p, w := open(t, i18n.English, false, size[0], size[1])
@@ -54,7 +56,8 @@ func TestFindingsOfSixtyMachines(t *testing.T) {
 		uitest.Has(t, a, "17 of 60 machines checked, 60 connected")
 		w.slow = false
 		uitest.Keys(t, a, "r")
-		uitest.Has(t, a, "61 findings stand in the way", "59 warnings", "1 of 3 causes", "60 machines, such as: node-1 is arm64", "node-[1-60]", "on all 60 machines")
+		uitest.Has(t, a, "61 findings stand in the way", "59 warnings", "1 of 3 causes",
+			"60 machines, such as: node-1 is arm64", "node-[1-60]", "on all 60 machines")
 		if n := strings.Count(uitest.Screen(a), "is arm64"); n != 1 {
 			t.Errorf("it is told %d times:\n%s", n, uitest.Screen(a))
 		}

@@ -64,7 +64,8 @@ func (f *preflight) look() tea.Cmd {
 		f.stop()
 	}
 	p := f.p
-	f.of, f.ended, f.fault, f.findings, f.causes, f.machines, f.linked, f.reading, f.begun, f.at = f.now(), false, nil, nil, nil, nil, nil, draft.Check{}, time.Time{}, 0
+	f.of, f.ended, f.fault, f.findings, f.causes, f.machines, f.linked, f.reading, f.begun, f.at = f.now(), false, nil,
+		nil, nil, nil, nil, draft.Check{}, time.Time{}, 0
 	if _, problems := p.draft.Check("deploy.yaml"); problems.HasErrors() {
 		f.busy = false
 		return nil
@@ -124,7 +125,8 @@ func (f *preflight) update(m tea.Msg, e *frame.Env) tea.Cmd {
 
 // passed says whether preflight of the draft as it is now found no error.
 func (f *preflight) passed() bool {
-	return f.ended && f.fault == nil && f.of == f.now() && !slices.ContainsFunc(f.findings, func(x event.Finding) bool { return x.Severity == event.Error })
+	return f.ended && f.fault == nil && f.of == f.now() &&
+		!slices.ContainsFunc(f.findings, func(x event.Finding) bool { return x.Severity == event.Error })
 }
 
 // standing implements stander. What is wrong with the draft is told at the steps that it is of.
@@ -182,7 +184,8 @@ func (f *preflight) head(e *frame.Env, w int) []string {
 	t, g := e.Theme, e.Theme.Glyphs
 	if f.p.problems.HasErrors() {
 		n, _ := f.p.problems.Count()
-		out := complaint(e, event.Error, e.P.T("wizard.preflight.invalid", "count", itoa(n)), e.P.T("wizard.preflight.invalid.next"), w)
+		out := complaint(e, event.Error, e.P.T("wizard.preflight.invalid", "count", itoa(n)),
+			e.P.T("wizard.preflight.invalid.next"), w)
 		for _, p := range f.p.problems {
 			if p.Severity == event.Error && len(out) < 12 {
 				text, _ := words(e, p)
@@ -196,7 +199,8 @@ func (f *preflight) head(e *frame.Env, w int) []string {
 	line := new(widget.Line)
 	switch {
 	case f.busy:
-		line.Add(t.Busy, g.Running+" "+e.P.T("wizard.preflight.busy", "done", itoa(len(f.machines)), "total", itoa(total), "linked", itoa(max(len(f.linked), len(f.machines)))))
+		line.Add(t.Busy, g.Running+" "+e.P.T("wizard.preflight.busy", "done", itoa(len(f.machines)), "total",
+			itoa(total), "linked", itoa(max(len(f.linked), len(f.machines)))))
 		if f.p.svc.Beat != nil && !f.begun.IsZero() {
 			line.Space(2).Add(t.Dim, report.Short(e.Now().Sub(f.begun)))
 		}
@@ -222,7 +226,8 @@ func (f *preflight) head(e *frame.Env, w int) []string {
 		}
 		out = append(out, widget.Bar(t.BarFull, t.BarRest, g.BarFull, g.BarRest, min(w, 60), part))
 		if r := f.reading; r.Total > 0 {
-			out = append(out, t.Dim.Render(widget.Cut(e.P.T("wizard.preflight.bundle", "file", r.Bundle, "percent", itoa(int(r.Done*100/r.Total))), w, g.Cut)))
+			out = append(out, t.Dim.Render(widget.Cut(e.P.T("wizard.preflight.bundle", "file", r.Bundle, "percent",
+				itoa(int(r.Done*100/r.Total))), w, g.Cut)))
 		}
 	}
 	return append(out, "")

@@ -14,7 +14,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
-// What preflight found, by cause: one row for what is wrong, with the nodes beneath it, and what can be done about all of them at once.
+// What preflight found, by cause: one row for what is wrong, with the nodes beneath it, and what can be done about all
+// of them at once.
 
 // causeRow is a cause, or a finding of one that is open.
 type causeRow struct {
@@ -87,7 +88,8 @@ func (f *preflight) fold() tea.Cmd {
 	return nil
 }
 
-// mend is what the wizard can do about what is chosen, on all nodes that it was found on: the word for it, and the doing.
+// mend is what the wizard can do about what is chosen, on all nodes that it was found on: the word for it, and the
+// doing.
 func (f *preflight) mend(r causeRow, e *frame.Env) (word string, do func() tea.Cmd) {
 	p := f.p
 	list := r.findings()
@@ -125,7 +127,8 @@ func (f *preflight) said(e *frame.Env, r causeRow, word string) string {
 func (f *preflight) without(names []string) tea.Cmd {
 	p := f.p
 	p.snapshot()
-	p.draft.Machines = slices.DeleteFunc(p.draft.Machines, func(m config.Machine) bool { return slices.Contains(names, m.Name) && !p.members[draft.MachineKey(m)] })
+	p.draft.Machines = slices.DeleteFunc(p.draft.Machines,
+		func(m config.Machine) bool { return slices.Contains(names, m.Name) && !p.members[draft.MachineKey(m)] })
 	p.snapshot()
 	return tea.Batch(p.changed(), p.save(), f.look())
 }
@@ -150,7 +153,9 @@ func (f *preflight) keys(e *frame.Env) []frame.Binding {
 		}
 		enter(word, do)
 		if names := r.hosts(); len(names) > 0 && len(names) < len(f.p.draft.Machines) {
-			add(frame.Binding{Keys: []string{"x"}, Word: "wizard.mend.without", Do: func() tea.Cmd { return f.without(names) }})
+			add(frame.Binding{Keys: []string{"x"}, Word: "wizard.mend.without", Do: func() tea.Cmd {
+				return f.without(names)
+			}})
 		}
 	default:
 		enter("wizard.key.on", func() tea.Cmd { return f.p.next(e) })
@@ -161,7 +166,8 @@ func (f *preflight) keys(e *frame.Env) []frame.Binding {
 	move := func(n int) func() tea.Cmd { return func() tea.Cmd { f.at += n; return nil } }
 	return append(list,
 		frame.Binding{Keys: []string{"r"}, Word: "wizard.key.again", Do: f.look},
-		frame.Binding{Keys: []string{"u"}, Word: "wizard.key.undo", Do: func() tea.Cmd { return tea.Batch(f.p.undo(e), f.look()) }},
+		frame.Binding{Keys: []string{"u"}, Word: "wizard.key.undo",
+			Do: func() tea.Cmd { return tea.Batch(f.p.undo(e), f.look()) }},
 		frame.Binding{Keys: []string{"up", "k"}, Show: "↑ ↓", Word: "wizard.key.move", Do: move(-1), Help: true},
 		frame.Binding{Keys: []string{"down", "j"}, Do: move(1), Help: true},
 		frame.Binding{Keys: []string{"pgup"}, Do: func() tea.Cmd { f.at -= max(1, f.page); return nil }, Help: true},
@@ -248,7 +254,8 @@ func (f *preflight) row(e *frame.Env, r causeRow, chosen bool, w int) []string {
 		lines = append(lines, "  "+t.Dim.Render(widget.Cut(strings.Join(report.Ranges(names), ", "), w-4, g.Cut)))
 	}
 	if word, do := f.mend(r, e); chosen && do != nil && !f.passed() {
-		lines = append(lines, "    "+new(widget.Line).Add(t.Key, "Enter").Space(1).Add(t.KeyWord, f.said(e, r, word)).String())
+		lines = append(lines, "    "+new(widget.Line).Add(t.Key, "Enter").Space(1).Add(t.KeyWord,
+			f.said(e, r, word)).String())
 	}
 	for i := range lines {
 		lead := " "

@@ -12,7 +12,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
 
-// Tab completes a path, in the background, and goes to the next field where nothing is to be completed. What was typed meanwhile stays.
+// Tab completes a path, in the background, and goes to the next field where nothing is to be completed. What was typed
+// meanwhile stays.
 func TestTabCompletesPaths(t *testing.T) {
 	wo := &world{files: map[string]string{}, written: map[string]config.Draft{}}
 	p := New(context.Background(), wo.services())

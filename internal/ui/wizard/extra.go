@@ -40,7 +40,8 @@ func (x *extra) shown(e *frame.Env) []config.Setting {
 	want := strings.ToLower(strings.TrimSpace(x.filter.Value()))
 	for _, s := range config.Settings() {
 		v := x.p.draft.Values[s.Key]
-		if want == "" || strings.Contains(s.Key, want) || strings.Contains(strings.ToLower(hint(e, s.Key)), want) || s.Kind != config.Secret && strings.Contains(strings.ToLower(v), want) {
+		if want == "" || strings.Contains(s.Key, want) || strings.Contains(strings.ToLower(hint(e, s.Key)), want) ||
+			s.Kind != config.Secret && strings.Contains(strings.ToLower(v), want) {
 			out = append(out, s)
 		}
 	}
@@ -164,14 +165,17 @@ func (x *extra) keys(e *frame.Env) []frame.Binding {
 	}
 	move := func(n int) func() tea.Cmd { return func() tea.Cmd { x.at += n; x.shown(e); return nil } }
 	return []frame.Binding{
-		{Keys: []string{"enter", "space"}, Show: "Enter", Word: "wizard.key.change", Do: func() tea.Cmd { return x.edit(e) }},
+		{Keys: []string{"enter", "space"}, Show: "Enter", Word: "wizard.key.change",
+			Do: func() tea.Cmd { return x.edit(e) }},
 		{Keys: []string{"/"}, Word: "wizard.key.filter", Do: func() tea.Cmd { x.finds = true; return nil }},
-		{Keys: []string{"d", "delete"}, Show: "d", Word: "wizard.key.default", Do: func() tea.Cmd { return x.reset(e) }},
+		{Keys: []string{"d", "delete"}, Show: "d", Word: "wizard.key.default",
+			Do: func() tea.Cmd { return x.reset(e) }},
 		{Keys: []string{"u"}, Word: "wizard.key.undo", Do: func() tea.Cmd { return x.p.undo(e) }},
 		{Keys: []string{"up", "k"}, Show: "↑ ↓", Word: "wizard.key.move", Do: move(-1), Help: true},
 		{Keys: []string{"down", "j"}, Do: move(1), Help: true},
 		{Keys: []string{"pgup"}, Do: move(-10), Help: true}, {Keys: []string{"pgdown"}, Do: move(10), Help: true},
-		{Keys: []string{"home", "g"}, Do: move(-1 << 20), Help: true}, {Keys: []string{"end", "G"}, Do: move(1 << 20), Help: true},
+		{Keys: []string{"home", "g"}, Do: move(-1 << 20), Help: true},
+		{Keys: []string{"end", "G"}, Do: move(1 << 20), Help: true},
 	}
 }
 

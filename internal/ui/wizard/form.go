@@ -233,7 +233,10 @@ func (f *form) keys(e *frame.Env) []frame.Binding {
 		list = append(list, frame.Binding{Keys: []string{"tab"}, Show: "Tab", Word: "ui.key.complete", Help: true})
 	}
 	if f.now().picks() {
-		list = append(list, frame.Binding{Keys: []string{"space"}, Show: "Space", Word: "wizard.key.choose", Do: func() tea.Cmd { return nil }})
+		list = append(list, frame.Binding{Keys: []string{"space"}, Show: "Space", Word: "wizard.key.choose",
+			Do: func() tea.Cmd {
+				return nil
+			}})
 	}
 	if f.more != nil {
 		list = append(list, f.more(e)...)

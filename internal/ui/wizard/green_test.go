@@ -22,7 +22,8 @@ next:
 	return ""
 }
 
-// A machine that was reached and of which preflight would say an error is none that is ready: in its row, in the count, and in the step.
+// A machine that was reached and of which preflight would say an error is none that is ready: in its row, in the count,
+// and in the step.
 func TestMachinesWithErrorsAreNotReady(t *testing.T) {
 	a, _, _ := open(t, i18n.English, false, 140, 40)
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
@@ -33,18 +34,21 @@ func TestMachinesWithErrorsAreNotReady(t *testing.T) {
 		t.Errorf("the row is %q", l)
 	}
 	uitest.Keys(t, a, "ctrl+n")
-	if l := line(uitest.Screen(a), "Machines"); !strings.Contains(l, "✘ Machines") || !strings.Contains(l, "1 error") || strings.Contains(l, "done") {
+	if l := line(uitest.Screen(a), "Machines"); !strings.Contains(l, "✘ Machines") || !strings.Contains(l, "1 error") ||
+		strings.Contains(l, "done") {
 		t.Errorf("the step is %q", l)
 	}
 	uitest.Keys(t, a, "ctrl+p")
-	if l := line(uitest.Screen(a), "▌", "Machines"); !strings.Contains(l, "✘ Machines") || !strings.Contains(l, "1 error") {
+	if l := line(uitest.Screen(a), "▌", "Machines"); !strings.Contains(l, "✘ Machines") ||
+		!strings.Contains(l, "1 error") {
 		t.Errorf("where one is, the step is %q", l)
 	}
 }
 
 // Machines are counted by what is the matter with them, in the words of their rows.
 func TestMachinesAreCountedByWhatTheyAre(t *testing.T) {
-	for lang, words := range map[i18n.Lang][]string{i18n.English: {"1 not reached", "2 not let in", "1 no sudo"}, i18n.Chinese: {"1 连不上", "2 登录被拒", "1 sudo 不可用"}} {
+	for lang, words := range map[i18n.Lang][]string{i18n.English: {"1 not reached", "2 not let in", "1 no sudo"},
+		i18n.Chinese: {"1 连不上", "2 登录被拒", "1 sudo 不可用"}} {
 		a, p, w := open(t, lang, false, 80, 24)
 		w.codes = map[string]string{"10.0.0.2": "ssh.auth", "10.0.0.3": "ssh.auth", "10.0.0.4": "ssh.sudo-password"}
 		uitest.Keys(t, a, "ctrl+n", "ctrl+n")
@@ -101,7 +105,8 @@ func TestInstallIsNotOfferedAfterAFailedPreflight(t *testing.T) {
 	uitest.Type(t, a, "192.168.0.[10-11]")
 	uitest.Keys(t, a, "enter", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n")
 	uitest.Has(t, a, "Is everything ready?", "✘ 1 ")
-	if l := line(uitest.Screen(a), "Preflight"); !strings.Contains(l, "✘ Preflight") || !strings.Contains(l, "1 error") {
+	if l := line(uitest.Screen(a), "Preflight"); !strings.Contains(l, "✘ Preflight") ||
+		!strings.Contains(l, "1 error") {
 		t.Errorf("the step is %q", l)
 	}
 	uitest.Keys(t, a, "ctrl+n")

@@ -30,7 +30,8 @@ func (p *Page) loaded(m loadedMsg, e *frame.Env) tea.Cmd {
 	when := m.saved.When.Local().Format("2006-01-02 15:04")
 	ask := frame.Ask{
 		Title: event.M("wizard.resume.title"),
-		Lines: []event.Msg{event.M(key, "cluster", of.Get("cluster-id"), "count", itoa(len(m.saved.Draft.Machines)), "when", when)},
+		Lines: []event.Msg{event.M(key, "cluster", of.Get("cluster-id"), "count", itoa(len(m.saved.Draft.Machines)),
+			"when", when)},
 		Choices: []frame.Choice{
 			{Key: "c", Word: "wizard.resume.go-on", Do: func() tea.Cmd { return frame.Send(resumeMsg{m.saved}) }},
 			{Key: "n", Word: "wizard.resume.new"},
@@ -111,9 +112,11 @@ func (p *Page) redo(e *frame.Env) tea.Cmd {
 	return tea.Batch(p.changed(), p.steps[p.at].enter(e), frame.Send(note))
 }
 
-// saved is what is kept of the wizard: without passwords unless they are to be kept. Where machines join a cluster, they are.
+// saved is what is kept of the wizard: without passwords unless they are to be kept. Where machines join a cluster,
+// they are.
 func (p *Page) saved() draft.Saved {
-	s := draft.Saved{Draft: p.draft.Clone(), Step: p.steps[p.at].id(), File: p.file, When: time.Now(), Typed: map[string]string{}}
+	s := draft.Saved{Draft: p.draft.Clone(), Step: p.steps[p.at].id(), File: p.file, When: time.Now(),
+		Typed: map[string]string{}}
 	if p.joins() {
 		s.Draft = config.Draft{Machines: p.joining(s.Draft.Machines)}
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
 
-// Two machines behind one address are both there, and what is the matter with them is told at the second; what was said of a machine that is
-// there already is not dropped, and what says nothing new is said.
+// Two machines behind one address are both there, and what is the matter with them is told at the second; what was said
+// of a machine that is there already is not dropped, and what says nothing new is said.
 func TestTheSameAddressIsNotDropped(t *testing.T) {
 	a, p, _ := open(t, i18n.English, false, 140, 40)
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
@@ -34,7 +34,8 @@ func TestTheSameAddressIsNotDropped(t *testing.T) {
 	uitest.Type(t, a, "db 10.0.0.6 etcd arm64")
 	uitest.Keys(t, a, "enter")
 	uitest.Has(t, a, "1 machine changed")
-	if m := p.draft.Machines[2]; m.Name != "db" || m.Arch != "arm64" || !m.Has(bundle.Etcd) || len(p.draft.Machines) != 3 {
+	if m := p.draft.Machines[2]; m.Name != "db" || m.Arch != "arm64" || !m.Has(bundle.Etcd) ||
+		len(p.draft.Machines) != 3 {
 		t.Errorf("what was said was dropped: %+v", m)
 	}
 	uitest.Type(t, a, "10.0.0.6")
@@ -42,7 +43,8 @@ func TestTheSameAddressIsNotDropped(t *testing.T) {
 	uitest.Has(t, a, "already in the list, nothing changed: 10.0.0.6")
 }
 
-// A word that nobody knows is the name where a name stands, and else nothing: the line stays, and what is the matter says which part of it.
+// A word that nobody knows is the name where a name stands, and else nothing: the line stays, and what is the matter
+// says which part of it.
 func TestAWordThatIsNothing(t *testing.T) {
 	for _, x := range []struct{ line, want string }{
 		{"10.0.0.1 wroker", "“wroker” is no role or architecture; did you mean worker?"},
@@ -68,7 +70,8 @@ func TestAWordThatIsNothing(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]string{
-		"web-1 10.0.0.1 worker": "web-1", "10.0.0.1 name=wroker": "wroker", "worker1 10.0.0.1": "worker1", "master-02 10.0.0.1 lb": "master-02",
+		"web-1 10.0.0.1 worker": "web-1", "10.0.0.1 name=wroker": "wroker", "worker1 10.0.0.1": "worker1",
+		"master-02 10.0.0.1 lb":     "master-02",
 		"10.0.0.1 web\n10.0.0.2 db": "web db", "ip,name,role\n10.0.0.1,web,worker": "web",
 	} {
 		list, bad := draft.ReadMachines(line)
@@ -85,7 +88,8 @@ func TestAWordThatIsNothing(t *testing.T) {
 	}
 }
 
-// burst gives keys as a terminal does that has them all at once: what the commands of a key say comes after the keys that follow it.
+// burst gives keys as a terminal does that has them all at once: what the commands of a key say comes after the keys
+// that follow it.
 func burst(t *testing.T, a *ui.App, keys ...string) {
 	t.Helper()
 	var all []tea.Cmd
@@ -123,9 +127,11 @@ func TestLettersRightAfterAKey(t *testing.T) {
 	uitest.Has(t, a, "1 machine read from duet.yaml")
 }
 
-// A terminal that dies in the middle of a line takes nothing along: what stands in the fields is offered again with the draft.
+// A terminal that dies in the middle of a line takes nothing along: what stands in the fields is offered again with the
+// draft.
 func TestWhatStandsInAFieldOutlivesTheTerminal(t *testing.T) {
-	for field, into := range map[string][]string{"machine": {"ctrl+n", "ctrl+n"}, "machines": {"ctrl+n", "ctrl+n", "ctrl+v"}, "bundle": {"ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "a"}} {
+	for field, into := range map[string][]string{"machine": {"ctrl+n", "ctrl+n"},
+		"machines": {"ctrl+n", "ctrl+n", "ctrl+v"}, "bundle": {"ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "a"}} {
 		a, _, w := open(t, i18n.English, false, 120, 40)
 		uitest.Keys(t, a, into...)
 		uitest.Type(t, a, "/half of it")
@@ -162,7 +168,8 @@ func TestADraftKeepsNoPasswordOfALine(t *testing.T) {
 	}
 }
 
-// What was typed in the last moment is kept when the page is closed, as it is when the terminal is gone; what became a file is not.
+// What was typed in the last moment is kept when the page is closed, as it is when the terminal is gone; what became a
+// file is not.
 func TestTheLastMomentIsKept(t *testing.T) {
 	wo := &world{files: map[string]string{}}
 	svc := wo.services()

@@ -111,7 +111,8 @@ func (n *nodes) owns(key string) bool {
 	return false
 }
 
-// shown are the machines that the filter lets through: words of name, address, role:etcd, state:failed; a ! before one turns it.
+// shown are the machines that the filter lets through: words of name, address, role:etcd, state:failed; a ! before one
+// turns it.
 func (n *nodes) shown() []int {
 	var out []int
 	for i, m := range n.p.draft.Machines {
@@ -134,7 +135,8 @@ func (n *nodes) passes(m config.Machine, filter string) bool {
 		case has && kind == "state":
 			is = look != nil && strings.HasPrefix(string(look.Stage), value)
 		default:
-			is = strings.Contains(m.Name+" "+m.IP+" "+m.Arch, rest) || look != nil && strings.Contains(strings.ToLower(look.OS), rest)
+			is = strings.Contains(m.Name+" "+m.IP+" "+m.Arch, rest) || look != nil &&
+				strings.Contains(strings.ToLower(look.OS), rest)
 		}
 		if is == not {
 			return false
@@ -367,7 +369,8 @@ func (n *nodes) change(do func(d *config.Draft, i int)) tea.Cmd {
 	return tea.Batch(n.p.changed(), told)
 }
 
-// giveEtcd gives etcd to the control planes when no machine has it any more, as deploy.yaml does, so that the table shows where it will run.
+// giveEtcd gives etcd to the control planes when no machine has it any more, as deploy.yaml does, so that the table
+// shows where it will run.
 func (n *nodes) giveEtcd() tea.Cmd {
 	d := &n.p.draft
 	masters := d.With(bundle.ControlPlane)
@@ -440,7 +443,9 @@ func (n *nodes) keys(e *frame.Env) []frame.Binding {
 	case adding:
 		list := []frame.Binding{bind("wizard.key.add-this", "Enter", none, "enter")}
 		if asks := n.asking(); len(asks) > 0 {
-			list = append(list, now(bind("wizard.key.keys", "Ctrl+F", func() tea.Cmd { return n.askKeys(asks) }, "ctrl+f")))
+			list = append(list, now(bind("wizard.key.keys", "Ctrl+F", func() tea.Cmd {
+				return n.askKeys(asks)
+			}, "ctrl+f")))
 			list[1].Keep = true
 		}
 		list = append(list, bind("wizard.key.block", "Ctrl+V", func() tea.Cmd { return n.openBlock() }, "ctrl+v"))
@@ -472,7 +477,9 @@ func (n *nodes) keys(e *frame.Env) []frame.Binding {
 		help(bind("", "", func() tea.Cmd { return n.move(1 << 20) }, "end", "G")),
 	}
 	if asks := n.asking(); len(asks) > 0 {
-		list = slices.Insert(list, 0, now(bind("wizard.key.keys", "f", func() tea.Cmd { return n.askKeys(asks) }, "f", "ctrl+f")))
+		list = slices.Insert(list, 0, now(bind("wizard.key.keys", "f", func() tea.Cmd {
+			return n.askKeys(asks)
+		}, "f", "ctrl+f")))
 	}
 	list = append(list,
 		help(bind("wizard.key.mark", "Space", func() tea.Cmd { return n.mark(false) }, "space")),

@@ -12,7 +12,8 @@ import (
 
 // How far a look at a machine is, in its row and counted. Green is only what was checked and has no error.
 
-// stage is the glyph, the style and the words of how far a look is; wrong is how many errors the machine's settings have.
+// stage is the glyph, the style and the words of how far a look is; wrong is how many errors the machine's settings
+// have.
 func stage(e *frame.Env, l *draft.Probe, wrong int) (string, widget.Ink, string) {
 	t, g := e.Theme, e.Theme.Glyphs
 	word := "wizard.look.none"
@@ -92,7 +93,8 @@ func machineOf(key string) int {
 	return i
 }
 
-// standing implements stander: machines that fail or have errors, whether their settings are wrong or what was found on them.
+// standing implements stander: machines that fail or have errors, whether their settings are wrong or what was found on
+// them.
 func (n *nodes) standing() standing {
 	c := n.tally()
 	own := 0 // what is wrong with no machine by itself
@@ -124,7 +126,8 @@ func (n *nodes) summary(e *frame.Env, w int) string {
 		word  string
 	}
 	var counts []count
-	for _, word := range []string{draft.Unreachable, draft.AuthFailed, draft.NoPassword, draft.KeyRefused, draft.NoSudo} {
+	for _, word := range []string{draft.Unreachable, draft.AuthFailed, draft.NoPassword, draft.KeyRefused,
+		draft.NoSudo} {
 		counts = append(counts, count{c.failedBy[word], t.Glyphs.Failed, t.Bad, word})
 	}
 	for _, x := range append(counts,
@@ -136,7 +139,8 @@ func (n *nodes) summary(e *frame.Env, w int) string {
 			states.Space(3).Add(x.st, x.glyph+" "+itoa(x.n)+" "+e.P.T(x.word))
 		}
 	}
-	if line.Width()+roles.Width()+states.Width() <= w { // where there is no room for both, how the machines are is what counts
+	if line.Width()+roles.Width()+states.Width() <= w {
+		// where there is no room for both, how the machines are is what counts
 		line.Raw(roles.String())
 	}
 	line.Raw(states.String())

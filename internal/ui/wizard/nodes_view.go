@@ -78,7 +78,8 @@ func (n *nodes) columns(e *frame.Env, w int) columns {
 	if n.p.joins() {
 		c.state = widget.Width(e.P.T("wizard.look.member")) + 2
 	}
-	for _, s := range []string{"none", "reaching", "login", "looking", "asking", "failed", "refused", "key-refused", "no-sudo", "password", "seen"} {
+	for _, s := range []string{"none", "reaching", "login", "looking", "asking", "failed", "refused", "key-refused",
+		"no-sudo", "password", "seen"} {
 		c.state = max(c.state, widget.Width(e.P.T("wizard.look."+s))+2)
 	}
 	c.state = max(c.state, widget.Width(e.P.T("wizard.errors", "count", "99"))+2)
@@ -165,7 +166,9 @@ func (n *nodes) ways(e *frame.Env, w, h int) []string {
 		style widget.Ink
 		what  string
 	}
-	list := []way{{"192.168.0.11", t.Text, "wizard.nodes.way.one"}, {"192.168.0.[11-13]", t.Text, "wizard.nodes.way.range"}, {"web-1 192.168.0.20 worker", t.Text, "wizard.nodes.way.named"},
+	list := []way{{"192.168.0.11", t.Text, "wizard.nodes.way.one"},
+		{"192.168.0.[11-13]", t.Text, "wizard.nodes.way.range"},
+		{"web-1 192.168.0.20 worker", t.Text, "wizard.nodes.way.named"},
 		{"Ctrl+V", t.Key, "wizard.nodes.way.block"}}
 	if n.p.svc.Read != nil && !n.p.joins() {
 		list = append(list, way{"Ctrl+O", t.Key, "wizard.nodes.way.file"})
@@ -191,7 +194,8 @@ func (n *nodes) header(e *frame.Env, c columns, w int) string {
 	for _, x := range []struct {
 		word string
 		wide int
-	}{{e.P.T("wizard.col.name"), c.name}, {e.P.T("wizard.col.address"), c.ip}, {roles, c.roles}, {e.P.T("wizard.col.state"), c.state}, {e.P.T("wizard.col.facts"), 20}} {
+	}{{e.P.T("wizard.col.name"), c.name}, {e.P.T("wizard.col.address"), c.ip}, {roles, c.roles},
+		{e.P.T("wizard.col.state"), c.state}, {e.P.T("wizard.col.facts"), 20}} {
 		l.Add(t.Dim, widget.Fit(x.word, x.wide, "")).Space(2)
 	}
 	return widget.Cut(l.String(), w, "")
@@ -211,7 +215,8 @@ func (n *nodes) row(e *frame.Env, i int, c columns, w int) string {
 		pointer = g.Pointer
 	}
 	l := new(widget.Line).Add(t.Chosen, pointer).Space(1).Add(t.Accent, mark).Space(1)
-	l.Add(t.Strong, widget.Fit(event.Clean(m.Name), c.name, g.Cut)).Space(2).Add(t.Text, widget.Fit(event.Clean(address(m)), c.ip, g.Cut)).Space(2)
+	l.Add(t.Strong, widget.Fit(event.Clean(m.Name), c.name, g.Cut)).Space(2).Add(t.Text,
+		widget.Fit(event.Clean(address(m)), c.ip, g.Cut)).Space(2)
 	if c.words {
 		l.Add(t.Text, widget.Fit(roleWords(e, m), c.roles, g.Cut))
 	} else {
@@ -257,14 +262,18 @@ func (n *nodes) foot(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	}
 	var said []string
 	for _, p := range n.p.problemsOf(n) {
-		if !strings.HasPrefix(p.Key, "machines[") && len(n.p.draft.Machines) > 0 { // without machines it is plain what is missing
+		if !strings.HasPrefix(p.Key, "machines[") && len(n.p.draft.Machines) > 0 {
+			// without machines it is plain what is missing
 			text, next := words(e, p)
 			said = append(said, complaint(e, p.Severity, text, next, w)...)
 		}
 	}
 	i := n.now()
-	if asks := n.asking(); len(asks) > 0 && (n.mode == adding || n.mode == looking && (i < 0 || !asksKey(n.lookAt(i)))) {
-		said = append(said, complaint(e, event.Warning, e.P.T("wizard.keys.open", "count", itoa(len(asks)), "key", map[bool]string{true: "Ctrl+F", false: "f"}[n.mode == adding]), "", w)...)
+	if asks := n.asking(); len(asks) > 0 && (n.mode == adding || n.mode == looking &&
+		(i < 0 || !asksKey(n.lookAt(i)))) {
+		said = append(said, complaint(e, event.Warning,
+			e.P.T("wizard.keys.open", "count", itoa(len(asks)), "key",
+				map[bool]string{true: "Ctrl+F", false: "f"}[n.mode == adding]), "", w)...)
 	}
 	if i >= 0 && (n.mode == looking || n.mode == filtering) {
 		said = append(said, n.about(e, i, w)...)
@@ -276,7 +285,8 @@ func (n *nodes) foot(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		s, x := n.line.Shown(w - widget.Width(label) - 3)
 		line := t.Strong.Render(label) + t.Chosen.Render(g.Prompt) + " "
 		if n.line.Value() == "" && len(n.p.draft.Machines) > 0 {
-			line += t.Faint.Render(widget.Cut(stands(e, e.P.T("wizard.nodes.line.example")), w-widget.Width(label)-3, g.Cut))
+			line += t.Faint.Render(widget.Cut(stands(e, e.P.T("wizard.nodes.line.example")), w-widget.Width(label)-3,
+				g.Cut))
 		} else {
 			line += s
 		}
@@ -297,7 +307,8 @@ func (n *nodes) foot(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		if i < 0 {
 			return out, nil
 		}
-		out = append([]string{"", t.Strong.Render(e.P.T("wizard.nodes.edit", "name", n.p.draft.Machines[i].Name))}, body...)
+		out = append([]string{"", t.Strong.Render(e.P.T("wizard.nodes.edit", "name", n.p.draft.Machines[i].Name))},
+			body...)
 		if c != nil {
 			c.Y += 2
 		}
@@ -326,7 +337,8 @@ func (n *nodes) block(e *frame.Env, out []string, w, h int) ([]string, *tea.Curs
 		out = append(out, t.Dim.Render(l))
 	}
 	if len(n.bad) > 0 {
-		out = append(out, complaint(e, event.Error, e.P.T("wizard.nodes.unread-count", "count", itoa(len(n.bad))), "", w)...)
+		out = append(out, complaint(e, event.Error, e.P.T("wizard.nodes.unread-count", "count", itoa(len(n.bad))), "",
+			w)...)
 		for _, b := range n.bad[:min(len(n.bad), max(1, h/6))] {
 			out = append(out, "  "+t.Text.Render(widget.Cut(e.P.Msg(b.Why), w-2, t.Glyphs.Cut)))
 		}
@@ -349,7 +361,8 @@ func (n *nodes) lookAt(i int) *draft.Probe { return n.p.looks[draft.MachineKey(n
 
 func asksKey(l *draft.Probe) bool { return l != nil && l.Stage == draft.Asking && l.Key != nil }
 
-// about is what is known of a machine and what is wrong with it: once, errors first, and what it is when the table has no room for it.
+// about is what is known of a machine and what is wrong with it: once, errors first, and what it is when the table has
+// no room for it.
 func (n *nodes) about(e *frame.Env, i, w int) []string {
 	type said struct {
 		sev        event.Severity
@@ -367,7 +380,8 @@ func (n *nodes) about(e *frame.Env, i, w int) []string {
 		add(event.Error, text, next)
 	}
 	if asksKey(l) {
-		add(event.Warning, e.P.T("wizard.keys.one", "type", l.Key.Type, "fingerprint", l.Key.Fingerprint), e.P.T("wizard.keys.one.next"))
+		add(event.Warning, e.P.T("wizard.keys.one", "type", l.Key.Type, "fingerprint", l.Key.Fingerprint),
+			e.P.T("wizard.keys.one.next"))
 	}
 	for _, p := range n.wrongAt(i) {
 		text, next := words(e, p)

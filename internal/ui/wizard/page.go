@@ -98,7 +98,9 @@ func New(ctx context.Context, svc Services) *Page {
 	p := &Page{svc: svc, been: map[string]bool{}, looks: map[string]*draft.Probe{}}
 	p.ctx, p.stop = context.WithCancel(ctx)
 	if p.svc.After == nil {
-		p.svc.After = func(d time.Duration, m tea.Msg) tea.Cmd { return tea.Tick(d, func(time.Time) tea.Msg { return m }) }
+		p.svc.After = func(d time.Duration, m tea.Msg) tea.Cmd {
+			return tea.Tick(d, func(time.Time) tea.Msg { return m })
+		}
 	}
 	p.draft = config.Draft{}.Clone()
 	p.history.Keep(p.draft)
@@ -229,10 +231,12 @@ func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 		if m.n == p.checks {
 			p.cluster, p.problems = m.cluster, placed(m.problems)
 			if f := p.keyBad; f != nil && p.keyOf == p.draft.Values[keyPath] {
-				p.problems = append(p.problems, config.Problem{Key: keyPath, Code: f.Code, Severity: event.Error, Args: map[string]string{"file": f.Args["file"], "cause": f.Cause}})
+				p.problems = append(p.problems, config.Problem{Key: keyPath, Code: f.Code, Severity: event.Error,
+					Args: map[string]string{"file": f.Args["file"], "cause": f.Cause}})
 			}
 			// What was told of a machine or a bundle meanwhile may have made the draft whole, or another one.
-			if f, is := p.steps[p.at].(*preflight); is && !p.problems.HasErrors() && !(f.of == f.now() && f.fault != nil) {
+			if f, is := p.steps[p.at].(*preflight); is && !p.problems.HasErrors() &&
+				!(f.of == f.now() && f.fault != nil) {
 				return f.enter(e)
 			}
 		}
@@ -294,7 +298,8 @@ func (p *Page) goTo(i int, e *frame.Env) tea.Cmd {
 	p.been[p.steps[i].id()] = true
 	cmds := []tea.Cmd{p.save(), p.judge(), p.probe(e, false), p.steps[i].enter(e)}
 	if n, is := from.(*nodes); is && ahead { // nobody goes on without having seen that keys are to be looked at
-		if asks := n.asking(); slices.ContainsFunc(asks, func(l *draft.Probe) bool { return !n.shownKeys[l.Key.Fingerprint] }) {
+		if asks := n.asking(); slices.ContainsFunc(asks,
+			func(l *draft.Probe) bool { return !n.shownKeys[l.Key.Fingerprint] }) {
 			cmds = append(cmds, n.askKeys(asks))
 		}
 	}
@@ -338,10 +343,14 @@ func (p *Page) Keys(e *frame.Env) []frame.Binding {
 	list := p.steps[p.at].keys(e)
 	has := func(key string) bool { _, ok := frame.Find(list, key); return ok }
 	if p.at+1 < len(p.steps) {
-		list = slices.Insert(list, min(1, len(list)), frame.Binding{Keys: []string{"ctrl+n"}, Show: "Ctrl+N", Word: "wizard.key.next", Do: func() tea.Cmd { return p.next(e) }})
+		list = slices.Insert(list, min(1, len(list)),
+			frame.Binding{Keys: []string{"ctrl+n"}, Show: "Ctrl+N", Word: "wizard.key.next",
+				Do: func() tea.Cmd { return p.next(e) }})
 	}
 	if !has("u") && !p.Typing() {
-		list = append(list, frame.Binding{Keys: []string{"u"}, Show: "u", Word: "wizard.key.undo", Do: func() tea.Cmd { return p.undo(e) }, Help: true})
+		list = append(list, frame.Binding{Keys: []string{"u"}, Show: "u", Word: "wizard.key.undo", Do: func() tea.Cmd {
+			return p.undo(e)
+		}, Help: true})
 	}
 	list = append(list,
 		frame.Binding{Keys: []string{"esc"}, Show: "Esc", Word: "ui.key.back", Keep: true, Do: func() tea.Cmd {
@@ -351,9 +360,12 @@ func (p *Page) Keys(e *frame.Env) []frame.Binding {
 			}
 			return tea.Batch(c, frame.Send(frame.Pop{}))
 		}},
-		frame.Binding{Keys: []string{"ctrl+p"}, Show: "Ctrl+P", Word: "wizard.key.prev", Do: func() tea.Cmd { return p.goTo(p.at-1, e) }, Help: true},
-		frame.Binding{Keys: []string{"ctrl+_"}, Show: "Ctrl+_", Word: "wizard.key.undo", Do: func() tea.Cmd { return p.undo(e) }, Help: true},
-		frame.Binding{Keys: []string{"ctrl+r"}, Show: "Ctrl+R", Word: "wizard.key.redo", Do: func() tea.Cmd { return p.redo(e) }, Help: true})
+		frame.Binding{Keys: []string{"ctrl+p"}, Show: "Ctrl+P", Word: "wizard.key.prev",
+			Do: func() tea.Cmd { return p.goTo(p.at-1, e) }, Help: true},
+		frame.Binding{Keys: []string{"ctrl+_"}, Show: "Ctrl+_", Word: "wizard.key.undo",
+			Do: func() tea.Cmd { return p.undo(e) }, Help: true},
+		frame.Binding{Keys: []string{"ctrl+r"}, Show: "Ctrl+R", Word: "wizard.key.redo",
+			Do: func() tea.Cmd { return p.redo(e) }, Help: true})
 	return list
 }
 
@@ -366,7 +378,8 @@ func (p *Page) Helps() bool {
 	return ok && h.helps()
 }
 
-// Back implements frame.Backer: first out of what is open in the step, then to the step before, then out of the wizard, whose draft is kept.
+// Back implements frame.Backer: first out of what is open in the step, then to the step before, then out of the wizard,
+// whose draft is kept.
 func (p *Page) Back(e *frame.Env) (tea.Cmd, bool) {
 	if p.steps[p.at].back(e) {
 		return p.changed(), false
@@ -431,7 +444,8 @@ func (p *Page) problemsOf(s step) config.Problems {
 	return out
 }
 
-// words are a problem's sentence and its advice. Lines of the file mean nothing here, so what names them has words of its own.
+// words are a problem's sentence and its advice. Lines of the file mean nothing here, so what names them has words of
+// its own.
 func words(e *frame.Env, p config.Problem) (text, next string) {
 	text, next = e.P.FaultIn("form", p.Fault())
 	return event.Clean(text), event.Clean(next)

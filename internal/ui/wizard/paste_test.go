@@ -11,7 +11,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
 
-// Terminals send CR between pasted lines, files have LF or both: a list of machines is a list of machines, wherever it is dropped.
+// Terminals send CR between pasted lines, files have LF or both: a list of machines is a list of machines, wherever it
+// is dropped.
 func TestAPastedListIsAList(t *testing.T) {
 	for _, end := range []string{"\r", "\n", "\r\n"} {
 		for _, last := range []string{"", end} {
@@ -19,7 +20,8 @@ func TestAPastedListIsAList(t *testing.T) {
 				a, p, _ := open(t, i18n.English, false, 100, 30)
 				uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 				uitest.Type(t, a, half)
-				uitest.Drive(t, a, tea.PasteMsg{Content: strings.TrimPrefix(strings.Join([]string{"192.168.0.15 master", "192.168.0.16", "w3 192.168.0.17"}, end), half) + last})
+				uitest.Drive(t, a, tea.PasteMsg{Content: strings.TrimPrefix(strings.Join([]string{"192.168.0.15 master",
+					"192.168.0.16", "w3 192.168.0.17"}, end), half) + last})
 				if got := fmt.Sprint(len(p.draft.Machines), p.draft.Machines); len(p.draft.Machines) != 3 {
 					t.Errorf("%q, after %q: %s\n%s", end, half, got, uitest.Screen(a))
 				}

@@ -17,7 +17,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
 
-// An address that was typed and not yet added is added by going on; what is no machine stays where it was typed, over every step.
+// An address that was typed and not yet added is added by going on; what is no machine stays where it was typed, over
+// every step.
 func TestAHalfTypedMachineIsNotLost(t *testing.T) {
 	a, p, _ := open(t, i18n.English, false, 100, 32)
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
@@ -48,7 +49,8 @@ func TestAHalfTypedMachineIsNotLost(t *testing.T) {
 	uitest.Has(t, a, "what is this")
 }
 
-// What is typed is kept at once: a terminal that dies between two steps takes nothing along. A wizard that was only looked at is no draft.
+// What is typed is kept at once: a terminal that dies between two steps takes nothing along. A wizard that was only
+// looked at is no draft.
 func TestADraftIsKeptAsItIsTyped(t *testing.T) {
 	a, _, w := open(t, i18n.English, false, 100, 32)
 	if w.has {
@@ -60,11 +62,13 @@ func TestADraftIsKeptAsItIsTyped(t *testing.T) {
 	}
 }
 
-// Where letters are typed the help has the keys that do something, and ? opens it in a field that has no use for one; a path may have it.
+// Where letters are typed the help has the keys that do something, and ? opens it in a field that has no use for one; a
+// path may have it.
 func TestKeysWhereLettersAreTyped(t *testing.T) {
 	a, p, _ := open(t, i18n.English, false, 120, 40)
 	uitest.Type(t, a, "prod?")
-	uitest.Has(t, a, "Keys", "next field", "Ctrl+X  中文", "Ctrl+T  mouse", "Ctrl+_  undo", "Ctrl+Z  back to the shell", "Ctrl+L  draw", "a word back, a word on")
+	uitest.Has(t, a, "Keys", "next field", "Ctrl+X  中文", "Ctrl+T  mouse", "Ctrl+_  undo", "Ctrl+Z  back to the shell",
+		"Ctrl+L  draw", "a word back, a word on")
 	uitest.Lacks(t, a, "  u  undo", "  M  mouse", "F1")
 	uitest.Keys(t, a, "esc")
 	if got := p.draft.Get("cluster-id"); got != "prod" {
@@ -130,11 +134,13 @@ func TestNobodyPassesByTheKeysOfNewMachines(t *testing.T) {
 // A draft that needs a password and has none says where to type it; a source that is wrong says which.
 func TestAPasswordThatIsMissingIsNamed(t *testing.T) {
 	e := &frame.Env{P: i18n.NewPrinter(i18n.English)}
-	text, next := faultWords(e, event.NewFault(event.ClassUsage, "usage.secret", errors.New("there is no terminal to ask at"), "what", "prompt"))
+	text, next := faultWords(e, event.NewFault(event.ClassUsage, "usage.secret",
+		errors.New("there is no terminal to ask at"), "what", "prompt"))
 	if !strings.Contains(text, "none is typed") || !strings.Contains(next, "in the step Login") {
 		t.Error(text, next)
 	}
-	text, next = faultWords(e, event.NewFault(event.ClassUsage, "usage.secret", errors.New("PW is not set"), "what", "env:PW"))
+	text, next = faultWords(e, event.NewFault(event.ClassUsage, "usage.secret", errors.New("PW is not set"), "what",
+		"env:PW"))
 	if !strings.Contains(text, "env:PW: PW is not set") || strings.Contains(next, "step Login") {
 		t.Error(text, next)
 	}
@@ -142,7 +148,9 @@ func TestAPasswordThatIsMissingIsNamed(t *testing.T) {
 
 // How far a look came is told in its word: a login that is refused is no machine that cannot be reached.
 func TestALookSaysHowFarItCame(t *testing.T) {
-	for code, want := range map[string]string{"ssh.auth": "wizard.look.refused", "ssh.hostkey-changed": "wizard.look.key-refused", "ssh.sudo-password": "wizard.look.no-sudo", "usage.secret": "wizard.look.password"} {
+	for code, want := range map[string]string{"ssh.auth": "wizard.look.refused",
+		"ssh.hostkey-changed": "wizard.look.key-refused", "ssh.sudo-password": "wizard.look.no-sudo",
+		"usage.secret": "wizard.look.password"} {
 		if got := draft.FailedWord(event.NewFault(event.ClassAuth, code, nil)); got != want {
 			t.Errorf("%s: %s", code, got)
 		}
@@ -152,8 +160,8 @@ func TestALookSaysHowFarItCame(t *testing.T) {
 	}
 }
 
-// The table shows where etcd will run: where no machine is left for it, on the control planes. What is wrong with a machine is told once,
-// errors first.
+// The table shows where etcd will run: where no machine is left for it, on the control planes. What is wrong with a
+// machine is told once, errors first.
 func TestTheTableShowsWhatTheFileMeans(t *testing.T) {
 	a, p, _ := open(t, i18n.English, false, 80, 24)
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")

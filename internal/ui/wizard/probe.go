@@ -40,11 +40,14 @@ func (p *Page) probe(_ *frame.Env, again bool) tea.Cmd {
 	d := p.draft.Clone()
 	for _, m := range d.Machines {
 		key := draft.MachineKey(m)
-		if _, wrong := config.CheckMachine("ip", m.IP); wrong || p.looks[key] != nil || m.IP == "" || p.members[draft.MachineKey(m)] {
+		if _, wrong := config.CheckMachine("ip", m.IP); wrong || p.looks[key] != nil || m.IP == "" ||
+			p.members[draft.MachineKey(m)] {
 			continue
 		}
 		p.looks[key] = &draft.Probe{Machine: m, Stage: draft.Reaching}
-		cmds = append(cmds, tells(ctx, func(tell func(tea.Msg)) { p.svc.Probe(ctx, d, m, func(l draft.Probe) { tell(l) }) }))
+		cmds = append(cmds, tells(ctx, func(tell func(tea.Msg)) {
+			p.svc.Probe(ctx, d, m, func(l draft.Probe) { tell(l) })
+		}))
 	}
 	return tea.Batch(cmds...)
 }
@@ -84,7 +87,8 @@ func (n *nodes) askKeys(list []*draft.Probe) tea.Cmd {
 	var keys []backend.HostKey
 	for _, l := range list {
 		n.shownKeys[l.Key.Fingerprint] = true
-		keys = append(keys, backend.HostKey{Node: l.Machine.Name, Addr: l.Key.Addr, Type: l.Key.Type, Fingerprint: l.Key.Fingerprint})
+		keys = append(keys, backend.HostKey{Node: l.Machine.Name, Addr: l.Key.Addr, Type: l.Key.Type,
+			Fingerprint: l.Key.Fingerprint})
 	}
 	answer := func(do func(i int)) tea.Cmd {
 		return func() tea.Msg {
@@ -95,7 +99,8 @@ func (n *nodes) askKeys(list []*draft.Probe) tea.Cmd {
 		}
 	}
 	return frame.Send(frame.AskKeys{
-		Title: event.M("wizard.keys.title", "count", itoa(len(keys))), About: event.M("ask.keys"), Done: "wizard.keys.go", Leave: "wizard.keys.later", Keys: keys, Known: n.p.svc.KnownHosts,
+		Title: event.M("wizard.keys.title", "count", itoa(len(keys))), About: event.M("ask.keys"),
+		Done: "wizard.keys.go", Leave: "wizard.keys.later", Keys: keys, Known: n.p.svc.KnownHosts,
 		Do: func(trusted []bool) tea.Cmd {
 			return answer(func(i int) {
 				if trusted[i] {

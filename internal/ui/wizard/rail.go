@@ -21,7 +21,8 @@ const (
 	sideWide = 26
 )
 
-// standing is what is to be said of a step: what stands in the way of going on, what waits for the person, and whether it is still found out.
+// standing is what is to be said of a step: what stands in the way of going on, what waits for the person, and whether
+// it is still found out.
 type standing struct {
 	errors, asks int
 	busy         bool
@@ -107,7 +108,8 @@ func (p *Page) beside(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		if i == p.at {
 			mark = t.Chosen.Render(t.Glyphs.Pointer)
 		}
-		l := new(widget.Line).Space(1).Add(x.st, x.glyph).Space(1).Add(style, widget.Cut(name, sideWide-8-widget.Width(said), t.Glyphs.Cut))
+		l := new(widget.Line).Space(1).Add(x.st, x.glyph).Space(1).Add(style,
+			widget.Cut(name, sideWide-8-widget.Width(said), t.Glyphs.Cut))
 		l.To(sideWide-3-widget.Width(said)).Add(x.st, said)
 		p.rail = append(p.rail, railSpot{i, len(side), 0, sideWide})
 		side = append(side, mark+l.String())

@@ -232,52 +232,76 @@ func (r *review) ask(run bool) tea.Cmd {
 	doubts := r.doubts()
 	choice := min(1, len(doubts))
 	if p.joins() {
-		return frame.Send(frame.Ask{Title: event.M("wizard.join.title", "count", itoa(len(p.fresh())), "cluster", p.draft.Get("cluster-id")), Lines: append([]event.Msg{event.M("wizard.join.about")}, doubts...), Choices: []frame.Choice{
-			{Key: "y", Word: "wizard.join.yes", Do: func() tea.Cmd { return r.write(true) }},
-			{Key: "n", Word: "wizard.run.no"},
-		}, Default: choice})
+		return frame.Send(frame.Ask{Title: event.M("wizard.join.title", "count", itoa(len(p.fresh())), "cluster",
+			p.draft.Get("cluster-id")), Lines: append([]event.Msg{event.M("wizard.join.about")}, doubts...),
+			Choices: []frame.Choice{
+				{Key: "y", Word: "wizard.join.yes", Do: func() tea.Cmd { return r.write(true) }},
+				{Key: "n", Word: "wizard.run.no"},
+			}, Default: choice})
 	}
 	if p.svc.Write == nil {
 		return nil
 	}
 	if run {
-		lines := append([]event.Msg{event.M("wizard.run.about", "count", itoa(len(p.draft.Machines)), "file", p.target())}, doubts...)
-		return frame.Send(frame.Ask{Title: event.M("wizard.run.title", "cluster", p.draft.Get("cluster-id")), Lines: lines, Choices: []frame.Choice{
-			{Key: "y", Word: "wizard.run.yes", Do: func() tea.Cmd { return frame.Send(writeMsg{true}) }},
-			{Key: "n", Word: "wizard.run.no"},
-		}, Default: choice})
+		lines := append([]event.Msg{event.M("wizard.run.about", "count", itoa(len(p.draft.Machines)), "file",
+			p.target())}, doubts...)
+		return frame.Send(frame.Ask{Title: event.M("wizard.run.title", "cluster", p.draft.Get("cluster-id")),
+			Lines: lines, Choices: []frame.Choice{
+				{Key: "y", Word: "wizard.run.yes", Do: func() tea.Cmd { return frame.Send(writeMsg{true}) }},
+				{Key: "n", Word: "wizard.run.no"},
+			}, Default: choice})
 	}
 	return r.write(false)
 }
 
 func (r *review) keys(e *frame.Env) []frame.Binding {
 	if r.finds {
-		return []frame.Binding{{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.search", Do: func() tea.Cmd { return nil }}}
+		return []frame.Binding{{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.search", Do: func() tea.Cmd {
+			return nil
+		}}}
 	}
 	move := func(n int) func() tea.Cmd { return func() tea.Cmd { r.top += n; return nil } }
 	var list []frame.Binding
 	_, errors, _ := r.checked()
 	switch {
 	case errors > 0:
-		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.to-preflight", Do: func() tea.Cmd { return r.p.toStep("preflight", e) }})
+		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.to-preflight",
+			Do: func() tea.Cmd {
+				return r.p.toStep("preflight", e)
+			}})
 	case r.p.problems.HasErrors():
-		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.to-problem", Do: func() tea.Cmd { return r.p.toProblem(e) }})
+		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.to-problem",
+			Do: func() tea.Cmd {
+				return r.p.toProblem(e)
+			}})
 	case r.p.joins() && len(r.p.fresh()) > 0:
-		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.join", Do: func() tea.Cmd { return r.ask(true) }, Now: true})
+		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.join",
+			Do: func() tea.Cmd {
+				return r.ask(true)
+			}, Now: true})
 	case r.p.svc.Run != nil && !r.p.joins():
-		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.install", Do: func() tea.Cmd { return r.ask(true) }, Now: true})
+		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.install",
+			Do: func() tea.Cmd {
+				return r.ask(true)
+			}, Now: true})
 	}
 	if r.p.svc.Write != nil && !r.p.joins() && !r.p.problems.HasErrors() {
-		list = append(list, frame.Binding{Keys: []string{"w"}, Word: "wizard.key.write", Do: func() tea.Cmd { return r.ask(false) }})
+		list = append(list, frame.Binding{Keys: []string{"w"}, Word: "wizard.key.write", Do: func() tea.Cmd {
+			return r.ask(false)
+		}})
 	}
 	return append(list,
-		frame.Binding{Keys: []string{"tab"}, Show: "Tab", Word: "wizard.key.view", Do: func() tea.Cmd { r.view, r.top, r.found = (r.view+1)%r.views(), 0, -1; return nil }},
-		frame.Binding{Keys: []string{"/"}, Word: "ui.key.search", Do: func() tea.Cmd { r.finds = true; r.search.Set(""); return nil }},
+		frame.Binding{Keys: []string{"tab"}, Show: "Tab", Word: "wizard.key.view",
+			Do: func() tea.Cmd { r.view, r.top, r.found = (r.view+1)%r.views(), 0, -1; return nil }},
+		frame.Binding{Keys: []string{"/"}, Word: "ui.key.search",
+			Do: func() tea.Cmd { r.finds = true; r.search.Set(""); return nil }},
 		frame.Binding{Keys: []string{"n"}, Word: "ui.key.next", Do: func() tea.Cmd { return r.find(e) }, Help: true},
 		frame.Binding{Keys: []string{"up", "k"}, Show: "↑ ↓", Word: "wizard.key.move", Do: move(-1), Help: true},
 		frame.Binding{Keys: []string{"down", "j"}, Do: move(1), Help: true},
-		frame.Binding{Keys: []string{"pgup", "b"}, Do: func() tea.Cmd { r.top -= max(1, r.rows-1); return nil }, Help: true},
-		frame.Binding{Keys: []string{"pgdown", "space"}, Do: func() tea.Cmd { r.top += max(1, r.rows-1); return nil }, Help: true},
+		frame.Binding{Keys: []string{"pgup", "b"}, Do: func() tea.Cmd { r.top -= max(1, r.rows-1); return nil },
+			Help: true},
+		frame.Binding{Keys: []string{"pgdown", "space"}, Do: func() tea.Cmd { r.top += max(1, r.rows-1); return nil },
+			Help: true},
 		frame.Binding{Keys: []string{"home", "g"}, Do: move(-1 << 20), Help: true},
 		frame.Binding{Keys: []string{"end", "G"}, Do: move(1 << 20), Help: true})
 }
@@ -370,7 +394,8 @@ func (r *review) lines(e *frame.Env, w int) []string {
 	text := strings.Split(strings.TrimRight(draft.Masked(r.p.draft.YAML()), "\n"), "\n")
 	wide := len(itoa(len(text)))
 	for i, l := range text {
-		out = append(out, t.Faint.Render(widget.FitRight(itoa(i+1), wide, ""))+"  "+yamlLine(e, widget.Cut(event.Clean(l), w-wide-2, g.Cut)))
+		out = append(out, t.Faint.Render(widget.FitRight(itoa(i+1), wide, ""))+"  "+yamlLine(e,
+			widget.Cut(event.Clean(l), w-wide-2, g.Cut)))
 	}
 	return out
 }
@@ -436,7 +461,8 @@ func (r *review) planLines(e *frame.Env, w int) []string {
 			if !c.Exact {
 				text = e.P.T("plan.inexact", "step", text)
 			}
-			out = append(out, "  "+t.Faint.Render(g.Bullet)+" "+t.Text.Render(widget.Cut(event.Clean(text), w-4, g.Cut)))
+			out = append(out, "  "+t.Faint.Render(g.Bullet)+" "+
+				t.Text.Render(widget.Cut(event.Clean(text), w-4, g.Cut)))
 		}
 		out = append(out, "")
 	}

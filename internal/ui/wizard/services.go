@@ -1,6 +1,6 @@
-// Package wizard is the way from nothing to a deploy.yaml that can be installed: a draft, steps that fill it in, and the judgement of
-// machines, bundles and preflight beside it. It holds no rule of its own about what is right: that is internal/config's word. Whatever takes
-// time or touches the world is a function of Services, which main hands in.
+// Package wizard is the way from nothing to a deploy.yaml that can be installed: a draft, steps that fill it in, and
+// the judgement of machines, bundles and preflight beside it. It holds no rule of its own about what is right: that is
+// internal/config's word. Whatever takes time or touches the world is a function of Services, which main hands in.
 package wizard
 
 import (
@@ -31,7 +31,8 @@ type news struct {
 	more tea.Cmd
 }
 
-// tells runs a service that tells. What it tells comes in batches, so that a hundred machines do not draw a hundred screens.
+// tells runs a service that tells. What it tells comes in batches, so that a hundred machines do not draw a hundred
+// screens.
 func tells(ctx context.Context, work func(tell func(tea.Msg))) tea.Cmd {
 	ch := make(chan tea.Msg, 256)
 	var listen tea.Cmd

@@ -14,12 +14,14 @@ import (
 
 // newCluster is the name of the cluster, and where its deploy.yaml goes.
 func newCluster(p *Page) step {
-	file := &item{key: "file", kind: config.Path, get: func() string { return p.file }, set: func(v string) { p.file = v }}
+	file := &item{key: "file", kind: config.Path, get: func() string { return p.file },
+		set: func(v string) { p.file = v }}
 	file.def = func() string { return p.target() }
 	f := &form{p: p, name: "cluster", items: append(p.settings("cluster"), file)}
 	if p.svc.Read != nil {
 		f.more = func(*frame.Env) []frame.Binding {
-			return []frame.Binding{{Keys: []string{"ctrl+o"}, Show: "Ctrl+O", Word: "wizard.key.import", Do: p.askImport, Now: true}}
+			return []frame.Binding{{Keys: []string{"ctrl+o"}, Show: "Ctrl+O", Word: "wizard.key.import",
+				Do: p.askImport, Now: true}}
 		}
 	}
 	return f
@@ -39,7 +41,8 @@ func (p *Page) target() string {
 // askImport asks for a deploy.yaml to begin with.
 func (p *Page) askImport() tea.Cmd {
 	return frame.Send(frame.Prompt{
-		Title: event.M("wizard.import.title"), Lines: []event.Msg{event.M("wizard.import.about")}, Label: event.M("wizard.import.label"), Path: true, Word: "wizard.key.read",
+		Title: event.M("wizard.import.title"), Lines: []event.Msg{event.M("wizard.import.about")},
+		Label: event.M("wizard.import.label"), Path: true, Word: "wizard.key.read",
 		Do: func(path string) tea.Cmd {
 			return func() tea.Msg {
 				data, err := p.svc.Read(strings.TrimSpace(path))
@@ -73,7 +76,8 @@ func (p *Page) imported(m importedMsg, e *frame.Env) tea.Cmd {
 	p.snapshot()
 	p.draft = d
 	p.snapshot()
-	return tea.Batch(p.changed(), p.steps[p.at].enter(e), frame.Send(frame.Note{Text: e.P.T("wizard.imported", "count", itoa(len(d.Machines)), "file", m.path)}))
+	return tea.Batch(p.changed(), p.steps[p.at].enter(e),
+		frame.Send(frame.Note{Text: e.P.T("wizard.imported", "count", itoa(len(d.Machines)), "file", m.path)}))
 }
 
 const keyPath = "private-key-path"
@@ -124,7 +128,8 @@ func newNetworks(p *Page) step {
 		}
 		return ""
 	}
-	port := &item{key: "bind-port", kind: config.Number, get: func() string { return p.draft.BindPort }, set: func(v string) { p.draft.BindPort = v }}
+	port := &item{key: "bind-port", kind: config.Number, get: func() string { return p.draft.BindPort },
+		set: func(v string) { p.draft.BindPort = v }}
 	port.def, port.field.Narrow = func() string { return "8443" }, true
 	port.hidden = func() bool { return len(p.draft.With(bundle.LoadBalancer)) == 0 }
 	return &form{p: p, name: "networks", items: putBefore(items, "apiserver-cert-sans.dnsnames", port)}

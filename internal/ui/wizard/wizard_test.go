@@ -62,55 +62,80 @@ func (w *world) services() Services {
 				for _, s := range []draft.Stage{draft.LogIn, draft.Inspecting} {
 					tell(draft.Probe{Machine: m, Stage: s})
 				}
-				l := draft.Probe{Machine: m, Stage: draft.Seen, OS: "Debian GNU/Linux 12 (bookworm)", OSID: "debian", Codename: "bookworm", Arch: "amd64", CPUs: 4, Memory: 8 << 30, Disk: 52 << 30, Skew: 40 * time.Millisecond}
+				l := draft.Probe{Machine: m, Stage: draft.Seen, OS: "Debian GNU/Linux 12 (bookworm)", OSID: "debian",
+					Codename: "bookworm", Arch: "amd64", CPUs: 4, Memory: 8 << 30, Disk: 52 << 30,
+					Skew: 40 * time.Millisecond}
 				switch {
 				case w.codes[m.IP] != "":
-					fault := event.NewFault(event.ClassAuth, w.codes[m.IP], nil, "addr", m.IP+":22", "user", "root", "tried", "publickey")
+					fault := event.NewFault(event.ClassAuth, w.codes[m.IP], nil, "addr", m.IP+":22", "user", "root",
+						"tried", "publickey")
 					l = draft.Probe{Machine: m, Stage: draft.Failed, Fault: fault.On(m.Name)}
 				case strings.HasSuffix(m.IP, ".12") && !w.strangers:
-					l = draft.Probe{Machine: m, Stage: draft.Failed, Fault: event.NewFault(event.ClassFailed, "ssh.unreachable", errors.New("no route to host"), "addr", m.IP+":22").On(m.Name)}
+					l = draft.Probe{Machine: m, Stage: draft.Failed,
+						Fault: event.NewFault(event.ClassFailed, "ssh.unreachable", errors.New("no route to host"),
+							"addr", m.IP+":22").On(m.Name)}
 				case w.strangers, strings.HasSuffix(m.IP, ".13"):
-					l = draft.Probe{Machine: m, Stage: draft.Asking, Key: &draft.KeyQuestion{Addr: m.IP + ":22", Type: "ssh-ed25519", Fingerprint: "SHA256:1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7uZk", Answer: func(yes bool) {
-						if yes {
-							w.keys++
-						}
-					}}}
+					l = draft.Probe{Machine: m, Stage: draft.Asking,
+						Key: &draft.KeyQuestion{Addr: m.IP + ":22", Type: "ssh-ed25519",
+							Fingerprint: "SHA256:1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7uZk", Answer: func(yes bool) {
+								if yes {
+									w.keys++
+								}
+							}}}
 				case strings.HasSuffix(m.IP, ".14"):
-					f := event.NewFault(event.ClassPreflight, "preflight.other-cluster", nil, "cluster", "old").On(m.Name)
+					f := event.NewFault(event.ClassPreflight, "preflight.other-cluster", nil, "cluster",
+						"old").On(m.Name)
 					l.Findings = []event.Finding{{Host: m.Name, Severity: event.Error, Fault: *f}}
 				}
 				tell(l)
 			},
 			Bundles: func(_ context.Context, paths []string, tell func(draft.Bundle)) {
-				m := &bundle.Manifest{Name: "eggo-debian-bookworm", Arch: "amd64", Kubernetes: "v1.34.2", OS: bundle.OS{Family: "debian", ID: "debian", Release: "12", Codename: "bookworm"}}
-				tell(draft.Bundle{Path: "/srv/eggo-debian-bookworm-amd64.tar.gz", Size: 412 << 20, Manifest: m, Done: 200 << 20})
-				tell(draft.Bundle{Path: "/srv/eggo-debian-bookworm-amd64.tar.gz", Size: 412 << 20, Manifest: m, Done: 412 << 20, Verified: true})
+				m := &bundle.Manifest{Name: "eggo-debian-bookworm", Arch: "amd64", Kubernetes: "v1.34.2",
+					OS: bundle.OS{Family: "debian", ID: "debian", Release: "12", Codename: "bookworm"}}
+				tell(draft.Bundle{Path: "/srv/eggo-debian-bookworm-amd64.tar.gz", Size: 412 << 20, Manifest: m,
+					Done: 200 << 20})
+				tell(draft.Bundle{Path: "/srv/eggo-debian-bookworm-amd64.tar.gz", Size: 412 << 20, Manifest: m,
+					Done: 412 << 20, Verified: true})
 				arm := *m
 				arm.Arch, arm.OS = "arm64", bundle.OS{Family: "rpm", ID: "openEuler", Release: "24.03"}
-				tell(draft.Bundle{Path: "/srv/eggo-openeuler-arm64.tar.gz", Size: 398 << 20, Manifest: &arm, Verified: true})
-				tell(draft.Bundle{Path: "/srv/old.tar.gz", Size: 1 << 20, Fault: event.NewFault(event.ClassBundle, "bundle.no-manifest", nil, "file", "/srv/old.tar.gz", "layout", "typed")})
+				tell(draft.Bundle{Path: "/srv/eggo-openeuler-arm64.tar.gz", Size: 398 << 20, Manifest: &arm,
+					Verified: true})
+				tell(draft.Bundle{Path: "/srv/old.tar.gz", Size: 1 << 20,
+					Fault: event.NewFault(event.ClassBundle, "bundle.no-manifest", nil, "file", "/srv/old.tar.gz",
+						"layout", "typed")})
 			},
 			Preflight: func(_ context.Context, d config.Draft, _ string, tell func(draft.Check)) {
 				for i, m := range d.Machines {
 					if w.slow && i > len(d.Machines)/2 {
-						tell(draft.Check{Bundle: "/srv/eggo-debian-bookworm-amd64.tar.gz", Done: 200 << 20, Total: 412 << 20})
+						tell(draft.Check{Bundle: "/srv/eggo-debian-bookworm-amd64.tar.gz", Done: 200 << 20,
+							Total: 412 << 20})
 						return
 					}
 					tell(draft.Check{Machine: m.Name})
 					if i%10 == 7 && len(d.Machines) >= 30 {
-						tell(draft.Check{Finding: &event.Finding{Host: m.Name, Severity: event.Error, Fault: *event.NewFault(event.ClassPreflight, "preflight.disk", nil, "path", "/var/lib/containerd", "device", "/dev/vda1", "need", "4096 MiB", "free", "1210 MiB").On(m.Name)}})
+						tell(draft.Check{Finding: &event.Finding{Host: m.Name, Severity: event.Error,
+							Fault: *event.NewFault(event.ClassPreflight, "preflight.disk", nil, "path",
+								"/var/lib/containerd", "device", "/dev/vda1", "need", "4096 MiB", "free",
+								"1210 MiB").On(m.Name)}})
 					}
 					if m.Arch != "arm64" && strings.HasSuffix(m.IP, ".11") {
-						tell(draft.Check{Finding: &event.Finding{Host: m.Name, Severity: event.Error, Fault: *event.NewFault(event.ClassPreflight, "preflight.arch", nil, "is", "arm64", "says", "amd64").On(m.Name)}})
+						tell(draft.Check{Finding: &event.Finding{Host: m.Name, Severity: event.Error,
+							Fault: *event.NewFault(event.ClassPreflight, "preflight.arch", nil, "is", "arm64", "says",
+								"amd64").On(m.Name)}})
 					}
 				}
-				tell(draft.Check{Finding: &event.Finding{Host: d.Machines[0].Name, Severity: event.Warning, Fault: *event.NewFault(event.ClassPreflight, "preflight.cpus", nil, "is", "1", "least", "2").On(d.Machines[0].Name)}})
+				tell(draft.Check{Finding: &event.Finding{Host: d.Machines[0].Name, Severity: event.Warning,
+					Fault: *event.NewFault(event.ClassPreflight, "preflight.cpus", nil, "is", "1", "least",
+						"2").On(d.Machines[0].Name)}})
 				tell(draft.Check{End: true})
 			},
 			Plan: func(_ context.Context, d config.Draft, _ string) ([]draft.Planned, error) {
-				out := []draft.Planned{{Changes: []draft.PlannedChange{{Desc: event.M("change.api", "method", "POST", "path", "/api/v1/namespaces"), Exact: true}}}}
+				out := []draft.Planned{{Changes: []draft.PlannedChange{{Desc: event.M("change.api", "method", "POST",
+					"path", "/api/v1/namespaces"), Exact: true}}}}
 				for _, m := range d.Machines {
-					out = append(out, draft.Planned{Node: m.Name, Address: m.IP, Upload: 310 << 20, Changes: []draft.PlannedChange{{Desc: event.M("change.upload", "path", "/var/lib/eggo-node/images.tar", "bytes", "325058560"), Exact: true}}})
+					out = append(out, draft.Planned{Node: m.Name, Address: m.IP, Upload: 310 << 20,
+						Changes: []draft.PlannedChange{{Desc: event.M("change.upload", "path",
+							"/var/lib/eggo-node/images.tar", "bytes", "325058560"), Exact: true}}})
 				}
 				return out, nil
 			},
@@ -132,7 +157,9 @@ func open(t testing.TB, lang i18n.Lang, ascii bool, w, h int) (*ui.App, *Page, *
 	t.Helper()
 	wo := &world{files: map[string]string{}, written: map[string]config.Draft{}}
 	p := New(context.Background(), wo.services())
-	a := ui.New(p, ui.Options{Lang: lang, ASCII: ascii, Now: func() time.Time { return time.Date(2026, 11, 22, 4, 0, 0, 0, time.UTC) }})
+	a := ui.New(p, ui.Options{Lang: lang, ASCII: ascii, Now: func() time.Time {
+		return time.Date(2026, 11, 22, 4, 0, 0, 0, time.UTC)
+	}})
 	uitest.Drive(t, a, tea.WindowSizeMsg{Width: w, Height: h})
 	uitest.Run(t, a, a.Init())
 	return a, p, wo
@@ -176,7 +203,8 @@ func TestThreeMachinesTakeOneLine(t *testing.T) {
 	}
 }
 
-// What is wrong is said where it is typed, in words that say what to type; going back is always possible and loses nothing.
+// What is wrong is said where it is typed, in words that say what to type; going back is always possible and loses
+// nothing.
 func TestWhatIsWrongIsSaidWhereItIsTyped(t *testing.T) {
 	a, p, _ := open(t, i18n.English, false, 100, 32)
 	uitest.Type(t, a, "Ｐrod!")
@@ -191,7 +219,8 @@ func TestWhatIsWrongIsSaidWhereItIsTyped(t *testing.T) {
 	uitest.Keys(t, a, "enter")
 	uitest.Has(t, a, "no machine: nonsense")
 	uitest.Keys(t, a, "ctrl+u")
-	a.Update(tea.PasteMsg{Content: "name,ip,role\r\nm1,192.168.0.21,master\nw1 192.168.0.22 worker etcd\n192.168.0.22:2222"})
+	a.Update(tea.PasteMsg{Content: "name,ip,role\r\nm1,192.168.0.21,master\nw1 192.168.0.22 worker etcd\n" +
+		"192.168.0.22:2222"})
 	uitest.Drive(t, a, tea.PasteMsg{Content: "m1,192.168.0.21,master\nw1 192.168.0.22 worker etcd\n192.168.0.12\n"})
 	uitest.Has(t, a, "m1", "w1", "not reached")
 	if n := len(p.draft.Machines); n != 4 { // one of them has the address of another, and another port
@@ -277,8 +306,10 @@ func TestAFindingIsMended(t *testing.T) {
 // Machines join a cluster that is there: its own stay as they are, whatever keys come.
 func TestMachinesJoin(t *testing.T) {
 	wo := &world{files: map[string]string{}, written: map[string]config.Draft{}}
-	d := config.Draft{Values: map[string]string{"cluster-id": "prod", "package-src.x86src": "/srv/x.tar.gz", "eggo.password-from": "prompt"},
-		Machines: []config.Machine{{Name: "m1", IP: "10.0.0.1", Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
+	d := config.Draft{Values: map[string]string{"cluster-id": "prod", "package-src.x86src": "/srv/x.tar.gz",
+		"eggo.password-from": "prompt"},
+		Machines: []config.Machine{{Name: "m1", IP: "10.0.0.1",
+			Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
 	wo.files["/state/deploy.yaml"] = string(d.YAML())
 	p := NewAdd(context.Background(), wo.services(), d, "/state/deploy.yaml")
 	a := ui.New(p, ui.Options{Lang: i18n.English})
@@ -291,7 +322,8 @@ func TestMachinesJoin(t *testing.T) {
 	uitest.Type(t, a, "10.0.0.[20-21]")
 	uitest.Keys(t, a, "enter", "enter", "g", "w", "d", "e", "enter")
 	uitest.Drive(t, a, tea.PasteMsg{Content: "10.0.0.1 worker"})
-	if m := p.draft.Machines; len(m) != 3 || len(m[0].Roles) != 2 || !m[1].Has(bundle.Worker) || m[1].Has(bundle.ControlPlane) {
+	if m := p.draft.Machines; len(m) != 3 || len(m[0].Roles) != 2 || !m[1].Has(bundle.Worker) ||
+		m[1].Has(bundle.ControlPlane) {
 		t.Fatalf("%v", m)
 	}
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
@@ -302,7 +334,8 @@ func TestMachinesJoin(t *testing.T) {
 	uitest.Keys(t, a, "enter")
 	uitest.Has(t, a, "Let 2 join prod now?")
 	uitest.Keys(t, a, "y")
-	if d, ok := wo.written["/state/deploy.yaml"]; !ok || len(d.Machines) != 3 || len(wo.written) != 1 || len(wo.ran) != 1 {
+	if d, ok := wo.written["/state/deploy.yaml"]; !ok || len(d.Machines) != 3 || len(wo.written) != 1 ||
+		len(wo.ran) != 1 {
 		t.Errorf("%v %v", wo.ran, wo.written)
 	}
 }
@@ -337,7 +370,8 @@ func TestEveryKeyCanBeReached(t *testing.T) {
 	}
 }
 
-// Every step fills its screen to the cell, in both languages, with and without Unicode, with three, thirty and a hundred machines.
+// Every step fills its screen to the cell, in both languages, with and without Unicode, with three, thirty and a
+// hundred machines.
 func TestGoldens(t *testing.T) {
 	for _, n := range []int{3, 30, 100} {
 		for _, shape := range uitest.For(n) {
@@ -408,9 +442,11 @@ func TestGoldensOfFirstContact(t *testing.T) {
 	}
 }
 
-// typedIn is all that was typed into the wizard: the draft, where it goes, and what stands in fields that were not taken yet.
+// typedIn is all that was typed into the wizard: the draft, where it goes, and what stands in fields that were not
+// taken yet.
 func typedIn(p *Page) string {
-	text := string(p.draft.YAML()) + "\x00" + p.draft.Values["password"] + p.draft.Values["eggo.sudo-password"] + "\x00" + p.file
+	text := string(p.draft.YAML()) + "\x00" + p.draft.Values["password"] + p.draft.Values["eggo.sudo-password"] +
+		"\x00" + p.file
 	for _, s := range p.steps {
 		if h, is := s.(holder); is {
 			held := h.held()
@@ -446,9 +482,9 @@ func machinesAdded(before config.Draft, p *Page) bool {
 	return now.Equal(before)
 }
 
-// Whatever is typed and pasted at whatever size, the screen is full to the cell, nothing breaks, and what was typed stays: through steps to and
-// fro, other sizes, the wheel and the other language it is there letter by letter, what is undone is done again, and what a key takes away can
-// be had back.
+// Whatever is typed and pasted at whatever size, the screen is full to the cell, nothing breaks, and what was typed
+// stays: through steps to and fro, other sizes, the wheel and the other language it is there letter by letter, what is
+// undone is done again, and what a key takes away can be had back.
 func FuzzWizard(f *testing.F) {
 	f.Add(uint64(1), uint16(80), uint16(24), "192.168.0.[1-9]")
 	f.Add(uint64(2), uint16(1), uint16(1), "节点 10.0.0.1 worker\n\x1b[2J\u202e")
@@ -460,8 +496,10 @@ func FuzzWizard(f *testing.F) {
 }
 
 func fuzzKeys() []string {
-	return []string{"enter", "esc", "up", "down", "left", "right", "pgup", "pgdown", "home", "end", "backspace", "delete", "tab", "shift+tab", "space", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+p",
-		"ctrl+_", "ctrl+r", "ctrl+s", "ctrl+o", "ctrl+v", "ctrl+u", "?", "L", "/", "a", "p", "i", "d", "m", "w", "e", "l", "u", "r", "f", "x", "g", "G", "*", "n", "y", "1", ".", "节"}
+	return []string{"enter", "esc", "up", "down", "left", "right", "pgup", "pgdown", "home", "end", "backspace",
+		"delete", "tab", "shift+tab", "space", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+p",
+		"ctrl+_", "ctrl+r", "ctrl+s", "ctrl+o", "ctrl+v", "ctrl+u", "?", "L", "/", "a", "p", "i", "d", "m", "w", "e",
+		"l", "u", "r", "f", "x", "g", "G", "*", "n", "y", "1", ".", "节"}
 }
 
 // driveWizard does what comes of a seed.
@@ -478,7 +516,8 @@ func driveWizard(t *testing.T, seed uint64, w, h uint16, text string, keys []str
 		if now == before {
 			return
 		}
-		if n := machinesOf(p); (line != "" && n.line.Value() == "" || block != "" && n.area.Value() == "") && machinesAdded(draft, p) {
+		if n := machinesOf(p); (line != "" && n.line.Value() == "" || block != "" && n.area.Value() == "") &&
+			machinesAdded(draft, p) {
 			return
 		}
 		t.Fatalf("%s made\n%q\nof\n%q", what, now, before)
@@ -492,7 +531,8 @@ func driveWizard(t *testing.T, seed uint64, w, h uint16, text string, keys []str
 			n := machinesOf(p)
 			among := p.steps[p.at] == step(n) && n.mode != editing && n.mode != filtering && wide >= 60 && high >= 16
 			uitest.Drive(t, a, tea.PasteMsg{Content: text})
-			if list, bad := draft.ReadMachines(text); among && len(bad) == 0 && n.line.Value() == "" && n.area.Value() == "" {
+			if list, bad := draft.ReadMachines(text); among && len(bad) == 0 && n.line.Value() == "" &&
+				n.area.Value() == "" {
 				for _, m := range list { // each is in the table, whatever stood there before
 					if draft.Listed(p.draft, m) < 0 {
 						t.Fatalf("seed %d: %v was pasted and is nowhere", seed, m)
@@ -538,19 +578,21 @@ func driveWizard(t *testing.T, seed uint64, w, h uint16, text string, keys []str
 
 // Some seeds, in any run of the tests; -seeds 1500 takes a few minutes.
 func TestManySeeds(t *testing.T) {
-	texts := []string{"192.168.0.[1-9]", "节点 10.0.0.1 worker\n\x1b[2J\u202e", "masters: [{name: a, ip: 192.0.2.1}]\n", "no machine\n10.0.0.1\n\u200b\u0336\xff\xfe שלום"}
+	texts := []string{"192.168.0.[1-9]", "节点 10.0.0.1 worker\n\x1b[2J\u202e", "masters: [{name: a, ip: 192.0.2.1}]\n",
+		"no machine\n10.0.0.1\n\u200b\u0336\xff\xfe שלום"}
 	for seed := range *seeds {
 		driveWizard(t, seed, uint16(seed*7919), uint16(seed*104729), texts[seed%4], fuzzKeys())
 	}
 }
 
-// What is typed among the machines and was not taken is there after other steps, another size, another language, undo and Esc; whoever goes on with
-// a line that is a machine means it.
+// What is typed among the machines and was not taken is there after other steps, another size, another language, undo
+// and Esc; whoever goes on with a line that is a machine means it.
 func TestALineThatIsTypedStays(t *testing.T) {
 	a, p, _ := open(t, i18n.English, false, 100, 32)
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 	uitest.Type(t, a, "half a mach")
-	for _, back := range [][]string{{"ctrl+n", "ctrl+p"}, {"ctrl+p", "ctrl+n"}, {"esc", "ctrl+n"}, {"ctrl+_", "ctrl+r"}} {
+	for _, back := range [][]string{{"ctrl+n", "ctrl+p"}, {"ctrl+p", "ctrl+n"}, {"esc", "ctrl+n"},
+		{"ctrl+_", "ctrl+r"}} {
 		uitest.Keys(t, a, back...)
 		uitest.Drive(t, a, tea.WindowSizeMsg{Width: 20, Height: 5})
 		uitest.Drive(t, a, tea.WindowSizeMsg{Width: 110, Height: 30})
@@ -584,13 +626,16 @@ func TestPreflightBeginsWhenTheDraftIsWhole(t *testing.T) {
 	svc := wo.services()
 	svc.Bundles = func(context.Context, []string, func(draft.Bundle)) {}
 	p := New(context.Background(), svc)
-	a := ui.New(p, ui.Options{Lang: i18n.English, Now: func() time.Time { return time.Date(2026, 11, 22, 4, 0, 0, 0, time.UTC) }})
+	a := ui.New(p, ui.Options{Lang: i18n.English, Now: func() time.Time {
+		return time.Date(2026, 11, 22, 4, 0, 0, 0, time.UTC)
+	}})
 	uitest.Drive(t, a, tea.WindowSizeMsg{Width: 100, Height: 32})
 	uitest.Run(t, a, a.Init())
 	threeNodes(t, a)
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n")
 	uitest.Has(t, a, "Is everything ready?", "x86src")
-	m := &bundle.Manifest{Name: "eggo-debian-bookworm", Arch: "amd64", Kubernetes: "v1.34.2", OS: bundle.OS{Family: "debian", ID: "debian", Release: "12", Codename: "bookworm"}}
+	m := &bundle.Manifest{Name: "eggo-debian-bookworm", Arch: "amd64", Kubernetes: "v1.34.2",
+		OS: bundle.OS{Family: "debian", ID: "debian", Release: "12", Codename: "bookworm"}}
 	uitest.Drive(t, a, draft.Bundle{Path: "/srv/b.tar.gz", Size: 412 << 20, Manifest: m, Verified: true})
 	uitest.Has(t, a, "Nothing stands in the way")
 }

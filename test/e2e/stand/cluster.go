@@ -140,11 +140,12 @@ func (s *Stand) Works(ctx context.Context, nodes int) error {
 	return s.WorksOn(ctx, names...)
 }
 
-// WorksOn proves that the cluster works: it has these nodes with a kubelet, all Ready, and no other; two replicas on different nodes;
-// ClusterIP, NodePort and Service name answer from every pod, so from the other node's too; ClusterIP and NodePort from every node itself;
-// kubectl logs and exec.
+// WorksOn proves that the cluster works: it has these nodes with a kubelet, all Ready, and no other; two replicas on
+// different nodes; ClusterIP, NodePort and Service name answer from every pod, so from the other node's too; ClusterIP
+// and NodePort from every node itself; kubectl logs and exec.
 func (s *Stand) WorksOn(ctx context.Context, nodes ...string) error {
-	return Until(ctx, 3*time.Minute, "the cluster works", func(ctx context.Context) error { return s.works(ctx, nodes) })
+	return Until(ctx, 3*time.Minute, "the cluster works",
+		func(ctx context.Context) error { return s.works(ctx, nodes) })
 }
 
 func (s *Stand) works(ctx context.Context, nodes []string) error {
@@ -172,8 +173,10 @@ func (s *Stand) works(ctx context.Context, nodes []string) error {
 	}
 	var all error
 	for _, p := range pods {
-		for _, target := range []string{ip + ":80", node + ":30080", "web:80", "web.default.svc.cluster.local:80", pods[0].IP + ":8080", pods[1].IP + ":8080"} {
-			if _, err := s.Kubectl(ctx, "exec", p.Name, "--", "/agnhost", "connect", "--timeout=5s", target); err != nil {
+		for _, target := range []string{ip + ":80", node + ":30080", "web:80", "web.default.svc.cluster.local:80",
+			pods[0].IP + ":8080", pods[1].IP + ":8080"} {
+			if _, err := s.Kubectl(ctx, "exec", p.Name, "--", "/agnhost", "connect", "--timeout=5s",
+				target); err != nil {
 				all = errors.Join(all, fmt.Errorf("from %s on %s to %s: %w", p.Name, p.Node, target, err))
 			}
 		}

@@ -12,12 +12,14 @@ import (
 	"github.com/eggo-k8s/eggo/internal/journal"
 )
 
-// EndRuns ends the runs that a test leaves behind: each is a process of its own and outlives its terminal, and a test that failed on the way.
+// EndRuns ends the runs that a test leaves behind: each is a process of its own and outlives its terminal, and a test
+// that failed on the way.
 func (s *Stand) EndRuns(ctx context.Context) error {
 	return endRuns(ctx, s.State(), s.Program("eggo-tui"))
 }
 
-// endRuns kills whoever holds the lock of a cluster and is that program, by the number that it wrote into the lock's file.
+// endRuns kills whoever holds the lock of a cluster and is that program, by the number that it wrote into the lock's
+// file.
 func endRuns(ctx context.Context, state, program string) error {
 	entries, err := os.ReadDir(state)
 	if errors.Is(err, os.ErrNotExist) {
@@ -37,19 +39,21 @@ func endRuns(ctx context.Context, state, program string) error {
 		}
 		exe, why := os.Readlink(fmt.Sprintf("/proc/%d/exe", h.PID))
 		if why != nil || filepath.Clean(exe) != filepath.Clean(program) {
-			err = errors.Join(err, fmt.Errorf("cluster %s: process %d is %q, not %s (%v)", e.Name(), h.PID, exe, program, why))
+			err = errors.Join(err, fmt.Errorf("cluster %s: process %d is %q, not %s (%v)", e.Name(), h.PID, exe,
+				program, why))
 			continue
 		}
 		if why := syscall.Kill(h.PID, syscall.SIGKILL); why != nil && !errors.Is(why, syscall.ESRCH) {
 			err = errors.Join(err, why)
 			continue
 		}
-		err = errors.Join(err, Until(ctx, 30*time.Second, "the end of the run of "+e.Name(), func(context.Context) error {
-			if c.Busy() {
-				return errors.New("it holds its lock")
-			}
-			return nil
-		}))
+		err = errors.Join(err, Until(ctx, 30*time.Second, "the end of the run of "+e.Name(),
+			func(context.Context) error {
+				if c.Busy() {
+					return errors.New("it holds its lock")
+				}
+				return nil
+			}))
 	}
 	return err
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/journal"
 )
 
-// A run that a test has left behind is ended by the number in its lock; the holder of a lock that is another program is left alone.
+// A run that a test has left behind is ended by the number in its lock; the holder of a lock that is another program is
+// left alone.
 func TestEndRuns(t *testing.T) {
 	if state := os.Getenv("EGGO_TEST_HOLDS"); state != "" { // the process that is to be ended
 		c, err := journal.Open(state, "rack")

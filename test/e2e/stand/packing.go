@@ -70,15 +70,16 @@ type aborting struct{ http.Handler }
 
 func (a aborting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
-		if e := recover(); e != nil && e != http.ErrAbortHandler { //nolint:errorlint // the very value, as net/http does
+		if e := recover(); e != nil && e != http.ErrAbortHandler {
+			//nolint:errorlint // the very value, as net/http does
 			panic(e)
 		}
 	}()
 	a.Handler.ServeHTTP(w, r)
 }
 
-// Upstream makes the upstream of the default spec, if it is not cached, and serves it behind a Front until ctx ends. mirrors is a file for
-// eggo-bundle's --mirrors.
+// Upstream makes the upstream of the default spec, if it is not cached, and serves it behind a Front until ctx ends.
+// mirrors is a file for eggo-bundle's --mirrors.
 func (s *Stand) Upstream(ctx context.Context) (front *Front, mirrors string, err error) {
 	spec, err := upstream.LoadSpec("")
 	if err != nil {
@@ -125,7 +126,8 @@ func (p *Packing) Kill() error {
 // Wait waits for its end. A run that a signal ended has the code -1.
 func (p *Packing) Wait() (Try, error) {
 	err := p.cmd.Wait()
-	t := Try{Code: p.cmd.ProcessState.ExitCode(), Out: p.out.String(), Took: time.Since(p.began).Round(10 * time.Millisecond)}
+	t := Try{Code: p.cmd.ProcessState.ExitCode(), Out: p.out.String(),
+		Took: time.Since(p.began).Round(10 * time.Millisecond)}
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		err = nil
 	}

@@ -18,10 +18,12 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 )
 
-// rebuilt is what is put behind the last byte of a program: it runs as before, and is another build of the same version.
+// rebuilt is what is put behind the last byte of a program: it runs as before, and is another build of the same
+// version.
 const rebuilt = "another build\n"
 
-// Rebuild makes a bundle with other bytes of some programs of the stand's bundle, in the same version, and gives its path.
+// Rebuild makes a bundle with other bytes of some programs of the stand's bundle, in the same version, and gives its
+// path.
 func (s *Stand) Rebuild(ctx context.Context, programs ...string) (string, error) {
 	s.Say("another build of %v", programs)
 	a, err := bundle.Open(s.Bundle)
@@ -78,7 +80,8 @@ func eachMember(ctx context.Context, path string, f func(*tar.Header, io.Reader)
 	}
 }
 
-// writeRebuilt copies a bundle, with another manifest and with other bytes of the programs. It is stored, not compressed.
+// writeRebuilt copies a bundle, with another manifest and with other bytes of the programs. It is stored, not
+// compressed.
 func writeRebuilt(ctx context.Context, from, to string, m *bundle.Manifest, programs []string) error {
 	text, err := bundle.EncodeManifest(m)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package stand sets up what an end-to-end test and the demo need: the programs, the upstream of the lab, a bundle of the default spec, and
-// booted nodes. Everything is made by the project's own programs, from the same spec that users get.
+// Package stand sets up what an end-to-end test and the demo need: the programs, the upstream of the lab, a bundle of
+// the default spec, and booted nodes. Everything is made by the project's own programs, from the same spec that users
+// get.
 package stand
 
 import (
@@ -69,7 +70,8 @@ func (s *Stand) Command(ctx context.Context, name string, args ...string) *exec.
 	return c
 }
 
-// Pack makes the upstream, if it is not cached, and packs the bundle from it. A bundle that EGGO_E2E_BUNDLE names is taken as it is.
+// Pack makes the upstream, if it is not cached, and packs the bundle from it. A bundle that EGGO_E2E_BUNDLE names is
+// taken as it is.
 func (s *Stand) Pack(ctx context.Context) error {
 	if os.Getenv("EGGO_E2E_BUNDLE") != "" {
 		s.Say("the bundle is %s", s.Bundle)
@@ -93,7 +95,8 @@ func (s *Stand) Pack(ctx context.Context) error {
 		return err
 	}
 	s.Say("packing the bundle")
-	return s.Command(ctx, s.Program("eggo-bundle"), "build", "--arch", runtime.GOARCH, "-o", s.Dir, "--mirrors", mirrors).Run()
+	return s.Command(ctx, s.Program("eggo-bundle"), "build", "--arch", runtime.GOARCH, "-o", s.Dir, "--mirrors",
+		mirrors).Run()
 }
 
 // Node of a deploy.yaml, by the lab's name.
@@ -127,7 +130,8 @@ func (s *Stand) Deploy(name, cluster string, nodes []Node) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "loadbalance:\n  name: %s\n  ip: %s\n  port: 22\n  arch: %s\n  bind-port: 8443\n", n.Name, ip, runtime.GOARCH)
+		fmt.Fprintf(&b, "loadbalance:\n  name: %s\n  ip: %s\n  port: 22\n  arch: %s\n  bind-port: 8443\n", n.Name, ip,
+			runtime.GOARCH)
 	}
 	src := map[string]string{"amd64": "x86src", "arm64": "armsrc"}[runtime.GOARCH]
 	fmt.Fprintf(&b, `service:

@@ -34,7 +34,8 @@ func (t Try) Has(words ...string) error {
 	return errors.Join(missing...)
 }
 
-// Running is an eggo-tui that was started; its state directory may be another than the stand's, as on another jump host.
+// Running is an eggo-tui that was started; its state directory may be another than the stand's, as on another jump
+// host.
 type Running struct {
 	cmd   *exec.Cmd
 	out   bytes.Buffer
@@ -59,7 +60,8 @@ func (r *Running) Signal(sig syscall.Signal) error { return r.cmd.Process.Signal
 // Wait waits for the end of the program. One that a signal ended has the code -1.
 func (r *Running) Wait() (Try, error) {
 	err := r.cmd.Wait()
-	t := Try{Code: r.cmd.ProcessState.ExitCode(), Out: r.out.String(), Took: time.Since(r.began).Round(100 * time.Millisecond)}
+	t := Try{Code: r.cmd.ProcessState.ExitCode(), Out: r.out.String(),
+		Took: time.Since(r.began).Round(100 * time.Millisecond)}
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		err = nil
 	}
@@ -92,7 +94,8 @@ func (s *Stand) Vary(base, name string, pairs ...string) (string, error) {
 	return path, os.WriteFile(path, []byte(text), 0o600)
 }
 
-// Runs are the records of all runs of a cluster, oldest first. The last line of a log may be cut off: its run was killed.
+// Runs are the records of all runs of a cluster, oldest first. The last line of a log may be cut off: its run was
+// killed.
 func Runs(state, cluster string) ([][]event.Record, error) {
 	dirs, err := os.ReadDir(filepath.Join(state, cluster, "runs"))
 	if err != nil {
@@ -120,7 +123,8 @@ func Runs(state, cluster string) ([][]event.Record, error) {
 	return all, nil
 }
 
-// When watches the event logs of a cluster until enough says so of all records, and says whether it did before the program ended.
+// When watches the event logs of a cluster until enough says so of all records, and says whether it did before the
+// program ended.
 func (r *Running) When(ctx context.Context, cluster string, enough func([][]event.Record) bool) (bool, error) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

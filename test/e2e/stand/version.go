@@ -12,8 +12,9 @@ import (
 	"github.com/eggo-k8s/eggo/test/lab/upstream"
 )
 
-// PackVersion packs a bundle of another version of Kubernetes, v1.33.13, and gives its path; everything else in it is the default
-// spec's. The lab's upstream builds that version once from source, which is some ten minutes of processor time. The stand's own bundle stays.
+// PackVersion packs a bundle of another version of Kubernetes, v1.33.13, and gives its path; everything else in it is
+// the default spec's. The lab's upstream builds that version once from source, which is some ten minutes of processor
+// time. The stand's own bundle stays.
 func (s *Stand) PackVersion(ctx context.Context, kubernetes string) (string, error) {
 	name := "eggo-" + kubernetes
 	text, err := assets.BundleSpec(upstream.System)
@@ -47,7 +48,8 @@ func (s *Stand) PackVersion(ctx context.Context, kubernetes string) (string, err
 		return "", err
 	}
 	dir := filepath.Join(s.Dir, name) // the lock of the stand's own bundle is no other's
-	err = s.Command(ctx, s.Program("eggo-bundle"), "build", "-f", file, "--arch", runtime.GOARCH, "-o", dir, "--cache", filepath.Join(s.Dir, "cache"), "--mirrors", mirrors).Run()
+	err = s.Command(ctx, s.Program("eggo-bundle"), "build", "-f", file, "--arch", runtime.GOARCH, "-o", dir, "--cache",
+		filepath.Join(s.Dir, "cache"), "--mirrors", mirrors).Run()
 	return filepath.Join(dir, name+"-"+runtime.GOARCH+".tar.gz"), err
 }
 

@@ -9,7 +9,8 @@ import (
 	"github.com/eggo-k8s/eggo/test/lab/upstream"
 )
 
-// The spec of another minor differs from the default one in its name and version alone: both stand beside each other there.
+// The spec of another minor differs from the default one in its name and version alone: both stand beside each other
+// there.
 func TestSpecAtAnotherVersion(t *testing.T) {
 	t.Parallel()
 	text, err := assets.BundleSpec(upstream.System)

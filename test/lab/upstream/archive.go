@@ -10,7 +10,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// member of an archive or of an image's layer: a directory, a symbolic link, or a file whose bytes are data or those of source.
+// member of an archive or of an image's layer: a directory, a symbolic link, or a file whose bytes are data or those of
+// source.
 type member struct {
 	name   string
 	mode   int64

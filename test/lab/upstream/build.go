@@ -17,9 +17,10 @@ import (
 
 // Options of a build.
 type Options struct {
-	Dir    string         // cache directory; DefaultDir if empty
-	Spec   *Spec          // what to make
-	Arches []string       // architectures of the files (amd64, arm64); the machine's own if empty. Images are made for both, always.
+	Dir  string // cache directory; DefaultDir if empty
+	Spec *Spec  // what to make
+	// architectures of the files (amd64, arm64); the machine's own if empty. Images are made for both, always.
+	Arches []string
 	Report func(Progress) // is told how far the build is; may be nil. Called from one goroutine at a time.
 }
 
@@ -66,7 +67,8 @@ type builder struct {
 // imageArches are the architectures of every image: a bundle for either is packed on one machine.
 var imageArches = [...]string{"amd64", "arm64"}
 
-// Build makes what the spec names and is not there yet. What is there stays; an interrupted build leaves nothing half done.
+// Build makes what the spec names and is not there yet. What is there stays; an interrupted build leaves nothing half
+// done.
 func Build(ctx context.Context, o Options) error {
 	start := time.Now()
 	if o.Report == nil {
@@ -82,7 +84,8 @@ func Build(ctx context.Context, o Options) error {
 	if made, err := allThere(ctx, dir, o.Spec, jobs); made || err != nil {
 		for i, j := range jobs {
 			if err == nil {
-				o.Report(Progress{Step: i + 1, Steps: len(jobs), Title: j.title, State: Present, Total: time.Since(start)})
+				o.Report(Progress{Step: i + 1, Steps: len(jobs), Title: j.title, State: Present,
+					Total: time.Since(start)})
 			}
 		}
 		return err
@@ -131,7 +134,8 @@ func allThere(ctx context.Context, dir string, spec *Spec, jobs []job) (bool, er
 }
 
 // step does one job unless its stamp says that it is done, and says whether it did.
-func (b *builder) step(ctx context.Context, j job, start time.Time, p Progress, report func(Progress)) (did bool, err error) {
+func (b *builder) step(ctx context.Context, j job, start time.Time, p Progress, report func(Progress)) (did bool,
+	err error) {
 	began := time.Now()
 	var mu sync.Mutex
 	tell := func(s State, line string) {
@@ -219,7 +223,8 @@ func newBuilder(ctx context.Context, dir string, spec *Spec) (*builder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the go command is needed to build what upstream publishes: %w", err)
 	}
-	b := &builder{dir: dir, host: runtime.GOARCH, goCommand: goCommand, spec: spec, indexes: map[string]map[string]*debPackage{}, line: func(string) {}}
+	b := &builder{dir: dir, host: runtime.GOARCH, goCommand: goCommand, spec: spec,
+		indexes: map[string]map[string]*debPackage{}, line: func(string) {}}
 	v, err := b.goRun(ctx, dir, b.host, "env", "GOVERSION")
 	if err != nil {
 		return nil, err

@@ -12,7 +12,8 @@ import (
 
 func testBuilder(t *testing.T) *builder {
 	t.Helper()
-	return &builder{dir: t.TempDir(), goVersion: "go1.26.0", host: "amd64", indexes: map[string]map[string]*debPackage{}, line: func(string) {}}
+	return &builder{dir: t.TempDir(), goVersion: "go1.26.0", host: "amd64",
+		indexes: map[string]map[string]*debPackage{}, line: func(string) {}}
 }
 
 // hello is a job that publishes one file with its checksum and counts how often it ran.
@@ -39,7 +40,8 @@ func TestAJobIsDoneOnceAndAgainWhenSomethingOfItChanges(t *testing.T) {
 	do := func(want int, why string) {
 		t.Helper()
 		var states []State
-		if _, err := b.step(context.Background(), hello(&runs, nil), time.Now(), Progress{Step: 1, Steps: 1}, func(p Progress) { states = append(states, p.State) }); err != nil {
+		if _, err := b.step(context.Background(), hello(&runs, nil), time.Now(), Progress{Step: 1, Steps: 1},
+			func(p Progress) { states = append(states, p.State) }); err != nil {
 			t.Fatal(err)
 		}
 		if runs != want {
@@ -68,7 +70,8 @@ func TestAFailedJobLeavesNothing(t *testing.T) {
 	b := testBuilder(t)
 	runs := 0
 	broken := errors.New("compiler says no")
-	if _, err := b.step(context.Background(), hello(&runs, broken), time.Now(), Progress{}, func(Progress) {}); !errors.Is(err, broken) {
+	if _, err := b.step(context.Background(), hello(&runs, broken), time.Now(), Progress{},
+		func(Progress) {}); !errors.Is(err, broken) {
 		t.Fatal(err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(b.dir, "*")); len(left) != 0 {
@@ -125,7 +128,8 @@ func TestTheSumsOfAReleaseNameEveryArchitectureThatIsThere(t *testing.T) {
 	}
 	const empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	got, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
-	if want := empty + "  etcd-v3.6.4-linux-amd64.tar.gz\n" + empty + "  etcd-v3.6.4-linux-arm64.tar.gz\n"; err != nil || string(got) != want {
+	if want := empty + "  etcd-v3.6.4-linux-amd64.tar.gz\n" + empty +
+		"  etcd-v3.6.4-linux-arm64.tar.gz\n"; err != nil || string(got) != want {
 		t.Errorf("%s%v", got, err)
 	}
 }
@@ -147,7 +151,8 @@ func TestThePrinterSaysHowFarItIs(t *testing.T) {
 	p(Progress{Step: 1, Steps: 2, State: Present})
 	p(Progress{Step: 2, Steps: 2, Title: "etcd", State: Running, Total: time.Second})
 	p(Progress{Step: 2, Steps: 2, Title: "etcd", State: Running, Line: "too soon", Total: 2 * time.Second})
-	p(Progress{Step: 2, Steps: 2, Title: "etcd", State: Running, Line: "go.etcd.io/raft", Elapsed: 3 * time.Second, Total: 4 * time.Second})
+	p(Progress{Step: 2, Steps: 2, Title: "etcd", State: Running, Line: "go.etcd.io/raft", Elapsed: 3 * time.Second,
+		Total: 4 * time.Second})
 	p(Progress{Step: 2, Steps: 2, Title: "etcd", State: Done, Elapsed: 5 * time.Second})
 	const want = "[2/2] etcd\n[2/2] etcd: 3s, go.etcd.io/raft\n[2/2] etcd: done in 5s\n"
 	if w.String() != want {
@@ -159,7 +164,8 @@ func TestThePrinterSaysHowFarItIs(t *testing.T) {
 	for i := range 2 {
 		p(Progress{Step: i + 1, Steps: 2, State: Present, Total: 12 * time.Millisecond})
 	}
-	if want := "waiting for another build of the lab's upstream to end\nthe lab's upstream is all there (2 things, checked in 12ms)\n"; w.String() != want {
+	if want := "waiting for another build of the lab's upstream to end\nthe lab's upstream is all there (2 things, " +
+		"checked in 12ms)\n"; w.String() != want {
 		t.Error(w.String())
 	}
 }

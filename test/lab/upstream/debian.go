@@ -26,7 +26,8 @@ type debian struct {
 	pause   time.Duration // before the second try
 }
 
-// newDebian reads the machine's apt configuration. A machine that has no source for the release asks deb.debian.org itself.
+// newDebian reads the machine's apt configuration. A machine that has no source for the release asks deb.debian.org
+// itself.
 func newDebian(ctx context.Context, cache, codename string) (*debian, error) {
 	sources, err := aptSources("/etc/apt")
 	if err != nil {
@@ -40,7 +41,8 @@ func newDebian(ctx context.Context, cache, codename string) (*debian, error) {
 	tr.Proxy = proxy
 	tr.DisableCompression = true
 	tr.ResponseHeaderTimeout = time.Minute
-	return &debian{cache: cache, mirrors: debianMirrors(sources, codename), client: &http.Client{Transport: tr}, pause: time.Second}, nil
+	return &debian{cache: cache, mirrors: debianMirrors(sources, codename), client: &http.Client{Transport: tr},
+		pause: time.Second}, nil
 }
 
 // aptSource is one repository of an apt configuration.
@@ -92,7 +94,8 @@ func stanzaSources(text string) (out []aptSource) {
 			continue
 		}
 		for _, u := range strings.Fields(s["uris"]) {
-			out = append(out, aptSource{uri: u, suites: strings.Fields(s["suites"]), components: strings.Fields(s["components"])})
+			out = append(out, aptSource{uri: u, suites: strings.Fields(s["suites"]),
+				components: strings.Fields(s["components"])})
 		}
 	}
 	return out
@@ -144,10 +147,12 @@ func containsWord(s, word string) bool {
 
 // debianMirrors finds which of the machine's sources are Debian's archive and its security archive for a release.
 func debianMirrors(sources []aptSource, codename string) map[string]string {
-	m := map[string]string{"debian": "http://deb.debian.org/debian", "debian-security": "http://deb.debian.org/debian-security"}
+	m := map[string]string{"debian": "http://deb.debian.org/debian",
+		"debian-security": "http://deb.debian.org/debian-security"}
 	for i := len(sources) - 1; i >= 0; i-- { // the first of several wins
 		s := sources[i]
-		if u, err := url.Parse(s.uri); err != nil || u.Scheme != "http" && u.Scheme != "https" || !containsWord(strings.Join(s.components, " "), "main") {
+		if u, err := url.Parse(s.uri); err != nil || u.Scheme != "http" && u.Scheme != "https" ||
+			!containsWord(strings.Join(s.components, " "), "main") {
 			continue
 		}
 		for _, suite := range s.suites {
@@ -164,7 +169,8 @@ func debianMirrors(sources []aptSource, codename string) map[string]string {
 
 var proxyLine = regexp.MustCompile(`^Acquire::(http|https)::Proxy(?:::([^ ]+))? "([^"]*)";$`)
 
-// aptProxies is the choice of a proxy that apt makes: its configuration's, for all hosts or one, else the environment's.
+// aptProxies is the choice of a proxy that apt makes: its configuration's, for all hosts or one, else the
+// environment's.
 func aptProxies(ctx context.Context) (func(*http.Request) (*url.URL, error), error) {
 	out, err := exec.CommandContext(ctx, "apt-config", "dump").Output()
 	if err != nil && ctx.Err() != nil {
@@ -195,7 +201,8 @@ func proxyFrom(dump string) func(*http.Request) (*url.URL, error) {
 
 // immutable says whether a path of an archive always answers the same: packages and indexes by their digest.
 func immutable(p string) bool {
-	return strings.Contains(p, "/pool/") && (strings.HasSuffix(p, ".deb") || strings.HasSuffix(p, ".udeb")) || strings.Contains(p, "/by-hash/SHA256/")
+	return strings.Contains(p, "/pool/") && (strings.HasSuffix(p, ".deb") || strings.HasSuffix(p, ".udeb")) ||
+		strings.Contains(p, "/by-hash/SHA256/")
 }
 
 // upstreamURL maps debian/… or debian-security/… to the machine's mirror; "" if it is neither.
@@ -238,7 +245,8 @@ func (d *debian) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() { _ = res.Body.Close() }()
-	copyHeader(w.Header(), res.Header, "Content-Type", "Content-Length", "Content-Range", "Last-Modified", "Etag", "Accept-Ranges")
+	copyHeader(w.Header(), res.Header, "Content-Type", "Content-Length", "Content-Range", "Last-Modified", "Etag",
+		"Accept-Ranges")
 	w.WriteHeader(res.StatusCode)
 	_, _ = io.Copy(w, res.Body)
 }
@@ -297,7 +305,8 @@ func (d *debian) cached(ctx context.Context, p, up string) (string, error) {
 // tries is how often a download is tried; a mirror behind a balancer fails now and then.
 const tries = 3
 
-// get opens a file of the mirror. Failures of the connection and of the server (5xx) are tried again, after one and two seconds.
+// get opens a file of the mirror. Failures of the connection and of the server (5xx) are tried again, after one and two
+// seconds.
 func (d *debian) get(ctx context.Context, up string) (body io.ReadCloser, err error) {
 	for try := range tries {
 		if try > 0 {

@@ -21,24 +21,33 @@ func TestDebianComesFromTheMirrorThatAptUses(t *testing.T) {
 		want  map[string]string
 	}{
 		"deb822": {
-			map[string]string{"sources.list.d/debian.sources": "Types: deb\n# a comment\nURIs: http://m.example/debian/\nSuites: bookworm bookworm-updates\nComponents: main\n\nTypes: deb\nURIs: http://m.example/sec\nSuites:\n bookworm-security\nComponents: main\n"},
+			map[string]string{"sources.list.d/debian.sources": "Types: deb\n# a comment\nURIs: " +
+				"http://m.example/debian/\nSuites: bookworm bookworm-updates\nComponents: main\n\nTypes: deb\nURIs: " +
+				"http://m.example/sec\nSuites:\n bookworm-security\nComponents: main\n"},
 			map[string]string{"debian": "http://m.example/debian", "debian-security": "http://m.example/sec"},
 		},
 		"one line": {
-			map[string]string{"sources.list": "# deb http://no/ bookworm main\ndeb-src http://no bookworm main\ndeb [signed-by=/a arch=amd64] https://m.example/d bookworm main contrib # end\ndeb http://m.example/s bookworm-security main\n"},
+			map[string]string{"sources.list": "# deb http://no/ bookworm main\ndeb-src http://no bookworm main\ndeb " +
+				"[signed-by=/a arch=amd64] https://m.example/d bookworm main contrib # end\ndeb http://m.example/s " +
+				"bookworm-security main\n"},
 			map[string]string{"debian": "https://m.example/d", "debian-security": "http://m.example/s"},
 		},
 		"others' repositories, other releases, media and what is switched off are not Debian's mirror": {
 			map[string]string{
-				"sources.list.d/a.list":    "deb https://docker.example/linux/debian bookworm stable\ndeb http://m.example/debian trixie main\ndeb cdrom:[x]/ bookworm main\n",
-				"sources.list.d/b.sources": "Enabled: no\nTypes: deb\nURIs: http://m.example/debian\nSuites: bookworm\nComponents: main\n",
-				"sources.list.d/c.save":    "deb http://m.example/debian bookworm main\n",
+				"sources.list.d/a.list": "deb https://docker.example/linux/debian bookworm stable\ndeb " +
+					"http://m.example/debian trixie main\ndeb cdrom:[x]/ bookworm main\n",
+				"sources.list.d/b.sources": "Enabled: no\nTypes: deb\nURIs: http://m.example/debian\nSuites: " +
+					"bookworm\nComponents: main\n",
+				"sources.list.d/c.save": "deb http://m.example/debian bookworm main\n",
 			},
-			map[string]string{"debian": "http://deb.debian.org/debian", "debian-security": "http://deb.debian.org/debian-security"},
+			map[string]string{"debian": "http://deb.debian.org/debian",
+				"debian-security": "http://deb.debian.org/debian-security"},
 		},
 		"the first of several wins": {
-			map[string]string{"sources.list": "deb http://one/debian bookworm main\ndeb http://two/debian bookworm main\n"},
-			map[string]string{"debian": "http://one/debian", "debian-security": "http://deb.debian.org/debian-security"},
+			map[string]string{"sources.list": "deb http://one/debian bookworm main\ndeb http://two/debian bookworm " +
+				"main\n"},
+			map[string]string{"debian": "http://one/debian",
+				"debian-security": "http://deb.debian.org/debian-security"},
 		},
 	} {
 		dir := t.TempDir()
@@ -60,7 +69,8 @@ func TestDebianComesFromTheMirrorThatAptUses(t *testing.T) {
 func TestTheProxyIsTheOneOfApt(t *testing.T) {
 	t.Setenv("http_proxy", "")
 	t.Setenv("HTTP_PROXY", "")
-	choose := proxyFrom("Acquire::http::Proxy \"http://p:3128\";\nAcquire::http::Proxy::near.example \"DIRECT\";\nAcquire::https::Proxy::far.example \"http://q:1\";\n")
+	choose := proxyFrom("Acquire::http::Proxy \"http://p:3128\";\nAcquire::http::Proxy::near.example \"DIRECT\";\n" +
+		"Acquire::https::Proxy::far.example \"http://q:1\";\n")
 	for u, want := range map[string]string{
 		"http://deb.debian.org/x": "http://p:3128", "http://near.example/x": "", "https://far.example/": "http://q:1",
 	} {

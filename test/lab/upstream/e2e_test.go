@@ -48,13 +48,15 @@ func TestEverythingThatTheSpecNamesIsServed(t *testing.T) {
 	}
 	for _, b := range spec.Binaries {
 		expand := strings.NewReplacer("{arch}", runtime.GOARCH, "{kubernetes}", spec.Kubernetes)
-		if b.Checksum != "" && sums[expand.Replace(b.URL)] != "" && !strings.Contains(texts[expand.Replace(b.Checksum)], sums[expand.Replace(b.URL)]) {
+		if b.Checksum != "" && sums[expand.Replace(b.URL)] != "" &&
+			!strings.Contains(texts[expand.Replace(b.Checksum)], sums[expand.Replace(b.URL)]) {
 			t.Errorf("%s is not what its checksum file says", b.URL)
 		}
 	}
 	for _, r := range spec.Packages.Repositories {
 		for _, suite := range r.Suites {
-			if _, text := fetch(t, mapped(t, s, r.URL+"/dists/"+suite+"/InRelease")); !strings.Contains(text, "BEGIN PGP SIGNED MESSAGE") {
+			if _, text := fetch(t, mapped(t, s, r.URL+"/dists/"+suite+"/InRelease")); !strings.Contains(text,
+				"BEGIN PGP SIGNED MESSAGE") {
 				t.Errorf("%s %s: not a signed release", r.URL, suite)
 			}
 		}

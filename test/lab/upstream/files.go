@@ -17,11 +17,16 @@ import (
 
 // Where upstream publishes its files. {v} of the spec may be any version; what is built follows it.
 var (
-	kubernetesURL = regexp.MustCompile(`^https://dl\.k8s\.io/release/(v1\.\d+\.\d+)/bin/linux/(amd64|arm64)/([a-z-]+)(\.sha256)?$`)
-	etcdURL       = regexp.MustCompile(`^(https://github\.com/etcd-io/etcd/releases/download/(v[\d.]+)/)(?:etcd-v[\d.]+-linux-(amd64|arm64)\.tar\.gz|SHA256SUMS)$`)
-	pluginsURL    = regexp.MustCompile(`^https://github\.com/containernetworking/plugins/releases/download/(v[\d.]+)/cni-plugins-linux-(amd64|arm64)-v[\d.]+\.tgz(\.sha256)?$`)
-	flannelURL    = regexp.MustCompile(`^https://github\.com/flannel-io/flannel/releases/download/(v[\d.]+)/kube-flannel\.yml$`)
-	corednsURL    = regexp.MustCompile(`^https://github\.com/coredns/coredns/releases/download/(v[\d.]+)/coredns_[\d.]+_linux_(amd64|arm64)\.tgz(\.sha256)?$`)
+	kubernetesURL = regexp.MustCompile(
+		`^https://dl\.k8s\.io/release/(v1\.\d+\.\d+)/bin/linux/(amd64|arm64)/([a-z-]+)(\.sha256)?$`)
+	etcdURL = regexp.MustCompile(
+		`^(https://github\.com/etcd-io/etcd/releases/download/(v[\d.]+)/)(?:etcd-v[\d.]+-linux-(amd64|arm64)\.tar\.gz|SHA256SUMS)$`)
+	pluginsURL = regexp.MustCompile(
+		`^https://github\.com/containernetworking/plugins/releases/download/(v[\d.]+)/cni-plugins-linux-(amd64|arm64)-v[\d.]+\.tgz(\.sha256)?$`)
+	flannelURL = regexp.MustCompile(
+		`^https://github\.com/flannel-io/flannel/releases/download/(v[\d.]+)/kube-flannel\.yml$`)
+	corednsURL = regexp.MustCompile(
+		`^https://github\.com/coredns/coredns/releases/download/(v[\d.]+)/coredns_[\d.]+_linux_(amd64|arm64)\.tgz(\.sha256)?$`)
 )
 
 // fileJobs groups the URLs of one architecture into jobs, in the order in which they first appear.
@@ -125,13 +130,15 @@ func (b *builder) kubernetes(ctx context.Context, urls []string) (made, error) {
 	if err != nil {
 		return made{}, err
 	}
-	if err := b.goBuild(ctx, mod, first[2], b.tmp+"/", kubernetesVersionFlags(first[1], released), packages...); err != nil {
+	if err := b.goBuild(ctx, mod, first[2], b.tmp+"/", kubernetesVersionFlags(first[1], released),
+		packages...); err != nil {
 		return made{}, err
 	}
 	var out made
 	for _, p := range packages {
 		name := path.Base(p)
-		files, err := b.publish(filepath.Join(b.tmp, name), programs[name], ".sha256", func(sum, _ string) string { return sum })
+		files, err := b.publish(filepath.Join(b.tmp, name), programs[name], ".sha256",
+			func(sum, _ string) string { return sum })
 		if err != nil {
 			return made{}, err
 		}
@@ -229,7 +236,8 @@ func (b *builder) plugins(ctx context.Context, url, version, arch string) (made,
 	if err := writeArchive(archive, members, p.Time); err != nil {
 		return made{}, err
 	}
-	files, err := b.publish(archive, strings.TrimSuffix(url, ".sha256"), ".sha256", func(sum, name string) string { return sum + "  " + name + "\n" })
+	files, err := b.publish(archive, strings.TrimSuffix(url, ".sha256"), ".sha256",
+		func(sum, name string) string { return sum + "  " + name + "\n" })
 	return made{files: files}, err
 }
 
@@ -247,7 +255,8 @@ func (b *builder) coredns(ctx context.Context, url, version, arch string) (made,
 	if err := writeArchive(archive, []member{program("coredns", out)}, p.Time); err != nil {
 		return made{}, err
 	}
-	files, err := b.publish(archive, strings.TrimSuffix(url, ".sha256"), ".sha256", func(sum, name string) string { return sum + "  " + name + "\n" })
+	files, err := b.publish(archive, strings.TrimSuffix(url, ".sha256"), ".sha256",
+		func(sum, name string) string { return sum + "  " + name + "\n" })
 	return made{files: files}, err
 }
 
@@ -272,7 +281,8 @@ func (b *builder) flannelManifest(ctx context.Context, url, version string) (mad
 	return made{files: []string{file}}, writeFile(filepath.Join(b.dir, file), body)
 }
 
-// publish moves a finished file to the place of its URL, the checksum file (sum written by line, which may be nil) first.
+// publish moves a finished file to the place of its URL, the checksum file (sum written by line, which may be nil)
+// first.
 func (b *builder) publish(file, url, suffix string, line func(sum, name string) string) ([]string, error) {
 	dst, err := urlPath(url)
 	if err != nil {

@@ -75,23 +75,26 @@ func (m goModule) write(dir string) (string, error) {
 	return d, nil
 }
 
-// goBuild compiles packages into out (a directory with a trailing slash, or a file), static and without paths of this machine.
+// goBuild compiles packages into out (a directory with a trailing slash, or a file), static and without paths of this
+// machine.
 func (b *builder) goBuild(ctx context.Context, m goModule, arch, out, ldflags string, packages ...string) error {
 	d, err := m.write(b.dir)
 	if err != nil {
 		return err
 	}
-	args := append([]string{"build", "-v", "-trimpath", "-ldflags", strings.TrimSpace("-s -w " + ldflags), "-o", out}, packages...)
+	args := append([]string{"build", "-v", "-trimpath", "-ldflags", strings.TrimSpace("-s -w " + ldflags), "-o", out},
+		packages...)
 	_, err = b.goRun(ctx, d, arch, args...)
 	return err
 }
 
-// goRun runs the go command and returns its output. Its messages (with build -v: the packages as they are compiled) go to the
-// progress; the last of them are in the error.
+// goRun runs the go command and returns its output. Its messages (with build -v: the packages as they are compiled) go
+// to the progress; the last of them are in the error.
 func (b *builder) goRun(ctx context.Context, dir, arch string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, b.goCommand, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOFLAGS=-buildvcs=false -mod=mod", "GOWORK=off", "PWD="+dir)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOFLAGS=-buildvcs=false -mod=mod",
+		"GOWORK=off", "PWD="+dir)
 	// The compilers are children of the go command: an interrupt must end them too.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
@@ -159,8 +162,9 @@ type modFile struct {
 	}
 }
 
-// kubernetesModule is the module from which the programs of Kubernetes are built. In its repository the staging modules are replaced
-// by directories, which the published module does not have; the same code is published as k8s.io/NAME v0.MINOR.PATCH.
+// kubernetesModule is the module from which the programs of Kubernetes are built. In its repository the staging modules
+// are replaced by directories, which the published module does not have; the same code is published as k8s.io/NAME
+// v0.MINOR.PATCH.
 func (b *builder) kubernetesModule(ctx context.Context, version string) (goModule, time.Time, error) {
 	const path = "k8s.io/kubernetes"
 	m := goModule{name: "kubernetes-" + version, require: []moduleVersion{{path, version}}}
@@ -202,12 +206,14 @@ func staging(mod modFile, version string) []moduleVersion {
 	return out
 }
 
-// kubernetesVersionFlags are the linker flags that Kubernetes' own build sets; the commit stays empty, since the module does not tell it.
+// kubernetesVersionFlags are the linker flags that Kubernetes' own build sets; the commit stays empty, since the module
+// does not tell it.
 func kubernetesVersionFlags(version string, released time.Time) string {
 	minor, _, _ := strings.Cut(strings.TrimPrefix(version, "v1."), ".")
 	var b strings.Builder
 	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
-		for _, kv := range []string{"gitVersion=" + version, "gitMajor=1", "gitMinor=" + minor, "gitTreeState=clean", "gitCommit=", "buildDate=" + released.Format(time.RFC3339)} {
+		for _, kv := range []string{"gitVersion=" + version, "gitMajor=1", "gitMinor=" + minor, "gitTreeState=clean",
+			"gitCommit=", "buildDate=" + released.Format(time.RFC3339)} {
 			fmt.Fprintf(&b, " -X %s.%s", pkg, kv)
 		}
 	}

@@ -40,8 +40,9 @@ type imageLayer struct {
 type mediaTypes struct{ index, manifest, config, layer types.MediaType }
 
 var (
-	dockerTypes = mediaTypes{types.DockerManifestList, types.DockerManifestSchema2, types.DockerConfigJSON, types.DockerLayer}
-	ociTypes    = mediaTypes{types.OCIImageIndex, types.OCIManifestSchema1, types.OCIConfigJSON, types.OCILayer}
+	dockerTypes = mediaTypes{types.DockerManifestList, types.DockerManifestSchema2, types.DockerConfigJSON,
+		types.DockerLayer}
+	ociTypes = mediaTypes{types.OCIImageIndex, types.OCIManifestSchema1, types.OCIConfigJSON, types.OCILayer}
 )
 
 // store writes blobs into the registry of a cache directory and remembers what it wrote.
@@ -64,7 +65,8 @@ func (s *store) made() made {
 // blob stores bytes and returns their descriptor.
 func (s *store) blob(b []byte, t types.MediaType) (v1.Descriptor, error) {
 	sum := sha256.Sum256(b)
-	d := v1.Descriptor{MediaType: t, Size: int64(len(b)), Digest: v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum[:])}}
+	d := v1.Descriptor{MediaType: t, Size: int64(len(b)),
+		Digest: v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum[:])}}
 	rel := filepath.Join(blobsDir, d.Digest.Hex)
 	s.files[rel] = true
 	return d, writeFile(filepath.Join(s.dir, rel), b)
@@ -93,12 +95,14 @@ func (s *store) layer(members []member, at time.Time, t types.MediaType) (d v1.D
 	if err != nil {
 		return d, diff, err
 	}
-	d = v1.Descriptor{MediaType: t, Size: st.Size(), Digest: v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(packed.Sum(nil))}}
+	d = v1.Descriptor{MediaType: t, Size: st.Size(),
+		Digest: v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(packed.Sum(nil))}}
 	diff = v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(plain.Sum(nil))}
 	if err := f.Chmod(0o644); err != nil {
 		return d, diff, err
 	}
-	// The name is known only now; the pending file replaces a name that no reader asks for, and is then moved to its own.
+	// The name is known only now; the pending file replaces a name that no reader asks for, and is then moved to its
+	// own.
 	if err := f.CloseAtomicallyReplace(); err != nil {
 		return d, diff, err
 	}
@@ -123,7 +127,8 @@ func (s *store) image(p platformImage, t mediaTypes) (v1.Descriptor, error) {
 		cfg.RootFS.DiffIDs = append(cfg.RootFS.DiffIDs, diff)
 		cfg.History = append(cfg.History, v1.History{Created: cfg.Created, CreatedBy: l.by})
 	}
-	cfg.History = append(cfg.History, v1.History{Created: cfg.Created, CreatedBy: fmt.Sprintf("ENTRYPOINT %q", p.config.Entrypoint), EmptyLayer: true})
+	cfg.History = append(cfg.History, v1.History{Created: cfg.Created,
+		CreatedBy: fmt.Sprintf("ENTRYPOINT %q", p.config.Entrypoint), EmptyLayer: true})
 	d, err := s.json(cfg, t.config)
 	if err != nil {
 		return d, err

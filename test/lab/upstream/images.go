@@ -26,8 +26,8 @@ type imageRecipe struct {
 	build                 func(ctx context.Context, b *builder, tag, arch string) (platformImage, error)
 }
 
-// imageRecipes are the images that can be made. Kubernetes' registry serves Docker's media types and GitHub's those of OCI, as they do
-// in the world, so that a builder meets both.
+// imageRecipes are the images that can be made. Kubernetes' registry serves Docker's media types and GitHub's those of
+// OCI, as they do in the world, so that a builder meets both.
 func imageRecipes() []imageRecipe {
 	return []imageRecipe{
 		{"registry.k8s.io/pause:", "pause", "2", false, dockerTypes, pauseImage},
@@ -99,14 +99,16 @@ func pauseImage(ctx context.Context, b *builder, _, arch string) (platformImage,
 		return platformImage{}, err
 	}
 	return platformImage{
-		arch: arch, created: time.Date(2025, time.June, 1, 0, 0, 0, 0, time.UTC), // its source has no release, so its date is made up
+		// its source has no release, so its date is made up
+		arch: arch, created: time.Date(2025, time.June, 1, 0, 0, 0, 0, time.UTC),
 		layers: []imageLayer{{"COPY pause /pause", []member{program("pause", out)}}},
-		config: v1.Config{Entrypoint: []string{"/pause"}, User: "65535:65535", WorkingDir: "/", Env: []string{searchPath}},
+		config: v1.Config{Entrypoint: []string{"/pause"}, User: "65535:65535", WorkingDir: "/",
+			Env: []string{searchPath}},
 	}, nil
 }
 
-// netBindService is the file capability CAP_NET_BIND_SERVICE (bit 10), permitted and effective, as struct vfs_cap_data of revision 2:
-// CoreDNS listens on port 53 without being root.
+// netBindService is the file capability CAP_NET_BIND_SERVICE (bit 10), permitted and effective, as struct vfs_cap_data
+// of revision 2: CoreDNS listens on port 53 without being root.
 const netBindService = "\x01\x00\x00\x02\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 
 const corednsPath = "github.com/coredns/coredns"
@@ -127,7 +129,9 @@ func corednsImage(ctx context.Context, b *builder, tag, arch string) (platformIm
 		arch: arch, created: p.Time,
 		layers: []imageLayer{
 			{"COPY users", []member{
-				{name: "etc/passwd", mode: 0o644, data: []byte("root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n")},
+				{name: "etc/passwd", mode: 0o644,
+					data: []byte("root:x:0:0:root:/root:/sbin/nologin\n" +
+						"nonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n")},
 				{name: "etc/group", mode: 0o644, data: []byte("root:x:0:\nnonroot:x:65532:\n")},
 				{name: "tmp", dir: true, mode: 0o1777},
 			}},
@@ -140,8 +144,8 @@ func corednsImage(ctx context.Context, b *builder, tag, arch string) (platformIm
 	}, err
 }
 
-// unpublishedBackends are the lines of flannel's main package that import backends which cannot be built here: of clouds, whose libraries
-// are not all on the module proxy, and udp, which needs cgo.
+// unpublishedBackends are the lines of flannel's main package that import backends which cannot be built here: of
+// clouds, whose libraries are not all on the module proxy, and udp, which needs cgo.
 var unpublishedBackends = regexp.MustCompile(`(?m)^.*pkg/backend/(alivpc|awsvpc|gce|tencentvpc|udp)"\n`)
 
 func flannelImage(ctx context.Context, b *builder, tag, arch string) (platformImage, error) {
@@ -171,18 +175,21 @@ func flannelImage(ctx context.Context, b *builder, tag, arch string) (platformIm
 	}
 	user = append(user, iptablesLinks()...)
 	user = append(user, member{name: "run", dir: true}, member{name: "tmp", dir: true, mode: 0o1777})
-	busy, err := tree.busybox("sh", "cp", "ls", "cat", "mkdir", "mv", "rm", "ln", "chmod", "grep", "sed", "sleep", "test")
+	busy, err := tree.busybox("sh", "cp", "ls", "cat", "mkdir", "mv", "rm", "ln", "chmod", "grep", "sed", "sleep",
+		"test")
 	return platformImage{
 		arch: arch, created: p.Time,
 		layers: []imageLayer{
 			{"RUN iptables, iproute2, busybox", append(user, busy...)},
-			{"COPY flanneld /opt/bin/flanneld", []member{program("opt/bin/flanneld", out), program("opt/bin/mk-docker-opts.sh", filepath.Join(p.Dir, "dist", "mk-docker-opts.sh"))}},
+			{"COPY flanneld /opt/bin/flanneld", []member{program("opt/bin/flanneld", out),
+				program("opt/bin/mk-docker-opts.sh", filepath.Join(p.Dir, "dist", "mk-docker-opts.sh"))}},
 		},
 		config: v1.Config{Entrypoint: []string{"/opt/bin/flanneld"}, Env: []string{searchPath}},
 	}, err
 }
 
-// iptablesLinks are the names of iptables; the plain ones, which Debian sets by its alternatives, mean nf_tables as on the nodes.
+// iptablesLinks are the names of iptables; the plain ones, which Debian sets by its alternatives, mean nf_tables as on
+// the nodes.
 func iptablesLinks() []member {
 	var out []member
 	for _, f := range []string{"iptables", "ip6tables"} {
@@ -196,8 +203,8 @@ func iptablesLinks() []member {
 	return out
 }
 
-// flannelPluginVersion is the last release of containernetworking/plugins that has flannel's plugin. Its own repository, from which the
-// image's tag comes, is not on the module proxy.
+// flannelPluginVersion is the last release of containernetworking/plugins that has flannel's plugin. Its own
+// repository, from which the image's tag comes, is not on the module proxy.
 const flannelPluginVersion = "v0.9.1"
 
 func flannelPluginImage(ctx context.Context, b *builder, _, arch string) (platformImage, error) {
@@ -239,7 +246,8 @@ func agnhostImage(ctx context.Context, b *builder, _, arch string) (platformImag
 	}
 	out := b.output("agnhost", arch)
 	m.name = "agnhost-" + b.spec.toolsVersion()
-	if err := b.goBuild(ctx, m, arch, out, "-X main.Version="+strings.TrimSpace(string(version)), "k8s.io/kubernetes/test/images/agnhost"); err != nil {
+	if err := b.goBuild(ctx, m, arch, out, "-X main.Version="+strings.TrimSpace(string(version)),
+		"k8s.io/kubernetes/test/images/agnhost"); err != nil {
 		return platformImage{}, err
 	}
 	user, err := b.agnhostUserland(ctx, arch)
@@ -251,7 +259,8 @@ func agnhostImage(ctx context.Context, b *builder, _, arch string) (platformImag
 		},
 		config: v1.Config{
 			Entrypoint: []string{"/agnhost"}, Cmd: []string{"pause"}, Env: []string{searchPath},
-			ExposedPorts: map[string]struct{}{"80/tcp": {}, "8080/tcp": {}, "8081/tcp": {}, "9376/tcp": {}, "5000/tcp": {}},
+			ExposedPorts: map[string]struct{}{"80/tcp": {}, "8080/tcp": {}, "8081/tcp": {}, "9376/tcp": {},
+				"5000/tcp": {}},
 		},
 	}, err
 }
@@ -261,16 +270,23 @@ func (b *builder) agnhostUserland(ctx context.Context, arch string) ([]member, e
 	if err != nil {
 		return nil, err
 	}
-	user, err := tree.pick(arch, []string{"usr/bin/curl", "bin/ip", "bin/ss"}, []string{"etc/protocols", "etc/services"})
+	user, err := tree.pick(arch, []string{"usr/bin/curl", "bin/ip", "bin/ss"},
+		[]string{"etc/protocols", "etc/services"})
 	if err != nil {
 		return nil, err
 	}
-	busy, err := tree.busybox("sh", "ash", "cp", "ls", "cat", "echo", "mkdir", "mv", "rm", "grep", "sed", "sleep", "test", "env", "hostname",
-		"nslookup", "wget", "nc", "ping", "ps", "id", "head", "tail", "wc", "date", "true", "false", "seq", "dd", "stat", "kill")
+	busy, err := tree.busybox("sh", "ash", "cp", "ls", "cat", "echo", "mkdir", "mv", "rm", "grep", "sed", "sleep",
+		"test", "env", "hostname",
+		"nslookup", "wget", "nc", "ping", "ps", "id", "head", "tail", "wc", "date", "true", "false", "seq", "dd",
+		"stat", "kill")
 	user = append(user, busy...)
 	return append(user,
 		member{name: "uploads", dir: true}, member{name: "tmp", dir: true, mode: 0o1777},
-		member{name: "etc/passwd", mode: 0o644, data: []byte("root:x:0:0:root:/root:/bin/sh\nuser-defined-in-image:x:1000:1000::/home/user-defined-in-image:/bin/sh\n")},
-		member{name: "etc/group", mode: 0o644, data: []byte("root:x:0:\nuser-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n")},
+		member{name: "etc/passwd", mode: 0o644,
+			data: []byte("root:x:0:0:root:/root:/bin/sh\n" +
+				"user-defined-in-image:x:1000:1000::/home/user-defined-in-image:/bin/sh\n")},
+		member{name: "etc/group", mode: 0o644,
+			data: []byte("root:x:0:\nuser-defined-in-image:x:1000:\n" +
+				"group-defined-in-image:x:50000:user-defined-in-image\n")},
 	), err
 }

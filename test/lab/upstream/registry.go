@@ -12,8 +12,10 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// registryPath is the read side of the OCI distribution API; the first group, the repository, begins with the registry's host name.
-var registryPath = regexp.MustCompile(`^/v2/([a-z0-9]+(?:[._/-]+[a-z0-9]+)*)/(manifests|blobs|tags)/([A-Za-z0-9][A-Za-z0-9_.:-]*)$`)
+// registryPath is the read side of the OCI distribution API; the first group, the repository, begins with the
+// registry's host name.
+var registryPath = regexp.MustCompile(
+	`^/v2/([a-z0-9]+(?:[._/-]+[a-z0-9]+)*)/(manifests|blobs|tags)/([A-Za-z0-9][A-Za-z0-9_.:-]*)$`)
 
 var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 

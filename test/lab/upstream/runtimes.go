@@ -11,8 +11,10 @@ import (
 
 // The releases of runtimes that a spec may name beside what the default one does.
 var (
-	containerdURL = regexp.MustCompile(`^https://github\.com/containerd/containerd/releases/download/(v2[\d.]+)/containerd-[\d.]+-linux-(amd64|arm64)\.tar\.gz(\.sha256sum)?$`)
-	criDockerURL  = regexp.MustCompile(`^https://github\.com/Mirantis/cri-dockerd/releases/download/(v[\d.]+)/cri-dockerd-[\d.]+\.(amd64|arm64)\.tgz$`)
+	containerdURL = regexp.MustCompile(
+		`^https://github\.com/containerd/containerd/releases/download/(v2[\d.]+)/containerd-[\d.]+-linux-(amd64|arm64)\.tar\.gz(\.sha256sum)?$`)
+	criDockerURL = regexp.MustCompile(
+		`^https://github\.com/Mirantis/cri-dockerd/releases/download/(v[\d.]+)/cri-dockerd-[\d.]+\.(amd64|arm64)\.tgz$`)
 )
 
 // runtimeJob is the job of a runtime's URL.
@@ -52,7 +54,8 @@ func (b *builder) containerd(ctx context.Context, url, version, arch string) (ma
 	if err := writeArchive(archive, members, p.Time); err != nil {
 		return made{}, err
 	}
-	files, err := b.publish(archive, strings.TrimSuffix(url, ".sha256sum"), ".sha256sum", func(sum, name string) string { return sum + "  " + name + "\n" })
+	files, err := b.publish(archive, strings.TrimSuffix(url, ".sha256sum"), ".sha256sum",
+		func(sum, name string) string { return sum + "  " + name + "\n" })
 	return made{files: files}, err
 }
 
@@ -83,7 +86,8 @@ func (b *builder) criDocker(ctx context.Context, url, version, arch string) (mad
 		return made{}, err
 	}
 	archive := filepath.Join(b.tmp, "archive")
-	members := []member{{name: "cri-dockerd/", dir: true}, {name: "cri-dockerd/cri-dockerd", source: filepath.Join(b.tmp, "cri-dockerd"), mode: 0o755}}
+	members := []member{{name: "cri-dockerd/", dir: true},
+		{name: "cri-dockerd/cri-dockerd", source: filepath.Join(b.tmp, "cri-dockerd"), mode: 0o755}}
 	if err := writeArchive(archive, members, p.Time); err != nil {
 		return made{}, err
 	}

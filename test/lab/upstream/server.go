@@ -19,8 +19,8 @@ type Server struct {
 	done chan error
 }
 
-// Serve starts a server for the cache directory dir (DefaultDir if empty) on addr, such as 127.0.0.1:0. It ends with ctx or Close. It
-// serves what is there; Build makes it.
+// Serve starts a server for the cache directory dir (DefaultDir if empty) on addr, such as 127.0.0.1:0. It ends with
+// ctx or Close. It serves what is there; Build makes it.
 func Serve(ctx context.Context, dir, addr string, spec *Spec) (*Server, error) {
 	if dir == "" {
 		var err error
@@ -59,8 +59,8 @@ func (s *Server) Wait() error {
 	return nil
 }
 
-// Mirrors are the values of eggo-bundle's --mirror for a server at addr, FROM=TO each. A FROM with a scheme is the beginning of a URL; one
-// without is a registry, whose repository NAME is then the repository TO/NAME, over plain http.
+// Mirrors are the values of eggo-bundle's --mirror for a server at addr, FROM=TO each. A FROM with a scheme is the
+// beginning of a URL; one without is a registry, whose repository NAME is then the repository TO/NAME, over plain http.
 func Mirrors(addr string) []string {
 	return []string{
 		"https://dl.k8s.io=http://" + addr + "/dl.k8s.io",

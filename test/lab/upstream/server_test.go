@@ -26,7 +26,8 @@ func hi(arch string) platformImage {
 	return platformImage{
 		arch: arch, created: released,
 		layers: []imageLayer{{"COPY hi /opt/bin/hi", []member{
-			{name: "opt/bin/hi", mode: 0o755, data: []byte("hi " + arch), xattrs: map[string]string{"security.capability": netBindService}},
+			{name: "opt/bin/hi", mode: 0o755, data: []byte("hi " + arch),
+				xattrs: map[string]string{"security.capability": netBindService}},
 			{name: "bin/sh", link: "busybox"},
 		}}},
 		config: v1.Config{Entrypoint: []string{"/opt/bin/hi"}},
@@ -54,7 +55,8 @@ func TestAClientOfRegistriesFindsBothArchitectures(t *testing.T) {
 	push(t, dir, "registry.k8s.io/pause:3.10.1", dockerTypes)
 	push(t, dir, "ghcr.io/flannel-io/flannel:v0.28.4", ociTypes)
 	addr := serveDir(t, dir)
-	for image, types := range map[string]mediaTypes{"registry.k8s.io/pause:3.10.1": dockerTypes, "ghcr.io/flannel-io/flannel:v0.28.4": ociTypes} {
+	for image, types := range map[string]mediaTypes{"registry.k8s.io/pause:3.10.1": dockerTypes,
+		"ghcr.io/flannel-io/flannel:v0.28.4": ociTypes} {
 		ref, err := name.ParseReference(addr+"/"+image, name.Insecure)
 		if err != nil {
 			t.Fatal(err)
@@ -92,7 +94,8 @@ func checkHi(t *testing.T, img v1.Image, arch string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cfg.Architecture != arch || cfg.OS != "linux" || !cfg.Created.Equal(released) || len(cfg.History) != 2 || !cfg.History[0].Created.Equal(released) {
+	if cfg.Architecture != arch || cfg.OS != "linux" || !cfg.Created.Equal(released) || len(cfg.History) != 2 ||
+		!cfg.History[0].Created.Equal(released) {
 		t.Errorf("config: %+v", cfg)
 	}
 	layers, err := img.Layers()
@@ -116,7 +119,8 @@ func checkHi(t *testing.T, img v1.Image, arch string) {
 		names = append(names, h.Name)
 		if h.Name == "opt/bin/hi" {
 			b, _ := io.ReadAll(tr)
-			if string(b) != "hi "+arch || h.Mode != 0o755 || h.PAXRecords["SCHILY.xattr.security.capability"] != netBindService {
+			if string(b) != "hi "+arch || h.Mode != 0o755 ||
+				h.PAXRecords["SCHILY.xattr.security.capability"] != netBindService {
 				t.Errorf("%q %+v", b, h)
 			}
 		}
@@ -188,7 +192,8 @@ func TestBlobsOfAnImageThatWasBuiltAnewAreRemoved(t *testing.T) {
 func TestRoutes(t *testing.T) {
 	dir := t.TempDir()
 	push(t, dir, "registry.k8s.io/pause:3.10.1", dockerTypes)
-	for p, body := range map[string]string{"files/dl.k8s.io/release/v1/kubelet": "0123456789", "stamps/secret": "no", "registry/blobs/x": "no"} {
+	for p, body := range map[string]string{"files/dl.k8s.io/release/v1/kubelet": "0123456789", "stamps/secret": "no",
+		"registry/blobs/x": "no"} {
 		if err := writeFile(filepath.Join(dir, p), []byte(body)); err != nil {
 			t.Fatal(err)
 		}

@@ -14,8 +14,8 @@ import (
 // System is the operating system of the lab's nodes, whose default spec the upstream serves.
 const System = "debian-12"
 
-// Spec is what the upstream needs to know of a bundle spec (assets/bundle.yaml): the addresses and the versions. Everything else in the
-// file is the bundle builder's business and is not read.
+// Spec is what the upstream needs to know of a bundle spec (assets/bundle.yaml): the addresses and the versions.
+// Everything else in the file is the bundle builder's business and is not read.
 type Spec struct {
 	Kubernetes string `yaml:"kubernetes"`
 	OS         struct {
@@ -32,8 +32,8 @@ type Spec struct {
 	tools string // version of Kubernetes that test images are built from, if it is not the spec's own
 }
 
-// At is the spec with another version of Kubernetes. Images that are built from the sources of Kubernetes whatever their tag says stay as
-// they are, so that both versions can be served from one cache.
+// At is the spec with another version of Kubernetes. Images that are built from the sources of Kubernetes whatever
+// their tag says stay as they are, so that both versions can be served from one cache.
 func (s *Spec) At(kubernetes string) *Spec {
 	other := *s
 	other.Kubernetes, other.tools = kubernetes, s.toolsVersion()
@@ -92,7 +92,8 @@ func parseSpec(b []byte) (*Spec, error) {
 	return s, nil
 }
 
-// URLs lists the files that the spec names for an architecture, checksum files included, in the spec's order and each once.
+// URLs lists the files that the spec names for an architecture, checksum files included, in the spec's order and each
+// once.
 func (s *Spec) URLs(arch string) []string {
 	expand := strings.NewReplacer("{arch}", arch, "{kubernetes}", s.Kubernetes)
 	var out []string

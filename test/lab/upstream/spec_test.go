@@ -97,16 +97,20 @@ func TestStagingModulesAreReplacedByTheirPublishedVersion(t *testing.T) {
 		Old struct{ Path string }
 		New struct{ Path, Version string }
 	}{struct{ Path string }{"k8s.io/api"}, struct{ Path, Version string }{"./staging/src/k8s.io/api", ""}})
-	m.Require = append(m.Require, struct{ Path, Version string }{"k8s.io/kubelet", "v0.0.0"}, struct{ Path, Version string }{"k8s.io/klog/v2", "v2.130.1"})
-	got := goModule{name: "k", version: "1.24.0", require: []moduleVersion{{"k8s.io/kubernetes", "v1.34.2"}}, replace: staging(m, "v0.34.2")}
-	want := "module lab/k\n\ngo 1.24.0\n\nrequire k8s.io/kubernetes v1.34.2\n\nreplace k8s.io/api => k8s.io/api v0.34.2\n\nreplace k8s.io/kubelet => k8s.io/kubelet v0.34.2\n"
+	m.Require = append(m.Require, struct{ Path, Version string }{"k8s.io/kubelet", "v0.0.0"},
+		struct{ Path, Version string }{"k8s.io/klog/v2", "v2.130.1"})
+	got := goModule{name: "k", version: "1.24.0", require: []moduleVersion{{"k8s.io/kubernetes", "v1.34.2"}},
+		replace: staging(m, "v0.34.2")}
+	want := "module lab/k\n\ngo 1.24.0\n\nrequire k8s.io/kubernetes v1.34.2\n\nreplace k8s.io/api => k8s.io/api " +
+		"v0.34.2\n\nreplace k8s.io/kubelet => k8s.io/kubelet v0.34.2\n"
 	if d := cmp.Diff(want, string(got.goMod())); d != "" {
 		t.Error(d)
 	}
 }
 
 func TestOfFlannelsBackendsOnlyThoseThatCannotBeBuiltAreLeftOut(t *testing.T) {
-	const main = "import (\n\t_ \"x/pkg/backend/alloc\"\n\t_ \"x/pkg/backend/tencentvpc\"\n\t_ \"x/pkg/backend/udp\"\n\t_ \"x/pkg/backend/vxlan\"\n)\n"
+	const main = "import (\n\t_ \"x/pkg/backend/alloc\"\n\t_ \"x/pkg/backend/tencentvpc\"\n\t_ " +
+		"\"x/pkg/backend/udp\"\n\t_ \"x/pkg/backend/vxlan\"\n)\n"
 	const want = "import (\n\t_ \"x/pkg/backend/alloc\"\n\t_ \"x/pkg/backend/vxlan\"\n)\n"
 	if got := unpublishedBackends.ReplaceAllString(main, ""); got != want {
 		t.Error(got)

@@ -45,8 +45,9 @@ func DefaultDir() (string, error) {
 
 // stamp says that a job is done.
 type stamp struct {
-	Key   string           `json:"key"`   // recipe and everything that it depends on
-	Files map[string]int64 `json:"files"` // path in the cache directory: size in bytes, -1 for a file that other jobs rewrite
+	Key string `json:"key"` // recipe and everything that it depends on
+	// path in the cache directory: size in bytes, -1 for a file that other jobs rewrite
+	Files map[string]int64 `json:"files"`
 }
 
 func stampPath(dir, id string) string { return filepath.Join(dir, stampsDir, id+".json") }

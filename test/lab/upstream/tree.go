@@ -90,8 +90,9 @@ func (t tree) follow(p string) ([]member, error) {
 	return nil, fmt.Errorf("/%s: too many symbolic links", p)
 }
 
-// pick takes programs with the libraries and the loader that they need, and files that match patterns (path.Match), which must match
-// something; those that are ELF objects, such as plugins that are opened at run time, bring their libraries too.
+// pick takes programs with the libraries and the loader that they need, and files that match patterns (path.Match),
+// which must match something; those that are ELF objects, such as plugins that are opened at run time, bring their
+// libraries too.
 func (t tree) pick(arch string, programs, patterns []string) ([]member, error) {
 	queue := append([]string{}, programs...)
 	for _, p := range patterns {

@@ -53,7 +53,8 @@ func (b *builder) userland(ctx context.Context, arch string, names ...string) (t
 	return t, nil
 }
 
-// packages reads the indexes of the spec's repositories for an architecture: the highest version of each name, from signed metadata.
+// packages reads the indexes of the spec's repositories for an architecture: the highest version of each name, from
+// signed metadata.
 func (b *builder) packages(ctx context.Context, arch string) (map[string]*debPackage, error) {
 	if known := b.indexes[arch]; known != nil {
 		return known, nil
@@ -106,7 +107,8 @@ func (b *builder) release(ctx context.Context, dists string, keyring []byte) (ma
 	if err != nil {
 		return nil, err
 	}
-	if _, err := openpgp.CheckDetachedSignature(keys, bytes.NewReader(signed.Bytes), signed.ArmoredSignature.Body, nil); err != nil {
+	if _, err := openpgp.CheckDetachedSignature(keys, bytes.NewReader(signed.Bytes), signed.ArmoredSignature.Body,
+		nil); err != nil {
 		return nil, fmt.Errorf("%s: %w", up, err)
 	}
 	sums := map[string]string{}
@@ -120,7 +122,8 @@ func (b *builder) release(ctx context.Context, dists string, keyring []byte) (ma
 	return sums, nil
 }
 
-func (b *builder) index(ctx context.Context, all map[string]*debPackage, archive, suite, dir string, sums map[string]string) error {
+func (b *builder) index(ctx context.Context, all map[string]*debPackage, archive, suite, dir string,
+	sums map[string]string) error {
 	sum := sums[dir+"/Packages.xz"]
 	if sum == "" {
 		return fmt.Errorf("%s %s has no %s", archive, suite, dir)
@@ -163,8 +166,9 @@ func (b *builder) verified(ctx context.Context, p, sum string) ([]byte, error) {
 
 var dependency = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]+`)
 
-// closure is names with what they depend on, in the order of their names. Of alternatives the first that exists is taken; versions are
-// not looked at, since one release fits together. Only files of it are used, so what is missing shows when they are picked.
+// closure is names with what they depend on, in the order of their names. Of alternatives the first that exists is
+// taken; versions are not looked at, since one release fits together. Only files of it are used, so what is missing
+// shows when they are picked.
 func closure(available map[string]*debPackage, names []string) []*debPackage {
 	chosen := map[string]*debPackage{}
 	for len(names) > 0 {

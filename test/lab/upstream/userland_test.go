@@ -32,7 +32,8 @@ func deb(t *testing.T, members ...member) string {
 		t.Fatal(err)
 	}
 	out.WriteString("!<arch>\n")
-	for _, m := range []struct{ name, body string }{{"debian-binary", "2.0\n"}, {"control.tar", "odd"}, {"data.tar.gz", data.String()}} {
+	for _, m := range []struct{ name, body string }{{"debian-binary", "2.0\n"}, {"control.tar", "odd"},
+		{"data.tar.gz", data.String()}} {
 		fmt.Fprintf(&out, "%-16s%-12d%-6d%-6d%-8s%-10d`\n%s", m.name, 0, 0, 0, "100644", len(m.body), m.body)
 		if len(m.body)%2 == 1 {
 			out.WriteByte('\n')
@@ -53,7 +54,8 @@ func archive(t *testing.T, debs map[string]string, paragraphs map[string]string)
 	var index string
 	for name, body := range debs {
 		m.files["/d/pool/"+name+".deb"] = body
-		index += fmt.Sprintf("Package: %s\nVersion: 1\n%sFilename: pool/%s.deb\nSHA256: %s\n\n", name, paragraphs[name], name, sha(body))
+		index += fmt.Sprintf("Package: %s\nVersion: 1\n%sFilename: pool/%s.deb\nSHA256: %s\n\n", name, paragraphs[name],
+			name, sha(body))
 	}
 	var packed, signed bytes.Buffer
 	z, err := xz.NewWriter(&packed)
@@ -95,14 +97,17 @@ func archive(t *testing.T, debs map[string]string, paragraphs map[string]string)
 	b := testBuilder(t)
 	b.debian = d
 	b.spec = &Spec{}
-	b.spec.Packages.Repositories = []Repository{{URL: "http://deb.debian.org/debian", Suites: []string{"bookworm"}, Components: []string{"main"}, Keyring: ring}}
+	b.spec.Packages.Repositories = []Repository{{URL: "http://deb.debian.org/debian", Suites: []string{"bookworm"},
+		Components: []string{"main"}, Keyring: ring}}
 	return m, b
 }
 
 func twoPackages(t *testing.T) (*mirror, *builder) {
 	t.Helper()
 	return archive(t, map[string]string{
-		"tool":   deb(t, member{name: "./usr/", dir: true}, member{name: "./usr/bin/tool", mode: 0o755, data: []byte("#!/bin/sh\n")}, member{name: "./etc/tool", link: "/usr/share/base"}),
+		"tool": deb(t, member{name: "./usr/", dir: true},
+			member{name: "./usr/bin/tool", mode: 0o755, data: []byte("#!/bin/sh\n")},
+			member{name: "./etc/tool", link: "/usr/share/base"}),
 		"base":   deb(t, member{name: "./usr/share/base", mode: 0o644, data: []byte("base")}),
 		"unused": deb(t, member{name: "./usr/bin/unused", mode: 0o755, data: []byte("x")}),
 	}, map[string]string{"tool": "Depends: missing | base (>= 1), absent\n"})
@@ -144,10 +149,12 @@ func TestWhatIsNotWhatDebianSignedIsRefused(t *testing.T) {
 		want   string
 	}{
 		"a changed release": {func(m *mirror) {
-			m.files["/d/dists/bookworm/InRelease"] = strings.Replace(m.files["/d/dists/bookworm/InRelease"], "Suite: bookworm", "Suite: bookwork", 1)
+			m.files["/d/dists/bookworm/InRelease"] = strings.Replace(m.files["/d/dists/bookworm/InRelease"],
+				"Suite: bookworm", "Suite: bookwork", 1)
 		}, "signature"},
-		"an unsigned release": {func(m *mirror) { m.files["/d/dists/bookworm/InRelease"] = "Suite: bookworm\n" }, "not signed"},
-		"a changed package":   {func(m *mirror) { m.files["/d/pool/tool.deb"] += "x" }, "sha256"},
+		"an unsigned release": {func(m *mirror) { m.files["/d/dists/bookworm/InRelease"] = "Suite: bookworm\n" },
+			"not signed"},
+		"a changed package": {func(m *mirror) { m.files["/d/pool/tool.deb"] += "x" }, "sha256"},
 		"a changed index": {func(m *mirror) {
 			for p := range m.files {
 				if strings.Contains(p, "by-hash") {
@@ -184,13 +191,15 @@ func TestAProgramBringsItsLoaderAndLibraries(t *testing.T) {
 	}
 	fs := tree{"bin/sh": {name: "bin/sh", data: body}}
 	arch := runtime.GOARCH
-	if _, err := fs.pick(arch, []string{"bin/sh"}, nil); err == nil || !strings.Contains(err.Error(), "library "+libs[0]) {
+	if _, err := fs.pick(arch, []string{"bin/sh"}, nil); err == nil ||
+		!strings.Contains(err.Error(), "library "+libs[0]) {
 		t.Errorf("without its libraries: %v", err)
 	}
 	want := map[string]bool{"bin/sh": true}
 	for _, l := range libs {
 		fs["usr/lib/"+triplet(arch)+"/"+l] = member{name: "usr/lib/" + triplet(arch) + "/" + l, link: "real-" + l}
-		fs["usr/lib/"+triplet(arch)+"/real-"+l] = member{name: "usr/lib/" + triplet(arch) + "/real-" + l, data: []byte("lib")}
+		fs["usr/lib/"+triplet(arch)+"/real-"+l] = member{name: "usr/lib/" + triplet(arch) + "/real-" + l,
+			data: []byte("lib")}
 		want["usr/lib/"+triplet(arch)+"/"+l], want["usr/lib/"+triplet(arch)+"/real-"+l] = true, true
 	}
 	for _, p := range f.Progs {
@@ -226,7 +235,8 @@ func TestLinksThatGoRoundAreNoticed(t *testing.T) {
 func TestHardLinksOfAPackageAreFiles(t *testing.T) {
 	var data bytes.Buffer
 	w := tar.NewWriter(&data)
-	for _, h := range []*tar.Header{{Name: "./a", Typeflag: tar.TypeReg, Size: 1, Mode: 0o755}, {Name: "./b", Typeflag: tar.TypeLink, Linkname: "./a", Mode: 0o755}} {
+	for _, h := range []*tar.Header{{Name: "./a", Typeflag: tar.TypeReg, Size: 1, Mode: 0o755},
+		{Name: "./b", Typeflag: tar.TypeLink, Linkname: "./a", Mode: 0o755}} {
 		if err := w.WriteHeader(h); err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +249,8 @@ func TestHardLinksOfAPackageAreFiles(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	pkg := fmt.Sprintf("!<arch>\n%-16s%-12d%-6d%-6d%-8s%-10d`\n%s", "data.tar", 0, 0, 0, "100644", data.Len(), data.String())
+	pkg := fmt.Sprintf("!<arch>\n%-16s%-12d%-6d%-6d%-8s%-10d`\n%s", "data.tar", 0, 0, 0, "100644", data.Len(),
+		data.String())
 	fs := tree{}
 	if err := fs.unpack([]byte(pkg)); err != nil || string(fs["b"].data) != "x" {
 		t.Errorf("%v %+v", err, fs)

@@ -1,5 +1,5 @@
-// Package buildtest is a small upstream for tests: a signed Debian repository, programs with checksum files, an archive, an addon and
-// a registry, all in this process, with faults to inject.
+// Package buildtest is a small upstream for tests: a signed Debian repository, programs with checksum files, an
+// archive, an addon and a registry, all in this process, with faults to inject.
 package buildtest
 
 import (
@@ -47,8 +47,8 @@ type Upstream struct {
 	asked map[string][]string
 }
 
-// New starts an upstream with a package repository of two architectures, two programs, an archive, an addon and images; it ends with
-// the test.
+// New starts an upstream with a package repository of two architectures, two programs, an archive, an addon and images;
+// it ends with the test.
 func New(t testing.TB) *Upstream {
 	t.Helper()
 	u := &Upstream{files: map[string][]byte{}, cut: map[string]int{}, asked: map[string][]string{}}
@@ -147,7 +147,8 @@ func ELF(arch, text string) []byte {
 
 // Deb is a package that holds nothing but what it says of itself (deb(5)).
 func Deb(name, version, arch string) []byte {
-	control := fmt.Sprintf("Package: %s\nVersion: %s\nArchitecture: %s\nMaintainer: test\nDescription: a test\n", name, version, arch)
+	control := fmt.Sprintf("Package: %s\nVersion: %s\nArchitecture: %s\nMaintainer: test\nDescription: a test\n", name,
+		version, arch)
 	pack := func(files map[string]string) string {
 		var b bytes.Buffer
 		z := gzip.NewWriter(&b)
@@ -162,7 +163,8 @@ func Deb(name, version, arch string) []byte {
 	}
 	var out bytes.Buffer
 	out.WriteString("!<arch>\n")
-	for _, m := range [][2]string{{"debian-binary", "2.0\n"}, {"control.tar.gz", pack(map[string]string{"./control": control})}, {"data.tar.gz", pack(nil)}} {
+	for _, m := range [][2]string{{"debian-binary", "2.0\n"},
+		{"control.tar.gz", pack(map[string]string{"./control": control})}, {"data.tar.gz", pack(nil)}} {
 		fmt.Fprintf(&out, "%-16s%-12d%-6d%-6d%-8s%-10d`\n%s", m[0], 0, 0, 0, "100644", len(m[1]), m[1])
 		if len(m[1])%2 == 1 {
 			out.WriteByte('\n')
@@ -182,7 +184,8 @@ func (u *Upstream) programs() {
 		tw := tar.NewWriter(z)
 		for _, n := range []string{"etcd", "etcdctl", "README"} {
 			body := ELF(arch, n)
-			_ = tw.WriteHeader(&tar.Header{Name: "./etcd-" + arch + "/" + n, Mode: 0o755, Size: int64(len(body)), Typeflag: tar.TypeReg})
+			_ = tw.WriteHeader(&tar.Header{Name: "./etcd-" + arch + "/" + n, Mode: 0o755, Size: int64(len(body)),
+				Typeflag: tar.TypeReg})
 			_, _ = tw.Write(body)
 		}
 		_ = tw.Close()
@@ -197,7 +200,8 @@ func (u *Upstream) programs() {
 // repository has socat, which needs libc6 and one of two alternatives, of which the first does not exist.
 func (u *Upstream) repository(t testing.TB) {
 	t.Helper()
-	key, err := openpgp.NewEntity("test archive", "", "archive@eggo.test", &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA})
+	key, err := openpgp.NewEntity("test archive", "", "archive@eggo.test",
+		&packet.Config{Algorithm: packet.PubKeyAlgoEdDSA})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,16 +219,21 @@ func (u *Upstream) Publish(t testing.TB, versions map[string]string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var release strings.Builder
-	fmt.Fprintf(&release, "Suite: stable\nCodename: bookworm\nDate: %s\nValid-Until: %s\nArchitectures: amd64 arm64\nComponents: main\nAcquire-By-Hash: yes\nSHA256:\n",
+	fmt.Fprintf(&release,
+		"Suite: stable\nCodename: bookworm\nDate: %s\nValid-Until: %s\nArchitectures: amd64 arm64\nComponents: "+
+			"main\nAcquire-By-Hash: yes\nSHA256:\n",
 		time.Now().UTC().Format(time.RFC1123), time.Now().UTC().Add(24*time.Hour).Format(time.RFC1123))
 	for _, arch := range []string{"amd64", "arm64"} {
 		var list strings.Builder
-		for _, p := range [][2]string{{"socat", "libc6 (>= 2.30), nothing | libssl3"}, {"libc6", ""}, {"libssl3", "libc6"}, {"vim", "libc6"}} {
+		for _, p := range [][2]string{{"socat", "libc6 (>= 2.30), nothing | libssl3"}, {"libc6", ""},
+			{"libssl3", "libc6"}, {"vim", "libc6"}} {
 			version := cmp.Or(versions[p[0]], "2.36-1+deb12u1")
 			body := Deb(p[0], version, arch)
 			file := "pool/" + p[0] + "_" + version + "_" + arch + ".deb"
 			u.files["/debian/"+file] = body
-			fmt.Fprintf(&list, "Package: %s\nVersion: %s\nArchitecture: %s\nDepends: %s\nFilename: %s\nSize: %d\nSHA256: %s\nDescription: a test\n\n",
+			fmt.Fprintf(&list,
+				"Package: %s\nVersion: %s\nArchitecture: %s\nDepends: %s\nFilename: %s\nSize: %d\nSHA256: %s\n"+
+					"Description: a test\n\n",
 				p[0], version, arch, p[1], file, len(body), sum(body))
 		}
 		var z bytes.Buffer
@@ -233,7 +242,8 @@ func (u *Upstream) Publish(t testing.TB, versions map[string]string) {
 		_ = zw.Close()
 		base := "main/binary-" + arch + "/"
 		u.files["/debian/dists/bookworm/"+base+"by-hash/SHA256/"+sum(z.Bytes())] = z.Bytes()
-		fmt.Fprintf(&release, " %s %d %sPackages\n %s %d %sPackages.gz\n", sum([]byte(list.String())), list.Len(), base, sum(z.Bytes()), z.Len(), base)
+		fmt.Fprintf(&release, " %s %d %sPackages\n %s %d %sPackages.gz\n", sum([]byte(list.String())), list.Len(), base,
+			sum(z.Bytes()), z.Len(), base)
 	}
 	var signed bytes.Buffer
 	w, err := clearsign.Encode(&signed, u.key.PrivateKey, nil)
@@ -249,14 +259,15 @@ func (u *Upstream) Publish(t testing.TB, versions map[string]string) {
 	u.files["/debian/dists/bookworm/InRelease"] = signed.Bytes()
 }
 
-// images: registry.test/app:1 is an index of both architectures with an attestation; registry.test/lies:1 an index whose arm64 entry
-// is an amd64 image; registry.test/only:1 a plain amd64 image; registry.test/zstd:1 has a layer that not every runtime loads;
-// registry.test/pause:3.10.1 and registry.test/coredns/coredns:v1.12.1 are plain indexes.
+// images: registry.test/app:1 is an index of both architectures with an attestation; registry.test/lies:1 an index
+// whose arm64 entry is an amd64 image; registry.test/only:1 a plain amd64 image; registry.test/zstd:1 has a layer that
+// not every runtime loads; registry.test/pause:3.10.1 and registry.test/coredns/coredns:v1.12.1 are plain indexes.
 func (u *Upstream) images(t testing.TB) {
 	t.Helper()
 	amd, arm := u.image(t, "amd64", types.DockerLayer), u.image(t, "arm64", types.DockerLayer)
 	add := func(img v1.Image, os, arch, variant string) mutate.IndexAddendum {
-		return mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: os, Architecture: arch, Variant: variant}}}
+		return mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: os,
+			Architecture: arch, Variant: variant}}}
 	}
 	push := func(n string, f func(name.Reference) error) {
 		ref, err := name.ParseReference(u.Host + "/registry.test/" + n)
@@ -268,12 +279,14 @@ func (u *Upstream) images(t testing.TB) {
 		}
 	}
 	push("app:1", func(r name.Reference) error {
-		return remote.WriteIndex(r, mutate.AppendManifests(empty.Index, add(u.image(t, "unknown", types.DockerLayer), "unknown", "unknown", ""),
+		return remote.WriteIndex(r, mutate.AppendManifests(empty.Index,
+			add(u.image(t, "unknown", types.DockerLayer), "unknown", "unknown", ""),
 			add(amd, "linux", "amd64", ""), add(arm, "linux", "arm64", "v8")))
 	})
 	for _, n := range []string{"pause:3.10.1", "coredns/coredns:v1.12.1"} { // what every cluster needs
 		push(n, func(r name.Reference) error {
-			return remote.WriteIndex(r, mutate.AppendManifests(empty.Index, add(amd, "linux", "amd64", ""), add(arm, "linux", "arm64", "v8")))
+			return remote.WriteIndex(r, mutate.AppendManifests(empty.Index, add(amd, "linux", "amd64", ""),
+				add(arm, "linux", "arm64", "v8")))
 		})
 	}
 	push("lies:1", func(r name.Reference) error {

@@ -1,4 +1,5 @@
-// Command bench times how eggo-bundle and its peers build one workload; see package bench. Run it at the root of the repository: "make bench".
+// Command bench times how eggo-bundle and its peers build one workload; see package bench. Run it at the root of the
+// repository: "make bench".
 package main
 
 import (
@@ -88,10 +89,12 @@ func (o *options) parse(args []string) error {
 		return fmt.Errorf("EGGO_BENCH_ROUNDS: %w", err)
 	}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
-	f.StringVar(&o.dir, "dir", env("EGGO_BENCH_DIR", filepath.Join(cache, "eggo-bench")), "where the workload is kept and bundles are built (EGGO_BENCH_DIR); about 6 GB at scale 1")
+	f.StringVar(&o.dir, "dir", env("EGGO_BENCH_DIR", filepath.Join(cache, "eggo-bench")),
+		"where the workload is kept and bundles are built (EGGO_BENCH_DIR); about 6 GB at scale 1")
 	f.Float64Var(&o.scale, "scale", scale, "of all sizes: 1 is 712 MB an architecture (EGGO_BENCH_SCALE)")
 	f.IntVar(&o.rounds, "rounds", rounds, "of each case; slow ones have fewer (EGGO_BENCH_ROUNDS)")
-	only := f.String("only", os.Getenv("EGGO_BENCH_ONLY"), "run only cases whose \"SECTION / CASE\" this regular expression matches (EGGO_BENCH_ONLY)")
+	only := f.String("only", os.Getenv("EGGO_BENCH_ONLY"),
+		"run only cases whose \"SECTION / CASE\" this regular expression matches (EGGO_BENCH_ONLY)")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -122,7 +125,8 @@ func (o *options) all(ctx context.Context) error {
 	defer os.RemoveAll(built)
 	logf("building eggo-bundle")
 	eggo := filepath.Join(tools, "eggo-bundle")
-	if err := command(ctx, []string{"CGO_ENABLED=0"}, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", eggo, "./cmd/eggo-bundle"); err != nil {
+	if err := command(ctx, []string{"CGO_ENABLED=0"}, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", eggo,
+		"./cmd/eggo-bundle"); err != nil {
 		return err
 	}
 	crane, version := crane(ctx, tools)
@@ -144,7 +148,9 @@ func (o *options) all(ctx context.Context) error {
 	o.head(ctx, version)
 	r := &bench.Report{Sections: b.Sections()}
 	for _, s := range r.Sections {
-		s.Cases = slices.DeleteFunc(s.Cases, func(c *bench.Case) bool { return !o.only.MatchString(s.Title + " / " + c.Name) })
+		s.Cases = slices.DeleteFunc(s.Cases, func(c *bench.Case) bool {
+			return !o.only.MatchString(s.Title + " / " + c.Name)
+		})
 		results, err := s.Run(ctx, address, o.rounds, logf)
 		if err != nil {
 			return err
@@ -183,7 +189,8 @@ func crane(ctx context.Context, dir string) (path, version string) {
 		return path, version
 	}
 	logf("building crane %s", version)
-	if err := command(ctx, []string{"GOBIN=" + dir, "CGO_ENABLED=0", "GOFLAGS=-mod=mod"}, "go", "install", module+"/cmd/crane@"+version); err != nil {
+	if err := command(ctx, []string{"GOBIN=" + dir, "CGO_ENABLED=0", "GOFLAGS=-mod=mod"}, "go", "install",
+		module+"/cmd/crane@"+version); err != nil {
 		logf("crane: %v", err)
 		return "", ""
 	}
@@ -239,10 +246,12 @@ func server(self, dir string) (address string, end func(), err error) {
 
 // head says what is measured, and where.
 func (o *options) head(ctx context.Context, crane string) {
-	fmt.Printf("# Building bundles, measured\n\n%s, %d cores, %s, scale %g, %d rounds; at the beginning: %s.\n", time.Now().UTC().Format("2006-01-02 15:04 UTC"),
+	fmt.Printf("# Building bundles, measured\n\n%s, %d cores, %s, scale %g, %d rounds; at the beginning: %s.\n",
+		time.Now().UTC().Format("2006-01-02 15:04 UTC"),
 		runtime.NumCPU(), runtime.Version(), o.scale, o.rounds, load())
 	peers := []string{"crane " + crane}
-	for _, c := range [][]string{{"skopeo", "--version"}, {"pigz", "--version"}, {"curl", "--version"}, {"tar", "--version"}} {
+	for _, c := range [][]string{{"skopeo", "--version"}, {"pigz", "--version"}, {"curl", "--version"},
+		{"tar", "--version"}} {
 		said, err := exec.CommandContext(ctx, c[0], c[1:]...).CombinedOutput()
 		if err == nil {
 			line, _, _ := strings.Cut(string(said), "\n")

@@ -1,6 +1,6 @@
-// Command deploy times how a cluster of three control planes and two workers comes up on machines of the lab: by eggo-tui deploy, and by a
-// careful script of the same steps (test/bench/careful), in turns, each on machines that were just booted. It asserts nothing. Run it as
-// root at the root of the repository: "make bench-deploy".
+// Command deploy times how a cluster of three control planes and two workers comes up on machines of the lab: by
+// eggo-tui deploy, and by a careful script of the same steps (test/bench/careful), in turns, each on machines that were
+// just booted. It asserts nothing. Run it as root at the root of the repository: "make bench-deploy".
 package main
 
 import (
@@ -40,7 +40,8 @@ const cluster = "bench"
 
 // shape is three control planes that are nodes too, as every control plane of ours is, and two workers.
 func shape() []stand.Node {
-	return []stand.Node{{Name: "n1", Roles: "me"}, {Name: "n2", Roles: "me"}, {Name: "n3", Roles: "me"}, {Name: "n4", Roles: "n"}, {Name: "n5", Roles: "n"}}
+	return []stand.Node{{Name: "n1", Roles: "me"}, {Name: "n2", Roles: "me"}, {Name: "n3", Roles: "me"},
+		{Name: "n4", Roles: "n"}, {Name: "n5", Roles: "n"}}
 }
 
 type bench struct {
@@ -91,7 +92,8 @@ func run(ctx context.Context, args []string) (err error) {
 	return nil
 }
 
-// prepare makes all that both ways have before their clocks start: programs, the bundle, and the bundle unpacked for the script.
+// prepare makes all that both ways have before their clocks start: programs, the bundle, and the bundle unpacked for
+// the script.
 func (b *bench) prepare(ctx context.Context) error {
 	if err := errors.Join(b.Build(ctx), b.Pack(ctx)); err != nil {
 		return err
@@ -103,7 +105,8 @@ func (b *bench) prepare(ctx context.Context) error {
 	if err := b.Command(ctx, "tar", "-xzf", b.Bundle, "-C", b.contents).Run(); err != nil {
 		return err
 	}
-	text, err := assets.CoreDNS(assets.CoreDNSParams{Image: "registry.k8s.io/coredns/coredns:v1.12.1", Domain: "cluster.local", Address: "10.32.0.10", Replicas: 2})
+	text, err := assets.CoreDNS(assets.CoreDNSParams{Image: "registry.k8s.io/coredns/coredns:v1.12.1",
+		Domain: "cluster.local", Address: "10.32.0.10", Replicas: 2})
 	if err != nil {
 		return err
 	}
@@ -150,7 +153,8 @@ func (b *bench) script(ctx context.Context) (time.Duration, string, error) {
 		}
 	}
 	c := exec.CommandContext(ctx, filepath.Join(b.Root, "test", "bench", "careful", "cluster-up.sh"))
-	c.Env = append(os.Environ(), "CONTENTS="+b.contents, "SSH_CONFIG="+b.Lab.SSHConfig(), "WORK="+work, "COREDNS="+b.coredns,
+	c.Env = append(os.Environ(), "CONTENTS="+b.contents, "SSH_CONFIG="+b.Lab.SSHConfig(), "WORK="+work,
+		"COREDNS="+b.coredns,
 		"CONTROL_PLANES="+strings.Join(masters, " "), "WORKERS="+strings.Join(workers, " "))
 	c.Stderr = os.Stderr
 	out, err := c.StdoutPipe()
@@ -196,7 +200,8 @@ func (b *bench) eggo(ctx context.Context) (time.Duration, string, error) {
 }
 
 func tell(ways []*way, before string) {
-	fmt.Printf("# A cluster of three control planes and two workers, measured\n\n%s, %d cores, %s; at the beginning: %s, at the end: %s.\n\n", time.Now().UTC().Format("2006-01-02 15:04 UTC"),
+	fmt.Printf("# A cluster of three control planes and two workers, measured\n\n%s, %d cores, %s; at the "+
+		"beginning: %s, at the end: %s.\n\n", time.Now().UTC().Format("2006-01-02 15:04 UTC"),
 		runtime.NumCPU(), runtime.Version(), before, load())
 	fmt.Println("| way | rounds | least s | all s | x script |\n|---|--:|--:|---|--:|")
 	base := slices.Min(ways[0].took)
@@ -206,7 +211,8 @@ func tell(ways []*way, before string) {
 			all = append(all, fmt.Sprintf("%.1f", t.Seconds()))
 		}
 		least := slices.Min(w.took)
-		fmt.Printf("| %s | %d | %.1f | %s | %.2f |\n", w.name, len(w.took), least.Seconds(), strings.Join(all, ", "), float64(least)/float64(base))
+		fmt.Printf("| %s | %d | %.1f | %s | %.2f |\n", w.name, len(w.took), least.Seconds(), strings.Join(all, ", "),
+			float64(least)/float64(base))
 	}
 	for _, w := range ways {
 		fmt.Printf("\n## Where the time went: %s\n\n%s", w.name, w.told)

@@ -1,5 +1,6 @@
-// Command screen measures the run board: a process writes the event log of a run with many machines, as fast as is said, and the board of another
-// process shows it meanwhile, as attach does. It reports, it asserts nothing but that no event is lost.
+// Command screen measures the run board: a process writes the event log of a run with many machines, as fast as is
+// said, and the board of another process shows it meanwhile, as attach does. It reports, it asserts nothing but that no
+// event is lost.
 package main
 
 import (
@@ -76,7 +77,8 @@ func writer(state string, nodes, rate int, long time.Duration) error {
 	fmt.Println(log.Dir())
 	began := time.Now()
 	for i := 0; time.Since(began) < long && err == nil; i++ {
-		for due := began.Add(time.Duration(i) * time.Second / time.Duration(rate)); time.Until(due) > time.Millisecond; {
+		for due := began.Add(time.Duration(i) * time.Second / time.Duration(rate)); time.Until(
+			due) > time.Millisecond; {
 			time.Sleep(time.Until(due))
 		}
 		emit(happening(i, nodes))
@@ -94,9 +96,12 @@ func step(node, k int) string { return fmt.Sprintf("infrastructure.step-%d/node-
 func plan(nodes int) event.PlanMade {
 	p := event.PlanMade{Phases: []event.Phase{{ID: "infrastructure", Title: event.M("phase.infrastructure")}}}
 	for n := range nodes {
-		p.Hosts = append(p.Hosts, event.Host{Name: fmt.Sprintf("node-%d", n), Addr: fmt.Sprintf("192.0.2.%d", n), Roles: []string{"worker"}})
+		p.Hosts = append(p.Hosts, event.Host{Name: fmt.Sprintf("node-%d", n), Addr: fmt.Sprintf("192.0.2.%d", n),
+			Roles: []string{"worker"}})
 		for k := range stepsEach {
-			p.Steps = append(p.Steps, event.Step{ID: step(n, k), Phase: "infrastructure", Host: fmt.Sprintf("node-%d", n), Title: event.M("step.infrastructure.packages", "node", fmt.Sprintf("node-%d", n))})
+			p.Steps = append(p.Steps, event.Step{ID: step(n, k), Phase: "infrastructure",
+				Host: fmt.Sprintf("node-%d", n), Title: event.M("step.infrastructure.packages", "node",
+					fmt.Sprintf("node-%d", n))})
 		}
 	}
 	return p
@@ -113,12 +118,15 @@ func happening(i, nodes int) event.Event {
 		return event.StepEnded{Step: step(n, k), Outcome: event.Changed, Took: 3 * time.Second}
 	}
 	if round%10 == 5 {
-		return event.Progress{Host: host, Step: step(n, k), What: "images.tar", Done: int64(round%60) << 20, Total: 60 << 20}
+		return event.Progress{Host: host, Step: step(n, k), What: "images.tar", Done: int64(round%60) << 20,
+			Total: 60 << 20}
 	}
-	return event.Output{Host: host, Step: step(n, k), Stream: "stdout", Line: fmt.Sprintf("Setting up something-%d (1.%d.%d-1) ... 正在设置", i, round, n)}
+	return event.Output{Host: host, Step: step(n, k), Stream: "stdout",
+		Line: fmt.Sprintf("Setting up something-%d (1.%d.%d-1) ... 正在设置", i, round, n)}
 }
 
-// watch is a stopwatch: how long calls took, and how much CPU time of it was theirs. On a busy machine the first is longer.
+// watch is a stopwatch: how long calls took, and how much CPU time of it was theirs. On a busy machine the first is
+// longer.
 type watch struct{ wall, cpu []time.Duration }
 
 func (w *watch) over(do func()) {
@@ -165,7 +173,8 @@ func measure(nodes, rate int, long time.Duration, lines int) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	child := exec.Command(os.Args[0], "-write", dir, "-nodes", strconv.Itoa(nodes), "-rate", strconv.Itoa(rate), "-for", long.String())
+	child := exec.Command(os.Args[0], "-write", dir, "-nodes", strconv.Itoa(nodes), "-rate", strconv.Itoa(rate), "-for",
+		long.String())
 	child.Stderr = os.Stderr
 	pipe, err := child.StdoutPipe()
 	if err != nil {
@@ -188,7 +197,8 @@ func measure(nodes, rate int, long time.Duration, lines int) error {
 	var out counter
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	prog := tea.NewProgram(timed{ui.New(page, ui.Options{Lang: i18n.English}), &update, &view}, tea.WithContext(ctx), tea.WithInput(nil), tea.WithOutput(&out),
+	prog := tea.NewProgram(timed{ui.New(page, ui.Options{Lang: i18n.English}), &update, &view}, tea.WithContext(ctx),
+		tea.WithInput(nil), tea.WithOutput(&out),
 		tea.WithWindowSize(200, 60), tea.WithColorProfile(colorprofile.TrueColor), tea.WithoutSignalHandler())
 	done := make(chan error, 1)
 	began, cpu := time.Now(), spent()
@@ -208,12 +218,14 @@ func measure(nodes, rate int, long time.Duration, lines int) error {
 		return err
 	}
 	read := int(page.State().Seq)
-	fmt.Printf("%d machines, %d events in %s (%.0f a second), a screen of 200×60, %d bytes to the terminal\n", nodes, wrote, took.Round(time.Second), float64(wrote)/took.Seconds(), out.n.Load())
+	fmt.Printf("%d machines, %d events in %s (%.0f a second), a screen of 200×60, %d bytes to the terminal\n", nodes,
+		wrote, took.Round(time.Second), float64(wrote)/took.Seconds(), out.n.Load())
 	report("Update", update.wall)
 	report("  CPU", update.cpu)
 	report("View", view.wall)
 	report("  CPU", view.cpu)
-	fmt.Printf("  CPU       %5.1f %% of one core\n  memory    %5.1f MiB resident at most\n  lost      %5d events\n", 100*used.Seconds()/took.Seconds(), float64(most())/1024, wrote-read)
+	fmt.Printf("  CPU       %5.1f %% of one core\n  memory    %5.1f MiB resident at most\n  lost      %5d events\n",
+		100*used.Seconds()/took.Seconds(), float64(most())/1024, wrote-read)
 	if wrote != read {
 		return fmt.Errorf("%d events were written and %d read", wrote, read)
 	}
@@ -229,7 +241,9 @@ func longLog(path string, lines int) error {
 	defer f.Close()
 	w := bufio.NewWriterSize(f, 1<<20)
 	for i := range lines {
-		fmt.Fprintf(w, "2026-11-21T10:00:00.000Z infrastructure.packages/n1 stdout| Setting up something-%d (1.2.3-4) ... 正在设置，请稍候\n", i)
+		fmt.Fprintf(w,
+			"2026-11-21T10:00:00.000Z infrastructure.packages/n1 stdout| Setting up something-%d (1.2.3-4) ... "+
+				"正在设置，请稍候\n", i)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -246,7 +260,8 @@ func longLog(path string, lines int) error {
 	began := time.Now()
 	l.Take(logview.Load(src, -1)())
 	l.Render(200, 60, "")
-	fmt.Printf("a log of %d lines, %.0f MiB\n  opened at its end in %s\n", lines, float64(size)/(1<<20), time.Since(began).Round(10*time.Microsecond))
+	fmt.Printf("a log of %d lines, %.0f MiB\n  opened at its end in %s\n", lines, float64(size)/(1<<20),
+		time.Since(began).Round(10*time.Microsecond))
 	var pages watch
 	for i := range 4000 {
 		n := -58
@@ -265,7 +280,8 @@ func longLog(path string, lines int) error {
 	began = time.Now()
 	l.Follow = false
 	c := logview.Find(src, -1, false, func(b []byte) bool { return false })()
-	fmt.Printf("  searched  from end to end in vain in %s (beside the screen)\n", time.Since(began).Round(time.Millisecond))
+	fmt.Printf("  searched  from end to end in vain in %s (beside the screen)\n",
+		time.Since(began).Round(time.Millisecond))
 	if c.Err != nil && c.Err != io.EOF {
 		return c.Err
 	}

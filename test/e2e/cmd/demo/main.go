@@ -1,5 +1,5 @@
-// Command demo builds everything, installs a cluster of three nodes in the lab with live progress, and leaves it running. It runs on one
-// Linux machine as root.
+// Command demo builds everything, installs a cluster of three nodes in the lab with live progress, and leaves it
+// running. It runs on one Linux machine as root.
 package main
 
 import (

@@ -40,28 +40,44 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Long: `Real nodes on one Linux machine: Debian with systemd, sshd, a disk and a network of its own, and no way to
-the Internet. Log in as root (key, or password ` + lab.RootPassword + `) or as ` + lab.OpsUser + ` (key, or password ` + lab.OpsPassword + `, also for sudo).
+the Internet. Log in as root (key, or password ` + lab.RootPassword + `) or as ` + lab.OpsUser + ` (key, or password ` +
+			lab.OpsPassword + `, also for sudo).
 
 LAB names the lab (default eggo), EGGO_LAB_DIR the directory where everything is kept.`,
 	}
 	cmd.PersistentFlags().StringVar(&o.Name, "lab", "", "name of the lab (default $LAB, else "+lab.DefaultName+")")
-	cmd.PersistentFlags().StringVar(&o.Dir, "dir", "", "where disks and caches are kept (default $EGGO_LAB_DIR, else eggo-lab in the user's cache directory)")
+	cmd.PersistentFlags().StringVar(&o.Dir, "dir", "",
+		"where disks and caches are kept (default $EGGO_LAB_DIR, else eggo-lab in the user's cache directory)")
 	cmd.PersistentFlags().IntVar(&o.DiskGiB, "disk", lab.DefaultDiskGiB, "size in GiB of disks made from now on")
 	verbs := verbs{&o}
-	cmd.AddCommand(verbs.up(), verbs.down(), verbs.ssh(), verbs.list(), verbs.check(), verbs.install(), verbs.rootfs(), verbs.snapshot(), verbs.diff())
+	cmd.AddCommand(verbs.up(), verbs.down(), verbs.ssh(), verbs.list(), verbs.check(), verbs.install(), verbs.rootfs(),
+		verbs.snapshot(), verbs.diff())
 	for _, v := range []struct {
 		name, short string
 		do          func(context.Context, *lab.Lab, string) error
 	}{
-		{"start", "Boot a node that is off", func(ctx context.Context, l *lab.Lab, n string) error { return l.Start(ctx, n) }},
-		{"stop", "Have a node power itself off", func(ctx context.Context, l *lab.Lab, n string) error { return l.Stop(ctx, n) }},
-		{"kill", "Power a node off hard", func(ctx context.Context, l *lab.Lab, n string) error { return l.Kill(ctx, n) }},
-		{"reboot", "Have a node reboot itself and wait until it is back", func(ctx context.Context, l *lab.Lab, n string) error { return l.Reboot(ctx, n) }},
-		{"freeze", "Stop every process of a node where it is", func(_ context.Context, l *lab.Lab, n string) error { return l.Freeze(n) }},
+		{"start", "Boot a node that is off", func(ctx context.Context, l *lab.Lab, n string) error {
+			return l.Start(ctx, n)
+		}},
+		{"stop", "Have a node power itself off", func(ctx context.Context, l *lab.Lab, n string) error {
+			return l.Stop(ctx, n)
+		}},
+		{"kill", "Power a node off hard", func(ctx context.Context, l *lab.Lab, n string) error {
+			return l.Kill(ctx, n)
+		}},
+		{"reboot", "Have a node reboot itself and wait until it is back",
+			func(ctx context.Context, l *lab.Lab, n string) error { return l.Reboot(ctx, n) }},
+		{"freeze", "Stop every process of a node where it is",
+			func(_ context.Context, l *lab.Lab, n string) error { return l.Freeze(n) }},
 		{"thaw", "Let a frozen node go on", func(_ context.Context, l *lab.Lab, n string) error { return l.Thaw(n) }},
-		{"cut", "Pull a node's network cable", func(ctx context.Context, l *lab.Lab, n string) error { return l.Cut(ctx, n) }},
-		{"mend", "Plug a node's network cable in again", func(ctx context.Context, l *lab.Lab, n string) error { return l.Mend(ctx, n) }},
-		{"wipe", "Give a node a fresh disk", func(ctx context.Context, l *lab.Lab, n string) error { return l.Wipe(ctx, n) }},
+		{"cut", "Pull a node's network cable", func(ctx context.Context, l *lab.Lab, n string) error {
+			return l.Cut(ctx, n)
+		}},
+		{"mend", "Plug a node's network cable in again",
+			func(ctx context.Context, l *lab.Lab, n string) error { return l.Mend(ctx, n) }},
+		{"wipe", "Give a node a fresh disk", func(ctx context.Context, l *lab.Lab, n string) error {
+			return l.Wipe(ctx, n)
+		}},
 	} {
 		cmd.AddCommand(&cobra.Command{Use: v.name + " NODE...", Short: v.short, Args: cobra.MinimumNArgs(1),
 			RunE: func(c *cobra.Command, nodes []string) error {
@@ -106,8 +122,11 @@ func (v verbs) up() *cobra.Command {
 			}
 			return printList(c, l)
 		}}
-	cmd.Flags().StringSliceVar(&rpm, "rpm", nil, "nodes that are of the rpm family when they get their disk: dnf, rpm, the os-release of openEuler")
-	cmd.Flags().StringSliceVar(&foreign, "foreign", nil, "nodes that are of the other architecture when they get their disk, under qemu's emulation: no kubelet runs there")
+	cmd.Flags().StringSliceVar(&rpm, "rpm", nil,
+		"nodes that are of the rpm family when they get their disk: dnf, rpm, the os-release of openEuler")
+	cmd.Flags().StringSliceVar(&foreign, "foreign", nil,
+		"nodes that are of the other architecture when they get their disk, under qemu's emulation: no kubelet runs "+
+			"there")
 	return cmd
 }
 
@@ -172,13 +191,16 @@ func printList(c *cobra.Command, l *lab.Lab) error {
 	if err := w.Flush(); err != nil || len(nodes) == 0 {
 		return err
 	}
-	_, err = fmt.Fprintf(c.OutOrStdout(), "this machine: %s   ssh -F %s n1\nroot: key %s or password %s   %s: the same key or password %s, also for sudo\n",
+	_, err = fmt.Fprintf(c.OutOrStdout(),
+		"this machine: %s   ssh -F %s n1\nroot: key %s or password %s   %s: the same key or password %s, also for "+
+			"sudo\n",
 		l.HostAddress(), l.SSHConfig(), l.IdentityFile(), lab.RootPassword, lab.OpsUser, lab.OpsPassword)
 	return err
 }
 
 func (v verbs) check() *cobra.Command {
-	return &cobra.Command{Use: "check", Aliases: []string{"doctor"}, Short: "Say what this machine lacks to run a lab", Args: cobra.NoArgs,
+	return &cobra.Command{Use: "check", Aliases: []string{"doctor"}, Short: "Say what this machine lacks to run a lab",
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			l, err := v.open(c)
 			if err != nil {
@@ -205,7 +227,8 @@ func (v verbs) install() *cobra.Command {
 
 func (v verbs) rootfs() *cobra.Command {
 	rpm, foreign := false, false
-	cmd := &cobra.Command{Use: "rootfs", Short: "Build the nodes' root file system if it is not in the cache", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "rootfs", Short: "Build the nodes' root file system if it is not in the cache",
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			l, err := v.open(c)
 			if err != nil {
@@ -232,7 +255,8 @@ func (v verbs) rootfs() *cobra.Command {
 
 func (v verbs) snapshot() *cobra.Command {
 	asJSON := false
-	cmd := &cobra.Command{Use: "snapshot NODE", Short: "List the state of a node, to compare it with another listing", Args: cobra.ExactArgs(1),
+	cmd := &cobra.Command{Use: "snapshot NODE", Short: "List the state of a node, to compare it with another listing",
+		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			l, err := v.open(c)
 			if err != nil {
@@ -252,7 +276,8 @@ func (v verbs) snapshot() *cobra.Command {
 }
 
 func (v verbs) diff() *cobra.Command {
-	return &cobra.Command{Use: "diff BEFORE AFTER", Short: "Say how two snapshots (--json) differ", Args: cobra.ExactArgs(2),
+	return &cobra.Command{Use: "diff BEFORE AFTER", Short: "Say how two snapshots (--json) differ",
+		Args: cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			var s [2]lab.Snapshot
 			for i, f := range args {

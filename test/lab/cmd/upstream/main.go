@@ -1,4 +1,5 @@
-// Command upstream makes and serves what a bundle builder downloads from the Internet, for the lab. See test/lab/upstream/README.md.
+// Command upstream makes and serves what a bundle builder downloads from the Internet, for the lab. See
+// test/lab/upstream/README.md.
 package main
 
 import (
@@ -33,10 +34,13 @@ func root() *cobra.Command {
 		SilenceUsage: true, SilenceErrors: true,
 	}
 	f := c.PersistentFlags()
-	f.StringVar(&dir, "dir", "", "cache directory (default $EGGO_LAB_DIR/upstream or eggo-lab/upstream in the user's cache)")
-	f.StringVarP(&spec, "spec", "f", "", "bundle spec whose URLs and images are meant (default the one that eggo-bundle carries)")
+	f.StringVar(&dir, "dir", "",
+		"cache directory (default $EGGO_LAB_DIR/upstream or eggo-lab/upstream in the user's cache)")
+	f.StringVarP(&spec, "spec", "f", "",
+		"bundle spec whose URLs and images are meant (default the one that eggo-bundle carries)")
 	f.StringVar(&kubernetes, "kubernetes", "", "another version of Kubernetes than the spec's, such as v1.33.13")
-	f.StringSliceVar(&arches, "arch", nil, "architectures of the files (default this machine's); images are made for amd64 and arm64")
+	f.StringSliceVar(&arches, "arch", nil,
+		"architectures of the files (default this machine's); images are made for amd64 and arm64")
 	options := func() (upstream.Options, error) {
 		s, err := upstream.LoadSpec(spec)
 		if err == nil && kubernetes != "" {
@@ -92,8 +96,10 @@ func serve(options func() (upstream.Options, error)) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&addr, "addr", "127.0.0.1:0", "address to listen on; port 0 takes a free one")
-	c.Flags().StringVar(&mirrors, "mirrors", "", "write the mirrors to this file, one FROM=TO a line, for eggo-bundle build --mirrors")
-	c.Flags().BoolVar(&print, "print-mirrors", false, "print the mirrors, one FROM=TO a line, for eggo-bundle build --mirror")
+	c.Flags().StringVar(&mirrors, "mirrors", "",
+		"write the mirrors to this file, one FROM=TO a line, for eggo-bundle build --mirrors")
+	c.Flags().BoolVar(&print, "print-mirrors", false,
+		"print the mirrors, one FROM=TO a line, for eggo-bundle build --mirror")
 	return c
 }
 

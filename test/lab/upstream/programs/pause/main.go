@@ -1,5 +1,6 @@
-// Command pause is the first process of a pod: it holds the pod's namespaces, reaps children that were left to it, and ends when told.
-// The lab's upstream serves it as registry.k8s.io/pause, whose own program is written in C and does the same.
+// Command pause is the first process of a pod: it holds the pod's namespaces, reaps children that were left to it, and
+// ends when told. The lab's upstream serves it as registry.k8s.io/pause, whose own program is written in C and does the
+// same.
 package main
 
 import (
@@ -23,7 +24,8 @@ func main() {
 	}
 }
 
-// reap takes every child that has ended: signals of the same kind are merged, so one SIGCHLD may stand for several children.
+// reap takes every child that has ended: signals of the same kind are merged, so one SIGCHLD may stand for several
+// children.
 func reap() {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
