@@ -84,8 +84,9 @@ func parseRelation(s, arch string) (r Relation, applies bool, err error) {
 	if end < 0 {
 		end = len(rest)
 	}
-	r.Name, r.Qualifier, _ = strings.Cut(rest[:end], ":")
-	if !validName(r.Name) {
+	var qualified bool
+	r.Name, r.Qualifier, qualified = strings.Cut(rest[:end], ":")
+	if !validName(r.Name) || qualified && !validName(r.Qualifier) {
 		return bad()
 	}
 	rest = strings.TrimSpace(rest[end:])
@@ -106,7 +107,7 @@ func parseRelation(s, arch string) (r Relation, applies bool, err error) {
 		default:
 			return bad()
 		}
-		if r.Version == "" {
+		if r.Version == "" || strings.ContainsFunc(r.Version, func(c rune) bool { return c <= ' ' || c > '~' }) {
 			return bad()
 		}
 		rest = strings.TrimSpace(after)
