@@ -47,6 +47,9 @@ func (d *demux) feed(p []byte) {
 		d.emit(p[:i])
 		p = p[i:]
 		end := bytes.IndexByte(p, '\n')
+		if end >= len(d.word)+maxMark { // in pieces it would not have been waited for
+			end = -1
+		}
 		if end < 0 && len(p) < len(d.word)+maxMark {
 			d.hold(p)
 			return
