@@ -71,12 +71,19 @@ func TestInspections(t *testing.T) {
 
 // A plan refuses what the run would refuse.
 func TestAPlanOfWhatIsRefused(t *testing.T) {
-	f, d := simulate(t, phasestest.Shape{Masters: 1})
+	f, d := simulate(t, phasestest.Shape{Masters: 1, Workers: 1})
+	hook := filepath.Join(t.TempDir(), "backup.sh")
+	if err := os.WriteFile(hook, []byte("true\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	common := deployOf(f).Common
 	limited := common
 	limited.Limit = []string{"nobody"}
+	hooked := common
+	hooked.Limit, hooked.Hooks.Before = []string{"w1"}, []string{hook} // a hook of control planes
 	for want, q := range map[string]request.Request{
 		"usage.limit":               request.Deploy{Common: limited},
+		"hook.nowhere":              request.Deploy{Common: hooked},
 		"delete.last-control-plane": request.Delete{Common: common, Names: []string{"m1"}, Drain: request.DrainTimeout},
 		"cleanup.unknown":           request.Cleanup{Common: common, Nodes: []string{"w9"}},
 	} {

@@ -180,10 +180,13 @@ func (p *prepared) nodeHooks(nodes []config.Node) (err error) {
 
 // setLimit keeps the work to the nodes of a limit.
 func (p *prepared) setLimit(limit []string) (err error) {
-	if len(limit) > 0 {
-		p.limit, err = Limit(p.cluster, limit)
+	if len(limit) == 0 {
+		return nil
 	}
-	return err
+	if p.limit, err = Limit(p.cluster, limit); err != nil {
+		return err
+	}
+	return phases.HooksRun(p.hooks, p.within()) // hooks keep to the limit as well
 }
 
 // only makes these nodes the operation's cluster.

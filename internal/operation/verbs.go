@@ -99,6 +99,9 @@ func (p *prepared) cleaned(q request.Cleanup) error {
 			return err
 		}
 		p.only(nodes)
+		if err := phases.HooksRun(p.hooks, nodes); err != nil {
+			return err
+		}
 	}
 	if len(q.Limit) > 0 {
 		// The cluster is not over while some of its nodes stay: so it is a cleanup of nodes alone.
