@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
@@ -30,7 +31,11 @@ func kubeconfig(ctx context.Context, env *environment, q request.Kubeconfig, sta
 		return err
 	}
 	if out != "" {
-		return saveNew(out, conf.Text, false)
+		err := saveNew(out, conf.Text, false)
+		if f := event.AsFault(err); err != nil && f.Code == "template.exists" {
+			return event.NewFault(event.ClassUsage, "kubeconfig.exists", nil, "file", out)
+		}
+		return err
 	}
 	_, err = env.Stdout.Write(conf.Text)
 	return err
