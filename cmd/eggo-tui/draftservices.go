@@ -179,9 +179,7 @@ func (d *draftServices) write(path string, of config.Draft) error {
 	if err := store.Replace(d.path(path), text, time.Now()); err != nil {
 		return event.NewFault(event.ClassFailed, "template.write", err, "file", path)
 	}
-	if err := saveSchema(d.path(path), d.env.P); err != nil {
-		return err
-	}
+	_ = saveSchema(d.path(path), d.env.P) // an editor misses it, nothing else
 	return d.trustIn(of.Get("cluster-id"))
 }
 

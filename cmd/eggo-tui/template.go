@@ -113,7 +113,11 @@ func writeTemplate(ctx context.Context, env *environment, o templateOptions, pas
 		return err
 	}
 	fmt.Fprintln(env.Stderr, env.P.T("cli.template.written", "file", o.file))
-	return saveSchema(o.file, env.P)
+	if err := saveSchema(o.file, env.P); err != nil { // an editor misses it, nothing else
+		text, _ := env.P.Fault(event.AsFault(err))
+		fmt.Fprintln(env.Stderr, text)
+	}
+	return nil
 }
 
 // saveSchema puts the JSON Schema beside a deploy.yaml, where its first line names it. A file of that name that is none
@@ -125,7 +129,7 @@ func saveSchema(file string, p *i18n.Printer) error {
 	case err == nil && !config.IsSchema(was):
 		return nil
 	case err == nil || errors.Is(err, fs.ErrNotExist):
-		err = renameio.WriteFile(name, config.Schema(p), 0o644)
+		err = renameio.WriteFile(name, config.Schema(p), 0o644, renameio.IgnoreUmask())
 	}
 	if err != nil {
 		return event.NewFault(event.ClassFailed, "template.write", err, "file", name)
