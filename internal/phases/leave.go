@@ -341,7 +341,7 @@ func (r *run) moveLeader(ctx context.Context, m *pb.Member, list []*pb.Member) e
 		if o.ID == m.ID || o.IsLearner || len(o.ClientURLs) == 0 || r.ReadThrough(ctx, o.ClientURLs[0]) != nil {
 			continue
 		}
-		c, err := r.EtcdClient(m.ClientURLs[:1], r.PeersAndRemoved())
+		c, err := r.EtcdClient(ctx, m.ClientURLs[:1], r.PeersAndRemoved())
 		if err != nil {
 			return err
 		}

@@ -143,7 +143,7 @@ func (r *run) askEtcd(ctx context.Context, without []string, f func(context.Cont
 			last = err
 			continue
 		}
-		c, err := r.EtcdClient([]string{layout.ClientURL(n)}, r.Peers())
+		c, err := r.EtcdClient(ctx, []string{layout.ClientURL(n)}, r.Peers())
 		if err != nil {
 			return err
 		}

@@ -376,7 +376,7 @@ func (r *restore) restored(ctx context.Context) error {
 		return err
 	}
 	first := r.Cluster.With(bundle.Etcd)[0]
-	c, err := r.EtcdClient([]string{"https://" + first.IP.String() + ":2379"}, r.Node(first.Name))
+	c, err := r.EtcdClient(ctx, []string{"https://" + first.IP.String() + ":2379"}, r.Node(first.Name))
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func (r *run) snapshotPath(member string) string {
 
 // saveSnapshot writes a member's data to path, mode 0600: whole, with the right sum and readable, or not at all.
 func (r *run) saveSnapshot(ctx context.Context, n config.Node, nd *node.Node, path string) (*SnapshotFile, error) {
-	c, err := r.EtcdClient([]string{"https://" + n.IP.String() + ":2379"}, nd)
+	c, err := r.EtcdClient(ctx, []string{"https://" + n.IP.String() + ":2379"}, nd)
 	if err != nil {
 		return nil, err
 	}

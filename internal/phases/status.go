@@ -302,7 +302,7 @@ func (r *run) askMember(ctx context.Context, n config.Node, st *EtcdStatus) erro
 	if r.Node(n.Name) == nil {
 		return errors.New("the machine is not reached")
 	}
-	c, err := r.EtcdClient([]string{layout.ClientURL(n)}, r.Peers())
+	c, err := r.EtcdClient(ctx, []string{layout.ClientURL(n)}, r.Peers())
 	if err != nil {
 		return err
 	}

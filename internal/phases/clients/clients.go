@@ -24,6 +24,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/certs"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
 // Clients reach the API servers and etcd through the nodes.
@@ -103,13 +104,13 @@ func Unready(err error) error {
 }
 
 // EtcdClient talks to members through via: a node, or peerWay.
-func (r *Clients) EtcdClient(endpoints []string, via Dialer) (*clientv3.Client, error) {
+func (r *Clients) EtcdClient(ctx context.Context, endpoints []string, via Dialer) (*clientv3.Client, error) {
 	conf, err := r.EtcdTLS()
 	if err != nil {
 		return nil, err
 	}
 	tries := uint(0) // etcd's own default, which goes on until the time is over
-	if r.Dry {
+	if wait.Dry(ctx) {
 		tries = 1 // a rehearsal does not wait for an etcd that is not there yet
 	}
 	return clientv3.New(clientv3.Config{
@@ -136,7 +137,7 @@ func (r *Clients) EtcdTLS() (*tls.Config, error) {
 
 // ReadThrough is a linearized read through the member at url.
 func (r *Clients) ReadThrough(ctx context.Context, url string) error {
-	c, err := r.EtcdClient([]string{url}, r.Peers())
+	c, err := r.EtcdClient(ctx, []string{url}, r.Peers())
 	if err != nil {
 		return err
 	}
@@ -152,7 +153,7 @@ func (r *Clients) ReadThroughAny(ctx context.Context, m *pb.Member) error {
 	if len(m.ClientURLs) == 0 {
 		return errors.New("it was never started")
 	}
-	c, err := r.EtcdClient(m.ClientURLs[:1], r.PeersAndRemoved())
+	c, err := r.EtcdClient(ctx, m.ClientURLs[:1], r.PeersAndRemoved())
 	if err != nil {
 		return err
 	}

@@ -91,8 +91,10 @@ func (r *Clients) etcdRecorder() []grpc.DialOption {
 			if err := refuse(ctx, method); err != nil {
 				return err
 			}
-			// It does not wait for an etcd that is not there yet.
-			return invoke(ctx, method, req, reply, cc, append(slices.Clip(opts), grpc.WaitForReady(false))...)
+			if wait.Dry(ctx) { // a rehearsed step does not wait for an etcd that is not there yet
+				opts = append(slices.Clip(opts), grpc.WaitForReady(false))
+			}
+			return invoke(ctx, method, req, reply, cc, opts...)
 		}),
 		grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn,
 			method string, stream grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
