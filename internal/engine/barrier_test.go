@@ -48,8 +48,9 @@ func gated(barriers bool, hook func(context.Context) error) (*engine.Plan, *[]st
 	p := plan(steps...)
 	before, after := hooks, work
 	if barriers {
-		inner := p.Barrier("inner", hooks)
-		before, after = []string{p.Barrier("hooks.before", []string{inner})}, []string{p.Barrier("work.done", last)}
+		p.Barriers = []engine.Barrier{{ID: "inner", Needs: hooks}, {ID: "hooks.before", Needs: []string{"inner"}},
+			{ID: "work.done", Needs: last}}
+		before, after = []string{"hooks.before"}, []string{"work.done"}
 	}
 	for _, s := range p.Steps {
 		if strings.HasPrefix(s.ID, "work/") {

@@ -118,12 +118,3 @@ func (p *Plan) Describe() event.PlanMade {
 	}
 	return made
 }
-
-// Barrier adds a barrier to the plan and gives its ID; "" when there is nothing to wait for.
-func (p *Plan) Barrier(id string, needs []string) string {
-	if len(needs) == 0 {
-		return ""
-	}
-	p.Barriers = append(p.Barriers, Barrier{ID: id, Needs: needs})
-	return id
-}
