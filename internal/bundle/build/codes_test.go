@@ -78,6 +78,25 @@ func zipped(t *testing.T) string {
 	return b.String()
 }
 
+// zippedAs is a zip whose only member says that it is compressed by a method, and has these bytes.
+func zippedAs(t *testing.T, method uint16, data string) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	w, err := z.CreateRaw(&zip.FileHeader{Name: "etcd", Method: method, CompressedSize64: uint64(len(data)),
+		UncompressedSize64: 100})
+	if err == nil {
+		_, err = w.Write([]byte(data))
+	}
+	if err == nil {
+		err = z.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
 func gzipped(t *testing.T) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -129,6 +148,14 @@ func TestFilesThatAreNone(t *testing.T) {
 			t.Helper()
 			whole := zipped(t)
 			return whole[:len(whole)-10]
+		}, []string{"the archive file:f"}},
+		{"a member that is compressed as it does not say", pick, "build.archive", func(t *testing.T) string {
+			t.Helper()
+			return zippedAs(t, 95, "no xz")
+		}, []string{"the archive file:f"}},
+		{"a damaged member", pick, "build.archive", func(t *testing.T) string {
+			t.Helper()
+			return zippedAs(t, zip.Deflate, "\xff\xffno deflate")
 		}, []string{"the archive file:f"}},
 		{"a link in place of a program", pick, "build.archive", link, []string{"no regular file"}},
 		{"a release with other directories", pick, "build.no-member", func(t *testing.T) string {

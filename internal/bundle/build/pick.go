@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"path"
 
@@ -20,6 +21,9 @@ func (b *builder) pick(ctx context.Context, address, what string, picks map[stri
 		want[path.Clean(from)] = from
 	}
 	got := map[string]fetch.Blob{}
+	refused := func(err error) error {
+		return event.NewFault(event.ClassFailed, "build.archive", err, "url", address, "what", what)
+	}
 	err := b.members(ctx, baseOf(address), blob, func(_ context.Context, info archives.FileInfo) error {
 		from, ok := want[path.Clean(info.NameInArchive)]
 		if !ok {
@@ -33,11 +37,11 @@ func (b *builder) pick(ctx context.Context, address, what string, picks map[stri
 			return err
 		}
 		defer r.Close()
-		got[from], err = b.Cache.Put(r, maxProgram)
+		got[from], err = b.Cache.Put(archived{r, refused}, maxProgram)
 		return err
 	})
 	if f := (*event.Fault)(nil); err != nil && !errors.As(err, &f) {
-		err = event.NewFault(event.ClassFailed, "build.archive", err, "url", address, "what", what)
+		err = refused(err)
 	}
 	if err != nil {
 		return nil, err
@@ -51,9 +55,28 @@ func (b *builder) pick(ctx context.Context, address, what string, picks map[stri
 	return got, nil
 }
 
+// archived reads a member: what goes wrong there is the archive's fault, not the cache's.
+type archived struct {
+	io.Reader
+	refused func(error) error
+}
+
+func (a archived) Read(p []byte) (int, error) {
+	n, err := a.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = a.refused(err)
+	}
+	return n, err
+}
+
 // members gives each the members of an archive of any format. No fault is returned before the whole file was found to
 // be the one that its sum promises: a damaged file explains any other fault.
-func (b *builder) members(ctx context.Context, name string, blob fetch.Blob, each archives.FileHandler) error {
+func (b *builder) members(ctx context.Context, name string, blob fetch.Blob, each archives.FileHandler) (err error) {
+	defer func() {
+		if x := recover(); x != nil { // what reads zip and 7z trusts some numbers in them
+			err = fmt.Errorf("it is damaged: %v", x)
+		}
+	}()
 	f, err := b.Cache.Open(blob)
 	if err != nil {
 		return err
@@ -73,7 +96,7 @@ func (b *builder) members(ctx context.Context, name string, blob fetch.Blob, eac
 		if format.Extraction != nil {
 			return whole(f, format.Extract(ctx, stream, each))
 		}
-	case archives.Extractor: // a tar, a rar
+	case archives.Tar:
 		return whole(f, format.Extract(ctx, stream, each))
 	}
 	return whole(f, errors.New("it is no archive"))
@@ -81,7 +104,7 @@ func (b *builder) members(ctx context.Context, name string, blob fetch.Blob, eac
 
 // listed gives each the members of an archive that has to be read at random.
 func (b *builder) listed(ctx context.Context, blob fetch.Blob, format archives.Extractor, each archives.FileHandler,
-) (err error) {
+) error {
 	f, err := b.Cache.File(blob)
 	if err != nil {
 		return err
