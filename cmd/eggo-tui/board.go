@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
+	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
@@ -29,20 +30,32 @@ func openBoard(
 		cancel()
 		return backend.Board{}, errors.Join(err, files.Close())
 	}
-	events := backend.NewStream(attached, h.Events(attached, 1))
-	o := fed(events, events.Alive, replay)
-	select {
-	case <-h.Done():
-	default:
-		if replay <= 0 {
-			o.Control = h
+	// The log itself is read, to its end by now: what waits in a channel would look like an earlier moment of the run,
+	// with questions open that were answered long ago.
+	log, err := os.Open(filepath.Join(h.Run().Dir, "events.jsonl"))
+	if err != nil {
+		cancel()
+		return backend.Board{}, errors.Join(
+			event.NewFault(event.ClassFailed, "journal.read", err, "path", h.Run().Dir), files.Close())
+	}
+	alive := func() bool {
+		select {
+		case <-h.Done():
+			return false
+		default:
+			return true
 		}
+	}
+	o := fed(journal.NewReader(log, log.Name()), alive, replay)
+	if alive() && replay <= 0 {
+		o.Control = h
 	}
 	logs, closeLogs := nodeLogs(h.Run().Dir)
 	o.NodeLog = logs
 	o.Close = func() {
 		cancel()
 		closeLogs()
+		log.Close()
 		files.Close()
 	}
 	boardActs(env, files.Journal(), ref.Run, &o)
