@@ -52,7 +52,7 @@ lint: ## gofmt, vet, staticcheck, the workflows, and nothing of this machine in 
 
 fmt: ## format all Go files, and sort the sentences
 	@git ls-files -z '*.go' | xargs -0 gofmt -l -w
-	@go test ./internal/i18n -run TestTheDataFilesAreInOrder -count=1 -args -update >/dev/null
+	@go test ./internal/i18n -run TestTheDataFilesAreInOrder -count=1 -args -update
 
 e2e: build ## real clusters on real nodes on this machine (root; long the first time: the lab's upstream is built from source)
 	EGGO_E2E=1 go test -count=1 -v -timeout 70m ./test/e2e

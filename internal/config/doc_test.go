@@ -32,6 +32,11 @@ func TestTablesOfTheDocument(t *testing.T) {
 		t.Error("docs/deploy-yaml.md has other tables than the keys: run this test with -update")
 	}
 	for _, k := range Keys() {
+		for _, in := range []*i18n.Printer{p, i18n.NewPrinter(i18n.Chinese)} {
+			if k.Kind != Map && !in.Has("key."+k.words()) {
+				t.Errorf("%s: nothing says what %s means: key.%s", in.Lang(), k.Path, k.words())
+			}
+		}
 		if said := p.T("key." + k.words()); k.Kind != Map && !strings.Contains(want, said) {
 			t.Errorf("no table explains %s", k.Path)
 		}
