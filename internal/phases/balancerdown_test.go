@@ -14,6 +14,7 @@ import (
 
 // TestAServerThatAKilledRunLeftOut is reported by status, named by a plan, and put back by the next run.
 func TestAServerThatAKilledRunLeftOut(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, phasestest.Shape{Masters: 2, Balancer: true})
 	drift := func() []event.Msg {

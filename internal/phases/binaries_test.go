@@ -241,6 +241,7 @@ func TestAServerThatDoesNotComeBackIsInTheBalancerAgain(t *testing.T) {
 // TestNodesOfAnEarlierVersion: there the binaries are files. They are replaced by links in their services' turns, once,
 // for nobody knows whether what runs was started from them; what is recorded stays recorded.
 func TestNodesOfAnEarlierVersion(t *testing.T) {
+	long(t)
 	t.Parallel()
 	before := tree(t, newLab(t, 1))
 	l := deployed(t, workers(1))
@@ -293,6 +294,7 @@ func earlier(t *testing.T, l *phasestest.Lab) {
 
 // TestAPlanOfAChangedBinaryNamesBothVersions and changes nothing.
 func TestAPlanOfAChangedBinaryNamesBothVersions(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	before := tree(t, l)
@@ -341,6 +343,7 @@ func TestVersionsOfBinariesAreRootsAlone(t *testing.T) {
 
 // TestStatusNamesTheVersionsOfBinaries of a change that did not come to its end.
 func TestStatusNamesTheVersionsOfBinaries(t *testing.T) {
+	long(t)
 	t.Parallel()
 	before := tree(t, newLab(t, 1))
 	l := deployed(t, workers(1))

@@ -39,6 +39,7 @@ func TestWhatIsSentLiesWhereDeployYamlSays(t *testing.T) {
 }
 
 func TestAPlaceThatOthersMayChangeIsRefused(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for name, spoil := range map[string]func(t *testing.T, dir string){
 		"others may write": func(t *testing.T, dir string) { must(t, os.Mkdir(dir, 0o755), os.Chmod(dir, 0o777)) },

@@ -282,6 +282,7 @@ func TestHooksOfACleanup(t *testing.T) {
 
 // hostname: set gives the machines their names and takes them back.
 func TestHostNames(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := newLab(t, 2)
 	put(t, l.Nodes["m1"].Path("/proc/sys/kernel/hostname"), "localhost\n")

@@ -196,6 +196,7 @@ func ended(log []event.Record) map[string]bool {
 }
 
 func TestADeployKilledAnywhereIsFinishedByTheNextOne(t *testing.T) {
+	long(t)
 	t.Parallel()
 	whole := newLab(t, 1)
 	log, _ := child(t, "deploy", whole.Dir, "whole.jsonl", 0)

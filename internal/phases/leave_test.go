@@ -221,6 +221,7 @@ func TestABudgetThatForbidsTheDrainLeavesAllAsItWas(t *testing.T) {
 // TestHooksOfALeave: hooks of the command line run on the nodes that leave and nowhere else, before anything is touched
 // and when they have left; one that fails before stops all.
 func TestHooksOfALeave(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(2))
 	before := tree(t, l)

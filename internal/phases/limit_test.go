@@ -113,6 +113,7 @@ func TestHooksKeepToTheLimit(t *testing.T) {
 // A worker that is away does not hold up work that is kept to another; a control plane that is away does, and so does a
 // node that is named.
 func TestALimitDoesNotWaitForOthersThatAreAway(t *testing.T) {
+	long(t)
 	t.Parallel()
 	away := event.NewFault(event.ClassFailed, "ssh.unreachable", nil)
 	l := deployed(t, workers(2))

@@ -16,6 +16,7 @@ import (
 )
 
 func TestADeployYamlThatLacksWhatTheClusterHasIsRefused(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := newLab(t, 2)
 	before := tree(t, l)

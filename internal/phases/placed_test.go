@@ -104,6 +104,7 @@ func letWrite(t *testing.T, dir string, uid uint32) {
 // TestPlacesOfNodesThatAreInstalled: a link that an earlier version went through is recorded, and a directory to which
 // a group without members may write, as Debian's /usr/local, is root's alone.
 func TestPlacesOfNodesThatAreInstalled(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	w := l.Nodes["w1"]

@@ -89,6 +89,7 @@ func lines(t *testing.T, path string) []string {
 
 // What is closed is opened, now and for good; what was open stays the owner's; after the cleanup all is as it was.
 func TestPortsAreOpenedAndClosedAgain(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := newLab(t, 1)
 	m1, w1 := l.Nodes["m1"], l.Nodes["w1"]
