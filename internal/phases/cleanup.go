@@ -89,38 +89,6 @@ func stopRank(n config.Node) int {
 	return 0
 }
 
-// judgeCleanup refuses a node of another cluster, one where another run is at work, and one that does not let us in;
-// one that is gone does not stop the cleanup of the others.
-func (r *run) judgeCleanup() error {
-	all := r.judgeForgotten()
-	for _, n := range r.Cluster.Nodes {
-		f := r.Fact(n.Name)
-		switch {
-		case f == nil:
-			if why := r.Failure(n.Name, n.Name); why.Fault.Class == event.ClassLocked ||
-				why.Fault.Class == event.ClassAuth {
-				all = append(all, why)
-				continue
-			}
-			all = append(all, finding(event.Warning, n.Name, "gone"))
-		case f.Cluster != "" && f.Cluster != r.Cluster.Name:
-			all = append(all, finding(event.Error, n.Name, "other-cluster", "cluster", f.Cluster))
-		default:
-			all = append(all, judgeRecord(n, node.Beyond(f.RecordFormat, f.RecordKinds))...)
-		}
-	}
-	return r.tell(all)
-}
-
-// judgeRecord is the finding of a record that says more than this program knows: what it does not know it could not
-// revert.
-func judgeRecord(n config.Node, beyond *event.Fault) []event.Finding {
-	if beyond == nil {
-		return nil
-	}
-	return []event.Finding{{Host: n.Name, Severity: event.Error, Fault: *beyond.On(n.Name)}}
-}
-
 // cleanOptions are what a cleanup of a node waits for, and whether the cluster lives on.
 type cleanOptions struct {
 	needs    []string

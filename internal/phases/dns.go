@@ -9,8 +9,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
-	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
@@ -64,25 +62,4 @@ func (r *run) dnsServiceManifest() ([]byte, error) {
 		servers = append(servers, n.IP.String())
 	}
 	return assets.CoreDNSService(assets.DNSServiceParams{Address: r.Cluster.DNSAddr.String(), Servers: servers})
-}
-
-// judgeDNS finds that the bundle has no CoreDNS to run as a service.
-func (r *run) judgeDNS(arch string, m *bundle.Manifest) []event.Finding {
-	for _, n := range r.Cluster.With(bundle.ControlPlane) {
-		if r.DNSBinary() && n.Arch == arch && r.DNSProgram(n, m) == "" {
-			f := event.NewFault(event.ClassBundle, "bundle.no-coredns", nil, "arch", arch)
-			return []event.Finding{{Severity: event.Error, Fault: *f}}
-		}
-	}
-	return nil
-}
-
-// judgeDNSPort finds another DNS server on the address that CoreDNS will listen on.
-func (r *run) judgeDNSPort(n config.Node, f *facts.Facts) []event.Finding {
-	if !r.DNSBinary() || !n.Has(bundle.ControlPlane) || f.DNSTaken == "" || f.DNSTaken == "coredns" &&
-		f.Cluster == r.Cluster.Name {
-		return nil
-	}
-	return []event.Finding{finding(event.Error, n.Name, "port", "port", fmt.Sprint(layout.DNSPort), "who",
-		event.Clean(f.DNSTaken))}
 }

@@ -1,14 +1,11 @@
 package phases
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -167,92 +164,6 @@ func (r *run) leave(l Leaving, others string) (steps, scripts []*engine.Step) {
 	pods.Retry, pods.Timeout = wait.Patience(), 30*time.Second
 	pods.Verify = func(ctx context.Context) error { return r.podsGone(ctx, l.Nodes) }
 	return append(steps, pods), scripts
-}
-
-// judgeLeave refuses a leave that the cluster would not survive, before anything is touched.
-func (r *run) judgeLeave(ctx context.Context) error {
-	if err := r.ReadPKI(ctx); err != nil {
-		return err
-	}
-	var all []event.Finding
-	add := func(sev event.Severity, host, code string, kv ...string) {
-		all = append(all, finding(sev, host, code, kv...))
-	}
-	if err := r.ConnectAPI(); err != nil { // the nodes are drained by it
-		return err
-	}
-	k := r.API()
-	ask, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	var list *corev1.NodeList
-	if err := wait.Until(ask, 30*time.Second, func(ctx context.Context) (err error) {
-		list, err = k.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-		return err
-	}); err != nil {
-		add(event.Error, "", "leave-no-api", "cause", event.Clean(err.Error()), "cluster", r.Cluster.Name)
-	}
-	for _, n := range r.Removing {
-		f := r.Fact(n.Name)
-		switch {
-		case f == nil:
-			why := r.Failure(n.Name, n.Name)
-			alive := false
-			if list != nil {
-				i := slices.IndexFunc(list.Items, func(o corev1.Node) bool { return o.Name == n.Name })
-				alive = i >= 0 && notReady(list.Items[i]) == ""
-			}
-			switch {
-			case why.Fault.Class == event.ClassLocked, why.Fault.Class == event.ClassAuth && !r.force:
-				all = append(all, why)
-			case alive && !r.force:
-				add(event.Error, n.Name, "leave-alive", "cause", event.Clean(cmp.Or(why.Fault.Cause, why.Fault.Code)))
-			default:
-				add(event.Warning, n.Name, "leave-gone", "ip", n.IP.String(), "cluster", r.Cluster.Name)
-			}
-		case f.Cluster != "" && f.Cluster != r.Cluster.Name:
-			add(event.Error, n.Name, "other-cluster", "cluster", f.Cluster)
-		default:
-			all = append(all, judgeRecord(n, node.Beyond(f.RecordFormat, f.RecordKinds))...)
-		}
-	}
-	all = append(all, r.judgeQuorum(ctx)...)
-	return r.tell(all)
-}
-
-// judgeQuorum counts the members of etcd that stay and answer against the quorum of the cluster without those that go.
-func (r *run) judgeQuorum(ctx context.Context) []event.Finding {
-	if !slices.ContainsFunc(r.Removing, func(n config.Node) bool { return n.Has(bundle.Etcd) }) {
-		return nil
-	}
-	list, err := r.memberList(ctx)
-	if err != nil {
-		return []event.Finding{finding(event.Error, "", "leave-no-quorum", "cause",
-			event.Clean(event.AsFault(err).Cause))}
-	}
-	size, well, going := 0, 0, 0
-	var names []string
-	for _, m := range list {
-		if _, goes := nodeOf(m, r.Removing); goes {
-			going++
-			continue
-		}
-		if m.IsLearner {
-			continue
-		}
-		size++
-		if len(m.ClientURLs) > 0 && r.ReadThrough(ctx, m.ClientURLs[0]) == nil {
-			well++
-			names = append(names, event.Clean(m.Name))
-		}
-	}
-	if quorum := size/2 + 1; well < quorum {
-		return []event.Finding{finding(event.Error, "", "leave-quorum", "well", strconv.Itoa(well), "size",
-			strconv.Itoa(size), "quorum", strconv.Itoa(quorum), "names", strings.Join(names, ", "))}
-	}
-	if size%2 == 0 && going > 0 {
-		return []event.Finding{finding(event.Warning, "", "leave-even", "size", strconv.Itoa(size))}
-	}
-	return nil
 }
 
 // removeMember takes the node's member out of etcd, after the leader's office was given to one that stays.

@@ -10,35 +10,10 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/phases/clients"
 )
 
 // maxManifest bounds a manifest from the network, in bytes.
 const maxManifest = 16 << 20
-
-// judgeURLs fetches the manifests that deploy.yaml names by URL, on this machine: the nodes need no way there, and what
-// cannot be had is told before anything is touched.
-func (r *run) judgeURLs(ctx context.Context) []event.Finding {
-	var out []event.Finding
-	for _, url := range r.Manifests() {
-		if !config.IsURL(url) {
-			continue
-		}
-		data, err := fetchManifest(ctx, url)
-		if err == nil {
-			_, err = clients.ParseManifests(data)
-		}
-		if err != nil {
-			f := event.NewFault(event.ClassPreflight, "preflight.manifest", err, "url", url)
-			out = append(out, event.Finding{Severity: event.Error, Fault: *f})
-			continue
-		}
-		r.mu.Lock()
-		r.fetched[url] = data
-		r.mu.Unlock()
-	}
-	return out
-}
 
 func fetchManifest(ctx context.Context, url string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)

@@ -4,18 +4,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
-	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
@@ -28,32 +24,6 @@ func pluginTrees(plugin string) []node.Tree {
 		return []node.Tree{{Path: "/run/cilium", Mode: 0o755}}
 	}
 	return nil
-}
-
-// judgePlugin compares the node's kernel with what the network plugin asks of it. Whether a module is built into the
-// kernel cannot be told of every machine, so that its absence is only a warning.
-func (r *run) judgePlugin(n config.Node, f *facts.Facts) []event.Finding {
-	if !nodes.IsKubelet(n) {
-		return nil
-	}
-	plugin := r.Cluster.NetworkPlugin
-	if plugin == "cilium" && f.Kernel != "" && kernelBefore(f.Kernel, 5, 10) {
-		return []event.Finding{finding(event.Error, n.Name, "plugin-kernel", "plugin", plugin, "is",
-			event.Clean(f.Kernel), "need", "5.10")}
-	}
-	if (plugin == "calico" || plugin == "canal") && f.NoIPSet {
-		return []event.Finding{finding(event.Warning, n.Name, "plugin-module", "plugin", plugin, "module", "ip_set")}
-	}
-	return nil
-}
-
-// kernelBefore compares a release such as 5.10.0-32-amd64 with a version.
-func kernelBefore(release string, major, minor int) bool {
-	a, rest, _ := strings.Cut(release, ".")
-	b, _, _ := strings.Cut(rest, ".")
-	x, err := strconv.Atoi(a)
-	y, err2 := strconv.Atoi(strings.TrimRight(b, "-+abcdefghijklmnopqrstuvwxyz"))
-	return err == nil && err2 == nil && (x < major || x == major && y < minor)
 }
 
 // fit fits an object of an addon to the cluster, and tells what was changed.

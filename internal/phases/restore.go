@@ -25,7 +25,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
-	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
@@ -99,59 +98,6 @@ func (r *restore) fresh() string    { return etcdData + ".restore-" + r.token }
 func (r *restore) old() string      { return etcdData + ".before-" + r.token }
 func (r *restore) uploaded() string { return node.Dir + "/restore-" + r.token + ".db" }
 
-// judgeRestore refuses what would end in half a restore: every member of etcd and every control plane must be there and
-// ours.
-func (r *restore) judgeRestore(ctx context.Context) error {
-	var all []event.Finding
-	for _, n := range r.Cluster.Nodes {
-		f, taking := r.Fact(n.Name), n.Has(bundle.Etcd) || n.Has(bundle.ControlPlane)
-		switch {
-		case f == nil && taking:
-			all = append(all, r.Failure(n.Name, n.Name))
-		case f == nil:
-			all = append(all, finding(event.Warning, n.Name, "restore-without"))
-		case f.Cluster != r.Cluster.Name:
-			all = append(all, finding(event.Error, n.Name, "restore-not-deployed", "cluster", r.Cluster.Name))
-		default:
-			all = append(all, r.judgeAuthority(n, f, false)...)
-			more, err := r.judgeMember(ctx, n, f)
-			if err != nil {
-				return err
-			}
-			all = append(all, more...)
-		}
-	}
-	// A member that the file no longer names would go on with the old data, and its API server with it: two clusters of
-	// one name.
-	all = append(all, r.judgeLost()...)
-	if err := r.OpenPKI(ctx); err != nil {
-		f := event.AsFault(err)
-		all = append(all, event.Finding{Severity: event.Error, Fault: *f})
-	} else if r.snap.foreign(r.PKI().CA.Cert) {
-		all = append(all, finding(event.Error, "", "snapshot-foreign", "path", r.snap.Path, "cluster", r.Cluster.Name))
-	}
-	return r.tell(all)
-}
-
-func (r *restore) judgeMember(ctx context.Context, n config.Node, f *facts.Facts) ([]event.Finding, error) {
-	if !n.Has(bundle.Etcd) {
-		return nil, nil
-	}
-	var out []event.Finding
-	if has, err := r.Node(n.Name).Query(ctx, "[ ! -x "+node.Quote(r.ProgramPath(n, "etcdutl"))+
-		" ] || echo yes"); err != nil {
-		return nil, err
-	} else if strings.TrimSpace(has) == "" {
-		out = append(out, finding(event.Error, n.Name, "restore-no-etcdutl"))
-	}
-	// The file, the new data with a first log of 64 MiB, and room to work in.
-	if need := 2*r.snap.Size + 256<<20; f.Free["/var/lib/etcd"].Bytes < need {
-		out = append(out, finding(event.Error, n.Name, "restore-space", "need", strconv.FormatInt(need>>20, 10), "free",
-			strconv.FormatInt(f.Free["/var/lib/etcd"].Bytes>>20, 10)))
-	}
-	return out, nil
-}
-
 // exchanged says whether the member already has its new data.
 func (r *restore) exchanged(ctx context.Context, nd *node.Node) (bool, error) {
 	out, err := nd.Query(ctx, fmt.Sprintf("[ ! -d %s ] || [ -d %s ] || echo yes", r.old(), r.fresh()))
@@ -170,44 +116,6 @@ func (r *restore) exchangedCount(ctx context.Context) (n int, err error) {
 		}
 	}
 	return n, nil
-}
-
-// judgeRestoring refuses what is not the restore while one is half done: some members would start with the new data and
-// others with the old. Before the first member was touched, and when all have their new data, there is nothing in the
-// way.
-func (r *run) judgeRestoring(ctx context.Context) []event.Finding {
-	re := &restore{run: r}
-	under, err := re.underWay()
-	if err != nil {
-		return []event.Finding{{Severity: event.Error, Fault: *event.AsFault(err)}}
-	}
-	if under.Token == "" {
-		return nil
-	}
-	re.token = under.Token
-	members, touched, whole := r.Cluster.With(bundle.Etcd), 0, 0
-	for _, n := range members {
-		nd := r.Node(n.Name)
-		if nd == nil {
-			continue // told already
-		}
-		out, err := nd.Query(ctx, fmt.Sprintf("[ ! -d %s ] || echo yes", node.Quote(re.old())))
-		yes, err2 := re.exchanged(ctx, nd)
-		if err = errors.Join(err, err2); err != nil {
-			return []event.Finding{{Host: n.Name, Severity: event.Error, Fault: *event.AsFault(err)}}
-		}
-		if strings.TrimSpace(out) == "yes" {
-			touched++
-		}
-		if yes {
-			whole++
-		}
-	}
-	if touched == 0 || whole == len(members) {
-		return nil
-	}
-	return []event.Finding{finding(event.Error, "", "restore-half", "cluster", r.Cluster.Name, "done",
-		strconv.Itoa(whole), "members", strconv.Itoa(len(members)))}
 }
 
 // prepare sends the snapshot and makes the new data of every member while the cluster runs; what cannot be made stops

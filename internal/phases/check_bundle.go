@@ -7,29 +7,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/phases/facts"
 )
-
-// judgeSystem says why no bundle serves a machine: there is none of its architecture, none for its operating system, or
-// no package manager that could install from one. What is wrong with a bundle itself is told of the bundle.
-func (r *run) judgeSystem(n config.Node, f *facts.Facts) []event.Finding {
-	list := r.Candidates(n)
-	is := f.OS["PRETTY_NAME"]
-	if is == "" {
-		is = f.OS["ID"] + " " + f.OS["VERSION_ID"]
-	}
-	switch {
-	case len(list) == 0 && len(r.Cluster.Source.More) == 0:
-		return nil // the one of its architecture could not be staged
-	case len(list) == 0:
-		return []event.Finding{finding(event.Error, n.Name, "no-bundle", "arch", n.Arch)}
-	case f.PackageManager() == "" && slices.ContainsFunc(list,
-		func(b Bundle) bool { return b.Manifest().OS.Family == f.Family() }):
-		return []event.Finding{finding(event.Error, n.Name, "no-packager", "is", event.Clean(is), "programs",
-			map[string]string{facts.FamilyDebian: "apt-get", facts.FamilyRPM: "dnf, yum"}[f.Family()])}
-	}
-	return []event.Finding{finding(event.Error, n.Name, "os", "is", event.Clean(is), "for", systemsOf(list))}
-}
 
 // judgeBundles judges those that were given for an architecture and all that serve a machine.
 func (r *run) judgeBundles() []event.Finding {
