@@ -90,7 +90,7 @@ func (r *run) tellBalancer(ctx context.Context, nd *node.Node, name string, down
 		key = "change.balancer-down"
 	}
 	if down || !r.told[nd.Name()] {
-		if runs, err := active(ctx, nd, balancerUnit); err != nil || !runs {
+		if runs, err := nd.Active(ctx, balancerUnit); err != nil || !runs {
 			return err
 		}
 	}

@@ -232,7 +232,7 @@ func (r *run) balancerAnswers(ctx context.Context, n config.Node, nd *node.Node)
 		return nil
 	}
 	f := event.NewFault(event.ClassFailed, "balancer.silent", clients.Unready(err), "port",
-		strconv.Itoa(r.Cluster.LBPort), "log", r.lastWords(ctx, nd, balancerUnit)).On(n.Name)
+		strconv.Itoa(r.Cluster.LBPort), "log", nd.LastWords(ctx, balancerUnit)).On(n.Name)
 	f.Retry = true
 	return f
 }

@@ -253,7 +253,7 @@ func (r *run) join(ctx context.Context, n config.Node) error {
 			return err
 		}
 		f := event.NewFault(event.ClassFailed, "bootstrap.not-registered", nil, "log",
-			r.lastWords(ctx, nd, "kubelet.service")).On(n.Name)
+			nd.LastWords(ctx, "kubelet.service")).On(n.Name)
 		f.Retry = true
 		return f
 	}

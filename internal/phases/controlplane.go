@@ -2,7 +2,6 @@ package phases
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
@@ -85,16 +84,7 @@ func (r *run) serverAnswers(ctx context.Context, nd *node.Node) error {
 		return nil
 	}
 	f := event.NewFault(event.ClassFailed, "kube.not-ready", clients.Unready(err), "log",
-		r.lastWords(ctx, nd, "kube-apiserver.service")).On(nd.Name())
+		nd.LastWords(ctx, "kube-apiserver.service")).On(nd.Name())
 	f.Retry = true
 	return f
-}
-
-// lastWords of a unit that has died; "" while it lives.
-func (r *run) lastWords(ctx context.Context, nd *node.Node, unit string) string {
-	out, err := nd.Query(ctx, "systemctl is-active "+node.Quote(unit)+" || true")
-	if err != nil || strings.TrimSpace(out) == "active" {
-		return ""
-	}
-	return nd.Journal(ctx, unit)
 }

@@ -139,7 +139,7 @@ func (r *run) askEtcd(ctx context.Context, without []string, f func(context.Cont
 		if nd == nil || slices.Contains(without, n.Name) {
 			continue
 		}
-		if runs, err := active(ctx, nd, "etcd.service"); err != nil || !runs {
+		if runs, err := nd.Active(ctx, "etcd.service"); err != nil || !runs {
 			last = err
 			continue
 		}

@@ -126,12 +126,6 @@ func stoppedIn(ctx context.Context, nd *node.Node, unit string, took time.Durati
 	return max(0, took-time.Duration((now-started/1e6)*float64(time.Second))), nil
 }
 
-// active says whether a unit runs now.
-func active(ctx context.Context, nd *node.Node, unit string) (bool, error) {
-	state, err := unitState(ctx, nd, unit)
-	return state == "active", err
-}
-
 // running says whether a unit runs or is just being restarted: both times another node must wait. One that we never
 // started does not run yet while it starts, and an etcd that starts may wait for the others.
 func running(ctx context.Context, nd *node.Node, unit string) (bool, error) {
@@ -146,9 +140,4 @@ func running(ctx context.Context, nd *node.Node, unit string) (bool, error) {
 		return err == nil && strings.TrimSpace(rest) == "applied" && unit != "etcd.service", err
 	}
 	return false, err
-}
-
-func unitState(ctx context.Context, nd *node.Node, unit string) (string, error) {
-	out, err := nd.Query(ctx, "systemctl is-active "+node.Quote(unit)+" || true")
-	return strings.TrimSpace(out), err
 }

@@ -375,6 +375,20 @@ func (n *Node) Journal(ctx context.Context, unit string) string {
 	return lastWords(out)
 }
 
+// Active says whether a unit runs now.
+func (n *Node) Active(ctx context.Context, unit string) (bool, error) {
+	out, err := n.Query(ctx, "systemctl is-active "+Quote(unit)+" || true")
+	return strings.TrimSpace(out) == "active", err
+}
+
+// LastWords are the last lines that a unit that has died logged; "" while it lives.
+func (n *Node) LastWords(ctx context.Context, unit string) string {
+	if active, err := n.Active(ctx, unit); err != nil || active {
+		return ""
+	}
+	return n.Journal(ctx, unit)
+}
+
 // Quote makes one shell word of s.
 func Quote(s string) string { return shellescape.Quote(s) }
 
