@@ -67,7 +67,7 @@ func (r *run) nodesReady(ctx context.Context) error {
 		if !ok {
 			return wait.Again("check.node-absent").On(n.Name)
 		}
-		if why := notReady(obj); why != "" {
+		if why := clients.NotReady(obj); why != "" {
 			return wait.Again("check.node-not-ready", "why", event.Clean(why)).On(n.Name)
 		}
 		if want := r.BundleOf(n).Manifest().Kubernetes; obj.Status.NodeInfo.KubeletVersion != want {
@@ -76,18 +76,6 @@ func (r *run) nodesReady(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func notReady(n corev1.Node) string {
-	for _, c := range n.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			if c.Status == corev1.ConditionTrue {
-				return ""
-			}
-			return c.Reason + ": " + c.Message
-		}
-	}
-	return "no condition Ready yet"
 }
 
 // systemReady looks at every workload of the namespaces that we and the addons made.

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
@@ -44,7 +45,7 @@ func (r *run) judgeLeave(ctx context.Context) error {
 			alive := false
 			if list != nil {
 				i := slices.IndexFunc(list.Items, func(o corev1.Node) bool { return o.Name == n.Name })
-				alive = i >= 0 && notReady(list.Items[i]) == ""
+				alive = i >= 0 && clients.NotReady(list.Items[i]) == ""
 			}
 			switch {
 			case why.Fault.Class == event.ClassLocked, why.Fault.Class == event.ClassAuth && !r.force:

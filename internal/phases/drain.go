@@ -78,7 +78,7 @@ func (r *run) drainable(ctx context.Context, n config.Node) (bool, event.Msg, er
 // fitToDrain says whether the node's kubelet answers the cluster, though the node does not answer us.
 func (r *run) fitToDrain(ctx context.Context, n config.Node) bool {
 	o, err := r.API().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
-	return err == nil && notReady(*o) == ""
+	return err == nil && clients.NotReady(*o) == ""
 }
 
 // drain lets no new pod onto the node and evicts those that are there, as their disruption budgets allow, until the

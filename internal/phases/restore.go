@@ -382,7 +382,7 @@ func (r *restore) heard(ctx context.Context, n config.Node) error {
 	if renewed.Equal(&first) {
 		return wait.Again("check.node-not-ready", "why", "no new lease yet").On(n.Name)
 	}
-	if why := notReady(*obj); why != "" {
+	if why := clients.NotReady(*obj); why != "" {
 		return wait.Again("check.node-not-ready", "why", event.Clean(why)).On(n.Name)
 	}
 	return nil

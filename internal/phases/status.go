@@ -347,7 +347,7 @@ func (r *run) askCluster(ctx context.Context, s *Status) {
 			continue
 		}
 		o := list.Items[at]
-		st.Registered, st.Why, st.Kubelet = true, event.Clean(notReady(o)),
+		st.Registered, st.Why, st.Kubelet = true, event.Clean(clients.NotReady(o)),
 			event.Clean(o.Status.NodeInfo.KubeletVersion)
 		st.Ready = st.Why == ""
 		if _, labelled := o.Labels[layout.LabelControlPlane]; labelled != n.Has(bundle.ControlPlane) {

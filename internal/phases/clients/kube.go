@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -219,4 +220,17 @@ func Fault(err error) *event.Fault {
 // anything else.
 func Quiet() {
 	klog.SetLogger(klog.Logger{}) // whatever its output is set to, klog's own writes errors to stderr too
+}
+
+// NotReady says why the cluster takes a node for not Ready; "" when it is.
+func NotReady(n corev1.Node) string {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			if c.Status == corev1.ConditionTrue {
+				return ""
+			}
+			return c.Reason + ": " + c.Message
+		}
+	}
+	return "no condition Ready yet"
 }
