@@ -39,7 +39,7 @@ func (r *run) judgeFiles(ctx context.Context) []event.Finding {
 func (r *run) foreignFiles(ctx context.Context, n config.Node, nd *node.Node, b Bundle) []event.Finding {
 	paths := ownUnits(n)
 	if nodes.IsKubelet(n) {
-		paths = append(paths, r.runtime().paths(n)...)
+		paths = append(paths, r.runtimes.Runtime().Paths(n)...)
 	}
 	for _, m := range r.Members(n, b.Manifest()) {
 		paths = append(paths, m.File)

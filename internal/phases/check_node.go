@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/runtimes"
 )
 
 const (
@@ -46,7 +47,7 @@ func (r *run) judgeNode(n config.Node, f *facts.Facts) []event.Finding {
 	if f.NoRoute && nodes.IsKubelet(n) {
 		add(event.Error, "no-route", "service", r.Cluster.ServiceGateway.String())
 	}
-	if f.DockerJSON && nodes.IsKubelet(n) && r.runtimeName() == "docker" {
+	if f.DockerJSON && nodes.IsKubelet(n) && runtimes.Name(r.Cluster) == "docker" {
 		add(event.Warning, "docker-json")
 	}
 	out = append(out, judgeSize(n, f)...)

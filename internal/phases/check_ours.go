@@ -5,6 +5,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/runtimes"
 )
 
 // judgeOurs looks at a node that carries this cluster's name. The name alone proves little, it has a default: what
@@ -18,8 +19,9 @@ func (r *run) judgeOurs(n config.Node, f *facts.Facts) []event.Finding {
 	if f.NodeName != "" && f.NodeName != n.Name {
 		out = append(out, finding(event.Error, n.Name, "renamed", "was", event.Clean(f.NodeName)))
 	}
-	if f.OwnRuntime != "" && nodes.IsKubelet(n) && f.OwnRuntime != r.runtimeName() {
-		out = append(out, finding(event.Error, n.Name, "runtime-change", "is", f.OwnRuntime, "want", r.runtimeName()))
+	if f.OwnRuntime != "" && nodes.IsKubelet(n) && f.OwnRuntime != runtimes.Name(r.Cluster) {
+		out = append(out, finding(event.Error, n.Name, "runtime-change", "is", f.OwnRuntime, "want",
+			runtimes.Name(r.Cluster)))
 	}
 	if b := r.BundleFor(n, f); b != nil && f.Kubelet != "" && b.Manifest().Kubernetes != "" &&
 		f.Kubelet != b.Manifest().Kubernetes {

@@ -8,17 +8,19 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/runtimes"
 )
 
 // judgeRuntime finds a bundle from which no node gets the runtime that deploy.yaml names, or not all that belongs to
 // it.
 func (r *run) judgeRuntime(arch string, m *bundle.Manifest) []event.Finding {
 	var out []event.Finding
-	packages, told := config.RuntimePackages(r.runtimeName()), map[string]bool{}
+	packages, told := config.RuntimePackages(runtimes.Name(r.Cluster)), map[string]bool{}
 	miss := func(what string) {
 		if !told[what] {
 			told[what] = true
-			f := event.NewFault(event.ClassBundle, "bundle.no-runtime", nil, "runtime", r.runtimeName(), "what", what,
+			f := event.NewFault(event.ClassBundle, "bundle.no-runtime", nil, "runtime", runtimes.Name(r.Cluster),
+				"what", what,
 				"arch", arch)
 			out = append(out, event.Finding{Severity: event.Error, Fault: *f})
 		}
@@ -27,12 +29,12 @@ func (r *run) judgeRuntime(arch string, m *bundle.Manifest) []event.Finding {
 		if b := r.BundleOf(n); n.Arch != arch || b != nil && b.Manifest() != m { // another bundle's machine
 			continue
 		}
-		own := config.RuntimeProgram(r.runtimeName())
+		own := config.RuntimeProgram(runtimes.Name(r.Cluster))
 		if (own == "" || r.Program(n, own) == "") &&
 			!slices.ContainsFunc(r.Packages(n, m), func(p string) bool { return slices.Contains(packages, p) }) {
 			miss(strings.Join(packages, " / "))
 		}
-		for _, extra := range config.RuntimeExtras(r.runtimeName()) {
+		for _, extra := range config.RuntimeExtras(runtimes.Name(r.Cluster)) {
 			if r.Program(n, extra) == "" {
 				miss(extra)
 			}

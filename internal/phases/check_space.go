@@ -34,7 +34,7 @@ func (r *run) judgeSpace(n config.Node, f *facts.Facts, b Bundle) []event.Findin
 // addSpace adds what a machine needs on which nothing of ours is yet.
 func (r *run) addSpace(need map[string]int64, n config.Node, b Bundle) {
 	const reserve = 512 << 20
-	store := r.runtime().store()
+	store := r.runtimes.Runtime().Store()
 	need[store] += reserve
 	for _, im := range r.Images(n, b.Manifest()) {
 		need[r.SpaceFor()] += im.Size

@@ -289,3 +289,8 @@ func (r *run) forgetState(ctx context.Context) error {
 
 // forgotten are the parts of a cluster's files that a cleanup removes.
 func forgotten() []env.Kept { return []env.Kept{env.KeptPKI, env.KeptAdminConf, env.KeptConfig} }
+
+// stopWorkloads stops the kubelet first, so that nothing is started again, then what is left of the pods.
+func (r *run) stopWorkloads() string {
+	return "systemctl stop kubelet.service kube-proxy.service 2>/dev/null || true\n" + r.runtimes.StopPods()
+}

@@ -221,7 +221,8 @@ func TestWhatAPackageManagerMayNotChoose(t *testing.T) {
 func TestDockerWithoutAUnit(t *testing.T) {
 	for _, says := range []string{"", "dockerd -H fd://\n", "/usr/bin/a\n/usr/bin/b\n"} {
 		r := stand(t, to("ExecStart", says))
-		_, err := docker{r}.services(t.Context(), r.Cluster.Nodes[1], r.Node("w1"))
+		r.Cluster.Runtime = "docker"
+		_, err := r.runtimes.Runtime().Services(t.Context(), r.Cluster.Nodes[1], r.Node("w1"))
 		if f := wantFault(t, err, "runtime.no-unit", "w1", ""); f.Args["unit"] != "docker.service" {
 			t.Errorf("%q: %+v", says, f)
 		}

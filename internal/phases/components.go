@@ -201,8 +201,9 @@ func (r *run) kubeletService(n config.Node) (node.Service, error) {
 	if err != nil {
 		return node.Service{}, err
 	}
-	u := systemd.Unit{Description: "Kubernetes kubelet", After: []string{"network-online.target", r.runtime().unit()},
-		Wants: []string{"network-online.target", r.runtime().unit()}, Program: r.ProgramPath(n, "kubelet"),
+	u := systemd.Unit{Description: "Kubernetes kubelet",
+		After: []string{"network-online.target", r.runtimes.Runtime().Unit()},
+		Wants: []string{"network-online.target", r.runtimes.Runtime().Unit()}, Program: r.ProgramPath(n, "kubelet"),
 		Flags: r.Override("kubelet", map[string]string{
 			"config": layout.KubeDir + "/kubelet.yaml", "kubeconfig": layout.KubeletConf,
 			"bootstrap-kubeconfig": layout.BootstrapConf, "hostname-override": n.Name, "node-ip": n.IP.String(),

@@ -32,13 +32,13 @@ func (r *run) infrastructure() []*engine.Step {
 		if n.Has(bundle.LoadBalancer) {
 			first = append(first, plan.ID(plan.PhaseInfra, "mask-nginx", n.Name))
 		}
-		seeded := nodes.IsKubelet(n) && r.runtime().seeds()
+		seeded := nodes.IsKubelet(n) && r.runtimes.Runtime().Seeds()
 		if seeded {
 			first = append(first, plan.ID(plan.PhaseInfra, "runtime-files", n.Name))
 		}
 		steps = append(steps, r.claim(n), r.openPorts(n), r.system(n), pk.Send(n), pk.Install(n, first...))
 		if seeded {
-			steps = append(steps, r.runtimeFiles(n))
+			steps = append(steps, r.runtimes.Files(n))
 		}
 		if len(r.Listed(n, "repo")) > 0 {
 			steps = append(steps, pk.FromRepositories(n))
@@ -48,7 +48,7 @@ func (r *run) infrastructure() []*engine.Step {
 			steps = append(steps, r.placePrograms(n, group))
 		}
 		if nodes.IsKubelet(n) {
-			steps = append(steps, r.runtimeStep(n), r.sendImages(n), r.loadImages(n))
+			steps = append(steps, r.runtimes.Start(n), r.runtimes.SendImages(n), r.runtimes.LoadImages(n))
 		}
 	}
 	for _, n := range r.Cluster.With(bundle.LoadBalancer) {
@@ -68,7 +68,7 @@ func (r *run) ownTrees(n config.Node) []node.Tree {
 			node.Tree{Path: "/var/lib/cni", Mode: 0o755},
 			node.Tree{Path: "/run/flannel", Mode: 0o755}, node.Tree{Path: "/usr/libexec/kubernetes", Mode: 0o755},
 			node.Tree{Path: "/var/lib/kubelet", Mode: 0o700})
-		out = append(out, r.runtime().trees()...)
+		out = append(out, r.runtimes.Runtime().Trees()...)
 		out = append(out, node.Tree{Path: "/var/log/pods", Mode: 0o750, Purge: true},
 			node.Tree{Path: "/var/log/containers", Mode: 0o755, Purge: true})
 	}
@@ -107,7 +107,7 @@ func (r *run) claim(n config.Node) *engine.Step {
 		names += t.Path + " "
 	}
 	if nodes.IsKubelet(n) {
-		for _, d := range r.runtime().dirs() {
+		for _, d := range r.runtimes.Runtime().Dirs() {
 			trees += "dirs " + node.Quote(d) + "\n"
 			names += d + " "
 		}

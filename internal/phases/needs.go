@@ -20,7 +20,7 @@ func (r *run) executed(n config.Node) []string {
 		}
 	}
 	if nodes.IsKubelet(n) {
-		out = append(append(out, "kubelet", "kube-proxy"), r.runtime().executes()...)
+		out = append(append(out, "kubelet", "kube-proxy"), r.runtimes.Runtime().Executes()...)
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/rolling"
+	"github.com/eggo-k8s/eggo/internal/phases/runtimes"
 )
 
 // run is one run: its values, and what single areas keep during it.
@@ -21,6 +22,7 @@ type run struct {
 	*certs.Certs
 	*clients.Clients
 	*rolling.Rolling
+	runtimes *runtimes.Runtimes
 
 	mu       sync.Mutex
 	fetched  map[string][]byte // manifests by URL
@@ -47,5 +49,6 @@ func newRun(env Env) *run {
 		e.Emit = r.changes.Count(e.Emit)
 	}
 	p.Executed = r.executed
+	r.runtimes = &runtimes.Runtimes{Payload: p, Rolling: r.Rolling}
 	return r
 }

@@ -2,12 +2,12 @@ package phases
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/runtimes"
 )
 
 // Stock is what a cleanup takes from a machine.
@@ -46,7 +46,7 @@ func TakeStock(ctx context.Context, h node.Host, purge bool) (Stock, error) {
 	}
 	out, err := nd.Query(ctx, "for p in "+node.QuoteAll(trees)+
 		"; do [ ! -e \"$p\" ] || du -sxh \"$p\" 2>/dev/null || true; done\n"+
-		countImages(trees))
+		runtimes.CountImages(trees))
 	if err != nil {
 		return s, err
 	}
@@ -65,19 +65,4 @@ func TakeStock(ctx context.Context, h node.Host, purge bool) (Stock, error) {
 		}
 	}
 	return s, nil
-}
-
-// countImages is a script that prints the number of images in the stores that go: each runtime knows its own. What
-// cannot be asked, for the runtime does not run, counts for none.
-func countImages(trees []string) string {
-	var b strings.Builder
-	for _, runtime := range []struct{ store, list string }{
-		{containerd{}.store(), "ctr -n k8s.io images ls -q"}, {docker{}.store(), "docker images -q --no-trunc"},
-		{isulad{}.store(), "isula images -q"},
-	} {
-		if slices.Contains(trees, runtime.store) {
-			b.WriteString("timeout 20 " + runtime.list + " 2>/dev/null | sort -u || true\n")
-		}
-	}
-	return "echo images $( { :; " + strings.ReplaceAll(b.String(), "\n", "; ") + "} | grep -c . || true)\n"
 }

@@ -72,6 +72,9 @@ var within = map[string][]string{
 		"internal/phases/node", "internal/phases/nodes", "internal/phases/wait"},
 	"internal/phases/packages": {"internal/phases/node", "internal/phases/facts", "internal/phases/env",
 		"internal/phases/plan", "internal/phases/nodes", "internal/phases/payload"},
+	"internal/phases/runtimes": {"internal/phases/node", "internal/phases/facts", "internal/phases/layout",
+		"internal/phases/systemd", "internal/phases/wait", "internal/phases/plan", "internal/phases/rolling",
+		"internal/phases/payload"},
 }
 
 // more is what a package within a layer may import besides its layer.

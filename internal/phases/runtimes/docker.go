@@ -1,4 +1,4 @@
-package phases
+package runtimes
 
 import (
 	"bytes"
@@ -10,38 +10,39 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
 )
 
 // docker of the distribution's package, and cri-dockerd out of the bundle between it and the kubelet. dockerd is
 // started as its package starts it, with a configuration of ours in the place of /etc/docker/daemon.json.
-type docker struct{ r *run }
+type docker struct{ r *payload.Payload }
 
-func (docker) unit() string  { return layout.CRIDockerUnit }
-func (docker) store() string { return "/var/lib/docker" }
+func (docker) Unit() string  { return layout.CRIDockerUnit }
+func (docker) Store() string { return "/var/lib/docker" }
 
-func (d docker) trees() []node.Tree {
+func (d docker) Trees() []node.Tree {
 	return []node.Tree{{Path: "/etc/docker", Mode: 0o755}, {Path: "/var/lib/cri-dockerd", Mode: 0o755},
 		{Path: "/opt/containerd", Mode: 0o711},
-		{Path: "/var/lib/containerd", Mode: 0o711, Purge: true}, {Path: d.store(), Mode: 0o710, Purge: true}}
+		{Path: "/var/lib/containerd", Mode: 0o711, Purge: true}, {Path: d.Store(), Mode: 0o710, Purge: true}}
 }
 
-func (docker) dirs() []string             { return nil }
-func (docker) paths(config.Node) []string { return []string{layout.UnitDir + layout.CRIDockerUnit} }
-func (docker) seeds() bool                { return true }
-func (docker) keepsDigests() bool         { return false }
-func (docker) list() string               { return dockerList }
-func (docker) load(archive string) string { return "docker load -q -i " + archive + " >/dev/null\n" }
-func (docker) stop() string               { return dockerStop }
-func (docker) executes() []string         { return []string{"cri-dockerd"} }
-func (docker) alive() string              { return "timeout 20 docker version >/dev/null\n" }
-func (docker) links(context.Context, config.Node, *node.Node) ([]string, string, error) {
+func (docker) Dirs() []string             { return nil }
+func (docker) Paths(config.Node) []string { return []string{layout.UnitDir + layout.CRIDockerUnit} }
+func (docker) Seeds() bool                { return true }
+func (docker) KeepsDigests() bool         { return false }
+func (docker) List() string               { return dockerList }
+func (docker) Load(archive string) string { return "docker load -q -i " + archive + " >/dev/null\n" }
+func (docker) Stop() string               { return dockerStop }
+func (docker) Executes() []string         { return []string{"cri-dockerd"} }
+func (docker) Alive() string              { return "timeout 20 docker version >/dev/null\n" }
+func (docker) Links(context.Context, config.Node, *node.Node) ([]string, string, error) {
 	return nil, "", nil
 }
 
-// early keeps dockerd from starting before it has our configuration: packages start it at once, and with its own it
+// Early keeps dockerd from starting before it has our configuration: packages start it at once, and with its own it
 // makes a bridge and packet filter rules, and drops what is forwarded.
-func (docker) early(config.Node) ([]node.File, error) {
+func (docker) Early(config.Node) ([]node.File, error) {
 	return []node.File{layout.PlainFile(layout.UnitDir+layout.DockerdUnit+".d/05-eggo.conf",
 		[]byte(layout.WrittenByEggo+"[Unit]\nConditionPathExists="+layout.DockerConf+"\n"))}, nil
 }
@@ -66,7 +67,7 @@ if has unit docker.service; then
 fi
 `
 
-func (d docker) services(ctx context.Context, n config.Node, nd *node.Node) ([]node.Service, error) {
+func (d docker) Services(ctx context.Context, n config.Node, nd *node.Node) ([]node.Service, error) {
 	start, err := dockerStart(ctx, nd)
 	if err != nil {
 		return nil, err
@@ -91,7 +92,7 @@ func (d docker) services(ctx context.Context, n config.Node, nd *node.Node) ([]n
 		{Unit: layout.DockerdUnit, Files: []node.File{layout.PlainFile(layout.DockerConf, conf),
 			layout.PlainFile(layout.UnitDir+layout.DockerdUnit+".d/10-eggo.conf", []byte(drop))}},
 		{Unit: layout.CRIDockerUnit, Files: []node.File{layout.PlainFile(layout.UnitDir+layout.CRIDockerUnit,
-			cri.Render())}, Binaries: d.r.Binaries(n, d.executes()...)},
+			cri.Render())}, Binaries: d.r.Binaries(n, d.Executes()...)},
 	}, nil
 }
 
@@ -132,12 +133,12 @@ func (d docker) config() ([]byte, error) {
 	if l := d.r.Cluster.InsecureRegistries; len(l) > 0 {
 		doc["insecure-registries"] = l
 	}
-	return d.r.engineSettings(doc)
+	return engineSettings(d.r, doc)
 }
 
 // engineSettings lays config-extra-args of the container engine over a runtime's JSON configuration, keys as it names
 // them.
-func (r *run) engineSettings(doc map[string]any) ([]byte, error) {
+func engineSettings(r *payload.Payload, doc map[string]any) ([]byte, error) {
 	for k, v := range r.Override("container-engine", map[string]string{}) {
 		doc[k] = setting(v)
 	}

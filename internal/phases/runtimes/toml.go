@@ -1,4 +1,4 @@
-package phases
+package runtimes
 
 import (
 	"encoding/json"

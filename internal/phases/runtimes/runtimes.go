@@ -1,4 +1,6 @@
-package phases
+// Package runtimes holds the container runtimes: where each has its things on a node and how it is asked, and
+// the steps by which a node gets its runtime and its images.
+package runtimes
 
 import (
 	"context"
@@ -11,69 +13,76 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/rolling"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
-// containerRuntime is what the phases need to know of a container runtime. Every file that it names is ours: neither a
+// Runtime is what the phases need to know of a container runtime. Every file that it names is ours: neither a
 // distribution's unit nor its configuration is touched.
-type containerRuntime interface {
-	// unit is what the kubelet is started after.
-	unit() string
-	// store is the directory that holds images and containers.
-	store() string
-	// trees are the directories whose whole content is the runtime's; dirs are those that hold files of ours and of the
+type Runtime interface {
+	// Unit is what the kubelet is started after.
+	Unit() string
+	// Store is the directory that holds images and containers.
+	Store() string
+	// Trees are the directories whose whole content is the runtime's; Dirs are those that hold files of ours and of the
 	// package.
-	trees() []node.Tree
-	dirs() []string
-	// paths are files and units that are ours on a node of this bundle.
-	paths(n config.Node) []string
-	// seeds says whether there are files that the package must find when it is installed; early are these.
-	seeds() bool
-	early(n config.Node) ([]node.File, error)
-	// services are started one after the other. What depends on the installed version is asked of the node.
-	services(ctx context.Context, n config.Node, nd *node.Node) ([]node.Service, error)
-	// executes are the names of binaries that its services execute; from the bundle they take effect by a restart.
-	executes() []string
-	// alive is a script that fails while the runtime does not answer.
-	alive() string
-	// links are directories of CNI plugins whose plugins are linked into another one, for a runtime that looks in one
+	Trees() []node.Tree
+	Dirs() []string
+	// Paths are files and units that are ours on a node of this bundle.
+	Paths(n config.Node) []string
+	// Seeds says whether there are files that the package must find when it is installed; Early are these.
+	Seeds() bool
+	Early(n config.Node) ([]node.File, error)
+	// Services are started one after the other. What depends on the installed version is asked of the node.
+	Services(ctx context.Context, n config.Node, nd *node.Node) ([]node.Service, error)
+	// Executes are the names of binaries that its services execute; from the bundle they take effect by a restart.
+	Executes() []string
+	// Alive is a script that fails while the runtime does not answer.
+	Alive() string
+	// Links are directories of CNI plugins whose plugins are linked into another one, for a runtime that looks in one
 	// only.
-	links(ctx context.Context, n config.Node, nd *node.Node) (from []string, to string, err error)
-	// list is a script that prints a line NAME@DIGEST for each image, or NAME@ where the runtime does not keep the
+	Links(ctx context.Context, n config.Node, nd *node.Node) (from []string, to string, err error)
+	// List is a script that prints a line NAME@DIGEST for each image, or NAME@ where the runtime does not keep the
 	// digest of registries.
-	list() string
-	keepsDigests() bool
-	// load is a script that imports the archive at a path.
-	load(archive string) string
-	// stop is a script that ends all containers of pods, in bounded time, while the runtime runs, and then unmounts
+	List() string
+	KeepsDigests() bool
+	// Load is a script that imports the archive at a path.
+	Load(archive string) string
+	// Stop is a script that ends all containers of pods, in bounded time, while the runtime runs, and then unmounts
 	// what they held.
-	stop() string
+	Stop() string
 }
 
-// runtime is that of the runtime that deploy.yaml names.
-func (r *run) runtime() containerRuntime {
+// Runtimes are the steps by which nodes get the runtime that deploy.yaml names, and their images.
+type Runtimes struct {
+	*payload.Payload
+	Rolling *rolling.Rolling
+}
+
+// Runtime is the one that deploy.yaml names.
+func (r *Runtimes) Runtime() Runtime {
 	switch r.Cluster.Runtime {
 	case "docker":
-		return docker{r}
+		return docker{r.Payload}
 	case "isulad":
-		return isulad{r}
+		return isulad{r.Payload}
 	}
-	return containerd{r}
+	return containerd{r.Payload}
 }
 
-// runtimeName is the word that deploy.yaml has for the runtime.
-func (r *run) runtimeName() string {
-	if r.Cluster.Runtime == "" {
+// Name is the word that deploy.yaml has for its runtime.
+func Name(c *config.Cluster) string {
+	if c.Runtime == "" {
 		return "containerd"
 	}
-	return r.Cluster.Runtime
+	return c.Runtime
 }
 
-// runtimeFiles puts what the runtime's package must find.
-func (r *run) runtimeFiles(n config.Node) *engine.Step {
-	files := func() ([]node.File, error) { return r.runtime().early(n) }
+// Files puts what the runtime's package must find.
+func (r *Runtimes) Files(n config.Node) *engine.Step {
+	files := func() ([]node.File, error) { return r.Runtime().Early(n) }
 	s := plan.Step(plan.PhaseInfra, "runtime-files", n.Name, []string{plan.ID(plan.PhaseInfra, "claim", n.Name)})
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		list, err := files()
@@ -105,9 +114,9 @@ func (r *run) runtimeFiles(n config.Node) *engine.Step {
 	return s
 }
 
-// runtimeStep starts the container runtime, which comes from the distribution's package or the bundle, with a
+// Start starts the container runtime, which comes from the distribution's package or the bundle, with a
 // configuration of ours beside the distribution's.
-func (r *run) runtimeStep(n config.Node) *engine.Step {
+func (r *Runtimes) Start(n config.Node) *engine.Step {
 	s := plan.Step(plan.PhaseInfra, "runtime", n.Name,
 		[]string{plan.ID(plan.PhaseInfra, "packages", n.Name), plan.ID(plan.PhaseInfra, "system", n.Name),
 			plan.Programs(n, plan.GroupNode)})
@@ -117,7 +126,7 @@ func (r *run) runtimeStep(n config.Node) *engine.Step {
 		if missing, _, err := r.unlinked(ctx, n, nd); err != nil || len(missing) > 0 {
 			return false, err
 		}
-		list, err := r.runtime().services(ctx, n, nd)
+		list, err := r.Runtime().Services(ctx, n, nd)
 		for _, svc := range list {
 			if ok, err := nd.Running(ctx, svc); !ok || err != nil {
 				return false, err
@@ -129,7 +138,7 @@ func (r *run) runtimeStep(n config.Node) *engine.Step {
 		if err := r.linkPlugins(ctx, n, nd); err != nil {
 			return err
 		}
-		list, err := r.runtime().services(ctx, n, nd)
+		list, err := r.Runtime().Services(ctx, n, nd)
 		if err != nil {
 			return err
 		}
@@ -152,7 +161,7 @@ func (r *run) runtimeStep(n config.Node) *engine.Step {
 
 // startRuntime starts a service of the runtime. One that we started before takes its turn, and is to answer before the
 // next; that of a package, which starts by itself when it is installed, has no containers of ours yet.
-func (r *run) startRuntime(ctx context.Context, n config.Node, nd *node.Node, svc node.Service) error {
+func (r *Runtimes) startRuntime(ctx context.Context, n config.Node, nd *node.Node, svc node.Service) error {
 	if err := r.CheckLinks(ctx, n, nd, svc); err != nil {
 		return err
 	}
@@ -165,20 +174,21 @@ func (r *run) startRuntime(ctx context.Context, n config.Node, nd *node.Node, sv
 	if strings.TrimSpace(out) != "active" {
 		return nd.Start(ctx, svc)
 	}
-	return r.InTurn(ctx, "runtime", n.Name, func(ctx context.Context) error {
+	return r.Rolling.InTurn(ctx, "runtime", n.Name, func(ctx context.Context) error {
 		if err := nd.Start(ctx, svc); err != nil {
 			return err
 		}
 		return wait.Until(ctx, wait.ProbeLimit, func(ctx context.Context) error {
-			_, err := nd.Query(ctx, r.runtime().alive())
+			_, err := nd.Query(ctx, r.Runtime().Alive())
 			return err
 		})
 	})
 }
 
 // unlinked are the plugins that lie only in directories where the runtime does not look.
-func (r *run) unlinked(ctx context.Context, n config.Node, nd *node.Node) (missing []string, to string, err error) {
-	from, to, err := r.runtime().links(ctx, n, nd)
+func (r *Runtimes) unlinked(ctx context.Context, n config.Node, nd *node.Node) (missing []string, to string,
+	err error) {
+	from, to, err := r.Runtime().Links(ctx, n, nd)
 	if err != nil || len(from) == 0 {
 		return nil, to, err
 	}
@@ -187,7 +197,7 @@ func (r *run) unlinked(ctx context.Context, n config.Node, nd *node.Node) (missi
 	return strings.Fields(out), to, err
 }
 
-func (r *run) linkPlugins(ctx context.Context, n config.Node, nd *node.Node) error {
+func (r *Runtimes) linkPlugins(ctx context.Context, n config.Node, nd *node.Node) error {
 	missing, to, err := r.unlinked(ctx, n, nd)
 	if err != nil || len(missing) == 0 {
 		return err
@@ -202,11 +212,9 @@ func (r *run) linkPlugins(ctx context.Context, n config.Node, nd *node.Node) err
 	return err
 }
 
-// stopWorkloads stops the kubelet first, so that nothing is started again, then the pods' containers through the
-// runtime.
-func (r *run) stopWorkloads() string {
-	return "systemctl stop kubelet.service kube-proxy.service 2>/dev/null || true\n" + r.runtime().stop() + stopRest
-}
+// StopPods is a script that ends all that is left of pods when the kubelet is stopped: their containers, through the
+// runtime, then the rest.
+func (r *Runtimes) StopPods() string { return r.Runtime().Stop() + stopRest }
 
 // stopRest ends what is left of the pods: their cgroup, the volumes that the kubelet mounted, their networks.
 const stopRest = `

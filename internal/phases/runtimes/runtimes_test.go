@@ -1,15 +1,46 @@
-package phases
+package runtimes
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/payload"
 )
+
+// staged is a bundle of which only the manifest is asked.
+type staged struct{ m *bundle.Manifest }
+
+func (s staged) Manifest() *bundle.Manifest           { return s.m }
+func (staged) Open(string) (io.ReadSeekCloser, error) { return nil, errors.ErrUnsupported }
+func (staged) Images(context.Context, []string) (f bundle.File, err error) {
+	return f, errors.ErrUnsupported
+}
+
+var worker = config.Node{Name: "w1", Arch: "amd64", Roles: []bundle.Role{bundle.Worker}}
+
+// ofAWorker is what a worker gets of a bundle that has a pause image.
+func ofAWorker() *payload.Payload {
+	n := nodes.New(&env.Env{Cluster: &config.Cluster{Nodes: []config.Node{worker}}})
+	n.SetFact(worker.Name, &facts.Facts{})
+	n.SetBundle(worker.Arch, staged{&bundle.Manifest{Arch: worker.Arch,
+		Images: []bundle.Image{{Name: "registry.k8s.io/pause:3.10.1"}}}})
+	return &payload.Payload{Nodes: n, Executed: func(config.Node) []string { return nil }}
+}
 
 func TestVersionOfContainerd(t *testing.T) {
 	t.Parallel()
@@ -42,8 +73,7 @@ func engineArgs(kv ...string) []config.ExtraArgs {
 
 func TestConfigurationOfContainerd(t *testing.T) {
 	t.Parallel()
-	r := newTestRun()
-	r.SetFact("w1", good(worker))
+	r := ofAWorker()
 	r.Cluster.CNIBinDirs = []string{"/usr/libexec/cni", "/opt/cni/bin"}
 	got := containerd{r}.config(worker, containerdVersion{1, 6})
 	want := `# Written by Eggo; removed by eggo-tui cleanup.
@@ -111,7 +141,7 @@ SystemdCgroup = true
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error("2.2:", diff)
 	}
-	if got := (containerd{r}).load("/x.tar"); !strings.HasPrefix(got,
+	if got := (containerd{r}).Load("/x.tar"); !strings.HasPrefix(got,
 		"ctr -a /run/own/cri.sock -n k8s.io images import") {
 		t.Error(got)
 	}
@@ -123,7 +153,7 @@ SystemdCgroup = true
 
 func TestRegistriesOfContainerd(t *testing.T) {
 	t.Parallel()
-	r := newTestRun()
+	r := ofAWorker()
 	r.Cluster.Runtime = "containerd"
 	r.Cluster.RegistryMirrors = []string{"https://m.example.com", "http://10.0.0.5:5000/",
 		"ghcr.io=http://10.0.0.5:5000/v2/ghcr.io", "*=https://all.local"}
@@ -190,7 +220,7 @@ func decoded(t *testing.T, data []byte, err error) map[string]any {
 
 func TestConfigurationOfDocker(t *testing.T) {
 	t.Parallel()
-	r := newTestRun()
+	r := ofAWorker()
 	r.Cluster.Runtime = "docker"
 	r.Cluster.RegistryMirrors, r.Cluster.InsecureRegistries = []string{"https://m.example.com"}, []string{"10.0.0.0/8"}
 	r.Cluster.ExtraArgs = engineArgs("log-level", "debug", "iptables", "true", "default-ulimits",
@@ -216,13 +246,12 @@ func TestConfigurationOfISulad(t *testing.T) {
 		hosts image-layer-check image-opt-timeout image-server-sock-addr insecure-registries insecure-skip-verify-enforce log-driver log-level log-opts native.umask
 		network-plugin pidfile pod-sandbox-image registry-mirrors runtimes selinux-enabled start-timeout state storage-driver storage-opts systemd-cgroup tls tls-config
 		tls-verify use-decrypted-key websocket-server-listening-port`)
-	r := newTestRun()
-	r.SetFact(worker.Name, good(worker))
+	r := ofAWorker()
 	r.Cluster.Runtime, r.Cluster.CNIBinDirs = "isulad", []string{"/usr/libexec/cni", "/opt/cni/bin"}
 	r.Cluster.RegistryMirrors, r.Cluster.InsecureRegistries = []string{"https://m.example.com", "http://10.0.0.5:5000"},
 		[]string{"r.local:5000"}
 	r.Cluster.ExtraArgs = engineArgs("log-level", "INFO")
-	files, err := isulad{r}.early(worker)
+	files, err := isulad{r}.Early(worker)
 	if err != nil || len(files) != 2 || files[0].Path != "/etc/isulad/daemon.json" {
 		t.Fatal(files, err)
 	}
@@ -261,11 +290,41 @@ func TestSettingsAreOfTheirKind(t *testing.T) {
 // Packages start docker at once: it must not run before it has our configuration.
 func TestDockerWaitsForItsConfiguration(t *testing.T) {
 	t.Parallel()
-	d := docker{newTestRun()}
-	files, err := d.early(worker)
-	if err != nil || !d.seeds() || len(files) != 1 ||
+	d := docker{ofAWorker()}
+	files, err := d.Early(worker)
+	if err != nil || !d.Seeds() || len(files) != 1 ||
 		!strings.HasPrefix(files[0].Path, "/etc/systemd/system/docker.service.d/") ||
 		!strings.Contains(string(files[0].Data), "\nConditionPathExists="+layout.DockerConf+"\n") {
 		t.Errorf("%v %v", files, err)
+	}
+}
+
+// Each runtime is asked for its own images, and only those whose store goes; what does not answer has none.
+func TestImagesOfEveryRuntimeAreCounted(t *testing.T) {
+	bin := t.TempDir()
+	for name, prints := range map[string]string{"ctr": "a b c", "docker": "sha256:a sha256:a sha256:b", "isula": "x"} {
+		script := "#!/bin/sh\nfor i in " + prints + "; do echo $i; done\n"
+		if err := os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	for want, trees := range map[string][]string{
+		"images 3\n": {"/var/lib/containerd", "/var/lib/kubelet"}, "images 2\n": {"/var/lib/docker"},
+		"images 1\n": {"/var/lib/isulad"}, "images 5\n": {"/var/lib/containerd", "/var/lib/docker"},
+		"images 0\n": {"/var/lib/kubelet"},
+	} {
+		if out, err := exec.Command("sh", "-euc", CountImages(trees)).CombinedOutput(); err != nil ||
+			string(out) != want {
+			t.Errorf("%v: %s %v", trees, out, err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/sh\necho no daemon >&2; exit 1\n"),
+		0o755); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("sh", "-euc", CountImages([]string{"/var/lib/docker"})).CombinedOutput(); err != nil ||
+		string(out) != "images 0\n" {
+		t.Errorf("%s %v", out, err)
 	}
 }

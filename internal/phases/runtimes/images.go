@@ -1,8 +1,9 @@
-package phases
+package runtimes
 
 import (
 	"context"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -15,10 +16,10 @@ import (
 )
 
 // imagesPath is where the archive lies on a node until it is loaded.
-func (r *run) imagesPath() string { return path.Join(r.SentDir(), "images.tar") }
+func (r *Runtimes) imagesPath() string { return path.Join(r.SentDir(), "images.tar") }
 
 // imagesStamp names the set of images that a node has loaded.
-func (r *run) imagesStamp(n config.Node) string {
+func (r *Runtimes) imagesStamp(n config.Node) string {
 	var l []string
 	for _, im := range r.Images(n, r.BundleOf(n).Manifest()) {
 		l = append(l, im.Name+"@"+im.Digest)
@@ -27,8 +28,8 @@ func (r *run) imagesStamp(n config.Node) string {
 	return strings.Join(l, " ")
 }
 
-func (r *run) imagesLoaded(ctx context.Context, n config.Node, nd *node.Node) (bool, error) {
-	out, err := nd.Query(ctx, "cat "+node.Dir+"/applied/images 2>/dev/null || true\n"+r.runtime().list())
+func (r *Runtimes) imagesLoaded(ctx context.Context, n config.Node, nd *node.Node) (bool, error) {
+	out, err := nd.Query(ctx, "cat "+node.Dir+"/applied/images 2>/dev/null || true\n"+r.Runtime().List())
 	if err != nil {
 		return false, err
 	}
@@ -38,7 +39,7 @@ func (r *run) imagesLoaded(ctx context.Context, n config.Node, nd *node.Node) (b
 		return false, nil
 	}
 	for _, want := range strings.Fields(stamp) {
-		if !r.runtime().keepsDigests() {
+		if !r.Runtime().KeepsDigests() {
 			name := want[:strings.LastIndex(want, "@")]
 			if strings.Contains(name, "@") {
 				continue // named by digest alone, which this runtime cannot import
@@ -52,8 +53,8 @@ func (r *run) imagesLoaded(ctx context.Context, n config.Node, nd *node.Node) (b
 	return true, nil
 }
 
-// sendImages uploads an archive of just the images that the node needs.
-func (r *run) sendImages(n config.Node) *engine.Step {
+// SendImages uploads an archive of just the images that the node needs.
+func (r *Runtimes) SendImages(n config.Node) *engine.Step {
 	s := plan.Step(plan.PhaseInfra, "send-images", n.Name, []string{plan.ID(plan.PhaseInfra, "claim", n.Name)})
 	s.Lane, s.Limit, s.Timeout = plan.LaneBulk, plan.LimitUploads, 60*time.Minute
 	s.Retry = engine.Retry{Tries: 5, Delay: 2 * time.Second, MaxDelay: 30 * time.Second}
@@ -79,8 +80,8 @@ func (r *run) sendImages(n config.Node) *engine.Step {
 	return s
 }
 
-// loadImages imports them into the runtime and removes the archive.
-func (r *run) loadImages(n config.Node) *engine.Step {
+// LoadImages imports them into the runtime and removes the archive.
+func (r *Runtimes) LoadImages(n config.Node) *engine.Step {
 	s := plan.Step(plan.PhaseInfra, "load-images", n.Name,
 		[]string{plan.ID(plan.PhaseInfra, "send-images", n.Name), plan.ID(plan.PhaseInfra, "runtime", n.Name)})
 	s.Limit, s.Timeout = plan.LimitLoads, 30*time.Minute
@@ -94,7 +95,7 @@ func (r *run) loadImages(n config.Node) *engine.Step {
 	})
 	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.images"), Quiet: true,
-			Script: r.runtime().load(node.Quote(r.imagesPath())) + "stamp images " + node.Quote(r.imagesStamp(n)) +
+			Script: r.Runtime().Load(node.Quote(r.imagesPath())) + "stamp images " + node.Quote(r.imagesStamp(n)) +
 				"\nrm -f " + node.Quote(r.imagesPath()) + "\n"})
 		return err
 	})
@@ -102,4 +103,19 @@ func (r *run) loadImages(n config.Node) *engine.Step {
 		return r.imagesLoaded(ctx, n, nd)
 	}, "runtime.image-missing")
 	return s
+}
+
+// CountImages is a script that prints the number of images in the stores that go: each runtime knows its own. What
+// cannot be asked, for the runtime does not run, counts for none.
+func CountImages(trees []string) string {
+	var b strings.Builder
+	for _, runtime := range []struct{ store, list string }{
+		{containerd{}.Store(), "ctr -n k8s.io images ls -q"}, {docker{}.Store(), "docker images -q --no-trunc"},
+		{isulad{}.Store(), "isula images -q"},
+	} {
+		if slices.Contains(trees, runtime.store) {
+			b.WriteString("timeout 20 " + runtime.list + " 2>/dev/null | sort -u || true\n")
+		}
+	}
+	return "echo images $( { :; " + strings.ReplaceAll(b.String(), "\n", "; ") + "} | grep -c . || true)\n"
 }

@@ -1,4 +1,4 @@
-package phases
+package runtimes
 
 import (
 	"context"
@@ -14,24 +14,25 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
 )
 
 // containerd of the distribution's package, with a drop-in that names a configuration of ours, or of the bundle's own
 // program, with a unit of ours.
-type containerd struct{ r *run }
+type containerd struct{ r *payload.Payload }
 
-func (containerd) unit() string  { return layout.ContainerdUnit }
-func (containerd) store() string { return "/var/lib/containerd" }
+func (containerd) Unit() string  { return layout.ContainerdUnit }
+func (containerd) Store() string { return "/var/lib/containerd" }
 
-func (d containerd) trees() []node.Tree {
-	return []node.Tree{{Path: "/opt/containerd", Mode: 0o711}, {Path: d.store(), Mode: 0o711, Purge: true}}
+func (d containerd) Trees() []node.Tree {
+	return []node.Tree{{Path: "/opt/containerd", Mode: 0o711}, {Path: d.Store(), Mode: 0o711, Purge: true}}
 }
 
 // The package's directory: files of ours below it would let the package manager leave it behind.
-func (containerd) dirs() []string { return []string{path.Dir(layout.CertsDir)} }
+func (containerd) Dirs() []string { return []string{path.Dir(layout.CertsDir)} }
 
-func (d containerd) paths(n config.Node) []string {
+func (d containerd) Paths(n config.Node) []string {
 	var out []string
 	if d.r.Program(n, "containerd") != "" {
 		out = append(out, layout.UnitDir+layout.ContainerdUnit)
@@ -42,23 +43,23 @@ func (d containerd) paths(n config.Node) []string {
 	return out
 }
 
-// executes: the kubelet's containers are started by shim and runc, which containerd finds by their names.
-func (containerd) executes() []string {
+// Executes: the kubelet's containers are started by shim and runc, which containerd finds by their names.
+func (containerd) Executes() []string {
 	return []string{"containerd", "containerd-shim-runc-v2", "runc"}
 }
-func (d containerd) alive() string { return "timeout 20 " + d.ctr() + " version >/dev/null\n" }
+func (d containerd) Alive() string { return "timeout 20 " + d.ctr() + " version >/dev/null\n" }
 
-func (containerd) seeds() bool                            { return false }
-func (containerd) early(config.Node) ([]node.File, error) { return nil, nil }
+func (containerd) Seeds() bool                            { return false }
+func (containerd) Early(config.Node) ([]node.File, error) { return nil, nil }
 
-func (d containerd) services(ctx context.Context, n config.Node, nd *node.Node) ([]node.Service, error) {
+func (d containerd) Services(ctx context.Context, n config.Node, nd *node.Node) ([]node.Service, error) {
 	v, err := d.ask(ctx, n, nd)
 	if err != nil {
 		return nil, err
 	}
 	files := append([]node.File{layout.PlainFile(layout.ContainerdConf, []byte(d.config(n, v))), d.unitFile(n)},
 		d.registries()...)
-	return []node.Service{{Unit: layout.ContainerdUnit, Files: files, Binaries: d.r.Binaries(n, d.executes()...)}}, nil
+	return []node.Service{{Unit: layout.ContainerdUnit, Files: files, Binaries: d.r.Binaries(n, d.Executes()...)}}, nil
 }
 
 // unitFile is a drop-in for the package's unit, or the whole unit of the bundle's program, as containerd's own release
@@ -204,8 +205,8 @@ func (d containerd) socket() string {
 	return strings.TrimPrefix(d.r.RuntimeEndpoint(), "unix://")
 }
 
-// links: before 2.1 there is one directory of plugins.
-func (d containerd) links(ctx context.Context, n config.Node, nd *node.Node) (from []string, to string, err error) {
+// Links: before 2.1 there is one directory of plugins.
+func (d containerd) Links(ctx context.Context, n config.Node, nd *node.Node) (from []string, to string, err error) {
 	to = d.r.CNIDir()
 	from = slices.DeleteFunc(slices.Clone(d.r.CNIDirs()), func(dir string) bool { return dir == to })
 	if len(from) == 0 {
@@ -226,21 +227,21 @@ func (d containerd) ctr() string {
 	return "ctr -n k8s.io"
 }
 
-func (d containerd) list() string {
+func (d containerd) List() string {
 	return "command -v ctr >/dev/null 2>&1 && " + d.ctr() +
 		" images ls 2>/dev/null | awk 'NR>1 {print $1 \"@\" $3}' || true\n"
 }
 
-func (containerd) keepsDigests() bool { return true }
+func (containerd) KeepsDigests() bool { return true }
 
-func (d containerd) load(archive string) string {
+func (d containerd) Load(archive string) string {
 	return d.ctr() + " images import " + archive + " >/dev/null\n"
 }
 
 // Every call is bounded: a task that is not dead makes "tasks rm -f" wait for ever. A pod's sandbox ends after its
 // containers: the shim of containerd 2 goes with the sandbox's task, and stays for ever if there is another one at that
 // time.
-func (d containerd) stop() string {
+func (d containerd) Stop() string {
 	return strings.ReplaceAll(`if command -v ctr >/dev/null 2>&1 && systemctl is-active --quiet containerd; then
   boxes=$(timeout 20 @CTR@ containers ls -q 'labels."io.cri-containerd.kind"==sandbox') || boxes=
   for i in 1 2 3 4 5 6 7 8 9 10 11 12; do

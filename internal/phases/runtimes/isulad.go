@@ -1,4 +1,4 @@
-package phases
+package runtimes
 
 import (
 	"context"
@@ -8,38 +8,39 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/payload"
 )
 
 // isulad of the distribution's package. It reads one file, at a fixed place, and has no flags for CRI v1 and for
 // systemd's cgroups. So that file is there, ours, before the package is installed: package managers keep a
 // configuration that they find.
-type isulad struct{ r *run }
+type isulad struct{ r *payload.Payload }
 
-func (isulad) unit() string  { return layout.IsuladUnit }
-func (isulad) store() string { return "/var/lib/isulad" }
+func (isulad) Unit() string  { return layout.IsuladUnit }
+func (isulad) Store() string { return "/var/lib/isulad" }
 
-func (d isulad) trees() []node.Tree {
-	return []node.Tree{{Path: d.store(), Mode: 0o711, Purge: true}}
+func (d isulad) Trees() []node.Tree {
+	return []node.Tree{{Path: d.Store(), Mode: 0o711, Purge: true}}
 }
 
-func (isulad) dirs() []string             { return []string{"/etc/isulad"} }
-func (isulad) paths(config.Node) []string { return []string{layout.IsuladConf} }
-func (isulad) seeds() bool                { return true }
-func (isulad) keepsDigests() bool         { return false }
-func (isulad) load(archive string) string { return "isula load -i " + archive + " >/dev/null\n" }
-func (isulad) executes() []string         { return nil }
-func (isulad) alive() string              { return "timeout 20 isula version >/dev/null\n" }
-func (isulad) links(context.Context, config.Node, *node.Node) ([]string, string, error) {
+func (isulad) Dirs() []string             { return []string{"/etc/isulad"} }
+func (isulad) Paths(config.Node) []string { return []string{layout.IsuladConf} }
+func (isulad) Seeds() bool                { return true }
+func (isulad) KeepsDigests() bool         { return false }
+func (isulad) Load(archive string) string { return "isula load -i " + archive + " >/dev/null\n" }
+func (isulad) Executes() []string         { return nil }
+func (isulad) Alive() string              { return "timeout 20 isula version >/dev/null\n" }
+func (isulad) Links(context.Context, config.Node, *node.Node) ([]string, string, error) {
 	return nil, "", nil
 }
 
-// list: iSulad's table has repository and tag in two columns.
-func (isulad) list() string {
+// List: iSulad's table has repository and tag in two columns.
+func (isulad) List() string {
 	return "command -v isula >/dev/null 2>&1 && isula images 2>/dev/null | awk 'NR>1 {print $1 \":\" $2 \"@\"}' || " +
 		"true\n"
 }
 
-func (isulad) stop() string {
+func (isulad) Stop() string {
 	return `if command -v isula >/dev/null 2>&1 && systemctl is-active --quiet isulad; then
   for i in 1 2 3 4 5 6; do
     ids=$(timeout 20 isula ps -aq) || break
@@ -51,7 +52,7 @@ fi
 ` + unmount("^/var/lib/isulad/") + unmount("^/run/isulad/")
 }
 
-func (d isulad) early(n config.Node) ([]node.File, error) {
+func (d isulad) Early(n config.Node) ([]node.File, error) {
 	conf, err := d.config(n)
 	if err != nil {
 		return nil, err
@@ -60,8 +61,8 @@ func (d isulad) early(n config.Node) ([]node.File, error) {
 		layout.PlainFile(layout.IsuladMark, []byte("# Written by Eggo: iSulad's configuration is ours.\n"))}, nil
 }
 
-func (d isulad) services(_ context.Context, n config.Node, _ *node.Node) ([]node.Service, error) {
-	files, err := d.early(n)
+func (d isulad) Services(_ context.Context, n config.Node, _ *node.Node) ([]node.Service, error) {
+	files, err := d.Early(n)
 	return []node.Service{{Unit: layout.IsuladUnit, Files: files}}, err
 }
 
@@ -83,7 +84,7 @@ func (d isulad) config(n config.Node) ([]byte, error) {
 		endpoint = e
 	}
 	doc := map[string]any{
-		"hosts": []string{endpoint}, "graph": d.store(), "state": "/var/run/isulad", "engine": "lcr",
+		"hosts": []string{endpoint}, "graph": d.Store(), "state": "/var/run/isulad", "engine": "lcr",
 		"default-runtime": "runc",
 		"log-level":       "ERROR", "log-driver": "stdout", "pidfile": "/var/run/isulad.pid", "start-timeout": "2m",
 		"image-opt-timeout": "5m",
@@ -99,5 +100,5 @@ func (d isulad) config(n config.Node) ([]byte, error) {
 	if len(insecure) > 0 {
 		doc["insecure-registries"] = insecure
 	}
-	return d.r.engineSettings(doc)
+	return engineSettings(d.r, doc)
 }
