@@ -2,15 +2,11 @@ package phases
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	clientv3 "go.etcd.io/etcd/client/v3"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,7 +17,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
-	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
@@ -164,107 +159,6 @@ func (r *run) leave(l Leaving, others string) (steps, scripts []*engine.Step) {
 	pods.Retry, pods.Timeout = wait.Patience(), 30*time.Second
 	pods.Verify = func(ctx context.Context) error { return r.podsGone(ctx, l.Nodes) }
 	return append(steps, pods), scripts
-}
-
-// removeMember takes the node's member out of etcd, after the leader's office was given to one that stays.
-func (r *run) removeMember(ctx context.Context, n config.Node) error {
-	list, err := r.memberList(ctx)
-	if err != nil {
-		return err
-	}
-	// By its address: one that took its name at another address stays.
-	i := slices.IndexFunc(list, func(m *pb.Member) bool { return slices.Contains(m.PeerURLs, layout.PeerURL(n)) })
-	if i < 0 {
-		return engine.ErrUnchanged
-	}
-	m := list[i]
-	// Those that are gone leave before one that is well, in whatever order they were named: each of them is counted in
-	// the quorum until then.
-	if r.ReadThroughAny(ctx, m) == nil {
-		for _, o := range list {
-			goes, leaves := nodeOf(o, r.Removing)
-			if !leaves || o.ID == m.ID || !slices.Contains(o.PeerURLs, layout.PeerURL(goes)) ||
-				r.ReadThroughAny(ctx, o) == nil {
-				continue
-			}
-			if err := r.dropMember(ctx, goes.Name, o); err != nil {
-				return err
-			}
-		}
-	}
-	if err := r.moveLeader(ctx, m, list); err != nil {
-		return err
-	}
-	if err := r.dropMember(ctx, n.Name, m); err != nil {
-		return err
-	}
-	// The next one leaves when those that stay agree again.
-	return wait.Until(ctx, listPatience, func(ctx context.Context) error {
-		list, err := r.memberList(ctx)
-		if err != nil {
-			return err
-		}
-		well := 0
-		for _, m := range list {
-			if len(m.ClientURLs) > 0 && r.ReadThrough(ctx, m.ClientURLs[0]) == nil {
-				well++
-			}
-		}
-		if well < len(list)/2+1 {
-			return wait.Again("etcd.no-quorum")
-		}
-		return nil
-	})
-}
-
-// dropMember removes one member.
-func (r *run) dropMember(ctx context.Context, name string, m *pb.Member) error {
-	if err := r.Emit(event.Change{Step: engine.StepID(ctx),
-		Desc: event.M("change.etcd-remove", "member", name)}); err != nil {
-		return err
-	}
-	return r.askEtcd(ctx, nil, func(ctx context.Context, c *clientv3.Client) error {
-		_, err := c.MemberRemove(ctx, m.ID)
-		if errors.Is(err, rpctypes.ErrMemberNotFound) {
-			return nil
-		}
-		return err
-	})
-}
-
-// moveLeader gives the office away if m has it: an election that nobody planned costs the API server a second.
-func (r *run) moveLeader(ctx context.Context, m *pb.Member, list []*pb.Member) error {
-	var leader uint64
-	err := r.askEtcd(ctx, nil, func(ctx context.Context, c *clientv3.Client) error {
-		for _, url := range c.Endpoints() {
-			s, err := c.Status(ctx, url)
-			if err != nil {
-				return err
-			}
-			leader = s.Leader
-		}
-		return nil
-	})
-	if err != nil || leader != m.ID || len(m.ClientURLs) == 0 {
-		return err
-	}
-	for _, o := range list {
-		if o.ID == m.ID || o.IsLearner || len(o.ClientURLs) == 0 || r.ReadThrough(ctx, o.ClientURLs[0]) != nil {
-			continue
-		}
-		c, err := r.EtcdClient(ctx, m.ClientURLs[:1], r.PeersAndRemoved())
-		if err != nil {
-			return err
-		}
-		move, cancel := context.WithTimeout(ctx, 10*time.Second)
-		_, err = c.MoveLeader(move, o.ID)
-		cancel()
-		c.Close()
-		if err == nil {
-			return nil
-		}
-	}
-	return nil // then the members elect one when it is gone
 }
 
 // deleteObject removes the Node.
