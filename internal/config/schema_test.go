@@ -40,6 +40,19 @@ func compiled(t testing.TB) *jsonschema.Schema {
 	return s
 }
 
+// Sentences of the documents have links and code in them, which an editor would show as they are written.
+func TestTheSchemasDescriptionsArePlainText(t *testing.T) {
+	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
+		text := Schema(i18n.NewPrinter(lang))
+		for line := range strings.Lines(string(text)) {
+			said := strings.Contains(line, `"description"`)
+			if said && (strings.Contains(line, "](") || strings.Contains(line, "`")) {
+				t.Errorf("%s: %s", lang, strings.TrimSpace(line))
+			}
+		}
+	}
+}
+
 // inJSON is what an editor takes the YAML for.
 func inJSON(n *yaml.Node) any {
 	switch n.Kind {

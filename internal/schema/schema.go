@@ -5,6 +5,7 @@ package schema
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 )
 
 // Dialect of the schemas.
@@ -21,7 +22,7 @@ type Document struct {
 // Property of a map.
 type Property struct {
 	Name        string
-	Description string
+	Description string // may have code and links as Markdown has them; the schema has it in plain text
 	Default     string
 	Deprecated  bool
 	Required    bool
@@ -169,7 +170,7 @@ func properties(list []Property) object {
 	for _, p := range list {
 		var x object
 		if p.Description != "" {
-			x.add("description", p.Description)
+			x.add("description", plain(p.Description))
 		}
 		if p.Default != "" {
 			x.add("default", p.Default)
@@ -181,6 +182,12 @@ func properties(list []Property) object {
 		out.add(p.Name, x)
 	}
 	return out
+}
+
+// plain is Markdown's code and links as plain text: editors show a description as it is written.
+func plain(text string) string {
+	marked := regexp.MustCompile("`([^`]*)`" + `|\[([^\]]*)\]\((?:[^()]|\([^()]*\))*\)`)
+	return marked.ReplaceAllString(text, "$1$2")
 }
 
 // object is a JSON object that keeps the order of its keys.
