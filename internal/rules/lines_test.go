@@ -19,6 +19,16 @@ const maxColumns = 120
 
 // TestLinesFit: whoever reads the source in two windows side by side sees whole lines.
 func TestLinesFit(t *testing.T) {
+	sources(t, func(path string, text []byte) {
+		for _, line := range tooLong(text) {
+			t.Errorf("%s:%d has more than %d columns", path, line, maxColumns)
+		}
+	})
+}
+
+// sources hands on every Go file of the repository, with its path there.
+func sources(t *testing.T, each func(path string, text []byte)) {
+	t.Helper()
 	root := filepath.Join("..", "..")
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -34,9 +44,7 @@ func TestLinesFit(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for _, line := range tooLong(text) {
-			t.Errorf("%s:%d has more than %d columns", strings.TrimPrefix(path, root+"/"), line, maxColumns)
-		}
+		each(filepath.ToSlash(strings.TrimPrefix(path, root+string(filepath.Separator))), text)
 		return nil
 	})
 	if err != nil {

@@ -3,7 +3,6 @@
 package facts
 
 import (
-	"cmp"
 	"context"
 	"net/netip"
 	"sort"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
@@ -179,129 +177,6 @@ func Gather(ctx context.Context, n *node.Node, ip, service netip.Addr, endpoint 
 		f.Skew, f.SkewError = theirs.Sub(before.Add(took/2)), took/2
 	}
 	return f, nil
-}
-
-// What a node says of itself is bounded, in bytes: in all, and a line of it. A line of a firewall may be a long list,
-// which is read to its end; of the others each is one value.
-const (
-	factsMost    = 1 << 20
-	factsMostOne = 64 << 10
-)
-
-// Parse reads what the script printed.
-func Parse(out string) *Facts {
-	var release strings.Builder
-	f := &Facts{Listening: map[int]string{}, Free: map[string]FreeSpace{}}
-	for line := range strings.Lines(out[:min(len(out), factsMost)]) {
-		k, v, _ := strings.Cut(strings.TrimRight(line, "\n"), "=")
-		most := event.MaxArg
-		if k == "firewalld" || k == "ufw" {
-			most = factsMostOne
-		}
-		v = event.Clip(v, most)
-		switch k {
-		case "arch":
-			f.Arch = map[string]string{"x86_64": "amd64", "aarch64": "arm64"}[v]
-			if f.Arch == "" {
-				f.Arch = v
-			}
-		case "hostname":
-			f.Hostname = v
-		case "machineid":
-			f.MachineID = v
-		case "systemd":
-			f.Systemd = true
-		case "cgroup2":
-			f.Cgroup2 = true
-		case "cpus":
-			f.CPUs, _ = strconv.Atoi(v)
-		case "memory":
-			f.Memory, _ = strconv.ParseInt(v, 10, 64)
-		case "swap":
-			f.Swap = true
-		case "caps":
-			f.Caps, _ = strconv.ParseUint(v, 16, 64)
-		case "conntrack":
-			f.Conntrack = true
-		case "apparmor":
-			f.AppArmor = true
-		case "missing":
-			f.Missing = append(f.Missing, v)
-		case "pkg":
-			f.PkgManagers = append(f.PkgManagers, v)
-		case "nginx":
-			f.Nginx = true
-		case "address":
-			f.Addresses = append(f.Addresses, v)
-		case "listen":
-			p, who, _ := strings.Cut(v, " ")
-			if port, err := strconv.Atoi(p); err == nil {
-				f.Listening[port] = who
-			}
-		case "cluster":
-			f.Cluster = v
-		case "nodename":
-			f.NodeName = v
-		case "recorded":
-			f.Recorded = true
-		case "recordformat":
-			f.RecordFormat = cmp.Or(f.RecordFormat, v)
-		case "recordkind":
-			f.RecordKinds = append(f.RecordKinds, v)
-		case "ca":
-			f.CA = v
-		case "etcdca":
-			f.EtcdCA = v
-		case "kubelet":
-			f.Kubelet, _ = strings.CutPrefix(v, "Kubernetes ")
-		case "runtime":
-			f.Runtimes = append(f.Runtimes, v)
-		case "ownruntime":
-			f.OwnRuntime = v
-		case "resolv":
-			f.Resolv = v
-		case "dnstaken":
-			f.DNSTaken = v
-		case "kernel":
-			f.Kernel = v
-		case "noipset":
-			f.NoIPSet = true
-		case "noroute":
-			f.NoRoute = true
-		case "firewalld", "ufw", "nftables":
-			f.firewall(k).read(v)
-		case "dockerjson":
-			f.DockerJSON = true
-		case "joined":
-			f.Joined = true
-		case "active":
-			f.Active = append(f.Active, v)
-		case "present":
-			f.Present = append(f.Present, v)
-		case "free":
-			if w := strings.Fields(v); len(w) == 3 {
-				n, _ := strconv.ParseInt(w[2], 10, 64)
-				f.Free[w[0]] = FreeSpace{Device: w[1], Bytes: n}
-			}
-		case "version":
-			if version := node.VersionOf(v); version != "" {
-				f.Versions = append(f.Versions, version)
-			}
-		case "nameserver":
-			f.Nameserver = true
-		case "selinux":
-			f.SELinux = true
-		case "resolves":
-			f.Resolves = v
-		case "noexectmp":
-			f.NoExecTmp = true
-		case "os":
-			release.WriteString(v + "\n")
-		}
-	}
-	f.OS = ParseOSRelease(release.String())
-	sort.Strings(f.Present)
-	return f
 }
 
 // HasAddress says whether the machine carries the address.

@@ -160,16 +160,15 @@ func (b *Board) whole(s *runstate.State, w int) string {
 		text.String()
 }
 
-// rail names the phases with their states. Where they do not all fit, those that have ended and those to come are only
-// counted, the ones farthest from the present first.
-func (b *Board) rail(s *runstate.State, w int) string {
-	type stop struct {
-		glyph, name, count string
-		of                 *runstate.Phase
-		on                 bool
-	}
-	var stops []stop
-	at := 0
+// stop is a phase on the rail.
+type stop struct {
+	glyph, name, count string
+	of                 *runstate.Phase
+	on                 bool
+}
+
+// stops are the phases, and the number of the present one.
+func (b *Board) stops(s *runstate.State) (stops []stop, at int) {
 	for i, ph := range s.Phases {
 		st := stop{of: ph, name: b.P.Msg(ph.Title)}
 		switch {
@@ -183,6 +182,13 @@ func (b *Board) rail(s *runstate.State, w int) string {
 		}
 		stops = append(stops, st)
 	}
+	return stops, at
+}
+
+// rail names the phases with their states. Where they do not all fit, those that have ended and those to come are only
+// counted, the ones farthest from the present first.
+func (b *Board) rail(s *runstate.State, w int) string {
+	stops, at := b.stops(s)
 	between, counts := " "+b.Theme.Glyphs.Rule+" ", true
 	// Neighbours without names that are in the same state stand together, as a number.
 	draw := func() *widget.Line {
