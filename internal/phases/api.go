@@ -3,15 +3,17 @@ package phases
 import (
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/remove"
 )
 
 // What callers need of the packages beneath.
 type (
-	Env    = env.Env
-	Bundle = env.Bundle
-	Hook   = env.Hook
-	Kept   = env.Kept
-	Facts  = facts.Facts
+	Env     = env.Env
+	Bundle  = env.Bundle
+	Hook    = env.Hook
+	Kept    = env.Kept
+	Facts   = facts.Facts
+	Leaving = remove.Leaving
 )
 
 // The parts of a cluster's files that Env.Persist is asked for.

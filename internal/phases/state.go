@@ -24,17 +24,16 @@ type run struct {
 	*rolling.Rolling
 	runtimes *runtimes.Runtimes
 
-	mu       sync.Mutex
-	fetched  map[string][]byte // manifests by URL
-	nonce    string            // of this run
-	down     map[string]bool   // control planes whose API server is out of the load balancer
-	balance  chan struct{}     // one place, taken while a load balancer's configuration is written
-	told     map[string]bool   // load balancers that left a server out in this run; with the place of balance
-	etcdIs   membership
-	changes  *plan.Changes   // that were announced so far
-	force    bool            // the leave of a node goes on past what only delays it
-	cordoned []string        // nodes that this run has closed to pods
-	kicked   map[string]bool // nodes whose kubelet was started anew to register
+	mu      sync.Mutex
+	fetched map[string][]byte // manifests by URL
+	nonce   string            // of this run
+	down    map[string]bool   // control planes whose API server is out of the load balancer
+	balance chan struct{}     // one place, taken while a load balancer's configuration is written
+	told    map[string]bool   // load balancers that left a server out in this run; with the place of balance
+	etcdIs  membership
+	changes *plan.Changes   // that were announced so far
+	force   bool            // the leave of a node goes on past what only delays it
+	kicked  map[string]bool // nodes whose kubelet was started anew to register
 }
 
 func newRun(env Env) *run {

@@ -1,4 +1,4 @@
-package phases
+package remove
 
 import (
 	"context"
@@ -21,25 +21,25 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
-// drains are the steps that empty the nodes that leave, when the steps of needs are done.
-func (r *run) drains(l Leaving, needs []string) []*engine.Step {
+// Drain are the steps that empty the nodes that leave, when the steps of needs are done.
+func (r *Removal) Drain(needs []string) []*engine.Step {
 	var steps []*engine.Step
-	for _, n := range l.Nodes {
+	for _, n := range r.Leaving.Nodes {
 		if !nodes.IsKubelet(n) {
 			continue
 		}
 		s := plan.Step(plan.PhaseDrain, "node", n.Name, needs)
-		s.Timeout = l.Drain + 2*time.Minute
+		s.Timeout = r.Leaving.Drain + 2*time.Minute
 		s.When = func(ctx context.Context) (bool, event.Msg, error) { return r.drainable(ctx, n) }
-		s.Apply = func(ctx context.Context) error { return r.drain(ctx, n, l) }
+		s.Apply = func(ctx context.Context) error { return r.drain(ctx, n) }
 		steps = append(steps, s)
 	}
 	return steps
 }
 
-// drained lets pods onto the nodes again that this run has closed to them, when one of those that leave could not be
+// Drained lets pods onto the nodes again that this run has closed to them, when one of those that leave could not be
 // emptied: the leave ends there, and the cluster has all its nodes.
-func (r *run) drained(ctx context.Context, how event.Outcome) error {
+func (r *Removal) Drained(ctx context.Context, how event.Outcome) error {
 	if how.Done() {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (r *run) drained(ctx context.Context, how event.Outcome) error {
 }
 
 // drainable says whether there is something to drain: a node that the cluster knows and whose kubelet can end its pods.
-func (r *run) drainable(ctx context.Context, n config.Node) (bool, event.Msg, error) {
+func (r *Removal) drainable(ctx context.Context, n config.Node) (bool, event.Msg, error) {
 	if r.Unreachable(n) && !r.fitToDrain(ctx, n) {
 		return false, event.M("why.node-gone"), nil
 	}
@@ -76,14 +76,14 @@ func (r *run) drainable(ctx context.Context, n config.Node) (bool, event.Msg, er
 }
 
 // fitToDrain says whether the node's kubelet answers the cluster, though the node does not answer us.
-func (r *run) fitToDrain(ctx context.Context, n config.Node) bool {
+func (r *Removal) fitToDrain(ctx context.Context, n config.Node) bool {
 	o, err := r.API().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 	return err == nil && clients.NotReady(*o) == ""
 }
 
 // drain lets no new pod onto the node and evicts those that are there, as their disruption budgets allow, until the
 // time is over.
-func (r *run) drain(ctx context.Context, n config.Node, l Leaving) error {
+func (r *Removal) drain(ctx context.Context, n config.Node) error {
 	cs := r.API().CoreV1()
 	o, err := cs.Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 	if err != nil {
@@ -116,12 +116,12 @@ func (r *run) drain(ctx context.Context, n config.Node, l Leaving) error {
 		Desc: event.M("change.evict", "name", n.Name, "pods", podNames(pods))}); err != nil {
 		return err
 	}
-	return r.evictAll(ctx, n, l)
+	return r.evictAll(ctx, n)
 }
 
 // evictAll evicts until nobody is left. Who is waited for is told whenever that changes.
-func (r *run) evictAll(ctx context.Context, n config.Node, l Leaving) error {
-	end := time.Now().Add(l.Drain)
+func (r *Removal) evictAll(ctx context.Context, n config.Node) error {
+	end := time.Now().Add(r.Leaving.Drain)
 	told, why := "", ""
 	for {
 		pods, err := r.evictable(ctx, n)
@@ -147,9 +147,9 @@ func (r *run) evictAll(ctx context.Context, n config.Node, l Leaving) error {
 		}
 		names := podNames(pods)
 		if time.Now().After(end) {
-			if !l.Force {
+			if !r.Leaving.Force {
 				return event.NewFault(event.ClassFailed, "leave.drain-timeout", nil, "pods", names, "limit",
-					l.Drain.String(), "why", why).On(n.Name)
+					r.Leaving.Drain.String(), "why", why).On(n.Name)
 			}
 			return r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx),
 				Text: event.M("notice.drain-forced", "pods", names)})
@@ -171,7 +171,7 @@ func (r *run) evictAll(ctx context.Context, n config.Node, l Leaving) error {
 
 // evictable are the node's pods that have to go elsewhere: those of DaemonSets and of the kubelet's own manifests
 // belong to the node, and those that have ended are nowhere.
-func (r *run) evictable(ctx context.Context, n config.Node) ([]corev1.Pod, error) {
+func (r *Removal) evictable(ctx context.Context, n config.Node) ([]corev1.Pod, error) {
 	list, err := r.API().CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.Name})
 	if err != nil {
 		return nil, clients.Fault(err)
@@ -190,7 +190,7 @@ func (r *run) evictable(ctx context.Context, n config.Node) ([]corev1.Pod, error
 }
 
 // tellLost names what is lost with the node: data of emptyDir volumes, and pods that nobody makes again.
-func (r *run) tellLost(ctx context.Context, pods []corev1.Pod) error {
+func (r *Removal) tellLost(ctx context.Context, pods []corev1.Pod) error {
 	var data, bare []corev1.Pod
 	for _, p := range pods {
 		if slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return v.EmptyDir != nil }) {
