@@ -173,13 +173,20 @@ func (d *draftServices) keys() []string {
 	return dial.Keys(d.env.Getenv("HOME"))
 }
 
-// write puts deploy.yaml in its place. What was there is kept beside it, named by the time.
+// write puts deploy.yaml in its place. What was there is kept beside it, named by the time. Its first line names the
+// schema that lies beside it.
 func (d *draftServices) write(path string, of config.Draft) error {
-	text := append([]byte(config.Modeline), of.YAML()...)
-	if err := store.Replace(d.path(path), text, time.Now()); err != nil {
+	text, name := of.YAML(), d.path(path)
+	err := os.MkdirAll(filepath.Dir(name), 0o700)
+	if err == nil && store.SchemaIsOurs(name) && store.SaveSchema(name, config.Schema(d.env.P)) == nil {
+		text = append([]byte(config.Modeline), text...) // an editor misses it elsewhere, nobody else
+	}
+	if err == nil {
+		err = store.Replace(name, text, time.Now())
+	}
+	if err != nil {
 		return event.NewFault(event.ClassFailed, "template.write", err, "file", path)
 	}
-	_ = saveSchema(d.path(path), d.env.P) // an editor misses it, nothing else
 	return d.trustIn(of.Get("cluster-id"))
 }
 

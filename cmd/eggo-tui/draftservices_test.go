@@ -138,6 +138,25 @@ func TestTheWizardWritesWithABackup(t *testing.T) {
 	}
 }
 
+// A schema of somebody else's stays, and the file that is written does not name it.
+func TestTheWizardNamesNoForeignSchema(t *testing.T) {
+	t.Parallel()
+	d, dir := testServices(t), t.TempDir()
+	other := filepath.Join(dir, config.SchemaName)
+	if err := os.WriteFile(other, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "deploy.yaml")
+	if err := d.write(file, config.Draft{Values: map[string]string{"cluster-id": "prod"}}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if schema, e := os.ReadFile(other); err != nil || e != nil || string(schema) != "{}" ||
+		bytes.Contains(text, []byte(config.SchemaName)) {
+		t.Errorf("%v %v %s\n%s", err, e, schema, text)
+	}
+}
+
 // Preflight and plan of a draft: the faults of the verbs, and machines that nobody has trusted are refused.
 func TestTheWizardRunsPreflight(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/operation/store"
 )
 
 func newKubeconfigCmd(env *environment) *cobra.Command {
@@ -31,7 +32,7 @@ func kubeconfig(ctx context.Context, env *environment, q request.Kubeconfig, sta
 		return err
 	}
 	if out != "" {
-		err := saveNew(out, conf.Text, false)
+		err := store.Create(out, conf.Text, false)
 		if f := event.AsFault(err); err != nil && f.Code == "template.exists" {
 			return event.NewFault(event.ClassUsage, "kubeconfig.exists", nil, "file", out)
 		}

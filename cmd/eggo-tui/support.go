@@ -13,6 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/operation/store"
 )
 
 func newSupportCmd(env *environment) *cobra.Command {
@@ -79,7 +80,7 @@ func supportFile(
 	var out bytes.Buffer
 	names, err := operation.Support(ctx, st, request.Ref{Cluster: c.Name, Run: c.LastRun}, texts, &out)
 	if err == nil {
-		err = saveNew(file, out.Bytes(), false)
+		err = store.Create(file, out.Bytes(), false)
 	}
 	return file, names, err
 }

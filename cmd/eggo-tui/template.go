@@ -6,18 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/operation/store"
 )
 
 type templateOptions struct {
@@ -94,7 +92,8 @@ func writeTemplate(ctx context.Context, env *environment, o templateOptions, pas
 	}
 	data := config.Template(o.TemplateOptions, env.P)
 	c, problems := config.Load(data, o.file)
-	if c != nil && o.file != "-" { // the schema lies beside a file
+	named := c != nil && o.file != "-" && store.SchemaIsOurs(o.file)
+	if named {
 		data = append([]byte(config.Modeline), data...)
 		c, problems = config.Load(data, o.file)
 	}
@@ -109,31 +108,17 @@ func writeTemplate(ctx context.Context, env *environment, o templateOptions, pas
 		_, err := env.Stdout.Write(data)
 		return err
 	}
-	if err := saveNew(o.file, data, o.force); err != nil {
+	if named && (o.force || !exists(o.file)) {
+		if err := store.SaveSchema(o.file, config.Schema(env.P)); err != nil { // an editor misses it, nothing else
+			data = config.WithoutModeline(data)
+			text, _ := env.P.Fault(event.AsFault(err))
+			fmt.Fprintln(env.Stderr, text)
+		}
+	}
+	if err := store.Create(o.file, data, o.force); err != nil {
 		return err
 	}
 	fmt.Fprintln(env.Stderr, env.P.T("cli.template.written", "file", o.file))
-	if err := saveSchema(o.file, env.P); err != nil { // an editor misses it, nothing else
-		text, _ := env.P.Fault(event.AsFault(err))
-		fmt.Fprintln(env.Stderr, text)
-	}
-	return nil
-}
-
-// saveSchema puts the JSON Schema beside a deploy.yaml, where its first line names it. A file of that name that is none
-// of ours stays.
-func saveSchema(file string, p *i18n.Printer) error {
-	name := filepath.Join(filepath.Dir(file), config.SchemaName)
-	was, err := os.ReadFile(name)
-	switch {
-	case err == nil && !config.IsSchema(was):
-		return nil
-	case err == nil || errors.Is(err, fs.ErrNotExist):
-		err = renameio.WriteFile(name, config.Schema(p), 0o644, renameio.IgnoreUmask())
-	}
-	if err != nil {
-		return event.NewFault(event.ClassFailed, "template.write", err, "file", name)
-	}
 	return nil
 }
 
@@ -193,40 +178,4 @@ func firstLine(r io.Reader) (string, error) {
 		return "", err
 	}
 	return strings.TrimRight(line, "\r\n"), nil
-}
-
-// saveNew writes the file with mode 0600, whole or not at all. A file that is there already stays, unless force says
-// otherwise.
-func saveNew(name string, data []byte, force bool) error {
-	fail := func(err error) error {
-		if errors.Is(err, fs.ErrExist) {
-			return event.NewFault(event.ClassUsage, "template.exists", nil, "file", name)
-		}
-		return event.NewFault(event.ClassFailed, "template.write", err, "file", name)
-	}
-	if force {
-		if err := renameio.WriteFile(name, data, 0o600, renameio.IgnoreUmask()); err != nil {
-			return fail(err)
-		}
-		return nil
-	}
-	t, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*") // 0600
-	if err != nil {
-		return fail(err)
-	}
-	defer os.Remove(t.Name())
-	_, err = t.Write(data)
-	if err == nil {
-		err = t.Sync()
-	}
-	if e := t.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Link(t.Name(), name) // unlike a rename, a link fails if the name is taken
-	}
-	if err != nil {
-		return fail(err)
-	}
-	return nil
 }

@@ -2,8 +2,6 @@ package operation
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io/fs"
 	"strings"
@@ -56,7 +54,7 @@ func Resume(
 // keptFile says whether the deploy.yaml of a run is the cluster's own: it became so when preflight had passed, if it
 // was not before. was are the options that the run was begun with.
 func keptFile(text []byte, run string) (kept bool, was *event.RunOptions, err error) {
-	sum := sha256.Sum256(text)
+	own := digest(text)
 	preflight := map[string]bool{}
 	for rec, err := range journal.Read(run) {
 		if err != nil {
@@ -65,7 +63,7 @@ func keptFile(text []byte, run string) (kept bool, was *event.RunOptions, err er
 		switch e := rec.Event.(type) {
 		case event.RunStarted:
 			was = e.Options
-			if e.Config == hex.EncodeToString(sum[:]) {
+			if e.Config == own {
 				return true, was, nil
 			}
 		case event.PlanMade:

@@ -126,9 +126,14 @@ func (s *source) take(c *config.Cluster, problems config.Problems) error {
 		return err
 	}
 	s.cluster = c
-	sum := sha256.Sum256(s.text)
-	s.digest = hex.EncodeToString(sum[:])
+	s.digest = digest(s.text)
 	return nil
+}
+
+// digest is what a deploy.yaml is known by. The cluster's own copy does not have the line that names a schema.
+func digest(text []byte) string {
+	sum := sha256.Sum256(config.WithoutModeline(text))
+	return hex.EncodeToString(sum[:])
 }
 
 func (s *source) report(problems config.Problems) {
@@ -178,9 +183,10 @@ func (s *source) useOwn(files Files) error {
 	return s.replace(text, nil)
 }
 
-// absolute is the text as it means the same in another directory.
+// absolute is the text as it means the same in another directory. The schema stays where the text was.
 func (s *source) absolute() ([]byte, error) {
-	return config.AbsolutePaths(s.text, s.file, filepath.Dir(s.file))
+	text, err := config.AbsolutePaths(s.text, s.file, filepath.Dir(s.file))
+	return config.WithoutModeline(text), err
 }
 
 // call is the source as a command names it.

@@ -73,3 +73,28 @@ func TestTheOwnDeployYamlIsAFileToo(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The copies of a deploy.yaml in the state directory have no schema beside them and name none; a run of a file is known
+// by the same digest as one of its copy.
+func TestCopiesNameNoSchema(t *testing.T) {
+	manual, err := os.ReadFile("../config/testdata/manual.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	manual = bytes.Replace(manual, []byte("ip: 192.168.0.2 "), []byte("ip: 192.168.0.1 "), 1) // its own mistake
+	var digests []string
+	for _, first := range []string{"", config.Modeline} {
+		s := &source{file: "/root/.eggo/deploy.yaml", text: append([]byte(first), manual...), draft: true}
+		if err := s.takeText(nil); err != nil {
+			t.Fatal(err)
+		}
+		text, err := s.absolute()
+		if err != nil || bytes.Contains(text, []byte(config.SchemaName)) {
+			t.Errorf("%q: %v\n%.200s", first, err, text)
+		}
+		digests = append(digests, s.digest)
+	}
+	if len(slices.Compact(digests)) != 1 {
+		t.Error(digests)
+	}
+}

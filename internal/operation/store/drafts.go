@@ -70,21 +70,6 @@ func (d *Draft) Forget() error {
 	return nil
 }
 
-// Replace puts a text in the place of a file of the user's. What was there is kept beside it, named by the time.
-func Replace(file string, text []byte, now time.Time) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
-	was, err := os.ReadFile(file)
-	if err == nil && string(was) != string(text) {
-		kept := file + "." + now.UTC().Format("20060102T150405Z") + ".bak"
-		if err := renameio.WriteFile(kept, was, 0o600, renameio.IgnoreUmask()); err != nil {
-			return err
-		}
-	}
-	return renameio.WriteFile(file, text, 0o600, renameio.IgnoreUmask())
-}
-
 // WriteList writes the machines that are to join as the lists that join reads, if it can read them.
 func WriteList(file string, machines []config.Machine) error {
 	data, err := config.JoinList(machines)
