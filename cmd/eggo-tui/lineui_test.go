@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/lineui/lineuitest"
 )
 
 func says(t *testing.T, text string, words ...string) {
@@ -65,7 +66,7 @@ func TestTheWizardLineByLineKeepsItsDraft(t *testing.T) {
 func TestAnInterruptLineByLine(t *testing.T) {
 	t.Parallel()
 	var i interrupts
-	out := &loud{said: make(chan string, 4096)} // more than is said
+	out := lineuitest.NewHeard()
 	in, typed := io.Pipe()
 	home := t.TempDir()
 	env := &environment{
@@ -75,13 +76,13 @@ func TestAnInterruptLineByLine(t *testing.T) {
 	ended := make(chan error, 1)
 	o := menuOptions{accessible: true, state: filepath.Join(home, "state")}
 	go func() { ended <- menu(t.Context(), env, o) }()
-	out.wait(t, "q leave:")
+	out.Wait(t, "q leave:")
 	if _, err := typed.Write([]byte("1\n")); err != nil {
 		t.Fatal(err)
 	}
-	out.wait(t, "Name of the cluster")
+	out.Wait(t, "Name of the cluster")
 	i.halt()
-	out.wait(t, "What was typed is kept", "q leave:")
+	out.Wait(t, "What was typed is kept", "q leave:")
 	i.halt()
 	if err := <-ended; err != nil {
 		t.Error(err)
@@ -165,31 +166,4 @@ func until(t *testing.T, f *os.File, text string) string {
 		t.Fatal(err)
 	}
 	return string(seen)
-}
-
-// loud is what is said, for who waits for words.
-type loud struct {
-	said chan string
-	rest string // that nobody has waited for yet
-}
-
-func (l *loud) Write(b []byte) (int, error) {
-	l.said <- string(b)
-	return len(b), nil
-}
-
-func (l *loud) wait(t *testing.T, words ...string) {
-	t.Helper()
-	end := time.After(20 * time.Second)
-	for _, w := range words {
-		for !strings.Contains(l.rest, w) {
-			select {
-			case more := <-l.said:
-				l.rest += more
-			case <-end:
-				t.Fatalf("%q was not said:\n%s", w, l.rest)
-			}
-		}
-		_, l.rest, _ = strings.Cut(l.rest, w)
-	}
 }

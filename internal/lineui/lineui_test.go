@@ -18,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/lineui/lineuitest"
 	"github.com/eggo-k8s/eggo/internal/runstate"
 )
 
@@ -387,7 +388,7 @@ func (i *interrupts) halt() bool {
 func TestAnInterruptLineByLine(t *testing.T) {
 	t.Parallel()
 	var i interrupts
-	out := &loud{said: make(chan string, 4096)} // more than is said
+	out := lineuitest.NewHeard()
 	in, typed := io.Pipe()
 	term := Terminal{In: in, Out: out, Err: out, Printer: i18n.NewPrinter(i18n.English), Interrupts: i.begin}
 	f := &files{written: map[string]config.Draft{}}
@@ -396,11 +397,11 @@ func TestAnInterruptLineByLine(t *testing.T) {
 	ended := make(chan error, 1)
 	stop, end := i.begin()
 	go func() { ended <- r.follow(t.Context()) }()
-	out.wait(t, "or q:")
+	out.Wait(t, "or q:")
 	i.halt()
-	out.wait(t, "Leave it?", "or q:")
+	out.Wait(t, "Leave it?", "or q:")
 	i.halt()
-	out.wait(t, "To come back to it: eggo-tui attach")
+	out.Wait(t, "To come back to it: eggo-tui attach")
 	if err := <-ended; !errors.Is(err, errLeft) || s.did != nil {
 		t.Errorf("%v %v", err, s.did)
 	}
@@ -415,46 +416,19 @@ func TestAnInterruptLineByLine(t *testing.T) {
 	end()
 
 	go func() { ended <- Menu(t.Context(), term, f.services()) }()
-	out.wait(t, "q leave:")
+	out.Wait(t, "q leave:")
 	if _, err := typed.Write([]byte("1\n")); err != nil { // the read of the run's question takes it
 		t.Fatal(err)
 	}
 	if _, err := typed.Write([]byte("1\n")); err != nil {
 		t.Fatal(err)
 	}
-	out.wait(t, "Name of the cluster")
+	out.Wait(t, "Name of the cluster")
 	i.halt()
-	out.wait(t, "What was typed is kept", "q leave:")
+	out.Wait(t, "What was typed is kept", "q leave:")
 	i.halt()
 	if err := <-ended; err != nil {
 		t.Error(err)
-	}
-}
-
-// loud is what is said, for who waits for words.
-type loud struct {
-	said chan string
-	rest string // that nobody has waited for yet
-}
-
-func (l *loud) Write(b []byte) (int, error) {
-	l.said <- string(b)
-	return len(b), nil
-}
-
-func (l *loud) wait(t *testing.T, words ...string) {
-	t.Helper()
-	end := time.After(20 * time.Second)
-	for _, w := range words {
-		for !strings.Contains(l.rest, w) {
-			select {
-			case more := <-l.said:
-				l.rest += more
-			case <-end:
-				t.Fatalf("%q was not said:\n%s", w, l.rest)
-			}
-		}
-		_, l.rest, _ = strings.Cut(l.rest, w)
 	}
 }
 
