@@ -33,7 +33,7 @@ func (r *run) check() []*engine.Step {
 	control := plan.Step(plan.PhaseCheck, "control-plane", "", []string{nodes.ID})
 	control.Verify, control.Timeout = r.controlWell, time.Minute
 	control.Retry = engine.Retry{Tries: 30, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}
-	return append([]*engine.Step{nodes, system, control}, r.retire([]string{nodes.ID, system.ID, control.ID})...)
+	return append([]*engine.Step{nodes, system, control}, r.host.Retire([]string{nodes.ID, system.ID, control.ID})...)
 }
 
 // controlWell wants every member of etcd, every API server and the load balancer to answer, now that all is restarted

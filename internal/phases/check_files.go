@@ -3,14 +3,12 @@ package phases
 import (
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/nodepath"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
@@ -68,7 +66,7 @@ func (r *run) judgeTargets(ctx context.Context, n config.Node, nd *node.Node, b 
 	list := slices.DeleteFunc(r.Members(n, b.Manifest()),
 		func(p payload.Placed) bool { return payload.PlaceFault(p) != nil })
 	if nodes.IsKubelet(n) {
-		list = append(list, r.pluginPlace())
+		list = append(list, r.PluginPlace())
 	}
 	faults, err := r.TargetFaults(ctx, nd, list)
 	if err != nil {
@@ -79,9 +77,4 @@ func (r *run) judgeTargets(ctx context.Context, n config.Node, nd *node.Node, b 
 		out = append(out, event.Finding{Host: n.Name, Severity: event.Error, Fault: *f})
 	}
 	return out
-}
-
-// pluginPlace stands for the plugins that a package or the network's pods may put beside ours.
-func (r *run) pluginPlace() payload.Placed {
-	return payload.Placed{File: path.Join(r.CNIDir(), "plugin"), Use: nodepath.Program}
 }

@@ -18,7 +18,7 @@ func (r *run) tellPorts() error {
 		}
 		for i := range f.Firewalls {
 			w := &f.Firewalls[i]
-			if closed := w.Closed(r.inbound(n)); len(closed) > 0 {
+			if closed := w.Closed(r.host.Inbound(n)); len(closed) > 0 {
 				text := event.M("notice.ports", "node", n.Name, "firewall", w.Name, "ports", strings.Join(closed, ", "))
 				if err := r.Emit(event.Notice{Host: n.Name, Step: plan.ID(plan.PhasePreflight, "verdict", ""),
 					Text: text}); err != nil {
@@ -36,7 +36,7 @@ func (r *run) judgeFirewall(n config.Node, f *facts.Facts) []event.Finding {
 	var out []event.Finding
 	for i := range f.Firewalls {
 		w := &f.Firewalls[i]
-		if closed := w.Closed(r.inbound(n)); w.Unsure && len(closed) > 0 {
+		if closed := w.Closed(r.host.Inbound(n)); w.Unsure && len(closed) > 0 {
 			out = append(out, finding(event.Warning, n.Name, "firewall-unsure", "firewall", w.Name, "ports",
 				strings.Join(closed, ", ")))
 		}

@@ -184,7 +184,7 @@ func TestJudgeOfFirewalls(t *testing.T) {
 			r := newTestRun()
 			got := r.judgeFirewall(c.node, f)
 			if c.want == "opens" {
-				if closed := strings.Join(f.Firewalls[0].Closed(r.inbound(c.node)), ", "); got != nil ||
+				if closed := strings.Join(f.Firewalls[0].Closed(r.host.Inbound(c.node)), ", "); got != nil ||
 					closed != c.ports {
 					t.Errorf("closed %s, %+v", closed, got)
 				}

@@ -180,7 +180,7 @@ func TestOurFilesAreKeptFree(t *testing.T) {
 		}
 	}
 	for _, file := range []string{layout.AdminPath, layout.KubeletConf, layout.BootstrapConf, nginxMask,
-		layout.UnitDir + balancerUnit, layout.UnitDir + firewallUnit, layout.UnitDir + layout.DockerdUnit,
+		layout.UnitDir + balancerUnit, layout.UnitDir + layout.DockerdUnit,
 		layout.UnitDir + layout.CRIDockerUnit, layout.UnitDir + layout.IsuladUnit} {
 		if nodepath.Check(nodepath.Listed, file) == nil {
 			t.Errorf("%s may come from outside", file)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/phases/certs"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
+	"github.com/eggo-k8s/eggo/internal/phases/host"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
@@ -23,6 +24,7 @@ type run struct {
 	*clients.Clients
 	*rolling.Rolling
 	runtimes *runtimes.Runtimes
+	host     *host.Host
 
 	mu      sync.Mutex
 	fetched map[string][]byte // manifests by URL
@@ -42,6 +44,9 @@ func newRun(env Env) *run {
 	p, c := &payload.Payload{Nodes: n}, certs.New(e)
 	r := &run{Env: e, Nodes: n, Payload: p, Certs: c, Clients: &clients.Clients{Env: e, Nodes: n, Certs: c},
 		Rolling: rolling.New(),
+
+		host: &host.Host{Payload: p},
+
 		fetched: map[string][]byte{}, down: map[string]bool{}, balance: make(chan struct{}, 1), told: map[string]bool{},
 		nonce: strings.ToLower(rand.Text()[:12]), changes: &plan.Changes{}}
 	if e.Dry {

@@ -65,6 +65,8 @@ var within = map[string][]string{
 	"internal/phases/rolling": {},
 	"internal/phases/nodes": {"internal/phases/env", "internal/phases/facts", "internal/phases/node",
 		"internal/phases/layout"},
+	"internal/phases/host": {"internal/phases/node", "internal/phases/facts", "internal/phases/layout",
+		"internal/phases/plan", "internal/phases/nodes", "internal/phases/payload"},
 	"internal/phases/payload": {"internal/phases/env", "internal/phases/nodes", "internal/phases/facts",
 		"internal/phases/layout", "internal/phases/node"},
 	"internal/phases/certs": {"internal/phases/env", "internal/phases/nodes"},

@@ -153,3 +153,8 @@ func (r *Payload) TargetFaults(ctx context.Context, nd *node.Node, list []Placed
 	}
 	return faults, nil
 }
+
+// PluginPlace stands for the plugins that a package or the network's pods may put beside ours.
+func (r *Payload) PluginPlace() Placed {
+	return Placed{File: path.Join(r.CNIDir(), "plugin"), Use: nodepath.Program}
+}

@@ -1,4 +1,4 @@
-package phases
+package host
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
-// placePrograms uploads what the node's roles need: what a service executes beside the version that runs, the rest
+// PlaceBinaries uploads what the node's roles need: what a service executes beside the version that runs, the rest
 // straight to its place.
-func (r *run) placePrograms(n config.Node, group string) *engine.Step {
+func (r *Host) PlaceBinaries(n config.Node, group string) *engine.Step {
 	s := plan.Step(plan.PhaseInfra, "programs-"+group, n.Name, []string{plan.ID(plan.PhaseInfra, "claim", n.Name)})
 	s.Lane, s.Limit, s.Timeout = plan.LaneBulk, plan.LimitUploads, 30*time.Minute
 	s.Retry = engine.Retry{Tries: 5, Delay: 2 * time.Second, MaxDelay: 30 * time.Second}
@@ -65,15 +65,15 @@ func (r *run) placePrograms(n config.Node, group string) *engine.Step {
 	return s
 }
 
-// retire removes the versions of binaries that gave way to others, when the run has changed and checked everything:
+// Retire removes the versions of binaries that gave way to others, when the run has changed and checked everything:
 // until then the node can go back to what it was.
-func (r *run) retire(needs []string) []*engine.Step {
+func (r *Host) Retire(needs []string) []*engine.Step {
 	var steps []*engine.Step
 	for _, n := range r.Cluster.Nodes {
 		s := plan.Step(plan.PhaseCheck, "old-binaries", n.Name, needs)
 		s.Retry = engine.Retry{Tries: 2, Delay: 2 * time.Second}
 		old := func(ctx context.Context, nd *node.Node) ([]string, error) {
-			return nd.Retired(ctx, r.Binaries(n, r.executed(n)...))
+			return nd.Retired(ctx, r.Binaries(n, r.Executed(n)...))
 		}
 		s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 			files, err := old(ctx, nd)
@@ -84,7 +84,7 @@ func (r *run) retire(needs []string) []*engine.Step {
 			if err != nil {
 				return err
 			}
-			return nd.Retire(ctx, files, r.Binaries(n, r.executed(n)...))
+			return nd.Retire(ctx, files, r.Binaries(n, r.Executed(n)...))
 		})
 		steps = append(steps, s)
 	}

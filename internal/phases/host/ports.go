@@ -1,4 +1,4 @@
-package phases
+package host
 
 import (
 	"context"
@@ -16,10 +16,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
-// inbound are the ports on which others come to the components of the node's roles, and those that deploy.yaml opens
+// Inbound are the ports on which others come to the components of the node's roles, and those that deploy.yaml opens
 // for a role. The controller manager and the scheduler listen on loopback; NodePorts come in by address translation,
 // ahead of the rules for ports.
-func (r *run) inbound(n config.Node) []facts.PortRange {
+func (r *Host) Inbound(n config.Node) []facts.PortRange {
 	var p []facts.PortRange
 	add := func(port int, protos ...string) {
 		for _, proto := range protos {
@@ -80,20 +80,20 @@ func pluginPorts(plugin string) []facts.PortRange {
 }
 
 // podNetworks are the networks that pods send from, as the packet filter names them.
-func (r *run) podNetworks() []string { return []string{r.Cluster.PodCIDR.String()} }
+func (r *Host) podNetworks() []string { return []string{r.Cluster.PodCIDR.String()} }
 
 // rules are the rules of the machine's firewalls that the node's roles need, in the words of their records. Without all
 // those are left out whose port the firewall lets in already by a rule of somebody else's.
-func (r *run) rules(n config.Node, f *facts.Facts, all bool) []string {
+func (r *Host) rules(n config.Node, f *facts.Facts, all bool) []string {
 	var out []string
 	for i := range f.Firewalls {
-		out = append(out, f.Firewalls[i].Rules(r.inbound(n), r.pods(n), all)...)
+		out = append(out, f.Firewalls[i].Rules(r.Inbound(n), r.pods(n), all)...)
 	}
 	return out
 }
 
 // pods are the networks whose packets the machine has to forward.
-func (r *run) pods(n config.Node) []string {
+func (r *Host) pods(n config.Node) []string {
 	if !nodes.IsKubelet(n) {
 		return nil
 	}
@@ -129,9 +129,9 @@ func firewallService(rules []string) node.Service {
 	}}
 }
 
-// openPorts opens what the node's roles need in the machine's firewalls, and closes of what it opened once whatever
+// OpenPorts opens what the node's roles need in the machine's firewalls, and closes of what it opened once whatever
 // they need no more.
-func (r *run) openPorts(n config.Node) *engine.Step {
+func (r *Host) OpenPorts(n config.Node) *engine.Step {
 	s := plan.Step(plan.PhaseInfra, "ports", n.Name, []string{plan.ID(plan.PhaseInfra, "claim", n.Name)})
 	var recorded []string
 	s.When = func(ctx context.Context) (bool, event.Msg, error) {

@@ -1,4 +1,4 @@
-package phases
+package host
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
-// hostname gives the machine its name of deploy.yaml, now and for the next boot. A machine whose name is that with a
+// Hostname gives the machine its name of deploy.yaml, now and for the next boot. A machine whose name is that with a
 // domain after it keeps it.
-func (r *run) hostname(n config.Node) *engine.Step {
+func (r *Host) Hostname(n config.Node) *engine.Step {
 	s := plan.Step(plan.PhaseInfra, "hostname", n.Name, []string{plan.ID(plan.PhaseInfra, "claim", n.Name)})
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		out, err := nd.Query(ctx, "cat /proc/sys/kernel/hostname\nhead -n 1 /etc/hostname 2>/dev/null || true\n")
