@@ -13,6 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/cleanup"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
@@ -100,6 +101,7 @@ func barrier(b *plan.Builder, id string, steps []*engine.Step) []string {
 // cleanup of each; the last step needs all others.
 func (r *run) leave(rm *remove.Removal, others string) (steps, scripts []*engine.Step) {
 	l := rm.Leaving
+	cl := r.cleaning(l.Purge)
 	ready := plan.ID(plan.PhaseControl, "ready", "")
 	snapshot := plan.Step(plan.PhaseLeave, "snapshot", "", []string{ready})
 	snapshot.When = func(context.Context) (bool, event.Msg, error) {
@@ -124,7 +126,7 @@ func (r *run) leave(rm *remove.Removal, others string) (steps, scripts []*engine
 			steps, needs, member = append(steps, s), append(needs, s.ID), s.ID
 		}
 		needs = append(needs, others)
-		cleaning, around := r.cleanAround(n, l.Purge, cleanOptions{needs: needs, scripts: needs, leaving: true})
+		cleaning, around := r.cleanAround(cl, n, cleanup.Options{Needs: needs, Leaving: true})
 		steps, scripts = append(steps, cleaning...), append(scripts, around...)
 		last := cleaning[len(cleaning)-1].ID
 		if nodes.IsKubelet(n) {

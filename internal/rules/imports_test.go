@@ -74,6 +74,8 @@ var within = map[string][]string{
 		"internal/phases/node", "internal/phases/nodes", "internal/phases/wait"},
 	"internal/phases/remove": {"internal/phases/clients", "internal/phases/nodes", "internal/phases/env",
 		"internal/phases/layout", "internal/phases/plan", "internal/phases/wait"},
+	"internal/phases/cleanup": {"internal/phases/nodes", "internal/phases/node", "internal/phases/env",
+		"internal/phases/plan"},
 	"internal/phases/packages": {"internal/phases/node", "internal/phases/facts", "internal/phases/env",
 		"internal/phases/plan", "internal/phases/nodes", "internal/phases/payload"},
 	"internal/phases/runtimes": {"internal/phases/node", "internal/phases/facts", "internal/phases/layout",

@@ -1,0 +1,190 @@
+// Package cleanup takes back on a machine what was recorded there, in the reverse order of the install, and forgets a
+// cluster that is gone on the jump host. It may import the nodes and the builder of plans; what stops the pods and
+// what saves etcd's data is handed in.
+package cleanup
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
+)
+
+// Cleanup are the steps that take back what was made.
+type Cleanup struct {
+	*nodes.Nodes
+	Purge bool // also the runtime's store and what daemons made by themselves
+	// StopWorkloads is a script that ends all pods, and lets nothing start one again.
+	StopWorkloads string
+	// Snapshot saves the data of a member of etcd before they are removed.
+	Snapshot func(context.Context, config.Node, *node.Node) error
+}
+
+// Options are what a cleanup of a node waits for, and whether the cluster lives on.
+type Options struct {
+	Needs    []string
+	Services []string // what its services wait for beside
+	Leaving  bool     // a node that is gone is no fault, and etcd's data are the others'
+	// Last makes what is done before the record goes, when the steps of needs are done.
+	Last func(needs []string) []string
+}
+
+// InOrder says for each node for whose services its own wait, when the whole cluster stops.
+func (r *Cleanup) InOrder(b *plan.Builder) func(config.Node) []string {
+	var stopped [2]string // the services of the nodes of a rank
+	for rank := range stopped {
+		of := slices.DeleteFunc(slices.Clone(r.Cluster.Nodes), func(n config.Node) bool { return stopRank(n) != rank })
+		stopped[rank] = b.Barrier(stopBarrier(rank), plan.IDs(plan.PhaseClean, "services", of))
+	}
+	return func(n config.Node) []string {
+		return slices.DeleteFunc(slices.Clone(stopped[:stopRank(n)]), func(id string) bool { return id == "" })
+	}
+}
+
+// State forgets the cluster on the jump host when all of its nodes are clean.
+func (r *Cleanup) State() *engine.Step {
+	s := plan.Step(plan.PhaseClean, "state", "", plan.IDs(plan.PhaseClean, "record", r.Cluster.Nodes))
+	s.Apply = r.forgetState
+	return s
+}
+
+// stopBarrier is passed when the services of all nodes of a rank have stopped.
+func stopBarrier(rank int) string { return plan.PhaseClean + ".stopped-" + strconv.Itoa(rank) }
+
+// stopRank orders the machines when the whole cluster stops: those without whose services nobody is in trouble first.
+func stopRank(n config.Node) int {
+	switch {
+	case n.Has(bundle.Etcd):
+		return 2
+	case n.Has(bundle.ControlPlane), n.Has(bundle.LoadBalancer):
+		return 1
+	}
+	return 0
+}
+
+// Steps are the reverse of the install on one machine. The last step needs all others.
+func (r *Cleanup) Steps(n config.Node, o Options) []*engine.Step {
+	var steps []*engine.Step
+	needs := o.Needs
+	// kinds are the records that give a step its work; none means any.
+	add := func(what string, f func(context.Context, *node.Node, []node.Record) error, kinds ...string) *engine.Step {
+		s := plan.Step(plan.PhaseClean, what, n.Name, needs)
+		s.Timeout = 10 * time.Minute
+		s.When = func(ctx context.Context) (bool, event.Msg, error) {
+			nd := r.Node(n.Name)
+			// The last step alone says that the node is gone: others wait for those before it.
+			if nd == nil && (o.Leaving || what != "record") {
+				return false, event.M("why.node-gone"), nil
+			}
+			if nd == nil {
+				return false, event.Msg{}, event.NewFault(event.ClassPartial, "clean.node-gone", nil).On(n.Name)
+			}
+			recs, err := nd.Records(ctx)
+			if err == nil {
+				err = nd.Understood(recs)
+			}
+			return slices.ContainsFunc(recs, func(r node.Record) bool {
+				return len(kinds) == 0 || slices.Contains(kinds, r.Kind)
+			}), event.M("why.nothing-recorded"), err
+		}
+		s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
+			recs, err := nd.Records(ctx)
+			if err != nil {
+				return err
+			}
+			return f(ctx, nd, recs)
+		})
+		needs = []string{s.ID}
+		steps = append(steps, s)
+		return s
+	}
+	if n.Has(bundle.Etcd) && !o.Leaving {
+		add("snapshot", func(ctx context.Context, nd *node.Node, _ []node.Record) error {
+			return r.Snapshot(ctx, n, nd)
+		}, "unit")
+	}
+	add("workloads", func(ctx context.Context, nd *node.Node, _ []node.Record) error {
+		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.stop-workloads"), Script: r.StopWorkloads})
+		return err
+	}, "unit")
+	if nodes.IsKubelet(n) {
+		// Without --purge too: the programs that can take them away leave with the packages, and rules of a cluster
+		// that is gone lead packets astray.
+		add("network", func(ctx context.Context, nd *node.Node, _ []node.Record) error {
+			_, err := nd.Change(ctx, node.Change{Desc: event.M("change.purge-network"), Script: purgeNetwork})
+			return err
+		}, "unit", "table")
+	}
+	undone := func(what string, kinds ...string) { add(what, r.undo(what, kinds...), kinds...) }
+	needs = slices.Concat(needs, o.Services)
+	undone("services", "unit")
+	undone("ports", "port", "zonefile")
+	undone("packages", "package", "rpm")
+	undone("files", "file", "block", "sysctl", "module", "hostname")
+	add("reload", func(ctx context.Context, nd *node.Node, recs []node.Record) error {
+		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.reload"),
+			Script: "systemctl daemon-reload\nsystemctl reset-failed 2>/dev/null || true\n"})
+		return err
+	}, "unit", "file")
+	undone("directories", "tree", "emptied", "dir")
+	needs = slices.Concat(needs, o.Last(needs))
+	forget := add("record", func(ctx context.Context, nd *node.Node, _ []node.Record) error { return nd.Forget(ctx) })
+	recorded := forget.When
+	forget.When = func(ctx context.Context) (bool, event.Msg, error) {
+		yes, why, err := recorded(ctx)
+		if yes || err != nil || r.Node(n.Name) == nil {
+			return yes, why, err
+		}
+		// A run that was cut off at its first change or its last leaves our directory without a record in it.
+		out, err := r.Node(n.Name).Query(ctx, "[ ! -d "+node.Dir+" ] || echo left")
+		return out != "", why, err
+	}
+	return steps
+}
+
+// undo reverts what the records of some kinds tell, and says what stayed.
+func (r *Cleanup) undo(key string, kinds ...string) func(context.Context, *node.Node, []node.Record) error {
+	return func(ctx context.Context, nd *node.Node, recs []node.Record) error {
+		kept, err := nd.Undo(ctx, event.M("change.undo-"+key), recs, r.Purge, kinds...)
+		if err != nil || len(kept) == 0 {
+			return err
+		}
+		text := event.M("notice.kept", "what", strings.Join(kept, ", "))
+		return r.Emit(event.Notice{Host: nd.Name(), Step: engine.StepID(ctx), Text: text})
+	}
+}
+
+// purgeNetwork removes the links and chains of kube-proxy, the kubelet, flannel and the CNI by their names; every other
+// rule stays as it is. A rule in somebody else's chain goes only when it jumps to one of theirs.
+const purgeNetwork = `
+for l in cni0 flannel.1 flannel-v6.1 vxlan.calico cilium_vxlan cilium_host; do ip link show "$l" >/dev/null 2>&1 && ip link del "$l" || true; done
+for v in iptables ip6tables; do
+  command -v $v-save >/dev/null 2>&1 || continue
+  $v-save | awk '
+    function ours(c) { return c ~ /^((KUBE|FLANNEL|CNI|cali)-|CILIUM_)/ }
+    /^\*/ { table=$0; n=0; next }
+    /^:/ { c=substr($1,2); if (ours(c)) chain[++n]=c; next }
+    /^-A/ { if (!ours($2)) for (i=3;i<NF;i++) if (($i=="-j" || $i=="-g") && ours($(i+1))) { r=$0; sub(/^-A/,"-D",r); del[++d]=r } next }
+    /^COMMIT/ { if (n+d) { print table; for (i=1;i<=d;i++) print del[i]; for (i=1;i<=n;i++) print "-F " chain[i]; for (i=1;i<=n;i++) print "-X " chain[i]; print "COMMIT" } n=0; d=0 }
+  ' >$D/rules.$v
+  [ ! -s $D/rules.$v ] || $v-restore --noflush <$D/rules.$v
+  rm -f $D/rules.$v
+done
+# Tables that were not there before go when nothing but empty chains of the kernel's hooks is left in them.
+if command -v nft >/dev/null 2>&1; then
+  awk -F'\t' '$1=="table" {print $2}' $R | while read -r t; do
+    nft list table $t >$D/table 2>/dev/null || continue
+    if awk '/^#/ || /^table / || /^\tchain / || /^\t\ttype [a-z]+ hook [a-z]+ priority [^;]+; policy accept;$/ || /^\t?}$/ || /^$/ {next} {exit 1}' $D/table; then nft delete table $t; fi
+  done
+  rm -f $D/table
+fi
+`

@@ -1,0 +1,120 @@
+package cleanup_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/cleanup"
+	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
+)
+
+// cluster has a member of etcd, a control plane apart from it, a load balancer and a worker.
+func cluster() *config.Cluster {
+	return &config.Cluster{Name: "test", Nodes: []config.Node{
+		{Name: "e", Roles: []bundle.Role{bundle.Etcd}}, {Name: "m", Roles: []bundle.Role{bundle.ControlPlane}},
+		{Name: "lb", Roles: []bundle.Role{bundle.LoadBalancer}}, {Name: "w", Roles: []bundle.Role{bundle.Worker}},
+	}}
+}
+
+// waits are the steps that an event of the plan comes after, whatever lies between.
+func waits(p *engine.Plan, id string) map[string]bool {
+	needs := map[string][]string{}
+	for _, s := range p.Steps {
+		needs[s.ID] = s.Needs
+	}
+	for _, b := range p.Barriers {
+		needs[b.ID] = b.Needs
+	}
+	seen := map[string]bool{}
+	var follow func(string)
+	follow = func(id string) {
+		for _, n := range needs[id] {
+			if !seen[n] {
+				seen[n] = true
+				follow(n)
+			}
+		}
+	}
+	follow(id)
+	return seen
+}
+
+func TestTheStopOfAWholeCluster(t *testing.T) {
+	e := &env.Env{Cluster: cluster()}
+	cl := &cleanup.Cleanup{Nodes: nodes.New(e)}
+	b := plan.New(plan.Options{Hosts: nodes.Hosts(e.Cluster)}, plan.Phase{ID: plan.PhaseClean})
+	before := cl.InOrder(b)
+	for _, n := range e.Cluster.Nodes {
+		none := func([]string) []string { return nil }
+		b.Add(cl.Steps(n, cleanup.Options{Services: before(n), Last: none})...)
+	}
+	b.Add(cl.State())
+	p := b.Plan()
+	if err := p.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for services, after := range map[string]string{"w": "", "m": "w", "lb": "w", "e": "lb m w"} {
+		all := waits(p, plan.ID(plan.PhaseClean, "services", services))
+		var got []string
+		for _, n := range e.Cluster.Nodes {
+			if all[plan.ID(plan.PhaseClean, "services", n.Name)] {
+				got = append(got, n.Name)
+			}
+		}
+		slices.Sort(got)
+		if strings.Join(got, " ") != after {
+			t.Errorf("the services of %s stop after those of %v, not of %s", services, got, after)
+		}
+	}
+	if !waits(p, "clean.services/e")["clean.snapshot/e"] {
+		t.Error("etcd stops before its data are saved")
+	}
+	for _, n := range e.Cluster.Nodes {
+		if !waits(p, "clean.state")[plan.ID(plan.PhaseClean, "record", n.Name)] {
+			t.Error("the cluster is forgotten before " + n.Name + " is clean")
+		}
+	}
+}
+
+func TestAClusterIsForgottenOnce(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"pki/ca.key", "admin.conf", "deploy.yaml", "known_hosts"} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var kept []env.Kept
+	e := &env.Env{Cluster: cluster(), StateDir: dir, Emit: func(event.Event) error { return nil },
+		Persist: func(_ context.Context, part env.Kept) error { kept = append(kept, part); return nil }}
+	state := (&cleanup.Cleanup{Nodes: nodes.New(e)}).State()
+	if err := state.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	list, err := os.ReadDir(dir)
+	for _, f := range list {
+		left = append(left, f.Name())
+	}
+	if got := strings.Join(left, " "); err != nil || got != "deploy.yaml.cleaned known_hosts" {
+		t.Error("what is left:", got, err)
+	}
+	if len(kept) != 3 {
+		t.Error("the store was told of", kept)
+	}
+	if err := state.Apply(t.Context()); err != engine.ErrUnchanged { //nolint:errorlint // it is that value
+		t.Error("the second time:", err)
+	}
+}

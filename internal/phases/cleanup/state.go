@@ -1,0 +1,44 @@
+package cleanup
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/env"
+)
+
+// forgetState removes the cluster's authorities and kubeconfig from the jump host: they open nothing any more. Logs of
+// the runs, known hosts and snapshots stay, and the cluster's own deploy.yaml under another name, so that nobody takes
+// the cluster for one that lives.
+func (r *Cleanup) forgetState(ctx context.Context) error {
+	left := false
+	for _, name := range []string{"pki", "admin.conf", configName} {
+		_, err := os.Lstat(filepath.Join(r.StateDir, name))
+		left = left || err == nil
+	}
+	if !left {
+		return cmp.Or(r.Keep(ctx, forgotten()...), engine.ErrUnchanged)
+	}
+	for _, name := range []string{"pki", "admin.conf"} {
+		if err := os.RemoveAll(filepath.Join(r.StateDir, name)); err != nil {
+			return event.NewFault(event.ClassFailed, "state.write", err)
+		}
+	}
+	saved := filepath.Join(r.StateDir, configName)
+	if err := os.Rename(saved, saved+".cleaned"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	return r.Keep(ctx, forgotten()...)
+}
+
+// forgotten are the parts of a cluster's files that a cleanup removes.
+func forgotten() []env.Kept { return []env.Kept{env.KeptPKI, env.KeptAdminConf, env.KeptConfig} }
+
+// configName is the cluster's own deploy.yaml in its state directory.
+const configName = "deploy.yaml"
