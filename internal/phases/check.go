@@ -2,11 +2,8 @@ package phases
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -14,7 +11,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
-	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
@@ -29,7 +25,7 @@ func (r *run) check() []*engine.Step {
 	for _, what := range []string{"controller-manager", "scheduler"} {
 		system.Needs = append(system.Needs, plan.IDs(plan.PhaseControl, what, r.Cluster.With(bundle.ControlPlane))...)
 	}
-	system.Verify, system.Retry, system.Timeout = r.systemReady, wait.Patience(), 30*time.Second
+	system.Verify, system.Retry, system.Timeout = r.addons.Ready, wait.Patience(), 30*time.Second
 	control := plan.Step(plan.PhaseCheck, "control-plane", "", []string{nodes.ID})
 	control.Verify, control.Timeout = r.controlWell, time.Minute
 	control.Retry = engine.Retry{Tries: 30, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}
@@ -73,74 +69,6 @@ func (r *run) nodesReady(ctx context.Context) error {
 		if want := r.BundleOf(n).Manifest().Kubernetes; obj.Status.NodeInfo.KubeletVersion != want {
 			return event.NewFault(event.ClassFailed, "check.version", nil, "is", obj.Status.NodeInfo.KubeletVersion,
 				"want", want).On(n.Name)
-		}
-	}
-	return nil
-}
-
-// systemReady looks at every workload of the namespaces that we and the addons made.
-func (r *run) systemReady(ctx context.Context) error {
-	ours, err := r.addonNamespaces()
-	if err != nil {
-		return err
-	}
-	sets, err := r.API().AppsV1().DaemonSets("").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return clients.Fault(err)
-	}
-	for _, d := range sets.Items {
-		if !systemNamespace(d.Namespace) && !ours[d.Namespace] {
-			continue
-		}
-		s := d.Status
-		if want := s.DesiredNumberScheduled - r.SkippedCount(); d.Generation != s.ObservedGeneration ||
-			s.NumberReady < want || s.UpdatedNumberScheduled < want || s.DesiredNumberScheduled == 0 {
-			return wait.Again("check.workload", "what", "DaemonSet "+d.Namespace+"/"+d.Name, "ready",
-				fmt.Sprintf("%d/%d", s.NumberReady, s.DesiredNumberScheduled))
-		}
-	}
-	deps, err := r.API().AppsV1().Deployments("").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return clients.Fault(err)
-	}
-	for _, d := range deps.Items {
-		if (systemNamespace(d.Namespace) || ours[d.Namespace]) && !rolledOut(d) {
-			return wait.Again("check.workload", "what", "Deployment "+d.Namespace+"/"+d.Name, "ready",
-				fmt.Sprintf("%d/%d", d.Status.ReadyReplicas, d.Status.Replicas))
-		}
-	}
-	return nil
-}
-
-func systemNamespace(ns string) bool { return strings.HasPrefix(ns, "kube-") }
-
-func rolledOut(d appsv1.Deployment) bool {
-	want := int32(1)
-	if d.Spec.Replicas != nil {
-		want = *d.Spec.Replicas
-	}
-	return d.Generation == d.Status.ObservedGeneration && d.Status.UpdatedReplicas >= want &&
-		d.Status.ReadyReplicas >= want && d.Status.Replicas == want
-}
-
-// podRoutes: flannel has the node's lease and a route to every other node's pods.
-func (r *run) podRoutes(ctx context.Context, nd *node.Node) error {
-	list, err := r.API().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return clients.Fault(err)
-	}
-	out, err := nd.Query(ctx,
-		"[ -s /run/flannel/subnet.env ] && echo lease || true\nip -4 route show 2>/dev/null || true\n")
-	if err != nil {
-		return err
-	}
-	if !strings.HasPrefix(out, "lease") {
-		return wait.Again("check.no-lease").On(nd.Name())
-	}
-	for _, o := range list.Items {
-		if o.Name != nd.Name() && !r.Skipped(o.Name) && o.Spec.PodCIDR != "" &&
-			!strings.Contains(out, o.Spec.PodCIDR+" via") {
-			return wait.Again("check.no-route", "cidr", o.Spec.PodCIDR, "other", o.Name).On(nd.Name())
 		}
 	}
 	return nil

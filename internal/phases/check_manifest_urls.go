@@ -5,7 +5,6 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/phases/clients"
 )
 
 // judgeURLs fetches the manifests that deploy.yaml names by URL, on this machine: the nodes need no way there, and what
@@ -16,18 +15,10 @@ func (r *run) judgeURLs(ctx context.Context) []event.Finding {
 		if !config.IsURL(url) {
 			continue
 		}
-		data, err := fetchManifest(ctx, url)
-		if err == nil {
-			_, err = clients.ParseManifests(data)
-		}
-		if err != nil {
+		if err := r.addons.Fetch(ctx, url); err != nil {
 			f := event.NewFault(event.ClassPreflight, "preflight.manifest", err, "url", url)
 			out = append(out, event.Finding{Severity: event.Error, Fault: *f})
-			continue
 		}
-		r.mu.Lock()
-		r.fetched[url] = data
-		r.mu.Unlock()
 	}
 	return out
 }

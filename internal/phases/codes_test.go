@@ -95,6 +95,15 @@ func TestAClusterThatIsNotWhatWasInstalled(t *testing.T) {
 			"/apis/apps/v1/daemonsets":  list("DaemonSetList", "apps/v1", sets...),
 			"/apis/apps/v1/deployments": list("DeploymentList", "apps/v1", deps...)}
 	}
+	ready := func(r *run, ctx context.Context) error { return r.addons.Ready(ctx) }
+	pluginReady := func(r *run, ctx context.Context) error {
+		for _, s := range r.addons.Steps(nil) {
+			if s.ID == "addons.plugin" {
+				return s.Verify(ctx)
+			}
+		}
+		return nil
+	}
 	for name, c := range map[string]struct {
 		docs       fields
 		ask        func(*run, context.Context) error
@@ -104,12 +113,12 @@ func TestAClusterThatIsNotWhatWasInstalled(t *testing.T) {
 	}{
 		"another kubelet": {docs(nodes, nil, nil), (*run).nodesReady,
 			"check.version", "w1", map[string]string{"is": "v1.33.9", "want": "v1.34.2"}, false},
-		"a DaemonSet": {docs(nil, []any{daemons(1)}, nil), (*run).systemReady,
+		"a DaemonSet": {docs(nil, []any{daemons(1)}, nil), ready,
 			"check.workload", "", map[string]string{"what": "DaemonSet kube-system/net", "ready": "1/2"}, true},
-		"a Deployment": {docs(nil, []any{daemons(2)}, []any{dns}), (*run).systemReady,
+		"a Deployment": {docs(nil, []any{daemons(2)}, []any{dns}), ready,
 			"check.workload", "", map[string]string{"what": "Deployment kube-system/coredns", "ready": "1/2"}, true},
 		"the network plugin": {fields{"/apis/apps/v1/namespaces/kube-system/daemonsets/net": daemons(0)},
-			(*run).pluginReady,
+			pluginReady,
 			"check.workload", "", map[string]string{"what": "DaemonSet kube-system/net", "ready": "0/2"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -136,8 +145,7 @@ func TestAManifestThatIsNone(t *testing.T) {
 	r := stand(t, silent)
 	r.Cluster.NetworkPlugin = "net"
 	r.SetBundle("amd64", shelved(map[string]string{"addons/net.yaml": "kind: [DaemonSet\n"}))
-	_, _, err := r.addonObjects()
-	f := wantFault(t, err, "addon.unreadable", "", "yaml")
+	f := wantFault(t, r.addons.Ready(t.Context()), "addon.unreadable", "", "yaml")
 	if f.Class != event.ClassBundle || f.Args["addon"] != "net.yaml" {
 		t.Errorf("%+v", f)
 	}

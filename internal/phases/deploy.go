@@ -77,7 +77,7 @@ func (r *run) deploy(b *plan.Builder, judge func(context.Context) error, more ..
 	b.Add(r.controlPlane()...)
 	b.Add(r.balancer()...)
 	b.Add(r.bootstrap()...)
-	b.Add(r.addons()...)
+	b.Add(r.addons.Steps(r.dnsServers())...)
 	b.Add(r.check()...)
 	for _, n := range r.Cluster.Nodes {
 		after := append(b.IDs("", n.Name), plan.ID(plan.PhaseCheck, "nodes", ""))

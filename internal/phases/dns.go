@@ -5,7 +5,6 @@ import (
 	"net"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/assets"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
@@ -16,8 +15,12 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
-// dnsServers starts CoreDNS on every control plane, with a certificate that may do what its pods may.
+// dnsServers starts CoreDNS on every control plane, with a certificate that may do what its pods may; none where it
+// runs in pods.
 func (r *run) dnsServers() []*engine.Step {
+	if !r.DNSBinary() {
+		return nil
+	}
 	var steps []*engine.Step
 	for _, n := range r.Cluster.With(bundle.ControlPlane) {
 		needs := []string{plan.ID(plan.PhaseControl, "apiserver", n.Name), plan.Programs(n, plan.GroupControl),
@@ -52,14 +55,4 @@ func (r *run) corednsService(n config.Node) (node.Service, error) {
 		layout.PlainFile(layout.Corefile, []byte(b.String())), layout.SecretFile(layout.CoreDNSConf, conf),
 		layout.PlainFile(layout.UnitDir+"coredns.service", u.Render()),
 	}}, nil
-}
-
-// dnsServiceManifest is the Service of the cluster's DNS with the control planes behind it: no selector, for there are
-// no pods.
-func (r *run) dnsServiceManifest() ([]byte, error) {
-	var servers []string
-	for _, n := range r.Cluster.With(bundle.ControlPlane) {
-		servers = append(servers, n.IP.String())
-	}
-	return assets.CoreDNSService(assets.DNSServiceParams{Address: r.Cluster.DNSAddr.String(), Servers: servers})
 }

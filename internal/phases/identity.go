@@ -14,7 +14,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 )
 
 func (r *run) adminConfWritten(ctx context.Context) (bool, error) {
@@ -55,23 +54,3 @@ func (r *run) writeAdminConf(ctx context.Context) error {
 
 // rights are what nodes may ask for before they are nodes, and what the API server may do on kubelets.
 func (r *run) rights() ([]byte, error) { return assets.Rights(), nil }
-
-// corednsManifest is CoreDNS for this cluster.
-func (r *run) corednsManifest() ([]byte, error) {
-	b := r.BundleOf(r.Cluster.With(bundle.ControlPlane)[0])
-	return assets.CoreDNS(assets.CoreDNSParams{
-		Image: r.DNSImage(b.Manifest()), Domain: r.Cluster.DNSDomain, Address: r.Cluster.DNSAddr.String(),
-		Replicas: r.Cluster.DNS.Replicas, Forward: r.anyNameserver(),
-	})
-}
-
-// anyNameserver says whether CoreDNS has somebody to ask for other names: every node's resolv.conf names a server that
-// is not the node itself. Else forwarding would loop.
-func (r *run) anyNameserver() bool {
-	for _, n := range nodes.Kubelets(r.Cluster) {
-		if !r.Skipped(n.Name) && !r.Fact(n.Name).Nameserver {
-			return false
-		}
-	}
-	return true
-}

@@ -4,6 +4,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/phases/addons"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
@@ -75,7 +76,7 @@ func (r *run) ownTrees(n config.Node) []node.Tree {
 		out = append(out, r.runtimes.Runtime().Trees()...)
 		out = append(out, node.Tree{Path: "/var/log/pods", Mode: 0o750, Purge: true},
 			node.Tree{Path: "/var/log/containers", Mode: 0o755, Purge: true})
-		out = append(out, pluginTrees(r.Cluster.NetworkPlugin)...)
+		out = append(out, addons.Trees(r.Cluster.NetworkPlugin)...)
 	}
 	return out
 }

@@ -13,12 +13,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
@@ -231,57 +229,6 @@ func TestJudgeOfABundleIsInOrder(t *testing.T) {
 		}
 		if !slices.IsSorted(got) || len(got) != 4 {
 			t.Fatal(got)
-		}
-	}
-}
-
-func TestPreflightFitsFlannelToMachinesWithSeveralInterfaces(t *testing.T) {
-	daemons := func(kind, name, container string) *unstructured.Unstructured {
-		list, err := clients.ParseManifests([]byte("kind: " + kind + "\napiVersion: apps/v1\nmetadata: {name: " + name +
-			"}\nspec: {template: {spec: {containers: [" + container + "]}}}\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return list[0]
-	}
-	const upstream = "{name: kube-flannel, command: [/opt/bin/flanneld], args: [--ip-masq, --kube-subnet-mgr], env: " +
-		"[{name: POD_NAME, value: x}]}"
-	for name, c := range map[string]struct {
-		o       *unstructured.Unstructured
-		changed bool
-	}{
-		"upstream's":        {daemons("DaemonSet", "kube-flannel-ds", "{name: other}, "+upstream), true},
-		"without arguments": {daemons("DaemonSet", "kube-flannel-ds", "{name: kube-flannel}"), true},
-		"told an interface": {daemons("DaemonSet", "kube-flannel-ds",
-			strings.Replace(upstream, "--ip-masq", "--iface=eth1", 1)), false},
-		"told how to find one": {daemons("DaemonSet", "kube-flannel-ds",
-			strings.Replace(upstream, "/opt/bin/flanneld", "/opt/bin/flanneld, -iface-can-reach=192.0.2.1", 1)), false},
-		"another container": {daemons("DaemonSet", "kube-flannel-ds", "{name: other}"), false},
-		"another workload":  {daemons("DaemonSet", "own", upstream), false},
-		"not a DaemonSet":   {daemons("Deployment", "kube-flannel-ds", upstream), false},
-	} {
-		before := c.o.DeepCopy()
-		if got := setFlannelInterface(c.o); got != c.changed {
-			t.Errorf("%s: changed %v", name, got)
-		}
-		if !c.changed && !cmp.Equal(before, c.o) {
-			t.Errorf("%s: %v", name, c.o)
-		}
-		once := c.o.DeepCopy()
-		if setFlannelInterface(c.o) || !cmp.Equal(once, c.o) {
-			t.Errorf("%s: changed twice", name)
-		}
-		if name != "upstream's" {
-			continue
-		}
-		list, _, _ := unstructured.NestedSlice(c.o.Object, "spec", "template", "spec", "containers")
-		want := map[string]any{"name": "kube-flannel", "command": []any{"/opt/bin/flanneld"},
-			"args": []any{"--ip-masq", "--kube-subnet-mgr", "--iface=$(HOST_IP)"}, "env": []any{
-				map[string]any{"name": "POD_NAME", "value": "x"},
-				map[string]any{"name": "HOST_IP",
-					"valueFrom": map[string]any{"fieldRef": map[string]any{"fieldPath": "status.hostIP"}}}}}
-		if diff := cmp.Diff(want, list[1]); diff != "" {
-			t.Error(diff)
 		}
 	}
 }

@@ -200,3 +200,7 @@ type written struct {
 func (w written) Open(member string) (io.ReadSeekCloser, error) {
 	return closer{bytes.NewReader([]byte(w.texts[member]))}, nil
 }
+
+type closer struct{ *bytes.Reader }
+
+func (closer) Close() error { return nil }

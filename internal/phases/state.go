@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/eggo-k8s/eggo/internal/phases/addons"
 	"github.com/eggo-k8s/eggo/internal/phases/certs"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/host"
@@ -25,13 +26,13 @@ type run struct {
 	*rolling.Rolling
 	runtimes *runtimes.Runtimes
 	host     *host.Host
+	addons   *addons.Addons
 
 	mu      sync.Mutex
-	fetched map[string][]byte // manifests by URL
-	nonce   string            // of this run
-	down    map[string]bool   // control planes whose API server is out of the load balancer
-	balance chan struct{}     // one place, taken while a load balancer's configuration is written
-	told    map[string]bool   // load balancers that left a server out in this run; with the place of balance
+	nonce   string          // of this run
+	down    map[string]bool // control planes whose API server is out of the load balancer
+	balance chan struct{}   // one place, taken while a load balancer's configuration is written
+	told    map[string]bool // load balancers that left a server out in this run; with the place of balance
 	etcdIs  membership
 	changes *plan.Changes   // that were announced so far
 	force   bool            // the leave of a node goes on past what only delays it
@@ -47,12 +48,13 @@ func newRun(env Env) *run {
 
 		host: &host.Host{Payload: p},
 
-		fetched: map[string][]byte{}, down: map[string]bool{}, balance: make(chan struct{}, 1), told: map[string]bool{},
+		down: map[string]bool{}, balance: make(chan struct{}, 1), told: map[string]bool{},
 		nonce: strings.ToLower(rand.Text()[:12]), changes: &plan.Changes{}}
 	if e.Dry {
 		e.Emit = r.changes.Count(e.Emit)
 	}
 	p.Executed = r.executed
+	r.addons = addons.New(p, r.Clients)
 	r.runtimes = &runtimes.Runtimes{Payload: p, Rolling: r.Rolling}
 	return r
 }

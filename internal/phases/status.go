@@ -17,6 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/addons"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
@@ -385,7 +386,7 @@ func workloads(ctx context.Context, k *clients.API, s *Status) error {
 		return err
 	}
 	for _, d := range sets.Items {
-		if systemNamespace(d.Namespace) {
+		if addons.SystemNamespace(d.Namespace) {
 			s.Workloads = append(s.Workloads, WorkloadStatus{"DaemonSet", d.Namespace + "/" + d.Name,
 				d.Status.NumberReady, d.Status.DesiredNumberScheduled})
 		}
@@ -395,7 +396,7 @@ func workloads(ctx context.Context, k *clients.API, s *Status) error {
 		return err
 	}
 	for _, d := range deps.Items {
-		if systemNamespace(d.Namespace) {
+		if addons.SystemNamespace(d.Namespace) {
 			want := int32(1)
 			if d.Spec.Replicas != nil {
 				want = *d.Spec.Replicas

@@ -1,4 +1,4 @@
-package phases
+package addons
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
+	"github.com/eggo-k8s/eggo/internal/phases/env"
 )
 
 // maxManifest bounds a manifest from the network, in bytes.
@@ -37,8 +39,23 @@ func fetchManifest(ctx context.Context, url string) ([]byte, error) {
 	return data, err
 }
 
-// readAddon reads a manifest: from the bundle, or what preflight fetched.
-func (r *run) readAddon(b Bundle, name string) ([]byte, error) {
+// Fetch gets a manifest that deploy.yaml names by URL, on this machine: the nodes need no way there.
+func (r *Addons) Fetch(ctx context.Context, url string) error {
+	data, err := fetchManifest(ctx, url)
+	if err == nil {
+		_, err = clients.ParseManifests(data)
+	}
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fetched[url] = data
+	return nil
+}
+
+// read reads a manifest: from the bundle, or what Fetch kept.
+func (r *Addons) read(b env.Bundle, name string) ([]byte, error) {
 	if config.IsURL(name) {
 		r.mu.Lock()
 		defer r.mu.Unlock()

@@ -1,4 +1,4 @@
-package phases
+package addons
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
-// pluginTrees are the directories that a network plugin keeps on a node.
-func pluginTrees(plugin string) []node.Tree {
+// Trees are the directories that a network plugin keeps on a node.
+func Trees(plugin string) []node.Tree {
 	switch plugin {
 	case "calico", "canal":
 		return []node.Tree{{Path: "/var/lib/calico", Mode: 0o755}, {Path: "/run/calico", Mode: 0o755}}
@@ -27,7 +27,7 @@ func pluginTrees(plugin string) []node.Tree {
 }
 
 // fit fits an object of an addon to the cluster, and tells what was changed.
-func (r *run) fit(o *unstructured.Unstructured, addon string) []event.Msg {
+func (r *Addons) fit(o *unstructured.Unstructured, addon string) []event.Msg {
 	var out []event.Msg
 	cidr := r.Cluster.PodCIDR.String()
 	if setFlannelNetwork(o, cidr) || setCalicoPool(o, cidr) || setCiliumPool(o, cidr) {
@@ -108,8 +108,8 @@ func setCiliumPool(o *unstructured.Unstructured, cidr string) bool {
 }
 
 // pluginReady wants every DaemonSet of the network plugin's manifest on all its nodes.
-func (r *run) pluginReady(ctx context.Context) error {
-	objs, _, err := r.addonObjects()
+func (r *Addons) pluginReady(ctx context.Context) error {
+	objs, _, err := r.objects()
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (r *run) pluginReady(ctx context.Context) error {
 		if o.GetKind() != "DaemonSet" {
 			continue
 		}
-		d, err := r.API().AppsV1().DaemonSets(o.GetNamespace()).Get(ctx, o.GetName(), metav1.GetOptions{})
+		d, err := r.Clients.API().AppsV1().DaemonSets(o.GetNamespace()).Get(ctx, o.GetName(), metav1.GetOptions{})
 		if err != nil {
 			return clients.Fault(err)
 		}
@@ -130,9 +130,9 @@ func (r *run) pluginReady(ctx context.Context) error {
 	return nil
 }
 
-// addonNamespaces are those that the addons' workloads are in.
-func (r *run) addonNamespaces() (map[string]bool, error) {
-	objs, _, err := r.addonObjects()
+// namespaces are those that the addons' workloads are in.
+func (r *Addons) namespaces() (map[string]bool, error) {
+	objs, _, err := r.objects()
 	out := map[string]bool{}
 	for _, o := range objs {
 		if k := o.GetKind(); (k == "DaemonSet" || k == "Deployment") && o.GetNamespace() != "" {

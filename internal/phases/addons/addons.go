@@ -1,4 +1,6 @@
-package phases
+// Package addons applies the manifests of a cluster, those of its network plugin, its DNS and what deploy.yaml lists,
+// and says whether their workloads are ready.
+package addons
 
 import (
 	"bytes"
@@ -7,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,25 +20,40 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
-// addons applies the network plugin, CoreDNS and what deploy.yaml lists. The network waits for every node's kube-proxy:
+// Addons are the steps by which a cluster gets its network, its DNS and its other manifests.
+type Addons struct {
+	*payload.Payload
+	Clients *clients.Clients
+	mu      sync.Mutex
+	fetched map[string][]byte // manifests by URL
+}
+
+// New are the addons of a run, of which nothing is fetched yet.
+func New(p *payload.Payload, c *clients.Clients) *Addons {
+	return &Addons{Payload: p, Clients: c, fetched: map[string][]byte{}}
+}
+
+// Steps applies the network plugin, CoreDNS and what deploy.yaml lists. The network waits for every node's kube-proxy:
 // a plugin that starts before the kubernetes Service can be reached gives up and sits out a back-off of half a minute.
-func (r *run) addons() []*engine.Step {
+// CoreDNS as a service is started by the steps of servers.
+func (r *Addons) Steps(servers []*engine.Step) []*engine.Step {
 	needs := plan.IDs(plan.PhaseBootstrap, "proxy", nodes.Kubelets(r.Cluster))
 	manifests := plan.Step(plan.PhaseAddons, "manifests", "", needs)
 	manifests.Retry = engine.Retry{Tries: 10, Delay: time.Second, MaxDelay: 5 * time.Second}
 	manifests.Check = func(ctx context.Context) (bool, error) {
-		objs, _, err := r.addonObjects()
+		objs, _, err := r.objects()
 		if err != nil {
 			return false, err
 		}
-		return r.API().Applied(ctx, objs)
+		return r.Clients.API().Applied(ctx, objs)
 	}
 	manifests.Apply = func(ctx context.Context) error {
-		objs, patches, err := r.addonObjects()
+		objs, patches, err := r.objects()
 		if err != nil {
 			return err
 		}
@@ -44,7 +62,7 @@ func (r *run) addons() []*engine.Step {
 				return err
 			}
 		}
-		return r.API().Apply(ctx, objs)
+		return r.Clients.API().Apply(ctx, objs)
 	}
 	// CoreDNS waits for the network: pods that a node starts before its network has a lease sit out a back-off.
 	var networks []*engine.Step
@@ -68,7 +86,6 @@ func (r *run) addons() []*engine.Step {
 	}
 	manifest := r.corednsManifest
 	if r.DNSBinary() {
-		servers := r.dnsServers()
 		for _, s := range servers {
 			needed = append(needed, s.ID)
 		}
@@ -76,7 +93,7 @@ func (r *run) addons() []*engine.Step {
 	}
 	dns := plan.Step(plan.PhaseAddons, "dns", "", needed)
 	dns.Retry = manifests.Retry
-	dns.Check = func(ctx context.Context) (bool, error) { return r.AppliedAsset(ctx, manifest) }
+	dns.Check = func(ctx context.Context) (bool, error) { return r.Clients.AppliedAsset(ctx, manifest) }
 	dns.Apply = func(ctx context.Context) error {
 		if !r.anyNameserver() {
 			if err := r.Emit(event.Notice{Step: engine.StepID(ctx),
@@ -84,16 +101,16 @@ func (r *run) addons() []*engine.Step {
 				return err
 			}
 		}
-		return r.ApplyAsset(ctx, manifest)
+		return r.Clients.ApplyAsset(ctx, manifest)
 	}
 	return append(append([]*engine.Step{manifests}, networks...), dns)
 }
 
-// addonObjects reads the addons out of the bundle; patches tell what of them was fitted to the cluster.
-func (r *run) addonObjects() (objs []*unstructured.Unstructured, patches []event.Msg, err error) {
+// objects reads the addons out of the bundle; patches tell what of them was fitted to the cluster.
+func (r *Addons) objects() (objs []*unstructured.Unstructured, patches []event.Msg, err error) {
 	b := r.BundleOf(r.Cluster.With(bundle.ControlPlane)[0])
 	for _, name := range r.AddonFiles(b.Manifest()) {
-		data, err := r.readAddon(b, name)
+		data, err := r.read(b, name)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -1,0 +1,37 @@
+package addons
+
+import (
+	"github.com/eggo-k8s/eggo/assets"
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+)
+
+// dnsServiceManifest is the Service of the cluster's DNS with the control planes behind it: no selector, for there are
+// no pods.
+func (r *Addons) dnsServiceManifest() ([]byte, error) {
+	var servers []string
+	for _, n := range r.Cluster.With(bundle.ControlPlane) {
+		servers = append(servers, n.IP.String())
+	}
+	return assets.CoreDNSService(assets.DNSServiceParams{Address: r.Cluster.DNSAddr.String(), Servers: servers})
+}
+
+// corednsManifest is CoreDNS for this cluster.
+func (r *Addons) corednsManifest() ([]byte, error) {
+	b := r.BundleOf(r.Cluster.With(bundle.ControlPlane)[0])
+	return assets.CoreDNS(assets.CoreDNSParams{
+		Image: r.DNSImage(b.Manifest()), Domain: r.Cluster.DNSDomain, Address: r.Cluster.DNSAddr.String(),
+		Replicas: r.Cluster.DNS.Replicas, Forward: r.anyNameserver(),
+	})
+}
+
+// anyNameserver says whether CoreDNS has somebody to ask for other names: every node's resolv.conf names a server that
+// is not the node itself. Else forwarding would loop.
+func (r *Addons) anyNameserver() bool {
+	for _, n := range nodes.Kubelets(r.Cluster) {
+		if !r.Skipped(n.Name) && !r.Fact(n.Name).Nameserver {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,82 @@
+package addons
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/wait"
+)
+
+// Ready looks at every workload of the namespaces that we and the addons made.
+func (r *Addons) Ready(ctx context.Context) error {
+	ours, err := r.namespaces()
+	if err != nil {
+		return err
+	}
+	sets, err := r.Clients.API().AppsV1().DaemonSets("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return clients.Fault(err)
+	}
+	for _, d := range sets.Items {
+		if !SystemNamespace(d.Namespace) && !ours[d.Namespace] {
+			continue
+		}
+		s := d.Status
+		if want := s.DesiredNumberScheduled - r.SkippedCount(); d.Generation != s.ObservedGeneration ||
+			s.NumberReady < want || s.UpdatedNumberScheduled < want || s.DesiredNumberScheduled == 0 {
+			return wait.Again("check.workload", "what", "DaemonSet "+d.Namespace+"/"+d.Name, "ready",
+				fmt.Sprintf("%d/%d", s.NumberReady, s.DesiredNumberScheduled))
+		}
+	}
+	deps, err := r.Clients.API().AppsV1().Deployments("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return clients.Fault(err)
+	}
+	for _, d := range deps.Items {
+		if (SystemNamespace(d.Namespace) || ours[d.Namespace]) && !rolledOut(d) {
+			return wait.Again("check.workload", "what", "Deployment "+d.Namespace+"/"+d.Name, "ready",
+				fmt.Sprintf("%d/%d", d.Status.ReadyReplicas, d.Status.Replicas))
+		}
+	}
+	return nil
+}
+
+func SystemNamespace(ns string) bool { return strings.HasPrefix(ns, "kube-") }
+
+func rolledOut(d appsv1.Deployment) bool {
+	want := int32(1)
+	if d.Spec.Replicas != nil {
+		want = *d.Spec.Replicas
+	}
+	return d.Generation == d.Status.ObservedGeneration && d.Status.UpdatedReplicas >= want &&
+		d.Status.ReadyReplicas >= want && d.Status.Replicas == want
+}
+
+// podRoutes: flannel has the node's lease and a route to every other node's pods.
+func (r *Addons) podRoutes(ctx context.Context, nd *node.Node) error {
+	list, err := r.Clients.API().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return clients.Fault(err)
+	}
+	out, err := nd.Query(ctx,
+		"[ -s /run/flannel/subnet.env ] && echo lease || true\nip -4 route show 2>/dev/null || true\n")
+	if err != nil {
+		return err
+	}
+	if !strings.HasPrefix(out, "lease") {
+		return wait.Again("check.no-lease").On(nd.Name())
+	}
+	for _, o := range list.Items {
+		if o.Name != nd.Name() && !r.Skipped(o.Name) && o.Spec.PodCIDR != "" &&
+			!strings.Contains(out, o.Spec.PodCIDR+" via") {
+			return wait.Again("check.no-route", "cidr", o.Spec.PodCIDR, "other", o.Name).On(nd.Name())
+		}
+	}
+	return nil
+}
