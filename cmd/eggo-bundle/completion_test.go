@@ -78,3 +78,14 @@ func TestTheManualHasEveryVerb(t *testing.T) {
 		t.Errorf("the manual lacks: %s", strings.Join(list, ", "))
 	}
 }
+
+// What a flag takes is said in a word of the user's, FILE or DURATION, in both languages.
+func TestNoFlagShowsAType(t *testing.T) {
+	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
+		env, _ := completionEnv()
+		env.P = i18n.NewPrinter(lang)
+		if list := cli.Unworded(newRoot(env)); len(list) > 0 {
+			t.Errorf("%s: %s", lang, strings.Join(list, ", "))
+		}
+	}
+}

@@ -60,6 +60,20 @@ func Unsaid(root *cobra.Command) []string {
 	return out
 }
 
+// Unworded are the flags that the help shows with a type of pflag's (stringArray) in place of a word that says what
+// the value is (FILE): the sentence of a flag has that word between backquotes.
+func Unworded(root *cobra.Command) []string {
+	var out []string
+	eachCommand(root, func(cmd *cobra.Command) {
+		own(cmd, func(f *pflag.Flag) {
+			if word, _ := pflag.UnquoteUsage(f); !f.Hidden && word != strings.ToUpper(word) {
+				out = append(out, strings.TrimSpace(Path(cmd)+" --"+f.Name)+" "+word)
+			}
+		})
+	})
+	return out
+}
+
 // Path are the words that lead to a command, without the program's name.
 func Path(cmd *cobra.Command) string {
 	_, path, _ := strings.Cut(cmd.CommandPath(), " ")
