@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,13 +18,13 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
+	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
-	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
 // bootstrap joins every kubelet by TLS bootstrapping: a token that can only ask for a certificate, and the certificate
@@ -48,8 +47,7 @@ func (r *run) bootstrap() []*engine.Step {
 	for _, n := range kubelets {
 		ready := []string{token.ID, plan.Programs(n, plan.GroupNode), plan.ID(plan.PhaseInfra, "system", n.Name),
 			plan.ID(plan.PhaseInfra, "load-images", n.Name)}
-		kubelet := r.service(component{phase: plan.PhaseBootstrap, what: "kubelet", make: r.kubeletService,
-			probe: r.kubeletWell(n)}, n, ready)
+		kubelet := r.driver.Start(driver.Kubelet, n)
 		running, apply := kubelet.Check, kubelet.Apply
 		// A kubelet that has not joined may hold a token that has ended since: then it is given the new one and started
 		// anew.
@@ -71,19 +69,19 @@ func (r *run) bootstrap() []*engine.Step {
 			}
 			return apply(ctx)
 		})
-		joined := plan.Step(plan.PhaseBootstrap, "join", n.Name, []string{kubelet.ID})
+		steps = append(steps, kubelet.Steps(plan.PhaseBootstrap, "kubelet", n, ready)...)
+		joined := plan.Step(plan.PhaseBootstrap, "join", n.Name,
+			[]string{plan.ID(plan.PhaseBootstrap, "kubelet", n.Name)})
 		joined.Check = func(ctx context.Context) (bool, error) { return r.joined(ctx, n) }
 		joined.Apply = func(ctx context.Context) error { return r.join(ctx, n) }
 		joined.Timeout = 2 * time.Minute
 		joined.Retry = engine.Retry{Tries: 60, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}
 		// kube-proxy asks for its Node object first, and sits out a back-off of up to half a minute when it is not
 		// there yet.
-		proxy := r.service(component{phase: plan.PhaseBootstrap, what: "proxy", make: r.proxyService,
-			probe: wait.Answers("http://"+net.JoinHostPort(n.IP.String(), "10256")+"/healthz", "kube-proxy.service")},
-			n, []string{joined.ID})
+		proxy := r.driver.Start(driver.Proxy, n)
 		proxy.Apply = r.Announce(n, proxy.Apply, "notice.no-conntrack",
 			func(f *facts.Facts) bool { return !f.Conntrack })
-		steps = append(steps, kubelet, joined, proxy)
+		steps = append(append(steps, joined), proxy.Steps(plan.PhaseBootstrap, "proxy", n, []string{joined.ID})...)
 		if r.Cluster.KubeletServing {
 			steps = append(steps, r.serving(n, joined.ID))
 		}
@@ -174,18 +172,6 @@ func (r *run) handToken(ctx context.Context, nd *node.Node) error {
 	return err
 }
 
-// kubeletWell waits for the health probe of a kubelet that has joined; one that has not waits for its certificate
-// first.
-func (r *run) kubeletWell(n config.Node) func(context.Context, *node.Node) error {
-	healthy := wait.Answers("http://127.0.0.1:10248/healthz", "kubelet.service")
-	return func(ctx context.Context, nd *node.Node) error {
-		if f := r.Fact(n.Name); f == nil || !f.Joined {
-			return nil
-		}
-		return healthy(ctx, nd)
-	}
-}
-
 // serverLine is the line of the kubelet's own kubeconfig that names the cluster's endpoint. The kubelet writes the file
 // when it joins, from the one with the token, and never looks at it again; so a new endpoint is told by us.
 func (r *run) serverLine() string { return "    server: https://" + r.Cluster.Endpoint }
@@ -203,7 +189,7 @@ func (r *run) tellEndpoint(ctx context.Context, nd *node.Node) error {
 	}
 	_, err := nd.Change(ctx, node.Change{Desc: event.M("change.endpoint", "path", layout.KubeletConf, "endpoint",
 		r.Cluster.Endpoint), Env: map[string]string{"LINE": r.serverLine()},
-		Script: "rm -f $D/applied/kubelet.service\n(umask 077; awk '/^ *server: / {print ENVIRON[\"LINE\"]; next} " +
+		Script: r.driver.Stale(driver.Kubelet) + "(umask 077; awk '/^ *server: / {print ENVIRON[\"LINE\"]; next} " +
 			"{print}' " + layout.KubeletConf + " >" + layout.KubeletConf + ".eggo-new)\nsync " + layout.KubeletConf +
 			".eggo-new 2>/dev/null || sync\nmv -f " + layout.KubeletConf + ".eggo-new " + layout.KubeletConf + "\n"})
 	return err
@@ -253,7 +239,7 @@ func (r *run) join(ctx context.Context, n config.Node) error {
 			return err
 		}
 		f := event.NewFault(event.ClassFailed, "bootstrap.not-registered", nil, "log",
-			nd.LastWords(ctx, "kubelet.service")).On(n.Name)
+			r.driver.LastWords(ctx, nd, driver.Kubelet)).On(n.Name)
 		f.Retry = true
 		return f
 	}

@@ -7,8 +7,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
@@ -35,7 +37,10 @@ func (r *run) judgeFiles(ctx context.Context) []event.Finding {
 }
 
 func (r *run) foreignFiles(ctx context.Context, n config.Node, nd *node.Node, b Bundle) []event.Finding {
-	paths := ownUnits(n)
+	paths := r.driver.Owns(n)
+	if n.Has(bundle.LoadBalancer) {
+		paths = append(paths, layout.UnitDir+balancerUnit)
+	}
 	if nodes.IsKubelet(n) {
 		paths = append(paths, r.runtimes.Runtime().Paths(n)...)
 	}

@@ -13,6 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/phases/driver"
+	"github.com/eggo-k8s/eggo/internal/phases/driver/binary"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/pki"
 )
@@ -32,6 +34,11 @@ func componentRun(t *testing.T, more string) *run {
 	}
 	r.Certs.Use(&pki.PKI{Nodes: map[string]pki.Node{}})
 	return r
+}
+
+// serviceOf is a component's as the binary driver makes it.
+func serviceOf(r *run, c driver.Component, n config.Node) (node.Service, error) {
+	return r.driver.(*binary.Binary).Service(c, n)
 }
 
 // fileOf is the content of one of a service's files.
@@ -60,7 +67,7 @@ config-extra-args:
 - {name: kube-proxy, extra-args: {--v: 4, --proxy-mode: nftables, --nodeport-addresses: '10.0.0.0/8,192.0.2.0/24', --conntrack-min: 5, --feature-gates: 'A=true,B=false', --masquerade-all: ''}}
 `)
 	m := r.Cluster.Nodes[0]
-	s, err := r.apiserverService(m)
+	s, err := serviceOf(r, driver.APIServer, m)
 	api := fileOf(t, s, err, "kube-apiserver.service")
 	for _, want := range []string{"\n  --service-node-port-range=31000-31999 ", "\n  --request-timeout=1m17s ",
 		"\n  \"--audit-webhook-version=a%%b $$c \\\"d\\\"\" \\\n"} {
@@ -80,21 +87,21 @@ config-extra-args:
 	if !slices.IsSorted(flags) || len(flags) < 30 {
 		t.Errorf("not sorted: %v", flags)
 	}
-	s, err = r.controllerManagerService(m)
+	s, err = serviceOf(r, driver.ControllerManager, m)
 	if text := fileOf(t, s, err, ".service"); !strings.Contains(text, "--node-monitor-grace-period=20s") ||
 		!strings.Contains(text, "--controllers=* ") {
 		t.Error(text)
 	}
-	s, err = r.schedulerService(m)
+	s, err = serviceOf(r, driver.Scheduler, m)
 	if text := fileOf(t, s, err, ".service"); !strings.Contains(text, "--kube-api-qps=99") {
 		t.Error(text)
 	}
-	s, err = r.kubeletService(m)
+	s, err = serviceOf(r, driver.Kubelet, m)
 	if text := fileOf(t, s, err, ".service"); !strings.Contains(text, "--max-pods=42 ") ||
 		!strings.Contains(text, "--node-labels=a=b,c=d") {
 		t.Error(text)
 	}
-	s, err = r.proxyService(m)
+	s, err = serviceOf(r, driver.Proxy, m)
 	if text := fileOf(t, s, err, ".service"); !strings.Contains(text, "--v=4\n") || strings.Contains(text, "nftables") {
 		t.Error(text)
 	}
@@ -134,7 +141,7 @@ func TestEveryFieldOfTheProxyIsReal(t *testing.T) {
 		}
 	}
 	r.Cluster.ExtraArgs = []config.ExtraArgs{{Component: "kube-proxy", Args: values}}
-	s, err := r.proxyService(r.Cluster.Nodes[0])
+	s, err := serviceOf(r, driver.Proxy, r.Cluster.Nodes[0])
 	text := fileOf(t, s, err, "kube-proxy.yaml")
 	var p proxyv1alpha1.KubeProxyConfiguration
 	if err := yaml.UnmarshalStrict([]byte(text), &p); err != nil {
@@ -159,7 +166,7 @@ func TestTheKubeletOfEveryVersion(t *testing.T) {
 			r.SetBundle("amd64", box{m})
 			n := r.Cluster.Nodes[0]
 			r.Fact(n.Name).Cgroup2 = cgroup2
-			s, err := r.kubeletService(n)
+			s, err := serviceOf(r, driver.Kubelet, n)
 			text := fileOf(t, s, err, "kubelet.yaml")
 			var k kubeletv1beta1.KubeletConfiguration
 			if err := yaml.UnmarshalStrict([]byte(text), &k); err != nil {
@@ -183,11 +190,10 @@ func TestTheKubeletOfEveryVersion(t *testing.T) {
 func TestOurFlagsExistInEveryVersion(t *testing.T) {
 	r := componentRun(t, "")
 	m := r.Cluster.Nodes[0]
-	for component, make := range map[string]func(config.Node) (node.Service, error){
-		"kube-apiserver": r.apiserverService, "kube-controller-manager": r.controllerManagerService,
-		"kube-scheduler": r.schedulerService, "kube-proxy": r.proxyService, "kubelet": r.kubeletService,
-	} {
-		s, err := make(m)
+	for _, c := range []driver.Component{driver.APIServer, driver.ControllerManager, driver.Scheduler,
+		driver.Proxy, driver.Kubelet} {
+		component := string(c)
+		s, err := serviceOf(r, c, m)
 		args := map[string]string{}
 		for line := range strings.Lines(fileOf(t, s, err, ".service")) {
 			if f := strings.Trim(line, " \\\n\""); strings.HasPrefix(f, "--") {
@@ -251,7 +257,7 @@ func TestSystemdDoesNotKillAnAPIServerThatStops(t *testing.T) {
 			5*time.Second + 120*time.Second},
 	} {
 		r := componentRun(t, c.yaml)
-		s, err := r.apiserverService(r.Cluster.Nodes[0])
+		s, err := serviceOf(r, driver.APIServer, r.Cluster.Nodes[0])
 		text := fileOf(t, s, err, "kube-apiserver.service")
 		for _, flag := range c.flags {
 			key, _, _ := strings.Cut(flag, "=")
@@ -278,12 +284,10 @@ func TestSystemdDoesNotKillAnAPIServerThatStops(t *testing.T) {
 func TestOurFlagsAreOfEveryVersion(t *testing.T) {
 	r := componentRun(t, "")
 	n := r.Cluster.Nodes[0]
-	for component, service := range map[string]func(config.Node) (node.Service, error){
-		"kube-apiserver": r.apiserverService, "kube-controller-manager": r.controllerManagerService,
-		"kube-scheduler": r.schedulerService,
-		"kube-proxy":     r.proxyService, "kubelet": r.kubeletService,
-	} {
-		s, err := service(n)
+	for _, c := range []driver.Component{driver.APIServer, driver.ControllerManager, driver.Scheduler,
+		driver.Proxy, driver.Kubelet} {
+		component := string(c)
+		s, err := serviceOf(r, c, n)
 		args := map[string]string{}
 		for _, word := range systemdWords(t, fileOf(t, s, err, "/"+s.Unit))[1:] {
 			flag, value, _ := strings.Cut(word, "=")

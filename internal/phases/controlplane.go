@@ -9,6 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
+	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
@@ -22,15 +23,13 @@ func (r *run) controlPlane() []*engine.Step {
 	for _, n := range cps {
 		ready := []string{plan.ID(plan.PhaseEtcd, "health", ""), plan.Programs(n, plan.GroupControl),
 			plan.ID(plan.PhaseInfra, "system", n.Name)}
-		api := r.service(component{phase: plan.PhaseControl, what: "apiserver", make: r.apiserverService,
-			probe: r.serverReady,
-			aside: r.aside, reports: true, serves: r.stopDelay()}, n, ready)
-		steps = append(steps, api,
-			r.service(component{phase: plan.PhaseControl, what: "controller-manager", make: r.controllerManagerService,
-				probe: wait.Answers("https://127.0.0.1:10257/healthz", "kube-controller-manager.service")}, n,
-				[]string{api.ID}),
-			r.service(component{phase: plan.PhaseControl, what: "scheduler", make: r.schedulerService,
-				probe: wait.Answers("https://127.0.0.1:10259/healthz", "kube-scheduler.service")}, n, []string{api.ID}))
+		start := func(c driver.Component, what string, needs []string) {
+			steps = append(steps, r.driver.Start(c, n).Steps(plan.PhaseControl, what, n, needs)...)
+		}
+		start(driver.APIServer, "apiserver", ready)
+		after := []string{plan.ID(plan.PhaseControl, "apiserver", n.Name)}
+		start(driver.ControllerManager, "controller-manager", after)
+		start(driver.Scheduler, "scheduler", after)
 	}
 	ready := plan.Step(plan.PhaseControl, "ready", "", plan.IDs(plan.PhaseControl, "apiserver", cps))
 	ready.Verify = r.apiReady
@@ -43,7 +42,7 @@ func (r *run) controlPlane() []*engine.Step {
 	conf := plan.Step(plan.PhaseControl, "kubeconfig", "", []string{ready.ID})
 	conf.Check = r.adminConfWritten
 	conf.Apply = r.writeAdminConf
-	return append(steps, ready, rbac, conf)
+	return append(append(steps, ready, rbac, conf), r.driver.Publish([]string{ready.ID})...)
 }
 
 // apiReady makes the clients, which reach whichever API server lives, and waits for /readyz of all of them.
@@ -84,7 +83,7 @@ func (r *run) serverAnswers(ctx context.Context, nd *node.Node) error {
 		return nil
 	}
 	f := event.NewFault(event.ClassFailed, "kube.not-ready", clients.Unready(err), "log",
-		nd.LastWords(ctx, "kube-apiserver.service")).On(nd.Name())
+		r.driver.LastWords(ctx, nd, driver.APIServer)).On(nd.Name())
 	f.Retry = true
 	return f
 }

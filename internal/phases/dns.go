@@ -1,18 +1,10 @@
 package phases
 
 import (
-	"fmt"
-	"net"
-	"strings"
-
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
-	"github.com/eggo-k8s/eggo/internal/phases/layout"
-	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
-	"github.com/eggo-k8s/eggo/internal/phases/systemd"
-	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
 // dnsServers starts CoreDNS on every control plane, with a certificate that may do what its pods may; none where it
@@ -25,34 +17,7 @@ func (r *run) dnsServers() []*engine.Step {
 	for _, n := range r.Cluster.With(bundle.ControlPlane) {
 		needs := []string{plan.ID(plan.PhaseControl, "apiserver", n.Name), plan.Programs(n, plan.GroupControl),
 			plan.ID(plan.PhaseInfra, "packages", n.Name), plan.ID(plan.PhaseControl, "rights", "")}
-		steps = append(steps, r.service(component{phase: plan.PhaseAddons, what: "coredns", make: r.corednsService,
-			probe: wait.Answers("http://"+net.JoinHostPort(n.IP.String(), fmt.Sprint(layout.DNSMetrics))+"/metrics",
-				"coredns.service")}, n, needs))
+		steps = append(steps, r.driver.Start(driver.CoreDNS, n).Steps(plan.PhaseAddons, "coredns", n, needs)...)
 	}
 	return steps
-}
-
-func (r *run) corednsService(n config.Node) (node.Service, error) {
-	conf, err := r.Kubeconfig(layout.LocalAPI, "system:coredns", r.PKI().CoreDNS)
-	if err != nil {
-		return node.Service{}, err
-	}
-	// On the node's own address and not on all: a resolver of the machine on 127.0.0.53 stays where it is.
-	var b strings.Builder
-	fmt.Fprintf(&b,
-		"# Written by Eggo; removed by eggo-tui cleanup.\n.:%d {\n    bind %s\n    errors\n    kubernetes %s "+
-			"in-addr.arpa ip6.arpa {\n        kubeconfig %s\n        pods insecure\n"+
-			"        fallthrough in-addr.arpa ip6.arpa\n        ttl 30\n    }\n    prometheus %s\n", layout.DNSPort,
-		n.IP, r.Cluster.DNSDomain, layout.CoreDNSConf, net.JoinHostPort(n.IP.String(), fmt.Sprint(layout.DNSMetrics)))
-	if f := r.Fact(n.Name); f.Nameserver && f.Resolv != "" {
-		fmt.Fprintf(&b, "    forward . %s {\n        max_concurrent 1000\n    }\n", f.Resolv)
-	}
-	b.WriteString("    cache 30\n    loop\n    reload\n    loadbalance\n}\n")
-	u := systemd.Unit{Description: "CoreDNS, the names of the cluster",
-		After: []string{"network-online.target", "kube-apiserver.service"}, Wants: []string{"network-online.target"},
-		Program: r.DNSProgram(n, r.BundleOf(n).Manifest()), Flags: map[string]string{"conf": layout.Corefile}}
-	return node.Service{Unit: "coredns.service", Binaries: r.Binaries(n, "coredns"), Files: []node.File{
-		layout.PlainFile(layout.Corefile, []byte(b.String())), layout.SecretFile(layout.CoreDNSConf, conf),
-		layout.PlainFile(layout.UnitDir+"coredns.service", u.Render()),
-	}}, nil
 }

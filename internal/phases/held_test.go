@@ -19,9 +19,9 @@ func TestWhereANodeHasItsCertificates(t *testing.T) {
 		n := r.Cluster.Nodes[0]
 		for name, file := range want {
 			got := ""
-			for _, p := range certPlaces(r.Cluster, n) {
-				if p.name == name || p.own == name {
-					got = p.file
+			for _, p := range r.driver.Certificates(n) {
+				if p.Name == name || p.Own == name {
+					got = p.File
 				}
 			}
 			if got != file {

@@ -64,10 +64,7 @@ func (r *run) claim(n config.Node) *engine.Step {
 
 // ownTrees are the directories whose whole content is ours or our daemons' on a node.
 func (r *run) ownTrees(n config.Node) []node.Tree {
-	out := []node.Tree{{Path: layout.KubeDir, Mode: 0o755}}
-	if n.Has(bundle.Etcd) {
-		out = append(out, node.Tree{Path: etcdTree, Mode: 0o700})
-	}
+	out := r.driver.Trees(n)
 	if nodes.IsKubelet(n) {
 		out = append(out, node.Tree{Path: r.CNIDir(), Mode: 0o755}, node.Tree{Path: layout.CNIConfDir, Mode: 0o755},
 			node.Tree{Path: "/var/lib/cni", Mode: 0o755},

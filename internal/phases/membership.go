@@ -21,6 +21,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
@@ -51,7 +52,7 @@ func (r *run) settleMembership(ctx context.Context) error {
 	errs := make([]error, len(nodes))
 	var wg sync.WaitGroup
 	for i, n := range nodes {
-		wg.Go(func() { data[i], errs[i] = hasEtcdData(ctx, r.Node(n.Name)) })
+		wg.Go(func() { data[i], errs[i] = r.hasEtcdData(ctx, r.Node(n.Name)) })
 	}
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
@@ -97,8 +98,8 @@ func (r *run) leaves(m *pb.Member) bool {
 
 // hasEtcdData says whether a member was started on the machine and has a log. Without one it knows nothing of any
 // cluster.
-func hasEtcdData(ctx context.Context, nd *node.Node) (bool, error) {
-	out, err := nd.Query(ctx, "ls -A "+etcdData+"/member/wal 2>/dev/null | head -n 1")
+func (r *run) hasEtcdData(ctx context.Context, nd *node.Node) (bool, error) {
+	out, err := nd.Query(ctx, "ls -A "+r.driver.Paths().EtcdData+"/member/wal 2>/dev/null | head -n 1")
 	return strings.TrimSpace(out) != "", err
 }
 
@@ -139,7 +140,7 @@ func (r *run) askEtcd(ctx context.Context, without []string, f func(context.Cont
 		if nd == nil || slices.Contains(without, n.Name) {
 			continue
 		}
-		if runs, err := nd.Active(ctx, "etcd.service"); err != nil || !runs {
+		if runs, err := r.driver.Runs(ctx, nd, driver.Etcd); err != nil || !runs {
 			last = err
 			continue
 		}
@@ -232,7 +233,7 @@ func peersList(ctx context.Context, client *http.Client, url string) ([]*pb.Memb
 // first start was cut off, or one that joins. restart is the service's own Apply.
 func (r *run) startMember(ctx context.Context, n config.Node, nd *node.Node,
 	restart func(context.Context) error) error {
-	data, err := hasEtcdData(ctx, nd)
+	data, err := r.hasEtcdData(ctx, nd)
 	if err != nil {
 		return err
 	}
@@ -240,14 +241,14 @@ func (r *run) startMember(ctx context.Context, n config.Node, nd *node.Node,
 		if err := restart(ctx); err != nil || !r.etcdState().unfinished[n.Name] {
 			return err
 		}
-		return r.InTurn(ctx, "start", n.Name, func(ctx context.Context) error { return r.promote(ctx, n) })
+		return r.InTurn(ctx, string(driver.Etcd), n.Name, func(ctx context.Context) error { return r.promote(ctx, n) })
 	}
 	formed := map[string]string{}
 	if r.etcdState().forming {
 		for _, m := range r.Cluster.With(bundle.Etcd) {
 			formed[m.Name] = layout.PeerURL(m)
 		}
-		return r.formMember(ctx, nd, formed, restart)
+		return r.formMember(ctx, n, nd, formed, restart)
 	}
 	var list []*pb.Member
 	if err := wait.Until(ctx, listPatience, func(ctx context.Context) (err error) {
@@ -264,15 +265,16 @@ func (r *run) startMember(ctx context.Context, n config.Node, nd *node.Node,
 				formed[m.Name] = m.PeerURLs[0]
 			}
 		}
-		return r.formMember(ctx, nd, formed, restart)
+		return r.formMember(ctx, n, nd, formed, restart)
 	}
-	return r.InTurn(ctx, "start", n.Name, func(ctx context.Context) error { return r.joinMember(ctx, n, nd) })
+	return r.InTurn(ctx, string(driver.Etcd), n.Name,
+		func(ctx context.Context) error { return r.joinMember(ctx, n, nd) })
 }
 
 // formMember starts a member of a cluster that begins; it is started when the quorum is.
-func (r *run) formMember(ctx context.Context, nd *node.Node, formed map[string]string,
+func (r *run) formMember(ctx context.Context, n config.Node, nd *node.Node, formed map[string]string,
 	restart func(context.Context) error) error {
-	if _, err := nd.Put(ctx, []node.File{r.initialFile("new", formed)}); err != nil {
+	if err := r.driver.Form(ctx, n, nd, driver.Formation{State: "new", Members: formed}); err != nil {
 		return err
 	}
 	return restart(ctx)
@@ -324,17 +326,10 @@ func (r *run) joinMember(ctx context.Context, n config.Node, nd *node.Node) erro
 			members[m.Name] = m.PeerURLs[0]
 		}
 	}
-	if _, err := nd.Put(ctx, []node.File{r.initialFile("existing", members)}); err != nil {
+	if err := r.driver.Form(ctx, n, nd, driver.Formation{State: "existing", Members: members}); err != nil {
 		return err
 	}
-	svc, err := r.etcdService(n)
-	if err != nil {
-		return err
-	}
-	if err := r.CheckLinks(ctx, n, nd, svc); err != nil {
-		return err
-	}
-	if err := nd.Start(ctx, svc); err != nil {
+	if err := r.driver.StartInTurn(ctx, driver.Etcd, n, nd); err != nil {
 		return err
 	}
 	return r.promote(ctx, n)

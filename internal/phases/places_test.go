@@ -11,8 +11,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/nodepath"
+	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
-	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
 )
@@ -158,11 +158,9 @@ func TestOurFilesAreKeptFree(t *testing.T) {
 	seen := 0
 	r := componentRun(t, "")
 	n := r.Cluster.Nodes[0]
-	for _, service := range []func(config.Node) (node.Service, error){
-		r.apiserverService, r.controllerManagerService, r.schedulerService, r.proxyService, r.kubeletService,
-		r.etcdService,
-	} {
-		s, err := service(n)
+	for _, c := range []driver.Component{driver.APIServer, driver.ControllerManager, driver.Scheduler, driver.Proxy,
+		driver.Kubelet, driver.Etcd} {
+		s, err := serviceOf(r, c, n)
 		if err != nil {
 			t.Fatal(err)
 		}

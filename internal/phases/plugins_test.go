@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/phases/driver"
 )
 
 // pluginRun is a run of a cluster with a network plugin whose manifest the bundle has.
@@ -103,7 +104,7 @@ func TestCoreDNSAsAService(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	r.Fact("m1").Nameserver, r.Fact("m1").Resolv = true, "/run/systemd/resolve/resolv.conf"
-	s, err := r.corednsService(n)
+	s, err := serviceOf(r, driver.CoreDNS, n)
 	conf := fileOf(t, s, err, "Corefile")
 	for _, want := range []string{".:53 {", "bind 192.0.2.11\n", "kubernetes air.gap in-addr.arpa",
 		"kubeconfig /etc/eggo/coredns/kubeconfig", "prometheus 192.0.2.11:9153",
@@ -120,7 +121,7 @@ func TestCoreDNSAsAService(t *testing.T) {
 		t.Errorf("status asks of %v", units)
 	}
 	r.Fact("m1").Nameserver = false
-	if s, err = r.corednsService(n); strings.Contains(fileOf(t, s, err, "Corefile"), "forward") {
+	if s, err = serviceOf(r, driver.CoreDNS, n); strings.Contains(fileOf(t, s, err, "Corefile"), "forward") {
 		t.Error("it would ask itself")
 	}
 	for who, want := range map[string]int{"": 0, "dnsmasq": 1, "coredns": 1} {

@@ -94,8 +94,8 @@ func (r *restore) underWay() (restoring, error) {
 }
 
 // The directories of a restore beside the data directory, and the snapshot on the node.
-func (r *restore) fresh() string    { return etcdData + ".restore-" + r.token }
-func (r *restore) old() string      { return etcdData + ".before-" + r.token }
+func (r *restore) fresh() string    { return r.driver.Paths().EtcdData + ".restore-" + r.token }
+func (r *restore) old() string      { return r.driver.Paths().EtcdData + ".before-" + r.token }
 func (r *restore) uploaded() string { return node.Dir + "/restore-" + r.token + ".db" }
 
 // exchanged says whether the member already has its new data.
@@ -244,7 +244,7 @@ func (r *restore) exchange() []*engine.Step {
 if [ ! -d %[2]s ]; then if [ -d %[1]s ]; then mv %[1]s %[2]s; else mkdir -m 700 %[2]s; fi; fi
 if [ -d %[3]s ]; then mv %[3]s %[1]s; fi
 sync -f %[1]s 2>/dev/null || sync
-`, etcdData, r.old(), r.fresh())})
+`, r.driver.Paths().EtcdData, r.old(), r.fresh())})
 			return err
 		})
 		steps = append(steps, s)

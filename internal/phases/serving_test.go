@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
 	"sigs.k8s.io/yaml"
@@ -84,7 +85,7 @@ func TestWhoMayServeAsANode(t *testing.T) {
 
 func TestTheKubeletAsksForItsServingCertificate(t *testing.T) {
 	r := componentRun(t, "enable-kubelet-serving: true\n")
-	s, err := r.kubeletService(r.Cluster.Nodes[0])
+	s, err := serviceOf(r, driver.Kubelet, r.Cluster.Nodes[0])
 	var k kubeletv1beta1.KubeletConfiguration
 	if err := yaml.UnmarshalStrict([]byte(fileOf(t, s, err, "kubelet.yaml")), &k); err != nil {
 		t.Fatal(err)

@@ -2,12 +2,14 @@ package phases
 
 import (
 	"crypto/rand"
+	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"strings"
 	"sync"
 
 	"github.com/eggo-k8s/eggo/internal/phases/addons"
 	"github.com/eggo-k8s/eggo/internal/phases/certs"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
+	"github.com/eggo-k8s/eggo/internal/phases/driver/binary"
 	"github.com/eggo-k8s/eggo/internal/phases/host"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
@@ -27,6 +29,7 @@ type run struct {
 	runtimes *runtimes.Runtimes
 	host     *host.Host
 	addons   *addons.Addons
+	driver   driver.Driver
 
 	mu      sync.Mutex
 	nonce   string          // of this run
@@ -56,5 +59,7 @@ func newRun(env Env) *run {
 	p.Executed = r.executed
 	r.addons = addons.New(p, r.Clients)
 	r.runtimes = &runtimes.Runtimes{Payload: p, Rolling: r.Rolling}
+	r.driver = &binary.Binary{Env: e, Payload: p, Certs: c, Rolling: r.Rolling, Aside: r.aside, APIReady: r.serverReady,
+		MemberReady: r.memberWell, RuntimeUnit: func() string { return r.runtimes.Runtime().Unit() }}
 	return r
 }

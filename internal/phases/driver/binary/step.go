@@ -1,4 +1,4 @@
-package phases
+package binary
 
 import (
 	"context"
@@ -9,17 +9,15 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/rolling"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
-// component is a service of ours on every node of a role.
-type component struct {
-	phase, what string
-	make        func(config.Node) (node.Service, error)
-	probe       func(context.Context, *node.Node) error // proves that it works; nil: that it was started is enough
+// proof is what shows that a component works, and what is told of a restart.
+type proof struct {
+	probe func(context.Context, *node.Node) error // nil: that it was started is enough
 	// aside does what a restart of one that runs needs before and after; nil does nothing.
 	aside func(ctx context.Context, n config.Node, restart func(context.Context) error) error
 	// reports has it told how long a restart took it away. The time for which one that stops still does its work does
@@ -28,21 +26,20 @@ type component struct {
 	serves, votes time.Duration
 }
 
-// service is the step that starts a unit of ours with its files and binaries. One that runs already is restarted only
-// when they changed, and then in its turn; those that do not run yet start side by side.
-func (r *run) service(c component, n config.Node, needs []string) *engine.Step {
-	s := plan.Step(c.phase, c.what, n.Name, needs)
-	s.Retry = engine.Retry{Tries: 2, Delay: 2 * time.Second}
-	s.Timeout = rolling.Timeout
+// work starts a unit with its files and binaries. One that runs already is restarted only when they changed, and then
+// in its turn; those that do not run yet start side by side.
+func (r *Binary) work(c driver.Component, n config.Node, p proof) driver.Work {
+	s := driver.Work{Retry: engine.Retry{Tries: 2, Delay: 2 * time.Second}, Timeout: rolling.Timeout}
+	turn := string(c)
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
-		svc, err := c.make(n)
-		if err != nil || r.Unproven(c.what, n.Name) {
+		svc, err := r.Service(c, n)
+		if err != nil || r.Unproven(turn, n.Name) {
 			return false, err
 		}
 		return nd.Running(ctx, svc)
 	})
 	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
-		svc, err := c.make(n)
+		svc, err := r.Service(c, n)
 		if err != nil {
 			return err
 		}
@@ -54,7 +51,7 @@ func (r *run) service(c component, n config.Node, needs []string) *engine.Step {
 			return err
 		}
 		again := false // an earlier try restarted it, and what follows did not end well
-		if r.Unproven(c.what, n.Name) {
+		if r.Unproven(turn, n.Name) {
 			if again, err = nd.Running(ctx, svc); err != nil {
 				return err
 			}
@@ -64,13 +61,13 @@ func (r *run) service(c component, n config.Node, needs []string) *engine.Step {
 			if !again {
 				err = nd.Restart(ctx, svc)
 			}
-			if err == nil && c.probe != nil {
-				err = c.probe(ctx, nd)
+			if err == nil && p.probe != nil {
+				err = p.probe(ctx, nd)
 			}
-			if err != nil || !runs || again || !c.reports || r.Dry {
+			if err != nil || !runs || again || !p.reports || r.Dry {
 				return err
 			}
-			return r.reportAway(ctx, nd, c, svc.Unit, time.Since(began))
+			return r.reportAway(ctx, nd, c, p, time.Since(began))
 		}
 		if !runs {
 			if err := nd.Prepare(ctx, svc); err != nil {
@@ -78,28 +75,28 @@ func (r *run) service(c component, n config.Node, needs []string) *engine.Step {
 			}
 			return restart(ctx)
 		}
-		return r.InTurn(ctx, c.what, n.Name, func(ctx context.Context) error {
+		return r.InTurn(ctx, turn, n.Name, func(ctx context.Context) error {
 			if err := nd.Prepare(ctx, svc); err != nil {
 				return err
 			}
-			if c.aside == nil {
+			if p.aside == nil {
 				return restart(ctx)
 			}
-			return c.aside(ctx, n, restart)
+			return p.aside(ctx, n, restart)
 		})
 	})
 	return s
 }
 
 // reportAway reports how long a restart that took so long in all took a component away.
-func (r *run) reportAway(ctx context.Context, nd *node.Node, c component, unit string, took time.Duration) error {
-	name := strings.TrimSuffix(unit, ".service")
-	text := event.M("notice.away", "component", name, "node", nd.Name(), "seconds", wait.Seconds(took-c.serves))
-	if c.votes > 0 {
-		if stopping, err := stoppedIn(ctx, nd, unit, took); err == nil {
+func (r *Binary) reportAway(ctx context.Context, nd *node.Node, c driver.Component, p proof,
+	took time.Duration) error {
+	text := event.M("notice.away", "component", string(c), "node", nd.Name(), "seconds", wait.Seconds(took-p.serves))
+	if p.votes > 0 {
+		if stopping, err := stoppedIn(ctx, nd, unit(c), took); err == nil {
 			// else all of it is reported: the restart is done
-			stopping = min(stopping, c.votes)
-			text = event.M("notice.away-voting", "component", name, "node", nd.Name(), "seconds",
+			stopping = min(stopping, p.votes)
+			text = event.M("notice.away-voting", "component", string(c), "node", nd.Name(), "seconds",
 				wait.Seconds(took-stopping), "stopping", wait.Seconds(stopping))
 		}
 	}

@@ -1,4 +1,4 @@
-package phases
+package binary
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/driver"
+	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
@@ -57,14 +59,14 @@ func TestAFirstStartTakesNoTurn(t *testing.T) {
 // TestARestartIsDoneThoughNobodyKnowsHowLongItTook: the report of an absence is no part of the restart.
 func TestARestartIsDoneThoughNobodyKnowsHowLongItTook(t *testing.T) {
 	var told []string
-	r := newRun(Env{Emit: func(e event.Event) error {
+	r := &Binary{Env: &env.Env{Emit: func(e event.Event) error {
 		if n, ok := e.(event.Notice); ok {
 			told = append(told, n.Text.Key+" "+n.Text.Args["seconds"])
 		}
 		return nil
-	}})
+	}}}
 	nd := node.New(unitHost{}, r.Emit)
-	if err := r.reportAway(t.Context(), nd, component{votes: etcdVotes}, "etcd.service", 9*time.Second); err != nil {
+	if err := r.reportAway(t.Context(), nd, driver.Etcd, proof{votes: etcdVotes}, 9*time.Second); err != nil {
 		t.Error(err)
 	}
 	if len(told) != 1 || told[0] != "notice.away 9.0" {

@@ -1,4 +1,4 @@
-package phases
+package binary
 
 import (
 	"strings"
@@ -13,7 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
 )
 
-func (r *run) apiserverService(n config.Node) (node.Service, error) {
+func (r *Binary) apiserverService(n config.Node) (node.Service, error) {
 	leaf := r.PKI().Nodes[n.Name]
 	var etcds []string
 	for _, m := range r.Cluster.With(bundle.Etcd) {
@@ -75,7 +75,7 @@ const (
 )
 
 // stopDelay is how long an API server still serves when it was told to stop.
-func (r *run) stopDelay() time.Duration {
+func (r *Binary) stopDelay() time.Duration {
 	return duration(r.Override("kube-apiserver", map[string]string{flagStopDelay: defaultStopDelay})[flagStopDelay])
 }
 
@@ -93,7 +93,7 @@ func duration(s string) time.Duration {
 	return max(d, 0)
 }
 
-func (r *run) controllerManagerService(n config.Node) (node.Service, error) {
+func (r *Binary) controllerManagerService(n config.Node) (node.Service, error) {
 	conf, err := r.Kubeconfig(layout.LocalAPI, "system:kube-controller-manager", r.PKI().ControllerManager)
 	if err != nil {
 		return node.Service{}, err
@@ -121,7 +121,7 @@ func (r *run) controllerManagerService(n config.Node) (node.Service, error) {
 		}}, nil
 }
 
-func (r *run) schedulerService(n config.Node) (node.Service, error) {
+func (r *Binary) schedulerService(n config.Node) (node.Service, error) {
 	conf, err := r.Kubeconfig(layout.LocalAPI, "system:kube-scheduler", r.PKI().Scheduler)
 	if err != nil {
 		return node.Service{}, err
@@ -140,7 +140,7 @@ func (r *run) schedulerService(n config.Node) (node.Service, error) {
 // document renders a component's configuration, keys sorted.
 func document(v map[string]any) ([]byte, error) { return yaml.Marshal(v) }
 
-func (r *run) proxyService(n config.Node) (node.Service, error) {
+func (r *Binary) proxyService(n config.Node) (node.Service, error) {
 	conf, err := r.Kubeconfig("https://"+r.Cluster.Endpoint, "system:kube-proxy", r.PKI().KubeProxy)
 	if err != nil {
 		return node.Service{}, err
@@ -169,7 +169,10 @@ func (r *run) proxyService(n config.Node) (node.Service, error) {
 		}}, nil
 }
 
-func (r *run) kubeletService(n config.Node) (node.Service, error) {
+// cgroup1Field is the minor since which the kubelet's configuration has failCgroupV1.
+const cgroup1Field = 31
+
+func (r *Binary) kubeletService(n config.Node) (node.Service, error) {
 	leaf := r.PKI().Nodes[n.Name]
 	p := layout.PKIDir + "/"
 	doc := map[string]any{
@@ -194,16 +197,15 @@ func (r *run) kubeletService(n config.Node) (node.Service, error) {
 		files = append(files, layout.PlainFile(p+"kubelet.crt", leaf.Kubelet.Cert),
 			layout.SecretFile(p+"kubelet.key", leaf.Kubelet.Key))
 	}
-	if !r.Fact(n.Name).Cgroup2 && minor(r.BundleOf(n).Manifest()) >= cgroup1Field {
+	if !r.Fact(n.Name).Cgroup2 && config.Minor(r.BundleOf(n).Manifest().Kubernetes) >= cgroup1Field {
 		doc["failCgroupV1"] = false
 	}
 	text, err := document(doc)
 	if err != nil {
 		return node.Service{}, err
 	}
-	u := systemd.Unit{Description: "Kubernetes kubelet",
-		After: []string{"network-online.target", r.runtimes.Runtime().Unit()},
-		Wants: []string{"network-online.target", r.runtimes.Runtime().Unit()}, Program: r.ProgramPath(n, "kubelet"),
+	u := systemd.Unit{Description: "Kubernetes kubelet", After: []string{"network-online.target", r.RuntimeUnit()},
+		Wants: []string{"network-online.target", r.RuntimeUnit()}, Program: r.ProgramPath(n, "kubelet"),
 		Flags: r.Override("kubelet", map[string]string{
 			"config": layout.KubeDir + "/kubelet.yaml", "kubeconfig": layout.KubeletConf,
 			"bootstrap-kubeconfig": layout.BootstrapConf, "hostname-override": n.Name, "node-ip": n.IP.String(),

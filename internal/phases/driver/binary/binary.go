@@ -1,0 +1,220 @@
+// Package binary is the driver whose components are systemd services that execute the bundle's binaries. Nobody but
+// package phases imports it; it may import driver, systemd and what lies beneath them, and knows neither the runtime
+// nor the load balancer.
+package binary
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/phases/certs"
+	"github.com/eggo-k8s/eggo/internal/phases/driver"
+	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/payload"
+	"github.com/eggo-k8s/eggo/internal/phases/rolling"
+	"github.com/eggo-k8s/eggo/internal/phases/wait"
+)
+
+// Binary runs the components as services.
+type Binary struct {
+	*env.Env
+	*payload.Payload
+	*certs.Certs
+	*rolling.Rolling
+
+	// Aside does what a restart of an API server that runs needs before and after.
+	Aside func(ctx context.Context, n config.Node, restart func(context.Context) error) error
+	// APIReady and MemberReady wait until the node's API server and its member of etcd are well.
+	APIReady    func(context.Context, *node.Node) error
+	MemberReady func(context.Context, config.Node) error
+	// RuntimeUnit is what the kubelet is started after.
+	RuntimeUnit func() string
+}
+
+var _ driver.Driver = (*Binary)(nil)
+
+// Name implements driver.Driver.
+func (r *Binary) Name() string { return "binary" }
+
+// Components are those of the node's roles.
+func (r *Binary) Components(n config.Node) []driver.Component {
+	var out []driver.Component
+	if n.Has(bundle.Etcd) {
+		out = append(out, driver.Etcd)
+	}
+	if n.Has(bundle.ControlPlane) {
+		out = append(out, driver.APIServer, driver.ControllerManager, driver.Scheduler)
+		if r.DNSBinary() {
+			out = append(out, driver.CoreDNS)
+		}
+	}
+	if nodes.IsKubelet(n) {
+		out = append(out, driver.Kubelet, driver.Proxy)
+	}
+	return out
+}
+
+// Executes are the components' binaries: they have the components' names.
+func (r *Binary) Executes(n config.Node) []string {
+	var out []string
+	for _, c := range r.Components(n) {
+		out = append(out, string(c))
+	}
+	return out
+}
+
+// Trees are those of the configuration and of etcd's data.
+func (r *Binary) Trees(n config.Node) []node.Tree {
+	out := []node.Tree{{Path: layout.KubeDir, Mode: 0o755}}
+	if n.Has(bundle.Etcd) {
+		out = append(out, node.Tree{Path: etcdTree, Mode: 0o700})
+	}
+	return out
+}
+
+// Owns are the units of the node's components.
+func (r *Binary) Owns(n config.Node) []string {
+	var out []string
+	for _, c := range r.Components(n) {
+		if c != driver.CoreDNS { // somebody's own CoreDNS may have had the name before
+			out = append(out, layout.UnitDir+unit(c))
+		}
+	}
+	return out
+}
+
+// Paths implements driver.Driver.
+func (r *Binary) Paths() driver.Paths {
+	return driver.Paths{Dir: layout.KubeDir, CA: layout.PKIDir + "/ca.crt", EtcdCA: layout.PKIDir + "/etcd/ca.crt",
+		Kubeconfig: layout.KubeletConf, Bootstrap: layout.BootstrapConf, Serving: layout.ServingCert,
+		AdminConf: layout.AdminPath, EtcdData: etcdData}
+}
+
+// unit is the one that a component runs in.
+func unit(c driver.Component) string { return string(c) + ".service" }
+
+// units are words for the shell.
+func units(cs []driver.Component) string {
+	var out []string
+	for _, c := range cs {
+		out = append(out, unit(c))
+	}
+	return strings.Join(out, " ")
+}
+
+// Service is the unit of a component with its files and binaries.
+func (r *Binary) Service(c driver.Component, n config.Node) (node.Service, error) {
+	switch c {
+	case driver.Etcd:
+		return r.etcdService(n)
+	case driver.APIServer:
+		return r.apiserverService(n)
+	case driver.ControllerManager:
+		return r.controllerManagerService(n)
+	case driver.Scheduler:
+		return r.schedulerService(n)
+	case driver.Kubelet:
+		return r.kubeletService(n)
+	case driver.Proxy:
+		return r.proxyService(n)
+	case driver.CoreDNS:
+		return r.corednsService(n)
+	}
+	return node.Service{}, fmt.Errorf("no component is called %q", c)
+}
+
+// Start implements driver.Driver: those that do not run yet start side by side.
+func (r *Binary) Start(c driver.Component, n config.Node) driver.Work {
+	answers := func(url string) func(context.Context, *node.Node) error { return wait.Answers(url, unit(c)) }
+	p := proof{}
+	switch c {
+	case driver.Etcd:
+		p.reports, p.votes = true, etcdVotes
+		p.probe = func(ctx context.Context, _ *node.Node) error { return r.MemberReady(ctx, n) }
+	case driver.APIServer:
+		p.reports, p.serves, p.probe, p.aside = true, r.stopDelay(), r.APIReady, r.Aside
+	case driver.ControllerManager:
+		p.probe = answers("https://127.0.0.1:10257/healthz")
+	case driver.Scheduler:
+		p.probe = answers("https://127.0.0.1:10259/healthz")
+	case driver.Kubelet:
+		p.probe = r.kubeletWell(n)
+	case driver.Proxy:
+		p.probe = answers("http://" + net.JoinHostPort(n.IP.String(), "10256") + "/healthz")
+	case driver.CoreDNS:
+		p.probe = answers("http://" + net.JoinHostPort(n.IP.String(), fmt.Sprint(layout.DNSMetrics)) + "/metrics")
+	}
+	return r.work(c, n, p)
+}
+
+// kubeletWell waits for the health probe of a kubelet that has joined; one that has not waits for its certificate
+// first.
+func (r *Binary) kubeletWell(n config.Node) func(context.Context, *node.Node) error {
+	healthy := wait.Answers("http://127.0.0.1:10248/healthz", unit(driver.Kubelet))
+	return func(ctx context.Context, nd *node.Node) error {
+		if f := r.Fact(n.Name); f == nil || !f.Joined {
+			return nil
+		}
+		return healthy(ctx, nd)
+	}
+}
+
+// StartInTurn implements driver.Driver.
+func (r *Binary) StartInTurn(ctx context.Context, c driver.Component, n config.Node, nd *node.Node) error {
+	svc, err := r.Service(c, n)
+	if err != nil {
+		return err
+	}
+	if err := r.CheckLinks(ctx, n, nd, svc); err != nil {
+		return err
+	}
+	return nd.Start(ctx, svc)
+}
+
+// Form writes what a member reads at its first start.
+func (r *Binary) Form(ctx context.Context, _ config.Node, nd *node.Node, f driver.Formation) error {
+	_, err := nd.Put(ctx, []node.File{r.initialFile(f)})
+	return err
+}
+
+// Publish implements driver.Driver: the services know all of themselves.
+func (r *Binary) Publish([]string) []*engine.Step { return nil }
+
+// Runs implements driver.Driver.
+func (r *Binary) Runs(ctx context.Context, nd *node.Node, cs ...driver.Component) (bool, error) {
+	return states(ctx, nd, cs, "active")
+}
+
+// Stopped implements driver.Driver. One that failed may be started again by systemd.
+func (r *Binary) Stopped(ctx context.Context, nd *node.Node, cs ...driver.Component) (bool, error) {
+	return states(ctx, nd, cs, "inactive")
+}
+
+// states says whether the units of all components are in a state.
+func states(ctx context.Context, nd *node.Node, cs []driver.Component, want string) (bool, error) {
+	out, err := nd.Query(ctx, "for u in "+units(cs)+"; do systemctl is-active $u || true; done\n")
+	if err != nil {
+		return false, err
+	}
+	is := strings.Fields(out)
+	return len(is) == len(cs) && !slices.ContainsFunc(is, func(s string) bool { return s != want }), nil
+}
+
+// Log implements driver.Driver.
+func (r *Binary) Log(ctx context.Context, nd *node.Node, c driver.Component) string {
+	return nd.Journal(ctx, unit(c))
+}
+
+// LastWords implements driver.Driver.
+func (r *Binary) LastWords(ctx context.Context, nd *node.Node, c driver.Component) string {
+	return nd.LastWords(ctx, unit(c))
+}

@@ -1,0 +1,148 @@
+// Package driver says what differs between the ways in which the components of Kubernetes run: as systemd services
+// (binary), or as static pods that kubeadm makes. It holds no behaviour of its own, and it may import node and plan.
+// What is the same with every driver is not in it: ports, packages, the container runtime and its store, the load
+// balancer, the directories of the kubelet and of pods, the membership of etcd, labels, addons.
+package driver
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
+)
+
+// Component of Kubernetes. Its text is the name that status and faults have for it, that of the turn in which it is
+// restarted (rolling.InTurn), and of its binary.
+type Component string
+
+// The components.
+const (
+	Etcd              Component = "etcd"
+	APIServer         Component = "kube-apiserver"
+	ControllerManager Component = "kube-controller-manager"
+	Scheduler         Component = "kube-scheduler"
+	Kubelet           Component = "kubelet"
+	Proxy             Component = "kube-proxy"
+	CoreDNS           Component = "coredns" // as a service of the control planes; as pods it is an addon
+)
+
+// Work is how a component is started on a node: the functions of a step, without its place in the plan. Whoever asks
+// for it may put more around Check and Apply.
+type Work struct {
+	Needs   []string       // steps that the driver needs beside those of the caller
+	Before  []*engine.Step // steps of its own on the node, ahead of it
+	Check   func(context.Context) (bool, error)
+	Apply   func(context.Context) error
+	Retry   engine.Retry
+	Timeout time.Duration
+}
+
+// Steps are the work's steps in the plan; the last is the one of the name, the others are the driver's own.
+func (w Work) Steps(phase, what string, n config.Node, needs []string) []*engine.Step {
+	for _, b := range w.Before {
+		b.Needs = append(slices.Clone(needs), b.Needs...)
+	}
+	s := plan.Step(phase, what, n.Name, slices.Concat(needs, w.Needs, plan.StepIDs(w.Before)))
+	s.Check, s.Apply, s.Retry, s.Timeout = w.Check, w.Apply, w.Retry, w.Timeout
+	return append(slices.Clone(w.Before), s)
+}
+
+// Formation says with whom a member of etcd that has no data begins.
+type Formation struct {
+	State   string            // new: they form the cluster; existing: it joins them
+	Members map[string]string // URLs for peers by name
+}
+
+// Certificate is one as a node has it.
+type Certificate struct {
+	Name   string // in the state directory; "" for one that the node has got by itself
+	Own    string // what such a one is: kubelet-client, kubelet-serving
+	File   string
+	Config bool // the file is a kubeconfig that holds it
+	Port   int  // where it is shown; 0 nowhere
+}
+
+// Paths are places on a node that others read or write.
+type Paths struct {
+	Dir        string // the configuration
+	CA, EtcdCA string // certificates of the authorities
+	Kubeconfig string // the kubelet's own, written by it when it joins
+	Bootstrap  string // the kubelet's until then, with the token
+	Serving    string // what a kubelet serves with that has asked for its certificate
+	AdminConf  string
+	EtcdData   string // the directory of a member's data, below which member/ lies
+}
+
+// Driver is one way of running the components. A step of another package names a Component and never a unit, a
+// manifest, or a file of one.
+type Driver interface {
+	// Name is the driver's: binary, kubeadm.
+	Name() string
+
+	// What a node has of it.
+
+	// Components are those that the node runs, in the order of their start.
+	Components(n config.Node) []Component
+	// Executes are the names of the bundle's binaries that services of the driver execute: they are placed by version.
+	// With kubeadm the kubelet's alone.
+	Executes(n config.Node) []string
+	// Trees are the directories whose whole content is the components' own.
+	Trees(n config.Node) []node.Tree
+	// Owns are files that nobody else may have on the node: units; with kubeadm static manifests.
+	Owns(n config.Node) []string
+	// Certificates are those that the node has.
+	Certificates(n config.Node) []Certificate
+	Paths() Paths
+
+	// Work. Certificates and programs are there before; the caller waits for what the component needs of others.
+
+	// Start has a component run as deploy.yaml says. One that runs is restarted only when something of it has changed,
+	// and then in its turn, and proven. With kubeadm: the manifest by `kubeadm init phase`, the old one kept beside it;
+	// etcd and the API server have the kubelet's unit before them, and the images (Work.Needs); Proxy waits for the
+	// DaemonSet's pod.
+	Start(c Component, n config.Node) Work
+	// StartInTurn is Start for a caller that holds the component's turn, without a proof that it works.
+	StartInTurn(ctx context.Context, c Component, n config.Node, nd *node.Node) error
+	// Form tells a member of etcd, before its first start, with whom it begins. With kubeadm it is a patch of the
+	// manifest.
+	Form(ctx context.Context, n config.Node, nd *node.Node, f Formation) error
+	// Publish is what the driver has done once in a cluster when its API answers and the steps of needs are done. With
+	// kubeadm: its ConfigMaps, and the DaemonSet of kube-proxy.
+	Publish(needs []string) []*engine.Step
+
+	// What runs.
+
+	// Runs says whether all of them run now. One that is being started or stopped does not.
+	Runs(ctx context.Context, nd *node.Node, cs ...Component) (bool, error)
+	// Stopped says whether all of them stand still, and nothing but Resume or Start starts them again.
+	Stopped(ctx context.Context, nd *node.Node, cs ...Component) (bool, error)
+	// Log is the end of a component's log; LastWords is that of one that does not run, and "" while it does.
+	Log(ctx context.Context, nd *node.Node, c Component) string
+	LastWords(ctx context.Context, nd *node.Node, c Component) string
+
+	// Scripts for a node.Change of the caller, who describes it.
+
+	// Stop stops components in this order, and returns when they have ended. With kubeadm: the manifests are put aside.
+	Stop(cs ...Component) string
+	// Resume starts what Stop stopped, with the files that it had; it waits for nobody.
+	Resume(cs ...Component) string
+	// Restart restarts one with the files that it has.
+	Restart(c Component) string
+	// Stale has the next Start take the component for changed.
+	Stale(c Component) string
+	// StopAll stops whatever would start a container again: for a cleanup. With kubeadm: manifests away, then the
+	// kubelet.
+	StopAll() string
+
+	// Scripts that only read, put together with others'.
+
+	// StatusScript prints lines: unit=COMPONENT STATE (active when it runs), runs=COMPONENT FILE (of the binary; with
+	// kubeadm of the image), cert=FILE PEM (lines joined by |), conf=FILE BASE64 (the certificate of a kubeconfig).
+	StatusScript(n config.Node) string
+	// SupportUnits are the units of systemd of all components.
+	SupportUnits() []string
+}
