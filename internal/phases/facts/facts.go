@@ -121,12 +121,15 @@ fi
 [ -r /var/lib/eggo-node/node ] && systemctl is-active --quiet kubelet >/dev/null 2>&1 && kv kubelet "$(p=/usr/local/bin/kubelet; [ -x $p ] || p=/usr/bin/kubelet; timeout 20 $p --version 2>/dev/null || true)"
 own=''
 for p in @MARKERS@; do if [ -e "${p#*:}" ]; then own=${p%%:*}; kv ownruntime "$own"; fi; done
-for x in containerd docker isulad crio; do if [ -z "$own" ] && systemctl is-active --quiet $x >/dev/null 2>&1; then kv runtime $x; fi; done
+active() { systemctl is-active $2 2>/dev/null | awk -v k="$1" -v u="$2" 'BEGIN {split(u,n," ")} $1=="active" || $1=="reloading" {print k "=" n[NR]}'; }
+[ -n "$own" ] || active runtime 'containerd docker isulad crio'
 [ -e /etc/docker/daemon.json ] && kv dockerjson yes
 [ -s /etc/kubernetes/kubelet.conf ] && kv joined yes
-for u in kubelet kube-apiserver etcd kube-proxy k3s k0scontroller k0sworker rke2-server rke2-agent; do systemctl is-active --quiet $u 2>/dev/null && kv active $u; done
+active active 'kubelet kube-apiserver etcd kube-proxy k3s k0scontroller k0sworker rke2-server rke2-agent'
 for p in /etc/kubernetes /etc/rancher /etc/k0s /var/lib/k0s /var/lib/etcd /var/lib/kubelet /etc/cni/net.d; do [ -d "$p" ] && ls -A $p 2>/dev/null | grep -qvx 'lost+found' && kv present $p; done
-for p in @PATHS@; do q=$p; while [ ! -e "$q" ]; do q=${q%/*}; q=${q:-/}; done; df -PB1 "$q" | awk -v p="$p" 'NR==2 {print "free=" p " " $1 " " $4}'; done
+set --
+for p in @PATHS@; do q=$p; while [ ! -e "$q" ]; do q=${q%/*}; q=${q:-/}; done; set -- "$@" "$q"; done
+df -PB1 "$@" | awk -v p='@PATHS@' '{is[NR]=$1 " " $4} END {if (split(p,at," ")==NR-1) for (i in at) print "free=" at[i] " " is[i+1]}'
 for p in /opt/eggo/*/bin/*; do case $p in *.eggo-part) ;; *) if [ -f "$p" ]; then kv version "$p"; fi ;; esac; done
 resolv=''
 if [ -r /etc/resolv.conf ]; then
