@@ -38,7 +38,7 @@ func (r *run) controlWell(ctx context.Context) error {
 	if err := r.etcdHealth(ctx); err != nil {
 		return err
 	}
-	if err := r.serversReady(ctx); err != nil {
+	if err := r.control.ServersReady(ctx); err != nil {
 		return err
 	}
 	for _, n := range r.Cluster.With(bundle.LoadBalancer) {

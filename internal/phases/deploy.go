@@ -74,7 +74,7 @@ func (r *run) deploy(b *plan.Builder, judge func(context.Context) error, more ..
 		return plan.StepIDs(before[host])
 	})
 	b.Add(r.etcd()...)
-	b.Add(r.controlPlane()...)
+	b.Add(r.control.Steps()...)
 	b.Add(r.balancer()...)
 	b.Add(r.bootstrap()...)
 	b.Add(r.addons.Steps(r.dnsServers())...)

@@ -309,7 +309,7 @@ func (r *restore) comeBack() []*engine.Step {
 			"kube-apiserver.service"))
 	}
 	ready := plan.Step(plan.PhaseRestore, "ready", "", plan.IDs(plan.PhaseRestore, "apiserver", cps))
-	ready.Verify, ready.Timeout = r.apiReady, 30*time.Second
+	ready.Verify, ready.Timeout = r.control.Ready, 30*time.Second
 	ready.Retry = engine.Retry{Tries: 120, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}
 	steps = append(steps, ready)
 	last := []string{ready.ID}

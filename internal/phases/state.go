@@ -2,13 +2,14 @@ package phases
 
 import (
 	"crypto/rand"
-	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"strings"
 	"sync"
 
 	"github.com/eggo-k8s/eggo/internal/phases/addons"
 	"github.com/eggo-k8s/eggo/internal/phases/certs"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
+	"github.com/eggo-k8s/eggo/internal/phases/controlplane"
+	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/driver/binary"
 	"github.com/eggo-k8s/eggo/internal/phases/host"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
@@ -30,6 +31,7 @@ type run struct {
 	host     *host.Host
 	addons   *addons.Addons
 	driver   driver.Driver
+	control  *controlplane.ControlPlane
 
 	mu      sync.Mutex
 	nonce   string          // of this run
@@ -59,7 +61,10 @@ func newRun(env Env) *run {
 	p.Executed = r.executed
 	r.addons = addons.New(p, r.Clients)
 	r.runtimes = &runtimes.Runtimes{Payload: p, Rolling: r.Rolling}
-	r.driver = &binary.Binary{Env: e, Payload: p, Certs: c, Rolling: r.Rolling, Aside: r.aside, APIReady: r.serverReady,
-		MemberReady: r.memberWell, RuntimeUnit: func() string { return r.runtimes.Runtime().Unit() }}
+	r.control = &controlplane.ControlPlane{Clients: r.Clients}
+	r.driver = &binary.Binary{Env: e, Payload: p, Certs: c, Rolling: r.Rolling, Aside: r.aside,
+		APIReady: r.control.ServerReady, MemberReady: r.memberWell,
+		RuntimeUnit: func() string { return r.runtimes.Runtime().Unit() }}
+	r.control.Driver = r.driver
 	return r
 }

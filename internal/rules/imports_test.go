@@ -76,6 +76,8 @@ var within = map[string][]string{
 		"internal/phases/layout", "internal/phases/plan", "internal/phases/wait"},
 	"internal/phases/cleanup": {"internal/phases/nodes", "internal/phases/node", "internal/phases/env",
 		"internal/phases/plan"},
+	"internal/phases/controlplane": {"internal/phases/clients", "internal/phases/driver", "internal/phases/plan",
+		"internal/phases/env", "internal/phases/layout", "internal/phases/node", "internal/phases/wait"},
 	"internal/phases/driver": {"internal/phases/node", "internal/phases/plan"},
 	"internal/phases/driver/binary": {"internal/phases/driver", "internal/phases/node", "internal/phases/env",
 		"internal/phases/plan", "internal/phases/nodes", "internal/phases/payload", "internal/phases/certs",

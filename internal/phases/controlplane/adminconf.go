@@ -1,4 +1,4 @@
-package phases
+package controlplane
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
-func (r *run) adminConfWritten(ctx context.Context) (bool, error) {
+func (r *ControlPlane) adminConfWritten(ctx context.Context) (bool, error) {
 	want, err := r.AdminConf()
 	if err != nil {
 		return false, err
@@ -24,16 +24,16 @@ func (r *run) adminConfWritten(ctx context.Context) (bool, error) {
 	if have, err := os.ReadFile(filepath.Join(r.StateDir, "admin.conf")); err != nil || !bytes.Equal(have, want) {
 		return false, nil
 	}
+	on := []node.File{layout.SecretFile(r.Driver.Paths().AdminConf, want)}
 	for _, n := range r.Cluster.With(bundle.ControlPlane) {
-		if same, err := r.Node(n.Name).Same(ctx, []node.File{layout.SecretFile(layout.AdminPath, want)}); err != nil ||
-			!same {
+		if same, err := r.Node(n.Name).Same(ctx, on); err != nil || !same {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-func (r *run) writeAdminConf(ctx context.Context) error {
+func (r *ControlPlane) writeAdminConf(ctx context.Context) error {
 	data, err := r.AdminConf()
 	if err != nil {
 		return err
@@ -44,8 +44,9 @@ func (r *run) writeAdminConf(ctx context.Context) error {
 	if err := r.Keep(ctx, env.KeptAdminConf); err != nil {
 		return err
 	}
+	on := []node.File{layout.SecretFile(r.Driver.Paths().AdminConf, data)}
 	for _, n := range r.Cluster.With(bundle.ControlPlane) {
-		if _, err := r.Node(n.Name).Put(ctx, []node.File{layout.SecretFile(layout.AdminPath, data)}); err != nil {
+		if _, err := r.Node(n.Name).Put(ctx, on); err != nil {
 			return err
 		}
 	}
@@ -53,4 +54,4 @@ func (r *run) writeAdminConf(ctx context.Context) error {
 }
 
 // rights are what nodes may ask for before they are nodes, and what the API server may do on kubelets.
-func (r *run) rights() ([]byte, error) { return assets.Rights(), nil }
+func (r *ControlPlane) rights() ([]byte, error) { return assets.Rights(), nil }
