@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/journal"
-	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // runOptions are the flags of the verbs that run a plan.
@@ -48,7 +48,7 @@ func shellWord(s string) string {
 	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,=@%+-") == "" {
 		return s
 	}
-	return node.Quote(s)
+	return shell.Quote(s)
 }
 
 func (o *runOptions) limitFlag(cmd *cobra.Command, env *environment) {

@@ -11,7 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
-	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // join is a deploy of the cluster's own deploy.yaml with nodes more. The longer file becomes the cluster's own when
@@ -117,7 +117,7 @@ func (p *prepared) archOf(ctx context.Context, n config.Node) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	r, err := h.Run(ctx, node.Command{Script: "uname -m\n", Quiet: true})
+	r, err := h.Run(ctx, shell.Command{Script: "uname -m\n", Quiet: true})
 	if err != nil {
 		return "", err
 	}

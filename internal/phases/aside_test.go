@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // teller is a load balancer on which nginx runs; what changes there is what a test wants of it.
@@ -26,14 +27,14 @@ type teller struct {
 
 func (t *teller) Name() string { return t.name }
 
-func (t *teller) Run(ctx context.Context, c node.Command) (node.Result, error) {
+func (t *teller) Run(ctx context.Context, c shell.Command) (shell.Result, error) {
 	switch {
 	case c.Stdin != nil || strings.Contains(c.Script, "systemctl $how"):
-		return node.Result{}, t.change(ctx, c.Script)
+		return shell.Result{}, t.change(ctx, c.Script)
 	case strings.Contains(c.Script, "is-active"):
-		return node.Result{Stdout: []byte("active\n")}, nil
+		return shell.Result{Stdout: []byte("active\n")}, nil
 	}
-	return node.Result{Stdout: []byte("program /usr/sbin/nginx\nconfigure arguments: --with-stream\n")}, nil
+	return shell.Result{Stdout: []byte("program /usr/sbin/nginx\nconfigure arguments: --with-stream\n")}, nil
 }
 
 // asideRun is a run with two control planes and a load balancer for each change.

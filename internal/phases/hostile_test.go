@@ -19,6 +19,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // hostile is a value that no deploy.yaml and no bundle gets through validation; if one did, no shell may run what is in
@@ -40,7 +41,7 @@ func (f forgiving) Dial(ctx context.Context, network, addr string) (net.Conn, er
 	return f.Node.Dial(ctx, network, addr)
 }
 
-func (f forgiving) Run(ctx context.Context, c node.Command) (node.Result, error) {
+func (f forgiving) Run(ctx context.Context, c shell.Command) (shell.Result, error) {
 	check := exec.CommandContext(f.t.Context(), "/bin/sh", "-n")
 	check.Stdin = strings.NewReader(c.Script)
 	if out, err := check.CombinedOutput(); err != nil {
@@ -58,7 +59,7 @@ func (f forgiving) Run(ctx context.Context, c node.Command) (node.Result, error)
 	return r, err
 }
 
-func (forgiving) Upload(context.Context, node.Upload) (bool, error) { return true, nil }
+func (forgiving) Upload(context.Context, shell.Upload) (bool, error) { return true, nil }
 
 // chest is a bundle in which every name is hostile.
 type chest struct{}

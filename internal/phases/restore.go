@@ -30,6 +30,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // revisionBump makes every revision of the restored store newer than what anybody has seen of the one before, and what
@@ -185,8 +186,9 @@ func (r *restore) made(ctx context.Context, nd *node.Node) (bool, error) {
 }
 
 func (r *restore) send(ctx context.Context, nd *node.Node) error {
-	changed, err := nd.Place(ctx, node.Upload{Path: r.uploaded(), Mode: 0o600, Size: r.snap.Size, SHA256: r.snap.SHA256,
-		Open: func() (io.ReadSeekCloser, error) { return os.Open(r.snap.Path) }, What: filepath.Base(r.snap.Path)})
+	changed, err := nd.Place(ctx, shell.Upload{Path: r.uploaded(), Mode: 0o600, Size: r.snap.Size,
+		SHA256: r.snap.SHA256, What: filepath.Base(r.snap.Path),
+		Open: func() (io.ReadSeekCloser, error) { return os.Open(r.snap.Path) }})
 	if err == nil && !changed {
 		return engine.ErrUnchanged
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // stub is a machine that answers every script by says, and behind whose ports are listeners of the test.
@@ -32,11 +33,11 @@ type stub struct {
 
 func (s stub) Name() string { return s.name }
 
-func (s stub) Run(_ context.Context, c node.Command) (node.Result, error) {
-	return node.Result{Stdout: []byte(s.says(c.Script))}, nil
+func (s stub) Run(_ context.Context, c shell.Command) (shell.Result, error) {
+	return shell.Result{Stdout: []byte(s.says(c.Script))}, nil
 }
 
-func (s stub) Upload(context.Context, node.Upload) (bool, error) { return true, nil }
+func (s stub) Upload(context.Context, shell.Upload) (bool, error) { return true, nil }
 
 func (s stub) Dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	_, port, _ := net.SplitHostPort(addr)

@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // bastionOf makes the way through a server, itself behind via.
@@ -49,7 +50,7 @@ func TestManyNodesShareTheBastions(t *testing.T) {
 			h, err := remote.Dial(limit(t), remote.Target{Name: fmt.Sprintf("n%d", i), Addr: n.IP, Port: n.Port,
 				Password: "secret"}, own)
 			if err == nil {
-				_, err = h.Run(limit(t), remote.Command{Script: "echo hello"})
+				_, err = h.Run(limit(t), shell.Command{Script: "echo hello"})
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -84,14 +85,14 @@ func TestBastionIsReachedAgain(t *testing.T) {
 	o := options(t, n)
 	o.Via = bastionOf(t, b, "b", nil, o)
 	h := dial(t, target(n), o)
-	if _, err := h.Run(limit(t), remote.Command{Script: "echo one"}); err != nil {
+	if _, err := h.Run(limit(t), shell.Command{Script: "echo one"}); err != nil {
 		t.Fatal(err)
 	}
 	b.Cut()
 	// The command may find the connection lost under it; what is tried after that finds a new one.
 	var err error
 	for range 3 {
-		if _, err = h.Run(limit(t), remote.Command{Script: "echo two"}); err == nil {
+		if _, err = h.Run(limit(t), shell.Command{Script: "echo two"}); err == nil {
 			break
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 func TestMain(m *testing.M) {
@@ -132,9 +133,9 @@ func limit(t testing.TB) context.Context {
 	return ctx
 }
 
-func run(t testing.TB, h *remote.Host, script string) remote.Result {
+func run(t testing.TB, h *remote.Host, script string) shell.Result {
 	t.Helper()
-	r, err := h.Run(limit(t), remote.Command{Script: script})
+	r, err := h.Run(limit(t), shell.Command{Script: script})
 	if err != nil {
 		t.Fatalf("%s: %v", script, err)
 	}

@@ -11,9 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"al.essio.dev/pkg/shellescape"
-
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // Host is one node, connected. Its methods may be called side by side: scripts run one after the other, uploads beside
@@ -225,20 +224,20 @@ func (h *Host) discard(p *place) {
 // Run feeds a script to a privileged POSIX shell and returns what it printed. A status that is not zero is not an
 // error. A child that the script leaves behind is neither waited for nor killed. When ctx ends, the script's process
 // group is killed before Run returns.
-func (h *Host) Run(ctx context.Context, c Command) (Result, error) {
+func (h *Host) Run(ctx context.Context, c shell.Command) (shell.Result, error) {
 	script, err := compose(c)
 	if err != nil {
-		return Result{}, h.fault(err)
+		return shell.Result{}, h.fault(err)
 	}
 	step := h.opt.Step(ctx)
 	if err := h.enter(ctx, &h.run); err != nil {
-		return Result{}, h.fault(err)
+		return shell.Result{}, h.fault(err)
 	}
 	defer h.leave(&h.run)
 	for again := true; ; again = false {
 		s, err := h.session(ctx, &h.run)
 		if err != nil {
-			return Result{}, h.fault(err)
+			return shell.Result{}, h.fault(err)
 		}
 		j := newJob(nil)
 		if !c.Secret && !c.Quiet {
@@ -261,7 +260,7 @@ func (h *Host) Run(ctx context.Context, c Command) (Result, error) {
 var errUnsent = errors.New("the script was not sent")
 
 // do runs a job in a session and gives the session up when it cannot be used again.
-func (h *Host) do(ctx context.Context, p *place, s *session, mode string, j *job, script []byte) (Result, error) {
+func (h *Host) do(ctx context.Context, p *place, s *session, mode string, j *job, script []byte) (shell.Result, error) {
 	// Writing has no clock of its own; what ends a write that hangs is the end of the connection.
 	sent := make(chan error, 1)
 	go func() { sent <- s.begin(mode, j, script) }()
@@ -269,13 +268,13 @@ func (h *Host) do(ctx context.Context, p *place, s *session, mode string, j *job
 	case err := <-sent:
 		if err != nil {
 			h.discard(p)
-			return Result{}, lostFault(fmt.Errorf("%w: %w", errUnsent, err))
+			return shell.Result{}, lostFault(fmt.Errorf("%w: %w", errUnsent, err))
 		}
 	case <-ctx.Done():
 		s.abandon(ctx.Err())
 		<-sent
 		h.discard(p)
-		return Result{}, ctxFault(ctx)
+		return shell.Result{}, ctxFault(ctx)
 	}
 	r, usable, err := s.await(ctx, j)
 	if !usable {
@@ -288,7 +287,7 @@ var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // compose makes one text of a command. It is evaluated whole or not at all, and the script in it stands in quotes, so
 // that nothing of it can reach out of its place.
-func compose(c Command) ([]byte, error) {
+func compose(c shell.Command) ([]byte, error) {
 	names := make([]string, 0, len(c.Env))
 	for n, v := range c.Env {
 		if !envName.MatchString(n) || strings.ContainsRune(v, 0) {
@@ -303,12 +302,12 @@ func compose(c Command) ([]byte, error) {
 	var b strings.Builder
 	b.WriteString("unset eg_m eg_p; set --\n")
 	for _, n := range names {
-		b.WriteString("export " + n + "=" + shellescape.Quote(c.Env[n]) + "\n")
+		b.WriteString("export " + n + "=" + shell.Quote(c.Env[n]) + "\n")
 	}
 	if c.Stdin != nil {
 		b.WriteString("printf %s " + encode(c.Stdin) + " | base64 -d 2>/dev/null | ")
 	}
-	b.WriteString("eval " + shellescape.Quote(c.Script))
+	b.WriteString("eval " + shell.Quote(c.Script))
 	return []byte(b.String()), nil
 }
 

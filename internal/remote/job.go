@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 const (
@@ -137,25 +138,25 @@ func (s *session) begin(mode string, j *job, script []byte) error {
 
 // result of a job that is done. By then the session may have the next one: who kills a job on the side sees its end
 // late.
-func (s *session) result(j *job) (Result, error) {
+func (s *session) result(j *job) (shell.Result, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.job == j {
 		s.job = nil
 	}
 	if j.refused {
-		return Result{}, failed("ssh.node-resources", true, nil)
+		return shell.Result{}, failed("ssh.node-resources", true, nil)
 	}
 	if j.log != nil {
-		return Result{Stdout: j.shown.bytes(), Stderr: j.stderr.bytes(), Status: j.status}, nil
+		return shell.Result{Stdout: j.shown.bytes(), Stderr: j.stderr.bytes(), Status: j.status}, nil
 	}
-	return Result{Stdout: j.stdout.Bytes(), Stderr: j.stderr.bytes(), Status: j.status}, nil
+	return shell.Result{Stdout: j.stdout.Bytes(), Stderr: j.stderr.bytes(), Status: j.status}, nil
 }
 
 // await waits for the end of a job that was begun. When ctx ends before, the script's process group is killed; usable
 // says whether the session can be used again. The helper is asked from time to time what the script waits for; one that
 // says nothing is lost.
-func (s *session) await(ctx context.Context, j *job) (r Result, usable bool, err error) {
+func (s *session) await(ctx context.Context, j *job) (r shell.Result, usable bool, err error) {
 	w := s.watch(j)
 	defer w.tick.Stop()
 	for {
@@ -163,7 +164,7 @@ func (s *session) await(ctx context.Context, j *job) (r Result, usable bool, err
 		case <-w.tick.C:
 			if !w.ask() {
 				s.abandon(errHelper)
-				return Result{}, false, unknownFault(errHelper)
+				return shell.Result{}, false, unknownFault(errHelper)
 			}
 			continue
 		case a := <-j.waits:
@@ -180,27 +181,27 @@ func (s *session) await(ctx context.Context, j *job) (r Result, usable bool, err
 }
 
 // outcome is await's answer when something has ended.
-func (s *session) outcome(ctx context.Context, j *job) (r Result, usable bool, err error) {
+func (s *session) outcome(ctx context.Context, j *job) (r shell.Result, usable bool, err error) {
 	var why *event.Fault
 	select {
 	case <-j.done:
 		select {
 		case <-j.tooLarge:
-			return Result{}, true, tooLarge()
+			return shell.Result{}, true, tooLarge()
 		default:
 		}
 		r, err := s.result(j)
 		return r, true, err
 	case <-s.ended:
-		return Result{}, false, unknownFault(s.reason())
+		return shell.Result{}, false, unknownFault(s.reason())
 	case <-s.link.gone:
-		return Result{}, false, unknownFault(s.reason())
+		return shell.Result{}, false, unknownFault(s.reason())
 	case <-ctx.Done():
 		why = ctxFault(ctx)
 	case <-j.tooLarge:
 		why = tooLarge()
 	}
-	return Result{}, s.kill(j), why
+	return shell.Result{}, s.kill(j), why
 }
 
 func tooLarge() *event.Fault {

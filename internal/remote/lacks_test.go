@@ -15,8 +15,8 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // A node that has nothing in common with us, SHA-1 or not, is not one that would be let in with it.
@@ -92,7 +92,7 @@ func TestANodeThatCannotBeginACommand(t *testing.T) {
 	s := remotetest.New(t)
 	stub(t, filepath.Join(s.Root, "bin"), "mkfifo", "exit 1")
 	h := dial(t, target(s), options(t, s))
-	_, err := h.Run(limit(t), remote.Command{Script: "echo never"})
+	_, err := h.Run(limit(t), shell.Command{Script: "echo never"})
 	if f := wantFault(t, err, "ssh.node-resources"); !f.Retry {
 		t.Errorf("%+v", f)
 	}

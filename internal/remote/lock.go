@@ -5,9 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"al.essio.dev/pkg/shellescape"
-
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // lockScript is evaluated in the agent itself, whose file descriptor 9 holds the lock: it is free the moment that the
@@ -51,7 +50,7 @@ func (h *Host) Lock(ctx context.Context, holder string) error {
 }
 
 func (h *Host) lock(ctx context.Context, s *session, holder string) error {
-	script := "eg_f=" + shellescape.Quote(h.opt.LockFile) + " eg_h=" + shellescape.Quote(holder) + lockScript
+	script := "eg_f=" + shell.Quote(h.opt.LockFile) + " eg_h=" + shell.Quote(holder) + lockScript
 	r, err := h.do(ctx, &h.run, s, "x", newJob(nil), []byte(script))
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // during runs a script that never ends, does something once it runs, and returns the script's process and Run's error.
@@ -24,7 +25,7 @@ func during(t *testing.T, s *remotetest.Server, h *remote.Host, do func()) (int,
 	_ = os.Remove(file)
 	got := make(chan error, 1)
 	go func() {
-		_, err := h.Run(limit(t), remote.Command{Script: `sh -c 'echo $$ >"$F"; exec sleep 1000'`,
+		_, err := h.Run(limit(t), shell.Command{Script: `sh -c 'echo $$ >"$F"; exec sleep 1000'`,
 			Env: map[string]string{"F": file}})
 		got <- err
 	}()
@@ -86,7 +87,7 @@ func TestReboot(t *testing.T) {
 	up := make(chan struct{})
 	time.AfterFunc(700*time.Millisecond, func() { s.Up(); close(up) })
 	// Between two commands nothing is lost; the way is made anew, when the node is back.
-	r, err := h.Run(limit(t), remote.Command{Script: "echo back"})
+	r, err := h.Run(limit(t), shell.Command{Script: "echo back"})
 	<-up
 	if err != nil || string(r.Stdout) != "back\n" {
 		t.Fatal(r, err)
@@ -95,7 +96,7 @@ func TestReboot(t *testing.T) {
 	lost(t, ev, 2)
 	ctx, cancel := context.WithTimeout(limit(t), time.Second)
 	defer cancel()
-	_, err = h.Run(ctx, remote.Command{Script: "echo"})
+	_, err = h.Run(ctx, shell.Command{Script: "echo"})
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -113,7 +114,7 @@ func TestRebootWithAnotherKey(t *testing.T) {
 	s.ChangeHostKey()
 	s.Cut()
 	lost(t, ev, 1)
-	_, err := h.Run(limit(t), remote.Command{Script: "echo"})
+	_, err := h.Run(limit(t), shell.Command{Script: "echo"})
 	wantFault(t, err, "ssh.hostkey-changed")
 	if s.Connections() != 2 {
 		t.Errorf("%d connections: a changed key was tried again", s.Connections())
@@ -156,7 +157,7 @@ func TestLease(t *testing.T) {
 			got := make(chan error, 1)
 			go func() {
 				_, err := h.Run(ctx,
-					remote.Command{Script: `trap '' TERM; sh -c 'echo $$ >"$F"; while :; do sleep 0.1; done'`,
+					shell.Command{Script: `trap '' TERM; sh -c 'echo $$ >"$F"; while :; do sleep 0.1; done'`,
 						Env: map[string]string{"F": file}})
 				got <- err
 			}()
@@ -246,7 +247,7 @@ func TestLock(t *testing.T) {
 		s.Cut()
 		lost(t, ev, 1)
 		eventually(t, "bob gets the lock", func() bool { return b.Lock(limit(t), "bob") == nil })
-		_, err := a.Run(limit(t), remote.Command{Script: "touch " + filepath.Join(s.Root, "touched")})
+		_, err := a.Run(limit(t), shell.Command{Script: "touch " + filepath.Join(s.Root, "touched")})
 		if f := wantFault(t, err, "lock.node-held"); f.Args["holder"] != "bob" {
 			t.Errorf("%+v", f)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // cut adds up what the notices say was left out.
@@ -67,7 +68,7 @@ func TestAFloodOfOutputIsBounded(t *testing.T) {
 			ctx := moving(t, &o)
 			h := dial(t, tg, o)
 			r, err := h.Run(ctx,
-				remote.Command{Script: "echo first >&2\nyes | head -c 60000000 >&2\nyes no | head -c 30000000\necho " +
+				shell.Command{Script: "echo first >&2\nyes | head -c 60000000 >&2\nyes no | head -c 30000000\necho " +
 					"'disk is full' >&2\nexit 3"})
 			if err != nil || r.Status != 3 || !strings.HasSuffix(string(r.Stderr), "\ndisk is full\n") ||
 				!strings.HasSuffix(string(r.Stdout), "no\n") {
@@ -142,7 +143,7 @@ func TestLimitsOfOutput(t *testing.T) {
 		t.Errorf("%d bytes of output in all", cost)
 	}
 	// What is in nobody's way still comes.
-	if r, err := first.Run(limit(t), remote.Command{Script: "seq 300000", Quiet: true}); err != nil ||
+	if r, err := first.Run(limit(t), shell.Command{Script: "seq 300000", Quiet: true}); err != nil ||
 		len(r.Stdout) != 1988895 {
 		t.Errorf("%d bytes: %v", len(r.Stdout), err)
 	}
@@ -164,7 +165,7 @@ func TestLastWordsOfACommandThatIsKilled(t *testing.T) {
 		cancel()
 	}()
 	_, err := h.Run(ctx,
-		remote.Command{Script: "head -c 3000000 /dev/zero | tr '\\0' x; echo; seq 1000; echo I am at the end; : >" +
+		shell.Command{Script: "head -c 3000000 /dev/zero | tr '\\0' x; echo; seq 1000; echo I am at the end; : >" +
 			flag + "; exec sleep 1000"})
 	wantFault(t, err, "ssh.cancelled")
 	if all := strings.Join(l.lines(), "\n"); !strings.Contains(all[max(0, len(all)-100):], "I am at the end") {

@@ -11,7 +11,6 @@ package remote
 
 import (
 	"context"
-	"io"
 	"net"
 	"time"
 
@@ -147,32 +146,4 @@ func (o *Options) fill() {
 	} else if o.Dialer == nil {
 		o.Dialer = (&net.Dialer{}).DialContext
 	}
-}
-
-// Command for Host.Run.
-type Command struct {
-	Script string            // POSIX sh; values are quoted by the caller or passed in Env
-	Env    map[string]string // exported before the script; sent over stdin like it
-	Stdin  []byte            // given to the script as its standard input; up to 16 MiB
-	Secret bool              // neither script nor output is emitted
-	Quiet  bool              // output is returned but not emitted
-}
-
-// Result of a command. Stdout of one that is Quiet or Secret is kept whole up to 16 MiB (then the error is
-// "ssh.output-too-large"), of another one its last 4 MiB; Stderr its last 64 KiB. Both are the bytes as they came:
-// clean them before they are shown.
-type Result struct {
-	Stdout []byte
-	Stderr []byte
-	Status int
-}
-
-// Upload for Host.Upload.
-type Upload struct {
-	Path   string // absolute, on the node; its directory must exist
-	Mode   uint32 // permission bits
-	Size   int64
-	SHA256 string // lower-case hex
-	Open   func() (io.ReadSeekCloser, error)
-	What   string // for progress
 }

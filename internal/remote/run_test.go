@@ -17,8 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // shells are the POSIX shells of this machine under the name sh, each in a directory of its own. That of busybox has
@@ -60,30 +60,30 @@ func TestRun(t *testing.T) {
 			h := dial(t, target(s), options(t, s))
 			for _, c := range []struct {
 				name string
-				cmd  remote.Command
-				want remote.Result
+				cmd  shell.Command
+				want shell.Result
 			}{
-				{"status", remote.Command{Script: "exit 7"}, remote.Result{Status: 7}},
-				{"streams apart", remote.Command{Script: "echo out; echo err >&2"},
-					remote.Result{Stdout: []byte("out\n"), Stderr: []byte("err\n")}},
-				{"no newline at the end", remote.Command{Script: "printf a; printf b >&2"},
-					remote.Result{Stdout: []byte("a"), Stderr: []byte("b")}},
-				{"nothing", remote.Command{}, remote.Result{}},
-				{"a comment at the end", remote.Command{Script: "echo x # y"}, remote.Result{Stdout: []byte("x\n")}},
-				{"stdin", remote.Command{Script: "cat; echo .", Stdin: []byte("a\x00b\n")},
-					remote.Result{Stdout: []byte("a\x00b\n.\n")}},
-				{"stdin is never the session's", remote.Command{Script: "cat; read x || echo none"},
-					remote.Result{Stdout: []byte("none\n")}},
-				{"stdin that nobody reads", remote.Command{Script: "exit 3", Stdin: make([]byte, 300_000)},
-					remote.Result{Status: 3}},
-				{"a script as long as a file", remote.Command{Script: strings.Repeat(": 12345678\n", 20_000) +
-					"echo end"}, remote.Result{Stdout: []byte("end\n")}},
-				{"here-documents", remote.Command{Script: "cat <<E\nit's $((1+1))\nE\n"},
-					remote.Result{Stdout: []byte("it's 2\n")}},
-				{"set -e", remote.Command{Script: "set -eu; false; echo no"}, remote.Result{Status: 1}},
-				{"killed by a signal", remote.Command{Script: "sh -c 'kill -9 $$'"}, remote.Result{Status: 137}},
-				{"nothing of the last one stays", remote.Command{Script: `echo "${LEFT-unset} $#"`},
-					remote.Result{Stdout: []byte("unset 0\n")}},
+				{"status", shell.Command{Script: "exit 7"}, shell.Result{Status: 7}},
+				{"streams apart", shell.Command{Script: "echo out; echo err >&2"},
+					shell.Result{Stdout: []byte("out\n"), Stderr: []byte("err\n")}},
+				{"no newline at the end", shell.Command{Script: "printf a; printf b >&2"},
+					shell.Result{Stdout: []byte("a"), Stderr: []byte("b")}},
+				{"nothing", shell.Command{}, shell.Result{}},
+				{"a comment at the end", shell.Command{Script: "echo x # y"}, shell.Result{Stdout: []byte("x\n")}},
+				{"stdin", shell.Command{Script: "cat; echo .", Stdin: []byte("a\x00b\n")},
+					shell.Result{Stdout: []byte("a\x00b\n.\n")}},
+				{"stdin is never the session's", shell.Command{Script: "cat; read x || echo none"},
+					shell.Result{Stdout: []byte("none\n")}},
+				{"stdin that nobody reads", shell.Command{Script: "exit 3", Stdin: make([]byte, 300_000)},
+					shell.Result{Status: 3}},
+				{"a script as long as a file", shell.Command{Script: strings.Repeat(": 12345678\n", 20_000) +
+					"echo end"}, shell.Result{Stdout: []byte("end\n")}},
+				{"here-documents", shell.Command{Script: "cat <<E\nit's $((1+1))\nE\n"},
+					shell.Result{Stdout: []byte("it's 2\n")}},
+				{"set -e", shell.Command{Script: "set -eu; false; echo no"}, shell.Result{Status: 1}},
+				{"killed by a signal", shell.Command{Script: "sh -c 'kill -9 $$'"}, shell.Result{Status: 137}},
+				{"nothing of the last one stays", shell.Command{Script: `echo "${LEFT-unset} $#"`},
+					shell.Result{Stdout: []byte("unset 0\n")}},
 			} {
 				t.Run(c.name, func(t *testing.T) {
 					run(t, h, "LEFT=over; export LEFT; cd /tmp; set -- 1 2")
@@ -145,7 +145,7 @@ func TestHostileValues(t *testing.T) {
 				fmt.Fprintf(&script, "printf '%%s\\0' \"$V%d\"\n", i)
 				want.WriteString(v + "\x00")
 			}
-			r, err := h.Run(limit(t), remote.Command{Script: script.String(), Env: env, Quiet: true})
+			r, err := h.Run(limit(t), shell.Command{Script: script.String(), Env: env, Quiet: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -153,7 +153,7 @@ func TestHostileValues(t *testing.T) {
 				strings.Split(string(r.Stdout), "\x00")); diff != "" {
 				t.Error(diff)
 			}
-			r, err = h.Run(limit(t), remote.Command{Script: "cat", Stdin: want.Bytes(), Quiet: true})
+			r, err = h.Run(limit(t), shell.Command{Script: "cat", Stdin: want.Bytes(), Quiet: true})
 			if err != nil || !bytes.Equal(r.Stdout, want.Bytes()) {
 				t.Errorf("input came back different (%v)", err)
 			}
@@ -167,7 +167,7 @@ func TestHostileValues(t *testing.T) {
 func TestBadCommands(t *testing.T) {
 	s := remotetest.New(t)
 	h := dial(t, target(s), options(t, s))
-	for name, c := range map[string]remote.Command{
+	for name, c := range map[string]shell.Command{
 		"a NUL in the script": {Script: "echo \x00"},
 		"a NUL in a value":    {Env: map[string]string{"A": "\x00"}},
 		"a bad name":          {Env: map[string]string{"A;id": "x"}},
@@ -187,7 +187,7 @@ func TestOutput(t *testing.T) {
 		h := dial(t, target(s), options(t, s))
 		in := make([]byte, 1<<20)
 		_, _ = rand.Read(in)
-		r, err := h.Run(limit(t), remote.Command{Script: "cat", Stdin: in, Quiet: true})
+		r, err := h.Run(limit(t), shell.Command{Script: "cat", Stdin: in, Quiet: true})
 		if err != nil || !bytes.Equal(r.Stdout, in) {
 			t.Fatalf("%d of %d bytes, %v", len(r.Stdout), len(in), err)
 		}
@@ -220,7 +220,7 @@ func TestOutput(t *testing.T) {
 		o := options(t, s)
 		o.Emit = ev.emit
 		h := dial(t, target(s), o)
-		for _, c := range []remote.Command{{Script: "echo a", Quiet: true}, {Script: "echo b", Secret: true}} {
+		for _, c := range []shell.Command{{Script: "echo a", Quiet: true}, {Script: "echo b", Secret: true}} {
 			if _, err := h.Run(limit(t), c); err != nil {
 				t.Fatal(err)
 			}
@@ -232,7 +232,7 @@ func TestOutput(t *testing.T) {
 	t.Run("too large", func(t *testing.T) {
 		s := remotetest.New(t)
 		h := dial(t, target(s), options(t, s))
-		_, err := h.Run(limit(t), remote.Command{Script: "head -c 100000000 /dev/zero; sleep 1000", Quiet: true})
+		_, err := h.Run(limit(t), shell.Command{Script: "head -c 100000000 /dev/zero; sleep 1000", Quiet: true})
 		wantFault(t, err, "ssh.output-too-large")
 		if r := run(t, h, "echo still"); string(r.Stdout) != "still\n" {
 			t.Errorf("then %q", r.Stdout)
@@ -241,7 +241,7 @@ func TestOutput(t *testing.T) {
 	t.Run("the end of a flood of errors", func(t *testing.T) {
 		s := remotetest.New(t)
 		h := dial(t, target(s), options(t, s))
-		r, err := h.Run(limit(t), remote.Command{Script: "head -c 3000000 /dev/zero >&2; echo end >&2", Quiet: true})
+		r, err := h.Run(limit(t), shell.Command{Script: "head -c 3000000 /dev/zero >&2; echo end >&2", Quiet: true})
 		if err != nil || len(r.Stderr) != 64<<10 || !bytes.HasSuffix(r.Stderr, []byte("\x00end\n")) {
 			t.Errorf("%d bytes, %v", len(r.Stderr), err)
 		}
@@ -255,7 +255,7 @@ func TestManyCommandsOneSession(t *testing.T) {
 	start := time.Now()
 	for i := range 120 {
 		want := strconv.Itoa(i)
-		r, err := h.Run(limit(t), remote.Command{Script: "echo $A; cat", Env: map[string]string{"A": want},
+		r, err := h.Run(limit(t), shell.Command{Script: "echo $A; cat", Env: map[string]string{"A": want},
 			Stdin: []byte(want)})
 		if err != nil || string(r.Stdout) != want+"\n"+want {
 			t.Fatalf("%d: %q %v", i, r.Stdout, err)
@@ -273,7 +273,7 @@ func TestSideBySide(t *testing.T) {
 	got := make(chan error, 8)
 	for i := range cap(got) {
 		go func() {
-			r, err := h.Run(limit(t), remote.Command{Script: "echo " + strconv.Itoa(i)})
+			r, err := h.Run(limit(t), shell.Command{Script: "echo " + strconv.Itoa(i)})
 			if err == nil && string(r.Stdout) != strconv.Itoa(i)+"\n" {
 				err = errors.New(string(r.Stdout))
 			}
@@ -349,7 +349,7 @@ func TestCancel(t *testing.T) {
 			ctx, cancel := context.WithCancel(limit(t))
 			got := make(chan error, 1)
 			go func() {
-				_, err := h.Run(ctx, remote.Command{Script: script, Env: map[string]string{"F": file}})
+				_, err := h.Run(ctx, shell.Command{Script: script, Env: map[string]string{"F": file}})
 				got <- err
 			}()
 			pid := pidIn(t, file)
@@ -373,7 +373,7 @@ func TestCancel(t *testing.T) {
 		h := dial(t, target(s), options(t, s))
 		ctx, cancel := context.WithTimeout(limit(t), 50*time.Millisecond)
 		defer cancel()
-		_, err := h.Run(ctx, remote.Command{Script: "sleep 1000"})
+		_, err := h.Run(ctx, shell.Command{Script: "sleep 1000"})
 		if f := wantFault(t, err, "ssh.time-limit"); !f.Retry {
 			t.Error("not worth another try")
 		}

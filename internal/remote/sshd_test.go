@@ -16,6 +16,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/eggo-k8s/eggo/internal/remote"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // sshd starts OpenSSH's server at a port of its own, for root with a key, and returns the way in.
@@ -155,7 +156,7 @@ func TestSSHD(t *testing.T) {
 			if err := h.Lock(limit(t), "me"); err != nil {
 				t.Fatal(err)
 			}
-			r, err := h.Run(limit(t), remote.Command{Script: `cat; id -u; exit 3`, Stdin: []byte("in\n")})
+			r, err := h.Run(limit(t), shell.Command{Script: `cat; id -u; exit 3`, Stdin: []byte("in\n")})
 			if err != nil || string(r.Stdout) != "in\n0\n" || r.Status != 3 {
 				t.Fatalf("%q %q %d %v", r.Stdout, r.Stderr, r.Status, err)
 			}
@@ -168,7 +169,7 @@ func TestSSHD(t *testing.T) {
 			file := filepath.Join(dir, "pid")
 			got := make(chan error, 1)
 			go func() {
-				_, err := h.Run(limit(t), remote.Command{Script: `sh -c 'echo $$ >"$F"; exec sleep 1000'`,
+				_, err := h.Run(limit(t), shell.Command{Script: `sh -c 'echo $$ >"$F"; exec sleep 1000'`,
 					Env: map[string]string{"F": file}})
 				got <- err
 			}()

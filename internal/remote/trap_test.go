@@ -21,6 +21,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // key makes a key pair; passphrase "" leaves it unencrypted.
@@ -485,7 +486,7 @@ func TestNothingSecretInArgv(t *testing.T) {
 	tg.User, tg.SudoPassword = "op", "pw-in-argv"
 	h := dial(t, tg, options(t, s))
 	r, err := h.Run(limit(t),
-		remote.Command{Script: `: script-in-argv; for f in /proc/[0-9]*/cmdline; do tr '\0' ' ' <$f; done 2>/dev/null`,
+		shell.Command{Script: `: script-in-argv; for f in /proc/[0-9]*/cmdline; do tr '\0' ' ' <$f; done 2>/dev/null`,
 			Env: map[string]string{"TOKEN": "token-in-argv"}, Stdin: []byte("stdin-in-argv"), Quiet: true})
 	if err != nil || len(r.Stdout) == 0 {
 		t.Fatal(err)
@@ -503,7 +504,7 @@ func TestClosed(t *testing.T) {
 	if err := errors.Join(h.Close(), h.Close()); err != nil {
 		t.Fatal(err)
 	}
-	_, err := h.Run(limit(t), remote.Command{Script: "echo"})
+	_, err := h.Run(limit(t), shell.Command{Script: "echo"})
 	wantFault(t, err, "ssh.closed")
 	eventually(t, "the node's session ends", func() bool { return len(s.Pids()) == 0 })
 	if left, _ := filepath.Glob(filepath.Join(s.Root, "tmp", "*")); len(left) > 0 {

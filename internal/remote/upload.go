@@ -13,9 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"al.essio.dev/pkg/shellescape"
-
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 func encode(b []byte) string { return "'" + base64.StdEncoding.EncodeToString(b) + "'" }
@@ -78,7 +77,7 @@ echo done`
 // transfer is one upload under way.
 type transfer struct {
 	h    *Host
-	up   Upload
+	up   shell.Upload
 	env  map[string]string
 	step string
 	done int64
@@ -88,7 +87,7 @@ type transfer struct {
 // Upload writes a file on the node: beside its place, hashed in the pass that writes it, renamed when the sum is right.
 // It does nothing when the file is there, and goes on where an earlier try broke. It reports whether the node was
 // changed.
-func (h *Host) Upload(ctx context.Context, up Upload) (changed bool, err error) {
+func (h *Host) Upload(ctx context.Context, up shell.Upload) (changed bool, err error) {
 	if !strings.HasPrefix(up.Path, "/") || strings.HasSuffix(up.Path, "/") || strings.ContainsRune(up.Path, 0) ||
 		len(up.SHA256) != 64 {
 		return false, h.fault(failed("ssh.bad-command", false, nil, "what", event.Clean(up.Path)))
@@ -148,12 +147,12 @@ func (t *transfer) script(text string, more ...string) []byte {
 	var b strings.Builder
 	b.WriteString("unset eg_m eg_p; set --\n")
 	for k, v := range t.env {
-		b.WriteString(k + "=" + shellescape.Quote(v) + "\n")
+		b.WriteString(k + "=" + shell.Quote(v) + "\n")
 	}
 	for i := 0; i+1 < len(more); i += 2 {
-		b.WriteString(more[i] + "=" + shellescape.Quote(more[i+1]) + "\n")
+		b.WriteString(more[i] + "=" + shell.Quote(more[i+1]) + "\n")
 	}
-	b.WriteString("eval " + shellescape.Quote(text))
+	b.WriteString("eval " + shell.Quote(text))
 	return []byte(b.String())
 }
 
@@ -310,7 +309,7 @@ func (t *transfer) pump(ctx context.Context, s *session, j *job, src io.Reader, 
 }
 
 // verdict is what the node said of the whole.
-func (t *transfer) verdict(ctx context.Context, p *place, r Result) error {
+func (t *transfer) verdict(ctx context.Context, p *place, r shell.Result) error {
 	f := strings.Fields(string(r.Stdout))
 	switch {
 	case r.Status == 0 && len(f) == 1 && f[0] == "done":
@@ -340,7 +339,7 @@ func (t *transfer) full(ctx context.Context, p *place, room, need int64) error {
 func mib(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
 // broken is for what the scripts do not foresee: a read-only file system, say.
-func (t *transfer) broken(r Result) error {
+func (t *transfer) broken(r shell.Result) error {
 	words := strings.Split(strings.TrimSpace(string(r.Stderr)), "\n")
 	return failed("ssh.upload-failed", false, errors.New(words[len(words)-1]), "path", t.up.Path, "status",
 		strconv.Itoa(r.Status))

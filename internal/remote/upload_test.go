@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 type memory struct{ *bytes.Reader }
@@ -35,8 +35,8 @@ func content(n int) []byte {
 
 func sum(b []byte) string { s := sha256.Sum256(b); return hex.EncodeToString(s[:]) }
 
-func upload(path string, b []byte) remote.Upload {
-	return remote.Upload{Path: path, Mode: 0o640, Size: int64(len(b)), SHA256: sum(b), What: "x",
+func upload(path string, b []byte) shell.Upload {
+	return shell.Upload{Path: path, Mode: 0o640, Size: int64(len(b)), SHA256: sum(b), What: "x",
 		Open: func() (io.ReadSeekCloser, error) { return memory{bytes.NewReader(b)}, nil }}
 }
 
@@ -255,7 +255,7 @@ func TestUploadRefused(t *testing.T) {
 	broken.Open = func() (io.ReadSeekCloser, error) { return nil, errors.New("no such file") }
 	for _, c := range []struct {
 		name, code string
-		up         remote.Upload
+		up         shell.Upload
 	}{
 		{"another sum", "ssh.upload-sum", wrong},
 		{"a source that ends early", "ssh.upload-source", short},

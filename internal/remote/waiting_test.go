@@ -14,6 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // stepped is a reading of a clock whose time of day was set by d: what it measures is as before.
@@ -98,7 +99,7 @@ func TestWhatACommandWaitsForIsTold(t *testing.T) {
 			})
 			got := make(chan error, 1)
 			go func() {
-				_, err := h.Run(ctx, remote.Command{Script: "(sh -c 'flock " + lock + " echo never; true'); true"})
+				_, err := h.Run(ctx, shell.Command{Script: "(sh -c 'flock " + lock + " echo never; true'); true"})
 				got <- err
 			}()
 			for {
@@ -134,7 +135,7 @@ func TestAHelperThatDoesNotAnswerIsLost(t *testing.T) {
 	got := make(chan error, 1)
 	flag := filepath.Join(s.Root, "there")
 	go func() {
-		_, err := h.Run(limit(t), remote.Command{Script: ": >" + flag + "; exec sleep 1000"})
+		_, err := h.Run(limit(t), shell.Command{Script: ": >" + flag + "; exec sleep 1000"})
 		got <- err
 	}()
 	eventually(t, "the command runs", func() bool { return exists(flag) })

@@ -25,7 +25,8 @@ var dependencies = map[string][]string{
 	"internal/journal":  {"internal/event"},
 	"internal/control":  {"internal/event"},
 	"internal/runstate": {"internal/event"},
-	"internal/remote":   {"internal/event"},
+	"internal/remote":   {"internal/event", "internal/shell"},
+	"internal/shell":    {},
 	"internal/pki":      {"internal/event"},
 	"internal/bundle":   {"internal/event", "internal/nodepath", "internal/schema"},
 	"internal/nodepath": {},
@@ -40,10 +41,10 @@ var dependencies = map[string][]string{
 	"internal/ui": {"internal/backend", "internal/draft", "internal/runstate", "internal/event", "internal/i18n",
 		"internal/report", "internal/config", "internal/bundle", "internal/redact"},
 	"internal/phases": {"internal/config", "internal/bundle", "internal/nodepath", "internal/pki", "assets",
-		"internal/engine", "internal/event"},
+		"internal/engine", "internal/event", "internal/shell"},
 	"internal/operation": {"internal/config", "internal/bundle", "internal/pki", "internal/phases", "internal/engine",
 		"internal/journal", "internal/control", "internal/remote", "internal/runstate", "internal/redact",
-		"internal/exitcode", "internal/event", "internal/nodepath"},
+		"internal/exitcode", "internal/event", "internal/nodepath", "internal/shell"},
 	"assets":          {},
 	"internal/rules":  {},
 	"internal/redact": {},
@@ -113,6 +114,7 @@ var only = map[string][]string{
 	"github.com/sassoftware/":        {"internal/bundle/rpm"},
 	"github.com/spf13/":              {"cmd", "internal/cli"},
 	"golang.org/x/term":              {"cmd"},
+	"al.essio.dev/pkg/shellescape":   {"internal/shell"},
 }
 
 type pkg struct {

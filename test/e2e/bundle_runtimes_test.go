@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/shell"
 	"github.com/eggo-k8s/eggo/test/e2e/stand"
 )
 
@@ -117,7 +118,7 @@ func memberOf(t *testing.T, file, name string, to any) {
 // onNode runs a script on n1; input is a file that is its stdin, if any.
 func onNode(t *testing.T, s *stand.Stand, script, input string) string {
 	t.Helper()
-	c := s.Lab.SSH(t.Context(), "n1", "sh -c "+quote(script))
+	c := s.Lab.SSH(t.Context(), "n1", "sh -c "+shell.Quote(script))
 	if input != "" {
 		f, err := os.Open(input)
 		must(t, input, err)
@@ -130,8 +131,6 @@ func onNode(t *testing.T, s *stand.Stand, script, input string) string {
 	}
 	return string(out)
 }
-
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // noWayOut makes sure that the node reaches nobody but the lab: what it installs can only come from the bundle.
 func noWayOut(t *testing.T, s *stand.Stand) error {
@@ -151,13 +150,13 @@ func dockerLoads(t *testing.T, s *stand.Stand, u unpacked) {
 			t.Errorf("docker load does not say %s:\n%s", im.Name, said)
 		}
 		got := strings.TrimSpace(onNode(t, s,
-			"docker image inspect --format '{{.Id}} {{.Os}}/{{.Architecture}} {{len .RootFS.Layers}}' "+quote(im.Name),
+			"docker image inspect --format '{{.Id}} {{.Os}}/{{.Architecture}} {{len .RootFS.Layers}}' "+shell.Quote(im.Name),
 			""))
 		if want := fmt.Sprintf("%s linux/%s %d", u.configs[im.Name], runtime.GOARCH, len(im.Layers)); got != want {
 			t.Errorf("%s is %s, want %s", im.Name, got, want)
 		}
 		if strings.Contains(im.Name, "/agnhost:") { // they are not only stored: one runs
-			onNode(t, s, "docker run --rm --network none "+quote(im.Name)+" help >/dev/null", "")
+			onNode(t, s, "docker run --rm --network none "+shell.Quote(im.Name)+" help >/dev/null", "")
 		}
 	}
 	if got := strings.Fields(onNode(t, s, "docker image ls --quiet --no-trunc | sort -u",

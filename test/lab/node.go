@@ -12,9 +12,10 @@ import (
 	"syscall"
 	"time"
 
-	"al.essio.dev/pkg/shellescape"
 	"github.com/google/renameio/v2"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 //go:embed files/supervise.sh
@@ -218,7 +219,7 @@ func (l *Lab) boot(ctx context.Context, node string) error {
 		{"HOSTNAME", node}, {"SWITCH", l.switchNetns()}, {"NETNS", l.netns(node)}, {"PORT", l.netns(node)},
 		{"EMULATE", l.machine(node)}, {"MAC", l.subnet.mac(k)}, {"ADDRESS", l.subnet.Node(k)},
 		{"GATEWAY", l.subnet.Gateway()}} {
-		fmt.Fprintf(&settings, "%s=%s\n", v[0], shellescape.Quote(v[1]))
+		fmt.Fprintf(&settings, "%s=%s\n", v[0], shell.Quote(v[1]))
 	}
 	for name, text := range map[string]string{"settings": settings.String(), "supervise.sh": superviseScript,
 		"emulate.sh": emulateScript} {

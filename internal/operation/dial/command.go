@@ -9,7 +9,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // Command is the ssh command for a node of the cluster, with the cluster's known host keys and by its bastions. No
@@ -23,7 +23,7 @@ func Command(c *config.Cluster, known, name string) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, event.NewFault(event.ClassUsage, "shell.no-ssh", err)
 	}
-	common := []string{"-o", "UserKnownHostsFile=" + quoted(known), "-o", "StrictHostKeyChecking=yes"}
+	common := []string{"-o", "UserKnownHostsFile=" + optionPath(known), "-o", "StrictHostKeyChecking=yes"}
 	n := c.Nodes[i]
 	own := c.LoginOf(name)
 	proxy := "" // a %h in the proxy of a proxy is doubled: each ssh takes one away
@@ -36,7 +36,7 @@ func Command(c *config.Cluster, known, name string) (*exec.Cmd, error) {
 		hop = append(hop, login(key, user, b.Host, b.Port)...)
 		hop = append(hop[:len(hop)-1:len(hop)-1], "-W", "[%h]:%p", hop[len(hop)-1])
 		for i := range hop {
-			hop[i] = node.Quote(hop[i])
+			hop[i] = shell.Quote(hop[i])
 		}
 		proxy = strings.Join(hop, " ")
 	}
@@ -57,5 +57,5 @@ func login(key, user, addr string, port int) []string {
 	return append(out, "-p", strconv.Itoa(cmp.Or(port, 22)), "-l", user, addr)
 }
 
-// quoted is a path as ssh's options take it: with blanks in quotes.
-func quoted(path string) string { return `"` + strings.ReplaceAll(path, `"`, `\"`) + `"` }
+// optionPath is a path as ssh reads it in its options: in quotes of its own, which are not those of the shell.
+func optionPath(path string) string { return `"` + strings.ReplaceAll(path, `"`, `\"`) + `"` }

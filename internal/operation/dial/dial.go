@@ -12,7 +12,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
-	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/remote"
 )
 
@@ -90,7 +89,7 @@ func (c *connections) Dial(ctx context.Context, n config.Node) (operation.Host, 
 		return nil, ctx.Err()
 	}
 	if k.host != nil {
-		return host{k.host}, nil
+		return k.host, nil
 	}
 	h, err := c.dial(ctx, n)
 	if l, is := c.access.Asker.(operation.Logins); is {
@@ -106,7 +105,7 @@ func (c *connections) Dial(ctx context.Context, n config.Node) (operation.Host, 
 		return nil, interrupted(n)
 	}
 	k.host = h
-	return host{h}, nil
+	return h, nil
 }
 
 // connection is the node's, dialled or not.
@@ -171,18 +170,4 @@ func (c *connections) hostKey(ctx context.Context, q remote.HostKeyQuestion) (bo
 		return false, operation.ErrNobody
 	}
 	return c.access.Asker.HostKey(ctx, q)
-}
-
-// host lets the phases see a remote host as theirs.
-type host struct{ *remote.Host }
-
-// Run implements node.Host.
-func (h host) Run(ctx context.Context, c node.Command) (node.Result, error) {
-	r, err := h.Host.Run(ctx, remote.Command(c))
-	return node.Result(r), err
-}
-
-// Upload implements node.Host.
-func (h host) Upload(ctx context.Context, u node.Upload) (bool, error) {
-	return h.Host.Upload(ctx, remote.Upload(u))
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
-	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // at is a server as a node of a cluster.
@@ -49,7 +49,7 @@ func TestANodeIsDialledOnce(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if r, err := h.Run(t.Context(), node.Command{Script: "echo here"}); err != nil ||
+			if r, err := h.Run(t.Context(), shell.Command{Script: "echo here"}); err != nil ||
 				string(r.Stdout) != "here\n" {
 				t.Error(string(r.Stdout), err)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // Facts of one machine, from one read-only script.
@@ -162,7 +163,7 @@ func Gather(ctx context.Context, n *node.Node, ip, service netip.Addr, endpoint 
 	sort.Strings(marks)
 	script := strings.NewReplacer("@MARKERS@", strings.Join(marks, " "), "@PATHS@",
 		strings.Join(append(SpacePaths(), places...), " "), "@IP@", ip.String(), "@SERVICE@", service.String(),
-		"@ENDPOINT@", node.Quote(endpoint)).Replace(factsScript)
+		"@ENDPOINT@", shell.Quote(endpoint)).Replace(factsScript)
 	out, err := n.Query(ctx, script)
 	if err != nil {
 		return nil, err

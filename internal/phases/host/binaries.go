@@ -13,6 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // PlaceBinaries uploads what the node's roles need: what a service executes beside the version that runs, the rest
@@ -48,7 +49,7 @@ func (r *Host) PlaceBinaries(n config.Node, group string) *engine.Step {
 		}
 		for _, p := range list() {
 			open := func() (io.ReadSeekCloser, error) { return b.Open(p.Path) }
-			up := node.Upload{Path: p.File, Mode: p.Mode, Size: p.Size, SHA256: p.SHA256, Open: open,
+			up := shell.Upload{Path: p.File, Mode: p.Mode, Size: p.Size, SHA256: p.SHA256, Open: open,
 				What: p.Name + "/" + p.File}
 			var err error
 			if p.Executed {

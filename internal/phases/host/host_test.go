@@ -18,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // machine answers what it is asked with a text, and keeps what is written to it.
@@ -29,12 +30,12 @@ type machine struct {
 
 func (m *machine) Name() string { return m.name }
 
-func (m *machine) Run(_ context.Context, c node.Command) (node.Result, error) {
+func (m *machine) Run(_ context.Context, c shell.Command) (shell.Result, error) {
 	if c.Stdin != nil {
 		m.ran, m.says = append(m.ran, c.Script), string(c.Stdin)
-		return node.Result{}, nil
+		return shell.Result{}, nil
 	}
-	return node.Result{Stdout: []byte(m.says)}, nil
+	return shell.Result{Stdout: []byte(m.says)}, nil
 }
 
 // two are a control plane and a worker, of which the worker is reached.

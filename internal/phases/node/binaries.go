@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // VersionsDir has a directory of its own for each version of a binary. Its name comes from the content, so that two
@@ -82,9 +83,9 @@ retire() {
 
 // PlaceBinary uploads a version of a binary beside those that are there. Its link is made if there is none; one that
 // leads elsewhere, or a file of an earlier time in its place, waits for the service's turn.
-func (n *Node) PlaceBinary(ctx context.Context, b Binary, up Upload) error {
+func (n *Node) PlaceBinary(ctx context.Context, b Binary, up shell.Upload) error {
 	out, err := n.Query(ctx, fmt.Sprintf("if [ -f %[1]s ]; then stat -c '%%a %%s' %[1]s; sha256sum <%[1]s; fi\n",
-		Quote(b.File)))
+		shell.Quote(b.File)))
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,7 @@ func (n *Node) PlaceBinary(ctx context.Context, b Binary, up Upload) error {
 		}
 		desc := event.M("change.upload", "path", b.File, "bytes", strconv.FormatInt(up.Size, 10))
 		if _, err := n.Change(ctx, Change{Desc: desc,
-			Script: binaryLib + "version " + Quote(b.File) + " " + Quote(b.Link) + "\n"}); err != nil {
+			Script: binaryLib + "version " + shell.Quote(b.File) + " " + shell.Quote(b.Link) + "\n"}); err != nil {
 			return err
 		}
 		if _, err := n.Upload(ctx, up); err != nil {
@@ -111,14 +112,14 @@ func (n *Node) PlaceBinary(ctx context.Context, b Binary, up Upload) error {
 	return err
 }
 
-func point(b Binary) string { return "point " + Quote(b.Link) + " " + Quote(b.File) + "\n" }
+func point(b Binary) string { return "point " + shell.Quote(b.Link) + " " + shell.Quote(b.File) + "\n" }
 
 // links are where the binaries' links lead; "file" for something else in their place, "" for nothing.
 func (n *Node) links(ctx context.Context, list []Binary) ([]string, error) {
 	var script strings.Builder
 	for _, b := range list {
 		fmt.Fprintf(&script, "if [ -L %[1]s ]; then readlink %[1]s; elif [ -e %[1]s ]; then echo file; else echo; fi\n",
-			Quote(b.Link))
+			shell.Quote(b.Link))
 	}
 	out, err := n.Query(ctx, script.String())
 	if err != nil {
@@ -136,7 +137,8 @@ func (n *Node) linked(ctx context.Context, list []Binary) (bool, error) {
 	}
 	var script strings.Builder
 	for _, b := range list {
-		fmt.Fprintf(&script, "[ \"$(readlink %s)\" = %[2]s ] && [ -x %[2]s ] || exit 0\n", Quote(b.Link), Quote(b.File))
+		fmt.Fprintf(&script, "[ \"$(readlink %s)\" = %[2]s ] && [ -x %[2]s ] || exit 0\n", shell.Quote(b.Link),
+			shell.Quote(b.File))
 	}
 	out, err := n.Query(ctx, script.String()+"echo yes\n")
 	return strings.TrimSpace(out) == "yes", err
@@ -196,12 +198,12 @@ func (n *Node) Retired(ctx context.Context, keep []Binary) ([]string, error) {
 func (n *Node) Retire(ctx context.Context, files []string, keep []Binary) error {
 	links := ""
 	for _, b := range keep {
-		links += " " + Quote(b.Link)
+		links += " " + shell.Quote(b.Link)
 	}
 	for _, f := range files {
 		desc := event.M("change.remove", "path", path.Dir(path.Dir(f)))
 		if _, err := n.Change(ctx, Change{Desc: desc,
-			Script: binaryLib + "retire " + Quote(f) + links + "\n"}); err != nil {
+			Script: binaryLib + "retire " + shell.Quote(f) + links + "\n"}); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // HookDir is where scripts of the operator's lie on a node while they are needed.
@@ -59,7 +60,7 @@ hookrun() { # DIR FILE SECONDS
 // HookEnded says how a hook ended that was begun in the directory: 0 and true when it ended well; -1 and true when its
 // end is not known.
 func (n *Node) HookEnded(ctx context.Context, dir string) (status int, begun bool, err error) {
-	d := Quote(path.Join(HookDir, dir))
+	d := shell.Quote(path.Join(HookDir, dir))
 	out, err := n.Query(ctx, "cat "+d+"/status 2>/dev/null || if [ -e "+d+"/began ]; then echo -1; fi\n")
 	if err != nil || out == "" {
 		return 0, false, err
@@ -74,21 +75,21 @@ func (n *Node) RunHook(ctx context.Context, h Hook) (cut int64, err error) {
 	dir := path.Join(HookDir, h.Dir)
 	file := path.Join(dir, h.Name)
 	put := fmt.Sprintf("mkdir -p -m 700 %[1]s %[2]s\nrm -f %[3]s\n(umask 077; head -c %[4]d >%[3]s)\nchmod 700 %[3]s\n",
-		Quote(HookDir), Quote(dir), Quote(file), len(h.Data))
+		shell.Quote(HookDir), shell.Quote(dir), shell.Quote(file), len(h.Data))
 	secs := int(h.Timeout.Round(time.Second).Seconds())
 	res, err := n.Change(ctx, Change{Desc: h.Desc, Env: h.Env, Stdin: h.Data,
-		Script: hookLib + put + fmt.Sprintf("hookrun %s %s %d\n", Quote(dir), Quote(file), max(1, secs))})
+		Script: hookLib + put + fmt.Sprintf("hookrun %s %s %d\n", shell.Quote(dir), shell.Quote(file), max(1, secs))})
 	if err != nil {
 		return 0, err
 	}
-	out, err := n.Query(ctx,
-		fmt.Sprintf("cat %[1]s/status 2>/dev/null || echo 255\ncat %[1]s/cut 2>/dev/null || echo 0\n", Quote(dir)))
+	out, err := n.Query(ctx, fmt.Sprintf("cat %[1]s/status 2>/dev/null || echo 255\n"+
+		"cat %[1]s/cut 2>/dev/null || echo 0\n", shell.Quote(dir)))
 	if err != nil {
 		return 0, err
 	}
 	if h.Passing {
-		if _, err := n.must(ctx, Command{Quiet: true,
-			Script: lib + "rm -rf " + Quote(dir) + "\nrmdir " + HookDir +
+		if _, err := n.must(ctx, shell.Command{Quiet: true,
+			Script: lib + "rm -rf " + shell.Quote(dir) + "\nrmdir " + HookDir +
 				" 2>/dev/null || :\nrecorded || { rm -f $R; rmdir $D 2>/dev/null || :; }\n"}); err != nil {
 			return 0, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // renameLib sets the name of the machine and the file that it has it from at boot; a file that was not there goes
@@ -20,7 +21,7 @@ rename() { # NAME FILE-NAME: "" takes the file away
 
 // Rename gives the machine another host name; what it was called, and what its file said, is recorded.
 func (n *Node) Rename(ctx context.Context, desc event.Msg, name string) error {
-	q := Quote(name)
+	q := shell.Quote(name)
 	_, err := n.Change(ctx, Change{Desc: desc, Script: renameLib +
 		"was=$(cat /proc/sys/kernel/hostname)\nfile=$(head -n 1 /etc/hostname 2>/dev/null || :)\n" +
 		"[ ! -s $R ] || ! awk -F'\\t' '$1==\"hostname\" {f=1} END {exit !f}' $R || was=''\n" +

@@ -11,10 +11,9 @@ import (
 	"strconv"
 	"strings"
 
-	"al.essio.dev/pkg/shellescape"
-
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // Node is one machine, its way and its record.
@@ -33,22 +32,22 @@ func Rehearse(h Host, emit func(event.Event) error) *Node {
 }
 
 // Run is not for a rehearsal, where nobody can tell what a script does: ask with Query, change with Change.
-func (n *Node) Run(ctx context.Context, c Command) (Result, error) {
+func (n *Node) Run(ctx context.Context, c shell.Command) (shell.Result, error) {
 	if n.dry {
-		return Result{}, event.NewFault(event.ClassFailed, "node.rehearsal", nil).On(n.Name())
+		return shell.Result{}, event.NewFault(event.ClassFailed, "node.rehearsal", nil).On(n.Name())
 	}
 	return n.Host.Run(ctx, c)
 }
 
 // Upload is Host.Upload; in a rehearsal it is announced like a change.
-func (n *Node) Upload(ctx context.Context, up Upload) (changed bool, err error) {
+func (n *Node) Upload(ctx context.Context, up shell.Upload) (changed bool, err error) {
 	if !n.dry {
 		return n.Host.Upload(ctx, up)
 	}
 	return true, n.announceUpload(ctx, up)
 }
 
-func (n *Node) announceUpload(ctx context.Context, up Upload) error {
+func (n *Node) announceUpload(ctx context.Context, up shell.Upload) error {
 	return n.announce(ctx, event.M("change.upload", "path", up.Path, "bytes", strconv.FormatInt(up.Size, 10)))
 }
 
@@ -67,21 +66,22 @@ type Change struct {
 type Record struct{ Kind, Key, Was string }
 
 // Change announces and makes a change. It is the only way in which this program changes a machine.
-func (n *Node) Change(ctx context.Context, c Change) (Result, error) {
+func (n *Node) Change(ctx context.Context, c Change) (shell.Result, error) {
 	if err := n.announce(ctx, c.Desc); err != nil {
-		return Result{}, err
+		return shell.Result{}, err
 	}
 	if n.dry {
-		return Result{}, nil
+		return shell.Result{}, nil
 	}
 	var b strings.Builder
 	b.WriteString(lib)
 	b.WriteString("home\n")
 	for _, r := range c.Records {
-		fmt.Fprintf(&b, "rec %s %s %s\n", Quote(r.Kind), Quote(r.Key), Quote(r.Was))
+		fmt.Fprintf(&b, "rec %s %s %s\n", shell.Quote(r.Kind), shell.Quote(r.Key), shell.Quote(r.Was))
 	}
 	b.WriteString(c.Script)
-	r, err := n.must(ctx, Command{Script: b.String(), Env: c.Env, Stdin: c.Stdin, Secret: c.Secret, Quiet: c.Quiet})
+	cmd := shell.Command{Script: b.String(), Env: c.Env, Stdin: c.Stdin, Secret: c.Secret, Quiet: c.Quiet}
+	r, err := n.must(ctx, cmd)
 	return r, withCommand(err, c.Script, c.Secret)
 }
 
@@ -109,13 +109,13 @@ func (n *Node) announce(ctx context.Context, desc event.Msg) error {
 
 // Query runs a script that changes nothing; a non-zero status is a fault.
 func (n *Node) Query(ctx context.Context, script string) (string, error) {
-	r, err := n.must(ctx, Command{Script: "set -eu\n" + script, Quiet: true})
+	r, err := n.must(ctx, shell.Command{Script: "set -eu\n" + script, Quiet: true})
 	return string(r.Stdout), withCommand(err, script, false)
 }
 
 // must runs cmd and turns a non-zero exit status into a fault: the one that the prelude named, or node.command-failed
 // with the last words of stderr.
-func (n *Node) must(ctx context.Context, cmd Command) (Result, error) {
+func (n *Node) must(ctx context.Context, cmd shell.Command) (shell.Result, error) {
 	r, err := n.Host.Run(ctx, cmd)
 	if err != nil {
 		return r, err
@@ -172,7 +172,7 @@ func (n *Node) differing(ctx context.Context, files []File) ([]File, error) {
 	for _, f := range files {
 		fmt.Fprintf(&b,
 			"if [ -f %[1]s ]; then printf '%%s %%s\\n' \"$(stat -c %%a %[1]s)\" \"$(sha256sum <%[1]s)\"; else echo "+
-				"absent; fi\n", Quote(f.Path))
+				"absent; fi\n", shell.Quote(f.Path))
 	}
 	out, err := n.Query(ctx, b.String())
 	if err != nil {
@@ -210,7 +210,7 @@ func (n *Node) Put(ctx context.Context, files []File) (changed bool, err error) 
 // puts is the script that writes files, and their content for its standard input.
 func puts(files []File) (script string, data []byte) {
 	for _, f := range files {
-		script += fmt.Sprintf("put %s %o %d\n", Quote(f.Path), f.Mode, len(f.Data))
+		script += fmt.Sprintf("put %s %o %d\n", shell.Quote(f.Path), f.Mode, len(f.Data))
 		data = append(data, f.Data...)
 	}
 	return script, data
@@ -221,9 +221,9 @@ func secret(files []File) bool {
 }
 
 // Place uploads a file to its place on the node, recorded like Put.
-func (n *Node) Place(ctx context.Context, up Upload) (changed bool, err error) {
+func (n *Node) Place(ctx context.Context, up shell.Upload) (changed bool, err error) {
 	out, err := n.Query(ctx, fmt.Sprintf("if [ -f %[1]s ]; then stat -c '%%a %%s' %[1]s; sha256sum <%[1]s; fi",
-		Quote(up.Path)))
+		shell.Quote(up.Path)))
 	if err != nil {
 		return false, err
 	}
@@ -234,7 +234,7 @@ func (n *Node) Place(ctx context.Context, up Upload) (changed bool, err error) {
 		return true, n.announceUpload(ctx, up)
 	}
 	if _, err := n.Change(ctx, Change{Desc: event.M("change.upload", "path", up.Path, "bytes",
-		strconv.FormatInt(up.Size, 10)), Script: "own " + Quote(up.Path) + "\n"}); err != nil {
+		strconv.FormatInt(up.Size, 10)), Script: "own " + shell.Quote(up.Path) + "\n"}); err != nil {
 		return false, err
 	}
 	return n.Upload(ctx, up)
@@ -265,7 +265,7 @@ func (t Tree) Script() string {
 	if t.Purge {
 		when = "purge"
 	}
-	return fmt.Sprintf("tree %s %o %s\n", Quote(path.Clean(t.Path)), t.Mode, when)
+	return fmt.Sprintf("tree %s %o %s\n", shell.Quote(path.Clean(t.Path)), t.Mode, when)
 }
 
 func (s Service) hash() string {
@@ -294,7 +294,7 @@ func (s Service) unitHash() string {
 func (n *Node) Running(ctx context.Context, s Service) (bool, error) {
 	out, err := n.Query(ctx,
 		fmt.Sprintf("cat %s/applied/%s 2>/dev/null || echo none; systemctl is-active %[2]s || true; systemctl "+
-			"is-enabled %[2]s 2>/dev/null || true", Dir, Quote(s.Unit)))
+			"is-enabled %[2]s 2>/dev/null || true", Dir, shell.Quote(s.Unit)))
 	if err != nil {
 		return false, err
 	}
@@ -353,7 +353,7 @@ func (s Service) records() []Record { return []Record{{"unit", s.Unit, "stopped"
 
 // script (re)starts the service, with more just before it, and notes what it was started with.
 func (s Service) script(before string) string {
-	u, file := Quote(s.Unit), Quote(s.Unit+".file")
+	u, file := shell.Quote(s.Unit), shell.Quote(s.Unit+".file")
 	how, after := "how=restart\n", ""
 	if s.Reload {
 		how += "if [ \"$(cat $D/applied/" + file + " 2>/dev/null)\" = " + s.unitHash() +
@@ -368,7 +368,7 @@ func (s Service) script(before string) string {
 
 // Journal returns the last words of a unit, for faults.
 func (n *Node) Journal(ctx context.Context, unit string) string {
-	out, err := n.Query(ctx, "journalctl -u "+Quote(unit)+" -n 20 --no-pager -o cat || true")
+	out, err := n.Query(ctx, "journalctl -u "+shell.Quote(unit)+" -n 20 --no-pager -o cat || true")
 	if err != nil {
 		return ""
 	}
@@ -377,7 +377,7 @@ func (n *Node) Journal(ctx context.Context, unit string) string {
 
 // Active says whether a unit runs now.
 func (n *Node) Active(ctx context.Context, unit string) (bool, error) {
-	out, err := n.Query(ctx, "systemctl is-active "+Quote(unit)+" || true")
+	out, err := n.Query(ctx, "systemctl is-active "+shell.Quote(unit)+" || true")
 	return strings.TrimSpace(out) == "active", err
 }
 
@@ -389,14 +389,8 @@ func (n *Node) LastWords(ctx context.Context, unit string) string {
 	return n.Journal(ctx, unit)
 }
 
-// Quote makes one shell word of s.
-func Quote(s string) string { return shellescape.Quote(s) }
+// Quote is shell.Quote.
+func Quote(s string) string { return shell.Quote(s) }
 
-// QuoteAll are words for the shell.
-func QuoteAll(names []string) string {
-	var q []string
-	for _, n := range names {
-		q = append(q, Quote(n))
-	}
-	return strings.Join(q, " ")
-}
+// QuoteAll is shell.QuoteAll.
+func QuoteAll(names []string) string { return shell.QuoteAll(names) }

@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // machine is a bare machine, and the paths of the changes that were announced.
@@ -119,7 +120,7 @@ func TestFilesAreWrittenWholeAndRecordedFirst(t *testing.T) {
 func TestARehearsalRunsNoScript(t *testing.T) {
 	sim, _, _ := machine(t)
 	n := node.Rehearse(sim, func(event.Event) error { return nil })
-	if _, err := n.Run(t.Context(), node.Command{Script: "touch /etc/x\n"}); codeOf(err) != "node.rehearsal" ||
+	if _, err := n.Run(t.Context(), shell.Command{Script: "touch /etc/x\n"}); codeOf(err) != "node.rehearsal" ||
 		event.AsFault(err).Node != "n1" {
 		t.Error(err)
 	}
@@ -152,9 +153,9 @@ type reader struct{ *bytes.Reader }
 
 func (reader) Close() error { return nil }
 
-func upload(path, text string) node.Upload {
+func upload(path, text string) shell.Upload {
 	sum := sha256.Sum256([]byte(text))
-	return node.Upload{Path: path, Mode: 0o755, Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:]),
+	return shell.Upload{Path: path, Mode: 0o755, Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:]),
 		Open: func() (io.ReadSeekCloser, error) { return reader{bytes.NewReader([]byte(text))}, nil }}
 }
 
@@ -235,8 +236,8 @@ func TestARecordThatSaysMoreThanWeKnow(t *testing.T) {
 func TestEveryKindThatIsRecordedIsKnown(t *testing.T) {
 	found := 0
 	kind := regexp.MustCompile(`(?:\brec |Kind: "|\[\]Record\{\{")([a-z]+)[ "]`)
-	for _, dir := range []string{".", ".."} {
-		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	for _, pattern := range []string{"../*.go", "../*/*.go", "../*/*.sh"} {
+		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // firewallLib opens and closes rules of a machine's own firewall. A rule is the words of its record, so that what was
@@ -92,7 +93,7 @@ zonefile() {
 func words(rule string) string {
 	var out []string
 	for w := range strings.FieldsSeq(rule) {
-		out = append(out, Quote(w))
+		out = append(out, shell.Quote(w))
 	}
 	return strings.Join(out, " ")
 }
@@ -101,7 +102,7 @@ func words(rule string) string {
 func (n *Node) Closed(ctx context.Context, rules []string) ([]string, error) {
 	script := firewallLib
 	for _, r := range rules {
-		script += fmt.Sprintf("fw is %s </dev/null >/dev/null 2>&1 || printf '%%s\\n' %s\n", words(r), Quote(r))
+		script += fmt.Sprintf("fw is %s </dev/null >/dev/null 2>&1 || printf '%%s\\n' %s\n", words(r), shell.Quote(r))
 	}
 	out, err := n.Query(ctx, script)
 	var closed []string
@@ -116,10 +117,10 @@ func (n *Node) Open(ctx context.Context, desc event.Msg, rules []string) error {
 	script := firewallLib
 	for _, r := range rules {
 		if w := strings.Fields(r); w[0] == "firewalld" && w[1] == "permanent" {
-			zone := Quote(w[2])
+			zone := shell.Quote(w[2])
 			script += fmt.Sprintf("[ -e /etc/firewalld/zones/%[1]s.xml ] || rec zonefile %[1]s absent\n", zone)
 		}
-		script += fmt.Sprintf("fw is %[1]s || { rec port %[2]s closed; fw add %[1]s; }\n", words(r), Quote(r))
+		script += fmt.Sprintf("fw is %[1]s || { rec port %[2]s closed; fw add %[1]s; }\n", words(r), shell.Quote(r))
 	}
 	_, err := n.Change(ctx, Change{Desc: desc, Script: script})
 	return err
@@ -129,7 +130,7 @@ func (n *Node) Open(ctx context.Context, desc event.Msg, rules []string) error {
 func (n *Node) Close(ctx context.Context, desc event.Msg, rules []string) error {
 	script := firewallLib
 	for _, r := range rules {
-		script += fmt.Sprintf("fw del %s\nunrec port %s\n", words(r), Quote(r))
+		script += fmt.Sprintf("fw del %s\nunrec port %s\n", words(r), shell.Quote(r))
 	}
 	_, err := n.Change(ctx, Change{Desc: desc, Script: script})
 	return err

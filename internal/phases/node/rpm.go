@@ -1,6 +1,10 @@
 package node
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/shell"
+)
 
 // RPM is the shell prelude, after that of every change, of changes by rpm and dnf.
 const RPM = `export LC_ALL=C
@@ -60,11 +64,7 @@ keep() { printf 'kept %s\n' "$1"; }
 
 // undoRPMs is undoPackages for the rpm family.
 func undoRPMs(names []string) string {
-	var q []string
-	for _, p := range names {
-		q = append(q, Quote(p))
-	}
-	all := strings.Join(q, " ")
+	all := shell.QuoteAll(names)
 	return RPM + Accounts + strings.ReplaceAll(`mendrpm
 rpmlock
 hold=" $(held rpm -q --qf '%{NAME}.%{ARCH}\n' -f | tr '\n' ' ') " gone=

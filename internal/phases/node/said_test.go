@@ -11,21 +11,22 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // saying is a machine on which every script ends so.
 type saying struct {
 	node.Host
-	result node.Result
+	result shell.Result
 }
 
-func (s saying) Name() string                                           { return "n1" }
-func (s saying) Run(context.Context, node.Command) (node.Result, error) { return s.result, nil }
+func (s saying) Name() string                                             { return "n1" }
+func (s saying) Run(context.Context, shell.Command) (shell.Result, error) { return s.result, nil }
 
 // faultOf is the fault of a script that ended with the status and these last words.
 func faultOf(t testing.TB, status int, said string) *event.Fault {
 	t.Helper()
-	n := node.New(saying{result: node.Result{Status: status, Stderr: []byte(said)}},
+	n := node.New(saying{result: shell.Result{Status: status, Stderr: []byte(said)}},
 		func(event.Event) error { return nil })
 	_, err := n.Change(context.Background(), node.Change{Desc: event.M("x"), Script: "true"})
 	return event.AsFault(err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // Records reads what was recorded on the machine, in the order of the changes, kinds that this program does not know
@@ -109,7 +110,7 @@ func (n *Node) Undo(ctx context.Context, desc event.Msg, records []Record, purge
 
 // undo is the script that reverts one record; each line may run twice.
 func undo(r Record, purge bool) string {
-	k := Quote(r.Key)
+	k := shell.Quote(r.Key)
 	content := purge || r.Was == "cleanup"
 	switch r.Kind {
 	case "unit":
@@ -132,16 +133,16 @@ func undo(r Record, purge bool) string {
 	case "dir":
 		return fmt.Sprintf("[ ! -d %[1]s ] || rmdir %[1]s 2>/dev/null || keep %[1]s\n", k)
 	case "sysctl":
-		p := Quote("/proc/sys/" + strings.ReplaceAll(r.Key, ".", "/"))
-		return fmt.Sprintf("[ ! -e %[1]s ] || echo %[2]s >%[1]s\n", p, Quote(r.Was))
+		p := shell.Quote("/proc/sys/" + strings.ReplaceAll(r.Key, ".", "/"))
+		return fmt.Sprintf("[ ! -e %[1]s ] || echo %[2]s >%[1]s\n", p, shell.Quote(r.Was))
 	case "module":
 		return fmt.Sprintf("modprobe -r %[1]s 2>/dev/null || keep 'kernel module '%[1]s\n", k)
 	case "port":
-		return fmt.Sprintf("fw del %s || keep %s\n", words(r.Key), Quote("rule of the firewall: "+r.Key))
+		return fmt.Sprintf("fw del %s || keep %s\n", words(r.Key), shell.Quote("rule of the firewall: "+r.Key))
 	case "zonefile":
 		return "zonefile " + k + "\n"
 	case "hostname":
-		return fmt.Sprintf("rename %s %s\n", Quote(r.Was), k)
+		return fmt.Sprintf("rename %s %s\n", shell.Quote(r.Was), k)
 	case "block":
 		return "if [ -e " + k + " ]; then block " + k + " </dev/null; fi\n"
 	}
@@ -152,10 +153,6 @@ func undo(r Record, purge bool) string {
 // one that had left it here once it stays. A package that something else has come to need is kept, and said; so is what
 // a running firewalld uses.
 func undoPackages(names []string) string {
-	var q []string
-	for _, p := range names {
-		q = append(q, Quote(p))
-	}
 	return Accounts + "export DEBIAN_FRONTEND=noninteractive LC_ALL=C\nmend\n" +
 		strings.ReplaceAll(
 			`here() { dpkg-query -W -f '${db:Status-Status} ${binary:Package}\n' @ 2>/dev/null | awk "$1"; }
@@ -179,7 +176,7 @@ left=
 for p in $(here '$1=="config-files" {print $2}'); do has residue "${p%%:*}" || left="$left $p"; done
 [ -z "$left" ] || dpkgw --purge $left
 [ -z "$all" ] || expel
-`, "@", strings.Join(q, " "))
+`, "@", shell.QuoteAll(names))
 }
 
 // Forget removes the machine's record and our directory. What was kept and is still there stays recorded, so that a

@@ -18,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // Nodes are the nodes of a run, what is known of them and what they are served from.
@@ -205,7 +206,7 @@ func (r *Nodes) withFullDisks(ctx context.Context, nd *node.Node, err error) err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	out, asked := nd.Query(ctx, strings.ReplaceAll(fullDisks, "@SENT@", node.Quote(r.SentDir())))
+	out, asked := nd.Query(ctx, strings.ReplaceAll(fullDisks, "@SENT@", shell.Quote(r.SentDir())))
 	full := strings.Fields(out)
 	for i, mount := range full {
 		full[i] = event.Clean(mount)

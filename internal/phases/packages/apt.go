@@ -6,6 +6,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // apt is the package manager of Debian's family.
@@ -44,7 +45,7 @@ func (apt) fresh() string {
 }
 
 func (apt) choose(names []string) string {
-	return aptget + "aptget -s install --no-remove " + node.QuoteAll(names)
+	return aptget + "aptget -s install --no-remove " + shell.QuoteAll(names)
 }
 
 func (apt) parse(out string) (chosen []chosenPackage, upgrades []string) { return parseSimulation(out) }
@@ -56,16 +57,16 @@ func (apt) install(names []string, chosen []chosenPackage) string {
 	for _, c := range chosen {
 		come = append(come, c.name)
 	}
-	return aptget + node.Accounts + "census " + node.QuoteAll(come) +
+	return aptget + node.Accounts + "census " + shell.QuoteAll(come) +
 		"\nmkdir -p $D/apt/state/lists/partial $D/apt/cache/archives/partial $D/apt/tmp\ndpkgw --configure -a || :\n" +
-		"aptget install -y --no-remove " + node.QuoteAll(names) + "\nnewcomers\n" +
+		"aptget install -y --no-remove " + shell.QuoteAll(names) + "\nnewcomers\n" +
 		// An apt that was killed leaves links to what it installed among its temporary files.
 		"rm -rf " + repoDir + "/*.deb $D/apt/cache $D/apt/state $D/apt/tmp/*\n"
 }
 
 func (apt) installed(names []string) string {
 	return fmt.Sprintf("[ \"$(dpkg-query -W -f '${db:Status-Status}\\n' %s 2>/dev/null | sort | uniq -c | awk "+
-		"'{print $1, $2}')\" = '%d installed' ]", node.QuoteAll(names), len(names))
+		"'{print $1, $2}')\" = '%d installed' ]", shell.QuoteAll(names), len(names))
 }
 
 func (apt) left() string {

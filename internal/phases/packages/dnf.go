@@ -6,6 +6,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // dnf is the package manager of the rpm family: dnf, or yum where it goes by that name alone.
@@ -70,7 +71,7 @@ func (dnf) fresh() string { return "[ -e " + node.Dir + "/dnf/cache ]" }
 // choose has dnf say what it would do and answers no. That it was asked is an end without success, which is told apart
 // from a failure.
 func (d dnf) choose(names []string) string {
-	return d.run() + "rc=0\nout=$(dnfx -v --assumeno install " + node.QuoteAll(names) + ` 2>&1) || rc=$?
+	return d.run() + "rc=0\nout=$(dnfx -v --assumeno install " + shell.QuoteAll(names) + ` 2>&1) || rc=$?
 printf '%s\n' "$out"
 [ $rc -ne 0 ] || exit 0
 case $out in *'Operation aborted'* | *'Exiting on user'*) exit 0 ;; esac # dnf's word, and yum's
@@ -91,16 +92,16 @@ func (d dnf) install(names []string, chosen []chosenPackage) string {
 		only, begun = append(only, c.name), append(begun, rpmKey(c))
 	}
 	return node.RPM + node.Accounts + d.run() + "mkdir -p $D/dnf/log $D/dnf/tmp\nrpmlock\ncensus\nprintf '%s\\n' " +
-		node.QuoteAll(begun) + " >$D/dnf/begun\nsync $D/dnf/begun 2>/dev/null || sync\n" +
-		"dnfx -y --setopt=eggo.includepkgs=" + node.Quote(strings.Join(only, ",")) + " install " +
-		node.QuoteAll(names) + "\nnewcomers\n" +
+		shell.QuoteAll(begun) + " >$D/dnf/begun\nsync $D/dnf/begun 2>/dev/null || sync\n" +
+		"dnfx -y --setopt=eggo.includepkgs=" + shell.Quote(strings.Join(only, ",")) + " install " +
+		shell.QuoteAll(names) + "\nnewcomers\n" +
 		"rm -f $D/dnf/begun\nrm -rf $D/repo/*.rpm $D/dnf/cache $D/dnf/persist $D/dnf/log $D/dnf/tmp/*\n"
 }
 
 func (dnf) installed(names []string) string {
 	cond := "[ ! -e " + node.Dir + "/dnf/begun ]"
 	for _, n := range names {
-		q := node.Quote(n)
+		q := shell.Quote(n)
 		cond += " && { rpm -q --quiet " + q + " || rpm -q --quiet --whatprovides " + q + "; } >/dev/null 2>&1"
 	}
 	return cond

@@ -19,6 +19,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // Packages are the steps by which nodes get their packages.
@@ -55,9 +56,9 @@ func (r *Packages) packagesSent(ctx context.Context, n config.Node, nd *node.Nod
 	p, m := r.packagerOf(n), r.BundleOf(n).Manifest()
 	var read strings.Builder
 	for _, x := range p.metadata(m) {
-		file := node.Quote(inRepo(m, x))
+		file := shell.Quote(inRepo(m, x))
 		fmt.Fprintf(&read, "[ -f %[1]s ] && [ \"$(sha256sum <%[1]s | cut -d' ' -f1)\" = %[2]s ] && ", file,
-			node.Quote(x.SHA256))
+			shell.Quote(x.SHA256))
 	}
 	if ok, err := holds(ctx, nd, read.String()+p.fresh()); !ok || err != nil {
 		return false, err
@@ -67,7 +68,7 @@ func (r *Packages) packagesSent(ctx context.Context, n config.Node, nd *node.Nod
 		return false, nil //nolint:nilerr // what is wrong with the lists shows when they are read anew
 	}
 	for _, x := range chosen.members {
-		file := node.Quote(inRepo(m, x))
+		file := shell.Quote(inRepo(m, x))
 		if ok, err := holds(ctx, nd, fmt.Sprintf("[ -f %[1]s ] && [ \"$(stat -c %%s %[1]s)\" = %[2]d ]", file,
 			x.Size)); !ok || err != nil {
 			return false, err
@@ -247,7 +248,7 @@ func sendRepository(ctx context.Context, nd *node.Node, b env.Bundle, p packager
 func sendMembers(ctx context.Context, nd *node.Node, b env.Bundle, members []bundle.Member) error {
 	for _, x := range members {
 		open := func() (io.ReadSeekCloser, error) { return b.Open(x.Path) }
-		if _, err := nd.Upload(ctx, node.Upload{Path: inRepo(b.Manifest(), x), Mode: 0o644, Size: x.Size,
+		if _, err := nd.Upload(ctx, shell.Upload{Path: inRepo(b.Manifest(), x), Mode: 0o644, Size: x.Size,
 			SHA256: x.SHA256, Open: open, What: path.Base(x.Path)}); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // FromRepositories installs what deploy.yaml asks of the machine's own repositories. What came with it is recorded, and
@@ -21,7 +22,7 @@ func (r *Packages) FromRepositories(n config.Node) *engine.Step {
 	s.Timeout = 30 * time.Minute
 	names := r.Listed(n, "repo")
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
-		out, err := nd.Query(ctx, repoProgram(r.Fact(n.Name))+repoLib+"repo_missing "+node.QuoteAll(names)+"\n[ ! -e "+
+		out, err := nd.Query(ctx, repoProgram(r.Fact(n.Name))+repoLib+"repo_missing "+shell.QuoteAll(names)+"\n[ ! -e "+
 			node.Dir+"/repo-known ] || echo cut off\n")
 		return out == "", err
 	})
@@ -48,7 +49,7 @@ func repoProgram(f *facts.Facts) string {
 
 // InstallScript installs packages from a machine's own repositories.
 func InstallScript(f *facts.Facts, names []string) string {
-	return node.Accounts + repoProgram(f) + repoLib + "repo_install " + node.QuoteAll(names) + "\n"
+	return node.Accounts + repoProgram(f) + repoLib + "repo_install " + shell.QuoteAll(names) + "\n"
 }
 
 // repoLib speaks to the package manager of the machine with the machine's own repositories. The list of what was there

@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/nodepath"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // CheckLinks is CheckTargets for the links that a service's start may switch: since they were made somebody may have
@@ -123,9 +124,9 @@ func (r *Payload) TargetFaults(ctx context.Context, nd *node.Node, list []Placed
 	}
 	for _, p := range list {
 		dir := path.Dir(p.File)
-		ask(dir, "place "+node.Quote(dir))
+		ask(dir, "place "+shell.Quote(dir))
 		if nodepath.InUnits(p.File) {
-			ask(p.File, fmt.Sprintf("shadowed %s %s", node.Quote(dir), node.Quote(path.Base(p.File))))
+			ask(p.File, fmt.Sprintf("shadowed %s %s", shell.Quote(dir), shell.Quote(path.Base(p.File))))
 		}
 	}
 	if len(asked) == 0 {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 //go:embed fakes
@@ -72,7 +73,7 @@ type Node struct {
 
 	mu   sync.Mutex
 	down error
-	seen []node.Command
+	seen []shell.Command
 }
 
 var _ node.Host = (*Node)(nil)
@@ -96,10 +97,10 @@ func (n *Node) Path(p string) string { return filepath.Join(n.dir, "root", p) }
 func (n *Node) State(p string) string { return filepath.Join(n.dir, "state", p) }
 
 // Commands are the scripts that ran, in order.
-func (n *Node) Commands() []node.Command {
+func (n *Node) Commands() []shell.Command {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return append([]node.Command{}, n.seen...)
+	return append([]shell.Command{}, n.seen...)
 }
 
 // PowerOff makes everything fail with err; nil ends that.
@@ -109,7 +110,7 @@ func (n *Node) PowerOff(err error) {
 	n.down = err
 }
 
-func (n *Node) enter(c *node.Command) error {
+func (n *Node) enter(c *shell.Command) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if c != nil && n.down == nil {
@@ -119,9 +120,9 @@ func (n *Node) enter(c *node.Command) error {
 }
 
 // Run runs the script with the real shell in the node's directory.
-func (n *Node) Run(ctx context.Context, c node.Command) (node.Result, error) {
+func (n *Node) Run(ctx context.Context, c shell.Command) (shell.Result, error) {
 	if err := n.enter(&c); err != nil {
-		return node.Result{}, err
+		return shell.Result{}, err
 	}
 	n.turn.Lock()
 	defer n.turn.Unlock()
@@ -140,7 +141,7 @@ func (n *Node) Run(ctx context.Context, c node.Command) (node.Result, error) {
 	var out, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &stderr
 	err := cmd.Run()
-	r := node.Result{Stdout: n.strip(out.Bytes()), Stderr: n.strip(stderr.Bytes())}
+	r := shell.Result{Stdout: n.strip(out.Bytes()), Stderr: n.strip(stderr.Bytes())}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() > 0 {
 		r.Status, err = exit.ExitCode(), nil
@@ -154,7 +155,7 @@ func (n *Node) strip(b []byte) []byte {
 }
 
 // Upload writes a file as internal/remote does: beside its place, renamed when the sum is right.
-func (n *Node) Upload(ctx context.Context, u node.Upload) (bool, error) {
+func (n *Node) Upload(ctx context.Context, u shell.Upload) (bool, error) {
 	if err := n.enter(nil); err != nil {
 		return false, err
 	}

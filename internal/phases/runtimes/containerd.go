@@ -16,6 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // containerd of the distribution's package, with a drop-in that names a configuration of ours, or of the bundle's own
@@ -90,7 +91,7 @@ func (v containerdVersion) atLeast(major, minor int) bool {
 func (d containerd) ask(ctx context.Context, n config.Node, nd *node.Node) (containerdVersion, error) {
 	program := "containerd"
 	if own := d.r.Binaries(n, program); len(own) > 0 {
-		program = node.Quote(own[0].File)
+		program = shell.Quote(own[0].File)
 	}
 	out, err := nd.Query(ctx, program+" --version 2>/dev/null || true\n")
 	if err != nil {
@@ -222,7 +223,7 @@ func (d containerd) Links(ctx context.Context, n config.Node, nd *node.Node) (fr
 // ctr is the client's command line.
 func (d containerd) ctr() string {
 	if s := d.socket(); s != "" {
-		return "ctr -a " + node.Quote(s) + " -n k8s.io"
+		return "ctr -a " + shell.Quote(s) + " -n k8s.io"
 	}
 	return "ctr -n k8s.io"
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // imagesPath is where the archive lies on a node until it is loaded.
@@ -70,7 +71,7 @@ func (r *Runtimes) SendImages(n config.Node) *engine.Step {
 		if err != nil {
 			return err
 		}
-		sent, err := nd.Place(ctx, node.Upload{Path: r.imagesPath(), Mode: 0o600, Size: f.Size, SHA256: f.SHA256,
+		sent, err := nd.Place(ctx, shell.Upload{Path: r.imagesPath(), Mode: 0o600, Size: f.Size, SHA256: f.SHA256,
 			Open: f.Open, What: "images.tar"})
 		if err == nil && !sent {
 			return engine.ErrUnchanged
@@ -90,13 +91,13 @@ func (r *Runtimes) LoadImages(n config.Node) *engine.Step {
 			return false, err
 		}
 		// A load that was cut off at its end leaves the archive.
-		out, err := nd.Query(ctx, "[ ! -e "+node.Quote(r.imagesPath())+" ] || echo left")
+		out, err := nd.Query(ctx, "[ ! -e "+shell.Quote(r.imagesPath())+" ] || echo left")
 		return out == "", err
 	})
 	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.images"), Quiet: true,
-			Script: r.Runtime().Load(node.Quote(r.imagesPath())) + "stamp images " + node.Quote(r.imagesStamp(n)) +
-				"\nrm -f " + node.Quote(r.imagesPath()) + "\n"})
+			Script: r.Runtime().Load(shell.Quote(r.imagesPath())) + "stamp images " + shell.Quote(r.imagesStamp(n)) +
+				"\nrm -f " + shell.Quote(r.imagesPath()) + "\n"})
 		return err
 	})
 	s.Verify = r.Verified(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {

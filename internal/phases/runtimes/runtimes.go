@@ -17,6 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/rolling"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // Runtime is what the phases need to know of a container runtime. Every file that it names is ours: neither a
@@ -101,7 +102,7 @@ func (r *Runtimes) Files(n config.Node) *engine.Step {
 		var rec strings.Builder
 		for _, f := range list {
 			for _, ending := range []string{".rpmnew", ".rpmsave", ".dpkg-dist"} {
-				p := node.Quote(f.Path + ending)
+				p := shell.Quote(f.Path + ending)
 				rec.WriteString("[ -e " + p + " ] || rec file " + p + " absent\n")
 			}
 		}
@@ -165,7 +166,7 @@ func (r *Runtimes) startRuntime(ctx context.Context, n config.Node, nd *node.Nod
 	if err := r.CheckLinks(ctx, n, nd, svc); err != nil {
 		return err
 	}
-	unit := node.Quote(svc.Unit)
+	unit := shell.Quote(svc.Unit)
 	out, err := nd.Query(ctx, "if [ -e "+node.Dir+"/applied/"+unit+" ]; then systemctl is-active "+unit+
 		" || true; fi\n")
 	if err != nil {
@@ -192,8 +193,8 @@ func (r *Runtimes) unlinked(ctx context.Context, n config.Node, nd *node.Node) (
 	if err != nil || len(from) == 0 {
 		return nil, to, err
 	}
-	out, err := nd.Query(ctx, "for d in "+node.QuoteAll(from)+"; do for f in \"$d\"/*; do\n"+
-		"  [ ! -f \"$f\" ] || [ -e "+node.Quote(to)+"/\"${f##*/}\" ] || printf '%s\\n' \"$f\"\ndone; done\n")
+	out, err := nd.Query(ctx, "for d in "+shell.QuoteAll(from)+"; do for f in \"$d\"/*; do\n"+
+		"  [ ! -f \"$f\" ] || [ -e "+shell.Quote(to)+"/\"${f##*/}\" ] || printf '%s\\n' \"$f\"\ndone; done\n")
 	return strings.Fields(out), to, err
 }
 
@@ -203,10 +204,10 @@ func (r *Runtimes) linkPlugins(ctx context.Context, n config.Node, nd *node.Node
 		return err
 	}
 	var script strings.Builder
-	script.WriteString("dirs " + node.Quote(to) + "\n")
+	script.WriteString("dirs " + shell.Quote(to) + "\n")
 	for _, f := range missing {
-		link := node.Quote(path.Join(to, path.Base(f)))
-		script.WriteString("own " + link + "\nln -sfn " + node.Quote(f) + " " + link + "\n")
+		link := shell.Quote(path.Join(to, path.Base(f)))
+		script.WriteString("own " + link + "\nln -sfn " + shell.Quote(f) + " " + link + "\n")
 	}
 	_, err = nd.Change(ctx, node.Change{Desc: event.M("change.cni-links", "dir", to), Script: script.String()})
 	return err

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // Server is one node.
@@ -301,7 +303,6 @@ func (s *Server) Pids() []int {
 }
 
 func (s *Server) writeSudo(sudo Sudo) {
-	q := func(v string) string { return "'" + strings.ReplaceAll(v, "'", `'\''`) + "'" }
 	tries := sudo.Tries
 	if tries == 0 {
 		tries = 3
@@ -309,14 +310,14 @@ func (s *Server) writeSudo(sudo Sudo) {
 	script := `#!/bin/sh
 prompt='Password: '
 while :; do case $1 in -S) shift;; -p) prompt=$2; shift 2;; --) shift; break;; *) break;; esac; done
-want=` + q(sudo.Password) + ` refuse=` + q(sudo.Refuse) + ` lecture=` + q(sudo.Lecture) + ` tries=` +
+want=` + shell.Quote(sudo.Password) + ` refuse=` + shell.Quote(sudo.Refuse) + ` lecture=` + shell.Quote(sudo.Lecture) + ` tries=` +
 		strconv.Itoa(tries) + `
 printf %s "$lecture" >&2
 n=0
 while [ -n "$want" ]; do
   printf %s "$prompt" | sed 's/%%/%/g' >&2
   IFS= read -r got || { echo 'sudo: no password was provided' >&2; exit 1; }
-  printf '%s\n' "$got" >>` + q(filepath.Join(s.Root, "sudo.typed")) + `
+  printf '%s\n' "$got" >>` + shell.Quote(filepath.Join(s.Root, "sudo.typed")) + `
   [ "$got" = "$want" ] && break
   n=$((n + 1))
   [ $n -ge $tries ] && { echo "sudo: $n incorrect password attempts" >&2; exit 1; }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // Eggo runs eggo-tui on the stand's state directory and returns its exit code.
@@ -26,11 +28,7 @@ func (s *Stand) State() string { return filepath.Join(s.Dir, "state") }
 
 // Kubectl runs kubectl on the control plane s.Admin.
 func (s *Stand) Kubectl(ctx context.Context, args ...string) (string, error) {
-	var q []string
-	for _, a := range args {
-		q = append(q, "'"+strings.ReplaceAll(a, "'", `'\''`)+"'")
-	}
-	return s.Lab.Run(ctx, s.Admin, kubectl+" "+strings.Join(q, " "))
+	return s.Lab.Run(ctx, s.Admin, kubectl+" "+shell.QuoteAll(args))
 }
 
 // Until tries f until it succeeds or the time is over; it looks again every second and tells the last error.

@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // unitHost is a node whose unit is in a state, and was started by us or not; it fails when it is asked for more.
@@ -22,15 +23,15 @@ type unitHost struct {
 
 func (unitHost) Name() string { return "n1" }
 
-func (h unitHost) Run(_ context.Context, c node.Command) (node.Result, error) {
+func (h unitHost) Run(_ context.Context, c shell.Command) (shell.Result, error) {
 	if !strings.Contains(c.Script, "is-active") {
-		return node.Result{}, event.NewFault(event.ClassFailed, "ssh.lost", errors.New("gone"))
+		return shell.Result{}, event.NewFault(event.ClassFailed, "ssh.lost", errors.New("gone"))
 	}
 	out := h.state + "\n"
 	if h.applied && strings.Contains(c.Script, "applied/") {
 		out += "applied\n"
 	}
-	return node.Result{Stdout: []byte(out)}, nil
+	return shell.Result{Stdout: []byte(out)}, nil
 }
 
 // TestAFirstStartTakesNoTurn: a unit that starts for the first time, as after an install that was interrupted, need not
