@@ -63,7 +63,8 @@ func (r *run) cleanup(cl *cleanup.Cleanup, then ...*engine.Step) *engine.Plan {
 
 // cleaning is what takes back what was made on the nodes.
 func (r *run) cleaning(purge bool) *cleanup.Cleanup {
-	return &cleanup.Cleanup{Nodes: r.Nodes, Purge: purge, StopWorkloads: r.stopWorkloads(), Snapshot: r.snapshot}
+	return &cleanup.Cleanup{Nodes: r.Nodes, Purge: purge, StopWorkloads: r.driver.StopAll() + r.runtimes.StopPods(),
+		Snapshot: r.snapshot}
 }
 
 // cleanAround is the cleanup of a node, and the scripts of deploy.yaml around it.
@@ -111,9 +112,4 @@ func (r *run) snapshot(ctx context.Context, n config.Node, nd *node.Node) error 
 		return err
 	}
 	return tell("notice.snapshot", "path", path)
-}
-
-// stopWorkloads stops the kubelet first, so that nothing is started again, then what is left of the pods.
-func (r *run) stopWorkloads() string {
-	return "systemctl stop kubelet.service kube-proxy.service 2>/dev/null || true\n" + r.runtimes.StopPods()
 }
