@@ -42,7 +42,7 @@ func (r *run) controlWell(ctx context.Context) error {
 		return err
 	}
 	for _, n := range r.Cluster.With(bundle.LoadBalancer) {
-		if err := r.balancerAnswers(ctx, n, r.Node(n.Name)); err != nil {
+		if err := r.balancer.Answers(ctx, n, r.Node(n.Name)); err != nil {
 			return err
 		}
 	}

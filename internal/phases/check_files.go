@@ -10,6 +10,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/balancer"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
@@ -39,7 +40,7 @@ func (r *run) judgeFiles(ctx context.Context) []event.Finding {
 func (r *run) foreignFiles(ctx context.Context, n config.Node, nd *node.Node, b Bundle) []event.Finding {
 	paths := r.driver.Owns(n)
 	if n.Has(bundle.LoadBalancer) {
-		paths = append(paths, layout.UnitDir+balancerUnit)
+		paths = append(paths, layout.UnitDir+balancer.Unit)
 	}
 	if nodes.IsKubelet(n) {
 		paths = append(paths, r.runtimes.Runtime().Paths(n)...)

@@ -22,33 +22,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/packages"
 )
 
-func TestABalancerThatCannotBe(t *testing.T) {
-	for name, c := range map[string]struct{ says, code string }{
-		"no nginx":           {"", "balancer.no-nginx"},
-		"without its module": {"program /usr/sbin/nginx\nconfigure arguments: --with-debug\n", "balancer.no-stream"},
-		"built in":           {"program /usr/sbin/nginx\nconfigure arguments: --with-stream\n", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := stand(t, to("nginx", c.says))
-			_, err := r.balancerService(t.Context(), r.Node("w1"))
-			if c.code == "" {
-				if err != nil {
-					t.Error(err)
-				}
-				return
-			}
-			wantFault(t, err, c.code, "w1", "")
-		})
-	}
-	r := stand(t, to("journalctl", "no live upstreams\n"))
-	r.Cluster.LBPort = 8443
-	err := r.balancerAnswers(t.Context(), r.Cluster.Nodes[1], r.Node("w1"))
-	f := wantFault(t, err, "balancer.silent", "w1", "connection refused")
-	if !f.Retry || f.Args["port"] != "8443" || f.Args["log"] != "no live upstreams" {
-		t.Errorf("%+v", f)
-	}
-}
-
 func TestServingCertificatesThatDoNotCome(t *testing.T) {
 	const path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 	r := stand(t, silent)

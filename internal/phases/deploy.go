@@ -75,7 +75,7 @@ func (r *run) deploy(b *plan.Builder, judge func(context.Context) error, more ..
 	})
 	b.Add(r.etcd()...)
 	b.Add(r.control.Steps()...)
-	b.Add(r.balancer()...)
+	b.Add(r.balancer.Steps()...)
 	b.Add(r.bootstrap()...)
 	b.Add(r.addons.Steps(r.dnsServers())...)
 	b.Add(r.check()...)
@@ -88,4 +88,10 @@ func (r *run) deploy(b *plan.Builder, judge func(context.Context) error, more ..
 		b.Add(r.joinScripts(plan.PhaseCheck, postJoin, n, after)...)
 	}
 	r.hooksAfter(b, plan.PhaseCheck)
+}
+
+// joinable are the steps after which nodes can join through the cluster's endpoint.
+func (r *run) joinable() []string {
+	return append([]string{plan.ID(plan.PhaseControl, "rights", "")},
+		plan.IDs(plan.PhaseBalancer, "ready", r.Cluster.With(bundle.LoadBalancer))...)
 }

@@ -48,7 +48,7 @@ func (r *run) infrastructure() []*engine.Step {
 		}
 	}
 	for _, n := range r.Cluster.With(bundle.LoadBalancer) {
-		steps = append(steps, r.maskNginx(n))
+		steps = append(steps, r.balancer.MaskNginx(n))
 	}
 	return steps
 }

@@ -91,9 +91,6 @@ func TestUnitsSayWhatWasMeant(t *testing.T) {
 			Flags: map[string]string{"a": "", "b": ""}}.Render()), "\n") {
 			t.Errorf("%q: another number of lines:\n%s", s, text)
 		}
-		if got := systemdWords(t, string(nginx{program: program}.unit())); got[0] != program {
-			t.Errorf("nginx, %q: %q", s, got)
-		}
 	}
 }
 
@@ -177,9 +174,9 @@ func TestOurFilesAreKeptFree(t *testing.T) {
 			t.Errorf("%s may come from outside", file)
 		}
 	}
-	for _, file := range []string{layout.AdminPath, layout.KubeletConf, layout.BootstrapConf, nginxMask,
-		layout.UnitDir + balancerUnit, layout.UnitDir + layout.DockerdUnit,
-		layout.UnitDir + layout.CRIDockerUnit, layout.UnitDir + layout.IsuladUnit} {
+	for _, file := range []string{layout.AdminPath, layout.KubeletConf, layout.BootstrapConf,
+		layout.UnitDir + layout.DockerdUnit, layout.UnitDir + layout.CRIDockerUnit,
+		layout.UnitDir + layout.IsuladUnit} {
 		if nodepath.Check(nodepath.Listed, file) == nil {
 			t.Errorf("%s may come from outside", file)
 		}

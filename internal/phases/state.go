@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/eggo-k8s/eggo/internal/phases/addons"
+	"github.com/eggo-k8s/eggo/internal/phases/balancer"
 	"github.com/eggo-k8s/eggo/internal/phases/certs"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/controlplane"
@@ -29,15 +30,13 @@ type run struct {
 	*rolling.Rolling
 	runtimes *runtimes.Runtimes
 	host     *host.Host
+	balancer *balancer.Balancer
 	addons   *addons.Addons
 	driver   driver.Driver
 	control  *controlplane.ControlPlane
 
 	mu      sync.Mutex
-	nonce   string          // of this run
-	down    map[string]bool // control planes whose API server is out of the load balancer
-	balance chan struct{}   // one place, taken while a load balancer's configuration is written
-	told    map[string]bool // load balancers that left a server out in this run; with the place of balance
+	nonce   string // of this run
 	etcdIs  membership
 	changes *plan.Changes   // that were announced so far
 	force   bool            // the leave of a node goes on past what only delays it
@@ -53,16 +52,16 @@ func newRun(env Env) *run {
 
 		host: &host.Host{Payload: p},
 
-		down: map[string]bool{}, balance: make(chan struct{}, 1), told: map[string]bool{},
 		nonce: strings.ToLower(rand.Text()[:12]), changes: &plan.Changes{}}
 	if e.Dry {
 		e.Emit = r.changes.Count(e.Emit)
 	}
 	p.Executed = r.executed
+	r.balancer = balancer.New(r.Clients)
 	r.addons = addons.New(p, r.Clients)
 	r.runtimes = &runtimes.Runtimes{Payload: p, Rolling: r.Rolling}
 	r.control = &controlplane.ControlPlane{Clients: r.Clients}
-	r.driver = &binary.Binary{Env: e, Payload: p, Certs: c, Rolling: r.Rolling, Aside: r.aside,
+	r.driver = &binary.Binary{Env: e, Payload: p, Certs: c, Rolling: r.Rolling, Aside: r.balancer.Aside,
 		APIReady: r.control.ServerReady, MemberReady: r.memberWell,
 		RuntimeUnit: func() string { return r.runtimes.Runtime().Unit() }}
 	r.control.Driver = r.driver

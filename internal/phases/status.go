@@ -18,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/addons"
+	"github.com/eggo-k8s/eggo/internal/phases/balancer"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
@@ -110,7 +111,11 @@ func GatherStatus(ctx context.Context, env Env) (*Status, error) {
 	}
 	wg.Wait()
 	r.versionDrift(s)
-	r.balancerDrift(s)
+	for _, st := range s.Nodes {
+		for _, out := range r.balancer.Out(st.balancer) {
+			s.Drift = append(s.Drift, event.M("drift.balancer-down", "node", st.Node, "server", out))
+		}
+	}
 	if err := r.HavePKI(ctx); err != nil {
 		s.Unknown = event.AsFault(err)
 	} else {
@@ -185,7 +190,7 @@ func (r *run) nodeStatus(ctx context.Context, n config.Node) NodeStatus {
 			serving = layout.ServingCert
 		}
 		if out, err = nd.Query(ctx, strings.NewReplacer("@UNITS@", node.QuoteAll(statusUnits(r.Cluster, n)),
-			"@SERVING@", serving, "@BALANCER@", balancerConf).Replace(statusScript+versionsScript)); err == nil {
+			"@SERVING@", serving, "@BALANCER@", balancer.Conf).Replace(statusScript+versionsScript)); err == nil {
 			st.Reached = true
 			st.parse(out)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/balancer"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
@@ -15,7 +16,7 @@ func UnitStates(ctx context.Context, h node.Host) (string, error) {
 	nd := node.New(h, func(event.Event) error { return nil })
 	units := []string{"etcd.service", "kube-apiserver.service", "kube-controller-manager.service",
 		"kube-scheduler.service", "kubelet.service", "kube-proxy.service",
-		"coredns.service", balancerUnit, layout.ContainerdUnit, layout.DockerdUnit, layout.CRIDockerUnit,
+		"coredns.service", balancer.Unit, layout.ContainerdUnit, layout.DockerdUnit, layout.CRIDockerUnit,
 		layout.IsuladUnit, "eggo-firewall.service"}
 	return nd.Query(ctx, "for u in "+strings.Join(units, " ")+"; do\n"+
 		"  s=$(timeout 20 systemctl show -p "+

@@ -1,9 +1,10 @@
-package phases
+package balancer
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -14,7 +15,12 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/certs"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
+	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/rolling"
 	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
@@ -23,14 +29,27 @@ type teller struct {
 	node.Host
 	name   string
 	change func(ctx context.Context, script string) error
+	says   map[string]string // by a word of the script; the answers of one that runs where there is none
 }
 
 func (t *teller) Name() string { return t.name }
+
+func (t *teller) Dial(_ context.Context, _, addr string) (net.Conn, error) {
+	return nil, event.NewFault(event.ClassFailed, "ssh.forward-failed", errors.New("connection refused"), "addr",
+		addr).On(t.name)
+}
 
 func (t *teller) Run(ctx context.Context, c shell.Command) (shell.Result, error) {
 	switch {
 	case c.Stdin != nil || strings.Contains(c.Script, "systemctl $how"):
 		return shell.Result{}, t.change(ctx, c.Script)
+	case t.says != nil:
+		for word, answer := range t.says {
+			if strings.Contains(c.Script, word) {
+				return shell.Result{Stdout: []byte(answer)}, nil
+			}
+		}
+		return shell.Result{}, nil
 	case strings.Contains(c.Script, "is-active"):
 		return shell.Result{Stdout: []byte("active\n")}, nil
 	}
@@ -38,14 +57,15 @@ func (t *teller) Run(ctx context.Context, c shell.Command) (shell.Result, error)
 }
 
 // asideRun is a run with two control planes and a load balancer for each change.
-func asideRun(changes ...func(context.Context, string) error) *run {
+func asideRun(changes ...func(context.Context, string) error) *Balancer {
 	cp := func(name, ip string) config.Node {
 		return config.Node{Name: name, IP: netip.MustParseAddr(ip), Roles: []bundle.Role{bundle.ControlPlane}}
 	}
 	c := &config.Cluster{Name: "mine", LBPort: 8443,
 		Nodes: []config.Node{cp("m1", "192.0.2.11"), cp("m2", "192.0.2.12")}}
 	emit := func(event.Event) error { return nil }
-	r := newRun(Env{Cluster: c, Now: time.Now, Emit: emit})
+	e := &env.Env{Cluster: c, Now: time.Now, Emit: emit}
+	r := New(&clients.Clients{Env: e, Nodes: nodes.New(e), Certs: certs.New(e)})
 	for i, change := range changes {
 		n := cp(fmt.Sprint("lb", i+1), "192.0.2.41")
 		n.Roles = []bundle.Role{bundle.LoadBalancer}
@@ -70,7 +90,7 @@ func TestEveryBalancerGetsTheServerBack(t *testing.T) {
 		told = append(told, map[bool]string{false: "down", true: "up"}[restarted])
 		return nil
 	})
-	err := r.aside(t.Context(), r.Cluster.Nodes[0], func(context.Context) error { restarted = true; return nil })
+	err := r.Aside(t.Context(), r.Cluster.Nodes[0], func(context.Context) error { restarted = true; return nil })
 	if !slices.Equal(told, []string{"down", "up"}) {
 		t.Errorf("the second load balancer was told %q", told)
 	}
@@ -93,15 +113,16 @@ func TestAServerThatWasNotPutBackIsNotDone(t *testing.T) {
 	r.SetNode(n.Name, node.New(&teller{name: n.Name, change: func(context.Context, string) error {
 		return nil
 	}}, r.Emit))
-	if err := r.InTurn(t.Context(), "apiserver", n.Name, func(ctx context.Context) error {
-		return r.aside(ctx, n, func(context.Context) error { return nil })
-	}); err == nil || !r.Unproven("apiserver", n.Name) {
+	turns := rolling.New()
+	if err := turns.InTurn(t.Context(), "apiserver", n.Name, func(ctx context.Context) error {
+		return r.Aside(ctx, n, func(context.Context) error { return nil })
+	}); err == nil || !turns.Unproven("apiserver", n.Name) {
 		t.Errorf("%v, and the next try would take it for done", err)
 	}
 	fails = false
-	if err := r.InTurn(t.Context(), "apiserver", n.Name, func(ctx context.Context) error {
-		return r.aside(ctx, n, func(context.Context) error { return nil })
-	}); err != nil || r.Unproven("apiserver", n.Name) {
+	if err := turns.InTurn(t.Context(), "apiserver", n.Name, func(ctx context.Context) error {
+		return r.Aside(ctx, n, func(context.Context) error { return nil })
+	}); err != nil || turns.Unproven("apiserver", n.Name) {
 		t.Error(err)
 	}
 }
@@ -117,7 +138,7 @@ func TestPuttingBackWaitsForABalancerThatIsReachedAgain(t *testing.T) {
 		}
 		return ctx.Err()
 	})
-	err := r.aside(ctx, r.Cluster.Nodes[0], func(context.Context) error { abort(); return ctx.Err() })
+	err := r.Aside(ctx, r.Cluster.Nodes[0], func(context.Context) error { abort(); return ctx.Err() })
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}

@@ -1,4 +1,4 @@
-package phases
+package balancer
 
 import (
 	"context"
@@ -18,11 +18,11 @@ import (
 // a connection that was lost is tried (two minutes).
 const backLimit = 3 * time.Minute
 
-// aside restarts a control plane's API server while our load balancer sends nobody to it: a server that stops refuses
+// Aside restarts a control plane's API server while our load balancer sends nobody to it: a server that stops refuses
 // new connections, and a client that was sent to it in that moment has a failed call. The server comes back whatever
 // becomes of the restart, for the load balancer itself passes over one that does not answer. A run that is killed in
 // between leaves one server out: status reports it, and the next run puts it back.
-func (r *run) aside(ctx context.Context, n config.Node, restart func(context.Context) error) error {
+func (r *Balancer) Aside(ctx context.Context, n config.Node, restart func(context.Context) error) error {
 	if len(r.Cluster.With(bundle.ControlPlane)) < 2 {
 		return restart(ctx) // nobody else answers
 	}
@@ -39,26 +39,26 @@ func (r *run) aside(ctx context.Context, n config.Node, restart func(context.Con
 	return errors.Join(event.AsFault(err), up) // the restart's failure comes first
 }
 
-func (r *run) isDown(name string) bool {
+func (r *Balancer) isDown(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.down[name]
 }
 
 // balancing calls f while nobody else writes a load balancer's configuration.
-func (r *run) balancing(ctx context.Context, f func() error) error {
+func (r *Balancer) balancing(ctx context.Context, f func() error) error {
 	select {
-	case r.balance <- struct{}{}:
+	case r.writing <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { <-r.balance }()
+	defer func() { <-r.writing }()
 	return f()
 }
 
 // setDown takes a control plane's API server out of our load balancers, or puts it back. A load balancer that does not
 // run yet needs no word, and one outside the run's limit is left alone. All of them are tried, whatever becomes of one.
-func (r *run) setDown(ctx context.Context, name string, down bool) error {
+func (r *Balancer) setDown(ctx context.Context, name string, down bool) error {
 	r.mu.Lock()
 	r.down[name] = down // whoever writes the configuration next knows it
 	r.mu.Unlock()
@@ -69,7 +69,7 @@ func (r *run) setDown(ctx context.Context, name string, down bool) error {
 			if nd == nil || len(r.Limit) > 0 && !slices.Contains(r.Limit, n.Name) {
 				continue
 			}
-			err := r.tellBalancer(ctx, nd, name, down)
+			err := r.inform(ctx, nd, name, down)
 			if err != nil && !down {
 				cause := event.AsFault(err)
 				f := event.NewFault(event.ClassFailed, "balancer.server-down", err, "server", name)
@@ -82,19 +82,19 @@ func (r *run) setDown(ctx context.Context, name string, down bool) error {
 	})
 }
 
-// tellBalancer writes the configuration of one load balancer and has it read. One that was told of the server's absence
+// inform writes the configuration of one load balancer and has it read. One that was told of the server's absence
 // hears of its return even if it has died meanwhile: it may be started from that configuration again.
-func (r *run) tellBalancer(ctx context.Context, nd *node.Node, name string, down bool) error {
+func (r *Balancer) inform(ctx context.Context, nd *node.Node, name string, down bool) error {
 	key := "change.balancer-up"
 	if down {
 		key = "change.balancer-down"
 	}
 	if down || !r.told[nd.Name()] {
-		if runs, err := nd.Active(ctx, balancerUnit); err != nil || !runs {
+		if runs, err := nd.Active(ctx, Unit); err != nil || !runs {
 			return err
 		}
 	}
-	svc, err := r.balancerService(ctx, nd)
+	svc, err := r.service(ctx, nd)
 	if err != nil {
 		return err
 	}
@@ -104,31 +104,37 @@ func (r *run) tellBalancer(ctx context.Context, nd *node.Node, name string, down
 
 // putBack writes a load balancer's configuration when nothing is wrong with it but that servers are down, and says
 // which; "" when it is something else.
-func (r *run) putBack(ctx context.Context, nd *node.Node, svc node.Service) (string, error) {
+func (r *Balancer) putBack(ctx context.Context, nd *node.Node, svc node.Service) (string, error) {
 	var want string
 	var rest []node.File
 	for _, f := range svc.Files {
-		if f.Path == balancerConf {
+		if f.Path == Conf {
 			want = string(f.Data)
 		} else {
 			rest = append(rest, f)
 		}
 	}
-	is, err := nd.Query(ctx, "cat "+balancerConf+" 2>/dev/null || true\n")
+	is, err := nd.Query(ctx, "cat "+Conf+" 2>/dev/null || true\n")
 	if err != nil || is == want || strings.ReplaceAll(is, " down;", ";") != want {
 		return "", err
 	}
 	if same, err := nd.Same(ctx, rest); err != nil || !same {
 		return "", err
 	}
+	servers := strings.Join(r.Out(is), ", ")
+	return servers, nd.StartAs(ctx, svc, event.M("change.balancer-up", "server", servers))
+}
+
+// Out are the control planes to whose API servers a load balancer with this configuration sends nobody.
+func (r *Balancer) Out(conf string) []string {
+	down := downServers(conf)
 	var names []string
 	for _, n := range r.Cluster.With(bundle.ControlPlane) {
-		if slices.Contains(downServers(is), apiAddr(n)) {
+		if slices.Contains(down, apiAddr(n)) {
 			names = append(names, n.Name)
 		}
 	}
-	servers := strings.Join(names, ", ")
-	return servers, nd.StartAs(ctx, svc, event.M("change.balancer-up", "server", servers))
+	return names
 }
 
 // downServers are the addresses of the servers to which a load balancer with this configuration sends nobody.
@@ -141,15 +147,4 @@ func downServers(conf string) []string {
 		}
 	}
 	return out
-}
-
-// balancerDrift are the API servers to which the load balancer sends nobody.
-func (r *run) balancerDrift(s *Status) {
-	for _, st := range s.Nodes {
-		for _, n := range r.Cluster.With(bundle.ControlPlane) {
-			if slices.Contains(downServers(st.balancer), apiAddr(n)) {
-				s.Drift = append(s.Drift, event.M("drift.balancer-down", "node", st.Node, "server", n.Name))
-			}
-		}
-	}
 }
