@@ -22,11 +22,18 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/packages"
 )
 
+// joining is one of the steps by which nodes join.
+func joining(r *run, id string) *engine.Step {
+	steps := r.join.Steps(nil)
+	return steps[slices.IndexFunc(steps, func(s *engine.Step) bool { return s.ID == id })]
+}
+
 func TestServingCertificatesThatDoNotCome(t *testing.T) {
 	const path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 	r := stand(t, silent)
 	serving(t, r, 0, fields{path: list("CertificateSigningRequestList", "certificates.k8s.io/v1")})
-	apply := func() error { return r.serving(r.Cluster.Nodes[1], "").Apply(t.Context()) }
+	r.Cluster.KubeletServing = true
+	apply := func() error { return joining(r, "bootstrap.serving/w1").Apply(t.Context()) }
 	if f := wantFault(t, apply(), "bootstrap.no-serving-certificate", "w1", ""); !f.Retry {
 		t.Error("nobody waits for it")
 	}
@@ -42,17 +49,17 @@ func TestServingCertificatesThatDoNotCome(t *testing.T) {
 
 func TestATokenThatIsGone(t *testing.T) {
 	r := stand(t, silent)
-	wantFault(t, r.handToken(t.Context(), r.Node("w1")), "bootstrap.no-token", "w1", "")
+	wantFault(t, joining(r, "bootstrap.kubelet/w1").Apply(t.Context()), "bootstrap.no-token", "w1", "")
 	ended := `{"ID": "abcdef", "Secret": "0123456789abcdef", "Ends": "2020-01-01T00:00:00Z"}`
-	if err := os.WriteFile(r.tokenPath(), []byte(ended), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(r.StateDir, "pki", "bootstrap-token"), []byte(ended), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wantFault(t, r.handToken(t.Context(), r.Node("w1")), "bootstrap.no-token", "w1", "")
+	wantFault(t, joining(r, "bootstrap.kubelet/w1").Apply(t.Context()), "bootstrap.no-token", "w1", "")
 	// Nor can a new one be kept where the state directory is gone.
 	if err := os.RemoveAll(r.StateDir); err != nil {
 		t.Fatal(err)
 	}
-	wantFault(t, r.makeToken(t.Context()), "state.write", "", "no such file")
+	wantFault(t, joining(r, "bootstrap.token").Apply(t.Context()), "state.write", "", "no such file")
 }
 
 func TestAClusterThatIsNotWhatWasInstalled(t *testing.T) {

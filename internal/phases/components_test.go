@@ -303,3 +303,20 @@ func TestOurFlagsAreOfEveryVersion(t *testing.T) {
 		}
 	}
 }
+
+func TestTheKubeletAsksForItsServingCertificate(t *testing.T) {
+	r := componentRun(t, "enable-kubelet-serving: true\n")
+	s, err := serviceOf(r, driver.Kubelet, r.Cluster.Nodes[0])
+	var k kubeletv1beta1.KubeletConfiguration
+	if err := yaml.UnmarshalStrict([]byte(fileOf(t, s, err, "kubelet.yaml")), &k); err != nil {
+		t.Fatal(err)
+	}
+	if !k.ServerTLSBootstrap || k.TLSCertFile != "" || k.TLSPrivateKeyFile != "" {
+		t.Errorf("%+v", k)
+	}
+	for _, f := range s.Files {
+		if strings.HasSuffix(f.Path, "kubelet.key") {
+			t.Error("the node gets a key that it does not use")
+		}
+	}
+}

@@ -76,7 +76,7 @@ func (r *run) deploy(b *plan.Builder, judge func(context.Context) error, more ..
 	b.Add(r.etcd()...)
 	b.Add(r.control.Steps()...)
 	b.Add(r.balancer.Steps()...)
-	b.Add(r.bootstrap()...)
+	b.Add(r.join.Steps(r.joinable())...)
 	b.Add(r.addons.Steps(r.dnsServers())...)
 	b.Add(r.check()...)
 	for _, n := range r.Cluster.Nodes {

@@ -13,6 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/driver/binary"
 	"github.com/eggo-k8s/eggo/internal/phases/host"
+	"github.com/eggo-k8s/eggo/internal/phases/join"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
@@ -34,13 +35,13 @@ type run struct {
 	addons   *addons.Addons
 	driver   driver.Driver
 	control  *controlplane.ControlPlane
+	join     *join.Join
 
 	mu      sync.Mutex
 	nonce   string // of this run
 	etcdIs  membership
-	changes *plan.Changes   // that were announced so far
-	force   bool            // the leave of a node goes on past what only delays it
-	kicked  map[string]bool // nodes whose kubelet was started anew to register
+	changes *plan.Changes // that were announced so far
+	force   bool          // the leave of a node goes on past what only delays it
 }
 
 func newRun(env Env) *run {
@@ -65,5 +66,6 @@ func newRun(env Env) *run {
 		APIReady: r.control.ServerReady, MemberReady: r.memberWell,
 		RuntimeUnit: func() string { return r.runtimes.Runtime().Unit() }}
 	r.control.Driver = r.driver
+	r.join = &join.Join{Clients: r.Clients, Driver: r.driver}
 	return r
 }

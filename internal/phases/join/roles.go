@@ -1,4 +1,4 @@
-package phases
+package join
 
 import (
 	"context"
@@ -37,7 +37,7 @@ func inRole(n config.Node, o *corev1.Node) bool {
 }
 
 // setRole gives the Node the label and the taints of its roles.
-func (r *run) setRole(ctx context.Context, n config.Node, o *corev1.Node) error {
+func (r *Join) setRole(ctx context.Context, n config.Node, o *corev1.Node) error {
 	if inRole(n, o) {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package phases
+package join
 
 import (
 	"context"
@@ -26,7 +26,7 @@ import (
 // serving approves the kubelets' requests for serving certificates, which Kubernetes leaves to somebody who knows the
 // machines: deploy.yaml does. A kubelet asks again in the last fifth of its certificate's year; deploy approves that
 // too.
-func (r *run) serving(n config.Node, joined string) *engine.Step {
+func (r *Join) serving(n config.Node, joined string) *engine.Step {
 	s := plan.Step(plan.PhaseBootstrap, "serving", n.Name, []string{joined})
 	s.Retry, s.Timeout = engine.Retry{Tries: 60, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}, time.Minute
 	s.Check = func(ctx context.Context) (bool, error) {
@@ -55,13 +55,13 @@ func (r *run) serving(n config.Node, joined string) *engine.Step {
 	return s
 }
 
-func (r *run) serves(ctx context.Context, n config.Node) (bool, error) {
-	out, err := r.Node(n.Name).Query(ctx, "[ -s "+layout.ServingCert+" ] && echo yes || true")
+func (r *Join) serves(ctx context.Context, n config.Node) (bool, error) {
+	out, err := r.Node(n.Name).Query(ctx, "[ -s "+r.Driver.Paths().Serving+" ] && echo yes || true")
 	return strings.TrimSpace(out) == "yes", err
 }
 
 // servingRequests are the node's requests that nobody has decided on.
-func (r *run) servingRequests(ctx context.Context, n config.Node) ([]certificatesv1.CertificateSigningRequest, error) {
+func (r *Join) servingRequests(ctx context.Context, n config.Node) ([]certificatesv1.CertificateSigningRequest, error) {
 	list, err := r.API().CertificatesV1().CertificateSigningRequests().List(ctx,
 		metav1.ListOptions{FieldSelector: "spec.signerName=" + certificatesv1.KubeletServingSignerName})
 	if err != nil {
@@ -73,7 +73,7 @@ func (r *run) servingRequests(ctx context.Context, n config.Node) ([]certificate
 	}), nil
 }
 
-func (r *run) approve(ctx context.Context, n config.Node, c *certificatesv1.CertificateSigningRequest) error {
+func (r *Join) approve(ctx context.Context, n config.Node, c *certificatesv1.CertificateSigningRequest) error {
 	if err := mayServe(n, &c.Spec); err != nil {
 		return event.NewFault(event.ClassFailed, "bootstrap.serving-refused", err, "request",
 			event.Clean(c.Name)).On(n.Name)

@@ -1,4 +1,4 @@
-package phases
+package join
 
 import (
 	"crypto/ecdsa"
@@ -8,14 +8,14 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"net"
+	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	certificatesv1 "k8s.io/api/certificates/v1"
-	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
-	"sigs.k8s.io/yaml"
+
+	"github.com/eggo-k8s/eggo/internal/config"
 )
 
 // Only a node's own request for its own name and address is approved.
@@ -24,6 +24,7 @@ func TestWhoMayServeAsANode(t *testing.T) {
 		spec *certificatesv1.CertificateSigningRequestSpec
 		csr  *x509.CertificateRequest
 	}
+	worker := config.Node{Name: "w1", IP: netip.MustParseAddr("192.0.2.21")}
 	for name, c := range map[string]struct {
 		spoil func(r request)
 		want  string
@@ -80,22 +81,5 @@ func TestWhoMayServeAsANode(t *testing.T) {
 		Groups: []string{"system:nodes"}, Usages: []certificatesv1.KeyUsage{certificatesv1.UsageServerAuth},
 		Request: []byte("x")}); err == nil {
 		t.Error("what is no request was approved")
-	}
-}
-
-func TestTheKubeletAsksForItsServingCertificate(t *testing.T) {
-	r := componentRun(t, "enable-kubelet-serving: true\n")
-	s, err := serviceOf(r, driver.Kubelet, r.Cluster.Nodes[0])
-	var k kubeletv1beta1.KubeletConfiguration
-	if err := yaml.UnmarshalStrict([]byte(fileOf(t, s, err, "kubelet.yaml")), &k); err != nil {
-		t.Fatal(err)
-	}
-	if !k.ServerTLSBootstrap || k.TLSCertFile != "" || k.TLSPrivateKeyFile != "" {
-		t.Errorf("%+v", k)
-	}
-	for _, f := range s.Files {
-		if strings.HasSuffix(f.Path, "kubelet.key") {
-			t.Error("the node gets a key that it does not use")
-		}
 	}
 }
