@@ -1,100 +1,70 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/document"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
-	"github.com/eggo-k8s/eggo/internal/phases"
-	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/present"
 )
 
 // What the screens and the line interface read: inspections, directories, deploy.yaml, bundles.
 
-// read inspects, asks on the screen, and gives what is printed. That something is not well is no error: the text says
-// it.
-func (d *backendServices) read(ctx context.Context, lang i18n.Lang, q backend.Query, ask backend.Asker) ([]string,
-	error) {
-	var out bytes.Buffer
-	of := q.Base().Source
-	asks := newScreenAsker(ask).knowing(d.answered(of.Cluster))
-	defer d.learn(of.Cluster, asks)
-	env := *d.env
-	env.Stdin, env.Stdout, env.Stderr = strings.NewReader(""), &out, io.Discard
-	env.P, env.Ask, env.Interrupts = d.env.where(d.state).printer(lang), asks, nil
-	// People read it, whatever scripts want.
-	o := runOptions{file: of.File, id: of.Cluster, output: "plain", state: d.state}
-	var err error
-	switch q := q.(type) {
-	case backend.Status:
-		err = status(ctx, &env, o)
-	case backend.Plan:
-		err = plan(ctx, &env, o, func(c request.Common) (request.Request, error) {
-			own := q.Base()
-			own.Source = c.Source
-			return request.With(q.Request, own), nil
-		})
-	case backend.Inventory:
-		err = inventory(ctx, &env, o, q.Purge)
+// read inspects, and asks on the screen.
+func (d *backendServices) read(ctx context.Context, q backend.Query, ask backend.Asker) (backend.Answer, error) {
+	base, err := d.located(q.Base())
+	if err != nil {
+		return nil, err
 	}
+	deps, _, err := d.env.deps(runOptions{state: d.state, output: "plain"})
+	if err != nil {
+		return nil, err
+	}
+	asks := newScreenAsker(ask).knowing(d.answered(base.Source.Cluster))
+	defer d.learn(base.Source.Cluster, asks)
+	deps.Problems, deps.Asker = nil, answering{asks, d.env.Getenv}
+	answer, err := answerOf(ctx, q, base, deps)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if err != nil && (out.Len() == 0 || !errors.As(err, new(errReported))) {
-		return nil, err
-	}
-	return strings.Split(strings.TrimRight(out.String(), "\n"), "\n"), nil
+	return answer, err
 }
 
-// inventory prints what a cleanup would remove.
-func inventory(ctx context.Context, env *environment, o runOptions, purge bool) error {
-	c, d, err := env.inspecting(o)
-	if err != nil {
-		return err
+func answerOf(ctx context.Context, q backend.Query, base request.Common, deps operation.Deps) (backend.Answer, error) {
+	switch q := q.(type) {
+	case backend.Status:
+		st, err := operation.Status(ctx, base, deps)
+		return func(p *i18n.Printer) document.Document { return present.Status(p, st) }, err
+	case backend.Plan:
+		of := request.With(q.Request, base)
+		would, err := operation.Plan(ctx, of, deps)
+		return func(p *i18n.Printer) document.Document {
+			return append(present.Bundles(p, would.Bundles), present.Plan(p, of.Call().Verb, would)...)
+		}, err
+	case backend.Inventory:
+		list, err := operation.Inventory(ctx, base, q.Purge, deps)
+		return func(p *i18n.Printer) document.Document { return present.Inventory(p, list...) }, err
 	}
-	list, err := operation.Inventory(ctx, c, purge, d)
-	for _, inv := range list {
-		env.printInventory(env.Stdout, inv)
-	}
-	return err
+	panic("a query that nobody answers")
 }
 
-// inventoryLines has a line for each kind of what a machine has of ours.
-func inventoryLines(p *i18n.Printer, x phases.Stock) []string {
-	var rows [][]string
-	for _, kind := range []struct {
-		name  string
-		is    bool
-		value string
-	}{
-		{"units", len(x.Units) > 0, strings.Join(x.Units, ", ")},
-		{"packages", len(x.Packages) > 0, strings.Join(x.Packages, ", ")},
-		{"files", x.Files > 0, strconv.Itoa(x.Files)},
-		{"directories", len(x.Directories) > 0, strings.Join(x.Directories, ", ")},
-		{"images", x.Images > 0, strconv.Itoa(x.Images)},
-	} {
-		if kind.is {
-			rows = append(rows, []string{p.T("cli.cleanup." + kind.name), kind.value})
-		}
+// located is a request whose deploy.yaml is found from here.
+func (d *backendServices) located(c request.Common) (_ request.Common, err error) {
+	if c.Source.Cluster == "" {
+		c.Source.File, err = deployFile(d.env, c.Source.File)
 	}
-	if len(rows) == 0 {
-		return []string{p.T("cli.cleanup.nothing")}
-	}
-	return report.Columns(rows)
+	return c, err
 }
 
 // dirOf is what was typed as a directory; "" is where the program was started.

@@ -3,14 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/present"
 )
 
 func newCertsCmd(env *environment) *cobra.Command {
@@ -94,41 +93,10 @@ func printCerts(env *environment, output string, rows []operation.CertificateRow
 			return err
 		}
 	} else {
-		w := tabwriter.NewWriter(env.Stdout, 0, 8, 2, ' ', 0)
-		fmt.Fprintln(w, env.P.T("certs.header"))
-		for _, r := range rows {
-			end := ""
-			if !r.NotAfter.IsZero() {
-				end = r.NotAfter.Format("2006-01-02")
-			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", dash(r.Node), dash(r.Name), dash(end),
-				env.P.T("certs.state."+r.State), event.Clean(r.At))
-		}
-		if err := w.Flush(); err != nil {
-			return err
-		}
+		env.print(present.Certificates(env.P, rows))
 	}
-	worst := event.Class("")
-	for _, r := range rows {
-		switch r.State {
-		case "ok":
-		case "soon":
-			if worst == "" {
-				worst = event.ClassPartial
-			}
-		default:
-			worst = event.ClassFailed
-		}
-	}
-	if worst != "" {
-		return reported(worst, "certs.unwell")
+	if class := present.Severity(rows); class != "" {
+		return reported(class, "certs.unwell")
 	}
 	return nil
-}
-
-func dash(s string) string {
-	if s == "" {
-		return "–"
-	}
-	return event.Clean(s)
 }

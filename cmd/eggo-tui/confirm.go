@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/present"
 )
 
 // confirmDelete asks for a yes.
@@ -27,7 +27,7 @@ func (env *environment) confirmDelete(ctx context.Context, s *operation.Scope) e
 // confirmCleanup shows what will go, from the records of the nodes themselves, and asks for the cluster's name.
 func (env *environment) confirmCleanup(ctx context.Context, s *operation.Scope, purge bool) error {
 	for inv := range s.Inventory(ctx, purge) {
-		env.printInventory(env.Stderr, inv)
+		fmt.Fprint(env.Stderr, present.Inventory(env.P, inv).Text())
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -53,23 +53,5 @@ func (env *environment) confirmName(ctx context.Context, s *operation.Scope) err
 }
 
 func (env *environment) listNodes(nodes []config.Node) {
-	for _, n := range nodes {
-		printNode(env.Stderr, n)
-	}
-}
-
-func printNode(w io.Writer, n config.Node) {
-	fmt.Fprintf(w, "  %s  %s  %s\n", n.Name, n.IP, roleList(n))
-}
-
-// printInventory writes what a cleanup would remove from a node.
-func (env *environment) printInventory(w io.Writer, inv operation.NodeInventory) {
-	printNode(w, inv.Node)
-	if inv.Err != nil {
-		fmt.Fprintln(w, "    "+env.P.T("cli.cleanup-not-seen", "cause", event.AsFault(inv.Err).Error()))
-		return
-	}
-	for _, l := range inventoryLines(env.P, inv.Stock) {
-		fmt.Fprintln(w, "    "+l)
-	}
+	fmt.Fprint(env.Stderr, present.Nodes(nodes).Text())
 }

@@ -26,7 +26,7 @@ func TestFindingsAreToldByCause(t *testing.T) {
 	t.Parallel()
 	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
 		said := new(bytes.Buffer)
-		printFindings(&environment{P: i18n.NewPrinter(lang), Stderr: said}, archs(60))
+		(&environment{P: i18n.NewPrinter(lang), Stderr: said}).printFindings(archs(60))
 		if n := strings.Count(said.String(), "preflight.arch"); n != 1 {
 			t.Errorf("it is told %d times:\n%s", n, said)
 		}

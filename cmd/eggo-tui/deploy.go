@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
@@ -41,15 +40,4 @@ func deploy(ctx context.Context, env *environment, o runOptions) error {
 		return err
 	}
 	return env.begin(ctx, o, request.Deploy{Common: c}, nil)
-}
-
-func roleList(n config.Node) string {
-	out := ""
-	for i, r := range n.Roles {
-		if i > 0 {
-			out += ", "
-		}
-		out += string(r)
-	}
-	return out
 }

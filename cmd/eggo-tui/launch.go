@@ -73,12 +73,10 @@ func clusterIn(file string) string {
 }
 
 // request is that of a run that is begun here.
-func (d *backendServices) request(st backend.Start) (_ request.Request, err error) {
-	c := st.Request.Base()
-	if c.Source.Cluster == "" {
-		if c.Source.File, err = deployFile(d.env, c.Source.File); err != nil {
-			return nil, err
-		}
+func (d *backendServices) request(st backend.Start) (request.Request, error) {
+	c, err := d.located(st.Request.Base())
+	if err != nil {
+		return nil, err
 	}
 	if st.Again {
 		c = c.Continue(operation.LastOptions(context.Background(), stateStore(d.env, d.state), c.Source.Cluster))

@@ -1,9 +1,13 @@
 package main
 
 import (
-	"encoding/json"
+	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/eggo-k8s/eggo/internal/document"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/present"
 )
 
 // looking adds the flags of the verbs that only look.
@@ -21,21 +25,13 @@ func (o *runOptions) lookingAt(cmd *cobra.Command, env *environment) {
 	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
 }
 
-// lines writes one JSON object a line, the first with the version.
-type lines struct {
-	enc *json.Encoder
-	err error
-}
+// lines begins the lines of --output json.
+func (env *environment) lines() *present.Lines { return present.NewLines(env.Stdout, buildVersion()) }
 
-func newLines(env *environment) *lines {
-	l := &lines{enc: json.NewEncoder(env.Stdout)}
-	l.enc.SetEscapeHTML(false)
-	l.put(jsonVersion{"version", 1, buildVersion()})
-	return l
-}
+// print writes a document to stdout.
+func (env *environment) print(d document.Document) { fmt.Fprint(env.Stdout, d.Text()) }
 
-func (l *lines) put(v any) {
-	if l.err == nil {
-		l.err = l.enc.Encode(v)
-	}
+// printFindings writes what preflight found to stderr.
+func (env *environment) printFindings(list []event.Finding) {
+	fmt.Fprint(env.Stderr, present.Findings(env.P, list).Text())
 }

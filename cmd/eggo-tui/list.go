@@ -5,16 +5,14 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation"
-	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
-	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/present"
 )
 
 func newListCmd(env *environment) *cobra.Command {
@@ -36,63 +34,18 @@ func list(ctx context.Context, env *environment, state, output string) error {
 		return err
 	}
 	if output == "json" {
-		out := newLines(env)
+		out := env.lines()
 		for _, c := range clusters {
-			out.put(c)
+			out.Put(c)
 		}
-		return out.err
+		return out.Err
 	}
-	p := env.P
 	if len(clusters) == 0 {
-		fmt.Fprintln(env.Stdout, p.T("list.none", "dir", stateRoot(env, state)))
+		fmt.Fprintln(env.Stdout, env.P.T("list.none", "dir", stateRoot(env, state)))
 		return nil
 	}
-	rows := [][]string{{
-		p.T("col.name"), p.T("col.masters"), p.T("col.workers"), p.T("col.status"), p.T("col.last-run"),
-		p.T("col.version"), p.T("col.file"),
-	}}
-	for _, c := range clusters {
-		rows = append(rows, []string{
-			event.Clean(c.Name), strconv.Itoa(c.Masters), strconv.Itoa(c.Workers), p.T("list." + said(c)),
-			cmp.Or(c.LastRun, "-"), cmp.Or(event.Clean(c.Version), "-"), cmp.Or(c.File, "-"),
-		})
-	}
-	for _, l := range report.Columns(rows) {
-		fmt.Fprintln(env.Stdout, l)
-	}
-	for _, c := range clusters {
-		if c.Fault != nil {
-			text, next := p.Fault(c.Fault)
-			fmt.Fprintln(env.Stdout, "\n"+c.Name+": "+text+"\n  "+next)
-		}
-		if len(c.Waits) > 0 {
-			fmt.Fprintln(env.Stdout)
-			printWaits(env, state, c)
-		}
-	}
+	env.print(present.Clusters(env.where(state).printer(env.P.Lang()), clusters))
 	return nil
-}
-
-// said is the status as a person is told it.
-func said(c request.ClusterInfo) string {
-	if len(c.Waits) > 0 {
-		return "waiting"
-	}
-	return c.Status
-}
-
-// printWaits says what the cluster's run waits for, and how it is decided. state is --state-dir as it was given.
-func printWaits(env *environment, state string, c request.ClusterInfo) {
-	p := env.P
-	fmt.Fprintln(env.Stdout, p.T("list.waits", "cluster", c.Name, "run", c.LastRun))
-	for _, w := range c.Waits {
-		text, _ := p.Fault(w.Fault)
-		fmt.Fprintln(env.Stdout, "  "+p.T("list.wait",
-			"node", cmp.Or(event.Clean(w.Node), p.T("report.jump-host")), "step", p.Msg(w.Title),
-			"since", w.Since.Local().Format("2006-01-02 15:04:05"), "fault", text))
-	}
-	command := commandWords(env.where(state), event.Call{Verb: "attach", Cluster: c.Name})
-	fmt.Fprintln(env.Stdout, "  "+p.T("list.decide", "command", command))
 }
 
 // stateRoot is --state-dir, or the user's.

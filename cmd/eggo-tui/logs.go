@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"iter"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/present"
 	"github.com/eggo-k8s/eggo/internal/report"
 )
 
@@ -106,22 +106,9 @@ func listRuns(ctx context.Context, env *environment, o logOptions) error {
 	if err != nil {
 		return err
 	}
-	for _, c := range all {
-		if o.id != "" && c.Name != o.id {
-			continue
-		}
-		for _, r := range slices.Backward(c.Runs) {
-			outcome := env.P.T("list.interrupted")
-			if r.Run == c.LastRun {
-				outcome = env.P.T("list." + said(c.ClusterInfo))
-			}
-			if r.Outcome != "" {
-				outcome = env.P.T("report.outcome." + string(r.Outcome))
-			}
-			if _, err := fmt.Fprintf(env.Stdout, "%s  %s  %s\n", c.Name, r.Run, outcome); err != nil {
-				return err
-			}
-		}
+	if o.id != "" {
+		all = slices.DeleteFunc(all, func(c operation.ClusterRuns) bool { return c.Name != o.id })
 	}
-	return nil
+	_, err = io.WriteString(env.Stdout, present.Runs(env.P, all).Text())
+	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/local"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/present"
 )
 
 // request is what the flags say to every request, in the order in which they are refused.
@@ -55,7 +56,7 @@ func (env *environment) depsAt(root, output string) operation.Deps {
 	d.Who, d.Version, d.Clock = whoami(""), buildVersion(), env.Clock
 	d.Problems = func(file string, p config.Problems) {
 		if p.HasErrors() && output == "json" {
-			_ = writeProblemsJSON(env, env.Stdout, file, p) // the fault is printed all the same
+			present.ValidityLines(env.P, env.lines(), file, p) // the fault is printed all the same
 			return
 		}
 		printProblems(env, p)

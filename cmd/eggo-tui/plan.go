@@ -3,17 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
-	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/present"
 )
 
 func newPlanCmd(env *environment) *cobra.Command {
@@ -134,104 +130,18 @@ func plan(
 	}
 	verb := q.Call().Verb
 	if o.output == "json" {
-		out := newLines(env)
-		bundlesJSON(out, would.Bundles)
-		findingsJSON(env, out, would.Findings)
+		out := env.lines()
+		present.BundleLines(out, would.Bundles)
+		present.FindingLines(env.P, out, would.Findings)
 		if err == nil {
-			total := 0
-			for _, h := range would.Nodes {
-				total += len(h.Changes)
-				out.put(h)
-			}
-			out.put(planned{"summary", verb, would.Cluster, would.Steps, total, len(would.Nodes)})
+			present.PlanLines(out, verb, would)
 		}
-		return cmp.Or(inspected(err), out.err)
+		return cmp.Or(inspected(err), out.Err)
 	}
-	printBundles(env, would.Bundles)
-	printFindings(env, would.Findings)
+	env.print(present.Bundles(env.P, would.Bundles))
+	env.printFindings(would.Findings)
 	if err == nil {
-		printPlan(env, verb, would)
+		env.print(present.Plan(env.P, verb, would))
 	}
 	return inspected(err)
-}
-
-// planned closes the list.
-type planned struct {
-	Type    string `json:"type"` // summary
-	Verb    string `json:"verb"`
-	Cluster string `json:"cluster"`
-	Steps   int    `json:"steps"`
-	Changes int    `json:"changes"`
-	Nodes   int    `json:"nodes"`
-}
-
-func printPlan(env *environment, verb string, would *operation.PlanResult) {
-	p, w := env.P, env.Stdout
-	if len(would.Nodes) == 0 {
-		fmt.Fprintln(w, p.T("plan.nothing", "verb", verb, "cluster", would.Cluster))
-		return
-	}
-	total := 0
-	for _, h := range would.Nodes {
-		name := p.T("report.jump-host")
-		if h.Node != "" {
-			name = h.Node + "  " + h.Address
-		}
-		line := p.T("plan.node", "node", name, "count", strconv.Itoa(len(h.Changes)))
-		if h.Upload > 0 {
-			line += p.T("plan.upload", "size", report.Size(h.Upload))
-		}
-		fmt.Fprintln(w, line)
-		for _, c := range h.Changes {
-			text := p.Msg(report.Sized(c.Desc))
-			if !c.Exact {
-				text = p.T("plan.inexact", "step", text)
-			}
-			fmt.Fprintln(w, "  "+text)
-		}
-		total += len(h.Changes)
-	}
-	fmt.Fprintln(w, p.T("plan.total", "verb", verb, "count", strconv.Itoa(total), "steps", strconv.Itoa(would.Steps),
-		"cluster", would.Cluster))
-}
-
-// printFindings prints what preflight found, on stderr: by cause, with the nodes beneath.
-func printFindings(env *environment, list []event.Finding) {
-	for _, x := range report.Causes(list) {
-		f := x.Findings[0].Fault
-		text, next := env.P.Fault(&f)
-		names := x.Hosts()
-		if len(names) > 1 {
-			text = env.P.T("wizard.cause", "count", strconv.Itoa(len(names)), "text", text)
-		}
-		fmt.Fprintf(env.Stderr, "%s: %s [%s]\n", env.P.T("cli."+string(x.Severity)), text, event.Clean(f.Code))
-		if len(names) > 1 {
-			fmt.Fprintf(env.Stderr, "  %s\n", event.Clean(strings.Join(report.Ranges(names), ", ")))
-		}
-		if next != "" {
-			fmt.Fprintf(env.Stderr, "  → %s\n", next)
-		}
-	}
-}
-
-// jsonFinding is one of them as a line.
-type jsonFinding struct {
-	Type     string         `json:"type"` // finding
-	Node     string         `json:"node"`
-	Severity event.Severity `json:"severity"`
-	jsonWords
-}
-
-type jsonWords struct {
-	Code    string       `json:"code"`
-	Message string       `json:"message"`
-	Next    string       `json:"next"`
-	Fault   *event.Fault `json:"fault"`
-}
-
-func findingsJSON(env *environment, out *lines, list []event.Finding) {
-	for _, f := range list {
-		text, next := env.P.Fault(&f.Fault)
-		out.put(jsonFinding{"finding", f.Host, f.Severity, jsonWords{f.Fault.Code, text, next, &f.Fault}})
-	}
 }

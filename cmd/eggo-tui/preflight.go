@@ -5,14 +5,11 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/operation"
-	"github.com/eggo-k8s/eggo/internal/phases"
-	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/present"
 )
 
 func newPreflightCmd(env *environment) *cobra.Command {
@@ -36,42 +33,19 @@ func preflight(ctx context.Context, env *environment, o runOptions) error {
 		return err
 	}
 	if o.output == "json" {
-		out := newLines(env)
+		out := env.lines()
 		for _, m := range found.Machines {
-			out.put(m)
+			out.Put(m)
 		}
-		bundlesJSON(out, found.Bundles)
-		findingsJSON(env, out, found.Findings)
-		return cmp.Or(inspected(err), out.err)
+		present.BundleLines(out, found.Bundles)
+		present.FindingLines(env.P, out, found.Findings)
+		return cmp.Or(inspected(err), out.Err)
 	}
-	printMachines(env, found.Machines)
-	printBundles(env, found.Bundles)
-	printFindings(env, found.Findings)
+	env.print(append(present.Machines(env.P, found.Machines), present.Bundles(env.P, found.Bundles)...))
+	env.printFindings(found.Findings)
 	if err == nil {
 		fmt.Fprintln(env.Stdout, env.P.T("preflight.passed", "count", strconv.Itoa(len(found.Machines)),
 			"command", commandWords(env.where(o.state), found.Deploy)))
 	}
 	return inspected(err)
-}
-
-func printMachines(env *environment, machines []phases.Machine) {
-	p := env.P
-	rows := [][]string{{p.T("col.node"), p.T("col.address"), p.T("col.roles"), p.T("col.system"), p.T("col.arch"),
-		p.T("col.cpus"), p.T("col.memory"), p.T("col.disk"), p.T("col.clock"), p.T("col.runtime")}}
-	for _, m := range machines {
-		row := []string{m.Node, m.Address, strings.Join(m.Roles, ",")}
-		if !m.Reached {
-			rows = append(rows, append(row, p.T("preflight.unreached"), "", "", "", "", "", ""))
-			continue
-		}
-		cpus := "?"
-		if m.CPUs > 0 {
-			cpus = strconv.Itoa(m.CPUs)
-		}
-		rows = append(rows, append(row, m.OS, m.Arch, cpus, report.Size(m.MemoryBytes), report.Size(m.DiskBytes),
-			time.Duration(m.SkewNS).Round(time.Millisecond*100).String(), cmp.Or(m.Runtime, "-")))
-	}
-	for _, l := range report.Columns(rows) {
-		fmt.Fprintln(env.Stdout, l)
-	}
 }

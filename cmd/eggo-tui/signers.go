@@ -5,14 +5,13 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/sign"
 	"github.com/eggo-k8s/eggo/internal/bundle/trust"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/present"
 )
 
 // newSignersCmd shows and changes whose bundles this control host installs.
@@ -41,17 +40,6 @@ func newSignersCmd(env *environment) *cobra.Command {
 	return cmd
 }
 
-// jsonSigner is a signer that the control host knows.
-type jsonSigner struct {
-	Type        string `json:"type"` // signer
-	Identity    string `json:"identity"`
-	KeyType     string `json:"key_type"`
-	Fingerprint string `json:"fingerprint"`
-	Namespaces  string `json:"namespaces,omitempty"`
-	After       string `json:"valid_after,omitempty"`
-	Before      string `json:"valid_before,omitempty"`
-}
-
 func listSigners(env *environment, state, output string) error {
 	if output != "table" && output != "json" {
 		return event.NewFault(event.ClassUsage, "usage.output", nil, "output", output, "choices", "table, json")
@@ -66,37 +54,16 @@ func listSigners(env *environment, state, output string) error {
 		list = known.List()
 	}
 	if output == "json" {
-		out := newLines(env)
-		for _, l := range list {
-			out.put(jsonSigner{"signer", l.Principals, l.KeyType, l.Fingerprint, l.Namespaces, rfc(l.After),
-				rfc(l.Before)})
-		}
-		return out.err
+		out := env.lines()
+		present.SignerLines(out, list)
+		return out.Err
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(env.Stdout, env.P.T("cli.signers.none", "file", store.Path()))
 		return nil
 	}
-	rows := [][]string{{env.P.T("col.signer"), env.P.T("col.key-type"), env.P.T("col.fingerprint"),
-		env.P.T("col.until")}}
-	for _, l := range list {
-		until := "-"
-		if !l.Before.IsZero() {
-			until = l.Before.Format(time.DateTime)
-		}
-		rows = append(rows, []string{event.Clean(l.Principals), l.KeyType, l.Fingerprint, until})
-	}
-	for _, l := range report.Columns(rows) {
-		fmt.Fprintln(env.Stdout, l)
-	}
+	env.print(present.Signers(env.P, list))
 	return nil
-}
-
-func rfc(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.Format(time.RFC3339)
 }
 
 // addSigners takes the lines of an allowed_signers file, or a public key under an identity. The file as a whole has to

@@ -1,17 +1,16 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"path/filepath"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/present"
 )
 
 // defaultConfigPath is ~/.eggo/deploy.yaml, the manual's default of -f.
@@ -65,11 +64,12 @@ func validate(env *environment, o validateOptions) error {
 			problems[i].Severity = event.Error
 		}
 	}
-	write := writeProblems
 	if o.output == "json" {
-		write = writeProblemsJSON
-	}
-	if err := write(env, env.Stdout, o.file, problems); err != nil {
+		out := env.lines()
+		if present.ValidityLines(env.P, out, o.file, problems); out.Err != nil {
+			return out.Err
+		}
+	} else if _, err := io.WriteString(env.Stdout, present.Validity(env.P, o.file, problems).Text()); err != nil {
 		return err
 	}
 	if problems.HasErrors() {
@@ -100,84 +100,5 @@ func faultArgs(f *event.Fault) map[string]string {
 
 // printProblems tells the problems of a deploy.yaml on stderr, for verbs that go on to do something else.
 func printProblems(env *environment, problems config.Problems) {
-	for _, p := range problems {
-		fmt.Fprintln(env.Stderr, problemLine(env, p))
-	}
-}
-
-// writeProblems writes one line a problem, as compilers do, and a summary.
-func writeProblems(env *environment, w io.Writer, file string, problems config.Problems) error {
-	for _, p := range problems {
-		if _, err := fmt.Fprintln(w, problemLine(env, p)); err != nil {
-			return err
-		}
-	}
-	errors, warnings := problems.Count()
-	key := "cli.validate.valid"
-	if errors > 0 {
-		key = "cli.validate.invalid"
-	}
-	_, err := fmt.Fprintln(w, env.P.T(key, "file", file, "errors", strconv.Itoa(errors), "warnings",
-		strconv.Itoa(warnings)))
-	return err
-}
-
-// problemLine is file:line:col: severity CODE key: sentence → what to write.
-func problemLine(env *environment, p config.Problem) string {
-	text, next := env.P.Fault(p.Fault())
-	severity := env.P.T("cli." + string(p.Severity))
-	line := fmt.Sprintf("%s:%d:%d: %s %s ", event.Clean(p.File), p.Line, p.Col, severity, p.Code)
-	if p.Key != "" {
-		line += event.Clean(p.Key) + ": "
-	}
-	line += text
-	if next != "" {
-		line += " → " + next
-	}
-	return line
-}
-
-// The lines of --output json, described in docs/deploy-yaml.md. New fields may come, names do not change.
-type (
-	jsonVersion struct {
-		Type    string `json:"type"` // version
-		Schema  int    `json:"schema"`
-		Version string `json:"version"`
-	}
-	jsonProblem struct {
-		Type     string `json:"type"` // problem
-		File     string `json:"file"`
-		Line     int    `json:"line"`
-		Column   int    `json:"column"`
-		Key      string `json:"key"`
-		Code     string `json:"code"`
-		Severity string `json:"severity"`
-		Message  string `json:"message"`
-		Next     string `json:"next"`
-	}
-	jsonSummary struct {
-		Type     string `json:"type"` // summary
-		File     string `json:"file"`
-		Valid    bool   `json:"valid"`
-		Errors   int    `json:"errors"`
-		Warnings int    `json:"warnings"`
-	}
-)
-
-// writeProblemsJSON writes one object a line.
-func writeProblemsJSON(env *environment, w io.Writer, file string, problems config.Problems) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(jsonVersion{"version", 1, buildVersion()}); err != nil {
-		return err
-	}
-	for _, p := range problems {
-		text, next := env.P.Fault(p.Fault())
-		if err := enc.Encode(jsonProblem{"problem", p.File, p.Line, p.Col, p.Key, p.Code, string(p.Severity), text,
-			next}); err != nil {
-			return err
-		}
-	}
-	errors, warnings := problems.Count()
-	return enc.Encode(jsonSummary{"summary", file, errors == 0, errors, warnings})
+	fmt.Fprint(env.Stderr, present.Problems(env.P, problems).Text())
 }

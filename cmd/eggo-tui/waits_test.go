@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	states "github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/present"
 )
 
 // A run that goes on and waits for a decision says so wherever runs are listed, from its log alone; when it is decided
@@ -129,7 +130,8 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, err := json.Marshal(statusNow(&phases.Status{Cluster: "rack"}, meanwhile, nil)); err != nil ||
+	status := present.StatusLine(&operation.StatusResult{Status: &phases.Status{Cluster: "rack"}, Now: meanwhile})
+	if text, err := json.Marshal(status); err != nil ||
 		!strings.Contains(string(text), `"cluster":"rack"`) ||
 		!strings.Contains(string(text), `"run":{"run":"`+log.ID()+
 			`","verb":"deploy","waits_for":[{"step":"etcd.start/n1",`) {

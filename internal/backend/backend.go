@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/i18n"
 )
 
 // Services is what main hands in. A function that is nil is not there, and what needs it is shown as not possible.
@@ -23,9 +22,8 @@ type Services struct {
 	// Launch begins a run in a process of its own, which goes on when this one ends. It asks what has to be known
 	// before, of ask, and returns when the run's event log is there.
 	Launch func(ctx context.Context, s Start, ask Asker) (Ref, error)
-	// Read inspects and changes nothing, and gives what there is to say in lines. That something is not well is no
-	// error.
-	Read func(ctx context.Context, lang i18n.Lang, q Query, ask Asker) ([]string, error)
+	// Read inspects and changes nothing. That something is not well is no error: the answer says it.
+	Read func(ctx context.Context, q Query, ask Asker) (Answer, error)
 	// List reads a directory: its directories, and its files with one of the suffixes. dir "" is where the program
 	// was started; the directory that was read comes back absolute.
 	List func(ctx context.Context, dir string, suffix []string) (string, []Entry, error)

@@ -1,6 +1,10 @@
 package backend
 
-import "github.com/eggo-k8s/eggo/internal/operation/request"
+import (
+	"github.com/eggo-k8s/eggo/internal/document"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+)
 
 // Start is a run to be begun. Its request holds no secrets.
 type Start struct {
@@ -15,6 +19,9 @@ type Start struct {
 func Resume(cluster string) Start {
 	return Start{Request: request.Deploy{Common: request.OfCluster(cluster)}, Again: true}
 }
+
+// Answer is what a query has found, in the language of whoever shows it.
+type Answer func(p *i18n.Printer) document.Document
 
 // Query is what is asked about a cluster without changing anything: Status, Plan or Inventory.
 type Query interface {

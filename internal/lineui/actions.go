@@ -28,14 +28,13 @@ func (m *menu) begin(ctx context.Context, st backend.Start, ask backend.Asker) e
 
 // show shows what a query has to say; that something is not well is no error.
 func (m *menu) show(ctx context.Context, q backend.Query) error {
-	lines, err := m.svc.Read(ctx, m.p.Lang(), q, m.conversation)
+	answer, err := m.svc.Read(ctx, q, m.conversation)
 	if err != nil {
 		return err
 	}
-	for i := range lines {
-		lines[i] = event.Clean(lines[i])
+	for _, l := range answer(m.p).Lines() {
+		m.print(l.Text())
 	}
-	m.print(lines...)
 	return nil
 }
 

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
+	"github.com/eggo-k8s/eggo/internal/document"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
-	"github.com/eggo-k8s/eggo/internal/report"
 )
 
 // KeyTable asks about unknown host keys line by line: the same choices as in the table on the screen.
@@ -86,7 +86,7 @@ func (k *KeyTable) show(ctx context.Context) (stop bool, err error) {
 		rows = append(rows, []string{fmt.Sprintf("%2d", i+1), event.Clean(x.Node), event.Clean(x.Addr),
 			event.Clean(x.Type), event.Clean(x.Fingerprint), check})
 	}
-	lines := report.Columns(rows)
+	lines := document.Columns(rows)
 	k.Print(lines[0])
 	for from := 1; from < len(lines); from += keysAPage {
 		to := min(from+keysAPage, len(lines))

@@ -10,6 +10,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/document"
 	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
@@ -99,11 +100,13 @@ func TestNothingIsRemovedUnlessTheNameIsTyped(t *testing.T) {
 			t.Run(c.name+" "+typed, func(t *testing.T) {
 				t.Parallel()
 				m, said, f := dialogueAt(i18n.English, strings.Join(append(slices.Clone(c.typed), typed), "\n")+"\n")
-				m.svc.Read = func(_ context.Context, _ i18n.Lang, q backend.Query, _ backend.Asker) ([]string, error) {
+				m.svc.Read = func(context.Context, backend.Query, backend.Asker) (backend.Answer, error) {
 					if len(f.begun) > 0 {
 						t.Error("it is shown afterwards")
 					}
-					return []string{"what would be done"}, nil
+					return func(*i18n.Printer) document.Document {
+						return document.Document{document.Text("what would be done")}
+					}, nil
 				}
 				_ = c.do(m)
 				if typed != "rack" {

@@ -147,14 +147,29 @@ func Preflight(ctx context.Context, c request.Common, d Deps) (*PreflightResult,
 	}, err
 }
 
+// StatusResult is how a cluster is, with its last run and the bundles of the last run that installed from some.
+type StatusResult struct {
+	*phases.Status
+	Now     request.ClusterInfo
+	Bundles []event.Msg // and who signed them
+}
+
 // Status says how a cluster is.
-func Status(ctx context.Context, c request.Common, d Deps) (*phases.Status, error) {
+func Status(ctx context.Context, c request.Common, d Deps) (*StatusResult, error) {
 	i, err := inspect(ctx, request.Deploy{Common: c}, d)
 	if err != nil {
 		return nil, err
 	}
 	defer i.close()
-	return phases.GatherStatus(ctx, i.phasesEnv())
+	out := new(StatusResult)
+	if out.Status, err = phases.GatherStatus(ctx, i.phasesEnv()); err != nil {
+		return nil, err
+	}
+	if out.Now, err = Cluster(ctx, d.Store, out.Cluster); err != nil {
+		return nil, err
+	}
+	out.Bundles, err = RecordedBundles(ctx, d.Store, out.Cluster)
+	return out, err
 }
 
 // NodeInventory is what a cleanup would remove from a node, or why nobody knows.

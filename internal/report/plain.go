@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/document"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/runstate"
@@ -56,9 +57,9 @@ type Plain struct {
 // NewPlain makes a plain report on w.
 func NewPlain(w io.Writer, p *i18n.Printer) *Plain {
 	pl := &Plain{w: w, p: p, state: runstate.New(), told: map[string]time.Time{}, reason: map[string]string{},
-		hosts: width(p.T("report.jump-host"))}
+		hosts: document.Width(p.T("report.jump-host"))}
 	for _, o := range outcomes() {
-		pl.words = max(pl.words, width(pl.outcome(o)))
+		pl.words = max(pl.words, document.Width(pl.outcome(o)))
 	}
 	return pl
 }
@@ -219,7 +220,7 @@ func (pl *Plain) tell(r event.Record) {
 		pl.out.WriteString(p.T(key, "verb", pl.verb(), "cluster", e.Cluster, "run", e.Run, "version", e.Version) + "\n")
 	case event.PlanMade:
 		for _, h := range e.Hosts {
-			pl.hosts = max(pl.hosts, min(24, width(event.Clean(h.Name))))
+			pl.hosts = max(pl.hosts, min(24, document.Width(event.Clean(h.Name))))
 		}
 		pl.out.WriteString(p.T("report.plan", "steps", itoa(len(e.Steps)), "phases", itoa(len(e.Phases)), "hosts",
 			itoa(len(e.Hosts))) + "\n")

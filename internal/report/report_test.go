@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/eggo-k8s/eggo/internal/document"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/runstate"
@@ -345,9 +346,9 @@ func TestTheTableHoldsItsColumnsInChinese(t *testing.T) {
 			case !strings.HasPrefix(line, "|"):
 				first = 0
 			case first == 0:
-				first = width(line)
-			case width(line) != first:
-				t.Errorf("%q is %d wide, not %d", line, width(line), first)
+				first = document.Width(line)
+			case document.Width(line) != first:
+				t.Errorf("%q is %d wide, not %d", line, document.Width(line), first)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/document"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/runstate"
@@ -87,28 +88,9 @@ func (pl *Plain) where(outcome event.Outcome) {
 		return
 	}
 	pl.out.WriteString("\n" + pl.p.T(key) + "\n")
-	for _, l := range columns(rows) {
+	for _, l := range document.Columns(rows) {
 		pl.out.WriteString("  " + l + "\n")
 	}
-}
-
-// columns pads the cells of rows to equal widths.
-func columns(rows [][]string) []string {
-	var out []string
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], width(cell))
-		}
-	}
-	for _, row := range rows {
-		var cells []string
-		for i, cell := range row {
-			cells = append(cells, pad(cell, widths[i]))
-		}
-		out = append(out, strings.TrimRight(strings.Join(cells, "  "), " "))
-	}
-	return out
 }
 
 func (pl *Plain) failures(e event.RunEnded) {

@@ -7,18 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
-
+	"github.com/eggo-k8s/eggo/internal/document"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 )
 
-// width is how many columns a text takes: a Chinese character takes two.
-func width(s string) int { return ansi.StringWidth(s) }
+func pad(s string, w int) string { return s + strings.Repeat(" ", max(0, w-document.Width(s))) }
 
-func pad(s string, w int) string { return s + strings.Repeat(" ", max(0, w-width(s))) }
-
-func padLeft(s string, w int) string { return strings.Repeat(" ", max(0, w-width(s))) + s }
+func padLeft(s string, w int) string { return strings.Repeat(" ", max(0, w-document.Width(s))) + s }
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
@@ -63,7 +59,7 @@ func table(head []string, align string, rows [][]string) string {
 	for _, row := range append([][]string{head}, rows...) {
 		for i, cell := range row {
 			row[i] = strings.ReplaceAll(cell, "|", "\\|")
-			widths[i] = max(widths[i], width(row[i]))
+			widths[i] = max(widths[i], document.Width(row[i]))
 		}
 	}
 	var b strings.Builder
@@ -117,6 +113,3 @@ func Awaits(p *i18n.Printer, w *event.Waiting) string {
 	}
 	return p.T("report.awaits", args...)
 }
-
-// Columns pads the cells of rows to equal widths; rows is not empty.
-func Columns(rows [][]string) []string { return columns(rows) }

@@ -4,16 +4,21 @@ import (
 	"context"
 	"fmt"
 	"image/color"
-	"strings"
+	"net/netip"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/document"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
-	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/present"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/pages"
@@ -159,40 +164,47 @@ func jumpDeps() *pages.Deps {
 	}}
 }
 
-// jumpTold is what the verbs that only look would say.
-func jumpTold(_ context.Context, lang i18n.Lang, q backend.Query, _ backend.Asker) ([]string, error) {
-	p := i18n.NewPrinter(lang)
+// jumpTold answers queries as a cluster would.
+func jumpTold(_ context.Context, q backend.Query, _ backend.Asker) (backend.Answer, error) {
 	if _, is := q.(backend.Inventory); is {
-		var out []string
-		for _, n := range jumpNodes(8) {
-			out = append(out, "  "+n.Name+"  "+n.Addr+"  "+strings.Join(n.Roles, ","))
-			for _, l := range report.Columns([][]string{{p.T("cli.cleanup.units"),
-				"kubelet.service, containerd.service"}, {p.T("cli.cleanup.packages"), "containerd, conntrack, socat"},
-				{p.T("cli.cleanup.files"), "41"},
-				{p.T("cli.cleanup.directories"), "/etc/kubernetes, /var/lib/kubelet, /opt/cni"},
-				{p.T("cli.cleanup.images"), "9"}}) {
-				out = append(out, "    "+l)
-			}
-		}
-		return out, nil
+		return func(p *i18n.Printer) document.Document { return present.Inventory(p, jumpInventory()...) }, nil
 	}
-	rows := [][]string{{p.T("col.node"), p.T("col.address"), p.T("col.roles"), p.T("col.status"), p.T("col.version"),
-		p.T("col.components"), p.T("col.certificates")}}
+	return func(p *i18n.Printer) document.Document { return present.Status(p, jumpStatus()) }, nil
+}
+
+func jumpInventory() []operation.NodeInventory {
+	var out []operation.NodeInventory
 	for _, n := range jumpNodes(8) {
-		rows = append(rows, []string{n.Name, n.Addr, strings.Join(n.Roles, ","), "Ready", "v1.34.2",
-			p.T("status.run", "count", "7"), "2027-11-21"})
-	}
-	out := append(report.Columns(rows), "")
-	rows = [][]string{{"ETCD", p.T("col.status"), p.T("col.version"), p.T("col.size"), ""}}
-	for i, n := range jumpNodes(3) {
-		state := p.T("status.well")
-		if i == 1 {
-			state = p.List([]string{state, p.T("status.leader")})
+		node := config.Node{Name: n.Name, IP: netip.MustParseAddr(n.Addr)}
+		for _, r := range n.Roles {
+			node.Roles = append(node.Roles, bundle.Role(r))
 		}
-		rows = append(rows, []string{n.Name, state, "3.6.5", report.Size(int64(6+i) << 20), ""})
+		out = append(out, operation.NodeInventory{Node: node, Stock: phases.Stock{
+			Units:    []string{"kubelet.service", "containerd.service"},
+			Packages: []string{"containerd", "conntrack", "socat"}, Files: 41, Images: 9,
+			Directories: []string{"/etc/kubernetes", "/var/lib/kubelet", "/opt/cni"},
+		}})
 	}
-	out = append(append(out, report.Columns(rows)...), "")
-	rows = [][]string{{p.T("col.workload"), p.T("col.ready")}, {"DaemonSet kube-flannel/kube-flannel-ds", "8/8"},
-		{"Deployment kube-system/coredns", "2/2"}}
-	return append(append(out, report.Columns(rows)...), "", p.T("status.all-well", "cluster", "rack-7")), nil
+	return out
+}
+
+func jumpStatus() *operation.StatusResult {
+	st := &phases.Status{Cluster: "rack-7", Healthy: true, Workloads: []phases.WorkloadStatus{
+		{Kind: "DaemonSet", Name: "kube-flannel/kube-flannel-ds", Ready: 8, Want: 8},
+		{Kind: "Deployment", Name: "kube-system/coredns", Ready: 2, Want: 2},
+	}}
+	for i, n := range jumpNodes(8) {
+		node := phases.NodeStatus{Node: n.Name, Address: n.Addr, Roles: n.Roles, Reached: true, Registered: true,
+			Ready: true, Kubelet: "v1.34.2", Certificates: []phases.Certificates{
+				{Path: "/etc/kubernetes/pki/x.crt", Ends: jumpNow().AddDate(1, 0, 0)}}}
+		for range 7 {
+			node.Components = append(node.Components, phases.Component{State: "active"})
+		}
+		st.Nodes = append(st.Nodes, node)
+		if i < 3 {
+			st.Etcd = append(st.Etcd, phases.EtcdStatus{Node: n.Name, Healthy: true, Leader: i == 1, Version: "3.6.5",
+				DBBytes: int64(6+i) << 20})
+		}
+	}
+	return &operation.StatusResult{Status: st}
 }

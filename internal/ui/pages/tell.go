@@ -2,36 +2,36 @@ package pages
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
+	"github.com/eggo-k8s/eggo/internal/document"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
-// Tell shows what a query has to say: status, a plan.
+// Tell shows the answer to a query: status, a plan.
 type Tell struct {
 	quiet
 	task
-	d     *Deps
-	title string // of i18n
-	name  string // cluster
-	query backend.Query
-	text  []string
-	lang  i18n.Lang // of what was asked for last
-	said  map[i18n.Lang][]string
-	wrap  bool // lines that are too long go on below; else they are moved to the left and right, as those of a table
-	top   int
-	left  int    // cells that are out of sight at the left
-	n, h  int    // lines in all, and those in sight, as drawn last
-	over  int    // cells of the text that are out of sight at the right when left is 0
-	word  string // of i18n: what Enter leads to; "" nothing
-	do    func() tea.Cmd
-	even  bool // Enter leads there though the text could not be had
+	d      *Deps
+	title  string // of i18n
+	name   string // cluster
+	query  backend.Query
+	answer backend.Answer // nil: none yet
+	lines  []document.Line
+	wrap   bool // lines that are too long go on below; else they are moved to the left and right, as those of a table
+	top    int
+	left   int    // cells that are out of sight at the left
+	n, h   int    // lines in all, and those in sight, as drawn last
+	over   int    // cells of the text that are out of sight at the right when left is 0
+	word   string // of i18n: what Enter leads to; "" nothing
+	do     func() tea.Cmd
+	even   bool // Enter leads there though the text could not be had
 }
 
 // NewTell makes the page of a query.
@@ -45,37 +45,36 @@ func (p *Tell) then(word string, do func() tea.Cmd) { p.word, p.do = word, do }
 // Init implements frame.Page.
 func (p *Tell) Init(e *frame.Env) tea.Cmd { return p.begin(e) }
 
-// begin asks anew.
-func (p *Tell) begin(e *frame.Env) tea.Cmd {
-	p.said, p.text, p.top, p.left = map[i18n.Lang][]string{}, nil, 0, 0
-	return p.ask(e)
-}
-
-func (p *Tell) ask(e *frame.Env) tea.Cmd {
-	get, q, lang := p.d.S.Read, p.query, e.P.Lang()
-	p.lang = lang
+// begin asks, once more if it has before.
+func (p *Tell) begin(*frame.Env) tea.Cmd {
+	p.answer, p.lines, p.top, p.left = nil, nil, 0, 0
+	get, q := p.d.S.Read, p.query
 	return p.task.start(event.M("tell.asking"), func(ctx context.Context, ask backend.Asker) (any, error) {
-		return get(ctx, lang, q, ask)
+		return get(ctx, q, ask)
 	})
 }
 
-// Spoken implements frame.Speaker: what is said stays until it is there in the other language.
-func (p *Tell) Spoken(e *frame.Env) tea.Cmd {
-	if text, ok := p.said[e.P.Lang()]; ok {
-		p.task.Close()
-		p.text, p.lang, p.busy, p.fault = text, e.P.Lang(), false, nil
-		return nil
-	}
-	return p.ask(e)
-}
-
 // Update implements frame.Page.
-func (p *Tell) Update(m tea.Msg, _ *frame.Env) tea.Cmd {
+func (p *Tell) Update(m tea.Msg, e *frame.Env) tea.Cmd {
 	c, result, done := p.take(m)
-	if text, ok := result.([]string); ok && done {
-		p.text, p.said[p.lang] = text, text
+	if answer, ok := result.(backend.Answer); ok && done {
+		p.answer = answer
+		p.say(e)
 	}
 	return c
+}
+
+// Spoken implements frame.Speaker.
+func (p *Tell) Spoken(e *frame.Env) tea.Cmd {
+	p.say(e)
+	return nil
+}
+
+// say has the answer said in the language of the screen.
+func (p *Tell) say(e *frame.Env) {
+	if p.answer != nil {
+		p.lines = p.answer(e.P).Lines()
+	}
 }
 
 func (p *Tell) move(n int) func() tea.Cmd {
@@ -116,95 +115,75 @@ func (p *Tell) Wheel(n int, _ *frame.Env) tea.Cmd { return p.move(n)() }
 func (p *Tell) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	t := e.Theme
 	out := []string{"   " + t.Title.Render(event.Clean(p.name)), ""}
-	out = append(out, indent(p.lines(e, w-6), 3)...)
+	out = append(out, indent(p.task.lines(e, w-6), 3)...)
 	p.over = 0
-	for _, l := range p.text {
+	for _, l := range p.lines {
 		if !p.wrap {
-			p.over = max(p.over, widget.Width(event.Clean(l))-(w-4))
+			p.over = max(p.over, widget.Width(l.Text())-(w-4))
 		}
 	}
 	p.left = min(p.left, p.over)
 	var body []string
-	head, table := true, false
-	for i, l := range p.text {
-		style := t.Text
-		switch {
-		case strings.TrimSpace(l) == "":
-			head, table = true, false
-		case head && strings.ToUpper(l) == l && strings.Contains(l, "  "): // the head of a table
-			style, head, table = t.Dim, false, true
-		case i+1 < len(p.text) && deep(p.text[i+1]) > deep(l): // the head of what is told below it
-			style, head = t.Strong, false
-		default:
-			head = false
-		}
-		switch l {
-		case e.P.T("status.all-well", "cluster", p.name):
-			l, style = t.Glyphs.OK+" "+l, t.Good
-		case e.P.T("status.unwell", "cluster", p.name):
-			l, style = t.Glyphs.Failed+" "+l, t.Bad
-		}
-		rows := []string{widget.Cut(widget.From(event.Clean(l), p.left, t.Glyphs.Cut), w-4, t.Glyphs.Cut)}
+	for _, l := range p.lines {
 		if p.wrap {
-			rows = hanging(event.Clean(l), w-4)
-		}
-		for _, r := range rows {
-			if table && style == t.Text && p.left == 0 {
-				body = append(body, "   "+cells(e, r))
-				continue
+			for _, row := range hanging(l, w-4) {
+				body = append(body, "   "+drawn(e, row))
 			}
-			body = append(body, "   "+style.Render(r))
+			continue
 		}
+		row := widget.From(drawn(e, l), p.left, t.Glyphs.Cut)
+		body = append(body, "   "+widget.Cut(row, w-4, t.Glyphs.Cut))
 	}
 	p.n, p.h = len(body), h-len(out)
 	p.top = max(0, min(p.top, p.n-p.h))
 	return append(out, body[p.top:min(p.n, p.top+max(0, p.h))]...), nil
 }
 
-// deep is how many blanks a line begins with.
-func deep(l string) int { return len(l) - len(strings.TrimLeft(l, " ")) }
-
-// cells draws the row of a table: its name, and the words that say whether all is well.
-func cells(e *frame.Env, row string) string {
+// drawn is a line with the colours of what it means. One that is good or bad as a whole has a sign before it.
+func drawn(e *frame.Env, l document.Line) string {
 	t := e.Theme
-	name, rest, _ := strings.Cut(row, "  ")
-	out := new(strings.Builder)
-	out.WriteString(t.Strong.Render(name))
-	for gap := "  "; rest != ""; {
-		text := strings.TrimLeft(rest, " ")
-		gap += rest[:len(rest)-len(text)]
-		cell, more, any := strings.Cut(text, "  ")
+	var b strings.Builder
+	for i, c := range l.Cells {
 		style := t.Text
-		switch word, _, _ := strings.Cut(cell, e.P.T("ui.list")); word {
-		case "Ready", e.P.T("status.well"):
-			style = t.Good
-		case "NotReady", e.P.T("status.ill"), e.P.T("status.unreached"):
-			style = t.Bad
+		switch c.Tone {
+		case document.Head:
+			style = t.Dim
+		case document.Title, document.Name:
+			style = t.Strong
+		case document.Good, document.Bad:
+			sign := t.Glyphs.OK
+			if style = t.Good; c.Tone == document.Bad {
+				style, sign = t.Bad, t.Glyphs.Failed
+			}
+			if len(l.Cells) == 1 && i == 0 {
+				c.Text = sign + " " + c.Text
+			}
 		}
-		out.WriteString(gap)
-		out.WriteString(style.Render(cell))
-		gap, rest = "", more
-		if any {
-			gap = "  "
+		if c.Tone == "" && strings.TrimSpace(c.Text) == "" {
+			b.WriteString(c.Text)
+			continue
 		}
+		b.WriteString(style.Render(c.Text))
 	}
-	return out.String()
+	return b.String()
 }
 
 // hanging breaks a line that is too long; what goes on below stands under the line's last column, or under its
-// beginning.
-func hanging(l string, w int) []string {
-	text := strings.TrimLeft(l, " ")
-	at := len(l) - len(text)
-	if i := strings.LastIndex(text, "  "); i >= 0 {
-		if under := at + widget.Width(text[:i+2]); under < w/2 {
-			at, text = under, text[i+2:]
-		}
+// beginning where that is far to the right.
+func hanging(l document.Line, w int) []document.Line {
+	if len(l.Cells) == 0 || widget.Width(l.Text()) <= w {
+		return []document.Line{l}
 	}
-	lines := widget.Lines(text, w-at)
-	out := []string{strings.TrimSuffix(l, text) + lines[0]}
-	for _, more := range lines[1:] {
-		out = append(out, widget.Spaces(at)+more)
+	if l.Under >= w/2 {
+		text := strings.TrimLeft(l.Text(), " ")
+		at := len(l.Text()) - len(text)
+		l = document.Line{Cells: []document.Cell{{Text: widget.Spaces(at)}, {Text: text}}, Under: at}
+	}
+	cells, last := l.Cells[:len(l.Cells)-1], l.Cells[len(l.Cells)-1]
+	var out []document.Line
+	for _, text := range widget.Lines(last.Text, w-l.Under) {
+		row := append(slices.Clone(cells), document.Cell{Text: text, Tone: last.Tone})
+		out, cells = append(out, document.Line{Cells: row}), []document.Cell{{Text: widget.Spaces(l.Under)}}
 	}
 	return out
 }

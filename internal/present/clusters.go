@@ -1,0 +1,133 @@
+package present
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/bundle/sign"
+	"github.com/eggo-k8s/eggo/internal/document"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+)
+
+// Clusters lists the clusters of a control host, and what their runs wait for.
+func Clusters(p *i18n.Printer, clusters []request.ClusterInfo) document.Document {
+	s := document.Section{Head: columns(p, "name", "masters", "workers", "status", "last-run", "version", "file")}
+	for _, c := range clusters {
+		s.Rows = append(s.Rows, cells(event.Clean(c.Name), strconv.Itoa(c.Masters), strconv.Itoa(c.Workers),
+			p.T("list."+State(c)), cmp.Or(c.LastRun, "-"), cmp.Or(event.Clean(c.Version), "-"), cmp.Or(c.File, "-")))
+	}
+	out := document.Document{s}
+	for _, c := range clusters {
+		if c.Fault != nil {
+			text, next := p.Fault(c.Fault)
+			out = append(out, document.Text("", c.Name+": "+text, "  "+next))
+		}
+		if len(c.Waits) > 0 {
+			out = append(out, document.Text(""), waits(p, c))
+		}
+	}
+	return out
+}
+
+// State is the end of the key that says a cluster's status (list.waiting).
+func State(c request.ClusterInfo) string {
+	if len(c.Waits) > 0 {
+		return "waiting"
+	}
+	return c.Status
+}
+
+// Runs lists the runs of clusters that are kept, newest last.
+func Runs(p *i18n.Printer, clusters []operation.ClusterRuns) document.Document {
+	var s document.Section
+	for _, c := range clusters {
+		for i := len(c.Runs) - 1; i >= 0; i-- {
+			r := c.Runs[i]
+			outcome := p.T("list.interrupted")
+			if r.Run == c.LastRun {
+				outcome = p.T("list." + State(c.ClusterInfo))
+			}
+			if r.Outcome != "" {
+				outcome = p.T("report.outcome." + string(r.Outcome))
+			}
+			s.Lines = append(s.Lines, document.Cell{Text: c.Name + "  " + r.Run + "  " + outcome})
+		}
+	}
+	return document.Document{s}
+}
+
+// Certificates lists certificates.
+func Certificates(p *i18n.Printer, rows []operation.CertificateRow) document.Document {
+	s := document.Section{Head: strings.Split(p.T("certs.header"), "\t")}
+	for _, r := range rows {
+		end := ""
+		if !r.NotAfter.IsZero() {
+			end = r.NotAfter.Format(time.DateOnly)
+		}
+		row := cells(cmp.Or(r.Node, "–"), cmp.Or(r.Name, "–"), cmp.Or(end, "–"), p.T("certs.state."+r.State), r.At)
+		if r.State != "ok" {
+			row[3].Tone = document.Bad
+		}
+		s.Rows = append(s.Rows, row)
+	}
+	return document.Document{s}
+}
+
+// Severity is how bad the worst of the certificates is: failed when one has expired or is not what it should be,
+// partial when one ends soon, "" when all are as they should be.
+func Severity(rows []operation.CertificateRow) event.Class {
+	worst := event.Class("")
+	for _, r := range rows {
+		switch r.State {
+		case "ok":
+		case "soon":
+			worst = cmp.Or(worst, event.ClassPartial)
+		default:
+			return event.ClassFailed
+		}
+	}
+	return worst
+}
+
+// signerLine is a signer that a control host knows.
+type signerLine struct {
+	Type        string `json:"type"` // signer
+	Identity    string `json:"identity"`
+	KeyType     string `json:"key_type"`
+	Fingerprint string `json:"fingerprint"`
+	Namespaces  string `json:"namespaces,omitempty"`
+	After       string `json:"valid_after,omitempty"`
+	Before      string `json:"valid_before,omitempty"`
+}
+
+// SignerLines writes the signers that a control host knows.
+func SignerLines(out *Lines, list []sign.Listed) {
+	rfc := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.Format(time.RFC3339)
+	}
+	for _, l := range list {
+		out.Put(signerLine{"signer", l.Principals, l.KeyType, l.Fingerprint, l.Namespaces, rfc(l.After),
+			rfc(l.Before)})
+	}
+}
+
+// Signers lists them.
+func Signers(p *i18n.Printer, list []sign.Listed) document.Document {
+	s := document.Section{Head: columns(p, "signer", "key-type", "fingerprint", "until")}
+	for _, l := range list {
+		until := "-"
+		if !l.Before.IsZero() {
+			until = l.Before.Format(time.DateTime)
+		}
+		s.Rows = append(s.Rows, cells(l.Principals, l.KeyType, l.Fingerprint, until))
+	}
+	return document.Document{s}
+}

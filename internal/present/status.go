@@ -1,0 +1,170 @@
+package present
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/document"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/report"
+)
+
+// statusLine is a status with the run in progress.
+type statusLine struct {
+	*phases.Status
+	Bundles []bundleLine `json:"bundles,omitempty"` // of the last run that installed from some
+	Run     *runLine     `json:"run,omitempty"`
+}
+
+type runLine struct {
+	Run   string         `json:"run"`
+	Verb  string         `json:"verb"`
+	Waits []request.Wait `json:"waits_for,omitempty"`
+}
+
+// StatusLine is a status as a line of JSON.
+func StatusLine(st *operation.StatusResult) any {
+	out := statusLine{Status: st.Status}
+	for _, b := range st.Bundles {
+		out.Bundles = append(out.Bundles, bundleOf(b))
+	}
+	if st.Now.Status == "running" {
+		out.Run = &runLine{st.Now.LastRun, st.Now.Verb, st.Now.Waits}
+	}
+	return out
+}
+
+// Status shows how a cluster is, and the run in progress.
+func Status(p *i18n.Printer, st *operation.StatusResult) document.Document {
+	blank := []document.Cell{{}}
+	nodes := document.Section{Lines: blank, Head: columns(p, "node", "address", "roles", "status", "version",
+		"components", "certificates")}
+	for _, n := range st.Nodes {
+		row := cells(n.Node, n.Address, strings.Join(n.Roles, ","), "", n.Kubelet, components(p, n), firstEnd(n))
+		row[3] = nodeState(p, n)
+		nodes.Rows = append(nodes.Rows, row)
+	}
+	out := document.Document{nodes}
+	if len(st.Etcd) > 0 {
+		out = append(out, etcd(p, st.Etcd))
+	}
+	if len(st.Workloads) > 0 {
+		s := document.Section{Lines: blank, Head: columns(p, "workload", "ready")}
+		for _, l := range st.Workloads {
+			s.Rows = append(s.Rows, cells(l.Kind+" "+l.Name, fmt.Sprintf("%d/%d", l.Ready, l.Want)))
+		}
+		out = append(out, s)
+	}
+	var texts []string
+	for _, n := range st.Nodes {
+		if n.Fault != nil {
+			text, _ := p.Fault(n.Fault)
+			texts = append(texts, text)
+		} else if n.Why != "" {
+			texts = append(texts, n.Node+": "+n.Why)
+		}
+	}
+	if st.Unknown != nil {
+		text, next := p.Fault(st.Unknown)
+		if texts = append(texts, text); next != "" {
+			texts = append(texts, "  → "+next)
+		}
+	}
+	for _, m := range append(st.Bundles, st.Drift...) {
+		texts = append(texts, p.Msg(m))
+	}
+	end := document.Cell{Text: p.T("status.all-well", "cluster", st.Cluster), Tone: document.Good}
+	if !st.Healthy {
+		end = document.Cell{Text: p.T("status.unwell", "cluster", st.Cluster), Tone: document.Bad}
+	}
+	out = append(out, document.Text(texts...), document.Section{Lines: []document.Cell{end}})
+	switch now := st.Now; {
+	case len(now.Waits) > 0:
+		out = append(out, waits(p, now))
+	case now.Status == "running":
+		out = append(out, document.Text(p.T("list.goes-on", "run", now.LastRun, "cluster", now.Name)))
+	}
+	return out
+}
+
+func etcd(p *i18n.Printer, members []phases.EtcdStatus) document.Section {
+	s := document.Section{Lines: []document.Cell{{}}, Head: columns(p, "ETCD", "status", "version", "size", "")}
+	for _, e := range members {
+		state, more := document.Cell{Text: p.T("status.well"), Tone: document.Good}, strings.Join(e.Alarms, ", ")
+		if !e.Healthy {
+			state = document.Cell{Text: p.T("status.ill"), Tone: document.Bad}
+			more = strings.TrimSpace(more + " " + e.Error)
+		}
+		if e.Leader {
+			state.Text = p.List([]string{state.Text, p.T("status.leader")})
+		}
+		if e.Learner {
+			state.Text = p.List([]string{state.Text, p.T("status.learner")})
+		}
+		row := cells(e.Node, "", e.Version, report.Size(e.DBBytes), more)
+		row[1] = state
+		s.Rows = append(s.Rows, row)
+	}
+	return s
+}
+
+func nodeState(p *i18n.Printer, n phases.NodeStatus) document.Cell {
+	switch {
+	case !n.Reached:
+		return document.Cell{Text: p.T("status.unreached"), Tone: document.Bad}
+	case n.Registered && n.Ready:
+		return document.Cell{Text: "Ready", Tone: document.Good}
+	case n.Registered:
+		return document.Cell{Text: "NotReady", Tone: document.Bad}
+	}
+	return document.Cell{Text: "-"}
+}
+
+// components names those that do not run as they should, else how many do.
+func components(p *i18n.Printer, n phases.NodeStatus) string {
+	var bad []string
+	for _, c := range n.Components {
+		if c.State != "active" {
+			bad = append(bad, c.Name+": "+c.State)
+		}
+	}
+	if len(bad) > 0 {
+		return strings.Join(bad, ", ")
+	}
+	if len(n.Components) == 0 {
+		return "-"
+	}
+	return p.T("status.run", "count", fmt.Sprint(len(n.Components)))
+}
+
+// firstEnd is the day on which the first of a node's certificates ends.
+func firstEnd(n phases.NodeStatus) string {
+	var first time.Time
+	for _, c := range n.Certificates {
+		if first.IsZero() || c.Ends.Before(first) {
+			first = c.Ends
+		}
+	}
+	if first.IsZero() {
+		return "-"
+	}
+	return first.Format(time.DateOnly)
+}
+
+// waits says what a cluster's run waits for, and how it is decided.
+func waits(p *i18n.Printer, c request.ClusterInfo) document.Section {
+	s := document.Text(p.T("list.waits", "cluster", c.Name, "run", c.LastRun))
+	for _, w := range c.Waits {
+		text, _ := p.Fault(w.Fault)
+		s.Lines = append(s.Lines, document.Cell{Text: "  " + p.T("list.wait", "node", jumpHost(p, w.Node), "step",
+			p.Msg(w.Title), "since", w.Since.Local().Format("2006-01-02 15:04:05"), "fault", text)})
+	}
+	decide := p.Msg(event.Calling("list.decide", event.Call{Verb: "attach", Cluster: c.Name}))
+	s.Lines = append(s.Lines, document.Cell{Text: "  " + decide})
+	return s
+}
