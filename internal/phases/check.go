@@ -35,7 +35,7 @@ func (r *run) check() []*engine.Step {
 // controlWell wants every member of etcd, every API server and the load balancer to answer, now that all is restarted
 // that had to be.
 func (r *run) controlWell(ctx context.Context) error {
-	if err := r.etcdHealth(ctx); err != nil {
+	if err := r.etcd.Health(ctx); err != nil {
 		return err
 	}
 	if err := r.control.ServersReady(ctx); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/etcd"
 )
 
 // judgeQuorum counts the members of etcd that stay and answer against the quorum of the cluster without those that go.
@@ -16,7 +17,7 @@ func (r *run) judgeQuorum(ctx context.Context) []event.Finding {
 	if !slices.ContainsFunc(r.Removing, func(n config.Node) bool { return n.Has(bundle.Etcd) }) {
 		return nil
 	}
-	list, err := r.memberList(ctx)
+	list, err := r.etcd.List(ctx)
 	if err != nil {
 		return []event.Finding{finding(event.Error, "", "leave-no-quorum", "cause",
 			event.Clean(event.AsFault(err).Cause))}
@@ -24,7 +25,7 @@ func (r *run) judgeQuorum(ctx context.Context) []event.Finding {
 	size, well, going := 0, 0, 0
 	var names []string
 	for _, m := range list {
-		if _, goes := nodeOf(m, r.Removing); goes {
+		if _, goes := etcd.NodeOf(m, r.Removing); goes {
 			going++
 			continue
 		}

@@ -14,7 +14,7 @@ import (
 
 // judgeRestore refuses what would end in half a restore: every member of etcd and every control plane must be there and
 // ours.
-func (r *restore) judgeRestore(ctx context.Context) error {
+func (r *run) judgeRestore(ctx context.Context, snap *SnapshotFile) error {
 	var all []event.Finding
 	for _, n := range r.Cluster.Nodes {
 		f, taking := r.Fact(n.Name), n.Has(bundle.Etcd) || n.Has(bundle.ControlPlane)
@@ -27,7 +27,7 @@ func (r *restore) judgeRestore(ctx context.Context) error {
 			all = append(all, finding(event.Error, n.Name, "restore-not-deployed", "cluster", r.Cluster.Name))
 		default:
 			all = append(all, r.judgeAuthority(n, f, false)...)
-			more, err := r.judgeMember(ctx, n, f)
+			more, err := r.judgeMember(ctx, n, f, snap)
 			if err != nil {
 				return err
 			}
@@ -40,13 +40,14 @@ func (r *restore) judgeRestore(ctx context.Context) error {
 	if err := r.OpenPKI(ctx); err != nil {
 		f := event.AsFault(err)
 		all = append(all, event.Finding{Severity: event.Error, Fault: *f})
-	} else if r.snap.foreign(r.PKI().CA.Cert) {
-		all = append(all, finding(event.Error, "", "snapshot-foreign", "path", r.snap.Path, "cluster", r.Cluster.Name))
+	} else if snap.Foreign(r.PKI().CA.Cert) {
+		all = append(all, finding(event.Error, "", "snapshot-foreign", "path", snap.Path, "cluster", r.Cluster.Name))
 	}
 	return r.tell(all)
 }
 
-func (r *restore) judgeMember(ctx context.Context, n config.Node, f *facts.Facts) ([]event.Finding, error) {
+func (r *run) judgeMember(ctx context.Context, n config.Node, f *facts.Facts, snap *SnapshotFile) ([]event.Finding,
+	error) {
 	if !n.Has(bundle.Etcd) {
 		return nil, nil
 	}
@@ -58,7 +59,7 @@ func (r *restore) judgeMember(ctx context.Context, n config.Node, f *facts.Facts
 		out = append(out, finding(event.Error, n.Name, "restore-no-etcdutl"))
 	}
 	// The file, the new data with a first log of 64 MiB, and room to work in.
-	if need := 2*r.snap.Size + 256<<20; f.Free["/var/lib/etcd"].Bytes < need {
+	if need := 2*snap.Size + 256<<20; f.Free["/var/lib/etcd"].Bytes < need {
 		out = append(out, finding(event.Error, n.Name, "restore-space", "need", strconv.FormatInt(need>>20, 10), "free",
 			strconv.FormatInt(f.Free["/var/lib/etcd"].Bytes>>20, 10)))
 	}

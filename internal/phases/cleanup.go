@@ -2,19 +2,11 @@ package phases
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/cleanup"
-	"github.com/eggo-k8s/eggo/internal/phases/env"
-	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
@@ -64,7 +56,7 @@ func (r *run) cleanup(cl *cleanup.Cleanup, then ...*engine.Step) *engine.Plan {
 // cleaning is what takes back what was made on the nodes.
 func (r *run) cleaning(purge bool) *cleanup.Cleanup {
 	return &cleanup.Cleanup{Nodes: r.Nodes, Purge: purge, StopWorkloads: r.driver.StopAll() + r.runtimes.StopPods(),
-		Snapshot: r.snapshot}
+		Snapshot: r.etcd.Snapshots.BeforeLoss}
 }
 
 // cleanAround is the cleanup of a node, and the scripts of deploy.yaml around it.
@@ -78,38 +70,4 @@ func (r *run) cleanAround(cl *cleanup.Cleanup, n config.Node, o cleanup.Options)
 		return plan.StepIDs(last)
 	}
 	return cl.Steps(n, o), scripts
-}
-
-// snapshot saves etcd's data on the jump host before it goes. An etcd that does not answer is said, and does not stop
-// the cleanup.
-func (r *run) snapshot(ctx context.Context, n config.Node, nd *node.Node) error {
-	tell := func(key string, kv ...string) error {
-		return r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx), Text: event.M(key, kv...)})
-	}
-	if out, err := nd.Query(ctx, "systemctl is-active etcd.service || true"); err != nil ||
-		strings.TrimSpace(out) != "active" {
-		if err != nil {
-			return err
-		}
-		return tell("notice.no-etcd")
-	}
-	// Without the cluster's certificates there is no way in, and new ones would be another cluster's.
-	if _, err := os.Stat(filepath.Join(r.StateDir, "pki", "etcd", "ca.key")); err != nil {
-		return tell("notice.no-snapshot", "cause", event.Clean(err.Error()))
-	}
-	if err := r.ReadPKI(ctx); err != nil {
-		return tell("notice.no-snapshot", "cause", event.AsFault(err).Error())
-	}
-	path := r.snapshotPath(n.Name)
-	if _, err := r.saveSnapshot(ctx, n, nd, path); err != nil {
-		if errors.As(err, new(*fs.PathError)) || errors.As(err, new(*os.LinkError)) {
-			// It is this machine that cannot keep the snapshot: etcd's data stay until it can.
-			return event.NewFault(event.ClassFailed, "state.write", err)
-		}
-		return tell("notice.no-snapshot", "cause", event.Clean(err.Error()))
-	}
-	if err := r.Keep(ctx, env.KeptSnapshots); err != nil { // likewise
-		return err
-	}
-	return tell("notice.snapshot", "path", path)
 }

@@ -9,9 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
@@ -155,27 +152,6 @@ func TestAnAPIServerThatRefuses(t *testing.T) {
 	}
 }
 
-func TestMembersOfEtcdThatAreNotThere(t *testing.T) {
-	r := stand(t, to("is-active", "active\n"))
-	m1 := &pb.Member{ID: 1, Name: "m1",
-		PeerURLs: []string{"https://192.0.2.11:2380"}, ClientURLs: []string{"https://192.0.2.11:2379"}}
-	never := &pb.Member{ID: 2, PeerURLs: []string{"https://192.0.2.12:2380"}}
-	err := r.othersWell(t.Context(), []*pb.Member{never}, nil)
-	if f := wantFault(t, err, "etcd.member-unwell", "", "never started"); !f.Retry {
-		t.Error("nobody waits for it")
-	}
-	dead := &pb.Member{ID: 3, Name: "m3", ClientURLs: []string{"https://192.0.2.13:2379"}}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	err = r.othersWell(ctx, []*pb.Member{dead}, never)
-	if f := wantFault(t, err, "etcd.member-unwell", "", ""); f.Args["member"] != "m3" {
-		t.Errorf("%+v", f)
-	}
-	// A learner that somebody removes is not waited for.
-	knowing(t, r, m1)
-	wantFault(t, r.promote(t.Context(), etcdOnly), "etcd.not-listed", "e1", "")
-}
-
 func TestAHookWhoseEndIsNotKnown(t *testing.T) {
 	r := stand(t, to("/status", "-1\n"))
 	s := &engine.Step{}
@@ -260,7 +236,7 @@ func TestARestoreThatIsRefused(t *testing.T) {
 			c.spoil(r)
 			var all []event.Finding
 			r.Emit = func(e event.Event) error { all = append(all, e.(event.Finding)); return nil }
-			err := (&restore{run: r, snap: &SnapshotFile{Size: 1 << 20}}).judgeRestore(t.Context())
+			err := r.judgeRestore(t.Context(), &SnapshotFile{Size: 1 << 20})
 			if got := strings.Join(codes(all), " "); got != c.want || (err != nil) != strings.HasPrefix(got, "error") {
 				t.Errorf("%s, %v", got, err)
 			}

@@ -73,7 +73,7 @@ func (r *run) deploy(b *plan.Builder, judge func(context.Context) error, more ..
 		}
 		return plan.StepIDs(before[host])
 	})
-	b.Add(r.etcd()...)
+	b.Add(r.etcd.Steps()...)
 	b.Add(r.control.Steps()...)
 	b.Add(r.balancer.Steps()...)
 	b.Add(r.join.Steps(r.joinable())...)

@@ -102,7 +102,7 @@ func (r *run) leave(rm *remove.Removal, others string) (steps, scripts []*engine
 		return slices.ContainsFunc(l.Nodes, func(n config.Node) bool { return n.Has(bundle.Etcd) }),
 			event.M("why.no-member-leaves"), nil
 	}
-	snapshot.Apply = func(ctx context.Context) error { return r.snapshotOfAny(ctx, "") }
+	snapshot.Apply = func(ctx context.Context) error { return r.etcd.Snapshots.BeforeChange(ctx, "") }
 	snapshot.Timeout = 10 * time.Minute
 	steps = append(steps, snapshot)
 	member := snapshot.ID // one member leaves at a time
@@ -116,7 +116,7 @@ func (r *run) leave(rm *remove.Removal, others string) (steps, scripts []*engine
 			s := plan.Step(plan.PhaseLeave, "member", n.Name, append([]string{member}, needs...))
 			s.Needs = append(s.Needs, plan.IDs(plan.PhaseControl, "apiserver", r.Cluster.With(bundle.ControlPlane))...)
 			s.Retry = engine.Retry{Tries: 5, Delay: time.Second, MaxDelay: 5 * time.Second}
-			s.Apply = func(ctx context.Context) error { return r.removeMember(ctx, n) }
+			s.Apply = func(ctx context.Context) error { return r.etcd.Remove(ctx, n) }
 			steps, needs, member = append(steps, s), append(needs, s.ID), s.ID
 		}
 		needs = append(needs, others)

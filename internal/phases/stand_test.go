@@ -14,10 +14,6 @@ import (
 	"strings"
 	"testing"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
-
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
@@ -145,30 +141,6 @@ func machineObject(name, kubelet string) fields {
 	return thing("", name, fields{"status": fields{
 		"nodeInfo":   fields{"kubeletVersion": kubelet},
 		"conditions": []any{fields{"type": "Ready", "status": "True"}}}})
-}
-
-// members has an etcd on m1 that knows a list of members and nothing else.
-type members struct {
-	pb.UnimplementedClusterServer
-	list []*pb.Member
-}
-
-func (m *members) MemberList(context.Context, *pb.MemberListRequest) (*pb.MemberListResponse, error) {
-	return &pb.MemberListResponse{Header: &pb.ResponseHeader{}, Members: m.list}, nil
-}
-
-func knowing(t *testing.T, r *run, list ...*pb.Member) {
-	t.Helper()
-	cert, err := tls.X509KeyPair(r.PKI().Nodes["m1"].EtcdServer.Cert, r.PKI().Nodes["m1"].EtcdServer.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	conf := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}}
-	s := grpc.NewServer(grpc.Creds(credentials.NewTLS(conf)))
-	pb.RegisterClusterServer(s, &members{list: list})
-	l := listen(t, r, "2379")
-	go func() { _ = s.Serve(l) }()
-	t.Cleanup(s.Stop)
 }
 
 // wantFault wants a fault with a code, on a node, whose cause has a word.

@@ -3,7 +3,6 @@ package phases
 import (
 	"crypto/rand"
 	"strings"
-	"sync"
 
 	"github.com/eggo-k8s/eggo/internal/phases/addons"
 	"github.com/eggo-k8s/eggo/internal/phases/balancer"
@@ -12,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/controlplane"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/driver/binary"
+	"github.com/eggo-k8s/eggo/internal/phases/etcd"
 	"github.com/eggo-k8s/eggo/internal/phases/host"
 	"github.com/eggo-k8s/eggo/internal/phases/join"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
@@ -36,10 +36,9 @@ type run struct {
 	driver   driver.Driver
 	control  *controlplane.ControlPlane
 	join     *join.Join
+	etcd     *etcd.Etcd
 
-	mu      sync.Mutex
-	nonce   string // of this run
-	etcdIs  membership
+	nonce   string        // of this run
 	changes *plan.Changes // that were announced so far
 	force   bool          // the leave of a node goes on past what only delays it
 }
@@ -62,10 +61,11 @@ func newRun(env Env) *run {
 	r.addons = addons.New(p, r.Clients)
 	r.runtimes = &runtimes.Runtimes{Payload: p, Rolling: r.Rolling}
 	r.control = &controlplane.ControlPlane{Clients: r.Clients}
-	r.driver = &binary.Binary{Env: e, Payload: p, Certs: c, Rolling: r.Rolling, Aside: r.balancer.Aside,
-		APIReady: r.control.ServerReady, MemberReady: r.memberWell,
+	b := &binary.Binary{Env: e, Payload: p, Certs: c, Rolling: r.Rolling, Aside: r.balancer.Aside,
+		APIReady:    r.control.ServerReady,
 		RuntimeUnit: func() string { return r.runtimes.Runtime().Unit() }}
-	r.control.Driver = r.driver
+	r.driver, r.etcd = b, etcd.New(r.Clients, p, r.Rolling, b)
+	r.control.Driver, b.MemberReady = b, r.etcd.WaitReady
 	r.join = &join.Join{Clients: r.Clients, Driver: r.driver}
 	return r
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/addons"
 	"github.com/eggo-k8s/eggo/internal/phases/balancer"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
+	"github.com/eggo-k8s/eggo/internal/phases/etcd"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
@@ -284,19 +285,19 @@ func (r *run) askMembers(ctx context.Context, s *Status) {
 func (r *run) askMembership(ctx context.Context, s *Status) {
 	ctx, cancel := context.WithTimeout(ctx, statusAsk)
 	defer cancel()
-	list, err := r.memberList(ctx)
+	list, err := r.etcd.List(ctx)
 	if err != nil {
 		return // told of the members themselves
 	}
 	nodes := r.Cluster.With(bundle.Etcd)
 	for _, m := range list {
-		if _, ours := nodeOf(m, nodes); !ours && len(m.PeerURLs) > 0 {
+		if _, ours := etcd.NodeOf(m, nodes); !ours && len(m.PeerURLs) > 0 {
 			s.Drift = append(s.Drift, event.M("drift.etcd-stranger", "member", event.Clean(m.Name), "url",
 				event.Clean(m.PeerURLs[0])))
 		}
 	}
 	for _, n := range nodes {
-		if listedMember(list, n) == nil {
+		if etcd.Listed(list, n) == nil {
 			s.Drift = append(s.Drift, event.M("drift.etcd-absent", "node", n.Name))
 		}
 	}

@@ -1,4 +1,4 @@
-package phases
+package etcd
 
 import (
 	"bytes"
@@ -138,8 +138,8 @@ func (s *SnapshotFile) readStore() error {
 	})
 }
 
-// foreign says whether the snapshot is of a cluster with another authority.
-func (s *SnapshotFile) foreign(ca []byte) bool {
+// Foreign says whether the snapshot is of a cluster with another authority.
+func (s *SnapshotFile) Foreign(ca []byte) bool {
 	return s.ca != nil && !bytes.Contains(s.ca, bytes.TrimSpace(ca))
 }
 

@@ -1,4 +1,4 @@
-package phases
+package etcd
 
 import (
 	"context"
@@ -17,9 +17,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
-// removeMember takes the node's member out of etcd, after the leader's office was given to one that stays.
-func (r *run) removeMember(ctx context.Context, n config.Node) error {
-	list, err := r.memberList(ctx)
+// Remove removes the node's member from etcd, after it has given up the leadership to one that stays.
+func (r *Members) Remove(ctx context.Context, n config.Node) error {
+	list, err := r.List(ctx)
 	if err != nil {
 		return err
 	}
@@ -33,12 +33,12 @@ func (r *run) removeMember(ctx context.Context, n config.Node) error {
 	// the quorum until then.
 	if r.ReadThroughAny(ctx, m) == nil {
 		for _, o := range list {
-			goes, leaves := nodeOf(o, r.Removing)
+			goes, leaves := NodeOf(o, r.Removing)
 			if !leaves || o.ID == m.ID || !slices.Contains(o.PeerURLs, layout.PeerURL(goes)) ||
 				r.ReadThroughAny(ctx, o) == nil {
 				continue
 			}
-			if err := r.dropMember(ctx, goes.Name, o); err != nil {
+			if err := r.drop(ctx, goes.Name, o); err != nil {
 				return err
 			}
 		}
@@ -46,12 +46,12 @@ func (r *run) removeMember(ctx context.Context, n config.Node) error {
 	if err := r.moveLeader(ctx, m, list); err != nil {
 		return err
 	}
-	if err := r.dropMember(ctx, n.Name, m); err != nil {
+	if err := r.drop(ctx, n.Name, m); err != nil {
 		return err
 	}
 	// The next one leaves when those that stay agree again.
 	return wait.Until(ctx, listPatience, func(ctx context.Context) error {
-		list, err := r.memberList(ctx)
+		list, err := r.List(ctx)
 		if err != nil {
 			return err
 		}
@@ -68,13 +68,13 @@ func (r *run) removeMember(ctx context.Context, n config.Node) error {
 	})
 }
 
-// dropMember removes one member.
-func (r *run) dropMember(ctx context.Context, name string, m *pb.Member) error {
+// drop removes one member.
+func (r *Members) drop(ctx context.Context, name string, m *pb.Member) error {
 	if err := r.Emit(event.Change{Step: engine.StepID(ctx),
 		Desc: event.M("change.etcd-remove", "member", name)}); err != nil {
 		return err
 	}
-	return r.askEtcd(ctx, nil, func(ctx context.Context, c *clientv3.Client) error {
+	return r.ask(ctx, nil, func(ctx context.Context, c *clientv3.Client) error {
 		_, err := c.MemberRemove(ctx, m.ID)
 		if errors.Is(err, rpctypes.ErrMemberNotFound) {
 			return nil
@@ -84,9 +84,9 @@ func (r *run) dropMember(ctx context.Context, name string, m *pb.Member) error {
 }
 
 // moveLeader gives the office away if m has it: an election that nobody planned costs the API server a second.
-func (r *run) moveLeader(ctx context.Context, m *pb.Member, list []*pb.Member) error {
+func (r *Members) moveLeader(ctx context.Context, m *pb.Member, list []*pb.Member) error {
 	var leader uint64
-	err := r.askEtcd(ctx, nil, func(ctx context.Context, c *clientv3.Client) error {
+	err := r.ask(ctx, nil, func(ctx context.Context, c *clientv3.Client) error {
 		for _, url := range c.Endpoints() {
 			s, err := c.Status(ctx, url)
 			if err != nil {

@@ -1,0 +1,77 @@
+// Package etcd has the nodes of the role etcd run a member each: it forms the cluster of them or lets one join that is
+// there, removes members, saves snapshots and restores one. It may import driver and what lies beneath it, and knows
+// neither runtime nor packages.
+package etcd
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
+	"github.com/eggo-k8s/eggo/internal/phases/driver"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/payload"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/rolling"
+)
+
+const (
+	turn            = string(driver.Etcd) // in which members are restarted, and join
+	listPatience    = 90 * time.Second    // for the members to be ready before one is added
+	promotePatience = 15 * time.Minute    // for a learner to have all data
+)
+
+// Etcd brings the members of a run up, by the steps of its phase.
+type Etcd struct {
+	*Members
+	*rolling.Rolling
+	Snapshots *Snapshots
+	payload   *payload.Payload
+
+	mu    sync.Mutex
+	found membership
+}
+
+// New is the etcd of a run; d runs its members.
+func New(c *clients.Clients, p *payload.Payload, r *rolling.Rolling, d driver.Driver) *Etcd {
+	return &Etcd{Members: &Members{Clients: c, Driver: d}, Rolling: r, Snapshots: &Snapshots{Clients: c, Driver: d},
+		payload: p}
+}
+
+// Steps makes the CAs and certificates, starts every member, and waits until each answers a linearized read. The
+// members of a new cluster start side by side, for each waits for the quorum; so none is started before all can be.
+func (r *Etcd) Steps() []*engine.Step {
+	members := r.Cluster.With(bundle.Etcd)
+	certs := plan.Step(plan.PhaseEtcd, "certificates", "", plan.Verdict())
+	certs.Apply = r.EnsurePKI
+	ready := []string{certs.ID}
+	for _, n := range members {
+		ready = append(ready, plan.Programs(n, plan.GroupEtcd), plan.ID(plan.PhaseInfra, "system", n.Name))
+	}
+	found := plan.Step(plan.PhaseEtcd, "membership", "", ready)
+	found.Verify = r.resolve
+	found.Retry = engine.Retry{Tries: 5, Delay: time.Second, MaxDelay: 5 * time.Second}
+	steps := []*engine.Step{certs, found}
+	for _, n := range members {
+		w := r.Driver.Start(driver.Etcd, n)
+		running, restart := w.Check, w.Apply
+		w.Check = func(ctx context.Context) (bool, error) {
+			if r.state().unfinished[n.Name] {
+				return false, nil
+			}
+			return running(ctx)
+		}
+		w.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
+			return r.start(ctx, n, nd, restart)
+		})
+		steps = append(steps, w.Steps(plan.PhaseEtcd, "start", n, []string{found.ID})...)
+	}
+	check := plan.Step(plan.PhaseEtcd, "health", "", plan.IDs(plan.PhaseEtcd, "start", members))
+	check.Verify = r.Health
+	check.Retry = engine.Retry{Tries: 30, Delay: time.Second, MaxDelay: 3 * time.Second}
+	check.Timeout = time.Minute
+	return append(steps, check)
+}

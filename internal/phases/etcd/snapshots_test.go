@@ -1,0 +1,149 @@
+package etcd_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/etcd"
+	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
+)
+
+func TestASnapshotIsVerified(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	good := filepath.Join(dir, "good.db")
+	if err := phasestest.WriteSnapshot(good, []byte("authority")); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := slices.Clone(data)
+	flipped[len(flipped)/2] ^= 1
+	for name, c := range map[string]struct {
+		data []byte
+		code string
+	}{
+		"good": {data, ""}, "empty": {nil, "snapshot.truncated"},
+		"only a sum": {data[len(data)-32:], "snapshot.truncated"}, "cut": {data[:len(data)-1000], "snapshot.truncated"},
+		"cut by pages": {append(slices.Clone(data[:4096]), data[len(data)-32:]...), "snapshot.damaged"},
+		"raw database": {data[:len(data)-32], "snapshot.truncated"}, "a bit": {flipped, "snapshot.damaged"},
+	} {
+		file := filepath.Join(dir, "x.db")
+		if err := os.WriteFile(file, c.data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := etcd.ReadSnapshot(t.Context(), file)
+		if got := event.AsFault(err); (got == nil) != (c.code == "") || got != nil && got.Code != c.code {
+			t.Errorf("%s: %v, not %q", name, err, c.code)
+		}
+	}
+	if _, err := etcd.ReadSnapshot(t.Context(), filepath.Join(dir,
+		"nowhere")); event.AsFault(err).Code != "snapshot.unreadable" {
+		t.Error(err)
+	}
+}
+
+// gives is what members of a fake give as their snapshot.
+func gives(t *testing.T, f *fake) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "x.db")
+	if err := phasestest.WriteSnapshot(file, f.PKI().CA.Cert); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.snapshot = data
+}
+
+func TestASnapshotIsThatOfTheFirstMemberThatGivesOne(t *testing.T) {
+	f := newFake(t, "e1 e2")
+	gives(t, f)
+	f.sick["e1"] = true
+	var kept []env.Kept
+	f.env.Persist = func(_ context.Context, what env.Kept) error { kept = append(kept, what); return nil }
+	if err := f.Snapshots.Save(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(f.env.StateDir, "snapshots", "*-e2.db"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	if i, err := os.Stat(files[0]); err != nil || i.Mode().Perm() != 0o600 {
+		t.Error("the file:", i, err)
+	}
+	s, err := etcd.ReadSnapshot(t.Context(), files[0])
+	if err != nil || s.Revision != phasestest.Revision || s.Foreign(f.PKI().CA.Cert) ||
+		!s.Foreign([]byte("another")) {
+		t.Errorf("%+v %v", s, err)
+	}
+	if !slices.Equal(kept, []env.Kept{env.KeptSnapshots}) ||
+		!slices.Equal(f.notices(), []string{"notice.snapshot-saved"}) {
+		t.Errorf("kept %q, told %q", kept, f.notices())
+	}
+	p, ok := f.told[slices.IndexFunc(f.told, func(e event.Event) bool {
+		_, yes := e.(event.Progress)
+		return yes
+	})].(event.Progress)
+	if !ok || p.Host != "e2" || p.Done == 0 || p.Done > p.Total {
+		t.Errorf("progress: %+v", p)
+	}
+}
+
+func TestASnapshotThatNobodyGives(t *testing.T) {
+	f := newFake(t, "e1 e2")
+	f.sick["e1"], f.sick["e2"] = true, true
+	wantFault(t, f.Snapshots.Save(t.Context(), ""), "snapshot.none", "corrupt")
+	f = newFake(t, "e1")
+	f.snapshot = []byte("no database")
+	wantFault(t, f.Snapshots.Save(t.Context(), ""), "snapshot.none", "")
+	if left, _ := filepath.Glob(filepath.Join(f.env.StateDir, "snapshots", "*")); len(left) > 0 {
+		t.Error("half of one is left:", left)
+	}
+}
+
+// Where the control host cannot keep it, the data that would be lost stay; else the loss is reported and goes on.
+func TestWhatIsLostIsSavedBefore(t *testing.T) {
+	f := newFake(t, "e1 e2")
+	gives(t, f)
+	n := f.env.Cluster.Nodes[0]
+	lose := func() error { return f.Snapshots.BeforeLoss(t.Context(), n, f.Node(n.Name)) }
+	if err := lose(); err != nil {
+		t.Error(err)
+	}
+	f.sick["e1"] = true
+	if err := lose(); err != nil {
+		t.Error(err)
+	}
+	f.idle["e1"] = true
+	if err := lose(); err != nil {
+		t.Error(err)
+	}
+	f.idle["e1"], f.sick["e1"] = false, false
+	if want := []string{"notice.snapshot", "notice.no-snapshot", "notice.no-etcd"}; !slices.Equal(f.notices(), want) {
+		t.Errorf("told %q, want %q", f.notices(), want)
+	}
+	dir := filepath.Join(f.env.StateDir, "snapshots")
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantFault(t, lose(), "state.write", "snapshots")
+	// A cluster whose CAs are lost has no way in.
+	if err := os.Remove(filepath.Join(f.env.StateDir, "pki", "etcd", "ca.key")); err != nil {
+		t.Fatal(err)
+	}
+	if err := lose(); err != nil || f.notices()[len(f.notices())-1] != "notice.no-snapshot" {
+		t.Error(err, f.notices())
+	}
+}
