@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/phases/hooks"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/remote"
 )
@@ -53,7 +54,7 @@ func load(ctx context.Context, q request.Request, d Deps) (*prepared, error) {
 		return nil, err
 	}
 	if !base.Hooks.OfNodes {
-		if err := phases.HooksRun(p.hooks, p.cluster.Nodes); err != nil {
+		if err := hooks.Check(p.hooks, p.cluster.Nodes); err != nil {
 			return nil, err
 		}
 	}
@@ -157,14 +158,14 @@ func loadHooks(h request.Hooks, nodes ...string) ([]phases.Hook, error) {
 		flags []string
 	}{{before, h.Before}, {after, h.After}} {
 		for _, f := range part.flags {
-			hooks, err := phases.LoadHooks(part.kind, f)
+			list, err := hooks.Load(part.kind, f)
 			if err != nil {
 				return nil, err
 			}
-			for i := range hooks {
-				hooks[i].Nodes = nodes
+			for i := range list {
+				list[i].Nodes = nodes
 			}
-			out = append(out, hooks...)
+			out = append(out, list...)
 		}
 	}
 	return out, nil
@@ -175,7 +176,7 @@ func (p *prepared) nodeHooks(nodes []config.Node) (err error) {
 	if p.hooks, err = loadHooks(p.request.Base().Hooks, names(nodes)...); err != nil {
 		return err
 	}
-	return phases.HooksRun(p.hooks, nodes)
+	return hooks.Check(p.hooks, nodes)
 }
 
 // setLimit keeps the work to the nodes of a limit.
@@ -186,7 +187,7 @@ func (p *prepared) setLimit(limit []string) (err error) {
 	if p.limit, err = Limit(p.cluster, limit); err != nil {
 		return err
 	}
-	return phases.HooksRun(p.hooks, p.within()) // hooks keep to the limit as well
+	return hooks.Check(p.hooks, p.within()) // hooks keep to the limit as well
 }
 
 // only makes these nodes the operation's cluster.

@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/phases/hooks"
 )
 
 // deploy makes the nodes what deploy.yaml says.
@@ -99,7 +100,7 @@ func (p *prepared) cleaned(q request.Cleanup) error {
 			return err
 		}
 		p.only(nodes)
-		if err := phases.HooksRun(p.hooks, nodes); err != nil {
+		if err := hooks.Check(p.hooks, nodes); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package phases
 import (
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/hooks"
 	"github.com/eggo-k8s/eggo/internal/phases/remove"
 )
 
@@ -14,6 +15,14 @@ type (
 	Kept    = env.Kept
 	Facts   = facts.Facts
 	Leaving = remove.Leaving
+)
+
+// The types of hooks that a command line names.
+const (
+	ClusterPreHook  = hooks.ClusterPreHook
+	ClusterPostHook = hooks.ClusterPostHook
+	PreHook         = hooks.PreHook
+	PostHook        = hooks.PostHook
 )
 
 // The parts of a cluster's files that Env.Persist is asked for.

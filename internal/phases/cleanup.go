@@ -7,6 +7,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/phases/cleanup"
+	"github.com/eggo-k8s/eggo/internal/phases/hooks"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
@@ -32,7 +33,7 @@ func CleanNodes(env Env, nodes []config.Node, purge bool) *engine.Plan {
 // cleanup is the plan of a cleanup of all nodes, and of what follows it on the jump host.
 func (r *run) cleanup(cl *cleanup.Cleanup, then ...*engine.Step) *engine.Plan {
 	b := plan.New(r.options(), plan.Phase{ID: plan.PhasePreflight, Open: true}, plan.Phase{ID: plan.PhaseClean})
-	r.hooksBefore(b, plan.PhaseClean)
+	r.hooks.Before(b, plan.PhaseClean)
 	b.Add(r.preflight(nil, func(context.Context) error {
 		elsewhere := r.tell(r.judgeAuthorities())
 		if err := r.judgeCleanup(); err != nil { // tells the rest in any case
@@ -49,7 +50,7 @@ func (r *run) cleanup(cl *cleanup.Cleanup, then ...*engine.Step) *engine.Plan {
 	}
 	b.Add(then...)
 	b.Add(scripts...)
-	r.hooksAfter(b, plan.PhaseClean)
+	r.hooks.After(b, plan.PhaseClean)
 	return b.Plan()
 }
 
@@ -62,10 +63,10 @@ func (r *run) cleaning(purge bool) *cleanup.Cleanup {
 // cleanAround is the cleanup of a node, and the scripts of deploy.yaml around it.
 func (r *run) cleanAround(cl *cleanup.Cleanup, n config.Node, o cleanup.Options) (steps, scripts []*engine.Step) {
 	needs := o.Needs
-	scripts = r.cleanupScripts(preCleanup, n, needs)
+	scripts = r.hooks.CleanupScripts(hooks.PreCleanup, n, needs)
 	o.Needs = slices.Concat(needs, plan.StepIDs(scripts))
 	o.Last = func(done []string) []string {
-		last := r.cleanupScripts(postCleanup, n, slices.Concat(needs, done))
+		last := r.hooks.CleanupScripts(hooks.PostCleanup, n, slices.Concat(needs, done))
 		scripts = append(scripts, last...)
 		return plan.StepIDs(last)
 	}

@@ -152,16 +152,6 @@ func TestAnAPIServerThatRefuses(t *testing.T) {
 	}
 }
 
-func TestAHookWhoseEndIsNotKnown(t *testing.T) {
-	r := stand(t, to("/status", "-1\n"))
-	s := &engine.Step{}
-	r.hookStep(s, r.Cluster.Nodes[1], node.Hook{Name: "a.sh", Dir: "x"}, false)
-	_, err := s.Check(t.Context())
-	if f := wantFault(t, err, "hook.unknown", "w1", ""); f.Args["hook"] != "a.sh" {
-		t.Errorf("%+v", f)
-	}
-}
-
 func TestWhatAPackageManagerMayNotChoose(t *testing.T) {
 	const ours = "Inst containerd (1.6.20~ds1-1+b1 Eggo [amd64])\n"
 	for name, c := range map[string]struct{ says, code, arg, is string }{

@@ -9,6 +9,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/phases/hooks"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
@@ -60,12 +61,12 @@ func (r *run) deployPhases() []plan.Phase {
 // touched and after everything is proven; scripts of deploy.yaml on each node before its services and when it is in the
 // cluster.
 func (r *run) deploy(b *plan.Builder, judge func(context.Context) error, more ...string) {
-	r.hooksBefore(b, plan.PhaseInfra)
+	r.hooks.Before(b, plan.PhaseInfra)
 	b.Add(r.preflight(r.Sources(), judge, more...)...)
 	b.Add(r.infrastructure()...)
 	before := map[string][]*engine.Step{} // the scripts before the services of a node
 	for _, n := range r.Cluster.Nodes {
-		before[n.Name] = r.joinScripts(plan.PhaseInfra, preJoin, n, b.IDs(plan.PhaseInfra, n.Name))
+		before[n.Name] = r.hooks.JoinScripts(plan.PhaseInfra, hooks.PreJoin, n, b.IDs(plan.PhaseInfra, n.Name))
 	}
 	b.Gate(func(phase, host string) []string {
 		if !slices.Contains([]string{plan.PhaseEtcd, plan.PhaseControl, plan.PhaseBootstrap}, phase) {
@@ -81,13 +82,11 @@ func (r *run) deploy(b *plan.Builder, judge func(context.Context) error, more ..
 	b.Add(r.check()...)
 	for _, n := range r.Cluster.Nodes {
 		after := append(b.IDs("", n.Name), plan.ID(plan.PhaseCheck, "nodes", ""))
-		if len(r.scripts(n, preCleanup, postCleanup)) > 0 {
-			b.Add(r.keepScripts(n))
-		}
+		b.Add(r.hooks.KeepScripts(n)...)
 		b.Add(before[n.Name]...)
-		b.Add(r.joinScripts(plan.PhaseCheck, postJoin, n, after)...)
+		b.Add(r.hooks.JoinScripts(plan.PhaseCheck, hooks.PostJoin, n, after)...)
 	}
-	r.hooksAfter(b, plan.PhaseCheck)
+	r.hooks.After(b, plan.PhaseCheck)
 }
 
 // joinable are the steps after which nodes can join through the cluster's endpoint.

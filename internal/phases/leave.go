@@ -27,7 +27,7 @@ func Delete(env Env, l Leaving) *engine.Plan {
 	rm := remove.New(r.Clients, l)
 	o := r.options()
 	o.Skip, o.Hosts = r.Skip, append(o.Hosts, nodes.Hosts(&config.Cluster{Nodes: l.Nodes})...)
-	hooks := r.commandHooks(l.Nodes, plan.PhaseDrain, false)
+	hooks := r.hooks.Steps(l.Nodes, plan.PhaseDrain, false)
 	drains := len(hooks) > 0 || slices.ContainsFunc(l.Nodes, nodes.IsKubelet)
 	b := plan.New(o, r.deletePhases(rm, drains)...)
 	empty := slices.Concat(hooks, rm.Drain(append(plan.Verdict(), barrier(b, "hooks.before", hooks)...)))
@@ -56,7 +56,7 @@ func Delete(env Env, l Leaving) *engine.Plan {
 	left, scripts := r.leave(rm, others)
 	b.Add(left...)
 	b.Add(scripts...)
-	after := r.commandHooks(l.Nodes, plan.PhaseLeave, true)
+	after := r.hooks.Steps(l.Nodes, plan.PhaseLeave, true)
 	for _, h := range after {
 		h.Needs = append(h.Needs, remove.Settled()...)
 	}

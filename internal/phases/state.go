@@ -1,9 +1,6 @@
 package phases
 
 import (
-	"crypto/rand"
-	"strings"
-
 	"github.com/eggo-k8s/eggo/internal/phases/addons"
 	"github.com/eggo-k8s/eggo/internal/phases/balancer"
 	"github.com/eggo-k8s/eggo/internal/phases/certs"
@@ -12,6 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/driver/binary"
 	"github.com/eggo-k8s/eggo/internal/phases/etcd"
+	"github.com/eggo-k8s/eggo/internal/phases/hooks"
 	"github.com/eggo-k8s/eggo/internal/phases/host"
 	"github.com/eggo-k8s/eggo/internal/phases/join"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
@@ -31,6 +29,7 @@ type run struct {
 	*rolling.Rolling
 	runtimes *runtimes.Runtimes
 	host     *host.Host
+	hooks    *hooks.Hooks
 	balancer *balancer.Balancer
 	addons   *addons.Addons
 	driver   driver.Driver
@@ -38,7 +37,6 @@ type run struct {
 	join     *join.Join
 	etcd     *etcd.Etcd
 
-	nonce   string        // of this run
 	changes *plan.Changes // that were announced so far
 	force   bool          // the leave of a node goes on past what only delays it
 }
@@ -48,11 +46,7 @@ func newRun(env Env) *run {
 	n := nodes.New(e)
 	p, c := &payload.Payload{Nodes: n}, certs.New(e)
 	r := &run{Env: e, Nodes: n, Payload: p, Certs: c, Clients: &clients.Clients{Env: e, Nodes: n, Certs: c},
-		Rolling: rolling.New(),
-
-		host: &host.Host{Payload: p},
-
-		nonce: strings.ToLower(rand.Text()[:12]), changes: &plan.Changes{}}
+		Rolling: rolling.New(), host: &host.Host{Payload: p}, hooks: hooks.New(p), changes: &plan.Changes{}}
 	if e.Dry {
 		e.Emit = r.changes.Count(e.Emit)
 	}

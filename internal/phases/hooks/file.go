@@ -1,4 +1,4 @@
-package phases
+package hooks
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/env"
 )
 
 // The types of hooks that a command line names.
@@ -22,13 +23,13 @@ const (
 	PostHook        = "posthook"
 )
 
-// HooksRun says whether each hook has a machine among the nodes to run on. One that has none was given for nothing, and
+// Check says whether each hook has a machine among the nodes to run on. One that has none was given for nothing, and
 // whoever relies on it has to know: hook.nowhere.
-func HooksRun(hooks []Hook, nodes []config.Node) error {
+func Check(hooks []env.Hook, nodes []config.Node) error {
 	for _, h := range hooks {
 		if !slices.ContainsFunc(nodes, h.On) {
 			word := "master"
-			for w, role := range hookRoles() {
+			for w, role := range roles() {
 				if role == h.Role && w != "node" {
 					word = w
 				}
@@ -40,19 +41,19 @@ func HooksRun(hooks []Hook, nodes []config.Node) error {
 	return nil
 }
 
-// maxHook bounds a hook's size, in bytes.
-const maxHook = 1 << 20
+// maxSize bounds a hook's size, in bytes.
+const maxSize = 1 << 20
 
-func hookRoles() map[string]bundle.Role {
+func roles() map[string]bundle.Role {
 	return map[string]bundle.Role{"master": bundle.ControlPlane, "worker": bundle.Worker, "node": bundle.Worker,
 		"etcd": bundle.Etcd, "loadbalance": bundle.LoadBalancer}
 }
 
-// LoadHooks reads what the flag of a type says: PATH[,ROLE], where PATH is a script, or a directory whose scripts run
+// Load reads what the flag of a type says: PATH[,ROLE], where PATH is a script, or a directory whose scripts run
 // in the order of their names, and ROLE is master when it is not given; without it PreHook and PostHook are for all
 // machines that come or go. What runs as root on machines has to be the caller's or root's own and out of reach of
 // others: the faults are hook.role, hook.path, hook.file with the reason, hook.empty.
-func LoadHooks(kind, flag string) ([]Hook, error) {
+func Load(kind, flag string) ([]env.Hook, error) {
 	path, word, given := strings.Cut(flag, ",")
 	role := bundle.ControlPlane
 	if kind == PreHook || kind == PostHook {
@@ -60,7 +61,7 @@ func LoadHooks(kind, flag string) ([]Hook, error) {
 	}
 	if given {
 		var ok bool
-		if role, ok = hookRoles()[word]; !ok {
+		if role, ok = roles()[word]; !ok {
 			return nil, event.NewFault(event.ClassUsage, "hook.role", nil, "role", event.Clean(word), "choices",
 				"master, worker, etcd, loadbalance")
 		}
@@ -74,7 +75,7 @@ func LoadHooks(kind, flag string) ([]Hook, error) {
 	}
 	files := []string{path}
 	if st.IsDir() {
-		if why := refuseHook(st); why != "" && why != "mode" && why != "size" {
+		if why := refusal(st); why != "" && why != "mode" && why != "size" {
 			return nil, event.NewFault(event.ClassUsage, "hook."+why, nil, "path", event.Clean(path))
 		}
 		if st.Mode().Perm()&0o022 != 0 {
@@ -92,20 +93,20 @@ func LoadHooks(kind, flag string) ([]Hook, error) {
 			return nil, event.NewFault(event.ClassUsage, "hook.empty", nil, "path", event.Clean(path))
 		}
 	}
-	var out []Hook
+	var out []env.Hook
 	for _, f := range files {
-		data, err := readHook(f)
+		data, err := read(f)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Hook{Type: kind, Name: filepath.Base(f), Data: data, Role: role})
+		out = append(out, env.Hook{Type: kind, Name: filepath.Base(f), Data: data, Role: role})
 	}
 	return out, nil
 }
 
-// readHook reads one script after looking at the file that it has opened, not at a name that may have changed its
+// read reads one script after looking at the file that it has opened, not at a name that may have changed its
 // meaning.
-func readHook(path string) ([]byte, error) {
+func read(path string) ([]byte, error) {
 	refuse := func(why string) error {
 		return event.NewFault(event.ClassUsage, "hook."+why, nil, "path", event.Clean(path))
 	}
@@ -128,38 +129,38 @@ func readHook(path string) ([]byte, error) {
 	if err != nil {
 		return nil, event.NewFault(event.ClassUsage, "hook.unreadable", err, "path", event.Clean(path))
 	}
-	if !slices.Contains([]string{".sh", ".bash"}, filepath.Ext(path)) || !hookName(filepath.Base(path)) {
+	if !slices.Contains([]string{".sh", ".bash"}, filepath.Ext(path)) || !validName(filepath.Base(path)) {
 		return nil, refuse("name")
 	}
-	if why := refuseHook(st); why != "" {
+	if why := refusal(st); why != "" {
 		return nil, refuse(why)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxHook+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
 	if err != nil {
 		return nil, event.NewFault(event.ClassUsage, "hook.unreadable", err, "path", event.Clean(path))
 	}
-	if len(data) == 0 || len(data) > maxHook {
+	if len(data) == 0 || len(data) > maxSize {
 		return nil, refuse("size")
 	}
 	return data, nil
 }
 
-// refuseHook is what stands against running the file as root: its owner, its mode, its size.
-func refuseHook(st os.FileInfo) string {
+// refusal is what stands against running the file as root: its owner, its mode, its size.
+func refusal(st os.FileInfo) string {
 	if sys, ok := st.Sys().(*syscall.Stat_t); ok && sys.Uid != 0 && int(sys.Uid) != os.Geteuid() {
 		return "owner"
 	}
 	switch {
 	case st.Mode().Perm()&^0o750 != 0 || st.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0:
 		return "mode"
-	case st.Size() == 0 || st.Size() > maxHook:
+	case st.Size() == 0 || st.Size() > maxSize:
 		return "size"
 	}
 	return ""
 }
 
-// hookName says whether a file's name can be one on a node: no word of a shell, no option.
-func hookName(name string) bool {
+// validName says whether a file's name can be one on a node: no word of a shell, no option.
+func validName(name string) bool {
 	return len(name) <= 128 && !strings.HasPrefix(name, "-") && !strings.HasPrefix(name, ".") &&
 		strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
 }
