@@ -130,6 +130,17 @@ var only = map[string][]string{
 	"al.essio.dev/pkg/shellescape":   {"internal/shell"},
 }
 
+// onlyWithin names, for modules that a layer may import, the packages of that layer that may: each has a client of them
+// or understands what one answers. Others ask those.
+var onlyWithin = map[string]map[string][]string{
+	"internal/phases": {
+		"k8s.io/": {"internal/phases", "internal/phases/addons", "internal/phases/certs", "internal/phases/clients",
+			"internal/phases/etcd", "internal/phases/join", "internal/phases/phasestest", "internal/phases/preflight",
+			"internal/phases/remove", "internal/phases/status"},
+		"go.etcd.io/": {"internal/phases/clients", "internal/phases/etcd", "internal/phases/phasestest"},
+	},
+}
+
 type pkg struct {
 	ImportPath   string
 	Imports      []string
@@ -176,6 +187,11 @@ func crossing(from, to string) string {
 			mine := slices.Contains(owners, layer(from)) || slices.Contains(owners, strings.TrimPrefix(from, module))
 			if strings.HasPrefix(to, prefix) && !mine && layer(from) != "test" {
 				return "only " + strings.Join(owners, " and ") + " may"
+			}
+		}
+		for prefix, few := range onlyWithin[layer(from)] {
+			if strings.HasPrefix(to, prefix) && !slices.Contains(few, from) {
+				return "of its layer only " + strings.Join(few, ", ") + " may"
 			}
 		}
 		return ""
@@ -260,6 +276,11 @@ func TestACrossingIsSeen(t *testing.T) {
 		{"internal/phases/rolling", module + "internal/phases/nodes", false},
 		{"internal/phases/etcd", module + "internal/phases/driver", true},
 		{"internal/phases/etcd", module + "internal/phases/driver/binary", false},
+		{"internal/phases/node", "k8s.io/api/core/v1", false},
+		{"internal/phases/clients", "k8s.io/client-go/kubernetes", true},
+		{"internal/phases/driver/binary", "k8s.io/client-go/kubernetes", false},
+		{"internal/phases", "go.etcd.io/etcd/client/v3", false},
+		{"internal/phases/etcd", "go.etcd.io/bbolt", true},
 		{"internal/remote", "golang.org/x/crypto/ssh/agent", true},
 		{"internal/report", "charm.land/lipgloss/v2", false},
 		{"internal/backend", "charm.land/bubbletea/v2", false},
