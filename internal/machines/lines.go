@@ -1,0 +1,445 @@
+package machines
+
+import (
+	"net/netip"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// readLines reads machines a line each: address, name, roles, port, architecture in any order, with blanks, commas or
+// semicolons between, as people keep them in spreadsheets, notes and /etc/hosts. A word that is nothing else is the
+// name where it stands before the address, or is said to be (name=…), or where several lines have one behind their
+// address, each its own: anywhere else it may as well be a role that was mistyped, and the line is not understood.
+// Where a line has no address, the word is a host name.
+func readLines(text []string) List {
+	out := List{Format: Lines}
+	var lines []*line
+	header := false
+	for i, raw := range text {
+		raw = strings.TrimSpace(strings.TrimPrefix(narrow(raw), "- "))
+		if raw == "" || strings.HasPrefix(raw, "#") {
+			continue
+		}
+		if len(lines) == 0 && !header && isHeader(raw) {
+			header = true
+			continue
+		}
+		l := readLine(raw)
+		l.at = i + 1
+		lines = append(lines, l)
+	}
+	named := header || ownNames(lines)
+	for _, l := range lines {
+		l.end(named)
+		if l.secret {
+			out.Secrets++
+		}
+		if l.why != nil {
+			out.Rejected = append(out.Rejected, Rejected{l.at, l.text, *l.why})
+			continue
+		}
+		out.Entries = append(out.Entries, l.entries()...)
+	}
+	return out
+}
+
+// ownNames says whether the words behind the addresses are a column of names: several lines have one, and no two
+// the same.
+func ownNames(lines []*line) bool {
+	seen := map[string]bool{}
+	for _, l := range lines {
+		if l.after == "" {
+			continue
+		}
+		if seen[l.after] {
+			return false
+		}
+		seen[l.after] = true
+	}
+	return len(seen) > 1
+}
+
+// isHeader says whether a line names columns.
+func isHeader(text string) bool {
+	words, known := words(text, " \t,;|、，；"), 0
+	for _, w := range words {
+		if columnOf(w) != "" {
+			known++
+		}
+	}
+	return len(words) > 0 && known == len(words) && (known > 1 || columnOf(words[0]) == "host")
+}
+
+// line is a line of machines as far as it was read.
+type line struct {
+	at     int
+	text   string
+	e      Entry
+	ips    []string   // addresses
+	hosts  []string   // host names, if there is no address
+	names  []string   // of as many machines
+	after  string     // a word behind the address that nobody knows
+	free   []string   // words that nobody knows while there is no address
+	secret bool       // a password stood there
+	why    *event.Msg // it is not understood
+}
+
+// words splits a line at separators; what stands between brackets or quotes stays together.
+func words(text, separators string) (out []string) {
+	var w strings.Builder
+	depth, quote := 0, rune(0)
+	for i, r := range text {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+			continue
+		case quote != 0:
+		case (r == '"' || r == '\'') && strings.ContainsRune(text[i+1:], r):
+			quote = r
+			continue
+		case r == '[':
+			depth++
+		case r == ']':
+			depth--
+		case depth <= 0 && strings.ContainsRune(separators, r):
+			if w.Len() > 0 {
+				out = append(out, w.String())
+			}
+			w.Reset()
+			continue
+		}
+		w.WriteRune(r)
+	}
+	if w.Len() > 0 {
+		out = append(out, w.String())
+	}
+	return out
+}
+
+func readLine(text string) *line {
+	l := &line{text: text, e: Entry{Text: text}}
+	list := words(text, " \t,;|+{}、，；")
+	for i := 0; i < len(list) && l.why == nil; i++ {
+		w := list[i]
+		// YAML's and people's "name: web": the value is the next word
+		if strings.HasSuffix(w, ":") && i+1 < len(list) && columnOf(strings.TrimSuffix(w, ":")) != "" {
+			i++
+			w += list[i]
+		}
+		if strings.HasPrefix(w, "#") { // the rest is a remark
+			break
+		}
+		l.word(w)
+	}
+	return l
+}
+
+var (
+	portWord = regexp.MustCompile(`\A:?([0-9]{1,5})\z`)
+	setting  = regexp.MustCompile(`\A([^=:@/.\[]+)[=:](.*)\z`)
+)
+
+// word takes one word of the line.
+func (l *line) word(w string) {
+	if role, is := RoleOf(w); is {
+		l.e.Roles = with(l.e.Roles, role)
+		return
+	}
+	if arch, is := ArchOf(w); is {
+		l.e.Arch = arch
+		return
+	}
+	if m := setting.FindStringSubmatch(w); m != nil {
+		if column := columnOf(m[1]); column != "" {
+			l.set(column, m[2], w)
+			return
+		}
+		if strings.Contains(w, "=") {
+			l.why = because("machines.key", "key", m[1], "word", w)
+			return
+		}
+	}
+	if (l.ips != nil || l.hosts != nil) && l.e.Port == "" && portWord.MatchString(w) {
+		l.set("port", strings.TrimPrefix(w, ":"), w)
+		return
+	}
+	if strings.HasSuffix(w, ":") {
+		l.why = because("machines.key", "key", strings.TrimSuffix(w, ":"), "word", w)
+		return
+	}
+	t := targetOf(w)
+	list, why := expand(t.host)
+	if why != nil {
+		l.why = why
+		return
+	}
+	all, why := addresses(list)
+	switch {
+	case why != nil:
+		l.why = why
+	case all:
+		l.reach(t, list, nil, w)
+	case t.user != "" || t.port != "":
+		l.reach(t, nil, list, w)
+	case l.ips != nil && l.after == "" && l.e.Name == "" && l.names == nil:
+		l.after = w
+	case l.ips != nil:
+		l.name(w, false)
+	default:
+		l.free = append(l.free, w)
+	}
+}
+
+// reach says where the machines of the line are.
+func (l *line) reach(t target, ips, hosts []string, word string) {
+	switch {
+	case l.ips != nil && (ips != nil || hosts != nil), l.hosts != nil && hosts != nil:
+		l.why = because("machines.two-addresses", "word", word)
+		return
+	}
+	if ips != nil { // an address says it better than a host name
+		l.ips = ips
+		for _, h := range l.hosts {
+			l.free = append(l.free, h)
+		}
+		l.hosts = nil
+	} else {
+		l.hosts = hosts
+	}
+	if t.user != "" {
+		l.e.User = t.user
+	}
+	if t.port != "" {
+		l.set("port", t.port, word)
+	}
+}
+
+// set takes a setting of the line, or a cell of a table.
+func (l *line) set(column, value, word string) {
+	value = strings.TrimSpace(value)
+	if value == "" {
+		return
+	}
+	switch column {
+	case "name":
+		list, why := expand(value)
+		if l.why = why; why == nil {
+			l.names = list
+		}
+	case "host", "internal":
+		if column == "internal" && (l.ips != nil || l.hosts != nil) {
+			return
+		}
+		t := targetOf(value)
+		list, why := expand(t.host)
+		if l.why = why; why != nil {
+			return
+		}
+		all, why := addresses(list)
+		switch {
+		case why != nil:
+			l.why = why
+		case all:
+			l.reach(t, list, nil, word)
+		default:
+			l.reach(t, nil, list, word)
+		}
+	case "port":
+		if l.why = portOf(value); l.why == nil {
+			l.e.Port = value
+		}
+	case "user":
+		l.e.User = value
+	case "key":
+		l.e.Key = value
+	case "role":
+		roles, wrong := rolesOf(value)
+		if wrong != "" {
+			l.why = unknownRole(wrong)
+		}
+		l.e.Roles = with(l.e.Roles, roles...)
+	case "arch":
+		arch, ok := ArchOf(value)
+		if !ok {
+			l.why = because("machines.arch", "word", value)
+		}
+		l.e.Arch = arch
+	case "secret":
+		l.secret = true
+	}
+}
+
+func unknownRole(word string) *event.Msg {
+	if like := mistyped(word); like != "" {
+		return because("machines.like", "word", word, "like", like)
+	}
+	return because("machines.role", "word", word)
+}
+
+// name takes a word as the name, if it cannot as well be a role or an architecture that was mistyped. said: it
+// stands where a name does.
+func (l *line) name(word string, said bool) {
+	like := mistyped(word)
+	switch {
+	case l.names != nil:
+		l.why = because("machines.two-names", "word", word, "other", l.names[0])
+	case like != "":
+		l.why = because("machines.like", "word", word, "like", like)
+	case !said:
+		l.why = because("machines.word", "word", word)
+	default:
+		l.names, l.why = expand(word)
+	}
+}
+
+// end settles the words that nobody knew. named: a word behind the address is the name.
+func (l *line) end(named bool) {
+	for _, w := range l.free {
+		switch {
+		case l.why != nil:
+		case l.ips == nil && l.hosts == nil && (strings.Contains(w, ".") || len(l.free) == 1):
+			if like := mistyped(w); like != "" && l.names == nil {
+				l.why = because("machines.like", "word", w, "like", like)
+				continue
+			}
+			l.hosts, l.why = expand(w)
+		default:
+			l.name(w, true)
+		}
+	}
+	if l.ips == nil && l.hosts == nil { // its name is all that is known of it
+		l.hosts = l.names
+	}
+	if l.why == nil && l.after != "" {
+		l.name(l.after, named)
+	}
+	if l.why == nil {
+		l.why = l.count()
+	}
+}
+
+// count compares names with what is named.
+func (l *line) count() *event.Msg {
+	n := max(len(l.ips), len(l.hosts))
+	if n == 0 {
+		return because("machines.no-address", "line", l.text)
+	}
+	for _, h := range l.hosts {
+		if !hostName.MatchString(h) {
+			return because("machines.host", "word", h)
+		}
+	}
+	if len(l.names) > 1 && len(l.names) != n {
+		return because("machines.names", "names", strconv.Itoa(len(l.names)), "count", strconv.Itoa(n))
+	}
+	return nil
+}
+
+// entries are the machines of the line.
+func (l *line) entries() []Entry {
+	n := max(len(l.ips), len(l.hosts))
+	out := make([]Entry, 0, n)
+	for i := range n {
+		one := l.e
+		one.Line = l.at
+		one.Roles = append([]bundle.Role(nil), l.e.Roles...)
+		if l.ips != nil {
+			one.IP = netip.MustParseAddr(l.ips[i]).Unmap().String()
+		} else {
+			one.Host = strings.TrimSuffix(l.hosts[i], ".")
+		}
+		switch {
+		case len(l.names) == 1 && n > 1:
+			one.Name = l.names[0] + "-" + strconv.Itoa(i+1)
+		case len(l.names) > 0:
+			one.Name = l.names[i]
+		case l.ips == nil:
+			one.Name, _, _ = strings.Cut(one.Host, ".")
+		}
+		one.Name = strings.ToLower(one.Name)
+		out = append(out, one)
+	}
+	return out
+}
+
+// mistyped is the role or the architecture that a word is nearly, "" if it is none: wroker, matser, amd46. A word
+// with a number at its end is a name that people give: worker1, master-02.
+func mistyped(word string) string {
+	word = strings.ToLower(word)
+	for _, arch := range []string{"amd64", "arm64", "x86_64", "aarch64"} {
+		if nearly(word, arch, 1) {
+			return arch
+		}
+	}
+	if strings.TrimRight(word, "0123456789") != word {
+		return ""
+	}
+	for _, known := range []string{"master", "worker", "control-plane", "etcd", "loadbalance", "loadbalancer"} {
+		if nearly(word, known, 1+len(known)/10) {
+			return known
+		}
+	}
+	return ""
+}
+
+// nearly says whether a word becomes another by at most so many letters that are other, missing, too many, or
+// changed places.
+func nearly(a, b string, most int) bool {
+	x, y := []rune(a), []rune(b)
+	if len(x) > len(y)+most || len(y) > len(x)+most {
+		return false
+	}
+	d := make([][]int, len(x)+1)
+	for i := range d {
+		d[i] = make([]int, len(y)+1)
+		d[i][0] = i
+	}
+	for j := range d[0] {
+		d[0][j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		for j := 1; j <= len(y); j++ {
+			cost := 1
+			if x[i-1] == y[j-1] {
+				cost = 0
+			}
+			d[i][j] = min(d[i-1][j]+1, d[i][j-1]+1, d[i-1][j-1]+cost)
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
+			}
+		}
+	}
+	return d[len(x)][len(y)] <= most
+}
+
+// columnOf is what a word says that a value is, in any format, "" if it says nothing.
+func columnOf(word string) string {
+	switch strings.NewReplacer("_", "-", " ", "-").Replace(strings.ToLower(strings.TrimSpace(word))) {
+	case "name", "hostname", "host-name", "hostname-override", "nodename", "alias", "名称", "主机名", "节点名", "节点名称":
+		return "name"
+	case "ip", "address", "addr", "host", "ansible-host", "ansible-ssh-host", "ip-address", "ipaddress", "ipv4",
+		"ip地址", "ip-地址", "地址", "主机":
+		return "host"
+	case "internaladdress", "internal-address", "internal-ipv4", "access-ip":
+		return "internal"
+	case "port", "ssh-port", "ansible-port", "ansible-ssh-port", "端口":
+		return "port"
+	case "user", "username", "login", "ansible-user", "ansible-ssh-user", "ssh-user", "用户", "用户名":
+		return "user"
+	case "key", "keypath", "key-path", "private-key", "privatekeypath", "private-key-path", "ssh-key-path", "identityfile",
+		"ansible-ssh-private-key-file", "ansible-private-key-file", "密钥":
+		return "key"
+	case "role", "roles", "角色":
+		return "role"
+	case "arch", "architecture", "架构":
+		return "arch"
+	case "password", "passwd", "pass", "ansible-password", "ansible-ssh-pass", "ansible-ssh-password", "sudo-password",
+		"ansible-become-pass", "ansible-become-password", "ansible-sudo-pass", "privatekey", "密码":
+		return "secret"
+	}
+	return ""
+}
