@@ -9,6 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/machines"
 )
 
 // Services are what editing a draft needs of the machine that it runs on; main hands them in. They take their time.
@@ -31,6 +32,8 @@ type Services struct {
 	KeyFile func(path string) *event.Fault
 	// Probe inspects a machine and tells how far it is, the last time with an end.
 	Probe func(ctx context.Context, d config.Draft, m config.Machine, tell func(Probe))
+	// Lookup finds the addresses of a host name.
+	Lookup machines.Lookup
 	// KnownHosts compares unknown host keys with a known_hosts file.
 	KnownHosts func(path string, keys []backend.HostKey) ([]backend.KeyCheck, error)
 	// Bundles finds bundles in the usual places and where the paths lead, and tells each at first as found and then

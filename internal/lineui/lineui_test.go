@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,6 +42,12 @@ func (f *files) draft() draft.Services {
 		Read:   func(string) ([]byte, error) { return nil, nil },
 		File:   func(string) string { return "/home/.eggo/deploy.yaml" },
 		Keys:   func() []string { return nil },
+		Lookup: func(_ context.Context, host string) ([]netip.Addr, error) {
+			if host == "web1.example.com" {
+				return []netip.Addr{netip.MustParseAddr("10.0.0.7")}, nil
+			}
+			return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+		},
 		Probe: func(_ context.Context, _ config.Draft, m config.Machine, tell func(draft.Probe)) {
 			fault := event.NewFault(event.ClassFailed, "ssh.unreachable", nil, "addr", m.IP).On(m.Name)
 			tell(draft.Probe{Machine: m, Stage: draft.Failed, Fault: fault})
@@ -130,7 +138,7 @@ func TestThePlainWizard(t *testing.T) {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	plain(t, said.String())
-	says(t, said.String(), "Step 1 of 9", "UPPER", "no machine: nonsense", "127.0.0.9", "10.1.0.0/99",
+	says(t, said.String(), "Step 1 of 9", "UPPER", "Cannot resolve nonsense: no such host", "127.0.0.9", "10.1.0.0/99",
 		"There is no “9” here", "Undone: ", "Done again: ",
 		"cluster-id: prod", "plugin: calico", "dns-domain: x.local", "private-key-path: /keys/id", "edge",
 		"config-extra-args", "What was typed is kept")

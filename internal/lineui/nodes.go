@@ -14,6 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/machines"
 	"github.com/eggo-k8s/eggo/internal/report"
 )
 
@@ -73,23 +74,32 @@ func (w *wizard) machineLine(text string) {
 			return
 		}
 	}
-	list, bad := draft.ReadMachines(text)
-	for _, b := range bad {
+	w.change(func() { w.take(machines.Read(text)) })
+}
+
+// take adds machines, and says what was not understood.
+func (w *wizard) take(l machines.List) {
+	if names := l.Names(); len(names) > 0 {
+		w.say("wizard.nodes.lookup", "count", strconv.Itoa(len(names)), "host", names[0])
+		l = l.Resolve(w.probes, w.svc.Lookup)
+	}
+	for _, b := range l.Rejected {
 		next := w.t("wizard.nodes.unread.next")
 		if own, ok := w.p.Under(b.Why, "next"); ok {
 			next = own
 		}
 		w.complain(event.Error, w.p.Msg(b.Why), next)
 	}
-	w.change(func() {
-		x := draft.AddMachines(&w.draft, list, w.members)
-		if x.Changed > 0 {
-			w.say("wizard.nodes.changed", "count", strconv.Itoa(x.Changed))
-		}
-		if len(x.Same) > 0 {
-			w.say("wizard.nodes.same", "count", strconv.Itoa(len(x.Same)), "ip", x.Same[0])
-		}
-	})
+	x := draft.AddMachines(&w.draft, l.Entries, w.members)
+	if x.Changed > 0 {
+		w.say("wizard.nodes.changed", "count", strconv.Itoa(x.Changed))
+	}
+	if len(x.Same) > 0 {
+		w.say("wizard.nodes.same", "count", strconv.Itoa(len(x.Same)), "ip", x.Same[0])
+	}
+	for _, m := range draft.Told(l) {
+		w.print(w.p.Msg(m))
+	}
 }
 
 // find is the machine of a name, an address or a number in the list, -1 if there is none.
@@ -118,7 +128,7 @@ func (w *wizard) machine(name string) (int, bool) {
 // onlyChanges says whether all words are roles or settings of a machine.
 func (w *wizard) onlyChanges(words []string) bool {
 	return !slices.ContainsFunc(words, func(word string) bool {
-		_, role := draft.RoleOf(strings.Trim(word, ","))
+		_, role := machines.RoleOf(strings.Trim(word, ","))
 		key, _, set := strings.Cut(word, "=")
 		return !role && !(set && slices.Contains([]string{"name", "ip", "port", "arch"}, key))
 	})
@@ -129,7 +139,7 @@ func (w *wizard) changeMachine(i int, words []string) {
 	m := w.draft.Machines[i]
 	var roles []bundle.Role
 	for _, word := range words {
-		if r, is := draft.RoleOf(strings.Trim(word, ",")); is {
+		if r, is := machines.RoleOf(strings.Trim(word, ",")); is {
 			if !slices.Contains(roles, r) {
 				roles = append(roles, r)
 			}

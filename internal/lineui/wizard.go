@@ -301,6 +301,10 @@ func (w *wizard) imported(path string) {
 		w.say("plain.no-file", "file", path)
 		return
 	}
+	if l, is := draft.ListIn(data); is {
+		w.take(l)
+		return
+	}
 	d, problems := config.ReadDraft(data, path)
 	if len(d.Machines) == 0 && len(d.Values) <= 1 && problems.HasErrors() {
 		w.wrong(problems[0])

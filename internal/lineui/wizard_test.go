@@ -79,7 +79,8 @@ func TestPlainLinesAreNotDropped(t *testing.T) {
 	if err := w.machines(context.Background()); !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
-	says(t, said.String(), "did you mean worker?", "type name=wroker", "already in the list, nothing changed: 10.0.0.1")
+	says(t, said.String(), "did you mean worker?", "write name=wroker",
+		"already in the list, nothing changed: 10.0.0.1")
 	if n := len(w.draft.Machines); n != 2 || w.draft.Machines[1].Port != "2222" {
 		t.Errorf("%+v", w.draft.Machines)
 	}

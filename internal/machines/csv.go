@@ -47,12 +47,18 @@ func readCSV(lines []string, at int, comma rune) List {
 			return out
 		}
 		if err != nil {
-			out.Rejected = append(out.Rejected, Rejected{at + 1, lines[at], *because("machines.csv", "why", err.Error())})
+			out.Rejected = append(out.Rejected, Rejected{at + 1, lines[at],
+				*because("machines.csv", "why", err.Error())})
 			return out
 		}
 		n, _ := r.FieldPos(0)
 		text := lines[at+n]
 		l := &line{at: at + 1 + n, text: strings.TrimSpace(text), e: Entry{Text: strings.TrimSpace(text)}}
+		if len(cells) == 1 && len(columns) > 1 { // a line of words among those of the table
+			l = readLine(narrow(text))
+			l.at = at + 1 + n
+			cells = nil
+		}
 		for i, c := range cells {
 			if i < len(columns) && columns[i] != "" && l.why == nil {
 				l.set(columns[i], narrow(c), narrow(c))

@@ -111,9 +111,10 @@ func runOf(from, to string) (out []string, why *event.Msg) {
 }
 
 var (
-	likeAddress = regexp.MustCompile(`\A(?:[0-9]+\.){2,}[0-9./:-]*\z|\A(?:[0-9]+\.){3}[^.]*\z|\A[0-9a-fA-F]*:[0-9a-fA-F:.%/]*\z`)
-	network     = regexp.MustCompile(`\A[0-9a-fA-F.:]+/[0-9]{1,3}\z`)
-	hostName    = regexp.MustCompile(`\A[a-zA-Z0-9_](?:[a-zA-Z0-9_.-]*[a-zA-Z0-9])?\.?\z`)
+	likeAddress = regexp.MustCompile(
+		`\A(?:[0-9]+\.){2,}[0-9./:-]*\z|\A(?:[0-9]+\.){3}[^.]*\z|\A[0-9a-fA-F]*:[0-9a-fA-F:.%/]*\z`)
+	network  = regexp.MustCompile(`\A[0-9a-fA-F.:]+/[0-9]{1,3}\z`)
+	hostName = regexp.MustCompile(`\A[a-zA-Z0-9_](?:[a-zA-Z0-9_.-]*[a-zA-Z0-9])?\.?\z`)
 )
 
 // addresses says whether all words are addresses. why: one looks like an address and is none.
@@ -160,7 +161,8 @@ func targetOf(word string) (t target) {
 	}
 	t.host = word
 	// a colon inside of brackets is a range
-	if end := strings.LastIndex(word, "]"); strings.Contains(word[end+1:], ":") && strings.Count(word[end+1:], ":") == 1 {
+	if end := strings.LastIndex(word, "]"); strings.Contains(word[end+1:], ":") &&
+		strings.Count(word[end+1:], ":") == 1 {
 		if m := hostAndPort.FindStringSubmatch(word[end+1:]); m != nil {
 			t.host, t.port = word[:end+1]+m[1], m[2]
 		} else if end >= 0 {

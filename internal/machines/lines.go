@@ -419,7 +419,8 @@ func nearly(a, b string, most int) bool {
 // columnOf is what a word says that a value is, in any format, "" if it says nothing.
 func columnOf(word string) string {
 	switch strings.NewReplacer("_", "-", " ", "-").Replace(strings.ToLower(strings.TrimSpace(word))) {
-	case "name", "hostname", "host-name", "hostname-override", "nodename", "alias", "名称", "主机名", "节点名", "节点名称":
+	case "name", "hostname", "host-name", "hostname-override", "nodename", "alias", "名称", "主机名", "节点名",
+		"节点名称":
 		return "name"
 	case "ip", "address", "addr", "host", "ansible-host", "ansible-ssh-host", "ip-address", "ipaddress", "ipv4",
 		"ip地址", "ip-地址", "地址", "主机":
@@ -430,7 +431,8 @@ func columnOf(word string) string {
 		return "port"
 	case "user", "username", "login", "ansible-user", "ansible-ssh-user", "ssh-user", "用户", "用户名":
 		return "user"
-	case "key", "keypath", "key-path", "private-key", "privatekeypath", "private-key-path", "ssh-key-path", "identityfile",
+	case "key", "keypath", "key-path", "private-key", "privatekeypath", "private-key-path", "ssh-key-path",
+		"identityfile",
 		"ansible-ssh-private-key-file", "ansible-private-key-file", "密钥":
 		return "key"
 	case "role", "roles", "角色":

@@ -175,8 +175,11 @@ func TestTables(t *testing.T) {
 	check(t, "ip,name,role\n10.0.0.1,web,worker\n10.0.0.2,db,\"master,etcd\"\n", CSV, `
 web 10.0.0.1 worker
 db 10.0.0.2 control-plane+etcd`, "")
-	check(t, "# machines of hall 3\nHostname;IP address;Rack;Port;Arch;Role\nA1;10.0.0.1;R7;2222;aarch64;\nA2;;R8;;;\nA3;10.0.0.3;R9;x;;",
+	check(t, "# machines of hall 3\nHostname;IP address;Rack;Port;Arch;Role\nA1;10.0.0.1;R7;2222;aarch64;\n"+
+		"A2;;R8;;;\nA3;10.0.0.3;R9;x;;",
 		CSV, "a1 10.0.0.1:2222 arm64\na2 ?A2", "5 port x")
+	check(t, "name,ip,role\nm1,10.0.0.1,master\nw1 10.0.0.2 worker etcd\n10.0.0.2:2222\n", CSV,
+		"m1 10.0.0.1 control-plane\nw1 10.0.0.2 worker+etcd\n10.0.0.2:2222", "")
 	check(t, "名称\tIP\t角色\n甲\t10.0.0.1\t控制平面\n", CSV, "甲 10.0.0.1 control-plane", "")
 	check(t, "host,user,key\nweb1.example.com,ops,~/.ssh/id\n", CSV, "web1 ops@?web1.example.com key=~/.ssh/id", "")
 }
@@ -296,7 +299,8 @@ spec:
 `, K0sctl, `
 root@10.0.0.1:22 control-plane+worker key=~/.ssh/id
 w1 ?w1.example.com worker`, "11 no-address - role: worker")
-	check(t, "masters:\n- name: m1\n  ip: 10.0.0.1\n  port: 22\n  arch: amd64\nworkers:\n- {name: m1, ip: 10.0.0.1, port: 22}\n"+
+	check(t, "masters:\n- name: m1\n  ip: 10.0.0.1\n  port: 22\n  arch: amd64\nworkers:\n- {name: m1, ip: 10.0.0.1, "+
+		"port: 22}\n"+
 		"- ip: 10.0.0.2\netcds: [{ip: 10.0.0.3}]\nloadbalance: {name: lb, ip: 10.0.0.4, bind-port: 8443}\n", YAML, `
 m1 10.0.0.1:22 control-plane+worker amd64
 10.0.0.2 worker

@@ -25,7 +25,7 @@ func (l List) Names() (out []string) {
 }
 
 // Resolve looks up the host names of the machines. One that has no address, or several of which none is the one, is
-// rejected.
+// rejected. Without lookup nothing is known of any.
 func (l List) Resolve(ctx context.Context, lookup Lookup) List {
 	type answer struct {
 		addrs []netip.Addr
@@ -35,6 +35,9 @@ func (l List) Resolve(ctx context.Context, lookup Lookup) List {
 	var wg sync.WaitGroup
 	found := map[string]answer{}
 	places := make(chan struct{}, 16)
+	if lookup == nil {
+		lookup = func(context.Context, string) ([]netip.Addr, error) { return nil, errors.New("no resolver") }
+	}
 	for _, name := range l.Names() {
 		wg.Go(func() {
 			places <- struct{}{}

@@ -138,7 +138,9 @@ func (r *yamlReader) document(n *yaml.Node) {
 		r.items(hosts, nil)
 	case kind != "": // another document of the same file, KubeKey's configuration say
 	case r.lists(n):
-	case slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return columnOf(c.Value) == "host" && c.Value != "host" }):
+	case slices.ContainsFunc(n.Content, func(c *yaml.Node) bool {
+		return columnOf(c.Value) == "host" && c.Value != "host"
+	}):
 		r.item(n, nil, "")
 	default:
 		r.ansible(n)
@@ -169,7 +171,9 @@ func (r *yamlReader) lists(n *yaml.Node) (some bool) {
 
 // saysRoles says whether the machines of a list say their roles themselves.
 func saysRoles(list *yaml.Node) bool {
-	return slices.ContainsFunc(list.Content, func(n *yaml.Node) bool { return at(n, "role") != nil || at(n, "roles") != nil })
+	return slices.ContainsFunc(list.Content, func(n *yaml.Node) bool {
+		return at(n, "role") != nil || at(n, "roles") != nil
+	})
 }
 
 func (r *yamlReader) items(list *yaml.Node, roles []bundle.Role) {
@@ -277,7 +281,8 @@ func (r *yamlReader) kubekey(hosts, groups *yaml.Node) {
 	for _, e := range r.out.Entries[from:] {
 		e.Roles = inOrder(with(e.Roles, roles[e.Name]...))
 		if len(e.Roles) == 0 {
-			r.out.Skipped = append(r.out.Skipped, Rejected{e.Line, e.Text, *because("machines.no-role", "name", e.Name)})
+			r.out.Skipped = append(r.out.Skipped, Rejected{e.Line, e.Text,
+				*because("machines.no-role", "name", e.Name)})
 			continue
 		}
 		kept = append(kept, e)

@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/machines"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
@@ -47,18 +48,18 @@ func TestTheSameAddressIsNotDropped(t *testing.T) {
 // says which part of it.
 func TestAWordThatIsNothing(t *testing.T) {
 	for _, x := range []struct{ line, want string }{
-		{"10.0.0.1 wroker", "“wroker” is no role or architecture; did you mean worker?"},
+		{"10.0.0.1 wroker", "“wroker” is not a role or architecture; did you mean worker?"},
 		{"matser 10.0.0.1", "did you mean master?"},
-		{"10.0.0.1 worker database", "“database” is no role, architecture or port"},
-		{"web 10.0.0.1 db", "“db” is no role, architecture or port, and the name is web already"},
+		{"10.0.0.1 worker database", "“database” is not a role, architecture or port"},
+		{"web 10.0.0.1 db", "“db” is not a role, architecture or port, and the name is already web"},
 		{"10.0.0.1 amd46", "did you mean amd64?"},
-		{"10.0.0.300", "“10.0.0.300” is not a valid address"},
-		{"10.0.0.1/24", "“10.0.0.1/24” is not a valid address"},
-		{"web 10.0.0.[3-1]", "“10.0.0.[3-1]” is not a valid address"},
+		{"10.0.0.300", "“10.0.0.300” is not a valid IP address: 300 is above 255"},
+		{"10.0.0.1/24", "“10.0.0.1/24” is a network, not the address of a machine"},
+		{"web 10.0.0.[3-1]", "The range 3-1 runs backwards"},
 		{"10.0.0.1 10.0.0.2", "“10.0.0.2” is a second address"},
-		{"10.0.0.1 22 2222", "“2222” is no role, architecture or port"},
-		{"10.0.0.1 user=root", "“user=root” is no role, architecture or port"},
-		{"half", "no machine: half"},
+		{"10.0.0.1 22 2222", "“2222” is not a role, architecture or port"},
+		{"10.0.0.1 color=red", "Unknown key “color” in “color=red”"},
+		{"half", "Cannot resolve half: no such host"},
 	} {
 		a, p, _ := open(t, i18n.English, false, 140, 40)
 		uitest.Keys(t, a, "ctrl+n", "ctrl+n")
@@ -74,17 +75,17 @@ func TestAWordThatIsNothing(t *testing.T) {
 		"master-02 10.0.0.1 lb":     "master-02",
 		"10.0.0.1 web\n10.0.0.2 db": "web db", "ip,name,role\n10.0.0.1,web,worker": "web",
 	} {
-		list, bad := draft.ReadMachines(line)
+		list := machines.Read(line)
 		var names []string
-		for _, m := range list {
+		for _, m := range list.Entries {
 			names = append(names, m.Name)
 		}
-		if got := strings.Join(names, " "); got != want || len(bad) > 0 {
-			t.Errorf("%q: %q, want %q: %v", line, got, want, bad)
+		if got := strings.Join(names, " "); got != want || len(list.Rejected) > 0 {
+			t.Errorf("%q: %q, want %q: %v", line, got, want, list.Rejected)
 		}
 	}
-	if list, bad := draft.ReadMachines("10.0.0.1 edge\n10.0.0.2 edge\n"); len(list) > 0 || len(bad) != 2 {
-		t.Errorf("a word that several lines share is no name: %v %v", list, bad)
+	if l := machines.Read("10.0.0.1 edge\n10.0.0.2 edge\n"); len(l.Entries) > 0 || len(l.Rejected) != 2 {
+		t.Errorf("a word that several lines share is no name: %v", l)
 	}
 }
 

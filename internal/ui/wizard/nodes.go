@@ -9,6 +9,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/draft"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/machines"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
@@ -26,8 +28,10 @@ type nodes struct {
 	line   widget.Field // what is added; it stays until it is taken
 	field  widget.Field // of the filter
 	area   widget.Area  // a block
-	bad    []draft.Unread
-	edit   *form // of one machine
+	bad    []machines.Rejected
+	told   []event.Msg // of what was taken last
+	lookup lookup      // of host names that were typed
+	edit   *form       // of one machine
 	filter string
 
 	shownKeys map[string]bool // fingerprints that a person has had before them
@@ -73,13 +77,13 @@ func (n *nodes) enter(e *frame.Env) tea.Cmd {
 func (n *nodes) leave() {
 	switch n.mode {
 	case adding:
-		if list, bad := draft.ReadMachines(n.line.Value()); len(list) > 0 && len(bad) == 0 {
-			n.put(list)
+		if l := machines.Read(n.line.Value()); whole(l) {
+			n.put(l.Entries)
 			n.line.Set("")
 		}
 	case pasting:
-		if list, bad := draft.ReadMachines(n.area.Value()); len(list) > 0 && len(bad) == 0 {
-			n.put(list)
+		if l := machines.Read(n.area.Value()); whole(l) {
+			n.put(l.Entries)
 			n.area.Set("")
 		}
 	}
@@ -130,7 +134,7 @@ func (n *nodes) passes(m config.Machine, filter string) bool {
 		is := false
 		switch kind, value, has := strings.Cut(rest, ":"); {
 		case has && kind == "role":
-			r, ok := draft.RoleOf(value)
+			r, ok := machines.RoleOf(value)
 			is = ok && m.Has(r)
 		case has && kind == "state":
 			is = look != nil && strings.HasPrefix(string(look.Stage), value)
@@ -227,32 +231,51 @@ func (n *nodes) typedLine(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool) {
 
 // takeLine adds what the line says.
 func (n *nodes) takeLine(e *frame.Env) tea.Cmd {
-	list, bad := draft.ReadMachines(n.line.Value())
-	if n.bad = bad; len(bad) > 0 {
-		return nil
-	}
-	n.line.Set("")
-	return n.take(list, e)
+	return n.read(n.line.Value(), func(l machines.List) tea.Cmd {
+		if n.bad = l.Rejected; len(n.bad) > 0 {
+			return nil
+		}
+		n.line.Set("")
+		return n.take(l, e)
+	})
 }
 
 // takeBlock adds what the block says; lines that are not understood stay in it.
 func (n *nodes) takeBlock(e *frame.Env) tea.Cmd {
-	list, bad := draft.ReadMachines(n.area.Value())
-	n.bad = bad
-	var rest []string
-	for _, b := range bad {
-		rest = append(rest, b.Text)
-	}
-	n.area.Set(strings.Join(rest, "\n"))
-	if len(bad) == 0 {
-		n.mode = looking
-	}
-	return n.take(list, e)
+	return n.read(n.area.Value(), func(l machines.List) tea.Cmd {
+		n.bad = l.Rejected
+		n.area.Set(rest(l))
+		if len(n.bad) == 0 && n.mode == pasting {
+			n.mode = looking
+		}
+		return n.take(l, e)
+	})
 }
 
-func (n *nodes) take(list []config.Machine, e *frame.Env) tea.Cmd {
+// takeText adds what a text says that was pasted or read from a file; what is not understood, and what waits for
+// addresses, stands where a block is typed.
+func (n *nodes) takeText(text string, e *frame.Env) tea.Cmd {
+	if l := machines.Read(text); whole(l) {
+		n.mode = looking
+		return n.take(l, e)
+	}
+	n.openBlock()
+	n.area.Set(joined(n.area.Value(), text))
+	return tea.Batch(n.p.changed(), n.takeBlock(e))
+}
+
+// rest are the lines that were not understood.
+func rest(l machines.List) string {
+	var out []string
+	for _, b := range l.Rejected {
+		out = append(out, b.Text)
+	}
+	return strings.Join(out, "\n")
+}
+
+func (n *nodes) take(l machines.List, e *frame.Env) tea.Cmd {
 	var said []string
-	x := n.put(list)
+	x := n.put(l.Entries)
 	if x.Fresh > 0 {
 		said = append(said, e.P.T("wizard.nodes.added", "count", itoa(x.Fresh)))
 	}
@@ -262,11 +285,12 @@ func (n *nodes) take(list []config.Machine, e *frame.Env) tea.Cmd {
 	if len(x.Same) > 0 {
 		said = append(said, e.P.T("wizard.nodes.same", "count", itoa(len(x.Same)), "ip", x.Same[0]))
 	}
+	n.told = draft.Told(l)
 	return tea.Batch(n.p.changed(), n.p.save(), n.p.probe(e, false), frame.Send(frame.Note{Text: e.P.List(said)}))
 }
 
 // put adds machines to the draft, as one step of undo. Members of a cluster stay as they are.
-func (n *nodes) put(list []config.Machine) draft.Added {
+func (n *nodes) put(list []machines.Entry) draft.Added {
 	n.p.snapshot()
 	x := draft.AddMachines(&n.p.draft, list, n.p.members)
 	n.p.snapshot()
@@ -293,21 +317,10 @@ func (n *nodes) paste(text string, e *frame.Env) tea.Cmd {
 			text = before + text + after
 			n.line.Set("")
 		}
-		if strings.Contains(text, "masters:") && !n.p.joins() { // a deploy.yaml
+		if _, list := draft.ListIn([]byte(text)); !list && strings.Contains(text, "masters:") && !n.p.joins() {
 			return n.p.imported(importedMsg{path: e.P.T("wizard.import.pasted"), data: []byte(text)}, e)
 		}
-		list, bad := draft.ReadMachines(text)
-		if len(bad) > 0 {
-			n.mode = pasting
-			if have := strings.TrimRight(n.area.Value(), "\n"); have != "" {
-				text = have + "\n" + text
-			}
-			n.area.Set(text)
-			n.bad = bad
-			return n.p.changed()
-		}
-		n.mode = looking
-		return n.take(list, e)
+		return n.takeText(text, e)
 	}
 	return nil
 }
@@ -327,7 +340,7 @@ func (n *nodes) back(*frame.Env) bool {
 	case n.mode == looking:
 		return false
 	}
-	n.mode, n.bad, n.edit = looking, nil, nil
+	n.mode, n.bad, n.told, n.edit = looking, nil, nil, nil
 	n.field.Set("")
 	if len(n.p.draft.Machines) == 0 {
 		n.mode = adding
@@ -387,6 +400,9 @@ func (n *nodes) giveEtcd() tea.Cmd {
 type etcdGivenMsg struct{}
 
 func (n *nodes) update(m tea.Msg, e *frame.Env) tea.Cmd {
+	if found, is := m.(resolvedMsg); is && found.n == n.lookup.n {
+		return n.resolved(found.list)
+	}
 	if _, is := m.(etcdGivenMsg); is {
 		return frame.Send(frame.Note{Text: e.P.T("wizard.nodes.etcd-default")})
 	}

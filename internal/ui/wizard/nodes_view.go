@@ -279,6 +279,13 @@ func (n *nodes) foot(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		said = append(said, n.about(e, i, w)...)
 	}
 	out = append(out, said[:min(len(said), max(2, h/3))]...)
+	for _, m := range n.told {
+		out = append(out, t.Dim.Render(widget.Cut(e.P.Msg(m), w, g.Cut)))
+	}
+	if names := n.lookup.names; len(names) > 0 {
+		text := e.P.T("wizard.nodes.lookup", "count", itoa(len(names)), "host", names[0])
+		out = append(out, t.Busy.Render(g.Running)+" "+t.Text.Render(widget.Cut(text, w-2, g.Cut)))
+	}
 	switch n.mode {
 	case adding:
 		label := e.P.T("wizard.nodes.line") + " "

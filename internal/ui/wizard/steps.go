@@ -8,6 +8,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 )
@@ -38,7 +39,7 @@ func (p *Page) target() string {
 	return "deploy.yaml"
 }
 
-// askImport asks for a deploy.yaml to begin with.
+// askImport asks for a file with machines, or a deploy.yaml to begin with.
 func (p *Page) askImport() tea.Cmd {
 	return frame.Send(frame.Prompt{
 		Title: event.M("wizard.import.title"), Lines: []event.Msg{event.M("wizard.import.about")},
@@ -65,6 +66,13 @@ func (p *Page) imported(m importedMsg, e *frame.Env) tea.Cmd {
 		return p.say(e, m.err)
 	case m.data == nil:
 		return p.say(e, event.NewFault(event.ClassUsage, "config.no-file", nil, "file", m.path))
+	}
+	if _, is := draft.ListIn(m.data); is {
+		for _, s := range p.steps {
+			if n, is := s.(*nodes); is {
+				return n.takeText(string(m.data), e)
+			}
+		}
 	}
 	d, problems := config.ReadDraft(m.data, m.path)
 	if len(d.Machines) == 0 && len(d.Values) <= 1 {

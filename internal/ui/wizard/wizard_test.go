@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +21,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/machines"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/uitest"
@@ -57,6 +60,12 @@ func (w *world) services() Services {
 				return nil, nil
 			},
 			File: func(cluster string) string { return "/root/.eggo/" + cluster + ".yaml" },
+			Lookup: func(_ context.Context, host string) ([]netip.Addr, error) {
+				if host == "web1.example.com" {
+					return []netip.Addr{netip.MustParseAddr("10.0.0.7")}, nil
+				}
+				return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+			},
 			Keys: func() []string { return []string{"/root/.ssh/id_ed25519"} },
 			Probe: func(_ context.Context, _ config.Draft, m config.Machine, tell func(draft.Probe)) {
 				for _, s := range []draft.Stage{draft.LogIn, draft.Inspecting} {
@@ -217,7 +226,7 @@ func TestWhatIsWrongIsSaidWhereItIsTyped(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 	uitest.Type(t, a, "nonsense")
 	uitest.Keys(t, a, "enter")
-	uitest.Has(t, a, "no machine: nonsense")
+	uitest.Has(t, a, "Cannot resolve nonsense: no such host")
 	uitest.Keys(t, a, "ctrl+u")
 	a.Update(tea.PasteMsg{Content: "name,ip,role\r\nm1,192.168.0.21,master\nw1 192.168.0.22 worker etcd\n" +
 		"192.168.0.22:2222"})
@@ -531,10 +540,9 @@ func driveWizard(t *testing.T, seed uint64, w, h uint16, text string, keys []str
 			n := machinesOf(p)
 			among := p.steps[p.at] == step(n) && n.mode != editing && n.mode != filtering && wide >= 60 && high >= 16
 			uitest.Drive(t, a, tea.PasteMsg{Content: text})
-			if list, bad := draft.ReadMachines(text); among && len(bad) == 0 && n.line.Value() == "" &&
-				n.area.Value() == "" {
-				for _, m := range list { // each is in the table, whatever stood there before
-					if draft.Listed(p.draft, m) < 0 {
+			if l := machines.Read(text); among && whole(l) && n.line.Value() == "" && n.area.Value() == "" {
+				for _, m := range l.Entries { // each is in the table, whatever stood there before
+					if draft.Listed(p.draft, m.Machine) < 0 {
 						t.Fatalf("seed %d: %v was pasted and is nowhere", seed, m)
 					}
 				}

@@ -1,0 +1,82 @@
+package draft
+
+import (
+	"bytes"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/machines"
+)
+
+// addLogins takes users and private keys that were said of machines. Those of the first machines are the cluster's, if
+// all have the same; others stand by the names of their machines in eggo.machines.
+func addLogins(d *config.Draft, list []machines.Entry, first bool) {
+	for _, x := range []struct {
+		key, own string
+		of       func(machines.Entry) string
+	}{
+		{"username", "user", func(e machines.Entry) string { return e.User }},
+		{"private-key-path", "private-key-path", func(e machines.Entry) string { return e.Key }},
+	} {
+		same := first && len(list) > 0 && x.of(list[0]) != ""
+		for _, e := range list {
+			same = same && x.of(e) == x.of(list[0])
+		}
+		if same {
+			d.Values[x.key] = x.of(list[0])
+		}
+		for _, e := range list {
+			if v := x.of(e); v != "" && v != d.Get(x.key) {
+				setLogin(d, nameOf(d, e), x.own, v)
+			}
+		}
+	}
+}
+
+// nameOf is what the machine of an entry is called in the draft.
+func nameOf(d *config.Draft, e machines.Entry) string {
+	if i := Listed(*d, e.Machine); i >= 0 {
+		return d.Machines[i].Name
+	}
+	return e.Name
+}
+
+// setLogin sets a value of the login of one machine. A text of eggo.machines that is no map stays as it was typed.
+func setLogin(d *config.Draft, name, key, value string) {
+	var doc yaml.Node
+	if text := d.Values["eggo.machines"]; text != "" {
+		if yaml.Unmarshal([]byte(text), &doc) != nil || len(doc.Content) != 1 ||
+			doc.Content[0].Kind != yaml.MappingNode {
+			return
+		}
+	} else {
+		doc = yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.MappingNode}}}
+	}
+	of := entryOf(doc.Content[0], name, func() *yaml.Node {
+		return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+	})
+	if of.Kind != yaml.MappingNode {
+		return
+	}
+	entryOf(of, key, func() *yaml.Node { return &yaml.Node{} }).SetString(value)
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	if e.Encode(doc.Content[0]) == nil {
+		d.Values["eggo.machines"] = string(bytes.TrimRight(b.Bytes(), "\n"))
+	}
+}
+
+// entryOf is the value of a key of a map, which is made if it is not there.
+func entryOf(m *yaml.Node, key string, fresh func() *yaml.Node) *yaml.Node {
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		if m.Content[i].Value == key {
+			return m.Content[i+1]
+		}
+	}
+	var k yaml.Node
+	k.SetString(key)
+	m.Content = append(m.Content, &k, fresh())
+	return m.Content[len(m.Content)-1]
+}

@@ -1,0 +1,66 @@
+package wizard
+
+import (
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/ui/uitest"
+)
+
+// A host name is looked up, and its address shown; one that nobody knows stays where it was typed.
+func TestHostNamesAreLookedUp(t *testing.T) {
+	a, p, _ := open(t, i18n.English, false, 140, 40)
+	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
+	uitest.Type(t, a, "ops@web1.example.com:2222 worker")
+	uitest.Keys(t, a, "enter")
+	uitest.Has(t, a, "web1.example.com is 10.0.0.7", "10.0.0.7:2222")
+	if m := p.draft.Machines[0]; m.Name != "web1" || m.IP != "10.0.0.7" || !m.Has(bundle.Worker) {
+		t.Errorf("%+v", m)
+	}
+	if p.draft.Values["username"] != "ops" {
+		t.Errorf("the user is %q", p.draft.Values["username"])
+	}
+	uitest.Type(t, a, "db.example.com")
+	uitest.Keys(t, a, "enter")
+	uitest.Has(t, a, "Cannot resolve db.example.com: no such host", "Check the name", "db.example.com")
+	if len(p.draft.Machines) != 1 {
+		t.Errorf("%v", p.draft.Machines)
+	}
+}
+
+// Of an inventory what is understood is taken, and a name that nobody knows stands in the block.
+func TestAnInventoryIsPasted(t *testing.T) {
+	a, p, _ := open(t, i18n.English, false, 140, 40)
+	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
+	uitest.Drive(t, a, tea.PasteMsg{Content: "[kube_control_plane]\nm1 ansible_host=10.0.0.1 ansible_user=root\n" +
+		"[kube_node]\nw1 ansible_host=10.0.0.2 ansible_user=ops ansible_password=hunter2\ndb.example.com\n" +
+		"[bastion]\ngate ansible_host=192.0.2.1\n"})
+	uitest.Has(t, a, "2 machines added", "skipped 1 machine without a role: gate", "1 password not imported",
+		"Cannot resolve db.example.com")
+	if n := machinesOf(p); n.area.Value() != "db.example.com" || n.mode != pasting {
+		t.Errorf("%q is left", n.area.Value())
+	}
+	if got := p.draft.Values["eggo.machines"]; got != "w1: {user: ops}" {
+		t.Errorf("logins: %q", got)
+	}
+	if strings.Contains(string(p.draft.YAML()), "hunter2") {
+		t.Error("a password was taken")
+	}
+}
+
+// A file with machines may be any of those that are pasted.
+func TestAnInventoryIsImported(t *testing.T) {
+	a, p, w := open(t, i18n.English, false, 140, 40)
+	w.files["/hosts.csv"] = "name,ip,role\nm1,10.0.0.1,master\nw1,10.0.0.2,worker\n"
+	uitest.Keys(t, a, "ctrl+n", "ctrl+n", "ctrl+o")
+	uitest.Type(t, a, "/hosts.csv")
+	uitest.Keys(t, a, "enter")
+	uitest.Has(t, a, "2 machines added", "m1", "w1")
+	if len(p.draft.Machines) != 2 {
+		t.Errorf("%v", p.draft.Machines)
+	}
+}

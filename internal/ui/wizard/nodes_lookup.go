@@ -1,0 +1,57 @@
+package wizard
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/eggo-k8s/eggo/internal/machines"
+)
+
+// lookup is a text of machines whose host names are being looked up.
+type lookup struct {
+	n     int // tells answers apart
+	names []string
+	then  func(machines.List) tea.Cmd
+}
+
+// resolvedMsg is the answer to a lookup.
+type resolvedMsg struct {
+	n    int
+	list machines.List
+}
+
+// read takes a text of machines: at once, or when the addresses of its host names are known. A text that is read
+// later takes the place of one that is waited for.
+func (n *nodes) read(text string, then func(machines.List) tea.Cmd) tea.Cmd {
+	l := machines.Read(text)
+	n.lookup = lookup{n: n.lookup.n + 1}
+	names := l.Names()
+	if len(names) == 0 {
+		return then(l)
+	}
+	id, ctx := n.lookup.n, n.p.ctx
+	n.lookup.names, n.lookup.then = names, then
+	find := n.p.svc.Lookup
+	return func() tea.Msg { return resolvedMsg{id, l.Resolve(ctx, find)} }
+}
+
+// resolved goes on where the addresses were missing.
+func (n *nodes) resolved(l machines.List) tea.Cmd {
+	then := n.lookup.then
+	n.lookup = lookup{n: n.lookup.n}
+	return then(l)
+}
+
+// whole says whether all of a text can be taken as it is.
+func whole(l machines.List) bool {
+	return len(l.Entries) > 0 && len(l.Rejected) == 0 && len(l.Names()) == 0
+}
+
+// joined is a text behind what stands there already.
+func joined(have, text string) string {
+	if have = strings.TrimRight(have, "\n"); have != "" {
+		return have + "\n" + text
+	}
+	return text
+}
