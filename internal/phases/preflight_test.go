@@ -196,7 +196,7 @@ func TestFactsNameTheResolvConfForPods(t *testing.T) {
 				}
 			}
 			f, err := facts.Gather(t.Context(), node.New(n, (&book{}).emit), l.Cluster.Nodes[0].IP,
-				l.Cluster.ServiceGateway, "", time.Now, nil)
+				l.Cluster.ServiceGateway, "", time.Now, facts.Places{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,9 +9,11 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/driver/binary"
 	"github.com/eggo-k8s/eggo/internal/phases/etcd"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/hooks"
 	"github.com/eggo-k8s/eggo/internal/phases/host"
 	"github.com/eggo-k8s/eggo/internal/phases/join"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
@@ -60,6 +62,8 @@ func newRun(env Env) *run {
 		RuntimeUnit: func() string { return r.runtimes.Runtime().Unit() }}
 	r.driver, r.etcd = b, etcd.New(r.Clients, p, r.Rolling, b)
 	r.control.Driver, b.MemberReady = b, r.etcd.WaitReady
+	at := r.driver.Paths()
+	n.Places = facts.Places{CA: at.CA, EtcdCA: at.EtcdCA, Kubeconfig: at.Kubeconfig, Markers: layout.RuntimeMarkers()}
 	r.join = &join.Join{Clients: r.Clients, Driver: r.driver}
 	return r
 }

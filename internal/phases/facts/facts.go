@@ -40,7 +40,7 @@ type Facts struct {
 	RecordFormat string
 	RecordKinds  []string
 	Recorded     bool   // a record of ours is on it, though it may be nobody's any more
-	CA, EtcdCA   string // sha256 of the authorities' certificates in /etc/kubernetes/pki; "" when there is none
+	CA, EtcdCA   string // sha256 of the authorities' certificates on it; "" when there is none
 	Kubelet      string // version of the kubelet that runs, v1.34.2; "" when none does
 	Joined       bool   // the kubelet has its own certificate
 	Active       []string
@@ -117,15 +117,15 @@ if [ -e /var/lib/eggo-node/record ]; then
   kv recorded yes
   awk -F'\t' 'NF>2 {k=$1; if (NF>3) k=k "+"; if (k=="format") print "recordformat=" $2; else if (!s[k]++) print "recordkind=" k}' /var/lib/eggo-node/record
 fi
-[ -r /etc/kubernetes/pki/ca.crt ] && kv ca "$(sha256sum </etc/kubernetes/pki/ca.crt | cut -d' ' -f1)"
-[ -r /etc/kubernetes/pki/etcd/ca.crt ] && kv etcdca "$(sha256sum </etc/kubernetes/pki/etcd/ca.crt | cut -d' ' -f1)"
+[ -r @CA@ ] && kv ca "$(sha256sum <@CA@ | cut -d' ' -f1)"
+[ -r @ETCDCA@ ] && kv etcdca "$(sha256sum <@ETCDCA@ | cut -d' ' -f1)"
 [ -r /var/lib/eggo-node/node ] && systemctl is-active --quiet kubelet >/dev/null 2>&1 && kv kubelet "$(p=/usr/local/bin/kubelet; [ -x $p ] || p=/usr/bin/kubelet; timeout 20 $p --version 2>/dev/null || true)"
 own=''
 for p in @MARKERS@; do if [ -e "${p#*:}" ]; then own=${p%%:*}; kv ownruntime "$own"; fi; done
 active() { systemctl is-active $2 2>/dev/null | awk -v k="$1" -v u="$2" 'BEGIN {split(u,n," ")} $1=="active" || $1=="reloading" {print k "=" n[NR]}'; }
 [ -n "$own" ] || active runtime 'containerd docker isulad crio'
 [ -e /etc/docker/daemon.json ] && kv dockerjson yes
-[ -s /etc/kubernetes/kubelet.conf ] && kv joined yes
+[ -s @KUBECONFIG@ ] && kv joined yes
 active active 'kubelet kube-apiserver etcd kube-proxy k3s k0scontroller k0sworker rke2-server rke2-agent'
 for p in /etc/kubernetes /etc/rancher /etc/k0s /var/lib/k0s /var/lib/etcd /var/lib/kubelet /etc/cni/net.d; do [ -d "$p" ] && ls -A $p 2>/dev/null | grep -qvx 'lost+found' && kv present $p; done
 set --
@@ -151,19 +151,28 @@ fi
 awk '$2=="/tmp" && $4 ~ /noexec/ {print "noexectmp=yes"}' /proc/mounts
 ` + firewallScript
 
+// Places are what Gather looks at on the machine.
+type Places struct {
+	CA, EtcdCA string            // certificates of a cluster's authorities
+	Kubeconfig string            // the kubelet's own, when it has joined
+	Markers    map[string]string // files by which a container runtime, the key, is known to be ours
+	Space      []string          // how much room there is, beside our usual places
+}
+
 // Gather reads the machine's facts: what stands in the way of its address ip, and of packets to the Services of which
-// service is one, and whether it finds the endpoint, a name or "", and how much room there is at our usual places and
-// at others. Markers are the files by which a container runtime, the key, is known to be ours.
+// service is one, and whether it finds the endpoint, a name or "".
 func Gather(ctx context.Context, n *node.Node, ip, service netip.Addr, endpoint string, now func() time.Time,
-	markers map[string]string, places ...string) (*Facts, error) {
-	marks := make([]string, 0, len(markers))
-	for name, file := range markers {
+	p Places) (*Facts, error) {
+	marks := make([]string, 0, len(p.Markers))
+	for name, file := range p.Markers {
 		marks = append(marks, name+":"+file)
 	}
 	sort.Strings(marks)
 	script := strings.NewReplacer("@MARKERS@", strings.Join(marks, " "), "@PATHS@",
-		strings.Join(append(SpacePaths(), places...), " "), "@IP@", ip.String(), "@SERVICE@", service.String(),
-		"@ENDPOINT@", shell.Quote(endpoint)).Replace(factsScript)
+		strings.Join(append(SpacePaths(), p.Space...), " "), "@IP@", ip.String(), "@SERVICE@", service.String(),
+		"@ENDPOINT@", shell.Quote(endpoint), "@CA@", shell.Quote(p.CA), "@ETCDCA@", shell.Quote(p.EtcdCA),
+		"@KUBECONFIG@",
+		shell.Quote(p.Kubeconfig)).Replace(factsScript)
 	out, err := n.Query(ctx, script)
 	if err != nil {
 		return nil, err

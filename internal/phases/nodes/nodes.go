@@ -16,7 +16,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
-	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/shell"
 )
@@ -31,6 +30,7 @@ type Nodes struct {
 	failed   map[string]*event.Fault // what preflight could not inspect
 	skipped  map[string]bool         // nodes that the run continues without
 	Removing []config.Node           // nodes that are removed from the cluster in this run
+	Places   facts.Places            // what facts are read from, but for Space
 }
 
 // New are the nodes of a run, of which nothing is known yet.
@@ -100,8 +100,9 @@ func (r *Nodes) Inspect(ctx context.Context, n config.Node) error {
 		return &again
 	}
 	nd := r.NewNode(h)
-	f, err := facts.Gather(ctx, nd, n.IP, r.Cluster.ServiceGateway, r.EndpointName(), r.Now, layout.RuntimeMarkers(),
-		r.SpaceFor())
+	p := r.Places
+	p.Space = []string{r.SpaceFor()}
+	f, err := facts.Gather(ctx, nd, n.IP, r.Cluster.ServiceGateway, r.EndpointName(), r.Now, p)
 	if err != nil {
 		return err
 	}
