@@ -3,12 +3,10 @@ package phases
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/cleanup"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
@@ -97,13 +95,7 @@ func (r *run) leave(rm *remove.Removal, others string) (steps, scripts []*engine
 	l := rm.Leaving
 	cl := r.cleaning(l.Purge)
 	ready := plan.ID(plan.PhaseControl, "ready", "")
-	snapshot := plan.Step(plan.PhaseLeave, "snapshot", "", []string{ready})
-	snapshot.When = func(context.Context) (bool, event.Msg, error) {
-		return slices.ContainsFunc(l.Nodes, func(n config.Node) bool { return n.Has(bundle.Etcd) }),
-			event.M("why.no-member-leaves"), nil
-	}
-	snapshot.Apply = func(ctx context.Context) error { return r.etcd.Snapshots.BeforeChange(ctx, "") }
-	snapshot.Timeout = 10 * time.Minute
+	snapshot := r.etcd.SaveFirst(l.Nodes, []string{ready})
 	steps = append(steps, snapshot)
 	member := snapshot.ID // one member leaves at a time
 	var gone []string
@@ -113,10 +105,7 @@ func (r *run) leave(rm *remove.Removal, others string) (steps, scripts []*engine
 			needs = append(needs, plan.ID(plan.PhaseDrain, "node", n.Name))
 		}
 		if n.Has(bundle.Etcd) {
-			s := plan.Step(plan.PhaseLeave, "member", n.Name, append([]string{member}, needs...))
-			s.Needs = append(s.Needs, plan.IDs(plan.PhaseControl, "apiserver", r.Cluster.With(bundle.ControlPlane))...)
-			s.Retry = engine.Retry{Tries: 5, Delay: time.Second, MaxDelay: 5 * time.Second}
-			s.Apply = func(ctx context.Context) error { return r.etcd.Remove(ctx, n) }
+			s := r.etcd.Leave(n, append([]string{member}, needs...))
 			steps, needs, member = append(steps, s), append(needs, s.ID), s.ID
 		}
 		needs = append(needs, others)

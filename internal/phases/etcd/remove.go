@@ -10,12 +10,35 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
+
+// SaveFirst saves etcd's data when one of the nodes that leave is a member and the steps of needs are done.
+func (r *Etcd) SaveFirst(leaving []config.Node, needs []string) *engine.Step {
+	s := plan.Step(plan.PhaseLeave, "snapshot", "", needs)
+	s.When = func(context.Context) (bool, event.Msg, error) {
+		return slices.ContainsFunc(leaving, func(n config.Node) bool { return n.Has(bundle.Etcd) }),
+			event.M("why.no-member-leaves"), nil
+	}
+	s.Apply = func(ctx context.Context) error { return r.Snapshots.BeforeChange(ctx, "") }
+	s.Timeout = 10 * time.Minute
+	return s
+}
+
+// Leave has the node's member leave when the steps of needs are done and the API servers use the others.
+func (r *Etcd) Leave(n config.Node, needs []string) *engine.Step {
+	s := plan.Step(plan.PhaseLeave, "member", n.Name,
+		slices.Concat(needs, plan.IDs(plan.PhaseControl, "apiserver", r.Cluster.With(bundle.ControlPlane))))
+	s.Retry = engine.Retry{Tries: 5, Delay: time.Second, MaxDelay: 5 * time.Second}
+	s.Apply = func(ctx context.Context) error { return r.Remove(ctx, n) }
+	return s
+}
 
 // Remove removes the node's member from etcd, after it has given up the leadership to one that stays.
 func (r *Members) Remove(ctx context.Context, n config.Node) error {
