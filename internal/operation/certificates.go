@@ -76,8 +76,9 @@ func Certificates(ctx context.Context, c request.Common, offline bool, d Deps) (
 // heldCertificates asks all nodes at once.
 func (p *prepared) heldCertificates(ctx context.Context, ours map[string]pki.Certificate) []CertificateRow {
 	var out []CertificateRow
-	for _, r := range onNodes(ctx, p, func(ctx context.Context, h Host, n config.Node) ([]phases.Held, error) {
-		return phases.HeldCertificates(ctx, h, p.cluster, n)
+	for _, r := range onNodes(ctx, p, func(ctx context.Context, h Host, n config.Node) ([]phases.NodeCertificate,
+		error) {
+		return phases.NodeCertificates(ctx, h, p.cluster, n)
 	}) {
 		if r.Err != nil {
 			silent := CertificateRow{At: r.Node.IP.String(), State: "unreachable"}

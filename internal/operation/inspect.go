@@ -175,7 +175,7 @@ func Status(ctx context.Context, c request.Common, d Deps) (*StatusResult, error
 // NodeInventory is what a cleanup would remove from a node, or why nobody knows.
 type NodeInventory struct {
 	Node config.Node
-	phases.Stock
+	phases.Inventory
 	Err error
 }
 
@@ -203,7 +203,7 @@ func (p *prepared) inventory(ctx context.Context, purge bool) iter.Seq[NodeInven
 				return
 			}
 			if err == nil {
-				inv.Stock, err = phases.TakeStock(ctx, h, purge)
+				inv.Inventory, err = phases.TakeInventory(ctx, h, purge)
 			}
 			inv.Err = err
 			if !yield(inv) {

@@ -5,6 +5,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/hooks"
 	"github.com/eggo-k8s/eggo/internal/phases/remove"
+	"github.com/eggo-k8s/eggo/internal/phases/status"
 )
 
 // What callers need of the packages beneath.
@@ -15,6 +16,12 @@ type (
 	Kept    = env.Kept
 	Facts   = facts.Facts
 	Leaving = remove.Leaving
+
+	Status          = status.Status
+	NodeStatus      = status.Node
+	EtcdStatus      = status.Member
+	Inventory       = status.Inventory
+	NodeCertificate = status.NodeCertificate
 )
 
 // The types of hooks that a command line names.

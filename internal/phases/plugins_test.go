@@ -117,8 +117,8 @@ func TestCoreDNSAsAService(t *testing.T) {
 		"ExecStart=/usr/local/bin/coredns \\\n  --conf=/etc/eggo/coredns/Corefile") {
 		t.Error(unit)
 	}
-	if units := statusUnits(r.Cluster, n); !slices.Contains(units, "coredns.service") {
-		t.Errorf("status asks of %v", units)
+	if script := r.driver.StatusScript(n); !strings.Contains(script, "coredns.service") {
+		t.Errorf("status asks of %s", script)
 	}
 	r.Fact("m1").Nameserver = false
 	if s, err = serviceOf(r, driver.CoreDNS, n); strings.Contains(fileOf(t, s, err, "Corefile"), "forward") {

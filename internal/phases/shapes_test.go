@@ -192,7 +192,7 @@ func TestRenewedCertificatesReachEveryNodeAndTheAuthoritiesStay(t *testing.T) {
 		}
 	}
 	for _, n := range l.Cluster.Nodes {
-		held, err := phases.HeldCertificates(t.Context(), l.Nodes[n.Name], l.Cluster, n)
+		held, err := phases.NodeCertificates(t.Context(), l.Nodes[n.Name], l.Cluster, n)
 		if err != nil {
 			t.Fatal(err)
 		}

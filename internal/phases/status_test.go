@@ -9,12 +9,13 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/phases/status"
 )
 
 func TestStatusSeesWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, 1)
-	status := func() *phases.Status {
+	seen := func() *phases.Status {
 		t.Helper()
 		s, err := phases.GatherStatus(t.Context(), l.Env((&book{}).emit))
 		if err != nil {
@@ -22,12 +23,12 @@ func TestStatusSeesWhatIsWrong(t *testing.T) {
 		}
 		return s
 	}
-	if s := status(); s.Healthy || !s.Nodes[0].Reached || s.Unknown == nil {
+	if s := seen(); s.Healthy || !s.Nodes[0].Reached || s.Unknown == nil {
 		t.Errorf("bare machines: %+v", s)
 	}
 	l = deployed(t, workers(1))
 	before := tree(t, l)
-	s := status()
+	s := seen()
 	if !s.Healthy || len(s.Nodes) != 2 || !s.Nodes[1].Ready || s.Nodes[1].Kubelet == "" ||
 		len(s.Nodes[0].Certificates) < 5 || len(s.Etcd) != 1 || !s.Etcd[0].Leader || len(s.Workloads) == 0 {
 		t.Errorf("%+v", s)
@@ -41,8 +42,8 @@ func TestStatusSeesWhatIsWrong(t *testing.T) {
 	if err := os.Remove(l.Nodes["w1"].State("active/kube-proxy.service")); err != nil {
 		t.Fatal(err)
 	}
-	if s = status(); s.Healthy || !slices.Contains(s.Nodes[1].Components,
-		phases.Component{Name: "kube-proxy", State: "inactive"}) {
+	if s = seen(); s.Healthy || !slices.Contains(s.Nodes[1].Components,
+		status.Component{Name: "kube-proxy", State: "inactive"}) {
 		t.Errorf("%+v", s.Nodes[1])
 	}
 	put(t, l.Nodes["w1"].State("active/kube-proxy.service"), ran)
@@ -52,7 +53,7 @@ func TestStatusSeesWhatIsWrong(t *testing.T) {
 		}
 	}
 	l.Nodes["w1"].PowerOff(event.NewFault(event.ClassFailed, "ssh.unreachable", errors.New("gone")))
-	if s = status(); s.Healthy || s.Nodes[1].Reached || s.Nodes[1].Fault.Code != "ssh.unreachable" ||
+	if s = seen(); s.Healthy || s.Nodes[1].Reached || s.Nodes[1].Fault.Code != "ssh.unreachable" ||
 		!s.Etcd[0].Healthy {
 		t.Errorf("%+v", s)
 	}

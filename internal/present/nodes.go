@@ -45,7 +45,7 @@ func Inventory(p *i18n.Printer, list ...operation.NodeInventory) document.Docume
 		if inv.Err != nil {
 			text := p.T("cli.cleanup-not-seen", "cause", event.AsFault(inv.Err).Error())
 			s.Lines = []document.Cell{{Text: text, Tone: document.Bad}}
-		} else if s.Rows = stock(p, inv.Stock); len(s.Rows) == 0 {
+		} else if s.Rows = inventory(p, inv.Inventory); len(s.Rows) == 0 {
 			s.Lines = []document.Cell{{Text: p.T("cli.cleanup.nothing")}}
 		}
 		out = append(out, s)
@@ -53,8 +53,8 @@ func Inventory(p *i18n.Printer, list ...operation.NodeInventory) document.Docume
 	return out
 }
 
-// stock has a row for each kind of what a machine has of ours.
-func stock(p *i18n.Printer, x phases.Stock) [][]document.Cell {
+// inventory has a row for each kind of what a machine has of ours.
+func inventory(p *i18n.Printer, x phases.Inventory) [][]document.Cell {
 	var rows [][]document.Cell
 	for _, kind := range []struct {
 		name  string

@@ -18,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/phases/status"
 	"github.com/eggo-k8s/eggo/internal/present"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -179,7 +180,7 @@ func jumpInventory() []operation.NodeInventory {
 		for _, r := range n.Roles {
 			node.Roles = append(node.Roles, bundle.Role(r))
 		}
-		out = append(out, operation.NodeInventory{Node: node, Stock: phases.Stock{
+		out = append(out, operation.NodeInventory{Node: node, Inventory: phases.Inventory{
 			Units:    []string{"kubelet.service", "containerd.service"},
 			Packages: []string{"containerd", "conntrack", "socat"}, Files: 41, Images: 9,
 			Directories: []string{"/etc/kubernetes", "/var/lib/kubelet", "/opt/cni"},
@@ -189,20 +190,20 @@ func jumpInventory() []operation.NodeInventory {
 }
 
 func jumpStatus() *operation.StatusResult {
-	st := &phases.Status{Cluster: "rack-7", Healthy: true, Workloads: []phases.WorkloadStatus{
+	st := &phases.Status{Cluster: "rack-7", Healthy: true, Workloads: []status.Workload{
 		{Kind: "DaemonSet", Name: "kube-flannel/kube-flannel-ds", Ready: 8, Want: 8},
 		{Kind: "Deployment", Name: "kube-system/coredns", Ready: 2, Want: 2},
 	}}
 	for i, n := range jumpNodes(8) {
 		node := phases.NodeStatus{Node: n.Name, Address: n.Addr, Roles: n.Roles, Reached: true, Registered: true,
-			Ready: true, Kubelet: "v1.34.2", Certificates: []phases.Certificates{
+			Ready: true, Kubelet: "v1.34.2", Certificates: []status.Certificate{
 				{Path: "/etc/kubernetes/pki/x.crt", Ends: jumpNow().AddDate(1, 0, 0)}}}
 		for range 7 {
-			node.Components = append(node.Components, phases.Component{State: "active"})
+			node.Components = append(node.Components, status.Component{State: "active"})
 		}
 		st.Nodes = append(st.Nodes, node)
 		if i < 3 {
-			st.Etcd = append(st.Etcd, phases.EtcdStatus{Node: n.Name, Healthy: true, Leader: i == 1, Version: "3.6.5",
+			st.Etcd = append(st.Etcd, status.Member{Node: n.Name, Healthy: true, Leader: i == 1, Version: "3.6.5",
 				DBBytes: int64(6+i) << 20})
 		}
 	}

@@ -147,7 +147,7 @@ func TestRulesThatABootForgets(t *testing.T) {
 
 // TestFilesOfOurs cannot be named by a bundle or deploy.yaml.
 func TestFilesOfOurs(t *testing.T) {
-	for _, file := range []string{layout.UnitDir + firewallUnit, firewallScriptPath, sysctlPath, modulesPath} {
+	for _, file := range []string{layout.UnitDir + FirewallUnit, firewallScriptPath, sysctlPath, modulesPath} {
 		if nodepath.Check(nodepath.Listed, file) == nil {
 			t.Errorf("%s may come from outside", file)
 		}

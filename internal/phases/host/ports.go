@@ -100,10 +100,10 @@ func (r *Host) pods(n config.Node) []string {
 	return r.podNetworks()
 }
 
-const (
-	firewallScriptPath = "/etc/eggo/firewall.sh"
-	firewallUnit       = "eggo-firewall.service"
-)
+// FirewallUnit opens ports again at each start of a machine.
+const FirewallUnit = "eggo-firewall.service"
+
+const firewallScriptPath = "/etc/eggo/firewall.sh"
 
 // forgets are those of the rules that are gone when the machine or its packet filter is started anew: their owner's
 // files are not ours to write in.
@@ -123,9 +123,9 @@ func firewallService(rules []string) node.Service {
 		"Before=kubelet.service\n\n" +
 		"[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/sh " + firewallScriptPath +
 		"\nExecReload=/bin/sh " + firewallScriptPath + "\n\n[Install]\nWantedBy=multi-user.target\n"
-	return node.Service{Unit: firewallUnit, Files: []node.File{
+	return node.Service{Unit: FirewallUnit, Files: []node.File{
 		{Path: firewallScriptPath, Mode: 0o755, Data: []byte(node.FirewallAtBoot(rules))},
-		layout.PlainFile(layout.UnitDir+firewallUnit, []byte(u)),
+		layout.PlainFile(layout.UnitDir+FirewallUnit, []byte(u)),
 	}}
 }
 

@@ -23,8 +23,9 @@ import (
 // program, with a unit of ours.
 type containerd struct{ r *payload.Payload }
 
-func (containerd) Unit() string  { return layout.ContainerdUnit }
-func (containerd) Store() string { return "/var/lib/containerd" }
+func (containerd) Unit() string    { return layout.ContainerdUnit }
+func (containerd) Units() []string { return []string{layout.ContainerdUnit} }
+func (containerd) Store() string   { return "/var/lib/containerd" }
 
 func (d containerd) Trees() []node.Tree {
 	return []node.Tree{{Path: "/opt/containerd", Mode: 0o711}, {Path: d.Store(), Mode: 0o711, Purge: true}}

@@ -18,8 +18,9 @@ import (
 // started as its package starts it, with a configuration of ours in the place of /etc/docker/daemon.json.
 type docker struct{ r *payload.Payload }
 
-func (docker) Unit() string  { return layout.CRIDockerUnit }
-func (docker) Store() string { return "/var/lib/docker" }
+func (docker) Unit() string    { return layout.CRIDockerUnit }
+func (docker) Units() []string { return []string{layout.DockerdUnit, layout.CRIDockerUnit} }
+func (docker) Store() string   { return "/var/lib/docker" }
 
 func (d docker) Trees() []node.Tree {
 	return []node.Tree{{Path: "/etc/docker", Mode: 0o755}, {Path: "/var/lib/cri-dockerd", Mode: 0o755},

@@ -16,8 +16,9 @@ import (
 // configuration that they find.
 type isulad struct{ r *payload.Payload }
 
-func (isulad) Unit() string  { return layout.IsuladUnit }
-func (isulad) Store() string { return "/var/lib/isulad" }
+func (isulad) Unit() string    { return layout.IsuladUnit }
+func (isulad) Units() []string { return []string{layout.IsuladUnit} }
+func (isulad) Store() string   { return "/var/lib/isulad" }
 
 func (d isulad) Trees() []node.Tree {
 	return []node.Tree{{Path: d.Store(), Mode: 0o711, Purge: true}}

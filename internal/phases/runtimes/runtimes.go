@@ -5,6 +5,7 @@ package runtimes
 import (
 	"context"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,8 +24,9 @@ import (
 // Runtime is what the phases need to know of a container runtime. Every file that it names is ours: neither a
 // distribution's unit nor its configuration is touched.
 type Runtime interface {
-	// Unit is what the kubelet is started after.
+	// Unit is what the kubelet is started after; Units are those of all its services, in the order of their start.
 	Unit() string
+	Units() []string
 	// Store is the directory that holds images and containers.
 	Store() string
 	// Trees are the directories whose whole content is the runtime's; Dirs are those that hold files of ours and of the
@@ -71,6 +73,11 @@ func (r *Runtimes) Runtime() Runtime {
 		return isulad{r.Payload}
 	}
 	return containerd{r.Payload}
+}
+
+// Units are those of all runtimes.
+func Units() []string {
+	return slices.Concat(containerd{}.Units(), docker{}.Units(), isulad{}.Units())
 }
 
 // Name is the word that deploy.yaml has for its runtime.

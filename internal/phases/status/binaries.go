@@ -1,4 +1,4 @@
-package phases
+package status
 
 import (
 	"path"
@@ -9,15 +9,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
-// versionsScript prints which version each unit runs, which versions of binaries there are, and which of them each link
-// of ours leads to.
-const versionsScript = `
-for u in @UNITS@; do
-  pid=$(systemctl show -p MainPID --value "$u" 2>/dev/null || true)
-  case $pid in ''|0|*[!0-9]*) continue ;; esac
-  printf 'runs=%s %s\n' "$u" "$(readlink /proc/"$pid"/exe 2>/dev/null || true)"
-done
-for p in /opt/eggo/*/bin/*; do case $p in *.eggo-part) ;; *) if [ -f "$p" ]; then printf 'version=%s\n' "$p"; fi ;; esac; done
+// versionsScript prints which versions of binaries there are, and which of them each link of ours leads to.
+const versionsScript = `for p in /opt/eggo/*/bin/*; do case $p in *.eggo-part) ;; *) if [ -f "$p" ]; then printf 'version=%s\n' "$p"; fi ;; esac; done
 awk -F'\t' '$1=="file" {print $2}' /var/lib/eggo-node/record 2>/dev/null | while IFS= read -r p; do
   if [ -L "$p" ]; then printf 'link=%s\n' "$(readlink "$p")"; fi
 done
@@ -30,8 +23,8 @@ type Binary struct {
 	Versions []string `json:"versions"`         // all that are there
 }
 
-// parseVersion reads a line of versionsScript.
-func (st *NodeStatus) parseVersion(kind, value string) {
+// parseVersion reads a line that names a version of a binary.
+func (st *Node) parseVersion(kind, value string) {
 	unit, file, _ := strings.Cut(value, " ")
 	if kind != "runs" {
 		file = value
@@ -43,7 +36,7 @@ func (st *NodeStatus) parseVersion(kind, value string) {
 	switch kind {
 	case "runs":
 		for i := range st.Components {
-			if st.Components[i].Name+".service" == unit {
+			if st.Components[i].Name == unit {
 				st.Components[i].Version = version
 			}
 		}
@@ -55,7 +48,7 @@ func (st *NodeStatus) parseVersion(kind, value string) {
 	}
 }
 
-func (st *NodeStatus) binary(name string) *Binary {
+func (st *Node) binary(name string) *Binary {
 	i := slices.IndexFunc(st.Binaries, func(b Binary) bool { return b.Name == name })
 	if i < 0 {
 		i, st.Binaries = len(st.Binaries), append(st.Binaries, Binary{Name: name, Versions: []string{}})
@@ -64,7 +57,7 @@ func (st *NodeStatus) binary(name string) *Binary {
 }
 
 // versionDrift are the traces of a change of binaries that did not come to its end.
-func (r *run) versionDrift(s *Status) {
+func (r *Gatherer) versionDrift(s *Status) {
 	for _, st := range s.Nodes {
 		for _, b := range st.Binaries {
 			if len(b.Versions) > 1 {
@@ -87,7 +80,7 @@ func (r *run) versionDrift(s *Status) {
 }
 
 // unlikeBinaries finds nodes of one architecture that start different versions of a binary.
-func (r *run) unlikeBinaries(s *Status) {
+func (r *Gatherer) unlikeBinaries(s *Status) {
 	type key struct{ arch, name string }
 	var order []key
 	nodes := map[key]map[string][]string{} // by version

@@ -1,4 +1,4 @@
-package phases
+package status
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/pki"
 )
 
-// Held is a certificate as a node has it in a file, or shows it on a port.
-type Held struct {
+// NodeCertificate is a certificate as a node has it in a file, or shows it on a port.
+type NodeCertificate struct {
 	Name string // of the certificate in the state directory; "" for one that the node has got by itself
 	Own  string // what such a one is: kubelet-client, kubelet-serving
 	At   string // the file, or address and port
@@ -23,9 +23,10 @@ type Held struct {
 	Why  string // in place of Cert: why there is none to see
 }
 
-// HeldCertificates reads what a node has and shows; nothing is changed. Only certificates leave the node, no keys.
-func HeldCertificates(ctx context.Context, h node.Host, c *config.Cluster, n config.Node) ([]Held, error) {
-	places := newRun(Env{Cluster: c}).driver.Certificates(n)
+// NodeCertificates reads what a node has at these places and shows; nothing is changed. Only certificates leave the
+// node, no keys.
+func NodeCertificates(ctx context.Context, h node.Host, n config.Node, places []driver.Certificate) ([]NodeCertificate,
+	error) {
 	var script strings.Builder
 	for _, p := range places {
 		f := node.Quote(p.File)
@@ -43,9 +44,9 @@ func HeldCertificates(ctx context.Context, h node.Host, c *config.Cluster, n con
 		return nil, err
 	}
 	parts := strings.Split("\n"+out, "\n==")
-	var all []Held
+	var all []NodeCertificate
 	for i, p := range places {
-		held := Held{Name: p.Name, Own: p.Own, At: p.File, Why: "absent"}
+		held := NodeCertificate{Name: p.Name, Own: p.Own, At: p.File, Why: "absent"}
 		if i+1 < len(parts) {
 			if c, err := pki.Describe([]byte(parts[i+1])); err == nil {
 				held.Cert, held.Why = &c, ""
@@ -60,8 +61,8 @@ func HeldCertificates(ctx context.Context, h node.Host, c *config.Cluster, n con
 }
 
 // shown is the certificate that a server shows to whoever connects.
-func shown(ctx context.Context, h node.Host, p driver.Certificate, addr string) Held {
-	held := Held{Name: p.Name, Own: p.Own, At: addr}
+func shown(ctx context.Context, h node.Host, p driver.Certificate, addr string) NodeCertificate {
+	held := NodeCertificate{Name: p.Name, Own: p.Own, At: addr}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	c, err := h.Dial(ctx, "tcp", addr)

@@ -1,4 +1,4 @@
-package phases
+package status
 
 import (
 	"context"
@@ -10,22 +10,22 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/runtimes"
 )
 
-// Stock is what a cleanup takes from a machine.
-type Stock struct {
+// Inventory is what a cleanup takes from a machine.
+type Inventory struct {
 	Units, Packages []string
 	Directories     []string // with the size of what is in them
 	Files           int
 	Images          int // of the runtime's store; they go with a purge
 }
 
-// TakeStock reads it from the machine's record. Nothing is changed.
-func TakeStock(ctx context.Context, h node.Host, purge bool) (Stock, error) {
+// TakeInventory reads it from the machine's record. Nothing is changed.
+func TakeInventory(ctx context.Context, h node.Host, purge bool) (Inventory, error) {
 	nd := node.New(h, func(event.Event) error { return nil })
 	recs, err := nd.Records(ctx)
 	if err != nil {
-		return Stock{}, err
+		return Inventory{}, err
 	}
-	var s Stock
+	var s Inventory
 	var trees []string
 	for _, r := range recs {
 		switch r.Kind {

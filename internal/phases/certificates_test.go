@@ -1,7 +1,6 @@
 package phases
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
@@ -27,17 +26,6 @@ func TestWhereANodeHasItsCertificates(t *testing.T) {
 			if got != file {
 				t.Errorf("%q: %s is at %q, want %q", more, name, got, file)
 			}
-		}
-	}
-}
-
-func TestUnitsThatStatusLooksAt(t *testing.T) {
-	for runtime, want := range map[string][]string{"containerd": {"containerd.service"},
-		"docker": {"docker.service", "cri-dockerd.service"}, "isulad": {"isulad.service"}} {
-		r := componentRun(t, "runtime: "+runtime+"\n")
-		units := statusUnits(r.Cluster, r.Cluster.Nodes[1])
-		if got := slices.Concat(want, []string{"kubelet.service", "kube-proxy.service"}); !slices.Equal(units, got) {
-			t.Errorf("%s: %v", runtime, units)
 		}
 	}
 }

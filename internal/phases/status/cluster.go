@@ -1,0 +1,188 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/addons"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
+	"github.com/eggo-k8s/eggo/internal/phases/driver"
+	"github.com/eggo-k8s/eggo/internal/phases/etcd"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+)
+
+// askServers asks every API server that runs whether it is ready.
+func (r *Gatherer) askServers(ctx context.Context, s *Status) {
+	var wg sync.WaitGroup
+	for i, n := range r.Cluster.Nodes {
+		if nd := r.Node(n.Name); nd != nil && n.Has(bundle.ControlPlane) {
+			wg.Go(func() {
+				one, cancel := context.WithTimeout(ctx, askLimit)
+				defer cancel()
+				if r.Readyz(one, nd.Dial, "127.0.0.1:6443") != nil {
+					s.Nodes[i].set(string(driver.APIServer), "unready")
+				}
+			})
+		}
+	}
+	wg.Wait()
+}
+
+// askMembers asks every member of etcd by itself.
+func (r *Gatherer) askMembers(ctx context.Context, s *Status) {
+	members := r.Cluster.With(bundle.Etcd)
+	s.Etcd = make([]Member, len(members))
+	var wg sync.WaitGroup
+	for i, n := range members {
+		s.Etcd[i].Node = n.Name
+		wg.Go(func() {
+			if err := r.askMember(ctx, n, &s.Etcd[i]); err != nil {
+				s.Etcd[i].Error = event.Clean(err.Error())
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// askMembership holds etcd's own list of its members against deploy.yaml. Without a quorum there is none.
+func (r *Gatherer) askMembership(ctx context.Context, s *Status) {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	list, err := r.Members.List(ctx)
+	if err != nil {
+		return // told of the members themselves
+	}
+	nodes := r.Cluster.With(bundle.Etcd)
+	for _, m := range list {
+		if _, ours := etcd.NodeOf(m, nodes); !ours && len(m.PeerURLs) > 0 {
+			s.Drift = append(s.Drift, event.M("drift.etcd-stranger", "member", event.Clean(m.Name), "url",
+				event.Clean(m.PeerURLs[0])))
+		}
+	}
+	for _, n := range nodes {
+		if etcd.Listed(list, n) == nil {
+			s.Drift = append(s.Drift, event.M("drift.etcd-absent", "node", n.Name))
+		}
+	}
+}
+
+func (r *Gatherer) askMember(ctx context.Context, n config.Node, st *Member) error {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	if r.Node(n.Name) == nil {
+		return errors.New("the machine is not reached")
+	}
+	c, err := r.EtcdClient(ctx, []string{layout.ClientURL(n)}, r.Peers())
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	is, err := c.Status(ctx, layout.ClientURL(n))
+	if err != nil {
+		return err
+	}
+	st.Leader, st.Learner, st.Version, st.DBBytes = is.Leader == is.Header.MemberId, is.IsLearner, is.Version, is.DbSize
+	for _, e := range is.Errors {
+		st.Alarms = append(st.Alarms, event.Clean(e))
+	}
+	if _, err := c.Get(ctx, "health"); err != nil { // a linearized read: the quorum answers
+		return err
+	}
+	st.Healthy = len(st.Alarms) == 0
+	return nil
+}
+
+// askCluster asks the API server for nodes and workloads, and holds them against deploy.yaml.
+func (r *Gatherer) askCluster(ctx context.Context, s *Status) {
+	ctx, cancel := context.WithTimeout(ctx, 2*askLimit)
+	defer cancel()
+	k, err := r.NewAPI()
+	if err != nil {
+		s.Unknown = event.AsFault(err)
+		return
+	}
+	list, err := k.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		s.Unknown = clients.Fault(err)
+		return
+	}
+	for i, n := range r.Cluster.Nodes {
+		if !nodes.IsKubelet(n) {
+			continue
+		}
+		st := &s.Nodes[i]
+		at := slices.IndexFunc(list.Items, func(o corev1.Node) bool { return o.Name == n.Name })
+		if at < 0 {
+			s.Drift = append(s.Drift, event.M("drift.absent", "node", n.Name))
+			continue
+		}
+		o := list.Items[at]
+		st.Registered, st.Why, st.Kubelet = true, event.Clean(clients.NotReady(o)),
+			event.Clean(o.Status.NodeInfo.KubeletVersion)
+		st.Ready = st.Why == ""
+		if _, labelled := o.Labels[layout.LabelControlPlane]; labelled != n.Has(bundle.ControlPlane) {
+			s.Drift = append(s.Drift, event.M("drift.label", "node", n.Name, "label", layout.LabelControlPlane))
+		}
+		tainted := slices.ContainsFunc(o.Spec.Taints,
+			func(t corev1.Taint) bool { return t.Key == layout.LabelControlPlane })
+		if n.Has(bundle.ControlPlane) && tainted == n.Has(bundle.Worker) {
+			s.Drift = append(s.Drift, event.M("drift.taint", "node", n.Name, "taint", layout.LabelControlPlane))
+		}
+		if o.Spec.Unschedulable {
+			s.Drift = append(s.Drift, event.M("drift.cordoned", "node", n.Name))
+		}
+	}
+	var versions []string
+	for _, o := range list.Items {
+		if !slices.ContainsFunc(nodes.Kubelets(r.Cluster), func(n config.Node) bool { return n.Name == o.Name }) {
+			s.Drift = append(s.Drift, event.M("drift.stranger", "node", event.Clean(o.Name)))
+		}
+		if v := event.Clean(o.Status.NodeInfo.KubeletVersion); v != "" && !slices.Contains(versions, v) {
+			versions = append(versions, v)
+		}
+	}
+	if len(versions) > 1 {
+		s.Drift = append(s.Drift, event.M("drift.versions", "versions", strings.Join(versions, ", ")))
+	}
+	if err := workloads(ctx, k, s); err != nil {
+		s.Unknown = clients.Fault(err)
+	}
+}
+
+func workloads(ctx context.Context, k *clients.API, s *Status) error {
+	sets, err := k.AppsV1().DaemonSets("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, d := range sets.Items {
+		if addons.SystemNamespace(d.Namespace) {
+			s.Workloads = append(s.Workloads, Workload{"DaemonSet", d.Namespace + "/" + d.Name,
+				d.Status.NumberReady, d.Status.DesiredNumberScheduled})
+		}
+	}
+	deps, err := k.AppsV1().Deployments("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, d := range deps.Items {
+		if addons.SystemNamespace(d.Namespace) {
+			want := int32(1)
+			if d.Spec.Replicas != nil {
+				want = *d.Spec.Replicas
+			}
+			s.Workloads = append(s.Workloads, Workload{"Deployment", d.Namespace + "/" + d.Name,
+				d.Status.ReadyReplicas, want})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package status
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/phases/driver"
+	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/payload"
+	"github.com/eggo-k8s/eggo/internal/phases/runtimes"
+)
+
+// says is a driver of which only the script for a status is asked.
+type says struct{ driver.Driver }
+
+func (says) StatusScript(config.Node) string { return "echo of the driver\n" }
+
+func TestUnitsThatStatusLooksAt(t *testing.T) {
+	worker := config.Node{Name: "w1", Roles: []bundle.Role{bundle.Worker}}
+	member := config.Node{Name: "e1", Roles: []bundle.Role{bundle.Etcd, bundle.LoadBalancer}}
+	for runtime, want := range map[string]string{"containerd": "containerd.service",
+		"docker": "docker.service cri-dockerd.service", "isulad": "isulad.service"} {
+		p := &payload.Payload{Nodes: nodes.New(&env.Env{Cluster: &config.Cluster{Runtime: runtime}})}
+		r := Gatherer{Driver: says{}, Runtime: (&runtimes.Runtimes{Payload: p}).Runtime()}
+		if got := r.script(worker); !strings.Contains(got, "u='"+want+"'") || !strings.Contains(got, "of the driver") ||
+			strings.Contains(got, "eggo-lb.service") {
+			t.Errorf("%s: %s", runtime, got)
+		}
+		if got := r.script(member); strings.Contains(got, want) || !strings.Contains(got, "u='eggo-lb.service'") {
+			t.Errorf("%s: a node without a kubelet: %s", runtime, got)
+		}
+	}
+}
+
+func TestWhatANodeSaysOfItself(t *testing.T) {
+	var st Node
+	st.parse("unit=etcd active\nruns=etcd /opt/eggo/0123456789ab/bin/etcd (deleted)\nunit=kubelet failed\n" +
+		"version=/opt/eggo/0123456789ab/bin/etcd\nversion=/opt/eggo/ba9876543210/bin/etcd\n" +
+		"link=/opt/eggo/ba9876543210/bin/etcd\nbalancer=server 192.0.2.11:6443 down;\ncert=/x not one\nconf=/y ?\n" +
+		"of no kind\n")
+	if len(st.Components) != 2 || st.Components[0] != (Component{"etcd", "active", "0123456789ab"}) ||
+		st.Components[1] != (Component{Name: "kubelet", State: "failed"}) {
+		t.Errorf("%+v", st.Components)
+	}
+	if len(st.Binaries) != 1 || st.Binaries[0].Linked != "ba9876543210" || len(st.Binaries[0].Versions) != 2 {
+		t.Errorf("%+v", st.Binaries)
+	}
+	if st.balancer != "server 192.0.2.11:6443 down;\n" || len(st.Certificates) != 0 {
+		t.Errorf("%+v", st)
+	}
+}
