@@ -1,7 +1,6 @@
 package phases
 
 import (
-	"context"
 	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/config"
@@ -34,13 +33,7 @@ func CleanNodes(env Env, nodes []config.Node, purge bool) *engine.Plan {
 func (r *run) cleanup(cl *cleanup.Cleanup, then ...*engine.Step) *engine.Plan {
 	b := plan.New(r.options(), plan.Phase{ID: plan.PhasePreflight, Open: true}, plan.Phase{ID: plan.PhaseClean})
 	r.hooks.Before(b, plan.PhaseClean)
-	b.Add(r.preflight(nil, func(context.Context) error {
-		elsewhere := r.tell(r.judgeAuthorities())
-		if err := r.judgeCleanup(); err != nil { // tells the rest in any case
-			return err
-		}
-		return elsewhere
-	})...)
+	b.Add(r.preflight(nil, r.judgeCleanup)...)
 	before := cl.InOrder(b)
 	var scripts []*engine.Step
 	for _, n := range r.Cluster.Nodes {

@@ -15,8 +15,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/packages"
+	"github.com/eggo-k8s/eggo/internal/phases/preflight"
 )
 
 // joining is one of the steps by which nodes join.
@@ -213,7 +215,9 @@ func TestARestoreThatIsRefused(t *testing.T) {
 	}{
 		"a worker away":  {func(r *run) { r.SetFact("w1", nil) }, "warning preflight.restore-without"},
 		"a bare machine": {func(r *run) { r.Fact("w1").Cluster = "" }, "error preflight.restore-not-deployed"},
-		"no space": {func(r *run) { full(r.Fact("m1"), "/dev/vdb", 100<<20) },
+		"no space": {func(r *run) {
+			r.Fact("m1").Free["/var/lib/etcd"] = facts.FreeSpace{Device: "/dev/vdb", Bytes: 100 << 20}
+		},
 			"error preflight.restore-space"},
 		"no certificates":    {func(r *run) { r.StateDir += "/elsewhere" }, "error snapshot.no-state"},
 		"nothing in the way": {func(*run) {}, ""},
@@ -245,18 +249,8 @@ func TestAStateDirectoryThatIsDamaged(t *testing.T) {
 	put("restore.json", `{"SHA256":`)
 	_, err := Restore(*r.Env, &SnapshotFile{})
 	wantFault(t, err, "state.read", "", "restore.json")
-	if got := codes(r.judgeRestoring(t.Context())); !slices.Equal(got, []string{"error state.read"}) {
+	if got := r.judged(t, preflight.Deploy(), worker); !slices.Contains(got, "error state.read") {
 		t.Error(got)
-	}
-	ca := filepath.Join(r.StateDir, "pki", "ca.crt")
-	if err := errors.Join(os.Remove(ca), os.Mkdir(ca, 0o700)); err != nil {
-		t.Fatal(err)
-	}
-	f := good(worker)
-	f.CA = "sum"
-	got := r.judgeAuthority(worker, f, false)
-	if !slices.Equal(codes(got), []string{"error state.read"}) || !strings.Contains(got[0].Fault.Cause, ca) {
-		t.Errorf("%+v", got)
 	}
 }
 

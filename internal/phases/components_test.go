@@ -16,6 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/driver/binary"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/preflight"
 	"github.com/eggo-k8s/eggo/internal/pki"
 )
 
@@ -178,7 +179,7 @@ func TestTheKubeletOfEveryVersion(t *testing.T) {
 			if bytes.Contains([]byte(fileOf(t, s, err, ".service")), []byte("pod-infra")) {
 				t.Error("a flag that is gone")
 			}
-			warned := slices.Contains(codes(r.judgeNode(n, r.Fact(n.Name))), "warning preflight.cgroup-v1")
+			warned := slices.Contains(r.judged(t, preflight.Machine(), n), "warning preflight.cgroup-v1")
 			if warned != (!cgroup2 && minor >= 35) {
 				t.Errorf("%s, cgroup2 %v: warned %v", m.Kubernetes, cgroup2, warned)
 			}
@@ -215,26 +216,6 @@ func TestOurFlagsExistInEveryVersion(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-func TestTheBundlesVersionIsJudged(t *testing.T) {
-	for version, want := range map[string][]string{
-		"v1.29.14": {"error bundle.kubernetes-old"}, "v1.30.0": nil, "v1.36.3": nil,
-		"v1.37.0": {"warning bundle.kubernetes-new"}, "1.34": {"error bundle.kubernetes-old"},
-	} {
-		r := componentRun(t, "")
-		m := manifest()
-		m.Kubernetes = version
-		if got := codes(r.judgeVersion(m)); !slices.Equal(got, want) {
-			t.Errorf("%s: %v", version, got)
-		}
-	}
-	r := componentRun(t, "config-extra-args: [{name: kubelet, extra-args: {--pod-infra-container-image: pause}}]\n")
-	m := manifest()
-	m.Kubernetes = "v1.35.1"
-	if got := codes(r.judgeVersion(m)); !slices.Equal(got, []string{"error config.flag-replaced"}) {
-		t.Errorf("%v", got)
 	}
 }
 

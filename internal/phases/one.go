@@ -6,6 +6,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/preflight"
 )
 
 // Probe looks at one machine by itself: what it is, and what preflight would say of it whatever the others and the
@@ -16,5 +17,5 @@ func Probe(ctx context.Context, env Env, n config.Node) (Machine, *facts.Facts, 
 		return machine(n, nil), nil, nil, err
 	}
 	f := r.Fact(n.Name)
-	return machine(n, f), f, r.judgeNode(n, f), nil
+	return machine(n, f), f, preflight.RunOn(ctx, r.checked([]config.Node{n}), preflight.Machine(), n, f), nil
 }

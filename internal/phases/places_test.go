@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/nodepath"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
@@ -112,36 +111,6 @@ func TestEveryReasonHasAMessage(t *testing.T) {
 					t.Errorf("%s: %s %s", file, text, next)
 				}
 			}
-		}
-	}
-}
-
-// What bundle and deploy.yaml say together is held against the list before anything is touched.
-func TestPlacesAreJudgedTogether(t *testing.T) {
-	m := manifest()
-	m.Members = append(m.Members,
-		bundle.Member{Path: "x", Kind: bundle.ExtraFile, Name: "x", Dst: "/etc/sudoers.d",
-			Roles: []bundle.Role{workerRole}},
-		bundle.Member{Path: "pki/ca.crt", Kind: bundle.ExtraDir, Name: "pki"},
-		bundle.Member{Path: "site.service", Kind: bundle.ExtraFile, Name: "site.service"},
-		bundle.Member{Path: "kubelet.service", Kind: bundle.ExtraFile, Name: "kubelet.service"})
-	for name, c := range map[string]struct {
-		list []config.Package
-		want []string
-	}{
-		"the manifest alone": {nil, []string{"error place.not-listed"}},
-		"a unit that is listed": {[]config.Package{{Name: "site.service", Type: "file", Dst: "/etc/systemd/system"}},
-			nil},
-		"a unit of ours": {[]config.Package{{Name: "kubelet.service", Type: "file", Dst: "/etc/systemd/system"}},
-			[]string{"error place.ours"}},
-		"into our certificates": {[]config.Package{{Name: "pki", Type: "dir", Dst: "/etc/kubernetes"}},
-			[]string{"error place.ours"}},
-	} {
-		r := newTestRun()
-		r.SetBundle("amd64", box{m})
-		r.Cluster.Packages[workerRole] = c.list
-		if got := codes(r.judgePlaces(worker, good(worker))); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }

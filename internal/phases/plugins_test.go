@@ -7,6 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
+	"github.com/eggo-k8s/eggo/internal/phases/preflight"
 )
 
 // pluginRun is a run of a cluster with a network plugin whose manifest the bundle has.
@@ -37,7 +38,7 @@ func TestTheManifestThatNetworkYamlPathNames(t *testing.T) {
 			if ok {
 				t.Errorf("%s: %s", at, got)
 			}
-			if c := codes(r.judgeBundle(r.Bundle("amd64"), bundle.AllRoles())); !slices.Contains(c,
+			if c := r.judged(t, preflight.Bundle(), master); !slices.Contains(c,
 				"error bundle.no-addon") {
 				t.Errorf("%s: %v", at, c)
 			}
@@ -46,7 +47,7 @@ func TestTheManifestThatNetworkYamlPathNames(t *testing.T) {
 		if got != want || !ok {
 			t.Errorf("%s: %s", at, got)
 		}
-		if c := codes(r.judgeBundle(r.Bundle("amd64"), bundle.AllRoles())); len(c) > 0 {
+		if c := r.judged(t, preflight.Bundle(), master); len(c) > 0 {
 			t.Errorf("%s: %v", at, c)
 		}
 	}
@@ -63,35 +64,11 @@ func TestTheManifestThatPackagesBring(t *testing.T) {
 	}
 }
 
-func TestKernelOfPlugins(t *testing.T) {
-	for _, c := range []struct {
-		plugin, kernel string
-		noIPSet        bool
-		want           []string
-	}{
-		{"cilium", "5.10.0-32-amd64", true, nil},
-		{"cilium", "6.1.0", true, nil},
-		{"cilium", "4.19.90-2109.1.0", true, []string{"error preflight.plugin-kernel"}},
-		{"cilium", "5.4.0-100-generic", true, []string{"error preflight.plugin-kernel"}},
-		{"cilium", "odd", true, nil},
-		{"calico", "4.19.90", false, nil},
-		{"calico", "4.19.90", true, []string{"warning preflight.plugin-module"}},
-		{"flannel", "3.10.0", true, nil},
-	} {
-		r := componentRun(t, "network: {plugin: "+c.plugin+"}\n")
-		f := good(worker)
-		f.Kernel, f.NoIPSet = c.kernel, c.noIPSet
-		if got := codes(r.judgePlugin(worker, f)); !slices.Equal(got, c.want) {
-			t.Errorf("%+v: %v", c, got)
-		}
-	}
-}
-
 // CoreDNS as a service of the control planes: its file and its unit.
 func TestCoreDNSAsAService(t *testing.T) {
 	r := componentRun(t, "service: {dns: {corednstype: binary}, dnsaddr: 10.32.0.53}\ndns-domain: air.gap\n")
 	n := r.Cluster.Nodes[0]
-	if got := codes(r.judgeBundle(r.Bundle("amd64"), bundle.AllRoles())); !slices.Contains(got,
+	if got := r.judged(t, preflight.Bundle(), master); !slices.Contains(got,
 		"error bundle.no-coredns") {
 		t.Errorf("a bundle without the program: %v", got)
 	}
@@ -100,7 +77,7 @@ func TestCoreDNSAsAService(t *testing.T) {
 	m.Members = append(m.Members, bundle.Member{Path: "coredns", Kind: bundle.Binary, Name: "coredns",
 		Dst: "/usr/local/bin", Roles: []bundle.Role{cpRole}})
 	r.SetBundle("amd64", box{m})
-	if got := codes(r.judgeBundle(r.Bundle("amd64"), bundle.AllRoles())); len(got) > 0 {
+	if got := r.judged(t, preflight.Bundle(), master); len(got) > 0 {
 		t.Errorf("%v", got)
 	}
 	r.Fact("m1").Nameserver, r.Fact("m1").Resolv = true, "/run/systemd/resolve/resolv.conf"
@@ -123,16 +100,5 @@ func TestCoreDNSAsAService(t *testing.T) {
 	r.Fact("m1").Nameserver = false
 	if s, err = serviceOf(r, driver.CoreDNS, n); strings.Contains(fileOf(t, s, err, "Corefile"), "forward") {
 		t.Error("it would ask itself")
-	}
-	for who, want := range map[string]int{"": 0, "dnsmasq": 1, "coredns": 1} {
-		f := good(n)
-		f.DNSTaken = who
-		if got := r.judgeDNSPort(n, f); len(got) != want {
-			t.Errorf("%q on port 53: %v", who, codes(got))
-		}
-		f.Cluster = r.Cluster.Name
-		if got := r.judgeDNSPort(n, f); who == "coredns" && len(got) != 0 {
-			t.Error("our own is no obstacle")
-		}
 	}
 }

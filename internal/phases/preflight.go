@@ -2,14 +2,25 @@ package phases
 
 import (
 	"context"
-	"slices"
-	"strconv"
+	"errors"
+	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/balancer"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
+	"github.com/eggo-k8s/eggo/internal/phases/etcd"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/preflight"
+	"github.com/eggo-k8s/eggo/internal/phases/runtimes"
+	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
 // preflight looks at everything at once and touches nothing; every later step needs its verdict. What cannot be looked
@@ -63,57 +74,140 @@ func (r *run) lookStep(n config.Node) *engine.Step {
 	return s
 }
 
-// judge turns the facts into findings, tells them all, and fails when one is an error.
+// judge tells everything that would go wrong, and what will be opened in firewalls.
 func (r *run) judge(ctx context.Context) error {
-	var all []event.Finding
-	for _, n := range r.Cluster.Nodes {
-		if f := r.Fact(n.Name); f != nil {
-			all = append(all, r.judgeNode(n, f)...)
-			all = append(all, r.judgePrograms(n, f)...)
-			all = append(all, r.judgePlaces(n, f)...)
-		} else {
-			all = append(all, r.judgeAway(n))
-		}
-	}
-	all = append(all, r.judgeLost()...)
-	all = append(all, r.judgeRestoring(ctx)...)
-	all = append(all, r.judgeFiles(ctx)...)
-	all = append(all, r.judgeTogether()...)
-	all = append(all, r.judgeExternal()...)
-	all = append(all, r.judgeBundles()...)
-	all = append(all, r.judgeURLs(ctx)...)
-	all = append(all, r.judgeReach(ctx)...)
+	found := preflight.Run(ctx, r.checked(r.Cluster.Nodes), preflight.Deploy())
 	if err := r.tellPorts(); err != nil {
 		return err
 	}
-	return r.tell(all)
+	return preflight.Tell(r.Emit, found)
 }
 
-// tell emits the findings. The class of the error, and with it the exit code, is that of the finding that says most
-// about what to do.
-func (r *run) tell(all []event.Finding) error {
-	grave := []event.Class{event.ClassLocked, event.ClassAuth, event.ClassBundle}
-	bad, class := 0, event.ClassPreflight
-	for _, f := range all {
-		if err := r.Emit(f); err != nil {
-			return err
-		}
-		if f.Severity != event.Error {
+// checked is what checks of nodes judge by.
+func (r *run) checked(asked []config.Node) *preflight.Input {
+	rt := r.runtimes.Runtime()
+	return &preflight.Input{
+		Payload: r.Payload, Asked: asked, Runtime: runtimes.Name(r.Cluster), Store: rt.Store(),
+		Owns: func(n config.Node) []string {
+			paths := r.driver.Owns(n)
+			if n.Has(bundle.LoadBalancer) {
+				paths = append(paths, layout.UnitDir+balancer.Unit)
+			}
+			if nodes.IsKubelet(n) {
+				paths = append(paths, rt.Paths(n)...)
+			}
+			return paths
+		},
+		Inbound: r.host.Inbound, Fetch: r.addons.Fetch, Etcd: r.etcdMembers, Restore: r.restoreProgress,
+	}
+}
+
+// tellPorts says what will be opened where.
+func (r *run) tellPorts() error {
+	for _, n := range r.Cluster.Nodes {
+		f := r.Fact(n.Name)
+		if f == nil {
 			continue
 		}
-		bad++
-		if i := slices.Index(grave, f.Fault.Class); i >= 0 {
-			class, grave = f.Fault.Class, grave[:i]
+		for i := range f.Firewalls {
+			w := &f.Firewalls[i]
+			if closed := w.Closed(r.host.Inbound(n)); len(closed) > 0 {
+				text := event.M("notice.ports", "node", n.Name, "firewall", w.Name, "ports", strings.Join(closed, ", "))
+				if err := r.Emit(event.Notice{Host: n.Name, Step: plan.ID(plan.PhasePreflight, "verdict", ""),
+					Text: text}); err != nil {
+					return err
+				}
+			}
 		}
 	}
-	if bad == 0 {
-		return nil
-	}
-	return event.NewFault(class, "preflight.failed", nil, "count", strconv.Itoa(bad))
+	return nil
 }
 
-func finding(sev event.Severity, n, code string, kv ...string) event.Finding {
-	f := event.NewFault(event.ClassPreflight, "preflight."+code, nil, kv...)
-	f.Node = n
-	return event.Finding{Host: n, Severity: sev, Fault: *f}
+// judgeLeave refuses a leave that the cluster would not survive, before anything is touched.
+func (r *run) judgeLeave(ctx context.Context) error {
+	if err := r.ReadPKI(ctx); err != nil {
+		return err
+	}
+	if err := r.ConnectAPI(); err != nil { // the nodes are drained by it
+		return err
+	}
+	in := r.checked(r.Removing)
+	in.Force, in.API = r.force, r.readyNodes(ctx)
+	return preflight.Tell(r.Emit, preflight.Run(ctx, in, preflight.Remove()))
+}
+
+// readyNodes asks the API server which nodes are ready.
+func (r *run) readyNodes(ctx context.Context) preflight.API {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	out := preflight.API{Ready: map[string]bool{}}
+	out.Fault = wait.Until(ctx, 30*time.Second, func(ctx context.Context) error {
+		list, err := r.API().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err == nil {
+			for _, o := range list.Items {
+				out.Ready[o.Name] = clients.NotReady(o) == ""
+			}
+		}
+		return err
+	})
+	return out
+}
+
+// etcdMembers are the members of etcd, and whether their nodes leave.
+func (r *run) etcdMembers(ctx context.Context) ([]preflight.Member, error) {
+	list, err := r.etcd.List(ctx)
+	var out []preflight.Member
+	for _, m := range list {
+		_, leaves := etcd.NodeOf(m, r.Removing)
+		out = append(out, preflight.Member{Name: m.Name, Learner: m.IsLearner, Leaves: leaves,
+			Well: func(ctx context.Context) bool {
+				return len(m.ClientURLs) > 0 && r.ReadThrough(ctx, m.ClientURLs[0]) == nil
+			}})
+	}
+	return out, err
+}
+
+// restoreProgress is how far a restore is that was cut off.
+func (r *run) restoreProgress(ctx context.Context) (p preflight.Progress, err error) {
+	begun, err := etcd.ReadBegun(r.StateDir)
+	if err != nil || begun.Token == "" {
+		return p, err
+	}
+	places := begun.Places(r.driver.Paths().EtcdData)
+	for _, n := range r.Cluster.With(bundle.Etcd) {
+		nd := r.Node(n.Name)
+		if nd == nil {
+			continue // told already
+		}
+		touched, err := places.Touched(ctx, nd)
+		done, err2 := places.Exchanged(ctx, nd)
+		if err = errors.Join(err, err2); err != nil {
+			return p, event.AsFault(err).On(n.Name)
+		}
+		if touched {
+			p.Touched++
+		}
+		if done {
+			p.Done++
+		}
+	}
+	return p, nil
+}
+
+// judgeRestore refuses what would end in half a restore.
+func (r *run) judgeRestore(ctx context.Context, snap *SnapshotFile) error {
+	in := r.checked(r.Cluster.Nodes)
+	in.Snapshot = preflight.Snapshot{Path: snap.Path, Size: snap.Size,
+		Foreign: func(ctx context.Context) (bool, error) {
+			if err := r.OpenPKI(ctx); err != nil {
+				return false, err
+			}
+			return snap.Foreign(r.PKI().CA.Cert), nil
+		}}
+	return preflight.Tell(r.Emit, preflight.Run(ctx, in, preflight.Restore()))
+}
+
+// judgeCleanup refuses to take down another cluster, and what could not be taken down.
+func (r *run) judgeCleanup(ctx context.Context) error {
+	return preflight.Tell(r.Emit, preflight.Run(ctx, r.checked(r.Cluster.Nodes), preflight.Cleanup()))
 }

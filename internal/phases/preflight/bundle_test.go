@@ -1,0 +1,169 @@
+package preflight
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
+)
+
+func TestTheBundlesVersionIsJudged(t *testing.T) {
+	for version, want := range map[string][]string{
+		"v1.29.14": {"error bundle.kubernetes-old"}, "v1.30.0": nil, "v1.36.3": nil,
+		"v1.37.0": {"warning bundle.kubernetes-new"}, "1.34": {"error bundle.kubernetes-old"},
+	} {
+		r := newInput()
+		m := nodestest.Manifest()
+		m.Kubernetes = version
+		if got := codes(onBundle(r, []Check{checkVersion(), checkFlags()},
+			Source{Bundle: box{m}, Roles: bundle.AllRoles()})); !slices.Equal(got, want) {
+			t.Errorf("%s: %v", version, got)
+		}
+	}
+	r := newInput()
+	r.Cluster.ExtraArgs = []config.ExtraArgs{{Component: "kubelet",
+		Args: map[string]string{"--pod-infra-container-image": "pause"}}}
+	m := nodestest.Manifest()
+	m.Kubernetes = "v1.35.1"
+	if got := codes(onBundle(r, []Check{checkVersion(), checkFlags()},
+		Source{Bundle: box{m}, Roles: bundle.AllRoles()})); !slices.Equal(got, []string{"error config.flag-replaced"}) {
+		t.Errorf("%v", got)
+	}
+}
+
+// Two machines of one architecture, each served from the bundle of its family; one that neither fits is told with both.
+func TestEachMachineGetsTheBundleOfItsSystem(t *testing.T) {
+	r := newInput()
+	euler := nodestest.Manifest()
+	euler.Name, euler.OS = "e", bundle.OS{Family: "rpm", ID: "openEuler", Release: "24.03"}
+	bare := nodestest.Manifest()
+	bare.Name, bare.Install, bare.Members = "bare", nil, nil
+	r.Cluster.Source = config.PackageSource{Bundles: map[string]string{"amd64": "b.tar.gz"}, More: []string{"e.tar.gz"}}
+	r.SetBundle("extra-1", box{euler})
+	w := nodestest.Good(worker)
+	w.OS, w.PkgManagers = map[string]string{"ID": "openEuler", "VERSION_ID": "24.03"}, []string{"apt-get", "dnf"}
+	r.SetFact(master.Name, nodestest.Good(master))
+	r.SetFact(worker.Name, w)
+	if a, b := r.BundleOf(master).Manifest().Name, r.BundleOf(worker).Manifest().Name; a != "b" || b != "e" {
+		t.Errorf("served from %s and %s", a, b)
+	}
+	if got := append(judge(t, r, worker, w), judgeAll(t, r, Bundle()...)...); len(got) > 0 {
+		t.Errorf("%v", got)
+	}
+	euler.Kubernetes = "v1.33.1"
+	if got := codes(judgeAll(t, r, Bundle()...)); !slices.Equal(got, []string{"error bundle.versions"}) {
+		t.Error(got)
+	}
+	w.OS["VERSION_ID"] = "22.03"
+	got := judge(t, r, worker, w)
+	if !slices.Equal(codes(got), []string{"error preflight.os"}) ||
+		got[0].Fault.Args["for"] != "debian 12 (bookworm) (b), openEuler 24.03 (e)" {
+		t.Errorf("%+v", got)
+	}
+	r.Cluster.Source.More = append(r.Cluster.Source.More, "bare.tar.gz")
+	r.SetBundle("extra-2", box{bare})
+	if b := r.BundleOf(worker); b == nil || b.Manifest().Name != "bare" {
+		t.Error("a bundle without packages does not serve what no other fits")
+	}
+	worker := worker
+	worker.Arch = "arm64"
+	if got := codes(judgeBy(t, r, checkSystem(), worker, w)); !slices.Equal(got,
+		[]string{"error preflight.no-bundle"}) {
+		t.Error(got)
+	}
+}
+
+// A bundle that serves members of etcd and load balancers alone needs neither images nor manifests.
+func TestABundleForServersNeedsNoImages(t *testing.T) {
+	r := newInput()
+	m := *r.Bundle("amd64").Manifest()
+	m.Images, m.Members = nil, m.Members[:2]
+	if got := codes(judgeBundle(r, box{&m}, etcdRole, bundle.LoadBalancer)); len(got) > 0 {
+		t.Error(got)
+	}
+	if got := codes(judgeBundle(r, box{&m}, workerRole)); !slices.Equal(got,
+		[]string{"error bundle.image-absent", "error bundle.image-absent"}) {
+		t.Error(got)
+	}
+}
+
+// The findings come in the same order each time.
+func TestJudgeOfABundleIsInOrder(t *testing.T) {
+	r := newInput()
+	for _, role := range []bundle.Role{workerRole, etcdRole, cpRole, bundle.LoadBalancer} {
+		r.Cluster.Packages[role] = []config.Package{{Name: "no-" + string(role), Type: "pkg"},
+			{Name: "containerd", Type: "pkg"}}
+	}
+	for range 20 {
+		var got []string
+		for _, f := range judgeBundle(r, r.Bundle("amd64"), bundle.AllRoles()...) {
+			got = append(got, f.Fault.Args["role"])
+		}
+		if !slices.IsSorted(got) || len(got) != 4 {
+			t.Fatal(got)
+		}
+	}
+}
+
+func TestWhatABundleLacks(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(c *config.Cluster, m *bundle.Manifest)
+		want   []string
+	}{
+		"nothing": {func(*config.Cluster, *bundle.Manifest) {}, nil},
+		"of another machine": {func(_ *config.Cluster, m *bundle.Manifest) { m.Arch = "arm64" },
+			[]string{"error bundle.wrong-arch"}},
+		"no pause": {func(_ *config.Cluster, m *bundle.Manifest) { m.Images = m.Images[1:] },
+			[]string{"error bundle.image-absent"}},
+		"another pause": {func(c *config.Cluster, _ *bundle.Manifest) { c.PauseImage = "k8s.gcr.io/pause:3.2" },
+			[]string{"error bundle.image-absent"}},
+		"another CoreDNS": {func(c *config.Cluster, _ *bundle.Manifest) { c.DNS.ImageVersion = "1.8.4" },
+			[]string{"error bundle.image-absent"}},
+		"the same, without v": {func(c *config.Cluster, _ *bundle.Manifest) { c.DNS.ImageVersion = "1.12.1" }, nil},
+		"no network plugin": {func(c *config.Cluster, _ *bundle.Manifest) { c.NetworkPlugin = "calico" },
+			[]string{"error bundle.no-addon"}},
+		"an addon": {func(c *config.Cluster, _ *bundle.Manifest) {
+			c.Addons = []config.Addon{{Filename: "metrics.yaml"}, {Filename: "x.yaml"}}
+		}, []string{"error bundle.no-addon"}},
+		"a package": {func(c *config.Cluster, _ *bundle.Manifest) {
+			c.Packages[workerRole] = []config.Package{{Name: "kubelet", Type: "binary"},
+				{Name: "addons", Type: "binary"}, {Name: "containerd", Type: "pkg"}, {Name: "nginx", Type: "pkg"}}
+		}, []string{"error bundle.no-package"}},
+		"the runtime, in a list": {func(c *config.Cluster, _ *bundle.Manifest) {
+			c.Packages[workerRole] = []config.Package{{Name: "kubelet", Type: "binary"}}
+		}, []string{"error bundle.no-runtime"}},
+		"another runtime": {func(c *config.Cluster, _ *bundle.Manifest) { c.Runtime = "isulad" },
+			[]string{"error bundle.no-runtime"}},
+		"docker and what it needs": {func(c *config.Cluster, _ *bundle.Manifest) { c.Runtime = "docker" },
+			[]string{"error bundle.no-runtime", "error bundle.no-runtime"}},
+		"containerd as a program": {func(_ *config.Cluster, m *bundle.Manifest) {
+			m.Install = nil
+			m.Members = append(m.Members, bundle.Member{Path: "containerd", Kind: bundle.Binary, Name: "containerd",
+				Dst: "/usr/local/bin", Roles: []bundle.Role{cpRole, workerRole}})
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newInput()
+			m := nodestest.Manifest()
+			c.change(r.Cluster, m)
+			r.SetBundle("amd64", box{m})
+			for _, n := range r.Cluster.Nodes {
+				r.SetFact(n.Name, nodestest.Good(n))
+			}
+			got := judgeAll(t, r, Bundle()...)
+			if diff := cmp.Diff(c.want, codes(got)); diff != "" {
+				t.Error(diff, got)
+			}
+			for _, g := range got {
+				if g.Fault.Class != event.ClassBundle || g.Fault.Args["arch"] != "amd64" {
+					t.Errorf("%+v", g)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,34 @@
+package preflight
+
+import (
+	"slices"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
+)
+
+// checkAway is about a node that could not be looked at. Others leave a cluster without it if it does nothing but run
+// workloads; one that would have to learn who is left must be there, or leave too. A run that is limited to other nodes
+// does without it likewise.
+func checkAway() Check {
+	return Check{
+		Name: "away", Needs: Unseen,
+		Codes: []string{"preflight.limit-without", "preflight.leave-without", "preflight.leave-needs"},
+		Node: func(in *Input, n config.Node, _ *facts.Facts) []event.Finding {
+			why := in.Failure(n.Name, n.Name)
+			outside := len(in.Limit) > 0 && !slices.Contains(in.Limit, n.Name)
+			cause := event.Clean(why.Fault.Error())
+			switch {
+			case len(in.Removing) == 0 && !outside, why.Fault.Class == event.ClassLocked,
+				why.Fault.Class == event.ClassAuth, outside && !in.Skip(n.Name):
+				return []event.Finding{why}
+			case outside:
+				return one(event.Warning, n, "preflight.limit-without", "cause", cause)
+			case in.Skip(n.Name):
+				return one(event.Warning, n, "preflight.leave-without", "cause", cause, "cluster", in.Cluster.Name)
+			}
+			return one(event.Error, n, "preflight.leave-needs", "cause", cause, "cluster", in.Cluster.Name)
+		},
+	}
+}

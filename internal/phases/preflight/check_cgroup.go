@@ -1,0 +1,24 @@
+package preflight
+
+import (
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
+)
+
+// cgroup1Refused is the minor since which the kubelet refuses cgroup v1 unless its configuration allows it.
+const cgroup1Refused = 35
+
+// checkCgroup: Kubernetes gives up cgroup v1.
+func checkCgroup() Check {
+	return Check{
+		Name: "cgroup", Codes: []string{"preflight.cgroup-v1"}, Needs: Served, When: kubelets,
+		Node: func(in *Input, n config.Node, f *facts.Facts) []event.Finding {
+			m := in.BundleFor(n, f).Manifest()
+			if f.Cgroup2 || config.Minor(m.Kubernetes) < cgroup1Refused {
+				return nil
+			}
+			return one(event.Warning, n, "preflight.cgroup-v1", "version", m.Kubernetes)
+		},
+	}
+}

@@ -1,0 +1,24 @@
+package preflight
+
+import (
+	"context"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// checkForgotten: whoever forgets the cluster's authorities has to forget all of its machines.
+func checkForgotten() Check {
+	return Check{
+		Name: "forgotten", Codes: []string{"preflight.node-forgotten"},
+		Cluster: func(_ context.Context, in *Input) []event.Finding {
+			var out []event.Finding
+			for was, is := range in.saved() {
+				if is == nil {
+					out = append(out, Finding(event.Error, was.Name, "preflight.node-forgotten", "ip", was.IP.String(),
+						"cluster", in.Cluster.Name))
+				}
+			}
+			return out
+		},
+	}
+}

@@ -1,0 +1,22 @@
+package preflight
+
+import (
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
+)
+
+// checkGone: a node that is gone does not stop the cleanup of the others; one that does not let us in, and one where
+// another run is at work, does.
+func checkGone() Check {
+	return Check{
+		Name: "gone", Codes: []string{"preflight.gone"}, Needs: Unseen,
+		Node: func(in *Input, n config.Node, _ *facts.Facts) []event.Finding {
+			why := in.Failure(n.Name, n.Name)
+			if why.Fault.Class == event.ClassLocked || why.Fault.Class == event.ClassAuth {
+				return []event.Finding{why}
+			}
+			return one(event.Warning, n, "preflight.gone")
+		},
+	}
+}

@@ -1,0 +1,39 @@
+package preflight
+
+import (
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+)
+
+// checkOurs looks at a node that carries this cluster's name. The name alone proves little, it has a default: what
+// counts is that the authorities are ours, for to go on with others would end a cluster that works. They are written on
+// the jump host before anything of theirs reaches a node, so that an installation that was cut off always finds them.
+// Where they are not ours, that alone is told.
+func checkOurs() Check {
+	return Check{
+		Name: "ours", Needs: Ours,
+		Codes: []string{"preflight.state-elsewhere", "state.read", "preflight.renamed", "preflight.runtime-change",
+			"preflight.version"},
+		Node: func(in *Input, n config.Node, f *facts.Facts) []event.Finding {
+			if out := judgeAuthority(in, n, f, false); out != nil {
+				return out
+			}
+			var out []event.Finding
+			if f.NodeName != "" && f.NodeName != n.Name {
+				out = append(out, Finding(event.Error, n.Name, "preflight.renamed", "was", event.Clean(f.NodeName)))
+			}
+			if f.OwnRuntime != "" && nodes.IsKubelet(n) && f.OwnRuntime != in.Runtime {
+				out = append(out, Finding(event.Error, n.Name, "preflight.runtime-change", "is", f.OwnRuntime, "want",
+					in.Runtime))
+			}
+			if b := in.BundleFor(n, f); b != nil && f.Kubelet != "" && b.Manifest().Kubernetes != "" &&
+				f.Kubelet != b.Manifest().Kubernetes {
+				out = append(out, Finding(event.Error, n.Name, "preflight.version", "is", event.Clean(f.Kubelet),
+					"bundle", b.Manifest().Kubernetes))
+			}
+			return out
+		},
+	}
+}

@@ -1,0 +1,29 @@
+package preflight
+
+import (
+	"fmt"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// checkVersion compares the bundle's Kubernetes with the versions that this program writes configurations for. A bundle
+// that says none is judged by what it lacks.
+func checkVersion() Check {
+	return Check{
+		Name: "version", Codes: []string{"bundle.kubernetes-old", "bundle.kubernetes-new"}, Needs: Served,
+		Bundle: func(_ *Input, s Source) []event.Finding {
+			m := s.Manifest()
+			kv := []string{"version", m.Kubernetes, "arch", m.Arch, "oldest", fmt.Sprintf("1.%d", config.OldestMinor),
+				"newest", fmt.Sprintf("1.%d", config.NewestMinor)}
+			switch minor := config.Minor(m.Kubernetes); {
+			case m.Kubernetes == "":
+			case minor < config.OldestMinor:
+				return bundleFault(event.Error, "bundle.kubernetes-old", kv...)
+			case minor > config.NewestMinor:
+				return bundleFault(event.Warning, "bundle.kubernetes-new", kv...)
+			}
+			return nil
+		},
+	}
+}

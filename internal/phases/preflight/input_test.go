@@ -1,0 +1,77 @@
+package preflight
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/host"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
+	"github.com/eggo-k8s/eggo/internal/phases/payload"
+)
+
+// box is a bundle that is only its manifest.
+type box struct{ m *bundle.Manifest }
+
+func (b box) Manifest() *bundle.Manifest                          { return b.m }
+func (box) Open(string) (io.ReadSeekCloser, error)                { return nil, io.EOF }
+func (box) Images(context.Context, []string) (bundle.File, error) { return bundle.File{}, io.EOF }
+
+var (
+	cpRole, workerRole, etcdRole = bundle.ControlPlane, bundle.Worker, bundle.Etcd
+	master, worker               = nodestest.Master(), nodestest.Worker()
+)
+
+// newInput is that of a control plane and a worker that nobody has looked at, and a bundle.
+func newInput() *Input {
+	p := &payload.Payload{
+		Nodes: nodes.New(&env.Env{Cluster: &config.Cluster{Name: "mine", Nodes: []config.Node{master, worker},
+			NetworkPlugin: "flannel", Packages: map[bundle.Role][]config.Package{}}, Now: time.Now}),
+		Executed: func(config.Node) []string { return []string{"kubelet", "kube-apiserver", "etcd"} },
+	}
+	p.SetBundle("amd64", box{nodestest.Manifest()})
+	return &Input{Payload: p, Asked: p.Cluster.Nodes, Store: "/var/lib/containerd",
+		Inbound: (&host.Host{Payload: p}).Inbound}
+}
+
+// judge makes the checks of a machine with these facts.
+func judge(t *testing.T, in *Input, n config.Node, f *facts.Facts) []event.Finding {
+	t.Helper()
+	in.Runtime = cmp.Or(in.Cluster.Runtime, "containerd")
+	return RunOn(t.Context(), in, Machine(), n, f)
+}
+
+// judgeBy makes one check of a machine with these facts.
+func judgeBy(t *testing.T, in *Input, c Check, n config.Node, f *facts.Facts) []event.Finding {
+	t.Helper()
+	return RunOn(t.Context(), in, []Check{c}, n, f)
+}
+
+// judgeBundle makes the checks of a bundle that serves these roles.
+func judgeBundle(in *Input, b env.Bundle, roles ...bundle.Role) []event.Finding {
+	in.Runtime = cmp.Or(in.Cluster.Runtime, "containerd")
+	return onBundle(in, Bundle(), Source{Bundle: b, Roles: roles})
+}
+
+// judgeAll makes checks of all nodes and bundles of the input.
+func judgeAll(t *testing.T, in *Input, checks ...Check) []event.Finding {
+	t.Helper()
+	in.Runtime, in.Asked = cmp.Or(in.Cluster.Runtime, "containerd"), in.Cluster.Nodes
+	return Run(t.Context(), in, checks)
+}
+
+func codes(all []event.Finding) []string {
+	var out []string
+	for _, f := range all {
+		out = append(out, string(f.Severity)+" "+f.Fault.Code)
+	}
+	return out
+}
