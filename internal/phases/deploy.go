@@ -9,6 +9,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/hooks"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
@@ -93,4 +94,19 @@ func (r *run) deploy(b *plan.Builder, judge func(context.Context) error, more ..
 func (r *run) joinable() []string {
 	return append([]string{plan.ID(plan.PhaseControl, "rights", "")},
 		plan.IDs(plan.PhaseBalancer, "ready", r.Cluster.With(bundle.LoadBalancer))...)
+}
+
+// dnsServers starts CoreDNS on every control plane, with a certificate that may do what its pods may; none where it
+// runs in pods.
+func (r *run) dnsServers() []*engine.Step {
+	if !r.DNSBinary() {
+		return nil
+	}
+	var steps []*engine.Step
+	for _, n := range r.Cluster.With(bundle.ControlPlane) {
+		needs := []string{plan.ID(plan.PhaseControl, "apiserver", n.Name), plan.Programs(n, plan.GroupControl),
+			plan.ID(plan.PhaseInfra, "packages", n.Name), plan.ID(plan.PhaseControl, "rights", "")}
+		steps = append(steps, r.driver.Start(driver.CoreDNS, n).Steps(plan.PhaseAddons, "coredns", n, needs)...)
+	}
+	return steps
 }

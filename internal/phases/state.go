@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/addons"
 	"github.com/eggo-k8s/eggo/internal/phases/balancer"
 	"github.com/eggo-k8s/eggo/internal/phases/certs"
@@ -66,4 +67,14 @@ func newRun(env Env) *run {
 	n.Places = facts.Places{CA: at.CA, EtcdCA: at.EtcdCA, Kubeconfig: at.Kubeconfig, Markers: layout.RuntimeMarkers()}
 	r.join = &join.Join{Clients: r.Clients, Driver: r.driver}
 	return r
+}
+
+// executed are the names of the binaries that services of ours on the node execute. All others lie at their places as
+// files.
+func (r *run) executed(n config.Node) []string {
+	out := r.driver.Executes(n)
+	if nodes.IsKubelet(n) {
+		out = append(out, r.runtimes.Runtime().Executes()...)
+	}
+	return out
 }
