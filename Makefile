@@ -43,10 +43,11 @@ test-race: ## all of them, the long ones too, with the race detector; at last, w
 fuzz: ## every fuzz target for five seconds: make fuzz T=1m FUZZ=FuzzDecode for one of them and longer, KEEP=1 to keep what it found
 	@KEEP=$(KEEP) .ci/fuzz $(or $(T),5s) $(FUZZ)
 
-lint: ## gofmt, vet, staticcheck, the workflows, and nothing of this machine in a file
+lint: ## gofmt, vet, staticcheck, shellcheck, the workflows, and nothing of this machine in a file
 	@.ci/gofmt
 	go vet ./...
 	go run $(STATICCHECK) ./...
+	@.ci/shellcheck
 	go run $(ACTIONLINT) .github/workflows/*.yml
 	@.ci/no-machine
 

@@ -51,7 +51,7 @@ eg_mark() { printf '%s %s %s %s\n' "$eg_m" "$@" >&3; printf '%s %s %s %s\n' "$eg
 
 # eg_stat PID: state and parent of a process, as $eg_state and $eg_parent
 eg_stat() {
-  eg_state= eg_parent= eg_line=
+  eg_state='' eg_parent='' eg_line=''
   { IFS= read -r eg_line </proc/"$1"/stat; } 2>/dev/null || return 1
   eg_line=${eg_line##*) }
   eg_state=${eg_line%% *}
@@ -87,7 +87,7 @@ eg_script() {
 eg_relieve() {
   for eg_t in $eg_co $eg_ce; do eg_running "$eg_t" && kill "$eg_t"; wait "$eg_t"; done
   [ -n "$eg_pg" ] && wait "$eg_pg"
-  eg_co= eg_ce= eg_pg= eg_cur= eg_stream=
+  eg_co='' eg_ce='' eg_pg='' eg_cur='' eg_stream=''
   exec 7>&-
 }
 

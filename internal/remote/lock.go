@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	_ "embed"
 	"strings"
 	"time"
 
@@ -12,23 +13,9 @@ import (
 // lockScript is evaluated in the agent itself, whose file descriptor 9 holds the lock: it is free the moment that the
 // session is gone, and no clock is in it. Who got the lock of a file that was removed meanwhile tries again. The other
 // scripts do not inherit the descriptor.
-const lockScript = `
-eg_lock() {
-  command -v flock >/dev/null || return 76
-  for eg_t in 1 2 3; do
-    (umask 077; : >>"$eg_f") || return 73
-    exec 9<>"$eg_f"
-    if ! flock -n 9; then cat "$eg_f"; exec 9>&-; return 75; fi
-    if [ "$eg_f" -ef /proc/self/fd/9 ]; then
-      eg_held=$eg_f
-      printf '%s\n' "$eg_h" >"$eg_f"
-      return 0
-    fi
-    exec 9>&-
-  done
-  return 75
-}
-eg_lock`
+//
+//go:embed lock.sh
+var lockScript string
 
 const unlockScript = `
 if [ -n "$eg_held" ]; then rm -f "$eg_held"; eg_held=; exec 9>&-; fi`
@@ -50,7 +37,7 @@ func (h *Host) Lock(ctx context.Context, holder string) error {
 }
 
 func (h *Host) lock(ctx context.Context, s *session, holder string) error {
-	script := "eg_f=" + shell.Quote(h.opt.LockFile) + " eg_h=" + shell.Quote(holder) + lockScript
+	script := "eg_f=" + shell.Quote(h.opt.LockFile) + " eg_h=" + shell.Quote(holder) + "\n" + lockScript
 	r, err := h.do(ctx, &h.run, s, "x", newJob(nil), []byte(script))
 	if err != nil {
 		return err

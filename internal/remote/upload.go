@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"crypto/sha256"
+	_ "embed"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
@@ -20,59 +21,22 @@ import (
 func encode(b []byte) string { return "'" + base64.StdEncoding.EncodeToString(b) + "'" }
 
 // hashLib has the node's fastest SHA-256: openssl where it is, four times as fast as coreutils.
-const hashLib = `
-if command -v openssl >/dev/null 2>&1 && [ "$(printf abc | openssl dgst -sha256 -r 2>/dev/null | cut -c1-8)" = ba7816bf ]; then
-  hash() { openssl dgst -sha256 -r | cut -c1-64; }
-else
-  hash() { sha256sum | cut -c1-64; }
-fi
-size() { wc -c <"$1" | tr -d " "; }
-room() { df -Pk "${path%/*}/" | awk 'NR==2 && $2>0 {print $4; f=1} END {if (!f) print "-"}'; }
-part=$path.eggo-part
-`
+//
+//go:embed hash.sh
+var hashLib string
 
 // lookScript says what is there: "same", "mode" (the file is right and its permissions were not), or "part SIZE SHA256
 // ROOM" with the size in bytes and the room in KiB. The lock waits for an earlier try that the node has not given up
 // yet: it may still write what it got.
-const lookScript = hashLib + `
-dir=${path%/*}/
-if [ ! -d "$dir" ]; then echo "dir"; exit 0; fi
-if [ -d "$path" ]; then echo "isdir"; exit 0; fi
-if [ -f "$path" ] && [ ! -L "$path" ] && [ "$(size "$path")" = "$size" ] && [ "$(hash <"$path")" = "$sha" ]; then
-  rm -f "$part"
-  if [ "$(stat -c %a "$path")" = "$mode" ]; then echo same; else chmod "$mode" "$path" && echo mode; fi
-  exit 0
-fi
-n=0 h=-
-if [ -f "$part" ] && [ ! -L "$part" ]; then
-  exec 8<>"$part"
-  if command -v flock >/dev/null 2>&1; then flock -w "$wait" 8 || { echo busy; exit 0; }; fi
-  n=$(size "$part")
-else
-  rm -rf "$part"
-fi
-if [ "$n" -gt "$size" ]; then n=0; fi
-if [ "$n" -gt 0 ]; then h=$(head -c "$n" "$part" | hash); fi
-echo "part $n $h $(room)"`
+//
+//go:embed look.sh
+var lookScript string
 
 // writeScript takes the rest of the file over its standard input, alone under the lock. The hash is of what is written,
 // in the pass that writes it; the size is of what is in the file then, so a write that failed is noticed.
-const writeScript = hashLib + `
-umask 077
-: >>"$part" || exit 81
-exec 8<>"$part"
-if command -v flock >/dev/null 2>&1; then flock -w "$wait" 8 || exit 82; fi
-if [ "$from" = 0 ]; then : >"$part"; fi
-[ "$(size "$part")" = "$from" ] || exit 83
-h=$({ if [ "$from" != 0 ]; then cat "$part"; fi; tee -a "$part" 8>&-; } | hash)
-n=$(size "$part")
-if [ "$n" -lt "$size" ]; then echo "short $n $(room)"; exit 84; fi
-if [ "$n" != "$size" ] || [ "$h" != "$sha" ]; then rm -f "$part"; echo "sum $h"; exit 85; fi
-chmod "$mode" "$part" || exit 81
-sync "$part" 2>/dev/null || sync
-mv -f "$part" "$path" || exit 81
-sync "${path%/*}/" 2>/dev/null || :
-echo done`
+//
+//go:embed write.sh
+var writeScript string
 
 // transfer is one upload under way.
 type transfer struct {
@@ -157,7 +121,7 @@ func (t *transfer) script(text string, more ...string) []byte {
 }
 
 func (t *transfer) run(ctx context.Context, p *place) (bool, error) {
-	r, err := t.h.do(ctx, p, p.s, "r", newJob(nil), t.script(lookScript))
+	r, err := t.h.do(ctx, p, p.s, "r", newJob(nil), t.script(hashLib+lookScript))
 	if err != nil {
 		return false, err
 	}
@@ -242,7 +206,7 @@ func (t *transfer) send(ctx context.Context, p *place, src io.Reader, from int64
 			s.abandon(ctx.Err())
 		}
 	})
-	err := s.begin("s", j, t.script(writeScript, "from", strconv.FormatInt(from, 10)))
+	err := s.begin("s", j, t.script(hashLib+writeScript, "from", strconv.FormatInt(from, 10)))
 	if err == nil {
 		err = t.pump(ctx, s, j, src, from, func() { clock.Reset(limit) })
 	}

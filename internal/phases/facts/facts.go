@@ -4,6 +4,7 @@ package facts
 
 import (
 	"context"
+	_ "embed"
 	"net/netip"
 	"sort"
 	"strconv"
@@ -83,73 +84,8 @@ func SpacePaths() []string {
 		"/var/lib/docker", "/var/lib/isulad", "/var/lib/etcd", "/usr"}
 }
 
-const factsScript = `
-kv() { printf '%s=%s\n' "$1" "$2"; }
-kv arch "$(uname -m)"
-kv kernel "$(uname -r)"
-[ -d /sys/module/ip_set ] || modprobe -n ip_set 2>/dev/null || kv noipset yes
-kv hostname "$(cat /proc/sys/kernel/hostname)"
-kv machineid "$(cat /etc/machine-id 2>/dev/null || true)"
-o=/etc/os-release
-[ -r $o ] || o=/usr/lib/os-release
-if [ -r $o ]; then head -c 65536 $o | sed 's/^/os=/'; echo; fi
-[ -d /run/systemd/system ] && kv systemd yes
-[ -f /sys/fs/cgroup/cgroup.controllers ] && kv cgroup2 yes
-awk 'NR>1 {print "swap=yes"; exit}' /proc/swaps
-kv cpus "$(ls -d /sys/devices/system/cpu/cpu[0-9]* 2>/dev/null | wc -l)"
-awk '/^MemTotal:/ {printf "memory=%.0f\n", $2*1024}' /proc/meminfo
-awk '/^CapBnd/ {print "caps=" $2}' /proc/self/status
-c=/proc/sys/net/netfilter/nf_conntrack_max
-if [ ! -e $c ] || { v=$(cat $c) && (echo "$v" >$c) 2>/dev/null; }; then kv conntrack yes; fi
-[ "$(cat /sys/module/apparmor/parameters/enabled 2>/dev/null || true)" = Y ] && kv apparmor yes
-if [ -f /sys/fs/cgroup/cgroup.controllers ]; then have=" $(cat /sys/fs/cgroup/cgroup.controllers) "; else have=" $(awk 'NR>1 && $4==1 {printf "%s ", $1}' /proc/cgroups)"; have=" $have "; fi
-for x in cpu memory pids; do case "$have" in *" $x "*) ;; *) kv missing "cgroup controller $x";; esac; done
-grep -qw overlay /proc/filesystems || modprobe -n overlay 2>/dev/null || kv missing "kernel module overlay"
-[ -e /proc/sys/net/bridge ] || modprobe -n br_netfilter 2>/dev/null || kv missing "kernel module br_netfilter"
-for x in tar gzip awk sed grep head stat sha256sum mktemp realpath timeout systemctl flock; do command -v $x >/dev/null 2>&1 || kv missing "program $x"; done
-if command -v nginx >/dev/null 2>&1 || [ -x /usr/sbin/nginx ]; then kv nginx yes; fi
-for x in apt-get dnf yum; do if command -v $x >/dev/null 2>&1; then kv pkg $x; fi; done
-if command -v ip >/dev/null 2>&1; then ip -o addr show | awk '{sub("/.*","",$4); print "address=" $4}'; else hostname -I | tr ' ' '\n' | sed '/^$/d;s/^/address=/'; fi
-if command -v ss >/dev/null 2>&1; then ss -Hltnp | awk '{n=split($4,a,":"); p="?"; if (match($0,/users:\(\("[^"]*/)) p=substr($0,RSTART+9,RLENGTH-9); print "listen=" a[n] " " p}'; fi
-if command -v ss >/dev/null 2>&1; then ss -Hlntup 'sport = :53' | awk '{a=$5; sub(/:53$/,"",a); sub(/%.*/,"",a); gsub(/[][]/,"",a); if (a=="0.0.0.0" || a=="*" || a=="::" || a=="@IP@") {p="?"; if (match($0,/users:\(\("[^"]*/)) p=substr($0,RSTART+9,RLENGTH-9); print "dnstaken=" p; exit}}'; fi
-if [ -r /var/lib/eggo-node/node ]; then kv cluster "$(head -n1 /var/lib/eggo-node/node)"; kv nodename "$(sed -n 2p /var/lib/eggo-node/node)"; fi
-if [ -e /var/lib/eggo-node/record ]; then
-  kv recorded yes
-  awk -F'\t' 'NF>2 {k=$1; if (NF>3) k=k "+"; if (k=="format") print "recordformat=" $2; else if (!s[k]++) print "recordkind=" k}' /var/lib/eggo-node/record
-fi
-[ -r @CA@ ] && kv ca "$(sha256sum <@CA@ | cut -d' ' -f1)"
-[ -r @ETCDCA@ ] && kv etcdca "$(sha256sum <@ETCDCA@ | cut -d' ' -f1)"
-[ -r /var/lib/eggo-node/node ] && systemctl is-active --quiet kubelet >/dev/null 2>&1 && kv kubelet "$(p=/usr/local/bin/kubelet; [ -x $p ] || p=/usr/bin/kubelet; timeout 20 $p --version 2>/dev/null || true)"
-own=''
-for p in @MARKERS@; do if [ -e "${p#*:}" ]; then own=${p%%:*}; kv ownruntime "$own"; fi; done
-active() { systemctl is-active $2 2>/dev/null | awk -v k="$1" -v u="$2" 'BEGIN {split(u,n," ")} $1=="active" || $1=="reloading" {print k "=" n[NR]}'; }
-[ -n "$own" ] || active runtime 'containerd docker isulad crio'
-[ -e /etc/docker/daemon.json ] && kv dockerjson yes
-[ -s @KUBECONFIG@ ] && kv joined yes
-active active 'kubelet kube-apiserver etcd kube-proxy k3s k0scontroller k0sworker rke2-server rke2-agent'
-for p in /etc/kubernetes /etc/rancher /etc/k0s /var/lib/k0s /var/lib/etcd /var/lib/kubelet /etc/cni/net.d; do [ -d "$p" ] && ls -A $p 2>/dev/null | grep -qvx 'lost+found' && kv present $p; done
-set --
-for p in @PATHS@; do q=$p; while [ ! -e "$q" ]; do q=${q%/*}; q=${q:-/}; done; set -- "$@" "$q"; done
-df -PB1 "$@" | awk -v p='@PATHS@' '{is[NR]=$1 " " $4} END {if (split(p,at," ")==NR-1) for (i in at) print "free=" at[i] " " is[i+1]}'
-for p in /opt/eggo/*/bin/*; do case $p in *.eggo-part) ;; *) if [ -f "$p" ]; then kv version "$p"; fi ;; esac; done
-resolv=''
-if [ -r /etc/resolv.conf ]; then
-  resolv=/etc/resolv.conf
-  stub=/run/systemd/resolve/resolv.conf
-  if [ -r $stub ] && ! awk '$1=="nameserver" && $2 !~ /^127\./ {f=1} END {exit !f}' $resolv; then resolv=$stub; fi
-  awk '$1=="nameserver" && $2 !~ /^127\./ && $2!="::1" {print "nameserver=yes"; exit}' $resolv
-fi
-kv resolv "$resolv"
-if command -v ip >/dev/null 2>&1; then ip -4 route get @SERVICE@ >/dev/null 2>&1 || kv noroute yes; fi
-[ "$(cat /sys/fs/selinux/enforce 2>/dev/null || true)" = 1 ] && kv selinux enforcing
-e=@ENDPOINT@
-if [ -n "$e" ]; then
-  if sed -n '/^# eggo begin$/,/^# eggo end$/p' /etc/hosts 2>/dev/null | awk -v e="$e" '{for (i=2;i<=NF;i++) if ($i==e) f=1} END {exit !f}'; then kv resolves ours
-  elif getent hosts "$e" >/dev/null 2>&1; then kv resolves yes
-  else kv resolves no; fi
-fi
-awk '$2=="/tmp" && $4 ~ /noexec/ {print "noexectmp=yes"}' /proc/mounts
-` + firewallScript
+//go:embed facts.sh
+var factsScript string
 
 // Places are what Gather looks at on the machine.
 type Places struct {
@@ -172,7 +108,7 @@ func Gather(ctx context.Context, n *node.Node, ip, service netip.Addr, endpoint 
 		strings.Join(append(SpacePaths(), p.Space...), " "), "@IP@", ip.String(), "@SERVICE@", service.String(),
 		"@ENDPOINT@", shell.Quote(endpoint), "@CA@", shell.Quote(p.CA), "@ETCDCA@", shell.Quote(p.EtcdCA),
 		"@KUBECONFIG@",
-		shell.Quote(p.Kubeconfig)).Replace(factsScript)
+		shell.Quote(p.Kubeconfig)).Replace(factsScript + firewallScript)
 	out, err := n.Query(ctx, script)
 	if err != nil {
 		return nil, err

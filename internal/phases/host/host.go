@@ -21,7 +21,7 @@ type Host struct{ *payload.Payload }
 
 // safeDir refuses a path that somebody other than root could lead elsewhere: a directory on the way that is not root's,
 // or in which others may rename what is root's.
-const safeDir = payload.ClosedLib + `d=@DIR@
+const safeDir = `d=@DIR@
 [ "$(realpath -m "$d")" = "$d" ] || fail node.unsafe-dir "$d"
 while :; do
   if [ -e "$d" ] && ! closed "$d"; then fail node.unsafe-dir "$d"; fi
@@ -39,7 +39,8 @@ func (r *Host) Claim(n config.Node, own []node.Tree, dirs []string) *engine.Step
 	if dir := r.SentDir(); dir != node.Dir {
 		names = dir + " "
 		// Whoever may write in a directory above could change a package between its arrival and its installation.
-		trees = strings.Replace(safeDir, "@DIR@", node.Quote(dir), 1) + node.Tree{Path: dir, Mode: 0o700}.Script() +
+		trees = payload.ClosedLib + strings.Replace(safeDir, "@DIR@", node.Quote(dir), 1) +
+			node.Tree{Path: dir, Mode: 0o700}.Script() +
 			"[ -L $D/repo ] || rm -rf $D/repo\nln -sfn " + node.Quote(dir) + " $D/repo\n"
 	}
 	for _, t := range own {

@@ -56,7 +56,7 @@ func TestANodeDoesNotChooseTheFault(t *testing.T) {
 func TestFaultsOfScriptsAreKnown(t *testing.T) {
 	fails := regexp.MustCompile(`\bfail ([a-z]+(?:\.[a-z-]+)+)`)
 	n := 0
-	for _, glob := range []string{"*.go", "../*.go"} {
+	for _, glob := range []string{"../*.go", "../*/*.go", "../*/*.sh"} {
 		files, err := filepath.Glob(glob)
 		if err != nil {
 			t.Fatal(err)

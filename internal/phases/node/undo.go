@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -149,61 +150,25 @@ func undo(r Record, purge bool) string {
 	return ""
 }
 
+//go:embed undopackages.sh
+var undoPackagesScript string
+
+//go:embed forget.sh
+var forgetScript string
+
 // undoPackages removes those of the packages that are there, then their configuration, which was not there before; of
 // one that had left it here once it stays. A package that something else has come to need is kept, and said; so is what
 // a running firewalld uses.
 func undoPackages(names []string) string {
 	return Accounts + "export DEBIAN_FRONTEND=noninteractive LC_ALL=C\nmend\n" +
-		strings.ReplaceAll(
-			`here() { dpkg-query -W -f '${db:Status-Status} ${binary:Package}\n' @ 2>/dev/null | awk "$1"; }
-have=$(here '$1!="not-installed" && $1!="config-files" {print $2}')
-all=yes
-hold=$(held dpkg-query -S | sed 's/:.*//')
-more=$hold
-while [ -n "$more" ]; do # what these need stays with them
-  needs=" $(dpkg-query -W -f '${Pre-Depends},${Depends},' $more 2>/dev/null | tr ',|' '\n\n' | awk '{sub(/:.*/, "", $1); print $1}' | tr '\n' ' ') "
-  more=
-  for p in $have; do case " $hold " in *" ${p%%:*} "*) ;; *) case $needs in *" ${p%%:*} "*) more="$more ${p%%:*}" ;; esac ;; esac; done
-  hold="$(echo $hold) $(echo $more)"
-done
-gone=
-for p in $have; do case " $hold " in *" ${p%%:*} "*) keep "package ${p%%:*} (firewalld uses it)" ;; *) gone="$gone $p" ;; esac; done
-have=$gone
-[ -z "$have" ] || dpkgw --remove $have || for p in $have; do dpkgw --remove "$p" || { keep "package $p"; all=; }; done
-# Debian's docker leaves a program beside its images with which the purge would take them, whoever they are of.
-rm -f /var/lib/docker/nuke-graph-directory.sh
-left=
-for p in $(here '$1=="config-files" {print $2}'); do has residue "${p%%:*}" || left="$left $p"; done
-[ -z "$left" ] || dpkgw --purge $left
-[ -z "$all" ] || expel
-`, "@", shell.QuoteAll(names))
+		strings.ReplaceAll(undoPackagesScript, "@", shell.QuoteAll(names))
 }
 
 // Forget removes the machine's record and our directory. What was kept and is still there stays recorded, so that a
 // later cleanup finds it, and so does what this program does not know; the record goes last, for without it nothing
 // could be taken back.
 func (n *Node) Forget(ctx context.Context) error {
-	script := `cd /
-: >$D/record.new
-while IFS=$T read -r k p w; do
-  case $w in
-  *"$T"*) more=yes ;; # than we write: nobody here knows what it says
-  *) more= ;;
-  esac
-  case $more$k in
-  yes*) ;;
-  tree|dir) [ -e "$p" ] || continue ;;
-  emptied) [ -n "$(ls -A "$p" 2>/dev/null | grep -vx lost+found)" ] || continue ;;
-  ` + known() + `) continue ;;
-  *) [ -n "$w" ] || continue ;;
-  esac
-  [ -s $D/record.new ] || printf 'format\t1\t-\n' >$D/record.new
-  printf '%s\t%s\t%s\n' "$k" "$p" "$w" >>$D/record.new
-done <$R
-rm -f $D/node
-find $D -mindepth 1 -maxdepth 1 ! -name record ! -name record.new -exec rm -rf --one-file-system {} +
-if [ -s $D/record.new ]; then mv -f $D/record.new $R; else rm -f $D/record.new $R; rmdir $D; fi
-`
+	script := strings.Replace(forgetScript, "@KNOWN@", known(), 1)
 	_, err := n.Change(ctx, Change{Desc: event.M("change.forget"), Script: script})
 	return err
 }

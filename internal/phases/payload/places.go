@@ -3,6 +3,7 @@ package payload
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"fmt"
 	"path"
 	"slices"
@@ -41,40 +42,9 @@ func PlaceFault(p Placed) *event.Fault {
 // placesLib looks at directories and units of a node. A link on the way is none of ours, unless the node's record says
 // that an earlier version went through it: what we place as links are files. Below a directory that everybody may write
 // to, as /tmp is, others could have made what is there, and could change what we put in it.
-const placesLib = ClosedLib + `
-# went DIR REAL: files of ours in a directory were placed through links to where it really is
-went() {
-  awk -F'\t' -v d="$1/" -v r="$2" '$1=="via" && $3==r && index($2,d)==1 && !index(substr($2,length(d)+1),"/") {f=1} END {exit !f}' \
-    /var/lib/eggo-node/record 2>/dev/null
-}
-fine=' '
-# above DIR: it and those above it are closed, those too that hold a link on the way; else it says which one is not
-above() {
-  d=$1
-  while [ "$d" != / ]; do
-    case $fine in *" $d "*) break ;; esac # and so are those above
-    if [ -e "$d" ] && [ ! -L "$d" ] && ! closed "$d"; then printf 'open %s\n' "$d"; return 1; fi
-    d=${d%/*}
-    d=${d:-/}
-  done
-  fine="$fine$1 "
-}
-place() { # DIR
-  real=$(realpath -m "$1")
-  if [ "$real" != "$1" ]; then
-    went "$1" "$real" || { printf 'link %s\n' "$real"; return; }
-    above "$1" || return 0
-  fi
-  above "$real" || return 0
-  echo fine
-}
-shadowed() { # DIR NAME: another unit of that name
-  for d in /etc/systemd/system /run/systemd/system /usr/local/lib/systemd/system /usr/lib/systemd/system /lib/systemd/system; do
-    if [ "$(realpath -m "$d")" != "$(realpath -m "$1")" ] && { [ -e "$d/$2" ] || [ -L "$d/$2" ]; }; then printf 'unit %s\n' "$d/$2"; return; fi
-  done
-  echo fine
-}
-`
+//
+//go:embed places.sh
+var placesLib string
 
 // CheckTargets refuses, right before anything is written, what may not be placed: a path that is not on the list, a
 // directory that a link leads elsewhere or that somebody else may change, a unit that would hide another one. The
@@ -93,24 +63,9 @@ func (r *Payload) CheckTargets(ctx context.Context, nd *node.Node, list []Placed
 }
 
 // ClosedLib decides who may change what is in a directory.
-const ClosedLib = `
-# in_group GID: who besides root is in a group
-in_group() {
-  { getent group "$1" 2>/dev/null || awk -F: -v g="$1" '$3==g' /etc/group; } |
-    awk -F: '{n=split($4,m,","); for (i=1;i<=n;i++) if (m[i]!="" && m[i]!="root") print m[i]}'
-  { getent passwd 2>/dev/null || cat /etc/passwd; } | awk -F: -v g="$1" '$4==g && $3!=0 {print $1}'
-}
-# closed DIR: nobody but root can change what is in it. In a sticky one others cannot rename what is root's. A group may
-# write to it when nobody is in the group, as in Debian's /usr/local (root:staff).
-closed() {
-  [ -d "$1" ] || return 1
-  set -- "$1" $(stat -c '%u 0%a %g' "$1")
-  [ "$2" = 0 ] || [ -O "$1" ] || return 1
-  [ $(($3 & 022)) -ne 0 ] && [ $(($3 & 01000)) -eq 0 ] || return 0
-  case $(ls -ld "$1") in ??????????+*) return 1 ;; esac # of an ACL the mask stands where the group's rights do
-  [ $(($3 & 02)) -eq 0 ] && [ -z "$(in_group "$4")" ]
-}
-`
+//
+//go:embed closed.sh
+var ClosedLib string
 
 // TargetFaults asks the node about the directories of a list, each once, and about its units.
 func (r *Payload) TargetFaults(ctx context.Context, nd *node.Node, list []Placed) ([]*event.Fault, error) {
@@ -132,7 +87,7 @@ func (r *Payload) TargetFaults(ctx context.Context, nd *node.Node, list []Placed
 	if len(asked) == 0 {
 		return nil, nil
 	}
-	out, err := nd.Query(ctx, placesLib+script.String())
+	out, err := nd.Query(ctx, ClosedLib+placesLib+script.String())
 	if err != nil {
 		return nil, err
 	}

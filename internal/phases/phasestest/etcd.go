@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
+	_ "embed"
 	"encoding/binary"
 	"net"
 	"os"
@@ -77,25 +78,9 @@ func WriteSnapshot(path string, ca []byte) error {
 
 // etcdutl is the program of that name on a simulated member: it makes a data directory whose revision is bumped. What
 // the API holds it leaves alone.
-const etcdutl = `#!/bin/sh
-[ "$1 $2" = 'snapshot restore' ] || exit 64
-f=$3
-shift 3
-while [ $# -gt 0 ]; do
-  case $1 in
-  --data-dir) d=$2; shift ;;
-  --bump-revision) b=$2; shift ;;
-  --mark-compacted) ;;
-  --*) shift ;;
-  esac
-  shift
-done
-[ -s "$f" ] || { echo "no snapshot $f" >&2; exit 1; }
-[ ! -e "$d" ] || { echo "data-dir $d is there" >&2; exit 1; }
-mkdir -p "$d/member"
-cp "${d%/*}/default.etcd/member/id" "$d/member/id"
-echo $((b + 4711)) >"$d/member/revision"
-`
+//
+//go:embed etcdutl.sh
+var etcdutl string
 
 // Etcd is the cluster of members in memory: who is listed, and who votes. Who runs and who has data is on the nodes.
 type Etcd struct {

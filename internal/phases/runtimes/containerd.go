@@ -2,6 +2,7 @@ package runtimes
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"maps"
 	"path"
@@ -240,23 +241,15 @@ func (d containerd) Load(archive string) string {
 	return d.ctr() + " images import " + archive + " >/dev/null\n"
 }
 
-// Every call is bounded: a task that is not dead makes "tasks rm -f" wait for ever. A pod's sandbox ends after its
-// containers: the shim of containerd 2 goes with the sandbox's task, and stays for ever if there is another one at that
-// time.
+//go:embed containerdstop.sh
+var containerdStop string
+
+// Stop: every call is bounded, for a task that is not dead makes "tasks rm -f" wait for ever. A pod's sandbox ends
+// after its containers: the shim of containerd 2 goes with the sandbox's task, and stays for ever if there is another
+// one at that time.
 func (d containerd) Stop() string {
-	return strings.ReplaceAll(`if command -v ctr >/dev/null 2>&1 && systemctl is-active --quiet containerd; then
-  boxes=$(timeout 20 @CTR@ containers ls -q 'labels."io.cri-containerd.kind"==sandbox') || boxes=
-  for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
-    all=$(timeout 20 @CTR@ tasks ls -q) || break
-    [ -n "$all" ] || break
-    tasks=$(printf '%s\n' "$all" | grep -vxF -e "$boxes") && [ $i -lt 8 ] || tasks=$all
-    for t in $tasks; do timeout 10 @CTR@ tasks kill -s SIGKILL "$t" 2>/dev/null || true; done
-    for t in $tasks; do timeout 5 @CTR@ tasks rm "$t" >/dev/null 2>&1 || true; done
-    sleep 0.5
-  done
-  for c in $(timeout 20 @CTR@ containers ls -q); do timeout 10 @CTR@ containers rm "$c" 2>/dev/null || true; done
-fi
-`, "@CTR@", d.ctr()) + unmount("^/run/containerd/io.containerd.runtime.v2.task/k8s.io/") +
+	return strings.ReplaceAll(containerdStop, "@CTR@", d.ctr()) +
+		unmount("^/run/containerd/io.containerd.runtime.v2.task/k8s.io/") +
 		unmount("^/run/containerd/io.containerd.grpc.v1.cri/")
 }
 

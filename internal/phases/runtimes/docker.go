@@ -3,6 +3,7 @@ package runtimes
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"strings"
 
@@ -53,20 +54,9 @@ const dockerList = "command -v docker >/dev/null 2>&1 && docker image ls --forma
 
 // dockerStop ends what cri-dockerd labels as its own; other containers are somebody's. dockerd leaves the networks
 // mounted that it made: it is stopped here, where they are taken away, if it is ours.
-const dockerStop = `systemctl stop cri-dockerd.service 2>/dev/null || true
-if command -v docker >/dev/null 2>&1 && systemctl is-active --quiet docker; then
-  for i in 1 2 3 4 5 6; do
-    ids=$(timeout 20 docker ps -aq --filter label=io.kubernetes.docker.type) || break
-    [ -n "$ids" ] || break
-    timeout 60 docker rm -f $ids >/dev/null 2>&1 || true
-    sleep 0.5
-  done
-fi
-if has unit docker.service; then
-  systemctl stop docker.socket docker.service 2>/dev/null || true
-  for n in /run/docker/netns/*; do [ -e "$n" ] || continue; umount "$n" 2>/dev/null || true; rm -f "$n"; done
-fi
-`
+//
+//go:embed dockerstop.sh
+var dockerStop string
 
 func (d docker) Services(ctx context.Context, n config.Node, nd *node.Node) ([]node.Service, error) {
 	start, err := dockerStart(ctx, nd)

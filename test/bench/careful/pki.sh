@@ -1,7 +1,8 @@
+#!/bin/bash
 # Certificates of the cluster in $C, made with openssl: one authority, as is usual by hand. Read by cluster-up.sh.
 mkdir -p "$C"
 (
-	cd "$C"
+	cd "$C" || exit
 	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ca.key -out ca.crt -days 3650 -subj /CN=by-hand 2>/dev/null
 	openssl ecparam -genkey -name prime256v1 -noout -out sa.key
 	openssl ec -in sa.key -pubout -out sa.pub 2>/dev/null
