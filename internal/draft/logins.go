@@ -2,10 +2,12 @@ package draft
 
 import (
 	"bytes"
+	"cmp"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/machines"
 )
 
@@ -32,6 +34,22 @@ func addLogins(d *config.Draft, list []machines.Entry, first bool) {
 			}
 		}
 	}
+}
+
+// OneLogin rejects machines that are to join a cluster with a login of their own: a node has one only by the cluster's
+// deploy.yaml.
+func OneLogin(d config.Draft, l machines.List) machines.List {
+	entries := l.Entries
+	l.Entries = nil
+	for _, e := range entries {
+		if e.User != "" && e.User != d.Get("username") || e.Key != "" && e.Key != d.Get("private-key-path") {
+			l.Rejected = append(l.Rejected, machines.Rejected{Line: e.Line, Text: e.Text,
+				Why: event.M("machines.join-login", "word", cmp.Or(e.User, e.Key))})
+			continue
+		}
+		l.Entries = append(l.Entries, e)
+	}
+	return l
 }
 
 // nameOf is what the machine of an entry is called in the draft.

@@ -83,6 +83,9 @@ func (w *wizard) take(l machines.List) {
 		w.say("wizard.nodes.lookup", "count", strconv.Itoa(len(names)), "host", names[0])
 		l = l.Resolve(w.probes, w.svc.Lookup)
 	}
+	if w.members != nil {
+		l = draft.OneLogin(w.draft, l)
+	}
 	for _, b := range l.Rejected {
 		next := w.t("wizard.nodes.unread.next")
 		if own, ok := w.p.Under(b.Why, "next"); ok {

@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
@@ -60,6 +61,21 @@ func TestAnInventoryIsImported(t *testing.T) {
 	uitest.Type(t, a, "/hosts.csv")
 	uitest.Keys(t, a, "enter")
 	uitest.Has(t, a, "2 machines added", "m1", "w1")
+	if len(p.draft.Machines) != 2 {
+		t.Errorf("%v", p.draft.Machines)
+	}
+}
+
+// A node that joins is logged in to as the cluster's nodes are, or it says so.
+func TestANodeThatJoinsHasNoLoginOfItsOwn(t *testing.T) {
+	w := &world{files: map[string]string{}, written: map[string]config.Draft{}}
+	a, p := openAdd(t, w, i18n.English)
+	uitest.Type(t, a, "ops@10.0.0.20")
+	uitest.Keys(t, a, "enter")
+	uitest.Has(t, a, "“ops” differs from the login of the other nodes", "ops@10.0.0.20")
+	uitest.Keys(t, a, "ctrl+u")
+	uitest.Type(t, a, "root@10.0.0.20")
+	uitest.Keys(t, a, "enter")
 	if len(p.draft.Machines) != 2 {
 		t.Errorf("%v", p.draft.Machines)
 	}

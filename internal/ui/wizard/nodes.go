@@ -77,12 +77,12 @@ func (n *nodes) enter(e *frame.Env) tea.Cmd {
 func (n *nodes) leave() {
 	switch n.mode {
 	case adding:
-		if l := machines.Read(n.line.Value()); whole(l) {
+		if l := machines.Read(n.line.Value()); n.whole(l) {
 			n.put(l.Entries)
 			n.line.Set("")
 		}
 	case pasting:
-		if l := machines.Read(n.area.Value()); whole(l) {
+		if l := machines.Read(n.area.Value()); n.whole(l) {
 			n.put(l.Entries)
 			n.area.Set("")
 		}
@@ -255,7 +255,7 @@ func (n *nodes) takeBlock(e *frame.Env) tea.Cmd {
 // takeText adds what a text says that was pasted or read from a file; what is not understood, and what waits for
 // addresses, stands where a block is typed.
 func (n *nodes) takeText(text string, e *frame.Env) tea.Cmd {
-	if l := machines.Read(text); whole(l) {
+	if l := machines.Read(text); n.whole(l) {
 		n.mode = looking
 		return n.take(l, e)
 	}

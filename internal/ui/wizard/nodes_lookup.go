@@ -5,6 +5,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/machines"
 )
 
@@ -25,6 +26,9 @@ type resolvedMsg struct {
 // later takes the place of one that is waited for.
 func (n *nodes) read(text string, then func(machines.List) tea.Cmd) tea.Cmd {
 	l := machines.Read(text)
+	if n.p.joins() {
+		l = draft.OneLogin(n.p.draft, l)
+	}
 	n.lookup = lookup{n: n.lookup.n + 1}
 	names := l.Names()
 	if len(names) == 0 {
@@ -36,7 +40,7 @@ func (n *nodes) read(text string, then func(machines.List) tea.Cmd) tea.Cmd {
 	return func() tea.Msg { return resolvedMsg{id, l.Resolve(ctx, find)} }
 }
 
-// resolved goes on where the addresses were missing.
+// resolved continues where the addresses were missing.
 func (n *nodes) resolved(l machines.List) tea.Cmd {
 	then := n.lookup.then
 	n.lookup = lookup{n: n.lookup.n}
@@ -44,7 +48,10 @@ func (n *nodes) resolved(l machines.List) tea.Cmd {
 }
 
 // whole says whether all of a text can be taken as it is.
-func whole(l machines.List) bool {
+func (n *nodes) whole(l machines.List) bool {
+	if n.p.joins() {
+		l = draft.OneLogin(n.p.draft, l)
+	}
 	return len(l.Entries) > 0 && len(l.Rejected) == 0 && len(l.Names()) == 0
 }
 

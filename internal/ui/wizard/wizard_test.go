@@ -540,7 +540,7 @@ func driveWizard(t *testing.T, seed uint64, w, h uint16, text string, keys []str
 			n := machinesOf(p)
 			among := p.steps[p.at] == step(n) && n.mode != editing && n.mode != filtering && wide >= 60 && high >= 16
 			uitest.Drive(t, a, tea.PasteMsg{Content: text})
-			if l := machines.Read(text); among && whole(l) && n.line.Value() == "" && n.area.Value() == "" {
+			if l := machines.Read(text); among && n.whole(l) && n.line.Value() == "" && n.area.Value() == "" {
 				for _, m := range l.Entries { // each is in the table, whatever stood there before
 					if draft.Listed(p.draft, m.Machine) < 0 {
 						t.Fatalf("seed %d: %v was pasted and is nowhere", seed, m)
