@@ -74,9 +74,10 @@ func TestAClusterThatIsNotWhatWasInstalled(t *testing.T) {
 			"/apis/apps/v1/daemonsets":  list("DaemonSetList", "apps/v1", sets...),
 			"/apis/apps/v1/deployments": list("DeploymentList", "apps/v1", deps...)}
 	}
+	nodesReady := func(r *run, ctx context.Context) error { return r.join.Ready(ctx) }
 	ready := func(r *run, ctx context.Context) error { return r.addons.Ready(ctx) }
 	pluginReady := func(r *run, ctx context.Context) error {
-		for _, s := range r.addons.Steps(nil) {
+		for _, s := range r.addons.Steps() {
 			if s.ID == "addons.plugin" {
 				return s.Verify(ctx)
 			}
@@ -90,7 +91,7 @@ func TestAClusterThatIsNotWhatWasInstalled(t *testing.T) {
 		args       map[string]string
 		retry      bool
 	}{
-		"another kubelet": {docs(nodes, nil, nil), (*run).nodesReady,
+		"another kubelet": {docs(nodes, nil, nil), nodesReady,
 			"check.version", "w1", map[string]string{"is": "v1.33.9", "want": "v1.34.2"}, false},
 		"a DaemonSet": {docs(nil, []any{daemons(1)}, nil), ready,
 			"check.workload", "", map[string]string{"what": "DaemonSet kube-system/net", "ready": "1/2"}, true},
@@ -137,7 +138,7 @@ func TestAnAPIServerThatRefuses(t *testing.T) {
 	}
 	r := stand(t, silent)
 	serving(t, r, http.StatusInternalServerError, nil)
-	if f := wantFault(t, r.nodesReady(t.Context()), "kube.api", "", "request timed out"); !f.Retry {
+	if f := wantFault(t, r.join.Ready(t.Context()), "kube.api", "", "request timed out"); !f.Retry {
 		t.Error("it may pass, and nobody tries again")
 	}
 	discovered := fields{"/api": fields{"kind": "APIVersions", "versions": []any{"v1"}},

@@ -79,7 +79,7 @@ func (r *run) deploy(b *plan.Builder, judge func(context.Context) error, more ..
 	b.Add(r.control.Steps()...)
 	b.Add(r.balancer.Steps()...)
 	b.Add(r.join.Steps(r.joinable())...)
-	b.Add(r.addons.Steps(r.dnsServers())...)
+	b.Add(r.addons.Steps()...)
 	b.Add(r.check()...)
 	for _, n := range r.Cluster.Nodes {
 		after := append(b.IDs("", n.Name), plan.ID(plan.PhaseCheck, "nodes", ""))

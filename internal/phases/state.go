@@ -55,7 +55,6 @@ func newRun(env Env) *run {
 	}
 	p.Executed = r.executed
 	r.balancer = balancer.New(r.Clients)
-	r.addons = addons.New(p, r.Clients)
 	r.runtimes = &runtimes.Runtimes{Payload: p, Rolling: r.Rolling}
 	r.control = &controlplane.ControlPlane{Clients: r.Clients}
 	b := &binary.Binary{Env: e, Payload: p, Certs: c, Rolling: r.Rolling, Aside: r.balancer.Aside,
@@ -65,6 +64,7 @@ func newRun(env Env) *run {
 	r.control.Driver, b.MemberReady = b, r.etcd.WaitReady
 	at := r.driver.Paths()
 	n.Places = facts.Places{CA: at.CA, EtcdCA: at.EtcdCA, Kubeconfig: at.Kubeconfig, Markers: layout.RuntimeMarkers()}
+	r.addons = addons.New(p, r.Clients, r.driver)
 	r.join = &join.Join{Clients: r.Clients, Driver: r.driver}
 	return r
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
+	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
@@ -29,19 +30,19 @@ import (
 type Addons struct {
 	*payload.Payload
 	Clients *clients.Clients
+	Driver  driver.Driver
 	mu      sync.Mutex
 	fetched map[string][]byte // manifests by URL
 }
 
 // New are the addons of a run, of which nothing is fetched yet.
-func New(p *payload.Payload, c *clients.Clients) *Addons {
-	return &Addons{Payload: p, Clients: c, fetched: map[string][]byte{}}
+func New(p *payload.Payload, c *clients.Clients, d driver.Driver) *Addons {
+	return &Addons{Payload: p, Clients: c, Driver: d, fetched: map[string][]byte{}}
 }
 
 // Steps applies the network plugin, CoreDNS and what deploy.yaml lists. The network waits for every node's kube-proxy:
 // a plugin that starts before the kubernetes Service can be reached gives up and sits out a back-off of half a minute.
-// CoreDNS as a service is started by the steps of servers.
-func (r *Addons) Steps(servers []*engine.Step) []*engine.Step {
+func (r *Addons) Steps() []*engine.Step {
 	needs := plan.IDs(plan.PhaseBootstrap, "proxy", nodes.Kubelets(r.Cluster))
 	manifests := plan.Step(plan.PhaseAddons, "manifests", "", needs)
 	manifests.Retry = engine.Retry{Tries: 10, Delay: time.Second, MaxDelay: 5 * time.Second}
@@ -86,6 +87,7 @@ func (r *Addons) Steps(servers []*engine.Step) []*engine.Step {
 	}
 	manifest := r.corednsManifest
 	if r.DNSBinary() {
+		servers := r.dnsServers()
 		for _, s := range servers {
 			needed = append(needed, s.ID)
 		}

@@ -55,7 +55,7 @@ func cluster(t *testing.T, more string) *Addons {
 		m.Members = append(m.Members, bundle.Member{Path: "addons/" + name, Kind: bundle.Addon, Name: name})
 	}
 	n.SetBundle("amd64", shelf{m})
-	return New(&payload.Payload{Nodes: n, Executed: func(config.Node) []string { return nil }}, nil)
+	return New(&payload.Payload{Nodes: n, Executed: func(config.Node) []string { return nil }}, nil, nil)
 }
 
 // calico's pool is the cluster's pod network though upstream's manifest has it in a comment; the change is told, and

@@ -3,7 +3,10 @@ package addons
 import (
 	"github.com/eggo-k8s/eggo/assets"
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
 // dnsServiceManifest is the Service of the cluster's DNS with the control planes behind it: no selector, for there are
@@ -34,4 +37,15 @@ func (r *Addons) anyNameserver() bool {
 		}
 	}
 	return true
+}
+
+// dnsServers starts CoreDNS on every control plane, with a certificate that may do what its pods may.
+func (r *Addons) dnsServers() []*engine.Step {
+	var steps []*engine.Step
+	for _, n := range r.Cluster.With(bundle.ControlPlane) {
+		needs := []string{plan.ID(plan.PhaseControl, "apiserver", n.Name), plan.Programs(n, plan.GroupControl),
+			plan.ID(plan.PhaseInfra, "packages", n.Name), plan.ID(plan.PhaseControl, "rights", "")}
+		steps = append(steps, r.Driver.Start(driver.CoreDNS, n).Steps(plan.PhaseAddons, "coredns", n, needs)...)
+	}
+	return steps
 }

@@ -1,0 +1,38 @@
+package join
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
+	"github.com/eggo-k8s/eggo/internal/phases/wait"
+)
+
+// Ready wants every node to be Ready in the cluster, and its kubelet to have the version of its bundle.
+func (r *Join) Ready(ctx context.Context) error {
+	list, err := r.API().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return clients.Fault(err)
+	}
+	byName := map[string]corev1.Node{}
+	for _, n := range list.Items {
+		byName[n.Name] = n
+	}
+	for _, n := range r.Expected() {
+		obj, ok := byName[n.Name]
+		if !ok {
+			return wait.Again("check.node-absent").On(n.Name)
+		}
+		if why := clients.NotReady(obj); why != "" {
+			return wait.Again("check.node-not-ready", "why", event.Clean(why)).On(n.Name)
+		}
+		if want := r.BundleOf(n).Manifest().Kubernetes; obj.Status.NodeInfo.KubeletVersion != want {
+			return event.NewFault(event.ClassFailed, "check.version", nil, "is", obj.Status.NodeInfo.KubeletVersion,
+				"want", want).On(n.Name)
+		}
+	}
+	return nil
+}
