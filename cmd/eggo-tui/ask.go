@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
+	"github.com/eggo-k8s/eggo/internal/controlhost"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/remote"
@@ -38,20 +39,10 @@ type answering struct {
 
 // Secret implements operation.Asker.
 func (a answering) Secret(ctx context.Context, q operation.SecretQuestion) (string, error) {
-	kind, rest, _ := strings.Cut(q.From, ":")
-	switch kind {
-	case "", "prompt":
-		return a.secret(ctx, q.ID, q.What)
-	case "env":
-		if v := a.getenv(rest); v != "" {
-			return v, nil
-		}
-		return "", fmt.Errorf("%s is not set", rest)
-	case "file":
-		data, err := os.ReadFile(rest)
-		return strings.TrimRight(string(data), "\r\n"), err
+	if v, asked, err := controlhost.Stored(q, a.getenv); !asked {
+		return v, err
 	}
-	return "", fmt.Errorf("unknown source %q", kind)
+	return a.secret(ctx, q.ID, q.What)
 }
 
 // HostKey implements operation.Asker.
@@ -76,20 +67,6 @@ func (a answering) Met(ctx context.Context, nodes int) {
 	if g, is := a.asker.(greeter); is {
 		g.met(ctx, nodes)
 	}
-}
-
-// LoggedIn implements operation.Logins.
-func (a answering) LoggedIn(err error) {
-	if s, is := a.asker.(*screenAsker); is {
-		s.led(err)
-	}
-}
-
-func (env *environment) asker() asker {
-	if env.Ask != nil {
-		return env.Ask
-	}
-	return atTerminal{env}
 }
 
 // atTerminal asks the person at the terminal.

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
+	"github.com/eggo-k8s/eggo/internal/controlhost"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/lineui"
 	"github.com/eggo-k8s/eggo/internal/operation"
@@ -65,15 +66,15 @@ func attach(ctx context.Context, env *environment, o attachOptions, name string)
 		return err
 	}
 	env.P = env.where(o.state).printer(env.P.Lang())
-	d := &backendServices{env: env, state: o.state}
+	h := env.host(o.state)
 	if lines {
-		return lineui.Watch(ctx, lineTerminal(env), d.services(), backend.Ref(ref), o.replay)
+		return lineui.Watch(ctx, lineTerminal(env), h.Services(), backend.Ref(ref), o.replay)
 	}
-	opt, err := d.open(ctx, backend.Ref(ref), o.replay)
+	opt, err := h.Open(ctx, backend.Ref(ref), o.replay)
 	if err != nil {
 		return err
 	}
-	deps := &pages.Deps{S: d.services(), Version: buildVersion()}
+	deps := &pages.Deps{S: h.Services(), Version: buildVersion()}
 	return showPage(ctx, env, deps.Run(backend.Ref(ref), opt), o)
 }
 
@@ -100,7 +101,7 @@ func attachLog(ctx context.Context, env *environment, o attachOptions) error {
 	defer stop()
 	records := backend.NewStream(reading, operation.Stream(reading, in, name, false))
 	printed := backend.NewPrinted(records)
-	board := fed(printed, records.Alive, o.replay)
+	board := controlhost.Fed(printed, records.Alive, o.replay)
 	if lines {
 		return lineui.Play(ctx, lineTerminal(env), board)
 	}

@@ -9,8 +9,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
-	"github.com/eggo-k8s/eggo/internal/operation"
-	states "github.com/eggo-k8s/eggo/internal/operation/store"
 )
 
 // A past run is as its log says it ended and when it began, whatever connections were made before and closed
@@ -50,11 +48,11 @@ func TestAPastRunIsAsItEnded(t *testing.T) {
 			}
 		}
 		log.Close()
-		all, err := operation.Runs(t.Context(), states.Dir{Root: root}, "rack")
+		all, err := (&environment{}).host(root).Services().Clusters(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := runOf(all[0])
+		r := all[0].Runs[0]
 		if r.Said() != c.want || r.Verb != c.verb || !r.At.Equal(begun.Add(2*time.Second)) || c.outcome != "" &&
 			r.Took != 2*time.Second {
 			t.Errorf("%s, %s: %+v", c.verb, c.outcome, r)

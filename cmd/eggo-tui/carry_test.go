@@ -7,11 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
-	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
@@ -40,42 +37,6 @@ func TestResumeTakesOverTheOptionsOfTheRun(t *testing.T) {
 	}
 	if got := (request.Common{}).Continue(nil); !reflect.DeepEqual(got, request.Common{}) {
 		t.Errorf("of a log without options: %+v", got)
-	}
-}
-
-// Who goes on with a run on the screen, after an edit or from the menu, has its limit and its hooks; failures are
-// decided on the board.
-func TestTheScreenTakesOverTheOptionsOfTheRun(t *testing.T) {
-	t.Parallel()
-	d := &backendServices{env: &environment{Getenv: os.Getenv, P: i18n.NewPrinter(i18n.English)}, state: t.TempDir()}
-	if got := operation.LastOptions(t.Context(), stateStore(d.env, d.state), "rack"); got != nil {
-		t.Errorf("of a cluster that nobody knows: %+v", got)
-	}
-	store, err := journal.Open(d.state, "rack")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, flags := range [][]string{{"--limit", "w9"},
-		{"--limit", "w1,role:etcd", "--on-failure", "retry=2", "--cluster-prehook", "/a b.sh,worker"}} {
-		log, err := store.NewRun("deploy", time.Date(2026, 11, 22, 9, i, 0, 0, time.UTC))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := event.NewBus(time.Now, log).Emit(event.RunStarted{Cluster: "rack", Verb: "deploy",
-			Flags: flags}); err != nil {
-			t.Fatal(err)
-		}
-		log.Close()
-	}
-	q, err := d.request(backend.Resume("rack"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := q.Base()
-	if !slices.Equal(c.Limit, []string{"w1", "role:etcd"}) ||
-		!slices.Equal(c.Hooks.Before, []string{"/a b.sh,worker"}) ||
-		c.OnFailure != (request.OnFailure{}) {
-		t.Errorf("%+v", c)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/trust"
 	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/controlhost"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 )
@@ -148,7 +149,7 @@ func (k *known) members(cmd *cobra.Command) []config.Node {
 			out = append(out, c.Nodes...)
 		}
 	}
-	if c, _, err := config.LoadFile(defaultConfigPath(k.env)); id == "" && err == nil && c != nil {
+	if c, _, err := config.LoadFile(controlhost.UsualConfig(k.env.Getenv)); id == "" && err == nil && c != nil {
 		out = append(out, c.Nodes...)
 	}
 	return out

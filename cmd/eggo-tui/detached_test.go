@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
-	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
+	"github.com/eggo-k8s/eggo/internal/operation/store"
 )
 
 // person answers what is asked on a screen.
@@ -35,42 +34,6 @@ func (p *person) HostKeys(_ context.Context, keys []backend.HostKey, _ backend.K
 	return slices.Repeat([]bool{true}, len(keys)), nil
 }
 func (p *person) Doing(event.Msg) {}
-
-// A password that was given on the screen is not asked for again by what is looked at next, in whatever language; one
-// that was refused is.
-func TestAPasswordIsAskedForOnce(t *testing.T) {
-	t.Parallel()
-	srv := remotetest.New(t, remotetest.WithUser("root", "open sesame"))
-	d := &backendServices{env: &environment{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard,
-		Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English), Getenv: os.Getenv, Clock: swift{}},
-		state: t.TempDir()}
-	text := strings.NewReplacer("127.0.0.1, port: 1,", srv.IP+", port: "+strconv.Itoa(srv.Port)+",", "username: ops",
-		"username: root").Replace(nobody)
-	saved := filepath.Join(d.state, "away", savedName)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(saved), 0o700),
-		os.WriteFile(saved, []byte(text), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	who := &person{}
-	stock := backend.Inventory{Common: request.OfCluster("away")}
-	for range 2 {
-		if _, err := d.read(t.Context(), stock, who); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if want := []string{"ask.password"}; !slices.Equal(who.secrets, want) {
-		t.Errorf("asked for %v", who.secrets)
-	}
-	d.remember("away", map[string]string{"password": "another"})
-	for range 2 {
-		if _, err := d.read(t.Context(), stock, who); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if want := []string{"ask.password", "ask.password"}; !slices.Equal(who.secrets, want) {
-		t.Errorf("asked for %v", who.secrets)
-	}
-}
 
 // nobody is a machine at which nothing listens.
 const nobody = `cluster-id: away
@@ -95,16 +58,17 @@ func TestARunOfItsOwn(t *testing.T) {
 	}
 	env := &environment{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard,
 		Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English), Getenv: os.Getenv, Clock: swift{}}
-	d := &backendServices{env: env, state: state}
+	d := env.host(state)
 	who := &person{}
-	ref, err := d.launch(t.Context(), backend.Start{Request: request.Deploy{Common: request.OfFile(file)}}, who)
+	start := backend.Start{Request: request.Deploy{Common: request.OfFile(file)}}
+	ref, err := d.Services().Launch(t.Context(), start, who)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(who.secrets) != 1 || ref.Cluster != "away" {
 		t.Errorf("asked %v, began %v", who.secrets, ref)
 	}
-	open, err := d.open(t.Context(), ref, 0)
+	open, err := d.Open(t.Context(), ref, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,25 +111,25 @@ func TestARunOfItsOwn(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	all, err := d.clusters(t.Context())
+	all, err := d.Services().Clusters(t.Context())
 	if err != nil || len(all) != 1 || len(all[0].Runs) != 1 || all[0].Runs[0].Ref != ref {
 		t.Errorf("%+v, %v", all, err)
 	} else if c := all[0]; c.File != "" || c.Tried == "" || c.Tried != c.Runs[0].File ||
-		!exists(filepath.Join(state, "away", "runs", ref.Run, savedName)) {
+		!exists(filepath.Join(state, "away", "runs", ref.Run, store.ConfigName)) {
 		t.Errorf("a run that touched nothing: its deploy.yaml is %q of %+v", c.Tried, c.Runs[0])
 	}
 	// The lock's answer comes back to who would begin another.
-	store, err := journal.Open(state, "away")
+	runs, err := journal.Open(state, "away")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var lock *journal.Lock
 	for lock == nil { // the process gives its own back after the last record
-		lock, _ = store.Lock(whoami("test"))
+		lock, _ = runs.Lock(whoami("test"))
 	}
 	defer lock.Unlock()
 	again := backend.Start{Request: request.Deploy{Common: request.OfFile(file)}}
-	if _, err = d.launch(t.Context(), again, who); event.AsFault(err) == nil ||
+	if _, err = d.Services().Launch(t.Context(), again, who); event.AsFault(err) == nil ||
 		event.AsFault(err).Code != "lock.cluster-held" {
 		t.Error(err)
 	}

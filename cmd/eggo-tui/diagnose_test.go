@@ -3,12 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/operation"
@@ -58,29 +55,6 @@ func TestTheTemplateOfRuntimes(t *testing.T) {
 		if strings.Contains(text, "not yet") || strings.Contains(text, "不能") ||
 			!strings.Contains(text, "cri-dockerd") {
 			t.Error(text)
-		}
-	}
-}
-
-// A path among the bundles that is none is told as what it is.
-func TestAPathThatIsNoBundle(t *testing.T) {
-	t.Parallel()
-	d := testServices(t)
-	dir := t.TempDir()
-	text := filepath.Join(dir, "text.tar.gz")
-	if err := os.WriteFile(text, []byte("cluster-id: x\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for path, want := range map[string]string{text: "bundle.text", filepath.Join(dir, "gone.tar.gz"): "bundle.open",
-		t.TempDir(): "bundle.none-here"} {
-		var got []string
-		d.bundles(context.Background(), []string{path}, func(b draft.Bundle) {
-			if b.Fault != nil && b.Path == path {
-				got = append(got, b.Fault.Code)
-			}
-		})
-		if strings.Join(got, " ") != want {
-			t.Errorf("%s: %v, want %s", path, got, want)
 		}
 	}
 }

@@ -433,12 +433,12 @@ func TestADeadRunIsDeadWhoeverHasItsNumber(t *testing.T) {
 		if err != nil || len(all) != 1 || all[0].Status != "interrupted" {
 			t.Errorf("%s: %+v %v", name, all, err)
 		}
-		d := &backendServices{env: &environment{Getenv: os.Getenv}, state: root}
-		if on, err := d.clusters(t.Context()); err != nil || on[0].Status != "interrupted" ||
+		h := (&environment{Getenv: os.Getenv}).host(root)
+		if on, err := h.Services().Clusters(t.Context()); err != nil || on[0].Status != "interrupted" ||
 			on[0].Runs[0].Status != "interrupted" {
 			t.Errorf("%s: the menu: %+v %v", name, on, err)
 		}
-		board, err := d.open(t.Context(), backend.Ref{Cluster: "rack", Run: log.ID()}, 0)
+		board, err := h.Open(t.Context(), backend.Ref{Cluster: "rack", Run: log.ID()}, 0)
 		if err != nil || board.Control != nil {
 			t.Errorf("%s: the board speaks to it: %v", name, err)
 		}

@@ -36,7 +36,7 @@ type keeper struct {
 
 // newKeeper makes one for a command line.
 func newKeeper(env *environment) *keeper {
-	k := &keeper{asker: env.asker(), env: env, kept: map[string]string{}}
+	k := &keeper{asker: atTerminal{env}, env: env, kept: map[string]string{}}
 	at := keysAtTerminal(env)
 	k.keys = &backend.KeyRound{Ask: func(ctx context.Context, keys []backend.HostKey) ([]bool, error) {
 		k.one.Lock()
@@ -66,7 +66,7 @@ func (k *keeper) hostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, e
 func (k *keeper) signer(ctx context.Context, q backend.Signer) (bool, error) {
 	k.one.Lock()
 	defer k.one.Unlock()
-	if _, person := terminal(k.env); !person && k.env.Ask == nil {
+	if _, person := terminal(k.env); !person {
 		return false, errNobody
 	}
 	return k.asker.signer(ctx, q)

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/eggo-k8s/eggo/internal/draft"
+	"github.com/eggo-k8s/eggo/internal/controlhost"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/lineui"
 )
@@ -30,16 +30,15 @@ func lineTerminal(env *environment) lineui.Terminal {
 }
 
 // lineServices are what the menu line by line stands on.
-func (d *backendServices) lineServices() lineui.Services {
+func lineServices(h *controlhost.Host) lineui.Services {
 	return lineui.Services{
-		Services: d.services(), Path: d.dirOf, Joining: d.joining,
+		Services: h.Services(), Path: h.Path, Joining: h.Joining, Draft: h.Draft,
 		Usual: func() string {
-			if usual := defaultConfigPath(d.env); exists(usual) {
+			if usual := controlhost.UsualConfig(h.Getenv); exists(usual) {
 				return usual
 			}
 			return ""
 		},
-		Draft: func() draft.Services { return newDraftServices(d.env, d.state).services() },
 	}
 }
 

@@ -1,16 +1,22 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/controlhost"
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/lineui"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/pages"
+	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
 
 // menuOptions are the flags of the program without a verb.
@@ -30,14 +36,13 @@ func menu(ctx context.Context, env *environment, o menuOptions) error {
 	env.P = env.where(o.state).printer(env.P.Lang())
 	if lineByLine(env, o.accessible) {
 		own := *env // its language may change
-		d := &backendServices{env: &own, state: o.state}
-		return lineui.Menu(ctx, lineTerminal(&own), d.lineServices())
+		return lineui.Menu(ctx, lineTerminal(&own), lineServices(own.host(o.state)))
 	}
-	d := &backendServices{env: env, state: o.state}
+	h := env.host(o.state)
 	opt := screenOptions(env, o.ascii)
-	deps := &pages.Deps{S: d.services(), Version: buildVersion()}
-	deps.Install = func() frame.Page { return d.newCluster(ctx, deps) }
-	deps.Add = func(c backend.Cluster) frame.Page { return d.addNodes(ctx, deps, c) }
+	deps := &pages.Deps{S: h.Services(), Version: buildVersion()}
+	deps.Install = func() frame.Page { return newCluster(ctx, h, deps) }
+	deps.Add = func(c backend.Cluster) frame.Page { return addNodes(ctx, h, deps, c) }
 	err := ui.Run(ctx, pages.NewMenu(deps), opt, env.Stdin, env.Stdout)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -72,3 +77,48 @@ func lineByLine(env *environment, flag bool) bool {
 }
 
 func set(v string) bool { return v != "" && v != "0" }
+
+// ascii says whether only ASCII is to be drawn, and whether it is for the Linux console, whose fonts have no more.
+func ascii(env *environment, flag bool) (yes, console bool) {
+	switch v := env.Getenv("EGGO_ASCII"); {
+	case flag || v != "" && v != "0":
+		return true, false
+	case v == "0": // serial lines and some programs say linux and can do more
+		return false, false
+	}
+	wide := cmp.Or(env.Getenv("RUNEWIDTH_EASTASIAN"), "0") != "0"
+	return wide || env.Getenv("TERM") == "linux", env.Getenv("TERM") == "linux"
+}
+
+// newCluster is the wizard; what it has written is installed in a process of its own.
+func newCluster(ctx context.Context, h *controlhost.Host, deps *pages.Deps) frame.Page {
+	return wizard.New(ctx, onScreen(h.Draft(), deps))
+}
+
+// addNodes is the wizard's table over the cluster's own deploy.yaml, for machines that join it.
+func addNodes(
+	ctx context.Context, h *controlhost.Host, deps *pages.Deps, c backend.Cluster,
+) frame.Page {
+	cluster, svc, err := h.Joining(c)
+	if err != nil {
+		return pages.NewAdd(deps, c) // join itself says what is wrong
+	}
+	return wizard.NewAdd(ctx, onScreen(svc, deps), cluster, c.File)
+}
+
+// onScreen are the services of a draft as the screen has them: a run begins on a page of its own, with the passwords
+// that were typed.
+func onScreen(svc draft.Services, deps *pages.Deps) wizard.Services {
+	return wizard.Services{
+		Services: svc,
+		Beat:     func() time.Duration { return time.Second },
+		Run: func(file string, of config.Draft) frame.Page {
+			own := *deps
+			launch := deps.S.Launch
+			own.S.Launch = func(ctx context.Context, st backend.Start, ask backend.Asker) (backend.Ref, error) {
+				return launch(ctx, st, backend.Knowing(ask, draft.Secrets(of)))
+			}
+			return pages.NewLaunch(&own, svc.Start(file, of))
+		},
+	}
+}

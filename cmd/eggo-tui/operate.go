@@ -9,7 +9,9 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/controlhost"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/local"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
@@ -28,7 +30,7 @@ func (o *runOptions) request(env *environment) (request.Common, error) {
 	}
 	c.Source.Cluster = o.id
 	if o.id == "" {
-		if c.Source.File, err = deployFile(env, o.file); err != nil {
+		if c.Source.File, err = controlhost.ConfigFile(env.Getenv, o.file); err != nil {
 			return c, err
 		}
 	}
@@ -64,11 +66,21 @@ func (env *environment) depsAt(root, output string) operation.Deps {
 	return d
 }
 
-// quiet are those of operations beside something else: nobody is asked, and nothing is printed.
-func (env *environment) quiet(root string) operation.Deps {
-	d := env.depsAt(root, "plain")
-	d.Problems, d.Asker, d.Unattended = nil, answering{kept(nil), env.Getenv}, true
-	return d
+// host is this machine to screens, the line interface and other front ends, for --state-dir as it was given.
+func (env *environment) host(state string) *controlhost.Host {
+	root := stateRoot(env, state)
+	if abs, err := filepath.Abs(root); err == nil {
+		root = abs
+	}
+	return &controlhost.Host{
+		Root: root, Getenv: env.Getenv, Printer: func() *i18n.Printer { return env.P },
+		Program: "eggo-tui " + buildVersion(), Launcher: func() operation.Launcher { return env.launcher(root) },
+		Deps: func() operation.Deps {
+			d := env.depsAt(root, "plain")
+			d.Problems, d.Asker, d.Unattended = nil, answering{kept(nil), env.Getenv}, true
+			return d
+		},
+	}
 }
 
 // inspecting is what an inspection takes: what the flags say to it, and its Deps. Who is at a terminal is asked about
@@ -80,11 +92,11 @@ func (env *environment) inspecting(o runOptions) (request.Common, operation.Deps
 	}
 	d, _, err := env.deps(o)
 	_, person := terminal(env)
-	ask := env.asker()
-	if person && env.Ask == nil {
+	var ask asker = atTerminal{env}
+	if person {
 		ask = newKeeper(env)
 	}
-	d.Asker, d.Unattended = answering{ask, env.Getenv}, !person && env.Ask == nil
+	d.Asker, d.Unattended = answering{ask, env.Getenv}, !person
 	if o.output == "plain" {
 		d.Sink = newCounting(env, forgetful{})
 	}
@@ -118,7 +130,7 @@ func (env *environment) begin(
 	k := newKeeper(env)
 	_, person := terminal(env)
 	asking := d
-	asking.Asker, asking.Unattended = answering{k, env.Getenv}, !person && env.Ask == nil
+	asking.Asker, asking.Unattended = answering{k, env.Getenv}, !person
 	in, err := operation.Questions(ctx, q, asking, confirm)
 	if err != nil {
 		return err

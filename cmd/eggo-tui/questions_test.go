@@ -17,6 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
 )
 
@@ -171,7 +172,7 @@ func TestOnlyTheMachinesOfTheVerbAreAskedAbout(t *testing.T) {
 				if err := os.Mkdir(filepath.Join(state, "away"), 0o700); err != nil {
 					t.Fatal(err)
 				}
-				write(filepath.Join(state, "away", savedName), pair(t))
+				write(filepath.Join(state, "away", store.ConfigName), pair(t))
 				write(file, strings.Replace(nobody, "eggo: {password-from: prompt}", "password: x", 1))
 			}
 			f, cmd := atPTY(t, append(c.verb, "-f", file, "--state-dir", state)...)

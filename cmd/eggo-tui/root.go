@@ -24,9 +24,7 @@ type environment struct {
 	P              *i18n.Printer
 	Getenv         func(string) string
 	Interrupts     *interrupts // nil: nothing interrupts but the context
-	// Ask asks for what is written down nowhere; nil asks at the terminal.
-	Ask   asker
-	Debug bool // -d
+	Debug          bool        // -d
 	// Output is EGGO_OUTPUT: what --output is unless given.
 	Output string
 	Clock  operation.Clock // nil: the machine's

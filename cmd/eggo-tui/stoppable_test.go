@@ -39,7 +39,7 @@ func TestASignalAfterAStopFromElsewhere(t *testing.T) {
 		Stderr: said, P: i18n.NewPrinter(i18n.English), Getenv: func(string) string { return "" },
 		Interrupts: &interrupts{cancel: func() { aborted++ }},
 	}
-	h, err := operation.Start(ctx, request.Deploy{Common: request.OfFile(file)}, env.quiet(t.TempDir()))
+	h, err := operation.Start(ctx, request.Deploy{Common: request.OfFile(file)}, env.host(t.TempDir()).Deps())
 	if err != nil {
 		t.Fatal(err)
 	}

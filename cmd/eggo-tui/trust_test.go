@@ -69,8 +69,8 @@ func TestAPersonIsAskedAboutTheSigner(t *testing.T) {
 			P: i18n.NewPrinter(i18n.English), Getenv: func(string) string { return "" }, Clock: swift{},
 		}
 		who := &decided{yes: yes}
-		d := &backendServices{env: env, state: state}
-		_, err := d.launch(t.Context(), backend.Start{Request: request.Deploy{Common: request.OfFile(deploy)}}, who)
+		launch := env.host(state).Services().Launch
+		_, err := launch(t.Context(), backend.Start{Request: request.Deploy{Common: request.OfFile(deploy)}}, who)
 		if len(who.asked) != 1 || who.asked[0].Fingerprint != fingerprint ||
 			who.asked[0].Bundle != filepath.Base(file) {
 			t.Fatalf("asked %+v", who.asked)
@@ -92,11 +92,11 @@ func TestAPersonIsAskedAboutTheSigner(t *testing.T) {
 		}
 		// The next one is not asked about, and another key's is refused.
 		again := backend.Start{Request: request.Deploy{Common: request.OfFile(deploy)}}
-		if _, err := d.launch(t.Context(), again, who); len(who.asked) != 1 {
+		if _, err := launch(t.Context(), again, who); len(who.asked) != 1 {
 			t.Errorf("asked again, %v", err)
 		}
 		must(t, os.Remove(file+".sig"))
-		_, err = d.launch(t.Context(), backend.Start{Request: request.Deploy{Common: request.OfFile(deploy)}}, who)
+		_, err = launch(t.Context(), backend.Start{Request: request.Deploy{Common: request.OfFile(deploy)}}, who)
 		if f := event.AsFault(err); f == nil || f.Code != "trust.unsigned" {
 			t.Error(err)
 		}
@@ -111,9 +111,11 @@ func TestTheWizardSaysWhoSigned(t *testing.T) {
 	dir, err := os.Getwd()
 	must(t, err)
 	file = filepath.Join(dir, filepath.Base(file))
-	d := testServices(t)
+	state := filepath.Join(t.TempDir(), "state")
+	d := (&environment{Getenv: func(string) string { return "" }}).host(state).Draft()
+	defer d.Close()
 	last := func() (out draft.Bundle) {
-		d.bundles(t.Context(), nil, func(b draft.Bundle) {
+		d.Bundles(t.Context(), nil, func(b draft.Bundle) {
 			if filepath.Dir(b.Path) != dir {
 				t.Skipf("this machine has a bundle where the wizard looks: %s", b.Path)
 			}
@@ -121,7 +123,7 @@ func TestTheWizardSaysWhoSigned(t *testing.T) {
 		})
 		return out
 	}
-	staged := filepath.Join(d.root, "bundles")
+	staged := filepath.Join(state, "bundles")
 	if b := last(); b.Signed.Key != "trust.unknown-signer" || !b.Verified || bundle.Finished(file, staged) {
 		t.Errorf("%+v", b)
 	}
@@ -133,7 +135,7 @@ func TestTheWizardSaysWhoSigned(t *testing.T) {
 	must(t, err)
 	line, err := who.AllowedLine("builder")
 	must(t, err)
-	_, err = trust.In(d.root).Add([]string{line})
+	_, err = trust.In(state).Add([]string{line})
 	must(t, err)
 	if b := last(); b.Signed.Key != "trust.signed" || b.Signed.Args["who"] != "builder" || b.Fault != nil {
 		t.Errorf("%+v", b)
@@ -162,8 +164,8 @@ func TestAYesIsANoToTheUnsigned(t *testing.T) {
 			P: i18n.NewPrinter(i18n.English), Getenv: func(string) string { return "" }, Clock: swift{},
 		}
 		state, who := t.TempDir(), &decided{yes: true}
-		d := &backendServices{env: env, state: state}
-		_, err = d.launch(t.Context(), backend.Start{Request: request.Deploy{Common: request.OfFile(deploy)}}, who)
+		launch := env.host(state).Services().Launch
+		_, err = launch(t.Context(), backend.Start{Request: request.Deploy{Common: request.OfFile(deploy)}}, who)
 		if f := event.AsFault(err); f == nil || f.Code != "trust.unsigned" || len(who.asked) != 1 {
 			t.Errorf("%v: %v, asked %d", order, err, len(who.asked))
 		}

@@ -4,23 +4,14 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/controlhost"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/present"
 )
-
-// defaultConfigPath is ~/.eggo/deploy.yaml, the manual's default of -f.
-func defaultConfigPath(env *environment) string {
-	home := env.Getenv("HOME")
-	if home == "" {
-		home = "/root"
-	}
-	return filepath.Join(home, ".eggo", "deploy.yaml")
-}
 
 type validateOptions struct {
 	file   string
@@ -38,7 +29,7 @@ func newValidateCmd(env *environment) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(*cobra.Command, []string) error { return validate(env, o) },
 	}
-	cmd.Flags().StringVarP(&o.file, "file", "f", defaultConfigPath(env), p.T("cli.flag.file"))
+	cmd.Flags().StringVarP(&o.file, "file", "f", controlhost.UsualConfig(env.Getenv), p.T("cli.flag.file"))
 	cmd.Flags().StringVar(&o.output, "output", env.output("text"), p.T("cli.flag.output"))
 	cmd.Flags().BoolVar(&o.strict, "strict", false, p.T("cli.validate.strict"))
 	return cmd

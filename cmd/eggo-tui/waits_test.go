@@ -74,8 +74,8 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 	}
 	seen := func() backend.Cluster {
 		t.Helper()
-		d := &backendServices{env: &environment{Getenv: func(string) string { return "" }}, state: root}
-		all, err := d.clusters(t.Context())
+		h := (&environment{Getenv: func(string) string { return "" }}).host(root)
+		all, err := h.Services().Clusters(t.Context())
 		if err != nil || len(all) != 1 || len(all[0].Runs) != 1 {
 			t.Fatalf("%+v %v", all, err)
 		}

@@ -190,6 +190,17 @@ func ReadFrom(in io.Reader, path string) iter.Seq2[event.Record, error] {
 }
 
 // opened gives the records that are made of the log in dir, which is open meanwhile.
+// OpenReader gives a Reader of the log of the run in dir, and what closes it. It reads what is there by now, and later
+// what has come since.
+func OpenReader(dir string) (r *Reader, closeLog func(), err error) {
+	path := filepath.Join(dir, eventsFile)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, fault("journal.read", path, err)
+	}
+	return NewReader(f, path), func() { _ = f.Close() }, nil // only read
+}
+
 func opened(dir string, records func(*os.File) iter.Seq2[event.Record, error]) iter.Seq2[event.Record, error] {
 	return func(yield func(event.Record, error) bool) {
 		path := filepath.Join(dir, eventsFile)

@@ -2,8 +2,6 @@ package operation
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -58,12 +56,12 @@ func runsOf(runs *journal.Cluster, cluster string) ([]request.RunInfo, error) {
 // runInfo reads the beginning and the end of a run's log: it may be large. Status is "" when the log has no end.
 func runInfo(dir string) request.RunInfo {
 	var r request.RunInfo
-	f, err := os.Open(filepath.Join(dir, "events.jsonl"))
+	records, closeLog, err := journal.OpenReader(dir)
 	if err != nil {
 		return r
 	}
-	defer f.Close()
-	for records := journal.NewReader(f, f.Name()); r.At.IsZero(); { // a join gathers facts before its plan is made
+	defer closeLog()
+	for r.At.IsZero() { // a join gathers facts before its plan is made
 		rec, err := records.Next()
 		if err != nil {
 			break

@@ -1,4 +1,4 @@
-package main
+package controlhost
 
 import (
 	"errors"
@@ -13,10 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/control"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
-	"github.com/eggo-k8s/eggo/internal/operation"
-	"github.com/eggo-k8s/eggo/internal/operation/request"
-	states "github.com/eggo-k8s/eggo/internal/operation/store"
-	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/operation/store"
 )
 
 // A board is open before its run has kept the cluster's deploy.yaml: shell and edit are offered all the same, and find
@@ -24,22 +21,22 @@ import (
 func TestABoardThatIsOpenedEarly(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	store, err := journal.Open(root, "rack")
+	cluster, err := journal.Open(root, "rack")
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := store.NewRun("deploy", time.Now())
+	log, err := cluster.NewRun("deploy", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	env := &environment{Getenv: func(string) string { return "" }}
-	past, live := backend.Board{}, backend.Board{Control: control.Client{Dir: store.RunDir(log.ID())}}
-	boardActs(env, store, log.ID(), &past)
+	h := testHost(t, root, nil)
+	past, live := backend.Board{}, backend.Board{Control: control.Client{Dir: cluster.RunDir(log.ID())}}
+	h.acts(cluster, log.ID(), &past)
 	if past.Shell != nil || past.Edit != nil {
 		t.Error("a past run that kept no deploy.yaml offers a shell, or an editor")
 	}
-	boardActs(env, store, log.ID(), &live)
+	h.acts(cluster, log.ID(), &live)
 	if _, err := live.Shell("n1"); event.AsFault(err).Code != "board.too-early" {
 		t.Errorf("shell: %v", err)
 	}
@@ -49,15 +46,16 @@ func TestABoardThatIsOpenedEarly(t *testing.T) {
 	text := "cluster-id: rack\nusername: root\nprivate-key-path: /keys/k\nmasters:\n- {name: n1, ip: 192.0.2.1}\n" +
 		"nodes:\n- {name: n1, ip: 192.0.2.1}\nnetwork: {podcidr: 10.244.0.0/16, plugin: flannel}\n" +
 		"addons:\n- {type: file, filename: kube-flannel.yml}\npackage-src: {type: tar.gz, x86src: /b.tar.gz}\n"
-	if err := os.WriteFile(filepath.Join(store.Path(), savedName), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(cluster.Path(), store.ConfigName), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c, err := live.Shell("n1")
 	if err != nil || !slices.Contains(c.Args, "192.0.2.1") ||
-		!slices.Contains(c.Args, `UserKnownHostsFile="`+filepath.Join(store.Path(), "known_hosts")+`"`) {
+		!slices.Contains(c.Args, `UserKnownHostsFile="`+filepath.Join(cluster.Path(), "known_hosts")+`"`) {
 		t.Errorf("%v %v", c, err)
 	}
-	if c, _, err = live.Edit(); err != nil || !slices.Contains(c.Args, filepath.Join(store.Path(), "edit-"+savedName)) {
+	edited := filepath.Join(cluster.Path(), "edit-"+store.ConfigName)
+	if c, _, err = live.Edit(); err != nil || !slices.Contains(c.Args, edited) {
 		t.Errorf("%v %v", c, err)
 	}
 }
@@ -67,7 +65,7 @@ func TestABoardThatIsOpenedEarly(t *testing.T) {
 func TestEditAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	path := filepath.Join(dir, savedName)
+	path := filepath.Join(dir, store.ConfigName)
 	good := "cluster-id: rack\nusername: root\nprivate-key-path: /keys/k\nmasters:\n- {name: n1, ip: 192.0.2.1}\n" +
 		"nodes:\n- {name: n1, ip: 192.0.2.1}\nnetwork: {podcidr: 10.244.0.0/16, plugin: flannel}\n" +
 		"addons:\n- {type: file, filename: kube-flannel.yml}\npackage-src: {type: tar.gz, x86src: /b.tar.gz}\n"
@@ -77,8 +75,8 @@ func TestEditAgain(t *testing.T) {
 	stops := 0
 	edit := func(script string) (bool, error) {
 		t.Helper()
-		env := &environment{Getenv: func(k string) string { return map[string]string{"EDITOR": "sed -i " + script}[k] }}
-		c, after, err := editAgain(env, path, func() error { stops++; return nil })
+		getenv := func(k string) string { return map[string]string{"EDITOR": "sed -i " + script}[k] }
+		c, after, err := editAgain(getenv, path, func() error { stops++; return nil })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +85,7 @@ func TestEditAgain(t *testing.T) {
 		}
 		return after()
 	}
-	if again, err := edit("s/nothing/x/"); again || err != nil || exists(filepath.Join(dir, "edit-"+savedName)) {
+	if again, err := edit("s/nothing/x/"); again || err != nil || exists(filepath.Join(dir, "edit-"+store.ConfigName)) {
 		t.Errorf("nothing was changed: %v %v", again, err)
 	}
 	again, err := edit("s/192.0.2.1/300.0.2.1/")
@@ -102,7 +100,7 @@ func TestEditAgain(t *testing.T) {
 		t.Errorf("mended: %v %v, %d stops", again, err, stops)
 	}
 	if now, _ := os.ReadFile(path); !strings.Contains(string(now), "192.0.2.2") ||
-		!strings.Contains(string(now), "10.245") || exists(filepath.Join(dir, "edit-"+savedName)) {
+		!strings.Contains(string(now), "10.245") || exists(filepath.Join(dir, "edit-"+store.ConfigName)) {
 		t.Errorf("%s", now)
 	}
 }
@@ -111,20 +109,20 @@ func TestEditAgain(t *testing.T) {
 func TestEditorOf(t *testing.T) {
 	bin := t.TempDir()
 	t.Setenv("PATH", bin)
-	env := &environment{Getenv: func(k string) string { return map[string]string{"EDITOR": ""}[k] }}
-	if e, err := editorOf(env); e != "" || event.AsFault(err).Code != "edit.no-editor" {
+	getenv := func(k string) string { return map[string]string{"EDITOR": ""}[k] }
+	if e, err := editorOf(getenv); e != "" || event.AsFault(err).Code != "edit.no-editor" {
 		t.Errorf("%q %v", e, err)
 	}
 	for _, name := range []string{"nano", "vi"} {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if e, err := editorOf(env); e != name || err != nil {
+		if e, err := editorOf(getenv); e != name || err != nil {
 			t.Errorf("%q %v, want %s", e, err, name)
 		}
 	}
-	env.Getenv = func(k string) string { return map[string]string{"EDITOR": "ed", "VISUAL": "code --wait"}[k] }
-	if e, err := editorOf(env); e != "code --wait" || err != nil {
+	getenv = func(k string) string { return map[string]string{"EDITOR": "ed", "VISUAL": "code --wait"}[k] }
+	if e, err := editorOf(getenv); e != "code --wait" || err != nil {
 		t.Errorf("%q %v", e, err)
 	}
 }
@@ -166,50 +164,15 @@ func TestPagerThatThisMachineLacks(t *testing.T) {
 	if err := os.WriteFile(log, []byte("text\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := &environment{Getenv: func(string) string { return "" }}
-	_, err := pager(env, log)
+	getenv := func(string) string { return "" }
+	_, err := pager(getenv, log)
 	if f := event.AsFault(err); f == nil || f.Code != "log.no-pager" || f.Class != event.ClassUsage {
 		t.Error(err)
 	}
 	if err := os.WriteFile(filepath.Join(bin, "more"), []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := pager(env, log); err != nil || !slices.Equal(c.Args, []string{filepath.Join(bin, "more"), log}) {
+	if c, err := pager(getenv, log); err != nil || !slices.Equal(c.Args, []string{filepath.Join(bin, "more"), log}) {
 		t.Error(c, err)
-	}
-}
-
-// What is usual is learnt from earlier runs of the same verb, of any cluster; not from the run itself.
-func TestUsual(t *testing.T) {
-	t.Parallel()
-	root := t.TempDir()
-	run := func(cluster, verb string, at time.Time, took time.Duration) string {
-		store, err := journal.Open(root, cluster)
-		if err != nil {
-			t.Fatal(err)
-		}
-		log, err := store.NewRun(verb, at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer log.Close()
-		bus := event.NewBus(nil, log)
-		for _, e := range []event.Event{event.PlanMade{Steps: []event.Step{{ID: "work/n", Phase: "p", Host: "n"}}},
-			event.StepStarted{Step: "work/n", Try: 1},
-			event.StepEnded{Step: "work/n", Outcome: event.Changed, Took: took}} {
-			if err := bus.Emit(e); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return log.ID()
-	}
-	at := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
-	run("a", "deploy", at, 10*time.Second)
-	run("b", "deploy", at.Add(time.Hour), 30*time.Second)
-	run("b", "cleanup", at.Add(2*time.Hour), time.Hour)
-	id := run("a", "deploy", at.Add(3*time.Hour), time.Hour)
-	h := operation.Usual(t.Context(), states.Dir{Root: root}, request.Ref{Cluster: "a", Run: id})
-	if got, _ := h.Usual(&runstate.Step{Step: event.Step{ID: "work/x", Host: "x"}}); got != 30*time.Second {
-		t.Errorf("usually %s", got)
 	}
 }

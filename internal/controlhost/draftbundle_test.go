@@ -1,4 +1,4 @@
-package main
+package controlhost
 
 import (
 	"archive/tar"
@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -66,11 +67,11 @@ func TestTheWizardReadsABundleOnce(t *testing.T) {
 		return yes, reads
 	}
 	d := testServices(t)
-	staged := filepath.Join(d.root, "bundles")
+	staged := filepath.Join(d.h.Root, "bundles")
 	if yes, reads := proven(d, one); !yes || reads == 0 || !bundle.Finished(one, staged) {
 		t.Errorf("proven %v with %d looks, unpacked %v", yes, reads, bundle.Finished(one, staged))
 	}
-	again := newDraftServices(d.env, d.root) // another wizard
+	again := d.h.newDraft() // another wizard
 	defer again.close()
 	if yes, reads := proven(again, one); !yes || reads > 0 {
 		t.Errorf("unpacked already: proven %v with %d looks", yes, reads)
@@ -85,7 +86,7 @@ func TestTheWizardReadsABundleOnce(t *testing.T) {
 	smallBundle(t, one, "a program")
 	smallBundle(t, two, "another")
 	d = testServices(t)
-	staged = filepath.Join(d.root, "bundles")
+	staged = filepath.Join(d.h.Root, "bundles")
 	if yes, _ := proven(d, two); !yes || bundle.Finished(one, staged) || bundle.Finished(two, staged) {
 		t.Errorf("one of two: proven %v, or unpacked", yes)
 	}
@@ -94,11 +95,34 @@ func TestTheWizardReadsABundleOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	d = testServices(t)
-	if err := errors.Join(os.MkdirAll(d.root, 0o700),
-		os.WriteFile(filepath.Join(d.root, "bundles"), nil, 0o600)); err != nil {
+	if err := errors.Join(os.MkdirAll(d.h.Root, 0o700),
+		os.WriteFile(filepath.Join(d.h.Root, "bundles"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	if yes, _ := proven(d, one); !yes {
 		t.Error("it is not proven where it cannot be unpacked")
+	}
+}
+
+// A path among the bundles that is none is told as what it is.
+func TestAPathThatIsNoBundle(t *testing.T) {
+	t.Parallel()
+	d := testServices(t)
+	dir := t.TempDir()
+	text := filepath.Join(dir, "text.tar.gz")
+	if err := os.WriteFile(text, []byte("cluster-id: x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{text: "bundle.text", filepath.Join(dir, "gone.tar.gz"): "bundle.open",
+		t.TempDir(): "bundle.none-here"} {
+		var got []string
+		d.bundles(context.Background(), []string{path}, func(b draft.Bundle) {
+			if b.Fault != nil && b.Path == path {
+				got = append(got, b.Fault.Code)
+			}
+		})
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %v, want %s", path, got, want)
+		}
 	}
 }

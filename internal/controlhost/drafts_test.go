@@ -1,4 +1,4 @@
-package main
+package controlhost
 
 import (
 	"bytes"
@@ -18,7 +18,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
 )
@@ -26,12 +25,7 @@ import (
 func testServices(t *testing.T) *draftServices {
 	t.Helper()
 	home := t.TempDir()
-	d := newDraftServices(&environment{P: i18n.NewPrinter(i18n.English), Clock: swift{}, Getenv: func(k string) string {
-		if k == "HOME" {
-			return home
-		}
-		return ""
-	}}, filepath.Join(home, "state"))
+	d := testHost(t, filepath.Join(home, "state"), map[string]string{"HOME": home}).newDraft()
 	t.Cleanup(d.close)
 	return d
 }
@@ -76,12 +70,12 @@ func TestTheWizardLooksAtAMachine(t *testing.T) {
 		!strings.HasPrefix(last.Fault.Code, "ssh.connect") {
 		t.Errorf("%+v", last.Fault)
 	}
-	file := filepath.Join(d.env.Getenv("HOME"), "c", "deploy.yaml")
+	file := filepath.Join(d.h.Getenv("HOME"), "c", "deploy.yaml")
 	of.Values["cluster-id"] = "prod"
 	if err := d.write(file, of); err != nil {
 		t.Fatal(err)
 	}
-	if known, err := os.ReadFile(filepath.Join(d.root, "prod", "known_hosts")); err != nil ||
+	if known, err := os.ReadFile(filepath.Join(d.h.Root, "prod", "known_hosts")); err != nil ||
 		strings.Count(string(known), "\n") != 1 {
 		t.Errorf("the cluster does not know the key: %q %v", known, err)
 	}
@@ -210,7 +204,7 @@ func TestTheWizardLooksAtMachinesThatJoin(t *testing.T) {
 		"package-src.x86src": "/nowhere/x.tar.gz", "package-src.armsrc": "/nowhere/y.tar.gz"},
 		Machines: []config.Machine{{Name: "n1", IP: srv.IP, Port: strconv.Itoa(srv.Port),
 			Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
-	saved := filepath.Join(d.root, "prod", savedName)
+	saved := filepath.Join(d.h.Root, "prod", store.ConfigName)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(saved), 0o700), os.WriteFile(saved, of.YAML(), 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -250,13 +244,13 @@ func TestAListThatCannotBeWrittenTrustsNobody(t *testing.T) {
 	if err := svc.Write(c.File, of); err == nil {
 		t.Error("it was written")
 	}
-	if known := filepath.Join(d.root, "prod", "known_hosts"); exists(known) {
+	if known := filepath.Join(d.h.Root, "prod", "known_hosts"); exists(known) {
 		t.Error("the cluster trusts hosts that do not join it")
 	}
 	if err := os.Remove(filepath.Join(dir, "join.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	if err := svc.Write(c.File, of); err != nil || !exists(filepath.Join(d.root, "prod", "known_hosts")) {
+	if err := svc.Write(c.File, of); err != nil || !exists(filepath.Join(d.h.Root, "prod", "known_hosts")) {
 		t.Errorf("the second time: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package controlhost
 
 import (
 	"crypto/sha256"
@@ -25,14 +25,14 @@ func TestComparedWithAFile(t *testing.T) {
 	key := func(addr, blob string) backend.HostKey {
 		return backend.HostKey{Addr: addr, Type: "ssh-ed25519", Fingerprint: fingerprint(t, blob)}
 	}
-	got, err := comparedWith(file, []backend.HostKey{key("192.0.2.1:22", a), key("192.0.2.2:2222", a),
+	got, err := KnownHosts(file, []backend.HostKey{key("192.0.2.1:22", a), key("192.0.2.2:2222", a),
 		key("192.0.2.2:22", a), key("192.0.2.1:22", b), key("192.0.2.9:22", b)})
 	want := []backend.KeyCheck{backend.KeyVerified, backend.KeyVerified, backend.KeyUnlisted, backend.KeyDiffers,
 		backend.KeyDiffers}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q %v, want %q", got, err, want)
 	}
-	if _, err := comparedWith(file+"x", nil); err == nil {
+	if _, err := KnownHosts(file+"x", nil); err == nil {
 		t.Error("a file that is not there says nothing")
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package controlhost
 
 import (
 	"cmp"
@@ -28,8 +28,7 @@ import (
 
 // draftServices is what an editor of a draft needs of this machine. It lives as long as the wizard.
 type draftServices struct {
-	env    *environment
-	root   string         // of all clusters
+	h      *Host
 	kept   *store.Draft   // what was typed
 	deps   operation.Deps // of operations with drafts: nobody is asked for what was not typed
 	search *staging.Search
@@ -42,13 +41,15 @@ type draftServices struct {
 // probesAtOnce is how many machines are looked at side by side.
 const probesAtOnce = 16
 
-func newDraftServices(env *environment, state string) *draftServices {
-	root := stateRoot(env, state)
+func (h *Host) newDraft() *draftServices {
 	return &draftServices{
-		env: env, root: root, kept: store.Dir{Root: root}.Draft(), search: staging.NewSearch(root),
-		turn: make(chan struct{}, probesAtOnce), deps: env.quiet(root),
+		h: h, kept: h.store().Draft(), search: staging.NewSearch(h.Root), turn: make(chan struct{}, probesAtOnce),
+		deps: h.Deps(),
 	}
 }
+
+// Draft are the services of the draft of a new cluster.
+func (h *Host) Draft() draft.Services { return h.newDraft().services() }
 
 // services are those of the draft of a new cluster.
 func (d *draftServices) services() draft.Services {
@@ -116,7 +117,7 @@ func (d *draftServices) forget() error { return d.kept.Forget() }
 // path of this machine as it was typed.
 func (d *draftServices) path(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		return filepath.Join(d.env.Getenv("HOME"), rest)
+		return filepath.Join(d.h.Getenv("HOME"), rest)
 	}
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
@@ -163,7 +164,7 @@ func (d *draftServices) keyFile(path string) *event.Fault {
 
 // file is where a cluster's deploy.yaml goes: ~/.eggo/deploy.yaml, as for every verb, unless that is another cluster's.
 func (d *draftServices) file(cluster string) string {
-	usual := defaultConfigPath(d.env)
+	usual := UsualConfig(d.h.Getenv)
 	data, err := os.ReadFile(usual)
 	if errors.Is(err, fs.ErrNotExist) {
 		return usual
@@ -176,11 +177,11 @@ func (d *draftServices) file(cluster string) string {
 
 // knownHosts compares unknown host keys with a known_hosts file of this machine.
 func (d *draftServices) knownHosts(path string, keys []backend.HostKey) ([]backend.KeyCheck, error) {
-	return comparedWith(d.path(path), keys)
+	return KnownHosts(d.path(path), keys)
 }
 
 func (d *draftServices) keys() []string {
-	return dial.Keys(d.env.Getenv("HOME"))
+	return dial.Keys(d.h.Getenv("HOME"))
 }
 
 // write puts deploy.yaml in its place. What was there is kept beside it, named by the time. Its first line names the
@@ -188,7 +189,7 @@ func (d *draftServices) keys() []string {
 func (d *draftServices) write(path string, of config.Draft) error {
 	text, name := of.YAML(), d.path(path)
 	err := os.MkdirAll(filepath.Dir(name), 0o700)
-	if err == nil && store.SchemaIsOurs(name) && store.SaveSchema(name, config.Schema(d.env.P)) == nil {
+	if err == nil && store.SchemaIsOurs(name) && store.SaveSchema(name, config.Schema(d.h.Printer())) == nil {
 		text = append([]byte(config.Modeline), text...) // an editor misses it elsewhere, nobody else
 	}
 	if err == nil {
@@ -208,7 +209,7 @@ func (d *draftServices) trustIn(cluster string) error {
 	if dir == "" {
 		return nil
 	}
-	return store.Dir{Root: d.root}.Trust(cluster, filepath.Join(dir, "known_hosts"))
+	return store.Dir{Root: d.h.Root}.Trust(cluster, filepath.Join(dir, "known_hosts"))
 }
 
 // request is what read-only operations with a draft are asked for: its secrets are those that were typed, its host keys
@@ -247,7 +248,7 @@ func (d *draftServices) knownTo(c *config.Cluster) (string, error) {
 		return "", err
 	}
 	err = f.Close()
-	kept := cmp.Or(c.Eggo.KnownHosts, filepath.Join(d.root, c.Name, "known_hosts"))
+	kept := cmp.Or(c.Eggo.KnownHosts, filepath.Join(d.h.Root, c.Name, "known_hosts"))
 	for _, from := range []string{kept, filepath.Join(own, "known_hosts")} {
 		data, e := os.ReadFile(from)
 		if e == nil {

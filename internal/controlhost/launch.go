@@ -1,10 +1,8 @@
-package main
+package controlhost
 
 import (
 	"cmp"
 	"context"
-	"io"
-	"strings"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
@@ -17,50 +15,45 @@ import (
 
 // launch begins a run in a process of its own. What it would ask for – passwords, passphrases, unknown host keys – is
 // asked before, for nobody may be there later.
-func (d *backendServices) launch(ctx context.Context, st backend.Start, ask backend.Asker) (backend.Ref, error) {
+func (h *Host) launch(ctx context.Context, st backend.Start, ask backend.Asker) (backend.Ref, error) {
 	none, of := backend.Ref{}, st.Request.Base().Source
 	if st.Soon {
-		if err := d.after(ctx, of.Cluster, ask); err != nil {
+		if err := h.after(ctx, of.Cluster, ask); err != nil {
 			return none, err
 		}
 	}
-	screen := newScreenAsker(ask).knowing(d.answered(of.Cluster))
-	env := *d.env
-	env.Stdin, env.Stdout, env.Stderr, env.Ask = strings.NewReader(""), io.Discard, io.Discard, screen
-	q, err := d.request(st)
+	screen := h.asking(ask, of.Cluster)
+	q, err := h.request(st)
 	if err != nil {
 		return none, err
 	}
-	deps, root, err := env.deps(runOptions{state: d.state, output: "plain"})
-	if err != nil {
-		return none, err
-	}
-	deps.Asker = answering{screen, env.Getenv}
+	deps := h.Deps()
+	deps.Asker, deps.Unattended = screen, false
 	cluster := ""
 	in, err := operation.Questions(ctx, q, deps, func(_ context.Context, s *operation.Scope) error {
 		cluster = s.Cluster().Name
 		return nil
 	})
 	if err != nil {
-		d.remember(cmp.Or(cluster, of.Cluster, clusterIn(q.Base().Source.File)), nil)
+		h.remember(cmp.Or(cluster, of.Cluster, clusterIn(q.Base().Source.File)), nil)
 		return none, err
 	}
-	d.remember(cluster, screen.answers())
+	h.remember(cluster, screen.answers())
 	in.Secrets, in.OnFailure = screen.answers(), &request.OnFailure{Ask: true}
 	ask.Doing(event.M("launch.begin"))
 	if ctx.Err() != nil {
 		return none, ctx.Err()
 	}
 	// The signals stay the menu's: it ends, and the run continues.
-	h, err := d.env.launcher(root).Launch(q, in)
+	started, err := h.Launcher().Launch(q, in)
 	if err != nil {
 		return none, err
 	}
-	run, err := h.Started(context.Background())
+	run, err := started.Started(context.Background())
 	if err != nil {
 		return none, err
 	}
-	h.Release()
+	started.Release()
 	return backend.Ref(run.Ref), nil
 }
 
@@ -73,13 +66,13 @@ func clusterIn(file string) string {
 }
 
 // request is that of a run that is begun here.
-func (d *backendServices) request(st backend.Start) (request.Request, error) {
-	c, err := d.located(st.Request.Base())
+func (h *Host) request(st backend.Start) (request.Request, error) {
+	c, err := h.located(st.Request.Base())
 	if err != nil {
 		return nil, err
 	}
 	if st.Again {
-		c = c.Continue(operation.LastOptions(context.Background(), stateStore(d.env, d.state), c.Source.Cluster))
+		c = c.Continue(operation.LastOptions(context.Background(), h.store(), c.Source.Cluster))
 		c.OnFailure = request.OnFailure{} // the board decides
 	}
 	return request.With(st.Request, c), nil
@@ -90,13 +83,13 @@ func (d *backendServices) request(st backend.Start) (request.Request, error) {
 const soonMost = 30 * time.Second
 
 // after waits until the cluster's run has ended. One that does not is told by whoever wants its lock.
-func (d *backendServices) after(ctx context.Context, cluster string, ask backend.Asker) error {
-	store, err := journal.At(d.root(), cluster)
+func (h *Host) after(ctx context.Context, cluster string, ask backend.Asker) error {
+	runs, err := journal.At(h.Root, cluster)
 	if err != nil {
 		return err
 	}
 	ask.Doing(event.M("launch.soon"))
-	for end := time.Now().Add(soonMost); store.Busy() && time.Now().Before(end); {
+	for end := time.Now().Add(soonMost); runs.Busy() && time.Now().Before(end); {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

@@ -1,4 +1,4 @@
-package main
+package controlhost
 
 import (
 	"cmp"
@@ -25,16 +25,15 @@ import (
 	"github.com/eggo-k8s/eggo/internal/runstate"
 )
 
-// boardActs gives the board of a run what a person can do there besides looking.
-func boardActs(env *environment, c *journal.Cluster, id string, o *backend.Board) {
+// acts gives the board of a run what a person can do there besides looking.
+func (h *Host) acts(c *journal.Cluster, id string, o *backend.Board) {
 	dir, name := c.RunDir(id), filepath.Base(c.Path())
-	root := filepath.Dir(c.Path())
 	o.LogPath = func(host string) string { return filepath.Join(dir, journal.NodeLog(host)) }
 	o.Usual = func() runstate.History {
-		return operation.Usual(context.Background(), store.Dir{Root: root}, request.Ref{Cluster: name, Run: id})
+		return operation.Usual(context.Background(), h.store(), request.Ref{Cluster: name, Run: id})
 	}
 	o.Support = func() (string, error) {
-		file, _, err := supportFile(context.Background(), env, logOptions{id: name, state: root}, id, "", nil)
+		file, _, err := h.Support(context.Background(), name, id, "", nil)
 		if err == nil {
 			file, err = filepath.Abs(file)
 		}
@@ -44,8 +43,8 @@ func boardActs(env *environment, c *journal.Cluster, id string, o *backend.Board
 		return saveLog(o.LogPath(host), "eggo-"+name+"-"+id+"-"+strings.TrimSuffix(filepath.Base(journal.NodeLog(host)),
 			".log")+".log")
 	}
-	o.Pager = func(host string) (*exec.Cmd, error) { return pager(env, o.LogPath(host)) }
-	saved := filepath.Join(c.Path(), savedName)
+	o.Pager = func(host string) (*exec.Cmd, error) { return pager(h.Getenv, o.LogPath(host)) }
+	saved := filepath.Join(c.Path(), store.ConfigName)
 	if o.Control == nil && !exists(saved) {
 		return
 	}
@@ -59,7 +58,7 @@ func boardActs(env *environment, c *journal.Cluster, id string, o *backend.Board
 	if o.Control != nil {
 		stop := o.Control.Stop
 		if verb := c.Verb(id); verb == "deploy" || verb == "join" { // others are not gone on with by the file alone
-			o.Edit = func() (*exec.Cmd, func() (bool, error), error) { return editAgain(env, saved, stop) }
+			o.Edit = func() (*exec.Cmd, func() (bool, error), error) { return editAgain(h.Getenv, saved, stop) }
 		}
 	}
 }
@@ -111,11 +110,11 @@ func saveLog(from, to string) (string, error) {
 
 // pager shows a file with what PAGER says, else with less or more. What a node printed is cleaned before it is written
 // there.
-func pager(env *environment, path string) (*exec.Cmd, error) {
+func pager(getenv func(string) string, path string) (*exec.Cmd, error) {
 	if !exists(path) {
 		return nil, event.NewFault(event.ClassUsage, "log.empty", nil)
 	}
-	if p := env.Getenv("PAGER"); p != "" {
+	if p := getenv("PAGER"); p != "" {
 		return exec.Command("sh", "-c", p+` "$1"`, "sh", path), nil
 	}
 	for _, p := range []string{"less", "more"} {
@@ -129,8 +128,10 @@ func pager(env *environment, path string) (*exec.Cmd, error) {
 // editAgain opens the cluster's deploy.yaml in the editor of the person: a copy beside it, which takes its place when
 // it has changed and has no faults. Then the run is asked to end, so that it can be gone on with. A copy with faults
 // stays, to be mended by the next edit.
-func editAgain(env *environment, path string, stop func() error) (*exec.Cmd, func() (bool, error), error) {
-	editor, err := editorOf(env)
+func editAgain(
+	getenv func(string) string, path string, stop func() error,
+) (*exec.Cmd, func() (bool, error), error) {
+	editor, err := editorOf(getenv)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -161,8 +162,8 @@ func editAgain(env *environment, path string, stop func() error) (*exec.Cmd, fun
 }
 
 // editorOf is what the person edits with.
-func editorOf(env *environment) (string, error) {
-	if e := cmp.Or(env.Getenv("VISUAL"), env.Getenv("EDITOR")); e != "" {
+func editorOf(getenv func(string) string) (string, error) {
+	if e := cmp.Or(getenv("VISUAL"), getenv("EDITOR")); e != "" {
 		return e, nil
 	}
 	for _, e := range []string{"vi", "nano"} {
@@ -190,3 +191,5 @@ func wrongEdit(problems config.Problems) error {
 	}
 	return out
 }
+
+func exists(path string) bool { _, err := os.Stat(path); return err == nil }

@@ -1,4 +1,4 @@
-package main
+package controlhost
 
 import (
 	"cmp"
@@ -52,7 +52,7 @@ func (d *draftServices) probe(ctx context.Context, of config.Draft, m config.Mac
 		fail(err)
 		return
 	}
-	known := cmp.Or(c.Eggo.KnownHosts, filepath.Join(d.root, of.Get("cluster-id"), "known_hosts"))
+	known := cmp.Or(c.Eggo.KnownHosts, filepath.Join(d.h.Root, of.Get("cluster-id"), "known_hosts"))
 	if data, e := os.ReadFile(known); e == nil {
 		d.mu.Lock()
 		err = store.AddLines(filepath.Join(dir, "known_hosts"), data)
@@ -63,7 +63,7 @@ func (d *draftServices) probe(ctx context.Context, of config.Draft, m config.Mac
 		return
 	}
 	deps := d.deps
-	deps.Asker = probeAsker{answering{kept(nil), d.env.Getenv}, d.asksOf(m, tell)}
+	deps.Asker = probeAsker{deps.Asker, d.asksOf(m, tell)}
 	found, err := operation.Probe(ctx, operation.ProbeRequest{
 		Cluster: c, Node: n, KnownHosts: filepath.Join(dir, "known_hosts"), HostKeys: cmp.Or(c.Eggo.HostKeys, "ask"),
 	}, deps, func(s operation.ProbeStage) {
@@ -80,7 +80,7 @@ func (d *draftServices) probe(ctx context.Context, of config.Draft, m config.Mac
 
 // probeAsker asks about host keys where the machine that is probed is shown.
 type probeAsker struct {
-	answering
+	operation.Asker
 	ask func(context.Context, remote.HostKeyQuestion) (bool, error)
 }
 
@@ -132,7 +132,7 @@ func seenLook(m config.Machine, s phases.Machine, f *phases.Facts, findings []ev
 
 // bundlePlaces are the directories that are searched without being told.
 func (d *draftServices) bundlePlaces() []string {
-	home := d.env.Getenv("HOME")
+	home := d.h.Getenv("HOME")
 	places := []string{
 		".", home, filepath.Join(home, ".eggo"), "/var/lib/eggo", "/opt", "/opt/eggo", "/srv", "/srv/eggo", "/mnt",
 		"/media",

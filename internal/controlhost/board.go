@@ -1,4 +1,4 @@
-package main
+package controlhost
 
 import (
 	"context"
@@ -9,61 +9,57 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
-// openBoard gives the board of a run: its events as they come, the nodes' logs, and the handle of a run in progress.
-// It lasts until it is closed, whatever ctx it was opened with.
-func openBoard(
-	ctx context.Context, env *environment, st operation.Store, ref backend.Ref, replay float64,
-) (backend.Board, error) {
-	files, err := st.Read(ctx, ref.Cluster)
+// Open gives the board of a run: its events as they come, the nodes' logs, and the handle of a run in progress. It
+// lasts until it is closed, whatever ctx it was opened with.
+func (h *Host) Open(ctx context.Context, ref backend.Ref, replay float64) (backend.Board, error) {
+	files, err := h.store().Read(ctx, ref.Cluster)
 	if err != nil {
 		return backend.Board{}, err
 	}
 	attached, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	h, err := operation.Open(attached, st, request.Ref(ref))
+	run, err := operation.Open(attached, h.store(), request.Ref(ref))
 	if err != nil {
 		cancel()
 		return backend.Board{}, errors.Join(err, files.Close())
 	}
 	// The log itself is read, to its end by now: what waits in a channel would look like an earlier moment of the run,
 	// with questions open that were answered long ago.
-	log, err := os.Open(filepath.Join(h.Run().Dir, "events.jsonl"))
+	records, closeLog, err := journal.OpenReader(run.Run().Dir)
 	if err != nil {
 		cancel()
-		return backend.Board{}, errors.Join(
-			event.NewFault(event.ClassFailed, "journal.read", err, "path", h.Run().Dir), files.Close())
+		return backend.Board{}, errors.Join(err, files.Close())
 	}
 	alive := func() bool {
 		select {
-		case <-h.Done():
+		case <-run.Done():
 			return false
 		default:
 			return true
 		}
 	}
-	o := fed(journal.NewReader(log, log.Name()), alive, replay)
+	o := Fed(records, alive, replay)
 	if alive() && replay <= 0 {
-		o.Control = h
+		o.Control = run
 	}
-	logs, closeLogs := nodeLogs(h.Run().Dir)
+	logs, closeLogs := nodeLogs(run.Run().Dir)
 	o.NodeLog = logs
 	o.Close = func() {
 		cancel()
 		closeLogs()
-		log.Close()
+		closeLog()
 		files.Close()
 	}
-	boardActs(env, files.Journal(), ref.Run, &o)
+	h.acts(files.Journal(), ref.Run, &o)
 	return o, nil
 }
 
-// fed is a board of records that come, or of their replay. alive says whether more may come.
-func fed(records backend.Records, alive func() bool, replay float64) backend.Board {
+// Fed is a board of records that come, or of their replay. alive says whether more may come.
+func Fed(records backend.Records, alive func() bool, replay float64) backend.Board {
 	if replay <= 0 {
 		return backend.Board{Feed: &backend.Live{From: records, Alive: alive}}
 	}

@@ -1,4 +1,4 @@
-package main
+package controlhost
 
 import (
 	"cmp"
@@ -22,18 +22,15 @@ import (
 // What the screens and the line interface read: inspections, directories, deploy.yaml, bundles.
 
 // read inspects, and asks on the screen.
-func (d *backendServices) read(ctx context.Context, q backend.Query, ask backend.Asker) (backend.Answer, error) {
-	base, err := d.located(q.Base())
+func (h *Host) read(ctx context.Context, q backend.Query, ask backend.Asker) (backend.Answer, error) {
+	base, err := h.located(q.Base())
 	if err != nil {
 		return nil, err
 	}
-	deps, _, err := d.env.deps(runOptions{state: d.state, output: "plain"})
-	if err != nil {
-		return nil, err
-	}
-	asks := newScreenAsker(ask).knowing(d.answered(base.Source.Cluster))
-	defer d.learn(base.Source.Cluster, asks)
-	deps.Problems, deps.Asker = nil, answering{asks, d.env.Getenv}
+	asks := h.asking(ask, base.Source.Cluster)
+	defer h.learn(base.Source.Cluster, asks)
+	deps := h.Deps()
+	deps.Asker, deps.Unattended = asks, false
 	answer, err := answerOf(ctx, q, base, deps)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -60,17 +57,17 @@ func answerOf(ctx context.Context, q backend.Query, base request.Common, deps op
 }
 
 // located is a request whose deploy.yaml is found from here.
-func (d *backendServices) located(c request.Common) (_ request.Common, err error) {
+func (h *Host) located(c request.Common) (_ request.Common, err error) {
 	if c.Source.Cluster == "" {
-		c.Source.File, err = deployFile(d.env, c.Source.File)
+		c.Source.File, err = ConfigFile(h.Getenv, c.Source.File)
 	}
 	return c, err
 }
 
-// dirOf is what was typed as a directory; "" is where the program was started.
-func (d *backendServices) dirOf(dir string) (string, error) {
+// Path is what was typed as a directory; "" is where the program was started.
+func (h *Host) Path(dir string) (string, error) {
 	if rest, ok := strings.CutPrefix(dir, "~/"); ok || dir == "~" {
-		dir = filepath.Join(d.env.Getenv("HOME"), rest)
+		dir = filepath.Join(h.Getenv("HOME"), rest)
 	}
 	path, err := filepath.Abs(cmp.Or(dir, "."))
 	if err != nil {
@@ -80,8 +77,8 @@ func (d *backendServices) dirOf(dir string) (string, error) {
 }
 
 // list reads a directory: directories first, then the files with one of the suffixes, the newest first.
-func (d *backendServices) list(_ context.Context, dir string, suffix []string) (string, []backend.Entry, error) {
-	path, err := d.dirOf(dir)
+func (h *Host) list(_ context.Context, dir string, suffix []string) (string, []backend.Entry, error) {
+	path, err := h.Path(dir)
 	if err != nil {
 		return "", nil, err
 	}
@@ -109,8 +106,8 @@ func (d *backendServices) list(_ context.Context, dir string, suffix []string) (
 }
 
 // check reads a deploy.yaml.
-func (d *backendServices) check(ctx context.Context, file string) (backend.Checked, error) {
-	path, err := d.dirOf(file)
+func (h *Host) check(ctx context.Context, file string) (backend.Checked, error) {
+	path, err := h.Path(file)
 	if err != nil {
 		return backend.Checked{}, err
 	}
@@ -123,7 +120,7 @@ func (d *backendServices) check(ctx context.Context, file string) (backend.Check
 		problems = append(problems, config.Unsupported(c)...)
 		out.Cluster = backend.Cluster{Name: c.Name, Status: backend.Unknown, Masters: len(c.With(bundle.ControlPlane)),
 			Workers: len(c.With(bundle.Worker)), Nodes: nodesOf(c.Nodes), File: path}
-		if all, err := operation.Clusters(ctx, stateStore(d.env, d.state)); err == nil {
+		if all, err := operation.Clusters(ctx, h.store()); err == nil {
 			for _, k := range all {
 				if k.Name == c.Name {
 					out.Cluster.Status = k.Status
@@ -147,8 +144,8 @@ func (d *backendServices) check(ctx context.Context, file string) (backend.Check
 }
 
 // bundle is what a bundle's manifest says.
-func (d *backendServices) bundle(_ context.Context, path string) (backend.Bundle, error) {
-	path, err := d.dirOf(path)
+func (h *Host) bundle(_ context.Context, path string) (backend.Bundle, error) {
+	path, err := h.Path(path)
 	if err != nil {
 		return backend.Bundle{}, err
 	}
@@ -192,8 +189,8 @@ func (d *backendServices) bundle(_ context.Context, path string) (backend.Bundle
 	return out, nil
 }
 
-func (d *backendServices) verify(ctx context.Context, path string, progress func(done, total int64)) error {
-	path, err := d.dirOf(path)
+func (h *Host) verify(ctx context.Context, path string, progress func(done, total int64)) error {
+	path, err := h.Path(path)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,136 @@
+// Package controlhost is what the front ends need of the machine that they run on, over operations on its state
+// directory: the clusters and their runs, boards, drafts, files (backend.Services, draft.Services). What it has to ask
+// it asks of the front end; it knows no flags and no terminal, and no sentences but those of what it writes. A server
+// stands on it as a screen does. It may import what it fills in and what operation stands on.
+package controlhost
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"path/filepath"
+	"sync"
+
+	"github.com/eggo-k8s/eggo/internal/backend"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/operation/store"
+)
+
+// Host is this control host to its front ends.
+type Host struct {
+	Root    string // the state directory of all clusters
+	Getenv  func(string) string
+	Printer func() *i18n.Printer // of what is written for people to read later
+	Program string               // and its version, for a support archive
+	// Deps are those of operations on Root: nobody is asked, and nothing is printed.
+	Deps func() operation.Deps
+	// Launcher starts processes of runs on Root.
+	Launcher func() operation.Launcher
+
+	mu sync.Mutex
+	// answers of the user by cluster, while a front end is open: who continues is not asked again
+	known map[string]map[string]string
+}
+
+// UsualConfig is where a user's deploy.yaml is: ~/.eggo/deploy.yaml.
+func UsualConfig(getenv func(string) string) string {
+	return filepath.Join(cmp.Or(getenv("HOME"), "/root"), ".eggo", "deploy.yaml")
+}
+
+// ConfigFile is a deploy.yaml as it was typed, or the usual one.
+func ConfigFile(getenv func(string) string, file string) (string, error) {
+	path, err := filepath.Abs(cmp.Or(file, UsualConfig(getenv)))
+	if err != nil {
+		return "", event.NewFault(event.ClassUsage, "config.unreadable", err, "file", file)
+	}
+	return path, nil
+}
+
+func (h *Host) store() store.Dir { return store.Dir{Root: h.Root} }
+
+// answered gives what the person has answered about a cluster.
+func (h *Host) answered(cluster string) map[string]string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return maps.Clone(h.known[cluster])
+}
+
+// remember keeps the answers that led to every machine; nil forgets them.
+func (h *Host) remember(cluster string, answers map[string]string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.known == nil {
+		h.known = map[string]map[string]string{}
+	}
+	h.known[cluster] = maps.Clone(answers)
+}
+
+// learn remembers the answers if they led somewhere and were refused nowhere; who refuses them is asked about anew.
+func (h *Host) learn(cluster string, a *asker) {
+	answers := a.answers()
+	a.mu.Lock()
+	opened, refused := a.opened, a.refused
+	a.mu.Unlock()
+	switch {
+	case cluster == "":
+	case refused > 0:
+		h.remember(cluster, nil)
+	case opened > 0:
+		h.remember(cluster, answers)
+	}
+}
+
+// Services are what the front ends know of this machine and can begin on it.
+func (h *Host) Services() backend.Services {
+	return backend.Services{
+		Clusters: h.clusters, Open: h.Open, Launch: h.launch, Read: h.read, List: h.list, Check: h.check,
+		Bundle: h.bundle, Verify: h.verify,
+	}
+}
+
+// clusters are those of the state directory with their runs.
+func (h *Host) clusters(ctx context.Context) ([]backend.Cluster, error) {
+	all, err := operation.Overview(ctx, h.store())
+	if err != nil {
+		return nil, err
+	}
+	var out []backend.Cluster
+	for _, k := range all {
+		c := backend.Cluster{
+			Name: k.Name, Status: k.Status, Masters: k.Masters, Workers: k.Workers, Nodes: nodesOf(k.Nodes),
+			File: k.File, Tried: k.Tried,
+		}
+		for _, r := range k.Runs {
+			c.Runs = append(c.Runs, runOf(r))
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+func runOf(r request.RunInfo) backend.Run {
+	out := backend.Run{
+		Ref: backend.Ref(r.Ref), Verb: r.Verb, File: r.File, Version: r.Version, Status: r.Status, At: r.At,
+		Took: r.Took, Exit: r.Exit, Fault: r.Fault,
+	}
+	for _, w := range r.Waits {
+		out.Waits = append(out.Waits, backend.Wait{Node: w.Node, Step: w.Title, Since: w.Since, Fault: w.Fault})
+	}
+	return out
+}
+
+func nodesOf(nodes []config.Node) []backend.Node {
+	var out []backend.Node
+	for _, n := range nodes {
+		x := backend.Node{Name: n.Name, Addr: n.IP.String(), Arch: n.Arch}
+		for _, r := range n.Roles {
+			x.Roles = append(x.Roles, string(r))
+		}
+		out = append(out, x)
+	}
+	return out
+}

@@ -1,0 +1,161 @@
+package controlhost
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/backend"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/local"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/operation/store"
+	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
+)
+
+// testHost is a control host for a state directory, with an environment of its own.
+func testHost(t *testing.T, root string, environment map[string]string) *Host {
+	t.Helper()
+	getenv := func(name string) string { return environment[name] }
+	return &Host{
+		Root: root, Getenv: getenv, Printer: func() *i18n.Printer { return i18n.NewPrinter(i18n.English) },
+		Deps: func() operation.Deps {
+			d := local.Deps(local.Options{Root: root, Home: getenv("HOME")})
+			d.Clock, d.Unattended, d.Asker = swift{}, true, nobodyThere{}
+			return d
+		},
+	}
+}
+
+// nobodyThere answers nothing.
+type nobodyThere struct{ operation.Asker }
+
+// Secret implements operation.Asker.
+func (nobodyThere) Secret(context.Context, operation.SecretQuestion) (string, error) {
+	return "", operation.ErrNobody
+}
+
+// swift is a clock on which pauses, as between the tries of a step, are a hundredth as long. What waits for something
+// outside, as for an answer, waits by the machine's clock still.
+type swift struct{}
+
+// Now implements operation.Clock.
+func (swift) Now() time.Time { return time.Now() }
+
+// Sleep implements operation.Clock.
+func (swift) Sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d / 100)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// person answers what is asked on a screen.
+type person struct{ secrets []string }
+
+func (p *person) Secret(_ context.Context, what event.Msg) (string, error) {
+	p.secrets = append(p.secrets, what.Key)
+	return "open sesame", nil
+}
+func (p *person) Signer(context.Context, backend.Signer) (bool, error) { return true, nil }
+
+func (p *person) HostKeys(_ context.Context, keys []backend.HostKey, _ backend.KnownHosts) ([]bool, error) {
+	return slices.Repeat([]bool{true}, len(keys)), nil
+}
+func (p *person) Doing(event.Msg) {}
+
+// A password that was given on the screen is not asked for again by what is looked at next, in whatever language; one
+// that was refused is.
+func TestAPasswordIsAskedForOnce(t *testing.T) {
+	t.Parallel()
+	srv := remotetest.New(t, remotetest.WithUser("root", "open sesame"))
+	h := testHost(t, t.TempDir(), nil)
+	text := strings.NewReplacer("127.0.0.1, port: 1,", srv.IP+", port: "+strconv.Itoa(srv.Port)+",", "username: ops",
+		"username: root").Replace(nobody)
+	saved := filepath.Join(h.Root, "away", store.ConfigName)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(saved), 0o700),
+		os.WriteFile(saved, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	who := &person{}
+	stock := backend.Inventory{Common: request.OfCluster("away")}
+	for range 2 {
+		if _, err := h.read(t.Context(), stock, who); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{"ask.password"}; !slices.Equal(who.secrets, want) {
+		t.Errorf("asked for %v", who.secrets)
+	}
+	h.remember("away", map[string]string{"password": "another"})
+	for range 2 {
+		if _, err := h.read(t.Context(), stock, who); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{"ask.password", "ask.password"}; !slices.Equal(who.secrets, want) {
+		t.Errorf("asked for %v", who.secrets)
+	}
+}
+
+// nobody is a machine at which nothing listens.
+const nobody = `cluster-id: away
+username: ops
+masters: [{name: n1, ip: 127.0.0.1, port: 1, arch: amd64}]
+nodes: [{name: n1, ip: 127.0.0.1, port: 1, arch: amd64}]
+etcds: [{name: n1, ip: 127.0.0.1, port: 1, arch: amd64}]
+service: {cidr: 10.32.0.0/16, dnsaddr: 10.32.0.10, gateway: 10.32.0.1, dns: {corednstype: pod, replicas: 1}}
+network: {podcidr: 10.244.0.0/16, plugin: flannel}
+runtime: containerd
+package-src: {type: tar.gz, x86src: /no/such/bundle.tar.gz}
+eggo: {password-from: prompt}
+`
+
+// Who goes on with a run on the screen, after an edit or from the menu, has its limit and its hooks; failures are
+// decided on the board.
+func TestTheScreenTakesOverTheOptionsOfTheRun(t *testing.T) {
+	t.Parallel()
+	h := testHost(t, t.TempDir(), nil)
+	if got := operation.LastOptions(t.Context(), h.store(), "rack"); got != nil {
+		t.Errorf("of a cluster that nobody knows: %+v", got)
+	}
+	store, err := journal.Open(h.Root, "rack")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, flags := range [][]string{{"--limit", "w9"},
+		{"--limit", "w1,role:etcd", "--on-failure", "retry=2", "--cluster-prehook", "/a b.sh,worker"}} {
+		log, err := store.NewRun("deploy", time.Date(2026, 11, 22, 9, i, 0, 0, time.UTC))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := event.NewBus(time.Now, log).Emit(event.RunStarted{Cluster: "rack", Verb: "deploy",
+			Flags: flags}); err != nil {
+			t.Fatal(err)
+		}
+		log.Close()
+	}
+	q, err := h.request(backend.Resume("rack"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := q.Base()
+	if !slices.Equal(c.Limit, []string{"w1", "role:etcd"}) ||
+		!slices.Equal(c.Hooks.Before, []string{"/a b.sh,worker"}) ||
+		c.OnFailure != (request.OnFailure{}) {
+		t.Errorf("%+v", c)
+	}
+}
