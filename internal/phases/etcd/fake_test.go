@@ -45,6 +45,8 @@ type fake struct {
 	list     []*pb.Member
 	leader   uint64
 	sick     map[string]bool // nodes whose member refuses what it is asked, which no client tries again
+	heals    string          // one of them that is well after it has refused once
+	revision int64           // of what is read
 	idle     map[string]bool // nodes whose member does not run
 	does     []string        // what was asked of etcd and of the driver, in order
 	formed   driver.Formation
@@ -246,10 +248,14 @@ type member struct {
 func (m *member) sick() error {
 	m.f.mu.Lock()
 	defer m.f.mu.Unlock()
-	if m.f.sick[m.name] {
-		return rpctypes.ErrGRPCCorrupt
+	if !m.f.sick[m.name] {
+		return nil
 	}
-	return nil
+	if m.f.heals == m.name {
+		delete(m.f.sick, m.name)
+		m.f.does = append(m.f.does, "heal "+m.name)
+	}
+	return rpctypes.ErrGRPCCorrupt
 }
 
 func (m *member) copies() []*pb.Member {
@@ -262,7 +268,7 @@ func (m *member) copies() []*pb.Member {
 }
 
 func (m *member) Range(context.Context, *pb.RangeRequest) (*pb.RangeResponse, error) {
-	return &pb.RangeResponse{Header: &pb.ResponseHeader{}}, m.sick()
+	return &pb.RangeResponse{Header: &pb.ResponseHeader{Revision: m.f.revision}}, m.sick()
 }
 
 func (m *member) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {

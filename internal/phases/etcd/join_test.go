@@ -82,6 +82,21 @@ func TestANodeJoinsAsALearner(t *testing.T) {
 	}
 }
 
+// One more while another is away would make the quorum larger, and the cluster weaker.
+func TestANodeJoinsWhenTheOthersAreReady(t *testing.T) {
+	f := newFake(t, "e1 e2 e3", "e3")
+	f.says = having("e1", "e2")
+	f.sick["e2"], f.heals = true, "e2"
+	for _, id := range []string{"etcd.membership", "etcd.start/e3"} {
+		if err := f.do(t, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(f.does) < 2 || f.does[0] != "heal e2" || !strings.HasPrefix(f.does[1], "add ") {
+		t.Errorf("%q", f.does)
+	}
+}
+
 // The cluster remembers it, but what it knew is gone: as the same member it would break its promises.
 func TestAMemberThatLostItsDataIsReplaced(t *testing.T) {
 	f := newFake(t, "e1 e2 e3")

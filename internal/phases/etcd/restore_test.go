@@ -73,6 +73,29 @@ func TestARestoreContinuesWhereItWasInterrupted(t *testing.T) {
 	wantFault(t, err, "state.read", "restore.json")
 }
 
+// A member that answers with the old data was not restored, whatever it says of its health.
+func TestARestoreIsVerifiedByItsRevision(t *testing.T) {
+	f := newFake(t, "e1 e2")
+	r, err := f.Restore(&etcd.SnapshotFile{Revision: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	health := step(t, r.Exchange(), "restore.health")
+	f.revision = 1_000_000_006
+	got := wantFault(t, health.Verify(t.Context()), "restore.not-restored", "")
+	if got.Node != "e1" || got.Args["revision"] != "1000000006" || got.Retry {
+		t.Errorf("%+v", got)
+	}
+	f.revision++
+	if err := health.Verify(t.Context()); err != nil {
+		t.Error(err)
+	}
+	f.sick["e2"] = true
+	if got := wantFault(t, health.Verify(t.Context()), "etcd.unhealthy", ""); got.Node != "e2" {
+		t.Errorf("%+v", got)
+	}
+}
+
 // host is this machine's, for scripts that only ask.
 type host struct{ node.Host }
 
