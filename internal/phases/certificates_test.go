@@ -2,8 +2,6 @@ package phases
 
 import (
 	"testing"
-
-	"github.com/eggo-k8s/eggo/internal/phases/layout"
 )
 
 // What a kubelet serves with is looked for where it has it from: ours, or the one that it asked the cluster for.
@@ -11,8 +9,9 @@ func TestWhereANodeHasItsCertificates(t *testing.T) {
 	for more, want := range map[string]map[string]string{
 		"": {"nodes/m1/kubelet": "/etc/kubernetes/pki/kubelet.crt", "kubelet-serving": "",
 			"coredns": ""},
-		"enable-kubelet-serving: true\n":          {"nodes/m1/kubelet": "", "kubelet-serving": layout.ServingCert},
-		"service: {dns: {corednstype: binary}}\n": {"coredns": layout.CoreDNSConf},
+		"enable-kubelet-serving: true\n": {"nodes/m1/kubelet": "",
+			"kubelet-serving": "/var/lib/kubelet/pki/kubelet-server-current.pem"},
+		"service: {dns: {corednstype: binary}}\n": {"coredns": "/etc/eggo/coredns/kubeconfig"},
 	} {
 		r := componentRun(t, more)
 		n := r.Cluster.Nodes[0]

@@ -143,7 +143,8 @@ func TestOurFilesAreKeptFree(t *testing.T) {
 			t.Errorf("%s may come from outside", file)
 		}
 	}
-	for _, file := range []string{layout.AdminPath, layout.KubeletConf, layout.BootstrapConf,
+	at := r.driver.Paths()
+	for _, file := range []string{at.AdminConf, at.Kubeconfig, at.Bootstrap,
 		layout.UnitDir + layout.DockerdUnit, layout.UnitDir + layout.CRIDockerUnit,
 		layout.UnitDir + layout.IsuladUnit} {
 		if nodepath.Check(nodepath.Listed, file) == nil {

@@ -63,6 +63,7 @@ func newRun(env Env) *run {
 	r.driver, r.etcd = b, etcd.New(r.Clients, p, r.Rolling, b)
 	r.control.Driver, b.MemberReady = b, r.etcd.WaitReady
 	at := r.driver.Paths()
+	r.hooks.ConfigDir = at.Dir
 	n.Places = facts.Places{CA: at.CA, EtcdCA: at.EtcdCA, Kubeconfig: at.Kubeconfig, Markers: layout.RuntimeMarkers()}
 	r.addons = addons.New(p, r.Clients, r.driver)
 	r.join = &join.Join{Clients: r.Clients, Driver: r.driver}

@@ -78,7 +78,7 @@ var within = map[string][]string{
 	"internal/phases/nodes":   {"internal/phases/env", "internal/phases/facts", "internal/phases/node"},
 	"internal/phases/balancer": {"internal/phases/node", "internal/phases/layout", "internal/phases/systemd",
 		"internal/phases/plan", "internal/phases/clients"},
-	"internal/phases/hooks": {"internal/phases/node", "internal/phases/env", "internal/phases/layout",
+	"internal/phases/hooks": {"internal/phases/node", "internal/phases/env",
 		"internal/phases/plan", "internal/phases/payload"},
 	"internal/phases/host": {"internal/phases/node", "internal/phases/facts", "internal/phases/layout",
 		"internal/phases/plan", "internal/phases/nodes", "internal/phases/payload"},

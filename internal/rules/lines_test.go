@@ -29,6 +29,12 @@ func TestLinesFit(t *testing.T) {
 // sources hands on every Go file of the repository, with its path there.
 func sources(t *testing.T, each func(path string, text []byte)) {
 	t.Helper()
+	files(t, ".go", each)
+}
+
+// files hands on every file of the repository with this ending.
+func files(t *testing.T, ending string, each func(path string, text []byte)) {
+	t.Helper()
 	root := filepath.Join("..", "..")
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -37,7 +43,7 @@ func sources(t *testing.T, each func(path string, text []byte)) {
 		if d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata" || d.Name() == "bin" || d.Name() == "dist") {
 			return fs.SkipDir
 		}
-		if filepath.Ext(path) != ".go" {
+		if filepath.Ext(path) != ending {
 			return nil
 		}
 		text, err := os.ReadFile(path)

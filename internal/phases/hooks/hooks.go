@@ -14,7 +14,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
@@ -23,6 +22,7 @@ import (
 // Hooks are the hooks of one run.
 type Hooks struct {
 	*payload.Payload
+	ConfigDir string // of the cluster's components on a node
 
 	nonce string // of the run: what ran in another one runs again
 }
@@ -50,7 +50,7 @@ func roleWords(n config.Node) string {
 func (r *Hooks) environment(n config.Node, kind string) map[string]string {
 	return map[string]string{
 		"EGGO_CLUSTER_ID": r.Cluster.Name, "EGGO_CLUSTER_API_ENDPOINT": r.Cluster.Endpoint,
-		"EGGO_CLUSTER_CONFIG_DIR": layout.KubeDir,
+		"EGGO_CLUSTER_CONFIG_DIR": r.ConfigDir,
 		"EGGO_NODE_IP":            n.IP.String(), "EGGO_NODE_NAME": n.Name, "EGGO_NODE_ARCH": n.Arch,
 		"EGGO_NODE_ROLE": roleWords(n),
 		"EGGO_HOOK_TYPE": kind, "EGGO_OPERATOR": r.operator(),

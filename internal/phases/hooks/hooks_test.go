@@ -43,7 +43,9 @@ func of(m *machine, list ...env.Hook) *Hooks {
 	emit := func(event.Event) error { return nil }
 	n := nodes.New(&env.Env{Cluster: c, Emit: emit, Hooks: list})
 	n.SetNode("w1", node.New(m, emit))
-	return New(&payload.Payload{Nodes: n})
+	r := New(&payload.Payload{Nodes: n})
+	r.ConfigDir = "/etc/kubernetes"
+	return r
 }
 
 func TestAHookWhoseEndIsNotKnown(t *testing.T) {

@@ -13,9 +13,6 @@ import (
 // Where things are on a node.
 const (
 	UnitDir    = "/etc/systemd/system/"
-	KubeDir    = "/etc/kubernetes"
-	PKIDir     = KubeDir + "/pki"
-	AdminPath  = KubeDir + "/admin.conf"
 	CRISocket  = "unix:///run/containerd/containerd.sock"
 	BinDir     = "/usr/local/bin/"
 	CNIBinDir  = "/opt/cni/bin"
@@ -25,13 +22,8 @@ const (
 // What a node joins by, and what it is then.
 const (
 	LabelControlPlane = "node-role.kubernetes.io/control-plane"
-	KubeletConf       = "/etc/kubernetes/kubelet.conf"           // written by the kubelet when it has its certificate
-	BootstrapConf     = "/etc/kubernetes/bootstrap-kubelet.conf" // holds the token; removed when the node has joined
 	TokenLife         = 24 * time.Hour
 )
-
-// ServingCert is what a kubelet with serverTLSBootstrap serves with.
-const ServingCert = "/var/lib/kubelet/pki/kubelet-server-current.pem"
 
 // LocalAPI is the API server of a control plane, on the node itself.
 const LocalAPI = "https://127.0.0.1:6443"
@@ -64,10 +56,8 @@ const (
 
 // Of CoreDNS as a service.
 const (
-	DNSPort     = 53
-	DNSMetrics  = 9153
-	Corefile    = "/etc/eggo/coredns/Corefile"
-	CoreDNSConf = "/etc/eggo/coredns/kubeconfig"
+	DNSPort    = 53
+	DNSMetrics = 9153
 )
 
 // RuntimeMarkers are the files by which a node's runtime is known to be ours.

@@ -74,7 +74,7 @@ func (r *Binary) Executes(n config.Node) []string {
 
 // Trees are those of the configuration and of etcd's data.
 func (r *Binary) Trees(n config.Node) []node.Tree {
-	out := []node.Tree{{Path: layout.KubeDir, Mode: 0o755}}
+	out := []node.Tree{{Path: kubeDir, Mode: 0o755}}
 	if n.Has(bundle.Etcd) {
 		out = append(out, node.Tree{Path: etcdTree, Mode: 0o700})
 	}
@@ -94,9 +94,9 @@ func (r *Binary) Owns(n config.Node) []string {
 
 // Paths implements driver.Driver.
 func (r *Binary) Paths() driver.Paths {
-	return driver.Paths{Dir: layout.KubeDir, CA: layout.PKIDir + "/ca.crt", EtcdCA: layout.PKIDir + "/etcd/ca.crt",
-		Kubeconfig: layout.KubeletConf, Bootstrap: layout.BootstrapConf, Serving: layout.ServingCert,
-		AdminConf: layout.AdminPath, EtcdData: etcdData}
+	return driver.Paths{Dir: kubeDir, CA: pkiDir + "/ca.crt", EtcdCA: pkiDir + "/etcd/ca.crt",
+		Kubeconfig: kubeletConf, Bootstrap: bootstrapConf, Serving: servingCert,
+		AdminConf: adminConf, EtcdData: etcdData}
 }
 
 // unit is the one that a component runs in.

@@ -4,7 +4,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
-	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 )
 
@@ -13,32 +12,32 @@ func (r *Binary) Certificates(n config.Node) []driver.Certificate {
 	own := "nodes/" + n.Name + "/"
 	var out []driver.Certificate
 	if n.Has(bundle.ControlPlane) {
-		out = append(out, driver.Certificate{Name: own + "apiserver", File: layout.PKIDir + "/apiserver.crt",
+		out = append(out, driver.Certificate{Name: own + "apiserver", File: pkiDir + "/apiserver.crt",
 			Port: 6443},
-			driver.Certificate{Name: "apiserver-kubelet-client", File: layout.PKIDir + "/apiserver-kubelet-client.crt"},
-			driver.Certificate{Name: "apiserver-etcd-client", File: layout.PKIDir + "/apiserver-etcd-client.crt"},
-			driver.Certificate{Name: "front-proxy-client", File: layout.PKIDir + "/front-proxy-client.crt"},
-			driver.Certificate{Name: "controller-manager", File: layout.KubeDir + "/controller-manager.conf",
+			driver.Certificate{Name: "apiserver-kubelet-client", File: pkiDir + "/apiserver-kubelet-client.crt"},
+			driver.Certificate{Name: "apiserver-etcd-client", File: pkiDir + "/apiserver-etcd-client.crt"},
+			driver.Certificate{Name: "front-proxy-client", File: pkiDir + "/front-proxy-client.crt"},
+			driver.Certificate{Name: "controller-manager", File: kubeDir + "/controller-manager.conf",
 				Config: true},
-			driver.Certificate{Name: "scheduler", File: layout.KubeDir + "/scheduler.conf", Config: true},
-			driver.Certificate{Name: "admin", File: layout.AdminPath, Config: true})
+			driver.Certificate{Name: "scheduler", File: kubeDir + "/scheduler.conf", Config: true},
+			driver.Certificate{Name: "admin", File: adminConf, Config: true})
 		if r.DNSBinary() {
-			out = append(out, driver.Certificate{Name: "coredns", File: layout.CoreDNSConf, Config: true})
+			out = append(out, driver.Certificate{Name: "coredns", File: corednsConf, Config: true})
 		}
 	}
 	if n.Has(bundle.Etcd) {
-		out = append(out, driver.Certificate{Name: own + "etcd-server", File: layout.PKIDir + "/etcd/server.crt",
+		out = append(out, driver.Certificate{Name: own + "etcd-server", File: pkiDir + "/etcd/server.crt",
 			Port: 2379},
-			driver.Certificate{Name: own + "etcd-peer", File: layout.PKIDir + "/etcd/peer.crt", Port: 2380})
+			driver.Certificate{Name: own + "etcd-peer", File: pkiDir + "/etcd/peer.crt", Port: 2380})
 	}
 	if nodes.IsKubelet(n) {
-		serving := driver.Certificate{Name: own + "kubelet", File: layout.PKIDir + "/kubelet.crt", Port: 10250}
+		serving := driver.Certificate{Name: own + "kubelet", File: pkiDir + "/kubelet.crt", Port: 10250}
 		if r.Cluster.KubeletServing {
-			serving = driver.Certificate{Own: "kubelet-serving", File: layout.ServingCert, Port: 10250}
+			serving = driver.Certificate{Own: "kubelet-serving", File: servingCert, Port: 10250}
 		}
-		out = append(out, serving, driver.Certificate{Name: "kube-proxy", File: layout.KubeDir + "/kube-proxy.conf",
+		out = append(out, serving, driver.Certificate{Name: "kube-proxy", File: kubeDir + "/kube-proxy.conf",
 			Config: true},
-			driver.Certificate{Own: "kubelet-client", File: "/var/lib/kubelet/pki/kubelet-client-current.pem"})
+			driver.Certificate{Own: "kubelet-client", File: clientCert})
 	}
 	return out
 }

@@ -22,16 +22,16 @@ func (r *Binary) corednsService(n config.Node) (node.Service, error) {
 		"# Written by Eggo; removed by eggo-tui cleanup.\n.:%d {\n    bind %s\n    errors\n    kubernetes %s "+
 			"in-addr.arpa ip6.arpa {\n        kubeconfig %s\n        pods insecure\n"+
 			"        fallthrough in-addr.arpa ip6.arpa\n        ttl 30\n    }\n    prometheus %s\n", layout.DNSPort,
-		n.IP, r.Cluster.DNSDomain, layout.CoreDNSConf, net.JoinHostPort(n.IP.String(), fmt.Sprint(layout.DNSMetrics)))
+		n.IP, r.Cluster.DNSDomain, corednsConf, net.JoinHostPort(n.IP.String(), fmt.Sprint(layout.DNSMetrics)))
 	if f := r.Fact(n.Name); f.Nameserver && f.Resolv != "" {
 		fmt.Fprintf(&b, "    forward . %s {\n        max_concurrent 1000\n    }\n", f.Resolv)
 	}
 	b.WriteString("    cache 30\n    loop\n    reload\n    loadbalance\n}\n")
 	u := systemd.Unit{Description: "CoreDNS, the names of the cluster",
 		After: []string{"network-online.target", "kube-apiserver.service"}, Wants: []string{"network-online.target"},
-		Program: r.DNSProgram(n, r.BundleOf(n).Manifest()), Flags: map[string]string{"conf": layout.Corefile}}
+		Program: r.DNSProgram(n, r.BundleOf(n).Manifest()), Flags: map[string]string{"conf": corefile}}
 	return node.Service{Unit: "coredns.service", Binaries: r.Binaries(n, "coredns"), Files: []node.File{
-		layout.PlainFile(layout.Corefile, []byte(b.String())), layout.SecretFile(layout.CoreDNSConf, conf),
+		layout.PlainFile(corefile, []byte(b.String())), layout.SecretFile(corednsConf, conf),
 		layout.PlainFile(layout.UnitDir+"coredns.service", u.Render()),
 	}}, nil
 }

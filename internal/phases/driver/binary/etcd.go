@@ -26,7 +26,7 @@ const (
 // etcdService is a member with all its settings but those of its first start.
 func (r *Binary) etcdService(n config.Node) (node.Service, error) {
 	leaf := r.PKI().Nodes[n.Name]
-	d := layout.PKIDir + "/etcd/"
+	d := pkiDir + "/etcd/"
 	settings := r.Override("etcd", map[string]string{
 		"ETCD_NAME": n.Name, "ETCD_DATA_DIR": etcdData,
 		"ETCD_LISTEN_CLIENT_URLS":    layout.HTTPSURL("127.0.0.1", 2379) + "," + layout.ClientURL(n),

@@ -5,13 +5,12 @@ import (
 	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/layout"
 )
 
 // overrideProxy lays kube-proxy's arguments over its configuration, field by field, and returns the flags that it reads
 // beside it.
 func (r *Binary) overrideProxy(doc map[string]any) map[string]string {
-	flags := map[string]string{"config": layout.KubeDir + "/kube-proxy.yaml"}
+	flags := map[string]string{"config": kubeDir + "/kube-proxy.yaml"}
 	given := r.Override("kube-proxy", nil)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		path := config.ProxyField("--" + name)

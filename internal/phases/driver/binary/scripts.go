@@ -5,7 +5,6 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
-	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
 )
 
@@ -29,11 +28,11 @@ func (r *Binary) StopAll() string {
 }
 
 // certScript prints the certificates that lie in these files; of those that hold a key too only the certificate.
-const certScript = `for f in /etc/kubernetes/pki/*.crt /etc/kubernetes/pki/etcd/*.crt /var/lib/kubelet/pki/kubelet-client-current.pem @SERVING@; do
+const certScript = `for f in ` + pkiDir + `/*.crt ` + pkiDir + `/etcd/*.crt ` + clientCert + ` @SERVING@; do
   [ -r "$f" ] || continue
   printf 'cert=%s %s\n' "$f" "$(awk '/-BEGIN CERTIFICATE-/ {p=1} p {printf "%s", $0 "|"} /-END CERTIFICATE-/ {exit}' "$f")"
 done
-for f in /etc/kubernetes/*.conf ` + layout.CoreDNSConf + `; do
+for f in ` + kubeDir + `/*.conf ` + corednsConf + `; do
   [ -r "$f" ] || continue
   printf 'conf=%s %s\n' "$f" "$(awk '$1=="client-certificate-data:" {print $2; exit}' "$f")"
 done
@@ -43,7 +42,7 @@ done
 func (r *Binary) StatusScript(n config.Node) string {
 	serving := "" // without enable-kubelet-serving one of an earlier time may lie there
 	if r.Cluster.KubeletServing {
-		serving = layout.ServingCert
+		serving = servingCert
 	}
 	return systemd.StatusScript(strings.Fields(units(r.Components(n)))...) +
 		strings.ReplaceAll(certScript, "@SERVING@", serving)

@@ -19,7 +19,7 @@ func (r *Binary) apiserverService(n config.Node) (node.Service, error) {
 	for _, m := range r.Cluster.With(bundle.Etcd) {
 		etcds = append(etcds, layout.HTTPSURL(m.IP.String(), 2379))
 	}
-	p := layout.PKIDir + "/"
+	p := pkiDir + "/"
 	flags := r.Override("kube-apiserver", map[string]string{
 		"advertise-address": n.IP.String(), "secure-port": "6443", "allow-privileged": "true",
 		"authorization-mode":       "Node,RBAC",
@@ -39,7 +39,7 @@ func (r *Binary) apiserverService(n config.Node) (node.Service, error) {
 		"requestheader-username-headers": "X-Remote-User",
 		"proxy-client-cert-file":         p + "front-proxy-client.crt",
 		"proxy-client-key-file":          p + "front-proxy-client.key",
-		"encryption-provider-config":     layout.KubeDir + "/encryption-config.yaml",
+		"encryption-provider-config":     kubeDir + "/encryption-config.yaml",
 		"request-timeout":                r.Cluster.APIServerTimeout.String(),
 		flagStopDelay:                    defaultStopDelay, flagWatchGrace: "5s",
 	})
@@ -59,7 +59,7 @@ func (r *Binary) apiserverService(n config.Node) (node.Service, error) {
 		layout.SecretFile(p+"front-proxy-client.key", r.PKI().FrontProxyClient.Key),
 		layout.PlainFile(p+"sa.pub", r.PKI().ServiceAccount.Public),
 		layout.SecretFile(p+"sa.key", r.PKI().ServiceAccount.Private),
-		layout.SecretFile(layout.KubeDir+"/encryption-config.yaml", r.PKI().EncryptionConfig),
+		layout.SecretFile(kubeDir+"/encryption-config.yaml", r.PKI().EncryptionConfig),
 		layout.PlainFile(layout.UnitDir+"kube-apiserver.service", u.Render()),
 	}}, nil
 }
@@ -99,7 +99,7 @@ func (r *Binary) controllerManagerService(n config.Node) (node.Service, error) {
 		return node.Service{}, err
 	}
 	// ca-signing.crt is ca.crt without a chain, for the one who signs takes a single certificate.
-	p, c := layout.PKIDir+"/", layout.KubeDir+"/controller-manager.conf"
+	p, c := pkiDir+"/", kubeDir+"/controller-manager.conf"
 	u := systemd.Unit{Description: "Kubernetes controller manager", After: []string{"kube-apiserver.service"},
 		Program: r.ProgramPath(n, "kube-controller-manager"),
 		Flags: r.Override("kube-controller-manager", map[string]string{
@@ -126,7 +126,7 @@ func (r *Binary) schedulerService(n config.Node) (node.Service, error) {
 	if err != nil {
 		return node.Service{}, err
 	}
-	c := layout.KubeDir + "/scheduler.conf"
+	c := kubeDir + "/scheduler.conf"
 	u := systemd.Unit{Description: "Kubernetes scheduler", After: []string{"kube-apiserver.service"},
 		Program: r.ProgramPath(n, "kube-scheduler"), Flags: r.Override("kube-scheduler", map[string]string{
 			"kubeconfig": c, "authentication-kubeconfig": c, "authorization-kubeconfig": c, "bind-address": "127.0.0.1",
@@ -147,7 +147,7 @@ func (r *Binary) proxyService(n config.Node) (node.Service, error) {
 	}
 	doc := map[string]any{
 		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "iptables",
-		"clientConnection": map[string]any{"kubeconfig": layout.KubeDir + "/kube-proxy.conf"},
+		"clientConnection": map[string]any{"kubeconfig": kubeDir + "/kube-proxy.conf"},
 		"clusterCIDR":      r.Cluster.PodCIDR.String(), "hostnameOverride": n.Name,
 		"healthzBindAddress": "0.0.0.0:10256", "metricsBindAddress": "127.0.0.1:10249",
 	}
@@ -163,8 +163,8 @@ func (r *Binary) proxyService(n config.Node) (node.Service, error) {
 		Wants: []string{"network-online.target"}, Program: r.ProgramPath(n, "kube-proxy"), Flags: flags}
 	return node.Service{Unit: "kube-proxy.service", Binaries: r.Binaries(n, "kube-proxy"), Tables: true,
 		Files: []node.File{
-			layout.SecretFile(layout.KubeDir+"/kube-proxy.conf", conf),
-			layout.PlainFile(layout.KubeDir+"/kube-proxy.yaml", text),
+			layout.SecretFile(kubeDir+"/kube-proxy.conf", conf),
+			layout.PlainFile(kubeDir+"/kube-proxy.yaml", text),
 			layout.PlainFile(layout.UnitDir+"kube-proxy.service", u.Render()),
 		}}, nil
 }
@@ -174,7 +174,7 @@ const cgroup1Field = 31
 
 func (r *Binary) kubeletService(n config.Node) (node.Service, error) {
 	leaf := r.PKI().Nodes[n.Name]
-	p := layout.PKIDir + "/"
+	p := pkiDir + "/"
 	doc := map[string]any{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
 		"authentication": map[string]any{
@@ -207,10 +207,10 @@ func (r *Binary) kubeletService(n config.Node) (node.Service, error) {
 	u := systemd.Unit{Description: "Kubernetes kubelet", After: []string{"network-online.target", r.RuntimeUnit()},
 		Wants: []string{"network-online.target", r.RuntimeUnit()}, Program: r.ProgramPath(n, "kubelet"),
 		Flags: r.Override("kubelet", map[string]string{
-			"config": layout.KubeDir + "/kubelet.yaml", "kubeconfig": layout.KubeletConf,
-			"bootstrap-kubeconfig": layout.BootstrapConf, "hostname-override": n.Name, "node-ip": n.IP.String(),
+			"config": kubeDir + "/kubelet.yaml", "kubeconfig": kubeletConf,
+			"bootstrap-kubeconfig": bootstrapConf, "hostname-override": n.Name, "node-ip": n.IP.String(),
 		})}
-	files = append(files, layout.PlainFile(layout.KubeDir+"/kubelet.yaml", text),
+	files = append(files, layout.PlainFile(kubeDir+"/kubelet.yaml", text),
 		layout.PlainFile(layout.UnitDir+"kubelet.service", u.Render()))
 	return node.Service{Unit: "kubelet.service", Binaries: r.Binaries(n, "kubelet"), Tables: true, Files: files}, nil
 }

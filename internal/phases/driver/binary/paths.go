@@ -1,0 +1,15 @@
+package binary
+
+// Where the components' files are on a node.
+const (
+	kubeDir       = "/etc/kubernetes"
+	pkiDir        = kubeDir + "/pki"
+	adminConf     = kubeDir + "/admin.conf"
+	kubeletConf   = kubeDir + "/kubelet.conf"           // written by the kubelet when it has its certificate
+	bootstrapConf = kubeDir + "/bootstrap-kubelet.conf" // holds the token; removed when the node has joined
+	// servingCert is what a kubelet with serverTLSBootstrap serves with, clientCert what it has joined with.
+	servingCert = "/var/lib/kubelet/pki/kubelet-server-current.pem"
+	clientCert  = "/var/lib/kubelet/pki/kubelet-client-current.pem"
+	corefile    = "/etc/eggo/coredns/Corefile"
+	corednsConf = "/etc/eggo/coredns/kubeconfig"
+)
