@@ -1,17 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/controlhost"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/machines"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
@@ -72,7 +76,7 @@ func join(ctx context.Context, env *environment, o joinOptions, args []string) e
 // request is what the flags ask for.
 func (o *joinOptions) request(ctx context.Context, env *environment, args []string) (q request.Join, err error) {
 	q.List = o.list
-	if q.Nodes, err = o.machines(args); err != nil {
+	if q.Nodes, err = o.machines(ctx, env, args); err != nil {
 		return q, err
 	}
 	if o.id, err = operation.OnlyCluster(ctx, stateStore(env, o.state), o.id); err != nil {
@@ -83,7 +87,7 @@ func (o *joinOptions) request(ctx context.Context, env *environment, args []stri
 }
 
 // machines are those of the command line, or of the file. What was not said is zero.
-func (o joinOptions) machines(args []string) ([]config.Node, error) {
+func (o joinOptions) machines(ctx context.Context, env *environment, args []string) ([]config.Node, error) {
 	usage := func(code string, kv ...string) error {
 		return event.NewFault(event.ClassUsage, "join."+code, nil, kv...)
 	}
@@ -95,13 +99,13 @@ func (o joinOptions) machines(args []string) ([]config.Node, error) {
 		if err != nil {
 			return nil, event.NewFault(event.ClassUsage, "config.unreadable", err, "file", o.list)
 		}
+		if l := machines.Read(string(data)); l.Format != machines.YAML {
+			return o.read(ctx, env, string(data))
+		}
 		return config.LoadNodes(data, o.list)
 	}
 	if len(args) == 0 {
 		return nil, usage("nobody")
-	}
-	if o.name != "" && len(args) > 1 {
-		return nil, usage("one-name", "name", o.name)
 	}
 	var roles []bundle.Role
 	for _, t := range o.types {
@@ -114,13 +118,46 @@ func (o joinOptions) machines(args []string) ([]config.Node, error) {
 			roles = append(roles, role)
 		}
 	}
-	var out []config.Node
-	for _, a := range args {
-		ip, err := netip.ParseAddr(a)
-		if err != nil {
-			return nil, usage("address", "value", a)
+	out, err := o.read(ctx, env, strings.Join(args, "\n"))
+	if err != nil {
+		return nil, err
+	}
+	if o.name != "" && len(out) > 1 {
+		return nil, usage("one-name", "name", o.name)
+	}
+	for i := range out {
+		out[i].Name, out[i].Arch = cmp.Or(o.name, out[i].Name), cmp.Or(out[i].Arch, o.arch)
+		out[i].Port = cmp.Or(out[i].Port, o.port)
+		if len(out[i].Roles) == 0 {
+			out[i].Roles = roles
 		}
-		out = append(out, config.Node{Name: o.name, IP: ip.Unmap(), Port: o.port, Arch: o.arch, Roles: roles})
+	}
+	return out, nil
+}
+
+// read reads machines in any of the ways of docs/machines.md.
+func (o joinOptions) read(ctx context.Context, env *environment, text string) ([]config.Node, error) {
+	l := machines.Read(text).Resolve(ctx, controlhost.LookUp)
+	if len(l.Rejected) > 0 {
+		b := l.Rejected[0]
+		next, _ := env.P.Under(b.Why, "next")
+		return nil, event.NewFault(event.ClassUsage, "join.line", nil, "line", strconv.Itoa(b.Line), "text", b.Text,
+			"why", env.P.Msg(b.Why), "do", next)
+	}
+	var out []config.Node
+	for _, e := range l.Entries {
+		if e.User != "" || e.Key != "" {
+			return nil, event.NewFault(event.ClassUsage, "join.login", nil, "value", cmp.Or(e.User, e.Key))
+		}
+		ip, err := netip.ParseAddr(e.IP)
+		if err != nil {
+			return nil, event.NewFault(event.ClassUsage, "join.address", nil, "value", e.IP)
+		}
+		port, _ := strconv.Atoi(e.Port) // judged by the reader
+		out = append(out, config.Node{Name: e.Name, IP: ip.Unmap(), Port: port, Arch: e.Arch, Roles: e.Roles})
+	}
+	if len(out) == 0 {
+		return nil, event.NewFault(event.ClassUsage, "join.nobody", nil)
 	}
 	return out, nil
 }

@@ -56,15 +56,15 @@ func (d *draftServices) services() draft.Services {
 	return draft.Services{
 		Load: d.load, Save: d.save, Forget: d.forget, Path: d.path, Read: d.read, KnownHosts: d.knownHosts,
 		File: d.file, Keys: d.keys, KeyFile: d.keyFile, Probe: d.probe, Bundles: d.bundles, Preflight: d.preflight,
-		Plan: d.plan, Write: d.write, Close: d.close, Lookup: lookUp,
+		Plan: d.plan, Write: d.write, Close: d.close, Lookup: LookUp,
 		Start: func(file string, _ config.Draft) backend.Start {
 			return backend.Start{Request: request.Deploy{Common: request.OfFile(d.path(file))}}
 		},
 	}
 }
 
-// lookUp asks the resolver of this machine, which may know names that no server does.
-func lookUp(ctx context.Context, host string) ([]netip.Addr, error) {
+// LookUp asks the resolver of this machine, which may know names that no server does.
+func LookUp(ctx context.Context, host string) ([]netip.Addr, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
