@@ -53,6 +53,7 @@ type fake struct {
 	snapshot []byte // what a member gives as its snapshot
 	says     func(name, script string) string
 	told     []event.Event
+	api      net.Addr // of the API server, if there is one
 }
 
 // machine is a node of a fake.
@@ -74,6 +75,9 @@ func (m machine) Run(_ context.Context, c shell.Command) (shell.Result, error) {
 func (machine) Upload(context.Context, shell.Upload) (bool, error) { return true, nil }
 
 func (m machine) Dial(ctx context.Context, _, addr string) (net.Conn, error) {
+	if strings.HasSuffix(addr, ":6443") && m.api != nil {
+		return new(net.Dialer).DialContext(ctx, "tcp", m.api.String())
+	}
 	if !strings.HasSuffix(addr, ":2379") {
 		return nil, event.NewFault(event.ClassFailed, "ssh.forward-failed", errors.New("connection refused")).On(m.name)
 	}
@@ -93,7 +97,7 @@ func newFake(t *testing.T, names string, absent ...string) *fake {
 	for name := range strings.FieldsSeq(names) {
 		at = at.Next()
 		f.env.Cluster.Nodes = append(f.env.Cluster.Nodes, config.Node{Name: name, IP: at,
-			Roles: []bundle.Role{bundle.Etcd}})
+			Roles: []bundle.Role{bundle.Etcd, bundle.ControlPlane}})
 	}
 	n, c := nodes.New(f.env), certs.New(f.env)
 	cl := &clients.Clients{Env: f.env, Nodes: n, Certs: c}

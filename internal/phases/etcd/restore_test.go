@@ -2,6 +2,10 @@ package etcd_test
 
 import (
 	"context"
+	"crypto/tls"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -93,6 +97,80 @@ func TestARestoreIsVerifiedByItsRevision(t *testing.T) {
 	f.sick["e2"] = true
 	if got := wantFault(t, health.Verify(t.Context()), "etcd.unhealthy", ""); got.Node != "e2" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// answering has an API server that answers paths with documents, and 404 where there is none.
+func answering(t *testing.T, f *fake, docs map[string]string) {
+	t.Helper()
+	pair := f.PKI().Nodes["e1"].APIServer
+	cert, err := tls.X509KeyPair(pair.Cert, pair.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		f.mu.Lock()
+		doc, ok := docs[q.URL.Path]
+		f.mu.Unlock()
+		if !ok {
+			w.WriteHeader(http.StatusNotFound)
+			doc = `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`
+		}
+		_, _ = io.WriteString(w, doc)
+	}))
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	f.api = s.Listener.Addr()
+	if err := f.ConnectAPI(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What the snapshot says of a node is history: it may say that the node is ready.
+func TestANodeIsHeardOfWhenItsLeaseIsRenewed(t *testing.T) {
+	f := newFake(t, "e1")
+	const object, lease = "/api/v1/nodes/e1", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/e1"
+	docs := map[string]string{}
+	set := func(path, doc string) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		docs[path] = doc
+	}
+	renewed := func(at string) string { return `{"spec": {"renewTime": "2026-01-01T00:00:` + at + `.000000Z"}}` }
+	ready := func(is string) string {
+		return `{"status": {"conditions": [{"type": "Ready", "status": "` + is + `", "reason": "Why"}]}}`
+	}
+	answering(t, f, docs)
+	r, err := f.Restore(&etcd.SnapshotFile{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := r.ComeBack(nil)
+	kubelet, heard := step(t, steps, "restore.kubelet/e1"), step(t, steps, "check.heard/e1")
+	if done, err := kubelet.Check(t.Context()); done || err != nil {
+		t.Error("the kubelet need not make its Node again", err)
+	}
+	set(object, ready("True"))
+	set(lease, renewed("01"))
+	if done, err := kubelet.Check(t.Context()); !done || err != nil {
+		t.Error("the Node is there", err)
+	}
+	for range 2 {
+		if got := wantFault(t, heard.Verify(t.Context()), "check.node-not-ready", ""); !got.Retry ||
+			got.Args["why"] != "no new lease yet" {
+			t.Errorf("%+v", got)
+		}
+	}
+	set(lease, renewed("02"))
+	set(object, ready("False"))
+	if got := wantFault(t, heard.Verify(t.Context()), "check.node-not-ready", ""); got.Args["why"] != "Why: " {
+		t.Errorf("%+v", got)
+	}
+	set(object, ready("True"))
+	if err := heard.Verify(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 
