@@ -1,18 +1,14 @@
 package phases
 
 import (
-	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/nodepath"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
-	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
 )
 
@@ -89,28 +85,6 @@ func TestUnitsSayWhatWasMeant(t *testing.T) {
 		if n := strings.Count(text, "\n"); n != strings.Count(string(systemd.Unit{Environment: []string{"x"},
 			Flags: map[string]string{"a": "", "b": ""}}.Render()), "\n") {
 			t.Errorf("%q: another number of lines:\n%s", s, text)
-		}
-	}
-}
-
-// Every reason for which a place is refused has its message, in both languages.
-func TestEveryReasonHasAMessage(t *testing.T) {
-	for use, files := range map[nodepath.Use][]string{
-		nodepath.File:   {"/etc/sudoers.d/x", "/usr/bin/a b", "/etc/systemd/system/x.service"},
-		nodepath.Listed: {"/etc/kubernetes/pki/ca.crt"},
-	} {
-		for _, file := range files {
-			f := payload.PlaceFault(payload.Placed{Member: bundle.Member{Path: "member"}, File: file, Use: use})
-			if f == nil {
-				t.Fatal(file)
-			}
-			for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
-				text, next := i18n.NewPrinter(lang).Fault(f.On("n1"))
-				if !strings.Contains(text, "n1") || !strings.Contains(text, path.Base(file)) || next == "" ||
-					strings.Contains(text+next, "{") {
-					t.Errorf("%s: %s %s", file, text, next)
-				}
-			}
 		}
 	}
 }

@@ -131,3 +131,14 @@ func TestADryRunSendsNoChange(t *testing.T) {
 		t.Errorf("sent %q, announced %q", sent, announced)
 	}
 }
+
+func TestWhatTheAPIServerWaitsFor(t *testing.T) {
+	long := errors.New("[+]ping ok\n[+]log ok\n[-]poststarthook/rbac/bootstrap-roles failed: reason withheld\n" +
+		"[-]autoregister-completion failed: reason withheld\n[+]shutdown ok")
+	if got := Unready(long).Error(); got != "waiting for rbac/bootstrap-roles, autoregister-completion" {
+		t.Error(got)
+	}
+	if plain := errors.New("connection refused"); Unready(plain) != plain {
+		t.Error("an error without checks is not the same any more")
+	}
+}

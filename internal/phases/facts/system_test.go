@@ -1,4 +1,4 @@
-package phases
+package facts
 
 import (
 	"testing"
@@ -6,11 +6,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/phases/facts"
 )
 
-func system(kv ...string) *facts.Facts {
-	f := &facts.Facts{OS: map[string]string{}, PkgManagers: []string{"apt-get", "dnf", "yum"}}
+func system(kv ...string) *Facts {
+	f := &Facts{OS: map[string]string{}, PkgManagers: []string{"apt-get", "dnf", "yum"}}
 	for i := 0; i < len(kv); i += 2 {
 		f.OS[kv[i]] = kv[i+1]
 	}
@@ -22,7 +21,7 @@ func TestWhichBundleFitsASystem(t *testing.T) {
 	centos := bundle.OS{Family: "rpm", ID: "centos", Release: "9"}
 	euler := bundle.OS{Family: "rpm", ID: "openEuler", Release: "24.03"}
 	for name, c := range map[string]struct {
-		f    *facts.Facts
+		f    *Facts
 		want []bundle.OS
 	}{
 		"Debian": {system("ID", "debian", "VERSION_ID", "12", "VERSION_CODENAME", "bookworm"),
