@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"strings"
 
@@ -65,7 +66,7 @@ func attach(ctx context.Context, env *environment, o attachOptions, name string)
 	if err != nil {
 		return err
 	}
-	env.P = env.where(o.state).printer(env.P.Lang())
+	env.P = env.where(o.state).Printer(env.P.Lang())
 	h := env.host(o.state)
 	if lines {
 		return lineui.Watch(ctx, lineTerminal(env), h.Services(), backend.Ref(ref), o.replay)
@@ -121,11 +122,11 @@ func showPage(ctx context.Context, env *environment, page frame.Page, o attachOp
 // screen says whether a person looks at stdout and answers at stdin, on a terminal that can be drawn on.
 func screen(env *environment) bool {
 	_, in := terminal(env)
-	return in && onTerminal(env) && env.Getenv("TERM") != "dumb"
+	return in && onTerminal(env.Stdout) && env.Getenv("TERM") != "dumb"
 }
 
-// onTerminal says whether stdout is a terminal.
-func onTerminal(env *environment) bool {
-	out, ok := env.Stdout.(*os.File)
+// onTerminal says whether what is written there is on a terminal.
+func onTerminal(w io.Writer) bool {
+	out, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(out.Fd()))
 }

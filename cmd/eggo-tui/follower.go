@@ -44,7 +44,7 @@ type follower struct {
 func newFollower(env *environment, output, state string, ref backend.Ref, dir string) *follower {
 	w := &follower{env: env, ref: ref, dir: dir, state: state, patience: pipePatience}
 	w.over, w.done = make(chan struct{}), make(chan struct{})
-	if onTerminal(env) {
+	if onTerminal(env.Stdout) {
 		w.patience = terminalPatience
 	}
 	if output == "json" {
@@ -146,7 +146,7 @@ func (w *follower) left() string {
 // say says something about the run on stderr.
 func (w *follower) say(key string, more ...string) {
 	words := func(verb string) string {
-		return commandWords(w.env.where(w.state), event.Call{Verb: verb, Cluster: w.ref.Cluster})
+		return w.env.where(w.state).Words(event.Call{Verb: verb, Cluster: w.ref.Cluster})
 	}
 	args := slices.Concat(more, []string{"attach", words("attach"), "logs", words("logs") + " " + w.ref.Run})
 	fmt.Fprintln(w.env.Stderr, w.env.P.T(key, args...))

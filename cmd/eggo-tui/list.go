@@ -44,7 +44,7 @@ func list(ctx context.Context, env *environment, state, output string) error {
 		fmt.Fprintln(env.Stdout, env.P.T("list.none", "dir", stateRoot(env, state)))
 		return nil
 	}
-	env.print(present.Clusters(env.where(state).printer(env.P.Lang()), clusters))
+	env.print(present.Clusters(env.where(state).Printer(env.P.Lang()), clusters))
 	return nil
 }
 

@@ -64,7 +64,7 @@ func logs(ctx context.Context, env *environment, o logOptions, run string) error
 	defer closeLog.Close()
 	var sink event.Sink = report.NewJSON(env.Stdout)
 	if o.output == "plain" {
-		plain := report.NewPlain(env.Stdout, env.where(o.state).printer(env.P.Lang()))
+		plain := report.NewPlain(env.Stdout, env.where(o.state).Printer(env.P.Lang()))
 		plain.Debug = true
 		sink = plain
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/present"
 )
 
 func main() {
@@ -28,7 +29,7 @@ func realMain(clock operation.Clock) int {
 	}
 	return run(ctx, &environment{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Args: os.Args, P: where{program: programName(os.Args)}.printer(i18n.FromEnv()), Getenv: os.Getenv,
+		Args: os.Args, P: present.CommandLine{Program: programName(os.Args)}.Printer(i18n.FromEnv()), Getenv: os.Getenv,
 		Output: os.Getenv("EGGO_OUTPUT"), Interrupts: &signals,
 		Clock: clock,
 	})

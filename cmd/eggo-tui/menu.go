@@ -33,7 +33,7 @@ func (o *menuOptions) flags(cmd *cobra.Command, env *environment) {
 
 // menu is what a person meets who types the program's name on a terminal.
 func menu(ctx context.Context, env *environment, o menuOptions) error {
-	env.P = env.where(o.state).printer(env.P.Lang())
+	env.P = env.where(o.state).Printer(env.P.Lang())
 	if lineByLine(env, o.accessible) {
 		own := *env // its language may change
 		return lineui.Menu(ctx, lineTerminal(&own), lineServices(own.host(o.state)))
@@ -53,7 +53,7 @@ func menu(ctx context.Context, env *environment, o menuOptions) error {
 // screenOptions are language and looks as the environment has them. plain is --ascii.
 func screenOptions(env *environment, plain bool) ui.Options {
 	o := ui.Options{
-		Lang: env.P.Lang(), Complete: completePath, Command: env.P.Command,
+		Lang: env.P.Lang(), Complete: controlhost.CompletePath, Command: env.P.Command,
 		Mono: env.Getenv("NO_COLOR") != "", // no-color.org
 	}
 	var console bool
@@ -73,7 +73,7 @@ func lineByLine(env *environment, flag bool) bool {
 		return true
 	}
 	_, in := terminal(env)
-	return in && onTerminal(env) && (set(env.Getenv("ACCESSIBLE")) || env.Getenv("TERM") == "dumb")
+	return in && onTerminal(env.Stdout) && (set(env.Getenv("ACCESSIBLE")) || env.Getenv("TERM") == "dumb")
 }
 
 func set(v string) bool { return v != "" && v != "0" }

@@ -16,7 +16,13 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/local"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/present"
+	"github.com/eggo-k8s/eggo/internal/report"
 )
+
+// where is how this program was called, for a state directory as it was given.
+func (env *environment) where(state string) present.CommandLine {
+	return present.CommandLine{Program: programName(env.Args), State: state}
+}
 
 // request is what the flags say to every request, in the order in which they are refused.
 func (o *runOptions) request(env *environment) (request.Common, error) {
@@ -98,7 +104,10 @@ func (env *environment) inspecting(o runOptions) (request.Common, operation.Deps
 	}
 	d.Asker, d.Unattended = answering{ask, env.Getenv}, !person
 	if o.output == "plain" {
-		d.Sink = newCounting(env, forgetful{})
+		d.Sink = forgetful{}
+		if onTerminal(env.Stderr) && env.Getenv("TERM") != "dumb" {
+			d.Sink = report.NewCounting(env.Stderr, env.P)
+		}
 	}
 	return c, d, err
 }
@@ -175,7 +184,9 @@ func (env *environment) runHere(
 	var front *follower
 	d.Opened = func(r operation.Run) error {
 		said := *env
-		said.P = where{programName(env.Args), o.state, q.Call().Verb}.printer(env.P.Lang())
+		said.P = present.CommandLine{
+			Program: programName(env.Args), State: o.state, Foreground: q.Call().Verb,
+		}.Printer(env.P.Lang())
 		front = newFollower(&said, o.output, o.state, backend.Ref{Cluster: r.Cluster, Run: r.Run}, r.Dir)
 		front.start()
 		return nil

@@ -45,7 +45,7 @@ func preflight(ctx context.Context, env *environment, o runOptions) error {
 	env.printFindings(found.Findings)
 	if err == nil {
 		fmt.Fprintln(env.Stdout, env.P.T("preflight.passed", "count", strconv.Itoa(len(found.Machines)),
-			"command", commandWords(env.where(o.state), found.Deploy)))
+			"command", env.where(o.state).Words(found.Deploy)))
 	}
 	return inspected(err)
 }

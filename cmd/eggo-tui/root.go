@@ -66,7 +66,7 @@ func run(ctx context.Context, env *environment) int {
 // execute is run without the words at the end.
 func execute(ctx context.Context, env *environment) error {
 	if lang := langFlag(env.Args); lang != "" {
-		env.P = env.where("").printer(i18n.Lang(lang))
+		env.P = env.where("").Printer(i18n.Lang(lang))
 	}
 	started := false
 	root := newRootCmd(env)

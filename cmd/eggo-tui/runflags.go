@@ -3,13 +3,11 @@ package main
 import (
 	"os"
 	"os/user"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/journal"
-	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // runOptions are the flags of the verbs that run a plan.
@@ -41,14 +39,6 @@ func (o *runOptions) common(cmd *cobra.Command, env *environment) {
 	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
 	cmd.Flags().StringVar(&o.failure, "on-failure", "", env.P.T("cli.flag.on-failure"))
 	cmd.Flags().BoolVar(&o.foreground, "foreground", false, env.P.T("cli.flag.foreground"))
-}
-
-// shellWord is a word of a command line that is shown to be copied.
-func shellWord(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,=@%+-") == "" {
-		return s
-	}
-	return shell.Quote(s)
 }
 
 func (o *runOptions) limitFlag(cmd *cobra.Command, env *environment) {

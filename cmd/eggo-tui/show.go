@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // namedSteps is how many steps of a run that died are named.
@@ -37,7 +38,7 @@ func (env *environment) show(h *operation.Handle, o runOptions, signals <-chan o
 			}
 			known, over = nil, h.Done()
 			said := *env
-			said.P = env.where(o.state).printer(env.P.Lang())
+			said.P = env.where(o.state).Printer(env.P.Lang())
 			s.follower = newFollower(&said, o.output, o.state, backend.Ref(x.run.Ref), x.run.Dir)
 			s.words = true
 			s.start()
@@ -127,7 +128,7 @@ func (s *shown) died(res operation.Result) error {
 func (w *follower) typed() string {
 	words := []string{programName(w.env.Args)}
 	for _, arg := range w.env.Args[1:] {
-		words = append(words, shellWord(arg))
+		words = append(words, shell.Quote(arg))
 	}
 	return strings.Join(words, " ")
 }

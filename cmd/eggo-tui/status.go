@@ -35,7 +35,7 @@ func status(ctx context.Context, env *environment, o runOptions) error {
 			return out.Err
 		}
 	} else {
-		env.print(present.Status(env.where(o.state).printer(env.P.Lang()), st))
+		env.print(present.Status(env.where(o.state).Printer(env.P.Lang()), st))
 	}
 	if !st.Healthy {
 		return reported(event.ClassPartial, "status.unwell")

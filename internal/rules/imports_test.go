@@ -43,7 +43,7 @@ var dependencies = map[string][]string{
 		"internal/i18n"},
 	"internal/report": {"internal/document", "internal/runstate", "internal/event", "internal/i18n"},
 	"internal/present": {"internal/document", "internal/operation", "internal/phases", "internal/config",
-		"internal/bundle", "internal/report", "internal/event", "internal/i18n"},
+		"internal/bundle", "internal/report", "internal/shell", "internal/event", "internal/i18n"},
 	// what backend and draft want of the machine, over all that operation has
 	"internal/controlhost": {"internal/backend", "internal/draft", "internal/document", "internal/present",
 		"internal/operation", "internal/phases", "internal/journal", "internal/remote", "internal/runstate",

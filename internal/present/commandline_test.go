@@ -1,4 +1,4 @@
-package main
+package present
 
 import (
 	"net/netip"
@@ -19,46 +19,46 @@ func TestACommandLosesNoFlag(t *testing.T) {
 	alike := func(last byte, roles ...bundle.Role) config.Node {
 		return config.Node{IP: netip.AddrFrom4([4]byte{192, 0, 2, last}), Roles: roles}
 	}
-	at := where{program: "eggo-tui", state: "/srv/my state"}
+	here, at := CommandLine{Program: "eggo-tui"}, CommandLine{Program: "eggo-tui", State: "/srv/my state"}
 	for _, c := range []struct {
 		q    request.Request
-		at   where
+		at   CommandLine
 		want string
 	}{
-		{request.Deploy{}, where{program: "eggo"}, "eggo deploy --id c"},
-		{request.Deploy{}, where{program: "eggo", foreground: "deploy"}, "eggo deploy --id c --foreground"},
+		{request.Deploy{}, CommandLine{Program: "eggo"}, "eggo deploy --id c"},
+		{request.Deploy{}, CommandLine{Program: "eggo", Foreground: "deploy"}, "eggo deploy --id c --foreground"},
 		{request.Deploy{Common: request.Common{Limit: []string{"w1", "role:etcd"}, HostKeys: "strict",
 			OnFailure: request.OnFailure{Do: event.TryAgain, Retries: 2}, Hooks: hooks}}, at,
 			"eggo-tui deploy --id c --state-dir '/srv/my state' --host-keys strict --on-failure retry=2" +
 				" --prehook a.sh,worker --limit w1,role:etcd"},
 		{request.Delete{Names: []string{"w1", "192.0.2.5"}, Drain: 2 * request.DrainTimeout, Purge: true, Force: true},
-			where{program: "eggo-tui"}, "eggo-tui delete --id c w1 192.0.2.5 --drain-timeout 10m0s --purge --force"},
+			here, "eggo-tui delete --id c w1 192.0.2.5 --drain-timeout 10m0s --purge --force"},
 		{request.Delete{Names: []string{"w1"}, Drain: request.DrainTimeout}, at,
 			"eggo-tui delete --id c w1 --state-dir '/srv/my state'"},
-		{request.Join{Nodes: []config.Node{node}}, where{program: "eggo-tui"},
+		{request.Join{Nodes: []config.Node{node}}, here,
 			"eggo-tui join --id c --type master,worker --arch arm64 --name w3 --port 2222 192.0.2.5"},
-		{request.Join{Nodes: []config.Node{alike(5, bundle.Etcd), alike(6, bundle.Etcd)}}, where{program: "eggo-tui"},
+		{request.Join{Nodes: []config.Node{alike(5, bundle.Etcd), alike(6, bundle.Etcd)}}, here,
 			"eggo-tui join --id c --type etcd 192.0.2.5 192.0.2.6"},
 		{request.Join{Nodes: []config.Node{node, alike(6, bundle.Etcd), alike(7), alike(8, bundle.Etcd)}}, at,
 			"eggo-tui join --id c --type master,worker --arch arm64 --name w3 --port 2222 192.0.2.5" +
 				" --state-dir '/srv/my state' && " +
 				"eggo-tui join --id c --type etcd 192.0.2.6 192.0.2.8 --state-dir '/srv/my state' && " +
 				"eggo-tui join --id c 192.0.2.7 --state-dir '/srv/my state'"},
-		{request.Join{Nodes: []config.Node{node}, List: "/my list"}, where{program: "eggo-tui"},
+		{request.Join{Nodes: []config.Node{node}, List: "/my list"}, here,
 			"eggo-tui join --id c -f '/my list'"},
 		{request.Cleanup{Nodes: []string{"a", "b"}, Purge: true}, at,
 			"eggo-tui cleanup --id c --node a,b --state-dir '/srv/my state' --purge"},
 		{request.Renew{Common: request.Common{Trust: request.Trust{Signers: "/s", AllowUnsigned: true}}},
-			where{program: "eggo-tui"}, "eggo-tui certs renew --id c --signers /s --allow-unsigned"},
-		{request.Restore{Snapshot: "/a b"}, where{program: "eggo-tui"}, "eggo-tui etcd restore '/a b' --id c"},
+			here, "eggo-tui certs renew --id c --signers /s --allow-unsigned"},
+		{request.Restore{Snapshot: "/a b"}, here, "eggo-tui etcd restore '/a b' --id c"},
 	} {
 		call := c.q.Call()
 		call.Cluster = "c"
-		if got := commandWords(c.at, call); got != c.want {
+		if got := c.at.Words(call); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
 	}
-	if got := commandWords(at, event.Call{Verb: "cleanup", File: "/my.yaml"}); got !=
+	if got := at.Words(event.Call{Verb: "cleanup", File: "/my.yaml"}); got !=
 		"eggo-tui cleanup -f /my.yaml --state-dir '/srv/my state'" {
 		t.Error(got)
 	}

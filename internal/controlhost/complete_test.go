@@ -1,4 +1,4 @@
-package main
+package controlhost
 
 import (
 	"os"
@@ -32,7 +32,7 @@ func TestPathsAreCompleted(t *testing.T) {
 		dir + "/nothing":            dir + "/nothing 0",
 		dir + "/no/such/directory/": dir + "/no/such/directory/ 0",
 	} {
-		text, names := completePath(in)
+		text, names := CompletePath(in)
 		if got := text + " " + string(rune('0'+len(names))); got != want {
 			t.Errorf("%s: %s (%s), want %s", in, got, strings.Join(names, " "), want)
 		}
@@ -52,7 +52,7 @@ func TestPathsAreSorted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, names := completePath(dir + "/b"); !slices.Equal(names, want) {
+	if _, names := CompletePath(dir + "/b"); !slices.Equal(names, want) {
 		t.Errorf("%q", names)
 	}
 }

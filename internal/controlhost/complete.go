@@ -1,4 +1,4 @@
-package main
+package controlhost
 
 import (
 	"os"
@@ -10,9 +10,9 @@ import (
 // completeMost is how many entries of a directory are looked at.
 const completeMost = 10000
 
-// completePath goes on with a path as far as the files that are there agree, and names those that begin so, sorted. A
+// CompletePath goes on with a path as far as the files that are there agree, and names those that begin so, sorted. A
 // directory that is the only one gets its slash. ~ is the home directory and stays as it was typed.
-func completePath(text string) (string, []string) {
+func CompletePath(text string) (string, []string) {
 	typed, base := filepath.Split(text)
 	dir := typed
 	if rest, ok := strings.CutPrefix(typed, "~/"); ok {

@@ -1,4 +1,4 @@
-package main
+package present
 
 import (
 	"slices"
@@ -8,41 +8,37 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
-// where is what a command line of this program says besides what is to be done.
-type where struct {
-	program    string
-	state      string // --state-dir as it was given
-	foreground string // the verb that was run with --foreground, "" if none was
+// CommandLine is how this program was called: what its command lines say besides what is to be done.
+type CommandLine struct {
+	Program    string
+	State      string // --state-dir as it was given
+	Foreground string // the verb that was run with --foreground, "" if none was
 }
 
-// where is how this program was called, for a state directory as it was given.
-func (env *environment) where(state string) where {
-	return where{program: programName(env.Args), state: state}
-}
-
-// printer words messages in a language, and the operations that they advise as command lines of this program.
-func (w where) printer(lang i18n.Lang) *i18n.Printer {
+// Printer words messages in a language, and the operations that they advise as command lines of this program.
+func (w CommandLine) Printer(lang i18n.Lang) *i18n.Printer {
 	p := i18n.NewPrinter(lang)
-	p.Command = func(c event.Call) string { return commandWords(w, c) }
+	p.Command = w.Words
 	return p
 }
 
-// commandWords is an operation as a command line of this program that can be copied. One join takes machines that are
+// Words are an operation as a command line of this program that can be copied. One join takes machines that are
 // alike, so several are joined one after another.
-func commandWords(w where, c event.Call) string {
+func (w CommandLine) Words(c event.Call) string {
 	if len(c.Machines) > 0 {
 		var all []string
 		for _, one := range alike(c) {
-			all = append(all, commandWords(w, one))
+			all = append(all, w.Words(one))
 		}
 		return strings.Join(all, " && ")
 	}
-	out := []string{w.program, event.Clean(c.Verb)}
+	out := []string{w.Program, event.Clean(c.Verb)}
 	add := func(words ...string) {
 		for _, x := range words {
-			out = append(out, shellWord(event.Clean(x)))
+			out = append(out, shell.Quote(event.Clean(x)))
 		}
 	}
 	flag := func(name, value string) {
@@ -84,10 +80,10 @@ func commandWords(w where, c event.Call) string {
 	}
 	set("purge", c.Purge && !cleans)
 	set("force", c.Force)
-	flag("state-dir", w.state)
+	flag("state-dir", w.State)
 	flag("host-keys", c.HostKeys)
 	flag("on-failure", c.OnFailure)
-	set("foreground", w.foreground != "" && w.foreground == c.Verb)
+	set("foreground", w.Foreground != "" && w.Foreground == c.Verb)
 	flag("signers", c.Signers)
 	set("allow-unsigned", c.AllowUnsigned)
 	before, after := phases.ClusterPreHook, phases.ClusterPostHook

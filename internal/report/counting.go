@@ -1,21 +1,19 @@
-package main
+package report
 
 import (
 	"fmt"
-	"os"
+	"io"
 	"strconv"
 	"sync"
 
-	"golang.org/x/term"
-
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
 )
 
-// counting passes a read-only verb's events on and counts the nodes that were checked, on a terminal: a line that is
-// written over as each one is, and gone when something else is said.
+// counting counts the nodes that a read-only verb has checked.
 type counting struct {
-	to  event.Sink
-	env *environment
+	w io.Writer
+	p *i18n.Printer
 
 	mu            sync.Mutex
 	total         int
@@ -25,19 +23,16 @@ type counting struct {
 	over          bool
 }
 
-// newCounting is the sink itself where nobody looks at a terminal.
-func newCounting(env *environment, to event.Sink) event.Sink {
-	f, ok := env.Stderr.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) || env.Getenv("TERM") == "dumb" {
-		return to
-	}
-	return &counting{to: to, env: env, linked: map[string]bool{}, ended: map[string]bool{}}
+// NewCounting is a sink that counts, on a terminal, the nodes that a read-only verb has checked: a line that is written
+// over as each one is, and gone when something else is said.
+func NewCounting(w io.Writer, p *i18n.Printer) event.Sink {
+	return &counting{w: w, p: p, linked: map[string]bool{}, ended: map[string]bool{}}
 }
 
 // Emit implements event.Sink.
 func (c *counting) Emit(r event.Record) error {
 	c.count(r.Event)
-	return c.to.Emit(r)
+	return nil
 }
 
 func (c *counting) count(e event.Event) {
@@ -65,11 +60,11 @@ func (c *counting) count(e event.Event) {
 		return
 	}
 	done := len(c.ended)
-	fmt.Fprint(c.env.Stderr, "\r\x1b[K"+c.env.P.T("wizard.preflight.busy", "done", strconv.Itoa(done), "total",
+	fmt.Fprint(c.w, "\r\x1b[K"+c.p.T("wizard.preflight.busy", "done", strconv.Itoa(done), "total",
 		strconv.Itoa(c.total), "linked", strconv.Itoa(max(done, len(c.linked)))))
 	if done >= c.total {
 		c.over = true
-		fmt.Fprint(c.env.Stderr, "\r\x1b[K")
+		fmt.Fprint(c.w, "\r\x1b[K")
 	}
 }
 
