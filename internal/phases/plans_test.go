@@ -19,6 +19,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/phases"
 )
 
@@ -100,6 +101,25 @@ func closures(p *engine.Plan) map[string]map[string]bool {
 	}
 	for id := range needs {
 		follow(id)
+	}
+	return out
+}
+
+// untitled are the titles of steps and phases that a language lacks.
+func untitled(p *engine.Plan) (out []string) {
+	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
+		said := i18n.NewPrinter(lang)
+		add := func(key string) {
+			if word := string(lang) + " " + key; !said.Has(key) && !slices.Contains(out, word) {
+				out = append(out, word)
+			}
+		}
+		for _, ph := range p.Phases {
+			add(ph.Title.Key)
+		}
+		for _, s := range p.Steps {
+			add(s.Title.Key)
+		}
 	}
 	return out
 }
@@ -225,6 +245,9 @@ func TestPlansAreWhatTheyWere(t *testing.T) {
 			t.Run(name+"-"+what, func(t *testing.T) {
 				if err := p.Validate(); err != nil {
 					t.Fatal(err)
+				}
+				if missing := untitled(p); len(missing) > 0 {
+					t.Errorf("there is no %s", strings.Join(missing, ", "))
 				}
 				file, got := filepath.Join("testdata", "plans", name+"-"+what+".txt"), outline(p)
 				if *updatePlans {
