@@ -10,6 +10,7 @@ import (
 	"github.com/mholt/archives"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
+	"github.com/eggo-k8s/eggo/internal/bundle/sevenzip"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
@@ -110,5 +111,10 @@ func (b *builder) listed(ctx context.Context, blob fetch.Blob, format archives.E
 		return err
 	}
 	defer f.Close()
+	if _, is := format.(archives.SevenZip); is {
+		if err := sevenzip.Check(f, blob.Size); err != nil {
+			return err
+		}
+	}
 	return format.Extract(ctx, io.NewSectionReader(f, 0, blob.Size), each)
 }

@@ -2,13 +2,19 @@ package build_test
 
 import (
 	"bytes"
+	"context"
+	"encoding/binary"
+	"hash/crc32"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/mholt/archives"
 
+	"github.com/eggo-k8s/eggo/internal/bundle/build"
 	"github.com/eggo-k8s/eggo/internal/bundle/build/buildtest"
+	"github.com/eggo-k8s/eggo/internal/event"
 )
 
 // Members are picked from whatever upstream packs its programs in. testdata/etcd.7z holds etcd-v3/etcd, a program for
@@ -59,5 +65,30 @@ func TestPickFromAnyArchive(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A 7z archive of fifty bytes says that it has eight million members, and the library makes room for as many.
+func TestAnArchivesCountsAreNotTrusted(t *testing.T) {
+	u := buildtest.New(t)
+	o := job(t, u, "registry.test/app:1", "amd64")
+	list := []byte{1, 5, 0xe0, 0, 0, 0x80, 0, 0} // header, files, their number
+	start := binary.LittleEndian.AppendUint64(make([]byte, 8), uint64(len(list)))
+	start = binary.LittleEndian.AppendUint32(start, crc32.ChecksumIEEE(list))
+	archive := binary.LittleEndian.AppendUint32([]byte("7z\xbc\xaf\x27\x1c\x00\x04"), crc32.ChecksumIEEE(start))
+	write(t, filepath.Join(filepath.Dir(o.Out), "etcd.7z"), string(append(append(archive, start...), list...)))
+	respec(t, &o, func(s string) string {
+		return s + "files:\n  - {name: f, path: etcd.7z, dst: /opt/cni/bin, roles: [worker], " +
+			"pick: {etcd-v3/etcd: picked}}\n"
+	})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := build.Build(context.Background(), o)
+	runtime.ReadMemStats(&after)
+	if f := event.AsFault(err); err == nil || f.Code != "build.archive" {
+		t.Errorf("%v", err)
+	}
+	if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 256 {
+		t.Errorf("%d MiB were asked for", took)
 	}
 }
