@@ -2,25 +2,20 @@ package phases
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/balancer"
-	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/etcd"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
 	"github.com/eggo-k8s/eggo/internal/phases/runtimes"
-	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
 // preflight looks at everything at once and touches nothing; every later step needs its verdict. What cannot be looked
@@ -138,19 +133,8 @@ func (r *run) judgeLeave(ctx context.Context) error {
 
 // readyNodes asks the API server which nodes are ready.
 func (r *run) readyNodes(ctx context.Context) preflight.API {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	out := preflight.API{Ready: map[string]bool{}}
-	out.Fault = wait.Until(ctx, 30*time.Second, func(ctx context.Context) error {
-		list, err := r.API().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-		if err == nil {
-			for _, o := range list.Items {
-				out.Ready[o.Name] = clients.NotReady(o) == ""
-			}
-		}
-		return err
-	})
-	return out
+	ready, err := r.join.ReadyNodes(ctx)
+	return preflight.API{Ready: ready, Fault: err}
 }
 
 // etcdMembers are the members of etcd, and whether their nodes leave.
@@ -167,31 +151,10 @@ func (r *run) etcdMembers(ctx context.Context) ([]preflight.Member, error) {
 	return out, err
 }
 
-// restoreProgress is how far a restore is that was cut off.
+// restoreProgress is how far a restore is that was interrupted.
 func (r *run) restoreProgress(ctx context.Context) (p preflight.Progress, err error) {
-	begun, err := etcd.ReadBegun(r.StateDir)
-	if err != nil || begun.Token == "" {
-		return p, err
-	}
-	places := begun.Places(r.driver.Paths().EtcdData)
-	for _, n := range r.Cluster.With(bundle.Etcd) {
-		nd := r.Node(n.Name)
-		if nd == nil {
-			continue // told already
-		}
-		touched, err := places.Touched(ctx, nd)
-		done, err2 := places.Exchanged(ctx, nd)
-		if err = errors.Join(err, err2); err != nil {
-			return p, event.AsFault(err).On(n.Name)
-		}
-		if touched {
-			p.Touched++
-		}
-		if done {
-			p.Done++
-		}
-	}
-	return p, nil
+	p.Touched, p.Done, err = r.etcd.Progress(ctx)
+	return p, err
 }
 
 // judgeRestore refuses what would end in half a restore.

@@ -148,9 +148,9 @@ var only = map[string][]string{
 // or understands what one answers. Others ask those.
 var onlyWithin = map[string]map[string][]string{
 	"internal/phases": {
-		"k8s.io/": {"internal/phases", "internal/phases/addons", "internal/phases/certs", "internal/phases/clients",
-			"internal/phases/etcd", "internal/phases/join", "internal/phases/phasestest", "internal/phases/preflight",
-			"internal/phases/remove", "internal/phases/status"},
+		"k8s.io/": {"internal/phases/addons", "internal/phases/certs", "internal/phases/clients",
+			"internal/phases/etcd", "internal/phases/join", "internal/phases/phasestest", "internal/phases/remove",
+			"internal/phases/status"},
 		"go.etcd.io/": {"internal/phases/clients", "internal/phases/etcd", "internal/phases/phasestest"},
 	},
 }
@@ -293,6 +293,7 @@ func TestACrossingIsSeen(t *testing.T) {
 		{"internal/phases/node", "k8s.io/api/core/v1", false},
 		{"internal/phases/clients", "k8s.io/client-go/kubernetes", true},
 		{"internal/phases/driver/binary", "k8s.io/client-go/kubernetes", false},
+		{"internal/phases", "k8s.io/api/core/v1", false},
 		{"internal/phases", "go.etcd.io/etcd/client/v3", false},
 		{"internal/phases/etcd", "go.etcd.io/bbolt", true},
 		{"internal/remote", "golang.org/x/crypto/ssh/agent", true},

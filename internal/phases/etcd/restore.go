@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -61,6 +62,34 @@ func (r *Etcd) Restore(snap *SnapshotFile) (*Restore, error) {
 	}
 	return &Restore{Members: r.Members, snapshots: r.Snapshots, payload: r.payload, snap: snap, begun: b,
 		Places: b.Places(r.Driver.Paths().EtcdData), leases: map[string]metav1.MicroTime{}}, nil
+}
+
+// Progress is how far a restore is that was interrupted: how many members have put their old data aside, and how many
+// have their new data. Nodes that are not reached do not count.
+func (r *Etcd) Progress(ctx context.Context) (touched, done int, err error) {
+	begun, err := ReadBegun(r.StateDir)
+	if err != nil || begun.Token == "" {
+		return 0, 0, err
+	}
+	places := begun.Places(r.Driver.Paths().EtcdData)
+	for _, n := range r.Cluster.With(bundle.Etcd) {
+		nd := r.Node(n.Name)
+		if nd == nil {
+			continue
+		}
+		aside, err := places.Touched(ctx, nd)
+		has, err2 := places.Exchanged(ctx, nd)
+		if err = errors.Join(err, err2); err != nil {
+			return 0, 0, event.AsFault(err).On(n.Name)
+		}
+		if aside {
+			touched++
+		}
+		if has {
+			done++
+		}
+	}
+	return touched, done, nil
 }
 
 // exchangedCount is how many members have.

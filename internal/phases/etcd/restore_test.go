@@ -77,6 +77,30 @@ func TestARestoreContinuesWhereItWasInterrupted(t *testing.T) {
 	wantFault(t, err, "state.read", "restore.json")
 }
 
+func TestHowFarARestoreIsCountsTheMembersThatAreReached(t *testing.T) {
+	f := newFake(t, "e1 e2 e3 e4")
+	f.says = func(name, script string) string {
+		if name == "e1" || name == "e2" && !strings.Contains(script, "restore-") {
+			return "yes\n"
+		}
+		return ""
+	}
+	f.SetNode("e4", nil)
+	if touched, done, err := f.Progress(t.Context()); touched != 0 || done != 0 || err != nil {
+		t.Error("none is under way:", touched, done, err)
+	}
+	r, err := f.Restore(&etcd.SnapshotFile{SHA256: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := step(t, r.Prepare(), "restore.begin").Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if touched, done, err := f.Progress(t.Context()); touched != 2 || done != 1 || err != nil {
+		t.Errorf("%d touched, %d done, %v", touched, done, err)
+	}
+}
+
 // A member that answers with the old data was not restored, whatever it says of its health.
 func TestARestoreIsVerifiedByItsRevision(t *testing.T) {
 	f := newFake(t, "e1 e2")

@@ -2,6 +2,7 @@ package join
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,4 +36,21 @@ func (r *Join) Ready(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// ReadyNodes says of every node by its name whether it is Ready. The API server has half a minute to answer.
+func (r *Join) ReadyNodes(ctx context.Context) (map[string]bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	ready := map[string]bool{}
+	err := wait.Until(ctx, 30*time.Second, func(ctx context.Context) error {
+		list, err := r.API().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err == nil {
+			for _, o := range list.Items {
+				ready[o.Name] = clients.NotReady(o) == ""
+			}
+		}
+		return err
+	})
+	return ready, err
 }
