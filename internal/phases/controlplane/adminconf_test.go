@@ -16,6 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // paths is a driver that keeps the administrator's kubeconfig at a place of its own.
@@ -33,9 +34,9 @@ type machine struct {
 
 func (*machine) Name() string { return "m1" }
 
-func (m *machine) Run(_ context.Context, c node.Command) (node.Result, error) {
+func (m *machine) Run(_ context.Context, c shell.Command) (shell.Result, error) {
 	m.told = append(m.told, c.Script)
-	return node.Result{}, nil
+	return shell.Result{}, nil
 }
 
 // one is a run with a single control plane.
