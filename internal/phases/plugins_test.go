@@ -2,11 +2,9 @@ package phases
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
 )
 
@@ -61,44 +59,5 @@ func TestTheManifestThatPackagesBring(t *testing.T) {
 	m := r.Bundle("amd64").Manifest()
 	if got, ok := r.AddonMember(m, r.AddonFiles(m)[0]); !ok || got != "calico-own.yaml" {
 		t.Errorf("%q", got)
-	}
-}
-
-// CoreDNS as a service of the control planes: its file and its unit.
-func TestCoreDNSAsAService(t *testing.T) {
-	r := componentRun(t, "service: {dns: {corednstype: binary}, dnsaddr: 10.32.0.53}\ndns-domain: air.gap\n")
-	n := r.Cluster.Nodes[0]
-	if got := r.judged(t, preflight.Bundle(), master); !slices.Contains(got,
-		"error bundle.no-coredns") {
-		t.Errorf("a bundle without the program: %v", got)
-	}
-	m := manifest()
-	m.Images = m.Images[:1] // nobody needs CoreDNS's image
-	m.Members = append(m.Members, bundle.Member{Path: "coredns", Kind: bundle.Binary, Name: "coredns",
-		Dst: "/usr/local/bin", Roles: []bundle.Role{cpRole}})
-	r.SetBundle("amd64", box{m})
-	if got := r.judged(t, preflight.Bundle(), master); len(got) > 0 {
-		t.Errorf("%v", got)
-	}
-	r.Fact("m1").Nameserver, r.Fact("m1").Resolv = true, "/run/systemd/resolve/resolv.conf"
-	s, err := serviceOf(r, driver.CoreDNS, n)
-	conf := fileOf(t, s, err, "Corefile")
-	for _, want := range []string{".:53 {", "bind 192.0.2.11\n", "kubernetes air.gap in-addr.arpa",
-		"kubeconfig /etc/eggo/coredns/kubeconfig", "prometheus 192.0.2.11:9153",
-		"forward . /run/systemd/resolve/resolv.conf"} {
-		if !strings.Contains(conf, want) {
-			t.Errorf("no %q in\n%s", want, conf)
-		}
-	}
-	if unit := fileOf(t, s, err, "coredns.service"); !strings.Contains(unit,
-		"ExecStart=/usr/local/bin/coredns \\\n  --conf=/etc/eggo/coredns/Corefile") {
-		t.Error(unit)
-	}
-	if script := r.driver.StatusScript(n); !strings.Contains(script, "coredns.service") {
-		t.Errorf("status asks of %s", script)
-	}
-	r.Fact("m1").Nameserver = false
-	if s, err = serviceOf(r, driver.CoreDNS, n); strings.Contains(fileOf(t, s, err, "Corefile"), "forward") {
-		t.Error("it would ask itself")
 	}
 }

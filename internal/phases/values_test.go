@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
+	"github.com/eggo-k8s/eggo/internal/pki"
 )
 
 var (
@@ -51,4 +52,21 @@ func codes(all []event.Finding) []string {
 		out = append(out, string(f.Severity)+" "+f.Fault.Code)
 	}
 	return out
+}
+
+// componentRun is a run that knows its nodes and certificates, for a deploy.yaml with more keys.
+func componentRun(t *testing.T, more string) *run {
+	t.Helper()
+	c, ps := config.Load([]byte("cluster-id: mine\nmasters: [{name: m1, ip: 192.0.2.11}]\nnodes: [{name: w1, ip: "+
+		"192.0.2.21}]\npackage-src: {x86src: /b.tar.gz}\n"+more), "deploy.yaml")
+	if c == nil {
+		t.Fatal(ps)
+	}
+	r := newRun(Env{Cluster: c, Now: time.Now, StateDir: t.TempDir()})
+	r.SetBundle("amd64", box{manifest()})
+	for _, n := range c.Nodes {
+		r.SetFact(n.Name, good(n))
+	}
+	r.Certs.Use(&pki.PKI{Nodes: map[string]pki.Node{}})
+	return r
 }

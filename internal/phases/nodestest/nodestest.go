@@ -1,4 +1,5 @@
-// Package nodestest has nodes, facts and a bundle to test with, beneath what phasestest simulates.
+// Package nodestest has nodes, facts and a bundle to test with, beneath what phasestest simulates, and reads units as
+// systemd does.
 package nodestest
 
 import (

@@ -127,6 +127,13 @@ func TestWhatABundleLacks(t *testing.T) {
 		"the same, without v": {func(c *config.Cluster, _ *bundle.Manifest) { c.DNS.ImageVersion = "1.12.1" }, nil},
 		"no network plugin": {func(c *config.Cluster, _ *bundle.Manifest) { c.NetworkPlugin = "calico" },
 			[]string{"error bundle.no-addon"}},
+		"CoreDNS as a service": {func(c *config.Cluster, _ *bundle.Manifest) { c.DNS.Type = "binary" },
+			[]string{"error bundle.no-coredns"}},
+		"CoreDNS as a service, without its image": {func(c *config.Cluster, m *bundle.Manifest) {
+			c.DNS.Type, m.Images = "binary", m.Images[:1]
+			m.Members = append(m.Members, bundle.Member{Path: "coredns", Kind: bundle.Binary, Name: "coredns",
+				Dst: "/usr/local/bin", Roles: []bundle.Role{cpRole}})
+		}, nil},
 		"an addon": {func(c *config.Cluster, _ *bundle.Manifest) {
 			c.Addons = []config.Addon{{Filename: "metrics.yaml"}, {Filename: "x.yaml"}}
 		}, []string{"error bundle.no-addon"}},

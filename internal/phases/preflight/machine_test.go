@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -520,5 +521,20 @@ func TestAStateDirectoryWithoutReadableAuthorities(t *testing.T) {
 	got := judge(t, in, worker, f)
 	if !slices.Equal(codes(got), []string{"error state.read"}) || !strings.Contains(got[0].Fault.Cause, ca) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestCgroup1OfEveryVersion: a kubelet warns of it since 1.35.
+func TestCgroup1OfEveryVersion(t *testing.T) {
+	for minor := config.OldestMinor; minor <= config.NewestMinor+1; minor++ {
+		for _, cgroup2 := range []bool{false, true} {
+			in, m, f := newInput(), nodestest.Manifest(), nodestest.Good(worker)
+			m.Kubernetes, f.Cgroup2 = fmt.Sprintf("v1.%d.1", minor), cgroup2
+			in.SetBundle("amd64", box{m})
+			warned := slices.Contains(codes(judge(t, in, worker, f)), "warning preflight.cgroup-v1")
+			if warned != (!cgroup2 && minor >= 35) {
+				t.Errorf("%s, cgroup2 %v: warned %v", m.Kubernetes, cgroup2, warned)
+			}
+		}
 	}
 }

@@ -1,9 +1,13 @@
 package systemd
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
 )
 
 func TestAUnitAsItIsWritten(t *testing.T) {
@@ -45,6 +49,29 @@ func TestAWordOfExecStart(t *testing.T) {
 	} {
 		if got := ExecWord(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
+// odd are names that mean something to systemd, a shell or a terminal.
+var odd = []string{
+	"a b", "a%hb", "100%", "$HOME", "${X}", "$(reboot)", "`reboot`", `a"b`, "a'b", `a\b`, `a\`, "a;b", ";",
+	"a\nExecStartPre=/bin/evil", "a\r", "a\tb", "a\x1b[2J",
+	"-a", "@a", "!a", "+a", ":a", "|a", "#a", "名", "a\\\nb", "  ", "",
+}
+
+func TestUnitsSayWhatWasMeant(t *testing.T) {
+	for _, s := range odd {
+		program := "/usr/local/bin/" + s
+		u := Unit{Description: s, Environment: []string{"/etc/" + s}, Program: program,
+			Flags: map[string]string{"a": s, "b": "c"}}
+		text := string(u.Render())
+		if got := nodestest.ExecStart(t, text); !slices.Equal(got, []string{program, "--a=" + s, "--b=c"}) {
+			t.Errorf("%q: %q", s, got)
+		}
+		if n := strings.Count(text, "\n"); n != strings.Count(string(Unit{Environment: []string{"x"},
+			Flags: map[string]string{"a": "", "b": ""}}.Render()), "\n") {
+			t.Errorf("%q: another number of lines:\n%s", s, text)
 		}
 	}
 }

@@ -1,8 +1,6 @@
-package phases
+package binary
 
-import (
-	"testing"
-)
+import "testing"
 
 // What a kubelet serves with is looked for where it has it from: ours, or the one that it asked the cluster for.
 func TestWhereANodeHasItsCertificates(t *testing.T) {
@@ -13,11 +11,11 @@ func TestWhereANodeHasItsCertificates(t *testing.T) {
 			"kubelet-serving": "/var/lib/kubelet/pki/kubelet-server-current.pem"},
 		"service: {dns: {corednstype: binary}}\n": {"coredns": "/etc/eggo/coredns/kubeconfig"},
 	} {
-		r := componentRun(t, more)
+		r := made(t, more)
 		n := r.Cluster.Nodes[0]
 		for name, file := range want {
 			got := ""
-			for _, p := range r.driver.Certificates(n) {
+			for _, p := range r.Certificates(n) {
 				if p.Name == name || p.Own == name {
 					got = p.File
 				}

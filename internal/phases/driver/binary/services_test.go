@@ -1,8 +1,10 @@
-package phases
+package binary
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -12,34 +14,46 @@ import (
 	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/nodepath"
+	"github.com/eggo-k8s/eggo/internal/phases/certs"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
-	"github.com/eggo-k8s/eggo/internal/phases/driver/binary"
+	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/preflight"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
+	"github.com/eggo-k8s/eggo/internal/phases/payload"
+	"github.com/eggo-k8s/eggo/internal/phases/rolling"
 	"github.com/eggo-k8s/eggo/internal/pki"
 )
 
-// componentRun is a run that knows its nodes and certificates, for a deploy.yaml with more keys.
-func componentRun(t *testing.T, more string) *run {
+// box is a bundle that is only its manifest.
+type box struct{ m *bundle.Manifest }
+
+func (b box) Manifest() *bundle.Manifest                          { return b.m }
+func (box) Open(string) (io.ReadSeekCloser, error)                { return nil, io.EOF }
+func (box) Images(context.Context, []string) (bundle.File, error) { return bundle.File{}, io.EOF }
+
+// made is the driver of a run that knows its nodes and certificates, for a deploy.yaml with more keys.
+func made(t *testing.T, more string) *Binary {
 	t.Helper()
 	c, ps := config.Load([]byte("cluster-id: mine\nmasters: [{name: m1, ip: 192.0.2.11}]\nnodes: [{name: w1, ip: "+
 		"192.0.2.21}]\npackage-src: {x86src: /b.tar.gz}\n"+more), "deploy.yaml")
 	if c == nil {
 		t.Fatal(ps)
 	}
-	r := newRun(Env{Cluster: c, Now: time.Now, StateDir: t.TempDir()})
-	r.SetBundle("amd64", box{manifest()})
+	e := &env.Env{Cluster: c, Now: time.Now, StateDir: t.TempDir()}
+	r := &Binary{Env: e, Payload: &payload.Payload{Nodes: nodes.New(e)}, Certs: certs.New(e), Rolling: rolling.New(),
+		RuntimeUnit: func() string { return "containerd.service" }}
+	r.Payload.Executed = r.Executes
+	r.SetBundle("amd64", box{nodestest.Manifest()})
 	for _, n := range c.Nodes {
-		r.SetFact(n.Name, good(n))
+		r.SetFact(n.Name, nodestest.Good(n))
 	}
 	r.Certs.Use(&pki.PKI{Nodes: map[string]pki.Node{}})
 	return r
-}
-
-// serviceOf is a component's as the binary driver makes it.
-func serviceOf(r *run, c driver.Component, n config.Node) (node.Service, error) {
-	return r.driver.(*binary.Binary).Service(c, n)
 }
 
 // fileOf is the content of one of a service's files.
@@ -59,7 +73,7 @@ func fileOf(t *testing.T, s node.Service, err error, suffix string) string {
 
 // Arguments of deploy.yaml take the place of ours, one by one, sorted among them, and mean to systemd what they say.
 func TestArgumentsOfComponentsAreLaidOverOurs(t *testing.T) {
-	r := componentRun(t, `apiserver-timeout: 77s
+	r := made(t, `apiserver-timeout: 77s
 config-extra-args:
 - {name: kube-apiserver, extra-args: {--service-node-port-range: 31000-31999, --audit-webhook-version: 'a%b $c "d"'}}
 - {name: kube-controller-manager, extra-args: {--controllers: '*', --node-monitor-grace-period: 20s}}
@@ -68,7 +82,7 @@ config-extra-args:
 - {name: kube-proxy, extra-args: {--v: 4, --proxy-mode: nftables, --nodeport-addresses: '10.0.0.0/8,192.0.2.0/24', --conntrack-min: 5, --feature-gates: 'A=true,B=false', --masquerade-all: ''}}
 `)
 	m := r.Cluster.Nodes[0]
-	s, err := serviceOf(r, driver.APIServer, m)
+	s, err := r.Service(driver.APIServer, m)
 	api := fileOf(t, s, err, "kube-apiserver.service")
 	for _, want := range []string{"\n  --service-node-port-range=31000-31999 ", "\n  --request-timeout=1m17s ",
 		"\n  \"--audit-webhook-version=a%%b $$c \\\"d\\\"\" \\\n"} {
@@ -88,21 +102,21 @@ config-extra-args:
 	if !slices.IsSorted(flags) || len(flags) < 30 {
 		t.Errorf("not sorted: %v", flags)
 	}
-	s, err = serviceOf(r, driver.ControllerManager, m)
+	s, err = r.Service(driver.ControllerManager, m)
 	if text := fileOf(t, s, err, ".service"); !strings.Contains(text, "--node-monitor-grace-period=20s") ||
 		!strings.Contains(text, "--controllers=* ") {
 		t.Error(text)
 	}
-	s, err = serviceOf(r, driver.Scheduler, m)
+	s, err = r.Service(driver.Scheduler, m)
 	if text := fileOf(t, s, err, ".service"); !strings.Contains(text, "--kube-api-qps=99") {
 		t.Error(text)
 	}
-	s, err = serviceOf(r, driver.Kubelet, m)
+	s, err = r.Service(driver.Kubelet, m)
 	if text := fileOf(t, s, err, ".service"); !strings.Contains(text, "--max-pods=42 ") ||
 		!strings.Contains(text, "--node-labels=a=b,c=d") {
 		t.Error(text)
 	}
-	s, err = serviceOf(r, driver.Proxy, m)
+	s, err = r.Service(driver.Proxy, m)
 	if text := fileOf(t, s, err, ".service"); !strings.Contains(text, "--v=4\n") || strings.Contains(text, "nftables") {
 		t.Error(text)
 	}
@@ -122,7 +136,7 @@ func TestEveryFieldOfTheProxyIsReal(t *testing.T) {
 		"--nodeport-addresses": "10.0.0.0/8", "--oom-score-adj": "-5", "--kube-api-qps": "7",
 		"--kube-api-burst": "9", "--conntrack-max-per-core": "1", "--conntrack-min": "1",
 		"--iptables-masquerade-bit": "3"}
-	r := componentRun(t, "")
+	r := made(t, "")
 	for _, name := range []string{"bind-address", "config-sync-period", "conntrack-tcp-be-liberal",
 		"conntrack-tcp-timeout-close-wait", "conntrack-tcp-timeout-established", "conntrack-udp-timeout",
 		"conntrack-udp-timeout-stream", "detect-local-mode", "iptables-localhost-nodeports", "iptables-min-sync-period",
@@ -142,7 +156,7 @@ func TestEveryFieldOfTheProxyIsReal(t *testing.T) {
 		}
 	}
 	r.Cluster.ExtraArgs = []config.ExtraArgs{{Component: "kube-proxy", Args: values}}
-	s, err := serviceOf(r, driver.Proxy, r.Cluster.Nodes[0])
+	s, err := r.Service(driver.Proxy, r.Cluster.Nodes[0])
 	text := fileOf(t, s, err, "kube-proxy.yaml")
 	var p proxyv1alpha1.KubeProxyConfiguration
 	if err := yaml.UnmarshalStrict([]byte(text), &p); err != nil {
@@ -161,13 +175,13 @@ func TestEveryFieldOfTheProxyIsReal(t *testing.T) {
 func TestTheKubeletOfEveryVersion(t *testing.T) {
 	for minor := config.OldestMinor; minor <= config.NewestMinor+1; minor++ {
 		for _, cgroup2 := range []bool{false, true} {
-			r := componentRun(t, "")
-			m := manifest()
+			r := made(t, "")
+			m := nodestest.Manifest()
 			m.Kubernetes = fmt.Sprintf("v1.%d.1", minor)
 			r.SetBundle("amd64", box{m})
 			n := r.Cluster.Nodes[0]
 			r.Fact(n.Name).Cgroup2 = cgroup2
-			s, err := serviceOf(r, driver.Kubelet, n)
+			s, err := r.Service(driver.Kubelet, n)
 			text := fileOf(t, s, err, "kubelet.yaml")
 			var k kubeletv1beta1.KubeletConfiguration
 			if err := yaml.UnmarshalStrict([]byte(text), &k); err != nil {
@@ -179,22 +193,18 @@ func TestTheKubeletOfEveryVersion(t *testing.T) {
 			if bytes.Contains([]byte(fileOf(t, s, err, ".service")), []byte("pod-infra")) {
 				t.Error("a flag that is gone")
 			}
-			warned := slices.Contains(r.judged(t, preflight.Machine(), n), "warning preflight.cgroup-v1")
-			if warned != (!cgroup2 && minor >= 35) {
-				t.Errorf("%s, cgroup2 %v: warned %v", m.Kubernetes, cgroup2, warned)
-			}
 		}
 	}
 }
 
 // Our own flags are flags of every version that can be installed.
 func TestOurFlagsExistInEveryVersion(t *testing.T) {
-	r := componentRun(t, "")
+	r := made(t, "")
 	m := r.Cluster.Nodes[0]
 	for _, c := range []driver.Component{driver.APIServer, driver.ControllerManager, driver.Scheduler,
 		driver.Proxy, driver.Kubelet} {
 		component := string(c)
-		s, err := serviceOf(r, c, m)
+		s, err := r.Service(c, m)
 		args := map[string]string{}
 		for line := range strings.Lines(fileOf(t, s, err, ".service")) {
 			if f := strings.Trim(line, " \\\n\""); strings.HasPrefix(f, "--") {
@@ -237,8 +247,8 @@ func TestSystemdDoesNotKillAnAPIServerThatStops(t *testing.T) {
 			[]string{"shutdown-delay-duration=0s", "shutdown-watch-termination-grace-period=5s"},
 			5*time.Second + 120*time.Second},
 	} {
-		r := componentRun(t, c.yaml)
-		s, err := serviceOf(r, driver.APIServer, r.Cluster.Nodes[0])
+		r := made(t, c.yaml)
+		s, err := r.Service(driver.APIServer, r.Cluster.Nodes[0])
 		text := fileOf(t, s, err, "kube-apiserver.service")
 		for _, flag := range c.flags {
 			key, _, _ := strings.Cut(flag, "=")
@@ -263,14 +273,14 @@ func TestSystemdDoesNotKillAnAPIServerThatStops(t *testing.T) {
 // Every version that is installed knows every flag that this program sets: an unknown one ends a component at its
 // start. A bundle of an older version is refused (bundle.kubernetes-old).
 func TestOurFlagsAreOfEveryVersion(t *testing.T) {
-	r := componentRun(t, "")
+	r := made(t, "")
 	n := r.Cluster.Nodes[0]
 	for _, c := range []driver.Component{driver.APIServer, driver.ControllerManager, driver.Scheduler,
 		driver.Proxy, driver.Kubelet} {
 		component := string(c)
-		s, err := serviceOf(r, c, n)
+		s, err := r.Service(c, n)
 		args := map[string]string{}
-		for _, word := range systemdWords(t, fileOf(t, s, err, "/"+s.Unit))[1:] {
+		for _, word := range nodestest.ExecStart(t, fileOf(t, s, err, "/"+s.Unit))[1:] {
 			flag, value, _ := strings.Cut(word, "=")
 			if args[flag] = value; flag != "--config" && !config.KnownFlag(component, flag) {
 				t.Errorf("%s: no version knows %s", component, flag)
@@ -286,8 +296,8 @@ func TestOurFlagsAreOfEveryVersion(t *testing.T) {
 }
 
 func TestTheKubeletAsksForItsServingCertificate(t *testing.T) {
-	r := componentRun(t, "enable-kubelet-serving: true\n")
-	s, err := serviceOf(r, driver.Kubelet, r.Cluster.Nodes[0])
+	r := made(t, "enable-kubelet-serving: true\n")
+	s, err := r.Service(driver.Kubelet, r.Cluster.Nodes[0])
 	var k kubeletv1beta1.KubeletConfiguration
 	if err := yaml.UnmarshalStrict([]byte(fileOf(t, s, err, "kubelet.yaml")), &k); err != nil {
 		t.Fatal(err)
@@ -299,5 +309,46 @@ func TestTheKubeletAsksForItsServingCertificate(t *testing.T) {
 		if strings.HasSuffix(f.Path, "kubelet.key") {
 			t.Error("the node gets a key that it does not use")
 		}
+	}
+}
+
+// Nothing that this program writes below a directory of the list may come from a bundle or a list of deploy.yaml.
+func TestOurFilesAreKeptFree(t *testing.T) {
+	listed := func(file string) bool {
+		return slices.ContainsFunc(nodepath.Dirs(nodepath.Listed),
+			func(d string) bool { return strings.HasPrefix(file, d+"/") })
+	}
+	seen := 0
+	r := made(t, "")
+	n := r.Cluster.Nodes[0]
+	for _, c := range []driver.Component{driver.APIServer, driver.ControllerManager, driver.Scheduler, driver.Proxy,
+		driver.Kubelet, driver.Etcd} {
+		s, err := r.Service(c, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range s.Files {
+			if !listed(f.Path) {
+				continue
+			}
+			seen++
+			if nodepath.Check(nodepath.Listed, f.Path) == nil {
+				t.Errorf("%s may come from outside", f.Path)
+			}
+		}
+		if file := layout.UnitDir + s.Unit; nodepath.Check(nodepath.Listed, file) == nil {
+			t.Errorf("%s may come from outside", file)
+		}
+	}
+	at := r.Paths()
+	for _, file := range []string{at.AdminConf, at.Kubeconfig, at.Bootstrap,
+		layout.UnitDir + layout.DockerdUnit, layout.UnitDir + layout.CRIDockerUnit,
+		layout.UnitDir + layout.IsuladUnit} {
+		if nodepath.Check(nodepath.Listed, file) == nil {
+			t.Errorf("%s may come from outside", file)
+		}
+	}
+	if seen < 20 {
+		t.Errorf("only %d files were looked at", seen)
 	}
 }
