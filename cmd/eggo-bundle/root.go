@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,13 +33,13 @@ type environment struct {
 
 // run is the program: it runs the verb that was asked for, prints its errors and returns the exit code.
 func run(ctx context.Context, env *environment) int {
-	if lang := langFlag(env.Args); lang != "" {
+	if lang := cli.LangFlag(env.Args); lang != "" {
 		env.P = i18n.NewPrinter(i18n.Lang(lang))
 	}
 	root := newRoot(env)
 	root.SetArgs(env.Args[min(1, len(env.Args)):])
 	started := false
-	watchStart(root, &started)
+	cli.WatchStart(root, &started)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !started {
 		err = usageFault(err)
@@ -49,35 +48,6 @@ func run(ctx context.Context, env *environment) int {
 		err = event.NewFault(event.ClassInterrupted, "interrupted", nil)
 	}
 	return int(printErrors(env, err))
-}
-
-// watchStart sets started when the code of a verb begins: what fails before is the command line's fault.
-func watchStart(cmd *cobra.Command, started *bool) {
-	if inner := cmd.RunE; inner != nil {
-		cmd.RunE = func(c *cobra.Command, args []string) error {
-			*started = true
-			return inner(c, args)
-		}
-	}
-	for _, sub := range cmd.Commands() {
-		watchStart(sub, started)
-	}
-}
-
-// langFlag finds --lang before the commands are made, because their help is in that language.
-func langFlag(args []string) string {
-	for i, a := range args {
-		if a == "--" {
-			break
-		}
-		if v, ok := strings.CutPrefix(a, "--lang="); ok {
-			return v
-		}
-		if a == "--lang" && i+1 < len(args) {
-			return args[i+1]
-		}
-	}
-	return ""
 }
 
 func newRoot(env *environment) *cobra.Command {

@@ -2,11 +2,11 @@ package main
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/bundle/trust"
 	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/controlhost"
@@ -56,12 +56,13 @@ func completions(env *environment) cli.Values {
 	return values
 }
 
-// known finds what this control host knows: clusters, their nodes, runs. What cannot be read it does not know; a shell
-// that completes a word is no place for errors.
+// known is what this control host knows, as words to complete. What cannot be read it does not know; a shell that
+// completes a word is no place for errors.
 type known struct{ env *environment }
 
-func (k *known) store(cmd *cobra.Command) operation.Store {
-	return stateStore(k.env, value(cmd, "state-dir"))
+// host is that of --state-dir.
+func (k *known) host(cmd *cobra.Command) *controlhost.Host {
+	return k.env.host(value(cmd, "state-dir"))
 }
 
 // value is what was given to a flag, "" where there is no such flag.
@@ -73,48 +74,15 @@ func value(cmd *cobra.Command, flag string) string {
 }
 
 func (k *known) clusters(cmd *cobra.Command, _ []string) []string {
-	names, _ := k.store(cmd).Known(cmd.Context())
-	return names
+	return k.host(cmd).KnownClusters(cmd.Context())
 }
 
-// runs are the newest first, those of the cluster that --id names if it does.
 func (k *known) runs(cmd *cobra.Command, _ []string) []string {
-	all, _ := operation.Overview(cmd.Context(), k.store(cmd))
-	var out []string
-	for _, c := range all {
-		if id := value(cmd, "id"); id != "" && id != c.Name {
-			continue
-		}
-		for _, r := range c.Runs {
-			out = append(out, r.Run+"\t"+c.Name+" "+r.Verb)
-		}
-	}
-	slices.Sort(out)
-	slices.Reverse(out)
-	return out
+	return k.host(cmd).KnownRuns(cmd.Context(), value(cmd, "id"))
 }
 
-// plan is what the run that args or --id name was to do; the newest without.
-func (k *known) plan(cmd *cobra.Command, args []string) (plan event.PlanMade) {
-	ctx, st := cmd.Context(), k.store(cmd)
-	run := ""
-	if len(args) > 0 {
-		run = args[0]
-	}
-	ref, err := operation.FindRun(ctx, st, value(cmd, "id"), run)
-	if err != nil {
-		return plan
-	}
-	records, err := operation.Logs(ctx, st, ref, operation.LogFilter{}, false)
-	if err != nil {
-		return plan
-	}
-	for rec, err := range records {
-		if p, ok := rec.Event.(event.PlanMade); ok && err == nil {
-			return p
-		}
-	}
-	return plan
+func (k *known) plan(cmd *cobra.Command, args []string) event.PlanMade {
+	return k.host(cmd).KnownPlan(cmd.Context(), value(cmd, "id"), strings.Join(args, ""))
 }
 
 func (k *known) runNodes(cmd *cobra.Command, args []string) []string {
@@ -135,24 +103,11 @@ func (k *known) runSteps(cmd *cobra.Command, args []string) []string {
 
 // members are the nodes of the deploy.yaml that the flags name; without, those of all clusters here.
 func (k *known) members(cmd *cobra.Command) []config.Node {
-	id, file := value(cmd, "id"), value(cmd, "file")
+	file := ""
 	if f := cmd.Flag("file"); f != nil && f.Changed && cmd.Flag("type") == nil { // -f of join names the new ones
-		if c, _, err := config.LoadFile(file); err == nil && c != nil {
-			return c.Nodes
-		}
-		return nil
+		file = f.Value.String()
 	}
-	all, _ := operation.Overview(cmd.Context(), k.store(cmd))
-	var out []config.Node
-	for _, c := range all {
-		if id == "" || id == c.Name {
-			out = append(out, c.Nodes...)
-		}
-	}
-	if c, _, err := config.LoadFile(controlhost.UsualConfig(k.env.Getenv)); id == "" && err == nil && c != nil {
-		out = append(out, c.Nodes...)
-	}
-	return out
+	return k.host(cmd).KnownNodes(cmd.Context(), value(cmd, "id"), file)
 }
 
 func (k *known) nodes(cmd *cobra.Command, _ []string) []string {
@@ -176,14 +131,4 @@ func (k *known) limits(cmd *cobra.Command, args []string) []string {
 	return out
 }
 
-func (k *known) signers(cmd *cobra.Command, _ []string) []string {
-	list, err := trust.In(stateRoot(k.env, value(cmd, "state-dir"))).Load()
-	if err != nil || list == nil {
-		return nil
-	}
-	var out []string
-	for _, l := range list.List() {
-		out = append(out, l.Principals)
-	}
-	return out
-}
+func (k *known) signers(cmd *cobra.Command, _ []string) []string { return k.host(cmd).KnownSigners() }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/controlhost"
 	"github.com/eggo-k8s/eggo/internal/draft"
@@ -58,7 +59,7 @@ func screenOptions(env *environment, plain bool) ui.Options {
 	}
 	var console bool
 	if o.ASCII, console = ascii(env, plain); console {
-		if langFlag(env.Args) == "" && env.Getenv("EGGO_LANG") == "" {
+		if cli.LangFlag(env.Args) == "" && env.Getenv("EGGO_LANG") == "" {
 			o.Lang = i18n.English
 		}
 		o.Note = i18n.NewPrinter(o.Lang).T("screen.console")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/exitcode"
 	"github.com/eggo-k8s/eggo/internal/i18n"
@@ -65,12 +66,12 @@ func run(ctx context.Context, env *environment) int {
 
 // execute is run without the words at the end.
 func execute(ctx context.Context, env *environment) error {
-	if lang := langFlag(env.Args); lang != "" {
+	if lang := cli.LangFlag(env.Args); lang != "" {
 		env.P = env.where("").Printer(i18n.Lang(lang))
 	}
 	started := false
 	root := newRootCmd(env)
-	watchStart(root, &started)
+	cli.WatchStart(root, &started)
 	args := env.Args[min(1, len(env.Args)):]
 	root.SetArgs(args)
 	err := checkVerb(root, args)
@@ -146,22 +147,6 @@ func programName(args []string) string {
 	return "eggo-tui"
 }
 
-// langFlag finds --lang before the commands are built, because their help texts are in that language.
-func langFlag(args []string) string {
-	for i, a := range args {
-		if a == "--" {
-			break
-		}
-		if v, ok := strings.CutPrefix(a, "--lang="); ok {
-			return v
-		}
-		if a == "--lang" && i+1 < len(args) {
-			return args[i+1]
-		}
-	}
-	return ""
-}
-
 // checkVerb names a verb that there is not, before cobra stumbles over the flags that follow it.
 func checkVerb(root *cobra.Command, args []string) error {
 	for i := 0; i < len(args); i++ {
@@ -193,19 +178,6 @@ func checkLang(cmd *cobra.Command) error {
 		return nil
 	default:
 		return event.NewFault(event.ClassUsage, "usage.lang", nil, "lang", lang)
-	}
-}
-
-// watchStart sets started when the code of a verb begins.
-func watchStart(cmd *cobra.Command, started *bool) {
-	if inner := cmd.RunE; inner != nil {
-		cmd.RunE = func(c *cobra.Command, args []string) error {
-			*started = true
-			return inner(c, args)
-		}
-	}
-	for _, sub := range cmd.Commands() {
-		watchStart(sub, started)
 	}
 }
 

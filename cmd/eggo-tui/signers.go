@@ -2,9 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -69,7 +66,7 @@ func listSigners(env *environment, state, output string) error {
 // addSigners takes the lines of an allowed_signers file, or a public key under an identity. The file as a whole has to
 // be understood.
 func addSigners(env *environment, state, file, identity string) error {
-	lines, err := signerLines(file, identity)
+	lines, err := trust.Lines(file, identity)
 	if err != nil {
 		return err
 	}
@@ -80,34 +77,6 @@ func addSigners(env *environment, state, file, identity string) error {
 	}
 	fmt.Fprintln(env.Stdout, env.P.T("cli.signers.added", "count", fmt.Sprint(n), "file", store.Path()))
 	return nil
-}
-
-// maxSigners bounds the file, in bytes.
-const maxSigners = 1 << 20
-
-func signerLines(file, identity string) ([]string, error) {
-	if identity == "" {
-		if _, err := trust.ReadFile(file); err != nil {
-			return nil, err
-		}
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, event.NewFault(event.ClassUsage, "trust.file", err, "file", file)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxSigners))
-	if err != nil {
-		return nil, event.NewFault(event.ClassUsage, "trust.file", err, "file", file)
-	}
-	if identity == "" {
-		return strings.Split(string(data), "\n"), nil
-	}
-	line, err := sign.PublicLine(string(data), identity)
-	if err != nil {
-		return nil, event.NewFault(event.ClassUsage, "trust.file", err, "file", file)
-	}
-	return []string{line}, nil
 }
 
 func removeSigner(env *environment, state, who string) error {

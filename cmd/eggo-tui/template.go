@@ -98,7 +98,7 @@ func writeTemplate(ctx context.Context, env *environment, o templateOptions, pas
 		c, problems = config.Load(data, o.file)
 	}
 	if c != nil {
-		problems = append(problems, asWarnings(config.Unsupported(c))...).Sorted()
+		problems = config.WithUnsupported(c, problems)
 	}
 	printProblems(env, problems)
 	if err := problems.Err(); err != nil {
@@ -120,14 +120,6 @@ func writeTemplate(ctx context.Context, env *environment, o templateOptions, pas
 	}
 	fmt.Fprintln(env.Stderr, env.P.T("cli.template.written", "file", o.file))
 	return nil
-}
-
-// asWarnings makes warnings of what deploy refuses: it does not make a file invalid.
-func asWarnings(problems config.Problems) config.Problems {
-	for i := range problems {
-		problems[i].Severity = event.Warning
-	}
-	return problems
 }
 
 // readPassword gets the password from where it was said to be. There is no default.

@@ -47,8 +47,7 @@ func validate(env *environment, o validateOptions) error {
 			Args: faultArgs(f)}}
 	}
 	if c != nil {
-		// What deploy would refuse does not make the file invalid.
-		problems = append(problems, asWarnings(config.Unsupported(c))...).Sorted()
+		problems = config.WithUnsupported(c, problems)
 	}
 	if o.strict {
 		for i := range problems {

@@ -2,6 +2,16 @@ package config
 
 import "github.com/eggo-k8s/eggo/internal/event"
 
+// WithUnsupported are the problems of a deploy.yaml and, as warnings, what deploy would refuse of it: that does not
+// make the file invalid.
+func WithUnsupported(c *Cluster, problems Problems) Problems {
+	later := Unsupported(c)
+	for i := range later {
+		later[i].Severity = event.Warning
+	}
+	return append(problems, later...).Sorted()
+}
+
 // Unsupported lists what a valid deploy.yaml asks for and deploy cannot do yet, each an error with its line and key, in
 // the order of the lines. Nothing of a deploy.yaml is ignored in silence: what has no effect stands here.
 func Unsupported(c *Cluster) Problems {
