@@ -1,6 +1,8 @@
 package phases
 
 import (
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/hooks"
@@ -41,3 +43,17 @@ const (
 	KeptRestore    = env.KeptRestore
 	KeptSnapshots  = env.KeptSnapshots
 )
+
+// Quiet keeps the Kubernetes libraries from writing to stderr.
+func Quiet() { clients.Quiet() }
+
+// Rehearsal makes a plan that looks at everything and changes nothing: preflight runs as it is, then every step is
+// asked whether its work is done, and the changes of one that says no are announced and not made. What comes after a
+// change that was not made cannot always be told: such a step counts as changed, with what it announced until then.
+// Nothing is tried twice, proved or undone.
+//
+// env.StateDir is written to, so it has to be a copy that is thrown away.
+func Rehearsal(env Env, planned func(Env) *engine.Plan) *engine.Plan {
+	env.Dry = true
+	return planned(env)
+}

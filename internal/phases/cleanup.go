@@ -8,6 +8,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/cleanup"
 	"github.com/eggo-k8s/eggo/internal/phases/hooks"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/preflight"
 )
 
 // Cleanup plans the removal of what was recorded on every node. With purge also the runtime's store and what daemons
@@ -33,7 +34,7 @@ func CleanNodes(env Env, nodes []config.Node, purge bool) *engine.Plan {
 func (r *run) cleanup(cl *cleanup.Cleanup, then ...*engine.Step) *engine.Plan {
 	b := plan.New(r.options(), plan.Phase{ID: plan.PhasePreflight, Open: true}, plan.Phase{ID: plan.PhaseClean})
 	r.hooks.Before(b, plan.PhaseClean)
-	b.Add(r.preflight(nil, r.judgeCleanup)...)
+	b.Add(preflight.Steps(r.Nodes, nil, r.judgeCleanup)...)
 	before := cl.InOrder(b)
 	var scripts []*engine.Step
 	for _, n := range r.Cluster.Nodes {

@@ -200,7 +200,7 @@ func TestALeaveThatIsRefused(t *testing.T) {
 		}
 		return nil
 	}
-	wantFault(t, r.judgeLeave(t.Context()), "preflight.failed", "", "")
+	wantFault(t, r.judgeLeave(false)(t.Context()), "preflight.failed", "", "")
 	if f := found["error preflight.leave-alive"]; f.Node != "w2" || f.Args["cause"] != "no route to host" {
 		t.Errorf("%+v", found)
 	}

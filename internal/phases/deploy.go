@@ -9,10 +9,10 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/engine"
-	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/hooks"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/preflight"
 )
 
 // Deploy plans the installation of the cluster.
@@ -21,7 +21,7 @@ func Deploy(env Env) *engine.Plan {
 	o := r.options()
 	o.Skip = r.Skip
 	b := plan.New(o, r.deployPhases()...)
-	r.deploy(b, r.accept(r.judge))
+	r.deploy(b, preflight.Accept(r.Env, r.judge))
 	return b.Plan()
 }
 
@@ -63,7 +63,7 @@ func (r *run) deployPhases() []plan.Phase {
 // cluster.
 func (r *run) deploy(b *plan.Builder, judge func(context.Context) error, more ...string) {
 	r.hooks.Before(b, plan.PhaseInfra)
-	b.Add(r.preflight(r.Sources(), judge, more...)...)
+	b.Add(preflight.Steps(r.Nodes, r.Sources(), judge, more...)...)
 	b.Add(r.infrastructure()...)
 	before := map[string][]*engine.Step{} // the scripts before the services of a node
 	for _, n := range r.Cluster.Nodes {
@@ -94,19 +94,4 @@ func (r *run) deploy(b *plan.Builder, judge func(context.Context) error, more ..
 func (r *run) joinable() []string {
 	return append([]string{plan.ID(plan.PhaseControl, "rights", "")},
 		plan.IDs(plan.PhaseBalancer, "ready", r.Cluster.With(bundle.LoadBalancer))...)
-}
-
-// dnsServers starts CoreDNS on every control plane, with a certificate that may do what its pods may; none where it
-// runs in pods.
-func (r *run) dnsServers() []*engine.Step {
-	if !r.DNSBinary() {
-		return nil
-	}
-	var steps []*engine.Step
-	for _, n := range r.Cluster.With(bundle.ControlPlane) {
-		needs := []string{plan.ID(plan.PhaseControl, "apiserver", n.Name), plan.Programs(n, plan.GroupControl),
-			plan.ID(plan.PhaseInfra, "packages", n.Name), plan.ID(plan.PhaseControl, "rights", "")}
-		steps = append(steps, r.driver.Start(driver.CoreDNS, n).Steps(plan.PhaseAddons, "coredns", n, needs)...)
-	}
-	return steps
 }

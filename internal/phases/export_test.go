@@ -10,6 +10,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/packages"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/preflight"
 )
 
 // RepoInstall is the script that installs packages from a machine's own repositories.
@@ -25,6 +26,6 @@ func DeployWith(env Env, more func(*nodes.Nodes) []*engine.Step) *engine.Plan {
 	r := newRun(env)
 	b := plan.New(r.options(), r.deployPhases()...)
 	b.Add(more(r.Nodes)...)
-	r.deploy(b, r.accept(r.judge))
+	r.deploy(b, preflight.Accept(r.Env, r.judge))
 	return b.Plan()
 }

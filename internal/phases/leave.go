@@ -1,7 +1,6 @@
 package phases
 
 import (
-	"context"
 	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -10,6 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/cleanup"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/preflight"
 	"github.com/eggo-k8s/eggo/internal/phases/remove"
 )
 
@@ -21,7 +21,7 @@ import (
 func Delete(env Env, l Leaving) *engine.Plan {
 	env.Saved = nil // the nodes that are missed are those that leave
 	r := newRun(env)
-	r.Removing, r.force = l.Nodes, l.Force
+	r.Removing = l.Nodes
 	rm := remove.New(r.Clients, l)
 	o := r.options()
 	o.Skip, o.Hosts = r.Skip, append(o.Hosts, nodes.Hosts(&config.Cluster{Nodes: l.Nodes})...)
@@ -36,7 +36,8 @@ func Delete(env Env, l Leaving) *engine.Plan {
 		}
 		return drained
 	})
-	r.deploy(b, r.accept(r.judge, r.judgeLeave), plan.IDs(plan.PhasePreflight, "facts", l.Nodes)...)
+	judge := preflight.Accept(r.Env, r.judge, r.judgeLeave(l.Force))
+	r.deploy(b, judge, plan.IDs(plan.PhasePreflight, "facts", l.Nodes)...)
 	var rest []string // what the rest of the cluster is brought to before anybody goes
 	for _, phase := range []string{
 		plan.PhaseInfra, plan.PhaseEtcd, plan.PhaseControl, plan.PhaseBalancer, plan.PhaseBootstrap,
@@ -45,10 +46,7 @@ func Delete(env Env, l Leaving) *engine.Plan {
 	}
 	others := b.Barrier("leave.others-ready", rest)
 	for _, n := range l.Nodes {
-		s := plan.Step(plan.PhasePreflight, "facts", n.Name, nil)
-		s.Optional = true
-		s.Verify = func(ctx context.Context) error { return r.KeepFault(n.Name, r.Inspect(ctx, n)) }
-		b.Add(s)
+		b.Add(preflight.LookOnce(r.Nodes, n))
 	}
 	b.Add(empty...)
 	left, scripts := r.leave(rm, others)

@@ -2,12 +2,15 @@ package phases
 
 import (
 	"cmp"
+	"context"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/preflight"
 )
 
 // Machine is what preflight saw of a node. The names of its fields in JSON do not change.
@@ -33,7 +36,7 @@ type Machine struct {
 func Preflight(env Env) (p *engine.Plan, machines func() []Machine) {
 	r := newRun(env)
 	b := plan.New(r.options(), plan.Phase{ID: plan.PhasePreflight, Open: true})
-	b.Add(r.preflight(r.Sources(), r.accept(r.judge))...)
+	b.Add(preflight.Steps(r.Nodes, r.Sources(), preflight.Accept(r.Env, r.judge))...)
 	return b.Plan(), func() []Machine {
 		var out []Machine
 		for _, n := range env.Cluster.Nodes {
@@ -56,4 +59,15 @@ func machine(n config.Node, f *facts.Facts) Machine {
 	m.DiskBytes = cmp.Or(f.Free["/var/lib/containerd"], f.Free["/usr"]).Bytes
 	m.Runtime = cmp.Or(f.OwnRuntime, strings.Join(f.Runtimes, ", "))
 	return m
+}
+
+// Probe looks at one machine by itself: what it is, and what preflight would say of it whatever the others and the
+// bundles are. Nothing is changed. Of env it needs Cluster, Connect, Emit and Now.
+func Probe(ctx context.Context, env Env, n config.Node) (Machine, *facts.Facts, []event.Finding, error) {
+	r := newRun(env)
+	if err := r.Inspect(ctx, n); err != nil {
+		return machine(n, nil), nil, nil, err
+	}
+	f := r.Fact(n.Name)
+	return machine(n, f), f, preflight.RunOn(ctx, r.checked([]config.Node{n}), preflight.Machine(), n, f), nil
 }

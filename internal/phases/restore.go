@@ -5,6 +5,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/preflight"
 )
 
 // Restore plans to make the whole etcd cluster again from a snapshot that ReadSnapshot has verified. Every member's new
@@ -19,7 +20,7 @@ func Restore(env Env, snap *SnapshotFile) (*engine.Plan, error) {
 	b := plan.New(r.options(),
 		plan.Phase{ID: plan.PhasePreflight, Open: true}, plan.Phase{ID: plan.PhaseRestore},
 		plan.Phase{ID: plan.PhaseCheck})
-	b.Add(r.preflight(nil, func(ctx context.Context) error { return r.judgeRestore(ctx, snap) })...)
+	b.Add(preflight.Steps(r.Nodes, nil, func(ctx context.Context) error { return r.judgeRestore(ctx, snap) })...)
 	b.Add(re.Prepare()...)
 	b.Add(re.Exchange()...)
 	b.Add(re.ComeBack(r.control.Ready)...)

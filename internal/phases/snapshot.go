@@ -8,6 +8,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/phases/etcd"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/preflight"
 )
 
 // Snapshot plans to save etcd's data as a file on the control host: at path, or in the cluster's directory when path is
@@ -16,7 +17,7 @@ func Snapshot(env Env, path string) *engine.Plan {
 	r := newRun(env)
 	b := plan.New(r.options(), plan.Phase{ID: plan.PhasePreflight, Open: true}, plan.Phase{ID: plan.PhaseSnapshot})
 	for _, n := range env.Cluster.With(bundle.Etcd) {
-		b.Add(r.lookStep(n))
+		b.Add(preflight.Look(r.Nodes, n))
 	}
 	s := plan.Step(plan.PhaseSnapshot, "save", "", b.IDs(plan.PhasePreflight, ""))
 	s.Timeout = 30 * time.Minute

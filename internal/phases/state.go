@@ -41,7 +41,6 @@ type run struct {
 	etcd     *etcd.Etcd
 
 	changes *plan.Changes // that were announced so far
-	force   bool          // the leave of a node goes on past what only delays it
 }
 
 func newRun(env Env) *run {

@@ -104,7 +104,7 @@ var within = map[string][]string{
 		"internal/phases/layout", "internal/phases/node", "internal/phases/nodes", "internal/phases/payload",
 		"internal/phases/plan", "internal/phases/rolling", "internal/phases/wait"},
 	"internal/phases/preflight": {"internal/phases/env", "internal/phases/facts", "internal/phases/layout",
-		"internal/phases/node", "internal/phases/nodes", "internal/phases/payload"},
+		"internal/phases/node", "internal/phases/nodes", "internal/phases/payload", "internal/phases/plan"},
 	"internal/phases/nodestest": {"internal/phases/facts"},
 	"internal/phases/packages": {"internal/phases/node", "internal/phases/facts", "internal/phases/env",
 		"internal/phases/plan", "internal/phases/nodes", "internal/phases/payload"},

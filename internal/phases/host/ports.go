@@ -195,3 +195,24 @@ func (r *Host) OpenPorts(n config.Node) *engine.Step {
 	})
 	return s
 }
+
+// TellPorts says what will be opened where, in the name of a step.
+func (r *Host) TellPorts(step string) error {
+	for _, n := range r.Cluster.Nodes {
+		f := r.Fact(n.Name)
+		if f == nil {
+			continue
+		}
+		for i := range f.Firewalls {
+			w := &f.Firewalls[i]
+			if closed := w.Closed(r.Inbound(n)); len(closed) > 0 {
+				text := event.M("notice.ports", "node", n.Name, "firewall", w.Name, "ports", strings.Join(closed, ", "))
+				if err := r.Emit(event.Notice{Host: n.Name, Step: step,
+					Text: text}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package preflight
+
+import (
+	"context"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
+)
+
+// Steps look at everything at once and touch nothing; every later step needs their verdict. What cannot be looked at
+// does not stop the rest: judge tells everything that is wrong in one go. The verdict waits for the steps of more, too.
+func Steps(
+	r *nodes.Nodes, sources []config.BundleSource, judge func(context.Context) error, more ...string,
+) []*engine.Step {
+	var steps []*engine.Step
+	for _, b := range sources {
+		s := plan.Step(plan.PhasePreflight, "bundle-"+b.Key, "", nil)
+		s.Title = event.M("step.preflight.bundle", "arch", b.Key)
+		if b.Arch == "" {
+			s.Title = event.M("step.preflight.bundle-file", "file", b.Path)
+		}
+		s.Timeout = 30 * time.Minute
+		s.Optional = true
+		s.Verify = func(ctx context.Context) error { return r.KeepFault("bundle "+b.Key, r.StageBundle(ctx, b)) }
+		steps = append(steps, s)
+	}
+	for _, n := range r.Cluster.Nodes {
+		steps = append(steps, Look(r, n))
+	}
+	v := plan.Step(plan.PhasePreflight, "verdict", "", append(plan.StepIDs(steps), more...))
+	v.Verify = judge
+	return append(steps, v)
+}
+
+// Look connects to a node and looks at it.
+func Look(r *nodes.Nodes, n config.Node) *engine.Step {
+	s := LookOnce(r, n)
+	s.Retry = engine.Retry{Tries: 3, Delay: 2 * time.Second, MaxDelay: 10 * time.Second}
+	return s
+}
+
+// LookOnce does the same for a node that may be gone.
+func LookOnce(r *nodes.Nodes, n config.Node) *engine.Step {
+	s := plan.Step(plan.PhasePreflight, "facts", n.Name, nil)
+	s.Optional = true
+	s.Verify = func(ctx context.Context) error { return r.KeepFault(n.Name, r.Inspect(ctx, n)) }
+	return s
+}
+
+// Accept asks every judge, for each tells what it finds, and has the cluster accepted when none refuses.
+func Accept(e *env.Env, judges ...func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		var first error
+		for _, judge := range judges {
+			if err := judge(ctx); first == nil {
+				first = err
+			}
+		}
+		if first != nil || e.Accepted == nil {
+			return first
+		}
+		return e.Accepted(ctx)
+	}
+}
