@@ -1,7 +1,6 @@
 package phases_test
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,16 +16,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 )
-
-func script(t *testing.T, dir, name, text string, mode os.FileMode) string {
-	t.Helper()
-	path := filepath.Join(dir, name)
-	put(t, path, text)
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 func with(hooks ...phases.Hook) func(phases.Env) *engine.Plan {
 	return func(e phases.Env) *engine.Plan {
