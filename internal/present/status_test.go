@@ -1,0 +1,92 @@
+package present
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/document"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/phases/status"
+)
+
+// tones are the texts of a document by what they mean.
+func tones(d document.Document) map[document.Tone][]string {
+	out := map[document.Tone][]string{}
+	for _, l := range d.Lines() {
+		for _, c := range l.Cells {
+			if strings.TrimSpace(c.Text) != "" {
+				out[c.Tone] = append(out[c.Tone], c.Text)
+			}
+		}
+	}
+	return out
+}
+
+// What is well and what is not is said by the result, not by the words: a node that is called Ready is a name.
+func TestAStatusSaysWhatIsWell(t *testing.T) {
+	t.Parallel()
+	day := time.Date(2027, 1, 2, 0, 0, 0, 0, time.UTC)
+	st := &operation.StatusResult{
+		Status: &phases.Status{
+			Cluster: "rack",
+			Nodes: []phases.NodeStatus{
+				{Node: "Ready", Address: "192.0.2.1", Reached: true, Registered: true, Ready: true, Kubelet: "v1.34.2",
+					Components:   []status.Component{{Name: "kubelet", State: "active"}},
+					Certificates: []status.Certificate{{Ends: day.AddDate(1, 0, 0)}, {Ends: day}}},
+				{Node: "n2", Address: "192.0.2.2", Reached: true, Registered: true,
+					Components: []status.Component{{Name: "kubelet", State: "failed"}}},
+				{Node: "n3", Address: "192.0.2.3",
+					Fault: event.NewFault(event.ClassFailed, "state.read", errors.New("no"))},
+			},
+			Etcd: []phases.EtcdStatus{
+				{Node: "Ready", Healthy: true, Leader: true, Version: "3.6.5", DBBytes: 6 << 20},
+				{Node: "n2", Error: "timed out", Alarms: []string{"NOSPACE"}},
+			},
+		},
+		Now: request.ClusterInfo{Name: "rack", Status: "running", LastRun: "20270101T000000Z-deploy", Verb: "deploy"},
+	}
+	for lang, want := range map[i18n.Lang]map[document.Tone]string{
+		i18n.English: {
+			document.Good: "Ready|healthy, leader",
+			document.Bad:  "NotReady|not reached|not healthy|rack is not well",
+			document.Name: "Ready|n2|n3|Ready|n2",
+		},
+		i18n.Chinese: {document.Name: "Ready|n2|n3|Ready|n2"},
+	} {
+		d := Status(i18n.NewPrinter(lang), st)
+		got := tones(d)
+		for tone, texts := range want {
+			if have := strings.Join(got[tone], "|"); have != texts {
+				t.Errorf("%s: %s is %q, want %q\n%s", lang, tone, have, texts, d.Text())
+			}
+		}
+		for _, w := range []string{"2027-01-02", "kubelet: failed", "NOSPACE timed out", "6.0 MiB",
+			"20270101T000000Z-deploy"} {
+			if !strings.Contains(d.Text(), w) {
+				t.Errorf("%s: %q is not in\n%s", lang, w, d.Text())
+			}
+		}
+	}
+}
+
+// A run that waits for somebody is shown with what it waits for and how that is decided.
+func TestAStatusSaysWhatARunWaitsFor(t *testing.T) {
+	t.Parallel()
+	st := &operation.StatusResult{Status: &phases.Status{Cluster: "rack", Healthy: true}, Now: request.ClusterInfo{
+		Name: "rack", Status: "running", LastRun: "r", Waits: []request.Wait{{Node: "n1", Step: "etcd.start/n1",
+			Title: event.M("step.etcd.start"),
+			Fault: event.NewFault(event.ClassFailed, "state.read", errors.New("no"))}},
+	}}
+	text := Status(CommandLine{Program: "eggo", State: "/my state"}.Printer(i18n.English), st).Text()
+	for _, w := range []string{"n1: ", "eggo attach --id rack --state-dir '/my state'"} {
+		if !strings.Contains(text, w) {
+			t.Errorf("%q is not in\n%s", w, text)
+		}
+	}
+}
