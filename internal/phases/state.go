@@ -22,27 +22,32 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/runtimes"
 )
 
-// run is one run: its values, and what single areas keep during it.
+// run is one run, as the list of its values. What happens during it is kept by the value whose it is, behind a lock of
+// its own; the run has no state but changes.
 type run struct {
+	// Every area works with these, and has no other way to a node, a certificate or an API server.
 	*Env
-	*nodes.Nodes
-	*payload.Payload
-	*certs.Certs
-	*clients.Clients
-	*rolling.Rolling
-	runtimes *runtimes.Runtimes
-	host     *host.Host
-	hooks    *hooks.Hooks
-	balancer *balancer.Balancer
-	addons   *addons.Addons
-	driver   driver.Driver
-	control  *controlplane.ControlPlane
-	join     *join.Join
-	etcd     *etcd.Etcd
+	*nodes.Nodes     // connections, facts, staged bundles, why a node could not be looked at, who is skipped
+	*payload.Payload // what nodes get of their bundles; nothing is kept
+	*certs.Certs     // CAs and certificates, read or made once
+	*clients.Clients // the API client, and which control plane answered last
+	*rolling.Rolling // whose turn it is to restart a component, and which restarts are not proven
 
-	changes *plan.Changes // that were announced so far
+	// The areas, each with the steps that it adds to a plan.
+	host     *host.Host
+	runtimes *runtimes.Runtimes
+	hooks    *hooks.Hooks // the name of this run's scripts on nodes
+	driver   driver.Driver
+	etcd     *etcd.Etcd // the members as they were found
+	control  *controlplane.ControlPlane
+	balancer *balancer.Balancer // API servers that are out of the load balancers
+	join     *join.Join         // nodes whose kubelet was restarted to register
+	addons   *addons.Addons     // manifests by URL
+
+	changes *plan.Changes // that a dry run has announced so far
 }
 
+// newRun makes the values, each of those that it works with.
 func newRun(env Env) *run {
 	e := &env
 	n := nodes.New(e)
