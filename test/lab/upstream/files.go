@@ -40,6 +40,9 @@ func fileJobs(urls []string) ([]job, error) {
 		case kubernetesURL.MatchString(u):
 			m := kubernetesURL.FindStringSubmatch(u)
 			id = "kubernetes-" + m[1] + "-" + m[2]
+			if m[3] == "kubeadm" { // by itself: specs with it and specs without it share what else is in the cache
+				id = "kubeadm-" + m[1] + "-" + m[2]
+			}
 		case etcdURL.MatchString(u):
 			id = "etcd-" + etcdURL.FindStringSubmatch(u)[2] + "-" + arch
 		case pluginsURL.MatchString(u):
@@ -89,8 +92,11 @@ func archOf(urls []string) string {
 func fileJob(id, arch string, urls []string) job {
 	j := job{id: id, needs: urls}
 	switch u := urls[0]; {
-	case strings.HasPrefix(id, "kubernetes-"):
+	case strings.HasPrefix(id, "kubernetes-"), strings.HasPrefix(id, "kubeadm-"):
 		j.title, j.recipe = "Kubernetes "+kubernetesURL.FindStringSubmatch(u)[1]+" "+arch, "2 "+strings.Join(urls, " ")
+		if strings.HasPrefix(id, "kubeadm-") {
+			j.title = "kubeadm " + kubernetesURL.FindStringSubmatch(u)[1] + " " + arch
+		}
 		j.run = func(ctx context.Context, b *builder) (made, error) { return b.kubernetes(ctx, urls) }
 	case strings.HasPrefix(id, "etcd-"):
 		m := etcdURL.FindStringSubmatch(u)
@@ -162,21 +168,9 @@ func main() { etcdmain.Main(os.Args) }
 // etcd builds the release archive and writes the sums of all archives of the release that are there.
 func (b *builder) etcd(ctx context.Context, base, version, arch string) (made, error) {
 	top := "etcd-" + version + "-linux-" + arch
-	var released published
 	members := []member{{name: top + "/", dir: true}}
 	for _, prog := range []string{"etcd", "etcdctl", "etcdutl"} {
-		m := goModule{name: prog + "-" + version, version: "1.24.0"}
-		for _, p := range []string{"api/v3", "client/v3", "client/pkg/v3", "pkg/v3", "server/v3"} {
-			m.require = append(m.require, moduleVersion{"go.etcd.io/etcd/" + p, version})
-		}
-		pkg := "."
-		if prog == "etcd" {
-			m.files = map[string][]byte{"main.go": []byte(etcdServer)}
-		} else {
-			pkg = "go.etcd.io/etcd/" + prog + "/v3"
-			m.require = append(m.require, moduleVersion{pkg, version})
-		}
-		if err := b.goBuild(ctx, m, arch, filepath.Join(b.tmp, prog), "", pkg); err != nil {
+		if err := b.etcdProgram(ctx, prog, version, arch, filepath.Join(b.tmp, prog)); err != nil {
 			return made{}, err
 		}
 		members = append(members, member{name: top + "/" + prog, source: filepath.Join(b.tmp, prog), mode: 0o755})
@@ -198,6 +192,22 @@ func (b *builder) etcd(ctx context.Context, base, version, arch string) (made, e
 		return made{}, err
 	}
 	return made{files, []string{sums}}, writeSums(filepath.Join(b.dir, sums), "etcd-*.tar.gz")
+}
+
+// etcdProgram builds etcd, etcdctl or etcdutl of a release.
+func (b *builder) etcdProgram(ctx context.Context, prog, version, arch, out string) error {
+	m := goModule{name: prog + "-" + version, version: "1.24.0"}
+	for _, p := range []string{"api/v3", "client/v3", "client/pkg/v3", "pkg/v3", "server/v3"} {
+		m.require = append(m.require, moduleVersion{"go.etcd.io/etcd/" + p, version})
+	}
+	pkg := "."
+	if prog == "etcd" {
+		m.files = map[string][]byte{"main.go": []byte(etcdServer)}
+	} else {
+		pkg = "go.etcd.io/etcd/" + prog + "/v3"
+		m.require = append(m.require, moduleVersion{pkg, version})
+	}
+	return b.goBuild(ctx, m, arch, out, "", pkg)
 }
 
 // plugins builds all plugins for Linux of a release of containernetworking/plugins, as its own build script does.

@@ -35,6 +35,10 @@ func imageRecipes() []imageRecipe {
 		{"ghcr.io/flannel-io/flannel:", "flannel", "2", false, ociTypes, flannelImage},
 		{"ghcr.io/flannel-io/flannel-cni-plugin:", "flannel CNI plugin", "1", false, ociTypes, flannelPluginImage},
 		{"registry.k8s.io/e2e-test-images/agnhost:", "agnhost", "2", true, dockerTypes, agnhostImage},
+		componentRecipe("kube-apiserver"), componentRecipe("kube-controller-manager"),
+		componentRecipe("kube-scheduler"),
+		{"registry.k8s.io/kube-proxy:", "kube-proxy", "1", false, dockerTypes, kubeProxyImage},
+		{"registry.k8s.io/etcd:", "etcd", "1", false, dockerTypes, etcdImage},
 	}
 }
 
@@ -128,13 +132,7 @@ func corednsImage(ctx context.Context, b *builder, tag, arch string) (platformIm
 	return platformImage{
 		arch: arch, created: p.Time,
 		layers: []imageLayer{
-			{"COPY users", []member{
-				{name: "etc/passwd", mode: 0o644,
-					data: []byte("root:x:0:0:root:/root:/sbin/nologin\n" +
-						"nonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n")},
-				{name: "etc/group", mode: 0o644, data: []byte("root:x:0:\nnonroot:x:65532:\n")},
-				{name: "tmp", dir: true, mode: 0o1777},
-			}},
+			{"COPY users", usersOfImage()},
 			{"COPY /coredns /coredns", []member{coredns}},
 		},
 		config: v1.Config{

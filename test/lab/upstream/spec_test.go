@@ -40,9 +40,20 @@ images:
 func TestThePlanFollowsTheVersionsOfTheSpec(t *testing.T) {
 	got := titles(t, otherVersions, "amd64", "arm64")
 	want := []string{
-		"Kubernetes v1.35.1 amd64", "etcd v3.6.5 amd64", "flannel v0.29.0 manifest",
-		"Kubernetes v1.35.1 arm64", "etcd v3.6.5 arm64", "image pause 3.11 amd64+arm64",
+		"Kubernetes v1.35.1 amd64", "kubeadm v1.35.1 amd64", "etcd v3.6.5 amd64", "flannel v0.29.0 manifest",
+		"Kubernetes v1.35.1 arm64", "kubeadm v1.35.1 arm64", "etcd v3.6.5 arm64", "image pause 3.11 amd64+arm64",
 	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestTheImagesOfKubeadmCanBeMade(t *testing.T) {
+	got := titles(t, "kubernetes: v1.35.4\nos: {codename: bookworm}\nimages:\n"+
+		"- {name: \"registry.k8s.io/kube-apiserver:{kubernetes}\"}\n- {name: \"registry.k8s.io/kube-proxy:{kubernetes}\"}\n"+
+		"- {name: \"registry.k8s.io/etcd:3.6.6-0\"}\n", "amd64")
+	want := []string{"image kube-apiserver v1.35.4 amd64+arm64", "image kube-proxy v1.35.4 amd64+arm64",
+		"image etcd 3.6.6-0 amd64+arm64"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
