@@ -17,6 +17,7 @@ const AllAddons = "addons"
 func IsURL(name string) bool { return strings.Contains(name, "://") }
 
 // StartedPrograms are those that are services of a role: without one of them a machine of the role does not come up.
+// They are for who has no driver at hand; a test holds the driver's list against them.
 func StartedPrograms(r bundle.Role) []string {
 	switch r {
 	case bundle.ControlPlane:

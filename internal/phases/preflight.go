@@ -2,10 +2,12 @@ package phases
 
 import (
 	"context"
+	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/balancer"
+	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/etcd"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
@@ -28,6 +30,11 @@ func (r *run) checked(asked []config.Node) *preflight.Input {
 	rt := r.runtimes.Runtime()
 	return &preflight.Input{
 		Payload: r.Payload, Asked: asked, Runtime: runtimes.Name(r.Cluster), Store: rt.Store(),
+		Starts: func(role bundle.Role) []string { // CoreDNS may come with a package too: the check dns-program
+			return slices.DeleteFunc(r.driver.Executes(config.Node{Roles: []bundle.Role{role}}),
+				func(name string) bool { return name == string(driver.CoreDNS) })
+		},
+		Needed: r.driver.Images,
 		Owns: func(n config.Node) []string {
 			paths := r.driver.Owns(n)
 			if n.Has(bundle.LoadBalancer) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
@@ -90,6 +91,9 @@ type Driver interface {
 	// Executes are the names of the bundle's binaries that services of the driver execute: they are placed by version.
 	// With kubeadm the kubelet's alone.
 	Executes(n config.Node) []string
+	// Images are those of the bundle's, by their names, that the node's components run from; with kubeadm what `kubeadm
+	// config images list` names for the version.
+	Images(n config.Node, m *bundle.Manifest) []string
 	// Trees are the directories whose whole content is the components' own.
 	Trees(n config.Node) []node.Tree
 	// Owns are files that nobody else may have on the node: units; with kubeadm static manifests.

@@ -110,6 +110,22 @@ func TestJudgeOfABundleIsInOrder(t *testing.T) {
 	}
 }
 
+// TestImagesThatComponentsRunFrom: a driver may need images on nodes that have no pods of others.
+func TestImagesThatComponentsRunFrom(t *testing.T) {
+	r := newInput()
+	r.Needed = func(n config.Node, m *bundle.Manifest) []string {
+		if n.Has(etcdRole) {
+			return []string{"registry.k8s.io/etcd:" + m.Kubernetes}
+		}
+		return nil
+	}
+	for role, want := range map[bundle.Role][]string{etcdRole: {"error bundle.image-absent"}, workerRole: nil} {
+		if got := codes(judgeBundle(r, r.Bundle("amd64"), role)); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", role, got, want)
+		}
+	}
+}
+
 func TestWhatABundleLacks(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(c *config.Cluster, m *bundle.Manifest)

@@ -4,22 +4,25 @@ import (
 	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 )
 
-// checkImages finds that a bundle lacks images that the cluster needs from the start. They are for machines with a
-// kubelet; what a bundle for members of etcd and load balancers alone lacks of them, nobody misses.
+// checkImages finds that a bundle lacks images that the cluster needs from the start: those that components run from,
+// and for machines with a kubelet those of every pod and of DNS.
 func checkImages() Check {
 	return Check{
 		Name: "images", Codes: []string{"bundle.image-absent"}, Needs: Served,
 		Bundle: func(in *Input, s Source) []event.Finding {
-			if !slices.Contains(s.Roles, bundle.ControlPlane) && !slices.Contains(s.Roles, bundle.Worker) {
-				return nil
-			}
 			m := s.Manifest()
-			needed := []string{in.PauseImage(m)}
-			if !in.DNSBinary() {
-				needed = append(needed, in.DNSImage(m))
+			n := config.Node{Roles: s.Roles}
+			needed := in.Needed(n, m)
+			if nodes.IsKubelet(n) {
+				needed = append(needed, in.PauseImage(m))
+				if !in.DNSBinary() {
+					needed = append(needed, in.DNSImage(m))
+				}
 			}
 			var out []event.Finding
 			for _, want := range needed {

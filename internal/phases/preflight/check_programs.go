@@ -39,7 +39,7 @@ func checkPrograms() Check {
 				if payload.Overrides(list) {
 					code = "preflight.unlisted"
 				}
-				for _, name := range config.StartedPrograms(role) {
+				for _, name := range in.Starts(role) {
 					if in.ProgramIn(n, m, name) == "" {
 						add(event.Error, code, name, role)
 					}

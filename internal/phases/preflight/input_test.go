@@ -30,6 +30,20 @@ var (
 	master, worker               = nodestest.Master(), nodestest.Worker()
 )
 
+// starts are the binaries of a driver's services.
+func starts(role bundle.Role) []string {
+	switch role {
+	case bundle.ControlPlane:
+		return []string{"kube-apiserver", "kubelet"}
+	case bundle.Worker:
+		return []string{"kubelet", "kube-proxy"}
+	case bundle.Etcd:
+		return []string{"etcd"}
+	case bundle.LoadBalancer:
+	}
+	return nil
+}
+
 // newInput is that of a control plane and a worker that nobody has looked at, and a bundle.
 func newInput() *Input {
 	p := &payload.Payload{
@@ -39,7 +53,8 @@ func newInput() *Input {
 	}
 	p.SetBundle("amd64", box{nodestest.Manifest()})
 	return &Input{Payload: p, Asked: p.Cluster.Nodes, Store: "/var/lib/containerd",
-		Inbound: (&host.Host{Payload: p}).Inbound}
+		Inbound: (&host.Host{Payload: p}).Inbound, Starts: starts,
+		Needed: func(config.Node, *bundle.Manifest) []string { return nil }}
 }
 
 // judge makes the checks of a machine with these facts.

@@ -192,7 +192,7 @@ func complete(absent ...string) *bundle.Manifest {
 	m := nodestest.Manifest()
 	m.Members = slices.DeleteFunc(m.Members, func(x bundle.Member) bool { return x.Kind == bundle.Binary })
 	for _, role := range bundle.AllRoles() {
-		for _, name := range slices.Concat(config.StartedPrograms(role), config.ToolPrograms(role)) {
+		for _, name := range slices.Concat(starts(role), config.ToolPrograms(role)) {
 			m.Members = append(m.Members, bundle.Member{Path: string(role) + "/" + name, Kind: bundle.Binary,
 				Name: name, Dst: "/usr/local/bin", Roles: []bundle.Role{role}})
 		}

@@ -72,6 +72,9 @@ func (r *Binary) Executes(n config.Node) []string {
 	return out
 }
 
+// Images implements driver.Driver: services need none.
+func (r *Binary) Images(config.Node, *bundle.Manifest) []string { return nil }
+
 // Trees are those of the configuration and of etcd's data.
 func (r *Binary) Trees(n config.Node) []node.Tree {
 	out := []node.Tree{{Path: kubeDir, Mode: 0o755}}

@@ -352,3 +352,18 @@ func TestOurFilesAreKeptFree(t *testing.T) {
 		t.Errorf("only %d files were looked at", seen)
 	}
 }
+
+// TestVerifyAndPreflightWantTheSameBinaries: `eggo-bundle verify` has no driver to ask. CoreDNS may come with a
+// package.
+func TestVerifyAndPreflightWantTheSameBinaries(t *testing.T) {
+	for _, dns := range []string{"", "service: {dns: {corednstype: binary}}\n"} {
+		r := made(t, dns)
+		for _, role := range bundle.AllRoles() {
+			is := slices.DeleteFunc(r.Executes(config.Node{Roles: []bundle.Role{role}}),
+				func(name string) bool { return name == string(driver.CoreDNS) })
+			if want := config.StartedPrograms(role); !slices.Equal(is, want) {
+				t.Errorf("%s: %v, want %v", role, is, want)
+			}
+		}
+	}
+}
