@@ -74,3 +74,18 @@ func TestARestartIsDoneThoughNobodyKnowsHowLongItTook(t *testing.T) {
 		t.Errorf("%q", told)
 	}
 }
+
+// TestWhatRunsAndWhatStandsStill: a unit that failed or is being started does neither, for systemd may start it again.
+func TestWhatRunsAndWhatStandsStill(t *testing.T) {
+	r := &Binary{}
+	for state, want := range map[string][2]bool{"active": {true, false}, "inactive": {false, true},
+		"activating": {}, "failed": {}, "deactivating": {}, "active\ninactive": {}} {
+		nd := node.New(unitHost{state: state}, nil)
+		cs := make([]driver.Component, 1+strings.Count(state, "\n"))
+		runs, err := r.Runs(t.Context(), nd, cs...)
+		still, err2 := r.Stopped(t.Context(), nd, cs...)
+		if err != nil || err2 != nil || runs != want[0] || still != want[1] {
+			t.Errorf("%q: runs %v, stands still %v; %v %v", state, runs, still, err, err2)
+		}
+	}
+}
