@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-var update = flag.Bool("update", false, "write testdata anew")
+var update = flag.Bool("update", false, "write testdata again")
 
 func params() CoreDNSParams {
 	return CoreDNSParams{Image: "registry.k8s.io/coredns/coredns:v1.12.1", Domain: "air.gap", Address: "10.32.0.10",

@@ -75,7 +75,7 @@ func (o *offline) add(file string, r *bundle.Report) {
 
 // judge says everything that is missing. whole: all bundles that were given are undamaged, so that one which is not
 // there was not given.
-func (o *offline) judge(whole bool) []error {
+func (o *offline) check(whole bool) []error {
 	var bad []error
 	add := func(code string, kv ...string) {
 		bad = append(bad, event.NewFault(event.ClassBundle, code, nil, kv...))

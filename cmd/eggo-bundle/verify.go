@@ -77,7 +77,7 @@ func (f *verifyFlags) run(ctx context.Context, env *environment, files []string)
 		}
 	}
 	if check != nil {
-		bad = append(bad, check.judge(len(bad) == 0)...)
+		bad = append(bad, check.check(len(bad) == 0)...)
 	}
 	return errors.Join(bad...)
 }

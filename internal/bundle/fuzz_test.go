@@ -166,9 +166,9 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// TestAStrangersBomb: an archive without a manifest is looked into a little way only, whatever it says of its first
+// TestABombOfAnotherHost: an archive without a manifest is looked into a little way only, whatever it says of its first
 // member.
-func TestAStrangersBomb(t *testing.T) {
+func TestABombOfAnotherHost(t *testing.T) {
 	var b bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed)
 	w := tar.NewWriter(z)

@@ -10,7 +10,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/nodepath"
 )
 
-var update = flag.Bool("update", false, "write the tables of the document anew")
+var update = flag.Bool("update", false, "write the tables of the document again")
 
 const document = "../../docs/deploy-yaml.md"
 

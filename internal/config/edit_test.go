@@ -164,8 +164,8 @@ func TestTheManualsFileIsEdited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mended := []byte(strings.Replace(string(data), "ip: 192.168.0.2 ", "ip: 192.168.0.1 ", 1))
-	out, problems, err := AddNodes(mended, "f", []Node{machine("test2", "192.168.0.6", bundle.Worker)})
+	fixed := []byte(strings.Replace(string(data), "ip: 192.168.0.2 ", "ip: 192.168.0.1 ", 1))
+	out, problems, err := AddNodes(fixed, "f", []Node{machine("test2", "192.168.0.6", bundle.Worker)})
 	if err != nil || problems.HasErrors() {
 		t.Fatal(err, problems)
 	}

@@ -52,9 +52,9 @@ func TestManualExampleLoadsWithOneError(t *testing.T) {
 	}
 }
 
-func TestManualExampleMendedIsValid(t *testing.T) {
-	mended := strings.Replace(manual(t), "ip: 192.168.0.2 ", "ip: 192.168.0.1 ", 1)
-	c, problems := Load([]byte(mended), "manual.yaml")
+func TestManualExampleFixedIsValid(t *testing.T) {
+	fixed := strings.Replace(manual(t), "ip: 192.168.0.2 ", "ip: 192.168.0.1 ", 1)
+	c, problems := Load([]byte(fixed), "manual.yaml")
 	if problems.HasErrors() {
 		t.Fatalf("want no error, got:\n%s", dump(problems))
 	}

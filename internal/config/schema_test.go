@@ -89,8 +89,8 @@ func inJSON(n *yaml.Node) any {
 	return v
 }
 
-// judged is what the schema says of a text, which has to be YAML.
-func judged(s *jsonschema.Schema, text string) (wrong error, isYAML bool) {
+// validated is what the schema says of a text, which has to be YAML.
+func validated(s *jsonschema.Schema, text string) (wrong error, isYAML bool) {
 	data, _, _ := slashComments([]byte(text))
 	doc, _, err := decodeYAML(data)
 	if err != nil || doc == nil || len(doc.Content) != 1 {
@@ -151,7 +151,7 @@ func TestTheSchemaTakesWhatLoads(t *testing.T) {
 			continue
 		}
 		n++
-		if err, _ := judged(s, text); err != nil {
+		if err, _ := validated(s, text); err != nil {
 			t.Errorf("%v\n%s", err, text)
 		}
 	}
@@ -176,7 +176,7 @@ func TestTheSchemaRefusesWhatIsNoKeyAndNoChoice(t *testing.T) {
 			}
 			n++
 			octal := strings.Contains(text, "replicas: 02") // YAML takes it for 2 before any schema sees it
-			if err, is := judged(s, text); is && err == nil && !octal {
+			if err, is := validated(s, text); is && err == nil && !octal {
 				t.Errorf("the schema takes it, the loader says %s %s:\n%s", p.Code, p.Key, text)
 			}
 			break

@@ -128,8 +128,8 @@ func (w *wizard) check(ctx context.Context) error {
 		w.say("wizard.preflight.passed", "count", strconv.Itoa(len(w.draft.Machines)))
 		return nil
 	}
-	mends, do := w.mends(report.Causes(findings))
-	id, err := w.afterwards(ctx, mends)
+	fixes, do := w.fixes(report.Causes(findings))
+	id, err := w.afterwards(ctx, fixes)
 	if err != nil {
 		return err
 	}
@@ -140,8 +140,8 @@ func (w *wizard) check(ctx context.Context) error {
 	return nil
 }
 
-// mends are what can be done about causes that stand in the way, on all machines that each was found on.
-func (w *wizard) mends(causes []report.Cause) (list []choice, do map[string]func()) {
+// fixes are what can be done about causes that stand in the way, on all machines that each was found on.
+func (w *wizard) fixes(causes []report.Cause) (list []choice, do map[string]func()) {
 	do = map[string]func(){}
 	for i, c := range causes {
 		if c.Severity != event.Error {

@@ -102,7 +102,7 @@ func archs(n int) []event.Finding {
 }
 
 // Line by line what can be done about a cause is done on all its machines.
-func TestPlainMendsOfACause(t *testing.T) {
+func TestPlainFixesOfACause(t *testing.T) {
 	t.Parallel()
 	m, _ := dialogue(t, i18n.English)
 	w := readyDraft(m)
@@ -111,7 +111,7 @@ func TestPlainMendsOfACause(t *testing.T) {
 		w.draft.Machines = append(w.draft.Machines, config.Machine{Name: fmt.Sprintf("node-%d", i+1),
 			IP: fmt.Sprintf("192.0.2.%d", i+1)})
 	}
-	list, do := w.mends(report.Causes(archs(60)))
+	list, do := w.fixes(report.Causes(archs(60)))
 	if len(list) != 1 || !strings.Contains(list[0].text, "60 machines, such as") {
 		t.Fatalf("%+v", list)
 	}

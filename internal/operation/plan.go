@@ -36,7 +36,7 @@ func Plan(ctx context.Context, of request.Request, d Deps) (*PlanResult, error) 
 	if err != nil {
 		return nil, err
 	}
-	sum, err := i.run(ctx, func(e phases.Env) *engine.Plan { return phases.Rehearsal(e, w.plan) })
+	sum, err := i.run(ctx, func(e phases.Env) *engine.Plan { return phases.DryRun(e, w.plan) })
 	return &PlanResult{
 		Cluster: i.cluster.Name, Steps: len(sum.Changed), Nodes: i.seen.changes(sum), Findings: i.seen.findings(),
 		Bundles: i.bundles.Checked(),

@@ -152,8 +152,8 @@ func outlined(t *testing.T, c *config.Cluster, limit string, leavers ...string) 
 		"deploy":              phases.Deploy(env(nil)),
 		"deploy-hooks":        phases.Deploy(env(slices.Concat(around, each))),
 		"deploy-limit":        limited(env(around)),
-		"deploy-dry":          phases.Rehearsal(env(around), phases.Deploy),
-		"deploy-limit-dry":    phases.Rehearsal(env(nil), limited),
+		"deploy-dry":          phases.DryRun(env(around), phases.Deploy),
+		"deploy-limit-dry":    phases.DryRun(env(nil), limited),
 		"cleanup":             phases.Cleanup(env(nil), false),
 		"cleanup-hooks-purge": phases.Cleanup(env(slices.Concat(around, each)), true),
 		"cleannodes":          phases.CleanNodes(env(around), c.Nodes[:1], true),
@@ -175,7 +175,7 @@ func outlined(t *testing.T, c *config.Cluster, limit string, leavers ...string) 
 		e := env(each)
 		e.Cluster = &stay
 		out["delete-"+name] = phases.Delete(e, l)
-		out["delete-dry-"+name] = phases.Rehearsal(e, func(e phases.Env) *engine.Plan { return phases.Delete(e, l) })
+		out["delete-dry-"+name] = phases.DryRun(e, func(e phases.Env) *engine.Plan { return phases.Delete(e, l) })
 		e.Hooks = nil
 		l.Drain, l.Purge = time.Hour, true
 		out["delete-nohooks-"+name] = phases.Delete(e, l)

@@ -32,7 +32,7 @@ func rehearse(t *testing.T, l *phasestest.Lab, plan func(phases.Env) *engine.Pla
 	b := &book{}
 	env := l.Env(b.emit)
 	env.StateDir = filepath.Join(state, "s")
-	sum, err := engine.Run(t.Context(), phases.Rehearsal(env, plan), quick(b))
+	sum, err := engine.Run(t.Context(), phases.DryRun(env, plan), quick(b))
 	if err != nil {
 		t.Fatalf("%v %+v", err, sum.Failed)
 	}
@@ -142,7 +142,7 @@ func TestARehearsalDoesNotWaitForEtcd(t *testing.T) {
 		h, err := connect(ctx, n)
 		return dialed{h, &etcd}, err
 	}
-	if sum, err := engine.Run(t.Context(), phases.Rehearsal(env, phases.Deploy), quick(b)); err != nil {
+	if sum, err := engine.Run(t.Context(), phases.DryRun(env, phases.Deploy), quick(b)); err != nil {
 		t.Fatal(err, sum)
 	}
 	// Six questions, each dialed once; until their time was over they dialed more than twice as often.

@@ -14,13 +14,13 @@ import (
 )
 
 // Redactor takes secrets out of what is given away: the values that the cluster's files hold, wherever they occur, and
-// what looks like a secret. Values go and keys stay, so that what had a form keeps it.
+// what patterns like a secret. Values go and keys stay, so that what had a form keeps it.
 type Redactor struct {
-	secrets []string
-	values  *strings.Replacer
-	looks   []*regexp.Regexp
-	key     *regexp.Regexp // a key whose value is a secret
-	line    *regexp.Regexp // such a key and its value, in a text without form
+	secrets  []string
+	values   *strings.Replacer
+	patterns []*regexp.Regexp
+	key      *regexp.Regexp // a key whose value is a secret
+	line     *regexp.Regexp // such a key and its value, in a text without form
 }
 
 const redacted = "(redacted)"
@@ -35,7 +35,7 @@ func New(dir string) (*Redactor, error) {
 	r := &Redactor{
 		key:  regexp.MustCompile(`(?i)` + secretWords),
 		line: regexp.MustCompile(`(?im)((?:` + secretWords + `)[\w-]*["']?\s*[:=]\s*)(\S.*)$`),
-		looks: []*regexp.Regexp{
+		patterns: []*regexp.Regexp{
 			// A block may stand in one line with its newlines escaped, or over several lines of a log, each with its
 			// own beginning.
 			regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----`),
@@ -116,7 +116,7 @@ func (r *Redactor) Text(data []byte) []byte { return []byte(r.clean(string(data)
 
 func (r *Redactor) clean(s string, values *strings.Replacer) string {
 	s = values.Replace(s)
-	for i, look := range r.looks {
+	for i, look := range r.patterns {
 		if i == 0 {
 			s = look.ReplaceAllStringFunc(s, inLines)
 			continue
@@ -144,7 +144,7 @@ func inLines(block string) string {
 
 // JSON takes the secrets out of the strings of JSON documents, keys aside. What is between the strings stays as it is.
 func (r *Redactor) JSON(data []byte) []byte {
-	data = r.looks[0].ReplaceAllFunc(data, func(b []byte) []byte { return []byte(inLines(string(b))) })
+	data = r.patterns[0].ReplaceAllFunc(data, func(b []byte) []byte { return []byte(inLines(string(b))) })
 	var out bytes.Buffer
 	for len(data) > 0 {
 		i := bytes.IndexByte(data, '"')

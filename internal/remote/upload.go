@@ -25,12 +25,12 @@ func encode(b []byte) string { return "'" + base64.StdEncoding.EncodeToString(b)
 //go:embed hash.sh
 var hashLib string
 
-// lookScript says what is there: "same", "mode" (the file is right and its permissions were not), or "part SIZE SHA256
-// ROOM" with the size in bytes and the room in KiB. The lock waits for an earlier try that the node has not given up
-// yet: it may still write what it got.
+// inspectScript says what is there: "same", "mode" (the file is right and its permissions were not), or "part SIZE
+// SHA256 ROOM" with the size in bytes and the room in KiB. The lock waits for an earlier try that the node has not
+// given up yet: it may still write what it got.
 //
-//go:embed look.sh
-var lookScript string
+//go:embed inspect.sh
+var inspectScript string
 
 // writeScript takes the rest of the file over its standard input, alone under the lock. The hash is of what is written,
 // in the pass that writes it; the size is of what is in the file then, so a write that failed is noticed.
@@ -121,7 +121,7 @@ func (t *transfer) script(text string, more ...string) []byte {
 }
 
 func (t *transfer) run(ctx context.Context, p *place) (bool, error) {
-	r, err := t.h.do(ctx, p, p.s, "r", newJob(nil), t.script(hashLib+lookScript))
+	r, err := t.h.do(ctx, p, p.s, "r", newJob(nil), t.script(hashLib+inspectScript))
 	if err != nil {
 		return false, err
 	}

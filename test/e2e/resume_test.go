@@ -186,10 +186,10 @@ func TestCableCut(t *testing.T) {
 		if err := s.Lab.Cut(ctx, "n2"); err != nil {
 			return err
 		}
-		timer := time.AfterFunc(2*time.Minute, func() { _ = s.Lab.Mend(ctx, "n2") })
+		timer := time.AfterFunc(2*time.Minute, func() { _ = s.Lab.Reconnect(ctx, "n2") })
 		t.Cleanup(func() { timer.Stop() })
 		return nil
-	}, func(ctx context.Context, s *stand.Stand) error { return s.Lab.Mend(ctx, "n2") })
+	}, func(ctx context.Context, s *stand.Stand) error { return s.Lab.Reconnect(ctx, "n2") })
 }
 
 // disturbed deploys with n2 disturbed while a step runs there: the deploy recovers, or ends with a fault that names n2;

@@ -38,7 +38,7 @@ func TestRealNodes(t *testing.T) {
 		{"logins", logins}, {"no way to the Internet", airGap}, {"the machine's settings are its own", sysctls},
 		{"ground for a container runtime", runtimeGround}, {"apt works with local files", aptLocal},
 		{"snapshots see every change", snapshots}, {"reboot", reboot}, {"kill and start", killAndStart},
-		{"power off from inside", powerOff}, {"freeze and thaw", freezeAndThaw}, {"cut and mend", cutAndMend},
+		{"power off from inside", powerOff}, {"freeze and thaw", freezeAndThaw}, {"cut and reconnect", cutAndReconnect},
 		{"wipe", wipe},
 		{"two labs side by side", sideBySide}, {"ten nodes beside three", tenNodes},
 	} {
@@ -428,12 +428,12 @@ func (s *story) state(node string) State {
 	return ""
 }
 
-func cutAndMend(s *story) {
+func cutAndReconnect(s *story) {
 	s.must(s.l.Cut(s.Context(), "n2"))
 	if s.state("n2") != Cut || s.reachable("n2") {
 		s.Errorf("n2 is %s and answers: %v", s.state("n2"), s.reachable("n2"))
 	}
-	s.must(s.l.Mend(s.Context(), "n2"))
+	s.must(s.l.Reconnect(s.Context(), "n2"))
 	s.must(until(10*time.Second, "n2 to answer", func() bool { return s.reachable("n2") }))
 	if s.state("n2") != On {
 		s.Errorf("n2 is %s", s.state("n2"))

@@ -181,11 +181,11 @@ func netnsExists(name string) bool {
 	return err == nil
 }
 
-// Cut pulls the node's cable: its link loses the carrier. It stays pulled over a reboot, until Mend.
+// Cut pulls the node's cable: its link loses the carrier. It stays pulled over a reboot, until Reconnect.
 func (l *Lab) Cut(ctx context.Context, node string) error { return l.cable(ctx, node, "down") }
 
-// Mend plugs the node's cable in again.
-func (l *Lab) Mend(ctx context.Context, node string) error { return l.cable(ctx, node, "up") }
+// Reconnect plugs the node's cable in again.
+func (l *Lab) Reconnect(ctx context.Context, node string) error { return l.cable(ctx, node, "up") }
 
 func (l *Lab) cable(ctx context.Context, node, state string) error {
 	if err := l.mustRun(node); err != nil {

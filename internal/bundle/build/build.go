@@ -195,7 +195,7 @@ func (b *builder) build(ctx context.Context) (*Result, error) {
 			return nil, err
 		}
 	}
-	err := mended(func() (err error) { old, next, err = b.resolve(ctx); return err })
+	err := retried(func() (err error) { old, next, err = b.resolve(ctx); return err })
 	if err != nil {
 		return nil, err
 	}
@@ -239,7 +239,7 @@ func Update(ctx context.Context, o Options) (*Result, error) {
 	}
 	defer release()
 	var old, next *lock.Lock
-	err = mended(func() (err error) { old, next, err = b.resolve(ctx); return err })
+	err = retried(func() (err error) { old, next, err = b.resolve(ctx); return err })
 	if err == nil {
 		err = b.writeLock(next)
 	}

@@ -29,12 +29,12 @@ func number(n int) string { return strconv.Itoa(n) }
 // write fetches what the bundles need and writes them.
 func (b *builder) write(ctx context.Context, plans []*plan) ([]Bundle, error) {
 	out := make([]Bundle, len(plans))
-	return out, mended(func() error { return b.writeAll(ctx, plans, out) })
+	return out, retried(func() error { return b.writeAll(ctx, plans, out) })
 }
 
-// mended does a step again that failed for nothing but damaged files of the cache. What rotted there is only found
+// retried does a step again that failed for nothing but damaged files of the cache. What rotted there is only found
 // while it is read, and is gone from there then: it is fetched anew.
-func mended(step func() error) error {
+func retried(step func() error) error {
 	const rotten = 4
 	for try := 1; ; try++ {
 		err := step()

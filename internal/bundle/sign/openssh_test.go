@@ -116,7 +116,7 @@ func TestOpenSSHTakesOurKeysWithAndWithoutPassphrase(t *testing.T) {
 }
 
 // Where we and ssh-keygen are asked the same, the answer is the same.
-func TestOpenSSHJudgesAlike(t *testing.T) {
+func TestOpenSSHVerifiesAlike(t *testing.T) {
 	keygen := tool(t, "ssh-keygen")
 	one, two, token := newKey(t), newKey(t), newFIDO(t, 1)
 	k1, k2 := one.key.PublicKey(), two.key.PublicKey()

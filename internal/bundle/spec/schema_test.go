@@ -32,7 +32,7 @@ func compiled(t *testing.T) *jsonschema.Schema {
 	return s
 }
 
-func judged(t *testing.T, s *jsonschema.Schema, text []byte) error {
+func validated(t *testing.T, s *jsonschema.Schema, text []byte) error {
 	t.Helper()
 	var v any
 	if err := yaml.Unmarshal(text, &v); err != nil {
@@ -57,7 +57,7 @@ func TestTheSchemaJudgesSpecs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := judged(t, s, text); err != nil {
+		if err := validated(t, s, text); err != nil {
 			t.Errorf("%s: %v", system, err)
 		}
 	}
@@ -70,7 +70,7 @@ func TestTheSchemaJudgesSpecs(t *testing.T) {
 		small + "binaries: [{name: x, dst: /tmp, roles: [etcd], chekcsum: x}]\n": false,
 		strings.Replace(small, "version: 1", "version: '2'", 1):                  false, "name: a\n": false,
 	} {
-		if err := judged(t, s, []byte(text)); (err == nil) != right {
+		if err := validated(t, s, []byte(text)); (err == nil) != right {
 			t.Errorf("right %v: %v\n%s", right, err, text)
 		}
 	}

@@ -80,12 +80,12 @@ func (p *parser) repository(s *Spec, n *yaml.Node, key string) {
 	if v, err := strconv.Atoi(priority); err == nil {
 		r.Priority = v
 	}
-	p.judgeRepository(r, n, key)
+	p.checkRepository(r, n, key)
 	s.Repositories = append(s.Repositories, r)
 }
 
-// judgeRepository holds a repository's keys against each other.
-func (p *parser) judgeRepository(r Repository, n *yaml.Node, key string) {
+// checkRepository holds a repository's keys against each other.
+func (p *parser) checkRepository(r Repository, n *yaml.Node, key string) {
 	ways := 0
 	for _, set := range []bool{r.URL != "", r.Dir.Name != "", r.Machine} {
 		if set {

@@ -29,8 +29,8 @@ const (
 	Overridden State = "overridden"
 )
 
-// Verdict on a bundle that may be installed.
-type Verdict struct {
+// Result on a bundle that may be installed.
+type Result struct {
 	State       State
 	Identity    string       // of Signed: as the list of signers has it
 	KeyType     string       // of Signed and Stranger
@@ -38,8 +38,8 @@ type Verdict struct {
 	Why         *event.Fault // of Overridden: what it would have been refused for
 }
 
-// Judge holds bundles against the signers that are known.
-type Judge struct {
+// Checker holds bundles against the signers that are known.
+type Checker struct {
 	Allowed *sign.AllowedSigners // nil: none is known
 	// AllowUnsigned lets everything through that would be refused, but not what a person refuses.
 	AllowUnsigned bool
@@ -61,52 +61,52 @@ type Question struct {
 // signature and signers are known, "trust.altered" when it is another bundle's, "trust.foreign" when none of the
 // signers made it, "trust.refused" when the person who was asked does not trust the key, "trust.signature-read", and
 // the others of sign.Verify. A signature that does not fit the bundle is refused also while no signer is known.
-func (j *Judge) Check(ctx context.Context, path string, m *bundle.Manifest, sums []byte) (Verdict, error) {
+func (j *Checker) Check(ctx context.Context, path string, m *bundle.Manifest, sums []byte) (Result, error) {
 	v, err := j.check(ctx, path, m, sums)
 	if err == nil || ctx.Err() != nil {
 		return v, err
 	}
 	if f := event.AsFault(err); j.AllowUnsigned && f.Class == event.ClassBundle && f.Code != "trust.refused" {
-		return Verdict{State: Overridden, Why: f}, nil
+		return Result{State: Overridden, Why: f}, nil
 	}
-	return Verdict{}, err
+	return Result{}, err
 }
 
-func (j *Judge) check(ctx context.Context, path string, m *bundle.Manifest, sums []byte) (Verdict, error) {
+func (j *Checker) check(ctx context.Context, path string, m *bundle.Manifest, sums []byte) (Result, error) {
 	name := bundle.SignatureOf(path)
 	armored, err := readSignature(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && j.Allowed == nil:
-		return Verdict{State: Unsigned}, nil
+		return Result{State: Unsigned}, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return Verdict{}, event.NewFault(event.ClassBundle, "trust.unsigned", nil, "file", path, "signature", name)
+		return Result{}, event.NewFault(event.ClassBundle, "trust.unsigned", nil, "file", path, "signature", name)
 	case err != nil:
-		return Verdict{}, event.NewFault(event.ClassBundle, "trust.signature-read", err, "signature", name)
+		return Result{}, event.NewFault(event.ClassBundle, "trust.signature-read", err, "signature", name)
 	}
 	if j.Allowed != nil {
 		check := sign.Check{Namespace: sign.Namespace, Allowed: j.Allowed, Now: j.Now()}
 		s, err := sign.Verify(ctx, armored, bytes.NewReader(sums), check)
 		if err != nil {
-			return Verdict{}, named(err, path, name)
+			return Result{}, named(err, path, name)
 		}
-		return Verdict{State: Signed, Identity: s.Identity, KeyType: s.KeyType, Fingerprint: s.Fingerprint}, nil
+		return Result{State: Signed, Identity: s.Identity, KeyType: s.KeyType, Fingerprint: s.Fingerprint}, nil
 	}
 	s, err := sign.Fits(ctx, armored, bytes.NewReader(sums), sign.Namespace)
 	if err != nil {
-		return Verdict{}, named(err, path, name)
+		return Result{}, named(err, path, name)
 	}
-	v := Verdict{State: Stranger, KeyType: s.KeyType, Fingerprint: s.Fingerprint}
+	v := Result{State: Stranger, KeyType: s.KeyType, Fingerprint: s.Fingerprint}
 	if j.Ask == nil {
 		return v, nil
 	}
 	yes, asked, err := j.Ask(ctx, Question{path, m, s})
 	switch {
 	case err != nil:
-		return Verdict{}, err
+		return Result{}, err
 	case !asked:
 		return v, nil
 	case !yes:
-		return Verdict{}, event.NewFault(event.ClassBundle, "trust.refused", nil, "file", path, "key", s.Fingerprint)
+		return Result{}, event.NewFault(event.ClassBundle, "trust.refused", nil, "file", path, "key", s.Fingerprint)
 	}
 	v.State, v.Identity = Signed, Unnamed(s)
 	return v, nil

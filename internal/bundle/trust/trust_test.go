@@ -101,7 +101,7 @@ func TestWhatIsInstalled(t *testing.T) {
 				}
 			}
 			asked := 0
-			j := trust.Judge{Now: time.Now, Ask: func(_ context.Context, q trust.Question) (bool, bool, error) {
+			j := trust.Checker{Now: time.Now, Ask: func(_ context.Context, q trust.Question) (bool, bool, error) {
 				asked++
 				if q.Signer.Fingerprint == "" || q.File != file {
 					t.Errorf("%+v", q)
@@ -160,7 +160,7 @@ func TestASignatureThatIsNoFile(t *testing.T) {
 	if err := os.Mkdir(file+".sig", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	j := trust.Judge{Now: time.Now}
+	j := trust.Checker{Now: time.Now}
 	if _, err := j.Check(t.Context(), file, &bundle.Manifest{},
 		nil); event.AsFault(err).Code != "trust.signature-read" {
 		t.Error(err)

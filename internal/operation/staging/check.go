@@ -18,7 +18,7 @@ type Checked struct {
 	File     string
 	Manifest *bundle.Manifest
 	ID       string
-	trust.Verdict
+	trust.Result
 }
 
 // Msg says it: the front ends and the log have it from there.
@@ -53,11 +53,11 @@ func (c Checked) Warning() *event.Fault {
 
 // Checker decides about bundles, each once.
 type Checker struct {
-	store *trust.Store
-	judge trust.Judge
-	mu    sync.Mutex
-	found map[string]Checked // by file and id
-	order []string
+	store   *trust.Store
+	checker trust.Checker
+	mu      sync.Mutex
+	found   map[string]Checked // by file and id
+	order   []string
 	// learned says that a signer became known.
 	learned bool
 }
@@ -75,12 +75,12 @@ func NewChecker(
 ) (*Checker, error) {
 	c := &Checker{
 		store: trust.In(root), found: map[string]Checked{},
-		judge: trust.Judge{AllowUnsigned: o.AllowUnsigned, Now: time.Now, Ask: ask},
+		checker: trust.Checker{AllowUnsigned: o.AllowUnsigned, Now: time.Now, Ask: ask},
 	}
 	var err error
-	c.judge.Allowed, err = c.store.Load()
+	c.checker.Allowed, err = c.store.Load()
 	if o.Signers != "" {
-		c.judge.Allowed, err = trust.ReadFile(o.Signers)
+		c.checker.Allowed, err = trust.ReadFile(o.Signers)
 	}
 	return c, err
 }
@@ -95,21 +95,21 @@ func (c *Checker) Check(
 	if f, ok := c.found[key]; ok {
 		return f, false, nil
 	}
-	verdict, err := c.judge.Check(ctx, file, m, sums)
+	result, err := c.checker.Check(ctx, file, m, sums)
 	if err != nil {
 		if f := event.AsFault(err); f.Args["file"] == "" {
 			f.Args = withArg(f.Args, "file", file)
 		}
 		return Checked{}, false, err
 	}
-	if c.judge.Allowed == nil && verdict.State == trust.Signed { // it was asked about: from now on a signer is known
-		if c.judge.Allowed, err = c.store.Load(); err != nil {
+	if c.checker.Allowed == nil && result.State == trust.Signed { // it was asked about: from now on a signer is known
+		if c.checker.Allowed, err = c.store.Load(); err != nil {
 			return Checked{}, false, err
 		}
 		c.found, c.order = map[string]Checked{}, nil // what was let through while nobody was known is checked again
 		c.learned = true
 	}
-	found = Checked{File: file, Manifest: m, ID: sumsID(sums), Verdict: verdict}
+	found = Checked{File: file, Manifest: m, ID: sumsID(sums), Result: result}
 	c.found[key] = found
 	c.order = append(c.order, key)
 	return found, true, nil

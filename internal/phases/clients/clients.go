@@ -111,7 +111,7 @@ func (r *Clients) EtcdClient(ctx context.Context, endpoints []string, via Dialer
 	}
 	tries := uint(0) // etcd's own default, which goes on until the time is over
 	if wait.Dry(ctx) {
-		tries = 1 // a rehearsal does not wait for an etcd that is not there yet
+		tries = 1 // a dry run does not wait for an etcd that is not there yet
 	}
 	return clientv3.New(clientv3.Config{
 		Endpoints: endpoints, DialTimeout: 5 * time.Second, MaxUnaryRetries: tries,

@@ -16,7 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
-// recorder keeps a rehearsal's requests from changing the cluster; nil when it is none.
+// recorder keeps a dry run's requests from changing the cluster; nil when it is none.
 func (r *Clients) recorder() transport.WrapperFunc {
 	if !r.Dry {
 		return nil
@@ -68,7 +68,7 @@ func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error
 	}, nil
 }
 
-// etcdRecorder keeps a rehearsal's calls from changing etcd.
+// etcdRecorder keeps a dry run's calls from changing etcd.
 func (r *Clients) etcdRecorder() []grpc.DialOption {
 	if !r.Dry {
 		return nil
@@ -91,7 +91,7 @@ func (r *Clients) etcdRecorder() []grpc.DialOption {
 			if err := refuse(ctx, method); err != nil {
 				return err
 			}
-			if wait.Dry(ctx) { // a rehearsed step does not wait for an etcd that is not there yet
+			if wait.Dry(ctx) { // a step in a dry run does not wait for an etcd that is not there yet
 				opts = append(slices.Clip(opts), grpc.WaitForReady(false))
 			}
 			return invoke(ctx, method, req, reply, cc, opts...)

@@ -45,7 +45,7 @@ type Env struct {
 	// Limit are the nodes that a plan keeps its work to; empty means all. Preflight does not insist on others that only
 	// run workloads.
 	Limit []string
-	// Dry has every change announced and none made, on the nodes, at the API server and in etcd; see Rehearsal.
+	// Dry has every change announced and none made, on the nodes, at the API server and in etcd; see DryRun.
 	// StateDir is written to.
 	Dry bool
 	// RenewBefore, when it is set, has the leaf certificates that were issued before it issued anew.

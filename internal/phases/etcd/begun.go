@@ -13,6 +13,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // Begun is the restore under way, as the control host keeps it until it is verified: the same command continues where
@@ -86,7 +87,7 @@ func (p Places) Exchanged(ctx context.Context, nd *node.Node) (bool, error) {
 func holds(ctx context.Context, nd *node.Node, condition string, paths ...string) (bool, error) {
 	var words []any
 	for _, p := range paths {
-		words = append(words, node.Quote(p))
+		words = append(words, shell.Quote(p))
 	}
 	out, err := nd.Query(ctx, "if "+fmt.Sprintf(condition, words...)+"; then echo yes; fi")
 	return strings.TrimSpace(out) == "yes", err

@@ -186,10 +186,10 @@ rm -rf --one-file-system %[1]s
 %[2]s snapshot restore %[3]s --data-dir %[1]s --name %[4]s --initial-cluster %[5]s --initial-cluster-token %[6]s --initial-advertise-peer-urls %[7]s --bump-revision %[8]d --mark-compacted
 mv %[1]s %[9]s
 rm -f %[3]s
-`, node.Quote(fresh+".part"), node.Quote(r.payload.ProgramPath(n, "etcdutl")), node.Quote(r.Places.Snapshot),
-			node.Quote(n.Name),
-			node.Quote(strings.Join(initial, ",")), node.Quote(r.Cluster.EtcdToken+"-"+r.begun.Token),
-			node.Quote(layout.PeerURL(n)), int64(revisionBump), node.Quote(fresh))})
+`, shell.Quote(fresh+".part"), shell.Quote(r.payload.ProgramPath(n, "etcdutl")), shell.Quote(r.Places.Snapshot),
+			shell.Quote(n.Name),
+			shell.Quote(strings.Join(initial, ",")), shell.Quote(r.Cluster.EtcdToken+"-"+r.begun.Token),
+			shell.Quote(layout.PeerURL(n)), int64(revisionBump), shell.Quote(fresh))})
 	return err
 }
 
@@ -225,8 +225,8 @@ func (r *Restore) Exchange() []*engine.Step {
 		s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 			p := r.Places
 			_, err := nd.Change(ctx, node.Change{Desc: event.M("change.restore-exchange", "path", p.Old),
-				Script: r.Driver.Stop(driver.Etcd) + fmt.Sprintf(exchangeScript, node.Quote(p.Data), node.Quote(p.Old),
-					node.Quote(p.Fresh))})
+				Script: r.Driver.Stop(driver.Etcd) + fmt.Sprintf(exchangeScript, shell.Quote(p.Data),
+					shell.Quote(p.Old), shell.Quote(p.Fresh))})
 			return err
 		})
 		steps = append(steps, s)

@@ -16,6 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // The schedules of a script in deploy.yaml.
@@ -110,7 +111,7 @@ func (r *Hooks) KeepScripts(n config.Node) []*engine.Step {
 			}
 			sum := sha256.Sum256(data)
 			want += hex.EncodeToString(sum[:]) + "\n"
-			script += "[ -f " + node.Quote(file(p)) + " ] || exit 0\nsha256sum <" + node.Quote(file(p)) +
+			script += "[ -f " + shell.Quote(file(p)) + " ] || exit 0\nsha256sum <" + shell.Quote(file(p)) +
 				" | cut -d' ' -f1\n"
 		}
 		out, err := nd.Query(ctx, script)
@@ -122,9 +123,9 @@ func (r *Hooks) KeepScripts(n config.Node) []*engine.Step {
 			if err != nil {
 				return err
 			}
-			dir := node.Quote(path.Dir(file(p)))
+			dir := shell.Quote(path.Dir(file(p)))
 			script := fmt.Sprintf("mkdir -p -m 700 %s %s\n(umask 077; cat >%[3]s.new)\nchmod 700 %[3]s.new\nmv -f "+
-				"%[3]s.new %[3]s\n", node.HookDir, dir, node.Quote(file(p)))
+				"%[3]s.new %[3]s\n", node.HookDir, dir, shell.Quote(file(p)))
 			if _, err := nd.Change(ctx, node.Change{Desc: event.M("change.keep-script", "hook", p.Name), Stdin: data,
 				Script: script}); err != nil {
 				return err
@@ -150,7 +151,7 @@ func (r *Hooks) CleanupScripts(schedule string, n config.Node, needs []string) [
 			if nd == nil {
 				return false, event.M("why.node-gone"), nil
 			}
-			out, err := nd.Query(ctx, "cat "+node.Quote(file)+" 2>/dev/null || true")
+			out, err := nd.Query(ctx, "cat "+shell.Quote(file)+" 2>/dev/null || true")
 			data = []byte(out)
 			return out != "", event.M("why.no-script"), err
 		}

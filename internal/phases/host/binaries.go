@@ -32,12 +32,12 @@ func (r *Host) PlaceBinaries(n config.Node, group string) *engine.Step {
 			at := p.File
 			if p.Executed {
 				at = p.Binary().File
-				fmt.Fprintf(&script, "[ -e %[1]s ] || [ -L %[1]s ] || exit 0\n", node.Quote(p.File))
+				fmt.Fprintf(&script, "[ -e %[1]s ] || [ -L %[1]s ] || exit 0\n", shell.Quote(p.File))
 			}
 			fmt.Fprintf(&want, "%o %s\n", p.Mode, p.SHA256)
 			fmt.Fprintf(&script,
 				"[ -f %[1]s ] || exit 0\nm=$(stat -c %%a %[1]s); s=$(sha256sum <%[1]s); echo \"$m ${s%%%% *}\"\n",
-				node.Quote(at))
+				shell.Quote(at))
 		}
 		out, err := nd.Query(ctx, script.String())
 		return out == want.String(), err

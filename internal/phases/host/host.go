@@ -14,6 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // Host are the steps by which machines become nodes.
@@ -39,16 +40,16 @@ func (r *Host) Claim(n config.Node, own []node.Tree, dirs []string) *engine.Step
 	if dir := r.SentDir(); dir != node.Dir {
 		names = dir + " "
 		// Whoever may write in a directory above could change a package between its arrival and its installation.
-		trees = payload.ClosedLib + strings.Replace(safeDir, "@DIR@", node.Quote(dir), 1) +
+		trees = payload.ClosedLib + strings.Replace(safeDir, "@DIR@", shell.Quote(dir), 1) +
 			node.Tree{Path: dir, Mode: 0o700}.Script() +
-			"[ -L $D/repo ] || rm -rf $D/repo\nln -sfn " + node.Quote(dir) + " $D/repo\n"
+			"[ -L $D/repo ] || rm -rf $D/repo\nln -sfn " + shell.Quote(dir) + " $D/repo\n"
 	}
 	for _, t := range own {
 		trees += t.Script()
 		names += t.Path + " "
 	}
 	for _, d := range dirs {
-		trees += "dirs " + node.Quote(d) + "\n"
+		trees += "dirs " + shell.Quote(d) + "\n"
 		names += d + " "
 	}
 	// The trees are named too: a node that gets another role has more of them.

@@ -26,12 +26,12 @@ type Node struct {
 // New makes a Node; emit receives a Change event ahead of each change.
 func New(h Host, emit func(event.Event) error) *Node { return &Node{Host: h, emit: emit} }
 
-// Rehearse makes a Node whose changes are announced and not made; what only asks, asks.
-func Rehearse(h Host, emit func(event.Event) error) *Node {
+// DryRun makes a Node whose changes are announced and not made; what only asks, asks.
+func DryRun(h Host, emit func(event.Event) error) *Node {
 	return &Node{Host: h, emit: emit, dry: true}
 }
 
-// Run is not for a rehearsal, where nobody can tell what a script does: ask with Query, change with Change.
+// Run is not for a dry run, where nobody can tell what a script does: ask with Query, change with Change.
 func (n *Node) Run(ctx context.Context, c shell.Command) (shell.Result, error) {
 	if n.dry {
 		return shell.Result{}, event.NewFault(event.ClassFailed, "node.rehearsal", nil).On(n.Name())
@@ -39,7 +39,7 @@ func (n *Node) Run(ctx context.Context, c shell.Command) (shell.Result, error) {
 	return n.Host.Run(ctx, c)
 }
 
-// Upload is Host.Upload; in a rehearsal it is announced like a change.
+// Upload is Host.Upload; in a dry run it is announced like a change.
 func (n *Node) Upload(ctx context.Context, up shell.Upload) (changed bool, err error) {
 	if !n.dry {
 		return n.Host.Upload(ctx, up)
@@ -388,9 +388,3 @@ func (n *Node) LastWords(ctx context.Context, unit string) string {
 	}
 	return n.Journal(ctx, unit)
 }
-
-// Quote is shell.Quote.
-func Quote(s string) string { return shell.Quote(s) }
-
-// QuoteAll is shell.QuoteAll.
-func QuoteAll(names []string) string { return shell.QuoteAll(names) }

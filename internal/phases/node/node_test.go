@@ -117,9 +117,9 @@ func TestFilesAreWrittenWholeAndRecordedFirst(t *testing.T) {
 }
 
 // A rehearsal changes nothing: what only announces is announced, and a script that nobody knows is refused.
-func TestARehearsalRunsNoScript(t *testing.T) {
+func TestADryRunRunsNoScript(t *testing.T) {
 	sim, _, _ := machine(t)
-	n := node.Rehearse(sim, func(event.Event) error { return nil })
+	n := node.DryRun(sim, func(event.Event) error { return nil })
 	if _, err := n.Run(t.Context(), shell.Command{Script: "touch /etc/x\n"}); codeOf(err) != "node.rehearsal" ||
 		event.AsFault(err).Node != "n1" {
 		t.Error(err)

@@ -82,10 +82,10 @@ func (r *Nodes) SetBundle(key string, b env.Bundle) {
 	r.bundles[key] = b
 }
 
-// NewNode is a node whose changes are made, or in a rehearsal only announced.
+// NewNode is a node whose changes are made, or in a dry run only announced.
 func (r *Nodes) NewNode(h node.Host) *node.Node {
 	if r.Dry {
-		return node.Rehearse(h, r.Emit)
+		return node.DryRun(h, r.Emit)
 	}
 	return node.New(h, r.Emit)
 }

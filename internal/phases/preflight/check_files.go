@@ -9,6 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // checkFiles finds files of somebody else where ours will be.
@@ -31,7 +32,7 @@ func checkFiles() Check {
     awk -F'\t' -v p="$p" '$1=="file" && $2==p {f=1} END {exit !f}' %s/record 2>/dev/null || printf '%%s\n' "$p"
   fi
 done
-`, node.QuoteAll(paths), node.Dir))
+`, shell.QuoteAll(paths), node.Dir))
 			if err != nil {
 				return as(n.Name, err)
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
-	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // checkMember: a member of etcd makes its new data itself, from the snapshot, beside the old.
@@ -19,7 +19,7 @@ func checkMember() Check {
 		When: func(_ *Input, n config.Node) bool { return n.Has(bundle.Etcd) },
 		Ask: func(ctx context.Context, in *Input, n config.Node, f *facts.Facts) []event.Finding {
 			var out []event.Finding
-			if has, err := in.Nodes.Node(n.Name).Query(ctx, "[ ! -x "+node.Quote(in.ProgramPath(n, "etcdutl"))+
+			if has, err := in.Nodes.Node(n.Name).Query(ctx, "[ ! -x "+shell.Quote(in.ProgramPath(n, "etcdutl"))+
 				" ] || echo yes"); err != nil {
 				return as(n.Name, err)
 			} else if strings.TrimSpace(has) == "" {

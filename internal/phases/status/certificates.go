@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/pki"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // NodeCertificate is a certificate as a node has it in a file, or shows it on a port.
@@ -29,7 +30,7 @@ func NodeCertificates(ctx context.Context, h node.Host, n config.Node, places []
 	error) {
 	var script strings.Builder
 	for _, p := range places {
-		f := node.Quote(p.File)
+		f := shell.Quote(p.File)
 		script.WriteString("echo '=='\n")
 		if p.Config {
 			script.WriteString("sed -n 's/^ *client-certificate-data: *//p' " + f +

@@ -8,6 +8,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/runtimes"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // Inventory is what a cleanup takes from a machine.
@@ -44,7 +45,7 @@ func TakeInventory(ctx context.Context, h node.Host, purge bool) (Inventory, err
 	if len(trees) == 0 {
 		return s, nil
 	}
-	out, err := nd.Query(ctx, "for p in "+node.QuoteAll(trees)+
+	out, err := nd.Query(ctx, "for p in "+shell.QuoteAll(trees)+
 		"; do [ ! -e \"$p\" ] || du -sxh \"$p\" 2>/dev/null || true; done\n"+
 		runtimes.CountImages(trees))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrDry ends what would go on with the answer to a change that was not made.
-var ErrDry = errors.New("nothing is changed in a rehearsal")
+var ErrDry = errors.New("nothing is changed in a dry run")
 
 // dryKey marks the context of what runs dry.
 type dryKey struct{}

@@ -20,7 +20,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/report"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 // stage is a reporter with a clock of its own.
 type stage struct {

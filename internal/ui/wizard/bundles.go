@@ -160,7 +160,7 @@ func fits(m *bundle.Manifest, l *draft.Probe) bool {
 func (p *Page) misfits(m *bundle.Manifest) []string {
 	var out []string
 	for _, x := range p.draft.Machines {
-		if l := p.looks[draft.MachineKey(x)]; l != nil && l.Stage == draft.Seen && l.Arch == m.Arch && !fits(m, l) {
+		if l := p.probed[draft.MachineKey(x)]; l != nil && l.Stage == draft.Seen && l.Arch == m.Arch && !fits(m, l) {
 			out = append(out, x.Name)
 		}
 	}
@@ -171,7 +171,7 @@ func (p *Page) misfits(m *bundle.Manifest) []string {
 func (p *Page) unserved() []string {
 	var out []string
 	for _, x := range p.draft.Machines {
-		l := p.looks[draft.MachineKey(x)]
+		l := p.probed[draft.MachineKey(x)]
 		if l == nil || l.Stage != draft.Seen {
 			continue
 		}

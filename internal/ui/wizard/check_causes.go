@@ -90,7 +90,7 @@ func (f *preflight) fold() tea.Cmd {
 
 // mend is what the wizard can do about what is chosen, on all nodes that it was found on: the word for it, and the
 // doing.
-func (f *preflight) mend(r causeRow, e *frame.Env) (word string, do func() tea.Cmd) {
+func (f *preflight) fix(r causeRow, e *frame.Env) (word string, do func() tea.Cmd) {
 	p := f.p
 	list := r.findings()
 	word, change, to := draft.Fix(&p.draft, list[0])
@@ -147,7 +147,7 @@ func (f *preflight) keys(e *frame.Env) []frame.Binding {
 		enter("wizard.mend.login", func() tea.Cmd { return f.p.toStep("login", e) })
 	case f.busy: // what there is to do shows when all is known
 	case some && !f.passed():
-		word, do := f.mend(r, e)
+		word, do := f.fix(r, e)
 		if do == nil { // it is mended on the machine itself
 			word, do = "wizard.key.again", f.look
 		}
@@ -253,7 +253,7 @@ func (f *preflight) row(e *frame.Env, r causeRow, chosen bool, w int) []string {
 	if n := len(names); n > 1 && !f.open[r.cause.Key] {
 		lines = append(lines, "  "+t.Dim.Render(widget.Cut(strings.Join(report.Ranges(names), ", "), w-4, g.Cut)))
 	}
-	if word, do := f.mend(r, e); chosen && do != nil && !f.passed() {
+	if word, do := f.fix(r, e); chosen && do != nil && !f.passed() {
 		lines = append(lines, "    "+new(widget.Line).Add(t.Key, "Enter").Space(1).Add(t.KeyWord,
 			f.said(e, r, word)).String())
 	}

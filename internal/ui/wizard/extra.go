@@ -92,7 +92,7 @@ func (x *extra) put(v string) tea.Cmd {
 	}
 	x.p.shrink(x.open.get(), v)
 	x.open.set(v)
-	x.open.judge()
+	x.open.validate()
 	return x.p.changed()
 }
 
@@ -141,7 +141,7 @@ func (x *extra) edit(e *frame.Env) tea.Cmd {
 		return nil
 	}
 	it := x.p.setting(list[x.at].Key)
-	it.judge()
+	it.validate()
 	x.p.snapshot()
 	if it.picks() {
 		f := &form{p: x.p, items: []*item{it}}

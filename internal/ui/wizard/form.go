@@ -107,14 +107,14 @@ func (f *form) now() *item {
 func (f *form) enter(*frame.Env) tea.Cmd {
 	for _, it := range f.items {
 		it.field.Set(it.get())
-		it.judge()
+		it.validate()
 	}
 	return nil
 }
 
 func (f *form) leave() {}
 
-func (it *item) judge() {
+func (it *item) validate() {
 	it.wrong = nil
 	if it.check == nil {
 		return
@@ -131,7 +131,7 @@ func (f *form) put(it *item, v string) tea.Cmd {
 	}
 	f.p.shrink(it.get(), v)
 	it.set(v)
-	it.judge()
+	it.validate()
 	return f.p.changed()
 }
 

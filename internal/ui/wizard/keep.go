@@ -64,18 +64,18 @@ func (p *Page) resumed(s draft.Saved, e *frame.Env) tea.Cmd {
 	for i, st := range p.steps {
 		p.been[st.id()] = true
 		if st.id() == s.Step {
-			return tea.Batch(p.goTo(i, e), p.judge())
+			return tea.Batch(p.goTo(i, e), p.validate())
 		}
 	}
-	return p.judge()
+	return p.validate()
 }
 
 // changed is called when the draft is another one: it is judged 300 ms after the last change.
-func (p *Page) changed() tea.Cmd { return p.judge() }
+func (p *Page) changed() tea.Cmd { return p.validate() }
 
-func (p *Page) judge() tea.Cmd {
+func (p *Page) validate() tea.Cmd {
 	p.checks++
-	return p.svc.After(300*time.Millisecond, judgeMsg{p.checks})
+	return p.svc.After(300*time.Millisecond, validateMsg{p.checks})
 }
 
 // snapshot keeps the draft for undo, if it is another than the last.

@@ -128,7 +128,7 @@ func (n *nodes) shown() []int {
 }
 
 func (n *nodes) passes(m config.Machine, filter string) bool {
-	look := n.p.looks[draft.MachineKey(m)]
+	look := n.p.probed[draft.MachineKey(m)]
 	for _, word := range strings.Fields(strings.ToLower(filter)) {
 		rest, not := strings.CutPrefix(word, "!")
 		is := false

@@ -62,7 +62,7 @@ func (n *nodes) tally() tally {
 		if n.p.members[draft.MachineKey(m)] {
 			continue
 		}
-		l := n.p.looks[draft.MachineKey(m)]
+		l := n.p.probed[draft.MachineKey(m)]
 		switch {
 		case l != nil && l.Stage == draft.Failed:
 			c.failed++

@@ -204,7 +204,7 @@ func (n *nodes) header(e *frame.Env, c columns, w int) string {
 func (n *nodes) row(e *frame.Env, i int, c columns, w int) string {
 	t, g := e.Theme, e.Theme.Glyphs
 	m := n.p.draft.Machines[i]
-	look := n.p.looks[draft.MachineKey(m)]
+	look := n.p.probed[draft.MachineKey(m)]
 	wrong := n.wrongAt(i)
 	mark := " "
 	if n.marked[draft.MachineKey(m)] {
@@ -270,7 +270,7 @@ func (n *nodes) foot(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	}
 	i := n.now()
 	if asks := n.asking(); len(asks) > 0 && (n.mode == adding || n.mode == looking &&
-		(i < 0 || !asksKey(n.lookAt(i)))) {
+		(i < 0 || !asksKey(n.probeOf(i)))) {
 		said = append(said, complaint(e, event.Warning,
 			e.P.T("wizard.keys.open", "count", itoa(len(asks)), "key",
 				map[bool]string{true: "Ctrl+F", false: "f"}[n.mode == adding]), "", w)...)
@@ -364,7 +364,9 @@ func (n *nodes) block(e *frame.Env, out []string, w, h int) ([]string, *tea.Curs
 }
 
 // lookAt is what is known of the machine; nil when nothing is.
-func (n *nodes) lookAt(i int) *draft.Probe { return n.p.looks[draft.MachineKey(n.p.draft.Machines[i])] }
+func (n *nodes) probeOf(i int) *draft.Probe {
+	return n.p.probed[draft.MachineKey(n.p.draft.Machines[i])]
+}
 
 func asksKey(l *draft.Probe) bool { return l != nil && l.Stage == draft.Asking && l.Key != nil }
 
@@ -381,7 +383,7 @@ func (n *nodes) about(e *frame.Env, i, w int) []string {
 			list = append(list, said{sev, text, next})
 		}
 	}
-	l := n.lookAt(i)
+	l := n.probeOf(i)
 	if l != nil && l.Fault != nil {
 		text, next := faultWords(e, l.Fault)
 		add(event.Error, text, next)

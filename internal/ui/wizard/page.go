@@ -58,10 +58,10 @@ type Page struct {
 	cluster  *config.Cluster // what the draft makes; nil when it has errors
 	checks   int             // counts changes, so that only the last one is judged
 
-	looks    map[string]*draft.Probe // by address and port
+	probed   map[string]*draft.Probe // by address and port
 	login    string                  // with which login they were made
 	probes   context.CancelFunc
-	probeCtx context.Context // of the looks that are under way
+	probeCtx context.Context // of the probes that are under way
 	bundles  []draft.Bundle
 	shrinks  bool // the last key took something away from what stands in a field
 
@@ -80,8 +80,8 @@ type (
 		saved draft.Saved
 		ok    bool
 	}
-	judgeMsg  struct{ n int }
-	judgedMsg struct {
+	validateMsg  struct{ n int }
+	validatedMsg struct {
 		n        int
 		cluster  *config.Cluster
 		problems config.Problems
@@ -95,7 +95,7 @@ type (
 
 // New makes a wizard with an empty draft. ctx ends what it has begun.
 func New(ctx context.Context, svc Services) *Page {
-	p := &Page{svc: svc, been: map[string]bool{}, looks: map[string]*draft.Probe{}}
+	p := &Page{svc: svc, been: map[string]bool{}, probed: map[string]*draft.Probe{}}
 	p.ctx, p.stop = context.WithCancel(ctx)
 	if p.svc.After == nil {
 		p.svc.After = func(d time.Duration, m tea.Msg) tea.Cmd {
@@ -166,7 +166,7 @@ func (p *Page) Open(d config.Draft, file string) {
 // Init implements frame.Page.
 func (p *Page) Init(e *frame.Env) tea.Cmd {
 	p.been[p.steps[0].id()] = true
-	cmds := []tea.Cmd{p.steps[p.at].enter(e), p.judge()}
+	cmds := []tea.Cmd{p.steps[p.at].enter(e), p.validate()}
 	if p.svc.Load != nil && (p.file == "" || p.joins()) {
 		cmds = append(cmds, func() tea.Msg {
 			s, ok := p.svc.Load()
@@ -209,14 +209,14 @@ func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 		return tea.Batch(cmds...)
 	case loadedMsg:
 		return p.loaded(m, e)
-	case judgeMsg:
+	case validateMsg:
 		if m.n != p.checks {
 			return nil
 		}
 		d := p.draft.Clone()
 		cmds := []tea.Cmd{p.lookAtKey(), func() tea.Msg {
 			c, problems := d.Check("deploy.yaml")
-			return judgedMsg{m.n, c, problems}
+			return validatedMsg{m.n, c, problems}
 		}}
 		if p.unsaved() { // a terminal that dies takes nothing along
 			cmds = append(cmds, p.save())
@@ -225,9 +225,9 @@ func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 	case keyFileMsg:
 		if m.file == p.draft.Values[keyPath] {
 			p.keyOf, p.keyBad = m.file, m.fault
-			return p.judge()
+			return p.validate()
 		}
-	case judgedMsg:
+	case validatedMsg:
 		if m.n == p.checks {
 			p.cluster, p.problems = m.cluster, placed(m.problems)
 			if f := p.keyBad; f != nil && p.keyOf == p.draft.Values[keyPath] {
@@ -296,7 +296,7 @@ func (p *Page) goTo(i int, e *frame.Env) tea.Cmd {
 	ahead := i > p.at
 	p.at = i
 	p.been[p.steps[i].id()] = true
-	cmds := []tea.Cmd{p.save(), p.judge(), p.probe(e, false), p.steps[i].enter(e)}
+	cmds := []tea.Cmd{p.save(), p.validate(), p.probe(e, false), p.steps[i].enter(e)}
 	if n, is := from.(*nodes); is && ahead { // nobody goes on without having seen that keys are to be looked at
 		if asks := n.asking(); slices.ContainsFunc(asks,
 			func(l *draft.Probe) bool { return !n.shownKeys[l.Key.Fingerprint] }) {

@@ -21,12 +21,12 @@ func (p *Page) probe(_ *frame.Env, again bool) tea.Cmd {
 		if p.probes != nil {
 			p.probes()
 		}
-		p.login, p.looks, p.probes = login, map[string]*draft.Probe{}, nil
+		p.login, p.probed, p.probes = login, map[string]*draft.Probe{}, nil
 	}
 	if again {
-		for k, l := range p.looks {
+		for k, l := range p.probed {
 			if l.Stage == draft.Failed || l.Stage == draft.Seen {
-				delete(p.looks, k)
+				delete(p.probed, k)
 			}
 		}
 	}
@@ -40,11 +40,11 @@ func (p *Page) probe(_ *frame.Env, again bool) tea.Cmd {
 	d := p.draft.Clone()
 	for _, m := range d.Machines {
 		key := draft.MachineKey(m)
-		if _, wrong := config.CheckMachine("ip", m.IP); wrong || p.looks[key] != nil || m.IP == "" ||
+		if _, wrong := config.CheckMachine("ip", m.IP); wrong || p.probed[key] != nil || m.IP == "" ||
 			p.members[draft.MachineKey(m)] {
 			continue
 		}
-		p.looks[key] = &draft.Probe{Machine: m, Stage: draft.Reaching}
+		p.probed[key] = &draft.Probe{Machine: m, Stage: draft.Reaching}
 		cmds = append(cmds, tells(ctx, func(tell func(tea.Msg)) {
 			p.svc.Probe(ctx, d, m, func(l draft.Probe) { tell(l) })
 		}))
@@ -55,10 +55,10 @@ func (p *Page) probe(_ *frame.Env, again bool) tea.Cmd {
 // looked takes what is known of a machine. An architecture that was not said is the one that it has.
 func (p *Page) looked(l draft.Probe) {
 	key := draft.MachineKey(l.Machine)
-	if p.looks[key] == nil {
+	if p.probed[key] == nil {
 		return // of a login that is no longer
 	}
-	p.looks[key] = &l
+	p.probed[key] = &l
 	if l.Stage != draft.Seen {
 		return
 	}
@@ -75,7 +75,7 @@ func (p *Page) looked(l draft.Probe) {
 func (n *nodes) asking() []*draft.Probe {
 	var out []*draft.Probe
 	for _, m := range n.p.draft.Machines {
-		if l := n.p.looks[draft.MachineKey(m)]; l != nil && l.Stage == draft.Asking && l.Key != nil {
+		if l := n.p.probed[draft.MachineKey(m)]; l != nil && l.Stage == draft.Asking && l.Key != nil {
 			out = append(out, l)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/rolling"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // proof is what shows that a component works, and what is told of a restart.
@@ -106,7 +107,7 @@ func (r *Binary) reportAway(ctx context.Context, nd *node.Node, c driver.Compone
 // stoppedIn says how much of a restart that took so long passed until the unit was started: until then its old process
 // lived.
 func stoppedIn(ctx context.Context, nd *node.Node, unit string, took time.Duration) (time.Duration, error) {
-	out, err := nd.Query(ctx, "systemctl show -p InactiveExitTimestampMonotonic --value "+node.Quote(unit)+
+	out, err := nd.Query(ctx, "systemctl show -p InactiveExitTimestampMonotonic --value "+shell.Quote(unit)+
 		"\ncat /proc/uptime 2>/dev/null || true\n")
 	if err != nil {
 		return 0, err
@@ -126,7 +127,7 @@ func stoppedIn(ctx context.Context, nd *node.Node, unit string, took time.Durati
 // running says whether a unit runs or is just being restarted: both times another node must wait. One that we never
 // started does not run yet while it starts, and an etcd that starts may wait for the others.
 func running(ctx context.Context, nd *node.Node, unit string) (bool, error) {
-	u := node.Quote(unit)
+	u := shell.Quote(unit)
 	out, err := nd.Query(ctx, "systemctl is-active "+u+" || true\n[ ! -e "+node.Dir+"/applied/"+u+
 		" ] || echo applied\n")
 	state, rest, _ := strings.Cut(strings.TrimSpace(out), "\n")

@@ -74,7 +74,7 @@ LAB names the lab (default eggo), EGGO_LAB_DIR the directory where everything is
 			return l.Cut(ctx, n)
 		}},
 		{"mend", "Plug a node's network cable in again",
-			func(ctx context.Context, l *lab.Lab, n string) error { return l.Mend(ctx, n) }},
+			func(ctx context.Context, l *lab.Lab, n string) error { return l.Reconnect(ctx, n) }},
 		{"wipe", "Give a node a fresh disk", func(ctx context.Context, l *lab.Lab, n string) error {
 			return l.Wipe(ctx, n)
 		}},
