@@ -215,6 +215,8 @@ func crossing(from, to string) string {
 	switch {
 	case !known:
 		return "the layer " + layer(from) + " is not in the picture: add it to dependencies"
+	case strings.HasPrefix(inside, "internal/phases/driver/") && from != "internal/phases":
+		return "package phases alone chooses a driver"
 	case layer(inside) == "cmd" || layer(inside) == "test" && layer(from) != "test":
 		return "nothing may import " + layer(inside)
 	case bound && layer(inside) == layer(from) && !slices.Contains(list, inside):
@@ -288,6 +290,9 @@ func TestACrossingIsSeen(t *testing.T) {
 		{"internal/phases/certs", module + "internal/phases/clients", false},
 		{"internal/phases/payload", module + "internal/phases/rolling", false},
 		{"internal/phases/rolling", module + "internal/phases/nodes", false},
+		{"internal/phases", module + "internal/phases/driver/binary", true},
+		{"internal/phases/join", module + "internal/phases/driver/binary", false},
+		{"internal/operation", module + "internal/phases/driver/binary", false},
 		{"internal/phases/etcd", module + "internal/phases/driver", true},
 		{"internal/phases/etcd", module + "internal/phases/driver/binary", false},
 		{"internal/phases/node", "k8s.io/api/core/v1", false},
