@@ -24,11 +24,13 @@ func ListIn(data []byte) (l machines.List, ok bool) {
 	switch l.Format {
 	case machines.CSV, machines.AnsibleINI, machines.KubeKey, machines.K0sctl:
 		return l, true
-	case machines.YAML: // the lists of a deploy.yaml are its own; there are addresses in it, so that others are none
+	// The lists of a deploy.yaml are its own; there are addresses in it, so that others are none. One with comments
+	// that YAML does not know looks like lines.
+	case machines.YAML, machines.Lines:
 		d, _ := config.ReadDraft(data, "")
 		return l, !slices.ContainsFunc(d.Machines, func(m config.Machine) bool { return m.IP != "" }) &&
 			len(l.Entries) > 0
-	case machines.Lines, machines.Ansible:
+	case machines.Ansible:
 		return l, len(l.Entries) > 0
 	}
 	return l, false
