@@ -203,9 +203,7 @@ func (l *line) reach(t target, ips, hosts []string, word string) {
 	}
 	if ips != nil { // an address says it better than a host name
 		l.ips = ips
-		for _, h := range l.hosts {
-			l.free = append(l.free, h)
-		}
+		l.free = append(l.free, l.hosts...)
 		l.hosts = nil
 	} else {
 		l.hosts = hosts
