@@ -66,7 +66,7 @@ type Client struct {
 	Stall time.Duration // with less than 4 KiB in so long, a try is given up; 0 means 60 s
 
 	buffers buffers
-	pause   func(context.Context, time.Duration) error // nil: sleep
+	pause   func(context.Context, time.Duration) error // nil: Sleep
 }
 
 const bufferSize = 256 << 10 // bytes: one write, one hash, one call of each sink

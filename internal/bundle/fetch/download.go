@@ -145,7 +145,7 @@ func (d *download) fill(ctx context.Context) error {
 	}
 	pause := d.c.pause
 	if pause == nil {
-		pause = sleep
+		pause = Sleep
 	}
 	for try := 1; ; try++ {
 		err := d.try(ctx)

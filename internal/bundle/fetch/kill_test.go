@@ -214,7 +214,7 @@ func holders(t *testing.T, c *Cache, data []byte) int {
 func waitFor(t *testing.T, so func() bool) {
 	t.Helper()
 	for !so() {
-		if err := sleep(t.Context(), 5*time.Millisecond); err != nil {
+		if err := Sleep(t.Context(), 5*time.Millisecond); err != nil {
 			t.Fatal(err)
 		}
 	}

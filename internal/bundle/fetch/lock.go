@@ -44,13 +44,14 @@ func waitLock(ctx context.Context, f *os.File, how int, waiting func()) error {
 		if waiting != nil {
 			waiting()
 		}
-		if err := sleep(ctx, lockPoll); err != nil {
+		if err := Sleep(ctx, lockPoll); err != nil {
 			return err
 		}
 	}
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits, or as long as the context lasts.
+func Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

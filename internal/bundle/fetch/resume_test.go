@@ -369,7 +369,7 @@ func TestEvilServers(t *testing.T) {
 	}{
 		{"an endless body", forever(make([]byte, 64<<10), func(*http.Request) {}), "fetch.too-large"},
 		{"a byte now and then", forever([]byte("x"), func(r *http.Request) {
-			_ = sleep(r.Context(), time.Millisecond)
+			_ = Sleep(r.Context(), time.Millisecond)
 		}), "fetch.network"},
 		{"headers without end", func(w http.ResponseWriter, _ *http.Request) {
 			for i := range 100 {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
+	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
@@ -49,20 +50,9 @@ func (c *Client) try(ctx context.Context, what, registry string, do func(context
 		c.o.Retry(f)
 		pause := min(c.o.Delay<<(try-1), 15*time.Second)
 		pause += time.Duration(rand.Int64N(int64(pause)/4 + 1))
-		if err := sleep(ctx, max(pause, min(time.Duration(hint.Load()), time.Minute))); err != nil {
+		if err := fetch.Sleep(ctx, max(pause, min(time.Duration(hint.Load()), time.Minute))); err != nil {
 			return err
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
 	}
 }
 
