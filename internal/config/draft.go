@@ -1,16 +1,12 @@
 package config
 
 import (
-	"bytes"
-	"fmt"
 	"maps"
 	"net/netip"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -92,182 +88,6 @@ func (d Draft) With(r bundle.Role) []int {
 	return out
 }
 
-// writer writes a draft down. places are the machines by the paths of their entries.
-type writer struct {
-	b      bytes.Buffer
-	d      Draft
-	open   []string // maps that are open, by their path
-	places map[string]int
-	broken Problems
-}
-
-// YAML is the deploy.yaml that the draft makes: passwords only if they are to be kept, else the word that they are
-// asked for.
-func (d Draft) YAML() []byte { return d.write().b.Bytes() }
-
-func (d Draft) write() *writer {
-	d = d.Clone()
-	sources := map[string]string{"password": "eggo.password-from", "eggo.sudo-password": "eggo.sudo-password-from"}
-	for secret, from := range sources { // what would be asked for and was typed is known
-		if d.Values[secret] != "" && d.Values[from] == "prompt" {
-			delete(d.Values, from)
-		}
-	}
-	if !d.KeepSecrets {
-		asks := map[string]string{}
-		for secret, from := range sources {
-			if d.Values[secret] != "" && d.Values[from] == "" {
-				asks[from] = "prompt"
-			}
-		}
-		d = d.WithoutSecrets()
-		maps.Copy(d.Values, asks)
-	}
-	w := &writer{d: d, places: map[string]int{}}
-	for _, s := range Settings() {
-		if s.Key == "external-ca" {
-			w.machines()
-		}
-		if v := d.Values[s.Key]; v != "" || s.Key == "cluster-id" {
-			w.setting(s, d.Get(s.Key))
-		}
-	}
-	return w
-}
-
-// enter opens the maps above a key and gives its last word with its indent.
-func (w *writer) enter(key string) (indent, name string) {
-	words := strings.Split(key, ".")
-	for i := range words[:len(words)-1] {
-		if i < len(w.open) && w.open[i] == words[i] {
-			continue
-		}
-		w.open = append(w.open[:min(i, len(w.open))], words[i])
-		fmt.Fprintf(&w.b, "%s%s:\n", strings.Repeat("  ", i), words[i])
-	}
-	w.open = w.open[:len(words)-1]
-	return strings.Repeat("  ", len(words)-1), words[len(words)-1]
-}
-
-func (w *writer) setting(s Setting, value string) {
-	switch s.Kind {
-	case List:
-		items := Items(value)
-		if len(items) == 0 {
-			return
-		}
-		indent, name := w.enter(s.Key)
-		fmt.Fprintf(&w.b, "%s%s:\n", indent, name)
-		for _, one := range items {
-			if s.Key == "addons" {
-				fmt.Fprintf(&w.b, "%s- type: file\n%s  filename: %s\n", indent, indent, s.written(one))
-				continue
-			}
-			fmt.Fprintf(&w.b, "%s- %s\n", indent, s.written(one))
-		}
-	case Block:
-		w.block(s, value)
-	default:
-		indent, name := w.enter(s.Key)
-		fmt.Fprintf(&w.b, "%s%s: %s\n", indent, name, s.written(value))
-	}
-}
-
-// block writes YAML below its key. What is no YAML is a problem and not written, so that the rest of the draft can be
-// judged.
-func (w *writer) block(s Setting, value string) {
-	root, second, err := decodeYAML([]byte(value))
-	if err != nil || second > 0 {
-		cause := "---"
-		if err != nil {
-			cause = err.Error()
-		}
-		w.broken = append(w.broken, Problem{Line: 1, Col: 1, Key: s.Key, Code: "config.syntax", Severity: event.Error,
-			Args: map[string]string{"key": s.Key, "cause": clip(cause)}})
-		return
-	}
-	if root == nil || len(root.Content) == 0 {
-		return
-	}
-	indent, name := w.enter(s.Key)
-	if n := root.Content[0]; n.Kind == yaml.ScalarNode {
-		fmt.Fprintf(&w.b, "%s%s: %s\n", indent, name, s.written(n.Value))
-		return
-	}
-	fmt.Fprintf(&w.b, "%s%s:\n", indent, name)
-	for line := range strings.Lines(strings.TrimRight(value, "\n ") + "\n") {
-		if strings.TrimSpace(line) == "" {
-			w.b.WriteString("\n")
-			continue
-		}
-		w.b.WriteString(indent + "  " + line)
-	}
-}
-
-func (w *writer) machines() {
-	masters, etcds := w.d.With(bundle.ControlPlane), w.d.With(bundle.Etcd)
-	if len(masters) == 0 {
-		w.b.WriteString("masters: []\n")
-	}
-	w.list("masters", masters)
-	w.list("nodes", w.d.With(bundle.Worker))
-	if len(etcds) > 0 && !slices.Equal(etcds, masters) {
-		w.list("etcds", etcds)
-	}
-	for i, at := range w.d.With(bundle.LoadBalancer) {
-		if i > 0 { // there is one; a second shows as a problem of its machine
-			w.broken = append(w.broken, Problem{Line: 1, Col: 1, Key: machineKey(at), Code: "config.loadbalance-many",
-				Severity: event.Error, Args: map[string]string{"key": "loadbalance"}})
-			continue
-		}
-		w.places["loadbalance"] = at
-		w.b.WriteString("loadbalance:\n")
-		w.machine(w.d.Machines[at], "  ", "  ")
-		if w.d.BindPort != "" {
-			fmt.Fprintf(&w.b, "  bind-port: %s\n", Setting{}.written(w.d.BindPort))
-		}
-	}
-	at := map[string]int{}
-	for i, m := range w.d.Machines {
-		if first, is := at[m.IP]; is && m.IP != "" {
-			// what the loader would say of the lists that they stand in depends on their roles
-			w.broken = append(w.broken, Problem{Line: 1, Col: 1, Key: machineKey(i) + ".ip",
-				Code: "config.shared-address", Severity: event.Error,
-				Args: map[string]string{"key": machineKey(i) + ".ip", "ip": m.IP, "name": m.Name,
-					"other": w.d.Machines[first].Name}})
-		} else {
-			at[m.IP] = i
-		}
-		if len(m.Roles) == 0 {
-			w.broken = append(w.broken, Problem{Line: 1, Col: 1, Key: machineKey(i), Code: "config.no-role",
-				Severity: event.Error, Args: map[string]string{"key": machineKey(i), "name": m.Name}})
-		}
-	}
-}
-
-func (w *writer) list(key string, at []int) {
-	if len(at) == 0 {
-		return
-	}
-	w.b.WriteString(key + ":\n")
-	for n, i := range at {
-		w.places[itemKey(key, n)] = i
-		w.machine(w.d.Machines[i], "- ", "  ")
-	}
-}
-
-func (w *writer) machine(m Machine, first, indent string) {
-	s := Setting{}
-	fmt.Fprintf(&w.b, "%sname: %s\n", first, s.written(m.Name))
-	fmt.Fprintf(&w.b, "%sip: %s\n", indent, s.written(m.IP))
-	for _, kv := range [][3]string{{"port", m.Port, "22"}, {"arch", m.Arch, "amd64"}} {
-		if kv[1] == "" {
-			kv[1] = kv[2]
-		}
-		fmt.Fprintf(&w.b, "%s%s: %s\n", indent, kv[0], s.written(kv[1]))
-	}
-}
-
 func machineKey(i int) string { return itemKey("machines", i) }
 
 var entryKey = regexp.MustCompile(`\A((?:masters|nodes|etcds)\[[0-9]+\]|loadbalance)(.*)\z`)
@@ -276,7 +96,7 @@ var entryKey = regexp.MustCompile(`\A((?:masters|nodes|etcds)\[[0-9]+\]|loadbala
 // are those of the draft: the setting's, or machines[2].ip. The cluster is nil when one of them is an error.
 func (d Draft) Check(file string) (*Cluster, Problems) {
 	d.KeepSecrets = true
-	w := d.write()
+	w := d.write(nil)
 	c, problems := Load(w.b.Bytes(), file)
 	for i := range problems {
 		p := &problems[i]

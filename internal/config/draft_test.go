@@ -2,10 +2,12 @@ package config
 
 import (
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -85,26 +87,38 @@ install:
 			if got == nil {
 				t.Fatalf("%v\n%s", problems, d.YAML())
 			}
-			for _, c := range []*Cluster{want, got} {
-				c.given = nil
-				for _, list := range c.Packages {
-					for i := range list {
-						list[i].key = ""
-					}
-				}
-			}
-			if d := cmp.Diff(want, got, cmp.AllowUnexported(Cluster{}, Package{}, position{}),
-				cmp.Comparer(func(a, b interface{ String() string }) bool {
-					return a.String() == b.String()
-				})); d != "" {
-				t.Errorf("another cluster:\n%s", d)
-			}
+			sameCluster(t, want, got)
 			again, _ := ReadDraft(d.YAML(), "f")
 			again.KeepSecrets = true
 			if !d.Equal(again) {
 				t.Errorf("the draft of what it makes is another one:\n%s", cmp.Diff(d, again))
 			}
 		})
+	}
+}
+
+// sameCluster says what one cluster has other than another, but for where it stands in its file.
+func sameCluster(t *testing.T, want, got *Cluster) {
+	t.Helper()
+	if want == nil && got == nil {
+		return
+	}
+	if want == nil || got == nil {
+		t.Fatalf("one of them is none: %v, %v", want, got)
+	}
+	for _, c := range []*Cluster{want, got} {
+		c.given = nil
+		for _, list := range c.Packages {
+			for i := range list {
+				list[i].key = ""
+			}
+		}
+	}
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(Cluster{}, Package{}, position{}),
+		cmp.Comparer(func(a, b interface{ String() string }) bool {
+			return a.String() == b.String()
+		})); d != "" {
+		t.Errorf("another cluster:\n%s", d)
 	}
 }
 
@@ -179,6 +193,91 @@ func TestRanges(t *testing.T) {
 		}
 		if strings.Join(got, " ") != want {
 			t.Errorf("%s: %v", in, got)
+		}
+	}
+}
+
+// What the wizard writes has the comments of template and means the same as without them.
+func TestTheCommentsOfADraftChangeNothing(t *testing.T) {
+	roles := []bundle.Role{bundle.ControlPlane, bundle.Etcd, bundle.Worker, bundle.LoadBalancer}
+	one := []Machine{{Name: "m1", IP: "192.0.2.1", Roles: roles[:3]}}
+	all := map[string]string{"config-extra-args": "- name: kubelet # mine\n  extra-args: {--v: \"2\"}",
+		"open-ports":   "node:\n- port: 179 # bgp",
+		"pacakges":     "etcd:\n- {name: etcd, type: binary, dstpath: /usr/local/bin}",
+		"eggo.bastion": "- host: 203.0.113.7\n  user: ops", "eggo.machines": "m1: {user: x}",
+		"password": strings.Repeat("a #\"b", 40), "eggo.sudo-password": "s", "service.dns.replicas": "3",
+		"eggo.bundles": "x.tar.gz, y.tar.gz", "addons": "x.yaml, y.yaml", "registry-mirrors": ",",
+		"network.plugin-args": "NetworkYamlPath: /x.yaml", "package-src.armsrc": "/" + strings.Repeat("long/", 30)}
+	drafts := map[string]Draft{
+		"nothing":  {Machines: one},
+		"blocks":   {Machines: one, Values: all, KeepSecrets: true},
+		"prompted": {Machines: one, Values: map[string]string{"password": "x", "eggo.bundles": ","}},
+		"broken":   {Values: map[string]string{"config-extra-args": "- [", "eggo.machines": "# none"}},
+		"balancer": {Machines: append(one, Machine{Name: "b", IP: "192.0.2.2", Roles: roles[3:]}), BindPort: "9443"},
+	}
+	for _, s := range Settings() { // one by one, so that what is not set stands beside each
+		v := s.Default
+		if given, is := all[s.Key]; is {
+			v = given
+		}
+		if v == "" && s.Kind == Text {
+			v = "10.32.0.10"
+		}
+		drafts[s.Key] = Draft{Machines: one, Values: map[string]string{s.Key: v}, KeepSecrets: true}
+	}
+	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
+		p := i18n.NewPrinter(lang)
+		for name, d := range drafts {
+			text := string(d.Commented(p))
+			for line := range strings.Lines(text) {
+				code, comment, _ := strings.Cut(strings.TrimSpace(line), "# ")
+				if ansi.StringWidth(line) > 120 && (comment != "" || code == "") && !strings.Contains(code, `"`) {
+					t.Errorf("%s %s: a long line: %s", lang, name, line)
+				}
+			}
+			if strings.Contains(text, "template.") {
+				t.Errorf("%s %s: a comment has no sentence:\n%s", lang, name, text)
+			}
+			want, problems := Load(d.YAML(), "f")
+			got, others := Load([]byte(text), "f")
+			if len(problems) != len(others) {
+				t.Errorf("%s %s: %v\n%v\n%s", lang, name, problems, others, text)
+			}
+			sameCluster(t, want, got)
+			bare, _ := ReadDraft(d.YAML(), "f")
+			if again, _ := ReadDraft([]byte(text), "f"); !bare.Equal(again) || t.Failed() {
+				t.Fatalf("%s %s: another draft:\n%s\n%s", lang, name, cmp.Diff(bare, again), text)
+			}
+		}
+	}
+}
+
+// The lines of keys that are not set are those of template; what is set stands below its map.
+func TestADraftOffersWhatTemplateDoes(t *testing.T) {
+	p := i18n.NewPrinter(i18n.English)
+	of := func(values map[string]string) string { return string(Draft{Values: values}.Commented(p)) }
+	offered := func(text string) (out []string) {
+		for line := range strings.Lines(text) {
+			if m := regexp.MustCompile(`^ *# +([a-z0-9-]+):.*#`).FindStringSubmatch(line); m != nil {
+				out = append(out, m[1])
+			}
+		}
+		return out
+	}
+	tpl := offered(string(Template(TemplateOptions{}, p)))
+	for _, key := range offered(of(nil)) {
+		if !slices.Contains(tpl, key) {
+			t.Errorf("template has no %s in comments", key)
+		}
+	}
+	if text := of(nil); !strings.Contains(text, "\n# eggo: ") || !strings.Contains(text, "\n#   hostname: keep ") {
+		t.Errorf("the program's keys are not offered:\n%s", text)
+	}
+	text := of(map[string]string{"eggo.host-keys": "strict", "service.dns.replicas": "3"})
+	for _, want := range []string{"\neggo: ", "\n  # hostname: keep ", "\n  host-keys: strict ",
+		"\n    # imageversion: "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q:\n%s", want, text)
 		}
 	}
 }

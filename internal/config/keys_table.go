@@ -226,7 +226,7 @@ func ownKeys() []Key {
 			to: eggo(func(e *Eggo) any { return &e.SSHLegacyAlgorithms })},
 		{Path: "eggo.bastion", Kind: Block, Example: "ops@bastion.example.com:22", Of: "<hop>",
 			Wizard: Place{"login", 5}, read: by((*loader).bastion), schema: hops},
-		{Path: "eggo.machines", Kind: Block, Example: "{worker1: {user: ops, private-key-path: ~/.ssh/other}}",
+		{Path: "eggo.machines", Kind: Block, Example: "{ worker1: { user: ops, private-key-path: ~/.ssh/other } }",
 			Of: "<login>", read: by((*loader).logins), schema: byName},
 		{Path: "eggo.bundles", Kind: List, rule: ruleLocalPath, Wizard: Place{"bundle", 0},
 			read: by((*loader).moreBundles)},

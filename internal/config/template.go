@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/eggo-k8s/eggo/internal/i18n"
 )
 
@@ -31,7 +33,7 @@ type TemplateOptions struct {
 func Template(o TemplateOptions, p *i18n.Printer) []byte { return theTable().template(o, p) }
 
 func (all *table) template(o TemplateOptions, p *i18n.Printer) []byte {
-	t := &template{table: all, p: p, names: map[string]string{}}
+	t := &template{lines: lines{p: p}, table: all, names: map[string]string{}}
 	o.fill()
 	t.o, t.given = o, o.given()
 	t.head("head")
@@ -87,32 +89,63 @@ func (o *TemplateOptions) fill() {
 	o.Bundles = bundles
 }
 
-// template collects the lines. Comments stand in one column, as in the manual.
+// lines are those of a deploy.yaml. Comments stand in one column, as in the manual; without a printer there are none.
+type lines struct {
+	b bytes.Buffer
+	p *i18n.Printer
+}
+
+// template collects the lines.
 type template struct {
-	b     bytes.Buffer
+	lines
 	table *table
-	p     *i18n.Printer
 	o     TemplateOptions
 	given map[string]string // values by the paths of their keys
 	names map[string]string // machine names by address
 }
 
-const commentColumn = 44
+// commentColumn is where the comments stand, and widest is how long a line with a comment may be.
+const (
+	commentColumn = 44
+	widest        = 120
+)
 
-// line writes code with the comment of that key, if there is one.
-func (t *template) line(code, comment string) {
-	t.b.WriteString(code)
-	if comment != "" {
-		fmt.Fprintf(&t.b, "%s# %s", strings.Repeat(" ", max(1, commentColumn-len([]rune(code)))),
-			t.p.T("template."+comment))
+// line writes code with the comment of that key, if there is one: in the line above it where both are too
+// long for one.
+func (l *lines) line(code, comment string) {
+	if comment == "" || l.p == nil {
+		l.b.WriteString(code + "\n")
+		return
 	}
-	t.b.WriteByte('\n')
+	text := "# " + l.p.T("template."+comment)
+	gap := max(1, commentColumn-ansi.StringWidth(code))
+	if ansi.StringWidth(code)+gap+ansi.StringWidth(text) > widest {
+		l.over(code, comment)
+		return
+	}
+	l.b.WriteString(code + strings.Repeat(" ", gap) + text + "\n")
+}
+
+// over writes code below its comment.
+func (l *lines) over(code, comment string) {
+	if comment != "" && l.p != nil {
+		in := " "
+		if strings.HasPrefix(code, "#  ") { // a comment in the map that is one: it stays a comment when the map is none
+			in = "# "
+		}
+		indent := code[:len(code)-len(strings.TrimLeft(code, in))]
+		l.b.WriteString(indent + "# " + l.p.T("template."+comment) + "\n")
+	}
+	l.b.WriteString(code + "\n")
 }
 
 // head writes a comment of several lines.
-func (t *template) head(comment string) {
-	for s := range strings.SplitSeq(t.p.T("template."+comment), "\n") {
-		t.line("# "+s, "")
+func (l *lines) head(comment string) {
+	if l.p == nil {
+		return
+	}
+	for s := range strings.SplitSeq(l.p.T("template."+comment), "\n") {
+		l.line("# "+s, "")
 	}
 }
 
@@ -142,11 +175,19 @@ func (t *template) value(k Key) (value string, has bool) {
 	if v, ok := t.given[k.Path]; ok {
 		return v, true
 	}
+	return k.sampled()
+}
+
+// sampled is what stands after the key in the template when nothing was given: its example, its default.
+func (k Key) sampled() (value string, has bool) {
 	if k.Example == "" {
 		return k.Default, k.Default != ""
 	}
 	return strings.Replace(k.Example, "=", k.Default, 1), k.Example != "-"
 }
+
+// commented says whether the template has the key in a comment.
+func (k Key) commented() bool { return strings.HasPrefix(k.Example, "#") }
 
 // key writes the line of a key, and what stands below it.
 func (t *template) key(k Key, depth int, hidden bool) {
@@ -159,7 +200,7 @@ func (t *template) key(k Key, depth int, hidden bool) {
 	if none := words + ".none"; comment && t.p.Has("template."+none) {
 		words = none
 	}
-	t.line(t.before(depth, hidden, comment)+strings.TrimSuffix(k.name()+":"+after(value), " "), words)
+	t.line(before(depth, hidden, comment)+strings.TrimSuffix(k.name()+":"+after(value), " "), words)
 	hidden = hidden || comment
 	if k.Kind == Map || k.Kind == Block && k.Of == "" {
 		t.keys(k.Path, depth+1, hidden || k.Kind == Block)
@@ -176,7 +217,7 @@ func after(value string) string {
 }
 
 // before is what stands before a key: a comment inside of another one keeps its indent.
-func (t *template) before(depth int, hidden, comment bool) string {
+func before(depth int, hidden, comment bool) string {
 	indent := strings.Repeat("  ", depth)
 	switch {
 	case hidden:

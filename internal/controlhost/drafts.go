@@ -18,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/dial"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
@@ -186,10 +187,10 @@ func (d *draftServices) keys() []string {
 
 // write puts deploy.yaml in its place. What was there is kept beside it, named by the time. Its first line names the
 // schema that lies beside it.
-func (d *draftServices) write(path string, of config.Draft) error {
-	text, name := of.YAML(), d.path(path)
+func (d *draftServices) write(path string, of config.Draft, p *i18n.Printer) error {
+	text, name := of.Commented(p), d.path(path)
 	err := os.MkdirAll(filepath.Dir(name), 0o700)
-	if err == nil && store.SchemaIsOurs(name) && store.SaveSchema(name, config.Schema(d.h.Printer())) == nil {
+	if err == nil && store.SchemaIsOurs(name) && store.SaveSchema(name, config.Schema(p)) == nil {
 		text = append([]byte(config.Modeline), text...) // an editor misses it elsewhere, nobody else
 	}
 	if err == nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
 )
@@ -72,7 +73,7 @@ func TestTheWizardLooksAtAMachine(t *testing.T) {
 	}
 	file := filepath.Join(d.h.Getenv("HOME"), "c", "deploy.yaml")
 	of.Values["cluster-id"] = "prod"
-	if err := d.write(file, of); err != nil {
+	if err := d.write(file, of, d.h.Printer()); err != nil {
 		t.Fatal(err)
 	}
 	if known, err := os.ReadFile(filepath.Join(d.h.Root, "prod", "known_hosts")); err != nil ||
@@ -91,11 +92,11 @@ func TestTheWizardWritesWithABackup(t *testing.T) {
 	}
 	of := config.Draft{Values: map[string]string{"cluster-id": "prod", "password": "geheim"},
 		Machines: []config.Machine{{Name: "a", IP: "192.0.2.1", Roles: []bundle.Role{bundle.ControlPlane}}}}
-	if err := d.write(file, of); err != nil {
+	if err := d.write(file, of, d.h.Printer()); err != nil {
 		t.Fatal(err)
 	}
 	of.Machines[0].Name = "b"
-	if err := d.write(file, of); err != nil {
+	if err := d.write(file, of, d.h.Printer()); err != nil {
 		t.Fatal(err)
 	}
 	kept, _ := filepath.Glob(file + ".*.bak")
@@ -141,7 +142,8 @@ func TestTheWizardNamesNoForeignSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "deploy.yaml")
-	if err := d.write(file, config.Draft{Values: map[string]string{"cluster-id": "prod"}}); err != nil {
+	if err := d.write(file, config.Draft{Values: map[string]string{"cluster-id": "prod"}},
+		d.h.Printer()); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(file)
@@ -241,7 +243,7 @@ func TestAListThatCannotBeWrittenTrustsNobody(t *testing.T) {
 	}
 	of := config.Draft{Machines: []config.Machine{{Name: "n1", IP: "192.0.2.1", Roles: []bundle.Role{bundle.Worker}}}}
 	svc := d.joinServices(c, config.Draft{})
-	if err := svc.Write(c.File, of); err == nil {
+	if err := svc.Write(c.File, of, d.h.Printer()); err == nil {
 		t.Error("it was written")
 	}
 	if known := filepath.Join(d.h.Root, "prod", "known_hosts"); exists(known) {
@@ -250,7 +252,8 @@ func TestAListThatCannotBeWrittenTrustsNobody(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "join.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	if err := svc.Write(c.File, of); err != nil || !exists(filepath.Join(d.h.Root, "prod", "known_hosts")) {
+	if err := svc.Write(c.File, of, d.h.Printer()); err != nil ||
+		!exists(filepath.Join(d.h.Root, "prod", "known_hosts")) {
 		t.Errorf("the second time: %v", err)
 	}
 }
@@ -289,5 +292,25 @@ func TestMachinesThatJoinAreARequest(t *testing.T) {
 	}
 	if c := q.Call(); c.List != list || q.Base().Source.Cluster != "rack" {
 		t.Errorf("%+v", c)
+	}
+}
+
+// What the wizard writes carries the comments of template, in the person's language.
+func TestTheWizardWritesComments(t *testing.T) {
+	t.Parallel()
+	d := testServices(t)
+	of := config.Draft{Values: map[string]string{"cluster-id": "prod", "runtime": "docker"},
+		Machines: []config.Machine{{Name: "n1", IP: "192.0.2.1", Roles: []bundle.Role{bundle.ControlPlane}}}}
+	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
+		p, file := i18n.NewPrinter(lang), filepath.Join(t.TempDir(), "deploy.yaml")
+		if err := d.write(file, of, p); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(file)
+		for _, words := range []string{"cluster-id", "masters", "machine.ip", "runtime"} {
+			if err != nil || !strings.Contains(string(text), "# "+p.T("template."+words)+"\n") {
+				t.Errorf("%s: nothing explains %s (%v):\n%s", lang, words, err, text)
+			}
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 )
@@ -41,7 +42,7 @@ func (d *draftServices) joinServices(c backend.Cluster, cluster config.Draft) dr
 	}
 	list := filepath.Join(filepath.Dir(c.File), "join.yaml")
 	svc := d.services()
-	svc.Write = func(_ string, of config.Draft) error {
+	svc.Write = func(_ string, of config.Draft, _ *i18n.Printer) error {
 		if err := store.WriteList(list, fresh(of)); err != nil {
 			return err
 		}

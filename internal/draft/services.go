@@ -9,6 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/machines"
 )
 
@@ -43,10 +44,10 @@ type Services struct {
 	Preflight func(ctx context.Context, d config.Draft, file string, tell func(Check))
 	// Plan is what deploy would do, machine by machine.
 	Plan func(ctx context.Context, d config.Draft, file string) ([]Planned, error)
-	// Write puts the deploy.yaml in its place, whole or not at all, 0600, and keeps what was there. Where machines
-	// join a cluster it writes what the run needs to know of them instead: the cluster's own file is the run's to
-	// change.
-	Write func(path string, d config.Draft) error
+	// Write puts the deploy.yaml in its place, whole or not at all, 0600, with comments in the language of the
+	// person, and keeps what was there. Where machines join a cluster it writes what the run needs to know of them
+	// instead: the cluster's own file is the run's to change.
+	Write func(path string, d config.Draft, p *i18n.Printer) error
 	// Start is the run that installs what was written to the file, or lets the new machines join.
 	Start func(file string, d config.Draft) backend.Start
 	// Close gives back what was held for the draft.

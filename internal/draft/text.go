@@ -7,6 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
 )
 
 // mask is in place of a password.
@@ -58,6 +59,24 @@ func Secrets(d config.Draft) map[string]string {
 	out := map[string]string{"ask.password": d.Values["password"], "ask.sudo": d.Values["eggo.sudo-password"]}
 	maps.DeleteFunc(out, func(_, v string) bool { return v == "" })
 	return out
+}
+
+// Text is the deploy.yaml of the draft as it is written, in the language of the person. A run that lets machines join
+// changes the cluster's own file in its place, with the comments that it has: of that the text is what it says alone.
+func Text(d config.Draft, joins bool, p *i18n.Printer) []byte {
+	if joins {
+		return d.YAML()
+	}
+	return d.Commented(p)
+}
+
+// OnDisk is what Text is compared with: nil stays nil.
+func OnDisk(data []byte, file string, joins bool) []byte {
+	if joins && data != nil {
+		d, _ := config.ReadDraft(data, file)
+		return d.YAML()
+	}
+	return config.WithoutModeline(data)
 }
 
 // Compare has the lines of two deploy.yaml; passwords are masked.

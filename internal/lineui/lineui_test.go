@@ -56,7 +56,7 @@ func (f *files) draft() draft.Services {
 		Preflight: func(_ context.Context, _ config.Draft, _ string, tell func(draft.Check)) {
 			tell(draft.Check{End: true, Fault: event.NewFault(event.ClassFailed, "state.read", nil)})
 		},
-		Write: func(path string, d config.Draft) error { f.written[path] = d; return nil },
+		Write: func(path string, d config.Draft, _ *i18n.Printer) error { f.written[path] = d; return nil },
 		Start: func(string, config.Draft) backend.Start { return backend.Start{} },
 		Close: func() {},
 	}

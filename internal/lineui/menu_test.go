@@ -53,7 +53,7 @@ func TestJoiningLineByLine(t *testing.T) {
 			var did []string
 			secret := ""
 			svc := f.draft()
-			svc.Write = func(string, config.Draft) error { did = append(did, "write"); return wrong }
+			svc.Write = func(string, config.Draft, *i18n.Printer) error { did = append(did, "write"); return wrong }
 			svc.Start = func(_ string, d config.Draft) backend.Start {
 				last := d.Machines[len(d.Machines)-1].IP
 				return backend.Start{Request: request.Join{Common: request.OfCluster("rack"), List: last}}

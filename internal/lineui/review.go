@@ -300,7 +300,7 @@ func (w *wizard) review(ctx context.Context) error {
 		case "wizard.key.to-preflight":
 			return toStep("preflight")
 		case "plain.show":
-			w.print(strings.TrimRight(draft.Masked(w.draft.YAML()), "\n"))
+			w.print(strings.TrimRight(draft.Masked(w.text()), "\n"))
 		case "plain.diff":
 			w.diff(file)
 		case "plain.plan":
@@ -350,25 +350,28 @@ func (w *wizard) anyStep(ctx context.Context) error {
 
 // put writes deploy.yaml. The draft is forgotten: it has become that.
 func (w *wizard) put(file string) error {
-	if err := w.svc.Write(file, w.draft); err != nil {
+	if err := w.svc.Write(file, w.draft, w.p); err != nil {
 		return err
 	}
 	w.say("wizard.written", "file", file)
 	return w.svc.Forget()
 }
 
+// text is the file as it will be.
+func (w *wizard) text() []byte { return draft.Text(w.draft, w.members != nil, w.p) }
+
 func (w *wizard) diff(file string) {
 	was, err := w.svc.Read(file)
-	was = config.WithoutModeline(was)
+	was = draft.OnDisk(was, file, w.members != nil)
 	switch {
 	case err != nil:
 		w.fault(err)
 	case was == nil:
 		w.say("wizard.diff.new", "file", file)
-	case string(was) == string(w.draft.YAML()):
+	case string(was) == string(w.text()):
 		w.say("wizard.diff.same")
 	default:
-		w.print(draft.Diff(was, w.draft.YAML())...)
+		w.print(draft.Diff(was, w.text())...)
 	}
 }
 
@@ -451,7 +454,7 @@ func (m *menu) add(ctx context.Context, c backend.Cluster) error {
 
 // letJoin begins the join of the machines that are new.
 func (w *wizard) letJoin(ctx context.Context) error {
-	if err := w.svc.Write(w.file, w.draft); err != nil {
+	if err := w.svc.Write(w.file, w.draft, w.p); err != nil {
 		return err
 	}
 	err := w.m.begin(ctx, w.svc.Start(w.file, w.draft), backend.Knowing(w.conversation, draft.Secrets(w.draft)))

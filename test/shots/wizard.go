@@ -102,7 +102,7 @@ func pretended() wizard.Services {
 			Read:  func(string) ([]byte, error) { return []byte(was), nil },
 			File:  func(string) string { return "/root/.eggo/deploy.yaml" },
 			Keys:  func() []string { return []string{"/root/.ssh/id_ed25519"} },
-			Write: func(string, config.Draft) error { return nil },
+			Write: func(string, config.Draft, *i18n.Printer) error { return nil },
 			Probe: func(_ context.Context, _ config.Draft, m config.Machine, tell func(draft.Probe)) {
 				l := draft.Probe{Machine: m, Stage: draft.Seen, OS: "Debian GNU/Linux 12 (bookworm)", OSID: "debian",
 					Codename: "bookworm", Arch: "amd64", CPUs: 8, Memory: 32 << 30, Disk: 180 << 30}

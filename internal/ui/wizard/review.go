@@ -7,9 +7,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
@@ -97,7 +97,7 @@ func (r *review) makePlan() tea.Cmd {
 func (r *review) update(m tea.Msg, e *frame.Env) tea.Cmd {
 	switch m := m.(type) {
 	case diskMsg:
-		r.read, r.disk, r.diskErr = true, config.WithoutModeline(m.data), nil
+		r.read, r.disk, r.diskErr = true, draft.OnDisk(m.data, m.path, r.p.joins()), nil
 		if m.err != nil {
 			r.diskErr = event.AsFault(m.err)
 		}
@@ -109,14 +109,14 @@ func (r *review) update(m tea.Msg, e *frame.Env) tea.Cmd {
 			}
 		}
 	case writeMsg:
-		return r.write(m.run)
+		return r.write(m.run, e.P)
 	case writtenMsg:
 		if m.err != nil {
 			return r.p.say(e, m.err)
 		}
 		r.written = m.path
 		r.p.stored = r.p.saved() // it is the file now
-		r.disk, r.read = r.p.draft.YAML(), true
+		r.disk, r.read = r.text(e.P), true
 		if m.run && r.p.svc.Run != nil {
 			return frame.Send(frame.Replace{Page: r.p.svc.Run(m.path, r.p.draft.Clone())})
 		}
@@ -186,12 +186,12 @@ func (r *review) back(*frame.Env) bool {
 
 type writeMsg struct{ run bool }
 
-// write puts the file in its place.
-func (r *review) write(run bool) tea.Cmd {
+// write puts the file in its place, with comments in the language of the screen.
+func (r *review) write(run bool, words *i18n.Printer) tea.Cmd {
 	p := r.p
 	path, d := p.target(), p.draft.Clone()
 	return func() tea.Msg {
-		err := p.svc.Write(path, d)
+		err := p.svc.Write(path, d, words)
 		if err == nil && p.svc.Forget != nil {
 			err = p.svc.Forget()
 		}
@@ -235,7 +235,7 @@ func (r *review) ask(run bool) tea.Cmd {
 		return frame.Send(frame.Ask{Title: event.M("wizard.join.title", "count", itoa(len(p.fresh())), "cluster",
 			p.draft.Get("cluster-id")), Lines: append([]event.Msg{event.M("wizard.join.about")}, doubts...),
 			Choices: []frame.Choice{
-				{Key: "y", Word: "wizard.join.yes", Do: func() tea.Cmd { return r.write(true) }},
+				{Key: "y", Word: "wizard.join.yes", Do: func() tea.Cmd { return frame.Send(writeMsg{true}) }},
 				{Key: "n", Word: "wizard.run.no"},
 			}, Default: choice})
 	}
@@ -251,7 +251,7 @@ func (r *review) ask(run bool) tea.Cmd {
 				{Key: "n", Word: "wizard.run.no"},
 			}, Default: choice})
 	}
-	return r.write(false)
+	return frame.Send(writeMsg{false})
 }
 
 func (r *review) keys(e *frame.Env) []frame.Binding {
@@ -381,6 +381,9 @@ func (r *review) verdict(e *frame.Env, w, h int) []string {
 	return nil
 }
 
+// text is the file as it will be.
+func (r *review) text(p *i18n.Printer) []byte { return draft.Text(r.p.draft, r.p.joins(), p) }
+
 // lines of what is looked at.
 func (r *review) lines(e *frame.Env, w int) []string {
 	switch r.view {
@@ -391,7 +394,7 @@ func (r *review) lines(e *frame.Env, w int) []string {
 	}
 	t, g := e.Theme, e.Theme.Glyphs
 	var out []string
-	text := strings.Split(strings.TrimRight(draft.Masked(r.p.draft.YAML()), "\n"), "\n")
+	text := strings.Split(strings.TrimRight(draft.Masked(r.text(e.P)), "\n"), "\n")
 	wide := len(itoa(len(text)))
 	for i, l := range text {
 		out = append(out, t.Faint.Render(widget.FitRight(itoa(i+1), wide, ""))+"  "+yamlLine(e,
@@ -402,8 +405,17 @@ func (r *review) lines(e *frame.Env, w int) []string {
 
 var yamlKey = regexp.MustCompile(`\A(\s*(?:- )?)([^\s:#][^:]*)(:)(.*)\z`)
 
-// yamlLine colours the key of a line.
+// comment is what follows a # that stands outside of quotes.
+var comment = regexp.MustCompile(`\A((?:"(?:[^"\\]|\\.)*"|[^"#])*)(#.*)\z`)
+
+// yamlLine colours the key of a line, and its comment.
 func yamlLine(e *frame.Env, l string) string {
+	if m := comment.FindStringSubmatch(l); m != nil && (m[1] == "" || strings.HasSuffix(m[1], " ")) {
+		if strings.TrimSpace(m[1]) == "" {
+			return m[1] + e.Theme.Dim.Render(m[2])
+		}
+		return yamlLine(e, m[1]) + e.Theme.Dim.Render(m[2])
+	}
 	m := yamlKey.FindStringSubmatch(l)
 	if m == nil {
 		return e.Theme.Text.Render(l)

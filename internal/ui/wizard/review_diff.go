@@ -18,11 +18,11 @@ func (r *review) diff(e *frame.Env, w int) []string {
 		return complaint(e, event.Error, event.Clean(text), event.Clean(next), w)
 	case r.disk == nil:
 		return wrapped(e.P.T("wizard.diff.new", "file", r.p.target()), w)
-	case string(r.disk) == string(r.p.draft.YAML()):
+	case string(r.disk) == string(r.text(e.P)):
 		return []string{t.Good.Render(g.OK + " " + e.P.T("wizard.diff.same"))}
 	}
 	var out []string
-	for _, d := range draft.Compare(r.disk, r.p.draft.YAML()) {
+	for _, d := range draft.Compare(r.disk, r.text(e.P)) {
 		text := widget.Cut(event.Clean(d.Text), w-2, g.Cut)
 		switch d.Kind {
 		case '+':

@@ -148,9 +148,9 @@ func (w *world) services() Services {
 				}
 				return out, nil
 			},
-			Write: func(path string, d config.Draft) error {
+			Write: func(path string, d config.Draft, p *i18n.Printer) error {
 				w.written[path] = d
-				w.files[path] = string(d.YAML())
+				w.files[path] = string(d.Commented(p))
 				return nil
 			},
 		},
@@ -195,7 +195,11 @@ func TestThreeMachinesTakeOneLine(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 	uitest.Has(t, a, "Nothing stands in the way: 3 machines are ready")
 	uitest.Keys(t, a, "enter")
-	uitest.Has(t, a, "One last look", "x86src", "/srv/eggo-debian-bookworm-amd64.tar.gz")
+	uitest.Has(t, a, "One last look", "# name of the cluster")
+	uitest.Keys(t, a, "/")
+	uitest.Type(t, a, "x86src")
+	uitest.Keys(t, a, "enter")
+	uitest.Has(t, a, "x86src", "/srv/eggo-debian-bookworm-amd64.tar.gz")
 	uitest.Keys(t, a, "tab")
 	uitest.Has(t, a, "is not there yet")
 	uitest.Keys(t, a, "tab")
@@ -319,7 +323,7 @@ func TestMachinesJoin(t *testing.T) {
 		"eggo.password-from": "prompt"},
 		Machines: []config.Machine{{Name: "m1", IP: "10.0.0.1",
 			Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
-	wo.files["/state/deploy.yaml"] = string(d.YAML())
+	wo.files["/state/deploy.yaml"] = string(d.Commented(i18n.NewPrinter(i18n.Chinese)))
 	p := NewAdd(context.Background(), wo.services(), d, "/state/deploy.yaml")
 	a := ui.New(p, ui.Options{Lang: i18n.English})
 	uitest.Drive(t, a, tea.WindowSizeMsg{Width: 120, Height: 36})

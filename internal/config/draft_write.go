@@ -1,0 +1,270 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+)
+
+// writer writes a draft down. places are the machines by the paths of their entries.
+type writer struct {
+	lines
+	d      Draft
+	open   []string // maps that are open, by their path
+	unset  []Key    // that template has in comments, until it is known whether the map above them is written
+	places map[string]int
+	broken Problems
+}
+
+// YAML is the deploy.yaml that the draft makes: passwords only if they are to be kept, else the word that they are
+// asked for.
+func (d Draft) YAML() []byte { return d.write(nil).b.Bytes() }
+
+// Commented is YAML with the comments that Template has for what is written, in the printer's language, and what
+// Template has in comments for a person to fill in.
+func (d Draft) Commented(p *i18n.Printer) []byte { return d.write(p).b.Bytes() }
+
+func (d Draft) write(p *i18n.Printer) *writer {
+	d = d.Clone()
+	sources := map[string]string{"password": "eggo.password-from", "eggo.sudo-password": "eggo.sudo-password-from"}
+	for secret, from := range sources { // what would be asked for and was typed is known
+		if d.Values[secret] != "" && d.Values[from] == "prompt" {
+			delete(d.Values, from)
+		}
+	}
+	if !d.KeepSecrets {
+		asks := map[string]string{}
+		for secret, from := range sources {
+			if d.Values[secret] != "" && d.Values[from] == "" {
+				asks[from] = "prompt"
+			}
+		}
+		d = d.WithoutSecrets()
+		maps.Copy(d.Values, asks)
+	}
+	w := &writer{lines: lines{p: p}, d: d, places: map[string]int{}}
+	w.head("head")
+	for _, s := range Settings() {
+		if s.Key == "external-ca" {
+			w.machines()
+		}
+		if v := d.Values[s.Key]; v != "" || s.Key == "cluster-id" {
+			w.setting(s, d.Get(s.Key))
+		} else if p != nil {
+			w.leave(s.Key)
+		}
+	}
+	w.hidden()
+	return w
+}
+
+// words are those of the comment of a key that is written; "" if template has none for it.
+func (w *writer) words(key string) string {
+	for _, words := range []string{key + ".set", key} {
+		if w.p != nil && w.p.Has("template."+words) {
+			return words
+		}
+	}
+	return ""
+}
+
+// leave writes a key that is not set in a comment, if template does. What stands in a map that is not open waits until
+// it is.
+func (w *writer) leave(key string) {
+	k, _ := theTable().find(key)
+	value, has := k.sampled()
+	above, _ := theTable().find(k.above())
+	if !has || !strings.HasPrefix(value, "#") && !above.commented() {
+		return
+	}
+	if up := k.above(); up != "" && strings.Join(w.open, ".") != up {
+		w.unset = append(w.unset, k)
+		return
+	}
+	w.left(k, strings.Count(key, "."), false)
+}
+
+// left writes the line of a key that is not set.
+func (w *writer) left(k Key, depth int, hidden bool) {
+	value, _ := k.sampled()
+	words := w.words(k.Path)
+	if none := k.Path + ".none"; w.p.Has("template." + none) {
+		words = none
+	}
+	code := before(depth, hidden, true) + k.name() + ":" + after(strings.TrimPrefix(value, "#"))
+	w.line(strings.TrimSuffix(code, " "), words)
+}
+
+// opened writes what waited for a map.
+func (w *writer) opened(path string) {
+	w.unset = slices.DeleteFunc(w.unset, func(k Key) bool {
+		if k.above() == path {
+			w.left(k, strings.Count(k.Path, "."), false)
+		}
+		return k.above() == path
+	})
+}
+
+// hidden writes the maps that template has in comments, and of which nothing is set.
+func (w *writer) hidden() {
+	open := ""
+	for _, k := range w.unset {
+		above, _ := theTable().find(k.above())
+		if !above.commented() {
+			continue
+		}
+		if open != above.Path {
+			open = above.Path
+			w.line("# "+open+":", w.words(open))
+		}
+		w.left(k, 1, true)
+	}
+}
+
+// enter opens the maps above a key and gives its last word with its indent.
+func (w *writer) enter(key string) (indent, name string) {
+	words := strings.Split(key, ".")
+	for i := range words[:len(words)-1] {
+		if i < len(w.open) && w.open[i] == words[i] {
+			continue
+		}
+		w.open = append(w.open[:min(i, len(w.open))], words[i])
+		path := strings.Join(w.open, ".")
+		w.line(strings.Repeat("  ", i)+words[i]+":", w.words(path))
+		w.opened(path)
+	}
+	w.open = w.open[:len(words)-1]
+	return strings.Repeat("  ", len(words)-1), words[len(words)-1]
+}
+
+func (w *writer) setting(s Setting, value string) {
+	switch s.Kind {
+	case List:
+		items := Items(value)
+		if len(items) == 0 {
+			return
+		}
+		indent, name := w.enter(s.Key)
+		w.line(indent+name+":", w.words(s.Key))
+		for _, one := range items {
+			if s.Key == "addons" {
+				fmt.Fprintf(&w.b, "%s- type: file\n%s  filename: %s\n", indent, indent, s.written(one))
+				continue
+			}
+			fmt.Fprintf(&w.b, "%s- %s\n", indent, s.written(one))
+		}
+	case Block:
+		w.block(s, value)
+	default:
+		indent, name := w.enter(s.Key)
+		line := w.line
+		if s.Kind == Secret { // what hides the password on a screen hides the rest of its line
+			line = w.over
+		}
+		line(indent+name+": "+s.written(value), w.words(s.Key))
+	}
+}
+
+// block writes YAML below its key. What is no YAML is a problem and not written, so that the rest of the draft can be
+// judged.
+func (w *writer) block(s Setting, value string) {
+	root, second, err := decodeYAML([]byte(value))
+	if err != nil || second > 0 {
+		cause := "---"
+		if err != nil {
+			cause = err.Error()
+		}
+		w.broken = append(w.broken, Problem{Line: 1, Col: 1, Key: s.Key, Code: "config.syntax", Severity: event.Error,
+			Args: map[string]string{"key": s.Key, "cause": clip(cause)}})
+		return
+	}
+	if root == nil || len(root.Content) == 0 {
+		return
+	}
+	indent, name := w.enter(s.Key)
+	if n := root.Content[0]; n.Kind == yaml.ScalarNode {
+		w.line(indent+name+": "+s.written(n.Value), w.words(s.Key))
+		return
+	}
+	w.line(indent+name+":", w.words(s.Key))
+	for line := range strings.Lines(strings.TrimRight(value, "\n ") + "\n") {
+		if strings.TrimSpace(line) == "" {
+			w.b.WriteString("\n")
+			continue
+		}
+		w.b.WriteString(indent + "  " + line)
+	}
+}
+
+func (w *writer) machines() {
+	masters, etcds := w.d.With(bundle.ControlPlane), w.d.With(bundle.Etcd)
+	if len(masters) == 0 {
+		w.line("masters: []", w.words("masters"))
+	}
+	w.list("masters", masters)
+	w.list("nodes", w.d.With(bundle.Worker))
+	if len(etcds) > 0 && !slices.Equal(etcds, masters) {
+		w.list("etcds", etcds)
+	}
+	for i, at := range w.d.With(bundle.LoadBalancer) {
+		if i > 0 { // there is one; a second shows as a problem of its machine
+			w.broken = append(w.broken, Problem{Line: 1, Col: 1, Key: machineKey(at), Code: "config.loadbalance-many",
+				Severity: event.Error, Args: map[string]string{"key": "loadbalance"}})
+			continue
+		}
+		w.places["loadbalance"] = at
+		w.line("loadbalance:", w.words("loadbalance"))
+		w.machine(w.d.Machines[at], "  ", "  ", false)
+		if w.d.BindPort != "" {
+			w.line("  bind-port: "+Setting{}.written(w.d.BindPort), w.words("balancer.bind-port"))
+		}
+	}
+	at := map[string]int{}
+	for i, m := range w.d.Machines {
+		if first, is := at[m.IP]; is && m.IP != "" {
+			// what the loader would say of the lists that they stand in depends on their roles
+			w.broken = append(w.broken, Problem{Line: 1, Col: 1, Key: machineKey(i) + ".ip",
+				Code: "config.shared-address", Severity: event.Error,
+				Args: map[string]string{"key": machineKey(i) + ".ip", "ip": m.IP, "name": m.Name,
+					"other": w.d.Machines[first].Name}})
+		} else {
+			at[m.IP] = i
+		}
+		if len(m.Roles) == 0 {
+			w.broken = append(w.broken, Problem{Line: 1, Col: 1, Key: machineKey(i), Code: "config.no-role",
+				Severity: event.Error, Args: map[string]string{"key": machineKey(i), "name": m.Name}})
+		}
+	}
+}
+
+func (w *writer) list(key string, at []int) {
+	if len(at) == 0 {
+		return
+	}
+	w.line(key+":", w.words(key))
+	for n, i := range at {
+		w.places[itemKey(key, n)] = i
+		w.machine(w.d.Machines[i], "- ", "  ", n == 0 && key == "masters")
+	}
+}
+
+// machine writes the keys of a machine; those of the first are explained.
+func (w *writer) machine(m Machine, first, indent string, explained bool) {
+	for _, kv := range [][2]string{{"name", m.Name}, {"ip", m.IP}, {"port", cmp.Or(m.Port, "22")},
+		{"arch", cmp.Or(m.Arch, "amd64")}} {
+		words := ""
+		if explained {
+			words = w.words("machine." + kv[0])
+		}
+		w.line(first+kv[0]+": "+Setting{}.written(kv[1]), words)
+		first = indent
+	}
+}
