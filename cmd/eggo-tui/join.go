@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/netip"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,10 +100,10 @@ func (o joinOptions) machines(ctx context.Context, env *environment, args []stri
 		if err != nil {
 			return nil, event.NewFault(event.ClassUsage, "config.unreadable", err, "file", o.list)
 		}
-		if l := machines.Read(string(data)); l.Format != machines.YAML {
-			return o.read(ctx, env, string(data))
+		if ownLists.Match(data) {
+			return config.LoadNodes(data, o.list)
 		}
-		return config.LoadNodes(data, o.list)
+		return o.read(ctx, env, string(data))
 	}
 	if len(args) == 0 {
 		return nil, usage("nobody")
@@ -135,9 +136,16 @@ func (o joinOptions) machines(ctx context.Context, env *environment, args []stri
 	return out, nil
 }
 
+// ownLists begin a file with lists of a deploy.yaml, as the manual has it.
+var ownLists = regexp.MustCompile(`(?m)^["']?(masters|workers|etcds)["']?[ \t]*:` +
+	`|^nodes[ \t]*:[^\n]*\n[ \t]*-[ \t]*\{?[ \t]*(name|ip|port|arch)[ \t]*:`)
+
 // read reads machines in any of the ways of docs/machines.md.
 func (o joinOptions) read(ctx context.Context, env *environment, text string) ([]config.Node, error) {
 	l := machines.Read(text).Resolve(ctx, controlhost.LookUp)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if len(l.Rejected) > 0 {
 		b := l.Rejected[0]
 		next, _ := env.P.Under(b.Why, "next")
@@ -151,7 +159,7 @@ func (o joinOptions) read(ctx context.Context, env *environment, text string) ([
 		}
 		ip, err := netip.ParseAddr(e.IP)
 		if err != nil {
-			return nil, event.NewFault(event.ClassUsage, "join.address", nil, "value", e.IP)
+			return nil, err
 		}
 		port, _ := strconv.Atoi(e.Port) // judged by the reader
 		out = append(out, config.Node{Name: e.Name, IP: ip.Unmap(), Port: port, Arch: e.Arch, Roles: e.Roles})

@@ -2,10 +2,8 @@ package config
 
 import (
 	"maps"
-	"net/netip"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -184,32 +182,3 @@ func together(code string) bool {
 		"config.bundle-missing", "config.two-secrets", "config.layouts-conflict", "config.no-masters", "config.missing",
 	}, code)
 }
-
-// Ranges are the addresses that a text with a range stands for: 192.168.0.[10-30], or 192.168.0.10-30. A text without
-// one stands for itself; ok is false when the range is none.
-func Ranges(s string) (out []string, ok bool) {
-	m := addressRange.FindStringSubmatch(s)
-	if m == nil {
-		return []string{s}, !strings.ContainsAny(s, "[]")
-	}
-	low, high := m[2], m[3]
-	if low == "" {
-		low, high = m[4], m[5]
-	}
-	from, err1 := strconv.Atoi(low)
-	to, err2 := strconv.Atoi(high)
-	if err1 != nil || err2 != nil || from > to || to > 255 {
-		return nil, false
-	}
-	for i := from; i <= to; i++ {
-		a := m[1] + strconv.Itoa(i)
-		if _, err := netip.ParseAddr(a); err != nil {
-			return nil, false
-		}
-		out = append(out, a)
-	}
-	return out, true
-}
-
-var addressRange = regexp.MustCompile(
-	`\A((?:[0-9]{1,3}\.){3})(?:\[([0-9]{1,3})-([0-9]{1,3})\]|([0-9]{1,3})-([0-9]{1,3}))\z`)

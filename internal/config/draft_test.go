@@ -181,22 +181,6 @@ func TestProblemsOfADraftStandAtWhatWasTyped(t *testing.T) {
 	}
 }
 
-func TestRanges(t *testing.T) {
-	for in, want := range map[string]string{
-		"192.168.0.[10-12]": "192.168.0.10 192.168.0.11 192.168.0.12", "10.0.0.1-2": "10.0.0.1 10.0.0.2",
-		"10.0.0.1": "10.0.0.1", "name": "name",
-		"10.0.0.[5-4]": "-", "10.0.0.[250-256]": "-", "10.0.0.[1-": "-", "300.0.0.[1-2]": "-",
-	} {
-		got, ok := Ranges(in)
-		if !ok {
-			got = []string{"-"}
-		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("%s: %v", in, got)
-		}
-	}
-}
-
 // What the wizard writes has the comments of template and means the same as without them.
 func TestTheCommentsOfADraftChangeNothing(t *testing.T) {
 	roles := []bundle.Role{bundle.ControlPlane, bundle.Etcd, bundle.Worker, bundle.LoadBalancer}

@@ -3,6 +3,7 @@ package draft
 import (
 	"bytes"
 	"cmp"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -21,7 +22,8 @@ func addLogins(d *config.Draft, list []machines.Entry, first bool) {
 		{"username", "user", func(e machines.Entry) string { return e.User }},
 		{"private-key-path", "private-key-path", func(e machines.Entry) string { return e.Key }},
 	} {
-		same := first && len(list) > 0 && x.of(list[0]) != ""
+		// what was typed stays
+		same := first && len(list) > 0 && x.of(list[0]) != "" && d.Values[x.key] == ""
 		for _, e := range list {
 			same = same && x.of(e) == x.of(list[0])
 		}
@@ -43,7 +45,7 @@ func OneLogin(d config.Draft, l machines.List) machines.List {
 	l.Entries = nil
 	for _, e := range entries {
 		if e.User != "" && e.User != d.Get("username") || e.Key != "" && e.Key != d.Get("private-key-path") {
-			l.Rejected = append(l.Rejected, machines.Rejected{Line: e.Line, Text: e.Text,
+			l.Rejected = append(l.Rejected, machines.Rejected{Line: e.Line, Text: e.String(),
 				Why: event.M("machines.join-login", "word", cmp.Or(e.User, e.Key))})
 			continue
 		}
@@ -58,6 +60,41 @@ func nameOf(d *config.Draft, e machines.Entry) string {
 		return d.Machines[i].Name
 	}
 	return e.Name
+}
+
+// RenameLogin keeps the login of a machine with it when it is renamed; an empty name removes it.
+func RenameLogin(d *config.Draft, was, name string) {
+	var doc yaml.Node
+	if yaml.Unmarshal([]byte(d.Values["eggo.machines"]), &doc) != nil || len(doc.Content) != 1 ||
+		doc.Content[0].Kind != yaml.MappingNode {
+		return
+	}
+	m := doc.Content[0]
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		if m.Content[i].Value != was {
+			continue
+		}
+		if name == "" {
+			m.Content = slices.Delete(m.Content, i, i+2)
+		} else {
+			m.Content[i].SetString(name)
+		}
+		break
+	}
+	if len(m.Content) == 0 {
+		delete(d.Values, "eggo.machines")
+		return
+	}
+	writeLogins(d, m)
+}
+
+func writeLogins(d *config.Draft, m *yaml.Node) {
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	if e.Encode(m) == nil {
+		d.Values["eggo.machines"] = string(bytes.TrimRight(b.Bytes(), "\n"))
+	}
 }
 
 // setLogin sets a value of the login of one machine. A text of eggo.machines that is no map stays as it was typed.
@@ -78,12 +115,7 @@ func setLogin(d *config.Draft, name, key, value string) {
 		return
 	}
 	entryOf(of, key, func() *yaml.Node { return &yaml.Node{} }).SetString(value)
-	var b bytes.Buffer
-	e := yaml.NewEncoder(&b)
-	e.SetIndent(2)
-	if e.Encode(doc.Content[0]) == nil {
-		d.Values["eggo.machines"] = string(bytes.TrimRight(b.Bytes(), "\n"))
-	}
+	writeLogins(d, doc.Content[0])
 }
 
 // entryOf is the value of a key of a map, which is made if it is not there.

@@ -2,6 +2,7 @@ package draft
 
 import (
 	"net"
+	"regexp"
 	"slices"
 	"strconv"
 
@@ -18,29 +19,32 @@ func portText(p string) string {
 	return p
 }
 
+// ofConfig are keys that a deploy.yaml has and no list of machines of another tool.
+var ofConfig = regexp.MustCompile(`(?m)^["']?(cluster-id|masters|username|private-key-path|package-src|install|` +
+	`service|network|apiserver-endpoint|dns-domain|eggo)["']?[ \t]*:`)
+
+// IsConfig says whether a text is meant as a deploy.yaml, whatever is wrong with it.
+func IsConfig(text string) bool { return ofConfig.MatchString(text) }
+
 // ListIn reads a file or a text that was pasted as a list of machines; ok is false for a deploy.yaml and what is none.
 func ListIn(data []byte) (l machines.List, ok bool) {
-	l = machines.Read(string(data))
-	switch l.Format {
-	case machines.CSV, machines.AnsibleINI, machines.KubeKey, machines.K0sctl:
-		return l, true
-	// The lists of a deploy.yaml are its own; there are addresses in it, so that others are none. One with comments
-	// that YAML does not know looks like lines.
-	case machines.YAML, machines.Lines:
-		d, _ := config.ReadDraft(data, "")
-		return l, !slices.ContainsFunc(d.Machines, func(m config.Machine) bool { return m.IP != "" }) &&
-			len(l.Entries) > 0
-	case machines.Ansible:
-		return l, len(l.Entries) > 0
+	text := string(data)
+	if IsConfig(text) {
+		return l, false
 	}
-	return l, false
+	l = machines.Read(text)
+	if l.Format != machines.Lines {
+		return l, true
+	}
+	// words alone may be any text
+	return l, slices.ContainsFunc(l.Entries, func(e machines.Entry) bool { return e.IP != "" || len(e.Roles) > 0 })
 }
 
 // Told is what a person should know of a list that was taken: addresses of host names, machines that were skipped,
 // passwords that were not taken.
 func Told(l machines.List) (out []event.Msg) {
-	for i, e := range l.Entries {
-		if e.Host != "" && e.IP != "" && i < 5 {
+	for _, e := range l.Entries {
+		if e.Host != "" && e.IP != "" && len(out) < 5 {
 			out = append(out, event.M("machines.found", "host", e.Host, "ip", e.IP))
 		}
 	}

@@ -62,7 +62,10 @@ func (w *wizard) machineLine(text string) {
 	}
 	if name, is := strings.CutPrefix(text, "-"); is && !strings.HasPrefix(name, " ") {
 		if i, ok := w.machine(name); ok {
-			w.change(func() { w.draft.Machines = slices.Delete(w.draft.Machines, i, i+1) })
+			w.change(func() {
+				draft.RenameLogin(&w.draft, w.draft.Machines[i].Name, "")
+				w.draft.Machines = slices.Delete(w.draft.Machines, i, i+1)
+			})
 		}
 		return
 	}
@@ -82,6 +85,9 @@ func (w *wizard) take(l machines.List) {
 	if names := l.Names(); len(names) > 0 {
 		w.say("wizard.nodes.lookup", "count", strconv.Itoa(len(names)), "host", names[0])
 		l = l.Resolve(w.probes, w.svc.Lookup)
+		if w.probes.Err() != nil {
+			return
+		}
 	}
 	if w.members != nil {
 		l = draft.OneLogin(w.draft, l)

@@ -2,8 +2,7 @@ package machines
 
 import (
 	"encoding/csv"
-	"errors"
-	"io"
+	"slices"
 	"strings"
 )
 
@@ -39,44 +38,47 @@ func readCSV(lines []string, at int, comma rune) List {
 	for c := range strings.SplitSeq(lines[at], string(comma)) {
 		columns = append(columns, columnOf(cell(c)))
 	}
-	r := csv.NewReader(strings.NewReader(strings.Join(lines[at+1:], "\n")))
-	r.Comma, r.Comment, r.LazyQuotes, r.FieldsPerRecord, r.TrimLeadingSpace = comma, '#', true, -1, true
-	for {
+	for i, text := range lines[at+1:] {
+		text = strings.Trim(text, " \r") // a tab is an empty cell
+		if strings.TrimSpace(text) == "" || strings.HasPrefix(text, "#") {
+			continue
+		}
+		// a row by itself: a quote that is not closed takes no other row along
+		r := csv.NewReader(strings.NewReader(text))
+		r.Comma, r.LazyQuotes, r.FieldsPerRecord = comma, true, -1
 		cells, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			return out
+		if err != nil || len(cells) == 1 && len(columns) > 1 { // a line of words among those of the table
+			l := readLine(strings.ReplaceAll(narrow(text), `"`, ""))
+			l.at = at + i + 2
+			out.take(l, true)
+			continue
 		}
-		if err != nil {
-			out.Rejected = append(out.Rejected, Rejected{at + 1, lines[at],
-				*because("machines.csv", "why", err.Error())})
-			return out
-		}
-		n, _ := r.FieldPos(0)
-		text := lines[at+n]
-		l := &line{at: at + 1 + n, text: strings.TrimSpace(text), e: Entry{Text: strings.TrimSpace(text)}}
-		if len(cells) == 1 && len(columns) > 1 { // a line of words among those of the table
-			l = readLine(narrow(text))
-			l.at = at + 1 + n
-			cells = nil
-		}
-		for i, c := range cells {
-			if i < len(columns) && columns[i] != "" && l.why == nil {
-				l.set(columns[i], narrow(c), narrow(c))
+		l := &line{at: at + i + 2}
+		for k, c := range cells {
+			if k < len(columns) && columns[k] != "" {
+				l.set(columns[k], cell(c), cell(c))
 			}
 		}
 		out.add(l)
 	}
+	return out
 }
 
 // add settles a machine of which each value was named.
-func (out *List) add(l *line) {
-	l.end(true)
-	if l.secret {
-		out.Secrets++
+func (l *List) add(m *line) {
+	m.text = m.normal()
+	l.take(m, true)
+}
+
+// normal is the machine as a line of words.
+func (l *line) normal() string {
+	said := slices.Clone(l.said)
+	if len(l.e.Roles) > 0 && !slices.ContainsFunc(said, func(s string) bool { return strings.HasPrefix(s, "role=") }) {
+		var roles []string
+		for _, r := range l.e.Roles {
+			roles = append(roles, string(r))
+		}
+		said = append(said, "role="+strings.Join(roles, ","))
 	}
-	if l.why != nil {
-		out.Rejected = append(out.Rejected, Rejected{l.at, l.text, *l.why})
-		return
-	}
-	out.Entries = append(out.Entries, l.entries()...)
+	return strings.Join(said, " ")
 }

@@ -35,8 +35,7 @@ func expand(word string) ([]string, *event.Msg) {
 			return nil, why
 		}
 		if len(out)*len(items) > Most {
-			return nil, because("machines.too-many", "count", strconv.Itoa(len(out)*len(items)), "limit",
-				strconv.Itoa(Most))
+			return nil, because("machines.too-many", "limit", strconv.Itoa(Most))
 		}
 		var next []string
 		for _, o := range out {
@@ -95,7 +94,7 @@ func runOf(from, to string) (out []string, why *event.Msg) {
 		return nil, because("machines.range-backwards", "from", from, "to", to)
 	}
 	if b-a >= Most {
-		return nil, because("machines.too-many", "count", strconv.Itoa(b-a+1), "limit", strconv.Itoa(Most))
+		return nil, because("machines.too-many", "limit", strconv.Itoa(Most))
 	}
 	for i := a; i <= b; i++ {
 		s := string(rune(i))

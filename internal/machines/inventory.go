@@ -20,7 +20,6 @@ type inventory struct {
 
 type member struct {
 	at   int
-	text string
 	vars map[string]string
 }
 
@@ -41,10 +40,13 @@ func (v *inventory) group(name string) *group {
 }
 
 // host names a machine in a group; what is said of it in several places is put together.
-func (v *inventory) host(in, name string, at int, text string, vars map[string]string) {
+func (v *inventory) host(in, name string, at int, vars map[string]string) {
+	if len(v.hosts) > Most {
+		return
+	}
 	m := v.hosts[name]
 	if m == nil {
-		m = &member{at: at, text: text, vars: map[string]string{}}
+		m = &member{at: at, vars: map[string]string{}}
 		v.hosts[name] = m
 		v.order = append(v.order, name)
 	}
@@ -102,10 +104,10 @@ func (v *inventory) list(out List) List {
 		}
 		maps.Copy(vars, m.vars)
 		if rolesSaid && len(roles) == 0 {
-			out.Skipped = append(out.Skipped, Rejected{m.at, m.text, *because("machines.no-role", "name", name)})
+			out.Skipped = append(out.Skipped, Rejected{Line: m.at, Why: *because("machines.no-role", "name", name)})
 			continue
 		}
-		l := &line{at: m.at, text: m.text, e: Entry{Text: m.text, Machine: config.Machine{Roles: inOrder(roles)}}}
+		l := &line{at: m.at, e: Entry{Machine: config.Machine{Roles: inOrder(roles)}}}
 		l.inventoried(name, vars)
 		out.add(l)
 	}
@@ -134,9 +136,12 @@ func (l *line) inventoried(name string, vars map[string]string) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(vars)) {
 		value := vars[key]
-		switch column := columnOf(key); {
-		case l.why != nil || strings.Contains(value, "{{"): // a template, which only Ansible can fill
-		case column == "port", column == "user", column == "key", column == "arch", column == "secret":
+		column := columnOf(key)
+		_, known := ArchOf(value)
+		switch {
+		case strings.Contains(value, "{{"): // a template, which only Ansible can fill
+		case column == "arch" && known,
+			strings.HasPrefix(key, "ansible_") && slices.Contains([]string{"port", "user", "key", "secret"}, column):
 			l.set(column, value, key+"="+value)
 		}
 	}
@@ -181,7 +186,8 @@ func readINI(lines []string) List {
 			list := append(words(text, " \t"), "")
 			names, why := namesOf(list[0])
 			if why != nil {
-				out.Rejected = append(out.Rejected, Rejected{i + 1, text, *why})
+				clean, _ := withoutSecrets(text)
+				out.Rejected = append(out.Rejected, Rejected{Line: i + 1, Text: clean, Why: *why})
 				continue
 			}
 			vars := map[string]string{}
@@ -194,7 +200,7 @@ func readINI(lines []string) List {
 				}
 			}
 			for _, n := range names {
-				v.host(name, n, i+1, text, vars)
+				v.host(name, n, i+1, vars)
 			}
 		}
 	}

@@ -31,21 +31,35 @@ func readLines(text []string) List {
 		l := readLine(raw)
 		l.at = i + 1
 		lines = append(lines, l)
+		if len(lines) > Most {
+			break // each is a machine, or will be
+		}
 	}
 	named := header || ownNames(lines)
 	for _, l := range lines {
-		l.end(named)
-		if l.secret {
-			out.Secrets++
-		}
-		if l.why != nil {
-			out.Rejected = append(out.Rejected, Rejected{l.at, l.text, *l.why})
-			continue
-		}
-		out.Entries = append(out.Entries, l.entries()...)
+		out.take(l, named)
 	}
 	return out
 }
+
+// take settles a machine.
+func (l *List) take(m *line, named bool) {
+	if l.full() {
+		return
+	}
+	m.end(named)
+	if m.secret {
+		l.Secrets++
+	}
+	if m.why != nil {
+		l.Rejected = append(l.Rejected, Rejected{Line: m.at, Text: m.text, Why: *m.why})
+		return
+	}
+	l.Entries = append(l.Entries, m.entries()...)
+}
+
+// takeNamed is take of a line that stands alone.
+func (l *List) takeNamed(m *line) { l.take(m, true) }
 
 // ownNames says whether the words behind the addresses are a column of names: several lines have one, and no two
 // the same.
@@ -77,7 +91,8 @@ func isHeader(text string) bool {
 // line is a line of machines as far as it was read.
 type line struct {
 	at     int
-	text   string
+	text   string   // without passwords
+	said   []string // what was said of the machine, if not in a line of words
 	e      Entry
 	ips    []string   // addresses
 	hosts  []string   // host names, if there is no address
@@ -121,7 +136,8 @@ func words(text, separators string) (out []string) {
 }
 
 func readLine(text string) *line {
-	l := &line{text: text, e: Entry{Text: text}}
+	text, secrets := withoutSecrets(text)
+	l := &line{text: text, secret: secrets}
 	list := words(text, " \t,;|+{}、，；")
 	for i := 0; i < len(list) && l.why == nil; i++ {
 		w := list[i]
@@ -222,6 +238,16 @@ func (l *line) set(column, value, word string) {
 	if value == "" {
 		return
 	}
+	if column != "secret" {
+		var secrets bool
+		value, secrets = withoutSecrets(value)
+		l.secret = l.secret || secrets
+		l.said = append(l.said, sayOf(column, value))
+	}
+	if l.why != nil { // the first that is wrong is told, and what is said later is kept
+		l.secret = l.secret || column == "secret"
+		return
+	}
 	switch column {
 	case "name":
 		list, why := expand(value)
@@ -243,6 +269,10 @@ func (l *line) set(column, value, word string) {
 			l.why = why
 		case all:
 			l.reach(t, list, nil, word)
+		case l.ips != nil: // beside an address a host name is a name
+			if l.names == nil {
+				l.names = list
+			}
 		default:
 			l.reach(t, nil, list, word)
 		}
@@ -362,84 +392,4 @@ func (l *line) entries() []Entry {
 		out = append(out, one)
 	}
 	return out
-}
-
-// mistyped is the role or the architecture that a word is nearly, "" if it is none: wroker, matser, amd46. A word
-// with a number at its end is a name that people give: worker1, master-02.
-func mistyped(word string) string {
-	word = strings.ToLower(word)
-	for _, arch := range []string{"amd64", "arm64", "x86_64", "aarch64"} {
-		if nearly(word, arch, 1) {
-			return arch
-		}
-	}
-	if strings.TrimRight(word, "0123456789") != word {
-		return ""
-	}
-	for _, known := range []string{"master", "worker", "control-plane", "etcd", "loadbalance", "loadbalancer"} {
-		if nearly(word, known, 1+len(known)/10) {
-			return known
-		}
-	}
-	return ""
-}
-
-// nearly says whether a word becomes another by at most so many letters that are other, missing, too many, or
-// changed places.
-func nearly(a, b string, most int) bool {
-	x, y := []rune(a), []rune(b)
-	if len(x) > len(y)+most || len(y) > len(x)+most {
-		return false
-	}
-	d := make([][]int, len(x)+1)
-	for i := range d {
-		d[i] = make([]int, len(y)+1)
-		d[i][0] = i
-	}
-	for j := range d[0] {
-		d[0][j] = j
-	}
-	for i := 1; i <= len(x); i++ {
-		for j := 1; j <= len(y); j++ {
-			cost := 1
-			if x[i-1] == y[j-1] {
-				cost = 0
-			}
-			d[i][j] = min(d[i-1][j]+1, d[i][j-1]+1, d[i-1][j-1]+cost)
-			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
-				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
-			}
-		}
-	}
-	return d[len(x)][len(y)] <= most
-}
-
-// columnOf is what a word says that a value is, in any format, "" if it says nothing.
-func columnOf(word string) string {
-	switch strings.NewReplacer("_", "-", " ", "-").Replace(strings.ToLower(strings.TrimSpace(word))) {
-	case "name", "hostname", "host-name", "hostname-override", "nodename", "alias", "名称", "主机名", "节点名",
-		"节点名称":
-		return "name"
-	case "ip", "address", "addr", "host", "ansible-host", "ansible-ssh-host", "ip-address", "ipaddress", "ipv4",
-		"ip地址", "ip-地址", "地址", "主机":
-		return "host"
-	case "internaladdress", "internal-address", "internal-ipv4", "access-ip":
-		return "internal"
-	case "port", "ssh-port", "ansible-port", "ansible-ssh-port", "端口":
-		return "port"
-	case "user", "username", "login", "ansible-user", "ansible-ssh-user", "ssh-user", "用户", "用户名":
-		return "user"
-	case "key", "keypath", "key-path", "private-key", "privatekeypath", "private-key-path", "ssh-key-path",
-		"identityfile",
-		"ansible-ssh-private-key-file", "ansible-private-key-file", "密钥":
-		return "key"
-	case "role", "roles", "角色":
-		return "role"
-	case "arch", "architecture", "架构":
-		return "arch"
-	case "password", "passwd", "pass", "ansible-password", "ansible-ssh-pass", "ansible-ssh-password", "sudo-password",
-		"ansible-become-pass", "ansible-become-password", "ansible-sudo-pass", "privatekey", "密码":
-		return "secret"
-	}
-	return ""
 }

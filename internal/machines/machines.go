@@ -41,14 +41,14 @@ type Entry struct {
 	User           string // login user
 	Key            string // file of the private key
 	Line           int    // where it stands, from 1
-	Text           string // the line
 }
 
-// Rejected is a line or a part of it that was not taken, and why.
+// Rejected is a machine that was not taken, and why.
 type Rejected struct {
-	Line int // from 1
-	Text string
-	Why  event.Msg
+	Line  int    // from 1
+	Text  string // the machine as a line that can be read again, without passwords
+	Why   event.Msg
+	Whole bool // it is the text as a whole that was not taken; Text is empty
 }
 
 // List is what a text says.
@@ -65,8 +65,8 @@ func Read(text string) List {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	text = strings.TrimPrefix(text, "\ufeff")
 	if len(text) > mostBytes {
-		return List{Format: Lines, Rejected: []Rejected{{1, "", event.M("machines.too-long", "limit",
-			strconv.Itoa(mostBytes>>20))}}}
+		return List{Format: Lines, Rejected: []Rejected{whole(1, because("machines.too-long", "limit",
+			strconv.Itoa(mostBytes>>20)))}}
 	}
 	var l List
 	lines := strings.Split(text, "\n")
@@ -82,16 +82,19 @@ func Read(text string) List {
 			l = readLines(lines)
 		}
 	}
-	if len(l.Entries) > Most {
-		first := l.Entries[Most]
-		l.Rejected = append(l.Rejected, Rejected{first.Line, first.Text, event.M("machines.too-many", "count",
-			strconv.Itoa(len(l.Entries)), "limit", strconv.Itoa(Most))})
+	if l.full() {
+		l.Rejected = []Rejected{whole(l.Entries[Most].Line, because("machines.too-many", "limit", strconv.Itoa(Most)))}
 		l.Entries = nil
 	}
 	return l
 }
 
-const mostBytes = 4 << 20
+const mostBytes = 1 << 20
+
+// full says that there are too many machines in a text, of which nothing more has to be read.
+func (l *List) full() bool { return len(l.Entries) > Most }
+
+func whole(line int, why *event.Msg) Rejected { return Rejected{Line: line, Why: *why, Whole: true} }
 
 // narrow makes letters, digits and signs of a Chinese input method those of ASCII.
 func narrow(s string) string { return strings.TrimSpace(width.Narrow.String(s)) }

@@ -9,7 +9,58 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/eggo-k8s/eggo/internal/config"
 )
+
+// String is the machine as a line of words.
+func (e Entry) String() string {
+	l := &line{e: Entry{Machine: config.Machine{Roles: e.Roles}}}
+	where := e.IP
+	if where == "" {
+		where = e.Host
+	}
+	if strings.Contains(where, ":") && e.Port != "" {
+		where = "[" + where + "]"
+	}
+	if e.User != "" {
+		where = e.User + "@" + where
+	}
+	if e.Port != "" {
+		where += ":" + e.Port
+	}
+	if first, _, _ := strings.Cut(e.Host, "."); e.Name != "" && !strings.EqualFold(first, e.Name) {
+		l.said = append(l.said, sayOf("name", e.Name))
+	}
+	l.said = append(l.said, where)
+	if e.Arch != "" {
+		l.said = append(l.said, e.Arch)
+	}
+	if e.Key != "" {
+		l.said = append(l.said, sayOf("key", e.Key))
+	}
+	return l.normal()
+}
+
+// Text are the lines of machines and of what was rejected, without passwords.
+func (l List) Text() string {
+	var out []string
+	for _, e := range l.Entries {
+		out = append(out, e.String())
+	}
+	return strings.TrimSpace(strings.Join(out, "\n") + "\n" + l.Rest())
+}
+
+// Rest are the lines that were rejected, as they can be read again.
+func (l List) Rest() string {
+	var out []string
+	for _, r := range l.Rejected {
+		if !r.Whole {
+			out = append(out, r.Text)
+		}
+	}
+	return strings.Join(out, "\n")
+}
 
 // Lookup finds the addresses of a host name.
 type Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
@@ -60,13 +111,16 @@ func (l List) Resolve(ctx context.Context, lookup Lookup) List {
 		ips := usable(a.addrs)
 		switch {
 		case a.err != nil && ctx.Err() == nil:
-			l.Rejected = append(l.Rejected, Rejected{e.Line, e.Text, *because("machines.lookup", "host", e.Host, "why",
-				reasonOf(a.err))})
+			l.Rejected = append(l.Rejected, Rejected{Line: e.Line, Text: e.String(),
+				Why: *because("machines.lookup", "host", e.Host, "why",
+					reasonOf(a.err))})
 		case len(ips) == 0:
-			l.Rejected = append(l.Rejected, Rejected{e.Line, e.Text, *because("machines.lookup-none", "host", e.Host)})
+			l.Rejected = append(l.Rejected, Rejected{Line: e.Line, Text: e.String(),
+				Why: *because("machines.lookup-none", "host", e.Host)})
 		case len(ips) > 1:
-			l.Rejected = append(l.Rejected, Rejected{e.Line, e.Text, *because("machines.lookup-many", "host", e.Host,
-				"count", strconv.Itoa(len(ips)), "first", ips[0].String(), "second", ips[1].String())})
+			l.Rejected = append(l.Rejected, Rejected{Line: e.Line, Text: e.String(),
+				Why: *because("machines.lookup-many", "host", e.Host,
+					"count", strconv.Itoa(len(ips)), "first", ips[0].String(), "second", ips[1].String())})
 		default:
 			e.IP = ips[0].String()
 			l.Entries = append(l.Entries, e)

@@ -70,33 +70,22 @@ func documents(text string) (out []*yaml.Node, err error) {
 }
 
 // yamlReader reads the documents of one text.
-type yamlReader struct {
-	lines []string
-	out   List
-}
+type yamlReader struct{ out List }
 
 func readYAML(text string) List {
-	r := &yamlReader{lines: strings.Split(text, "\n"), out: List{Format: YAML}}
+	r := &yamlReader{out: List{Format: YAML}}
 	docs, err := documents(text)
 	if err != nil {
-		r.out.Rejected = []Rejected{{1, r.text(1), *because("machines.yaml", "why", err.Error())}}
+		r.out.Rejected = []Rejected{whole(1, because("machines.yaml", "why", err.Error()))}
 		return r.out
 	}
 	for _, d := range docs {
 		r.document(d)
 	}
 	if len(r.out.Entries)+len(r.out.Rejected)+len(r.out.Skipped) == 0 {
-		r.out.Rejected = []Rejected{{1, r.text(1), *because("machines.yaml-nothing")}}
+		r.out.Rejected = []Rejected{whole(1, because("machines.yaml-nothing"))}
 	}
 	return r.out
-}
-
-// text is a line of the file as a person sees it.
-func (r *yamlReader) text(line int) string {
-	if line < 1 || line > len(r.lines) {
-		return ""
-	}
-	return strings.TrimSpace(r.lines[line-1])
 }
 
 // at is the value of a key of a map, nil if it is not there.
@@ -184,7 +173,7 @@ func (r *yamlReader) items(list *yaml.Node, roles []bundle.Role) {
 		if n.Kind == yaml.ScalarNode {
 			l := readLine(narrow(n.Value))
 			l.at, l.e.Roles = n.Line, with(l.e.Roles, roles...)
-			r.put(l)
+			r.put(l, (*List).takeNamed)
 			continue
 		}
 		r.item(n, roles, "")
@@ -193,18 +182,17 @@ func (r *yamlReader) items(list *yaml.Node, roles []bundle.Role) {
 
 // item reads one machine from a map; name is what it is called if the map does not say it.
 func (r *yamlReader) item(n *yaml.Node, roles []bundle.Role, name string) {
-	text := r.text(n.Line)
-	l := &line{at: n.Line, text: text, e: Entry{Text: text, Machine: config.Machine{Roles: slices.Clone(roles)}}}
+	l := &line{at: n.Line, e: Entry{Machine: config.Machine{Roles: slices.Clone(roles)}}}
 	if n.Kind != yaml.MappingNode {
 		l.why = because("machines.yaml-machine")
-		r.put(l)
+		r.put(l, (*List).add)
 		return
 	}
 	r.values(l, n, 0)
 	if l.names == nil && name != "" && l.why == nil {
 		l.set("name", name, name)
 	}
-	r.put(l)
+	r.put(l, (*List).add)
 }
 
 // values takes what a map says of a machine; how it is reached may stand in a map of its own.
@@ -221,7 +209,7 @@ func (r *yamlReader) values(l *line, n *yaml.Node, depth int) {
 				}
 				value = strings.Join(all, ",")
 			}
-			if l.why != nil || (column == "internal") != internal {
+			if (column == "internal") != internal {
 				continue
 			}
 			switch {
@@ -239,9 +227,9 @@ func (r *yamlReader) values(l *line, n *yaml.Node, depth int) {
 }
 
 // put takes a machine. One that stands in several lists is one machine with all their roles.
-func (r *yamlReader) put(l *line) {
+func (r *yamlReader) put(l *line, take func(*List, *line)) {
 	had := len(r.out.Entries)
-	r.out.add(l)
+	take(&r.out, l)
 	fresh := r.out.Entries[had:]
 	r.out.Entries = r.out.Entries[:had]
 	for _, e := range fresh {
@@ -268,7 +256,7 @@ func (r *yamlReader) kubekey(hosts, groups *yaml.Node) {
 		for _, n := range groups.Content[i+1].Content {
 			names, why := expand(strings.ToLower(narrow(n.Value)))
 			if why != nil {
-				r.out.Rejected = append(r.out.Rejected, Rejected{n.Line, r.text(n.Line), *why})
+				r.out.Rejected = append(r.out.Rejected, Rejected{Line: n.Line, Text: n.Value, Why: *why})
 			}
 			for _, name := range names {
 				roles[name] = with(roles[name], role)
@@ -281,8 +269,8 @@ func (r *yamlReader) kubekey(hosts, groups *yaml.Node) {
 	for _, e := range r.out.Entries[from:] {
 		e.Roles = inOrder(with(e.Roles, roles[e.Name]...))
 		if len(e.Roles) == 0 {
-			r.out.Skipped = append(r.out.Skipped, Rejected{e.Line, e.Text,
-				*because("machines.no-role", "name", e.Name)})
+			r.out.Skipped = append(r.out.Skipped, Rejected{Line: e.Line,
+				Why: *because("machines.no-role", "name", e.Name)})
 			continue
 		}
 		kept = append(kept, e)
@@ -302,16 +290,13 @@ func (r *yamlReader) kubekeyInventory(n *yaml.Node) {
 		vars := variables(of)
 		if c := at(of, "connector"); c != nil {
 			for key, value := range variables(c) {
-				if key == "host" {
-					key = "ansible_host"
-				}
-				vars[key] = value
+				vars["ansible_"+key] = value
 			}
 		}
 		if vars["ansible_host"] == "" {
 			vars["ansible_host"] = vars["internal_ipv4"]
 		}
-		v.host("all", name.Value, name.Line, r.text(name.Line), vars)
+		v.host("all", name.Value, name.Line, vars)
 	}
 	for i := 0; groups != nil && i+1 < len(groups.Content); i += 2 {
 		g := v.group(groups.Content[i].Value)
@@ -368,11 +353,11 @@ func (r *yamlReader) groups(v *inventory, n *yaml.Node, parent string, depth int
 			h := hosts.Content[j]
 			names, why := namesOf(narrow(h.Value))
 			if why != nil {
-				r.out.Rejected = append(r.out.Rejected, Rejected{h.Line, r.text(h.Line), *why})
+				r.out.Rejected = append(r.out.Rejected, Rejected{Line: h.Line, Text: h.Value, Why: *why})
 				continue
 			}
 			for _, one := range names {
-				v.host(name, one, h.Line, r.text(h.Line), variables(hosts.Content[j+1]))
+				v.host(name, one, h.Line, variables(hosts.Content[j+1]))
 			}
 		}
 		r.groups(v, at(of, "children"), name, depth+1)

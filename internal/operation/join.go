@@ -67,6 +67,9 @@ func (p *prepared) complete(ctx context.Context, fresh []config.Node) ([]config.
 	}
 	var out []config.Node
 	for _, n := range fresh {
+		if len(n.Roles) == 0 {
+			n.Roles = []bundle.Role{bundle.Worker}
+		}
 		if stacked && n.Has(bundle.ControlPlane) && !n.Has(bundle.Etcd) {
 			n.Roles = append(slices.Clone(n.Roles), bundle.Etcd)
 		}

@@ -42,7 +42,7 @@ func TestAnInventoryIsPasted(t *testing.T) {
 		"[bastion]\ngate ansible_host=192.0.2.1\n"})
 	uitest.Has(t, a, "2 machines added", "skipped 1 machine without a role: gate", "1 password not imported",
 		"Cannot resolve db.example.com")
-	if n := machinesOf(p); n.area.Value() != "db.example.com" || n.mode != pasting {
+	if n := machinesOf(p); n.area.Value() != "db.example.com role=worker" || n.mode != pasting {
 		t.Errorf("%q is left", n.area.Value())
 	}
 	if got := p.draft.Values["eggo.machines"]; got != "w1: {user: ops}" {
@@ -78,5 +78,66 @@ func TestANodeThatJoinsHasNoLoginOfItsOwn(t *testing.T) {
 	uitest.Keys(t, a, "enter")
 	if len(p.draft.Machines) != 2 {
 		t.Errorf("%v", p.draft.Machines)
+	}
+}
+
+// What is typed while a name is looked up stays, and so does what is typed when the page was left meanwhile.
+func TestTypingWhileANameIsLookedUp(t *testing.T) {
+	a, p, _ := open(t, i18n.English, false, 140, 40)
+	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
+	uitest.Type(t, a, "web1.example.com")
+	_, answer := a.Update(uitest.Press("enter"))
+	uitest.Has(t, a, "Resolving 1 host name: web1.example.com")
+	uitest.Type(t, a, " worker")
+	uitest.Run(t, a, answer)
+	n := machinesOf(p)
+	if got := n.line.Value(); got != "web1.example.com worker" || len(p.draft.Machines) != 1 {
+		t.Errorf("the line is %q, machines %v", got, p.draft.Machines)
+	}
+	_, answer = a.Update(uitest.Press("enter"))
+	uitest.Keys(t, a, "esc")
+	uitest.Run(t, a, answer)
+	if len(p.draft.Machines) != 1 || p.draft.Machines[0].Has(bundle.Worker) {
+		t.Errorf("an answer that nobody waits for changed %v", p.draft.Machines)
+	}
+}
+
+// A table from a spreadsheet with a mistake in a row: the others are taken, the row stays with all that it says, and
+// its password is kept nowhere.
+func TestATableWithAMistake(t *testing.T) {
+	a, p, w := open(t, i18n.English, false, 140, 40)
+	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
+	uitest.Drive(t, a, tea.PasteMsg{Content: "name\tip\track\trole\tpassword\nm1\t10.0.0.1\tR7\tmaster\thunter2\n" +
+		"w1\t10.0.0.300\t\tworker\thunter2\n"})
+	uitest.Has(t, a, "1 machine added", "300 is above 255", "2 passwords not imported")
+	if n := machinesOf(p); n.area.Value() != "name=w1 10.0.0.300 role=worker" {
+		t.Errorf("%q is left", n.area.Value())
+	}
+	if len(p.draft.Machines) != 1 || strings.Contains(strings.Join(append(typed(w), p.draft.Values["eggo.machines"]),
+		" "), "hunter2") {
+		t.Errorf("%v %v", p.draft.Machines, w.saved)
+	}
+	uitest.Drive(t, a, tea.PasteMsg{Content: "\nhost,user,password\nweb1.example.com,ops,hunter2\n"})
+	if got := strings.Join(typed(w), " "); strings.Contains(got, "hunter2") || len(p.draft.Machines) != 2 {
+		t.Errorf("%q is kept, machines %v", got, p.draft.Machines)
+	}
+}
+
+func typed(w *world) (out []string) {
+	for _, text := range w.saved.Typed {
+		out = append(out, text)
+	}
+	return out
+}
+
+// A deploy.yaml with a mistake is told as one, and no list of machines is made of its words.
+func TestADeployYamlWithAMistakeIsNoList(t *testing.T) {
+	a, p, w := open(t, i18n.English, false, 140, 40)
+	w.files["/deploy.yaml"] = "cluster-id: x\nmasters:\n- name: m1\n\tip: 10.0.0.1\n"
+	uitest.Keys(t, a, "ctrl+n", "ctrl+n", "ctrl+o")
+	uitest.Type(t, a, "/deploy.yaml")
+	uitest.Keys(t, a, "enter")
+	if len(p.draft.Machines) > 0 || machinesOf(p).area.Value() != "" {
+		t.Errorf("%v %q", p.draft.Machines, machinesOf(p).area.Value())
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/machines"
 	"github.com/eggo-k8s/eggo/internal/redact"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 )
@@ -127,7 +128,7 @@ func (p *Page) saved() draft.Saved {
 		if h, is := st.(holder); is {
 			for field, text := range h.held() {
 				if !s.Draft.KeepSecrets { // a line of an inventory may have some
-					text = redact.Assigned(text)
+					text = withoutSecrets(redact.Assigned(text))
 				}
 				if text != "" {
 					s.Typed[field] = text
@@ -136,6 +137,14 @@ func (p *Page) saved() draft.Saved {
 		}
 	}
 	return s
+}
+
+// withoutSecrets is a text of machines without the passwords of a table.
+func withoutSecrets(text string) string {
+	if l := machines.Read(text); l.Secrets > 0 {
+		return l.Text()
+	}
+	return text
 }
 
 // unsaved says whether something was typed since it was kept last.

@@ -30,6 +30,7 @@ type nodes struct {
 	area   widget.Area  // a block
 	bad    []machines.Rejected
 	told   []event.Msg // of what was taken last
+	edited string      // the name that the machine had whose fields are open
 	lookup lookup      // of host names that were typed
 	edit   *form       // of one machine
 	filter string
@@ -75,6 +76,7 @@ func (n *nodes) enter(e *frame.Env) tea.Cmd {
 
 // leave takes what was typed and not yet added, if it says machines; what does not stays where it was typed.
 func (n *nodes) leave() {
+	n.cancel()
 	switch n.mode {
 	case adding:
 		if l := machines.Read(n.line.Value()); n.whole(l) {
@@ -231,46 +233,46 @@ func (n *nodes) typedLine(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool) {
 
 // takeLine adds what the line says.
 func (n *nodes) takeLine(e *frame.Env) tea.Cmd {
-	return n.read(n.line.Value(), func(l machines.List) tea.Cmd {
-		if n.bad = l.Rejected; len(n.bad) > 0 {
-			return nil
+	text := n.line.Value()
+	return n.read(text, func(l machines.List) tea.Cmd {
+		if n.line.Value() == text { // else it was edited meanwhile, and stays
+			if n.bad = l.Rejected; len(n.bad) > 0 {
+				return nil
+			}
+			n.line.Set("")
 		}
-		n.line.Set("")
 		return n.take(l, e)
 	})
 }
 
-// takeBlock adds what the block says; lines that are not understood stay in it.
+// takeBlock adds what the block says; machines that are rejected stay in it.
 func (n *nodes) takeBlock(e *frame.Env) tea.Cmd {
-	return n.read(n.area.Value(), func(l machines.List) tea.Cmd {
-		n.bad = l.Rejected
-		n.area.Set(rest(l))
-		if len(n.bad) == 0 && n.mode == pasting {
-			n.mode = looking
+	text := n.area.Value()
+	return n.read(text, func(l machines.List) tea.Cmd {
+		if n.area.Value() == text {
+			n.bad = l.Rejected
+			if !slices.ContainsFunc(l.Rejected, func(r machines.Rejected) bool { return r.Whole }) {
+				n.area.Set(l.Rest())
+			}
+			if len(n.bad) == 0 && n.mode == pasting {
+				n.mode = looking
+			}
 		}
 		return n.take(l, e)
 	})
 }
 
-// takeText adds what a text says that was pasted or read from a file; what is not understood, and what waits for
-// addresses, stands where a block is typed.
+// takeText adds what a text says that was pasted or read from a file; machines that are rejected stand where a block is
+// typed.
 func (n *nodes) takeText(text string, e *frame.Env) tea.Cmd {
-	if l := machines.Read(text); n.whole(l) {
-		n.mode = looking
+	return n.read(text, func(l machines.List) tea.Cmd {
+		n.mode, n.bad = looking, l.Rejected
+		if len(n.bad) > 0 {
+			n.mode = pasting
+			n.area.Set(joined(n.area.Value(), l.Rest()))
+		}
 		return n.take(l, e)
-	}
-	n.openBlock()
-	n.area.Set(joined(n.area.Value(), text))
-	return tea.Batch(n.p.changed(), n.takeBlock(e))
-}
-
-// rest are the lines that were not understood.
-func rest(l machines.List) string {
-	var out []string
-	for _, b := range l.Rejected {
-		out = append(out, b.Text)
-	}
-	return strings.Join(out, "\n")
+	})
 }
 
 func (n *nodes) take(l machines.List, e *frame.Env) tea.Cmd {
@@ -308,8 +310,10 @@ func (n *nodes) paste(text string, e *frame.Env) tea.Cmd {
 	case n.mode == adding && !strings.Contains(strings.TrimSpace(text), "\n"):
 		n.line.Insert(text)
 		return n.p.changed()
+	case n.mode == pasting && machines.Read(text).Format != machines.Lines: // it has a head that belongs to it alone
+		return n.takeText(text, e)
 	case n.mode == pasting:
-		n.area.Insert(text)
+		n.area.Insert(strings.ReplaceAll(text, "\t", "|")) // an empty cell of a table stays one
 		return n.p.changed()
 	default: // a block, wherever it is dropped; what stands in the line already belongs to it
 		if n.mode == adding {
@@ -317,7 +321,7 @@ func (n *nodes) paste(text string, e *frame.Env) tea.Cmd {
 			text = before + text + after
 			n.line.Set("")
 		}
-		if _, list := draft.ListIn([]byte(text)); !list && strings.Contains(text, "masters:") && !n.p.joins() {
+		if draft.IsConfig(text) && !n.p.joins() {
 			return n.p.imported(importedMsg{path: e.P.T("wizard.import.pasted"), data: []byte(text)}, e)
 		}
 		return n.takeText(text, e)
@@ -327,10 +331,12 @@ func (n *nodes) paste(text string, e *frame.Env) tea.Cmd {
 
 // back leads out of what is open; what was typed there and not taken is there again when it is opened again.
 func (n *nodes) back(*frame.Env) bool {
+	n.cancel()
 	switch {
 	case n.mode == adding && len(n.p.draft.Machines) == 0:
 		return false
 	case n.mode == editing:
+		n.keepLogin()
 		n.p.snapshot()
 	case n.mode == filtering:
 		n.filter = ""
@@ -423,7 +429,10 @@ func (n *nodes) role(r bundle.Role) tea.Cmd {
 }
 
 func (n *nodes) remove() tea.Cmd {
-	c := n.change(func(d *config.Draft, i int) { d.Machines = slices.Delete(d.Machines, i, i+1) })
+	c := n.change(func(d *config.Draft, i int) {
+		draft.RenameLogin(d, d.Machines[i].Name, "")
+		d.Machines = slices.Delete(d.Machines, i, i+1)
+	})
 	n.marked = map[string]bool{}
 	if len(n.p.draft.Machines) == 0 {
 		n.mode = adding

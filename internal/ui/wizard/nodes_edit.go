@@ -15,6 +15,7 @@ func (n *nodes) openEdit() tea.Cmd {
 		return nil
 	}
 	n.p.snapshot()
+	n.edited = n.p.draft.Machines[i].Name
 	field := func(name string, at func(m *config.Machine) *string, def string, choices ...string) *item {
 		it := &item{key: "machine." + name, choices: choices, def: func() string { return def }}
 		it.field.Narrow = true
@@ -50,7 +51,15 @@ func (n *nodes) openEdit() tea.Cmd {
 	return n.edit.enter(nil)
 }
 
+// keepLogin keeps a login of its own with a machine that was renamed.
+func (n *nodes) keepLogin() {
+	if i := n.now(); i >= 0 && n.p.draft.Machines[i].Name != "" && n.p.draft.Machines[i].Name != n.edited {
+		draft.RenameLogin(&n.p.draft, n.edited, n.p.draft.Machines[i].Name)
+	}
+}
+
 func (n *nodes) endEdit(e *frame.Env) tea.Cmd {
+	n.keepLogin()
 	n.p.snapshot()
 	n.mode, n.edit = looking, nil
 	return tea.Batch(n.p.changed(), n.p.save(), n.p.probe(e, false))

@@ -1,6 +1,7 @@
 package wizard
 
 import (
+	"context"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -14,6 +15,7 @@ type lookup struct {
 	n     int // tells answers apart
 	names []string
 	then  func(machines.List) tea.Cmd
+	stop  context.CancelFunc
 }
 
 // resolvedMsg is the answer to a lookup.
@@ -29,21 +31,32 @@ func (n *nodes) read(text string, then func(machines.List) tea.Cmd) tea.Cmd {
 	if n.p.joins() {
 		l = draft.OneLogin(n.p.draft, l)
 	}
-	n.lookup = lookup{n: n.lookup.n + 1}
+	n.cancel()
 	names := l.Names()
 	if len(names) == 0 {
 		return then(l)
 	}
-	id, ctx := n.lookup.n, n.p.ctx
-	n.lookup.names, n.lookup.then = names, then
-	find := n.p.svc.Lookup
-	return func() tea.Msg { return resolvedMsg{id, l.Resolve(ctx, find)} }
+	ctx, stop := context.WithCancel(n.p.ctx)
+	n.lookup.names, n.lookup.then, n.lookup.stop = names, then, stop
+	id, find := n.lookup.n, n.p.svc.Lookup
+	return func() tea.Msg {
+		defer stop()
+		return resolvedMsg{id, l.Resolve(ctx, find)}
+	}
+}
+
+// cancel ends a lookup; its answer counts for nothing.
+func (n *nodes) cancel() {
+	if n.lookup.stop != nil {
+		n.lookup.stop()
+	}
+	n.lookup = lookup{n: n.lookup.n + 1}
 }
 
 // resolved continues where the addresses were missing.
 func (n *nodes) resolved(l machines.List) tea.Cmd {
 	then := n.lookup.then
-	n.lookup = lookup{n: n.lookup.n}
+	n.cancel()
 	return then(l)
 }
 
@@ -57,8 +70,8 @@ func (n *nodes) whole(l machines.List) bool {
 
 // joined is a text behind what stands there already.
 func joined(have, text string) string {
-	if have = strings.TrimRight(have, "\n"); have != "" {
+	if have = strings.TrimRight(have, "\n"); have != "" && text != "" {
 		return have + "\n" + text
 	}
-	return text
+	return have + text
 }

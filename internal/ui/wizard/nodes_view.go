@@ -279,7 +279,7 @@ func (n *nodes) foot(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		said = append(said, n.about(e, i, w)...)
 	}
 	out = append(out, said[:min(len(said), max(2, h/3))]...)
-	for _, m := range n.told {
+	for _, m := range n.told[:min(len(n.told), max(1, h/8))] {
 		out = append(out, t.Dim.Render(widget.Cut(e.P.Msg(m), w, g.Cut)))
 	}
 	if names := n.lookup.names; len(names) > 0 {
@@ -297,7 +297,7 @@ func (n *nodes) foot(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		} else {
 			line += s
 		}
-		for _, b := range n.bad {
+		for _, b := range n.bad[:min(len(n.bad), max(1, h/8))] {
 			out = append(out, complaint(e, event.Error, e.P.Msg(b.Why), unreadNext(e, b.Why), w)...)
 		}
 		out = append(out, line)

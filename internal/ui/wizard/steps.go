@@ -67,11 +67,14 @@ func (p *Page) imported(m importedMsg, e *frame.Env) tea.Cmd {
 	case m.data == nil:
 		return p.say(e, event.NewFault(event.ClassUsage, "config.no-file", nil, "file", m.path))
 	}
-	if _, is := draft.ListIn(m.data); is {
-		for _, s := range p.steps {
-			if n, is := s.(*nodes); is {
-				return n.takeText(string(m.data), e)
-			}
+	for _, s := range p.steps {
+		n, is := s.(*nodes)
+		if !is {
+			continue
+		}
+		n.cancel()
+		if _, list := draft.ListIn(m.data); list {
+			return n.takeText(string(m.data), e)
 		}
 	}
 	d, problems := config.ReadDraft(m.data, m.path)
