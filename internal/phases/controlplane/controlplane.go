@@ -17,7 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
-// ControlPlane is that of a run.
+// ControlPlane makes the steps of the control plane of a run.
 type ControlPlane struct {
 	*clients.Clients
 	Driver driver.Driver

@@ -1,5 +1,5 @@
 // Package driver says what differs between the ways in which the components of Kubernetes run: as systemd services
-// (binary), or as static pods that kubeadm makes. It holds no behaviour of its own, and it may import node and plan.
+// (binary), or as static pods that kubeadm makes. It may import node and plan.
 // What is the same with every driver is not in it: ports, packages, the container runtime and its store, the load
 // balancer, the directories of the kubelet and of pods, the membership of etcd, labels, addons.
 package driver
@@ -44,12 +44,15 @@ type Work struct {
 
 // Steps are the work's steps in the plan; the last is the one of the name, the others are the driver's own.
 func (w Work) Steps(phase, what string, n config.Node, needs []string) []*engine.Step {
+	before := make([]*engine.Step, 0, len(w.Before)+1)
 	for _, b := range w.Before {
-		b.Needs = append(slices.Clone(needs), b.Needs...)
+		one := *b
+		one.Needs = slices.Concat(needs, b.Needs)
+		before = append(before, &one)
 	}
 	s := plan.Step(phase, what, n.Name, slices.Concat(needs, w.Needs, plan.StepIDs(w.Before)))
 	s.Check, s.Apply, s.Retry, s.Timeout = w.Check, w.Apply, w.Retry, w.Timeout
-	return append(slices.Clone(w.Before), s)
+	return append(before, s)
 }
 
 // Formation says with whom a member of etcd that has no data begins.

@@ -59,7 +59,7 @@ func (r *Etcd) Steps() []*engine.Step {
 		w := r.Driver.Start(driver.Etcd, n)
 		running, restart := w.Check, w.Apply
 		w.Check = func(ctx context.Context) (bool, error) {
-			if r.state().unfinished[n.Name] {
+			if r.isUnfinished(n.Name) {
 				return false, nil
 			}
 			return running(ctx)

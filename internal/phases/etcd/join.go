@@ -20,6 +20,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // membership is what the membership step found.
@@ -28,10 +29,18 @@ type membership struct {
 	unfinished map[string]bool // nodes whose member is no voter yet
 }
 
-func (r *Etcd) state() membership {
+// forming says whether no member has data yet.
+func (r *Etcd) forming() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.found
+	return r.found.forming
+}
+
+// isUnfinished says whether the node's member is no voter yet.
+func (r *Etcd) isUnfinished(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.found.unfinished[name]
 }
 
 // resolve finds out whether the cluster of etcd begins or is there, and reports members that deploy.yaml does not have.
@@ -87,7 +96,7 @@ func (r *Etcd) beingRemoved(m *pb.Member) bool {
 
 // hasData says whether a member was started on the node and has a log. Without one it knows nothing of any cluster.
 func (r *Etcd) hasData(ctx context.Context, nd *node.Node) (bool, error) {
-	out, err := nd.Query(ctx, "ls -A "+r.Driver.Paths().EtcdData+"/member/wal 2>/dev/null | head -n 1")
+	out, err := nd.Query(ctx, "ls -A "+shell.Quote(r.Driver.Paths().EtcdData)+"/member/wal 2>/dev/null | head -n 1")
 	return strings.TrimSpace(out) != "", err
 }
 
@@ -100,13 +109,13 @@ func (r *Etcd) start(ctx context.Context, n config.Node, nd *node.Node,
 		return err
 	}
 	if data {
-		if err := restart(ctx); err != nil || !r.state().unfinished[n.Name] {
+		if err := restart(ctx); err != nil || !r.isUnfinished(n.Name) {
 			return err
 		}
 		return r.InTurn(ctx, turn, n.Name, func(ctx context.Context) error { return r.promote(ctx, n) })
 	}
 	formed := map[string]string{}
-	if r.state().forming {
+	if r.forming() {
 		for _, m := range r.Cluster.With(bundle.Etcd) {
 			formed[m.Name] = layout.PeerURL(m)
 		}

@@ -92,7 +92,7 @@ func (r *Etcd) Progress(ctx context.Context) (touched, done int, err error) {
 	return touched, done, nil
 }
 
-// exchangedCount is how many members have.
+// exchangedCount is how many members have the data of the snapshot.
 func (r *Restore) exchangedCount(ctx context.Context) (n int, err error) {
 	for _, m := range r.Cluster.With(bundle.Etcd) {
 		yes, err := r.Places.Exchanged(ctx, r.Node(m.Name))

@@ -27,7 +27,7 @@ type Snapshots struct {
 }
 
 // BeforeLoss saves the data of a node's member before it goes. A member that does not answer is reported, and does not
-// stop the cleanup.
+// stop what it is saved for.
 func (r *Snapshots) BeforeLoss(ctx context.Context, n config.Node, nd *node.Node) error {
 	tell := func(key string, kv ...string) error {
 		return r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx), Text: event.M(key, kv...)})

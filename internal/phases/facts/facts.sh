@@ -44,10 +44,15 @@ active() { systemctl is-active $2 2>/dev/null | awk -v k="$1" -v u="$2" 'BEGIN {
 active active 'kubelet kube-apiserver etcd kube-proxy k3s k0scontroller k0sworker rke2-server rke2-agent'
 # shellcheck disable=SC2010 # one name, whatever else there is
 for p in /etc/kubernetes /etc/rancher /etc/k0s /var/lib/k0s /var/lib/etcd /var/lib/kubelet /etc/cni/net.d; do [ -d "$p" ] && ls -A $p 2>/dev/null | grep -qvx 'lost+found' && kv present $p; done
+# there PATH: sets q to the part of a path that is there
+there() { q=$1; while [ ! -e "$q" ]; do q=${q%/*}; q=${q:-/}; done; }
+# shellcheck disable=SC2043
+each() { for p in @PATHS@; do there "$p"; df -PB1 "$q" 2>/dev/null | awk -v p="$p" 'NR==2 {print "free=" p " " $1 " " $4}'; done; }
 set --
 # shellcheck disable=SC2043
-for p in @PATHS@; do q=$p; while [ ! -e "$q" ]; do q=${q%/*}; q=${q:-/}; done; set -- "$@" "$q"; done
-df -PB1 "$@" | awk -v p='@PATHS@' '{is[NR]=$1 " " $4} END {if (split(p,at," ")==NR-1) for (i in at) print "free=" at[i] " " is[i+1]}'
+for p in @PATHS@; do there "$p"; set -- "$@" "$q"; done
+# One df for all; one for each where a place has no answer, which is left unknown then.
+df -PB1 "$@" 2>/dev/null | awk -v p='@PATHS@' '{is[NR]=$1 " " $4} END {if (split(p,at," ")!=NR-1) exit 1; for (i in at) print "free=" at[i] " " is[i+1]}' || each
 for p in /opt/eggo/*/bin/*; do case $p in *.eggo-part) ;; *) if [ -f "$p" ]; then kv version "$p"; fi ;; esac; done
 resolv=''
 if [ -r /etc/resolv.conf ]; then

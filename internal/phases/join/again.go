@@ -19,11 +19,11 @@ import (
 // registerAgain has a kubelet register whose Node somebody has deleted: it does so only when it starts. Once in a run.
 func (r *Join) registerAgain(ctx context.Context, n config.Node, nd *node.Node) error {
 	r.mu.Lock()
-	done := r.kicked[n.Name]
-	if r.kicked == nil {
-		r.kicked = map[string]bool{}
+	done := r.restarted[n.Name]
+	if r.restarted == nil {
+		r.restarted = map[string]bool{}
 	}
-	r.kicked[n.Name] = true
+	r.restarted[n.Name] = true
 	r.mu.Unlock()
 	if f := r.Fact(n.Name); done || f == nil || !f.Joined {
 		return nil

@@ -21,15 +21,16 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
-// Join is that of a run.
+// Join makes the steps by which the nodes of a run join.
 type Join struct {
 	*clients.Clients
 	Driver driver.Driver
 
-	mu     sync.Mutex
-	kicked map[string]bool // nodes whose kubelet was restarted to register
+	mu        sync.Mutex
+	restarted map[string]bool // nodes whose kubelet was restarted to register
 }
 
 // Steps join every kubelet when the steps of needs are done, by TLS bootstrapping: a token that can only ask for a
@@ -100,7 +101,7 @@ func (r *Join) serverLine() string { return "    server: https://" + r.Cluster.E
 
 // knowsEndpoint says whether a kubelet that has joined was told the endpoint that counts.
 func (r *Join) knowsEndpoint(ctx context.Context, nd *node.Node) (bool, error) {
-	conf := r.Driver.Paths().Kubeconfig
+	conf := shell.Quote(r.Driver.Paths().Kubeconfig)
 	out, err := nd.Query(ctx, "if [ -s "+conf+" ] && grep -q '^ *server: ' "+conf+
 		"; then sed -n 's/^ *server: */server /p' "+conf+"; fi")
 	return out == "" || strings.TrimSpace(out) == "server https://"+r.Cluster.Endpoint, err
@@ -110,8 +111,9 @@ func (r *Join) tellEndpoint(ctx context.Context, nd *node.Node) error {
 	if ok, err := r.knowsEndpoint(ctx, nd); ok || err != nil {
 		return err
 	}
-	conf := r.Driver.Paths().Kubeconfig
-	_, err := nd.Change(ctx, node.Change{Desc: event.M("change.endpoint", "path", conf, "endpoint", r.Cluster.Endpoint),
+	conf := shell.Quote(r.Driver.Paths().Kubeconfig)
+	_, err := nd.Change(ctx, node.Change{Desc: event.M("change.endpoint", "path", r.Driver.Paths().Kubeconfig,
+		"endpoint", r.Cluster.Endpoint),
 		Env: map[string]string{"LINE": r.serverLine()},
 		Script: r.Driver.Stale(driver.Kubelet) + "(umask 077; awk '/^ *server: / {print ENVIRON[\"LINE\"]; next} " +
 			"{print}' " + conf + " >" + conf + ".eggo-new)\nsync " + conf + ".eggo-new 2>/dev/null || sync\nmv -f " +
@@ -121,7 +123,7 @@ func (r *Join) tellEndpoint(ctx context.Context, nd *node.Node) error {
 
 // mayJoin says whether the node has its certificate, or the token that counts to ask for one.
 func (r *Join) mayJoin(ctx context.Context, nd *node.Node) (bool, error) {
-	out, err := nd.Query(ctx, "[ -s "+r.Driver.Paths().Kubeconfig+" ] && echo joined || true")
+	out, err := nd.Query(ctx, "[ -s "+shell.Quote(r.Driver.Paths().Kubeconfig)+" ] && echo joined || true")
 	if err != nil || strings.TrimSpace(out) == "joined" {
 		return err == nil, err
 	}
@@ -151,7 +153,7 @@ func (r *Join) joined(ctx context.Context, n config.Node) (bool, error) {
 	if stale, err := r.stalePods(ctx, obj); err != nil || len(stale) > 0 {
 		return false, err
 	}
-	out, err := r.Node(n.Name).Query(ctx, "[ -e "+r.Driver.Paths().Bootstrap+" ] && echo token || true")
+	out, err := r.Node(n.Name).Query(ctx, "[ -e "+shell.Quote(r.Driver.Paths().Bootstrap)+" ] && echo token || true")
 	return strings.TrimSpace(out) == "", err
 }
 
@@ -177,10 +179,11 @@ func (r *Join) join(ctx context.Context, n config.Node) error {
 		return err
 	}
 	token := r.Driver.Paths().Bootstrap
-	if out, err := nd.Query(ctx, "[ -e "+token+" ] && echo token || true"); err != nil ||
+	if out, err := nd.Query(ctx, "[ -e "+shell.Quote(token)+" ] && echo token || true"); err != nil ||
 		strings.TrimSpace(out) == "" {
 		return err
 	}
-	_, err = nd.Change(ctx, node.Change{Desc: event.M("change.remove", "path", token), Script: "rm -f " + token + "\n"})
+	_, err = nd.Change(ctx, node.Change{Desc: event.M("change.remove", "path", token),
+		Script: "rm -f " + shell.Quote(token) + "\n"})
 	return err
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // serving approves the kubelets' requests for serving certificates, which Kubernetes leaves to somebody who knows the
@@ -56,7 +57,7 @@ func (r *Join) serving(n config.Node, joined string) *engine.Step {
 }
 
 func (r *Join) serves(ctx context.Context, n config.Node) (bool, error) {
-	out, err := r.Node(n.Name).Query(ctx, "[ -s "+r.Driver.Paths().Serving+" ] && echo yes || true")
+	out, err := r.Node(n.Name).Query(ctx, "[ -s "+shell.Quote(r.Driver.Paths().Serving)+" ] && echo yes || true")
 	return strings.TrimSpace(out) == "yes", err
 }
 

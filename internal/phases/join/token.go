@@ -19,6 +19,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // token is the bootstrap token as the jump host keeps it until it ends.
@@ -88,7 +89,7 @@ func (r *Join) makeToken(ctx context.Context) error {
 
 // handToken gives a node that has no certificate yet the token to ask for one.
 func (r *Join) handToken(ctx context.Context, nd *node.Node) error {
-	out, err := nd.Query(ctx, "[ -s "+r.Driver.Paths().Kubeconfig+" ] && echo joined || true")
+	out, err := nd.Query(ctx, "[ -s "+shell.Quote(r.Driver.Paths().Kubeconfig)+" ] && echo joined || true")
 	if err != nil || strings.TrimSpace(out) == "joined" {
 		return err
 	}

@@ -16,10 +16,7 @@ import (
 // HookDir is where scripts of the operator's lie on a node while they are needed.
 const HookDir = Dir + "/hooks"
 
-const (
-	hookOutput = 64 << 10 // bytes of a hook's output that are kept
-	hookWords  = 5        // last lines of it in a fault
-)
+const hookWords = 5 // last lines of a hook's output in a fault
 
 // Hook is a script of the operator's that runs on the node as root.
 type Hook struct {

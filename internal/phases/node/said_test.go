@@ -2,8 +2,6 @@ package node_test
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -56,21 +54,11 @@ func TestANodeDoesNotChooseTheFault(t *testing.T) {
 func TestFaultsOfScriptsAreKnown(t *testing.T) {
 	fails := regexp.MustCompile(`\bfail ([a-z]+(?:\.[a-z-]+)+)`)
 	n := 0
-	for _, glob := range []string{"../*.go", "../*/*.go", "../*/*.sh"} {
-		files, err := filepath.Glob(glob)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil || strings.HasSuffix(file, "_test.go") {
-				continue
-			}
-			for _, m := range fails.FindAllStringSubmatch(string(text), -1) {
-				n++
-				if f := faultOf(t, 90, "eggo-fault "+m[1]+" x\n"); f.Code != m[1] {
-					t.Errorf("%s: %s is not in scriptFault", file, m[1])
-				}
+	for file, text := range sources(t) {
+		for _, m := range fails.FindAllStringSubmatch(text, -1) {
+			n++
+			if f := faultOf(t, 90, "eggo-fault "+m[1]+" x\n"); f.Code != m[1] {
+				t.Errorf("%s: %s is not in scriptFault", file, m[1])
 			}
 		}
 	}

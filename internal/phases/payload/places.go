@@ -48,7 +48,7 @@ var placesLib string
 
 // CheckTargets refuses, right before anything is written, what may not be placed: a path that is not on the list, a
 // directory that a link leads elsewhere or that somebody else may change, a unit that would hide another one. The
-// faults are those of placeFault, node.outside-whitelist (a link), node.place-open and node.place-unit.
+// faults are those of PlaceFault, node.outside-whitelist (a link), node.place-open and node.place-unit.
 func (r *Payload) CheckTargets(ctx context.Context, nd *node.Node, list []Placed) error {
 	for _, p := range list {
 		if fault := PlaceFault(p); fault != nil {

@@ -47,9 +47,6 @@ func (r *Rolling) Unproven(what, host string) bool { return r.turnOf(what).unpro
 func (r *Rolling) turnOf(what string) *turn {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.turns == nil {
-		r.turns = map[string]*turn{}
-	}
 	if r.turns[what] == nil {
 		r.turns[what] = &turn{place: make(chan struct{}, 1)}
 	}

@@ -65,7 +65,7 @@ func (r *Gatherer) versionDrift(s *Status) {
 				s.Drift = append(s.Drift, event.M("drift.binary-several", "node", st.Node, "binary", b.Name, "versions",
 					versions, "linked", b.Linked))
 			}
-			// Names of units and binaries are the same.
+			// A component has the name of its binary.
 			i := slices.IndexFunc(st.Components, func(c Component) bool { return c.Name == b.Name })
 			if i >= 0 && b.Linked != "" && st.Components[i].Version != "" && st.Components[i].Version != b.Linked {
 				s.Drift = append(s.Drift, event.M("drift.binary-runs", "node", st.Node, "binary", b.Name, "runs",

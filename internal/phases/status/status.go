@@ -62,7 +62,7 @@ type Node struct {
 	balancer string // the servers in the load balancer's configuration, as it has them
 }
 
-// Component is a unit on a machine.
+// Component is one that a node runs: of Kubernetes, its runtime, a load balancer.
 type Component struct {
 	Name string `json:"name"`
 	// active, inactive, failed, …, as systemd has it; "unready" when it runs and does not answer
