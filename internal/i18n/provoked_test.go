@@ -71,6 +71,9 @@ func TestEveryCodeIsProvokedAndSaysAllInBothLanguages(t *testing.T) {
 	en, zh := NewPrinter(English), NewPrinter(Chinese)
 	seen, missing := map[string]bool{}, []string{}
 	for _, m := range provoked(t, dir) {
+		if strings.Contains(m.Code, ".fake-") { // of a test that adds one
+			continue
+		}
 		seen[m.Code] = true
 		f := &event.Fault{Code: m.Code, Node: "n1", Step: "s", Args: m.Args}
 		if m.Cause {

@@ -15,19 +15,19 @@ import (
 // beard would be check_beard.go, and a word in lists.go.
 const beard = `package preflight
 
-func checkBeard() Check { return Check{Name: "beard", Codes: []string{"preflight.beard"}} }
+func checkBeard() Check { return Check{Name: "beard", Codes: []string{"preflight.fake-beard"}} }
 `
 
 // A check is its file, which a list names, and its sentences: nothing else has to know it. This adds one, and asks
 // everybody who has to do with checks.
 func TestACheckIsAFileAndItsSentences(t *testing.T) {
 	row := Check{
-		Name: "beard", Codes: []string{"preflight.beard"}, Needs: Unclaimed, When: kubelets,
+		Name: "beard", Codes: []string{"preflight.fake-beard"}, Needs: Unclaimed, When: kubelets,
 		Node: func(_ *Input, n config.Node, f *facts.Facts) []event.Finding {
 			if f.Kernel != "bearded" {
 				return nil
 			}
-			return one(event.Error, n, "preflight.beard", "is", f.Kernel)
+			return one(event.Error, n, "preflight.fake-beard", "is", f.Kernel)
 		},
 	}
 	with := append(Machine(), row)
@@ -41,7 +41,8 @@ func TestACheckIsAFileAndItsSentences(t *testing.T) {
 	}
 	in.Fact("m1").Swap, in.Fact("w1").Kernel = true, "bearded"
 	got := judgeAll(t, in, with...)
-	if !slices.Equal(codes(got), []string{"error preflight.swap", "error preflight.beard"}) || got[1].Host != "w1" {
+	if !slices.Equal(codes(got), []string{"error preflight.swap", "error preflight.fake-beard"}) ||
+		got[1].Host != "w1" {
 		t.Error("found:", codes(got))
 	}
 	var told []string
@@ -68,12 +69,12 @@ func TestACheckIsAFileAndItsSentences(t *testing.T) {
 		t.Error(got)
 	}
 	// The second place: a code without a sentence is shown as what it would be looked up by.
-	if got := unworded([]Check{row}); !slices.Equal(got, []string{"en fault.preflight.beard",
-		"en fault.preflight.beard.next", "zh fault.preflight.beard", "zh fault.preflight.beard.next"}) {
+	if got := unworded([]Check{row}); !slices.Equal(got, []string{"en fault.preflight.fake-beard",
+		"en fault.preflight.fake-beard.next", "zh fault.preflight.fake-beard", "zh fault.preflight.fake-beard.next"}) {
 		t.Error("missing sentences:", got)
 	}
 	fault := got[1].Fault
-	if text, _ := i18n.NewPrinter(i18n.English).Fault(&fault); !strings.Contains(text, "fault.preflight.beard") {
+	if text, _ := i18n.NewPrinter(i18n.English).Fault(&fault); !strings.Contains(text, "fault.preflight.fake-beard") {
 		t.Errorf("shown as %q", text)
 	}
 }
