@@ -34,11 +34,20 @@ func newStand(t *testing.T) *stand.Stand {
 	if dir == "" {
 		dir = t.TempDir()
 	}
+	noNodes(t)
 	s, err := stand.New(root, dir, testLog{t})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// noNodes ends the nodes that a killed run left behind, so that every test begins with fresh disks.
+func noNodes(t *testing.T) {
+	t.Helper()
+	l, err := lab.Open(lab.Options{Out: testLog{t}})
+	must(t, "lab", err)
+	must(t, "nodes of an earlier run", l.Down(t.Context(), true))
 }
 
 func must(t *testing.T, what string, err error) {
