@@ -58,7 +58,7 @@ fmt: ## format all Go files, and sort the sentences
 e2e: build ## real clusters on real nodes on this machine (root; long the first time: the lab's upstream is built from source)
 	EGGO_E2E=1 go test -count=1 -v -timeout 70m ./test/e2e
 
-e2e-full: build ## e2e with every cell, the lab and its upstream too (hours)
+e2e-full: build ## e2e with every scenario, the lab and its upstream too (hours)
 	EGGO_E2E=1 EGGO_E2E_FULL=1 go test -count=1 -p 1 -v -timeout 6h ./test/... ./internal/bundle/deb
 
 demo: build ## from nothing to a running cluster of three nodes on this machine (root)

@@ -14,7 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/test/lab"
 )
 
-// full leaves a cell to make e2e-full.
+// full leaves a scenario to make e2e-full.
 func full(t *testing.T) {
 	t.Helper()
 	if os.Getenv("EGGO_E2E_FULL") != "1" {
