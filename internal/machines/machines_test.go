@@ -246,6 +246,48 @@ node3 ops@10.0.0.3 worker`, "")
 	check(t, "web:\n  hosts:\n    10.0.0.[1:2]:\n", Ansible, "10.0.0.1\n10.0.0.2", "")
 }
 
+// Anchors, aliases and merge keys mean what YAML says that they mean.
+func TestAliasesAreFollowed(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"variables of a group": {"all:\n  vars: &v {ansible_user: ops, ansible_port: 2222}\n  children:\n    kube_node:\n" +
+			"      vars: *v\n      hosts: {w1: {ip: 10.0.0.1}}\n", "w1 ops@10.0.0.1:2222 worker"},
+		"merged variables": {"x: &common {ansible_user: ops, ansible_port: 22}\nall:\n  hosts:\n    w1:\n" +
+			"      <<: *common\n      ip: 10.0.0.1\n      ansible_user: root\n", "w1 root@10.0.0.1:22"},
+		"several merged": {"x: &x {port: 2201}\ny: &y {port: 2202, arch: arm64}\nnodes:\n- {<<: [*x, *y], name: n, " +
+			"ip: 10.0.0.1}\n", "n 10.0.0.1:2201 worker arm64"},
+		"a machine in two lists": {"masters:\n- &m {name: m1, ip: 10.0.0.1}\nnodes:\n- *m\n",
+			"m1 10.0.0.1 control-plane+worker"},
+		"a list":         {"masters: &m\n- {name: m1, ip: 10.0.0.1}\netcds: *m\n", "m1 10.0.0.1 control-plane+etcd"},
+		"the same hosts": {"etcd: {hosts: &h {a: {ip: 10.0.0.1}}}\nkube_node: {hosts: *h}\n", "a 10.0.0.1 etcd+worker"},
+		"a value":        {"p: &p 2222\nnodes:\n- {ip: 10.0.0.1, port: *p}\n", "10.0.0.1:2222 worker"},
+		"alias in an alias": {"x: &x {port: 2222}\ny: &y {<<: *x, arch: arm64}\nnodes:\n- {<<: *y, ip: 10.0.0.1}\n",
+			"10.0.0.1:2222 worker arm64"},
+	} {
+		l := Read(c.text)
+		if got := said(l.Entries); got != c.want || len(l.Rejected) > 0 {
+			t.Errorf("%s: %s; rejected %s", name, got, reasons(l.Rejected))
+		}
+	}
+}
+
+// Aliases that stand for themselves, or for more than any list has, are refused before they are followed to their end.
+func TestAliasesWithoutEnd(t *testing.T) {
+	bomb := "a0: &a0 {ip: 10.0.0.1}\n"
+	for i := range 40 {
+		bomb += fmt.Sprintf("a%d: &a%d [*a%d, *a%d]\n", i+1, i+1, i, i)
+	}
+	for name, text := range map[string]string{
+		"bomb":        bomb + "nodes: *a40\n",
+		"itself":      "nodes: &x\n- *x\n",
+		"merged":      "x: &x\n  <<: *x\n  ip: 10.0.0.1\nnodes: [*x]\n",
+		"one another": "a: &a\n- &b\n  - *a\n  - *b\nnodes: *a\n",
+	} {
+		if l := Read(text); len(l.Entries) > 0 || reasons(l.Rejected) != "1 yaml-aliases 100000" {
+			t.Errorf("%s: %s; rejected %s", name, said(l.Entries), reasons(l.Rejected))
+		}
+	}
+}
+
 func TestOtherTools(t *testing.T) {
 	check(t, `
 apiVersion: kubekey.kubesphere.io/v1alpha2

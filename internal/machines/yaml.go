@@ -5,6 +5,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -30,7 +31,7 @@ func isYAML(text string) bool {
 		}
 		docs, err := documents(text)
 		if err != nil {
-			return yamlSure.MatchString(l)
+			return errors.Is(err, errAliases) || yamlSure.MatchString(l)
 		}
 		return slices.ContainsFunc(docs, structured)
 	}
@@ -53,8 +54,10 @@ func structured(n *yaml.Node) bool {
 	return false
 }
 
+// documents are those of a text, without aliases and merge keys in them.
 func documents(text string) (out []*yaml.Node, err error) {
 	d := yaml.NewDecoder(strings.NewReader(text))
+	var x aliases
 	for len(out) < 100 {
 		var n yaml.Node
 		if err := d.Decode(&n); errors.Is(err, io.EOF) {
@@ -63,7 +66,9 @@ func documents(text string) (out []*yaml.Node, err error) {
 			return nil, err
 		}
 		if n.Kind == yaml.DocumentNode && len(n.Content) == 1 {
-			out = append(out, n.Content[0])
+			if out = append(out, x.value(n.Content[0])); x.err != nil {
+				return nil, x.err
+			}
 		}
 	}
 	return out, nil
@@ -75,7 +80,11 @@ type yamlReader struct{ out List }
 func readYAML(text string) List {
 	r := &yamlReader{out: List{Format: YAML}}
 	docs, err := documents(text)
-	if err != nil {
+	switch {
+	case errors.Is(err, errAliases):
+		r.out.Rejected = []Rejected{whole(1, because("machines.yaml-aliases", "limit", strconv.Itoa(mostCopied)))}
+		return r.out
+	case err != nil:
 		r.out.Rejected = []Rejected{whole(1, because("machines.yaml", "why", err.Error()))}
 		return r.out
 	}
@@ -167,9 +176,6 @@ func saysRoles(list *yaml.Node) bool {
 
 func (r *yamlReader) items(list *yaml.Node, roles []bundle.Role) {
 	for _, n := range list.Content {
-		if n.Kind == yaml.AliasNode && n.Alias != nil {
-			n = n.Alias
-		}
 		if n.Kind == yaml.ScalarNode {
 			l := readLine(narrow(n.Value))
 			l.at, l.e.Roles = n.Line, with(l.e.Roles, roles...)
