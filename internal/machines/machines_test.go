@@ -249,8 +249,8 @@ node3 ops@10.0.0.3 worker`, "")
 // Anchors, aliases and merge keys mean what YAML says that they mean.
 func TestAliasesAreFollowed(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"variables of a group": {"all:\n  vars: &v {ansible_user: ops, ansible_port: 2222}\n  children:\n    kube_node:\n" +
-			"      vars: *v\n      hosts: {w1: {ip: 10.0.0.1}}\n", "w1 ops@10.0.0.1:2222 worker"},
+		"variables of a group": {"all:\n  vars: &v {ansible_user: ops, ansible_port: 2222}\n  children:\n" +
+			"    kube_node:\n      vars: *v\n      hosts: {w1: {ip: 10.0.0.1}}\n", "w1 ops@10.0.0.1:2222 worker"},
 		"merged variables": {"x: &common {ansible_user: ops, ansible_port: 22}\nall:\n  hosts:\n    w1:\n" +
 			"      <<: *common\n      ip: 10.0.0.1\n      ansible_user: root\n", "w1 root@10.0.0.1:22"},
 		"several merged": {"x: &x {port: 2201}\ny: &y {port: 2202, arch: arm64}\nnodes:\n- {<<: [*x, *y], name: n, " +

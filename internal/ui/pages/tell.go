@@ -117,14 +117,16 @@ func (p *Tell) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	out := []string{"   " + t.Title.Render(event.Clean(p.name)), ""}
 	out = append(out, indent(p.task.lines(e, w-6), 3)...)
 	p.over = 0
-	for _, l := range p.lines {
-		if !p.wrap {
-			p.over = max(p.over, widget.Width(l.Text())-(w-4))
+	lines := make([]document.Line, len(p.lines))
+	for i, l := range p.lines {
+		lines[i] = signed(e, l)
+		if wide := widget.Width(lines[i].Text()) - (w - 4); !p.wrap && wide > 0 {
+			p.over = max(p.over, wide+1) // one more, for the sign of what is cut off at the left
 		}
 	}
 	p.left = min(p.left, p.over)
 	var body []string
-	for _, l := range p.lines {
+	for _, l := range lines {
 		if p.wrap {
 			for _, row := range hanging(l, w-4) {
 				body = append(body, "   "+drawn(e, row))
@@ -139,25 +141,38 @@ func (p *Tell) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	return append(out, body[p.top:min(p.n, p.top+max(0, p.h))]...), nil
 }
 
-// drawn is a line with the colours of what it means. One that is good or bad as a whole has a sign before it.
+// signed is a line with a sign before it if it is good or bad as a whole. It is measured and broken with it.
+func signed(e *frame.Env, l document.Line) document.Line {
+	if len(l.Cells) != 1 {
+		return l
+	}
+	sign, c := "", l.Cells[0]
+	switch c.Tone {
+	case document.Good:
+		sign = e.Theme.Glyphs.OK + " "
+	case document.Bad:
+		sign = e.Theme.Glyphs.Failed + " "
+	default:
+		return l
+	}
+	return document.Line{Cells: []document.Cell{{Text: sign, Tone: c.Tone}, c}, Under: widget.Width(sign)}
+}
+
+// drawn is a line with the colours of what it means.
 func drawn(e *frame.Env, l document.Line) string {
 	t := e.Theme
 	var b strings.Builder
-	for i, c := range l.Cells {
+	for _, c := range l.Cells {
 		style := t.Text
 		switch c.Tone {
 		case document.Head:
 			style = t.Dim
 		case document.Title, document.Name:
 			style = t.Strong
-		case document.Good, document.Bad:
-			sign := t.Glyphs.OK
-			if style = t.Good; c.Tone == document.Bad {
-				style, sign = t.Bad, t.Glyphs.Failed
-			}
-			if len(l.Cells) == 1 && i == 0 {
-				c.Text = sign + " " + c.Text
-			}
+		case document.Good:
+			style = t.Good
+		case document.Bad:
+			style = t.Bad
 		}
 		if c.Tone == "" && strings.TrimSpace(c.Text) == "" {
 			b.WriteString(c.Text)
