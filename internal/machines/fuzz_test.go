@@ -12,8 +12,8 @@ func FuzzMachines(f *testing.F) {
 	for _, s := range []string{"web-1 10.0.0.[1,3-5] worker", kubespray, "ip,name\n10.0.0.1,a",
 		"all: {hosts: {a: {ip: 1.2.3.4}}}",
 		"spec:\n  hosts:\n  - {name: a, address: 10.0.0.1}\n  roleGroups: {etcd: [a]}", "- {name: n, ip: 10.0.0.1}",
-		"[a:children]\nb\n[b:children]\na\n[b]\nx", "a: &x {hosts: {h: *x}}", "x: &x {port: 22}\nnodes:\n- {<<: [*x], ip: 10.0.0.1}",
-		"node[01:999999]", "ops@[::1]:22"} {
+		"[a:children]\nb\n[b:children]\na\n[b]\nx", "a: &x {hosts: {h: *x}}",
+		"x: &x {port: 22}\nnodes:\n- {<<: [*x], ip: 10.0.0.1}", "node[01:999999]", "ops@[::1]:22"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

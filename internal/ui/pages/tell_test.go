@@ -20,7 +20,8 @@ func TestALineWithASignFits(t *testing.T) {
 		p := NewTell(&Deps{}, "menu.status", "c", nil)
 		p.wrap = wrap
 		// all of it has room, but for the sign
-		p.lines = document.Document{{Lines: []document.Cell{{Text: strings.Repeat("word ", 7) + "w", Tone: document.Bad},
+		p.lines = document.Document{{Lines: []document.Cell{
+			{Text: strings.Repeat("word ", 7) + "w", Tone: document.Bad},
 			{Text: strings.Repeat("word ", 15) + "last", Tone: document.Good}}}}.Lines()
 		const w = 40
 		e := &frame.Env{P: i18n.NewPrinter(i18n.English), Theme: theme.New(theme.Options{})}
