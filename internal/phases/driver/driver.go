@@ -84,9 +84,6 @@ type Paths struct {
 // Driver is one way of running the components. A step of another package names a Component and never a unit, a
 // manifest, or a file of one.
 type Driver interface {
-	// Name is the driver's: binary, kubeadm.
-	Name() string
-
 	// What a node has of it.
 
 	// Components are those that the node runs, in the order of their start.

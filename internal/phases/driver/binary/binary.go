@@ -42,9 +42,6 @@ type Binary struct {
 
 var _ driver.Driver = (*Binary)(nil)
 
-// Name implements driver.Driver.
-func (r *Binary) Name() string { return "binary" }
-
 // Components are those of the node's roles.
 func (r *Binary) Components(n config.Node) []driver.Component {
 	var out []driver.Component
@@ -114,8 +111,8 @@ func units(cs []driver.Component) string {
 	return strings.Join(out, " ")
 }
 
-// Service is the unit of a component with its files and binaries.
-func (r *Binary) Service(c driver.Component, n config.Node) (node.Service, error) {
+// service is the unit of a component with its files and binaries.
+func (r *Binary) service(c driver.Component, n config.Node) (node.Service, error) {
 	switch c {
 	case driver.Etcd:
 		return r.etcdService(n)
@@ -173,7 +170,7 @@ func (r *Binary) kubeletWell(n config.Node) func(context.Context, *node.Node) er
 
 // StartInTurn implements driver.Driver.
 func (r *Binary) StartInTurn(ctx context.Context, c driver.Component, n config.Node, nd *node.Node) error {
-	svc, err := r.Service(c, n)
+	svc, err := r.service(c, n)
 	if err != nil {
 		return err
 	}

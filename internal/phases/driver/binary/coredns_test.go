@@ -19,7 +19,7 @@ func TestCoreDNSAsAService(t *testing.T) {
 		Dst: "/usr/local/bin", Roles: []bundle.Role{bundle.ControlPlane}})
 	r.SetBundle("amd64", box{m})
 	r.Fact("m1").Nameserver, r.Fact("m1").Resolv = true, "/run/systemd/resolve/resolv.conf"
-	s, err := r.Service(driver.CoreDNS, n)
+	s, err := r.service(driver.CoreDNS, n)
 	conf := fileOf(t, s, err, "Corefile")
 	for _, want := range []string{".:53 {", "bind 192.0.2.11\n", "kubernetes air.gap in-addr.arpa",
 		"kubeconfig /etc/eggo/coredns/kubeconfig", "prometheus 192.0.2.11:9153",
@@ -36,7 +36,7 @@ func TestCoreDNSAsAService(t *testing.T) {
 		t.Errorf("status asks of %s", script)
 	}
 	r.Fact("m1").Nameserver = false
-	if s, err = r.Service(driver.CoreDNS, n); strings.Contains(fileOf(t, s, err, "Corefile"), "forward") {
+	if s, err = r.service(driver.CoreDNS, n); strings.Contains(fileOf(t, s, err, "Corefile"), "forward") {
 		t.Error("it would ask itself")
 	}
 }

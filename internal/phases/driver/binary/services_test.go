@@ -82,7 +82,7 @@ config-extra-args:
 - {name: kube-proxy, extra-args: {--v: 4, --proxy-mode: nftables, --nodeport-addresses: '10.0.0.0/8,192.0.2.0/24', --conntrack-min: 5, --feature-gates: 'A=true,B=false', --masquerade-all: ''}}
 `)
 	m := r.Cluster.Nodes[0]
-	s, err := r.Service(driver.APIServer, m)
+	s, err := r.service(driver.APIServer, m)
 	api := fileOf(t, s, err, "kube-apiserver.service")
 	for _, want := range []string{"\n  --service-node-port-range=31000-31999 ", "\n  --request-timeout=1m17s ",
 		"\n  \"--audit-webhook-version=a%%b $$c \\\"d\\\"\" \\\n"} {
@@ -102,21 +102,21 @@ config-extra-args:
 	if !slices.IsSorted(flags) || len(flags) < 30 {
 		t.Errorf("not sorted: %v", flags)
 	}
-	s, err = r.Service(driver.ControllerManager, m)
+	s, err = r.service(driver.ControllerManager, m)
 	if text := fileOf(t, s, err, ".service"); !strings.Contains(text, "--node-monitor-grace-period=20s") ||
 		!strings.Contains(text, "--controllers=* ") {
 		t.Error(text)
 	}
-	s, err = r.Service(driver.Scheduler, m)
+	s, err = r.service(driver.Scheduler, m)
 	if text := fileOf(t, s, err, ".service"); !strings.Contains(text, "--kube-api-qps=99") {
 		t.Error(text)
 	}
-	s, err = r.Service(driver.Kubelet, m)
+	s, err = r.service(driver.Kubelet, m)
 	if text := fileOf(t, s, err, ".service"); !strings.Contains(text, "--max-pods=42 ") ||
 		!strings.Contains(text, "--node-labels=a=b,c=d") {
 		t.Error(text)
 	}
-	s, err = r.Service(driver.Proxy, m)
+	s, err = r.service(driver.Proxy, m)
 	if text := fileOf(t, s, err, ".service"); !strings.Contains(text, "--v=4\n") || strings.Contains(text, "nftables") {
 		t.Error(text)
 	}
@@ -156,7 +156,7 @@ func TestEveryFieldOfTheProxyIsReal(t *testing.T) {
 		}
 	}
 	r.Cluster.ExtraArgs = []config.ExtraArgs{{Component: "kube-proxy", Args: values}}
-	s, err := r.Service(driver.Proxy, r.Cluster.Nodes[0])
+	s, err := r.service(driver.Proxy, r.Cluster.Nodes[0])
 	text := fileOf(t, s, err, "kube-proxy.yaml")
 	var p proxyv1alpha1.KubeProxyConfiguration
 	if err := yaml.UnmarshalStrict([]byte(text), &p); err != nil {
@@ -181,7 +181,7 @@ func TestTheKubeletOfEveryVersion(t *testing.T) {
 			r.SetBundle("amd64", box{m})
 			n := r.Cluster.Nodes[0]
 			r.Fact(n.Name).Cgroup2 = cgroup2
-			s, err := r.Service(driver.Kubelet, n)
+			s, err := r.service(driver.Kubelet, n)
 			text := fileOf(t, s, err, "kubelet.yaml")
 			var k kubeletv1beta1.KubeletConfiguration
 			if err := yaml.UnmarshalStrict([]byte(text), &k); err != nil {
@@ -204,7 +204,7 @@ func TestOurFlagsExistInEveryVersion(t *testing.T) {
 	for _, c := range []driver.Component{driver.APIServer, driver.ControllerManager, driver.Scheduler,
 		driver.Proxy, driver.Kubelet} {
 		component := string(c)
-		s, err := r.Service(c, m)
+		s, err := r.service(c, m)
 		args := map[string]string{}
 		for line := range strings.Lines(fileOf(t, s, err, ".service")) {
 			if f := strings.Trim(line, " \\\n\""); strings.HasPrefix(f, "--") {
@@ -248,7 +248,7 @@ func TestSystemdDoesNotKillAnAPIServerThatStops(t *testing.T) {
 			5*time.Second + 120*time.Second},
 	} {
 		r := made(t, c.yaml)
-		s, err := r.Service(driver.APIServer, r.Cluster.Nodes[0])
+		s, err := r.service(driver.APIServer, r.Cluster.Nodes[0])
 		text := fileOf(t, s, err, "kube-apiserver.service")
 		for _, flag := range c.flags {
 			key, _, _ := strings.Cut(flag, "=")
@@ -278,7 +278,7 @@ func TestOurFlagsAreOfEveryVersion(t *testing.T) {
 	for _, c := range []driver.Component{driver.APIServer, driver.ControllerManager, driver.Scheduler,
 		driver.Proxy, driver.Kubelet} {
 		component := string(c)
-		s, err := r.Service(c, n)
+		s, err := r.service(c, n)
 		args := map[string]string{}
 		for _, word := range nodestest.ExecStart(t, fileOf(t, s, err, "/"+s.Unit))[1:] {
 			flag, value, _ := strings.Cut(word, "=")
@@ -297,7 +297,7 @@ func TestOurFlagsAreOfEveryVersion(t *testing.T) {
 
 func TestTheKubeletAsksForItsServingCertificate(t *testing.T) {
 	r := made(t, "enable-kubelet-serving: true\n")
-	s, err := r.Service(driver.Kubelet, r.Cluster.Nodes[0])
+	s, err := r.service(driver.Kubelet, r.Cluster.Nodes[0])
 	var k kubeletv1beta1.KubeletConfiguration
 	if err := yaml.UnmarshalStrict([]byte(fileOf(t, s, err, "kubelet.yaml")), &k); err != nil {
 		t.Fatal(err)
@@ -323,7 +323,7 @@ func TestOurFilesAreKeptFree(t *testing.T) {
 	n := r.Cluster.Nodes[0]
 	for _, c := range []driver.Component{driver.APIServer, driver.ControllerManager, driver.Scheduler, driver.Proxy,
 		driver.Kubelet, driver.Etcd} {
-		s, err := r.Service(c, n)
+		s, err := r.service(c, n)
 		if err != nil {
 			t.Fatal(err)
 		}

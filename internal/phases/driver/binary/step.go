@@ -33,14 +33,14 @@ func (r *Binary) work(c driver.Component, n config.Node, p proof) driver.Work {
 	s := driver.Work{Retry: engine.Retry{Tries: 2, Delay: 2 * time.Second}, Timeout: rolling.Timeout}
 	turn := string(c)
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
-		svc, err := r.Service(c, n)
+		svc, err := r.service(c, n)
 		if err != nil || r.Unproven(turn, n.Name) {
 			return false, err
 		}
 		return nd.Running(ctx, svc)
 	})
 	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
-		svc, err := r.Service(c, n)
+		svc, err := r.service(c, n)
 		if err != nil {
 			return err
 		}
