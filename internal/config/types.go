@@ -101,6 +101,9 @@ type DNS struct {
 	Replicas     int
 }
 
+// IsBinary says whether CoreDNS runs as a service of every control plane.
+func (d DNS) IsBinary() bool { return d.Type == "binary" }
+
 // SANs are extra names of the API server's certificate.
 type SANs struct {
 	DNSNames []string

@@ -3,6 +3,7 @@ package phases
 import (
 	"context"
 
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/nodepath"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
@@ -18,7 +19,8 @@ var RepoInstall = packages.InstallScript
 
 // CheckTarget looks at the place of one file of a list of deploy.yaml, on the machine.
 func CheckTarget(ctx context.Context, nd *node.Node, file string) error {
-	return newRun(Env{}).CheckTargets(ctx, nd, []payload.Placed{{File: file, Use: nodepath.Listed}})
+	r := newRun(Env{Cluster: &config.Cluster{}})
+	return r.CheckTargets(ctx, nd, []payload.Placed{{File: file, Use: nodepath.Listed}})
 }
 
 // DeployWith plans a deploy with more steps, which work on these nodes.

@@ -47,39 +47,34 @@ type run struct {
 	changes *plan.Changes // that a dry run has announced so far
 }
 
-// newRun makes the values, each of those that it works with.
+// newRun makes the values, each of those before it: none is changed after it was made.
 func newRun(env Env) *run {
-	e := &env
-	n := nodes.New(e)
-	p, c := &payload.Payload{Nodes: n}, certs.New(e)
-	r := &run{Env: e, Nodes: n, Payload: p, Certs: c, Clients: &clients.Clients{Env: e, Nodes: n, Certs: c},
-		Rolling: rolling.New(), host: &host.Host{Payload: p}, hooks: hooks.New(p), changes: &plan.Changes{}}
-	if e.Dry {
-		e.Emit = r.changes.Count(e.Emit)
+	changes := &plan.Changes{}
+	if env.Dry {
+		env.Emit = changes.Count(env.Emit)
 	}
-	p.Executed = r.executed
-	r.balancer = balancer.New(r.Clients)
-	r.runtimes = &runtimes.Runtimes{Payload: p, Rolling: r.Rolling}
-	r.control = &controlplane.ControlPlane{Clients: r.Clients}
-	b := &binary.Binary{Env: e, Payload: p, Certs: c, Rolling: r.Rolling, Aside: r.balancer.Aside,
-		APIReady:    r.control.ServerReady,
-		RuntimeUnit: func() string { return r.runtimes.Runtime().Unit() }}
-	r.driver, r.etcd = b, etcd.New(r.Clients, p, r.Rolling, b)
-	r.control.Driver, b.MemberReady = b, r.etcd.WaitReady
-	at := r.driver.Paths()
-	r.hooks.ConfigDir = at.Dir
-	n.Places = facts.Places{CA: at.CA, EtcdCA: at.EtcdCA, Kubeconfig: at.Kubeconfig, Markers: layout.RuntimeMarkers()}
-	r.addons = addons.New(p, r.Clients, r.driver)
-	r.join = &join.Join{Clients: r.Clients, Driver: r.driver}
-	return r
+	e := &env
+	turns, c := rolling.New(), certs.New(e)
+	at := binary.Paths()
+	n := nodes.New(e, facts.Places{CA: at.CA, EtcdCA: at.EtcdCA, Kubeconfig: at.Kubeconfig,
+		Markers: layout.RuntimeMarkers()})
+	p := &payload.Payload{Nodes: n, Executed: func(n config.Node) []string { return executed(e.Cluster, n) }}
+	cl := &clients.Clients{Env: e, Nodes: n, Certs: c}
+	rt, lb := &runtimes.Runtimes{Payload: p, Rolling: turns}, balancer.New(cl)
+	d := &binary.Binary{Env: e, Payload: p, Certs: c, Rolling: turns, Aside: lb.Aside,
+		RuntimeUnit: rt.Runtime().Unit()}
+	return &run{Env: e, Nodes: n, Payload: p, Certs: c, Clients: cl, Rolling: turns,
+		host: &host.Host{Payload: p}, runtimes: rt, hooks: hooks.New(p, at.Dir), driver: d,
+		etcd: etcd.New(cl, p, turns, d), control: &controlplane.ControlPlane{Clients: cl, Driver: d}, balancer: lb,
+		join: &join.Join{Clients: cl, Driver: d}, addons: addons.New(p, cl, d), changes: changes}
 }
 
 // executed are the names of the binaries that services of ours on the node execute. All others lie at their places as
 // files.
-func (r *run) executed(n config.Node) []string {
-	out := r.driver.Executes(n)
+func executed(cluster *config.Cluster, n config.Node) []string {
+	out := binary.Executes(cluster, n)
 	if nodes.IsKubelet(n) {
-		out = append(out, r.runtimes.Runtime().Executes()...)
+		out = append(out, runtimes.Executes(cluster)...)
 	}
 	return out
 }

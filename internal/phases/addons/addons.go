@@ -86,7 +86,7 @@ func (r *Addons) Steps() []*engine.Step {
 		needed = append(needed, s.ID)
 	}
 	manifest := r.corednsManifest
-	if r.DNSBinary() {
+	if r.Cluster.DNS.IsBinary() {
 		servers := r.dnsServers()
 		for _, s := range servers {
 			needed = append(needed, s.ID)

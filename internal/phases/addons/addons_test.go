@@ -46,7 +46,7 @@ func cluster(t *testing.T, more string) *Addons {
 	if c == nil {
 		t.Fatal(ps)
 	}
-	n := nodes.New(&env.Env{Cluster: c})
+	n := nodes.New(&env.Env{Cluster: c}, facts.Places{})
 	for _, x := range c.Nodes {
 		n.SetFact(x.Name, &facts.Facts{})
 	}

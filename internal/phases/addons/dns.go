@@ -45,7 +45,8 @@ func (r *Addons) dnsServers() []*engine.Step {
 	for _, n := range r.Cluster.With(bundle.ControlPlane) {
 		needs := []string{plan.ID(plan.PhaseControl, "apiserver", n.Name), plan.Programs(n, plan.GroupControl),
 			plan.ID(plan.PhaseInfra, "packages", n.Name), plan.ID(plan.PhaseControl, "rights", "")}
-		steps = append(steps, r.Driver.Start(driver.CoreDNS, n).Steps(plan.PhaseAddons, "coredns", n, needs)...)
+		w := r.Driver.Start(driver.CoreDNS, n, nil)
+		steps = append(steps, w.Steps(plan.PhaseAddons, "coredns", n, needs)...)
 	}
 	return steps
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/certs"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/rolling"
@@ -65,7 +66,7 @@ func asideRun(changes ...func(context.Context, string) error) *Balancer {
 		Nodes: []config.Node{cp("m1", "192.0.2.11"), cp("m2", "192.0.2.12")}}
 	emit := func(event.Event) error { return nil }
 	e := &env.Env{Cluster: c, Now: time.Now, Emit: emit}
-	r := New(&clients.Clients{Env: e, Nodes: nodes.New(e), Certs: certs.New(e)})
+	r := New(&clients.Clients{Env: e, Nodes: nodes.New(e, facts.Places{}), Certs: certs.New(e)})
 	for i, change := range changes {
 		n := cp(fmt.Sprint("lb", i+1), "192.0.2.41")
 		n.Roles = []bundle.Role{bundle.LoadBalancer}

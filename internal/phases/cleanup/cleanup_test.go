@@ -14,6 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/cleanup"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
@@ -51,7 +52,7 @@ func waits(p *engine.Plan, id string) map[string]bool {
 
 func TestTheStopOfAWholeCluster(t *testing.T) {
 	e := &env.Env{Cluster: cluster()}
-	cl := &cleanup.Cleanup{Nodes: nodes.New(e)}
+	cl := &cleanup.Cleanup{Nodes: nodes.New(e, facts.Places{})}
 	b := plan.New(plan.Options{Hosts: nodes.Hosts(e.Cluster)}, plan.Phase{ID: plan.PhaseClean})
 	before := cl.InOrder(b)
 	for _, n := range e.Cluster.Nodes {
@@ -99,7 +100,7 @@ func TestAClusterIsForgottenOnce(t *testing.T) {
 	var kept []env.Kept
 	e := &env.Env{Cluster: cluster(), StateDir: dir, Emit: func(event.Event) error { return nil },
 		Persist: func(_ context.Context, part env.Kept) error { kept = append(kept, part); return nil }}
-	state := (&cleanup.Cleanup{Nodes: nodes.New(e)}).State()
+	state := (&cleanup.Cleanup{Nodes: nodes.New(e, facts.Places{})}).State()
 	if err := state.Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}

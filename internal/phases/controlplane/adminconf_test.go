@@ -14,6 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/shell"
@@ -48,7 +49,7 @@ func one(t *testing.T) (*ControlPlane, *machine) {
 		t.Fatal(ps)
 	}
 	e := &env.Env{StateDir: t.TempDir(), Now: time.Now, Emit: func(event.Event) error { return nil }, Cluster: c}
-	n, m := nodes.New(e), &machine{}
+	n, m := nodes.New(e, facts.Places{}), &machine{}
 	n.SetNode("m1", node.New(m, e.Emit))
 	return &ControlPlane{Clients: &clients.Clients{Env: e, Nodes: n, Certs: certs.New(e)}, Driver: paths{}}, m
 }

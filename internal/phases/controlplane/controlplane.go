@@ -31,13 +31,13 @@ func (r *ControlPlane) Steps() []*engine.Step {
 	for _, n := range cps {
 		ready := []string{plan.ID(plan.PhaseEtcd, "health", ""), plan.Programs(n, plan.GroupControl),
 			plan.ID(plan.PhaseInfra, "system", n.Name)}
-		start := func(c driver.Component, what string, needs []string) {
-			steps = append(steps, r.Driver.Start(c, n).Steps(plan.PhaseControl, what, n, needs)...)
+		start := func(c driver.Component, what string, answers driver.Ready, needs []string) {
+			steps = append(steps, r.Driver.Start(c, n, answers).Steps(plan.PhaseControl, what, n, needs)...)
 		}
-		start(driver.APIServer, "apiserver", ready)
+		start(driver.APIServer, "apiserver", r.serverReady, ready)
 		after := []string{plan.ID(plan.PhaseControl, "apiserver", n.Name)}
-		start(driver.ControllerManager, "controller-manager", after)
-		start(driver.Scheduler, "scheduler", after)
+		start(driver.ControllerManager, "controller-manager", nil, after)
+		start(driver.Scheduler, "scheduler", nil, after)
 	}
 	ready := plan.Step(plan.PhaseControl, "ready", "", plan.IDs(plan.PhaseControl, "apiserver", cps))
 	ready.Verify = r.Ready
@@ -78,8 +78,8 @@ func (r *ControlPlane) ServersReady(ctx context.Context) error {
 	return nil
 }
 
-// ServerReady waits until the node's API server is ready.
-func (r *ControlPlane) ServerReady(ctx context.Context, nd *node.Node) error {
+// serverReady waits until the node's API server is ready.
+func (r *ControlPlane) serverReady(ctx context.Context, nd *node.Node) error {
 	return wait.Until(ctx, 2*wait.ProbeLimit, func(ctx context.Context) error { return r.serverAnswers(ctx, nd) })
 }
 

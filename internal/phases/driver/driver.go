@@ -42,6 +42,9 @@ type Work struct {
 	Timeout time.Duration
 }
 
+// Ready waits until a component that was started works on the node.
+type Ready func(context.Context, *node.Node) error
+
 // Steps are the work's steps in the plan; the last is the one of the name, the others are the driver's own.
 func (w Work) Steps(phase, what string, n config.Node, needs []string) []*engine.Step {
 	before := make([]*engine.Step, 0, len(w.Before)+1)
@@ -105,10 +108,10 @@ type Driver interface {
 	// Work. Certificates and programs are there before; the caller waits for what the component needs of others.
 
 	// Start has a component run as deploy.yaml says. One that runs is restarted only when something of it has changed,
-	// and then in its turn, and proven. With kubeadm: the manifest by `kubeadm init phase`, the old one kept beside it;
-	// etcd and the API server have the kubelet's unit before them, and the images (Work.Needs); Proxy waits for the
-	// DaemonSet's pod.
-	Start(c Component, n config.Node) Work
+	// and then in its turn. ready returns when it works; with nil the driver asks the component's own health port. With
+	// kubeadm: the manifest by `kubeadm init phase`, the old one kept beside it; etcd and the API server have the
+	// kubelet's unit before them, and the images (Work.Needs); Proxy waits for the DaemonSet's pod.
+	Start(c Component, n config.Node, ready Ready) Work
 	// StartInTurn is Start for a caller that holds the component's turn, without a proof that it works.
 	StartInTurn(ctx context.Context, c Component, n config.Node, nd *node.Node) error
 	// Form tells a member of etcd, before its first start, with whom it begins. With kubeadm it is a patch of the

@@ -56,7 +56,8 @@ func (r *Etcd) Steps() []*engine.Step {
 	found.Retry = engine.Retry{Tries: 5, Delay: time.Second, MaxDelay: 5 * time.Second}
 	steps := []*engine.Step{certs, found}
 	for _, n := range members {
-		w := r.Driver.Start(driver.Etcd, n)
+		w := r.Driver.Start(driver.Etcd, n,
+			func(ctx context.Context, _ *node.Node) error { return r.WaitReady(ctx, n) })
 		running, restart := w.Check, w.Apply
 		w.Check = func(ctx context.Context) (bool, error) {
 			if r.isUnfinished(n.Name) {

@@ -99,7 +99,7 @@ func newFake(t *testing.T, names string, absent ...string) *fake {
 		f.env.Cluster.Nodes = append(f.env.Cluster.Nodes, config.Node{Name: name, IP: at,
 			Roles: []bundle.Role{bundle.Etcd, bundle.ControlPlane}})
 	}
-	n, c := nodes.New(f.env), certs.New(f.env)
+	n, c := nodes.New(f.env, facts.Places{}), certs.New(f.env)
 	cl := &clients.Clients{Env: f.env, Nodes: n, Certs: c}
 	f.Etcd = etcd.New(cl, &payload.Payload{Nodes: n}, rolling.New(), f)
 	if err := c.EnsurePKI(t.Context()); err != nil {
@@ -197,7 +197,7 @@ func (f *fake) Runs(_ context.Context, nd *node.Node, _ ...driver.Component) (bo
 
 func (f *fake) Log(context.Context, *node.Node, driver.Component) string { return "last words" }
 
-func (f *fake) Start(_ driver.Component, n config.Node) driver.Work {
+func (f *fake) Start(_ driver.Component, n config.Node, _ driver.Ready) driver.Work {
 	return driver.Work{
 		Check: func(context.Context) (bool, error) { return f.Runs(context.Background(), f.Node(n.Name)) },
 		Apply: func(context.Context) error { return f.begin(n) }, Retry: engine.Retry{Tries: 1},

@@ -22,14 +22,14 @@ import (
 // Hooks are the hooks of one run.
 type Hooks struct {
 	*payload.Payload
-	ConfigDir string // of the cluster's components on a node
 
-	nonce string // of the run: what ran in another one runs again
+	configDir string // of the cluster's components on a node
+	nonce     string // of the run: what ran in another one runs again
 }
 
-// New are the hooks of a run that begins.
-func New(p *payload.Payload) *Hooks {
-	return &Hooks{Payload: p, nonce: strings.ToLower(rand.Text()[:12])}
+// New are the hooks of a run that begins; configDir is that of the cluster's components on a node.
+func New(p *payload.Payload, configDir string) *Hooks {
+	return &Hooks{Payload: p, configDir: configDir, nonce: strings.ToLower(rand.Text()[:12])}
 }
 
 // timeout is what a hook of the command line has; one of deploy.yaml has the timeout that stands there.
@@ -50,7 +50,7 @@ func roleWords(n config.Node) string {
 func (r *Hooks) environment(n config.Node, kind string) map[string]string {
 	return map[string]string{
 		"EGGO_CLUSTER_ID": r.Cluster.Name, "EGGO_CLUSTER_API_ENDPOINT": r.Cluster.Endpoint,
-		"EGGO_CLUSTER_CONFIG_DIR": r.ConfigDir,
+		"EGGO_CLUSTER_CONFIG_DIR": r.configDir,
 		"EGGO_NODE_IP":            n.IP.String(), "EGGO_NODE_NAME": n.Name, "EGGO_NODE_ARCH": n.Arch,
 		"EGGO_NODE_ROLE": roleWords(n),
 		"EGGO_HOOK_TYPE": kind, "EGGO_OPERATOR": r.operator(),

@@ -14,6 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
@@ -41,10 +42,9 @@ func of(m *machine, list ...env.Hook) *Hooks {
 			Roles: []bundle.Role{bundle.ControlPlane, bundle.Worker}}, {Name: "w1",
 			IP: netip.MustParseAddr("192.0.2.21"), Arch: "arm64", Roles: []bundle.Role{bundle.Worker}}}}
 	emit := func(event.Event) error { return nil }
-	n := nodes.New(&env.Env{Cluster: c, Emit: emit, Hooks: list})
+	n := nodes.New(&env.Env{Cluster: c, Emit: emit, Hooks: list}, facts.Places{})
 	n.SetNode("w1", node.New(m, emit))
-	r := New(&payload.Payload{Nodes: n})
-	r.ConfigDir = "/etc/kubernetes"
+	r := New(&payload.Payload{Nodes: n}, "/etc/kubernetes")
 	return r
 }
 

@@ -47,7 +47,7 @@ func two(m *machine) *Host {
 	h := &Host{&payload.Payload{Nodes: nodes.New(&env.Env{Emit: emit, Cluster: &config.Cluster{Name: "mine",
 		Endpoint: "api.example.org:6443", PodCIDR: netip.MustParsePrefix("10.200.0.0/16"),
 		Nodes: []config.Node{n("m1", "192.0.2.11", bundle.ControlPlane, bundle.Etcd),
-			n("w1", "192.0.2.21", bundle.Worker)}}})}}
+			n("w1", "192.0.2.21", bundle.Worker)}}}, facts.Places{})}}
 	m.name = "w1"
 	h.SetNode("w1", node.New(m, emit))
 	return h

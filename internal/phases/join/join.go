@@ -53,7 +53,7 @@ func (r *Join) Steps(needs []string) []*engine.Step {
 	for _, n := range kubelets {
 		ready := []string{token.ID, plan.Programs(n, plan.GroupNode), plan.ID(plan.PhaseInfra, "system", n.Name),
 			plan.ID(plan.PhaseInfra, "load-images", n.Name)}
-		kubelet := r.Driver.Start(driver.Kubelet, n)
+		kubelet := r.Driver.Start(driver.Kubelet, n, nil)
 		running, apply := kubelet.Check, kubelet.Apply
 		// A kubelet that has not joined may hold a token that has ended since: then it is given the new one and started
 		// anew.
@@ -84,7 +84,7 @@ func (r *Join) Steps(needs []string) []*engine.Step {
 		joined.Retry = engine.Retry{Tries: 60, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}
 		// kube-proxy asks for its Node object first, and sits out a back-off of up to half a minute when it is not
 		// there yet.
-		proxy := r.Driver.Start(driver.Proxy, n)
+		proxy := r.Driver.Start(driver.Proxy, n, nil)
 		proxy.Apply = r.Announce(n, proxy.Apply, "notice.no-conntrack",
 			func(f *facts.Facts) bool { return !f.Conntrack })
 		steps = append(append(steps, joined), proxy.Steps(plan.PhaseBootstrap, "proxy", n, []string{joined.ID})...)

@@ -28,14 +28,14 @@ type Nodes struct {
 	facts    map[string]*facts.Facts
 	bundles  map[string]env.Bundle   // by the key of their source
 	failed   map[string]*event.Fault // what preflight could not inspect
+	places   facts.Places            // what facts are read from, but for Space
 	skipped  map[string]bool         // nodes that the run continues without
 	Removing []config.Node           // nodes that are removed from the cluster in this run
-	Places   facts.Places            // what facts are read from, but for Space
 }
 
-// New are the nodes of a run, of which nothing is known yet.
-func New(e *env.Env) *Nodes {
-	return &Nodes{Env: e, nodes: map[string]*node.Node{}, facts: map[string]*facts.Facts{},
+// New are the nodes of a run, of which nothing is known yet. Their facts are read from places, but for Space.
+func New(e *env.Env, places facts.Places) *Nodes {
+	return &Nodes{Env: e, places: places, nodes: map[string]*node.Node{}, facts: map[string]*facts.Facts{},
 		bundles: map[string]env.Bundle{},
 		failed:  map[string]*event.Fault{}, skipped: map[string]bool{}}
 }
@@ -100,7 +100,7 @@ func (r *Nodes) Inspect(ctx context.Context, n config.Node) error {
 		return &again
 	}
 	nd := r.NewNode(h)
-	p := r.Places
+	p := r.places
 	p.Space = []string{r.SpaceFor()}
 	f, err := facts.Gather(ctx, nd, n.IP, r.Cluster.ServiceGateway, r.EndpointName(), r.Now, p)
 	if err != nil {

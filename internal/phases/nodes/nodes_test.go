@@ -32,7 +32,7 @@ func two() *nodes.Nodes {
 			{Name: "w1", Arch: "amd64", Roles: []bundle.Role{bundle.Worker}},
 		},
 		Source: config.PackageSource{Bundles: map[string]string{"amd64": "a"}, More: []string{"b"}},
-	}})
+	}}, facts.Places{})
 }
 
 func TestANodeIsServedFromTheBundleThatFitsIt(t *testing.T) {

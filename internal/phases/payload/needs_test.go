@@ -13,6 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/nodepath"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
 	"github.com/google/go-cmp/cmp"
@@ -28,7 +29,8 @@ func (box) Images(context.Context, []string) (bundle.File, error) { return bundl
 // payloadOfTwo is what a control plane and a worker get of a bundle.
 func payloadOfTwo() *Payload {
 	r := &Payload{Nodes: nodes.New(&env.Env{Cluster: &config.Cluster{Name: "mine", NetworkPlugin: "flannel",
-		Nodes: []config.Node{nodestest.Master(), nodestest.Worker()}, Packages: map[bundle.Role][]config.Package{}}})}
+		Nodes: []config.Node{nodestest.Master(), nodestest.Worker()}, Packages: map[bundle.Role][]config.Package{}}},
+		facts.Places{})}
 	r.Executed = func(config.Node) []string { return []string{"etcd", "kube-apiserver", "kubelet"} }
 	r.SetBundle("amd64", box{nodestest.Manifest()})
 	return r

@@ -136,9 +136,6 @@ func (r *Payload) Images(n config.Node, m *bundle.Manifest) []bundle.Image {
 	return out
 }
 
-// DNSBinary says whether CoreDNS runs as a service of every control plane.
-func (r *Payload) DNSBinary() bool { return r.Cluster.DNS.Type == "binary" }
-
 // DNSProgram is where CoreDNS is on the control planes: a program of the bundle, or what a package of the name brings;
 // "" without either.
 func (r *Payload) DNSProgram(n config.Node, m *bundle.Manifest) string {

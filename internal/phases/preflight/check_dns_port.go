@@ -14,7 +14,7 @@ import (
 func checkDNSPort() Check {
 	return Check{
 		Name: "dns-port", Codes: []string{"preflight.port"},
-		When: func(in *Input, n config.Node) bool { return in.DNSBinary() && n.Has(bundle.ControlPlane) },
+		When: func(in *Input, n config.Node) bool { return in.Cluster.DNS.IsBinary() && n.Has(bundle.ControlPlane) },
 		Node: func(in *Input, n config.Node, f *facts.Facts) []event.Finding {
 			if f.DNSTaken == "" || f.DNSTaken == "coredns" && f.Cluster == in.Cluster.Name {
 				return nil

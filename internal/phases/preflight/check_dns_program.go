@@ -12,7 +12,7 @@ func checkDNSProgram() Check {
 		Bundle: func(in *Input, s Source) []event.Finding {
 			m := s.Manifest()
 			for _, n := range in.Cluster.With(bundle.ControlPlane) {
-				if in.DNSBinary() && n.Arch == m.Arch && in.DNSProgram(n, m) == "" {
+				if in.Cluster.DNS.IsBinary() && n.Arch == m.Arch && in.DNSProgram(n, m) == "" {
 					return bundleFault(event.Error, "bundle.no-coredns", "arch", m.Arch)
 				}
 			}

@@ -20,7 +20,7 @@ func checkImages() Check {
 			needed := in.Needed(n, m)
 			if nodes.IsKubelet(n) {
 				needed = append(needed, in.PauseImage(m))
-				if !in.DNSBinary() {
+				if !in.Cluster.DNS.IsBinary() {
 					needed = append(needed, in.DNSImage(m))
 				}
 			}

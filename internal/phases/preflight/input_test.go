@@ -48,7 +48,7 @@ func starts(role bundle.Role) []string {
 func newInput() *Input {
 	p := &payload.Payload{
 		Nodes: nodes.New(&env.Env{Cluster: &config.Cluster{Name: "mine", Nodes: []config.Node{master, worker},
-			NetworkPlugin: "flannel", Packages: map[bundle.Role][]config.Package{}}, Now: time.Now}),
+			NetworkPlugin: "flannel", Packages: map[bundle.Role][]config.Package{}}, Now: time.Now}, facts.Places{}),
 		Executed: func(config.Node) []string { return []string{"kubelet", "kube-apiserver", "etcd"} },
 	}
 	p.SetBundle("amd64", box{nodestest.Manifest()})

@@ -21,6 +21,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/certs"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/pki"
@@ -93,7 +94,7 @@ func removal(t *testing.T, a *api, workers ...string) (*Removal, *[]event.Event)
 	e := &env.Env{Cluster: &config.Cluster{Nodes: []config.Node{{Name: "m1",
 		Roles: []bundle.Role{bundle.ControlPlane}}}},
 		Emit: func(ev event.Event) error { seen = append(seen, ev); return nil }}
-	n, c := nodes.New(e), certs.New(e)
+	n, c := nodes.New(e, facts.Places{}), certs.New(e)
 	n.SetNode("m1", node.New(host{to: srv.Listener.Addr()}, nil))
 	key, err := x509.MarshalPKCS8PrivateKey(srv.TLS.Certificates[0].PrivateKey)
 	if err != nil {

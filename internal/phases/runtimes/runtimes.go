@@ -65,15 +65,21 @@ type Runtimes struct {
 }
 
 // Runtime is the one that deploy.yaml names.
-func (r *Runtimes) Runtime() Runtime {
-	switch r.Cluster.Runtime {
+func (r *Runtimes) Runtime() Runtime { return named(r.Cluster, r.Payload) }
+
+func named(c *config.Cluster, p *payload.Payload) Runtime {
+	switch c.Runtime {
 	case "docker":
-		return docker{r.Payload}
+		return docker{p}
 	case "isulad":
-		return isulad{r.Payload}
+		return isulad{p}
 	}
-	return containerd{r.Payload}
+	return containerd{p}
 }
+
+// Executes are the binaries that services of the runtime that deploy.yaml names execute. A payload asks it before there
+// are runtimes.
+func Executes(c *config.Cluster) []string { return named(c, nil).Executes() }
 
 // Units are those of all runtimes.
 func Units() []string {

@@ -35,7 +35,7 @@ var worker = config.Node{Name: "w1", Arch: "amd64", Roles: []bundle.Role{bundle.
 
 // ofAWorker is what a worker gets of a bundle that has a pause image.
 func ofAWorker() *payload.Payload {
-	n := nodes.New(&env.Env{Cluster: &config.Cluster{Nodes: []config.Node{worker}}})
+	n := nodes.New(&env.Env{Cluster: &config.Cluster{Nodes: []config.Node{worker}}}, facts.Places{})
 	n.SetFact(worker.Name, &facts.Facts{})
 	n.SetBundle(worker.Arch, staged{&bundle.Manifest{Arch: worker.Arch,
 		Images: []bundle.Image{{Name: "registry.k8s.io/pause:3.10.1"}}}})

@@ -8,6 +8,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/runtimes"
@@ -23,7 +24,7 @@ func TestUnitsThatStatusLooksAt(t *testing.T) {
 	member := config.Node{Name: "e1", Roles: []bundle.Role{bundle.Etcd, bundle.LoadBalancer}}
 	for runtime, want := range map[string]string{"containerd": "containerd.service",
 		"docker": "docker.service cri-dockerd.service", "isulad": "isulad.service"} {
-		p := &payload.Payload{Nodes: nodes.New(&env.Env{Cluster: &config.Cluster{Runtime: runtime}})}
+		p := &payload.Payload{Nodes: nodes.New(&env.Env{Cluster: &config.Cluster{Runtime: runtime}}, facts.Places{})}
 		r := Gatherer{Driver: says{}, Runtime: (&runtimes.Runtimes{Payload: p}).Runtime()}
 		if got := r.script(worker); !strings.Contains(got, "u='"+want+"'") || !strings.Contains(got, "of the driver") ||
 			strings.Contains(got, "eggo-lb.service") {

@@ -33,24 +33,23 @@ type Binary struct {
 
 	// Aside does what a restart of an API server that runs needs before and after.
 	Aside func(ctx context.Context, n config.Node, restart func(context.Context) error) error
-	// APIReady and MemberReady wait until the node's API server and its member of etcd are well.
-	APIReady    func(context.Context, *node.Node) error
-	MemberReady func(context.Context, config.Node) error
 	// RuntimeUnit is what the kubelet is started after.
-	RuntimeUnit func() string
+	RuntimeUnit string
 }
 
 var _ driver.Driver = (*Binary)(nil)
 
 // Components are those of the node's roles.
-func (r *Binary) Components(n config.Node) []driver.Component {
+func (r *Binary) Components(n config.Node) []driver.Component { return components(r.Cluster, n) }
+
+func components(cluster *config.Cluster, n config.Node) []driver.Component {
 	var out []driver.Component
 	if n.Has(bundle.Etcd) {
 		out = append(out, driver.Etcd)
 	}
 	if n.Has(bundle.ControlPlane) {
 		out = append(out, driver.APIServer, driver.ControllerManager, driver.Scheduler)
-		if r.DNSBinary() {
+		if cluster.DNS.IsBinary() {
 			out = append(out, driver.CoreDNS)
 		}
 	}
@@ -60,10 +59,14 @@ func (r *Binary) Components(n config.Node) []driver.Component {
 	return out
 }
 
-// Executes are the components' binaries: they have the components' names.
-func (r *Binary) Executes(n config.Node) []string {
+// Executes implements driver.Driver.
+func (r *Binary) Executes(n config.Node) []string { return Executes(r.Cluster, n) }
+
+// Executes are the binaries of the node's components, which have the components' names. A payload asks it before there
+// is a driver.
+func Executes(cluster *config.Cluster, n config.Node) []string {
 	var out []string
-	for _, c := range r.Components(n) {
+	for _, c := range components(cluster, n) {
 		out = append(out, string(c))
 	}
 	return out
@@ -93,7 +96,10 @@ func (r *Binary) Owns(n config.Node) []string {
 }
 
 // Paths implements driver.Driver.
-func (r *Binary) Paths() driver.Paths {
+func (r *Binary) Paths() driver.Paths { return Paths() }
+
+// Paths are the same for every cluster. What reads facts asks for them before there is a driver.
+func Paths() driver.Paths {
 	return driver.Paths{Dir: kubeDir, CA: pkiDir + "/ca.crt", EtcdCA: pkiDir + "/etcd/ca.crt",
 		Kubeconfig: kubeletConf, Bootstrap: bootstrapConf, Serving: servingCert,
 		AdminConf: adminConf, EtcdData: etcdData}
@@ -133,15 +139,14 @@ func (r *Binary) service(c driver.Component, n config.Node) (node.Service, error
 }
 
 // Start implements driver.Driver: those that do not run yet start side by side.
-func (r *Binary) Start(c driver.Component, n config.Node) driver.Work {
-	answers := func(url string) func(context.Context, *node.Node) error { return wait.Answers(url, unit(c)) }
+func (r *Binary) Start(c driver.Component, n config.Node, ready driver.Ready) driver.Work {
+	answers := func(url string) driver.Ready { return wait.Answers(url, unit(c)) }
 	p := proof{}
 	switch c {
 	case driver.Etcd:
 		p.reports, p.votes = true, etcdVotes
-		p.probe = func(ctx context.Context, _ *node.Node) error { return r.MemberReady(ctx, n) }
 	case driver.APIServer:
-		p.reports, p.serves, p.probe, p.aside = true, r.stopDelay(), r.APIReady, r.Aside
+		p.reports, p.serves, p.aside = true, r.stopDelay(), r.Aside
 	case driver.ControllerManager:
 		p.probe = answers("https://127.0.0.1:10257/healthz")
 	case driver.Scheduler:
@@ -152,6 +157,9 @@ func (r *Binary) Start(c driver.Component, n config.Node) driver.Work {
 		p.probe = answers("http://" + net.JoinHostPort(n.IP.String(), "10256") + "/healthz")
 	case driver.CoreDNS:
 		p.probe = answers("http://" + net.JoinHostPort(n.IP.String(), fmt.Sprint(layout.DNSMetrics)) + "/metrics")
+	}
+	if ready != nil {
+		p.probe = ready
 	}
 	return r.work(c, n, p)
 }

@@ -21,7 +21,7 @@ func (r *Binary) Certificates(n config.Node) []driver.Certificate {
 				Config: true},
 			driver.Certificate{Name: "scheduler", File: kubeDir + "/scheduler.conf", Config: true},
 			driver.Certificate{Name: "admin", File: adminConf, Config: true})
-		if r.DNSBinary() {
+		if r.Cluster.DNS.IsBinary() {
 			out = append(out, driver.Certificate{Name: "coredns", File: corednsConf, Config: true})
 		}
 	}

@@ -204,8 +204,8 @@ func (r *Binary) kubeletService(n config.Node) (node.Service, error) {
 	if err != nil {
 		return node.Service{}, err
 	}
-	u := systemd.Unit{Description: "Kubernetes kubelet", After: []string{"network-online.target", r.RuntimeUnit()},
-		Wants: []string{"network-online.target", r.RuntimeUnit()}, Program: r.ProgramPath(n, "kubelet"),
+	u := systemd.Unit{Description: "Kubernetes kubelet", After: []string{"network-online.target", r.RuntimeUnit},
+		Wants: []string{"network-online.target", r.RuntimeUnit}, Program: r.ProgramPath(n, "kubelet"),
 		Flags: r.Override("kubelet", map[string]string{
 			"config": kubeDir + "/kubelet.yaml", "kubeconfig": kubeletConf,
 			"bootstrap-kubeconfig": bootstrapConf, "hostname-override": n.Name, "node-ip": n.IP.String(),

@@ -20,6 +20,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/certs"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
@@ -45,9 +46,10 @@ func made(t *testing.T, more string) *Binary {
 		t.Fatal(ps)
 	}
 	e := &env.Env{Cluster: c, Now: time.Now, StateDir: t.TempDir()}
-	r := &Binary{Env: e, Payload: &payload.Payload{Nodes: nodes.New(e)}, Certs: certs.New(e), Rolling: rolling.New(),
-		RuntimeUnit: func() string { return "containerd.service" }}
-	r.Payload.Executed = r.Executes
+	p := &payload.Payload{Nodes: nodes.New(e, facts.Places{}),
+		Executed: func(n config.Node) []string { return Executes(c, n) }}
+	r := &Binary{Env: e, Payload: p, Certs: certs.New(e), Rolling: rolling.New(),
+		RuntimeUnit: "containerd.service"}
 	r.SetBundle("amd64", box{nodestest.Manifest()})
 	for _, n := range c.Nodes {
 		r.SetFact(n.Name, nodestest.Good(n))

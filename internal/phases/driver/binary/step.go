@@ -18,7 +18,7 @@ import (
 
 // proof is what shows that a component works, and what is told of a restart.
 type proof struct {
-	probe func(context.Context, *node.Node) error // nil: that it was started is enough
+	probe driver.Ready // nil: that it was started is enough
 	// aside does what a restart of one that runs needs before and after; nil does nothing.
 	aside func(ctx context.Context, n config.Node, restart func(context.Context) error) error
 	// reports has it told how long a restart took it away. The time for which one that stops still does its work does
