@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 )
@@ -42,7 +43,7 @@ func localize(root *cobra.Command, p *i18n.Printer) {
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.InitDefaultVersionFlag()
 	root.Flags().Lookup("version").Usage = p.T("cli.flag.version")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagFault(err) })
+	root.SetFlagErrorFunc(flagFault)
 	helpFlags(root, p)
 }
 
@@ -72,17 +73,13 @@ func usageFault(err error) error {
 }
 
 // flagFault says what is wrong with a flag.
-func flagFault(err error) error {
+func flagFault(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var empty *pflag.ValueRequiredError
 	var wrong *pflag.InvalidValueError
 	switch {
 	case errors.As(err, &unknown):
-		name := "--" + unknown.GetSpecifiedName()
-		if unknown.GetSpecifiedShortnames() != "" {
-			name = "-" + unknown.GetSpecifiedName()
-		}
-		return event.NewFault(event.ClassUsage, "usage.flag-unknown", nil, "flag", name)
+		return cli.UnknownFlag(cmd, unknown)
 	case errors.As(err, &empty):
 		name := "--" + empty.GetSpecifiedName()
 		if empty.GetSpecifiedShortnames() != "" {

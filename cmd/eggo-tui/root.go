@@ -74,13 +74,13 @@ func execute(ctx context.Context, env *environment) error {
 	cli.WatchStart(root, &started)
 	args := env.Args[min(1, len(env.Args)):]
 	root.SetArgs(args)
-	err := checkVerb(root, args)
+	cmd, err := root, checkVerb(root, args)
 	if err == nil {
-		err = root.ExecuteContext(ctx)
+		cmd, err = root.ExecuteContextC(ctx)
 	}
 	// Before a verb's own code has begun, every error is cobra's word on the command line.
 	if f := (*event.Fault)(nil); err != nil && !started && !errors.As(err, &f) {
-		err = commandLineFault(err)
+		err = commandLineFault(cmd, err)
 	}
 	if err != nil && ctx.Err() != nil && !errors.As(err, new(*event.Fault)) {
 		err = event.NewFault(event.ClassInterrupted, "interrupted", err)
@@ -123,7 +123,7 @@ func newRootCmd(env *environment) *cobra.Command {
 			}
 			return reported(event.ClassUsage, "usage")
 		},
-		SuggestionsMinimumDistance: 2,
+		SuggestionsMinimumDistance: mistakes,
 		CompletionOptions:          cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.SetIn(env.Stdin)

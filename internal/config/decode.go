@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/spelling"
 )
 
 // val is a value of the file under its path.
@@ -83,7 +84,7 @@ func (l *loader) fields(v val, table map[string]reader) {
 	l.pairs(v, func(key *yaml.Node, sub val) {
 		read, known := table[key.Value]
 		if !known {
-			code, like := "config.unknown-key", suggest(key.Value, slices.Collect(maps.Keys(table)))
+			code, like := "config.unknown-key", spelling.Nearest(key.Value, slices.Collect(maps.Keys(table)))
 			if like != "" {
 				code = "config.misspelt-key"
 			}

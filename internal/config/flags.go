@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/spelling"
 )
 
 // The minors of Kubernetes 1 that this program knows: flags.txt has the flags of each, and the configurations that it
@@ -40,7 +41,7 @@ func checkEtcd(name string) (code string, args []string) {
 	if slices.Contains(known, name) {
 		return "", nil
 	}
-	if like := suggest(name, known); like != "" {
+	if like := spelling.Nearest(name, known); like != "" {
 		return "config.flag-misspelt", []string{"like", like}
 	}
 	return "config.etcd-unknown", nil
@@ -154,7 +155,7 @@ func unknownFlag(component, name string, flags map[string]flagInfo) (string, []s
 	if !was && slices.Contains(goneLogs, name) {
 		g.minor, was = 26, true
 	}
-	switch like := suggest(name, slices.Sorted(maps.Keys(flags))); {
+	switch like := spelling.Nearest(name, slices.Sorted(maps.Keys(flags))); {
 	case was && g.instead != "":
 		return "config.flag-replaced", []string{"version", minorWord(g.minor), "instead", g.instead}
 	case was:

@@ -339,18 +339,6 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	}
 }
 
-func TestSuggestions(t *testing.T) {
-	keys := []string{"masters", "nodes", "ip", "port", "timeout", "pacakges", "packages", "network", "NetworkYamlPath"}
-	for word, want := range map[string]string{
-		"master": "masters", "matsers": "masters", "TimeOut": "timeout", "networkYamlpath": "NetworkYamlPath",
-		"prot": "port", "xy": "", "i": "ip", "completely-else": "", strings.Repeat("a", 100): "",
-	} {
-		if got := suggest(word, keys); got != want {
-			t.Errorf("%q: got %q, want %q", word, got, want)
-		}
-	}
-}
-
 func TestRegistriesThatTheRuntimeCannotBeTold(t *testing.T) {
 	for to, code := range map[string]string{
 		"runtime: docker\nregistry-mirrors: [\"quay.io=https://mirror.test\"]\n": "config.mirror-registry",

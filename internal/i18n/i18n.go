@@ -177,10 +177,16 @@ func (p *Printer) List(words []string) string { return strings.Join(words, p.T("
 // T renders the sentence key with alternating argument names and values.
 func (p *Printer) T(key string, kv ...string) string { return p.Msg(event.M(key, kv...)) }
 
-// Fault renders a fault as its sentence (with who, what, why) and its advice, "" if there is none.
+// Fault renders a fault as its sentence (with who, what, why) and its advice, "" if there is none. Where the fault has
+// a guess what was meant (its argument like), the sentence below its own that ends in like is taken, if there is one.
 func (p *Printer) Fault(f *event.Fault) (text, next string) {
 	m := said(f)
 	text = p.Msg(m)
+	if f.Args["like"] != "" {
+		if own, ok := p.Under(m, "like"); ok {
+			text = own
+		}
+	}
 	if f.Node != "" && !strings.Contains(p.sentences[m.Key], "{node}") {
 		text = f.Node + ": " + text
 	}

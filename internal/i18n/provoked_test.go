@@ -53,8 +53,8 @@ func codes() map[string]bool {
 	out := map[string]bool{}
 	for key := range catalog(English) {
 		code, ok := strings.CutPrefix(key, "fault.")
-		if ok && !strings.HasSuffix(code, ".next") && !strings.HasSuffix(code, ".form") {
-			// the advice, and the words on the screen
+		if ok && !strings.HasSuffix(code, ".next") && !strings.HasSuffix(code, ".form") &&
+			!strings.HasSuffix(code, ".like") { // the advice, the words on the screen, and the guess
 			out[code] = true
 		}
 	}

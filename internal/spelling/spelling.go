@@ -1,22 +1,23 @@
-package config
+// Package spelling finds the word that was probably meant by one that is misspelt: a key, a flag, a command. It may
+// import nothing of this module.
+package spelling
 
 import (
 	"slices"
 	"strings"
 )
 
-// maxDistance of a misspelt key from the key that was probably meant.
+// maxDistance of a misspelt word from the one that was probably meant.
 const maxDistance = 2
 
-// suggest returns the candidate nearest to word, or "" if none is near. Case does not count, so that TimeOut finds
+// Nearest returns the candidate nearest to word, or "" if none is near. Case does not count, so that TimeOut finds
 // timeout.
-func suggest(word string, candidates []string) string {
-	if len(word) > 64 { // no key is that long, and the distance costs the product of the lengths
+func Nearest(word string, candidates []string) string {
+	if len(word) > 64 { // nothing is called so, and the distance costs the product of the lengths
 		return ""
 	}
 	best, found := maxDistance+1, ""
-	slices.Sort(candidates)
-	for _, c := range candidates {
+	for _, c := range slices.Sorted(slices.Values(candidates)) {
 		// A short word is near to everything: at most a third of it may be wrong.
 		if d := distance(strings.ToLower(word), strings.ToLower(c)); d < best && d <= max(1, len(c)/3) {
 			best, found = d, c
