@@ -55,7 +55,8 @@ func menu(ctx context.Context, env *environment, o menuOptions) error {
 func screenOptions(env *environment, plain bool) ui.Options {
 	o := ui.Options{
 		Lang: env.P.Lang(), Complete: controlhost.CompletePath, Command: env.P.Command,
-		Mono: env.Getenv("NO_COLOR") != "", // no-color.org
+		Mono:  env.Getenv("NO_COLOR") != "", // no-color.org
+		Still: set(env.Getenv("EGGO_NO_MOTION")),
 	}
 	var console bool
 	if o.ASCII, console = ascii(env, plain); console {

@@ -17,6 +17,7 @@ const (
 	KeepLine    = 1024 // bytes of a line
 	FailLines   = 15   // lines kept with a failure
 	KeepChanges = 2000
+	StepChanges = 20 // changes kept with a step, the first
 	KeepNotices = 500
 )
 
@@ -74,7 +75,9 @@ type Host struct {
 	Ended      int // steps
 	Counts     map[event.Outcome]int
 	Active     []*Step
-	Last       *Step // that ended last
+	Steps      []*Step // all, in the order of the plan
+	Done       []*Step // that have ended, in the order in which they did
+	Last       *Step   // that ended last
 	Lines      []Line
 	Changed    int       // changes announced
 	Heard      time.Time // when one of its steps last began, ended, printed or made progress
@@ -115,6 +118,9 @@ type Step struct {
 	Asked   bool           // it failed, and somebody is to decide what becomes of it
 	Again   time.Time      // when a person last had it tried again
 	Waits   *event.Waiting // what its command waits for, if it has been silent since that was told
+	Changes []event.Msg    // announced by it, the first of them
+	Changed int            // changes announced in all
+	Sent    int64          // bytes of the transfers of it that are over
 }
 
 // Running says whether the step has started and not ended.
@@ -210,6 +216,12 @@ func (s *State) Apply(r event.Record) {
 	case event.Change:
 		s.Changed++
 		s.host(e.Host).Changed++
+		if st := s.steps[e.Step]; st != nil {
+			st.Changed++
+			if len(st.Changes) < StepChanges {
+				st.Changes = append(st.Changes, e.Desc)
+			}
+		}
 		s.Changes = push(s.Changes, e, KeepChanges)
 	case event.Notice:
 		s.Notices = push(s.Notices, Notice{e, r.Time}, KeepNotices)
@@ -278,7 +290,9 @@ func (s *State) step(id string, def event.Step) *Step {
 		s.order = append(s.order, st)
 		s.Total++
 		s.phase(def.Phase).Total++
-		s.host(def.Host).Total++
+		h := s.host(def.Host)
+		h.Total++
+		h.Steps = append(h.Steps, st)
 	}
 	return st
 }
@@ -327,7 +341,7 @@ func (s *State) stepEvent(r event.Record) {
 			st.Fault = e.Fault
 		}
 		h := s.host(st.Host)
-		h.Last, h.Heard = st, r.Time
+		h.Last, h.Heard, h.Done = st, r.Time, append(h.Done, st)
 		for _, c := range []map[event.Outcome]int{s.Counts, s.phase(st.Phase).Counts, h.Counts} {
 			c[e.Outcome]++
 		}
@@ -359,7 +373,7 @@ func (s *State) answered(st *Step) {
 func (s *State) activate(st *Step) {
 	s.Active = append(s.Active, st)
 	h := s.host(st.Host)
-	h.Active = append(h.Active, st)
+	h.Active, h.Done = append(h.Active, st), without(h.Done, st) // it may have ended before, and run again
 }
 
 func (s *State) deactivate(st *Step) {

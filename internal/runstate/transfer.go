@@ -75,6 +75,9 @@ func (s *State) progress(at time.Time, e event.Progress) {
 	t.samples = append(t.samples, sample{at, e.Done})
 	t.thin(at)
 	if e.Total > 0 && e.Done >= e.Total {
+		if st := s.steps[e.Step]; st != nil {
+			st.Sent += e.Done
+		}
 		delete(s.transfers, k)
 		s.Transfers = withoutTransfer(s.Transfers, t)
 	}

@@ -35,6 +35,8 @@ type Options struct {
 	Now func() time.Time
 	// Complete completes paths (frame.Env); nil: nothing does.
 	Complete func(text string) (string, []string)
+	// Still: nothing moves by itself; what is shown changes when something has happened.
+	Still bool
 	// Command words an operation that a message advises (i18n.Printer); nil: shortly.
 	Command func(event.Call) string
 }
@@ -81,7 +83,8 @@ func New(first frame.Page, o Options) *App {
 		o.Now = time.Now
 	}
 	a := &App{
-		env: frame.Env{Now: o.Now, Complete: o.Complete}, ascii: o.ASCII, mono: o.Mono, dark: true, w: 80, h: 24,
+		env:   frame.Env{Now: o.Now, Complete: o.Complete, Moves: func() bool { return !o.Still }},
+		ascii: o.ASCII, mono: o.Mono, dark: true, w: 80, h: 24,
 		note: o.Note, stack: []frame.Page{first}, command: o.Command,
 	}
 	a.dress(o.Lang)
@@ -105,7 +108,11 @@ func (a *App) dress(lang i18n.Lang) {
 func Run(ctx context.Context, first frame.Page, o Options, in io.Reader, out io.Writer) error {
 	a := New(first, o)
 	a.terminal = true
-	prog := tea.NewProgram(a, tea.WithContext(ctx), tea.WithInput(newInput(in)), tea.WithOutput(out),
+	screen := out
+	if p := newPace(out); p != nil {
+		screen, a.env.Moves = p, func() bool { return !o.Still && !p.slow.Load() }
+	}
+	prog := tea.NewProgram(a, tea.WithContext(ctx), tea.WithInput(newInput(in)), tea.WithOutput(screen),
 		tea.WithoutSignalHandler(), tea.WithFilter(calm()))
 	_, err := prog.Run()
 	for _, p := range a.stack {

@@ -30,10 +30,14 @@ type Board struct {
 	Top    int // first row of machines that is drawn; Render keeps the cursor in sight
 	Filter string
 	Usual  runstate.History // how long steps took in earlier runs; nil: nobody knows
+	Spin   string           // marks a step that runs, one of a spinner's frames; "": nothing moves
 
 	spots []spot // as drawn last
 	right int    // machines from one to the one beside it
 	down  int    // and to the one below
+	at    int    // where the cursor was then
+	held  bool   // the person has moved the cursor: it stays on the machine
+	host  string // that it was on
 }
 
 // spot is where a machine is drawn.
@@ -45,7 +49,7 @@ func (b *Board) Render(s *runstate.State, now time.Time, w, h int) []string {
 		return b.tooSmall(s, w, h)
 	}
 	views := b.views(s, now)
-	b.Cursor = min(max(0, b.Cursor), max(0, len(views)-1))
+	b.settle(views)
 	lines := []string{b.head(s, now, w), b.whole(s, w), b.rail(s, w),
 		b.Theme.Border.Render(strings.Repeat(b.Theme.Glyphs.Rule, w))}
 	if b.Filter != "" {
@@ -63,6 +67,23 @@ func (b *Board) Render(s *runstate.State, now time.Time, w, h int) []string {
 	}
 	lines = append(widget.Block(lines, w, len(lines), b.Theme.Glyphs.Cut), body[:max(0, room)]...)
 	return append(lines, widget.Block(foot, w, h-len(lines), b.Theme.Glyphs.Cut)...)
+}
+
+// settle puts the cursor on a machine: on the one that the person has put it on, wherever that stands by now.
+func (b *Board) settle(views []view) {
+	b.held = b.held || b.Cursor != b.at
+	if b.held && b.Cursor == b.at {
+		for i := range views {
+			if views[i].host.Name == b.host {
+				b.Cursor = i
+			}
+		}
+	}
+	b.Cursor = min(max(0, b.Cursor), max(0, len(views)-1))
+	b.at = b.Cursor
+	if len(views) > 0 {
+		b.host = views[b.Cursor].host.Name
+	}
 }
 
 // At is the machine that was drawn at that cell, if there is one.
@@ -83,6 +104,7 @@ func (b *Board) Move(right, down int) {
 // Trouble puts the cursor on the next machine in trouble, false when none is.
 func (b *Board) Trouble(s *runstate.State, now time.Time) bool {
 	views := b.views(s, now)
+	b.settle(views)
 	for i := range views {
 		if k := (b.Cursor + 1 + i) % len(views); views[k].rank < rankFine {
 			b.Cursor = k
@@ -98,7 +120,8 @@ func (b *Board) Host(s *runstate.State, now time.Time) (string, bool) {
 	if len(views) == 0 {
 		return "", false
 	}
-	return views[min(max(0, b.Cursor), len(views)-1)].host.Name, true
+	b.settle(views)
+	return views[b.Cursor].host.Name, true
 }
 
 func (b *Board) tooSmall(s *runstate.State, w, h int) []string {

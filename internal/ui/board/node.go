@@ -248,18 +248,10 @@ func round(n float64) string {
 
 // words are the newest lines that the step of the view printed, or the fault of a failed step, newest last. What
 // another step printed is none of its: below its title that would be false.
-func (b *Board) words(s *runstate.State, v view, n int) []string {
+func (b *Board) words(v view, n int) []string {
 	var out []string
 	if v.rank <= rankFailed && v.step != nil && v.step.Fault != nil {
-		text, next := b.P.Fault(v.step.Fault)
-		if cause, do, ok := report.Likely(v.step.Fault, v.host.LinesOf(v.step.ID, runstate.FailLines)); ok {
-			next = b.P.Join(b.P.Msg(cause), b.P.Msg(do))
-		}
-		// it stands below the machine's name
-		out = append(out, strings.TrimLeft(strings.TrimPrefix(text, event.Clean(v.host.Name)), ": ："))
-		if next != "" {
-			out = append(out, b.Theme.Glyphs.Arrow+" "+next)
-		}
+		out = b.why(v)
 		return out[:min(n, len(out))]
 	}
 	if v.stall != "" && n > 0 {
@@ -269,6 +261,23 @@ func (b *Board) words(s *runstate.State, v view, n int) []string {
 		for _, l := range v.host.LinesOf(v.step.ID, n) {
 			out = append(out, event.Clean(l.Text))
 		}
+	}
+	return out
+}
+
+// why is the fault of the step of the view, and what helps.
+func (b *Board) why(v view) []string {
+	if v.step.Fault == nil {
+		return nil
+	}
+	text, next := b.P.Fault(v.step.Fault)
+	if cause, do, ok := report.Likely(v.step.Fault, v.host.LinesOf(v.step.ID, runstate.FailLines)); ok {
+		next = b.P.Join(b.P.Msg(cause), b.P.Msg(do))
+	}
+	// it stands below the machine's name
+	out := []string{strings.TrimLeft(strings.TrimPrefix(text, event.Clean(v.host.Name)), ": ：")}
+	if next != "" {
+		out = append(out, b.Theme.Glyphs.Arrow+" "+next)
 	}
 	return out
 }

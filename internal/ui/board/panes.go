@@ -1,7 +1,6 @@
 package board
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +13,10 @@ import (
 
 // Sizes of what is drawn of a machine, in cells.
 const (
-	paneWidth, paneHeight = 38, 5 // at least, with its border
+	paneWidth, paneHeight = 38, 6 // at least, with its border
+	stepsHeight           = 7     // at least, of the pane of steps below many machines, with its border
+	stepsMost             = 16    // at most
+	sideBySide            = 160   // at least, for that pane to stand beside them
 	cardWidth             = 38    // at least
 	rowWidth              = 58    // at least
 	stateWidth            = 9     // of the longest word for a state
@@ -39,6 +41,50 @@ func (b *Board) machines(s *runstate.State, now time.Time, views []view, w, h in
 			}
 		})
 	}
+	pw, ph := beside(n, w, h)
+	switch {
+	case pw > 0:
+		lines := b.crowd(s, now, views, w-pw, h)
+		for len(lines) < h {
+			lines = append(lines, "")
+		}
+		for i, l := range b.pane(s, now, views[b.Cursor], false, pw, h) {
+			lines[i] = widget.Fit(lines[i], w-pw, "") + l
+		}
+		return lines
+	case ph > 0:
+		lines := widget.Block(b.crowd(s, now, views, w, h-ph), w, h-ph, "")
+		return append(lines, b.pane(s, now, views[b.Cursor], false, w, ph)...)
+	}
+	return b.crowd(s, now, views, w, h)
+}
+
+// beside is how much room the steps of one machine take beside n machines, or below them: as much as the machines do
+// not need, and some where they need it all. It depends on nothing that changes while a run goes on.
+func beside(n, w, h int) (pw, ph int) {
+	if pw = min(72, w/3); w >= sideBySide && (cards(n, w-pw, h) || rowsFit(n, w-pw, h)) {
+		return pw, 0
+	}
+	for _, fit := range []func(n, w, h int) bool{cards, rowsFit} {
+		for ph = min(stepsMost, h/2); ph >= stepsHeight; ph-- {
+			if fit(n, w, h-ph) {
+				return 0, ph
+			}
+		}
+	}
+	if h < 2*stepsHeight+2 {
+		return 0, 0
+	}
+	return 0, max(stepsHeight, h/4)
+}
+
+// cards says whether n machines fit as cards, rowsFit whether they do as rows.
+func cards(n, w, h int) bool   { return ceil(n, max(1, w/cardWidth))*2 <= h }
+func rowsFit(n, w, h int) bool { return ceil(n, max(1, w/rowWidth)) <= h }
+
+// crowd draws machines that are too many for panes of their own.
+func (b *Board) crowd(s *runstate.State, now time.Time, views []view, w, h int) []string {
+	n := len(views)
 	card := func(v view, on bool, rows []*widget.Line, cw int) { b.card(s, v, on, rows[0], rows[1], cw) }
 	for _, ch := range []int{3, 2} { // with a blank line between them, if there is room for it
 		for cols := 1; cols <= min(n, w/cardWidth); cols++ { // the fewer stand side by side, the more each of them says
@@ -134,51 +180,20 @@ func (b *Board) pane(s *runstate.State, now time.Time, v view, on bool, w, h int
 	top.Add(edge, strings.Repeat(g.Horizontal, max(0, fill))).Space(1).Add(v.style, state).Space(1).Add(edge,
 		g.Horizontal+g.TopRight)
 
-	body := []string{b.stepLine(v, in), b.barLine(s, v, in)}
-	room := h - 2 - len(body)
-	for i, text := range b.words(s, v, max(0, room)) {
-		style, whole := t.Dim, false
-		switch {
-		case v.rank <= rankFailed:
-			style, whole = t.Text, true
-		case v.stall != "" && i == 0:
-			style, whole = t.Warn, true
-		}
-		for _, part := range wrap(text, in, whole) {
-			body = append(body, style.Render(widget.Cut(part, in, g.Cut)))
-		}
-	}
 	lines := []string{top.String()}
-	for _, l := range widget.Block(body, in, h-2, g.Cut) {
+	for _, l := range widget.Block(b.steps(s, now, v, in, h-2), in, h-2, g.Cut) {
 		lines = append(lines, edge.Render(g.Vertical)+" "+l+" "+edge.Render(g.Vertical))
 	}
-	return append(lines, edge.Render(g.BottomLeft+strings.Repeat(g.Horizontal, w-2)+g.BottomRight))
+	return append(lines, b.sill(v, edge, w))
 }
 
-// stepLine: what is done, since when, and how many steps of the machine are done.
-func (b *Board) stepLine(v view, w int) string {
-	t := b.Theme
-	right := fmt.Sprintf("%d/%d", v.host.Ended, v.host.Total)
-	if v.since > 0 {
-		right = report.Short(v.since) + "  " + right
-	}
-	left := widget.Cut(b.doing(v), w-widget.Width(right)-1, t.Glyphs.Cut)
-	return new(widget.Line).Add(t.Text, left).To(w-widget.Width(right)).Add(t.Dim, right).String()
-}
-
-// barLine: a transfer's bar and numbers while there is one, else the machine's own.
-func (b *Board) barLine(s *runstate.State, v view, w int) string {
-	t := b.Theme
-	text, part := fmt.Sprintf("%d %%", int(v.part*100)), v.part
-	if tr := transfer(s, v.host.Name); tr != nil {
-		text = b.flow(tr, w-8)
-		if tr.Total > 0 {
-			part = float64(tr.Done) / float64(tr.Total)
-		}
-	}
-	text = widget.Cut(text, max(0, w-8), t.Glyphs.Cut)
-	bar := widget.Bar(t.BarFull, t.BarRest, t.Glyphs.BarFull, t.Glyphs.BarRest, w-widget.Width(text)-1, part)
-	return bar + " " + t.Dim.Render(text)
+// sill is the lower edge of a pane: how many steps of the machine are done, as a bar and in numbers.
+func (b *Board) sill(v view, edge widget.Ink, w int) string {
+	t, g := b.Theme, b.Theme.Glyphs
+	count := strconv.Itoa(v.host.Ended) + "/" + strconv.Itoa(v.host.Total)
+	bar := widget.Bar(t.BarFull, edge, g.BarFull, g.Horizontal, w-5-widget.Width(count), v.part)
+	return new(widget.Line).Add(edge, g.BottomLeft).Raw(bar).Space(1).Add(t.Dim, count).Space(1).Add(edge,
+		g.Horizontal+g.BottomRight).String()
 }
 
 // card is two lines: who and how far; what.
@@ -204,7 +219,7 @@ func (b *Board) card(s *runstate.State, v view, on bool, one, two *widget.Line, 
 	default:
 		what = b.doing(v)
 		if v.rank <= rankFailed {
-			if w := b.words(s, v, 1); len(w) > 0 {
+			if w := b.words(v, 1); len(w) > 0 {
 				what = w[0]
 			}
 		}
@@ -285,7 +300,7 @@ func (b *Board) row(s *runstate.State, v view, on bool, w, names, roles, digits 
 	what := b.doing(v)
 	if tr := transfer(s, v.host.Name); tr != nil {
 		what += "  " + b.flow(tr, w-used-3-widget.Width(what))
-	} else if words := b.words(s, v, 1); len(words) > 0 {
+	} else if words := b.words(v, 1); len(words) > 0 {
 		switch {
 		case v.stall != "":
 			what = v.brief
@@ -296,12 +311,4 @@ func (b *Board) row(s *runstate.State, v view, on bool, w, names, roles, digits 
 		}
 	}
 	return out + t.Text.Render(widget.Cut(event.Clean(what), w-used-1, g.Cut))
-}
-
-// wrap breaks text into lines of w cells when asked to; else it is one line.
-func wrap(text string, w int, yes bool) []string {
-	if !yes {
-		return []string{text}
-	}
-	return strings.Split(widget.Wrap(text, w), "\n")
 }

@@ -31,6 +31,9 @@ type Env struct {
 	// Complete goes on with a path as far as the files agree that are there, and names those that begin so. It reads a
 	// directory: it is called in commands. nil: nothing is completed.
 	Complete func(text string) (string, []string)
+	// Moves says whether anything may move on the screen by itself: nobody has forbidden it, and the terminal keeps up.
+	// nil: nothing may.
+	Moves func() bool
 }
 
 // Page is a screen. Its dynamic type is a pointer: pages are told apart by identity.

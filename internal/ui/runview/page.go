@@ -10,6 +10,7 @@ import (
 	"math"
 	"time"
 
+	"charm.land/bubbles/v2/spinner"
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
@@ -32,6 +33,7 @@ type Page struct {
 	state *runstate.State
 	over  bool // the feed has ended
 	board board.Board
+	spin  spinner.Model
 	log   *logPage // that is open above, nil if none
 	w, h  int      // as drawn last
 
@@ -46,7 +48,8 @@ type Page struct {
 
 // New makes the board of a run.
 func New(o backend.Board) *Page {
-	p := &Page{opt: o, state: runstate.New(), panel: panel{asked: map[question]bool{}, told: map[question]bool{}}}
+	p := &Page{opt: o, state: runstate.New(), spin: spinner.New(),
+		panel: panel{asked: map[question]bool{}, told: map[question]bool{}}}
 	p.tick = func() tea.Cmd { return tea.Tick(beat, func(time.Time) tea.Msg { return tickMsg{} }) }
 	return p
 }
@@ -115,6 +118,7 @@ func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 	case frame.Back:
 		p.log = nil
 	case tickMsg:
+		p.turn(e)
 		return p.look()
 	case usualMsg:
 		p.board.Usual = m.history
@@ -134,6 +138,18 @@ func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 		return p.done(m, e)
 	}
 	return nil
+}
+
+// turn takes the spinner one frame on. It has no clock of its own: it turns with the looks at the feed, where the
+// screen is drawn again anyway.
+func (p *Page) turn(e *frame.Env) {
+	if r := p.opt.Replay; e.Moves == nil || !e.Moves() || r != nil && r.Paused() {
+		p.board.Spin = ""
+		return
+	}
+	p.spin.Spinner = e.Theme.Spinner()
+	p.spin, _ = p.spin.Update(p.spin.Tick())
+	p.board.Spin = p.spin.View()
 }
 
 func (p *Page) news(m newsMsg, e *frame.Env) tea.Cmd {
@@ -308,6 +324,9 @@ func (p *Page) Click(x, y int, e *frame.Env) tea.Cmd {
 // Render implements frame.Page.
 func (p *Page) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	p.board.P, p.board.Theme, p.w, p.h = e.P, e.Theme, w, h
+	if p.over || p.state.Ended != nil {
+		p.board.Spin = ""
+	}
 	p.drawn = p.drawn || p.state.Seq > 0 && p.state.Ended == nil && !p.over
 	if p.sum.on && !p.panel.on {
 		return p.renderSummary(e, w, h), nil

@@ -11,6 +11,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
@@ -196,9 +197,17 @@ func TestNothingIsConverted(t *testing.T) {
 			th := New(Options{Dark: dark, Colours: c})
 			v := reflect.ValueOf(*th)
 			for i := range v.NumField() {
+				if !v.Type().Field(i).IsExported() {
+					continue
+				}
 				k, is := v.Field(i).Interface().(widget.Ink)
 				if is && k != "" && k != "\x1b[1m" && !codes.MatchString(string(k)) {
 					t.Errorf("%d colours, dark %v: %s is %q", c, dark, v.Type().Field(i).Name, k)
+				}
+			}
+			for _, code := range regexp.MustCompile(`\x1b\[[0-9;]+m`).FindAllString(th.Progress(10, 0.5), -1) {
+				if !codes.MatchString(code) {
+					t.Errorf("%d colours, dark %v: a bar has %q", c, dark, code)
 				}
 			}
 		}
@@ -217,5 +226,28 @@ func TestColoursOfTerminals(t *testing.T) {
 	}
 	if ColoursOf(colorprofile.Unknown) != Millions {
 		t.Error("a terminal of which nothing is known yet has all colours: the library takes away what it has not")
+	}
+}
+
+// A bar is full when all is there and not before, empty only while nothing is, and as wide as it is said to be.
+func TestABarIsFullWhenAllIsThere(t *testing.T) {
+	for _, ascii := range []bool{false, true} {
+		th := New(Options{Dark: true, ASCII: ascii})
+		for part, want := range map[float64]string{0: "----------", 0.001: "=---------", 0.5: "=====-----",
+			0.999: "=========-", 1: "==========", 7: "==========", -1: "----------"} {
+			got := strings.NewReplacer(th.Glyphs.BarFull, "=", th.Glyphs.BarRest, "-").Replace(
+				ansi.Strip(th.Progress(10, part)))
+			if got != want {
+				t.Errorf("%g: %q, want %q", part, got, want)
+			}
+		}
+		if th.Progress(0, 0.5) != "" {
+			t.Error("a bar without room is not empty")
+		}
+		for _, f := range th.Spinner().Frames {
+			if widget.Width(f) != 1 || ansi.StringWidth(f) != 1 {
+				t.Errorf("the frame %q is not one cell wide", f)
+			}
+		}
 	}
 }

@@ -3,6 +3,8 @@
 package theme
 
 import (
+	"charm.land/bubbles/v2/progress"
+	"charm.land/bubbles/v2/spinner"
 	"charm.land/lipgloss/v2"
 
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -29,6 +31,8 @@ type Theme struct {
 	NoGrey bool
 	// ASCII: the terminal or its font has nothing else.
 	ASCII bool
+
+	progress progress.Model
 }
 
 // Glyphs take one cell each. Of the Unicode ones, those that stand before text are narrow in every terminal; lines and
@@ -113,7 +117,36 @@ func New(o Options) *Theme {
 	if o.ASCII {
 		t.Glyphs = ASCII()
 	}
+	t.progress = progress.New(progress.WithoutPercentage(), progress.WithFillCharacters(
+		[]rune(t.Glyphs.BarFull)[0], []rune(t.Glyphs.BarRest)[0]), progress.WithColors(lipgloss.Color(c.Busy)))
+	t.progress.EmptyColor = lipgloss.Color(c.Rest)
 	return t
+}
+
+// Progress is the bar of a transfer in w cells. It is full when all is there and not before, and not empty once
+// something is.
+func (t *Theme) Progress(w int, part float64) string {
+	if w <= 0 {
+		return ""
+	}
+	cells := int(min(1, max(0, part))*float64(w) + 0.5)
+	switch {
+	case part < 1 && cells == w:
+		cells--
+	case part > 0 && cells == 0:
+		cells = 1
+	}
+	bar := t.progress
+	bar.SetWidth(w)
+	return bar.ViewAs(float64(cells) / float64(w))
+}
+
+// Spinner is what moves beside a step that runs: a cell wide in every frame.
+func (t *Theme) Spinner() spinner.Spinner {
+	if t.ASCII {
+		return spinner.Line
+	}
+	return spinner.MiniDot
 }
 
 // Outcome gives the glyph and the style of an outcome; "" is what has not begun.
