@@ -67,7 +67,7 @@ func printFault(env *environment, f *event.Fault, advise bool) {
 	case line != "":
 		text = file + ":" + line + ": " + text
 	}
-	fmt.Fprintf(env.Stderr, "%s: %s (%s)\n", env.P.T("cli.error"), text, f.Code)
+	fmt.Fprintf(env.Stderr, "%s: %s [%s]\n", env.P.T("cli.error"), text, f.Code)
 	if next != "" && advise {
 		fmt.Fprintf(env.Stderr, "  → %s\n", next)
 	}

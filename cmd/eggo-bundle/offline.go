@@ -50,7 +50,7 @@ func loadDeploy(env *environment, file string) (*config.Cluster, error) {
 			_ = env.emit("problem", fields{"severity": x.Severity, "code": x.Code, "message": text, "fault": x.Fault(),
 				"file": x.File, "line": fmt.Sprint(x.Line), "key": x.Key})
 		}
-		env.tell(fmt.Sprintf("%s:%d: %s: %s (%s)", event.Clean(x.File), x.Line, env.P.T("cli.warning"), text, x.Code))
+		env.tell(fmt.Sprintf("%s:%d: %s: %s [%s]", event.Clean(x.File), x.Line, env.P.T("cli.warning"), text, x.Code))
 	}
 	if len(bad) > 0 {
 		return nil, errors.Join(bad...)

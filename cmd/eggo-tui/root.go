@@ -95,7 +95,7 @@ func printError(env *environment, err error) {
 	}
 	f := event.AsFault(err)
 	text, next := env.P.Fault(f)
-	fmt.Fprintf(env.Stderr, "%s: %s (%s)\n", env.P.T("cli.error"), text, f.Code)
+	fmt.Fprintf(env.Stderr, "%s: %s [%s]\n", env.P.T("cli.error"), text, f.Code)
 	if next != "" {
 		fmt.Fprintf(env.Stderr, "  → %s\n", next)
 	}

@@ -99,15 +99,16 @@ func TestAMessageIsFilledInOneLanguage(t *testing.T) {
 	}{
 		{"no key is lost", event.M("no.such.key", "a", "b"), "no.such.key b"},
 		{"values are cleaned", event.M("fault.pki.read", "file", "a\x1b[31m\u202eb", "cause", "c\nd"),
-			"a[31mb cannot be read: c / d"},
+			"a[31mb cannot be read: c / d."},
 		{"what is missing is no template", event.M("wizard.preflight.failed"), "(?) findings stand in the way"},
-		{"what is missing of several", event.M("fault.pki.read", "file", "a"), "a cannot be read: (?)"},
+		{"what is missing of several", event.M("fault.pki.read", "file", "a"), "a cannot be read: (?)."},
 		{"one", event.M("menu.members", "masters", "1", "workers", "2"), "1 control plane, 2 workers"},
 		{"many", event.M("ui.sum.blocked", "count", "3"), "3 steps were not tried because of it"},
 		{"a value is no choice", event.M("fault.pki.read", "file", "{cause:a|b}", "cause", "1"),
-			"{cause:a|b} cannot be read: 1"},
+			"{cause:a|b} cannot be read: 1."},
 		{"a value is no template", event.M("fault.pki.read", "file", "{cause}", "cause", "x"),
-			"{cause} cannot be read: x"},
+			"{cause} cannot be read: x."},
+		{"one full stop", event.M("fault.pki.read", "file", "a", "cause", "EOF."), "a cannot be read: EOF."},
 	} {
 		if got := NewPrinter(English).Msg(c.msg); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
@@ -122,7 +123,7 @@ func TestAFaultSaysWhoAndWhy(t *testing.T) {
 	if !strings.HasPrefix(text, "m1: ca.crt ") || next == "" || p.Lang() != English {
 		t.Errorf("%q, %q", text, next)
 	}
-	if text, _ := p.Fault(&event.Fault{Code: "pki.mismatch", Cause: "why"}); !strings.HasSuffix(text, "(why)") {
+	if text, _ := p.Fault(&event.Fault{Code: "pki.mismatch", Cause: "why"}); !strings.HasSuffix(text, " (why).") {
 		t.Errorf("the cause is lost: %q", text)
 	}
 }
@@ -152,7 +153,7 @@ func TestTheLanguageOfTheEnvironment(t *testing.T) {
 func TestAFaultHasWordsOfAPlace(t *testing.T) {
 	p := NewPrinter(English)
 	f := event.NewFault(event.ClassUsage, "config.host-twice", nil, "value", "10.0.0.1", "line", "7")
-	if text, next := p.FaultIn("form", f); text != "10.0.0.1 is there twice" || next != "" {
+	if text, next := p.FaultIn("form", f); text != "10.0.0.1 is there twice." || next != "" {
 		t.Errorf("%q, %q", text, next)
 	}
 	f = event.NewFault(event.ClassPreflight, "preflight.failed", nil, "count", "2")

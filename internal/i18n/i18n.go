@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 )
@@ -115,7 +116,9 @@ func filled(s string, args map[string]string) string {
 		v, known := args[name]
 		switch {
 		case ok && known:
-			b.WriteString(event.Clean(v))
+			v = event.Clean(v)
+			b.WriteString(v)
+			rest = unstopped(v, rest)
 		case ok && isHole(name):
 			b.WriteString(missing)
 		default:
@@ -126,6 +129,26 @@ func filled(s string, args map[string]string) string {
 	}
 	b.WriteString(s)
 	return b.String()
+}
+
+// unstopped is what follows an argument, without its full stop where the argument has one.
+func unstopped(v, rest string) string {
+	if strings.HasPrefix(rest, "。") || rest == "." || strings.HasPrefix(rest, ". ") {
+		if _, stop := cutStop(v); stop != "" {
+			_, n := utf8.DecodeRuneInString(rest)
+			return rest[n:]
+		}
+	}
+	return rest
+}
+
+// cutStop cuts off what ends a sentence; "" if nothing does.
+func cutStop(s string) (text, stop string) {
+	last, n := utf8.DecodeLastRuneInString(s)
+	if !strings.ContainsRune(".!?…。！？", last) || n == 0 {
+		return s, ""
+	}
+	return s[:len(s)-n], s[len(s)-n:]
 }
 
 // isHole says whether a hole can have that name.
@@ -191,7 +214,8 @@ func (p *Printer) Fault(f *event.Fault) (text, next string) {
 		text = f.Node + ": " + text
 	}
 	if f.Cause != "" && !strings.Contains(p.sentences[m.Key], "{cause}") {
-		text += " (" + f.Cause + ")"
+		most, stop := cutStop(text)
+		text = most + " (" + f.Cause + ")" + stop
 	}
 	next, _ = p.Under(m, "next")
 	return text, next

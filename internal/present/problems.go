@@ -9,17 +9,17 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 )
 
-// Problems shows those of a deploy.yaml as compilers do, one a line: file:line:col: severity CODE key: sentence →
+// Problems shows those of a deploy.yaml as compilers do, one a line: file:line:col: severity: key: sentence [code] →
 // what to write.
 func Problems(p *i18n.Printer, problems config.Problems) document.Document {
 	var s document.Section
 	for _, x := range problems {
 		text, next := p.Fault(x.Fault())
-		line := fmt.Sprintf("%s:%d:%d: %s %s ", x.File, x.Line, x.Col, p.T("cli."+string(x.Severity)), x.Code)
+		line := fmt.Sprintf("%s:%d:%d: %s: ", x.File, x.Line, x.Col, p.T("cli."+string(x.Severity)))
 		if x.Key != "" {
 			line += x.Key + ": "
 		}
-		line += text
+		line += text + " [" + x.Code + "]"
 		if next != "" {
 			line += " → " + next
 		}
