@@ -11,7 +11,7 @@ import (
 func completions() cli.Values {
 	nothing, file := cobra.NoFileCompletions, cli.Files()
 	return cli.Values{
-		"--lang": cli.Words("en", "zh"), "--output": cli.Words("text", "json"),
+		"--lang": cli.Words("en", "zh"), "--output": cli.Words(cli.Text, cli.JSON),
 		"--arch": cli.List(cli.Always("amd64", "arm64")), "--os": cli.Words(assets.Systems()...),
 		"--file": cli.Files("yaml", "yml"), "--out": cli.Dirs(), "--lock": file, "--cache": cli.Dirs(), "--ca": file,
 		"--mirror": nothing, "--mirrors": file, "--insecure": nothing, "--signers": file, "--state-dir": cli.Dirs(),

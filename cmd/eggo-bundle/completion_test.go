@@ -66,6 +66,17 @@ func TestCompletionScripts(t *testing.T) {
 	}
 }
 
+// --output is one name with one set of values and one sentence in both programs, and -o is --out.
+func TestOutputIsTheSameEverywhere(t *testing.T) {
+	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
+		env, _ := completionEnv()
+		env.P = i18n.NewPrinter(lang)
+		for _, flag := range cli.Otherwise(newRoot(env), env.P.T("cli.flag.output")) {
+			t.Error(flag)
+		}
+	}
+}
+
 // Each verb that the help shows has a page, with its flags.
 func TestTheManualHasEveryVerb(t *testing.T) {
 	dir := t.TempDir()

@@ -6,7 +6,6 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -82,16 +81,13 @@ func newRoot(env *environment) *cobra.Command {
 
 // outputFlag adds --output, which is EGGO_OUTPUT unless given, and returns a check that gives whether it is json.
 func outputFlag(cmd *cobra.Command, env *environment) func() (bool, error) {
-	usual := "text"
-	if set := env.Getenv("EGGO_OUTPUT"); !slices.Contains([]string{"", "auto", "plain", "table"}, set) {
-		usual = set
-	}
-	v := cmd.Flags().String("output", usual, env.P.T("bundle.cli.flag.output"))
+	var v string
+	cli.OutputFlag(cmd, &v, env.Getenv("EGGO_OUTPUT"), env.P.T("cli.flag.output"))
 	return func() (bool, error) {
-		if !slices.Contains([]string{"text", "json"}, *v) {
-			return false, event.NewFault(event.ClassUsage, "usage.output", nil, "output", *v, "choices", "text, json")
+		if err := cli.CheckOutput(cmd); err != nil {
+			return false, err
 		}
-		env.json = *v == "json"
+		env.json = v == cli.JSON
 		return env.json, nil
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
@@ -57,7 +58,7 @@ func newCertsListCmd(env *environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return listCerts(cmd.Context(), env, o) }}
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", env.P.T("cli.flag.deploy-file"))
 	cmd.Flags().StringVar(&o.id, "id", "", env.P.T("cli.flag.id"))
-	cmd.Flags().StringVar(&o.output, "output", env.output("table"), env.P.T("cli.flag.certs-output"))
+	env.outputFlag(cmd, &o.output)
 	cmd.Flags().StringVar(&o.hostKeys, "host-keys", "", env.P.T("cli.flag.host-keys"))
 	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
 	cmd.Flags().BoolVar(&o.offline, "offline", false, env.P.T("cli.flag.offline"))
@@ -66,11 +67,8 @@ func newCertsListCmd(env *environment) *cobra.Command {
 }
 
 func listCerts(ctx context.Context, env *environment, o certsOptions) error {
-	if o.output != "table" && o.output != "json" {
-		return event.NewFault(event.ClassUsage, "usage.output", nil, "output", o.output, "choices", "table, json")
-	}
 	list := o.runOptions
-	list.output = "plain" // what is printed is not the problems of deploy.yaml
+	list.output = cli.Text // what is printed is not the problems of deploy.yaml
 	c, d, err := env.inspecting(list)
 	if err != nil {
 		return err
@@ -86,7 +84,7 @@ func listCerts(ctx context.Context, env *environment, o certsOptions) error {
 // printCerts prints the rows, and says by the exit code what is the matter: failed when one has expired or is not what
 // it should be, partial when one ends within a month.
 func printCerts(env *environment, output string, rows []operation.CertificateRow) error {
-	if output == "json" {
+	if output == cli.JSON {
 		enc := json.NewEncoder(env.Stdout)
 		enc.SetIndent("", "  ")
 		if err := enc.Encode(rows); err != nil {

@@ -20,10 +20,10 @@ func nothing() cobra.CompletionFunc { return cobra.NoFileCompletions }
 // completions is what a shell completes after each flag and verb.
 func completions(env *environment) cli.Values {
 	k := &known{env}
-	values := cli.Values{
+	return cli.Values{
 		"--id": cli.One(k.clusters), "--lang": cli.Words("en", "zh"),
 		"--state-dir": cli.Dirs(), "--file": cli.Files("yaml", "yml"),
-		"--output": cli.Words("plain", "json"), "--host-keys": cli.Words("ask", "strict", "accept-new"),
+		"--output": cli.Words(cli.Text, cli.JSON), "--host-keys": cli.Words("ask", "strict", "accept-new"),
 		"--on-failure": cli.Words("ask", "abort", "skip", "retry=1", "retry=3"),
 		"--log":        cli.Files(), "--limit": cli.List(k.limits), "--signers": cli.Files(),
 		"--replay": cli.Words("1", "8", "64"),
@@ -47,13 +47,6 @@ func completions(env *environment) cli.Values {
 		"template --etcds": nothing(), "template --loadbalancer": nothing(), "template --loadbalance": nothing(),
 		"template --amd64-bundle": cli.Files("gz"), "template --arm64-bundle": cli.Files("gz"),
 	}
-	for _, verb := range []string{"list", "version", "validate"} {
-		values[verb+" --output"] = cli.Words("text", "json")
-	}
-	for _, verb := range []string{"signers", "certs list"} {
-		values[verb+" --output"] = cli.Words("table", "json")
-	}
-	return values
 }
 
 // known is what this control host knows, as words to complete. What cannot be read it does not know; a shell that

@@ -92,9 +92,9 @@ func TestShellsCompleteValues(t *testing.T) {
 		"status --id ":                               "rack shelf :4",
 		"status --id s":                              "shelf :4",
 		"deploy --lang ":                             "en zh :4",
-		"deploy --output ":                           "plain json :4",
+		"deploy --output ":                           "text json :4",
 		"list --output ":                             "text json :4",
-		"certs list --output ":                       "table json :4",
+		"certs list --output ":                       "text json :4",
 		"deploy --host-keys a":                       "ask accept-new :4",
 		"deploy --on-failure r":                      "retry=1 retry=3 :4",
 		"join --type master,":                        "master,worker master,etcd :6",
@@ -134,6 +134,17 @@ func TestShellsCompleteValues(t *testing.T) {
 		}
 		if got := strings.Join(strings.Split(strings.TrimSpace(out.String()), "\n"), " "); got != want {
 			t.Errorf("%q:\n got %q\nwant %q", line, got, want)
+		}
+	}
+}
+
+// --output is one name with one set of values and one sentence in both programs, and -o is --out.
+func TestOutputIsTheSameEverywhere(t *testing.T) {
+	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
+		env, _ := completionEnv(t)
+		env.P = i18n.NewPrinter(lang)
+		for _, flag := range cli.Otherwise(newRootCmd(env), env.P.T("cli.flag.output")) {
+			t.Error(flag)
 		}
 	}
 }

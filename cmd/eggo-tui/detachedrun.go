@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/exitcode"
 	"github.com/eggo-k8s/eggo/internal/i18n"
@@ -30,7 +31,7 @@ func detachedRun(ctx context.Context, signals *interrupts, clock operation.Clock
 	}
 	wire := func(e operation.Envelope) (operation.Deps, error) {
 		env.P = i18n.NewPrinter(i18n.Lang(e.Lang))
-		d := env.depsAt(e.Root, "plain")
+		d := env.depsAt(e.Root, cli.Text)
 		d.Asker, d.Unattended = answering{kept(e.Answers.Secrets), env.Getenv}, true
 		d.Opened = func(r operation.Run) error {
 			if err := redirect(filepath.Join(r.Dir, processLog)); err != nil {

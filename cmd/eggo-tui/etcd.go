@@ -38,7 +38,7 @@ func newEtcdSnapshotCmd(env *environment) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return etcdSnapshot(cmd.Context(), env, o, out) },
 	}
 	o.flags(cmd, env)
-	cmd.Flags().StringVar(&out, "out", "", env.P.T("cli.flag.snapshot-out"))
+	cmd.Flags().StringVarP(&out, "out", "o", "", env.P.T("cli.flag.snapshot-out"))
 	return cmd
 }
 

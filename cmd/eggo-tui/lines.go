@@ -20,7 +20,7 @@ func (o *runOptions) looking(cmd *cobra.Command, env *environment) {
 // lookingAt are the flags of looking but for -f, which is another file to some verbs.
 func (o *runOptions) lookingAt(cmd *cobra.Command, env *environment) {
 	cmd.Flags().StringVar(&o.id, "id", "", env.P.T("cli.flag.id"))
-	cmd.Flags().StringVar(&o.output, "output", env.output("plain"), env.P.T("cli.flag.report"))
+	env.outputFlag(cmd, &o.output)
 	cmd.Flags().StringVar(&o.hostKeys, "host-keys", "", env.P.T("cli.flag.host-keys"))
 	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
 }

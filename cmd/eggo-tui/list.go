@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
@@ -20,20 +20,17 @@ func newListCmd(env *environment) *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: env.P.T("cli.list.short"), Long: env.P.T("cli.list.long"),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), env, state, output) }}
-	cmd.Flags().StringVar(&output, "output", env.output("text"), env.P.T("cli.flag.output"))
+	env.outputFlag(cmd, &output)
 	cmd.Flags().StringVar(&state, "state-dir", "", env.P.T("cli.flag.state"))
 	return cmd
 }
 
 func list(ctx context.Context, env *environment, state, output string) error {
-	if output != "text" && output != "json" {
-		return event.NewFault(event.ClassUsage, "usage.output", nil, "output", output, "choices", "text, json")
-	}
 	clusters, err := operation.Clusters(ctx, stateStore(env, state))
 	if err != nil {
 		return err
 	}
-	if output == "json" {
+	if output == cli.JSON {
 		out := env.lines()
 		for _, c := range clusters {
 			out.Put(c)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
@@ -40,7 +41,7 @@ func newLogsCmd(env *environment) *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("follow", "failed", "list")
 	cmd.MarkFlagsMutuallyExclusive("log", "list")
 	cmd.MarkFlagsMutuallyExclusive("log", "id")
-	cmd.Flags().StringVar(&o.output, "output", env.output("plain"), env.P.T("cli.flag.report"))
+	env.outputFlag(cmd, &o.output)
 	return cmd
 }
 
@@ -51,9 +52,6 @@ func (o *logOptions) which(cmd *cobra.Command, env *environment) {
 
 // logs shows what was logged of a run, in the words in which it was told then.
 func logs(ctx context.Context, env *environment, o logOptions, run string) error {
-	if o.output != "plain" && o.output != "json" {
-		return event.NewFault(event.ClassUsage, "usage.output", nil, "output", o.output, "choices", "plain, json")
-	}
 	if o.list {
 		return listRuns(ctx, env, o)
 	}
@@ -63,7 +61,7 @@ func logs(ctx context.Context, env *environment, o logOptions, run string) error
 	}
 	defer closeLog.Close()
 	var sink event.Sink = report.NewJSON(env.Stdout)
-	if o.output == "plain" {
+	if o.output == cli.Text {
 		plain := report.NewPlain(env.Stdout, env.where(o.state).Printer(env.P.Lang()))
 		plain.Debug = true
 		sink = plain

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/controlhost"
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -27,9 +28,6 @@ func (env *environment) where(state string) present.CommandLine {
 // request is what the flags say to every request, in the order in which they are refused.
 func (o *runOptions) request(env *environment) (request.Common, error) {
 	var c request.Common
-	if o.output != "plain" && o.output != "json" {
-		return c, event.NewFault(event.ClassUsage, "usage.output", nil, "output", o.output, "choices", "plain, json")
-	}
 	var err error
 	if c.OnFailure, err = request.ParseOnFailure(o.failure); err != nil {
 		return c, err
@@ -63,7 +61,7 @@ func (env *environment) depsAt(root, output string) operation.Deps {
 	d := local.Deps(local.Options{Root: root, Home: env.Getenv("HOME")})
 	d.Who, d.Version, d.Clock = whoami(""), buildVersion(), env.Clock
 	d.Problems = func(file string, p config.Problems) {
-		if p.HasErrors() && output == "json" {
+		if p.HasErrors() && output == cli.JSON {
 			present.ValidityLines(env.P, env.lines(), file, p) // the fault is printed all the same
 			return
 		}
@@ -82,7 +80,7 @@ func (env *environment) host(state string) *controlhost.Host {
 		Root: root, Getenv: env.Getenv, Printer: func() *i18n.Printer { return env.P },
 		Program: "eggo-tui " + buildVersion(), Launcher: func() operation.Launcher { return env.launcher(root) },
 		Deps: func() operation.Deps {
-			d := env.depsAt(root, "plain")
+			d := env.depsAt(root, cli.Text)
 			d.Problems, d.Asker, d.Unattended = nil, answering{kept(nil), env.Getenv}, true
 			return d
 		},
@@ -103,7 +101,7 @@ func (env *environment) inspecting(o runOptions) (request.Common, operation.Deps
 		ask = newKeeper(env)
 	}
 	d.Asker, d.Unattended = answering{ask, env.Getenv}, !person
-	if o.output == "plain" {
+	if o.output == cli.Text {
 		d.Sink = forgetful{}
 		if onTerminal(env.Stderr) && env.Getenv("TERM") != "dumb" {
 			d.Sink = report.NewCounting(env.Stderr, env.P)

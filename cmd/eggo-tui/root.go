@@ -31,14 +31,9 @@ type environment struct {
 	Clock  operation.Clock // nil: the machine's
 }
 
-// output is what --output is unless given. "auto", "plain" and "text" are the usual one of each verb, which people
-// read.
-func (e *environment) output(usual string) string {
-	switch e.Output {
-	case "", "auto", "plain", "text", "table":
-		return usual
-	}
-	return e.Output
+// outputFlag adds --output, which is EGGO_OUTPUT unless given.
+func (e *environment) outputFlag(cmd *cobra.Command, to *string) {
+	cli.OutputFlag(cmd, to, e.Output, e.P.T("cli.flag.output"))
 }
 
 // errReported ends a verb that has already told the user what went wrong; its fault gives the exit code and nothing
@@ -131,7 +126,12 @@ func newRootCmd(env *environment) *cobra.Command {
 	root.SetErr(env.Stderr)
 	root.PersistentFlags().String("lang", string(p.Lang()), p.T("cli.flag.lang"))
 	root.PersistentFlags().BoolVarP(&env.Debug, "debug", "d", false, p.T("cli.flag.debug"))
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return checkLang(cmd) }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if err := checkLang(cmd); err != nil {
+			return err
+		}
+		return cli.CheckOutput(cmd)
+	}
 	o.flags(root, env)
 	root.AddCommand(verbs(env)...)
 	localize(root, p)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle/sign"
 	"github.com/eggo-k8s/eggo/internal/bundle/trust"
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/present"
 )
@@ -20,7 +21,7 @@ func newSignersCmd(env *environment) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return listSigners(env, state, output) },
 	}
 	cmd.PersistentFlags().StringVar(&state, "state-dir", "", p.T("cli.flag.state"))
-	cmd.Flags().StringVar(&output, "output", env.output("table"), p.T("cli.flag.output"))
+	env.outputFlag(cmd, &output)
 	var identity string
 	add := &cobra.Command{
 		Use: "add FILE", Short: p.T("cli.signers.add"), Args: cobra.ExactArgs(1),
@@ -38,9 +39,6 @@ func newSignersCmd(env *environment) *cobra.Command {
 }
 
 func listSigners(env *environment, state, output string) error {
-	if output != "table" && output != "json" {
-		return event.NewFault(event.ClassUsage, "usage.output", nil, "output", output, "choices", "table, json")
-	}
 	store := trust.In(stateRoot(env, state))
 	known, err := store.Load()
 	if err != nil {
@@ -50,7 +48,7 @@ func listSigners(env *environment, state, output string) error {
 	if known != nil {
 		list = known.List()
 	}
-	if output == "json" {
+	if output == cli.JSON {
 		out := env.lines()
 		present.SignerLines(out, list)
 		return out.Err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/controlhost"
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -30,16 +31,13 @@ func newValidateCmd(env *environment) *cobra.Command {
 		RunE:  func(*cobra.Command, []string) error { return validate(env, o) },
 	}
 	cmd.Flags().StringVarP(&o.file, "file", "f", controlhost.UsualConfig(env.Getenv), p.T("cli.flag.file"))
-	cmd.Flags().StringVar(&o.output, "output", env.output("text"), p.T("cli.flag.output"))
+	env.outputFlag(cmd, &o.output)
 	cmd.Flags().BoolVar(&o.strict, "strict", false, p.T("cli.validate.strict"))
 	return cmd
 }
 
 // validate prints every problem of a deploy.yaml. Its error has the exit code and has been told by then.
 func validate(env *environment, o validateOptions) error {
-	if o.output != "text" && o.output != "json" {
-		return event.NewFault(event.ClassUsage, "usage.output", nil, "output", o.output, "choices", "text, json")
-	}
 	c, problems, err := loadConfig(env, o.file)
 	if err != nil {
 		f := event.AsFault(err)
@@ -54,7 +52,7 @@ func validate(env *environment, o validateOptions) error {
 			problems[i].Severity = event.Error
 		}
 	}
-	if o.output == "json" {
+	if o.output == cli.JSON {
 		out := env.lines()
 		if present.ValidityLines(env.P, out, o.file, problems); out.Err != nil {
 			return out.Err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/cli"
 )
 
 // version is set by the linker in releases; other builds take what the toolchain recorded.
@@ -41,19 +41,16 @@ func newVersionCmd(env *environment) *cobra.Command {
 		Short: env.P.T("cli.version.short"),
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch output {
-			case "text":
+			if output == cli.Text {
 				_, err := fmt.Fprintf(env.Stdout, "%s %s (%s, %s/%s)\n", cmd.Root().Name(), buildVersion(),
 					runtime.Version(), runtime.GOOS, runtime.GOARCH)
 				return err
-			case "json":
-				return json.NewEncoder(env.Stdout).Encode(map[string]string{
-					"version": buildVersion(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
-				})
 			}
-			return event.NewFault(event.ClassUsage, "usage.output", nil, "output", output, "choices", "text, json")
+			return json.NewEncoder(env.Stdout).Encode(map[string]string{
+				"version": buildVersion(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
+			})
 		},
 	}
-	cmd.Flags().StringVar(&output, "output", env.output("text"), env.P.T("cli.flag.output"))
+	env.outputFlag(cmd, &output)
 	return cmd
 }
