@@ -187,7 +187,7 @@ func TestDockerWithoutAUnit(t *testing.T) {
 }
 
 func TestALeaveThatIsRefused(t *testing.T) {
-	r := stand(t, to("is-active", "inactive\n"))
+	r := stand(t, to("is-active", "state=inactive\n"))
 	e1 := etcdOnly
 	r.Removing = []config.Node{{Name: "w2", IP: worker.IP.Next(), Roles: []bundle.Role{workerRole}}, e1}
 	r.SetFact("e1", good(e1))

@@ -90,7 +90,7 @@ func (r *Balancer) inform(ctx context.Context, nd *node.Node, name string, down 
 		key = "change.balancer-down"
 	}
 	if down || !r.told[nd.Name()] {
-		if runs, err := nd.Active(ctx, Unit); err != nil || !runs {
+		if u, err := nd.Unit(ctx, Unit); err != nil || !u.Active() {
 			return err
 		}
 	}

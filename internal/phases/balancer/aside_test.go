@@ -52,7 +52,7 @@ func (t *teller) Run(ctx context.Context, c shell.Command) (shell.Result, error)
 		}
 		return shell.Result{}, nil
 	case strings.Contains(c.Script, "is-active"):
-		return shell.Result{Stdout: []byte("active\n")}, nil
+		return shell.Result{Stdout: []byte("state=active\n")}, nil
 	}
 	return shell.Result{Stdout: []byte("program /usr/sbin/nginx\nconfigure arguments: --with-stream\n")}, nil
 }

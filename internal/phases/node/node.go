@@ -292,14 +292,9 @@ func (s Service) unitHash() string {
 
 // Running says whether the service runs, is enabled, and was started with exactly these files and binaries.
 func (n *Node) Running(ctx context.Context, s Service) (bool, error) {
-	out, err := n.Query(ctx,
-		fmt.Sprintf("cat %s/applied/%s 2>/dev/null || echo none; systemctl is-active %[2]s || true; systemctl "+
-			"is-enabled %[2]s 2>/dev/null || true", Dir, shell.Quote(s.Unit)))
-	if err != nil {
+	u, err := n.Unit(ctx, s.Unit)
+	if err != nil || !u.Active() || !u.Enabled || u.Applied != s.hash() {
 		return false, err
-	}
-	if f := strings.Fields(out); !slices.Equal(f, []string{s.hash(), "active", "enabled"}) {
-		return false, nil
 	}
 	if ok, err := n.linked(ctx, s.Binaries); !ok || err != nil {
 		return false, err
@@ -375,15 +370,9 @@ func (n *Node) Journal(ctx context.Context, unit string) string {
 	return lastWords(out)
 }
 
-// Active says whether a unit runs now.
-func (n *Node) Active(ctx context.Context, unit string) (bool, error) {
-	out, err := n.Query(ctx, "systemctl is-active "+shell.Quote(unit)+" || true")
-	return strings.TrimSpace(out) == "active", err
-}
-
 // LastWords are the last lines that a unit that has died logged; "" while it lives.
 func (n *Node) LastWords(ctx context.Context, unit string) string {
-	if active, err := n.Active(ctx, unit); err != nil || active {
+	if u, err := n.Unit(ctx, unit); err != nil || u.Active() {
 		return ""
 	}
 	return n.Journal(ctx, unit)

@@ -179,13 +179,11 @@ func (r *Runtimes) startRuntime(ctx context.Context, n config.Node, nd *node.Nod
 	if err := r.CheckLinks(ctx, n, nd, svc); err != nil {
 		return err
 	}
-	unit := shell.Quote(svc.Unit)
-	out, err := nd.Query(ctx, "if [ -e "+node.Dir+"/applied/"+unit+" ]; then systemctl is-active "+unit+
-		" || true; fi\n")
+	u, err := nd.Unit(ctx, svc.Unit)
 	if err != nil {
 		return err
 	}
-	if strings.TrimSpace(out) != "active" {
+	if !u.Active() || u.Applied == "" {
 		return nd.Start(ctx, svc)
 	}
 	return r.Rolling.InTurn(ctx, "runtime", n.Name, func(ctx context.Context) error {

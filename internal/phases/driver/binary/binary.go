@@ -209,12 +209,8 @@ func (r *Binary) Stopped(ctx context.Context, nd *node.Node, cs ...driver.Compon
 
 // states says whether the units of all components are in a state.
 func states(ctx context.Context, nd *node.Node, cs []driver.Component, want string) (bool, error) {
-	out, err := nd.Query(ctx, "for u in "+units(cs)+"; do systemctl is-active $u || true; done\n")
-	if err != nil {
-		return false, err
-	}
-	is := strings.Fields(out)
-	return len(is) == len(cs) && !slices.ContainsFunc(is, func(s string) bool { return s != want }), nil
+	is, err := nd.Units(ctx, strings.Fields(units(cs))...)
+	return err == nil && !slices.ContainsFunc(is, func(u node.Unit) bool { return u.State != want }), err
 }
 
 // Log implements driver.Driver.

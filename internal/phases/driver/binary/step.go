@@ -127,15 +127,15 @@ func stoppedIn(ctx context.Context, nd *node.Node, unit string, took time.Durati
 // running says whether a unit runs or is just being restarted: both times another node must wait. One that we never
 // started does not run yet while it starts, and an etcd that starts may wait for the others.
 func running(ctx context.Context, nd *node.Node, unit string) (bool, error) {
-	u := shell.Quote(unit)
-	out, err := nd.Query(ctx, "systemctl is-active "+u+" || true\n[ ! -e "+node.Dir+"/applied/"+u+
-		" ] || echo applied\n")
-	state, rest, _ := strings.Cut(strings.TrimSpace(out), "\n")
-	switch strings.TrimSpace(state) {
-	case "active", "deactivating", "reloading":
-		return err == nil, err
-	case "activating":
-		return err == nil && strings.TrimSpace(rest) == "applied" && unit != "etcd.service", err
+	u, err := nd.Unit(ctx, unit)
+	if err != nil {
+		return false, err
 	}
-	return false, err
+	switch u.State {
+	case "active", "deactivating", "reloading":
+		return true, nil
+	case "activating":
+		return u.Applied != "" && unit != "etcd.service", nil
+	}
+	return false, nil
 }

@@ -3,6 +3,7 @@ package binary
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -27,11 +28,15 @@ func (h unitHost) Run(_ context.Context, c shell.Command) (shell.Result, error) 
 	if !strings.Contains(c.Script, "is-active") {
 		return shell.Result{}, event.NewFault(event.ClassFailed, "ssh.lost", errors.New("gone"))
 	}
-	out := h.state + "\n"
+	sum := ""
 	if h.applied && strings.Contains(c.Script, "applied/") {
-		out += "applied\n"
+		sum = "0123"
 	}
-	return shell.Result{Stdout: []byte(out)}, nil
+	var out strings.Builder
+	for state := range strings.SplitSeq(h.state, "\n") {
+		fmt.Fprintf(&out, "state=%s enabled=enabled applied=%s\n", state, sum)
+	}
+	return shell.Result{Stdout: []byte(out.String())}, nil
 }
 
 // TestAFirstStartTakesNoTurn: a unit that starts for the first time, as after an install that was interrupted, need not
