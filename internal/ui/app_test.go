@@ -90,9 +90,11 @@ func TestAPersonLooksAround(t *testing.T) {
 	uitest.Has(t, a, "完成", "基础设施", "离开")
 	uitest.Drive(t, a, uitest.Press("L"))
 	uitest.Drive(t, a, uitest.Press("down"))
-	uitest.Drive(t, a, uitest.Press("enter"))
+	uitest.Drive(t, a, uitest.Press("o"))
 	uitest.Has(t, a, "no such log", "n0")
 	uitest.Drive(t, a, uitest.Press("up"))
+	uitest.Drive(t, a, uitest.Press("enter"))
+	uitest.Has(t, a, "Steps of n0", "Infrastructure", "1 of 1 steps")
 	uitest.Drive(t, a, uitest.Press("enter"))
 	uitest.Has(t, a, "Log of n0", "following", "error: no space")
 	for _, k := range []string{"/", "s", "p", "x", "backspace", "a", "enter"} {
@@ -110,7 +112,7 @@ func TestAPersonLooksAround(t *testing.T) {
 	uitest.Drive(t, a, uitest.Press("?"))
 	uitest.Has(t, a, "Keys", "next error", "any key closes this")
 	uitest.Drive(t, a, uitest.Press("x"))
-	uitest.Drive(t, a, uitest.Press("esc"))
+	uitest.Keys(t, a, "esc", "esc")
 	uitest.Has(t, a, "n1", "100 %")
 }
 
@@ -119,8 +121,8 @@ func FuzzKeysAndSizes(f *testing.F) {
 	f.Add(uint64(1), uint16(80), uint16(24))
 	f.Add(uint64(2), uint16(1), uint16(1))
 	f.Add(uint64(3), uint16(400), uint16(120))
-	keys := []string{"enter", "esc", "up", "down", "pgup", "pgdown", "backspace", "space", "?", "L", "/", "e", "n", "N",
-		"w", "t", "f", "g", "G", "+", "-", "节", "x"}
+	keys := []string{"enter", "o", "esc", "up", "down", "pgup", "pgdown", "backspace", "space", "?", "L", "/", "e", "n",
+		"N", "w", "t", "f", "g", "G", "+", "-", "节", "x"}
 	f.Fuzz(func(t *testing.T, seed uint64, w, h uint16) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		a := watch(t, 1+rnd.IntN(60))
@@ -185,7 +187,7 @@ func TestColoursAreThoseOfTheTerminal(t *testing.T) {
 // Ctrl+L draws the screen again and Ctrl+Z gives the terminal to the shell, whatever is open and whatever is typed; the
 // help says so.
 func TestRedrawAndSuspend(t *testing.T) {
-	for name, open := range map[string][]string{"the board": nil, "the help": {"?"}, "a log's search": {"enter", "/"},
+	for name, open := range map[string][]string{"the board": nil, "the help": {"?"}, "a log's search": {"o", "/"},
 		"a question": {"q"}} {
 		a := watch(t, 3)
 		uitest.Keys(t, a, open...)

@@ -35,7 +35,7 @@ func (l *Log) Choose(n int) int64 {
 	l.top = min(l.top, l.cur)
 	for rows := l.height(l.top, l.cur); rows > l.h && l.top < l.cur; {
 		text, next := l.at(l.top)
-		rows -= len(l.look(l.top, text, next))
+		rows -= l.tall(l.top, text, next)
 		l.top = next
 	}
 	edge := int64(half / 4)
@@ -55,7 +55,7 @@ func (l *Log) height(from, to int64) int {
 	rows := 0
 	for at := from; at <= to && at < l.end(); {
 		text, next := l.at(at)
-		rows += len(l.look(at, text, next))
+		rows += l.tall(at, text, next)
 		at = next
 	}
 	return rows

@@ -26,6 +26,9 @@ type Log struct {
 	Wrap   bool
 	Times  bool
 	Needle string // what is searched for: it is seen wherever it stands
+	// Heading is the title of a step, which stands above the first of the lines that it printed together; nil: none
+	// does.
+	Heading func(step string) string
 
 	size int64
 	from int64   // offset of held
@@ -188,6 +191,9 @@ func (l *Log) Render(w, h int, empty string) []string {
 	var out []string
 	for at := l.top; at < l.end() && len(out) < h; {
 		text, next := l.at(at)
+		if head, ok := l.heading(at, w); ok {
+			out, l.rows = append(out, head), append(l.rows, at)
+		}
 		for _, row := range l.look(at, text, next) {
 			out, l.rows = append(out, row), append(l.rows, at)
 		}
@@ -200,6 +206,38 @@ func (l *Log) Render(w, h int, empty string) []string {
 		out, l.rows = out[:h], l.rows[:h]
 	}
 	return widget.Block(out, w, h, l.Theme.Glyphs.Cut)
+}
+
+// heading is what stands above the line at the offset, if another step printed the line before it.
+func (l *Log) heading(at int64, w int) (string, bool) {
+	if l.Heading == nil {
+		return "", false
+	}
+	step := l.StepOf(at)
+	if step == "" || at > l.from && l.StepOf(l.lineStart(at-1)) == step {
+		return "", false
+	}
+	t := l.Theme
+	line := new(widget.Line).Add(t.Border, strings.Repeat(t.Glyphs.Rule, 2)).Space(1)
+	line.Add(t.Title, widget.Cut(l.Heading(step), max(1, w-8), t.Glyphs.Cut)).Space(1)
+	return line.Add(t.Border, strings.Repeat(t.Glyphs.Rule, max(0, w-line.Width()))).String(), true
+}
+
+// tall is how many rows a line takes, with the heading above it.
+func (l *Log) tall(at int64, text string, next int64) int {
+	n := len(l.look(at, text, next))
+	if _, ok := l.heading(at, l.w); ok {
+		n++
+	}
+	return n
+}
+
+// Printed gives what Find looks for: lines that the step printed.
+func Printed(step string) func(line []byte) bool {
+	return func(line []byte) bool {
+		_, s, _, _ := parse(string(line))
+		return s == step
+	}
 }
 
 // at is the line that begins at the offset, as much of it as is shown, and the offset of the next.

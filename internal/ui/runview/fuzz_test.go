@@ -101,7 +101,7 @@ func TestHostileMachines(t *testing.T) {
 				steady(t, s.app, 97, 31)
 				s.keys("esc")
 				steady(t, s.app, 97, 31)
-				s.keys("enter", "w")
+				s.keys("o", "w")
 				steady(t, s.app, 97, 31)
 				s.keys("w", "t", "up", "y")
 				steady(t, s.app, 97, 31)

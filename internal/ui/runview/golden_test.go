@@ -19,8 +19,8 @@ var _ = flag.Bool("update", false, "write the goldens")
 // The screens of a run as a person meets them, footer and all: a machine's log, a search in it, the question when one
 // leaves, the panel, what is seen where there is no room.
 func TestScreens(t *testing.T) {
-	for name, keys := range map[string][]string{"log": {"esc", "enter", "t", "up", "up"},
-		"search": {"esc", "enter", "/", "c", "o", "n", "f", "enter"}, "leaving": {"esc", "q"}, "panel": {},
+	for name, keys := range map[string][]string{"log": {"esc", "o", "t", "up", "up"}, "timeline": {"esc", "enter"},
+		"search": {"esc", "o", "/", "c", "o", "n", "f", "enter"}, "leaving": {"esc", "q"}, "panel": {},
 		"filter": {"esc", "/", "n", "2"}, "help": {"esc", "?"}} {
 		for _, shape := range uitest.Shapes() {
 			file := name + "-" + shape.String()

@@ -16,6 +16,7 @@ import (
 // logPage is what one machine has printed.
 type logPage struct {
 	host   string
+	step   string // that it was opened for, whose first line is looked at; "": the end is
 	src    backend.NodeLog
 	opt    backend.Board
 	log    *logview.Log
@@ -42,7 +43,19 @@ func newLogPage(host string, src backend.NodeLog, o backend.Board) *logPage {
 }
 
 // Init implements frame.Page.
-func (l *logPage) Init(*frame.Env) tea.Cmd { return l.load(-1) }
+func (l *logPage) Init(*frame.Env) tea.Cmd {
+	if l.step == "" {
+		return l.load(atEnd)
+	}
+	get, end := logview.Find(l.src, atEnd, false, logview.Printed(l.step)), logview.Load(l.src, atEnd)
+	return func() tea.Msg {
+		c := get()
+		if c.Mark < 0 && c.Err == nil { // the step printed nothing
+			c = end()
+		}
+		return chunkMsg(c)
+	}
+}
 
 // Update implements frame.Page.
 func (l *logPage) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
@@ -203,6 +216,14 @@ func (l *logPage) Wheel(n int, _ *frame.Env) tea.Cmd { return l.move(n) }
 // Render implements frame.Page.
 func (l *logPage) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	l.h, l.log.Theme = h, e.Theme
+	l.log.Heading = func(step string) string {
+		if l.title != nil {
+			if m, ok := l.title(step); ok {
+				return e.P.Msg(m)
+			}
+		}
+		return event.Clean(step)
+	}
 	if !l.search.on {
 		return l.log.Render(w, h, e.P.T("ui.log.empty")), nil
 	}

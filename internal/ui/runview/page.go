@@ -86,6 +86,7 @@ type (
 	}
 	openMsg struct {
 		host string
+		step string // whose first line is looked for, "": the end
 		src  backend.NodeLog
 		err  error
 	}
@@ -123,17 +124,11 @@ func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 	case usualMsg:
 		p.board.Usual = m.history
 	case openMsg:
-		if m.err != nil {
-			return wrong(m.err, e)
+		return p.opened(m, e)
+	case chunkMsg: // see grown
+		if p.log != nil {
+			return p.log.Update(m, e)
 		}
-		p.log = newLogPage(m.host, m.src, p.opt)
-		p.log.title = func(step string) (event.Msg, bool) {
-			if st := p.state.Step(step); st != nil {
-				return st.Title, true
-			}
-			return event.Msg{}, false
-		}
-		return frame.Send(frame.Push{Page: p.log})
 	case doneMsg:
 		return p.done(m, e)
 	}
@@ -150,6 +145,13 @@ func (p *Page) turn(e *frame.Env) {
 	p.spin.Spinner = e.Theme.Spinner()
 	p.spin, _ = p.spin.Update(p.spin.Tick())
 	p.board.Spin = p.spin.View()
+}
+
+// still stops the spinner when nothing runs any more.
+func (p *Page) still() {
+	if p.over || p.state.Ended != nil {
+		p.board.Spin = ""
+	}
 }
 
 func (p *Page) news(m newsMsg, e *frame.Env) tea.Cmd {
@@ -261,8 +263,9 @@ func (p *Page) Keys(e *frame.Env) []frame.Binding {
 		}})
 	}
 	list = append(list,
-		frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.open",
-			Do: func() tea.Cmd { return p.openLog(e, "") }},
+		frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.line",
+			Do: func() tea.Cmd { return p.openTimeline(e) }},
+		frame.Binding{Keys: []string{"o"}, Word: "ui.key.open", Do: func() tea.Cmd { return p.openLog(e, "") }},
 		frame.Binding{Keys: []string{"up", "k"}, Show: "↑ ↓ ← →", Word: "ui.key.move", Do: move(0, -1)},
 		frame.Binding{Keys: []string{"down", "j"}, Do: move(0, 1), Help: true},
 		frame.Binding{Keys: []string{"left", "h"}, Do: move(-1, 0), Help: true},
@@ -305,7 +308,7 @@ func (p *Page) Wheel(n int, _ *frame.Env) tea.Cmd {
 	return nil
 }
 
-// Click implements frame.Clicker: the first click chooses a machine, the next opens its log.
+// Click implements frame.Clicker: the first click chooses a machine, the next opens its steps.
 func (p *Page) Click(x, y int, e *frame.Env) tea.Cmd {
 	if p.panel.on || p.sum.on {
 		return nil
@@ -315,7 +318,7 @@ func (p *Page) Click(x, y int, e *frame.Env) tea.Cmd {
 		return nil
 	}
 	if at == p.board.Cursor {
-		return p.openLog(e, "")
+		return p.openTimeline(e)
 	}
 	p.board.Cursor = at
 	return nil
@@ -324,9 +327,7 @@ func (p *Page) Click(x, y int, e *frame.Env) tea.Cmd {
 // Render implements frame.Page.
 func (p *Page) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	p.board.P, p.board.Theme, p.w, p.h = e.P, e.Theme, w, h
-	if p.over || p.state.Ended != nil {
-		p.board.Spin = ""
-	}
+	p.still()
 	p.drawn = p.drawn || p.state.Seq > 0 && p.state.Ended == nil && !p.over
 	if p.sum.on && !p.panel.on {
 		return p.renderSummary(e, w, h), nil
@@ -422,14 +423,38 @@ func (p *Page) openLog(e *frame.Env, step string) tea.Cmd {
 	if st := p.state.Step(step); st != nil {
 		host, ok = st.Host, true
 	}
-	if !ok || p.opt.NodeLog == nil {
+	if !ok {
 		return nil
 	}
+	return p.openAt(host, step)
+}
+
+// openAt opens the log of a machine, at the first line of a step or, where step is "", at its end.
+func (p *Page) openAt(host, step string) tea.Cmd {
 	open := p.opt.NodeLog
+	if open == nil {
+		return nil
+	}
 	return func() tea.Msg {
 		src, err := open(host)
-		return openMsg{host, src, err}
+		return openMsg{host, step, src, err}
 	}
+}
+
+// opened shows a log that was opened.
+func (p *Page) opened(m openMsg, e *frame.Env) tea.Cmd {
+	if m.err != nil {
+		return wrong(m.err, e)
+	}
+	p.log = newLogPage(m.host, m.src, p.opt)
+	p.log.step = m.step
+	p.log.title = func(step string) (event.Msg, bool) {
+		if st := p.state.Step(step); st != nil {
+			return st.Title, true
+		}
+		return event.Msg{}, false
+	}
+	return frame.Send(frame.Push{Page: p.log})
 }
 
 func (p *Page) trouble(e *frame.Env) tea.Cmd {

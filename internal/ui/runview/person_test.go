@@ -296,8 +296,10 @@ func TestFilteringTheBoard(t *testing.T) {
 	s.keys("backspace", "backspace", "enter")
 	s.has("1 of 3 machines", "Esc show all")
 	s.keys("enter")
+	s.has("Steps of n2")
+	s.keys("enter")
 	s.has("Log of n2")
-	s.keys("esc", "esc")
+	s.keys("esc", "esc", "esc")
 	s.has("n1", "n3")
 	s.keys("/", "x", "esc")
 	s.has("n1", "n3")
@@ -315,7 +317,7 @@ func TestCopying(t *testing.T) {
 	})
 	s.keys("B")
 	s.has("support bundle: /tmp/x/support.tar.gz")
-	s.keys("enter")
+	s.keys("o")
 	s.has("Log of n1", "no space left")
 	s.keys("y")
 	if s.clip != "no space left" {
@@ -330,7 +332,7 @@ func TestCopying(t *testing.T) {
 	if s.clip != "first of n1   \nno space left" {
 		t.Errorf("the step: %q", s.clip)
 	}
-	s.run(func() tea.Msg { return tea.MouseClickMsg{Button: tea.MouseLeft, X: 5, Y: 3} })
+	s.run(func() tea.Msg { return tea.MouseClickMsg{Button: tea.MouseLeft, X: 5, Y: 5} })
 	s.keys("y")
 	if s.clip != "between" {
 		t.Errorf("the line that was clicked: %q", s.clip)
@@ -346,7 +348,7 @@ func TestCopying(t *testing.T) {
 	s.has("no pager here")
 }
 
-// A click chooses a machine, a second opens its log; the wheel moves; one key gives the mouse back to the terminal.
+// A click chooses a machine, a second opens its steps; the wheel moves; one key gives the mouse back to the terminal.
 func TestTheMouse(t *testing.T) {
 	s := begin(t, nil)
 	lines := strings.Split(uitest.Screen(s.app), "\n")
@@ -356,9 +358,14 @@ func TestTheMouse(t *testing.T) {
 		s.run(func() tea.Msg { return tea.MouseClickMsg{Button: tea.MouseLeft, X: x + 8, Y: y + 2} })
 	}
 	click()
-	s.lacks("Log of")
+	s.lacks("Steps of")
 	click()
+	s.has("Steps of n3")
+	s.run(func() tea.Msg { return tea.MouseClickMsg{Button: tea.MouseLeft, X: 9, Y: 4} }) // the second of them
+	s.lacks("Log of")
+	s.run(func() tea.Msg { return tea.MouseClickMsg{Button: tea.MouseLeft, X: 9, Y: 4} })
 	s.has("Log of n3")
+	s.keys("esc")
 	s.keys("esc", "M")
 	if s.app.View().MouseMode != tea.MouseModeNone {
 		t.Error("the mouse is not the terminal's")
@@ -387,4 +394,57 @@ func TestTheUsualIsLearntOutsideOfUpdate(t *testing.T) {
 	})
 	s.now = s.now.Add(130 * time.Second)
 	s.has("waiting 2m10s for “Install packages”, usually 40s")
+}
+
+// Enter shows all steps of a machine: what ran, when and how long, what it changed, what comes and after what; from
+// there Enter shows the log where the step begins in it, and goes back step by step.
+func TestTheStepsOfAMachine(t *testing.T) {
+	s := begin(t, func(_ *stand, o *backend.Board) {
+		o.Usual = func() runstate.History { return runstate.History{"more": 40 * time.Second} }
+	})
+	s.keys("enter")
+	s.has("Steps of n1", "0 of 2 steps", "Infrastructure", "0:00", "usually 40s")
+	s.happens(event.Progress{Host: "n1", Step: "work/n1", What: "x", Done: 3 << 20, Total: 3 << 20},
+		event.Change{Host: "n1", Step: "work/n1", Desc: event.M("change.one")},
+		event.Change{Host: "n1", Step: "work/n1", Desc: event.M("change.two")},
+		event.Output{Host: "n1", Step: "work/n1", Stream: "stdout", Line: "what it printed"})
+	s.now = s.now.Add(75 * time.Second)
+	s.has("1m15s")
+	s.happens(event.StepEnded{Step: "work/n1", Outcome: event.Changed, Took: 75 * time.Second})
+	s.has("1 of 2 steps", "1m15s", "2 changes: change.one", "• change.two", "sent: 3.0 MiB", "what it printed")
+	s.happens(event.StepStarted{Step: "more/n1", Try: 1})
+	s.lacks("• change.two") // the choice goes with what runs
+	s.keys("up")
+	s.has("• change.two")
+	s.keys("enter")
+	s.has("Log of n1", "not following", "── Install packages ─", "first of n1", "── other ─")
+	s.keys("esc")
+	s.has("Steps of n1", "• change.two")
+	s.keys("esc")
+	s.has("Enter steps", "o log")
+}
+
+// A log that is open grows with the run, wherever it was opened from.
+func TestALogThatIsOpenGrows(t *testing.T) {
+	for name, keys := range map[string][]string{"from the board": {"o"}, "from the steps": {"enter", "enter"}} {
+		text := "2026-11-21T02:00:00.000Z work/n1 stdout| one\n"
+		s := begin(t, func(_ *stand, o *backend.Board) {
+			o.NodeLog = func(string) (backend.NodeLog, error) { return growing{&text}, nil }
+		})
+		s.keys(keys...)
+		s.has("Log of n1", "one")
+		text += "2026-11-21T02:00:01.000Z work/n1 stdout| and two\n"
+		s.happens(event.Output{Host: "n1", Step: "work/n1", Stream: "stdout", Line: "and two"})
+		if got := uitest.Screen(s.app); !strings.Contains(got, "and two") {
+			t.Errorf("%s: what was printed meanwhile is not there:\n%s", name, got)
+		}
+	}
+}
+
+// growing is a log to which something is added.
+type growing struct{ text *string }
+
+func (g growing) Size() (int64, error) { return int64(len(*g.text)), nil }
+func (g growing) ReadAt(p []byte, at int64) (int, error) {
+	return strings.NewReader(*g.text).ReadAt(p, at)
 }
