@@ -108,14 +108,18 @@ func writeTemplate(ctx context.Context, env *environment, o templateOptions, pas
 		_, err := env.Stdout.Write(data)
 		return err
 	}
+	undo := func() {}
 	if named && (o.force || !exists(o.file)) {
-		if err := store.SaveSchema(o.file, config.Schema(env.P)); err != nil { // an editor misses it, nothing else
+		if u, err := store.SaveSchema(o.file, config.Schema(env.P)); err == nil {
+			undo = u
+		} else { // an editor misses it, nothing else
 			data = config.WithoutModeline(data)
 			text, _ := env.P.Fault(event.AsFault(err))
 			fmt.Fprintln(env.Stderr, text)
 		}
 	}
 	if err := store.Create(o.file, data, o.force); err != nil {
+		undo()
 		return err
 	}
 	fmt.Fprintln(env.Stderr, env.P.T("cli.template.written", "file", o.file))

@@ -190,13 +190,17 @@ func (d *draftServices) keys() []string {
 func (d *draftServices) write(path string, of config.Draft, p *i18n.Printer) error {
 	text, name := of.Commented(p), d.path(path)
 	err := os.MkdirAll(filepath.Dir(name), 0o700)
-	if err == nil && store.SchemaIsOurs(name) && store.SaveSchema(name, config.Schema(p)) == nil {
-		text = append([]byte(config.Modeline), text...) // an editor misses it elsewhere, nobody else
+	undo := func() {}
+	if err == nil && store.SchemaIsOurs(name) {
+		if u, e := store.SaveSchema(name, config.Schema(p)); e == nil { // an editor misses it elsewhere, nobody else
+			text, undo = append([]byte(config.Modeline), text...), u
+		}
 	}
 	if err == nil {
 		err = store.Replace(name, text, time.Now())
 	}
 	if err != nil {
+		undo()
 		return event.NewFault(event.ClassFailed, "template.write", err, "file", path)
 	}
 	return d.trustIn(of.Get("cluster-id"))

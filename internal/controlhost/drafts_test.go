@@ -153,6 +153,31 @@ func TestTheWizardNamesNoForeignSchema(t *testing.T) {
 	}
 }
 
+// Where deploy.yaml cannot be written, the schema beside its place is what it was.
+func TestNoSchemaOfAFileThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	for _, was := range []string{"", string(config.Schema(i18n.NewPrinter(i18n.Chinese)))} {
+		d, dir := testServices(t), t.TempDir()
+		schema := filepath.Join(dir, config.SchemaName)
+		if was != "" {
+			if err := os.WriteFile(schema, []byte(was), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		file := filepath.Join(dir, "deploy.yaml")
+		if err := os.Mkdir(file, 0o700); err != nil { // no file can take its place
+			t.Fatal(err)
+		}
+		err := d.write(file, config.Draft{Values: map[string]string{"cluster-id": "prod"}}, d.h.Printer())
+		if err == nil {
+			t.Error("a directory was replaced")
+		}
+		if text, err := os.ReadFile(schema); string(text) != was || was == "" && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%d bytes of a schema where there were %d: %v", len(text), len(was), err)
+		}
+	}
+}
+
 // Preflight and plan of a draft: the faults of the verbs, and machines that nobody has trusted are refused.
 func TestTheWizardRunsPreflight(t *testing.T) {
 	t.Parallel()

@@ -73,13 +73,21 @@ func SchemaIsOurs(file string) bool {
 	return err == nil && config.IsSchema(was) || errors.Is(err, fs.ErrNotExist)
 }
 
-// SaveSchema writes the schema beside a deploy.yaml. Only then may its first line name it (config.Modeline).
-func SaveSchema(file string, schema []byte) error {
+// SaveSchema writes the schema beside a deploy.yaml. Only then may its first line name it (config.Modeline). Where the
+// file cannot be written, undo makes the schema what it was.
+func SaveSchema(file string, schema []byte) (undo func(), err error) {
 	name := schemaOf(file)
+	was, e := os.ReadFile(name)
 	if err := renameio.WriteFile(name, schema, 0o644, renameio.IgnoreUmask()); err != nil {
-		return event.NewFault(event.ClassFailed, "template.write", err, "file", name)
+		return nil, event.NewFault(event.ClassFailed, "template.write", err, "file", name)
 	}
-	return nil
+	return func() { // of what fails here the file that is missing says more
+		if e != nil {
+			_ = os.Remove(name)
+			return
+		}
+		_ = renameio.WriteFile(name, was, 0o644, renameio.IgnoreUmask())
+	}, nil
 }
 
 func schemaOf(file string) string { return filepath.Join(filepath.Dir(file), config.SchemaName) }
