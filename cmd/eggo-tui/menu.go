@@ -54,7 +54,7 @@ func menu(ctx context.Context, env *environment, o menuOptions) error {
 // screenOptions are language and looks as the environment has them. plain is --ascii.
 func screenOptions(env *environment, plain bool) ui.Options {
 	o := ui.Options{
-		Lang: env.P.Lang(), Complete: controlhost.CompletePath, Command: env.P.Command,
+		Lang: env.P.Lang(), Complete: env.host("").CompletePath, Command: env.P.Command,
 		Mono:  env.Getenv("NO_COLOR") != "", // no-color.org
 		Still: set(env.Getenv("EGGO_NO_MOTION")),
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -34,8 +35,9 @@ func (o *runOptions) request(env *environment) (request.Common, error) {
 	}
 	c.Source.Cluster = o.id
 	if o.id == "" {
-		if c.Source.File, err = controlhost.ConfigFile(env.Getenv, o.file); err != nil {
-			return c, err
+		file := cmp.Or(o.file, controlhost.UsualConfig(env.Getenv))
+		if c.Source.File, err = filepath.Abs(file); err != nil {
+			return c, event.NewFault(event.ClassUsage, "config.unreadable", err, "file", o.file)
 		}
 	}
 	if c.Trust = (request.Trust{Signers: o.signers, AllowUnsigned: o.allowUnsigned}); o.signers != "" {
@@ -72,12 +74,15 @@ func (env *environment) depsAt(root, output string) operation.Deps {
 
 // host is this machine to screens, the line interface and other front ends, for --state-dir as it was given.
 func (env *environment) host(state string) *controlhost.Host {
-	root := stateRoot(env, state)
+	root, dir := stateRoot(env, state), "."
 	if abs, err := filepath.Abs(root); err == nil {
 		root = abs
 	}
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
 	return &controlhost.Host{
-		Root: root, Getenv: env.Getenv, Printer: func() *i18n.Printer { return env.P },
+		Root: root, Dir: dir, Getenv: env.Getenv, Printer: func() *i18n.Printer { return env.P },
 		Program: "eggo-tui " + buildVersion(), Launcher: func() operation.Launcher { return env.launcher(root) },
 		Deps: func() operation.Deps {
 			d := env.depsAt(root, cli.Text)

@@ -125,11 +125,6 @@ func (a *asker) answers() map[string]string {
 
 // KnownHosts is what a known_hosts file says of keys.
 func KnownHosts(file string, keys []backend.HostKey) ([]backend.KeyCheck, error) {
-	if rest, is := strings.CutPrefix(file, "~/"); is {
-		if home, err := os.UserHomeDir(); err == nil {
-			file = home + "/" + rest
-		}
-	}
 	var asked []remote.HostKeyQuestion
 	for _, k := range keys {
 		asked = append(asked, remote.HostKeyQuestion{Node: k.Node, Addr: k.Addr, Type: k.Type,

@@ -34,14 +34,11 @@ func (h *Host) acts(c *journal.Cluster, id string, o *backend.Board) {
 	}
 	o.Support = func() (string, error) {
 		file, _, err := h.Support(context.Background(), name, id, "", nil)
-		if err == nil {
-			file, err = filepath.Abs(file)
-		}
-		return file, err
+		return h.Path(file), err
 	}
 	o.Save = func(host string) (string, error) {
-		return saveLog(o.LogPath(host), "eggo-"+name+"-"+id+"-"+strings.TrimSuffix(filepath.Base(journal.NodeLog(host)),
-			".log")+".log")
+		stem := strings.TrimSuffix(filepath.Base(journal.NodeLog(host)), ".log")
+		return h.saveLog(o.LogPath(host), "eggo-"+name+"-"+id+"-"+stem+".log")
 	}
 	o.Pager = func(host string) (*exec.Cmd, error) { return pager(h.Getenv, o.LogPath(host)) }
 	saved := filepath.Join(c.Path(), store.ConfigName)
@@ -78,8 +75,8 @@ func savedCluster(path string) (*config.Cluster, error) {
 	return cluster, err
 }
 
-// saveLog copies a machine's log into the working directory, under a name that is free.
-func saveLog(from, to string) (string, error) {
+// saveLog copies a machine's log into the directory of the host, under a name that is free.
+func (h *Host) saveLog(from, to string) (string, error) {
 	in, err := os.Open(from)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", event.NewFault(event.ClassUsage, "log.empty", nil)
@@ -90,7 +87,7 @@ func saveLog(from, to string) (string, error) {
 	defer in.Close()
 	stem := strings.TrimSuffix(to, ".log")
 	for n := 2; ; n++ {
-		out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		out, err := os.OpenFile(h.Path(to), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if errors.Is(err, fs.ErrExist) && n < 1000 {
 			to = fmt.Sprintf("%s-%d.log", stem, n)
 			continue
@@ -98,13 +95,13 @@ func saveLog(from, to string) (string, error) {
 		if err == nil {
 			_, err = io.Copy(out, in)
 			if err = errors.Join(err, out.Close()); err != nil {
-				_ = os.Remove(to) // half a log
+				_ = os.Remove(h.Path(to)) // half a log
 			}
 		}
 		if err != nil {
 			return "", event.NewFault(event.ClassFailed, "log.save", err, "file", to)
 		}
-		return filepath.Abs(to)
+		return h.Path(to), nil
 	}
 }
 

@@ -128,18 +128,20 @@ func TestEditorOf(t *testing.T) {
 }
 
 func TestSaveLog(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
-	t.Chdir(dir)
+	h := &Host{Dir: dir}
 	from := filepath.Join(dir, "in")
-	if _, err := saveLog(from, "a.log"); event.AsFault(err).Code != "log.empty" {
+	if _, err := h.saveLog(from, "a.log"); event.AsFault(err).Code != "log.empty" {
 		t.Error(err)
 	}
 	if err := os.WriteFile(from, []byte("text\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"a.log", "a-2.log", "a-3.log"} {
-		got, err := saveLog(from, "a.log")
-		if data, _ := os.ReadFile(want); err != nil || filepath.Base(got) != want || string(data) != "text\n" {
+		got, err := h.saveLog(from, "a.log")
+		data, _ := os.ReadFile(filepath.Join(dir, want))
+		if err != nil || filepath.Base(got) != want || string(data) != "text\n" {
 			t.Errorf("%s %v, want %s", got, err, want)
 		}
 	}
@@ -148,9 +150,9 @@ func TestSaveLog(t *testing.T) {
 		{"a log that cannot be read", dir, "b.log"},
 		{"no place for it", from, filepath.Join("none", "b.log")},
 	} {
-		_, err := saveLog(c.from, c.to)
+		_, err := h.saveLog(c.from, c.to)
 		if f := event.AsFault(err); f == nil || f.Code != "log.save" || f.Args["file"] != c.to || f.Cause == "" ||
-			exists(c.to) {
+			exists(filepath.Join(dir, c.to)) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}

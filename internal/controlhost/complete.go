@@ -12,19 +12,9 @@ const completeMost = 10000
 
 // CompletePath goes on with a path as far as the files that are there agree, and names those that begin so, sorted. A
 // directory that is the only one gets its slash. ~ is the home directory and stays as it was typed.
-func CompletePath(text string) (string, []string) {
+func (h *Host) CompletePath(text string) (string, []string) {
 	typed, base := filepath.Split(text)
-	dir := typed
-	if rest, ok := strings.CutPrefix(typed, "~/"); ok {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return text, nil
-		}
-		dir = filepath.Join(home, rest)
-	}
-	if dir == "" {
-		dir = "."
-	}
+	dir := h.Path(typed)
 	f, err := os.Open(dir)
 	if err != nil {
 		return text, nil

@@ -9,8 +9,9 @@ import (
 )
 
 func TestPathsAreCompleted(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
-	t.Setenv("HOME", dir)
+	h := &Host{Dir: filepath.Join(dir, "sub"), Getenv: func(string) string { return dir }}
 	for _, name := range []string{"eggo-debian-amd64.tar.gz", "eggo-debian-arm64.tar.gz", "other", ".ssh/id_ed25519",
 		"sub/离线包一", "sub/离线包二"} {
 		path := filepath.Join(dir, name)
@@ -29,10 +30,11 @@ func TestPathsAreCompleted(t *testing.T) {
 		dir + "/.s":                 dir + "/.ssh/ 1",
 		dir + "/":                   dir + "/ 4",
 		"~/.ssh/":                   "~/.ssh/id_ed25519 1",
+		"离":                         "离线包 2",
 		dir + "/nothing":            dir + "/nothing 0",
 		dir + "/no/such/directory/": dir + "/no/such/directory/ 0",
 	} {
-		text, names := CompletePath(in)
+		text, names := h.CompletePath(in)
 		if got := text + " " + string(rune('0'+len(names))); got != want {
 			t.Errorf("%s: %s (%s), want %s", in, got, strings.Join(names, " "), want)
 		}
@@ -52,7 +54,7 @@ func TestPathsAreSorted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, names := CompletePath(dir + "/b"); !slices.Equal(names, want) {
+	if _, names := (&Host{}).CompletePath(dir + "/b"); !slices.Equal(names, want) {
 		t.Errorf("%q", names)
 	}
 }

@@ -48,11 +48,12 @@ func smallBundle(t *testing.T, path, program string) {
 // The only bundle that there is is read once: the wizard unpacks it on the way, and preflight and the run use that. Of
 // several nobody knows which one it will be; without room, or when it is unpacked already, it is proven all the same.
 func TestTheWizardReadsABundleOnce(t *testing.T) {
+	t.Parallel()
 	where := t.TempDir()
-	t.Chdir(where)
 	one, two := filepath.Join(where, "one.tar.gz"), filepath.Join(where, "two.tar.gz")
 	smallBundle(t, one, "a program")
 	proven := func(d *draftServices, path string) (yes bool, reads int) {
+		d.h.Dir = where
 		d.bundles(context.Background(), nil, func(b draft.Bundle) {
 			if filepath.Dir(b.Path) != where {
 				t.Skipf("this machine has a bundle where the wizard looks: %s", b.Path)

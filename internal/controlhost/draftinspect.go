@@ -132,7 +132,7 @@ func seenLook(m config.Machine, s phases.Machine, f *phases.Facts, findings []ev
 
 // bundlePlaces are the directories that are searched without being told.
 func (d *draftServices) bundlePlaces() []string {
-	home := d.h.Getenv("HOME")
+	home := d.h.home()
 	places := []string{
 		".", home, filepath.Join(home, ".eggo"), "/var/lib/eggo", "/opt", "/opt/eggo", "/srv", "/srv/eggo", "/mnt",
 		"/media",

@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -116,15 +115,7 @@ func (d *draftServices) save(s draft.Saved) error {
 func (d *draftServices) forget() error { return d.kept.Forget() }
 
 // path of this machine as it was typed.
-func (d *draftServices) path(path string) string {
-	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		return filepath.Join(d.h.Getenv("HOME"), rest)
-	}
-	if abs, err := filepath.Abs(path); err == nil {
-		return abs
-	}
-	return path
-}
+func (d *draftServices) path(path string) string { return d.h.Path(path) }
 
 func (d *draftServices) paths(list []string) []string {
 	var out []string
@@ -182,7 +173,7 @@ func (d *draftServices) knownHosts(path string, keys []backend.HostKey) ([]backe
 }
 
 func (d *draftServices) keys() []string {
-	return dial.Keys(d.h.Getenv("HOME"))
+	return dial.Keys(d.h.home())
 }
 
 // write puts deploy.yaml in its place. What was there is kept beside it, named by the time. Its first line names the

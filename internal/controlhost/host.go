@@ -9,11 +9,11 @@ import (
 	"context"
 	"maps"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
@@ -23,6 +23,7 @@ import (
 // Host is this control host to its front ends.
 type Host struct {
 	Root    string // the state directory of all clusters
+	Dir     string // absolute: relative paths are below it, and what is saved for the user is put there
 	Getenv  func(string) string
 	Printer func() *i18n.Printer // of what is written for people to read later
 	Program string               // and its version, for a support archive
@@ -38,17 +39,24 @@ type Host struct {
 
 // UsualConfig is where a user's deploy.yaml is: ~/.eggo/deploy.yaml.
 func UsualConfig(getenv func(string) string) string {
-	return filepath.Join(cmp.Or(getenv("HOME"), "/root"), ".eggo", "deploy.yaml")
+	return filepath.Join(homeOf(getenv), ".eggo", "deploy.yaml")
 }
 
-// ConfigFile is a deploy.yaml as it was typed, or the usual one.
-func ConfigFile(getenv func(string) string, file string) (string, error) {
-	path, err := filepath.Abs(cmp.Or(file, UsualConfig(getenv)))
-	if err != nil {
-		return "", event.NewFault(event.ClassUsage, "config.unreadable", err, "file", file)
+// Path is what was typed as a path, absolute; "" is the directory of the host.
+func (h *Host) Path(typed string) string {
+	if rest, ok := strings.CutPrefix(typed, "~/"); ok || typed == "~" {
+		return filepath.Join(h.home(), rest)
 	}
-	return path, nil
+	if filepath.IsAbs(typed) {
+		return filepath.Clean(typed)
+	}
+	return filepath.Join(h.Dir, typed)
 }
+
+// home is the user's home directory.
+func (h *Host) home() string { return homeOf(h.Getenv) }
+
+func homeOf(getenv func(string) string) string { return cmp.Or(getenv("HOME"), "/root") }
 
 func (h *Host) store() store.Dir { return store.Dir{Root: h.Root} }
 

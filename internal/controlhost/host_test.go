@@ -27,7 +27,8 @@ func testHost(t *testing.T, root string, environment map[string]string) *Host {
 	t.Helper()
 	getenv := func(name string) string { return environment[name] }
 	return &Host{
-		Root: root, Getenv: getenv, Printer: func() *i18n.Printer { return i18n.NewPrinter(i18n.English) },
+		Root: root, Dir: t.TempDir(), Getenv: getenv,
+		Printer: func() *i18n.Printer { return i18n.NewPrinter(i18n.English) },
 		Deps: func() operation.Deps {
 			d := local.Deps(local.Options{Root: root, Home: getenv("HOME")})
 			d.Clock, d.Unattended, d.Asker = swift{}, true, nobodyThere{}
@@ -148,11 +149,7 @@ func TestTheScreenTakesOverTheOptionsOfTheRun(t *testing.T) {
 		}
 		log.Close()
 	}
-	q, err := h.request(backend.Resume("rack"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := q.Base()
+	c := h.request(backend.Resume("rack")).Base()
 	if !slices.Equal(c.Limit, []string{"w1", "role:etcd"}) ||
 		!slices.Equal(c.Hooks.Before, []string{"/a b.sh,worker"}) ||
 		c.OnFailure != (request.OnFailure{}) {

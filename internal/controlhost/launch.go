@@ -23,10 +23,7 @@ func (h *Host) launch(ctx context.Context, st backend.Start, ask backend.Asker) 
 		}
 	}
 	screen := h.asking(ask, of.Cluster)
-	q, err := h.request(st)
-	if err != nil {
-		return none, err
-	}
+	q := h.request(st)
 	deps := h.Deps()
 	deps.Asker, deps.Unattended = screen, false
 	cluster := ""
@@ -66,16 +63,13 @@ func clusterIn(file string) string {
 }
 
 // request is that of a run that is begun here.
-func (h *Host) request(st backend.Start) (request.Request, error) {
-	c, err := h.located(st.Request.Base())
-	if err != nil {
-		return nil, err
-	}
+func (h *Host) request(st backend.Start) request.Request {
+	c := h.located(st.Request.Base())
 	if st.Again {
 		c = c.Continue(operation.LastOptions(context.Background(), h.store(), c.Source.Cluster))
 		c.OnFailure = request.OnFailure{} // the board decides
 	}
-	return request.With(st.Request, c), nil
+	return request.With(st.Request, c)
 }
 
 // soonMost is how long a run that is about to end is waited for: it closes its log after its last event, and gives its

@@ -23,10 +23,7 @@ import (
 
 // read inspects, and asks on the screen.
 func (h *Host) read(ctx context.Context, q backend.Query, ask backend.Asker) (backend.Answer, error) {
-	base, err := h.located(q.Base())
-	if err != nil {
-		return nil, err
-	}
+	base := h.located(q.Base())
 	asks := h.asking(ask, base.Source.Cluster)
 	defer h.learn(base.Source.Cluster, asks)
 	deps := h.Deps()
@@ -57,31 +54,16 @@ func answerOf(ctx context.Context, q backend.Query, base request.Common, deps op
 }
 
 // located is a request whose deploy.yaml is found from here.
-func (h *Host) located(c request.Common) (_ request.Common, err error) {
+func (h *Host) located(c request.Common) request.Common {
 	if c.Source.Cluster == "" {
-		c.Source.File, err = ConfigFile(h.Getenv, c.Source.File)
+		c.Source.File = h.Path(cmp.Or(c.Source.File, UsualConfig(h.Getenv)))
 	}
-	return c, err
-}
-
-// Path is what was typed as a directory; "" is where the program was started.
-func (h *Host) Path(dir string) (string, error) {
-	if rest, ok := strings.CutPrefix(dir, "~/"); ok || dir == "~" {
-		dir = filepath.Join(h.Getenv("HOME"), rest)
-	}
-	path, err := filepath.Abs(cmp.Or(dir, "."))
-	if err != nil {
-		return "", event.NewFault(event.ClassUsage, "state.read", err)
-	}
-	return path, nil
+	return c
 }
 
 // list reads a directory: directories first, then the files with one of the suffixes, the newest first.
 func (h *Host) list(_ context.Context, dir string, suffix []string) (string, []backend.Entry, error) {
-	path, err := h.Path(dir)
-	if err != nil {
-		return "", nil, err
-	}
+	path := h.Path(dir)
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return "", nil, event.NewFault(event.ClassUsage, "state.read", err)
@@ -107,10 +89,7 @@ func (h *Host) list(_ context.Context, dir string, suffix []string) (string, []b
 
 // check reads a deploy.yaml.
 func (h *Host) check(ctx context.Context, file string) (backend.Checked, error) {
-	path, err := h.Path(file)
-	if err != nil {
-		return backend.Checked{}, err
-	}
+	path := h.Path(file)
 	c, problems, err := config.LoadFile(path)
 	if err != nil {
 		return backend.Checked{}, err
@@ -145,11 +124,7 @@ func (h *Host) check(ctx context.Context, file string) (backend.Checked, error) 
 
 // bundle is what a bundle's manifest says.
 func (h *Host) bundle(_ context.Context, path string) (backend.Bundle, error) {
-	path, err := h.Path(path)
-	if err != nil {
-		return backend.Bundle{}, err
-	}
-	a, err := bundle.Open(path)
+	a, err := bundle.Open(h.Path(path))
 	if err != nil {
 		return backend.Bundle{}, err
 	}
@@ -190,10 +165,6 @@ func (h *Host) bundle(_ context.Context, path string) (backend.Bundle, error) {
 }
 
 func (h *Host) verify(ctx context.Context, path string, progress func(done, total int64)) error {
-	path, err := h.Path(path)
-	if err != nil {
-		return err
-	}
-	_, err = bundle.Verify(ctx, path, progress)
+	_, err := bundle.Verify(ctx, h.Path(path), progress)
 	return err
 }

@@ -42,7 +42,7 @@ func (h *Host) Support(
 		return "", nil, err
 	}
 	file = cmp.Or(file, "eggo-support-"+c.Name+"-"+c.LastRun+".tar.gz")
-	if exists(file) {
+	if exists(h.Path(file)) {
 		return "", nil, event.NewFault(event.ClassUsage, "support.exists", nil, "file", file)
 	}
 	texts := operation.SupportTexts{Readme: fmt.Sprintf("%s\n\ncluster %s\nrun %s\n%s (%s/%s)\n",
@@ -53,7 +53,7 @@ func (h *Host) Support(
 	var out bytes.Buffer
 	names, err := operation.Support(ctx, st, request.Ref{Cluster: c.Name, Run: c.LastRun}, texts, &out)
 	if err == nil {
-		err = store.Create(file, out.Bytes(), false)
+		err = store.Create(h.Path(file), out.Bytes(), false)
 	}
 	return file, names, err
 }

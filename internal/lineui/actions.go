@@ -102,11 +102,7 @@ func (m *menu) path(ctx context.Context, usual string, suffix ...string) (string
 			dir = text
 			continue
 		}
-		path, err := m.svc.Path(text)
-		if err != nil {
-			return "", err
-		}
-		return path, nil
+		return m.svc.Path(text), nil
 	}
 }
 

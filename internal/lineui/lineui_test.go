@@ -73,7 +73,7 @@ func (f *files) services() Services {
 			},
 		},
 		Usual: func() string { return "" },
-		Path:  func(typed string) (string, error) { return typed, nil },
+		Path:  func(typed string) string { return typed },
 		Draft: f.draft,
 	}
 }

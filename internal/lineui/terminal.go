@@ -33,7 +33,7 @@ type Terminal struct {
 type Services struct {
 	backend.Services
 	// Path is a path of this machine as it was typed, absolute.
-	Path func(typed string) (string, error)
+	Path func(typed string) string
 	// Usual is the deploy.yaml that is offered where one is asked for; "": it is not there.
 	Usual func() string
 	// Draft are the services of the draft of a new cluster.

@@ -11,15 +11,17 @@ import (
 	"testing"
 )
 
-// processFree are the directories with nothing of the process in them: several operations run in one, and the line
-// interface gets its terminal from whoever starts it.
-func processFree() []string { return []string{"../operation", "../lineui"} }
+// processFree are the directories with nothing of the process in them: several operations run in one, a server
+// may hold a host, and the line interface gets its terminal from whoever starts it.
+func processFree() []string { return []string{"../operation", "../lineui", "../controlhost"} }
 
 // ofProcess are the packages whose use is the process's, with the names that are; none: all.
 var ofProcess = map[string][]string{
-	"os":     {"Args", "Stdin", "Stdout", "Stderr", "Getenv", "LookupEnv", "Setenv", "Environ", "Exit", "Chdir"},
-	"signal": nil,
-	"flag":   nil,
+	"os": {"Args", "Stdin", "Stdout", "Stderr", "Getenv", "LookupEnv", "Setenv", "Environ", "Exit", "Chdir",
+		"Getwd", "UserHomeDir"},
+	"filepath": {"Abs"}, // is below the working directory
+	"signal":   nil,
+	"flag":     nil,
 }
 
 // processUses are the places of a file that use the process, or keep state in the package.
@@ -97,6 +99,9 @@ func knowsNoProcess(t *testing.T, dir string) {
 			return err
 		}
 		for _, use := range processUses(fset, f) {
+			if strings.HasSuffix(path, "operation/run.go") && strings.HasSuffix(use, "filepath.Abs is the process's") {
+				continue // hooks come as they were typed where the program was started
+			}
 			t.Error(use)
 		}
 		return nil
@@ -119,6 +124,7 @@ func TestAUseOfTheProcessIsSeen(t *testing.T) {
 		`func f() string { return os.Getenv("HOME") }`:        1,
 		`func f() { signal.Notify(nil); flag.Parse() }`:       2,
 		`func f() error { return os.Remove("x") }`:            0,
+		`func f() { os.UserHomeDir(); filepath.Abs("x") }`:    2,
 		`func f() { os := box{}; _ = os.Args; var here int }`: 0,
 	} {
 		fset := token.NewFileSet()
