@@ -36,9 +36,10 @@ func TestEachStepHasAHeading(t *testing.T) {
 	if got := lines(4); got != "step a|five|step c|six" {
 		t.Errorf("following: %s", got)
 	}
+	lines(3)
 	for range 6 {
 		l.Choose(-1)
-		if got := lines(3); !strings.Contains(got, "> ") && !strings.Contains(got, ">") {
+		if got := lines(3); !strings.Contains(got, ">") {
 			t.Errorf("the chosen line is not in sight: %s", got)
 		}
 	}
@@ -55,5 +56,16 @@ func TestEachStepHasAHeading(t *testing.T) {
 	}
 	if c := Find(src, -1, false, Printed("none"))(); c.Mark >= 0 {
 		t.Error("a step that printed nothing is found")
+	}
+}
+
+// Who follows a log sees its end, also where the lines before it take several rows.
+func TestFollowingShowsTheEnd(t *testing.T) {
+	src := backend.LogText(strings.Repeat(strings.Repeat("word ", 30)+"\n", 20) + "the end\n")
+	l := New(theme.New(theme.Options{}))
+	l.Wrap = true
+	l.Take(Load(src, -1)())
+	if got := strings.Join(l.Render(40, 10, ""), "\n"); !strings.Contains(got, "the end") {
+		t.Errorf("its end is not in sight:\n%s", ansi.Strip(got))
 	}
 }

@@ -185,11 +185,16 @@ func (l *Log) Render(w, h int, empty string) []string {
 	if len(l.held) == 0 {
 		return widget.Block([]string{"", "  " + l.Theme.Dim.Render(empty)}, w, h, "")
 	}
-	if l.Follow {
-		l.top = l.back(l.end(), h)
+	if l.Follow { // the end is in sight, however many rows its lines take
+		l.top = l.end()
+		for rows := 0; rows < h && l.top > l.from; {
+			l.top = l.lineStart(l.top - 1)
+			text, next := l.at(l.top)
+			rows += l.tall(l.top, text, next)
+		}
 	}
 	var out []string
-	for at := l.top; at < l.end() && len(out) < h; {
+	for at := l.top; at < l.end() && (l.Follow || len(out) < h); {
 		text, next := l.at(at)
 		if head, ok := l.heading(at, w); ok {
 			out, l.rows = append(out, head), append(l.rows, at)
