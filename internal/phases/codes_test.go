@@ -217,7 +217,7 @@ func TestARestoreThatIsRefused(t *testing.T) {
 		"a worker away":  {func(r *run) { r.SetFact("w1", nil) }, "warning preflight.restore-without"},
 		"a bare machine": {func(r *run) { r.Fact("w1").Cluster = "" }, "error preflight.restore-not-deployed"},
 		"no space": {func(r *run) {
-			r.Fact("m1").Free["/var/lib/etcd"] = facts.FreeSpace{Device: "/dev/vdb", Bytes: 100 << 20}
+			r.Fact("m1").Free[r.driver.Paths().EtcdData] = facts.FreeSpace{Device: "/dev/vdb", Bytes: 100 << 20}
 		},
 			"error preflight.restore-space"},
 		"no certificates":    {func(r *run) { r.StateDir += "/elsewhere" }, "error snapshot.no-state"},
@@ -227,6 +227,7 @@ func TestARestoreThatIsRefused(t *testing.T) {
 			r := stand(t, to("etcdutl", "yes\n"))
 			for _, n := range r.Cluster.Nodes {
 				r.Fact(n.Name).Cluster = "mine"
+				r.Fact(n.Name).Free[r.driver.Paths().EtcdData] = facts.FreeSpace{Device: "/dev/vda", Bytes: 50 << 30}
 			}
 			c.spoil(r)
 			var all []event.Finding

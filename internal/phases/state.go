@@ -57,7 +57,7 @@ func newRun(env Env) *run {
 	turns, c := rolling.New(), certs.New(e)
 	at := binary.Paths()
 	n := nodes.New(e, facts.Places{CA: at.CA, EtcdCA: at.EtcdCA, Kubeconfig: at.Kubeconfig,
-		Markers: layout.RuntimeMarkers()})
+		Markers: layout.RuntimeMarkers(), Space: []string{at.EtcdData}})
 	p := &payload.Payload{Nodes: n, Executed: func(n config.Node) []string { return executed(e.Cluster, n) }}
 	cl := &clients.Clients{Env: e, Nodes: n, Certs: c}
 	rt, lb := &runtimes.Runtimes{Payload: p, Rolling: turns}, balancer.New(cl)

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +15,8 @@ import (
 // them is written for one driver.
 func driverWords() []string {
 	return []string{"kube-apiserver.service", "kube-controller-manager.service", "kube-scheduler.service",
-		"kube-proxy.service", "kubelet.service", "etcd.service", "coredns.service", "-u kubelet", "/etc/kubernetes/",
+		"kube-proxy.service", "kubelet.service", "etcd.service", "coredns.service",
+		"/etc/kubernetes/", "/etc/etcd", "/var/lib/etcd",
 		"kubelet-client-current", "kubelet-server-current"}
 }
 
@@ -24,8 +26,23 @@ func driverNames() []string {
 	return []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"}
 }
 
+// driverPatterns find names of components where they must be units: systemd takes them without their ending, too. In a
+// script every word counts.
+func driverPatterns(script bool) []*regexp.Regexp {
+	out := []*regexp.Regexp{regexp.MustCompile(`\b(?:systemctl|journalctl)\b[^\n;|&]*[ '"](` +
+		strings.Join(append(driverNames(), "kubelet", "etcd", "coredns"), "|") + `)(?:[^.\w-]|$)`)}
+	if script {
+		out = append(out, regexp.MustCompile(`\b(`+strings.Join(driverNames(), "|")+`)(?:[^.\w-]|$)`))
+	}
+	return out
+}
+
 // apart are the files outside drivers that may have one of the words, and why. The kubelet is a unit with every driver.
 var apart = map[string]map[string]string{
+	"internal/phases/facts/facts.sh": {
+		"/var/lib/etcd":  "a trace of whatever cluster the machine is or was in, whoever made it",
+		"kubelet":        "a unit with every driver; and a trace, as the next two are",
+		"kube-apiserver": "a trace of a cluster that somebody else made", "kube-proxy": "likewise"},
 	"internal/phases/host/ports.go": {"kubelet.service": "the firewall is up before the kubelet starts"},
 	"internal/phases/node/lib.sh": {"kubelet.service": "whose node the tables of the network are",
 		"kube-proxy.service": "likewise, of records of earlier versions too"},
@@ -33,7 +50,7 @@ var apart = map[string]map[string]string{
 
 // namesComponent are the words of drivers in the texts of a file, each with its line. Comments are none of them.
 func namesComponent(path string, src []byte) (map[string]int, error) {
-	out := map[string]int{}
+	out, patterns := map[string]int{}, driverPatterns(strings.HasSuffix(path, ".sh"))
 	look := func(text string, line int) {
 		for _, w := range driverWords() {
 			if strings.Contains(text, w) {
@@ -42,6 +59,11 @@ func namesComponent(path string, src []byte) (map[string]int, error) {
 		}
 		if slices.Contains(driverNames(), text) {
 			out[text] = line
+		}
+		for _, re := range patterns {
+			for _, m := range re.FindAllStringSubmatch(text, -1) {
+				out[m[1]] = line
+			}
 		}
 	}
 	if strings.HasSuffix(path, ".sh") {
@@ -104,10 +126,22 @@ func TestANameOfAComponentIsSeen(t *testing.T) {
 	if got, _ := namesComponent("a.sh", []byte(script)); got["etcd.service"] != 3 || len(got) != 1 {
 		t.Error(got)
 	}
+	script = "active runtime 'docker'\nactive active 'kube-proxy k3s'\n" +
+		"systemctl is-active --quiet kubelet && x\n"
+	if got, _ := namesComponent("a.sh", []byte(script)); got["kube-proxy"] != 2 ||
+		got["kubelet"] != 3 || len(got) != 2 {
+		t.Error(got)
+	}
 	for text, want := range map[string]string{
 		`var a = "systemctl stop etcd.service\n"`:                "etcd.service",
 		"var a = `\nsystemctl restart kubelet.service\n`":        "kubelet.service",
-		`var a = "journalctl -u kubelet -n 20"`:                  "-u kubelet",
+		`var a = "journalctl -u kubelet -n 20"`:                  "kubelet",
+		`var a = "x; systemctl stop etcd"`:                       "etcd",
+		`var a = "systemctl is-active 'kube-proxy'"`:             "kube-proxy",
+		`var a = "df /var/lib/etcd"`:                             "/var/lib/etcd",
+		`var a = "/etc/etcd/etcd.conf"`:                          "/etc/etcd",
+		`var a = "systemctl stop kubelet-extra etcd-backup"`:     "",
+		`var a = "systemctl stop x; echo etcd"`:                  "",
 		`var a = "cat /etc/kubernetes/pki/ca.crt"`:               "/etc/kubernetes/",
 		`var a = "/etc/kuber\u006eetes/admin.conf"`:              "/etc/kubernetes/",
 		`var a = "/var/lib/kubelet/pki/kubelet-client-current."`: "kubelet-client-current",

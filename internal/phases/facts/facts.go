@@ -81,7 +81,7 @@ func (f *Facts) HasSysResource() bool { return f.Caps&(1<<capSysResource) != 0 }
 // SpacePaths are where the installation puts its weight.
 func SpacePaths() []string {
 	return []string{node.Dir, "/usr/local/bin", node.VersionsDir, "/opt/cni/bin", "/var/lib/containerd",
-		"/var/lib/docker", "/var/lib/isulad", "/var/lib/etcd", "/usr"}
+		"/var/lib/docker", "/var/lib/isulad", "/usr"}
 }
 
 //go:embed facts.sh

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,12 +29,12 @@ type Nodes struct {
 	facts    map[string]*facts.Facts
 	bundles  map[string]env.Bundle   // by the key of their source
 	failed   map[string]*event.Fault // what preflight could not inspect
-	places   facts.Places            // what facts are read from, but for Space
+	places   facts.Places            // what facts are read from, but for the staging directory
 	skipped  map[string]bool         // nodes that the run continues without
 	Removing []config.Node           // nodes that are removed from the cluster in this run
 }
 
-// New are the nodes of a run, of which nothing is known yet. Their facts are read from places, but for Space.
+// New are the nodes of a run, of which nothing is known yet. Their facts are read from places.
 func New(e *env.Env, places facts.Places) *Nodes {
 	return &Nodes{Env: e, places: places, nodes: map[string]*node.Node{}, facts: map[string]*facts.Facts{},
 		bundles: map[string]env.Bundle{},
@@ -101,7 +102,7 @@ func (r *Nodes) Inspect(ctx context.Context, n config.Node) error {
 	}
 	nd := r.NewNode(h)
 	p := r.places
-	p.Space = []string{r.SpaceFor()}
+	p.Space = append(slices.Clone(p.Space), r.SpaceFor())
 	f, err := facts.Gather(ctx, nd, n.IP, r.Cluster.ServiceGateway, r.EndpointName(), r.Now, p)
 	if err != nil {
 		return err

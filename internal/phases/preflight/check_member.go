@@ -26,7 +26,7 @@ func checkMember() Check {
 				out = append(out, Finding(event.Error, n.Name, "preflight.restore-no-etcdutl"))
 			}
 			// The file, the new data with a first log of 64 MiB, and room to work in.
-			free := f.Free["/var/lib/etcd"].Bytes
+			free := f.Free[in.EtcdData].Bytes
 			if need := 2*in.Snapshot.Size + 256<<20; free < need {
 				out = append(out, Finding(event.Error, n.Name, "preflight.restore-space", "need",
 					strconv.FormatInt(need>>20, 10), "free", strconv.FormatInt(free>>20, 10)))

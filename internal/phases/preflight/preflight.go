@@ -55,14 +55,15 @@ const (
 type Input struct {
 	*payload.Payload
 
-	Asked   []config.Node                                // the nodes
-	Runtime string                                       // the container runtime, in the word of deploy.yaml
-	Store   string                                       // where it keeps images and containers
-	Starts  func(bundle.Role) []string                   // binaries without which a node of the role does not come up
-	Needed  func(config.Node, *bundle.Manifest) []string // images that the components of a node run from
-	Owns    func(config.Node) []string                   // files of services on a node, where nobody else may have any
-	Inbound func(config.Node) []facts.PortRange          // ports on which others come to a node
-	Fetch   func(context.Context, string) error          // fetches a manifest by its URL, and keeps it
+	Asked    []config.Node                                // the nodes
+	Runtime  string                                       // the container runtime, in the word of deploy.yaml
+	Store    string                                       // where it keeps images and containers
+	EtcdData string                                       // where members of etcd keep their data
+	Starts   func(bundle.Role) []string                   // binaries without which a node of the role does not come up
+	Needed   func(config.Node, *bundle.Manifest) []string // images that the components of a node run from
+	Owns     func(config.Node) []string                   // files of services on a node, where nobody else may have any
+	Inbound  func(config.Node) []facts.PortRange          // ports on which others come to a node
+	Fetch    func(context.Context, string) error          // fetches a manifest by its URL, and keeps it
 
 	Force    bool                                    // nodes are removed though they may be alive
 	API      API                                     // what the API server says of nodes that are removed
