@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
+	"slices"
 
 	"github.com/ulikunitz/xz/lzma"
 )
@@ -95,6 +96,7 @@ type folder struct {
 	coders  []coder
 	packed  uint64
 	unpacks []uint64
+	sum     bool // its checksum is given
 }
 
 type coder struct {
@@ -292,17 +294,25 @@ func (r *reader) end(id byte) {
 	}
 }
 
-// sums are of n things, or of those that a bit each says.
-func (r *reader) sums(n uint64) {
+// sums are of n things, or of those that a bit each says; given says of which. n is bounded by what is left to read.
+func (r *reader) sums(n uint64) (given []bool) {
 	if r.byte() != 0 {
 		r.skip(4 * n)
-		return
+		if r.err == nil {
+			given = slices.Repeat([]bool{true}, int(n))
+		}
+		return given
 	}
 	set := uint64(0)
 	for left := n; left > 0 && r.err == nil; left -= min(left, 8) {
-		set += uint64(bits.OnesCount8(r.byte() >> (8 - min(left, 8))))
+		b := r.byte()
+		set += uint64(bits.OnesCount8(b >> (8 - min(left, 8))))
+		for i := range min(left, 8) {
+			given = append(given, b>>(7-i)&1 != 0)
+		}
 	}
 	r.skip(4 * set)
+	return given
 }
 
 func (r *reader) unpack() (out []folder) {
@@ -327,7 +337,9 @@ func (r *reader) unpack() (out []folder) {
 	}
 	id := r.byte()
 	if id == idCRC {
-		r.sums(n)
+		for i, given := range r.sums(n) {
+			out[i].sum = given
+		}
 		id = r.byte()
 	}
 	r.end(id)
@@ -382,18 +394,24 @@ func (r *reader) coder() (c coder) {
 	return c
 }
 
+// subStreams are the members of folders. By 7zFormat.txt the checksum of a folder with one member is that of the
+// member, which is not given again. The library expects it again: it would read the rest otherwise than we do, so an
+// archive that has both kinds is refused. 7-Zip gives either kind alone.
 func (r *reader) subStreams(folders []folder) {
 	id := r.byte()
-	all, sizes := uint64(len(folders)), uint64(0)
+	all, sizes, known := uint64(len(folders)), uint64(0), false
+	for _, f := range folders {
+		known = known || f.sum && id != idNumStreams
+	}
 	if id == idNumStreams {
 		all = 0
-		for range folders {
+		for _, f := range folders {
 			n := r.number()
 			if n > maxMembers || all+n > maxMembers {
 				r.fail(fmt.Errorf("it says that it has %d members in a folder, more than %d", n, maxMembers))
 				return
 			}
-			all, sizes = all+n, sizes+max(n, 1)-1
+			all, sizes, known = all+n, sizes+max(n, 1)-1, known || f.sum && n == 1
 		}
 		id = r.byte()
 	}
@@ -402,6 +420,11 @@ func (r *reader) subStreams(folders []folder) {
 		id = r.byte()
 	}
 	if id == idCRC {
+		if known {
+			r.fail(errors.New("it gives checksums of some members with their folders, of others by themselves, which " +
+				"cannot be read; pack it again"))
+			return
+		}
 		r.sums(all)
 		id = r.byte()
 	}

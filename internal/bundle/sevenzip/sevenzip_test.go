@@ -116,6 +116,72 @@ func TestAnArchiveIsTaken(t *testing.T) {
 	}
 }
 
+// The checksum of a folder with one member is that of the member. An archive with such a one beside those of members by
+// themselves reads in two ways, ours and the library's: what one takes for a checksum is a count to the other.
+func TestChecksumsOfFolders(t *testing.T) {
+	sum := func(text string) []byte {
+		return binary.LittleEndian.AppendUint32(nil, crc32.ChecksumIEEE([]byte(text)))
+	}
+	// two folders that are copied, of one member and of two
+	folders := []byte{idStreams, idPack, 0, 2, idSize, 1, 2, idEnd, idUnpack, idFolder, 2, 0, 1, 1, 0, 1, 1, 0,
+		idUnpackSize, 1, 2}
+	files := []byte{idEnd, idFiles, 3, 0x11, 13, 0, 'a', 0, 0, 0, 'b', 0, 0, 0, 'c', 0, 0, 0, idEnd, idEnd}
+	for name, c := range map[string]struct {
+		unpack, sub []byte
+		why         string
+	}{
+		"of the first": {
+			unpack: append([]byte{idCRC, 0, 0x80}, sum("a")...),
+			sub:    append(append([]byte{idNumStreams, 1, 2, idSize, 1, idCRC, 1}, sum("b")...), sum("c")...),
+			why:    "with their folders",
+		},
+		"of both": {
+			unpack: append(append([]byte{idCRC, 1}, sum("a")...), sum("bc")...),
+			sub:    append(append([]byte{idNumStreams, 1, 2, idSize, 1, idCRC, 1}, sum("b")...), sum("c")...),
+			why:    "with their folders",
+		},
+		"of both folders alone": {
+			unpack: append(append([]byte{idCRC, 1}, sum("a")...), sum("bc")...),
+			sub:    []byte{idNumStreams, 1, 2, idSize, 1},
+		},
+		"of the folder with two": {
+			unpack: append([]byte{idCRC, 0, 0x40}, sum("bc")...),
+			sub: append(append(append([]byte{idNumStreams, 1, 2, idSize, 1, idCRC, 1}, sum("a")...), sum("b")...),
+				sum("c")...),
+		},
+		"of members alone": {
+			sub: append(append(append([]byte{idNumStreams, 1, 2, idSize, 1, idCRC, 1}, sum("a")...), sum("b")...),
+				sum("c")...),
+		},
+		"too many": {
+			unpack: append(append([]byte{idCRC, 1}, sum("a")...), sum("bc")...),
+			sub: append(append(append([]byte{idNumStreams, 1, 2, idSize, 1, idCRC, 1}, sum("a")...), sum("b")...),
+				sum("c")...),
+			why: "with their folders",
+		},
+		"of both, where a folder says that it has millions": {
+			unpack: append(append([]byte{idCRC, 1}, sum("a")...), sum("bc")...),
+			sub:    append(append([]byte{idNumStreams, 1}, number(maxMembers+1)...), idSize, 1),
+			why:    "more than",
+		},
+	} {
+		a := archiveOf([]byte("abc"), list(folders, c.unpack, []byte{idEnd, idSubStreams}, c.sub, []byte{idEnd}, files))
+		err := Check(bytes.NewReader(a), int64(len(a)))
+		if c.why != "" {
+			if err == nil || !strings.Contains(err.Error(), c.why) {
+				t.Errorf("%s: %v, want %s", name, err, c.why)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n, err := members(a); err != nil || n != 3 {
+			t.Errorf("%s: the library reads %d members: %v", name, n, err)
+		}
+	}
+}
+
 // members counts as the library does.
 func members(a []byte) (n int, err error) {
 	err = archives.SevenZip{}.Extract(context.Background(), bytes.NewReader(a),
