@@ -27,17 +27,29 @@ func BundleSpec(system string) ([]byte, error) {
 }
 
 // Systems are the operating systems that BundleSpec knows, sorted.
-func Systems() []string {
-	var out []string
-	list, err := systems.ReadDir("os")
+func Systems() []string { return names(systems, "os", ".yaml") }
+
+// names are the files of a directory, sorted, without their ending.
+func names(dir embed.FS, name, ending string) []string {
+	list, err := dir.ReadDir(name)
 	if err != nil {
 		panic(err) // embedded: it is there
 	}
+	var out []string
 	for _, e := range list {
-		out = append(out, strings.TrimSuffix(e.Name(), ".yaml"))
+		out = append(out, strings.TrimSuffix(e.Name(), ending))
 	}
 	return out
 }
+
+//go:embed mirrors
+var mirrors embed.FS
+
+// MirrorPreset is a list of public mirrors, one FROM=TO in a line: cn.
+func MirrorPreset(name string) ([]byte, error) { return fs.ReadFile(mirrors, "mirrors/"+name+".txt") }
+
+// MirrorPresets are the lists that there are, sorted.
+func MirrorPresets() []string { return names(mirrors, "mirrors", ".txt") }
 
 //go:embed examples
 var examples embed.FS

@@ -13,6 +13,7 @@ import (
 type buildFlags struct {
 	sourceFlags
 	locked, noSums bool
+	dryRun         bool
 	base, split    string
 	connections    int
 }
@@ -24,6 +25,7 @@ func newBuild(env *environment) *cobra.Command {
 		Use: "build --arch ARCH -o DIR", Short: p.T("bundle.cli.build.short"), Long: p.T("bundle.cli.build.long"),
 		Args: exactly(),
 		Example: "  eggo-bundle build --arch amd64,arm64 -o out\n" +
+			"  eggo-bundle build --arch amd64 --mirror-preset cn -o out\n" +
 			"  eggo-bundle build --arch arm64 --os openeuler-24.03 --split 4G -o out\n" +
 			"  eggo-bundle build --arch amd64,arm64 -f spec.yaml --base old/eggo-{arch}.tar.gz -o out",
 	}
@@ -33,11 +35,15 @@ func newBuild(env *environment) *cobra.Command {
 	flags.StringVar(&f.base, "base", "", p.T("bundle.cli.flag.base", "arch", "{arch}"))
 	flags.StringVar(&f.split, "split", "", p.T("bundle.cli.flag.split"))
 	flags.BoolVar(&f.noSums, "no-sums", false, p.T("bundle.cli.flag.no-sums"))
+	flags.BoolVar(&f.dryRun, "dry-run", false, p.T("bundle.cli.flag.build-dry-run"))
 	flags.IntVar(&f.connections, "connections", 0, p.T("bundle.cli.flag.connections"))
 	output := outputFlag(cmd, env)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if _, err := output(); err != nil {
 			return err
+		}
+		if f.dryRun {
+			return f.showMirrors(env)
 		}
 		if err := needed(cmd, "arch", "out"); err != nil {
 			return err
@@ -58,6 +64,35 @@ func newBuild(env *environment) *cobra.Command {
 		return err
 	}
 	return cmd
+}
+
+// showMirrors says where a build would fetch from instead of the source.
+func (f *buildFlags) showMirrors(env *environment) error {
+	m, err := f.mirrored()
+	if err != nil {
+		return err
+	}
+	p := env.P
+	rows := [][]string{{p.T("bundle.cli.col.from"), p.T("bundle.cli.col.to")}}
+	for _, pair := range m.Pairs() {
+		if env.json {
+			if err := env.emit("mirror", fields{"from": pair.From, "to": pair.To, "preset": pair.Public}); err != nil {
+				return err
+			}
+		}
+		rows = append(rows, []string{pair.From, pair.To})
+	}
+	switch {
+	case env.json:
+	case len(rows) == 1:
+		return env.say(p.T("bundle.cli.mirrors-none"))
+	default:
+		table(env.Stdout, "", rows)
+	}
+	if f.preset != "" {
+		env.tell(p.T("bundle.cli.mirrors-carry"))
+	}
+	return nil
 }
 
 // maxConnections is more than any registry likes.

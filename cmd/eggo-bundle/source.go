@@ -32,6 +32,7 @@ type sourceFlags struct {
 	file, out, os string
 	lock          string
 	mirrorsFile   string
+	preset        string
 	cache         string
 	verbose       bool
 }
@@ -39,13 +40,15 @@ type sourceFlags struct {
 func (f *sourceFlags) add(cmd *cobra.Command, env *environment) {
 	p, flags := env.P, cmd.Flags()
 	flags.StringSliceVar(&f.arch, "arch", nil, p.T("bundle.cli.flag.arch"))
-	flags.StringVar(&f.os, "os", "", p.T("bundle.cli.flag.os", "systems", strings.Join(assets.Systems(), ", ")))
+	flags.StringVar(&f.os, "os", "", osFlag(env))
 	flags.StringVarP(&f.file, "file", "f", "", p.T("bundle.cli.flag.file"))
 	flags.StringVarP(&f.out, "out", "o", "", p.T("bundle.cli.flag.out"))
 	flags.StringVar(&f.lock, "lock", "", p.T("bundle.cli.flag.lock"))
 	flags.StringVar(&f.cache, "cache", "", p.T("bundle.cli.flag.cache"))
 	flags.StringArrayVar(&f.mirrors, "mirror", nil, p.T("bundle.cli.flag.mirror"))
 	flags.StringVar(&f.mirrorsFile, "mirrors", "", p.T("bundle.cli.flag.mirrors"))
+	flags.StringVar(&f.preset, "mirror-preset", "",
+		p.T("bundle.cli.flag.mirror-preset", "presets", strings.Join(assets.MirrorPresets(), ", ")))
 	f.netFlags.add(cmd, env)
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, p.T("bundle.cli.flag.verbose"))
 }
@@ -67,15 +70,7 @@ func (f *sourceFlags) options(env *environment, connections int) (*build.Options
 	if o.Spec, err = f.spec(); err != nil {
 		return nil, err
 	}
-	pairs := f.mirrors
-	if f.mirrorsFile != "" {
-		more, err := readMirrors(f.mirrorsFile)
-		if err != nil {
-			return nil, err
-		}
-		pairs = append(more, pairs...)
-	}
-	if o.Mirrors, err = fetch.ParseMirrors(pairs); err != nil {
+	if o.Mirrors, err = f.mirrored(); err != nil {
 		return nil, err
 	}
 	if o.Epoch, err = epoch(env); err != nil {
@@ -91,6 +86,28 @@ func (f *sourceFlags) options(env *environment, connections int) (*build.Options
 	}
 	o.Cache, err = openCache(f.cache)
 	return o, err
+}
+
+// mirrored reads --mirror, --mirrors and --mirror-preset.
+func (f *sourceFlags) mirrored() (*fetch.Mirrors, error) {
+	pairs := f.mirrors
+	if f.mirrorsFile != "" {
+		more, err := readMirrors(f.mirrorsFile)
+		if err != nil {
+			return nil, err
+		}
+		pairs = append(more, pairs...)
+	}
+	m, err := fetch.ParseMirrors(pairs)
+	if err != nil || f.preset == "" {
+		return m, err
+	}
+	text, err := assets.MirrorPreset(f.preset)
+	if err != nil {
+		return nil, event.NewFault(event.ClassUsage, "usage.mirror-preset", nil, "preset", event.Clean(f.preset),
+			"presets", strings.Join(assets.MirrorPresets(), ", "))
+	}
+	return m.WithPublic(fetch.PairLines(text))
 }
 
 // epoch is the time of every member, zero if the environment says nothing.
@@ -146,17 +163,11 @@ func defaultSpec(system string) ([]byte, error) {
 	return text, nil
 }
 
-// readMirrors reads FROM=TO lines; empty lines and those that begin with # are passed over.
+// readMirrors reads a file of FROM=TO lines.
 func readMirrors(name string) ([]string, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return nil, fileFault(name, err)
 	}
-	var out []string
-	for _, l := range strings.Split(string(data), "\n") {
-		if l = strings.TrimSpace(l); l != "" && !strings.HasPrefix(l, "#") {
-			out = append(out, l)
-		}
-	}
-	return out, nil
+	return fetch.PairLines(data), nil
 }

@@ -2,25 +2,27 @@ package main
 
 import (
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/eggo-k8s/eggo/assets"
 	"github.com/eggo-k8s/eggo/internal/bundle/spec"
 )
 
 func newSpec(env *environment) *cobra.Command {
 	p := env.P
 	cmd := &cobra.Command{
-		Use: "spec [--os OS] [-f DEPLOY.YAML] [--schema]", Short: p.T("bundle.cli.spec.short"),
+		Use: "spec [--os OS] [-f DEPLOY.YAML] [--list] [--schema]", Short: p.T("bundle.cli.spec.short"),
 		Long: p.T("bundle.cli.spec.long"), Args: exactly(),
 		Example: "  eggo-bundle spec > spec.yaml\n  eggo-bundle spec --os openeuler-24.03 -f deploy.yaml > spec.yaml",
 	}
-	system := cmd.Flags().String("os", "", p.T("bundle.cli.flag.os", "systems", strings.Join(assets.Systems(), ", ")))
+	system := cmd.Flags().String("os", "", osFlag(env))
 	file := cmd.Flags().StringP("file", "f", "", p.T("bundle.cli.flag.derive"))
 	schema := cmd.Flags().Bool("schema", false, p.T("bundle.cli.flag.schema"))
+	list := cmd.Flags().Bool("list", false, p.T("bundle.cli.flag.list"))
 	cmd.RunE = func(*cobra.Command, []string) error {
+		if *list {
+			return listSystems(env)
+		}
 		if *schema {
 			_, err := env.Stdout.Write(spec.Schema())
 			return err

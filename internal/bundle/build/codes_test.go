@@ -142,7 +142,7 @@ func TestFilesThatAreNone(t *testing.T) {
 		words            []string
 	}{
 		{"a page in place of an archive", pick, "build.archive", text("<html>gone</html>\n"),
-			[]string{"the archive file:f", "leave pick out"}},
+			[]string{"the archive file:f", "remove pick from the spec"}},
 		{"a compressed file in place of an archive", pick, "build.archive", gzipped, []string{"it is no archive"}},
 		{"half an archive", pick, "build.archive", func(t *testing.T) string {
 			t.Helper()

@@ -214,7 +214,7 @@ func (q *question) release(ctx context.Context, r spec.Repository, base, suite s
 		IgnoreExpiry: r.IgnoreExpiry}
 	get := func(name string) ([]byte, fetch.Blob, error) {
 		blob, err := q.client.Get(ctx, fetch.Source{URL: base + name, Size: -1, Limit: maxRelease,
-			What: suite + " " + name})
+			What: suite + " " + name, Signed: !r.Trusted})
 		if err != nil {
 			return nil, blob, err
 		}

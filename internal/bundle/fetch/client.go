@@ -2,9 +2,11 @@ package fetch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,6 +20,9 @@ type Source struct {
 	Size   int64  // bytes, < 0 when unknown
 	Limit  int64  // no more bytes than this when Size is unknown
 	What   string // for progress and faults
+	// Signed says that whoever asks holds what comes against a signature of the source's: so a public mirror may be
+	// asked, as for what has a SHA256.
+	Signed bool
 	// Client asks the server, nil for the Client's own; registries need one that knows their tokens.
 	Client *http.Client
 	// Local, if not nil, is where the bytes come from instead of the network: a file, or a part of one, on this
@@ -111,10 +116,37 @@ func (b *buffers) put(p []byte) {
 // "fetch.sum-mismatch". This machine: "fetch.no-space", "fetch.cache", "fetch.local"; "fetch.sum-invalid" for what is
 // no sha256.
 func (c *Client) Get(ctx context.Context, s Source, sinks ...Sink) (Blob, error) {
-	d := &download{c: c, s: s, url: s.URL, length: -1, out: fanout{sinks: sinks, what: s.What}}
-	if s.Local == nil {
-		d.url = c.Mirrors.URL(s.URL)
+	source := c.Mirrors.URL(s.URL, false)
+	carrier := c.Mirrors.URL(s.URL, s.Signed || s.SHA256 != "")
+	if s.Local != nil || source == carrier {
+		if s.Local != nil {
+			source = s.URL
+		}
+		return c.from(ctx, s, source, sinks)
 	}
+	b, err := c.from(ctx, s, carrier, sinks)
+	if !lacking(err) {
+		return b, err
+	}
+	for _, sink := range sinks {
+		if err := sink.Reset(); err != nil {
+			return Blob{}, &SinkError{err}
+		}
+	}
+	return c.from(ctx, s, source, sinks)
+}
+
+// lacking says that a public mirror is there but has not what was asked for: it lags behind, carries only a part, or
+// has something else.
+func lacking(err error) bool {
+	f := (*event.Fault)(nil)
+	return errors.As(err, &f) && slices.Contains([]string{"fetch.not-found", "fetch.denied", "fetch.refused",
+		"fetch.size", "fetch.too-large", "fetch.truncated", "fetch.sum-mismatch"}, f.Code)
+}
+
+// from is Get with the address that is asked.
+func (c *Client) from(ctx context.Context, s Source, address string, sinks []Sink) (Blob, error) {
+	d := &download{c: c, s: s, url: address, length: -1, out: fanout{sinks: sinks, what: s.What}}
 	if err := ctx.Err(); err != nil {
 		return Blob{}, err
 	}

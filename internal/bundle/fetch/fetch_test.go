@@ -281,13 +281,13 @@ func TestMirrors(t *testing.T) {
 		"https://dl.k8s.io/release/v1": "https://m.test/r/v1", "https://dl.k8s.io.evil/x": "https://dl.k8s.io.evil/x",
 		"https://other/x": "https://other/x", "http://deb.debian.org/debian": "http://mirror.test/debian",
 	} {
-		if got := m.URL(from); got != want {
+		if got := m.URL(from, false); got != want {
 			t.Errorf("%s → %s, want %s", from, got, want)
 		}
 	}
 	for from, want := range map[string]string{"registry.k8s.io": "127.0.0.1:80 registry.k8s.io/", "ghcr.io": "m.test ",
 		"quay.io": "quay.io "} {
-		if h, p := m.Registry(from); h+" "+p != want {
+		if h, p := m.Registry(from, false); h+" "+p != want {
 			t.Errorf("%s → %s %s", from, h, p)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -14,6 +15,63 @@ import (
 type Mirrors struct {
 	urls     [][2]string
 	registry map[string]string
+	// public are those of a preset, which the user has not chosen one by one.
+	public *Mirrors
+}
+
+// Pair is where something is fetched from, and where from instead.
+type Pair struct {
+	From, To string
+	Public   bool // of a preset
+}
+
+// WithPublic adds mirrors that are trusted with nothing: they are asked only for what the source vouches for by its
+// signature, checksum or digest. The mirrors that there are count before them; one that maps FROM to itself takes it
+// out of the preset.
+func (m *Mirrors) WithPublic(pairs []string) (*Mirrors, error) {
+	public, err := ParseMirrors(pairs)
+	if err != nil {
+		return nil, err
+	}
+	return &Mirrors{urls: m.urls, registry: m.registry, public: public}, nil
+}
+
+// Pairs are all that holds, sorted.
+func (m *Mirrors) Pairs() []Pair {
+	if m == nil {
+		return nil
+	}
+	have := map[string]bool{}
+	var out []Pair
+	add := func(p Pair) {
+		if !have[p.From] {
+			out = append(out, p)
+		}
+		have[p.From] = true
+	}
+	for _, x := range m.urls {
+		add(Pair{From: x[0], To: x[1]})
+	}
+	for from, to := range m.registry {
+		add(Pair{From: from, To: to})
+	}
+	for _, p := range m.public.Pairs() {
+		p.Public = true
+		add(p)
+	}
+	slices.SortFunc(out, func(a, b Pair) int { return strings.Compare(a.From, b.From) })
+	return out
+}
+
+// PairLines are the FROM=TO lines of a file; empty lines and those that begin with # are passed over.
+func PairLines(text []byte) []string {
+	var out []string
+	for l := range strings.Lines(string(text)) {
+		if l = strings.TrimSpace(l); l != "" && !strings.HasPrefix(l, "#") {
+			out = append(out, l)
+		}
+	}
+	return out
 }
 
 // ParseMirrors reads FROM=TO pairs. Plain http is accepted for loopback, and where FROM is plain http itself (signed
@@ -60,10 +118,20 @@ func (m *Mirrors) addURL(from, to string) error {
 	return nil
 }
 
-// URL maps a URL by the longest prefix that ends at a path element.
-func (m *Mirrors) URL(u string) string {
+// URL maps a URL by the longest prefix that ends at a path element. vouched says that the source vouches for what
+// comes: only then a public mirror counts.
+func (m *Mirrors) URL(u string, vouched bool) string {
+	to, found := m.own(u)
+	if !found && vouched && m != nil {
+		to, _ = m.public.own(u)
+	}
+	return to
+}
+
+// own maps a URL by one's own mirrors.
+func (m *Mirrors) own(u string) (to string, found bool) {
 	if m == nil {
-		return u
+		return u, false
 	}
 	best := [2]string{}
 	for _, x := range m.urls {
@@ -73,16 +141,20 @@ func (m *Mirrors) URL(u string) string {
 		}
 	}
 	if best[0] == "" {
-		return u
+		return u, false
 	}
-	return best[1] + u[len(best[0]):]
+	return best[1] + u[len(best[0]):], true
 }
 
-// Registry maps a registry's host to the host and repository prefix ("" or "a/b/") to ask instead.
-func (m *Mirrors) Registry(host string) (string, string) {
-	to, ok := "", false
-	if m != nil {
-		to, ok = m.registry[host]
+// Registry maps a registry's host to the host and repository prefix ("" or "a/b/") to ask instead. vouched says that
+// a digest is known: only then a public mirror counts, so that none says what a tag means.
+func (m *Mirrors) Registry(host string, vouched bool) (string, string) {
+	if m == nil {
+		return host, ""
+	}
+	to, ok := m.registry[host]
+	if !ok && vouched {
+		return m.public.Registry(host, true)
 	}
 	if !ok {
 		return host, ""

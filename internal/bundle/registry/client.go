@@ -32,7 +32,8 @@ import (
 type Options struct {
 	// Transport has the proxies and the authorities that are trusted; nil is http.DefaultTransport.
 	Transport http.RoundTripper
-	// Mirrors map a registry's host; the mirror is asked instead of upstream, never after it.
+	// Mirrors map a registry's host; the mirror is asked instead of upstream, never after it. Public ones are asked
+	// for digests only.
 	Mirrors *fetch.Mirrors
 	// Insecure are the hosts that may be asked without TLS, at one port (host:port) or at any (host). Loopback always
 	// may.
@@ -101,9 +102,9 @@ func (c *Client) repository(host, path string) (name.Repository, error) {
 	return reg.Repo(path), nil
 }
 
-// locate maps an image's name to the repository to ask.
-func (c *Client) locate(ref image.Ref) (name.Repository, error) {
-	host, prefix := c.o.Mirrors.Registry(ref.Host)
+// locate maps an image's name to the repository to ask for what has a digest (vouched), or for what a tag means.
+func (c *Client) locate(ref image.Ref, vouched bool) (name.Repository, error) {
+	host, prefix := c.o.Mirrors.Registry(ref.Host, vouched)
 	return c.repository(host, prefix+ref.Path)
 }
 

@@ -53,11 +53,14 @@ func (c *Client) Resolve(ctx context.Context, podName string, want image.Want) (
 	if err != nil {
 		return nil, err
 	}
-	id := ref.Digest
+	named, id := repo, ref.Digest
 	if id == "" {
 		id = ref.Tag
+		if named, err = c.locate(ref, false); err != nil {
+			return nil, err
+		}
 	}
-	doc, err := c.document(ctx, podName, repo, id)
+	doc, err := c.document(ctx, podName, named, id)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +120,7 @@ func (c *Client) parse(podName string) (image.Ref, name.Repository, error) {
 	if err != nil {
 		return ref, name.Repository{}, event.NewFault(event.ClassUsage, "image.name", err, "image", podName)
 	}
-	repo, err := c.locate(ref)
+	repo, err := c.locate(ref, true)
 	if err != nil {
 		return ref, repo, event.NewFault(event.ClassUsage, "image.name", err, "image", podName)
 	}
