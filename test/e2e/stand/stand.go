@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/eggo-k8s/eggo/assets"
 	"github.com/eggo-k8s/eggo/test/lab"
 	"github.com/eggo-k8s/eggo/test/lab/upstream"
 )
@@ -77,6 +79,32 @@ func (s *Stand) Pack(ctx context.Context) error {
 		s.Say("the bundle is %s", s.Bundle)
 		return nil
 	}
+	return s.packFromLab(ctx)
+}
+
+// PackFromAnywhere packs the bundle from the real upstream where that can be reached, else from the lab's.
+func (s *Stand) PackFromAnywhere(ctx context.Context) error {
+	if os.Getenv("EGGO_E2E_BUNDLE") != "" {
+		return s.Pack(ctx)
+	}
+	text, err := assets.BundleSpec(upstream.System)
+	if err != nil {
+		return err
+	}
+	probes, err := Probes(text)
+	if err != nil {
+		return err
+	}
+	if err := Reaches(ctx, http.DefaultTransport, probes, probeTimeout); err != nil {
+		s.Say("using the lab's upstream, as the real one cannot be reached: %v", err)
+		return s.packFromLab(ctx)
+	}
+	s.Say("using the real upstream: packing the bundle")
+	return s.Command(ctx, s.Program("eggo-bundle"), "build", "--arch", runtime.GOARCH, "-o", s.Dir,
+		"--lock", filepath.Join(s.Dir, "real.lock")).Run() // what the lab's lock pins is not upstream's
+}
+
+func (s *Stand) packFromLab(ctx context.Context) error {
 	spec, err := upstream.LoadSpec("")
 	if err != nil {
 		return err

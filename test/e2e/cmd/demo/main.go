@@ -49,7 +49,7 @@ func run(ctx context.Context) error {
 	if err := s.Build(ctx); err != nil {
 		return err
 	}
-	if err := s.Pack(ctx); err != nil {
+	if err := s.PackFromAnywhere(ctx); err != nil {
 		return err
 	}
 	s.Say("booting three nodes")
