@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"bytes"
 	"maps"
 	"regexp"
 	"strings"
@@ -70,13 +71,24 @@ func Text(d config.Draft, joins bool, p *i18n.Printer) []byte {
 	return d.Commented(p)
 }
 
-// OnDisk is what Text is compared with: nil stays nil.
-func OnDisk(data []byte, file string, joins bool) []byte {
-	if joins && data != nil {
-		d, _ := config.ReadDraft(data, file)
+// OnDisk is what Text is compared with: nil stays nil. A file that is just what we write, in whatever language, is as
+// we would write it now: its comments in another language are no difference. One with comments of the user's own is as
+// it is, since they are lost when it is written.
+func OnDisk(data []byte, file string, joins bool, p *i18n.Printer) []byte {
+	if data == nil {
+		return nil
+	}
+	d, _ := config.ReadDraft(data, file)
+	if joins {
 		return d.YAML()
 	}
-	return config.WithoutModeline(data)
+	data = config.WithoutModeline(data)
+	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
+		if bytes.Equal(d.Commented(i18n.NewPrinter(lang)), data) {
+			return d.Commented(p)
+		}
+	}
+	return data
 }
 
 // Compare has the lines of two deploy.yaml; passwords are masked.

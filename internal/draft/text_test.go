@@ -1,8 +1,14 @@
 package draft
 
 import (
+	"bytes"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/i18n"
 )
 
 // Wherever YAML lets a password stand it is not shown, and what stands beside it is.
@@ -29,6 +35,35 @@ func TestNoPasswordIsShown(t *testing.T) {
 		}
 		if strings.Contains(got, "ter2") || strings.Contains(got, "more2") {
 			t.Errorf("%s shows %s", text, got)
+		}
+	}
+}
+
+// A file that was written in one language and is reviewed in the other differs in what it says, not in its comments;
+// comments of the user's own, which writing drops, are shown.
+func TestCommentsOfTheOtherLanguageAreNoDifference(t *testing.T) {
+	d := config.Draft{Values: map[string]string{"cluster-id": "prod", "username": "ops", "eggo.hostname": "set"},
+		Machines: []config.Machine{{Name: "a", IP: "192.0.2.1", Roles: []bundle.Role{bundle.ControlPlane}}}}
+	changed := d.Clone()
+	changed.Values["username"] = "admin"
+	langs := []*i18n.Printer{i18n.NewPrinter(i18n.English), i18n.NewPrinter(i18n.Chinese)}
+	for _, wrote := range langs {
+		file := append([]byte(config.Modeline), d.Commented(wrote)...)
+		for _, p := range langs {
+			disk := OnDisk(file, "deploy.yaml", false, p)
+			if got := Diff(disk, Text(d, false, p)); len(got) > 0 {
+				t.Errorf("%s, reviewed in %s: %q", wrote.Lang(), p.Lang(), got)
+			}
+			got := Diff(disk, Text(changed, false, p))
+			if len(got) != 2 || !strings.HasPrefix(got[0], "- username: ops ") ||
+				!strings.HasPrefix(got[1], "+ username: admin ") {
+				t.Errorf("%s, reviewed in %s: %q", wrote.Lang(), p.Lang(), got)
+			}
+			own := append(bytes.Clone(file), "# ask Anna before you change this\n"...)
+			if got := Diff(OnDisk(own, "deploy.yaml", false, p), Text(d, false, p)); !slices.Contains(got,
+				"- # ask Anna before you change this") {
+				t.Errorf("a comment of the user's is not shown: %q", got)
+			}
 		}
 	}
 }

@@ -25,7 +25,8 @@ type review struct {
 	search widget.Field
 	finds  bool
 
-	disk    []byte // the file as it is there; nil when it is not
+	disk    []byte    // the file as it is there; nil when it is not
+	diskIn  i18n.Lang // the language that disk was put in; "" is as it was read
 	read    bool
 	diskErr *event.Fault
 	plan    []draft.Planned
@@ -97,7 +98,7 @@ func (r *review) makePlan() tea.Cmd {
 func (r *review) update(m tea.Msg, e *frame.Env) tea.Cmd {
 	switch m := m.(type) {
 	case diskMsg:
-		r.read, r.disk, r.diskErr = true, draft.OnDisk(m.data, m.path, r.p.joins()), nil
+		r.read, r.disk, r.diskIn, r.diskErr = true, m.data, "", nil
 		if m.err != nil {
 			r.diskErr = event.AsFault(m.err)
 		}
@@ -116,7 +117,7 @@ func (r *review) update(m tea.Msg, e *frame.Env) tea.Cmd {
 		}
 		r.written = m.path
 		r.p.stored = r.p.saved() // it is the file now
-		r.disk, r.read = r.text(e.P), true
+		r.disk, r.diskIn, r.read = r.text(e.P), e.P.Lang(), true
 		if m.run && r.p.svc.Run != nil {
 			return frame.Send(frame.Replace{Page: r.p.svc.Run(m.path, r.p.draft.Clone())})
 		}

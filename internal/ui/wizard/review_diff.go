@@ -3,26 +3,36 @@ package wizard
 import (
 	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
+// onDisk is what is there in the language of the screen. It is not read again for every frame.
+func (r *review) onDisk(p *i18n.Printer) []byte {
+	if r.diskIn != p.Lang() {
+		r.disk, r.diskIn = draft.OnDisk(r.disk, r.p.target(), r.p.joins(), p), p.Lang()
+	}
+	return r.disk
+}
+
 // diff is what is other than on the disk.
 func (r *review) diff(e *frame.Env, w int) []string {
 	t, g := e.Theme, e.Theme.Glyphs
+	disk, text := r.onDisk(e.P), r.text(e.P)
 	switch {
 	case !r.read:
 		return []string{t.Dim.Render(e.P.T("wizard.diff.reading"))}
 	case r.diskErr != nil:
 		text, next := e.P.Fault(r.diskErr)
 		return complaint(e, event.Error, event.Clean(text), event.Clean(next), w)
-	case r.disk == nil:
+	case disk == nil:
 		return wrapped(e.P.T("wizard.diff.new", "file", r.p.target()), w)
-	case string(r.disk) == string(r.text(e.P)):
+	case string(disk) == string(text):
 		return []string{t.Good.Render(g.OK + " " + e.P.T("wizard.diff.same"))}
 	}
 	var out []string
-	for _, d := range draft.Compare(r.disk, r.text(e.P)) {
+	for _, d := range draft.Compare(disk, text) {
 		text := widget.Cut(event.Clean(d.Text), w-2, g.Cut)
 		switch d.Kind {
 		case '+':
