@@ -132,7 +132,7 @@ func (a *App) head() []string {
 // helpBox lists the keys of the page; it scrolls when there are more than fit.
 func (a *App) helpBox(h int) []string {
 	e := &a.env
-	list := frame.Columns(frame.HelpLines(e, a.bindings()), a.w-6, h-4)
+	list := frame.Help(e, a.bindings(), a.w-6, h-4)
 	last := e.P.T("ui.help.close")
 	if room := h - 4; len(list) > room {
 		a.helpTop = max(0, min(a.helpTop, len(list)-room))

@@ -84,7 +84,7 @@ func (a *App) bindings() []frame.Binding {
 	own := a.top().Keys(&a.env)
 	if _, has := frame.Find(own, "esc"); !has && len(a.stack) > 1 {
 		own = append(own, frame.Binding{Keys: []string{"esc"}, Show: "Esc", Word: "ui.key.back", Do: a.back,
-			Keep: true})
+			Keep: true, Group: frame.OfAll})
 	}
 	// Where letters are typed, only the keys beside the letters do these. Function keys may never arrive (consoles in
 	// browsers), so they are extras.
@@ -103,21 +103,26 @@ func (a *App) bindings() []frame.Binding {
 		own = append(own, a.editKeys()...)
 	}
 	own = append(own,
-		frame.Binding{Keys: []string{"ctrl+l"}, Show: "Ctrl+L", Word: "ui.key.redraw", Help: true},
-		frame.Binding{Keys: []string{"ctrl+z"}, Show: "Ctrl+Z", Word: "ui.key.suspend", Help: true})
+		frame.Binding{Keys: []string{"ctrl+l"}, Show: "Ctrl+L", Word: "ui.key.redraw", Help: true,
+			Group: frame.OfAll},
+		frame.Binding{Keys: []string{"ctrl+z"}, Show: "Ctrl+Z", Word: "ui.key.suspend", Help: true,
+			Group: frame.OfAll})
 	return append(own,
 		frame.Binding{Keys: []string{"?", "ctrl+g", "f1"}, Show: show[0], Word: "ui.key.help",
-			Do: func() tea.Cmd { a.help, a.helpTop = true, 0; return nil }, Keep: true},
-		frame.Binding{Keys: []string{"L", "ctrl+x", "f2"}, Show: show[1], Word: lang, Do: a.otherLang},
+			Do: func() tea.Cmd { a.help, a.helpTop = true, 0; return nil }, Keep: true, Group: frame.OfAll},
+		frame.Binding{Keys: []string{"L", "ctrl+x", "f2"}, Show: show[1], Word: lang, Do: a.otherLang,
+			Group: frame.OfAll},
 		frame.Binding{Keys: []string{"M", "ctrl+t", "f3"}, Show: show[2], Word: "ui.key.mouse", Do: a.freeMouse,
-			Help: true},
-		frame.Binding{Keys: []string{"q", "ctrl+c"}, Show: show[3], Word: "ui.key.quit", Do: a.leave})
+			Help: true, Group: frame.OfAll},
+		frame.Binding{Keys: []string{"q", "ctrl+c"}, Show: show[3], Word: "ui.key.quit", Do: a.leave,
+			Group: frame.OfAll})
 }
 
 // editKeys are those of every field, for the help: the fields take them before anything else.
 func (a *App) editKeys() (list []frame.Binding) {
 	for _, k := range widget.EditKeys() {
-		list = append(list, frame.Binding{Keys: []string{""}, Show: k[0], Word: k[1], Help: true})
+		list = append(list, frame.Binding{Keys: []string{""}, Show: k[0], Word: k[1], Help: true,
+			Group: frame.OfFields})
 	}
 	return list
 }

@@ -28,6 +28,8 @@ const (
 	clockWidth = 8   // when a step began, in the time of the run
 	tookWidth  = 7   // how long it took
 	timeBars   = 120 // at least, for bars of when each step ran
+
+	aboutChanges = 4 // of a step, that stand below the list
 )
 
 // order are the steps of a machine by phase.
@@ -87,7 +89,6 @@ func (b *Board) Timeline(t *Timeline, s *runstate.State, now time.Time, w, h int
 	}
 	list := order(s, host)
 	t.settle(host, list)
-	below := b.about(s, host, list[t.Cursor], w)
 	room := h
 	if h >= 14 { // the pane below is as high whatever stands in it, so that the list does not jump
 		room = h - min(14, h/3)
@@ -131,7 +132,7 @@ func (b *Board) Timeline(t *Timeline, s *runstate.State, now time.Time, w, h int
 	if room == h {
 		return out
 	}
-	return append(out, widget.Block(below, w, h-room, b.Theme.Glyphs.Cut)...)
+	return append(out, widget.Block(b.about(s, host, list[t.Cursor], w, h-room), w, h-room, b.Theme.Glyphs.Cut)...)
 }
 
 // phaseRow is the heading of the steps of a phase.
@@ -244,8 +245,9 @@ func (b *Board) came(s *runstate.State, st *runstate.Step, now time.Time) (strin
 	return "", t.Dim
 }
 
-// about is what is known of a step: why it failed and what helps, what it changed and sent, and what it printed last.
-func (b *Board) about(s *runstate.State, h *runstate.Host, st *runstate.Step, w int) []string {
+// about is what is known of a step: why it failed and what helps, what it changed and sent, and what it printed last,
+// as much of that as there is room for in h lines.
+func (b *Board) about(s *runstate.State, host *runstate.Host, st *runstate.Step, w, h int) []string {
 	t := b.Theme
 	head := new(widget.Line).Add(t.Border, strings.Repeat(t.Glyphs.Rule, 2)).Space(1)
 	head.Add(t.Strong, widget.Cut(b.title(st), w/2, t.Glyphs.Cut)).Space(1)
@@ -258,7 +260,7 @@ func (b *Board) about(s *runstate.State, h *runstate.Host, st *runstate.Step, w 
 			out = append(out, "  "+t.Dim.Render(lead)+ink.Render(l))
 		}
 	}
-	if v := (view{host: h, step: st}); !st.Outcome.Done() && st.Fault != nil {
+	if v := (view{host: host, step: st}); !st.Outcome.Done() && st.Fault != nil {
 		for _, text := range b.why(v) {
 			add(t.Text, "", text)
 		}
@@ -273,15 +275,15 @@ func (b *Board) about(s *runstate.State, h *runstate.Host, st *runstate.Step, w 
 		add(t.Dim, "", b.P.T("ui.line.sent", "size", report.Size(st.Sent)))
 	}
 	for i, m := range st.Changes {
-		if i == 5 {
+		if i == aboutChanges {
 			break
 		}
 		add(t.Text, t.Glyphs.Bullet+" ", b.P.Msg(report.Sized(m)))
 	}
-	if n := st.Changed - min(5, len(st.Changes)); n > 0 {
+	if n := st.Changed - min(aboutChanges, len(st.Changes)); n > 0 {
 		add(t.Dim, "", b.P.T("ui.line.more", "count", fmt.Sprint(n)))
 	}
-	for _, l := range h.LinesOf(st.ID, max(2, 12-len(out))) {
+	for _, l := range host.LinesOf(st.ID, max(0, h-len(out))) {
 		out = append(out, "  "+t.Dim.Render(widget.Cut(event.Clean(l.Text), w-4, t.Glyphs.Cut)))
 	}
 	return out

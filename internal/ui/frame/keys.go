@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"charm.land/bubbles/v2/help"
+	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
@@ -17,10 +19,22 @@ type Binding struct {
 	Do   func() tea.Cmd
 	Help bool // in the help only, not in the footer
 	Keep bool // stays in the footer however narrow it is
+	// Group is the column of the help that the key stands in.
+	Group Group
 	// Now: what Do gives is a message and nothing else. The program takes it before the next key, so that letters which
 	// are typed right after it go where they belong: into the dialog or the page that it opens.
 	Now bool
 }
+
+// Group of keys.
+type Group int
+
+// The groups: what the page does, what every field does that is typed into, what every page does.
+const (
+	OfPage Group = iota
+	OfFields
+	OfAll
+)
 
 // Name is the key as it is shown.
 func (b Binding) Name(e *Env) string {
@@ -83,49 +97,61 @@ func Footer(e *Env, list []Binding, w int) (string, []Spot) {
 	return l.String(), spots
 }
 
-// HelpLines lists all keys of a screen; those that do the same stand together.
-func HelpLines(e *Env, list []Binding) []string {
-	type line struct{ keys, word string }
-	var lines []line
-	wide := 0
-	for _, b := range list {
-		if b.Word == "" {
-			continue
+// Help lists all keys of a screen, those that do the same together: a column for each group, more where one does not
+// fit into h lines, and fewer where the columns do not fit into w cells. What is more than h lines is to be scrolled.
+func Help(e *Env, list []Binding, w, h int) []string {
+	groups := grouped(e, list)
+	m := help.New()
+	m.Styles, m.FullSeparator = e.Theme.Help(), "    "
+	draw := func(cols [][]key.Binding) []string {
+		for _, c := range cols {
+			flushRight(c)
 		}
-		at := slices.IndexFunc(lines, func(l line) bool { return l.word == b.Word })
-		if at < 0 {
-			at, lines = len(lines), append(lines, line{word: b.Word})
+		return strings.Split(m.FullHelpView(cols), "\n")
+	}
+	for n := len(groups); n > 0; n-- { // the last groups share a column when there is no room for one each
+		var cols [][]key.Binding
+		for i := range n {
+			g := groups[i]
+			if i == n-1 {
+				g = slices.Concat(groups[i:]...)
+			}
+			parts := (len(g) + max(1, h) - 1) / max(1, h)
+			cols = slices.AppendSeq(cols, slices.Chunk(g, (len(g)+parts-1)/parts))
 		}
-		lines[at].keys = strings.TrimSpace(lines[at].keys + " " + b.Name(e))
-		wide = max(wide, widget.Width(lines[at].keys))
+		if out := draw(cols); widget.Width(out[0]) <= w {
+			return out
+		}
 	}
-	var out []string
-	for _, l := range lines {
-		out = append(out, new(widget.Line).Add(e.Theme.Key,
-			widget.FitRight(l.keys, wide, "")).Space(2).Add(e.Theme.Text, e.P.T(l.word)).String())
-	}
-	return out
+	return draw([][]key.Binding{slices.Concat(groups...)})
 }
 
-// Columns puts lines that are more than h into as many columns of w cells in all as that takes, as far as there is room
-// for them.
-func Columns(lines []string, w, h int) []string {
-	wide := 0
-	for _, l := range lines {
-		wide = max(wide, widget.Width(l))
-	}
-	cols := min((len(lines)+h-1)/max(1, h), (w+4)/(wide+4))
-	if cols < 2 {
-		return lines
-	}
-	rows := (len(lines) + cols - 1) / cols
-	out := make([]string, rows)
-	for i, l := range lines {
-		r := i % rows
-		if i >= rows {
-			out[r] += "    "
+// grouped are the keys that are shown, by their groups; those that do the same are one.
+func grouped(e *Env, list []Binding) [][]key.Binding {
+	all := make([][]key.Binding, OfAll+1)
+	at := map[string]int{}
+	for _, b := range list {
+		g := &all[b.Group]
+		switch i, known := at[b.Word]; {
+		case b.Word == "":
+		case known && i < len(*g) && (*g)[i].Help().Desc == e.P.T(b.Word):
+			(*g)[i].SetHelp(strings.TrimSpace((*g)[i].Help().Key+" "+b.Name(e)), e.P.T(b.Word))
+		default:
+			at[b.Word] = len(*g)
+			*g = append(*g, key.NewBinding(key.WithKeys(b.Keys...), key.WithHelp(b.Name(e), e.P.T(b.Word))))
 		}
-		out[r] += widget.Fit(l, wide, "")
 	}
-	return out
+	return slices.DeleteFunc(all, func(g []key.Binding) bool { return len(g) == 0 })
+}
+
+// flushRight puts the keys of a column beside what they do.
+func flushRight(col []key.Binding) {
+	wide := 0
+	for _, b := range col {
+		wide = max(wide, widget.Width(strings.TrimSpace(b.Help().Key)))
+	}
+	for i := range col {
+		h := col[i].Help()
+		col[i].SetHelp(widget.FitRight(strings.TrimSpace(h.Key), wide, "")+" ", h.Desc)
+	}
 }

@@ -3,6 +3,7 @@
 package theme
 
 import (
+	"charm.land/bubbles/v2/help"
 	"charm.land/bubbles/v2/progress"
 	"charm.land/bubbles/v2/spinner"
 	"charm.land/lipgloss/v2"
@@ -33,6 +34,7 @@ type Theme struct {
 	ASCII bool
 
 	progress progress.Model
+	help     help.Styles
 }
 
 // Glyphs take one cell each. Of the Unicode ones, those that stand before text are narrow in every terminal; lines and
@@ -120,8 +122,12 @@ func New(o Options) *Theme {
 	t.progress = progress.New(progress.WithoutPercentage(), progress.WithFillCharacters(
 		[]rune(t.Glyphs.BarFull)[0], []rune(t.Glyphs.BarRest)[0]), progress.WithColors(lipgloss.Color(c.Busy)))
 	t.progress.EmptyColor = lipgloss.Color(c.Rest)
+	t.help.FullKey = lipgloss.NewStyle().Foreground(lipgloss.Color(c.Key)).Bold(o.Colours != Sixteen)
 	return t
 }
+
+// Help is how the list of keys looks.
+func (t *Theme) Help() help.Styles { return t.help }
 
 // Progress is the bar of a transfer in w cells. It is full when all is there and not before, and not empty once
 // something is.
