@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/netip"
 	"os"
 	"regexp"
@@ -15,6 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/controlhost"
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/machines"
 	"github.com/eggo-k8s/eggo/internal/operation"
@@ -145,6 +147,12 @@ func (o joinOptions) read(ctx context.Context, env *environment, text string) ([
 	l := machines.Read(text).Resolve(ctx, controlhost.LookUp)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
+	}
+	for _, m := range draft.Told(l) {
+		if m.Key == "machines.secrets" { // no login step follows
+			m = event.M("cli.join.secrets", "count", strconv.Itoa(l.Secrets))
+		}
+		fmt.Fprintln(env.Stderr, env.P.Msg(m))
 	}
 	if len(l.Rejected) > 0 {
 		b := l.Rejected[0]
