@@ -160,7 +160,7 @@ func (b *Board) pane(s *runstate.State, now time.Time, v view, on bool, w, h int
 	case v.rank <= rankFailed:
 		edge = t.Bad
 	case on:
-		edge = t.Chosen
+		edge = t.Edge
 	}
 	in := w - 4
 	state := v.glyph + " " + v.word

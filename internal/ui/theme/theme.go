@@ -3,6 +3,8 @@
 package theme
 
 import (
+	"strings"
+
 	"charm.land/bubbles/v2/help"
 	"charm.land/bubbles/v2/progress"
 	"charm.land/bubbles/v2/spinner"
@@ -22,6 +24,7 @@ type Theme struct {
 	Bad, Idle        widget.Ink
 	Key, KeyWord     widget.Ink // of the footer
 	Border, Chosen   widget.Ink // Chosen is what has the focus
+	Edge             widget.Ink // of the pane that has the focus: Chosen, but where that would be a coloured band
 	Cursor           widget.Ink // the row that the keys act on
 	Found            widget.Ink // what was searched for
 	BarFull, BarRest widget.Ink
@@ -100,6 +103,7 @@ func New(o Options) *Theme {
 		KeyWord: ink(c.Dim),
 		Border:  ink(c.Border),
 		Chosen:  ink(c.Brand),
+		Edge:    ink(c.Brand),
 		Cursor:  ink(c.Cursor),
 		Found:   ink(c.Found),
 		BarFull: ink(c.Busy),
@@ -109,6 +113,9 @@ func New(o Options) *Theme {
 		Glyphs:  Unicode(),
 		NoGrey:  o.Colours >= Sixteen,
 		ASCII:   o.ASCII,
+	}
+	if strings.Contains(c.Brand, "/") {
+		t.Edge = ""
 	}
 	if t.Cursor == "" {
 		t.Cursor = widget.Reverse
