@@ -1,0 +1,128 @@
+package rules
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+var (
+	fence   = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+	tables  = regexp.MustCompile(`(?s)<!-- keys: .*?<!-- end -->`) // made from the sentences, which have tests of their own
+	heading = regexp.MustCompile(`(?m)^#+ +(.*)$`)
+	banned  = regexp.MustCompile(`(?i)\b(mend(s|ed|ing)?|anew|rehearsals?|go(es|ing)? on|left out)\b|\(s\)`)
+)
+
+// pages are the documents for operators and contributors, without the decisions.
+func pages(t *testing.T) []string {
+	t.Helper()
+	out := []string{filepath.Join(root(), "README.md"), filepath.Join(root(), "README.zh.md")}
+	for _, dir := range []string{"docs", "docs/development", "docs/zh"} {
+		files, err := filepath.Glob(filepath.Join(root(), filepath.FromSlash(dir), "*.md"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d pages, %v", dir, len(files), err)
+		}
+		out = append(out, files...)
+	}
+	return out
+}
+
+// Who opens the README wants to know what this is and to try it; the rest has pages of its own.
+func TestTheReadmeIsShort(t *testing.T) {
+	for _, name := range []string{"README.md", "README.zh.md"} {
+		text := read(t, filepath.Join(root(), name))
+		if n := strings.Count(text, "\n"); n > 100 {
+			t.Errorf("%s has %d lines, and at most 100 are read", name, n)
+		}
+		if !strings.Contains(text, "    make test ") {
+			t.Errorf("%s does not say how the tests are run", name)
+		}
+	}
+}
+
+// Words that the documentation of Kubernetes does not have for these things, either.
+func TestPagesUsePlainWords(t *testing.T) {
+	for _, page := range pages(t) {
+		text := tables.ReplaceAllString(fence.ReplaceAllString(read(t, page), ""), "")
+		for line := range strings.SplitSeq(text, "\n") {
+			for _, word := range banned.FindAllString(line, -1) {
+				t.Errorf("%s says %q (%s…): CONTRIBUTING.md has the words to use", page, word, start(line))
+			}
+		}
+	}
+}
+
+func start(line string) string { return string([]rune(line)[:min(60, len([]rune(line)))]) }
+
+// anchor is the name by which a heading is linked to: letters and digits stay, blanks become hyphens.
+func anchor(title string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(title) {
+		switch {
+		case unicode.IsLetter(r), unicode.IsDigit(r), r == '-', r == '_':
+			b.WriteRune(r)
+		case r == ' ':
+			b.WriteByte('-')
+		}
+	}
+	return b.String()
+}
+
+// What links to a heading finds it.
+func TestAnchorsAreHeadings(t *testing.T) {
+	at := regexp.MustCompile(`\]\(([^)#:]*)#([^)]+)\)`)
+	found := 0
+	for _, page := range pages(t) {
+		for _, m := range at.FindAllStringSubmatch(read(t, page), -1) {
+			target := page
+			if m[1] != "" {
+				target = filepath.Join(filepath.Dir(page), filepath.FromSlash(m[1]))
+			}
+			found++
+			has := false
+			for _, h := range heading.FindAllStringSubmatch(fence.ReplaceAllString(read(t, target), ""), -1) {
+				has = has || anchor(h[1]) == m[2]
+			}
+			if !has {
+				t.Errorf("%s links to %s#%s, and there is no such heading", page, target, m[2])
+			}
+		}
+	}
+	if found < 5 {
+		t.Errorf("%d links to headings: the search is broken", found)
+	}
+}
+
+// A Chinese page that lacks a section of the English one would say less than it seems to.
+func TestChinesePagesHaveEverySection(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root(), "docs", "zh", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pairs := map[string]string{filepath.Join(root(), "README.md"): filepath.Join(root(), "README.zh.md")}
+	for _, f := range files {
+		if filepath.Base(f) != "README.md" { // the index has the pages that exist
+			pairs[filepath.Join(root(), "docs", filepath.Base(f))] = f
+		}
+	}
+	if len(pairs) < 4 {
+		t.Errorf("%d pages: the search is broken", len(pairs))
+	}
+	for english, chinese := range pairs {
+		a, b := depths(read(t, english)), depths(read(t, chinese))
+		if a != b {
+			t.Errorf("%s has headings %s, %s has %s", english, a, chinese, b)
+		}
+	}
+}
+
+// depths are the headings of a page by their depth, as "1 2 3 3 2".
+func depths(text string) string {
+	var out []string
+	for _, h := range heading.FindAllString(fence.ReplaceAllString(text, ""), -1) {
+		out = append(out, string(rune('0'+len(h)-len(strings.TrimLeft(h, "#")))))
+	}
+	return strings.Join(out, " ")
+}
