@@ -28,8 +28,9 @@ type logPage struct {
 }
 
 type (
-	chunkMsg logview.Chunk
-	copyMsg  struct {
+	chunkMsg  logview.Chunk
+	silentMsg logview.Chunk // the end, for the step that was looked for is not in the log
+	copyMsg   struct {
 		text string
 		cut  bool
 		err  error
@@ -51,7 +52,7 @@ func (l *logPage) Init(*frame.Env) tea.Cmd {
 	return func() tea.Msg {
 		c := get()
 		if c.Mark < 0 && c.Err == nil { // the step printed nothing
-			c = end()
+			return silentMsg(end())
 		}
 		return chunkMsg(c)
 	}
@@ -69,6 +70,9 @@ func (l *logPage) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 			return frame.Send(frame.Note{Text: e.P.T("ui.search.none", "text", strings.TrimSpace(l.sought))})
 		}
 		l.log.Take(c)
+	case silentMsg:
+		l.log.Take(logview.Chunk(m))
+		return frame.Send(frame.Note{Text: e.P.T("ui.fail.silent")})
 	case copyMsg:
 		if m.err != nil {
 			return wrong(m.err, e)

@@ -420,7 +420,12 @@ func TestTheStepsOfAMachine(t *testing.T) {
 	s.has("Log of n1", "not following", "── Install packages ─", "first of n1", "── other ─")
 	s.keys("esc")
 	s.has("Steps of n1", "• change.two")
-	s.keys("esc")
+	s.happens(event.StepEnded{Step: "more/n1", Outcome: event.OK, Took: time.Second})
+	s.keys("down")
+	s.has("nothing to change")
+	s.keys("enter")
+	s.has("Log of n1", "It printed nothing.", "first of n1")
+	s.keys("esc", "esc")
 	s.has("Enter steps", "o log")
 }
 
